@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists the targets. O=DIR builds out of tree, V=1 shows commands.
+
+VERSION   := 0.1.0
+SOVERSION := 0
+
+O         ?= build
+prefix    ?= /usr/local
+bindir    ?= $(prefix)/bin
+libdir    ?= $(prefix)/lib
+libexecdir ?= $(prefix)/libexec
+includedir ?= $(prefix)/include
+mandir    ?= $(prefix)/share/man
+pkglibdir := $(libdir)/gpreempt
+
+PKG_CONFIG ?= pkg-config
+PYTHON    ?= python3
+CC        ?= cc
+CFLAGS    ?= -O2 -g
+
+include config.mk
+
+ifeq ($(V),1)
+Q :=
+msg =
+else
+Q := @
+msg = @printf '  %-8s %s\n' '$(1)' '$(2)';
+endif
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+	-Wformat=2 -Wundef -Wno-unused-parameter
+ifeq ($(CI),true)
+WARN += -Werror
+endif
+gp_CPPFLAGS := -I. -Iinclude -D_GNU_SOURCE -DGP_VERSION='"$(VERSION)"' \
+	-DGP_PKGLIBDIR='"$(pkglibdir)"' -DGP_LIBDIR='"$(libdir)"'
+gp_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -pthread $(WARN)
+gp_LDFLAGS := -pthread -Wl,-z,relro,-z,now
+ifneq ($(SAN),)
+gp_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+gp_LDFLAGS += -fsanitize=$(SAN)
+else
+gp_CFLAGS += -fstack-protector-strong
+gp_CPPFLAGS += $(if $(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+gp_LDFLAGS += -Wl,-z,defs
+endif
+
+# ---- what is built from what -------------------------------------------------
+LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c client/*.c)
+PRELOAD_SRCS := $(wildcard preload/*.c)
+MODEL_SRCS   := $(wildcard softgpu/*.c)
+SERVER_SRCS  := $(wildcard softgpu/server/*.c)
+FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
+CLI_SRCS     := $(wildcard cli/*.c)
+BENCH_COMMON := $(wildcard bench/common/*.c)
+BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
+EXAMPLES     := $(patsubst examples/%.c,$(O)/examples/%,$(wildcard examples/*.c))
+TEST_COMMON  := $(wildcard tests/common/*.c)
+TEST_PROGS   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/*/test_*.c))
+FUZZ_PROGS   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
+
+LIB      := $(O)/lib/libgpreempt.so.$(SOVERSION)
+PRELOAD  := $(O)/lib/libgpreempt-preload.so
+FACE     := $(O)/lib/gpreempt/softgpu/libcuda.so.1
+SERVER   := $(O)/lib/gpreempt/gpreempt-softgpud
+CLI      := $(O)/bin/gpreempt
+CORE_A   := $(O)/lib/libgpreempt-core.a
+MODEL_A  := $(O)/lib/libgpreempt-model.a
+
+PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) \
+	$(BENCH_PROGS) $(EXAMPLES)
+
+.DEFAULT_GOAL := all
+.PHONY: all
+all: $(PRODUCTS)
+
+$(O)/obj/%.o: %.c | need-cc
+	$(call msg,CC,$<)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
+
+$(CORE_A): $(call obj,$(LIB_SRCS))
+$(MODEL_A): $(call obj,$(MODEL_SRCS))
+$(CORE_A) $(MODEL_A):
+	$(call msg,AR,$@)mkdir -p $(@D) && rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(LIB): $(call obj,$(LIB_SRCS)) client/libgpreempt.map
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) \
+		-Wl,--version-script=client/libgpreempt.map \
+		$(filter %.o,$^) -o $@ -ldl
+$(O)/lib/libgpreempt.so: $(LIB)
+	$(Q)ln -sf $(<F) $@
+
+$(PRELOAD): $(call obj,$(PRELOAD_SRCS)) $(LIB) preload/preload.map
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) \
+		-Wl,--version-script=preload/preload.map -Wl,-rpath,'$$ORIGIN' \
+		$(filter %.o,$^) $(LIB) -o $@ -ldl
+
+$(FACE): $(call obj,$(FACE_SRCS)) softgpu/cuda/libcuda.map
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,libcuda.so.1 \
+		-Wl,--version-script=softgpu/cuda/libcuda.map \
+		$(filter %.o,$^) -o $@ -ldl
+
+$(SERVER): $(call obj,$(SERVER_SRCS)) $(MODEL_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -lm
+
+$(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
+		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -ldl -lm
+
+$(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
+
+$(O)/examples/%: $(O)/obj/examples/%.o $(LIB) $(O)/lib/libgpreempt.so
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $< -L$(O)/lib -lgpreempt \
+		-Wl,-rpath,'$$ORIGIN/../lib' -o $@ -ldl
+
+$(O)/tests/%: $(O)/obj/tests/%.o $(call obj,$(TEST_COMMON)) $(CORE_A) $(MODEL_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
+		-Wl,--whole-archive $(CORE_A) $(MODEL_A) -Wl,--no-whole-archive \
+		-o $@ -lcmocka -ljansson -ldl -lm
+
+-include $(shell find $(O)/obj -name '*.d' 2>/dev/null)
+
+include tests/tests.mk
+include install.mk

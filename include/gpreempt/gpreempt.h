@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpreempt.h - for programs that know when they need the GPU.
+ *
+ * A latency-critical (LC) program tells when its work is coming (gp_hint) and
+ * from when to when it needs the device (gp_segment_begin, gp_segment_end);
+ * best-effort (BE) programs need nothing of this. Works alone and under
+ * `gpreempt run`, where both share one state.
+ *
+ * All functions are thread-safe and, where not said otherwise, do not block.
+ * They return 0 or a negative errno. The library never prints, exits, or
+ * changes signals. CUDA is loaded when the first handle is opened.
+ */
+#ifndef GPREEMPT_H
+#define GPREEMPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef GP_API
+#define GP_API __attribute__((visibility("default")))
+#endif
+#define GP_MUST_CHECK __attribute__((warn_unused_result))
+
+enum gp_class {
+	GP_CLASS_NONE = 0,	/* as the driver does it */
+	GP_CLASS_LC = 1,
+	GP_CLASS_BE = 2,
+};
+
+#define GP_LEVEL_MAX 15		/* LC levels 0 (most urgent) .. 15 */
+#define GP_WEIGHT_MIN 1		/* BE weights */
+#define GP_WEIGHT_MAX 10000
+#define GP_WEIGHT_DEFAULT 100
+
+struct gp_handle;
+
+/**
+ * struct gp_open_opts - how to open. Zero is the default of each field.
+ * @size: sizeof(struct gp_open_opts); a later library takes an older size, an
+ *	older one refuses non-zero fields that it does not know (-E2BIG)
+ * @device: "soft0", "GPU-…", PCI address; NULL: the device of @context
+ * @context: a CUcontext; NULL: the calling thread's current one
+ * @cls: enum gp_class; NONE: as `gpreempt run` set it, else GP_CLASS_LC
+ * @level: LC level, 0..GP_LEVEL_MAX
+ * @weight: BE weight; 0: GP_WEIGHT_DEFAULT
+ * @hold_limit_ns: longest that one hold may last; 0: 20 ms
+ */
+struct gp_open_opts {
+	size_t size;
+	const char *device;
+	void *context;
+	uint32_t cls;
+	uint32_t level;
+	uint32_t weight;
+	uint32_t flags;		/* must be 0 */
+	uint64_t hold_limit_ns;
+};
+
+/**
+ * struct gp_stats - counts since the handle was opened. Times in ns.
+ * @size: set by the caller to sizeof(struct gp_stats)
+ * @switch_ns: last measured time from a hold's start to having the device; 0:
+ *	none measured yet
+ */
+struct gp_stats {
+	size_t size;
+	uint64_t hints;
+	uint64_t segments;
+	uint64_t holds;
+	uint64_t holds_late;	/* work came before the hold had the device */
+	uint64_t holds_expired;	/* ended by their limit: nobody released */
+	uint64_t syncs_cut;	/* ended because the app waits for the device */
+	uint64_t held_ns;	/* device time kept, in all */
+	uint64_t switch_ns;
+	uint64_t switch_min_ns;
+	uint64_t switch_max_ns;
+	uint64_t margin_ns;	/* margin of the next hold */
+};
+
+/**
+ * gp_open() - get a handle for one context of this process.
+ * @opts: NULL for the defaults
+ * @handle: out; owned by the caller, gp_close() it
+ *
+ * Blocks: loads CUDA, compiles the hold kernel on first use (milliseconds).
+ * Return: 0; -EINVAL bad option; -E2BIG unknown option set; -ENODEV no such
+ * device, or no GPU; -ENXIO no context; -EPERM class not allowed; -ENOMEM;
+ * -EOPNOTSUPP driver too old, see `gpreempt doctor`.
+ */
+GP_API GP_MUST_CHECK int gp_open(const struct gp_open_opts *opts,
+				 struct gp_handle **handle);
+
+/** gp_close() - end what @handle holds, free it. NULL is legal. */
+GP_API void gp_close(struct gp_handle *handle);
+
+/**
+ * gp_set_class() - change class of the handle's context.
+ * Cost: one driver call per group (some 200 µs). Return: 0; -EINVAL; -EPERM.
+ */
+GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
+				      enum gp_class cls, uint32_t level_or_weight);
+
+/**
+ * gp_hint() - work will arrive in @in_ns from now (CLOCK_MONOTONIC).
+ * The switch to this context is then over when it arrives. A later hint
+ * replaces one whose work has not come. Wrong hints cost best-effort time
+ * only. Cost: under 2 µs. Return: 0; -EINVAL in_ns over 10 s; -EPERM not LC.
+ */
+GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
+
+/**
+ * gp_segment_begin() / gp_segment_end() - from first to last need of the
+ * device. In between, gaps with nothing queued do not lose it. Nests.
+ * Begin costs two kernel launches (10 µs) unless a hint had it held already;
+ * end costs a store. Return: 0; -EPERM not LC; end: -EINVAL without begin.
+ */
+GP_API int gp_segment_begin(struct gp_handle *handle);
+GP_API int gp_segment_end(struct gp_handle *handle);
+
+/**
+ * gp_hold() / gp_release() - keep the device by hand, for at most @limit_ns
+ * (0: the handle's limit). Nests; the last release gives the device back.
+ * Return: 0; -EPERM not LC; -ERANGE limit; release: -EINVAL without hold.
+ */
+GP_API int gp_hold(struct gp_handle *handle, uint64_t limit_ns);
+GP_API int gp_release(struct gp_handle *handle);
+
+/** gp_stats_get() - read counters. Return: 0; -EINVAL size. */
+GP_API int gp_stats_get(struct gp_handle *handle, struct gp_stats *stats);
+
+enum gp_log_level { GP_LOG_ERR, GP_LOG_WARN, GP_LOG_INFO, GP_LOG_DEBUG };
+typedef void (*gp_log_fn)(enum gp_log_level level, const char *message,
+			  void *arg);
+
+/**
+ * gp_set_log() - receive messages (one line, no newline). Default: none, or
+ * stderr from the level that GPREEMPT_LOG names. errno is preserved.
+ */
+GP_API void gp_set_log(gp_log_fn fn, void *arg);
+
+/** gp_version() - "0.1.0". */
+GP_API const char *gp_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

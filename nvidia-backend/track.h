@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track.h - know this process's own channel groups from the RM calls that go
+ * by, as libcuda makes them. The preload feeds it; no scan, no extra call.
+ */
+#ifndef GP_NV_TRACK_H
+#define GP_NV_TRACK_H
+
+#include "gpreempt/hal.h"
+
+/*
+ * Called on libcuda's thread, right after the RM call that made it so, without
+ * a lock of the tracker's held; HAL ops on the group are allowed inside.
+ *  group_ready: libcuda has set the slice of a compute group (its last step)
+ *  group_gone: the group is being freed; last use of the pointer
+ */
+struct gp_nv_track_ops {
+	void (*group_ready)(void *arg, struct gp_group *group);
+	void (*group_gone)(void *arg, struct gp_group *group);
+};
+int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg);
+/** After the real call returned @result. Preserves errno. */
+void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result);
+/** In the child of a fork: forget everything, touch nothing. */
+void gp_nv_track_forget(void);
+
+/*
+ * The transport: how RM calls of the loaded libcuda travel.
+ * gp_nv_hook_symbol: the name that libcuda imports for them ("ioctl", or the
+ * software GPU's), for whoever wants to see them go by.
+ */
+const char *gp_nv_hook_symbol(void *libcuda);
+
+#endif

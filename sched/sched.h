@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sched.h - the core: one pure state machine that decides everything.
+ *
+ * gp_sched_step() takes the time, one event, and gives decisions. It makes no
+ * system call, starts no thread, reads no clock, allocates nothing: all state
+ * is in struct gp_sched, whose size is fixed. Who drives it carries the
+ * decisions out and reports how each went (GP_EV_OUTCOME). Not thread-safe:
+ * the driver has a lock.
+ */
+#ifndef GP_SCHED_H
+#define GP_SCHED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_SCHED_MAX_TENANTS 64
+#define GP_SCHED_MAX_GROUPS 128
+#define GP_SCHED_MAX_DECISIONS 160	/* the most that one step gives */
+
+#define GP_SCHED_LEVELS 16
+#define GP_SCHED_NO_TIMER 0		/* ARM_TIMER at 0: disarm */
+
+enum gp_tenant_class { GP_TENANT_NONE, GP_TENANT_LC, GP_TENANT_BE };
+
+struct gp_class_spec {
+	uint32_t cls;			/* enum gp_tenant_class */
+	uint32_t level;			/* LC: 0 most urgent .. 15 */
+	uint32_t weight;		/* BE: 1..10000 */
+};
+
+enum gp_event_type {
+	GP_EV_TENANT_JOIN,		/* tenant, spec */
+	GP_EV_TENANT_LEAVE,		/* tenant: gone with all its groups */
+	GP_EV_TENANT_CLASS,		/* tenant, spec: from now on */
+	GP_EV_GROUP_APPEAR,		/* tenant, group: a compute group */
+	GP_EV_GROUP_GONE,		/* group */
+	GP_EV_HINT,			/* tenant, at_ns: its work comes then */
+	GP_EV_SEGMENT_BEGIN,		/* tenant */
+	GP_EV_SEGMENT_END,		/* tenant */
+	GP_EV_HOLD,			/* tenant, limit_ns: by hand; nests */
+	GP_EV_RELEASE,			/* tenant */
+	GP_EV_BUSY,			/* tenant has work on the device or queued */
+	GP_EV_IDLE,			/* tenant has none (LC: its work is done) */
+	GP_EV_SYNC,			/* tenant is about to wait for the whole
+					 * device: what holds it must end now */
+	GP_EV_SYNC_DONE,		/* that wait is over */
+	GP_EV_SLOT,			/* ok=1: this instance has the device's
+					 * short slice; ok=0: it has not */
+	GP_EV_TIMER,			/* the armed time has come */
+	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
+	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it */
+};
+
+struct gp_event {
+	uint32_t type;
+	uint32_t tenant;		/* caller's id, not 0 */
+	uint32_t group;			/* caller's id, not 0 */
+	uint32_t decision;		/* OUTCOME: which */
+	struct gp_class_spec spec;
+	uint64_t at_ns;
+	uint64_t limit_ns;
+	uint64_t took_ns;
+	int32_t error;			/* OUTCOME: 0 or negative errno */
+	uint32_t ok;
+};
+
+enum gp_decision_type {
+	GP_DO_SET_SLICE,		/* group, slice_us (0: the driver's own) */
+	GP_DO_SUSPEND,			/* group */
+	GP_DO_RESUME,			/* group */
+	GP_DO_HOLD,			/* tenant, limit_ns */
+	GP_DO_RELEASE,			/* tenant */
+	GP_DO_ARM_TIMER,		/* at_ns; replaces the one before */
+};
+
+struct gp_decision {
+	uint32_t type;
+	uint32_t id;			/* for its OUTCOME; never 0 */
+	uint32_t tenant;
+	uint32_t group;
+	uint64_t slice_us;
+	uint64_t limit_ns;
+	uint64_t at_ns;
+};
+
+/** Decisions in the order in which they are to be carried out. */
+struct gp_decisions {
+	size_t count;
+	struct gp_decision d[GP_SCHED_MAX_DECISIONS];
+};
+
+/**
+ * struct gp_sched_config - one device, one instance. 0 takes the default.
+ * @rotate: this instance decides who among BE is resident, and suspends the
+ *	others (the daemon, simulations). Without it there is one process's
+ *	tenants only: slices by GP_EV_SLOT, never a suspend.
+ * @slice_preempts: GP_CAP_SLICE_PREEMPTS
+ * @slots: hardware queue slots (AMD kind), 0: no limit
+ */
+struct gp_sched_config {
+	const struct gp_be_policy *be_policy;	/* NULL: gp_policy_fair */
+	uint32_t rotate;
+	uint32_t slice_preempts;
+	uint32_t slots;
+	uint32_t pad;
+	uint64_t lc_slice_us;		/* 5,000,000 */
+	uint64_t be_slice_us;		/* 1 */
+	uint64_t quantum_ns;		/* how long a BE tenant is resident: 50 ms */
+	uint64_t switch_ns;		/* first guess of one switch: 200 µs */
+	uint64_t hold_limit_ns;		/* longest single hold: 20 ms */
+	uint64_t hold_piece_ns;		/* 0: one piece; else holds are renewed in
+					 * pieces of this (syncs cannot be seen) */
+	uint64_t linger_ns;		/* a hint's hold ends so long after the
+					 * time it named, if no work came: 500 µs */
+	uint64_t lc_defer_max_ns;	/* a rotation waits for an LC segment at
+					 * most so long: 20 ms */
+};
+
+struct gp_sched;
+
+/* Bytes that a struct gp_sched needs; it has no pointers into itself. */
+size_t gp_sched_size(void);
+
+/** 0; -EINVAL: a value out of range. @sched: gp_sched_size() bytes, 8-aligned. */
+int gp_sched_init(struct gp_sched *sched, const struct gp_sched_config *config);
+
+/**
+ * Step. @out is overwritten; its decisions are to be carried out in order.
+ * Return: 0; -EINVAL: event makes no sense (nothing changed); -ENOSPC: too
+ * many tenants or groups (nothing changed); -ENOENT: unknown tenant or group;
+ * -EPERM: event needs an LC tenant. Time never goes back: an older @now_ns
+ * counts as the latest one seen.
+ */
+int gp_sched_step(struct gp_sched *sched, uint64_t now_ns,
+		  const struct gp_event *event, struct gp_decisions *out);
+
+/* What a view may show. Counters since init. */
+struct gp_sched_tenant_stat {
+	struct gp_class_spec spec;
+	uint32_t resident, suspended, in_segment, held;
+	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
+	uint64_t run_ns;		/* BE: time resident */
+	uint64_t vruntime_ns;
+	uint64_t switch_ns, switch_min_ns, switch_max_ns, margin_ns;
+};
+int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
+			 struct gp_sched_tenant_stat *stat);
+
+/* ---- policies among BE tenants, one file each -------------------------- */
+
+/* What a policy keeps per tenant; the core stores it. */
+struct gp_be_entity {
+	uint32_t tenant;
+	uint32_t weight;
+	uint32_t runnable;
+	uint32_t pad;
+	uint64_t vruntime_ns;
+	uint64_t waiting_since_ns;
+};
+
+struct gp_be_policy {
+	const char *name;
+	/* @e joins the runnable ones; @min_vruntime_ns of those there. */
+	void (*enter)(struct gp_be_entity *e, uint64_t min_vruntime_ns);
+	/* @e was resident for @ran_ns. */
+	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns);
+	/* Which of @n runnable entities is resident next; index. */
+	size_t (*pick)(const struct gp_be_entity *const *e, size_t n);
+	/* For how long; ns. */
+	uint64_t (*quantum)(const struct gp_be_entity *e, size_t runnable,
+			    uint64_t base_ns);
+};
+
+extern const struct gp_be_policy gp_policy_fair;
+
+/* ---- when a hold starts: prepreempt.c ---------------------------------- */
+
+struct gp_prepreempt {
+	uint64_t switch_ns;		/* estimate: slow to fall, quick to rise */
+	uint64_t switch_min_ns, switch_max_ns;
+	uint64_t margin_ns;
+	int64_t bias_ns;		/* work comes this much after its hint says */
+	uint32_t samples;
+	uint32_t pad;
+};
+void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns);
+/** When to start the hold for work at @work_ns; never before @now_ns. */
+uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
+			     uint64_t work_ns);
+/** One measured switch. */
+void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns);
+/** Work said for @said_ns (ahead: @lead_ns) came at @came_ns. */
+void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns,
+			uint64_t lead_ns, uint64_t came_ns);
+
+#endif

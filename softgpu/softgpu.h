@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * softgpu.h - what the software GPU's libcuda.so.1 exports besides the CUDA
+ * driver API. Found by dlsym: nothing links it.
+ *
+ * An "RM file" stands for an open /dev/nvidiactl: a descriptor that proves,
+ * by being had (inherited, sent, or taken with pidfd_getfd), the right to
+ * control the objects that were made on it. readlink of /proc/PID/fd/N begins
+ * with GP_SOFT_FILE_PREFIX.
+ */
+#ifndef GP_SOFTGPU_H
+#define GP_SOFTGPU_H
+
+#include <stdint.h>
+
+#define GP_SOFT_FILE_PREFIX "/memfd:gpreempt-soft-rm"
+#define GP_SOFT_ENV_SOCKET "GPREEMPT_SOFTGPU"	/* path of the server's socket */
+
+/* Open a fresh RM file (as open("/dev/nvidiactl")). fd or -1 and errno. */
+int gp_soft_rm_open(void);
+/* ioctl() on an RM file: escape codes and structures of nvidia-backend/rm_abi.h.
+ * libcuda.so.1 itself calls this through its PLT, as NVIDIA's calls ioctl(). */
+int gp_soft_ioctl(int fd, unsigned long request, void *arg);
+
+/* The lockstep clock, ns. Needs no cuInit. */
+uint64_t gp_soft_now_ns(void);
+/* Declare that this thread computes until then; GPU time goes on meanwhile. */
+int gp_soft_sleep_until(uint64_t at_ns);
+
+/* A timer in that clock: an fd that is readable when due. */
+int gp_soft_timer_open(void);
+int gp_soft_timer_arm(int fd, uint64_t at_ns);	/* 0: disarm */
+int gp_soft_timer_ack(int fd);			/* consume; time stands still .. */
+int gp_soft_timer_done(int fd);			/* .. until this, or the next arm */
+
+#endif
