@@ -1,4 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-.PHONY: clean
+INSTALL ?= install
+MAN_SRCS := $(wildcard docs/man/*.scd)
+MAN_PAGES := $(patsubst docs/man/%.scd,$(O)/man/%,$(MAN_SRCS))
+
+$(O)/man/%: docs/man/%.scd
+	$(call msg,MAN,$@)mkdir -p $(@D)
+	$(Q)scdoc <$< >$@
+
+$(O)/gpreempt.pc: client/gpreempt.pc.in
+	$(Q)mkdir -p $(@D) && sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' \
+		-e 's|@includedir@|$(includedir)|' -e 's|@version@|$(VERSION)|' $< >$@
+
+.PHONY: man install uninstall clean help
+man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
+
+# hal.h is for those who write a backend; gpreempt.h is for everyone.
+install: all man $(O)/gpreempt.pc
+	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(pkglibdir)/softgpu \
+		$(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/gpreempt
+	$(INSTALL) -m 755 $(CLI) $(DESTDIR)$(bindir)/
+	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(DESTDIR)$(libdir)/
+	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
+	$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
+	$(INSTALL) -m 755 $(FACE) $(DESTDIR)$(pkglibdir)/softgpu/
+	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
+	$(INSTALL) -m 644 $(O)/gpreempt.pc $(DESTDIR)$(libdir)/pkgconfig/
+	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
+		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
+
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(libdir)/libgpreempt.so* \
+		$(DESTDIR)$(libdir)/libgpreempt-preload.so \
+		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc
+	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt
+	$(foreach m,$(notdir $(MAN_SRCS:.scd=)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
+
 clean:
-	rm -rf $(O)
+	rm -rf $(O) $(O)-asan $(O)-tsan
+
+help:
+	@printf '%s\n' \
+	'make all          build everything (O=DIR: there, V=1: show commands)' \
+	'make demo         see preemption: on the GPU where there is one, else on the software GPU' \
+	'make check        all tests that need no GPU, ASan and UBSan included' \
+	'make check-asan   unit tests under ASan and UBSan' \
+	'make check-tsan   unit tests under TSan' \
+	'make ci-more      TSan, 500 kills, fuzzing, lint: what is too long for check' \
+	'make check-gpu SUITE=latency|exact|kill|safety   on an NVIDIA GPU' \
+	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
+	'make lint         clang-format, cppcheck, the arrows between folders' \
+	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
+	'make man          man pages (needs scdoc)' \
+	'make clean'

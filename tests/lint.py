@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The arrows between folders, SPDX lines, headers that stand alone.
+
+A folder may include its own headers, the public ones, and those of the
+folders named here (docs/design.md, "Layout").
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ARROWS = {
+    "include": set(),
+    "sched": set(),
+    "hal": set(),
+    "wire": set(),
+    "nvidia-backend": {"hal"},
+    "softgpu": {"hal"},
+    "softgpu/server": {"softgpu"},
+    "softgpu/cuda": {"softgpu"},
+    "client": {"wire", "hal", "sched"},
+    "preload": {"client"},
+    "cli": {"wire", "hal", "sched"},
+    "bench/common": set(),
+    "bench/apps": {"bench/common"},
+    "examples": set(),
+}
+# Single headers that more folders share, and why.
+SHARED = {
+    "nvidia-backend/rm_abi.h": {"softgpu", "softgpu/server", "softgpu/cuda"},
+    "nvidia-backend/track.h": {"preload"},
+    "softgpu/softgpu.h": {"nvidia-backend", "bench/common", "bench/apps"},
+    "client/class.h": {"cli"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def folder(path):
+    head = os.path.dirname(path)
+    while head and head not in ARROWS:
+        head = os.path.dirname(head)
+    return head
+
+
+def check_arrows(files):
+    for path in files:
+        home = folder(path)
+        if not home:
+            continue
+        for inc in INCLUDE.findall(open(path).read()):
+            if os.path.exists(os.path.join(os.path.dirname(path), inc)):
+                continue
+            if inc.startswith("gpreempt/"):
+                continue
+            there = folder(inc)
+            if there == home or there in ARROWS[home]:
+                continue
+            if home in SHARED.get(inc, ()):
+                continue
+            yield f"{path}: includes {inc}, which {home}/ may not know"
+
+
+def check_spdx(files):
+    for path in files:
+        first = open(path).readline()
+        if first.startswith("#!"):
+            first = open(path).read().split("\n")[1]
+        if "SPDX-License-Identifier:" not in first:
+            yield f"{path}: no SPDX line at the top"
+
+
+def check_headers(files):
+    """Each public header compiles alone, as C and as C++."""
+    for path in files:
+        if not path.startswith("include/"):
+            continue
+        for lang, std in (("c", "gnu11"), ("c++", "c++17")):
+            with tempfile.NamedTemporaryFile(suffix=".o") as out:
+                got = subprocess.run(
+                    ["cc", "-x", lang, f"-std={std}", "-Wall", "-Werror",
+                     "-Iinclude", "-c", "-o", out.name, path],
+                    capture_output=True, text=True)
+            if got.returncode and "cc1plus" not in got.stderr:
+                yield f"{path}: does not compile alone as {lang}: {got.stderr}"
+
+
+def main():
+    files = subprocess.run(["git", "ls-files"], capture_output=True, text=True,
+                           check=True).stdout.split()
+    c_files = [f for f in files if f.endswith((".c", ".h"))]
+    code = c_files + [f for f in files if f.endswith((".py", ".mk"))]
+    bad = [*check_arrows(c_files), *check_spdx(code), *check_headers(c_files)]
+    print("\n".join(bad) if bad else f"lint: {len(code)} files, nothing to say")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run test programs and end-to-end test files; one line each, one total.
+
+A program says "NAME: N run, N failed, N skipped"; a .py file is run with
+unittest. A program that prints no such line, dies or runs out of time has
+failed, whatever its exit status.
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+GROUP = re.compile(r"^\S+: (\d+) run, (\d+) failed, (\d+) skipped$", re.M)
+UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
+PARTS = re.compile(r"(failures|errors|skipped)=(\d+)")
+
+
+def counts(output, is_python):
+    """(passed, failed, skipped) as the test itself says, or None."""
+    if not is_python:
+        found = GROUP.findall(output)
+        if not found:
+            return None
+        run, failed, skipped = (sum(int(g[i]) for g in found) for i in range(3))
+        return run - failed, failed, skipped
+    ran = UNITTEST.search(output)
+    if not ran:
+        return None
+    parts = {k: int(v) for k, v in PARTS.findall(output.splitlines()[-1])}
+    failed = parts.get("failures", 0) + parts.get("errors", 0)
+    skipped = parts.get("skipped", 0)
+    return int(ran.group(1)) - failed - skipped, failed, skipped
+
+
+def run_one(path, env, timeout):
+    is_python = path.endswith(".py")
+    argv = [sys.executable, "-m", "unittest", "-v", path] if is_python else [path]
+    start = time.monotonic()
+    with tempfile.TemporaryFile("w+", errors="replace") as log:
+        proc = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT,
+                                stdin=subprocess.DEVNULL, env=env,
+                                start_new_session=True)
+        try:
+            status = proc.wait(timeout)
+            why = f"exit status {status}"
+        except subprocess.TimeoutExpired:
+            why = f"no end after {timeout} s"
+            status = None
+        try:
+            os.killpg(proc.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        proc.wait()
+        log.seek(0)
+        output = log.read()
+    said = counts(output, is_python)
+    passed, failed, skipped = said or (0, 0, 0)
+    if not said or (status not in (0, 77) and not failed):
+        failed += 1
+    return path, passed, failed, skipped, time.monotonic() - start, why, output
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("--build", required=True)
+    ap.add_argument("--timeout", type=int, default=180)
+    ap.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ap.add_argument("--floor", type=int, default=1,
+                    help="fail when fewer tests than this passed")
+    ap.add_argument("tests", nargs="+")
+    args = ap.parse_args()
+
+    env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
+    total = [0, 0, 0]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        jobs = [pool.submit(run_one, t, env, args.timeout) for t in args.tests]
+        for job in concurrent.futures.as_completed(jobs):
+            path, passed, failed, skipped, secs, why, output = job.result()
+            for i, n in enumerate((passed, failed, skipped)):
+                total[i] += n
+            word = "FAIL" if failed else "ok" if passed else "skip"
+            name = os.path.relpath(path, args.build) if path.startswith(
+                args.build) else path
+            print(f"{word:4} {name} ({passed} passed, {skipped} skipped, "
+                  f"{secs:.1f} s)", flush=True)
+            if failed:
+                print(output.rstrip()[-8000:] + f"\n     {name}: {why}", flush=True)
+    if total[0] < args.floor:
+        print(f"only {total[0]} tests passed, expected at least {args.floor}")
+        total[1] += 1
+    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
+    return 1 if total[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
