@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# demo, check-gpu, and the PTX of the bench's kernels (bench-ptx needs a CUDA
+# toolkit; nothing else does, its output is in the tree).
+
+NVCC ?= /usr/local/cuda/bin/nvcc
+
+# PTX 7.0 is what drivers of the oldest supported toolkit read; nothing newer
+# is used.
+.PHONY: bench-ptx
+bench-ptx:
+	$(Q)mkdir -p $(O)
+	$(Q)$(NVCC) -ptx -arch=compute_75 -O3 -o $(O)/kernels.ptx bench/common/kernels.cu
+	$(Q){ printf '%s\n' '// SPDX-License-Identifier: Apache-2.0' \
+		'/* Made of kernels.cu by "make bench-ptx". */' \
+		'#include "bench/common/kernels.h"' '' \
+		'const char gp_kernels_ptx[] ='; \
+	  sed -e 's/[[:space:]]*\/\/.*//' -e '/^[[:space:]]*$$/d' \
+		-e 's/^\.version .*/.version 7.0/' -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
+		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/kernels.ptx; \
+	  echo ';'; } > bench/common/kernels_ptx.c

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.h - the kernels that the bench runs, exactly.
+ *
+ * Every kernel does a fixed amount of work (being cut does not shorten it), on
+ * integers (any device, and the CPU, give the same bits), in place on its
+ * result buffer: a buffer's value after K launches shows a lost iteration, a
+ * lost block, or a block that ran twice. kernels.cu is the source, kernels_ptx.c
+ * its PTX, reference.c the same in C, which jumps ahead instead of iterating.
+ *
+ * All have blocks of GP_KERNEL_THREADS threads in one dimension. With
+ * t = threadIdx.x, b = blockIdx.x, n = gridDim.x, g = b * 256 + t, and all
+ * arithmetic on uint32_t:
+ *
+ * gp_work(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters)
+ *	x = buf[g]; if (in) x += in[g];
+ *	iters times: x = mul * x + (2 * g + 1);
+ *	buf[g] = x;
+ *
+ * gp_smem(uint32_t *buf, uint32_t mul, uint32_t iters)
+ *	48 KiB of shared memory and 24 live registers a thread:
+ *	x = buf[g];
+ *	r[j] = x + j * GP_KERNEL_MIX, j < 24; s[k][t] = x ^ (k * GP_KERNEL_MIX), k < 48;
+ *	for i < iters: r[j] = mul * r[j] + (2 * j + 1) for every j;
+ *		k = i % 48: s[k][t] = mul * s[k][t] + (2 * k + 1);
+ *	then the block synchronises;
+ *	x = x * 33 ^ r[j] for j = 0..23;
+ *	x = x * 33 ^ s[k][(t + 1) % 256] for k = 0..47; buf[g] = x;
+ *
+ * gp_tensor(int32_t *buf, uint32_t seed, uint32_t iters)
+ *	each warp w = g / 32 has a 16 x 16 tile at buf + 256 * w (row major), and
+ *	signed bytes A[i][k] = gp_tensor_byte(seed, 512 * w + 16 * i + k),
+ *	B[k][j] = gp_tensor_byte(seed, 512 * w + 256 + 16 * k + j);
+ *	iters times, on the tensor cores: tile += A * B (wrapping int32).
+ *	A block has 8 warps: its part of buf is 2048 words.
+ *
+ * gp_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases)
+ *	cooperative; buf has two planes of n * 256 words; phases is even.
+ *	for p < phases: x = buf[p % 2][g] +
+ *			    buf[p % 2][(g + 128 * n + 1) % (256 * n)];
+ *		iters times: x = mul * x + (2 * g + 1);
+ *		buf[(p + 1) % 2][g] = x; the whole grid synchronises.
+ */
+#ifndef GP_BENCH_KERNELS_H
+#define GP_BENCH_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_KERNEL_THREADS 256
+#define GP_KERNEL_MUL 1664525u		/* what the apps pass as mul */
+#define GP_KERNEL_MIX 0x9E3779B9u
+#define GP_KERNEL_SMEM_REGS 24
+#define GP_KERNEL_SMEM_WORDS 48		/* per thread; static shared memory:
+					 * 48 * 256 * 4 bytes */
+#define GP_KERNEL_TILE_WORDS 256
+
+/* Words of buf that one block owns. gp_coop: per plane. */
+#define GP_KERNEL_WORDS 256
+#define GP_KERNEL_TENSOR_WORDS 2048
+
+/*
+ * How long one block lasts on the software GPU, ns. On a card it is measured:
+ * the apps calibrate their iterations.
+ */
+#define GP_COST_BASE_NS 1000u
+#define GP_COST_WORK_NS_PER_ITER 4u
+#define GP_COST_SMEM_NS_PER_ITER 64u
+#define GP_COST_TENSOR_NS_PER_ITER 32u
+#define GP_COST_COOP_PHASE_NS 2000u	/* per phase, besides its iterations */
+
+static inline uint64_t gp_cost_work_ns(uint32_t iters)
+{
+	return GP_COST_BASE_NS + (uint64_t)iters * GP_COST_WORK_NS_PER_ITER;
+}
+
+static inline uint64_t gp_cost_smem_ns(uint32_t iters)
+{
+	return GP_COST_BASE_NS + (uint64_t)iters * GP_COST_SMEM_NS_PER_ITER;
+}
+
+static inline uint64_t gp_cost_tensor_ns(uint32_t iters)
+{
+	return GP_COST_BASE_NS + (uint64_t)iters * GP_COST_TENSOR_NS_PER_ITER;
+}
+
+static inline uint64_t gp_cost_coop_ns(uint32_t iters, uint32_t phases)
+{
+	return GP_COST_BASE_NS + (uint64_t)phases * (GP_COST_COOP_PHASE_NS +
+		(uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
+}
+
+/* The PTX of all four, sm_75, NUL-terminated. */
+extern const char gp_kernels_ptx[];
+
+/*
+ * The same on the CPU: blocks [first, first + count) of one launch. @buf is
+ * the launch's whole buffer. gp_coop depends on all blocks: one call does the
+ * whole grid of @blocks.
+ */
+void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
+		 uint32_t iters, uint64_t first, uint64_t count);
+void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
+		 uint64_t count);
+void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first,
+		   uint64_t count);
+void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
+		 uint64_t blocks);
+
+/* What the apps fill their buffers with before the first launch. */
+void gp_ref_fill(uint32_t *buf, size_t words, uint32_t seed);
+
+/* FNV-1a over the bytes: the checksum that the apps print. */
+uint64_t gp_ref_checksum(const void *data, size_t bytes);
+
+#endif

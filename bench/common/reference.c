@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/* reference.c - the bench's kernels on the CPU. See kernels.h. */
+#include "bench/common/kernels.h"
+
+/* x after @n steps of x = mul * x + c is a * x + g * c. */
+struct lcg_jump {
+	uint32_t a, g;
+};
+
+static struct lcg_jump lcg_jump(uint32_t mul, uint64_t n)
+{
+	struct lcg_jump all = { 1, 0 }, step = { mul, 1 };
+
+	for (; n; n >>= 1) {
+		if (n & 1) {
+			all.g = step.a * all.g + step.g;
+			all.a *= step.a;
+		}
+		step.g += step.a * step.g;
+		step.a *= step.a;
+	}
+	return all;
+}
+
+static uint32_t lcg_apply(struct lcg_jump j, uint32_t x, uint32_t c)
+{
+	return j.a * x + j.g * c;
+}
+
+void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
+		 uint32_t iters, uint64_t first, uint64_t count)
+{
+	const struct lcg_jump jump = lcg_jump(mul, iters);
+	const size_t end = (first + count) * GP_KERNEL_WORDS;
+
+	for (size_t g = first * GP_KERNEL_WORDS; g < end; g++) {
+		uint32_t x = buf[g] + (in ? in[g] : 0);
+
+		buf[g] = lcg_apply(jump, x, 2 * (uint32_t)g + 1);
+	}
+}
+
+static void smem_block(uint32_t *buf, struct lcg_jump all,
+		       const struct lcg_jump *word_jump)
+{
+	uint32_t start[GP_KERNEL_THREADS];
+
+	for (uint32_t t = 0; t < GP_KERNEL_THREADS; t++)
+		start[t] = buf[t];
+	for (uint32_t t = 0; t < GP_KERNEL_THREADS; t++) {
+		uint32_t x = start[t];
+		const uint32_t next = start[(t + 1) % GP_KERNEL_THREADS];
+		const uint32_t own = x;
+
+		for (uint32_t j = 0; j < GP_KERNEL_SMEM_REGS; j++)
+			x = (x * 33) ^ lcg_apply(all, own + j * GP_KERNEL_MIX,
+						 2 * j + 1);
+		for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
+			x = (x * 33) ^ lcg_apply(word_jump[k],
+						 next ^ (k * GP_KERNEL_MIX),
+						 2 * k + 1);
+		buf[t] = x;
+	}
+}
+
+void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
+		 uint64_t count)
+{
+	struct lcg_jump word_jump[GP_KERNEL_SMEM_WORDS];
+
+	for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
+		word_jump[k] = lcg_jump(mul, (iters + GP_KERNEL_SMEM_WORDS - 1 - k) /
+						     GP_KERNEL_SMEM_WORDS);
+	for (uint64_t b = first; b < first + count; b++)
+		smem_block(buf + b * GP_KERNEL_WORDS, lcg_jump(mul, iters),
+			   word_jump);
+}
+
+static int32_t tensor_byte(uint32_t seed, uint32_t index)
+{
+	return (int8_t)(((seed + index) * 2654435761u) >> 24);
+}
+
+static void tensor_tile(uint32_t *tile, uint32_t seed, uint32_t iters,
+			uint32_t base)
+{
+	for (uint32_t i = 0; i < 16; i++) {
+		for (uint32_t j = 0; j < 16; j++) {
+			int32_t sum = 0;
+
+			for (uint32_t k = 0; k < 16; k++)
+				sum += tensor_byte(seed, base + 16 * i + k) *
+				       tensor_byte(seed, base + 256 + 16 * k + j);
+			tile[16 * i + j] += iters * (uint32_t)sum;
+		}
+	}
+}
+
+void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first,
+		   uint64_t count)
+{
+	for (uint64_t w = first * 8; w < (first + count) * 8; w++)
+		tensor_tile(buf + w * GP_KERNEL_TILE_WORDS, seed, iters,
+			    (uint32_t)w * 512);
+}
+
+void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
+		 uint64_t blocks)
+{
+	const struct lcg_jump jump = lcg_jump(mul, iters);
+	const size_t words = blocks * GP_KERNEL_WORDS;
+
+	for (uint32_t p = 0; p < phases; p++) {
+		const uint32_t *from = buf + (p % 2) * words;
+		uint32_t *to = buf + ((p + 1) % 2) * words;
+
+		for (size_t g = 0; g < words; g++)
+			to[g] = lcg_apply(jump,
+					  from[g] + from[(g + words / 2 + 1) % words],
+					  2 * (uint32_t)g + 1);
+	}
+}
+
+void gp_ref_fill(uint32_t *buf, size_t words, uint32_t seed)
+{
+	for (size_t i = 0; i < words; i++)
+		buf[i] = ((uint32_t)i + seed) * 2246822519u ^ seed;
+}
+
+uint64_t gp_ref_checksum(const void *data, size_t bytes)
+{
+	const unsigned char *p = data;
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3u;
+	return hash;
+}
