@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.h - the clock in which the bench measures: CLOCK_MONOTONIC, or, on the
+ * software GPU, that GPU's own, where time stands still while a program
+ * computes and passes only as it declares.
+ */
+#ifndef GP_BENCH_CLOCK_H
+#define GP_BENCH_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Before anything else here: @libcuda decides which clock it is. */
+void gp_clock_choose(void *libcuda);
+bool gp_clock_is_virtual(void);
+uint64_t gp_clock_now_ns(void);
+
+/** Wait with the CPU given up, then spin the last 100 µs. */
+void gp_clock_sleep_until(uint64_t at_ns);
+
+/** Compute until then: spins, or declares the time to a virtual clock. */
+void gp_clock_busy_until(uint64_t at_ns);
+
+/**
+ * Wait until @fd can be read (or is at its end) without stopping a virtual
+ * clock. Returns false when a signal came first.
+ */
+bool gp_clock_wait_readable(int fd);
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/common/cuda.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/kernels.h"
+
+#define CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT 16
+
+struct gp_cuda gp_cu;
+
+void gp_cu_check(int error, const char *what)
+{
+	const char *name = NULL;
+
+	if (!error)
+		return;
+	if (gp_cu.cuGetErrorName)
+		gp_cu.cuGetErrorName(error, &name);
+	fprintf(stderr, "%s: %s: %s (%d)\n", program_invocation_short_name,
+		what, name ? name : "unknown error", error);
+	exit(1);
+}
+
+static void *symbol(void *lib, const char *name)
+{
+	void *fn = dlsym(lib, name);
+
+	if (!fn) {
+		fprintf(stderr, "%s: libcuda.so.1 has no %s: driver too old\n",
+			program_invocation_short_name, name);
+		exit(1);
+	}
+	return fn;
+}
+
+static void load(void)
+{
+	gp_cu.lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!gp_cu.lib) {
+		fprintf(stderr, "%s: %s\n", program_invocation_short_name,
+			dlerror());
+		exit(1);
+	}
+#define GP_CU_LOAD(fn, params) \
+	*(void **)&gp_cu.fn = symbol(gp_cu.lib, #fn);
+	GP_CU_FUNCTIONS(GP_CU_LOAD)
+#undef GP_CU_LOAD
+	gp_clock_choose(gp_cu.lib);
+}
+
+void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
+{
+	static const char *const names[GP_KERNEL_COUNT] = {
+		[GP_KERNEL_WORK] = "gp_work",
+		[GP_KERNEL_SMEM] = "gp_smem",
+		[GP_KERNEL_TENSOR] = "gp_tensor",
+		[GP_KERNEL_COOP] = "gp_coop",
+	};
+	int sms = 0;
+
+	memset(gpu, 0, sizeof(*gpu));
+	load();
+	GP_CU(cuInit(0));
+	GP_CU(cuDeviceGet(&gpu->dev, 0));
+	GP_CU(cuDeviceGetName(gpu->name, sizeof(gpu->name), gpu->dev));
+	GP_CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+				   gpu->dev));
+	gpu->sms = (unsigned int)sms;
+	GP_CU(cuDevicePrimaryCtxSetFlags_v2(gpu->dev, sched_flags));
+	GP_CU(cuDevicePrimaryCtxRetain(&gpu->ctx, gpu->dev));
+	GP_CU(cuCtxSetCurrent(gpu->ctx));
+	GP_CU(cuModuleLoadData(&gpu->module, gp_kernels_ptx));
+	for (size_t i = 0; i < GP_KERNEL_COUNT; i++)
+		GP_CU(cuModuleGetFunction(&gpu->fn[i], gpu->module, names[i]));
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples.h - percentiles, by rank, of samples that are all kept. */
+#ifndef GP_BENCH_SAMPLES_H
+#define GP_BENCH_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** Sort @value; gp_samples_rank() needs that. */
+void gp_samples_sort(uint64_t *value, size_t count);
+
+/** The smallest value that @per_mille of all do not exceed. 0 of none. */
+uint64_t gp_samples_rank(const uint64_t *sorted, size_t count,
+			 unsigned int per_mille);
+
+#endif
