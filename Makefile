@@ -133,5 +133,6 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(call obj,$(TEST_COMMON)) $(CORE_A) $(MODEL_A)
 
 -include $(shell find $(O)/obj -name '*.d' 2>/dev/null)
 
+include bench/bench.mk
 include tests/tests.mk
 include install.mk
