@@ -427,12 +427,17 @@ GP_RM_ASSERT_SIZE(gp_rm_uuid_from_gpu_id, 268);
 
 /* ---- controls of a subdevice (class 0x2080) ------------------------------ */
 
-/* ctrl2080gpu.h; stable */
+/*
+ * ctrl2080gpu.h. 595 takes 68 bytes; releases whose structure has a UTF-16 form
+ * beside the ASCII one take 132. RM wants its own size: try one, then the other.
+ */
 #define GP_RM_CTRL_GPU_GET_NAME_STRING 0x20800110u
 struct gp_rm_gpu_name {
 	uint32_t flags;			/* 0: ASCII */
-	uint8_t name[128];		/* ASCII uses the first 64 */
+	uint8_t name[64];
+	uint8_t utf16_room[64];
 };
+#define GP_RM_GPU_NAME_BYTES_SHORT 68u
 GP_RM_ASSERT_SIZE(gp_rm_gpu_name, 132);
 
 #define GP_RM_CTRL_GPU_GET_GID_INFO 0x2080014au
