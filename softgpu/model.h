@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - a GPU in virtual time. Pure: time is an argument, memory is the
- * caller's one allocation at create, no I/O, no threads.
+ * model.h - a GPU in virtual time. Pure: time is an argument, no I/O, no
+ * threads; it allocates at create, and for the queue of a channel.
  *
  * A model has runlists (compute, copy), channel groups with timeslices on
  * them, channels in groups, methods in channels. The host schedules groups
@@ -31,9 +31,14 @@ struct gp_model_config {
 	uint32_t slots;			/* GP_MODEL_SLOTS: how many */
 	uint32_t sms;			/* blocks that run at once: sms * per_sm */
 	uint32_t blocks_per_sm;
-	uint64_t switch_out_ns;		/* a context is saved */
-	uint64_t switch_in_ns;		/* the next is restored */
-	uint64_t idle_switch_ns;	/* switch in when nothing had to be saved */
+	uint64_t notice_ns;		/* doorbell until the host acts on it; also
+				 * how long a group that gives up runs on */
+	uint64_t switch_out_ns;		/* a context stops .. its END record */
+	uint64_t save_ns;		/* more, when it has blocks to save */
+	uint64_t switch_in_ns;		/* END .. START of the next */
+	uint64_t idle_switch_ns;	/* .. to START when none was loaded */
+	uint64_t begin_ns;		/* START .. its first instruction */
+	uint64_t restore_ns;		/* more, when it had been saved */
 	uint64_t start_ns;		/* doorbell to first instruction */
 	uint64_t end_ns;		/* last instruction to visible completion */
 	uint64_t default_slice_us;
@@ -94,6 +99,7 @@ struct gp_model_event {
 	uint32_t switch_kind;	/* enum gp_switch_kind */
 	int32_t pid;
 };
+/* May call anything of the model but advance, next and destroy. */
 typedef void (*gp_model_event_fn)(void *arg, const struct gp_model_event *ev);
 
 /** NULL and errno on failure. */

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_priv.h - what the files of the model share.
+ *
+ * model.c has the objects and the loop; model_work.c what a loaded group does
+ * (front ends, blocks, completions); model_sched.c who is loaded (runlists,
+ * slots, controls). Everything happens in steps: a step changes one thing at
+ * the current time and queues the events of that change, which are delivered
+ * between steps, so that a callback may call any function but advance.
+ */
+#ifndef GP_SOFT_MODEL_PRIV_H
+#define GP_SOFT_MODEL_PRIV_H
+
+#include <stdbool.h>
+
+#include "softgpu/model.h"
+
+#define MODEL_MAX_GROUPS 512u
+#define MODEL_MAX_CHANNELS 4096u
+#define MODEL_MAX_CONTROLS 256u
+#define MODEL_COPY_ENGINES 3u
+#define MODEL_RUNLISTS (1u + MODEL_COPY_ENGINES)
+#define MODEL_RUNS 16u		/* batches of blocks of one kernel at a time */
+#define MODEL_EVENTS 64u
+#define MODEL_NEVER UINT64_MAX
+
+/* Blocks of one kernel that started together. */
+struct model_run {
+	uint64_t first, count;
+	uint64_t end_ns;	/* while its group runs: when they end */
+	uint64_t left_ns;	/* while it is saved: what is left of them */
+};
+
+struct model_method {
+	struct gp_model_method m;
+	uint64_t seq;
+	uint64_t ready_ns;	/* the doorbell has reached the front end */
+	uint64_t visible_ns;	/* completed: when it may be seen */
+	uint64_t launched;	/* order of launch, 0: not taken yet */
+	uint64_t next_block;	/* first block that has not started */
+	uint64_t done_blocks;
+};
+
+struct model_channel {
+	uint32_t id, group;	/* group: slot index */
+	uint32_t next_of_group;	/* slot index + 1 */
+	uint32_t busy_prev, busy_next;
+	bool used, busy;
+	struct model_method *ring;
+	uint32_t ring_size;	/* power of two */
+	uint64_t seen, head, tail;	/* seqs: visible < head <= tail */
+	uint32_t run_count;
+	struct model_run run[MODEL_RUNS];	/* of the method at head */
+};
+
+enum model_phase {
+	PHASE_EMPTY,		/* nothing loaded */
+	PHASE_RUN,
+	PHASE_STOP,		/* waits until the group can be cut */
+	PHASE_OUT,		/* saving */
+	PHASE_IN,		/* from the one's end to the next one's start */
+	PHASE_BEGIN,		/* started, its first block not yet */
+};
+
+struct model_group {
+	uint32_t id;
+	int32_t pid;
+	uint32_t kind, runlist;
+	uint32_t prev, next;	/* ring of its runlist, slot index + 1 */
+	uint32_t channels;	/* slot index + 1 of the first */
+	uint32_t busy;		/* channels with a method at head */
+	uint64_t slice_us;
+	enum gp_preempt_mode mode;
+	bool used, suspended;
+	bool running;		/* its blocks move */
+	bool saved;		/* has blocks that were cut */
+	bool stopping;		/* is to go: takes no methods */
+	uint64_t stop_ns;	/* and not before this */
+	uint64_t since_ns;	/* runnable, as the host sees it, since */
+	uint64_t usage_ns;
+	uint64_t op;		/* last control that concerns it */
+	/* GP_MODEL_SLOTS only: */
+	bool claim;		/* has a slot, or will when a control is through */
+	enum model_phase phase;
+	uint64_t phase_ns;
+};
+
+struct model_runlist {
+	uint32_t ring;		/* slot index + 1 of some group, 0: empty */
+	uint32_t after;		/* slot index + 1: the round robin's place */
+	uint32_t cur;		/* slot index + 1 */
+	enum model_phase phase;
+	uint64_t phase_ns;	/* when OUT, IN, BEGIN end */
+	uint64_t slice_ns;	/* the slice counts from here */
+	uint64_t give_up_ns;	/* 0: no reason to give up */
+};
+
+struct model_control {
+	bool used, resume, through;
+	uint64_t cookie, at_ns, op;
+	size_t n;
+	uint32_t group[64];	/* ids */
+};
+
+struct gp_model {
+	struct gp_model_config cfg;
+	gp_model_event_fn fn;
+	void *arg;
+	uint64_t now_ns;
+	uint64_t rng;
+	uint64_t launches;
+	uint64_t ops;
+	uint32_t gen_group, gen_channel;
+	uint32_t busy;		/* slot index + 1: list of channels with work */
+	uint32_t slots_used;	/* by what is loaded, loading or saving */
+	uint32_t claims;
+	uint32_t controls_used;
+	uint32_t event_count;
+	bool in_settle;
+	struct gp_model_event event[MODEL_EVENTS];
+	struct model_runlist runlist[MODEL_RUNLISTS];
+	struct model_group group[MODEL_MAX_GROUPS];
+	struct model_channel channel[MODEL_MAX_CHANNELS];
+	struct model_control control[MODEL_MAX_CONTROLS];
+};
+
+static inline struct model_method *model_method_at(struct model_channel *c,
+						   uint64_t seq)
+{
+	return &c->ring[seq & (c->ring_size - 1)];
+}
+
+static inline bool model_channel_has_head(const struct model_channel *c)
+{
+	return c->head <= c->tail;
+}
+
+static inline uint64_t model_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t model_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* model.c */
+void model_emit(struct gp_model *m, const struct gp_model_event *ev);
+struct model_group *model_group_find(const struct gp_model *m, uint32_t id);
+struct model_channel *model_channel_find(const struct gp_model *m, uint32_t id);
+void model_channel_update_busy(struct gp_model *m, struct model_channel *c);
+uint64_t model_random(struct gp_model *m);
+
+/* model_work.c */
+bool model_work_step(struct gp_model *m);
+uint64_t model_work_next(struct gp_model *m);
+bool model_group_has_work(struct gp_model *m, struct model_group *g);
+bool model_group_kept(struct gp_model *m, struct model_group *g);
+bool model_group_has_blocks(struct gp_model *m, struct model_group *g);
+bool model_group_can_stop(struct gp_model *m, struct model_group *g);
+void model_group_ask_stop(struct gp_model *m, struct model_group *g);
+void model_group_cut(struct gp_model *m, struct model_group *g);
+void model_group_continue(struct gp_model *m, struct model_group *g);
+
+/* model_sched.c */
+bool model_sched_step(struct gp_model *m);
+uint64_t model_sched_next(struct gp_model *m);
+void model_sched_account(struct gp_model *m, uint64_t dt_ns);
+void model_sched_group_add(struct gp_model *m, struct model_group *g);
+void model_sched_group_del(struct gp_model *m, struct model_group *g);
+
+#endif
