@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * be - a best-effort program: kernels of fixed work back to back, two always
+ * queued. Knows nothing of gpreempt. Prints how many it ran and a checksum of
+ * the result that all of them made together, which it checks; each kernel's
+ * completion time goes to a file as it happens.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/cuda.h"
+#include "bench/common/opts.h"
+#include "bench/common/work.h"
+
+#define QUEUED 2
+
+static struct {
+	char kind[16];
+	char out[512];
+	uint64_t kernel_us, iters, blocks, seconds, kernels;
+	bool calibrate, control;
+} opt = { .kind = "plain", .kernel_us = 10000 };
+
+static const struct gp_opt opts[] = {
+	{ .name = "kind", .text = opt.kind, .text_len = sizeof(opt.kind),
+	  .help = "plain (default), smem, tensor, coop or graph" },
+	{ .name = "out", .text = opt.out, .text_len = sizeof(opt.out),
+	  .help = "file for the completion times, ns, one a line" },
+	{ .name = "kernel-us", .number = &opt.kernel_us,
+	  .help = "length of a kernel, alone (default 10000)" },
+	{ .name = "iters", .number = &opt.iters,
+	  .help = "iterations of a kernel, from --calibrate: measures nothing" },
+	{ .name = "blocks", .number = &opt.blocks,
+	  .help = "grid (default: the whole device)" },
+	{ .name = "seconds", .number = &opt.seconds,
+	  .help = "how long (default: until SIGTERM or end of input)" },
+	{ .name = "kernels", .number = &opt.kernels, .help = "how many" },
+	{ .name = "calibrate", .flag = &opt.calibrate,
+	  .help = "print the iterations that --kernel-us takes here, and end" },
+	{ .name = "control", .flag = &opt.control,
+	  .help = "start paused; lines on stdin: go, pause, quit" },
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	stop = 1;
+}
+
+struct be {
+	struct gp_work work;
+	void *event[QUEUED];
+	FILE *out;
+	uint64_t started, done;	/* kernels */
+	uint64_t end_ns;	/* 0: no end by time */
+	bool paused;
+};
+
+/* One line of control; returns at once when there is none. */
+static void control(struct be *be)
+{
+	struct pollfd poll_fd = { .fd = 0, .events = POLLIN };
+	char line[64];
+
+	if (!opt.control || poll(&poll_fd, 1, 0) <= 0)
+		return;
+	if (!fgets(line, sizeof(line), stdin) || !strcmp(line, "quit\n"))
+		stop = 1;
+	else
+		be->paused = !strcmp(line, "pause\n");
+}
+
+static void finish_one(struct be *be)
+{
+	GP_CU(cuEventSynchronize(be->event[be->done % QUEUED]));
+	be->done++;
+	if (be->out) {
+		fprintf(be->out, "%llu\n",
+			(unsigned long long)gp_clock_now_ns());
+		fflush(be->out);
+	}
+}
+
+static void start_one(struct be *be)
+{
+	gp_work_launch(&be->work);
+	GP_CU(cuEventRecord(be->event[be->started % QUEUED], be->work.stream));
+	be->started++;
+}
+
+static void pause_here(struct be *be)
+{
+	while (be->done < be->started)
+		finish_one(be);
+	printf("paused kernels=%llu\n", (unsigned long long)be->done);
+	fflush(stdout);
+	while (be->paused && !stop && gp_clock_wait_readable(0))
+		control(be);
+}
+
+static bool at_end(const struct be *be)
+{
+	return stop || (opt.kernels && be->started >= opt.kernels) ||
+	       (be->end_ns && gp_clock_now_ns() >= be->end_ns);
+}
+
+static void loop(struct be *be)
+{
+	while (!at_end(be)) {
+		control(be);
+		if (be->paused) {
+			pause_here(be);
+			continue;
+		}
+		start_one(be);
+		if (be->started - be->done == QUEUED)
+			finish_one(be);
+	}
+	while (be->done < be->started)
+		finish_one(be);
+}
+
+static void setup(struct be *be, struct gp_bench_gpu *gpu)
+{
+	const int kind = gp_work_kind_parse(opt.kind);
+	void *stream;
+
+	if (kind < 0) {
+		fprintf(stderr, "be: --kind=%s: plain, smem, tensor, coop or graph\n",
+			opt.kind);
+		exit(2);
+	}
+	gp_bench_gpu_open(gpu, GP_CU_CTX_SCHED_BLOCKING);
+	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < QUEUED; i++)
+		GP_CU(cuEventCreate(&be->event[i], GP_CU_EVENT_BLOCKING_SYNC |
+					GP_CU_EVENT_DISABLE_TIMING));
+	gp_work_open(&be->work, gpu, (enum gp_work_kind)kind,
+		     (uint32_t)opt.blocks, stream);
+	if (opt.iters)
+		be->work.iters = (uint32_t)opt.iters;
+	else
+		gp_work_calibrate(&be->work, opt.kernel_us * 1000);
+}
+
+static FILE *open_out(void)
+{
+	FILE *out = fopen(opt.out, "we");
+
+	if (!out) {
+		fprintf(stderr, "be: %s: %s\n", opt.out, strerror(errno));
+		exit(1);
+	}
+	return out;
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct gp_bench_gpu gpu;
+	struct be be = { 0 };
+	uint64_t start_ns, checksum;
+	bool good;
+
+	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	setvbuf(stdin, NULL, _IONBF, 0);	/* poll() sees all there is */
+	if (opt.out[0])
+		be.out = open_out();
+	setup(&be, &gpu);
+	if (opt.calibrate) {
+		printf("be iters=%u kernel_ns=%llu blocks=%u device=%s\n",
+		       be.work.iters,
+		       (unsigned long long)gp_work_measure(&be.work, 2),
+		       be.work.blocks, gpu.name);
+		return 0;
+	}
+	be.paused = opt.control;
+	printf("ready pid=%d iters=%u\n", (int)getpid(), be.work.iters);
+	fflush(stdout);
+	start_ns = gp_clock_now_ns();
+	if (opt.seconds)
+		be.end_ns = start_ns + opt.seconds * 1000000000u;
+	loop(&be);
+	start_ns = gp_clock_now_ns() - start_ns;
+	good = gp_work_check(&be.work, &checksum);
+	printf("be kind=%s kernels=%llu ns=%llu checksum=%016llx result=%s\n",
+	       opt.kind, (unsigned long long)be.done,
+	       (unsigned long long)start_ns, (unsigned long long)checksum,
+	       good ? "right" : "WRONG");
+	return good ? 0 : 1;
+}

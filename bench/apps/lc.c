@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lc - a latency-critical program: every period a request of a few short
+ * kernels, in an open loop. Latency counts from the moment a request was meant
+ * to come, and no release is skipped. It knows of gpreempt only where --hint-us
+ * or --segment asks for it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/cuda.h"
+#include "bench/common/gpreempt_dl.h"
+#include "bench/common/kernels.h"
+#include "bench/common/opts.h"
+#include "bench/common/samples.h"
+#include "bench/common/work.h"
+
+#define LC_BLOCKS 32
+#define ALLOC_BYTES (4u << 20)
+#define CONTEXT_ONE_IN 8	/* of its turns: a context takes 0.1 s */
+#define LINE 1024
+
+struct lc_opts {
+	char out[512];
+	char inside[64];
+	uint64_t period_us, kernels, kernel_us, gap_us, requests;
+	uint64_t hint_us, prepare_us, iters, seed, warmup, max_seconds;
+	bool segment, closed, calibrate, control;
+};
+
+static struct lc_opts opt = {
+	.period_us = 5000, .kernels = 5, .kernel_us = 110, .requests = 2000,
+	.seed = 1, .warmup = 20,
+};
+
+static const struct gp_opt opts[] = {
+	{ .name = "out", .text = opt.out, .text_len = sizeof(opt.out),
+	  .help = "file for the samples: intended, start, end (ns), kind" },
+	{ .name = "inside", .text = opt.inside, .text_len = sizeof(opt.inside),
+	  .help = "do one of these in the middle of each request, at random: "
+		  "sync,free,alloc,module,fork,context" },
+	{ .name = "period-us", .number = &opt.period_us, .help = "(5000)" },
+	{ .name = "kernels", .number = &opt.kernels, .help = "a request (5)" },
+	{ .name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)" },
+	{ .name = "gap-us", .number = &opt.gap_us,
+	  .help = "CPU time between two launches (0)" },
+	{ .name = "requests", .number = &opt.requests, .help = "(2000)" },
+	{ .name = "warmup", .number = &opt.warmup,
+	  .help = "requests first that do not count (20)" },
+	{ .name = "hint-us", .number = &opt.hint_us,
+	  .help = "give a hint so long before the work (0: none)" },
+	{ .name = "prepare-us", .number = &opt.prepare_us,
+	  .help = "CPU time between a request's coming and its work (0)" },
+	{ .name = "iters", .number = &opt.iters,
+	  .help = "iterations of a kernel, from --calibrate" },
+	{ .name = "seed", .number = &opt.seed, .help = "of --inside (1)" },
+	{ .name = "max-seconds", .number = &opt.max_seconds,
+	  .help = "stop early after so long (0: never)" },
+	{ .name = "segment", .flag = &opt.segment,
+	  .help = "declare each request as a segment" },
+	{ .name = "closed", .flag = &opt.closed,
+	  .help = "a request comes one period after the last one's end" },
+	{ .name = "calibrate", .flag = &opt.calibrate,
+	  .help = "print the iterations that --kernel-us takes here, and end" },
+	{ .name = "control", .flag = &opt.control,
+	  .help = "each line on stdin is the options of one run" },
+};
+#define OPTS (sizeof(opts) / sizeof(*opts))
+
+enum inside { SYNC, FREE, ALLOC, MODULE, FORK, CONTEXT, INSIDES };
+static const char *const inside_names[INSIDES] = {
+	"sync", "free", "alloc", "module", "fork", "context",
+};
+
+struct sample {
+	uint64_t intended_ns, start_ns, end_ns;
+	const char *kind;
+};
+
+struct lc {
+	struct gp_bench_gpu gpu;
+	struct gp_work work;
+	struct gp_bench_client client;
+	struct sample *sample;
+	uint64_t random;
+	uint64_t spare;		/* memory for FREE, else 0 */
+	void *module;		/* of MODULE, unloaded between requests */
+	void *context;		/* of CONTEXT, likewise */
+	int choice[INSIDES], choices;
+};
+
+static uint64_t next_random(struct lc *lc)
+{
+	lc->random = lc->random * 6364136223846793005u + 1442695040888963407u;
+	return lc->random >> 33;
+}
+
+static void parse_inside(struct lc *lc)
+{
+	char text[sizeof(opt.inside)];
+	char *save = NULL;
+
+	strcpy(text, opt.inside);
+	lc->choices = 0;
+	for (char *w = strtok_r(text, ",", &save); w;
+	     w = strtok_r(NULL, ",", &save)) {
+		int i = 0;
+
+		while (i < INSIDES && strcmp(w, inside_names[i]))
+			i++;
+		if (i == INSIDES || lc->choices == INSIDES) {
+			fprintf(stderr, "lc: --inside=%s: unknown or too many\n", w);
+			exit(2);
+		}
+		lc->choice[lc->choices++] = i;
+	}
+}
+
+static enum inside choose(struct lc *lc)
+{
+	int pick = lc->choice[next_random(lc) % (uint64_t)lc->choices];
+
+	if (pick == CONTEXT && lc->choices > 1 &&
+	    next_random(lc) % CONTEXT_ONE_IN)
+		pick = lc->choice[0];
+	return (enum inside)pick;
+}
+
+static void fork_child(void)
+{
+	const pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+/* Load the module anew and launch from it: what a lazily loading app does. */
+static void load_module(struct lc *lc)
+{
+	uint32_t mul = GP_KERNEL_MUL, iters = 0;
+	uint64_t none = 0;
+	void *params[] = { &lc->work.buf, &none, &mul, &iters };
+	void *fn;
+
+	GP_CU(cuModuleLoadData(&lc->module, gp_kernels_ptx));
+	GP_CU(cuModuleGetFunction(&fn, lc->module, "gp_work"));
+	GP_CU(cuLaunchKernel(fn, 1, 1, 1, GP_KERNEL_THREADS, 1, 1, 0,
+			     lc->work.stream, params, NULL));
+}
+
+static void do_inside(struct lc *lc, enum inside what)
+{
+	switch (what) {
+	case SYNC:
+		GP_CU(cuCtxSynchronize());
+		break;
+	case FREE:
+		GP_CU(cuMemFree_v2(lc->spare));
+		lc->spare = 0;
+		break;
+	case ALLOC:
+		GP_CU(cuMemAlloc_v2(&lc->spare, ALLOC_BYTES));
+		break;
+	case MODULE:
+		load_module(lc);
+		break;
+	case FORK:
+		fork_child();
+		break;
+	case CONTEXT:
+		GP_CU(cuCtxCreate_v2(&lc->context, 0, lc->gpu.dev));
+		GP_CU(cuCtxSetCurrent(lc->gpu.ctx));
+		break;
+	case INSIDES:
+		break;
+	}
+}
+
+/* Outside of any request: undo what the last one made, prepare the next. */
+static void tidy(struct lc *lc, enum inside next)
+{
+	if (lc->module)
+		GP_CU(cuModuleUnload(lc->module));
+	if (lc->context) {
+		GP_CU(cuCtxDestroy_v2(lc->context));
+		GP_CU(cuCtxSetCurrent(lc->gpu.ctx));
+	}
+	lc->module = lc->context = NULL;
+	if (next == FREE && !lc->spare)
+		GP_CU(cuMemAlloc_v2(&lc->spare, ALLOC_BYTES));
+	if (next != FREE && lc->spare) {
+		GP_CU(cuMemFree_v2(lc->spare));
+		lc->spare = 0;
+	}
+}
+
+static void hint(struct lc *lc, uint64_t work_ns)
+{
+	uint64_t now_ns;
+
+	if (!opt.hint_us)
+		return;
+	if (opt.hint_us * 1000 < work_ns)
+		gp_clock_sleep_until(work_ns - opt.hint_us * 1000);
+	now_ns = gp_clock_now_ns();
+	gp_bench_client_check(lc->client.hint(lc->client.handle,
+			work_ns > now_ns ? work_ns - now_ns : 0), "gp_hint");
+}
+
+static void launch_all(struct lc *lc, enum inside inside)
+{
+	for (uint64_t k = 0; k < opt.kernels; k++) {
+		if (k && opt.gap_us)
+			gp_clock_busy_until(gp_clock_now_ns() + opt.gap_us * 1000);
+		if (k == opt.kernels / 2)
+			do_inside(lc, inside);
+		gp_work_launch(&lc->work);
+	}
+}
+
+/* One request whose work is meant to start at @sample->intended_ns. */
+static void request(struct lc *lc, struct sample *sample, enum inside inside)
+{
+	const uint64_t work_ns = sample->intended_ns;
+
+	/* A hint that is not earlier than the request itself comes with it. */
+	if (opt.hint_us > opt.prepare_us)
+		hint(lc, work_ns);
+	gp_clock_sleep_until(work_ns - opt.prepare_us * 1000);
+	if (opt.hint_us <= opt.prepare_us)
+		hint(lc, work_ns);
+	if (opt.prepare_us)
+		gp_clock_busy_until(work_ns);
+	sample->start_ns = gp_clock_now_ns();
+	if (opt.segment)
+		gp_bench_client_check(lc->client.segment_begin(lc->client.handle),
+				      "gp_segment_begin");
+	launch_all(lc, inside);
+	GP_CU(cuStreamSynchronize(lc->work.stream));
+	sample->end_ns = gp_clock_now_ns();
+	if (opt.segment)
+		gp_bench_client_check(lc->client.segment_end(lc->client.handle),
+				      "gp_segment_end");
+	sample->kind = inside < INSIDES ? inside_names[inside] : "-";
+}
+
+static void write_samples(const struct sample *sample, size_t count)
+{
+	FILE *out;
+
+	if (!opt.out[0])
+		return;
+	out = fopen(opt.out, "we");
+	if (!out) {
+		fprintf(stderr, "lc: %s: %s\n", opt.out, strerror(errno));
+		exit(1);
+	}
+	fprintf(out, "# intended_ns start_ns end_ns inside\n");
+	for (size_t i = 0; i < count; i++)
+		fprintf(out, "%llu %llu %llu %s\n",
+			(unsigned long long)sample[i].intended_ns,
+			(unsigned long long)sample[i].start_ns,
+			(unsigned long long)sample[i].end_ns, sample[i].kind);
+	fclose(out);
+}
+
+static void print_stats(const struct lc *lc)
+{
+	struct gp_stats stats = { .size = sizeof(stats) };
+
+	if (!lc->client.handle ||
+	    lc->client.stats_get(lc->client.handle, &stats))
+		return;
+	printf(" holds=%llu holds_late=%llu holds_expired=%llu syncs_cut=%llu switch_ns=%llu",
+	       (unsigned long long)stats.holds,
+	       (unsigned long long)stats.holds_late,
+	       (unsigned long long)stats.holds_expired,
+	       (unsigned long long)stats.syncs_cut,
+	       (unsigned long long)stats.switch_ns);
+}
+
+static void report(const struct lc *lc, size_t count, bool right)
+{
+	uint64_t *value = malloc((count + 1) * sizeof(*value));
+
+	if (!value)
+		exit(1);
+	for (size_t i = 0; i < count; i++)
+		value[i] = lc->sample[i].end_ns - lc->sample[i].intended_ns;
+	gp_samples_sort(value, count);
+	printf("lc requests=%zu p50_ns=%llu p90_ns=%llu p99_ns=%llu max_ns=%llu",
+	       count, (unsigned long long)gp_samples_rank(value, count, 500),
+	       (unsigned long long)gp_samples_rank(value, count, 900),
+	       (unsigned long long)gp_samples_rank(value, count, 990),
+	       (unsigned long long)gp_samples_rank(value, count, 1000));
+	for (size_t i = 0; i < count; i++)
+		value[i] = lc->sample[i].end_ns - lc->sample[i].start_ns;
+	gp_samples_sort(value, count);
+	printf(" service_p50_ns=%llu result=%s",
+	       (unsigned long long)gp_samples_rank(value, count, 500),
+	       right ? "right" : "WRONG");
+	print_stats(lc);
+	putchar('\n');
+	fflush(stdout);
+	free(value);
+}
+
+static size_t run_requests(struct lc *lc)
+{
+	const uint64_t period_ns = opt.period_us * 1000;
+	const uint64_t lead_ns = (opt.hint_us + opt.prepare_us) * 1000;
+	const uint64_t first_ns = gp_clock_now_ns() + period_ns + lead_ns;
+	const uint64_t all = opt.warmup + opt.requests;
+	uint64_t last_ns = first_ns - period_ns, i;
+
+	for (i = 0; i < all; i++) {
+		const enum inside inside = lc->choices ? choose(lc) : INSIDES;
+		struct sample *sample = &lc->sample[i];
+
+		tidy(lc, inside);
+		if (opt.closed)
+			sample->intended_ns = gp_clock_now_ns() + period_ns + lead_ns;
+		else
+			sample->intended_ns = last_ns + period_ns;
+		last_ns = sample->intended_ns;
+		request(lc, sample, inside);
+		if (opt.max_seconds && sample->end_ns >
+		    first_ns + opt.max_seconds * 1000000000u) {
+			i++;
+			break;
+		}
+	}
+	tidy(lc, INSIDES);
+	return i;
+}
+
+/* Whether its result was right; the next run starts from a fresh one. */
+static bool run(struct lc *lc)
+{
+	const size_t warmup = opt.warmup;
+	struct sample *all;
+	size_t count;
+	bool right;
+
+	if ((opt.hint_us || opt.segment) && !lc->client.handle)
+		gp_bench_client_open(&lc->client);
+	parse_inside(lc);
+	lc->random = opt.seed;
+	all = calloc(warmup + opt.requests, sizeof(*all));
+	if (!all) {
+		fprintf(stderr, "lc: --requests: no memory for so many\n");
+		exit(1);
+	}
+	lc->sample = all;
+	count = run_requests(lc);
+	count = count > warmup ? count - warmup : 0;
+	lc->sample = all + warmup;
+	write_samples(lc->sample, count);
+	right = gp_work_check(&lc->work, NULL);
+	gp_work_reset(&lc->work);
+	report(lc, count, right);
+	free(all);
+	return right;
+}
+
+/* Each line: the options of a run, on top of the command line's. */
+static bool control(struct lc *lc)
+{
+	const struct lc_opts base = opt;
+	char line[LINE];
+	bool right = true;
+
+	while (gp_clock_wait_readable(0) && fgets(line, sizeof(line), stdin)) {
+		if (!strcmp(line, "quit\n"))
+			break;
+		opt = base;
+		gp_opts_parse_line(opts, OPTS, line);
+		if (opt.iters)
+			lc->work.iters = (uint32_t)opt.iters;
+		right = run(lc) && right;
+	}
+	return right;
+}
+
+int main(int argc, char **argv)
+{
+	struct lc lc = { 0 };
+	void *stream;
+	bool right;
+
+	gp_opts_parse(opts, OPTS, argc, argv);
+	setvbuf(stdin, NULL, _IONBF, 0);	/* poll() sees all there is */
+	gp_bench_gpu_open(&lc.gpu, GP_CU_CTX_SCHED_SPIN);
+	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
+	gp_work_open(&lc.work, &lc.gpu, GP_WORK_PLAIN, LC_BLOCKS, stream);
+	if (opt.iters)
+		lc.work.iters = (uint32_t)opt.iters;
+	else
+		gp_work_calibrate(&lc.work, opt.kernel_us * 1000);
+	if (opt.calibrate) {
+		printf("lc iters=%u kernel_ns=%llu device=%s\n", lc.work.iters,
+		       (unsigned long long)gp_work_measure(&lc.work, 40),
+		       lc.gpu.name);
+		return 0;
+	}
+	printf("ready pid=%d iters=%u\n", (int)getpid(), lc.work.iters);
+	fflush(stdout);
+	right = opt.control ? control(&lc) : run(&lc);
+	if (lc.client.handle)
+		lc.client.close(lc.client.handle);
+	return right ? 0 : 1;
+}

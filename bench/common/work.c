@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/common/work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/kernels.h"
+
+#define FILL_SEED 0x1234567u
+#define TENSOR_SEED 77u
+#define COOP_PHASES 8u
+#define CHECK_BLOCKS 500000u	/* block launches that a check recomputes */
+
+static const struct {
+	const char *name;
+	enum gp_bench_kernel kernel;
+	uint32_t blocks_per_sm;
+} kinds[GP_WORK_KINDS] = {
+	[GP_WORK_PLAIN] = { "plain", GP_KERNEL_WORK, 8 },
+	[GP_WORK_SMEM] = { "smem", GP_KERNEL_SMEM, 4 },
+	[GP_WORK_TENSOR] = { "tensor", GP_KERNEL_TENSOR, 4 },
+	[GP_WORK_COOP] = { "coop", GP_KERNEL_COOP, 2 },
+	[GP_WORK_GRAPH] = { "graph", GP_KERNEL_WORK, 8 },
+};
+
+int gp_work_kind_parse(const char *name)
+{
+	for (int i = 0; i < GP_WORK_KINDS; i++)
+		if (!strcmp(kinds[i].name, name))
+			return i;
+	return -1;
+}
+
+static size_t block_words(const struct gp_work *work)
+{
+	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS :
+					      GP_KERNEL_WORDS;
+}
+
+static size_t words(const struct gp_work *work)
+{
+	const size_t planes = work->kind == GP_WORK_COOP ? 2 : 1;
+
+	return planes * work->blocks * block_words(work);
+}
+
+static void *host_alloc(size_t bytes)
+{
+	void *ptr = malloc(bytes);
+
+	if (!ptr) {
+		fprintf(stderr, "%s: no memory\n", program_invocation_short_name);
+		exit(1);
+	}
+	return ptr;
+}
+
+void gp_work_reset(struct gp_work *work)
+{
+	uint32_t *fill = host_alloc(words(work) * sizeof(*fill));
+
+	gp_ref_fill(fill, words(work), FILL_SEED);
+	GP_CU(cuMemcpyHtoD_v2(work->buf, fill, words(work) * sizeof(*fill)));
+	free(fill);
+	work->launched = 0;
+}
+
+void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
+		  enum gp_work_kind kind, uint32_t blocks, void *stream)
+{
+	size_t bytes;
+
+	memset(work, 0, sizeof(*work));
+	work->gpu = gpu;
+	work->stream = stream;
+	work->kind = kind;
+	work->blocks = blocks ? blocks : gpu->sms * kinds[kind].blocks_per_sm;
+	bytes = words(work) * sizeof(uint32_t);
+	GP_CU(cuMemAlloc_v2(&work->buf, bytes));
+	if (kind == GP_WORK_GRAPH) {
+		GP_CU(cuMemAlloc_v2(&work->in, bytes));
+		GP_CU(cuMemHostAlloc((void **)&work->host_in, bytes, 0));
+		GP_CU(cuMemHostAlloc((void **)&work->host_out, bytes, 0));
+		gp_ref_fill(work->host_in, words(work), ~FILL_SEED);
+	}
+	gp_work_reset(work);
+}
+
+static void launch_kernel(struct gp_work *work)
+{
+	uint32_t mul = GP_KERNEL_MUL, seed = TENSOR_SEED, phases = COOP_PHASES;
+	void *fn = work->gpu->fn[kinds[work->kind].kernel];
+	void *plain[] = { &work->buf, &work->in, &mul, &work->iters };
+	void *smem[] = { &work->buf, &mul, &work->iters };
+	void *tensor[] = { &work->buf, &seed, &work->iters };
+	void *coop[] = { &work->buf, &mul, &work->iters, &phases };
+	void **params = work->kind == GP_WORK_SMEM ? smem :
+			work->kind == GP_WORK_TENSOR ? tensor : plain;
+
+	if (work->kind == GP_WORK_COOP)
+		GP_CU(cuLaunchCooperativeKernel(fn, work->blocks, 1, 1,
+						GP_KERNEL_THREADS, 1, 1, 0,
+						work->stream, coop));
+	else
+		GP_CU(cuLaunchKernel(fn, work->blocks, 1, 1, GP_KERNEL_THREADS,
+				     1, 1, 0, work->stream, params, NULL));
+}
+
+static void drop_graph(struct gp_work *work)
+{
+	if (!work->graph)
+		return;
+	GP_CU(cuGraphExecDestroy(work->graph_exec));
+	GP_CU(cuGraphDestroy(work->graph));
+	work->graph = NULL;
+}
+
+static void make_graph(struct gp_work *work)
+{
+	const size_t bytes = words(work) * sizeof(uint32_t);
+
+	GP_CU(cuStreamBeginCapture_v2(work->stream, GP_CU_CAPTURE_RELAXED));
+	GP_CU(cuMemcpyHtoDAsync_v2(work->in, work->host_in, bytes, work->stream));
+	launch_kernel(work);
+	GP_CU(cuMemcpyDtoHAsync_v2(work->host_out, work->buf, bytes,
+				   work->stream));
+	GP_CU(cuStreamEndCapture(work->stream, &work->graph));
+	GP_CU(cuGraphInstantiateWithFlags(&work->graph_exec, work->graph, 0));
+}
+
+void gp_work_launch(struct gp_work *work)
+{
+	if (work->kind == GP_WORK_GRAPH) {
+		if (!work->graph)
+			make_graph(work);
+		GP_CU(cuGraphLaunch(work->graph_exec, work->stream));
+	} else {
+		launch_kernel(work);
+	}
+	work->launched++;
+}
+
+static uint64_t run(struct gp_work *work, unsigned int n)
+{
+	uint64_t start_ns;
+
+	start_ns = gp_clock_now_ns();
+	while (n--)
+		gp_work_launch(work);
+	GP_CU(cuStreamSynchronize(work->stream));
+	return gp_clock_now_ns() - start_ns;
+}
+
+/* The difference of two runs: what starting and waiting cost falls out. */
+uint64_t gp_work_measure(struct gp_work *work, unsigned int n)
+{
+	const uint64_t one_ns = run(work, n), two_ns = run(work, 2 * n);
+
+	return two_ns > one_ns ? (two_ns - one_ns) / n : 1;
+}
+
+void gp_work_calibrate(struct gp_work *work, uint64_t ns)
+{
+	unsigned int n = ns < 1000000 ? 40 : 4;
+	uint64_t took_ns;
+
+	work->iters = 1000;
+	run(work, 1);	/* loads the kernel, wakes the clocks */
+	for (int pass = 0; pass < 4; pass++) {
+		took_ns = gp_work_measure(work, n);
+		work->iters = (uint32_t)((double)work->iters * (double)ns /
+					 (double)took_ns) + 1;
+		drop_graph(work);
+	}
+	gp_work_reset(work);
+}
+
+/* Compares blocks [first, first + count); @got is the whole buffer. */
+static bool check_blocks(const struct gp_work *work, uint32_t *expect,
+			 const uint32_t *got, uint64_t first, uint64_t count)
+{
+	const uint32_t *in = work->kind == GP_WORK_GRAPH ? work->host_in : NULL;
+	const size_t from = first * block_words(work);
+	const size_t to = (first + count) * block_words(work);
+
+	if (work->kind == GP_WORK_TENSOR) {
+		gp_ref_tensor(expect, TENSOR_SEED,
+			      (uint32_t)work->launched * work->iters, first,
+			      count);
+		return !memcmp(expect + from, got + from,
+			       (to - from) * sizeof(*got));
+	}
+	for (uint64_t k = 0; k < work->launched; k++) {
+		if (work->kind == GP_WORK_SMEM)
+			gp_ref_smem(expect, GP_KERNEL_MUL, work->iters, first,
+				    count);
+		else
+			gp_ref_work(expect, in, GP_KERNEL_MUL, work->iters,
+				    first, count);
+	}
+	return !memcmp(expect + from, got + from, (to - from) * sizeof(*got));
+}
+
+static bool check(const struct gp_work *work, uint32_t *expect,
+		  const uint32_t *got)
+{
+	const uint64_t cost = work->kind == GP_WORK_SMEM ? 64 :
+			      work->kind == GP_WORK_TENSOR ? 0 : 1;
+	const uint64_t step = 1 + cost * work->launched * work->blocks /
+					  CHECK_BLOCKS;
+
+	gp_ref_fill(expect, words(work), FILL_SEED);
+	if (work->kind == GP_WORK_COOP) {
+		for (uint64_t k = 0; k < work->launched; k++)
+			gp_ref_coop(expect, GP_KERNEL_MUL, work->iters,
+				    COOP_PHASES, work->blocks);
+		return !memcmp(expect, got, words(work) * sizeof(*got));
+	}
+	for (uint64_t b = 0; b < work->blocks; b += step)
+		if (!check_blocks(work, expect, got, b, 1))
+			return false;
+	return true;
+}
+
+bool gp_work_check(struct gp_work *work, uint64_t *checksum)
+{
+	const size_t bytes = words(work) * sizeof(uint32_t);
+	uint32_t *expect = host_alloc(bytes), *got = host_alloc(bytes);
+	bool same;
+
+	GP_CU(cuStreamSynchronize(work->stream));
+	GP_CU(cuMemcpyDtoH_v2(got, work->buf, bytes));
+	if (checksum)
+		*checksum = gp_ref_checksum(got, bytes);
+	same = check(work, expect, got);
+	if (work->kind == GP_WORK_GRAPH && work->launched)
+		same = same && !memcmp(got, work->host_out, bytes);
+	free(expect);
+	free(got);
+	return same;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.h - one kind of GPU work of a chosen length: launch it again and again,
+ * then have its result, which all launches together made, checked on the CPU.
+ */
+#ifndef GP_BENCH_WORK_H
+#define GP_BENCH_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/common/cuda.h"
+
+enum gp_work_kind {
+	GP_WORK_PLAIN,
+	GP_WORK_SMEM,	/* all shared memory of an SM, many registers */
+	GP_WORK_TENSOR,
+	GP_WORK_COOP,	/* cooperative launch, the grid synchronises */
+	GP_WORK_GRAPH,	/* CUDA graph: copy in, kernel, copy out */
+	GP_WORK_KINDS,
+};
+
+struct gp_work {
+	const struct gp_bench_gpu *gpu;	/* borrowed */
+	void *stream;			/* borrowed */
+	enum gp_work_kind kind;
+	uint32_t blocks;
+	uint32_t iters;
+	uint64_t launched;		/* since open or reset */
+	uint64_t buf, in;		/* on the device */
+	uint32_t *host_in, *host_out;	/* GRAPH: pinned */
+	void *graph, *graph_exec;
+};
+
+/** Kind by name ("plain", "smem", ...); -1 for another. */
+int gp_work_kind_parse(const char *name);
+
+/**
+ * @blocks: 0 takes what fills the device for this kind. The caller sets iters
+ * or calls gp_work_calibrate() before the first launch.
+ */
+void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
+		  enum gp_work_kind kind, uint32_t blocks, void *stream);
+
+/** Queue it once. */
+void gp_work_launch(struct gp_work *work);
+
+/** Choose iters so that one launch lasts @ns where nothing else runs. */
+void gp_work_calibrate(struct gp_work *work, uint64_t ns);
+
+/** Device time of one launch, ns, measured now over @n of them. */
+uint64_t gp_work_measure(struct gp_work *work, unsigned int n);
+
+/** Start over with fresh contents. Nothing may be queued. */
+void gp_work_reset(struct gp_work *work);
+
+/**
+ * Wait for all, read the result, @checksum of it (may be NULL), and compare it
+ * with what the launches must have made of it: in full, or in a sample of the
+ * blocks when so many launches would take the CPU seconds.
+ */
+bool gp_work_check(struct gp_work *work, uint64_t *checksum);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The bench's reference jumps ahead; here it is held against iterating. */
+#include "tests/common/gp_test.h"
+
+#include <string.h>
+
+#include "bench/common/reference.c"
+
+#define BLOCKS 3u
+#define WORDS (BLOCKS * GP_KERNEL_WORDS)
+
+static void work_iterates(void **state)
+{
+	uint32_t buf[WORDS], in[WORDS], expect[WORDS];
+
+	gp_ref_fill(buf, WORDS, 1);
+	gp_ref_fill(in, WORDS, 2);
+	for (uint32_t g = 0; g < WORDS; g++) {
+		expect[g] = buf[g] + in[g];
+		for (int i = 0; i < 777; i++)
+			expect[g] = GP_KERNEL_MUL * expect[g] + (2 * g + 1);
+	}
+	gp_ref_work(buf, in, GP_KERNEL_MUL, 777, 2, 1);
+	gp_ref_work(buf, in, GP_KERNEL_MUL, 777, 0, 2);
+	assert_memory_equal(buf, expect, sizeof(buf));
+}
+
+static uint32_t smem_thread(const uint32_t *start, uint32_t t, uint32_t iters)
+{
+	const uint32_t next = start[(t + 1) % GP_KERNEL_THREADS];
+	uint32_t r[GP_KERNEL_SMEM_REGS], s[GP_KERNEL_SMEM_WORDS], x = start[t];
+
+	for (uint32_t j = 0; j < GP_KERNEL_SMEM_REGS; j++)
+		r[j] = x + j * GP_KERNEL_MIX;
+	for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
+		s[k] = next ^ (k * GP_KERNEL_MIX);
+	for (uint32_t i = 0; i < iters; i++) {
+		const uint32_t k = i % GP_KERNEL_SMEM_WORDS;
+
+		for (uint32_t j = 0; j < GP_KERNEL_SMEM_REGS; j++)
+			r[j] = GP_KERNEL_MUL * r[j] + (2 * j + 1);
+		s[k] = GP_KERNEL_MUL * s[k] + (2 * k + 1);
+	}
+	for (uint32_t j = 0; j < GP_KERNEL_SMEM_REGS; j++)
+		x = (x * 33) ^ r[j];
+	for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
+		x = (x * 33) ^ s[k];
+	return x;
+}
+
+static void smem_iterates(void **state)
+{
+	static const uint32_t iters[] = { 0, 1, 47, 48, 49, 500 };
+	uint32_t start[GP_KERNEL_WORDS], buf[GP_KERNEL_WORDS];
+
+	for (size_t i = 0; i < sizeof(iters) / sizeof(*iters); i++) {
+		gp_ref_fill(start, GP_KERNEL_WORDS, 5);
+		memcpy(buf, start, sizeof(buf));
+		gp_ref_smem(buf, GP_KERNEL_MUL, iters[i], 0, 1);
+		for (uint32_t t = 0; t < GP_KERNEL_THREADS; t++)
+			assert_int_equal(buf[t], smem_thread(start, t, iters[i]));
+	}
+}
+
+static void tensor_adds_up(void **state)
+{
+	uint32_t at_once[GP_KERNEL_TENSOR_WORDS], in_steps[GP_KERNEL_TENSOR_WORDS];
+
+	gp_ref_fill(at_once, GP_KERNEL_TENSOR_WORDS, 9);
+	memcpy(in_steps, at_once, sizeof(at_once));
+	gp_ref_tensor(at_once, 3, 5, 0, 1);
+	for (int i = 0; i < 5; i++)
+		gp_ref_tensor(in_steps, 3, 1, 0, 1);
+	assert_memory_equal(at_once, in_steps, sizeof(at_once));
+	gp_ref_tensor(at_once, 3, 1, 0, 1);
+	assert_memory_not_equal(at_once, in_steps, sizeof(at_once));
+}
+
+/* What one phase reads, no other block of that phase has written. */
+static void coop_uses_two_planes(void **state)
+{
+	uint32_t buf[2 * WORDS], expect[2 * WORDS];
+
+	gp_ref_fill(buf, 2 * WORDS, 4);
+	memcpy(expect, buf, sizeof(buf));
+	for (uint32_t p = 0; p < 4; p++) {
+		for (uint32_t g = 0; g < WORDS; g++) {
+			const uint32_t *from = expect + (p % 2) * WORDS;
+			uint32_t x = from[g] +
+				     from[(g + 128 * BLOCKS + 1) % WORDS];
+
+			for (int i = 0; i < 10; i++)
+				x = GP_KERNEL_MUL * x + (2 * g + 1);
+			expect[((p + 1) % 2) * WORDS + g] = x;
+		}
+	}
+	gp_ref_coop(buf, GP_KERNEL_MUL, 10, 4, BLOCKS);
+	assert_memory_equal(buf, expect, sizeof(buf));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(work_iterates),
+		cmocka_unit_test(smem_iterates),
+		cmocka_unit_test(tensor_adds_up),
+		cmocka_unit_test(coop_uses_two_planes),
+	};
+
+	return gp_run_tests(tests);
+}
