@@ -12,6 +12,7 @@
 #ifndef GP_WIRE_H
 #define GP_WIRE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -78,11 +79,14 @@ void gp_wire_init(union gp_wire_msg *msg, enum gp_wire_type type);
 int gp_wire_check(const union gp_wire_msg *msg, size_t len);
 /** Listen for process @pid (non-blocking socket). fd or negative errno. */
 int gp_wire_listen(pid_t pid);
-/** Connect to tenant @pid; -ESRCH: no tenant there. fd or negative errno. */
+/** Connect to tenant @pid; -ESRCH: no tenant there. fd or negative errno.
+ * The listener's own PID is checked: a name can be taken by anybody. */
 int gp_wire_connect(pid_t pid);
 /** Send, wait at most @timeout_ms for the reply into the same @msg. The
  * reply's result, or -ETIMEDOUT, -EPROTO. */
 int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms);
+/** Who is at the other end of @fd, as this process sees it. 0 or negative errno. */
+int gp_wire_peer(int fd, pid_t *pid, uid_t *uid);
 /** All tenants that listen now, at most @max; returns how many. */
 ssize_t gp_wire_tenants(pid_t *pid, size_t max);
 
