@@ -18,3 +18,20 @@ bench-ptx:
 		-e 's/^\.version .*/.version 7.0/' -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
 		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/kernels.ptx; \
 	  echo ';'; } > bench/common/kernels_ptx.c
+
+# These two read what the backends know.
+$(O)/bench/ctxlog $(O)/bench/slicewatch: $(O)/bench/%: \
+		$(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON)) $(CORE_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
+		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ldl -lm
+
+# SUITE=latency|exact|kill|safety; ROWS: which rows (default all); `make
+# check-gpu SUITE=latency ROWS=--list` says what there is.
+SUITE ?= latency
+.PHONY: check-gpu demo
+check-gpu: all
+	$(Q)$(PYTHON) tests/gpu/suite.py $(SUITE) --build $(O) $(ROWS)
+
+demo: all
+	$(Q)$(PYTHON) bench/demo.py --build $(O) $(DEMO)

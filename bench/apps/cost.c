@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cost - CPU time, on the thread that asks: of a kernel launch, and with --hold
+ * of gp_hold() and gp_release() together. Run it with and without gpreempt.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/cuda.h"
+#include "bench/common/gpreempt_dl.h"
+#include "bench/common/opts.h"
+#include "bench/common/samples.h"
+#include "bench/common/work.h"
+
+#define BATCH 100u
+#define MAX_ROUNDS 1000u
+#define HOLD_LIMIT_NS 5000000u
+#define REST_NS 1000000u
+
+static uint64_t rounds = 200;
+static bool with_hold;
+
+static const struct gp_opt opts[] = {
+	{ .name = "rounds", .number = &rounds, .help = "at most 1000 (200)" },
+	{ .name = "hold", .flag = &with_hold,
+	  .help = "measure gp_hold() and gp_release() too" },
+};
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* A batch fits the queue, so that no launch waits for the device. */
+static uint64_t launch_cost_ns(struct gp_work *work)
+{
+	const uint64_t start_ns = cpu_ns();
+	uint64_t took_ns;
+
+	for (unsigned int i = 0; i < BATCH; i++)
+		gp_work_launch(work);
+	took_ns = cpu_ns() - start_ns;
+	GP_CU(cuStreamSynchronize(work->stream));
+	return took_ns / BATCH;
+}
+
+static uint64_t hold_cost_ns(struct gp_bench_client *client)
+{
+	uint64_t start_ns, took_ns;
+
+	start_ns = cpu_ns();
+	gp_bench_client_check(client->hold(client->handle, HOLD_LIMIT_NS),
+			      "gp_hold");
+	took_ns = cpu_ns() - start_ns;
+	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+	start_ns = cpu_ns();
+	gp_bench_client_check(client->release(client->handle), "gp_release");
+	took_ns += cpu_ns() - start_ns;
+	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+	return took_ns;
+}
+
+static void print_row(const char *name, uint64_t *value, size_t count)
+{
+	gp_samples_sort(value, count);
+	printf(" %s_p50_ns=%llu %s_p99_ns=%llu", name,
+	       (unsigned long long)gp_samples_rank(value, count, 500), name,
+	       (unsigned long long)gp_samples_rank(value, count, 990));
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t value[MAX_ROUNDS];
+	struct gp_bench_client client = { 0 };
+	struct gp_bench_gpu gpu;
+	struct gp_work work;
+	void *stream;
+
+	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
+	if (rounds > MAX_ROUNDS)
+		rounds = MAX_ROUNDS;
+	gp_bench_gpu_open(&gpu, GP_CU_CTX_SCHED_SPIN);
+	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
+	gp_work_open(&work, &gpu, GP_WORK_PLAIN, 1, stream);
+	work.iters = 1;
+	launch_cost_ns(&work);
+	for (uint64_t i = 0; i < rounds; i++)
+		value[i] = launch_cost_ns(&work);
+	printf("cost");
+	print_row("launch", value, rounds);
+	if (with_hold) {
+		gp_bench_client_open(&client);
+		hold_cost_ns(&client);
+		for (uint64_t i = 0; i < rounds; i++)
+			value[i] = hold_cost_ns(&client);
+		print_row("hold", value, rounds);
+		client.close(client.handle);
+	}
+	putchar('\n');
+	return 0;
+}

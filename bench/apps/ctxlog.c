@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ctxlog - write the device's own context-switch log to a file, one record a
+ * line: time (ns, the device's clock), start|end|lost, pid, context, count.
+ * Ends at the end of its input, or at SIGTERM.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/common/opts.h"
+#include "gpreempt/hal.h"
+
+#define RECORDS 1024
+#define PERIOD_MS 5
+#define LAST_MS 100	/* the driver passes records on every 33 ms */
+
+static char device[64], out_path[512];
+
+static const struct gp_opt opts[] = {
+	{ .name = "device", .text = device, .text_len = sizeof(device),
+	  .help = "soft0, UUID or PCI address (default: the first)" },
+	{ .name = "out", .text = out_path, .text_len = sizeof(out_path),
+	  .help = "file (default: stdout)" },
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	stop = 1;
+}
+
+static void write_records(FILE *out, const struct gp_switch_record *rec,
+			  ssize_t count)
+{
+	static const char *const kinds[] = {
+		[GP_SWITCH_START] = "start",
+		[GP_SWITCH_END] = "end",
+		[GP_SWITCH_LOST] = "lost",
+	};
+
+	for (ssize_t i = 0; i < count; i++)
+		fprintf(out, "%llu %s %d %u %u\n",
+			(unsigned long long)rec[i].time_ns,
+			rec[i].kind <= GP_SWITCH_LOST && kinds[rec[i].kind] ?
+				kinds[rec[i].kind] : "?",
+			rec[i].pid, rec[i].context, rec[i].count);
+}
+
+static int copy_records(const struct gp_hal_ops *ops, struct gp_log *log,
+			FILE *out)
+{
+	struct gp_switch_record rec[RECORDS];
+	ssize_t count;
+
+	while ((count = ops->log_read(log, rec, RECORDS)) > 0)
+		write_records(out, rec, count);
+	return (int)count;
+}
+
+/* Until input ends; its lines mean nothing. */
+static bool input_open(int timeout_ms)
+{
+	struct pollfd poll_fd = { .fd = 0, .events = POLLIN };
+	char line[16];
+
+	if (poll(&poll_fd, 1, timeout_ms) <= 0)
+		return true;
+	return fgets(line, sizeof(line), stdin) != NULL;
+}
+
+static int fail(const char *what, int error, const char *why)
+{
+	fprintf(stderr, "ctxlog: %s: %s%s%s\n", what, strerror(-error),
+		why[0] ? ": " : "", why);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct gp_device *dev;
+	struct gp_log *log;
+	char why[256] = "";
+	FILE *out = stdout;
+	int error;
+
+	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	setvbuf(stdin, NULL, _IONBF, 0);
+	if (out_path[0] && !(out = fopen(out_path, "we")))
+		return fail(out_path, -errno, "");
+	error = gp_device_open(device[0] ? device : NULL, &dev, why, sizeof(why));
+	if (error)
+		return fail("device", error, why);
+	error = dev->ops->log_open(dev, &log);
+	if (error)
+		return fail("context-switch log", error, "");
+	fprintf(stderr, "ready\n");
+	while (!error && !stop && input_open(PERIOD_MS))
+		error = copy_records(dev->ops, log, out);
+	poll(NULL, 0, LAST_MS);
+	if (!error)
+		error = copy_records(dev->ops, log, out);
+	dev->ops->log_close(log);
+	gp_device_close(dev);
+	if (fclose(out) && !error)
+		error = -errno;
+	return error ? fail("context-switch log", error, "") : 0;
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""resnet - ResNet-50 in PyTorch as a latency-critical program: batch 1, half
+precision, a CUDA graph. A request copies its image in, replays the graph and
+waits. Prints "ready", then takes each line of its input as the options of one
+run, as lc --control does, and answers with a line of figures.
+"""
+import argparse
+import ctypes
+import gc
+import sys
+import time
+
+import torch
+import torchvision
+
+
+class OpenOpts(ctypes.Structure):
+    """struct gp_open_opts of gpreempt.h."""
+    _fields_ = [("size", ctypes.c_size_t), ("device", ctypes.c_char_p),
+                ("context", ctypes.c_void_p), ("cls", ctypes.c_uint32),
+                ("level", ctypes.c_uint32), ("weight", ctypes.c_uint32),
+                ("flags", ctypes.c_uint32), ("hold_limit_ns", ctypes.c_uint64)]
+
+
+class Client:
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(path)
+        self.lib.gp_hint.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        self.handle = ctypes.c_void_p()
+        opts = OpenOpts(size=ctypes.sizeof(OpenOpts))
+        self.check(self.lib.gp_open(ctypes.byref(opts),
+                                    ctypes.byref(self.handle)), "gp_open")
+
+    @staticmethod
+    def check(error, what):
+        if error:
+            sys.exit(f"resnet: {what}: error {error}")
+
+    def hint(self, in_ns):
+        self.check(self.lib.gp_hint(self.handle, max(in_ns, 0)), "gp_hint")
+
+
+class Model:
+    def __init__(self):
+        net = torchvision.models.resnet50(weights=None).eval().half().cuda()
+        self.image = torch.randn(1, 3, 224, 224, dtype=torch.half).pin_memory()
+        self.input = self.image.cuda()
+        self.stream = torch.cuda.Stream()
+        with torch.no_grad(), torch.cuda.stream(self.stream):
+            for _ in range(5):
+                net(self.input)
+            self.stream.synchronize()
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph, stream=self.stream):
+                self.output = net(self.input)
+        self.request()
+        self.first = self.output.clone()
+        torch.cuda.synchronize()
+
+    def request(self):
+        with torch.cuda.stream(self.stream):
+            self.input.copy_(self.image, non_blocking=True)
+            self.graph.replay()
+        self.stream.synchronize()
+
+    def right(self):
+        """The same image must have given the same bits again."""
+        return bool(torch.equal(self.output, self.first))
+
+
+def wait_until(at_ns):
+    left = at_ns - time.monotonic_ns() - 200_000
+    if left > 0:
+        time.sleep(left * 1e-9)
+    while time.monotonic_ns() < at_ns:
+        pass
+
+
+def run(model, client, opt):
+    period_ns, hint_ns = opt.period_us * 1000, opt.hint_us * 1000
+    first_ns = time.monotonic_ns() + period_ns + hint_ns
+    samples = []
+    for i in range(opt.warmup + opt.requests):
+        at_ns = first_ns + i * period_ns
+        if client and hint_ns:
+            wait_until(at_ns - hint_ns)
+            client.hint(at_ns - time.monotonic_ns())
+        wait_until(at_ns)
+        start_ns = time.monotonic_ns()
+        model.request()
+        samples.append((at_ns, start_ns, time.monotonic_ns()))
+    return samples[opt.warmup:]
+
+
+def rank(values, per_mille):
+    return values[max((len(values) * per_mille + 999) // 1000 - 1, 0)]
+
+
+def report(samples, right, out):
+    if out:
+        with open(out, "w") as f:
+            f.write("# intended_ns start_ns end_ns inside\n")
+            f.writelines(f"{a} {b} {c} -\n" for a, b, c in samples)
+    took = sorted(c - a for a, _, c in samples)
+    service = sorted(c - b for _, b, c in samples)
+    print(f"lc requests={len(took)} p50_ns={rank(took, 500)}"
+          f" p90_ns={rank(took, 900)} p99_ns={rank(took, 990)}"
+          f" max_ns={took[-1]} service_p50_ns={rank(service, 500)}"
+          f" result={'right' if right else 'WRONG'}", flush=True)
+
+
+def parse(words, defaults=None):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--period-us", type=int, default=2500)
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--warmup", type=int, default=20)
+    parser.add_argument("--hint-us", type=int, default=0)
+    parser.add_argument("--lib", default="libgpreempt.so.0")
+    parser.add_argument("--out", default="")
+    return parser.parse_args(words, defaults)
+
+
+def main():
+    base = parse(sys.argv[1:])
+    model, client, good = Model(), None, True
+    gc.disable()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line.strip() == "quit":
+            break
+        opt = parse(line.split(), argparse.Namespace(**vars(base)))
+        if opt.hint_us and client is None:
+            client = Client(opt.lib)
+        samples = run(model, client, opt)
+        good = model.right() and good
+        report(samples, good, opt.out)
+        gc.collect()
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
