@@ -7,6 +7,17 @@
  * is in struct gp_sched, whose size is fixed. Who drives it carries the
  * decisions out and reports how each went (GP_EV_OUTCOME). Not thread-safe:
  * the driver has a lock.
+ *
+ * What the driver owes the core: decisions are carried out in order; each
+ * SET_SLICE, SUSPEND and RESUME has its OUTCOME reported, success too (a group
+ * gets no new decision before); HOLD, RELEASE and ARM_TIMER are believed
+ * to have worked, so of these only failures matter. A step for an OUTCOME gives
+ * decisions like any other. -ESRCH and -ENODEV mean that the group is gone,
+ * other errors are tried again. An OUTCOME nobody waits for is ignored.
+ *
+ * A hold is renewed (hold_piece_ns, or its limit moved) by RELEASE and HOLD of
+ * one tenant in one step: a driver with two holds may make the new one first.
+ * A tenant that leaves while held gets a RELEASE, which may be ignored.
  */
 #ifndef GP_SCHED_H
 #define GP_SCHED_H
@@ -31,7 +42,9 @@ struct gp_class_spec {
 
 enum gp_event_type {
 	GP_EV_TENANT_JOIN,		/* tenant, spec */
-	GP_EV_TENANT_LEAVE,		/* tenant: gone with all its groups */
+	GP_EV_TENANT_LEAVE,		/* tenant: gone with all its groups. With
+					 * rotate, what was suspended is put back
+					 * first, in case its process lives on */
 	GP_EV_TENANT_CLASS,		/* tenant, spec: from now on */
 	GP_EV_GROUP_APPEAR,		/* tenant, group: a compute group */
 	GP_EV_GROUP_GONE,		/* group */
@@ -50,6 +63,11 @@ enum gp_event_type {
 	GP_EV_TIMER,			/* the armed time has come */
 	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
 	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it */
+	GP_EV_CLOSE,			/* this instance ends: releases, and puts
+					 * every group back as it was found. Then
+					 * only OUTCOME, TIMER, GROUP_GONE and
+					 * TENANT_LEAVE are taken, until
+					 * gp_sched_settled() */
 };
 
 struct gp_event {
@@ -135,6 +153,12 @@ int gp_sched_init(struct gp_sched *sched, const struct gp_sched_config *config);
 int gp_sched_step(struct gp_sched *sched, uint64_t now_ns,
 		  const struct gp_event *event, struct gp_decisions *out);
 
+/**
+ * gp_sched_settled() - 1 when nothing that this instance did to a group that
+ * left, or after GP_EV_CLOSE, is still to be undone.
+ */
+int gp_sched_settled(const struct gp_sched *sched);
+
 /* What a view may show. Counters since init. */
 struct gp_sched_tenant_stat {
 	struct gp_class_spec spec;
@@ -181,6 +205,7 @@ struct gp_prepreempt {
 	uint64_t switch_min_ns, switch_max_ns;
 	uint64_t margin_ns;
 	int64_t bias_ns;		/* work comes this much after its hint says */
+	uint64_t deviation_ns;		/* mean distance of the work from that */
 	uint32_t samples;
 	uint32_t pad;
 };
@@ -188,6 +213,9 @@ void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns);
 /** When to start the hold for work at @work_ns; never before @now_ns. */
 uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
 			     uint64_t work_ns);
+/** When the work of a hint for @work_ns is expected: bias counted in. */
+uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p,
+				uint64_t work_ns);
 /** One measured switch. */
 void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns);
 /** Work said for @said_ns (ahead: @lead_ns) came at @came_ns. */

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hold.c - keeping the device for LC tenants: who wants it, until when, and
+ * which of those who do get it.
+ *
+ * Three things make a tenant want it: a segment, a hold by hand (both nest),
+ * and a hint whose time has come. Each has a limit of its own. The most urgent
+ * level that wants it has it; tenants of equal level have it together.
+ */
+#include <errno.h>
+
+#include "sched/internal.h"
+
+/* Work that comes so long after its hint says no more about hints. */
+#define LEARN_NS (10 * GP_NS_PER_MS)
+#define RETRY_NS (200 * GP_NS_PER_US)
+/* A rotation takes some 0.6 ms: none is begun so short before a hold. */
+#define QUIET_NS GP_NS_PER_MS
+
+/* A fresh reason to hold: what failed before is tried again. */
+static void want_anew(struct gp_tenant *t)
+{
+	t->hold_tries = 0;
+	t->hold_retry_ns = 0;
+}
+
+static bool sync_forbids(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return t->sync_depth && !gp_holds_by_suspend(s);
+}
+
+/* Until when @t wants the device; 0: it does not. */
+static uint64_t want_until(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	uint64_t until = 0;
+
+	if (!gp_is_lc(t) || sync_forbids(s, t))
+		return 0;
+	if (t->seg_depth)
+		until = gp_max_u64(until, t->seg_until_ns);
+	if (t->hand_depth)
+		until = gp_max_u64(until, t->hand_until_ns);
+	if (t->hint == GP_HINT_ON)
+		until = gp_max_u64(until, t->hint_until_ns);
+	return until > s->now_ns ? until : 0;
+}
+
+static void hint_start(struct gp_sched *s, struct gp_tenant *t)
+{
+	uint64_t work = gp_prepreempt_expected(&t->pre, t->hint_work_ns);
+
+	if (sync_forbids(s, t)) {
+		t->hint = GP_HINT_LAPSED;
+		return;
+	}
+	work = gp_max_u64(work, t->hint_work_ns);
+	work = gp_max_u64(work, s->now_ns);
+	t->hint = GP_HINT_ON;
+	t->hint_until_ns = gp_min_u64(
+		gp_add_sat(work, s->config.linger_ns),
+		gp_add_sat(s->now_ns, s->config.hold_limit_ns));
+	want_anew(t);
+}
+
+void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns)
+{
+	t->hints++;
+	t->hint = GP_HINT_WAITING;
+	t->hint_worked = 0;
+	t->hint_given_ns = s->now_ns;
+	t->hint_work_ns = at_ns;
+	t->hint_start_ns = gp_prepreempt_start(&t->pre, s->now_ns, at_ns);
+	if (t->hint_start_ns <= s->now_ns)
+		hint_start(s, t);
+}
+
+static void hint_learn(struct gp_sched *s, struct gp_tenant *t)
+{
+	uint64_t lead = t->hint_work_ns > t->hint_given_ns ?
+				t->hint_work_ns - t->hint_given_ns : 0;
+
+	if (s->now_ns > gp_add_sat(t->hint_work_ns, LEARN_NS))
+		return;
+	gp_prepreempt_work(&t->pre, t->hint_work_ns, lead, s->now_ns);
+}
+
+/* The first work after a hint is here. */
+static void hint_work(struct gp_sched *s, struct gp_tenant *t)
+{
+	if (t->hint == GP_HINT_NONE || t->hint_worked)
+		return;
+	if (t->hint != GP_HINT_LAPSED &&
+	    (!t->held || s->now_ns < t->held_since_ns + t->pre.switch_ns))
+		t->holds_late++;
+	hint_learn(s, t);
+	t->hint_worked = 1;
+	if (t->hint == GP_HINT_LAPSED) {
+		t->hint = GP_HINT_NONE;
+		return;
+	}
+	if (t->hint == GP_HINT_WAITING)
+		want_anew(t);
+	t->hint = GP_HINT_ON;
+	t->hint_until_ns = gp_add_sat(t->held ? t->held_since_ns : s->now_ns,
+				      s->config.hold_limit_ns);
+}
+
+void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t)
+{
+	if (t->seg_depth++)
+		return;
+	t->segments++;
+	/* A hint's hold becomes the segment's, which need not renew it. */
+	t->seg_until_ns = gp_add_sat(t->held && t->hint == GP_HINT_ON ?
+					     t->held_since_ns : s->now_ns,
+				     s->config.hold_limit_ns);
+	hint_work(s, t);
+	t->hint = GP_HINT_NONE;
+	want_anew(t);
+}
+
+void gp_hold_segment_end(struct gp_tenant *t)
+{
+	if (!--t->seg_depth)
+		t->seg_until_ns = 0;
+}
+
+void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns)
+{
+	uint64_t limit = s->config.hold_limit_ns;
+
+	if (limit_ns)
+		limit = gp_min_u64(limit, limit_ns);
+	t->hand_depth++;
+	t->hand_until_ns = gp_max_u64(t->hand_until_ns,
+				      gp_add_sat(s->now_ns, limit));
+	want_anew(t);
+}
+
+void gp_hold_by_hand_end(struct gp_tenant *t)
+{
+	if (!--t->hand_depth)
+		t->hand_until_ns = 0;
+}
+
+/*
+ * Only work after idleness is new work: what the request before is still
+ * launching is not what the hint spoke of.
+ */
+void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
+{
+	if (t->activity != GP_ACT_BUSY && !t->seg_depth)
+		hint_work(s, t);
+}
+
+void gp_hold_idle(struct gp_tenant *t)
+{
+	if (t->hint == GP_HINT_ON && t->hint_worked)
+		t->hint = GP_HINT_NONE;
+}
+
+/*
+ * The hold's kernels live in the context that is about to be waited for: the
+ * wait would last as long as the hold. A segment goes on afterwards; what was
+ * held by hand or by a hint is over.
+ */
+void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t)
+{
+	t->sync_depth++;
+	if (gp_holds_by_suspend(s))
+		return;
+	if (t->held)
+		t->syncs_cut++;
+	t->hand_until_ns = 0;
+	if (t->hint == GP_HINT_ON)
+		t->hint = t->hint_worked ? GP_HINT_NONE : GP_HINT_LAPSED;
+}
+
+void gp_hold_sync_done(struct gp_tenant *t)
+{
+	if (t->sync_depth && !--t->sync_depth)
+		want_anew(t);
+}
+
+void gp_hold_forget(struct gp_tenant *t)
+{
+	t->seg_depth = 0;
+	t->hand_depth = 0;
+	t->seg_until_ns = 0;
+	t->hand_until_ns = 0;
+	t->hint = GP_HINT_NONE;
+}
+
+static bool limit_over(struct gp_sched *s, uint64_t *until_ns)
+{
+	if (!*until_ns || *until_ns > s->now_ns)
+		return false;
+	*until_ns = 0;
+	return true;
+}
+
+static void tenant_expire(struct gp_sched *s, struct gp_tenant *t)
+{
+	bool hit = limit_over(s, &t->seg_until_ns);
+
+	hit |= limit_over(s, &t->hand_until_ns);
+	if (t->hint == GP_HINT_ON && t->hint_until_ns <= s->now_ns) {
+		hit |= t->hint_worked;
+		t->hint = t->hint_worked ? GP_HINT_NONE : GP_HINT_LAPSED;
+	}
+	if (t->hint == GP_HINT_WAITING && t->hint_start_ns <= s->now_ns)
+		hint_start(s, t);
+	t->limit_hit |= hit;
+}
+
+void gp_hold_expire(struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (gp_is_lc(&s->tenant[i]))
+			tenant_expire(s, &s->tenant[i]);
+}
+
+static bool release(struct gp_sched *s, struct gp_decisions *out,
+		    struct gp_tenant *t)
+{
+	if (!gp_holds_by_suspend(s)) {
+		struct gp_decision *d = gp_emit(s, out, GP_DO_RELEASE);
+
+		if (!d)
+			return false;
+		d->tenant = t->id;
+		t->release_id = d->id;
+	}
+	t->held = 0;
+	t->release_tries = 0;
+	t->release_retry_ns = 0;
+	return true;
+}
+
+static bool hold(struct gp_sched *s, struct gp_decisions *out,
+		 struct gp_tenant *t, uint64_t until_ns)
+{
+	uint64_t limit = gp_min_u64(until_ns - s->now_ns,
+				    s->config.hold_limit_ns);
+
+	if (gp_holds_by_suspend(s)) {
+		t->held_until_ns = s->now_ns + limit;
+	} else {
+		struct gp_decision *d = gp_emit(s, out, GP_DO_HOLD);
+
+		if (!d)
+			return false;
+		if (s->config.hold_piece_ns)
+			limit = gp_min_u64(limit, s->config.hold_piece_ns);
+		d->tenant = t->id;
+		d->limit_ns = limit;
+		t->hold_id = d->id;
+		t->held_until_ns = gp_add_sat(s->now_ns, limit);
+	}
+	t->held = 1;
+	t->release_retry_ns = 0;
+	return true;
+}
+
+static uint32_t wanting_level(const struct gp_sched *s)
+{
+	uint32_t level = GP_SCHED_LEVELS;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (want_until(s, t) && t->spec.level < level)
+			level = t->spec.level;
+	}
+	return level;
+}
+
+static bool should_hold(const struct gp_sched *s, const struct gp_tenant *t,
+			uint32_t level)
+{
+	return want_until(s, t) && t->spec.level == level;
+}
+
+static void end_hold(struct gp_sched *s, struct gp_decisions *out,
+		     struct gp_tenant *t)
+{
+	/* Cut by a more urgent level is not the same as out of time. */
+	bool expired = t->limit_hit && !want_until(s, t);
+
+	if (release(s, out, t) && expired)
+		t->holds_expired++;
+}
+
+static void start_hold(struct gp_sched *s, struct gp_decisions *out,
+		       struct gp_tenant *t)
+{
+	if (t->hold_tries >= GP_HOLD_TRIES || t->hold_retry_ns > s->now_ns)
+		return;
+	if (!hold(s, out, t, want_until(s, t)))
+		return;
+	t->holds++;
+	t->held_since_ns = s->now_ns;
+}
+
+static void renew_hold(struct gp_sched *s, struct gp_decisions *out,
+		       struct gp_tenant *t)
+{
+	uint64_t until = want_until(s, t);
+
+	if (t->held_until_ns > s->now_ns)
+		return;
+	if (release(s, out, t))
+		hold(s, out, t, until);
+}
+
+void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
+{
+	uint32_t level = wanting_level(s);
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		struct gp_tenant *t = &s->tenant[i];
+
+		if (t->held && !should_hold(s, t, level))
+			end_hold(s, out, t);
+		if (t->release_retry_ns && t->release_retry_ns <= s->now_ns &&
+		    !t->held)
+			release(s, out, t);
+	}
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		struct gp_tenant *t = &s->tenant[i];
+
+		if (should_hold(s, t, level)) {
+			if (t->held)
+				renew_hold(s, out, t);
+			else
+				start_hold(s, out, t);
+		}
+		t->limit_hit = 0;
+	}
+}
+
+static void hold_failed(struct gp_sched *s, struct gp_tenant *t, int32_t error)
+{
+	t->held = 0;
+	t->hold_tries++;
+	if (error == -ESRCH || error == -ENODEV || error == -EOPNOTSUPP)
+		t->hold_tries = GP_HOLD_TRIES;
+	t->hold_retry_ns = gp_add_sat(s->now_ns, RETRY_NS);
+}
+
+void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id,
+		     int32_t error)
+{
+	if (id == t->hold_id) {
+		t->hold_id = 0;
+		if (error && t->held)
+			hold_failed(s, t, error);
+	} else if (id == t->release_id) {
+		t->release_id = 0;
+		/* Not ended: it would last until its limit. */
+		if (error && !t->held && t->held_until_ns > s->now_ns &&
+		    t->release_tries < GP_HOLD_TRIES) {
+			t->release_tries++;
+			t->release_retry_ns = gp_add_sat(s->now_ns, RETRY_NS);
+		}
+	}
+}
+
+uint32_t gp_hold_level(const struct gp_sched *s)
+{
+	uint32_t level = GP_SCHED_LEVELS;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (t->id && t->held && t->spec.level < level)
+			level = t->spec.level;
+	}
+	return level;
+}
+
+bool gp_hold_lc_active(const struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (!gp_is_lc(t))
+			continue;
+		if (t->seg_depth || t->held)
+			return true;
+		if (t->hint == GP_HINT_WAITING &&
+		    t->hint_start_ns <= gp_add_sat(s->now_ns, QUIET_NS))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t earlier(uint64_t next, uint64_t at_ns)
+{
+	return at_ns ? gp_min_u64(next, at_ns) : next;
+}
+
+static uint64_t tenant_next_ns(const struct gp_sched *s,
+			       const struct gp_tenant *t)
+{
+	uint64_t next = GP_NEVER;
+
+	next = earlier(next, t->seg_until_ns);
+	next = earlier(next, t->hand_until_ns);
+	if (t->hint == GP_HINT_WAITING)
+		next = earlier(next, t->hint_start_ns);
+	if (t->hint == GP_HINT_ON)
+		next = earlier(next, t->hint_until_ns);
+	if (t->held)
+		next = earlier(next, t->held_until_ns);
+	else if (want_until(s, t) && t->hold_tries < GP_HOLD_TRIES &&
+		 t->hold_retry_ns > s->now_ns)
+		next = earlier(next, t->hold_retry_ns);
+	if (!t->held)
+		next = earlier(next, t->release_retry_ns);
+	return next;
+}
+
+uint64_t gp_hold_next_ns(const struct gp_sched *s)
+{
+	uint64_t next = GP_NEVER;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (gp_is_lc(&s->tenant[i]))
+			next = gp_min_u64(next,
+					  tenant_next_ns(s, &s->tenant[i]));
+	return next;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * internal.h - what the files of the core share.
+ *
+ * A step is: account the time that passed, let limits that are over end, apply
+ * the event to the facts, then compare what should be with what is and give
+ * the decisions that close the gap (the three gp_*_reconcile). Nothing is
+ * decided anywhere else, so a failed or late decision needs no path of its own:
+ * the gap is still there at the next step.
+ */
+#ifndef GP_SCHED_INTERNAL_H
+#define GP_SCHED_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "sched/sched.h"
+
+#define GP_NS_PER_US 1000ull
+#define GP_NS_PER_MS 1000000ull
+#define GP_NEVER UINT64_MAX
+#define GP_NONE UINT32_MAX		/* no index */
+
+#define GP_HOLD_TRIES 3			/* attempts to make one hold */
+#define GP_SLICE_TRIES 5		/* attempts to set one slice */
+#define GP_BACKOFF_NS GP_NS_PER_MS	/* doubles with each failure .. */
+#define GP_BACKOFF_SHIFT_MAX 6		/* .. to 64 ms */
+
+enum gp_activity { GP_ACT_UNKNOWN, GP_ACT_BUSY, GP_ACT_IDLE };
+
+/* What a tenant's latest hint is doing. */
+enum gp_hint_state {
+	GP_HINT_NONE,
+	GP_HINT_WAITING,	/* its hold starts at hint_start_ns */
+	GP_HINT_ON,		/* wants the device until hint_until_ns */
+	GP_HINT_LAPSED,		/* wants nothing; late work still teaches */
+};
+
+struct gp_tenant {
+	uint32_t id;			/* 0: free */
+	uint32_t activity;
+	struct gp_class_spec spec;
+
+	/* hold.c */
+	uint32_t seg_depth, hand_depth, sync_depth;
+	uint32_t hint, hint_worked;
+	uint32_t held;			/* HOLD given, neither released nor failed */
+	uint32_t limit_hit;		/* what wanted the hold ran into its limit */
+	uint32_t hold_tries, release_tries;
+	uint32_t hold_id, release_id;	/* decisions whose outcome matters */
+	uint64_t hint_given_ns, hint_work_ns, hint_start_ns, hint_until_ns;
+	uint64_t seg_until_ns, hand_until_ns;	/* 0: over, or cut */
+	uint64_t held_since_ns, held_until_ns;
+	uint64_t hold_retry_ns, release_retry_ns;
+	struct gp_prepreempt pre;
+
+	/* rotate.c */
+	struct gp_be_entity be;
+	uint64_t uncharged_ns;
+	uint32_t last_group;		/* index of its group that ran last */
+
+	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
+	uint64_t run_ns;
+};
+
+/* What is known of a group: after a failed resume, nothing is (see hal.h). */
+enum gp_run { GP_RUN_ON, GP_RUN_OFF, GP_RUN_UNKNOWN };
+
+struct gp_group_state {
+	uint32_t id;			/* 0: free */
+	uint32_t tenant;		/* index; GP_NONE: left behind, is put back */
+	uint32_t run;
+	uint32_t pending;		/* id of the decision under way, or 0 */
+	uint32_t pending_type;
+	uint32_t failures;		/* in a row */
+	uint64_t slice_us;		/* in force; 0: the driver's own */
+	uint64_t slice_next_us;		/* being set */
+	uint64_t slice_refused_us;	/* given up on; GP_NEVER: none */
+	uint64_t retry_ns;		/* nothing before then */
+};
+
+struct gp_sched {
+	struct gp_sched_config config;
+	uint64_t now_ns;
+	uint64_t armed_ns;		/* GP_SCHED_NO_TIMER: disarmed */
+	uint64_t min_vruntime_ns;
+	uint64_t turn_ran_ns;		/* how long the resident ran in its turn */
+	uint64_t turn_ns;		/* how long its turn is */
+	uint64_t rotate_since_ns;	/* a rotation is due since; 0: it is not */
+	uint32_t resident;		/* index of a group, or GP_NONE */
+	uint32_t slot_ok;
+	uint32_t closed;
+	uint32_t overflow;		/* a decision found no room in this step */
+	uint32_t arm_id, arm_failed;
+	uint32_t last_id;
+	struct gp_tenant tenant[GP_SCHED_MAX_TENANTS];
+	struct gp_group_state group[GP_SCHED_MAX_GROUPS];
+};
+
+static inline uint64_t gp_min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t gp_max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t gp_add_sat(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static inline bool gp_is_lc(const struct gp_tenant *t)
+{
+	return t->id && t->spec.cls == GP_TENANT_LC;
+}
+
+/*
+ * Where queue slots are few somebody must choose, so tenants without a class
+ * take turns like best-effort ones.
+ */
+static inline bool gp_takes_turns(const struct gp_sched *s,
+				  const struct gp_tenant *t)
+{
+	return t->id && (t->spec.cls == GP_TENANT_BE ||
+			 (t->spec.cls == GP_TENANT_NONE && s->config.slots));
+}
+
+/*
+ * The device is taken for an LC tenant by a hold in its context, or, where
+ * slices do not preempt and this instance may suspend, by suspending others.
+ */
+static inline bool gp_holds_by_suspend(const struct gp_sched *s)
+{
+	return s->config.rotate && !s->config.slice_preempts;
+}
+
+/* sched.c: room for one more decision, with its id set; NULL: none left. */
+struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
+			    uint32_t type);
+
+/* hold.c */
+void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns);
+void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t);
+void gp_hold_segment_end(struct gp_tenant *t);
+void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns);
+void gp_hold_by_hand_end(struct gp_tenant *t);
+void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t);
+void gp_hold_idle(struct gp_tenant *t);
+void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t);
+void gp_hold_sync_done(struct gp_tenant *t);
+void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id,
+		     int32_t error);
+void gp_hold_forget(struct gp_tenant *t);	/* wants nothing any more */
+void gp_hold_expire(struct gp_sched *s);
+void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out);
+uint64_t gp_hold_next_ns(const struct gp_sched *s);
+/* Most urgent level that holds the device; GP_SCHED_LEVELS: none does. */
+uint32_t gp_hold_level(const struct gp_sched *s);
+/* LC has, or is about to have, the device: no time to rotate. */
+bool gp_hold_lc_active(const struct gp_sched *s);
+
+/* rotate.c */
+void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
+void gp_rotate_reconcile(struct gp_sched *s);
+void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
+uint64_t gp_rotate_next_ns(const struct gp_sched *s);
+
+/* slice.c: brings each group to its slice, and on or off the device. */
+void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);
+void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
+		      int32_t error);
+void gp_group_free(struct gp_sched *s, struct gp_group_state *g);
+uint64_t gp_group_next_ns(const struct gp_sched *s);
+
+#endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * prepreempt.c - when a hold starts: so early that the switch is over when the
+ * work comes, and no earlier, because best-effort loses every ns of it.
+ *
+ *   start = work said + bias - switch estimate - margin
+ *
+ * Two predictions are judged. (1) The time from the hint to its work, bias
+ * included. (2) The length of a switch: here only a longer one than estimated
+ * counts as a miss, since a shorter one (the device was idle) is nothing that
+ * a margin could mend.
+ */
+#include "sched/internal.h"
+
+#define SWITCH_MAX_NS (10 * GP_NS_PER_MS)
+#define MARGIN_MIN_NS (40 * GP_NS_PER_US)
+#define MARGIN_FIRST_NS (50 * GP_NS_PER_US)
+#define MARGIN_MAX_NS GP_NS_PER_MS
+#define MARGIN_STEP_NS (10 * GP_NS_PER_US)
+#define BIAS_MAX_NS ((int64_t)(5 * GP_NS_PER_MS))
+
+/*
+ * A miss is counted against the lead, within bounds: a percentage of a very
+ * short one would be noise, of a very long one more than a hold can bridge.
+ */
+#define SCALE_MAX_NS GP_NS_PER_MS
+
+#define MISS_PCT 20
+#define HIT_PCT 5
+
+static void margin_judge(struct gp_prepreempt *p, uint64_t error_ns,
+			 uint64_t scale_ns)
+{
+	if (error_ns > scale_ns * MISS_PCT / 100) {
+		p->margin_ns += gp_max_u64(p->margin_ns / 2, MARGIN_STEP_NS);
+		p->margin_ns = gp_min_u64(p->margin_ns, MARGIN_MAX_NS);
+	} else if (error_ns <= scale_ns * HIT_PCT / 100) {
+		p->margin_ns -= (p->margin_ns - MARGIN_MIN_NS) / 8;
+	}
+}
+
+/* a - b, within what a bias may be. */
+static int64_t diff_clamped(uint64_t a, uint64_t b)
+{
+	uint64_t d = a > b ? a - b : b - a;
+	int64_t c = d > (uint64_t)BIAS_MAX_NS ? BIAS_MAX_NS : (int64_t)d;
+
+	return a > b ? c : -c;
+}
+
+static uint64_t abs_ns(int64_t v)
+{
+	return v < 0 ? (uint64_t)-v : (uint64_t)v;
+}
+
+/*
+ * Early work is met in full. Late work only as far as it is late reliably:
+ * starting later is a gamble with the latency of the next request.
+ */
+static int64_t bias_used(const struct gp_prepreempt *p)
+{
+	int64_t sure;
+
+	if (p->bias_ns <= 0)
+		return p->bias_ns;
+	sure = p->bias_ns - 2 * (int64_t)p->deviation_ns;
+	return sure > 0 ? sure : 0;
+}
+
+void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns)
+{
+	*p = (struct gp_prepreempt){
+		.switch_ns = gp_min_u64(switch_ns, SWITCH_MAX_NS),
+		.margin_ns = MARGIN_FIRST_NS,
+	};
+}
+
+uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p, uint64_t work_ns)
+{
+	int64_t bias = bias_used(p);
+
+	if (bias >= 0)
+		return gp_add_sat(work_ns, (uint64_t)bias);
+	return work_ns > abs_ns(bias) ? work_ns - abs_ns(bias) : 0;
+}
+
+uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
+			     uint64_t work_ns)
+{
+	uint64_t lead = p->switch_ns + p->margin_ns;
+	uint64_t work = gp_prepreempt_expected(p, work_ns);
+
+	return work > lead ? gp_max_u64(now_ns, work - lead) : now_ns;
+}
+
+/*
+ * Up by half the difference, down by a 32nd: switches into an idle device,
+ * which are short, must not make the next real one come late. One outlier
+ * counts as four times the estimate at most.
+ */
+void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
+{
+	uint64_t est = p->switch_ns;
+	uint64_t took = gp_min_u64(took_ns, SWITCH_MAX_NS);
+
+	if (!p->samples || took_ns < p->switch_min_ns)
+		p->switch_min_ns = took_ns;
+	if (took_ns > p->switch_max_ns)
+		p->switch_max_ns = took_ns;
+	if (p->samples < UINT32_MAX)
+		p->samples++;
+
+	if (took > est) {
+		margin_judge(p, took - est, est);
+		took = gp_min_u64(took, 4 * gp_max_u64(est, MARGIN_MIN_NS));
+		p->switch_ns = est + (took - est + 1) / 2;
+	} else {
+		if ((est - took) * 100 <= est * HIT_PCT)
+			margin_judge(p, est - took, est);
+		p->switch_ns = est - (est - took) / 32;
+	}
+}
+
+void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns,
+			uint64_t lead_ns, uint64_t came_ns)
+{
+	uint64_t expected = gp_prepreempt_expected(p, said_ns);
+	uint64_t miss = expected > came_ns ? expected - came_ns :
+					     came_ns - expected;
+	uint64_t scale = gp_min_u64(gp_max_u64(lead_ns, p->switch_ns),
+				    SCALE_MAX_NS);
+	int64_t late = diff_clamped(came_ns, said_ns);
+	uint64_t off;
+
+	margin_judge(p, miss, scale);
+	p->bias_ns += (late - p->bias_ns) / 8;
+	off = abs_ns(late - p->bias_ns);
+	p->deviation_ns = (p->deviation_ns * 7 + off) / 8;
+}

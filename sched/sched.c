@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sched.c - one step: check the event, apply it, reconcile, arm the timer.
+ */
+#include <errno.h>
+
+#include "sched/internal.h"
+
+#define LEVEL_MAX (GP_SCHED_LEVELS - 1)
+#define WEIGHT_MAX 10000
+#define WEIGHT_DEFAULT 100
+
+size_t gp_sched_size(void)
+{
+	return sizeof(struct gp_sched);
+}
+
+static void or_default(uint64_t *value, uint64_t def)
+{
+	if (!*value)
+		*value = def;
+}
+
+int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
+{
+	struct gp_sched_config c = *config;
+
+	if (c.be_slice_us && c.be_slice_us == c.lc_slice_us)
+		return -EINVAL;
+	/* One slot for the LC tenants, one for whoever else has its turn. */
+	if (c.rotate && c.slots == 1)
+		return -EINVAL;
+	if (!c.be_policy)
+		c.be_policy = &gp_policy_fair;
+	or_default(&c.lc_slice_us, 5000000);
+	or_default(&c.be_slice_us, 1);
+	or_default(&c.quantum_ns, 50 * GP_NS_PER_MS);
+	or_default(&c.switch_ns, 200 * GP_NS_PER_US);
+	or_default(&c.hold_limit_ns, 20 * GP_NS_PER_MS);
+	or_default(&c.linger_ns, 500 * GP_NS_PER_US);
+	or_default(&c.lc_defer_max_ns, 20 * GP_NS_PER_MS);
+
+	*s = (struct gp_sched){ .config = c, .resident = GP_NONE };
+	return 0;
+}
+
+struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
+			    uint32_t type)
+{
+	struct gp_decision *d;
+
+	/* The last place is the timer's, which asks for another step. */
+	if (out->count >= GP_SCHED_MAX_DECISIONS - 1 &&
+	    type != GP_DO_ARM_TIMER) {
+		s->overflow = 1;
+		return NULL;
+	}
+	d = &out->d[out->count++];
+	if (!++s->last_id)
+		s->last_id = 1;
+	*d = (struct gp_decision){ .type = type, .id = s->last_id };
+	return d;
+}
+
+static struct gp_tenant *tenant_find(struct gp_sched *s, uint32_t id)
+{
+	for (size_t i = 0; id && i < GP_SCHED_MAX_TENANTS; i++)
+		if (s->tenant[i].id == id)
+			return &s->tenant[i];
+	return NULL;
+}
+
+static struct gp_tenant *tenant_free_place(struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (!s->tenant[i].id)
+			return &s->tenant[i];
+	return NULL;
+}
+
+static struct gp_group_state *group_find(struct gp_sched *s, uint32_t id)
+{
+	for (size_t i = 0; id && i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id == id)
+			return &s->group[i];
+	return NULL;
+}
+
+static struct gp_group_state *group_free_place(struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (!s->group[i].id)
+			return &s->group[i];
+	return NULL;
+}
+
+/* ---- is the event one that can be applied? Changes nothing. ------------- */
+
+static int check_spec(const struct gp_class_spec *spec)
+{
+	switch (spec->cls) {
+	case GP_TENANT_NONE:
+		return 0;
+	case GP_TENANT_LC:
+		return spec->level > LEVEL_MAX ? -EINVAL : 0;
+	case GP_TENANT_BE:
+		return !spec->weight || spec->weight > WEIGHT_MAX ? -EINVAL : 0;
+	}
+	return -EINVAL;
+}
+
+/* LC groups are always loaded: all slots but one, for the others' turns. */
+static int check_slots(struct gp_sched *s, const struct gp_tenant *t,
+		       uint32_t more)
+{
+	uint32_t lc = more;
+
+	if (!s->config.rotate || !s->config.slots)
+		return 0;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (g->id && g->tenant != GP_NONE &&
+		    (gp_is_lc(&s->tenant[g->tenant]) ||
+		     &s->tenant[g->tenant] == t))
+			lc++;
+	}
+	return lc > s->config.slots - 1 ? -ENOSPC : 0;
+}
+
+static int check_join(struct gp_sched *s, const struct gp_event *ev)
+{
+	if (!ev->tenant || tenant_find(s, ev->tenant) || check_spec(&ev->spec))
+		return -EINVAL;
+	return tenant_free_place(s) ? 0 : -ENOSPC;
+}
+
+static int check_class(struct gp_sched *s, const struct gp_tenant *t,
+		       const struct gp_event *ev)
+{
+	if (check_spec(&ev->spec))
+		return -EINVAL;
+	return ev->spec.cls == GP_TENANT_LC ? check_slots(s, t, 0) : 0;
+}
+
+static int check_appear(struct gp_sched *s, const struct gp_tenant *t,
+			const struct gp_event *ev)
+{
+	const struct gp_group_state *g = group_find(s, ev->group);
+
+	if (!ev->group || (g && g->tenant != GP_NONE))
+		return -EINVAL;
+	if (!g && !group_free_place(s))
+		return -ENOSPC;
+	return gp_is_lc(t) ? check_slots(s, t, 1) : 0;
+}
+
+static int check_lc(const struct gp_tenant *t, const struct gp_event *ev)
+{
+	if (!gp_is_lc(t))
+		return -EPERM;
+	switch (ev->type) {
+	case GP_EV_SEGMENT_BEGIN:
+		return t->seg_depth == UINT32_MAX ? -EINVAL : 0;
+	case GP_EV_SEGMENT_END:
+		return t->seg_depth ? 0 : -EINVAL;
+	case GP_EV_HOLD:
+		return t->hand_depth == UINT32_MAX ? -EINVAL : 0;
+	case GP_EV_RELEASE:
+		return t->hand_depth ? 0 : -EINVAL;
+	}
+	return 0;
+}
+
+static int check_tenant_event(struct gp_sched *s, const struct gp_event *ev)
+{
+	const struct gp_tenant *t = tenant_find(s, ev->tenant);
+
+	if (!t)
+		return -ENOENT;
+	switch (ev->type) {
+	case GP_EV_TENANT_CLASS:
+		return check_class(s, t, ev);
+	case GP_EV_GROUP_APPEAR:
+		return check_appear(s, t, ev);
+	case GP_EV_HINT:
+	case GP_EV_SEGMENT_BEGIN:
+	case GP_EV_SEGMENT_END:
+	case GP_EV_HOLD:
+	case GP_EV_RELEASE:
+		return check_lc(t, ev);
+	case GP_EV_SYNC:
+		return t->sync_depth == UINT32_MAX ? -EINVAL : 0;
+	}
+	return 0;
+}
+
+static bool when_closed(uint32_t type)
+{
+	return type == GP_EV_OUTCOME || type == GP_EV_TIMER ||
+	       type == GP_EV_GROUP_GONE || type == GP_EV_TENANT_LEAVE ||
+	       type == GP_EV_CLOSE;
+}
+
+static int check(struct gp_sched *s, const struct gp_event *ev)
+{
+	if (s->closed && !when_closed(ev->type))
+		return -EINVAL;
+	switch (ev->type) {
+	case GP_EV_TENANT_JOIN:
+		return check_join(s, ev);
+	case GP_EV_GROUP_GONE:
+		return group_find(s, ev->group) ? 0 : -ENOENT;
+	case GP_EV_SLOT:
+	case GP_EV_TIMER:
+	case GP_EV_OUTCOME:
+	case GP_EV_CLOSE:
+		return 0;
+	}
+	return ev->type > GP_EV_CLOSE ? -EINVAL : check_tenant_event(s, ev);
+}
+
+/* ---- apply: facts only -------------------------------------------------- */
+
+static void apply_spec(struct gp_sched *s, struct gp_tenant *t,
+		       const struct gp_class_spec *spec)
+{
+	if (spec->cls != GP_TENANT_LC)
+		gp_hold_forget(t);
+	t->spec = *spec;
+	t->be.weight = spec->cls == GP_TENANT_BE ? spec->weight :
+						   WEIGHT_DEFAULT;
+}
+
+static void apply_join(struct gp_sched *s, const struct gp_event *ev)
+{
+	struct gp_tenant *t = tenant_free_place(s);
+
+	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant };
+	gp_prepreempt_init(&t->pre, s->config.switch_ns);
+	apply_spec(s, t, &ev->spec);
+}
+
+/*
+ * What was done to the groups is undone by reconciling them without a tenant.
+ * Without rotation nothing was suspended, and a group that is gone with its
+ * tenant needs no slice.
+ */
+static void leave_groups(struct gp_sched *s, struct gp_tenant *t, bool restore)
+{
+	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_group_state *g = &s->group[i];
+
+		if (!g->id || g->tenant != t - s->tenant)
+			continue;
+		if (!restore) {
+			gp_group_free(s, g);
+			continue;
+		}
+		gp_rotate_group_gone(s, i);
+		g->tenant = GP_NONE;
+		g->slice_refused_us = GP_NEVER;
+		g->failures = 0;
+		g->retry_ns = 0;
+	}
+}
+
+static void tenant_leave(struct gp_sched *s, struct gp_decisions *out,
+			 struct gp_tenant *t, bool restore)
+{
+	if (t->held && !gp_holds_by_suspend(s)) {
+		struct gp_decision *d = gp_emit(s, out, GP_DO_RELEASE);
+
+		if (d)
+			d->tenant = t->id;
+	}
+	leave_groups(s, t, restore);
+	*t = (struct gp_tenant){ 0 };
+}
+
+static void apply_close(struct gp_sched *s, struct gp_decisions *out)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (s->tenant[i].id)
+			tenant_leave(s, out, &s->tenant[i], true);
+	s->closed = 1;
+}
+
+static void apply_appear(struct gp_sched *s, const struct gp_tenant *t,
+			 uint32_t id)
+{
+	struct gp_group_state *g = group_find(s, id);
+
+	if (!g) {
+		g = group_free_place(s);
+		*g = (struct gp_group_state){ .id = id };
+	}
+	g->tenant = (uint32_t)(t - s->tenant);
+	g->slice_refused_us = GP_NEVER;
+}
+
+static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
+{
+	uint32_t id = ev->decision;
+
+	if (!id)
+		return;
+	if (id == s->arm_id) {
+		s->arm_id = 0;
+		s->arm_failed = ev->error != 0;
+		return;
+	}
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		if (s->group[i].id && s->group[i].pending == id) {
+			gp_group_outcome(s, &s->group[i], ev->error);
+			return;
+		}
+	}
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (s->tenant[i].id)
+			gp_hold_outcome(s, &s->tenant[i], id, ev->error);
+}
+
+static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
+			 struct gp_decisions *out, struct gp_tenant *t)
+{
+	switch (ev->type) {
+	case GP_EV_TENANT_LEAVE:
+		tenant_leave(s, out, t, s->config.rotate);
+		break;
+	case GP_EV_TENANT_CLASS:
+		apply_spec(s, t, &ev->spec);
+		break;
+	case GP_EV_GROUP_APPEAR:
+		apply_appear(s, t, ev->group);
+		break;
+	case GP_EV_HINT:
+		gp_hold_hint(s, t, ev->at_ns);
+		break;
+	case GP_EV_SEGMENT_BEGIN:
+		gp_hold_segment_begin(s, t);
+		break;
+	case GP_EV_SEGMENT_END:
+		gp_hold_segment_end(t);
+		break;
+	case GP_EV_HOLD:
+		gp_hold_by_hand(s, t, ev->limit_ns);
+		break;
+	case GP_EV_RELEASE:
+		gp_hold_by_hand_end(t);
+		break;
+	case GP_EV_BUSY:
+		gp_hold_busy(s, t);
+		t->activity = GP_ACT_BUSY;
+		break;
+	case GP_EV_IDLE:
+		gp_hold_idle(t);
+		t->activity = GP_ACT_IDLE;
+		break;
+	case GP_EV_SYNC:
+		gp_hold_sync(s, t);
+		break;
+	case GP_EV_SYNC_DONE:
+		gp_hold_sync_done(t);
+		break;
+	case GP_EV_SWITCH_MEASURED:
+		gp_prepreempt_switch(&t->pre, ev->took_ns);
+		break;
+	}
+}
+
+static void apply(struct gp_sched *s, const struct gp_event *ev,
+		  struct gp_decisions *out)
+{
+	struct gp_tenant *t = tenant_find(s, ev->tenant);
+
+	switch (ev->type) {
+	case GP_EV_TENANT_JOIN:
+		apply_join(s, ev);
+		break;
+	case GP_EV_GROUP_GONE:
+		gp_group_free(s, group_find(s, ev->group));
+		break;
+	case GP_EV_SLOT:
+		s->slot_ok = ev->ok != 0;
+		break;
+	case GP_EV_TIMER:
+		s->armed_ns = GP_SCHED_NO_TIMER;
+		break;
+	case GP_EV_OUTCOME:
+		apply_outcome(s, ev);
+		break;
+	case GP_EV_CLOSE:
+		apply_close(s, out);
+		break;
+	default:
+		apply_tenant(s, ev, out, t);
+	}
+}
+
+/* ---- the one timer ------------------------------------------------------ */
+
+static uint64_t next_ns(const struct gp_sched *s)
+{
+	uint64_t next = gp_hold_next_ns(s);
+
+	next = gp_min_u64(next, gp_rotate_next_ns(s));
+	next = gp_min_u64(next, gp_group_next_ns(s));
+	if (s->overflow)
+		next = s->now_ns;
+	if (next == GP_NEVER)
+		return GP_SCHED_NO_TIMER;
+	return gp_max_u64(next, gp_add_sat(s->now_ns, 1));
+}
+
+static void arm(struct gp_sched *s, const struct gp_event *ev,
+		struct gp_decisions *out)
+{
+	uint64_t at = next_ns(s);
+	struct gp_decision *d;
+
+	/* A timer that could not be armed is tried again with the next event
+	 * that is not news of that failure. */
+	if (s->arm_failed && ev->type == GP_EV_OUTCOME)
+		return;
+	if (at == s->armed_ns && !s->arm_failed)
+		return;
+	s->arm_failed = 0;
+	d = gp_emit(s, out, GP_DO_ARM_TIMER);
+	d->at_ns = at;
+	s->arm_id = d->id;
+	s->armed_ns = at;
+}
+
+int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
+		  const struct gp_event *event, struct gp_decisions *out)
+{
+	int rc = check(s, event);
+
+	out->count = 0;
+	if (rc)
+		return rc;
+	gp_rotate_account(s, gp_max_u64(now_ns, s->now_ns));
+	gp_hold_expire(s);
+	s->overflow = 0;
+	apply(s, event, out);
+	gp_hold_reconcile(s, out);
+	gp_rotate_reconcile(s);
+	gp_group_reconcile(s, out);
+	arm(s, event, out);
+	return 0;
+}
+
+int gp_sched_settled(const struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id && s->group[i].tenant == GP_NONE)
+			return 0;
+	return 1;
+}
+
+static void stat_groups(const struct gp_sched *s, uint32_t tenant,
+			struct gp_sched_tenant_stat *stat)
+{
+	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (!g->id || g->tenant != tenant)
+			continue;
+		stat->resident |= i == s->resident;
+		stat->suspended |= g->run == GP_RUN_OFF;
+	}
+}
+
+int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
+			 struct gp_sched_tenant_stat *stat)
+{
+	const struct gp_tenant *t = tenant_find((struct gp_sched *)s, tenant);
+
+	if (!t)
+		return -ENOENT;
+	*stat = (struct gp_sched_tenant_stat){
+		.spec = t->spec,
+		.in_segment = t->seg_depth != 0,
+		.held = t->held,
+		.hints = t->hints,
+		.segments = t->segments,
+		.holds = t->holds,
+		.holds_late = t->holds_late,
+		.holds_expired = t->holds_expired,
+		.syncs_cut = t->syncs_cut,
+		.run_ns = t->run_ns,
+		.vruntime_ns = t->be.vruntime_ns,
+		.switch_ns = t->pre.switch_ns,
+		.switch_min_ns = t->pre.switch_min_ns,
+		.switch_max_ns = t->pre.switch_max_ns,
+		.margin_ns = t->pre.margin_ns,
+	};
+	stat_groups(s, (uint32_t)(t - s->tenant), stat);
+	return 0;
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * slice.c - brings each group to the slice it should have, and on or off the
+ * device. One decision per group is under way at a time.
+ *
+ * Two groups at the short slice that may both run make the GPU do nothing but
+ * switch. So a group counts as short from the moment that it is told to be
+ * until it is known not to be, and as running until it is known to be off; and
+ * nobody joins a group that counts as both.
+ */
+#include <errno.h>
+
+#include "sched/internal.h"
+
+static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	if (g->slice_us == s->config.be_slice_us)
+		return true;
+	return g->pending && g->pending_type == GP_DO_SET_SLICE &&
+	       g->slice_next_us == s->config.be_slice_us;
+}
+
+static bool other_short_runs(const struct gp_sched *s,
+			     const struct gp_group_state *self)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (g->id && g != self && g->run != GP_RUN_OFF &&
+		    is_short(s, g))
+			return true;
+	}
+	return false;
+}
+
+static bool slot_free(const struct gp_sched *s,
+		      const struct gp_group_state *self)
+{
+	uint32_t loaded = 0;
+
+	if (!s->config.slots)
+		return true;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (g->id && g != self && g->run != GP_RUN_OFF)
+			loaded++;
+	}
+	return loaded < s->config.slots;
+}
+
+/* Without rotation: the first BE group there is has the instance's slot. */
+static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	if (!s->slot_ok)
+		return false;
+	for (const struct gp_group_state *o = s->group; o < g; o++)
+		if (o->id && o->tenant != GP_NONE &&
+		    s->tenant[o->tenant].spec.cls == GP_TENANT_BE)
+			return false;
+	return true;
+}
+
+static uint64_t want_slice_us(const struct gp_sched *s,
+			      const struct gp_group_state *g)
+{
+	const struct gp_tenant *t;
+
+	if (!s->config.slice_preempts || g->tenant == GP_NONE)
+		return 0;
+	t = &s->tenant[g->tenant];
+	if (t->spec.cls == GP_TENANT_LC)
+		return s->config.lc_slice_us;
+	if (t->spec.cls != GP_TENANT_BE)
+		return 0;
+	return s->config.rotate || has_slot(s, g) ? s->config.be_slice_us : 0;
+}
+
+/*
+ * A group that must run, but whose slice cannot be brought away from the short
+ * one while it is off: the resident makes room for it.
+ */
+static bool must_yield(const struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (g->id && g->run == GP_RUN_OFF && is_short(s, g) &&
+		    g->failures >= GP_SLICE_TRIES &&
+		    (g->tenant == GP_NONE ||
+		     !gp_takes_turns(s, &s->tenant[g->tenant])))
+			return true;
+	}
+	return false;
+}
+
+static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	uint32_t level = gp_holds_by_suspend(s) ? gp_hold_level(s) :
+						  GP_SCHED_LEVELS;
+	const struct gp_tenant *t;
+
+	if (!s->config.rotate || g->tenant == GP_NONE)
+		return true;
+	t = &s->tenant[g->tenant];
+	if (gp_takes_turns(s, t))
+		return (uint32_t)(g - s->group) == s->resident &&
+		       level == GP_SCHED_LEVELS && !must_yield(s);
+	return t->spec.cls != GP_TENANT_LC || t->spec.level <= level;
+}
+
+static struct gp_decision *group_do(struct gp_sched *s,
+				    struct gp_decisions *out,
+				    struct gp_group_state *g, uint32_t type)
+{
+	struct gp_decision *d = gp_emit(s, out, type);
+
+	if (!d)
+		return NULL;
+	d->group = g->id;
+	g->pending = d->id;
+	g->pending_type = type;
+	return d;
+}
+
+static void suspend(struct gp_sched *s, struct gp_decisions *out,
+		    struct gp_group_state *g)
+{
+	if (group_do(s, out, g, GP_DO_SUSPEND))
+		g->run = GP_RUN_UNKNOWN;
+}
+
+static void resume(struct gp_sched *s, struct gp_decisions *out,
+		   struct gp_group_state *g)
+{
+	if (is_short(s, g) && other_short_runs(s, g))
+		return;
+	if (slot_free(s, g) && group_do(s, out, g, GP_DO_RESUME))
+		g->run = GP_RUN_UNKNOWN;
+}
+
+static void set_slice(struct gp_sched *s, struct gp_decisions *out,
+		      struct gp_group_state *g, uint64_t slice_us)
+{
+	struct gp_decision *d;
+
+	if (slice_us == s->config.be_slice_us && g->run != GP_RUN_OFF &&
+	    other_short_runs(s, g))
+		return;
+	d = group_do(s, out, g, GP_DO_SET_SLICE);
+	if (!d)
+		return;
+	d->slice_us = slice_us;
+	g->slice_next_us = slice_us;
+}
+
+static void group_reconcile(struct gp_sched *s, struct gp_decisions *out,
+			    struct gp_group_state *g)
+{
+	uint64_t slice = want_slice_us(s, g);
+	bool stuck = g->failures >= GP_SLICE_TRIES;
+
+	if (g->pending || g->retry_ns > s->now_ns)
+		return;
+	if (!wants_on(s, g)) {
+		if (g->run != GP_RUN_OFF)
+			suspend(s, out, g);
+	} else if (g->slice_us != slice && g->slice_refused_us != slice &&
+		   !(stuck && g->run != GP_RUN_ON)) {
+		set_slice(s, out, g, slice);
+	} else if (g->run != GP_RUN_ON) {
+		resume(s, out, g);
+	} else if (g->tenant == GP_NONE) {
+		*g = (struct gp_group_state){ 0 };	/* as it was found */
+	}
+}
+
+void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id)
+			group_reconcile(s, out, &s->group[i]);
+}
+
+void gp_group_free(struct gp_sched *s, struct gp_group_state *g)
+{
+	gp_rotate_group_gone(s, (uint32_t)(g - s->group));
+	*g = (struct gp_group_state){ 0 };
+}
+
+static void group_failed(struct gp_sched *s, struct gp_group_state *g)
+{
+	uint32_t shift = g->failures < GP_BACKOFF_SHIFT_MAX ?
+				 g->failures : GP_BACKOFF_SHIFT_MAX;
+
+	g->failures++;
+	g->retry_ns = gp_add_sat(s->now_ns, GP_BACKOFF_NS << shift);
+	switch (g->pending_type) {
+	case GP_DO_SUSPEND:
+		g->run = GP_RUN_ON;
+		break;
+	case GP_DO_RESUME:
+		/* Others need not wait for a group that does not come up. */
+		gp_rotate_group_gone(s, (uint32_t)(g - s->group));
+		break;
+	case GP_DO_SET_SLICE:
+		/* Who stays short matters to the others: never given up on
+		 * while there are others. */
+		if (g->failures >= GP_SLICE_TRIES &&
+		    (s->closed || !is_short(s, g)))
+			g->slice_refused_us = g->slice_next_us;
+		break;
+	}
+}
+
+void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
+		      int32_t error)
+{
+	g->pending = 0;
+	if (error == -ESRCH || error == -ENODEV) {
+		gp_group_free(s, g);
+		return;
+	}
+	if (error) {
+		group_failed(s, g);
+		return;
+	}
+	g->failures = 0;
+	g->retry_ns = 0;
+	if (g->pending_type == GP_DO_SUSPEND)
+		g->run = GP_RUN_OFF;
+	else if (g->pending_type == GP_DO_RESUME)
+		g->run = GP_RUN_ON;
+	else
+		g->slice_us = g->slice_next_us;
+}
+
+uint64_t gp_group_next_ns(const struct gp_sched *s)
+{
+	uint64_t next = GP_NEVER;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+
+		if (g->id && !g->pending && g->retry_ns > s->now_ns)
+			next = gp_min_u64(next, g->retry_ns);
+	}
+	return next;
+}
