@@ -12,6 +12,7 @@
 #define FILL_SEED 0x1234567u
 #define TENSOR_SEED 77u
 #define COOP_PHASES 8u
+#define CALIBRATE_STEP 8.0	/* most that one pass lengthens the kernel */
 #define CHECK_BLOCKS 500000u	/* block launches that a check recomputes */
 
 static const struct {
@@ -165,14 +166,16 @@ uint64_t gp_work_measure(struct gp_work *work, unsigned int n)
 void gp_work_calibrate(struct gp_work *work, uint64_t ns)
 {
 	unsigned int n = ns < 1000000 ? 40 : 4;
-	uint64_t took_ns;
+	double ratio = 0;
 
 	work->iters = 1000;
 	run(work, 1);	/* loads the kernel, wakes the clocks */
-	for (int pass = 0; pass < 4; pass++) {
-		took_ns = gp_work_measure(work, n);
-		work->iters = (uint32_t)((double)work->iters * (double)ns /
-					 (double)took_ns) + 1;
+	/* A short run drowns in the cost of waiting: never trust a large ratio. */
+	for (int pass = 0; pass < 12 && (ratio < 0.99 || ratio > 1.01); pass++) {
+		ratio = (double)ns / (double)gp_work_measure(work, n);
+		if (ratio > CALIBRATE_STEP)
+			ratio = CALIBRATE_STEP;
+		work->iters = (uint32_t)((double)work->iters * ratio) + 1;
 		drop_graph(work);
 	}
 	gp_work_reset(work);
