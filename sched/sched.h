@@ -159,6 +159,12 @@ int gp_sched_step(struct gp_sched *sched, uint64_t now_ns,
  */
 int gp_sched_settled(const struct gp_sched *sched);
 
+/**
+ * Change hold_piece_ns from the next hold on: whether synchronisation can be
+ * seen is known only once somebody tried to watch it.
+ */
+void gp_sched_set_hold_piece(struct gp_sched *sched, uint64_t piece_ns);
+
 /* What a view may show. Counters since init. */
 struct gp_sched_tenant_stat {
 	struct gp_class_spec spec;
