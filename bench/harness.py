@@ -244,8 +244,7 @@ class Rig:
             os.chown(home, user, user)
         return {"HOME": home, "USER": str(user), "LOGNAME": str(user),
                 "CUDA_CACHE_PATH": os.path.join(home, "cuda"),
-                "TORCHINDUCTOR_CACHE_DIR": os.path.join(home, "inductor"),
-                "XDG_RUNTIME_DIR": ""}
+                "TORCHINDUCTOR_CACHE_DIR": os.path.join(home, "inductor")}
 
     def program(self, name):
         return os.path.join(self.build, "bench", name)
@@ -260,8 +259,10 @@ class Rig:
         name = name or os.path.basename(argv[0])
         if cls:
             argv = [self.cli, "run", f"--class={cls}", "--"] + argv
-        proc = Proc(argv, self.env({**self.user_env(user), **(env or {})}),
-                    name, user)
+        environ = self.env({**self.user_env(user), **(env or {})})
+        if user is not None:
+            environ.pop("XDG_RUNTIME_DIR", None)    # the caller's, not theirs
+        proc = Proc(argv, environ, name, user)
         self.procs.append(proc)
         return proc
 

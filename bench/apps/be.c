@@ -15,6 +15,7 @@
 
 #include "bench/common/clock.h"
 #include "bench/common/cuda.h"
+#include "bench/common/die.h"
 #include "bench/common/opts.h"
 #include "bench/common/work.h"
 
@@ -24,8 +25,9 @@ static struct {
 	char kind[16];
 	char out[512];
 	uint64_t kernel_us, iters, blocks, seconds, kernels;
+	uint64_t die_after_us, die_signal;
 	bool calibrate, control;
-} opt = { .kind = "plain", .kernel_us = 10000 };
+} opt = { .kind = "plain", .kernel_us = 10000, .die_signal = SIGKILL };
 
 static const struct gp_opt opts[] = {
 	{ .name = "kind", .text = opt.kind, .text_len = sizeof(opt.kind),
@@ -41,6 +43,9 @@ static const struct gp_opt opts[] = {
 	{ .name = "seconds", .number = &opt.seconds,
 	  .help = "how long (default: until SIGTERM or end of input)" },
 	{ .name = "kernels", .number = &opt.kernels, .help = "how many" },
+	{ .name = "die-after-us", .number = &opt.die_after_us,
+	  .help = "so long after the first kernel, raise --die-signal" },
+	{ .name = "die-signal", .number = &opt.die_signal, .help = "(9)" },
 	{ .name = "calibrate", .flag = &opt.calibrate,
 	  .help = "print the iterations that --kernel-us takes here, and end" },
 	{ .name = "control", .flag = &opt.control,
@@ -90,6 +95,9 @@ static void finish_one(struct be *be)
 
 static void start_one(struct be *be)
 {
+	if (!be->started && opt.die_after_us)
+		gp_bench_die_at(gp_clock_now_ns() + opt.die_after_us * 1000,
+				(int)opt.die_signal);
 	gp_work_launch(&be->work);
 	GP_CU(cuEventRecord(be->event[be->started % QUEUED], be->work.stream));
 	be->started++;

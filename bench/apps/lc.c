@@ -6,6 +6,7 @@
  * or --segment asks for it.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "bench/common/clock.h"
 #include "bench/common/cuda.h"
+#include "bench/common/die.h"
 #include "bench/common/gpreempt_dl.h"
 #include "bench/common/kernels.h"
 #include "bench/common/opts.h"
@@ -30,12 +32,13 @@ struct lc_opts {
 	char inside[64];
 	uint64_t period_us, kernels, kernel_us, gap_us, requests;
 	uint64_t hint_us, prepare_us, iters, seed, warmup, max_seconds;
+	uint64_t die_after_us, die_signal;
 	bool segment, closed, calibrate, control;
 };
 
 static struct lc_opts opt = {
 	.period_us = 5000, .kernels = 5, .kernel_us = 110, .requests = 2000,
-	.seed = 1, .warmup = 20,
+	.seed = 1, .warmup = 20, .die_signal = SIGKILL,
 };
 
 static const struct gp_opt opts[] = {
@@ -61,6 +64,9 @@ static const struct gp_opt opts[] = {
 	{ .name = "seed", .number = &opt.seed, .help = "of --inside (1)" },
 	{ .name = "max-seconds", .number = &opt.max_seconds,
 	  .help = "stop early after so long (0: never)" },
+	{ .name = "die-after-us", .number = &opt.die_after_us,
+	  .help = "so long after the first request, raise --die-signal" },
+	{ .name = "die-signal", .number = &opt.die_signal, .help = "(9)" },
 	{ .name = "segment", .flag = &opt.segment,
 	  .help = "declare each request as a segment" },
 	{ .name = "closed", .flag = &opt.closed,
@@ -320,6 +326,9 @@ static size_t run_requests(struct lc *lc)
 	const uint64_t all = opt.warmup + opt.requests;
 	uint64_t last_ns = first_ns - period_ns, i;
 
+	if (opt.die_after_us)
+		gp_bench_die_at(first_ns + opt.die_after_us * 1000,
+				(int)opt.die_signal);
 	for (i = 0; i < all; i++) {
 		const enum inside inside = lc->choices ? choose(lc) : INSIDES;
 		struct sample *sample = &lc->sample[i];

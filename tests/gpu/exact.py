@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SUITE=exact: five kinds of best-effort program, each cut thousands of times,
+give the bits that they give undisturbed."""
+import os
+
+from bench import harness
+from bench.harness import BE_UID, fields, progress
+
+KINDS = ["plain", "smem", "tensor", "coop", "graph"]
+PERIOD_US = 5000
+PREEMPTIONS = 2000
+
+
+def names():
+    return KINDS
+
+
+class Exact:
+    def __init__(self, rig, opt, table):
+        self.rig, self.opt, self.table = rig, opt, table
+        self.lc_iters = rig.calibrate("lc", 110)["iters"]
+
+    def alone(self, kind):
+        """Iterations of its 10 ms kernel, and the checksum to compare with."""
+        progress(f"exact: {kind}: undisturbed")
+        iters = self.rig.calibrate("be", self.opt.be_kernel_us,
+                                   f"--kind={kind}")["iters"]
+        result = self.rig.output([self.rig.program("be"), *self.args(kind, iters)],
+                                 timeout_s=120, user=BE_UID)
+        return iters, result
+
+    def args(self, kind, iters):
+        return [f"--kind={kind}", f"--iters={iters}",
+                f"--kernels={self.opt.kernels}"]
+
+    def requests(self):
+        """As many as the best-effort program takes to come through: it keeps
+        about 0.82 of the device."""
+        us = self.opt.kernels * self.opt.be_kernel_us / 0.84
+        return max(int(us / PERIOD_US), 10)
+
+    def disturb(self, lc):
+        """Half by slices alone, half with hints: both ways of being cut."""
+        half = self.requests() // 2
+        for hint_us in (0, 300):
+            lc.send(f"--requests={half} --hint-us={hint_us} "
+                    f"--period-us={PERIOD_US} --iters={self.lc_iters}")
+
+    def disturbed(self, kind, iters):
+        progress(f"exact: {kind}: disturbed")
+        path = os.path.join(self.rig.out, f"exact-{kind}.log")
+        log = self.rig.start([self.rig.program("ctxlog"), f"--out={path}"])
+        lc = self.rig.lc("--control", f"--iters={self.lc_iters}", cls="lc")
+        lc.expect("ready")
+        be = self.rig.be(*self.args(kind, iters), cls="be")
+        pid = fields(be.expect("ready"))["pid"]
+        self.disturb(lc)
+        status, text = be.finish(180)
+        if status not in (0, 1):
+            be.fail(f"exit status {status}")
+        result = fields(text.strip().splitlines()[-1])
+        for _ in range(2):
+            lc.expect("lc requests", 120)
+        lc.send("quit")
+        lc_status, _ = lc.finish()
+        status, _ = log.finish()
+        for proc in (log, lc, be):
+            self.rig.drop(proc)
+        if status:
+            raise harness.BenchError("ctxlog failed: no count of preemptions")
+        return result, lc_status, self.count(path, pid)
+
+    @staticmethod
+    def count(path, pid):
+        """(preemptions of pid, records lost)."""
+        log = harness.read_log(path)
+        lost = sum(row[4] for row in log if row[1] == "lost")
+        if any(row[2] for row in log):
+            return harness.preemptions(log, pid), lost
+        # Not told who: LC and BE alternate, each preemption is one start of
+        # either.
+        return sum(row[1] == "start" for row in log) // 2, lost
+
+    def one(self, kind):
+        iters, alone = self.alone(kind)
+        result, lc_status, (cuts, lost) = self.disturbed(kind, iters)
+        bar = min(PREEMPTIONS, self.requests() * 3 // 4)
+        self.table.check(f"{kind}: preemptions in the context-switch log",
+                         f"{cuts}" + (f" ({lost} records lost)" if lost else ""),
+                         f">= {bar}", cuts >= bar)
+        self.table.check(f"{kind}: checksum of {alone['kernels']} kernels",
+                         str(result["checksum"]), str(alone["checksum"]),
+                         result["checksum"] == alone["checksum"] and
+                         result["kernels"] == alone["kernels"])
+        self.table.check(f"{kind}: against the CPU, and LC's",
+                         f"{result['result']}, LC exit {lc_status}",
+                         "right, LC exit 0",
+                         result["result"] == "right" and not lc_status)
+
+    def run(self):
+        for kind in KINDS:
+            if not self.opt.only or kind in self.opt.only:
+                self.one(kind)
+        harness.progress_end()
+
+
+def run(rig, opt, table):
+    Exact(rig, opt, table).run()

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SUITE=latency: what a latency-critical process waits for, and what a
+best-effort one keeps, beside each other in interleaved rounds.
+
+Every process is started once and waits, idle, between its turns: start-up is
+off the clock, and only the two of a row have work.
+"""
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+from bench import harness
+from bench.harness import BenchError, LC_UID, BE_UID, fields, median, progress
+
+ALONE_S = 3                 # how long the best-effort rate alone is counted
+ATTACHES = 5
+MPS_SECONDS = 4             # a backlog grows there: it is cut, and said so
+
+
+@dataclass
+class Row:
+    """One row of the table: an LC process, the BE beside it, its options."""
+    name: str
+    lc: str
+    be: str = ""
+    load: str = "five"      # which requests: five, segment, resnet
+    args: str = ""
+    requests: int = 2000
+
+
+ROWS = [
+    Row("alone", "lc"),
+    Row("stock", "lc", "be-stock"),
+    Row("mps", "lc-mps", "be-mps", args=f"--max-seconds={MPS_SECONDS}"),
+    Row("no-hint", "lc-gp", "be-gp"),
+    Row("hint", "lc-hint", "be-gp", args="--hint-us=300"),
+    Row("segment-alone", "lc", load="segment"),
+    Row("segment", "segment-gp", "be-gp", "segment", "--segment"),
+    Row("segment-hint", "segment-hint", "be-gp", "segment",
+        "--segment --hint-us=250"),
+    Row("resnet-alone", "resnet", load="resnet"),
+    Row("resnet", "resnet-gp", "be-gp", "resnet"),
+    Row("resnet-hint", "resnet-hint", "be-gp", "resnet", "--hint-us=300"),
+]
+EXTRA = ["attach", "cost"]
+PERIOD_US = {"five": 5000, "segment": 2500, "resnet": 2500}
+
+
+def names():
+    return [row.name for row in ROWS] + EXTRA
+
+
+def needed(only):
+    """The rows asked for, and the alone row that each is held against."""
+    if not only:
+        return ROWS
+    loads = {row.load for row in ROWS if row.name in only}
+    return [row for row in ROWS if row.name in only or
+            (row.load in loads and not row.be)]
+
+
+class Mps:
+    """An MPS pool of its own, for one ordinary user."""
+
+    def __init__(self, rig):
+        self.rig = rig
+        self.dir = os.path.join(rig.scratch, "mps")
+        os.makedirs(self.dir)
+        self.user = LC_UID if rig.users else None
+        if self.user:
+            os.chown(self.dir, self.user, self.user)
+        self.env = {"CUDA_MPS_PIPE_DIRECTORY": self.dir,
+                    "CUDA_MPS_LOG_DIRECTORY": self.dir}
+
+    def control(self, args, text=""):
+        ids = {"user": self.user, "group": self.user,
+               "extra_groups": []} if self.user else {}
+        return subprocess.run(["nvidia-cuda-mps-control", *args], input=text,
+                              env=self.rig.env(self.env), text=True,
+                              capture_output=True, timeout=20, cwd="/",
+                              check=True, **ids)
+
+    def start(self):
+        self.control(["-d"])
+
+    def stop(self):
+        try:
+            self.control([], "quit -t 1\n")
+        except (subprocess.SubprocessError, OSError):
+            pass
+
+
+class Latency:
+    def __init__(self, rig, opt, table):
+        self.rig, self.opt, self.table = rig, opt, table
+        self.rows = needed(opt.only)
+        self.procs = {}
+        self.iters = {}
+        self.results = {row.name: [] for row in self.rows}
+        self.kept = {row.name: [] for row in self.rows}
+        self.windows = []
+        self.rate_alone = []
+        self.mps = None
+        if rig.soft:
+            self.drop(lambda row: row.load == "resnet" or "mps" in row.lc)
+
+    def drop(self, unwanted):
+        self.rows = [row for row in self.rows if not unwanted(row)]
+
+    def wants(self, name):
+        return not self.opt.only or name in self.opt.only
+
+    # ---- processes ----------------------------------------------------------
+
+    def calibrate(self):
+        be = self.rig.calibrate("be", self.opt.be_kernel_us)
+        five = self.rig.calibrate("lc", 110)
+        segment = self.rig.calibrate("lc", 25)
+        self.iters = {"be": be["iters"], "five": five["iters"],
+                      "segment": segment["iters"]}
+        self.lc_gpu_us = 5 * five["kernel_ns"] / 1000
+        self.table.note("device", str(be["device"]))
+        self.table.note("BE kernel alone", f"{be['kernel_ns'] / 1e6:.2f} ms")
+        self.table.note("LC kernel alone", f"{five['kernel_ns'] / 1e3:.1f} us")
+
+    def start_mps(self):
+        if not any("mps" in row.lc for row in self.rows):
+            return
+        try:
+            if not shutil.which("nvidia-cuda-mps-control"):
+                raise BenchError("nvidia-cuda-mps-control is not installed")
+            self.mps = Mps(self.rig)
+            self.mps.start()
+        except (BenchError, subprocess.SubprocessError, OSError) as error:
+            self.table.note("mps", f"- ({error})")
+            self.drop(lambda row: "mps" in row.lc)
+            self.mps = None
+
+    def start_lc(self, name, load):
+        cls = "lc" if name.endswith(("-gp", "-hint")) else None
+        env = self.mps.env if "mps" in name else None
+        if load == "resnet":
+            script = self.rig.program("resnet.py")
+            lib = os.path.join(self.rig.build, "lib/libgpreempt.so.0")
+            return self.rig.start([sys.executable, script, f"--lib={lib}"],
+                                  cls, LC_UID, env, name)
+        return self.rig.lc("--control", f"--iters={self.iters['five']}",
+                           cls=cls, name=name, env=env)
+
+    def start_be(self, name):
+        times = os.path.join(self.rig.out, f"latency-{name}.times")
+        args = ["--control", f"--iters={self.iters['be']}", f"--out={times}"]
+        if name == "be-mps":
+            # One user's processes share an MPS server: LC's here.
+            return self.rig.start([self.rig.program("be"), *args], None, LC_UID,
+                                  self.mps.env, name)
+        return self.rig.be(*args, cls="be" if name == "be-gp" else None,
+                           name=name)
+
+    def start_some(self, rows):
+        for row in rows:
+            if row.lc not in self.procs:
+                self.procs[row.lc] = self.start_lc(row.lc, row.load)
+            if row.be and row.be not in self.procs:
+                self.procs[row.be] = self.start_be(row.be)
+
+    def wait_ready(self):
+        for name, proc in self.procs.items():
+            proc.expect("ready", 120)
+            if name.startswith("be"):
+                proc.expect("paused", 20)
+
+    # ---- measuring ----------------------------------------------------------
+
+    def be_go(self, name):
+        if name:
+            self.procs[name].send("go")
+            time.sleep(self.opt.settle_s)
+
+    def be_pause(self, name):
+        if name:
+            self.procs[name].send("pause")
+            self.procs[name].expect("paused", 20)
+
+    def be_times(self, name):
+        return harness.read_times(os.path.join(self.rig.out,
+                                               f"latency-{name}.times"))
+
+    def line(self, row, path):
+        count = min(row.requests, self.opt.requests)
+        words = [row.args, f"--requests={count}", f"--out={path}",
+                 f"--period-us={PERIOD_US[row.load]}"]
+        if row.load == "segment":
+            words += ["--kernels=20", "--gap-us=30",
+                      f"--iters={self.iters['segment']}"]
+        elif row.load == "five":
+            words += ["--kernels=5", f"--iters={self.iters['five']}"]
+        return " ".join(words)
+
+    def measure(self, row, number):
+        path = os.path.join(self.rig.out, f"latency-{row.name}-{number}.ns")
+        proc = self.procs[row.lc]
+        seconds = PERIOD_US[row.load] * row.requests / 1e6
+        self.be_go(row.be)
+        proc.send(self.line(row, path))
+        result = fields(proc.expect("lc requests", 20 + 3 * seconds))
+        self.be_pause(row.be)
+        self.results[row.name].append(result)
+        samples = harness.read_samples(path)
+        if row.be and samples:
+            self.windows.append((row, samples[0][0], samples[-1][2]))
+
+    def measure_rate_alone(self):
+        """The best-effort kernels a second when nothing else runs."""
+        if "be-gp" not in self.procs:
+            return
+        self.be_go("be-gp")
+        time.sleep(ALONE_S)
+        self.be_pause("be-gp")
+        times = self.be_times("be-gp")
+        steps = [b - a for a, b in zip(times, times[1:])][-self.tail():]
+        self.rate_alone.append(1e9 / median(steps))
+
+    def tail(self):
+        return max(int(ALONE_S * 5e5 / self.opt.be_kernel_us), 2)
+
+    def count_kept(self):
+        alone = median(self.rate_alone) if self.rate_alone else None
+        for row, start_ns, end_ns in self.windows:
+            times = self.be_times(row.be)
+            rate = harness.kernels_between(times, start_ns, end_ns) / (
+                (end_ns - start_ns) / 1e9)
+            self.kept[row.name].append(rate / alone if alone else 0)
+
+    def run_rounds(self):
+        self.measure_rate_alone()
+        for number in range(self.opt.rounds):
+            for row in self.rows:
+                progress(f"latency: round {number + 1} of {self.opt.rounds}: "
+                         f"{row.name}")
+                self.measure(row, number)
+        self.measure_rate_alone()
+        harness.progress_end()
+        for name, proc in self.procs.items():
+            proc.send("quit")
+            status, text = proc.finish(60)
+            if status or "WRONG" in text:
+                self.table.check(f"{name}: its result", f"status {status}",
+                                 "right", False)
+        self.count_kept()
+
+    # ---- attach, cost -------------------------------------------------------
+
+    def attach_once(self):
+        watch = self.rig.start([self.rig.program("slicewatch"),
+                                f"--iters={self.iters['be']}"], None, BE_UID)
+        pid = fields(watch.expect("ready"))["pid"]
+        user = BE_UID if harness_may_attach() else None
+        attach = self.rig.start([self.rig.cli, "attach", "--class=be",
+                                 str(pid)], None, user)
+        seen = fields(watch.expect("slice", 30))
+        status, _ = attach.finish(20)
+        if status:
+            attach.fail(f"exit status {status}")
+        watch.finish(30)
+        self.rig.drop(attach)
+        self.rig.drop(watch)
+        return (seen["at_ns"] - attach.start_ns) / 1e6, seen["us"]
+
+    def attach(self):
+        took = []
+        for number in range(ATTACHES):
+            progress(f"latency: attach {number + 1} of {ATTACHES}")
+            took.append(self.attach_once())
+        milliseconds = [ms for ms, _ in took]
+        self.table.note("attach: slice read back",
+                        f"{took[0][1]} us (max {max(milliseconds):.1f} ms)")
+        self.table.at_most("attach: start to new slice", median(milliseconds),
+                           15, "ms")
+
+    def cost(self):
+        program = self.rig.program("cost")
+        rounds = f"--rounds={min(self.opt.requests, 200)}"
+        plain = self.rig.output([program, rounds], user=LC_UID)
+        ours = self.rig.output([program, rounds, "--hold"], cls="lc",
+                               user=LC_UID)
+        self.table.at_most("hold + release, CPU time",
+                           ours["hold_p50_ns"] / 1e3, 15, "us")
+        self.table.at_most("a launch, more CPU time",
+                           max(ours["launch_p50_ns"] - plain["launch_p50_ns"],
+                               0) / 1e3, 1, "us")
+
+    # ---- the table ----------------------------------------------------------
+
+    def row_us(self, name, what):
+        return median([r[f"{what}_ns"] for r in self.results[name]]) / 1000
+
+    def has(self, *wanted):
+        return all(self.results.get(name) for name in wanted)
+
+    def print_rows(self):
+        for row in self.rows:
+            if not self.results[row.name]:
+                continue
+            count = sum(r["requests"] for r in self.results[row.name])
+            text = (f"{self.row_us(row.name, 'p50'):.1f} / "
+                    f"{self.row_us(row.name, 'p99'):.1f} us")
+            if self.kept[row.name] and row.be == "be-gp":
+                text += f", BE keeps {median(self.kept[row.name]):.3f}"
+            if row.name == "mps":
+                text += (f" (open loop, cut after {MPS_SECONDS} s; service "
+                         f"{self.row_us(row.name, 'service_p50'):.1f} us)")
+            self.table.note(f"{row.name}: p50 / p99 of {count}", text)
+            wrong = sum(r["result"] != "right" for r in self.results[row.name])
+            if wrong:
+                self.table.check(f"{row.name}: results", f"{wrong} WRONG", "0",
+                                 False)
+
+    def switch_us(self):
+        """(µs, source): as gpreempt measured it in the hinted runs."""
+        seen = [r["switch_ns"] for r in self.results.get("hint", [])
+                if r.get("switch_ns")]
+        if seen:
+            return median(seen) / 1000, "its holds"
+        return (self.row_us("no-hint", "p50") - self.row_us("alone", "p50"),
+                "no-hint minus alone")
+
+    def bar_above(self, name, alone, p50_us, p99_us=None):
+        if not self.has(name, alone):
+            return
+        self.table.at_most(f"{name}: p50 against alone",
+                           self.row_us(name, "p50"),
+                           self.row_us(alone, "p50") + p50_us, "us")
+        if p99_us is not None:
+            self.table.at_most(f"{name}: p99 against alone",
+                               self.row_us(name, "p99"),
+                               self.row_us(alone, "p99") + p99_us, "us")
+
+    def bar_times(self, name, alone, p50, p99=None):
+        if not self.has(name, alone):
+            return
+        for what, factor in (("p50", p50), ("p99", p99)):
+            if factor is not None:
+                self.table.at_most(f"{name}: {what}, times alone",
+                                   self.row_us(name, what) /
+                                   self.row_us(alone, what), factor, "x")
+
+    def bars_kept(self):
+        if not self.has("alone", "no-hint") and not self.has("alone", "hint"):
+            return
+        switch, source = self.switch_us()
+        rate = 1 / PERIOD_US["five"]
+        self.table.note("one switch", f"{switch:.1f} us ({source})")
+        for name, away in (("no-hint", self.lc_gpu_us + 2 * switch),
+                           ("hint", self.lc_gpu_us + 300 + switch)):
+            if self.kept.get(name):
+                self.table.at_least(f"{name}: BE keeps",
+                                    median(self.kept[name]),
+                                    0.97 * (1 - rate * away), "of alone")
+
+    def bars(self):
+        self.bar_above("no-hint", "alone", 190, 240)
+        self.bar_above("hint", "alone", 20, 40)
+        self.bars_kept()
+        self.bar_times("segment-hint", "segment-alone", 1.03, 1.08)
+        self.bar_above("segment", "segment-alone", 190)
+        self.bar_times("resnet", "resnet-alone", 1.08)
+        self.bar_times("resnet-hint", "resnet-alone", 1.03, 1.06)
+
+    def run(self):
+        self.calibrate()
+        if self.wants("attach"):
+            self.attach()
+        if self.wants("cost"):
+            self.cost()
+        if not any(self.wants(row.name) for row in ROWS):
+            return
+        try:
+            self.start_mps()
+            self.start_some(self.rows)
+            self.wait_ready()
+            self.run_rounds()
+        finally:
+            if self.mps:
+                self.mps.stop()
+            self.print_rows()   # also what there is when it broke off
+        self.bars()
+
+
+def harness_may_attach():
+    """Whether a user may attach to another process of the same user."""
+    try:
+        with open("/proc/sys/kernel/yama/ptrace_scope") as f:
+            return f.read().strip() == "0"
+    except FileNotFoundError:
+        return True
+
+
+def run(rig, opt, table):
+    Latency(rig, opt, table).run()

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check-gpu: one suite on the card, or with --soft on a software GPU.
+
+Raw samples stay under --out; one table at the end; exit 1 when a bar is
+missed or something did not run, 77 when there is no card.
+"""
+import argparse
+import os
+import signal
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
+
+import exact    # noqa: E402
+import kill     # noqa: E402
+import latency  # noqa: E402
+import safety   # noqa: E402
+from bench import harness  # noqa: E402
+from table import Table    # noqa: E402
+
+SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety}
+LIMIT_S = 480
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--out", help="raw samples (BUILD/check-gpu)")
+    parser.add_argument("--soft", action="store_true",
+                        help="on a software GPU, and short")
+    parser.add_argument("--only", action="append", metavar="ROW", default=[],
+                        help="this row (and what it is held against); repeat")
+    parser.add_argument("--list", action="store_true", help="the rows there are")
+    parser.add_argument("--rounds", type=int, default=None)
+    parser.add_argument("--requests", type=int, default=None)
+    parser.add_argument("--kills", type=int, default=None)
+    parser.add_argument("--kernels", type=int, default=None)
+    parser.add_argument("--settle-s", type=float, default=0.2,
+                        help="BE runs so long before LC starts")
+    parser.add_argument("--be-kernel-us", type=int, default=10000)
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--same-user", action="store_true",
+                        help="don't give LC and BE users of their own")
+    return parser.parse_args()
+
+
+def defaults(opt):
+    """What was not given: the card's figures, or short ones."""
+    full = {"rounds": 5, "requests": 2000, "kills": 200, "kernels": 1100}
+    short = {"rounds": 1, "requests": 100, "kills": 20, "kernels": 40}
+    for name, value in (short if opt.soft else full).items():
+        if getattr(opt, name) is None:
+            setattr(opt, name, value)
+    opt.out = opt.out or os.environ.get("OUT") or os.path.join(
+        opt.build, "check-gpu")
+
+
+def on_alarm(sig, frame):
+    raise harness.BenchError(f"not through after {LIMIT_S} s")
+
+
+def main():
+    opt = arguments()
+    suite = SUITES[opt.suite]
+    if opt.list:
+        print("\n".join(suite.names()))
+        return 0
+    unknown = set(opt.only) - set(suite.names())
+    if unknown:
+        print(f"suite.py: --only={unknown.pop()}: no such row; --list has them",
+              file=sys.stderr)
+        return 2
+    if not opt.soft and not harness.have_gpu():
+        print("suite.py: no NVIDIA card here (/dev/nvidiactl); --soft runs it "
+              "on the software GPU", file=sys.stderr)
+        return 77
+    defaults(opt)
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.alarm(LIMIT_S)
+    start = time.monotonic()
+    table = Table(f"check-gpu {opt.suite}"
+                  + (" (software GPU, its own clock)" if opt.soft else ""))
+    error = None
+    try:
+        with harness.Rig(opt.build, opt.out, opt.soft,
+                         not opt.same_user) as rig:
+            suite.run(rig, opt, table)
+    except harness.BenchError as bad:
+        error = bad
+    table.note("took", f"{time.monotonic() - start:.0f} s")
+    with open(os.path.join(opt.out, f"{opt.suite}.txt"), "w") as f:
+        f.write(f"{table}\n")
+    print(table)
+    if error:
+        print(f"suite.py: {error}", file=sys.stderr)
+    return 1 if error or table.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
