@@ -94,6 +94,7 @@ class Proc:
         self.name = name
         self.lines = []
         self.buffer = b""
+        self.app_pid = None     # as it said itself: run may be in between
         self.start_ns = time.monotonic_ns()
         ids = {} if user is None else dict(user=user, group=user,
                                            extra_groups=[])
@@ -130,6 +131,8 @@ class Proc:
             if line is None:
                 self.fail(f"no \"{word}\" within {timeout_s} s")
             self.lines.append(line)
+            if line.startswith("ready "):
+                self.app_pid = fields(line)["pid"]
             if line.startswith(word):
                 return line
 
@@ -149,7 +152,7 @@ class Proc:
 
     def kill(self, sig=signal.SIGKILL):
         if self.popen.poll() is None:
-            os.kill(self.pid, sig)
+            os.kill(self.app_pid or self.pid, sig)
 
     def finish(self, timeout_s=60, sig=None):
         """Close its input (or send @sig), wait; (status, what it said)."""
