@@ -262,6 +262,12 @@ static bool hold(struct gp_sched *s, struct gp_decisions *out,
 	return true;
 }
 
+/* Whose hold failed stands in nobody's way meanwhile. */
+static bool may_hold(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return t->hold_tries < GP_HOLD_TRIES && t->hold_retry_ns <= s->now_ns;
+}
+
 static uint32_t wanting_level(const struct gp_sched *s)
 {
 	uint32_t level = GP_SCHED_LEVELS;
@@ -269,7 +275,8 @@ static uint32_t wanting_level(const struct gp_sched *s)
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (want_until(s, t) && t->spec.level < level)
+		if (want_until(s, t) && t->spec.level < level &&
+		    (t->held || may_hold(s, t)))
 			level = t->spec.level;
 	}
 	return level;
@@ -294,9 +301,7 @@ static void end_hold(struct gp_sched *s, struct gp_decisions *out,
 static void start_hold(struct gp_sched *s, struct gp_decisions *out,
 		       struct gp_tenant *t)
 {
-	if (t->hold_tries >= GP_HOLD_TRIES || t->hold_retry_ns > s->now_ns)
-		return;
-	if (!hold(s, out, t, want_until(s, t)))
+	if (!may_hold(s, t) || !hold(s, out, t, want_until(s, t)))
 		return;
 	t->holds++;
 	t->held_since_ns = s->now_ns;

@@ -38,7 +38,8 @@ static bool slot_free(const struct gp_sched *s,
 {
 	uint32_t loaded = 0;
 
-	if (!s->config.slots)
+	/* Who has left is put back in any case. */
+	if (!s->config.slots || self->tenant == GP_NONE)
 		return true;
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
 		const struct gp_group_state *g = &s->group[i];
@@ -170,13 +171,22 @@ static void group_reconcile(struct gp_sched *s, struct gp_decisions *out,
 		set_slice(s, out, g, slice);
 	} else if (g->run != GP_RUN_ON) {
 		resume(s, out, g);
-	} else if (g->tenant == GP_NONE) {
-		*g = (struct gp_group_state){ 0 };	/* as it was found */
 	}
+}
+
+/* As it was found, or as near to that as the driver lets it come. */
+static bool is_put_back(const struct gp_group_state *g)
+{
+	return g->tenant == GP_NONE && !g->pending && g->run == GP_RUN_ON &&
+	       (!g->slice_us || !g->slice_refused_us);
 }
 
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 {
+	/* First, because others may wait for their place. */
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id && is_put_back(&s->group[i]))
+			s->group[i] = (struct gp_group_state){ 0 };
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (s->group[i].id)
 			group_reconcile(s, out, &s->group[i]);

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Random sequences of events, outcomes, errors and deaths against the
+ * invariants of docs/design.md, as world.h checks them. A failing sequence is
+ * shrunk and printed as a list that replay[] below takes.
+ *
+ * GP_SEED and GP_SEQUENCES choose others.
+ */
+#include "tests/common/gp_test.h"
+#include "tests/sched/world.h"
+
+#define SEQUENCES 100000
+#define SEED 20240607
+#define OPS_MAX 60
+
+enum op_kind {
+	OP_JOIN, OP_LEAVE, OP_CLASS, OP_APPEAR, OP_GONE, OP_KILL, OP_HINT,
+	OP_BEGIN, OP_END, OP_HOLD, OP_RELEASE, OP_BUSY, OP_IDLE, OP_SYNC,
+	OP_SYNC_DONE, OP_SLOT, OP_MEASURED, OP_EARLY_TIMER, OP_OUTCOME,
+	OP_HOLD_FAILS, OP_KINDS,
+};
+
+static const char *const op_name[] = {
+	"OP_JOIN", "OP_LEAVE", "OP_CLASS", "OP_APPEAR", "OP_GONE", "OP_KILL",
+	"OP_HINT", "OP_BEGIN", "OP_END", "OP_HOLD", "OP_RELEASE", "OP_BUSY",
+	"OP_IDLE", "OP_SYNC", "OP_SYNC_DONE", "OP_SLOT", "OP_MEASURED",
+	"OP_EARLY_TIMER", "OP_OUTCOME", "OP_HOLD_FAILS",
+};
+
+/* How often each comes, of 128. */
+static const uint8_t op_share[OP_KINDS] = {
+	[OP_JOIN] = 12, [OP_LEAVE] = 3, [OP_CLASS] = 5, [OP_APPEAR] = 14,
+	[OP_GONE] = 3, [OP_KILL] = 2, [OP_HINT] = 7, [OP_BEGIN] = 8,
+	[OP_END] = 7, [OP_HOLD] = 4, [OP_RELEASE] = 4, [OP_BUSY] = 5,
+	[OP_IDLE] = 5, [OP_SYNC] = 3, [OP_SYNC_DONE] = 3, [OP_SLOT] = 4,
+	[OP_MEASURED] = 2, [OP_EARLY_TIMER] = 3, [OP_OUTCOME] = 32,
+	[OP_HOLD_FAILS] = 2,
+};
+
+struct op {
+	uint8_t kind, a, b;
+	uint32_t dt_us;
+};
+
+struct sequence {
+	uint8_t config, close;
+	size_t count;
+	struct op op[OPS_MAX];
+};
+
+static uint64_t rnd_state;
+
+static uint32_t rnd(void)
+{
+	/* splitmix64 */
+	uint64_t z = rnd_state += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (uint32_t)((z ^ z >> 31) >> 16);
+}
+
+static uint8_t rnd_kind(void)
+{
+	uint32_t r = rnd() % 128, k = 0;
+
+	while (k < OP_KINDS - 1 && r >= op_share[k])
+		r -= op_share[k++];
+	return (uint8_t)k;
+}
+
+static void generate(struct sequence *q)
+{
+	q->config = (uint8_t)rnd();
+	q->close = rnd() % 2;
+	q->count = 10 + rnd() % (OPS_MAX - 10);
+	for (size_t i = 0; i < q->count; i++) {
+		static const uint32_t scale_us[] = { 1, 50, 300, 1000, 12000 };
+
+		q->op[i] = (struct op){
+			.kind = rnd_kind(), .a = (uint8_t)rnd(),
+			.b = (uint8_t)rnd(),
+			.dt_us = rnd() % scale_us[rnd() % 5] };
+	}
+}
+
+static struct gp_sched_config config_of(uint8_t bits)
+{
+	static const uint32_t slots[] = { 0, 0, 3, 4 };
+	struct gp_sched_config c = {
+		.rotate = bits % 4 != 0,
+		.slice_preempts = (bits >> 2) % 4 != 0,
+		.lc_slice_us = 5000000, .be_slice_us = 1,
+		.quantum_ns = 5000000, .hold_limit_ns = 4000000,
+		.linger_ns = 500000, .lc_defer_max_ns = 2000000,
+		.hold_piece_ns = (bits >> 4) % 4 == 0 ? 500000 : 0,
+	};
+
+	if (!c.slice_preempts && c.rotate)
+		c.slots = slots[(bits >> 6) % 4];
+	return c;
+}
+
+static struct gp_class_spec spec_of(uint8_t b)
+{
+	return (struct gp_class_spec){
+		.cls = b % 8 < 4 ? GP_TENANT_BE :
+		       b % 8 < 7 ? GP_TENANT_LC : GP_TENANT_NONE,
+		.level = b / 8 % 3, .weight = b & 128 ? 200 : 100 };
+}
+
+static void do_kill(struct world *w, uint32_t tenant)
+{
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		if (w->group[i].tenant != tenant)
+			continue;
+		w->group[i].alive = false;
+		w->group[i].runs = false;
+	}
+}
+
+static void do_outcome(struct world *w, const struct op *op)
+{
+	static const int errors[] = { 0, 0, 0, 0, 0, -EIO, -EBUSY, -EPERM };
+	size_t which;
+
+	if (!w->n_pending)
+		return;
+	which = op->a % w->n_pending;
+	w_outcome(w, which, errors[op->b % 8], op->b & 8);
+}
+
+static const uint8_t event_of[OP_KINDS] = {
+	[OP_JOIN] = GP_EV_TENANT_JOIN, [OP_LEAVE] = GP_EV_TENANT_LEAVE,
+	[OP_CLASS] = GP_EV_TENANT_CLASS, [OP_APPEAR] = GP_EV_GROUP_APPEAR,
+	[OP_GONE] = GP_EV_GROUP_GONE, [OP_HINT] = GP_EV_HINT,
+	[OP_BEGIN] = GP_EV_SEGMENT_BEGIN, [OP_END] = GP_EV_SEGMENT_END,
+	[OP_HOLD] = GP_EV_HOLD, [OP_RELEASE] = GP_EV_RELEASE,
+	[OP_BUSY] = GP_EV_BUSY, [OP_IDLE] = GP_EV_IDLE, [OP_SYNC] = GP_EV_SYNC,
+	[OP_SYNC_DONE] = GP_EV_SYNC_DONE, [OP_SLOT] = GP_EV_SLOT,
+	[OP_MEASURED] = GP_EV_SWITCH_MEASURED,
+};
+
+static void do_op(struct world *w, const struct op *op)
+{
+	struct gp_event ev = { .type = event_of[op->kind],
+			       .tenant = 1 + op->a % W_TENANTS };
+
+	w_advance(w, op->dt_us * 1000ull);
+	switch (op->kind) {
+	case OP_KILL:
+		do_kill(w, ev.tenant);
+		return;
+	case OP_EARLY_TIMER:
+		w_timer(w);
+		return;
+	case OP_OUTCOME:
+		do_outcome(w, op);
+		return;
+	case OP_HOLD_FAILS:
+		w_hold_failed(w);
+		return;
+	case OP_APPEAR:
+	case OP_GONE:
+		ev.group = 1 + op->b % W_GROUPS;
+		break;
+	case OP_HINT:
+		ev.at_ns = w->now_ns + op->b * 8000ull;
+		break;
+	}
+	ev.spec = spec_of(op->b);
+	ev.limit_ns = op->b * 20000ull;
+	ev.ok = op->b & 1;
+	ev.took_ns = op->b * 2000ull;
+	w_step(w, &ev);
+}
+
+/* Tenants whose turn must come: best-effort ones with work. */
+static bool has_turns(const struct world *w, uint32_t tenant)
+{
+	const struct w_tenant *t = &w->tenant[tenant];
+
+	return t->there && !t->idle &&
+	       (t->spec.cls == GP_TENANT_BE ||
+		(t->spec.cls == GP_TENANT_NONE && w->config.slots));
+}
+
+static bool all_turns_came(const struct world *w, const uint64_t *before)
+{
+	bool came[W_TENANTS + 1] = { false }, any[W_TENANTS + 1] = { false };
+
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+
+		if (!g->known || !g->alive)
+			continue;
+		any[g->tenant] = true;
+		came[g->tenant] |= g->ran_ns > before[i];
+	}
+	for (uint32_t i = 1; i <= W_TENANTS; i++)
+		if (any[i] && has_turns(w, i) && !came[i])
+			return false;
+	return true;
+}
+
+/*
+ * Invariant 3: when nothing fails any more, every BE tenant with work runs
+ * within the bound of docs/sched.md (weights 100 and 200: three turns of each
+ * other tenant), and what it was ahead by before.
+ */
+static void check_turns(struct world *w)
+{
+	uint64_t turn = w->config.quantum_ns + w->config.lc_defer_max_ns +
+			2000000;
+	uint64_t end = w->now_ns + (W_TENANTS - 1) * 3 * turn + 2 * w->now_ns;
+	uint64_t before[W_GROUPS + 1];
+
+	for (size_t i = 1; i <= W_GROUPS; i++)
+		before[i] = w->group[i].ran_ns;
+	while (!all_turns_came(w, before) && !w->broken) {
+		w_run(w, turn);
+		if (w->now_ns > end)
+			w_broken(w, "3: a best-effort tenant starves");
+	}
+}
+
+/* Invariant 2, for those that have no turns: they are on the device. */
+static void check_others_run(struct world *w)
+{
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+		const struct w_tenant *t = &w->tenant[g->tenant];
+
+		if (!g->known || !g->alive || g->runs)
+			continue;
+		if (!g->tenant || t->spec.cls == GP_TENANT_LC ||
+		    (t->spec.cls == GP_TENANT_NONE && !w->config.slots))
+			w_broken(w, "2: left suspended");
+	}
+}
+
+/* Everybody goes; whoever lives on finds things as they were. */
+static void check_put_back(struct world *w, bool close)
+{
+	struct gp_event ev = { .type = GP_EV_CLOSE };
+
+	if (close)
+		w_step(w, &ev);
+	for (uint32_t i = 1; i <= W_TENANTS && !close; i++) {
+		ev.type = GP_EV_TENANT_LEAVE;
+		ev.tenant = i;
+		w_step(w, &ev);
+	}
+	w_run(w, 300000000);
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+
+		if (!g->known || !g->alive)
+			continue;
+		if (!g->runs)
+			w_broken(w, "2: suspended after the end");
+		/* The core gives up on a driver that refuses five times. */
+		if (g->slice_us && g->slice_errors < 5)
+			w_broken(w, "2: slice not put back");
+	}
+	if (!gp_sched_settled(w->sched))
+		w_broken(w, "2: not settled");
+	if (w->armed_ns)
+		w_broken(w, "a timer armed for nothing");
+}
+
+static const char *run_sequence(const struct sequence *q, uint32_t mutation)
+{
+	static struct world w;
+	static struct gp_sched *mem;
+	struct gp_sched_config config = config_of(q->config);
+
+	if (!mem)
+		mem = malloc(gp_sched_size());
+	w_init(&w, &config, mem);
+	w.mutation = mutation;
+	for (size_t i = 0; i < q->count && !w.broken; i++)
+		do_op(&w, &q->op[i]);
+	/* The dead are dead by now; everything else goes well. */
+	w_run(&w, 200000000);
+	check_others_run(&w);
+	if (w.config.rotate)
+		check_turns(&w);
+	check_put_back(&w, q->close);
+	return w.broken;
+}
+
+/* ---- shrinking ---------------------------------------------------------- */
+
+static bool still_fails(const struct sequence *q, uint32_t mutation)
+{
+	return run_sequence(q, mutation) != NULL;
+}
+
+static bool try_without(struct sequence *q, size_t at, size_t n,
+			uint32_t mutation)
+{
+	struct sequence less = *q;
+
+	memmove(&less.op[at], &less.op[at + n],
+		(less.count - at - n) * sizeof(less.op[0]));
+	less.count -= n;
+	if (!still_fails(&less, mutation))
+		return false;
+	*q = less;
+	return true;
+}
+
+static bool shrink_values(struct sequence *q, uint32_t mutation)
+{
+	bool smaller = false;
+
+	for (size_t i = 0; i < q->count; i++) {
+		struct sequence less = *q;
+
+		if (!less.op[i].dt_us)
+			continue;
+		less.op[i].dt_us /= 2;
+		if (still_fails(&less, mutation)) {
+			*q = less;
+			smaller = true;
+		}
+	}
+	return smaller;
+}
+
+static void shrink(struct sequence *q, uint32_t mutation)
+{
+	bool smaller = true;
+
+	while (smaller) {
+		smaller = false;
+		for (size_t n = q->count / 2; n; n /= 2)
+			for (size_t at = 0; at + n <= q->count;)
+				if (try_without(q, at, n, mutation))
+					smaller = true;
+				else
+					at++;
+		smaller |= shrink_values(q, mutation);
+	}
+}
+
+static void print_sequence(const struct sequence *q, const char *why)
+{
+	printf("broken: %s\n{ .config = %u, .close = %u, .count = %zu, .op = {\n",
+	       why, q->config, q->close, q->count);
+	for (size_t i = 0; i < q->count; i++)
+		printf("\t{ %s, %u, %u, %u },\n", op_name[q->op[i].kind],
+		       q->op[i].a, q->op[i].b, q->op[i].dt_us);
+	printf("} },\n");
+}
+
+/* ---- tests -------------------------------------------------------------- */
+
+static uint64_t env_or(const char *name, uint64_t def)
+{
+	const char *v = getenv(name);
+
+	return v ? strtoull(v, NULL, 0) : def;
+}
+
+/* Number of the first sequence that fails, in @q; @n: none did. */
+static uint64_t first_failure(uint64_t seed, uint64_t n, uint32_t mutation,
+			      struct sequence *q)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		rnd_state = seed + (i << 20);
+		generate(q);
+		if (run_sequence(q, mutation))
+			return i;
+	}
+	return n;
+}
+
+static void test_random_sequences(void **state)
+{
+	uint64_t seed = env_or("GP_SEED", SEED);
+	uint64_t n = env_or("GP_SEQUENCES", SEQUENCES), at;
+	struct sequence q;
+
+	printf("seed %llu, %llu sequences\n", (unsigned long long)seed,
+	       (unsigned long long)n);
+	at = first_failure(seed, n, W_SOUND, &q);
+	if (at < n) {
+		printf("sequence %llu\n", (unsigned long long)at);
+		shrink(&q, W_SOUND);
+		print_sequence(&q, run_sequence(&q, W_SOUND));
+		fail();
+	}
+}
+
+/* A device that does not do what it says must be seen, and shrunk to little. */
+static void test_checker_can_fail(void **state)
+{
+	static const uint32_t each[] = { W_SUSPEND_LOST, W_RESUME_LOST,
+					 W_RELEASE_LOST, W_HOLD_LOST,
+					 W_SLICE_LOST };
+
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		struct sequence q;
+
+		assert_true(first_failure(SEED, 2000, each[i], &q) < 2000);
+		shrink(&q, each[i]);
+		assert_non_null(run_sequence(&q, each[i]));
+		assert_true(q.count <= 8);
+	}
+}
+
+/* Sequences that failed once. */
+static const struct sequence replay[] = {
+	{ .config = 1 | 1 << 2, .close = 1, .count = 3, .op = {
+		{ OP_JOIN, 0, 0, 0 },
+		{ OP_APPEAR, 0, 0, 0 },
+		{ OP_LEAVE, 0, 0, 0 },
+	} },
+};
+
+static void test_replay(void **state)
+{
+	for (size_t i = 0; i < sizeof(replay) / sizeof(replay[0]); i++)
+		assert_null(run_sequence(&replay[i], W_SOUND));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replay),
+		cmocka_unit_test(test_checker_can_fail),
+		cmocka_unit_test(test_random_sequences),
+	};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return gp_run_tests(tests);
+}

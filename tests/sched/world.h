@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world.h - a device and its tenants as the core's decisions make them, and a
+ * checker that knows nothing of how the core decides.
+ *
+ * The world is pessimistic: a group runs from the moment that its resume is
+ * asked for until its suspend is reported done, and is short from the moment
+ * that it is asked to be. What is under way may fail, take any time, be
+ * reported in any order, and its process may die meanwhile.
+ */
+#ifndef GP_TEST_SCHED_WORLD_H
+#define GP_TEST_SCHED_WORLD_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/sched.h"
+
+#define W_TENANTS 6			/* ids 1.. */
+#define W_GROUPS 10
+#define W_PENDING 64
+
+enum w_mutation {
+	W_SOUND,
+	W_SUSPEND_LOST,			/* said to be done, is not */
+	W_RESUME_LOST,
+	W_RELEASE_LOST,
+	W_HOLD_LOST,
+	W_SLICE_LOST,			/* back to the driver's: not done */
+	W_MUTATIONS,
+};
+
+struct w_group {
+	bool known;			/* to the core */
+	bool alive, runs;
+	uint32_t tenant;		/* 0: left */
+	uint64_t slice_us, old_slice_us;
+	bool old_runs;
+	uint32_t slice_errors;
+	uint64_t ran_ns;
+};
+
+struct w_tenant {
+	bool there;
+	struct gp_class_spec spec;
+	uint32_t seg, hand, sync;
+	bool idle, hinted, hold_broken, begun_held;
+	uint64_t hint_end_ns, seg_began_ns;
+	bool held;
+	uint64_t held_until_ns;
+};
+
+struct w_pending {
+	uint32_t id, type, group;
+	uint64_t slice_us;
+};
+
+struct world {
+	struct gp_sched_config config;
+	struct gp_sched *sched;
+	struct gp_decisions out;
+	uint64_t now_ns, armed_ns;
+	uint32_t mutation;
+	bool closed;
+	struct w_group group[W_GROUPS + 1];
+	struct w_tenant tenant[W_TENANTS + 1];
+	struct w_pending pending[W_PENDING];
+	size_t n_pending;
+	uint32_t last_id, last_hold_id, last_hold_tenant;
+	const char *broken;		/* first invariant that did not hold */
+};
+
+static void w_broken(struct world *w, const char *what)
+{
+	if (!w->broken)
+		w->broken = what;
+}
+
+static void w_init(struct world *w, const struct gp_sched_config *config,
+		   struct gp_sched *mem)
+{
+	memset(w, 0, sizeof(*w));
+	w->config = *config;
+	w->sched = mem;
+	if (gp_sched_init(mem, config))
+		w_broken(w, "configuration refused");
+	w->now_ns = 1000000;
+}
+
+/* Time on the device is a group's from when it is there to when it is off. */
+static void w_pass(struct world *w, uint64_t ns)
+{
+	w->now_ns += ns;
+	for (size_t i = 1; i <= W_GROUPS; i++)
+		if (w->group[i].runs)
+			w->group[i].ran_ns += ns;
+}
+
+static void w_check_short(struct world *w)
+{
+	int n = 0;
+
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+
+		n += g->alive && g->runs &&
+		     g->slice_us == w->config.be_slice_us;
+	}
+	if (n > 1)
+		w_broken(w, "1: two groups run at the short slice");
+}
+
+/* Who has left is put back in any case: that goes before the limit. */
+static void w_check_slots(struct world *w, uint32_t resumed)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 1; i <= W_GROUPS; i++)
+		n += i != resumed && w->group[i].tenant && w->group[i].runs;
+	if (w->config.slots && w->group[resumed].tenant &&
+	    n >= w->config.slots)
+		w_broken(w, "more groups loaded than slots");
+}
+
+static bool w_busy(const struct world *w, uint32_t group)
+{
+	for (size_t i = 0; i < w->n_pending; i++)
+		if (w->pending[i].group == group)
+			return true;
+	return false;
+}
+
+static void w_group_decision(struct world *w, const struct gp_decision *d)
+{
+	struct w_group *g;
+
+	if (!d->group || d->group > W_GROUPS || !w->group[d->group].known) {
+		w_broken(w, "decision for a group that is not there");
+		return;
+	}
+	if (w_busy(w, d->group) || w->n_pending == W_PENDING) {
+		w_broken(w, "two decisions for a group under way");
+		return;
+	}
+	if (d->type != GP_DO_SET_SLICE && !w->config.rotate)
+		w_broken(w, "suspend or resume without rotation");
+	g = &w->group[d->group];
+	w->pending[w->n_pending++] = (struct w_pending){
+		d->id, d->type, d->group, d->slice_us };
+	g->old_runs = g->runs;
+	g->old_slice_us = g->slice_us;
+	if (d->type == GP_DO_RESUME) {
+		w_check_slots(w, d->group);
+		g->runs = g->alive;
+	} else if (d->type == GP_DO_SET_SLICE &&
+		   d->slice_us == w->config.be_slice_us) {
+		g->slice_us = d->slice_us;
+	}
+	w_check_short(w);
+}
+
+static void w_hold_decision(struct world *w, const struct gp_decision *d)
+{
+	struct w_tenant *t = &w->tenant[d->tenant];
+
+	if (!d->tenant || d->tenant > W_TENANTS) {
+		w_broken(w, "hold of no tenant");
+		return;
+	}
+	if (d->type == GP_DO_RELEASE) {
+		if (w->mutation != W_RELEASE_LOST)
+			t->held = false;
+		return;
+	}
+	if (!t->there || t->spec.cls != GP_TENANT_LC)
+		w_broken(w, "hold for a tenant that is not LC");
+	if (t->sync)
+		w_broken(w, "hold under a device-wide wait");
+	if (t->held)
+		w_broken(w, "hold on top of a hold");
+	if (!d->limit_ns || d->limit_ns > w->config.hold_limit_ns ||
+	    (w->config.hold_piece_ns && d->limit_ns > w->config.hold_piece_ns))
+		w_broken(w, "hold without a proper limit");
+	if (w->mutation == W_HOLD_LOST)
+		return;
+	t->held = true;
+	t->held_until_ns = w->now_ns + d->limit_ns;
+	w->last_hold_id = d->id;
+	w->last_hold_tenant = d->tenant;
+}
+
+static void w_decide(struct world *w)
+{
+	for (size_t i = 0; i < w->out.count; i++) {
+		const struct gp_decision *d = &w->out.d[i];
+
+		if (!d->id || d->id == w->last_id)
+			w_broken(w, "decision without an id of its own");
+		w->last_id = d->id;
+		switch (d->type) {
+		case GP_DO_ARM_TIMER:
+			if (i + 1 != w->out.count)
+				w_broken(w, "the timer is not last");
+			if (d->at_ns && d->at_ns <= w->now_ns)
+				w_broken(w, "timer armed for the past");
+			w->armed_ns = d->at_ns;
+			break;
+		case GP_DO_HOLD:
+		case GP_DO_RELEASE:
+			w_hold_decision(w, d);
+			break;
+		default:
+			w_group_decision(w, d);
+		}
+	}
+}
+
+/* Whether the core could have a reason to hold for @t. */
+static bool w_reason(const struct world *w, const struct w_tenant *t)
+{
+	return t->there && t->spec.cls == GP_TENANT_LC &&
+	       (t->seg || t->hand || (t->hinted && t->hint_end_ns > w->now_ns));
+}
+
+/* Whether the core must hold for @t unless somebody more urgent does. */
+static bool w_must_hold(const struct world *w, const struct w_tenant *t)
+{
+	return t->there && t->spec.cls == GP_TENANT_LC && t->seg && !t->sync &&
+	       !t->hold_broken && !t->begun_held &&
+	       w->now_ns < t->seg_began_ns + w->config.hold_limit_ns;
+}
+
+static void w_check_holds(struct world *w)
+{
+	uint32_t best = GP_SCHED_LEVELS;
+
+	if (w->config.rotate && !w->config.slice_preempts)
+		return;
+	for (size_t i = 1; i <= W_TENANTS; i++) {
+		struct w_tenant *t = &w->tenant[i];
+
+		if (t->held && t->spec.level < best)
+			best = t->spec.level;
+	}
+	for (size_t i = 1; i <= W_TENANTS; i++) {
+		struct w_tenant *t = &w->tenant[i];
+
+		if (t->held && !w_reason(w, t))
+			w_broken(w, "3: held for no reason");
+		if (t->held && t->sync)
+			w_broken(w, "held under a device-wide wait");
+		if (t->held && t->spec.level > best)
+			w_broken(w, "4: held beside a more urgent level");
+		if (t->held && t->held_until_ns + 1 < w->now_ns)
+			w_broken(w, "3: held past its limit");
+		if (!t->held && w_must_hold(w, t) && t->spec.level <= best)
+			w_broken(w, "4: a segment is not held");
+	}
+}
+
+/* What is under way for a group that went is nobody's any more: its id may
+ * come anew. */
+static void w_group_gone(struct world *w, uint32_t group)
+{
+	w->group[group] = (struct w_group){ 0 };
+	for (size_t i = 0; i < w->n_pending; i++)
+		if (w->pending[i].group == group)
+			w->pending[i].group = 0;
+}
+
+/* Facts of the checker's own, from the event alone. */
+static void w_note(struct world *w, const struct gp_event *ev)
+{
+	struct w_tenant *t = &w->tenant[ev->tenant <= W_TENANTS ?
+					ev->tenant : 0];
+	bool begun_held = t->held;
+
+	switch (ev->type) {
+	case GP_EV_TENANT_JOIN:
+		*t = (struct w_tenant){ .there = true, .spec = ev->spec };
+		break;
+	case GP_EV_TENANT_LEAVE:
+		t->there = false;
+		for (size_t i = 1; i <= W_GROUPS; i++) {
+			if (w->group[i].tenant != ev->tenant)
+				continue;
+			w->group[i].tenant = 0;
+			if (!w->config.rotate)
+				w_group_gone(w, (uint32_t)i);
+		}
+		break;
+	case GP_EV_TENANT_CLASS:
+		if (ev->spec.cls != GP_TENANT_LC) {
+			t->seg = t->hand = 0;
+			t->hinted = false;
+		}
+		t->spec = ev->spec;
+		break;
+	case GP_EV_GROUP_APPEAR:
+		if (!w->group[ev->group].known)
+			w->group[ev->group] = (struct w_group){
+				.known = true, .alive = true, .runs = true };
+		w->group[ev->group].tenant = ev->tenant;
+		break;
+	case GP_EV_GROUP_GONE:
+		w_group_gone(w, ev->group);
+		break;
+	case GP_EV_HINT:
+		t->hinted = true;
+		t->hint_end_ns = (ev->at_ns > w->now_ns ? ev->at_ns :
+							  w->now_ns) +
+				 2 * w->config.hold_limit_ns;
+		break;
+	case GP_EV_SEGMENT_BEGIN:
+		if (!t->seg++) {
+			t->seg_began_ns = w->now_ns;
+			t->begun_held = begun_held && t->hinted;
+			t->hold_broken = false;
+			t->hinted = false;
+		}
+		break;
+	case GP_EV_SEGMENT_END:
+		t->seg--;
+		break;
+	case GP_EV_HOLD:
+		t->hand++;
+		break;
+	case GP_EV_RELEASE:
+		t->hand--;
+		break;
+	case GP_EV_BUSY:
+		t->idle = false;
+		break;
+	case GP_EV_IDLE:
+		t->idle = true;
+		break;
+	case GP_EV_SYNC:
+		t->sync++;
+		break;
+	case GP_EV_SYNC_DONE:
+		t->sync -= t->sync != 0;
+		break;
+	case GP_EV_CLOSE:
+		w->closed = true;
+		for (size_t i = 1; i <= W_TENANTS; i++)
+			w->tenant[i].there = false;
+		for (size_t i = 1; i <= W_GROUPS; i++)
+			w->group[i].tenant = 0;
+		break;
+	}
+}
+
+static int w_step(struct world *w, const struct gp_event *ev)
+{
+	int rc = gp_sched_step(w->sched, w->now_ns, ev, &w->out);
+
+	if (rc) {
+		if (w->out.count)
+			w_broken(w, "decisions of a refused event");
+		return rc;
+	}
+	w_note(w, ev);
+	if (ev->type == GP_EV_TIMER)
+		w->armed_ns = 0;
+	w_decide(w);
+	w_check_holds(w);
+	return 0;
+}
+
+static void w_timer(struct world *w)
+{
+	struct gp_event ev = { .type = GP_EV_TIMER };
+
+	w_step(w, &ev);
+}
+
+/* All timers up to @ns from now, then that time. */
+static void w_advance(struct world *w, uint64_t ns)
+{
+	uint64_t to = w->now_ns + ns;
+	int left = 10000;
+
+	while (w->armed_ns && w->armed_ns <= to && !w->broken) {
+		if (w->armed_ns > w->now_ns)
+			w_pass(w, w->armed_ns - w->now_ns);
+		w_timer(w);
+		if (!--left)
+			w_broken(w, "the timer never rests");
+	}
+	if (to > w->now_ns)
+		w_pass(w, to - w->now_ns);
+}
+
+/* What the hardware did when @p is over with @error. */
+static void w_effect(struct world *w, const struct w_pending *p, int error,
+		     bool half)
+{
+	struct w_group *g = &w->group[p->group];
+
+	switch (p->type) {
+	case GP_DO_SUSPEND:
+		if (error)
+			g->runs = g->alive;
+		else if (w->mutation != W_SUSPEND_LOST)
+			g->runs = false;
+		break;
+	case GP_DO_RESUME:
+		if ((error && !half) || w->mutation == W_RESUME_LOST)
+			g->runs = g->old_runs;
+		break;
+	case GP_DO_SET_SLICE:
+		g->slice_errors += error != 0;
+		if (error)
+			g->slice_us = g->old_slice_us;
+		else if (w->mutation != W_SLICE_LOST ||
+			 p->slice_us == w->config.be_slice_us)
+			g->slice_us = p->slice_us;
+		break;
+	}
+}
+
+static void w_outcome(struct world *w, size_t which, int error, bool half)
+{
+	struct w_pending p = w->pending[which];
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = p.id };
+
+	w->n_pending--;
+	memmove(&w->pending[which], &w->pending[which + 1],
+		(w->n_pending - which) * sizeof(p));
+	if (!w->group[p.group].known) {
+		error = -ESRCH;		/* gone meanwhile, perhaps come anew */
+	} else if (!w->group[p.group].alive) {
+		error = -ESRCH;
+		w_group_gone(w, p.group);
+	} else {
+		w_effect(w, &p, error, half);
+		w_check_short(w);
+	}
+	ev.error = error;
+	w_step(w, &ev);
+}
+
+static void w_hold_failed(struct world *w)
+{
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .error = -EIO,
+			       .decision = w->last_hold_id };
+	struct w_tenant *t = &w->tenant[w->last_hold_tenant];
+
+	if (!w->last_hold_id || !t->held)
+		return;
+	t->held = false;
+	t->hold_broken = true;
+	w->last_hold_id = 0;
+	w_step(w, &ev);
+}
+
+/* Everything under way ends well, as fast as the hardware does it. */
+static void w_settle(struct world *w)
+{
+	int left = 1000;
+
+	while (w->n_pending && !w->broken) {
+		w_advance(w, 100000);
+		if (w->n_pending)
+			w_outcome(w, 0, 0, false);
+		if (!--left)
+			w_broken(w, "decisions without end");
+	}
+}
+
+/* @ns of a world in which nothing fails. */
+static void w_run(struct world *w, uint64_t ns)
+{
+	uint64_t to = w->now_ns + ns;
+
+	w_settle(w);
+	while (w->now_ns < to && !w->broken) {
+		uint64_t next = w->armed_ns && w->armed_ns < to ?
+					w->armed_ns : to;
+
+		w_advance(w, next > w->now_ns ? next - w->now_ns : 0);
+		w_settle(w);
+	}
+}
+
+#endif
