@@ -27,29 +27,40 @@ static struct {
 	uint64_t kernel_us, iters, blocks, seconds, kernels;
 	uint64_t die_after_us, die_signal;
 	bool calibrate, control;
-} opt = { .kind = "plain", .kernel_us = 10000, .die_signal = SIGKILL };
+} opt = {.kind = "plain", .kernel_us = 10000, .die_signal = SIGKILL};
 
 static const struct gp_opt opts[] = {
-	{ .name = "kind", .text = opt.kind, .text_len = sizeof(opt.kind),
-	  .help = "plain (default), smem, tensor, coop or graph" },
-	{ .name = "out", .text = opt.out, .text_len = sizeof(opt.out),
-	  .help = "file for the completion times, ns, one a line" },
-	{ .name = "kernel-us", .number = &opt.kernel_us,
-	  .help = "length of a kernel, alone (default 10000)" },
-	{ .name = "iters", .number = &opt.iters,
-	  .help = "iterations of a kernel, from --calibrate: measures nothing" },
-	{ .name = "blocks", .number = &opt.blocks,
-	  .help = "grid (default: the whole device)" },
-	{ .name = "seconds", .number = &opt.seconds,
-	  .help = "how long (default: until SIGTERM or end of input)" },
-	{ .name = "kernels", .number = &opt.kernels, .help = "how many" },
-	{ .name = "die-after-us", .number = &opt.die_after_us,
-	  .help = "so long after the first kernel, raise --die-signal" },
-	{ .name = "die-signal", .number = &opt.die_signal, .help = "(9)" },
-	{ .name = "calibrate", .flag = &opt.calibrate,
-	  .help = "print the iterations that --kernel-us takes here, and end" },
-	{ .name = "control", .flag = &opt.control,
-	  .help = "start paused; lines on stdin: go, pause, quit" },
+	{.name = "kind",
+	 .text = opt.kind,
+	 .text_len = sizeof(opt.kind),
+	 .help = "plain (default), smem, tensor, coop or graph"},
+	{.name = "out",
+	 .text = opt.out,
+	 .text_len = sizeof(opt.out),
+	 .help = "file for the completion times, ns, one a line"},
+	{.name = "kernel-us",
+	 .number = &opt.kernel_us,
+	 .help = "length of a kernel, alone (default 10000)"},
+	{.name = "iters",
+	 .number = &opt.iters,
+	 .help = "iterations of a kernel, from --calibrate: measures nothing"},
+	{.name = "blocks",
+	 .number = &opt.blocks,
+	 .help = "grid (default: the whole device)"},
+	{.name = "seconds",
+	 .number = &opt.seconds,
+	 .help = "how long (default: until SIGTERM or end of input)"},
+	{.name = "kernels", .number = &opt.kernels, .help = "how many"},
+	{.name = "die-after-us",
+	 .number = &opt.die_after_us,
+	 .help = "so long after the first kernel, raise --die-signal"},
+	{.name = "die-signal", .number = &opt.die_signal, .help = "(9)"},
+	{.name = "calibrate",
+	 .flag = &opt.calibrate,
+	 .help = "print the iterations that --kernel-us takes here, and end"},
+	{.name = "control",
+	 .flag = &opt.control,
+	 .help = "start paused; lines on stdin: go, pause, quit"},
 };
 
 static volatile sig_atomic_t stop;
@@ -63,15 +74,15 @@ struct be {
 	struct gp_work work;
 	void *event[QUEUED];
 	FILE *out;
-	uint64_t started, done;	/* kernels */
-	uint64_t end_ns;	/* 0: no end by time */
+	uint64_t started, done; /* kernels */
+	uint64_t end_ns; /* 0: no end by time */
 	bool paused;
 };
 
 /* One line of control; returns at once when there is none. */
 static void control(struct be *be)
 {
-	struct pollfd poll_fd = { .fd = 0, .events = POLLIN };
+	struct pollfd poll_fd = {.fd = 0, .events = POLLIN};
 	char line[64];
 
 	if (!opt.control || poll(&poll_fd, 1, 0) <= 0)
@@ -141,15 +152,17 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 	void *stream;
 
 	if (kind < 0) {
-		fprintf(stderr, "be: --kind=%s: plain, smem, tensor, coop or graph\n",
+		fprintf(stderr,
+			"be: --kind=%s: plain, smem, tensor, coop or graph\n",
 			opt.kind);
 		exit(2);
 	}
 	gp_bench_gpu_open(gpu, GP_CU_CTX_SCHED_BLOCKING);
 	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < QUEUED; i++)
-		GP_CU(cuEventCreate(&be->event[i], GP_CU_EVENT_BLOCKING_SYNC |
-					GP_CU_EVENT_DISABLE_TIMING));
+		GP_CU(cuEventCreate(&be->event[i],
+				    GP_CU_EVENT_BLOCKING_SYNC |
+					    GP_CU_EVENT_DISABLE_TIMING));
 	gp_work_open(&be->work, gpu, (enum gp_work_kind)kind,
 		     (uint32_t)opt.blocks, stream);
 	if (opt.iters)
@@ -171,16 +184,16 @@ static FILE *open_out(void)
 
 int main(int argc, char **argv)
 {
-	const struct sigaction action = { .sa_handler = on_signal };
+	const struct sigaction action = {.sa_handler = on_signal};
 	struct gp_bench_gpu gpu;
-	struct be be = { 0 };
+	struct be be = {0};
 	uint64_t start_ns, checksum;
 	bool good;
 
 	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	setvbuf(stdin, NULL, _IONBF, 0);	/* poll() sees all there is */
+	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all there is */
 	if (opt.out[0])
 		be.out = open_out();
 	setup(&be, &gpu);

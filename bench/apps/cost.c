@@ -22,9 +22,10 @@ static uint64_t rounds = 200;
 static bool with_hold;
 
 static const struct gp_opt opts[] = {
-	{ .name = "rounds", .number = &rounds, .help = "at most 1000 (200)" },
-	{ .name = "hold", .flag = &with_hold,
-	  .help = "measure gp_hold() and gp_release() too" },
+	{.name = "rounds", .number = &rounds, .help = "at most 1000 (200)"},
+	{.name = "hold",
+	 .flag = &with_hold,
+	 .help = "measure gp_hold() and gp_release() too"},
 };
 
 static uint64_t cpu_ns(void)
@@ -75,7 +76,7 @@ static void print_row(const char *name, uint64_t *value, size_t count)
 int main(int argc, char **argv)
 {
 	uint64_t value[MAX_ROUNDS];
-	struct gp_bench_client client = { 0 };
+	struct gp_bench_client client = {0};
 	struct gp_bench_gpu gpu;
 	struct gp_work work;
 	void *stream;

@@ -16,15 +16,19 @@
 
 #define RECORDS 1024
 #define PERIOD_MS 5
-#define LAST_MS 100	/* the driver passes records on every 33 ms */
+#define LAST_MS 100 /* the driver passes records on every 33 ms */
 
 static char device[64], out_path[512];
 
 static const struct gp_opt opts[] = {
-	{ .name = "device", .text = device, .text_len = sizeof(device),
-	  .help = "soft0, UUID or PCI address (default: the first)" },
-	{ .name = "out", .text = out_path, .text_len = sizeof(out_path),
-	  .help = "file (default: stdout)" },
+	{.name = "device",
+	 .text = device,
+	 .text_len = sizeof(device),
+	 .help = "soft0, UUID or PCI address (default: the first)"},
+	{.name = "out",
+	 .text = out_path,
+	 .text_len = sizeof(out_path),
+	 .help = "file (default: stdout)"},
 };
 
 static volatile sig_atomic_t stop;
@@ -46,8 +50,9 @@ static void write_records(FILE *out, const struct gp_switch_record *rec,
 	for (ssize_t i = 0; i < count; i++)
 		fprintf(out, "%llu %s %d %u %u\n",
 			(unsigned long long)rec[i].time_ns,
-			rec[i].kind <= GP_SWITCH_LOST && kinds[rec[i].kind] ?
-				kinds[rec[i].kind] : "?",
+			rec[i].kind <= GP_SWITCH_LOST && kinds[rec[i].kind]
+				? kinds[rec[i].kind]
+				: "?",
 			rec[i].pid, rec[i].context, rec[i].count);
 }
 
@@ -65,7 +70,7 @@ static int copy_records(const struct gp_hal_ops *ops, struct gp_log *log,
 /* Until input ends; its lines mean nothing. */
 static bool input_open(int timeout_ms)
 {
-	struct pollfd poll_fd = { .fd = 0, .events = POLLIN };
+	struct pollfd poll_fd = {.fd = 0, .events = POLLIN};
 	char line[16];
 
 	if (poll(&poll_fd, 1, timeout_ms) <= 0)
@@ -82,7 +87,7 @@ static int fail(const char *what, int error, const char *why)
 
 int main(int argc, char **argv)
 {
-	const struct sigaction action = { .sa_handler = on_signal };
+	const struct sigaction action = {.sa_handler = on_signal};
 	struct gp_device *dev;
 	struct gp_log *log;
 	char why[256] = "";
@@ -95,7 +100,8 @@ int main(int argc, char **argv)
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (out_path[0] && !(out = fopen(out_path, "we")))
 		return fail(out_path, -errno, "");
-	error = gp_device_open(device[0] ? device : NULL, &dev, why, sizeof(why));
+	error = gp_device_open(device[0] ? device : NULL, &dev, why,
+			       sizeof(why));
 	if (error)
 		return fail("device", error, why);
 	error = dev->ops->log_open(dev, &log);

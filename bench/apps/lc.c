@@ -24,7 +24,7 @@
 
 #define LC_BLOCKS 32
 #define ALLOC_BYTES (4u << 20)
-#define CONTEXT_ONE_IN 8	/* of its turns: a context takes 0.1 s */
+#define CONTEXT_ONE_IN 8 /* of its turns: a context takes 0.1 s */
 #define LINE 1024
 
 struct lc_opts {
@@ -37,44 +37,64 @@ struct lc_opts {
 };
 
 static struct lc_opts opt = {
-	.period_us = 5000, .kernels = 5, .kernel_us = 110, .requests = 2000,
-	.seed = 1, .warmup = 20, .die_signal = SIGKILL,
+	.period_us = 5000,
+	.kernels = 5,
+	.kernel_us = 110,
+	.requests = 2000,
+	.seed = 1,
+	.warmup = 20,
+	.die_signal = SIGKILL,
 };
 
 static const struct gp_opt opts[] = {
-	{ .name = "out", .text = opt.out, .text_len = sizeof(opt.out),
-	  .help = "file for the samples: intended, start, end (ns), kind" },
-	{ .name = "inside", .text = opt.inside, .text_len = sizeof(opt.inside),
-	  .help = "do one of these in the middle of each request, at random: "
-		  "sync,free,alloc,module,fork,context" },
-	{ .name = "period-us", .number = &opt.period_us, .help = "(5000)" },
-	{ .name = "kernels", .number = &opt.kernels, .help = "a request (5)" },
-	{ .name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)" },
-	{ .name = "gap-us", .number = &opt.gap_us,
-	  .help = "CPU time between two launches (0)" },
-	{ .name = "requests", .number = &opt.requests, .help = "(2000)" },
-	{ .name = "warmup", .number = &opt.warmup,
-	  .help = "requests first that do not count (20)" },
-	{ .name = "hint-us", .number = &opt.hint_us,
-	  .help = "give a hint so long before the work (0: none)" },
-	{ .name = "prepare-us", .number = &opt.prepare_us,
-	  .help = "CPU time between a request's coming and its work (0)" },
-	{ .name = "iters", .number = &opt.iters,
-	  .help = "iterations of a kernel, from --calibrate" },
-	{ .name = "seed", .number = &opt.seed, .help = "of --inside (1)" },
-	{ .name = "max-seconds", .number = &opt.max_seconds,
-	  .help = "stop early after so long (0: never)" },
-	{ .name = "die-after-us", .number = &opt.die_after_us,
-	  .help = "so long after the first request, raise --die-signal" },
-	{ .name = "die-signal", .number = &opt.die_signal, .help = "(9)" },
-	{ .name = "segment", .flag = &opt.segment,
-	  .help = "declare each request as a segment" },
-	{ .name = "closed", .flag = &opt.closed,
-	  .help = "a request comes one period after the last one's end" },
-	{ .name = "calibrate", .flag = &opt.calibrate,
-	  .help = "print the iterations that --kernel-us takes here, and end" },
-	{ .name = "control", .flag = &opt.control,
-	  .help = "each line on stdin is the options of one run" },
+	{.name = "out",
+	 .text = opt.out,
+	 .text_len = sizeof(opt.out),
+	 .help = "file for the samples: intended, start, end (ns), kind"},
+	{.name = "inside",
+	 .text = opt.inside,
+	 .text_len = sizeof(opt.inside),
+	 .help = "do one of these in the middle of each request, at random: "
+		 "sync,free,alloc,module,fork,context"},
+	{.name = "period-us", .number = &opt.period_us, .help = "(5000)"},
+	{.name = "kernels", .number = &opt.kernels, .help = "a request (5)"},
+	{.name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)"},
+	{.name = "gap-us",
+	 .number = &opt.gap_us,
+	 .help = "CPU time between two launches (0)"},
+	{.name = "requests", .number = &opt.requests, .help = "(2000)"},
+	{.name = "warmup",
+	 .number = &opt.warmup,
+	 .help = "requests first that do not count (20)"},
+	{.name = "hint-us",
+	 .number = &opt.hint_us,
+	 .help = "give a hint so long before the work (0: none)"},
+	{.name = "prepare-us",
+	 .number = &opt.prepare_us,
+	 .help = "CPU time between a request's coming and its work (0)"},
+	{.name = "iters",
+	 .number = &opt.iters,
+	 .help = "iterations of a kernel, from --calibrate"},
+	{.name = "seed", .number = &opt.seed, .help = "of --inside (1)"},
+	{.name = "max-seconds",
+	 .number = &opt.max_seconds,
+	 .help = "stop early after so long (0: never)"},
+	{.name = "die-after-us",
+	 .number = &opt.die_after_us,
+	 .help = "so long after the first request, raise --die-signal"},
+	{.name = "die-signal", .number = &opt.die_signal, .help = "(9)"},
+	{.name = "segment",
+	 .flag = &opt.segment,
+	 .help = "declare each request as a segment"},
+	{.name = "closed",
+	 .flag = &opt.closed,
+	 .help = "a request comes one period after the last one's end"},
+	{.name = "calibrate",
+	 .flag = &opt.calibrate,
+	 .help = "print the iterations that --kernel-us takes here, and end"},
+	{.name = "control",
+	 .flag = &opt.control,
+	 .help = "each line on stdin is the options of one run"},
 };
 #define OPTS (sizeof(opts) / sizeof(*opts))
 
@@ -94,9 +114,9 @@ struct lc {
 	struct gp_bench_client client;
 	struct sample *sample;
 	uint64_t random;
-	uint64_t spare;		/* memory for FREE, else 0 */
-	void *module;		/* of MODULE, unloaded between requests */
-	void *context;		/* of CONTEXT, likewise */
+	uint64_t spare; /* memory for FREE, else 0 */
+	void *module; /* of MODULE, unloaded between requests */
+	void *context; /* of CONTEXT, likewise */
 	int choice[INSIDES], choices;
 };
 
@@ -120,7 +140,8 @@ static void parse_inside(struct lc *lc)
 		while (i < INSIDES && strcmp(w, inside_names[i]))
 			i++;
 		if (i == INSIDES || lc->choices == INSIDES) {
-			fprintf(stderr, "lc: --inside=%s: unknown or too many\n", w);
+			fprintf(stderr,
+				"lc: --inside=%s: unknown or too many\n", w);
 			exit(2);
 		}
 		lc->choice[lc->choices++] = i;
@@ -152,7 +173,7 @@ static void load_module(struct lc *lc)
 {
 	uint32_t mul = GP_KERNEL_MUL, iters = 0;
 	uint64_t none = 0;
-	void *params[] = { &lc->work.buf, &none, &mul, &iters };
+	void *params[] = {&lc->work.buf, &none, &mul, &iters};
 	void *fn;
 
 	GP_CU(cuModuleLoadData(&lc->module, gp_kernels_ptx));
@@ -216,15 +237,18 @@ static void hint(struct lc *lc, uint64_t work_ns)
 	if (opt.hint_us * 1000 < work_ns)
 		gp_clock_sleep_until(work_ns - opt.hint_us * 1000);
 	now_ns = gp_clock_now_ns();
-	gp_bench_client_check(lc->client.hint(lc->client.handle,
-			work_ns > now_ns ? work_ns - now_ns : 0), "gp_hint");
+	gp_bench_client_check(
+		lc->client.hint(lc->client.handle,
+				work_ns > now_ns ? work_ns - now_ns : 0),
+		"gp_hint");
 }
 
 static void launch_all(struct lc *lc, enum inside inside)
 {
 	for (uint64_t k = 0; k < opt.kernels; k++) {
 		if (k && opt.gap_us)
-			gp_clock_busy_until(gp_clock_now_ns() + opt.gap_us * 1000);
+			gp_clock_busy_until(gp_clock_now_ns() +
+					    opt.gap_us * 1000);
 		if (k == opt.kernels / 2)
 			do_inside(lc, inside);
 		gp_work_launch(&lc->work);
@@ -246,8 +270,9 @@ static void request(struct lc *lc, struct sample *sample, enum inside inside)
 		gp_clock_busy_until(work_ns);
 	sample->start_ns = gp_clock_now_ns();
 	if (opt.segment)
-		gp_bench_client_check(lc->client.segment_begin(lc->client.handle),
-				      "gp_segment_begin");
+		gp_bench_client_check(
+			lc->client.segment_begin(lc->client.handle),
+			"gp_segment_begin");
 	launch_all(lc, inside);
 	GP_CU(cuStreamSynchronize(lc->work.stream));
 	sample->end_ns = gp_clock_now_ns();
@@ -279,12 +304,13 @@ static void write_samples(const struct sample *sample, size_t count)
 
 static void print_stats(const struct lc *lc)
 {
-	struct gp_stats stats = { .size = sizeof(stats) };
+	struct gp_stats stats = {.size = sizeof(stats)};
 
 	if (!lc->client.handle ||
 	    lc->client.stats_get(lc->client.handle, &stats))
 		return;
-	printf(" holds=%llu holds_late=%llu holds_expired=%llu syncs_cut=%llu switch_ns=%llu",
+	printf(" holds=%llu holds_late=%llu holds_expired=%llu syncs_cut=%llu "
+	       "switch_ns=%llu",
 	       (unsigned long long)stats.holds,
 	       (unsigned long long)stats.holds_late,
 	       (unsigned long long)stats.holds_expired,
@@ -301,7 +327,8 @@ static void report(const struct lc *lc, size_t count, bool right)
 	for (size_t i = 0; i < count; i++)
 		value[i] = lc->sample[i].end_ns - lc->sample[i].intended_ns;
 	gp_samples_sort(value, count);
-	printf("lc requests=%zu p50_ns=%llu p90_ns=%llu p99_ns=%llu max_ns=%llu",
+	printf("lc requests=%zu p50_ns=%llu p90_ns=%llu p99_ns=%llu "
+	       "max_ns=%llu",
 	       count, (unsigned long long)gp_samples_rank(value, count, 500),
 	       (unsigned long long)gp_samples_rank(value, count, 900),
 	       (unsigned long long)gp_samples_rank(value, count, 990),
@@ -335,13 +362,14 @@ static size_t run_requests(struct lc *lc)
 
 		tidy(lc, inside);
 		if (opt.closed)
-			sample->intended_ns = gp_clock_now_ns() + period_ns + lead_ns;
+			sample->intended_ns =
+				gp_clock_now_ns() + period_ns + lead_ns;
 		else
 			sample->intended_ns = last_ns + period_ns;
 		last_ns = sample->intended_ns;
 		request(lc, sample, inside);
-		if (opt.max_seconds && sample->end_ns >
-		    first_ns + opt.max_seconds * 1000000000u) {
+		if (opt.max_seconds &&
+		    sample->end_ns > first_ns + opt.max_seconds * 1000000000u) {
 			i++;
 			break;
 		}
@@ -400,12 +428,12 @@ static bool control(struct lc *lc)
 
 int main(int argc, char **argv)
 {
-	struct lc lc = { 0 };
+	struct lc lc = {0};
 	void *stream;
 	bool right;
 
 	gp_opts_parse(opts, OPTS, argc, argv);
-	setvbuf(stdin, NULL, _IONBF, 0);	/* poll() sees all there is */
+	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all there is */
 	gp_bench_gpu_open(&lc.gpu, GP_CU_CTX_SCHED_SPIN);
 	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
 	gp_work_open(&lc.work, &lc.gpu, GP_WORK_PLAIN, LC_BLOCKS, stream);

@@ -24,10 +24,12 @@
 static uint64_t iters, seconds = 20;
 
 static const struct gp_opt opts[] = {
-	{ .name = "iters", .number = &iters,
-	  .help = "of a 10 ms kernel, from be --calibrate" },
-	{ .name = "seconds", .number = &seconds,
-	  .help = "give up after so long (20)" },
+	{.name = "iters",
+	 .number = &iters,
+	 .help = "of a 10 ms kernel, from be --calibrate"},
+	{.name = "seconds",
+	 .number = &seconds,
+	 .help = "give up after so long (20)"},
 };
 
 static atomic_bool watched;
@@ -82,7 +84,8 @@ static void *watch(void *arg)
 	fflush(stdout);
 	while (now_us == before_us && wall_ns() < end_ns) {
 		if (gp_clock_is_virtual())
-			gp_clock_sleep_until(gp_clock_now_ns() + VIRTUAL_STEP_NS);
+			gp_clock_sleep_until(gp_clock_now_ns() +
+					     VIRTUAL_STEP_NS);
 		now_us = slice_us(group);
 	}
 	printf("slice us=%llu at_ns=%llu\n", (unsigned long long)now_us,

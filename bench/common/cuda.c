@@ -47,8 +47,7 @@ static void load(void)
 			dlerror());
 		exit(1);
 	}
-#define GP_CU_LOAD(fn, params) \
-	*(void **)&gp_cu.fn = symbol(gp_cu.lib, #fn);
+#define GP_CU_LOAD(fn, params) *(void **)&gp_cu.fn = symbol(gp_cu.lib, #fn);
 	GP_CU_FUNCTIONS(GP_CU_LOAD)
 #undef GP_CU_LOAD
 	gp_clock_choose(gp_cu.lib);
@@ -69,8 +68,8 @@ void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
 	GP_CU(cuInit(0));
 	GP_CU(cuDeviceGet(&gpu->dev, 0));
 	GP_CU(cuDeviceGetName(gpu->name, sizeof(gpu->name), gpu->dev));
-	GP_CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-				   gpu->dev));
+	GP_CU(cuDeviceGetAttribute(
+		&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->dev));
 	gpu->sms = (unsigned int)sms;
 	GP_CU(cuDevicePrimaryCtxSetFlags_v2(gpu->dev, sched_flags));
 	GP_CU(cuDevicePrimaryCtxRetain(&gpu->ctx, gpu->dev));

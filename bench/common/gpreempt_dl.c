@@ -51,7 +51,7 @@ void gp_bench_client_check(int error, const char *what)
 
 void gp_bench_client_open(struct gp_bench_client *client)
 {
-	const struct gp_open_opts opts = { .size = sizeof(opts) };
+	const struct gp_open_opts opts = {.size = sizeof(opts)};
 	void *lib = load();
 
 	if (!lib) {

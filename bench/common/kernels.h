@@ -48,10 +48,11 @@
 #include <stdint.h>
 
 #define GP_KERNEL_THREADS 256
-#define GP_KERNEL_MUL 1664525u		/* what the apps pass as mul */
+#define GP_KERNEL_MUL 1664525u /* what the apps pass as mul */
 #define GP_KERNEL_MIX 0x9E3779B9u
 #define GP_KERNEL_SMEM_REGS 24
-#define GP_KERNEL_SMEM_WORDS 48		/* per thread; static shared memory:
+#define GP_KERNEL_SMEM_WORDS \
+	48 /* per thread; static shared memory:
 					 * 48 * 256 * 4 bytes */
 #define GP_KERNEL_TILE_WORDS 256
 
@@ -67,7 +68,7 @@
 #define GP_COST_WORK_NS_PER_ITER 4u
 #define GP_COST_SMEM_NS_PER_ITER 64u
 #define GP_COST_TENSOR_NS_PER_ITER 32u
-#define GP_COST_COOP_PHASE_NS 2000u	/* per phase, besides its iterations */
+#define GP_COST_COOP_PHASE_NS 2000u /* per phase, besides its iterations */
 
 static inline uint64_t gp_cost_work_ns(uint32_t iters)
 {
@@ -86,8 +87,9 @@ static inline uint64_t gp_cost_tensor_ns(uint32_t iters)
 
 static inline uint64_t gp_cost_coop_ns(uint32_t iters, uint32_t phases)
 {
-	return GP_COST_BASE_NS + (uint64_t)phases * (GP_COST_COOP_PHASE_NS +
-		(uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
+	return GP_COST_BASE_NS +
+	       (uint64_t)phases * (GP_COST_COOP_PHASE_NS +
+				   (uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
 }
 
 /* The PTX of all four, sm_75, NUL-terminated. */

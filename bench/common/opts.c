@@ -46,17 +46,18 @@ static void set(const struct gp_opt *opt, const char *value)
 void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
 		   char **argv)
 {
-	struct option table[MAX_OPTS + 2] = { 0 };
+	struct option table[MAX_OPTS + 2] = {0};
 	int which;
 
 	for (size_t i = 0; i < count && i < MAX_OPTS; i++)
 		table[i] = (struct option){
 			opts[i].name,
-			opts[i].flag ? no_argument : required_argument, NULL,
+			opts[i].flag ? no_argument : required_argument,
+			NULL,
 			(int)i + 1,
 		};
-	table[count] = (struct option){ "help", no_argument, NULL, MAX_OPTS + 1 };
-	optind = 0;	/* glibc: start over */
+	table[count] = (struct option){"help", no_argument, NULL, MAX_OPTS + 1};
+	optind = 0; /* glibc: start over */
 	while ((which = getopt_long(argc, argv, "", table, NULL)) != -1) {
 		if (which == MAX_OPTS + 1)
 			help(opts, count);
@@ -73,7 +74,7 @@ void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
 
 void gp_opts_parse_line(const struct gp_opt *opts, size_t count, char *line)
 {
-	char *words[MAX_WORDS + 1] = { program_invocation_short_name };
+	char *words[MAX_WORDS + 1] = {program_invocation_short_name};
 	char *save = NULL;
 	int n = 1;
 

@@ -15,7 +15,7 @@ struct gp_opt {
 	const char *name;
 	uint64_t *number;
 	bool *flag;
-	char *text;		/* array of @text_len */
+	char *text; /* array of @text_len */
 	size_t text_len;
 	const char *help;
 };

@@ -9,7 +9,7 @@ struct lcg_jump {
 
 static struct lcg_jump lcg_jump(uint32_t mul, uint64_t n)
 {
-	struct lcg_jump all = { 1, 0 }, step = { mul, 1 };
+	struct lcg_jump all = {1, 0}, step = {mul, 1};
 
 	for (; n; n >>= 1) {
 		if (n & 1) {
@@ -53,8 +53,8 @@ static void smem_block(uint32_t *buf, struct lcg_jump all,
 		const uint32_t own = x;
 
 		for (uint32_t j = 0; j < GP_KERNEL_SMEM_REGS; j++)
-			x = (x * 33) ^ lcg_apply(all, own + j * GP_KERNEL_MIX,
-						 2 * j + 1);
+			x = (x * 33) ^
+			    lcg_apply(all, own + j * GP_KERNEL_MIX, 2 * j + 1);
 		for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
 			x = (x * 33) ^ lcg_apply(word_jump[k],
 						 next ^ (k * GP_KERNEL_MIX),
@@ -69,8 +69,8 @@ void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
 	struct lcg_jump word_jump[GP_KERNEL_SMEM_WORDS];
 
 	for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
-		word_jump[k] = lcg_jump(mul, (iters + GP_KERNEL_SMEM_WORDS - 1 - k) /
-						     GP_KERNEL_SMEM_WORDS);
+		word_jump[k] = lcg_jump(mul, (iters + GP_KERNEL_SMEM_WORDS - 1 -
+					      k) / GP_KERNEL_SMEM_WORDS);
 	for (uint64_t b = first; b < first + count; b++)
 		smem_block(buf + b * GP_KERNEL_WORDS, lcg_jump(mul, iters),
 			   word_jump);
@@ -90,7 +90,8 @@ static void tensor_tile(uint32_t *tile, uint32_t seed, uint32_t iters,
 
 			for (uint32_t k = 0; k < 16; k++)
 				sum += tensor_byte(seed, base + 16 * i + k) *
-				       tensor_byte(seed, base + 256 + 16 * k + j);
+				       tensor_byte(seed,
+						   base + 256 + 16 * k + j);
 			tile[16 * i + j] += iters * (uint32_t)sum;
 		}
 	}
@@ -115,9 +116,10 @@ void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
 		uint32_t *to = buf + ((p + 1) % 2) * words;
 
 		for (size_t g = 0; g < words; g++)
-			to[g] = lcg_apply(jump,
-					  from[g] + from[(g + words / 2 + 1) % words],
-					  2 * (uint32_t)g + 1);
+			to[g] = lcg_apply(
+				jump,
+				from[g] + from[(g + words / 2 + 1) % words],
+				2 * (uint32_t)g + 1);
 	}
 }
 

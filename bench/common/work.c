@@ -12,19 +12,19 @@
 #define FILL_SEED 0x1234567u
 #define TENSOR_SEED 77u
 #define COOP_PHASES 8u
-#define CALIBRATE_STEP 8.0	/* most that one pass lengthens the kernel */
-#define CHECK_BLOCKS 500000u	/* block launches that a check recomputes */
+#define CALIBRATE_STEP 8.0 /* most that one pass lengthens the kernel */
+#define CHECK_BLOCKS 500000u /* block launches that a check recomputes */
 
 static const struct {
 	const char *name;
 	enum gp_bench_kernel kernel;
 	uint32_t blocks_per_sm;
 } kinds[GP_WORK_KINDS] = {
-	[GP_WORK_PLAIN] = { "plain", GP_KERNEL_WORK, 8 },
-	[GP_WORK_SMEM] = { "smem", GP_KERNEL_SMEM, 4 },
-	[GP_WORK_TENSOR] = { "tensor", GP_KERNEL_TENSOR, 4 },
-	[GP_WORK_COOP] = { "coop", GP_KERNEL_COOP, 2 },
-	[GP_WORK_GRAPH] = { "graph", GP_KERNEL_WORK, 8 },
+	[GP_WORK_PLAIN] = {"plain", GP_KERNEL_WORK, 8},
+	[GP_WORK_SMEM] = {"smem", GP_KERNEL_SMEM, 4},
+	[GP_WORK_TENSOR] = {"tensor", GP_KERNEL_TENSOR, 4},
+	[GP_WORK_COOP] = {"coop", GP_KERNEL_COOP, 2},
+	[GP_WORK_GRAPH] = {"graph", GP_KERNEL_WORK, 8},
 };
 
 int gp_work_kind_parse(const char *name)
@@ -37,8 +37,8 @@ int gp_work_kind_parse(const char *name)
 
 static size_t block_words(const struct gp_work *work)
 {
-	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS :
-					      GP_KERNEL_WORDS;
+	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS
+					    : GP_KERNEL_WORDS;
 }
 
 static size_t words(const struct gp_work *work)
@@ -53,7 +53,8 @@ static void *host_alloc(size_t bytes)
 	void *ptr = malloc(bytes);
 
 	if (!ptr) {
-		fprintf(stderr, "%s: no memory\n", program_invocation_short_name);
+		fprintf(stderr, "%s: no memory\n",
+			program_invocation_short_name);
 		exit(1);
 	}
 	return ptr;
@@ -94,12 +95,13 @@ static void launch_kernel(struct gp_work *work)
 {
 	uint32_t mul = GP_KERNEL_MUL, seed = TENSOR_SEED, phases = COOP_PHASES;
 	void *fn = work->gpu->fn[kinds[work->kind].kernel];
-	void *plain[] = { &work->buf, &work->in, &mul, &work->iters };
-	void *smem[] = { &work->buf, &mul, &work->iters };
-	void *tensor[] = { &work->buf, &seed, &work->iters };
-	void *coop[] = { &work->buf, &mul, &work->iters, &phases };
-	void **params = work->kind == GP_WORK_SMEM ? smem :
-			work->kind == GP_WORK_TENSOR ? tensor : plain;
+	void *plain[] = {&work->buf, &work->in, &mul, &work->iters};
+	void *smem[] = {&work->buf, &mul, &work->iters};
+	void *tensor[] = {&work->buf, &seed, &work->iters};
+	void *coop[] = {&work->buf, &mul, &work->iters, &phases};
+	void **params = work->kind == GP_WORK_SMEM     ? smem
+			: work->kind == GP_WORK_TENSOR ? tensor
+						       : plain;
 
 	if (work->kind == GP_WORK_COOP)
 		GP_CU(cuLaunchCooperativeKernel(fn, work->blocks, 1, 1,
@@ -124,7 +126,8 @@ static void make_graph(struct gp_work *work)
 	const size_t bytes = words(work) * sizeof(uint32_t);
 
 	GP_CU(cuStreamBeginCapture_v2(work->stream, GP_CU_CAPTURE_RELAXED));
-	GP_CU(cuMemcpyHtoDAsync_v2(work->in, work->host_in, bytes, work->stream));
+	GP_CU(cuMemcpyHtoDAsync_v2(work->in, work->host_in, bytes,
+				   work->stream));
 	launch_kernel(work);
 	GP_CU(cuMemcpyDtoHAsync_v2(work->host_out, work->buf, bytes,
 				   work->stream));
@@ -169,9 +172,10 @@ void gp_work_calibrate(struct gp_work *work, uint64_t ns)
 	double ratio = 0;
 
 	work->iters = 1000;
-	run(work, 1);	/* loads the kernel, wakes the clocks */
+	run(work, 1); /* loads the kernel, wakes the clocks */
 	/* A short run drowns in the cost of waiting: never trust a large ratio. */
-	for (int pass = 0; pass < 12 && (ratio < 0.99 || ratio > 1.01); pass++) {
+	for (int pass = 0; pass < 12 && (ratio < 0.99 || ratio > 1.01);
+	     pass++) {
 		ratio = (double)ns / (double)gp_work_measure(work, n);
 		if (ratio > CALIBRATE_STEP)
 			ratio = CALIBRATE_STEP;
@@ -210,10 +214,11 @@ static bool check_blocks(const struct gp_work *work, uint32_t *expect,
 static bool check(const struct gp_work *work, uint32_t *expect,
 		  const uint32_t *got)
 {
-	const uint64_t cost = work->kind == GP_WORK_SMEM ? 64 :
-			      work->kind == GP_WORK_TENSOR ? 0 : 1;
-	const uint64_t step = 1 + cost * work->launched * work->blocks /
-					  CHECK_BLOCKS;
+	const uint64_t cost = work->kind == GP_WORK_SMEM     ? 64
+			      : work->kind == GP_WORK_TENSOR ? 0
+							     : 1;
+	const uint64_t step =
+		1 + cost * work->launched * work->blocks / CHECK_BLOCKS;
 
 	gp_ref_fill(expect, words(work), FILL_SEED);
 	if (work->kind == GP_WORK_COOP) {

@@ -13,22 +13,22 @@
 
 enum gp_work_kind {
 	GP_WORK_PLAIN,
-	GP_WORK_SMEM,	/* all shared memory of an SM, many registers */
+	GP_WORK_SMEM, /* all shared memory of an SM, many registers */
 	GP_WORK_TENSOR,
-	GP_WORK_COOP,	/* cooperative launch, the grid synchronises */
-	GP_WORK_GRAPH,	/* CUDA graph: copy in, kernel, copy out */
+	GP_WORK_COOP, /* cooperative launch, the grid synchronises */
+	GP_WORK_GRAPH, /* CUDA graph: copy in, kernel, copy out */
 	GP_WORK_KINDS,
 };
 
 struct gp_work {
-	const struct gp_bench_gpu *gpu;	/* borrowed */
-	void *stream;			/* borrowed */
+	const struct gp_bench_gpu *gpu; /* borrowed */
+	void *stream; /* borrowed */
 	enum gp_work_kind kind;
 	uint32_t blocks;
 	uint32_t iters;
-	uint64_t launched;		/* since open or reset */
-	uint64_t buf, in;		/* on the device */
-	uint32_t *host_in, *host_out;	/* GRAPH: pinned */
+	uint64_t launched; /* since open or reset */
+	uint64_t buf, in; /* on the device */
+	uint32_t *host_in, *host_out; /* GRAPH: pinned */
 	void *graph, *graph_exec;
 };
 

@@ -50,7 +50,7 @@ static uint32_t smem_thread(const uint32_t *start, uint32_t t, uint32_t iters)
 
 static void smem_iterates(void **state)
 {
-	static const uint32_t iters[] = { 0, 1, 47, 48, 49, 500 };
+	static const uint32_t iters[] = {0, 1, 47, 48, 49, 500};
 	uint32_t start[GP_KERNEL_WORDS], buf[GP_KERNEL_WORDS];
 
 	for (size_t i = 0; i < sizeof(iters) / sizeof(*iters); i++) {
@@ -58,13 +58,15 @@ static void smem_iterates(void **state)
 		memcpy(buf, start, sizeof(buf));
 		gp_ref_smem(buf, GP_KERNEL_MUL, iters[i], 0, 1);
 		for (uint32_t t = 0; t < GP_KERNEL_THREADS; t++)
-			assert_int_equal(buf[t], smem_thread(start, t, iters[i]));
+			assert_int_equal(buf[t],
+					 smem_thread(start, t, iters[i]));
 	}
 }
 
 static void tensor_adds_up(void **state)
 {
-	uint32_t at_once[GP_KERNEL_TENSOR_WORDS], in_steps[GP_KERNEL_TENSOR_WORDS];
+	uint32_t at_once[GP_KERNEL_TENSOR_WORDS],
+		in_steps[GP_KERNEL_TENSOR_WORDS];
 
 	gp_ref_fill(at_once, GP_KERNEL_TENSOR_WORDS, 9);
 	memcpy(in_steps, at_once, sizeof(at_once));
@@ -86,8 +88,8 @@ static void coop_uses_two_planes(void **state)
 	for (uint32_t p = 0; p < 4; p++) {
 		for (uint32_t g = 0; g < WORDS; g++) {
 			const uint32_t *from = expect + (p % 2) * WORDS;
-			uint32_t x = from[g] +
-				     from[(g + 128 * BLOCKS + 1) % WORDS];
+			uint32_t x =
+				from[g] + from[(g + 128 * BLOCKS + 1) % WORDS];
 
 			for (int i = 0; i < 10; i++)
 				x = GP_KERNEL_MUL * x + (2 * g + 1);
