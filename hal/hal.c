@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hal.c - the registry of backends, and the dummies that stand in for the ops a
+ * backend does not have.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpreempt/hal.h"
+
+static int no_caps(struct gp_device *dev, struct gp_hal_caps *caps)
+{
+	memset(caps, 0, sizeof(*caps));
+	return 0;
+}
+
+static void no_close(struct gp_device *dev)
+{
+}
+
+static int no_get_slice(struct gp_group *group, uint64_t *us)
+{
+	return -EOPNOTSUPP;
+}
+
+static void no_group_put(struct gp_group *group)
+{
+}
+
+static int no_groups(struct gp_device *dev, pid_t pid,
+		     struct gp_group_list *list)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_hold(struct gp_hold *hold, uint64_t limit_ns)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_hold_create(struct gp_device *dev, void *context,
+			  struct gp_hold **hold)
+{
+	return -EOPNOTSUPP;
+}
+
+static void no_hold_destroy(struct gp_hold *hold)
+{
+}
+
+static int no_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat)
+{
+	return -EOPNOTSUPP;
+}
+
+static void no_log_close(struct gp_log *log)
+{
+}
+
+static int no_log_open(struct gp_device *dev, struct gp_log **log)
+{
+	return -EOPNOTSUPP;
+}
+
+static ssize_t no_log_read(struct gp_log *log, struct gp_switch_record *rec,
+			   size_t n)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_now(struct gp_device *dev, uint64_t *ns)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_open(const struct gp_device_id *id, struct gp_device **dev)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_probe(struct gp_device_list *list)
+{
+	list->count = 0;
+	return 0;
+}
+
+static int no_release(struct gp_hold *hold)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_resume(struct gp_group *const *group, size_t n)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_set_preempt_mode(struct gp_group *group,
+			       enum gp_preempt_mode mode)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_set_slice(struct gp_group *group, uint64_t us)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_slot(struct gp_device *dev, struct gp_slot_place *place)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_suspend(struct gp_group *const *group, size_t n)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_timer_arm(struct gp_timer *timer, uint64_t at_ns)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_timer_create(struct gp_device *dev, struct gp_timer **timer)
+{
+	return -EOPNOTSUPP;
+}
+
+static void no_timer_destroy(struct gp_timer *timer)
+{
+}
+
+static int no_timer_ack(struct gp_timer *timer)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_timer_done(struct gp_timer *timer)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_usage(struct gp_group *group, uint64_t *busy_ns)
+{
+	return -EOPNOTSUPP;
+}
+
+void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
+{
+	struct gp_hal_ops f = *ops;
+
+#define FILL(op) \
+	do { \
+		if (!f.op) \
+			f.op = no_##op; \
+	} while (0)
+	FILL(caps);
+	FILL(close);
+	FILL(get_slice);
+	FILL(group_put);
+	FILL(groups);
+	FILL(hold);
+	FILL(hold_create);
+	FILL(hold_destroy);
+	FILL(hold_stat);
+	FILL(log_close);
+	FILL(log_open);
+	FILL(log_read);
+	FILL(now);
+	FILL(open);
+	FILL(probe);
+	FILL(release);
+	FILL(resume);
+	FILL(set_preempt_mode);
+	FILL(set_slice);
+	FILL(slot);
+	FILL(suspend);
+	FILL(timer_ack);
+	FILL(timer_arm);
+	FILL(timer_create);
+	FILL(timer_destroy);
+	FILL(timer_done);
+	FILL(usage);
+#undef FILL
+	*full = f;
+}
+
+/* ---- the registry ----------------------------------------------------------- */
+
+/* The linker's bounds of what GP_HAL_BACKEND put there. */
+extern const struct gp_hal_ops *const __start_gp_hal_backends[]
+	__attribute__((weak, visibility("hidden")));
+extern const struct gp_hal_ops *const __stop_gp_hal_backends[]
+	__attribute__((weak, visibility("hidden")));
+
+#define MAX_BACKENDS 8
+
+static pthread_once_t filled_once = PTHREAD_ONCE_INIT;
+static struct gp_hal_ops filled[MAX_BACKENDS];	/* constant after filled_once */
+static size_t filled_count;
+
+static void fill_all(void)
+{
+	for (const struct gp_hal_ops *const *b = __start_gp_hal_backends;
+	     b < __stop_gp_hal_backends && filled_count < MAX_BACKENDS; b++)
+		if (*b && (*b)->abi == GP_HAL_ABI)
+			gp_hal_set_ops(&filled[filled_count++], *b);
+}
+
+const struct gp_hal_ops *gp_hal_find(const char *name)
+{
+	pthread_once(&filled_once, fill_all);
+	for (size_t i = 0; name && i < filled_count; i++)
+		if (!strcmp(filled[i].name, name))
+			return &filled[i];
+	return NULL;
+}
+
+void gp_group_list_put(struct gp_group_list *list)
+{
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->count; i++)
+		list->group[i]->dev->ops->group_put(list->group[i]);
+	free(list->group);
+	list->group = NULL;
+	list->count = 0;
+}

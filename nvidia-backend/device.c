@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.c - which GPUs there are, and the ops tables: "nvidia" over the
+ * driver, "softgpu" the same code over the software GPU.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "nvidia-backend/nv_internal.h"
+#include "softgpu/softgpu.h"
+
+/* ---- identity --------------------------------------------------------------- */
+
+/* 16 bytes from "GPU-xxxxxxxx-xxxx-..." at @text. */
+static bool parse_uuid(const char *text, uint8_t uuid[16])
+{
+	unsigned int digit, n = 0;
+	uint8_t got[16] = { 0 };
+
+	if (strncmp(text, "GPU-", 4))
+		return false;
+	for (text += 4; n < 32; text++) {
+		if (*text == '-')
+			continue;
+		if (sscanf((char[]){ *text, 0 }, "%1x", &digit) != 1)
+			return false;
+		got[n / 2] = (uint8_t)(got[n / 2] << 4 | digit);
+		n++;
+	}
+	memcpy(uuid, got, 16);
+	return true;
+}
+
+/* "Key:  value" of /proc/driver/nvidia/gpus/ADDRESS/information. */
+static bool information(const char *text, const char *key, char *value,
+			size_t len)
+{
+	const char *at = strstr(text, key);
+	size_t n;
+
+	if (!at)
+		return false;
+	at += strlen(key);
+	at += strspn(at, ": \t");
+	n = strcspn(at, "\n");
+	if (n >= len)
+		n = len - 1;
+	memcpy(value, at, n);
+	value[n] = '\0';
+	return n > 0;
+}
+
+/* What the driver tells without a client: no GPU is woken for it. */
+static bool identify_by_proc(struct gp_device_id *id)
+{
+	char path[96], text[2048], value[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path),
+		 "/proc/driver/nvidia/gpus/%04x:%02x:%02x.%x/information",
+		 id->pci_domain, id->pci_bus, id->pci_dev, id->pci_fn);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	if (information(text, "Model", value, sizeof(value)))
+		snprintf(id->name, sizeof(id->name), "%s", value);
+	return information(text, "GPU UUID", value, sizeof(value)) &&
+	       parse_uuid(value, id->uuid);
+}
+
+static int client_subdevice(const struct gp_nv_client *c, uint32_t gpu_id,
+			    uint32_t *device, uint32_t *subdevice)
+{
+	struct gp_rm_id_info_v2 info = { .gpu_id = gpu_id };
+	struct gp_rm_device_params dp = { 0 };
+	struct gp_rm_subdevice_params sp = { 0 };
+	uint32_t d = 0, s = 0;
+	int r = gp_nv_control(c->t, c->fd, c->handle, c->handle,
+			      GP_RM_CTRL_GET_ID_INFO_V2, &info, sizeof(info));
+
+	if (r)
+		return r;
+	dp.device_id = info.device_instance;
+	r = gp_nv_alloc(c, c->handle, GP_RM_CLASS_DEVICE, &dp, &d);
+	if (r)
+		return r;
+	sp.subdevice_id = info.subdevice_instance;
+	r = gp_nv_alloc(c, d, GP_RM_CLASS_SUBDEVICE, &sp, &s);
+	if (r)
+		return r;
+	*device = d;
+	*subdevice = s;
+	return 0;
+}
+
+int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id,
+			uint32_t minor, int *gpu_fd, uint32_t *device,
+			uint32_t *subdevice)
+{
+	struct gp_rm_register_fd reg = { .ctl_fd = c->fd };
+	int fd = -1;
+	int r;
+
+	if (c->t->open_gpu) {
+		fd = c->t->open_gpu(minor);
+		if (fd < 0)
+			return fd;
+		/* Refused where the file is registered already; no matter. */
+		c->t->ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_REGISTER_FD,
+					      gp_rm_register_fd), &reg);
+	}
+	r = client_subdevice(c, gpu_id, device, subdevice);
+	if (r && fd >= 0)
+		close(fd);
+	if (!r)
+		*gpu_fd = fd;
+	return r;
+}
+
+static int gpu_name(const struct gp_nv_client *c, uint32_t subdevice,
+		    char *name, size_t len)
+{
+	struct gp_rm_gpu_name n = { 0 };
+	int r = gp_nv_control(c->t, c->fd, c->handle, subdevice,
+			      GP_RM_CTRL_GPU_GET_NAME_STRING, &n, sizeof(n));
+
+	if (r == -EINVAL)
+		r = gp_nv_control(c->t, c->fd, c->handle, subdevice,
+				  GP_RM_CTRL_GPU_GET_NAME_STRING, &n,
+				  GP_RM_GPU_NAME_BYTES_SHORT);
+	if (!r)
+		snprintf(name, len, "%.*s", (int)sizeof(n.name), n.name);
+	return r;
+}
+
+/* What only a client is told. */
+static int identify_by_client(const struct gp_nv_transport *t, uint32_t gpu_id,
+			      struct gp_device_id *id)
+{
+	struct gp_nv_client c;
+	uint32_t device, subdevice;
+	int gpu_fd = -1;
+	int r = gp_nv_client_open(t, &c);
+
+	if (r)
+		return r;
+	r = gp_nv_client_device(&c, gpu_id, id->minor, &gpu_fd, &device,
+				&subdevice);
+	if (!r)
+		r = gp_nv_subdevice_uuid(t, c.fd, c.handle, subdevice, id->uuid);
+	if (!r)
+		gpu_name(&c, subdevice, id->name, sizeof(id->name));
+	if (gpu_fd >= 0)
+		close(gpu_fd);
+	gp_nv_client_close(&c);
+	return r;
+}
+
+static int identify(const struct gp_nv_transport *t,
+		    const struct gp_rm_card_info *card, struct gp_device_id *id)
+{
+	int r;
+
+	memset(id, 0, sizeof(*id));
+	snprintf(id->name, sizeof(id->name), "NVIDIA GPU");
+	id->pci_domain = card->pci_domain;
+	id->pci_bus = card->pci_bus;
+	id->pci_dev = card->pci_slot;
+	id->pci_fn = card->pci_function;
+	id->minor = card->minor;
+	if (!t->virtual_time && identify_by_proc(id))
+		return 0;
+	r = identify_by_client(t, card->gpu_id, id);
+	/* One name for users, whatever the server calls itself. */
+	if (!r && t->virtual_time)
+		snprintf(id->name, sizeof(id->name), "soft%u", id->minor);
+	return r;
+}
+
+int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
+		uint32_t gpu_id[GP_HAL_MAX_DEVICES])
+{
+	struct gp_rm_card_info card[GP_RM_MAX_CARDS];
+	struct gp_device_list found = { 0 };
+	int first = 0;
+	int fd = t->open_ctl();
+	int r;
+
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENXIO ? -ENODEV : fd;
+	memset(card, 0, sizeof(card));
+	r = t->ioctl(fd, GP_RM_REQUEST_BYTES(GP_RM_ESC_CARD_INFO, sizeof(card)),
+		     card);
+	r = r < 0 ? -errno : 0;
+	close(fd);
+	if (r)
+		return r;
+	for (size_t i = 0; i < GP_RM_MAX_CARDS; i++) {
+		if (!card[i].valid || found.count == GP_HAL_MAX_DEVICES)
+			continue;
+		/* A GPU that this container may not open is not ours to list. */
+		r = identify(t, &card[i], &found.dev[found.count]);
+		if (r) {
+			first = first ? first : r;
+			continue;
+		}
+		gpu_id[found.count++] = card[i].gpu_id;
+	}
+	if (!found.count && first)
+		return first;
+	*list = found;
+	return 0;
+}
+
+/* ---- open, close, caps ---------------------------------------------------------- */
+
+int gp_nv_device_open(const struct gp_nv_transport *t,
+		      const struct gp_hal_ops *ops,
+		      const struct gp_device_id *id, struct gp_device **dev)
+{
+	struct gp_device_list list;
+	uint32_t gpu_id[GP_HAL_MAX_DEVICES];
+	struct gp_nv_device *d;
+	char version[64];
+	size_t i;
+	int r = gp_nv_driver_version(t, version, sizeof(version));
+
+	if (r)
+		return r;
+	r = gp_nv_probe(t, &list, gpu_id);
+	if (r)
+		return r;
+	for (i = 0; i < list.count; i++)
+		if (!memcmp(list.dev[i].uuid, id->uuid, sizeof(id->uuid)))
+			break;
+	if (i == list.count)
+		return -ENODEV;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->base.ops = ops;
+	d->base.id = list.dev[i];
+	d->t = t;
+	d->gpu_id = gpu_id[i];
+	pthread_mutex_init(&d->lock, NULL);
+	*dev = &d->base;
+	return 0;
+}
+
+static void nv_close(struct gp_device *dev)
+{
+	struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
+
+	if (!d)
+		return;
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* Figures of one H200 with 580.159.04; docs/nvidia.md. */
+static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
+{
+	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
+	struct gp_hal_caps c = {
+		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND |
+			GP_CAP_HOLD | GP_CAP_PREEMPT_MODE | GP_CAP_SWITCH_LOG |
+			GP_CAP_ATTACH,
+		.min_slice_us = GP_NV_MIN_SLICE_US,
+		.max_slice_us = GP_NV_MAX_SLICE_US,
+		.default_slice_us = 2048,
+		.switch_ns = 170000,
+		.set_slice_ns = 250000,
+		.suspend_ns = 485000,
+		.resume_ns = 300000,
+		.max_hold_ns = GP_NV_MAX_HOLD_NS,
+	};
+
+	if (d->t->virtual_time)
+		c.caps |= GP_CAP_VIRTUAL_TIME;
+	*caps = c;
+	return 0;
+}
+
+/* ---- the lock of the short slice ------------------------------------------------- */
+
+/*
+ * A byte of the control device itself, at the GPU's number: an open file
+ * description lock there is seen by every user and container on the machine,
+ * leaves nothing on disk and goes with its holder.
+ */
+static int lock_works(int fd, uint64_t offset)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)offset,
+		.l_len = 1,
+	};
+
+	return fcntl(fd, F_OFD_GETLK, &lock) ? -errno : 0;
+}
+
+static int slot_file(const char *dir, const char *name)
+{
+	char path[512];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+	int fd;
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+	return fd < 0 ? -errno : fd;
+}
+
+/* /run/gpreempt where it may be made or is there, else the user's own. */
+static int slot_fallback(void)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char dir[512];
+	int fd;
+
+	mkdir("/run/gpreempt", 0755);
+	fd = slot_file("/run/gpreempt", "slot");
+	if (fd >= 0 || !runtime || runtime[0] != '/')
+		return fd;
+	if (snprintf(dir, sizeof(dir), "%s/gpreempt", runtime) >=
+	    (int)sizeof(dir))
+		return -ENAMETOOLONG;
+	mkdir(dir, 0700);
+	return slot_file(dir, "slot");
+}
+
+static int slot_soft(void)
+{
+	const char *socket = getenv(GP_SOFT_ENV_SOCKET);
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	if (!socket || strlen(socket) >= sizeof(dir))
+		return slot_fallback();
+	strcpy(dir, socket);
+	slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return slot_fallback();
+	*slash = '\0';
+	return slot_file(dir, "slot");
+}
+
+static int nv_slot(struct gp_device *dev, struct gp_slot_place *place)
+{
+	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
+	int fd = d->t->virtual_time ? slot_soft() : d->t->open_ctl();
+
+	if (fd >= 0 && !d->t->virtual_time && lock_works(fd, dev->id.minor)) {
+		close(fd);
+		fd = slot_fallback();
+	}
+	if (fd < 0)
+		return fd;
+	place->fd = fd;
+	place->offset = dev->id.minor;
+	return 0;
+}
+
+/* ---- the tables --------------------------------------------------------------------- */
+
+static int nvidia_open(const struct gp_device_id *id, struct gp_device **dev);
+static int nvidia_probe(struct gp_device_list *list);
+static int softgpu_open(const struct gp_device_id *id, struct gp_device **dev);
+static int softgpu_probe(struct gp_device_list *list);
+
+#define SHARED_OPS                                                             \
+	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                 \
+	.get_slice = gp_nv_get_slice, .group_put = gp_nv_group_put,            \
+	.groups = gp_nv_groups, .hold = gp_nv_hold,                            \
+	.hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
+	.hold_stat = gp_nv_hold_stat, .log_close = gp_nv_log_close,            \
+	.log_open = gp_nv_log_open, .log_read = gp_nv_log_read,                \
+	.now = gp_nv_now, .release = gp_nv_release, .resume = gp_nv_resume,    \
+	.set_preempt_mode = gp_nv_set_preempt_mode,                            \
+	.set_slice = gp_nv_set_slice, .slot = nv_slot,                         \
+	.suspend = gp_nv_suspend, .timer_ack = gp_nv_timer_ack,                \
+	.timer_arm = gp_nv_timer_arm, .timer_create = gp_nv_timer_create,      \
+	.timer_destroy = gp_nv_timer_destroy, .timer_done = gp_nv_timer_done,  \
+	.usage = gp_nv_usage
+
+static const struct gp_hal_ops nvidia_ops = {
+	.name = "nvidia",
+	.open = nvidia_open,
+	.probe = nvidia_probe,
+	SHARED_OPS,
+};
+GP_HAL_BACKEND(nvidia_ops);
+
+static const struct gp_hal_ops softgpu_ops = {
+	.name = "softgpu",
+	.open = softgpu_open,
+	.probe = softgpu_probe,
+	SHARED_OPS,
+};
+GP_HAL_BACKEND(softgpu_ops);
+
+const struct gp_hal_ops *gp_nv_ops(const struct gp_nv_transport *t)
+{
+	return t->virtual_time ? &softgpu_ops : &nvidia_ops;
+}
+
+static int nvidia_open(const struct gp_device_id *id, struct gp_device **dev)
+{
+	return gp_nv_device_open(gp_nv_transport_real(), &nvidia_ops, id, dev);
+}
+
+static int nvidia_probe(struct gp_device_list *list)
+{
+	uint32_t gpu_id[GP_HAL_MAX_DEVICES];
+	int r = gp_nv_probe(gp_nv_transport_real(), list, gpu_id);
+
+	if (r == -ENODEV) {
+		list->count = 0;
+		return 0;
+	}
+	return r;
+}
+
+static int softgpu_open(const struct gp_device_id *id, struct gp_device **dev)
+{
+	const struct gp_nv_transport *t = gp_nv_transport_soft(true);
+
+	return t ? gp_nv_device_open(t, &softgpu_ops, id, dev) : -ENODEV;
+}
+
+static int softgpu_probe(struct gp_device_list *list)
+{
+	const struct gp_nv_transport *t = gp_nv_transport_soft(true);
+	uint32_t gpu_id[GP_HAL_MAX_DEVICES];
+
+	if (!t) {
+		list->count = 0;
+		return 0;
+	}
+	return gp_nv_probe(t, list, gpu_id);
+}

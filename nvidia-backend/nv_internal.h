@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nv_internal.h - shared by the files of nvidia-backend, and by its tests.
+ *
+ * Lock order: tracker -> file references; nothing else nests. No lock is held
+ * over an RM call but a log's own.
+ */
+#ifndef GP_NV_INTERNAL_H
+#define GP_NV_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpreempt/hal.h"
+#include "nvidia-backend/hold_abi.h"
+#include "nvidia-backend/rm_abi.h"
+
+#define GP_NV_MAX_CHANNELS 64	/* of one group */
+
+/* ---- transport: how RM calls travel; transport.c ------------------------ */
+
+struct gp_nv_timer;
+
+/**
+ * struct gp_nv_transport - NVIDIA's driver, the software GPU, or a test.
+ * @prefix: what readlink of /proc/PID/fd/N begins with for a control file
+ * @open_ctl: a fresh control file, O_CLOEXEC; fd or negative errno
+ * @open_gpu: what keeps GPU @minor awake; fd or negative errno; may be NULL
+ * @ioctl: as ioctl(2)
+ * Clock and timers are the ones that hints and holds use; a NULL now means
+ * CLOCK_MONOTONIC and timerfd.
+ */
+struct gp_nv_transport {
+	const char *name;
+	const char *prefix;
+	bool virtual_time;
+	int (*open_ctl)(void);
+	int (*open_gpu)(uint32_t minor);
+	int (*ioctl)(int fd, unsigned long request, void *arg);
+	int (*driver_version)(char *buf, size_t len);
+	uint64_t (*now_ns)(void);
+	int (*timer_open)(void);
+	int (*timer_arm)(int fd, uint64_t at_ns);
+	int (*timer_ack)(int fd);
+	int (*timer_done)(int fd);
+};
+
+const struct gp_nv_transport *gp_nv_transport_real(void);
+/* The software GPU's, loading its libcuda if @load; NULL: it is not there. */
+const struct gp_nv_transport *gp_nv_transport_soft(bool load);
+/* The one that the loaded libcuda uses (tracker). */
+const struct gp_nv_transport *gp_nv_transport_current(void);
+/* The libcuda that goes with @t, loaded if it is not; NULL and errno. */
+void *gp_nv_libcuda(const struct gp_nv_transport *t);
+
+/* ---- RM calls; rm.c ------------------------------------------------------ */
+
+/* A client of our own on a control file of our own. */
+struct gp_nv_client {
+	const struct gp_nv_transport *t;
+	int fd;
+	uint32_t handle;
+};
+
+/* RM's verdict of this thread's last call, for messages and tests. */
+uint32_t gp_nv_last_status(void);
+int gp_nv_status_errno(uint32_t status);
+const char *gp_nv_status_name(uint32_t status);
+
+int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client,
+		  uint32_t object, uint32_t cmd, void *params, uint32_t bytes);
+/* @object: in 0 or the wanted handle, out the handle. */
+int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls,
+		void *params, uint32_t *object);
+int gp_nv_free(const struct gp_nv_client *c, uint32_t parent, uint32_t object);
+/* Let @map->fd be mapped. */
+int gp_nv_map(const struct gp_nv_client *c, struct gp_rm_map_memory *map);
+int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c);
+void gp_nv_client_close(struct gp_nv_client *c);
+int gp_nv_handle_class(const struct gp_nv_transport *t, int fd, uint32_t client,
+		       uint32_t object, uint32_t *cls);
+int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd,
+			uint32_t client, uint32_t object, uint32_t *parent);
+
+/* Driver's version, as "580.159.04"; 0, -ENODEV none, -EOPNOTSUPP too old. */
+#define GP_NV_OLDEST_DRIVER 535
+int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf,
+			 size_t len);
+
+/* ---- devices; device.c --------------------------------------------------- */
+
+struct gp_nv_log;
+
+struct gp_nv_device {
+	struct gp_device base;
+	const struct gp_nv_transport *t;
+	uint32_t gpu_id;
+	pthread_mutex_t lock;	/* protects log */
+	struct gp_nv_log *log;	/* the latest one opened: source of usage() */
+};
+
+#define gp_nv_of(type, ptr) ((struct type *)(void *)(ptr))
+
+int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
+		uint32_t gpu_id[GP_HAL_MAX_DEVICES]);
+int gp_nv_device_open(const struct gp_nv_transport *t,
+		      const struct gp_hal_ops *ops,
+		      const struct gp_device_id *id, struct gp_device **dev);
+/*
+ * On our own client: wake the GPU (@gpu_fd keeps it awake, -1 where nothing has
+ * to) and make a device and a subdevice of it.
+ */
+int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id,
+			uint32_t minor, int *gpu_fd, uint32_t *device,
+			uint32_t *subdevice);
+/* The ops table for a transport. */
+const struct gp_hal_ops *gp_nv_ops(const struct gp_nv_transport *t);
+
+/* ---- control files and groups; group.c ----------------------------------- */
+
+/* An open control file, shared by the groups that were found on it. */
+struct gp_nv_file {
+	int fd;
+	bool owned;		/* close with the last reference */
+	uint32_t refs;		/* atomic */
+};
+struct gp_nv_file *gp_nv_file_new(int fd, bool owned);
+void gp_nv_file_ref(struct gp_nv_file *file);
+void gp_nv_file_unref(struct gp_nv_file *file);
+
+struct gp_nv_group {
+	struct gp_group base;
+	const struct gp_nv_transport *t;
+	struct gp_nv_file *file;
+	uint32_t client;
+	uint32_t device;
+	uint32_t subdevice;
+	uint32_t tsg;
+	uint32_t engine;	/* GP_RM_ENGINE_*, 0: not known */
+	bool suspended;		/* by this object; caller serialises */
+	uint32_t channel[GP_NV_MAX_CHANNELS];
+};
+
+uint32_t gp_nv_group_id(uint32_t client, uint32_t tsg);
+enum gp_group_kind gp_nv_engine_kind(uint32_t engine);
+int gp_nv_get_slice(struct gp_group *group, uint64_t *us);
+int gp_nv_set_slice(struct gp_group *group, uint64_t us);
+int gp_nv_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode);
+int gp_nv_suspend(struct gp_group *const *group, size_t n);
+int gp_nv_resume(struct gp_group *const *group, size_t n);
+void gp_nv_group_put(struct gp_group *group);
+int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
+
+#define GP_NV_MIN_SLICE_US 1u
+#define GP_NV_MAX_SLICE_US 5000000u	/* LC's, proven on the card */
+
+/* ---- discovery; scan.c ---------------------------------------------------- */
+
+/* What a scan saw, for whoever looks for mistakes. */
+struct gp_nv_scan_stat {
+	uint32_t files;		/* control files of the process */
+	uint32_t clients;
+	uint32_t calls;
+	uint32_t objects;
+	uint32_t groups;	/* on any device */
+	uint32_t channel_class, compute_class, copy_class;	/* last seen */
+};
+int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
+int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
+	       struct gp_nv_scan_stat *stat);
+int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
+			 uint32_t client, uint32_t subdevice,
+			 uint8_t uuid[16]);
+int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group);
+
+/* Groups that the tracker knows on @dev; -ENOENT: it is not watching. */
+int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list);
+
+/* ---- timers, holds, logs ---------------------------------------------------- */
+
+int gp_nv_now(struct gp_device *dev, uint64_t *ns);
+int gp_nv_timer_create(struct gp_device *dev, struct gp_timer **timer);
+int gp_nv_timer_arm(struct gp_timer *timer, uint64_t at_ns);
+int gp_nv_timer_ack(struct gp_timer *timer);
+int gp_nv_timer_done(struct gp_timer *timer);
+void gp_nv_timer_destroy(struct gp_timer *timer);
+
+#define GP_NV_MAX_HOLD_NS 1000000000ull
+
+int gp_nv_hold_create(struct gp_device *dev, void *context,
+		      struct gp_hold **hold);
+int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns);
+int gp_nv_release(struct gp_hold *hold);
+int gp_nv_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat);
+void gp_nv_hold_destroy(struct gp_hold *hold);
+
+int gp_nv_log_open(struct gp_device *dev, struct gp_log **log);
+ssize_t gp_nv_log_read(struct gp_log *log, struct gp_switch_record *rec,
+		       size_t n);
+void gp_nv_log_close(struct gp_log *log);
+/* Time that @pid's @context was seen on the device by @log. */
+int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group,
+		    uint64_t *busy_ns);
+
+/*
+ * The log's reader, apart from where its memory comes from: one consumer's
+ * place in a ring of @size records.
+ */
+struct gp_nv_ring {
+	const volatile struct gp_rm_event_header *header;
+	const volatile struct gp_rm_event_record *record;
+	uint32_t size;
+	uint32_t get;		/* index that is read next */
+	uint64_t count;		/* header's count when get was put */
+	bool seq_known;
+	uint16_t seq;		/* of the last record */
+};
+void gp_nv_ring_init(struct gp_nv_ring *ring, const void *header,
+		     const void *records, uint32_t size);
+size_t gp_nv_ring_read(struct gp_nv_ring *ring, struct gp_switch_record *rec,
+		       size_t n);
+
+#endif

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c - find the channel groups of a process from outside: take its control
+ * files, find the clients made on them, and walk their object handles.
+ *
+ * RM answers about a client only on the file that made it. libcuda counts
+ * client handles up from 0xc1d00000 and object handles from 0x5c000000; that is
+ * a habit, not a promise, so the scan starts there and widens when it finds
+ * nothing.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "nvidia-backend/nv_internal.h"
+
+#define MAX_FILES 256
+#define MAX_CLIENTS 64
+#define CLIENT_SPAN 0x100000u	/* handles that RM gives to clients */
+#define NEAR 64u		/* around a likely client */
+#define GAP 512u		/* so many handles unused: the end */
+
+/*
+ * Where object handles may begin: libcuda's habit, RM's own choice
+ * (resserv.h, RS_UNIQUE_HANDLE_BASE), and small numbers.
+ */
+static const uint32_t object_base[] = {
+	GP_RM_HABIT_OBJECT_BASE, 0xcaf00000u, 0x00000001u, 0x80000000u,
+};
+
+/* An object that matters here. */
+struct node {
+	uint32_t handle;
+	uint32_t cls;
+	uint32_t parent;
+};
+
+struct scan {
+	struct gp_nv_device *dev;
+	const struct gp_nv_transport *t;
+	pid_t pid;
+	struct gp_group_list *list;
+	struct gp_nv_scan_stat *stat;
+	struct gp_nv_file *file[MAX_FILES];
+	size_t files;
+	struct {
+		size_t file;
+		uint32_t handle;
+	} client[MAX_CLIENTS];
+	size_t clients;
+	struct node *node;
+	size_t nodes, room;
+};
+
+/* ---- the control files ----------------------------------------------------- */
+
+static int take_file(int pidfd, pid_t pid, int fd)
+{
+	int got;
+
+	if (pid == getpid())
+		got = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else
+		got = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+	return got < 0 ? -errno : got;
+}
+
+static int compare_fd(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Descriptors of @pid that are control files, ascending; how many. */
+static int control_fds(const struct scan *s, int *fd, size_t max)
+{
+	char path[64], target[128];
+	struct dirent *entry;
+	size_t prefix = strlen(s->t->prefix);
+	size_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)s->pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM :
+								    -errno;
+	while (n < max && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target,
+					 sizeof(target));
+
+		if (len >= (ssize_t)prefix && !strncmp(target, s->t->prefix, prefix))
+			fd[n++] = atoi(entry->d_name);
+	}
+	closedir(dir);
+	qsort(fd, n, sizeof(*fd), compare_fd);
+	return (int)n;
+}
+
+static int take_files(struct scan *s)
+{
+	int fd[MAX_FILES];
+	int pidfd = -1;
+	int n = control_fds(s, fd, MAX_FILES);
+	int r = n < 0 ? n : 0;
+
+	if (n <= 0)
+		return r;
+	if (s->pid != getpid()) {
+		pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+		if (pidfd < 0)
+			return -errno;
+	}
+	for (int i = 0; i < n; i++) {
+		int got = take_file(pidfd, s->pid, fd[i]);
+
+		if (got == -EBADF)
+			continue;	/* closed meanwhile */
+		if (got < 0) {
+			r = got;
+			break;
+		}
+		s->file[s->files] = gp_nv_file_new(got, true);
+		if (!s->file[s->files]) {
+			close(got);
+			r = -ENOMEM;
+			break;
+		}
+		s->files++;
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	return r;
+}
+
+/* ---- the clients --------------------------------------------------------------- */
+
+static int object_class(struct scan *s, size_t file, uint32_t client,
+			uint32_t object, uint32_t *cls)
+{
+	s->stat->calls++;
+	return gp_nv_handle_class(s->t, s->file[file]->fd, client, object, cls);
+}
+
+static bool try_client(struct scan *s, size_t file, uint32_t index)
+{
+	uint32_t handle = GP_RM_HABIT_CLIENT_BASE + index % CLIENT_SPAN;
+	uint32_t cls;
+
+	if (object_class(s, file, handle, handle, &cls))
+		return false;
+	for (size_t i = 0; i < s->clients; i++)
+		if (s->client[i].handle == handle)
+			return false;
+	if (s->clients == MAX_CLIENTS)
+		return false;
+	s->client[s->clients].file = file;
+	s->client[s->clients].handle = handle;
+	s->clients++;
+	return true;
+}
+
+static size_t try_clients(struct scan *s, size_t file, uint32_t from,
+			  uint32_t count)
+{
+	size_t found = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		found += try_client(s, file, from + i);
+	return found;
+}
+
+/*
+ * The counter that RM gives client handles from, read off a client of our own:
+ * whoever runs now got a lower one, unless it wrapped.
+ */
+static uint32_t client_counter(struct scan *s)
+{
+	struct gp_nv_client own;
+	uint32_t at;
+
+	if (gp_nv_client_open(s->t, &own))
+		return 0;
+	at = own.handle - GP_RM_HABIT_CLIENT_BASE;
+	gp_nv_client_close(&own);
+	return at < CLIENT_SPAN ? at : 0;
+}
+
+/*
+ * Clients whose handles lie close below the counter or close above the base,
+ * on any file. A process's clients are neighbours, so each one that is found
+ * moves the other files' first guess.
+ */
+static void likely_clients(struct scan *s, uint32_t counter)
+{
+	for (size_t f = 0; f < s->files; f++) {
+		size_t found = 0;
+
+		for (size_t c = 0; c < s->clients && !found; c++) {
+			uint32_t at = s->client[c].handle -
+				      GP_RM_HABIT_CLIENT_BASE;
+
+			found = try_clients(s, f, at > 8 ? at - 8 : 0, 16);
+		}
+		if (found || s->clients)
+			continue;
+		found = try_clients(s, f, counter > NEAR ? counter - NEAR : 0,
+				    NEAR + 8);
+		if (!found && counter > 2 * NEAR)
+			try_clients(s, f, 0, NEAR);
+	}
+}
+
+/*
+ * All handles, from the counter down and then the rest, one block of handles
+ * on every file before the next: the client wanted is likelier young than old.
+ */
+static void all_clients(struct scan *s, uint32_t counter)
+{
+	uint32_t top = counter + NEAR;
+
+	for (uint32_t done = 0; done < CLIENT_SPAN && !s->clients; done += 1024)
+		for (size_t f = 0; f < s->files; f++)
+			try_clients(s, f, top + CLIENT_SPAN - done - 1024, 1024);
+}
+
+/* ---- the objects of a client ------------------------------------------------------ */
+
+static bool class_matters(uint32_t cls)
+{
+	return cls == GP_RM_CLASS_DEVICE || cls == GP_RM_CLASS_SUBDEVICE ||
+	       cls == GP_RM_CLASS_CHANNEL_GROUP || gp_rm_class_is_channel(cls) ||
+	       gp_rm_class_is_compute(cls) || gp_rm_class_is_copy(cls);
+}
+
+static int node_add(struct scan *s, const struct node *node)
+{
+	if (s->nodes == s->room) {
+		size_t room = s->room ? 2 * s->room : 128;
+		struct node *more = realloc(s->node, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		s->node = more;
+		s->room = room;
+	}
+	s->node[s->nodes++] = *node;
+	return 0;
+}
+
+static int scan_objects(struct scan *s, size_t c, uint32_t base, uint32_t gap)
+{
+	size_t file = s->client[c].file;
+	uint32_t client = s->client[c].handle;
+	uint32_t misses = 0;
+	struct node node;
+	int r;
+
+	for (uint32_t handle = base; misses < gap; handle++) {
+		r = object_class(s, file, client, handle, &node.cls);
+		if (r == -ENODEV || r == -EBADF)
+			return r;
+		if (r) {
+			misses++;
+			continue;
+		}
+		misses = 0;
+		s->stat->objects++;
+		if (!class_matters(node.cls))
+			continue;
+		node.handle = handle;
+		s->stat->calls++;
+		if (gp_nv_handle_parent(s->t, s->file[file]->fd, client, handle,
+					&node.parent))
+			continue;
+		r = node_add(s, &node);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static const struct node *node_find(const struct scan *s, uint32_t handle)
+{
+	for (size_t i = 0; i < s->nodes; i++)
+		if (s->node[i].handle == handle)
+			return &s->node[i];
+	return NULL;
+}
+
+static bool node_any(const struct scan *s, uint32_t cls)
+{
+	for (size_t i = 0; i < s->nodes; i++)
+		if (s->node[i].cls == cls)
+			return true;
+	return false;
+}
+
+/*
+ * A group's kind: its channels' engine objects tell. A compute group's
+ * channels may have copy objects beside their compute one, so compute wins.
+ */
+static enum gp_group_kind kind_of(struct scan *s, const struct gp_nv_group *g)
+{
+	enum gp_group_kind kind = GP_GROUP_UNKNOWN;
+
+	for (size_t i = 0; i < s->nodes; i++) {
+		const struct node *n = &s->node[i];
+		bool ours = false;
+
+		if (gp_rm_class_is_channel(n->cls))
+			continue;
+		for (uint32_t k = 0; k < g->base.channels && !ours; k++)
+			ours = g->channel[k] == n->parent;
+		if (!ours)
+			continue;
+		if (gp_rm_class_is_compute(n->cls)) {
+			s->stat->compute_class = n->cls;
+			return GP_GROUP_COMPUTE;
+		}
+		if (gp_rm_class_is_copy(n->cls)) {
+			s->stat->copy_class = n->cls;
+			kind = GP_GROUP_COPY;
+		}
+	}
+	return kind;
+}
+
+/* Last resort: libcuda gives compute groups 2048 us, copy groups the driver's
+ * default of 1024 us. */
+static enum gp_group_kind kind_by_slice(struct gp_nv_group *g)
+{
+	uint64_t us;
+
+	if (gp_nv_get_slice(&g->base, &us))
+		return GP_GROUP_UNKNOWN;
+	return us == 2048 ? GP_GROUP_COMPUTE :
+	       us == 1024 ? GP_GROUP_COPY :
+			    GP_GROUP_UNKNOWN;
+}
+
+static void add_channels(struct scan *s, struct gp_nv_group *g)
+{
+	for (size_t i = 0; i < s->nodes; i++) {
+		const struct node *n = &s->node[i];
+
+		if (n->parent != g->tsg || !gp_rm_class_is_channel(n->cls) ||
+		    g->base.channels == GP_NV_MAX_CHANNELS)
+			continue;
+		g->channel[g->base.channels++] = n->handle;
+		s->stat->channel_class = n->cls;
+	}
+}
+
+static uint32_t subdevice_of(const struct scan *s, uint32_t device)
+{
+	for (size_t i = 0; i < s->nodes; i++)
+		if (s->node[i].cls == GP_RM_CLASS_SUBDEVICE &&
+		    s->node[i].parent == device)
+			return s->node[i].handle;
+	return 0;
+}
+
+int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
+			 uint32_t client, uint32_t subdevice, uint8_t uuid[16])
+{
+	struct gp_rm_gid_info gid = { .flags = GP_RM_GID_BINARY_SHA1 };
+	int r = gp_nv_control(t, fd, client, subdevice,
+			      GP_RM_CTRL_GPU_GET_GID_INFO, &gid, sizeof(gid));
+
+	if (r)
+		return r;
+	if (gid.length < 16)
+		return -EPROTO;
+	memcpy(uuid, gid.data, 16);
+	return 0;
+}
+
+int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group)
+{
+	struct gp_group **more = realloc(list->group, (list->count + 1) *
+							      sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	list->group = more;
+	list->group[list->count++] = &group->base;
+	return 0;
+}
+
+/* Does @device (a handle) stand for the GPU that is being scanned? */
+static bool device_matches(struct scan *s, size_t c, uint32_t subdevice)
+{
+	uint8_t uuid[16];
+
+	s->stat->calls++;
+	if (gp_nv_subdevice_uuid(s->t, s->file[s->client[c].file]->fd,
+				 s->client[c].handle, subdevice, uuid))
+		return false;
+	return !memcmp(uuid, s->dev->base.id.uuid, sizeof(uuid));
+}
+
+static int add_group(struct scan *s, size_t c, const struct node *tsg)
+{
+	const struct node *device = node_find(s, tsg->parent);
+	struct gp_nv_group *g;
+	uint32_t subdevice;
+	int r;
+
+	if (!device || device->cls != GP_RM_CLASS_DEVICE)
+		return 0;
+	subdevice = subdevice_of(s, device->handle);
+	if (!subdevice || !device_matches(s, c, subdevice))
+		return 0;
+	g = calloc(1, sizeof(*g));
+	if (!g)
+		return -ENOMEM;
+	g->t = s->t;
+	g->file = s->file[s->client[c].file];
+	gp_nv_file_ref(g->file);
+	g->client = s->client[c].handle;
+	g->device = device->handle;
+	g->subdevice = subdevice;
+	g->tsg = tsg->handle;
+	g->base.dev = &s->dev->base;
+	g->base.pid = s->pid;
+	g->base.id = gp_nv_group_id(g->client, g->tsg);
+	add_channels(s, g);
+	g->base.kind = kind_of(s, g);
+	if (g->base.kind == GP_GROUP_UNKNOWN)
+		g->base.kind = kind_by_slice(g);
+	r = gp_nv_list_add(s->list, g);
+	if (r)
+		gp_nv_group_put(&g->base);
+	return r;
+}
+
+static int scan_client(struct scan *s, size_t c)
+{
+	int r;
+
+	s->nodes = 0;
+	for (size_t b = 0; b < sizeof(object_base) / sizeof(object_base[0]); b++) {
+		/* A client with devices and groups needs no further guess. */
+		if (b && node_any(s, GP_RM_CLASS_CHANNEL_GROUP))
+			break;
+		r = scan_objects(s, c, object_base[b], b ? GAP / 4 : GAP);
+		if (r)
+			return r;
+	}
+	for (size_t i = 0; i < s->nodes; i++) {
+		if (s->node[i].cls != GP_RM_CLASS_CHANNEL_GROUP)
+			continue;
+		s->stat->groups++;
+		r = add_group(s, c, &s->node[i]);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static void scan_done(struct scan *s)
+{
+	for (size_t i = 0; i < s->files; i++)
+		gp_nv_file_unref(s->file[i]);
+	free(s->node);
+}
+
+int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
+	       struct gp_nv_scan_stat *stat)
+{
+	struct gp_group_list found = { 0 };
+	struct gp_nv_scan_stat ignored;
+	struct scan s = {
+		.dev = dev,
+		.t = dev->t,
+		.pid = pid ? pid : getpid(),
+		.list = &found,
+		.stat = stat ? stat : &ignored,
+	};
+	uint32_t counter;
+	size_t next = 0;
+	int r;
+
+	memset(s.stat, 0, sizeof(*s.stat));
+	r = take_files(&s);
+	s.stat->files = (uint32_t)s.files;
+	if (!r && s.files) {
+		counter = client_counter(&s);
+		likely_clients(&s, counter);
+		for (; !r && next < s.clients; next++)
+			r = scan_client(&s, next);
+		if (!r && !s.clients) {
+			all_clients(&s, counter);
+			for (; !r && next < s.clients; next++)
+				r = scan_client(&s, next);
+		}
+	}
+	s.stat->clients = (uint32_t)s.clients;
+	scan_done(&s);
+	if (r) {
+		gp_group_list_put(&found);
+		return r;
+	}
+	*list = found;
+	return 0;
+}
+
+int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
+{
+	struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
+	int r;
+
+	if (pid < 0)
+		return -EINVAL;
+	if (!pid || pid == getpid()) {
+		r = gp_nv_track_groups(d, list);
+		if (r != -ENOENT)
+			return r;
+	}
+	return gp_nv_scan(d, pid, list, NULL);
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * track.c - this process's own channel groups, from libcuda's RM calls as they
+ * go by: allocations make objects, frees take them and all below them, and
+ * libcuda's own SET_TIMESLICE, its last step, makes a compute group ready.
+ *
+ * Only devices, subdevices, groups, channels and engine objects are kept. Calls
+ * of the other kinds, which are nearly all, return before any lock.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nvidia-backend/nv_internal.h"
+#include "nvidia-backend/track.h"
+
+struct object {
+	struct object *next;
+	uint32_t client;
+	uint32_t handle;
+	uint32_t parent;
+	uint32_t cls;
+	uint32_t engine;
+	int fd;
+	struct gp_nv_group *group;	/* of a group that was made ready */
+	bool telling;			/* group_ready is being called */
+};
+
+/* lock protects all of this; it is not held while ops are called. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct gp_nv_track_ops *track_ops;	/* atomic: NULL not started */
+static void *track_arg;
+static struct object *objects;
+static struct gp_nv_device *devices[GP_HAL_MAX_DEVICES];
+
+int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	if (track_ops) {
+		r = -EALREADY;
+	} else {
+		track_arg = arg;
+		__atomic_store_n(&track_ops, ops, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+void gp_nv_track_forget(void)
+{
+	/*
+	 * In the child of a fork: the lock may be another thread's, which is
+	 * not here, and the memory stays the parent's copy. Nothing is freed.
+	 */
+	pthread_mutex_init(&lock, NULL);
+	objects = NULL;
+	memset(devices, 0, sizeof(devices));
+}
+
+/* ---- objects; lock held -------------------------------------------------------- */
+
+static struct object *find(uint32_t client, uint32_t handle)
+{
+	for (struct object *o = objects; o; o = o->next)
+		if (o->client == client && o->handle == handle)
+			return o;
+	return NULL;
+}
+
+static bool class_matters(uint32_t cls)
+{
+	return cls == GP_RM_CLASS_DEVICE || cls == GP_RM_CLASS_SUBDEVICE ||
+	       cls == GP_RM_CLASS_CHANNEL_GROUP || gp_rm_class_is_channel(cls) ||
+	       gp_rm_class_is_compute(cls) || gp_rm_class_is_copy(cls);
+}
+
+/* One allocation, whichever form it had. */
+struct allocation {
+	uint32_t client, parent, handle, cls;
+	uint32_t status;
+	const void *params;
+};
+
+static bool read_allocation(unsigned int bytes, const void *arg,
+			    struct allocation *a)
+{
+	const struct gp_rm_alloc21 *a21 = arg;
+	const struct gp_rm_alloc64 *a64 = arg;
+
+	if (bytes == sizeof(*a21)) {
+		*a = (struct allocation){
+			.client = a21->client, .parent = a21->parent,
+			.handle = a21->object, .cls = a21->cls,
+			.status = a21->status,
+			.params = (const void *)(uintptr_t)a21->params,
+		};
+		return true;
+	}
+	if (bytes == sizeof(*a64)) {
+		*a = (struct allocation){
+			.client = a64->client, .parent = a64->parent,
+			.handle = a64->object, .cls = a64->cls,
+			.status = a64->status,
+			.params = (const void *)(uintptr_t)a64->params,
+		};
+		return true;
+	}
+	return false;
+}
+
+static uint32_t engine_of(const struct allocation *a)
+{
+	const struct gp_rm_channel_group_params *p = a->params;
+
+	if (a->cls != GP_RM_CLASS_CHANNEL_GROUP || !p)
+		return GP_RM_ENGINE_NULL;
+	return p->engine;
+}
+
+static void saw_alloc(int fd, const struct allocation *a)
+{
+	struct object *o;
+
+	if (a->status || !class_matters(a->cls))
+		return;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return;		/* that group will be found by a scan */
+	o->client = a->client;
+	o->handle = a->handle;
+	o->parent = a->parent;
+	o->cls = a->cls;
+	o->engine = engine_of(a);
+	o->fd = fd;
+	pthread_mutex_lock(&lock);
+	o->next = objects;
+	objects = o;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Take @handle of @client and all below it off the list, onto @gone. */
+static void unlink_tree(uint32_t client, uint32_t handle, struct object **gone)
+{
+	bool all = client == handle;	/* the client itself */
+	bool again = true;
+
+	while (again) {
+		again = false;
+		for (struct object **at = &objects; *at;) {
+			struct object *o = *at;
+			bool below = o->handle == handle || all;
+
+			for (struct object *g = *gone; g && !below; g = g->next)
+				below = g->client == client &&
+					g->handle == o->parent;
+			if (o->client != client || !below) {
+				at = &o->next;
+				continue;
+			}
+			*at = o->next;
+			o->next = *gone;
+			*gone = o;
+			again = true;
+		}
+	}
+}
+
+static void saw_free(const struct gp_rm_free *f)
+{
+	const struct gp_nv_track_ops *ops = track_ops;
+	struct object *gone = NULL;
+
+	if (f->status)
+		return;
+	pthread_mutex_lock(&lock);
+	unlink_tree(f->client, f->object, &gone);
+	pthread_mutex_unlock(&lock);
+	while (gone) {
+		struct object *o = gone;
+
+		gone = o->next;
+		if (o->group) {
+			if (ops->group_gone)
+				ops->group_gone(track_arg, &o->group->base);
+			gp_nv_group_put(&o->group->base);
+		}
+		free(o);
+	}
+}
+
+/* ---- ready groups -------------------------------------------------------------------- */
+
+/* The device of @uuid, opened once; the first call costs a probe. */
+static struct gp_nv_device *device_of(const struct gp_nv_transport *t,
+				      const uint8_t uuid[16])
+{
+	struct gp_device_id id = { 0 };
+	struct gp_device *made;
+	struct gp_nv_device *d = NULL;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i]; i++)
+		if (!memcmp(devices[i]->base.id.uuid, uuid, 16))
+			d = devices[i];
+	pthread_mutex_unlock(&lock);
+	if (d)
+		return d;
+	memcpy(id.uuid, uuid, 16);
+	if (gp_nv_device_open(t, gp_nv_ops(t), &id, &made))
+		return NULL;
+	d = gp_nv_of(gp_nv_device, made);
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i]; i++)
+		;
+	if (i < GP_HAL_MAX_DEVICES)
+		devices[i] = d;
+	pthread_mutex_unlock(&lock);
+	return d;
+}
+
+/* What is known of group @o, without its device. Lock held. */
+static struct gp_nv_group *describe(const struct object *o)
+{
+	struct gp_nv_group *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	g->client = o->client;
+	g->device = o->parent;
+	g->tsg = o->handle;
+	g->engine = o->engine;
+	g->base.pid = getpid();
+	g->base.id = gp_nv_group_id(o->client, o->handle);
+	g->base.kind = gp_nv_engine_kind(o->engine);
+	for (const struct object *c = objects; c; c = c->next) {
+		if (c->client != o->client)
+			continue;
+		if (c->cls == GP_RM_CLASS_SUBDEVICE && c->parent == o->parent)
+			g->subdevice = c->handle;
+		if (gp_rm_class_is_channel(c->cls) && c->parent == o->handle &&
+		    g->base.channels < GP_NV_MAX_CHANNELS)
+			g->channel[g->base.channels++] = c->handle;
+	}
+	return g;
+}
+
+/* Give @g its transport, file (libcuda's own, borrowed) and device. */
+static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t,
+		    int fd)
+{
+	struct gp_nv_device *d;
+	uint8_t uuid[16];
+	int r;
+
+	g->t = t;
+	g->file = gp_nv_file_new(fd, false);
+	if (!g->file)
+		return -ENOMEM;
+	if (!g->subdevice)
+		return -ENODEV;
+	r = gp_nv_subdevice_uuid(t, fd, g->client, g->subdevice, uuid);
+	if (r)
+		return r;
+	d = device_of(t, uuid);
+	if (!d)
+		return -ENODEV;
+	g->base.dev = &d->base;
+	return 0;
+}
+
+static void saw_slice(int fd, const struct gp_rm_control *c)
+{
+	const struct gp_nv_track_ops *ops = track_ops;
+	struct gp_nv_group *g = NULL;
+	struct object *o;
+
+	pthread_mutex_lock(&lock);
+	o = find(c->client, c->object);
+	if (o && o->cls == GP_RM_CLASS_CHANNEL_GROUP && !o->group &&
+	    !o->telling && gp_nv_engine_kind(o->engine) != GP_GROUP_COPY) {
+		g = describe(o);
+		o->telling = g != NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!g)
+		return;
+	if (complete(g, gp_nv_transport_current(), fd)) {
+		gp_nv_group_put(&g->base);
+		g = NULL;
+	}
+	pthread_mutex_lock(&lock);
+	o = find(c->client, c->object);
+	if (o) {
+		o->group = g;
+		o->telling = false;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!g)
+		return;
+	if (!o) {
+		gp_nv_group_put(&g->base);
+		return;
+	}
+	if (ops->group_ready)
+		ops->group_ready(track_arg, &g->base);
+}
+
+void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result)
+{
+	unsigned int nr = _IOC_NR(request);
+	unsigned int bytes = _IOC_SIZE(request);
+	struct allocation a;
+	int saved;
+
+	if (_IOC_TYPE(request) != GP_RM_IOCTL_MAGIC || result < 0 || !arg ||
+	    !__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE))
+		return;
+	saved = errno;
+	switch (nr) {
+	case GP_RM_ESC_ALLOC:
+		if (read_allocation(bytes, arg, &a))
+			saw_alloc(fd, &a);
+		break;
+	case GP_RM_ESC_FREE:
+		if (bytes == sizeof(struct gp_rm_free))
+			saw_free(arg);
+		break;
+	case GP_RM_ESC_CONTROL: {
+		const struct gp_rm_control *c = arg;
+
+		if (bytes == sizeof(*c) && !c->status &&
+		    c->cmd == GP_RM_CTRL_TSG_SET_TIMESLICE)
+			saw_slice(fd, c);
+		break;
+	}
+	default:
+		break;
+	}
+	errno = saved;
+}
+
+/* Describe every group that is known. Lock held. */
+static int describe_all(struct gp_group_list *list)
+{
+	for (const struct object *o = objects; o; o = o->next) {
+		struct gp_nv_group *g;
+		int fd;
+
+		if (o->cls != GP_RM_CLASS_CHANNEL_GROUP)
+			continue;
+		g = describe(o);
+		if (!g)
+			return -ENOMEM;
+		fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0)
+			g->file = gp_nv_file_new(fd, true);
+		if (!g->file || gp_nv_list_add(list, g)) {
+			gp_nv_group_put(&g->base);
+			return fd < 0 ? -EMFILE : -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list)
+{
+	struct gp_group_list all = { 0 };
+	size_t kept = 0;
+	int r;
+
+	if (!__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE))
+		return -ENOENT;
+	pthread_mutex_lock(&lock);
+	r = describe_all(&all);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < all.count; i++) {
+		struct gp_nv_group *g = gp_nv_of(gp_nv_group, all.group[i]);
+		uint8_t uuid[16];
+
+		g->t = dev->t;
+		if (r || !g->subdevice ||
+		    gp_nv_subdevice_uuid(g->t, g->file->fd, g->client,
+					 g->subdevice, uuid) ||
+		    memcmp(uuid, dev->base.id.uuid, sizeof(uuid))) {
+			gp_nv_group_put(&g->base);
+			continue;
+		}
+		g->base.dev = &dev->base;
+		all.group[kept++] = &g->base;
+	}
+	all.count = kept;
+	if (r) {
+		free(all.group);
+		return r;
+	}
+	*list = all;
+	return 0;
+}
