@@ -3,11 +3,13 @@
 
 Used by bench/demo.py, tests/gpu/ and tests/e2e/: stdlib only.
 """
+import glob
 import os
 import re
 import select
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -195,11 +197,22 @@ class Rig:
         self.users = users and os.geteuid() == 0 and not soft
         self.build = os.path.abspath(build)
         if self.users:
+            self.check_devices()
             self.build = self.copy_build()
             os.chmod(self.out, 0o1777)
         self.server = None
         if soft:
             self.start_server()
+
+    @staticmethod
+    def check_devices():
+        for path in glob.glob("/dev/nvidia*"):
+            mode = os.stat(path).st_mode
+            if stat.S_ISCHR(mode) and mode & 0o006 != 0o006 and \
+                    "nvidia-caps" not in path:
+                raise BenchError(f"{path}: ordinary users may not open it "
+                                 f"(mode {mode & 0o777:o}); --same-user runs "
+                                 "everything as you")
 
     def copy_build(self):
         """Where the other users may read it: a home may be closed to them."""

@@ -15,7 +15,7 @@
 #include "gpreempt/hal.h"
 
 #define RECORDS 1024
-#define PERIOD_MS 5
+#define PERIOD_NS 20000000u
 #define LAST_MS 100 /* the driver passes records on every 33 ms */
 
 static char device[64], out_path[512];
@@ -67,15 +67,46 @@ static int copy_records(const struct gp_hal_ops *ops, struct gp_log *log,
 	return (int)count;
 }
 
-/* Until input ends; its lines mean nothing. */
-static bool input_open(int timeout_ms)
+/* Wait for the timer, which is armed. False when input ended. */
+static bool wait_due(struct gp_timer *timer)
 {
-	struct pollfd poll_fd = {.fd = 0, .events = POLLIN};
+	struct pollfd poll_fd[2] = {
+		{.fd = timer->fd, .events = POLLIN},
+		{.fd = 0, .events = POLLIN},
+	};
 	char line[16];
 
-	if (poll(&poll_fd, 1, timeout_ms) <= 0)
+	if (poll(poll_fd, 2, -1) < 0)
 		return true;
-	return fgets(line, sizeof(line), stdin) != NULL;
+	return !poll_fd[1].revents || fgets(line, sizeof(line), stdin);
+}
+
+/*
+ * In the device's own clock: a virtual one stands still while a program runs,
+ * so nothing may wait for it in real time.
+ */
+static int follow(struct gp_device *dev, struct gp_log *log, FILE *out)
+{
+	const struct gp_hal_ops *ops = dev->ops;
+	struct gp_timer *timer;
+	uint64_t now_ns = 0;
+	int error;
+
+	error = ops->timer_create(dev, &timer);
+	if (error)
+		return error;
+	while (!error && !stop) {
+		error = ops->now(dev, &now_ns);
+		if (!error)
+			error = ops->timer_arm(timer, now_ns + PERIOD_NS);
+		if (error || !wait_due(timer))
+			break;
+		error = ops->timer_ack(timer);
+		if (!error || error == -EAGAIN)
+			error = copy_records(ops, log, out);
+	}
+	ops->timer_destroy(timer);
+	return error;
 }
 
 static int fail(const char *what, int error, const char *why)
@@ -108,8 +139,7 @@ int main(int argc, char **argv)
 	if (error)
 		return fail("context-switch log", error, "");
 	fprintf(stderr, "ready\n");
-	while (!error && !stop && input_open(PERIOD_MS))
-		error = copy_records(dev->ops, log, out);
+	error = follow(dev, log, out);
 	poll(NULL, 0, LAST_MS);
 	if (!error)
 		error = copy_records(dev->ops, log, out);

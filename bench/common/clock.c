@@ -7,7 +7,6 @@
 #include <time.h>
 
 #define SPIN_NS 100000u
-#define POLL_STEP_NS 1000000u /* of virtual time, between looks at a file */
 
 static uint64_t (*soft_now)(void);
 static int (*soft_sleep_until)(uint64_t at_ns);
@@ -59,10 +58,6 @@ void gp_clock_sleep_until(uint64_t at_ns)
 bool gp_clock_wait_readable(int fd)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-	const int timeout_ms = gp_clock_is_virtual() ? 0 : -1;
-	int count;
 
-	while ((count = poll(&poll_fd, 1, timeout_ms)) == 0)
-		soft_sleep_until(soft_now() + POLL_STEP_NS);
-	return count > 0;
+	return poll(&poll_fd, 1, -1) > 0;
 }

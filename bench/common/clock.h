@@ -22,8 +22,9 @@ void gp_clock_sleep_until(uint64_t at_ns);
 void gp_clock_busy_until(uint64_t at_ns);
 
 /**
- * Wait until @fd can be read (or is at its end) without stopping a virtual
- * clock. Returns false when a signal came first.
+ * Wait until @fd can be read (or is at its end). Returns false when a signal
+ * came first. A virtual clock sees within some 20 ms of real time that this
+ * thread computes nothing, and goes on without it.
  */
 bool gp_clock_wait_readable(int fd);
 
