@@ -190,16 +190,19 @@ class Rig:
     def __init__(self, build, out, soft=False, users=True):
         self.soft = soft
         self.procs = []
-        self.out = os.path.abspath(out)
-        os.makedirs(self.out, exist_ok=True)
+        self.keep = os.path.abspath(out)    # where raw samples end up
+        os.makedirs(self.keep, exist_ok=True)
+        # While it runs, where every user may write.
         self.scratch = tempfile.mkdtemp(prefix="gpreempt-bench-")
         os.chmod(self.scratch, 0o755)
+        self.out = os.path.join(self.scratch, "out")
+        os.mkdir(self.out)
+        os.chmod(self.out, 0o1777)
         self.users = users and os.geteuid() == 0 and not soft
         self.build = os.path.abspath(build)
         if self.users:
             self.check_devices()
             self.build = self.copy_build()
-            os.chmod(self.out, 0o1777)
         self.server = None
         if soft:
             self.start_server()
@@ -312,6 +315,7 @@ class Rig:
             proc.destroy()
         if self.server:
             self.server.destroy()
+        shutil.copytree(self.out, self.keep, dirs_exist_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def __enter__(self):

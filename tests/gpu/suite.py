@@ -7,6 +7,7 @@ missed or something did not run, 77 when there is no card.
 """
 import argparse
 import os
+import shutil
 import signal
 import sys
 import time
@@ -30,6 +31,9 @@ def arguments():
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--build", default="build")
     parser.add_argument("--out", help="raw samples (BUILD/check-gpu)")
+    parser.add_argument("--archive", metavar="DIR",
+                        help="put the table and all raw samples, in one file, "
+                        "there too")
     parser.add_argument("--soft", action="store_true",
                         help="on a software GPU, and short")
     parser.add_argument("--only", action="append", metavar="ROW", default=[],
@@ -55,8 +59,7 @@ def defaults(opt):
     for name, value in (short if opt.soft else full).items():
         if getattr(opt, name) is None:
             setattr(opt, name, value)
-    opt.out = opt.out or os.environ.get("OUT") or os.path.join(
-        opt.build, "check-gpu")
+    opt.out = opt.out or os.path.join(opt.build, "check-gpu", opt.suite)
 
 
 def on_alarm(sig, frame):
@@ -94,6 +97,10 @@ def main():
     table.note("took", f"{time.monotonic() - start:.0f} s")
     with open(os.path.join(opt.out, f"{opt.suite}.txt"), "w") as f:
         f.write(f"{table}\n")
+    if opt.archive:
+        name = os.path.join(opt.archive, f"check-gpu-{opt.suite}")
+        shutil.make_archive(name, "gztar", opt.out)
+        shutil.copy(f.name, f"{name}.txt")
     print(table)
     if error:
         print(f"suite.py: {error}", file=sys.stderr)
