@@ -50,7 +50,7 @@ endif
 LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c client/*.c)
 PRELOAD_SRCS := $(wildcard preload/*.c)
 MODEL_SRCS   := $(wildcard softgpu/*.c)
-SERVER_SRCS  := $(wildcard softgpu/server/*.c)
+SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
 FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
 CLI_SRCS     := $(wildcard cli/*.c)
 BENCH_COMMON := $(wildcard bench/common/*.c)

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kernels.c - the kernels that the software GPU knows, by name: how long a
+ * block of each takes, and what blocks compute.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bench/common/kernels.h"
+#include "nvidia-backend/hold_abi.h"
+#include "softgpu/server/server.h"
+
+static uint64_t arg_u64(const struct soft_launch *l, uint32_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, l->args + at, sizeof(v));
+	return v;
+}
+
+static uint32_t arg_u32(const struct soft_launch *l, uint32_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, l->args + at, sizeof(v));
+	return v;
+}
+
+static int take(struct soft_launch *l, uint32_t i, uint64_t addr, uint64_t bytes)
+{
+	struct soft_region *r;
+
+	if (addr % 4)
+		return -EFAULT;
+	r = soft_region_get(l->proc, addr, bytes);
+	if (!r)
+		return -EFAULT;
+	l->region[i] = r;
+	l->ptr[i] = r->map + (addr - r->addr);
+	return 0;
+}
+
+void soft_launch_put(struct soft_launch *l)
+{
+	for (uint32_t i = 0; i < SOFT_KERNEL_REGIONS; i++) {
+		soft_region_put(l->region[i]);
+		l->region[i] = NULL;
+	}
+}
+
+/* The bench's kernels have blocks of one size in one dimension. */
+static bool bench_shape(const struct soft_launch *l)
+{
+	return l->block[0] == GP_KERNEL_THREADS && l->block[1] == 1 &&
+	       l->block[2] == 1 && l->grid[1] == 1 && l->grid[2] == 1;
+}
+
+/* ---- gp_work(buf, in, mul, iters) ---------------------------------------- */
+
+static int work_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	const uint64_t bytes = l->blocks * GP_KERNEL_WORDS * 4;
+	int err;
+
+	if (!bench_shape(l))
+		return -EINVAL;
+	*block_ns = gp_cost_work_ns(arg_u32(l, 20));
+	err = take(l, 0, arg_u64(l, 0), bytes);
+	if (!err && arg_u64(l, 8))
+		err = take(l, 1, arg_u64(l, 8), bytes);
+	return err;
+}
+
+static void work_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	gp_ref_work(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), first,
+		    count);
+}
+
+/* ---- gp_smem(buf, mul, iters) -------------------------------------------- */
+
+static int smem_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	if (!bench_shape(l))
+		return -EINVAL;
+	*block_ns = gp_cost_smem_ns(arg_u32(l, 12));
+	return take(l, 0, arg_u64(l, 0), l->blocks * GP_KERNEL_WORDS * 4);
+}
+
+static void smem_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	gp_ref_smem(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), first, count);
+}
+
+/* ---- gp_tensor(buf, seed, iters) ------------------------------------------ */
+
+static int tensor_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	if (!bench_shape(l))
+		return -EINVAL;
+	*block_ns = gp_cost_tensor_ns(arg_u32(l, 12));
+	return take(l, 0, arg_u64(l, 0), l->blocks * GP_KERNEL_TENSOR_WORDS * 4);
+}
+
+static void tensor_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	gp_ref_tensor(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), first, count);
+}
+
+/* ---- gp_coop(buf, mul, iters, phases) -------------------------------------- */
+
+static int coop_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	if (!bench_shape(l))
+		return -EINVAL;
+	*block_ns = gp_cost_coop_ns(arg_u32(l, 12), arg_u32(l, 16));
+	return take(l, 0, arg_u64(l, 0), l->blocks * GP_KERNEL_WORDS * 8);
+}
+
+/* Phases need the whole grid: computed when the last block is done. */
+static void coop_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	l->first_done += count;
+	if (l->first_done == l->blocks)
+		gp_ref_coop(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12),
+			    arg_u32(l, 16), l->blocks);
+}
+
+/* ---- gp_spin(ns): every block takes so long, and computes nothing ---------- */
+
+static int spin_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	*block_ns = arg_u64(l, 0);
+	return 0;
+}
+
+static void spin_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	(void)l;
+	(void)first;
+	(void)count;
+}
+
+/* ---- gp_hold: job.c carries it out ----------------------------------------- */
+
+static int hold_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	int err;
+
+	if (l->blocks != 1 || arg_u32(l, 28) > 1)
+		return -EINVAL;
+	*block_ns = arg_u64(l, 16);
+	err = take(l, 0, arg_u64(l, 0), sizeof(uint32_t));
+	if (!err && arg_u64(l, 8) % 8)
+		err = -EFAULT;
+	if (!err)
+		err = take(l, 1, arg_u64(l, 8), sizeof(struct gp_nv_hold_stamp));
+	return err;
+}
+
+static const struct soft_kernel kernels[] = {
+	{
+		.name = "gp_work",
+		.args_bytes = 24,
+		.prepare = work_prepare,
+		.blocks = work_blocks,
+	},
+	{
+		.name = "gp_smem",
+		.args_bytes = 16,
+		.prepare = smem_prepare,
+		.blocks = smem_blocks,
+	},
+	{
+		.name = "gp_tensor",
+		.args_bytes = 16,
+		.prepare = tensor_prepare,
+		.blocks = tensor_blocks,
+	},
+	{
+		.name = "gp_coop",
+		.args_bytes = 20,
+		.cooperative = true,
+		.prepare = coop_prepare,
+		.blocks = coop_blocks,
+	},
+	{
+		.name = "gp_spin",
+		.args_bytes = 8,
+		.prepare = spin_prepare,
+		.blocks = spin_blocks,
+	},
+	{
+		.name = GP_NV_HOLD_KERNEL,
+		.args_bytes = sizeof(struct gp_nv_hold_params),
+		.hold = true,
+		.prepare = hold_prepare,
+	},
+};
+
+const struct soft_kernel *soft_kernel(uint32_t id)
+{
+	if (!id || id > sizeof(kernels) / sizeof(kernels[0]))
+		return NULL;
+	return &kernels[id - 1];
+}
+
+uint32_t soft_kernel_find(const char *name)
+{
+	for (uint32_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		if (!strcmp(kernels[i].name, name))
+			return i + 1;
+	return 0;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpreempt-softgpud - the software GPU. Started by the first client that finds
+ * none, under a lock that this client holds; returns when it listens, and goes
+ * on in the background until the last client has been gone for two seconds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "softgpu/server/server.h"
+
+#define LOG_ENV "GPREEMPT_SOFTGPU_LOG"
+
+static int fail(const char *what, const char *object)
+{
+	fprintf(stderr, "gpreempt-softgpud: %s %s: %s\n", what, object,
+		strerror(errno));
+	return 1;
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(addr.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	/* Who started us holds the lock and found nobody listening. */
+	unlink(path);
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    listen(fd, 128)) {
+		int err = errno;
+
+		close(fd);
+		errno = err;
+		return -1;
+	}
+	return fd;
+}
+
+static void detach(void)
+{
+	const char *log = getenv(LOG_ENV);
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		dup2(fd, 0);
+		dup2(fd, 1);
+		dup2(fd, 2);
+	}
+	if (log) {
+		fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			dup2(fd, 2);
+	}
+	setsid();
+	if (chdir("/"))
+		_exit(1);
+}
+
+/* Leave only when nobody is on the way in: the lock keeps starters out. */
+static bool may_leave(struct soft_server *s, const char *path)
+{
+	char lock[256];
+	int fd;
+
+	snprintf(lock, sizeof(lock), "%s.lock", path);
+	fd = open(lock, O_RDWR | O_CLOEXEC | O_CREAT, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0;
+	}
+	soft_accept(s);
+	if (s->conns) {
+		close(fd);
+		return false;
+	}
+	unlink(path);
+	return true;
+}
+
+static int serve(int fd, const char *path)
+{
+	struct soft_server *s = soft_server_create(fd);
+
+	if (!s)
+		return 1;
+	do {
+		soft_loop(s);
+	} while (!may_leave(s, path));
+	soft_server_destroy(s);
+	close(fd);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const bool foreground = argc == 3 && !strcmp(argv[1], "--foreground");
+	const char *path = argv[argc - 1];
+	pid_t pid;
+	int fd;
+
+	if (argc != 2 && !foreground) {
+		fprintf(stderr, "usage: gpreempt-softgpud [--foreground] SOCKET\n");
+		return 1;
+	}
+	if (path[0] != '/') {
+		errno = EINVAL;
+		return fail("needs an absolute path, not", path);
+	}
+	umask(077);
+	signal(SIGPIPE, SIG_IGN);
+	fd = listen_at(path);
+	if (fd < 0)
+		return fail("listen at", path);
+	if (foreground)
+		return serve(fd, path);
+	pid = fork();
+	if (pid < 0)
+		return fail("fork for", path);
+	if (pid)
+		return 0;
+	detach();
+	return serve(fd, path);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * memory.c - device memory, and host memory that both sides have mapped.
+ * Files are made here and sealed, so that no client can take pages away from
+ * under the server.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "softgpu/server/server.h"
+
+#define DEVICE_BASE 0x0a0000000000ull	/* no process has anything there */
+#define ALIGN_BYTES 0x200000ull
+
+int soft_memory_file(const char *name, uint64_t bytes, void **map)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *at;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*map = at;
+	return fd;
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+int soft_region_create(struct soft_server *s, struct soft_proc *p,
+		       uint64_t bytes, bool host, struct soft_region **region,
+		       int *fd)
+{
+	struct soft_region *r;
+	void *map;
+	int err;
+
+	if (!bytes || bytes > SOFT_VRAM_BYTES)
+		return -ENOMEM;
+	if (p->region_count == SOFT_REGIONS_MAX)
+		return -ENOMEM;
+	if (!host && s->device_bytes + bytes > SOFT_VRAM_BYTES)
+		return -ENOMEM;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->bytes = round_up(bytes, 4096);
+	r->host = host;
+	r->refs = 1;
+	r->token = ++s->next_token;
+	err = -ENOMEM;
+	if (host) {
+		*fd = soft_memory_file("gpreempt-soft-host", r->bytes, &map);
+		if (*fd < 0)
+			goto err_free;
+	} else {
+		map = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (map == MAP_FAILED)
+			goto err_free;
+		r->addr = DEVICE_BASE + p->next_addr;
+		p->next_addr += round_up(r->bytes, ALIGN_BYTES) + ALIGN_BYTES;
+		p->device_bytes += r->bytes;
+		s->device_bytes += r->bytes;
+	}
+	r->map = map;
+	r->next = p->regions;
+	p->regions = r;
+	p->region_count++;
+	*region = r;
+	return 0;
+err_free:
+	free(r);
+	return err;
+}
+
+int soft_region_bind(struct soft_proc *p, uint64_t token, uint64_t addr)
+{
+	struct soft_region *found = NULL;
+
+	for (struct soft_region *r = p->regions; r; r = r->next) {
+		if (r->token == token && r->host && !r->addr)
+			found = r;
+		else if (r->addr && addr < r->addr + r->bytes && addr >= r->addr)
+			return -EEXIST;
+	}
+	if (!found || !addr || addr >= DEVICE_BASE * 64 ||
+	    addr + found->bytes < addr)
+		return -EINVAL;
+	found->addr = addr;
+	return 0;
+}
+
+void soft_region_put(struct soft_region *r)
+{
+	if (!r || --r->refs)
+		return;
+	munmap(r->map, r->bytes);
+	free(r);
+}
+
+static void region_unlink(struct soft_server *s, struct soft_proc *p,
+			  struct soft_region **link)
+{
+	struct soft_region *r = *link;
+
+	*link = r->next;
+	p->region_count--;
+	if (!r->host) {
+		p->device_bytes -= r->bytes;
+		s->device_bytes -= r->bytes;
+	}
+	soft_region_put(r);
+}
+
+int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr)
+{
+	struct soft_region **link;
+
+	for (link = &p->regions; *link; link = &(*link)->next) {
+		if ((*link)->addr != addr)
+			continue;
+		region_unlink(s, p, link);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+void soft_regions_drop(struct soft_server *s, struct soft_proc *p)
+{
+	while (p->regions)
+		region_unlink(s, p, &p->regions);
+}
+
+struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr,
+				    uint64_t bytes)
+{
+	for (struct soft_region *r = p->regions; r; r = r->next) {
+		if (!r->addr || addr < r->addr || bytes > r->bytes ||
+		    addr - r->addr > r->bytes - bytes)
+			continue;
+		r->refs++;
+		return r;
+	}
+	return NULL;
+}
