@@ -10,6 +10,9 @@
 
 #include "gpreempt/gpreempt.h"
 
+/* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
+#pragma GCC visibility push(default)
+
 /** A class with its level (LC), its weight (BE), or 0 (NONE). */
 struct gp_class_value {
 	uint32_t cls;		/* enum gp_class */
@@ -31,5 +34,7 @@ int gp_class_check(uint32_t cls, uint32_t value);
 
 /** gp_class_format() - as gp_class_parse() reads it; "none" for NONE. */
 void gp_class_format(const struct gp_class_value *cls, char *buf, size_t len);
+
+#pragma GCC visibility pop
 
 #endif

@@ -11,6 +11,9 @@
 
 #include "gpreempt/gpreempt.h"
 
+/* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
+#pragma GCC visibility push(default)
+
 /** One line, no newline. errno is preserved. */
 void gp_log(enum gp_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -27,5 +30,7 @@ void gp_log_to_stderr(void);
 		if (!atomic_exchange(said, 1))                               \
 			gp_log(level, __VA_ARGS__);                          \
 	} while (0)
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api.c - the calls of gpreempt.h: check, and hand events to the engine.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cuda.h"
+#include "client/engine.h"
+#include "client/log.h"
+#include "gpreempt/gpreempt.h"
+
+#define HINT_MAX_NS 10000000000u	/* 10 s */
+#define LIMIT_DEFAULT_NS 20000000u	/* as the core's hold_limit_ns */
+#define WHY_LEN 160
+
+/*
+ * @dev: NULL in an inert handle (GPREEMPT_DISABLE=1), whose calls do nothing
+ * @at_open: counters of the context then; handles of one context share them
+ */
+struct gp_handle {
+	struct gp_edev *dev;
+	struct gp_ectx *ctx;
+	uint64_t limit_ns;
+	struct gp_sched_tenant_stat at_open;
+	uint64_t held_at_open_ns;
+};
+
+/* Opens and closes look at and change the groups that were scanned. */
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Sizes of the first release: what every caller has at least. */
+#define OPTS_SIZE_MIN sizeof(struct gp_open_opts)
+#define STATS_SIZE_MIN sizeof(struct gp_stats)
+
+static int opts_read(const struct gp_open_opts *in, struct gp_open_opts *out)
+{
+	const unsigned char *tail;
+
+	*out = (struct gp_open_opts){ .size = sizeof(*out) };
+	if (!in)
+		return 0;
+	if (in->size < OPTS_SIZE_MIN)
+		return -EINVAL;
+	tail = (const unsigned char *)in;
+	for (size_t i = sizeof(*out); i < in->size; i++)
+		if (tail[i])
+			return -E2BIG;
+	memcpy(out, in, sizeof(*out));
+	if (out->flags)
+		return -E2BIG;
+	if (out->cls > GP_CLASS_BE || out->level > GP_LEVEL_MAX ||
+	    out->weight > GP_WEIGHT_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static int open_device(const char *spec, void *context, struct gp_edev **dev)
+{
+	char text[48], why[WHY_LEN] = "";
+	struct gp_device *hal;
+	uint8_t uuid[16];
+	int err;
+
+	if (!spec && context && !gp_cuda_context_uuid(context, uuid)) {
+		gp_uuid_format(uuid, text, sizeof(text));
+		spec = text;
+	}
+	err = gp_device_open(spec, &hal, why, sizeof(why));
+	if (err) {
+		gp_log(GP_LOG_ERR, "open: device %s: %s", spec ? spec : "(first)",
+		       why[0] ? why : strerror(-err));
+		return err;
+	}
+	err = gp_engine_device(hal->ops, &hal->id, dev);
+	gp_device_close(hal);
+	return err;
+}
+
+/* The class that @opts asks for, or the one in force, or LC. */
+static int open_class(struct gp_edev *dev, const struct gp_open_opts *opts)
+{
+	struct gp_class_value cls = { opts->cls, opts->level };
+
+	if (opts->cls == GP_CLASS_NONE) {
+		if (dev->cls.cls != GP_CLASS_NONE)
+			return 0;
+		cls.cls = GP_CLASS_LC;
+	}
+	if (cls.cls == GP_CLASS_BE)
+		cls.value = opts->weight ? opts->weight : GP_WEIGHT_DEFAULT;
+	return gp_edev_set_class(dev, &cls);
+}
+
+static int handle_create(const struct gp_open_opts *opts, struct gp_handle *h)
+{
+	void *context = opts->context ? opts->context : gp_cuda_current();
+	int err;
+
+	err = open_device(opts->device, context, &h->dev);
+	if (err)
+		return err;
+	if (!context)
+		context = gp_cuda_current();
+	err = gp_edev_context(h->dev, context, &h->ctx);
+	if (err)
+		return err;
+	err = gp_edev_scan(h->dev);
+	if (!err)
+		err = open_class(h->dev, opts);
+	if (err) {
+		gp_edev_context_put(h->dev, h->ctx);
+		return err;
+	}
+	h->dev->handles++;
+	if (h->dev->cls.cls == GP_CLASS_LC)
+		gp_engine_watch_sync();
+	gp_thread_start(true);
+	gp_edev_stat(h->dev, h->ctx, &h->at_open, &h->held_at_open_ns);
+	return 0;
+}
+
+int gp_open(const struct gp_open_opts *opts, struct gp_handle **handle)
+{
+	int saved = errno, state = gp_engine_state();
+	struct gp_open_opts o;
+	struct gp_handle *h;
+	int err;
+
+	if (!handle)
+		return -EINVAL;
+	err = opts_read(opts, &o);
+	if (err || state == -ECHILD)
+		return err ? err : state;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->limit_ns = o.hold_limit_ns ? o.hold_limit_ns : LIMIT_DEFAULT_NS;
+	if (!state) {
+		pthread_mutex_lock(&open_lock);
+		err = handle_create(&o, h);
+		pthread_mutex_unlock(&open_lock);
+	}
+	if (err)
+		free(h);
+	else
+		*handle = h;
+	errno = saved;
+	return err;
+}
+
+/* 1: go on; 0 or negative: what the call returns. */
+static int usable(const struct gp_handle *h)
+{
+	int state = gp_engine_state();
+
+	if (state == -ECHILD)
+		return state;
+	if (!h)
+		return -EINVAL;
+	return h->dev ? 1 : 0;
+}
+
+void gp_close(struct gp_handle *h)
+{
+	static const struct gp_class_value none = { GP_CLASS_NONE, 0 };
+	int saved = errno;
+
+	if (!h)
+		return;
+	if (usable(h) == 1) {
+		pthread_mutex_lock(&open_lock);
+		gp_edev_context_put(h->dev, h->ctx);
+		if (!--h->dev->handles && !h->dev->preloaded) {
+			/* Nobody else set a class: as the driver does it again. */
+			(void)gp_edev_set_class(h->dev, &none);
+			gp_edev_scan_drop(h->dev);
+		}
+		pthread_mutex_unlock(&open_lock);
+	}
+	free(h);
+	errno = saved;
+}
+
+static int event(struct gp_handle *h, struct gp_event *ev)
+{
+	int saved = errno, err = usable(h);
+
+	if (err == 1) {
+		ev->tenant = h->ctx->tenant;
+		err = gp_edev_event(h->dev, ev);
+	}
+	errno = saved;
+	return err;
+}
+
+int gp_set_class(struct gp_handle *h, enum gp_class cls, uint32_t level_or_weight)
+{
+	struct gp_class_value v = { cls, level_or_weight };
+	int saved = errno, err;
+
+	if (cls == GP_CLASS_BE && !v.value)
+		v.value = GP_WEIGHT_DEFAULT;
+	if (gp_class_check(v.cls, v.value))
+		return -EINVAL;
+	err = usable(h);
+	if (err == 1) {
+		err = gp_edev_set_class(h->dev, &v);
+		if (!err && cls == GP_CLASS_LC)
+			gp_engine_watch_sync();
+	}
+	errno = saved;
+	return err;
+}
+
+int gp_hint(struct gp_handle *h, uint64_t in_ns)
+{
+	struct gp_event ev = { .type = GP_EV_HINT, .at_ns = in_ns };
+
+	if (in_ns > HINT_MAX_NS)
+		return -EINVAL;
+	return event(h, &ev);
+}
+
+int gp_segment_begin(struct gp_handle *h)
+{
+	struct gp_event ev = { .type = GP_EV_SEGMENT_BEGIN };
+
+	return event(h, &ev);
+}
+
+int gp_segment_end(struct gp_handle *h)
+{
+	struct gp_event ev = { .type = GP_EV_SEGMENT_END };
+
+	return event(h, &ev);
+}
+
+int gp_hold(struct gp_handle *h, uint64_t limit_ns)
+{
+	struct gp_event ev = { .type = GP_EV_HOLD, .limit_ns = limit_ns };
+	int err = usable(h);
+
+	if (err != 1)
+		return err;
+	if (!limit_ns)
+		ev.limit_ns = h->limit_ns;
+	if (ev.limit_ns > h->limit_ns)
+		return -ERANGE;
+	return event(h, &ev);
+}
+
+int gp_release(struct gp_handle *h)
+{
+	struct gp_event ev = { .type = GP_EV_RELEASE };
+
+	return event(h, &ev);
+}
+
+static void stats_fill(struct gp_handle *h, struct gp_stats *out)
+{
+	const struct gp_sched_tenant_stat *was = &h->at_open;
+	struct gp_sched_tenant_stat now;
+	uint64_t held_ns;
+
+	gp_edev_stat(h->dev, h->ctx, &now, &held_ns);
+	out->hints = now.hints - was->hints;
+	out->segments = now.segments - was->segments;
+	out->holds = now.holds - was->holds;
+	out->holds_late = now.holds_late - was->holds_late;
+	out->holds_expired = now.holds_expired - was->holds_expired;
+	out->syncs_cut = now.syncs_cut - was->syncs_cut;
+	out->held_ns = held_ns - h->held_at_open_ns;
+	out->switch_ns = h->ctx->switch_ns;
+	out->switch_min_ns = now.switch_min_ns;
+	out->switch_max_ns = now.switch_max_ns;
+	out->margin_ns = now.margin_ns;
+}
+
+int gp_stats_get(struct gp_handle *h, struct gp_stats *stats)
+{
+	struct gp_stats out = { .size = sizeof(out) };
+	int saved = errno, err = usable(h);
+
+	if (!stats || stats->size < STATS_SIZE_MIN)
+		return -EINVAL;
+	if (err < 0)
+		return err;
+	if (err == 1)
+		stats_fill(h, &out);
+	out.size = stats->size;
+	memset((char *)stats + sizeof(out), 0, stats->size - sizeof(out));
+	memcpy(stats, &out, sizeof(out));
+	errno = saved;
+	return 0;
+}
+
+const char *gp_version(void)
+{
+	return GP_VERSION;
+}

@@ -1,0 +1,875 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * engine.c - stepping the core and carrying its decisions out.
+ */
+#include "client/engine.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/log.h"
+
+static struct {
+	pthread_mutex_t lock;
+	/* Written under lock, published by count; entries never change. */
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	atomic_size_t count;
+	struct gp_engine_hooks hooks;	/* set before anything else runs */
+	/* Not engine.lock: whoever is inside libcuda may wait for that one. */
+	pthread_mutex_t watch_lock;
+	atomic_int sync_watched;	/* 0 not asked, 1 seen, 2 cannot */
+} engine = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.watch_lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+static atomic_int forked;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int disabled;
+static _Thread_local int inside;
+
+/*
+ * In the child of a fork nothing of the parent's is ours: its threads are not
+ * here, its locks may be taken, its GPU objects are the parent's. The files
+ * have to be closed, though: a slot's lock lives until its last copy closes.
+ */
+static void child_after_fork(void)
+{
+	size_t n = atomic_load(&engine.count);
+
+	atomic_store(&forked, 1);
+	for (size_t i = 0; i < n; i++)
+		gp_slot_forget(engine.dev[i]);
+	gp_thread_forget();
+}
+
+static void init_once(void)
+{
+	const char *text = secure_getenv("GPREEMPT_DISABLE");
+	Dl_info info;
+
+	disabled = text && !strcmp(text, "1");
+	pthread_atfork(NULL, NULL, child_after_fork);
+	/* Threads run in here: stay, whoever calls dlclose. */
+	if (dladdr((void *)init_once, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+int gp_engine_state(void)
+{
+	if (atomic_load_explicit(&forked, memory_order_relaxed))
+		return -ECHILD;
+	pthread_once(&once, init_once);
+	return disabled ? -ENOSYS : 0;
+}
+
+bool gp_engine_inside(void)
+{
+	return inside > 0;
+}
+
+void gp_engine_set_hooks(const struct gp_engine_hooks *hooks)
+{
+	engine.hooks = *hooks;
+}
+
+void *gp_engine_find_context(const struct gp_device_id *dev)
+{
+	return engine.hooks.find_context ? engine.hooks.find_context(dev) : NULL;
+}
+
+static void set_sync_seen(struct gp_edev *dev, bool seen)
+{
+	pthread_mutex_lock(&dev->lock);
+	dev->sync_seen = seen;
+	gp_sched_set_hold_piece(dev->sched, seen ? 0 : GP_HOLD_PIECE_NS);
+	gp_edev_unlock(dev);
+}
+
+/* Loads a library and subscribes: some milliseconds, never inside a segment. */
+int gp_engine_watch_sync(void)
+{
+	int seen;
+
+	if (atomic_load(&engine.sync_watched))
+		return atomic_load(&engine.sync_watched) == 1;
+	if (!engine.hooks.watch_sync)
+		return 0;
+	pthread_mutex_lock(&engine.watch_lock);
+	if (!atomic_load(&engine.sync_watched)) {
+		seen = engine.hooks.watch_sync();
+		/* First the word: a device made from here on reads it. */
+		atomic_store(&engine.sync_watched, seen ? 1 : 2);
+		for (size_t i = 0; i < atomic_load(&engine.count); i++)
+			set_sync_seen(engine.dev[i], seen);
+	}
+	pthread_mutex_unlock(&engine.watch_lock);
+	return atomic_load(&engine.sync_watched) == 1;
+}
+
+static uint64_t dev_now(struct gp_edev *dev)
+{
+	uint64_t ns = 0;
+
+	/* A clock that fails stands still: the core takes the latest seen. */
+	dev->hal->ops->now(dev->hal, &ns);
+	return ns;
+}
+
+/* ---- carrying out ------------------------------------------------------- */
+
+static struct gp_ectx *ctx_of_tenant(struct gp_edev *dev, uint32_t tenant)
+{
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+		if (dev->ctx[i].tenant == tenant &&
+		    atomic_load_explicit(&dev->ctx[i].context, memory_order_relaxed))
+			return &dev->ctx[i];
+	return NULL;
+}
+
+static void step(struct gp_edev *dev, const struct gp_event *ev, int *result)
+{
+	int err = gp_sched_step(dev->sched, dev_now(dev), ev, &dev->step);
+
+	if (result)
+		*result = err;
+	if (err)
+		return;
+	for (size_t i = 0; i < dev->step.count; i++) {
+		struct gp_decision *d = &dev->step.d[i];
+
+		if (d->type == GP_DO_ARM_TIMER) {
+			/*
+			 * Only the last one counts, and it comes last: on a
+			 * virtual clock, arming lets the time go on.
+			 */
+			dev->arm_asked = true;
+			dev->arm_at_ns = d->at_ns;
+			continue;
+		}
+		if (dev->pending_count == GP_EDEV_PENDING) {
+			gp_log(GP_LOG_ERR, "engine: too many decisions at once, one is lost");
+			continue;
+		}
+		dev->pending[(dev->pending_head + dev->pending_count++) %
+			     GP_EDEV_PENDING] = *d;
+	}
+}
+
+/* Count what a hold that ended kept; its end may be stamped a little later. */
+static void account(struct gp_ectx *c, int i)
+{
+	struct gp_hold_stat st;
+
+	if (!c->hold[i] || c->on[i] || c->hold[i]->dev->ops->hold_stat(c->hold[i], &st))
+		return;
+	if (st.seq == c->counted_seq[i] || !st.held_ns)
+		return;
+	c->counted_seq[i] = st.seq;
+	c->held_ns += st.held_ns;
+}
+
+static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
+{
+	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
+	struct gp_hold_stat st;
+
+	if (dev->hal->ops->hold_stat(c->hold[i], &st))
+		return;
+	if (st.seq == c->switch_seq[i] || !st.switch_ns)
+		return;
+	c->switch_seq[i] = st.seq;
+	c->switch_ns = st.switch_ns;
+	ev.took_ns = st.switch_ns;
+	step(dev, &ev, NULL);
+}
+
+static int do_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+{
+	int i = c->on[0] ? 1 : 0;
+	int err;
+
+	if (c->gone || !c->hold[i])
+		return -ENODEV;
+	if (c->on[i])
+		return -EBUSY;
+	account(c, i);
+	err = dev->hal->ops->hold(c->hold[i], limit_ns);
+	if (err == -EBUSY) {
+		dev->hal->ops->release(c->hold[i]);
+		err = dev->hal->ops->hold(c->hold[i], limit_ns);
+	}
+	if (!err)
+		c->on[i] = 1;
+	return err;
+}
+
+static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
+{
+	int err = dev->hal->ops->release(c->hold[i]);
+
+	if (err)
+		return err;
+	c->on[i] = 0;
+	tell_switch(dev, c, i);
+	account(c, i);
+	return 0;
+}
+
+/* A HOLD of the same tenant that waits behind its RELEASE: a renewal. */
+static struct gp_decision *renewal_of(struct gp_edev *dev, uint32_t tenant)
+{
+	for (size_t i = 0; i < dev->pending_count; i++) {
+		struct gp_decision *d = &dev->pending[(dev->pending_head + i) %
+						      GP_EDEV_PENDING];
+
+		if (d->type == GP_DO_HOLD && d->tenant == tenant)
+			return d;
+	}
+	return NULL;
+}
+
+static void outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
+{
+	struct gp_event ev = {
+		.type = GP_EV_OUTCOME,
+		.decision = d->id,
+		.tenant = d->tenant,
+		.group = d->group,
+		.error = err,
+	};
+
+	step(dev, &ev, NULL);
+}
+
+static void hold_outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
+{
+	static atomic_int said;
+
+	if (!err)
+		return;
+	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; going on without",
+		    strerror(-err));
+	outcome(dev, d, err);
+}
+
+static void do_release(struct gp_edev *dev, const struct gp_decision *d)
+{
+	struct gp_ectx *c = ctx_of_tenant(dev, d->tenant);
+	struct gp_decision *again;
+	uint8_t was[2];
+	int err = 0;
+
+	if (!c || c->gone)
+		return;
+	memcpy(was, c->on, sizeof(was));
+	again = renewal_of(dev, d->tenant);
+	if (again && !(was[0] && was[1])) {
+		/* Both on for a moment: the device is not lost in between. */
+		hold_outcome(dev, again, do_hold(dev, c, again->limit_ns));
+		again->type = 0;
+	}
+	for (int i = 0; i < 2; i++)
+		if (was[i] && !err)
+			err = release_one(dev, c, i);
+	if (err)
+		outcome(dev, d, err);
+}
+
+static int do_set_slice(struct gp_edev *dev, const struct gp_decision *d)
+{
+	uint64_t us = d->slice_us ? d->slice_us : dev->caps.default_slice_us;
+	int err = -ESRCH;
+
+	if (dev->caps.max_slice_us && us > dev->caps.max_slice_us)
+		us = dev->caps.max_slice_us;
+	if (us < dev->caps.min_slice_us)
+		us = dev->caps.min_slice_us;
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		if (dev->group[i].id == d->group && dev->group[i].group) {
+			err = dev->hal->ops->set_slice(dev->group[i].group, us);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+	return err;
+}
+
+static void execute(struct gp_edev *dev, const struct gp_decision *d)
+{
+	static atomic_int said;
+	struct gp_ectx *c;
+	int err;
+
+	switch (d->type) {
+	case GP_DO_SET_SLICE:
+		err = do_set_slice(dev, d);
+		if (err && err != -ESRCH)
+			gp_log_once(&said, GP_LOG_WARN,
+				    "cannot set the timeslice: %s; it stays the driver's",
+				    strerror(-err));
+		outcome(dev, d, err);
+		break;
+	case GP_DO_HOLD:
+		c = ctx_of_tenant(dev, d->tenant);
+		hold_outcome(dev, d, c ? do_hold(dev, c, d->limit_ns) : -ENODEV);
+		break;
+	case GP_DO_RELEASE:
+		do_release(dev, d);
+		break;
+	case GP_DO_SUSPEND:
+	case GP_DO_RESUME:
+		/* Asked only of who rotates; no instance in a process does. */
+		outcome(dev, d, -EOPNOTSUPP);
+		break;
+	}
+}
+
+static void arm(struct gp_edev *dev)
+{
+	static atomic_int said;
+	int err = -ENODEV;
+
+	if (!dev->timer && dev->arm_at_ns == GP_SCHED_NO_TIMER)
+		return;
+	if (!dev->timer) {
+		err = dev->hal->ops->timer_create(dev->hal, &dev->timer);
+		if (!err) {
+			atomic_store(&dev->timer_fd, dev->timer->fd);
+			gp_thread_start(false);
+			gp_thread_wake();
+		}
+	}
+	if (dev->timer)
+		err = dev->hal->ops->timer_arm(dev->timer, dev->arm_at_ns);
+	if (err)
+		gp_log_once(&said, GP_LOG_WARN, "no timer: %s; hints come to nothing",
+			    strerror(-err));
+}
+
+int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
+{
+	struct gp_decision d;
+	int result;
+
+	inside++;
+	step(dev, ev, &result);
+	while (dev->pending_count) {
+		d = dev->pending[dev->pending_head];
+		dev->pending_head = (dev->pending_head + 1) % GP_EDEV_PENDING;
+		dev->pending_count--;
+		execute(dev, &d);
+	}
+	if (dev->arm_asked) {
+		dev->arm_asked = false;
+		arm(dev);
+	}
+	inside--;
+	return result;
+}
+
+/* ---- the queue of those who may not wait -------------------------------- */
+
+static bool queue_take(struct gp_edev *dev, struct gp_event *ev)
+{
+	bool got = false;
+
+	pthread_mutex_lock(&dev->queue_lock);
+	if (dev->queue_count) {
+		*ev = dev->queue[0];
+		memmove(dev->queue, dev->queue + 1, --dev->queue_count * sizeof(*ev));
+		got = true;
+	}
+	if (!dev->queue_count)
+		atomic_store(&dev->queue_waits, 0);
+	pthread_mutex_unlock(&dev->queue_lock);
+	return got;
+}
+
+static void group_forget(struct gp_edev *dev, uint32_t id)
+{
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].id == id && !dev->group[i].group)
+			dev->group[i].id = 0;
+	pthread_mutex_unlock(&dev->groups_lock);
+}
+
+static void queue_drain(struct gp_edev *dev)
+{
+	struct gp_event ev;
+
+	while (atomic_load(&dev->queue_waits) && queue_take(dev, &ev)) {
+		gp_edev_event_locked(dev, &ev);
+		if (ev.type == GP_EV_GROUP_GONE)
+			group_forget(dev, ev.group);
+		gp_slot_follow(dev);
+	}
+}
+
+/*
+ * Whoever queues first queues, then tries the lock; whoever unlocks looks at
+ * the queue again afterwards. So one of the two always sees the event.
+ */
+void gp_edev_unlock(struct gp_edev *dev)
+{
+	do {
+		queue_drain(dev);
+		pthread_mutex_unlock(&dev->lock);
+	} while (atomic_load(&dev->queue_waits) && !pthread_mutex_trylock(&dev->lock));
+}
+
+void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev)
+{
+	bool full;
+
+	pthread_mutex_lock(&dev->queue_lock);
+	full = dev->queue_count == GP_EDEV_QUEUE;
+	if (!full)
+		dev->queue[dev->queue_count++] = *ev;
+	atomic_store(&dev->queue_waits, 1);
+	pthread_mutex_unlock(&dev->queue_lock);
+	if (full)
+		gp_log(GP_LOG_ERR, "engine: too many groups at once, one is left alone");
+	if (!pthread_mutex_trylock(&dev->lock))
+		gp_edev_unlock(dev);
+}
+
+int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
+{
+	int err;
+
+	pthread_mutex_lock(&dev->lock);
+	if (ev->type == GP_EV_HINT)
+		ev->at_ns += dev_now(dev);
+	err = gp_edev_event_locked(dev, ev);
+	gp_edev_unlock(dev);
+	return err;
+}
+
+void gp_edev_timer(struct gp_edev *dev)
+{
+	struct gp_event ev = { .type = GP_EV_TIMER };
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->timer && !dev->hal->ops->timer_ack(dev->timer)) {
+		gp_edev_event_locked(dev, &ev);
+		dev->hal->ops->timer_done(dev->timer);
+	}
+	gp_edev_unlock(dev);
+}
+
+static struct gp_class_spec spec_of(const struct gp_class_value *v)
+{
+	struct gp_class_spec spec = { .cls = v->cls, .weight = GP_WEIGHT_DEFAULT };
+
+	_Static_assert((int)GP_CLASS_LC == (int)GP_TENANT_LC &&
+		       (int)GP_CLASS_BE == (int)GP_TENANT_BE, "one numbering");
+	if (v->cls == GP_CLASS_LC)
+		spec.level = v->value;
+	else if (v->cls == GP_CLASS_BE)
+		spec.weight = v->value;
+	return spec;
+}
+
+/* ---- devices ------------------------------------------------------------ */
+
+static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
+		       struct gp_edev **out)
+{
+	struct gp_event join = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
+	struct gp_sched_config config = { 0 };
+	struct gp_edev *dev;
+	int err;
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	err = ops->open(id, &dev->hal);
+	if (err)
+		goto err_free;
+	err = dev->hal->ops->caps(dev->hal, &dev->caps);
+	if (err)
+		goto err_close;
+	err = -ENOMEM;
+	dev->sched = calloc(1, gp_sched_size());
+	if (!dev->sched)
+		goto err_close;
+	config.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS);
+	config.switch_ns = dev->caps.switch_ns;
+	config.hold_piece_ns = GP_HOLD_PIECE_NS;
+	if (atomic_load(&engine.sync_watched) == 1) {
+		config.hold_piece_ns = 0;
+		dev->sync_seen = 1;
+	}
+	err = gp_sched_init(dev->sched, &config);
+	if (err)
+		goto err_sched;
+	pthread_mutex_init(&dev->lock, NULL);
+	pthread_mutex_init(&dev->groups_lock, NULL);
+	pthread_mutex_init(&dev->queue_lock, NULL);
+	dev->slot_fd = -1;
+	atomic_init(&dev->timer_fd, -1);
+	for (uint32_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
+	dev->preloaded = engine.hooks.tracks;
+	if (gp_engine_names(engine.hooks.device, id))
+		dev->cls = engine.hooks.cls;
+	join.spec = spec_of(&dev->cls);
+	gp_edev_event_locked(dev, &join);
+	*out = dev;
+	return 0;
+
+err_sched:
+	free(dev->sched);
+err_close:
+	dev->hal->ops->close(dev->hal);
+err_free:
+	free(dev);
+	return err;
+}
+
+static struct gp_edev *device_find(const struct gp_device_id *id)
+{
+	size_t n = atomic_load(&engine.count);
+
+	for (size_t i = 0; i < n; i++)
+		if (!memcmp(engine.dev[i]->hal->id.uuid, id->uuid, sizeof(id->uuid)))
+			return engine.dev[i];
+	return NULL;
+}
+
+bool gp_engine_names(const char *spec, const struct gp_device_id *id)
+{
+	char text[48], pci[24];
+
+	if (!spec || !*spec || !strcmp(spec, id->name))
+		return true;
+	gp_uuid_format(id->uuid, text, sizeof(text));
+	/* A prefix of at least 8 digits, as for gp_device_open(). */
+	if (strlen(spec) >= 12 && !strncasecmp(spec, text, strlen(spec)))
+		return true;
+	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", id->pci_domain, id->pci_bus,
+		 id->pci_dev, id->pci_fn);
+	return !strcasecmp(spec, pci) ||
+	       (!id->pci_domain && !strcasecmp(spec, strchr(pci, ':') + 1));
+}
+
+int gp_engine_device(const struct gp_hal_ops *ops, const struct gp_device_id *id,
+		     struct gp_edev **out)
+{
+	size_t n;
+	int err = 0;
+
+	*out = device_find(id);
+	if (*out)
+		return 0;
+	pthread_mutex_lock(&engine.lock);
+	*out = device_find(id);
+	if (*out)
+		goto out;
+	n = atomic_load(&engine.count);
+	err = -ENOSPC;
+	if (n == GP_HAL_MAX_DEVICES)
+		goto out;
+	err = edev_create(ops, id, out);
+	if (err)
+		goto out;
+	engine.dev[n] = *out;
+	atomic_store(&engine.count, n + 1);
+out:
+	pthread_mutex_unlock(&engine.lock);
+	return err;
+}
+
+size_t gp_engine_devices(struct gp_edev **dev, size_t max)
+{
+	size_t n = atomic_load(&engine.count);
+
+	if (n > max)
+		n = max;
+	memcpy(dev, engine.dev, n * sizeof(*dev));
+	return n;
+}
+
+/* ---- class -------------------------------------------------------------- */
+
+int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .spec = spec_of(cls) };
+	int err;
+
+	if (gp_class_check(cls->cls, cls->value))
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ev.tenant = GP_BASE_TENANT;
+	err = gp_edev_event_locked(dev, &ev);
+	for (size_t i = 0; !err && i < GP_EDEV_CONTEXTS; i++) {
+		if (!atomic_load(&dev->ctx[i].context))
+			continue;
+		ev.tenant = dev->ctx[i].tenant;
+		err = gp_edev_event_locked(dev, &ev);
+	}
+	if (!err) {
+		dev->cls = *cls;
+		gp_slot_follow(dev);
+	}
+	gp_edev_unlock(dev);
+	return err;
+}
+
+/* ---- contexts ----------------------------------------------------------- */
+
+static void ctx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
+{
+	for (int i = 0; i < 2; i++) {
+		if (c->hold[i])
+			dev->hal->ops->hold_destroy(c->hold[i]);
+		c->hold[i] = NULL;
+		c->on[i] = 0;
+	}
+}
+
+static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_LEAVE, .tenant = c->tenant };
+
+	gp_edev_event_locked(dev, &ev);
+	inside++;
+	ctx_destroy_holds(dev, c);
+	inside--;
+	dev->base_held_ns += c->held_ns;
+	atomic_store(&c->context, NULL);
+}
+
+static struct gp_ectx *ctx_find(struct gp_edev *dev, void *context)
+{
+	for (size_t i = 0; context && i < GP_EDEV_CONTEXTS; i++)
+		if (atomic_load(&dev->ctx[i].context) == context)
+			return &dev->ctx[i];
+	return NULL;
+}
+
+static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .spec = spec_of(&dev->cls) };
+	struct gp_ectx *c = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS && !c; i++)
+		if (!atomic_load(&dev->ctx[i].context))
+			c = &dev->ctx[i];
+	if (!c)
+		return -ENOSPC;
+	*c = (struct gp_ectx){ .tenant = c->tenant };
+	inside++;
+	for (int i = 0; i < 2 && !err; i++)
+		err = dev->hal->ops->hold_create(dev->hal, context, &c->hold[i]);
+	if (err)
+		ctx_destroy_holds(dev, c);
+	inside--;
+	if (err)
+		return err;
+	ev.tenant = c->tenant;
+	err = gp_edev_event_locked(dev, &ev);
+	if (err) {
+		ctx_destroy_holds(dev, c);
+		return err;
+	}
+	atomic_store(&c->context, context);
+	*out = c;
+	return 0;
+}
+
+int gp_edev_context(struct gp_edev *dev, void *context, struct gp_ectx **out)
+{
+	struct gp_ectx *c;
+	int err = 0;
+
+	if (!context)
+		return -ENXIO;
+	pthread_mutex_lock(&dev->lock);
+	c = ctx_find(dev, context);
+	if (!c)
+		err = ctx_create(dev, context, &c);
+	if (!err) {
+		c->refs++;
+		*out = c;
+	}
+	gp_edev_unlock(dev);
+	return err;
+}
+
+void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx)
+{
+	pthread_mutex_lock(&dev->lock);
+	if (!--ctx->refs)
+		ctx_leave(dev, ctx);
+	gp_edev_unlock(dev);
+}
+
+struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev)
+{
+	size_t n = atomic_load_explicit(&engine.count, memory_order_acquire);
+
+	for (size_t i = 0; context && i < n; i++) {
+		struct gp_edev *d = engine.dev[i];
+
+		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++) {
+			if (atomic_load_explicit(&d->ctx[k].context,
+						 memory_order_acquire) == context) {
+				*dev = d;
+				return &d->ctx[k];
+			}
+		}
+	}
+	return NULL;
+}
+
+void gp_engine_context_gone(void *context)
+{
+	struct gp_edev *dev;
+	struct gp_ectx *c = gp_engine_find(context, &dev);
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&dev->lock);
+	if (ctx_find(dev, context) == c && !c->gone) {
+		struct gp_event ev = { .type = GP_EV_SYNC, .tenant = c->tenant };
+
+		/* Never undone: what it held ends, and nothing holds again. */
+		gp_edev_event_locked(dev, &ev);
+		inside++;
+		ctx_destroy_holds(dev, c);
+		inside--;
+		c->gone = 1;
+	}
+	gp_edev_unlock(dev);
+}
+
+/* ---- groups ------------------------------------------------------------- */
+
+/* 0, or -EEXIST: known already (its pointer is brought up to date). */
+static int group_enter(struct gp_edev *dev, struct gp_group *group)
+{
+	struct gp_egroup *place = NULL;
+	int err = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		if (dev->group[i].id == group->id) {
+			place = &dev->group[i];
+			err = place->group ? -EEXIST : -EAGAIN;
+			break;
+		}
+		if (!dev->group[i].id && !place)
+			place = &dev->group[i];
+	}
+	if (!place)
+		err = -ENOSPC;
+	else if (err != -EAGAIN)
+		*place = (struct gp_egroup){ group->id, group };
+	pthread_mutex_unlock(&dev->groups_lock);
+	return err;
+}
+
+int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
+{
+	struct gp_event ev = {
+		.type = GP_EV_GROUP_APPEAR,
+		.tenant = GP_BASE_TENANT,
+		.group = group->id,
+	};
+	int err = group_enter(dev, group);
+
+	if (err)
+		return err;
+	gp_edev_post(dev, &ev);
+	return 0;
+}
+
+static void group_gone(struct gp_edev *dev, struct gp_group *group)
+{
+	struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = group->id };
+	bool known = false;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		if (dev->group[i].group == group) {
+			dev->group[i].group = NULL;
+			known = true;
+		}
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+	if (known)
+		gp_edev_post(dev, &ev);
+}
+
+void gp_engine_group_gone(struct gp_group *group)
+{
+	size_t n = atomic_load(&engine.count);
+
+	for (size_t i = 0; i < n; i++)
+		group_gone(engine.dev[i], group);
+}
+
+static bool list_has(const struct gp_group_list *list, uint32_t id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->group[i]->id == id)
+			return true;
+	return false;
+}
+
+static void scan_take(struct gp_edev *dev, struct gp_group_list *list)
+{
+	struct gp_group_list old = dev->scanned;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->group[i]->kind == GP_GROUP_COMPUTE)
+			gp_edev_group_add(dev, list->group[i]);
+	for (size_t i = 0; i < old.count; i++)
+		if (!list_has(list, old.group[i]->id))
+			group_gone(dev, old.group[i]);
+	dev->scanned = *list;
+	gp_group_list_put(&old);
+}
+
+/* Called with no lock held, by gp_open() only, which has a lock of its own. */
+int gp_edev_scan(struct gp_edev *dev)
+{
+	struct gp_group_list list = { 0 };
+	int err;
+
+	if (dev->preloaded)
+		return 0;
+	err = dev->hal->ops->groups(dev->hal, 0, &list);
+	if (!err)
+		scan_take(dev, &list);
+	return err;
+}
+
+void gp_edev_scan_drop(struct gp_edev *dev)
+{
+	struct gp_group_list none = { 0 };
+
+	if (!dev->preloaded)
+		scan_take(dev, &none);
+}
+
+void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
+		  struct gp_sched_tenant_stat *stat, uint64_t *held_ns)
+{
+	*stat = (struct gp_sched_tenant_stat){ 0 };
+	pthread_mutex_lock(&dev->lock);
+	for (int i = 0; i < 2; i++)
+		account(ctx, i);
+	gp_sched_tenant_stat(dev->sched, ctx->tenant, stat);
+	*held_ns = ctx->held_ns;
+	gp_edev_unlock(dev);
+}

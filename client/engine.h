@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * engine.h - what one process knows and does about its devices.
+ *
+ * One engine per process, one struct gp_edev per device it uses. Each drives
+ * an instance of the core: whoever has an event steps it and carries the
+ * decisions out on its own thread.
+ *
+ * A device has one base tenant, which owns all compute groups of the process
+ * (RM does not tell which context a group belongs to) and has its class, and a
+ * tenant for each context that can hold.
+ *
+ * Lock order: gp_engine.lock, gp_edev.lock, then one of the leaves
+ * gp_edev.groups_lock and gp_edev.queue_lock.
+ *  - Under gp_edev.lock hold() is called, which takes locks of libcuda. So
+ *    whoever may have such locks (group_ready, group_gone: RM calls from
+ *    inside libcuda) never waits for gp_edev.lock: it leaves its event in the
+ *    queue, which whoever has the lock empties before it is through.
+ *  - Under groups_lock only RM calls are made, which take none of libcuda's.
+ */
+#ifndef GP_CLIENT_ENGINE_H
+#define GP_CLIENT_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "client/class.h"
+#include "gpreempt/hal.h"
+#include "sched/sched.h"
+
+#define GP_BASE_TENANT 1u
+#define GP_EDEV_CONTEXTS 32
+#define GP_EDEV_QUEUE 64
+/* More than steps can leave unexecuted: each decision has one outcome. */
+#define GP_EDEV_PENDING 1024
+
+/* Holds are renewed after this where synchronisation cannot be seen. */
+#define GP_HOLD_PIECE_NS 500000u
+
+/* One context that can hold. Protected by gp_edev.lock but for the atomics. */
+struct gp_ectx {
+	_Atomic(void *) context;	/* NULL: place is free */
+	uint32_t tenant;		/* set before context, never changes */
+	uint32_t refs;			/* handles */
+	struct gp_hold *hold[2];	/* two: a renewal overlaps */
+	uint8_t on[2];
+	uint64_t counted_seq[2];	/* holds whose held_ns is in held_ns */
+	uint64_t switch_seq[2];		/* holds whose switch was told the core */
+	uint64_t held_ns;
+	uint64_t switch_ns;
+	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
+	uint8_t gone;			/* context destroyed; holds given up */
+};
+
+struct gp_egroup {
+	uint32_t id;			/* 0: place is free */
+	struct gp_group *group;		/* NULL: gone, its event is queued */
+};
+
+enum gp_slot_state { GP_SLOT_NONE, GP_SLOT_WAITING, GP_SLOT_HAVE };
+
+struct gp_edev {
+	struct gp_device *hal;
+	struct gp_hal_caps caps;
+	bool preloaded;			/* groups are tracked, not scanned */
+
+	pthread_mutex_t lock;
+	struct gp_sched *sched;
+	struct gp_class_value cls;	/* of the base tenant */
+	struct gp_ectx ctx[GP_EDEV_CONTEXTS];
+	struct gp_decisions step;	/* scratch of one step */
+	struct gp_decision pending[GP_EDEV_PENDING];
+	size_t pending_head, pending_count;
+	bool arm_asked;
+	uint64_t arm_at_ns;
+	struct gp_timer *timer;
+	atomic_int timer_fd;		/* its fd, for who polls; -1: none yet */
+	uint32_t handles;
+	struct gp_group_list scanned;
+	uint32_t sync_seen;
+
+	pthread_mutex_t groups_lock;
+	struct gp_egroup group[GP_SCHED_MAX_GROUPS];
+
+	pthread_mutex_t queue_lock;
+	struct gp_event queue[GP_EDEV_QUEUE];
+	size_t queue_count;
+	atomic_int queue_waits;
+
+	/* The device's short best-effort slice. Protected by lock. */
+	enum gp_slot_state slot;
+	bool slot_wanted;
+	bool slot_thread;		/* a thread waits for it */
+	int slot_fd;
+	uint64_t base_held_ns;		/* of contexts that left */
+};
+
+/* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
+#pragma GCC visibility push(default)
+
+/** What the preload adds; each may be NULL. */
+struct gp_engine_hooks {
+	/** See synchronisation from now on, if possible: 1 it can, 0 not. */
+	int (*watch_sync)(void);
+	/** A context of @dev that exists, NULL: none known. */
+	void *(*find_context)(const struct gp_device_id *dev);
+	/** Class of every device from its first group on .. */
+	struct gp_class_value cls;
+	/** .. that this names, as users write devices; NULL: all. Borrowed. */
+	const char *device;
+	/** Groups are tracked as they come and go: none is scanned for. */
+	bool tracks;
+};
+
+/** -ECHILD after fork, -ENOSYS when GPREEMPT_DISABLE=1, else 0. */
+int gp_engine_state(void);
+/** Is this thread carrying a decision out? Its own calls are not the app's. */
+bool gp_engine_inside(void);
+void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
+int gp_engine_watch_sync(void);
+void *gp_engine_find_context(const struct gp_device_id *dev);
+
+/**
+ * The engine's device for @id, made if need be; @ops opens it. Borrowed, lives
+ * as long as the process. May block.
+ */
+int gp_engine_device(const struct gp_hal_ops *ops, const struct gp_device_id *id,
+		     struct gp_edev **dev);
+/** Does @spec, as users write devices, name @id? NULL names all. */
+bool gp_engine_names(const char *spec, const struct gp_device_id *id);
+size_t gp_engine_devices(struct gp_edev **dev, size_t max);
+
+/** Carry @ev out, with all that follows. Returns what the core said of it. */
+int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
+/** The same, later if somebody has the lock. Never waits for it. */
+void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev);
+/** The timer of @dev is due. */
+void gp_edev_timer(struct gp_edev *dev);
+
+int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls);
+/** Get or make the tenant of @context (NULL: the current one). Blocks. */
+int gp_edev_context(struct gp_edev *dev, void *context, struct gp_ectx **ctx);
+void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx);
+/** The app is about to destroy @context: its holds end and are given up. */
+void gp_engine_context_gone(void *context);
+/** Its tenant, without a lock; NULL: cannot hold. */
+struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev);
+
+int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group);
+/** @group is being freed: forget it, whichever device knows it. */
+void gp_engine_group_gone(struct gp_group *group);
+/** Look for this process's groups where nobody tracks them. */
+int gp_edev_scan(struct gp_edev *dev);
+void gp_edev_scan_drop(struct gp_edev *dev);
+
+void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
+		  struct gp_sched_tenant_stat *stat, uint64_t *held_ns);
+
+#pragma GCC visibility pop
+
+/* slot.c. Called with dev->lock held; report the SLOT event to the core. */
+void gp_slot_follow(struct gp_edev *dev);
+void gp_slot_forget(struct gp_edev *dev);
+
+/* thread.c */
+#pragma GCC visibility push(default)
+/** Start the timer thread if there is none. @listen: and the control socket. */
+int gp_thread_start(bool listen);
+#pragma GCC visibility pop
+/** It is to look at the timers anew. */
+void gp_thread_wake(void);
+void gp_thread_forget(void);
+
+/** Fill what a status message says of this process. */
+struct gp_wire_status;
+void gp_engine_status(struct gp_wire_status *status);
+/** A hint from outside: to a context of each LC device. 0 if any took it. */
+int gp_engine_hint(uint64_t in_ns);
+
+/* engine.c, for slot.c: event with dev->lock held. */
+int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev);
+void gp_edev_unlock(struct gp_edev *dev);
+
+#endif

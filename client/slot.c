@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * slot.c - the device's one short best-effort slice: taken when the class is
+ * BE and there is a group, passed on when either ends or the process does.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "client/log.h"
+
+static void tell_core(struct gp_edev *dev, bool ok)
+{
+	struct gp_event ev = { .type = GP_EV_SLOT, .ok = ok };
+
+	gp_edev_event_locked(dev, &ev);
+}
+
+static void take(struct gp_edev *dev, int fd)
+{
+	dev->slot_fd = fd;
+	dev->slot = GP_SLOT_HAVE;
+	tell_core(dev, true);
+}
+
+/*
+ * Waits for the holder to leave. A wait cannot be called off: whoever no
+ * longer wants the slot gives it back as soon as it comes.
+ */
+static void *wait_thread(void *arg)
+{
+	struct gp_edev *dev = arg;
+	int fd = -1;
+	int err = gp_slot_wait(dev->hal, &fd);
+
+	pthread_mutex_lock(&dev->lock);
+	dev->slot_thread = false;
+	if (dev->slot == GP_SLOT_WAITING)
+		dev->slot = GP_SLOT_NONE;
+	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE)
+		take(dev, fd);
+	else if (!err)
+		close(fd);
+	gp_edev_unlock(dev);
+	return NULL;
+}
+
+static int start_thread(struct gp_edev *dev)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t id;
+	int err;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&id, &attr, wait_thread, dev);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+static void want(struct gp_edev *dev)
+{
+	static atomic_int said;
+	int fd = -1, err;
+
+	if (dev->slot != GP_SLOT_NONE)
+		return;
+	err = gp_slot_try(dev->hal, &fd);
+	if (!err) {
+		take(dev, fd);
+		return;
+	}
+	if (err == -EBUSY)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "another best-effort process has the short timeslice of %s; "
+			    "this one keeps the driver's until that one ends",
+			    dev->hal->id.name);
+	else
+		gp_log_once(&said, GP_LOG_WARN,
+			    "no lock for the short timeslice of %s: %s; "
+			    "this process keeps the driver's",
+			    dev->hal->id.name, strerror(-err));
+	if (err != -EBUSY)
+		return;
+	if (!dev->slot_thread) {
+		if (start_thread(dev))
+			return;
+		dev->slot_thread = true;
+	}
+	dev->slot = GP_SLOT_WAITING;
+}
+
+static void unwant(struct gp_edev *dev)
+{
+	if (dev->slot == GP_SLOT_HAVE) {
+		/* First the slice, then the right to it. */
+		tell_core(dev, false);
+		close(dev->slot_fd);
+		dev->slot_fd = -1;
+	}
+	dev->slot = GP_SLOT_NONE;
+}
+
+static bool has_group(struct gp_edev *dev)
+{
+	bool has = false;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && !has; i++)
+		has = dev->group[i].group != NULL;
+	pthread_mutex_unlock(&dev->groups_lock);
+	return has;
+}
+
+void gp_slot_follow(struct gp_edev *dev)
+{
+	if (!(dev->caps.caps & GP_CAP_SLICES))
+		return;
+	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && has_group(dev);
+	if (dev->slot_wanted)
+		want(dev);
+	else
+		unwant(dev);
+}
+
+void gp_slot_forget(struct gp_edev *dev)
+{
+	if (dev->slot_fd >= 0)
+		close(dev->slot_fd);
+	dev->slot_fd = -1;
+}

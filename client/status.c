@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * status.c - what this process tells of itself, and hints from outside.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/engine.h"
+#include "wire/wire.h"
+
+static void add_context(struct gp_edev *dev, struct gp_ectx *c,
+			struct gp_wire_status *st)
+{
+	struct gp_sched_tenant_stat ts;
+	uint64_t held_ns;
+
+	gp_edev_stat(dev, c, &ts, &held_ns);
+	st->hints += ts.hints;
+	st->segments += ts.segments;
+	st->holds += ts.holds;
+	st->holds_late += ts.holds_late;
+	st->holds_expired += ts.holds_expired;
+	st->syncs_cut += ts.syncs_cut;
+	st->held_ns += held_ns;
+	if (ts.switch_ns && ts.switch_min_ns &&
+	    (!st->switch_min_ns || ts.switch_min_ns < st->switch_min_ns))
+		st->switch_min_ns = ts.switch_min_ns;
+	if (ts.switch_max_ns > st->switch_max_ns)
+		st->switch_max_ns = ts.switch_max_ns;
+	if (c->switch_ns)
+		st->switch_ns = c->switch_ns;
+	st->margin_ns = ts.margin_ns;
+}
+
+static void add_groups(struct gp_edev *dev, struct gp_wire_status *st)
+{
+	uint64_t us;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_group *g = dev->group[i].group;
+
+		if (!g)
+			continue;
+		if (!st->groups++ && !dev->hal->ops->get_slice(g, &us))
+			st->slice_us = us;
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+}
+
+void gp_engine_status(struct gp_wire_status *st)
+{
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+
+	for (size_t i = 0; i < n; i++) {
+		add_groups(dev[i], st);
+		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++)
+			if (atomic_load(&dev[i]->ctx[k].context))
+				add_context(dev[i], &dev[i]->ctx[k], st);
+		pthread_mutex_lock(&dev[i]->lock);
+		st->short_slice |= dev[i]->slot == GP_SLOT_HAVE;
+		if (!i) {
+			st->cls = dev[i]->cls.cls;
+			st->value = dev[i]->cls.value;
+			st->sync_seen = dev[i]->sync_seen;
+			st->preloaded = dev[i]->preloaded;
+			snprintf(st->device, sizeof(st->device), "%s",
+				 dev[i]->hal->id.name);
+			gp_uuid_format(dev[i]->hal->id.uuid, st->uuid,
+				       sizeof(st->uuid));
+		}
+		gp_edev_unlock(dev[i]);
+	}
+}
+
+/* The context that a hint from outside is for; made when it is the first. */
+static int hinted_context(struct gp_edev *dev, struct gp_ectx **out)
+{
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
+		if (atomic_load(&dev->ctx[i].context) && !dev->ctx[i].gone) {
+			*out = &dev->ctx[i];
+			return 0;
+		}
+	}
+	/* Its reference is the engine's own, until the context goes. */
+	return gp_edev_context(dev, gp_engine_find_context(&dev->hal->id), out);
+}
+
+static int hint_device(struct gp_edev *dev, uint64_t in_ns)
+{
+	struct gp_event ev = { .type = GP_EV_HINT, .at_ns = in_ns };
+	struct gp_ectx *c;
+	uint32_t cls;
+	int err;
+
+	pthread_mutex_lock(&dev->lock);
+	cls = dev->cls.cls;
+	gp_edev_unlock(dev);
+	if (cls != GP_CLASS_LC)
+		return -EPERM;
+	gp_engine_watch_sync();
+	err = hinted_context(dev, &c);
+	if (err)
+		return err;
+	ev.tenant = c->tenant;
+	return gp_edev_event(dev, &ev);
+}
+
+int gp_engine_hint(uint64_t in_ns)
+{
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+	int err, result = -ENODEV;
+
+	for (size_t i = 0; i < n; i++) {
+		err = hint_device(dev[i], in_ns);
+		if (!err || result == -ENODEV)
+			result = err;
+		if (!err)
+			break;
+	}
+	return result;
+}

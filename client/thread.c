@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * thread.c - the one thread of the library: timers, and the control socket.
+ *
+ * It is there from the first need on, blocks all signals, and sleeps in poll.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/control.h"
+#include "client/engine.h"
+#include "client/log.h"
+
+#define CONNECTIONS 16
+
+static struct {
+	pthread_mutex_t lock;		/* leaf; protects running */
+	bool running;
+	atomic_int wake_fd;		/* -1: none */
+	atomic_int listen_fd;
+	/* The thread's own. */
+	int conn[CONNECTIONS];		/* oldest first */
+	size_t conns;
+} thread = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.wake_fd = -1,
+	.listen_fd = -1,
+};
+
+static void conn_drop(size_t i)
+{
+	close(thread.conn[i]);
+	memmove(&thread.conn[i], &thread.conn[i + 1],
+		(--thread.conns - i) * sizeof(thread.conn[0]));
+}
+
+static void conn_accept(void)
+{
+	int fd = accept4(atomic_load(&thread.listen_fd), NULL, NULL,
+			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	/* Who keeps connections open shuts nobody out. */
+	if (thread.conns == CONNECTIONS)
+		conn_drop(0);
+	thread.conn[thread.conns++] = fd;
+}
+
+static bool peer_may_change(int fd)
+{
+	pid_t pid;
+	uid_t uid;
+
+	if (gp_wire_peer(fd, &pid, &uid))
+		return false;
+	return uid == 0 || uid == geteuid();
+}
+
+/* 0, or -1: the peer is through. */
+static int conn_serve(int fd)
+{
+	union gp_wire_msg reply;
+	/* One byte more, so that what is too long reads as too long. */
+	unsigned char bytes[sizeof(reply) + 1];
+	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+	if (n == 0)
+		return -1;
+	gp_control_handle(bytes, (size_t)n, peer_may_change(fd), &reply);
+	n = send(fd, &reply, reply.head.size, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return n < 0 ? -1 : 0;
+}
+
+static void drain_wake(void)
+{
+	uint64_t n;
+
+	while (read(atomic_load(&thread.wake_fd), &n, sizeof(n)) < 0 && errno == EINTR)
+		;
+}
+
+/* Timers before anything else: they are the ones in a hurry. */
+static void serve_once(void)
+{
+	struct pollfd pfd[GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	size_t devs = gp_engine_devices(dev, GP_HAL_MAX_DEVICES), n = 0;
+	size_t wake, first_conn, conns = thread.conns;
+
+	for (size_t i = 0; i < devs; i++)
+		pfd[n++] = (struct pollfd){ atomic_load(&dev[i]->timer_fd), POLLIN, 0 };
+	wake = n;
+	pfd[n++] = (struct pollfd){ atomic_load(&thread.wake_fd), POLLIN, 0 };
+	pfd[n++] = (struct pollfd){ atomic_load(&thread.listen_fd), POLLIN, 0 };
+	first_conn = n;
+	for (size_t i = 0; i < conns; i++)
+		pfd[n++] = (struct pollfd){ thread.conn[i], POLLIN, 0 };
+	if (poll(pfd, n, -1) <= 0)
+		return;
+	for (size_t i = 0; i < devs; i++)
+		if (pfd[i].revents)
+			gp_edev_timer(dev[i]);
+	if (pfd[wake].revents)
+		drain_wake();
+	for (size_t i = conns; i-- > 0;)
+		if (pfd[first_conn + i].revents && conn_serve(thread.conn[i]))
+			conn_drop(i);
+	if (pfd[wake + 1].revents)
+		conn_accept();
+}
+
+static void *thread_main(void *arg)
+{
+	/* The default of 50 us would be on top of every hint. */
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	prctl(PR_SET_NAME, "gpreempt");
+	for (;;)
+		serve_once();
+	return NULL;
+}
+
+static int start_locked(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t id;
+	int fd, err;
+
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	atomic_store(&thread.wake_fd, fd);
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&id, &attr, thread_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	if (err) {
+		atomic_store(&thread.wake_fd, -1);
+		close(fd);
+	}
+	return err;
+}
+
+static void listen_locked(void)
+{
+	static atomic_int said;
+	int fd;
+
+	if (atomic_load(&thread.listen_fd) >= 0)
+		return;
+	fd = gp_wire_listen(getpid());
+	if (fd < 0)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "no control socket: %s; `gpreempt ls` will not show this process",
+			    strerror(-fd));
+	else
+		atomic_store(&thread.listen_fd, fd);
+}
+
+int gp_thread_start(bool listen)
+{
+	static atomic_int said;
+	int err = 0;
+
+	pthread_mutex_lock(&thread.lock);
+	if (listen)
+		listen_locked();
+	if (!thread.running) {
+		err = start_locked();
+		thread.running = !err;
+	}
+	pthread_mutex_unlock(&thread.lock);
+	if (err)
+		gp_log_once(&said, GP_LOG_WARN, "no thread for timers: %s", strerror(-err));
+	else if (listen)
+		gp_thread_wake();
+	return err;
+}
+
+void gp_thread_wake(void)
+{
+	uint64_t one = 1;
+	int fd = atomic_load(&thread.wake_fd);
+
+	/* Full means that it is awake already. */
+	while (fd >= 0 && write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void gp_thread_forget(void)
+{
+	int fd = atomic_exchange(&thread.listen_fd, -1);
+
+	if (fd >= 0)
+		close(fd);
+	fd = atomic_exchange(&thread.wake_fd, -1);
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; i < thread.conns; i++)
+		close(thread.conn[i]);
+	thread.conns = 0;
+}
