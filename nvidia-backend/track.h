@@ -8,6 +8,9 @@
 
 #include "gpreempt/hal.h"
 
+/* Exported by libgpreempt.so to the preload. */
+#pragma GCC visibility push(default)
+
 /*
  * Called on libcuda's thread, right after the RM call that made it so, without
  * a lock of the tracker's held; HAL ops on the group are allowed inside.
@@ -30,5 +33,7 @@ void gp_nv_track_forget(void);
  * software GPU's), for whoever wants to see them go by.
  */
 const char *gp_nv_hook_symbol(void *libcuda);
+
+#pragma GCC visibility pop
 
 #endif
