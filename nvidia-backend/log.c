@@ -234,6 +234,7 @@ static int shared_memory(struct gp_nv_log *log, size_t bytes, uint32_t *handle,
 	const struct gp_nv_transport *t = log->client.t;
 	size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
 	struct gp_rm_memory_params mp = {
+		.owner = log->client.handle,	/* RM refuses 0 */
 		.attr = GP_RM_ATTR_LOCATION_PCI | GP_RM_ATTR_NONCONTIGUOUS |
 			GP_RM_ATTR_WRITE_BACK,
 		/* The driver insists. */
