@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli.h - what the verbs of gpreempt(1) share. A verb is one file; it returns
+ * the exit status, and only main() exits.
+ */
+#ifndef GP_CLI_H
+#define GP_CLI_H
+
+#include <argp.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "client/class.h"
+#include "gpreempt/hal.h"
+
+/* Exit statuses of env(1), timeout(1). */
+#define GP_EXIT_OWN 125
+#define GP_EXIT_NOT_EXECUTABLE 126
+#define GP_EXIT_NOT_FOUND 127
+
+#define GP_WHY_LEN 256
+#define GP_LC_SLICE_US 5000000u
+#define GP_BE_SLICE_US 1u
+#define GP_CALL_MS 2000
+
+struct gp_verb {
+	const char *name;
+	const char *args;
+	const char *doc;
+	int (*run)(int argc, char **argv);
+};
+
+int gp_verb_run(int argc, char **argv);
+int gp_verb_attach(int argc, char **argv);
+int gp_verb_set(int argc, char **argv);
+int gp_verb_hint(int argc, char **argv);
+int gp_verb_ls(int argc, char **argv);
+int gp_verb_stat(int argc, char **argv);
+int gp_verb_doctor(int argc, char **argv);
+
+/* ---- say.c ---------------------------------------------------------------- */
+
+/** One line "gpreempt: ..." on stderr. Returns GP_EXIT_OWN. */
+int gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** The same for what does not stop the verb. */
+void gp_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * gp_args() - argp_parse(), with one line for what it does not know.
+ * Return: 0, or GP_EXIT_OWN: said. A parser that has said why itself returns
+ * GP_ARGS_SAID.
+ */
+#define GP_ARGS_SAID ECANCELED
+int gp_args(const struct argp *argp, int argc, char **argv, void *input);
+/** Keep @state's current argument and all that follow for CMD. */
+char **gp_args_rest(struct argp_state *state);
+/** A class option; 0 or GP_ARGS_SAID. */
+int gp_args_class(const char *verb, const char *text,
+		  struct gp_class_value *out);
+/** A PID argument; 0 or GP_ARGS_SAID. */
+int gp_args_pid(const char *verb, const char *text, pid_t *out);
+
+/* ---- parse.c: strict, no allocation, no locale ------------------------------ */
+
+/**
+ * gp_parse_duration() - "300us", "1.5ms", "0s": digits, at most nine of them
+ * after a point, and a unit (ns, us, ms, s). 0; -EINVAL: not a duration, or
+ * a part of a nanosecond; -ERANGE: beyond uint64_t ns. @out as it was on failure.
+ */
+int gp_parse_duration(const char *text, uint64_t *ns);
+/** A PID: digits, > 0. 0, -EINVAL, -ERANGE. */
+int gp_parse_pid(const char *text, pid_t *pid);
+
+/* ---- paths.c: where the libraries lie -------------------------------------- */
+
+/** The directory of libgpreempt-preload.so. 0 or -ENOENT. */
+int gp_path_libdir(char *buf, size_t len);
+/** The directory of the software GPU's libcuda.so.1. 0 or -ENOENT. */
+int gp_path_softgpu(char *buf, size_t len);
+
+/* ---- device.c --------------------------------------------------------------- */
+
+struct gp_devices {
+	size_t count;
+	struct gp_device *dev[GP_HAL_MAX_DEVICES];
+};
+
+/** The one that @spec names, or all of the backend. 0; negative: @why says it. */
+int gp_devices_open(const char *spec, struct gp_devices *devices, char *why,
+		    size_t why_len);
+void gp_devices_close(struct gp_devices *devices);
+/** What a user may write for @dev: "GPU-...", or "soft0". */
+void gp_device_spec(const struct gp_device *dev, char *buf, size_t len);
+/** Does @dev belong to the software GPU? Its programs need its libcuda. */
+bool gp_device_is_soft(const struct gp_device *dev);
+
+/* ---- environment of CMD; launch.c -------------------------------------------- */
+
+/**
+ * gp_launch_prepare() - set this process's environment as CMD is to have it.
+ * @device: NULL: only look whether there is a GPU. Returns 0 or GP_EXIT_OWN: said.
+ */
+int gp_launch_prepare(const char *verb, const char *class_text,
+		      const char *device);
+/** Exit status for execvp() that failed with @err; says so. */
+int gp_launch_failed(const char *verb, const char *file, int err);
+
+/* ---- apply.c: a class for a process that runs ---------------------------------- */
+
+/** attach and set: @pid gets @cls, on @device (NULL: all that it uses). */
+int gp_apply(const char *verb, pid_t pid, const struct gp_class_value *cls,
+	     const char *device);
+/** Is there such a process? 0 or GP_EXIT_OWN: said. */
+int gp_check_pid(const char *verb, pid_t pid);
+/** One line for a @err that came from looking into @pid. GP_EXIT_OWN. */
+int gp_fail_access(const char *verb, pid_t pid, int err);
+/** Compute groups of @list, in front; how many. */
+size_t gp_compute_groups(struct gp_group_list *list);
+
+/* ---- keeper.c: holds the short slice's slot for a process that never heard ------ */
+
+enum gp_keeper_state { GP_KEEPER_NONE, GP_KEEPER_HAS, GP_KEEPER_WAITS };
+
+/** Ask the keeper of @pid on @dev. */
+int gp_keeper_query(pid_t pid, const struct gp_device *dev,
+		    enum gp_keeper_state *state);
+/** End it; returns once its slot is free. None there is success. -EPERM. */
+int gp_keeper_stop(pid_t pid, const struct gp_device *dev);
+/**
+ * gp_keeper_start() - a process that lives as long as @pid.
+ * @slot_fd: as gp_slot_try() gave it, or -1: wait for it, then set the slice.
+ */
+int gp_keeper_start(pid_t pid, struct gp_device *dev, int slot_fd);
+/** The keeper's own main(). */
+int gp_keeper_main(int argc, char **argv);
+#define GP_KEEPER_VERB "keep-slot"
+
+/* ---- cleanup --------------------------------------------------------------------- */
+
+void gp_cleanup_close(int *fd);
+void gp_cleanup_free(void *ptr);
+#define GP_CLOSE __attribute__((cleanup(gp_cleanup_close)))
+#define GP_FREE __attribute__((cleanup(gp_cleanup_free)))
+#define GP_DEVICES __attribute__((cleanup(gp_devices_close)))
+
+#endif

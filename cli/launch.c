@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * launch.c - the environment in which CMD runs under gpreempt: the driver's own
+ * injection loads the preload at cuInit, and processes that never use CUDA
+ * are not touched.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+#define PRELOAD "libgpreempt-preload.so"
+#define INJECTION "CUDA_INJECTION64_PATH"
+#define CHAIN "GPREEMPT_CHAIN_INJECTION"
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* Who was there before (a profiler) is called by ours; ours not by itself. */
+static int set_injection(const char *libdir)
+{
+	const char *before = getenv(INJECTION);
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/" PRELOAD, libdir);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	if (before && *before && !ends_with(before, "/" PRELOAD) &&
+	    setenv(CHAIN, before, 1))
+		return -errno;
+	return setenv(INJECTION, path, 1) ? -errno : 0;
+}
+
+static int prepend(const char *name, const char *dir)
+{
+	const char *before = getenv(name);
+	GP_FREE char *joined = NULL;
+
+	if (!before || !*before)
+		return setenv(name, dir, 1) ? -errno : 0;
+	if (asprintf(&joined, "%s:%s", dir, before) < 0)
+		return -ENOMEM;
+	return setenv(name, joined, 1) ? -errno : 0;
+}
+
+static int set_softgpu(const char *verb)
+{
+	char dir[PATH_MAX];
+	int err = gp_path_softgpu(dir, sizeof(dir));
+
+	if (err)
+		return gp_fail("%s: the software GPU's libcuda.so.1 is not in %s/gpreempt/softgpu; make install puts it there",
+			       verb, GP_LIBDIR);
+	err = prepend("LD_LIBRARY_PATH", dir);
+	if (!err && setenv("GPREEMPT_BACKEND", "softgpu", 1))
+		err = -errno;
+	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
+}
+
+static int set_device(const char *verb, const struct gp_device *dev)
+{
+	char spec[GP_DEVICE_NAME_LEN];
+
+	gp_device_spec(dev, spec, sizeof(spec));
+	if (setenv("GPREEMPT_DEVICE", spec, 1))
+		return gp_fail("%s: environment: %s", verb, strerror(errno));
+	return 0;
+}
+
+static int set_environment(const char *verb, const char *class_text,
+			   const char *device, const struct gp_device *dev)
+{
+	char libdir[PATH_MAX];
+	int err;
+
+	if (gp_path_libdir(libdir, sizeof(libdir)))
+		return gp_fail("%s: " PRELOAD " is neither beside this program (../lib) nor in %s; make install puts it there",
+			       verb, GP_LIBDIR);
+	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
+	if (!err && device)
+		err = set_device(verb, dev);
+	if (err)
+		return err;
+	err = set_injection(libdir);
+	if (!err && setenv("GPREEMPT_CLASS", class_text, 1))
+		err = -errno;
+	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
+}
+
+int gp_launch_prepare(const char *verb, const char *class_text, const char *device)
+{
+	struct gp_device *dev;
+	char why[GP_WHY_LEN] = "";
+	int err;
+
+	/* A device that was chosen outside stays chosen. */
+	if (!device)
+		device = getenv("GPREEMPT_DEVICE");
+	if (device && !*device)
+		device = NULL;
+	err = gp_device_open(device, &dev, why, sizeof(why));
+	if (err)
+		return gp_fail("%s: %s%s", verb, why[0] ? why : strerror(-err),
+			       device || getenv("GPREEMPT_BACKEND") ? "" :
+			       "; --device soft0 runs on the software GPU");
+	err = set_environment(verb, class_text, device, dev);
+	gp_device_close(dev);
+	return err;
+}
+
+int gp_launch_failed(const char *verb, const char *file, int err)
+{
+	gp_fail("%s: %s: %s", verb, file,
+		err == ENOENT ? "not found; give its path, or look at PATH" :
+		err == EACCES ? "not executable; chmod +x, or name its interpreter" :
+		strerror(err));
+	return err == ENOENT ? GP_EXIT_NOT_FOUND : GP_EXIT_NOT_EXECUTABLE;
+}

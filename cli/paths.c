@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * paths.c - where the libraries lie: beside the program as it was built or
+ * installed, else where the build was told to install them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* @dir, without symbolic links, if it has @file. */
+static int try_dir(const char *dir, const char *file, char *buf, size_t len)
+{
+	GP_FREE char *real = realpath(dir, NULL);
+	char path[PATH_MAX];
+	int n;
+
+	if (!real)
+		return -ENOENT;
+	n = snprintf(path, sizeof(path), "%s/%s", real, file);
+	if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK))
+		return -ENOENT;
+	if (strlen(real) >= len)
+		return -ENAMETOOLONG;
+	strcpy(buf, real);
+	return 0;
+}
+
+static int find(const char *below, const char *file, char *buf, size_t len)
+{
+	char self[PATH_MAX], dir[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		if (slash)
+			*slash = '\0';
+		snprintf(dir, sizeof(dir), "%s/../lib%s", self, below);
+		if (!try_dir(dir, file, buf, len))
+			return 0;
+	}
+	snprintf(dir, sizeof(dir), "%s%s", GP_LIBDIR, below);
+	return try_dir(dir, file, buf, len);
+}
+
+int gp_path_libdir(char *buf, size_t len)
+{
+	return find("", "libgpreempt-preload.so", buf, len);
+}
+
+int gp_path_softgpu(char *buf, size_t len)
+{
+	const char *set = getenv("GPREEMPT_SOFTGPU_LIBDIR");
+
+	if (set)
+		return try_dir(set, "libcuda.so.1", buf, len);
+	return find("/gpreempt/softgpu", "libcuda.so.1", buf, len);
+}

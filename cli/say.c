@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * say.c - one line for what went wrong, and the options that verbs share.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static void say(const char *fmt, va_list ap)
+{
+	char line[1024];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	/* One line, whatever a file name in it contains. */
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			*p = '?';
+	fprintf(stderr, "gpreempt: %s\n", line);
+}
+
+int gp_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+	return GP_EXIT_OWN;
+}
+
+void gp_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+int gp_args(const struct argp *argp, int argc, char **argv, void *input)
+{
+	int at = 0;
+	int err = argp_parse(argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS, &at,
+			     input);
+	const char *what;
+
+	if (!err)
+		return 0;
+	if (err == GP_ARGS_SAID)
+		return GP_EXIT_OWN;
+	if (err != EINVAL)
+		return gp_fail("%s: %s", argv[0] + strlen("gpreempt "), strerror(err));
+	/* getopt has moved past what it did not like. */
+	what = at > 0 && at <= argc && argv[at - 1][0] == '-' ? argv[at - 1] : NULL;
+	if (!what && at < argc)
+		what = argv[at];
+	return gp_fail("%s: option not known, or its value missing: %s; see %s --help",
+		       argv[0] + strlen("gpreempt "), what ? what : "(end)", argv[0]);
+}
+
+char **gp_args_rest(struct argp_state *state)
+{
+	char **rest = &state->argv[state->next - 1];
+
+	state->next = state->argc;
+	return rest;
+}
+
+int gp_args_class(const char *verb, const char *text, struct gp_class_value *out)
+{
+	int err = gp_class_parse(text, out);
+
+	if (!err)
+		return 0;
+	if (err == -ERANGE)
+		gp_fail("%s: --class=%s: out of range; levels are lc:0 (most urgent) to lc:%d, weights be:%d to be:%d",
+			verb, text, GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
+	else
+		gp_fail("%s: --class=%s: no such class; write lc, lc:LEVEL, be or be:WEIGHT",
+			verb, text);
+	return GP_ARGS_SAID;
+}
+
+int gp_args_pid(const char *verb, const char *text, pid_t *out)
+{
+	if (!gp_parse_pid(text, out))
+		return 0;
+	gp_fail("%s: %s: not a process number; write one such as %d (ps lists them)",
+		verb, text, (int)getpid());
+	return GP_ARGS_SAID;
+}
+
+void gp_cleanup_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+void gp_cleanup_free(void *ptr)
+{
+	free(*(void **)ptr);
+}
