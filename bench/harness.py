@@ -203,9 +203,9 @@ class Rig:
         if self.users:
             self.check_devices()
             self.build = self.copy_build()
-        self.server = None
-        if soft:
-            self.start_server()
+        # The first program to need the server starts it; it leaves soon after
+        # the last one.
+        self.socket = os.path.join(self.scratch, "softgpu")
 
     @staticmethod
     def check_devices():
@@ -227,19 +227,6 @@ class Rig:
             source = os.path.join(os.path.dirname(__file__), "apps", app)
             shutil.copy(source, os.path.join(there, "bench"))
         return there
-
-    def start_server(self):
-        self.socket = os.path.join(self.scratch, "softgpu")
-        program = os.path.join(self.build, "lib/gpreempt/gpreempt-softgpud")
-        self.server = Proc([program, self.socket], self.env(),
-                           "gpreempt-softgpud")
-        end = time.monotonic() + 10
-        while not os.path.exists(self.socket):
-            if self.server.popen.poll() is not None:
-                self.server.fail("ended early")
-            if time.monotonic() > end:
-                self.server.fail("no socket after 10 s")
-            time.sleep(0.01)
 
     def env(self, extra=None):
         env = {k: v for k, v in os.environ.items()
@@ -313,8 +300,6 @@ class Rig:
     def close(self):
         for proc in self.procs:
             proc.destroy()
-        if self.server:
-            self.server.destroy()
         shutil.copytree(self.out, self.keep, dirs_exist_ok=True)
         shutil.rmtree(self.scratch, ignore_errors=True)
 

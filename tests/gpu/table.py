@@ -12,8 +12,9 @@ class Table:
         self.rows.append((name, figure, "", ""))
 
     def at_most(self, name, value, bar, unit):
-        self.check(name, f"{value:.1f} {unit}", f"<= {bar:.1f} {unit}",
-                   value <= bar)
+        digits = 3 if unit == "x" else 1
+        self.check(name, f"{value:.{digits}f} {unit}",
+                   f"<= {bar:.{digits}f} {unit}", value <= bar)
 
     def at_least(self, name, value, bar, unit):
         self.check(name, f"{value:.3f} {unit}", f">= {bar:.3f} {unit}",
