@@ -112,7 +112,6 @@ static bool step_empty(struct gp_model *m, struct model_runlist *rl, uint32_t r)
 
 	if (!next)
 		return false;
-	rl->slice_ns = m->now_ns;
 	load(m, rl, r, next, m->cfg.idle_switch_ns);
 	return true;
 }
@@ -148,7 +147,6 @@ static bool step_out(struct gp_model *m, struct model_runlist *rl, uint32_t r)
 		rl->after = rl->cur;
 		rl->cur = 0;
 	}
-	rl->slice_ns = m->now_ns;
 	load(m, rl, r, pick(m, rl), m->cfg.switch_in_ns);
 	return true;
 }
@@ -186,6 +184,8 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 		return step_out(m, rl, r);
 	case PHASE_IN:
 		emit_switch(m, g, GP_SWITCH_START);
+		/* Loading its state is in the slice: at 1 us nothing is left. */
+		rl->slice_ns = m->now_ns;
 		rl->phase = PHASE_BEGIN;
 		rl->phase_ns = m->now_ns +
 			cost(r, m->cfg.begin_ns +
