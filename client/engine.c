@@ -6,12 +6,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "client/log.h"
+#include "hal/spec.h"
 
 static struct {
 	pthread_mutex_t lock;
@@ -546,18 +545,11 @@ static struct gp_edev *device_find(const struct gp_device_id *id)
 
 bool gp_engine_names(const char *spec, const struct gp_device_id *id)
 {
-	char text[48], pci[24];
+	struct gp_spec parsed;
 
-	if (!spec || !*spec || !strcmp(spec, id->name))
+	if (!spec || !*spec)
 		return true;
-	gp_uuid_format(id->uuid, text, sizeof(text));
-	/* A prefix of at least 8 digits, as for gp_device_open(). */
-	if (strlen(spec) >= 12 && !strncasecmp(spec, text, strlen(spec)))
-		return true;
-	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", id->pci_domain, id->pci_bus,
-		 id->pci_dev, id->pci_fn);
-	return !strcasecmp(spec, pci) ||
-	       (!id->pci_domain && !strcasecmp(spec, strchr(pci, ':') + 1));
+	return !gp_spec_parse(spec, &parsed) && gp_spec_matches(&parsed, id);
 }
 
 int gp_engine_device(const struct gp_hal_ops *ops, const struct gp_device_id *id,

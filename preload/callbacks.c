@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * callbacks.c - what the app asks of the driver, by CUPTI's driver-API
+ * callbacks: a hold ends before a call that waits for the whole device, and
+ * the core learns when work comes and when it is done.
+ *
+ * CUPTI has one subscriber in a process. So nothing is subscribed until the
+ * first hint or handle of an LC tenant, and nothing at all where a tool came
+ * with the app or GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
+ * CUPTI by name: they differ between releases, names do not.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cuda.h"
+#include "client/engine.h"
+#include "client/log.h"
+#include "nvidia-backend/track.h"
+#include "preload/kinds.h"
+#include "preload/preload.h"
+
+/* cupti_callbacks.h, cupti_result.h: values that are ABI. */
+#define CUPTI_DOMAIN_DRIVER_API 1
+#define CUPTI_API_ENTER 0
+#define CUPTI_ERROR_MULTIPLE_SUBSCRIBERS 39
+
+#define CBID_MAX 4096
+#define CBID_GAP 256			/* so many unknown in a row: the end */
+#define FUNCTIONS 8192			/* power of two */
+#define PATH_LEN 512
+
+struct cupti_callback_data {
+	uint32_t site;
+	const char *function_name;
+	const void *params;
+	void *return_value;
+	const char *symbol_name;
+	void *context;
+	uint32_t context_uid;
+	uint64_t *correlation;		/* kept from a call's entry to its exit */
+	uint32_t correlation_id;
+};
+_Static_assert(offsetof(struct cupti_callback_data, params) == 16, "ABI");
+_Static_assert(offsetof(struct cupti_callback_data, context) == 40, "ABI");
+_Static_assert(offsetof(struct cupti_callback_data, correlation) == 56, "ABI");
+
+typedef void (*cupti_callback_fn)(void *user, uint32_t domain, uint32_t cbid,
+				  const struct cupti_callback_data *data);
+
+struct cupti {
+	int (*subscribe)(void **subscriber, cupti_callback_fn fn, void *user);
+	int (*enable)(uint32_t on, void *subscriber, uint32_t domain, uint32_t cbid);
+	int (*name)(uint32_t domain, uint32_t cbid, const char **name);
+	int (*unsubscribe)(void *subscriber);
+};
+
+static uint8_t kind_of[CBID_MAX];	/* enum gp_call_kind; set before enabling */
+static void *_Atomic last_context;
+
+/*
+ * Functions launched before. The first launch of one may load it, which waits
+ * for the device (CUDA_MODULE_LOADING=LAZY, the default since 11.7). When the
+ * table is full the rest counts as known.
+ */
+static void *_Atomic launched[FUNCTIONS];
+static atomic_uint launched_count;
+
+static bool first_launch(void *function)
+{
+	size_t i = ((uintptr_t)function >> 4) * 2654435761u % FUNCTIONS;
+
+	for (size_t n = 0; n < FUNCTIONS; n++, i = (i + 1) % FUNCTIONS) {
+		void *there = atomic_load_explicit(&launched[i], memory_order_relaxed);
+
+		if (there == function)
+			return false;
+		if (there)
+			continue;
+		if (atomic_load_explicit(&launched_count, memory_order_relaxed) >
+		    FUNCTIONS / 2)
+			return false;
+		if (atomic_compare_exchange_strong(&launched[i], &there, function)) {
+			atomic_fetch_add(&launched_count, 1);
+			return true;
+		}
+		if (there == function)
+			return false;
+	}
+	return false;
+}
+
+/* Addresses may come again for other functions. */
+static void forget_launched(void)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		atomic_store_explicit(&launched[i], NULL, memory_order_relaxed);
+	atomic_store(&launched_count, 0);
+}
+
+static void *launched_function(enum gp_call_kind kind, const void *params)
+{
+	void *const *word = params;
+
+	/* cuLaunchKernelEx(config, function, ..), the others (function, ..). */
+	return kind == GP_CALL_LAUNCH_EX ? word[1] : word[0];
+}
+
+static void tell(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type)
+{
+	struct gp_event ev = { .type = type, .tenant = c->tenant };
+
+	(void)gp_edev_event(dev, &ev);
+}
+
+/* Only a change is an event: a launch among others costs two loads. */
+static void tell_busy(struct gp_edev *dev, struct gp_ectx *c, int busy)
+{
+	if (atomic_load_explicit(&c->busy, memory_order_relaxed) == busy ||
+	    atomic_exchange(&c->busy, busy) == busy)
+		return;
+	tell(dev, c, busy ? GP_EV_BUSY : GP_EV_IDLE);
+}
+
+static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data,
+		  struct gp_edev *dev, struct gp_ectx *c)
+{
+	switch (kind) {
+	case GP_CALL_LAUNCH:
+	case GP_CALL_LAUNCH_EX:
+		if (first_launch(launched_function(kind, data->params))) {
+			*data->correlation = 1;
+			tell(dev, c, GP_EV_SYNC);
+		}
+		tell_busy(dev, c, 1);
+		break;
+	case GP_CALL_SUBMIT:
+		tell_busy(dev, c, 1);
+		break;
+	case GP_CALL_UNLOAD:
+		forget_launched();
+		/* fallthrough */
+	case GP_CALL_SYNC:
+	case GP_CALL_SYNC_IDLE:
+		*data->correlation = 1;
+		tell(dev, c, GP_EV_SYNC);
+		break;
+	default:
+		break;
+	}
+}
+
+static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data,
+		  struct gp_edev *dev, struct gp_ectx *c)
+{
+	const int *result = data->return_value;
+
+	if (*data->correlation == 1) {
+		*data->correlation = 0;
+		tell(dev, c, GP_EV_SYNC_DONE);
+	}
+	if (kind == GP_CALL_WAIT || kind == GP_CALL_SYNC_IDLE ||
+	    (kind == GP_CALL_QUERY && result && !*result))
+		tell_busy(dev, c, 0);
+}
+
+static void callback(void *user, uint32_t domain, uint32_t cbid,
+		     const struct cupti_callback_data *data)
+{
+	enum gp_call_kind kind = cbid < CBID_MAX ? kind_of[cbid] : GP_CALL_OTHER;
+	struct gp_edev *dev;
+	struct gp_ectx *c;
+
+	/* What the library itself asks of the driver is not the app's. */
+	if (domain != CUPTI_DOMAIN_DRIVER_API || kind == GP_CALL_OTHER ||
+	    gp_engine_inside() || gp_engine_state())
+		return;
+	if (kind == GP_CALL_DESTROY) {
+		if (data->site == CUPTI_API_ENTER)
+			gp_engine_context_gone(*(void *const *)data->params);
+		return;
+	}
+	if (atomic_load_explicit(&last_context, memory_order_relaxed) != data->context &&
+	    data->context)
+		atomic_store(&last_context, data->context);
+	c = gp_engine_find(data->context, &dev);
+	if (!c)
+		return;
+	if (data->site == CUPTI_API_ENTER)
+		enter(kind, data, dev, c);
+	else
+		leave(kind, data, dev, c);
+}
+
+/* ---- subscribing -------------------------------------------------------- */
+
+static int load_symbols(void *lib, struct cupti *cupti)
+{
+	*(void **)&cupti->subscribe = dlsym(lib, "cuptiSubscribe");
+	*(void **)&cupti->enable = dlsym(lib, "cuptiEnableCallback");
+	*(void **)&cupti->name = dlsym(lib, "cuptiGetCallbackName");
+	*(void **)&cupti->unsubscribe = dlsym(lib, "cuptiUnsubscribe");
+	return cupti->subscribe && cupti->enable && cupti->name && cupti->unsubscribe ?
+		0 : -ENOSYS;
+}
+
+static int enable_all(const struct cupti *cupti, void *subscriber)
+{
+	uint32_t gap = 0, seen = 0;
+
+	for (uint32_t id = 1; id < CBID_MAX && gap < CBID_GAP; id++) {
+		enum gp_call_kind kind;
+		const char *name = NULL;
+
+		if (cupti->name(CUPTI_DOMAIN_DRIVER_API, id, &name) || !name) {
+			gap++;
+			continue;
+		}
+		gap = 0;
+		kind = gp_call_kind(name);
+		if (kind == GP_CALL_OTHER)
+			continue;
+		kind_of[id] = (uint8_t)kind;
+		if (cupti->enable(1, subscriber, CUPTI_DOMAIN_DRIVER_API, id))
+			return -EIO;
+		seen |= 1u << kind;
+	}
+	/* Without these two nothing is safe. */
+	return (seen & (1u << GP_CALL_SYNC_IDLE)) && (seen & (1u << GP_CALL_LAUNCH)) ?
+		0 : -EIO;
+}
+
+/* 0; -EBUSY: another subscriber; else this one does not work here. */
+static int subscribe(void *lib)
+{
+	struct cupti cupti;
+	void *subscriber = NULL;
+	int err;
+
+	if (load_symbols(lib, &cupti))
+		return -ENOSYS;
+	err = cupti.subscribe(&subscriber, callback, NULL);
+	if (err)
+		return err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS ? -EBUSY : -EIO;
+	err = enable_all(&cupti, subscriber);
+	if (err)
+		cupti.unsubscribe(subscriber);
+	return err;
+}
+
+static int try_path(const char *dir, const char *sub, const char *name, int flags)
+{
+	char path[PATH_LEN];
+	void *lib;
+
+	if (snprintf(path, sizeof(path), "%s%s%s", dir, sub, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	/* Never closed: the driver calls into it from now on. */
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+	return lib ? subscribe(lib) : -ENOENT;
+}
+
+static int find_cudart(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *name = info->dlpi_name, *slash;
+	char *dir = arg;
+
+	slash = name ? strrchr(name, '/') : NULL;
+	if (!slash || strncmp(slash + 1, "libcudart.so", 12) ||
+	    slash - name >= PATH_LEN)
+		return 0;
+	memcpy(dir, name, (size_t)(slash - name));
+	dir[slash - name] = 0;
+	return 1;
+}
+
+/* Stop looking: it works, or somebody else has it. */
+static bool decided(int err)
+{
+	return !err || err == -EBUSY;
+}
+
+static int try_dirs(const char *name)
+{
+	static const char *const subs[] = { "/lib64/", "/lib/", "/extras/CUPTI/lib64/" };
+	const char *home = secure_getenv("CUDA_HOME");
+	const char *roots[] = { home && *home ? home : NULL, "/usr/local/cuda" };
+	char dir[PATH_LEN] = "";
+	int err = -ENOENT;
+
+	dl_iterate_phdr(find_cudart, dir);
+	if (dir[0]) {
+		/* NVIDIA's wheels: all in one folder, or one for each library. */
+		err = try_path(dir, "/", name, 0);
+		if (!decided(err))
+			err = try_path(dir, "/../../cuda_cupti/lib/", name, 0);
+	}
+	for (size_t r = 0; r < 2 && !decided(err); r++)
+		for (size_t s = 0; roots[r] && s < 3 && !decided(err); s++)
+			err = try_path(roots[r], subs[s], name, 0);
+	return err;
+}
+
+static int find_and_subscribe(void)
+{
+	static const char *const names[] = { "libcupti.so.13", "libcupti.so.12" };
+	int err = -ENOENT;
+
+	for (size_t i = 0; i < 2 && !decided(err); i++)
+		err = try_path("", "", names[i], RTLD_NOLOAD);
+	for (size_t i = 0; i < 2 && !decided(err); i++) {
+		err = try_path("", "", names[i], 0);
+		if (!decided(err))
+			err = try_dirs(names[i]);
+	}
+	return err;
+}
+
+static bool software_gpu(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	const char *symbol = lib ? gp_nv_hook_symbol(lib) : NULL;
+
+	return symbol && strcmp(symbol, "ioctl");
+}
+
+int gp_callbacks_watch(void)
+{
+	const char *env = secure_getenv("GPREEMPT_CUPTI");
+	const char *why;
+	int err;
+
+	if (software_gpu())
+		return 0;
+	if (env && !strcmp(env, "0")) {
+		why = "GPREEMPT_CUPTI=0";
+	} else if (gp_preload_has_tool()) {
+		why = "a tool is injected as well";
+	} else {
+		err = find_and_subscribe();
+		if (!err)
+			return 1;
+		why = err == -EBUSY ? "a profiler has CUPTI" :
+		      err == -ENOENT ? "libcupti.so.13 or .12 not found" :
+				       "CUPTI does not work with this driver";
+	}
+	gp_log(GP_LOG_WARN, "synchronisation cannot be seen (%s): holds go in pieces of %u us",
+	       why, GP_HOLD_PIECE_NS / 1000);
+	return 0;
+}
+
+void *gp_callbacks_context(const struct gp_device_id *dev)
+{
+	void *context = atomic_load(&last_context);
+	void *primary = gp_cuda_primary(dev->uuid);
+
+	/* Most programs have the primary one only, and it names its device. */
+	return primary ? primary : context;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * inject.c - the way in: the driver's own injection, which calls
+ * InitializeInjection() inside cuInit, or LD_PRELOAD, which puts our ioctl()
+ * before libc's. Both lead to the same: the tracker sees libcuda's RM calls.
+ *
+ * Nothing here ever fails an app: what does not work is said in one line.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "client/class.h"
+#include "client/cuda.h"
+#include "client/engine.h"
+#include "client/log.h"
+#include "nvidia-backend/track.h"
+#include "preload/got.h"
+#include "preload/preload.h"
+
+/* Type of the RM's ioctls (nv-ioctl-numbers.h: NV_IOCTL_MAGIC). */
+#define NV_IOCTL_TYPE 'F'
+
+typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
+typedef int (*injection_fn)(void);
+
+int InitializeInjection(void) __attribute__((visibility("default")));
+int ioctl(int fd, unsigned long request, ...) __attribute__((visibility("default")));
+
+static void *_Atomic hooked;		/* what the patched slot called before */
+static void *_Atomic next_ioctl;	/* the one behind ours */
+static pthread_once_t start_once = PTHREAD_ONCE_INIT;
+static atomic_int tracking;
+
+/* ---- groups ------------------------------------------------------------- */
+
+static void group_ready(void *arg, struct gp_group *group)
+{
+	static atomic_int said;
+	struct gp_edev *dev;
+	int err;
+
+	if (gp_engine_state() || group->kind != GP_GROUP_COMPUTE ||
+	    !gp_engine_names(secure_getenv("GPREEMPT_DEVICE"), &group->dev->id))
+		return;
+	err = gp_engine_device(group->dev->ops, &group->dev->id, &dev);
+	if (!err)
+		err = gp_edev_group_add(dev, group);
+	if (err && err != -EEXIST)
+		gp_log_once(&said, GP_LOG_WARN, "cannot take up %s: %s; left as it is",
+			    group->dev->id.name, strerror(-err));
+	if (!err)
+		gp_thread_start(true);
+}
+
+static void group_gone(void *arg, struct gp_group *group)
+{
+	if (!gp_engine_state())
+		gp_engine_group_gone(group);
+}
+
+/* ---- start -------------------------------------------------------------- */
+
+static void start(void)
+{
+	static const struct gp_nv_track_ops ops = {
+		.group_ready = group_ready,
+		.group_gone = group_gone,
+	};
+	struct gp_engine_hooks hooks = {
+		.watch_sync = gp_callbacks_watch,
+		.find_context = gp_callbacks_context,
+		.device = secure_getenv("GPREEMPT_DEVICE"),
+		.tracks = true,
+	};
+	const char *text = secure_getenv("GPREEMPT_CLASS");
+	int err;
+
+	/* Privileges that the user has not are not to be steered by him. */
+	if (getauxval(AT_SECURE) || gp_engine_state())
+		return;
+	gp_log_to_stderr();
+	if (text && *text && gp_class_parse(text, &hooks.cls))
+		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
+		       "none is set", text);
+	gp_engine_set_hooks(&hooks);
+	err = gp_nv_track_start(&ops, NULL);
+	if (err)
+		gp_log(GP_LOG_WARN, "cannot follow the driver's calls: %s; the program runs without",
+		       strerror(-err));
+	else
+		atomic_store(&tracking, 1);
+}
+
+bool gp_preload_start(void)
+{
+	pthread_once(&start_once, start);
+	return atomic_load(&tracking);
+}
+
+bool gp_preload_has_tool(void)
+{
+	const char *text = secure_getenv("GPREEMPT_CHAIN_INJECTION");
+
+	return text && *text;
+}
+
+static void seen(int fd, unsigned long request, void *arg, int result)
+{
+	if (atomic_load_explicit(&tracking, memory_order_relaxed) && !gp_engine_state())
+		gp_nv_track_ioctl(fd, request, arg, result);
+}
+
+/* Not variadic: both ABIs pass three arguments alike either way. */
+static int hook(int fd, unsigned long request, void *arg)
+{
+	ioctl_fn orig = (ioctl_fn)atomic_load(&hooked);
+	int result = orig(fd, request, arg);
+
+	seen(fd, request, arg, result);
+	return result;
+}
+
+/* ---- LD_PRELOAD --------------------------------------------------------- */
+
+static int call_next(int fd, unsigned long request, void *arg)
+{
+	void *fn = atomic_load_explicit(&next_ioctl, memory_order_acquire);
+
+	if (!fn) {
+		fn = dlsym(RTLD_NEXT, "ioctl");
+		atomic_store_explicit(&next_ioctl, fn, memory_order_release);
+	}
+	if (!fn)
+		return (int)syscall(SYS_ioctl, fd, request, arg);
+	return ((ioctl_fn)fn)(fd, request, arg);
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+	int result, saved;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	result = call_next(fd, request, arg);
+	/* Through the slot comes hook(), which calls us and then looks itself. */
+	if (_IOC_TYPE(request) != NV_IOCTL_TYPE || atomic_load(&hooked))
+		return result;
+	saved = errno;
+	gp_preload_start();
+	errno = saved;
+	seen(fd, request, arg, result);
+	return result;
+}
+
+/* ---- CUDA_INJECTION64_PATH ---------------------------------------------- */
+
+static void patch_libcuda(void)
+{
+	void *libcuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	const char *symbol;
+	int err;
+
+	if (!libcuda)
+		return;
+	symbol = gp_nv_hook_symbol(libcuda);
+	err = symbol ? gp_got_patch(libcuda, symbol, (void *)hook, &hooked) : -ENOENT;
+	if (err)
+		gp_log(GP_LOG_WARN, "cannot see the driver's calls (%s of libcuda): %s; "
+		       "the program runs without", symbol ? symbol : "ioctl", strerror(-err));
+}
+
+/* A profiler that was to be injected is, by us. */
+static void chain(void)
+{
+	const char *path = secure_getenv("GPREEMPT_CHAIN_INJECTION");
+	injection_fn fn = NULL;
+	void *lib;
+
+	if (!path || !*path)
+		return;
+	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (lib)
+		*(void **)&fn = dlsym(lib, "InitializeInjection");
+	if (fn && fn != InitializeInjection)
+		fn();
+	else if (!fn)
+		gp_log(GP_LOG_WARN, "cannot load %s, which was to be injected: %s", path,
+		       lib ? "it has no InitializeInjection" : dlerror());
+}
+
+static void inject(void)
+{
+	if (gp_preload_start())
+		patch_libcuda();
+	chain();
+}
+
+int InitializeInjection(void)
+{
+	static pthread_once_t injected = PTHREAD_ONCE_INIT;
+
+	pthread_once(&injected, inject);
+	return 1;
+}

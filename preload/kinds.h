@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kinds.h - which driver-API calls concern a hold, and how.
+ */
+#ifndef GP_PRELOAD_KINDS_H
+#define GP_PRELOAD_KINDS_H
+
+enum gp_call_kind {
+	GP_CALL_OTHER,
+	GP_CALL_LAUNCH,		/* work; its first argument is the function */
+	GP_CALL_LAUNCH_EX,	/* work; its second argument is the function */
+	GP_CALL_SUBMIT,		/* work without a function: copies, graphs */
+	GP_CALL_WAIT,		/* waits for a stream, an event, a copy */
+	GP_CALL_QUERY,		/* asks; CUDA_SUCCESS means done */
+	GP_CALL_SYNC,		/* may wait for the whole device */
+	GP_CALL_SYNC_IDLE,	/* does; afterwards all work is done */
+	GP_CALL_UNLOAD,		/* like SYNC, and functions go */
+	GP_CALL_DESTROY,	/* its first argument, a context, goes */
+};
+
+/** Kind of the call @name, whatever its version ("_v2", "_ptsz"). */
+enum gp_call_kind gp_call_kind(const char *name);
+
+#endif
