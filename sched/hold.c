@@ -301,7 +301,15 @@ static void end_hold(struct gp_sched *s, struct gp_decisions *out,
 static void start_hold(struct gp_sched *s, struct gp_decisions *out,
 		       struct gp_tenant *t)
 {
-	if (!may_hold(s, t) || !hold(s, out, t, want_until(s, t)))
+	uint64_t until = want_until(s, t);
+
+	/*
+	 * The work that a hint speaks of makes its hold longer. Renewing it in
+	 * the middle of that work could cost the very switch that it saves.
+	 */
+	if (t->hint == GP_HINT_ON)
+		until = gp_add_sat(s->now_ns, s->config.hold_limit_ns);
+	if (!may_hold(s, t) || !hold(s, out, t, until))
 		return;
 	t->holds++;
 	t->held_since_ns = s->now_ns;

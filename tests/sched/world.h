@@ -73,13 +73,13 @@ struct world {
 	const char *broken;		/* first invariant that did not hold */
 };
 
-static void w_broken(struct world *w, const char *what)
+static inline void w_broken(struct world *w, const char *what)
 {
 	if (!w->broken)
 		w->broken = what;
 }
 
-static void w_init(struct world *w, const struct gp_sched_config *config,
+static inline void w_init(struct world *w, const struct gp_sched_config *config,
 		   struct gp_sched *mem)
 {
 	memset(w, 0, sizeof(*w));
@@ -91,7 +91,7 @@ static void w_init(struct world *w, const struct gp_sched_config *config,
 }
 
 /* Time on the device is a group's from when it is there to when it is off. */
-static void w_pass(struct world *w, uint64_t ns)
+static inline void w_pass(struct world *w, uint64_t ns)
 {
 	w->now_ns += ns;
 	for (size_t i = 1; i <= W_GROUPS; i++)
@@ -99,7 +99,7 @@ static void w_pass(struct world *w, uint64_t ns)
 			w->group[i].ran_ns += ns;
 }
 
-static void w_check_short(struct world *w)
+static inline void w_check_short(struct world *w)
 {
 	int n = 0;
 
@@ -114,7 +114,7 @@ static void w_check_short(struct world *w)
 }
 
 /* Who has left is put back in any case: that goes before the limit. */
-static void w_check_slots(struct world *w, uint32_t resumed)
+static inline void w_check_slots(struct world *w, uint32_t resumed)
 {
 	uint32_t n = 0;
 
@@ -125,7 +125,7 @@ static void w_check_slots(struct world *w, uint32_t resumed)
 		w_broken(w, "more groups loaded than slots");
 }
 
-static bool w_busy(const struct world *w, uint32_t group)
+static inline bool w_busy(const struct world *w, uint32_t group)
 {
 	for (size_t i = 0; i < w->n_pending; i++)
 		if (w->pending[i].group == group)
@@ -133,7 +133,7 @@ static bool w_busy(const struct world *w, uint32_t group)
 	return false;
 }
 
-static void w_group_decision(struct world *w, const struct gp_decision *d)
+static inline void w_group_decision(struct world *w, const struct gp_decision *d)
 {
 	struct w_group *g;
 
@@ -162,7 +162,7 @@ static void w_group_decision(struct world *w, const struct gp_decision *d)
 	w_check_short(w);
 }
 
-static void w_hold_decision(struct world *w, const struct gp_decision *d)
+static inline void w_hold_decision(struct world *w, const struct gp_decision *d)
 {
 	struct w_tenant *t = &w->tenant[d->tenant];
 
@@ -192,7 +192,7 @@ static void w_hold_decision(struct world *w, const struct gp_decision *d)
 	w->last_hold_tenant = d->tenant;
 }
 
-static void w_decide(struct world *w)
+static inline void w_decide(struct world *w)
 {
 	for (size_t i = 0; i < w->out.count; i++) {
 		const struct gp_decision *d = &w->out.d[i];
@@ -219,21 +219,21 @@ static void w_decide(struct world *w)
 }
 
 /* Whether the core could have a reason to hold for @t. */
-static bool w_reason(const struct world *w, const struct w_tenant *t)
+static inline bool w_reason(const struct world *w, const struct w_tenant *t)
 {
 	return t->there && t->spec.cls == GP_TENANT_LC &&
 	       (t->seg || t->hand || (t->hinted && t->hint_end_ns > w->now_ns));
 }
 
 /* Whether the core must hold for @t unless somebody more urgent does. */
-static bool w_must_hold(const struct world *w, const struct w_tenant *t)
+static inline bool w_must_hold(const struct world *w, const struct w_tenant *t)
 {
 	return t->there && t->spec.cls == GP_TENANT_LC && t->seg && !t->sync &&
 	       !t->hold_broken && !t->begun_held &&
 	       w->now_ns < t->seg_began_ns + w->config.hold_limit_ns;
 }
 
-static void w_check_holds(struct world *w)
+static inline void w_check_holds(struct world *w)
 {
 	uint32_t best = GP_SCHED_LEVELS;
 
@@ -263,7 +263,7 @@ static void w_check_holds(struct world *w)
 
 /* What is under way for a group that went is nobody's any more: its id may
  * come anew. */
-static void w_group_gone(struct world *w, uint32_t group)
+static inline void w_group_gone(struct world *w, uint32_t group)
 {
 	w->group[group] = (struct w_group){ 0 };
 	for (size_t i = 0; i < w->n_pending; i++)
@@ -272,7 +272,7 @@ static void w_group_gone(struct world *w, uint32_t group)
 }
 
 /* Facts of the checker's own, from the event alone. */
-static void w_note(struct world *w, const struct gp_event *ev)
+static inline void w_note(struct world *w, const struct gp_event *ev)
 {
 	struct w_tenant *t = &w->tenant[ev->tenant <= W_TENANTS ?
 					ev->tenant : 0];
@@ -353,7 +353,7 @@ static void w_note(struct world *w, const struct gp_event *ev)
 	}
 }
 
-static int w_step(struct world *w, const struct gp_event *ev)
+static inline int w_step(struct world *w, const struct gp_event *ev)
 {
 	int rc = gp_sched_step(w->sched, w->now_ns, ev, &w->out);
 
@@ -370,7 +370,7 @@ static int w_step(struct world *w, const struct gp_event *ev)
 	return 0;
 }
 
-static void w_timer(struct world *w)
+static inline void w_timer(struct world *w)
 {
 	struct gp_event ev = { .type = GP_EV_TIMER };
 
@@ -378,7 +378,7 @@ static void w_timer(struct world *w)
 }
 
 /* All timers up to @ns from now, then that time. */
-static void w_advance(struct world *w, uint64_t ns)
+static inline void w_advance(struct world *w, uint64_t ns)
 {
 	uint64_t to = w->now_ns + ns;
 	int left = 10000;
@@ -395,7 +395,7 @@ static void w_advance(struct world *w, uint64_t ns)
 }
 
 /* What the hardware did when @p is over with @error. */
-static void w_effect(struct world *w, const struct w_pending *p, int error,
+static inline void w_effect(struct world *w, const struct w_pending *p, int error,
 		     bool half)
 {
 	struct w_group *g = &w->group[p->group];
@@ -422,7 +422,7 @@ static void w_effect(struct world *w, const struct w_pending *p, int error,
 	}
 }
 
-static void w_outcome(struct world *w, size_t which, int error, bool half)
+static inline void w_outcome(struct world *w, size_t which, int error, bool half)
 {
 	struct w_pending p = w->pending[which];
 	struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = p.id };
@@ -443,7 +443,7 @@ static void w_outcome(struct world *w, size_t which, int error, bool half)
 	w_step(w, &ev);
 }
 
-static void w_hold_failed(struct world *w)
+static inline void w_hold_failed(struct world *w)
 {
 	struct gp_event ev = { .type = GP_EV_OUTCOME, .error = -EIO,
 			       .decision = w->last_hold_id };
@@ -458,7 +458,7 @@ static void w_hold_failed(struct world *w)
 }
 
 /* Everything under way ends well, as fast as the hardware does it. */
-static void w_settle(struct world *w)
+static inline void w_settle(struct world *w)
 {
 	int left = 1000;
 
@@ -472,7 +472,7 @@ static void w_settle(struct world *w)
 }
 
 /* @ns of a world in which nothing fails. */
-static void w_run(struct world *w, uint64_t ns)
+static inline void w_run(struct world *w, uint64_t ns)
 {
 	uint64_t to = w->now_ns + ns;
 

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Client mode: slices, hints, segments, nested holds, waits for the device. */
+#include "tests/common/gp_test.h"
+#include "tests/sched/drive.h"
+
+static const struct gp_sched_config client = { .slice_preempts = 1 };
+
+#define assert_holds(d) assert_non_null(drive_find(d, GP_DO_HOLD))
+#define assert_releases(d) assert_non_null(drive_find(d, GP_DO_RELEASE))
+#define assert_leaves_holds(d) do {				\
+	assert_null(drive_find(d, GP_DO_HOLD));			\
+	assert_null(drive_find(d, GP_DO_RELEASE)); } while (0)
+
+static void start_lc(struct drive *d, const struct gp_sched_config *config)
+{
+	drive_init(d, config);
+	drive_join(d, 1, GP_TENANT_LC, 3);
+}
+
+static int hint(struct drive *d, uint32_t tenant, uint64_t at_ns)
+{
+	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT,
+					      .tenant = tenant,
+					      .at_ns = at_ns });
+}
+
+static void hand_hold(struct drive *d, uint32_t tenant, uint64_t limit_ns)
+{
+	assert_int_equal(drive_ev(d, (struct gp_event){
+				 .type = GP_EV_HOLD, .tenant = tenant,
+				 .limit_ns = limit_ns }), 0);
+}
+
+static void test_lc_slice(void **state)
+{
+	const struct gp_decision *dec;
+	struct drive d;
+
+	start_lc(&d, &client);
+	assert_int_equal(drive_appear(&d, 1, 7), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->group, 7);
+	assert_int_equal(dec->slice_us, 5000000);
+	drive_outcome(&d, GP_DO_SET_SLICE, 0);
+	assert_null(drive_find(&d, GP_DO_SET_SLICE));
+
+	assert_int_equal(drive_ev(&d, (struct gp_event){
+				 .type = GP_EV_TENANT_CLASS, .tenant = 1 }), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->slice_us, 0);
+	drive_end(&d);
+}
+
+static void test_one_short_slice(void **state)
+{
+	struct gp_event slot = { .type = GP_EV_SLOT, .ok = 1 };
+	const struct gp_decision *dec;
+	struct drive d;
+
+	drive_init(&d, &client);
+	drive_join(&d, 1, GP_TENANT_BE, 100);
+	assert_int_equal(drive_appear(&d, 1, 7), 0);
+	assert_int_equal(d.out.count, 0);
+	assert_int_equal(drive_ev(&d, slot), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->group, 7);
+	assert_int_equal(dec->slice_us, 1);
+	drive_outcome(&d, GP_DO_SET_SLICE, 0);
+
+	/* A second context of the process keeps the driver's slice, until the
+	 * first is gone. */
+	assert_int_equal(drive_appear(&d, 1, 8), 0);
+	assert_int_equal(d.out.count, 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){
+				 .type = GP_EV_GROUP_GONE, .group = 7 }), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->group, 8);
+	assert_int_equal(dec->slice_us, 1);
+	drive_outcome(&d, GP_DO_SET_SLICE, 0);
+
+	slot.ok = 0;
+	assert_int_equal(drive_ev(&d, slot), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->slice_us, 0);
+	drive_end(&d);
+}
+
+static void test_slice_failure_is_tried_again(void **state)
+{
+	struct drive d;
+	int tries = 1;
+
+	start_lc(&d, &client);
+	assert_int_equal(drive_appear(&d, 1, 7), 0);
+	for (; drive_find(&d, GP_DO_SET_SLICE); tries++) {
+		const struct gp_decision *arm;
+
+		drive_outcome(&d, GP_DO_SET_SLICE, -EIO);
+		assert_null(drive_find(&d, GP_DO_SET_SLICE));
+		arm = drive_find(&d, GP_DO_ARM_TIMER);
+		assert_non_null(arm);
+		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
+	}
+	assert_int_equal(tries, 6);	/* five, then it is given up */
+	drive_end(&d);
+}
+
+static void test_hint_then_segment(void **state)
+{
+	const struct gp_decision *arm;
+	struct drive d;
+	uint64_t work;
+
+	start_lc(&d, &client);
+	work = d.now_ns + 3 * MS;
+	assert_int_equal(hint(&d, 1, work), 0);
+	arm = drive_find(&d, GP_DO_ARM_TIMER);
+	assert_non_null(arm);
+	assert_int_equal(arm->at_ns, work - 250 * US);
+	assert_leaves_holds(&d);
+
+	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
+	assert_holds(&d);
+	/* Long enough for the work, which must not see it renewed. */
+	assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 20 * MS);
+	drive_at(&d, work, GP_EV_SEGMENT_BEGIN, 1);
+	assert_leaves_holds(&d);
+	drive_at(&d, work + MS, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, work + 2 * MS, GP_EV_SEGMENT_END, 1);
+	assert_releases(&d);
+	assert_int_equal(drive_stat(&d, 1).holds, 1);
+	assert_int_equal(drive_stat(&d, 1).holds_late, 0);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 0);
+	drive_end(&d);
+}
+
+static void test_hint_ends_with_its_work(void **state)
+{
+	struct drive d;
+	uint64_t t0;
+
+	start_lc(&d, &client);
+	t0 = d.now_ns;
+	assert_int_equal(hint(&d, 1, t0), 0);	/* for now: at once */
+	assert_holds(&d);
+	drive_at(&d, t0 + 50 * US, GP_EV_IDLE, 1);	/* not its work */
+	assert_leaves_holds(&d);
+	drive_at(&d, t0 + 300 * US, GP_EV_BUSY, 1);
+	assert_leaves_holds(&d);
+	drive_at(&d, t0 + 400 * US, GP_EV_IDLE, 1);
+	assert_releases(&d);
+	drive_end(&d);
+}
+
+static void test_hint_without_work(void **state)
+{
+	const struct gp_decision *arm;
+	struct drive d;
+	uint64_t t0;
+
+	start_lc(&d, &client);
+	t0 = d.now_ns;
+	assert_int_equal(hint(&d, 1, t0 - 5 * MS), 0);	/* for the past */
+	assert_holds(&d);
+	arm = drive_find(&d, GP_DO_ARM_TIMER);
+	assert_non_null(arm);
+	assert_int_equal(arm->at_ns, t0 + 500 * US);
+	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
+	assert_releases(&d);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 0);
+	drive_end(&d);
+}
+
+static void test_hint_replaced_and_early_work(void **state)
+{
+	struct drive d;
+	uint64_t t0;
+
+	start_lc(&d, &client);
+	t0 = d.now_ns;
+	assert_int_equal(hint(&d, 1, t0 + 2 * MS), 0);
+	assert_int_equal(hint(&d, 1, t0 + 9 * MS), 0);
+	drive_at(&d, t0 + 3 * MS, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, t0 + 4 * MS, GP_EV_BUSY, 1);
+	assert_holds(&d);		/* its gaps are worth keeping */
+	assert_int_equal(drive_stat(&d, 1).holds_late, 1);
+	drive_end(&d);
+}
+
+static void test_nesting(void **state)
+{
+	struct drive d;
+	uint64_t t0;
+
+	start_lc(&d, &client);
+	t0 = d.now_ns;
+	drive_at(&d, t0, GP_EV_SEGMENT_BEGIN, 1);
+	assert_holds(&d);
+	assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 20 * MS);
+	drive_at(&d, t0, GP_EV_SEGMENT_BEGIN, 1);
+	assert_leaves_holds(&d);
+	hand_hold(&d, 1, 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, t0, GP_EV_SEGMENT_END, 1);
+	drive_at(&d, t0, GP_EV_SEGMENT_END, 1);
+	assert_leaves_holds(&d);
+	drive_at(&d, t0, GP_EV_RELEASE, 1);
+	assert_releases(&d);
+	assert_int_equal(drive_tenant_ev(&d, GP_EV_RELEASE, 1), -EINVAL);
+	assert_int_equal(drive_tenant_ev(&d, GP_EV_SEGMENT_END, 1), -EINVAL);
+	drive_end(&d);
+}
+
+static void test_limit(void **state)
+{
+	struct drive d;
+	uint64_t t0;
+
+	start_lc(&d, &client);
+	t0 = d.now_ns;
+	hand_hold(&d, 1, 2 * MS);
+	assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 2 * MS);
+	drive_at(&d, t0 + 2 * MS, GP_EV_TIMER, 0);
+	assert_releases(&d);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 1);
+	drive_at(&d, t0 + 3 * MS, GP_EV_RELEASE, 1);	/* late: harmless */
+	assert_leaves_holds(&d);
+
+	hand_hold(&d, 1, 100 * MS);			/* never over the limit */
+	assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 20 * MS);
+	drive_end(&d);
+}
+
+static void test_higher_level_cuts(void **state)
+{
+	struct drive d;
+
+	start_lc(&d, &client);
+	drive_join(&d, 2, GP_TENANT_LC, 0);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_holds(&d);
+	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_BEGIN, 2);
+	assert_int_equal(d.out.d[0].type, GP_DO_RELEASE);
+	assert_int_equal(d.out.d[0].tenant, 1);
+	assert_int_equal(d.out.d[1].type, GP_DO_HOLD);
+	assert_int_equal(d.out.d[1].tenant, 2);
+	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_END, 2);
+	assert_int_equal(drive_find(&d, GP_DO_RELEASE)->tenant, 2);
+	assert_int_equal(drive_find(&d, GP_DO_HOLD)->tenant, 1);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 0);
+	drive_end(&d);
+}
+
+static void test_sync_cuts(void **state)
+{
+	struct drive d;
+
+	start_lc(&d, &client);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	hand_hold(&d, 1, 0);
+	drive_at(&d, d.now_ns + MS, GP_EV_SYNC, 1);
+	assert_releases(&d);
+	assert_int_equal(hint(&d, 1, d.now_ns), 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, d.now_ns + MS, GP_EV_SYNC_DONE, 1);
+	assert_holds(&d);				/* still in a segment */
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
+	assert_releases(&d);				/* by hand: was ended */
+	assert_int_equal(drive_stat(&d, 1).syncs_cut, 1);
+	drive_at(&d, d.now_ns, GP_EV_RELEASE, 1);
+	drive_at(&d, d.now_ns, GP_EV_SYNC_DONE, 1);	/* one too many */
+	assert_leaves_holds(&d);
+	drive_end(&d);
+}
+
+static void test_pieces(void **state)
+{
+	struct gp_sched_config c = client;
+	struct drive d;
+	int pieces = 0;
+
+	c.hold_piece_ns = 500 * US;
+	start_lc(&d, &c);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	while (drive_find(&d, GP_DO_HOLD)) {
+		const struct gp_decision *arm = drive_find(&d, GP_DO_ARM_TIMER);
+
+		assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 500 * US);
+		assert_non_null(arm);
+		assert_int_equal(arm->at_ns, d.now_ns + 500 * US);
+		pieces++;
+		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
+	}
+	assert_int_equal(pieces, 40);		/* 20 ms, the limit */
+	assert_releases(&d);
+	assert_int_equal(drive_stat(&d, 1).holds, 1);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 1);
+	drive_end(&d);
+}
+
+static void test_hold_failure(void **state)
+{
+	struct drive d;
+	const struct gp_decision *arm;
+	int tries = 0;
+
+	start_lc(&d, &client);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	while (drive_find(&d, GP_DO_HOLD)) {
+		tries++;
+		drive_outcome(&d, GP_DO_HOLD, -EBUSY);
+		assert_int_equal(drive_stat(&d, 1).held, 0);
+		arm = drive_find(&d, GP_DO_ARM_TIMER);
+		assert_true((arm != NULL) == (tries < 3));
+		drive_at(&d, d.now_ns + 200 * US, GP_EV_TIMER, 0);
+	}
+	assert_int_equal(tries, 3);
+	drive_end(&d);
+}
+
+static void test_refusals(void **state)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = 1 };
+	struct drive d;
+
+	drive_init(&d, &client);
+	ev.spec.cls = GP_TENANT_LC;
+	ev.spec.level = 16;
+	assert_int_equal(drive_ev(&d, ev), -EINVAL);
+	ev.spec = (struct gp_class_spec){ .cls = GP_TENANT_BE };
+	assert_int_equal(drive_ev(&d, ev), -EINVAL);
+	ev.spec.weight = 10001;
+	assert_int_equal(drive_ev(&d, ev), -EINVAL);
+	ev.spec.weight = 10000;
+	assert_int_equal(drive_ev(&d, ev), 0);
+	assert_int_equal(drive_ev(&d, ev), -EINVAL);	/* joined already */
+	assert_int_equal(drive_tenant_ev(&d, GP_EV_SEGMENT_BEGIN, 1), -EPERM);
+	assert_int_equal(hint(&d, 1, 5), -EPERM);
+	assert_int_equal(drive_tenant_ev(&d, GP_EV_BUSY, 2), -ENOENT);
+	assert_int_equal(drive_tenant_ev(&d, 99, 1), -EINVAL);
+	assert_int_equal(drive_ev(&d, (struct gp_event){
+				 .type = GP_EV_GROUP_GONE, .group = 3 }),
+			 -ENOENT);
+	for (uint32_t i = 2; i <= GP_SCHED_MAX_TENANTS; i++)
+		drive_join(&d, i, GP_TENANT_NONE, 0);
+	ev.tenant = GP_SCHED_MAX_TENANTS + 1;
+	assert_int_equal(drive_ev(&d, ev), -ENOSPC);
+	for (uint32_t i = 1; i <= GP_SCHED_MAX_GROUPS; i++)
+		assert_int_equal(drive_appear(&d, 2, i), 0);
+	assert_int_equal(drive_appear(&d, 2, GP_SCHED_MAX_GROUPS + 1), -ENOSPC);
+	assert_int_equal(drive_appear(&d, 2, 1), -EINVAL);
+	drive_end(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lc_slice),
+		cmocka_unit_test(test_one_short_slice),
+		cmocka_unit_test(test_slice_failure_is_tried_again),
+		cmocka_unit_test(test_hint_then_segment),
+		cmocka_unit_test(test_hint_ends_with_its_work),
+		cmocka_unit_test(test_hint_without_work),
+		cmocka_unit_test(test_hint_replaced_and_early_work),
+		cmocka_unit_test(test_nesting),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_higher_level_cuts),
+		cmocka_unit_test(test_sync_cuts),
+		cmocka_unit_test(test_pieces),
+		cmocka_unit_test(test_hold_failure),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return gp_run_tests(tests);
+}

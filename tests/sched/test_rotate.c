@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Many tenants: fair shares, the starvation bound, rotation beside LC. */
+#include <stdbool.h>
+
+#include "tests/common/gp_test.h"
+#include "tests/sched/drive.h"
+
+static const struct gp_sched_config rotating = {
+	.rotate = 1, .slice_preempts = 1, .lc_slice_us = 5000000,
+	.be_slice_us = 1, .quantum_ns = 50 * MS, .hold_limit_ns = 20 * MS,
+	.lc_defer_max_ns = 20 * MS,
+};
+
+/* ---- the policy against its definition ---------------------------------- */
+
+static void test_fair_policy(void **state)
+{
+	struct gp_be_entity e[40];
+	const struct gp_be_entity *p[40];
+	uint64_t r = 99;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		e[i] = (struct gp_be_entity){ .tenant = i + 1,
+					      .weight = 1 + i * 250 };
+		p[i] = &e[i];
+	}
+	for (int round = 0; round < 20000; round++) {
+		size_t want = 0, got;
+		uint64_t before, ran;
+
+		for (size_t i = 1; i < 40; i++)
+			if (e[i].vruntime_ns < e[want].vruntime_ns ||
+			    (e[i].vruntime_ns == e[want].vruntime_ns &&
+			     e[i].waiting_since_ns < e[want].waiting_since_ns))
+				want = i;
+		got = gp_policy_fair.pick(p, 40);
+		assert_int_equal(got, want);
+		r = r * 6364136223846793005ull + 1442695040888963407ull;
+		ran = (r >> 33) % (100 * MS);
+		before = e[got].vruntime_ns;
+		gp_policy_fair.charge(&e[got], ran);
+		assert_int_equal(e[got].vruntime_ns,
+				 before + ran * 100 / e[got].weight);
+		e[got].waiting_since_ns = (uint64_t)round;
+	}
+	gp_policy_fair.enter(&e[0], UINT64_MAX);
+	assert_true(e[0].vruntime_ns == UINT64_MAX);
+	assert_int_equal(gp_policy_fair.quantum(&e[0], 40, 7), 7);
+}
+
+/* ---- three dozen tenants ------------------------------------------------ */
+
+#define MANY 36
+
+struct many {
+	struct drive d;
+	uint64_t armed_ns, ran_ns[MANY + 1], on_since_ns[MANY + 1];
+	uint64_t off_since_ns[MANY + 1], longest_ns[MANY + 1];
+	bool off[MANY + 1];
+};
+
+/* Carry out at once what was decided, as hardware that never fails would. */
+static void many_carry_out(struct many *m)
+{
+	struct gp_decisions todo = m->d.out;
+
+	for (size_t i = 0; i < todo.count; i++) {
+		const struct gp_decision *dec = &todo.d[i];
+		uint32_t g = dec->group;
+
+		if (dec->type == GP_DO_ARM_TIMER) {
+			m->armed_ns = dec->at_ns;
+			continue;
+		}
+		if (dec->type == GP_DO_SUSPEND) {
+			m->ran_ns[g] += m->d.now_ns - m->on_since_ns[g];
+			m->off_since_ns[g] = m->d.now_ns;
+			m->off[g] = true;
+		} else if (dec->type == GP_DO_RESUME) {
+			uint64_t waited = m->d.now_ns - m->off_since_ns[g];
+
+			if (waited > m->longest_ns[g])
+				m->longest_ns[g] = waited;
+			m->on_since_ns[g] = m->d.now_ns;
+			m->off[g] = false;
+		}
+		drive_ev(&m->d, (struct gp_event){ .type = GP_EV_OUTCOME,
+						   .decision = dec->id });
+		many_carry_out(m);
+	}
+}
+
+static void many_start(struct many *m, uint32_t heavy)
+{
+	memset(m, 0, sizeof(*m));
+	drive_init(&m->d, &rotating);
+	for (uint32_t i = 1; i <= MANY; i++) {
+		drive_join(&m->d, i, GP_TENANT_BE, i <= heavy ? 200 : 100);
+		m->on_since_ns[i] = m->d.now_ns;
+		assert_int_equal(drive_appear(&m->d, i, i), 0);
+		many_carry_out(m);
+	}
+}
+
+static void many_run(struct many *m, uint64_t ns)
+{
+	uint64_t to = m->d.now_ns + ns;
+
+	while (m->armed_ns && m->armed_ns <= to) {
+		drive_at(&m->d, m->armed_ns, GP_EV_TIMER, 0);
+		many_carry_out(m);
+	}
+	m->d.now_ns = to;
+}
+
+static void test_shares_and_bound(void **state)
+{
+	static struct many m;
+	uint64_t units = 12 * 2 + (MANY - 12), total = 120000 * MS;
+
+	many_start(&m, 12);
+	many_run(&m, total);
+	for (uint32_t i = 1; i <= MANY; i++) {
+		uint64_t share = total / units * (i <= 12 ? 2 : 1);
+
+		assert_in_range(m.ran_ns[i], share - 100 * MS, share + 150 * MS);
+		/* docs/sched.md: ceil(2) + 1 turns of each other at most */
+		assert_true(m.longest_ns[i] <= (MANY - 1) * 3 * 70 * MS);
+	}
+	drive_end(&m.d);
+}
+
+static void test_idle_is_skipped(void **state)
+{
+	static struct many m;
+	uint64_t before;
+
+	many_start(&m, 0);
+	for (uint32_t i = 3; i <= MANY; i++) {
+		assert_int_equal(drive_tenant_ev(&m.d, GP_EV_IDLE, i), 0);
+		many_carry_out(&m);
+	}
+	many_run(&m, 100 * MS);
+	before = m.ran_ns[1] + m.ran_ns[2];
+	many_run(&m, 10000 * MS);
+	assert_in_range(m.ran_ns[1] + m.ran_ns[2] - before, 9900 * MS,
+			10100 * MS);
+	drive_end(&m.d);
+}
+
+/* Not inside a segment, unless it lasts longer than a rotation may wait. */
+static void test_rotation_waits_for_segment(void **state)
+{
+	static struct many m;
+	uint64_t due;
+
+	many_start(&m, 0);
+	drive_join(&m.d, 50, GP_TENANT_LC, 0);
+	many_carry_out(&m);
+	due = m.armed_ns;
+	drive_at(&m.d, due - MS, GP_EV_SEGMENT_BEGIN, 50);
+	many_carry_out(&m);
+	drive_at(&m.d, due, GP_EV_TIMER, 0);
+	assert_null(drive_find(&m.d, GP_DO_SUSPEND));
+	drive_at(&m.d, due + 3 * MS, GP_EV_SEGMENT_END, 50);
+	assert_non_null(drive_find(&m.d, GP_DO_SUSPEND));
+	many_carry_out(&m);
+
+	due = m.armed_ns;
+	drive_at(&m.d, due - MS, GP_EV_SEGMENT_BEGIN, 50);
+	many_carry_out(&m);
+	drive_at(&m.d, due, GP_EV_TIMER, 0);
+	assert_null(drive_find(&m.d, GP_DO_SUSPEND));
+	drive_at(&m.d, due + 20 * MS, GP_EV_TIMER, 0);
+	assert_non_null(drive_find(&m.d, GP_DO_SUSPEND));
+	drive_end(&m.d);
+}
+
+/* Next on only when the one before is known to be off. */
+static void test_hand_over_in_order(void **state)
+{
+	static struct many m;
+
+	many_start(&m, 0);
+	drive_at(&m.d, m.armed_ns, GP_EV_TIMER, 0);
+	assert_non_null(drive_find(&m.d, GP_DO_SUSPEND));
+	assert_null(drive_find(&m.d, GP_DO_RESUME));
+	drive_outcome(&m.d, GP_DO_SUSPEND, -EIO);
+	assert_null(drive_find(&m.d, GP_DO_RESUME));
+	drive_at(&m.d, m.d.now_ns + MS, GP_EV_TIMER, 0);
+	drive_outcome(&m.d, GP_DO_SUSPEND, 0);
+	assert_non_null(drive_find(&m.d, GP_DO_SET_SLICE) ?
+			drive_find(&m.d, GP_DO_SET_SLICE) :
+			drive_find(&m.d, GP_DO_RESUME));
+	drive_end(&m.d);
+}
+
+/* Where slices do not preempt, a segment takes all below it off. */
+static void test_segment_suspends(void **state)
+{
+	struct gp_sched_config c = rotating;
+	struct drive d;
+
+	c.slice_preempts = 0;
+	c.slots = 4;
+	drive_init(&d, &c);
+	drive_join(&d, 1, GP_TENANT_LC, 0);
+	drive_join(&d, 2, GP_TENANT_LC, 5);
+	drive_join(&d, 3, GP_TENANT_BE, 100);
+	assert_int_equal(drive_appear(&d, 1, 11), 0);
+	assert_int_equal(drive_appear(&d, 2, 12), 0);
+	assert_int_equal(drive_appear(&d, 3, 13), 0);
+	assert_int_equal(drive_appear(&d, 1, 14), 0);
+	assert_int_equal(drive_appear(&d, 1, 15), -ENOSPC);
+
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_null(drive_find(&d, GP_DO_HOLD));
+	assert_int_equal(d.out.count, 3);	/* two suspends, the timer */
+	assert_int_equal(d.out.d[0].type, GP_DO_SUSPEND);
+	assert_int_equal(d.out.d[1].type, GP_DO_SUSPEND);
+	assert_int_equal(d.out.d[0].group + d.out.d[1].group, 12 + 13);
+	for (uint32_t id = d.out.d[0].id, n = 0; n < 2; n++)
+		assert_int_equal(drive_ev(&d, (struct gp_event){
+					 .type = GP_EV_OUTCOME,
+					 .decision = id + n }), 0);
+	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_END, 1);
+	assert_int_equal(d.out.d[0].type, GP_DO_RESUME);
+	assert_int_equal(d.out.d[1].type, GP_DO_RESUME);
+	drive_end(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fair_policy),
+		cmocka_unit_test(test_shares_and_bound),
+		cmocka_unit_test(test_idle_is_skipped),
+		cmocka_unit_test(test_rotation_waits_for_segment),
+		cmocka_unit_test(test_hand_over_in_order),
+		cmocka_unit_test(test_segment_suspends),
+	};
+
+	return gp_run_tests(tests);
+}
