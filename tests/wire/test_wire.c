@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client/control.h"
+#include "tests/common/gp_test.h"
+#include "wire/wire.h"
+
+#define SEED 20240611u
+
+static void check_sizes(void **state)
+{
+	static const enum gp_wire_type types[] = {
+		GP_WIRE_QUERY, GP_WIRE_SET_CLASS, GP_WIRE_HINT, GP_WIRE_STATUS,
+		GP_WIRE_RESULT,
+	};
+	union gp_wire_msg msg;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		gp_wire_init(&msg, types[i]);
+		assert_int_equal(gp_wire_check(&msg, msg.head.size), 0);
+		for (size_t len = 0; len <= sizeof(msg) + 8; len++)
+			if (len != msg.head.size)
+				assert_int_equal(gp_wire_check(&msg, len), -EPROTO);
+	}
+}
+
+static void check_fields(void **state)
+{
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	msg.head.magic ^= 1;
+	assert_int_equal(gp_wire_check(&msg, sizeof(msg.head)), -EPROTO);
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	msg.head.version++;
+	assert_int_equal(gp_wire_check(&msg, sizeof(msg.head)), -EPROTO);
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	msg.head.type = 99;
+	assert_int_equal(gp_wire_check(&msg, sizeof(msg.head)), -EPROTO);
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	msg.head.size++;
+	assert_int_equal(gp_wire_check(&msg, sizeof(msg.head)), -EPROTO);
+}
+
+static int listen_here(void)
+{
+	int fd = gp_wire_listen(getpid());
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void one_tenant(void **state)
+{
+	int fd = listen_here(), conn;
+	pid_t found[256], pid;
+	ssize_t n;
+	int hits = 0;
+	uid_t uid;
+
+	assert_int_equal(gp_wire_listen(getpid()), -EADDRINUSE);
+	conn = gp_wire_connect(getpid());
+	assert_true(conn >= 0);
+	assert_int_equal(gp_wire_peer(conn, &pid, &uid), 0);
+	assert_int_equal(pid, getpid());
+	assert_int_equal(uid, geteuid());
+	n = gp_wire_tenants(found, 256);
+	for (ssize_t i = 0; i < n; i++)
+		hits += found[i] == getpid();
+	assert_int_equal(hits, 1);
+	assert_int_equal(gp_wire_tenants(found, 0), 0);
+	close(conn);
+	close(fd);
+	assert_int_equal(gp_wire_connect(getpid()), -ESRCH);
+	assert_int_equal(gp_wire_connect(0), -ESRCH);
+	assert_int_equal(gp_wire_connect(-1), -ESRCH);
+}
+
+/* A name that somebody else took is not the tenant. */
+static void wrong_owner(void **state)
+{
+	int fd = gp_wire_listen(1 << 30);
+
+	assert_true(fd >= 0);
+	assert_int_equal(gp_wire_connect(1 << 30), -ESRCH);
+	close(fd);
+}
+
+static int serve_one(int listener, const void *reply, size_t len)
+{
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+	char bytes[1024];
+	int conn;
+
+	if (poll(&pfd, 1, 10000) != 1)
+		return 1;
+	conn = accept(listener, NULL, NULL);
+	if (conn < 0 || recv(conn, bytes, sizeof(bytes), 0) <= 0)
+		return 2;
+	if (len && send(conn, reply, len, MSG_NOSIGNAL) != (ssize_t)len)
+		return 3;
+	if (!len)
+		(void)recv(conn, bytes, sizeof(bytes), 0);
+	return 0;
+}
+
+static int call_with_reply(enum gp_wire_type request, const void *reply, size_t len,
+			   int timeout_ms)
+{
+	union gp_wire_msg msg;
+	int fd = listen_here(), conn, result, status;
+	pid_t child;
+
+	conn = gp_wire_connect(getpid());
+	assert_true(conn >= 0);
+	child = fork();
+	if (!child) {
+		close(conn);
+		_exit(serve_one(fd, reply, len));
+	}
+	gp_wire_init(&msg, request);
+	result = gp_wire_call(conn, &msg, timeout_ms);
+	close(conn);
+	close(fd);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	return result;
+}
+
+static void call_replies(void **state)
+{
+	union gp_wire_msg reply;
+
+	gp_wire_init(&reply, GP_WIRE_STATUS);
+	assert_int_equal(call_with_reply(GP_WIRE_QUERY, &reply, reply.head.size, 10000), 0);
+	gp_wire_init(&reply, GP_WIRE_RESULT);
+	reply.head.result = -EPERM;
+	assert_int_equal(call_with_reply(GP_WIRE_HINT, &reply, reply.head.size, 10000), -EPERM);
+	assert_int_equal(call_with_reply(GP_WIRE_QUERY, &reply, reply.head.size, 10000), -EPERM);
+	/* A good result without the status that was asked for is no answer. */
+	reply.head.result = 0;
+	assert_int_equal(call_with_reply(GP_WIRE_QUERY, &reply, reply.head.size, 10000), -EPROTO);
+	reply.head.result = 5;
+	assert_int_equal(call_with_reply(GP_WIRE_HINT, &reply, reply.head.size, 10000), -EPROTO);
+	gp_wire_init(&reply, GP_WIRE_HINT);
+	assert_int_equal(call_with_reply(GP_WIRE_HINT, &reply, reply.head.size, 10000), -EPROTO);
+	assert_int_equal(call_with_reply(GP_WIRE_HINT, "x", 1, 10000), -EPROTO);
+	assert_int_equal(call_with_reply(GP_WIRE_HINT, NULL, 0, 20), -ETIMEDOUT);
+}
+
+static uint32_t next_random(uint32_t *x)
+{
+	*x = *x * 1664525u + 1013904223u;
+	return *x >> 8;
+}
+
+/* Whatever comes in, a well-formed answer goes out, and refuses. */
+static void garbage(void **state)
+{
+	unsigned char bytes[sizeof(union gp_wire_msg) + 16];
+	uint32_t x = SEED;
+
+	printf("seed %u\n", SEED);
+	for (int i = 0; i < 20000; i++) {
+		size_t len = next_random(&x) % (sizeof(bytes) + 1);
+		union gp_wire_msg msg, reply;
+
+		gp_wire_init(&msg, next_random(&x) % 70);
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (unsigned char)next_random(&x);
+		if (i % 2)
+			memcpy(bytes, &msg.head, sizeof(msg.head));
+		if (i % 4 == 1)
+			len = msg.head.size;
+		memset(&reply, 0xa5, sizeof(reply));
+		gp_control_handle(bytes, len, next_random(&x) % 2, &reply);
+		assert_int_equal(gp_wire_check(&reply, reply.head.size), 0);
+		if (reply.head.type == GP_WIRE_STATUS)
+			assert_int_equal(reply.status.pid, getpid());
+		else
+			assert_true(reply.head.result < 0);
+	}
+}
+
+static void control_rights(void **state)
+{
+	union gp_wire_msg msg, reply;
+
+	gp_wire_init(&msg, GP_WIRE_SET_CLASS);
+	msg.set_class.cls = 1;
+	gp_control_handle(&msg, msg.head.size, false, &reply);
+	assert_int_equal(reply.head.result, -EPERM);
+	/* No device here: may be changed, but there is nothing to change. */
+	gp_control_handle(&msg, msg.head.size, true, &reply);
+	assert_int_equal(reply.head.result, -ENODEV);
+	msg.set_class.cls = 9;
+	gp_control_handle(&msg, msg.head.size, true, &reply);
+	assert_int_equal(reply.head.result, -EINVAL);
+	gp_wire_init(&msg, GP_WIRE_HINT);
+	msg.hint.in_ns = 10000000001u;
+	gp_control_handle(&msg, msg.head.size, true, &reply);
+	assert_int_equal(reply.head.result, -EINVAL);
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	gp_control_handle(&msg, msg.head.size, false, &reply);
+	assert_int_equal(reply.head.type, GP_WIRE_STATUS);
+	assert_int_equal(reply.status.pid, getpid());
+}
+
+int main(void)
+{
+	const struct CMUnitTest wire[] = {
+		cmocka_unit_test(check_sizes),	cmocka_unit_test(check_fields),
+		cmocka_unit_test(one_tenant),	cmocka_unit_test(wrong_owner),
+		cmocka_unit_test(call_replies), cmocka_unit_test(garbage),
+		cmocka_unit_test(control_rights),
+	};
+
+	return gp_run_tests(wire);
+}
