@@ -519,7 +519,8 @@ int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 		return -EINVAL;
 	if (!pid || pid == getpid()) {
 		r = gp_nv_track_groups(d, list);
-		if (r != -ENOENT)
+		/* None: perhaps they are older than the tracker. */
+		if (r != -ENOENT && (r || list->count))
 			return r;
 	}
 	return gp_nv_scan(d, pid, list, NULL);

@@ -32,10 +32,12 @@ struct object {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct gp_nv_track_ops *track_ops;	/* atomic: NULL not started */
 static void *track_arg;
+static const struct gp_nv_transport *track_transport;	/* NULL: the current */
 static struct object *objects;
 static struct gp_nv_device *devices[GP_HAL_MAX_DEVICES];
 
-int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg)
+int gp_nv_track_start_over(const struct gp_nv_transport *t,
+			   const struct gp_nv_track_ops *ops, void *arg)
 {
 	int r = 0;
 
@@ -44,10 +46,16 @@ int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg)
 		r = -EALREADY;
 	} else {
 		track_arg = arg;
+		track_transport = t;
 		__atomic_store_n(&track_ops, ops, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(&lock);
 	return r;
+}
+
+int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg)
+{
+	return gp_nv_track_start_over(NULL, ops, arg);
 }
 
 void gp_nv_track_forget(void)
@@ -276,6 +284,7 @@ static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t,
 static void saw_slice(int fd, const struct gp_rm_control *c)
 {
 	const struct gp_nv_track_ops *ops = track_ops;
+	const struct gp_nv_transport *t = track_transport;
 	struct gp_nv_group *g = NULL;
 	struct object *o;
 
@@ -289,7 +298,7 @@ static void saw_slice(int fd, const struct gp_rm_control *c)
 	pthread_mutex_unlock(&lock);
 	if (!g)
 		return;
-	if (complete(g, gp_nv_transport_current(), fd)) {
+	if (complete(g, t ? t : gp_nv_transport_current(), fd)) {
 		gp_nv_group_put(&g->base);
 		g = NULL;
 	}

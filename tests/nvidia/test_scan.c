@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/common/gp_test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "tests/nvidia/fake_rm.h"
+
+static struct gp_nv_group *at(const struct gp_group_list *list, size_t i)
+{
+	return gp_nv_of(gp_nv_group, list->group[i]);
+}
+
+static size_t count_kind(const struct gp_group_list *list,
+			 enum gp_group_kind kind)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		n += list->group[i]->kind == kind;
+	return n;
+}
+
+static int open_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 512; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void test_finds_the_groups_of_a_context(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_scan_stat stat;
+	struct gp_nv_device *dev;
+	uint32_t client;
+	int fd, before;
+
+	fake_reset();
+	fd = fake_open_ctl();
+	client = fake_client(fd);
+	fake_context(fd, client, 0, GP_RM_HABIT_OBJECT_BASE);
+	dev = fake_device(0);
+	assert_non_null(dev);
+	before = open_fds();
+	assert_int_equal(gp_nv_scan(dev, 0, &list, &stat), 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(count_kind(&list, GP_GROUP_COMPUTE), 1);
+	assert_int_equal(count_kind(&list, GP_GROUP_COPY), 3);
+	assert_int_equal(list.group[0]->kind, GP_GROUP_COMPUTE);
+	assert_int_equal(list.group[0]->channels, 8);
+	assert_int_equal(list.group[1]->channels, 4);
+	assert_int_equal(at(&list, 0)->client, client);
+	assert_int_equal(at(&list, 0)->subdevice, GP_RM_HABIT_OBJECT_BASE + 1);
+	assert_int_equal(list.group[0]->pid, getpid());
+	assert_int_not_equal(list.group[0]->id, list.group[1]->id);
+	assert_int_equal(stat.clients, 1);
+	assert_int_equal(stat.compute_class, GP_RM_CLASS_HOPPER_COMPUTE);
+	gp_group_list_put(&list);
+	assert_int_equal(open_fds(), before);	/* no file is kept */
+	dev->base.ops->close(&dev->base);
+	close(fd);
+}
+
+static void test_other_devices_are_left_out(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_scan_stat stat;
+	struct gp_nv_device *dev;
+	uint32_t client, next;
+	int fd;
+
+	fake_reset();
+	fd = fake_open_ctl();
+	client = fake_client(fd);
+	next = fake_context(fd, client, 0, GP_RM_HABIT_OBJECT_BASE);
+	fake_context(fd, client, 1, next + 3);
+	dev = fake_device(1);
+	assert_int_equal(gp_nv_scan(dev, getpid(), &list, &stat), 0);
+	assert_int_equal(stat.groups, 8);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(at(&list, 0)->device, next + 3);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	close(fd);
+}
+
+static void test_unusual_handles_are_found_too(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	uint32_t client;
+	int fd;
+
+	fake_reset();
+	/* A client far from the counter, objects at RM's own base. */
+	fake.next_client = GP_RM_HABIT_CLIENT_BASE + 3000;
+	fd = fake_open_ctl();
+	client = fake_client(fd);
+	fake_context(fd, client, 0, 0xcaf00000u);
+	fake.next_client = GP_RM_HABIT_CLIENT_BASE + 9000;
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(at(&list, 0)->client, client);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	close(fd);
+}
+
+static void test_several_files_and_clients(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	uint32_t one, two;
+	int fd[5];
+
+	fake_reset();
+	for (int i = 0; i < 5; i++)
+		fd[i] = fake_open_ctl();
+	one = fake_client(fd[1]);
+	fake.next_client += 3;
+	two = fake_client(fd[4]);
+	fake_context(fd[1], one, 0, GP_RM_HABIT_OBJECT_BASE);
+	fake_context(fd[4], two, 0, GP_RM_HABIT_OBJECT_BASE);
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 8);
+	assert_int_equal(count_kind(&list, GP_GROUP_COMPUTE), 2);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	for (int i = 0; i < 5; i++)
+		close(fd[i]);
+}
+
+static void test_nothing_there_is_success(void **state)
+{
+	struct gp_group_list list = { .count = 7 };
+	struct gp_nv_device *dev;
+
+	fake_reset();
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 0);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+}
+
+static void test_gone_process(void **state)
+{
+	struct gp_group_list list = { .count = 7 };
+	struct gp_nv_device *dev;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	fake_reset();
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_groups(&dev->base, pid, &list), -ESRCH);
+	assert_int_equal(gp_nv_groups(&dev->base, -5, &list), -EINVAL);
+	assert_int_equal(list.count, 7);
+	dev->base.ops->close(&dev->base);
+}
+
+static void test_takes_files_of_another_process(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	int fd, stay[2], r;
+	pid_t pid;
+	char byte;
+
+	fake_reset();
+	assert_int_equal(pipe(stay), 0);
+	fd = fake_open_ctl();
+	fake_context(fd, fake_client(fd), 0, GP_RM_HABIT_OBJECT_BASE);
+	pid = fork();
+	if (!pid) {
+		close(stay[1]);
+		_exit(read(stay[0], &byte, 1) < 0);
+	}
+	close(fd);		/* from here on the child alone has it */
+	dev = fake_device(0);
+	r = gp_nv_groups(&dev->base, pid, &list);
+	if (r == -EPERM) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		skip();		/* Yama, or no pidfd_getfd here */
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(list.group[0]->pid, pid);
+	assert_int_equal(gp_nv_set_slice(list.group[0], 77), 0);
+	close(stay[0]);
+	close(stay[1]);
+	waitpid(pid, NULL, 0);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+}
+
+static void test_scan_stays_cheap(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_scan_stat stat;
+	struct gp_nv_device *dev;
+	int fd[8];
+
+	fake_reset();
+	fake.next_client = GP_RM_HABIT_CLIENT_BASE + 700;
+	for (int i = 0; i < 8; i++)
+		fd[i] = fake_open_ctl();
+	fake_context(fd[0], fake_client(fd[0]), 0, GP_RM_HABIT_OBJECT_BASE);
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, &stat), 0);
+	assert_int_equal(list.count, 4);
+	/* At 2 us a call: 4 ms of the 15 that attach has. */
+	assert_true(stat.calls < 2000);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	for (int i = 0; i < 8; i++)
+		close(fd[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_finds_the_groups_of_a_context),
+		cmocka_unit_test(test_other_devices_are_left_out),
+		cmocka_unit_test(test_unusual_handles_are_found_too),
+		cmocka_unit_test(test_several_files_and_clients),
+		cmocka_unit_test(test_nothing_there_is_success),
+		cmocka_unit_test(test_gone_process),
+		cmocka_unit_test(test_takes_files_of_another_process),
+		cmocka_unit_test(test_scan_stays_cheap),
+	};
+
+	return gp_run_tests(tests);
+}
