@@ -2,6 +2,7 @@
 #include "tests/common/gp_test.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 
 #include "nvidia-backend/track.h"
 #include "tests/nvidia/fake_rm.h"
@@ -271,17 +272,29 @@ static void test_ready_and_gone(void **state)
 	close(m.fd);
 }
 
+/* In the child of a fork nothing is known, and nothing of it is touched. */
 static void test_forget(void **state)
 {
 	struct gp_nv_device *dev;
 	struct made m;
+	int status = -1;
+	pid_t pid;
 
 	fake_reset();
 	dev = fake_device(0);
 	m = make(false);
 	assert_int_equal(known(dev), 2);
-	gp_nv_track_forget();
-	assert_int_equal(known(dev), 0);
+	pid = fork();
+	if (!pid) {
+		struct gp_group_list list = { 0 };
+
+		gp_nv_track_forget();
+		free_object(m.fd, m.client, m.client, 0);
+		_exit(gp_nv_track_groups(dev, &list) || list.count);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(known(dev), 2);
 	free_object(m.fd, m.client, m.client, 0);
 	close(m.fd);
 	dev->base.ops->close(&dev->base);
