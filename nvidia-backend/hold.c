@@ -209,23 +209,30 @@ static void unmake(struct gp_nv_hold *h)
 		h->cu.host_free(h->area);
 }
 
+static int load_cuda(const struct gp_nv_transport *t, struct gp_nv_cuda *cu)
+{
+	void *library;
+
+	if (t->cuda)
+		return t->cuda(cu);
+	library = gp_nv_libcuda(t);
+	return library ? gp_nv_cuda_load(library, cu) : -ENODEV;
+}
+
 int gp_nv_hold_create(struct gp_device *dev, void *context,
 		      struct gp_hold **hold)
 {
 	const struct gp_nv_transport *t = gp_nv_of(gp_nv_device, dev)->t;
 	struct gp_nv_hold *h;
 	struct guard guard;
-	void *library = gp_nv_libcuda(t);
 	int r;
 
-	if (!library)
-		return -ENODEV;
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
 	h->base.dev = dev;
 	h->context = context;
-	r = gp_nv_cuda_load(library, &h->cu);
+	r = load_cuda(t, &h->cu);
 	if (r)
 		goto err_free;
 	if (!h->context && h->cu.ctx_get_current(&h->context))

@@ -20,7 +20,7 @@
 
 /* ---- transport: how RM calls travel; transport.c ------------------------ */
 
-struct gp_nv_timer;
+struct gp_nv_cuda;
 
 /**
  * struct gp_nv_transport - NVIDIA's driver, the software GPU, or a test.
@@ -28,6 +28,7 @@ struct gp_nv_timer;
  * @open_ctl: a fresh control file, O_CLOEXEC; fd or negative errno
  * @open_gpu: what keeps GPU @minor awake; fd or negative errno; may be NULL
  * @ioctl: as ioctl(2)
+ * @cuda: the driver API that goes with it; NULL: its libcuda's, by dlsym
  * Clock and timers are the ones that hints and holds use; a NULL now means
  * CLOCK_MONOTONIC and timerfd.
  */
@@ -39,6 +40,7 @@ struct gp_nv_transport {
 	int (*open_gpu)(uint32_t minor);
 	int (*ioctl)(int fd, unsigned long request, void *arg);
 	int (*driver_version)(char *buf, size_t len);
+	int (*cuda)(struct gp_nv_cuda *cu);
 	uint64_t (*now_ns)(void);
 	int (*timer_open)(void);
 	int (*timer_arm)(int fd, uint64_t at_ns);

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/common/gp_test.h"
+
+#include <stdlib.h>
+
+#include "nvidia-backend/cuda.h"
+#include "tests/nvidia/fake_rm.h"
+
+/*
+ * A driver API whose launches wait in a queue until the test runs them, at
+ * times it chooses: the hold kernel as hold_abi.h has it in words.
+ */
+#define QUEUE 128
+
+static struct {
+	struct gp_nv_hold_params queue[QUEUE];
+	size_t queued, ran;
+	void *current;
+	int push_error, launch_error;
+	unsigned int launches, fail_at;
+	uint8_t uuid[16];
+	int modules, streams, hosts;	/* alive */
+} cu;
+
+static void kernel(const struct gp_nv_hold_params *p, uint64_t start_ns,
+		   uint64_t release_ns)
+{
+	struct gp_nv_hold_stamp *s = (void *)(uintptr_t)p->stamp;
+	const uint32_t *word = (const void *)(uintptr_t)p->word;
+	struct gp_nv_hold_end *end = &s->end[p->index];
+	bool released = (int32_t)(*word - p->ticket) >= 0;
+	uint64_t from;
+
+	if (!p->index)
+		s->start_ns = start_ns;
+	from = s->start_ns;
+	end->end_ns = released ? release_ns : from + p->limit_ns;
+	if (end->end_ns < start_ns)
+		end->end_ns = start_ns;
+	end->how = released ? GP_NV_HOLD_RELEASED : GP_NV_HOLD_LIMIT;
+	if (end->end_ns > start_ns)
+		end->how |= GP_NV_HOLD_WAITED;
+	end->ticket = p->ticket;
+}
+
+/* Run the pair that is next in the queue. */
+static void run_pair(uint64_t start_ns, uint64_t release_ns)
+{
+	kernel(&cu.queue[cu.ran % QUEUE], start_ns, release_ns);
+	kernel(&cu.queue[(cu.ran + 1) % QUEUE], start_ns, release_ns);
+	cu.ran += 2;
+}
+
+static int f_get_current(void **ctx)
+{
+	*ctx = cu.current;
+	return 0;
+}
+
+static void *pushed;
+
+static int f_push(void *ctx)
+{
+	if (cu.push_error)
+		return cu.push_error;
+	pushed = cu.current;
+	cu.current = ctx;
+	return 0;
+}
+
+static int f_pop(void **ctx)
+{
+	*ctx = cu.current;
+	cu.current = pushed;
+	return 0;
+}
+
+static int f_device(int *device)
+{
+	*device = 0;
+	return 0;
+}
+
+static int f_priorities(int *least, int *greatest)
+{
+	*least = 0;
+	*greatest = -5;
+	return 0;
+}
+
+static int f_uuid(uint8_t uuid[16], int device)
+{
+	memcpy(uuid, cu.uuid, 16);
+	return 0;
+}
+
+static int f_host_alloc(void **host, size_t bytes, unsigned int flags)
+{
+	*host = malloc(bytes);
+	cu.hosts++;
+	return 0;
+}
+
+static int f_device_pointer(uint64_t *at, void *host, unsigned int flags)
+{
+	*at = (uintptr_t)host;
+	return 0;
+}
+
+static int f_host_free(void *host)
+{
+	free(host);
+	cu.hosts--;
+	return 0;
+}
+
+static int f_module_load(void **module, const void *image)
+{
+	assert_non_null(strstr(image, ".entry " GP_NV_HOLD_KERNEL));
+	*module = &cu;
+	cu.modules++;
+	return 0;
+}
+
+static int f_module_unload(void *module)
+{
+	cu.modules--;
+	return 0;
+}
+
+static int f_function(void **function, void *module, const char *name)
+{
+	*function = &cu;
+	return strcmp(name, GP_NV_HOLD_KERNEL) ? 500 : 0;
+}
+
+static int f_stream_create(void **stream, unsigned int flags, int priority)
+{
+	assert_int_equal(flags, GP_CU_STREAM_NON_BLOCKING);
+	assert_int_equal(priority, -5);
+	*stream = &cu;
+	cu.streams++;
+	return 0;
+}
+
+static int f_stream_destroy(void *stream)
+{
+	cu.streams--;
+	return 0;
+}
+
+static int f_synchronize(void *stream)
+{
+	while (cu.ran < cu.queued)
+		run_pair(fake_now, fake_now);
+	return 0;
+}
+
+static int f_launch(void *function, unsigned int gx, unsigned int gy,
+		    unsigned int gz, unsigned int bx, unsigned int by,
+		    unsigned int bz, unsigned int shared_bytes, void *stream,
+		    void **params, void **extra)
+{
+	struct gp_nv_hold_params *p = &cu.queue[cu.queued % QUEUE];
+
+	assert_int_equal(gx * gy * gz * bx * by * bz, 1);
+	if (cu.launch_error && cu.launches++ == cu.fail_at)
+		return cu.launch_error;
+	p->word = *(uint64_t *)params[0];
+	p->stamp = *(uint64_t *)params[1];
+	p->limit_ns = *(uint64_t *)params[2];
+	p->ticket = *(uint32_t *)params[3];
+	p->index = *(uint32_t *)params[4];
+	cu.queued++;
+	return 0;
+}
+
+static int fake_cuda(struct gp_nv_cuda *c)
+{
+	*c = (struct gp_nv_cuda){
+		.ctx_get_current = f_get_current, .ctx_push = f_push,
+		.ctx_pop = f_pop, .ctx_get_device = f_device,
+		.ctx_priorities = f_priorities, .device_uuid = f_uuid,
+		.host_alloc = f_host_alloc,
+		.host_device_pointer = f_device_pointer,
+		.host_free = f_host_free, .module_load = f_module_load,
+		.module_unload = f_module_unload, .module_function = f_function,
+		.stream_create = f_stream_create,
+		.stream_destroy = f_stream_destroy,
+		.stream_synchronize = f_synchronize, .launch = f_launch,
+	};
+	return 0;
+}
+
+static struct gp_nv_transport transport;
+static struct gp_nv_device *dev;
+static struct gp_hold *hold;
+static int app_context;
+
+static void setup(void)
+{
+	memset(&cu, 0, sizeof(cu));
+	fake_reset();
+	fake_now = 1000000;
+	transport = fake_transport;
+	transport.cuda = fake_cuda;
+	dev = fake_device(0);
+	dev->t = &transport;
+	fake_uuid(0, cu.uuid);
+	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &hold), 0);
+	assert_null(cu.current);	/* the thread's own is as it was */
+	assert_int_equal(cu.ran, 2);	/* warmed up, and through */
+}
+
+static void teardown(void)
+{
+	gp_nv_hold_destroy(hold);
+	assert_int_equal(cu.modules + cu.streams + cu.hosts, 0);
+	assert_null(cu.current);
+	dev->base.ops->close(&dev->base);
+}
+
+static struct gp_hold_stat stat_now(void)
+{
+	struct gp_hold_stat st;
+
+	assert_int_equal(gp_nv_hold_stat(hold, &st), 0);
+	return st;
+}
+
+/* Hold for 1 ms on the CPU's clock, the GPU's being elsewhere entirely. */
+static void hold_once(uint64_t switch_ns)
+{
+	uint64_t gpu = 77000000000000ull;
+
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	fake_now += 1000000;
+	assert_int_equal(gp_nv_release(hold), 0);
+	run_pair(gpu + switch_ns, gpu + 1000000);
+}
+
+static void test_measures_the_switch(void **state)
+{
+	setup();
+	assert_int_equal(stat_now().seq, 0);
+	assert_int_equal(stat_now().switch_ns, 0);
+	hold_once(170000);
+	assert_int_equal(stat_now().seq, 1);
+	assert_int_equal(stat_now().switch_ns, 170000);
+	assert_int_equal(stat_now().held_ns, 830000);
+	assert_int_equal(stat_now().expired, 0);
+	teardown();
+}
+
+static void test_busy_while_on(void **state)
+{
+	setup();
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_int_equal(gp_nv_hold(hold, 20000000), -EBUSY);
+	assert_int_equal(stat_now().switch_ns, 0);
+	assert_int_equal(gp_nv_release(hold), 0);
+	assert_int_equal(gp_nv_release(hold), 0);
+	/* Released, though the kernels have not even begun. */
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_int_equal(cu.queued, 6);
+	teardown();
+}
+
+static void test_limit(void **state)
+{
+	struct gp_nv_hold_params *p;
+
+	setup();
+	assert_int_equal(gp_nv_hold(hold, 0), -ERANGE);
+	assert_int_equal(gp_nv_hold(hold, GP_NV_MAX_HOLD_NS + 1), -ERANGE);
+	assert_int_equal(gp_nv_hold(hold, 5000), 0);
+	p = &cu.queue[2];
+	assert_int_equal(p[0].limit_ns, 5000);
+	assert_int_equal(p[0].index, 0);
+	assert_int_equal(p[1].index, 1);
+	assert_int_equal(p[0].stamp, p[1].stamp);	/* one start for both */
+	run_pair(100, 0);
+	assert_int_equal(stat_now().expired, 1);
+	assert_int_equal(stat_now().switch_ns, 0);
+	/* Over by its limit: no release is needed for the next. */
+	hold_once(9000);
+	assert_int_equal(stat_now().expired, 1);
+	assert_int_equal(stat_now().seq, 2);
+	assert_int_equal(stat_now().switch_ns, 9000);
+	teardown();
+}
+
+static void test_released_before_it_ran(void **state)
+{
+	setup();
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_int_equal(gp_nv_release(hold), 0);
+	run_pair(500, 500);
+	assert_int_equal(stat_now().switch_ns, 0);	/* nothing was measured */
+	assert_int_equal(stat_now().held_ns, 0);
+	teardown();
+}
+
+static void test_many_holds(void **state)
+{
+	setup();
+	for (uint64_t i = 1; i <= 1000; i++) {
+		hold_once(i);
+		assert_int_equal(stat_now().switch_ns, i);
+	}
+	assert_int_equal(stat_now().seq, 1000);
+	teardown();
+}
+
+/* A device that does not get round to them: a stamp in use is not reused. */
+static void test_ring_full(void **state)
+{
+	int r = 0, n = 0;
+
+	setup();
+	while (n < 100 && !(r = gp_nv_hold(hold, 20000000))) {
+		gp_nv_release(hold);
+		n++;
+	}
+	assert_int_equal(r, -EBUSY);
+	assert_in_range(n, 16, 64);
+	f_synchronize(NULL);
+	hold_once(42);
+	assert_int_equal(stat_now().switch_ns, 42);
+	teardown();
+}
+
+static void failing_launch(unsigned int at)
+{
+	setup();
+	cu.launch_error = 999;
+	cu.fail_at = at;
+	assert_int_equal(gp_nv_hold(hold, 20000000), -EIO);
+	cu.launch_error = 0;
+	assert_int_equal(cu.queued, 2 + at);
+	if (at) {
+		/* The one that was launched ends at once. */
+		struct gp_nv_hold_params *p = &cu.queue[2];
+
+		assert_true(*(uint32_t *)(uintptr_t)p->word >= p->ticket);
+		cu.ran++;
+	}
+	assert_int_equal(stat_now().seq, 0);
+	for (int i = 0; i < 100; i++)
+		hold_once(33);
+	assert_int_equal(stat_now().switch_ns, 33);
+	assert_int_equal(stat_now().expired, 0);
+	teardown();
+}
+
+static void test_first_launch_fails(void **state)
+{
+	failing_launch(0);
+}
+
+static void test_second_launch_fails(void **state)
+{
+	failing_launch(1);
+}
+
+static void test_dead_context(void **state)
+{
+	setup();
+	cu.push_error = GP_CU_ERROR_CONTEXT_IS_DESTROYED;
+	assert_int_equal(gp_nv_hold(hold, 20000000), -ENXIO);
+	assert_int_equal(gp_nv_release(hold), 0);
+	/* Its memory went with the context: nothing of it is freed by hand. */
+	gp_nv_hold_destroy(hold);
+	assert_int_equal(cu.hosts, 1);
+	dev->base.ops->close(&dev->base);
+}
+
+static void test_wrong_contexts(void **state)
+{
+	struct gp_hold *other = NULL;
+
+	setup();
+	assert_int_equal(gp_nv_hold_create(&dev->base, NULL, &other), -ENXIO);
+	cu.uuid[0] ^= 1;
+	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &other),
+			 -ENODEV);
+	assert_null(other);
+	assert_null(cu.current);
+	gp_nv_hold_destroy(NULL);
+	teardown();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_measures_the_switch),
+		cmocka_unit_test(test_busy_while_on),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_released_before_it_ran),
+		cmocka_unit_test(test_many_holds),
+		cmocka_unit_test(test_ring_full),
+		cmocka_unit_test(test_first_launch_fails),
+		cmocka_unit_test(test_second_launch_fails),
+		cmocka_unit_test(test_dead_context),
+		cmocka_unit_test(test_wrong_contexts),
+	};
+
+	return gp_run_tests(tests);
+}
