@@ -20,6 +20,7 @@ static struct {
 	unsigned int launches, fail_at;
 	uint8_t uuid[16];
 	int modules, streams, hosts;	/* alive */
+	void *host;
 } cu;
 
 static void kernel(const struct gp_nv_hold_params *p, uint64_t start_ns,
@@ -96,7 +97,7 @@ static int f_uuid(uint8_t uuid[16], int device)
 
 static int f_host_alloc(void **host, size_t bytes, unsigned int flags)
 {
-	*host = malloc(bytes);
+	*host = cu.host = malloc(bytes);
 	cu.hosts++;
 	return 0;
 }
@@ -372,6 +373,7 @@ static void test_dead_context(void **state)
 	/* Its memory went with the context: nothing of it is freed by hand. */
 	gp_nv_hold_destroy(hold);
 	assert_int_equal(cu.hosts, 1);
+	free(cu.host);
 	dev->base.ops->close(&dev->base);
 }
 
