@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+/* context.c - contexts, and the stack of them that each thread has. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/cuda/face.h"
+
+#define STACK_MAX 64u
+
+static struct face_ctx *contexts;		/* face_lock */
+static struct face_ctx *primary;		/* primary_lock */
+static unsigned int primary_refs, primary_flags;
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static _Thread_local struct {
+	struct face_ctx *ctx[STACK_MAX];
+	unsigned int depth;
+} stack;
+
+bool face_ctx_valid(const struct face_ctx *ctx)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&face_lock);
+	for (const struct face_ctx *c = contexts; c && !found; c = c->next)
+		found = c == ctx;
+	pthread_mutex_unlock(&face_lock);
+	return found;
+}
+
+CUresult face_ctx_current(struct face_ctx **ctx)
+{
+	CUresult err = face_check();
+	struct face_ctx *top = stack.depth ? stack.ctx[stack.depth - 1] : NULL;
+
+	if (err)
+		return err;
+	if (!top)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!face_ctx_valid(top))
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	*ctx = top;
+	return top->error;
+}
+
+static CUresult ctx_create(struct face_ctx **out, unsigned int flags)
+{
+	struct face_ctx *ctx = calloc(1, sizeof(*ctx));
+	int err;
+
+	if (!ctx)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	err = face_rm_context(ctx);
+	if (err) {
+		free(ctx);
+		return face_error(err);
+	}
+	ctx->magic = FACE_CTX;
+	ctx->flags = flags;
+	pthread_mutex_init(&ctx->lock, NULL);
+	ctx->legacy.magic = FACE_STREAM;
+	ctx->legacy.ctx = ctx;
+	ctx->legacy.compute = ctx->channel[0];
+	ctx->legacy.copy = ctx->copy_channel[0];
+	pthread_mutex_init(&ctx->legacy.order, NULL);
+	pthread_mutex_lock(&face_lock);
+	ctx->next = contexts;
+	contexts = ctx;
+	pthread_mutex_unlock(&face_lock);
+	*out = ctx;
+	return CUDA_SUCCESS;
+}
+
+/* Stays allocated: other threads may have it current, and ask. */
+static void ctx_destroy(struct face_ctx *ctx)
+{
+	struct face_ctx **link;
+
+	face_ctx_drain(ctx);
+	pthread_mutex_lock(&face_lock);
+	for (link = &contexts; *link && *link != ctx; link = &(*link)->next)
+		;
+	if (*link)
+		*link = ctx->next;
+	pthread_mutex_unlock(&face_lock);
+	face_rm_context_free(ctx);
+	ctx->magic = 0;
+}
+
+/* ---- waiting ------------------------------------------------------------------- */
+
+CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point,
+		   size_t count, uint64_t cost_ns, bool query)
+{
+	struct face_call call = {
+		.req.op = query ? GP_SOFT_QUERY : GP_SOFT_WAIT,
+		.req.u.wait.count = (uint32_t)count,
+		.req.u.wait.cost_ns = cost_ns,
+		.data = point,
+		.data_bytes = count * sizeof(*point),
+	};
+	int err = face_call(&call);
+
+	if (!err && call.rep.context_error) {
+		ctx->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+		err = -EFAULT;
+	}
+	return face_error(err);
+}
+
+/** Wait for everything that was queued in @ctx so far. */
+CUresult face_ctx_drain(struct face_ctx *ctx)
+{
+	struct gp_soft_point point[FACE_CHANNELS * 2 + GP_SOFT_WAITS_MAX * 4];
+	const size_t room = sizeof(point) / sizeof(point[0]);
+	size_t n = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	point[n++] = ctx->legacy.last;
+	for (struct face_stream *s = ctx->streams; s && n < room; s = s->next)
+		point[n++] = s->last;
+	pthread_mutex_unlock(&ctx->lock);
+	return face_wait(ctx, point, n, FACE_SYNC_NS, false);
+}
+
+FACE_EXPORT CUresult cuCtxSynchronize(void)
+{
+	struct face_ctx *ctx;
+	CUresult err = face_ctx_current(&ctx);
+
+	return err ? err : face_ctx_drain(ctx);
+}
+
+/* ---- the primary context ---------------------------------------------------------- */
+
+static CUresult check_device(CUdevice dev)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	return dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
+{
+	CUresult err = check_device(dev);
+
+	if (err)
+		return err;
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&primary_lock);
+	if (!primary) {
+		err = ctx_create(&primary, primary_flags);
+		if (!err)
+			primary->primary = true;
+	}
+	if (!err) {
+		primary_refs++;
+		*ctx = primary;
+	}
+	pthread_mutex_unlock(&primary_lock);
+	return err;
+}
+
+FACE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	struct face_ctx *gone = NULL;
+	CUresult err = check_device(dev);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&primary_lock);
+	if (!primary_refs)
+		err = CUDA_ERROR_INVALID_CONTEXT;
+	else if (!--primary_refs) {
+		gone = primary;
+		primary = NULL;
+	}
+	pthread_mutex_unlock(&primary_lock);
+	if (gone)
+		ctx_destroy(gone);
+	return err;
+}
+
+FACE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	struct face_ctx *gone;
+	CUresult err = check_device(dev);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&primary_lock);
+	gone = primary;
+	primary = NULL;
+	primary_refs = 0;
+	pthread_mutex_unlock(&primary_lock);
+	if (gone)
+		ctx_destroy(gone);
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
+						int *active)
+{
+	CUresult err = check_device(dev);
+
+	if (err)
+		return err;
+	if (!flags || !active)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&primary_lock);
+	*flags = primary_flags;
+	*active = primary != NULL;
+	pthread_mutex_unlock(&primary_lock);
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev,
+						   unsigned int flags)
+{
+	CUresult err = check_device(dev);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&primary_lock);
+	primary_flags = flags;
+	if (primary)
+		primary->flags = flags;
+	pthread_mutex_unlock(&primary_lock);
+	return CUDA_SUCCESS;
+}
+
+/* ---- contexts of one's own, and the stack ------------------------------------------ */
+
+FACE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	if (stack.depth == STACK_MAX)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (ctx && !face_ctx_valid(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	stack.ctx[stack.depth++] = ctx;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	if (!stack.depth)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	stack.depth--;
+	if (ctx)
+		*ctx = stack.ctx[stack.depth];
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags,
+				    CUdevice dev)
+{
+	struct face_ctx *made;
+	CUresult err = check_device(dev);
+
+	if (err)
+		return err;
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	err = ctx_create(&made, flags);
+	if (err)
+		return err;
+	err = cuCtxPushCurrent_v2(made);
+	if (err) {
+		ctx_destroy(made);
+		return err;
+	}
+	*ctx = made;
+	return CUDA_SUCCESS;
+}
+
+/* Parameters ask for SMs of one's own, which this device does not hand out. */
+FACE_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, void *params,
+				    unsigned int flags, CUdevice dev)
+{
+	return params ? CUDA_ERROR_NOT_SUPPORTED :
+			cuCtxCreate_v2(ctx, flags, dev);
+}
+
+FACE_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	if (!ctx || !face_ctx_valid(ctx) || ctx->primary)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	ctx_destroy(ctx);
+	if (stack.depth && stack.ctx[stack.depth - 1] == ctx)
+		stack.depth--;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxGetCurrent(CUcontext *ctx)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctx = stack.depth ? stack.ctx[stack.depth - 1] : NULL;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	if (ctx && !face_ctx_valid(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!stack.depth)
+		stack.depth = 1;
+	stack.ctx[stack.depth - 1] = ctx;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxGetDevice(CUdevice *dev)
+{
+	struct face_ctx *ctx;
+	CUresult err = face_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!dev)
+		return CUDA_ERROR_INVALID_VALUE;
+	*dev = 0;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	struct face_ctx *ctx;
+	CUresult err = face_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (least)
+		*least = 0;
+	if (greatest)
+		*greatest = -5;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	if (!version || (ctx && !face_ctx_valid(ctx)))
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = 3020;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
+{
+	struct face_ctx *ctx;
+	CUresult err = face_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = ctx->flags;
+	return CUDA_SUCCESS;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rm_objects.c - what libcuda makes of the resource manager: at cuInit a client
+ * with a device, for each context one compute group of 8 channels and three
+ * copy groups of 4; it schedules each and then sets the compute group's slice.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "nvidia-backend/rm_abi.h"
+#include "softgpu/cuda/face.h"
+
+#define SLICE_US 2048u
+
+static int rm_fd = -1;			/* face_lock, set once */
+static uint32_t rm_client, rm_device, rm_subdevice;
+static uint32_t next_handle = GP_RM_HABIT_OBJECT_BASE;	/* face_lock */
+
+static uint32_t new_handle(void)
+{
+	uint32_t handle;
+
+	pthread_mutex_lock(&face_lock);
+	handle = ++next_handle;
+	pthread_mutex_unlock(&face_lock);
+	return handle;
+}
+
+static int rm_call(unsigned long request, void *arg, const uint32_t *status)
+{
+	if (gp_soft_ioctl(rm_fd, request, arg))
+		return -errno;
+	return *status ? -EIO : 0;
+}
+
+static int rm_alloc(uint32_t parent, uint32_t *handle, uint32_t cls,
+		    void *params, size_t bytes)
+{
+	struct gp_rm_alloc64 a = {
+		.client = rm_client,
+		.parent = parent,
+		.object = *handle,
+		.cls = cls,
+		.params = (uintptr_t)params,
+		.params_size = (uint32_t)bytes,
+	};
+	int err = rm_call(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64), &a,
+			  &a.status);
+
+	if (!err)
+		*handle = a.object;
+	return err;
+}
+
+static int rm_control(uint32_t object, uint32_t cmd, void *params, size_t bytes)
+{
+	struct gp_rm_control c = {
+		.client = rm_client,
+		.object = object,
+		.cmd = cmd,
+		.params = (uintptr_t)params,
+		.params_size = (uint32_t)bytes,
+	};
+
+	return rm_call(GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), &c,
+		       &c.status);
+}
+
+static void rm_free(uint32_t parent, uint32_t object)
+{
+	struct gp_rm_free f = {
+		.client = rm_client,
+		.parent = parent,
+		.object = object,
+	};
+	int err = rm_call(GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), &f,
+			  &f.status);
+
+	if (err)
+		face_log("object %#x is not freed: error %d", object, err);
+}
+
+int face_rm_init(void)
+{
+	struct gp_rm_device_params device = { 0 };
+	struct gp_rm_subdevice_params subdevice = { 0 };
+	int err;
+
+	rm_fd = gp_soft_rm_open();
+	if (rm_fd < 0)
+		return -errno;
+	err = rm_alloc(0, &rm_client, GP_RM_CLASS_ROOT_CLIENT, NULL, 0);
+	if (err)
+		return err;
+	rm_device = new_handle();
+	err = rm_alloc(rm_client, &rm_device, GP_RM_CLASS_DEVICE, &device,
+		       sizeof(device));
+	if (err)
+		return err;
+	rm_subdevice = new_handle();
+	return rm_alloc(rm_device, &rm_subdevice, GP_RM_CLASS_SUBDEVICE,
+			&subdevice, sizeof(subdevice));
+}
+
+static int make_group(uint32_t engine, uint32_t engine_class, uint32_t *group,
+		      uint32_t *channel, unsigned int channels)
+{
+	struct gp_rm_channel_group_params params = { .engine = engine };
+	struct gp_rm_tsg_schedule on = { .enable = 1 };
+	int err;
+
+	*group = new_handle();
+	err = rm_alloc(rm_device, group, GP_RM_CLASS_CHANNEL_GROUP, &params,
+		       sizeof(params));
+	for (unsigned int i = 0; !err && i < channels; i++) {
+		struct gp_rm_channel_params_head head = {
+			.gpfifo_entries = 1024,
+			.engine = engine,
+		};
+		uint32_t object = new_handle();
+
+		channel[i] = new_handle();
+		err = rm_alloc(*group, &channel[i], GP_RM_CLASS_HOPPER_CHANNEL,
+			       &head, sizeof(head));
+		if (!err)
+			err = rm_alloc(channel[i], &object, engine_class, NULL,
+				       0);
+	}
+	if (!err)
+		err = rm_control(*group, GP_RM_CTRL_TSG_SCHEDULE, &on,
+				 sizeof(on));
+	return err;
+}
+
+int face_rm_context(struct face_ctx *ctx)
+{
+	struct gp_rm_tsg_timeslice slice = { .us = SLICE_US };
+	int err = make_group(GP_RM_ENGINE_GRAPHICS0, GP_RM_CLASS_HOPPER_COMPUTE,
+			     &ctx->group, ctx->channel, FACE_CHANNELS);
+
+	ctx->client = rm_client;
+	for (unsigned int i = 0; !err && i < FACE_COPY_GROUPS; i++)
+		err = make_group(GP_RM_ENGINE_COPY0 + i, GP_RM_CLASS_HOPPER_COPY,
+				 &ctx->copy_group[i],
+				 &ctx->copy_channel[i * FACE_COPY_CHANNELS],
+				 FACE_COPY_CHANNELS);
+	if (!err)
+		err = rm_control(ctx->group, GP_RM_CTRL_TSG_SET_TIMESLICE,
+				 &slice, sizeof(slice));
+	if (err)
+		face_rm_context_free(ctx);
+	return err;
+}
+
+void face_rm_context_free(struct face_ctx *ctx)
+{
+	for (unsigned int i = 0; i < FACE_COPY_GROUPS; i++)
+		if (ctx->copy_group[i])
+			rm_free(rm_device, ctx->copy_group[i]);
+	if (ctx->group)
+		rm_free(rm_device, ctx->group);
+	memset(ctx->copy_group, 0, sizeof(ctx->copy_group));
+	ctx->group = 0;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stream.c - streams. A stream has one compute and one copy channel, shared
+ * with others when there are more streams than channels; what goes to another
+ * channel than the stream's last work first waits for that.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "softgpu/cuda/face.h"
+
+CUresult face_stream_get(CUstream handle, struct face_stream **stream)
+{
+	struct face_ctx *ctx;
+	CUresult err;
+
+	if (handle && handle != CU_STREAM_LEGACY &&
+	    handle != CU_STREAM_PER_THREAD) {
+		err = face_check();
+		if (err)
+			return err;
+		if (handle->magic != FACE_STREAM)
+			return CUDA_ERROR_INVALID_HANDLE;
+		*stream = handle;
+		return handle->ctx->error;
+	}
+	err = face_ctx_current(&ctx);
+	if (err)
+		return err;
+	*stream = &ctx->legacy;
+	return CUDA_SUCCESS;
+}
+
+static void add_point(struct gp_soft_point *points, uint32_t *n,
+		      const struct gp_soft_point *p)
+{
+	if (p->seq && *n < GP_SOFT_WAITS_MAX)
+		points[(*n)++] = *p;
+}
+
+/* What must be over before the next work of @s: its own last, events it waits
+ * for, and, between the legacy stream and blocking ones, each other's. */
+static uint32_t gather(struct face_stream *s, struct gp_soft_point *points)
+{
+	struct face_ctx *ctx = s->ctx;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->wait_count; i++)
+		add_point(points, &n, &s->waits[i]);
+	pthread_mutex_lock(&ctx->lock);
+	add_point(points, &n, &s->last);
+	if (s == &ctx->legacy) {
+		for (struct face_stream *o = ctx->streams; o; o = o->next)
+			if (!(o->flags & CU_STREAM_NON_BLOCKING))
+				add_point(points, &n, &o->last);
+	} else if (!(s->flags & CU_STREAM_NON_BLOCKING)) {
+		add_point(points, &n, &ctx->legacy.last);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return n;
+}
+
+/** s->order is held. */
+CUresult face_submit_locked(struct face_stream *s, struct face_work *work,
+			    struct gp_soft_point *point)
+{
+	struct gp_soft_point points[GP_SOFT_WAITS_MAX];
+	struct face_call call = { .req.op = GP_SOFT_SUBMIT };
+	struct gp_soft_submit *sub = &call.req.u.submit;
+	struct gp_soft_point last;
+	int err;
+
+	*sub = work->sub;
+	sub->client = s->ctx->client;
+	sub->channel = work->on_copy ? s->copy : s->compute;
+	sub->waits = gather(s, points);
+	call.data = points;
+	call.data_bytes = sub->waits * sizeof(points[0]);
+	call.data2 = work->args;
+	call.data2_bytes = sub->args_bytes;
+	if (sub->flags & GP_SOFT_INLINE) {
+		call.data2 = work->host_src;
+		call.data2_bytes = sub->bytes;
+	}
+	err = face_call(&call);
+	if (err) {
+		if (err == -EFAULT)
+			s->ctx->error = CUDA_ERROR_ILLEGAL_ADDRESS;
+		return face_error(err);
+	}
+	last = (struct gp_soft_point){ sub->channel, sub->client,
+				       call.rep.value };
+	pthread_mutex_lock(&s->ctx->lock);
+	s->last = last;
+	pthread_mutex_unlock(&s->ctx->lock);
+	s->wait_count = 0;
+	if (point)
+		*point = last;
+	return CUDA_SUCCESS;
+}
+
+CUresult face_submit(struct face_stream *s, struct face_work *work,
+		     struct gp_soft_point *point)
+{
+	CUresult err;
+
+	pthread_mutex_lock(&s->order);
+	if (s->capture)
+		err = face_graph_append(s->capture, work);
+	else
+		err = face_submit_locked(s, work, point);
+	pthread_mutex_unlock(&s->order);
+	return err;
+}
+
+FACE_EXPORT CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
+						int priority)
+{
+	struct face_stream *s;
+	struct face_ctx *ctx;
+	CUresult err = face_ctx_current(&ctx);
+
+	if (err)
+		return err;
+	if (!out || flags & ~CU_STREAM_NON_BLOCKING)
+		return CUDA_ERROR_INVALID_VALUE;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	s->magic = FACE_STREAM;
+	s->ctx = ctx;
+	s->flags = flags;
+	s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
+	pthread_mutex_init(&s->order, NULL);
+	pthread_mutex_lock(&ctx->lock);
+	ctx->streams_made++;
+	s->compute = ctx->channel[ctx->streams_made % FACE_CHANNELS];
+	s->copy = ctx->copy_channel[ctx->streams_made %
+				    (FACE_COPY_GROUPS * FACE_COPY_CHANNELS)];
+	s->next = ctx->streams;
+	ctx->streams = s;
+	pthread_mutex_unlock(&ctx->lock);
+	*out = s;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuStreamCreate(CUstream *out, unsigned int flags)
+{
+	return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+FACE_EXPORT CUresult cuStreamDestroy_v2(CUstream handle)
+{
+	struct face_stream *s, **link;
+	CUresult err = face_stream_get(handle, &s);
+
+	if (err)
+		return err;
+	if (s == &s->ctx->legacy)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&s->ctx->lock);
+	for (link = &s->ctx->streams; *link && *link != s; link = &(*link)->next)
+		;
+	if (*link)
+		*link = s->next;
+	/* What it still has queued is drained with the legacy stream's. */
+	if (s->last.seq && s->ctx->legacy.wait_count < GP_SOFT_WAITS_MAX)
+		s->ctx->legacy.waits[s->ctx->legacy.wait_count++] = s->last;
+	pthread_mutex_unlock(&s->ctx->lock);
+	s->magic = 0;
+	free(s);
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_wait(CUstream handle, bool query)
+{
+	struct gp_soft_point points[GP_SOFT_WAITS_MAX];
+	struct face_stream *s;
+	CUresult err = face_stream_get(handle, &s);
+	uint32_t n;
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&s->order);
+	if (s->capture)
+		err = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	n = gather(s, points);
+	pthread_mutex_unlock(&s->order);
+	if (err)
+		return err;
+	return face_wait(s->ctx, points, n, query ? FACE_QUERY_NS : FACE_SYNC_NS,
+			 query);
+}
+
+FACE_EXPORT CUresult cuStreamSynchronize(CUstream handle)
+{
+	return stream_wait(handle, false);
+}
+
+FACE_EXPORT CUresult cuStreamQuery(CUstream handle)
+{
+	return stream_wait(handle, true);
+}
+
+FACE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
+				       unsigned int flags)
+{
+	struct gp_soft_point point;
+	struct face_stream *s;
+	CUresult err = face_stream_get(handle, &s);
+
+	if (err)
+		return err;
+	if (!event || event->magic != FACE_EVENT)
+		return CUDA_ERROR_INVALID_HANDLE;
+	pthread_mutex_lock(&event->ctx->lock);
+	point = event->point;
+	pthread_mutex_unlock(&event->ctx->lock);
+	pthread_mutex_lock(&s->order);
+	/* Work captured behind a captured event belongs to the same graph. */
+	if (event->capture && !s->capture)
+		s->capture = event->capture;
+	if (!event->capture && point.seq && s->wait_count < GP_SOFT_WAITS_MAX - 2)
+		s->waits[s->wait_count++] = point;
+	pthread_mutex_unlock(&s->order);
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
+{
+	struct face_stream *s;
+	CUresult err = face_stream_get(handle, &s);
+
+	if (err)
+		return err;
+	if (!ctx)
+		return CUDA_ERROR_INVALID_VALUE;
+	*ctx = s->ctx;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
+{
+	struct face_stream *s;
+	CUresult err = face_stream_get(handle, &s);
+
+	if (err)
+		return err;
+	if (!flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = s->flags;
+	return CUDA_SUCCESS;
+}
+
+FACE_EXPORT CUresult cuStreamGetPriority(CUstream handle, int *priority)
+{
+	struct face_stream *s;
+	CUresult err = face_stream_get(handle, &s);
+
+	if (err)
+		return err;
+	if (!priority)
+		return CUDA_ERROR_INVALID_VALUE;
+	*priority = s->priority;
+	return CUDA_SUCCESS;
+}
