@@ -393,6 +393,13 @@ int gp_model_set_mode(struct gp_model *m, uint32_t group,
 	return 0;
 }
 
+int gp_model_suspended(const struct gp_model *m, uint32_t group)
+{
+	const struct model_group *g = model_group_find(m, group);
+
+	return g ? g->suspended : -ENOENT;
+}
+
 int gp_model_usage(const struct gp_model *m, uint32_t group, uint64_t *busy_ns)
 {
 	const struct model_group *g = model_group_find(m, group);

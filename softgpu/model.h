@@ -132,6 +132,9 @@ int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n,
 int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n,
 		    uint64_t cookie);
 
+/** 1 if suspended (or its queue has no slot), 0 if not, negative errno. */
+int gp_model_suspended(const struct gp_model *m, uint32_t group);
+
 /**
  * When the next thing happens if nothing is submitted meanwhile; UINT64_MAX:
  * never. Words of holds are looked at: a hold whose word has been written ends
