@@ -14,6 +14,8 @@
 /* Work that comes so long after its hint says no more about hints. */
 #define LEARN_NS (10 * GP_NS_PER_MS)
 #define RETRY_NS (200 * GP_NS_PER_US)
+/* A renewal takes some 20 us from the timer on. */
+#define RENEW_EARLY_NS (100 * GP_NS_PER_US)
 /* A rotation takes some 0.6 ms: none is begun so short before a hold. */
 #define QUIET_NS GP_NS_PER_MS
 
@@ -258,6 +260,7 @@ static bool hold(struct gp_sched *s, struct gp_decisions *out,
 		t->held_until_ns = gp_add_sat(s->now_ns, limit);
 	}
 	t->held = 1;
+	t->held_from_ns = s->now_ns;
 	t->release_retry_ns = 0;
 	return true;
 }
@@ -315,14 +318,23 @@ static void start_hold(struct gp_sched *s, struct gp_decisions *out,
 	t->held_since_ns = s->now_ns;
 }
 
+/* When @t's hold is renewed: before its limit, or the device is lost between. */
+static uint64_t renew_ns(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	uint64_t early = RENEW_EARLY_NS;
+
+	if (gp_holds_by_suspend(s))
+		return t->held_until_ns;
+	early = gp_min_u64(early, (t->held_until_ns - t->held_from_ns) / 4);
+	return t->held_until_ns - early;
+}
+
 static void renew_hold(struct gp_sched *s, struct gp_decisions *out,
 		       struct gp_tenant *t)
 {
 	uint64_t until = want_until(s, t);
 
-	if (t->held_until_ns > s->now_ns)
-		return;
-	if (release(s, out, t))
+	if (until > t->held_until_ns && renew_ns(s, t) <= s->now_ns)
 		hold(s, out, t, until);
 }
 
@@ -425,7 +437,9 @@ static uint64_t tenant_next_ns(const struct gp_sched *s,
 	if (t->hint == GP_HINT_ON)
 		next = earlier(next, t->hint_until_ns);
 	if (t->held)
-		next = earlier(next, t->held_until_ns);
+		next = earlier(next, want_until(s, t) > t->held_until_ns ?
+					     renew_ns(s, t) :
+					     t->held_until_ns);
 	else if (want_until(s, t) && t->hold_tries < GP_HOLD_TRIES &&
 		 t->hold_retry_ns > s->now_ns)
 		next = earlier(next, t->hold_retry_ns);

@@ -49,7 +49,8 @@ struct gp_tenant {
 	uint32_t hold_id, release_id;	/* decisions whose outcome matters */
 	uint64_t hint_given_ns, hint_work_ns, hint_start_ns, hint_until_ns;
 	uint64_t seg_until_ns, hand_until_ns;	/* 0: over, or cut */
-	uint64_t held_since_ns, held_until_ns;
+	uint64_t held_since_ns;		/* since then without a gap */
+	uint64_t held_from_ns, held_until_ns;	/* of the latest HOLD */
 	uint64_t hold_retry_ns, release_retry_ns;
 	struct gp_prepreempt pre;
 

@@ -15,8 +15,9 @@
  * decisions like any other. -ESRCH and -ENODEV mean that the group is gone,
  * other errors are tried again. An OUTCOME nobody waits for is ignored.
  *
- * A hold is renewed (hold_piece_ns, or its limit moved) by RELEASE and HOLD of
- * one tenant in one step: a driver with two holds may make the new one first.
+ * A hold is renewed (hold_piece_ns, or its limit moved) by another HOLD of the
+ * same tenant, up to 100 us before the limit of the one before: the driver makes
+ * the new one, then ends the old, so that the device is not lost between.
  * A tenant that leaves while held gets a RELEASE, which may be ignored.
  */
 #ifndef GP_SCHED_H

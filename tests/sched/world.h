@@ -22,6 +22,7 @@
 #define W_TENANTS 6			/* ids 1.. */
 #define W_GROUPS 10
 #define W_PENDING 64
+#define W_RENEW_NS 100000u		/* a hold may be renewed so early */
 
 enum w_mutation {
 	W_SOUND,
@@ -179,8 +180,8 @@ static inline void w_hold_decision(struct world *w, const struct gp_decision *d)
 		w_broken(w, "hold for a tenant that is not LC");
 	if (t->sync)
 		w_broken(w, "hold under a device-wide wait");
-	if (t->held)
-		w_broken(w, "hold on top of a hold");
+	if (t->held && t->held_until_ns > w->now_ns + W_RENEW_NS)
+		w_broken(w, "hold on top of a hold that lasts");
 	if (!d->limit_ns || d->limit_ns > w->config.hold_limit_ns ||
 	    (w->config.hold_piece_ns && d->limit_ns > w->config.hold_piece_ns))
 		w_broken(w, "hold without a proper limit");
