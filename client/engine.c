@@ -177,7 +177,8 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
 	struct gp_hold_stat st;
 
-	if (dev->hal->ops->hold_stat(c->hold[i], &st))
+	/* A renewal had the device from its first moment. */
+	if (c->renews[i] || dev->hal->ops->hold_stat(c->hold[i], &st))
 		return;
 	if (st.seq == c->switch_seq[i] || !st.switch_ns)
 		return;
@@ -185,26 +186,6 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	c->switch_ns = st.switch_ns;
 	ev.took_ns = st.switch_ns;
 	step(dev, &ev, NULL);
-}
-
-static int do_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
-{
-	int i = c->on[0] ? 1 : 0;
-	int err;
-
-	if (c->gone || !c->hold[i])
-		return -ENODEV;
-	if (c->on[i])
-		return -EBUSY;
-	account(c, i);
-	err = dev->hal->ops->hold(c->hold[i], limit_ns);
-	if (err == -EBUSY) {
-		dev->hal->ops->release(c->hold[i]);
-		err = dev->hal->ops->hold(c->hold[i], limit_ns);
-	}
-	if (!err)
-		c->on[i] = 1;
-	return err;
 }
 
 static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
@@ -219,17 +200,40 @@ static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
 	return 0;
 }
 
-/* A HOLD of the same tenant that waits behind its RELEASE: a renewal. */
-static struct gp_decision *renewal_of(struct gp_edev *dev, uint32_t tenant)
+static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
+		      uint64_t limit_ns)
 {
-	for (size_t i = 0; i < dev->pending_count; i++) {
-		struct gp_decision *d = &dev->pending[(dev->pending_head + i) %
-						      GP_EDEV_PENDING];
+	int err;
 
-		if (d->type == GP_DO_HOLD && d->tenant == tenant)
-			return d;
+	/* Of the last one, the end may have come after its release. */
+	tell_switch(dev, c, i);
+	account(c, i);
+	err = dev->hal->ops->hold(c->hold[i], limit_ns);
+	if (err == -EBUSY) {
+		dev->hal->ops->release(c->hold[i]);
+		err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	}
-	return NULL;
+	if (!err)
+		c->on[i] = 1;
+	return err;
+}
+
+/* A HOLD while one is on renews it: both on for a moment, then the old ends. */
+static int do_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+{
+	const bool renews = c->on[0] || c->on[1];
+	const int i = c->on[0] ? 1 : 0;
+	int err;
+
+	if (c->gone || !c->hold[i])
+		return -ENODEV;
+	if (c->on[i])
+		return -EBUSY;
+	c->renews[i] = renews;
+	err = start_hold(dev, c, i, limit_ns);
+	if (!err && renews)
+		err = release_one(dev, c, !i);
+	return err;
 }
 
 static void outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
@@ -259,21 +263,12 @@ static void hold_outcome(struct gp_edev *dev, const struct gp_decision *d, int e
 static void do_release(struct gp_edev *dev, const struct gp_decision *d)
 {
 	struct gp_ectx *c = ctx_of_tenant(dev, d->tenant);
-	struct gp_decision *again;
-	uint8_t was[2];
 	int err = 0;
 
 	if (!c || c->gone)
 		return;
-	memcpy(was, c->on, sizeof(was));
-	again = renewal_of(dev, d->tenant);
-	if (again && !(was[0] && was[1])) {
-		/* Both on for a moment: the device is not lost in between. */
-		hold_outcome(dev, again, do_hold(dev, c, again->limit_ns));
-		again->type = 0;
-	}
 	for (int i = 0; i < 2; i++)
-		if (was[i] && !err)
+		if (c->on[i] && !err)
 			err = release_one(dev, c, i);
 	if (err)
 		outcome(dev, d, err);

@@ -45,6 +45,7 @@ struct gp_ectx {
 	uint32_t refs;			/* handles */
 	struct gp_hold *hold[2];	/* two: a renewal overlaps */
 	uint8_t on[2];
+	uint8_t renews[2];		/* made while the other was on */
 	uint64_t counted_seq[2];	/* holds whose held_ns is in held_ns */
 	uint64_t switch_seq[2];		/* holds whose switch was told the core */
 	uint64_t held_ns;
