@@ -8,7 +8,7 @@
 #include <dlfcn.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,11 +76,29 @@ static int read_field(const char *path, const char *key, char *buf, size_t len)
 
 /* ---- the driver -------------------------------------------------------------- */
 
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ..." */
+static int version_of_proc(char *buf, size_t len)
+{
+	char line[256];
+	char *at = line;
+	int err = read_line("/proc/driver/nvidia/version", line, sizeof(line));
+
+	if (err)
+		return err;
+	while (at && !strchr("123456789", *++at))
+		at = strchr(at, ' ');
+	if (!at || !*at)
+		return -EPROTO;
+	snprintf(buf, len, "%.*s", (int)strcspn(at, " "), at);
+	return 0;
+}
+
 static void check_driver(void)
 {
 	char version[64];
 
-	if (read_line("/sys/module/nvidia/version", version, sizeof(version))) {
+	if (read_line("/sys/module/nvidia/version", version, sizeof(version)) &&
+	    version_of_proc(version, sizeof(version))) {
 		say(MISSING, "driver",
 		    "no NVIDIA driver is loaded; install %d or newer, or use --device soft0",
 		    DRIVER_MIN);
@@ -241,16 +259,18 @@ static int check_libcuda(void)
 /* The names that the preload tries, in the places it can know without an app. */
 static int check_cupti(void)
 {
-	static const char *const names[] = {
-		"libcupti.so.13", "libcupti.so.12",
-		"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
-		"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.12",
+	static const char *const dirs[] = {
+		"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",
+		"/usr/local/cuda/extras/CUPTI/lib64/",
 	};
+	char path[128];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!dlopen(names[i], RTLD_LAZY | RTLD_LOCAL))
+	for (size_t i = 0; i < 2 * sizeof(dirs) / sizeof(dirs[0]); i++) {
+		snprintf(path, sizeof(path), "%slibcupti.so.%d", dirs[i / 2],
+			 i % 2 ? 12 : 13);
+		if (!dlopen(path, RTLD_LAZY | RTLD_LOCAL))
 			continue;
-		say(OK, "libcupti", "%s loads: synchronisation of an app is seen", names[i]);
+		say(OK, "libcupti", "%s loads: synchronisation of an app is seen", path);
 		return 0;
 	}
 	say(WARN, "libcupti",
@@ -271,9 +291,10 @@ static void check_injection(void)
 	else
 		say(OK, "preload", "%s/libgpreempt-preload.so", libdir);
 	if (path && *path)
-		say(access(path, R_OK) ? WARN : OK, "injection",
-		    "CUDA_INJECTION64_PATH is %s (a profiler?); gpreempt run calls it after its own%s",
-		    path, access(path, R_OK) ? ", but it cannot be read: unset it" : "");
+		say(WARN, "injection",
+		    "CUDA_INJECTION64_PATH is %s (a profiler?); gpreempt run calls it too%s",
+		    path, access(path, R_OK) ? ", but it cannot be read: unset it" :
+		    "; beside it, synchronisation is not seen and holds go in pieces of 500 us");
 	else
 		say(OK, "injection", "CUDA_INJECTION64_PATH is free");
 }

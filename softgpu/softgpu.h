@@ -27,13 +27,12 @@ uint64_t gp_soft_now_ns(void);
 /* Declare that this thread computes until then; GPU time goes on meanwhile. */
 int gp_soft_sleep_until(uint64_t at_ns);
 
-/* A timer in that clock: an fd that is readable when due. These return 0 (open:
- * the fd) or a negative errno; the fd is closed with gp_soft_timer_close(). */
+/* A timer in that clock: an fd that is readable when due, closed with
+ * gp_soft_timer_close() (0 or a negative errno). The others: -1 and errno. */
 int gp_soft_timer_open(void);
 int gp_soft_timer_close(int fd);
 int gp_soft_timer_arm(int fd, uint64_t at_ns);	/* 0: disarm */
-int gp_soft_timer_ack(int fd);			/* consume; time stands still ..
-						 * -EAGAIN: it was not due */
+int gp_soft_timer_ack(int fd);			/* consume; time stands still .. */
 int gp_soft_timer_done(int fd);			/* .. until this, or the next arm */
 
 #endif

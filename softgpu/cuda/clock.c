@@ -31,7 +31,7 @@ FACE_EXPORT int gp_soft_sleep_until(uint64_t at_ns)
 	return face_op(GP_SOFT_SLEEP, at_ns, 0, NULL);
 }
 
-FACE_EXPORT int gp_soft_timer_open(void)
+static int timer_open(void)
 {
 	int event_fd = -1, sock = face_connect(GP_SOFT_TIMER, &event_fd);
 	struct timer *t = NULL;
@@ -60,6 +60,16 @@ FACE_EXPORT int gp_soft_timer_open(void)
 	close(event_fd);
 	face_disconnect(sock);
 	return -EMFILE;
+}
+
+FACE_EXPORT int gp_soft_timer_open(void)
+{
+	int fd = timer_open();
+
+	if (fd >= 0)
+		return fd;
+	errno = -fd;
+	return -1;
 }
 
 static struct timer *timer_find(int fd)
@@ -106,17 +116,28 @@ static int timer_call(int fd, uint32_t op, uint64_t at_ns)
 	return err;
 }
 
+static int set_errno(int err)
+{
+	if (!err)
+		return 0;
+	errno = -err;
+	return -1;
+}
+
 FACE_EXPORT int gp_soft_timer_arm(int fd, uint64_t at_ns)
 {
-	return timer_call(fd, GP_SOFT_TIMER_ARM, at_ns);
+	return set_errno(timer_call(fd, GP_SOFT_TIMER_ARM, at_ns));
 }
 
 FACE_EXPORT int gp_soft_timer_ack(int fd)
 {
-	return timer_call(fd, GP_SOFT_TIMER_ACK, 0);
+	int err = timer_call(fd, GP_SOFT_TIMER_ACK, 0);
+
+	/* Not due: armed anew meanwhile, as a timerfd may be. */
+	return set_errno(err == -EAGAIN ? 0 : err);
 }
 
 FACE_EXPORT int gp_soft_timer_done(int fd)
 {
-	return timer_call(fd, GP_SOFT_TIMER_DONE, 0);
+	return set_errno(timer_call(fd, GP_SOFT_TIMER_DONE, 0));
 }
