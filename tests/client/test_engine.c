@@ -267,6 +267,16 @@ static void wait_for_int(const int *what, int value)
 	assert_false(err);
 }
 
+static int get(const int *what)
+{
+	int value;
+
+	lock();
+	value = *what;
+	unlock();
+	return value;
+}
+
 static struct gp_edev *new_device(void)
 {
 	static uint8_t number;
@@ -398,15 +408,15 @@ static void hint_holds_and_lingers(void **state)
 	advance(5 * MS);
 	wait_for_int(&fake.holds, 1);
 	/* No work comes: the device goes back. */
-	for (int i = 0; i < 100 && fake.on; i++) {
-		int done = fake.done;
+	for (int i = 0; i < 100 && get(&fake.on); i++) {
+		int done = get(&fake.done);
 
 		advance(MS / 2);
-		if (fake.on)
+		if (get(&fake.on))
 			wait_for_int(&fake.done, done + 1);
 	}
-	assert_int_equal(fake.on, 0);
-	assert_int_equal(fake.acked, fake.done);
+	assert_int_equal(get(&fake.on), 0);
+	wait_for_int(&fake.done, get(&fake.acked));
 	gp_edev_context_put(dev, c);
 }
 
