@@ -23,8 +23,12 @@ class BenchError(Exception):
 
 
 def fields(line):
-    """{"p50_ns": 123, "result": "right"} of "lc p50_ns=123 result=right"."""
+    """{"p50_ns": 123, "result": "right"} of "lc p50_ns=123 result=right"; the
+    name of a device comes last and may have spaces."""
+    line, _, device = line.partition(" device=")
     found = dict(re.findall(r"(\w+)=(\S+)", line))
+    if device:
+        found["device"] = device.strip()
     return {k: int(v) if v.isdigit() else v for k, v in found.items()}
 
 
