@@ -14,6 +14,10 @@ check-unit: need-tests $(TEST_PROGS)
 check-e2e: need-tests all
 	$(Q)$(RUN) --build $(O) --jobs 1 --timeout 300 $(E2E)
 
+# One suite for every backend.
+$(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
+	$(call obj,tests/conformance/conformance.c tests/conformance/sim_rig.c)
+
 # What check runs again under ASan and UBSan: every unit test, and the
 # programs end to end.
 check-asan: need-tests

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/conformance/conformance.h"
+
+int main(void)
+{
+	return gp_conformance(&gp_rig_sim_timeslice);
+}
