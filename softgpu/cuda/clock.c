@@ -26,8 +26,11 @@ FACE_EXPORT uint64_t gp_soft_now_ns(void)
 	return face_op(GP_SOFT_NOW, 0, 0, &rep) ? 0 : rep.value;
 }
 
+_Thread_local bool face_cold;
+
 FACE_EXPORT int gp_soft_sleep_until(uint64_t at_ns)
 {
+	face_cold = true;
 	return face_op(GP_SOFT_SLEEP, at_ns, 0, NULL);
 }
 

@@ -109,17 +109,28 @@ CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point,
 	return face_error(err);
 }
 
+#define DRAIN_MAX 256u
+
 /** Wait for everything that was queued in @ctx so far. */
 CUresult face_ctx_drain(struct face_ctx *ctx)
 {
-	struct gp_soft_point point[FACE_CHANNELS * 2 + GP_SOFT_WAITS_MAX * 4];
-	const size_t room = sizeof(point) / sizeof(point[0]);
-	size_t n = 0;
+	struct face_stream *streams[DRAIN_MAX];
+	struct gp_soft_point point[DRAIN_MAX];
+	CUresult err = CUDA_SUCCESS;
+	uint32_t n = 0;
 
 	pthread_mutex_lock(&ctx->lock);
-	point[n++] = ctx->legacy.last;
-	for (struct face_stream *s = ctx->streams; s && n < room; s = s->next)
-		point[n++] = s->last;
+	streams[n++] = &ctx->legacy;
+	for (struct face_stream *s = ctx->streams; s && n < DRAIN_MAX; s = s->next)
+		streams[n++] = s;
+	pthread_mutex_unlock(&ctx->lock);
+	for (uint32_t i = 0; !err && i < n; i++)
+		err = face_stream_fence(streams[i]);
+	if (err)
+		return err;
+	pthread_mutex_lock(&ctx->lock);
+	for (uint32_t i = 0; i < n; i++)
+		point[i] = streams[i]->last;
 	pthread_mutex_unlock(&ctx->lock);
 	return face_wait(ctx, point, n, FACE_SYNC_NS, false);
 }

@@ -28,7 +28,8 @@
 #define FACE_BLOCKS_PER_SM 8u
 
 /* What calls cost their thread, ns: declared, since no CPU is measured. */
-#define FACE_LAUNCH_NS 3000u
+#define FACE_LAUNCH_NS 4000u
+#define FACE_COLD_NS 8000u		/* more, for the first after a sleep */
 #define FACE_COPY_NS 3000u
 #define FACE_RECORD_NS 1000u
 #define FACE_WAIT_EVENT_NS 500u
@@ -77,6 +78,7 @@ struct face_stream {
 	struct gp_soft_point last;	/* ctx->lock */
 	struct gp_soft_point waits[GP_SOFT_WAITS_MAX];	/* order */
 	uint32_t wait_count;
+	bool fenced;			/* order: last is a fence */
 	struct face_graph *capture;	/* order */
 	bool capture_origin;
 };
@@ -149,6 +151,7 @@ void face_rm_context_free(struct face_ctx *ctx);
 
 /* stream.c */
 CUresult face_stream_get(CUstream handle, struct face_stream **stream);
+CUresult face_stream_fence(struct face_stream *stream);
 CUresult face_submit(struct face_stream *stream, struct face_work *work,
 		     struct gp_soft_point *point);
 CUresult face_submit_locked(struct face_stream *stream, struct face_work *work,
@@ -163,6 +166,9 @@ int face_host_alloc(size_t bytes, void **ptr);
 /* graph.c */
 CUresult face_graph_append(struct face_graph *graph,
 			   const struct face_work *work);
+
+/* clock.c */
+extern _Thread_local bool face_cold;	/* has slept since its last launch */
 
 /* procaddr.c */
 void *face_symbol(const char *name);

@@ -71,6 +71,9 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction fn, void **params,
 	if (cooperative && (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ >
 				   FACE_SMS * FACE_BLOCKS_PER_SM)
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	if (face_cold)
+		work.sub.cost_ns += FACE_COLD_NS;
+	face_cold = false;
 	work.sub.kernel = fn->kernel;
 	err = pack(&work, fn, params, extra);
 	return err ? err : face_submit(s, &work, NULL);

@@ -95,6 +95,7 @@ CUresult face_submit_locked(struct face_stream *s, struct face_work *work,
 	s->last = last;
 	pthread_mutex_unlock(&s->ctx->lock);
 	s->wait_count = 0;
+	s->fenced = sub->work == GP_SOFT_WORK_FENCE;
 	if (point)
 		*point = last;
 	return CUDA_SUCCESS;
@@ -164,13 +165,33 @@ FACE_EXPORT CUresult cuStreamDestroy_v2(CUstream handle)
 		;
 	if (*link)
 		*link = s->next;
-	/* What it still has queued is drained with the legacy stream's. */
+	pthread_mutex_unlock(&s->ctx->lock);
+	/* What it still has queued is waited for with the legacy stream's. */
+	pthread_mutex_lock(&s->ctx->legacy.order);
 	if (s->last.seq && s->ctx->legacy.wait_count < GP_SOFT_WAITS_MAX)
 		s->ctx->legacy.waits[s->ctx->legacy.wait_count++] = s->last;
-	pthread_mutex_unlock(&s->ctx->lock);
+	pthread_mutex_unlock(&s->ctx->legacy.order);
 	s->magic = 0;
 	free(s);
 	return CUDA_SUCCESS;
+}
+
+/*
+ * A synchronisation queues a release of a semaphore, as libcuda's does: a
+ * method behind the last kernel, without which the group gives up the device.
+ */
+CUresult face_stream_fence(struct face_stream *s)
+{
+	struct face_work work = { .sub.work = GP_SOFT_WORK_FENCE };
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&s->order);
+	if (s->capture)
+		err = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	else if (s->last.seq && !s->fenced)
+		err = face_submit_locked(s, &work, NULL);
+	pthread_mutex_unlock(&s->order);
+	return err;
 }
 
 static CUresult stream_wait(CUstream handle, bool query)
@@ -180,6 +201,8 @@ static CUresult stream_wait(CUstream handle, bool query)
 	CUresult err = face_stream_get(handle, &s);
 	uint32_t n;
 
+	if (!err && !query)
+		err = face_stream_fence(s);
 	if (err)
 		return err;
 	pthread_mutex_lock(&s->order);
