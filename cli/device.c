@@ -13,14 +13,16 @@
 static void open_others(struct gp_devices *devices)
 {
 	const struct gp_device *first = devices->dev[0];
-	struct gp_device_list list = { 0 };
+	struct gp_device_list list = {0};
 
 	if (first->ops->probe(&list))
 		return;
 	for (size_t i = 0; i < list.count; i++) {
-		if (!memcmp(list.dev[i].uuid, first->id.uuid, sizeof(first->id.uuid)))
+		if (!memcmp(list.dev[i].uuid, first->id.uuid,
+			    sizeof(first->id.uuid)))
 			continue;
-		if (!first->ops->open(&list.dev[i], &devices->dev[devices->count]))
+		if (!first->ops->open(&list.dev[i],
+				      &devices->dev[devices->count]))
 			devices->count++;
 	}
 }

@@ -1,422 +1,438 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * doctor.c - gpreempt doctor: what works here, what is missing, how to get it.
- *
- * One process has one libcuda (NVIDIA's or the software GPU's, whichever came
- * first), so whatever may load one is looked at in a child.
+ * doctor.c - gpreempt doctor: one line for each thing that gpreempt needs or can
+ * use, with the next step where it is not there. Changes nothing.
  */
-#include <dlfcn.h>
+#include <ctype.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 
-#define DRIVER_MIN 535
-#define CAP_SYS_PTRACE_BIT 19
+enum verdict { OK, WARN, MISSING };
 
-enum mark { OK, WARN, MISSING };
+static void report(enum verdict verdict, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void say(enum mark mark, const char *what, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void say(enum mark mark, const char *what, const char *fmt, ...)
+static void report(enum verdict verdict, const char *fmt, ...)
 {
-	static const char *const words[] = { "ok", "warn", "missing" };
+	static const char *const word[] = {"ok", "warn", "missing"};
 	va_list ap;
 
-	printf("%-8s%-15s", words[mark], what);
+	printf("%-8s ", word[verdict]);
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
 	putchar('\n');
 }
 
-/* First line of @path, without its newline. */
-static int read_line(const char *path, char *buf, size_t len)
+/* The first line of @path, without its newline. */
+static bool read_line(const char *path, char *buf, size_t len)
 {
 	FILE *f = fopen(path, "re");
-	char *got;
+	bool got = f && fgets(buf, (int)len, f);
 
-	if (!f)
-		return -errno;
-	got = fgets(buf, (int)len, f);
-	fclose(f);
-	if (!got)
-		return -ENODATA;
-	buf[strcspn(buf, "\n")] = '\0';
-	return 0;
+	if (f)
+		fclose(f);
+	if (got)
+		buf[strcspn(buf, "\n")] = '\0';
+	return got;
 }
 
-/* The text behind "@key: " in @path. */
-static int read_field(const char *path, const char *key, char *buf, size_t len)
-{
-	FILE *f = fopen(path, "re");
-	size_t n = strlen(key);
-	char line[256];
-	int err = -ENODATA;
-
-	if (!f)
-		return -errno;
-	while (err && fgets(line, sizeof(line), f)) {
-		if (strncmp(line, key, n) || line[n] != ':')
-			continue;
-		line[strcspn(line, "\n")] = '\0';
-		snprintf(buf, len, "%s", line + n + 1 + strspn(line + n + 1, " \t"));
-		err = 0;
-	}
-	fclose(f);
-	return err;
-}
-
-/* ---- the driver -------------------------------------------------------------- */
-
-/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Tue ..." */
-static int version_of_proc(char *buf, size_t len)
-{
-	char line[256];
-	char *at = line;
-	int err = read_line("/proc/driver/nvidia/version", line, sizeof(line));
-
-	if (err)
-		return err;
-	while (at && !strchr("123456789", *++at))
-		at = strchr(at, ' ');
-	if (!at || !*at)
-		return -EPROTO;
-	snprintf(buf, len, "%.*s", (int)strcspn(at, " "), at);
-	return 0;
-}
+/* ---- the driver and its devices ----------------------------------------------- */
 
 static void check_driver(void)
 {
-	char version[64];
+	char version[128];
 
-	if (read_line("/sys/module/nvidia/version", version, sizeof(version)) &&
-	    version_of_proc(version, sizeof(version))) {
-		say(MISSING, "driver",
-		    "no NVIDIA driver is loaded; install %d or newer, or use --device soft0",
-		    DRIVER_MIN);
-		return;
-	}
-	if (atoi(version) < DRIVER_MIN)
-		say(MISSING, "driver", "NVIDIA %s is too old; install %d or newer",
-		    version, DRIVER_MIN);
+	if (read_line("/sys/module/nvidia/version", version, sizeof(version)))
+		report(atoi(version) < 535 ? MISSING : OK, "NVIDIA driver %s%s",
+		       version,
+		       atoi(version) < 535 ? ": too old; install 535 or later"
+					   : "");
 	else
-		say(OK, "driver", "NVIDIA %s", version);
+		report(WARN, "NVIDIA driver: none loaded; --device soft0 runs "
+			     "on the software GPU");
 }
 
-static void check_file(const char *path)
+static void check_node(const char *path)
 {
 	if (!access(path, R_OK | W_OK))
-		return;
-	if (errno == ENOENT)
-		say(MISSING, "permissions",
-		    "%s is not there; nvidia-modprobe makes it (in a container: --gpus all)",
-		    path);
+		report(OK, "%s may be opened", path);
+	else if (errno == ENOENT)
+		report(MISSING,
+		       "%s: not there; in a container start it with the GPU "
+		       "(--gpus all), else run nvidia-modprobe -u -c=0",
+		       path);
 	else
-		say(MISSING, "permissions",
-		    "%s: %s; join the group that owns it, or chmod 666 as the driver's default",
-		    path, strerror(errno));
+		report(MISSING,
+		       "%s: %s; join the group that owns it (ls -l %s)", path,
+		       strerror(errno), path);
 }
 
-static void check_permissions(const struct gp_devices *devices)
+/* true: a GPU works here. */
+static bool check_devices(const char *backend, struct gp_devices *devices)
 {
-	char path[32];
+	const struct gp_hal_ops *ops = gp_hal_find(backend);
+	struct gp_device_list list = {0};
+	char spec[GP_DEVICE_NAME_LEN];
+	int err = ops ? ops->probe(&list) : -ENODEV;
 
-	check_file("/dev/nvidiactl");
-	for (size_t i = 0; i < devices->count; i++) {
-		snprintf(path, sizeof(path), "/dev/nvidia%u", devices->dev[i]->id.minor);
-		check_file(path);
+	if (err || !list.count) {
+		if (err && err != -ENODEV && err != -ENOENT)
+			report(MISSING, "%s: looking for devices: %s", backend,
+			       strerror(-err));
+		return false;
 	}
-}
+	for (size_t i = 0; i < list.count; i++) {
+		struct gp_device **dev = &devices->dev[devices->count];
 
-/* ---- devices ---------------------------------------------------------------------- */
-
-static void check_caps(struct gp_device *dev)
-{
-	struct gp_hal_caps caps;
-
-	if (dev->ops->caps(dev, &caps)) {
-		say(WARN, "preemption", "%s does not tell what it can do", dev->id.name);
-		return;
+		err = ops->open(&list.dev[i], dev);
+		if (err) {
+			report(MISSING, "%s: %s", list.dev[i].name,
+			       err == -EOPNOTSUPP
+				       ? "driver too old; install 535 or later"
+				       : strerror(-err));
+			continue;
+		}
+		devices->count++;
+		gp_device_spec(*dev, spec, sizeof(spec));
+		report(OK, "device %s (%s, PCI %04x:%02x:%02x.%x)", spec,
+		       list.dev[i].name, list.dev[i].pci_domain,
+		       list.dev[i].pci_bus, list.dev[i].pci_dev,
+		       list.dev[i].pci_fn);
 	}
-	if ((caps.caps & (GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS)) !=
-	    (GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS))
-		say(MISSING, "preemption", "%s cannot preempt by timeslices", dev->id.name);
-	else
-		say(OK, "preemption", "by timeslices, a switch takes some %llu us%s",
-		    (unsigned long long)(caps.switch_ns / 1000),
-		    caps.caps & GP_CAP_HOLD ? "; hints and holds work" : "");
-	if (!(caps.caps & GP_CAP_HOLD))
-		say(WARN, "holds", "%s cannot hold: hints do nothing", dev->id.name);
+	return devices->count;
 }
 
 static void check_slot(struct gp_device *dev)
 {
+	char spec[GP_DEVICE_NAME_LEN];
 	GP_CLOSE int fd = -1;
 	int err = gp_slot_try(dev, &fd);
 
-	if (err)
-		fd = -1;
+	gp_device_spec(dev, spec, sizeof(spec));
 	if (!err)
-		say(OK, "short slice", "free for the next best-effort process");
+		report(OK, "%s: the short slice is free", spec);
 	else if (err == -EBUSY)
-		say(OK, "short slice",
-		    "a best-effort process has it; the next one waits for its end (gpreempt ls)");
+		report(OK,
+		       "%s: a best-effort process has the short slice "
+		       "(gpreempt ls)",
+		       spec);
 	else
-		say(WARN, "short slice",
-		    "its lock: %s; make /run/gpreempt or $XDG_RUNTIME_DIR/gpreempt writable",
-		    strerror(-err));
+		report(WARN,
+		       "%s: the lock of the short slice: %s; best-effort "
+		       "processes keep the driver's; make /run/gpreempt or set "
+		       "XDG_RUNTIME_DIR",
+		       spec, strerror(-err));
 }
 
 static void check_log(struct gp_device *dev)
 {
-	char admin_only[16] = "";
 	struct gp_log *log = NULL;
+	char spec[GP_DEVICE_NAME_LEN];
 	int err = dev->ops->log_open(dev, &log);
 
-	read_field("/proc/driver/nvidia/params", "RmProfilingAdminOnly", admin_only,
-		   sizeof(admin_only));
-	if (!err) {
-		dev->ops->log_close(log);
-		say(OK, "switch log", "readable: gpreempt stat tells exact GPU time");
-	} else if (!strcmp(admin_only, "1") && !gp_device_is_soft(dev)) {
-		say(WARN, "switch log",
-		    "not readable: RmProfilingAdminOnly is 1; options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or sudo gpreempt stat");
-	} else {
-		say(WARN, "switch log", "not readable: %s; gpreempt stat shows - for GPU time",
-		    strerror(-err));
-	}
-}
-
-static void check_device(struct gp_device *dev)
-{
-	char spec[GP_DEVICE_NAME_LEN];
-
 	gp_device_spec(dev, spec, sizeof(spec));
-	say(OK, "device", "%s, %s", spec, dev->id.name);
-	check_caps(dev);
-	check_slot(dev);
-	check_log(dev);
-}
-
-/* 0: a device is there. */
-static int check_gpu(void)
-{
-	GP_DEVICES struct gp_devices devices = { 0 };
-	char why[GP_WHY_LEN];
-
-	if (gp_devices_open(NULL, &devices, why, sizeof(why))) {
-		say(MISSING, "device", "%s", why);
-		return 1;
-	}
-	if (!gp_device_is_soft(devices.dev[0]))
-		check_permissions(&devices);
-	for (size_t i = 0; i < devices.count; i++)
-		check_device(devices.dev[i]);
-	return 0;
-}
-
-static int check_softgpu(void)
-{
-	GP_DEVICES struct gp_devices devices = { 0 };
-	char path[PATH_MAX], why[GP_WHY_LEN];
-
-	if (gp_path_softgpu(path, sizeof(path))) {
-		say(MISSING, "software GPU",
-		    "its libcuda.so.1 is not in %s/gpreempt/softgpu; make install puts it there",
-		    GP_LIBDIR);
-		return 1;
-	}
-	if (gp_devices_open("soft0", &devices, why, sizeof(why))) {
-		say(MISSING, "software GPU", "installed in %s, but does not answer: %s; "
-		    "GPREEMPT_SOFTGPU_LOG=FILE makes its server say why", path, why);
-		return 1;
-	}
-	say(OK, "software GPU", "answers; --device soft0 runs on it");
-	return 0;
-}
-
-/* ---- CUDA ---------------------------------------------------------------------------- */
-
-static int check_libcuda(void)
-{
-	if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
-		say(OK, "libcuda", "libcuda.so.1 loads");
-		return 0;
-	}
-	say(MISSING, "libcuda",
-	    "libcuda.so.1 does not load; it comes with the driver (package libcuda1)");
-	return 1;
-}
-
-/* The names that the preload tries, in the places it can know without an app. */
-static int check_cupti(void)
-{
-	static const char *const dirs[] = {
-		"", "/usr/local/cuda/lib64/", "/usr/local/cuda/lib/",
-		"/usr/local/cuda/extras/CUPTI/lib64/",
-	};
-	char path[128];
-
-	for (size_t i = 0; i < 2 * sizeof(dirs) / sizeof(dirs[0]); i++) {
-		snprintf(path, sizeof(path), "%slibcupti.so.%d", dirs[i / 2],
-			 i % 2 ? 12 : 13);
-		if (!dlopen(path, RTLD_LAZY | RTLD_LOCAL))
-			continue;
-		say(OK, "libcupti", "%s loads: synchronisation of an app is seen", path);
-		return 0;
-	}
-	say(WARN, "libcupti",
-	    "no libcupti.so.13 or .12: unless the app brings it, holds are renewed in pieces of 500 us; "
-	    "install the CUDA toolkit's CUPTI (cuda-cupti) for longer ones");
-	return 1;
-}
-
-static void check_injection(void)
-{
-	const char *path = getenv("CUDA_INJECTION64_PATH");
-	char libdir[PATH_MAX];
-
-	if (gp_path_libdir(libdir, sizeof(libdir)))
-		say(MISSING, "preload",
-		    "libgpreempt-preload.so is not in ../lib nor in %s; make install puts it there",
-		    GP_LIBDIR);
+	if (!err)
+		report(OK,
+		       "%s: the context-switch log may be read: gpreempt stat "
+		       "is exact",
+		       spec);
+	else if (err == -EPERM || err == -EACCES)
+		report(WARN,
+		       "%s: the context-switch log is for administrators; "
+		       "nvidia.ko option NVreg_RestrictProfilingToAdminUsers=0 "
+		       "opens it",
+		       spec);
 	else
-		say(OK, "preload", "%s/libgpreempt-preload.so", libdir);
-	if (path && *path)
-		say(WARN, "injection",
-		    "CUDA_INJECTION64_PATH is %s (a profiler?); gpreempt run calls it too%s",
-		    path, access(path, R_OK) ? ", but it cannot be read: unset it" :
-		    "; beside it, synchronisation is not seen and holds go in pieces of 500 us");
-	else
-		say(OK, "injection", "CUDA_INJECTION64_PATH is free");
+		report(WARN,
+		       "%s: no context-switch log (%s); gpreempt stat shows "
+		       "\"-\" for GPU time",
+		       spec, strerror(-err));
+	if (!err)
+		dev->ops->log_close(log);
 }
 
-/* ---- other processes -------------------------------------------------------------------- */
-
-static bool may_ptrace_all(void)
+static void check_profiling_param(void)
 {
-	char caps[64];
+	char line[128];
+	FILE *f = fopen("/proc/driver/nvidia/params", "re");
+	int value;
 
-	if (read_field("/proc/self/status", "CapEff", caps, sizeof(caps)))
-		return false;
-	return strtoull(caps, NULL, 16) >> CAP_SYS_PTRACE_BIT & 1;
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "RmProfilingAdminOnly: %d", &value) == 1)
+			report(value ? WARN : OK,
+			       "RmProfilingAdminOnly is %d%s", value,
+			       value ? ": ordinary users may not read the "
+				       "context-switch log"
+				     : "");
+	if (f)
+		fclose(f);
+}
+
+/* ---- looking into other processes ----------------------------------------------- */
+
+static bool has_ptrace_capability(void)
+{
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long caps = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return caps >> 19 & 1; /* CAP_SYS_PTRACE */
 }
 
 static void check_attach(void)
 {
-	char scope[16] = "0";
+	char text[16] = "0";
+	int scope;
 
-	read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
-	if (may_ptrace_all())
-		say(OK, "attach", "to every process (CAP_SYS_PTRACE is here)");
-	else if (!strcmp(scope, "0"))
-		say(OK, "attach", "to your own processes; others' take CAP_SYS_PTRACE (sudo)");
+	read_line("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text));
+	scope = atoi(text);
+	if (scope >= 3)
+		report(WARN,
+		       "attach: kernel.yama.ptrace_scope is %d: nobody may "
+		       "look into a process until the next boot; use gpreempt "
+		       "run",
+		       scope);
+	else if (has_ptrace_capability())
+		report(OK, "attach: any process (CAP_SYS_PTRACE)");
+	else if (scope)
+		report(WARN,
+		       "attach: kernel.yama.ptrace_scope is %d: takes "
+		       "CAP_SYS_PTRACE (sudo gpreempt attach), or sysctl "
+		       "kernel.yama.ptrace_scope=0",
+		       scope);
 	else
-		say(WARN, "attach",
-		    "kernel.yama.ptrace_scope is %s: use sudo gpreempt attach, start with gpreempt run, or sysctl kernel.yama.ptrace_scope=0",
-		    scope);
+		report(OK, "attach: processes of your own; others' take "
+			   "CAP_SYS_PTRACE (sudo)");
 }
 
-static bool is_number(const char *text)
+static bool process_runs(const char *name)
 {
-	return *text && !text[strspn(text, "0123456789")];
-}
-
-static bool process_runs(const char *prefix)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *e;
-	char path[300], comm[32];
+	char path[300], comm[64];
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
 	bool found = false;
 
-	while (dir && !found && (e = readdir(dir))) {
-		if (!is_number(e->d_name))
+	while (proc && !found && (entry = readdir(proc))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
-		found = !read_line(path, comm, sizeof(comm)) &&
-			!strncmp(comm, prefix, strlen(prefix));
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		found = read_line(path, comm, sizeof(comm)) &&
+			!strcmp(comm, name);
 	}
-	if (dir)
-		closedir(dir);
+	if (proc)
+		closedir(proc);
 	return found;
 }
 
+/* comm has 15 characters: "nvidia-cuda-mps-control" is cut. */
 static void check_mps(void)
 {
-	/* comm has 15 characters: nvidia-cuda-mps-control, -server. */
 	if (process_runs("nvidia-cuda-mps"))
-		say(WARN, "MPS",
-		    "its daemon runs: its clients are one group and cannot preempt each other; echo quit | nvidia-cuda-mps-control ends it");
+		report(WARN, "MPS is running: all its clients are one group; "
+			     "run latency-critical processes outside it (unset "
+			     "CUDA_MPS_PIPE_DIRECTORY for them, or echo quit | "
+			     "nvidia-cuda-mps-control)");
 	else
-		say(OK, "MPS", "not running: each process is a group of its own");
+		report(OK, "MPS is not running");
 }
 
-/* ---- the verb ------------------------------------------------------------------------------ */
+/* ---- what goes into an application ------------------------------------------------ */
 
-/* @check's result, from a child that may load what it likes. */
-static int in_child(int (*check)(void))
+static void check_preload(void)
 {
-	int status, result;
-	pid_t pid;
+	char dir[PATH_MAX];
+	GP_FREE char *path = NULL;
+	void *lib;
 
-	fflush(stdout);
-	pid = fork();
-	if (pid < 0) {
-		gp_note("doctor: fork: %s", strerror(errno));
-		return 1;
+	if (gp_path_libdir(dir, sizeof(dir))) {
+		report(MISSING,
+		       "libgpreempt-preload.so is neither beside gpreempt "
+		       "(../lib) nor in %s; make install puts it there",
+		       GP_LIBDIR);
+		return;
 	}
-	if (!pid) {
-		result = check();
-		fflush(stdout);
-		_exit(result);
-	}
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return 1;
-	if (WIFSIGNALED(status))
-		say(WARN, "doctor", "a check died of signal %d", WTERMSIG(status));
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	if (asprintf(&path, "%s/libgpreempt-preload.so", dir) < 0)
+		return;
+	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	if (lib && dlsym(lib, "InitializeInjection"))
+		report(OK, "%s", path);
+	else
+		report(MISSING, "%s cannot be loaded: %s; make install again",
+		       path, lib ? "it has no InitializeInjection" : dlerror());
 }
+
+static void check_injection(void)
+{
+	const char *value = getenv("CUDA_INJECTION64_PATH");
+
+	if (!value || !*value)
+		report(OK, "CUDA_INJECTION64_PATH is free");
+	else if (strstr(value, "libgpreempt-preload.so"))
+		report(OK, "CUDA_INJECTION64_PATH is gpreempt's: this is "
+			   "inside gpreempt run");
+	else
+		report(WARN,
+		       "CUDA_INJECTION64_PATH=%s: a profiler is in the way; "
+		       "gpreempt run chains it, and holds go in pieces of 500 "
+		       "us. A profiler started inside gpreempt run replaces "
+		       "gpreempt: start gpreempt run inside the profiler",
+		       value);
+}
+
+static bool try_cupti(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	void *lib;
+
+	if (snprintf(path, sizeof(path), "%s%s", dir, name) >=
+	    (int)sizeof(path))
+		return false;
+	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	if (!lib)
+		return false;
+	dlclose(lib);
+	report(OK,
+	       "%s: device-wide synchronisation is seen, holds need no pieces",
+	       path);
+	return true;
+}
+
+/* Where the preload looks, but for what an application brings itself. */
+static void check_cupti(void)
+{
+	static const char *const name[] = {"libcupti.so.13", "libcupti.so.12"};
+	static const char *const sub[] = {"/lib64/", "/lib/",
+					  "/extras/CUPTI/lib64/"};
+	const char *home = getenv("CUDA_HOME");
+	const char *root[] = {home && *home ? home : "/usr/local/cuda",
+			      "/usr/local/cuda"};
+	char dir[PATH_MAX];
+
+	for (size_t n = 0; n < 2; n++) {
+		if (try_cupti("", name[n]))
+			return;
+		for (size_t r = 0; r < 2; r++)
+			for (size_t s = 0; s < 3; s++) {
+				snprintf(dir, sizeof(dir), "%s%s", root[r],
+					 sub[s]);
+				if (try_cupti(dir, name[n]))
+					return;
+			}
+	}
+	report(WARN, "libcupti not found: holds go in pieces of 500 us, unless "
+		     "the application brings it (PyTorch's wheels do); it is "
+		     "part of the CUDA toolkit, CUDA_HOME says where");
+}
+
+/* ---- the software GPU, containers ---------------------------------------------------- */
+
+static bool check_softgpu(struct gp_devices *devices)
+{
+	char dir[PATH_MAX];
+
+	if (gp_path_softgpu(dir, sizeof(dir))) {
+		report(WARN,
+		       "software GPU: no libcuda.so.1 in %s/gpreempt/softgpu; "
+		       "make install puts it there",
+		       GP_LIBDIR);
+		return false;
+	}
+	if (check_devices("softgpu", devices))
+		return true;
+	report(WARN,
+	       "software GPU: its server does not answer; GPREEMPT_SOFTGPU "
+	       "names its socket, the directory must be your own");
+	return false;
+}
+
+static void check_namespaces(void)
+{
+	char self[64] = "", first[64] = "";
+	ssize_t n = readlink("/proc/self/ns/net", self, sizeof(self) - 1);
+	ssize_t m = readlink("/proc/1/ns/net", first, sizeof(first) - 1);
+
+	if (!access("/.dockerenv", F_OK) ||
+	    !access("/run/.containerenv", F_OK) ||
+	    (n > 0 && m > 0 && strcmp(self, first)))
+		report(WARN,
+		       "container: gpreempt hint, set and ls reach tenants of "
+		       "the same network namespace; run them in there");
+	else
+		report(OK, "hint, set and ls reach tenants of this network "
+			   "namespace");
+}
+
+static const struct argp_option options[] = {{0}};
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	gp_fail("doctor: %s: not expected; doctor takes no argument", arg);
+	gp_fail("doctor: %s: not expected", arg);
 	return GP_ARGS_SAID;
 }
 
 int gp_verb_doctor(int argc, char **argv)
 {
 	static const struct argp argp = {
+		.options = options,
 		.parser = parse,
 		.args_doc = "",
-		.doc = "Say what works here, what is missing, and how to get it."
-		       "\vExit status: 0 when gpreempt run works here, on a GPU or on the "
-		       "software GPU, else 1.",
+		.doc = "Say what works on this machine, what does not, and "
+		       "what to do about it."
+		       "\vExit status: 0 when gpreempt run works here, on a "
+		       "GPU or on the software "
+		       "GPU; else 125.",
 	};
-	char libdir[PATH_MAX];
-	int gpu, soft;
+	GP_DEVICES struct gp_devices real = {0}, soft = {0};
+	char dir[PATH_MAX];
+	bool works;
 	int err = gp_args(&argp, argc, argv, NULL);
 
 	if (err)
 		return err;
-	say(OK, "gpreempt", "%s", GP_VERSION);
 	check_driver();
-	gpu = in_child(check_gpu);
-	in_child(check_libcuda);
-	in_child(check_cupti);
-	check_injection();
+	works = check_devices("nvidia", &real);
+	if (works || !access("/sys/module/nvidia", F_OK)) {
+		check_node("/dev/nvidiactl");
+		check_profiling_param();
+		check_mps();
+		check_cupti();
+	}
+	works |= check_softgpu(&soft);
+	for (size_t i = 0; i < real.count; i++) {
+		check_slot(real.dev[i]);
+		check_log(real.dev[i]);
+	}
+	for (size_t i = 0; i < soft.count; i++) {
+		check_slot(soft.dev[i]);
+		check_log(soft.dev[i]);
+	}
 	check_attach();
-	check_mps();
-	soft = in_child(check_softgpu);
-	return (gpu && soft) || gp_path_libdir(libdir, sizeof(libdir)) ? 1 : 0;
+	check_preload();
+	check_injection();
+	check_namespaces();
+	if (gp_path_libdir(dir, sizeof(dir)))
+		works = false;
+	printf("\n%s\n",
+	       !works ? "gpreempt run does not work here yet: see \"missing\" "
+			"above"
+	       : real.count ? "gpreempt run --class=lc|be -- CMD works here"
+			    : "gpreempt run --class=lc|be --device soft0 -- "
+			      "CMD works here, on the software GPU");
+	return works ? 0 : GP_EXIT_OWN;
 }

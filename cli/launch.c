@@ -55,8 +55,10 @@ static int set_softgpu(const char *verb)
 	int err = gp_path_softgpu(dir, sizeof(dir));
 
 	if (err)
-		return gp_fail("%s: the software GPU's libcuda.so.1 is not in %s/gpreempt/softgpu; make install puts it there",
-			       verb, GP_LIBDIR);
+		return gp_fail(
+			"%s: the software GPU's libcuda.so.1 is not in "
+			"%s/gpreempt/softgpu; make install puts it there",
+			verb, GP_LIBDIR);
 	err = prepend("LD_LIBRARY_PATH", dir);
 	if (!err && setenv("GPREEMPT_BACKEND", "softgpu", 1))
 		err = -errno;
@@ -80,7 +82,9 @@ static int set_environment(const char *verb, const char *class_text,
 	int err;
 
 	if (gp_path_libdir(libdir, sizeof(libdir)))
-		return gp_fail("%s: " PRELOAD " is neither beside this program (../lib) nor in %s; make install puts it there",
+		return gp_fail("%s: " PRELOAD
+			       " is neither beside this program (../lib) nor "
+			       "in %s; make install puts it there",
 			       verb, GP_LIBDIR);
 	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
 	if (!err && device)
@@ -93,7 +97,8 @@ static int set_environment(const char *verb, const char *class_text,
 	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
 }
 
-int gp_launch_prepare(const char *verb, const char *class_text, const char *device)
+int gp_launch_prepare(const char *verb, const char *class_text,
+		      const char *device)
 {
 	struct gp_device *dev;
 	char why[GP_WHY_LEN] = "";
@@ -106,9 +111,11 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 		device = NULL;
 	err = gp_device_open(device, &dev, why, sizeof(why));
 	if (err)
-		return gp_fail("%s: %s%s", verb, why[0] ? why : strerror(-err),
-			       device || getenv("GPREEMPT_BACKEND") ? "" :
-			       "; --device soft0 runs on the software GPU");
+		return gp_fail(
+			"%s: %s%s", verb, why[0] ? why : strerror(-err),
+			device || getenv("GPREEMPT_BACKEND")
+				? ""
+				: "; --device soft0 runs on the software GPU");
 	err = set_environment(verb, class_text, device, dev);
 	gp_device_close(dev);
 	return err;
@@ -117,8 +124,9 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 int gp_launch_failed(const char *verb, const char *file, int err)
 {
 	gp_fail("%s: %s: %s", verb, file,
-		err == ENOENT ? "not found; give its path, or look at PATH" :
-		err == EACCES ? "not executable; chmod +x, or name its interpreter" :
-		strerror(err));
+		err == ENOENT ? "not found; give its path, or look at PATH"
+		: err == EACCES
+			? "not executable; chmod +x, or name its interpreter"
+			: strerror(err));
 	return err == ENOENT ? GP_EXIT_NOT_FOUND : GP_EXIT_NOT_EXECUTABLE;
 }

@@ -9,32 +9,36 @@
 #include "cli/cli.h"
 
 static const struct gp_verb verbs[] = {
-	{ "run", "--class=CLASS [--device=DEVICE] -- CMD",
-	  "run CMD with a class", gp_verb_run },
-	{ "attach", "--class=CLASS [--device=DEVICE] PID",
-	  "give a running process a class", gp_verb_attach },
-	{ "set", "-p PID --class=CLASS", "change a process's class",
-	  gp_verb_set },
-	{ "hint", "PID --in=300us", "its work will arrive then", gp_verb_hint },
-	{ "ls", "[--json]", "who shares the GPU", gp_verb_ls },
-	{ "stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened",
-	  gp_verb_stat },
-	{ "doctor", "", "what works here, what does not, what to do",
-	  gp_verb_doctor },
+	{"run", "--class=CLASS [--device=DEVICE] -- CMD",
+	 "run CMD with a class", gp_verb_run},
+	{"attach", "--class=CLASS [--device=DEVICE] PID",
+	 "give a running process a class", gp_verb_attach},
+	{"set", "-p PID --class=CLASS", "change a process's class",
+	 gp_verb_set},
+	{"hint", "PID --in=300us", "its work will arrive then", gp_verb_hint},
+	{"ls", "[--json]", "who shares the GPU", gp_verb_ls},
+	{"stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened",
+	 gp_verb_stat},
+	{"doctor", "", "what works here, what does not, what to do",
+	 gp_verb_doctor},
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 static int help(FILE *to)
 {
 	fprintf(to, "Usage: gpreempt VERB [OPTION...]\n\n"
-		    "Let a latency-critical process have the GPU the moment it needs it.\n\n");
+		    "Let a latency-critical process have the GPU the moment it "
+		    "needs it.\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		fprintf(to, "  %-7s %-39s %s\n", verbs[i].name, verbs[i].args,
 			verbs[i].doc);
-	fprintf(to, "\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, to %d), or\n"
-		    "be or be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a PCI address,\n"
-		    "or soft0, the software GPU.\n\n"
-		    "gpreempt VERB --help says more; so does gpreempt(1).\n",
+	fprintf(to,
+		"\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, "
+		"to %d), or\n"
+		"be or be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a "
+		"PCI address,\n"
+		"or soft0, the software GPU.\n\n"
+		"gpreempt VERB --help says more; so does gpreempt(1).\n",
 		GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
 	return 0;
 }
@@ -54,7 +58,8 @@ int main(int argc, char **argv)
 	argp_program_version = "gpreempt " GP_VERSION;
 	argp_err_exit_status = GP_EXIT_OWN;
 	if (argc < 2) {
-		gp_note("no verb: write gpreempt run --class=lc -- CMD, or see gpreempt --help");
+		gp_note("no verb: write gpreempt run --class=lc -- CMD, or see "
+			"gpreempt --help");
 		return GP_EXIT_OWN;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))

@@ -63,7 +63,7 @@ static int read_fraction(const char **text, uint64_t *billionths)
 
 int gp_parse_duration(const char *text, uint64_t *ns)
 {
-	uint64_t whole, part = 0, unit;
+	uint64_t whole = 0, part = 0, unit;
 	int err, range;
 
 	range = read_digits(&text, &whole);
@@ -90,7 +90,7 @@ int gp_parse_duration(const char *text, uint64_t *ns)
 
 int gp_parse_pid(const char *text, pid_t *pid)
 {
-	uint64_t v;
+	uint64_t v = 0;
 	int err = read_digits(&text, &v);
 
 	if (err == -EINVAL)

@@ -16,10 +16,12 @@ struct run {
 };
 
 static const struct argp_option options[] = {
-	{ "class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT", 0 },
-	{ "device", 'd', "DEVICE", 0,
-	  "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees stays as it is", 0 },
-	{ 0 },
+	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT", 0},
+	{"device", 'd', "DEVICE", 0,
+	 "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
+	 "stays as it is",
+	 0},
+	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -49,10 +51,11 @@ int gp_verb_run(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "-- CMD [ARG...]",
 		.doc = "Run CMD, and the processes it starts, with a class."
-		       "\vExit status: CMD's own; 125 gpreempt failed and CMD did not run, 126 CMD "
+		       "\vExit status: CMD's own; 125 gpreempt failed and CMD "
+		       "did not run, 126 CMD "
 		       "cannot be executed, 127 it was not found.",
 	};
-	struct run r = { 0 };
+	struct run r = {0};
 	int err = gp_args(&argp, argc, argv, &r);
 
 	if (err)
@@ -60,8 +63,9 @@ int gp_verb_run(int argc, char **argv)
 	if (!r.class_text)
 		return gp_fail("run: no class; write --class=lc or --class=be");
 	if (!r.cmd)
-		return gp_fail("run: no command; write gpreempt run --class=%s -- CMD",
-			       r.class_text);
+		return gp_fail(
+			"run: no command; write gpreempt run --class=%s -- CMD",
+			r.class_text);
 	err = gp_launch_prepare("run", r.class_text, r.device);
 	if (err)
 		return err;

@@ -45,8 +45,8 @@ void gp_note(const char *fmt, ...)
 int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 {
 	int at = 0;
-	int err = argp_parse(argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS, &at,
-			     input);
+	int err = argp_parse(argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS,
+			     &at, input);
 	const char *what;
 
 	if (!err)
@@ -54,13 +54,16 @@ int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 	if (err == GP_ARGS_SAID)
 		return GP_EXIT_OWN;
 	if (err != EINVAL)
-		return gp_fail("%s: %s", argv[0] + strlen("gpreempt "), strerror(err));
+		return gp_fail("%s: %s", argv[0] + strlen("gpreempt "),
+			       strerror(err));
 	/* getopt has moved past what it did not like. */
-	what = at > 0 && at <= argc && argv[at - 1][0] == '-' ? argv[at - 1] : NULL;
+	what = at > 0 && at <= argc && argv[at - 1][0] == '-' ? argv[at - 1]
+							      : NULL;
 	if (!what && at < argc)
 		what = argv[at];
-	return gp_fail("%s: option not known, or its value missing: %s; see %s --help",
-		       argv[0] + strlen("gpreempt "), what ? what : "(end)", argv[0]);
+	return gp_fail(
+		"%s: option not known, or its value missing: %s; see %s --help",
+		argv[0] + strlen("gpreempt "), what ? what : "(end)", argv[0]);
 }
 
 char **gp_args_rest(struct argp_state *state)
@@ -71,17 +74,20 @@ char **gp_args_rest(struct argp_state *state)
 	return rest;
 }
 
-int gp_args_class(const char *verb, const char *text, struct gp_class_value *out)
+int gp_args_class(const char *verb, const char *text,
+		  struct gp_class_value *out)
 {
 	int err = gp_class_parse(text, out);
 
 	if (!err)
 		return 0;
 	if (err == -ERANGE)
-		gp_fail("%s: --class=%s: out of range; levels are lc:0 (most urgent) to lc:%d, weights be:%d to be:%d",
+		gp_fail("%s: --class=%s: out of range; levels are lc:0 (most "
+			"urgent) to lc:%d, weights be:%d to be:%d",
 			verb, text, GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
 	else
-		gp_fail("%s: --class=%s: no such class; write lc, lc:LEVEL, be or be:WEIGHT",
+		gp_fail("%s: --class=%s: no such class; write lc, lc:LEVEL, be "
+			"or be:WEIGHT",
 			verb, text);
 	return GP_ARGS_SAID;
 }
@@ -90,7 +96,8 @@ int gp_args_pid(const char *verb, const char *text, pid_t *out)
 {
 	if (!gp_parse_pid(text, out))
 		return 0;
-	gp_fail("%s: %s: not a process number; write one such as %d (ps lists them)",
+	gp_fail("%s: %s: not a process number; write one such as %d (ps lists "
+		"them)",
 		verb, text, (int)getpid());
 	return GP_ARGS_SAID;
 }

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * apply.c - a class for a process that runs: by its own gpreempt where it has one,
+ * else from outside, through its channel groups. Lasts, as renice does.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "wire/wire.h"
+
+int gp_check_pid(const char *verb, pid_t pid)
+{
+	if (!kill(pid, 0) || errno == EPERM)
+		return 0;
+	return gp_fail("%s: no process %d; it may have ended (gpreempt ls "
+		       "lists those with GPU work)",
+		       verb, (int)pid);
+}
+
+static int read_yama(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int value = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%d", &value) != 1)
+		value = 0;
+	fclose(f);
+	return value;
+}
+
+int gp_fail_access(const char *verb, pid_t pid, int err)
+{
+	int yama = err == -EPERM || err == -EACCES ? read_yama() : 0;
+
+	if (err == -ESRCH)
+		return gp_fail("%s: process %d has ended", verb, (int)pid);
+	if (err != -EPERM && err != -EACCES)
+		return gp_fail("%s: process %d: %s", verb, (int)pid,
+			       strerror(-err));
+	if (yama)
+		return gp_fail(
+			"%s: process %d: not permitted: "
+			"kernel.yama.ptrace_scope is %d; it takes "
+			"CAP_SYS_PTRACE (sudo), or start it with gpreempt run",
+			verb, (int)pid, yama);
+	return gp_fail("%s: process %d: not permitted: it is another user's; "
+		       "it takes its own user or CAP_SYS_PTRACE (sudo)",
+		       verb, (int)pid);
+}
+
+size_t gp_compute_groups(struct gp_group_list *list)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct gp_group *group = list->group[i];
+
+		if (group->kind != GP_GROUP_COMPUTE)
+			continue;
+		list->group[i] = list->group[n];
+		list->group[n++] = group;
+	}
+	return n;
+}
+
+/* ---- a tenant: it does it itself ---------------------------------------------------- */
+
+static int apply_tenant(const char *verb, pid_t pid, int fd,
+			const struct gp_class_value *cls)
+{
+	union gp_wire_msg msg;
+	int err;
+
+	gp_wire_init(&msg, GP_WIRE_SET_CLASS);
+	msg.set_class.cls = cls->cls;
+	msg.set_class.value = cls->value;
+	err = gp_wire_call(fd, &msg, GP_CALL_MS);
+	if (!err)
+		return 0;
+	if (err == -ETIMEDOUT)
+		return gp_fail("%s: process %d does not answer; is it stopped? "
+			       "(kill -CONT %d)",
+			       verb, (int)pid, (int)pid);
+	return gp_fail_access(verb, pid, err);
+}
+
+/* ---- no tenant: from outside ----------------------------------------------------------- */
+
+struct target {
+	const char *verb;
+	pid_t pid;
+	struct gp_device *dev;
+	struct gp_group_list list;
+	size_t compute; /* these are in front */
+	uint64_t default_us;
+};
+
+static int set_slice(const struct target *t, size_t i, uint64_t us)
+{
+	int err = t->dev->ops->set_slice(t->list.group[i], us);
+
+	return err ? gp_fail_access(t->verb, t->pid, err) : 0;
+}
+
+static int apply_lc(const struct target *t)
+{
+	int err;
+
+	for (size_t i = 0; i < t->compute; i++) {
+		err = set_slice(t, i, GP_LC_SLICE_US);
+		if (err)
+			return err;
+	}
+	err = gp_keeper_stop(t->pid, t->dev);
+	return err ? gp_fail_access(t->verb, t->pid, err) : 0;
+}
+
+/* All but the first @from keep the driver's slice: two short ones livelock. */
+static int set_default(const struct target *t, size_t from)
+{
+	int err = 0;
+
+	for (size_t i = from; !err && i < t->compute; i++)
+		err = set_slice(t, i, t->default_us);
+	return err;
+}
+
+/* Nothing but instruction-level preemption can cut a long kernel. */
+static void set_mode(const struct target *t)
+{
+	struct gp_hal_caps caps;
+	int err;
+
+	if (t->dev->ops->caps(t->dev, &caps) ||
+	    !(caps.caps & GP_CAP_PREEMPT_MODE))
+		return;
+	err = t->dev->ops->set_preempt_mode(t->list.group[0],
+					    GP_PREEMPT_INSTRUCTION);
+	if (err)
+		gp_note("%s: process %d: preemption mode left as it is: %s",
+			t->verb, (int)t->pid, strerror(-err));
+}
+
+static int take_slot(const struct target *t, int slot_fd)
+{
+	int err = set_slice(t, 0, GP_BE_SLICE_US);
+
+	if (err)
+		return err;
+	err = gp_keeper_start(t->pid, t->dev, slot_fd);
+	if (err) {
+		set_slice(t, 0, t->default_us);
+		return gp_fail("%s: process %d keeps the driver's slice: the "
+			       "keeper of its slot cannot start: %s",
+			       t->verb, (int)t->pid, strerror(-err));
+	}
+	return 0;
+}
+
+static int wait_for_slot(const struct target *t)
+{
+	char spec[GP_DEVICE_NAME_LEN];
+	int err = set_default(t, 0);
+
+	if (err)
+		return err;
+	err = gp_keeper_start(t->pid, t->dev, -1);
+	if (err)
+		return gp_fail("%s: process %d keeps the driver's slice: "
+			       "nobody can wait for the slot: %s",
+			       t->verb, (int)t->pid, strerror(-err));
+	gp_device_spec(t->dev, spec, sizeof(spec));
+	gp_note("%s: process %d keeps the driver's slice (%llu us) for now: "
+		"another best-effort process has the short slice of %s",
+		t->verb, (int)t->pid, (unsigned long long)t->default_us, spec);
+	return 0;
+}
+
+static int apply_be_new(const struct target *t)
+{
+	GP_CLOSE int slot_fd = -1;
+	int err = gp_slot_try(t->dev, &slot_fd);
+
+	if (err == -EBUSY) {
+		slot_fd = -1;
+		return wait_for_slot(t);
+	}
+	if (err) {
+		slot_fd = -1;
+		return gp_fail("%s: the slot of the short slice: %s; see "
+			       "gpreempt doctor",
+			       t->verb, strerror(-err));
+	}
+	return take_slot(t, slot_fd);
+}
+
+static int apply_be(const struct target *t)
+{
+	enum gp_keeper_state keeper;
+	int err = gp_keeper_query(t->pid, t->dev, &keeper);
+
+	if (err)
+		return gp_fail("%s: process %d: its keeper does not answer: %s",
+			       t->verb, (int)t->pid, strerror(-err));
+	if (keeper == GP_KEEPER_HAS) {
+		err = set_slice(t, 0, GP_BE_SLICE_US);
+	} else {
+		/* One that waits: a new attach tries again and says how it is. */
+		err = gp_keeper_stop(t->pid, t->dev);
+		err = err ? gp_fail_access(t->verb, t->pid, err)
+			  : apply_be_new(t);
+	}
+	if (err)
+		return err;
+	err = set_default(t, 1);
+	if (!err && t->compute > 1)
+		gp_note("%s: process %d has %zu compute groups; one has the "
+			"short slice, the others the driver's",
+			t->verb, (int)t->pid, t->compute);
+	set_mode(t);
+	return err;
+}
+
+static int apply_device(struct target *t, const struct gp_class_value *cls,
+			size_t *found)
+{
+	struct gp_hal_caps caps;
+	int err;
+
+	err = t->dev->ops->caps(t->dev, &caps);
+	if (!err)
+		err = t->dev->ops->groups(t->dev, t->pid, &t->list);
+	if (err)
+		return gp_fail_access(t->verb, t->pid, err);
+	t->default_us = caps.default_slice_us;
+	t->compute = gp_compute_groups(&t->list);
+	*found += t->compute;
+	if (t->compute)
+		err = cls->cls == GP_CLASS_LC ? apply_lc(t) : apply_be(t);
+	gp_group_list_put(&t->list);
+	return err;
+}
+
+static int apply_groups(const char *verb, pid_t pid,
+			const struct gp_class_value *cls, const char *device)
+{
+	GP_DEVICES struct gp_devices devices = {0};
+	char why[GP_WHY_LEN];
+	size_t found = 0;
+	int err = gp_devices_open(device, &devices, why, sizeof(why));
+
+	if (err)
+		return gp_fail("%s: %s", verb, why);
+	for (size_t i = 0; i < devices.count; i++) {
+		struct target t = {
+			.verb = verb, .pid = pid, .dev = devices.dev[i]};
+
+		err = apply_device(&t, cls, &found);
+		if (err)
+			return err;
+	}
+	if (!found)
+		return gp_fail(
+			"%s: process %d has no work on %s; attach it once it "
+			"uses the GPU, or start it with gpreempt run",
+			verb, (int)pid, device ? device : "a GPU");
+	return 0;
+}
+
+int gp_apply(const char *verb, pid_t pid, const struct gp_class_value *cls,
+	     const char *device)
+{
+	GP_CLOSE int fd = -1;
+	int err = gp_check_pid(verb, pid);
+
+	if (err)
+		return err;
+	fd = gp_wire_connect(pid);
+	if (fd == -ESRCH)
+		return apply_groups(verb, pid, cls, device);
+	if (fd < 0)
+		return gp_fail_access(verb, pid, fd);
+	return apply_tenant(verb, pid, fd, cls);
+}

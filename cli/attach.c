@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * attach.c - gpreempt attach: a class for what already runs.
+ */
+#include "cli/cli.h"
+
+struct attach {
+	bool has_class;
+	struct gp_class_value cls;
+	const char *device;
+	pid_t pid;
+};
+
+static const struct argp_option options[] = {
+	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT", 0},
+	{"device", 'd', "DEVICE", 0,
+	 "only there: a UUID, a PCI address or soft0", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct attach *a = state->input;
+
+	switch (key) {
+	case 'c':
+		a->has_class = true;
+		return gp_args_class("attach", arg, &a->cls);
+	case 'd':
+		a->device = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->pid) {
+			gp_fail("attach: one process at a time: %d and %s",
+				(int)a->pid, arg);
+			return GP_ARGS_SAID;
+		}
+		return gp_args_pid("attach", arg, &a->pid);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int gp_verb_attach(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID",
+		.doc = "Give a process that runs already, and never heard of "
+		       "gpreempt, a class. "
+		       "It lasts until the process ends or is given another."
+		       "\vOnly what is on the GPU now is changed: contexts "
+		       "that the process makes "
+		       "later are as the driver makes them.",
+	};
+	struct attach a = {0};
+	int err = gp_args(&argp, argc, argv, &a);
+
+	if (err)
+		return err;
+	if (!a.has_class)
+		return gp_fail(
+			"attach: no class; write --class=lc or --class=be");
+	if (!a.pid)
+		return gp_fail("attach: no process; write gpreempt attach "
+			       "--class=be PID");
+	return gp_apply("attach", a.pid, &a.cls, a.device);
+}
