@@ -42,28 +42,58 @@ void gp_note(const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Where getopt stood when it met what it does not know. */
+static int failed_at;
+
+static const struct argp_option common_options[] = {
+	{"help", '?', NULL, 0, "say this", -1},
+	{"version", 'V', NULL, 0, "say which version this is", -1},
+	{0},
+};
+
+/* As argp's own --help and --version do, these end the program. */
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case '?':
+		argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP,
+			  state->argv[0]);
+		exit(0);
+	case 'V':
+		puts(argp_program_version);
+		exit(0);
+	case ARGP_KEY_ERROR:
+		failed_at = state->next;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ARGP_NO_ERRS: argp itself would say two lines. It takes --help with it. */
 int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 {
-	int at = 0;
-	int err = argp_parse(argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS,
-			     &at, input);
-	const char *what;
+	static const struct argp common = {
+		.options = common_options,
+		.parser = parse_common,
+	};
+	static const struct argp_child child[] = {{&common, 0, NULL, 0}, {0}};
+	struct argp whole = *argp;
+	int err;
 
+	whole.children = child;
+	err = argp_parse(&whole, argc, argv,
+			 ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL,
+			 input);
 	if (!err)
 		return 0;
 	if (err == GP_ARGS_SAID)
 		return GP_EXIT_OWN;
-	if (err != EINVAL)
-		return gp_fail("%s: %s", argv[0] + strlen("gpreempt "),
-			       strerror(err));
-	/* getopt has moved past what it did not like. */
-	what = at > 0 && at <= argc && argv[at - 1][0] == '-' ? argv[at - 1]
-							      : NULL;
-	if (!what && at < argc)
-		what = argv[at];
 	return gp_fail(
-		"%s: option not known, or its value missing: %s; see %s --help",
-		argv[0] + strlen("gpreempt "), what ? what : "(end)", argv[0]);
+		"%s: %s: option not known, or its value missing; see %s --help",
+		argv[0] + strlen("gpreempt "),
+		failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?",
+		argv[0]);
 }
 
 char **gp_args_rest(struct argp_state *state)
