@@ -101,7 +101,8 @@ bool gp_device_is_soft(const struct gp_device *dev);
 
 /**
  * gp_launch_prepare() - set this process's environment as CMD is to have it.
- * @device: NULL: only look whether there is a GPU. Returns 0 or GP_EXIT_OWN: said.
+ * @class_text: NULL: only what @device needs, no class. @device: NULL: only look
+ * whether there is a GPU. Returns 0 or GP_EXIT_OWN: said.
  */
 int gp_launch_prepare(const char *verb, const char *class_text,
 		      const char *device);

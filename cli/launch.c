@@ -81,7 +81,7 @@ static int set_environment(const char *verb, const char *class_text,
 	char libdir[PATH_MAX];
 	int err;
 
-	if (gp_path_libdir(libdir, sizeof(libdir)))
+	if (class_text && gp_path_libdir(libdir, sizeof(libdir)))
 		return gp_fail("%s: " PRELOAD
 			       " is neither beside this program (../lib) nor "
 			       "in %s; make install puts it there",
@@ -89,7 +89,7 @@ static int set_environment(const char *verb, const char *class_text,
 	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
 	if (!err && device)
 		err = set_device(verb, dev);
-	if (err)
+	if (err || !class_text)
 		return err;
 	err = set_injection(libdir);
 	if (!err && setenv("GPREEMPT_CLASS", class_text, 1))
