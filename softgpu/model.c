@@ -255,7 +255,10 @@ int gp_model_channel_del(struct gp_model *m, uint32_t channel)
 	return 0;
 }
 
-/* Keep the list of channels with work, and their group's count, right. */
+/*
+ * Keep the list of channels with work, in the order of their doorbells, and
+ * their group's count, right.
+ */
 void model_channel_update_busy(struct gp_model *m, struct model_channel *c)
 {
 	uint32_t slot = (uint32_t)(c - m->channel) + 1;
@@ -265,11 +268,13 @@ void model_channel_update_busy(struct gp_model *m, struct model_channel *c)
 		return;
 	c->busy = busy;
 	if (busy) {
-		c->busy_prev = 0;
-		c->busy_next = m->busy;
-		if (m->busy)
-			m->channel[m->busy - 1].busy_prev = slot;
-		m->busy = slot;
+		c->busy_next = 0;
+		c->busy_prev = m->busy_last;
+		if (m->busy_last)
+			m->channel[m->busy_last - 1].busy_next = slot;
+		else
+			m->busy = slot;
+		m->busy_last = slot;
 		m->group[c->group].busy++;
 		return;
 	}
@@ -280,6 +285,8 @@ void model_channel_update_busy(struct gp_model *m, struct model_channel *c)
 		m->busy = c->busy_next;
 	if (c->busy_next)
 		m->channel[c->busy_next - 1].busy_prev = c->busy_prev;
+	else
+		m->busy_last = c->busy_prev;
 }
 
 /* ---- methods ------------------------------------------------------------ */

@@ -111,7 +111,7 @@ struct gp_model {
 	uint64_t launches;
 	uint64_t ops;
 	uint32_t gen_group, gen_channel;
-	uint32_t busy;		/* slot index + 1: list of channels with work */
+	uint32_t busy, busy_last;	/* slot index + 1: channels with work */
 	uint32_t slots_used;	/* by what is loaded, loading or saving */
 	uint32_t claims;
 	uint32_t controls_used;
