@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The software GPU's server and its libcuda.so.1, from outside."""
+import ctypes as C
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+os.environ.setdefault("GP_BUILD", os.path.join(TOP, "build"))
+DIR = tempfile.TemporaryDirectory()
+os.environ["GPREEMPT_SOFTGPU"] = os.path.join(DIR.name, "soft0.sock")
+os.environ.pop("CUDA_INJECTION64_PATH", None)
+sys.path.insert(0, HERE)
+import worker  # noqa: E402
+
+SEED = 7
+ILLEGAL_ADDRESS, NOT_FOUND, NOT_READY = 700, 500, 600
+
+
+def start(*args, sock=None, **more):
+    env = dict(os.environ)
+    if sock:
+        env["GPREEMPT_SOFTGPU"] = sock
+    return subprocess.Popen([sys.executable, os.path.join(HERE, "worker.py"),
+                             *map(str, args)], stdout=subprocess.PIPE,
+                            stdin=subprocess.PIPE, text=True, env=env, **more)
+
+
+def finish(proc):
+    out = proc.communicate(timeout=120)[0]
+    return out.strip().splitlines()[-1] if out.strip() else ""
+
+
+class Face(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.gpu = worker.Gpu()
+
+    def test_launches_compute_exactly(self):
+        gpu, words = self.gpu, 4 * 256
+        buf, fn = gpu.alloc(words * 4), gpu.function(b"gp_work")
+        host = (C.c_uint32 * words)(*range(words))
+        gpu.call("cuMemcpyHtoD_v2", buf, host, C.c_size_t(words * 4))
+        for _ in range(3):
+            gpu.launch(fn, [C.c_uint64(buf.value), C.c_uint64(0),
+                            C.c_uint32(worker.MUL), C.c_uint32(1000)], blocks=4)
+        gpu.call("cuMemcpyDtoH_v2", host, buf, C.c_size_t(words * 4))
+        self.assertEqual(list(host), [worker.jump(g, 2 * g + 1, 3000)
+                                      for g in range(words)])
+        gpu.call("cuMemFree_v2", buf)
+
+    def test_large_copies_come_back(self):
+        gpu, size = self.gpu, 600000
+        data = random.Random(SEED).randbytes(size)
+        one, two = gpu.alloc(size), gpu.alloc(size)
+        gpu.call("cuMemcpyHtoD_v2", one, data, C.c_size_t(size))
+        gpu.call("cuMemcpyDtoD_v2", two, one, C.c_size_t(size))
+        back = C.create_string_buffer(size)
+        gpu.call("cuMemcpyDtoH_v2", back, two, C.c_size_t(size))
+        self.assertEqual(back.raw, data)
+        gpu.call("cuMemFree_v2", one)
+        gpu.call("cuMemFree_v2", two)
+
+    def test_an_unknown_kernel_is_not_found(self):
+        fn = C.c_void_p()
+        self.assertEqual(self.gpu.lib.cuModuleGetFunction(
+            C.byref(fn), self.gpu.module, b"nobody_knows"), NOT_FOUND)
+        self.assertEqual(self.gpu.lib.cuGetProcAddress_v2(
+            b"cuNoSuchCall", C.byref(fn), 13000, C.c_uint64(0), None), NOT_FOUND)
+
+    def test_time_stands_still_while_a_thread_runs(self):
+        before = self.gpu.now()
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            pass
+        self.assertLess(self.gpu.now() - before, 1000)
+
+    def test_events_measure_the_gpu(self):
+        gpu = self.gpu
+        stream, fn = gpu.stream(), gpu.function(b"gp_spin")
+        events = [C.c_void_p(), C.c_void_p()]
+        for event in events:
+            gpu.call("cuEventCreate", C.byref(event), 0)
+        gpu.call("cuEventRecord", events[0], stream)
+        gpu.launch(fn, [C.c_uint64(3000000)], stream)
+        gpu.call("cuEventRecord", events[1], stream)
+        self.assertEqual(gpu.lib.cuEventQuery(events[1]), NOT_READY)
+        gpu.call("cuEventSynchronize", events[1])
+        ms = C.c_float()
+        gpu.call("cuEventElapsedTime", C.byref(ms), *events)
+        self.assertAlmostEqual(ms.value, 3.0, delta=0.1)
+
+    def test_a_store_releases_a_hold_and_its_limit_ends_both(self):
+        gpu = self.gpu
+        page, fn, stream = C.c_void_p(), gpu.function(b"gp_hold"), gpu.stream()
+        gpu.call("cuMemHostAlloc", C.byref(page), C.c_size_t(4096), 2)
+        word = C.c_uint32.from_address(page.value)
+
+        def hold(ticket, limit_ns):
+            for index in range(2):
+                gpu.launch(fn, [C.c_uint64(page.value),
+                                C.c_uint64(page.value + 64),
+                                C.c_uint64(limit_ns), C.c_uint32(ticket),
+                                C.c_uint32(index)], stream, 1, 1)
+
+        def stamps():
+            return struct.unpack("<QQQIIQII", C.string_at(page.value + 64, 48))
+
+        hold(1, 10**9)
+        gpu.sleep(2 * 10**6)
+        self.assertEqual(gpu.lib.cuStreamQuery(stream), NOT_READY)
+        word.value = 1
+        at = gpu.now()
+        gpu.sync(stream)
+        self.assertLess(gpu.now() - at, 100000)
+        first, _, end0, how0, ticket0, end1, how1, ticket1 = stamps()
+        self.assertEqual((how0, ticket0, how1, ticket1), (5, 1, 1, 1))
+        hold(2, 3 * 10**6)
+        gpu.sync(stream)
+        first, _, end0, how0, ticket0, end1, how1, ticket1 = stamps()
+        self.assertEqual((ticket0, ticket1, how0, how1), (2, 2, 6, 2))
+        self.assertEqual(end0 - first, 3 * 10**6)
+        self.assertLess(end1 - first, 3 * 10**6 + 100000)
+
+    def test_a_graph_runs_what_was_captured(self):
+        gpu = self.gpu
+        stream, buf = gpu.stream(), gpu.alloc(1024)
+        fn = gpu.function(b"gp_work")
+        graph, exe = C.c_void_p(), C.c_void_p()
+        gpu.call("cuMemsetD32_v2", buf, 5, C.c_size_t(256))
+        gpu.call("cuStreamBeginCapture_v2", stream, 2)
+        for _ in range(2):
+            gpu.launch(fn, [C.c_uint64(buf.value), C.c_uint64(0),
+                            C.c_uint32(worker.MUL), C.c_uint32(10)], stream, 1)
+        gpu.call("cuStreamEndCapture", stream, C.byref(graph))
+        gpu.call("cuGraphInstantiateWithFlags", C.byref(exe), graph,
+                 C.c_uint64(0))
+        gpu.call("cuGraphDestroy", graph)
+        gpu.call("cuGraphLaunch", exe, stream)
+        gpu.call("cuGraphLaunch", exe, stream)
+        gpu.sync(stream)
+        back = (C.c_uint32 * 256)()
+        gpu.call("cuMemcpyDtoH_v2", back, buf, C.c_size_t(1024))
+        self.assertEqual(list(back),
+                         [worker.jump(5, 2 * g + 1, 40) for g in range(256)])
+        gpu.call("cuGraphExecDestroy", exe)
+
+    def test_a_fork_child_has_no_cuda(self):
+        pid = os.fork()
+        if not pid:
+            n = C.c_int()
+            os._exit(self.gpu.lib.cuDeviceGetCount(C.byref(n)))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 3)
+        self.assertGreater(self.gpu.now(), 0)
+
+
+class Sharing(unittest.TestCase):
+    def one_run(self, name, load=False):
+        sock = os.path.join(DIR.name, name)
+        burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                for _ in range(3 if load else 0)]
+        try:
+            be = start("be", 60, sock=sock)
+            be.stdout.readline()
+            lc = start("lc", 40, sock=sock)
+            times = finish(lc)
+            self.assertEqual(finish(be), "right")
+        finally:
+            for proc in burn:
+                proc.kill()
+                proc.wait()
+        return sorted(map(int, times.split()))
+
+    def test_preempted_kernels_are_exact(self):
+        times = self.one_run("exact.sock")
+        self.assertEqual(len(times), 40)
+        alone = 5 * 110000
+        self.assertGreater(times[0], alone)
+        self.assertLess(times[-1], alone + 3000000)
+
+    def test_a_noisy_machine_decides_nothing(self):
+        def lone(load):
+            sock = os.path.join(DIR.name, f"lone{load}.sock")
+            burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                    for _ in range(3 if load else 0)]
+            try:
+                return finish(start("lc", 30, sock=sock))
+            finally:
+                for proc in burn:
+                    proc.kill()
+                    proc.wait()
+
+        quiet = lone(False)
+        self.assertEqual(len(quiet.split()), 30)
+        self.assertEqual(quiet, lone(True))
+
+    def check_neighbour(self, hurt, name):
+        sock = os.path.join(DIR.name, name)
+        be = start("endless", sock=sock)
+        self.assertEqual(be.stdout.readline(), "ready\n")
+        hurt(be)
+        times = finish(start("lc", 20, sock=sock))
+        be.kill()
+        be.communicate()
+        self.assertEqual(len(times.split()), 20)
+        return list(map(int, times.split()))
+
+    def test_a_killed_client_takes_its_work_along(self):
+        def kill(proc):
+            proc.kill()
+            proc.wait()
+
+        self.assertLess(max(self.check_neighbour(kill, "kill.sock")), 700000)
+
+    def test_a_stopped_client_freezes_nobody(self):
+        self.check_neighbour(lambda p: p.send_signal(signal.SIGSTOP),
+                             "stop.sock")
+
+
+class Messages(unittest.TestCase):
+    def test_garbage_closes_that_connection_only(self):
+        rng = random.Random(SEED)
+        gpu = worker.Gpu()
+        good = struct.pack("<II", 0x53475047, 1) + bytes(16) + \
+            struct.pack("<IIii", 1, 1, os.getpid(), 0) + bytes(96)
+        for i in range(300):
+            sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            sock.settimeout(10)
+            sock.connect(os.environ["GPREEMPT_SOFTGPU"])
+            if i % 2:
+                sock.send(good)
+                sock.recv(100)
+                size = rng.randrange(112, 600)
+                sock.send(struct.pack("<II", 0x53475047, rng.randrange(20)) +
+                          rng.randbytes(size))
+            else:
+                sock.send(rng.randbytes(rng.randrange(1, 500)))
+            sock.close()
+            self.assertGreater(gpu.now(), 0)
+
+
+class ResourceManager(unittest.TestCase):
+    def test_the_file_is_the_right(self):
+        gpu = worker.Gpu()
+        child = start("rm")
+        fd_there = int(child.stdout.readline())
+        pidfd = os.pidfd_open(child.pid)
+        fd = C.CDLL(None, use_errno=True).syscall(438, pidfd, fd_there, 0)
+        self.assertGreaterEqual(fd, 0)
+        found = [c for c in range(0xC1D00001, 0xC1D00040)
+                 if worker.rm_control(gpu.lib, fd, c, c, 0xD02,
+                                      struct.pack("<IIQ", c, 2, 0))[1] == 0]
+        self.assertEqual(len(found), 1)
+        client = found[0]
+        info = struct.pack("<IIQ", 0x5C000003, 2, 0)
+        got = worker.rm_control(gpu.lib, fd, client, client, 0xD02, info)
+        self.assertEqual((got[0], got[1], got[2][8:10].hex()), (0, 0, "6ca0"))
+        slice_us = worker.rm_control(gpu.lib, fd, client, 0x5C000003,
+                                     0xA06C0104, bytes(8))[2]
+        self.assertEqual(struct.unpack("<Q", slice_us)[0], 2048)
+        self.assertEqual(worker.rm_control(
+            gpu.lib, fd, client, 0x5C000003, 0xA06C0103,
+            struct.pack("<Q", 777))[:2], (0, 0))
+        slice_us = worker.rm_control(gpu.lib, fd, client, 0x5C000003,
+                                     0xA06C0104, bytes(8))[2]
+        self.assertEqual(struct.unpack("<Q", slice_us)[0], 777)
+        own = worker.rm_file()
+        self.assertEqual(worker.rm_control(gpu.lib, own, client, 0x5C000003,
+                                           0xA06C0104, bytes(8))[1], 0x23)
+        self.assertEqual(worker.rm_control(gpu.lib, fd, client, 0x5CFFFFFF,
+                                           0xA06C0104, bytes(8))[1], 0x57)
+        self.assertEqual(worker.rm_control(gpu.lib, fd, client, 0x5C000003,
+                                           0xA06C0104, bytes(4))[1], 0x3A)
+        child.kill()
+        child.communicate()
+        os.close(fd)
+        os.close(pidfd)
+
+
+if __name__ == "__main__":
+    unittest.main()
