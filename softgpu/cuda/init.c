@@ -100,17 +100,21 @@ FACE_EXPORT CUresult cuInit(unsigned int flags)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	pthread_once(&fork_once, face_fork_setup);
 	pthread_mutex_lock(&init_lock);
-	if (state == NEW) {
-		err = face_rm_init();
-		if (!err) {
-			first = !injected++;
-			state = READY;
-		}
-	}
+	first = state == NEW && !injected++;
 	pthread_mutex_unlock(&init_lock);
-	/* Outside the lock: what is injected may call cuInit itself. */
+	/*
+	 * Before the first object is made, as NVIDIA's does; outside the lock,
+	 * because what is injected may call cuInit itself.
+	 */
 	if (first)
 		inject();
+	pthread_mutex_lock(&init_lock);
+	if (state == NEW) {
+		err = face_rm_init();
+		if (!err)
+			state = READY;
+	}
+	pthread_mutex_unlock(&init_lock);
 	if (err)
 		face_log("no software GPU: error %d", err);
 	return err ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
