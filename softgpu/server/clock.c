@@ -51,7 +51,7 @@ void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid)
 {
 	for (struct soft_conn *c = s->conns; c; c = c->next)
 		if (c->proc == p && c->tid == tid && c->state == SOFT_RUN)
-			c->state = SOFT_AWAY;
+			c->state = SOFT_PARKED;
 }
 
 /* ---- what the kernel says of a thread -------------------------------------- */

@@ -238,6 +238,7 @@ void soft_conn_receive(struct soft_server *s, struct soft_conn *c)
 		.msg_controllen = sizeof(control.buf),
 	};
 	const bool busy = c->state != SOFT_RUN && c->state != SOFT_AWAY &&
+			  c->state != SOFT_PARKED &&
 			  c->kind != GP_SOFT_TIMER;
 	ssize_t n;
 

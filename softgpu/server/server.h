@@ -63,6 +63,8 @@ struct soft_proc {
 enum soft_state {
 	SOFT_RUN,		/* on a CPU: time stands still */
 	SOFT_AWAY,		/* asleep elsewhere, until its next call */
+	SOFT_PARKED,		/* a timer's thread between two of its expiries:
+				 * on a CPU or not, its next call matters */
 	SOFT_DELAY,		/* pays for its call, which then is carried out */
 	SOFT_SLEEP,		/* reply is due at wake_ns */
 	SOFT_WAIT,		/* for points */
