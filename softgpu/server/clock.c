@@ -20,8 +20,8 @@
 
 #include "softgpu/server/server.h"
 
-#define STALL_MS 10		/* between two looks at a thread */
-#define STALL_NS 20000000u	/* asleep so long: away */
+#define STALL_MS 1		/* between two looks at a thread */
+#define STALL_NS 2000000u	/* asleep so long: away */
 #define LINGER_NS 2000000000u	/* without clients */
 #define BATCH 32
 

@@ -91,6 +91,7 @@ struct soft_conn {
 	/* what was seen of its thread when time last stalled on it */
 	unsigned long stall_ticks;
 	uint64_t stall_since_ns;
+	uint64_t clock_debt_ns;		/* of reading the clock */
 	bool closing;
 	/* the request that is being carried out */
 	uint32_t bytes;
