@@ -210,8 +210,10 @@ static void tenant_expire(struct gp_sched *s, struct gp_tenant *t)
 		hit |= t->hint_worked;
 		t->hint = t->hint_worked ? GP_HINT_NONE : GP_HINT_LAPSED;
 	}
-	if (t->hint == GP_HINT_WAITING && t->hint_start_ns <= s->now_ns)
+	if (t->hint == GP_HINT_WAITING && t->hint_start_ns <= s->now_ns) {
+		gp_prepreempt_timer(&t->pre, s->now_ns - t->hint_start_ns);
 		hint_start(s, t);
+	}
 	t->limit_hit |= hit;
 }
 

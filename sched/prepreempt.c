@@ -3,7 +3,7 @@
  * prepreempt.c - when a hold starts: so early that the switch is over when the
  * work comes, and no earlier, because best-effort loses every ns of it.
  *
- *   start = work said + bias - switch estimate - margin
+ *   start = work said + bias - switch estimate - timer's lateness - margin
  *
  * Two predictions are judged. (1) The time from the hint to its work, bias
  * included. (2) The length of a switch: here only a longer one than estimated
@@ -17,6 +17,7 @@
 #define MARGIN_FIRST_NS (50 * GP_NS_PER_US)
 #define MARGIN_MAX_NS GP_NS_PER_MS
 #define MARGIN_STEP_NS (10 * GP_NS_PER_US)
+#define TIMER_LATE_MAX_NS (500 * GP_NS_PER_US)
 #define BIAS_MAX_NS ((int64_t)(5 * GP_NS_PER_MS))
 
 /*
@@ -87,10 +88,24 @@ uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p, uint64_t work_ns)
 uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
 			     uint64_t work_ns)
 {
-	uint64_t lead = p->switch_ns + p->margin_ns;
+	uint64_t lead = p->switch_ns + p->timer_late_ns + p->margin_ns;
 	uint64_t work = gp_prepreempt_expected(p, work_ns);
 
 	return work > lead ? gp_max_u64(now_ns, work - lead) : now_ns;
+}
+
+/*
+ * A sleeping CPU, of a virtual machine above all, takes 50 to 200 us to wake.
+ * Up at once and down slowly: the lead has to cover the late wake-ups, and a
+ * hold that is early costs best-effort little.
+ */
+void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns)
+{
+	late_ns = gp_min_u64(late_ns, TIMER_LATE_MAX_NS);
+	if (late_ns > p->timer_late_ns)
+		p->timer_late_ns += (late_ns - p->timer_late_ns + 1) / 2;
+	else
+		p->timer_late_ns -= (p->timer_late_ns - late_ns) / 64;
 }
 
 /*

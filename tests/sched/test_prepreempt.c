@@ -27,6 +27,28 @@ static void test_steady_state(void **state)
 	assert_int_equal(p.switch_max_ns, 175 * US);
 }
 
+/* Late wake-ups count at once, and are forgotten slowly. */
+static void test_timer_lateness(void **state)
+{
+	struct gp_prepreempt p;
+	uint64_t punctual, late;
+
+	gp_prepreempt_init(&p, 200 * US);
+	gp_prepreempt_timer(&p, 0);
+	punctual = lead(&p);
+	for (int i = 0; i < 8; i++)
+		gp_prepreempt_timer(&p, 150 * US);
+	late = lead(&p);
+	assert_in_range(late, punctual + 140 * US, punctual + 150 * US);
+	gp_prepreempt_timer(&p, 0);
+	assert_in_range(lead(&p), late - 3 * US, late - US);
+	gp_prepreempt_timer(&p, UINT64_MAX);
+	assert_in_range(lead(&p), late, punctual + 500 * US);
+	for (int i = 0; i < 1000; i++)
+		gp_prepreempt_timer(&p, 0);
+	assert_in_range(lead(&p), punctual, punctual + US);
+}
+
 static void test_margin_grows_and_shrinks(void **state)
 {
 	struct gp_prepreempt p;
@@ -147,6 +169,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_steady_state),
+		cmocka_unit_test(test_timer_lateness),
 		cmocka_unit_test(test_margin_grows_and_shrinks),
 		cmocka_unit_test(test_margin_is_bounded),
 		cmocka_unit_test(test_switch_rises_fast_falls_slowly),
