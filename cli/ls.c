@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "wire/wire.h"
@@ -127,6 +128,26 @@ static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 	gp_group_list_put(&list);
 }
 
+/*
+ * gpreempt itself, keepers of a slot, and the software GPU's server have control
+ * files open and no work of their own.
+ */
+static bool is_ours(pid_t pid)
+{
+	char path[64], exe[PATH_MAX];
+	const char *name;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return false;
+	exe[n] = '\0';
+	name = strrchr(exe, '/');
+	return name && (!strcmp(name, "/gpreempt") ||
+			!strcmp(name, "/gpreempt-softgpud"));
+}
+
 static void find_others(struct table *t, const struct gp_devices *devices)
 {
 	DIR *proc = opendir("/proc");
@@ -136,7 +157,8 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 	if (!proc)
 		return;
 	while ((entry = readdir(proc))) {
-		if (gp_parse_pid(entry->d_name, &pid) || is_tenant(t, pid))
+		if (gp_parse_pid(entry->d_name, &pid) || is_tenant(t, pid) ||
+		    is_ours(pid))
 			continue;
 		for (size_t i = 0; i < devices->count; i++)
 			add_other(t, devices->dev[i], pid);
