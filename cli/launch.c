@@ -111,11 +111,7 @@ int gp_launch_prepare(const char *verb, const char *class_text,
 		device = NULL;
 	err = gp_device_open(device, &dev, why, sizeof(why));
 	if (err)
-		return gp_fail(
-			"%s: %s%s", verb, why[0] ? why : strerror(-err),
-			device || getenv("GPREEMPT_BACKEND")
-				? ""
-				: "; --device soft0 runs on the software GPU");
+		return gp_fail("%s: %s", verb, why[0] ? why : strerror(-err));
 	err = set_environment(verb, class_text, device, dev);
 	gp_device_close(dev);
 	return err;

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests share: a software GPU of the test's own, the
+programs of the build, and gpreempt."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
+FACE = os.path.join(BUILD, "lib/gpreempt/softgpu")
+CLI = os.path.join(BUILD, "bin/gpreempt")
+PATIENCE_S = 60
+
+
+class Rig(unittest.TestCase):
+    """Each test has a software GPU, which ends with its last program."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="gpreempt-cli-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.addCleanup(self.end_programs)
+        self.programs = []
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.startswith(("GPREEMPT_", "CUDA_INJECTION"))}
+        self.env["GPREEMPT_SOFTGPU"] = os.path.join(self.dir, "soft.sock")
+
+    def end_programs(self):
+        for proc in self.programs:
+            proc.kill()
+            proc.wait()
+            for pipe in (proc.stdin, proc.stdout):
+                pipe.close()
+
+    def gp(self, *args, env=None, soft=True):
+        """gpreempt to its end: status, stdout, stderr as text."""
+        more = {"GPREEMPT_BACKEND": "softgpu"} if soft else {}
+        return subprocess.run([CLI, *args], text=True, capture_output=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
+                              env={**self.env, **more, **(env or {})})
+
+    def ok(self, *args, **how):
+        done = self.gp(*args, **how)
+        self.assertEqual(done.returncode, 0, (args, done.stderr))
+        return done
+
+    def start(self, cls=None, program="be", args=()):
+        """A program with small kernels, until the test ends; its PID is known
+        once it has work on the GPU. @cls None: it never heard of gpreempt."""
+        argv = [os.path.join(BUILD, "bench", program), "--iters=1000",
+                "--blocks=2", *args]
+        env = dict(self.env, GPREEMPT_BACKEND="softgpu")
+        if cls:
+            argv = [CLI, "run", f"--class={cls}", "--device=soft0", "--", *argv]
+        else:
+            env["LD_LIBRARY_PATH"] = FACE
+        proc = subprocess.Popen(argv, env=env, text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE)
+        self.programs.append(proc)
+        line = proc.stdout.readline()
+        self.assertIn("ready", line)
+        return proc
+
+    def rows(self):
+        """PID -> what `gpreempt ls --json` says of it."""
+        listed = json.loads(self.ok("ls", "--json").stdout)
+        return {row["pid"]: row for row in listed["processes"]}
+
+    def eventually(self, what, condition):
+        """@condition becomes true; it is asked again and again."""
+        until = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > until:
+                self.fail(f"not seen: {what}")
+            time.sleep(0.01)
+
+    def kill(self, proc, number=signal.SIGKILL):
+        proc.send_signal(number)
+        proc.wait(PATIENCE_S)
+
+
+def processes(name):
+    """PIDs whose command line has @name in it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if name.encode() in f.read().replace(b"\0", b" "):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gpreempt attach, set, hint and ls on running programs of the software GPU."""
+import os
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import Rig, processes  # noqa: E402
+
+LC_US, BE_US, DRIVER_US = 5000000, 1, 2048
+
+
+class Attach(Rig):
+    def slice(self, proc):
+        return self.rows()[proc.pid]["slice_us"]
+
+    def keepers(self, proc):
+        return processes(f"keep-slot {proc.pid} ")
+
+    def test_best_effort_then_latency_critical(self):
+        be = self.start()
+        self.assertEqual(self.slice(be), DRIVER_US)
+        self.assertEqual(self.ok("attach", "--class=be", str(be.pid)).stderr, "")
+        self.assertEqual(self.slice(be), BE_US)
+        self.eventually("one keeper", lambda: len(self.keepers(be)) == 1)
+        self.ok("attach", "--class=lc", str(be.pid))
+        self.assertEqual(self.slice(be), LC_US)
+        self.eventually("no keeper", lambda: not self.keepers(be))
+
+    def test_keeper_holds_nothing_of_the_target(self):
+        be = self.start()
+        self.ok("attach", "--class=be", str(be.pid))
+        self.eventually("keeper", lambda: len(self.keepers(be)) == 1)
+        fds = f"/proc/{self.keepers(be)[0]}/fd"
+        links = [os.readlink(os.path.join(fds, fd)) for fd in os.listdir(fds)]
+        self.assertFalse([at for at in links if "soft-rm" in at], links)
+        self.kill(be)
+        self.eventually("keeper gone", lambda: not self.keepers(be))
+
+    def test_slot_is_passed_on(self):
+        first, second = self.start(), self.start()
+        self.ok("attach", "--class=be", str(first.pid))
+        said = self.ok("attach", "--class=be", str(second.pid)).stderr
+        self.assertEqual(said.count("\n"), 1, said)
+        self.assertIn("short slice", said)
+        self.assertEqual((self.slice(first), self.slice(second)),
+                         (BE_US, DRIVER_US))
+        self.kill(first)
+        self.eventually("the slot passed on", lambda: self.slice(second) == BE_US)
+
+    def test_attached_again(self):
+        be = self.start()
+        for _ in range(2):
+            self.ok("attach", "--class=be", str(be.pid))
+        self.assertEqual(self.slice(be), BE_US)
+        self.eventually("one keeper", lambda: len(self.keepers(be)) == 1)
+
+
+class Tenants(Rig):
+    def test_set_changes_a_tenant(self):
+        be = self.start("be:7")
+        row = self.rows()[be.pid]
+        self.assertEqual((row["class"], row["weight"], row["tenant"]),
+                         ("be", 7, True))
+        self.assertEqual(row["slice_us"], BE_US)
+        self.ok("set", "-p", str(be.pid), "--class=lc:2")
+        row = self.rows()[be.pid]
+        self.assertEqual((row["class"], row["level"]), ("lc", 2))
+        self.assertEqual(row["slice_us"], LC_US)
+
+    def test_hint(self):
+        lc = self.start("lc")
+        before = self.rows()[lc.pid]["hints"]
+        self.ok("hint", str(lc.pid), "--in=300us")
+        self.assertEqual(self.rows()[lc.pid]["hints"], before + 1)
+
+    def test_hint_to_best_effort_is_refused(self):
+        be = self.start("be")
+        done = self.gp("hint", str(be.pid), "--in=300us")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("--class=lc", done.stderr)
+
+    def test_a_stopped_tenant_does_not_hang_us(self):
+        be = self.start("be")
+        be.send_signal(signal.SIGSTOP)
+        try:
+            done = self.gp("set", "-p", str(be.pid), "--class=lc")
+        finally:
+            be.send_signal(signal.SIGCONT)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("stopped", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""gpreempt run and stat: environment, exit codes, signals, bad input."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import BUILD, CLI, FACE, Rig  # noqa: E402
+
+HAVE_GPU = os.path.exists("/dev/nvidiactl")
+
+
+class Environment(Rig):
+    def environment(self, *args, env=None, soft=True):
+        done = self.ok("run", *args, "--", "env", env=env, soft=soft)
+        return dict(line.split("=", 1) for line in done.stdout.splitlines()
+                    if "=" in line)
+
+    def test_class_and_injection(self):
+        env = self.environment("--class=lc:3")
+        self.assertEqual(env["GPREEMPT_CLASS"], "lc:3")
+        self.assertEqual(os.path.realpath(env["CUDA_INJECTION64_PATH"]),
+                         os.path.realpath(os.path.join(
+                             BUILD, "lib/libgpreempt-preload.so")))
+        self.assertNotIn("GPREEMPT_DEVICE", env)
+        self.assertNotIn("GPREEMPT_CHAIN_INJECTION", env)
+        self.assertNotIn("CUDA_VISIBLE_DEVICES", env)
+
+    def test_software_gpu_by_device(self):
+        env = self.environment("--class=be", "--device=soft0", soft=False,
+                               env={"LD_LIBRARY_PATH": "/nowhere"})
+        self.assertEqual(env["GPREEMPT_DEVICE"], "soft0")
+        self.assertEqual(env["GPREEMPT_BACKEND"], "softgpu")
+        first, rest = env["LD_LIBRARY_PATH"].split(":", 1)
+        self.assertEqual(os.path.realpath(first), os.path.realpath(FACE))
+        self.assertEqual(rest, "/nowhere")
+
+    def test_a_profiler_is_chained(self):
+        env = self.environment("--class=be",
+                               env={"CUDA_INJECTION64_PATH": "/p/tool.so"})
+        self.assertEqual(env["GPREEMPT_CHAIN_INJECTION"], "/p/tool.so")
+        self.assertIn("libgpreempt-preload.so", env["CUDA_INJECTION64_PATH"])
+
+
+class ExitStatus(Rig):
+    def status(self, verb, *cmd):
+        args = ["--class=lc"] if verb == "run" else []
+        return self.gp(verb, *args, "--", *cmd)
+
+    def test_of_cmd(self):
+        for verb in "run", "stat":
+            for code in 0, 1, 125, 255:
+                with self.subTest(verb=verb, code=code):
+                    done = self.status(verb, "sh", "-c", f"exit {code}")
+                    self.assertEqual(done.returncode, code)
+
+    def test_not_found_and_not_executable(self):
+        plain = os.path.join(self.dir, "plain")
+        open(plain, "w").close()
+        for verb in "run", "stat":
+            for cmd, code in (("/no/such/file", 127), ("no-such-command", 127),
+                              (plain, 126), (self.dir, 126)):
+                with self.subTest(verb=verb, cmd=cmd):
+                    done = self.status(verb, cmd)
+                    self.assertEqual(done.returncode, code, done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    self.assertIn(cmd, done.stderr)
+
+    def test_signals(self):
+        kill = ("sh", "-c", "kill -TERM $$")
+        self.assertEqual(self.status("run", *kill).returncode, -signal.SIGTERM)
+        self.assertEqual(self.status("stat", *kill).returncode,
+                         128 + signal.SIGTERM)
+
+    def test_stat_forwards(self):
+        script = "trap 'exit 42' USR1; echo up; while :; do sleep 0.01; done"
+        proc = subprocess.Popen(
+            [CLI, "stat", "--", "sh", "-c", script], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(self.env, GPREEMPT_BACKEND="softgpu"))
+        self.assertEqual(proc.stdout.readline(), "up\n")
+        proc.send_signal(signal.SIGUSR1)
+        _, err = proc.communicate(timeout=60)
+        self.assertEqual(proc.returncode, 42, err)
+
+    def test_cmd_keeps_its_options(self):
+        done = self.ok("run", "--class=be", "echo", "--class=x", "--help")
+        self.assertEqual(done.stdout, "--class=x --help\n")
+
+
+class BadInput(Rig):
+    """One line that says what would be right; 125; CMD did not run."""
+
+    def refused(self, args, says, soft=True):
+        mark = os.path.join(self.dir, "ran")
+        done = self.gp(*[a.replace("MARK", mark) for a in args], soft=soft)
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertTrue(done.stderr.startswith("gpreempt: "), done.stderr)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertFalse(os.path.exists(mark))
+
+    def test_run(self):
+        cmd = ["--", "touch", "MARK"]
+        for args, says in (
+                (["--class=urgent"], "lc:LEVEL"), (["--class="], "lc:LEVEL"),
+                (["--class=lc:16"], "lc:15"), (["--class=be:0"], "be:1"),
+                (["--class=be:10001"], "be:10000"), (["--class=lc:01"], "lc"),
+                ([], "--class"), (["--class=lc", "--device=0"], "UUID"),
+                (["--class=lc", "--device=soft9"], "soft9"),
+                (["--class=lc", "--device=GPU-0123"], "UUID"),
+                (["--class=lc", "--device=ff:1f.7"], "device"),
+                (["--class=lc", "--frobnicate"], "--frobnicate")):
+            for verb in "run", "stat":
+                if verb == "stat" and not args:
+                    continue
+                with self.subTest(verb=verb, args=args):
+                    self.refused([verb, *args, *cmd], says)
+
+    def test_no_command(self):
+        self.refused(["run", "--class=lc"], "-- CMD")
+        self.refused(["stat"], "-- CMD")
+
+    @unittest.skipIf(HAVE_GPU, "there is a GPU")
+    def test_no_gpu(self):
+        self.refused(["run", "--class=lc", "--", "touch", "MARK"],
+                     "--device soft0", soft=False)
+
+    def test_processes(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        mine = str(os.getpid())
+        for args, says in (
+                (["attach", "--class=be", str(gone.pid)], str(gone.pid)),
+                (["set", "-p", str(gone.pid), "--class=be"], str(gone.pid)),
+                (["hint", str(gone.pid), "--in=1us"], str(gone.pid)),
+                (["attach", "--class=be", mine], "no work"),
+                (["attach", "--class=be", "me"], "process number"),
+                (["attach", "--class=be", "-1"], "-1"),
+                (["attach", "--class=be"], "PID"),
+                (["attach", mine], "--class"),
+                (["set", "--class=be"], "-p PID"),
+                (["hint", mine], "--in"),
+                (["hint", mine, "--in=300"], "300us"),
+                (["hint", mine, "--in=11s"], "10s"),
+                (["hint", mine, "--in=300us"], "gpreempt run"),
+                (["ls", "all"], "all"), (["doctor", "who"], "who"),
+                (["frobnicate"], "--help"), ([], "--help")):
+            with self.subTest(args=args):
+                self.refused(args, says)
+
+    def test_output_file(self):
+        self.refused(["stat", "-o", "/no/such/dir/f", "--", "touch", "MARK"],
+                     "/no/such/dir/f")
+
+
+class Help(Rig):
+    def test_help_and_version(self):
+        self.assertRegex(self.ok("--version").stdout, r"^gpreempt \d+\.\d+\.\d+\n$")
+        for verb in "run", "attach", "set", "hint", "ls", "stat", "doctor":
+            self.assertIn(verb, self.ok("--help").stdout)
+            self.assertIn("Usage: gpreempt", self.ok(verb, "--help").stdout)
+
+    def test_doctor(self):
+        done = self.ok("doctor", soft=False)
+        for word in ("driver", "soft0", "attach", "CUDA_INJECTION64_PATH",
+                     "preload"):
+            self.assertIn(word, done.stdout)
+
+
+class Stat(Rig):
+    def test_json_of_a_tenant(self):
+        out = os.path.join(self.dir, "stat.json")
+        self.ok("stat", "--json", "-o", out, "--class=be", "--device=soft0", "--",
+                os.path.join(BUILD, "bench/be"), "--iters=1000", "--blocks=2",
+                "--kernels=2000", soft=False)
+        with open(out) as f:
+            said = json.load(f)
+        self.assertEqual(said["schema_version"], 1)
+        self.assertEqual(said["exit_status"], 0)
+        self.assertGreater(said["elapsed_ns"], 0)
+        self.assertGreater(said["switch_log"][0]["busy_ns"], 0)
+        self.assertEqual(said["sampled"][0]["class"], "be")
+
+    def test_text_without_gpreempt(self):
+        done = self.ok("stat", "--", "true")
+        self.assertIn("exit status 0", done.stderr)
+        self.assertIn("counters: -", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
