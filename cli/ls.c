@@ -136,6 +136,7 @@ static bool is_ours(pid_t pid)
 {
 	char path[64], exe[PATH_MAX];
 	const char *name;
+	size_t len;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -144,8 +145,12 @@ static bool is_ours(pid_t pid)
 		return false;
 	exe[n] = '\0';
 	name = strrchr(exe, '/');
-	return name && (!strcmp(name, "/gpreempt") ||
-			!strcmp(name, "/gpreempt-softgpud"));
+	if (!name)
+		return false;
+	/* " (deleted)" follows when it was installed anew meanwhile. */
+	len = strcspn(name, " ");
+	return (len == 9 && !strncmp(name, "/gpreempt", len)) ||
+	       (len == 18 && !strncmp(name, "/gpreempt-softgpud", len));
 }
 
 static void find_others(struct table *t, const struct gp_devices *devices)
