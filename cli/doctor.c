@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -338,6 +339,22 @@ static void check_cupti(void)
 		     "part of the CUDA toolkit, CUDA_HOME says where");
 }
 
+/* A process has one libcuda, and CUPTI may load NVIDIA's: not into this one. */
+static void in_child(void (*check)(void))
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		check();
+		fflush(stdout);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 /* ---- the software GPU, containers ---------------------------------------------------- */
 
 static bool check_softgpu(struct gp_devices *devices)
@@ -396,7 +413,7 @@ int gp_verb_doctor(int argc, char **argv)
 		       "what to do about it."
 		       "\vExit status: 0 when gpreempt run works here, on a "
 		       "GPU or on the software "
-		       "GPU; else 125.",
+		       "GPU; else 1.",
 	};
 	GP_DEVICES struct gp_devices real = {0}, soft = {0};
 	char dir[PATH_MAX];
@@ -411,7 +428,7 @@ int gp_verb_doctor(int argc, char **argv)
 		check_node("/dev/nvidiactl");
 		check_profiling_param();
 		check_mps();
-		check_cupti();
+		in_child(check_cupti);
 	}
 	works |= check_softgpu(&soft);
 	for (size_t i = 0; i < real.count; i++) {
@@ -423,7 +440,7 @@ int gp_verb_doctor(int argc, char **argv)
 		check_log(soft.dev[i]);
 	}
 	check_attach();
-	check_preload();
+	in_child(check_preload);
 	check_injection();
 	check_namespaces();
 	if (gp_path_libdir(dir, sizeof(dir)))
@@ -434,5 +451,5 @@ int gp_verb_doctor(int argc, char **argv)
 	       : real.count ? "gpreempt run --class=lc|be -- CMD works here"
 			    : "gpreempt run --class=lc|be --device soft0 -- "
 			      "CMD works here, on the software GPU");
-	return works ? 0 : GP_EXIT_OWN;
+	return works ? 0 : 1;
 }

@@ -27,9 +27,9 @@
 #define SCHEMA_VERSION 1
 #define MAX_TENANTS 64
 #define SAMPLE_MS 50
-#define FIRST_SAMPLE_MS 5	/* a short CMD is to be seen as well */
+#define FIRST_SAMPLE_MS 5 /* a short CMD is to be seen as well */
 #define QUERY_MS 50
-#define LOG_LATE_MS 50		/* NVIDIA's records come up to 33 ms late */
+#define LOG_LATE_MS 50 /* NVIDIA's records come up to 33 ms late */
 
 struct stat_run {
 	const char *class_text;
@@ -44,14 +44,14 @@ struct stat_run {
 	pid_t pid;
 	int pidfd, signal_fd;
 	sigset_t old_mask;
-	int status;		/* as waitpid() gives it */
+	int status; /* as waitpid() gives it */
 	uint64_t elapsed_ns;
 	struct gp_wire_status tenant[MAX_TENANTS];
 	size_t tenants;
 };
 
-static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1,
-				 SIGUSR2, SIGALRM };
+static const int forwarded[] = {SIGHUP,	 SIGINT,  SIGQUIT, SIGTERM,
+				SIGUSR1, SIGUSR2, SIGALRM};
 
 static uint64_t now_ns(void)
 {
@@ -114,7 +114,8 @@ static int start(struct stat_run *r)
 		return gp_launch_failed("stat", r->cmd[0], err);
 	}
 	r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0u);
-	return r->pidfd < 0 ? gp_fail("stat: pidfd_open: %s", strerror(errno)) : 0;
+	return r->pidfd < 0 ? gp_fail("stat: pidfd_open: %s", strerror(errno))
+			    : 0;
 }
 
 /* ---- while it runs ----------------------------------------------------------------- */
@@ -162,8 +163,8 @@ static void read_logs(struct stat_run *r)
 static void watch(struct stat_run *r)
 {
 	struct pollfd pfd[] = {
-		{ .fd = r->pidfd, .events = POLLIN },
-		{ .fd = r->signal_fd, .events = POLLIN },
+		{.fd = r->pidfd, .events = POLLIN},
+		{.fd = r->signal_fd, .events = POLLIN},
 	};
 	uint64_t start_ns = now_ns();
 	int wait_ms = FIRST_SAMPLE_MS;
@@ -213,8 +214,8 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 
 	gp_device_spec(u->dev, spec, sizeof(spec));
 	if (!u->log) {
-		fprintf(out, "\n%s, context-switch log: not readable: %s\n", spec,
-			strerror(-u->err));
+		fprintf(out, "\n%s, context-switch log: not readable: %s\n",
+			spec, strerror(-u->err));
 		row(out, "GPU time", "-");
 		row(out, "stretches", "-");
 		row(out, "others in between", "-");
@@ -223,7 +224,8 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 	fprintf(out, "\n%s, context-switch log:\n", spec);
 	row(out, "GPU time", "%.3f ms", (double)u->busy_ns / 1e6);
 	row(out, "stretches", "%llu", (unsigned long long)u->stretches);
-	row(out, "others in between", "%llu times, %.3f ms in all, longest %.1f us",
+	row(out, "others in between",
+	    "%llu times, %.3f ms in all, longest %.1f us",
 	    (unsigned long long)u->gaps, (double)u->gap_ns / 1e6,
 	    (double)u->gap_max_ns / 1000);
 	if (u->lost)
@@ -246,7 +248,7 @@ static void print_lc(FILE *out, const struct gp_wire_status *st)
 
 static void print_tenant(FILE *out, const struct gp_wire_status *st)
 {
-	struct gp_class_value cls = { st->cls, st->value };
+	struct gp_class_value cls = {st->cls, st->value};
 	char text[GP_CLASS_TEXT_LEN];
 
 	gp_class_format(&cls, text, sizeof(text));
@@ -276,7 +278,8 @@ static void print_text(const struct stat_run *r)
 	for (size_t i = 0; i < r->tenants; i++)
 		print_tenant(out, &r->tenant[i]);
 	if (!r->tenants)
-		fprintf(out, "\ncounters: - (no gpreempt was seen in it; run it with --class=CLASS)\n");
+		fprintf(out, "\ncounters: - (no gpreempt was seen in it; run "
+			     "it with --class=CLASS)\n");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------- */
@@ -288,7 +291,7 @@ static json_t *number(bool known, uint64_t value)
 
 static json_t *text_json(const char *text)
 {
-	json_t *json = json_string(text);	/* NULL: not UTF-8 */
+	json_t *json = json_string(text); /* NULL: not UTF-8 */
 
 	return json ? json : json_null();
 }
@@ -317,18 +320,24 @@ static json_t *tenant_json(const struct gp_wire_status *st)
 
 	json_object_set_new(json, "pid", json_integer(st->pid));
 	json_object_set_new(json, "command", text_json(st->comm));
-	json_object_set_new(json, "class", json_string(lc ? "lc" : be ? "be" : "none"));
+	json_object_set_new(json, "class",
+			    json_string(lc   ? "lc"
+					: be ? "be"
+					     : "none"));
 	json_object_set_new(json, "level", number(lc, st->value));
 	json_object_set_new(json, "weight", number(be, st->value));
-	json_object_set_new(json, "slice_us", number(st->slice_us, st->slice_us));
+	json_object_set_new(json, "slice_us",
+			    number(st->slice_us, st->slice_us));
 	json_object_set_new(json, "hints", number(lc, st->hints));
 	json_object_set_new(json, "segments", number(lc, st->segments));
 	json_object_set_new(json, "holds", number(lc, st->holds));
 	json_object_set_new(json, "holds_late", number(lc, st->holds_late));
-	json_object_set_new(json, "holds_expired", number(lc, st->holds_expired));
+	json_object_set_new(json, "holds_expired",
+			    number(lc, st->holds_expired));
 	json_object_set_new(json, "syncs_cut", number(lc, st->syncs_cut));
 	json_object_set_new(json, "held_ns", number(lc, st->held_ns));
-	json_object_set_new(json, "switch_ns", number(st->switch_ns, st->switch_ns));
+	json_object_set_new(json, "switch_ns",
+			    number(st->switch_ns, st->switch_ns));
 	json_object_set_new(json, "switch_min_ns",
 			    number(st->switch_min_ns, st->switch_min_ns));
 	json_object_set_new(json, "switch_max_ns",
@@ -348,11 +357,14 @@ static void print_json(const struct stat_run *r)
 		json_array_append_new(usage, usage_json(&r->usage[i]));
 	for (size_t i = 0; i < r->tenants; i++)
 		json_array_append_new(tenants, tenant_json(&r->tenant[i]));
-	json_object_set_new(json, "schema_version", json_integer(SCHEMA_VERSION));
+	json_object_set_new(json, "schema_version",
+			    json_integer(SCHEMA_VERSION));
 	json_object_set_new(json, "command", cmd);
-	json_object_set_new(json, "elapsed_ns", json_integer((json_int_t)r->elapsed_ns));
+	json_object_set_new(json, "elapsed_ns",
+			    json_integer((json_int_t)r->elapsed_ns));
 	json_object_set_new(json, "exit_status",
-			    number(!signaled, (uint64_t)WEXITSTATUS(r->status)));
+			    number(!signaled,
+				   (uint64_t)WEXITSTATUS(r->status)));
 	json_object_set_new(json, "signal",
 			    number(signaled, (uint64_t)WTERMSIG(r->status)));
 	json_object_set_new(json, "switch_log", usage);
@@ -365,11 +377,13 @@ static void print_json(const struct stat_run *r)
 /* ---- the verb --------------------------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "class", 'c', "CLASS", 0, "as gpreempt run does: lc, lc:LEVEL, be or be:WEIGHT", 0 },
-	{ "device", 'd', "DEVICE", 0, "a UUID, a PCI address or soft0", 0 },
-	{ "json", 'j', NULL, 0, "write JSON; times are integers, _ns and _us", 0 },
-	{ "output", 'o', "FILE", 0, "write there instead of standard error", 0 },
-	{ 0 },
+	{"class", 'c', "CLASS", 0,
+	 "as gpreempt run does: lc, lc:LEVEL, be or be:WEIGHT", 0},
+	{"device", 'd', "DEVICE", 0, "a UUID, a PCI address or soft0", 0},
+	{"json", 'j', NULL, 0, "write JSON; times are integers, _ns and _us",
+	 0},
+	{"output", 'o', "FILE", 0, "write there instead of standard error", 0},
+	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -439,8 +453,9 @@ static int prepare(struct stat_run *r)
 		return err;
 	r->out = r->out_path ? fopen(r->out_path, "we") : stderr;
 	if (!r->out)
-		return gp_fail("stat: %s: %s; write -o FILE where it can be made",
-			       r->out_path, strerror(errno));
+		return gp_fail(
+			"stat: %s: %s; write -o FILE where it can be made",
+			r->out_path, strerror(errno));
 	err = block_signals(r);
 	return err ? gp_fail("stat: signals: %s", strerror(-err)) : 0;
 }
@@ -461,8 +476,8 @@ static int run_and_tell(struct stat_run *r)
 	if (fflush(r->out) || ferror(r->out))
 		gp_note("stat: %s: not all could be written",
 			r->out_path ? r->out_path : "standard error");
-	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status) :
-					WEXITSTATUS(r->status);
+	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status)
+				      : WEXITSTATUS(r->status);
 }
 
 int gp_verb_stat(int argc, char **argv)
@@ -471,11 +486,14 @@ int gp_verb_stat(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "-- CMD [ARG...]",
-		.doc = "Run CMD, then say what it asked of gpreempt and what it got of the GPU."
-		       "\vExit status: CMD's own, 128+N when signal N ended it; 125 gpreempt failed "
-		       "and CMD did not run, 126 CMD cannot be executed, 127 it was not found.",
+		.doc = "Run CMD, then say what it asked of gpreempt and what "
+		       "it got of the GPU."
+		       "\vExit status: CMD's own, 128+N when signal N ended "
+		       "it; 125 gpreempt failed "
+		       "and CMD did not run, 126 CMD cannot be executed, 127 "
+		       "it was not found.",
 	};
-	static struct stat_run r = { .pidfd = -1, .signal_fd = -1 };
+	static struct stat_run r = {.pidfd = -1, .signal_fd = -1};
 	int err = gp_args(&argp, argc, argv, &r);
 
 	if (err)

@@ -122,7 +122,8 @@ void gp_usage_read(struct gp_usage *u, pid_t root)
 		return;
 	while ((n = u->dev->ops->log_read(u->log, rec, BATCH)) > 0)
 		for (ssize_t i = 0; i < n; i++)
-			gp_usage_count(u, &rec[i], is_ours(u, rec[i].pid, root));
+			gp_usage_count(u, &rec[i],
+				       is_ours(u, rec[i].pid, root));
 }
 
 void gp_usage_close(struct gp_usage *u)

@@ -34,13 +34,13 @@ struct gp_usage {
 	uint64_t gap_max_ns;
 	uint64_t lost;
 
-	uint64_t since_ns;	/* ours is on since; 0: it is off */
-	uint64_t left_ns;	/* ours was last on until; 0: not known */
-	bool others;		/* somebody else was on since then */
+	uint64_t since_ns; /* ours is on since; 0: it is off */
+	uint64_t left_ns; /* ours was last on until; 0: not known */
+	bool others; /* somebody else was on since then */
 	struct {
 		pid_t pid;
 		bool ours;
-	} known[GP_USAGE_PIDS];	/* who ended can no longer be looked up */
+	} known[GP_USAGE_PIDS]; /* who ended can no longer be looked up */
 	size_t pids;
 };
 
