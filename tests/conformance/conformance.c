@@ -41,6 +41,7 @@ static int close_world(void **state)
 {
 	struct world *w = *state;
 
+	rig->reset();
 	w->ops->close(w->dev);
 	free(w);
 	return 0;

@@ -25,6 +25,7 @@ enum rig_fault { RIG_FAIL_SUSPEND, RIG_FAIL_RESUME, RIG_FAIL_SET_SLICE };
  * @be_done: how many kernels it has finished
  * @lc_start: a context of this test's own, current where that means anything
  * @lc_request: launch a kernel of some 100 µs and wait; its latency, ns
+ * @reset: stop what a test that failed has left
  * @run: let at least @ns of the device's time pass
  * @inject: the next such op fails with @err at its group number @at; false:
  *	this rig cannot do that
@@ -43,6 +44,7 @@ struct rig {
 	void *(*lc_context)(struct rig_lc *lc);
 	uint64_t (*lc_request)(struct rig_lc *lc);
 	void (*lc_stop)(struct rig_lc *lc);
+	void (*reset)(void);
 	void (*run)(uint64_t ns);
 	bool (*inject)(enum rig_fault fault, size_t at, int err);
 };

@@ -120,9 +120,13 @@ static void be_stop(struct rig_be *b)
 
 static void teardown(void)
 {
+	gp_sim_destroy(sim);
+}
+
+static void reset(void)
+{
 	while (bes)
 		be_stop(bes);
-	gp_sim_destroy(sim);
 }
 
 static struct rig_lc *lc_start(void)
@@ -186,7 +190,8 @@ static bool inject(enum rig_fault fault, size_t at, int err)
 	.open = open_sim, .be_start = be_start, .be_pid = be_pid,            \
 	.be_done = be_done, .be_stop = be_stop, .lc_start = lc_start,        \
 	.lc_context = lc_context, .lc_request = lc_request,                  \
-	.lc_stop = lc_stop, .run = run, .inject = inject,                    \
+	.lc_stop = lc_stop, .reset = reset, .run = run,                 \
+	.inject = inject,                                                    \
 }
 
 const struct rig gp_rig_sim_timeslice =
