@@ -74,6 +74,8 @@ PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) \
 	$(BENCH_PROGS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
+# Objects that only a test needs are kept, too.
+.SECONDARY:
 .PHONY: all
 all: $(PRODUCTS)
 

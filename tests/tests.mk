@@ -30,19 +30,25 @@ check-tsan: need-tests
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30
 FUZZ_NAMES   := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) cli/parse.c
+FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
+	cli/parse.c softgpu/cuda/ptx.c
 REPLAYS      := $(patsubst %,$(O)/fuzz/replay_%,$(FUZZ_NAMES))
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
+FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))
 
 $(O)/fuzz/replay_%: $(O)/obj/tests/fuzz/fuzz_%.o $(O)/obj/tests/fuzz/replay.o \
 		$(call obj,$(FUZZ_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
-$(O)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
-	$(call msg,FUZZ,$@)mkdir -p $(@D)
-	$(Q)clang $(gp_CPPFLAGS) -std=gnu11 -O1 -g -pthread \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-		$^ -o $@ -ldl -lm
+$(O)/fuzz/obj/%.o: %.c
+	$(call msg,CLANG,$<)mkdir -p $(@D)
+	$(Q)clang $(gp_CPPFLAGS) -std=gnu11 -O1 -g -fPIC -pthread $(FUZZ_SAN) \
+		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+$(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS))
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)clang -pthread $(FUZZ_SAN) -fsanitize=fuzzer $^ -o $@ -ldl -lm
+-include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
 .PHONY: check-replay need-fuzz
 check-replay: $(REPLAYS)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * module.c - modules: PTX text, of which the names and parameters of its
- * entries are read. What a kernel computes the server knows by its name.
+ * module.c - modules: PTX text, of which ptx.c reads the entries. What a kernel
+ * computes the server knows by its name.
  */
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "softgpu/cuda/face.h"
+#include "softgpu/cuda/ptx.h"
 
 #define IMAGE_MAX (16u << 20)
 
@@ -17,107 +16,9 @@ struct face_module {
 	struct face_function *functions;
 };
 
-static const char *skip_space(const char *p)
-{
-	while (isspace((unsigned char)*p))
-		p++;
-	return p;
-}
-
-static size_t name_length(const char *p)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)p[n]) || p[n] == '_' || p[n] == '$')
-		n++;
-	return n;
-}
-
-/* Bytes of ".u64", ".f32", ".b8": the digits are bits. */
-static uint32_t type_bytes(const char *p)
-{
-	unsigned int bits = 0;
-
-	if (sscanf(p, ".%*[usbf]%u", &bits) != 1 || bits < 8 || bits > 64)
-		return 0;
-	return bits / 8;
-}
-
-/* One ".param [.align N] .TYPE name[[COUNT]]"; NULL when it is not one. */
-static const char *parse_param(const char *p, struct face_function *fn)
-{
-	uint32_t align = 0, bytes, count = 1, i = fn->param_count;
-
-	p = skip_space(p + strlen(".param"));
-	if (!strncmp(p, ".align", 6)) {
-		align = (uint32_t)strtoul(p + 6, (char **)&p, 10);
-		p = skip_space(p);
-	}
-	bytes = type_bytes(p);
-	if (!bytes || i == FACE_PARAMS_MAX)
-		return NULL;
-	if (!align)
-		align = bytes;
-	while (*p && *p != ',' && *p != ')' && *p != '[')
-		p++;
-	if (*p == '[')
-		count = (uint32_t)strtoul(p + 1, (char **)&p, 10);
-	if (!count || count > GP_SOFT_ARGS_MAX || align > 256)
-		return NULL;
-	fn->param_at[i] = (fn->args_bytes + align - 1) / align * align;
-	fn->param_bytes[i] = bytes * count;
-	fn->args_bytes = fn->param_at[i] + fn->param_bytes[i];
-	fn->param_count++;
-	return fn->args_bytes <= GP_SOFT_ARGS_MAX ? p : NULL;
-}
-
-static const char *parse_params(const char *p, struct face_function *fn)
-{
-	p = skip_space(p);
-	if (*p != '(')
-		return p;
-	while (p && *p && *p != ')') {
-		if (!strncmp(p, ".param", 6))
-			p = parse_param(p, fn);
-		else
-			p++;
-	}
-	return p && *p ? p : NULL;
-}
-
-static CUresult add_entry(struct face_module *m, const char **at)
-{
-	const char *p = skip_space(*at + strlen(".entry"));
-	size_t len = name_length(p);
-	struct face_function *fn;
-
-	if (!len || len >= GP_SOFT_NAME_MAX)
-		return CUDA_ERROR_INVALID_PTX;
-	fn = calloc(1, sizeof(*fn));
-	if (!fn)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	fn->magic = FACE_FUNCTION;
-	fn->module = m;
-	fn->max_threads = 1024;
-	memcpy(fn->name, p, len);
-	fn->next = m->functions;
-	m->functions = fn;
-	p = parse_params(p + len, fn);
-	if (!p)
-		return CUDA_ERROR_INVALID_PTX;
-	*at = p;
-	return CUDA_SUCCESS;
-}
-
 static void module_free(struct face_module *m)
 {
-	while (m->functions) {
-		struct face_function *fn = m->functions;
-
-		m->functions = fn->next;
-		fn->magic = 0;
-		free(fn);
-	}
+	face_ptx_free(m->functions);
 	m->magic = 0;
 	free(m);
 }
@@ -134,7 +35,7 @@ FACE_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 	if (!module || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* A cubin or a fat binary is code for a GPU that this is not. */
-	if (strncmp(skip_space(p), ".version", 8) && strncmp(skip_space(p), "//", 2))
+	if (!face_ptx_is(p))
 		return CUDA_ERROR_INVALID_IMAGE;
 	if (strnlen(p, IMAGE_MAX) == IMAGE_MAX)
 		return CUDA_ERROR_INVALID_IMAGE;
@@ -142,8 +43,9 @@ FACE_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 	if (!m)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->magic = FACE_MODULE;
-	while (!err && (p = strstr(p, ".entry")))
-		err = add_entry(m, &p);
+	err = face_ptx_entries(p, &m->functions);
+	for (struct face_function *fn = m->functions; fn; fn = fn->next)
+		fn->module = m;
 	if (err)
 		module_free(m);
 	else

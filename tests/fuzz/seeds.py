@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Write the seeds of the fuzz targets to tests/fuzz/corpus/. What a fuzzer has
+found lies beside them under the name of what it was."""
+import os
+import struct
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def put(target, name, data):
+    folder = os.path.join(HERE, "corpus", target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(data.encode() if isinstance(data, str) else data)
+
+
+def texts():
+    for name, text in {
+            "lc": "lc", "lc-level": "lc:7", "be": "be", "be-weight": "be:100",
+            "none": "none", "empty": "", "zero": "lc:00", "sign": "be:-1",
+            "colon": "lc:", "huge": "be:99999999999999999999",
+            "blank": "lc: 3", "nul": "lc\0:3"}.items():
+        put("class", name, text)
+    for name, text in {
+            "us": "300us", "point": "1.5ms", "zero": "0s", "long": "1.123456789s",
+            "too-long": "1.1234567890s", "no-unit": "12", "no-digits": "1.s",
+            "huge": "18446744073709551616ns", "huge-s": "99999999999s",
+            "part": "0.5ns", "pid": "4711", "pid-huge": "4294967296",
+            "sign": "-1", "empty": ""}.items():
+        put("cli", name, text)
+    for name, text in {
+            "soft": "soft0", "soft-huge": "soft99999999999", "soft-none": "soft",
+            "uuid": "GPU-50f70000-6770-4000-8000-736f66743030",
+            "uuid-short": "GPU-50f7", "uuid-odd": "GPU-5-0f7000067-7",
+            "uuid-long": "GPU-50f70000-6770-4000-8000-736f6674303000",
+            "pci": "0000:51:00.0", "pci-short": "51:00.0",
+            "pci-long": "00000000:51:00.0", "pci-fn": "51:00.8",
+            "index": "0", "empty": "", "blank": " soft0"}.items():
+        put("spec", name, text)
+
+
+def ptx():
+    for name, text in {
+            "one": ".version 7.0\n.visible .entry f(.param .u64 a,\n.param .u32 b)\n{}\n",
+            "none": ".version 7.0\n", "no-params": ".entry f\n{}",
+            "array": ".entry g(.param .align 8 .b8 s[24]) {}",
+            "array-huge": ".entry g(.param .b8 s[99999999999]) {}",
+            "array-open": ".entry g(.param .b8 s[", "align": ".entry g(.param .align 3 .b8 s[2])",
+            "align-huge": ".entry g(.param .align 4096 .u8 s)",
+            "type": ".entry g(.param .u1 s)", "type-none": ".entry g(.param s)",
+            "name-long": ".entry " + "x" * 64 + "() {}", "name-none": ".entry (",
+            "two": ".entry a() {} .entry b(.param .f32 x) {}",
+            "params-65": ".entry a(" + ",".join([".param .u8 p"] * 65) + ")",
+            "args-full": ".entry a(.param .b8 p[4096])",
+            "args-over": ".entry a(.param .b8 p[4095],.param .u64 q)",
+            "open": ".entry a(.param .u64 p"}.items():
+        put("ptx", name, text)
+
+
+# ---- wire/wire.h -------------------------------------------------------------
+def wire(kind, body=b"", magic=0x47505245, version=1, size=None):
+    size = 16 + len(body) if size is None else size
+    return struct.pack("<IHHIi", magic, version, kind, size, 0) + body
+
+
+def control():
+    def row(may, *msgs):
+        return bytes([may]) + b"".join(
+            struct.pack("<H", len(m)) + m for m in msgs)
+    put("control", "query", row(0, wire(1)))
+    put("control", "set", row(1, wire(2, struct.pack("<II", 1, 3)), wire(1)))
+    put("control", "set-none", row(1, wire(2, struct.pack("<II", 2, 0))))
+    put("control", "set-class", row(1, wire(2, struct.pack("<II", 99, 0))))
+    put("control", "set-refused", row(0, wire(2, struct.pack("<II", 1, 3))))
+    put("control", "hint", row(1, wire(3, struct.pack("<Q", 300000))))
+    put("control", "hint-far", row(1, wire(3, struct.pack("<Q", 2**64 - 1))))
+    put("control", "short", row(1, wire(3)[:9]))
+    put("control", "size", row(1, wire(3, bytes(8), size=400)))
+    put("control", "magic", row(1, wire(1, magic=1)))
+    put("control", "version", row(1, wire(1, version=2)))
+    put("control", "reply", row(1, wire(64), wire(65)))
+    put("control", "long", row(1, wire(1, bytes(500))))
+    put("control", "empty", row(1, b""))
+
+
+# ---- nvidia-backend/rm_abi.h: the log's header and records --------------------
+def log_header(put_at, count):
+    return struct.pack("<IIQQQ", 0, put_at, count, 0, 0)
+
+
+def log_record(tag, seqno, time_ns, pid=100, context=7, kind=2):
+    return struct.pack("<HHIBBHIIHBBQ", kind, 0, 0, tag, 0, seqno, context, pid,
+                       0, 0, 0, time_ns)
+
+
+def ring():
+    two = log_record(6, 0, 1000) + log_record(7, 1, 2000)
+    for kind in (0, 2, 134):
+        put("ring", f"kind-{kind}", bytes([4, 3]) + log_header(0, 0) +
+            log_header(5, 5) + b"".join(
+                log_record(tag, i, 1000 + i, kind=kind)
+                for i, tag in enumerate((6, 7, 0, 255, 6))))
+    put("ring", "gap", bytes([2, 0]) + log_header(0, 0) + log_header(2, 2) +
+        log_record(6, 0, 1000) + log_record(7, 9, 2000))
+    put("ring", "overrun", bytes([2, 7]) + log_header(0, 0) + log_header(1, 99) +
+        two + two)
+    put("ring", "backwards", bytes([2, 7]) + log_header(3, 3) + log_header(1, 1) +
+        two)
+    put("ring", "put-outside", bytes([2, 7]) + log_header(2**32 - 1, 5) +
+        log_header(2**32 - 2, 2**64 - 1) + two)
+    put("ring", "empty", b"")
+
+
+# ---- softgpu/proto.h -----------------------------------------------------------
+CLIENT, DEVICE, SUBDEVICE, GROUP, CHANNEL = 1, 2, 3, 4, 5
+MEMORY = 0x0a0000000000
+(HELLO, NOW, SLEEP, RM_OPEN, RM_IOCTL, MEM_ALLOC, MEM_BIND, MEM_FREE, MEM_INFO,
+ KERNEL, SUBMIT, WAIT, QUERY, TIMER_ARM, TIMER_ACK, TIMER_DONE) = range(1, 17)
+
+
+def say(op, a=0, b=0, u=b"", data=b"", conn=0, file=0, nr=0, words=0):
+    body = struct.pack("<QQ", a, b) + u.ljust(112, b"\0") + data
+    return struct.pack("<BBBBBH", conn, op, file, nr, words, len(body)) + body
+
+
+def ioctl(nr, arg, params=b"", **how):
+    arg = arg.ljust((len(arg) + 7) // 8 * 8, b"\0")
+    return say(RM_IOCTL, nr=nr, words=len(arg) // 4, data=arg + params, **how)
+
+
+def alloc(parent, handle, cls, params=b"", **how):
+    return ioctl(0x2b, struct.pack("<IIIIQQIIII", CLIENT, parent, handle, cls,
+                                   0, 0, len(params), 0, 0, 0), params, **how)
+
+
+def ctl(target, cmd, params=b"", **how):
+    return ioctl(0x2a, struct.pack("<IIIIQII", CLIENT, target, cmd, 0, 0,
+                                   len(params), 0), params, **how)
+
+
+def point(seq, channel=CHANNEL):
+    return struct.pack("<IIQ", channel, CLIENT, seq)
+
+
+def submit(work, data=b"", kernel=0, grid=(1, 1, 1), block=(1, 1, 1), flags=0,
+           args=0, waits=0, value=0, width=0, dst=0, src=0, count=0, stamp=0,
+           conn=0, channel=CHANNEL):
+    return say(SUBMIT, conn=conn, data=data, u=struct.pack(
+        "<4I3I3I4I2I6Q", CLIENT, channel, work, kernel, *grid, *block, 0, flags,
+        args, waits, value, width, dst, src, count, stamp, 1, 1000))
+
+
+def wait(seq, conn=0, op=WAIT):
+    return say(op, conn=conn, u=struct.pack("<IIQ", 1, 0, 0), data=point(seq))
+
+
+def server():
+    put("server", "clock", say(NOW) + say(SLEEP, a=2 * 10**9) + say(NOW, conn=3) +
+        say(SLEEP, a=2**64 - 1, conn=1) + say(MEM_INFO))
+    put("server", "timer", say(TIMER_ARM, a=2 * 10**9, conn=2) +
+        say(SLEEP, a=3 * 10**9) + say(TIMER_ACK, conn=2) +
+        say(TIMER_DONE, conn=2) + say(TIMER_ARM, conn=2) + say(NOW, conn=2))
+    put("server", "memory", say(MEM_ALLOC, a=4096, b=1) +
+        say(MEM_BIND, a=2, b=0x700000000000) + say(MEM_ALLOC, a=2**40) +
+        say(MEM_FREE, a=MEMORY) + say(MEM_FREE, a=1) +
+        say(MEM_BIND, a=2, b=2**64 - 1))
+    put("server", "set", submit(3, value=7, width=4, dst=MEMORY, count=4096) +
+        submit(4, stamp=MEMORY) + wait(2) + wait(2, op=QUERY))
+    put("server", "set-odd", submit(3, value=7, width=4, dst=MEMORY + 1, count=5) +
+        submit(3, width=1, dst=MEMORY + 65535, count=2))
+    put("server", "copy", submit(2, dst=MEMORY, src=MEMORY + 64, count=4096) +
+        submit(2, data=b"abcdefgh", flags=2, dst=MEMORY, count=8) +
+        submit(2, dst=MEMORY, src=MEMORY, count=2**64 - 1) + wait(3))
+    for name in ("gp_work", "gp_hold", "nothing", "x" * 64):
+        put("server", "kernel-" + name, say(KERNEL, data=name.encode()))
+    for kernel in range(1, 8):
+        args = struct.pack("<QQQQQQ", MEMORY, MEMORY + 4096, 16, 16, 1, 1)
+        put("server", f"launch-{kernel}", submit(
+            1, data=args, kernel=kernel, grid=(4, 1, 1), block=(32, 1, 1),
+            flags=1, args=len(args)) + wait(1))
+    put("server", "waits", submit(4, waits=2, data=point(9) + point(1, 6)) +
+        submit(4, waits=65) + wait(99, conn=1))
+    put("server", "objects", alloc(GROUP, 6, 0xc86f) + alloc(6, 7, 0xcbc0) +
+        alloc(GROUP, 6, 0xc86f) + alloc(CLIENT, 8, 0xa06c) + alloc(99, 9, 0x80) +
+        ioctl(0x29, struct.pack("<IIII", CLIENT, 0, GROUP, 0)) + submit(4) +
+        ioctl(0x29, struct.pack("<IIII", CLIENT, 0, CLIENT, 0)))
+    put("server", "file", alloc(GROUP, 6, 0xc86f, file=1) +
+        alloc(0, 9, 0x41, file=3, conn=3) + say(RM_OPEN) + say(RM_OPEN, conn=3))
+    put("server", "group", ctl(GROUP, 0xa06c0103, struct.pack("<Q", 1)) +
+        ctl(GROUP, 0xa06c0104, bytes(8)) + ctl(GROUP, 0xa06c0105, bytes(8)) +
+        ctl(GROUP, 0xa06c0106, bytes(4)) + ctl(GROUP, 0xa06c0101, b"\0\0\0") +
+        ctl(GROUP, 0xa06c0103, b"\1"))
+    put("server", "client", ctl(CLIENT, 0x201, bytes(128)) +
+        ctl(CLIENT, 0xd02, struct.pack("<III", GROUP, 2, 0)) +
+        ctl(CLIENT, 0x214, bytes(384)) + ctl(99, 0x201))
+    put("server", "disable", ctl(SUBDEVICE, 0x2080110b, bytes(4) + struct.pack(
+        "<I", 1) + bytes(16) + struct.pack("<64I", *[CLIENT] * 64) +
+        struct.pack("<64I", *[CHANNEL] * 64)))
+    memory = struct.pack("<IIIII", CLIENT, 0, 0, 0, 0).ljust(64, b"\0") + \
+        struct.pack("<Q", 4096) + bytes(56)
+    put("server", "log", alloc(DEVICE, 8, 0x3e, memory) +
+        alloc(DEVICE, 9, 0x3e, memory) +
+        alloc(CLIENT, 10, 0x90cd, struct.pack(
+            "<QQIIQIIQ6I", 0, 0, 32, 8, 0, 0, 0, 0, 0, SUBDEVICE, 0, 8, 9, 0)) +
+        ctl(SUBDEVICE, 0x20801238, struct.pack("<6I", 10, 32, 1, 0, 1, 0)) +
+        ctl(10, 0x90cd0101, struct.pack("<II", 1, 1)) + submit(4) + wait(1))
+    put("server", "version", ioctl(210, bytes(72)) + ioctl(200, bytes(72)) +
+        ioctl(201, bytes(4)) + ioctl(206, bytes(16)) + ioctl(1, b""))
+    put("server", "raw", struct.pack("<BBBBBH", 0x80, 5, 0, 0, 0, 3) + b"abc")
+    put("server", "sizes", say(RM_IOCTL, conn=0x40, u=struct.pack(
+        "<IIII", 0xc030462b, 48, 2**32 - 1, 1), data=bytes(48)))
+    put("server", "hello", say(HELLO, u=struct.pack("<IIiI", 1, 1, 1, 0)))
+    put("server", "unknown", say(99) + say(0, conn=1))
+
+
+if __name__ == "__main__":
+    texts()
+    ptx()
+    control()
+    ring()
+    server()
