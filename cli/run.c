@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -12,6 +13,7 @@
 struct run {
 	const char *class_text;
 	const char *device;
+	bool hold;
 	char **cmd;
 };
 
@@ -20,6 +22,10 @@ static const struct argp_option options[] = {
 	{"device", 'd', "DEVICE", 0,
 	 "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
 	 "stays as it is",
+	 0},
+	{"hold", 'H', NULL, 0,
+	 "lc: hold the GPU unasked, from the first work after idleness until CMD "
+	 "has waited for it; takes CUPTI, which a profiler in CMD then has not",
 	 0},
 	{0},
 };
@@ -35,6 +41,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return gp_args_class("run", arg, &cls);
 	case 'd':
 		r->device = arg;
+		return 0;
+	case 'H':
+		r->hold = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		r->cmd = gp_args_rest(state);
@@ -66,6 +75,10 @@ int gp_verb_run(int argc, char **argv)
 		return gp_fail(
 			"run: no command; write gpreempt run --class=%s -- CMD",
 			r.class_text);
+	if (r.hold && strncmp(r.class_text, "lc", 2))
+		return gp_fail("run: --hold is for --class=lc; best-effort holds nothing");
+	if (r.hold && setenv("GPREEMPT_HOLD", "auto", 1))
+		return gp_fail("run: environment: %s", strerror(errno));
 	err = gp_launch_prepare("run", r.class_text, r.device);
 	if (err)
 		return err;

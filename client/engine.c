@@ -89,6 +89,10 @@ static void set_sync_seen(struct gp_edev *dev, bool seen)
 	gp_edev_unlock(dev);
 }
 
+/* Contexts that gp_engine_ask_context() was called for. */
+static void *_Atomic asked_context;
+static void *_Atomic asked_in_vain;
+
 /* Loads a library and subscribes: some milliseconds, never inside a segment. */
 int gp_engine_watch_sync(void)
 {
@@ -497,6 +501,8 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 	config.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS);
 	config.switch_ns = dev->caps.switch_ns;
 	config.hold_piece_ns = GP_HOLD_PIECE_NS;
+	if (engine.hooks.auto_hold)
+		config.auto_hold_ns = GP_AUTO_HOLD_NS;
 	if (atomic_load(&engine.sync_watched) == 1) {
 		config.hold_piece_ns = 0;
 		dev->sync_seen = 1;
@@ -698,6 +704,34 @@ void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx)
 	if (!--ctx->refs)
 		ctx_leave(dev, ctx);
 	gp_edev_unlock(dev);
+}
+
+void gp_engine_ask_context(void *context)
+{
+	void *none = NULL;
+
+	if (atomic_load_explicit(&asked_in_vain, memory_order_relaxed) == context ||
+	    !atomic_compare_exchange_strong(&asked_context, &none, context))
+		return;
+	gp_thread_wake();
+}
+
+void gp_engine_serve_context(void)
+{
+	void *context = atomic_load(&asked_context);
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+	struct gp_ectx *c;
+	int err = -ENODEV;
+
+	if (!context)
+		return;
+	/* Its reference is the engine's own, until the context goes. */
+	for (size_t i = 0; i < n && err; i++)
+		err = gp_edev_context(dev[i], context, &c);
+	if (err)
+		atomic_store(&asked_in_vain, context);
+	atomic_store(&asked_context, NULL);
 }
 
 struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev)

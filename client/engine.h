@@ -37,6 +37,7 @@
 
 /* Holds are renewed after this where synchronisation cannot be seen. */
 #define GP_HOLD_PIECE_NS 500000u
+#define GP_AUTO_HOLD_NS 5000000u	/* longest hold that nobody asked for */
 
 /* One context that can hold. Protected by gp_edev.lock but for the atomics. */
 struct gp_ectx {
@@ -112,6 +113,8 @@ struct gp_engine_hooks {
 	const char *device;
 	/** Groups are tracked as they come and go: none is scanned for. */
 	bool tracks;
+	/** Work of an LC context is held for unasked, from idleness to idleness. */
+	bool auto_hold;
 };
 
 /** -ECHILD after fork, -ENOSYS when GPREEMPT_DISABLE=1, else 0. */
@@ -148,6 +151,12 @@ void gp_engine_context_gone(void *context);
 /** Its tenant, without a lock; NULL: cannot hold. */
 struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev);
 
+/**
+ * Holds in @context are wanted: the thread makes its tenant, soon. Never waits.
+ * Asked again until then, and in vain where it cannot be made.
+ */
+void gp_engine_ask_context(void *context);
+
 int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group);
 /** @group is being freed: forget it, whichever device knows it. */
 void gp_engine_group_gone(struct gp_group *group);
@@ -176,6 +185,8 @@ void gp_thread_forget(void);
 /** Fill what a status message says of this process. */
 struct gp_wire_status;
 void gp_engine_status(struct gp_wire_status *status);
+/** Make the tenant of the context that was asked for, if one was. */
+void gp_engine_serve_context(void);
 /** A hint from outside: to a context of each LC device. 0 if any took it. */
 int gp_engine_hint(uint64_t in_ns);
 

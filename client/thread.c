@@ -111,6 +111,7 @@ static void serve_once(void)
 			gp_edev_timer(dev[i]);
 	if (pfd[wake].revents)
 		drain_wake();
+	gp_engine_serve_context();
 	for (size_t i = conns; i-- > 0;)
 		if (pfd[first_conn + i].revents && conn_serve(thread.conn[i]))
 			conn_drop(i);

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nvidia-backend/nv_internal.h"
@@ -23,6 +24,7 @@
 #define MAX_CLIENTS 64
 #define CLIENT_SPAN 0x100000u	/* handles that RM gives to clients */
 #define NEAR 64u		/* around a likely client */
+#define DEEP_NS 250000000u	/* most that the search for an old client takes */
 #define GAP 512u		/* so many handles unused: the end */
 
 /*
@@ -215,15 +217,26 @@ static void likely_clients(struct scan *s, uint32_t counter)
 	}
 }
 
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 /*
  * All handles, from the counter down and then the rest, one block of handles
  * on every file before the next: the client wanted is likelier young than old.
+ * Some files have none (an idle NVML user's): they must not cost seconds.
  */
 static void all_clients(struct scan *s, uint32_t counter)
 {
+	const uint64_t until_ns = monotonic_ns() + DEEP_NS;
 	uint32_t top = counter + NEAR;
 
-	for (uint32_t done = 0; done < CLIENT_SPAN && !s->clients; done += 1024)
+	for (uint32_t done = 0; done < CLIENT_SPAN && !s->clients &&
+	     monotonic_ns() < until_ns; done += 1024)
 		for (size_t f = 0; f < s->files; f++)
 			try_clients(s, f, top + CLIENT_SPAN - done - 1024, 1024);
 }

@@ -62,6 +62,7 @@ struct cupti {
 
 static uint8_t kind_of[CBID_MAX];	/* enum gp_call_kind; set before enabling */
 static void *_Atomic last_context;
+static bool auto_hold;			/* set before the first callback */
 
 /*
  * Functions launched before. The first launch of one may load it, which waits
@@ -127,16 +128,33 @@ static void tell_busy(struct gp_edev *dev, struct gp_ectx *c, int busy)
 	tell(dev, c, busy ? GP_EV_BUSY : GP_EV_IDLE);
 }
 
+static void begin_sync(const struct cupti_callback_data *data,
+		       struct gp_edev *dev, const struct gp_ectx *c)
+{
+	*data->correlation = (uint64_t)(uintptr_t)data->context;
+	tell(dev, c, GP_EV_SYNC);
+}
+
+/* cuCtxCreate ends in another context than it began in. */
+static void end_sync(const struct cupti_callback_data *data)
+{
+	void *context = (void *)(uintptr_t)*data->correlation;
+	struct gp_edev *dev;
+	const struct gp_ectx *c = context ? gp_engine_find(context, &dev) : NULL;
+
+	*data->correlation = 0;
+	if (c)
+		tell(dev, c, GP_EV_SYNC_DONE);
+}
+
 static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data,
 		  struct gp_edev *dev, struct gp_ectx *c)
 {
 	switch (kind) {
 	case GP_CALL_LAUNCH:
 	case GP_CALL_LAUNCH_EX:
-		if (first_launch(launched_function(kind, data->params))) {
-			*data->correlation = 1;
-			tell(dev, c, GP_EV_SYNC);
-		}
+		if (first_launch(launched_function(kind, data->params)))
+			begin_sync(data, dev, c);
 		tell_busy(dev, c, 1);
 		break;
 	case GP_CALL_SUBMIT:
@@ -147,8 +165,7 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 		/* fallthrough */
 	case GP_CALL_SYNC:
 	case GP_CALL_SYNC_IDLE:
-		*data->correlation = 1;
-		tell(dev, c, GP_EV_SYNC);
+		begin_sync(data, dev, c);
 		break;
 	default:
 		break;
@@ -160,13 +177,15 @@ static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data
 {
 	const int *result = data->return_value;
 
-	if (*data->correlation == 1) {
-		*data->correlation = 0;
-		tell(dev, c, GP_EV_SYNC_DONE);
-	}
 	if (kind == GP_CALL_WAIT || kind == GP_CALL_SYNC_IDLE ||
 	    (kind == GP_CALL_QUERY && result && !*result))
 		tell_busy(dev, c, 0);
+}
+
+static bool is_work(enum gp_call_kind kind)
+{
+	return kind == GP_CALL_LAUNCH || kind == GP_CALL_LAUNCH_EX ||
+	       kind == GP_CALL_SUBMIT;
 }
 
 static void callback(void *user, uint32_t domain, uint32_t cbid,
@@ -185,12 +204,17 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 			gp_engine_context_gone(*(void *const *)data->params);
 		return;
 	}
+	if (data->site != CUPTI_API_ENTER)
+		end_sync(data);
 	if (atomic_load_explicit(&last_context, memory_order_relaxed) != data->context &&
 	    data->context)
 		atomic_store(&last_context, data->context);
 	c = gp_engine_find(data->context, &dev);
-	if (!c)
+	if (!c) {
+		if (auto_hold && is_work(kind) && data->context)
+			gp_engine_ask_context(data->context);
 		return;
+	}
 	if (data->site == CUPTI_API_ENTER)
 		enter(kind, data, dev, c);
 	else
@@ -327,6 +351,13 @@ static bool software_gpu(void)
 	const char *symbol = lib ? gp_nv_hook_symbol(lib) : NULL;
 
 	return symbol && strcmp(symbol, "ioctl");
+}
+
+void gp_callbacks_auto_hold(void)
+{
+	auto_hold = true;
+	if (!gp_engine_watch_sync())
+		gp_log(GP_LOG_WARN, "--hold comes to nothing: launches cannot be seen");
 }
 
 int gp_callbacks_watch(void)

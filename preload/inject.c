@@ -82,6 +82,7 @@ static void start(void)
 		.tracks = true,
 	};
 	const char *text = secure_getenv("GPREEMPT_CLASS");
+	const char *hold = secure_getenv("GPREEMPT_HOLD");
 	int err;
 
 	/* Privileges that the user has not are not to be steered by him. */
@@ -91,6 +92,7 @@ static void start(void)
 	if (text && *text && gp_class_parse(text, &hooks.cls))
 		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
 		       "none is set", text);
+	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.cls.cls == GP_CLASS_LC;
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (err)
@@ -98,6 +100,8 @@ static void start(void)
 		       strerror(-err));
 	else
 		atomic_store(&tracking, 1);
+	if (!err && hooks.auto_hold)
+		gp_callbacks_auto_hold();
 }
 
 bool gp_preload_start(void)

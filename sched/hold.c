@@ -147,12 +147,22 @@ void gp_hold_by_hand_end(struct gp_tenant *t)
 
 /*
  * Only work after idleness is new work: what the request before is still
- * launching is not what the hint spoke of.
+ * launching is not what the hint spoke of. With auto_hold_ns work that nobody
+ * announced is held for as well, until the tenant is idle again: a tenant that
+ * never says so has one such hold in its life.
  */
 void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
 {
-	if (t->activity != GP_ACT_BUSY && !t->seg_depth)
-		hint_work(s, t);
+	if (t->activity == GP_ACT_BUSY || t->seg_depth)
+		return;
+	hint_work(s, t);
+	if (t->hint == GP_HINT_NONE && s->config.auto_hold_ns && gp_is_lc(t) &&
+	    !sync_forbids(s, t)) {
+		t->hint = GP_HINT_ON;
+		t->hint_worked = 1;
+		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.auto_hold_ns);
+		want_anew(t);
+	}
 }
 
 void gp_hold_idle(struct gp_tenant *t)
@@ -163,8 +173,10 @@ void gp_hold_idle(struct gp_tenant *t)
 
 /*
  * The hold's kernels live in the context that is about to be waited for: the
- * wait would last as long as the hold. A segment goes on afterwards; what was
- * held by hand or by a hint is over.
+ * wait would last as long as the hold. What was held is over, for a segment
+ * too: after an allocation the driver may have the next launch wait for all
+ * that was launched before (seen on H200: 20 ms, the hold's limit), and a hold
+ * made anew would be in front of it.
  */
 void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t)
 {
@@ -173,6 +185,7 @@ void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t)
 		return;
 	if (t->held)
 		t->syncs_cut++;
+	t->seg_until_ns = 0;
 	t->hand_until_ns = 0;
 	if (t->hint == GP_HINT_ON)
 		t->hint = t->hint_worked ? GP_HINT_NONE : GP_HINT_LAPSED;

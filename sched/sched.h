@@ -132,6 +132,8 @@ struct gp_sched_config {
 					 * pieces of this (syncs cannot be seen) */
 	uint64_t linger_ns;		/* a hint's hold ends so long after the
 					 * time it named, if no work came: 500 µs */
+	uint64_t auto_hold_ns;		/* 0: no; else LC work after idleness is
+					 * held for, unasked, until IDLE or so long */
 	uint64_t lc_defer_max_ns;	/* a rotation waits for an LC segment at
 					 * most so long: 20 ms */
 };

@@ -270,13 +270,42 @@ static void test_sync_cuts(void **state)
 	assert_int_equal(hint(&d, 1, d.now_ns), 0);
 	assert_leaves_holds(&d);
 	drive_at(&d, d.now_ns + MS, GP_EV_SYNC_DONE, 1);
-	assert_holds(&d);				/* still in a segment */
+	assert_leaves_holds(&d);			/* over for this segment */
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
-	assert_releases(&d);				/* by hand: was ended */
 	assert_int_equal(drive_stat(&d, 1).syncs_cut, 1);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_holds(&d);				/* but not for the next */
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
+	assert_releases(&d);
 	drive_at(&d, d.now_ns, GP_EV_RELEASE, 1);
 	drive_at(&d, d.now_ns, GP_EV_SYNC_DONE, 1);	/* one too many */
 	assert_leaves_holds(&d);
+	drive_end(&d);
+}
+
+/* Nobody announces anything: work after idleness is held for until idle. */
+static void test_auto_hold(void **state)
+{
+	struct gp_sched_config c = client;
+	struct drive d;
+
+	c.auto_hold_ns = 5 * MS;
+	start_lc(&d, &c);
+	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
+	assert_holds(&d);
+	drive_at(&d, d.now_ns + 100 * US, GP_EV_BUSY, 1);
+	assert_leaves_holds(&d);
+	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 1);
+	assert_releases(&d);
+	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
+	assert_holds(&d);
+	/* Never idle: it ends by its limit, and is not made again. */
+	drive_at(&d, d.now_ns + 5 * MS, GP_EV_TIMER, 0);
+	assert_releases(&d);
+	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
+	assert_leaves_holds(&d);
+	assert_int_equal(drive_stat(&d, 1).holds, 2);
+	assert_int_equal(drive_stat(&d, 1).holds_expired, 1);
 	drive_end(&d);
 }
 
@@ -380,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_higher_level_cuts),
 		cmocka_unit_test(test_sync_cuts),
+		cmocka_unit_test(test_auto_hold),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_hold_failure),
 		cmocka_unit_test(test_refusals),

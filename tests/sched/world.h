@@ -48,6 +48,7 @@ struct w_tenant {
 	bool there;
 	struct gp_class_spec spec;
 	uint32_t seg, hand, sync;
+	bool seg_cut;			/* by a device-wide wait */
 	bool idle, hinted, hold_broken, begun_held;
 	uint64_t hint_end_ns, seg_began_ns;
 	bool held;
@@ -229,7 +230,7 @@ static inline bool w_reason(const struct world *w, const struct w_tenant *t)
 /* Whether the core must hold for @t unless somebody more urgent does. */
 static inline bool w_must_hold(const struct world *w, const struct w_tenant *t)
 {
-	return t->there && t->spec.cls == GP_TENANT_LC && t->seg && !t->sync &&
+	return t->there && t->spec.cls == GP_TENANT_LC && t->seg && !t->seg_cut &&
 	       !t->hold_broken && !t->begun_held &&
 	       w->now_ns < t->seg_began_ns + w->config.hold_limit_ns;
 }
@@ -318,6 +319,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 	case GP_EV_SEGMENT_BEGIN:
 		if (!t->seg++) {
 			t->seg_began_ns = w->now_ns;
+			t->seg_cut = t->sync != 0;
 			t->begun_held = begun_held && t->hinted;
 			t->hold_broken = false;
 			t->hinted = false;
@@ -340,6 +342,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		break;
 	case GP_EV_SYNC:
 		t->sync++;
+		t->seg_cut = true;
 		break;
 	case GP_EV_SYNC_DONE:
 		t->sync -= t->sync != 0;
