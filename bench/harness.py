@@ -263,12 +263,13 @@ class Rig:
     def cli(self):
         return os.path.join(self.build, "bin/gpreempt")
 
-    def start(self, argv, cls=None, user=None, env=None, name=None):
+    def start(self, argv, cls=None, user=None, env=None, name=None, hold=False):
         """Start a program: under `gpreempt run --class=@cls` if given."""
         user = user if self.users else None
         name = name or os.path.basename(argv[0])
         if cls:
-            argv = [self.cli, "run", f"--class={cls}", "--"] + argv
+            argv = [self.cli, "run", f"--class={cls}",
+                    *(["--hold"] if hold else []), "--"] + argv
         environ = self.env({**self.user_env(user), **(env or {})})
         if user is not None:
             environ.pop("XDG_RUNTIME_DIR", None)    # the caller's, not theirs

@@ -420,7 +420,7 @@ static void hint_holds_and_lingers(void **state)
 	gp_edev_context_put(dev, c);
 }
 
-static void sync_cuts_and_resumes(void **state)
+static void sync_ends_the_segments_hold(void **state)
 {
 	struct gp_edev *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x3000);
@@ -430,6 +430,9 @@ static void sync_cuts_and_resumes(void **state)
 	assert_int_equal(event(dev, c, GP_EV_SYNC, 0), 0);
 	assert_int_equal(fake.on, 0);
 	assert_int_equal(event(dev, c, GP_EV_SYNC_DONE, 0), 0);
+	assert_int_equal(fake.on, 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(fake.on, 1);
 	/* No longer LC: no longer holding. */
 	set_class(dev, GP_CLASS_BE, 1);
@@ -554,7 +557,7 @@ int main(void)
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),
 		cmocka_unit_test(hint_holds_and_lingers),
-		cmocka_unit_test(sync_cuts_and_resumes),
+		cmocka_unit_test(sync_ends_the_segments_hold),
 		cmocka_unit_test(context_gone),
 		cmocka_unit_test(failing_hold_is_given_up),
 		cmocka_unit_test(group_from_inside),
