@@ -31,7 +31,9 @@ static void emit_switch(struct gp_model *m, const struct model_group *g,
 		.pid = g->pid,
 	};
 
-	model_emit(m, &ev);
+	/* FECS, whose log this is, switches contexts of the compute engine. */
+	if (g->kind == GP_GROUP_COMPUTE)
+		model_emit(m, &ev);
 }
 
 static bool runnable(struct gp_model *m, struct model_group *g)
