@@ -62,6 +62,12 @@ struct cupti {
 
 static uint8_t kind_of[CBID_MAX];	/* enum gp_call_kind; set before enabling */
 static void *_Atomic last_context;
+/*
+ * Work came since the last event was recorded: an event that is over says
+ * nothing of it. (Allocators of pinned memory wait for, and ask, old events all
+ * the time; those that only ask are not looked at.)
+ */
+static atomic_bool unrecorded;
 static bool auto_hold;			/* set before the first callback */
 
 /*
@@ -128,6 +134,12 @@ static void tell_busy(struct gp_edev *dev, struct gp_ectx *c, int busy)
 	tell(dev, c, busy ? GP_EV_BUSY : GP_EV_IDLE);
 }
 
+static void submitted(void)
+{
+	if (!atomic_load_explicit(&unrecorded, memory_order_relaxed))
+		atomic_store_explicit(&unrecorded, true, memory_order_relaxed);
+}
+
 static void begin_sync(const struct cupti_callback_data *data,
 		       struct gp_edev *dev, const struct gp_ectx *c)
 {
@@ -155,10 +167,15 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 	case GP_CALL_LAUNCH_EX:
 		if (first_launch(launched_function(kind, data->params)))
 			begin_sync(data, dev, c);
+		submitted();
 		tell_busy(dev, c, 1);
 		break;
 	case GP_CALL_SUBMIT:
+		submitted();
 		tell_busy(dev, c, 1);
+		break;
+	case GP_CALL_RECORD:
+		atomic_store_explicit(&unrecorded, false, memory_order_relaxed);
 		break;
 	case GP_CALL_UNLOAD:
 		forget_launched();
@@ -178,6 +195,8 @@ static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data
 	const int *result = data->return_value;
 
 	if (kind == GP_CALL_WAIT || kind == GP_CALL_SYNC_IDLE ||
+	    (kind == GP_CALL_WAIT_EVENT &&
+	     !atomic_load_explicit(&unrecorded, memory_order_relaxed)) ||
 	    (kind == GP_CALL_QUERY && result && !*result))
 		tell_busy(dev, c, 0);
 }
@@ -262,7 +281,7 @@ static int enable_all(const struct cupti *cupti, void *subscriber)
 /* 0; -EBUSY: another subscriber; else this one does not work here. */
 static int subscribe(void *lib)
 {
-	struct cupti cupti;
+	struct cupti cupti = { 0 };
 	void *subscriber = NULL;
 	int err;
 

@@ -29,10 +29,11 @@ static const struct {
 	{ "cuMemcpy3DAsync", GP_CALL_SUBMIT },
 
 	{ "cuStreamSynchronize", GP_CALL_WAIT },
-	{ "cuEventSynchronize", GP_CALL_WAIT },
+	{ "cuEventRecord", GP_CALL_RECORD },
+	{ "cuEventRecordWithFlags", GP_CALL_RECORD },
+	{ "cuEventSynchronize", GP_CALL_WAIT_EVENT },
 	{ "cuMemcpyDtoH", GP_CALL_WAIT },
 	{ "cuStreamQuery", GP_CALL_QUERY },
-	{ "cuEventQuery", GP_CALL_QUERY },
 
 	{ "cuCtxSynchronize", GP_CALL_SYNC_IDLE },
 	{ "cuCtxDestroy", GP_CALL_DESTROY },

@@ -70,10 +70,11 @@ static void knows_calls(void **state)
 		{ "cuStreamSynchronize_ptsz", GP_CALL_WAIT },
 		{ "cuMemcpyDtoH_v2_ptds", GP_CALL_WAIT },
 		{ "cuMemcpyDtoHAsync_v2_ptsz", GP_CALL_SUBMIT },
-		{ "cuEventQuery", GP_CALL_QUERY },
+		{ "cuEventQuery", GP_CALL_OTHER },
+		{ "cuEventSynchronize", GP_CALL_WAIT_EVENT },
+		{ "cuEventRecord_ptsz", GP_CALL_RECORD },
 		{ "cuCtxDestroy_v2", GP_CALL_DESTROY },
 		{ "cuCtxGetCurrent", GP_CALL_OTHER },
-		{ "cuEventRecord", GP_CALL_OTHER },
 		{ "", GP_CALL_OTHER },
 	};
 
