@@ -58,7 +58,8 @@ BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c
 EXAMPLES     := $(patsubst examples/%.c,$(O)/examples/%,$(wildcard examples/*.c))
 TEST_COMMON  := $(wildcard tests/common/*.c)
 TEST_PROGS   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/*/test_*.c))
-FUZZ_PROGS   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_NAMES   := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAYS      := $(patsubst %,$(O)/fuzz/replay_%,$(FUZZ_NAMES))
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 

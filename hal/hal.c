@@ -203,6 +203,7 @@ static size_t filled_count;
 static void fill_all(void)
 {
 	for (const struct gp_hal_ops *const *b = __start_gp_hal_backends;
+	     /* cppcheck-suppress comparePointers */
 	     b < __stop_gp_hal_backends && filled_count < MAX_BACKENDS; b++)
 		if (*b && (*b)->abi == GP_HAL_ABI)
 			gp_hal_set_ops(&filled[filled_count++], *b);

@@ -487,7 +487,7 @@ int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	       struct gp_nv_scan_stat *stat)
 {
 	struct gp_group_list found = { 0 };
-	struct gp_nv_scan_stat ignored;
+	struct gp_nv_scan_stat ignored = { 0 };
 	struct scan s = {
 		.dev = dev,
 		.t = dev->t,

@@ -31,6 +31,10 @@ ARROWS = {
 SHARED = {
     "nvidia-backend/rm_abi.h": {"softgpu", "softgpu/server", "softgpu/cuda"},
     "nvidia-backend/track.h": {"preload"},
+    # the hold's parameters and stamp: its kernels run on the software GPU
+    "nvidia-backend/hold_abi.h": {"softgpu/server"},
+    # what the measured kernels compute, in one place: reference.c
+    "bench/common/kernels.h": {"softgpu/server"},
     "softgpu/softgpu.h": {"nvidia-backend", "bench/common", "bench/apps"},
     "client/class.h": {"cli"},
 }

@@ -4,7 +4,8 @@
 
 A program says "NAME: N run, N failed, N skipped"; a .py file is run with
 unittest. A program that prints no such line, dies or runs out of time has
-failed, whatever its exit status.
+failed, whatever its exit status; so has one during which a sanitizer wrote a
+report to the folder --reports (some processes have no stderr of their own).
 """
 import argparse
 import concurrent.futures
@@ -38,6 +39,17 @@ def counts(output, is_python):
     return int(ran.group(1)) - failed - skipped, failed, skipped
 
 
+def new_reports(folder, known):
+    """Text of the sanitizers' reports that were not there before."""
+    found = sorted(set(os.listdir(folder)) - known) if folder else []
+    known.update(found)
+    text = ""
+    for name in found:
+        with open(os.path.join(folder, name), errors="replace") as f:
+            text += f"\n--- {name}\n{f.read()[:6000]}"
+    return text
+
+
 def run_one(path, env, timeout):
     is_python = path.endswith(".py")
     argv = [sys.executable, "-m", "unittest", "-v", path] if is_python else [path]
@@ -66,24 +78,43 @@ def run_one(path, env, timeout):
     return path, passed, failed, skipped, time.monotonic() - start, why, output
 
 
+def total(tally):
+    """Add up what the runs of one `make` left in the file @tally."""
+    with open(tally) as f:
+        rows = [[int(n) for n in line.split()] for line in f]
+    passed, failed, skipped = (sum(column) for column in zip(*rows))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
 def main():
+    if sys.argv[1:2] == ["--total"]:
+        return total(sys.argv[2])
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--timeout", type=int, default=180)
     ap.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     ap.add_argument("--floor", type=int, default=1,
                     help="fail when fewer tests than this passed")
+    ap.add_argument("--reports", help="the sanitizers' log_path; with --jobs 1")
+    ap.add_argument("--tally", help="file to add a line with the counts to")
     ap.add_argument("tests", nargs="+")
     args = ap.parse_args()
 
     env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
-    total = [0, 0, 0]
+    sums, known = [0, 0, 0], set()
+    if args.reports:
+        os.makedirs(args.reports, exist_ok=True)
+        new_reports(args.reports, known)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         jobs = [pool.submit(run_one, t, env, args.timeout) for t in args.tests]
         for job in concurrent.futures.as_completed(jobs):
             path, passed, failed, skipped, secs, why, output = job.result()
+            said = new_reports(args.reports, known)
+            if said:
+                failed, output, why = failed + 1, output + said, "sanitizer"
             for i, n in enumerate((passed, failed, skipped)):
-                total[i] += n
+                sums[i] += n
             word = "FAIL" if failed else "ok" if passed else "skip"
             name = os.path.relpath(path, args.build) if path.startswith(
                 args.build) else path
@@ -91,11 +122,14 @@ def main():
                   f"{secs:.1f} s)", flush=True)
             if failed:
                 print(output.rstrip()[-8000:] + f"\n     {name}: {why}", flush=True)
-    if total[0] < args.floor:
-        print(f"only {total[0]} tests passed, expected at least {args.floor}")
-        total[1] += 1
-    print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
-    return 1 if total[1] else 0
+    if sums[0] < args.floor:
+        print(f"only {sums[0]} tests passed, expected at least {args.floor}")
+        sums[1] += 1
+    print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
+    if args.tally:
+        with open(args.tally, "a") as f:
+            print(*sums, file=f)
+    return 1 if sums[1] else 0
 
 
 if __name__ == "__main__":

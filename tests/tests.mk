@@ -1,38 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 # check: what a developer runs. ci-more: what is too long for that.
 
-E2E := $(sort $(wildcard tests/e2e/test_*.py tests/softface/test_*.py))
+E2E      := $(sort $(wildcard tests/e2e/test_*.py))
+SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
+# Unit tests and replayed inputs that pass, at least.
 UNIT_FLOOR ?= 1
-RUN  = $(PYTHON) tests/run.py
+TALLY    ?= $(abspath $(O))/tally
+RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
+
+# Under a sanitizer: reports go to files, as the software GPU has no stderr.
+# Python is not built with it, so where it loads our libraries the runtime goes
+# first. Leaks are looked for in the unit tests: programs end with threads.
+ifneq ($(SAN),)
+REPORTS  := $(abspath $(O))/reports
+san_name := $(if $(findstring address,$(SAN)),asan,tsan)
+san_env   = $(if $(filter asan,$(san_name)),ASAN,TSAN)_OPTIONS=log_path=$(REPORTS)/$(san_name)$(SAN_MORE) \
+	UBSAN_OPTIONS=log_path=$(REPORTS)/ubsan:print_stacktrace=1
+SAN_MORE  = $(if $(filter asan,$(san_name)),:detect_leaks=0,:suppressions=$(abspath tests/tsan.supp))
+san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
+RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT) --reports $(REPORTS)
+else
+RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT)
+endif
+E2E_TIMEOUT ?= 300
 
 # Tests that drive the built programs run one at a time: each has a software
 # GPU of its own, and its figures are in that GPU's clock, but two cores are
 # not many.
-.PHONY: check check-unit check-e2e check-asan check-tsan ci-more fuzz lint
-check-unit: need-tests $(TEST_PROGS)
-	$(Q)$(RUN) --build $(O) --floor $(UNIT_FLOOR) $(TEST_PROGS)
+.PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
+	fuzz lint
+check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
+	$(Q)$(RUN) --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
 check-e2e: need-tests all
-	$(Q)$(RUN) --build $(O) --jobs 1 --timeout 300 $(E2E)
+	$(Q)rm -rf $(REPORTS)
+	$(Q)$(san_env) $(RUN_E2E) $(E2E)
+	$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE)
 
 # One suite for every backend.
 $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 	$(call obj,tests/conformance/conformance.c tests/conformance/sim_rig.c)
 
-# What check runs again under ASan and UBSan: every unit test, and the
-# programs end to end.
+# Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests
-	$(Q)$(MAKE) --no-print-directory O=$(O)-asan SAN=address,undefined \
-		CFLAGS='-O1 -g' check-unit check-replay
+	$(Q)GP_KILLS=20 $(MAKE) --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
+		SAN=address,undefined CFLAGS='-O1 -g' check-unit check-e2e
 check-tsan: need-tests
-	$(Q)$(MAKE) --no-print-directory O=$(O)-tsan SAN=thread CFLAGS='-O1 -g' \
-		check-unit
+	$(Q)GP_KILLS=20 $(MAKE) --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
+		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
+check-kills: need-tests all
+	$(Q)GP_KILLS=500 $(RUN) --jobs 1 --timeout 900 tests/e2e/test_kill_soft.py
 
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30
-FUZZ_NAMES   := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
 	cli/parse.c softgpu/cuda/ptx.c
-REPLAYS      := $(patsubst %,$(O)/fuzz/replay_%,$(FUZZ_NAMES))
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))
@@ -51,19 +72,12 @@ $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS)
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
 .PHONY: check-replay need-fuzz
-check-replay: $(REPLAYS)
-	$(Q)for n in $(FUZZ_NAMES); do \
-		$(O)/fuzz/replay_$$n tests/fuzz/corpus/$$n || exit 1; done
+check-replay: need-tests $(REPLAYS)
+	$(Q)$(RUN) $(REPLAYS)
 need-fuzz:
 	@$(if $(call have_cmd,clang),,echo 'no clang: apt-get install clang libclang-rt-dev' >&2; exit 1)
 fuzz: need-fuzz $(FUZZERS)
-	$(Q)for n in $(FUZZ_NAMES); do mkdir -p $(O)/fuzz/corpus_$$n; \
-		echo "fuzz $$n: $(FUZZ_SECONDS) s"; \
-		$(O)/fuzz/fuzz_$$n -max_total_time=$(FUZZ_SECONDS) -seed=1 \
-			-print_final_stats=1 -artifact_prefix=$(O)/fuzz/ \
-			$(O)/fuzz/corpus_$$n tests/fuzz/corpus/$$n \
-			>$(O)/fuzz/$$n.log 2>&1 || { tail -40 $(O)/fuzz/$$n.log; exit 1; }; \
-		grep -E 'number_of_executed_units' $(O)/fuzz/$$n.log; done
+	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
 C_FILES = $(shell git ls-files '*.c' '*.h' | grep -v kernels_ptx)
@@ -74,7 +88,12 @@ lint:
 		--enable=warning,portability --suppress=missingIncludeSystem \
 		--suppress=unknownMacro -I. -Iinclude $(filter %.c,$(C_FILES))
 
-check: check-unit check-e2e check-replay check-asan
-ci-more: check-tsan fuzz lint
-	$(Q)GP_KILLS=500 $(RUN) --build $(O) --jobs 1 --timeout 900 \
-		tests/e2e/test_kill_soft.py
+# ---- all of it: each step, whatever became of the one before, and one total --
+steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
+	for step in $(1); do \
+		$(MAKE) --no-print-directory TALLY=$(TALLY) $$step || bad=1; \
+	done; $(PYTHON) tests/run.py --total $(TALLY) || bad=1; exit $$bad
+check: need-tests
+	+$(Q)$(call steps,check-unit check-e2e check-asan)
+ci-more: need-tests
+	+$(Q)$(call steps,lint check-tsan fuzz check-kills)

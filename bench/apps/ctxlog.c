@@ -122,15 +122,13 @@ int main(int argc, char **argv)
 	struct gp_device *dev;
 	struct gp_log *log;
 	char why[256] = "";
-	FILE *out = stdout;
+	FILE *out;
 	int error;
 
 	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	setvbuf(stdin, NULL, _IONBF, 0);
-	if (out_path[0] && !(out = fopen(out_path, "we")))
-		return fail(out_path, -errno, "");
 	error = gp_device_open(device[0] ? device : NULL, &dev, why,
 			       sizeof(why));
 	if (error)
@@ -138,6 +136,9 @@ int main(int argc, char **argv)
 	error = dev->ops->log_open(dev, &log);
 	if (error)
 		return fail("context-switch log", error, "");
+	out = out_path[0] ? fopen(out_path, "we") : stdout;
+	if (!out)
+		return fail(out_path, -errno, "");
 	fprintf(stderr, "ready\n");
 	error = follow(dev, log, out);
 	poll(NULL, 0, LAST_MS);

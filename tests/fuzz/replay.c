@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Feed every file of a corpus folder to a fuzz target, without libFuzzer. */
+/*
+ * Feed every file of a corpus folder to a fuzz target, without libFuzzer:
+ * replay_NAME [FOLDER], which is tests/fuzz/corpus/NAME when not given.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -37,26 +40,39 @@ static int replay_file(const char *path)
 	return 0;
 }
 
+static const char *own_name(const char *program)
+{
+	const char *slash = strrchr(program, '/');
+	const char *name = slash ? slash + 1 : program;
+
+	return strncmp(name, "replay_", 7) ? name : name + 7;
+}
+
 int main(int argc, char **argv)
 {
+	unsigned int run = 0, failed = 0;
 	struct dirent *entry;
-	unsigned int count = 0;
-	char path[4096];
+	char folder[256], path[4096];
 	DIR *dir;
 
-	if (argc != 2 || !(dir = opendir(argv[1]))) {
-		fprintf(stderr, "usage: %s CORPUS-FOLDER\n", argv[0]);
+	snprintf(folder, sizeof(folder), "tests/fuzz/corpus/%s",
+		 own_name(argv[0]));
+	if (argc > 1)
+		snprintf(folder, sizeof(folder), "%s", argv[1]);
+	dir = opendir(folder);
+	if (!dir) {
+		fprintf(stderr, "%s: %s\n", folder, strerror(errno));
 		return 2;
 	}
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", argv[1], entry->d_name);
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		run++;
 		if (replay_file(path))
-			return 1;
-		count++;
+			failed++;
 	}
 	closedir(dir);
-	printf("%s: %u inputs replayed\n", argv[1], count);
-	return count ? 0 : 1;
+	printf("%s: %u run, %u failed, 0 skipped\n", folder, run, failed);
+	return run && !failed ? 0 : 1;
 }

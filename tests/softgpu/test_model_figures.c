@@ -8,7 +8,6 @@
  * its note; it fails when the model meets it after all, so that the table
  * stays true.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -432,8 +431,7 @@ static void model_meets_the_figures(void **state)
 	char line[512];
 	int rows = 0, wrong = 0;
 
-	if (!f)
-		fail_msg("figures: %s", strerror(errno));
+	assert_non_null(f);
 	printf("%-34s %-8s %10s %10s  (seed %u)\n", "scenario", "metric",
 	       "measured", "model", SEED);
 	while (fgets(line, sizeof(line), f)) {

@@ -405,7 +405,7 @@ static void many_be_share(void **state)
 static void hinted_lc_does_not_wait(void **state)
 {
 	struct world *w = make(16, 2, true);
-	uint64_t p50[MAX_LC], p99[MAX_LC], keeps;
+	uint64_t p50[MAX_LC] = { 0 }, p99[MAX_LC] = { 0 }, keeps;
 
 	run(w, 10000 * MS);
 	for (size_t i = 0; i < w->n_lc; i++) {
