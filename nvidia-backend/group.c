@@ -4,11 +4,48 @@
  * off the GPU and on again.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "nvidia-backend/nv_internal.h"
+
+/* One bit a descriptor; the few beyond are taken for the app's. */
+#define MARKS 65536
+static uint64_t marks[MARKS / 64];	/* atomic */
+
+void gp_nv_fd_mark(int fd)
+{
+	if (fd >= 0 && fd < MARKS)
+		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64,
+				  __ATOMIC_RELAXED);
+}
+
+bool gp_nv_fd_marked(int fd)
+{
+	return fd >= 0 && fd < MARKS &&
+	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 &
+		1);
+}
+
+void gp_nv_fd_close(int fd)
+{
+	if (fd < 0)
+		return;
+	/* First: once it is closed, the number may be anybody's. */
+	if (fd < MARKS)
+		__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64),
+				   __ATOMIC_RELAXED);
+	close(fd);
+}
+
+bool gp_nv_process_gone(int pidfd)
+{
+	struct pollfd p = { .fd = pidfd, .events = POLLIN };
+
+	return pidfd >= 0 && poll(&p, 1, 0) > 0;
+}
 
 struct gp_nv_file *gp_nv_file_new(int fd, bool owned)
 {
@@ -17,8 +54,11 @@ struct gp_nv_file *gp_nv_file_new(int fd, bool owned)
 	if (!file)
 		return NULL;
 	file->fd = fd;
+	file->pidfd = -1;
 	file->owned = owned;
 	file->refs = 1;
+	if (owned)
+		gp_nv_fd_mark(fd);
 	return file;
 }
 
@@ -32,7 +72,9 @@ void gp_nv_file_unref(struct gp_nv_file *file)
 	if (!file || __atomic_sub_fetch(&file->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (file->owned)
-		close(file->fd);
+		gp_nv_fd_close(file->fd);
+	if (file->pidfd >= 0)
+		close(file->pidfd);
 	free(file);
 }
 
@@ -63,11 +105,28 @@ enum gp_group_kind gp_nv_engine_kind(uint32_t engine)
 	return GP_GROUP_UNKNOWN;
 }
 
+static bool gone(const struct gp_nv_group *g)
+{
+	return gp_nv_process_gone(g->file->pidfd);
+}
+
+static int group_control(const struct gp_nv_group *g, uint32_t object,
+			 uint32_t cmd, void *params, uint32_t bytes)
+{
+	int r;
+
+	if (gone(g))
+		return -ESRCH;
+	r = gp_nv_control(g->t, g->file->fd, g->client, object, cmd, params,
+			  bytes);
+	/* It may have ended meanwhile, and then any verdict means that. */
+	return r && gone(g) ? -ESRCH : r;
+}
+
 static int tsg_control(const struct gp_nv_group *g, uint32_t cmd, void *params,
 		       uint32_t bytes)
 {
-	return gp_nv_control(g->t, g->file->fd, g->client, g->tsg, cmd, params,
-			     bytes);
+	return group_control(g, g->tsg, cmd, params, bytes);
 }
 
 int gp_nv_get_slice(struct gp_group *group, uint64_t *us)
@@ -113,7 +172,7 @@ int gp_nv_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode)
 	if (group->kind == GP_GROUP_COPY || !group->channels || !g->subdevice)
 		return -EOPNOTSUPP;
 	p.channel = g->channel[0];
-	return gp_nv_control(g->t, g->file->fd, g->client, g->subdevice,
+	return group_control(g, g->subdevice,
 			     GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE, &p,
 			     sizeof(p));
 }
@@ -161,9 +220,8 @@ static int batch_go(struct batch *b)
 
 	if (!g || !b->params.count)
 		return 0;
-	return gp_nv_control(g->t, g->file->fd, g->client, g->subdevice,
-			     GP_RM_CTRL_FIFO_DISABLE_CHANNELS, &b->params,
-			     sizeof(b->params));
+	return group_control(g, g->subdevice, GP_RM_CTRL_FIFO_DISABLE_CHANNELS,
+			     &b->params, sizeof(b->params));
 }
 
 static int set_disabled(struct gp_group *const *group, size_t n, bool disable,
@@ -216,6 +274,10 @@ int gp_nv_suspend(struct gp_group *const *group, size_t n)
 	size_t done;
 	int r = check_groups(group, n);
 
+	/* Nobody is stopped for a call that cannot succeed. */
+	for (size_t i = 0; i < n && !r; i++)
+		if (gone(gp_nv_of(gp_nv_group, group[i])))
+			r = -ESRCH;
 	if (r)
 		return r;
 	r = set_disabled(group, n, true, true, &done);

@@ -254,6 +254,7 @@ static int shared_memory(struct gp_nv_log *log, size_t bytes, uint32_t *handle,
 	fd = t->open_ctl();
 	if (fd < 0)
 		return fd;
+	gp_nv_fd_mark(fd);
 	mm.client = log->client.handle;
 	mm.device = log->device;
 	mm.memory = memory;
@@ -272,7 +273,7 @@ static int shared_memory(struct gp_nv_log *log, size_t bytes, uint32_t *handle,
 	return 0;
 
 err_close:
-	close(fd);
+	gp_nv_fd_close(fd);
 	return r;
 }
 
@@ -292,6 +293,7 @@ static void os_event(struct gp_nv_log *log)
 		close(fd);
 		return;
 	}
+	gp_nv_fd_mark(fd);
 	log->event_fd = fd;
 }
 
@@ -360,12 +362,6 @@ static int build(struct gp_nv_log *log)
 	return start(log);
 }
 
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 static void unbuild(struct gp_nv_log *log)
 {
 	/* The client's file first: RM stops writing before the maps go. */
@@ -374,10 +370,10 @@ static void unbuild(struct gp_nv_log *log)
 		munmap(log->header, PAGE);
 	if (log->records)
 		munmap(log->records, RECORDS * sizeof(struct gp_rm_event_record));
-	close_fd(log->header_fd);
-	close_fd(log->records_fd);
-	close_fd(log->event_fd);
-	close_fd(log->gpu_fd);
+	gp_nv_fd_close(log->header_fd);
+	gp_nv_fd_close(log->records_fd);
+	gp_nv_fd_close(log->event_fd);
+	gp_nv_fd_close(log->gpu_fd);
 	pthread_mutex_destroy(&log->lock);
 	free(log);
 }

@@ -43,6 +43,7 @@ struct gp_nv_transport {
 	int (*cuda)(struct gp_nv_cuda *cu);
 	uint64_t (*now_ns)(void);
 	int (*timer_open)(void);
+	int (*timer_close)(int fd);
 	int (*timer_arm)(int fd, uint64_t at_ns);
 	int (*timer_ack)(int fd);
 	int (*timer_done)(int fd);
@@ -121,15 +122,30 @@ const struct gp_hal_ops *gp_nv_ops(const struct gp_nv_transport *t);
 
 /* ---- control files and groups; group.c ----------------------------------- */
 
-/* An open control file, shared by the groups that were found on it. */
+/*
+ * An open control file, shared by the groups that were found on it. A file
+ * that was taken keeps the RM client of a dead process, and with it its groups:
+ * RM would go on serving them, so @pidfd tells whether the process lives.
+ */
 struct gp_nv_file {
 	int fd;
+	int pidfd;		/* of the process it was taken from; -1: ours */
 	bool owned;		/* close with the last reference */
 	uint32_t refs;		/* atomic */
 };
 struct gp_nv_file *gp_nv_file_new(int fd, bool owned);
 void gp_nv_file_ref(struct gp_nv_file *file);
 void gp_nv_file_unref(struct gp_nv_file *file);
+/* Has the process of @pidfd ended? Never, for -1. */
+bool gp_nv_process_gone(int pidfd);
+
+/*
+ * Descriptors of this process that this backend opened, duplicated or took:
+ * what is found on them is not the app's. Lock-free, right in a fork's child.
+ */
+void gp_nv_fd_mark(int fd);
+bool gp_nv_fd_marked(int fd);
+void gp_nv_fd_close(int fd);	/* and unmark */
 
 struct gp_nv_group {
 	struct gp_group base;

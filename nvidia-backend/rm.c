@@ -146,9 +146,10 @@ int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c)
 	made.fd = t->open_ctl();
 	if (made.fd < 0)
 		return made.fd;
+	gp_nv_fd_mark(made.fd);
 	r = gp_nv_alloc(&made, 0, GP_RM_CLASS_ROOT_CLIENT, NULL, &handle);
 	if (r) {
-		close(made.fd);
+		gp_nv_fd_close(made.fd);
 		return r;
 	}
 	made.handle = handle;
@@ -158,9 +159,14 @@ int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c)
 
 void gp_nv_client_close(struct gp_nv_client *c)
 {
-	/* Closing the file frees the client and all that it made. */
+	/*
+	 * The last close of the file would free the client and all below it,
+	 * but a child that was forked meanwhile may have the file too, and the
+	 * software GPU does not see closes.
+	 */
 	if (c->fd >= 0)
-		close(c->fd);
+		gp_nv_free(c, 0, c->handle);
+	gp_nv_fd_close(c->fd);
 	c->fd = -1;
 }
 

@@ -46,9 +46,14 @@ struct scan {
 	struct gp_nv_device *dev;
 	const struct gp_nv_transport *t;
 	pid_t pid;
+	int pidfd;			/* -1: our own process */
 	struct gp_group_list *list;
 	struct gp_nv_scan_stat *stat;
-	struct gp_nv_file *file[MAX_FILES];
+	struct {
+		struct gp_nv_file *file;
+		int theirs;		/* its number in the process */
+		bool useless;		/* nothing answers on it any more */
+	} file[MAX_FILES];
 	size_t files;
 	struct {
 		size_t file;
@@ -61,15 +66,36 @@ struct scan {
 
 /* ---- the control files ----------------------------------------------------- */
 
-static int take_file(int pidfd, pid_t pid, int fd)
+static int take_file(struct scan *s, int fd)
 {
+	struct gp_nv_file *file;
 	int got;
 
-	if (pid == getpid())
+	if (s->pidfd < 0)
 		got = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	else
-		got = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-	return got < 0 ? -errno : got;
+		got = (int)syscall(SYS_pidfd_getfd, s->pidfd, fd, 0);
+	if (got < 0)
+		return -errno;
+	gp_nv_fd_mark(got);
+	file = gp_nv_file_new(got, true);
+	if (!file) {
+		gp_nv_fd_close(got);
+		return -ENOMEM;
+	}
+	s->file[s->files].file = file;
+	s->file[s->files].theirs = fd;
+	s->files++;
+	return 0;
+}
+
+/*
+ * Is @fd of our own process this backend's: a client of ours, or taken
+ * from another process, whose groups would pass for ours?
+ */
+static bool is_ours(const struct scan *s, int fd)
+{
+	return s->pidfd < 0 && gp_nv_fd_marked(fd);
 }
 
 static int compare_fd(const void *a, const void *b)
@@ -95,7 +121,9 @@ static int control_fds(const struct scan *s, int *fd, size_t max)
 		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target,
 					 sizeof(target));
 
-		if (len >= (ssize_t)prefix && !strncmp(target, s->t->prefix, prefix))
+		if (len >= (ssize_t)prefix &&
+		    !strncmp(target, s->t->prefix, prefix) &&
+		    !is_ours(s, atoi(entry->d_name)))
 			fd[n++] = atoi(entry->d_name);
 	}
 	closedir(dir);
@@ -106,54 +134,47 @@ static int control_fds(const struct scan *s, int *fd, size_t max)
 static int take_files(struct scan *s)
 {
 	int fd[MAX_FILES];
-	int pidfd = -1;
 	int n = control_fds(s, fd, MAX_FILES);
 	int r = n < 0 ? n : 0;
 
 	if (n <= 0)
 		return r;
 	if (s->pid != getpid()) {
-		pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-		if (pidfd < 0)
+		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+		if (s->pidfd < 0)
 			return -errno;
 	}
-	for (int i = 0; i < n; i++) {
-		int got = take_file(pidfd, s->pid, fd[i]);
-
-		if (got == -EBADF)
-			continue;	/* closed meanwhile */
-		if (got < 0) {
-			r = got;
-			break;
-		}
-		s->file[s->files] = gp_nv_file_new(got, true);
-		if (!s->file[s->files]) {
-			close(got);
-			r = -ENOMEM;
-			break;
-		}
-		s->files++;
+	for (int i = 0; i < n && !r; i++) {
+		r = take_file(s, fd[i]);
+		if (r == -EBADF)
+			r = 0;		/* closed meanwhile */
 	}
-	if (pidfd >= 0)
-		close(pidfd);
 	return r;
 }
 
 /* ---- the clients --------------------------------------------------------------- */
 
+static int fd_of(const struct scan *s, size_t file)
+{
+	return s->file[file].file->fd;
+}
+
 static int object_class(struct scan *s, size_t file, uint32_t client,
 			uint32_t object, uint32_t *cls)
 {
 	s->stat->calls++;
-	return gp_nv_handle_class(s->t, s->file[file]->fd, client, object, cls);
+	return gp_nv_handle_class(s->t, fd_of(s, file), client, object, cls);
 }
 
 static bool try_client(struct scan *s, size_t file, uint32_t index)
 {
 	uint32_t handle = GP_RM_HABIT_CLIENT_BASE + index % CLIENT_SPAN;
 	uint32_t cls;
+	int r = object_class(s, file, handle, handle, &cls);
 
-	if (object_class(s, file, handle, handle, &cls))
+	/* RM refuses unknown clients in the structure: the file is no good. */
+	s->file[file].useless = r == -EBADF || r == -ENODEV;
+	if (r)
 		return false;
 	for (size_t i = 0; i < s->clients; i++)
 		if (s->client[i].handle == handle)
@@ -171,7 +192,7 @@ static size_t try_clients(struct scan *s, size_t file, uint32_t from,
 {
 	size_t found = 0;
 
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count && !s->file[file].useless; i++)
 		found += try_client(s, file, from + i);
 	return found;
 }
@@ -225,6 +246,14 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static bool any_file(const struct scan *s)
+{
+	for (size_t f = 0; f < s->files; f++)
+		if (!s->file[f].useless)
+			return true;
+	return false;
+}
+
 /*
  * All handles, from the counter down and then the rest, one block of handles
  * on every file before the next: the client wanted is likelier young than old.
@@ -236,8 +265,8 @@ static void all_clients(struct scan *s, uint32_t counter)
 	uint32_t top = counter + NEAR;
 
 	for (uint32_t done = 0; done < CLIENT_SPAN && !s->clients &&
-	     monotonic_ns() < until_ns; done += 1024)
-		for (size_t f = 0; f < s->files; f++)
+	     any_file(s) && monotonic_ns() < until_ns; done += 1024)
+		for (size_t f = 0; f < s->files && monotonic_ns() < until_ns; f++)
 			try_clients(s, f, top + CLIENT_SPAN - done - 1024, 1024);
 }
 
@@ -287,7 +316,7 @@ static int scan_objects(struct scan *s, size_t c, uint32_t base, uint32_t gap)
 			continue;
 		node.handle = handle;
 		s->stat->calls++;
-		if (gp_nv_handle_parent(s->t, s->file[file]->fd, client, handle,
+		if (gp_nv_handle_parent(s->t, fd_of(s, file), client, handle,
 					&node.parent))
 			continue;
 		r = node_add(s, &node);
@@ -411,10 +440,19 @@ static bool device_matches(struct scan *s, size_t c, uint32_t subdevice)
 	uint8_t uuid[16];
 
 	s->stat->calls++;
-	if (gp_nv_subdevice_uuid(s->t, s->file[s->client[c].file]->fd,
+	if (gp_nv_subdevice_uuid(s->t, fd_of(s, s->client[c].file),
 				 s->client[c].handle, subdevice, uuid))
 		return false;
 	return !memcmp(uuid, s->dev->base.id.uuid, sizeof(uuid));
+}
+
+/* A file whose groups somebody will use: know when its process ends. */
+static int watch_owner(const struct scan *s, struct gp_nv_file *file)
+{
+	if (s->pidfd < 0 || file->pidfd >= 0)
+		return 0;
+	file->pidfd = fcntl(s->pidfd, F_DUPFD_CLOEXEC, 0);
+	return file->pidfd < 0 ? -errno : 0;
 }
 
 static int add_group(struct scan *s, size_t c, const struct node *tsg)
@@ -433,7 +471,7 @@ static int add_group(struct scan *s, size_t c, const struct node *tsg)
 	if (!g)
 		return -ENOMEM;
 	g->t = s->t;
-	g->file = s->file[s->client[c].file];
+	g->file = s->file[s->client[c].file].file;
 	gp_nv_file_ref(g->file);
 	g->client = s->client[c].handle;
 	g->device = device->handle;
@@ -446,7 +484,9 @@ static int add_group(struct scan *s, size_t c, const struct node *tsg)
 	g->base.kind = kind_of(s, g);
 	if (g->base.kind == GP_GROUP_UNKNOWN)
 		g->base.kind = kind_by_slice(g);
-	r = gp_nv_list_add(s->list, g);
+	r = watch_owner(s, g->file);
+	if (!r)
+		r = gp_nv_list_add(s->list, g);
 	if (r)
 		gp_nv_group_put(&g->base);
 	return r;
@@ -456,6 +496,9 @@ static int scan_client(struct scan *s, size_t c)
 {
 	int r;
 
+	/* Marked only since it was listed: another thread was taking it. */
+	if (is_ours(s, s->file[s->client[c].file].theirs))
+		return 0;
 	s->nodes = 0;
 	for (size_t b = 0; b < sizeof(object_base) / sizeof(object_base[0]); b++) {
 		/* A client with devices and groups needs no further guess. */
@@ -479,7 +522,9 @@ static int scan_client(struct scan *s, size_t c)
 static void scan_done(struct scan *s)
 {
 	for (size_t i = 0; i < s->files; i++)
-		gp_nv_file_unref(s->file[i]);
+		gp_nv_file_unref(s->file[i].file);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
 	free(s->node);
 }
 
@@ -492,6 +537,7 @@ int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 		.dev = dev,
 		.t = dev->t,
 		.pid = pid ? pid : getpid(),
+		.pidfd = -1,
 		.list = &found,
 		.stat = stat ? stat : &ignored,
 	};
@@ -514,6 +560,8 @@ int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 		}
 	}
 	s.stat->clients = (uint32_t)s.clients;
+	if (gp_nv_process_gone(s.pidfd))
+		r = -ESRCH;
 	scan_done(&s);
 	if (r) {
 		gp_group_list_put(&found);

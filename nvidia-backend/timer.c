@@ -93,8 +93,14 @@ int gp_nv_timer_done(struct gp_timer *timer)
 
 void gp_nv_timer_destroy(struct gp_timer *timer)
 {
+	const struct gp_nv_transport *t;
+
 	if (!timer)
 		return;
-	close(timer->fd);
+	t = transport(timer);
+	if (t->timer_close)
+		t->timer_close(timer->fd);
+	else
+		close(timer->fd);
 	free(timer);
 }

@@ -135,6 +135,7 @@ static bool soft_resolve(void *library)
 		{ "gp_soft_ioctl", &soft.ioctl },
 		{ "gp_soft_now_ns", &soft.now_ns },
 		{ "gp_soft_timer_open", &soft.timer_open },
+		{ "gp_soft_timer_close", &soft.timer_close },
 		{ "gp_soft_timer_arm", &soft.timer_arm },
 		{ "gp_soft_timer_ack", &soft.timer_ack },
 		{ "gp_soft_timer_done", &soft.timer_done },
