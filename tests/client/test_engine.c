@@ -342,6 +342,17 @@ static void slices_follow_class(void **state)
 	assert_int_equal(fake.slice_us, DEFAULT_US);
 }
 
+static uint64_t slice_now(int *sets)
+{
+	uint64_t us;
+
+	lock();
+	us = fake.slice_us;
+	*sets = fake.sets;
+	unlock();
+	return us;
+}
+
 static void slot_is_passed_on(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -351,11 +362,11 @@ static void slot_is_passed_on(void **state)
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
 	set_class(dev, GP_CLASS_BE, 100);
 	assert_int_equal(gp_edev_group_add(dev, &group), 0);
-	assert_int_equal(fake.slice_us, DEFAULT_US);
-	sets = fake.sets;
+	/* From here on there is a thread that waits for the slot. */
+	assert_int_equal(slice_now(&sets), DEFAULT_US);
 	close(fd);
 	wait_for_int(&fake.sets, sets + 1);
-	assert_int_equal(fake.slice_us, 1);
+	assert_int_equal(slice_now(&sets), 1);
 	gp_engine_group_gone(&group);
 	/* The last group went, and the slot with it. Whoever has the lock does
 	 * that, maybe the thread that waited: come after it. */
