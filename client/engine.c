@@ -46,44 +46,13 @@ static void child_after_fork(void)
 	gp_thread_forget();
 }
 
-static void tell_contexts(uint32_t type)
-{
-	size_t n = atomic_load(&engine.count);
-
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++) {
-			struct gp_ectx *c = &engine.dev[i]->ctx[k];
-			struct gp_event ev = { .type = type, .tenant = c->tenant };
-
-			if (atomic_load(&c->context))
-				(void)gp_edev_event(engine.dev[i], &ev);
-		}
-	}
-}
-
-/*
- * A fork write-protects all memory and has the GPU's translations dropped:
- * with a kernel that polls host memory it takes milliseconds more.
- */
-static void before_fork(void)
-{
-	if (!gp_engine_state() && !inside)
-		tell_contexts(GP_EV_SYNC);
-}
-
-static void parent_after_fork(void)
-{
-	if (!gp_engine_state() && !inside)
-		tell_contexts(GP_EV_SYNC_DONE);
-}
-
 static void init_once(void)
 {
 	const char *text = secure_getenv("GPREEMPT_DISABLE");
 	Dl_info info;
 
 	disabled = text && !strcmp(text, "1");
-	pthread_atfork(before_fork, parent_after_fork, child_after_fork);
+	pthread_atfork(NULL, NULL, child_after_fork);
 	/* Threads run in here: stay, whoever calls dlclose. */
 	if (dladdr((void *)init_once, &info) && info.dli_fname)
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);

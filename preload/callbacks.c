@@ -68,6 +68,11 @@ static void *_Atomic last_context;
  * the time; those that only ask are not looked at.)
  */
 static atomic_bool unrecorded;
+/*
+ * Something was launched since the last idleness. A request that copies its
+ * input in and waits for that has not even begun.
+ */
+static atomic_bool computes;
 static bool auto_hold;			/* set before the first callback */
 
 /*
@@ -167,10 +172,14 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 	case GP_CALL_LAUNCH_EX:
 		if (first_launch(launched_function(kind, data->params)))
 			begin_sync(data, dev, c);
+		atomic_store_explicit(&computes, true, memory_order_relaxed);
 		submitted();
 		tell_busy(dev, c, 1);
 		break;
 	case GP_CALL_SUBMIT:
+		atomic_store_explicit(&computes, true, memory_order_relaxed);
+		/* fallthrough */
+	case GP_CALL_COPY:
 		submitted();
 		tell_busy(dev, c, 1);
 		break;
@@ -189,22 +198,37 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 	}
 }
 
-static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data,
-		  struct gp_edev *dev, struct gp_ectx *c)
+/* Is what was launched before the call over? */
+static bool waited(enum gp_call_kind kind, const struct cupti_callback_data *data)
 {
 	const int *result = data->return_value;
 
-	if (kind == GP_CALL_WAIT || kind == GP_CALL_SYNC_IDLE ||
-	    (kind == GP_CALL_WAIT_EVENT &&
-	     !atomic_load_explicit(&unrecorded, memory_order_relaxed)) ||
-	    (kind == GP_CALL_QUERY && result && !*result))
+	switch (kind) {
+	case GP_CALL_WAIT:
+	case GP_CALL_SYNC_IDLE:
+		return true;
+	case GP_CALL_WAIT_EVENT:
+		return !atomic_load_explicit(&unrecorded, memory_order_relaxed);
+	case GP_CALL_QUERY:
+		return result && !*result;
+	default:
+		return false;
+	}
+}
+
+static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data,
+		  struct gp_edev *dev, struct gp_ectx *c)
+{
+	if (waited(kind, data) &&
+	    (kind == GP_CALL_SYNC_IDLE ||
+	     atomic_exchange_explicit(&computes, false, memory_order_relaxed)))
 		tell_busy(dev, c, 0);
 }
 
 static bool is_work(enum gp_call_kind kind)
 {
 	return kind == GP_CALL_LAUNCH || kind == GP_CALL_LAUNCH_EX ||
-	       kind == GP_CALL_SUBMIT;
+	       kind == GP_CALL_SUBMIT || kind == GP_CALL_COPY;
 }
 
 static void callback(void *user, uint32_t domain, uint32_t cbid,

@@ -9,7 +9,8 @@ enum gp_call_kind {
 	GP_CALL_OTHER,
 	GP_CALL_LAUNCH,		/* work; its first argument is the function */
 	GP_CALL_LAUNCH_EX,	/* work; its second argument is the function */
-	GP_CALL_SUBMIT,		/* work without a function: copies, graphs */
+	GP_CALL_SUBMIT,		/* work without a function: graphs */
+	GP_CALL_COPY,		/* not for the compute engine, but part of a request */
 	GP_CALL_RECORD,		/* records an event behind all work of a stream */
 	GP_CALL_WAIT,		/* waits for a stream, a copy */
 	GP_CALL_WAIT_EVENT,	/* waits for what was queued before an event */
