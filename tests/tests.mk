@@ -10,7 +10,8 @@ RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 
 # Under a sanitizer: reports go to files, as the software GPU has no stderr.
 # Python is not built with it, so where it loads our libraries the runtime goes
-# first. Leaks are looked for in the unit tests: programs end with threads.
+# first; ThreadSanitizer's cannot, and threads.c does there what Python does.
+# Leaks are looked for in the unit tests: programs end with threads.
 ifneq ($(SAN),)
 REPORTS  := $(abspath $(O))/reports
 san_name := $(if $(findstring address,$(SAN)),asan,tsan)
@@ -31,21 +32,25 @@ E2E_TIMEOUT ?= 300
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
 	$(Q)$(RUN) --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
-check-e2e: need-tests all
-	$(Q)rm -rf $(REPORTS)
+check-e2e: need-tests all $(THREADS) $(O)/tests/conformance/test_conformance_nvidia
+	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(E2E)
-	$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE)
+	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
 
 # One suite for every backend.
 $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 	$(call obj,tests/conformance/conformance.c tests/conformance/sim_rig.c)
 
+# A program that end-to-end tests run.
+THREADS := $(O)/tests/softface/threads
+$(THREADS): $(call obj,$(BENCH_COMMON))
+
 # Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests
-	$(Q)GP_KILLS=20 $(MAKE) --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
+	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
 		SAN=address,undefined CFLAGS='-O1 -g' check-unit check-e2e
 check-tsan: need-tests
-	$(Q)GP_KILLS=20 $(MAKE) --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
+	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
 check-kills: need-tests all
 	$(Q)GP_KILLS=500 $(RUN) --jobs 1 --timeout 900 tests/e2e/test_kill_soft.py
