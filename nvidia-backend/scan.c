@@ -46,7 +46,8 @@ struct scan {
 	struct gp_nv_device *dev;
 	const struct gp_nv_transport *t;
 	pid_t pid;
-	int pidfd;			/* -1: our own process */
+	bool own;			/* our own process */
+	int pidfd;			/* of another; or -1 */
 	struct gp_group_list *list;
 	struct gp_nv_scan_stat *stat;
 	struct {
@@ -71,7 +72,7 @@ static int take_file(struct scan *s, int fd)
 	struct gp_nv_file *file;
 	int got;
 
-	if (s->pidfd < 0)
+	if (s->own)
 		got = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	else
 		got = (int)syscall(SYS_pidfd_getfd, s->pidfd, fd, 0);
@@ -95,7 +96,7 @@ static int take_file(struct scan *s, int fd)
  */
 static bool is_ours(const struct scan *s, int fd)
 {
-	return s->pidfd < 0 && gp_nv_fd_marked(fd);
+	return s->own && gp_nv_fd_marked(fd);
 }
 
 static int compare_fd(const void *a, const void *b)
@@ -139,7 +140,7 @@ static int take_files(struct scan *s)
 
 	if (n <= 0)
 		return r;
-	if (s->pid != getpid()) {
+	if (!s->own) {
 		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 		if (s->pidfd < 0)
 			return -errno;
@@ -449,7 +450,7 @@ static bool device_matches(struct scan *s, size_t c, uint32_t subdevice)
 /* A file whose groups somebody will use: know when its process ends. */
 static int watch_owner(const struct scan *s, struct gp_nv_file *file)
 {
-	if (s->pidfd < 0 || file->pidfd >= 0)
+	if (s->own || file->pidfd >= 0)
 		return 0;
 	file->pidfd = fcntl(s->pidfd, F_DUPFD_CLOEXEC, 0);
 	return file->pidfd < 0 ? -errno : 0;
@@ -537,6 +538,7 @@ int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 		.dev = dev,
 		.t = dev->t,
 		.pid = pid ? pid : getpid(),
+		.own = !pid || pid == getpid(),
 		.pidfd = -1,
 		.list = &found,
 		.stat = stat ? stat : &ignored,

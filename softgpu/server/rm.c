@@ -7,8 +7,10 @@
  * A file is recognised by device and inode, so whoever has been handed its
  * descriptor may use it; another file is refused, as on the real thing.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,35 +78,6 @@ static struct soft_file *file_find(struct soft_server *s, dev_t dev, ino_t ino)
 	return NULL;
 }
 
-int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
-{
-	struct soft_file *f;
-	struct stat st;
-
-	if (p->file_count == SOFT_FILES_MAX)
-		return -EMFILE;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->fd = memfd_create("gpreempt-soft-rm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (f->fd < 0 || fstat(f->fd, &st)) {
-		int err = -errno;
-
-		if (f->fd >= 0)
-			close(f->fd);
-		free(f);
-		return err;
-	}
-	f->proc = p;
-	f->dev = st.st_dev;
-	f->ino = st.st_ino;
-	f->next = s->files;
-	s->files = f;
-	p->file_count++;
-	*fd = f->fd;
-	return 0;
-}
-
 /* ---- objects ------------------------------------------------------------------ */
 
 static struct soft_client *client_find(struct soft_server *s, uint32_t handle)
@@ -161,6 +134,8 @@ static void object_free(struct soft_server *s, struct soft_object *o)
 	}
 	if (o->map)
 		munmap(o->map, o->map_bytes);
+	if (o->map_file)
+		o->map_file->mapped = false;
 	o->client->object_count--;
 	free(o);
 }
@@ -201,6 +176,17 @@ static void client_delete(struct soft_server *s, struct soft_client *cl)
 	free(cl);
 }
 
+static void file_free(struct soft_server *s, struct soft_file *f)
+{
+	for (struct soft_client *cl = f->mapped ? s->clients : NULL; cl;
+	     cl = cl->next)
+		for (struct soft_object *o = cl->objects; o; o = o->next)
+			if (o->map_file == f)
+				o->map_file = NULL;
+	close(f->fd);
+	free(f);
+}
+
 void soft_rm_proc_end(struct soft_server *s, struct soft_proc *p)
 {
 	struct soft_file **link = &s->files;
@@ -218,9 +204,100 @@ void soft_rm_proc_end(struct soft_server *s, struct soft_proc *p)
 			continue;
 		}
 		*link = f->next;
-		close(f->fd);
-		free(f);
+		file_free(s, f);
 	}
+}
+
+/* ---- closed files ---------------------------------------------------------- */
+
+/* Note which files @pid has. False where that cannot be seen. */
+static bool files_seen(struct soft_server *s, pid_t pid)
+{
+	struct dirent *entry;
+	struct soft_file *f;
+	struct stat st;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT;		/* it is gone, and so are they */
+	while ((entry = readdir(dir))) {
+		if (fstatat(dirfd(dir), entry->d_name, &st, 0))
+			continue;
+		f = file_find(s, st.st_dev, st.st_ino);
+		if (f)
+			f->seen = true;
+	}
+	closedir(dir);
+	return true;
+}
+
+/*
+ * A close takes the file's clients along on the real thing, but nobody tells
+ * the server: it looks when @p is at a limit. A file that another process took
+ * stays, as do the one that is being called (@keep) and mapped memory.
+ */
+static void files_collect(struct soft_server *s, struct soft_proc *p,
+			  const struct soft_file *keep)
+{
+	struct soft_file **link = &s->files;
+	bool known = !s->fuzzing;
+
+	for (struct soft_file *f = s->files; f; f = f->next)
+		f->seen = f->proc != p || f == keep || f->mapped;
+	for (struct soft_proc *q = s->procs; q && known; q = q->next)
+		known = q->gone || files_seen(s, q->pid);
+	if (!known)
+		return;
+	for (struct soft_client *cl = s->clients, *next; cl; cl = next) {
+		next = cl->next;
+		if (!cl->file->seen)
+			client_delete(s, cl);
+	}
+	while (*link) {
+		struct soft_file *f = *link;
+
+		if (f->seen) {
+			link = &f->next;
+			continue;
+		}
+		*link = f->next;
+		p->file_count--;
+		file_free(s, f);
+	}
+}
+
+int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
+{
+	struct soft_file *f;
+	struct stat st;
+
+	if (p->file_count == SOFT_FILES_MAX)
+		files_collect(s, p, NULL);
+	if (p->file_count == SOFT_FILES_MAX)
+		return -EMFILE;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->fd = memfd_create("gpreempt-soft-rm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (f->fd < 0 || fstat(f->fd, &st)) {
+		int err = -errno;
+
+		if (f->fd >= 0)
+			close(f->fd);
+		free(f);
+		return err;
+	}
+	f->proc = p;
+	f->dev = st.st_dev;
+	f->ino = st.st_ino;
+	f->next = s->files;
+	s->files = f;
+	p->file_count++;
+	*fd = f->fd;
+	return 0;
 }
 
 /* ---- alloc --------------------------------------------------------------------- */
@@ -230,6 +307,8 @@ static uint32_t alloc_client(struct rm_call *call, uint32_t *handle)
 	struct soft_proc *p = call->file->proc;
 	struct soft_client *cl;
 
+	if (p->client_count == SOFT_CLIENTS_MAX)
+		files_collect(call->s, p, call->file);
 	if (p->client_count == SOFT_CLIENTS_MAX)
 		return GP_RM_ERR_INSUFFICIENT_RESOURCES;
 	if (*handle && client_find(call->s, *handle))

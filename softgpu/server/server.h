@@ -110,6 +110,7 @@ struct soft_file {
 	ino_t ino;
 	int fd;
 	bool mapped;		/* a memory object has it as its pages */
+	bool seen;		/* while looking for closed ones */
 };
 
 struct soft_log;
