@@ -8,12 +8,13 @@ import subprocess
 from bench import harness
 from bench.harness import LC_UID, progress
 
-INSIDE = "sync,free,alloc,module,fork,context"
+INSIDE = "sync,free,alloc,module,fork"
+CONTEXTS = 60       # requests that make a context: each takes some 0.1 s
 ALLOWED_US = 1000
 
 
 def names():
-    return ["inside", "inside-sync", "bad-input", "no-gpu-app"]
+    return ["inside", "inside-sync", "inside-context", "bad-input", "no-gpu-app"]
 
 
 class Safety:
@@ -25,12 +26,12 @@ class Safety:
     def wants(self, name):
         return not self.opt.only or name in self.opt.only
 
-    def slowest_us(self, name, inside, cls, more=()):
+    def slowest_us(self, name, inside, cls, requests, more=()):
         """{what was done inside: (count, slowest)} of a run."""
         path = os.path.join(self.rig.out, f"safety-{name}.ns")
         lc = self.rig.lc(f"--iters={self.lc_iters}", f"--inside={inside}",
                          "--closed", "--period-us=2000",
-                         f"--requests={self.requests}", f"--out={path}",
+                         f"--requests={requests}", f"--out={path}",
                          *more, cls=cls, name=name)
         status, _ = lc.finish(200)
         if status:
@@ -41,13 +42,13 @@ class Safety:
             found.setdefault(kind, []).append((end - at) / 1000)
         return {kind: (len(us), max(us)) for kind, us in found.items()}
 
-    def inside(self, name, what):
+    def inside(self, name, what, requests):
         progress(f"safety: {name}: alone")
-        alone = self.slowest_us(f"{name}-alone", what, None)
+        alone = self.slowest_us(f"{name}-alone", what, None, requests)
         be = self.rig.be(f"--iters={self.be_iters}", cls="be")
         be.expect("ready")
         progress(f"safety: {name}: held, beside BE")
-        held = self.slowest_us(f"{name}-held", what, "lc",
+        held = self.slowest_us(f"{name}-held", what, "lc", requests,
                                ["--segment", "--hint-us=300"])
         status, _ = be.finish(sig=signal.SIGTERM)
         self.rig.drop(be)
@@ -56,6 +57,18 @@ class Safety:
         for kind, (count, us) in sorted(held.items()):
             self.table.at_most(f"{name}: {kind}: slowest of {count}", us,
                                alone[kind][1] + ALLOWED_US, "us")
+
+    def context_beside_stock(self):
+        """What a second context costs beside BE as the driver does it."""
+        progress("safety: inside-context: beside BE, no gpreempt")
+        be = self.rig.be(f"--iters={self.be_iters}")
+        be.expect("ready")
+        stock = self.slowest_us("inside-context-stock", "context", None, CONTEXTS)
+        be.finish(sig=signal.SIGTERM)
+        self.rig.drop(be)
+        for kind, (count, us) in stock.items():
+            self.table.note(f"inside-context: without gpreempt, {kind}",
+                            f"slowest of {count}: {us:.1f} us")
 
     def refused(self, words, codes, what):
         """One line, the right exit status."""
@@ -116,14 +129,17 @@ class Safety:
             self.bad_input()
         if self.wants("no-gpu-app"):
             self.no_gpu_app()
-        if self.wants("inside") or self.wants("inside-sync"):
+        if any(self.wants(name) for name in names()[:3]):
             self.lc_iters = self.rig.calibrate("lc", 110)["iters"]
             self.be_iters = self.rig.calibrate("be",
                                                self.opt.be_kernel_us)["iters"]
         if self.wants("inside-sync"):
-            self.inside("inside-sync", "sync")
+            self.inside("inside-sync", "sync", self.requests)
         if self.wants("inside"):
-            self.inside("inside", INSIDE)
+            self.inside("inside", INSIDE, self.requests)
+        if self.wants("inside-context") and not self.rig.soft:
+            self.context_beside_stock()
+            self.inside("inside-context", "context", CONTEXTS)
         harness.progress_end()
 
 
