@@ -8,6 +8,10 @@ UNIT_FLOOR ?= 1
 TALLY    ?= $(abspath $(O))/tally
 RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 
+# A program that end-to-end tests run.
+THREADS  := $(O)/tests/softface/threads
+$(THREADS): $(call obj,$(BENCH_COMMON))
+
 # Under a sanitizer: reports go to files, as the software GPU has no stderr.
 # Python is not built with it, so where it loads our libraries the runtime goes
 # first; ThreadSanitizer's cannot, and threads.c does there what Python does.
@@ -40,10 +44,6 @@ check-e2e: need-tests all $(THREADS) $(O)/tests/conformance/test_conformance_nvi
 # One suite for every backend.
 $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 	$(call obj,tests/conformance/conformance.c tests/conformance/sim_rig.c)
-
-# A program that end-to-end tests run.
-THREADS := $(O)/tests/softface/threads
-$(THREADS): $(call obj,$(BENCH_COMMON))
 
 # Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests
