@@ -64,6 +64,7 @@ struct gp_nv_client {
 	const struct gp_nv_transport *t;
 	int fd;
 	uint32_t handle;
+	pid_t pid;		/* who made it: a fork's child must not free it */
 };
 
 /* RM's verdict of this thread's last call, for messages and tests. */

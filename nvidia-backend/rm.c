@@ -139,7 +139,7 @@ int gp_nv_free(const struct gp_nv_client *c, uint32_t parent, uint32_t object)
 
 int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c)
 {
-	struct gp_nv_client made = { .t = t };
+	struct gp_nv_client made = { .t = t, .pid = getpid() };
 	uint32_t handle = 0;
 	int r;
 
@@ -164,7 +164,7 @@ void gp_nv_client_close(struct gp_nv_client *c)
 	 * but a child that was forked meanwhile may have the file too, and the
 	 * software GPU does not see closes.
 	 */
-	if (c->fd >= 0)
+	if (c->fd >= 0 && c->pid == getpid())
 		gp_nv_free(c, 0, c->handle);
 	gp_nv_fd_close(c->fd);
 	c->fd = -1;

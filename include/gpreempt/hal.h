@@ -245,8 +245,10 @@ struct gp_hal_ops {
 
 	/**
 	 * Let suspended groups run again. All groups must be of one device.
-	 * Resuming what runs is success. On failure each group is as before
-	 * or resumed, never suspended that was not.
+	 * Resuming what runs is success. -EBUSY: the hardware has no queue
+	 * slot free for one of them (gp_hal_caps.slots); try again when one
+	 * is. On failure each group is as before or resumed, never suspended
+	 * that was not.
 	 */
 	int (*resume)(struct gp_group *const *group, size_t n);
 

@@ -164,6 +164,24 @@ static void probe_lists_what_open_opens(void **state)
 	dev->ops->close(dev);
 }
 
+/* More often than any table has entries: nothing stays behind. */
+static void devices_and_timers_leave_nothing(void **state)
+{
+	struct world *w = *state;
+	struct gp_device *dev = NULL;
+	struct gp_timer *timer = NULL;
+	struct be be;
+
+	for (int i = 0; i < 300; i++) {
+		assert_int_equal(rig->ops->open(&w->dev->id, &dev), 0);
+		assert_int_equal(dev->ops->timer_create(dev, &timer), 0);
+		dev->ops->timer_destroy(timer);
+		dev->ops->close(dev);
+	}
+	be = be_start(w);
+	be_stop(&be);
+}
+
 static void null_may_be_put_back(void **state)
 {
 	struct world *w = *state;
@@ -773,6 +791,7 @@ int gp_conformance(const struct rig *of)
 {
 	const struct CMUnitTest conformance[] = {
 		TEST(probe_lists_what_open_opens),
+		TEST(devices_and_timers_leave_nothing),
 		TEST(null_may_be_put_back),
 		TEST(caps_make_sense),
 		TEST(what_is_not_there_says_so),

@@ -36,6 +36,8 @@ static struct {
 	uint32_t disable_calls;
 	uint32_t largest_disable;
 	uint32_t interrupts;		/* so many calls fail with EINTR */
+	ino_t dead_file;		/* calls on it fail with EBADF */
+	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
 	char version[64];
 } fake;
@@ -198,6 +200,23 @@ static inline uint32_t fake_alloc(int fd, struct gp_rm_alloc21 *a)
 	return GP_RM_OK;
 }
 
+static inline uint32_t fake_free(int fd, const struct gp_rm_free *f)
+{
+	ino_t file = fake_ino(fd);
+	size_t kept = 0;
+
+	if (!fake_find(file, f->client, f->object))
+		return GP_RM_ERR_OBJECT_NOT_FOUND;
+	if (f->object != f->client)
+		return GP_RM_ERR_NOT_SUPPORTED;
+	for (size_t i = 0; i < fake.objects; i++)
+		if (fake.object[i].file != file ||
+		    fake.object[i].client != f->client)
+			fake.object[kept++] = fake.object[i];
+	fake.objects = kept;
+	return GP_RM_OK;
+}
+
 static inline int fake_cards(struct gp_rm_card_info *card)
 {
 	for (uint32_t i = 0; i < FAKE_GPUS; i++) {
@@ -217,7 +236,15 @@ static inline int fake_ioctl(int fd, unsigned long request, void *arg)
 		errno = EINTR;
 		return -1;
 	}
+	if (fake.dead_file && fake.dead_file == fake_ino(fd)) {
+		fake.dead_calls++;
+		errno = EBADF;
+		return -1;
+	}
 	switch (_IOC_NR(request)) {
+	case GP_RM_ESC_FREE:
+		((struct gp_rm_free *)arg)->status = fake_free(fd, arg);
+		return 0;
 	case GP_RM_ESC_ALLOC:
 		((struct gp_rm_alloc21 *)arg)->status = fake_alloc(fd, arg);
 		return 0;

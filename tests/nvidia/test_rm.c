@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/common/gp_test.h"
+
+#include <sys/wait.h>
+
 #include "tests/nvidia/fake_rm.h"
 
 static void test_request_numbers(void **state)
@@ -56,6 +59,32 @@ static void test_interrupted_call_is_repeated(void **state)
 	assert_int_equal(c.handle, GP_RM_HABIT_CLIENT_BASE + 5);
 	gp_nv_client_close(&c);
 	assert_int_equal(c.fd, -1);
+}
+
+static void test_close_frees_the_client(void **state)
+{
+	struct gp_nv_client c;
+	uint32_t device = 0;
+	struct gp_rm_device_params dp = { 0 };
+	int status;
+	pid_t pid;
+
+	fake_reset();
+	assert_int_equal(gp_nv_client_open(&fake_transport, &c), 0);
+	assert_true(gp_nv_fd_marked(c.fd));
+	assert_int_equal(gp_nv_alloc(&c, c.handle, GP_RM_CLASS_DEVICE, &dp,
+				     &device), 0);
+	assert_int_equal(fake.objects, 2);
+	/* The child of a fork closes its copy and leaves ours alone. */
+	pid = fork();
+	if (!pid) {
+		gp_nv_client_close(&c);
+		_exit(fake.objects != 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	gp_nv_client_close(&c);
+	assert_int_equal(fake.objects, 0);
 }
 
 static int version(const char *text)
@@ -116,6 +145,7 @@ int main(void)
 		cmocka_unit_test(test_status_becomes_errno),
 		cmocka_unit_test(test_refusal_keeps_its_status),
 		cmocka_unit_test(test_interrupted_call_is_repeated),
+		cmocka_unit_test(test_close_frees_the_client),
 		cmocka_unit_test(test_driver_version),
 		cmocka_unit_test(test_old_driver_opens_no_device),
 		cmocka_unit_test(test_probe_identifies),

@@ -166,40 +166,155 @@ static void test_gone_process(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
+/* Another process that has a context, whose file nobody else has open. */
+struct other {
+	pid_t pid;
+	int stay;		/* closed: it ends */
+	int fd;			/* its file's number */
+	ino_t ino;
+};
+
+static struct other other_start(void)
+{
+	struct other o;
+	int stay[2];
+	char byte;
+
+	assert_int_equal(pipe(stay), 0);
+	o.fd = fake_open_ctl();
+	o.ino = fake_ino(o.fd);
+	fake_context(o.fd, fake_client(o.fd), 0, GP_RM_HABIT_OBJECT_BASE);
+	o.pid = fork();
+	if (!o.pid) {
+		close(stay[1]);
+		_exit(read(stay[0], &byte, 1) < 0);
+	}
+	close(o.fd);
+	close(stay[0]);
+	o.stay = stay[1];
+	return o;
+}
+
+static void other_end(const struct other *o)
+{
+	close(o->stay);
+	waitpid(o->pid, NULL, 0);
+}
+
+/* Its groups; skipped where it may not be looked into (Yama, old kernels). */
+static void other_groups(struct gp_nv_device *dev, const struct other *o,
+			 struct gp_group_list *list)
+{
+	int r = gp_nv_groups(&dev->base, o->pid, list);
+
+	if (r == -EPERM) {
+		other_end(o);
+		gp_note_skip();
+		skip();
+	}
+	assert_int_equal(r, 0);
+	assert_int_equal(list->count, 4);
+	assert_int_equal(list->group[0]->pid, o->pid);
+}
+
 static void test_takes_files_of_another_process(void **state)
 {
 	struct gp_group_list list = { 0 };
 	struct gp_nv_device *dev;
-	int fd, stay[2], r;
-	pid_t pid;
-	char byte;
+	struct other o;
 
 	fake_reset();
-	assert_int_equal(pipe(stay), 0);
-	fd = fake_open_ctl();
-	fake_context(fd, fake_client(fd), 0, GP_RM_HABIT_OBJECT_BASE);
-	pid = fork();
-	if (!pid) {
-		close(stay[1]);
-		_exit(read(stay[0], &byte, 1) < 0);
-	}
-	close(fd);		/* from here on the child alone has it */
+	o = other_start();
 	dev = fake_device(0);
-	r = gp_nv_groups(&dev->base, pid, &list);
-	if (r == -EPERM) {
-		kill(pid, SIGKILL);
-		waitpid(pid, NULL, 0);
-		skip();		/* Yama, or no pidfd_getfd here */
-	}
-	assert_int_equal(r, 0);
-	assert_int_equal(list.count, 4);
-	assert_int_equal(list.group[0]->pid, pid);
+	other_groups(dev, &o, &list);
 	assert_int_equal(gp_nv_set_slice(list.group[0], 77), 0);
-	close(stay[0]);
-	close(stay[1]);
-	waitpid(pid, NULL, 0);
+	other_end(&o);
 	gp_group_list_put(&list);
 	dev->base.ops->close(&dev->base);
+}
+
+static void test_taken_files_are_not_our_own(void **state)
+{
+	struct gp_group_list list = { 0 }, own = { 0 }, again = { 0 };
+	struct gp_nv_scan_stat stat;
+	struct gp_nv_device *dev;
+	struct gp_nv_client c;
+	struct other o;
+	int before = open_fds();
+
+	fake_reset();
+	o = other_start();
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_client_open(&fake_transport, &c), 0);
+	other_groups(dev, &o, &list);
+	assert_int_equal(gp_nv_scan(dev, 0, &own, &stat), 0);
+	assert_int_equal(own.count, 0);
+	assert_int_equal(stat.files, 0);
+	/* That a number is ours here says nothing of it in the other. */
+	gp_nv_fd_mark(o.fd);
+	other_groups(dev, &o, &again);
+	other_end(&o);
+	gp_group_list_put(&own);
+	gp_group_list_put(&again);
+	gp_group_list_put(&list);
+	gp_nv_client_close(&c);
+	gp_nv_fd_close(o.fd);
+	assert_int_equal(open_fds(), before);
+	dev->base.ops->close(&dev->base);
+}
+
+/* What was taken keeps the client: RM itself would go on answering. */
+static void test_groups_of_the_dead_are_gone(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	struct other o;
+	uint64_t us = 5;
+	uint32_t calls;
+
+	fake_reset();
+	o = other_start();
+	dev = fake_device(0);
+	other_groups(dev, &o, &list);
+	other_end(&o);
+	calls = fake.calls;
+	assert_int_equal(gp_nv_set_slice(list.group[0], 77), -ESRCH);
+	assert_int_equal(gp_nv_get_slice(list.group[0], &us), -ESRCH);
+	assert_int_equal(us, 5);
+	assert_int_equal(gp_nv_set_preempt_mode(list.group[0],
+						GP_PREEMPT_BLOCK), -ESRCH);
+	assert_int_equal(gp_nv_suspend(list.group, list.count), -ESRCH);
+	assert_int_equal(gp_nv_resume(list.group, list.count), -ESRCH);
+	assert_int_equal(fake.calls, calls);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+}
+
+static void test_a_dead_file_costs_one_call(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	int bad, good;
+
+	fake_reset();
+	bad = fake_open_ctl();
+	good = fake_open_ctl();
+	fake.dead_file = fake_ino(bad);
+	fake_context(good, fake_client(good), 0, GP_RM_HABIT_OBJECT_BASE);
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(fake.dead_calls, 1);
+	gp_group_list_put(&list);
+	/* Alone, it does not start the search for an old client either. */
+	close(good);
+	fake.dead_calls = 0;
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 0);
+	assert_int_equal(fake.dead_calls, 1);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	close(bad);
 }
 
 static void test_scan_stays_cheap(void **state)
@@ -235,6 +350,9 @@ int main(void)
 		cmocka_unit_test(test_nothing_there_is_success),
 		cmocka_unit_test(test_gone_process),
 		cmocka_unit_test(test_takes_files_of_another_process),
+		cmocka_unit_test(test_taken_files_are_not_our_own),
+		cmocka_unit_test(test_groups_of_the_dead_are_gone),
+		cmocka_unit_test(test_a_dead_file_costs_one_call),
 		cmocka_unit_test(test_scan_stays_cheap),
 	};
 
