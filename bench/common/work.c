@@ -66,6 +66,11 @@ void gp_work_reset(struct gp_work *work)
 
 	gp_ref_fill(fill, words(work), FILL_SEED);
 	GP_CU(cuMemcpyHtoD_v2(work->buf, fill, words(work) * sizeof(*fill)));
+	/*
+	 * It may return before the data has arrived, and the streams here do
+	 * not wait for the default one.
+	 */
+	GP_CU(cuCtxSynchronize());
 	free(fill);
 	work->launched = 0;
 }
