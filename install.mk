@@ -43,12 +43,12 @@ help:
 	'make all          build everything (O=DIR: there, V=1: show commands)' \
 	'make demo         see preemption: on the GPU where there is one, else on the software GPU' \
 	'make check        all tests that need no GPU, ASan and UBSan included' \
-	'make check-asan   unit tests under ASan and UBSan' \
-	'make check-tsan   unit tests under TSan' \
+	'make check-asan   unit tests, and the programs end to end, under ASan and UBSan' \
+	'make check-tsan   the same under TSan' \
 	'make ci-more      TSan, 500 kills, fuzzing, lint: what is too long for check' \
 	'make check-gpu SUITE=latency|exact|kill|safety   on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
-	'make lint         clang-format, cppcheck, the arrows between folders' \
+	'make lint         cppcheck, the arrows between folders, columns and blanks' \
 	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
 	'make man          man pages (needs scdoc)' \
 	'make clean'

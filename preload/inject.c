@@ -90,13 +90,15 @@ static void start(void)
 		return;
 	gp_log_to_stderr();
 	if (text && *text && gp_class_parse(text, &hooks.cls))
-		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
+		gp_log(GP_LOG_WARN,
+		       "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
 		       "none is set", text);
 	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.cls.cls == GP_CLASS_LC;
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (err)
-		gp_log(GP_LOG_WARN, "cannot follow the driver's calls: %s; the program runs without",
+		gp_log(GP_LOG_WARN,
+		       "cannot follow the driver's calls: %s; the program runs without",
 		       strerror(-err));
 	else
 		atomic_store(&tracking, 1);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The arrows between folders, SPDX lines, headers that stand alone.
+"""The arrows between folders, SPDX lines, headers that stand alone, and of the
+style what needs no judgement: clang-format is a help, not a judge.
 
 A folder may include its own headers, the public ones, and those of the
 folders named here (docs/design.md, "Layout").
@@ -75,6 +76,26 @@ def check_spdx(files):
             yield f"{path}: no SPDX line at the top"
 
 
+GENERATED = {"bench/common/kernels_ptx.c"}
+COLUMNS = 100
+
+
+def check_style(files):
+    for path in files:
+        text = open(path).read()
+        is_c = path.endswith((".c", ".h")) and path not in GENERATED
+        if not text.endswith("\n") or text.endswith("\n\n"):
+            yield f"{path}: does not end with one newline"
+        for number, line in enumerate(text.split("\n"), 1):
+            where = f"{path}:{number}"
+            if line != line.rstrip():
+                yield f"{where}: blanks at the end"
+            if is_c and re.match(r"\t* {8}", line):
+                yield f"{where}: eight blanks where a tab goes"
+            if is_c and len(line.expandtabs(8)) > COLUMNS:
+                yield f"{where}: more than {COLUMNS} columns"
+
+
 def check_headers(files):
     """Each public header compiles alone, as C and as C++."""
     for path in files:
@@ -95,7 +116,8 @@ def main():
                            check=True).stdout.split()
     c_files = [f for f in files if f.endswith((".c", ".h"))]
     code = c_files + [f for f in files if f.endswith((".py", ".mk"))]
-    bad = [*check_arrows(c_files), *check_spdx(code), *check_headers(c_files)]
+    bad = [*check_arrows(c_files), *check_spdx(code), *check_style(code),
+           *check_headers(c_files)]
     print("\n".join(bad) if bad else f"lint: {len(code)} files, nothing to say")
     return 1 if bad else 0
 

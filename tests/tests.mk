@@ -85,13 +85,16 @@ fuzz: need-fuzz $(FUZZERS)
 	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
-C_FILES = $(shell git ls-files '*.c' '*.h' | grep -v kernels_ptx)
-lint:
-	$(Q)clang-format --dry-run --Werror $(C_FILES)
+.PHONY: need-lint
+need-lint:
+	@$(if $(call have_cmd,cppcheck),,echo 'no cppcheck: apt-get install cppcheck' >&2; exit 1)
+	@$(if $(call have_cmd,git),,echo 'no git: apt-get install git' >&2; exit 1)
+C_FILES = $(shell git ls-files '*.c' | grep -v kernels_ptx)
+lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 		--enable=warning,portability --suppress=missingIncludeSystem \
-		--suppress=unknownMacro -I. -Iinclude $(filter %.c,$(C_FILES))
+		--suppress=unknownMacro -I. -Iinclude $(C_FILES)
 
 # ---- all of it: each step, whatever became of the one before, and one total --
 steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
