@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # What building needs, and which Debian package has it.
 
-BUILD_PACKAGES := gcc make pkg-config libjansson-dev libcmocka-dev python3
-
 have_cmd = $(shell command -v $(1) 2>/dev/null)
 have_pkg = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
 
-.PHONY: need-cc need-tests
+.PHONY: need-cc need-python need-tests
 need-cc:
 	@$(if $(call have_cmd,$(firstword $(CC))),,echo 'no C compiler: apt-get install gcc' >&2; exit 1)
 	@$(if $(call have_cmd,$(PKG_CONFIG)),,echo 'no pkg-config: apt-get install pkg-config' >&2; exit 1)
 	@$(if $(call have_pkg,jansson),,echo 'no jansson: apt-get install libjansson-dev' >&2; exit 1)
-need-tests: need-cc
-	@$(if $(call have_pkg,cmocka),,echo 'no cmocka: apt-get install libcmocka-dev' >&2; exit 1)
+need-python:
 	@$(if $(call have_cmd,$(PYTHON)),,echo 'no python3: apt-get install python3' >&2; exit 1)
+need-tests: need-cc need-python
+	@$(if $(call have_pkg,cmocka),,echo 'no cmocka: apt-get install libcmocka-dev' >&2; exit 1)

@@ -30,8 +30,8 @@ $(O)/bench/ctxlog $(O)/bench/slicewatch: $(O)/bench/%: \
 # check-gpu SUITE=latency ROWS=--list` says what there is.
 SUITE ?= latency
 .PHONY: check-gpu demo
-check-gpu: all
+check-gpu: need-python all
 	$(Q)$(PYTHON) tests/gpu/suite.py $(SUITE) --build $(O) $(ROWS)
 
-demo: all
+demo: need-python all
 	$(Q)$(PYTHON) bench/demo.py --build $(O) $(DEMO)
