@@ -43,7 +43,8 @@ static uint32_t ring_pending(struct gp_nv_ring *ring)
 	uint64_t count = __atomic_load_n(&ring->header->count, __ATOMIC_ACQUIRE);
 
 	put %= ring->size;
-	if (count - ring->count >= ring->size && count > ring->count) {
+	/* Signed: a count that stands behind ours is no ring ahead of it. */
+	if ((int64_t)(count - ring->count) >= (int64_t)ring->size) {
 		ring->get = (put + 1) % ring->size;
 		ring->count = count - (ring->size - 1);
 	}

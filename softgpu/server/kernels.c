@@ -10,6 +10,8 @@
 #include "nvidia-backend/hold_abi.h"
 #include "softgpu/server/server.h"
 
+#define COOP_PHASES_MAX 4096u
+
 static uint64_t arg_u64(const struct soft_launch *l, uint32_t at)
 {
 	uint64_t v;
@@ -111,7 +113,8 @@ static void tensor_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 
 static int coop_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
-	if (!bench_shape(l))
+	/* Iterations are jumped over, phases are not. */
+	if (!bench_shape(l) || arg_u32(l, 16) > COOP_PHASES_MAX)
 		return -EINVAL;
 	*block_ns = gp_cost_coop_ns(arg_u32(l, 12), arg_u32(l, 16));
 	return take(l, 0, arg_u64(l, 0), l->blocks * GP_KERNEL_WORDS * 8);

@@ -100,7 +100,7 @@ int soft_region_bind(struct soft_proc *p, uint64_t token, uint64_t addr)
 		else if (r->addr && addr < r->addr + r->bytes && addr >= r->addr)
 			return -EEXIST;
 	}
-	if (!found || !addr || addr >= DEVICE_BASE * 64 ||
+	if (!found || !addr || addr % 4096 || addr >= DEVICE_BASE * 64 ||
 	    addr + found->bytes < addr)
 		return -EINVAL;
 	found->addr = addr;

@@ -151,6 +151,16 @@ def submit(work, data=b"", kernel=0, grid=(1, 1, 1), block=(1, 1, 1), flags=0,
         args, waits, value, width, dst, src, count, stamp, 1, 1000))
 
 
+def launch(kernel, args, grid=(4, 1, 1)):
+    return submit(1, data=args, kernel=kernel, grid=grid, block=(256, 1, 1),
+                  flags=1, args=len(args))
+
+
+def hold(index, word=MEMORY, stamp=MEMORY + 64, limit_ns=10**6):
+    args = struct.pack("<QQQII", word, stamp, limit_ns, 5, index)
+    return submit(1, data=args, kernel=6, args=len(args))
+
+
 def wait(seq, conn=0, op=WAIT):
     return say(op, conn=conn, u=struct.pack("<IIQ", 1, 0, 0), data=point(seq))
 
@@ -174,11 +184,31 @@ def server():
         submit(2, dst=MEMORY, src=MEMORY, count=2**64 - 1) + wait(3))
     for name in ("gp_work", "gp_hold", "nothing", "x" * 64):
         put("server", "kernel-" + name, say(KERNEL, data=name.encode()))
-    for kernel in range(1, 8):
-        args = struct.pack("<QQQQQQ", MEMORY, MEMORY + 4096, 16, 16, 1, 1)
-        put("server", f"launch-{kernel}", submit(
-            1, data=args, kernel=kernel, grid=(4, 1, 1), block=(32, 1, 1),
-            flags=1, args=len(args)) + wait(1))
+    for kernel, (name, args) in enumerate({
+            "work": struct.pack("<QQII", MEMORY, MEMORY + 4096, 5, 100),
+            "smem": struct.pack("<QII", MEMORY, 5, 100),
+            "tensor": struct.pack("<QII", MEMORY, 5, 100),
+            "coop": struct.pack("<QIII", MEMORY, 5, 100, 4),
+            "spin": struct.pack("<Q", 5000)}.items(), 1):
+        put("server", "launch-" + name, launch(kernel, args) + wait(1))
+        put("server", f"launch-{name}-odd", launch(
+            kernel, b"\1" + args[1:]) + wait(1) + submit(4))
+        put("server", f"launch-{name}-max", launch(
+            kernel, args[:8] + b"\xff" * (len(args) - 8)) + wait(1))
+    put("server", "launch-spin-max", launch(5, b"\xff" * 8) + wait(1))
+    put("server", "launch-grid", launch(1, bytes(24), grid=(2**31 - 1, 65535, 2)) +
+        launch(1, bytes(24), grid=(2**20, 2, 1)) + launch(9, bytes(24)))
+    put("server", "hold", b"".join(hold(i) for i in (0, 1)) +
+        wait(2) + submit(3, value=9, width=4, dst=MEMORY, count=4))
+    put("server", "hold-released", submit(3, value=9, width=1, dst=MEMORY, count=4) +
+        hold(0) + hold(1) + wait(3))
+    put("server", "hold-limit-max", hold(0, limit_ns=2**64 - 1) + wait(1))
+    put("server", "hold-word-odd", hold(0, word=MEMORY + 1) + wait(1))
+    put("server", "hold-stamp-odd", hold(0, stamp=MEMORY + 1) + wait(1))
+    put("server", "hold-end", hold(0) + ioctl(
+        0x29, struct.pack("<IIII", CLIENT, 0, GROUP, 0)))
+    put("server", "wait-channel", alloc(GROUP, 6, 0xc86f) + hold(0) + submit(
+        4, channel=6, waits=1, data=point(1)) + wait(1))
     put("server", "waits", submit(4, waits=2, data=point(9) + point(1, 6)) +
         submit(4, waits=65) + wait(99, conn=1))
     put("server", "objects", alloc(GROUP, 6, 0xc86f) + alloc(6, 7, 0xcbc0) +
@@ -192,8 +222,18 @@ def server():
         ctl(GROUP, 0xa06c0106, bytes(4)) + ctl(GROUP, 0xa06c0101, b"\0\0\0") +
         ctl(GROUP, 0xa06c0103, b"\1"))
     put("server", "client", ctl(CLIENT, 0x201, bytes(128)) +
-        ctl(CLIENT, 0xd02, struct.pack("<III", GROUP, 2, 0)) +
+        b"".join(ctl(CLIENT, 0xd02, struct.pack("<IIII", h, i, 0, 0))
+                 for h in (CLIENT, GROUP, 99) for i in range(4)) +
         ctl(CLIENT, 0x214, bytes(384)) + ctl(99, 0x201))
+    for cmd, sizes in {0x205: (32,), 0x215: (132,), 0x21b: (12,),
+                       0x275: (268, 8)}.items():
+        for size in sizes:
+            put("server", f"client-{cmd:x}-{size}", ctl(
+                CLIENT, cmd, struct.pack("<I", 0x5100).ljust(size, b"\0")) +
+                ctl(CLIENT, cmd, struct.pack("<II", 0x5100, 2).ljust(size, b"\0")))
+    put("server", "alloc21", ioctl(0x2b, struct.pack(
+        "<IIIIQII", CLIENT, DEVICE, 0, 0xa06c, 0, 0, 0), bytes(20)) +
+        alloc(0, 0, 0x41) + alloc(CLIENT, 6, 0x1234))
     put("server", "disable", ctl(SUBDEVICE, 0x2080110b, bytes(4) + struct.pack(
         "<I", 1) + bytes(16) + struct.pack("<64I", *[CLIENT] * 64) +
         struct.pack("<64I", *[CHANNEL] * 64)))
