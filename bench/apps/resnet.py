@@ -23,6 +23,15 @@ class OpenOpts(ctypes.Structure):
                 ("flags", ctypes.c_uint32), ("hold_limit_ns", ctypes.c_uint64)]
 
 
+class Stats(ctypes.Structure):
+    """struct gp_stats of gpreempt.h."""
+    _fields_ = [("size", ctypes.c_size_t)] + [
+        (name, ctypes.c_uint64) for name in (
+            "hints", "segments", "holds", "holds_late", "holds_expired",
+            "syncs_cut", "held_ns", "switch_ns", "switch_min_ns",
+            "switch_max_ns", "margin_ns")]
+
+
 class Client:
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
@@ -36,6 +45,13 @@ class Client:
     def check(error, what):
         if error:
             sys.exit(f"resnet: {what}: error {error}")
+
+    def figures(self):
+        stats = Stats(size=ctypes.sizeof(Stats))
+        self.check(self.lib.gp_stats_get(self.handle, ctypes.byref(stats)),
+                   "gp_stats_get")
+        return "".join(f" {name}={getattr(stats, name)}" for name in (
+            "holds", "holds_late", "holds_expired", "syncs_cut", "switch_ns"))
 
     def hint(self, in_ns):
         self.check(self.lib.gp_hint(self.handle, max(in_ns, 0)), "gp_hint")
@@ -100,7 +116,7 @@ def rank(values, per_mille):
     return values[max((len(values) * per_mille + 999) // 1000 - 1, 0)]
 
 
-def report(samples, right, out):
+def report(samples, right, out, more):
     if out:
         with open(out, "w") as f:
             f.write("# intended_ns start_ns end_ns inside\n")
@@ -110,7 +126,7 @@ def report(samples, right, out):
     print(f"lc requests={len(took)} p50_ns={rank(took, 500)}"
           f" p90_ns={rank(took, 900)} p99_ns={rank(took, 990)}"
           f" max_ns={took[-1]} service_p50_ns={rank(service, 500)}"
-          f" result={'right' if right else 'WRONG'}", flush=True)
+          f" result={'right' if right else 'WRONG'}{more}", flush=True)
 
 
 def parse(words, defaults=None):
@@ -139,7 +155,8 @@ def main():
             client = Client(opt.lib)
         samples = run(model, client, opt)
         good = model.right() and good
-        report(samples, good, opt.out)
+        report(samples, good, opt.out,
+               client.figures() if client and opt.hint_us else "")
         gc.collect()
     return 0 if good else 1
 
