@@ -93,7 +93,7 @@ static void set_sync_seen(struct gp_edev *dev, bool seen)
 static void *_Atomic asked_context;
 static void *_Atomic asked_in_vain;
 
-/* Loads a library and subscribes: some milliseconds, never inside a segment. */
+/* Loads a library and subscribes: some milliseconds, once. */
 int gp_engine_watch_sync(void)
 {
 	int seen;

@@ -100,7 +100,6 @@ static int hint_device(struct gp_edev *dev, uint64_t in_ns)
 	gp_edev_unlock(dev);
 	if (cls != GP_CLASS_LC)
 		return -EPERM;
-	gp_engine_watch_sync();
 	err = hinted_context(dev, &c);
 	if (err)
 		return err;

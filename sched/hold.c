@@ -14,8 +14,8 @@
 /* Work that comes so long after its hint says no more about hints. */
 #define LEARN_NS (10 * GP_NS_PER_MS)
 #define RETRY_NS (200 * GP_NS_PER_US)
-/* A renewal takes some 20 us from the timer on. */
-#define RENEW_EARLY_NS (100 * GP_NS_PER_US)
+/* A renewal takes some 20 us from the timer on, which may be late by 200. */
+#define RENEW_EARLY_NS (250 * GP_NS_PER_US)
 /* A rotation takes some 0.6 ms: none is begun so short before a hold. */
 #define QUIET_NS GP_NS_PER_MS
 
@@ -340,7 +340,7 @@ static uint64_t renew_ns(const struct gp_sched *s, const struct gp_tenant *t)
 
 	if (gp_holds_by_suspend(s))
 		return t->held_until_ns;
-	early = gp_min_u64(early, (t->held_until_ns - t->held_from_ns) / 4);
+	early = gp_min_u64(early, (t->held_until_ns - t->held_from_ns) / 2);
 	return t->held_until_ns - early;
 }
 

@@ -16,7 +16,7 @@
  * other errors are tried again. An OUTCOME nobody waits for is ignored.
  *
  * A hold is renewed (hold_piece_ns, or its limit moved) by another HOLD of the
- * same tenant, up to 100 us before the limit of the one before: the driver makes
+ * same tenant, up to 250 us before the limit of the one before: the driver makes
  * the new one, then ends the old, so that the device is not lost between.
  * A tenant that leaves while held gets a RELEASE, which may be ignored.
  */

@@ -116,7 +116,9 @@ GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
 /**
  * gp_segment_begin() / gp_segment_end() - from first to last need of the
  * device. In between, gaps with nothing queued do not lose it. Nests.
- * Begin costs two kernel launches (10 µs) unless a hint had it held already;
+ * Begin costs two kernel launches (10 µs) unless a hint had it held already,
+ * and the process's first one some 3 ms more: it starts to watch, with CUPTI,
+ * for device-wide synchronisation, which has to end the hold first;
  * end costs a store. Return: 0; -EPERM not LC; end: -EINVAL without begin.
  */
 GP_API int gp_segment_begin(struct gp_handle *handle);

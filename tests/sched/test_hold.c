@@ -330,11 +330,11 @@ static void test_pieces(void **state)
 		assert_non_null(arm);
 		/* Each is made while the one before still holds. */
 		assert_int_equal(arm->at_ns,
-				 d.now_ns + (left <= 500 * US ? left : 400 * US));
+				 d.now_ns + (left <= 500 * US ? left : 250 * US));
 		pieces++;
 		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	}
-	assert_int_equal(pieces, 50);		/* 20 ms, the limit */
+	assert_int_equal(pieces, 79);		/* 20 ms, the limit */
 	assert_releases(&d);
 	assert_int_equal(drive_stat(&d, 1).holds, 1);
 	assert_int_equal(drive_stat(&d, 1).holds_expired, 1);

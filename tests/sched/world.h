@@ -22,7 +22,7 @@
 #define W_TENANTS 6			/* ids 1.. */
 #define W_GROUPS 10
 #define W_PENDING 64
-#define W_RENEW_NS 100000u		/* a hold may be renewed so early */
+#define W_RENEW_NS 250000u		/* a hold may be renewed so early */
 
 enum w_mutation {
 	W_SOUND,
