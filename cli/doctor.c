@@ -307,7 +307,7 @@ static bool try_cupti(const char *dir, const char *name)
 		return false;
 	dlclose(lib);
 	report(OK,
-	       "%s: device-wide synchronisation is seen, holds need no pieces",
+	       "%s: device-wide synchronisation ends segments and holds in time",
 	       path);
 	return true;
 }

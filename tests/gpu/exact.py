@@ -84,7 +84,7 @@ class Exact:
     def one(self, kind):
         iters, alone = self.alone(kind)
         result, lc_status, (cuts, lost) = self.disturbed(kind, iters)
-        bar = min(PREEMPTIONS, self.requests() * 3 // 4)
+        bar = min(PREEMPTIONS, self.requests() * 9 // 10)
         self.table.check(f"{kind}: preemptions in the context-switch log",
                          f"{cuts}" + (f" ({lost} records lost)" if lost else ""),
                          f">= {bar}", cuts >= bar)
