@@ -41,14 +41,16 @@ static uint32_t ring_pending(struct gp_nv_ring *ring)
 {
 	uint32_t put = __atomic_load_n(&ring->header->put, __ATOMIC_ACQUIRE);
 	uint64_t count = __atomic_load_n(&ring->header->count, __ATOMIC_ACQUIRE);
+	uint32_t pending;
 
 	put %= ring->size;
 	/* Signed: a count that stands behind ours is no ring ahead of it. */
-	if ((int64_t)(count - ring->count) >= (int64_t)ring->size) {
+	if ((int64_t)(count - ring->count) >= (int64_t)ring->size)
 		ring->get = (put + 1) % ring->size;
-		ring->count = count - (ring->size - 1);
-	}
-	return (put + ring->size - ring->get) % ring->size;
+	pending = (put + ring->size - ring->get) % ring->size;
+	/* Whatever it was: what is left to read ends at the count there is. */
+	ring->count = count - pending;
+	return pending;
 }
 
 static struct gp_rm_event_record ring_copy(const struct gp_nv_ring *ring)

@@ -325,6 +325,9 @@ int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq)
 	struct soft_job *j;
 	int err;
 
+	/* Only a copy has its bytes in the message; a kernel has arguments. */
+	if (sub->flags & GP_SOFT_INLINE && sub->work != GP_SOFT_WORK_COPY)
+		return -EPROTO;
 	if (sub->waits > GP_SOFT_WAITS_MAX || data_bytes > GP_SOFT_MSG_MAX ||
 	    c->bytes != sizeof(*req) + sub->waits * sizeof(*point) + data_bytes)
 		return -EPROTO;
