@@ -48,7 +48,8 @@ struct gp_handle;
  * @cls: enum gp_class; NONE: as `gpreempt run` set it, else GP_CLASS_LC
  * @level: LC level, 0..GP_LEVEL_MAX
  * @weight: BE weight; 0: GP_WEIGHT_DEFAULT
- * @hold_limit_ns: longest that one hold may last; 0: 20 ms
+ * @hold_limit_ns: longest that one gp_hold() may last; 0: 20 ms. Segments and
+ *	hints have 20 ms whatever this says
  */
 struct gp_open_opts {
 	size_t size;
@@ -99,7 +100,8 @@ GP_API GP_MUST_CHECK int gp_open(const struct gp_open_opts *opts,
 GP_API void gp_close(struct gp_handle *handle);
 
 /**
- * gp_set_class() - change class of the handle's context.
+ * gp_set_class() - change the class of this process on the handle's device.
+ * All its contexts there: which group is whose the driver does not tell.
  * Cost: one driver call per group (some 200 µs). Return: 0; -EINVAL; -EPERM.
  */
 GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
