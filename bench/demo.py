@@ -136,8 +136,8 @@ class Demo:
 
     def print_head(self):
         if self.rig.soft:
-            print(f"On the software GPU {self.device}: a model of one H200, no "
-                  "real card.\nTimes are in its own clock, not this machine's.")
+            print(f"On the {self.device}: a model of one H200, no real card."
+                  "\nTimes are in its own clock, not this machine's.")
         else:
             print(f"On {self.device}; times are this machine's.")
         print("LC: every 5 ms a request of five kernels of 110 us, from when it "
