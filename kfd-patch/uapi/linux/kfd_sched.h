@@ -61,6 +61,8 @@ struct kfd_ioctl_sched_set_class_args {
 
 /* Of kfd_ioctl_sched_hold_args.flags */
 #define KFD_SCHED_HOLD_NOWAIT	(1u << 0) /* ask for the saves, do not wait */
+#define KFD_SCHED_HOLD_ONLY	(1u << 1) /* @pid's queues, whatever their class */
+#define KFD_SCHED_ALL_QUEUES	(~0u)	/* of kfd_ioctl_sched_hold_args.queue_id */
 
 /**
  * struct kfd_ioctl_sched_hold_args - keep a device for LC queues
@@ -79,6 +81,13 @@ struct kfd_ioctl_sched_set_class_args {
  * @failed: out: queues that did not answer and are quarantined now
  * @pending: out: with NOWAIT, queues whose save is still running
  * @wait_ns: out: from the first request to the last answer
+ * @pid: with ONLY: the process, 0: the caller; else 0. -ESRCH as in set_class
+ * @queue_id: with ONLY: one queue of it, or KFD_SCHED_ALL_QUEUES (those to come
+ *	too); else 0. -ENOENT: it has no such queue
+ *
+ * With ONLY @level is 0 and says nothing; holding one's own queues needs no
+ * right, others' needs CAP_SYS_ADMIN or a grant with HOLD and OTHERS. A kernel
+ * without ONLY returns -EINVAL or -E2BIG.
  *
  * Ends by release, by its limit, when the file it was made by is closed and
  * when the process that made it dies, whichever is first; its end makes all
@@ -97,6 +106,8 @@ struct kfd_ioctl_sched_hold_args {
 	__u32 failed;
 	__u32 pending;
 	__u64 wait_ns;
+	__u32 pid;
+	__u32 queue_id;
 };
 
 #define KFD_SCHED_ENDED_RELEASED 0	/* by this call */
