@@ -50,7 +50,8 @@ gp_LDFLAGS += -Wl,-z,defs
 endif
 
 # ---- what is built from what -------------------------------------------------
-LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c client/*.c)
+HSAQ_SRCS    := $(filter-out libhsaq/hal.c libhsaq/track.c,$(wildcard libhsaq/*.c))
+LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq/*.c client/*.c)
 PRELOAD_SRCS := $(wildcard preload/*.c)
 MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
@@ -71,10 +72,13 @@ PRELOAD  := $(O)/lib/libgpreempt-preload.so
 FACE     := $(O)/lib/gpreempt/softgpu/libcuda.so.1
 SERVER   := $(O)/lib/gpreempt/gpreempt-softgpud
 CLI      := $(O)/bin/gpreempt
+HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
+HSAQ_CMD := $(O)/bin/hsaq
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) \
+	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
 	$(BENCH_PROGS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
@@ -99,7 +103,20 @@ $(LIB): $(call obj,$(LIB_SRCS)) client/libgpreempt.map
 		-Wl,--version-script=client/libgpreempt.map \
 		$(filter %.o,$^) -o $@ -ldl
 $(O)/lib/libgpreempt.so: $(LIB)
+$(O)/lib/libhsaq.so: $(HSAQ)
+$(O)/lib/libgpreempt.so $(O)/lib/libhsaq.so:
 	$(Q)ln -sf $(<F) $@
+
+$(HSAQ): $(call obj,$(HSAQ_SRCS)) libhsaq/libhsaq.map
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) \
+		-Wl,--version-script=libhsaq/libhsaq.map \
+		$(filter %.o,$^) -o $@
+
+$(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c)) $(HSAQ) $(O)/lib/libhsaq.so
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) -L$(O)/lib -lhsaq \
+		-Wl,-rpath,'$$ORIGIN/../lib' -o $@ -ldl
 
 $(PRELOAD): $(call obj,$(PRELOAD_SRCS)) $(LIB) preload/preload.map
 	$(call msg,LD,$@)mkdir -p $(@D)
@@ -141,4 +158,5 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(call obj,$(TEST_COMMON)) $(CORE_A) $(MODEL_A)
 
 include bench/bench.mk
 include tests/tests.mk
+include kfd-patch/kfd.mk
 include install.mk

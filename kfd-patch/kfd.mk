@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# The KFD with the series, over a software GPU, in QEMU. All work is done by
+# kfd-patch/rig/rig.py, which says what it is for, and which Debian package is
+# missing when one is.
+
+KFD_OUT  := $(O)/kfd
+KFD_JOBS ?= $(shell nproc)
+RIG       = $(PYTHON) -B kfd-patch/rig/rig.py
+rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(KFD_OPTIONS)
+
+.PHONY: kfd-check kfd-check-long kfd-mutants kfd-build kfd-lint kfd-shell
+kfd-check: need-python
+	$(Q)$(RIG) run $(rig_opts) --suite check --tally $(TALLY)
+
+# Debian's kernel, all counts; then a tenth of them on two kernels of our own.
+kfd-check-long: need-python
+	$(Q)bad=0; \
+	$(RIG) run $(rig_opts) --suite long --scale 1 --tally $(TALLY) || bad=1; \
+	$(RIG) run $(rig_opts) --suite long --scale 0.1 --flavour kasan --tally $(TALLY) || bad=1; \
+	$(RIG) run $(rig_opts) --suite long --scale 0.1 --flavour kmemleak --tally $(TALLY) || bad=1; \
+	exit $$bad
+
+kfd-mutants: need-python
+	$(Q)$(RIG) mutants $(rig_opts)
+kfd-build: need-python
+	$(Q)$(RIG) full $(rig_opts)
+kfd-lint: need-python
+	$(Q)$(RIG) lint $(rig_opts)
+kfd-shell: need-python
+	$(Q)$(RIG) shell $(rig_opts)

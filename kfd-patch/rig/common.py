@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths, versions, and running other programs."""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PATCHES = os.path.join(REPO, 'kfd-patch')
+TESTS = os.path.join(REPO, 'tests', 'kfd')
+DEFAULT_VERSION = '6.12.117'
+
+
+class Failure(Exception):
+    """One line that says what is missing or went wrong."""
+
+
+def base_version():
+    """The kernel version that the series is for: the first x.y.z in BASE."""
+    try:
+        with open(os.path.join(PATCHES, 'BASE'), encoding='utf-8') as f:
+            found = re.search(r'\d+\.\d+\.\d+', f.read())
+    except FileNotFoundError:
+        found = None
+    return found.group(0) if found else DEFAULT_VERSION
+
+
+VERSION = base_version()
+ABI = '.'.join(VERSION.split('.')[:2])
+
+
+def need_command(name, package):
+    path = shutil.which(name)
+    if not path:
+        raise Failure(f'no {name}: apt-get install {package}')
+    return path
+
+
+def need_file(pattern, package):
+    found = sorted(glob.glob(pattern))
+    if not found:
+        raise Failure(f'no {pattern}: apt-get install {package}')
+    return found[-1]
+
+
+def release():
+    """Debian's name of the kernel, 6.12.117+deb12-cloud-amd64 say."""
+    path = need_file(f'/usr/src/linux-headers-{VERSION}*-cloud-amd64',
+                     f'linux-headers-{VERSION}+deb12-cloud-amd64')
+    return path.split('linux-headers-', 1)[1]
+
+
+def headers():
+    return f'/usr/src/linux-headers-{release()}'
+
+
+def headers_common():
+    return f'/usr/src/linux-headers-{release().replace("-cloud-amd64", "")}-common'
+
+
+def kernel_image():
+    return need_file(f'/boot/vmlinuz-{release()}',
+                     f'linux-image-{release()}-unsigned')
+
+
+def source_tarball():
+    return need_file(f'/usr/src/linux-source-{ABI}.tar.xz', f'linux-source-{ABI}')
+
+
+def run(argv, log=None, **kw):
+    """Run argv; on failure raise with its last lines. Output goes to log."""
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors='replace', check=False, **kw)
+    if log:
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        with open(log, 'w', encoding='utf-8') as f:
+            f.write(done.stdout)
+    if done.returncode:
+        tail = '\n'.join(done.stdout.splitlines()[-40:])
+        raise Failure(f'{" ".join(argv[:4])} …: exit {done.returncode}'
+                      f'{" (" + log + ")" if log else ""}\n{tail}')
+    return done.stdout
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def warn(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def write_if_changed(path, data):
+    """Write bytes, but leave the file and its time alone when they are there."""
+    try:
+        with open(path, 'rb') as f:
+            if f.read() == data:
+                return False
+    except FileNotFoundError:
+        pass
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + '.new', 'wb') as f:
+        f.write(data)
+    os.replace(path + '.new', path)
+    return True
+
+
+def read_bytes(path):
+    with open(path, 'rb') as f:
+        return f.read()

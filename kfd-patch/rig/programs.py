@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that run in the guest, built on the host."""
+
+import glob
+import os
+
+from common import (Failure, PATCHES, TESTS, need_command, need_file, read_bytes, run,
+                    write_if_changed)
+
+WARN = ['-Wall', '-Wextra', '-Wshadow', '-Wstrict-prototypes', '-Wmissing-prototypes',
+        '-Wno-unused-parameter']
+
+
+def newer(dest, sources):
+    """Is dest there, and newer than all sources?"""
+    return os.path.exists(dest) and all(
+        os.stat(s).st_mtime_ns <= os.stat(dest).st_mtime_ns for s in sources)
+
+
+def gpu_code(out):
+    """kernels.cl as a gfx9 code object; returns the folder that holds it."""
+    src = os.path.join(TESTS, 'kernels.cl')
+    dest = os.path.join(out, 'gen', 'kernels.co')
+    if not newer(dest, [src]):
+        clang = need_command('clang-15', 'clang-15')
+        need_command('ld.lld', 'lld')
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        run([clang, '-x', 'cl', '-cl-std=CL2.0', '-target', 'amdgcn-amd-amdhsa',
+             '-mcpu=gfx906', '-nogpulib', '-O2', '-Wall', '-o', dest, src])
+    return os.path.dirname(dest)
+
+
+def uapi(out, tree):
+    """A folder with the KFD's own headers: Debian's linux-libc-dev is older."""
+    folder = os.path.join(out, 'gen', 'include')
+    src = os.path.join(tree, 'include/uapi/linux')
+    for path in glob.glob(os.path.join(src, 'kfd_*.h')):
+        write_if_changed(os.path.join(folder, 'linux', os.path.basename(path)), read_bytes(path))
+    for path in glob.glob(os.path.join(PATCHES, 'uapi/linux/*.h')):
+        write_if_changed(os.path.join(folder, 'linux', os.path.basename(path)), read_bytes(path))
+    return folder
+
+
+def common_sources():
+    return [p for p in sorted(glob.glob(os.path.join(TESTS, '*.c')))
+            if not os.path.basename(p).startswith('t_')]
+
+
+def build_c(out, tree, name):
+    src = os.path.join(TESTS, f'{name}.c')
+    dest = os.path.join(out, 'tests', name)
+    gen = gpu_code(out)
+    include = uapi(out, tree)
+    deps = [src, *common_sources(), *glob.glob(os.path.join(TESTS, '*.h')),
+            os.path.join(gen, 'kernels.co'), *glob.glob(os.path.join(include, 'linux', '*.h'))]
+    if not newer(dest, deps):
+        need_file('/usr/lib/x86_64-linux-gnu/libc.a', 'libc6-dev')
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, '-static', '-pthread',
+             f'-I{include}', f'-I{TESTS}', f'-DKERNELS_CO="{gen}/kernels.co"',
+             '-o', dest, src, *common_sources()])
+    return dest
+
+
+def build_hsa(out, src):
+    dest = os.path.join(out, 'tests', os.path.basename(src)[:-2])
+    if not newer(dest, [src]):
+        need_file('/usr/include/hsa/hsa.h', 'libhsa-runtime-dev')
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, '-pthread', f'-I{TESTS}',
+             f'-DKERNELS_CO="{gpu_code(out)}/kernels.co"', '-o', dest, src,
+             '-lhsa-runtime64'])
+    return dest
+
+
+def build_hip(out, src):
+    dest = os.path.join(out, 'tests', os.path.splitext(os.path.basename(src))[0])
+    if not newer(dest, [src, *glob.glob(os.path.join(TESTS, 'hip', '*.h'))]):
+        hipcc = need_command('hipcc', 'hipcc')
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        link = ['-lrocrand'] if b'rocrand' in read_bytes(src) else []
+        run([hipcc, '--offload-arch=gfx906', '-O2', '-o', dest, src, *link],
+            env={**os.environ, 'HIP_PLATFORM': 'amd'})
+    return dest
+
+
+def build(out, tree, name):
+    """Build the test program NAME from wherever its source is."""
+    if os.path.exists(os.path.join(TESTS, f'{name}.c')):
+        return build_c(out, tree, name)
+    if os.path.exists(os.path.join(TESTS, 'hsa', f'{name}.c')):
+        return build_hsa(out, os.path.join(TESTS, 'hsa', f'{name}.c'))
+    for suffix in ('hip', 'cpp'):
+        if os.path.exists(os.path.join(TESTS, 'hip', f'{name}.{suffix}')):
+            return build_hip(out, os.path.join(TESTS, 'hip', f'{name}.{suffix}'))
+    raise Failure(f'no source of {name} in {TESTS}')

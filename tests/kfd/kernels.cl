@@ -1,0 +1,1 @@
+kernel void k_nop(void) {}
