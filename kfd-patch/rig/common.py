@@ -79,7 +79,9 @@ def run(argv, log=None, **kw):
         with open(log, 'w', encoding='utf-8') as f:
             f.write(done.stdout)
     if done.returncode:
-        tail = '\n'.join(done.stdout.splitlines()[-40:])
+        lines = done.stdout.splitlines()
+        errors = [line for line in lines if re.search(r'\berror\b|ERROR', line)]
+        tail = '\n'.join(errors[:20] or lines[-20:])
         raise Failure(f'{" ".join(argv[:4])} …: exit {done.returncode}'
                       f'{" (" + log + ")" if log else ""}\n{tail}')
     return done.stdout

@@ -36,6 +36,10 @@ def uapi(out, tree):
     src = os.path.join(tree, 'include/uapi/linux')
     for path in glob.glob(os.path.join(src, 'kfd_*.h')):
         write_if_changed(os.path.join(folder, 'linux', os.path.basename(path)), read_bytes(path))
+    need_file('/usr/include/libdrm/drm.h', 'libdrm-dev')
+    for name in ('drm.h', 'drm_mode.h'):
+        write_if_changed(os.path.join(folder, 'drm', name),
+                         read_bytes(f'/usr/include/libdrm/{name}'))
     for path in glob.glob(os.path.join(PATCHES, 'uapi/linux/*.h')):
         write_if_changed(os.path.join(folder, 'linux', os.path.basename(path)), read_bytes(path))
     return folder
@@ -58,7 +62,7 @@ def build_c(out, tree, name):
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, '-static', '-pthread',
              f'-I{include}', f'-I{TESTS}', f'-DKERNELS_CO="{gen}/kernels.co"',
-             '-o', dest, src, *common_sources()])
+             '-o', dest, src, *common_sources(), '-lm'])
     return dest
 
 

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small library over /dev/kfd and the render node, for tests: what ROCr does,
+ * as plainly as it can be done. Calls return 0 or -errno unless said otherwise.
+ */
+#ifndef TESTS_KFD_H
+#define TESTS_KFD_H
+
+#include <linux/kfd_ioctl.h>
+#include <linux/kfd_sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define KFD_MAX_GPUS 8
+#define KFD_PAGE_BYTES 4096u
+
+/* ---- devices --------------------------------------------------------------- */
+
+/**
+ * struct kfd_gpu - a device, as the topology has it
+ * @gpu_id: the KFD's number for it
+ * @node: its node in the topology
+ * @index: of the software GPU, for its debugfs folder
+ * @render_fd: its render node, open once its VM was acquired, else -1
+ * @cwsr_bytes, @ctl_stack_bytes, @debug_bytes: of the save area
+ * @doorbells: this process's doorbells, mapped with the first queue
+ */
+struct kfd_gpu {
+	uint32_t gpu_id;
+	uint32_t node;
+	uint32_t index;
+	uint32_t render_minor;
+	uint32_t simd_count;
+	uint32_t cus;
+	uint32_t cwsr_bytes;
+	uint32_t ctl_stack_bytes;
+	uint32_t debug_bytes;
+	uint32_t gfx_version;
+	int render_fd;
+	uint8_t *doorbells;
+};
+
+struct kfd_mem {
+	void *va;		/* the same for the CPU and the GPU */
+	uint64_t bytes;
+	uint64_t handle;
+	uint32_t gpu_id;
+	bool mapped;
+};
+
+/** struct kfd - this process's use of the KFD. One thread at a time. */
+struct kfd {
+	int fd;
+	struct kfd_ioctl_get_version_args version;
+	struct kfd_gpu gpus[KFD_MAX_GPUS];
+	unsigned int num_gpus;
+	struct kfd_mem event_page;
+	/* Signals come from here, see kfd_signal_create(). */
+	struct kfd_mem signal_pool;
+	unsigned int signals_used;
+};
+
+/** kfd_open - open /dev/kfd and read the topology; no VM is acquired */
+int kfd_open(struct kfd *k);
+/** kfd_acquire - give the process a VM on a device; once per device */
+int kfd_acquire(struct kfd *k, unsigned int gpu);
+/** kfd_setup - open, and acquire the first device */
+int kfd_setup(struct kfd *k);
+/** kfd_close - close the files; memory and queues go with the process */
+void kfd_close(struct kfd *k);
+/** kfd_call - ioctl on /dev/kfd: 0 or -errno; EINTR is not retried */
+int kfd_call(const struct kfd *k, unsigned long request, void *args);
+
+/* ---- memory ---------------------------------------------------------------- */
+
+#define KFD_MEM_RW (KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
+/* System memory that both sides see at once: rings, signals, flags */
+#define KFD_MEM_GTT (KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_GTT | \
+		     KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+/* Video memory that the CPU can reach */
+#define KFD_MEM_VRAM (KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | \
+		      KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+/* Memory of the process itself, pinned by the driver */
+#define KFD_MEM_USERPTR (KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | \
+			 KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+
+/** kfd_mem_alloc - allocate, map for CPU and GPU; zeroed. bytes is rounded up */
+int kfd_mem_alloc(struct kfd *k, unsigned int gpu, uint64_t bytes, uint32_t flags,
+		  struct kfd_mem *mem);
+/** kfd_mem_free - unmap and free; of memory never allocated: nothing */
+int kfd_mem_free(struct kfd *k, struct kfd_mem *mem);
+
+/* ---- code ------------------------------------------------------------------ */
+
+/** struct kfd_code - the kernels of kernels.cl, loaded on a device */
+struct kfd_code {
+	struct kfd_mem mem;
+};
+
+/** kfd_code_load - into memory of the kind that flags name */
+int kfd_code_load(struct kfd *k, unsigned int gpu, uint32_t flags, struct kfd_code *code);
+/** kfd_code_find - GPU address of a kernel's descriptor; 0 when there is none */
+uint64_t kfd_code_find(const struct kfd_code *code, const char *name);
+
+/* ---- signals --------------------------------------------------------------- */
+
+/**
+ * struct kfd_signal - amd_signal_t of the HSA runtime's ABI
+ *
+ * Times are in ticks of the GPU's clock, 100 MHz.
+ */
+struct kfd_signal {
+	int64_t kind;
+	int64_t value;
+	uint64_t event_mailbox_ptr;
+	uint32_t event_id;
+	uint32_t reserved1;
+	uint64_t start_ts;
+	uint64_t end_ts;
+	uint64_t queue_ptr;
+	uint32_t reserved3[2];
+};
+
+/** kfd_signal_create - of the given value; by event: waits use an interrupt.
+ *  NULL when there are no more */
+struct kfd_signal *kfd_signal_create(struct kfd *k, int64_t value, bool by_event);
+/** kfd_signal_value - as it is now */
+int64_t kfd_signal_value(const struct kfd_signal *sig);
+/** kfd_signal_set - from the CPU */
+void kfd_signal_set(struct kfd_signal *sig, int64_t value);
+/** kfd_signal_wait - until the value is below limit. 0 or -ETIME */
+int kfd_signal_wait(struct kfd *k, struct kfd_signal *sig, int64_t limit, int timeout_ms);
+
+/* ---- queues ---------------------------------------------------------------- */
+
+/** struct kfd_packet - an AQL packet, HSA Runtime Specification 2.9 */
+struct kfd_packet {
+	uint16_t header;
+	uint16_t setup;
+	union {
+		struct {
+			uint16_t workgroup[3];
+			uint16_t reserved0;
+			uint32_t grid[3];
+			uint32_t private_bytes;
+			uint32_t group_bytes;
+			uint64_t kernel_object;
+			uint64_t kernarg;
+			uint64_t reserved2;
+		} __attribute__((packed)) dispatch;
+		struct {
+			uint32_t reserved0;
+			uint64_t dep[5];
+			uint64_t reserved2;
+		} __attribute__((packed)) barrier;
+	} __attribute__((packed));
+	uint64_t completion;
+} __attribute__((packed, aligned(64)));
+
+#define KFD_KERNARG_BYTES 128	/* room for a packet's arguments */
+
+/** struct kfd_queue - an AQL queue and all that belongs to it */
+struct kfd_queue {
+	struct kfd *k;
+	uint32_t gpu;
+	uint32_t id;
+	uint32_t packets;
+	uint64_t *wptr;
+	uint64_t *rptr;
+	volatile uint64_t *doorbell;
+	uint64_t next;
+	struct kfd_mem ring, pointers, eop, cwsr, kernarg;
+};
+
+/** kfd_queue_create - of that many packets, a power of 2, 64 at least */
+int kfd_queue_create(struct kfd *k, unsigned int gpu, uint32_t packets, struct kfd_queue *q);
+/** kfd_queue_update - AMDKFD_IOC_UPDATE_QUEUE */
+int kfd_queue_update(struct kfd_queue *q, uint32_t percentage);
+/** kfd_queue_destroy - and free what belongs to it */
+int kfd_queue_destroy(struct kfd_queue *q);
+/** kfd_queue_room - packets that can be put in now */
+uint32_t kfd_queue_room(const struct kfd_queue *q);
+
+#define KFD_BARRIER_BIT (1u << 8)
+
+struct kfd_launch {
+	uint64_t kernel;
+	uint32_t grid[3];
+	uint16_t workgroup[3];
+	const void *args;
+	size_t args_bytes;
+	struct kfd_signal *signal;
+	uint32_t group_bytes;	/* 0: as kernel's own */
+	bool barrier;
+	bool quiet;		/* the caller rings the doorbell */
+};
+
+/** kfd_launch - put a kernel dispatch in. -EAGAIN when the ring is full */
+int kfd_launch(struct kfd_queue *q, const struct kfd_launch *l);
+/** kfd_barrier - barrier-AND, or barrier-OR with any */
+int kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *deps, unsigned int num, bool any,
+		struct kfd_signal *signal);
+/** kfd_ring - tell the GPU of all packets so far */
+void kfd_ring(struct kfd_queue *q);
+
+/* ---- the kernels, and what they must give ------------------------------------ */
+
+struct k_hash_args { uint32_t *out; uint32_t iters, seed; };
+struct k_beat_args { uint32_t *out, *beat; uint32_t iters, seed; };
+struct k_f32_args { uint32_t *out; uint32_t iters; float a, b; };
+struct k_grid_args { uint32_t *out; uint32_t width, height; };
+struct k_spin_args { uint32_t *out, *beat, *stop; };
+struct k_fault_args { uint32_t *nowhere; };
+
+uint32_t kfd_ref_hash(uint32_t i, uint32_t iters, uint32_t seed);
+uint32_t kfd_ref_diverge(uint32_t i, uint32_t iters, uint32_t seed);
+uint32_t kfd_ref_regs(uint32_t i, uint32_t iters, uint32_t seed);
+uint32_t kfd_ref_f32(uint32_t i, uint32_t iters, float a, float b);
+/** kfd_ref_lds - fills in the 256 results of one workgroup */
+void kfd_ref_lds(uint32_t group, uint32_t iters, uint32_t seed, uint32_t out[256]);
+
+/* ---- work whose result is known ------------------------------------------------ */
+
+#define WORK_VARIANTS 8
+
+/**
+ * struct kfd_work - launches of kernels of all kinds into one output
+ * @items: work-items of each launch, a multiple of 256
+ * @launched: how often each variant was; the output must be that sum exactly
+ */
+struct kfd_work {
+	struct kfd *k;
+	struct kfd_code code;
+	struct kfd_mem out;
+	uint32_t items;
+	uint32_t heavy;
+	uint32_t launched[WORK_VARIANTS];
+	uint32_t *want[WORK_VARIANTS];
+};
+
+/** kfd_work_create - heavy: how long a launch is, 1 is some 20 turns of a loop */
+int kfd_work_create(struct kfd *k, unsigned int gpu, uint32_t items, uint32_t heavy,
+		    struct kfd_work *w);
+/** kfd_work_launch - one kernel, the variant-th of WORK_VARIANTS */
+int kfd_work_launch(struct kfd_work *w, struct kfd_queue *q, uint32_t variant,
+		    struct kfd_signal *signal);
+/** kfd_work_wrong - how many words are not what they must be */
+uint32_t kfd_work_wrong(const struct kfd_work *w);
+
+/* ---- classes and holds ------------------------------------------------------- */
+
+/** kfd_has_sched - does the kernel know the calls of kfd_sched.h? */
+bool kfd_has_sched(struct kfd *k);
+int kfd_set_class(struct kfd *k, uint32_t gpu_id, uint32_t pid, uint32_t queue_id,
+		  uint32_t sched_class, uint32_t level, uint32_t weight);
+/** kfd_hold - hold for limit_ns; args: what the kernel said */
+/* queue_id UINT32_MAX, in kfd_set_class(): the whole process */
+int kfd_hold(struct kfd *k, uint32_t gpu_id, uint32_t level, uint64_t limit_ns,
+	     uint32_t flags, struct kfd_ioctl_sched_hold_args *args);
+int kfd_release(struct kfd *k, uint32_t gpu_id, uint32_t hold_id,
+		struct kfd_ioctl_sched_release_args *args);
+/** kfd_states - up to num states of queues; returns how many there are */
+int kfd_states(struct kfd *k, uint32_t gpu_id, struct kfd_sched_queue_state *states,
+	       unsigned int num, struct kfd_sched_device_state *dev);
+
+/* ---- the software GPU's debugfs ------------------------------------------------ */
+
+/** simgpu_write - write text into /sys/kernel/debug/simgpu/<gpu>/<file> */
+int simgpu_write(unsigned int gpu, const char *file, const char *text);
+int simgpu_write_u64(unsigned int gpu, const char *file, uint64_t value);
+int simgpu_read_u64(unsigned int gpu, const char *file, uint64_t *value);
+
+/* ---- TAP ----------------------------------------------------------------------- */
+
+/** ok - one point; returns cond */
+bool ok(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** is_err - a point: got is 0 or -errno, want too */
+bool is_err(int got, int want, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void skip(const char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** figure - a measured value, which the rig shows */
+void figure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** expect_dmesg - lines of the kernel's log that match are no failure */
+void expect_dmesg(const char *regex);
+/** bail - end at once: not ok */
+void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+/** done - print the plan; what main() returns */
+int done(void);
+/** must - bail unless err is 0 */
+void must(int err, const char *what);
+
+/* ---- odds and ends --------------------------------------------------------------- */
+
+/** scaled - count times KFD_SCALE, at least 1 */
+unsigned int scaled(unsigned int count);
+uint64_t now_ns(void);
+void sleep_ns(uint64_t ns);
+/** rng - xorshift; the seed is printed by rng_seed() */
+uint32_t rng(void);
+void rng_seed(uint64_t seed);
+/** shared_alloc - zeroed memory that children share */
+void *shared_alloc(size_t bytes);
+/** wait_word - poll a word until it is at least value; 0 or -ETIME */
+int wait_word(volatile uint32_t *word, uint32_t value, int timeout_ms);
+
+#endif
