@@ -8,6 +8,8 @@ $(O)/man/%: docs/man/%.scd
 	$(Q)scdoc <$< >$@
 
 $(O)/gpreempt.pc: client/gpreempt.pc.in
+$(O)/hsaq.pc: libhsaq/hsaq.pc.in
+$(O)/gpreempt.pc $(O)/hsaq.pc:
 	$(Q)mkdir -p $(@D) && sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' \
 		-e 's|@includedir@|$(includedir)|' -e 's|@version@|$(VERSION)|' $< >$@
 
@@ -15,23 +17,28 @@ $(O)/gpreempt.pc: client/gpreempt.pc.in
 man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 
 # hal.h is for those who write a backend; gpreempt.h is for everyone.
-install: all man $(O)/gpreempt.pc
+install: all man $(O)/gpreempt.pc $(O)/hsaq.pc
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(pkglibdir)/softgpu \
 		$(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/gpreempt
-	$(INSTALL) -m 755 $(CLI) $(DESTDIR)$(bindir)/
-	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(DESTDIR)$(libdir)/
+	$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(DESTDIR)$(bindir)/
+	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(HSAQ) $(DESTDIR)$(libdir)/
 	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
+	ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
 	$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
 	$(INSTALL) -m 755 $(FACE) $(DESTDIR)$(pkglibdir)/softgpu/
 	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
-	$(INSTALL) -m 644 $(O)/gpreempt.pc $(DESTDIR)$(libdir)/pkgconfig/
+	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
+	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
 	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
 		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(libdir)/libgpreempt.so* \
 		$(DESTDIR)$(libdir)/libgpreempt-preload.so \
-		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc
+		$(DESTDIR)$(bindir)/hsaq $(DESTDIR)$(libdir)/libhsaq.so* \
+		$(DESTDIR)$(includedir)/hsaq.h \
+		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
+		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
 	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt
 	$(foreach m,$(notdir $(MAN_SRCS:.scd=)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/parse.h"
 #include "client/class.h"
 #include "gpreempt/hal.h"
 
@@ -62,17 +63,6 @@ int gp_args_class(const char *verb, const char *text,
 		  struct gp_class_value *out);
 /** A PID argument; 0 or GP_ARGS_SAID. */
 int gp_args_pid(const char *verb, const char *text, pid_t *out);
-
-/* ---- parse.c: strict, no allocation, no locale ------------------------------ */
-
-/**
- * gp_parse_duration() - "300us", "1.5ms", "0s": digits, at most nine of them
- * after a point, and a unit (ns, us, ms, s). 0; -EINVAL: not a duration, or
- * a part of a nanosecond; -ERANGE: beyond uint64_t ns. @out as it was on failure.
- */
-int gp_parse_duration(const char *text, uint64_t *ns);
-/** A PID: digits, > 0. 0, -EINVAL, -ERANGE. */
-int gp_parse_pid(const char *text, pid_t *pid);
 
 /* ---- paths.c: where the libraries lie -------------------------------------- */
 

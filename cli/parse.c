@@ -4,9 +4,11 @@
  * allocation: also a fuzz target.
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/parse.h"
 
 #define DECIMALS_MAX 9
 

@@ -249,13 +249,12 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
 	if (!match)
 		return -ENODEV;
 	r = ops->open(match, dev);
-	if (r == -EOPNOTSUPP)
-		explain(why, why_len,
-			"%s: the driver is too old (535 or newer is needed)",
-			ops->name);
-	else if (r)
+	if (r) {
 		explain(why, why_len, "%s: opening %s: %s", ops->name,
 			match->name, strerror(-r));
+		if (why && why_len)
+			ops->explain(r, why, why_len);
+	}
 	if (!r)
 		(*dev)->ops = ops;
 	return r;
@@ -280,10 +279,12 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why,
 		if (!ops) {
 			explain(why, why_len,
 				"GPREEMPT_BACKEND='%.32s': no such backend "
-				"(nvidia, softgpu)", chosen);
+				"(nvidia, amd, softgpu)", chosen);
 			return -EINVAL;
 		}
 		r = open_in(ops, &spec, text, dev, why, why_len);
+		if (r == -ENODEV && !text && why && why_len)
+			ops->explain(r, why, why_len);
 	} else {
 		r = -ENODEV;
 		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) &&

@@ -20,6 +20,10 @@ static void no_close(struct gp_device *dev)
 {
 }
 
+static void no_explain(int err, char *why, size_t why_len)
+{
+}
+
 static int no_get_slice(struct gp_group *group, uint64_t *us)
 {
 	return -EOPNOTSUPP;
@@ -86,12 +90,23 @@ static int no_probe(struct gp_device_list *list)
 	return 0;
 }
 
+static int no_process_context(struct gp_device *dev, void **context)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_release(struct gp_hold *hold)
 {
 	return -EOPNOTSUPP;
 }
 
 static int no_resume(struct gp_group *const *group, size_t n)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_set_class(struct gp_device *dev, pid_t pid,
+			const struct gp_hal_class *cls)
 {
 	return -EOPNOTSUPP;
 }
@@ -157,6 +172,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	} while (0)
 	FILL(caps);
 	FILL(close);
+	FILL(explain);
 	FILL(get_slice);
 	FILL(group_put);
 	FILL(groups);
@@ -170,8 +186,10 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(now);
 	FILL(open);
 	FILL(probe);
+	FILL(process_context);
 	FILL(release);
 	FILL(resume);
+	FILL(set_class);
 	FILL(set_preempt_mode);
 	FILL(set_slice);
 	FILL(slot);

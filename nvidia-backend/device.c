@@ -293,6 +293,13 @@ static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 	return 0;
 }
 
+static void nv_explain(int err, char *why, size_t why_len)
+{
+	if (err == -EOPNOTSUPP)
+		snprintf(why, why_len,
+			 "nvidia: the driver is too old (535 or newer is needed)");
+}
+
 /* ---- the lock of the short slice ------------------------------------------------- */
 
 /*
@@ -383,6 +390,7 @@ static int softgpu_probe(struct gp_device_list *list);
 
 #define SHARED_OPS                                                             \
 	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                 \
+	.explain = nv_explain,                                                 \
 	.get_slice = gp_nv_get_slice, .group_put = gp_nv_group_put,            \
 	.groups = gp_nv_groups, .hold = gp_nv_hold,                            \
 	.hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \

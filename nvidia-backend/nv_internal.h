@@ -193,10 +193,10 @@ int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
 			 uint8_t uuid[16]);
 int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group);
 
-struct gp_nv_track_ops;
+struct gp_track_ops;
 /* As gp_nv_track_start(), with libcuda's calls taken to go over @t. */
 int gp_nv_track_start_over(const struct gp_nv_transport *t,
-			   const struct gp_nv_track_ops *ops, void *arg);
+			   const struct gp_track_ops *ops, void *arg);
 /* Groups that the tracker knows on @dev; -ENOENT: it is not watching. */
 int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list);
 

@@ -30,14 +30,14 @@ struct object {
 
 /* lock protects all of this; it is not held while ops are called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct gp_nv_track_ops *track_ops;	/* atomic: NULL not started */
+static const struct gp_track_ops *track_ops;	/* atomic: NULL not started */
 static void *track_arg;
 static const struct gp_nv_transport *track_transport;	/* NULL: the current */
 static struct object *objects;
 static struct gp_nv_device *devices[GP_HAL_MAX_DEVICES];
 
 int gp_nv_track_start_over(const struct gp_nv_transport *t,
-			   const struct gp_nv_track_ops *ops, void *arg)
+			   const struct gp_track_ops *ops, void *arg)
 {
 	int r = 0;
 
@@ -53,7 +53,7 @@ int gp_nv_track_start_over(const struct gp_nv_transport *t,
 	return r;
 }
 
-int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg)
+int gp_nv_track_start(const struct gp_track_ops *ops, void *arg)
 {
 	return gp_nv_track_start_over(NULL, ops, arg);
 }
@@ -179,7 +179,7 @@ static void unlink_tree(uint32_t client, uint32_t handle, struct object **gone)
 
 static void saw_free(const struct gp_rm_free *f)
 {
-	const struct gp_nv_track_ops *ops = track_ops;
+	const struct gp_track_ops *ops = track_ops;
 	struct object *gone = NULL;
 
 	if (f->status)
@@ -283,7 +283,7 @@ static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t,
 
 static void saw_slice(int fd, const struct gp_rm_control *c)
 {
-	const struct gp_nv_track_ops *ops = track_ops;
+	const struct gp_track_ops *ops = track_ops;
 	const struct gp_nv_transport *t = track_transport;
 	struct gp_nv_group *g = NULL;
 	struct object *o;

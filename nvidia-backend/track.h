@@ -6,22 +6,12 @@
 #ifndef GP_NV_TRACK_H
 #define GP_NV_TRACK_H
 
-#include "gpreempt/hal.h"
+#include "hal/track.h"
 
 /* Exported by libgpreempt.so to the preload. */
 #pragma GCC visibility push(default)
 
-/*
- * Called on libcuda's thread, right after the RM call that made it so, without
- * a lock of the tracker's held; HAL ops on the group are allowed inside.
- *  group_ready: libcuda has set the slice of a compute group (its last step)
- *  group_gone: the group is being freed; last use of the pointer
- */
-struct gp_nv_track_ops {
-	void (*group_ready)(void *arg, struct gp_group *group);
-	void (*group_gone)(void *arg, struct gp_group *group);
-};
-int gp_nv_track_start(const struct gp_nv_track_ops *ops, void *arg);
+int gp_nv_track_start(const struct gp_track_ops *ops, void *arg);
 /** After the real call returned @result. Preserves errno. */
 void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result);
 /** In the child of a fork: forget everything, touch nothing. */

@@ -2,7 +2,9 @@
 /*
  * inject.c - the way in: the driver's own injection, which calls
  * InitializeInjection() inside cuInit, or LD_PRELOAD, which puts our ioctl()
- * before libc's. Both lead to the same: the tracker sees libcuda's RM calls.
+ * before libc's. Both lead to the same: a tracker sees libcuda's calls of the
+ * RM. AMD's runtime has no injection that sees its internal queues: there it is
+ * LD_PRELOAD, and the calls are those on /dev/kfd.
  *
  * Nothing here ever fails an app: what does not work is said in one line.
  */
@@ -22,6 +24,7 @@
 #include "client/cuda.h"
 #include "client/engine.h"
 #include "client/log.h"
+#include "libhsaq/track.h"
 #include "nvidia-backend/track.h"
 #include "preload/got.h"
 #include "preload/preload.h"
@@ -39,6 +42,7 @@ static void *_Atomic hooked;		/* what the patched slot called before */
 static void *_Atomic next_ioctl;	/* the one behind ours */
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static atomic_int tracking;
+static bool auto_hold;			/* set by start() */
 
 /* ---- groups ------------------------------------------------------------- */
 
@@ -71,7 +75,7 @@ static void group_gone(void *arg, struct gp_group *group)
 
 static void start(void)
 {
-	static const struct gp_nv_track_ops ops = {
+	static const struct gp_track_ops ops = {
 		.group_ready = group_ready,
 		.group_gone = group_gone,
 	};
@@ -96,20 +100,37 @@ static void start(void)
 	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.cls.cls == GP_CLASS_LC;
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
+	if (!err)
+		err = gp_amd_track_start(&ops, NULL);
 	if (err)
 		gp_log(GP_LOG_WARN,
 		       "cannot follow the driver's calls: %s; the program runs without",
 		       strerror(-err));
 	else
 		atomic_store(&tracking, 1);
-	if (!err && hooks.auto_hold)
-		gp_callbacks_auto_hold();
+	auto_hold = !err && hooks.auto_hold;
 }
 
 bool gp_preload_start(void)
 {
 	pthread_once(&start_once, start);
 	return atomic_load(&tracking);
+}
+
+static void start_auto_hold(void)
+{
+	if (auto_hold)
+		gp_callbacks_auto_hold();
+}
+
+/* In a program that uses CUDA. */
+static bool start_cuda(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	bool started = gp_preload_start();
+
+	pthread_once(&once, start_auto_hold);
+	return started;
 }
 
 bool gp_preload_has_tool(void)
@@ -150,6 +171,12 @@ static int call_next(int fd, unsigned long request, void *arg)
 	return ((ioctl_fn)fn)(fd, request, arg);
 }
 
+static void seen_amd(int fd, unsigned long request, void *arg, int result)
+{
+	if (gp_preload_start() && !gp_engine_state())
+		gp_amd_track_ioctl(fd, request, arg, result);
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
@@ -160,13 +187,15 @@ int ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	result = call_next(fd, request, arg);
-	/* Through the slot comes hook(), which calls us and then looks itself. */
-	if (_IOC_TYPE(request) != NV_IOCTL_TYPE || atomic_load(&hooked))
-		return result;
 	saved = errno;
-	gp_preload_start();
+	if (gp_amd_track_wants(request)) {
+		seen_amd(fd, request, arg, result);
+	/* Through the slot comes hook(), which calls us and then looks itself. */
+	} else if (_IOC_TYPE(request) == NV_IOCTL_TYPE && !atomic_load(&hooked)) {
+		start_cuda();
+		seen(fd, request, arg, result);
+	}
 	errno = saved;
-	seen(fd, request, arg, result);
 	return result;
 }
 
@@ -208,7 +237,7 @@ static void chain(void)
 
 static void inject(void)
 {
-	if (gp_preload_start())
+	if (start_cuda())
 		patch_libcuda();
 	chain();
 }

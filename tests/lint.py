@@ -23,6 +23,8 @@ ARROWS = {
     "softgpu/cuda": {"softgpu"},
     "client": {"wire", "hal", "sched"},
     "preload": {"client"},
+    "libhsaq": {"hal"},
+    "libhsaq/cmd": set(),
     "cli": {"wire", "hal", "sched"},
     "bench/common": set(),
     "bench/apps": {"bench/common"},
@@ -32,12 +34,16 @@ ARROWS = {
 SHARED = {
     "nvidia-backend/rm_abi.h": {"softgpu", "softgpu/server", "softgpu/cuda"},
     "nvidia-backend/track.h": {"preload"},
+    "libhsaq/track.h": {"preload"},
+    # the UAPI of the kernel series, which both sides include
+    "kfd-patch/uapi/linux/kfd_sched.h": {"libhsaq"},
     # the hold's parameters and stamp: its kernels run on the software GPU
     "nvidia-backend/hold_abi.h": {"softgpu/server"},
     # what the measured kernels compute, in one place: reference.c
     "bench/common/kernels.h": {"softgpu/server"},
     "softgpu/softgpu.h": {"nvidia-backend", "bench/common", "bench/apps"},
     "client/class.h": {"cli"},
+    "cli/parse.h": {"libhsaq/cmd"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
@@ -57,7 +63,7 @@ def check_arrows(files):
         for inc in INCLUDE.findall(open(path).read()):
             if os.path.exists(os.path.join(os.path.dirname(path), inc)):
                 continue
-            if inc.startswith("gpreempt/"):
+            if inc.startswith("gpreempt/") or inc == "hsaq.h":
                 continue
             there = folder(inc)
             if there == home or there in ARROWS[home]:

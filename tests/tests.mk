@@ -45,6 +45,10 @@ check-e2e: need-tests all $(THREADS) $(O)/tests/conformance/test_conformance_nvi
 $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 	$(call obj,tests/conformance/conformance.c tests/conformance/sim_rig.c)
 
+# What plays the KFD where there is none.
+$(O)/tests/conformance/test_conformance_amd_fake \
+$(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
+
 # Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests
 	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Bumped whenever a structure or an op in this file changes. */
-#define GP_HAL_ABI 1u
+#define GP_HAL_ABI 2u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
@@ -40,6 +40,10 @@ enum gp_hal_cap {
 	GP_CAP_SWITCH_LOG = 1u << 5,	/* log_* works: exact usage */
 	GP_CAP_ATTACH = 1u << 6,	/* groups() of other processes works */
 	GP_CAP_VIRTUAL_TIME = 1u << 7,	/* the clock is modelled, not the wall's */
+	GP_CAP_CLASS = 1u << 8,		/* set_class works: the driver schedules */
+	GP_CAP_HOLD_OUTSIDE = 1u << 9,	/* a hold is no work of its context: who
+					 * waits for the device waits for none */
+	GP_CAP_SUSPEND_OWN = 1u << 10,	/* suspend, resume: this process's groups */
 };
 
 /** Identity of a device. Filled by probe; compared by uuid. */
@@ -49,7 +53,8 @@ struct gp_device_id {
 	uint32_t pci_domain;
 	uint8_t pci_bus, pci_dev, pci_fn;
 	uint8_t pad;
-	uint32_t minor;			/* /dev/nvidiaN, or the software GPU's number */
+	uint32_t minor;			/* /dev/nvidiaN, /dev/dri/renderDN, or the
+					 * software GPU's number */
 };
 
 /** Result of probe; @count entries are valid. */
@@ -155,6 +160,12 @@ struct gp_timer {
 	int fd;			/* poll for POLLIN: the timer is due. Borrowed. */
 };
 
+/** A class, for drivers that know classes. Numbers as in gpreempt.h. */
+struct gp_hal_class {
+	uint32_t cls;		/* enum gp_class: 0 none, 1 lc, 2 be */
+	uint32_t value;		/* level (lc), weight (be), 0 (none) */
+};
+
 /** Where the lock of a device's one short best-effort slice lives. */
 struct gp_slot_place {
 	int fd;			/* open file to lock, owned by the caller */
@@ -174,6 +185,13 @@ struct gp_hal_ops {
 	/** Close @dev and free it. NULL is legal. */
 	void (*close)(struct gp_device *dev);
 
+	/**
+	 * One line on why open() or probe() failed with @err, or found
+	 * nothing (-ENODEV), and what would be right. What the backend has no
+	 * word for is left as it is.
+	 */
+	void (*explain)(int err, char *why, size_t why_len);
+
 	/** Read the slice that is in force, µs. */
 	int (*get_slice)(struct gp_group *group, uint64_t *us);
 
@@ -190,8 +208,10 @@ struct gp_hal_ops {
 
 	/**
 	 * Keep the device for the hold's context, even with nothing queued,
-	 * until release() or @limit_ns of device time. Returns at once; the
-	 * switch happens behind it. -EBUSY: this gp_hold is on already.
+	 * until release() or @limit_ns of device time. With GP_CAP_HOLD_OUTSIDE
+	 * returns once the others are off (AMD: the slowest save, up to
+	 * milliseconds); else at once, and the switch happens behind it.
+	 * -EBUSY: this gp_hold is on already. -EPERM: AMD: takes a grant.
 	 * Async: no syscall on NVIDIA's path besides what the driver makes.
 	 * On failure nothing is held.
 	 */
@@ -199,7 +219,8 @@ struct gp_hal_ops {
 
 	/**
 	 * Prepare holds for @context (NVIDIA: a CUcontext, NULL: the calling
-	 * thread's current one). -ENXIO: no such context, none is current.
+	 * thread's current one; AMD: what process_context() gives). -ENXIO: no
+	 * such context, none is current.
 	 */
 	int (*hold_create)(struct gp_device *dev, void *context,
 			   struct gp_hold **hold);
@@ -238,8 +259,14 @@ struct gp_hal_ops {
 	int (*probe)(struct gp_device_list *list);
 
 	/**
-	 * End a hold: a store, no syscall, async-signal-safe. Releasing what
-	 * is not on is success.
+	 * The one context of this process, where the process is what holds
+	 * (AMD). Borrowed, as long as @dev.
+	 */
+	int (*process_context)(struct gp_device *dev, void **context);
+
+	/**
+	 * End a hold: a store, no syscall, async-signal-safe (AMD: one ioctl,
+	 * which puts the others back). Releasing what is not on is success.
 	 */
 	int (*release)(struct gp_hold *hold);
 
@@ -251,6 +278,15 @@ struct gp_hal_ops {
 	 * that was not.
 	 */
 	int (*resume)(struct gp_group *const *group, size_t n);
+
+	/**
+	 * Give @pid (0: this process) a class on @dev: all groups it has, and
+	 * those to come. -EPERM: takes a right that this process has not;
+	 * -ESRCH: it does not use the device; -EOPNOTSUPP: not for another
+	 * process. On failure the old class is in force.
+	 */
+	int (*set_class)(struct gp_device *dev, pid_t pid,
+			 const struct gp_hal_class *cls);
 
 	/** Set what a switch away from @group waits for. */
 	int (*set_preempt_mode)(struct gp_group *group,
@@ -268,7 +304,8 @@ struct gp_hal_ops {
 	/**
 	 * Take groups off the device in the middle of what they run; returns
 	 * once they are off. All of one device. Suspending what is suspended
-	 * is success. On failure all that this call suspended run again.
+	 * is success. AMD: whom nobody resumes runs again after max_hold_ns,
+	 * counted from the last such call. On failure all that this call suspended run again.
 	 */
 	int (*suspend)(struct gp_group *const *group, size_t n);
 
@@ -290,7 +327,8 @@ struct gp_hal_ops {
 	int (*timer_done)(struct gp_timer *timer);
 
 	/**
-	 * Time @group was on the device since its tenant's log was opened, ns.
+	 * Time @group was on the device since its tenant's log was opened, or,
+	 * without GP_CAP_SWITCH_LOG, on a queue slot since it was made, ns.
 	 * -ENODATA: there is no exact source here.
 	 */
 	int (*usage)(struct gp_group *group, uint64_t *busy_ns);
@@ -314,8 +352,8 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops);
  * Find and open a device by what a user may write: "soft0", a UUID
  * ("GPU-xxxxxxxx-…", any unambiguous prefix of at least 8 digits), a PCI
  * address ("0000:3b:00.0", "3b:00.0"), or NULL: the first device there is
- * (GPREEMPT_BACKEND chooses the backend: "nvidia", "softgpu"; with none set,
- * NVIDIA where there is one). A bare index is refused: CUDA_VISIBLE_DEVICES
+ * (GPREEMPT_BACKEND chooses the backend: "nvidia", "amd", "softgpu"; with none
+ * set, NVIDIA where there is one, else AMD). A bare index is refused: CUDA_VISIBLE_DEVICES
  * makes it ambiguous. @why receives one line on failure (may be NULL).
  */
 int gp_device_open(const char *spec, struct gp_device **dev, char *why,

@@ -12,6 +12,10 @@
 
 #define MS 1000000ull
 #define NO_PID 0x3ffffff		/* above any pid_max */
+/* enum gp_class, which backends have by number. */
+#define CLASS_NONE 0u
+#define CLASS_LC 1u
+#define CLASS_BE 2u
 
 static const struct rig *rig;
 
@@ -116,9 +120,13 @@ struct lc {
 	struct gp_hold *hold;
 };
 
-/* With slices, a hold is one only while its own slice lasts. */
+/*
+ * With slices, a hold is one only while its own slice lasts; with classes, it
+ * is one for LC.
+ */
 static struct lc lc_start(struct world *w)
 {
+	const struct gp_hal_class cls = { .cls = CLASS_LC };
 	struct lc lc = { .proc = rig->lc_start() };
 	uint64_t us = 5000000;
 
@@ -129,6 +137,8 @@ static struct lc lc_start(struct world *w)
 			us = w->caps.max_slice_us;
 		assert_int_equal(w->ops->set_slice(compute_of(&lc.list), us), 0);
 	}
+	if (w->caps.caps & GP_CAP_CLASS)
+		assert_int_equal(w->ops->set_class(w->dev, 0, &cls), 0);
 	assert_int_equal(w->ops->hold_create(w->dev, rig->lc_context(lc.proc),
 					     &lc.hold), 0);
 	return lc;
@@ -136,7 +146,11 @@ static struct lc lc_start(struct world *w)
 
 static void lc_stop(struct world *w, struct lc *lc)
 {
+	const struct gp_hal_class none = { .cls = CLASS_NONE };
+
 	w->ops->hold_destroy(lc->hold);
+	if (w->caps.caps & GP_CAP_CLASS)
+		assert_int_equal(w->ops->set_class(w->dev, 0, &none), 0);
 	gp_group_list_put(&lc->list);
 	rig->lc_stop(lc->proc);
 }
@@ -214,8 +228,10 @@ static void what_is_not_there_says_so(void **state)
 {
 	struct world *w = *state;
 	struct be be = be_start(w);
+	const struct gp_hal_class cls = { CLASS_BE, 100 };
 	uint64_t us = 77;
 	struct gp_log *log = NULL;
+	void *context = w;
 
 	if (!(w->caps.caps & GP_CAP_SLICES)) {
 		assert_int_equal(w->ops->set_slice(be.group, 1000), -EOPNOTSUPP);
@@ -230,6 +246,13 @@ static void what_is_not_there_says_so(void **state)
 	if (!(w->caps.caps & GP_CAP_SWITCH_LOG))
 		assert_true(w->ops->log_open(w->dev, &log) < 0);
 	assert_null(log);
+	if (!(w->caps.caps & GP_CAP_CLASS))
+		assert_int_equal(w->ops->set_class(w->dev, 0, &cls), -EOPNOTSUPP);
+	if (!(w->caps.caps & GP_CAP_HOLD_OUTSIDE)) {
+		assert_int_equal(w->ops->process_context(w->dev, &context),
+				 -EOPNOTSUPP);
+		assert_ptr_equal(context, w);
+	}
 	be_stop(&be);
 }
 
@@ -363,6 +386,52 @@ static void modes_are_taken(void **state)
 	assert_int_equal(w->ops->set_preempt_mode(be.group,
 						  GP_PREEMPT_INSTRUCTION), 0);
 	assert_runs(&be);
+	be_stop(&be);
+}
+
+/* ---- classes ----------------------------------------------------------------- */
+
+static void classes_are_taken_of_others(void **state)
+{
+	const struct gp_hal_class light = { CLASS_BE, 10 }, urgent = { CLASS_LC, 3 };
+	const struct gp_hal_class none = { CLASS_NONE, 0 }, no = { 9, 0 };
+	const struct gp_hal_class beyond = { CLASS_LC, 16 };
+	struct world *w = *state;
+	struct be be;
+	pid_t pid;
+
+	need(w, GP_CAP_CLASS | GP_CAP_ATTACH | GP_CAP_HOLD);
+	be = be_start(w);
+	pid = rig->be_pid(be.proc);
+	assert_int_equal(w->ops->set_class(w->dev, pid, &light), 0);
+	assert_int_equal(w->ops->set_class(w->dev, pid, &urgent), 0);
+	assert_int_equal(w->ops->set_class(w->dev, pid, &no), -EINVAL);
+	assert_int_equal(w->ops->set_class(w->dev, pid, &beyond), -EINVAL);
+	assert_runs(&be);
+	assert_int_equal(w->ops->set_class(w->dev, pid, &none), 0);
+	assert_int_equal(w->ops->set_class(w->dev, NO_PID, &light), -ESRCH);
+	be_stop(&be);
+}
+
+/* A hold is at its holder's level: those at or above it stay. */
+static void hold_leaves_who_is_as_urgent(void **state)
+{
+	const struct gp_hal_class lc_0 = { CLASS_LC, 0 }, lc_1 = { CLASS_LC, 1 };
+	struct world *w = *state;
+	struct be be;
+	struct lc lc;
+
+	need(w, GP_CAP_CLASS | GP_CAP_ATTACH | GP_CAP_HOLD);
+	be = be_start(w);
+	lc = lc_start(w);
+	assert_int_equal(w->ops->set_class(w->dev, rig->be_pid(be.proc), &lc_0), 0);
+	assert_int_equal(w->ops->hold(lc.hold, 900 * MS), 0);
+	assert_runs(&be);
+	assert_int_equal(w->ops->set_class(w->dev, rig->be_pid(be.proc), &lc_1), 0);
+	assert_off(&be);
+	assert_int_equal(w->ops->release(lc.hold), 0);
+	assert_runs(&be);
+	lc_stop(w, &lc);
 	be_stop(&be);
 }
 
@@ -694,21 +763,33 @@ static void log_tells_of_switches(void **state)
 	be_stop(&be);
 }
 
-static void usage_counts_what_runs(void **state)
+/* The log is what counts where there is one; who may not read it skips. */
+static struct gp_log *open_log_if_any(struct world *w)
 {
-	struct world *w = *state;
 	struct gp_log *log = NULL;
-	uint64_t a = 0, b = 0, c = 0;
-	struct be be;
 	int err;
 
-	need(w, GP_CAP_SWITCH_LOG | GP_CAP_SUSPEND);
+	if (!(w->caps.caps & GP_CAP_SWITCH_LOG))
+		return NULL;
 	err = w->ops->log_open(w->dev, &log);
 	if (err == -EPERM) {
 		gp_note_skip();
 		skip();
 	}
 	assert_int_equal(err, 0);
+	return log;
+}
+
+static void usage_counts_what_runs(void **state)
+{
+	struct world *w = *state;
+	struct gp_log *log;
+	uint64_t a = 0, b = 0, c = 0;
+	struct be be;
+	int err;
+
+	need(w, GP_CAP_SUSPEND);
+	log = open_log_if_any(w);
 	be = be_start(w);
 	err = w->ops->usage(be.group, &a);
 	if (err == -ENODATA) {
@@ -803,6 +884,8 @@ int gp_conformance(const struct rig *of)
 		TEST(slice_out_of_range_leaves_the_old),
 		TEST(slice_that_fails_leaves_the_old),
 		TEST(modes_are_taken),
+		TEST(classes_are_taken_of_others),
+		TEST(hold_leaves_who_is_as_urgent),
 		TEST(suspend_stops_resume_goes_on),
 		TEST(suspend_takes_many),
 		TEST(suspend_of_none_is_nothing),

@@ -28,7 +28,7 @@ static void on_gone(void *arg, struct gp_group *group)
 	gone++;
 }
 
-static const struct gp_nv_track_ops ops = { .group_ready = on_ready,
+static const struct gp_track_ops ops = { .group_ready = on_ready,
 					    .group_gone = on_gone };
 
 /* Make it in the fake, and let the tracker see the call go by. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* amd.h - what hal.c and track.c, the backend over libhsaq, share. */
+#ifndef HSAQ_AMD_H
+#define HSAQ_AMD_H
+
+#include <stdatomic.h>
+
+#include "gpreempt/hal.h"
+#include "hsaq.h"
+
+#define gp_amd_of(type, ptr) ((struct type *)(ptr))
+
+/*
+ * A queue is named by its process and a number below 1024 (KFD_MAX_NUM_OF_
+ * QUEUES_PER_PROCESS): pids end at 2^22.
+ */
+#define GP_AMD_QUEUE_BITS 10
+
+struct gp_amd_device {
+	struct gp_device base;		/* first */
+	struct hsaq *h;			/* the process's one handle */
+	uint32_t gpu_id;
+	uint32_t caps;
+	uint32_t slots;
+	uint64_t max_hold_ns;
+	atomic_uint hold_level;		/* of this process's class */
+};
+
+struct gp_amd_group {
+	struct gp_group base;		/* first */
+	uint32_t queue_id;
+};
+
+/**
+ * gp_amd_handle_get() - the one handle of this process: queues that it knows, and
+ * the file that holds live by. One reference each; -EINTR excepted, the errors
+ * of hsaq_open().
+ */
+int gp_amd_handle_get(struct hsaq **h);
+void gp_amd_handle_put(struct hsaq *h);
+
+struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid,
+				  uint32_t queue_id, uint32_t type);
+/** The device of @gpu_id. 0; -ENODEV; what opening it met. */
+int gp_amd_open_gpu(uint32_t gpu_id, struct gp_device **dev);
+
+#endif

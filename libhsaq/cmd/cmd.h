@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd.h - what the verbs of hsaq(1) share. Only main() exits. */
+#ifndef HSAQ_CMD_H
+#define HSAQ_CMD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "hsaq.h"
+
+#define HSAQ_EXIT_OWN 125
+#define HSAQ_WHY_LEN 256
+
+/* Options of all verbs; each takes those that it knows. */
+struct hsaq_args {
+	const char *verb;
+	const char *device;	/* PCI address, GPU-<unique id>, or gpu_id */
+	bool has_for;
+	uint64_t for_ns;
+	uint32_t level;
+	uint32_t rights;
+	uint32_t min_level;
+	char **rest;		/* what is left; ends with NULL */
+};
+
+int hsaq_verb_mode(const struct hsaq_args *args);
+int hsaq_verb_ls(const struct hsaq_args *args);
+int hsaq_verb_unload(const struct hsaq_args *args);
+int hsaq_verb_load(const struct hsaq_args *args);
+int hsaq_verb_hold(const struct hsaq_args *args);
+int hsaq_verb_grant(const struct hsaq_args *args);
+
+/** One line "hsaq: VERB: ..." on stderr. Returns HSAQ_EXIT_OWN. */
+int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/** What @err of a call means, and what would be right. */
+int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
+		   const char *what, int err);
+/** 0, or HSAQ_EXIT_OWN: said. */
+int hsaq_get(const struct hsaq_args *args, struct hsaq **h);
+/** The device that --device names, else the only one. 0 or HSAQ_EXIT_OWN. */
+int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
+		    struct hsaq_device_info *info);
+/** Does --device name @info? Always, where there is none. */
+bool hsaq_names(const char *device, const struct hsaq_device_info *info);
+
+/* stay.c: keep something on until it is to end */
+/**
+ * struct hsaq_stay - what ends it: a signal, @until_ns, @fd or @child
+ * @renew: called every @renew_ns; its failure ends it
+ */
+struct hsaq_stay {
+	uint64_t until_ns;	/* CLOCK_MONOTONIC, 0: never */
+	uint64_t renew_ns;
+	int listen_fd;		/* somebody who may connects: the end; -1 */
+	pid_t child;		/* 0: none */
+	int status;		/* of the child */
+	int (*renew)(void *arg);
+	void *arg;
+};
+/** Block what ends it; before a child is started. */
+int hsaq_stay_prepare(void);
+/** In the child, before exec. */
+void hsaq_stay_child(void);
+/** 0, or what @renew returned. */
+int hsaq_stay(struct hsaq_stay *stay);
+uint64_t hsaq_now_ns(void);
+
+/* drm.c */
+/** What AMD calls the card of /dev/dri/renderD@minor. false: not known. */
+bool hsaq_drm_name(uint32_t minor, char *name, size_t len);
+
+#endif

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+/* hsaq.c - hsaq(1): options, the verb, and what all verbs say alike. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/parse.h"
+#include "libhsaq/cmd/cmd.h"
+
+static const struct verb {
+	const char *name;
+	const char *args;
+	const char *doc;
+	int (*run)(const struct hsaq_args *args);
+} verbs[] = {
+	{ "mode", "", "what this kernel offers, in one line", hsaq_verb_mode },
+	{ "ls", "[--device=D]", "devices and queues", hsaq_verb_ls },
+	{ "unload", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
+	  hsaq_verb_unload },
+	{ "load", "PID[:QUEUE]", "end an hsaq unload", hsaq_verb_load },
+	{ "hold", "[--level=N] [--for=1s] [-- CMD]",
+	  "keep all best-effort queues off", hsaq_verb_hold },
+	{ "grant", "[--rights=R] [--min-level=N] -- CMD",
+	  "run CMD with a right to hold", hsaq_verb_grant },
+};
+#define VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
+static const struct option options[] = {
+	{ "device", required_argument, NULL, 'd' },
+	{ "for", required_argument, NULL, 'f' },
+	{ "level", required_argument, NULL, 'l' },
+	{ "min-level", required_argument, NULL, 'm' },
+	{ "rights", required_argument, NULL, 'r' },
+	{ 0 },
+};
+
+static void help(void)
+{
+	printf("Usage: hsaq VERB [OPTION...]\n\nQueues of AMD's compute driver "
+	       "(KFD).\n\n");
+	for (size_t i = 0; i < VERBS; i++)
+		printf("  %-6s %-39s %s\n", verbs[i].name, verbs[i].args,
+		       verbs[i].doc);
+	printf("\nD is a PCI address, GPU-<unique id>, or a gpu_id. Levels are 0 "
+	       "(most urgent)\nto %d. R: hold, raise, others, read, with commas. "
+	       "hsaq(1) says more.\n", HSAQ_LEVEL_MAX);
+}
+
+int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	/* One line, whatever a file name in it contains. */
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			*p = '?';
+	fprintf(stderr, "hsaq: %s: %s\n", args->verb, line);
+	return HSAQ_EXIT_OWN;
+}
+
+int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
+		   const char *what, int err)
+{
+	char line[HSAQ_WHY_LEN];
+
+	switch (err) {
+	case -EOPNOTSUPP:
+		hsaq_mode_line(h, line, sizeof(line));
+		return hsaq_fail(args, "%s: not with this kernel: %s", what, line);
+	case -EPERM:
+		return hsaq_fail(args, "%s: not permitted: it takes CAP_SYS_ADMIN "
+				 "(sudo), or the right to open /dev/kfd_sched "
+				 "(ls -l names its group)", what);
+	case -ESRCH:
+		return hsaq_fail(args, "%s: no such process, or it does not have "
+				 "the KFD open", what);
+	case -ENOENT:
+		return hsaq_fail(args, "%s: no such queue (hsaq ls)", what);
+	case -ETIME:
+		return hsaq_fail(args, "%s: the queue did not answer, and is "
+				 "quarantined (dmesg)", what);
+	default:
+		return hsaq_fail(args, "%s: %s", what, strerror(-err));
+	}
+}
+
+int hsaq_get(const struct hsaq_args *args, struct hsaq **h)
+{
+	char why[HSAQ_WHY_LEN] = "";
+	const struct hsaq_open_opts opts = {
+		.size = sizeof(opts), .why = why, .why_len = sizeof(why),
+	};
+	int err = hsaq_open(&opts, h);
+
+	return err ? hsaq_fail(args, "%s", why[0] ? why : strerror(-err)) : 0;
+}
+
+bool hsaq_names(const char *device, const struct hsaq_device_info *info)
+{
+	char pci[32], uuid[32], id[16];
+
+	if (!device)
+		return true;
+	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", info->pci_domain,
+		 info->pci_bus, info->pci_dev, info->pci_fn);
+	snprintf(uuid, sizeof(uuid), "GPU-%016llx",
+		 (unsigned long long)info->unique_id);
+	snprintf(id, sizeof(id), "%u", info->gpu_id);
+	return !strcasecmp(device, pci) || !strcasecmp(device, uuid) ||
+	       !strcmp(device, id);
+}
+
+struct choice {
+	const char *device;
+	size_t count;
+	struct hsaq_device_info *info;
+};
+
+static int choose(const struct hsaq_device_info *info, void *arg)
+{
+	struct choice *c = arg;
+
+	if (hsaq_names(c->device, info) && !c->count++)
+		*c->info = *info;
+	return 0;
+}
+
+int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
+		    struct hsaq_device_info *info)
+{
+	struct choice c = { .device = args->device, .info = info };
+	int err = hsaq_devices(h, choose, &c);
+
+	if (err)
+		return hsaq_fail_call(args, h, "devices", err);
+	if (!c.count)
+		return hsaq_fail(args, "%s: no such device (hsaq ls lists them)",
+				 args->device ? args->device : "(any)");
+	if (c.count > 1)
+		return hsaq_fail(args, "%zu devices: say which by --device (hsaq "
+				 "ls lists them)", c.count);
+	return 0;
+}
+
+/* ---- options --------------------------------------------------------------------- */
+
+static int parse_level(const struct hsaq_args *args, const char *text,
+		       uint32_t *level)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || v > HSAQ_LEVEL_MAX)
+		return hsaq_fail(args, "%s: not a level; 0 (most urgent) to %d",
+				 text, HSAQ_LEVEL_MAX);
+	*level = (uint32_t)v;
+	return 0;
+}
+
+static int parse_rights(const struct hsaq_args *args, char *text,
+			uint32_t *rights)
+{
+	static const char *const name[] = { "hold", "raise", "others", "read" };
+	char *save = NULL;
+
+	*rights = 0;
+	for (char *word = strtok_r(text, ",", &save); word;
+	     word = strtok_r(NULL, ",", &save)) {
+		size_t i = 0;
+
+		while (i < 4 && strcmp(word, name[i]))
+			i++;
+		if (i == 4)
+			return hsaq_fail(args, "%s: no such right; hold, raise, "
+					 "others, read", word);
+		*rights |= 1u << i;
+	}
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct hsaq_args *args)
+{
+	int key, err = 0;
+
+	/* "+": what follows CMD is CMD's. */
+	opterr = 0;
+	while (!err && (key = getopt_long(argc, argv, "+d:f:", options, NULL)) != -1) {
+		switch (key) {
+		case 'd':
+			args->device = optarg;
+			break;
+		case 'f':
+			args->has_for = true;
+			if (gp_parse_duration(optarg, &args->for_ns))
+				err = hsaq_fail(args, "--for=%s: not a time; write "
+						"a number and a unit: 300us, 2s",
+						optarg);
+			break;
+		case 'l':
+			err = parse_level(args, optarg, &args->level);
+			break;
+		case 'm':
+			err = parse_level(args, optarg, &args->min_level);
+			break;
+		case 'r':
+			err = parse_rights(args, optarg, &args->rights);
+			break;
+		default:
+			err = hsaq_fail(args, "%s: option not known, or its value "
+					"missing; see hsaq --help",
+					argv[optind - 1]);
+		}
+	}
+	args->rest = argv + optind;
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct hsaq_args args = {
+		.verb = argc > 1 ? argv[1] : "?",
+		.level = HSAQ_LEVEL_MAX,
+		.rights = HSAQ_RIGHT_HOLD | HSAQ_RIGHT_RAISE,
+	};
+	int err;
+
+	if (argc < 2) {
+		fprintf(stderr, "hsaq: no verb; see hsaq --help\n");
+		return HSAQ_EXIT_OWN;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
+		help();
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		printf("hsaq %s\n", hsaq_version());
+		return 0;
+	}
+	for (size_t i = 0; i < VERBS; i++) {
+		if (strcmp(argv[1], verbs[i].name))
+			continue;
+		err = parse(argc - 1, argv + 1, &args);
+		return err ? err : verbs[i].run(&args);
+	}
+	return hsaq_fail(&args, "no such verb; hsaq --help lists them");
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ls.c - hsaq mode, hsaq ls: what the kernel offers, devices, queues. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libhsaq/cmd/cmd.h"
+
+static const char *const state_name[] = {
+	[HSAQ_STATE_INACTIVE] = "inactive",
+	[HSAQ_STATE_LOADED] = "loaded",
+	[HSAQ_STATE_WAITING] = "waiting",
+	[HSAQ_STATE_HELD] = "held",
+	[HSAQ_STATE_EVICTED] = "evicted",
+	[HSAQ_STATE_SAVING] = "saving",
+	[HSAQ_STATE_QUARANTINED] = "quarantined",
+};
+
+int hsaq_verb_mode(const struct hsaq_args *args)
+{
+	char line[HSAQ_WHY_LEN];
+	struct hsaq *h;
+	int err = hsaq_get(args, &h);
+
+	if (err)
+		return err;
+	hsaq_mode_line(h, line, sizeof(line));
+	puts(line);
+	hsaq_close(h);
+	return 0;
+}
+
+struct listing {
+	struct hsaq *h;
+	const char *device;
+	size_t devices;
+};
+
+/* A name from elsewhere must not drive the terminal. */
+static const char *printable(char *text)
+{
+	for (char *p = text; *p; p++)
+		if (!isprint((unsigned char)*p))
+			*p = '?';
+	return *text ? text : "-";
+}
+
+static int print_device(const struct hsaq_device_info *info, void *arg)
+{
+	struct hsaq_device_state state = { .size = sizeof(state) };
+	struct listing *l = arg;
+	char name[HSAQ_NAME_LEN], slots[32], hold[16] = "-";
+
+	if (!hsaq_names(l->device, info))
+		return 0;
+	if (!hsaq_drm_name(info->render_minor, name, sizeof(name)))
+		snprintf(name, sizeof(name), "%s", info->name);
+	snprintf(slots, sizeof(slots), "-/%u", info->cp_queues);
+	if (!hsaq_device_state(l->h, info->gpu_id, &state)) {
+		snprintf(slots, sizeof(slots), "%u/%u", state.loaded,
+			 state.slots - state.slots_quarantined);
+		if (state.holders)
+			snprintf(hold, sizeof(hold), "lc:%u", state.hold_level);
+	}
+	printf("%8u  %04x:%02x:%02x.%x  GPU-%016llx  gfx%x%x%x  %7s  %5s  %s\n",
+	       info->gpu_id, info->pci_domain, info->pci_bus, info->pci_dev,
+	       info->pci_fn, (unsigned long long)info->unique_id,
+	       info->gfx_version / 10000, info->gfx_version / 100 % 100,
+	       info->gfx_version % 100, slots, hold, printable(name));
+	l->devices++;
+	return 0;
+}
+
+static void read_comm(int32_t pid, char *buf, size_t len)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	buf[0] = '\0';
+	if (!f)
+		return;
+	if (fgets(buf, (int)len, f))
+		buf[strcspn(buf, "\n")] = '\0';
+	fclose(f);
+}
+
+static void print_known(const struct hsaq_queue_info *q)
+{
+	char cls[16], slot[16] = "-";
+
+	snprintf(cls, sizeof(cls), q->cls == HSAQ_CLASS_LC ? "lc:%u" : "be:%u",
+		 q->cls == HSAQ_CLASS_LC ? q->level : q->weight);
+	if (q->slot != ~0u)
+		snprintf(slot, sizeof(slot), "%u.%u", q->pipe, q->slot);
+	printf("%-11s  %-8s  %5s  %8llu  %8llu  %8llu  %10.1f  %10.1f",
+	       q->state <= HSAQ_STATE_QUARANTINED ? state_name[q->state] : "?",
+	       cls, slot, (unsigned long long)q->loads,
+	       (unsigned long long)q->saves, (unsigned long long)q->saves_midwave,
+	       (double)q->loaded_ns / 1e6, (double)q->waiting_ns / 1e6);
+}
+
+static int print_queue(const struct hsaq_queue_info *q, void *arg)
+{
+	static const char *const type[] = { "compute", "sdma", "other" };
+	char comm[32];
+
+	read_comm(q->pid, comm, sizeof(comm));
+	printf("%7d  %5u  %8u  %-7s  ", q->pid, q->queue_id, q->gpu_id,
+	       type[q->type]);
+	if (q->state >= 0)
+		print_known(q);
+	else
+		printf("%-11s  %-8s  %5s  %8s  %8s  %8s  %10s  %10s", "-", "-",
+		       "-", "-", "-", "-", "-", "-");
+	printf("  %s\n", printable(comm));
+	return 0;
+}
+
+static int print_queues_of(const struct hsaq_device_info *info, void *arg)
+{
+	struct listing *l = arg;
+
+	if (!hsaq_names(l->device, info))
+		return 0;
+	return hsaq_queues(l->h, info->gpu_id, 0, print_queue, NULL);
+}
+
+static int list(const struct hsaq_args *args, struct hsaq *h)
+{
+	struct listing l = { .h = h, .device = args->device };
+	char line[HSAQ_WHY_LEN];
+	int err;
+
+	hsaq_mode_line(h, line, sizeof(line));
+	printf("%s\n\n%8s  %-12s  %-20s  %-6s  %7s  %5s  %s\n", line, "GPU_ID",
+	       "PCI", "UUID", "ISA", "LOADED", "HELD", "NAME");
+	err = hsaq_devices(h, print_device, &l);
+	if (err)
+		return hsaq_fail_call(args, h, "devices", err);
+	if (!l.devices)
+		return hsaq_fail(args, "%s: no such device; without --device all "
+				 "are listed", args->device ? args->device :
+							      "no device");
+	printf("\n%7s  %5s  %8s  %-7s  %-11s  %-8s  %5s  %8s  %8s  %8s  %10s  "
+	       "%10s  %s\n", "PID", "QUEUE", "GPU_ID", "TYPE", "STATE", "CLASS",
+	       "SLOT", "LOADS", "SAVES", "MIDWAVE", "LOADED_MS", "WAITED_MS",
+	       "COMMAND");
+	err = hsaq_devices(h, print_queues_of, &l);
+	return err ? hsaq_fail_call(args, h, "queues", err) : 0;
+}
+
+int hsaq_verb_ls(const struct hsaq_args *args)
+{
+	struct hsaq *h;
+	int err;
+
+	if (args->rest[0])
+		return hsaq_fail(args, "%s: not expected", args->rest[0]);
+	err = hsaq_get(args, &h);
+	if (err)
+		return err;
+	err = list(args, h);
+	hsaq_close(h);
+	return err;
+}

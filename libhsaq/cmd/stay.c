@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/* stay.c - wait for the end of what the command keeps on, and renew it meanwhile. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libhsaq/cmd/cmd.h"
+
+static sigset_t old_mask;
+static int signal_fd = -1;
+
+uint64_t hsaq_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+int hsaq_stay_prepare(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGCHLD };
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&mask, ends[i]);
+	if (sigprocmask(SIG_BLOCK, &mask, &old_mask))
+		return -errno;
+	signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signal_fd < 0 ? -errno : 0;
+}
+
+void hsaq_stay_child(void)
+{
+	sigprocmask(SIG_SETMASK, &old_mask, NULL);
+}
+
+/* A signal is for the child where there is one, which then ends us. */
+static bool signals_end(struct hsaq_stay *s)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD && s->child)
+			kill(s->child, (int)info.ssi_signo);
+		else if (info.ssi_signo != SIGCHLD)
+			end = true;
+	}
+	if (s->child && waitpid(s->child, &s->status, WNOHANG) == s->child)
+		end = true;
+	return end;
+}
+
+/* Its own user and root. */
+static bool asked_to_end(int listen_fd)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	bool may;
+
+	if (fd < 0)
+		return false;
+	may = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	      (!cred.uid || cred.uid == geteuid());
+	close(fd);
+	return may;
+}
+
+/* Until the next thing to do, ms, rounded up: poll's unit. */
+static int wait_ms(const struct hsaq_stay *s, uint64_t renew_at_ns)
+{
+	uint64_t now = hsaq_now_ns(), at = renew_at_ns;
+
+	if (s->until_ns && (!at || s->until_ns < at))
+		at = s->until_ns;
+	if (!at)
+		return -1;
+	return at <= now ? 0 : (int)((at - now + 999999) / 1000000);
+}
+
+int hsaq_stay(struct hsaq_stay *s)
+{
+	uint64_t renew_at_ns = s->renew_ns ? hsaq_now_ns() + s->renew_ns : 0;
+
+	for (;;) {
+		struct pollfd pfd[] = {
+			{ .fd = signal_fd, .events = POLLIN },
+			{ .fd = s->listen_fd, .events = POLLIN },
+		};
+		int r;
+
+		if (poll(pfd, 2, wait_ms(s, renew_at_ns)) < 0 && errno != EINTR)
+			return -errno;
+		if (signals_end(s) || (pfd[1].revents && asked_to_end(s->listen_fd)) ||
+		    (s->until_ns && hsaq_now_ns() >= s->until_ns))
+			return 0;
+		if (!renew_at_ns || hsaq_now_ns() < renew_at_ns)
+			continue;
+		r = s->renew(s->arg);
+		if (r)
+			return r;
+		renew_at_ns = hsaq_now_ns() + s->renew_ns;
+	}
+}

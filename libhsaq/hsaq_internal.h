@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hsaq_internal.h - what the files of libhsaq share.
+ *
+ * Lock order: struct hsaq.lock alone; no call of the kernel's that waits for the
+ * device is made under it, but those for own queues, one after the other.
+ */
+#ifndef HSAQ_INTERNAL_H
+#define HSAQ_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "hsaq.h"
+
+#define HSAQ_DEV_KFD "/dev/kfd"
+#define HSAQ_DEV_SCHED "/dev/kfd_sched"
+#define HSAQ_SYSFS "/sys/class/kfd/kfd"
+#define HSAQ_SYSFS_POLICY "/sys/module/amdgpu/parameters/sched_policy"
+
+/* KFD minor that the scheduling series has at least. */
+#define HSAQ_KFD_MINOR_SCHED 18u
+
+/**
+ * struct hsaq_io - the way to the kernel; tests have one of their own.
+ * @root: stands before every path
+ * @open: of a device node; fd or negative errno
+ * @ioctl: 0 or more, or negative errno; EINTR is the caller's to retry
+ * @is_kfd: is @fd, of whoever, an open file of /dev/kfd?
+ */
+struct hsaq_io {
+	const char *root;
+	int (*open)(const char *path, int flags);
+	int (*dup)(int fd);
+	void (*close)(int fd);
+	int (*ioctl)(int fd, unsigned long request, void *arg);
+	bool (*is_kfd)(int fd);
+};
+const struct hsaq_io *hsaq_io_current(void);
+/** Tests: from the next hsaq_open() on; NULL: the kernel again. */
+void hsaq_io_set(const struct hsaq_io *io);
+
+/* A queue of this process. */
+struct hsaq_own {
+	struct hsaq_own *next;
+	struct hsaq_ring ring;		/* as the application last set it */
+	uint32_t percentage, priority;	/* as they are in force */
+};
+
+/* The class that a device's own queues get: HWS has it nowhere else. */
+struct hsaq_own_class {
+	struct hsaq_own_class *next;
+	uint32_t gpu_id;
+	uint32_t priority;
+};
+
+/* One hold of hsaq_unload(). */
+struct hsaq_off {
+	struct hsaq_off *next;
+	uint32_t gpu_id;
+	int32_t pid;
+	uint32_t queue_id;
+	uint32_t hold_id;
+};
+
+struct hsaq {
+	const struct hsaq_io *io;
+	int fd;				/* of /dev/kfd */
+	int grant_fd;			/* -1: none */
+	pid_t owner;
+	enum hsaq_mode mode;
+	bool patched;			/* knows the calls, perhaps refuses them */
+	int policy;			/* amdgpu.sched_policy; -1: not known */
+	uint32_t major, minor;
+
+	pthread_mutex_t lock;		/* protects what follows */
+	struct hsaq_own *own;
+	struct hsaq_own_class *own_class;
+	struct hsaq_off *off;
+};
+
+/* io.c */
+int hsaq_ioctl(const struct hsaq *h, unsigned long request, void *arg);
+/** -ECHILD where @h is another process's. */
+int hsaq_usable(const struct hsaq *h);
+
+/* open.c */
+int hsaq_open_over(const struct hsaq_io *io, const struct hsaq_open_opts *opts,
+		   struct hsaq **h);
+
+/* sysfs.c: a file's text, its number; 0 or negative errno */
+int hsaq_sysfs_read(const struct hsaq_io *io, const char *path, char *buf,
+		    size_t len);
+int hsaq_sysfs_u64(const struct hsaq_io *io, const char *path, uint64_t *value);
+int hsaq_sysfs_devices(const struct hsaq_io *io, hsaq_device_fn fn, void *arg);
+int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg);
+int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid,
+		      hsaq_queue_fn fn, void *arg);
+
+/* own.c */
+void hsaq_own_free(struct hsaq *h);
+int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
+bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
+int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
+int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
+		   uint32_t priority);
+int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id);
+
+/* sched.c, for the backend */
+/** Can queues of other processes be unloaded here? */
+bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id);
+/** Did @h unload this very queue (or this very process)? */
+bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid,
+		      uint32_t queue_id);
+
+/*
+ * Copy a structure that starts with its size to one of the caller's, which is
+ * as large at least as the first release had it.
+ */
+int hsaq_copy_out(void *to, const void *from, size_t known);
+
+#endif

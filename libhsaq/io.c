@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* io.c - the way to the kernel: everything that libhsaq asks of it passes here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "libhsaq/hsaq_internal.h"
+
+static int real_open(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int real_dup(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return copy < 0 ? -errno : copy;
+}
+
+static void real_close(int fd)
+{
+	close(fd);
+}
+
+/*
+ * Not by ioctl(), before which a preloaded library may have put its own:
+ * gpreempt's does, and would see these calls as the application's.
+ */
+static int real_ioctl(int fd, unsigned long request, void *arg)
+{
+	long r = syscall(SYS_ioctl, fd, request, arg);
+
+	return r < 0 ? -errno : (int)r;
+}
+
+/* Its major number is any: the node that is there says which. */
+static bool real_is_kfd(int fd)
+{
+	struct stat file, node;
+
+	return !fstat(fd, &file) && S_ISCHR(file.st_mode) &&
+	       !stat(HSAQ_DEV_KFD, &node) && S_ISCHR(node.st_mode) &&
+	       file.st_rdev == node.st_rdev;
+}
+
+static const struct hsaq_io real_io = {
+	.root = "",
+	.open = real_open,
+	.dup = real_dup,
+	.close = real_close,
+	.ioctl = real_ioctl,
+	.is_kfd = real_is_kfd,
+};
+
+static const struct hsaq_io *current_io = &real_io;	/* atomic */
+
+const struct hsaq_io *hsaq_io_current(void)
+{
+	return __atomic_load_n(&current_io, __ATOMIC_ACQUIRE);
+}
+
+void hsaq_io_set(const struct hsaq_io *io)
+{
+	__atomic_store_n(&current_io, io ? io : &real_io, __ATOMIC_RELEASE);
+}
+
+int hsaq_usable(const struct hsaq *h)
+{
+	if (!h)
+		return -EINVAL;
+	return h->owner == getpid() ? 0 : -ECHILD;
+}
+
+int hsaq_ioctl(const struct hsaq *h, unsigned long request, void *arg)
+{
+	int r = hsaq_usable(h);
+
+	if (r)
+		return r;
+	do {
+		r = h->io->ioctl(h->fd, request, arg);
+	} while (r == -EINTR);
+	return r < 0 ? r : 0;
+}

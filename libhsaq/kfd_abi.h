@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kfd_abi.h - the few calls of /dev/kfd that every kernel has, as far as they
+ * are used here: KFD ioctl ABI 1.0 and later, which only grew at the structures'
+ * ends. Written anew, so that building needs no header of the kernel's;
+ * tests/hsaq/test_abi.c compares them with the ones that are installed.
+ * What the scheduling series adds is kfd_sched.h.
+ */
+#ifndef HSAQ_KFD_ABI_H
+#define HSAQ_KFD_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+#define HSAQ_KFD_MAJOR 1u		/* the ABI that this is */
+#define HSAQ_KFD_MAGIC 'K'
+#define HSAQ_KFD_NR_GET_VERSION 0x01
+#define HSAQ_KFD_NR_CREATE_QUEUE 0x02
+#define HSAQ_KFD_NR_DESTROY_QUEUE 0x03
+#define HSAQ_KFD_NR_UPDATE_QUEUE 0x07
+
+/* Of CREATE_QUEUE; the driver counts on, with more kinds of SDMA. */
+#define HSAQ_KFD_QUEUE_COMPUTE 0u
+#define HSAQ_KFD_QUEUE_SDMA 1u
+#define HSAQ_KFD_QUEUE_COMPUTE_AQL 2u
+
+#define HSAQ_KFD_PERCENTAGE_MASK 0xffu	/* bits 8-15: target XCC */
+#define HSAQ_KFD_PRIORITY_MAX 15u
+#define HSAQ_KFD_QUEUES_MAX 1024u	/* of one process */
+
+struct hsaq_kfd_version {
+	uint32_t major;
+	uint32_t minor;
+};
+
+/* CREATE_QUEUE's beginning: what follows differs between versions. */
+struct hsaq_kfd_create {
+	uint64_t ring_base;
+	uint64_t write_pointer;
+	uint64_t read_pointer;
+	uint64_t doorbell_offset;
+	uint32_t ring_bytes;
+	uint32_t gpu_id;
+	uint32_t type;
+	uint32_t percentage;
+	uint32_t priority;
+	uint32_t queue_id;
+};
+
+struct hsaq_kfd_destroy {
+	uint32_t queue_id;
+	uint32_t pad;
+};
+
+struct hsaq_kfd_update {
+	uint64_t ring_base;
+	uint32_t queue_id;
+	uint32_t ring_bytes;
+	uint32_t percentage;
+	uint32_t priority;
+};
+
+_Static_assert(sizeof(struct hsaq_kfd_version) == 8, "KFD ABI 1");
+_Static_assert(sizeof(struct hsaq_kfd_create) == 56, "KFD ABI 1");
+_Static_assert(offsetof(struct hsaq_kfd_create, gpu_id) == 36, "KFD ABI 1");
+_Static_assert(offsetof(struct hsaq_kfd_create, queue_id) == 52, "KFD ABI 1");
+_Static_assert(sizeof(struct hsaq_kfd_destroy) == 8, "KFD ABI 1");
+_Static_assert(sizeof(struct hsaq_kfd_update) == 24, "KFD ABI 1");
+
+#define HSAQ_KFD_GET_VERSION \
+	_IOR(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_GET_VERSION, struct hsaq_kfd_version)
+#define HSAQ_KFD_UPDATE_QUEUE \
+	_IOW(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_UPDATE_QUEUE, struct hsaq_kfd_update)
+
+#endif

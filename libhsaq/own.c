@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * own.c - queues of this process by UPDATE_QUEUE, which every kernel has: a
+ * percentage of 0 takes a queue off in mid-wave, and the priority is the
+ * firmware scheduler's. UPDATE_QUEUE sets all properties, so each queue's own
+ * have to be known.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libhsaq/hsaq_internal.h"
+#include "libhsaq/kfd_abi.h"
+
+static struct hsaq_own *find(struct hsaq *h, uint32_t queue_id)
+{
+	for (struct hsaq_own *q = h->own; q; q = q->next)
+		if (q->ring.queue_id == queue_id)
+			return q;
+	return NULL;
+}
+
+static const struct hsaq_own_class *find_class(const struct hsaq *h,
+					       uint32_t gpu_id)
+{
+	for (const struct hsaq_own_class *c = h->own_class; c; c = c->next)
+		if (c->gpu_id == gpu_id)
+			return c;
+	return NULL;
+}
+
+static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage,
+		  uint32_t priority)
+{
+	struct hsaq_kfd_update args = {
+		.ring_base = q->ring.ring_base,
+		.queue_id = q->ring.queue_id,
+		.ring_bytes = q->ring.ring_bytes,
+		.percentage = percentage,
+		.priority = priority,
+	};
+	int r;
+
+	if (q->percentage == percentage && q->priority == priority)
+		return 0;
+	r = hsaq_ioctl(h, HSAQ_KFD_UPDATE_QUEUE, &args);
+	/* The driver says -EFAULT of a queue that it does not know. */
+	if (r)
+		return r == -EFAULT ? -ENOENT : r;
+	q->percentage = percentage;
+	q->priority = priority;
+	return 0;
+}
+
+static bool is_off(const struct hsaq_own *q)
+{
+	return !(q->percentage & HSAQ_KFD_PERCENTAGE_MASK);
+}
+
+static int check_ring(const struct hsaq_ring *ring)
+{
+	if (!ring || ring->size < sizeof(*ring) || !ring->gpu_id ||
+	    ring->priority > HSAQ_KFD_PRIORITY_MAX ||
+	    ring->queue_id >= HSAQ_KFD_QUEUES_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
+{
+	const struct hsaq_own_class *cls;
+	struct hsaq_own *q;
+	int r = hsaq_usable(h);
+
+	if (!r)
+		r = check_ring(ring);
+	if (r)
+		return r;
+	pthread_mutex_lock(&h->lock);
+	q = find(h, ring->queue_id);
+	if (!q) {
+		q = calloc(1, sizeof(*q));
+		if (!q) {
+			pthread_mutex_unlock(&h->lock);
+			return -ENOMEM;
+		}
+		q->next = h->own;
+		h->own = q;
+	}
+	q->ring = *ring;
+	q->ring.size = sizeof(q->ring);
+	q->percentage = ring->percentage;
+	q->priority = ring->priority;
+	cls = find_class(h, ring->gpu_id);
+	if (cls && ring->type == HSAQ_QUEUE_COMPUTE)
+		r = update(h, q, q->percentage, cls->priority);
+	pthread_mutex_unlock(&h->lock);
+	return r;
+}
+
+void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id)
+{
+	struct hsaq_own *gone = NULL;
+
+	if (hsaq_usable(h))
+		return;
+	pthread_mutex_lock(&h->lock);
+	for (struct hsaq_own **at = &h->own; *at; at = &(*at)->next) {
+		if ((*at)->ring.queue_id == queue_id) {
+			gone = *at;
+			*at = gone->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+	free(gone);
+}
+
+void hsaq_own_free(struct hsaq *h)
+{
+	bool ours = !hsaq_usable(h);
+
+	while (h->own) {
+		struct hsaq_own *q = h->own;
+
+		h->own = q->next;
+		/* Whoever closes leaves nothing off. One that is gone is gone. */
+		if (ours && is_off(q))
+			(void)update(h, q, q->ring.percentage, q->priority);
+		free(q);
+	}
+	while (h->own_class) {
+		struct hsaq_own_class *c = h->own_class;
+
+		h->own_class = c->next;
+		free(c);
+	}
+	while (h->off) {
+		struct hsaq_off *o = h->off;
+
+		h->off = o->next;
+		free(o);
+	}
+}
+
+/* ---- off and on ---------------------------------------------------------------- */
+
+static bool matches(const struct hsaq_own *q, uint32_t gpu_id, uint32_t queue_id)
+{
+	return q->ring.gpu_id == gpu_id &&
+	       (queue_id == HSAQ_ALL_QUEUES || q->ring.queue_id == queue_id);
+}
+
+/*
+ * All that match, or none: what was changed before one failed is changed back.
+ * @off: take off, else put on as the application has it.
+ */
+static int switch_all(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
+		      bool off)
+{
+	struct hsaq_own *changed[HSAQ_KFD_QUEUES_MAX];
+	size_t n = 0, found = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&h->lock);
+	for (struct hsaq_own *q = h->own; q && !r; q = q->next) {
+		if (!matches(q, gpu_id, queue_id))
+			continue;
+		found++;
+		if (off == is_off(q) || n == HSAQ_KFD_QUEUES_MAX)
+			continue;
+		r = update(h, q, off ? q->ring.percentage &
+				       ~HSAQ_KFD_PERCENTAGE_MASK :
+				       q->ring.percentage, q->priority);
+		if (!r)
+			changed[n++] = q;
+	}
+	while (r && off && n--)
+		(void)update(h, changed[n], changed[n]->ring.percentage,
+			     changed[n]->priority);
+	pthread_mutex_unlock(&h->lock);
+	return !r && !found ? -ENOENT : r;
+}
+
+int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
+{
+	return switch_all(h, gpu_id, queue_id, true);
+}
+
+bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
+{
+	bool off = false;
+
+	pthread_mutex_lock(&h->lock);
+	for (struct hsaq_own *q = h->own; q && !off; q = q->next)
+		off = matches(q, gpu_id, queue_id) && is_off(q);
+	pthread_mutex_unlock(&h->lock);
+	return off;
+}
+
+int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
+{
+	return switch_all(h, gpu_id, queue_id, false);
+}
+
+/* ---- classes as priorities -------------------------------------------------------- */
+
+static int remember_class(struct hsaq *h, uint32_t gpu_id, uint32_t priority)
+{
+	struct hsaq_own_class *c = (struct hsaq_own_class *)find_class(h, gpu_id);
+
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return -ENOMEM;
+		c->gpu_id = gpu_id;
+		c->next = h->own_class;
+		h->own_class = c;
+	}
+	c->priority = priority;
+	return 0;
+}
+
+static void forget_class(struct hsaq *h, uint32_t gpu_id)
+{
+	for (struct hsaq_own_class **at = &h->own_class; *at; at = &(*at)->next) {
+		if ((*at)->gpu_id == gpu_id) {
+			struct hsaq_own_class *c = *at;
+
+			*at = c->next;
+			free(c);
+			return;
+		}
+	}
+}
+
+/* @priority NULL: each its own. Goes on past one that fails; the first error. */
+static int prioritise(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
+		      const uint32_t *priority, size_t *found)
+{
+	int first = 0;
+
+	for (struct hsaq_own *q = h->own; q; q = q->next) {
+		int r;
+
+		if (!matches(q, gpu_id, queue_id) ||
+		    q->ring.type != HSAQ_QUEUE_COMPUTE)
+			continue;
+		++*found;
+		r = update(h, q, q->percentage,
+			   priority ? *priority : q->ring.priority);
+		first = first ? first : r;
+	}
+	return first;
+}
+
+int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
+		   uint32_t priority)
+{
+	size_t found = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&h->lock);
+	if (queue_id == HSAQ_ALL_QUEUES)
+		r = remember_class(h, gpu_id, priority);
+	if (!r)
+		r = prioritise(h, gpu_id, queue_id, &priority, &found);
+	pthread_mutex_unlock(&h->lock);
+	return !r && !found && queue_id != HSAQ_ALL_QUEUES ? -ENOENT : r;
+}
+
+int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id)
+{
+	size_t found = 0;
+	int r;
+
+	pthread_mutex_lock(&h->lock);
+	forget_class(h, gpu_id);
+	r = prioritise(h, gpu_id, HSAQ_ALL_QUEUES, NULL, &found);
+	pthread_mutex_unlock(&h->lock);
+	return r;
+}

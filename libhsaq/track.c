@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * track.c - CREATE_QUEUE, UPDATE_QUEUE and DESTROY_QUEUE as they go by. Requests
+ * are told by type and number alone: libraries are built with older, shorter
+ * structures, and the driver takes any size. The type 'K' is the console's as
+ * well, so the file is looked at, too.
+ */
+#include "libhsaq/track.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libhsaq/amd.h"
+#include "libhsaq/hsaq_internal.h"
+#include "libhsaq/kfd_abi.h"
+
+struct queue {
+	struct queue *next;
+	struct hsaq_ring ring;
+	struct gp_group *group;		/* NULL: not compute, or no device */
+};
+
+/* lock protects all of this; it is not held while ops are called. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct gp_track_ops *track_ops;	/* atomic: NULL not started */
+static void *track_arg;
+static struct hsaq *handle;		/* atomic: NULL until the first queue */
+static struct queue *queues;
+static struct gp_device *devices[GP_HAL_MAX_DEVICES];
+
+int gp_amd_track_start(const struct gp_track_ops *ops, void *arg)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	if (track_ops) {
+		r = -EALREADY;
+	} else {
+		track_arg = arg;
+		__atomic_store_n(&track_ops, ops, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+bool gp_amd_track_wants(unsigned long request)
+{
+	unsigned int nr = _IOC_NR(request);
+
+	return _IOC_TYPE(request) == HSAQ_KFD_MAGIC &&
+	       (nr == HSAQ_KFD_NR_CREATE_QUEUE || nr == HSAQ_KFD_NR_DESTROY_QUEUE ||
+		nr == HSAQ_KFD_NR_UPDATE_QUEUE) &&
+	       _IOC_SIZE(request);
+}
+
+static uint32_t queue_type(uint32_t type)
+{
+	return type == HSAQ_KFD_QUEUE_COMPUTE ||
+	       type == HSAQ_KFD_QUEUE_COMPUTE_AQL ? HSAQ_QUEUE_COMPUTE :
+						    HSAQ_QUEUE_SDMA;
+}
+
+static struct hsaq *get_handle(void)
+{
+	struct hsaq *h = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+
+	if (h || gp_amd_handle_get(&h))
+		return h;
+	pthread_mutex_lock(&lock);
+	/* Kept as long as the process: queues come again. */
+	if (handle) {
+		gp_amd_handle_put(h);
+		h = handle;
+	} else {
+		__atomic_store_n(&handle, h, __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&lock);
+	return h;
+}
+
+static uint32_t gpu_of(const struct gp_device *dev)
+{
+	return ((const struct gp_amd_device *)dev)->gpu_id;
+}
+
+/* The device of @gpu_id, opened once and kept. */
+static struct gp_device *device_of(uint32_t gpu_id)
+{
+	struct gp_device *found = NULL, *made;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i] && !found; i++)
+		if (gpu_of(devices[i]) == gpu_id)
+			found = devices[i];
+	pthread_mutex_unlock(&lock);
+	if (found || gp_amd_open_gpu(gpu_id, &made))
+		return found;
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i] && !found; i++)
+		if (gpu_of(devices[i]) == gpu_id)
+			found = devices[i];
+	if (!found && i < GP_HAL_MAX_DEVICES)
+		devices[i] = found = made;
+	pthread_mutex_unlock(&lock);
+	if (found != made)
+		gp_device_close(made);
+	return found;
+}
+
+static struct queue *find(uint32_t queue_id)
+{
+	for (struct queue *q = queues; q; q = q->next)
+		if (q->ring.queue_id == queue_id)
+			return q;
+	return NULL;
+}
+
+static void add(struct queue *q)
+{
+	pthread_mutex_lock(&lock);
+	q->next = queues;
+	queues = q;
+	pthread_mutex_unlock(&lock);
+}
+
+static void saw_create(const struct hsaq_kfd_create *c)
+{
+	const struct hsaq_ring ring = {
+		.size = sizeof(ring),
+		.gpu_id = c->gpu_id,
+		.queue_id = c->queue_id,
+		.ring_base = c->ring_base,
+		.ring_bytes = c->ring_bytes,
+		.percentage = c->percentage,
+		.priority = c->priority,
+		.type = queue_type(c->type),
+	};
+	struct hsaq *h = get_handle();
+	struct gp_device *dev;
+	struct queue *q;
+
+	q = h ? calloc(1, sizeof(*q)) : NULL;
+	if (!q)
+		return;		/* that one is left as it is */
+	q->ring = ring;
+	/* A class that it does not get leaves it as the driver made it. */
+	(void)!hsaq_queue_adopt(h, &ring);
+	dev = ring.type == HSAQ_QUEUE_COMPUTE ? device_of(ring.gpu_id) : NULL;
+	if (dev)
+		q->group = gp_amd_group_new(dev, getpid(), ring.queue_id, ring.type);
+	add(q);
+	if (q->group && track_ops->group_ready)
+		track_ops->group_ready(track_arg, q->group);
+}
+
+static void saw_update(const struct hsaq_kfd_update *u)
+{
+	struct hsaq_ring ring = { 0 };
+	struct queue *q;
+
+	pthread_mutex_lock(&lock);
+	q = find(u->queue_id);
+	if (q) {
+		q->ring.ring_base = u->ring_base;
+		q->ring.ring_bytes = u->ring_bytes;
+		q->ring.percentage = u->percentage;
+		q->ring.priority = u->priority;
+		ring = q->ring;
+	}
+	pthread_mutex_unlock(&lock);
+	if (ring.size && handle)
+		(void)!hsaq_queue_adopt(handle, &ring);
+}
+
+static void saw_destroy(const struct hsaq_kfd_destroy *d)
+{
+	struct queue *gone = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (struct queue **at = &queues; *at; at = &(*at)->next) {
+		if ((*at)->ring.queue_id == d->queue_id) {
+			gone = *at;
+			*at = gone->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (!gone)
+		return;
+	if (handle)
+		hsaq_queue_forget(handle, d->queue_id);
+	if (gone->group) {
+		if (track_ops->group_gone)
+			track_ops->group_gone(track_arg, gone->group);
+		gone->group->dev->ops->group_put(gone->group);
+	}
+	free(gone);
+}
+
+void gp_amd_track_ioctl(int fd, unsigned long request, void *arg, int result)
+{
+	unsigned int bytes = _IOC_SIZE(request);
+	int saved = errno;
+
+	if (result < 0 || !arg || !gp_amd_track_wants(request) ||
+	    !__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE) ||
+	    !hsaq_io_current()->is_kfd(fd)) {
+		errno = saved;
+		return;
+	}
+	switch (_IOC_NR(request)) {
+	case HSAQ_KFD_NR_CREATE_QUEUE:
+		if (bytes >= sizeof(struct hsaq_kfd_create))
+			saw_create(arg);
+		break;
+	case HSAQ_KFD_NR_UPDATE_QUEUE:
+		if (bytes >= sizeof(struct hsaq_kfd_update))
+			saw_update(arg);
+		break;
+	case HSAQ_KFD_NR_DESTROY_QUEUE:
+		if (bytes >= sizeof(uint32_t))
+			saw_destroy(arg);
+		break;
+	}
+	errno = saved;
+}
