@@ -69,6 +69,23 @@ size_t gp_compute_groups(struct gp_group_list *list)
 	return n;
 }
 
+/* Why the driver refused a class, and what would be right. */
+static int fail_class(const char *verb, pid_t pid, int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		return gp_fail("%s: process %d: not permitted: the driver wants "
+			       "CAP_SYS_ADMIN (sudo), or the right to open "
+			       "/dev/kfd_sched (ls -l names its group)",
+			       verb, (int)pid);
+	if (err == -EOPNOTSUPP)
+		return gp_fail("%s: process %d: this kernel's KFD lets nobody set "
+			       "another process's class (hsaq mode says why); "
+			       "start it with gpreempt run", verb, (int)pid);
+	return gp_fail("%s: process %d: %s", verb, (int)pid,
+		       err == -ESRCH ? "it does not have the KFD open"
+				     : strerror(-err));
+}
+
 /* ---- a tenant: it does it itself ---------------------------------------------------- */
 
 static int apply_tenant(const char *verb, pid_t pid, int fd,
@@ -87,6 +104,9 @@ static int apply_tenant(const char *verb, pid_t pid, int fd,
 		return gp_fail("%s: process %d does not answer; is it stopped? "
 			       "(kill -CONT %d)",
 			       verb, (int)pid, (int)pid);
+	/* It was willing, and its driver was not. */
+	if (err == -EACCES || err == -EOPNOTSUPP)
+		return fail_class(verb, pid, err);
 	return gp_fail_access(verb, pid, err);
 }
 
@@ -227,6 +247,15 @@ static int apply_be(const struct target *t)
 	return err;
 }
 
+/* The driver schedules by class itself. */
+static int apply_class(const struct target *t, const struct gp_class_value *cls)
+{
+	const struct gp_hal_class c = {cls->cls, cls->value};
+	int err = t->dev->ops->set_class(t->dev, t->pid, &c);
+
+	return err ? fail_class(t->verb, t->pid, err) : 0;
+}
+
 static int apply_device(struct target *t, const struct gp_class_value *cls,
 			size_t *found)
 {
@@ -241,7 +270,9 @@ static int apply_device(struct target *t, const struct gp_class_value *cls,
 	t->default_us = caps.default_slice_us;
 	t->compute = gp_compute_groups(&t->list);
 	*found += t->compute;
-	if (t->compute)
+	if (t->compute && !(caps.caps & GP_CAP_SLICES))
+		err = apply_class(t, cls);
+	else if (t->compute)
 		err = cls->cls == GP_CLASS_LC ? apply_lc(t) : apply_be(t);
 	gp_group_list_put(&t->list);
 	return err;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * launch.c - the environment in which CMD runs under gpreempt: the driver's own
- * injection loads the preload at cuInit, and processes that never use CUDA
- * are not touched.
+ * launch.c - the environment in which CMD runs under gpreempt. NVIDIA: the
+ * driver's own injection loads the preload at cuInit, and processes that never
+ * use CUDA are not touched. AMD: LD_PRELOAD, since a tool that ROCr loads does
+ * not see the queues that ROCr makes for itself.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,6 +36,24 @@ static int set_injection(const char *libdir)
 	    setenv(CHAIN, before, 1))
 		return -errno;
 	return setenv(INJECTION, path, 1) ? -errno : 0;
+}
+
+/* The loader takes blanks and colons for ends of a name. */
+static int set_preload(const char *verb, const char *libdir)
+{
+	const char *before = getenv("LD_PRELOAD");
+	GP_FREE char *value = NULL;
+
+	if (strpbrk(libdir, " :"))
+		return gp_fail("%s: %s: LD_PRELOAD takes no path with a blank or "
+			       "a colon; install gpreempt elsewhere", verb, libdir);
+	if (before && strstr(before, "/" PRELOAD))
+		return 0;
+	if (asprintf(&value, "%s/" PRELOAD "%s%s", libdir,
+		     before && *before ? ":" : "", before ? before : "") < 0 ||
+	    setenv("LD_PRELOAD", value, 1))
+		return gp_fail("%s: environment: %s", verb, strerror(ENOMEM));
+	return 0;
 }
 
 static int prepend(const char *name, const char *dir)
@@ -75,6 +94,35 @@ static int set_device(const char *verb, const struct gp_device *dev)
 	return 0;
 }
 
+static bool is_amd(const struct gp_device *dev)
+{
+	return !strcmp(dev->ops->name, "amd");
+}
+
+/* Without a device named, CMD may use another than the first one found. */
+static bool may_use_amd(const struct gp_device *dev, const char *device)
+{
+	const struct gp_hal_ops *amd = gp_hal_find("amd");
+	struct gp_device_list list = {0};
+
+	if (is_amd(dev))
+		return true;
+	return !device && !gp_device_is_soft(dev) && amd &&
+	       !amd->probe(&list) && list.count;
+}
+
+/* A hold that nobody asked for needs launches to be seen. */
+static int check_hold(const char *verb, struct gp_device *dev)
+{
+	const char *hold = getenv("GPREEMPT_HOLD");
+
+	if (!hold || strcmp(hold, "auto") || !is_amd(dev))
+		return 0;
+	return gp_fail("%s: --hold is not for %s: launches cannot be seen there; "
+		       "a lc process's queues stay loaded, and hints hold the "
+		       "device", verb, dev->id.name);
+}
+
 static int set_environment(const char *verb, const char *class_text,
 			   const char *device, const struct gp_device *dev)
 {
@@ -89,9 +137,12 @@ static int set_environment(const char *verb, const char *class_text,
 	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
 	if (!err && device)
 		err = set_device(verb, dev);
+	if (!err && class_text && may_use_amd(dev, device))
+		err = set_preload(verb, libdir);
 	if (err || !class_text)
 		return err;
-	err = set_injection(libdir);
+	if (!is_amd(dev))
+		err = set_injection(libdir);
 	if (!err && setenv("GPREEMPT_CLASS", class_text, 1))
 		err = -errno;
 	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
@@ -112,7 +163,9 @@ int gp_launch_prepare(const char *verb, const char *class_text,
 	err = gp_device_open(device, &dev, why, sizeof(why));
 	if (err)
 		return gp_fail("%s: %s", verb, why[0] ? why : strerror(-err));
-	err = set_environment(verb, class_text, device, dev);
+	err = check_hold(verb, dev);
+	if (!err)
+		err = set_environment(verb, class_text, device, dev);
 	gp_device_close(dev);
 	return err;
 }

@@ -8,6 +8,7 @@
 
 #include "client/cuda.h"
 #include "client/engine.h"
+#include "client/hip.h"
 #include "client/log.h"
 #include "gpreempt/gpreempt.h"
 
@@ -56,17 +57,26 @@ static int opts_read(const struct gp_open_opts *in, struct gp_open_opts *out)
 	return 0;
 }
 
+/* What the program uses: by its CUDA context, else by HIP's current device. */
+static const char *used_device(void *context, char *text, size_t len)
+{
+	uint8_t uuid[16];
+
+	if (context && !gp_cuda_context_uuid(context, uuid)) {
+		gp_uuid_format(uuid, text, len);
+		return text;
+	}
+	return !context && !gp_hip_current(text, len) ? text : NULL;
+}
+
 static int open_device(const char *spec, void *context, struct gp_edev **dev)
 {
 	char text[48], why[WHY_LEN] = "";
 	struct gp_device *hal;
-	uint8_t uuid[16];
 	int err;
 
-	if (!spec && context && !gp_cuda_context_uuid(context, uuid)) {
-		gp_uuid_format(uuid, text, sizeof(text));
-		spec = text;
-	}
+	if (!spec)
+		spec = used_device(context, text, sizeof(text));
 	err = gp_device_open(spec, &hal, why, sizeof(why));
 	if (err) {
 		gp_log(GP_LOG_ERR, "open: device %s: %s", spec ? spec : "(first)",
@@ -103,6 +113,9 @@ static int handle_create(const struct gp_open_opts *opts, struct gp_handle *h)
 		return err;
 	if (!context)
 		context = gp_cuda_current();
+	/* Where the process holds, not a context, there is the one. */
+	if (!context && h->dev->ops.process_context(h->dev->hal, &context))
+		context = NULL;
 	err = gp_edev_context(h->dev, context, &h->ctx);
 	if (err)
 		return err;
@@ -227,7 +240,8 @@ int gp_hint(struct gp_handle *h, uint64_t in_ns)
  */
 static void watch(const struct gp_handle *h)
 {
-	if (usable(h) == 1 && h->dev->cls.cls == GP_CLASS_LC)
+	if (usable(h) == 1 && h->dev->cls.cls == GP_CLASS_LC &&
+	    !(h->dev->caps.caps & GP_CAP_HOLD_OUTSIDE))
 		gp_engine_watch_sync();
 }
 

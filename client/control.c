@@ -46,7 +46,8 @@ static int set_class(const struct gp_wire_set_class *msg)
 		return -EINVAL;
 	for (size_t i = 0; i < n && !err; i++)
 		err = gp_edev_set_class(dev[i], &cls);
-	return err;
+	/* -EPERM is what a peer gets that may change nothing at all. */
+	return err == -EPERM ? -EACCES : err;
 }
 
 static int act(const union gp_wire_msg *msg, bool may_change)

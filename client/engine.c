@@ -76,16 +76,27 @@ void gp_engine_set_hooks(const struct gp_engine_hooks *hooks)
 	engine.hooks = *hooks;
 }
 
-void *gp_engine_find_context(const struct gp_device_id *dev)
+void *gp_edev_find_context(struct gp_edev *dev)
 {
-	return engine.hooks.find_context ? engine.hooks.find_context(dev) : NULL;
+	void *context;
+
+	if (!dev->ops.process_context(dev->hal, &context))
+		return context;
+	return engine.hooks.find_context ?
+		       engine.hooks.find_context(&dev->hal->id) : NULL;
+}
+
+/* A hold that is no work of the context stands in nobody's way. */
+static uint64_t hold_piece_ns(const struct gp_edev *dev, bool seen)
+{
+	return seen || dev->caps.caps & GP_CAP_HOLD_OUTSIDE ? 0 : GP_HOLD_PIECE_NS;
 }
 
 static void set_sync_seen(struct gp_edev *dev, bool seen)
 {
 	pthread_mutex_lock(&dev->lock);
 	dev->sync_seen = seen;
-	gp_sched_set_hold_piece(dev->sched, seen ? 0 : GP_HOLD_PIECE_NS);
+	gp_sched_set_hold_piece(dev->sched, hold_piece_ns(dev, seen));
 	gp_edev_unlock(dev);
 }
 
@@ -477,6 +488,35 @@ static struct gp_class_spec spec_of(const struct gp_class_value *v)
 
 /* ---- devices ------------------------------------------------------------ */
 
+/* Tell a driver that schedules by class itself. */
+static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
+{
+	const struct gp_hal_class c = { cls->cls, cls->value };
+
+	if (!(dev->caps.caps & GP_CAP_CLASS))
+		return 0;
+	return dev->ops.set_class(dev->hal, 0, &c);
+}
+
+/* A class that the driver refuses is not had: nothing is to go by it. */
+static void first_class(struct gp_edev *dev)
+{
+	char text[GP_CLASS_TEXT_LEN];
+	int err;
+
+	if (dev->cls.cls == GP_CLASS_NONE)
+		return;
+	err = tell_class(dev, &dev->cls);
+	if (!err)
+		return;
+	gp_class_format(&dev->cls, text, sizeof(text));
+	gp_log(GP_LOG_WARN, "%s: no class %s: %s; the program runs without",
+	       dev->hal->id.name, text, err == -EPERM ?
+	       "it takes CAP_SYS_ADMIN, or the right to open /dev/kfd_sched" :
+	       strerror(-err));
+	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
+}
+
 static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 		       struct gp_edev **out)
 {
@@ -491,6 +531,9 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 	err = ops->open(id, &dev->hal);
 	if (err)
 		goto err_free;
+	/* A backend's own table, which a tracker gives, may lack ops. */
+	gp_hal_set_ops(&dev->ops, dev->hal->ops);
+	dev->hal->ops = &dev->ops;
 	err = dev->hal->ops->caps(dev->hal, &dev->caps);
 	if (err)
 		goto err_close;
@@ -500,7 +543,7 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 		goto err_close;
 	config.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS);
 	config.switch_ns = dev->caps.switch_ns;
-	config.hold_piece_ns = GP_HOLD_PIECE_NS;
+	config.hold_piece_ns = hold_piece_ns(dev, false);
 	if (engine.hooks.auto_hold)
 		config.auto_hold_ns = GP_AUTO_HOLD_NS;
 	if (atomic_load(&engine.sync_watched) == 1) {
@@ -520,6 +563,7 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 	dev->preloaded = engine.hooks.tracks;
 	if (gp_engine_names(engine.hooks.device, id))
 		dev->cls = engine.hooks.cls;
+	first_class(dev);
 	join.spec = spec_of(&dev->cls);
 	gp_edev_event_locked(dev, &join);
 	*out = dev;
@@ -600,8 +644,10 @@ int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
 	if (gp_class_check(cls->cls, cls->value))
 		return -EINVAL;
 	pthread_mutex_lock(&dev->lock);
+	err = tell_class(dev, cls);
 	ev.tenant = GP_BASE_TENANT;
-	err = gp_edev_event_locked(dev, &ev);
+	if (!err)
+		err = gp_edev_event_locked(dev, &ev);
 	for (size_t i = 0; !err && i < GP_EDEV_CONTEXTS; i++) {
 		if (!atomic_load(&dev->ctx[i].context))
 			continue;

@@ -64,6 +64,7 @@ enum gp_slot_state { GP_SLOT_NONE, GP_SLOT_WAITING, GP_SLOT_HAVE };
 
 struct gp_edev {
 	struct gp_device *hal;
+	struct gp_hal_ops ops;		/* its, with the dummies */
 	struct gp_hal_caps caps;
 	bool preloaded;			/* groups are tracked, not scanned */
 
@@ -123,7 +124,6 @@ int gp_engine_state(void);
 bool gp_engine_inside(void);
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
-void *gp_engine_find_context(const struct gp_device_id *dev);
 
 /**
  * The engine's device for @id, made if need be; @ops opens it. Borrowed, lives
@@ -142,7 +142,10 @@ void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev);
 /** The timer of @dev is due. */
 void gp_edev_timer(struct gp_edev *dev);
 
+/** -EPERM: the driver knows classes, and wants a right for this one. */
 int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls);
+/** A context of @dev that can hold, of those that exist; NULL: none known. */
+void *gp_edev_find_context(struct gp_edev *dev);
 /** Get or make the tenant of @context (NULL: the current one). Blocks. */
 int gp_edev_context(struct gp_edev *dev, void *context, struct gp_ectx **ctx);
 void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx);

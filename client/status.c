@@ -85,7 +85,7 @@ static int hinted_context(struct gp_edev *dev, struct gp_ectx **out)
 		}
 	}
 	/* Its reference is the engine's own, until the context goes. */
-	return gp_edev_context(dev, gp_engine_find_context(&dev->hal->id), out);
+	return gp_edev_context(dev, gp_edev_find_context(dev), out);
 }
 
 static int hint_device(struct gp_edev *dev, uint64_t in_ns)
