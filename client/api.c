@@ -69,6 +69,43 @@ static const char *used_device(void *context, char *text, size_t len)
 	return !context && !gp_hip_current(text, len) ? text : NULL;
 }
 
+static bool has_groups(struct gp_device *hal)
+{
+	struct gp_group_list list = { 0 };
+	bool has;
+
+	if (hal->ops->groups(hal, 0, &list))
+		return false;
+	has = list.count != 0;
+	gp_group_list_put(&list);
+	return has;
+}
+
+/*
+ * Of several devices of one kind the first that this process has groups on:
+ * @hal, or another that takes its place. (An HSA program has no current one;
+ * what ROCR_VISIBLE_DEVICES hides from it, it has no queue on.)
+ */
+static struct gp_device *prefer_used(struct gp_device *hal)
+{
+	struct gp_device_list list = { 0 };
+	struct gp_device *other;
+
+	if (has_groups(hal) || hal->ops->probe(&list))
+		return hal;
+	for (size_t i = 0; i < list.count; i++) {
+		if (hal->ops->open(&list.dev[i], &other))
+			continue;
+		other->ops = hal->ops;
+		if (has_groups(other)) {
+			gp_device_close(hal);
+			return other;
+		}
+		gp_device_close(other);
+	}
+	return hal;
+}
+
 static int open_device(const char *spec, void *context, struct gp_edev **dev)
 {
 	char text[48], why[WHY_LEN] = "";
@@ -83,6 +120,8 @@ static int open_device(const char *spec, void *context, struct gp_edev **dev)
 		       why[0] ? why : strerror(-err));
 		return err;
 	}
+	if (!spec && !context)
+		hal = prefer_used(hal);
 	err = gp_engine_device(hal->ops, &hal->id, dev);
 	gp_device_close(hal);
 	return err;

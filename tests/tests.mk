@@ -49,6 +49,12 @@ $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 $(O)/tests/conformance/test_conformance_amd_fake \
 $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 
+# The kernel's newest header there is: the driver's own, else the C library's.
+KFD_IOCTL_H := $(lastword $(sort $(wildcard \
+	/usr/src/linux-headers-6.12*-common/include/uapi/linux/kfd_ioctl.h)))
+$(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
+	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
+
 # Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests
 	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
