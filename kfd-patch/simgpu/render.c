@@ -139,8 +139,14 @@ static int render_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!bo)
 		return -EINVAL;
+	/*
+	 * libhsakmt maps memory that the CPU must not touch private and without
+	 * access, to keep the addresses: amdgpu_gem_object_mmap() lets it.
+	 */
+	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
+		vm_flags_clear(vma, VM_MAYWRITE);
 	if (bo->kind == SIM_BO_USERPTR || bo->kind == SIM_BO_FIXED ||
-	    !(vma->vm_flags & VM_SHARED) ||
+	    is_cow_mapping(vma->vm_flags) ||
 	    vma->vm_pgoff - bo->mmap_first + vma_pages(vma) > bo->npages) {
 		sim_bo_put(bo);
 		return -EINVAL;
