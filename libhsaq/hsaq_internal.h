@@ -78,6 +78,7 @@ struct hsaq {
 	struct hsaq_own *own;
 	struct hsaq_own_class *own_class;
 	struct hsaq_off *off;
+	bool asked_only, has_only;	/* the kernel holds single processes */
 };
 
 /* io.c */

@@ -381,11 +381,18 @@ bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id)
 		.limit_ns = 1,
 		.queue_id = KFD_SCHED_ALL_QUEUES - 1,
 	};
-	int r = need_sched(h);
+	int r;
 
-	if (!r)
+	if (need_sched(h))
+		return false;
+	pthread_mutex_lock(&h->lock);
+	if (!h->asked_only) {
 		r = do_hold(h, &args, NULL);
-	return !r || r == -ENOENT;
+		h->has_only = !r || r == -ENOENT;
+		h->asked_only = true;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return h->has_only;
 }
 
 /* ---- events ------------------------------------------------------------------------------ */

@@ -896,6 +896,11 @@ uint64_t fake_queue_ran_ns(pid_t pid, uint32_t queue_id)
 				      wall_ns() - q.since_ns : 0);
 }
 
+uint64_t fake_queue_saves(pid_t pid, uint32_t queue_id)
+{
+	return look(pid, queue_id).saves;
+}
+
 uint32_t fake_queue_state(pid_t pid, uint32_t queue_id)
 {
 	struct queue q = look(pid, queue_id);

@@ -56,6 +56,8 @@ uint32_t fake_queue_create(pid_t pid, uint32_t gpu_id, uint32_t type);
 void fake_queue_destroy(pid_t pid, uint32_t queue_id);
 /** How long it was on a slot, ns. */
 uint64_t fake_queue_ran_ns(pid_t pid, uint32_t queue_id);
+/** How often it was taken off. */
+uint64_t fake_queue_saves(pid_t pid, uint32_t queue_id);
 /** KFD_SCHED_STATE_*; ~0: no such queue. */
 uint32_t fake_queue_state(pid_t pid, uint32_t queue_id);
 void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls,

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the preload and gpreempt.h do in an AMD program, over the fake KFD: queues
+ * seen by their ioctls, the class told to the driver, hints and segments that
+ * hold the device. One process, one engine: the tests go on from one another.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "gpreempt/gpreempt.h"
+#include "kfd-patch/uapi/linux/kfd_sched.h"
+#include "libhsaq/kfd_abi.h"
+#include "libhsaq/track.h"
+#include "tests/common/gp_test.h"
+#include "tests/hsaq/fake_kfd.h"
+
+#define MS 1000000ull
+#define OTHER 54321
+#define NR_CREATE 0x02
+#define NR_HOLD 0x29
+#define NR_SET_CLASS 0x28
+
+/* libhsakmt's of 1.11 and the driver's of 1.17 end in different places. */
+struct create_1_11 {
+	struct hsaq_kfd_create c;
+	uint64_t eop, eop_bytes, save;
+	uint32_t save_bytes, ctl_stack;
+};
+struct create_1_17 {
+	struct create_1_11 c;
+	uint32_t sdma_engine, pad;
+};
+#define CREATE_1_11 _IOWR('K', NR_CREATE, struct create_1_11)
+#define CREATE_1_17 _IOWR('K', NR_CREATE, struct create_1_17)
+#define DESTROY _IOWR('K', HSAQ_KFD_NR_DESTROY_QUEUE, struct hsaq_kfd_destroy)
+
+static int kfd;			/* the application's own file */
+static size_t ready, gone;
+static uint32_t other_be;
+
+/* As preload/inject.c does. */
+static void group_ready(void *arg, struct gp_group *group)
+{
+	struct gp_edev *dev;
+
+	ready++;
+	assert_int_equal(group->kind, GP_GROUP_COMPUTE);
+	assert_int_equal(group->pid, getpid());
+	assert_int_equal(gp_engine_device(group->dev->ops, &group->dev->id, &dev), 0);
+	assert_int_equal(gp_edev_group_add(dev, group), 0);
+}
+
+static void group_gone(void *arg, struct gp_group *group)
+{
+	gone++;
+	gp_engine_group_gone(group);
+}
+
+static int setup(void **state)
+{
+	static const struct gp_track_ops ops = { group_ready, group_gone };
+	static const struct gp_engine_hooks hooks = {
+		.cls = { GP_CLASS_LC, 1 }, .tracks = true,
+	};
+	const struct fake_config config = { 0 };
+
+	fake_kfd_start(&config);
+	kfd = fake_open_kfd();
+	fake_process_add(OTHER);
+	other_be = fake_queue_create(OTHER, FAKE_GPU2, 0);
+	gp_engine_set_hooks(&hooks);
+	assert_int_equal(gp_amd_track_start(&ops, NULL), 0);
+	assert_int_equal(gp_amd_track_start(&ops, NULL), -EALREADY);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_kfd_stop();
+	return 0;
+}
+
+static int app_ioctl(int fd, unsigned long request, void *arg)
+{
+	int r = fake_ioctl(fd, request, arg);
+
+	gp_amd_track_ioctl(fd, request, arg, r);
+	return r;
+}
+
+static uint32_t create(unsigned long request, uint32_t type)
+{
+	struct create_1_17 args = { .c.c = {
+		.ring_base = 0x10000, .ring_bytes = 4096, .gpu_id = FAKE_GPU2,
+		.type = type, .percentage = 100, .priority = 7,
+	} };
+
+	assert_int_equal(app_ioctl(kfd, request, &args), 0);
+	return args.c.c.queue_id;
+}
+
+static void destroy(uint32_t id)
+{
+	struct hsaq_kfd_destroy args = { .queue_id = id };
+
+	assert_int_equal(app_ioctl(kfd, DESTROY, &args), 0);
+}
+
+static void assert_class(uint32_t id, uint32_t cls, uint32_t level)
+{
+	uint32_t c, l, w;
+
+	fake_queue_class(getpid(), id, &c, &l, &w);
+	assert_int_equal(c, cls);
+	assert_int_equal(l, level);
+}
+
+static uint64_t saves_of_other(void)
+{
+	return fake_queue_saves(OTHER, other_be);
+}
+
+/* A timer thread does what a hint asks for: soon, not at once. */
+static bool was_off_and_is_on(uint64_t saves)
+{
+	const struct timespec ms = { .tv_nsec = MS };
+
+	for (int i = 0; i < 5000; i++) {
+		if (saves_of_other() > saves &&
+		    fake_queue_state(OTHER, other_be) == KFD_SCHED_STATE_LOADED)
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return false;
+}
+
+static void every_queue_is_seen(void **state)
+{
+	uint32_t aql = create(CREATE_1_11, HSAQ_KFD_QUEUE_COMPUTE_AQL), pm4, sdma;
+
+	assert_int_equal(ready, 1);
+	assert_class(aql, KFD_SCHED_CLASS_LC, 1);
+	pm4 = create(CREATE_1_17, HSAQ_KFD_QUEUE_COMPUTE);
+	assert_int_equal(ready, 2);
+	assert_class(pm4, KFD_SCHED_CLASS_LC, 1);
+	sdma = create(CREATE_1_17, HSAQ_KFD_QUEUE_SDMA);
+	assert_int_equal(ready, 2);
+	/* Told once, for the whole process. */
+	assert_int_equal(fake_calls(NR_SET_CLASS), 1);
+	destroy(sdma);
+	assert_int_equal(gone, 0);
+	destroy(pm4);
+	assert_int_equal(gone, 1);
+}
+
+static void other_calls_are_not(void **state)
+{
+	struct create_1_17 args = { .c.c.gpu_id = FAKE_GPU2 };
+	size_t before = ready;
+
+	assert_false(gp_amd_track_wants(_IO('K', NR_CREATE)));
+	assert_false(gp_amd_track_wants(_IOWR('F', NR_CREATE, args)));
+	assert_false(gp_amd_track_wants(_IOWR('K', NR_HOLD, args)));
+	/* A file that is not the KFD's, a call that failed, one too short. */
+	gp_amd_track_ioctl(0, CREATE_1_17, &args, 0);
+	gp_amd_track_ioctl(kfd, CREATE_1_17, &args, -1);
+	gp_amd_track_ioctl(kfd, _IOWR('K', NR_CREATE, uint64_t), &args, 0);
+	assert_int_equal(ready, before);
+}
+
+static void a_handle_is_of_the_used_device(void **state)
+{
+	const struct gp_open_opts first = { .size = sizeof(first),
+					    .device = "0001:3c:00.0" };
+	struct gp_edev *dev[4];
+	struct gp_handle *h = NULL;
+
+	/* Two devices; the queue is on the second. */
+	assert_int_equal(gp_open(NULL, &h), 0);
+	assert_int_equal(gp_engine_devices(dev, 4), 1);
+	assert_int_equal(dev[0]->hal->id.minor, 129);
+	gp_close(h);
+	assert_int_equal(gp_open(&first, &h), 0);
+	assert_int_equal(gp_engine_devices(dev, 4), 2);
+	assert_int_equal(dev[1]->hal->id.minor, 128);
+	gp_close(h);
+}
+
+static void a_segment_holds_the_device(void **state)
+{
+	struct gp_stats stats = { .size = sizeof(stats) };
+	struct gp_handle *h = NULL;
+
+	assert_int_equal(gp_open(NULL, &h), 0);
+	assert_int_equal(fake_queue_state(OTHER, other_be),
+			 KFD_SCHED_STATE_LOADED);
+	assert_int_equal(gp_segment_begin(h), 0);
+	/* Off before begin returns: nothing is rung in beside best effort. */
+	assert_int_equal(fake_queue_state(OTHER, other_be), KFD_SCHED_STATE_HELD);
+	assert_int_equal(gp_segment_end(h), 0);
+	assert_int_equal(fake_queue_state(OTHER, other_be),
+			 KFD_SCHED_STATE_LOADED);
+	assert_int_equal(gp_stats_get(h, &stats), 0);
+	assert_int_equal(stats.segments, 1);
+	assert_int_equal(stats.holds, 1);
+	assert_int_equal(stats.holds_expired, 0);
+	assert_int_equal(stats.syncs_cut, 0);
+	assert_true(stats.switch_ns == 250000);
+	gp_close(h);
+}
+
+/* Not in pieces: nothing of the program's own waits for a hold. */
+static void a_hold_is_one_call(void **state)
+{
+	const struct timespec ts = { .tv_nsec = 5 * MS };
+	struct gp_handle *h = NULL;
+	unsigned int before;
+
+	assert_int_equal(gp_open(NULL, &h), 0);
+	before = fake_calls(NR_HOLD);
+	assert_int_equal(gp_segment_begin(h), 0);
+	nanosleep(&ts, NULL);
+	assert_int_equal(fake_queue_state(OTHER, other_be), KFD_SCHED_STATE_HELD);
+	assert_int_equal(gp_segment_end(h), 0);
+	assert_int_equal(fake_calls(NR_HOLD), before + 1);
+	gp_close(h);
+}
+
+static void a_hint_holds_and_lapses(void **state)
+{
+	struct gp_stats stats = { .size = sizeof(stats) };
+	struct gp_handle *h = NULL;
+	uint64_t before;
+
+	assert_int_equal(gp_open(NULL, &h), 0);
+	before = saves_of_other();
+	assert_int_equal(gp_hint(h, 20 * MS), 0);
+	/* No work comes: it is on for a moment. */
+	assert_true(was_off_and_is_on(before));
+	assert_int_equal(gp_stats_get(h, &stats), 0);
+	assert_int_equal(stats.hints, 1);
+	assert_int_equal(stats.holds, 1);
+	/* From outside, as `gpreempt hint` does. */
+	before = saves_of_other();
+	assert_int_equal(gp_engine_hint(0), 0);
+	assert_true(was_off_and_is_on(before));
+	gp_close(h);
+}
+
+static void a_class_changes_for_all(void **state)
+{
+	uint32_t id = create(CREATE_1_17, HSAQ_KFD_QUEUE_COMPUTE_AQL);
+	struct gp_handle *h = NULL;
+
+	assert_int_equal(gp_open(NULL, &h), 0);
+	assert_int_equal(gp_set_class(h, GP_CLASS_BE, 10), 0);
+	assert_class(id, KFD_SCHED_CLASS_BE, 0);
+	assert_int_equal(gp_hint(h, 0), -EPERM);
+	fake_kfd_privilege(false);
+	fake_fail(NR_SET_CLASS, 0, -EPERM);
+	assert_int_equal(gp_set_class(h, GP_CLASS_LC, 0), -EPERM);
+	assert_int_equal(gp_hint(h, 0), -EPERM);
+	fake_kfd_privilege(true);
+	assert_int_equal(gp_set_class(h, GP_CLASS_LC, 0), 0);
+	assert_class(id, KFD_SCHED_CLASS_LC, 0);
+	gp_close(h);
+	destroy(id);
+}
+
+/* The driver's refusal is said once, and the program goes on. */
+static void a_hold_that_is_refused_costs_nothing(void **state)
+{
+	struct gp_handle *h = NULL;
+
+	assert_int_equal(gp_open(NULL, &h), 0);
+	fake_fail(NR_HOLD, 0, -EIO);
+	assert_int_equal(gp_segment_begin(h), 0);
+	assert_int_equal(gp_segment_end(h), 0);
+	assert_int_equal(fake_queue_state(OTHER, other_be),
+			 KFD_SCHED_STATE_LOADED);
+	gp_close(h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest track[] = {
+		cmocka_unit_test(every_queue_is_seen),
+		cmocka_unit_test(other_calls_are_not),
+		cmocka_unit_test(a_handle_is_of_the_used_device),
+		cmocka_unit_test(a_segment_holds_the_device),
+		cmocka_unit_test(a_hold_is_one_call),
+		cmocka_unit_test(a_hint_holds_and_lapses),
+		cmocka_unit_test(a_class_changes_for_all),
+		cmocka_unit_test(a_hold_that_is_refused_costs_nothing),
+	};
+
+	return gp_run_group("track",
+			    cmocka_run_group_tests(track, setup, teardown),
+			    sizeof(track) / sizeof(track[0]));
+}
