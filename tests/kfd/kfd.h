@@ -272,6 +272,77 @@ int simgpu_write(unsigned int gpu, const char *file, const char *text);
 int simgpu_write_u64(unsigned int gpu, const char *file, uint64_t value);
 int simgpu_read_u64(unsigned int gpu, const char *file, uint64_t *value);
 
+/** simgpu_counter - of engine/counters; 0 when there is none of that name */
+uint64_t simgpu_counter(unsigned int gpu, const char *name);
+/** simgpu_checks - how often the software GPU saw its driver do wrong */
+uint64_t simgpu_checks(unsigned int gpu);
+
+/** struct sim_event - a line of engine/events; see events.c of the software GPU */
+struct sim_event {
+	uint64_t number;
+	uint64_t ns;		/* CLOCK_MONOTONIC */
+	char kind[16];
+	int hqd;
+	unsigned int vmid;
+	unsigned int pasid;
+	uint64_t queue;		/* address of its ring */
+	uint64_t value;
+};
+
+/** struct sim_log - a reader of the events of one GPU */
+struct sim_log {
+	int fd;
+	uint64_t lost;
+	char buf[8192];
+	size_t len, pos;
+};
+
+/** sim_log_open - only events from now on */
+int sim_log_open(struct sim_log *log, unsigned int gpu);
+/** sim_log_next - false when there are no more yet */
+bool sim_log_next(struct sim_log *log, struct sim_event *ev);
+/** sim_log_skip - forget what happened so far */
+void sim_log_skip(struct sim_log *log);
+void sim_log_close(struct sim_log *log);
+
+/* ---- tenants: processes that keep queues busy ---------------------------------- */
+
+#define TENANT_QUEUES 16
+
+/**
+ * struct tenant - one process, and what it tells of itself
+ * @queues: how many it makes; the rest of what stands before @pid is its orders
+ * @heavy: of its work, see kfd_work_create(); 0: one endless wave per queue
+ *	instead, whose beats are counted
+ * @gap_us: it rests so long after each launch
+ * @ahead: packets that it keeps in each ring
+ * @stop: set by the parent: finish, check, exit
+ * @ready: its queues are made and have been given work
+ * @sent, @wrong: packets, and words that are not what they must be
+ * @unfinished: packets that did not end in time
+ */
+struct tenant {
+	uint32_t queues, heavy, gap_us, ahead;
+	uint32_t by_class;	/* set the class below for the process */
+	uint32_t sched_class, level, weight;
+	pid_t pid;
+	uint32_t stop, ready, failed;
+	uint32_t sent, wrong, unfinished;
+	uint32_t queue_id[TENANT_QUEUES];
+	uint64_t ring[TENANT_QUEUES];
+	uint32_t beats[TENANT_QUEUES];
+};
+
+/** tenants_alloc - in memory that parent and children share */
+struct tenant *tenants_alloc(unsigned int num);
+/** tenant_start - fork it; tenants_ready() waits until all are */
+void tenant_start(struct tenant *t);
+int tenants_ready(struct tenant *t, unsigned int num, int timeout_ms);
+/** tenants_stop - ask all to end, wait, and give one point for their results */
+void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms);
+/** tenant_kill - SIGKILL, and reap */
+void tenant_kill(struct tenant *t);
+
 /* ---- TAP ----------------------------------------------------------------------- */
 
 /** ok - one point; returns cond */
@@ -300,6 +371,8 @@ void sleep_ns(uint64_t ns);
 /** rng - xorshift; the seed is printed by rng_seed() */
 uint32_t rng(void);
 void rng_seed(uint64_t seed);
+/** rng_start - as rng_seed(), of another's numbers, and prints nothing */
+void rng_start(uint64_t seed);
 /** shared_alloc - zeroed memory that children share */
 void *shared_alloc(size_t bytes);
 /** wait_word - poll a word until it is at least value; 0 or -ETIME */

@@ -148,6 +148,12 @@ uint32_t rng(void)
 	return rng_state >> 16;
 }
 
+void rng_start(uint64_t seed)
+{
+	rng_state = seed * 0x9e3779b97f4a7c15ull + 1;
+	rng();
+}
+
 void rng_seed(uint64_t seed)
 {
 	const char *text = getenv("KFD_SEED");
@@ -155,8 +161,7 @@ void rng_seed(uint64_t seed)
 	if (text)
 		seed = strtoull(text, NULL, 0);
 	note("KFD_SEED=%llu", (unsigned long long)seed);
-	rng_state = seed * 0x9e3779b97f4a7c15ull + 1;
-	rng();
+	rng_start(seed);
 }
 
 void *shared_alloc(size_t bytes)

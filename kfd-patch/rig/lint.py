@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each patch of the series by itself: does it build, and does it warn?
+
+Compiled with W=1 and sparse, after each patch, and compared with the base:
+all of amdkfd and its half in amdgpu, and whatever else of amdgpu a patch
+touches, with CONFIG_HSA_AMD and without. Then checkpatch.pl --strict.
+"""
+
+import collections
+import glob
+import os
+import re
+import subprocess
+
+import tree as trees
+from common import Failure, headers, need_command, read_bytes, run, say, write_if_changed
+
+KBUILD = '''# SPDX-License-Identifier: Apache-2.0
+obj-m := lint.o
+inc := include/asic_reg include amdkfd amdgpu pm/inc pm/swsmu pm/swsmu/inc \\
+\tpm/powerplay/inc acp/include display display/include display/dc \\
+\tdisplay/amdgpu_dm display/modules/inc amdxcp
+ccflags-y := $(addprefix -I$(AMD_SRC)/,$(inc)) -DCONFIG_DRM=1 -DCONFIG_DRM_AMDGPU=1 {define}
+lint-y := {objects}
+'''
+ALWAYS = ('amdgpu_amdkfd.c', 'amdgpu_amdkfd_gpuvm.c', 'amdgpu_vm.c')
+
+
+def author_patches(args, out):
+    """The commits of an author's branch since the tag base."""
+    folder = os.path.join(out, 'lint', 'patches')
+    run(['rm', '-rf', folder])
+    run(['git', '-C', args.tree, 'format-patch', '-q', '-o', folder, 'base'])
+    return sorted(glob.glob(os.path.join(folder, '*.patch')))
+
+
+def touched(patches):
+    names = set()
+    for path in patches:
+        names |= set(re.findall(r'^\+\+\+ b/drivers/gpu/drm/amd/(\S+\.c)$',
+                                read_bytes(path).decode(errors='replace'), re.M))
+    return names
+
+
+def write_kbuild(tree, name, define, sources):
+    folder = os.path.join(tree, 'drivers/gpu/drm/amd', name)
+    objects = ' '.join(s[:-2] + '.o' for s in sorted(sources))
+    write_if_changed(os.path.join(folder, 'Kbuild'),
+                     KBUILD.format(define=define, objects=objects).encode())
+    for link in ('amdkfd', 'amdgpu'):
+        if not os.path.islink(os.path.join(folder, link)):
+            os.symlink(os.path.join('..', link), os.path.join(folder, link))
+    return folder
+
+
+def sources_of(tree, patches, hsa):
+    amd = os.path.join(tree, 'drivers/gpu/drm/amd')
+    names = {f'amdgpu/{n}' for n in ALWAYS} | {
+        n for n in touched(patches) if n.startswith('amdgpu/')}
+    if hsa:
+        skip = ('kfd_svm.c', 'kfd_migrate.c')
+        names |= {f'amdkfd/{os.path.basename(p)}' for p in glob.glob(amd + '/amdkfd/*.c')
+                  if os.path.basename(p) not in skip and 'test' not in os.path.basename(p)}
+    else:
+        # What remains of amdgpu without the KFD.
+        names = {n for n in names if 'amdgpu_amdkfd' not in n}
+    return {n for n in names if os.path.exists(os.path.join(amd, n))}
+
+
+def warnings_of(tree, patches, hsa, jobs):
+    """Compile; returns a Counter of warnings without their line numbers."""
+    folder = write_kbuild(tree, 'lint-hsa' if hsa else 'lint-nohsa',
+                          '-DCONFIG_HSA_AMD=1' if hsa else '', sources_of(tree, patches, hsa))
+    text = run(['make', '-C', headers(), f'M={folder}', f'-j{jobs}', '-k', 'W=1', 'C=1',
+                'KBUILD_MODPOST_WARN=1', f'AMD_SRC={tree}/drivers/gpu/drm/amd',
+                f'NOSTDINC_FLAGS=-nostdinc -I{tree}/include/uapi',
+                'CONFIG_DEBUG_INFO_BTF_MODULES=', 'modules'],
+               log=f'{folder}.log')
+    found = collections.Counter()
+    for line in text.splitlines():
+        if 'warning:' in line or 'error:' in line:
+            line = re.sub(r':\d+(:\d+)?:', ':', line.replace(tree, '').replace(folder, ''))
+            if 'modpost' not in line and 'WARNING' not in line:
+                found[re.sub(r'^.*/amd/(lint-\w+/)?', '', line)] += 1
+    return found
+
+
+def checkpatch(tree, path, explained):
+    script = os.path.join(tree, 'scripts/checkpatch.pl')
+    need_command('perl', 'perl')
+    done = subprocess.run(['perl', script, '--strict', '--terse', '--no-summary',
+                           '--root', tree, path], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.STDOUT, check=False)
+    lines = [line for line in done.stdout.splitlines()
+             if re.search(r': (ERROR|WARNING|CHECK):', line)]
+    if done.returncode and not lines:
+        raise Failure(f'checkpatch.pl: {done.stdout[-300:]}')
+    return [os.path.basename(path) + line.split(path)[-1] for line in lines
+            if not any(text in line for text in explained)]
+
+
+def forget_objects(tree):
+    """So that each file is compiled, and warns, again."""
+    for folder, _, names in os.walk(os.path.join(tree, 'drivers/gpu/drm/amd')):
+        for name in names:
+            if name.endswith('.o'):
+                os.unlink(os.path.join(folder, name))
+
+
+def explained_lines():
+    """kfd-patch/rig/checkpatch.explained: what may stay, and why (after #)."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'checkpatch.explained')
+    if not os.path.exists(path):
+        return []
+    return [line.split('#')[0].strip() for line in read_bytes(path).decode().splitlines()
+            if line.split('#')[0].strip()]
+
+
+def lint_one(out, patches, count, base, jobs):
+    """Problems of the count-th patch."""
+    path = patches[count - 1]
+    tree = trees.make_tree(out, 'lint', patches[:count])
+    problems = []
+    for hsa in (True, False):
+        try:
+            new = warnings_of(tree, patches, hsa, jobs) - base[hsa]
+            problems += [f'{"" if hsa else "without HSA_AMD: "}{w}' for w in new]
+        except Failure as e:
+            problems.append(f'does not build: {e}')
+    return problems + checkpatch(tree, path, explained_lines())
+
+
+def run_all(args):
+    need_command('sparse', 'sparse')
+    out = os.path.abspath(args.out)
+    patches = author_patches(args, out) if args.tree else trees.series()
+    if not patches:
+        raise Failure('no series to lint')
+    base_tree = trees.make_tree(out, 'lint', [])
+    forget_objects(base_tree)
+    say('  LINT     the base')
+    base = {hsa: warnings_of(base_tree, patches, hsa, args.jobs) for hsa in (True, False)}
+    failed = 0
+    for count, path in enumerate(patches, 1):
+        problems = lint_one(out, patches, count, base, args.jobs)
+        failed += bool(problems)
+        say(f'  {"FAIL" if problems else "ok  "} {os.path.basename(path)}')
+        for line in problems[:30]:
+            say(f'       {line}')
+    say(f'{len(patches) - failed} passed, {failed} failed, 0 skipped')
+    return 1 if failed else 0

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults planted in the series, each of which a test must catch.
+
+mutants/NAME.patch starts with lines of its own:
+    Fault: what is wrong, in a line
+    Tests: of which one must fail, the likeliest first. It must build
+"""
+
+import copy
+import glob
+import os
+import queue
+import re
+import threading
+
+import initramfs
+import manifest
+import module
+import tree as trees
+from common import Failure, read_bytes, say
+from runner import Report, Session, boot_once
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'mutants')
+
+
+class Mutant:
+    def __init__(self, path):
+        text = read_bytes(path).decode()
+        self.path = path
+        self.name = os.path.basename(path)[:-len('.patch')]
+        self.fault = self.field(text, 'Fault')
+        self.tests = self.field(text, 'Tests').split()
+        self.verdict = None
+
+    def field(self, text, name):
+        found = re.search(rf'^{name}: *(.+)$', text, re.M)
+        if not found:
+            raise Failure(f'{self.path}: no line "{name}: ..."')
+        return found.group(1)
+
+
+class Catcher(Report):
+    """Remembers what failed, and says nothing of the rest."""
+
+    def __init__(self):
+        super().__init__(False)
+        self.first = None
+
+    def __call__(self, outcome):
+        _, failed, _, names = outcome.points()
+        if failed and not self.first:
+            self.first = f'{outcome.name}: {names[0]}'
+
+
+def judge(mutant, worker, args, tests):
+    """Build it and run its tests until one fails. Sets verdict when none does."""
+    mine = copy.copy(args)
+    mine.out = os.path.abspath(args.out)
+    tree = trees.make_tree(mine.out, f'mutant-{worker}', trees.series(), more=[mutant.path])
+    session = Session(mine)
+    session.tree = tree
+    session.ko = module.build(tree, kernel=args.kernel_tree, jobs=1)
+    session.base_cpio = initramfs.base_archive(mine.out)
+    for test in tests:
+        catcher = Catcher()
+        boot_once(session, [test], session.label(f'{mutant.name}-{test.name}'), catcher)
+        if catcher.first:
+            say(f'  ok   {mutant.name}: {mutant.fault}\n       caught by {catcher.first}')
+            return True
+    say(f'  MISS {mutant.name}: {mutant.fault}\n       not caught by {" ".join(mutant.tests)}')
+    return False
+
+
+def work(todo, worker, args, tests, results):
+    while True:
+        try:
+            mutant = todo.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            chosen = [tests[name] for name in mutant.tests]
+            results[mutant.name] = judge(mutant, worker, args, chosen)
+        except (Failure, KeyError) as e:
+            say(f'  FAIL {mutant.name}: {e}')
+            results[mutant.name] = False
+
+
+def run_all(args):
+    mutants = [Mutant(p) for p in sorted(glob.glob(os.path.join(FOLDER, '*.patch')))
+               if not args.names or os.path.basename(p)[:-len('.patch')] in args.names]
+    if not mutants:
+        raise Failure(f'no mutants in {FOLDER}')
+    todo = queue.Queue()
+    for mutant in mutants:
+        todo.put(mutant)
+    trees.unpack(os.path.abspath(args.out))
+    initramfs.base_archive(os.path.abspath(args.out))
+    results = {}
+    threads = [threading.Thread(target=work, args=(todo, w, args, manifest.load(), results))
+               for w in range(args.jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    caught = sum(results.values())
+    say(f'{caught} passed, {len(mutants) - caught} failed, 0 skipped')
+    return 0 if caught == len(mutants) else 1

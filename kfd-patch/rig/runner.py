@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From chosen tests to boots, and from boots to a report."""
+
+import os
+import threading
+
+import guest
+import initramfs
+import module
+import programs
+import tree as trees
+from common import REPO, kernel_image, say
+
+ROCM_FILES = ('/usr/lib/x86_64-linux-gnu/libamdhip64.so.5',
+              '/usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1',
+              '/usr/lib/x86_64-linux-gnu/libamd_comgr.so.2',
+              '/usr/lib/x86_64-linux-gnu/libhsakmt.so.1')
+
+
+class Cores:
+    """Lets so many host cores be used at a time."""
+
+    def __init__(self, count):
+        self.free = count
+        self.total = count
+        self.changed = threading.Condition()
+
+    def take(self, count):
+        count = min(count, self.total)
+        with self.changed:
+            self.changed.wait_for(lambda: self.free >= count)
+            self.free -= count
+        return count
+
+    def give(self, count):
+        with self.changed:
+            self.free += count
+            self.changed.notify_all()
+
+
+class Session:
+    """What all boots of one run have in common."""
+
+    def __init__(self, args):
+        self.out = os.path.abspath(args.out)
+        self.args = args
+        self.tree = None
+        self.ko = None
+        self.kernel = args.kernel_image or kernel_image()
+        self.base_cpio = None
+        self.serial = 0
+        self.lock = threading.Lock()
+
+    def prepare(self):
+        self.tree = pick_tree(self.out, self.args)
+        self.ko = self.args.module or build_module(self.out, self.args, self.tree)
+        self.base_cpio = initramfs.base_archive(self.out)
+
+    def label(self, stem):
+        with self.lock:
+            self.serial += 1
+            return f'{stem}-{os.getpid()}-{self.serial}'
+
+    def archive(self, label, plan, files):
+        """An initramfs: what all have, the module, programs, the plan."""
+        cpio = initramfs.Cpio()
+        for path in initramfs.module_closure(self.ko):
+            cpio.file(guest_ko(path), initramfs.module_bytes(path), 0o644)
+        cpio.copy(self.ko, 'm/amdgpu.ko')
+        for host, inside in files:
+            cpio.program(host, inside)
+        cpio.file('rig/plan', plan.encode(), 0o644)
+        path = os.path.join(self.out, 'run', f'{label}.cpio')
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        cpio.write(path)
+        with open(path, 'ab') as dest, open(self.base_cpio, 'rb') as src:
+            dest.write(src.read())
+        return path
+
+    def load_lines(self, params):
+        lines = [f'load /{guest_ko(p)}' for p in initramfs.module_closure(self.ko)]
+        return lines + [f'load /m/amdgpu.ko {params}']
+
+
+def guest_ko(path):
+    return 'm/' + os.path.basename(path).removesuffix('.xz')
+
+
+def pick_tree(out, args):
+    if args.tree:
+        name = 'author-' + os.path.basename(os.path.abspath(args.tree))
+        return trees.make_tree(out, name, [], author_tree=args.tree)
+    if args.base or not trees.series():
+        return trees.make_tree(out, 'base', [])
+    return trees.make_tree(out, 'series', trees.series())
+
+
+def build_module(out, args, tree):
+    return module.build(tree, src=args.simgpu or module.SIMGPU, kernel=args.kernel_tree,
+                        jobs=args.jobs)
+
+
+def plan_of(session, tests, scale):
+    """Lines for init: the module is loaded anew where parameters differ."""
+    lines = [f'env KFD_SCALE={scale}'] + [f'env {e}' for e in session.args.env]
+    loaded = None
+    for test in tests:
+        params = test.load_params(session.args.params)
+        if session.args.policy is not None:
+            params += f' sched_policy={session.args.policy}'
+        if params != loaded:
+            if loaded is not None:
+                lines.append('unload amdgpu')
+            lines += session.load_lines(params)
+            loaded = params
+        if session.args.scale is None and session.args.suite == 'check':
+            lines.append(f'env KFD_SCALE={test.check_scale}')
+        words = test.program.split()
+        lines.append(f'test {test.timeout} {test.name} /t/{words[0]} {" ".join(words[1:])}'.strip())
+    lines.append('unload amdgpu')
+    if session.args.kmemleak:
+        lines.append('kmemleak')
+    return '\n'.join(lines) + '\n'
+
+
+def files_for(session, tests):
+    files = []
+    for test in tests:
+        name = test.program.split()[0]
+        files.append((programs.build(session.out, session.tree, name), f't/{name}'))
+        files += [(os.path.join(REPO, f.replace('$O', os.path.dirname(session.out))),
+                   f't/{os.path.basename(f)}' if not f.startswith('/') else f)
+                  for f in test.files]
+        if test.rocm:
+            files += [(path, path) for path in ROCM_FILES]
+    return files
+
+
+def boot_once(session, tests, label, report):
+    """One QEMU; returns those tests that it did not come to."""
+    first = tests[0]
+    plan = plan_of(session, tests, session.args.scale or '1')
+    initrd = session.archive(label, plan, files_for(session, tests))
+    log_dir = os.path.join(session.out, 'log')
+    console = os.path.join(log_dir, f'{label}.log.console')
+    mode = session.args.time or first.time
+    argv = guest.qemu_argv(mode, first.cpus if mode == 'virtual' else max(2, first.cpus),
+                           first.memory, session.kernel, initrd, f'file:{console}',
+                           'file,id=rig,path=/dev/stdout')
+    limits = {t.name: t.limit * session.args.patience for t in tests}
+    boot = guest.Boot(argv, limits, log_dir, label, report)
+    boot.run()
+    os.unlink(initrd)
+    if not boot.outcomes:
+        boot.other.how = None
+        boot.other.log += boot.console_tail()
+    if boot.other.splats() or boot.other.how is None:
+        boot.other.output = ['1..1', 'ok 1 - between tests']
+        boot.other.transcript = boot.transcript
+        report(boot.other)
+        if not boot.outcomes:
+            return []
+    return [t for t in tests if t.name not in boot.outcomes]
+
+
+def run_boot(session, tests, cores, report):
+    """Boot, and boot again for the tests that a broken guest left over."""
+    first = tests[0]
+    taken = cores.take(1 if (session.args.time or first.time) == 'virtual' else 2)
+    try:
+        while tests:
+            tests = boot_once(session, tests, session.label(tests[0].name), report)
+    finally:
+        cores.give(taken)
+
+
+def spread(tests, cores):
+    """Groups that share a boot; long ones of one core are cut for each core."""
+    groups = {}
+    for test in tests:
+        groups.setdefault(test.boot_key(), []).append(test)
+    boots = []
+    for group in groups.values():
+        total = sum(t.cost for t in group)
+        parts = cores if group[0].time == 'virtual' and total > 40 else 1
+        bins = [[] for _ in range(parts)]
+        for test in sorted(group, key=lambda t: -t.cost):
+            min(bins, key=lambda b: sum(t.cost for t in b)).append(test)
+        for part in filter(None, bins):
+            boots.append(sorted(part, key=lambda t: (t.load_params(), t.name)))
+    return sorted(boots, key=lambda b: -sum(t.cost for t in b))
+
+
+class Report:
+    """Prints each test as it ends, and the sum at the end."""
+
+    def __init__(self, verbose):
+        self.passed = self.failed = self.skipped = 0
+        self.verbose = verbose
+        self.failures = []
+        self.lock = threading.Lock()
+
+    def __call__(self, outcome):
+        passed, failed, skipped, names = outcome.points()
+        with self.lock:
+            self.passed += passed
+            self.failed += failed
+            self.skipped += skipped
+            word = 'FAIL' if failed else 'skip' if not passed else 'ok'
+            say(f'  {word:4} {outcome.name}: {passed} passed, {failed} failed, '
+                f'{skipped} skipped ({outcome.seconds:.1f} s, host {outcome.host_seconds:.1f} s)')
+            for name in names:
+                say(f'       {name}')
+            for line in outcome.output:
+                if self.verbose or line.startswith('# figure:') or \
+                        (failed and line.startswith(('#', 'not ok'))):
+                    say(f'       | {line}')
+            if failed:
+                self.failures.append(outcome.name)
+                for line in outcome.log[-40:]:
+                    say(f'       > {line}')
+
+    def total(self, tally=None):
+        if tally:
+            with open(tally, 'a', encoding='utf-8') as f:
+                print(self.passed, self.failed, self.skipped, file=f)
+        say(f'{self.passed} passed, {self.failed} failed, {self.skipped} skipped')
+        return 1 if self.failed or not self.passed else 0
+
+
+def run_tests(session, tests, report):
+    names = [(t, files_for(session, [t])) for t in tests]     # build before booting
+    cores = Cores(session.args.jobs)
+    threads = []
+    errors = []
+
+    def work(boot):
+        try:
+            run_boot(session, boot, cores, report)
+        except Exception as e:                       # shown below, and counted
+            errors.append(e)
+
+    for boot in spread([t for t, _ in names], session.args.jobs):
+        threads.append(threading.Thread(target=work, args=(boot,)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
