@@ -104,6 +104,7 @@ struct sim_mem {
  * @render: only its index counts
  * @engine_up, @kfd_up: how far it was brought up
  * @suspended: the power is off
+ * @reset_ns: how long the GPU takes for a reset, by debugfs
  * @resets, @evictions, @evicted_bytes, @restored_bytes: in all, for debugfs
  */
 struct sim_dev {
@@ -117,6 +118,7 @@ struct sim_dev {
 	bool engine_up;
 	bool kfd_up;
 	bool suspended;
+	u64 reset_ns;
 	atomic64_t resets;
 	atomic64_t evictions;
 	atomic64_t evicted_bytes;
@@ -178,6 +180,10 @@ void sim_render_exit(void);
 int sim_render_create(struct sim_dev *sd);
 void sim_render_destroy(struct sim_dev *sd);
 void sim_render_zap(struct sim_gpu *sim, unsigned long first, unsigned long npages);
+
+/* refuse.c */
+int sim_kiq_create(struct amdgpu_device *adev);
+void sim_kiq_destroy(struct amdgpu_device *adev);
 
 /* ih.c */
 int sim_ih_create(struct sim_gpu *sim);

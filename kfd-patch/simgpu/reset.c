@@ -10,6 +10,7 @@
  * are moved out before and come back when the KFD restores its processes.
  */
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 
 #include "driver.h"
 #include "amdgpu_reset.h"
@@ -41,6 +42,7 @@ static int gpu_recover(struct sim_dev *sd)
 	down_write(&domain->sem);
 	kgd2kfd_pre_reset(sd->adev.kfd.dev, &ctx);
 	r = sim_engine_reset(&sd->gpu);
+	fsleep(READ_ONCE(sd->reset_ns) / NSEC_PER_USEC);
 	if (!r)
 		r = kgd2kfd_post_reset(sd->adev.kfd.dev);
 	atomic_set(&domain->in_gpu_reset, 0);
@@ -172,6 +174,11 @@ void sim_reset_debugfs(struct sim_dev *sd)
 {
 	struct dentry *dir = sd->gpu.debugfs;
 
+	/* Assumption: a mode 1 reset, with the firmware loaded again, takes
+	 * some milliseconds at least.
+	 */
+	sd->reset_ns = 5 * NSEC_PER_MSEC;
+	debugfs_create_u64("reset_ns", 0600, dir, &sd->reset_ns);
 	debugfs_create_file_unsafe("reset", 0200, dir, sd, &reset_fops);
 	debugfs_create_file_unsafe("evict", 0200, dir, sd, &evict_fops);
 	debugfs_create_file_unsafe("quiesce", 0200, dir, sd, &quiesce_fops);
