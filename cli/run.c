@@ -14,6 +14,7 @@ struct run {
 	const char *class_text;
 	const char *device;
 	bool hold;
+	bool no_learn;
 	char **cmd;
 };
 
@@ -26,6 +27,10 @@ static const struct argp_option options[] = {
 	{"hold", 'H', NULL, 0,
 	 "lc: hold the GPU unasked, from the first work after idleness until CMD "
 	 "has waited for it; takes CUPTI, which a profiler in CMD then has not",
+	 0},
+	{"no-learn", 'L', NULL, 0,
+	 "lc: don't learn the rhythm of a CMD that gives no hints, to hold the GPU "
+	 "before its next request",
 	 0},
 	{0},
 };
@@ -44,6 +49,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'H':
 		r->hold = true;
+		return 0;
+	case 'L':
+		r->no_learn = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		r->cmd = gp_args_rest(state);
@@ -77,7 +85,8 @@ int gp_verb_run(int argc, char **argv)
 			r.class_text);
 	if (r.hold && strncmp(r.class_text, "lc", 2))
 		return gp_fail("run: --hold is for --class=lc; best-effort holds nothing");
-	if (r.hold && setenv("GPREEMPT_HOLD", "auto", 1))
+	if ((r.hold && setenv("GPREEMPT_HOLD", "auto", 1)) ||
+	    (r.no_learn && setenv("GPREEMPT_LEARN", "0", 1)))
 		return gp_fail("run: environment: %s", strerror(errno));
 	err = gp_launch_prepare("run", r.class_text, r.device);
 	if (err)

@@ -236,6 +236,14 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 static void print_lc(FILE *out, const struct gp_wire_status *st)
 {
 	row(out, "hints", "%llu", (unsigned long long)st->hints);
+	if (st->learns || st->guesses)
+		row(out, "guesses", "%llu, %llu right, %llu wrong; %s",
+		    (unsigned long long)st->guesses,
+		    (unsigned long long)st->guess_hits,
+		    (unsigned long long)st->guess_misses,
+		    st->rhythm ? "a rhythm is known" : "no rhythm is known");
+	else
+		row(out, "guesses", "-");
 	row(out, "segments", "%llu", (unsigned long long)st->segments);
 	row(out, "holds", "%llu, %llu late, %llu ended by their limit",
 	    (unsigned long long)st->holds, (unsigned long long)st->holds_late,
@@ -329,6 +337,15 @@ static json_t *tenant_json(const struct gp_wire_status *st)
 	json_object_set_new(json, "slice_us",
 			    number(st->slice_us, st->slice_us));
 	json_object_set_new(json, "hints", number(lc, st->hints));
+	json_object_set_new(json, "guesses",
+			    number(lc && (st->learns || st->guesses),
+				   st->guesses));
+	json_object_set_new(json, "guess_hits",
+			    number(lc && (st->learns || st->guesses),
+				   st->guess_hits));
+	json_object_set_new(json, "guess_misses",
+			    number(lc && (st->learns || st->guesses),
+				   st->guess_misses));
 	json_object_set_new(json, "segments", number(lc, st->segments));
 	json_object_set_new(json, "holds", number(lc, st->holds));
 	json_object_set_new(json, "holds_late", number(lc, st->holds_late));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/learn.h"
 #include "client/log.h"
 #include "hal/spec.h"
 
@@ -74,6 +75,11 @@ bool gp_engine_inside(void)
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks)
 {
 	engine.hooks = *hooks;
+}
+
+bool gp_engine_learns(void)
+{
+	return engine.hooks.learn;
 }
 
 void *gp_edev_find_context(struct gp_edev *dev)
@@ -374,7 +380,7 @@ int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 		dev->pending_count--;
 		execute(dev, &d);
 	}
-	if (dev->arm_asked) {
+	if (dev->arm_asked && !dev->arm_later) {
 		dev->arm_asked = false;
 		arm(dev);
 	}
@@ -467,7 +473,15 @@ void gp_edev_timer(struct gp_edev *dev)
 
 	pthread_mutex_lock(&dev->lock);
 	if (dev->timer && !dev->hal->ops->timer_ack(dev->timer)) {
+		/* Arming lets a virtual clock go on: what comes next is first. */
+		dev->arm_later = true;
 		gp_edev_event_locked(dev, &ev);
+		gp_learn_after_timer(dev);
+		dev->arm_later = false;
+		if (dev->arm_asked) {
+			dev->arm_asked = false;
+			arm(dev);
+		}
 		dev->hal->ops->timer_done(dev->timer);
 	}
 	gp_edev_unlock(dev);

@@ -76,6 +76,7 @@ struct gp_edev {
 	struct gp_decision pending[GP_EDEV_PENDING];
 	size_t pending_head, pending_count;
 	bool arm_asked;
+	bool arm_later;			/* more may be decided before arming */
 	uint64_t arm_at_ns;
 	struct gp_timer *timer;
 	atomic_int timer_fd;		/* its fd, for who polls; -1: none yet */
@@ -97,6 +98,8 @@ struct gp_edev {
 	bool slot_thread;		/* a thread waits for it */
 	int slot_fd;
 	uint64_t base_held_ns;		/* of contexts that left */
+
+	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
 };
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
@@ -114,6 +117,8 @@ struct gp_engine_hooks {
 	const char *device;
 	/** Groups are tracked as they come and go: none is scanned for. */
 	bool tracks;
+	/** An LC process's rhythm is learned, and held for (learn.h). */
+	bool learn;
 	/** Work of an LC context is held for unasked, from idleness to idleness. */
 	bool auto_hold;
 };
@@ -124,6 +129,7 @@ int gp_engine_state(void);
 bool gp_engine_inside(void);
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
+bool gp_engine_learns(void);
 
 /**
  * The engine's device for @id, made if need be; @ops opens it. Borrowed, lives

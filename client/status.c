@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/engine.h"
+#include "client/learn.h"
 #include "wire/wire.h"
 
 static void add_context(struct gp_edev *dev, struct gp_ectx *c,
@@ -33,6 +34,18 @@ static void add_context(struct gp_edev *dev, struct gp_ectx *c,
 	st->margin_ns = ts.margin_ns;
 }
 
+static void add_learned(const struct gp_edev *dev, struct gp_wire_status *st)
+{
+	struct gp_learn_stat ls;
+
+	gp_learn_stats(dev, &ls);
+	st->learns |= ls.on;
+	st->rhythm |= ls.sure;
+	st->guesses += ls.guesses;
+	st->guess_hits += ls.hits;
+	st->guess_misses += ls.misses;
+}
+
 static void add_groups(struct gp_edev *dev, struct gp_wire_status *st)
 {
 	uint64_t us;
@@ -56,6 +69,7 @@ void gp_engine_status(struct gp_wire_status *st)
 
 	for (size_t i = 0; i < n; i++) {
 		add_groups(dev[i], st);
+		add_learned(dev[i], st);
 		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++)
 			if (atomic_load(&dev[i]->ctx[k].context))
 				add_context(dev[i], &dev[i]->ctx[k], st);

@@ -15,6 +15,7 @@
 
 #include "client/control.h"
 #include "client/engine.h"
+#include "client/learn.h"
 #include "client/log.h"
 
 #define CONNECTIONS 16
@@ -91,24 +92,34 @@ static void drain_wake(void)
 /* Timers before anything else: they are the ones in a hurry. */
 static void serve_once(void)
 {
-	struct pollfd pfd[GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
+	struct pollfd pfd[2 * GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs = gp_engine_devices(dev, GP_HAL_MAX_DEVICES), n = 0;
 	size_t wake, first_conn, conns = thread.conns;
+	int wait_ms = -1;
 
 	for (size_t i = 0; i < devs; i++)
 		pfd[n++] = (struct pollfd){ atomic_load(&dev[i]->timer_fd), POLLIN, 0 };
+	for (size_t i = 0; i < devs; i++) {
+		int ms = gp_learn_wait_ms(dev[i]);
+
+		pfd[n++] = (struct pollfd){ gp_learn_fd(dev[i]), POLLIN, 0 };
+		if (ms >= 0)
+			wait_ms = ms;
+	}
 	wake = n;
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.wake_fd), POLLIN, 0 };
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.listen_fd), POLLIN, 0 };
 	first_conn = n;
 	for (size_t i = 0; i < conns; i++)
 		pfd[n++] = (struct pollfd){ thread.conn[i], POLLIN, 0 };
-	if (poll(pfd, n, -1) <= 0)
+	if (poll(pfd, n, wait_ms) < 0)
 		return;
 	for (size_t i = 0; i < devs; i++)
 		if (pfd[i].revents)
 			gp_edev_timer(dev[i]);
+	for (size_t i = 0; i < devs; i++)
+		gp_learn_serve(dev[i], pfd[devs + i].revents);
 	if (pfd[wake].revents)
 		drain_wake();
 	gp_engine_serve_context();

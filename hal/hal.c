@@ -63,6 +63,11 @@ static void no_log_close(struct gp_log *log)
 {
 }
 
+static int no_log_now(struct gp_log *log, uint64_t *ns)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_log_open(struct gp_device *dev, struct gp_log **log)
 {
 	return -EOPNOTSUPP;
@@ -181,6 +186,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(hold_destroy);
 	FILL(hold_stat);
 	FILL(log_close);
+	FILL(log_now);
 	FILL(log_open);
 	FILL(log_read);
 	FILL(now);

@@ -401,6 +401,9 @@ int gp_nv_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat)
 	account(h);
 	s.seq = h->seq;
 	s.expired = h->expired;
+	s.from_ns = h->held_at_ns;
+	if (h->ticket == __atomic_load_n(&h->released, __ATOMIC_ACQUIRE))
+		s.until_ns = __atomic_load_n(&h->released_at_ns, __ATOMIC_RELAXED);
 	if (h->seq && h->accounted == h->ticket &&
 	    h->ticket == __atomic_load_n(&h->released, __ATOMIC_ACQUIRE))
 		measure(h, &s);

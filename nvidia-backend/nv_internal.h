@@ -221,6 +221,7 @@ void gp_nv_hold_destroy(struct gp_hold *hold);
 int gp_nv_log_open(struct gp_device *dev, struct gp_log **log);
 ssize_t gp_nv_log_read(struct gp_log *log, struct gp_switch_record *rec,
 		       size_t n);
+int gp_nv_log_now(struct gp_log *log, uint64_t *ns);
 void gp_nv_log_close(struct gp_log *log);
 /* Time that @pid's @context was seen on the device by @log. */
 int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group,

@@ -497,6 +497,13 @@ GP_RM_ASSERT_SIZE(gp_rm_preemption_mode, 32);
 GP_RM_ASSERT_AT(gp_rm_preemption_mode, compute_mode, 12);
 GP_RM_ASSERT_AT(gp_rm_preemption_mode, route, 24);
 
+/* ctrl2080tmr.h: NV2080_CTRL_CMD_TIMER_GET_TIME: the GPU's own clock */
+#define GP_RM_CTRL_TIMER_GET_TIME 0x20800403u
+struct gp_rm_timer_time {
+	uint64_t time_ns;
+};
+GP_RM_ASSERT_SIZE(gp_rm_timer_time, 8);
+
 /* ctrl2080gr.h: NV2080_CTRL_CMD_GR_FECS_BIND_EVTBUF_FOR_UID_V2; since 515 */
 #define GP_RM_CTRL_GR_FECS_BIND_EVENT_BUFFER 0x20801238u
 struct gp_rm_fecs_bind {

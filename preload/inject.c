@@ -87,6 +87,7 @@ static void start(void)
 	};
 	const char *text = secure_getenv("GPREEMPT_CLASS");
 	const char *hold = secure_getenv("GPREEMPT_HOLD");
+	const char *learn = secure_getenv("GPREEMPT_LEARN");
 	int err;
 
 	/* Privileges that the user has not are not to be steered by him. */
@@ -98,6 +99,7 @@ static void start(void)
 		       "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
 		       "none is set", text);
 	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.cls.cls == GP_CLASS_LC;
+	hooks.learn = !learn || strcmp(learn, "0");
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (!err)

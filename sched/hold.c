@@ -59,16 +59,17 @@ static void hint_start(struct gp_sched *s, struct gp_tenant *t)
 	work = gp_max_u64(work, s->now_ns);
 	t->hint = GP_HINT_ON;
 	t->hint_until_ns = gp_min_u64(
-		gp_add_sat(work, s->config.linger_ns),
+		gp_add_sat(work, t->hint_linger_ns),
 		gp_add_sat(s->now_ns, s->config.hold_limit_ns));
 	want_anew(t);
 }
 
-void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns)
+static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
+		      uint64_t linger_ns)
 {
-	t->hints++;
 	t->hint = GP_HINT_WAITING;
 	t->hint_worked = 0;
+	t->hint_linger_ns = linger_ns;
 	t->hint_given_ns = s->now_ns;
 	t->hint_work_ns = at_ns;
 	t->hint_start_ns = gp_prepreempt_start(&t->pre, s->now_ns, at_ns);
@@ -76,12 +77,45 @@ void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns)
 		hint_start(s, t);
 }
 
+void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns)
+{
+	t->said++;
+	t->hints++;
+	t->hint_guessed = 0;
+	hint_take(s, t, at_ns, s->config.linger_ns);
+}
+
+static bool hint_pending(const struct gp_tenant *t)
+{
+	return t->hint == GP_HINT_WAITING || t->hint == GP_HINT_ON;
+}
+
+bool gp_hold_guess_busy(const struct gp_tenant *t)
+{
+	return t->seg_depth || t->hand_depth ||
+	       (hint_pending(t) && (!t->hint_guessed || t->hint_worked));
+}
+
+bool gp_hold_guessing(const struct gp_tenant *t)
+{
+	return hint_pending(t) && t->hint_guessed;
+}
+
+void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
+		   uint64_t linger_ns)
+{
+	t->hint_guessed = 1;
+	hint_take(s, t, at_ns,
+		  linger_ns ? linger_ns : s->config.linger_ns);
+}
+
+/* What a guess was off by is its maker's to learn. */
 static void hint_learn(struct gp_sched *s, struct gp_tenant *t)
 {
 	uint64_t lead = t->hint_work_ns > t->hint_given_ns ?
 				t->hint_work_ns - t->hint_given_ns : 0;
 
-	if (s->now_ns > gp_add_sat(t->hint_work_ns, LEARN_NS))
+	if (t->hint_guessed || s->now_ns > gp_add_sat(t->hint_work_ns, LEARN_NS))
 		return;
 	gp_prepreempt_work(&t->pre, t->hint_work_ns, lead, s->now_ns);
 }
@@ -111,6 +145,7 @@ void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t)
 {
 	if (t->seg_depth++)
 		return;
+	t->said++;
 	t->segments++;
 	/* A hint's hold becomes the segment's, which need not renew it. */
 	t->seg_until_ns = gp_add_sat(t->held && t->hint == GP_HINT_ON ?
@@ -133,6 +168,7 @@ void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns)
 
 	if (limit_ns)
 		limit = gp_min_u64(limit, limit_ns);
+	t->said++;
 	t->hand_depth++;
 	t->hand_until_ns = gp_max_u64(t->hand_until_ns,
 				      gp_add_sat(s->now_ns, limit));
@@ -160,6 +196,7 @@ void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
 	    !sync_forbids(s, t)) {
 		t->hint = GP_HINT_ON;
 		t->hint_worked = 1;
+		t->hint_guessed = 0;
 		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.auto_hold_ns);
 		want_anew(t);
 	}

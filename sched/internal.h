@@ -43,10 +43,12 @@ struct gp_tenant {
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
+	uint32_t hint_guessed;		/* nobody said it */
 	uint32_t held;			/* HOLD given, neither released nor failed */
 	uint32_t limit_hit;		/* what wanted the hold ran into its limit */
 	uint32_t hold_tries, release_tries;
 	uint32_t hold_id, release_id;	/* decisions whose outcome matters */
+	uint64_t hint_linger_ns;
 	uint64_t hint_given_ns, hint_work_ns, hint_start_ns, hint_until_ns;
 	uint64_t seg_until_ns, hand_until_ns;	/* 0: over, or cut */
 	uint64_t held_since_ns;		/* since then without a gap */
@@ -59,6 +61,7 @@ struct gp_tenant {
 	uint64_t uncharged_ns;
 	uint32_t last_group;		/* index of its group that ran last */
 
+	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns;
 };
@@ -143,6 +146,11 @@ struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
 
 /* hold.c */
 void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns);
+/* The same, of a guess; gp_hold_guess_busy(): the tenant speaks for itself. */
+void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
+		   uint64_t linger_ns);
+bool gp_hold_guess_busy(const struct gp_tenant *t);
+bool gp_hold_guessing(const struct gp_tenant *t);
 void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t);
 void gp_hold_segment_end(struct gp_tenant *t);
 void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns);

@@ -85,10 +85,15 @@ uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p, uint64_t work_ns)
 	return work_ns > abs_ns(bias) ? work_ns - abs_ns(bias) : 0;
 }
 
+uint64_t gp_prepreempt_lead(const struct gp_prepreempt *p)
+{
+	return p->switch_ns + p->timer_late_ns + p->margin_ns;
+}
+
 uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
 			     uint64_t work_ns)
 {
-	uint64_t lead = p->switch_ns + p->timer_late_ns + p->margin_ns;
+	uint64_t lead = gp_prepreempt_lead(p);
 	uint64_t work = gp_prepreempt_expected(p, work_ns);
 
 	return work > lead ? gp_max_u64(now_ns, work - lead) : now_ns;

@@ -184,6 +184,9 @@ static int check_tenant_event(struct gp_sched *s, const struct gp_event *ev)
 	case GP_EV_GROUP_APPEAR:
 		return check_appear(s, t, ev);
 	case GP_EV_HINT:
+		if (ev->ok && gp_is_lc(t) && gp_hold_guess_busy(t))
+			return -EBUSY;
+		return check_lc(t, ev);
 	case GP_EV_SEGMENT_BEGIN:
 	case GP_EV_SEGMENT_END:
 	case GP_EV_HOLD:
@@ -335,7 +338,10 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		apply_appear(s, t, ev->group);
 		break;
 	case GP_EV_HINT:
-		gp_hold_hint(s, t, ev->at_ns);
+		if (ev->ok)
+			gp_hold_guess(s, t, ev->at_ns, ev->limit_ns);
+		else
+			gp_hold_hint(s, t, ev->at_ns);
 		break;
 	case GP_EV_SEGMENT_BEGIN:
 		gp_hold_segment_begin(s, t);
@@ -495,6 +501,9 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.switch_min_ns = t->pre.switch_min_ns,
 		.switch_max_ns = t->pre.switch_max_ns,
 		.margin_ns = t->pre.margin_ns,
+		.lead_ns = gp_prepreempt_lead(&t->pre),
+		.said = t->said,
+		.guessing = gp_hold_guessing(t),
 	};
 	stat_groups(s, (uint32_t)(t - s->tenant), stat);
 	return 0;

@@ -49,7 +49,10 @@ enum gp_event_type {
 	GP_EV_TENANT_CLASS,		/* tenant, spec: from now on */
 	GP_EV_GROUP_APPEAR,		/* tenant, group: a compute group */
 	GP_EV_GROUP_GONE,		/* group */
-	GP_EV_HINT,			/* tenant, at_ns: its work comes then */
+	GP_EV_HINT,			/* tenant, at_ns: its work comes then. With
+					 * ok=1 it is a guess, whose hold ends
+					 * limit_ns after that if no work came;
+					 * -EBUSY: the tenant spoke for itself */
 	GP_EV_SEGMENT_BEGIN,		/* tenant */
 	GP_EV_SEGMENT_END,		/* tenant */
 	GP_EV_HOLD,			/* tenant, limit_ns: by hand; nests */
@@ -150,7 +153,8 @@ int gp_sched_init(struct gp_sched *sched, const struct gp_sched_config *config);
  * Step. @out is overwritten; its decisions are to be carried out in order.
  * Return: 0; -EINVAL: event makes no sense (nothing changed); -ENOSPC: too
  * many tenants or groups (nothing changed); -ENOENT: unknown tenant or group;
- * -EPERM: event needs an LC tenant. Time never goes back: an older @now_ns
+ * -EPERM: event needs an LC tenant; -EBUSY: a guess that is not wanted. Time
+ * never goes back: an older @now_ns
  * counts as the latest one seen.
  */
 int gp_sched_step(struct gp_sched *sched, uint64_t now_ns,
@@ -176,6 +180,9 @@ struct gp_sched_tenant_stat {
 	uint64_t run_ns;		/* BE: time resident */
 	uint64_t vruntime_ns;
 	uint64_t switch_ns, switch_min_ns, switch_max_ns, margin_ns;
+	uint64_t lead_ns;		/* so long before work a hold starts */
+	uint64_t said;			/* hints, segments, holds by hand */
+	uint32_t guessing, pad;		/* a guess's hold is on or to come */
 };
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
@@ -223,6 +230,8 @@ void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns);
 /** When to start the hold for work at @work_ns; never before @now_ns. */
 uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
 			     uint64_t work_ns);
+/** So long before its work a hold starts. */
+uint64_t gp_prepreempt_lead(const struct gp_prepreempt *p);
 /** When the work of a hint for @work_ns is expected: bias counted in. */
 uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p,
 				uint64_t work_ns);

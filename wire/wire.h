@@ -61,6 +61,9 @@ struct gp_wire_status {
 	uint64_t slice_us;	/* of the first compute group, as read back */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t held_ns, switch_ns, switch_min_ns, switch_max_ns, margin_ns;
+	uint32_t learns;	/* LC: 1 its rhythm is, or may be, learned */
+	uint32_t rhythm;	/* 1: it has one now */
+	uint64_t guesses, guess_hits, guess_misses;
 	char comm[GP_WIRE_COMM_LEN];
 	char device[64];	/* name of the first device */
 	char uuid[48];

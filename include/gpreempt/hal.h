@@ -131,12 +131,15 @@ struct gp_hold {
  *	(the last hold is still on, or ended by its limit)
  * @held_ns: how long the device was kept, in the device's own time
  * @expired: how many holds ended by their limit instead of by release()
+ * @from_ns, @until_ns: when the last hold was asked for and when it was
+ *	released, in the clock of gp_hal_ops.now(); 0: not known, or still on
  */
 struct gp_hold_stat {
 	uint64_t seq;
 	uint64_t switch_ns;
 	uint64_t held_ns;
 	uint64_t expired;
+	uint64_t from_ns, until_ns;
 };
 
 enum gp_switch_kind {
@@ -233,6 +236,9 @@ struct gp_hal_ops {
 
 	/** Stop and free a log. NULL is legal. */
 	void (*log_close)(struct gp_log *log);
+
+	/** The clock of the log's records, now, to within some 10 µs. */
+	int (*log_now)(struct gp_log *log, uint64_t *ns);
 
 	/** Start reading the device's context-switch log, all processes. */
 	int (*log_open)(struct gp_device *dev, struct gp_log **log);

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * learn.c - see learn.h.
+ *
+ * While the process runs beside others, the log is read every 20 ms, or, when
+ * guesses are given, right after a hold's end, so that reading is never in the
+ * way of the next. While nothing of the process's is in the log (it is idle, or
+ * alone, and then has the device all the time) the log is looked at ten times a
+ * second. A process that speaks for itself, once, is left to it for good.
+ */
+#include "client/learn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "client/log.h"
+#include "sched/rhythm.h"
+
+#define MS 1000000ull
+#define READ_NS (20 * MS)
+#define READ_SURE_NS (30 * MS)		/* after_timer() does it sooner .. */
+#define READ_AFTER_NS (15 * MS)		/* .. from here on */
+#define GUESSING_NS (1 * MS)		/* a hold outlasts its guess: work came */
+#define QUIET_NS (2000 * MS)		/* so long without a record: idle */
+#define IDLE_MS 100
+#define BATCH 256
+/* Two readings of one clock around one of the other: apart by no more. */
+#define CLOCK_TRIES 5
+#define CLOCK_GOOD_NS 12000u
+#define CLOCK_FAIR_NS 100000u
+
+struct gp_learn {
+	struct gp_log *log;
+	struct gp_timer *timer;
+	struct gp_rhythm rhythm;
+	struct gp_ectx *ctx;		/* where it holds; NULL: none yet */
+	bool off;			/* for good */
+	bool ticking;			/* the timer is armed */
+	bool same_clock;
+	int64_t ahead_ns;		/* the log's clock, before the device's */
+	bool ahead_known;
+	uint64_t read_ns, own_ns;	/* last reading; last record of ours */
+	uint64_t start_ns;		/* ours is on since; 0: it is off */
+	bool guessed;			/* guess is out */
+	uint64_t guessed_ns, over_ns;
+	struct gp_rhythm_guess guess;
+};
+
+static uint64_t now_of(struct gp_edev *dev)
+{
+	uint64_t ns = 0;
+
+	dev->hal->ops->now(dev->hal, &ns);
+	return ns;
+}
+
+/* ---- beginning and ending ----------------------------------------------------- */
+
+static size_t groups_of(struct gp_edev *dev)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		n += dev->group[i].group != NULL;
+	pthread_mutex_unlock(&dev->groups_lock);
+	return n;
+}
+
+static uint64_t said(struct gp_edev *dev)
+{
+	struct gp_sched_tenant_stat st;
+	uint64_t sum = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+		if (atomic_load(&dev->ctx[i].context) &&
+		    !gp_sched_tenant_stat(dev->sched, dev->ctx[i].tenant, &st))
+			sum += st.said;
+	gp_edev_unlock(dev);
+	return sum;
+}
+
+static bool is_lc(struct gp_edev *dev)
+{
+	bool lc;
+
+	pthread_mutex_lock(&dev->lock);
+	lc = dev->cls.cls == GP_CLASS_LC;
+	gp_edev_unlock(dev);
+	return lc;
+}
+
+static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
+{
+	const struct gp_hal_ops *ops = dev->hal->ops;
+
+	gp_log(GP_LOG_INFO, "learns no rhythm: %s", why);
+	l->off = true;
+	l->guessed = false;
+	l->ticking = false;
+	if (l->timer)
+		ops->timer_destroy(l->timer);
+	l->timer = NULL;
+	if (l->log)
+		ops->log_close(l->log);
+	l->log = NULL;
+}
+
+static void begin(struct gp_edev *dev)
+{
+	const uint32_t needs = GP_CAP_SWITCH_LOG | GP_CAP_HOLD | GP_CAP_SLICE_PREEMPTS;
+	const struct gp_hal_ops *ops = dev->hal->ops;
+	struct gp_learn *l;
+	int err;
+
+	if (!gp_engine_learns() || !dev->preloaded ||
+	    (dev->caps.caps & needs) != needs || !is_lc(dev) || !groups_of(dev))
+		return;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return;
+	gp_rhythm_init(&l->rhythm);
+	l->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
+	dev->learn = l;
+	err = ops->log_open(dev->hal, &l->log);
+	if (!err)
+		err = ops->timer_create(dev->hal, &l->timer);
+	if (err)
+		stop(dev, l, strerror(-err));
+	else
+		l->own_ns = now_of(dev);
+}
+
+/* ---- clocks ---------------------------------------------------------------------- */
+
+static void compare_clocks(struct gp_edev *dev, struct gp_learn *l)
+{
+	uint64_t best = l->ahead_known ? CLOCK_GOOD_NS : CLOCK_FAIR_NS;
+	int tries = l->ahead_known ? 1 : CLOCK_TRIES;
+	uint64_t before, there, after;
+
+	if (l->same_clock) {
+		l->ahead_known = true;
+		return;
+	}
+	while (tries--) {
+		before = now_of(dev);
+		if (dev->ops.log_now(l->log, &there))
+			return;
+		after = now_of(dev);
+		if (after - before > best)
+			continue;
+		best = after - before;
+		l->ahead_ns = (int64_t)(there - before - best / 2);
+		l->ahead_known = true;
+	}
+}
+
+static uint64_t to_log(const struct gp_learn *l, uint64_t ns)
+{
+	return ns + (uint64_t)l->ahead_ns;
+}
+
+static uint64_t from_log(const struct gp_learn *l, uint64_t ns)
+{
+	return ns - (uint64_t)l->ahead_ns;
+}
+
+/* ---- the log --------------------------------------------------------------------- */
+
+static void take_record(struct gp_learn *l, const struct gp_switch_record *rec)
+{
+	if (rec->kind == GP_SWITCH_LOST) {
+		l->start_ns = 0;
+		gp_rhythm_forget(&l->rhythm);
+		return;
+	}
+	if (rec->pid != getpid())
+		return;
+	l->own_ns = l->read_ns;
+	if (rec->kind == GP_SWITCH_START) {
+		l->start_ns = rec->time_ns;
+	} else if (l->start_ns) {
+		gp_rhythm_stretch(&l->rhythm, l->start_ns, rec->time_ns);
+		l->start_ns = 0;
+	}
+}
+
+static void read_log(struct gp_edev *dev, struct gp_learn *l)
+{
+	struct gp_switch_record rec[BATCH];
+	ssize_t n;
+
+	l->read_ns = now_of(dev);
+	do {
+		n = dev->hal->ops->log_read(l->log, rec, BATCH);
+		for (ssize_t i = 0; i < n; i++)
+			take_record(l, &rec[i]);
+	} while (n == BATCH);
+	compare_clocks(dev, l);
+	gp_rhythm_update(&l->rhythm, to_log(l, now_of(dev)));
+}
+
+/* ---- guesses ------------------------------------------------------------------------ */
+
+/* The first moment of what was held for the guess, and the last. */
+static void collect(struct gp_edev *dev, struct gp_learn *l)
+{
+	uint64_t from = UINT64_MAX, until = 0;
+	struct gp_hold_stat st;
+
+	l->guessed = false;
+	for (int i = 0; i < 2; i++) {
+		if (!l->ctx->hold[i] || dev->hal->ops->hold_stat(l->ctx->hold[i], &st) ||
+		    st.from_ns < l->guessed_ns)
+			continue;
+		if (st.from_ns < from)
+			from = st.from_ns;
+		if (st.until_ns > until)
+			until = st.until_ns;
+	}
+	if (from < until)
+		gp_rhythm_held(&l->rhythm, &l->guess, to_log(l, from),
+			       to_log(l, until),
+			       until > l->over_ns + GUESSING_NS);
+}
+
+/* dev->lock held. */
+static void guess_next(struct gp_edev *dev, struct gp_learn *l)
+{
+	struct gp_event ev = { .type = GP_EV_HINT, .ok = 1 };
+	struct gp_sched_tenant_stat st;
+	uint64_t now = now_of(dev);
+
+	if (!l->ctx || l->ctx->gone ||
+	    gp_sched_tenant_stat(dev->sched, l->ctx->tenant, &st))
+		return;
+	if (st.guessing || st.held)
+		return;
+	if (l->guessed)
+		collect(dev, l);
+	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
+		return;
+	ev.tenant = l->ctx->tenant;
+	ev.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
+	ev.limit_ns = l->guess.linger_ns + l->guess.spread_ns;
+	l->over_ns = ev.at_ns + ev.limit_ns;
+	l->guessed_ns = now;
+	l->guessed = !gp_edev_event_locked(dev, &ev);
+}
+
+void gp_learn_after_timer(struct gp_edev *dev)
+{
+	struct gp_learn *l = dev->learn;
+
+	if (!l || l->off || !l->guessed)
+		return;
+	guess_next(dev, l);
+	if (l->ticking && now_of(dev) > l->read_ns + READ_AFTER_NS)
+		dev->hal->ops->timer_arm(l->timer, now_of(dev) + 1);
+}
+
+/* Made when it is first wanted: compiles the hold's kernels, some ms. */
+static void find_context(struct gp_edev *dev, struct gp_learn *l)
+{
+	void *context;
+
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS && !l->ctx; i++)
+		if (atomic_load(&dev->ctx[i].context) && !dev->ctx[i].gone)
+			l->ctx = &dev->ctx[i];
+	if (l->ctx)
+		return;
+	context = gp_edev_find_context(dev);
+	if (!context || gp_edev_context(dev, context, &l->ctx))
+		stop(dev, l, "its context cannot be held in");
+}
+
+/* ---- in the thread's loop -------------------------------------------------------------- */
+
+static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
+{
+	if (said(dev)) {
+		stop(dev, l, "the process speaks for itself");
+	} else if (l->ctx && l->ctx->gone) {
+		stop(dev, l, "its context is gone");
+	} else if (l->rhythm.state == GP_RHYTHM_SURE) {
+		if (groups_of(dev) != 1)
+			stop(dev, l, "more contexts than one");
+		else if (!l->ctx)
+			find_context(dev, l);
+	}
+	return !l->off;
+}
+
+static void arm(struct gp_edev *dev, struct gp_learn *l)
+{
+	const bool sure = l->rhythm.state == GP_RHYTHM_SURE;
+	const uint64_t now = now_of(dev);
+	uint64_t in_ns = sure && l->guessed ? READ_SURE_NS : READ_NS;
+
+	l->ticking = now < l->own_ns + QUIET_NS;
+	if (l->guessed && now > l->over_ns)
+		in_ns = GUESSING_NS;
+	dev->hal->ops->timer_arm(l->timer, l->ticking ? now + in_ns : 0);
+}
+
+static void tick(struct gp_edev *dev, struct gp_learn *l)
+{
+	if (!is_lc(dev)) {
+		gp_rhythm_forget(&l->rhythm);
+		arm(dev, l);
+		return;
+	}
+	read_log(dev, l);
+	if (!may_go_on(dev, l))
+		return;
+	if (l->ahead_known) {
+		pthread_mutex_lock(&dev->lock);
+		guess_next(dev, l);
+		gp_edev_unlock(dev);
+	}
+	arm(dev, l);
+}
+
+void gp_learn_serve(struct gp_edev *dev, bool due)
+{
+	struct gp_learn *l = dev->learn;
+
+	if (!l) {
+		begin(dev);
+		l = dev->learn;
+		if (l && !l->off)
+			tick(dev, l);
+		return;
+	}
+	if (l->off)
+		return;
+	if (l->ticking) {
+		if (!due || dev->hal->ops->timer_ack(l->timer))
+			return;
+	} else if (now_of(dev) < l->read_ns + IDLE_MS * MS) {
+		return;
+	}
+	tick(dev, l);
+}
+
+int gp_learn_fd(const struct gp_edev *dev)
+{
+	return dev->learn && dev->learn->ticking ? dev->learn->timer->fd : -1;
+}
+
+int gp_learn_wait_ms(const struct gp_edev *dev)
+{
+	return dev->learn && !dev->learn->off && !dev->learn->ticking ? IDLE_MS : -1;
+}
+
+void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat)
+{
+	const struct gp_learn *l = dev->learn;
+
+	*stat = (struct gp_learn_stat){ 0 };
+	if (!l)
+		return;
+	stat->on = !l->off;
+	stat->sure = !l->off && l->rhythm.state == GP_RHYTHM_SURE;
+	stat->guesses = l->rhythm.stat.held;
+	stat->hits = l->rhythm.stat.hits;
+	stat->misses = l->rhythm.stat.misses;
+}

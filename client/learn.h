@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * learn.h - guesses for a latency-critical process that gives no hints: its
+ * rhythm (sched/rhythm.h), read off the device's context-switch log, becomes
+ * hints of the core's. All of it runs in the library's thread; the process's
+ * own calls never come here.
+ */
+#ifndef GP_CLIENT_LEARN_H
+#define GP_CLIENT_LEARN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gp_edev;
+
+struct gp_learn_stat {
+	bool on;			/* it learns, or may */
+	bool sure;			/* it has a rhythm */
+	uint64_t guesses, hits, misses;	/* late ones are the rest */
+};
+
+/* Begin where it is allowed, look at the log where it is time. @due: the timer. */
+void gp_learn_serve(struct gp_edev *dev, bool due);
+/* A timer that gp_learn_serve() waits for; -1: none. */
+int gp_learn_fd(const struct gp_edev *dev);
+/* For at most so long may the thread sleep without; -1: for ever. */
+int gp_learn_wait_ms(const struct gp_edev *dev);
+/* The core's timer came; dev->lock held. */
+void gp_learn_after_timer(struct gp_edev *dev);
+void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat);
+
+#endif

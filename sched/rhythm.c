@@ -1,0 +1,632 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rhythm.c - see rhythm.h. Three parts: stretches become marks, a grid is laid
+ * through the marks, guesses are judged by what came of their holds.
+ *
+ * A wrong guess costs best-effort time, a guess that is not made costs nothing.
+ * So every doubt ends in LEARNING.
+ */
+#include <string.h>
+
+#include "sched/rhythm.h"
+
+#define US 1000ll
+#define MS 1000000ll
+#define FP 1024			/* of cycle_fp */
+
+/* Stretches of one request: apart by less than two switches and some. */
+#define MERGE_NS (300 * US)
+/* What is seen of the switch before there was a hold to see it at. */
+#define LAG_FIRST_NS (100 * US)
+#define LAG_MAX_NS (500 * US)
+/* From a stretch's start until its kernels run: state is restored. */
+#define RESTORE_NS (60 * US)
+
+#define SLOT_MIN_NS (500 * US)		/* between two requests, at least .. */
+#define CYCLE_MAX_NS (500 * MS)
+#define PAUSE_NS (1000 * MS)		/* .. and when what was before is old */
+#define SPREAD_MAX_NS (60 * US)		/* more is no rhythm */
+#define DIFF_TOL_NS (100 * US)		/* of two marks one cycle apart */
+#define MARKS_FIRST 12u			/* .. and 4 for each phase but one */
+#define MARKS_RECENT 4u			/* of these one may be off the grid */
+#define WINDOW 32u			/* marks of the fit, one phase */
+#define TRIAL_HITS 4u
+
+#define GUARD_NS (50 * US)		/* from a request's end to a hold */
+#define LINGER_MIN_NS (40 * US)
+#define LINGER_MAX_NS (200 * US)
+
+#define TAILS 5u			/* held ends, before they are marks */
+#define STRAYS 8u			/* then requests have a new length */
+/* So many slots after the last mark, one of 8 is left unheld to get one. */
+#define BLIND_SLOTS 64
+#define BLIND_ONE_IN 8
+
+#define REST_FIRST_NS (50ull * MS)
+#define REST_MAX_NS (5000ull * MS)
+#define KEPT_WELL 64u			/* hits that make a loss forgotten */
+#define CREDIT_MAX_NS (5 * MS)
+#define CREDIT_SHARE 50			/* misses take one 50th of the time */
+#define MISS_COST_NS (340 * US)		/* two switches, beside the hold */
+
+static int64_t diff(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b);
+}
+
+static int64_t abs64(int64_t v)
+{
+	return v < 0 ? -v : v;
+}
+
+/* The value that @per_mille of @n do not exceed; sorts them. */
+static int64_t rank(int64_t *v, uint32_t n, uint32_t per_mille)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		int64_t x = v[i];
+		uint32_t k = i;
+
+		for (; k && v[k - 1] > x; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+	return n ? v[(uint64_t)(n - 1) * per_mille / 1000] : 0;
+}
+
+/* ---- what is learned of the switch and of requests ------------------------- */
+
+static uint64_t lag_ns(const struct gp_rhythm *r)
+{
+	uint32_t n = r->lags < GP_RHYTHM_LAGS ? r->lags : GP_RHYTHM_LAGS;
+	int64_t v[GP_RHYTHM_LAGS];
+
+	if (!n)
+		return LAG_FIRST_NS;
+	for (uint32_t i = 0; i < n; i++)
+		v[i] = (int64_t)r->lag[i];
+	return (uint64_t)rank(v, n, 500);
+}
+
+/* @most: what one of them was off by, at most. */
+static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
+{
+	int64_t v[GP_RHYTHM_LAGS], middle;
+
+	memcpy(v, r->tail, TAILS * sizeof(v[0]));
+	middle = rank(v, TAILS, 500);
+	*most = middle - v[0] > v[TAILS - 1] - middle ? middle - v[0] :
+							v[TAILS - 1] - middle;
+	return middle;
+}
+
+/* ---- the grid ---------------------------------------------------------------- */
+
+static int64_t cycles_ns(const struct gp_rhythm_grid *g, int64_t k)
+{
+	return k * (int64_t)g->cycle_fp / FP;
+}
+
+/* Round to the nearest. */
+static int64_t divide(int64_t a, int64_t b)
+{
+	return (a < 0 ? a - b / 2 : a + b / 2) / b;
+}
+
+/* The cycle of @at for phase @j. */
+static int64_t cycle_of(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t j)
+{
+	int64_t d = diff(at_ns, g->base_ns) - g->phase_ns[j];
+
+	return divide(d, (int64_t)(g->cycle_fp / FP));
+}
+
+/* How far @at is after its nearest slot; which phase's that is. */
+static int64_t off_grid(const struct gp_rhythm_grid *g, uint64_t at_ns,
+			uint32_t *phase)
+{
+	int64_t best = INT64_MAX;
+
+	for (uint32_t j = 0; j < g->phases; j++) {
+		int64_t off = diff(at_ns, g->base_ns) - g->phase_ns[j] -
+			      cycles_ns(g, cycle_of(g, at_ns, j));
+
+		if (abs64(off) < abs64(best)) {
+			best = off;
+			*phase = j;
+		}
+	}
+	return best;
+}
+
+static int64_t tolerance(int64_t cycle_ns)
+{
+	return cycle_ns / 10 < DIFF_TOL_NS ? cycle_ns / 10 : DIFF_TOL_NS;
+}
+
+/*
+ * With @m requests to a cycle, each comes one cycle after the @m-th before it.
+ * Requests that were left out make it several. 0: that is not so.
+ */
+static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n,
+			    uint32_t m)
+{
+	int64_t d[GP_RHYTHM_MARKS], cycle, sum = 0, count = 0;
+	uint32_t good = 0;
+
+	for (uint32_t i = m; i < n; i++)
+		d[i - m] = diff(mark[i].at_ns, mark[i - m].at_ns);
+	cycle = rank(d, n - m, 500);
+	if (cycle < SLOT_MIN_NS * m || cycle > CYCLE_MAX_NS)
+		return 0;
+	for (uint32_t i = 0; i < n - m; i++) {
+		int64_t k = divide(d[i], cycle);
+
+		if (k < 1 || k > 8 || abs64(d[i] - k * cycle) > tolerance(cycle))
+			continue;
+		good++;
+		sum += d[i];
+		count += k;
+	}
+	return good * 10 >= (n - m) * 8 ? sum / count : 0;
+}
+
+/*
+ * Least squares over all marks near their slots: one slope, and for each phase
+ * a level of its own, which refine_phase() takes anew.
+ */
+static void refine_cycle(struct gp_rhythm_grid *g,
+			 const struct gp_rhythm_mark *mark, uint32_t n)
+{
+	double k_mean[GP_RHYTHM_PHASES] = { 0 }, y_mean[GP_RHYTHM_PHASES] = { 0 };
+	double count[GP_RHYTHM_PHASES] = { 0 }, ky = 0, kk = 0;
+	int64_t tol = tolerance((int64_t)(g->cycle_fp / FP));
+	uint32_t j = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < n; i++) {
+			double k, y;
+
+			if (abs64(off_grid(g, mark[i].at_ns, &j)) > tol)
+				continue;
+			k = (double)cycle_of(g, mark[i].at_ns, j);
+			y = (double)diff(mark[i].at_ns, g->base_ns);
+			if (!pass) {
+				k_mean[j] += k;
+				y_mean[j] += y;
+				count[j]++;
+			} else {
+				k -= k_mean[j] / count[j];
+				y -= y_mean[j] / count[j];
+				ky += k * y;
+				kk += k * k;
+			}
+		}
+	}
+	if (kk > 0 && abs64((int64_t)(ky / kk) - (int64_t)(g->cycle_fp / FP)) < tol)
+		g->cycle_fp = (uint64_t)(ky / kk * FP);
+}
+
+/* The middle of the latest marks of phase @j: older ones may be of a drift. */
+static void refine_phase(struct gp_rhythm_grid *g,
+			 const struct gp_rhythm_mark *mark, uint32_t n, uint32_t j)
+{
+	int64_t off[16], tol = tolerance((int64_t)(g->cycle_fp / FP));
+	uint32_t count = 0, phase = 0;
+
+	for (uint32_t i = n; i-- && count < 16;) {
+		int64_t o = off_grid(g, mark[i].at_ns, &phase);
+
+		if (phase == j && abs64(o) <= tol)
+			off[count++] = o;
+	}
+	if (count)
+		g->phase_ns[j] += rank(off, count, 500);
+}
+
+/* Are most slots between the first mark and the last filled? */
+static bool filled(const struct gp_rhythm_grid *g,
+		   const struct gp_rhythm_mark *mark, uint32_t n)
+{
+	int64_t span = diff(mark[n - 1].at_ns, mark[0].at_ns);
+	int64_t slots = divide(span, (int64_t)(g->cycle_fp / FP)) * g->phases;
+
+	return (int64_t)n * 4 >= slots * 3;
+}
+
+/* How near the marks are to the grid, and how long requests take. */
+static bool grid_measure(struct gp_rhythm_grid *g,
+			 const struct gp_rhythm_mark *mark, uint32_t n)
+{
+	int64_t off[GP_RHYTHM_MARKS], busy[GP_RHYTHM_MARKS];
+	uint32_t j = 0, strays = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		off[i] = abs64(off_grid(g, mark[i].at_ns, &j));
+		busy[i] = diff(mark[i].end_ns, mark[i].at_ns);
+		strays += n - i <= MARKS_RECENT && off[i] > SPREAD_MAX_NS;
+	}
+	if (strays > 1)
+		return false;
+	g->spread_ns = (uint64_t)rank(off, n, 900);
+	g->busy_ns = (uint64_t)rank(busy, n, 900);
+	g->short_ns = (uint64_t)rank(busy, n, 250);
+	return g->spread_ns <= (uint64_t)SPREAD_MAX_NS;
+}
+
+static bool grid_of_phases(struct gp_rhythm_grid *g,
+			   const struct gp_rhythm_mark *mark, uint32_t n, uint32_t m)
+{
+	int64_t cycle = cycle_of_lag(mark, n, m);
+
+	if (!cycle)
+		return false;
+	*g = (struct gp_rhythm_grid){
+		.base_ns = mark[n - m].at_ns,
+		.cycle_fp = (uint64_t)cycle * FP,
+		.phases = m,
+	};
+	for (uint32_t j = 0; j < m; j++)
+		g->phase_ns[j] = diff(mark[n - m + j].at_ns, g->base_ns);
+	refine_cycle(g, mark, n);
+	for (uint32_t j = 0; j < m; j++)
+		refine_phase(g, mark, n, j);
+	return filled(g, mark, n) && grid_measure(g, mark, n);
+}
+
+/*
+ * A grid that guesses were right on is moved with the marks, which may be few
+ * by now.
+ */
+static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
+{
+	uint32_t n = r->marks < WINDOW ? r->marks : WINDOW;
+	const struct gp_rhythm_mark *mark = r->mark + r->marks - n;
+
+	*g = r->grid;
+	refine_cycle(g, mark, n);
+	for (uint32_t j = 0; j < g->phases; j++)
+		refine_phase(g, mark, n, j);
+	return grid_measure(g, mark, n);
+}
+
+/* Fewest phases first: with twice as many any rhythm fits as well. */
+static bool grid_fit(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
+{
+	for (uint32_t m = 1; m <= GP_RHYTHM_PHASES; m++) {
+		uint32_t n = r->marks, most = WINDOW + 8 * (m - 1);
+
+		if (n < MARKS_FIRST + 4 * (m - 1))
+			return false;
+		if (n > most)
+			n = most;
+		if (grid_of_phases(g, r->mark + r->marks - n, n, m))
+			return true;
+	}
+	return false;
+}
+
+/* ---- marks --------------------------------------------------------------------- */
+
+static void learn_anew(struct gp_rhythm *r)
+{
+	r->marks = r->fresh = 0;
+	r->grid.phases = 0;
+	r->tails = r->strays = 0;
+	r->miss_bits = r->late_bits = 0;
+	r->kept = 0;
+	r->state = GP_RHYTHM_LEARNING;
+}
+
+static void lose(struct gp_rhythm *r)
+{
+	learn_anew(r);
+	r->state = GP_RHYTHM_RESTING;
+	r->rest_until_ns = r->now_ns + r->rest_ns;
+	r->rest_ns = r->rest_ns * 2 < REST_MAX_NS ? r->rest_ns * 2 : REST_MAX_NS;
+}
+
+static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
+{
+	uint32_t phase = 0;
+
+	/* Of a slot there is one mark: a probe's start, or a held end. */
+	if (r->marks && diff(at_ns, r->mark[r->marks - 1].at_ns) < 0)
+		return;
+	if (r->state == GP_RHYTHM_TRIAL) {
+		if (abs64(off_grid(&r->grid, at_ns, &phase)) <= SPREAD_MAX_NS)
+			r->kept++;
+		else
+			r->state = GP_RHYTHM_LEARNING;
+	}
+	if (r->marks == GP_RHYTHM_MARKS) {
+		r->marks--;
+		memmove(r->mark, r->mark + 1, r->marks * sizeof(r->mark[0]));
+	}
+	r->mark[r->marks++] = (struct gp_rhythm_mark){ at_ns, end_ns };
+	r->fresh++;
+}
+
+/* ---- verdicts -------------------------------------------------------------------- */
+
+static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+{
+	int64_t lag = diff(s->start_ns, s->hold.from_ns);
+
+	if (lag > 0 && lag < LAG_MAX_NS)
+		r->lag[r->lags++ % GP_RHYTHM_LAGS] = (uint64_t)lag;
+}
+
+/*
+ * Work came into a hold. Its end says when, once it is known how long after
+ * its slot such work ends: the first few are taken to be on time, as later ones
+ * are when all of them end at another time than that: requests got longer or
+ * shorter. Where they differ from each other, their ends say nothing.
+ */
+static void held_end(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+{
+	int64_t tail = diff(s->end_ns, s->hold.slot_ns);
+	int64_t off, most;
+
+	if (r->tails < TAILS) {
+		r->tail[r->tails++] = tail;
+		return;
+	}
+	off = tail - tail_ns(r, &most);
+	if (abs64(off) <= SPREAD_MAX_NS && most <= SPREAD_MAX_NS / 2) {
+		r->strays = 0;
+		add_mark(r, s->hold.slot_ns + (uint64_t)off, s->end_ns);
+	} else if (++r->strays == STRAYS) {
+		r->tails = r->strays = 0;
+	}
+}
+
+static void verdict(struct gp_rhythm *r, bool miss, bool late)
+{
+	r->miss_bits = r->miss_bits << 1 | miss;
+	r->late_bits = r->late_bits << 1 | late;
+	if (r->state != GP_RHYTHM_SURE)
+		return;
+	if (!miss && ++r->kept >= KEPT_WELL)
+		r->rest_ns = REST_FIRST_NS;
+	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2 ||
+	    __builtin_popcount(r->late_bits & 0xff) > 3)
+		lose(r);
+}
+
+static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+{
+	const int64_t held = diff(s->hold.until_ns, s->hold.from_ns);
+	const int64_t had = diff(s->end_ns, s->start_ns);
+
+	if (s->start_ns < s->hold.from_ns) {
+		/* The work was there first: it came that early. */
+		r->stat.late++;
+		add_mark(r, s->start_ns, s->end_ns);
+		verdict(r, false, true);
+		return;
+	}
+	count_lag(r, s);
+	if (s->hold.worked || had > held) {
+		r->stat.hits++;
+		if (r->state == GP_RHYTHM_SURE)
+			held_end(r, s);
+		verdict(r, false, false);
+		return;
+	}
+	r->stat.misses++;
+	r->credit_ns -= held + MISS_COST_NS;
+	verdict(r, true, false);
+}
+
+/* ---- stretches --------------------------------------------------------------------- */
+
+static void hold_drop(struct gp_rhythm *r)
+{
+	r->holds--;
+	memmove(r->hold, r->hold + 1, r->holds * sizeof(r->hold[0]));
+}
+
+/* The hold that a stretch is of, taken out; those before it came to nothing. */
+static bool hold_take(struct gp_rhythm *r, struct gp_rhythm_stretch *s)
+{
+	uint64_t lag = lag_ns(r);
+
+	while (r->holds && diff(s->start_ns, r->hold[0].until_ns + lag) > 0)
+		hold_drop(r);
+	if (!r->holds || diff(s->end_ns, r->hold[0].from_ns) <= 0)
+		return false;
+	s->hold = r->hold[0];
+	s->held = true;
+	hold_drop(r);
+	return true;
+}
+
+void gp_rhythm_forget(struct gp_rhythm *r)
+{
+	r->open.end_ns = 0;
+	if (r->state == GP_RHYTHM_RESTING)
+		r->marks = r->fresh = 0;
+	else
+		learn_anew(r);
+}
+
+static void close_open(struct gp_rhythm *r)
+{
+	struct gp_rhythm_stretch s = r->open;
+
+	if (!s.end_ns)
+		return;
+	r->open.end_ns = 0;
+	if (s.held)
+		judge(r, &s);
+	else
+		add_mark(r, s.start_ns, s.end_ns);
+}
+
+void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
+{
+	struct gp_rhythm_stretch s = { .start_ns = start_ns, .end_ns = end_ns };
+
+	if (diff(end_ns, start_ns) <= 0 || diff(start_ns, r->last_end_ns) < 0)
+		return;
+	if (diff(start_ns, r->last_end_ns) > PAUSE_NS)
+		gp_rhythm_forget(r);
+	r->last_end_ns = end_ns;
+	if (!hold_take(r, &s) && r->open.end_ns &&
+	    diff(start_ns, r->open.end_ns) < MERGE_NS) {
+		r->open.end_ns = end_ns;
+		return;
+	}
+	close_open(r);
+	r->open = s;
+}
+
+void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
+		    uint64_t from_ns, uint64_t until_ns, bool worked)
+{
+	if (r->holds == GP_RHYTHM_HOLDS)
+		hold_drop(r);
+	r->stat.held++;
+	r->hold[r->holds++] = (struct gp_rhythm_hold){
+		guess->slot_ns, from_ns, until_ns, worked };
+}
+
+void gp_rhythm_init(struct gp_rhythm *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->rest_ns = REST_FIRST_NS;
+	r->credit_ns = CREDIT_MAX_NS;
+}
+
+/* ---- the states ------------------------------------------------------------------------ */
+
+static void refit(struct gp_rhythm *r)
+{
+	struct gp_rhythm_grid grid = { 0 };
+	bool good = (r->state == GP_RHYTHM_SURE && grid_follow(&grid, r)) ||
+		    grid_fit(&grid, r);
+
+	r->fresh = 0;
+	if (good) {
+		if (r->state == GP_RHYTHM_LEARNING) {
+			r->state = GP_RHYTHM_TRIAL;
+			r->kept = 0;
+		}
+		r->grid = grid;
+	} else if (r->state == GP_RHYTHM_SURE) {
+		lose(r);
+	} else {
+		r->state = GP_RHYTHM_LEARNING;
+	}
+}
+
+void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
+{
+	if (r->now_ns && diff(now_ns, r->now_ns) > 0) {
+		r->credit_ns += diff(now_ns, r->now_ns) / CREDIT_SHARE;
+		if (r->credit_ns > CREDIT_MAX_NS)
+			r->credit_ns = CREDIT_MAX_NS;
+	}
+	r->now_ns = now_ns;
+	if (r->open.end_ns && diff(now_ns, r->open.end_ns) > MERGE_NS)
+		close_open(r);
+	if (r->state == GP_RHYTHM_RESTING) {
+		if (diff(now_ns, r->rest_until_ns) < 0)
+			return;
+		r->state = GP_RHYTHM_LEARNING;
+	}
+	if (r->state == GP_RHYTHM_TRIAL && r->kept >= TRIAL_HITS) {
+		r->state = GP_RHYTHM_SURE;
+		r->kept = 0;
+	}
+	if (r->fresh)
+		refit(r);
+}
+
+/* ---- guesses ----------------------------------------------------------------------------- */
+
+/* The end of the request before the slot of phase @j at @slot, at the latest. */
+static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns,
+			  uint32_t j)
+{
+	int64_t back = j ? g->phase_ns[j] - g->phase_ns[j - 1] :
+			   g->phase_ns[0] - g->phase_ns[g->phases - 1] +
+				   cycles_ns(g, 1);
+
+	return slot_ns - (uint64_t)back + g->busy_ns;
+}
+
+/* Left out, so that a start is seen that no hold had a part in. */
+static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
+{
+	int64_t cycles = cycle_of(&r->grid, slot_ns, j) -
+			 cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
+
+	return cycles * r->grid.phases > BLIND_SLOTS && !(cycles % BLIND_ONE_IN);
+}
+
+/* The first slot of phase @j that will do; the second and third are looked at too. */
+static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
+			  uint64_t after_ns, uint64_t lead_ns, uint64_t *slot_ns)
+{
+	const struct gp_rhythm_grid *g = &r->grid;
+	const uint64_t before = lead_ns + g->spread_ns + lag_ns(r);
+	int64_t k = cycle_of(g, after_ns + before, j);
+
+	for (int tries = 0; tries < 4; tries++, k++) {
+		uint64_t slot = g->base_ns +
+				(uint64_t)(g->phase_ns[j] + cycles_ns(g, k));
+		uint64_t start = slot - before;
+
+		if (diff(start, after_ns) < 0 || is_probe(r, slot, j))
+			continue;
+		if (diff(start, free_from(g, slot, j)) < GUARD_NS)
+			return false;
+		*slot_ns = slot;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Work that ends before the hold does cannot be told from none: 0, where
+ * requests are too short for any hold to be judged.
+ */
+static int64_t linger(const struct gp_rhythm *r)
+{
+	int64_t most = (int64_t)r->grid.short_ns - (int64_t)lag_ns(r) -
+		       2 * RESTORE_NS;
+	int64_t ns = 2 * (int64_t)r->grid.spread_ns + 50 * US;
+
+	if (ns > LINGER_MAX_NS)
+		ns = LINGER_MAX_NS;
+	if (ns > most)
+		ns = most;
+	return ns < LINGER_MIN_NS ? 0 : ns;
+}
+
+bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
+		    uint64_t lead_ns, struct gp_rhythm_guess *guess)
+{
+	const struct gp_rhythm_grid *g = &r->grid;
+	uint64_t best = 0, slot;
+
+	if (r->state != GP_RHYTHM_SURE || r->credit_ns < 0 || !linger(r))
+		return false;
+	/* Nobody else has had the device since: the process has it anyway. */
+	if (diff(after_ns, r->last_end_ns) > 60 * MS + cycles_ns(g, 3))
+		return false;
+	for (uint32_t j = 0; j < g->phases; j++)
+		if (next_of_phase(r, j, after_ns, lead_ns, &slot) &&
+		    (!best || diff(slot, best) < 0))
+			best = slot;
+	if (!best)
+		return false;
+	*guess = (struct gp_rhythm_guess){
+		.at_ns = best - lag_ns(r),
+		.spread_ns = g->spread_ns,
+		.linger_ns = (uint64_t)linger(r),
+		.slot_ns = best,
+	};
+	return true;
+}
