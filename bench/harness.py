@@ -263,13 +263,13 @@ class Rig:
     def cli(self):
         return os.path.join(self.build, "bin/gpreempt")
 
-    def start(self, argv, cls=None, user=None, env=None, name=None, hold=False):
-        """Start a program: under `gpreempt run --class=@cls` if given."""
+    def start(self, argv, cls=None, user=None, env=None, name=None, how=()):
+        """Start a program: under `gpreempt run --class=@cls` if given, with
+        more of run's options, @how."""
         user = user if self.users else None
         name = name or os.path.basename(argv[0])
         if cls:
-            argv = [self.cli, "run", f"--class={cls}",
-                    *(["--hold"] if hold else []), "--"] + argv
+            argv = [self.cli, "run", f"--class={cls}", *how, "--"] + argv
         environ = self.env({**self.user_env(user), **(env or {})})
         if user is not None:
             environ.pop("XDG_RUNTIME_DIR", None)    # the caller's, not theirs
@@ -280,8 +280,9 @@ class Rig:
     def be(self, *args, cls=None, name="be", env=None):
         return self.start([self.program("be"), *args], cls, BE_UID, env, name)
 
-    def lc(self, *args, cls=None, name="lc", env=None):
-        return self.start([self.program("lc"), *args], cls, LC_UID, env, name)
+    def lc(self, *args, cls=None, name="lc", env=None, how=()):
+        return self.start([self.program("lc"), *args], cls, LC_UID, env, name,
+                          how)
 
     def output(self, argv, timeout_s=60, **how):
         """Run to its end; it must succeed. Its last line's fields."""

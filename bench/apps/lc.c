@@ -6,6 +6,7 @@
  * or --segment asks for it.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@
 struct lc_opts {
 	char out[512];
 	char inside[64];
+	char arrivals[16];
 	uint64_t period_us, kernels, kernel_us, gap_us, requests;
 	uint64_t hint_us, prepare_us, iters, seed, warmup, max_seconds;
 	uint64_t die_after_us, die_signal;
@@ -37,6 +39,7 @@ struct lc_opts {
 };
 
 static struct lc_opts opt = {
+	.arrivals = "periodic",
 	.period_us = 5000,
 	.kernels = 5,
 	.kernel_us = 110,
@@ -57,6 +60,10 @@ static const struct gp_opt opts[] = {
 	 .help = "do one of these in the middle of each request, at random: "
 		 "sync,free,alloc,module,fork,context"},
 	{.name = "period-us", .number = &opt.period_us, .help = "(5000)"},
+	{.name = "arrivals",
+	 .text = opt.arrivals,
+	 .text_len = sizeof(opt.arrivals),
+	 .help = "periodic, or poisson: at random, a period apart on average"},
 	{.name = "kernels", .number = &opt.kernels, .help = "a request (5)"},
 	{.name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)"},
 	{.name = "gap-us",
@@ -75,7 +82,7 @@ static const struct gp_opt opts[] = {
 	{.name = "iters",
 	 .number = &opt.iters,
 	 .help = "iterations of a kernel, from --calibrate"},
-	{.name = "seed", .number = &opt.seed, .help = "of --inside (1)"},
+	{.name = "seed", .number = &opt.seed, .help = "of what is random (1)"},
 	{.name = "max-seconds",
 	 .number = &opt.max_seconds,
 	 .help = "stop early after so long (0: never)"},
@@ -124,6 +131,17 @@ static uint64_t next_random(struct lc *lc)
 {
 	lc->random = lc->random * 6364136223846793005u + 1442695040888963407u;
 	return lc->random >> 33;
+}
+
+/* From one request to the next. */
+static uint64_t distance_ns(struct lc *lc)
+{
+	const double mean_ns = (double)opt.period_us * 1000;
+
+	if (strcmp(opt.arrivals, "poisson"))
+		return opt.period_us * 1000;
+	return (uint64_t)(-mean_ns *
+			  log(((double)next_random(lc) + 1) / 2147483648.0));
 }
 
 static void parse_inside(struct lc *lc)
@@ -365,7 +383,7 @@ static size_t run_requests(struct lc *lc)
 			sample->intended_ns =
 				gp_clock_now_ns() + period_ns + lead_ns;
 		else
-			sample->intended_ns = last_ns + period_ns;
+			sample->intended_ns = last_ns + distance_ns(lc);
 		last_ns = sample->intended_ns;
 		request(lc, sample, inside);
 		if (opt.max_seconds &&
@@ -386,6 +404,11 @@ static bool run(struct lc *lc)
 	size_t count;
 	bool right;
 
+	if (strcmp(opt.arrivals, "periodic") && strcmp(opt.arrivals, "poisson")) {
+		fprintf(stderr, "lc: --arrivals=%s: periodic or poisson\n",
+			opt.arrivals);
+		exit(2);
+	}
 	if ((opt.hint_us || opt.segment) && !lc->client.handle)
 		gp_bench_client_open(&lc->client);
 	parse_inside(lc);

@@ -8,6 +8,7 @@ run, as lc --control does, and answers with a line of figures.
 import argparse
 import ctypes
 import gc
+import random
 import sys
 import time
 
@@ -98,10 +99,14 @@ def wait_until(at_ns):
 
 def run(model, client, opt):
     period_ns, hint_ns = opt.period_us * 1000, opt.hint_us * 1000
-    first_ns = time.monotonic_ns() + period_ns + hint_ns
+    at_ns = time.monotonic_ns() + hint_ns
+    chance = random.Random(opt.seed)
     samples = []
-    for i in range(opt.warmup + opt.requests):
-        at_ns = first_ns + i * period_ns
+    for _ in range(opt.warmup + opt.requests):
+        if opt.arrivals == "poisson":
+            at_ns += int(chance.expovariate(1 / period_ns))
+        else:
+            at_ns += period_ns
         if client and hint_ns:
             wait_until(at_ns - hint_ns)
             client.hint(at_ns - time.monotonic_ns())
@@ -135,6 +140,9 @@ def parse(words, defaults=None):
     parser.add_argument("--requests", type=int, default=2000)
     parser.add_argument("--warmup", type=int, default=20)
     parser.add_argument("--hint-us", type=int, default=0)
+    parser.add_argument("--arrivals", choices=["periodic", "poisson"],
+                        default="periodic")
+    parser.add_argument("--seed", type=int, default=1, help="of poisson")
     parser.add_argument("--pinned", action="store_true",
                         help="the image in pinned memory (at start only)")
     parser.add_argument("--lib", default="libgpreempt.so.0")

@@ -26,7 +26,7 @@ class Row:
     name: str
     lc: str
     be: str = ""
-    load: str = "five"      # which requests: five, segment, resnet
+    load: str = "five"      # which requests: five, poisson, segment, resnet
     args: str = ""
     requests: int = 2000
 
@@ -35,19 +35,26 @@ ROWS = [
     Row("alone", "lc"),
     Row("stock", "lc", "be-stock"),
     Row("mps", "lc-mps", "be-mps", args=f"--max-seconds={MPS_SECONDS}"),
-    Row("no-hint", "lc-gp", "be-gp"),
+    Row("no-hint", "lc-plain", "be-gp"),
+    Row("learned", "lc-gp", "be-gp"),
+    Row("poisson-plain", "lc-plain", "be-gp", "poisson", "--arrivals=poisson"),
+    Row("poisson", "lc-gp", "be-gp", "poisson", "--arrivals=poisson"),
     Row("hint", "lc-hint", "be-gp", args="--hint-us=300"),
     Row("segment-alone", "lc", load="segment"),
     Row("segment", "segment-gp", "be-gp", "segment", "--segment"),
     Row("segment-hint", "segment-hint", "be-gp", "segment",
         "--segment --hint-us=250"),
     Row("resnet-alone", "resnet", load="resnet"),
+    Row("resnet-plain", "resnet-plain", "be-gp", "resnet"),
     Row("resnet", "resnet-gp", "be-gp", "resnet"),
     Row("resnet-hold", "resnet-auto", "be-gp", "resnet"),
     Row("resnet-hint", "resnet-hint", "be-gp", "resnet", "--hint-us=300"),
 ]
 EXTRA = ["attach", "cost"]
-PERIOD_US = {"five": 5000, "segment": 2000, "resnet": 2000}
+PERIOD_US = {"five": 5000, "poisson": 2000, "segment": 2000, "resnet": 2000}
+# More of gpreempt run's options, by the end of an LC process's name. What gives
+# no hints is learned from, unless this says no.
+HOW = {"-plain": ["--no-learn"], "-gp": [], "-hint": [], "-auto": ["--hold"]}
 
 
 def names():
@@ -141,16 +148,16 @@ class Latency:
             self.mps = None
 
     def start_lc(self, name, load):
-        cls = "lc" if name.endswith(("-gp", "-hint", "-auto")) else None
-        hold = name.endswith("-auto")
+        how = next((HOW[end] for end in HOW if name.endswith(end)), None)
+        cls = None if how is None else "lc"
         env = self.mps.env if "mps" in name else None
         if load == "resnet":
             script = self.rig.program("resnet.py")
             lib = os.path.join(self.rig.build, "lib/libgpreempt.so.0")
             return self.rig.start([sys.executable, script, f"--lib={lib}"],
-                                  cls, LC_UID, env, name, hold=hold)
+                                  cls, LC_UID, env, name, how or ())
         return self.rig.lc("--control", f"--iters={self.iters['five']}",
-                           cls=cls, name=name, env=env)
+                           cls=cls, name=name, env=env, how=how or ())
 
     def start_be(self, name):
         times = os.path.join(self.rig.out, f"latency-{name}.times")
@@ -210,7 +217,7 @@ class Latency:
         if row.load == "segment":
             words += ["--kernels=20", "--gap-us=30",
                       f"--iters={self.iters['segment']}"]
-        elif row.load == "five":
+        elif row.load in ("five", "poisson"):
             words += ["--kernels=5", f"--iters={self.iters['five']}"]
         return " ".join(words)
 
@@ -381,9 +388,20 @@ class Latency:
                                     median(self.kept[name]),
                                     0.97 * (1 - rate * away), "of alone")
 
+    def bars_poisson(self):
+        """Where there is no rhythm, looking for one harms nobody."""
+        self.bar_above("poisson", "poisson-plain", 10, 50)
+        kept = [self.kept.get(name) for name in ("poisson", "poisson-plain")]
+        if all(kept):
+            self.table.at_least("poisson: BE keeps, against poisson-plain",
+                                median(kept[0]), median(kept[1]) - 0.01,
+                                "of alone")
+
     def bars(self):
         self.bar_above("no-hint", "alone", 190, 240)
+        self.bar_above("learned", "alone", 30, 240)
         self.bar_above("hint", "alone", 20, 40)
+        self.bars_poisson()
         self.bars_kept()
         self.bar_times("segment-hint", "segment-alone", 1.03, 1.08)
         self.bar_above("segment", "segment-alone", 190)
