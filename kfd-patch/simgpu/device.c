@@ -14,7 +14,7 @@
 #include "gc/gc_9_0_sh_mask.h"
 #include "amdgpu_ih.h"
 
-#define SIM_FW_VERSION	0x200	/* made up; ROCr asks for more than 0x100 */
+#define SIM_FW_VERSION	0x180	/* ROCr wants more than 0x100; no GWS below 0x1b3 */
 
 /* ---- Registers ---------------------------------------------------------- */
 

@@ -246,6 +246,7 @@ static void device_destroy_all(struct sim_dev *sd)
 		kgd2kfd_device_exit(adev->kfd.dev);
 	adev->kfd.dev = NULL;
 	sim_reset_fini(sd);
+	sim_kiq_destroy(adev);
 	if (sd->engine_up)
 		sim_engine_destroy(&sd->gpu);
 	sim_mem_destroy(&sd->gpu);
@@ -277,6 +278,9 @@ static int device_create_one(unsigned int index)
 		goto err;
 	sim_device_fill(sd, sim_hqds, sim_vmids, sim_cus, sim_sdma,
 			sd->gpu.vram_bytes);
+	r = sim_kiq_create(&sd->adev);
+	if (r)
+		goto err;
 	r = sim_reset_init(sd);
 	if (r)
 		goto err;

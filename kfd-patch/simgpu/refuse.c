@@ -2,15 +2,19 @@
 /*
  * What the software GPU does not have, and what it answers when amdkfd asks.
  *
- * Other families than gfx9, the firmware scheduler (HIQ, KIQ, MES), partitions,
+ * Other families than gfx9, the firmware schedulers (HWS, MES), partitions,
  * SR-IOV, RAS, XGMI, GWS, dma-buf, CRIU. Everything here refuses or says "none",
  * in the way the real driver does on a card without the feature.
  */
+#include <linux/slab.h>
+
 #include "driver.h"
 #include "amdgpu_mes.h"
 #include "amdgpu_ras.h"
 #include "amdgpu_ring.h"
 #include "amdgpu_dpm.h"
+
+#define KIQ_DWORDS	64
 
 /* Never reached: kgd2kfd_probe() chooses by GC version. */
 const struct kfd2kgd_calls gfx_v8_kfd2kgd;
@@ -24,19 +28,47 @@ const struct kfd2kgd_calls gfx_v12_kfd2kgd;
 
 /* ---- Firmware schedulers ------------------------------------------------ */
 
+/*
+ * With sched_policy 0 or 1 the KFD hands its HIQ to the firmware by the KIQ.
+ * The ring takes what is written and nobody reads it: the device comes up, so
+ * that it can be seen what the KFD's user interface says under HWS, but queues
+ * do not run.
+ */
+int sim_kiq_create(struct amdgpu_device *adev)
+{
+	struct amdgpu_ring *ring = &adev->gfx.kiq[0].ring;
+
+	spin_lock_init(&adev->gfx.kiq[0].ring_lock);
+	ring->ring = kcalloc(KIQ_DWORDS, sizeof(u32), GFP_KERNEL);
+	if (!ring->ring)
+		return -ENOMEM;
+	ring->buf_mask = KIQ_DWORDS - 1;
+	ring->ptr_mask = KIQ_DWORDS - 1;
+	return 0;
+}
+
+void sim_kiq_destroy(struct amdgpu_device *adev)
+{
+	kfree((void *)adev->gfx.kiq[0].ring.ring);
+}
+
 int amdgpu_ring_alloc(struct amdgpu_ring *ring, unsigned int ndw)
 {
-	return -ENODEV;
+	if (!ring->ring || ndw > KIQ_DWORDS)
+		return -ENODEV;
+	ring->count_dw = ndw;
+	return 0;
 }
 
 void amdgpu_ring_commit(struct amdgpu_ring *ring)
 {
+	ring->count_dw = 0;
 }
 
 int amdgpu_amdkfd_unmap_hiq(struct amdgpu_device *adev, u32 doorbell_off,
 			    u32 inst)
 {
-	return -ENODEV;
+	return 0;
 }
 
 int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev,
