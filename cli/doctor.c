@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "hsaq.h"
 
 enum verdict { OK, WARN, MISSING };
 
@@ -82,7 +83,7 @@ static bool check_devices(const char *backend, struct gp_devices *devices)
 {
 	const struct gp_hal_ops *ops = gp_hal_find(backend);
 	struct gp_device_list list = {0};
-	char spec[GP_DEVICE_NAME_LEN];
+	char spec[GP_DEVICE_NAME_LEN], why[GP_WHY_LEN];
 	int err = ops ? ops->probe(&list) : -ENODEV;
 
 	if (err || !list.count) {
@@ -96,12 +97,12 @@ static bool check_devices(const char *backend, struct gp_devices *devices)
 
 		err = ops->open(&list.dev[i], dev);
 		if (err) {
-			report(MISSING, "%s: %s", list.dev[i].name,
-			       err == -EOPNOTSUPP
-				       ? "driver too old; install 535 or later"
-				       : strerror(-err));
+			snprintf(why, sizeof(why), "%s", strerror(-err));
+			ops->explain(err, why, sizeof(why));
+			report(MISSING, "%s: %s", list.dev[i].name, why);
 			continue;
 		}
+		(*dev)->ops = ops;
 		devices->count++;
 		gp_device_spec(*dev, spec, sizeof(spec));
 		report(OK, "device %s (%s, PCI %04x:%02x:%02x.%x)", spec,
@@ -110,6 +111,42 @@ static bool check_devices(const char *backend, struct gp_devices *devices)
 		       list.dev[i].pci_fn);
 	}
 	return devices->count;
+}
+
+/* ---- AMD's driver ------------------------------------------------------------- */
+
+static void check_grant(const struct hsaq *h)
+{
+	if (!geteuid() || hsaq_has_grant(h))
+		report(OK, "lc and holds: this user has the right");
+	else
+		report(WARN, "lc and holds: /dev/kfd_sched may not be opened; "
+			     "an administrator gives it a group (chgrp, chmod "
+			     "660, or a udev rule)");
+}
+
+/* true: an AMD GPU works here. */
+static bool check_amd(struct gp_devices *devices)
+{
+	char line[GP_WHY_LEN] = "";
+	const struct hsaq_open_opts opts = {
+		.size = sizeof(opts), .why = line, .why_len = sizeof(line)};
+	struct hsaq *h;
+
+	if (access("/sys/class/kfd", F_OK) && access("/dev/kfd", F_OK)) {
+		report(WARN, "AMD's KFD: none loaded");
+		return false;
+	}
+	if (hsaq_open(&opts, &h)) {
+		report(MISSING, "%s", line);
+		return false;
+	}
+	hsaq_mode_line(h, line, sizeof(line));
+	report(hsaq_mode(h) == HSAQ_MODE_SCHED ? OK : WARN, "%s", line);
+	if (hsaq_mode(h) == HSAQ_MODE_SCHED)
+		check_grant(h);
+	hsaq_close(h);
+	return check_devices("amd", devices);
 }
 
 static void check_slot(struct gp_device *dev)
@@ -415,7 +452,7 @@ int gp_verb_doctor(int argc, char **argv)
 		       "GPU or on the software "
 		       "GPU; else 1.",
 	};
-	GP_DEVICES struct gp_devices real = {0}, soft = {0};
+	GP_DEVICES struct gp_devices real = {0}, soft = {0}, amd = {0};
 	char dir[PATH_MAX];
 	bool works;
 	int err = gp_args(&argp, argc, argv, NULL);
@@ -430,6 +467,7 @@ int gp_verb_doctor(int argc, char **argv)
 		check_mps();
 		in_child(check_cupti);
 	}
+	works |= check_amd(&amd);
 	works |= check_softgpu(&soft);
 	for (size_t i = 0; i < real.count; i++) {
 		check_slot(real.dev[i]);
@@ -448,7 +486,8 @@ int gp_verb_doctor(int argc, char **argv)
 	printf("\n%s\n",
 	       !works ? "gpreempt run does not work here yet: see \"missing\" "
 			"above"
-	       : real.count ? "gpreempt run --class=lc|be -- CMD works here"
+	       : real.count || amd.count
+		       ? "gpreempt run --class=lc|be -- CMD works here"
 			    : "gpreempt run --class=lc|be --device soft0 -- "
 			      "CMD works here, on the software GPU");
 	return works ? 0 : 1;

@@ -213,6 +213,15 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 	char spec[GP_DEVICE_NAME_LEN];
 
 	gp_device_spec(u->dev, spec, sizeof(spec));
+	if (u->by_group) {
+		fprintf(out, "\n%s, the driver's account, sampled:\n", spec);
+		if (u->groups)
+			row(out, "on queue slots", "%.3f ms",
+			    (double)u->busy_ns / 1e6);
+		else
+			row(out, "on queue slots", "-");
+		return;
+	}
 	if (!u->log) {
 		fprintf(out, "\n%s, context-switch log: not readable: %s\n",
 			spec, strerror(-u->err));
@@ -312,7 +321,8 @@ static json_t *usage_json(const struct gp_usage *u)
 
 	gp_device_spec(u->dev, spec, sizeof(spec));
 	json_object_set_new(json, "device", text_json(spec));
-	json_object_set_new(json, "busy_ns", number(known, u->busy_ns));
+	json_object_set_new(json, "busy_ns",
+			    number(known || u->groups, u->busy_ns));
 	json_object_set_new(json, "stretches", number(known, u->stretches));
 	json_object_set_new(json, "gaps", number(known, u->gaps));
 	json_object_set_new(json, "gap_ns", number(known, u->gap_ns));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/usage.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,9 +109,61 @@ void gp_usage_count(struct gp_usage *u, const struct gp_switch_record *rec,
 
 void gp_usage_open(struct gp_usage *u, struct gp_device *dev)
 {
+	struct gp_hal_caps caps;
+
 	memset(u, 0, sizeof(*u));
 	u->dev = dev;
 	u->err = dev->ops->log_open(dev, &u->log);
+	if (u->err && !dev->ops->caps(dev, &caps))
+		u->by_group = caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD;
+}
+
+/* ---- groups, where the driver counts -------------------------------------------- */
+
+static void count_group(struct gp_usage *u, struct gp_group *group)
+{
+	uint64_t busy_ns;
+	size_t i = 0;
+	bool known;
+
+	if (group->dev->ops->usage(group, &busy_ns))
+		return;
+	while (i < u->groups && u->group[i].id != group->id)
+		i++;
+	if (i == GP_USAGE_GROUPS)
+		return;
+	/* Its number may be another's by now, which counts from 0. */
+	known = i < u->groups && busy_ns >= u->group[i].busy_ns;
+	u->busy_ns += busy_ns - (known ? u->group[i].busy_ns : 0);
+	u->groups += i == u->groups;
+	u->group[i].id = group->id;
+	u->group[i].busy_ns = busy_ns;
+}
+
+static void count_process(struct gp_usage *u, pid_t pid)
+{
+	struct gp_group_list list = {0};
+
+	if (u->dev->ops->groups(u->dev, pid, &list))
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		if (list.group[i]->kind == GP_GROUP_COMPUTE)
+			count_group(u, list.group[i]);
+	gp_group_list_put(&list);
+}
+
+static void count_groups(struct gp_usage *u, pid_t root)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	pid_t pid;
+
+	while (proc && (entry = readdir(proc)))
+		if (!gp_parse_pid(entry->d_name, &pid) &&
+		    gp_is_descendant(pid, root))
+			count_process(u, pid);
+	if (proc)
+		closedir(proc);
 }
 
 void gp_usage_read(struct gp_usage *u, pid_t root)
@@ -118,6 +171,8 @@ void gp_usage_read(struct gp_usage *u, pid_t root)
 	struct gp_switch_record rec[BATCH];
 	ssize_t n;
 
+	if (u->by_group)
+		count_groups(u, root);
 	if (!u->log)
 		return;
 	while ((n = u->dev->ops->log_read(u->log, rec, BATCH)) > 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage.h - what a process and its descendants had of a GPU, from the GPU's own
- * context-switch log, and what a tenant says of itself.
+ * context-switch log, or from its driver's account of queues, and what a tenant
+ * says of itself.
  */
 #ifndef GP_CLI_USAGE_H
 #define GP_CLI_USAGE_H
@@ -14,11 +15,14 @@
 #include "wire/wire.h"
 
 #define GP_USAGE_PIDS 256
+#define GP_USAGE_GROUPS 256
 
 /**
  * struct gp_usage - of one device.
  * @dev: borrowed
  * @log: NULL: not readable, @err says why
+ * @by_group: the driver counts, as long as a group lives: @busy_ns is what its
+ *	groups had of queue slots in all, as last read; no other figure is known
  * @stretches: how often they had the device, one after the other
  * @gaps: how often another process had it between two of them, @gap_ns in all
  * @lost: records that the log lost: the other figures are too small
@@ -27,6 +31,7 @@ struct gp_usage {
 	struct gp_device *dev;
 	struct gp_log *log;
 	int err;
+	bool by_group;
 	uint64_t busy_ns;
 	uint64_t stretches;
 	uint64_t gaps;
@@ -42,6 +47,11 @@ struct gp_usage {
 		bool ours;
 	} known[GP_USAGE_PIDS]; /* who ended can no longer be looked up */
 	size_t pids;
+	struct {
+		uint32_t id;
+		uint64_t busy_ns;
+	} group[GP_USAGE_GROUPS]; /* of those that are gone, too */
+	size_t groups;
 };
 
 /** Start counting. One that is not readable is no error: figures stay 0. */
