@@ -71,18 +71,18 @@ u64 sim_cp_packet_va(const struct sim_hqd *hqd, u64 index)
 }
 
 /* An entry for the interrupt ring; the fields' places are in soc15_int.h. */
-void sim_cp_interrupt(struct sim_engine *e, struct sim_hqd *hqd, u32 client, u32 source, u32 ring,
-		      u32 context0, u32 context1)
+void sim_interrupt(struct sim_engine *e, unsigned int vmid, u32 client, u32 source, u32 ring,
+		   u32 context0, u32 context1)
 {
 	u32 entry[SIM_IH_DWORDS] = {
-		client | source << 8 | ring << 16 | hqd->vmid << 24,
+		client | source << 8 | ring << 16 | vmid << 24,
 	};
 
 	/* Without the firmware scheduler gfx9 leaves the pasid out
 	 * (event_interrupt_isr_v9() calls it a known issue).
 	 */
 	if (READ_ONCE(e->params.ih_pasid))
-		entry[3] = hqd->pasid;
+		entry[3] = sim_regs_pasid(e, vmid);
 	entry[4] = context0;
 	entry[5] = context1;
 	e->interrupts++;
@@ -90,19 +90,27 @@ void sim_cp_interrupt(struct sim_engine *e, struct sim_hqd *hqd, u32 client, u32
 }
 
 /* Memory fault: gmc_v9_0_process_interrupt() has the fields. */
-void sim_cp_vm_fault(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 access)
+void sim_vm_fault(struct sim_engine *e, unsigned int vmid, u64 va, u32 access, const char *whose)
 {
 	u64 page = va >> PAGE_SHIFT;
 	u32 ring = 0x08 | (access & GFX9_WRITE ? 0x20 : 0x10);
 
 	e->vm_faults++;
+	dev_err_ratelimited(e->sim->dev, "%s: memory fault at %#llx (%s), pasid %#x, VMID %u\n",
+			    whose, va, access & GFX9_WRITE ? "write" : "read",
+			    sim_regs_pasid(e, vmid), vmid);
+	sim_interrupt(e, vmid, SOC15_IH_CLIENTID_UTCL2, SOC15_INTSRC_VMC_FAULT, ring,
+		      lower_32_bits(page), upper_32_bits(page) & 0xf);
+}
+
+void sim_cp_vm_fault(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 access)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "HQD %u.%u", hqd->index / SIM_PIPE_QUEUES,
+		 hqd->index % SIM_PIPE_QUEUES);
 	sim_event(e, SIM_EV_FAULT, hqd, sim_now(), va);
-	dev_err_ratelimited(e->sim->dev,
-			    "memory fault at %#llx (%s), pasid %#x, VMID %u, HQD %u, queue %#llx\n",
-			    va, access & GFX9_WRITE ? "write" : "read", hqd->pasid, hqd->vmid,
-			    hqd->index, hqd->ring_va);
-	sim_cp_interrupt(e, hqd, SOC15_IH_CLIENTID_UTCL2, SOC15_INTSRC_VMC_FAULT, ring,
-			 lower_32_bits(page), upper_32_bits(page) & 0xf);
+	sim_vm_fault(e, hqd->vmid, va, access, name);
 }
 
 /* The CP itself met an address that is not mapped: the queue stands. */
@@ -139,7 +147,7 @@ static void signal_event(struct sim_engine *e, struct sim_hqd *hqd, const struct
 		return;
 	if (cp_write(e, hqd, signal->event_mailbox_ptr, &id, sizeof(id)))
 		return;
-	sim_cp_interrupt(e, hqd, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_END_OF_PIPE, 0,
+	sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_END_OF_PIPE, 0,
 			 signal->event_id, 0);
 }
 
@@ -210,7 +218,7 @@ static void bad_packet(struct sim_engine *e, struct sim_hqd *hqd, u64 code, u32 
 			    "bad packet %llu (error %#llx), pasid %#x, HQD %u, queue %#llx\n",
 			    hqd->next, code, hqd->pasid, hqd->index, hqd->ring_va);
 	sim_cp_queue_error(e, hqd, code);
-	sim_cp_interrupt(e, hqd, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_BAD_OPCODE, 0,
+	sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_BAD_OPCODE, 0,
 			 doorbell | kfd_code << 10, 0);
 }
 

@@ -362,7 +362,7 @@ static void stop_group(struct sim_engine *e, struct sim_group *group, u32 wave)
 static void wave_error(struct sim_engine *e, struct sim_group *group, u64 code, u32 sq_type)
 {
 	sim_cp_queue_error(e, group->hqd, code);
-	sim_cp_interrupt(e, group->hqd, SOC15_IH_CLIENTID_SE0SH, SOC15_INTSRC_SQ_INTERRUPT_MSG, 0,
+	sim_interrupt(e, group->hqd->vmid, SOC15_IH_CLIENTID_SE0SH, SOC15_INTSRC_SQ_INTERRUPT_MSG, 0,
 			 2u << 26, sq_type << 4);
 }
 
@@ -436,9 +436,7 @@ static void run_group(struct sim_engine *e, struct sim_cu *cu, struct sim_group 
 		planted_fault(e, group);
 		return;
 	}
-	e->running = hqd;
 	gfx9_workgroup_run(sim_vmid_env(e, hqd->vmid), group->wg, budget, &result);
-	e->running = NULL;
 	ns = result.executed * e->params.insn_ns;
 	cu->clock_ns += ns;
 	hqd->stat->cu_ns += ns;

@@ -22,7 +22,7 @@ static u64 next_poll_ns(struct sim_engine *e, u64 now)
 {
 	const struct sim_params *p = &e->params;
 
-	if (!sim_hqd_any_active(e))
+	if (!sim_hqd_any_active(e) && !sim_sdma_any_active(e))
 		return U64_MAX;
 	e->polls++;
 	if (now - min(e->last_work_ns, now) > IDLE_POLLS * p->poll_ns)
@@ -34,16 +34,21 @@ static u64 next_poll_ns(struct sim_engine *e, u64 now)
 static u64 turn(struct sim_engine *e)
 {
 	u64 now;
+	bool any;
 
 	if (!READ_ONCE(e->powered))
 		return U64_MAX;
 	sim_hqd_requests(e);
+	sim_sdma_requests(e);
 	now = sim_now();
 	sim_hqd_progress(e, now);
+	any = sim_sdma_run(e, now);
 	sim_cus_fill(e, now);
-	if (sim_cus_run(e, now))
+	any |= sim_cus_run(e, now);
+	if (any)
 		return 0;
-	return min3(sim_hqd_next_ns(e), sim_cus_next_ns(e, now), next_poll_ns(e, now));
+	return min(min3(sim_hqd_next_ns(e), sim_cus_next_ns(e, now), next_poll_ns(e, now)),
+		   sim_sdma_next_ns(e, now));
 }
 
 static void sleep_until(struct sim_engine *e, u64 until)
@@ -182,6 +187,7 @@ static void power_off(struct sim_engine *e)
 	spin_unlock(&e->reg_lock);
 	for (i = 0; i < SIM_HQDS; i++)
 		sim_hqd_drop(e, &e->hqds[i]);
+	sim_sdma_stop(e);
 	for (i = 0; i < SIM_VMIDS; i++)
 		sim_tlb_invalidate(e, i);
 }
@@ -223,6 +229,33 @@ int sim_engine_resume(struct sim_gpu *sim)
 	power_on(e);
 	mutex_unlock(&e->run_lock);
 	return 0;
+}
+
+/**
+ * sim_mem_freed - memory of VMID 0 goes back
+ * @sim: the GPU
+ * @addr: its address
+ * @bytes: its size
+ *
+ * A queue whose MQD lies there must have left its HQD before.
+ */
+void sim_mem_freed(struct sim_gpu *sim, u64 addr, u64 bytes)
+{
+	struct sim_engine *e = sim->engine;
+	unsigned int i;
+
+	if (!e)
+		return;
+	mutex_lock(&e->run_lock);
+	for (i = 0; i < SIM_HQDS; i++) {
+		const struct sim_hqd *hqd = &e->hqds[i];
+
+		if (hqd->state != SIM_HQD_OFF && hqd->mqd >= addr && hqd->mqd < addr + bytes)
+			sim_check(e, SIM_CHECK_MQD_FREED,
+				  "MQD %#llx of pasid %#x is freed, its queue is on HQD %u.%u",
+				  hqd->mqd, hqd->pasid, i / SIM_PIPE_QUEUES, i % SIM_PIPE_QUEUES);
+	}
+	mutex_unlock(&e->run_lock);
 }
 
 int sim_engine_reset(struct sim_gpu *sim)

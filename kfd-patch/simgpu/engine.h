@@ -12,6 +12,7 @@
  *	save.c		waves to and from the save area
  *	cp.c		AQL packets, signals, queue errors
  *	pm4.c		the PM4 packets that user space sends
+ *	sdma.c		copy engines
  *	cu.c		workgroups on compute units, in modelled time
  *	tlb.c		a TLB per VMID, memory by virtual address
  *	events.c	event log, counters, self-checks, debugfs
@@ -46,6 +47,10 @@
 #define SIM_MES		3
 #define SIM_BANKS	(SIM_MES * SIM_HQDS)
 #define SIM_VMIDS	16
+
+#define SIM_SDMA_RLCS	8	/* queues of an SDMA engine */
+#define SIM_SDMA_QUEUES	(2 * SIM_SDMA_RLCS)
+#define SIM_SDMA_PACKET_DWORDS 4096
 
 /* CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, in the MQD's order. */
 #define SIM_HQD_REGS	56
@@ -117,6 +122,7 @@ struct sim_params {
 	u64 load_ns;
 	u64 load_kib_ns;
 	u64 reset_ns;
+	u64 sdma_kib_ns;
 	u32 quantum;
 	u32 ih_pasid;
 
@@ -289,6 +295,27 @@ struct sim_hqd {
 	struct sim_queue_stat *stat;
 };
 
+/* A queue of an SDMA engine. */
+struct sim_sdma {
+	/* Protected by reg_lock. */
+	bool changed;
+	u32 base;		/* of its registers; constant, as @engine */
+	unsigned int engine;
+
+	/* The rest: by run_lock. */
+	bool running;
+	bool halted;
+	u32 vmid;
+	u64 ring_va;
+	u64 ring_bytes;
+	u64 report_va;
+	u64 *doorbell;
+	u64 rptr;
+	u64 wptr;
+	u64 piece;		/* how far a packet under way has come */
+	u64 busy_until_ns;
+};
+
 struct sim_tlb_entry {
 	u64 page_number;
 	u64 pt_base;
@@ -335,6 +362,8 @@ struct sim_engine {
 	/* Protected by run_lock. */
 	struct sim_vmid vmids[SIM_VMIDS];
 	struct sim_hqd hqds[SIM_HQDS];
+	struct sim_sdma sdma[SIM_SDMA_QUEUES];
+	u32 sdma_packet[SIM_SDMA_PACKET_DWORDS];
 	struct sim_cu *cus;
 	unsigned int next_cu;
 	unsigned int next_hqd;
@@ -348,7 +377,6 @@ struct sim_engine {
 	struct list_head saved;
 	u64 save_id;
 	u64 last_work_ns;
-	struct sim_hqd *running;	/* whose group the interpreter is in */
 
 	/* Counters: run_lock, or written once under reg_lock. */
 	u64 instructions;
@@ -421,8 +449,9 @@ void sim_cp_queue_error(struct sim_engine *e, struct sim_hqd *hqd, u64 code);
 void sim_cp_signal(struct sim_engine *e, struct sim_hqd *hqd, u64 signal_va, u64 start_ns,
 		   u64 end_ns);
 void sim_cp_vm_fault(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 access);
-void sim_cp_interrupt(struct sim_engine *e, struct sim_hqd *hqd, u32 client, u32 source,
-		      u32 ring, u32 context0, u32 context1);
+void sim_vm_fault(struct sim_engine *e, unsigned int vmid, u64 va, u32 access, const char *whose);
+void sim_interrupt(struct sim_engine *e, unsigned int vmid, u32 client, u32 source, u32 ring,
+		   u32 context0, u32 context1);
 
 /* Bits of the value that a queue's inactive signal gets; ROCr reads them in
  * AqlQueue::DynamicScratchHandler().
@@ -438,6 +467,15 @@ void sim_cp_interrupt(struct sim_engine *e, struct sim_hqd *hqd, u32 client, u32
 
 /* pm4.c */
 int sim_pm4_run(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dwords);
+
+/* sdma.c */
+bool sim_sdma_write(struct sim_engine *e, u32 reg, u32 value);
+void sim_sdma_power_on(struct sim_engine *e);
+void sim_sdma_requests(struct sim_engine *e);
+bool sim_sdma_any_active(struct sim_engine *e);
+void sim_sdma_stop(struct sim_engine *e);
+bool sim_sdma_run(struct sim_engine *e, u64 now);
+u64 sim_sdma_next_ns(struct sim_engine *e, u64 now);
 
 /* cu.c */
 int sim_cus_init(struct sim_engine *e);

@@ -380,6 +380,7 @@ void sim_params_defaults(struct sim_params *params)
 		.load_ns = load_ns,
 		.load_kib_ns = 100,
 		.reset_ns = 10 * NSEC_PER_USEC,
+		.sdma_kib_ns = 50,
 		.quantum = 64,
 	};
 }
@@ -411,6 +412,7 @@ static void make_params(struct sim_engine *e, struct dentry *parent)
 	debugfs_create_u64("load_ns", 0600, dir, &p->load_ns);
 	debugfs_create_u64("load_kib_ns", 0600, dir, &p->load_kib_ns);
 	debugfs_create_u64("reset_ns", 0600, dir, &p->reset_ns);
+	debugfs_create_u64("sdma_kib_ns", 0600, dir, &p->sdma_kib_ns);
 	debugfs_create_u32("quantum", 0600, dir, &p->quantum);
 	debugfs_create_u32("ih_pasid", 0600, dir, &p->ih_pasid);
 }

@@ -16,8 +16,6 @@
 #include "gc/gc_9_0_offset.h"
 #include "gc/gc_9_0_sh_mask.h"
 #include "oss/osssys_4_0_offset.h"
-#include "sdma0/sdma0_4_0_offset.h"
-#include "sdma0/sdma0_4_0_sh_mask.h"
 #include "soc15_common.h"
 
 #include "engine.h"
@@ -285,7 +283,8 @@ void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value)
 	if (WARN_ON_ONCE(reg >= SIM_REGS))
 		return;
 	spin_lock(&e->reg_lock);
-	if (e->powered && !write_gc(e, reg, value) && !write_athub(e, reg, value))
+	if (e->powered && !write_gc(e, reg, value) && !write_athub(e, reg, value) &&
+	    !sim_sdma_write(e, reg, value))
 		e->regs[reg] = value;
 	spin_unlock(&e->reg_lock);
 }
@@ -375,7 +374,6 @@ u32 sim_regs_pasid(struct sim_engine *e, unsigned int vmid)
 /* Everything as after power-on. Nothing is active then. */
 void sim_regs_power_on(struct sim_engine *e)
 {
-	struct amdgpu_device *adev = e->sim->adev;
 	unsigned int i;
 
 	memset(e->regs, 0, SIM_REGS * sizeof(*e->regs));
@@ -391,10 +389,7 @@ void sim_regs_power_on(struct sim_engine *e)
 		e->vmids[i].tba = 0;
 		e->vmids[i].tma = 0;
 	}
-	for (i = 0; i < 8; i++)
-		e->regs[SOC15_REG_OFFSET(SDMA0, 0, mmSDMA0_RLC0_CONTEXT_STATUS) +
-			i * (mmSDMA0_RLC1_RB_CNTL - mmSDMA0_RLC0_RB_CNTL)] =
-			SDMA0_RLC0_CONTEXT_STATUS__IDLE_MASK;
+	sim_sdma_power_on(e);
 }
 
 int sim_regs_init(struct sim_engine *e)

@@ -200,6 +200,16 @@ void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value);
 void sim_tlb_flush(struct sim_gpu *sim, unsigned int vmid, unsigned int type);
 
 /**
+ * sim_mem_freed - memory of VMID 0 (the GART's or VRAM) was given back
+ * @sim: the GPU
+ * @addr: see sim_mc_walk()
+ * @bytes: size
+ *
+ * For self-checks. May sleep.
+ */
+void sim_mem_freed(struct sim_gpu *sim, u64 addr, u64 bytes);
+
+/**
  * sim_gpu_clock - the GPU's clock counter (100 MHz), as in the timestamps that
  * it writes into signals
  * @sim: the GPU

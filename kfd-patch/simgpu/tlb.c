@@ -191,7 +191,7 @@ static void wave_message(void *ctx, u32 message, u32 m0)
 
 	if ((message & 0xf) != 1)
 		return;
-	sim_cp_interrupt(vm->engine, vm->engine->running, SOC15_IH_CLIENTID_SE0SH,
+	sim_interrupt(vm->engine, vm - vm->engine->vmids, SOC15_IH_CLIENTID_SE0SH,
 			 SOC15_INTSRC_SQ_INTERRUPT_MSG, 0, context0, m0 >> 16 & 0xff);
 }
 
