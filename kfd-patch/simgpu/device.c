@@ -167,6 +167,8 @@ static void fill_memory(struct amdgpu_device *adev, u64 vram_bytes)
 	adev->vm_manager.num_level = 3;
 	adev->vm_manager.block_size = 9;
 	adev->vm_manager.first_kfd_vmid = sim->first_vmid;
+	__set_bit(AMDGPU_GFXHUB(0), adev->vmhubs_mask);
+	__set_bit(AMDGPU_MMHUB0(0), adev->vmhubs_mask);
 	xa_init_flags(&adev->vm_manager.pasids, XA_FLAGS_LOCK_IRQ);
 	spin_lock_init(&adev->mman.bdev.lru_lock);
 	adev->doorbell.base = page_to_phys(sim->mem->doorbell_pages);

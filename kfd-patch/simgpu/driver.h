@@ -168,6 +168,9 @@ void sim_vm_destroy(struct sim_gpu *sim, struct amdgpu_vm *vm);
 int sim_vm_set(struct amdgpu_vm *vm, struct sim_bo *bo, u64 va, u64 pte_flags);
 void sim_vm_clear(struct amdgpu_vm *vm, u64 va, unsigned long npages);
 struct sim_gpu *sim_of_vm(struct amdgpu_vm *vm);
+/* In amdgpu_vm.h when the series is applied. */
+void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid,
+				  u32 flush_type, u32 xcc_mask);
 
 /* gpuvm.c */
 int sim_evict_pid(struct sim_dev *sd, pid_t nr);

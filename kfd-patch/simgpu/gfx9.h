@@ -50,9 +50,9 @@ enum gfx9_access {
  * struct gfx9_ops - what the interpreter asks of its caller
  * @translate: the address in this kernel (process) of GPU address @va for
  *	@access (GFX9_READ, GFX9_WRITE, both for an atomic, or GFX9_EXECUTE), and
- *	in @span_bytes how many bytes from there on lie one after the other (at
- *	least 1; usually to the end of the page). NULL: a memory fault. What it
- *	returns is used until the gfx9_wave_run() or gfx9_workgroup_run() that
+ *	in @span_bytes how many bytes from there on lie one after the other. @va
+ *	is a multiple of 4,096 and the span at least that: smaller pages there
+ *	are none. NULL: a memory fault. What it returns is used until the gfx9_wave_run() or gfx9_workgroup_run() that
  *	asked returns, and not after: the caller keeps the page till then. Called
  *	with preemption off; may not sleep.
  * @clock: the constant 100 MHz counter (s_memrealtime), and the shader clock
@@ -71,7 +71,7 @@ struct gfx9_ops {
 /**
  * struct gfx9_env - one runner: its address space and its caches
  *
- * The caller allocates gfx9_env_bytes() and calls gfx9_env_init(). Decoded
+ * The caller allocates gfx9_env_bytes(), aligned to 64, and calls gfx9_env_init(). Decoded
  * instructions are kept between runs, checked against memory each time, so
  * there is nothing to flush. Translations are dropped at the start of each run.
  */
@@ -122,10 +122,10 @@ enum gfx9_wave_state {
  * @q: the same, as 64-bit pairs: q[GFX9_EXEC / 2]
  * @vgpr: vgpr_count rows of 64 lanes
  * @pc: the next instruction's address; after a fault the faulting one's
- * @mode: the MODE register (HW_REG_MODE: rounding, denormals, DX10_CLAMP, ...)
+ * @mode: the MODE register (rounding, denormals, DX10_CLAMP, IEEE, GPR_IDX_EN, ...)
+ * @trap_status: the TRAPSTS register
  * @state: enum gfx9_wave_state
  * @scc: 0 or 1
- * @vskip: s_setvskip's bit
  * @instructions: executed so far
  */
 struct gfx9_wave {
@@ -134,15 +134,13 @@ struct gfx9_wave {
 		u64 q[GFX9_SREG_COUNT / 2];
 	};
 	u32 (*vgpr)[GFX9_LANES];
+	u32 vgpr_count;
 	u64 pc;
 	u64 instructions;
 	u32 mode;
 	u32 trap_status;
 	u32 state;
-	u8 scc;
-	u8 vskip;
-	u8 gpr_index_mode;	/* s_set_gpr_idx_on; the index is in M0 */
-	u8 gpr_index_mask;
+	u32 scc;
 };
 
 /* What a workgroup takes of its CU, and with that the sizes of all buffers. */
@@ -174,7 +172,7 @@ struct gfx9_workgroup {
 	struct gfx9_wave waves[];
 };
 
-/* Bytes of memory for a workgroup in execution: registers, LDS and all. */
+/* Bytes of memory for a workgroup in execution: registers, LDS and all; 8-aligned. */
 size_t gfx9_workgroup_bytes(const struct gfx9_shape *shape);
 
 /* ---- starting ------------------------------------------------------------ */
@@ -294,6 +292,7 @@ struct gfx9_result {
 /**
  * gfx9_wave_run() - run one wave
  *
+ * A wave that waits, ended or stopped executes nothing: BARRIER, ENDED, HALT.
  * After FAULT, UNKNOWN and TRAP the wave is GFX9_WAVE_STOPPED and runs no more
  * (TRAP leaves pc at s_trap; a caller that wants to go on sets pc += 4 and
  * state = GFX9_WAVE_READY).

@@ -383,6 +383,13 @@ void amdgpu_gmc_flush_gpu_tlb(struct amdgpu_device *adev, uint32_t vmid,
 	up_read(&adev->reset_domain->sem);
 }
 
+/* Of the series: one VMID, whosever it was. On a card, a loop over its hubs. */
+void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid,
+				  u32 flush_type, u32 xcc_mask)
+{
+	amdgpu_gmc_flush_gpu_tlb(adev, vmid, AMDGPU_GFXHUB(0), flush_type);
+}
+
 int amdgpu_vm_flush_compute_tlb(struct amdgpu_device *adev,
 				struct amdgpu_vm *vm, uint32_t flush_type,
 				uint32_t xcc_mask)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Atomic operations on the host's memory: "Vega" ISA reference, 12.15 and 12.16. */
+#include "gfx9_access.h"
+
+static bool is_float(u32 op)
+{
+	return op >= GFX9_ATOMIC_FMIN;
+}
+
+static u32 new32(u32 op, u32 old, u32 data, u32 compare)
+{
+	switch (op) {
+	case GFX9_ATOMIC_SWAP:
+		return data;
+	case GFX9_ATOMIC_CMPSWAP:
+		return old == compare ? data : old;
+	case GFX9_ATOMIC_ADD:
+		return old + data;
+	case GFX9_ATOMIC_SUB:
+		return old - data;
+	case GFX9_ATOMIC_RSUB:
+		return data - old;
+	case GFX9_ATOMIC_SMIN:
+		return (s32)old < (s32)data ? old : data;
+	case GFX9_ATOMIC_UMIN:
+		return old < data ? old : data;
+	case GFX9_ATOMIC_SMAX:
+		return (s32)old > (s32)data ? old : data;
+	case GFX9_ATOMIC_UMAX:
+		return old > data ? old : data;
+	case GFX9_ATOMIC_AND:
+		return old & data;
+	case GFX9_ATOMIC_OR:
+		return old | data;
+	case GFX9_ATOMIC_XOR:
+		return old ^ data;
+	case GFX9_ATOMIC_INC:
+		return old >= data ? 0 : old + 1;
+	case GFX9_ATOMIC_DEC:
+		return !old || old > data ? data : old - 1;
+	default:	/* MSKOR */
+		return (old & ~compare) | data;
+	}
+}
+
+static u64 new64(u32 op, u64 old, u64 data, u64 compare)
+{
+	switch (op) {
+	case GFX9_ATOMIC_SWAP:
+		return data;
+	case GFX9_ATOMIC_CMPSWAP:
+		return old == compare ? data : old;
+	case GFX9_ATOMIC_ADD:
+		return old + data;
+	case GFX9_ATOMIC_SUB:
+		return old - data;
+	case GFX9_ATOMIC_RSUB:
+		return data - old;
+	case GFX9_ATOMIC_SMIN:
+		return (s64)old < (s64)data ? old : data;
+	case GFX9_ATOMIC_UMIN:
+		return old < data ? old : data;
+	case GFX9_ATOMIC_SMAX:
+		return (s64)old > (s64)data ? old : data;
+	case GFX9_ATOMIC_UMAX:
+		return old > data ? old : data;
+	case GFX9_ATOMIC_AND:
+		return old & data;
+	case GFX9_ATOMIC_OR:
+		return old | data;
+	case GFX9_ATOMIC_XOR:
+		return old ^ data;
+	case GFX9_ATOMIC_INC:
+		return old >= data ? 0 : old + 1;
+	case GFX9_ATOMIC_DEC:
+		return !old || old > data ? data : old - 1;
+	default:	/* MSKOR */
+		return (old & ~compare) | data;
+	}
+}
+
+u32 gfx9_atomic32(u32 *at, u32 op, u32 data, u32 compare)
+{
+	u32 old = __atomic_load_n(at, __ATOMIC_RELAXED);
+	u32 value;
+
+	do {
+		if (is_float(op))
+			value = gfx9_atomic_float32(op, old, data, compare);
+		else
+			value = new32(op, old, data, compare);
+	} while (!__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return old;
+}
+
+u64 gfx9_atomic64(u64 *at, u32 op, u64 data, u64 compare)
+{
+	u64 old = __atomic_load_n(at, __ATOMIC_RELAXED);
+	u64 value;
+
+	do {
+		if (is_float(op))
+			value = gfx9_atomic_float64(op, old, data, compare);
+		else
+			value = new64(op, old, data, compare);
+	} while (!__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return old;
+}
