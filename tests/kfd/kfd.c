@@ -171,6 +171,26 @@ static int map_to_gpu(struct kfd *k, struct kfd_mem *mem)
 	return err;
 }
 
+int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes,
+		   struct kfd_mem *mem)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args alloc = {
+		.gpu_id = k->gpus[gpu].gpu_id,
+		.flags = KFD_MEM_USERPTR,
+		.va_addr = (uintptr_t)va,
+		.mmap_offset = (uintptr_t)va,
+		.size = bytes,
+	};
+	int err = kfd_call(k, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc);
+
+	if (err)
+		return err;
+	*mem = (struct kfd_mem) {
+		.va = va, .bytes = bytes, .handle = alloc.handle, .gpu_id = alloc.gpu_id,
+	};
+	return map_to_gpu(k, mem);
+}
+
 int kfd_mem_alloc(struct kfd *k, unsigned int gpu, uint64_t bytes, uint32_t flags,
 		  struct kfd_mem *mem)
 {

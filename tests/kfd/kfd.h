@@ -89,6 +89,9 @@ int kfd_call(const struct kfd *k, unsigned long request, void *args);
 /** kfd_mem_alloc - allocate, map for CPU and GPU; zeroed. bytes is rounded up */
 int kfd_mem_alloc(struct kfd *k, unsigned int gpu, uint64_t bytes, uint32_t flags,
 		  struct kfd_mem *mem);
+/** kfd_mem_import - map memory of the process, which may be shared, for the GPU */
+int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes,
+		   struct kfd_mem *mem);
 /** kfd_mem_free - unmap and free; of memory never allocated: nothing */
 int kfd_mem_free(struct kfd *k, struct kfd_mem *mem);
 
@@ -313,13 +316,14 @@ void sim_log_close(struct sim_log *log);
  * struct tenant - one process, and what it tells of itself
  * @queues: how many it makes; the rest of what stands before @pid is its orders
  * @heavy: of its work, see kfd_work_create(); 0: one endless wave per queue
- *	instead, whose beats are counted
+ *	instead, that counts its beats
  * @gap_us: it rests so long after each launch
  * @ahead: packets that it keeps in each ring
  * @stop: set by the parent: finish, check, exit
  * @ready: its queues are made and have been given work
  * @sent, @wrong: packets, and words that are not what they must be
  * @unfinished: packets that did not end in time
+ * @words: of each endless wave: seen by the GPU, the tenant and its parent
  */
 struct tenant {
 	uint32_t queues, heavy, gap_us, ahead;
@@ -330,8 +334,13 @@ struct tenant {
 	uint32_t sent, wrong, unfinished;
 	uint32_t queue_id[TENANT_QUEUES];
 	uint64_t ring[TENANT_QUEUES];
-	uint32_t beats[TENANT_QUEUES];
+	volatile uint32_t *words[TENANT_QUEUES];
 };
+
+/* What an endless wave has in a tenant's words, 64 of each */
+#define TENANT_OUT 0
+#define TENANT_BEAT 64
+#define TENANT_STOP 128
 
 /** tenants_alloc - in memory that parent and children share */
 struct tenant *tenants_alloc(unsigned int num);
@@ -361,6 +370,11 @@ void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 int done(void);
 /** must - bail unless err is 0 */
 void must(int err, const char *what);
+
+/* ---- the machine ------------------------------------------------------------- */
+
+/** machine_suspend - to idle, with all devices off, for so many seconds */
+int machine_suspend(unsigned int seconds);
 
 /* ---- odds and ends --------------------------------------------------------------- */
 

@@ -18,7 +18,7 @@ struct lane {
 	struct kfd_queue q;
 	struct kfd_work w;
 	struct kfd_signal *sig;
-	struct kfd_mem words;	/* of an endless wave: out, beat, stop */
+	struct kfd_mem words;	/* of an endless wave */
 	uint32_t sent;
 };
 
@@ -34,7 +34,9 @@ static void check(struct tenant *t, int err)
 static void start_endless(struct kfd *k, struct lane *l, const struct kfd_code *code)
 {
 	uint32_t *words = l->words.va;
-	struct k_spin_args args = { words, words + 64, words + 128 };
+	struct k_spin_args args = {
+		words + TENANT_OUT, words + TENANT_BEAT, words + TENANT_STOP,
+	};
 	struct kfd_launch launch = {
 		.kernel = kfd_code_find(code, "k_spin"), .grid = { 64 }, .workgroup = { 64 },
 		.args = &args, .args_bytes = sizeof(args), .signal = l->sig,
@@ -66,7 +68,8 @@ static void make_lanes(struct tenant *t, struct kfd *k, struct lane *lanes)
 		if (t->heavy) {
 			check(t, kfd_work_create(k, 0, ITEMS, t->heavy, &l->w));
 		} else {
-			check(t, kfd_mem_alloc(k, 0, 4096, KFD_MEM_GTT, &l->words));
+			check(t, kfd_mem_import(k, 0, (void *)t->words[i], KFD_PAGE_BYTES,
+						&l->words));
 			start_endless(k, l, &code);
 		}
 	}
@@ -91,14 +94,14 @@ static void finish(struct tenant *t, struct lane *l)
 	uint32_t i;
 
 	if (!t->heavy)
-		((uint32_t *)l->words.va)[128] = 1;
+		((volatile uint32_t *)l->words.va)[TENANT_STOP] = 1;
 	if (kfd_signal_wait(l->q.k, l->sig, FAR - (int64_t)l->sent + 1, END_TIMEOUT_MS))
 		t->unfinished += kfd_signal_value(l->sig) - (FAR - (int64_t)l->sent);
 	if (t->heavy)
 		t->wrong += kfd_work_wrong(&l->w);
 	else
 		for (i = 0; i < 64; i++)
-			t->wrong += ((uint32_t *)l->words.va)[i] != 1;
+			t->wrong += ((uint32_t *)l->words.va)[TENANT_OUT + i] != 1;
 	t->sent += l->sent;
 }
 
@@ -112,12 +115,8 @@ static void tenant_main(struct tenant *t)
 	while (!__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE)) {
 		bool any = false;
 
-		for (i = 0; i < t->queues; i++) {
-			if (t->heavy)
-				any |= feed(t, &lanes[i]);
-			else
-				t->beats[i] = ((volatile uint32_t *)lanes[i].words.va)[64];
-		}
+		for (i = 0; i < t->queues && t->heavy; i++)
+			any |= feed(t, &lanes[i]);
 		__atomic_store_n(&t->ready, 1, __ATOMIC_RELEASE);
 		sleep_ns(t->gap_us ? t->gap_us * 1000ull : any ? 100000 : 500000);
 	}
@@ -128,14 +127,24 @@ static void tenant_main(struct tenant *t)
 
 struct tenant *tenants_alloc(unsigned int num)
 {
-	return shared_alloc(num * sizeof(struct tenant));
+	struct tenant *t = shared_alloc(num * sizeof(struct tenant));
+	unsigned int i, n;
+
+	for (i = 0; i < num; i++)
+		for (n = 0; n < TENANT_QUEUES; n++)
+			t[i].words[n] = shared_alloc(KFD_PAGE_BYTES);
+	return t;
 }
 
 void tenant_start(struct tenant *t)
 {
 	uint32_t seed = rng();
 
+	uint32_t i;
+
 	t->stop = t->ready = t->failed = t->sent = t->wrong = t->unfinished = 0;
+	for (i = 0; i < t->queues; i++)
+		memset((void *)t->words[i], 0, KFD_PAGE_BYTES);
 	if (!t->ahead)
 		t->ahead = RING_PACKETS / 4;
 	t->pid = fork();

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * One call takes all BE queues of 8 processes off the device, and what is rung
+ * in on an LC queue after it runs before any BE wave does.
+ */
+#include <errno.h>
+
+#include "kfd.h"
+
+#define TENANTS 8
+#define TRIES 10000
+#define HOLD_NS 2000000000ull
+
+static struct kfd k;
+static struct tenant *be;
+
+static void read_beats(uint32_t beats[TENANTS])
+{
+	unsigned int i;
+
+	for (i = 0; i < TENANTS; i++)
+		beats[i] = be[i].words[0][TENANT_BEAT];
+}
+
+static bool same_beats(const uint32_t a[TENANTS], const uint32_t b[TENANTS])
+{
+	unsigned int i;
+
+	for (i = 0; i < TENANTS; i++)
+		if (a[i] != b[i])
+			return false;
+	return true;
+}
+
+struct tally {
+	unsigned int hold_failed, release_failed, lc_late, be_ran, took_none, more_than_slots;
+	uint64_t wait_max_ns, lc_max_ns;
+};
+
+static void one_try(struct kfd_queue *lc, struct kfd_launch *l, struct tally *sum)
+{
+	struct kfd_ioctl_sched_release_args rel;
+	struct kfd_ioctl_sched_hold_args hold;
+	uint32_t before[TENANTS], after[TENANTS];
+	uint64_t rung;
+
+	sleep_ns(rng() % 3000000);
+	if (kfd_hold(&k, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, HOLD_NS, 0, &hold)) {
+		sum->hold_failed++;
+		return;
+	}
+	read_beats(before);
+	kfd_signal_set(l->signal, 1);
+	rung = now_ns();
+	must(kfd_launch(lc, l), "launch");
+	sum->lc_late += kfd_signal_wait(&k, l->signal, 1, 5000) != 0;
+	if (now_ns() - rung > sum->lc_max_ns)
+		sum->lc_max_ns = now_ns() - rung;
+	read_beats(after);
+	sum->be_ran += !same_beats(before, after);
+	sum->took_none += !hold.unloaded;
+	sum->more_than_slots += hold.unloaded > 4 || hold.failed;
+	if (hold.wait_ns > sum->wait_max_ns)
+		sum->wait_max_ns = hold.wait_ns;
+	if (kfd_release(&k, k.gpus[0].gpu_id, hold.hold_id, &rel) ||
+	    rel.ended != KFD_SCHED_ENDED_RELEASED)
+		sum->release_failed++;
+}
+
+static void check_tries(void)
+{
+	struct k_hash_args args = { .iters = 5, .seed = 1 };
+	struct kfd_launch l = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
+				.args_bytes = sizeof(args) };
+	unsigned int n, tries = scaled(TRIES);
+	struct tally sum = { 0 };
+	struct kfd_code code;
+	struct kfd_queue lc;
+	struct kfd_mem out;
+
+	must(kfd_code_load(&k, 0, KFD_MEM_VRAM, &code), "code");
+	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &out), "memory");
+	must(kfd_queue_create(&k, 0, 64, &lc), "queue");
+	args.out = out.va;
+	l.kernel = kfd_code_find(&code, "k_hash");
+	l.signal = kfd_signal_create(&k, 1, false);
+	for (n = 0; n < tries; n++)
+		one_try(&lc, &l, &sum);
+	ok(!sum.hold_failed && !sum.release_failed, "%u holds and releases (%u, %u failed)", tries,
+	   sum.hold_failed, sum.release_failed);
+	ok(!sum.lc_late, "LC ran each time (%u did not)", sum.lc_late);
+	ok(!sum.be_ran, "before any BE wave (%u times not)", sum.be_ran);
+	ok(sum.took_none < tries / 10 + 1, "holds found queues to take off (%u did not)",
+	   sum.took_none);
+	ok(!sum.more_than_slots, "and never more than there are slots, or one that failed");
+	ok(((uint32_t *)out.va)[3] == tries * kfd_ref_hash(3, 5, 1), "LC's results are exact");
+	figure("hold: longest wait %llu us, LC after it at most %llu us",
+	       (unsigned long long)sum.wait_max_ns / 1000, (unsigned long long)sum.lc_max_ns / 1000);
+	is_err(kfd_queue_destroy(&lc), 0, "destroy");
+}
+
+/* All goes on afterwards. */
+static void check_goes_on(void)
+{
+	uint32_t beats[TENANTS];
+	unsigned int i;
+
+	read_beats(beats);
+	for (i = 0; i < TENANTS; i++)
+		is_err(wait_word(&be[i].words[0][TENANT_BEAT], beats[i] + 1, 5000), 0,
+		       "tenant %u goes on", i);
+}
+
+int main(void)
+{
+	unsigned int i;
+
+	rng_seed(2);
+	be = tenants_alloc(TENANTS);
+	must(kfd_setup(&k), "set up");
+	if (!kfd_has_sched(&k))
+		bail("the kernel does not know the calls of kfd_sched.h");
+	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0),
+	     "be LC");
+	for (i = 0; i < TENANTS; i++) {
+		be[i].queues = 1;
+		tenant_start(&be[i]);
+	}
+	must(tenants_ready(be, TENANTS, 60000), "tenants");
+	check_tries();
+	check_goes_on();
+	tenants_stop(be, TENANTS, 60000);
+	ok(!simgpu_checks(0), "the GPU saw nothing wrong");
+	return done();
+}

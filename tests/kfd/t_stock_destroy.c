@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Queues that are destroyed while the scheduler is stopped, between pre_reset
+ * and post_reset: they stayed in the list of their process, which was then
+ * walked for ever, or after they were freed.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kfd.h"
+
+#define RESET_NS 100000000ull
+
+/* Resets in a process of its own: the write returns when the reset is over. */
+static pid_t start_reset(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(simgpu_write_u64(0, "reset", 1) ? 1 : 0);
+	sleep_ns(RESET_NS / 4);
+	return pid;
+}
+
+static void end_reset(pid_t pid, const char *what)
+{
+	int status = -1;
+
+	waitpid(pid, &status, 0);
+	ok(status == 0, "the reset ends: %s", what);
+}
+
+static void check_kill(void)
+{
+	struct tenant *t = tenants_alloc(1);
+	pid_t reset;
+
+	t->queues = 2;
+	tenant_start(t);
+	must(tenants_ready(t, 1, 20000), "tenant");
+	reset = start_reset();
+	tenant_kill(t);
+	end_reset(reset, "a process with two queues was killed in it");
+}
+
+static void check_call(struct kfd *k)
+{
+	struct kfd_queue q;
+	pid_t reset;
+
+	must(kfd_queue_create(k, 0, 64, &q), "queue");
+	reset = start_reset();
+	is_err(kfd_queue_destroy(&q), 0, "DESTROY_QUEUE in a reset");
+	end_reset(reset, "a queue was destroyed in it");
+}
+
+/* All slots and the VMID came back. */
+static void check_new(struct kfd *k)
+{
+	struct kfd_queue q[4];
+	struct kfd_work w;
+	struct kfd_signal *sig = kfd_signal_create(k, 4, false);
+	unsigned int i;
+
+	must(kfd_work_create(k, 0, 256, 1, &w), "work");
+	for (i = 0; i < 4; i++) {
+		is_err(kfd_queue_create(k, 0, 64, &q[i]), 0, "queue %u of 4 afterwards", i);
+		must(kfd_work_launch(&w, &q[i], i, sig), "launch");
+	}
+	is_err(kfd_signal_wait(k, sig, 1, 20000), 0, "they run");
+	ok(!kfd_work_wrong(&w), "exactly");
+	for (i = 0; i < 4; i++)
+		is_err(kfd_queue_destroy(&q[i]), 0, "destroy");
+}
+
+int main(void)
+{
+	struct kfd k;
+
+	must(kfd_setup(&k), "set up");
+	must(simgpu_write_u64(0, "reset_ns", RESET_NS), "reset_ns");
+	check_call(&k);
+	check_kill();
+	check_new(&k);
+	return done();
+}
