@@ -59,7 +59,8 @@ FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
 CLI_SRCS     := $(wildcard cli/*.c)
 BENCH_COMMON := $(wildcard bench/common/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
-EXAMPLES     := $(patsubst examples/%.c,$(O)/examples/%,$(wildcard examples/*.c))
+EXAMPLES     := $(patsubst examples/%.c,$(O)/examples/%,$(wildcard examples/*.c)) \
+	$(O)/examples/hint-hip
 TEST_COMMON  := $(wildcard tests/common/*.c)
 TEST_PROGS   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/*/test_*.c))
 FUZZ_NAMES   := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -143,6 +144,11 @@ $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
 
+# The same for HIP.
+$(O)/obj/examples/hint-hip.o: examples/hint.c | need-cc
+	$(call msg,CC,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) \
+		-DHINT_HIP -MMD -MP -c $< -o $@
 $(O)/examples/%: $(O)/obj/examples/%.o $(LIB) $(O)/lib/libgpreempt.so
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $< -L$(O)/lib -lgpreempt \

@@ -9,7 +9,8 @@
  *
  * All functions are thread-safe and, where not said otherwise, do not block.
  * They return 0 or a negative errno. The library never prints, exits, or
- * changes signals. CUDA is loaded when the first handle is opened.
+ * changes signals. The CUDA or HIP that the program has loaded is asked which
+ * device it uses.
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H
@@ -43,8 +44,10 @@ struct gp_handle;
  * struct gp_open_opts - how to open. Zero is the default of each field.
  * @size: sizeof(struct gp_open_opts); a later library takes an older size, an
  *	older one refuses non-zero fields that it does not know (-E2BIG)
- * @device: "soft0", "GPU-…", PCI address; NULL: the device of @context
- * @context: a CUcontext; NULL: the calling thread's current one
+ * @device: "soft0", "GPU-…", PCI address; NULL: the device of @context; on AMD
+ *	HIP's current one, else the first that the process has queues on
+ * @context: a CUcontext; NULL: the calling thread's current one. On AMD NULL: the
+ *	process holds, and has one class on a device
  * @cls: enum gp_class; NONE: as `gpreempt run` set it, else GP_CLASS_LC
  * @level: LC level, 0..GP_LEVEL_MAX
  * @weight: BE weight; 0: GP_WEIGHT_DEFAULT
@@ -88,7 +91,7 @@ struct gp_stats {
  * @opts: NULL for the defaults
  * @handle: out; owned by the caller, gp_close() it
  *
- * Blocks: loads CUDA, compiles the hold kernel on first use (milliseconds).
+ * Blocks: on NVIDIA compiles the hold kernel on first use (milliseconds).
  * Return: 0; -EINVAL bad option; -E2BIG unknown option set; -ENODEV no such
  * device, or no GPU; -ENXIO no context; -EPERM class not allowed; -ENOMEM;
  * -EOPNOTSUPP driver too old, see `gpreempt doctor`.
@@ -102,7 +105,8 @@ GP_API void gp_close(struct gp_handle *handle);
 /**
  * gp_set_class() - change the class of this process on the handle's device.
  * All its contexts there: which group is whose the driver does not tell.
- * Cost: one driver call per group (some 200 µs). Return: 0; -EINVAL; -EPERM.
+ * Cost: one driver call per group (some 200 µs); on AMD one. Return: 0; -EINVAL;
+ * -EPERM: AMD: raising it takes CAP_SYS_ADMIN or a grant, see hsaq.h.
  */
 GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
 				      enum gp_class cls, uint32_t level_or_weight);
@@ -118,7 +122,9 @@ GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
 /**
  * gp_segment_begin() / gp_segment_end() - from first to last need of the
  * device. In between, gaps with nothing queued do not lose it. Nests.
- * Begin costs two kernel launches (10 µs) unless a hint had it held already,
+ * On AMD begin returns when the best-effort queues are off, which takes the
+ * slowest save (up to milliseconds), and end puts them back, each with one ioctl.
+ * On NVIDIA begin costs two kernel launches (10 µs) unless a hint had it held already,
  * and the process's first one some 3 ms more: it starts to watch, with CUPTI,
  * for device-wide synchronisation, which has to end the hold first;
  * end costs a store. Return: 0; -EPERM not LC; end: -EINVAL without begin.
