@@ -11,6 +11,7 @@
 
 #include "client/learn.h"
 #include "client/log.h"
+#include "client/yield.h"
 #include "hal/spec.h"
 
 static struct {
@@ -45,6 +46,7 @@ static void child_after_fork(void)
 	for (size_t i = 0; i < n; i++)
 		gp_slot_forget(engine.dev[i]);
 	gp_thread_forget();
+	gp_yield_forget();
 }
 
 static void init_once(void)
@@ -239,6 +241,31 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
 	return err;
 }
 
+/* Where the driver has no holds. */
+static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+{
+	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
+	uint64_t start_ns = dev_now(dev);
+	int err = gp_yield_ask(dev, dev->cls.value, limit_ns);
+
+	if (err || c->asked_ns)
+		return err;
+	c->asked_ns = start_ns;
+	c->switch_ns = dev_now(dev) - start_ns;
+	ev.took_ns = c->switch_ns;
+	step(dev, &ev, NULL);
+	return 0;
+}
+
+static void stop_asking(struct gp_edev *dev, struct gp_ectx *c)
+{
+	if (!c->asked_ns)
+		return;
+	gp_yield_release(dev);
+	c->held_ns += dev_now(dev) - c->asked_ns;
+	c->asked_ns = 0;
+}
+
 /* A HOLD while one is on renews it: both on for a moment, then the old ends. */
 static int do_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
@@ -246,8 +273,12 @@ static int do_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 	const int i = c->on[0] ? 1 : 0;
 	int err;
 
-	if (c->gone || !c->hold[i])
+	if (c->gone)
 		return -ENODEV;
+	if (gp_yields(dev))
+		return ask_others(dev, c, limit_ns);
+	if (!c->hold[i])
+		return -EOPNOTSUPP;
 	if (c->on[i])
 		return -EBUSY;
 	c->renews[i] = renews;
@@ -288,6 +319,7 @@ static void do_release(struct gp_edev *dev, const struct gp_decision *d)
 
 	if (!c || c->gone)
 		return;
+	stop_asking(dev, c);
 	for (int i = 0; i < 2; i++)
 		if (c->on[i] && !err)
 			err = release_one(dev, c, i);
@@ -694,6 +726,7 @@ static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 
 	gp_edev_event_locked(dev, &ev);
 	inside++;
+	stop_asking(dev, c);
 	ctx_destroy_holds(dev, c);
 	inside--;
 	dev->base_held_ns += c->held_ns;
@@ -706,6 +739,13 @@ static struct gp_ectx *ctx_find(struct gp_edev *dev, void *context)
 		if (atomic_load(&dev->ctx[i].context) == context)
 			return &dev->ctx[i];
 	return NULL;
+}
+
+/* Where the process is the context, it is one without holds, too. */
+static bool can_hold(const struct gp_edev *dev)
+{
+	return dev->caps.caps & GP_CAP_HOLD ||
+	       !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
 }
 
 static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
@@ -721,7 +761,7 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 		return -ENOSPC;
 	*c = (struct gp_ectx){ .tenant = c->tenant };
 	inside++;
-	for (int i = 0; i < 2 && !err; i++)
+	for (int i = 0; i < 2 && !err && can_hold(dev); i++)
 		err = dev->hal->ops->hold_create(dev->hal, context, &c->hold[i]);
 	if (err)
 		ctx_destroy_holds(dev, c);
@@ -855,6 +895,9 @@ static int group_enter(struct gp_edev *dev, struct gp_group *group)
 		err = -ENOSPC;
 	else if (err != -EAGAIN)
 		*place = (struct gp_egroup){ group->id, group };
+	/* It comes while the others are off. */
+	if (!err && dev->yielded)
+		(void)dev->ops.suspend(&group, 1);
 	pthread_mutex_unlock(&dev->groups_lock);
 	return err;
 }

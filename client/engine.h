@@ -51,6 +51,7 @@ struct gp_ectx {
 	uint64_t switch_seq[2];		/* holds whose switch was told the core */
 	uint64_t held_ns;
 	uint64_t switch_ns;
+	uint64_t asked_ns;		/* held by agreement since; 0: it is not */
 	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
 	uint8_t gone;			/* context destroyed; holds given up */
 };
@@ -86,6 +87,7 @@ struct gp_edev {
 
 	pthread_mutex_t groups_lock;
 	struct gp_egroup group[GP_SCHED_MAX_GROUPS];
+	bool yielded;			/* groups are off for others (yield.h) */
 
 	pthread_mutex_t queue_lock;
 	struct gp_event queue[GP_EDEV_QUEUE];

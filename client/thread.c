@@ -17,6 +17,7 @@
 #include "client/engine.h"
 #include "client/learn.h"
 #include "client/log.h"
+#include "client/yield.h"
 
 #define CONNECTIONS 16
 
@@ -36,6 +37,7 @@ static struct {
 
 static void conn_drop(size_t i)
 {
+	gp_yield_gone(thread.conn[i]);
 	close(thread.conn[i]);
 	memmove(&thread.conn[i], &thread.conn[i + 1],
 		(--thread.conns - i) * sizeof(thread.conn[0]));
@@ -64,6 +66,25 @@ static bool peer_may_change(int fd)
 	return uid == 0 || uid == geteuid();
 }
 
+/* What lasts as long as its connection; false: it is something else. */
+static bool serve_yield(int fd, const unsigned char *bytes, size_t len,
+			union gp_wire_msg *reply)
+{
+	union gp_wire_msg msg = { 0 };
+	int result = -EPERM;
+
+	if (len != sizeof(msg.yield))
+		return false;
+	memcpy(&msg, bytes, len);
+	if (gp_wire_check(&msg, len) || msg.head.type != GP_WIRE_YIELD)
+		return false;
+	if (peer_may_change(fd))
+		result = gp_yield_serve(fd, &msg.yield);
+	gp_wire_init(reply, GP_WIRE_RESULT);
+	reply->head.result = result;
+	return true;
+}
+
 /* 0, or -1: the peer is through. */
 static int conn_serve(int fd)
 {
@@ -76,7 +97,8 @@ static int conn_serve(int fd)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	if (n == 0)
 		return -1;
-	gp_control_handle(bytes, (size_t)n, peer_may_change(fd), &reply);
+	if (!serve_yield(fd, bytes, (size_t)n, &reply))
+		gp_control_handle(bytes, (size_t)n, peer_may_change(fd), &reply);
 	n = send(fd, &reply, reply.head.size, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return n < 0 ? -1 : 0;
 }
@@ -87,6 +109,11 @@ static void drain_wake(void)
 
 	while (read(atomic_load(&thread.wake_fd), &n, sizeof(n)) < 0 && errno == EINTR)
 		;
+}
+
+static int sooner(int a_ms, int b_ms)
+{
+	return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
 /* Timers before anything else: they are the ones in a hurry. */
@@ -107,6 +134,7 @@ static void serve_once(void)
 		if (ms >= 0)
 			wait_ms = ms;
 	}
+	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
 	wake = n;
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.wake_fd), POLLIN, 0 };
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.listen_fd), POLLIN, 0 };
@@ -120,6 +148,7 @@ static void serve_once(void)
 			gp_edev_timer(dev[i]);
 	for (size_t i = 0; i < devs; i++)
 		gp_learn_serve(dev[i], pfd[devs + i].revents);
+	gp_yield_expire();
 	if (pfd[wake].revents)
 		drain_wake();
 	gp_engine_serve_context();

@@ -175,9 +175,10 @@ static uint32_t find_caps(const struct gp_amd_device *d)
 		       GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN |
 		       (hsaq_unloads_others(d->h, d->gpu_id) ? GP_CAP_SUSPEND : 0);
 	case HSAQ_MODE_NO_HWS:
-		return GP_CAP_ATTACH | GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
 	case HSAQ_MODE_HWS:
-		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_HOLD_OUTSIDE |
+		       GP_CAP_SUSPEND_OWN;
 	}
 	return 0;
 }
@@ -496,6 +497,7 @@ static int amd_release(struct gp_hold *hold)
 		atomic_store(&a->id, id);
 		return r;
 	}
+	a->stat.until_ns = gp_wall_ns();
 	a->stat.held_ns = result.held_ns;
 	a->stat.switch_ns = a->wait_ns;
 	/* What the driver no longer knows had ended by its limit. */
@@ -511,6 +513,7 @@ static int amd_hold_start(struct gp_hold *hold, uint64_t limit_ns)
 	struct gp_amd_device *d = gp_amd_of(gp_amd_device, hold->dev);
 	struct amd_hold *a = gp_amd_of(amd_hold, hold);
 	struct hsaq_hold_result result = { .size = sizeof(result) };
+	uint64_t from_ns;
 	int r;
 
 	if (!limit_ns || limit_ns > d->max_hold_ns)
@@ -522,10 +525,13 @@ static int amd_hold_start(struct gp_hold *hold, uint64_t limit_ns)
 		if (r)
 			return r;
 	}
+	from_ns = gp_wall_ns();
 	r = hsaq_hold(d->h, d->gpu_id, atomic_load(&d->hold_level), limit_ns, 0,
 		      &result);
 	if (r)
 		return r;
+	a->stat.from_ns = from_ns;
+	a->stat.until_ns = 0;
 	a->until_ns = gp_wall_ns() + limit_ns;
 	a->wait_ns = result.wait_ns;
 	a->stat.seq++;

@@ -30,6 +30,8 @@ static size_t type_size(uint16_t type)
 		return sizeof(struct gp_wire_set_class);
 	case GP_WIRE_HINT:
 		return sizeof(struct gp_wire_hint);
+	case GP_WIRE_YIELD:
+		return sizeof(struct gp_wire_yield);
 	case GP_WIRE_STATUS:
 		return sizeof(struct gp_wire_status);
 	default:

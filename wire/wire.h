@@ -25,6 +25,7 @@ enum gp_wire_type {
 	GP_WIRE_QUERY = 1,	/* -> GP_WIRE_STATUS */
 	GP_WIRE_SET_CLASS = 2,	/* -> GP_WIRE_RESULT */
 	GP_WIRE_HINT = 3,	/* -> GP_WIRE_RESULT */
+	GP_WIRE_YIELD = 4,	/* -> GP_WIRE_RESULT; lasts as its connection */
 	GP_WIRE_STATUS = 64,
 	GP_WIRE_RESULT = 65,
 };
@@ -46,6 +47,15 @@ struct gp_wire_set_class {
 struct gp_wire_hint {
 	struct gp_wire_head head;
 	uint64_t in_ns;
+};
+
+/* Between tenants: take your groups off a device, or put them back. */
+struct gp_wire_yield {
+	struct gp_wire_head head;
+	uint32_t on;
+	uint32_t level;		/* who asks; as urgent ones stay */
+	uint64_t limit_ns;
+	uint8_t uuid[16];
 };
 
 struct gp_wire_status {
@@ -73,6 +83,7 @@ union gp_wire_msg {
 	struct gp_wire_head head;
 	struct gp_wire_set_class set_class;
 	struct gp_wire_hint hint;
+	struct gp_wire_yield yield;
 	struct gp_wire_status status;
 };
 

@@ -41,8 +41,9 @@ enum gp_hal_cap {
 	GP_CAP_ATTACH = 1u << 6,	/* groups() of other processes works */
 	GP_CAP_VIRTUAL_TIME = 1u << 7,	/* the clock is modelled, not the wall's */
 	GP_CAP_CLASS = 1u << 8,		/* set_class works: the driver schedules */
-	GP_CAP_HOLD_OUTSIDE = 1u << 9,	/* a hold is no work of its context: who
-					 * waits for the device waits for none */
+	GP_CAP_HOLD_OUTSIDE = 1u << 9,	/* a hold is no work of its context, but the
+					 * process's (process_context): who waits
+					 * for the device waits for none */
 	GP_CAP_SUSPEND_OWN = 1u << 10,	/* suspend, resume: this process's groups */
 };
 

@@ -17,8 +17,8 @@
 static void check_sizes(void **state)
 {
 	static const enum gp_wire_type types[] = {
-		GP_WIRE_QUERY, GP_WIRE_SET_CLASS, GP_WIRE_HINT, GP_WIRE_STATUS,
-		GP_WIRE_RESULT,
+		GP_WIRE_QUERY, GP_WIRE_SET_CLASS, GP_WIRE_HINT, GP_WIRE_YIELD,
+		GP_WIRE_STATUS, GP_WIRE_RESULT,
 	};
 	union gp_wire_msg msg;
 

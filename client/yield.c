@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/yield.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client/log.h"
+#include "hal/timer.h"
+
+#define PEERS 64
+#define WISHES 32
+#define SCAN_NS 50000000u		/* new tenants are found so late */
+#define ANSWER_NS 20000000u		/* a stopped tenant stops nobody longer */
+#define LIMIT_MAX_NS 1000000000u
+
+bool gp_yields(const struct gp_edev *dev)
+{
+	return (dev->caps.caps & GP_CAP_SUSPEND_OWN) &&
+	       !(dev->caps.caps & (GP_CAP_HOLD | GP_CAP_CLASS));
+}
+
+/* ---- asking ----------------------------------------------------------------- */
+
+struct peer {
+	pid_t pid;
+	int fd;
+	bool asked;			/* an answer is due */
+};
+
+static struct {
+	pthread_mutex_t lock;		/* leaf, below gp_edev.lock */
+	struct peer peer[PEERS];
+	size_t count;
+	uint64_t scanned_ns;
+} asking = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void drop(size_t i)
+{
+	close(asking.peer[i].fd);
+	asking.peer[i] = asking.peer[--asking.count];
+}
+
+static bool known(pid_t pid)
+{
+	for (size_t i = 0; i < asking.count; i++)
+		if (asking.peer[i].pid == pid)
+			return true;
+	return false;
+}
+
+static void scan(void)
+{
+	pid_t pid[PEERS];
+	ssize_t n;
+
+	if (gp_wall_ns() - asking.scanned_ns < SCAN_NS)
+		return;
+	n = gp_wire_tenants(pid, PEERS);
+	for (ssize_t i = 0; i < n && asking.count < PEERS; i++) {
+		int fd;
+
+		if (pid[i] == getpid() || known(pid[i]))
+			continue;
+		fd = gp_wire_connect(pid[i]);
+		if (fd >= 0)
+			asking.peer[asking.count++] = (struct peer){ pid[i], fd, false };
+	}
+	asking.scanned_ns = gp_wall_ns();
+}
+
+/* What came too late for the question before is no answer to the next. */
+static void tell(const union gp_wire_msg *msg)
+{
+	union gp_wire_msg late;
+
+	for (size_t i = asking.count; i-- > 0;) {
+		struct peer *p = &asking.peer[i];
+
+		while (recv(p->fd, &late, sizeof(late), MSG_DONTWAIT) > 0)
+			;
+		p->asked = send(p->fd, msg, msg->head.size,
+				MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+		if (!p->asked && errno != EAGAIN)
+			drop(i);
+	}
+}
+
+/* 1: answered, or gone; 0: not yet. */
+static int take_answer(size_t i)
+{
+	static atomic_int said;
+	union gp_wire_msg reply;
+	struct peer *p = &asking.peer[i];
+	ssize_t n = recv(p->fd, &reply, sizeof(reply), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	p->asked = false;
+	if (n <= 0) {
+		drop(i);
+		return 1;
+	}
+	if (gp_wire_check(&reply, (size_t)n) || reply.head.result)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "process %d does not yield the device: %s", (int)p->pid,
+			    reply.head.result == -EPERM ? "it is another user's" :
+							  "it cannot");
+	return 1;
+}
+
+static size_t due(struct pollfd *pfd)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < asking.count; i++) {
+		pfd[i] = (struct pollfd){ asking.peer[i].asked ?
+			asking.peer[i].fd : -1, POLLIN, 0 };
+		n += asking.peer[i].asked;
+	}
+	return n;
+}
+
+static void wait_for_answers(void)
+{
+	uint64_t end_ns = gp_wall_ns() + ANSWER_NS;
+	struct pollfd pfd[PEERS];
+
+	while (due(pfd)) {
+		uint64_t now_ns = gp_wall_ns();
+		int ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
+
+		if (poll(pfd, asking.count, ms) <= 0 && now_ns >= end_ns)
+			return;
+		for (size_t i = asking.count; i-- > 0;)
+			if (asking.peer[i].asked)
+				take_answer(i);
+	}
+}
+
+static void wish(struct gp_edev *dev, bool on, uint32_t level, uint64_t limit_ns)
+{
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_YIELD);
+	msg.yield.on = on;
+	msg.yield.level = level;
+	msg.yield.limit_ns = limit_ns;
+	memcpy(msg.yield.uuid, dev->hal->id.uuid, sizeof(msg.yield.uuid));
+	pthread_mutex_lock(&asking.lock);
+	if (on)
+		scan();
+	tell(&msg);
+	/* Of a release nobody needs to know when it is through. */
+	if (on)
+		wait_for_answers();
+	pthread_mutex_unlock(&asking.lock);
+}
+
+int gp_yield_ask(struct gp_edev *dev, uint32_t level, uint64_t limit_ns)
+{
+	wish(dev, true, level, limit_ns < LIMIT_MAX_NS ? limit_ns : LIMIT_MAX_NS);
+	return 0;
+}
+
+void gp_yield_release(struct gp_edev *dev)
+{
+	wish(dev, false, 0, 0);
+}
+
+void gp_yield_forget(void)
+{
+	for (size_t i = 0; i < asking.count; i++)
+		close(asking.peer[i].fd);
+	asking.count = 0;
+	pthread_mutex_init(&asking.lock, NULL);
+}
+
+/* ---- being asked --------------------------------------------------------------- */
+
+/* One connection's wish for one device. */
+struct wanted {
+	int fd;
+	struct gp_edev *dev;		/* NULL: place is free */
+	uint64_t until_ns;
+};
+
+static struct wanted wanted[WISHES];
+
+static bool is_wanted(const struct gp_edev *dev)
+{
+	for (size_t i = 0; i < WISHES; i++)
+		if (wanted[i].dev == dev)
+			return true;
+	return false;
+}
+
+/* All groups of ours, off or on; those that come later follow. */
+static int follow(struct gp_edev *dev)
+{
+	struct gp_group *group[GP_SCHED_MAX_GROUPS];
+	bool off = is_wanted(dev);
+	size_t n = 0;
+	int err = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	if (off != dev->yielded) {
+		for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+			if (dev->group[i].group)
+				group[n++] = dev->group[i].group;
+		err = off ? dev->ops.suspend(group, n) : dev->ops.resume(group, n);
+		dev->yielded = off && !err;
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+	return err;
+}
+
+static struct gp_edev *device_of(const uint8_t uuid[16])
+{
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+
+	for (size_t i = 0; i < n; i++)
+		if (!memcmp(dev[i]->hal->id.uuid, uuid, 16))
+			return dev[i];
+	return NULL;
+}
+
+/* As the driver would: BE, and LC that is less urgent. */
+static bool gives_way(struct gp_edev *dev, uint32_t level)
+{
+	struct gp_class_value cls;
+
+	pthread_mutex_lock(&dev->lock);
+	cls = dev->cls;
+	gp_edev_unlock(dev);
+	return cls.cls != GP_CLASS_LC || cls.value > level;
+}
+
+static struct wanted *place(int fd, const struct gp_edev *dev)
+{
+	struct wanted *empty = NULL;
+
+	for (size_t i = 0; i < WISHES; i++) {
+		if (wanted[i].dev == dev && wanted[i].fd == fd)
+			return &wanted[i];
+		if (!wanted[i].dev && !empty)
+			empty = &wanted[i];
+	}
+	return empty;
+}
+
+int gp_yield_serve(int fd, const struct gp_wire_yield *msg)
+{
+	struct gp_edev *dev = device_of(msg->uuid);
+	struct wanted *w;
+	int err;
+
+	/* Who does not use it is not in the way. */
+	if (!dev)
+		return 0;
+	if (!gp_yields(dev))
+		return -EOPNOTSUPP;
+	w = place(fd, dev);
+	if (msg->on && gives_way(dev, msg->level)) {
+		if (!w)
+			return -ENOSPC;
+		if (msg->limit_ns > LIMIT_MAX_NS)
+			return -ERANGE;
+		*w = (struct wanted){ fd, dev, gp_wall_ns() + msg->limit_ns };
+	} else if (w) {
+		w->dev = NULL;
+	}
+	err = follow(dev);
+	if (err && w)
+		w->dev = NULL;
+	return err;
+}
+
+void gp_yield_gone(int fd)
+{
+	for (size_t i = 0; i < WISHES; i++) {
+		struct gp_edev *dev = wanted[i].dev;
+
+		if (!dev || wanted[i].fd != fd)
+			continue;
+		wanted[i].dev = NULL;
+		(void)follow(dev);
+	}
+}
+
+int gp_yield_wait_ms(void)
+{
+	uint64_t next_ns = UINT64_MAX, now_ns = 0;
+
+	for (size_t i = 0; i < WISHES; i++)
+		if (wanted[i].dev && wanted[i].until_ns < next_ns)
+			next_ns = wanted[i].until_ns;
+	if (next_ns == UINT64_MAX)
+		return -1;
+	now_ns = gp_wall_ns();
+	return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns + 999999) / 1000000);
+}
+
+void gp_yield_expire(void)
+{
+	for (size_t i = 0; i < WISHES; i++) {
+		struct gp_edev *dev = wanted[i].dev;
+
+		if (!dev || wanted[i].until_ns > gp_wall_ns())
+			continue;
+		wanted[i].dev = NULL;
+		(void)follow(dev);
+	}
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Holds by agreement, on the stock driver without a firmware scheduler: this
+ * process is best effort and has queues; children are latency critical, ask for
+ * the device, and let go, wait for their limit, or are killed. Each process has a
+ * fake KFD of its own, of the same device.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "gpreempt/gpreempt.h"
+#include "libhsaq/kfd_abi.h"
+#include "libhsaq/track.h"
+#include "tests/common/gp_test.h"
+#include "tests/hsaq/fake_kfd.h"
+
+#define MS 1000000ull
+#define CREATE _IOWR('K', HSAQ_KFD_NR_CREATE_QUEUE, struct hsaq_kfd_create)
+
+/* One child, and the two pipes that lead to it: a letter is a step. */
+struct lc {
+	pid_t pid;
+	int to, from;
+};
+
+static struct lc lc[2];
+static int kfd;
+static uint32_t queue;
+
+/* ---- the latency-critical child ----------------------------------------------- */
+
+static void step(int from, int to, struct gp_handle **h)
+{
+	char letter;
+	int err = 0;
+
+	if (read(from, &letter, 1) != 1)
+		_exit(0);
+	switch (letter) {
+	case 'o':
+		err = gp_open(NULL, h);
+		break;
+	case 'b':
+		err = gp_segment_begin(*h);
+		break;
+	case 'e':
+		err = gp_segment_end(*h);
+		break;
+	case 'h':
+		err = gp_hold(*h, 5 * MS);
+		break;
+	case 'c':
+		gp_close(*h);
+		break;
+	}
+	letter = err ? '!' : '.';
+	if (write(to, &letter, 1) != 1)
+		_exit(1);
+}
+
+static struct lc start_lc(void)
+{
+	const struct fake_config config = { .kernel = FAKE_STOCK };
+	struct gp_handle *h = NULL;
+	int down[2], up[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(down), 0);
+	assert_int_equal(pipe(up), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		close(down[1]);
+		fake_kfd_start(&config);
+		for (;;)
+			step(down[0], up[1], &h);
+	}
+	close(down[0]);
+	close(up[1]);
+	return (struct lc){ pid, down[1], up[0] };
+}
+
+static void tell(const struct lc *l, char letter)
+{
+	char answer = 0;
+
+	assert_int_equal(write(l->to, &letter, 1), 1);
+	assert_int_equal(read(l->from, &answer, 1), 1);
+	assert_int_equal(answer, '.');
+}
+
+/* ---- the best-effort parent ------------------------------------------------------ */
+
+static void group_ready(void *arg, struct gp_group *group)
+{
+	struct gp_edev *dev;
+
+	assert_int_equal(gp_engine_device(group->dev->ops, &group->dev->id, &dev), 0);
+	assert_int_equal(gp_edev_group_add(dev, group), 0);
+	gp_thread_start(true);
+}
+
+static uint32_t create(void)
+{
+	struct hsaq_kfd_create args = {
+		.ring_base = 0x10000, .ring_bytes = 4096, .gpu_id = FAKE_GPU,
+		.type = HSAQ_KFD_QUEUE_COMPUTE_AQL, .percentage = 100, .priority = 7,
+	};
+
+	assert_int_equal(fake_ioctl(kfd, CREATE, &args), 0);
+	gp_amd_track_ioctl(kfd, CREATE, &args, 0);
+	return args.queue_id;
+}
+
+static int setup(void **state)
+{
+	static const struct gp_track_ops ops = { .group_ready = group_ready };
+	static const struct gp_engine_hooks hooks = {
+		.cls = { GP_CLASS_BE, 100 }, .tracks = true,
+	};
+	const struct fake_config config = { .kernel = FAKE_STOCK };
+
+	lc[0] = start_lc();
+	lc[1] = start_lc();
+	fake_kfd_start(&config);
+	kfd = fake_open_kfd();
+	gp_engine_set_hooks(&hooks);
+	assert_int_equal(gp_amd_track_start(&ops, NULL), 0);
+	queue = create();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close(lc[1].to);
+	waitpid(lc[1].pid, NULL, 0);
+	fake_kfd_stop();
+	return 0;
+}
+
+static bool is_off(uint32_t id)
+{
+	uint32_t percentage, priority;
+
+	fake_queue_properties(getpid(), id, &percentage, &priority);
+	return !percentage;
+}
+
+/* A release is not waited for. */
+static bool comes_on(uint32_t id)
+{
+	const struct timespec ms = { .tv_nsec = MS };
+
+	for (int i = 0; i < 5000 && is_off(id); i++)
+		nanosleep(&ms, NULL);
+	return !is_off(id);
+}
+
+static void a_segment_is_yielded_to(void **state)
+{
+	uint32_t later;
+
+	tell(&lc[0], 'o');
+	tell(&lc[0], 'b');
+	assert_true(is_off(queue));
+	/* One that comes meanwhile is off as well. */
+	later = create();
+	assert_true(is_off(later));
+	tell(&lc[0], 'e');
+	assert_true(comes_on(queue));
+	assert_true(comes_on(later));
+}
+
+static void two_may_ask(void **state)
+{
+	const struct timespec ts = { .tv_nsec = 5 * MS };
+
+	tell(&lc[1], 'o');
+	tell(&lc[1], 'b');
+	tell(&lc[0], 'b');
+	tell(&lc[0], 'e');
+	nanosleep(&ts, NULL);
+	assert_true(is_off(queue));
+	tell(&lc[1], 'e');
+	assert_true(comes_on(queue));
+}
+
+static void who_is_killed_lets_go(void **state)
+{
+	tell(&lc[0], 'b');
+	assert_true(is_off(queue));
+	kill(lc[0].pid, SIGKILL);
+	waitpid(lc[0].pid, NULL, 0);
+	assert_true(comes_on(queue));
+}
+
+/* Stopped, it can release nothing: the limit is kept here. */
+static void the_limit_ends_it(void **state)
+{
+	tell(&lc[1], 'h');
+	assert_true(is_off(queue));
+	kill(lc[1].pid, SIGSTOP);
+	assert_true(comes_on(queue));
+	kill(lc[1].pid, SIGCONT);
+}
+
+static void who_is_as_urgent_stays(void **state)
+{
+	const struct gp_class_value as_urgent = { GP_CLASS_LC, 0 };
+	const struct gp_class_value be = { GP_CLASS_BE, 100 };
+	struct gp_edev *dev[1];
+
+	assert_int_equal(gp_engine_devices(dev, 1), 1);
+	assert_int_equal(gp_edev_set_class(dev[0], &as_urgent), 0);
+	tell(&lc[1], 'b');
+	assert_false(is_off(queue));
+	tell(&lc[1], 'e');
+	assert_int_equal(gp_edev_set_class(dev[0], &be), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest yield[] = {
+		cmocka_unit_test(a_segment_is_yielded_to),
+		cmocka_unit_test(two_may_ask),
+		cmocka_unit_test(who_is_killed_lets_go),
+		cmocka_unit_test(the_limit_ends_it),
+		cmocka_unit_test(who_is_as_urgent_stays),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return gp_run_group("yield",
+			    cmocka_run_group_tests(yield, setup, teardown),
+			    sizeof(yield) / sizeof(yield[0]));
+}
