@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "sim_save.h"
 
-/* So many polls without work, and a GPU polls its doorbells less often. */
+/* So many polls without work, and a GPU is idle. */
 #define IDLE_POLLS 64
 
 void sim_kick(struct sim_engine *e)
@@ -18,20 +18,34 @@ void sim_kick(struct sim_engine *e)
 	wake_up_process(e->task);
 }
 
-static u64 next_poll_ns(struct sim_engine *e, u64 now)
+static bool is_idle(struct sim_engine *e, u64 now)
+{
+	u64 last = READ_ONCE(e->last_work_ns);
+
+	return now > last + IDLE_POLLS * e->params.poll_ns;
+}
+
+/* When to look at doorbells again. *@arm: better have them call. */
+static u64 next_poll_ns(struct sim_engine *e, u64 now, bool *arm)
 {
 	const struct sim_params *p = &e->params;
 
 	if (!sim_hqd_any_active(e) && !sim_sdma_any_active(e))
 		return U64_MAX;
 	e->polls++;
-	if (now - min(e->last_work_ns, now) > IDLE_POLLS * p->poll_ns)
-		return now + max(p->idle_poll_ns, p->poll_ns);
-	return now + p->poll_ns;
+	if (!is_idle(e, now))
+		return now + p->poll_ns;
+	if (!READ_ONCE(e->cannot_arm) && sim_hqd_all_quiet(e) && sim_sdma_all_quiet(e)) {
+		if (READ_ONCE(e->armed))
+			return U64_MAX;
+		*arm = true;
+		return now;
+	}
+	return now + max(p->idle_poll_ns, p->poll_ns);
 }
 
 /* Does what there is to do. Returns when to come back: 0 means at once. */
-static u64 turn(struct sim_engine *e)
+static u64 turn(struct sim_engine *e, bool *arm)
 {
 	u64 now;
 	bool any;
@@ -47,7 +61,7 @@ static u64 turn(struct sim_engine *e)
 	any |= sim_cus_run(e, now);
 	if (any)
 		return 0;
-	return min(min3(sim_hqd_next_ns(e), sim_cus_next_ns(e, now), next_poll_ns(e, now)),
+	return min(min3(sim_hqd_next_ns(e), sim_cus_next_ns(e, now), next_poll_ns(e, now, arm)),
 		   sim_sdma_next_ns(e, now));
 }
 
@@ -77,14 +91,18 @@ static int engine_thread(void *data)
 	 * do), so that this thread must not wait for reclaim.
 	 */
 	unsigned int noreclaim = memalloc_noreclaim_save();
-	u64 next;
 
 	while (!kthread_should_stop()) {
+		bool arm = false;
+		u64 next;
+
 		WRITE_ONCE(e->kicked, false);
 		smp_mb(); /* before the requests are read */
 		mutex_lock(&e->run_lock);
-		next = turn(e);
+		next = turn(e, &arm);
 		mutex_unlock(&e->run_lock);
+		if (arm)
+			sim_doorbells_arm(e);
 		sleep_until(e, next);
 	}
 	memalloc_noreclaim_restore(noreclaim);
@@ -168,6 +186,7 @@ int sim_engine_create(struct sim_gpu *sim)
 		err = PTR_ERR(e->task);
 		goto err_free;
 	}
+	sim_doorbells_init(e);
 	e->powered = true;
 	wake_up_process(e->task);
 	return 0;
@@ -207,6 +226,7 @@ void sim_engine_destroy(struct sim_gpu *sim)
 	if (!e)
 		return;
 	kthread_stop(e->task);
+	sim_doorbells_fini(e);
 	power_off(e);
 	free_engine(e);
 	sim->engine = NULL;

@@ -14,6 +14,7 @@
  *	pm4.c		the PM4 packets that user space sends
  *	sdma.c		copy engines
  *	cu.c		workgroups on compute units, in modelled time
+ *	doorbell.c	sleep until a doorbell is rung
  *	tlb.c		a TLB per VMID, memory by virtual address
  *	events.c	event log, counters, self-checks, debugfs
  *
@@ -341,6 +342,15 @@ struct sim_vmid {
 	u64 tma;
 };
 
+#define SIM_MAPPED_FILES 4
+
+/* Where processes map doorbells from. */
+struct sim_mapped {
+	struct inode *inode;
+	struct address_space *mapping;
+	unsigned long pgoff;
+};
+
 struct sim_engine {
 	struct sim_gpu *sim;
 	struct task_struct *task;
@@ -357,6 +367,14 @@ struct sim_engine {
 	bool powered;
 
 	bool kicked;			/* READ_ONCE, WRITE_ONCE */
+	bool armed;			/* the same: a doorbell would wake us */
+	bool cannot_arm;		/* the same */
+
+	/* doorbell.c's own. */
+	struct list_head link;
+	struct sim_mapped mapped[SIM_MAPPED_FILES];
+	unsigned int mapped_files;
+
 	struct sim_params params;	/* by debugfs: READ_ONCE */
 
 	/* Protected by run_lock. */
@@ -376,7 +394,7 @@ struct sim_engine {
 	struct sim_queue_stat lost_stat;
 	struct list_head saved;
 	u64 save_id;
-	u64 last_work_ns;
+	u64 last_work_ns;	/* written without it too: READ_ONCE */
 
 	/* Counters: run_lock, or written once under reg_lock. */
 	u64 instructions;
@@ -411,6 +429,11 @@ static inline u64 sim_now(void)
 	return ktime_get_ns();
 }
 
+/* doorbell.c */
+void sim_doorbells_init(struct sim_engine *e);
+void sim_doorbells_fini(struct sim_engine *e);
+void sim_doorbells_arm(struct sim_engine *e);
+
 /* regs.c */
 int sim_regs_init(struct sim_engine *e);
 void sim_regs_fini(struct sim_engine *e);
@@ -427,6 +450,7 @@ void sim_hqd_progress(struct sim_engine *e, u64 now);
 u64 sim_hqd_next_ns(struct sim_engine *e);
 void sim_hqd_drop(struct sim_engine *e, struct sim_hqd *hqd);
 bool sim_hqd_any_active(struct sim_engine *e);
+bool sim_hqd_all_quiet(struct sim_engine *e);
 void sim_hqd_busy(struct sim_hqd *hqd, u64 now);
 void sim_hqd_idle(struct sim_hqd *hqd, u64 now);
 
@@ -473,6 +497,7 @@ bool sim_sdma_write(struct sim_engine *e, u32 reg, u32 value);
 void sim_sdma_power_on(struct sim_engine *e);
 void sim_sdma_requests(struct sim_engine *e);
 bool sim_sdma_any_active(struct sim_engine *e);
+bool sim_sdma_all_quiet(struct sim_engine *e);
 void sim_sdma_stop(struct sim_engine *e);
 bool sim_sdma_run(struct sim_engine *e, u64 now);
 u64 sim_sdma_next_ns(struct sim_engine *e, u64 now);

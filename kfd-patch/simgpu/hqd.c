@@ -34,6 +34,29 @@ bool sim_hqd_any_active(struct sim_engine *e)
 	return false;
 }
 
+static bool quiet(const struct sim_hqd *hqd)
+{
+	switch (hqd->state) {
+	case SIM_HQD_OFF:
+		return true;
+	case SIM_HQD_RUNNING:
+		return hqd->halted || hqd->rptr == hqd->wptr;
+	default:
+		return hqd->silent;
+	}
+}
+
+/* Is there nothing that goes on without a doorbell? */
+bool sim_hqd_all_quiet(struct sim_engine *e)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIM_HQDS; i++)
+		if (!quiet(&e->hqds[i]))
+			return false;
+	return true;
+}
+
 /* Its first workgroup starts: busy time runs. */
 void sim_hqd_busy(struct sim_hqd *hqd, u64 now)
 {
@@ -168,6 +191,7 @@ static void load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64
 	 */
 	if (hqd->doorbell)
 		xchg(hqd->doorbell, SIM_DOORBELL_QUIET);
+	e->last_work_ns = sim_now();
 	sim_event(e, SIM_EV_LOAD, hqd, from, hqd->mqd);
 }
 

@@ -142,6 +142,19 @@ bool sim_sdma_any_active(struct sim_engine *e)
 	return false;
 }
 
+bool sim_sdma_all_quiet(struct sim_engine *e)
+{
+	unsigned int i;
+
+	for (i = 0; i < SIM_SDMA_QUEUES; i++) {
+		const struct sim_sdma *queue = &e->sdma[i];
+
+		if (queue->running && !queue->halted && queue->rptr < queue->wptr)
+			return false;
+	}
+	return true;
+}
+
 void sim_sdma_stop(struct sim_engine *e)
 {
 	unsigned int i;
