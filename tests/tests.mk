@@ -55,6 +55,10 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
+# The gfx9 interpreter of the software GPU, as a program of user space.
+GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
+$(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): $(call obj,tests/gfx9/machine.c $(GFX9_SRCS))
+
 # Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests
 	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \

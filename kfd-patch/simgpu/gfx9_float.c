@@ -236,11 +236,10 @@ static s32 exponent_of(u32 bits)
 	return bits >> 23 & 0xff;
 }
 
-static bool is_subnormal(float value)
+/* "DENORM" in the reference; what is too small even for that counts, too. */
+static bool is_tiny(float value)
 {
-	const u32 bits = gfx9_f32_bits(value);
-
-	return !exponent_of(bits) && bits & 0x7fffff;
+	return !exponent_of(gfx9_f32_bits(value));
 }
 
 static u32 scale32(u32 bits, s32 exponent)
@@ -263,15 +262,15 @@ static u32 div_scale(u32 a, u32 den, u32 num, u64 *vcc)
 		*vcc = 1;
 		return a == den ? scale32(a, 64) : a;
 	}
-	if (is_subnormal(d))
+	if (is_tiny(d))
 		return scale32(a, 64);
-	if (is_subnormal(1 / d) && is_subnormal(n / d)) {
+	if (is_tiny(1 / d) && is_tiny(n / d)) {
 		*vcc = 1;
 		return a == den ? scale32(a, -64) : a;
 	}
-	if (is_subnormal(1 / d))
+	if (is_tiny(1 / d))
 		return scale32(a, -64);
-	if (is_subnormal(n / d)) {
+	if (is_tiny(n / d)) {
 		*vcc = 1;
 		return a == num ? scale32(a, 64) : a;
 	}
@@ -324,6 +323,9 @@ static u32 div_fixup(u32 quotient, u32 den, u32 num)
 		return sign | 0x7f800000;
 	if (d == 0x7f800000 || !n)
 		return sign;
+	/* The sequence overflowed. The reference says S1, which cannot be meant. */
+	if (exponent_of(quotient) == 0xff)
+		return sign | 0x7f800000;
 	return sign | (quotient & 0x7fffffff);
 }
 

@@ -118,11 +118,9 @@ static u64 frexp_mantissa(u64 bits)
 
 /* ---- division, as in gfx9_float.c ------------------------------------------------------- */
 
-static bool is_subnormal(double value)
+static bool is_tiny(double value)
 {
-	const u64 bits = gfx9_f64_bits(value);
-
-	return !exponent_of(bits) && bits & ~SIGN_BIT;
+	return !exponent_of(gfx9_f64_bits(value));
 }
 
 static u64 scale64(u64 bits, s32 exponent)
@@ -141,15 +139,15 @@ static u64 div_scale(u64 a, u64 den, u64 num, u64 *vcc)
 		*vcc = 1;
 		return a == den ? scale64(a, 128) : a;
 	}
-	if (is_subnormal(d))
+	if (is_tiny(d))
 		return scale64(a, 128);
-	if (is_subnormal(1 / d) && is_subnormal(n / d)) {
+	if (is_tiny(1 / d) && is_tiny(n / d)) {
 		*vcc = 1;
 		return a == den ? scale64(a, -128) : a;
 	}
-	if (is_subnormal(1 / d))
+	if (is_tiny(1 / d))
 		return scale64(a, -128);
-	if (is_subnormal(n / d)) {
+	if (is_tiny(n / d)) {
 		*vcc = 1;
 		return a == num ? scale64(a, 128) : a;
 	}
@@ -173,11 +171,9 @@ static bool scale_lanes(struct gfx9_lanes *lanes)
 
 static double div_fmas(double a, double b, double c, bool vcc)
 {
-	const double sum = gfx9_fma64(a, b, c);
-
 	if (!vcc)
-		return sum;
-	return gfx9_scale(sum, exponent_of(gfx9_f64_bits(c)) > 1023 ? 128 : -128);
+		return gfx9_fma64(a, b, c);
+	return gfx9_fma64_scaled(a, b, c, exponent_of(gfx9_f64_bits(c)) > 1023 ? 128 : -128);
 }
 
 static u64 div_fixup(u64 quotient, u64 den, u64 num)
@@ -195,6 +191,8 @@ static u64 div_fixup(u64 quotient, u64 den, u64 num)
 		return sign | INFINITY_BITS;
 	if (d == INFINITY_BITS || !n)
 		return sign;
+	if (exponent_of(quotient) == 0x7ff)
+		return sign | INFINITY_BITS;
 	return sign | (quotient & ~SIGN_BIT);
 }
 

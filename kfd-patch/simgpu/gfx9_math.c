@@ -221,6 +221,11 @@ static struct wide_float add_wide(struct wide_float a, struct wide_float b)
 
 double gfx9_fma64(double a, double b, double c)
 {
+	return gfx9_fma64_scaled(a, b, c, 0);
+}
+
+double gfx9_fma64_scaled(double a, double b, double c, s32 exponent)
+{
 	struct wide_float product = unpack(a), factor = unpack(b), sum = unpack(c);
 	const u64 exponents = 0x7ff0000000000000ull;
 
@@ -230,7 +235,8 @@ double gfx9_fma64(double a, double b, double c)
 	    (gfx9_f64_bits(c) & exponents) == exponents || a == 0 || b == 0)
 		return a * b + c;
 	product.mantissa *= factor.mantissa;
-	product.exponent += factor.exponent;
+	product.exponent += factor.exponent + exponent;
+	sum.exponent += exponent;
 	product.negative ^= factor.negative;
 	normalise(&product);
 	if (c == 0)

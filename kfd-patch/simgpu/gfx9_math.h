@@ -76,6 +76,8 @@ double gfx9_sin_turns(double turns);
 /* The value times 2 to the @exponent. */
 double gfx9_scale(double value, s32 exponent);
 double gfx9_fma64(double a, double b, double c);
+/* Times 2 to the @exponent, rounded once. */
+double gfx9_fma64_scaled(double a, double b, double c, s32 exponent);
 u32 gfx9_class32(u32 bits);
 u32 gfx9_class64(u64 bits);
 u32 gfx9_class16(u32 bits);
