@@ -44,6 +44,7 @@ struct gp_learn {
 	bool ahead_known;
 	uint64_t read_ns, own_ns;	/* last reading; last record of ours */
 	uint64_t start_ns;		/* ours is on since; 0: it is off */
+	bool said_sure;
 	bool guessed;			/* guess is out */
 	uint64_t guessed_ns, over_ns;
 	struct gp_rhythm_guess guess;
@@ -208,7 +209,7 @@ static void read_log(struct gp_edev *dev, struct gp_learn *l)
 /* ---- guesses ------------------------------------------------------------------------ */
 
 /* The first moment of what was held for the guess, and the last. */
-static void collect(struct gp_edev *dev, struct gp_learn *l)
+static void collect(struct gp_edev *dev, struct gp_learn *l, bool worked)
 {
 	uint64_t from = UINT64_MAX, until = 0;
 	struct gp_hold_stat st;
@@ -225,8 +226,7 @@ static void collect(struct gp_edev *dev, struct gp_learn *l)
 	}
 	if (from < until)
 		gp_rhythm_held(&l->rhythm, &l->guess, to_log(l, from),
-			       to_log(l, until),
-			       until > l->over_ns + GUESSING_NS);
+			       to_log(l, until), worked);
 }
 
 /* dev->lock held. */
@@ -242,7 +242,7 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	if (st.guessing || st.held)
 		return;
 	if (l->guessed)
-		collect(dev, l);
+		collect(dev, l, st.guess_worked);
 	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
 		return;
 	ev.tenant = l->ctx->tenant;
@@ -264,7 +264,11 @@ void gp_learn_after_timer(struct gp_edev *dev)
 		dev->hal->ops->timer_arm(l->timer, now_of(dev) + 1);
 }
 
-/* Made when it is first wanted: compiles the hold's kernels, some ms. */
+/*
+ * As soon as there is one, before requests come: making a hold waits for the
+ * context (12 ms on a busy H200). A program has its context, or has none that
+ * is known, before its first record; it is asked for until then.
+ */
 static void find_context(struct gp_edev *dev, struct gp_learn *l)
 {
 	void *context;
@@ -275,8 +279,10 @@ static void find_context(struct gp_edev *dev, struct gp_learn *l)
 	if (l->ctx)
 		return;
 	context = gp_edev_find_context(dev);
-	if (!context || gp_edev_context(dev, context, &l->ctx))
+	if (context && gp_edev_context(dev, context, &l->ctx))
 		stop(dev, l, "its context cannot be held in");
+	else if (!context && l->rhythm.state == GP_RHYTHM_SURE)
+		stop(dev, l, "its context is not known");
 }
 
 /* ---- in the thread's loop -------------------------------------------------------------- */
@@ -287,11 +293,10 @@ static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
 		stop(dev, l, "the process speaks for itself");
 	} else if (l->ctx && l->ctx->gone) {
 		stop(dev, l, "its context is gone");
-	} else if (l->rhythm.state == GP_RHYTHM_SURE) {
-		if (groups_of(dev) != 1)
-			stop(dev, l, "more contexts than one");
-		else if (!l->ctx)
-			find_context(dev, l);
+	} else if (groups_of(dev) > 1) {
+		stop(dev, l, "more contexts than one");
+	} else if (!l->ctx) {
+		find_context(dev, l);
 	}
 	return !l->off;
 }
@@ -308,6 +313,27 @@ static void arm(struct gp_edev *dev, struct gp_learn *l)
 	dev->hal->ops->timer_arm(l->timer, l->ticking ? now + in_ns : 0);
 }
 
+static void say(struct gp_learn *l)
+{
+	static const char *const why[] = {
+		[GP_RHYTHM_KEPT] = "a pause",
+		[GP_RHYTHM_MISSED] = "no work when it was due",
+		[GP_RHYTHM_EARLY] = "work before it was due",
+		[GP_RHYTHM_STRAYED] = "work comes at other times",
+	};
+	const struct gp_rhythm *r = &l->rhythm;
+	const bool sure = r->state == GP_RHYTHM_SURE;
+
+	if (sure && !l->said_sure)
+		gp_log(GP_LOG_DEBUG, "a rhythm: every %llu us, give or take %llu",
+		       (unsigned long long)(r->grid.cycle_fp / 1024 / 1000),
+		       (unsigned long long)r->grid.spread_ns / 1000);
+	else if (!sure && l->said_sure)
+		gp_log(GP_LOG_DEBUG, "no rhythm any more: %s",
+		       why[r->state == GP_RHYTHM_RESTING ? r->loss : GP_RHYTHM_KEPT]);
+	l->said_sure = sure;
+}
+
 static void tick(struct gp_edev *dev, struct gp_learn *l)
 {
 	if (!is_lc(dev)) {
@@ -316,6 +342,7 @@ static void tick(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	}
 	read_log(dev, l);
+	say(l);
 	if (!may_go_on(dev, l))
 		return;
 	if (l->ahead_known) {

@@ -317,9 +317,10 @@ static void learn_anew(struct gp_rhythm *r)
 	r->state = GP_RHYTHM_LEARNING;
 }
 
-static void lose(struct gp_rhythm *r)
+static void lose(struct gp_rhythm *r, enum gp_rhythm_loss why)
 {
 	learn_anew(r);
+	r->loss = why;
 	r->state = GP_RHYTHM_RESTING;
 	r->rest_until_ns = r->now_ns + r->rest_ns;
 	r->rest_ns = r->rest_ns * 2 < REST_MAX_NS ? r->rest_ns * 2 : REST_MAX_NS;
@@ -388,9 +389,10 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
 		return;
 	if (!miss && ++r->kept >= KEPT_WELL)
 		r->rest_ns = REST_FIRST_NS;
-	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2 ||
-	    __builtin_popcount(r->late_bits & 0xff) > 3)
-		lose(r);
+	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2)
+		lose(r, GP_RHYTHM_MISSED);
+	else if (__builtin_popcount(r->late_bits & 0xff) > 3)
+		lose(r, GP_RHYTHM_EARLY);
 }
 
 static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
@@ -514,7 +516,7 @@ static void refit(struct gp_rhythm *r)
 		}
 		r->grid = grid;
 	} else if (r->state == GP_RHYTHM_SURE) {
-		lose(r);
+		lose(r, GP_RHYTHM_STRAYED);
 	} else {
 		r->state = GP_RHYTHM_LEARNING;
 	}

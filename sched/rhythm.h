@@ -32,6 +32,14 @@ enum gp_rhythm_state {
 	GP_RHYTHM_RESTING,		/* it was lost: none for a while */
 };
 
+/* Why a rhythm was lost. */
+enum gp_rhythm_loss {
+	GP_RHYTHM_KEPT,
+	GP_RHYTHM_MISSED,		/* no work came into holds */
+	GP_RHYTHM_EARLY,		/* work came before holds did */
+	GP_RHYTHM_STRAYED,		/* marks left the grid */
+};
+
 /* One request: the slot of the grid that it was in, and its end. */
 struct gp_rhythm_mark {
 	uint64_t at_ns, end_ns;
@@ -77,6 +85,7 @@ struct gp_rhythm {
 	enum gp_rhythm_state state;
 	uint64_t now_ns;
 	uint64_t rest_until_ns, rest_ns;
+	enum gp_rhythm_loss loss;	/* the last one */
 	uint32_t kept;			/* TRIAL: so many kept it; SURE: hits */
 
 	struct gp_rhythm_mark mark[GP_RHYTHM_MARKS];	/* oldest first */

@@ -182,7 +182,8 @@ struct gp_sched_tenant_stat {
 	uint64_t switch_ns, switch_min_ns, switch_max_ns, margin_ns;
 	uint64_t lead_ns;		/* so long before work a hold starts */
 	uint64_t said;			/* hints, segments, holds by hand */
-	uint32_t guessing, pad;		/* a guess's hold is on or to come */
+	uint32_t guessing;		/* a guess's hold is on or to come */
+	uint32_t guess_worked;		/* work is known to have come to it */
 };
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
