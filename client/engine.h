@@ -102,6 +102,7 @@ struct gp_edev {
 	uint64_t base_held_ns;		/* of contexts that left */
 
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
+	atomic_int learn_guessed;	/* a guess is out: it wants to know its end */
 };
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */

@@ -23,7 +23,6 @@
 #define READ_NS (20 * MS)
 #define READ_SURE_NS (30 * MS)		/* after_timer() does it sooner .. */
 #define READ_AFTER_NS (15 * MS)		/* .. from here on */
-#define GUESSING_NS (1 * MS)		/* a hold outlasts its guess: work came */
 #define QUIET_NS (2000 * MS)		/* so long without a record: idle */
 #define IDLE_MS 100
 #define BATCH 256
@@ -46,7 +45,7 @@ struct gp_learn {
 	uint64_t start_ns;		/* ours is on since; 0: it is off */
 	bool said_sure;
 	bool guessed;			/* guess is out */
-	uint64_t guessed_ns, over_ns;
+	uint64_t guessed_ns;
 	struct gp_rhythm_guess guess;
 };
 
@@ -243,14 +242,15 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	if (l->guessed)
 		collect(dev, l, st.guess_worked);
+	atomic_store(&dev->learn_guessed, 0);
 	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
 		return;
 	ev.tenant = l->ctx->tenant;
 	ev.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
 	ev.limit_ns = l->guess.linger_ns + l->guess.spread_ns;
-	l->over_ns = ev.at_ns + ev.limit_ns;
 	l->guessed_ns = now;
 	l->guessed = !gp_edev_event_locked(dev, &ev);
+	atomic_store(&dev->learn_guessed, l->guessed);
 }
 
 void gp_learn_after_timer(struct gp_edev *dev)
@@ -308,8 +308,6 @@ static void arm(struct gp_edev *dev, struct gp_learn *l)
 	uint64_t in_ns = sure && l->guessed ? READ_SURE_NS : READ_NS;
 
 	l->ticking = now < l->own_ns + QUIET_NS;
-	if (l->guessed && now > l->over_ns)
-		in_ns = GUESSING_NS;
 	dev->hal->ops->timer_arm(l->timer, l->ticking ? now + in_ns : 0);
 }
 
@@ -366,6 +364,11 @@ void gp_learn_serve(struct gp_edev *dev, bool due)
 	}
 	if (l->off)
 		return;
+	if (l->guessed && now_of(dev) > from_log(l, l->guess.at_ns)) {
+		pthread_mutex_lock(&dev->lock);
+		guess_next(dev, l);
+		gp_edev_unlock(dev);
+	}
 	if (l->ticking) {
 		if (!due || dev->hal->ops->timer_ack(l->timer))
 			return;

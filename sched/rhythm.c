@@ -37,7 +37,9 @@
 #define LINGER_MAX_NS (200 * US)
 
 #define TAILS 5u			/* held ends, before they are marks */
-#define STRAYS 8u			/* then requests have a new length */
+#define STRAYS 8u			/* then requests have a new length .. */
+#define STRAYS_UNEVEN 32u		/* .. or may have become alike */
+#define FOLLOW_MIN 8u			/* marks to move a known grid by */
 /* So many slots after the last mark, one of 8 is left unheld to get one. */
 #define BLIND_SLOTS 64
 #define BLIND_ONE_IN 8
@@ -283,6 +285,8 @@ static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 	const struct gp_rhythm_mark *mark = r->mark + r->marks - n;
 
 	*g = r->grid;
+	if (n < FOLLOW_MIN)
+		return true;
 	refine_cycle(g, mark, n);
 	for (uint32_t j = 0; j < g->phases; j++)
 		refine_phase(g, mark, n, j);
@@ -310,6 +314,7 @@ static bool grid_fit(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 static void learn_anew(struct gp_rhythm *r)
 {
 	r->marks = r->fresh = 0;
+	r->by_ends = false;
 	r->grid.phases = 0;
 	r->tails = r->strays = 0;
 	r->miss_bits = r->late_bits = 0;
@@ -349,12 +354,33 @@ static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
 
 /* ---- verdicts -------------------------------------------------------------------- */
 
+/*
+ * A stretch that work began. Where ends are what is gone by, starts, which are
+ * some 40 us apart from each other for no reason of the process's, are not.
+ */
+static void add_start(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+{
+	if (!r->by_ends)
+		add_mark(r, s->start_ns, s->end_ns);
+}
+
 static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
 	int64_t lag = diff(s->start_ns, s->hold.from_ns);
 
 	if (lag > 0 && lag < LAG_MAX_NS)
 		r->lag[r->lags++ % GP_RHYTHM_LAGS] = (uint64_t)lag;
+}
+
+/* Enough held ends: go by them if they are alike. Starts do not mix with them. */
+static void take_ends(struct gp_rhythm *r)
+{
+	int64_t most;
+
+	tail_ns(r, &most);
+	if (most <= SPREAD_MAX_NS / 2)
+		r->marks = r->fresh = 0;
+	r->by_ends = most <= SPREAD_MAX_NS / 2;
 }
 
 /*
@@ -370,13 +396,15 @@ static void held_end(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 
 	if (r->tails < TAILS) {
 		r->tail[r->tails++] = tail;
+		if (r->tails == TAILS)
+			take_ends(r);
 		return;
 	}
 	off = tail - tail_ns(r, &most);
-	if (abs64(off) <= SPREAD_MAX_NS && most <= SPREAD_MAX_NS / 2) {
+	if (r->by_ends && abs64(off) <= SPREAD_MAX_NS) {
 		r->strays = 0;
 		add_mark(r, s->hold.slot_ns + (uint64_t)off, s->end_ns);
-	} else if (++r->strays == STRAYS) {
+	} else if (++r->strays == (r->by_ends ? STRAYS : STRAYS_UNEVEN)) {
 		r->tails = r->strays = 0;
 	}
 }
@@ -395,20 +423,25 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
 		lose(r, GP_RHYTHM_EARLY);
 }
 
+/* A hold in which no work came: it alone would have been longer. */
+static bool missed(const struct gp_rhythm_stretch *s)
+{
+	return s->held && !s->hold.worked && s->start_ns >= s->hold.from_ns &&
+	       diff(s->end_ns, s->start_ns) <=
+		       diff(s->hold.until_ns, s->hold.from_ns);
+}
+
 static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
-	const int64_t held = diff(s->hold.until_ns, s->hold.from_ns);
-	const int64_t had = diff(s->end_ns, s->start_ns);
-
 	if (s->start_ns < s->hold.from_ns) {
 		/* The work was there first: it came that early. */
 		r->stat.late++;
-		add_mark(r, s->start_ns, s->end_ns);
+		add_start(r, s);
 		verdict(r, false, true);
 		return;
 	}
 	count_lag(r, s);
-	if (s->hold.worked || had > held) {
+	if (!missed(s)) {
 		r->stat.hits++;
 		if (r->state == GP_RHYTHM_SURE)
 			held_end(r, s);
@@ -416,7 +449,7 @@ static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 		return;
 	}
 	r->stat.misses++;
-	r->credit_ns -= held + MISS_COST_NS;
+	r->credit_ns -= diff(s->hold.until_ns, s->hold.from_ns) + MISS_COST_NS;
 	verdict(r, true, false);
 }
 
@@ -462,7 +495,7 @@ static void close_open(struct gp_rhythm *r)
 	if (s.held)
 		judge(r, &s);
 	else
-		add_mark(r, s.start_ns, s.end_ns);
+		add_start(r, &s);
 }
 
 void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
@@ -474,7 +507,7 @@ void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
 	if (diff(start_ns, r->last_end_ns) > PAUSE_NS)
 		gp_rhythm_forget(r);
 	r->last_end_ns = end_ns;
-	if (!hold_take(r, &s) && r->open.end_ns &&
+	if (!hold_take(r, &s) && r->open.end_ns && !missed(&r->open) &&
 	    diff(start_ns, r->open.end_ns) < MERGE_NS) {
 		r->open.end_ns = end_ns;
 		return;
@@ -540,6 +573,7 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 	if (r->state == GP_RHYTHM_TRIAL && r->kept >= TRIAL_HITS) {
 		r->state = GP_RHYTHM_SURE;
 		r->kept = 0;
+		r->miss_bits = r->late_bits = 0;
 	}
 	if (r->fresh)
 		refit(r);
@@ -561,9 +595,12 @@ static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns,
 /* Left out, so that a start is seen that no hold had a part in. */
 static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 {
-	int64_t cycles = cycle_of(&r->grid, slot_ns, j) -
-			 cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
+	int64_t cycles;
 
+	if (!r->marks)
+		return false;
+	cycles = cycle_of(&r->grid, slot_ns, j) -
+		 cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
 	return cycles * r->grid.phases > BLIND_SLOTS && !(cycles % BLIND_ONE_IN);
 }
 

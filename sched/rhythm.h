@@ -89,6 +89,7 @@ struct gp_rhythm {
 	uint32_t kept;			/* TRIAL: so many kept it; SURE: hits */
 
 	struct gp_rhythm_mark mark[GP_RHYTHM_MARKS];	/* oldest first */
+	bool by_ends;			/* marks are of held ends, not of starts */
 	uint32_t marks, fresh;		/* fresh: not fitted yet */
 	struct gp_rhythm_grid grid;
 

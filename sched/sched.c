@@ -504,7 +504,7 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.lead_ns = gp_prepreempt_lead(&t->pre),
 		.said = t->said,
 		.guessing = gp_hold_guessing(t),
-		.guess_worked = t->hint_guessed && t->hint_worked,
+		.guess_worked = t->guess_worked,
 	};
 	stat_groups(s, (uint32_t)(t - s->tenant), stat);
 	return 0;

@@ -121,8 +121,14 @@ static void test_hint_then_segment(void **state)
 	assert_int_equal(hint(&d, 1, work), 0);
 	arm = drive_find(&d, GP_DO_ARM_TIMER);
 	assert_non_null(arm);
-	assert_int_equal(arm->at_ns, work - 250 * US);
+	/* Woken once to be awake, and then for the start. */
+	assert_int_equal(arm->at_ns, work - 500 * US);
 	assert_leaves_holds(&d);
+	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	arm = drive_find(&d, GP_DO_ARM_TIMER);
+	assert_non_null(arm);
+	assert_int_equal(arm->at_ns, work - 250 * US);
 
 	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	assert_holds(&d);
@@ -137,6 +143,68 @@ static void test_hint_then_segment(void **state)
 	assert_int_equal(drive_stat(&d, 1).holds, 1);
 	assert_int_equal(drive_stat(&d, 1).holds_late, 0);
 	assert_int_equal(drive_stat(&d, 1).holds_expired, 0);
+	drive_end(&d);
+}
+
+static int guess(struct drive *d, uint64_t at_ns, uint64_t linger_ns)
+{
+	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT, .tenant = 1,
+					      .at_ns = at_ns, .ok = 1,
+					      .limit_ns = linger_ns });
+}
+
+/* A guess is a hint with an end of its own, and nobody's word. */
+static void test_guess(void **state)
+{
+	struct drive d;
+	uint64_t work;
+
+	start_lc(&d, &client);
+	work = d.now_ns + 3 * MS;
+	assert_int_equal(guess(&d, work, 80 * US), 0);
+	assert_int_equal(drive_stat(&d, 1).guessing, 1);
+	drive_at(&d, work - 250 * US, GP_EV_TIMER, 0);
+	assert_holds(&d);
+	drive_at(&d, work + 79 * US, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, work + 80 * US, GP_EV_TIMER, 0);
+	assert_releases(&d);
+	assert_int_equal(drive_stat(&d, 1).guessing, 0);
+	assert_int_equal(drive_stat(&d, 1).guess_worked, 0);
+	assert_int_equal(drive_stat(&d, 1).hints, 0);
+	assert_int_equal(drive_stat(&d, 1).said, 0);
+
+	/* Work that is seen to come keeps it, as it does a hint's. */
+	work = d.now_ns + 3 * MS;
+	assert_int_equal(guess(&d, work, 80 * US), 0);
+	drive_at(&d, work - 250 * US, GP_EV_TIMER, 0);
+	drive_at(&d, work, GP_EV_BUSY, 1);
+	drive_at(&d, work + 200 * US, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	assert_int_equal(guess(&d, work + 2 * MS, 80 * US), -EBUSY);
+	drive_at(&d, work + 500 * US, GP_EV_IDLE, 1);
+	assert_releases(&d);
+	assert_int_equal(drive_stat(&d, 1).guess_worked, 1);
+	drive_end(&d);
+}
+
+/* What the tenant says itself goes first, and is not learned from a guess. */
+static void test_guess_gives_way(void **state)
+{
+	struct drive d;
+	uint64_t work;
+
+	start_lc(&d, &client);
+	work = d.now_ns + 3 * MS;
+	assert_int_equal(guess(&d, work, 80 * US), 0);
+	assert_int_equal(hint(&d, 1, work + MS), 0);
+	assert_int_equal(drive_stat(&d, 1).guessing, 0);
+	assert_int_equal(guess(&d, work, 80 * US), -EBUSY);
+	drive_at(&d, work + MS, GP_EV_SEGMENT_BEGIN, 1);
+	assert_int_equal(guess(&d, work + 2 * MS, 80 * US), -EBUSY);
+	drive_at(&d, work + 2 * MS, GP_EV_SEGMENT_END, 1);
+	assert_int_equal(guess(&d, work + 3 * MS, 80 * US), 0);
+	assert_int_equal(drive_stat(&d, 1).said, 2);
 	drive_end(&d);
 }
 
@@ -402,6 +470,8 @@ int main(void)
 		cmocka_unit_test(test_one_short_slice),
 		cmocka_unit_test(test_slice_failure_is_tried_again),
 		cmocka_unit_test(test_hint_then_segment),
+		cmocka_unit_test(test_guess),
+		cmocka_unit_test(test_guess_gives_way),
 		cmocka_unit_test(test_hint_ends_with_its_work),
 		cmocka_unit_test(test_hint_without_work),
 		cmocka_unit_test(test_hint_replaced_and_early_work),
