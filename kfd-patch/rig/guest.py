@@ -27,7 +27,7 @@ SPLAT = re.compile(
 FATAL = re.compile(r'Oops|kernel BUG|BUG:|KASAN|general protection|Kernel panic|unable to handle'
                    r'|possible circular|possible recursive|INFO: task|soft lockup|refcount_t:')
 
-CMDLINE = ('console=ttyS0 quiet loglevel=4 panic=-1 nokaslr mitigations=off tsc=reliable '
+CMDLINE = ('console=ttyS0 quiet loglevel=4 oops=panic panic=-1 nokaslr mitigations=off tsc=reliable '
            'no_timer_check cryptomgr.notests random.trust_cpu=on printk.devkmsg=on '
            'log_buf_len=4M rdinit=/init')
 

@@ -16,7 +16,7 @@ DEFAULTS = {
     'params': '',           # more parameters of the module
     'module': 'any',        # any: also the base passes; series: it must be applied
     'timeout': '60',        # seconds of the guest's clock
-    'limit': '180',         # seconds of the host's
+    'limit': '90',          # seconds of the host's
     'suites': 'check long', # check, long, mutants only when named: none
     'check_scale': '1',     # KFD_SCALE in kfd-check
     'files': '',            # more host files, each with the libraries it needs

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpreempt, hsaq and libhsaq on this kernel. Also what they act on:
+ *	t_gpreempt conformance	the suite of the HAL, over the backend "amd"
+ *	t_gpreempt cli		hsaq, gpreempt attach, set, ls, doctor
+ *	t_gpreempt stock	what they say and do without the series' calls
+ *	t_gpreempt be FILE	keep a queue full; count what is done into FILE
+ *	t_gpreempt lc		launch at each byte of stdin; ns taken to stdout
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kfd.h"
+
+#define BE_ITEMS 256
+#define BE_VARIANT 0
+#define AHEAD 16
+#define FAR (1ll << 40)
+#define TIMEOUT_MS 30000
+#define OUTPUT_BYTES 16384
+
+static struct kfd k;
+
+/* ---- the two kinds of program --------------------------------------------------- */
+
+static volatile uint64_t *map_count(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	void *at = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					      MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		bail("%s: %s", path, strerror(errno));
+	return at;
+}
+
+static int be(const char *path)
+{
+	volatile uint64_t *count = map_count(path);
+	struct kfd_signal *sig;
+	uint64_t sent = 0;
+	struct kfd_queue q;
+	struct kfd_work w;
+
+	must(kfd_setup(&k), "set up");
+	must(kfd_work_create(&k, 0, BE_ITEMS, 1, &w), "work");
+	must(kfd_queue_create(&k, 0, 64, &q), "queue");
+	sig = kfd_signal_create(&k, FAR, false);
+	for (;;) {
+		*count = FAR - kfd_signal_value(sig);
+		while (sent < *count + AHEAD) {
+			must(kfd_work_launch(&w, &q, BE_VARIANT, sig), "launch");
+			sent++;
+		}
+		sleep_ns(100000);
+	}
+}
+
+static int lc(void)
+{
+	struct kfd_signal *sig;
+	struct kfd_code code;
+	struct kfd_queue q;
+	struct kfd_launch l = { .grid = { 64 }, .workgroup = { 64 } };
+	uint64_t took;
+	char byte;
+
+	must(kfd_setup(&k), "set up");
+	must(kfd_code_load(&k, 0, KFD_MEM_VRAM, &code), "code");
+	must(kfd_queue_create(&k, 0, 64, &q), "queue");
+	sig = kfd_signal_create(&k, FAR, false);
+	l.kernel = kfd_code_find(&code, "k_nop");
+	l.signal = sig;
+	for (int64_t n = 1; read(0, &byte, 1) == 1; n++) {
+		took = now_ns();
+		must(kfd_launch(&q, &l), "launch");
+		must(kfd_signal_wait(&k, sig, FAR - n + 1, TIMEOUT_MS), "wait");
+		took = now_ns() - took;
+		if (write(1, &took, sizeof(took)) != sizeof(took))
+			break;
+	}
+	return 0;
+}
+
+/* ---- running other programs --------------------------------------------------------- */
+
+static char output[OUTPUT_BYTES];
+
+/* Exit status of argv, 128 + n of a signal; what it wrote is in output. */
+static int run(char *const argv[])
+{
+	size_t len = 0;
+	int fd[2], status;
+	ssize_t n;
+	pid_t pid;
+
+	must(pipe(fd) ? -errno : 0, "pipe");
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 1);
+		dup2(fd[1], 2);
+		close(fd[0]);
+		close(fd[1]);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	close(fd[1]);
+	while (len < sizeof(output) - 1 &&
+	       (n = read(fd[0], output + len, sizeof(output) - 1 - len)) > 0)
+		len += n;
+	output[len] = 0;
+	close(fd[0]);
+	waitpid(pid, &status, 0);
+	for (char *line = strtok(strdup(output), "\n"); line; line = strtok(NULL, "\n"))
+		note("%s", line);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+#define RUN(...) run((char *const[]){ __VA_ARGS__, NULL })
+#define SAYS(word) ok(strstr(output, word) != NULL, "it says \"%s\"", word)
+
+static char *text(uint64_t n)
+{
+	char *s;
+
+	return asprintf(&s, "%llu", (unsigned long long)n) < 0 ? NULL : s;
+}
+
+static volatile uint64_t *be_count;
+static pid_t be_pid;
+
+static void start_be(void)
+{
+	static const char path[] = "/tmp/t_gpreempt.be";
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	must(fd < 0 || ftruncate(fd, 4096) ? -errno : 0, path);
+	close(fd);
+	be_count = map_count(path);
+	be_pid = fork();
+	if (!be_pid)
+		execl("/proc/self/exe", "t_gpreempt", "be", path, NULL);
+	for (int i = 0; i < TIMEOUT_MS && *be_count < 3; i++)
+		sleep_ns(1000000);
+	ok(*be_count >= 3, "a best-effort process runs");
+}
+
+static void stop_be(void)
+{
+	kill(be_pid, SIGKILL);
+	waitpid(be_pid, NULL, 0);
+}
+
+static bool be_runs(void)
+{
+	uint64_t before = *be_count;
+
+	sleep_ns(50000000);
+	return *be_count > before;
+}
+
+static bool be_becomes(bool running)
+{
+	for (int i = 0; i < 100; i++)
+		if (be_runs() == running)
+			return true;
+	return false;
+}
+
+/* Libraries are looked for beside the programs, as in a build's folder. */
+static void find_libraries(void)
+{
+	static const char *const lib[] = {
+		"libgpreempt.so.0", "libgpreempt-preload.so", "libhsaq.so.0",
+	};
+	char from[128], to[128];
+
+	mkdir("/lib", 0755);
+	for (size_t i = 0; i < sizeof(lib) / sizeof(lib[0]); i++) {
+		snprintf(from, sizeof(from), "/t/%s", lib[i]);
+		snprintf(to, sizeof(to), "/lib/%s", lib[i]);
+		if (!access(from, R_OK) && symlink(from, to) && errno != EEXIST)
+			bail("%s: %s", to, strerror(errno));
+	}
+	setenv("LD_LIBRARY_PATH", "/t", 1);
+	setenv("GP_KFD_HELPER", "/t/t_gpreempt", 1);
+}
+
+/* ---- the tests ---------------------------------------------------------------------------- */
+
+static void conformance(void)
+{
+	is_err(RUN("/t/test_conformance_kfd"), 0, "the suite");
+	SAYS("conformance of kfd");
+	ok(strstr(output, " 0 failed") != NULL, "none failed");
+}
+
+/* While hsaq unload runs, and no longer. */
+static void check_unload(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		execl("/t/hsaq", "hsaq", "unload", text(be_pid), NULL);
+	ok(be_becomes(false), "hsaq unload takes it off");
+	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
+	SAYS("held");
+	is_err(RUN("/t/hsaq", "load", text(be_pid)), 0, "hsaq load");
+	waitpid(pid, NULL, 0);
+	ok(be_becomes(true), "it runs again");
+
+	pid = fork();
+	if (!pid)
+		execl("/t/hsaq", "hsaq", "unload", text(be_pid), NULL);
+	ok(be_becomes(false), "hsaq unload takes it off again");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ok(be_becomes(true), "who is killed keeps nothing off");
+}
+
+static void check_hold(void)
+{
+	uint64_t before = *be_count;
+
+	is_err(RUN("/t/hsaq", "hold", "--", "/bin/sleep", "1"), 0, "hsaq hold -- sleep 1");
+	SAYS("held: ");
+	note("%llu launches in that time", (unsigned long long)(*be_count - before));
+	ok(*be_count - before < 2 * AHEAD, "nothing ran meanwhile");
+	ok(be_becomes(true), "it runs again");
+	is_err(RUN("/t/hsaq", "hold", "--for=50ms"), 0, "hsaq hold --for=50ms");
+	is_err(RUN("/t/hsaq", "hold", "--", "/bin/sh", "-c", "exit 7"), 7, "exit status is CMD's");
+}
+
+static void check_class(void)
+{
+	is_err(RUN("/t/gpreempt", "attach", "--class=lc:3", text(be_pid)), 0, "attach");
+	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
+	SAYS("lc:3");
+	is_err(RUN("/t/gpreempt", "set", "-p", text(be_pid), "--class=be:50"), 0, "set");
+	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
+	SAYS("be:50");
+	is_err(RUN("/t/gpreempt", "ls"), 0, "gpreempt ls");
+	SAYS("t_gpreempt");
+}
+
+static void check_bad_input(void)
+{
+	is_err(RUN("/t/gpreempt", "attach", "--class=be", "1"), 125, "a pid without queues");
+	SAYS("has no work on");
+	is_err(RUN("/t/hsaq", "unload", "1"), 125, "the same of hsaq");
+	SAYS("has no queues");
+	is_err(RUN("/t/hsaq", "unload", "--device=0000:ff:00.0", text(be_pid)), 125, "a device");
+	SAYS("no such device");
+	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c",
+		   "LD_LIBRARY_PATH=/t /t/hsaq mode"), 125, "an ordinary user, no right");
+	SAYS("not permitted");
+	must(chmod("/dev/kfd", 0666) ? -errno : 0, "chmod");
+	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c",
+		   "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"), 125, "a hold without a grant");
+	SAYS("not permitted");
+}
+
+static void check_grant(void)
+{
+	is_err(RUN("/t/hsaq", "grant", "--", "/bin/su", "user", "-s", "/bin/sh", "-c",
+		   "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"), 0,
+	       "a hold with a grant that was handed on");
+	is_err(RUN("/t/hsaq", "grant", "--rights=read", "--", "/bin/su", "user", "-s",
+		   "/bin/sh", "-c", "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"), 125,
+	       "one that may not hold");
+	SAYS("not permitted");
+}
+
+static void cli(void)
+{
+	start_be();
+	is_err(RUN("/t/hsaq", "mode"), 0, "hsaq mode");
+	SAYS("patched, no HWS");
+	is_err(RUN("/t/gpreempt", "doctor"), 0, "gpreempt doctor");
+	SAYS("gpreempt run --class=lc|be -- CMD works here");
+	check_unload();
+	check_hold();
+	check_class();
+	check_bad_input();
+	check_grant();
+	stop_be();
+}
+
+static void stock(void)
+{
+	start_be();
+	is_err(RUN("/t/hsaq", "mode"), 0, "hsaq mode");
+	SAYS("stock");
+	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
+	SAYS("t_gpreempt");
+	is_err(RUN("/t/hsaq", "hold", "--for=1ms"), 125, "hsaq hold");
+	SAYS("not with this kernel");
+	is_err(RUN("/t/hsaq", "unload", text(be_pid)), 125, "hsaq unload");
+	SAYS("not with this kernel");
+	is_err(RUN("/t/gpreempt", "attach", "--class=be", text(be_pid)), 125, "attach");
+	SAYS("start it with gpreempt run");
+	stop_be();
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "cli";
+
+	if (!strcmp(what, "be") && argc > 2)
+		return be(argv[2]);
+	if (!strcmp(what, "lc"))
+		return lc();
+	find_libraries();
+	if (!strcmp(what, "conformance"))
+		conformance();
+	else if (!strcmp(what, "stock"))
+		stock();
+	else
+		cli();
+	return done();
+}
