@@ -238,7 +238,7 @@ u64 gfx9_packet_kernel_object(const void *packet);
  *	lies at the same places)
  *
  * Return: 0; -EINVAL when packet or descriptor cannot be run (zero sizes, more
- * than 1,024 work items or 64 KiB of LDS, wave32, ...).
+ * than 1,024 work items or 64 KiB of LDS, more registers than a CU has, wave32).
  */
 int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet,
 		       const void *descriptor, const struct gfx9_queue *queue);

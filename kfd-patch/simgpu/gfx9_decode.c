@@ -312,8 +312,9 @@ static void decode_vop3(struct gfx9_inst *inst, u32 first, u32 second)
 		inst->abs = BITS(first, 10, 8);
 		inst->opsel = BITS(first, 14, 11);
 	}
-	/* These two exist only with a literal, so not here. */
-	if (info->flags & GFX9_A_K)
+	/* What needs a literal, or a scalar or second result, is not in VOP3. */
+	if (info->flags & GFX9_A_K || inst->op == GFX9_v_readfirstlane_b32 ||
+	    inst->op == GFX9_v_swap_b32)
 		inst->format = GFX9_FORMAT_UNKNOWN;
 }
 

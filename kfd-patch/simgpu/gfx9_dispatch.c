@@ -147,6 +147,8 @@ int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet,
 	d.completion_signal = get64(packet, PACKET_SIGNAL);
 	d.kernel_object = get64(packet, PACKET_KERNEL_OBJECT);
 	d.kernarg_va = get64(packet, PACKET_KERNARG);
+	if (!gfx9_workgroups_per_cu(&d.shape))
+		return -EINVAL;
 	d.entry = (d.kernel_object + get64(descriptor, DESCRIPTOR_ENTRY)) & ~3ull;
 	*dispatch = d;
 	return 0;
