@@ -373,7 +373,7 @@ void must(int err, const char *what);
 
 /* ---- the machine ------------------------------------------------------------- */
 
-/** machine_suspend - to idle, with all devices off, for so many seconds */
+/** machine_suspend - to RAM (S3), until the clock wakes it so much later */
 int machine_suspend(unsigned int seconds);
 
 /* ---- odds and ends --------------------------------------------------------------- */

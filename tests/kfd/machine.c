@@ -29,5 +29,8 @@ int machine_suspend(unsigned int seconds)
 	snprintf(when, sizeof(when), "+%u", seconds);
 	write_text("/sys/class/rtc/rtc0/wakealarm", "0");
 	err = write_text("/sys/class/rtc/rtc0/wakealarm", when);
-	return err ? err : write_text("/sys/power/state", "freeze");
+	if (err)
+		return err;
+	write_text("/sys/power/mem_sleep", "deep");
+	return write_text("/sys/power/state", "mem");
 }
