@@ -21,6 +21,7 @@
 
 #define MS 1000000ull
 #define READ_NS (20 * MS)
+#define READ_TRIAL_NS (10 * MS)		/* a rhythm is seen: sure of it soon? */
 #define READ_SURE_NS (30 * MS)		/* after_timer() does it sooner .. */
 #define READ_AFTER_NS (15 * MS)		/* .. from here on */
 #define QUIET_NS (2000 * MS)		/* so long without a record: idle */
@@ -303,10 +304,13 @@ static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
 
 static void arm(struct gp_edev *dev, struct gp_learn *l)
 {
-	const bool sure = l->rhythm.state == GP_RHYTHM_SURE;
 	const uint64_t now = now_of(dev);
-	uint64_t in_ns = sure && l->guessed ? READ_SURE_NS : READ_NS;
+	uint64_t in_ns = READ_NS;
 
+	if (l->rhythm.state == GP_RHYTHM_TRIAL)
+		in_ns = READ_TRIAL_NS;
+	else if (l->rhythm.state == GP_RHYTHM_SURE && l->guessed)
+		in_ns = READ_SURE_NS;
 	l->ticking = now < l->own_ns + QUIET_NS;
 	dev->hal->ops->timer_arm(l->timer, l->ticking ? now + in_ns : 0);
 }

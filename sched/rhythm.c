@@ -31,10 +31,12 @@
 #define MARKS_RECENT 4u			/* of these one may be off the grid */
 #define WINDOW 32u			/* marks of the fit, one phase */
 #define TRIAL_HITS 4u
+#define TRIAL_TOL_NS (100 * US)		/* a hold bridges that */
 
 #define GUARD_NS (50 * US)		/* from a request's end to a hold */
 #define LINGER_MIN_NS (40 * US)
-#define LINGER_MAX_NS (200 * US)
+/* Work may be there and not ready: a copy before it has to end (seen: 200 us). */
+#define LINGER_MAX_NS (250 * US)
 
 #define TAILS 5u			/* held ends, before they are marks */
 #define STRAYS 8u			/* then requests have a new length .. */
@@ -339,7 +341,7 @@ static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
 	if (r->marks && diff(at_ns, r->mark[r->marks - 1].at_ns) < 0)
 		return;
 	if (r->state == GP_RHYTHM_TRIAL) {
-		if (abs64(off_grid(&r->grid, at_ns, &phase)) <= SPREAD_MAX_NS)
+		if (abs64(off_grid(&r->grid, at_ns, &phase)) <= TRIAL_TOL_NS)
 			r->kept++;
 		else
 			r->state = GP_RHYTHM_LEARNING;
@@ -635,13 +637,10 @@ static int64_t linger(const struct gp_rhythm *r)
 {
 	int64_t most = (int64_t)r->grid.short_ns - (int64_t)lag_ns(r) -
 		       2 * RESTORE_NS;
-	int64_t ns = 2 * (int64_t)r->grid.spread_ns + 50 * US;
 
-	if (ns > LINGER_MAX_NS)
-		ns = LINGER_MAX_NS;
-	if (ns > most)
-		ns = most;
-	return ns < LINGER_MIN_NS ? 0 : ns;
+	if (most > LINGER_MAX_NS)
+		return LINGER_MAX_NS;
+	return most < LINGER_MIN_NS ? 0 : most;
 }
 
 bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
