@@ -254,9 +254,27 @@ def server():
     put("server", "unknown", say(99) + say(0, conn=1))
 
 
+def gfx9():
+    """Parts of what a compiler made, with registers and LDS to go with them."""
+    with open(os.path.join(HERE, "..", "gfx9", "kernels_co.h")) as f:
+        body = f.read().split("{", 1)[1].split("}", 1)[0]
+    data = bytes(int(b) for b in body.replace("\n", "").split(",") if b.strip())
+    sections, = struct.unpack_from("<Q", data, 0x28)
+    text = next((at, size) for at, size, flags in
+                (struct.unpack_from("<QQ", data, sections + i * 64 + 0x18) +
+                 struct.unpack_from("<Q", data, sections + i * 64 + 8)
+                 for i in range(struct.unpack_from("<H", data, 0x3c)[0]))
+                if flags & 4)
+    code = data[text[0]:text[0] + text[1]]
+    for i in range(0, len(code), 768):
+        put("gfx9", f"code{i // 768:02}",
+            bytes([11, 100, 200, i // 768, 60, 0, 1, 3]) + code[i:i + 768])
+
+
 if __name__ == "__main__":
     texts()
     ptx()
     control()
     ring()
     server()
+    gfx9()

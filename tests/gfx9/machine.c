@@ -188,7 +188,8 @@ static void write_packet(struct machine *m, const struct launch *launch, u64 pac
 	const u64 args = machine_alloc(m, launch->arg_bytes + 256);
 	u8 *at = machine_at(m, packet);
 
-	memcpy(machine_at(m, args), launch->args, launch->arg_bytes);
+	if (launch->arg_bytes)
+		memcpy(machine_at(m, args), launch->args, launch->arg_bytes);
 	put32(at, 0, 3 << 16);	/* three dimensions */
 	for (u32 i = 0; i < 3; i++) {
 		const u32 group = or_one(launch->group[i]);
