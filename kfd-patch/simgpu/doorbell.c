@@ -69,11 +69,14 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 	unsigned long first = (unsigned long)vma->vm_private_data;
 	unsigned long pfn = first + ((vmf->address - vma->vm_start) >> PAGE_SHIFT);
 	struct sim_engine *e = find_engine(pfn);
+	vm_fault_t ret;
 
 	if (!e)
 		return VM_FAULT_SIGBUS;
+	ret = vmf_insert_pfn(vma, vmf->address, pfn);
+	/* Not before: the engine could be asleep again when the page comes. */
 	disarm(e);
-	return vmf_insert_pfn(vma, vmf->address, pfn);
+	return ret;
 }
 
 static const struct vm_operations_struct doorbell_vm_ops = {
@@ -109,6 +112,7 @@ int sim_map_doorbells(struct vm_area_struct *vma, unsigned long addr, unsigned l
 		      unsigned long size, pgprot_t prot)
 {
 	struct sim_engine *e = find_engine(pfn);
+	int err;
 
 	if (!e)
 		return -ENXIO;
@@ -118,8 +122,9 @@ int sim_map_doorbells(struct vm_area_struct *vma, unsigned long addr, unsigned l
 	} else {
 		WRITE_ONCE(e->cannot_arm, true);
 	}
+	err = io_remap_pfn_range(vma, addr, pfn, size, prot);
 	disarm(e);
-	return io_remap_pfn_range(vma, addr, pfn, size, prot);
+	return err;
 }
 
 /**
