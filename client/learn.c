@@ -124,7 +124,7 @@ static void begin(struct gp_edev *dev)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return;
-	gp_rhythm_init(&l->rhythm);
+	gp_rhythm_init(&l->rhythm, dev->caps.switch_ns);
 	l->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
 	dev->learn = l;
 	err = ops->log_open(dev->hal, &l->log);

@@ -16,9 +16,9 @@
 
 /* Stretches of one request: apart by less than two switches and some. */
 #define MERGE_NS (300 * US)
-/* What is seen of the switch before there was a hold to see it at. */
-#define LAG_FIRST_NS (100 * US)
 #define LAG_MAX_NS (500 * US)
+/* A start so much sooner after its hold than others was the work's. */
+#define LATE_NS (60 * US)
 /* From a stretch's start until its kernels run: state is restored. */
 #define RESTORE_NS (60 * US)
 
@@ -38,7 +38,6 @@
 /* Work may be there and not ready: a copy before it has to end (seen: 200 us). */
 #define LINGER_MAX_NS (250 * US)
 
-#define TAILS 5u			/* held ends, before they are marks */
 #define STRAYS 8u			/* then requests have a new length .. */
 #define STRAYS_UNEVEN 32u		/* .. or may have become alike */
 #define FOLLOW_MIN 8u			/* marks to move a known grid by */
@@ -79,27 +78,15 @@ static int64_t rank(int64_t *v, uint32_t n, uint32_t per_mille)
 
 /* ---- what is learned of the switch and of requests ------------------------- */
 
-static uint64_t lag_ns(const struct gp_rhythm *r)
-{
-	uint32_t n = r->lags < GP_RHYTHM_LAGS ? r->lags : GP_RHYTHM_LAGS;
-	int64_t v[GP_RHYTHM_LAGS];
-
-	if (!n)
-		return LAG_FIRST_NS;
-	for (uint32_t i = 0; i < n; i++)
-		v[i] = (int64_t)r->lag[i];
-	return (uint64_t)rank(v, n, 500);
-}
-
 /* @most: what one of them was off by, at most. */
 static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
 {
-	int64_t v[GP_RHYTHM_LAGS], middle;
+	int64_t v[GP_RHYTHM_TAILS], middle;
 
-	memcpy(v, r->tail, TAILS * sizeof(v[0]));
-	middle = rank(v, TAILS, 500);
-	*most = middle - v[0] > v[TAILS - 1] - middle ? middle - v[0] :
-							v[TAILS - 1] - middle;
+	memcpy(v, r->tail, GP_RHYTHM_TAILS * sizeof(v[0]));
+	middle = rank(v, GP_RHYTHM_TAILS, 500);
+	*most = middle - v[0] > v[GP_RHYTHM_TAILS - 1] - middle ? middle - v[0] :
+							v[GP_RHYTHM_TAILS - 1] - middle;
 	return middle;
 }
 
@@ -366,12 +353,25 @@ static void add_start(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 		add_mark(r, s->start_ns, s->end_ns);
 }
 
+/*
+ * Was the work there before the hold? Then the switch had begun already, which
+ * is all there is to see of it: such a hold does no harm and little good, and
+ * the work ends late by the same time each time.
+ */
+static bool came_first(const struct gp_rhythm *r,
+		       const struct gp_rhythm_stretch *s)
+{
+	return diff(s->start_ns, s->hold.from_ns) + LATE_NS < (int64_t)r->lag_ns;
+}
+
+/* Up at once, down slowly: see came_first(). */
 static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
-	int64_t lag = diff(s->start_ns, s->hold.from_ns);
+	int64_t more = diff(s->start_ns, s->hold.from_ns) - (int64_t)r->lag_ns;
 
-	if (lag > 0 && lag < LAG_MAX_NS)
-		r->lag[r->lags++ % GP_RHYTHM_LAGS] = (uint64_t)lag;
+	if ((int64_t)r->lag_ns + more < 0 || (int64_t)r->lag_ns + more > LAG_MAX_NS)
+		return;
+	r->lag_ns += (uint64_t)(more > 0 ? (more + 1) / 2 : more / 32);
 }
 
 /* Enough held ends: go by them if they are alike. Starts do not mix with them. */
@@ -380,9 +380,18 @@ static void take_ends(struct gp_rhythm *r)
 	int64_t most;
 
 	tail_ns(r, &most);
+	if (!r->by_ends)
+		r->level_ns = r->grid.spread_ns;
 	if (most <= SPREAD_MAX_NS / 2)
 		r->marks = r->fresh = 0;
 	r->by_ends = most <= SPREAD_MAX_NS / 2;
+}
+
+/* Ends are near each other, but where all of them are the starts said. */
+static uint64_t spread_ns(const struct gp_rhythm *r)
+{
+	return r->by_ends && r->grid.spread_ns < r->level_ns ? r->level_ns :
+							       r->grid.spread_ns;
 }
 
 /*
@@ -396,9 +405,9 @@ static void held_end(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 	int64_t tail = diff(s->end_ns, s->hold.slot_ns);
 	int64_t off, most;
 
-	if (r->tails < TAILS) {
+	if (r->tails < GP_RHYTHM_TAILS) {
 		r->tail[r->tails++] = tail;
-		if (r->tails == TAILS)
+		if (r->tails == GP_RHYTHM_TAILS)
 			take_ends(r);
 		return;
 	}
@@ -425,25 +434,30 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
 		lose(r, GP_RHYTHM_EARLY);
 }
 
-/* A hold in which no work came: it alone would have been longer. */
-static bool missed(const struct gp_rhythm_stretch *s)
+/*
+ * A hold in which no work came: the stretch is the hold without the switch to
+ * it, and with the time it takes to leave (H200: 70 us of 175).
+ */
+static bool missed(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
 	return s->held && !s->hold.worked && s->start_ns >= s->hold.from_ns &&
 	       diff(s->end_ns, s->start_ns) <=
-		       diff(s->hold.until_ns, s->hold.from_ns);
+		       diff(s->hold.until_ns, s->hold.from_ns) -
+			       (int64_t)r->lag_ns / 4;
 }
 
 static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
-	if (s->start_ns < s->hold.from_ns) {
-		/* The work was there first: it came that early. */
+	bool first = came_first(r, s);
+
+	count_lag(r, s);
+	if (first && !missed(r, s)) {
 		r->stat.late++;
 		add_start(r, s);
 		verdict(r, false, true);
 		return;
 	}
-	count_lag(r, s);
-	if (!missed(s)) {
+	if (!missed(r, s)) {
 		r->stat.hits++;
 		if (r->state == GP_RHYTHM_SURE)
 			held_end(r, s);
@@ -466,7 +480,7 @@ static void hold_drop(struct gp_rhythm *r)
 /* The hold that a stretch is of, taken out; those before it came to nothing. */
 static bool hold_take(struct gp_rhythm *r, struct gp_rhythm_stretch *s)
 {
-	uint64_t lag = lag_ns(r);
+	uint64_t lag = r->lag_ns;
 
 	while (r->holds && diff(s->start_ns, r->hold[0].until_ns + lag) > 0)
 		hold_drop(r);
@@ -509,7 +523,7 @@ void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
 	if (diff(start_ns, r->last_end_ns) > PAUSE_NS)
 		gp_rhythm_forget(r);
 	r->last_end_ns = end_ns;
-	if (!hold_take(r, &s) && r->open.end_ns && !missed(&r->open) &&
+	if (!hold_take(r, &s) && r->open.end_ns && !missed(r, &r->open) &&
 	    diff(start_ns, r->open.end_ns) < MERGE_NS) {
 		r->open.end_ns = end_ns;
 		return;
@@ -528,9 +542,11 @@ void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
 		guess->slot_ns, from_ns, until_ns, worked };
 }
 
-void gp_rhythm_init(struct gp_rhythm *r)
+void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
 {
 	memset(r, 0, sizeof(*r));
+	r->lag_ns = switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns :
+						       (uint64_t)LAG_MAX_NS;
 	r->rest_ns = REST_FIRST_NS;
 	r->credit_ns = CREDIT_MAX_NS;
 }
@@ -611,7 +627,7 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
 			  uint64_t after_ns, uint64_t lead_ns, uint64_t *slot_ns)
 {
 	const struct gp_rhythm_grid *g = &r->grid;
-	const uint64_t before = lead_ns + g->spread_ns + lag_ns(r);
+	const uint64_t before = lead_ns + spread_ns(r) + r->lag_ns;
 	int64_t k = cycle_of(g, after_ns + before, j);
 
 	for (int tries = 0; tries < 4; tries++, k++) {
@@ -635,9 +651,11 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
  */
 static int64_t linger(const struct gp_rhythm *r)
 {
-	int64_t most = (int64_t)r->grid.short_ns - (int64_t)lag_ns(r) -
-		       2 * RESTORE_NS;
+	/* From the work's coming, and beyond the switch that it takes to tell. */
+	int64_t most = (int64_t)r->grid.short_ns - RESTORE_NS;
 
+	if (!r->by_ends)
+		most -= (int64_t)r->lag_ns + RESTORE_NS;
 	if (most > LINGER_MAX_NS)
 		return LINGER_MAX_NS;
 	return most < LINGER_MIN_NS ? 0 : most;
@@ -661,8 +679,8 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	if (!best)
 		return false;
 	*guess = (struct gp_rhythm_guess){
-		.at_ns = best - lag_ns(r),
-		.spread_ns = g->spread_ns,
+		.at_ns = best - r->lag_ns,
+		.spread_ns = spread_ns(r),
 		.linger_ns = (uint64_t)linger(r),
 		.slot_ns = best,
 	};

@@ -23,7 +23,7 @@
 #define GP_RHYTHM_MARKS 64
 #define GP_RHYTHM_HOLDS 64
 #define GP_RHYTHM_PHASES 4		/* requests of one cycle, at most */
-#define GP_RHYTHM_LAGS 8
+#define GP_RHYTHM_TAILS 5		/* held ends, before they are marks */
 
 enum gp_rhythm_state {
 	GP_RHYTHM_LEARNING,		/* no rhythm, or not yet */
@@ -89,7 +89,8 @@ struct gp_rhythm {
 	uint32_t kept;			/* TRIAL: so many kept it; SURE: hits */
 
 	struct gp_rhythm_mark mark[GP_RHYTHM_MARKS];	/* oldest first */
-	bool by_ends;			/* marks are of held ends, not of starts */
+	bool by_ends;			/* marks are of held ends, not of starts; */
+	uint64_t level_ns;		/* these were apart by so much */
 	uint32_t marks, fresh;		/* fresh: not fitted yet */
 	struct gp_rhythm_grid grid;
 
@@ -98,9 +99,8 @@ struct gp_rhythm {
 	struct gp_rhythm_hold hold[GP_RHYTHM_HOLDS];	/* oldest first */
 	uint32_t holds;
 
-	uint64_t lag[GP_RHYTHM_LAGS];	/* from a hold to its stretch's start */
-	uint32_t lags;			/* ever seen */
-	int64_t tail[GP_RHYTHM_LAGS];	/* from the slot to a held end */
+	uint64_t lag_ns;		/* from a hold to its stretch's start */
+	int64_t tail[GP_RHYTHM_TAILS];	/* from the slot to a held end */
 	uint32_t tails, strays;		/* strays: held ends off it, in a row */
 
 	uint32_t miss_bits, late_bits;	/* latest verdict: bit 0 */
@@ -108,7 +108,8 @@ struct gp_rhythm {
 	struct gp_rhythm_stat stat;
 };
 
-void gp_rhythm_init(struct gp_rhythm *r);
+/** @switch_ns: what a switch takes, at a guess. */
+void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns);
 /** The process had the device; stretches come in order. */
 void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns);
 /**

@@ -15,7 +15,7 @@
 
 #define US 1000ll
 #define MS 1000000ll
-#define SEEN_NS (95 * US)		/* from work or a hold to a start in the log */
+#define SEEN_NS (150 * US)		/* from work or a hold to a start in the log */
 #define SWITCH_NS (165 * US)		/* to its running */
 #define LEAD_NS (230 * US)
 #define READ_NS (20 * MS)
@@ -72,7 +72,7 @@ static double exponential(struct sim *s)
 static void sim_init(struct sim *s, uint64_t seed)
 {
 	memset(s, 0, sizeof(*s));
-	gp_rhythm_init(&s->r);
+	gp_rhythm_init(&s->r, 170 * US);
 	s->rnd = seed * 2654435761u + 12345;
 	s->start_ns = s->now_ns = s->read_ns = 1000 * MS;
 	s->others = true;
