@@ -345,6 +345,48 @@ static bool valu_is_plain(const struct gfx9_inst *inst)
 	       !inst->neg && !inst->abs && !inst->omod && !inst->opsel;
 }
 
+static bool type_is_32(u32 type)
+{
+	return type <= GFX9_TYPE_F32;
+}
+
+/* Most of what programs execute: no carry, no lane but its own, no literal of its own. */
+static bool valu_is_simple(const struct gfx9_inst *inst)
+{
+	const struct gfx9_valu_info *info = gfx9_valu_info(inst->op);
+
+	return valu_is_plain(inst) && info->sources && type_is_32(info->source) &&
+	       type_is_32(info->result) && !(info->flags & ~(u32)GFX9_A_ACC) &&
+	       inst->op != GFX9_v_writelane_b32 && inst->op != GFX9_v_swap_b32 &&
+	       inst->op != GFX9_v_div_fmas_f32;
+}
+
+static bool valu_is_float(const struct gfx9_inst *inst)
+{
+	const struct gfx9_valu_info *info = gfx9_valu_info(inst->op);
+
+	/* Its sources are called floats for their sign modifiers. */
+	if (inst->op == GFX9_v_cndmask_b32)
+		return false;
+	return info->source == GFX9_TYPE_F32 || info->source == GFX9_TYPE_F16 ||
+	       info->source == GFX9_TYPE_F64 || info->result == GFX9_TYPE_F32 ||
+	       info->result == GFX9_TYPE_F16 || info->result == GFX9_TYPE_F64;
+}
+
+static void note_valu(struct gfx9_inst *inst)
+{
+	const struct gfx9_valu_info *info = gfx9_valu_info(inst->op);
+
+	inst->sources = info->sources;
+	inst->accumulates = info->flags & GFX9_A_ACC;
+	if (valu_is_float(inst))
+		inst->flags |= GFX9_I_FLOAT;
+	if (valu_is_plain(inst))
+		inst->flags |= GFX9_I_PLAIN;
+	if (valu_is_simple(inst))
+		inst->flags |= GFX9_I_SIMPLE;
+}
+
 /* ---- memory ------------------------------------------------------------------- */
 
 static void decode_ds(struct gfx9_inst *inst, u32 first, u32 second)
@@ -515,8 +557,8 @@ void gfx9_decode(struct gfx9_inst *inst, u32 first, u32 second)
 		return;
 	if (!valu_sources_exist(inst))
 		inst->format = GFX9_FORMAT_UNKNOWN;
-	else if (valu_is_plain(inst))
-		inst->flags |= GFX9_I_PLAIN;
+	else
+		note_valu(inst);
 }
 
 const char *gfx9_mnemonic(const u32 encoding[2], u32 *size_dwords)

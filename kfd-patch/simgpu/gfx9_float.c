@@ -89,6 +89,46 @@ static float fma32(float a, float b, float c)
 	return (float)gfx9_add_to_odd((double)a * b, c);
 }
 
+typedef double v4d __attribute__((vector_size(32), may_alias));
+typedef s64 v4l __attribute__((vector_size(32), may_alias));
+
+/*
+ * Whether the double @sum, rounded to float, could be off for its having been
+ * rounded before: it lies just between two floats, or is below the normal ones.
+ */
+static bool fma_in_doubt(const v4d *sums, const v4d low[2])
+{
+	const v4d sum = *sums;
+	const v4l bits = (v4l)sum;
+	const v4l between = (bits & 0x1fffffff) == 0x10000000;
+	const v4l small = (sum < low[0]) & (sum > low[1]) & (sum != 0);
+	const v4l any = between | small;
+
+	return any[0] | any[1] | any[2] | any[3];
+}
+
+static bool fma_lanes(struct gfx9_lanes *lanes)
+{
+	const double normal = gfx9_power_of_two(-126);
+	const v4d low[2] = { { normal, normal, normal, normal },
+			     { -normal, -normal, -normal, -normal } };
+
+	for (u32 i = 0; i < GFX9_VECTORS; i++) {
+		const v4f a = ((const v4f *)lanes->src[0][0])[i];
+		const v4f b = ((const v4f *)lanes->src[1][0])[i];
+		const v4f c = ((const v4f *)lanes->src[2][0])[i];
+		const v4d sum = __builtin_convertvector(a, v4d) * __builtin_convertvector(b, v4d) +
+				__builtin_convertvector(c, v4d);
+		v4f result = __builtin_convertvector(sum, v4f);
+
+		if (fma_in_doubt(&sum, low))
+			result = (v4f){ fma32(a[0], b[0], c[0]), fma32(a[1], b[1], c[1]),
+					fma32(a[2], b[2], c[2]), fma32(a[3], b[3], c[3]) };
+		((v4f *)lanes->dst[0])[i] = result;
+	}
+	return true;
+}
+
 /* v_mad_f32 and v_mac_f32: the product is rounded; two roundings, two statements. */
 static float mad32(float a, float b, float c)
 {
@@ -360,7 +400,7 @@ static bool vop2(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_madak_f32:
 		FLOAT_OP(mad32(a, b, c));
 	case GFX9_v_fmac_f32:
-		FLOAT_OP(fma32(a, b, c));
+		return fma_lanes(lanes);
 	default:
 		return false;
 	}
@@ -455,7 +495,7 @@ static bool vop3(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_mad_legacy_f32:
 		FLOAT_OP(a == 0 || b == 0 ? c : mad32(a, b, c));
 	case GFX9_v_fma_f32:
-		FLOAT_OP(fma32(a, b, c));
+		return fma_lanes(lanes);
 	case GFX9_v_min3_f32:
 		BITS_OP(gfx9_min32(gfx9_min32(a, b, ieee), c, ieee));
 	case GFX9_v_max3_f32:
@@ -475,12 +515,20 @@ static bool vop3(u32 op, struct gfx9_lanes *lanes)
 	}
 }
 
+static bool is_about_64(u32 op)
+{
+	const struct gfx9_valu_info *info = gfx9_valu_info(op);
+
+	return info->result == GFX9_TYPE_F64 || info->source == GFX9_TYPE_F64;
+}
+
 /* Kept whole: the compiler may not move its arithmetic across set_mxcsr(). */
 static __attribute__((__noinline__)) bool compute(u32 op, struct gfx9_lanes *lanes)
 {
+	if (is_about_64(op))
+		return gfx9_lanes_float64(op, lanes);
 	return vop2(op, lanes) || vop3(op, lanes) || vop1(op, lanes) ||
-	       conversions(op, lanes) || gfx9_lanes_float64(op, lanes) ||
-	       gfx9_lanes_half(op, lanes);
+	       conversions(op, lanes) || gfx9_lanes_half(op, lanes);
 }
 
 /* v_mad_f32 and its like flush subnormals whatever MODE says (LLVM, SIInstrInfo). */
@@ -488,13 +536,6 @@ static bool always_flushes(u32 op)
 {
 	return op == GFX9_v_mad_f32 || op == GFX9_v_mac_f32 || op == GFX9_v_madmk_f32 ||
 	       op == GFX9_v_madak_f32 || op == GFX9_v_mad_legacy_f32;
-}
-
-static bool is_about_64(u32 op)
-{
-	const struct gfx9_valu_info *info = gfx9_valu_info(op);
-
-	return info->result == GFX9_TYPE_F64 || info->source == GFX9_TYPE_F64;
 }
 
 static u32 control_for(u32 op, u32 mode)

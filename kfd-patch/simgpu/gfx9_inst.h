@@ -119,6 +119,8 @@ enum gfx9_inst_flag {
 	GFX9_I_LDS = 1 << 9,
 	GFX9_I_GDS = 1 << 10,
 	GFX9_I_PLAIN = 1 << 11,		/* VALU: no modifier of any kind */
+	GFX9_I_SIMPLE = 1 << 12,	/* and 32 bits in, 32 bits out, lane by lane */
+	GFX9_I_FLOAT = 1 << 13,		/* work of gfx9_float.c */
 };
 
 enum gfx9_segment {
@@ -133,6 +135,8 @@ struct gfx9_inst {
 	u32 raw[2];
 	u8 format;		/* enum gfx9_format */
 	u8 size;		/* bytes, 4 or 8 */
+	u8 sources;		/* VALU: how many */
+	bool accumulates;	/* VALU: the result register is src2 */
 	u16 op;
 	u16 flags;		/* enum gfx9_inst_flag */
 	u16 src[3];		/* operand numbers; DS, FLAT, MUBUF: VGPR numbers */

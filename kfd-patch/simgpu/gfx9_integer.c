@@ -410,12 +410,16 @@ static bool vop1(u32 op, struct gfx9_lanes *lanes)
 
 static bool vop3_32(u32 op, struct gfx9_lanes *lanes)
 {
+	const u32 count = lanes->src[1][0][0] & 31;
+
 	switch (op) {
 	case GFX9_v_mad_i32_i24:
 		LANE_OP((u32)i24(a) * (u32)i24(b) + c);
 	case GFX9_v_mad_u32_u24:
 		VECTOR_OP((A & 0xffffff) * (B & 0xffffff) + C);
 	case GFX9_v_bfe_u32:
+		if ((lanes->uniform & 6) == 6)
+			VECTOR_OP(A >> count & ((1u << (lanes->src[2][0][0] & 31)) - 1));
 		LANE_OP(field_u32(a, b, c));
 	case GFX9_v_bfe_i32:
 		LANE_OP(field_i32(a, b, c));
@@ -424,6 +428,11 @@ static bool vop3_32(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_lerp_u8:
 		LANE_OP(lerp_u8(a, b, c));
 	case GFX9_v_alignbit_b32:
+		if (lanes->uniform & 4 && lanes->src[2][0][0] & 31) {
+			const u32 right = lanes->src[2][0][0] & 31;
+
+			VECTOR_OP(A << (32 - right) | B >> right);
+		}
 		LANE_OP((((u64)a << 32) | b) >> (c & 31));
 	case GFX9_v_alignbyte_b32:
 		LANE_OP((((u64)a << 32) | b) >> (c & 3) * 8);
@@ -458,12 +467,16 @@ static bool vop3_32(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_xad_u32:
 		VECTOR_OP((A ^ B) + C);
 	case GFX9_v_lshl_add_u32:
+		if (lanes->uniform & 2)
+			VECTOR_OP((A << count) + C);
 		LANE_OP((a << (b & 31)) + c);
 	case GFX9_v_add_lshl_u32:
 		LANE_OP((a + b) << (c & 31));
 	case GFX9_v_add3_u32:
 		VECTOR_OP(A + B + C);
 	case GFX9_v_lshl_or_b32:
+		if (lanes->uniform & 2)
+			VECTOR_OP((A << count) | C);
 		LANE_OP((a << (b & 31)) | c);
 	case GFX9_v_and_or_b32:
 		VECTOR_OP((A & B) | C);
@@ -585,8 +598,9 @@ bool gfx9_lanes_integer(u32 op, struct gfx9_lanes *lanes)
 								     vop2_16(op, lanes);
 	if (op < GFX9_v_mad_legacy_f32)
 		return vop1(op, lanes);
-	return vop3_32(op, lanes) || vop3_32_of_two(op, lanes) || vop3_64(op, lanes) ||
-	       vop3_16(op, lanes);
+	if (op < GFX9_v_add_f64)
+		return vop3_32(op, lanes) || vop3_64(op, lanes) || vop3_16(op, lanes);
+	return vop3_32_of_two(op, lanes) || vop3_64(op, lanes) || vop3_16(op, lanes);
 }
 
 /* ---- comparisons --------------------------------------------------------------------------------- */

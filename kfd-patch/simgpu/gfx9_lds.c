@@ -74,60 +74,108 @@ static u8 *lds_at(const struct gfx9_workgroup *wg, u32 address, u32 bytes)
 	return wg->lds + address;
 }
 
-static void lds_read(const struct gfx9_workgroup *wg, u32 address, u32 *to, u32 bytes)
+/* Lanes' addresses, which may lie in a register that is about to be written. */
+static const u32 *addresses(struct gfx9_env *env, struct gfx9_wave *wave,
+			    const struct gfx9_inst *inst)
 {
-	const u8 *at = lds_at(wg, address, bytes);
+	u32 *copy = env->rows[GFX9_ROW_TEMP];
 
-	to[0] = 0;
-	if (at)
-		memcpy(to, at, bytes);
-	else
-		memset(to, 0, bytes);
+	memcpy(copy, gfx9_vgpr_read(wave, inst->src[0]), sizeof(gfx9_row));
+	return copy;
 }
 
-static void lds_write(struct gfx9_workgroup *wg, u32 address, const u32 *from, u32 bytes)
+/* @dwords from each active lane's address on, to VGPRs @vdst on. */
+static void read_dwords(struct gfx9_env *env, struct gfx9_workgroup *wg,
+			struct gfx9_wave *wave, const u32 *address, u32 offset, u32 vdst,
+			u32 dwords)
 {
-	u8 *at = lds_at(wg, address, bytes);
+	u32 *row[4];
 
-	if (at)
-		memcpy(at, from, bytes);
+	for (u32 i = 0; i < dwords; i++)
+		row[i] = gfx9_vgpr_write(env, wave, vdst + i);
+	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
+		const u32 lane = __builtin_ctzll(left);
+		const u8 *at = lds_at(wg, address[lane] + offset, dwords * 4);
+
+		for (u32 i = 0; i < dwords; i++) {
+			u32 value = 0;
+
+			if (at)
+				memcpy(&value, at + 4 * i, sizeof(value));
+			row[i][lane] = value;
+		}
+	}
+}
+
+static void write_dwords(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+			 const u32 *address, u32 offset, u32 vdata, u32 dwords)
+{
+	const u32 *row[4];
+
+	for (u32 i = 0; i < dwords; i++)
+		row[i] = gfx9_vgpr_read(wave, vdata + i);
+	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
+		const u32 lane = __builtin_ctzll(left);
+		u8 *at = lds_at(wg, address[lane] + offset, dwords * 4);
+
+		for (u32 i = 0; at && i < dwords; i++)
+			memcpy(at + 4 * i, &row[i][lane], sizeof(row[i][lane]));
+	}
+}
+
+/* Less than a dword. */
+static void read_part(struct gfx9_env *env, struct gfx9_workgroup *wg,
+		      struct gfx9_wave *wave, const struct gfx9_inst *inst,
+		      const struct gfx9_transfer *t)
+{
+	const u32 *address = addresses(env, wave, inst);
+	u32 *row = gfx9_vgpr_write(env, wave, inst->vdst);
+
+	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
+		const u32 lane = __builtin_ctzll(left);
+		const u8 *at = lds_at(wg, address[lane] + inst->imm, t->bytes);
+		u32 value = 0;
+
+		if (at)
+			memcpy(&value, at, t->bytes);
+		row[lane] = gfx9_loaded(t, value, row[lane]);
+	}
+}
+
+static void write_part(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		       const struct gfx9_inst *inst, const struct gfx9_transfer *t)
+{
+	const u32 *address = gfx9_vgpr_read(wave, inst->src[0]);
+	const u32 *row = gfx9_vgpr_read(wave, inst->src[1]);
+
+	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
+		const u32 lane = __builtin_ctzll(left);
+		const u32 value = row[lane] >> (t->part == GFX9_PART_HIGH ? 16 : 0);
+		u8 *at = lds_at(wg, address[lane] + inst->imm, t->bytes);
+
+		if (at)
+			memcpy(at, &value, t->bytes);
+	}
 }
 
 static void do_read(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		    const struct gfx9_inst *inst, const struct gfx9_transfer *t)
 {
-	const u32 *address = gfx9_vgpr_read(wave, inst->src[0]);
-	u32 data[4];
-
-	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
-		const u32 lane = __builtin_ctzll(left);
-		u32 *first = &gfx9_vgpr_write(env, wave, inst->vdst)[lane];
-
-		lds_read(wg, address[lane] + inst->imm, data, t->bytes);
-		if (t->bytes < 4) {
-			*first = gfx9_loaded(t, data[0], *first);
-			continue;
-		}
-		for (u32 i = 0; i < t->bytes / 4; i++)
-			gfx9_vgpr_write(env, wave, inst->vdst + i)[lane] = data[i];
-	}
+	if (t->bytes < 4)
+		read_part(env, wg, wave, inst, t);
+	else
+		read_dwords(env, wg, wave, addresses(env, wave, inst), inst->imm, inst->vdst,
+			    t->bytes / 4);
 }
 
 static void do_write(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		     const struct gfx9_inst *inst, const struct gfx9_transfer *t)
 {
-	const u32 *address = gfx9_vgpr_read(wave, inst->src[0]);
-	u32 data[4];
-
-	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
-		const u32 lane = __builtin_ctzll(left);
-
-		for (u32 i = 0; i < (t->bytes + 3u) / 4; i++)
-			data[i] = gfx9_vgpr_read(wave, inst->src[1] + i)[lane];
-		if (t->part == GFX9_PART_HIGH)
-			data[0] >>= 16;
-		lds_write(wg, address[lane] + inst->imm, data, t->bytes);
-	}
+	if (t->bytes < 4)
+		write_part(wg, wave, inst, t);
+	else
+		write_dwords(wg, wave, gfx9_vgpr_read(wave, inst->src[0]), inst->imm,
+			     inst->src[1], t->bytes / 4);
 }
 
 /* ---- two locations ------------------------------------------------------------------- */
@@ -172,35 +220,54 @@ static struct pair pair_of(u32 op)
 	}
 }
 
-static void do_pair_lane(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			 struct gfx9_wave *wave, const struct gfx9_inst *inst,
-			 const struct pair *pair, u32 lane)
+/* The exchange of one lane's two locations with two registers. */
+static void exchange_lane(struct gfx9_env *env, struct gfx9_workgroup *wg,
+			  struct gfx9_wave *wave, const struct gfx9_inst *inst,
+			  const u32 at[2], u32 dwords, u32 lane)
 {
-	const u32 address = gfx9_vgpr_read(wave, inst->src[0])[lane];
-	const u32 at[2] = { address + (inst->imm & 255) * pair->scale,
-			    address + (inst->imm >> 8) * pair->scale };
-	const u32 dwords = pair->bytes / 4;
-	u32 before[4], data[2][2];
+	u32 before[4] = { 0 }, data[2][2];
 	u32 i, n;
+	u8 *place;
 
 	for (i = 0; i < 2; i++) {
-		lds_read(wg, at[i], &before[i * dwords], pair->bytes);
+		place = lds_at(wg, at[i], dwords * 4);
+		if (place)
+			memcpy(&before[i * dwords], place, dwords * 4);
 		for (n = 0; n < dwords; n++)
 			data[i][n] = gfx9_vgpr_read(wave, inst->src[1 + i] + n)[lane];
 	}
-	if (pair->kind != PAIR_READ)
-		for (i = 0; i < 2; i++)
-			lds_write(wg, at[i], data[i], pair->bytes);
-	if (pair->kind != PAIR_WRITE)
-		for (n = 0; n < 2 * dwords; n++)
-			gfx9_vgpr_write(env, wave, inst->vdst + n)[lane] = before[n];
+	for (i = 0; i < 2; i++) {
+		place = lds_at(wg, at[i], dwords * 4);
+		if (place)
+			memcpy(place, data[i], dwords * 4);
+	}
+	for (n = 0; n < 2 * dwords; n++)
+		gfx9_vgpr_write(env, wave, inst->vdst + n)[lane] = before[n];
 }
 
 static void do_pair(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		    const struct gfx9_inst *inst, const struct pair *pair)
 {
-	for (u64 left = gfx9_exec(wave); left; left &= left - 1)
-		do_pair_lane(env, wg, wave, inst, pair, __builtin_ctzll(left));
+	const u32 *address = addresses(env, wave, inst);
+	const u32 dwords = pair->bytes / 4;
+	const u32 offset[2] = { (inst->imm & 255) * pair->scale,
+				(inst->imm >> 8) * pair->scale };
+
+	for (u32 i = 0; i < 2 && pair->kind != PAIR_EXCHANGE; i++) {
+		if (pair->kind == PAIR_READ)
+			read_dwords(env, wg, wave, address, offset[i],
+				    inst->vdst + i * dwords, dwords);
+		else
+			write_dwords(wg, wave, address, offset[i], inst->src[1 + i], dwords);
+	}
+	if (pair->kind != PAIR_EXCHANGE)
+		return;
+	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
+		const u32 lane = __builtin_ctzll(left);
+		const u32 at[2] = { address[lane] + offset[0], address[lane] + offset[1] };
+
+		exchange_lane(env, wg, wave, inst, at, dwords, lane);
+	}
 }
 
 /* ---- atomics -------------------------------------------------------------------------- */

@@ -470,11 +470,43 @@ static void copy_row(u32 *to, const u32 *from)
 		to[lane] = from[lane];
 }
 
+/*
+ * One lane's dwords straight from or to the page that the lane before used;
+ * NULL: another page, or not aligned, or across its end.
+ */
+static u32 *in_same_page(const u64 address, u64 page, u8 *host, u32 bytes)
+{
+	const u32 within = address % GFX9_PAGE_BYTES;
+
+	if (address / GFX9_PAGE_BYTES != page || within % 4 || within + bytes > GFX9_PAGE_BYTES)
+		return NULL;
+	return (u32 *)(host + within);
+}
+
+struct page_hint {
+	u64 page;
+	u8 *host;
+};
+
+/* The dwords' place, found anew when the lane before was elsewhere. */
+static u32 *locate_dwords(const struct vmem *m, struct page_hint *hint, u64 address,
+			  u32 bytes, u32 access)
+{
+	u32 *at = in_same_page(address, hint->page, hint->host, bytes);
+
+	if (at || !contiguous(m, address))
+		return at;
+	hint->host = gfx9_translate(m->env, address & ~(u64)(GFX9_PAGE_BYTES - 1), access);
+	hint->page = hint->host ? address / GFX9_PAGE_BYTES : ~0ull;
+	return in_same_page(address, hint->page, hint->host, bytes);
+}
+
 static int do_load(const struct vmem *m, const struct gfx9_transfer *t, u32 vdst)
 {
 	const u64 exec = gfx9_exec(m->wave);
 	const u32 dwords = (t->bytes + 3) / 4;
 	u32 *row[4];
+	struct page_hint hint = { .page = ~0ull };
 	const u32 *host;
 	u32 data[4];
 
@@ -489,7 +521,15 @@ static int do_load(const struct vmem *m, const struct gfx9_transfer *t, u32 vdst
 	}
 	for (u64 left = exec; left; left &= left - 1) {
 		const u32 lane = __builtin_ctzll(left);
+		const volatile u32 *at = NULL;
 
+		if (t->bytes >= 4)
+			at = locate_dwords(m, &hint, m->env->address[lane], t->bytes, GFX9_READ);
+		if (at) {
+			for (u32 i = 0; i < dwords; i++)
+				row[i][lane] = at[i];
+			continue;
+		}
 		data[0] = 0;
 		if (!load_lane(m, m->env->address[lane], lane, data, t->bytes))
 			return GFX9_X_FAULT;
@@ -507,6 +547,7 @@ static int do_store(const struct vmem *m, const struct gfx9_transfer *t, u32 vda
 	const u64 exec = gfx9_exec(m->wave);
 	const u32 dwords = (t->bytes + 3) / 4;
 	const u32 *row[4];
+	struct page_hint hint = { .page = ~0ull };
 	u32 data[4];
 	u32 *host;
 
@@ -521,7 +562,15 @@ static int do_store(const struct vmem *m, const struct gfx9_transfer *t, u32 vda
 	}
 	for (u64 left = exec; left; left &= left - 1) {
 		const u32 lane = __builtin_ctzll(left);
+		volatile u32 *at = NULL;
 
+		if (t->bytes >= 4)
+			at = locate_dwords(m, &hint, m->env->address[lane], t->bytes, GFX9_WRITE);
+		if (at) {
+			for (u32 i = 0; i < dwords; i++)
+				at[i] = row[i][lane];
+			continue;
+		}
 		for (u32 i = 0; i < dwords; i++)
 			data[i] = row[i][lane];
 		if (t->part == GFX9_PART_HIGH)

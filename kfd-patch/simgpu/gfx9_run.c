@@ -73,9 +73,16 @@ static const struct gfx9_inst *fetch(struct gfx9_env *env, u64 pc)
 
 /* ---- one wave --------------------------------------------------------------------------- */
 
+static bool is_vector(u32 format)
+{
+	return format >= GFX9_FORMAT_VALU && format <= GFX9_FORMAT_MUBUF;
+}
+
 static int execute(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		   const struct gfx9_inst *inst)
 {
+	if (wave->mode & GFX9_MODE_VSKIP && is_vector(inst->format))
+		return GFX9_X_OK;
 	switch (inst->format) {
 	case GFX9_FORMAT_VALU:
 		return gfx9_exec_valu(env, wave, inst);

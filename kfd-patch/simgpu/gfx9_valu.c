@@ -497,12 +497,12 @@ static int exec_special(struct valu *v)
 static bool compute(struct valu *v)
 {
 	const u32 op = v->inst->op;
-	const bool floats = is_float(v->info->source) && op != GFX9_v_cndmask_b32;
+	const bool floats = v->inst->flags & GFX9_I_FLOAT;
 
 	if (v->info->result == GFX9_TYPE_MASK)
 		return floats ? gfx9_lanes_compare_float(op, &v->lanes) :
 				gfx9_lanes_compare_integer(op, &v->lanes);
-	if (floats || is_float(v->info->result))
+	if (floats)
 		return gfx9_lanes_float(op, &v->lanes);
 	v->lanes.clamp = v->inst->flags & GFX9_I_CLAMP;
 	return gfx9_lanes_integer(op, &v->lanes);
@@ -569,8 +569,50 @@ static int finish(struct valu *v)
 	return GFX9_X_OK;
 }
 
-int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave,
-		   const struct gfx9_inst *inst)
+/* Of the general way only what GFX9_I_SIMPLE instructions need. */
+static int exec_simple(struct gfx9_env *env, struct gfx9_wave *wave,
+		       const struct gfx9_inst *inst)
+{
+	const u64 exec = gfx9_exec(wave);
+	const bool in_place = exec == ~0ull && inst->vdst < wave->vgpr_count;
+	struct gfx9_lanes lanes;
+	u32 i, value;
+	bool known;
+
+	if (!exec)
+		return GFX9_X_OK;
+	lanes.uniform = 0;
+	for (i = 0; i < 3; i++) {
+		const u32 number = i < inst->sources ? inst->src[i] : inst->src[0];
+
+		if (number >= GFX9_SRC_VGPR) {
+			lanes.src[i][0] = gfx9_vgpr_read(wave, number - GFX9_SRC_VGPR);
+		} else if (i < inst->sources) {
+			if (!gfx9_scalar32(env, wave, inst, number, &value))
+				return GFX9_X_UNKNOWN;
+			fill(env->rows[GFX9_ROW_SRC0 + 2 * i], value);
+			lanes.src[i][0] = env->rows[GFX9_ROW_SRC0 + 2 * i];
+			lanes.uniform |= 1u << i;
+		} else {
+			lanes.src[i][0] = env->rows[GFX9_ROW_SRC0];
+		}
+	}
+	if (inst->accumulates)
+		lanes.src[2][0] = gfx9_vgpr_read(wave, inst->vdst);
+	lanes.dst[0] = in_place ? wave->vgpr[inst->vdst] : env->rows[GFX9_ROW_RESULT];
+	lanes.mode = wave->mode;
+	lanes.clamp = false;
+	known = inst->flags & GFX9_I_FLOAT ? gfx9_lanes_float(inst->op, &lanes) :
+					     gfx9_lanes_integer(inst->op, &lanes);
+	if (!known)
+		return GFX9_X_UNKNOWN;
+	if (!in_place)
+		blend(gfx9_vgpr_write(env, wave, inst->vdst), lanes.dst[0], exec);
+	return GFX9_X_OK;
+}
+
+static int exec_general(struct gfx9_env *env, struct gfx9_wave *wave,
+			const struct gfx9_inst *inst)
 {
 	struct valu v = {
 		.env = env,
@@ -581,8 +623,6 @@ int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave,
 	};
 	int outcome;
 
-	if (wave->mode & GFX9_MODE_VSKIP)
-		return GFX9_X_OK;
 	if (v.info->flags & GFX9_A_REFUSED)
 		return GFX9_X_UNKNOWN;
 	v.vdst = indexed(&v, 3, inst->vdst);
@@ -602,6 +642,14 @@ int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave,
 	if (!compute(&v))
 		return GFX9_X_UNKNOWN;
 	return finish(&v);
+}
+
+int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave,
+		   const struct gfx9_inst *inst)
+{
+	if (inst->flags & GFX9_I_SIMPLE && !(wave->mode & GFX9_MODE_GPR_IDX_EN))
+		return exec_simple(env, wave, inst);
+	return exec_general(env, wave, inst);
 }
 
 /* As what a constant is meant: a half, or 32 bits where there are no halves. */
@@ -630,8 +678,6 @@ int gfx9_exec_vop3p(struct gfx9_env *env, struct gfx9_wave *wave,
 		.vdst = inst->vdst,
 	};
 
-	if (wave->mode & GFX9_MODE_VSKIP)
-		return GFX9_X_OK;
 	v.lanes.mode = wave->mode;
 	for (u32 i = 0; i < 3; i++)
 		if (!fetch(&v, i, inst->src[i], packed_type(inst, i)))
