@@ -49,6 +49,9 @@ $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 $(O)/tests/conformance/test_conformance_amd_fake \
 $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 
+# The rig's guest runs these.
+kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
+
 # The kernel's newest header there is: the driver's own, else the C library's.
 KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 	/usr/src/linux-headers-6.12*-common/include/uapi/linux/kfd_ioctl.h)))

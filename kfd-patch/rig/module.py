@@ -39,6 +39,13 @@ def place_simgpu(tree, src):
         path = os.path.join(dest, link)
         if not os.path.islink(path):
             os.symlink(os.path.join('..', link), path)
+    # <uapi/linux/kfd_ioctl.h> is the tree's, too: Kbuild looks here first.
+    overlay = os.path.join(dest, 'overlay')
+    os.makedirs(overlay, exist_ok=True)
+    for name, target in (('uapi', 'include/uapi'), ('drivers', 'drivers')):
+        path = os.path.join(overlay, name)
+        if not os.path.islink(path):
+            os.symlink(os.path.join(tree, target), path)
     return dest
 
 

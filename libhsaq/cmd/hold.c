@@ -106,7 +106,12 @@ static int keep_hold(const struct hsaq_args *args, struct holding *k,
 		err = hsaq_fail(args, "the hold had ended by itself");
 	if (err)
 		return err;
-	fprintf(stderr, "hsaq: released: %u queues loaded\n", result.loaded);
+	if (result.ended == HSAQ_ENDED_RELEASED)
+		fprintf(stderr, "hsaq: released: %u queues loaded\n", result.loaded);
+	else
+		fprintf(stderr, "hsaq: the hold had ended by %s\n",
+			result.ended == HSAQ_ENDED_LIMIT ? "its limit" :
+							   "a reset");
 	if (!stay.child)
 		return 0;
 	return WIFSIGNALED(stay.status) ? 128 + WTERMSIG(stay.status) :

@@ -59,7 +59,8 @@ static int print_device(const struct hsaq_device_info *info, void *arg)
 	if (!hsaq_device_state(l->h, info->gpu_id, &state)) {
 		snprintf(slots, sizeof(slots), "%u/%u", state.loaded,
 			 state.slots - state.slots_quarantined);
-		if (state.holders)
+		/* One of a single process has no level. */
+		if (state.holders && state.hold_level <= HSAQ_LEVEL_MAX)
 			snprintf(hold, sizeof(hold), "lc:%u", state.hold_level);
 	}
 	printf("%8u  %04x:%02x:%02x.%x  GPU-%016llx  gfx%x%x%x  %7s  %5s  %s\n",
