@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# export.sh - write the series anew from a git branch of the kernel's files.
+# usage: export.sh GITDIR BASE TIP
+#
+# BASE is a commit with the files of the source that kfd-patch/BASE names; the
+# cover letter's text is kfd-patch/cover.txt.
+set -eu
+[ $# -eq 3 ] || { sed -n '3,7s/^# //p' "$0" >&2; exit 2; }
+here=$(cd "$(dirname "$0")" && pwd)
+
+rm -f "$here"/v1-*.patch
+git -C "$1" format-patch -q -v1 --cover-letter --no-signature --zero-commit \
+	--no-renames -o "$here" "$2..$3"
+subject=$(sed -n 1p "$here/cover.txt")
+cover=$here/v1-0000-cover-letter.patch
+python3 - "$cover" "$here/cover.txt" "$subject" <<'PY'
+import sys
+path, text, subject = sys.argv[1:]
+body = open(text).read().split("\n", 2)[2].rstrip()
+cover = open(path).read()
+cover = cover.replace("*** SUBJECT HERE ***", subject)
+open(path, "w").write(cover.replace("*** BLURB HERE ***", body))
+PY
+(cd "$here" && ls v1-*.patch | grep -v 0000 >series)
