@@ -139,7 +139,7 @@ struct tenant *tenants_alloc(unsigned int num)
 void tenant_start(struct tenant *t)
 {
 	uint32_t seed = rng();
-
+	pid_t pid;
 	uint32_t i;
 
 	t->stop = t->ready = t->failed = t->sent = t->wrong = t->unfinished = 0;
@@ -147,9 +147,12 @@ void tenant_start(struct tenant *t)
 		memset((void *)t->words[i], 0, KFD_PAGE_BYTES);
 	if (!t->ahead)
 		t->ahead = RING_PACKETS / 4;
-	t->pid = fork();
-	if (t->pid)
+	/* Shared memory: the child must not write its 0 there */
+	pid = fork();
+	if (pid) {
+		t->pid = pid;
 		return;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	rng_start(seed);
 	tenant_main(t);
@@ -170,6 +173,19 @@ int tenants_ready(struct tenant *t, unsigned int num, int timeout_ms)
 		}
 	}
 	return 0;
+}
+
+void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues,
+		    unsigned int heavy)
+{
+	unsigned int i;
+
+	for (i = 0; i < num; i++) {
+		t[i].queues = queues;
+		t[i].heavy = heavy;
+		tenant_start(&t[i]);
+	}
+	must(tenants_ready(t, num, 120000), "tenants");
 }
 
 void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms)
