@@ -36,7 +36,7 @@ def qemu_argv(time_mode, cpus, memory, kernel, initrd, console, port, cmdline=''
     need_command('qemu-system-x86_64', 'qemu-system-x86')
     if time_mode == 'virtual':
         accel = ['-accel', 'tcg,thread=single,tb-size=256',
-                 '-icount', 'shift=0,sleep=off', '-rtc', 'clock=vm']
+                 '-icount', 'shift=0,sleep=off']
     else:
         accel = ['-accel', 'tcg,thread=multi,tb-size=256']
     # rdrand: without it the kernel waits for entropy.

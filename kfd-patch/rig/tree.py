@@ -129,6 +129,8 @@ def overlay(src, dest):
 
 def make_tree(out, name, patches, author_tree=None, more=()):
     """out/tree/NAME: the base with patches (or an author's tree) and more."""
+    if author_tree and not os.path.isdir(os.path.join(author_tree, 'drivers/gpu/drm/amd')):
+        raise Failure(f'{author_tree} is no kernel tree')
     base = unpack(out)
     dest = os.path.join(out, 'tree', name)
     stage = dest + '.stage'

@@ -256,6 +256,8 @@ uint32_t kfd_work_wrong(const struct kfd_work *w);
 
 /** kfd_has_sched - does the kernel know the calls of kfd_sched.h? */
 bool kfd_has_sched(struct kfd *k);
+/** kfd_open_sched - open /dev/kfd, or bail where the calls are not known */
+void kfd_open_sched(struct kfd *k);
 int kfd_set_class(struct kfd *k, uint32_t gpu_id, uint32_t pid, uint32_t queue_id,
 		  uint32_t sched_class, uint32_t level, uint32_t weight);
 /** kfd_hold - hold for limit_ns; args: what the kernel said */
@@ -351,6 +353,11 @@ int tenants_ready(struct tenant *t, unsigned int num, int timeout_ms);
 void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms);
 /** tenant_kill - SIGKILL, and reap */
 void tenant_kill(struct tenant *t);
+
+/** tenants_simple - start num tenants with so many queues of so heavy work each,
+ *  and wait until all are under way */
+void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues,
+		    unsigned int heavy);
 
 /* ---- TAP ----------------------------------------------------------------------- */
 

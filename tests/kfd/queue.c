@@ -215,14 +215,24 @@ int kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *deps, unsigned in
 
 /* ---- classes and holds ------------------------------------------------------- */
 
-bool kfd_has_sched(struct kfd *k)
+static int probe_sched(struct kfd *k)
 {
 	struct kfd_ioctl_sched_state_args args = {
 		.size = sizeof(args), .gpu_id = k->gpus[0].gpu_id, .grant_fd = -1,
 	};
-	int err = kfd_call(k, AMDKFD_IOC_SCHED_STATE, &args);
 
-	return err != -ENOTTY && err != -EINVAL && err != -EOPNOTSUPP;
+	return kfd_call(k, AMDKFD_IOC_SCHED_STATE, &args);
+}
+
+bool kfd_has_sched(struct kfd *k)
+{
+	return !probe_sched(k);
+}
+
+void kfd_open_sched(struct kfd *k)
+{
+	must(kfd_open(k), "open /dev/kfd");
+	must(probe_sched(k), "AMDKFD_IOC_SCHED_STATE");
 }
 
 int kfd_set_class(struct kfd *k, uint32_t gpu_id, uint32_t pid, uint32_t queue_id,

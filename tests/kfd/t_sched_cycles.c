@@ -47,9 +47,7 @@ int main(void)
 	uint64_t started;
 
 	rng_seed(3);
-	must(kfd_open(&k), "open");
-	if (!kfd_has_sched(&k))
-		bail("the kernel does not know the calls of kfd_sched.h");
+	kfd_open_sched(&k);
 	for (i = 0; i < TENANTS; i++) {
 		t[i].queues = QUEUES;
 		t[i].heavy = 2 + i;

@@ -117,9 +117,8 @@ int main(void)
 
 	rng_seed(2);
 	be = tenants_alloc(TENANTS);
-	must(kfd_setup(&k), "set up");
-	if (!kfd_has_sched(&k))
-		bail("the kernel does not know the calls of kfd_sched.h");
+	kfd_open_sched(&k);
+	must(kfd_acquire(&k, 0), "acquire VM");
 	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0),
 	     "be LC");
 	for (i = 0; i < TENANTS; i++) {

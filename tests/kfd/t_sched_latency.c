@@ -81,9 +81,8 @@ int main(void)
 	uint64_t alone, bound;
 
 	rng_seed(5);
-	must(kfd_setup(&k), "set up");
-	if (!kfd_has_sched(&k))
-		bail("the kernel does not know the calls of kfd_sched.h");
+	kfd_open_sched(&k);
+	must(kfd_acquire(&k, 0), "acquire VM");
 	if (num > MAX_SAMPLES)
 		num = MAX_SAMPLES;
 	must(simgpu_write_u64(0, "engine/params/save_ns", SAVE_NS), "save_ns");

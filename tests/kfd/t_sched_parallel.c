@@ -83,9 +83,7 @@ int main(int argc, char **argv)
 	struct tenant *t = tenants_alloc(4);
 
 	rng_seed(4);
-	must(kfd_open(&k), "open");
-	if (!kfd_has_sched(&k))
-		bail("the kernel does not know the calls of kfd_sched.h");
+	kfd_open_sched(&k);
 	must(simgpu_write_u64(0, "engine/params/save_ns", SAVE_NS), "save_ns");
 	for (i = 0; i < 4; i++) {
 		t[i].queues = per;

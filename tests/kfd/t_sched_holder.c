@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A hold ends with its holder: killed at any moment, also in the call itself,
+ * and also when a child that it forked still has the file open.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kfd.h"
+
+#define SLOTS 4
+#define KILLS 1000
+#define BACK_NS 20000000ull
+
+static struct kfd k;
+static struct tenant *be;
+
+struct shared {
+	uint32_t held;	/* holds that the holder has made */
+	pid_t grandchild;
+};
+
+/* Holds and releases until it is killed. */
+static void holder(struct shared *sh, bool with_child)
+{
+	struct kfd_ioctl_sched_hold_args hold;
+	struct kfd own;
+
+	if (kfd_open(&own))
+		_exit(1);
+	if (with_child) {
+		pid_t pid = fork();
+
+		if (!pid)
+			for (;;)
+				pause();
+		sh->grandchild = pid;
+	}
+	for (;;) {
+		if (kfd_hold(&own, own.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, 5000000000ull, 0,
+			     &hold))
+			_exit(2);
+		__atomic_add_fetch(&sh->held, 1, __ATOMIC_RELEASE);
+		sleep_ns(rng() % 3000000);
+		if (rng() % 2)
+			kfd_release(&own, own.gpus[0].gpu_id, hold.hold_id, NULL);
+	}
+}
+
+static bool all_back(void)
+{
+	struct kfd_sched_device_state dev = { 0 };
+
+	must(kfd_states(&k, k.gpus[0].gpu_id, NULL, 0, &dev), "state");
+	return !dev.holders && dev.loaded >= SLOTS;
+}
+
+/* Returns how long it took until no hold was on and all slots were taken. */
+static uint64_t kill_one(bool with_child)
+{
+	struct shared *sh = shared_alloc(sizeof(*sh));
+	uint64_t killed, took;
+	uint32_t seed = rng();
+	pid_t pid = fork();
+
+	if (!pid) {
+		rng_start(seed);
+		holder(sh, with_child);
+	}
+	must(wait_word(&sh->held, 1, 20000), "the holder holds");
+	sleep_ns(rng() % 6000000);
+	killed = now_ns();
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	while (!all_back() && now_ns() - killed < 1000000000ull)
+		sleep_ns(200000);
+	took = now_ns() - killed;
+	if (sh->grandchild > 0)
+		kill(sh->grandchild, SIGKILL);
+	return took;
+}
+
+static void check_kills(bool with_child, unsigned int num)
+{
+	uint64_t worst = 0;
+	unsigned int n, late = 0;
+
+	for (n = 0; n < num; n++) {
+		uint64_t took = kill_one(with_child);
+
+		late += took > BACK_NS;
+		if (took > worst)
+			worst = took;
+	}
+	ok(!late, "holder killed %u times%s: all loaded again within 20 ms (%u times not)", num,
+	   with_child ? ", a child has its file" : "", late);
+	figure("from the kill to all slots taken%s: %llu us at most",
+	       with_child ? ", with a child" : "", (unsigned long long)worst / 1000);
+}
+
+/* The limit ends a hold, and says so. */
+static void check_limit(void)
+{
+	struct kfd_ioctl_sched_hold_args hold;
+	struct kfd_ioctl_sched_release_args rel;
+
+	must(kfd_hold(&k, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, 5000000, 0, &hold), "hold");
+	ok(!all_back(), "the device is held");
+	sleep_ns(30000000);
+	ok(all_back(), "its limit of 5 ms ends it");
+	is_err(kfd_release(&k, k.gpus[0].gpu_id, hold.hold_id, &rel), 0, "release of it");
+	ok(rel.ended == KFD_SCHED_ENDED_LIMIT, "says that its limit ended it (%u)", rel.ended);
+}
+
+/* Closing the file ends it too. */
+static void check_close(void)
+{
+	struct kfd_ioctl_sched_hold_args hold;
+	struct kfd other;
+
+	must(kfd_open(&other), "open again");
+	must(kfd_hold(&other, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, 5000000000ull, 0, &hold),
+	     "hold");
+	ok(!all_back(), "held by a second file");
+	kfd_close(&other);
+	sleep_ns(20000000);
+	ok(all_back(), "closing it ends the hold");
+}
+
+int main(void)
+{
+	rng_seed(6);
+	signal(SIGCHLD, SIG_DFL);
+	be = tenants_alloc(2);
+	kfd_open_sched(&k);
+	tenants_simple(be, 2, 3, 0);
+	check_limit();
+	check_close();
+	check_kills(false, scaled(KILLS));
+	check_kills(true, scaled(KILLS / 5));
+	tenants_stop(be, 2, 60000);
+	ok(!simgpu_checks(0), "the GPU saw nothing wrong");
+	return done();
+}
