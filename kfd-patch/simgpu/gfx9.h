@@ -52,9 +52,10 @@ enum gfx9_access {
  *	@access (GFX9_READ, GFX9_WRITE, both for an atomic, or GFX9_EXECUTE), and
  *	in @span_bytes how many bytes from there on lie one after the other. @va
  *	is a multiple of 4,096 and the span at least that: smaller pages there
- *	are none. NULL: a memory fault. What it returns is used until the gfx9_wave_run() or gfx9_workgroup_run() that
- *	asked returns, and not after: the caller keeps the page till then. Called
- *	with preemption off; may not sleep.
+ *	are none. NULL: a memory fault. What it returns is used until the
+ *	gfx9_wave_run() or gfx9_workgroup_run() that asked returns, and not
+ *	after: the caller keeps the page till then. Called with preemption off;
+ *	may not sleep.
  * @clock: the constant 100 MHz counter (s_memrealtime), and the shader clock
  *	(s_memtime) when @shader.
  * @message: s_sendmsg with its 16 bits and M0. ROCm's device library sends

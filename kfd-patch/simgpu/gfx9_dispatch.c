@@ -154,7 +154,7 @@ int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet,
 	return 0;
 }
 
-/* ---- sizes ----------------------------------------------------------------------------------- */
+/* ---- sizes -------------------------------------------------------------------------- */
 
 static size_t rows_of(const struct gfx9_shape *shape)
 {
@@ -185,7 +185,7 @@ u32 gfx9_workgroups_per_cu(const struct gfx9_shape *shape)
 	return min_of(count, CU_SAVE_BYTES / (u32)gfx9_save_bytes(shape));
 }
 
-/* ---- starting ---------------------------------------------------------------------------------- */
+/* ---- starting ----------------------------------------------------------------------- */
 
 void gfx9_workgroup_lay_out(struct gfx9_workgroup *wg, const struct gfx9_shape *shape)
 {

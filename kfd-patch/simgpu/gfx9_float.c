@@ -36,7 +36,7 @@ static void set_mxcsr(u32 value)
 	asm volatile("ldmxcsr %0" : : "m"(value) : "memory");
 }
 
-/* ---- loops ----------------------------------------------------------------------------------- */
+/* ---- loops -------------------------------------------------------------------------- */
 
 #define VECTOR_OP(expression)						\
 	do {								\
@@ -78,7 +78,7 @@ static void set_mxcsr(u32 value)
 		return true;						\
 	} while (0)
 
-/* ---- pieces ------------------------------------------------------------------------------------ */
+/* ---- pieces ------------------------------------------------------------------------- */
 
 #define QUIET_BIT 0x00400000u
 #define NEGATIVE_NAN 0xffc00000u
@@ -269,7 +269,7 @@ static float sin_turns(float value, float shift)
 	return (float)gfx9_sin_turns((double)value + shift);
 }
 
-/* ---- division: helpers of the reference's sequence ------------------------------------------- */
+/* ---- division: helpers of the reference's sequence ---------------------------------- */
 
 static s32 exponent_of(u32 bits)
 {
@@ -369,7 +369,7 @@ static u32 div_fixup(u32 quotient, u32 den, u32 num)
 	return sign | (quotient & 0x7fffffff);
 }
 
-/* ---- by encoding ---------------------------------------------------------------------------------- */
+/* ---- by encoding -------------------------------------------------------------------- */
 
 static bool is_ieee(const struct gfx9_lanes *lanes)
 {
@@ -564,7 +564,7 @@ bool gfx9_lanes_float(u32 op, struct gfx9_lanes *lanes)
 	return known;
 }
 
-/* ---- comparisons ----------------------------------------------------------------------------------- */
+/* ---- comparisons -------------------------------------------------------------------- */
 
 /* The opcode's low four bits: less, equal, greater, unordered. */
 u64 gfx9_by_predicate(u32 predicate, u64 lt, u64 eq, u64 gt)
@@ -653,7 +653,7 @@ bool gfx9_lanes_compare_float(u32 op, struct gfx9_lanes *lanes)
 	return known;
 }
 
-/* ---- output modifiers -------------------------------------------------------------------------------- */
+/* ---- output modifiers --------------------------------------------------------------- */
 
 static double modified(double value, u32 omod, bool clamp)
 {
@@ -688,7 +688,7 @@ void gfx9_lanes_output(const struct gfx9_lanes *lanes, u32 type, u32 omod, bool 
 	}
 }
 
-/* ---- atomics --------------------------------------------------------------------------------------------- */
+/* ---- atomics ------------------------------------------------------------------------ */
 
 u32 gfx9_atomic_float32(u32 op, u32 old, u32 data, u32 compare_with)
 {

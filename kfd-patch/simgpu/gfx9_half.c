@@ -153,7 +153,7 @@ static double infinity_or(double turns, double shift)
 	return gfx9_sin_turns(turns + shift);
 }
 
-/* ---- one half per lane ----------------------------------------------------------------------- */
+/* ---- one half per lane -------------------------------------------------------------- */
 
 static bool arithmetic(u32 op, struct gfx9_lanes *lanes, u32 round)
 {
@@ -284,7 +284,7 @@ void gfx9_compare_half(u32 predicate, struct gfx9_lanes *lanes)
 	lanes->mask = gfx9_by_predicate(predicate, lt, eq, gt);
 }
 
-/* ---- packed: two halves per lane, VOP3P --------------------------------------------------------- */
+/* ---- packed: two halves per lane, VOP3P --------------------------------------------- */
 
 static bool packed_is_float(u32 op)
 {
@@ -419,7 +419,7 @@ static bool packed_half(const struct gfx9_inst *inst, const u32 source[3], bool 
 	return true;
 }
 
-/* ---- dot products --------------------------------------------------------------------------------- */
+/* ---- dot products ------------------------------------------------------------------- */
 
 static s64 element(u32 value, u32 index, u32 bits, bool is_signed)
 {
@@ -486,7 +486,7 @@ static u32 dot_half(const struct gfx9_inst *inst, const u32 source[3])
 	return gfx9_f32_bits(sum + gfx9_f32(source[2]));
 }
 
-/* ---- mixed: each source a half or a float --------------------------------------------------------- */
+/* ---- mixed: each source a half or a float ------------------------------------------- */
 
 static double mixed_source(const struct gfx9_inst *inst, u32 value, u32 i)
 {

@@ -310,7 +310,7 @@ static bool shifts(u32 op, struct gfx9_lanes *lanes)
 	}
 }
 
-/* ---- by encoding ------------------------------------------------------------------------------ */
+/* ---- by encoding -------------------------------------------------------------------- */
 
 #define CHOOSE(condition, yes, no) \
 	(((yes) & (gfx9_v4u)(condition)) | ((no) & ~(gfx9_v4u)(condition)))
@@ -603,7 +603,7 @@ bool gfx9_lanes_integer(u32 op, struct gfx9_lanes *lanes)
 	return vop3_32_of_two(op, lanes) || vop3_64(op, lanes) || vop3_16(op, lanes);
 }
 
-/* ---- comparisons --------------------------------------------------------------------------------- */
+/* ---- comparisons -------------------------------------------------------------------- */
 
 /* Low three bits of the opcode: F LT EQ LE GT NE GE T. */
 static u64 by_predicate(u32 predicate, u64 lt, u64 eq)

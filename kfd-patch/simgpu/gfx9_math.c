@@ -316,7 +316,7 @@ u32 gfx9_class16(u32 bits)
 	return class_of(bits >> 15 & 1, exponent == 0x1f, !exponent, bits & 0x3ff, 1u << 9);
 }
 
-/* ---- half floats ---------------------------------------------------------------------------- */
+/* ---- half floats -------------------------------------------------------------------- */
 
 double gfx9_from_half(u32 half)
 {

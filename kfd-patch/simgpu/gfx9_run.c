@@ -255,7 +255,7 @@ void gfx9_wave_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u32 wave,
 	run_wave(env, wg, wave, max_instructions, result);
 }
 
-/* ---- a workgroup ---------------------------------------------------------------------------- */
+/* ---- a workgroup -------------------------------------------------------------------- */
 
 static u32 count_in(const struct gfx9_workgroup *wg, u32 state)
 {

@@ -155,7 +155,7 @@ static bool fetch_all(struct valu *v)
 	return true;
 }
 
-/* ---- source modifiers ----------------------------------------------------------------------- */
+/* ---- source modifiers --------------------------------------------------------------- */
 
 /* The row of source @i that may be changed: its own copy. */
 static u32 *own_row(struct valu *v, u32 i, u32 half)
@@ -328,7 +328,7 @@ static bool apply_modifiers(struct valu *v)
 	return true;
 }
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------ */
 
 /*
  * 16-bit results clear the other half of the register, except for those
@@ -420,16 +420,17 @@ static bool write_mask(struct valu *v, u64 mask)
 	return true;
 }
 
-/* ---- instructions that are about single lanes -------------------------------------------------- */
+/* ---- instructions that are about single lanes --------------------------------------- */
 
 static int lane_to_sgpr(struct valu *v, u32 lane)
 {
+	const u32 source = v->inst->src[0];
 	u32 value;
 
 	if (v->inst->vdst >= GFX9_SREG_COUNT)
 		return GFX9_X_UNKNOWN;
-	if (v->inst->src[0] >= GFX9_SRC_VGPR)
-		value = gfx9_vgpr_read(v->wave, indexed(v, 0, v->inst->src[0] - GFX9_SRC_VGPR))[lane];
+	if (source >= GFX9_SRC_VGPR)
+		value = gfx9_vgpr_read(v->wave, indexed(v, 0, source - GFX9_SRC_VGPR))[lane];
 	else if (!gfx9_scalar32(v->env, v->wave, v->inst, v->inst->src[0], &value))
 		return GFX9_X_UNKNOWN;
 	v->wave->s[v->inst->vdst] = value;
@@ -492,7 +493,7 @@ static int exec_special(struct valu *v)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------------------- */
 
 static bool compute(struct valu *v)
 {
