@@ -73,7 +73,7 @@ def warnings_of(tree, patches, hsa, jobs):
                           '-DCONFIG_HSA_AMD=1' if hsa else '', sources_of(tree, patches, hsa))
     text = run(['make', '-C', headers(), f'M={folder}', f'-j{jobs}', '-k', 'W=1', 'C=1',
                 'KBUILD_MODPOST_WARN=1', f'AMD_SRC={tree}/drivers/gpu/drm/amd',
-                f'NOSTDINC_FLAGS=-nostdinc -I{tree}/include/uapi',
+                f'NOSTDINC_FLAGS=-nostdinc -I{tree}/include -I{tree}/include/uapi',
                 'CONFIG_DEBUG_INFO_BTF_MODULES=', 'modules'],
                log=f'{folder}.log')
     found = collections.Counter()

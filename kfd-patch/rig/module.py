@@ -63,7 +63,7 @@ def build(tree, src=SIMGPU, kernel=None, jobs=2, log=None, extra=()):
     say(f'  MODULE   {name}')
     run(['make', '-C', build_dir, f'M={dest}', f'-j{jobs}',
          f'AMD_SRC={tree}/drivers/gpu/drm/amd', f'KFD_TREE={tree}',
-         f'NOSTDINC_FLAGS=-nostdinc -I{tree}/include/uapi',
+         f'NOSTDINC_FLAGS=-nostdinc -I{tree}/include -I{tree}/include/uapi',
          'CONFIG_DEBUG_INFO_BTF_MODULES=', *extra, 'modules'],
         log=log or tree + '.build.log')
     built = os.path.join(dest, 'amdgpu.ko')
