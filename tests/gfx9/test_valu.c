@@ -452,7 +452,7 @@ PLAIN(v_max_u32, pick(a > b, a, b))
 PLAIN(v_min_i32, pick(sx(a) < sx(b), a, b))
 PLAIN(v_max_i32, pick(sx(a) > sx(b), a, b))
 PLAIN(v_mul_u32_u24, (a & 0xffffff) * (b & 0xffffff))
-PLAIN(v_mul_i32_i24, (u32)(((s64)(a << 8) << 32 >> 40) * ((s64)(b << 8) << 32 >> 40)))
+PLAIN(v_mul_i32_i24, (u32)((sx(a << 8) >> 8) * (sx(b << 8) >> 8)))
 PLAIN(v_mul_hi_u32_u24, (u32)((u64)(a & 0xffffff) * (b & 0xffffff) >> 32))
 PLAIN(v_bfrev_b32, (u32)__builtin_bswap32(((a & 0x01010101) << 7) | ((a & 0x02020202) << 5) |
       ((a & 0x04040404) << 3) | ((a & 0x08080808) << 1) | ((a & 0x10101010) >> 1) |
