@@ -72,7 +72,7 @@ static void check_arguments(void)
 	HOLD_ERR(-EINVAL, "an endless limit", hold.args.limit_ns = UINT64_MAX);
 	HOLD_ERR(-EINVAL, "a device that is none", hold.args.gpu_id = gpu + 1);
 	HOLD_ERR(-EBADF, "a grant that is no file", hold.args.grant_fd = 999);
-	HOLD_ERR(-EINVAL, "a grant that is another file", hold.args.grant_fd = k.fd);
+	HOLD_ERR(-EBADF, "a grant that is another file", hold.args.grant_fd = k.fd);
 #undef HOLD_ERR
 	is_err(kfd_call(&k, AMDKFD_IOC_SCHED_RELEASE, &rel), -ENOENT, "release of no hold");
 	is_err(class_with(&k, -1, 0, 7, 0, 0), -EINVAL, "a class that is none");
