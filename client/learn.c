@@ -208,25 +208,22 @@ static void read_log(struct gp_edev *dev, struct gp_learn *l)
 
 /* ---- guesses ------------------------------------------------------------------------ */
 
-/* The first moment of what was held for the guess, and the last. */
-static void collect(struct gp_edev *dev, struct gp_learn *l, bool worked)
+/* What was held for the guess, from its first moment to the last. */
+static void collect(struct gp_edev *dev, struct gp_learn *l,
+		    const struct gp_sched_tenant_stat *tenant)
 {
-	uint64_t from = UINT64_MAX, until = 0;
+	uint64_t from = tenant->held_since_ns, until = 0;
 	struct gp_hold_stat st;
 
 	l->guessed = false;
-	for (int i = 0; i < 2; i++) {
-		if (!l->ctx->hold[i] || dev->hal->ops->hold_stat(l->ctx->hold[i], &st) ||
-		    st.from_ns < l->guessed_ns)
-			continue;
-		if (st.from_ns < from)
-			from = st.from_ns;
-		if (st.until_ns > until)
+	for (int i = 0; i < 2; i++)
+		if (l->ctx->hold[i] &&
+		    !dev->hal->ops->hold_stat(l->ctx->hold[i], &st) &&
+		    st.until_ns > until)
 			until = st.until_ns;
-	}
-	if (from < until)
+	if (from >= l->guessed_ns && from < until)
 		gp_rhythm_held(&l->rhythm, &l->guess, to_log(l, from),
-			       to_log(l, until), worked);
+			       to_log(l, until), tenant->guess_worked);
 }
 
 /* dev->lock held. */
@@ -242,7 +239,7 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	if (st.guessing || st.held)
 		return;
 	if (l->guessed)
-		collect(dev, l, st.guess_worked);
+		collect(dev, l, &st);
 	atomic_store(&dev->learn_guessed, 0);
 	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
 		return;

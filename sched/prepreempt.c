@@ -18,6 +18,7 @@
 #define MARGIN_MAX_NS GP_NS_PER_MS
 #define MARGIN_STEP_NS (10 * GP_NS_PER_US)
 #define TIMER_LATE_MAX_NS (500 * GP_NS_PER_US)
+#define TIMER_LATE_MORE_NS (100 * GP_NS_PER_US)
 #define BIAS_MAX_NS ((int64_t)(5 * GP_NS_PER_MS))
 
 /*
@@ -102,11 +103,13 @@ uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
 /*
  * A sleeping CPU, of a virtual machine above all, takes 50 to 200 us to wake.
  * Up at once and down slowly: the lead has to cover the late wake-ups, and a
- * hold that is early costs best-effort little.
+ * hold that is early costs best-effort little. One wake-up that is much later
+ * than others is no rule.
  */
 void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns)
 {
 	late_ns = gp_min_u64(late_ns, TIMER_LATE_MAX_NS);
+	late_ns = gp_min_u64(late_ns, p->timer_late_ns + TIMER_LATE_MORE_NS);
 	if (late_ns > p->timer_late_ns)
 		p->timer_late_ns += (late_ns - p->timer_late_ns + 1) / 2;
 	else

@@ -41,9 +41,21 @@
 #define STRAYS 8u			/* then requests have a new length .. */
 #define STRAYS_UNEVEN 32u		/* .. or may have become alike */
 #define FOLLOW_MIN 8u			/* marks to move a known grid by */
-/* So many slots after the last mark, one of 8 is left unheld to get one. */
-#define BLIND_SLOTS 64
+#define FOLLOW_CYCLE 20u		/* .. and to change its cycle by */
+#define EVEN_NS (25 * US)		/* ends are nearer than that, or not used */
+#define UNFIT_MARKS 4u			/* fits failed: so many and marks go .. */
+#define UNFIT_MAX 16u			/* .. and so many and the grid */
+/* As many slots after the last mark, one of 8 is left unheld to get one. */
 #define BLIND_ONE_IN 8
+/*
+ * One hold of 8 is made earlier than need be: where its work ends sooner than
+ * others', all of them have been late.
+ */
+#define EARLY_ONE_IN 8
+#define EARLY_NS (60 * US)
+#define EARLY_MIN 3u			/* so many, before they are compared */
+#define EARLY_GAIN_NS (10 * US)
+#define EARLY_MAX_NS (200ull * US)	/* gained in all, until learned anew */
 
 #define REST_FIRST_NS (50ull * MS)
 #define REST_MAX_NS (5000ull * MS)
@@ -78,7 +90,10 @@ static int64_t rank(int64_t *v, uint32_t n, uint32_t per_mille)
 
 /* ---- what is learned of the switch and of requests ------------------------- */
 
-/* @most: what one of them was off by, at most. */
+/*
+ * A late one rather than the middle one: what is too early costs best-effort
+ * little. @most: what one of them was off by, at most.
+ */
 static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
 {
 	int64_t v[GP_RHYTHM_TAILS], middle;
@@ -87,7 +102,7 @@ static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
 	middle = rank(v, GP_RHYTHM_TAILS, 500);
 	*most = middle - v[0] > v[GP_RHYTHM_TAILS - 1] - middle ? middle - v[0] :
 							v[GP_RHYTHM_TAILS - 1] - middle;
-	return middle;
+	return v[GP_RHYTHM_TAILS - 2];
 }
 
 /* ---- the grid ---------------------------------------------------------------- */
@@ -264,6 +279,14 @@ static bool grid_of_phases(struct gp_rhythm_grid *g,
 	return filled(g, mark, n) && grid_measure(g, mark, n);
 }
 
+/* Requests that take longer for a while, by chance, bend no grid. */
+static uint64_t even_ns(const struct gp_rhythm *r)
+{
+	uint64_t ns = r->level_ns * 3 / 2;
+
+	return ns > (uint64_t)EVEN_NS ? ns : (uint64_t)EVEN_NS;
+}
+
 /*
  * A grid that guesses were right on is moved with the marks, which may be few
  * by now.
@@ -276,10 +299,12 @@ static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 	*g = r->grid;
 	if (n < FOLLOW_MIN)
 		return true;
-	refine_cycle(g, mark, n);
+	if (n >= FOLLOW_CYCLE)
+		refine_cycle(g, mark, n);
 	for (uint32_t j = 0; j < g->phases; j++)
 		refine_phase(g, mark, n, j);
-	return grid_measure(g, mark, n);
+	return grid_measure(g, mark, n) &&
+	       (!r->by_ends || g->spread_ns <= even_ns(r));
 }
 
 /* Fewest phases first: with twice as many any rhythm fits as well. */
@@ -304,6 +329,8 @@ static void learn_anew(struct gp_rhythm *r)
 {
 	r->marks = r->fresh = 0;
 	r->by_ends = false;
+	r->shifted_ns = 0;
+	r->unfit = 0;
 	r->grid.phases = 0;
 	r->tails = r->strays = 0;
 	r->miss_bits = r->late_bits = 0;
@@ -385,6 +412,7 @@ static void take_ends(struct gp_rhythm *r)
 	if (most <= SPREAD_MAX_NS / 2)
 		r->marks = r->fresh = 0;
 	r->by_ends = most <= SPREAD_MAX_NS / 2;
+	r->ends[0] = r->ends[1] = 0;
 }
 
 /* Ends are near each other, but where all of them are the starts said. */
@@ -392,6 +420,35 @@ static uint64_t spread_ns(const struct gp_rhythm *r)
 {
 	return r->by_ends && r->grid.spread_ns < r->level_ns ? r->level_ns :
 							       r->grid.spread_ns;
+}
+
+/* All slots were @ns late; what is known of ends stays right. */
+static void shift(struct gp_rhythm *r, uint64_t ns)
+{
+	r->grid.base_ns -= ns;
+	for (uint32_t i = 0; i < r->marks; i++)
+		r->mark[i].at_ns -= ns;
+	for (uint32_t i = 0; i < r->holds; i++)
+		r->hold[i].slot_ns -= ns;
+	for (uint32_t i = 0; i < GP_RHYTHM_TAILS; i++)
+		r->tail[i] += (int64_t)ns;
+	r->shifted_ns += ns;
+}
+
+static void compare_early(struct gp_rhythm *r, int64_t off_ns, bool early)
+{
+	int64_t gain;
+
+	r->end_off_ns[early] += r->ends[early] ? (off_ns - r->end_off_ns[early]) / 4 :
+						 off_ns - r->end_off_ns[early];
+	r->ends[early]++;
+	if (!early || r->ends[1] < EARLY_MIN || r->ends[0] < EARLY_MIN)
+		return;
+	gain = r->end_off_ns[0] - r->end_off_ns[1];
+	r->ends[0] = r->ends[1] = 0;
+	if (gain > EARLY_GAIN_NS + (int64_t)r->level_ns / 2 &&
+	    r->shifted_ns < EARLY_MAX_NS)
+		shift(r, (uint64_t)(gain < EARLY_NS ? gain : EARLY_NS));
 }
 
 /*
@@ -414,6 +471,7 @@ static void held_end(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 	off = tail - tail_ns(r, &most);
 	if (r->by_ends && abs64(off) <= SPREAD_MAX_NS) {
 		r->strays = 0;
+		compare_early(r, off, s->hold.early);
 		add_mark(r, s->hold.slot_ns + (uint64_t)off, s->end_ns);
 	} else if (++r->strays == (r->by_ends ? STRAYS : STRAYS_UNEVEN)) {
 		r->tails = r->strays = 0;
@@ -428,10 +486,13 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
 		return;
 	if (!miss && ++r->kept >= KEPT_WELL)
 		r->rest_ns = REST_FIRST_NS;
-	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2)
+	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2) {
 		lose(r, GP_RHYTHM_MISSED);
-	else if (__builtin_popcount(r->late_bits & 0xff) > 3)
+	} else if (__builtin_popcount(r->late_bits & 0xff) > 3) {
+		/* Or switches have become shorter: it is not so each time. */
+		r->lag_ns -= r->lag_ns / 8;
 		lose(r, GP_RHYTHM_EARLY);
+	}
 }
 
 /*
@@ -448,15 +509,13 @@ static bool missed(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 
 static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
-	bool first = came_first(r, s);
-
-	count_lag(r, s);
-	if (first && !missed(r, s)) {
+	if (came_first(r, s) && !missed(r, s)) {
 		r->stat.late++;
 		add_start(r, s);
 		verdict(r, false, true);
 		return;
 	}
+	count_lag(r, s);
 	if (!missed(r, s)) {
 		r->stat.hits++;
 		if (r->state == GP_RHYTHM_SURE)
@@ -539,7 +598,7 @@ void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
 		hold_drop(r);
 	r->stat.held++;
 	r->hold[r->holds++] = (struct gp_rhythm_hold){
-		guess->slot_ns, from_ns, until_ns, worked };
+		guess->slot_ns, from_ns, until_ns, worked, guess->early };
 }
 
 void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
@@ -556,20 +615,31 @@ void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
 static void refit(struct gp_rhythm *r)
 {
 	struct gp_rhythm_grid grid = { 0 };
-	bool good = (r->state == GP_RHYTHM_SURE && grid_follow(&grid, r)) ||
-		    grid_fit(&grid, r);
+	bool good = grid_fit(&grid, r);
 
-	r->fresh = 0;
 	if (good) {
 		if (r->state == GP_RHYTHM_LEARNING) {
 			r->state = GP_RHYTHM_TRIAL;
 			r->kept = 0;
 		}
 		r->grid = grid;
-	} else if (r->state == GP_RHYTHM_SURE) {
-		lose(r, GP_RHYTHM_STRAYED);
 	} else {
 		r->state = GP_RHYTHM_LEARNING;
+	}
+}
+
+/* Its guesses are right, or it would be lost: marks that stray may be wrong. */
+static void follow(struct gp_rhythm *r)
+{
+	struct gp_rhythm_grid grid = { 0 };
+
+	if (grid_follow(&grid, r)) {
+		r->grid = grid;
+		r->unfit = 0;
+	} else if (++r->unfit == UNFIT_MAX) {
+		lose(r, GP_RHYTHM_STRAYED);
+	} else if (!(r->unfit % UNFIT_MARKS)) {
+		r->marks = 0;
 	}
 }
 
@@ -593,7 +663,12 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 		r->kept = 0;
 		r->miss_bits = r->late_bits = 0;
 	}
-	if (r->fresh)
+	if (!r->fresh)
+		return;
+	r->fresh = 0;
+	if (r->state == GP_RHYTHM_SURE)
+		follow(r);
+	else
 		refit(r);
 }
 
@@ -619,7 +694,13 @@ static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 		return false;
 	cycles = cycle_of(&r->grid, slot_ns, j) -
 		 cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
-	return cycles * r->grid.phases > BLIND_SLOTS && !(cycles % BLIND_ONE_IN);
+	return !r->by_ends && cycles * r->grid.phases > (int64_t)r->marks &&
+	       !(cycles % BLIND_ONE_IN);
+}
+
+static bool is_early(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
+{
+	return r->by_ends && !(cycle_of(&r->grid, slot_ns, j) % EARLY_ONE_IN);
 }
 
 /* The first slot of phase @j that will do; the second and third are looked at too. */
@@ -635,6 +716,8 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
 				(uint64_t)(g->phase_ns[j] + cycles_ns(g, k));
 		uint64_t start = slot - before;
 
+		if (is_early(r, slot, j))
+			start -= EARLY_NS;
 		if (diff(start, after_ns) < 0 || is_probe(r, slot, j))
 			continue;
 		if (diff(start, free_from(g, slot, j)) < GUARD_NS)
@@ -666,6 +749,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 {
 	const struct gp_rhythm_grid *g = &r->grid;
 	uint64_t best = 0, slot;
+	uint32_t phase = 0;
 
 	if (r->state != GP_RHYTHM_SURE || r->credit_ns < 0 || !linger(r))
 		return false;
@@ -675,7 +759,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	for (uint32_t j = 0; j < g->phases; j++)
 		if (next_of_phase(r, j, after_ns, lead_ns, &slot) &&
 		    (!best || diff(slot, best) < 0))
-			best = slot;
+			best = slot, phase = j;
 	if (!best)
 		return false;
 	*guess = (struct gp_rhythm_guess){
@@ -683,6 +767,9 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 		.spread_ns = spread_ns(r),
 		.linger_ns = (uint64_t)linger(r),
 		.slot_ns = best,
+		.early = is_early(r, best, phase),
 	};
+	if (guess->early)
+		guess->spread_ns += EARLY_NS;
 	return true;
 }

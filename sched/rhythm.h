@@ -51,12 +51,13 @@ struct gp_rhythm_guess {
 	uint64_t spread_ns;		/* .. give or take so much */
 	uint64_t linger_ns;		/* hold so long after at_ns for it */
 	uint64_t slot_ns;
+	bool early;			/* sooner than thought right: is it better? */
 };
 
 /* A hold that was made of a guess. */
 struct gp_rhythm_hold {
 	uint64_t slot_ns, from_ns, until_ns;
-	bool worked;
+	bool worked, early;
 };
 
 struct gp_rhythm_stretch {
@@ -92,6 +93,7 @@ struct gp_rhythm {
 	bool by_ends;			/* marks are of held ends, not of starts; */
 	uint64_t level_ns;		/* these were apart by so much */
 	uint32_t marks, fresh;		/* fresh: not fitted yet */
+	uint32_t unfit;			/* fits in a row that failed */
 	struct gp_rhythm_grid grid;
 
 	struct gp_rhythm_stretch open;	/* may be added to yet; end 0: none */
@@ -103,6 +105,10 @@ struct gp_rhythm {
 	int64_t tail[GP_RHYTHM_TAILS];	/* from the slot to a held end */
 	uint32_t tails, strays;		/* strays: held ends off it, in a row */
 
+	/* Where ends are, of holds in time [0] and early [1], off the tail. */
+	int64_t end_off_ns[2];
+	uint32_t ends[2];
+	uint64_t shifted_ns;		/* what early ones gained so far */
 	uint32_t miss_bits, late_bits;	/* latest verdict: bit 0 */
 	int64_t credit_ns;		/* of best-effort's time, for misses */
 	struct gp_rhythm_stat stat;

@@ -505,6 +505,7 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.said = t->said,
 		.guessing = gp_hold_guessing(t),
 		.guess_worked = t->guess_worked,
+		.held_since_ns = t->held_since_ns,
 	};
 	stat_groups(s, (uint32_t)(t - s->tenant), stat);
 	return 0;

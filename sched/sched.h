@@ -184,6 +184,7 @@ struct gp_sched_tenant_stat {
 	uint64_t said;			/* hints, segments, holds by hand */
 	uint32_t guessing;		/* a guess's hold is on or to come */
 	uint32_t guess_worked;		/* work is known to have come to it */
+	uint64_t held_since_ns;		/* of the last hold, renewals and all */
 };
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
