@@ -66,6 +66,17 @@ def build_c(out, tree, name):
     return dest
 
 
+def build_kselftest(out, tree, src):
+    """One of the series' own, as the kernel's Makefile would build it, but static."""
+    dest = os.path.join(out, 'tests', os.path.basename(src)[:-2])
+    if not newer(dest, [src]):
+        need_file('/usr/lib/x86_64-linux-gnu/libc.a', 'libc6-dev')
+        os.makedirs(os.path.dirname(dest), exist_ok=True)
+        run(['gcc', '-O2', '-g1', *WARN, '-static', '-D__user=', f'-I{uapi(out, tree)}',
+             '-o', dest, src])
+    return dest
+
+
 def build_hsa(out, src):
     dest = os.path.join(out, 'tests', os.path.basename(src)[:-2])
     if not newer(dest, [src]):
@@ -94,6 +105,9 @@ def build(out, tree, name):
         return build_c(out, tree, name)
     if os.path.exists(os.path.join(TESTS, 'hsa', f'{name}.c')):
         return build_hsa(out, os.path.join(TESTS, 'hsa', f'{name}.c'))
+    selftest = os.path.join(tree, 'tools/testing/selftests/drivers/gpu/amdkfd', f'{name}.c')
+    if os.path.exists(selftest):
+        return build_kselftest(out, tree, selftest)
     for suffix in ('hip', 'cpp'):
         if os.path.exists(os.path.join(TESTS, 'hip', f'{name}.{suffix}')):
             return build_hip(out, os.path.join(TESTS, 'hip', f'{name}.{suffix}'))

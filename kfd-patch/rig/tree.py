@@ -12,7 +12,8 @@ from common import (Failure, PATCHES, VERSION, need_command, read_bytes, run, sa
 # What the module needs of the kernel's source, and what a patch may touch.
 PARTS = ('Makefile', 'MAINTAINERS', 'drivers/gpu/drm/amd', 'Documentation/gpu',
          'include/uapi/linux/kfd_ioctl.h', 'include/uapi/linux/kfd_sysfs.h',
-         'tools/testing/selftests/Makefile', 'scripts')
+         'tools/testing/selftests/Makefile', 'tools/testing/selftests/kselftest.h',
+         'tools/testing/selftests/drivers/gpu', 'scripts')
 SOURCES = ('.c', '.h', '.S', '.rst', '.asm')
 
 
