@@ -45,6 +45,7 @@ struct signal {
 	__u64 start_ts;
 	__u64 end_ts;
 };
+
 static_assert(offsetof(struct signal, end_ts) == 40);
 
 /* Bytes into amd_queue_t. */
@@ -148,7 +149,7 @@ static void signal_event(struct sim_engine *e, struct sim_hqd *hqd, const struct
 	if (cp_write(e, hqd, signal->event_mailbox_ptr, &id, sizeof(id)))
 		return;
 	sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_END_OF_PIPE, 0,
-			 signal->event_id, 0);
+		      signal->event_id, 0);
 }
 
 static atomic64_t *signal_value(struct sim_engine *e, struct sim_hqd *hqd, u64 signal_va,
@@ -179,9 +180,10 @@ void sim_cp_signal(struct sim_engine *e, struct sim_hqd *hqd, u64 signal_va, u64
 	if (!value || cp_write(e, hqd, signal_va + offsetof(struct signal, start_ts), stamps,
 			       sizeof(stamps)))
 		return;
+	/* The packet's work is seen before its signal, that before the event. */
 	smp_mb__before_atomic();
 	atomic64_dec(value);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic(); /* see above */
 	signal_event(e, hqd, &signal);
 }
 
@@ -219,7 +221,7 @@ static void bad_packet(struct sim_engine *e, struct sim_hqd *hqd, u64 code, u32 
 			    hqd->next, code, hqd->pasid, hqd->index, hqd->ring_va);
 	sim_cp_queue_error(e, hqd, code);
 	sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_BAD_OPCODE, 0,
-			 doorbell | kfd_code << 10, 0);
+		      doorbell | kfd_code << 10, 0);
 }
 
 /* ---- indices ---------------------------------------------------------------- */
@@ -579,6 +581,7 @@ static bool next_header(struct sim_engine *e, struct sim_hqd *hqd, u16 *header)
 		cp_fault(e, hqd, sim_cp_packet_va(hqd, hqd->next), GFX9_READ);
 		return false;
 	}
+	/* Its producer writes the header last. */
 	*header = smp_load_acquire(at);
 	return true;
 }

@@ -47,8 +47,8 @@ static struct sim_cu *find_cu(struct sim_engine *e, const struct gfx9_shape *sha
 {
 	unsigned int i;
 
-	for (i = 0; i < e->sim->cus; i++) {
-		struct sim_cu *cu = &e->cus[(e->next_cu + i) % e->sim->cus];
+	for (i = 0; i < e->cu_count; i++) {
+		struct sim_cu *cu = &e->cus[(e->next_cu + i) % e->cu_count];
 
 		if (fits(cu, shape, save_bytes)) {
 			e->next_cu = cu - e->cus + 1;
@@ -362,8 +362,8 @@ static void stop_group(struct sim_engine *e, struct sim_group *group, u32 wave)
 static void wave_error(struct sim_engine *e, struct sim_group *group, u64 code, u32 sq_type)
 {
 	sim_cp_queue_error(e, group->hqd, code);
-	sim_interrupt(e, group->hqd->vmid, SOC15_IH_CLIENTID_SE0SH, SOC15_INTSRC_SQ_INTERRUPT_MSG, 0,
-			 2u << 26, sq_type << 4);
+	sim_interrupt(e, group->hqd->vmid, SOC15_IH_CLIENTID_SE0SH,
+		      SOC15_INTSRC_SQ_INTERRUPT_MSG, 0, 2u << 26, sq_type << 4);
 }
 
 static void unknown_instruction(struct sim_engine *e, struct sim_group *group,
@@ -478,7 +478,7 @@ bool sim_cus_run(struct sim_engine *e, u64 now)
 	bool any = false;
 	unsigned int i;
 
-	for (i = 0; i < e->sim->cus && !READ_ONCE(e->kicked); i++)
+	for (i = 0; i < e->cu_count && !READ_ONCE(e->kicked); i++)
 		any |= run_cu(e, &e->cus[i], now);
 	return any;
 }
@@ -489,7 +489,7 @@ u64 sim_cus_next_ns(struct sim_engine *e, u64 now)
 	u64 slice = max(e->params.slice_ns, e->params.insn_ns), next = U64_MAX;
 	unsigned int i;
 
-	for (i = 0; i < e->sim->cus; i++) {
+	for (i = 0; i < e->cu_count; i++) {
 		struct sim_group *group;
 
 		list_for_each_entry(group, &e->cus[i].groups, cu_link)
@@ -503,11 +503,12 @@ int sim_cus_init(struct sim_engine *e)
 {
 	unsigned int i;
 
-	INIT_LIST_HEAD(&e->free_groups);
-	e->cus = kcalloc(e->sim->cus, sizeof(*e->cus), GFP_KERNEL);
+	/* Not sim->cus: those that the save areas are made for. */
+	e->cu_count = e->sim->adev->gfx.cu_info.number;
+	e->cus = kcalloc(e->cu_count, sizeof(*e->cus), GFP_KERNEL);
 	if (!e->cus)
 		return -ENOMEM;
-	for (i = 0; i < e->sim->cus; i++)
+	for (i = 0; i < e->cu_count; i++)
 		INIT_LIST_HEAD(&e->cus[i].groups);
 	return 0;
 }

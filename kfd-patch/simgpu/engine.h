@@ -325,7 +325,7 @@ struct sim_tlb_entry {
 };
 
 #define SIM_TLB_BITS	9
-#define SIM_TLB_ENTRIES	(1u << SIM_TLB_BITS)
+#define SIM_TLB_ENTRIES	BIT(SIM_TLB_BITS)
 
 struct sim_vmid {
 	struct sim_engine *engine;
@@ -354,9 +354,9 @@ struct sim_mapped {
 struct sim_engine {
 	struct sim_gpu *sim;
 	struct task_struct *task;
-	struct mutex run_lock;
-	spinlock_t reg_lock;
-	spinlock_t log_lock;
+	struct mutex run_lock;		/* see the top of this file */
+	spinlock_t reg_lock;		/* the same */
+	spinlock_t log_lock;		/* the same */
 
 	/* Protected by reg_lock. */
 	u32 *regs;
@@ -383,6 +383,7 @@ struct sim_engine {
 	struct sim_sdma sdma[SIM_SDMA_QUEUES];
 	u32 sdma_packet[SIM_SDMA_PACKET_DWORDS];
 	struct sim_cu *cus;
+	unsigned int cu_count;
 	unsigned int next_cu;
 	unsigned int next_hqd;
 	struct list_head free_groups;

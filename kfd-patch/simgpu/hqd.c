@@ -195,6 +195,15 @@ static void load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64
 	sim_event(e, SIM_EV_LOAD, hqd, from, hqd->mqd);
 }
 
+/* Where a queue that is being loaded is to begin. */
+static void find_start(struct sim_engine *e, struct sim_hqd *hqd)
+{
+	if (hqd->state != SIM_HQD_LOADING)
+		return;
+	sim_cp_poll_wptr(e, hqd);
+	hqd->next = hqd->rptr;
+}
+
 static void loaded(struct sim_engine *e, struct sim_hqd *hqd)
 {
 	unsigned int i;
@@ -202,8 +211,7 @@ static void loaded(struct sim_engine *e, struct sim_hqd *hqd)
 	for (i = 0; i < SIM_INFLIGHT; i++)
 		hqd->packets[i].state = SIM_PACKET_FREE;
 	bitmap_zero(hqd->scratch_slots, SIM_SCRATCH_SLOTS);
-	sim_cp_poll_wptr(e, hqd);
-	hqd->next = hqd->rptr;
+	find_start(e, hqd);
 	switch (sim_save_read(e, hqd)) {
 	case 0:
 		break;
@@ -238,10 +246,7 @@ static void dequeue(struct sim_engine *e, struct sim_hqd *hqd, u32 type, u64 fro
 			hqd->until_ns = max(hqd->until_ns, from) + p->save_ns;
 		return;
 	}
-	if (hqd->state == SIM_HQD_LOADING) {
-		sim_cp_poll_wptr(e, hqd);
-		hqd->next = hqd->rptr;
-	}
+	find_start(e, hqd);
 	switch (type) {
 	case SIM_DEQUEUE_DRAIN:
 		hqd->state = SIM_HQD_DRAINING;
@@ -351,7 +356,7 @@ static void finish_drain(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 /* A dequeue that came in LOADING: nothing was restored, nothing changes. */
 static void finish_unread(struct sim_engine *e, struct sim_hqd *hqd)
 {
-	sim_cp_poll_wptr(e, hqd);
+	find_start(e, hqd);
 	e->saves++;
 	hqd->stat->saves++;
 	unloaded(e, hqd);
@@ -424,6 +429,7 @@ static void queue_reset(struct sim_engine *e, struct sim_hqd *hqd)
 {
 	if (hqd->state == SIM_HQD_OFF)
 		return;
+	find_start(e, hqd);
 	hqd->silent = false;
 	hqd->dequeue_from_ns = sim_now();
 	hqd->state = SIM_HQD_RESETTING;

@@ -70,8 +70,8 @@ static int release_mem(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dw
 		return -EINVAL;
 	}
 	if (dw[2] >> 24 & 7)
-		sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_END_OF_PIPE, 0,
-				 dw[7], 0);
+		sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP,
+			      SOC15_INTSRC_CP_END_OF_PIPE, 0, dw[7], 0);
 	return 0;
 }
 

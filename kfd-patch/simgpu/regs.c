@@ -172,8 +172,9 @@ static void check_vmid_change(struct sim_engine *e, unsigned int vmid, const cha
 			continue;
 		if (!to && hqd->regs[HQD(HQD_DEQUEUE_REQUEST)])
 			continue;
-		sim_check(e, SIM_CHECK_VMID_LIVE, "%s of VMID %u goes from %#x to %#x under HQD %u.%u",
-			  what, vmid, from, to, i / SIM_PIPE_QUEUES, i % SIM_PIPE_QUEUES);
+		sim_check(e, SIM_CHECK_VMID_LIVE,
+			  "%s of VMID %u goes from %#x to %#x under HQD %u.%u", what, vmid, from,
+			  to, i / SIM_PIPE_QUEUES, i % SIM_PIPE_QUEUES);
 	}
 }
 

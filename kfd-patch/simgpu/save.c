@@ -163,8 +163,8 @@ static int check_room(struct sim_engine *e, const struct sim_hqd *hqd, u64 bytes
 	if (!hqd->save_va || hqd->stack_size + bytes > hqd->save_size || stack > hqd->stack_size ||
 	    stack > e->stack_bytes) {
 		sim_check(e, SIM_CHECK_SAVE_AREA,
-			  "a save of %llu + %u bytes does not fit into %u (stack %u) at %#llx", bytes,
-			  stack, hqd->save_size, hqd->stack_size, hqd->save_va);
+			  "a save of %llu + %u bytes does not fit into %u (stack %u) at %#llx",
+			  bytes, stack, hqd->save_size, hqd->stack_size, hqd->save_va);
 		return -ENOSPC;
 	}
 	return 0;

@@ -21,7 +21,7 @@
 
 #define PIECE_BYTES	65536u
 #define ATOMIC_ADD64	47	/* SDMA_ATOMIC_ADD64 of ROCr's sdma_registers.h */
-#define DOORBELL_ENABLE	(1u << 28)
+#define DOORBELL_ENABLE	BIT(28)
 #define RLC_STRIDE	(mmSDMA0_RLC1_RB_CNTL - mmSDMA0_RLC0_RB_CNTL)
 
 #define RLC(reg)	(mmSDMA0_RLC0_##reg - mmSDMA0_RLC0_RB_CNTL)
@@ -101,12 +101,13 @@ static void start(struct sim_engine *e, struct sim_sdma *queue, const u32 *rlc)
 	queue->report_va = reg64(rlc, RLC(RB_RPTR_ADDR_HI), RLC(RB_RPTR_ADDR_LO));
 	queue->rptr = reg64(rlc, RLC(RB_RPTR_HI), RLC(RB_RPTR));
 	queue->wptr = reg64(rlc, RLC(RB_WPTR_HI), RLC(RB_WPTR));
+	queue->wptr = clamp(queue->wptr & ~3ull, queue->rptr, queue->rptr + queue->ring_bytes);
 	queue->doorbell = NULL;
 	if ((u64)doorbell * 4 + 8 <= e->sim->doorbell_bytes)
 		queue->doorbell = e->sim->doorbells + doorbell / 2;
 	queue->piece = 0;
 	queue->busy_until_ns = 0;
-	queue->halted = !e->vmids[queue->vmid].tlb;
+	queue->halted = !e->vmids[queue->vmid].tlb || !queue->ring_bytes;
 	queue->running = true;
 }
 
@@ -365,7 +366,7 @@ static enum outcome atomic(struct sim_engine *e, struct sim_sdma *queue, const u
 
 	if (!at || va & 7 || dw[0] >> 25 != ATOMIC_ADD64)
 		return fault(e, queue, va, GFX9_WRITE);
-	smp_mb__before_atomic();
+	smp_mb__before_atomic(); /* a copy is seen before its signal */
 	atomic64_add(address(&dw[3]), at);
 	return PACKET_DONE;
 }
@@ -485,19 +486,21 @@ static void unbuilt(struct sim_engine *e, struct sim_sdma *queue, u32 header)
 /* One packet, or a piece of it. Returns whether there may be more at once. */
 static bool step(struct sim_engine *e, struct sim_sdma *queue, u64 now)
 {
-	u32 left = min_t(u64, (queue->wptr - queue->rptr) / 4, ARRAY_SIZE(e->sdma_packet));
+	u64 left = (queue->wptr - queue->rptr) / 4;
 	u32 *dw = e->sdma_packet, dwords;
+	bool nop;
 
-	if (queue->halted || queue->rptr >= queue->wptr || now < queue->busy_until_ns || !left)
+	if (queue->halted || queue->rptr >= queue->wptr || now < queue->busy_until_ns)
 		return false;
-	if (read_ring(e, queue, dw, min(left, 4u)))
+	if (read_ring(e, queue, dw, min_t(u64, left, 4)))
 		return false;
 	dwords = packet_dwords(dw[0], left < 4 ? 0 : dw[3]);
-	if (!dwords || dwords > left) {
+	nop = (dw[0] & 0xff) == SDMA_OP_NOP;
+	if (!dwords || dwords > left || (!nop && dwords > ARRAY_SIZE(e->sdma_packet))) {
 		unbuilt(e, queue, dw[0]);
 		return false;
 	}
-	if ((dw[0] & 0xff) != SDMA_OP_NOP && read_ring(e, queue, dw, dwords))
+	if (!nop && read_ring(e, queue, dw, dwords))
 		return false;
 	if (execute(e, queue, dw, dwords, now) != PACKET_DONE)
 		return false;

@@ -192,7 +192,7 @@ static void wave_message(void *ctx, u32 message, u32 m0)
 	if ((message & 0xf) != 1)
 		return;
 	sim_interrupt(vm->engine, vm - vm->engine->vmids, SOC15_IH_CLIENTID_SE0SH,
-			 SOC15_INTSRC_SQ_INTERRUPT_MSG, 0, context0, m0 >> 16 & 0xff);
+		      SOC15_INTSRC_SQ_INTERRUPT_MSG, 0, context0, m0 >> 16 & 0xff);
 }
 
 static const struct gfx9_ops wave_ops = {
