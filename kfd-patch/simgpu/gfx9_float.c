@@ -89,39 +89,44 @@ static float fma32(float a, float b, float c)
 	return (float)gfx9_add_to_odd((double)a * b, c);
 }
 
-typedef double v4d __attribute__((vector_size(32), may_alias));
-typedef s64 v4l __attribute__((vector_size(32), may_alias));
+typedef double v2d __attribute__((vector_size(16), may_alias));
+typedef float v2f __attribute__((vector_size(8), may_alias));
 
 /*
- * Whether the double @sum, rounded to float, could be off for its having been
- * rounded before: it lies just between two floats, or is below the normal ones.
+ * Whether doubles, rounded to floats, could be off for having been rounded
+ * before: one lies just between two floats, or is below the normal ones.
  */
-static bool fma_in_doubt(const v4d *sums, const v4d low[2])
+static bool fma_in_doubt(const v2d sum[2], v4f result)
 {
-	const v4d sum = *sums;
-	const v4l bits = (v4l)sum;
-	const v4l between = (bits & 0x1fffffff) == 0x10000000;
-	const v4l small = (sum < low[0]) & (sum > low[1]) & (sum != 0);
-	const v4l any = between | small;
+	const gfx9_v4u a = (gfx9_v4u)sum[0], b = (gfx9_v4u)sum[1];
+	const gfx9_v4u low = { a[0], a[2], b[0], b[2] };
+	const gfx9_v4s between = (low & 0x1fffffff) == 0x10000000;
+	const gfx9_v4s small = ((gfx9_v4u)result & 0x7f800000) == 0;
 
-	return any[0] | any[1] | any[2] | any[3];
+	return gfx9_collect(between | small, 0);
+}
+
+static v2d widen(v4f value, bool high)
+{
+	const v2f part = { value[high ? 2 : 0], value[high ? 3 : 1] };
+
+	return __builtin_convertvector(part, v2d);
 }
 
 static bool fma_lanes(struct gfx9_lanes *lanes)
 {
-	const double normal = gfx9_power_of_two(-126);
-	const v4d low[2] = { { normal, normal, normal, normal },
-			     { -normal, -normal, -normal, -normal } };
-
 	for (u32 i = 0; i < GFX9_VECTORS; i++) {
 		const v4f a = ((const v4f *)lanes->src[0][0])[i];
 		const v4f b = ((const v4f *)lanes->src[1][0])[i];
 		const v4f c = ((const v4f *)lanes->src[2][0])[i];
-		const v4d sum = __builtin_convertvector(a, v4d) * __builtin_convertvector(b, v4d) +
-				__builtin_convertvector(c, v4d);
-		v4f result = __builtin_convertvector(sum, v4f);
+		const v2d sum[2] = {
+			widen(a, false) * widen(b, false) + widen(c, false),
+			widen(a, true) * widen(b, true) + widen(c, true),
+		};
+		v4f result = { (float)sum[0][0], (float)sum[0][1], (float)sum[1][0],
+			       (float)sum[1][1] };
 
-		if (fma_in_doubt(&sum, low))
+		if (fma_in_doubt(sum, result))
 			result = (v4f){ fma32(a[0], b[0], c[0]), fma32(a[1], b[1], c[1]),
 					fma32(a[2], b[2], c[2]), fma32(a[3], b[3], c[3]) };
 		((v4f *)lanes->dst[0])[i] = result;

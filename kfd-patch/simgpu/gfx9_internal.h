@@ -9,6 +9,7 @@
 #define GFX9_PAGE_BYTES		4096u
 #define GFX9_TLB_ENTRIES	64u
 #define GFX9_ICACHE_ENTRIES	4096u
+#define GFX9_CONSTANT_ROWS	32u
 
 /* What became of an instruction. */
 enum gfx9_outcome {
@@ -61,6 +62,8 @@ struct gfx9_env {
 	struct gfx9_tlb_entry tlb[GFX9_TLB_ENTRIES];
 	gfx9_row rows[GFX9_ROW_COUNT] __attribute__((aligned(64)));
 	u64 address[GFX9_LANES];
+	/* The same value in all lanes, by its hash; never written but to refill. */
+	gfx9_row constant_row[GFX9_CONSTANT_ROWS] __attribute__((aligned(64)));
 	struct gfx9_inst icache[GFX9_ICACHE_ENTRIES];
 };
 

@@ -29,45 +29,57 @@ void gfx9_env_set_ctx(struct gfx9_env *env, void *ctx)
 
 /* ---- fetching -------------------------------------------------------------------------- */
 
-static bool code_word(struct gfx9_env *env, u64 pc, u32 *word)
+static bool enter_code_page(struct gfx9_env *env, u64 pc)
 {
 	const u64 page = pc / GFX9_PAGE_BYTES;
 	u64 span = 0;
 	const u8 *host;
 
-	if (page != env->code_page) {
-		host = env->ops->translate(env->ctx, page * GFX9_PAGE_BYTES, GFX9_EXECUTE, &span);
-		if (!host || span < GFX9_PAGE_BYTES) {
-			env->fault_address = pc;
-			env->fault_access = GFX9_EXECUTE;
-			return false;
-		}
-		env->code_page = page;
-		env->code_host = host;
+	host = env->ops->translate(env->ctx, page * GFX9_PAGE_BYTES, GFX9_EXECUTE, &span);
+	if (!host || span < GFX9_PAGE_BYTES) {
+		env->fault_address = pc;
+		env->fault_access = GFX9_EXECUTE;
+		return false;
 	}
+	env->code_page = page;
+	env->code_host = host;
+	return true;
+}
+
+static bool code_word(struct gfx9_env *env, u64 pc, u32 *word)
+{
+	if (pc / GFX9_PAGE_BYTES != env->code_page && !enter_code_page(env, pc))
+		return false;
 	*word = *(const volatile u32 *)(env->code_host + pc % GFX9_PAGE_BYTES);
 	return true;
+}
+
+static const struct gfx9_inst *decode_anew(struct gfx9_env *env, u64 pc,
+					   struct gfx9_inst *inst)
+{
+	u32 first, second = 0;
+
+	if (!code_word(env, pc, &first))
+		return NULL;
+	if (gfx9_needs_second_dword(first) && !code_word(env, pc + 4, &second))
+		return NULL;
+	gfx9_decode(inst, first, second);
+	return inst;
 }
 
 /* The decoded instruction at @pc, kept as long as memory holds the same words. */
 static const struct gfx9_inst *fetch(struct gfx9_env *env, u64 pc)
 {
 	struct gfx9_inst *inst = &env->icache[pc / 4 % GFX9_ICACHE_ENTRIES];
-	u32 first, second = 0;
+	const u32 within = pc % GFX9_PAGE_BYTES;
+	const volatile u32 *words;
 
-	if (!code_word(env, pc, &first))
-		return NULL;
-	if (inst->raw[0] == first && inst->size == 4)
-		return inst;
-	if (inst->raw[0] == first && inst->size == 8) {
-		if (!code_word(env, pc + 4, &second))
-			return NULL;
-		if (inst->raw[1] == second)
-			return inst;
-	} else if (gfx9_needs_second_dword(first) && !code_word(env, pc + 4, &second)) {
-		return NULL;
-	}
-	gfx9_decode(inst, first, second);
+	if (pc / GFX9_PAGE_BYTES != env->code_page || within + inst->size > GFX9_PAGE_BYTES)
+		return decode_anew(env, pc, inst);
+	words = (const volatile u32 *)(env->code_host + within);
+	if (words[0] != inst->raw[0] || (inst->size == 8 && words[1] != inst->raw[1]) ||
+	    !inst->size)
+		return decode_anew(env, pc, inst);
 	return inst;
 }
 

@@ -31,6 +31,31 @@ static void fill(u32 *row, u32 value)
 		((gfx9_v4u *)row)[i] = all;
 }
 
+/*
+ * A row with @value in all lanes, to be read only. Most constants come again
+ * and again; whether a row holds one is seen by its first lane, as rows are
+ * filled whole.
+ */
+static const u32 *constant_row(struct gfx9_env *env, u32 value)
+{
+	u32 *row = env->constant_row[(value ^ value >> 5 ^ value >> 23) % GFX9_CONSTANT_ROWS];
+
+	if (row[0] != value)
+		fill(row, value);
+	return row;
+}
+
+/* Two of one instruction may have the same hash: the second has a row of its own. */
+static const u32 *scalar_row(struct gfx9_env *env, u32 i, u32 before, u32 value)
+{
+	u32 *row = env->rows[GFX9_ROW_SRC0 + 2 * i];
+
+	if (!before)
+		return constant_row(env, value);
+	fill(row, value);
+	return row;
+}
+
 static void blend(u32 *to, const u32 *from, u64 mask)
 {
 	gfx9_v4u *d = (gfx9_v4u *)to;
@@ -90,6 +115,8 @@ static bool fetch_scalar(struct valu *v, u32 i, u32 number, u32 type)
 	u32 value;
 	u64 wide;
 
+	v->lanes.src[i][0] = low;
+	v->lanes.src[i][1] = high;
 	if (is_wide(type)) {
 		if (!gfx9_scalar64(v->env, v->wave, v->inst, number, &wide))
 			return false;
@@ -101,10 +128,10 @@ static bool fetch_scalar(struct valu *v, u32 i, u32 number, u32 type)
 	} else {
 		if (!gfx9_scalar32(v->env, v->wave, v->inst, number, &value))
 			return false;
-		fill(low, is_16(type) ? constant16(number, value) : value);
+		if (is_16(type))
+			value = constant16(number, value);
+		v->lanes.src[i][0] = scalar_row(v->env, i, v->lanes.uniform, value);
 	}
-	v->lanes.src[i][0] = low;
-	v->lanes.src[i][1] = high;
 	v->lanes.uniform |= 1u << i;
 	return true;
 }
@@ -591,8 +618,7 @@ static int exec_simple(struct gfx9_env *env, struct gfx9_wave *wave,
 		} else if (i < inst->sources) {
 			if (!gfx9_scalar32(env, wave, inst, number, &value))
 				return GFX9_X_UNKNOWN;
-			fill(env->rows[GFX9_ROW_SRC0 + 2 * i], value);
-			lanes.src[i][0] = env->rows[GFX9_ROW_SRC0 + 2 * i];
+			lanes.src[i][0] = scalar_row(env, i, lanes.uniform, value);
 			lanes.uniform |= 1u << i;
 		} else {
 			lanes.src[i][0] = env->rows[GFX9_ROW_SRC0];
