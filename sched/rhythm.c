@@ -57,7 +57,7 @@
 #define EARLY_GAIN_NS (10 * US)
 #define EARLY_MAX_NS (200ull * US)	/* gained in all, until learned anew */
 
-#define REST_FIRST_NS (50ull * MS)
+#define REST_FIRST_NS (20ull * MS)
 #define REST_MAX_NS (5000ull * MS)
 #define KEPT_WELL 64u			/* hits that make a loss forgotten */
 #define CREDIT_MAX_NS (5 * MS)
@@ -340,7 +340,11 @@ static void learn_anew(struct gp_rhythm *r)
 
 static void lose(struct gp_rhythm *r, enum gp_rhythm_loss why)
 {
+	struct gp_rhythm_grid grid = r->grid;
+
 	learn_anew(r);
+	/* It may have been by chance: the next work will tell. */
+	r->grid = grid;
 	r->loss = why;
 	r->state = GP_RHYTHM_RESTING;
 	r->rest_until_ns = r->now_ns + r->rest_ns;
@@ -354,11 +358,11 @@ static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
 	/* Of a slot there is one mark: a probe's start, or a held end. */
 	if (r->marks && diff(at_ns, r->mark[r->marks - 1].at_ns) < 0)
 		return;
-	if (r->state == GP_RHYTHM_TRIAL) {
+	if (r->grid.phases && r->state != GP_RHYTHM_SURE) {
 		if (abs64(off_grid(&r->grid, at_ns, &phase)) <= TRIAL_TOL_NS)
 			r->kept++;
 		else
-			r->state = GP_RHYTHM_LEARNING;
+			r->grid.phases = r->kept = 0;
 	}
 	if (r->marks == GP_RHYTHM_MARKS) {
 		r->marks--;
@@ -553,11 +557,12 @@ static bool hold_take(struct gp_rhythm *r, struct gp_rhythm_stretch *s)
 
 void gp_rhythm_forget(struct gp_rhythm *r)
 {
+	const bool resting = r->state == GP_RHYTHM_RESTING;
+
 	r->open.end_ns = 0;
-	if (r->state == GP_RHYTHM_RESTING)
-		r->marks = r->fresh = 0;
-	else
-		learn_anew(r);
+	learn_anew(r);
+	if (resting)
+		r->state = GP_RHYTHM_RESTING;
 }
 
 static void close_open(struct gp_rhythm *r)
@@ -618,14 +623,13 @@ static void refit(struct gp_rhythm *r)
 	bool good = grid_fit(&grid, r);
 
 	if (good) {
-		if (r->state == GP_RHYTHM_LEARNING) {
-			r->state = GP_RHYTHM_TRIAL;
+		if (!r->grid.phases)
 			r->kept = 0;
-		}
 		r->grid = grid;
-	} else {
-		r->state = GP_RHYTHM_LEARNING;
+	} else if (r->marks >= MARKS_FIRST) {
+		r->grid.phases = 0;
 	}
+	r->state = r->grid.phases ? GP_RHYTHM_TRIAL : GP_RHYTHM_LEARNING;
 }
 
 /* Its guesses are right, or it would be lost: marks that stray may be wrong. */
@@ -656,9 +660,9 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 	if (r->state == GP_RHYTHM_RESTING) {
 		if (diff(now_ns, r->rest_until_ns) < 0)
 			return;
-		r->state = GP_RHYTHM_LEARNING;
+		r->state = r->grid.phases ? GP_RHYTHM_TRIAL : GP_RHYTHM_LEARNING;
 	}
-	if (r->state == GP_RHYTHM_TRIAL && r->kept >= TRIAL_HITS) {
+	if (r->state == GP_RHYTHM_TRIAL && r->grid.phases && r->kept >= TRIAL_HITS) {
 		r->state = GP_RHYTHM_SURE;
 		r->kept = 0;
 		r->miss_bits = r->late_bits = 0;
