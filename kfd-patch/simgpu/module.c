@@ -99,7 +99,7 @@ static uint sim_cus = 8;
 module_param(sim_cus, uint, 0444);
 MODULE_PARM_DESC(sim_cus, "compute units of each, 1 to 64");
 
-static uint sim_sdma = 2;
+static uint sim_sdma;
 module_param(sim_sdma, uint, 0444);
 MODULE_PARM_DESC(sim_sdma, "SDMA engines of each, 0 to 2");
 
