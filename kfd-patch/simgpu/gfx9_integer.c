@@ -572,8 +572,36 @@ static bool mad_64(u32 op, struct gfx9_lanes *lanes)
 	return true;
 }
 
+/* By the same count in all lanes: what addresses are computed with. */
+static bool shift_wide(u32 op, struct gfx9_lanes *lanes)
+{
+	const gfx9_v4u *low = (const gfx9_v4u *)lanes->src[1][0];
+	const gfx9_v4u *high = (const gfx9_v4u *)lanes->src[1][1];
+	gfx9_v4u *dlow = (gfx9_v4u *)lanes->dst[0], *dhigh = (gfx9_v4u *)lanes->dst[1];
+	const u32 count = lanes->src[0][0][0] & 63, rest = 32 - count;
+
+	if (!count || count >= 32)
+		return false;
+	for (u32 i = 0; i < GFX9_VECTORS; i++) {
+		const gfx9_v4u a = low[i], b = high[i];
+
+		if (op == GFX9_v_lshlrev_b64) {
+			dlow[i] = a << count;
+			dhigh[i] = b << count | a >> rest;
+			continue;
+		}
+		dlow[i] = a >> count | b << rest;
+		dhigh[i] = op == GFX9_v_lshrrev_b64 ? b >> count :
+						      (gfx9_v4u)((gfx9_v4s)b >> (s32)count);
+	}
+	return true;
+}
+
 static bool vop3_64(u32 op, struct gfx9_lanes *lanes)
 {
+	if (op >= GFX9_v_lshlrev_b64 && op <= GFX9_v_ashrrev_i64 && lanes->uniform & 1 &&
+	    shift_wide(op, lanes))
+		return true;
 	switch (op) {
 	case GFX9_v_mad_u64_u32:
 	case GFX9_v_mad_i64_i32:

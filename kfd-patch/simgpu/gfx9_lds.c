@@ -4,6 +4,7 @@
  * allocation give zero, writes there do nothing (10.1).
  */
 #include "gfx9_access.h"
+#include "gfx9_lanes.h"
 
 /* ds_* with one location per lane: what it moves, or 0 bytes. */
 static struct gfx9_transfer read_transfer(u32 op)
@@ -84,6 +85,33 @@ static const u32 *addresses(struct gfx9_env *env, struct gfx9_wave *wave,
 	return copy;
 }
 
+/* Whether all lanes' accesses lie in the allocation, so that none need be checked. */
+static bool all_inside(const struct gfx9_workgroup *wg, const u32 *address, u32 offset,
+		       u32 bytes)
+{
+	const gfx9_v4u *vector = (const gfx9_v4u *)address;
+	gfx9_v4u outside = { 0 };
+
+	if (wg->shape.lds_bytes < bytes)
+		return false;
+	for (u32 i = 0; i < GFX9_VECTORS; i++)
+		outside |= (gfx9_v4u)(vector[i] + offset > wg->shape.lds_bytes - bytes);
+	return !gfx9_collect((gfx9_v4s)outside, 0);
+}
+
+/* Sums of 32 bits, which wrap around as those that were checked. */
+static void read_all(const u8 *lds, const u32 *address, u32 offset, u32 *row)
+{
+	for (u32 lane = 0; lane < GFX9_LANES; lane++)
+		memcpy(&row[lane], lds + (u32)(address[lane] + offset), sizeof(row[lane]));
+}
+
+static void write_all(u8 *lds, const u32 *address, u32 offset, const u32 *row)
+{
+	for (u32 lane = 0; lane < GFX9_LANES; lane++)
+		memcpy(lds + (u32)(address[lane] + offset), &row[lane], sizeof(row[lane]));
+}
+
 /* @dwords from each active lane's address on, to VGPRs @vdst on. */
 static void read_dwords(struct gfx9_env *env, struct gfx9_workgroup *wg,
 			struct gfx9_wave *wave, const u32 *address, u32 offset, u32 vdst,
@@ -93,6 +121,11 @@ static void read_dwords(struct gfx9_env *env, struct gfx9_workgroup *wg,
 
 	for (u32 i = 0; i < dwords; i++)
 		row[i] = gfx9_vgpr_write(env, wave, vdst + i);
+	if (gfx9_exec(wave) == ~0ull && all_inside(wg, address, offset, dwords * 4)) {
+		for (u32 i = 0; i < dwords; i++)
+			read_all(wg->lds + 4 * i, address, offset, row[i]);
+		return;
+	}
 	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
 		const u32 lane = __builtin_ctzll(left);
 		const u8 *at = lds_at(wg, address[lane] + offset, dwords * 4);
@@ -114,6 +147,10 @@ static void write_dwords(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 
 	for (u32 i = 0; i < dwords; i++)
 		row[i] = gfx9_vgpr_read(wave, vdata + i);
+	if (dwords == 1 && gfx9_exec(wave) == ~0ull && all_inside(wg, address, offset, 4)) {
+		write_all(wg->lds, address, offset, row[0]);
+		return;
+	}
 	for (u64 left = gfx9_exec(wave); left; left &= left - 1) {
 		const u32 lane = __builtin_ctzll(left);
 		u8 *at = lds_at(wg, address[lane] + offset, dwords * 4);

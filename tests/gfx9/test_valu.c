@@ -53,7 +53,7 @@ struct registers {
 
 struct probe {
 	struct machine *m;
-	struct gfx9_workgroup *wg;
+	u32 lds_bytes;
 	struct registers before;
 	struct registers after;
 };
@@ -118,7 +118,7 @@ static u32 run_words(struct probe *p, const u32 *words, u32 count)
 {
 	static const u32 id[3];
 	u32 code[8] = { 0 };
-	struct launch launch = { .group = { 64 } };
+	struct launch launch = { .group = { 64 }, .lds_bytes = p->lds_bytes };
 	struct gfx9_dispatch dispatch;
 	struct gfx9_workgroup *wg;
 	struct gfx9_result result;
@@ -929,6 +929,26 @@ static void check_mode(void **state)
 	assert_int_equal(p->after.s[4], 15);
 }
 
+/* LDS addresses that wrap around, or lie outside: read as zero, written nowhere. */
+static void check_lds_ends(void **state)
+{
+	struct probe *p = *state;
+
+	randomise(&p->before, ~0ull);
+	for (u32 lane = 0; lane < GFX9_LANES; lane++)
+		p->before.v[2][lane] = 0xfffffff0 + lane * 4;
+	/* ds_write_b32 v2, v6 offset:16; ds_read_b32 v4, v2 offset:16 */
+	p->lds_bytes = 512;
+	assert_int_equal(run_words(p, (const u32[4]){ 0xd81a0010, 0x00000602, 0xd86c0010,
+						      0x04000002 }, 4), GFX9_STOP_ENDED);
+	assert_memory_equal(p->after.v[4], p->before.v[6], sizeof(p->after.v[4]));
+	p->lds_bytes = 0;
+	assert_int_equal(run_words(p, (const u32[4]){ 0xd81a0010, 0x00000602, 0xd86c0010,
+						      0x04000002 }, 4), GFX9_STOP_ENDED);
+	for (u32 lane = 0; lane < GFX9_LANES; lane++)
+		assert_int_equal(p->after.v[4][lane], 0);
+}
+
 #define WITH_PROBE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -945,6 +965,7 @@ int main(void)
 		WITH_PROBE(check_doubles),
 		WITH_PROBE(check_classes),
 		WITH_PROBE(check_mode),
+		WITH_PROBE(check_lds_ends),
 	};
 
 	return gp_run_tests(tests);
