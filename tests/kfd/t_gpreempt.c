@@ -4,6 +4,7 @@
  *	t_gpreempt conformance	the suite of the HAL, over the backend "amd"
  *	t_gpreempt cli		hsaq, gpreempt attach, set, ls, doctor
  *	t_gpreempt stock	what they say and do without the series' calls
+ *	t_gpreempt hip		HIP programs under gpreempt run, beside one another
  *	t_gpreempt still FILE	0 when nothing is counted there for 300 ms
  *	t_gpreempt be FILE	keep a queue full; count what is done into FILE
  *	t_gpreempt lc		launch at each byte of stdin; ns taken to stdout
@@ -320,6 +321,85 @@ static void stock(void)
 	stop_be();
 }
 
+/* A program that runs on beside us; its output comes by @from. */
+struct program {
+	pid_t pid;
+	FILE *from;
+};
+
+static struct program spawn(char *const argv[])
+{
+	struct program p;
+	int fd[2];
+
+	must(pipe(fd) ? -errno : 0, "pipe");
+	p.pid = fork();
+	if (!p.pid) {
+		dup2(fd[1], 1);
+		dup2(fd[1], 2);
+		close(fd[0]);
+		close(fd[1]);
+		execv(argv[0], argv);
+		_exit(127);
+	}
+	close(fd[1]);
+	p.from = fdopen(fd[0], "r");
+	return p;
+}
+
+/* Read on until a line has @word in it; all lines are shown. */
+static bool reads(struct program *p, const char *word)
+{
+	char line[512];
+
+	while (fgets(line, sizeof(line), p->from)) {
+		line[strcspn(line, "\n")] = 0;
+		note("%d: %s", p->pid, line);
+		if (strstr(line, word))
+			return true;
+	}
+	return false;
+}
+
+#define SPAWN(...) spawn((char *const[]){ __VA_ARGS__, NULL })
+
+static void check_hip_tenant(const struct program *p)
+{
+	is_err(RUN("/t/gpreempt", "ls"), 0, "gpreempt ls");
+	SAYS("be:100");
+	SAYS("hip_be");
+	is_err(RUN("/t/gpreempt", "set", "-p", text(p->pid), "--class=be:50"), 0,
+	       "gpreempt set, of a tenant");
+	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
+	SAYS("be:50");
+	is_err(RUN("/t/gpreempt", "hint", text(p->pid), "--in=1ms"), 125, "a hint to it");
+	SAYS("is not lc");
+}
+
+static void hip(void)
+{
+	struct program be_program = SPAWN("/t/gpreempt", "run", "--class=be", "--", "/t/hip_be");
+	int status;
+
+	ok(reads(&be_program, "ready"), "hip_be under gpreempt run --class=be");
+	check_hip_tenant(&be_program);
+	is_err(RUN("/t/gpreempt", "stat", "--class=lc", "--", "/t/hip_lc", "20", "20000", "50",
+		   "2000"), 0, "hip_lc with hints under gpreempt stat --class=lc");
+	SAYS("result=right");
+	SAYS("on queue slots");
+	SAYS("hints                 20");
+	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", "/t/hint-hip"), 0, "hint-hip");
+	SAYS("10 requests");
+	SAYS("cfcc9961");
+	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--hold", "--", "/t/hint-hip"), 125, "--hold");
+	SAYS("--hold is not for AMD");
+	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
+	kill(be_program.pid, SIGTERM);
+	ok(reads(&be_program, "result=right"), "best effort is exact");
+	waitpid(be_program.pid, &status, 0);
+	is_err(status, 0, "and ends well");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "cli";
@@ -335,6 +415,8 @@ int main(int argc, char **argv)
 		conformance();
 	else if (!strcmp(what, "stock"))
 		stock();
+	else if (!strcmp(what, "hip"))
+		hip();
 	else
 		cli();
 	return done();

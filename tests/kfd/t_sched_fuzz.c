@@ -86,9 +86,14 @@ static const unsigned long requests[] = {
 #define NUM_REQUESTS (sizeof(requests) / sizeof(requests[0]))
 #define FIRST_SCHED (NUM_REQUESTS - 5)
 
-/* Calls that would only wait, or stop another process, are left alone. */
+/*
+ * What would only wait does not. The stock driver allocates as many device
+ * numbers as it is told, with a warning when that is gigabytes.
+ */
 static void tame(unsigned long request, uint8_t *buf)
 {
+	if (request == AMDKFD_IOC_MAP_MEMORY_TO_GPU || request == AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU)
+		((struct kfd_ioctl_map_memory_to_gpu_args *)buf)->n_devices %= 1000;
 	if (request == AMDKFD_IOC_SCHED_WAIT)
 		memset(buf + 12, 0, 4);
 	if (request == AMDKFD_IOC_SCHED_HOLD) {

@@ -255,6 +255,6 @@ int main(void)
 	check_close();
 	check_death(false);
 	check_death(true);
-	ok(!simgpu_checks(0), "the GPU saw nothing wrong");
+	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }

@@ -92,6 +92,6 @@ int main(int argc, char **argv)
 	must(tenants_ready(t, 4, 60000), "tenants");
 	check_holds(queues);
 	tenants_stop(t, 4, 60000);
-	ok(!simgpu_checks(0), "the GPU saw nothing wrong");
+	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }
