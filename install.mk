@@ -56,6 +56,9 @@ help:
 	'make check-gpu SUITE=latency|exact|kill|safety   on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
 	'make lint         cppcheck, the arrows between folders, columns and blanks' \
+	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \
+	'make kfd-mutants  faults planted in the series: each must be caught' \
+	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \
 	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
 	'make man          man pages (needs scdoc)' \
 	'make clean'
