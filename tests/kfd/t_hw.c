@@ -16,6 +16,7 @@
 #define HOLD_NS 500000000ull
 #define CYCLES 400
 #define MAX_STATES 256
+#define FAR 1000000000ll	/* each packet takes one off */
 
 static struct kfd k;
 static uint32_t gpu_id;
@@ -23,6 +24,7 @@ static uint32_t gpu_id;
 struct subject {
 	struct kfd_queue queue;
 	struct kfd_work work;
+	struct kfd_signal *ended;
 	unsigned int launched;
 };
 
@@ -30,6 +32,7 @@ static void subject_create(struct subject *s)
 {
 	must(kfd_work_create(&k, 0, ITEMS, HEAVY, &s->work), "work");
 	must(kfd_queue_create(&k, 0, 64, &s->queue), "queue");
+	s->ended = kfd_signal_create(&k, FAR, false);
 	s->launched = 0;
 }
 
@@ -37,17 +40,14 @@ static void subject_create(struct subject *s)
 static void subject_feed(struct subject *s)
 {
 	while (kfd_queue_room(&s->queue) > 56)
-		must(kfd_work_launch(&s->work, &s->queue, s->launched++ % WORK_VARIANTS, NULL),
-		     "launch");
+		must(kfd_work_launch(&s->work, &s->queue, s->launched++ % WORK_VARIANTS,
+				     s->ended), "launch");
 }
 
 static void subject_end(struct subject *s, const char *what)
 {
-	struct kfd_signal *last = kfd_signal_create(&k, 1, false);
-
-	must(kfd_work_launch(&s->work, &s->queue, 0, last), "launch");
-	is_err(kfd_signal_wait(&k, last, 1, 120000), 0, "%s: all %u packets end", what,
-	       s->launched + 1);
+	is_err(kfd_signal_wait(&k, s->ended, FAR - (int64_t)s->launched + 1, 120000), 0,
+	       "%s: all %u packets end", what, s->launched);
 	ok(!kfd_work_wrong(&s->work), "%s: results are exact (%u words wrong)", what,
 	   kfd_work_wrong(&s->work));
 	is_err(kfd_queue_destroy(&s->queue), 0, "%s: destroy", what);
@@ -167,6 +167,7 @@ static void leave(void)
 	struct subject s = { 0 };
 
 	must(kfd_work_create(&k, 0, ITEMS, HEAVY, &s.work), "work");
+	s.ended = kfd_signal_create(&k, FAR, false);
 	for (n = 0; n < cycles; n++) {
 		must(kfd_queue_create(&k, 0, 64, &s.queue), "queue");
 		subject_feed(&s);
