@@ -117,11 +117,15 @@ int sim_map_doorbells(struct vm_area_struct *vma, unsigned long addr, unsigned l
 	if (!e)
 		return -ENXIO;
 	if (remember(e, vma)) {
+		/*
+		 * Pages come by faults only: until this returns, arming does not
+		 * find the mapping, and would leave in it what is put here.
+		 */
 		vma->vm_ops = &doorbell_vm_ops;
 		vma->vm_private_data = (void *)pfn;
-	} else {
-		WRITE_ONCE(e->cannot_arm, true);
+		return 0;
 	}
+	WRITE_ONCE(e->cannot_arm, true);
 	err = io_remap_pfn_range(vma, addr, pfn, size, prot);
 	disarm(e);
 	return err;
