@@ -59,8 +59,10 @@ FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
 CLI_SRCS     := $(wildcard cli/*.c)
 BENCH_COMMON := $(wildcard bench/common/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
+# The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
+HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
 EXAMPLES     := $(patsubst examples/%.c,$(O)/examples/%,$(wildcard examples/*.c)) \
-	$(O)/examples/hint-hip
+	$(if $(HIP_HEADER),$(O)/examples/hint-hip)
 TEST_COMMON  := $(wildcard tests/common/*.c)
 TEST_PROGS   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/*/test_*.c))
 FUZZ_NAMES   := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -148,7 +150,7 @@ $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 $(O)/obj/examples/hint-hip.o: examples/hint.c | need-cc
 	$(call msg,CC,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) \
-		-DHINT_HIP -MMD -MP -c $< -o $@
+		-DHINT_HIP -Wno-strict-prototypes -Wno-undef -MMD -MP -c $< -o $@
 $(O)/examples/%: $(O)/obj/examples/%.o $(LIB) $(O)/lib/libgpreempt.so
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $< -L$(O)/lib -lgpreempt \

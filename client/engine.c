@@ -319,6 +319,7 @@ static void do_release(struct gp_edev *dev, const struct gp_decision *d)
 
 	if (!c || c->gone)
 		return;
+	atomic_store(&dev->held, 0);
 	stop_asking(dev, c);
 	for (int i = 0; i < 2; i++)
 		if (c->on[i] && !err)
@@ -347,6 +348,13 @@ static int do_set_slice(struct gp_edev *dev, const struct gp_decision *d)
 	return err;
 }
 
+/* The thread may be asleep until a timer. */
+static void watch_work(struct gp_edev *dev)
+{
+	if (!atomic_exchange(&dev->held, 1) && dev->caps.caps & GP_CAP_BUSY)
+		gp_thread_wake();
+}
+
 static void execute(struct gp_edev *dev, const struct gp_decision *d)
 {
 	static atomic_int said;
@@ -364,7 +372,10 @@ static void execute(struct gp_edev *dev, const struct gp_decision *d)
 		break;
 	case GP_DO_HOLD:
 		c = ctx_of_tenant(dev, d->tenant);
-		hold_outcome(dev, d, c ? do_hold(dev, c, d->limit_ns) : -ENODEV);
+		err = c ? do_hold(dev, c, d->limit_ns) : -ENODEV;
+		hold_outcome(dev, d, err);
+		if (!err)
+			watch_work(dev);
 		break;
 	case GP_DO_RELEASE:
 		do_release(dev, d);

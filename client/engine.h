@@ -101,6 +101,8 @@ struct gp_edev {
 	int slot_fd;
 	uint64_t base_held_ns;		/* of contexts that left */
 
+	atomic_int held;		/* 1: for a context of ours, by hold() */
+	int looks, idle_looks;		/* the thread's own, see busy.c */
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
 	atomic_int learn_guessed;	/* a guess is out: it wants to know its end */
 };

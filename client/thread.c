@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/busy.h"
 #include "client/control.h"
 #include "client/engine.h"
 #include "client/learn.h"
@@ -116,6 +117,24 @@ static int sooner(int a_ms, int b_ms)
 	return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
+/* @wait_ms, or less where queues are looked at; NULL: for ever. */
+static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs,
+				  int wait_ms, struct timespec *ts)
+{
+	bool looks = false;
+
+	for (size_t i = 0; i < devs; i++)
+		looks |= gp_busy_watches(dev[i]);
+	if (looks && wait_ms)
+		*ts = (struct timespec){ .tv_nsec = GP_BUSY_LOOK_NS };
+	else
+		*ts = (struct timespec){
+			.tv_sec = wait_ms / 1000,
+			.tv_nsec = wait_ms % 1000 * 1000000L,
+		};
+	return wait_ms < 0 && !looks ? NULL : ts;
+}
+
 /* Timers before anything else: they are the ones in a hurry. */
 static void serve_once(void)
 {
@@ -123,6 +142,7 @@ static void serve_once(void)
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs = gp_engine_devices(dev, GP_HAL_MAX_DEVICES), n = 0;
 	size_t wake, first_conn, conns = thread.conns;
+	struct timespec ts;
 	int wait_ms = -1;
 
 	for (size_t i = 0; i < devs; i++)
@@ -141,8 +161,11 @@ static void serve_once(void)
 	first_conn = n;
 	for (size_t i = 0; i < conns; i++)
 		pfd[n++] = (struct pollfd){ thread.conn[i], POLLIN, 0 };
-	if (poll(pfd, n, wait_ms) < 0)
+	if (ppoll(pfd, n, wait_time(dev, devs, wait_ms, &ts), NULL) < 0)
 		return;
+	/* Work that came is seen before its hint may lapse. */
+	for (size_t i = 0; i < devs; i++)
+		gp_busy_serve(dev[i]);
 	for (size_t i = 0; i < devs; i++)
 		if (pfd[i].revents)
 			gp_edev_timer(dev[i]);

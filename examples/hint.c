@@ -14,7 +14,13 @@
 
 /* Every thread: buf[g] = iters times mul * x + (2 * g + 1), x = buf[g]. */
 #ifdef HINT_HIP
-#define LIBRARY "libamdhip64.so.5"
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
+#include <hip/hip_version.h>
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+#define LIBRARY "libamdhip64.so." TEXT(HIP_VERSION_MAJOR)
 static const char kernel_text[] =
 	"extern \"C\" __attribute__((global)) void gp_work(unsigned *buf,\n"
 	"		unsigned long long in, unsigned mul, unsigned iters)\n"
@@ -30,9 +36,12 @@ static const char kernel_text[] =
 #define FUNCTIONS(X)                                                          \
 	X(init, hipInit, unsigned int)                                        \
 	X(set_device, hipSetDevice, int)                                      \
+	X(properties, hipGetDeviceProperties, hipDeviceProp_t *, int)         \
 	X(rtc_create, hiprtcCreateProgram, void **, const char *,             \
 	  const char *, int, const char **, const char **)                    \
 	X(rtc_compile, hiprtcCompileProgram, void *, int, const char **)      \
+	X(rtc_log_size, hiprtcGetProgramLogSize, void *, size_t *)            \
+	X(rtc_log, hiprtcGetProgramLog, void *, char *)                       \
 	X(rtc_code_size, hiprtcGetCodeSize, void *, size_t *)                 \
 	X(rtc_code, hiprtcGetCode, void *, char *)                            \
 	X(load, hipModuleLoadData, void **, const void *)                     \
@@ -45,6 +54,7 @@ static const char kernel_text[] =
 	  unsigned int, unsigned int, unsigned int, unsigned int,             \
 	  unsigned int, void *, void **, void **)
 #else
+#define TEXT(x) #x
 #define LIBRARY "libcuda.so.1"
 static const char kernel_text[] =
 	".version 7.0\n.target sm_75\n.address_size 64\n"
@@ -72,7 +82,7 @@ static const char kernel_text[] =
 	  unsigned int, void *, void **, void **)
 #endif
 #define DECLARE(name, symbol, ...) static int (*gpu_##name)(__VA_ARGS__);
-#define LOAD(name, symbol, ...) *(void **)&gpu_##name = find(#symbol);
+#define LOAD(name, symbol, ...) *(void **)&gpu_##name = find(TEXT(symbol));
 FUNCTIONS(DECLARE)
 #define CALL(name, ...) check(gpu_##name(__VA_ARGS__), #name)
 
@@ -94,16 +104,37 @@ static void *find(const char *name)
 }
 
 #ifdef HINT_HIP
+static void say_log(void *program)
+{
+	size_t bytes = 0;
+	char *log;
+
+	gpu_rtc_log_size(program, &bytes);
+	log = calloc(1, bytes + 1);
+	if (log && !gpu_rtc_log(program, log))
+		fprintf(stderr, "%s\n", log);
+	free(log);
+}
+
 /* The first device that the program may see, and the kernel's code for it. */
 static const void *prepare(void)
 {
+	static hipDeviceProp_t device;
+	char arch[sizeof(device.gcnArchName) + 32];
+	const char *option = arch;
 	void *program;
 	size_t bytes;
 	char *code;
+	int error;
 
 	CALL(set_device, 0);
+	CALL(properties, &device, 0);
+	snprintf(arch, sizeof(arch), "--gpu-architecture=%s", device.gcnArchName);
 	CALL(rtc_create, &program, kernel_text, "hint", 0, NULL, NULL);
-	CALL(rtc_compile, program, 0, NULL);
+	error = gpu_rtc_compile(program, 1, &option);
+	if (error)
+		say_log(program);
+	check(error, "rtc_compile");
 	CALL(rtc_code_size, program, &bytes);
 	code = malloc(bytes);
 	check(!code, "malloc");

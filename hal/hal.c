@@ -10,6 +10,11 @@
 
 #include "gpreempt/hal.h"
 
+static int no_busy(struct gp_group *group)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
 	memset(caps, 0, sizeof(*caps));
@@ -175,6 +180,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 		if (!f.op) \
 			f.op = no_##op; \
 	} while (0)
+	FILL(busy);
 	FILL(caps);
 	FILL(close);
 	FILL(explain);

@@ -26,9 +26,17 @@ struct gp_amd_device {
 	atomic_uint hold_level;		/* of this process's class */
 };
 
+/**
+ * struct gp_amd_group - a queue
+ * @wptr, @rptr: where its indices lie, in this process; 0: not known, as of all
+ *	but tracked ones
+ * @ring: its packets, where they are AQL's; else 0
+ */
 struct gp_amd_group {
 	struct gp_group base;		/* first */
 	uint32_t queue_id;
+	uint32_t ring_bytes;
+	uint64_t wptr, rptr, ring;
 };
 
 /**

@@ -5,6 +5,7 @@
  * process. Not part of libhsaq.so.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -171,11 +172,12 @@ static uint32_t find_caps(const struct gp_amd_device *d)
 {
 	switch (hsaq_mode(d->h)) {
 	case HSAQ_MODE_SCHED:
-		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_HOLD |
+		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_CLASS | GP_CAP_HOLD |
 		       GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN |
 		       (hsaq_unloads_others(d->h, d->gpu_id) ? GP_CAP_SUSPEND : 0);
 	case HSAQ_MODE_NO_HWS:
-		return GP_CAP_ATTACH | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE |
+		       GP_CAP_SUSPEND_OWN;
 	case HSAQ_MODE_HWS:
 		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_HOLD_OUTSIDE |
 		       GP_CAP_SUSPEND_OWN;
@@ -321,6 +323,56 @@ static int amd_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *li
 	}
 	*list = f.list;
 	return 0;
+}
+
+/* AQL: 64 bytes a packet, the completion signal last (HSA runtime 1.2, 2.9.6). */
+#define PACKET_BYTES 64u
+#define PACKET_SIGNAL 56u
+/* amd_signal_t, as ROCr and the packet processor have it: its value. */
+#define SIGNAL_VALUE 8u
+
+/*
+ * A word of our own memory that may be unmapped at any moment: the queue and its
+ * signals are the application's. Through a pipe, since write() says -EFAULT; and
+ * process_vm_readv() does not read what a device file has mapped.
+ */
+static int peek(uint64_t at, uint64_t *value)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static int fd[2] = { -1, -1 };	/* kept as long as the process */
+	int r = -ENODATA;
+
+	pthread_mutex_lock(&lock);
+	if ((fd[0] >= 0 || !pipe2(fd, O_CLOEXEC | O_NONBLOCK)) &&
+	    write(fd[1], (const void *)(uintptr_t)at, sizeof(*value)) ==
+		    sizeof(*value) &&
+	    read(fd[0], value, sizeof(*value)) == sizeof(*value))
+		r = 0;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
+/*
+ * Packets wait while the read index is behind. It passes a packet when that is
+ * launched, so whether the last one is done is asked of its signal; one without
+ * a signal is taken for done.
+ */
+static int amd_busy(struct gp_group *group)
+{
+	const struct gp_amd_group *g = gp_amd_of(gp_amd_group, group);
+	uint64_t w, r, signal, value, last;
+
+	if (!g->wptr || peek(g->wptr, &w) || peek(g->rptr, &r))
+		return -ENODATA;
+	if (w != r)
+		return 1;
+	if (!g->ring || !w)
+		return 0;
+	last = g->ring + (w - 1) % (g->ring_bytes / PACKET_BYTES) * PACKET_BYTES;
+	if (peek(last + PACKET_SIGNAL, &signal) || !signal ||
+	    peek(signal + SIGNAL_VALUE, &value))
+		return 0;
+	return (int64_t)value > 0;
 }
 
 static int group_load(struct gp_group *group)
@@ -558,6 +610,7 @@ static void amd_hold_destroy(struct gp_hold *hold)
 static const struct gp_hal_ops amd_ops = {
 	.name = "amd",
 	.abi = GP_HAL_ABI,
+	.busy = amd_busy,
 	.caps = amd_caps,
 	.close = amd_close,
 	.explain = amd_explain,

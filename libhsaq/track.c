@@ -127,6 +127,23 @@ static void add(struct queue *q)
 	pthread_mutex_unlock(&lock);
 }
 
+static struct gp_group *new_group(struct gp_device *dev,
+				  const struct hsaq_kfd_create *c)
+{
+	struct gp_group *group = gp_amd_group_new(dev, getpid(), c->queue_id,
+						  HSAQ_QUEUE_COMPUTE);
+	struct gp_amd_group *g = gp_amd_of(gp_amd_group, group);
+
+	if (!g)
+		return NULL;
+	g->wptr = c->write_pointer;
+	g->rptr = c->read_pointer;
+	g->ring_bytes = c->ring_bytes;
+	if (c->type == HSAQ_KFD_QUEUE_COMPUTE_AQL && c->ring_bytes >= 64)
+		g->ring = c->ring_base;
+	return group;
+}
+
 static void saw_create(const struct hsaq_kfd_create *c)
 {
 	const struct hsaq_ring ring = {
@@ -151,7 +168,7 @@ static void saw_create(const struct hsaq_kfd_create *c)
 	(void)!hsaq_queue_adopt(h, &ring);
 	dev = ring.type == HSAQ_QUEUE_COMPUTE ? device_of(ring.gpu_id) : NULL;
 	if (dev)
-		q->group = gp_amd_group_new(dev, getpid(), ring.queue_id, ring.type);
+		q->group = new_group(dev, c);
 	add(q);
 	if (q->group && track_ops->group_ready)
 		track_ops->group_ready(track_arg, q->group);

@@ -45,6 +45,7 @@ enum gp_hal_cap {
 					 * process's (process_context): who waits
 					 * for the device waits for none */
 	GP_CAP_SUSPEND_OWN = 1u << 10,	/* suspend, resume: this process's groups */
+	GP_CAP_BUSY = 1u << 11,		/* busy works, of groups that are tracked */
 };
 
 /** Identity of a device. Filled by probe; compared by uuid. */
@@ -182,6 +183,13 @@ struct gp_slot_place {
 struct gp_hal_ops {
 	const char *name;	/* "nvidia", "amd", "softgpu" */
 	uint32_t abi;		/* GP_HAL_ABI */
+
+	/**
+	 * Has @group, one of this process's own that a tracker gave, work
+	 * queued or running? 1 or 0. -ENODATA: it cannot be told. Never
+	 * blocks.
+	 */
+	int (*busy)(struct gp_group *group);
 
 	/** Report capabilities and typical costs. Never blocks. */
 	int (*caps)(struct gp_device *dev, struct gp_hal_caps *caps);

@@ -251,6 +251,53 @@ static void a_hint_holds_and_lapses(void **state)
 	gp_close(h);
 }
 
+/* Its indices, one packet with a signal, and the signal (value at +8). */
+static struct {
+	uint64_t w, r;
+	uint64_t signal[8];
+	uint64_t ring[64 * 8];
+} gpu;
+
+static bool stays_off(void)
+{
+	const struct timespec ts = { .tv_nsec = 5 * MS };
+
+	nanosleep(&ts, NULL);
+	return fake_queue_state(OTHER, other_be) == KFD_SCHED_STATE_HELD;
+}
+
+/* Longer than the half millisecond after which a hint in vain lapses. */
+static void a_hint_lasts_as_its_work(void **state)
+{
+	struct create_1_17 args = { .c.c = {
+		.ring_base = (uintptr_t)gpu.ring, .ring_bytes = sizeof(gpu.ring),
+		.write_pointer = (uintptr_t)&gpu.w, .read_pointer = (uintptr_t)&gpu.r,
+		.gpu_id = FAKE_GPU2, .type = HSAQ_KFD_QUEUE_COMPUTE_AQL,
+		.percentage = 100, .priority = 7,
+	} };
+	struct gp_stats stats = { .size = sizeof(stats) };
+	struct gp_handle *h = NULL;
+	uint64_t before = saves_of_other();
+
+	assert_int_equal(app_ioctl(kfd, CREATE_1_17, &args), 0);
+	assert_int_equal(gp_open(NULL, &h), 0);
+	gpu.ring[7] = (uintptr_t)gpu.signal;
+	gpu.signal[1] = 1;
+	gpu.w = 1;
+	assert_int_equal(gp_hint(h, 0), 0);
+	assert_true(stays_off());
+	/* Launched, and not done: its signal says so. */
+	gpu.r = 1;
+	assert_true(stays_off());
+	gpu.signal[1] = 0;
+	assert_true(was_off_and_is_on(before));
+	assert_int_equal(gp_stats_get(h, &stats), 0);
+	assert_int_equal(stats.holds, 1);
+	assert_int_equal(stats.holds_expired, 0);
+	gp_close(h);
+	destroy(args.c.c.queue_id);
+}
+
 static void a_class_changes_for_all(void **state)
 {
 	uint32_t id = create(CREATE_1_17, HSAQ_KFD_QUEUE_COMPUTE_AQL);
@@ -294,6 +341,7 @@ int main(void)
 		cmocka_unit_test(a_segment_holds_the_device),
 		cmocka_unit_test(a_hold_is_one_call),
 		cmocka_unit_test(a_hint_holds_and_lapses),
+		cmocka_unit_test(a_hint_lasts_as_its_work),
 		cmocka_unit_test(a_class_changes_for_all),
 		cmocka_unit_test(a_hold_that_is_refused_costs_nothing),
 	};
