@@ -65,9 +65,9 @@ bool debug_evictions;
 module_param(debug_evictions, bool, 0644);
 MODULE_PARM_DESC(debug_evictions, "warn at each eviction");
 
-bool amdgpu_no_queue_eviction_on_vm_fault;
+int amdgpu_no_queue_eviction_on_vm_fault;
 module_param_named(no_queue_eviction_on_vm_fault,
-		   amdgpu_no_queue_eviction_on_vm_fault, bool, 0444);
+		   amdgpu_no_queue_eviction_on_vm_fault, int, 0444);
 MODULE_PARM_DESC(no_queue_eviction_on_vm_fault,
 		 "leave queues on after a page fault");
 
