@@ -12,6 +12,17 @@
 
 typedef float v4f __attribute__((vector_size(16), may_alias));
 
+/* A row's bits as floats, four by four. */
+static const v4f *floats(const void *row)
+{
+	return row;
+}
+
+static v4f *float_results(void *row)
+{
+	return row;
+}
+
 /* ---- MXCSR -------------------------------------------------------------------------------- */
 
 #define MXCSR_DEFAULT	0x1f80u
@@ -40,9 +51,9 @@ static void set_mxcsr(u32 value)
 
 #define VECTOR_OP(expression)						\
 	do {								\
-		const v4f *ra = (const v4f *)lanes->src[0][0];		\
-		const v4f *rb = (const v4f *)lanes->src[1][0];		\
-		v4f *rd = (v4f *)lanes->dst[0];				\
+		const v4f *ra = floats(lanes->src[0][0]);		\
+		const v4f *rb = floats(lanes->src[1][0]);		\
+		v4f *rd = float_results(lanes->dst[0]);			\
 									\
 		for (u32 i = 0; i < GFX9_VECTORS; i++) {		\
 			const v4f A __attribute__((unused)) = ra[i];	\
@@ -116,9 +127,9 @@ static v2d widen(v4f value, bool high)
 static bool fma_lanes(struct gfx9_lanes *lanes)
 {
 	for (u32 i = 0; i < GFX9_VECTORS; i++) {
-		const v4f a = ((const v4f *)lanes->src[0][0])[i];
-		const v4f b = ((const v4f *)lanes->src[1][0])[i];
-		const v4f c = ((const v4f *)lanes->src[2][0])[i];
+		const v4f a = floats(lanes->src[0][0])[i];
+		const v4f b = floats(lanes->src[1][0])[i];
+		const v4f c = floats(lanes->src[2][0])[i];
 		const v2d sum[2] = {
 			widen(a, false) * widen(b, false) + widen(c, false),
 			widen(a, true) * widen(b, true) + widen(c, true),
@@ -129,7 +140,7 @@ static bool fma_lanes(struct gfx9_lanes *lanes)
 		if (fma_in_doubt(sum, result))
 			result = (v4f){ fma32(a[0], b[0], c[0]), fma32(a[1], b[1], c[1]),
 					fma32(a[2], b[2], c[2]), fma32(a[3], b[3], c[3]) };
-		((v4f *)lanes->dst[0])[i] = result;
+		float_results(lanes->dst[0])[i] = result;
 	}
 	return true;
 }
@@ -589,8 +600,8 @@ u64 gfx9_by_predicate(u32 predicate, u64 lt, u64 eq, u64 gt)
 
 static void compare_32(u32 predicate, struct gfx9_lanes *lanes)
 {
-	const v4f *a = (const v4f *)lanes->src[0][0];
-	const v4f *b = (const v4f *)lanes->src[1][0];
+	const v4f *a = floats(lanes->src[0][0]);
+	const v4f *b = floats(lanes->src[1][0]);
 	u64 lt = 0, eq = 0, gt = 0;
 
 	for (u32 i = 0; i < GFX9_VECTORS; i++) {

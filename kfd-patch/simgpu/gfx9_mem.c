@@ -32,7 +32,7 @@ static u8 *translate_anew(struct gfx9_env *env, u64 va, u32 access)
 	entry->page = page;
 	entry->host = host;
 	entry->access = access;
-	return host + va % GFX9_PAGE_BYTES;
+	return entry->host + va % GFX9_PAGE_BYTES;
 }
 
 u8 *gfx9_translate(struct gfx9_env *env, u64 va, u32 access)

@@ -783,7 +783,7 @@ static void check_lanes_alone(void **state)
 	assert_true(ran >= 770);
 }
 
-/* ---- single ones ------------------------------------------------------------------------------ */
+/* ---- single ones --------------------------------------------------------------------- */
 
 static void run_one(struct probe *p, u32 first, u32 second, u32 count)
 {
