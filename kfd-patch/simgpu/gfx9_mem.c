@@ -14,35 +14,34 @@ void gfx9_tlb_drop(struct gfx9_env *env)
 	env->code_page = ~0ull;
 }
 
-static u8 *translate_anew(struct gfx9_env *env, u64 va, u32 access)
+static bool refill(struct gfx9_env *env, struct gfx9_tlb_entry *entry, u64 page, u32 access)
 {
-	const u64 page = va / GFX9_PAGE_BYTES;
-	struct gfx9_tlb_entry *entry = &env->tlb[page % GFX9_TLB_ENTRIES];
 	u64 span = 0;
-	u8 *host;
+	void *host = env->ops->translate(env->ctx, page * GFX9_PAGE_BYTES, access, &span);
 
-	host = env->ops->translate(env->ctx, page * GFX9_PAGE_BYTES, access, &span);
-	if (!host || span < GFX9_PAGE_BYTES) {
-		env->fault_address = va;
-		env->fault_access = access;
-		return NULL;
-	}
+	if (!host || span < GFX9_PAGE_BYTES)
+		return false;
 	if (entry->page == page && entry->host == host)
 		access |= entry->access;
 	entry->page = page;
 	entry->host = host;
 	entry->access = access;
-	return entry->host + va % GFX9_PAGE_BYTES;
+	return true;
 }
 
 u8 *gfx9_translate(struct gfx9_env *env, u64 va, u32 access)
 {
 	const u64 page = va / GFX9_PAGE_BYTES;
-	const struct gfx9_tlb_entry *entry = &env->tlb[page % GFX9_TLB_ENTRIES];
+	struct gfx9_tlb_entry *entry = &env->tlb[page % GFX9_TLB_ENTRIES];
 
-	if (entry->page == page && (entry->access & access) == access)
-		return entry->host + va % GFX9_PAGE_BYTES;
-	return translate_anew(env, va, access);
+	if (entry->page != page || (entry->access & access) != access) {
+		if (!refill(env, entry, page, access)) {
+			env->fault_address = va;
+			env->fault_access = access;
+			return NULL;
+		}
+	}
+	return entry->host + va % GFX9_PAGE_BYTES;
 }
 
 static u32 bytes_in_page(u64 va, u32 bytes)
