@@ -9,15 +9,24 @@ import time
 
 import guest
 import manifest
+import programs
 import tree as trees
 from common import Failure, REPO, say, warn
-from runner import Report, Session, files_for, run_tests
+from runner import Report, Session, files_for, pick_tree, run_tests
 
 
 def cmd_build(args):
     session = Session(args)
     session.prepare()
     say(session.ko)
+    return 0
+
+
+def cmd_program(args):
+    """Only the test programs, for use without QEMU."""
+    tree = pick_tree(os.path.abspath(args.out), args)
+    for name in args.names:
+        say(programs.build(os.path.abspath(args.out), tree, name))
     return 0
 
 
@@ -92,8 +101,8 @@ def parser():
     add('--verbose', '-v', action='store_true', help='all output of the tests')
     for name, func, words in (
             ('build', cmd_build, None), ('run', cmd_run, 'tests'), ('shell', cmd_shell, 'tests'),
-            ('mutants', cmd_mutants, 'names'), ('lint', cmd_lint, 'patches'),
-            ('full', cmd_full, None)):
+            ('program', cmd_program, 'names'), ('mutants', cmd_mutants, 'names'),
+            ('lint', cmd_lint, 'patches'), ('full', cmd_full, None)):
         cmd = sub.add_parser(name, parents=[common])
         if words:
             cmd.add_argument(words, nargs='*')

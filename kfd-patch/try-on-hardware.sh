@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# try-on-hardware.sh - ask a real card what the software GPU cannot answer.
+# usage: try-on-hardware.sh [--out DIR]
+#
+# Run as root, with the patched amdgpu loaded by sched_policy=2 (docs/amd.md
+# says how) and nothing else using the card. The checks come in an order in
+# which each relies only on those before it; the first surprise, in a result or
+# in the kernel's log, ends the run. Either way a report is packed: kernel log,
+# topology, versions, timings. Nothing is loaded, unloaded or reset by this
+# script.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=$PWD/gpreempt-hardware-report
+splat='BUG:|WARNING:|Oops|GPU reset|quarantined|ring .* timeout|page fault'
+
+stop() {
+	echo "try-on-hardware: $*" >&2
+	exit 1
+}
+
+usage() {
+	sed -n '3,11s/^# \{0,1\}//p' "$0"
+}
+
+options() {
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--out)
+			[ $# -ge 2 ] || stop "--out needs a folder"
+			out=$2
+			shift 2
+			;;
+		--help)
+			usage
+			exit 0
+			;;
+		*) stop "$1: unknown; --help says what there is" ;;
+		esac
+	done
+}
+
+# The first GPU of the topology: its node's folder.
+find_node() {
+	local props
+	for props in /sys/class/kfd/kfd/topology/nodes/*/properties; do
+		[ "$(awk '$1 == "simd_count" {print $2}' "$props")" -gt 0 ] || continue
+		dirname "$props"
+		return 0
+	done
+	return 1
+}
+
+# 90008 is gfx908, 90010 is gfx90a: two decimal digits each for minor, stepping.
+target_of() {
+	local v
+	v=$(awk '$1 == "gfx_target_version" {print $2}' "$1/properties")
+	printf 'gfx%d%d%x' $((v / 10000)) $((v / 100 % 100)) $((v % 100))
+}
+
+preconditions() {
+	local policy
+	[ "$(id -u)" = 0 ] || stop "needs root"
+	[ -e /dev/kfd ] || stop "no /dev/kfd: is amdgpu loaded?"
+	policy=$(cat /sys/module/amdgpu/parameters/sched_policy 2>/dev/null)
+	[ "$policy" = 2 ] ||
+		stop "amdgpu.sched_policy is ${policy:-not there}; load amdgpu with sched_policy=2"
+	[ -e /dev/kfd_sched ] ||
+		stop "no /dev/kfd_sched: this amdgpu has not the series (docs/amd.md: build and load)"
+	node=$(find_node) || stop "the KFD has no GPU"
+	target=$(target_of "$node")
+	case $target in
+	gfx9*) ;;
+	*) stop "$target: the tests' kernels are gfx9's" ;;
+	esac
+	command -v fuser >/dev/null || stop "no fuser: apt-get install psmisc"
+	! fuser -s /dev/kfd || stop "/dev/kfd is in use: $(fuser /dev/kfd 2>/dev/null)"
+}
+
+build() {
+	local name
+	for name in t_dispatch t_hw t_sched_hold; do
+		KFD_MCPU=$target python3 -B "$here/rig/rig.py" program --out "$out/build" \
+			"$name" >>"$out/build.log" 2>&1 ||
+			stop "$name does not build: $out/build.log"
+	done
+}
+
+facts() {
+	uname -a >"$out/uname.txt"
+	cp "$node/properties" "$out/topology.txt"
+	cat "$node"/mem_banks/*/properties >"$out/memory.txt" 2>/dev/null
+	grep -H . /sys/module/amdgpu/parameters/nohws_* >"$out/parameters.txt" 2>/dev/null
+	lspci -nnvv -d 1002: >"$out/lspci.txt" 2>/dev/null
+}
+
+pack() {
+	dmesg >"$out/dmesg.txt"
+	tar -C "$(dirname "$out")" --exclude=build -czf "$out.tar.gz" "$(basename "$out")"
+	echo "report: $out.tar.gz"
+}
+
+# check NAME WHAT PROGRAM ARGUMENTS...: stop where it fails or the kernel complains
+check() {
+	local name=$1 what=$2 before log
+	shift 2
+	printf '%-52s' "$what"
+	before=$(dmesg | wc -l)
+	timeout --kill-after=10 300 "$out/build/tests/$1" "${@:2}" >"$out/$name.tap" 2>&1
+	local status=$?
+	log=$(dmesg | tail -n +$((before + 1)) | grep -E "$splat")
+	if [ $status -ne 0 ] || grep -q '^not ok' "$out/$name.tap" || [ -n "$log" ]; then
+		echo "SURPRISE (status $status)"
+		grep '^not ok\|^Bail' "$out/$name.tap"
+		[ -z "$log" ] || echo "$log"
+		pack
+		stop "stopped here, as it should; please send the report"
+	fi
+	echo "as expected"
+	sed -n 's/^# figure: /    /p' "$out/$name.tap"
+}
+
+options "$@"
+preconditions
+mkdir -p "$out" || exit 1
+facts
+build
+export KFD_SCALE=1
+echo "$target, kernel $(uname -r), report in $out"
+check dispatch "kernels run, on one queue" t_dispatch
+KFD_SCALE=0.01 check same_few "a few saves and restores" t_hw same
+check same "many saves and restores, exact results" t_hw same
+check slot "restored on another slot" t_hw slot
+check leave "destroyed while being saved" t_hw leave
+check vmid "restored in another VMID" t_hw vmid
+check times "what a hold costs" t_hw times
+KFD_SCALE=0.1 check hold "one call, eight processes, LC first" t_sched_hold
+pack
