@@ -246,6 +246,7 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	ev.tenant = l->ctx->tenant;
 	ev.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
 	ev.limit_ns = l->guess.linger_ns + l->guess.spread_ns;
+	ev.took_ns = l->guess.lead_max_ns;
 	l->guessed_ns = now;
 	l->guessed = !gp_edev_event_locked(dev, &ev);
 	atomic_store(&dev->learn_guessed, l->guessed);

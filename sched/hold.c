@@ -66,7 +66,7 @@ static void hint_start(struct gp_sched *s, struct gp_tenant *t)
 }
 
 static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
-		      uint64_t linger_ns)
+		      uint64_t linger_ns, uint64_t lead_max_ns)
 {
 	t->hint = GP_HINT_WAITING;
 	t->hint_worked = 0;
@@ -75,6 +75,9 @@ static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
 	t->hint_given_ns = s->now_ns;
 	t->hint_work_ns = at_ns;
 	t->hint_start_ns = gp_prepreempt_start(&t->pre, s->now_ns, at_ns);
+	if (lead_max_ns && at_ns > lead_max_ns)
+		t->hint_start_ns = gp_max_u64(t->hint_start_ns,
+					      at_ns - lead_max_ns);
 	if (t->hint_start_ns <= s->now_ns)
 		hint_start(s, t);
 }
@@ -84,7 +87,7 @@ void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns)
 	t->said++;
 	t->hints++;
 	t->hint_guessed = 0;
-	hint_take(s, t, at_ns, s->config.linger_ns);
+	hint_take(s, t, at_ns, s->config.linger_ns, 0);
 }
 
 static bool hint_pending(const struct gp_tenant *t)
@@ -103,13 +106,14 @@ bool gp_hold_guessing(const struct gp_tenant *t)
 	return hint_pending(t) && t->hint_guessed;
 }
 
-void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
-		   uint64_t linger_ns)
+void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t,
+		   const struct gp_event *ev)
 {
 	t->hint_guessed = 1;
 	t->guess_worked = 0;
-	hint_take(s, t, at_ns,
-		  linger_ns ? linger_ns : s->config.linger_ns);
+	hint_take(s, t, ev->at_ns,
+		  ev->limit_ns ? ev->limit_ns : s->config.linger_ns,
+		  ev->took_ns);
 }
 
 /* What a guess was off by is its maker's to learn. */

@@ -149,8 +149,8 @@ struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
 /* hold.c */
 void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns);
 /* The same, of a guess; gp_hold_guess_busy(): the tenant speaks for itself. */
-void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
-		   uint64_t linger_ns);
+void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t,
+		   const struct gp_event *ev);
 bool gp_hold_guess_busy(const struct gp_tenant *t);
 bool gp_hold_guessing(const struct gp_tenant *t);
 void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t);

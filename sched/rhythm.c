@@ -33,6 +33,7 @@
 #define TRIAL_HITS 4u
 #define TRIAL_TOL_NS (100 * US)		/* a hold bridges that */
 
+#define LEAD_MORE_NS (50ull * US)	/* than switches are seen to take: enough */
 #define GUARD_NS (50 * US)		/* from a request's end to a hold */
 #define LINGER_MIN_NS (40 * US)
 /* Work may be there and not ready: a copy before it has to end (seen: 200 us). */
@@ -707,6 +708,13 @@ static bool is_early(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 	return r->by_ends && !(cycle_of(&r->grid, slot_ns, j) % EARLY_ONE_IN);
 }
 
+/* How long a lead may be for work at @at of the slot @slot_ns. */
+static int64_t lead_max(const struct gp_rhythm *r, uint64_t at_ns,
+			uint64_t slot_ns, uint32_t j)
+{
+	return diff(at_ns, free_from(&r->grid, slot_ns, j)) - GUARD_NS;
+}
+
 /* The first slot of phase @j that will do; the second and third are looked at too. */
 static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
 			  uint64_t after_ns, uint64_t lead_ns, uint64_t *slot_ns)
@@ -724,7 +732,7 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
 			start -= EARLY_NS;
 		if (diff(start, after_ns) < 0 || is_probe(r, slot, j))
 			continue;
-		if (diff(start, free_from(g, slot, j)) < GUARD_NS)
+		if (lead_max(r, start + lead_ns, slot, j) < (int64_t)lead_ns)
 			return false;
 		*slot_ns = slot;
 		return true;
@@ -755,6 +763,9 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	uint64_t best = 0, slot;
 	uint32_t phase = 0;
 
+	/* The estimate of switches may be off, and only holds would mend it. */
+	if (lead_ns > r->lag_ns + LEAD_MORE_NS)
+		lead_ns = r->lag_ns + LEAD_MORE_NS;
 	if (r->state != GP_RHYTHM_SURE || r->credit_ns < 0 || !linger(r))
 		return false;
 	/* Nobody else has had the device since: the process has it anyway. */
@@ -775,5 +786,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	};
 	if (guess->early)
 		guess->spread_ns += EARLY_NS;
+	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns,
+						best, phase);
 	return true;
 }

@@ -49,7 +49,8 @@ struct gp_rhythm_mark {
 struct gp_rhythm_guess {
 	uint64_t at_ns;			/* work comes then .. */
 	uint64_t spread_ns;		/* .. give or take so much */
-	uint64_t linger_ns;		/* hold so long after at_ns for it */
+	uint64_t linger_ns;		/* hold so long after at_ns for it .. */
+	uint64_t lead_max_ns;		/* .. and from so long before, at most */
 	uint64_t slot_ns;
 	bool early;			/* sooner than thought right: is it better? */
 };
@@ -130,7 +131,8 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns);
 void gp_rhythm_forget(struct gp_rhythm *r);
 /**
  * The first guess whose hold, @lead_ns long until its work, need not start
- * before @after_ns nor in the request before. false: there is none.
+ * before @after_ns nor in the request before. A lead that is longer than
+ * switches are seen to take may be cut (lead_max_ns). false: there is none.
  */
 bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 		    uint64_t lead_ns, struct gp_rhythm_guess *guess);

@@ -339,7 +339,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		break;
 	case GP_EV_HINT:
 		if (ev->ok)
-			gp_hold_guess(s, t, ev->at_ns, ev->limit_ns);
+			gp_hold_guess(s, t, ev);
 		else
 			gp_hold_hint(s, t, ev->at_ns);
 		break;

@@ -51,7 +51,9 @@ enum gp_event_type {
 	GP_EV_GROUP_GONE,		/* group */
 	GP_EV_HINT,			/* tenant, at_ns: its work comes then. With
 					 * ok=1 it is a guess, whose hold ends
-					 * limit_ns after that if no work came;
+					 * limit_ns after that if no work came
+					 * and starts no longer than took_ns
+					 * before (0: as long as it takes);
 					 * -EBUSY: the tenant spoke for itself */
 	GP_EV_SEGMENT_BEGIN,		/* tenant */
 	GP_EV_SEGMENT_END,		/* tenant */
