@@ -382,6 +382,10 @@ void must(int err, const char *what);
 
 /** machine_suspend - to RAM (S3), until the clock wakes it so much later */
 int machine_suspend(unsigned int seconds);
+/** trace_exits - have the kernel note when processes exit */
+int trace_exits(void);
+/** trace_exit_ns - when pid did, CLOCK_MONOTONIC; 0: not yet */
+uint64_t trace_exit_ns(pid_t pid);
 
 /* ---- odds and ends --------------------------------------------------------------- */
 

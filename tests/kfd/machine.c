@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,15 +11,49 @@
 
 static int write_text(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	int err = 0;
 
 	if (fd < 0)
 		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
+	if (*text && write(fd, text, strlen(text)) < 0)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+#define TRACING "/sys/kernel/tracing/"
+
+int trace_exits(void)
+{
+	int err = write_text(TRACING "trace_clock", "mono");
+
+	if (!err)
+		err = write_text(TRACING "events/sched/sched_process_exit/enable", "1");
+	return err ? err : write_text(TRACING "tracing_on", "1");
+}
+
+uint64_t trace_exit_ns(pid_t pid)
+{
+	FILE *f = fopen(TRACING "trace", "re");
+	uint64_t found = 0;
+	char line[512], want[32];
+
+	snprintf(want, sizeof(want), " pid=%d ", pid);
+	while (f && fgets(line, sizeof(line), f)) {
+		char *event = strstr(line, ": sched_process_exit:");
+		char *time = event;
+
+		if (!event || !strstr(event, want))
+			continue;
+		while (time > line && time[-1] != ' ')
+			time--;
+		found = (uint64_t)(strtod(time, NULL) * 1e6) * 1000;
+	}
+	if (f)
+		fclose(f);
+	write_text(TRACING "trace", "");
+	return found;
 }
 
 int machine_suspend(unsigned int seconds)
