@@ -87,12 +87,15 @@ def guest_ko(path):
 
 
 def pick_tree(out, args):
+    """The source that the arguments ask for; one tree for each kernel, as
+    objects for one do not fit another."""
+    suffix = f'-{args.flavour}' if args.kernel_tree else ''
     if args.tree:
-        name = 'author-' + os.path.basename(os.path.abspath(args.tree))
+        name = 'author-' + os.path.basename(os.path.abspath(args.tree)) + suffix
         return trees.make_tree(out, name, [], author_tree=args.tree)
     if args.base or not trees.series():
-        return trees.make_tree(out, 'base', [])
-    return trees.make_tree(out, 'series', trees.series())
+        return trees.make_tree(out, 'base' + suffix, [])
+    return trees.make_tree(out, 'series' + suffix, trees.series())
 
 
 def build_module(out, args, tree):
