@@ -401,7 +401,9 @@ static void hip(void)
 	       "hip_lc with hints under gpreempt stat --class=lc");
 	SAYS("result=right");
 	SAYS("on queue slots");
-	SAYS("hints                 10");
+	/* Sampled: the last one may be missing. */
+	ok(strstr(output, "hints                 10") || strstr(output, "hints                 9"),
+	   "its hints are counted");
 	figure("hip_lc p50: alone %llu us, beside best effort with hints %llu us",
 	       (unsigned long long)alone_ns / 1000, (unsigned long long)p50_ns() / 1000);
 	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", "/t/hint-hip"), 0, "hint-hip");
