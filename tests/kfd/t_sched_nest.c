@@ -36,6 +36,17 @@ static unsigned int count(pid_t pid, uint32_t state)
 	return num;
 }
 
+static uint64_t loads_of(pid_t pid)
+{
+	unsigned int i, queues = device_state().queues;
+	uint64_t loads = 0;
+
+	for (i = 0; i < queues && i < MAX_STATES; i++)
+		if (states[i].pid == (uint32_t)pid)
+			loads += states[i].loads;
+	return loads;
+}
+
 static uint32_t hold(uint32_t level, uint64_t limit_ns)
 {
 	struct kfd_ioctl_sched_hold_args args;
@@ -80,7 +91,7 @@ static void check_create(void)
 
 	sleep_ns(20 * MS_NS);
 	ok(count(t->pid, KFD_SCHED_STATE_HELD) == 2, "queues made under a hold are held");
-	ok(!beats(t), "and do not run");
+	ok(!beats(t) && !loads_of(t->pid), "and do not run, nor ever did");
 	release(id);
 	ok(beats(t), "they run after it");
 	tenants_stop(t, 1, 20000);
