@@ -95,7 +95,7 @@ def build_hip(out, src):
         hipcc = need_command('hipcc', 'hipcc')
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         link = ['-lrocrand'] if b'rocrand' in read_bytes(src) else []
-        run([hipcc, '--offload-arch=gfx906', '-O2', '-o', dest, src, *link],
+        run([hipcc, '--offload-arch=gfx900', '--offload-arch=gfx906', '-O2', '-o', dest, src, *link],
             env={**os.environ, 'HIP_PLATFORM': 'amd'})
     return dest
 
