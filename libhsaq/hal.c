@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hal/timer.h"
@@ -344,8 +345,7 @@ static int peek(uint64_t at, uint64_t *value)
 
 	pthread_mutex_lock(&lock);
 	if ((fd[0] >= 0 || !pipe2(fd, O_CLOEXEC | O_NONBLOCK)) &&
-	    write(fd[1], (const void *)(uintptr_t)at, sizeof(*value)) ==
-		    sizeof(*value) &&
+	    syscall(SYS_write, fd[1], at, sizeof(*value)) == sizeof(*value) &&
 	    read(fd[0], value, sizeof(*value)) == sizeof(*value))
 		r = 0;
 	pthread_mutex_unlock(&lock);
