@@ -29,7 +29,7 @@ STACKTRACE=y UNWINDER_FRAME_POINTER=y FRAME_POINTER=y
 DEBUG_KERNEL=y DETECT_HUNG_TASK=y SOFTLOCKUP_DETECTOR=y DEBUG_LIST=y
 DEBUG_ATOMIC_SLEEP=y REFCOUNT_FULL=y SLUB_TINY=n SLAB_FREELIST_HARDENED=y
 LOCALVERSION="-rig" WERROR=n CC_OPTIMIZE_FOR_SIZE=n CC_OPTIMIZE_FOR_PERFORMANCE=y
-CRC32=y INTERVAL_TREE=y XARRAY_MULTI=y HMM_MIRROR=y CPU_SUP_AMD=y CPU_SUP_INTEL=y
+CRC16=y CRC32=y INTERVAL_TREE=y XARRAY_MULTI=y HMM_MIRROR=y CPU_SUP_AMD=y CPU_SUP_INTEL=y
 '''.split()
 
 FLAVOURS = {
@@ -150,8 +150,12 @@ def build_full_amdgpu(out, args):
             f.write(key)
     say('  PREPARE  the whole tree')
     run([*make, f'-j{args.jobs}', 'modules_prepare'], log=dest + '.prepare.log')
-    say('  AMDGPU   drivers/gpu/drm/amd, all of it')
-    log = run([*make, f'-j{args.jobs}', 'drivers/gpu/drm/amd/'], log=dest + '.log')
+    say('  AMDGPU   all of it')
+    log = run([*make, f'-j{args.jobs}', 'drivers/gpu/drm/amd/amdgpu/'], log=dest + '.log')
+    amd = os.path.join(dest, 'drivers/gpu/drm/amd')
+    for name in ('amdgpu/amdgpu.o', 'amdkfd/kfd_chardev.o', 'display/amdgpu_dm/amdgpu_dm.o'):
+        if not os.path.exists(os.path.join(amd, name)):
+            raise Failure(f'make said nothing and made no {name}')
     warnings = [line for line in log.splitlines() if 'warning:' in line]
     for line in warnings[:20]:
         say(f'       {line}')
