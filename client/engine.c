@@ -507,10 +507,6 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
 		ev->at_ns += dev_now(dev);
 	err = gp_edev_event_locked(dev, ev);
 	gp_edev_unlock(dev);
-	/* With --hold, a guess's hold ends here and not by the timer. */
-	if (ev->type == GP_EV_IDLE &&
-	    atomic_load_explicit(&dev->learn_guessed, memory_order_relaxed))
-		gp_thread_wake();
 	return err;
 }
 

@@ -104,7 +104,6 @@ struct gp_edev {
 	atomic_int held;		/* 1: for a context of ours, by hold() */
 	int looks, idle_looks;		/* the thread's own, see busy.c */
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
-	atomic_int learn_guessed;	/* a guess is out: it wants to know its end */
 };
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */

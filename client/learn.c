@@ -240,7 +240,6 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	if (l->guessed)
 		collect(dev, l, &st);
-	atomic_store(&dev->learn_guessed, 0);
 	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
 		return;
 	ev.tenant = l->ctx->tenant;
@@ -249,7 +248,6 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	ev.took_ns = l->guess.lead_max_ns;
 	l->guessed_ns = now;
 	l->guessed = !gp_edev_event_locked(dev, &ev);
-	atomic_store(&dev->learn_guessed, l->guessed);
 }
 
 void gp_learn_after_timer(struct gp_edev *dev)
@@ -366,11 +364,6 @@ void gp_learn_serve(struct gp_edev *dev, bool due)
 	}
 	if (l->off)
 		return;
-	if (l->guessed && now_of(dev) > from_log(l, l->guess.at_ns)) {
-		pthread_mutex_lock(&dev->lock);
-		guess_next(dev, l);
-		gp_edev_unlock(dev);
-	}
 	if (l->ticking) {
 		if (!due || dev->hal->ops->timer_ack(l->timer))
 			return;

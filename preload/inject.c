@@ -99,7 +99,8 @@ static void start(void)
 		       "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
 		       "none is set", text);
 	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.cls.cls == GP_CLASS_LC;
-	hooks.learn = !learn || strcmp(learn, "0");
+	/* What --hold holds for is seen; its holds would have to be told apart. */
+	hooks.learn = !hooks.auto_hold && (!learn || strcmp(learn, "0"));
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (!err)

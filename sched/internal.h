@@ -44,7 +44,8 @@ struct gp_tenant {
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
 	uint32_t hint_guessed;		/* nobody said it */
-	uint32_t hint_woken;		/* awake for its start, which is near */
+	uint32_t hint_woken;		/* so often, for its start */
+	uint32_t hint_cold;		/* its start is too near for that */
 	uint32_t guess_worked;		/* work came to the latest guess */
 	uint32_t held;			/* HOLD given, neither released nor failed */
 	uint32_t limit_hit;		/* what wanted the hold ran into its limit */

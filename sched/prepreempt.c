@@ -106,14 +106,24 @@ uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
  * hold that is early costs best-effort little. One wake-up that is much later
  * than others is no rule.
  */
-void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns)
+static void late_judge(uint64_t *estimate, uint64_t late_ns)
 {
 	late_ns = gp_min_u64(late_ns, TIMER_LATE_MAX_NS);
-	late_ns = gp_min_u64(late_ns, p->timer_late_ns + TIMER_LATE_MORE_NS);
-	if (late_ns > p->timer_late_ns)
-		p->timer_late_ns += (late_ns - p->timer_late_ns + 1) / 2;
+	late_ns = gp_min_u64(late_ns, *estimate + TIMER_LATE_MORE_NS);
+	if (late_ns > *estimate)
+		*estimate += (late_ns - *estimate + 1) / 2;
 	else
-		p->timer_late_ns -= (p->timer_late_ns - late_ns) / 64;
+		*estimate -= (*estimate - late_ns) / 64;
+}
+
+void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns)
+{
+	late_judge(&p->timer_late_ns, late_ns);
+}
+
+void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns)
+{
+	late_judge(&p->cold_late_ns, late_ns);
 }
 
 /*

@@ -222,7 +222,8 @@ extern const struct gp_be_policy gp_policy_fair;
 
 struct gp_prepreempt {
 	uint64_t switch_ns;		/* estimate: slow to fall, quick to rise */
-	uint64_t timer_late_ns;		/* likewise: how late the timer wakes us */
+	uint64_t timer_late_ns;		/* likewise: how late the timer wakes us .. */
+	uint64_t cold_late_ns;		/* .. and where we slept for long */
 	uint64_t switch_min_ns, switch_max_ns;
 	uint64_t margin_ns;
 	int64_t bias_ns;		/* work comes this much after its hint says */
@@ -241,6 +242,8 @@ uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p,
 				uint64_t work_ns);
 /** The timer armed for a hold's start came @late_ns after it. */
 void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns);
+/** The same, of a timer after a long sleep. */
+void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns);
 /** One measured switch. */
 void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns);
 /** Work said for @said_ns (ahead: @lead_ns) came at @came_ns. */

@@ -121,9 +121,14 @@ static void test_hint_then_segment(void **state)
 	assert_int_equal(hint(&d, 1, work), 0);
 	arm = drive_find(&d, GP_DO_ARM_TIMER);
 	assert_non_null(arm);
-	/* Woken once to be awake, and then for the start. */
-	assert_int_equal(arm->at_ns, work - 500 * US);
+	/* Woken twice to be awake, and then for the start. */
+	assert_int_equal(arm->at_ns, work - 850 * US);
 	assert_leaves_holds(&d);
+	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	arm = drive_find(&d, GP_DO_ARM_TIMER);
+	assert_non_null(arm);
+	assert_int_equal(arm->at_ns, work - 500 * US);
 	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	assert_leaves_holds(&d);
 	arm = drive_find(&d, GP_DO_ARM_TIMER);
