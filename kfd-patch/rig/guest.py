@@ -32,17 +32,21 @@ CMDLINE = ('console=ttyS0 quiet loglevel=4 oops=panic panic=-1 nokaslr mitigatio
            'log_buf_len=4M rdinit=/init')
 
 
-def qemu_argv(time_mode, cpus, memory, kernel, initrd, console, port, cmdline=''):
+# rdrand: without it the kernel waits for entropy.
+PLAIN_CPU = 'qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16'
+# librocrand's host code uses AVX, which costs every context switch something.
+FULL_CPU = 'max'
+
+
+def qemu_argv(time_mode, cpus, memory, kernel, initrd, console, port, cmdline='', cpu=PLAIN_CPU):
     need_command('qemu-system-x86_64', 'qemu-system-x86')
     if time_mode == 'virtual':
         accel = ['-accel', 'tcg,thread=single,tb-size=256',
                  '-icount', 'shift=0,sleep=off']
     else:
         accel = ['-accel', 'tcg,thread=multi,tb-size=256']
-    # rdrand: without it the kernel waits for entropy.
-    return ['qemu-system-x86_64', '-M', 'q35', *accel, '-cpu', 'qemu64,+rdrand,+ssse3,+sse4.1,'
-            '+sse4.2,+popcnt,+cx16', '-smp', str(cpus), '-m', str(memory), '-nodefaults',
-            '-display', 'none', '-no-reboot', '-kernel', kernel, '-initrd', initrd,
+    return ['qemu-system-x86_64', '-M', 'q35', *accel, '-cpu', cpu, '-smp', str(cpus),
+            '-m', str(memory), '-nodefaults', '-display', 'none', '-no-reboot', '-kernel', kernel, '-initrd', initrd,
             '-append', f'{CMDLINE} {cmdline}'.strip(), '-serial', console,
             '-device', 'virtio-serial-pci',
             '-chardev', port, '-device', 'virtserialport,chardev=rig,name=rig']

@@ -20,7 +20,7 @@ def newer(dest, sources):
 def gpu_code(out):
     """kernels.cl as a gfx9 code object; returns the folder that holds it."""
     src = os.path.join(TESTS, 'kernels.cl')
-    target = os.environ.get('KFD_MCPU', 'gfx906')    # a real card's, on hardware
+    target = os.environ.get('KFD_MCPU', 'gfx900')    # a real card's, on hardware
     dest = os.path.join(out, 'gen', target, 'kernels.co')
     if not newer(dest, [src]):
         clang = need_command('clang-15', 'clang-15')

@@ -149,7 +149,8 @@ def boot_once(session, tests, label, report):
     mode = session.args.time or first.time
     argv = guest.qemu_argv(mode, first.cpus if mode == 'virtual' else max(2, first.cpus),
                            first.memory, session.kernel, initrd, f'file:{console}',
-                           'file,id=rig,path=/dev/stdout')
+                           'file,id=rig,path=/dev/stdout',
+                           cpu=guest.FULL_CPU if first.rocm else guest.PLAIN_CPU)
     limits = {t.name: t.limit * session.args.patience for t in tests}
     boot = guest.Boot(argv, limits, log_dir, label, report)
     boot.run()
