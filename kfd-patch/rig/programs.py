@@ -80,12 +80,12 @@ def build_kselftest(out, tree, src):
 
 def build_hsa(out, src):
     dest = os.path.join(out, 'tests', os.path.basename(src)[:-2])
-    if not newer(dest, [src]):
+    gen = gpu_code(out)
+    if not newer(dest, [src, os.path.join(gen, 'kernels.co')]):
         need_file('/usr/include/hsa/hsa.h', 'libhsa-runtime-dev')
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, '-pthread', f'-I{TESTS}',
-             f'-DKERNELS_CO="{gpu_code(out)}/kernels.co"', '-o', dest, src,
-             '-lhsa-runtime64'])
+             f'-DKERNELS_CO="{gen}/kernels.co"', '-o', dest, src, '-lhsa-runtime64'])
     return dest
 
 
