@@ -92,7 +92,7 @@ static void check_weights(void)
 	for (i = 0; i < 3; i++)
 		for (n = 0; n < 4; n++)
 			before[i][n] = queue_of(t[i], n)->loaded_ns;
-	sleep_ns(scaled(SHARE_QUANTA) * device_state().quantum_ns * SHARE_QUEUES / 4);
+	sleep_ns(SHARE_QUANTA * device_state().quantum_ns * SHARE_QUEUES / 4);
 	for (i = 0; i < 3; i++)
 		for (n = 0; n < 4; n++)
 			ran[i] += queue_of(t[i], n)->loaded_ns - before[i][n];
