@@ -24,8 +24,9 @@ BE_MS = 10
 class Phase:
     """One way of sharing, and what was seen."""
 
-    def __init__(self, name, lc_class=None, be_class=None, be=True, hint_us=0):
-        self.name, self.be, self.hint_us = name, be, hint_us
+    def __init__(self, name, lc_class=None, be_class=None, be=True, hint_us=0,
+                 how=()):
+        self.name, self.be, self.hint_us, self.how = name, be, hint_us, how
         self.lc_class, self.be_class = lc_class, be_class
         self.p50 = self.p99 = self.be_rate = None
         self.samples = []
@@ -37,7 +38,7 @@ def phases():
     return [
         Phase("LC alone", be=False),
         Phase("as the driver shares"),
-        Phase("gpreempt run", "lc", "be"),
+        Phase("gpreempt run --no-learn", "lc", "be", how=["--no-learn"]),
         Phase("gpreempt run + hints", "lc", "be", hint_us=300),
     ]
 
@@ -92,7 +93,7 @@ class Demo:
                  f"--requests={self.opt.requests}"]
         if phase.hint_us:
             words.append(f"--hint-us={phase.hint_us}")
-        lc = self.rig.lc(*words, cls=phase.lc_class)
+        lc = self.rig.lc(*words, cls=phase.lc_class, how=phase.how)
         phase.pids["LC"] = fields(lc.expect("ready"))["pid"]
         result = fields(lc.expect("lc requests"))
         status, _ = lc.finish()

@@ -181,7 +181,7 @@ static void check_log(struct gp_device *dev)
 	if (!err)
 		report(OK,
 		       "%s: the context-switch log may be read: gpreempt stat "
-		       "is exact",
+		       "is exact, and what gives no hints is learned",
 		       spec);
 	else if (err == -EPERM || err == -EACCES)
 		report(WARN,
