@@ -708,6 +708,8 @@ static void work_under_a_hold_does_not_wait(void **state)
 	assert_int_equal(w->ops->hold_stat(lc.hold, &stat), 0);
 	assert_true(stat.held_ns >= 5 * MS);
 	assert_true(stat.switch_ns < 10 * MS);
+	if (stat.until_ns)
+		assert_true(stat.until_ns >= stat.from_ns + 5 * MS);
 	lc_stop(w, &lc);
 	be_stop(&be);
 }
@@ -736,6 +738,7 @@ static void log_tells_of_switches(void **state)
 	struct gp_log *log = NULL;
 	struct be be;
 	size_t starts = 0;
+	uint64_t now = 0;
 	ssize_t n;
 	int err;
 
@@ -759,6 +762,9 @@ static void log_tells_of_switches(void **state)
 	check_records(rec, n, rig->be_pid(be.proc), &starts);
 	assert_true(starts >= 5);
 	assert_int_equal(w->ops->log_read(log, rec, 0), 0);
+	/* Where its clock can be read, no record is of the future. */
+	if (w->ops->log_now && !w->ops->log_now(log, &now) && n > 0)
+		assert_true(now >= rec[n - 1].time_ns);
 	w->ops->log_close(log);
 	be_stop(&be);
 }

@@ -193,6 +193,29 @@ static void test_guess(void **state)
 	drive_end(&d);
 }
 
+/* A lead that does not fit is cut; a start that is near is not slept for late. */
+static void test_guess_starts(void **state)
+{
+	struct gp_event ev = { .type = GP_EV_HINT, .tenant = 1, .ok = 1,
+			       .limit_ns = 80 * US, .took_ns = 100 * US };
+	struct drive d;
+
+	start_lc(&d, &client);
+	ev.at_ns = d.now_ns + 3 * MS;
+	assert_int_equal(drive_ev(&d, ev), 0);
+	drive_at(&d, ev.at_ns - 101 * US, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, ev.at_ns - 100 * US, GP_EV_TIMER, 0);
+	assert_holds(&d);
+	drive_at(&d, ev.at_ns + 80 * US, GP_EV_TIMER, 0);
+	assert_releases(&d);
+
+	/* The first wake-up for that came late: one 50 us away is not waited for. */
+	assert_int_equal(hint(&d, 1, d.now_ns + drive_stat(&d, 1).lead_ns + 50 * US), 0);
+	assert_holds(&d);
+	drive_end(&d);
+}
+
 /* What the tenant says itself goes first, and is not learned from a guess. */
 static void test_guess_gives_way(void **state)
 {
@@ -477,6 +500,7 @@ int main(void)
 		cmocka_unit_test(test_hint_then_segment),
 		cmocka_unit_test(test_guess),
 		cmocka_unit_test(test_guess_gives_way),
+		cmocka_unit_test(test_guess_starts),
 		cmocka_unit_test(test_hint_ends_with_its_work),
 		cmocka_unit_test(test_hint_without_work),
 		cmocka_unit_test(test_hint_replaced_and_early_work),
