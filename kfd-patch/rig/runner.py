@@ -131,6 +131,9 @@ def files_for(session, tests):
     for test in tests:
         name = test.program.split()[0]
         files.append((programs.build(session.out, session.tree, name), f't/{name}'))
+        for f in test.files:
+            if f.startswith('$O/kfd/tests/'):
+                programs.build(session.out, session.tree, os.path.basename(f))
         files += [(os.path.join(REPO, f.replace('$O', os.path.dirname(session.out))),
                    f't/{os.path.basename(f)}' if not f.startswith('/') else f)
                   for f in test.files]

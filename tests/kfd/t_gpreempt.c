@@ -384,12 +384,30 @@ static uint64_t p50_ns(void)
 	return at ? strtoull(at + 7, NULL, 10) : 0;
 }
 
-#define HIP_LC "/t/hip_lc", "10", "200000", "5", "5000"
+/* Requests of some 3 ms every 30 ms, a hint 5 ms before each. */
+#define HIP_REQUESTS 1000
+#define HIP_LC "/t/hip_lc", text(scaled(HIP_REQUESTS)), "30000", "50", "5000"
+
+/* How often queues of a process were taken off in mid-wave. */
+static uint64_t cuts_of(pid_t pid)
+{
+	static struct kfd_sched_queue_state states[64];
+	uint64_t cuts = 0;
+	struct kfd k;
+	int i, n;
+
+	kfd_open_sched(&k);
+	n = kfd_states(&k, k.gpus[0].gpu_id, states, 64, NULL);
+	for (i = 0; i < n && i < 64; i++)
+		cuts += states[i].pid == (uint32_t)pid ? states[i].saves_midwave : 0;
+	kfd_close(&k);
+	return cuts;
+}
 
 static void hip(void)
 {
+	uint64_t alone_ns, hinted_ns, cuts;
 	struct program be_program;
-	uint64_t alone_ns;
 	int status;
 
 	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", HIP_LC), 0, "hip_lc alone");
@@ -401,11 +419,15 @@ static void hip(void)
 	       "hip_lc with hints under gpreempt stat --class=lc");
 	SAYS("result=right");
 	SAYS("on queue slots");
-	/* Sampled: the last one may be missing. */
-	ok(strstr(output, "hints                 10") || strstr(output, "hints                 9"),
-	   "its hints are counted");
+	hinted_ns = p50_ns();
 	figure("hip_lc p50: alone %llu us, beside best effort with hints %llu us",
-	       (unsigned long long)alone_ns / 1000, (unsigned long long)p50_ns() / 1000);
+	       (unsigned long long)alone_ns / 1000, (unsigned long long)hinted_ns / 1000);
+	ok(alone_ns && hinted_ns && hinted_ns * 100 <= alone_ns * 105,
+	   "with hints it takes at most 1.05 times as long as alone");
+	cuts = cuts_of(be_program.pid);
+	figure("%u requests cut best effort %llu times in mid-wave", scaled(HIP_REQUESTS),
+	       (unsigned long long)cuts);
+	ok(cuts >= scaled(HIP_REQUESTS) * 9 / 10, "each request cut best effort in mid-wave");
 	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", "/t/hint-hip"), 0, "hint-hip");
 	SAYS("10 requests");
 	SAYS("cfcc9961");
