@@ -70,6 +70,11 @@ def source_tarball():
     return need_file(f'/usr/src/linux-source-{ABI}.tar.xz', f'linux-source-{ABI}')
 
 
+# What an outer make was called with (O=, V=) is not meant for the kernel's.
+for _name in ('MAKEFLAGS', 'MFLAGS', 'MAKEOVERRIDES', 'MAKELEVEL', 'O', 'V'):
+    os.environ.pop(_name, None)
+
+
 def run(argv, log=None, **kw):
     """Run argv; on failure raise with its last lines. Output goes to log."""
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

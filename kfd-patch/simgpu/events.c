@@ -281,10 +281,12 @@ static int queues_show(struct seq_file *m, void *unused)
 	struct sim_engine *e = m->private;
 	struct sim_queue_stat *stat;
 
-	seq_puts(m, "pasid queue mqd loads saves midwave groups_saved groups_restored packets instructions loaded_ns busy_ns cu_ns last_load_ns last_unload_ns\n");
+	seq_puts(m, "pasid queue mqd loads saves midwave groups_saved groups_restored "
+		    "packets instructions loaded_ns busy_ns cu_ns last_load_ns last_unload_ns\n");
 	mutex_lock(&e->run_lock);
 	list_for_each_entry(stat, &e->stats, link)
-		seq_printf(m, "%#x %#llx %#llx %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu %llu\n",
+		seq_printf(m, "%#x %#llx %#llx %llu %llu %llu %llu %llu %llu "
+			   "%llu %llu %llu %llu %llu %llu\n",
 			   stat->pasid, stat->queue_va, stat->mqd, stat->loads, stat->saves,
 			   stat->saves_midwave, stat->groups_saved, stat->groups_restored,
 			   stat->packets, stat->instructions,

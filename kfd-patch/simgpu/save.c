@@ -422,7 +422,8 @@ int sim_save_read(struct sim_engine *e, struct sim_hqd *hqd)
 	}
 	if (err && err != -ENOMEM) {
 		sim_save_forget(e, hqd->mqd);
-		dev_err(e->sim->dev, "HQD %u, pasid %#x: its save at %#llx cannot be restored (%d)\n",
+		dev_err(e->sim->dev,
+			"HQD %u, pasid %#x: its save at %#llx cannot be restored (%d)\n",
 			hqd->index, hqd->pasid, hqd->save_va, err);
 	}
 	return err;

@@ -36,7 +36,7 @@ bool hsaq_drm_name(uint32_t minor, char *name, size_t len)
 	uint32_t v_major, v_minor;
 	char path[64];
 	const char *text = NULL;
-	struct drm drm;
+	struct drm drm = { 0 };
 	void *dev;
 	int fd;
 

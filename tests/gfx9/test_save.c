@@ -109,8 +109,7 @@ static void run_in_pieces(struct machine *m, const struct launch *l, u32 most)
 	do {
 		gfx9_workgroup_run(m->env, wg, 1 + random32() % most, &result);
 		executed += result.executed;
-		if (most)
-			wg = moved(wg);
+		wg = moved(wg);
 	} while (result.stop == GFX9_STOP_BUDGET);
 	assert_int_equal(result.stop, GFX9_STOP_ENDED);
 	assert_true(wg->owner[0] == 77 && wg->owner[3] == 99);

@@ -90,12 +90,14 @@ static void check_tries(void)
 	   sum.hold_failed, sum.release_failed);
 	ok(!sum.lc_late, "LC ran each time (%u did not)", sum.lc_late);
 	ok(!sum.be_ran, "before any BE wave (%u times not)", sum.be_ran);
-	ok(sum.took_none < tries / 10 + 1, "holds found queues to take off (%u did not)",
+	/* Some come while rotation has asked all of them itself. */
+	ok(sum.took_none < tries / 4 + 1, "holds found queues to take off (%u did not)",
 	   sum.took_none);
 	ok(!sum.more_than_slots, "and never more than there are slots, or one that failed");
 	ok(((uint32_t *)out.va)[3] == tries * kfd_ref_hash(3, 5, 1), "LC's results are exact");
 	figure("hold: longest wait %llu us, LC after it at most %llu us",
-	       (unsigned long long)sum.wait_max_ns / 1000, (unsigned long long)sum.lc_max_ns / 1000);
+	       (unsigned long long)sum.wait_max_ns / 1000,
+	       (unsigned long long)sum.lc_max_ns / 1000);
 	is_err(kfd_queue_destroy(&lc), 0, "destroy");
 }
 

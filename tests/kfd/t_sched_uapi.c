@@ -71,7 +71,8 @@ static void check_sizes(void)
 	longer.later = 1;
 	is_err(kfd_call(&k, LONGER(AMDKFD_IOC_SCHED_STATE), &longer), -E2BIG,
 	       "and not allowed to say anything");
-	is_err(kfd_call(&k, AMDKFD_IOC_SCHED_STATE, &args), -EINVAL, "a size that is not the call's");
+	is_err(kfd_call(&k, AMDKFD_IOC_SCHED_STATE, &args), -EINVAL,
+	       "a size that is not the call's");
 	args.size = sizeof(args);
 	args.flags = 1;
 	is_err(kfd_call(&k, AMDKFD_IOC_SCHED_STATE, &args), -EINVAL, "an unknown flag");
@@ -197,7 +198,8 @@ static void without_grant(struct kfd *own, int grant)
 	c.pid = other->pid;
 	c.weight = 1;
 	expect(try_class(own, c), -EPERM, "nor lower another's");
-	expect_true(kfd_states(own, gpu_id, states, 16, NULL) == 1 && states[0].pid == (uint32_t)getpid(),
+	expect_true(kfd_states(own, gpu_id, states, 16, NULL) == 1 &&
+		    states[0].pid == (uint32_t)getpid(),
 	   "it sees its own queue only");
 	expect_true(open("/dev/kfd_sched", O_RDWR | O_CLOEXEC) < 0 && errno == EACCES,
 	   "and cannot open a grant");
