@@ -611,7 +611,7 @@ static bool atomic_lane(const struct vmem *m, u32 atomic, bool wide, u32 lane,
 static int do_atomic(const struct vmem *m, const struct gfx9_inst *inst, u32 vdata, u32 vdst)
 {
 	const bool returns = inst->flags & GFX9_I_GLC;
-	u32 atomic, rows, old[2], data[4] = { 0 };
+	u32 atomic, rows, old[2] = { 0 }, data[4] = { 0 };
 	u32 *to[2];
 	bool wide;
 
