@@ -87,6 +87,15 @@ void gp_device_spec(const struct gp_device *dev, char *buf, size_t len);
 /** Does @dev belong to the software GPU? Its programs need its libcuda. */
 bool gp_device_is_soft(const struct gp_device *dev);
 
+/* ---- tenant.c ---------------------------------------------------------------- */
+
+struct gp_wire_status;
+/**
+ * Ask tenant @pid; its texts are terminated. 0; -ESRCH: no tenant; -ETIMEDOUT: no
+ * answer in @timeout_ms; other negative errno of the socket.
+ */
+int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms);
+
 /* ---- environment of CMD; launch.c -------------------------------------------- */
 
 /**

@@ -7,13 +7,13 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "wire/wire.h"
 
 #define SCHEMA_VERSION 1
@@ -32,25 +32,6 @@ struct table {
 };
 
 /* ---- finding ---------------------------------------------------------------------- */
-
-static int query(pid_t pid, struct gp_wire_status *status)
-{
-	GP_CLOSE int fd = gp_wire_connect(pid);
-	union gp_wire_msg msg;
-	int err;
-
-	if (fd < 0)
-		return fd;
-	gp_wire_init(&msg, GP_WIRE_QUERY);
-	err = gp_wire_call(fd, &msg, QUERY_MS);
-	if (err)
-		return err;
-	*status = msg.status;
-	status->comm[sizeof(status->comm) - 1] = '\0';
-	status->device[sizeof(status->device) - 1] = '\0';
-	status->uuid[sizeof(status->uuid) - 1] = '\0';
-	return 0;
-}
 
 static struct row *add_row(struct table *t)
 {
@@ -74,7 +55,7 @@ static void find_tenants(struct table *t)
 	if (n > 0)
 		qsort(pid, (size_t)n, sizeof(pid[0]), by_pid);
 	for (ssize_t i = 0; i < n; i++) {
-		if (query(pid[i], &status))
+		if (gp_tenant_query(pid[i], &status, QUERY_MS))
 			continue;
 		row = add_row(t);
 		if (row)
@@ -231,64 +212,33 @@ static int print_table(struct table *t)
 	return 0;
 }
 
-static json_t *known(bool is, uint64_t value)
-{
-	return is ? json_integer((json_int_t)value) : json_null();
-}
-
-static json_t *text(const char *value)
-{
-	/* A command's name need not be UTF-8. */
-	json_t *json = json_string(value);
-
-	return json ? json : json_null();
-}
-
 static json_t *row_json(const struct row *row)
 {
 	const struct gp_wire_status *st = &row->st;
 	bool t = row->tenant;
-	bool lc = t && st->cls == GP_CLASS_LC, be = t && st->cls == GP_CLASS_BE;
+	bool lc = t && st->cls == GP_CLASS_LC;
 	json_t *json = json_object();
 
 	json_object_set_new(json, "pid", json_integer(st->pid));
-	json_object_set_new(json, "command", text(st->comm));
+	json_object_set_new(json, "command", gp_json_text(st->comm));
 	json_object_set_new(json, "tenant", json_boolean(t));
-	json_object_set_new(json, "uid", known(t, st->uid));
-	json_object_set_new(json, "class",
-			    !t ? json_null()
-			       : json_string(lc	  ? "lc"
-					     : be ? "be"
-						  : "none"));
-	json_object_set_new(json, "level", known(lc, st->value));
-	json_object_set_new(json, "weight", known(be, st->value));
-	json_object_set_new(json, "device", text(st->device));
-	json_object_set_new(json, "uuid", text(st->uuid));
+	json_object_set_new(json, "uid", gp_json_number(t, st->uid));
+	gp_json_class(json, st, t);
+	json_object_set_new(json, "device", gp_json_text(st->device));
+	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
 	json_object_set_new(json, "compute_groups", json_integer(st->groups));
 	json_object_set_new(json, "slice_us",
-			    known(st->slice_us, st->slice_us));
+			    gp_json_number(st->slice_us, st->slice_us));
 	json_object_set_new(json, "short_slice",
 			    t ? json_boolean(st->short_slice) : json_null());
 	json_object_set_new(json, "sync_seen",
 			    t ? json_boolean(st->sync_seen) : json_null());
 	json_object_set_new(json, "preloaded",
 			    json_boolean(t && st->preloaded));
-	json_object_set_new(json, "hints", known(lc, st->hints));
-	json_object_set_new(json, "segments", known(lc, st->segments));
-	json_object_set_new(json, "holds", known(lc, st->holds));
-	json_object_set_new(json, "holds_late", known(lc, st->holds_late));
-	json_object_set_new(json, "holds_expired",
-			    known(lc, st->holds_expired));
-	json_object_set_new(json, "syncs_cut", known(lc, st->syncs_cut));
-	json_object_set_new(json, "held_ns", known(lc, st->held_ns));
-	json_object_set_new(json, "switch_ns",
-			    known(st->switch_ns, st->switch_ns));
-	json_object_set_new(json, "switch_min_ns",
-			    known(st->switch_ns, st->switch_min_ns));
-	json_object_set_new(json, "switch_max_ns",
-			    known(st->switch_ns, st->switch_max_ns));
+	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
+	gp_json_holds(json, st, lc);
 	json_object_set_new(json, "margin_ns",
-			    known(st->margin_ns, st->margin_ns));
+			    gp_json_number(st->margin_ns, st->margin_ns));
 	return json;
 }
 

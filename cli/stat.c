@@ -5,10 +5,8 @@
  * asked for while it runs, and the GPU's context-switch log. What has neither
  * is "-", in JSON null.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +19,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/usage.h"
 #include "wire/wire.h"
 
@@ -301,18 +300,6 @@ static void print_text(const struct stat_run *r)
 
 /* ---- JSON ----------------------------------------------------------------------------- */
 
-static json_t *number(bool known, uint64_t value)
-{
-	return known ? json_integer((json_int_t)value) : json_null();
-}
-
-static json_t *text_json(const char *text)
-{
-	json_t *json = json_string(text); /* NULL: not UTF-8 */
-
-	return json ? json : json_null();
-}
-
 static json_t *usage_json(const struct gp_usage *u)
 {
 	char spec[GP_DEVICE_NAME_LEN];
@@ -320,55 +307,36 @@ static json_t *usage_json(const struct gp_usage *u)
 	bool known = u->log;
 
 	gp_device_spec(u->dev, spec, sizeof(spec));
-	json_object_set_new(json, "device", text_json(spec));
+	json_object_set_new(json, "device", gp_json_text(spec));
 	json_object_set_new(json, "busy_ns",
-			    number(known || u->groups, u->busy_ns));
-	json_object_set_new(json, "stretches", number(known, u->stretches));
-	json_object_set_new(json, "gaps", number(known, u->gaps));
-	json_object_set_new(json, "gap_ns", number(known, u->gap_ns));
-	json_object_set_new(json, "gap_max_ns", number(known, u->gap_max_ns));
-	json_object_set_new(json, "records_lost", number(known, u->lost));
+			    gp_json_number(known || u->groups, u->busy_ns));
+	json_object_set_new(json, "stretches", gp_json_number(known, u->stretches));
+	json_object_set_new(json, "gaps", gp_json_number(known, u->gaps));
+	json_object_set_new(json, "gap_ns", gp_json_number(known, u->gap_ns));
+	json_object_set_new(json, "gap_max_ns", gp_json_number(known, u->gap_max_ns));
+	json_object_set_new(json, "records_lost", gp_json_number(known, u->lost));
 	return json;
 }
 
 static json_t *tenant_json(const struct gp_wire_status *st)
 {
-	bool lc = st->cls == GP_CLASS_LC, be = st->cls == GP_CLASS_BE;
+	bool lc = st->cls == GP_CLASS_LC;
+	bool guessed = lc && (st->learns || st->guesses);
 	json_t *json = json_object();
 
 	json_object_set_new(json, "pid", json_integer(st->pid));
-	json_object_set_new(json, "command", text_json(st->comm));
-	json_object_set_new(json, "class",
-			    json_string(lc   ? "lc"
-					: be ? "be"
-					     : "none"));
-	json_object_set_new(json, "level", number(lc, st->value));
-	json_object_set_new(json, "weight", number(be, st->value));
+	json_object_set_new(json, "command", gp_json_text(st->comm));
+	gp_json_class(json, st, true);
 	json_object_set_new(json, "slice_us",
-			    number(st->slice_us, st->slice_us));
-	json_object_set_new(json, "hints", number(lc, st->hints));
+			    gp_json_number(st->slice_us, st->slice_us));
+	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
 	json_object_set_new(json, "guesses",
-			    number(lc && (st->learns || st->guesses),
-				   st->guesses));
+			    gp_json_number(guessed, st->guesses));
 	json_object_set_new(json, "guess_hits",
-			    number(lc && (st->learns || st->guesses),
-				   st->guess_hits));
+			    gp_json_number(guessed, st->guess_hits));
 	json_object_set_new(json, "guess_misses",
-			    number(lc && (st->learns || st->guesses),
-				   st->guess_misses));
-	json_object_set_new(json, "segments", number(lc, st->segments));
-	json_object_set_new(json, "holds", number(lc, st->holds));
-	json_object_set_new(json, "holds_late", number(lc, st->holds_late));
-	json_object_set_new(json, "holds_expired",
-			    number(lc, st->holds_expired));
-	json_object_set_new(json, "syncs_cut", number(lc, st->syncs_cut));
-	json_object_set_new(json, "held_ns", number(lc, st->held_ns));
-	json_object_set_new(json, "switch_ns",
-			    number(st->switch_ns, st->switch_ns));
-	json_object_set_new(json, "switch_min_ns",
-			    number(st->switch_min_ns, st->switch_min_ns));
-	json_object_set_new(json, "switch_max_ns",
-			    number(st->switch_max_ns, st->switch_max_ns));
+			    gp_json_number(guessed, st->guess_misses));
+	gp_json_holds(json, st, lc);
 	return json;
 }
 
@@ -379,7 +347,7 @@ static void print_json(const struct stat_run *r)
 	bool signaled = WIFSIGNALED(r->status);
 
 	for (char **arg = r->cmd; *arg; arg++)
-		json_array_append_new(cmd, text_json(*arg));
+		json_array_append_new(cmd, gp_json_text(*arg));
 	for (size_t i = 0; i < r->devices.count; i++)
 		json_array_append_new(usage, usage_json(&r->usage[i]));
 	for (size_t i = 0; i < r->tenants; i++)
@@ -390,10 +358,11 @@ static void print_json(const struct stat_run *r)
 	json_object_set_new(json, "elapsed_ns",
 			    json_integer((json_int_t)r->elapsed_ns));
 	json_object_set_new(json, "exit_status",
-			    number(!signaled,
-				   (uint64_t)WEXITSTATUS(r->status)));
+			    gp_json_number(!signaled,
+					   (uint64_t)WEXITSTATUS(r->status)));
 	json_object_set_new(json, "signal",
-			    number(signaled, (uint64_t)WTERMSIG(r->status)));
+			    gp_json_number(signaled,
+					   (uint64_t)WTERMSIG(r->status)));
 	json_object_set_new(json, "switch_log", usage);
 	json_object_set_new(json, "sampled", tenants);
 	json_dumpf(json, r->out, JSON_INDENT(2) | JSON_PRESERVE_ORDER);

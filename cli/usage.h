@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage.h - what a process and its descendants had of a GPU, from the GPU's own
- * context-switch log, or from its driver's account of queues, and what a tenant
- * says of itself.
+ * context-switch log, or from its driver's account of queues.
  */
 #ifndef GP_CLI_USAGE_H
 #define GP_CLI_USAGE_H
@@ -12,7 +11,6 @@
 #include <sys/types.h>
 
 #include "gpreempt/hal.h"
-#include "wire/wire.h"
 
 #define GP_USAGE_PIDS 256
 #define GP_USAGE_GROUPS 256
@@ -65,8 +63,5 @@ void gp_usage_count(struct gp_usage *usage, const struct gp_switch_record *rec,
 
 /** Is @pid @root, or its child's child's ... child, as long as all live? */
 bool gp_is_descendant(pid_t pid, pid_t root);
-
-/** Ask tenant @pid; its texts are terminated. 0 or negative errno. */
-int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms);
 
 #endif
