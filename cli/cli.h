@@ -49,6 +49,8 @@ int gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** The same for what does not stop the verb. */
 void gp_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- args.c --------------------------------------------------------------- */
+
 /**
  * gp_args() - argp_parse(), with one line for what it does not know.
  * Return: 0, or GP_EXIT_OWN: said. A parser that has said why itself returns
@@ -56,13 +58,21 @@ void gp_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 #define GP_ARGS_SAID ECANCELED
 int gp_args(const struct argp *argp, int argc, char **argv, void *input);
-/** Keep @state's current argument and all that follow for CMD. */
-char **gp_args_rest(struct argp_state *state);
 /** A class option; 0 or GP_ARGS_SAID. */
 int gp_args_class(const char *verb, const char *text,
 		  struct gp_class_value *out);
 /** A PID argument; 0 or GP_ARGS_SAID. */
 int gp_args_pid(const char *verb, const char *text, pid_t *out);
+
+/** What run and stat start, and how. All of it points into main()'s argv. */
+struct gp_cmd_args {
+	const char *class_text; /* as written, checked; NULL: none */
+	const char *device;	/* NULL: none */
+	char **argv;		/* ends with NULL; NULL: no CMD */
+};
+/** The keys 'c' and 'd', and CMD; ARGP_ERR_UNKNOWN: it is another key. */
+error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *arg,
+		    struct argp_state *state);
 
 /* ---- paths.c: where the libraries lie -------------------------------------- */
 

@@ -11,11 +11,9 @@
 #include "cli/cli.h"
 
 struct run {
-	const char *class_text;
-	const char *device;
+	struct gp_cmd_args cmd;
 	bool hold;
 	bool no_learn;
-	char **cmd;
 };
 
 static const struct argp_option options[] = {
@@ -38,26 +36,16 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct run *r = state->input;
-	struct gp_class_value cls;
 
 	switch (key) {
-	case 'c':
-		r->class_text = arg;
-		return gp_args_class("run", arg, &cls);
-	case 'd':
-		r->device = arg;
-		return 0;
 	case 'H':
 		r->hold = true;
 		return 0;
 	case 'L':
 		r->no_learn = true;
 		return 0;
-	case ARGP_KEY_ARG:
-		r->cmd = gp_args_rest(state);
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return gp_args_cmd("run", &r->cmd, key, arg, state);
 	}
 }
 
@@ -77,20 +65,20 @@ int gp_verb_run(int argc, char **argv)
 
 	if (err)
 		return err;
-	if (!r.class_text)
+	if (!r.cmd.class_text)
 		return gp_fail("run: no class; write --class=lc or --class=be");
-	if (!r.cmd)
+	if (!r.cmd.argv)
 		return gp_fail(
 			"run: no command; write gpreempt run --class=%s -- CMD",
-			r.class_text);
-	if (r.hold && strncmp(r.class_text, "lc", 2))
+			r.cmd.class_text);
+	if (r.hold && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail("run: --hold is for --class=lc; best-effort holds nothing");
 	if ((r.hold && setenv("GPREEMPT_HOLD", "auto", 1)) ||
 	    (r.no_learn && setenv("GPREEMPT_LEARN", "0", 1)))
 		return gp_fail("run: environment: %s", strerror(errno));
-	err = gp_launch_prepare("run", r.class_text, r.device);
+	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device);
 	if (err)
 		return err;
-	execvp(r.cmd[0], r.cmd);
-	return gp_launch_failed("run", r.cmd[0], errno);
+	execvp(r.cmd.argv[0], r.cmd.argv);
+	return gp_launch_failed("run", r.cmd.argv[0], errno);
 }

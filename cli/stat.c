@@ -31,11 +31,9 @@
 #define LOG_LATE_MS 50 /* NVIDIA's records come up to 33 ms late */
 
 struct stat_run {
-	const char *class_text;
-	const char *device;
+	struct gp_cmd_args cmd;
 	const char *out_path;
 	bool json;
-	char **cmd;
 
 	FILE *out;
 	struct gp_devices devices;
@@ -81,7 +79,7 @@ static void become_cmd(const struct stat_run *r, int fd)
 	int err;
 
 	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-	execvp(r->cmd[0], r->cmd);
+	execvp(r->cmd.argv[0], r->cmd.argv);
 	err = errno;
 	(void)!write(fd, &err, sizeof(err));
 	_exit(GP_EXIT_OWN);
@@ -110,7 +108,7 @@ static int start(struct stat_run *r)
 	close(fd[0]);
 	if (n == sizeof(err)) {
 		waitpid(r->pid, NULL, 0);
-		return gp_launch_failed("stat", r->cmd[0], err);
+		return gp_launch_failed("stat", r->cmd.argv[0], err);
 	}
 	r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0u);
 	return r->pidfd < 0 ? gp_fail("stat: pidfd_open: %s", strerror(errno))
@@ -283,7 +281,7 @@ static void print_text(const struct stat_run *r)
 {
 	FILE *out = r->out;
 
-	fprintf(out, "\ngpreempt stat: %s: %.3f s", r->cmd[0],
+	fprintf(out, "\ngpreempt stat: %s: %.3f s", r->cmd.argv[0],
 		(double)r->elapsed_ns / 1e9);
 	if (WIFSIGNALED(r->status))
 		fprintf(out, ", ended by signal %d\n", WTERMSIG(r->status));
@@ -346,7 +344,7 @@ static void print_json(const struct stat_run *r)
 	json_t *tenants = json_array(), *cmd = json_array();
 	bool signaled = WIFSIGNALED(r->status);
 
-	for (char **arg = r->cmd; *arg; arg++)
+	for (char **arg = r->cmd.argv; *arg; arg++)
 		json_array_append_new(cmd, gp_json_text(*arg));
 	for (size_t i = 0; i < r->devices.count; i++)
 		json_array_append_new(usage, usage_json(&r->usage[i]));
@@ -385,32 +383,22 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stat_run *r = state->input;
-	struct gp_class_value cls;
 
 	switch (key) {
-	case 'c':
-		r->class_text = arg;
-		return gp_args_class("stat", arg, &cls);
-	case 'd':
-		r->device = arg;
-		return 0;
 	case 'j':
 		r->json = true;
 		return 0;
 	case 'o':
 		r->out_path = arg;
 		return 0;
-	case ARGP_KEY_ARG:
-		r->cmd = gp_args_rest(state);
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return gp_args_cmd("stat", &r->cmd, key, arg, state);
 	}
 }
 
 static int open_devices(struct stat_run *r)
 {
-	const char *device = r->device ? r->device : getenv("GPREEMPT_DEVICE");
+	const char *device = r->cmd.device ? r->cmd.device : getenv("GPREEMPT_DEVICE");
 	char why[GP_WHY_LEN];
 
 	if (gp_devices_open(device && *device ? device : NULL, &r->devices, why,
@@ -441,8 +429,8 @@ static int prepare(struct stat_run *r)
 {
 	int err = 0;
 
-	if (r->class_text || r->device)
-		err = gp_launch_prepare("stat", r->class_text, r->device);
+	if (r->cmd.class_text || r->cmd.device)
+		err = gp_launch_prepare("stat", r->cmd.class_text, r->cmd.device);
 	if (!err)
 		err = open_devices(r);
 	if (err)
@@ -494,7 +482,7 @@ int gp_verb_stat(int argc, char **argv)
 
 	if (err)
 		return err;
-	if (!r.cmd)
+	if (!r.cmd.argv)
 		return gp_fail("stat: no command; write gpreempt stat -- CMD");
 	err = run_and_tell(&r);
 	stat_done(&r);

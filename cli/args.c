@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * args.c - the options and arguments that verbs share.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* Where getopt stood when it met what it does not know. */
+static int failed_at;
+
+static const struct argp_option common_options[] = {
+	{"help", '?', NULL, 0, "say this", -1},
+	{"version", 'V', NULL, 0, "say which version this is", -1},
+	{0},
+};
+
+/* As argp's own --help and --version do, these end the program. */
+static error_t parse_common(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case '?':
+		argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP,
+			  state->argv[0]);
+		exit(0);
+	case 'V':
+		puts(argp_program_version);
+		exit(0);
+	case ARGP_KEY_ERROR:
+		failed_at = state->next;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ARGP_NO_ERRS: argp itself would say two lines. It takes --help with it. */
+int gp_args(const struct argp *argp, int argc, char **argv, void *input)
+{
+	static const struct argp common = {
+		.options = common_options,
+		.parser = parse_common,
+	};
+	static const struct argp_child child[] = {{&common, 0, NULL, 0}, {0}};
+	struct argp whole = *argp;
+	int err;
+
+	whole.children = child;
+	err = argp_parse(&whole, argc, argv,
+			 ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL,
+			 input);
+	if (!err)
+		return 0;
+	if (err == GP_ARGS_SAID)
+		return GP_EXIT_OWN;
+	return gp_fail(
+		"%s: %s: option not known, or its value missing; see %s --help",
+		argv[0] + strlen("gpreempt "),
+		failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?",
+		argv[0]);
+}
+
+/* Its current argument and all that follow. */
+static char **args_rest(struct argp_state *state)
+{
+	char **rest = &state->argv[state->next - 1];
+
+	state->next = state->argc;
+	return rest;
+}
+
+int gp_args_class(const char *verb, const char *text,
+		  struct gp_class_value *out)
+{
+	int err = gp_class_parse(text, out);
+
+	if (!err)
+		return 0;
+	if (err == -ERANGE)
+		gp_fail("%s: --class=%s: out of range; levels are lc:0 (most "
+			"urgent) to lc:%d, weights be:%d to be:%d",
+			verb, text, GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
+	else
+		gp_fail("%s: --class=%s: no such class; write lc, lc:LEVEL, be "
+			"or be:WEIGHT",
+			verb, text);
+	return GP_ARGS_SAID;
+}
+
+int gp_args_pid(const char *verb, const char *text, pid_t *out)
+{
+	if (!gp_parse_pid(text, out))
+		return 0;
+	gp_fail("%s: %s: not a process number; write one such as %d (ps lists "
+		"them)",
+		verb, text, (int)getpid());
+	return GP_ARGS_SAID;
+}
+
+error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *arg,
+		    struct argp_state *state)
+{
+	struct gp_class_value cls;
+
+	switch (key) {
+	case 'c':
+		cmd->class_text = arg;
+		return gp_args_class(verb, arg, &cls);
+	case 'd':
+		cmd->device = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		cmd->argv = args_rest(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
