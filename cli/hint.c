@@ -9,8 +9,6 @@
 #include "cli/cli.h"
 #include "wire/wire.h"
 
-#define HINT_MAX_NS 10000000000ull /* gp_hint()'s bound */
-
 struct hint {
 	bool has_in;
 	uint64_t in_ns;
@@ -32,7 +30,7 @@ static int parse_in(const char *text, struct hint *h)
 			text);
 		return GP_ARGS_SAID;
 	}
-	if (err || h->in_ns > HINT_MAX_NS) {
+	if (err || h->in_ns > GP_HINT_MAX_NS) {
 		gp_fail("hint: --in=%s: too far; at most 10s", text);
 		return GP_ARGS_SAID;
 	}

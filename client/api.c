@@ -12,7 +12,6 @@
 #include "client/log.h"
 #include "gpreempt/gpreempt.h"
 
-#define HINT_MAX_NS 10000000000u	/* 10 s */
 #define LIMIT_DEFAULT_NS 20000000u	/* as the core's hold_limit_ns */
 #define WHY_LEN 160
 
@@ -266,7 +265,7 @@ int gp_hint(struct gp_handle *h, uint64_t in_ns)
 {
 	struct gp_event ev = { .type = GP_EV_HINT, .at_ns = in_ns };
 
-	if (in_ns > HINT_MAX_NS)
+	if (in_ns > GP_HINT_MAX_NS)
 		return -EINVAL;
 	return event(h, &ev);
 }

@@ -9,8 +9,6 @@
 
 #include "client/engine.h"
 
-#define HINT_MAX_NS 10000000000u	/* as gp_hint() */
-
 static void read_comm(char *comm, size_t len)
 {
 	int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
@@ -58,7 +56,7 @@ static int act(const union gp_wire_msg *msg, bool may_change)
 		return -EPERM;
 	if (msg->head.type == GP_WIRE_SET_CLASS)
 		return set_class(&msg->set_class);
-	if (msg->hint.in_ns > HINT_MAX_NS)
+	if (msg->hint.in_ns > GP_HINT_MAX_NS)
 		return -EINVAL;
 	return gp_engine_hint(msg->hint.in_ns);
 }

@@ -37,6 +37,7 @@ enum gp_class {
 #define GP_WEIGHT_MIN 1		/* BE weights */
 #define GP_WEIGHT_MAX 10000
 #define GP_WEIGHT_DEFAULT 100
+#define GP_HINT_MAX_NS 10000000000ull	/* farthest that gp_hint() looks ahead: 10 s */
 
 struct gp_handle;
 
@@ -115,7 +116,8 @@ GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
  * gp_hint() - work will arrive in @in_ns from now (CLOCK_MONOTONIC).
  * The switch to this context is then over when it arrives. A later hint
  * replaces one whose work has not come. Wrong hints cost best-effort time
- * only. Cost: under 2 µs. Return: 0; -EINVAL in_ns over 10 s; -EPERM not LC.
+ * only. Cost: under 2 µs. Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM
+ * not LC.
  */
 GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
 
