@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "sched/sched.h"
 #include "wire/wire.h"
 
 int gp_check_pid(const char *verb, pid_t pid)
@@ -133,7 +134,7 @@ static int apply_lc(const struct target *t)
 	int err;
 
 	for (size_t i = 0; i < t->compute; i++) {
-		err = set_slice(t, i, GP_LC_SLICE_US);
+		err = set_slice(t, i, GP_SCHED_LC_SLICE_US);
 		if (err)
 			return err;
 	}
@@ -169,7 +170,7 @@ static void set_mode(const struct target *t)
 
 static int take_slot(const struct target *t, int slot_fd)
 {
-	int err = set_slice(t, 0, GP_BE_SLICE_US);
+	int err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
 
 	if (err)
 		return err;
@@ -229,7 +230,7 @@ static int apply_be(const struct target *t)
 		return gp_fail("%s: process %d: its keeper does not answer: %s",
 			       t->verb, (int)t->pid, strerror(-err));
 	if (keeper == GP_KEEPER_HAS) {
-		err = set_slice(t, 0, GP_BE_SLICE_US);
+		err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
 	} else {
 		/* One that waits: a new attach tries again and says how it is. */
 		err = gp_keeper_stop(t->pid, t->dev);

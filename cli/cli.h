@@ -23,8 +23,6 @@
 #define GP_EXIT_NOT_FOUND 127
 
 #define GP_WHY_LEN 256
-#define GP_LC_SLICE_US 5000000u
-#define GP_BE_SLICE_US 1u
 #define GP_CALL_MS 2000
 
 struct gp_verb {

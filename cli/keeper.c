@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "sched/sched.h"
 
 #define SPEC_LEN GP_DEVICE_NAME_LEN
 #define BACKLOG 8
@@ -161,7 +162,7 @@ static int set_short_slice(const struct keeper *k)
 	if (!err)
 		err = gp_compute_groups(&list)
 			      ? devices.dev[0]->ops->set_slice(list.group[0],
-							       GP_BE_SLICE_US)
+							       GP_SCHED_BE_SLICE_US)
 			      : -ESRCH;
 	gp_group_list_put(&list);
 	return err;

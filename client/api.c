@@ -12,7 +12,6 @@
 #include "client/log.h"
 #include "gpreempt/gpreempt.h"
 
-#define LIMIT_DEFAULT_NS 20000000u	/* as the core's hold_limit_ns */
 #define WHY_LEN 160
 
 /*
@@ -185,7 +184,7 @@ int gp_open(const struct gp_open_opts *opts, struct gp_handle **handle)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
-	h->limit_ns = o.hold_limit_ns ? o.hold_limit_ns : LIMIT_DEFAULT_NS;
+	h->limit_ns = o.hold_limit_ns ? o.hold_limit_ns : GP_SCHED_HOLD_LIMIT_NS;
 	if (!state) {
 		pthread_mutex_lock(&open_lock);
 		err = handle_create(&o, h);

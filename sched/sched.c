@@ -32,11 +32,11 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 		return -EINVAL;
 	if (!c.be_policy)
 		c.be_policy = &gp_policy_fair;
-	or_default(&c.lc_slice_us, 5000000);
-	or_default(&c.be_slice_us, 1);
+	or_default(&c.lc_slice_us, GP_SCHED_LC_SLICE_US);
+	or_default(&c.be_slice_us, GP_SCHED_BE_SLICE_US);
 	or_default(&c.quantum_ns, 50 * GP_NS_PER_MS);
 	or_default(&c.switch_ns, 200 * GP_NS_PER_US);
-	or_default(&c.hold_limit_ns, 20 * GP_NS_PER_MS);
+	or_default(&c.hold_limit_ns, GP_SCHED_HOLD_LIMIT_NS);
 	or_default(&c.linger_ns, 500 * GP_NS_PER_US);
 	or_default(&c.lc_defer_max_ns, 20 * GP_NS_PER_MS);
 
@@ -463,6 +463,11 @@ int gp_sched_settled(const struct gp_sched *s)
 		if (s->group[i].id && s->group[i].tenant == GP_NONE)
 			return 0;
 	return 1;
+}
+
+void gp_sched_set_hold_piece(struct gp_sched *s, uint64_t piece_ns)
+{
+	s->config.hold_piece_ns = piece_ns;
 }
 
 static void stat_groups(const struct gp_sched *s, uint32_t tenant,

@@ -33,6 +33,11 @@
 #define GP_SCHED_LEVELS 16
 #define GP_SCHED_NO_TIMER 0		/* ARM_TIMER at 0: disarm */
 
+/* Defaults that others go by as well. */
+#define GP_SCHED_LC_SLICE_US 5000000u
+#define GP_SCHED_BE_SLICE_US 1u
+#define GP_SCHED_HOLD_LIMIT_NS 20000000u
+
 enum gp_tenant_class { GP_TENANT_NONE, GP_TENANT_LC, GP_TENANT_BE };
 
 struct gp_class_spec {
@@ -128,11 +133,12 @@ struct gp_sched_config {
 	uint32_t slice_preempts;
 	uint32_t slots;
 	uint32_t pad;
-	uint64_t lc_slice_us;		/* 5,000,000 */
-	uint64_t be_slice_us;		/* 1 */
+	uint64_t lc_slice_us;		/* GP_SCHED_LC_SLICE_US */
+	uint64_t be_slice_us;		/* GP_SCHED_BE_SLICE_US */
 	uint64_t quantum_ns;		/* how long a BE tenant is resident: 50 ms */
 	uint64_t switch_ns;		/* first guess of one switch: 200 µs */
-	uint64_t hold_limit_ns;		/* longest single hold: 20 ms */
+	uint64_t hold_limit_ns;		/* longest single hold:
+					 * GP_SCHED_HOLD_LIMIT_NS, 20 ms */
 	uint64_t hold_piece_ns;		/* 0: one piece; else holds are renewed in
 					 * pieces of this (syncs cannot be seen) */
 	uint64_t linger_ns;		/* a hint's hold ends so long after the
