@@ -80,28 +80,44 @@ static void test_find(void **state)
 static void test_dummies(void **state)
 {
 	const struct gp_hal_ops *ops = gp_hal_find("toy");
+	const struct gp_hal_class cls = { 0 };
 	struct gp_hal_caps caps = { .caps = ~0u };
 	struct gp_group *none = NULL;
 	struct gp_hold *hold = NULL;
 	struct gp_log *log = NULL;
 	struct gp_timer *timer = NULL;
 	struct gp_group_list list;
+	char why[16] = "untouched";
+	void *context = NULL;
 	uint64_t value;
 
 	assert_int_equal(ops->caps(&device, &caps), 0);
 	assert_int_equal(caps.caps, 0);
+	assert_int_equal(ops->busy(none), -EOPNOTSUPP);
 	assert_int_equal(ops->get_slice(none, &value), -EOPNOTSUPP);
-	assert_int_equal(ops->set_slice(none, 1), -EOPNOTSUPP);
 	assert_int_equal(ops->groups(&device, 0, &list), -EOPNOTSUPP);
-	assert_int_equal(ops->hold_create(&device, NULL, &hold), -EOPNOTSUPP);
 	assert_int_equal(ops->hold(hold, 1), -EOPNOTSUPP);
-	assert_int_equal(ops->release(hold), -EOPNOTSUPP);
-	assert_int_equal(ops->suspend(&none, 1), -EOPNOTSUPP);
-	assert_int_equal(ops->resume(&none, 1), -EOPNOTSUPP);
+	assert_int_equal(ops->hold_create(&device, NULL, &hold), -EOPNOTSUPP);
+	assert_int_equal(ops->hold_stat(hold, NULL), -EOPNOTSUPP);
+	assert_int_equal(ops->log_now(log, &value), -EOPNOTSUPP);
 	assert_int_equal(ops->log_open(&device, &log), -EOPNOTSUPP);
-	assert_int_equal(ops->timer_create(&device, &timer), -EOPNOTSUPP);
+	assert_int_equal(ops->log_read(log, NULL, 0), -EOPNOTSUPP);
 	assert_int_equal(ops->now(&device, &value), -EOPNOTSUPP);
+	assert_int_equal(ops->process_context(&device, &context), -EOPNOTSUPP);
+	assert_int_equal(ops->release(hold), -EOPNOTSUPP);
+	assert_int_equal(ops->resume(&none, 1), -EOPNOTSUPP);
+	assert_int_equal(ops->set_class(&device, 0, &cls), -EOPNOTSUPP);
+	assert_int_equal(ops->set_preempt_mode(none, GP_PREEMPT_BLOCK),
+			 -EOPNOTSUPP);
+	assert_int_equal(ops->set_slice(none, 1), -EOPNOTSUPP);
+	assert_int_equal(ops->suspend(&none, 1), -EOPNOTSUPP);
+	assert_int_equal(ops->timer_ack(timer), -EOPNOTSUPP);
+	assert_int_equal(ops->timer_arm(timer, 1), -EOPNOTSUPP);
+	assert_int_equal(ops->timer_create(&device, &timer), -EOPNOTSUPP);
+	assert_int_equal(ops->timer_done(timer), -EOPNOTSUPP);
 	assert_int_equal(ops->usage(none, &value), -EOPNOTSUPP);
+	ops->explain(-ENODEV, why, sizeof(why));
+	assert_string_equal(why, "untouched");
 	ops->group_put(NULL);
 	ops->hold_destroy(NULL);
 	ops->log_close(NULL);
@@ -115,11 +131,11 @@ static void test_no_op_is_missing(void **state)
 {
 	struct gp_hal_ops empty = { .name = "empty", .abi = GP_HAL_ABI };
 	struct gp_hal_ops full;
-	void *op[(sizeof(full) - offsetof(struct gp_hal_ops, caps)) /
+	void *op[(sizeof(full) - offsetof(struct gp_hal_ops, busy)) /
 		 sizeof(void *)];
 
 	gp_hal_set_ops(&full, &empty);
-	memcpy(op, &full.caps, sizeof(op));
+	memcpy(op, &full.busy, sizeof(op));
 	for (size_t i = 0; i < sizeof(op) / sizeof(op[0]); i++)
 		assert_non_null(op[i]);
 }

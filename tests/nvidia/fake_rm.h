@@ -39,6 +39,7 @@ static struct {
 	ino_t dead_file;		/* calls on it fail with EBADF */
 	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
+	uint32_t fail_times;		/* 0: each call from then on */
 	char version[64];
 } fake;
 
@@ -132,8 +133,11 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 	void *p = (void *)(uintptr_t)c->params;
 
 	if (fake.fail_cmd == c->cmd && c->cmd) {
-		if (!fake.fail_after)
+		if (!fake.fail_after) {
+			if (fake.fail_times && !--fake.fail_times)
+				fake.fail_cmd = 0;
 			return fake.fail_status;
+		}
 		fake.fail_after--;
 	}
 	if (!o)

@@ -130,12 +130,29 @@ static void test_failed_suspend_is_undone(void **state)
 	assert_int_equal(gp_nv_suspend(&list.group[0], 1), 0);
 	fake.fail_cmd = GP_RM_CTRL_FIFO_DISABLE_CHANNELS;
 	fake.fail_after = 2;
+	fake.fail_times = 1;
 	fake.fail_status = GP_RM_ERR_TIMEOUT;
-	/* The third call fails, and so would every later one .. */
+	/* Of three calls the last fails: what the first two stopped runs again. */
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ETIMEDOUT);
-	/* .. so put the driver right, and look at what undoing asked for. */
+	assert_int_equal(fake.fail_cmd, 0);
+	assert_int_equal(disabled(list.group[0]), list.group[0]->channels);
+	assert_int_equal(all_disabled(), list.group[0]->channels);
+	assert_int_equal(gp_nv_resume(list.group, list.count), 0);
+	assert_int_equal(all_disabled(), 0);
+	teardown();
+}
+
+/* The driver takes nothing any more, undoing neither; then it is right again. */
+static void test_suspend_that_cannot_be_undone(void **state)
+{
+	setup(8);
+	fake.fail_cmd = GP_RM_CTRL_FIFO_DISABLE_CHANNELS;
+	fake.fail_after = 2;
+	fake.fail_status = GP_RM_ERR_TIMEOUT;
+	assert_int_equal(gp_nv_suspend(list.group, list.count), -ETIMEDOUT);
 	fake.fail_cmd = 0;
 	assert_int_equal(gp_nv_suspend(list.group, list.count), 0);
+	assert_int_equal(all_disabled(), 160);
 	assert_int_equal(gp_nv_resume(list.group, list.count), 0);
 	assert_int_equal(all_disabled(), 0);
 	teardown();
@@ -153,7 +170,7 @@ static void test_group_that_is_gone(void **state)
 	o = fake_find(fake_ino(ctl), g->client, g->channel[2]);
 	o->handle = 1;
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ESRCH);
-	/* Group 0 was off before and stays so; all others run again. */
+	/* Seen before anybody is stopped: group 0 was off, and all others run. */
 	assert_int_equal(disabled(list.group[0]), list.group[0]->channels);
 	for (size_t i = 1; i < list.count; i++)
 		if (i != 17)
@@ -187,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_suspend_in_one_call),
 		cmocka_unit_test(test_suspend_beyond_one_call),
 		cmocka_unit_test(test_failed_suspend_is_undone),
+		cmocka_unit_test(test_suspend_that_cannot_be_undone),
 		cmocka_unit_test(test_group_that_is_gone),
 		cmocka_unit_test(test_groups_of_two_devices_are_refused),
 	};
