@@ -7,43 +7,13 @@ static bool is_float(u32 op)
 	return op >= GFX9_ATOMIC_FMIN;
 }
 
-static u32 new32(u32 op, u32 old, u32 data, u32 compare)
+static s64 as_signed(u64 value, bool wide)
 {
-	switch (op) {
-	case GFX9_ATOMIC_SWAP:
-		return data;
-	case GFX9_ATOMIC_CMPSWAP:
-		return old == compare ? data : old;
-	case GFX9_ATOMIC_ADD:
-		return old + data;
-	case GFX9_ATOMIC_SUB:
-		return old - data;
-	case GFX9_ATOMIC_RSUB:
-		return data - old;
-	case GFX9_ATOMIC_SMIN:
-		return (s32)old < (s32)data ? old : data;
-	case GFX9_ATOMIC_UMIN:
-		return old < data ? old : data;
-	case GFX9_ATOMIC_SMAX:
-		return (s32)old > (s32)data ? old : data;
-	case GFX9_ATOMIC_UMAX:
-		return old > data ? old : data;
-	case GFX9_ATOMIC_AND:
-		return old & data;
-	case GFX9_ATOMIC_OR:
-		return old | data;
-	case GFX9_ATOMIC_XOR:
-		return old ^ data;
-	case GFX9_ATOMIC_INC:
-		return old >= data ? 0 : old + 1;
-	case GFX9_ATOMIC_DEC:
-		return !old || old > data ? data : old - 1;
-	default:	/* MSKOR */
-		return (old & ~compare) | data;
-	}
+	return wide ? (s64)value : (s32)value;
 }
 
-static u64 new64(u32 op, u64 old, u64 data, u64 compare)
+/* Of 32 bits where not @wide: these are zero-extended, and the result is cut. */
+static u64 new_value(u32 op, u64 old, u64 data, u64 compare, bool wide)
 {
 	switch (op) {
 	case GFX9_ATOMIC_SWAP:
@@ -57,11 +27,11 @@ static u64 new64(u32 op, u64 old, u64 data, u64 compare)
 	case GFX9_ATOMIC_RSUB:
 		return data - old;
 	case GFX9_ATOMIC_SMIN:
-		return (s64)old < (s64)data ? old : data;
+		return as_signed(old, wide) < as_signed(data, wide) ? old : data;
 	case GFX9_ATOMIC_UMIN:
 		return old < data ? old : data;
 	case GFX9_ATOMIC_SMAX:
-		return (s64)old > (s64)data ? old : data;
+		return as_signed(old, wide) > as_signed(data, wide) ? old : data;
 	case GFX9_ATOMIC_UMAX:
 		return old > data ? old : data;
 	case GFX9_ATOMIC_AND:
@@ -88,7 +58,7 @@ u32 gfx9_atomic32(u32 *at, u32 op, u32 data, u32 compare)
 		if (is_float(op))
 			value = gfx9_atomic_float32(op, old, data, compare);
 		else
-			value = new32(op, old, data, compare);
+			value = new_value(op, old, data, compare, false);
 	} while (!__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
 	return old;
@@ -103,7 +73,7 @@ u64 gfx9_atomic64(u64 *at, u32 op, u64 data, u64 compare)
 		if (is_float(op))
 			value = gfx9_atomic_float64(op, old, data, compare);
 		else
-			value = new64(op, old, data, compare);
+			value = new_value(op, old, data, compare, true);
 	} while (!__atomic_compare_exchange_n(at, &old, value, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
 	return old;
