@@ -64,7 +64,7 @@ static void set_mxcsr(u32 value)
 		return true;						\
 	} while (0)
 
-/* Floats a, b, c to a float; and their bits to bits. */
+/* LANE_OP() with the floats that the bits are. */
 #define FLOAT_OP(expression)						\
 	do {								\
 		for (u32 i = 0; i < GFX9_LANES; i++) {			\
@@ -73,18 +73,6 @@ static void set_mxcsr(u32 value)
 			const float c __attribute__((unused)) = gfx9_f32(lanes->src[2][0][i]); \
 									\
 			lanes->dst[0][i] = gfx9_f32_bits(expression);	\
-		}							\
-		return true;						\
-	} while (0)
-
-#define BITS_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u32 a __attribute__((unused)) = lanes->src[0][0][i]; \
-			const u32 b __attribute__((unused)) = lanes->src[1][0][i]; \
-			const u32 c __attribute__((unused)) = lanes->src[2][0][i]; \
-									\
-			lanes->dst[0][i] = (expression);		\
 		}							\
 		return true;						\
 	} while (0)
@@ -408,9 +396,9 @@ static bool vop2(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_mul_legacy_f32:
 		FLOAT_OP(a == 0 || b == 0 ? 0 : a * b);
 	case GFX9_v_min_f32:
-		BITS_OP(gfx9_min32(a, b, ieee));
+		LANE_OP(gfx9_min32(a, b, ieee));
 	case GFX9_v_max_f32:
-		BITS_OP(gfx9_max32(a, b, ieee));
+		LANE_OP(gfx9_max32(a, b, ieee));
 	case GFX9_v_mac_f32:
 	case GFX9_v_madmk_f32:
 	case GFX9_v_madak_f32:
@@ -453,9 +441,9 @@ static bool vop1(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_cos_f32:
 		FLOAT_OP(sin_turns(a, 0.25f));
 	case GFX9_v_frexp_exp_i32_f32:
-		BITS_OP(frexp_exponent(a));
+		LANE_OP(frexp_exponent(a));
 	case GFX9_v_frexp_mant_f32:
-		BITS_OP(frexp_mantissa(a));
+		LANE_OP(frexp_mantissa(a));
 	default:
 		return false;
 	}
@@ -465,37 +453,37 @@ static bool conversions(u32 op, struct gfx9_lanes *lanes)
 {
 	switch (op) {
 	case GFX9_v_cvt_f32_i32:
-		BITS_OP(gfx9_f32_bits((float)(s32)a));
+		LANE_OP(gfx9_f32_bits((float)(s32)a));
 	case GFX9_v_cvt_f32_u32:
-		BITS_OP(gfx9_f32_bits((float)(s64)a));
+		LANE_OP(gfx9_f32_bits((float)(s64)a));
 	case GFX9_v_cvt_u32_f32:
-		BITS_OP(gfx9_to_u32(gfx9_f32(a)));
+		LANE_OP(gfx9_to_u32(gfx9_f32(a)));
 	case GFX9_v_cvt_i32_f32:
-		BITS_OP(gfx9_to_i32(gfx9_f32(a)));
+		LANE_OP(gfx9_to_i32(gfx9_f32(a)));
 	case GFX9_v_cvt_rpi_i32_f32:
-		BITS_OP(gfx9_to_i32(gfx9_floor((double)gfx9_f32(a) + 0.5)));
+		LANE_OP(gfx9_to_i32(gfx9_floor((double)gfx9_f32(a) + 0.5)));
 	case GFX9_v_cvt_flr_i32_f32:
-		BITS_OP(gfx9_to_i32(gfx9_floor(gfx9_f32(a))));
+		LANE_OP(gfx9_to_i32(gfx9_floor(gfx9_f32(a))));
 	case GFX9_v_cvt_off_f32_i4:
-		BITS_OP(gfx9_f32_bits((float)((s32)(a << 28) >> 28) / 16));
+		LANE_OP(gfx9_f32_bits((float)((s32)(a << 28) >> 28) / 16));
 	case GFX9_v_cvt_f32_ubyte0:
-		BITS_OP(gfx9_f32_bits((float)(s32)(a & 255)));
+		LANE_OP(gfx9_f32_bits((float)(s32)(a & 255)));
 	case GFX9_v_cvt_f32_ubyte1:
-		BITS_OP(gfx9_f32_bits((float)(s32)(a >> 8 & 255)));
+		LANE_OP(gfx9_f32_bits((float)(s32)(a >> 8 & 255)));
 	case GFX9_v_cvt_f32_ubyte2:
-		BITS_OP(gfx9_f32_bits((float)(s32)(a >> 16 & 255)));
+		LANE_OP(gfx9_f32_bits((float)(s32)(a >> 16 & 255)));
 	case GFX9_v_cvt_f32_ubyte3:
-		BITS_OP(gfx9_f32_bits((float)(s32)(a >> 24)));
+		LANE_OP(gfx9_f32_bits((float)(s32)(a >> 24)));
 	case GFX9_v_cvt_pk_u8_f32:
-		BITS_OP(insert_byte(gfx9_f32(a), b, c));
+		LANE_OP(insert_byte(gfx9_f32(a), b, c));
 	case GFX9_v_cvt_pknorm_i16_f32:
-		BITS_OP(norm_i16(gfx9_f32(a)) | norm_i16(gfx9_f32(b)) << 16);
+		LANE_OP(norm_i16(gfx9_f32(a)) | norm_i16(gfx9_f32(b)) << 16);
 	case GFX9_v_cvt_pknorm_u16_f32:
-		BITS_OP(norm_u16(gfx9_f32(a)) | norm_u16(gfx9_f32(b)) << 16);
+		LANE_OP(norm_u16(gfx9_f32(a)) | norm_u16(gfx9_f32(b)) << 16);
 	case GFX9_v_cvt_pkrtz_f16_f32:
-		BITS_OP(gfx9_to_half(gfx9_f32(a), 3) | gfx9_to_half(gfx9_f32(b), 3) << 16);
+		LANE_OP(gfx9_to_half(gfx9_f32(a), 3) | gfx9_to_half(gfx9_f32(b), 3) << 16);
 	case GFX9_v_cvt_f32_f16:
-		BITS_OP(gfx9_f32_bits((float)gfx9_from_half(a)));
+		LANE_OP(gfx9_f32_bits((float)gfx9_from_half(a)));
 	default:
 		return false;
 	}
@@ -513,19 +501,19 @@ static bool vop3(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_fma_f32:
 		return fma_lanes(lanes);
 	case GFX9_v_min3_f32:
-		BITS_OP(gfx9_min32(gfx9_min32(a, b, ieee), c, ieee));
+		LANE_OP(gfx9_min32(gfx9_min32(a, b, ieee), c, ieee));
 	case GFX9_v_max3_f32:
-		BITS_OP(gfx9_max32(gfx9_max32(a, b, ieee), c, ieee));
+		LANE_OP(gfx9_max32(gfx9_max32(a, b, ieee), c, ieee));
 	case GFX9_v_med3_f32:
-		BITS_OP(med3(a, b, c, ieee));
+		LANE_OP(med3(a, b, c, ieee));
 	case GFX9_v_div_fixup_f32:
-		BITS_OP(div_fixup(a, b, c));
+		LANE_OP(div_fixup(a, b, c));
 	case GFX9_v_div_scale_f32:
 		return scale_lanes(lanes);
 	case GFX9_v_div_fmas_f32:
-		BITS_OP(div_fmas(a, b, c, lanes->carry_in >> i & 1));
+		LANE_OP(div_fmas(a, b, c, lanes->carry_in >> i & 1));
 	case GFX9_v_ldexp_f32:
-		BITS_OP(scale32(a, (s32)b));
+		LANE_OP(scale32(a, (s32)b));
 	default:
 		return false;
 	}
@@ -625,7 +613,7 @@ static bool classify(u32 op, struct gfx9_lanes *lanes)
 			class = gfx9_class32(low);
 			break;
 		case GFX9_v_cmp_class_f64:
-			class = gfx9_class64(low | (u64)lanes->src[0][1][i] << 32);
+			class = gfx9_class64(gfx9_wide(lanes, 0, i));
 			break;
 		default:
 			class = gfx9_class16(low);

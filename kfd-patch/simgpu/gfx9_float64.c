@@ -2,29 +2,18 @@
 /* Vector ALU, doubles: "Vega" ISA reference, 12.8 and 12.10. */
 #include "gfx9_float.h"
 
-static u64 wide(const struct gfx9_lanes *lanes, u32 source, u32 lane)
-{
-	return lanes->src[source][0][lane] | (u64)lanes->src[source][1][lane] << 32;
-}
-
-static void put_wide(struct gfx9_lanes *lanes, u32 lane, u64 value)
-{
-	lanes->dst[0][lane] = value;
-	lanes->dst[1][lane] = value >> 32;
-}
-
 /* From the bits of doubles a, b, c (A, B, C their values) to bits. */
 #define WIDE_OP(expression)						\
 	do {								\
 		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u64 a __attribute__((unused)) = wide(lanes, 0, i); \
-			const u64 b __attribute__((unused)) = wide(lanes, 1, i); \
-			const u64 c __attribute__((unused)) = wide(lanes, 2, i); \
+			const u64 a __attribute__((unused)) = gfx9_wide(lanes, 0, i); \
+			const u64 b __attribute__((unused)) = gfx9_wide(lanes, 1, i); \
+			const u64 c __attribute__((unused)) = gfx9_wide(lanes, 2, i); \
 			const double A __attribute__((unused)) = gfx9_f64(a); \
 			const double B __attribute__((unused)) = gfx9_f64(b); \
 			const double C __attribute__((unused)) = gfx9_f64(c); \
 									\
-			put_wide(lanes, i, (expression));		\
+			gfx9_put_wide(lanes, i, (expression));		\
 		}							\
 		return true;						\
 	} while (0)
@@ -35,7 +24,7 @@ static void put_wide(struct gfx9_lanes *lanes, u32 lane, u64 value)
 #define NARROW_OP(expression)						\
 	do {								\
 		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u64 a __attribute__((unused)) = wide(lanes, 0, i); \
+			const u64 a __attribute__((unused)) = gfx9_wide(lanes, 0, i); \
 			const double A __attribute__((unused)) = gfx9_f64(a); \
 									\
 			lanes->dst[0][i] = (expression);		\
@@ -49,7 +38,7 @@ static void put_wide(struct gfx9_lanes *lanes, u32 lane, u64 value)
 		for (u32 i = 0; i < GFX9_LANES; i++) {			\
 			const u32 a = lanes->src[0][0][i];		\
 									\
-			put_wide(lanes, i, gfx9_f64_bits(expression));	\
+			gfx9_put_wide(lanes, i, gfx9_f64_bits(expression));	\
 		}							\
 		return true;						\
 	} while (0)
@@ -161,8 +150,8 @@ static bool scale_lanes(struct gfx9_lanes *lanes)
 	for (u32 i = 0; i < GFX9_LANES; i++) {
 		u64 bit;
 
-		put_wide(lanes, i, div_scale(wide(lanes, 0, i), wide(lanes, 1, i),
-					     wide(lanes, 2, i), &bit));
+		gfx9_put_wide(lanes, i, div_scale(gfx9_wide(lanes, 0, i), gfx9_wide(lanes, 1, i),
+						  gfx9_wide(lanes, 2, i), &bit));
 		vcc |= bit << i;
 	}
 	lanes->mask = vcc;
@@ -284,7 +273,8 @@ void gfx9_compare_64(u32 predicate, struct gfx9_lanes *lanes)
 	u64 lt = 0, eq = 0, gt = 0;
 
 	for (u32 i = 0; i < GFX9_LANES; i++) {
-		const double a = gfx9_f64(wide(lanes, 0, i)), b = gfx9_f64(wide(lanes, 1, i));
+		const double a = gfx9_f64(gfx9_wide(lanes, 0, i));
+		const double b = gfx9_f64(gfx9_wide(lanes, 1, i));
 
 		lt |= (u64)(a < b) << i;
 		eq |= (u64)(a == b) << i;

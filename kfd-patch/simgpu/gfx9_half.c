@@ -6,6 +6,7 @@
  */
 #include "gfx9_float.h"
 
+/* LANE_OP() with the values of halves, and one rounding. */
 #define HALF_OP(expression)						\
 	do {								\
 		for (u32 i = 0; i < GFX9_LANES; i++) {			\
@@ -17,18 +18,6 @@
 				gfx9_from_half(lanes->src[2][0][i]);	\
 									\
 			lanes->dst[0][i] = gfx9_to_half((expression), round); \
-		}							\
-		return true;						\
-	} while (0)
-
-#define BITS_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u32 a __attribute__((unused)) = lanes->src[0][0][i]; \
-			const u32 b __attribute__((unused)) = lanes->src[1][0][i]; \
-			const u32 c __attribute__((unused)) = lanes->src[2][0][i]; \
-									\
-			lanes->dst[0][i] = (expression);		\
 		}							\
 		return true;						\
 	} while (0)
@@ -169,9 +158,9 @@ static bool arithmetic(u32 op, struct gfx9_lanes *lanes, u32 round)
 	case GFX9_v_mul_f16:
 		HALF_OP(a * b);
 	case GFX9_v_max_f16:
-		BITS_OP(max_half(a, b, ieee));
+		LANE_OP(max_half(a, b, ieee));
 	case GFX9_v_min_f16:
-		BITS_OP(min_half(a, b, ieee));
+		LANE_OP(min_half(a, b, ieee));
 	case GFX9_v_ldexp_f16:
 		HALF_OP(gfx9_scale(a, (s16)lanes->src[1][0][i]));
 	case GFX9_v_mac_f16:
@@ -185,13 +174,13 @@ static bool arithmetic(u32 op, struct gfx9_lanes *lanes, u32 round)
 		HALF_OP(fma_half(a, b, c));
 	case GFX9_v_div_fixup_f16:
 	case GFX9_v_div_fixup_legacy_f16:
-		BITS_OP(div_fixup(a, b, c));
+		LANE_OP(div_fixup(a, b, c));
 	case GFX9_v_min3_f16:
-		BITS_OP(min_half(min_half(a, b, ieee), c, ieee));
+		LANE_OP(min_half(min_half(a, b, ieee), c, ieee));
 	case GFX9_v_max3_f16:
-		BITS_OP(max_half(max_half(a, b, ieee), c, ieee));
+		LANE_OP(max_half(max_half(a, b, ieee), c, ieee));
 	case GFX9_v_med3_f16:
-		BITS_OP(med3(a, b, c, ieee));
+		LANE_OP(med3(a, b, c, ieee));
 	default:
 		return false;
 	}
@@ -225,9 +214,9 @@ static bool functions(u32 op, struct gfx9_lanes *lanes, u32 round)
 	case GFX9_v_cos_f16:
 		HALF_OP(infinity_or(a, 0.25));
 	case GFX9_v_frexp_mant_f16:
-		BITS_OP(frexp_mantissa(a));
+		LANE_OP(frexp_mantissa(a));
 	case GFX9_v_frexp_exp_i16_f16:
-		BITS_OP(frexp_exponent(a));
+		LANE_OP(frexp_exponent(a));
 	default:
 		return false;
 	}
@@ -237,25 +226,25 @@ static bool conversions(u32 op, struct gfx9_lanes *lanes, u32 round)
 {
 	switch (op) {
 	case GFX9_v_cvt_f16_f32:
-		BITS_OP(gfx9_to_half(gfx9_f32(a), round));
+		LANE_OP(gfx9_to_half(gfx9_f32(a), round));
 	case GFX9_v_cvt_f16_u16:
-		BITS_OP(gfx9_to_half((double)(s32)(a & 0xffff), round));
+		LANE_OP(gfx9_to_half((double)(s32)(a & 0xffff), round));
 	case GFX9_v_cvt_f16_i16:
-		BITS_OP(gfx9_to_half((double)(s16)a, round));
+		LANE_OP(gfx9_to_half((double)(s16)a, round));
 	case GFX9_v_cvt_u16_f16:
-		BITS_OP(to_u16(gfx9_from_half(a)));
+		LANE_OP(to_u16(gfx9_from_half(a)));
 	case GFX9_v_cvt_i16_f16:
-		BITS_OP(to_i16(gfx9_from_half(a)));
+		LANE_OP(to_i16(gfx9_from_half(a)));
 	case GFX9_v_cvt_norm_i16_f16:
-		BITS_OP(norm_i16(gfx9_from_half(a)));
+		LANE_OP(norm_i16(gfx9_from_half(a)));
 	case GFX9_v_cvt_norm_u16_f16:
-		BITS_OP(norm_u16(gfx9_from_half(a)));
+		LANE_OP(norm_u16(gfx9_from_half(a)));
 	case GFX9_v_cvt_pknorm_i16_f16:
-		BITS_OP(norm_i16(gfx9_from_half(a)) | norm_i16(gfx9_from_half(b)) << 16);
+		LANE_OP(norm_i16(gfx9_from_half(a)) | norm_i16(gfx9_from_half(b)) << 16);
 	case GFX9_v_cvt_pknorm_u16_f16:
-		BITS_OP(norm_u16(gfx9_from_half(a)) | norm_u16(gfx9_from_half(b)) << 16);
+		LANE_OP(norm_u16(gfx9_from_half(a)) | norm_u16(gfx9_from_half(b)) << 16);
 	case GFX9_v_pack_b32_f16:
-		BITS_OP((a & 0xffff) | b << 16);
+		LANE_OP((a & 0xffff) | b << 16);
 	default:
 		return false;
 	}
@@ -389,11 +378,6 @@ static bool packed_integer(u32 op, u32 a, u32 b, u32 c, s64 *result, bool *is_si
 	}
 }
 
-static u32 saturated(s64 value, s64 low, s64 high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 static bool packed_half(const struct gfx9_inst *inst, const u32 source[3], bool high, u32 mode,
 			u32 *half)
 {
@@ -414,7 +398,8 @@ static bool packed_half(const struct gfx9_inst *inst, const u32 source[3], bool 
 	    !packed_integer(inst->op, part[0], part[1], part[2], &wide, &is_signed))
 		return false;
 	if (clamp)
-		wide = is_signed ? saturated(wide, -0x8000, 0x7fff) : saturated(wide, 0, 0xffff);
+		wide = is_signed ? gfx9_clamped(wide, -0x8000, 0x7fff) :
+				   gfx9_clamped(wide, 0, 0xffff);
 	*half = wide & 0xffff;
 	return true;
 }
@@ -466,8 +451,8 @@ static bool dot_integer(const struct gfx9_inst *inst, const u32 source[3], u32 *
 		sum += element(source[0], i, bits, is_signed) *
 		       element(source[1], i, bits, is_signed);
 	if (inst->flags & GFX9_I_CLAMP)
-		sum = is_signed ? (s32)saturated(sum, -0x80000000ll, 0x7fffffff) :
-				  (s64)saturated(sum, 0, 0xffffffff);
+		sum = is_signed ? (s32)gfx9_clamped(sum, -0x80000000ll, 0x7fffffff) :
+				  (s64)gfx9_clamped(sum, 0, 0xffffffff);
 	*result = sum;
 	return true;
 }

@@ -28,38 +28,18 @@ const u32 gfx9_nibble_masks[16][4] __attribute__((aligned(16))) = {
 		return true;						\
 	} while (0)
 
-/* With scalars a, b, c. */
-#define LANE_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u32 a __attribute__((unused)) = lanes->src[0][0][i]; \
-			const u32 b __attribute__((unused)) = lanes->src[1][0][i]; \
-			const u32 c __attribute__((unused)) = lanes->src[2][0][i]; \
-									\
-			lanes->dst[0][i] = (expression);		\
-		}							\
-		return true;						\
-	} while (0)
-
 /* With 64-bit scalars a, b, c; the result is 64 bits. */
 #define WIDE_OP(expression)						\
 	do {								\
 		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u64 a __attribute__((unused)) = wide(lanes, 0, i); \
-			const u64 b __attribute__((unused)) = wide(lanes, 1, i); \
-			const u64 c __attribute__((unused)) = wide(lanes, 2, i); \
-			const u64 d = (expression);			\
+			const u64 a __attribute__((unused)) = gfx9_wide(lanes, 0, i); \
+			const u64 b __attribute__((unused)) = gfx9_wide(lanes, 1, i); \
+			const u64 c __attribute__((unused)) = gfx9_wide(lanes, 2, i); \
 									\
-			lanes->dst[0][i] = d;				\
-			lanes->dst[1][i] = d >> 32;			\
+			gfx9_put_wide(lanes, i, (expression));		\
 		}							\
 		return true;						\
 	} while (0)
-
-static u64 wide(const struct gfx9_lanes *lanes, u32 source, u32 lane)
-{
-	return lanes->src[source][0][lane] | (u64)lanes->src[source][1][lane] << 32;
-}
 
 /* ---- pieces -------------------------------------------------------------------------- */
 
@@ -168,11 +148,6 @@ static u32 lerp_u8(u32 a, u32 b, u32 c)
 	return result;
 }
 
-static u32 clamped(s64 value, s64 low, s64 high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
 /* ---- carry ------------------------------------------------------------------------------ */
 
 static void add_carry(struct gfx9_lanes *lanes, u64 carry)
@@ -252,29 +227,29 @@ static bool saturating(u32 op, struct gfx9_lanes *lanes)
 {
 	switch (op) {
 	case GFX9_v_add_u32:
-		LANE_OP(clamped((s64)a + b, 0, 0xffffffff));
+		LANE_OP(gfx9_clamped((s64)a + b, 0, 0xffffffff));
 	case GFX9_v_sub_u32:
-		LANE_OP(clamped((s64)a - b, 0, 0xffffffff));
+		LANE_OP(gfx9_clamped((s64)a - b, 0, 0xffffffff));
 	case GFX9_v_subrev_u32:
-		LANE_OP(clamped((s64)b - a, 0, 0xffffffff));
+		LANE_OP(gfx9_clamped((s64)b - a, 0, 0xffffffff));
 	case GFX9_v_add_i32:
-		LANE_OP(clamped((s64)(s32)a + (s32)b, -0x80000000ll, 0x7fffffff));
+		LANE_OP(gfx9_clamped((s64)(s32)a + (s32)b, -0x80000000ll, 0x7fffffff));
 	case GFX9_v_sub_i32:
-		LANE_OP(clamped((s64)(s32)a - (s32)b, -0x80000000ll, 0x7fffffff));
+		LANE_OP(gfx9_clamped((s64)(s32)a - (s32)b, -0x80000000ll, 0x7fffffff));
 	case GFX9_v_add_u16:
-		LANE_OP(clamped((s64)(u16)a + (u16)b, 0, 0xffff));
+		LANE_OP(gfx9_clamped((s64)(u16)a + (u16)b, 0, 0xffff));
 	case GFX9_v_sub_u16:
-		LANE_OP(clamped((s64)(u16)a - (u16)b, 0, 0xffff));
+		LANE_OP(gfx9_clamped((s64)(u16)a - (u16)b, 0, 0xffff));
 	case GFX9_v_subrev_u16:
-		LANE_OP(clamped((s64)(u16)b - (u16)a, 0, 0xffff));
+		LANE_OP(gfx9_clamped((s64)(u16)b - (u16)a, 0, 0xffff));
 	case GFX9_v_add_i16:
-		LANE_OP((u16)clamped((s64)(s16)a + (s16)b, -0x8000, 0x7fff));
+		LANE_OP((u16)gfx9_clamped((s64)(s16)a + (s16)b, -0x8000, 0x7fff));
 	case GFX9_v_sub_i16:
-		LANE_OP((u16)clamped((s64)(s16)a - (s16)b, -0x8000, 0x7fff));
+		LANE_OP((u16)gfx9_clamped((s64)(s16)a - (s16)b, -0x8000, 0x7fff));
 	case GFX9_v_mad_u32_u24:
-		LANE_OP(clamped((s64)u24(a) * u24(b) + c, 0, 0xffffffff));
+		LANE_OP(gfx9_clamped((s64)u24(a) * u24(b) + c, 0, 0xffffffff));
 	case GFX9_v_mad_i32_i24:
-		LANE_OP(clamped((s64)i24(a) * i24(b) + (s32)c, -0x80000000ll, 0x7fffffff));
+		LANE_OP(gfx9_clamped((s64)i24(a) * i24(b) + (s32)c, -0x80000000ll, 0x7fffffff));
 	default:
 		return false;
 	}
@@ -402,7 +377,7 @@ static bool vop1(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_ffbh_i32:
 		LANE_OP(first_high((s32)a < 0 ? ~a : a));
 	case GFX9_v_sat_pk_u8_i16:
-		LANE_OP(clamped((s16)a, 0, 255) | clamped((s16)(a >> 16), 0, 255) << 8);
+		LANE_OP(gfx9_clamped((s16)a, 0, 255) | gfx9_clamped((s16)(a >> 16), 0, 255) << 8);
 	default:
 		return false;
 	}
@@ -505,10 +480,10 @@ static bool vop3_32_of_two(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_bfm_b32:
 		LANE_OP(((1u << (a & 31)) - 1) << (b & 31));
 	case GFX9_v_cvt_pk_u16_u32:
-		LANE_OP(clamped(a, 0, 0xffff) | clamped(b, 0, 0xffff) << 16);
+		LANE_OP(gfx9_clamped(a, 0, 0xffff) | gfx9_clamped(b, 0, 0xffff) << 16);
 	case GFX9_v_cvt_pk_i16_i32:
-		LANE_OP((clamped((s32)a, -0x8000, 0x7fff) & 0xffff) |
-			clamped((s32)b, -0x8000, 0x7fff) << 16);
+		LANE_OP((gfx9_clamped((s32)a, -0x8000, 0x7fff) & 0xffff) |
+			gfx9_clamped((s32)b, -0x8000, 0x7fff) << 16);
 	case GFX9_v_add_i32:
 		VECTOR_OP(A + B);
 	case GFX9_v_sub_i32:
@@ -559,14 +534,13 @@ static bool mad_64(u32 op, struct gfx9_lanes *lanes)
 	lanes->mask = 0;
 	for (u32 i = 0; i < GFX9_LANES; i++) {
 		const u32 a = lanes->src[0][0][i], b = lanes->src[1][0][i];
-		const u64 c = wide(lanes, 2, i);
+		const u64 c = gfx9_wide(lanes, 2, i);
 		const u64 product = is_signed ? (u64)((s64)(s32)a * (s32)b) : (u64)a * b;
 		const u64 sum = product + c;
 		const u64 carry = is_signed ? (~(product ^ c) & (product ^ sum)) >> 63 :
 					      sum < product;
 
-		lanes->dst[0][i] = sum;
-		lanes->dst[1][i] = sum >> 32;
+		gfx9_put_wide(lanes, i, sum);
 		lanes->mask |= carry << i;
 	}
 	return true;
@@ -681,7 +655,7 @@ static void compare_64(struct gfx9_lanes *lanes, u32 predicate, bool is_signed)
 	u64 lt = 0, eq = 0;
 
 	for (u32 i = 0; i < GFX9_LANES; i++) {
-		const u64 a = wide(lanes, 0, i), b = wide(lanes, 1, i);
+		const u64 a = gfx9_wide(lanes, 0, i), b = gfx9_wide(lanes, 1, i);
 
 		lt |= (u64)(is_signed ? (s64)a < (s64)b : a < b) << i;
 		eq |= (u64)(a == b) << i;

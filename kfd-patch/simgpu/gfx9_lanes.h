@@ -62,6 +62,36 @@ static inline u64 gfx9_collect(gfx9_v4s lanes, u32 vector)
 #endif
 }
 
+/* Both registers of an operand of 64 bits, of one lane. */
+static inline u64 gfx9_wide(const struct gfx9_lanes *lanes, u32 source, u32 lane)
+{
+	return lanes->src[source][0][lane] | (u64)lanes->src[source][1][lane] << 32;
+}
+
+static inline void gfx9_put_wide(struct gfx9_lanes *lanes, u32 lane, u64 value)
+{
+	lanes->dst[0][lane] = value;
+	lanes->dst[1][lane] = value >> 32;
+}
+
+static inline u32 gfx9_clamped(s64 value, s64 low, s64 high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+/* Lane by lane: from the sources' 32 bits a, b, c to 32 bits. Returns true. */
+#define LANE_OP(expression)						\
+	do {								\
+		for (u32 i = 0; i < GFX9_LANES; i++) {			\
+			const u32 a __attribute__((unused)) = lanes->src[0][0][i]; \
+			const u32 b __attribute__((unused)) = lanes->src[1][0][i]; \
+			const u32 c __attribute__((unused)) = lanes->src[2][0][i]; \
+									\
+			lanes->dst[0][i] = (expression);		\
+		}							\
+		return true;						\
+	} while (0)
+
 /* The rows of one instruction as vectors: a, b, c from d, index i. */
 #define GFX9_ROWS(lanes)						\
 	const gfx9_v4u *const ra __attribute__((unused)) =		\

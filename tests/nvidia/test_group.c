@@ -170,7 +170,7 @@ static void test_group_that_is_gone(void **state)
 	o = fake_find(fake_ino(ctl), g->client, g->channel[2]);
 	o->handle = 1;
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ESRCH);
-	/* Seen before anybody is stopped: group 0 was off, and all others run. */
+	/* Group 0 was off before and stays so; all others run again. */
 	assert_int_equal(disabled(list.group[0]), list.group[0]->channels);
 	for (size_t i = 1; i < list.count; i++)
 		if (i != 17)
