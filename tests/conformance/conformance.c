@@ -58,6 +58,12 @@ static void need(const struct world *w, uint32_t cap)
 	skip();
 }
 
+/* The next such op will fail; false: this rig cannot have that. */
+static bool inject(enum rig_fault fault, size_t at, int err)
+{
+	return rig->inject && rig->inject(fault, at, err);
+}
+
 /* ---- a best-effort process and its compute group -------------------------- */
 
 struct be {
@@ -363,7 +369,7 @@ static void slice_that_fails_leaves_the_old(void **state)
 	need(w, GP_CAP_SLICES);
 	be = be_start(w);
 	assert_int_equal(w->ops->set_slice(be.group, 1000), 0);
-	if (!rig->inject(RIG_FAIL_SET_SLICE, 0, -EIO)) {
+	if (!inject(RIG_FAIL_SET_SLICE, 0, -EIO)) {
 		be_stop(&be);
 		gp_note_skip();
 		skip();
@@ -521,7 +527,7 @@ static void suspend_that_fails_halfway_is_undone(void **state)
 	}
 	/* One that was off before stays off: this call did not suspend it. */
 	assert_int_equal(w->ops->suspend(&all[2], 1), 0);
-	if (!rig->inject(RIG_FAIL_SUSPEND, 1, -EIO)) {
+	if (!inject(RIG_FAIL_SUSPEND, 1, -EIO)) {
 		for (int i = 0; i < 3; i++)
 			be_stop(&be[i]);
 		gp_note_skip();
@@ -547,7 +553,7 @@ static void resume_that_fails_halfway_suspends_nobody(void **state)
 		all[i] = be[i].group;
 	}
 	assert_int_equal(w->ops->suspend(all, 2), 0);
-	if (!rig->inject(RIG_FAIL_RESUME, 1, -EIO)) {
+	if (!inject(RIG_FAIL_RESUME, 1, -EIO)) {
 		for (int i = 0; i < 3; i++)
 			be_stop(&be[i]);
 		gp_note_skip();
@@ -716,7 +722,7 @@ static void work_under_a_hold_does_not_wait(void **state)
 
 /* ---- log and usage ----------------------------------------------------------- */
 
-/* Times do not go back, and one who starts has ended before. */
+/* Times do not go back; how often @be_pid came on. */
 static void check_records(const struct gp_switch_record *rec, ssize_t n,
 			  pid_t be_pid, size_t *starts)
 {

@@ -27,8 +27,8 @@ enum rig_fault { RIG_FAIL_SUSPEND, RIG_FAIL_RESUME, RIG_FAIL_SET_SLICE };
  * @lc_request: launch a kernel of some 100 µs and wait; its latency, ns
  * @reset: stop what a test that failed has left
  * @run: let at least @ns of the device's time pass
- * @inject: the next such op fails with @err at its group number @at; false:
- *	this rig cannot do that
+ * @inject: the next such op fails with @err at its group number @at; false, or
+ *	NULL: this rig cannot do that
  */
 struct rig {
 	const char *name;

@@ -224,18 +224,12 @@ static void reset(void)
 		lc_stop(lc_left);
 }
 
-/* Nothing in the driver fails on demand. */
-static bool inject(enum rig_fault fault, size_t at, int err)
-{
-	return false;
-}
-
+/* No inject: nothing in a driver fails on demand. */
 static struct rig rig = {
 	.name = "kfd", .setup = setup, .teardown = teardown, .open = open_amd,
 	.be_start = be_start, .be_pid = be_pid, .be_done = be_done,
 	.be_stop = be_stop, .lc_start = lc_start, .lc_context = lc_context,
 	.lc_request = lc_request, .lc_stop = lc_stop, .reset = reset, .run = run,
-	.inject = inject,
 };
 
 int main(void)

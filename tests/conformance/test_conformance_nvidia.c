@@ -286,12 +286,7 @@ static void reset(void)
 		lc_stop(lc_left);
 }
 
-/* Nothing in a driver fails on demand. */
-static bool inject(enum rig_fault fault, size_t at, int err)
-{
-	return false;
-}
-
+/* No inject: nothing in a driver fails on demand. */
 static struct rig rig = {
 	.name = "nvidia",
 	.setup = setup,
@@ -307,7 +302,6 @@ static struct rig rig = {
 	.lc_stop = lc_stop,
 	.reset = reset,
 	.run = run,
-	.inject = inject,
 };
 
 int main(void)

@@ -10,6 +10,11 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 SUITE = os.path.join(BUILD, "tests/conformance/test_conformance_nvidia")
+# Faults on demand, classes, and the driver's account of a group's time are what
+# NVIDIA's driver has not.
+SKIPPED = {"slice_that_fails_leaves_the_old", "classes_are_taken_of_others",
+           "hold_leaves_who_is_as_urgent", "suspend_that_fails_halfway_is_undone",
+           "resume_that_fails_halfway_suspends_nobody", "usage_counts_what_runs"}
 
 
 class Conformance(unittest.TestCase):
@@ -26,7 +31,8 @@ class Conformance(unittest.TestCase):
                 said = log.read()
         self.assertEqual(done.returncode, 0, said)
         ran = re.search(r"^conformance: (\d+) run", said, re.M)
-        self.assertTrue(ran and int(ran.group(1)) >= 24, said)
+        self.assertTrue(ran and int(ran.group(1)) >= 26, said)
+        self.assertEqual(set(re.findall(r"SKIPPED +\] (\w+)$", said, re.M)), SKIPPED)
 
 
 if __name__ == "__main__":

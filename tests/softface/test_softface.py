@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The software GPU's server and its libcuda.so.1, from outside."""
+import contextlib
 import ctypes as C
 import os
 import random
@@ -163,45 +164,40 @@ class Face(unittest.TestCase):
         self.assertGreater(self.gpu.now(), 0)
 
 
-class Sharing(unittest.TestCase):
-    def one_run(self, name, load=False):
-        sock = os.path.join(DIR.name, name)
-        burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
-                for _ in range(3 if load else 0)]
-        try:
-            be = start("be", 60, sock=sock)
-            be.stdout.readline()
-            lc = start("lc", 40, sock=sock)
-            times = finish(lc)
-            self.assertEqual(finish(be), "right")
-        finally:
-            for proc in burn:
-                proc.kill()
-                proc.wait()
-        return sorted(map(int, times.split()))
+@contextlib.contextmanager
+def busy_machine(programs):
+    """So many @programs burn CPU time meanwhile."""
+    burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in range(programs)]
+    try:
+        yield
+    finally:
+        for proc in burn:
+            proc.kill()
+            proc.wait()
 
+
+class Sharing(unittest.TestCase):
     def test_preempted_kernels_are_exact(self):
-        times = self.one_run("exact.sock")
+        sock = os.path.join(DIR.name, "exact.sock")
+        be = start("be", 60, sock=sock)
+        be.stdout.readline()
+        times = sorted(map(int, finish(start("lc", 40, sock=sock)).split()))
+        self.assertEqual(finish(be), "right")
         self.assertEqual(len(times), 40)
         alone = 5 * 110000
         self.assertGreater(times[0], alone)
         self.assertLess(times[-1], alone + 3000000)
 
     def test_a_noisy_machine_decides_nothing(self):
-        def lone(load):
-            sock = os.path.join(DIR.name, f"lone{load}.sock")
-            burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
-                    for _ in range(3 if load else 0)]
-            try:
+        def alone(programs):
+            sock = os.path.join(DIR.name, f"alone{programs}.sock")
+            with busy_machine(programs):
                 return finish(start("lc", 30, sock=sock))
-            finally:
-                for proc in burn:
-                    proc.kill()
-                    proc.wait()
 
-        quiet = lone(False)
+        quiet = alone(0)
         self.assertEqual(len(quiet.split()), 30)
-        self.assertEqual(quiet, lone(True))
+        self.assertEqual(quiet, alone(3))
 
     def check_neighbour(self, hurt, name):
         sock = os.path.join(DIR.name, name)
