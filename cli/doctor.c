@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,7 +229,7 @@ static bool has_ptrace_capability(void)
 			break;
 	if (f)
 		fclose(f);
-	return caps >> 19 & 1; /* CAP_SYS_PTRACE */
+	return caps >> CAP_SYS_PTRACE & 1;
 }
 
 static void check_attach(void)

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "hal/slot.h"
 #include "sched/sched.h"
 
 #define SPEC_LEN GP_DEVICE_NAME_LEN
@@ -124,30 +125,13 @@ int gp_keeper_stop(pid_t pid, const struct gp_device *dev)
 struct keeper {
 	pid_t pid;
 	const char *spec;
-	int slot_fd;
-	uint64_t offset;
+	struct gp_slot_place slot;
 	int pidfd;
 	int listen_fd;
 	bool has;
 	pid_t waiter; /* child that waits for the slot; 0: none */
 	int waiter_fd; /* its pidfd */
 };
-
-static int slot_lock(int fd, uint64_t offset)
-{
-	struct flock lock = {
-		.l_type = F_WRLCK,
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)offset,
-		.l_len = 1,
-	};
-	int r;
-
-	do {
-		r = fcntl(fd, F_OFD_SETLKW, &lock);
-	} while (r && errno == EINTR);
-	return r ? -errno : 0;
-}
 
 static int set_short_slice(const struct keeper *k)
 {
@@ -178,7 +162,7 @@ static int waiter_start(struct keeper *k)
 		return -errno;
 	if (!k->waiter) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent || slot_lock(k->slot_fd, k->offset))
+		if (getppid() != parent || gp_slot_lock(&k->slot, true))
 			_exit(1);
 		_exit(set_short_slice(k) ? 1 : 0);
 	}
@@ -235,7 +219,7 @@ static bool serve(struct keeper *k)
 	answer = stop ? 'k' : question == 'x' ? 'n' : k->has ? 'h' : 'w';
 	if (stop) {
 		waiter_stop(k);
-		close(k->slot_fd);
+		close(k->slot.fd);
 		close(k->listen_fd);
 	}
 	(void)!send(fd, &answer, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -274,8 +258,8 @@ int gp_keeper_main(int argc, char **argv)
 		return gp_fail("%s is not for use by hand", GP_KEEPER_VERB);
 	k.pid = atoi(argv[1]);
 	k.spec = argv[2];
-	k.slot_fd = atoi(argv[3]);
-	k.offset = strtoull(argv[4], NULL, 10);
+	k.slot.fd = atoi(argv[3]);
+	k.slot.offset = strtoull(argv[4], NULL, 10);
 	k.pidfd = atoi(argv[5]);
 	k.listen_fd = atoi(argv[6]);
 	k.has = !strcmp(argv[7], "has");
@@ -325,14 +309,14 @@ static void become_keeper(const struct keeper *k)
 	int null = open("/dev/null", O_RDWR);
 
 	snprintf(pid, sizeof(pid), "%d", (int)k->pid);
-	snprintf(slot, sizeof(slot), "%d", k->slot_fd);
-	snprintf(offset, sizeof(offset), "%llu", (unsigned long long)k->offset);
+	snprintf(slot, sizeof(slot), "%d", k->slot.fd);
+	snprintf(offset, sizeof(offset), "%llu", (unsigned long long)k->slot.offset);
 	snprintf(pidfd, sizeof(pidfd), "%d", k->pidfd);
 	snprintf(listen_fd, sizeof(listen_fd), "%d", k->listen_fd);
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
 	close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
-	keep_over_exec(k->slot_fd);
+	keep_over_exec(k->slot.fd);
 	keep_over_exec(k->pidfd);
 	keep_over_exec(k->listen_fd);
 	(void)!chdir("/");
@@ -364,7 +348,7 @@ static int spawn_keeper(const struct keeper *k)
 int gp_keeper_start(pid_t pid, struct gp_device *dev, int slot_fd)
 {
 	char spec[SPEC_LEN];
-	struct gp_slot_place place = {.fd = -1};
+	struct gp_slot_place place = {.fd = slot_fd};
 	GP_CLOSE int pidfd = pidfd_of(pid);
 	GP_CLOSE int listen_fd = -1;
 	GP_CLOSE int own_slot_fd = -1;
@@ -386,8 +370,7 @@ int gp_keeper_start(pid_t pid, struct gp_device *dev, int slot_fd)
 	k = (struct keeper){
 		.pid = pid,
 		.spec = spec,
-		.slot_fd = slot_fd < 0 ? place.fd : slot_fd,
-		.offset = place.offset,
+		.slot = place,
 		.pidfd = pidfd,
 		.listen_fd = listen_fd,
 		.has = slot_fd >= 0,

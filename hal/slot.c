@@ -4,41 +4,51 @@
  * lock: it is seen across users, is not inherited by exec (O_CLOEXEC), and
  * goes when its holder does, however that happens.
  */
+#include "hal/slot.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "gpreempt/hal.h"
+int gp_slot_lock(const struct gp_slot_place *place, bool wait)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)place->offset,
+		.l_len = 1,
+	};
+	int r;
 
-static int take(struct gp_device *dev, int *slot_fd, int command)
+	do {
+		r = fcntl(place->fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock);
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+	return 0;
+}
+
+static int take(struct gp_device *dev, int *slot_fd, bool wait)
 {
 	struct gp_slot_place place;
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-	int error;
 	int r = dev->ops->slot(dev, &place);
 
 	if (r)
 		return r;
-	lock.l_start = (off_t)place.offset;
-	lock.l_len = 1;
-	do {
-		r = fcntl(place.fd, command, &lock);
-	} while (r < 0 && errno == EINTR);
-	if (r < 0) {
-		error = errno;
+	r = gp_slot_lock(&place, wait);
+	if (r)
 		close(place.fd);
-		return error == EAGAIN || error == EACCES ? -EBUSY : -error;
-	}
-	*slot_fd = place.fd;
-	return 0;
+	else
+		*slot_fd = place.fd;
+	return r;
 }
 
 int gp_slot_try(struct gp_device *dev, int *slot_fd)
 {
-	return take(dev, slot_fd, F_OFD_SETLK);
+	return take(dev, slot_fd, false);
 }
 
 int gp_slot_wait(struct gp_device *dev, int *slot_fd)
 {
-	return take(dev, slot_fd, F_OFD_SETLKW);
+	return take(dev, slot_fd, true);
 }
