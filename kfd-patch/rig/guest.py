@@ -119,11 +119,15 @@ class Outcome:
 
 
 class Boot:
-    """One run of QEMU over a list of (name, host limit in seconds)."""
+    """One run of QEMU over a list of (name, host limit in seconds).
 
-    def __init__(self, argv, limits, log_dir, label, on_end=None):
+    between is the limit of what is done before, between and after tests.
+    """
+
+    def __init__(self, argv, limits, log_dir, label, on_end=None, between=90):
         self.argv = argv
         self.limits = limits
+        self.between = between
         self.label = label
         self.on_end = on_end or (lambda outcome: None)
         self.outcomes = {}
@@ -158,6 +162,7 @@ class Boot:
             if self.current.is_fatal():
                 self.done = True
             self.current = None
+            self.started = time.monotonic()
         elif kind == 'DONE':
             self.done = True
 
@@ -165,7 +170,7 @@ class Boot:
         """When the host's patience ends."""
         if self.current:
             return self.started + self.limits.get(self.current.name, 120)
-        return self.started + 90
+        return self.started + self.between
 
     def follow(self, pipe, transcript):
         """Read lines until the plan is done, QEMU ends, or patience does."""
@@ -175,9 +180,10 @@ class Boot:
         while not self.done:
             left = self.limit() - time.monotonic()
             if left <= 0:
+                target = self.current or self.other
+                target.how = 'timeout'
+                target.log.append('rig: the host\'s time limit')
                 if self.current:
-                    self.current.how = 'timeout'
-                    self.current.log.append('rig: the host\'s time limit')
                     self.on_end(self.current)
                 break
             if not sel.select(min(left, 1.0)):
@@ -208,6 +214,9 @@ class Boot:
         if self.current and self.current.how is None:
             self.current.log += self.console_tail()
             self.on_end(self.current)
+        elif not self.current and not self.done and self.other.how == 'exit 0':
+            self.other.how = None
+            self.other.log += self.console_tail()
         return self.outcomes
 
     @staticmethod

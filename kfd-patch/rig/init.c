@@ -170,12 +170,19 @@ static void kmemleak_scan(void)
 	const char *path = "/sys/kernel/debug/kmemleak";
 	char line[LINE_MAX_BYTES];
 	FILE *f;
+	int err;
 
 	/* An object is reported when it is older than 5 s and two scans agree. */
 	sleep_ms(6000);
-	write_file(path, "scan");
+	err = write_file(path, "scan");
 	sleep_ms(6000);
-	write_file(path, "scan");
+	if (!err)
+		err = write_file(path, "scan");
+	if (err) {
+		/* It turns itself off when it runs out of memory, say. */
+		say("M kmemleak: %s", strerror(-err));
+		return;
+	}
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;

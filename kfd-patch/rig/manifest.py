@@ -19,6 +19,7 @@ DEFAULTS = {
     'limit': '90',          # seconds of the host's
     'suites': 'check long', # check, long, mutants only when named: none
     'check_scale': '1',     # KFD_SCALE in kfd-check
+    'long_scale': '',       # KFD_SCALE in the long suite, whatever --scale says
     'files': '',            # more host files, each with the libraries it needs
     'rocm': 'no',           # ROCm's libraries, with what they open at run time
     'boot': '',             # tests with the same word share a boot
