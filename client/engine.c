@@ -14,6 +14,9 @@
 #include "client/yield.h"
 #include "hal/spec.h"
 
+/* A context's making takes 0.1 s; a process that dies in it is noticed anyway. */
+#define OTHERS_OFF_MAX_NS 500000000u
+
 static struct {
 	pthread_mutex_t lock;
 	/* Written under lock, published by count; entries never change. */
@@ -264,6 +267,25 @@ static void stop_asking(struct gp_edev *dev, struct gp_ectx *c)
 	gp_yield_release(dev);
 	c->held_ns += dev_now(dev) - c->asked_ns;
 	c->asked_ns = 0;
+}
+
+void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx)
+{
+	struct gp_sched_tenant_stat stat;
+	uint64_t held_ns;
+
+	gp_edev_stat(dev, ctx, &stat, &held_ns);
+	if (!stat.in_segment && !stat.held)
+		return;
+	/* The least urgent level: best effort alone yields. */
+	gp_yield_tell(dev, GP_LEVEL_MAX, OTHERS_OFF_MAX_NS);
+	atomic_store(&dev->others_off, 1);
+}
+
+void gp_edev_others_on(struct gp_edev *dev)
+{
+	if (atomic_exchange(&dev->others_off, 0))
+		gp_yield_release(dev);
 }
 
 /* A HOLD while one is on renews it: both on for a moment, then the old ends. */

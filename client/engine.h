@@ -102,6 +102,7 @@ struct gp_edev {
 	uint64_t base_held_ns;		/* of contexts that left */
 
 	atomic_int held;		/* 1: for a context of ours, by hold() */
+	atomic_int others_off;		/* 1: asked for, see gp_edev_others_off() */
 	int looks, idle_looks;		/* the thread's own, see busy.c */
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
 };
@@ -149,6 +150,13 @@ size_t gp_engine_devices(struct gp_edev **dev, size_t max);
 int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
 /** The same, later if somebody has the lock. Never waits for it. */
 void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev);
+/**
+ * A call is about to wait for @dev many times. If @ctx is in a segment or holds,
+ * best-effort tenants that can are asked to stay off until gp_edev_others_on(),
+ * for 500 ms at most: a hold would be in the call's way. Waits for nobody.
+ */
+void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx);
+void gp_edev_others_on(struct gp_edev *dev);
 /** The timer of @dev is due. */
 void gp_edev_timer(struct gp_edev *dev);
 

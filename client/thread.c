@@ -72,17 +72,14 @@ static bool serve_yield(int fd, const unsigned char *bytes, size_t len,
 			union gp_wire_msg *reply)
 {
 	union gp_wire_msg msg = { 0 };
-	int result = -EPERM;
 
 	if (len != sizeof(msg.yield))
 		return false;
 	memcpy(&msg, bytes, len);
 	if (gp_wire_check(&msg, len) || msg.head.type != GP_WIRE_YIELD)
 		return false;
-	if (peer_may_change(fd))
-		result = gp_yield_serve(fd, &msg.yield);
 	gp_wire_init(reply, GP_WIRE_RESULT);
-	reply->head.result = result;
+	reply->head.result = gp_yield_serve(fd, &msg.yield, peer_may_change(fd));
 	return true;
 }
 

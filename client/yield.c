@@ -22,6 +22,12 @@ bool gp_yields(const struct gp_edev *dev)
 	       !(dev->caps.caps & (GP_CAP_HOLD | GP_CAP_CLASS));
 }
 
+static bool can_yield(const struct gp_edev *dev)
+{
+	return (dev->caps.caps & (GP_CAP_SUSPEND_OWN | GP_CAP_SUSPEND)) &&
+	       !(dev->caps.caps & GP_CAP_CLASS);
+}
+
 /* ---- asking ----------------------------------------------------------------- */
 
 struct peer {
@@ -140,34 +146,42 @@ static void wait_for_answers(void)
 	}
 }
 
-static void wish(struct gp_edev *dev, bool on, uint32_t level, uint64_t limit_ns)
+enum wish { WISH_END, WISH_TELL, WISH_WAIT };
+
+static void wish(struct gp_edev *dev, enum wish what, uint32_t level,
+		 uint64_t limit_ns)
 {
 	union gp_wire_msg msg;
 
 	gp_wire_init(&msg, GP_WIRE_YIELD);
-	msg.yield.on = on;
+	msg.yield.on = what != WISH_END;
 	msg.yield.level = level;
-	msg.yield.limit_ns = limit_ns;
+	msg.yield.limit_ns = limit_ns < LIMIT_MAX_NS ? limit_ns : LIMIT_MAX_NS;
 	memcpy(msg.yield.uuid, dev->hal->id.uuid, sizeof(msg.yield.uuid));
 	pthread_mutex_lock(&asking.lock);
-	if (on)
+	if (what != WISH_END)
 		scan();
 	tell(&msg);
-	/* Of a release nobody needs to know when it is through. */
-	if (on)
+	if (what == WISH_WAIT)
 		wait_for_answers();
 	pthread_mutex_unlock(&asking.lock);
 }
 
 int gp_yield_ask(struct gp_edev *dev, uint32_t level, uint64_t limit_ns)
 {
-	wish(dev, true, level, limit_ns < LIMIT_MAX_NS ? limit_ns : LIMIT_MAX_NS);
+	wish(dev, WISH_WAIT, level, limit_ns);
 	return 0;
+}
+
+void gp_yield_tell(struct gp_edev *dev, uint32_t level, uint64_t limit_ns)
+{
+	wish(dev, WISH_TELL, level, limit_ns);
 }
 
 void gp_yield_release(struct gp_edev *dev)
 {
-	wish(dev, false, 0, 0);
+	/* Nobody needs to know when it is through. */
+	wish(dev, WISH_END, 0, 0);
 }
 
 void gp_yield_forget(void)
@@ -252,7 +266,7 @@ static struct wanted *place(int fd, const struct gp_edev *dev)
 	return empty;
 }
 
-int gp_yield_serve(int fd, const struct gp_wire_yield *msg)
+int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own)
 {
 	struct gp_edev *dev = device_of(msg->uuid);
 	struct wanted *w;
@@ -261,8 +275,10 @@ int gp_yield_serve(int fd, const struct gp_wire_yield *msg)
 	/* Who does not use it is not in the way. */
 	if (!dev)
 		return 0;
-	if (!gp_yields(dev))
+	if (!can_yield(dev))
 		return -EOPNOTSUPP;
+	if (!own && !(dev->caps.caps & GP_CAP_HOLD))
+		return -EPERM;
 	w = place(fd, dev);
 	if (msg->on && gives_way(dev, msg->level)) {
 		if (!w)

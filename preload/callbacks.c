@@ -153,15 +153,18 @@ static void begin_sync(const struct cupti_callback_data *data,
 }
 
 /* cuCtxCreate ends in another context than it began in. */
-static void end_sync(const struct cupti_callback_data *data)
+static void end_sync(enum gp_call_kind kind, const struct cupti_callback_data *data)
 {
 	void *context = (void *)(uintptr_t)*data->correlation;
 	struct gp_edev *dev;
 	const struct gp_ectx *c = context ? gp_engine_find(context, &dev) : NULL;
 
 	*data->correlation = 0;
-	if (c)
-		tell(dev, c, GP_EV_SYNC_DONE);
+	if (!c)
+		return;
+	tell(dev, c, GP_EV_SYNC_DONE);
+	if (kind == GP_CALL_CONTEXT)
+		gp_edev_others_on(dev);
 }
 
 static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data,
@@ -185,6 +188,10 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 		break;
 	case GP_CALL_RECORD:
 		atomic_store_explicit(&unrecorded, false, memory_order_relaxed);
+		break;
+	case GP_CALL_CONTEXT:
+		gp_edev_others_off(dev, c);
+		begin_sync(data, dev, c);
 		break;
 	case GP_CALL_UNLOAD:
 		forget_launched();
@@ -248,7 +255,7 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 		return;
 	}
 	if (data->site != CUPTI_API_ENTER)
-		end_sync(data);
+		end_sync(kind, data);
 	if (atomic_load_explicit(&last_context, memory_order_relaxed) != data->context &&
 	    data->context)
 		atomic_store(&last_context, data->context);

@@ -37,7 +37,7 @@ static const struct {
 
 	{ "cuCtxSynchronize", GP_CALL_SYNC_IDLE },
 	{ "cuCtxDestroy", GP_CALL_DESTROY },
-	{ "cuCtxCreate", GP_CALL_SYNC },
+	{ "cuCtxCreate", GP_CALL_CONTEXT },
 	{ "cuCtxDetach", GP_CALL_SYNC },
 	{ "cuCtxSetLimit", GP_CALL_SYNC },
 	{ "cuCtxEnablePeerAccess", GP_CALL_SYNC },

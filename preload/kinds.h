@@ -17,6 +17,7 @@ enum gp_call_kind {
 	GP_CALL_QUERY,		/* asks a stream; CUDA_SUCCESS means done */
 	GP_CALL_SYNC,		/* may wait for the whole device */
 	GP_CALL_SYNC_IDLE,	/* does; afterwards all work is done */
+	GP_CALL_CONTEXT,	/* like SYNC, and waits some hundred times */
 	GP_CALL_UNLOAD,		/* like SYNC, and functions go */
 	GP_CALL_DESTROY,	/* its first argument, a context, goes */
 };

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -456,6 +458,68 @@ static void sync_ends_the_segments_hold(void **state)
 	gp_edev_context_put(dev, c);
 }
 
+/* A tenant, as others see it, that passes on what it is asked. */
+static pid_t start_tenant(int *from)
+{
+	union gp_wire_msg msg;
+	int pipe_fd[2], listener, fd;
+	pid_t child;
+
+	assert_int_equal(pipe(pipe_fd), 0);
+	child = fork();
+	if (child) {
+		close(pipe_fd[1]);
+		*from = pipe_fd[0];
+		assert_int_equal(read(*from, &fd, sizeof(fd)), sizeof(fd));
+		return child;
+	}
+	listener = gp_wire_listen(getpid());
+	if (listener < 0 || fcntl(listener, F_SETFL, 0) ||
+	    write(pipe_fd[1], &listener, sizeof(listener)) < 0)
+		_exit(1);
+	fd = accept(listener, NULL, NULL);
+	while (recv(fd, &msg, sizeof(msg), 0) == (ssize_t)sizeof(msg.yield))
+		if (write(pipe_fd[1], &msg.yield, sizeof(msg.yield)) < 0)
+			break;
+	_exit(0);
+}
+
+static struct gp_wire_yield told(int from)
+{
+	struct gp_wire_yield msg = { 0 };
+
+	assert_int_equal(read(from, &msg, sizeof(msg)), sizeof(msg));
+	assert_int_equal(msg.head.type, GP_WIRE_YIELD);
+	return msg;
+}
+
+static void others_are_off_in_a_segment_only(void **state)
+{
+	struct gp_edev *dev = new_device();
+	struct gp_ectx *c = lc_context(dev, 0x3800);
+	struct gp_wire_yield msg;
+	int from, status;
+	pid_t tenant = start_tenant(&from);
+
+	/* Nothing is asked outside, so what is asked first is of the segment. */
+	gp_edev_others_off(dev, c);
+	gp_edev_others_on(dev);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	gp_edev_others_off(dev, c);
+	msg = told(from);
+	assert_int_equal(msg.on, 1);
+	assert_int_equal(msg.level, GP_LEVEL_MAX);
+	assert_int_equal(msg.limit_ns, 500 * MS);
+	assert_memory_equal(msg.uuid, dev->hal->id.uuid, sizeof(msg.uuid));
+	gp_edev_others_on(dev);
+	assert_int_equal(told(from).on, 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	gp_edev_context_put(dev, c);
+	kill(tenant, SIGKILL);
+	assert_int_equal(waitpid(tenant, &status, 0), tenant);
+	close(from);
+}
+
 static void context_gone(void **state)
 {
 	struct gp_edev *dev = new_device(), *found;
@@ -573,6 +637,7 @@ int main(void)
 		cmocka_unit_test(segment_holds_in_pieces),
 		cmocka_unit_test(hint_holds_and_lingers),
 		cmocka_unit_test(sync_ends_the_segments_hold),
+		cmocka_unit_test(others_are_off_in_a_segment_only),
 		cmocka_unit_test(context_gone),
 		cmocka_unit_test(failing_hold_is_given_up),
 		cmocka_unit_test(group_from_inside),

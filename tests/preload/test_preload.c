@@ -62,6 +62,7 @@ static void knows_calls(void **state)
 		{ "cuLaunchKernelEx", GP_CALL_LAUNCH_EX },
 		{ "cuCtxSynchronize", GP_CALL_SYNC_IDLE },
 		{ "cuCtxSynchronize_v2", GP_CALL_SYNC_IDLE },
+		{ "cuCtxCreate_v4", GP_CALL_CONTEXT },
 		{ "cuMemFree_v2", GP_CALL_SYNC },
 		{ "cuMemFreeAsync_ptsz", GP_CALL_COPY },
 		{ "cuMemAllocPitch_v2", GP_CALL_SYNC },
