@@ -60,7 +60,8 @@ $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 
 # The gfx9 interpreter of the software GPU, as a program of user space.
 GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
-$(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): $(call obj,tests/gfx9/machine.c $(GFX9_SRCS))
+$(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): \
+	$(call obj,tests/gfx9/machine.c tests/gfx9/probe.c $(GFX9_SRCS))
 
 # Every unit test, every replayed input, and the programs end to end.
 check-asan: need-tests

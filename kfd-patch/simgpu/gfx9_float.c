@@ -146,6 +146,18 @@ static u32 quiet(u32 bits)
 	return bits | QUIET_BIT;
 }
 
+/*
+ * An operand of a minimum or maximum. gfx9's obey MODE, as those before it did not
+ * (LLVM, GCNSubtarget::supportsMinMaxDenormModes); the result is an operand, so
+ * it is all one which of the two MODE flushes.
+ */
+static u32 kept32(const struct gfx9_lanes *lanes, u32 bits)
+{
+	if (GFX9_MODE_DENORM_32(lanes->mode) == 3 || bits & 0x7f800000)
+		return bits;
+	return bits & 0x80000000;
+}
+
 /* Zeroes are ordered: -0 < +0. In IEEE mode a signaling NaN wins, quieted. */
 u32 gfx9_min32(u32 a, u32 b, bool ieee)
 {
@@ -170,10 +182,20 @@ u32 gfx9_max32(u32 a, u32 b, bool ieee)
 	return gfx9_f32(a) > gfx9_f32(b) ? a : b;
 }
 
+static u32 min3(u32 a, u32 b, u32 c, bool ieee)
+{
+	return gfx9_min32(gfx9_min32(a, b, ieee), c, ieee);
+}
+
+static u32 max3(u32 a, u32 b, u32 c, bool ieee)
+{
+	return gfx9_max32(gfx9_max32(a, b, ieee), c, ieee);
+}
+
 static u32 med3(u32 a, u32 b, u32 c, bool ieee)
 {
 	if (gfx9_is_nan32(a) || gfx9_is_nan32(b) || gfx9_is_nan32(c))
-		return gfx9_min32(gfx9_min32(a, b, ieee), c, ieee);
+		return min3(a, b, c, ieee);
 	return gfx9_max32(gfx9_min32(a, b, ieee), gfx9_min32(gfx9_max32(a, b, ieee), c, ieee),
 			  ieee);
 }
@@ -396,9 +418,9 @@ static bool vop2(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_mul_legacy_f32:
 		FLOAT_OP(a == 0 || b == 0 ? 0 : a * b);
 	case GFX9_v_min_f32:
-		LANE_OP(gfx9_min32(a, b, ieee));
+		LANE_OP(gfx9_min32(kept32(lanes, a), kept32(lanes, b), ieee));
 	case GFX9_v_max_f32:
-		LANE_OP(gfx9_max32(a, b, ieee));
+		LANE_OP(gfx9_max32(kept32(lanes, a), kept32(lanes, b), ieee));
 	case GFX9_v_mac_f32:
 	case GFX9_v_madmk_f32:
 	case GFX9_v_madak_f32:
@@ -501,11 +523,11 @@ static bool vop3(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_fma_f32:
 		return fma_lanes(lanes);
 	case GFX9_v_min3_f32:
-		LANE_OP(gfx9_min32(gfx9_min32(a, b, ieee), c, ieee));
+		LANE_OP(min3(kept32(lanes, a), kept32(lanes, b), kept32(lanes, c), ieee));
 	case GFX9_v_max3_f32:
-		LANE_OP(gfx9_max32(gfx9_max32(a, b, ieee), c, ieee));
+		LANE_OP(max3(kept32(lanes, a), kept32(lanes, b), kept32(lanes, c), ieee));
 	case GFX9_v_med3_f32:
-		LANE_OP(med3(a, b, c, ieee));
+		LANE_OP(med3(kept32(lanes, a), kept32(lanes, b), kept32(lanes, c), ieee));
 	case GFX9_v_div_fixup_f32:
 		LANE_OP(div_fixup(a, b, c));
 	case GFX9_v_div_scale_f32:
@@ -680,12 +702,18 @@ void gfx9_lanes_output(const struct gfx9_lanes *lanes, u32 type, u32 omod, bool 
 
 		if (type == GFX9_TYPE_F32) {
 			*low = gfx9_f32_bits((float)modified(gfx9_f32(*low), omod, clamp));
+			if (omod && !(*low & 0x7f800000))
+				*low = 0;
 		} else if (type == GFX9_TYPE_F16) {
 			*low = gfx9_to_half(modified(gfx9_from_half(*low), omod, clamp),
 					    GFX9_MODE_ROUND_64(lanes->mode));
+			if (omod && !(*low & 0x7c00))
+				*low = 0;
 		} else {
 			wide = gfx9_f64_bits(modified(gfx9_f64(*low | (u64)*high << 32), omod,
 						      clamp));
+			if (omod && !(wide & 0x7ff0000000000000ull))
+				wide = 0;
 			*low = wide;
 			*high = wide >> 32;
 		}

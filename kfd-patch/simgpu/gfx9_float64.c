@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Vector ALU, doubles: "Vega" ISA reference, 12.8 and 12.10. */
+/*
+ * Vector ALU, doubles: "Vega" ISA reference, 12.8 and 12.12. V_FMA_F64, V_DIV_FMAS_F64
+ * and V_LDEXP_F64 round to nearest whatever MODE says, as the HSA ABI sets it.
+ */
 #include "gfx9_float.h"
 
 /* From the bits of doubles a, b, c (A, B, C their values) to bits. */
@@ -47,6 +50,14 @@
 #define SIGN_BIT (1ull << 63)
 #define INFINITY_BITS 0x7ff0000000000000ull
 #define NEGATIVE_NAN 0xfff8000000000000ull
+
+/* As kept32() of gfx9_float.c. */
+static u64 kept64(const struct gfx9_lanes *lanes, u64 bits)
+{
+	if (GFX9_MODE_DENORM_64(lanes->mode) == 3 || bits & INFINITY_BITS)
+		return bits;
+	return bits & SIGN_BIT;
+}
 
 u64 gfx9_min64(u64 a, u64 b, bool ieee)
 {
@@ -199,9 +210,9 @@ static bool arithmetic(u32 op, struct gfx9_lanes *lanes)
 	case GFX9_v_fma_f64:
 		DOUBLE_OP(gfx9_fma64(A, B, C));
 	case GFX9_v_min_f64:
-		WIDE_OP(gfx9_min64(a, b, ieee));
+		WIDE_OP(gfx9_min64(kept64(lanes, a), kept64(lanes, b), ieee));
 	case GFX9_v_max_f64:
-		WIDE_OP(gfx9_max64(a, b, ieee));
+		WIDE_OP(gfx9_max64(kept64(lanes, a), kept64(lanes, b), ieee));
 	case GFX9_v_ldexp_f64:
 		DOUBLE_OP(gfx9_scale(A, (s32)lanes->src[1][0][i]));
 	case GFX9_v_div_scale_f64:

@@ -410,6 +410,7 @@ static bool vop3_32(u32 op, struct gfx9_lanes *lanes)
 		}
 		LANE_OP((((u64)a << 32) | b) >> (c & 31));
 	case GFX9_v_alignbyte_b32:
+		/* Two bits count, as in AMD's later references; "Vega" says five. */
 		LANE_OP((((u64)a << 32) | b) >> (c & 3) * 8);
 	case GFX9_v_min3_i32:
 		VECTOR_OP(CHOOSE(SA < SB, CHOOSE(SA < SC, A, C), CHOOSE(SB < SC, B, C)));
@@ -526,7 +527,10 @@ static bool vop3_16(u32 op, struct gfx9_lanes *lanes)
 	}
 }
 
-/* The carry of a 64-bit sum: for signed factors, that it overflowed. */
+/*
+ * The carry of a 64-bit sum. Assumption: for signed factors it says that the sum
+ * overflowed; the reference names it and does not define it.
+ */
 static bool mad_64(u32 op, struct gfx9_lanes *lanes)
 {
 	const bool is_signed = op == GFX9_v_mad_i64_i32;

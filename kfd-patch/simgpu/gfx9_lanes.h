@@ -38,7 +38,10 @@ bool gfx9_lanes_integer(u32 op, struct gfx9_lanes *lanes);
 bool gfx9_lanes_compare_integer(u32 op, struct gfx9_lanes *lanes);
 bool gfx9_lanes_float(u32 op, struct gfx9_lanes *lanes);
 bool gfx9_lanes_compare_float(u32 op, struct gfx9_lanes *lanes);
-/* Output modifiers of floating-point results: OMOD, then clamp to [0, 1]. */
+/*
+ * Output modifiers of floating-point results: OMOD, then clamp to [0, 1]. With
+ * OMOD there is neither a subnormal nor a negative zero.
+ */
 void gfx9_lanes_output(const struct gfx9_lanes *lanes, u32 type, u32 omod, bool clamp);
 bool gfx9_lanes_packed(const struct gfx9_inst *inst, struct gfx9_lanes *lanes);
 

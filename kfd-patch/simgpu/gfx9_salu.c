@@ -203,7 +203,8 @@ static bool sop2_bits(struct gfx9_wave *wave, u32 op, u32 a, u32 b, u32 *d)
 		*d = bfe_i32(a, b);
 		break;
 	case GFX9_s_absdiff_i32:
-		*d = (s32)a > (s32)b ? a - b : b - a;
+		/* Of the 32-bit difference: |INT_MIN - 1| is INT_MAX (12.1). */
+		*d = (s32)(a - b) < 0 ? b - a : a - b;
 		break;
 	default:
 		return false;

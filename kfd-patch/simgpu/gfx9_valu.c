@@ -120,9 +120,11 @@ static bool fetch_scalar(struct valu *v, u32 i, u32 number, u32 type)
 	if (is_wide(type)) {
 		if (!gfx9_scalar64(v->env, v->wave, v->inst, number, &wide))
 			return false;
-		/* A double's literal is its high half. */
+		/* A double's literal is its high half, a signed one is extended (6.2.1). */
 		if (number == GFX9_SRC_LITERAL && type == GFX9_TYPE_F64)
 			wide <<= 32;
+		if (number == GFX9_SRC_LITERAL && type == GFX9_TYPE_I64)
+			wide = (s64)(s32)wide;
 		fill(low, wide);
 		fill(high, wide >> 32);
 	} else {
@@ -136,7 +138,7 @@ static bool fetch_scalar(struct valu *v, u32 i, u32 number, u32 type)
 	return true;
 }
 
-/* s_set_gpr_idx_on adds M0's index to VGPR numbers ("Vega" ISA, 3.6.3). */
+/* s_set_gpr_idx_on adds M0's index to VGPR numbers ("Vega" ISA, 6.6). */
 static u32 indexed(const struct valu *v, u32 which, u32 number)
 {
 	const u32 m0 = v->wave->s[GFX9_M0];
@@ -251,7 +253,7 @@ static void apply_opsel(struct valu *v, u32 i)
 		row[lane] >>= 16;
 }
 
-/* The lane that DPP has @lane read, or -1 ("Vega" ISA, 6.? DPP: DPP_CTRL). */
+/* The lane that DPP has @lane read, or -1 ("Vega" ISA, 13.3.9, DPP_CTRL). */
 static s32 dpp_source(u32 control, s32 lane)
 {
 	const s32 row = lane & ~15, within = lane & 15, shift = control & 15;
@@ -573,9 +575,24 @@ static void aim_results(struct valu *v)
 	v->lanes.dst[1] = env->rows[GFX9_ROW_RESULT + 1];
 }
 
+/*
+ * OMOD is ignored where MODE has IEEE or lets results be subnormal ("Vega" ISA,
+ * 6.2.2); doubles and halves share their bits of MODE.
+ */
+static u32 output_multiplier(const struct valu *v)
+{
+	const u32 mode = v->wave->mode;
+	const u32 denormals = v->info->result == GFX9_TYPE_F32 ? GFX9_MODE_DENORM_32(mode) :
+								 GFX9_MODE_DENORM_64(mode);
+
+	return mode & GFX9_MODE_IEEE || denormals & 2 ? 0 : v->inst->omod;
+}
+
 static int finish(struct valu *v)
 {
 	const struct gfx9_inst *inst = v->inst;
+	const bool clamp = inst->flags & GFX9_I_CLAMP;
+	u32 omod;
 
 	if (v->info->result == GFX9_TYPE_MASK) {
 		if (!write_mask(v, v->lanes.mask))
@@ -585,11 +602,11 @@ static int finish(struct valu *v)
 			v->wave->q[GFX9_EXEC / 2] = v->lanes.mask & v->write;
 		return GFX9_X_OK;
 	}
-	if (is_float(v->info->result) && (inst->omod || inst->flags & GFX9_I_CLAMP))
-		gfx9_lanes_output(&v->lanes, v->info->result, inst->omod,
-				  inst->flags & GFX9_I_CLAMP);
-	else if (inst->omod)
+	if (!is_float(v->info->result) && inst->omod)
 		return GFX9_X_UNKNOWN;
+	omod = output_multiplier(v);
+	if (is_float(v->info->result) && (omod || clamp))
+		gfx9_lanes_output(&v->lanes, v->info->result, omod, clamp);
 	if (!writes_in_place(v))
 		keep_results(v);
 	if (v->info->flags & GFX9_A_CARRY_OUT && !write_mask(v, v->lanes.mask))

@@ -10,132 +10,10 @@
 #include "tests/common/gp_test.h"
 #include "tests/gfx9/machine.h"
 #include "tests/gfx9/names.h"
+#include "tests/gfx9/probe.h"
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
-#define VGPRS 12
 #define ROUNDS 30
-
-static u32 random_state = 1;
-
-static u32 random32(void)
-{
-	random_state = random_state * 1664525 + 1013904223;
-	return random_state ^ random_state >> 15;
-}
-
-static u64 random64(void)
-{
-	return (u64)random32() << 32 | random32();
-}
-
-/* Often a number at which something changes. */
-static u32 odd_number(void)
-{
-	static const u32 odd[] = {
-		0, 1, 2, 31, 32, 0x7f, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
-		0xffffffff, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000,
-		0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x4b000000, 0x4effffff,
-		0x3f000000, 0x40200000, 0x3c003c00, 0x7c00fc00,
-	};
-
-	return random32() % 3 ? random32() : odd[random32() % (sizeof(odd) / sizeof(odd[0]))];
-}
-
-struct registers {
-	u32 v[VGPRS][GFX9_LANES];
-	u32 s[16];
-	u64 exec;
-	u64 vcc;
-	u32 m0;
-	u32 mode;
-	u32 scc;
-};
-
-struct probe {
-	struct machine *m;
-	u32 lds_bytes;
-	struct registers before;
-	struct registers after;
-};
-
-static int setup(void **state)
-{
-	struct probe *p = calloc(1, sizeof(*p));
-
-	p->m = machine_create(1 << 20);
-	random_state = 1;
-	*state = p;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct probe *p = *state;
-
-	machine_destroy(p->m);
-	free(p);
-	return 0;
-}
-
-static void randomise(struct registers *r, u64 exec)
-{
-	for (u32 i = 0; i < VGPRS; i++)
-		for (u32 lane = 0; lane < GFX9_LANES; lane++)
-			r->v[i][lane] = odd_number();
-	for (u32 i = 0; i < 16; i++)
-		r->s[i] = odd_number();
-	r->exec = exec;
-	r->vcc = random64();
-	r->m0 = 0;
-	r->mode = 0x3f0;	/* as hipcc sets it: subnormals, IEEE, DX10_CLAMP */
-	r->scc = random32() & 1;
-}
-
-static void to_wave(struct gfx9_wave *wave, const struct registers *r)
-{
-	memcpy(wave->vgpr, r->v, sizeof(r->v));
-	memcpy(wave->s, r->s, sizeof(r->s));
-	wave->q[GFX9_EXEC / 2] = r->exec;
-	wave->q[GFX9_VCC / 2] = r->vcc;
-	wave->s[GFX9_M0] = r->m0;
-	wave->mode = r->mode;
-	wave->scc = r->scc;
-}
-
-static void from_wave(const struct gfx9_wave *wave, struct registers *r)
-{
-	memcpy(r->v, wave->vgpr, sizeof(r->v));
-	memcpy(r->s, wave->s, sizeof(r->s));
-	r->exec = wave->q[GFX9_EXEC / 2];
-	r->vcc = wave->q[GFX9_VCC / 2];
-	r->m0 = wave->s[GFX9_M0];
-	r->mode = wave->mode;
-	r->scc = wave->scc;
-}
-
-/* Runs @count words on p->before to p->after. What stopped it. */
-static u32 run_words(struct probe *p, const u32 *words, u32 count)
-{
-	static const u32 id[3];
-	u32 code[8] = { 0 };
-	struct launch launch = { .group = { 64 }, .lds_bytes = p->lds_bytes };
-	struct gfx9_dispatch dispatch;
-	struct gfx9_workgroup *wg;
-	struct gfx9_result result;
-
-	memcpy(code, words, count * 4);
-	code[count] = 0xbf810000;	/* s_endpgm */
-	p->m->used = 4096;
-	launch.kernel = machine_code(p->m, code, count + 2, VGPRS);
-	assert_int_equal(machine_dispatch(p->m, &launch, &dispatch), 0);
-	wg = malloc(gfx9_workgroup_bytes(&dispatch.shape));
-	gfx9_workgroup_init(wg, &dispatch, id, 0);
-	to_wave(&wg->waves[0], &p->before);
-	gfx9_wave_run(p->m->env, wg, 0, 8, &result);
-	from_wave(&wg->waves[0], &p->after);
-	free(wg);
-	return result.stop;
-}
 
 /* ---- modifiers and what has no plain function: by encoding ------------------------- */
 
@@ -234,7 +112,7 @@ WANT(sdwa_unused_sext, (u32)(s32)(s8)(V(2) >> 16))
 WANT(sdwa_add, (V(2) >> 16) + (u32)(s32)(s8)V(6))
 WANT(sdwa_mul, (r->s[3] & 0xffffff) * (V(6) >> 16))
 WANT(sdwa_half, (V(4) & 0xffff) | to_half(-half(V(2) >> 16) + fabsf(half(V(6)))) << 16)
-WANT(omod, bits32(2 * (-f32(V(2)) + fabsf(f32(V(6))))))
+WANT(omod, bits32(-f32(V(2)) + fabsf(f32(V(6)))))
 WANT(mad_opsel, (V(4) & 0xffff) |
      to_half((double)half(to_half((double)half(V(2) >> 16) * half(V(6)))) + half(V(8))) << 16)
 WANT(pk_add, ((V(2) + (V(6) >> 16)) & 0xffff) | ((V(2) >> 16) + V(6)) << 16)
@@ -319,7 +197,7 @@ static const struct encoded encoded[] = {
 	    0x05860603, sdwa_mul),
 	TWO("v_add_f16_sdwa v4, -v2, |v6| dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE "
 	    "src0_sel:WORD_1 src1_sel:WORD_0", 0x3e080cf9, 0x24151502, sdwa_half),
-	TWO("v_add_f32_e64 v4, -v2, |v6| mul:2", 0xd1010204, 0x28020d02, omod),
+	TWO("v_add_f32_e64 v4, -v2, |v6| mul:2 (ignored)", 0xd1010204, 0x28020d02, omod),
 	TWO("v_add_f32_e64 v4, v2, v6 clamp", 0xd1018004, 0x00020d02, clamped),
 	TWO("v_mad_f16 v4, v2, v6, v8 op_sel:[1,0,0,1]", 0xd2034804, 0x04220d02, mad_opsel),
 	TWO("v_pk_add_u16 v4, v2, v6 op_sel:[0,1] op_sel_hi:[1,0]", 0xd38a5004, 0x08020d02,
@@ -770,7 +648,7 @@ static void check_lanes_alone(void **state)
 		p->before.exec = random64();
 		assert_int_equal(run_words(p, names[i].words, names[i].size), GFX9_STOP_ENDED);
 		for (u32 lane = 0; lane < GFX9_LANES; lane++)
-			for (u32 v = 0; v < VGPRS; v++) {
+			for (u32 v = 0; v < PROBE_VGPRS; v++) {
 				const struct registers *want =
 					p->before.exec >> lane & 1 ? &all : &p->before;
 
@@ -784,13 +662,6 @@ static void check_lanes_alone(void **state)
 }
 
 /* ---- single ones --------------------------------------------------------------------- */
-
-static void run_one(struct probe *p, u32 first, u32 second, u32 count)
-{
-	const u32 words[2] = { first, second };
-
-	assert_int_equal(run_words(p, words, count), GFX9_STOP_ENDED);
-}
 
 static void check_lane_moves(void **state)
 {
@@ -949,7 +820,7 @@ static void check_lds_ends(void **state)
 		assert_int_equal(p->after.v[4][lane], 0);
 }
 
-#define WITH_PROBE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define WITH_PROBE(f) cmocka_unit_test_setup_teardown(f, probe_setup, probe_teardown)
 
 int main(void)
 {
