@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Atomic operations on the host's memory: "Vega" ISA reference, 12.15 and 12.16. */
+/* Atomic operations on the host's memory: "Vega" ISA reference, 12.13, 12.14 and 12.18. */
 #include "gfx9_access.h"
 
 static bool is_float(u32 op)
