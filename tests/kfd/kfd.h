@@ -363,6 +363,9 @@ void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues,
 
 /** ok - one point; returns cond */
 bool ok(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** ok_time - a point that is a bar of time: skipped with KFD_SLOW_KERNEL, as
+ *  KASAN, say, makes everything slower, the software GPU's waves included */
+bool ok_time(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** is_err - a point: got is 0 or -errno, want too */
 bool is_err(int got, int want, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void skip(const char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

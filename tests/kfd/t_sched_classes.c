@@ -105,7 +105,7 @@ static void check_weights(void)
 		figure("weight %u: %.4f of the time, should be %.4f", weights[i], share, want);
 		worst = off / want > worst ? off / want : worst;
 	}
-	ok(worst <= 0.03, "shares by weight within 3 %% (%.2f %% off)", worst * 100);
+	ok_time(worst <= 0.03, "shares by weight within 3 %% (%.2f %% off)", worst * 100);
 	for (i = 0; i < 3; i++)
 		tenants_stop(t[i], 1, 20000);
 }
@@ -139,13 +139,13 @@ static void check_rotation(void)
 		}
 		sleep_ns(MS_NS / 5);
 	}
-	ok(longest <= bound, "no LC queue stood still for longer (%llu us)",
-	   (unsigned long long)longest / 1000);
+	ok_time(longest <= bound, "no LC queue stood still for longer (%llu us)",
+		(unsigned long long)longest / 1000);
 	ok(be->words[0][TENANT_BEAT] != before, "BE has a slot");
 	for (n = 0; n < 2; n++)
-		ok(queue_of(high, n)->waiting_ns < SECOND_NS / 4,
-		   "urgent queue %u waits little (%llu us)", n,
-		   (unsigned long long)queue_of(high, n)->waiting_ns / 1000);
+		ok_time(queue_of(high, n)->waiting_ns < SECOND_NS / 4,
+			"urgent queue %u waits little (%llu us)", n,
+			(unsigned long long)queue_of(high, n)->waiting_ns / 1000);
 	for (n = 0; n < 3; n++)
 		ok(queue_of(low, n)->loads > 10, "the others take turns (%llu)",
 		   (unsigned long long)queue_of(low, n)->loads);

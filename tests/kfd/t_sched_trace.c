@@ -120,7 +120,7 @@ static void check_death(struct kfd *k, const struct tenant *t)
 	for (i = 0; i < QUEUES; i++)
 		load = find(&at, "kfd_nohws_load:", mine);
 	ok(load, "all queues are loaded after that");
-	ok(load && load - end < RELOAD_NS, "within 20 ms of the exit");
+	ok_time(load && load - end < RELOAD_NS, "within 20 ms of the exit");
 	figure("from exit to the last load: %.0f us", (load - end) / 1e3);
 }
 
