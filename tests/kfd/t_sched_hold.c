@@ -10,6 +10,7 @@
 #define TENANTS 8
 #define TRIES 10000
 #define HOLD_NS 2000000000ull
+#define MAX_STATES 16
 
 static struct kfd k;
 static struct tenant *be;
@@ -32,19 +33,70 @@ static bool same_beats(const uint32_t a[TENANTS], const uint32_t b[TENANTS])
 	return true;
 }
 
+/**
+ * struct look - what of the BE queues is on the device
+ * @loaded: on a slot and not asked to leave
+ * @saving: asked to leave, by rotation or by a hold
+ */
+struct look {
+	unsigned int loaded, saving;
+	uint64_t rotations;
+};
+
+static struct look look(void)
+{
+	static struct kfd_sched_queue_state states[MAX_STATES];
+	struct kfd_sched_device_state dev;
+	struct look now = { 0 };
+	int i, n = kfd_states(&k, k.gpus[0].gpu_id, states, MAX_STATES, &dev);
+
+	must(n, "states");
+	for (i = 0; i < n && i < MAX_STATES; i++) {
+		if (states[i].sched_class != KFD_SCHED_CLASS_BE)
+			continue;
+		now.loaded += states[i].state == KFD_SCHED_STATE_LOADED;
+		now.saving += states[i].state == KFD_SCHED_STATE_SAVING;
+	}
+	now.rotations = dev.rotations;
+	return now;
+}
+
+/**
+ * struct tally - of all tries
+ * @took_none: holds that took no queue off themselves
+ * @unexplained: of those, found none loaded though rotation had asked none
+ * @left_on: holds after which a BE queue was on the device
+ */
 struct tally {
-	unsigned int hold_failed, release_failed, lc_late, be_ran, took_none, more_than_slots;
+	unsigned int hold_failed, release_failed, lc_late, be_ran, more_than_slots;
+	unsigned int took_none, unexplained, left_on;
 	uint64_t wait_max_ns, lc_max_ns;
 };
+
+/*
+ * Queues that rotation has asked to leave are not counted by the hold that
+ * comes then, though it waits for them as well.
+ */
+static void check_taken(const struct look *before, const struct look *after,
+			const struct kfd_ioctl_sched_hold_args *hold, struct tally *sum)
+{
+	sum->left_on += after->loaded || after->saving;
+	if (hold->unloaded)
+		return;
+	sum->took_none++;
+	sum->unexplained += before->loaded && before->rotations == after->rotations;
+}
 
 static void one_try(struct kfd_queue *lc, struct kfd_launch *l, struct tally *sum)
 {
 	struct kfd_ioctl_sched_release_args rel;
 	struct kfd_ioctl_sched_hold_args hold;
 	uint32_t before[TENANTS], after[TENANTS];
+	struct look was, is;
 	uint64_t rung;
 
 	sleep_ns(rng() % 3000000);
+	was = look();
 	if (kfd_hold(&k, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, HOLD_NS, 0, &hold)) {
 		sum->hold_failed++;
 		return;
@@ -58,7 +110,8 @@ static void one_try(struct kfd_queue *lc, struct kfd_launch *l, struct tally *su
 		sum->lc_max_ns = now_ns() - rung;
 	read_beats(after);
 	sum->be_ran += !same_beats(before, after);
-	sum->took_none += !hold.unloaded;
+	is = look();
+	check_taken(&was, &is, &hold, sum);
 	sum->more_than_slots += hold.unloaded > 4 || hold.failed;
 	if (hold.wait_ns > sum->wait_max_ns)
 		sum->wait_max_ns = hold.wait_ns;
@@ -90,9 +143,12 @@ static void check_tries(void)
 	   sum.hold_failed, sum.release_failed);
 	ok(!sum.lc_late, "LC ran each time (%u did not)", sum.lc_late);
 	ok(!sum.be_ran, "before any BE wave (%u times not)", sum.be_ran);
-	/* Some come while rotation has asked all of them itself. */
-	ok(sum.took_none < tries / 4 + 1, "holds found queues to take off (%u did not)",
-	   sum.took_none);
+	ok(!sum.left_on, "no BE queue is on the device then (%u times one was)", sum.left_on);
+	ok(!sum.unexplained, "each took off what rotation had not (%u times not)",
+	   sum.unexplained);
+	ok(sum.took_none < tries / 2 + 1, "and most holds had something to take off");
+	figure("%u of %u holds came while rotation was taking all queues off", sum.took_none,
+	       tries);
 	ok(!sum.more_than_slots, "and never more than there are slots, or one that failed");
 	ok(((uint32_t *)out.va)[3] == tries * kfd_ref_hash(3, 5, 1), "LC's results are exact");
 	figure("hold: longest wait %llu us, LC after it at most %llu us",
