@@ -19,9 +19,6 @@
 #define HSAQ_SYSFS "/sys/class/kfd/kfd"
 #define HSAQ_SYSFS_POLICY "/sys/module/amdgpu/parameters/sched_policy"
 
-/* KFD minor that the scheduling series has at least. */
-#define HSAQ_KFD_MINOR_SCHED 18u
-
 /**
  * struct hsaq_io - the way to the kernel; tests have one of their own.
  * @root: stands before every path
@@ -71,7 +68,6 @@ struct hsaq {
 	pid_t owner;
 	enum hsaq_mode mode;
 	bool patched;			/* knows the calls, perhaps refuses them */
-	int policy;			/* amdgpu.sched_policy; -1: not known */
 	uint32_t major, minor;
 
 	pthread_mutex_t lock;		/* protects what follows */
@@ -86,13 +82,8 @@ int hsaq_ioctl(const struct hsaq *h, unsigned long request, void *arg);
 /** -ECHILD where @h is another process's. */
 int hsaq_usable(const struct hsaq *h);
 
-/* open.c */
-int hsaq_open_over(const struct hsaq_io *io, const struct hsaq_open_opts *opts,
-		   struct hsaq **h);
-
-/* sysfs.c: a file's text, its number; 0 or negative errno */
-int hsaq_sysfs_read(const struct hsaq_io *io, const char *path, char *buf,
-		    size_t len);
+/* sysfs.c */
+/** The number that is all of a file. 0 or negative errno. */
 int hsaq_sysfs_u64(const struct hsaq_io *io, const char *path, uint64_t *value);
 int hsaq_sysfs_devices(const struct hsaq_io *io, hsaq_device_fn fn, void *arg);
 int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg);

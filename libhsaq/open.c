@@ -61,20 +61,25 @@ static int probe_sched(struct hsaq *h, uint32_t gpu_id)
 	return hsaq_ioctl(h, AMDKFD_IOC_SCHED_STATE, &args);
 }
 
+static bool policy_is_no_hws(const struct hsaq_io *io)
+{
+	uint64_t policy;
+
+	return !hsaq_sysfs_u64(io, HSAQ_SYSFS_POLICY, &policy) &&
+	       policy == POLICY_NO_HWS;
+}
+
 static void find_mode(struct hsaq *h)
 {
 	uint32_t gpu_id = 0;
-	uint64_t policy = 0;
 	int r = -ENODEV;
 
-	h->policy = hsaq_sysfs_u64(h->io, HSAQ_SYSFS_POLICY, &policy) ?
-			    -1 : (int)policy;
 	if (hsaq_sysfs_devices(h->io, first_device, &gpu_id) == 1)
 		r = probe_sched(h, gpu_id);
 	h->patched = !r || r == -EOPNOTSUPP;
 	if (!r)
 		h->mode = HSAQ_MODE_SCHED;
-	else if (h->policy == POLICY_NO_HWS && r != -EOPNOTSUPP)
+	else if (!h->patched && policy_is_no_hws(h->io))
 		h->mode = HSAQ_MODE_NO_HWS;
 	else
 		h->mode = HSAQ_MODE_HWS;
@@ -249,9 +254,9 @@ static int check_version(struct hsaq *h, const struct hsaq_open_opts *opts)
 	return 0;
 }
 
-int hsaq_open_over(const struct hsaq_io *io, const struct hsaq_open_opts *in,
-		   struct hsaq **out)
+int hsaq_open(const struct hsaq_open_opts *in, struct hsaq **out)
 {
+	const struct hsaq_io *io = hsaq_io_current();
 	struct hsaq_open_opts opts;
 	struct hsaq *h;
 	int r;
@@ -288,11 +293,6 @@ err_close:
 err_free:
 	free(h);
 	return r;
-}
-
-int hsaq_open(const struct hsaq_open_opts *opts, struct hsaq **h)
-{
-	return hsaq_open_over(hsaq_io_current(), opts, h);
 }
 
 void hsaq_close(struct hsaq *h)

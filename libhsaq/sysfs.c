@@ -24,8 +24,9 @@ static int full_path(const struct hsaq_io *io, const char *path, char *buf,
 	return n < 0 || (size_t)n >= len ? -ENAMETOOLONG : 0;
 }
 
-int hsaq_sysfs_read(const struct hsaq_io *io, const char *path, char *buf,
-		    size_t len)
+/* A file's text. 0 or negative errno. */
+static int read_text(const struct hsaq_io *io, const char *path, char *buf,
+		     size_t len)
 {
 	char full[PATH_LEN];
 	size_t n;
@@ -49,7 +50,7 @@ int hsaq_sysfs_u64(const struct hsaq_io *io, const char *path, uint64_t *value)
 {
 	char text[64], *end;
 	unsigned long long v;
-	int r = hsaq_sysfs_read(io, path, text, sizeof(text));
+	int r = read_text(io, path, text, sizeof(text));
 
 	if (r)
 		return r;
@@ -86,7 +87,7 @@ static void read_name(const struct hsaq_io *io, uint32_t node, char *name,
 	char path[PATH_LEN];
 
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/name", node);
-	if (hsaq_sysfs_read(io, path, name, len))
+	if (read_text(io, path, name, len))
 		name[0] = '\0';
 	name[strcspn(name, "\n")] = '\0';
 }
@@ -105,9 +106,10 @@ static int read_node(const struct hsaq_io *io, uint32_t node,
 		return r ? r : -ENODEV;
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/properties",
 		 node);
-	r = hsaq_sysfs_read(io, path, text, sizeof(text));
+	r = read_text(io, path, text, sizeof(text));
 	if (r)
 		return r;
+	/* Bus and device as PCI_DEVID() has them (kfd_topology.c, 6.12). */
 	location = property(text, "location_id");
 	*info = (struct hsaq_device_info){
 		.size = sizeof(*info),
@@ -166,7 +168,10 @@ static bool read_number(const char *name, uint32_t *value)
 	return !*end && v <= UINT32_MAX;
 }
 
-/* A directory that is not there is an empty one. */
+/*
+ * A directory that is not there is an empty one. n->v is the caller's to free,
+ * also on failure.
+ */
 static int list_numbers(const struct hsaq_io *io, const char *path,
 			struct numbers *n)
 {
@@ -188,6 +193,7 @@ static int list_numbers(const struct hsaq_io *io, const char *path,
 	closedir(dir);
 	if (r) {
 		free(n->v);
+		*n = (struct numbers){ 0 };
 		return r;
 	}
 	if (n->count)
