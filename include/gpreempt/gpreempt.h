@@ -11,6 +11,10 @@
  * They return 0 or a negative errno. The library never prints, exits, or
  * changes signals. The CUDA or HIP that the program has loaded is asked which
  * device it uses.
+ *
+ * The child of a fork has no part in its parent's handles: each call that returns
+ * a status says -ECHILD there. With GPREEMPT_DISABLE=1 in the environment calls
+ * do nothing and succeed.
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H
@@ -52,8 +56,8 @@ struct gp_handle;
  * @cls: enum gp_class; NONE: as `gpreempt run` set it, else GP_CLASS_LC
  * @level: LC level, 0..GP_LEVEL_MAX
  * @weight: BE weight; 0: GP_WEIGHT_DEFAULT
- * @hold_limit_ns: longest that one gp_hold() may last; 0: 20 ms. Segments and
- *	hints have 20 ms whatever this says
+ * @hold_limit_ns: longest limit that gp_hold() takes; 0: 20 ms. No hold lasts
+ *	longer than 20 ms, whatever this says; segments and hints neither
  */
 struct gp_open_opts {
 	size_t size;
@@ -95,7 +99,8 @@ struct gp_stats {
  * Blocks: on NVIDIA compiles the hold kernel on first use (milliseconds).
  * Return: 0; -EINVAL bad option; -E2BIG unknown option set; -ENODEV no such
  * device, or no GPU; -ENXIO no context; -EPERM class not allowed; -ENOMEM;
- * -EOPNOTSUPP driver too old, see `gpreempt doctor`.
+ * -ENOSPC more than 32 contexts of one device, or 16 devices; -EOPNOTSUPP driver
+ * too old, see `gpreempt doctor`. @handle is untouched on failure.
  */
 GP_API GP_MUST_CHECK int gp_open(const struct gp_open_opts *opts,
 				 struct gp_handle **handle);
@@ -136,13 +141,17 @@ GP_API int gp_segment_end(struct gp_handle *handle);
 
 /**
  * gp_hold() / gp_release() - keep the device by hand, for at most @limit_ns
- * (0: the handle's limit). Nests; the last release gives the device back.
- * Return: 0; -EPERM not LC; -ERANGE limit; release: -EINVAL without hold.
+ * (0: the handle's limit). Nests; the last release gives the device back. Costs
+ * what a segment's begin and end cost. Return: 0; -EPERM not LC; -ERANGE
+ * @limit_ns over the handle's limit; release: -EINVAL without hold.
  */
 GP_API int gp_hold(struct gp_handle *handle, uint64_t limit_ns);
 GP_API int gp_release(struct gp_handle *handle);
 
-/** gp_stats_get() - read counters. Return: 0; -EINVAL size. */
+/**
+ * gp_stats_get() - read counters into @stats, the caller's, as far as its size
+ * reaches. Return: 0; -EINVAL size.
+ */
 GP_API int gp_stats_get(struct gp_handle *handle, struct gp_stats *stats);
 
 enum gp_log_level { GP_LOG_ERR, GP_LOG_WARN, GP_LOG_INFO, GP_LOG_DEBUG };
@@ -150,12 +159,14 @@ typedef void (*gp_log_fn)(enum gp_log_level level, const char *message,
 			  void *arg);
 
 /**
- * gp_set_log() - receive messages (one line, no newline). Default: none, or
- * stderr from the level that GPREEMPT_LOG names. errno is preserved.
+ * gp_set_log() - receive messages (one line, no newline; @message is @fn's for
+ * the call). Default, and with NULL again: none, or stderr from the level that
+ * GPREEMPT_LOG names. @fn may be called from any thread, the library's own too,
+ * and must not call the library. errno is preserved.
  */
 GP_API void gp_set_log(gp_log_fn fn, void *arg);
 
-/** gp_version() - "0.1.0". */
+/** gp_version() - "0.1.0". Static, never NULL. */
 GP_API const char *gp_version(void);
 
 #ifdef __cplusplus

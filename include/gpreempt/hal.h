@@ -204,7 +204,7 @@ struct gp_hal_ops {
 	 */
 	void (*explain)(int err, char *why, size_t why_len);
 
-	/** Read the slice that is in force, µs. */
+	/** Read the slice that is in force, µs. -EPERM: as groups(). */
 	int (*get_slice)(struct gp_group *group, uint64_t *us);
 
 	/** Drop a group; its hardware state stays as it is. NULL is legal. */
@@ -223,7 +223,8 @@ struct gp_hal_ops {
 	 * until release() or @limit_ns of device time. With GP_CAP_HOLD_OUTSIDE
 	 * returns once the others are off (AMD: the slowest save, up to
 	 * milliseconds); else at once, and the switch happens behind it.
-	 * -EBUSY: this gp_hold is on already. -EPERM: AMD: takes a grant.
+	 * -EBUSY: this gp_hold is on already. -ERANGE: @limit_ns is 0 or over
+	 * max_hold_ns. -EPERM: AMD: takes a grant.
 	 * Async: no syscall on NVIDIA's path besides what the driver makes.
 	 * On failure nothing is held.
 	 */
@@ -232,7 +233,9 @@ struct gp_hal_ops {
 	/**
 	 * Prepare holds for @context (NVIDIA: a CUcontext, NULL: the calling
 	 * thread's current one; AMD: what process_context() gives). -ENXIO: no
-	 * such context, none is current.
+	 * such context, none is current; -ENODEV: it is of another device.
+	 * Blocks: NVIDIA: compiles and launches once, behind what the context
+	 * has queued. The caller owns the hold; before close().
 	 */
 	int (*hold_create)(struct gp_device *dev, void *context,
 			   struct gp_hold **hold);
@@ -320,7 +323,8 @@ struct gp_hal_ops {
 	 * Take groups off the device in the middle of what they run; returns
 	 * once they are off. All of one device. Suspending what is suspended
 	 * is success. AMD: whom nobody resumes runs again after max_hold_ns,
-	 * counted from the last such call. On failure all that this call suspended run again.
+	 * counted from the last such call. On failure all that this call
+	 * suspended run again.
 	 */
 	int (*suspend)(struct gp_group *const *group, size_t n);
 
