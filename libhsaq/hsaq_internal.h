@@ -91,6 +91,7 @@ int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid,
 		      hsaq_queue_fn fn, void *arg);
 
 /* own.c */
+/** Puts on what is off, and forgets it all. */
 void hsaq_own_free(struct hsaq *h);
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
@@ -99,7 +100,9 @@ int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
 		   uint32_t priority);
 int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id);
 
-/* sched.c, for the backend */
+/* sched.c */
+void hsaq_off_free(struct hsaq *h);
+/* and for the backend: */
 /** Can queues of other processes be unloaded here? */
 bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id);
 /** Did @h unload this very queue (or this very process)? */

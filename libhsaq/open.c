@@ -299,8 +299,9 @@ void hsaq_close(struct hsaq *h)
 {
 	if (!h)
 		return;
-	/* What is off by a hold is loaded by the file's closing. */
 	hsaq_own_free(h);
+	/* What is off by a hold is loaded by the file's closing. */
+	hsaq_off_free(h);
 	if (h->grant_fd >= 0)
 		h->io->close(h->grant_fd);
 	h->io->close(h->fd);

@@ -20,10 +20,9 @@ static struct hsaq_own *find(struct hsaq *h, uint32_t queue_id)
 	return NULL;
 }
 
-static const struct hsaq_own_class *find_class(const struct hsaq *h,
-					       uint32_t gpu_id)
+static struct hsaq_own_class *find_class(struct hsaq *h, uint32_t gpu_id)
 {
-	for (const struct hsaq_own_class *c = h->own_class; c; c = c->next)
+	for (struct hsaq_own_class *c = h->own_class; c; c = c->next)
 		if (c->gpu_id == gpu_id)
 			return c;
 	return NULL;
@@ -55,6 +54,18 @@ static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage,
 static bool is_off(const struct hsaq_own *q)
 {
 	return !(q->percentage & HSAQ_KFD_PERCENTAGE_MASK);
+}
+
+static int take_off(const struct hsaq *h, struct hsaq_own *q)
+{
+	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK,
+		      q->priority);
+}
+
+/* As the application has it. */
+static int put_on(const struct hsaq *h, struct hsaq_own *q)
+{
+	return update(h, q, q->ring.percentage, q->priority);
 }
 
 static int check_ring(const struct hsaq_ring *ring)
@@ -126,7 +137,7 @@ void hsaq_own_free(struct hsaq *h)
 		h->own = q->next;
 		/* Whoever closes leaves nothing off. One that is gone is gone. */
 		if (ours && is_off(q))
-			(void)update(h, q, q->ring.percentage, q->priority);
+			(void)put_on(h, q);
 		free(q);
 	}
 	while (h->own_class) {
@@ -134,12 +145,6 @@ void hsaq_own_free(struct hsaq *h)
 
 		h->own_class = c->next;
 		free(c);
-	}
-	while (h->off) {
-		struct hsaq_off *o = h->off;
-
-		h->off = o->next;
-		free(o);
 	}
 }
 
@@ -151,14 +156,10 @@ static bool matches(const struct hsaq_own *q, uint32_t gpu_id, uint32_t queue_id
 	       (queue_id == HSAQ_ALL_QUEUES || q->ring.queue_id == queue_id);
 }
 
-/*
- * All that match, or none: what was changed before one failed is changed back.
- * @off: take off, else put on as the application has it.
- */
-static int switch_all(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
-		      bool off)
+/* All that match, or none: what was off before one failed is put on again. */
+int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
-	struct hsaq_own *changed[HSAQ_KFD_QUEUES_MAX];
+	struct hsaq_own *taken[HSAQ_KFD_QUEUES_MAX];
 	size_t n = 0, found = 0;
 	int r = 0;
 
@@ -167,24 +168,16 @@ static int switch_all(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
 		if (!matches(q, gpu_id, queue_id))
 			continue;
 		found++;
-		if (off == is_off(q) || n == HSAQ_KFD_QUEUES_MAX)
+		if (is_off(q) || n == HSAQ_KFD_QUEUES_MAX)
 			continue;
-		r = update(h, q, off ? q->ring.percentage &
-				       ~HSAQ_KFD_PERCENTAGE_MASK :
-				       q->ring.percentage, q->priority);
+		r = take_off(h, q);
 		if (!r)
-			changed[n++] = q;
+			taken[n++] = q;
 	}
-	while (r && off && n--)
-		(void)update(h, changed[n], changed[n]->ring.percentage,
-			     changed[n]->priority);
+	while (r && n--)
+		(void)put_on(h, taken[n]);
 	pthread_mutex_unlock(&h->lock);
 	return !r && !found ? -ENOENT : r;
-}
-
-int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
-{
-	return switch_all(h, gpu_id, queue_id, true);
 }
 
 bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
@@ -198,16 +191,31 @@ bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 	return off;
 }
 
+/* One that fails leaves no other off. The first error. */
 int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
-	return switch_all(h, gpu_id, queue_id, false);
+	size_t found = 0;
+	int first = 0;
+
+	pthread_mutex_lock(&h->lock);
+	for (struct hsaq_own *q = h->own; q; q = q->next) {
+		int r;
+
+		if (!matches(q, gpu_id, queue_id))
+			continue;
+		found++;
+		r = put_on(h, q);
+		first = first ? first : r;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return !first && !found ? -ENOENT : first;
 }
 
 /* ---- classes as priorities -------------------------------------------------------- */
 
 static int remember_class(struct hsaq *h, uint32_t gpu_id, uint32_t priority)
 {
-	struct hsaq_own_class *c = (struct hsaq_own_class *)find_class(h, gpu_id);
+	struct hsaq_own_class *c = find_class(h, gpu_id);
 
 	if (!c) {
 		c = calloc(1, sizeof(*c));

@@ -239,27 +239,66 @@ int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 
 /* ---- off and on ----------------------------------------------------------------------- */
 
-/* The hold that @h has on this queue, 0: none; @remove: it is forgotten. */
+/* The hold that @h has on this queue, or 0. */
 static uint32_t find_off(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-			 uint32_t queue_id, bool remove)
+			 uint32_t queue_id)
 {
 	uint32_t hold_id = 0;
+
+	pthread_mutex_lock(&h->lock);
+	for (const struct hsaq_off *o = h->off; o && !hold_id; o = o->next)
+		if (o->gpu_id == gpu_id && o->pid == pid && o->queue_id == queue_id)
+			hold_id = o->hold_id;
+	pthread_mutex_unlock(&h->lock);
+	return hold_id;
+}
+
+/* Keep @off; the hold that the same queue had before, or 0. */
+static uint32_t remember_off(struct hsaq *h, struct hsaq_off *off)
+{
+	uint32_t before = 0;
 
 	pthread_mutex_lock(&h->lock);
 	for (struct hsaq_off **at = &h->off; *at; at = &(*at)->next) {
 		struct hsaq_off *o = *at;
 
-		if (o->gpu_id != gpu_id || o->pid != pid || o->queue_id != queue_id)
+		if (o->gpu_id != off->gpu_id || o->pid != off->pid ||
+		    o->queue_id != off->queue_id)
 			continue;
-		hold_id = o->hold_id;
-		if (remove) {
-			*at = o->next;
-			free(o);
-		}
+		before = o->hold_id;
+		*at = o->next;
+		free(o);
+		break;
+	}
+	off->next = h->off;
+	h->off = off;
+	pthread_mutex_unlock(&h->lock);
+	return before;
+}
+
+static void forget_off(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id)
+{
+	pthread_mutex_lock(&h->lock);
+	for (struct hsaq_off **at = &h->off; *at; at = &(*at)->next) {
+		struct hsaq_off *o = *at;
+
+		if (o->gpu_id != gpu_id || o->hold_id != hold_id)
+			continue;
+		*at = o->next;
+		free(o);
 		break;
 	}
 	pthread_mutex_unlock(&h->lock);
-	return hold_id;
+}
+
+void hsaq_off_free(struct hsaq *h)
+{
+	while (h->off) {
+		struct hsaq_off *o = h->off;
+
+		h->off = o->next;
+		free(o);
+	}
 }
 
 static int end_off(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id)
@@ -269,8 +308,9 @@ static int end_off(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int unload_other(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-			uint32_t queue_id, uint64_t limit_ns)
+/* @pid 0: this process. */
+static int unload_by_hold(struct hsaq *h, uint32_t gpu_id, int32_t pid,
+			  uint32_t queue_id, uint64_t limit_ns)
 {
 	struct hsaq_hold_result result = { .size = sizeof(result) };
 	struct kfd_ioctl_sched_hold_args args = {
@@ -304,12 +344,8 @@ static int unload_other(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 		free(off);
 		return r;
 	}
-	before = find_off(h, gpu_id, pid, queue_id, true);
 	*off = (struct hsaq_off){ NULL, gpu_id, pid, queue_id, result.hold_id };
-	pthread_mutex_lock(&h->lock);
-	off->next = h->off;
-	h->off = off;
-	pthread_mutex_unlock(&h->lock);
+	before = remember_off(h, off);
 	return before ? end_off(h, gpu_id, before) : 0;
 }
 
@@ -328,8 +364,8 @@ int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
 		return -EINVAL;
 	r = -EOPNOTSUPP;
 	if (h->mode == HSAQ_MODE_SCHED)
-		r = unload_other(h, gpu_id, is_self(h, pid) ? 0 : pid, queue_id,
-				 limit_ns);
+		r = unload_by_hold(h, gpu_id, is_self(h, pid) ? 0 : pid,
+				   queue_id, limit_ns);
 	if (r == -EOPNOTSUPP && is_self(h, pid))
 		r = hsaq_own_unload(h, gpu_id, queue_id);
 	return r;
@@ -346,11 +382,11 @@ int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 	if (pid < 0)
 		return -EINVAL;
 	key = is_self(h, pid) ? 0 : pid;
-	hold_id = find_off(h, gpu_id, key, queue_id, false);
+	hold_id = find_off(h, gpu_id, key, queue_id);
 	if (hold_id) {
 		r = end_off(h, gpu_id, hold_id);
 		if (!r)
-			find_off(h, gpu_id, key, queue_id, true);
+			forget_off(h, gpu_id, hold_id);
 		return r;
 	}
 	if (is_self(h, pid)) {
@@ -365,7 +401,7 @@ bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 {
 	int32_t key = is_self(h, pid) ? 0 : pid;
 
-	return find_off(h, gpu_id, key, queue_id, false) ||
+	return find_off(h, gpu_id, key, queue_id) ||
 	       (!key && hsaq_own_is_unloaded(h, gpu_id, queue_id));
 }
 

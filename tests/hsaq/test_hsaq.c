@@ -505,6 +505,23 @@ static void half_an_unload_is_undone(void **state)
 	end(h);
 }
 
+/* The first of two fails to come back: the other does all the same. */
+static void a_load_goes_on_past_a_failure(void **state)
+{
+	const struct fake_config config = { .kernel = FAKE_STOCK };
+	struct hsaq *h = start(&config);
+	uint32_t a = adopt(h, HSAQ_QUEUE_COMPUTE), b = adopt(h, HSAQ_QUEUE_COMPUTE);
+
+	assert_int_equal(hsaq_unload(h, FAKE_GPU, 0, HSAQ_ALL_QUEUES, 0), 0);
+	fake_fail(0x07, 0, -EIO);
+	assert_int_equal(hsaq_load(h, FAKE_GPU, 0, HSAQ_ALL_QUEUES), -EIO);
+	assert_int_equal(percentage_of(a) + percentage_of(b), 100);
+	assert_int_equal(hsaq_load(h, FAKE_GPU, 0, HSAQ_ALL_QUEUES), 0);
+	assert_int_equal(percentage_of(a), 100);
+	assert_int_equal(percentage_of(b), 100);
+	end(h);
+}
+
 /* ---- classes --------------------------------------------------------------------------- */
 
 static struct hsaq_class_opts class_of(int32_t pid, uint32_t cls, uint32_t value)
@@ -599,6 +616,7 @@ int main(void)
 		cmocka_unit_test(unloading_others_takes_a_right),
 		cmocka_unit_test(own_queues_go_off_in_any_kernel),
 		cmocka_unit_test(half_an_unload_is_undone),
+		cmocka_unit_test(a_load_goes_on_past_a_failure),
 		cmocka_unit_test(classes_go_to_the_driver),
 		cmocka_unit_test(lowering_oneself_takes_no_right),
 		cmocka_unit_test(classes_are_priorities_for_the_firmware),
