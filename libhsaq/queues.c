@@ -169,12 +169,16 @@ int hsaq_devices(struct hsaq *h, hsaq_device_fn fn, void *arg)
 {
 	int r = hsaq_usable(h);
 
-	return r ? r : hsaq_sysfs_devices(h->io, fn, arg);
+	if (r)
+		return r;
+	return fn ? hsaq_sysfs_devices(h->io, fn, arg) : -EINVAL;
 }
 
 int hsaq_processes(struct hsaq *h, hsaq_process_fn fn, void *arg)
 {
 	int r = hsaq_usable(h);
 
-	return r ? r : hsaq_sysfs_processes(h->io, fn, arg);
+	if (r)
+		return r;
+	return fn ? hsaq_sysfs_processes(h->io, fn, arg) : -EINVAL;
 }

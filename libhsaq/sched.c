@@ -47,6 +47,8 @@ int hsaq_device_state(struct hsaq *h, uint32_t gpu_id,
 
 	if (r)
 		return r;
+	if (!state || state->size < sizeof(*state))
+		return -EINVAL;
 	args.pid = (uint32_t)h->owner;
 	args.queue_size = sizeof(struct kfd_sched_queue_state);
 	r = hsaq_ioctl(h, AMDKFD_IOC_SCHED_STATE, &args);
@@ -447,6 +449,8 @@ int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after,
 
 	if (r)
 		return r;
+	if (!event || event->size < sizeof(*event))
+		return -EINVAL;
 	args.grant_fd = h->grant_fd;
 	/* Not retried: a signal is to end the wait. */
 	r = h->io->ioctl(h->fd, AMDKFD_IOC_SCHED_WAIT, &args);

@@ -376,6 +376,24 @@ static void events_are_waited_for(void **state)
 	end(h);
 }
 
+/* What has a size is looked at before the driver is asked. */
+static void results_have_a_size(void **state)
+{
+	const struct fake_config config = { 0 };
+	struct hsaq *h = start(&config);
+	struct hsaq_device_state dev = { .size = 8 };
+	struct hsaq_event ev = { .size = 8 };
+
+	assert_int_equal(hsaq_device_state(h, FAKE_GPU, &dev), -EINVAL);
+	assert_int_equal(hsaq_device_state(h, FAKE_GPU, NULL), -EINVAL);
+	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 0, NULL), 0);
+	assert_int_equal(hsaq_wait(h, FAKE_GPU, 0, 0, &ev), -EINVAL);
+	assert_int_equal(hsaq_wait(h, FAKE_GPU, 0, 0, NULL), -EINVAL);
+	assert_int_equal(hsaq_devices(h, NULL, NULL), -EINVAL);
+	assert_int_equal(hsaq_processes(h, NULL, NULL), -EINVAL);
+	end(h);
+}
+
 /* ---- unload and load ---------------------------------------------------------------- */
 
 static void others_are_unloaded_by_the_series(void **state)
@@ -612,6 +630,7 @@ int main(void)
 		cmocka_unit_test(a_narrow_grant_gives_less),
 		cmocka_unit_test(no_hold_without_the_series),
 		cmocka_unit_test(events_are_waited_for),
+		cmocka_unit_test(results_have_a_size),
 		cmocka_unit_test(others_are_unloaded_by_the_series),
 		cmocka_unit_test(unloading_others_takes_a_right),
 		cmocka_unit_test(own_queues_go_off_in_any_kernel),
