@@ -57,18 +57,32 @@ class Safety:
         for kind, (count, us) in sorted(held.items()):
             self.table.at_most(f"{name}: {kind}: slowest of {count}", us,
                                alone[kind][1] + ALLOWED_US, "us")
+        return held
 
-    def context_beside_stock(self):
-        """What a second context costs beside BE as the driver does it."""
-        progress("safety: inside-context: beside BE, no gpreempt")
-        be = self.rig.be(f"--iters={self.be_iters}")
+    def context_beside(self, name, be_args, cls=None, more=()):
+        """The slowest request that makes a context beside such a BE process."""
+        progress(f"safety: inside-context: {name}")
+        be = self.rig.be(f"--iters={self.be_iters}", *be_args, cls=cls)
         be.expect("ready")
-        stock = self.slowest_us("inside-context-stock", "context", None, CONTEXTS)
-        be.finish(sig=signal.SIGTERM)
+        lc_class = "lc" if cls else None
+        (count, us), = self.slowest_us(f"inside-context-{name}", "context",
+                                       lc_class, CONTEXTS, more).values()
+        be.finish(sig=signal.SIGKILL)
         self.rig.drop(be)
-        for kind, (count, us) in stock.items():
-            self.table.note(f"inside-context: without gpreempt, {kind}",
-                            f"slowest of {count}: {us:.1f} us")
+        self.table.note(f"inside-context: beside {name}",
+                        f"slowest of {count}: {us:.1f} us")
+        return us
+
+    def inside_context(self):
+        """Making a context takes longer wherever another process has one,
+        idle or not: what a busy one adds to that is what can be avoided."""
+        self.context_beside("busy-stock", [])
+        self.context_beside("idle-stock", ["--control"])
+        held = ["--segment", "--hint-us=300"]
+        idle_us = self.context_beside("idle-held", ["--control"], "be", held)
+        busy = self.inside("inside-context", "context", CONTEXTS)
+        self.table.at_most("inside-context: busy, against idle-held",
+                           busy["context"][1], idle_us + ALLOWED_US, "us")
 
     def refused(self, words, codes, what):
         """One line, the right exit status."""
@@ -138,8 +152,7 @@ class Safety:
         if self.wants("inside"):
             self.inside("inside", INSIDE, self.requests)
         if self.wants("inside-context") and not self.rig.soft:
-            self.context_beside_stock()
-            self.inside("inside-context", "context", CONTEXTS)
+            self.inside_context()
         harness.progress_end()
 
 

@@ -24,6 +24,7 @@ from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety}
 LIMIT_S = 570
+WHOLE_S = 480               # a whole suite on the card
 
 
 def arguments():
@@ -94,7 +95,11 @@ def main():
             suite.run(rig, opt, table)
     except harness.BenchError as bad:
         error = bad
-    table.note("took", f"{time.monotonic() - start:.0f} s")
+    took_s = time.monotonic() - start
+    if opt.soft or opt.only:
+        table.note("took", f"{took_s:.0f} s")
+    else:
+        table.at_most("took", took_s, WHOLE_S, "s")
     with open(os.path.join(opt.out, f"{opt.suite}.txt"), "w") as f:
         f.write(f"{table}\n")
     if opt.archive:
