@@ -16,8 +16,8 @@ kfd-check: need-python
 kfd-check-long: need-python
 	$(Q)bad=0; \
 	$(RIG) run $(rig_opts) --suite long --scale 1 --tally $(TALLY) || bad=1; \
-	$(RIG) run $(rig_opts) --suite long --scale 0.1 --flavour kasan --tally $(TALLY) || bad=1; \
-	$(RIG) run $(rig_opts) --suite long --scale 0.1 --flavour kmemleak --tally $(TALLY) || bad=1; \
+	$(RIG) run $(rig_opts) --suite long --scale 0.1 --flavour kasan --patience 4 --tally $(TALLY) || bad=1; \
+	$(RIG) run $(rig_opts) --suite long --scale 0.1 --flavour kmemleak --patience 4 --tally $(TALLY) || bad=1; \
 	exit $$bad
 
 kfd-mutants: need-python
