@@ -246,7 +246,9 @@ static int check_version(struct hsaq *h, const struct hsaq_open_opts *opts)
 	}
 	if (v.major != HSAQ_KFD_MAJOR) {
 		explain(opts, HSAQ_DEV_KFD ": KFD ABI %u.%u; this library knows "
-			"%u", v.major, v.minor, HSAQ_KFD_MAJOR);
+			"%u.x: it takes a newer %s", v.major, v.minor,
+			HSAQ_KFD_MAJOR,
+			v.major < HSAQ_KFD_MAJOR ? "kernel" : "libhsaq");
 		return -EPROTO;
 	}
 	h->major = v.major;

@@ -36,7 +36,8 @@ E2E_TIMEOUT ?= 300
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
 	$(Q)$(RUN) --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
-check-e2e: need-tests all $(THREADS) $(O)/tests/conformance/test_conformance_nvidia
+check-e2e: need-tests all $(THREADS) $(HSAQ_FAKE) \
+		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(E2E)
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
@@ -48,6 +49,10 @@ $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 # What plays the KFD where there is none.
 $(O)/tests/conformance/test_conformance_amd_fake \
 $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
+
+# hsaq over it, for tests/e2e.
+HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
+$(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c $(wildcard libhsaq/cmd/*.c))
 
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd

@@ -11,7 +11,7 @@
 #define HSAQ_EXIT_OWN 125
 #define HSAQ_WHY_LEN 256
 
-/* Options of all verbs; each takes those that it knows. */
+/* Options of all verbs, of which each takes its own. */
 struct hsaq_args {
 	const char *verb;
 	const char *device;	/* PCI address, GPU-<unique id>, or gpu_id */
@@ -43,18 +43,27 @@ int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 		    struct hsaq_device_info *info);
 /** Does --device name @info? Always, where there is none. */
 bool hsaq_names(const char *device, const struct hsaq_device_info *info);
+/** No device is the one that --device names. Returns HSAQ_EXIT_OWN. */
+int hsaq_fail_device(const struct hsaq_args *args);
 
 /* stay.c: keep something on until it is to end */
 /**
- * struct hsaq_stay - what ends it: a signal, @until_ns, @fd or @child
- * @renew: called every @renew_ns; its failure ends it
+ * struct hsaq_stay - what ends it: a signal, @until_ns, @listen_fd or @child
+ * @until_ns: CLOCK_MONOTONIC; 0: never
+ * @listen_fd: somebody connects, root or of this user (others are told -EPERM);
+ *	-1: none listens
+ * @asker_fd: out: who connected, to be told by hsaq_answer() and closed; -1
+ * @child: 0: none; signals are then passed on to it
+ * @status: out: the child's, of waitpid()
+ * @renew: called every @renew_ns (0: never); its failure ends it
  */
 struct hsaq_stay {
-	uint64_t until_ns;	/* CLOCK_MONOTONIC, 0: never */
+	uint64_t until_ns;
 	uint64_t renew_ns;
-	int listen_fd;		/* somebody who may connects: the end; -1 */
-	pid_t child;		/* 0: none */
-	int status;		/* of the child */
+	int listen_fd;
+	int asker_fd;
+	pid_t child;
+	int status;
 	int (*renew)(void *arg);
 	void *arg;
 };
@@ -64,6 +73,8 @@ int hsaq_stay_prepare(void);
 void hsaq_stay_child(void);
 /** 0, or what @renew returned. */
 int hsaq_stay(struct hsaq_stay *stay);
+/** How what @fd asked for went: 0 or negative errno, as an int32_t. */
+void hsaq_answer(int fd, int err);
 uint64_t hsaq_now_ns(void);
 
 /* drm.c */

@@ -22,6 +22,16 @@ struct limit {
 	uint64_t until_ns;	/* 0: no end */
 };
 
+/* What @err of a call about a device means. Returns HSAQ_EXIT_OWN. */
+static int fail_device(const struct hsaq_args *args, const struct hsaq *h,
+		       uint32_t gpu_id, int err)
+{
+	char where[32];
+
+	snprintf(where, sizeof(where), "device %u", gpu_id);
+	return hsaq_fail_call(args, h, where, err);
+}
+
 static int find_limit(const struct hsaq_args *args, struct hsaq *h,
 		      uint32_t gpu_id, struct limit *limit)
 {
@@ -29,12 +39,12 @@ static int find_limit(const struct hsaq_args *args, struct hsaq *h,
 	int err = hsaq_device_state(h, gpu_id, &state);
 
 	if (err)
-		return hsaq_fail_call(args, h, "device", err);
+		return fail_device(args, h, gpu_id, err);
 	*limit = (struct limit){ .limit_ns = state.max_hold_ns };
 	if (args->has_for) {
 		limit->until_ns = hsaq_now_ns() + args->for_ns;
 		if (args->for_ns <= state.max_hold_ns) {
-			limit->limit_ns = args->for_ns ? args->for_ns : 1;
+			limit->limit_ns = args->for_ns;
 			return 0;
 		}
 	}
@@ -42,23 +52,30 @@ static int find_limit(const struct hsaq_args *args, struct hsaq *h,
 	return 0;
 }
 
-/* Become @cmd in a child; its PID, or HSAQ_EXIT_OWN in *@err. */
-static pid_t start(const struct hsaq_args *args, char **cmd, int *err)
+/* Returns only where CMD cannot be run: the status to exit with, as of env(1). */
+static int become(const struct hsaq_args *args)
 {
-	pid_t pid = fork();
+	int err;
 
-	*err = 0;
-	if (pid < 0) {
-		*err = hsaq_fail(args, "fork: %s", strerror(errno));
-		return 0;
+	execvp(args->rest[0], args->rest);
+	err = errno;
+	hsaq_fail(args, "%s: %s", args->rest[0], strerror(err));
+	return err == ENOENT ? 127 : 126;
+}
+
+/* CMD in a child. 0 or HSAQ_EXIT_OWN. */
+static int start(const struct hsaq_args *args, pid_t *child)
+{
+	*child = fork();
+	if (*child < 0) {
+		*child = 0;
+		return hsaq_fail(args, "fork: %s", strerror(errno));
 	}
-	if (!pid) {
+	if (!*child) {
 		hsaq_stay_child();
-		execvp(cmd[0], cmd);
-		hsaq_fail(args, "%s: %s", cmd[0], strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
+		_exit(become(args));
 	}
-	return pid;
+	return 0;
 }
 
 /* ---- hold -------------------------------------------------------------------------- */
@@ -84,36 +101,52 @@ static int renew_hold(void *arg)
 	return err == -ENOENT ? 0 : err;
 }
 
-static int keep_hold(const struct hsaq_args *args, struct holding *k,
-		     const struct limit *limit)
+/* 0, or HSAQ_EXIT_OWN: said. CMD is not left behind where the hold is lost. */
+static int stay_held(const struct hsaq_args *args, const struct holding *k,
+		     struct hsaq_stay *stay)
+{
+	int err = hsaq_stay(stay);
+
+	if (!err)
+		return 0;
+	err = hsaq_fail_call(args, k->h, "renewing", err);
+	if (!stay->child)
+		return err;
+	stay->renew_ns = 0;
+	return hsaq_stay(stay) ? err : 0;
+}
+
+static int end_hold(const struct hsaq_args *args, const struct holding *k)
 {
 	struct hsaq_release_result result = { .size = sizeof(result) };
-	struct hsaq_stay stay = {
-		.until_ns = args->rest[0] ? 0 : limit->until_ns,
-		.renew_ns = limit->renew_ns, .listen_fd = -1,
-		.renew = renew_hold, .arg = k,
-	};
-	int err = 0;
 
-	if (args->rest[0])
-		stay.child = start(args, args->rest, &err);
-	if (!err) {
-		err = hsaq_stay(&stay);
-		if (err)
-			err = hsaq_fail_call(args, k->h, "renewing", err);
-	}
-	if (!err && hsaq_release(k->h, k->gpu_id, k->hold_id, &result))
-		err = hsaq_fail(args, "the hold had ended by itself");
-	if (err)
-		return err;
+	if (hsaq_release(k->h, k->gpu_id, k->hold_id, &result))
+		return hsaq_fail(args, "the hold had ended by itself");
 	if (result.ended == HSAQ_ENDED_RELEASED)
 		fprintf(stderr, "hsaq: released: %u queues loaded\n", result.loaded);
 	else
 		fprintf(stderr, "hsaq: the hold had ended by %s\n",
 			result.ended == HSAQ_ENDED_LIMIT ? "its limit" :
 							   "a reset");
+	return 0;
+}
+
+static int keep_hold(const struct hsaq_args *args, struct holding *k,
+		     const struct limit *limit)
+{
+	struct hsaq_stay stay = {
+		.until_ns = limit->until_ns, .renew_ns = limit->renew_ns,
+		.listen_fd = -1, .renew = renew_hold, .arg = k,
+	};
+	int err = args->rest[0] ? start(args, &stay.child) : 0;
+
+	if (!err)
+		err = stay_held(args, k, &stay);
+	if (err)
+		return err;
+	err = end_hold(args, k);
 	if (!stay.child)
-		return 0;
+		return err;
 	return WIFSIGNALED(stay.status) ? 128 + WTERMSIG(stay.status) :
 					  WEXITSTATUS(stay.status);
 }
@@ -130,15 +163,12 @@ static int hold(const struct hsaq_args *args, struct hsaq *h)
 		err = find_limit(args, h, info.gpu_id, &limit);
 	if (err)
 		return err;
-	/* CMD, not a time, is what ends it. */
-	if (args->rest[0] && !limit.renew_ns)
-		limit.renew_ns = limit.limit_ns / 2;
 	k = (struct holding){ h, info.gpu_id, args->level, 0, limit.limit_ns };
 	err = hsaq_stay_prepare();
 	if (!err)
 		err = hsaq_hold(h, k.gpu_id, k.level, k.limit_ns, 0, &result);
 	if (err)
-		return hsaq_fail_call(args, h, "hold", err);
+		return fail_device(args, h, k.gpu_id, err);
 	k.hold_id = result.hold_id;
 	fprintf(stderr, "hsaq: held: %u queues unloaded, %u failed, in %.1f us\n",
 		result.unloaded, result.failed, (double)result.wait_ns / 1000);
@@ -148,8 +178,12 @@ static int hold(const struct hsaq_args *args, struct hsaq *h)
 int hsaq_verb_hold(const struct hsaq_args *args)
 {
 	struct hsaq *h;
-	int err = hsaq_get(args, &h);
+	int err;
 
+	if (args->rest[0] && args->has_for)
+		return hsaq_fail(args, "--for and a command: which of the two is "
+				 "to end it?");
+	err = hsaq_get(args, &h);
 	if (err)
 		return err;
 	err = hold(args, h);
@@ -167,6 +201,15 @@ struct target {
 	uint64_t limit_ns;
 };
 
+/* The same about a process. */
+static int fail_target(const struct hsaq_args *args, const struct target *t, int err)
+{
+	char where[32];
+
+	snprintf(where, sizeof(where), "process %d", (int)t->pid);
+	return hsaq_fail_call(args, t->h, where, err);
+}
+
 /* "PID" or "PID:QUEUE". */
 static int parse_target(const struct hsaq_args *args, struct target *t)
 {
@@ -176,8 +219,8 @@ static int parse_target(const struct hsaq_args *args, struct target *t)
 	unsigned long queue;
 
 	if (!text || args->rest[1])
-		return hsaq_fail(args, "write hsaq %s PID or PID:QUEUE (hsaq ls "
-				 "lists them)", args->verb);
+		return hsaq_fail(args, "write hsaq %s [OPTION...] PID or PID:QUEUE "
+				 "(hsaq ls lists them)", args->verb);
 	colon = strchr(text, ':');
 	snprintf(pid, sizeof(pid), "%.*s",
 		 colon ? (int)(colon - text) : (int)strlen(text), text);
@@ -210,7 +253,7 @@ static int listen_for_load(const struct target *t)
 {
 	struct sockaddr_un addr;
 	socklen_t len = address(t, &addr);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err;
 
 	if (fd < 0)
@@ -228,22 +271,21 @@ static int count_queue(const struct hsaq_queue_info *info, void *arg)
 	return 0;
 }
 
-static int get_target(const struct hsaq_args *args, struct hsaq *h,
-		      struct target *t)
+/* The device of a @t that parse_target() has filled: does it have such queues? */
+static int find_target(const struct hsaq_args *args, struct hsaq *h,
+		       struct target *t)
 {
 	struct hsaq_device_info info;
 	size_t queues = 0;
-	int err = parse_target(args, t);
+	int err = hsaq_get_device(args, h, &info);
 
-	if (!err)
-		err = hsaq_get_device(args, h, &info);
 	if (err)
 		return err;
 	t->h = h;
 	t->gpu_id = info.gpu_id;
 	err = hsaq_queues(h, t->gpu_id, t->pid, count_queue, &queues);
 	if (err)
-		return hsaq_fail_call(args, h, "queues", err);
+		return fail_target(args, t, err);
 	return queues ? 0 : hsaq_fail(args, "process %d has no queues on device "
 				      "%u (hsaq ls lists who has)", (int)t->pid,
 				      t->gpu_id);
@@ -256,76 +298,106 @@ static int renew_unload(void *arg)
 	return hsaq_unload(t->h, t->gpu_id, t->pid, t->queue_id, t->limit_ns);
 }
 
-static int unload(const struct hsaq_args *args, struct hsaq *h)
+/* Until it is to end, and then loaded again. 0 or negative errno. */
+static int keep_off(struct target *t, const struct limit *limit, int listen_fd)
 {
-	struct hsaq_stay stay = { .renew = renew_unload };
-	struct limit limit;
-	struct target t;
-	int err = get_target(args, h, &t);
+	struct hsaq_stay stay = {
+		.until_ns = limit->until_ns, .renew_ns = limit->renew_ns,
+		.listen_fd = listen_fd, .renew = renew_unload, .arg = t,
+	};
+	int err = hsaq_stay(&stay);
 
 	if (!err)
-		err = find_limit(args, h, t.gpu_id, &limit);
+		err = hsaq_load(t->h, t->gpu_id, t->pid, t->queue_id);
+	/* Who asked may unload it again at once: the address is free by then. */
+	close(listen_fd);
+	if (stay.asker_fd >= 0) {
+		hsaq_answer(stay.asker_fd, err);
+		close(stay.asker_fd);
+	}
+	return err;
+}
+
+static int unload(const struct hsaq_args *args, struct hsaq *h, struct target *t)
+{
+	struct limit limit;
+	int listen_fd, err = find_target(args, h, t);
+
+	if (!err)
+		err = find_limit(args, h, t->gpu_id, &limit);
 	if (err)
 		return err;
-	t.limit_ns = limit.limit_ns;
-	stay.listen_fd = listen_for_load(&t);
-	if (stay.listen_fd < 0)
+	t->limit_ns = limit.limit_ns;
+	listen_fd = listen_for_load(t);
+	if (listen_fd == -EADDRINUSE)
 		return hsaq_fail(args, "process %d: another hsaq unload keeps it "
-				 "off", (int)t.pid);
-	err = hsaq_stay_prepare();
+				 "off", (int)t->pid);
+	err = listen_fd < 0 ? listen_fd : hsaq_stay_prepare();
 	if (!err)
-		err = renew_unload(&t);
+		err = renew_unload(t);
 	if (err)
-		return hsaq_fail_call(args, h, "unload", err);
+		return fail_target(args, t, err);
 	fprintf(stderr, "hsaq: process %d is off; hsaq load, Ctrl-C%s puts it "
-		"back\n", (int)t.pid, limit.until_ns ? " or the time's end" : "");
-	stay.until_ns = limit.until_ns;
-	stay.renew_ns = limit.renew_ns;
-	stay.arg = &t;
-	err = hsaq_stay(&stay);
-	if (!err)
-		err = hsaq_load(h, t.gpu_id, t.pid, t.queue_id);
-	close(stay.listen_fd);
-	return err ? hsaq_fail_call(args, h, "unload", err) : 0;
+		"back\n", (int)t->pid, limit.until_ns ? " or the time's end" : "");
+	err = keep_off(t, &limit, listen_fd);
+	return err ? fail_target(args, t, err) : 0;
 }
 
 int hsaq_verb_unload(const struct hsaq_args *args)
 {
+	struct target t;
 	struct hsaq *h;
-	int err = hsaq_get(args, &h);
+	int err = parse_target(args, &t);
 
+	if (!err)
+		err = hsaq_get(args, &h);
 	if (err)
 		return err;
-	err = unload(args, h);
+	err = unload(args, h, &t);
 	hsaq_close(h);
 	return err;
 }
 
-int hsaq_verb_load(const struct hsaq_args *args)
+/* Ask the hsaq unload that keeps @t off to end, and wait for that. */
+static int ask_to_load(const struct hsaq_args *args, const struct target *t)
 {
 	struct sockaddr_un addr;
+	int32_t answer = 0;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return hsaq_fail(args, "socket: %s", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&addr, address(t, &addr))) {
+		close(fd);
+		return hsaq_fail(args, "no hsaq unload keeps process %d off%s",
+				 (int)t->pid, t->queue_id == HSAQ_ALL_QUEUES ? "" :
+				 " by that queue");
+	}
+	n = read(fd, &answer, sizeof(answer));
+	close(fd);
+	if (n == sizeof(answer) && answer == -EPERM)
+		return hsaq_fail(args, "process %d: another user's hsaq unload "
+				 "keeps it off (sudo)", (int)t->pid);
+	/* Without an answer: it ended otherwise, and the driver loads then. */
+	return n == sizeof(answer) && answer ?
+		       hsaq_fail(args, "process %d: %s", (int)t->pid,
+				 strerror(-answer)) : 0;
+}
+
+int hsaq_verb_load(const struct hsaq_args *args)
+{
 	struct target t;
 	struct hsaq *h;
-	char byte;
-	int fd, err = hsaq_get(args, &h);
+	int err = parse_target(args, &t);
 
+	if (!err)
+		err = hsaq_get(args, &h);
 	if (err)
 		return err;
-	err = get_target(args, h, &t);
+	err = find_target(args, h, &t);
 	hsaq_close(h);
-	if (err)
-		return err;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&addr, address(&t, &addr)))
-		err = hsaq_fail(args, "no hsaq unload keeps process %d off%s",
-				(int)t.pid, t.queue_id == HSAQ_ALL_QUEUES ? "" :
-				" by that queue");
-	/* It closes its end before it loads, and the address goes with it. */
-	else if (read(fd, &byte, 1) < 0)
-		err = hsaq_fail(args, "%s", strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return err;
+	return err ? err : ask_to_load(args, &t);
 }
 
 /* ---- grant ------------------------------------------------------------------------------ */
@@ -350,9 +422,7 @@ static int grant(const struct hsaq_args *args, struct hsaq *h, int fd)
 	snprintf(text, sizeof(text), "%d", fd);
 	if (fd < 0 || setenv("GPREEMPT_GRANT_FD", text, 1))
 		return hsaq_fail(args, "%s", strerror(errno));
-	execvp(args->rest[0], args->rest);
-	hsaq_fail(args, "%s: %s", args->rest[0], strerror(errno));
-	return errno == ENOENT ? 127 : 126;
+	return become(args);
 }
 
 int hsaq_verb_grant(const struct hsaq_args *args)

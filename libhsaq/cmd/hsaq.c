@@ -10,20 +10,22 @@
 #include "cli/parse.h"
 #include "libhsaq/cmd/cmd.h"
 
+/* @takes: the values of its options in options[]. */
 static const struct verb {
 	const char *name;
+	const char *takes;
 	const char *args;
 	const char *doc;
 	int (*run)(const struct hsaq_args *args);
 } verbs[] = {
-	{ "mode", "", "what this kernel offers, in one line", hsaq_verb_mode },
-	{ "ls", "[--device=D]", "devices and queues", hsaq_verb_ls },
-	{ "unload", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
+	{ "mode", "h", "", "what this kernel offers, in one line", hsaq_verb_mode },
+	{ "ls", "hd", "", "devices and queues", hsaq_verb_ls },
+	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
 	  hsaq_verb_unload },
-	{ "load", "PID[:QUEUE]", "end an hsaq unload", hsaq_verb_load },
-	{ "hold", "[--level=N] [--for=1s] [-- CMD]",
+	{ "load", "hd", "PID[:QUEUE]", "end an hsaq unload", hsaq_verb_load },
+	{ "hold", "hdfl", "[--level=N] [--for=1s | -- CMD]",
 	  "keep all best-effort queues off", hsaq_verb_hold },
-	{ "grant", "[--rights=R] [--min-level=N] -- CMD",
+	{ "grant", "hdmr", "[--rights=R] [--min-level=N] -- CMD",
 	  "run CMD with a right to hold", hsaq_verb_grant },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
@@ -31,6 +33,7 @@ static const struct verb {
 static const struct option options[] = {
 	{ "device", required_argument, NULL, 'd' },
 	{ "for", required_argument, NULL, 'f' },
+	{ "help", no_argument, NULL, 'h' },
 	{ "level", required_argument, NULL, 'l' },
 	{ "min-level", required_argument, NULL, 'm' },
 	{ "rights", required_argument, NULL, 'r' },
@@ -44,9 +47,9 @@ static void help(void)
 	for (size_t i = 0; i < VERBS; i++)
 		printf("  %-6s %-39s %s\n", verbs[i].name, verbs[i].args,
 		       verbs[i].doc);
-	printf("\nD is a PCI address, GPU-<unique id>, or a gpu_id. Levels are 0 "
-	       "(most urgent)\nto %d. R: hold, raise, others, read, with commas. "
-	       "hsaq(1) says more.\n", HSAQ_LEVEL_MAX);
+	printf("\nAll but mode: --device=D, a PCI address, GPU-<unique id>, or a "
+	       "gpu_id.\nLevels are 0 (most urgent) to %d. R: hold, raise, others, "
+	       "read, with commas.\nhsaq(1) says more.\n", HSAQ_LEVEL_MAX);
 }
 
 int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
@@ -117,6 +120,15 @@ bool hsaq_names(const char *device, const struct hsaq_device_info *info)
 	       !strcmp(device, id);
 }
 
+int hsaq_fail_device(const struct hsaq_args *args)
+{
+	if (args->device)
+		return hsaq_fail(args, "%s: no such device (hsaq ls lists them)",
+				 args->device);
+	return hsaq_fail(args, "the KFD lists no GPU; does amdgpu support this "
+			 "one? (dmesg)");
+}
+
 struct choice {
 	const char *device;
 	size_t count;
@@ -141,8 +153,7 @@ int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 	if (err)
 		return hsaq_fail_call(args, h, "devices", err);
 	if (!c.count)
-		return hsaq_fail(args, "%s: no such device (hsaq ls lists them)",
-				 args->device ? args->device : "(any)");
+		return hsaq_fail_device(args);
 	if (c.count > 1)
 		return hsaq_fail(args, "%zu devices: say which by --device (hsaq "
 				 "ls lists them)", c.count);
@@ -167,7 +178,14 @@ static int parse_level(const struct hsaq_args *args, const char *text,
 static int parse_rights(const struct hsaq_args *args, char *text,
 			uint32_t *rights)
 {
-	static const char *const name[] = { "hold", "raise", "others", "read" };
+	static const struct {
+		const char *name;
+		uint32_t bit;
+	} right[] = {
+		{ "hold", HSAQ_RIGHT_HOLD }, { "raise", HSAQ_RIGHT_RAISE },
+		{ "others", HSAQ_RIGHT_OTHERS }, { "read", HSAQ_RIGHT_READ },
+	};
+	const size_t count = sizeof(right) / sizeof(right[0]);
 	char *save = NULL;
 
 	*rights = 0;
@@ -175,34 +193,58 @@ static int parse_rights(const struct hsaq_args *args, char *text,
 	     word = strtok_r(NULL, ",", &save)) {
 		size_t i = 0;
 
-		while (i < 4 && strcmp(word, name[i]))
+		while (i < count && strcmp(word, right[i].name))
 			i++;
-		if (i == 4)
+		if (i == count)
 			return hsaq_fail(args, "%s: no such right; hold, raise, "
 					 "others, read", word);
-		*rights |= 1u << i;
+		*rights |= right[i].bit;
 	}
+	return *rights ? 0 : hsaq_fail(args, "--rights= names none; hold, raise, "
+				       "others, read");
+}
+
+static int parse_for(const struct hsaq_args *args, const char *text, uint64_t *ns)
+{
+	if (gp_parse_duration(text, ns) || !*ns)
+		return hsaq_fail(args, "--for=%s: not a time; write a number and "
+				 "a unit: 300us, 2s", text);
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct hsaq_args *args)
+/* The option that getopt_long() has just taken. */
+static const char *option_name(int key)
+{
+	for (const struct option *o = options; o->name; o++)
+		if (o->val == key)
+			return o->name;
+	return "";
+}
+
+/* 0, or what the command shall exit with; *@helped: 0, and nothing is to be done. */
+static int parse(int argc, char **argv, const struct verb *verb,
+		 struct hsaq_args *args, bool *helped)
 {
 	int key, err = 0;
 
 	/* "+": what follows CMD is CMD's. */
 	opterr = 0;
-	while (!err && (key = getopt_long(argc, argv, "+d:f:", options, NULL)) != -1) {
+	while (!err && (key = getopt_long(argc, argv, "+", options, NULL)) != -1) {
+		if (key != '?' && !strchr(verb->takes, key))
+			return hsaq_fail(args, "--%s: no option of this verb; see "
+					 "hsaq --help", option_name(key));
 		switch (key) {
 		case 'd':
 			args->device = optarg;
 			break;
 		case 'f':
 			args->has_for = true;
-			if (gp_parse_duration(optarg, &args->for_ns))
-				err = hsaq_fail(args, "--for=%s: not a time; write "
-						"a number and a unit: 300us, 2s",
-						optarg);
+			err = parse_for(args, optarg, &args->for_ns);
 			break;
+		case 'h':
+			help();
+			*helped = true;
+			return 0;
 		case 'l':
 			err = parse_level(args, optarg, &args->level);
 			break;
@@ -229,6 +271,7 @@ int main(int argc, char **argv)
 		.level = HSAQ_LEVEL_MAX,
 		.rights = HSAQ_RIGHT_HOLD | HSAQ_RIGHT_RAISE,
 	};
+	bool helped = false;
 	int err;
 
 	if (argc < 2) {
@@ -246,8 +289,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < VERBS; i++) {
 		if (strcmp(argv[1], verbs[i].name))
 			continue;
-		err = parse(argc - 1, argv + 1, &args);
-		return err ? err : verbs[i].run(&args);
+		err = parse(argc - 1, argv + 1, &verbs[i], &args, &helped);
+		return err || helped ? err : verbs[i].run(&args);
 	}
 	return hsaq_fail(&args, "no such verb; hsaq --help lists them");
 }

@@ -20,8 +20,11 @@ int hsaq_verb_mode(const struct hsaq_args *args)
 {
 	char line[HSAQ_WHY_LEN];
 	struct hsaq *h;
-	int err = hsaq_get(args, &h);
+	int err;
 
+	if (args->rest[0])
+		return hsaq_fail(args, "%s: not expected", args->rest[0]);
+	err = hsaq_get(args, &h);
 	if (err)
 		return err;
 	hsaq_mode_line(h, line, sizeof(line));
@@ -68,7 +71,6 @@ static int print_device(const struct hsaq_device_info *info, void *arg)
 	       info->pci_fn, (unsigned long long)info->unique_id,
 	       info->gfx_version / 10000, info->gfx_version / 100 % 100,
 	       info->gfx_version % 100, slots, hold, printable(name));
-	l->devices++;
 	return 0;
 }
 
@@ -128,22 +130,29 @@ static int print_queues_of(const struct hsaq_device_info *info, void *arg)
 	return hsaq_queues(l->h, info->gpu_id, 0, print_queue, NULL);
 }
 
+static int count_device(const struct hsaq_device_info *info, void *arg)
+{
+	struct listing *l = arg;
+
+	l->devices += hsaq_names(l->device, info);
+	return 0;
+}
+
 static int list(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct listing l = { .h = h, .device = args->device };
 	char line[HSAQ_WHY_LEN];
-	int err;
+	int err = hsaq_devices(h, count_device, &l);
 
+	if (!err && !l.devices)
+		return hsaq_fail_device(args);
 	hsaq_mode_line(h, line, sizeof(line));
 	printf("%s\n\n%8s  %-12s  %-20s  %-6s  %7s  %5s  %s\n", line, "GPU_ID",
 	       "PCI", "UUID", "ISA", "LOADED", "HELD", "NAME");
-	err = hsaq_devices(h, print_device, &l);
+	if (!err)
+		err = hsaq_devices(h, print_device, &l);
 	if (err)
 		return hsaq_fail_call(args, h, "devices", err);
-	if (!l.devices)
-		return hsaq_fail(args, "%s: no such device; without --device all "
-				 "are listed", args->device ? args->device :
-							      "no device");
 	printf("\n%7s  %5s  %8s  %-7s  %-11s  %-8s  %5s  %8s  %8s  %8s  %10s  "
 	       "%10s  %s\n", "PID", "QUEUE", "GPU_ID", "TYPE", "STATE", "CLASS",
 	       "SLOT", "LOADS", "SAVES", "MIDWAVE", "LOADED_MS", "WAITED_MS",

@@ -58,20 +58,30 @@ static bool signals_end(struct hsaq_stay *s)
 	return end;
 }
 
-/* Its own user and root. */
-static bool asked_to_end(int listen_fd)
+void hsaq_answer(int fd, int err)
+{
+	const int32_t answer = err;
+
+	/* Who no longer listens need not be told. */
+	(void)!send(fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool asked_to_end(struct hsaq_stay *s)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	bool may;
+	int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return false;
-	may = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
-	      (!cred.uid || cred.uid == geteuid());
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) &&
+	    (!cred.uid || cred.uid == geteuid())) {
+		s->asker_fd = fd;
+		return true;
+	}
+	hsaq_answer(fd, -EPERM);
 	close(fd);
-	return may;
+	return false;
 }
 
 /* Until the next thing to do, ms, rounded up: poll's unit. */
@@ -90,6 +100,7 @@ int hsaq_stay(struct hsaq_stay *s)
 {
 	uint64_t renew_at_ns = s->renew_ns ? hsaq_now_ns() + s->renew_ns : 0;
 
+	s->asker_fd = -1;
 	for (;;) {
 		struct pollfd pfd[] = {
 			{ .fd = signal_fd, .events = POLLIN },
@@ -99,7 +110,7 @@ int hsaq_stay(struct hsaq_stay *s)
 
 		if (poll(pfd, 2, wait_ms(s, renew_at_ns)) < 0 && errno != EINTR)
 			return -errno;
-		if (signals_end(s) || (pfd[1].revents && asked_to_end(s->listen_fd)) ||
+		if (signals_end(s) || (pfd[1].revents && asked_to_end(s)) ||
 		    (s->until_ns && hsaq_now_ns() >= s->until_ns))
 			return 0;
 		if (!renew_at_ns || hsaq_now_ns() < renew_at_ns)

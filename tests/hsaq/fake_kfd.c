@@ -802,7 +802,7 @@ void fake_kfd_start(const struct fake_config *config)
 	k.config = *config;
 	if (!k.config.slots)
 		k.config.slots = 8;
-	if (!k.config.major) {
+	if (!k.config.major && !k.config.minor) {
 		k.config.major = 1;
 		k.config.minor = is_patched() ? 18 : 17;
 	}

@@ -77,10 +77,12 @@ static void what_cannot_be_opened_says_why(void **state)
 {
 	const struct fake_config none = { .no_kfd = -ENOENT };
 	const struct fake_config closed = { .no_kfd = -EACCES };
+	const struct fake_config older = { .kernel = FAKE_STOCK, .minor = 9 };
 	const struct fake_config later = { .kernel = FAKE_STOCK, .major = 2 };
 
 	check_refusal(&none, -ENOENT, "modprobe amdgpu");
 	check_refusal(&closed, -EACCES, "group");
+	check_refusal(&older, -EPROTO, "KFD ABI 0.9");
 	check_refusal(&later, -EPROTO, "KFD ABI 2.0");
 }
 

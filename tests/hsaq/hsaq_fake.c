@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hsaq(1) over the fake KFD, for end-to-end tests: FAKE_HSAQ says what kernel
+ * and what user, FAKE_PID a process with two queues on its first device.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/hsaq/fake_kfd.h"
+
+static const struct place {
+	const char *name;
+	struct fake_config config;
+} places[] = {
+	{ "patched", { .kernel = FAKE_PATCHED } },
+	{ "patched-hws", { .kernel = FAKE_PATCHED_HWS } },
+	{ "stock", { .kernel = FAKE_STOCK } },
+	{ "stock-hws", { .kernel = FAKE_STOCK_HWS } },
+	{ "no-kfd", { .no_kfd = -ENOENT } },
+	{ "closed", { .no_kfd = -EACCES } },
+	{ "old-abi", { .kernel = FAKE_STOCK, .minor = 9 } },
+	{ "new-abi", { .kernel = FAKE_STOCK, .major = 2 } },
+	{ "user", { .unprivileged = true, .sched_node = -EACCES } },
+};
+
+static __attribute__((constructor)) void start(void)
+{
+	const char *place = getenv("FAKE_HSAQ"), *pid = getenv("FAKE_PID");
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (!place || strcmp(place, places[i].name))
+			continue;
+		fake_kfd_start(&places[i].config);
+		if (pid) {
+			fake_process_add(atoi(pid));
+			fake_queue_create(atoi(pid), FAKE_GPU, 0);
+			fake_queue_create(atoi(pid), FAKE_GPU, 0);
+		}
+		return;
+	}
+	fprintf(stderr, "FAKE_HSAQ=%s: no such place\n", place ? place : "");
+	exit(99);
+}
