@@ -6,20 +6,22 @@
  * What works depends on the kernel that runs; hsaq_mode() names it:
  *  SCHED   the driver of kfd-patch/ with amdgpu.sched_policy=2: everything
  *  NO_HWS  a stock driver with sched_policy=2: own queues off and on
- *  HWS     the firmware schedules: classes of own queues, as priorities
+ *  HWS     the firmware schedules: the same, and their classes as priorities
  * A call that the mode does not have returns -EOPNOTSUPP.
  *
- * All functions return 0 or a negative errno (no call sets errno), leave
- * out-parameters alone on failure, are thread-safe, and, where not said
- * otherwise, do not wait for the device. -ENODEV: no such device; -EPERM: takes
- * CAP_SYS_ADMIN or a grant (hsaq_grant_open()); -ESRCH: no such process, or it
- * never opened /dev/kfd; -EIO: the driver failed. Times are in ns of
- * CLOCK_MONOTONIC. Structures that start with their size grow at their end: a
- * later library takes an older size, an older one refuses fields that it does
- * not know unless they are zero (-E2BIG).
+ * Where not said otherwise, a function returns 0 or a negative errno (none sets
+ * errno), leaves out-parameters alone on failure, is thread-safe, and does not
+ * wait for the device. -EINVAL: a NULL where none may be, a number out of its
+ * range, an unknown flag, or a size below the structure's of 0.1; -ENODEV: no
+ * such device; -EPERM: takes CAP_SYS_ADMIN or a grant (hsaq_grant_open());
+ * -ESRCH: no such process, or it never opened /dev/kfd; -EIO: the driver
+ * failed. Times are in ns of CLOCK_MONOTONIC. Structures that start with their
+ * size grow at their end: a later library takes an older size, an older one
+ * refuses fields that it does not know unless they are zero (-E2BIG).
  *
- * A handle belongs to the process that opened it: in the child of a fork every
- * call returns -ECHILD, hsaq_close() excepted.
+ * A handle belongs to the process that opened it: in the child of a fork calls
+ * that ask the driver return -ECHILD, hsaq_close() only frees, and hsaq_mode()
+ * and its like say what the parent found.
  */
 #ifndef HSAQ_H
 #define HSAQ_H
@@ -38,6 +40,7 @@ extern "C" {
 
 struct hsaq;
 
+/* As above; of the first device, as amdgpu.sched_policy is one for all. */
 enum hsaq_mode {
 	HSAQ_MODE_HWS = 1,
 	HSAQ_MODE_NO_HWS = 2,
@@ -51,7 +54,7 @@ enum hsaq_mode {
  * @grant_fd: an open file of /dev/kfd_sched; it is duplicated. 0 or -1: none,
  *	then GPREEMPT_GRANT_FD names one, else the node itself is opened where
  *	this user may. None at all is no error
- * @why: receives one line when opening fails; may be NULL
+ * @why: receives one line, without a newline, when opening fails; may be NULL
  * @why_len: bytes there
  */
 struct hsaq_open_opts {
@@ -68,28 +71,32 @@ struct hsaq_open_opts {
  * @h: out; owned by the caller, hsaq_close() it
  *
  * Return: 0; -ENOENT no KFD in this kernel; -EACCES may not open it; -EPROTO an
- * ABI that this library does not know; -EINVAL, -E2BIG options; -ENOMEM.
+ * ABI that this library does not know; -E2BIG options that it does not know;
+ * -EINVAL; -ENOMEM; what else open(2) fails with.
  * Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_open(const struct hsaq_open_opts *opts,
 				       struct hsaq **h);
 
-/** hsaq_close() - end what @h holds, free it. NULL is legal. Since: 0.1 */
+/**
+ * hsaq_close() - end what @h holds, put on what it took off, and free it. NULL
+ * is legal. No other call on @h may be running. Since: 0.1
+ */
 HSAQ_API void hsaq_close(struct hsaq *h);
 
 /** hsaq_mode() - what the running kernel offers. Since: 0.1 */
 HSAQ_API enum hsaq_mode hsaq_mode(const struct hsaq *h);
 
 /**
- * hsaq_mode_line() - the mode in one line: what was found, what works, and what
- * would give more. Since: 0.1
+ * hsaq_mode_line() - the mode in one line, cut at @len bytes: what was found,
+ * what works, and what would give more. Since: 0.1
  */
 HSAQ_API void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len);
 
 /** hsaq_abi() - KFD ioctl ABI of the kernel. Since: 0.1 */
 HSAQ_API void hsaq_abi(const struct hsaq *h, uint32_t *major, uint32_t *minor);
 
-/* Of hsaq_grant_*: what a grant lets its holder do. */
+/* Of hsaq_grant_narrow(): what a grant lets its holder do. */
 #define HSAQ_RIGHT_HOLD		(1u << 0)	/* hold and release */
 #define HSAQ_RIGHT_RAISE	(1u << 1)	/* raise the own class */
 #define HSAQ_RIGHT_OTHERS	(1u << 2)	/* classes of other processes */
@@ -125,11 +132,13 @@ HSAQ_API int hsaq_has_grant(const struct hsaq *h);
  * struct hsaq_device_info - a device, from the topology in sysfs
  * @size: bytes that are valid
  * @gpu_id: names it in all calls
- * @node: number in the topology
+ * @node: number in the topology (/sys/class/kfd/kfd/topology/nodes)
  * @gfx_version: 90006 for gfx906: 10000 major, 100 minor, stepping
- * @unique_id: the card's; 0: it has none
+ * @vendor_id, @device_id, @pci_domain, @pci_bus, @pci_dev, @pci_fn: of PCI
  * @render_minor: /dev/dri/renderD of it
+ * @unique_id: the card's; 0: it has none
  * @cp_queues: hardware queue slots for compute
+ * @num_xcc: compute dies; 0: this kernel does not say
  * @cwsr_bytes: one queue's area for saved waves; 0: not known
  * @name: as the driver calls it
  */
@@ -211,30 +220,49 @@ struct hsaq_queue_info {
 	uint64_t max_save_ns;
 };
 
-/* What is not 0 ends the listing, which returns it. */
+/*
+ * What is not 0 ends the listing, which returns it. @info is the library's, for
+ * this call; other calls of the library are allowed inside.
+ */
 typedef int (*hsaq_device_fn)(const struct hsaq_device_info *info, void *arg);
 typedef int (*hsaq_process_fn)(int32_t pid, uint32_t queues, void *arg);
 typedef int (*hsaq_queue_fn)(const struct hsaq_queue_info *info, void *arg);
 
-/** hsaq_devices() - call @fn for each device. Since: 0.1 */
+/**
+ * hsaq_devices() - call @fn for each device that this process may see (a cgroup
+ * can hide some). Return: 0; what @fn returned; -EINVAL; -ENOMEM. Since: 0.1
+ */
 HSAQ_API int hsaq_devices(struct hsaq *h, hsaq_device_fn fn, void *arg);
 
 /**
  * hsaq_processes() - call @fn for each process that has the KFD open, with how
- * many queues it has. Since: 0.1
+ * many queues it has; its pid as the initial namespace has it. Return: as
+ * hsaq_devices(). Since: 0.1
  */
 HSAQ_API int hsaq_processes(struct hsaq *h, hsaq_process_fn fn, void *arg);
 
 /**
  * hsaq_queues() - call @fn for each queue, of @gpu_id (0: of all devices) and
- * @pid (0: of all processes). Return: 0; what @fn returned; -ENOMEM. Since: 0.1
+ * @pid (0: of all processes). Return: 0; what @fn returned; -EINVAL; -ENOMEM;
+ * -ENODEV (SCHED). Since: 0.1
  */
 HSAQ_API int hsaq_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 			 hsaq_queue_fn fn, void *arg);
 
 /**
- * struct hsaq_device_state - SCHED only; as kfd_sched.h has it
+ * struct hsaq_device_state - SCHED only
  * @size: set by the caller to its sizeof
+ * @slots: hardware queue slots for compute; @slots_quarantined of them lost
+ * @vmids: address spaces that can be bound at a time
+ * @holders: holds that are on; @hold_level: the smallest level of them
+ * @queues: compute queues there are, of all processes; @loaded: on a slot
+ * @quantum_ns: a BE turn of default weight
+ * @idle_quantum_ns: turn of a BE queue that had nothing to do
+ * @lc_bound_ns: longest wait of an LC queue when there are more than slots
+ * @max_hold_ns: largest limit of a hold
+ * @seq: of the newest event, for hsaq_wait()
+ * @rotations, @holds, @holds_expired, @quarantines, @recoveries, @resets: how
+ *	many there were since the driver was loaded
  */
 struct hsaq_device_state {
 	size_t size;
@@ -269,7 +297,11 @@ HSAQ_API HSAQ_MUST_CHECK int hsaq_device_state(struct hsaq *h, uint32_t gpu_id,
  * struct hsaq_ring - a queue of this process as it was created; UPDATE_QUEUE
  * wants it all again
  * @size: sizeof(struct hsaq_ring)
+ * @queue_id: as CREATE_QUEUE returned it
+ * @ring_base: address in this process
  * @percentage: 0: it is off
+ * @priority: 0 to 15, as the firmware scheduler takes it
+ * @type: enum hsaq_queue_type
  */
 struct hsaq_ring {
 	size_t size;
@@ -278,14 +310,15 @@ struct hsaq_ring {
 	uint64_t ring_base;
 	uint32_t ring_bytes;
 	uint32_t percentage;
-	uint32_t priority;	/* 0..15 */
-	uint32_t type;		/* enum hsaq_queue_type */
+	uint32_t priority;
+	uint32_t type;
 };
 
 /**
  * hsaq_queue_adopt() - tell of a queue that this process created (or, with the
  * same @queue_id, changed). The class that was set for the whole process is
- * given to it. Return: 0; -EINVAL; -ENOMEM; what the class met. Since: 0.1
+ * given to it. @ring is copied. Return: 0; -EINVAL; -ENOMEM; what giving the
+ * class met, and then the queue is known all the same. Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_queue_adopt(struct hsaq *h,
 					      const struct hsaq_ring *ring);
@@ -305,18 +338,22 @@ HSAQ_API void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id);
  * @limit_ns: SCHED: it is loaded again after that, at most
  *	hsaq_device_state.max_hold_ns, 0: that long; other modes: ignored
  *
- * Returns once it is off: waits for the save. Unloading what is unloaded
- * renews the limit. Return: 0; -ENOENT no such queue; -EOPNOTSUPP not in this
- * mode, or, for another process, not in this kernel; -ETIME it did not answer;
- * -EPERM; -ESRCH. On failure it is as before. Since: 0.1
+ * Returns once it is off: waits for the save, in other modes than SCHED for one
+ * queue after the other. Unloading what is unloaded renews the limit. Return: 0;
+ * -ENOENT no such queue; -ERANGE limit; -EOPNOTSUPP not in this mode, or, for
+ * another process, not in this kernel; -ETIME it did not answer; -EPERM; -ESRCH;
+ * -EINVAL; -ENODEV; -ENOMEM. On failure it is as before. Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_unload(struct hsaq *h, uint32_t gpu_id,
 					 int32_t pid, uint32_t queue_id,
 					 uint64_t limit_ns);
 
 /**
- * hsaq_load() - let what this handle unloaded run again. Loading what it did
- * not unload is success. Since: 0.1
+ * hsaq_load() - let what this handle unloaded run again; @pid and @queue_id as
+ * hsaq_unload() was given them. Loading what it did not unload is success, and
+ * one queue that fails keeps no other off. Return: 0; -ENOENT own queues, none of
+ * which is known (NO_HWS, HWS); -EOPNOTSUPP another process's, in these modes;
+ * -EINVAL; the first failure. Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_load(struct hsaq *h, uint32_t gpu_id,
 				       int32_t pid, uint32_t queue_id);
@@ -342,15 +379,18 @@ struct hsaq_class_opts {
 
 /**
  * hsaq_set_class() - SCHED: in the driver; HWS: as priority (LC 15, BE 0) of the
- * adopted queues. Return: 0; -EINVAL; -ENOENT no such queue; -EPERM; -ESRCH;
- * -EOPNOTSUPP. Since: 0.1
+ * adopted queues. Return: 0; -EINVAL; -E2BIG options that this library does not
+ * know; -ENOENT no such queue; -EPERM; -ESRCH; -ENODEV; -ENOMEM; -EOPNOTSUPP.
+ * Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_set_class(struct hsaq *h,
 					    const struct hsaq_class_opts *opts);
 
 /**
  * hsaq_reset_class() - as the driver has it without a class: SCHED: BE of
- * default weight; HWS: the priority that each queue was made with. Since: 0.1
+ * default weight (from a smaller weight that takes a right, as any raise does);
+ * HWS: the priority that each queue was made with. Return: as hsaq_set_class().
+ * Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_reset_class(struct hsaq *h, uint32_t gpu_id);
 
@@ -378,11 +418,14 @@ struct hsaq_hold_result {
  * @level, of all processes, off a device and keep them off.
  * @level: 0..HSAQ_LEVEL_MAX, where only BE goes
  * @limit_ns: it ends by itself after that; 1..hsaq_device_state.max_hold_ns
+ * @flags: 0, or HSAQ_HOLD_NOWAIT
  * @result: may be NULL
  *
- * Returns once they are off. Holds nest. It ends by hsaq_release(), its limit,
- * hsaq_close(), or the end of this process. Return: 0; -ERANGE limit; -EINVAL;
- * -EPERM; -EOPNOTSUPP. On failure nothing is held. Since: 0.1
+ * Returns once they are off, or, with NOWAIT, are about to be. Holds nest. It
+ * ends by hsaq_release(), its limit, hsaq_close(), or the end of this process.
+ * Return: 0, also where some queues did not answer (@result->failed); -ERANGE
+ * limit; -EINVAL; -EPERM; -ENODEV; -EOPNOTSUPP. On failure nothing is held.
+ * Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_hold(struct hsaq *h, uint32_t gpu_id,
 				       uint32_t level, uint64_t limit_ns,
@@ -413,8 +456,9 @@ struct hsaq_release_result {
 };
 
 /**
- * hsaq_release() - end a hold. @result may be NULL. Return: 0; -ENOENT: this
- * process has no such hold. Since: 0.1
+ * hsaq_release() - end a hold. @result may be NULL. May be called from a signal
+ * handler. Return: 0; -ENOENT: this process has no such hold; -EINVAL; -ENODEV;
+ * -EOPNOTSUPP. Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_release(struct hsaq *h, uint32_t gpu_id,
 					  uint32_t hold_id,
@@ -433,7 +477,12 @@ enum hsaq_event_kind {
  * struct hsaq_event - what hsaq_wait() tells
  * @size: set by the caller to its sizeof
  * @seq: of this event: what the next call's @after is
+ * @kind: enum hsaq_event_kind
  * @pid, @queue_id: whose; 0 where the caller may not know
+ * @hold_id: which hold, of the caller's own
+ * @value: see @kind
+ * @time_ns: when
+ * @took_ns: how long it took
  */
 struct hsaq_event {
 	size_t size;
@@ -450,7 +499,8 @@ struct hsaq_event {
 /**
  * hsaq_wait() - wait for an event after number @after (0: any still kept), at
  * most @timeout_ms (0: do not wait). Without a grant that may read: only
- * the caller's own. Return: 0; -ETIME none came; -EINTR; -EOPNOTSUPP. Since: 0.1
+ * the caller's own. Return: 0; -ETIME none came; -EINTR; -EINVAL; -ENODEV;
+ * -EOPNOTSUPP. Since: 0.1
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_wait(struct hsaq *h, uint32_t gpu_id,
 				       uint64_t after, uint32_t timeout_ms,

@@ -211,7 +211,7 @@ static int read_opts(const struct hsaq_open_opts *in, struct hsaq_open_opts *out
 		if (bytes[i])
 			return -E2BIG;
 	memcpy(out, in, sizeof(*out));
-	return out->flags ? -E2BIG : 0;
+	return out->flags ? -EINVAL : 0;
 }
 
 static int open_kfd(const struct hsaq_io *io, const struct hsaq_open_opts *opts)

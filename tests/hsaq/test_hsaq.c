@@ -100,6 +100,9 @@ static void options_have_a_size(void **state)
 	o.later = 1;
 	assert_int_equal(hsaq_open(&o.opts, &h), -E2BIG);
 	o.later = 0;
+	o.opts.flags = 1;
+	assert_int_equal(hsaq_open(&o.opts, &h), -EINVAL);
+	o.opts.flags = 0;
 	o.opts.size = 4;
 	assert_int_equal(hsaq_open(&o.opts, &h), -EINVAL);
 	o.opts.size = sizeof(o);
