@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A queue that does not answer and is destroyed: its slot was given back before
+ * it was even asked to leave, and the next queue was loaded on top of it.
+ */
+#include <errno.h>
+
+#include "kfd.h"
+
+#define SLOTS 4
+
+static struct kfd k;
+
+/* A queue with an endless wave, which will not leave its slot. */
+static void lose_queue(void)
+{
+	struct k_spin_args args;
+	struct kfd_launch spin = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
+				   .args_bytes = sizeof(args) };
+	struct kfd_ioctl_destroy_queue_args destroy = { 0 };
+	struct kfd_code code;
+	struct kfd_queue q;
+	struct kfd_mem m;
+	uint32_t *w;
+
+	must(kfd_code_load(&k, 0, KFD_MEM_VRAM, &code), "code");
+	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &m), "memory");
+	must(kfd_queue_create(&k, 0, 64, &q), "queue");
+	w = m.va;
+	args = (struct k_spin_args) { w, w + 64, w + 128 };
+	spin.kernel = kfd_code_find(&code, "k_spin");
+	must(kfd_launch(&q, &spin), "launch");
+	must(wait_word(&w[64], 1, 20000), "the wave runs");
+	must(simgpu_write_u64(0, "engine/faults/ignore", 1), "ignore");
+	destroy.queue_id = q.id;
+	is_err(kfd_call(&k, AMDKFD_IOC_DESTROY_QUEUE, &destroy), -ETIME,
+	       "a queue that does not answer is destroyed");
+}
+
+int main(void)
+{
+	struct kfd_signal *sig;
+	struct kfd_queue q[SLOTS];
+	struct kfd_work w;
+	unsigned int i;
+
+	must(kfd_setup(&k), "set up");
+	must(kfd_work_create(&k, 0, 256, 1, &w), "work");
+	lose_queue();
+	sig = kfd_signal_create(&k, SLOTS, false);
+	/* As many as would need its slot. */
+	for (i = 0; i < SLOTS && !kfd_queue_create(&k, 0, 64, &q[i]); i++)
+		must(kfd_work_launch(&w, &q[i], i, sig), "launch");
+	ok(i >= SLOTS - 1, "%u queues are created", i);
+	is_err(kfd_signal_wait(&k, sig, SLOTS - i + 1, 1000), 0, "they run");
+	ok(!kfd_work_wrong(&w), "exactly");
+	ok(!simgpu_checks(), "the GPU saw no queue loaded on top of another");
+	return done();
+}
