@@ -106,7 +106,7 @@ def checkpatch(tree, path, explained):
     # By standard input: a file that git knows it takes for source, not for a patch.
     done = subprocess.run(['perl', script, '--strict', '--terse', '--no-summary', '--no-tree',
                            '-'], input=read_bytes(path).decode(), stdout=subprocess.PIPE,
-                          text=True, stderr=subprocess.STDOUT, check=False)
+                          text=True, stderr=subprocess.STDOUT, check=False, cwd=tree)
     lines = [line for line in done.stdout.splitlines()
              if re.search(r': (ERROR|WARNING|CHECK):', line)]
     if done.returncode and not lines:
