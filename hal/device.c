@@ -221,10 +221,13 @@ static int refuse_spec(const char *text, char *why, size_t why_len)
 	return -EINVAL;
 }
 
-/* One backend's devices that match; opens one when it is the only one. */
+/*
+ * One backend's devices that match; opens one when it is the only one. @chosen:
+ * that it has none at all is for it to explain.
+ */
 static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
-		   const char *text, struct gp_device **dev, char *why,
-		   size_t why_len)
+		   const char *text, bool chosen, struct gp_device **dev,
+		   char *why, size_t why_len)
 {
 	struct gp_device_list list = { 0 };
 	const struct gp_device_id *match = NULL;
@@ -233,6 +236,8 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
 	if (r) {
 		explain(why, why_len, "%s: listing devices: %s", ops->name,
 			strerror(-r));
+		if (why && why_len)
+			ops->explain(r, why, why_len);
 		return r;
 	}
 	for (size_t i = 0; i < list.count; i++) {
@@ -246,8 +251,11 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
 		}
 		match = match ? match : &list.dev[i];
 	}
-	if (!match)
+	if (!match) {
+		if (chosen && !list.count && why && why_len)
+			ops->explain(-ENODEV, why, why_len);
 		return -ENODEV;
+	}
 	r = ops->open(match, dev);
 	if (r) {
 		explain(why, why_len, "%s: opening %s: %s", ops->name,
@@ -282,16 +290,15 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why,
 				"(nvidia, amd, softgpu)", chosen);
 			return -EINVAL;
 		}
-		r = open_in(ops, &spec, text, dev, why, why_len);
-		if (r == -ENODEV && !text && why && why_len)
-			ops->explain(r, why, why_len);
+		r = open_in(ops, &spec, text, true, dev, why, why_len);
 	} else {
 		r = -ENODEV;
 		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) &&
 				   r == -ENODEV; i++) {
 			ops = gp_hal_find(order[i]);
 			if (ops)
-				r = open_in(ops, &spec, text, dev, why, why_len);
+				r = open_in(ops, &spec, text, false, dev, why,
+					    why_len);
 		}
 	}
 	if (r == -ENODEV && (!why || !why_len || !*why)) {

@@ -9,11 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "nvidia-backend/nv_internal.h"
-#include "softgpu/softgpu.h"
 
 /* ---- identity --------------------------------------------------------------- */
 
@@ -300,6 +298,19 @@ static void nv_explain(int err, char *why, size_t why_len)
 			 "nvidia: the driver is too old (535 or newer is needed)");
 }
 
+static void soft_explain(int err, char *why, size_t why_len)
+{
+	if (!gp_nv_transport_soft(true))
+		snprintf(why, why_len, "softgpu: its libcuda.so.1 is not there "
+			 "(make install puts it into " GP_PKGLIBDIR "/softgpu; "
+			 "GPREEMPT_SOFTGPU_LIBDIR names another place)");
+	else
+		snprintf(why, why_len, "softgpu: no server: %s; GPREEMPT_SOFTGPU "
+			 "names its socket, by an absolute path to a directory "
+			 "that is there and your own",
+			 err == -ENODEV ? "not found" : strerror(-err));
+}
+
 /* ---- the lock of the short slice ------------------------------------------------- */
 
 /*
@@ -349,28 +360,12 @@ static int slot_fallback(void)
 	return slot_file(dir, "slot");
 }
 
-static int slot_soft(void)
-{
-	const char *socket = getenv(GP_SOFT_ENV_SOCKET);
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char *slash;
-
-	if (!socket || strlen(socket) >= sizeof(dir))
-		return slot_fallback();
-	strcpy(dir, socket);
-	slash = strrchr(dir, '/');
-	if (!slash || slash == dir)
-		return slot_fallback();
-	*slash = '\0';
-	return slot_file(dir, "slot");
-}
-
 static int nv_slot(struct gp_device *dev, struct gp_slot_place *place)
 {
-	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
-	int fd = d->t->virtual_time ? slot_soft() : d->t->open_ctl();
+	const struct gp_nv_transport *t = gp_nv_of(gp_nv_device, dev)->t;
+	int fd = t->open_slot ? t->open_slot() : t->open_ctl();
 
-	if (fd >= 0 && !d->t->virtual_time && lock_works(fd, dev->id.minor)) {
+	if (fd >= 0 && !t->open_slot && lock_works(fd, dev->id.minor)) {
 		close(fd);
 		fd = slot_fallback();
 	}
@@ -390,7 +385,6 @@ static int softgpu_probe(struct gp_device_list *list);
 
 #define SHARED_OPS                                                             \
 	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                 \
-	.explain = nv_explain,                                                 \
 	.get_slice = gp_nv_get_slice, .group_put = gp_nv_group_put,            \
 	.groups = gp_nv_groups, .hold = gp_nv_hold,                            \
 	.hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
@@ -407,6 +401,7 @@ static int softgpu_probe(struct gp_device_list *list);
 
 static const struct gp_hal_ops nvidia_ops = {
 	.name = "nvidia",
+	.explain = nv_explain,
 	.open = nvidia_open,
 	.probe = nvidia_probe,
 	SHARED_OPS,
@@ -415,6 +410,7 @@ GP_HAL_BACKEND(nvidia_ops);
 
 static const struct gp_hal_ops softgpu_ops = {
 	.name = "softgpu",
+	.explain = soft_explain,
 	.open = softgpu_open,
 	.probe = softgpu_probe,
 	SHARED_OPS,

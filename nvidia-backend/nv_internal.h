@@ -27,6 +27,8 @@ struct gp_nv_cuda;
  * @prefix: what readlink of /proc/PID/fd/N begins with for a control file
  * @open_ctl: a fresh control file, O_CLOEXEC; fd or negative errno
  * @open_gpu: what keeps GPU @minor awake; fd or negative errno; may be NULL
+ * @open_slot: the file whose byte @minor is the short slice's lock; NULL: a
+ *	control file
  * @ioctl: as ioctl(2)
  * @cuda: the driver API that goes with it; NULL: its libcuda's, by dlsym
  * Clock and timers are the ones that hints and holds use; a NULL now means
@@ -38,6 +40,7 @@ struct gp_nv_transport {
 	bool virtual_time;
 	int (*open_ctl)(void);
 	int (*open_gpu)(uint32_t minor);
+	int (*open_slot)(void);
 	int (*ioctl)(int fd, unsigned long request, void *arg);
 	int (*driver_version)(char *buf, size_t len);
 	int (*cuda)(struct gp_nv_cuda *cu);

@@ -103,10 +103,18 @@ const struct gp_nv_transport *gp_nv_transport_real(void)
 static pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *soft_library;		/* protected by soft_lock, never closed */
 static int (*soft_rm_open)(void);
+static int (*soft_slot_open)(void);
 
 static int soft_open_ctl(void)
 {
 	int fd = soft_rm_open();
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int soft_open_slot(void)
+{
+	int fd = soft_slot_open();
 
 	return fd < 0 ? -errno : fd;
 }
@@ -122,6 +130,7 @@ static struct gp_nv_transport soft = {
 	.prefix = GP_SOFT_FILE_PREFIX,
 	.virtual_time = true,
 	.open_ctl = soft_open_ctl,
+	.open_slot = soft_open_slot,
 	.driver_version = soft_driver_version,
 };
 
@@ -132,6 +141,7 @@ static bool soft_resolve(void *library)
 		void *to;
 	} symbol[] = {
 		{ "gp_soft_rm_open", &soft_rm_open },
+		{ "gp_soft_slot_open", &soft_slot_open },
 		{ "gp_soft_ioctl", &soft.ioctl },
 		{ "gp_soft_now_ns", &soft.now_ns },
 		{ "gp_soft_timer_open", &soft.timer_open },

@@ -21,6 +21,9 @@ int gp_soft_rm_open(void);
 /* ioctl() on an RM file: escape codes and structures of nvidia-backend/rm_abi.h.
  * libcuda.so.1 itself calls this through its PLT, as NVIDIA's calls ioctl(). */
 int gp_soft_ioctl(int fd, unsigned long request, void *arg);
+/* Open the file beside the server's socket whose lock is the device's one short
+ * slice: who shares the GPU shares the lock. fd or -1 and errno. */
+int gp_soft_slot_open(void);
 
 /* The lockstep clock, ns. Needs no cuInit. */
 uint64_t gp_soft_now_ns(void);

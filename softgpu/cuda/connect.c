@@ -111,6 +111,9 @@ static int socket_path(char *path, size_t len)
 	char dir[PATH_MAX];
 	int err;
 
+	/* The server leaves this process's directory. */
+	if (given && *given && *given != '/')
+		return -EINVAL;
 	if (given && *given)
 		return (size_t)snprintf(path, len, "%s", given) < len ?
 			       0 : -ENAMETOOLONG;
@@ -290,6 +293,19 @@ int face_connect(uint32_t kind, int *event_fd)
 		close(fd);
 	}
 	return err;
+}
+
+FACE_EXPORT int gp_soft_slot_open(void)
+{
+	char path[PATH_MAX];
+	int err = socket_path(path, sizeof(path) - sizeof("slot"));
+
+	if (err) {
+		errno = -err;
+		return -1;
+	}
+	strcpy(strrchr(path, '/'), "/slot");
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
 /* ---- calls --------------------------------------------------------------------- */

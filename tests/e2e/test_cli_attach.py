@@ -70,6 +70,14 @@ class Tenants(Rig):
         self.assertEqual((row["class"], row["level"]), ("lc", 2))
         self.assertEqual(row["slice_us"], LC_US)
 
+    def test_slot_is_beside_the_socket(self):
+        """Whoever has the software GPU has its lock, with no /run/gpreempt."""
+        del self.env["GPREEMPT_SOFTGPU"]
+        self.env["XDG_RUNTIME_DIR"] = self.dir
+        be = self.start("be")
+        self.assertTrue(os.path.exists(os.path.join(self.dir, "gpreempt/slot")))
+        self.assertEqual(self.rows()[be.pid]["slice_us"], BE_US)
+
     def test_hint(self):
         lc = self.start("lc")
         before = self.rows()[lc.pid]["hints"]
