@@ -108,6 +108,9 @@ static int apply_tenant(const char *verb, pid_t pid, int fd,
 	/* It was willing, and its driver was not. */
 	if (err == -EACCES || err == -EOPNOTSUPP)
 		return fail_class(verb, pid, err);
+	if (err == -EPERM)
+		return gp_fail("%s: process %d: not permitted: it is another user's; "
+			       "it takes its own user or root (sudo)", verb, (int)pid);
 	return gp_fail_access(verb, pid, err);
 }
 

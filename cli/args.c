@@ -26,10 +26,10 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	case '?':
 		argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP,
 			  state->argv[0]);
-		exit(0);
+		exit(gp_flush_output(0));
 	case 'V':
 		puts(argp_program_version);
-		exit(0);
+		exit(gp_flush_output(0));
 	case ARGP_KEY_ERROR:
 		failed_at = state->next;
 		return 0;
@@ -58,7 +58,8 @@ int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 	if (err == GP_ARGS_SAID)
 		return GP_EXIT_OWN;
 	return gp_fail(
-		"%s: %s: option not known, or its value missing; see %s --help",
+		"%s: %s: option not known, or its value missing or not wanted; "
+		"see %s --help",
 		argv[0] + strlen("gpreempt "),
 		failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?",
 		argv[0]);

@@ -46,6 +46,10 @@ int gp_verb_doctor(int argc, char **argv);
 int gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** The same for what does not stop the verb. */
 void gp_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/** Write out what standard output still has. @status, or GP_EXIT_OWN: said. */
+int gp_flush_output(int status);
+/** @text, in place, for a terminal; "-" where it is empty. */
+const char *gp_printable(char *text);
 
 /* ---- args.c --------------------------------------------------------------- */
 

@@ -24,23 +24,22 @@ static const struct gp_verb verbs[] = {
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
-static int help(FILE *to)
+static int help(void)
 {
-	fprintf(to, "Usage: gpreempt VERB [OPTION...]\n\n"
-		    "Let a latency-critical process have the GPU the moment it "
-		    "needs it.\n\n");
+	printf("Usage: gpreempt VERB [OPTION...]\n\n"
+	       "Let a latency-critical process have the GPU the moment it "
+	       "needs it.\n\n");
 	for (size_t i = 0; i < VERBS; i++)
-		fprintf(to, "  %-7s %-39s %s\n", verbs[i].name, verbs[i].args,
-			verbs[i].doc);
-	fprintf(to,
-		"\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, "
-		"to %d), or\n"
-		"be or be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a "
-		"PCI address,\n"
-		"or soft0, the software GPU.\n\n"
-		"gpreempt VERB --help says more; so does gpreempt(1).\n",
-		GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
-	return 0;
+		printf("  %-7s %-39s %s\n", verbs[i].name, verbs[i].args,
+		       verbs[i].doc);
+	printf("\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, "
+	       "to %d), or\n"
+	       "be or be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a "
+	       "PCI address,\n"
+	       "or soft0, the software GPU.\n\n"
+	       "gpreempt VERB --help says more; so does gpreempt(1).\n",
+	       GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
+	return gp_flush_output(0);
 }
 
 /* argp takes the program's name from argv[0]: "gpreempt VERB". */
@@ -50,7 +49,7 @@ static int call(const struct gp_verb *verb, int argc, char **argv)
 
 	snprintf(name, sizeof(name), "gpreempt %s", verb->name);
 	argv[1] = name;
-	return verb->run(argc - 1, argv + 1);
+	return gp_flush_output(verb->run(argc - 1, argv + 1));
 }
 
 int main(int argc, char **argv)
@@ -63,10 +62,10 @@ int main(int argc, char **argv)
 		return GP_EXIT_OWN;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
-		return help(stdout);
+		return help();
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts(argp_program_version);
-		return 0;
+		return gp_flush_output(0);
 	}
 	if (!strcmp(argv[1], GP_KEEPER_VERB))
 		return gp_keeper_main(argc - 1, argv + 1);

@@ -2,6 +2,7 @@
 /*
  * say.c - one line for what went wrong.
  */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,22 @@ void gp_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	say(fmt, ap);
 	va_end(ap);
+}
+
+int gp_flush_output(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	return gp_fail("standard output: not all could be written");
+}
+
+/* A name from another process must not drive the terminal. */
+const char *gp_printable(char *text)
+{
+	for (char *p = text; *p; p++)
+		if (!isprint((unsigned char)*p))
+			*p = '?';
+	return *text ? text : "-";
 }
 
 void gp_cleanup_close(int *fd)

@@ -263,11 +263,12 @@ static void print_lc(FILE *out, const struct gp_wire_status *st)
 static void print_tenant(FILE *out, const struct gp_wire_status *st)
 {
 	struct gp_class_value cls = {st->cls, st->value};
-	char text[GP_CLASS_TEXT_LEN];
+	char text[GP_CLASS_TEXT_LEN], comm[sizeof(st->comm)];
 
 	gp_class_format(&cls, text, sizeof(text));
+	memcpy(comm, st->comm, sizeof(comm));
 	fprintf(out, "\nprocess %d (%s), its own counters, sampled:\n", st->pid,
-		st->comm[0] ? st->comm : "-");
+		gp_printable(comm));
 	row(out, "class", "%s", text);
 	if (st->slice_us)
 		row(out, "slice", "%llu us", (unsigned long long)st->slice_us);

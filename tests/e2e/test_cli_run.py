@@ -95,9 +95,10 @@ class ExitStatus(Rig):
 class BadInput(Rig):
     """One line that says what would be right; 125; CMD did not run."""
 
-    def refused(self, args, says, soft=True):
+    def refused(self, args, says, soft=True, env=None):
         mark = os.path.join(self.dir, "ran")
-        done = self.gp(*[a.replace("MARK", mark) for a in args], soft=soft)
+        done = self.gp(*[a.replace("MARK", mark) for a in args], soft=soft,
+                       env=env)
         self.assertEqual(done.returncode, 125, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith("gpreempt: "), done.stderr)
@@ -153,6 +154,28 @@ class BadInput(Rig):
                 (["frobnicate"], "--help"), ([], "--help")):
             with self.subTest(args=args):
                 self.refused(args, says)
+
+    def test_environment(self):
+        touch = ["run", "--class=lc", "--device=soft0", "--", "touch", "MARK"]
+        for name, value, args, says in (
+                ("GPREEMPT_BACKEND", "nvidea", ["ls"], "nvidea"),
+                ("GPREEMPT_SOFTGPU", "/no/such/dir/s", touch, "GPREEMPT_SOFTGPU"),
+                ("GPREEMPT_SOFTGPU", "not-absolute", touch, "absolute"),
+                ("GPREEMPT_SOFTGPU", "/" + "x" * 200, touch, "too long"),
+                ("GPREEMPT_SOFTGPU_LIBDIR", "/no/such/dir", touch, "libcuda.so.1")):
+            with self.subTest(name=name, value=value):
+                self.refused(args, says, env={name: value})
+
+    def test_full_output(self):
+        for args in (["ls"], ["ls", "--json"], ["doctor"], ["--help"],
+                     ["ls", "--help"], ["--version"]):
+            with self.subTest(args=args), open("/dev/full", "w") as full:
+                done = subprocess.run([CLI, *args], stdout=full, text=True,
+                                      stderr=subprocess.PIPE, env=self.env,
+                                      timeout=60)
+                self.assertEqual(done.returncode, 125)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn("standard output", done.stderr)
 
     def test_output_file(self):
         self.refused(["stat", "-o", "/no/such/dir/f", "--", "touch", "MARK"],
