@@ -111,13 +111,12 @@ static int serve(int fd, const char *path)
 
 int main(int argc, char **argv)
 {
-	const bool foreground = argc == 3 && !strcmp(argv[1], "--foreground");
 	const char *path = argv[argc - 1];
 	pid_t pid;
 	int fd;
 
-	if (argc != 2 && !foreground) {
-		fprintf(stderr, "usage: gpreempt-softgpud [--foreground] SOCKET\n");
+	if (argc != 2) {
+		fprintf(stderr, "usage: gpreempt-softgpud SOCKET\n");
 		return 1;
 	}
 	if (path[0] != '/') {
@@ -129,8 +128,6 @@ int main(int argc, char **argv)
 	fd = listen_at(path);
 	if (fd < 0)
 		return fail("listen at", path);
-	if (foreground)
-		return serve(fd, path);
 	pid = fork();
 	if (pid < 0)
 		return fail("fork for", path);
