@@ -5,15 +5,18 @@
 #
 # Run as root, with the patched amdgpu loaded by sched_policy=2 (docs/amd.md
 # says how) and nothing else using the card. The checks come in an order in
-# which each relies only on those before it; the first surprise, in a result or
-# in the kernel's log, ends the run. Either way a report is packed: kernel log,
-# topology, versions, timings. Nothing is loaded, unloaded or reset by this
-# script.
+# which each relies only on those before it; the first surprise, in a result, in
+# the kernel's log or in a program that does not end, ends the run. Either way a
+# report is packed: kernel log, topology, versions, timings. It names the machine
+# and its cards: look through it before you send it. Nothing is loaded, unloaded
+# or reset by this script.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 out=$PWD/gpreempt-hardware-report
-splat='BUG:|WARNING:|Oops|GPU reset|quarantined|ring .* timeout|page fault'
+splat='BUG:|WARNING:|Oops|Call Trace|general protection|INFO: task|\*ERROR\*'
+splat+='|GPU reset|quarantined|ring .* timeout|preemption (failed|time out)|page fault'
+limit_s=300
 
 stop() {
 	echo "try-on-hardware: $*" >&2
@@ -21,7 +24,7 @@ stop() {
 }
 
 usage() {
-	sed -n '3,11s/^# \{0,1\}//p' "$0"
+	sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"
 }
 
 options() {
@@ -45,7 +48,8 @@ options() {
 find_node() {
 	local props
 	for props in /sys/class/kfd/kfd/topology/nodes/*/properties; do
-		[ "$(awk '$1 == "simd_count" {print $2}' "$props")" -gt 0 ] || continue
+		awk '$1 == "simd_count" && $2 > 0 {found = 1} END {exit !found}' "$props" ||
+			continue
 		dirname "$props"
 		return 0
 	done
@@ -91,6 +95,7 @@ facts() {
 	uname -a >"$out/uname.txt"
 	cp "$node/properties" "$out/topology.txt"
 	cat "$node"/mem_banks/*/properties >"$out/memory.txt" 2>/dev/null
+	cat /sys/module/amdgpu/srcversion >"$out/srcversion.txt" 2>/dev/null
 	grep -H . /sys/module/amdgpu/parameters/nohws_* >"$out/parameters.txt" 2>/dev/null
 	lspci -nnvv -d 1002: >"$out/lspci.txt" 2>/dev/null
 }
@@ -101,15 +106,42 @@ pack() {
 	echo "report: $out.tar.gz"
 }
 
+# What the kernel has said since the last mark: its log forgets its beginning.
+log_since() {
+	dmesg | awk -v mark="$1" '
+		index($0, mark) {text = ""; next}
+		{text = text $0 "\n"}
+		END {printf "%s", text}'
+}
+
+# bounded LOG PROGRAM ARGUMENTS...: its status; 124 when it does not end. timeout(1)
+# would wait for ever for one that hangs in the driver and cannot be killed.
+bounded() {
+	local log=$1 pid left=$((limit_s * 5))
+	shift
+	"$@" >"$log" 2>&1 &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		if [ $left -eq 0 ]; then
+			kill -KILL $pid
+			return 124
+		fi
+		left=$((left - 1))
+		sleep 0.2
+	done
+	wait $pid
+}
+
 # check NAME WHAT PROGRAM ARGUMENTS...: stop where it fails or the kernel complains
 check() {
-	local name=$1 what=$2 before log
+	local name=$1 what=$2 status log
+	local mark="try-on-hardware: $1, $$"
 	shift 2
 	printf '%-52s' "$what"
-	before=$(dmesg | wc -l)
-	timeout --kill-after=10 300 "$out/build/tests/$1" "${@:2}" >"$out/$name.tap" 2>&1
-	local status=$?
-	log=$(dmesg | tail -n +$((before + 1)) | grep -E "$splat")
+	echo "$mark" >/dev/kmsg
+	bounded "$out/$name.tap" "$out/build/tests/$1" "${@:2}"
+	status=$?
+	log=$(log_since "$mark" | grep -E "$splat")
 	if [ $status -ne 0 ] || grep -q '^not ok' "$out/$name.tap" || [ -n "$log" ]; then
 		echo "SURPRISE (status $status)"
 		grep '^not ok\|^Bail' "$out/$name.tap"
@@ -127,13 +159,14 @@ mkdir -p "$out" || exit 1
 facts
 build
 export KFD_SCALE=1
+trap 'pack; stop interrupted' INT TERM
 echo "$target, kernel $(uname -r), report in $out"
 check dispatch "kernels run, on one queue" t_dispatch
 KFD_SCALE=0.01 check same_few "a few saves and restores" t_hw same
 check same "many saves and restores, exact results" t_hw same
 check slot "restored on another slot" t_hw slot
-check leave "destroyed while being saved" t_hw leave
 check vmid "restored in another VMID" t_hw vmid
+check leave "destroyed while being saved" t_hw leave
 check times "what a hold costs" t_hw times
 KFD_SCALE=0.1 check hold "one call, eight processes, LC first" t_sched_hold
 pack
