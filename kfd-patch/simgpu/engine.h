@@ -49,7 +49,10 @@
 #define SIM_BANKS	(SIM_MES * SIM_HQDS)
 #define SIM_VMIDS	16
 
-#define SIM_SDMA_RLCS	8	/* queues of an SDMA engine */
+/* Queues of an SDMA engine: SDMA 4.0 has RLC0 and RLC1 (sdma0_4_0_offset.h, and
+ * kfd_device_info_set_sdma_info() of kfd_device.c).
+ */
+#define SIM_SDMA_RLCS	2
 #define SIM_SDMA_QUEUES	(2 * SIM_SDMA_RLCS)
 #define SIM_SDMA_PACKET_DWORDS 4096
 
@@ -409,6 +412,8 @@ struct sim_engine {
 	u64 groups_saved;
 	u64 groups_restored;
 	u64 packets;
+	u64 sdma_packets;
+	u64 sdma_bytes;		/* copied and filled */
 	u64 tlb_fills;
 	u64 tlb_flushes;
 	u64 vm_faults;

@@ -10,6 +10,7 @@
  *			was overwritten before it was read
  *	queues		one line per queue that was ever loaded
  *	hqds		one line per HQD in use
+ *	sdma		one line per SDMA queue in use
  *	counters	name and value, self-checks too
  *	params/		modelled times and other settings
  *	faults/		what to plant: ignore, late and wave count down from
@@ -322,6 +323,29 @@ static int hqds_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(hqds);
 
+static int sdma_show(struct seq_file *m, void *unused)
+{
+	struct sim_engine *e = m->private;
+	unsigned int i;
+
+	seq_puts(m, "queue vmid pasid ring rptr wptr doorbell flags\n");
+	mutex_lock(&e->run_lock);
+	for (i = 0; i < SIM_SDMA_QUEUES; i++) {
+		const struct sim_sdma *queue = &e->sdma[i];
+
+		if (!queue->running)
+			continue;
+		seq_printf(m, "%u.%u %u %#x %#llx %llu %llu %#tx%s\n", i / SIM_SDMA_RLCS,
+			   i % SIM_SDMA_RLCS, queue->vmid, sim_regs_pasid(e, queue->vmid),
+			   queue->ring_va, queue->rptr, queue->wptr,
+			   queue->doorbell ? queue->doorbell - e->sim->doorbells : 0,
+			   queue->halted ? " halted" : "");
+	}
+	mutex_unlock(&e->run_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(sdma);
+
 static int counters_show(struct seq_file *m, void *unused)
 {
 	struct sim_engine *e = m->private;
@@ -338,6 +362,8 @@ static int counters_show(struct seq_file *m, void *unused)
 	COUNTER(groups_restored);
 	COUNTER(resets);
 	COUNTER(drains);
+	COUNTER(sdma_packets);
+	COUNTER(sdma_bytes);
 	COUNTER(tlb_fills);
 	COUNTER(tlb_flushes);
 	COUNTER(vm_faults);
@@ -446,6 +472,7 @@ int sim_events_init(struct sim_engine *e)
 	debugfs_create_file("events", 0400, dir, e, &events_fops);
 	debugfs_create_file("queues", 0400, dir, e, &queues_fops);
 	debugfs_create_file("hqds", 0400, dir, e, &hqds_fops);
+	debugfs_create_file("sdma", 0400, dir, e, &sdma_fops);
 	debugfs_create_file("counters", 0400, dir, e, &counters_fops);
 	return 0;
 }

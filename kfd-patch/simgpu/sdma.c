@@ -227,6 +227,7 @@ static bool take_piece(struct sim_engine *e, struct sim_sdma *queue, u64 total, 
 	*at = queue->piece;
 	*bytes = min_t(u64, total - queue->piece, PIECE_BYTES);
 	queue->piece += *bytes;
+	e->sdma_bytes += *bytes;
 	queue->busy_until_ns = now + ((*bytes * e->params.sdma_kib_ns) >> 10);
 	if (queue->piece < total)
 		return false;
@@ -282,6 +283,7 @@ static enum outcome copy_window(struct sim_engine *e, struct sim_sdma *queue, co
 			     row_bytes);
 	if (outcome != PACKET_DONE)
 		return outcome;
+	e->sdma_bytes += row_bytes;
 	queue->busy_until_ns = now + ((row_bytes * e->params.sdma_kib_ns) >> 10);
 	if (++queue->piece < (u64)rows * slices)
 		return PACKET_AGAIN;
@@ -505,6 +507,7 @@ static bool step(struct sim_engine *e, struct sim_sdma *queue, u64 now)
 	if (execute(e, queue, dw, dwords, now) != PACKET_DONE)
 		return false;
 	advance(e, queue, dwords);
+	e->sdma_packets++;
 	e->last_work_ns = now;
 	return true;
 }
