@@ -78,6 +78,11 @@ preconditions() {
 	gfx9*) ;;
 	*) stop "$target: the tests' kernels are gfx9's" ;;
 	esac
+	echo 'kernel void k(void) {}' |
+		"${KFD_CLANG:-clang-15}" -x cl -target amdgcn-amd-amdhsa -mcpu="$target" \
+			-nogpulib -S -o /dev/null - 2>/dev/null ||
+		stop "${KFD_CLANG:-clang-15} makes no code for $target; install another" \
+			"(gfx942: clang-17 or later) and name it by KFD_CLANG"
 	command -v fuser >/dev/null || stop "no fuser: apt-get install psmisc"
 	! fuser -s /dev/kfd || stop "/dev/kfd is in use: $(fuser /dev/kfd 2>/dev/null)"
 }

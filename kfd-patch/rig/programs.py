@@ -23,7 +23,9 @@ def gpu_code(out):
     target = os.environ.get('KFD_MCPU', 'gfx900')    # a real card's, on hardware
     dest = os.path.join(out, 'gen', target, 'kernels.co')
     if not newer(dest, [src]):
-        clang = need_command('clang-15', 'clang-15')
+        # gfx942 takes a later one: clang-15 does not know it.
+        clang = os.environ.get('KFD_CLANG', 'clang-15')
+        clang = need_command(clang, clang)
         need_command('ld.lld', 'lld')
         os.makedirs(os.path.dirname(dest), exist_ok=True)
         run([clang, '-x', 'cl', '-cl-std=CL2.0', '-target', 'amdgcn-amd-amdhsa',
