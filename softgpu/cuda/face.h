@@ -27,7 +27,10 @@
 #define FACE_SMS 132u
 #define FACE_BLOCKS_PER_SM 8u
 
-/* What calls cost their thread, ns: declared, since no CPU is measured. */
+/*
+ * What calls cost their thread, ns: declared, since no CPU is measured. The two
+ * of a launch are fitted to one H200 (docs/softgpu-model.md). Assumption: the others.
+ */
 #define FACE_LAUNCH_NS 4000u
 #define FACE_COLD_NS 8000u		/* more, for the first after a sleep */
 #define FACE_COPY_NS 3000u

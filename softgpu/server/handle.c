@@ -9,10 +9,11 @@
 
 #include "softgpu/server/server.h"
 
+/* Assumption: both costs. */
 #define NOW_COST_NS 25u		/* clock_gettime() through the vDSO */
-#define NOW_LUMP_NS 1000u
 #define MEM_COST_NS 2000u
-#define COST_MAX_NS 1000000u
+#define NOW_LUMP_NS 1000u	/* see now_cost_ns() */
+#define COST_MAX_NS 1000000u	/* that a client may declare for one call */
 
 static const struct gp_soft_req *request(const struct soft_conn *c)
 {
