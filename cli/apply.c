@@ -41,6 +41,13 @@ int gp_fail_access(const char *verb, pid_t pid, int err)
 
 	if (err == -ESRCH)
 		return gp_fail("%s: process %d has ended", verb, (int)pid);
+	/* -EAGAIN: so many ask in vain already that no more may. */
+	if (err == -ETIMEDOUT || err == -EAGAIN)
+		return gp_fail("%s: process %d does not answer; is it stopped? "
+			       "(kill -CONT %d)", verb, (int)pid, (int)pid);
+	if (err == -EPROTO)
+		return gp_fail("%s: process %d answers in another protocol; start "
+			       "it anew with this gpreempt run", verb, (int)pid);
 	if (err != -EPERM && err != -EACCES)
 		return gp_fail("%s: process %d: %s", verb, (int)pid,
 			       strerror(-err));
@@ -101,10 +108,6 @@ static int apply_tenant(const char *verb, pid_t pid, int fd,
 	err = gp_wire_call(fd, &msg, GP_CALL_MS);
 	if (!err)
 		return 0;
-	if (err == -ETIMEDOUT)
-		return gp_fail("%s: process %d does not answer; is it stopped? "
-			       "(kill -CONT %d)",
-			       verb, (int)pid, (int)pid);
 	/* It was willing, and its driver was not. */
 	if (err == -EACCES || err == -EOPNOTSUPP)
 		return fail_class(verb, pid, err);

@@ -127,7 +127,7 @@ int gp_apply(const char *verb, pid_t pid, const struct gp_class_value *cls,
 	     const char *device);
 /** Is there such a process? 0 or GP_EXIT_OWN: said. */
 int gp_check_pid(const char *verb, pid_t pid);
-/** One line for a @err that came from looking into @pid. GP_EXIT_OWN. */
+/** One line for a @err that came from looking into @pid, or of asking it. GP_EXIT_OWN. */
 int gp_fail_access(const char *verb, pid_t pid, int err);
 /** Compute groups of @list, in front; how many. */
 size_t gp_compute_groups(struct gp_group_list *list);

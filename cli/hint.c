@@ -4,7 +4,6 @@
  * is coming.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "wire/wire.h"
@@ -90,13 +89,10 @@ static int send_hint(const struct hint *h)
 		return gp_fail(
 			"hint: process %d: not permitted: it is another user's",
 			(int)h->pid);
-	if (err == -ENXIO)
+	if (err == -ENXIO || err == -ENODEV)
 		return gp_fail("hint: process %d has no GPU context yet",
 			       (int)h->pid);
-	if (err)
-		return gp_fail("hint: process %d: %s", (int)h->pid,
-			       strerror(-err));
-	return 0;
+	return err ? gp_fail_access("hint", h->pid, err) : 0;
 }
 
 int gp_verb_hint(int argc, char **argv)

@@ -3,7 +3,9 @@
 """gpreempt attach, set, hint and ls on running programs of the software GPU."""
 import os
 import signal
+import socket
 import sys
+import threading
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -94,11 +96,39 @@ class Tenants(Rig):
         be = self.start("be")
         be.send_signal(signal.SIGSTOP)
         try:
-            done = self.gp("set", "-p", str(be.pid), "--class=lc")
+            done = [self.gp("set", "-p", str(be.pid), "--class=lc"),
+                    self.gp("hint", str(be.pid), "--in=1us")]
         finally:
             be.send_signal(signal.SIGCONT)
-        self.assertEqual(done.returncode, 125)
-        self.assertIn("stopped", done.stderr)
+        for one in done:
+            self.assertEqual(one.returncode, 125)
+            self.assertEqual(one.stderr.count("\n"), 1, one.stderr)
+            self.assertIn("stopped", one.stderr)
+
+    def test_garbage_for_an_answer(self):
+        """This process takes its own tenant's address and talks nonsense."""
+        me = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(me.close)
+        me.bind(f"\0gpreempt/1/tenant/{os.getpid()}")
+        me.listen()
+
+        def answer():
+            for _ in range(3):
+                peer = me.accept()[0]
+                peer.recv(1000)
+                peer.send(b"nonsense")
+                peer.close()
+
+        talker = threading.Thread(target=answer, daemon=True)
+        talker.start()
+        pid = str(os.getpid())
+        for args in (["set", "-p", pid, "--class=lc"], ["hint", pid, "--in=1us"],
+                     ["attach", "--class=be", pid]):
+            done = self.gp(*args)
+            self.assertEqual(done.returncode, 125)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn("another protocol", done.stderr)
+        talker.join(10)
 
 
 if __name__ == "__main__":
