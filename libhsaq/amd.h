@@ -41,15 +41,16 @@ struct gp_amd_group {
 
 /**
  * gp_amd_handle_get() - the one handle of this process: queues that it knows, and
- * the file that holds live by. One reference each; -EINTR excepted, the errors
- * of hsaq_open().
+ * the file that holds live by. 0, and a reference that is to be put; else what
+ * hsaq_open() returned.
  */
 int gp_amd_handle_get(struct hsaq **h);
 void gp_amd_handle_put(struct hsaq *h);
 
+/** @type: enum hsaq_queue_type. Put as all groups; NULL: out of memory. */
 struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid,
 				  uint32_t queue_id, uint32_t type);
-/** The device of @gpu_id. 0; -ENODEV; what opening it met. */
+/** The device of @gpu_id, to be closed. 0; -ENODEV; what opening it met. */
 int gp_amd_open_gpu(uint32_t gpu_id, struct gp_device **dev);
 
 #endif

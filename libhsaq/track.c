@@ -86,25 +86,32 @@ static uint32_t gpu_of(const struct gp_device *dev)
 	return ((const struct gp_amd_device *)dev)->gpu_id;
 }
 
+/* Under lock: the place of @gpu_id's device, or one that is free; NULL: none is. */
+static struct gp_device **place_of(uint32_t gpu_id)
+{
+	for (size_t i = 0; i < GP_HAL_MAX_DEVICES; i++)
+		if (!devices[i] || gpu_of(devices[i]) == gpu_id)
+			return &devices[i];
+	return NULL;
+}
+
 /* The device of @gpu_id, opened once and kept. */
 static struct gp_device *device_of(uint32_t gpu_id)
 {
-	struct gp_device *found = NULL, *made;
-	size_t i;
+	struct gp_device **place, *found, *made;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i] && !found; i++)
-		if (gpu_of(devices[i]) == gpu_id)
-			found = devices[i];
+	place = place_of(gpu_id);
+	found = place ? *place : NULL;
 	pthread_mutex_unlock(&lock);
-	if (found || gp_amd_open_gpu(gpu_id, &made))
+	if (found || !place || gp_amd_open_gpu(gpu_id, &made))
 		return found;
+	/* Another thread may have been faster. */
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i] && !found; i++)
-		if (gpu_of(devices[i]) == gpu_id)
-			found = devices[i];
-	if (!found && i < GP_HAL_MAX_DEVICES)
-		devices[i] = found = made;
+	place = place_of(gpu_id);
+	if (place && !*place)
+		*place = made;
+	found = place ? *place : NULL;
 	pthread_mutex_unlock(&lock);
 	if (found != made)
 		gp_device_close(made);
@@ -176,6 +183,7 @@ static void saw_create(const struct hsaq_kfd_create *c)
 
 static void saw_update(const struct hsaq_kfd_update *u)
 {
+	struct hsaq *h = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
 	struct hsaq_ring ring = { 0 };
 	struct queue *q;
 
@@ -189,12 +197,13 @@ static void saw_update(const struct hsaq_kfd_update *u)
 		ring = q->ring;
 	}
 	pthread_mutex_unlock(&lock);
-	if (ring.size && handle)
-		(void)!hsaq_queue_adopt(handle, &ring);
+	if (ring.size && h)
+		(void)!hsaq_queue_adopt(h, &ring);
 }
 
 static void saw_destroy(const struct hsaq_kfd_destroy *d)
 {
+	struct hsaq *h = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
 	struct queue *gone = NULL;
 
 	pthread_mutex_lock(&lock);
@@ -208,8 +217,8 @@ static void saw_destroy(const struct hsaq_kfd_destroy *d)
 	pthread_mutex_unlock(&lock);
 	if (!gone)
 		return;
-	if (handle)
-		hsaq_queue_forget(handle, d->queue_id);
+	if (h)
+		hsaq_queue_forget(h, d->queue_id);
 	if (gone->group) {
 		if (track_ops->group_gone)
 			track_ops->group_gone(track_arg, gone->group);
