@@ -139,7 +139,8 @@ HSAQ_API int hsaq_has_grant(const struct hsaq *h);
  * @unique_id: the card's; 0: it has none
  * @cp_queues: hardware queue slots for compute
  * @num_xcc: compute dies; 0: this kernel does not say
- * @cwsr_bytes: one queue's area for saved waves; 0: not known
+ * @cwsr_bytes: one queue's area for saved waves, on each compute die; 0: this
+ *	kernel does not say
  * @name: as the driver calls it
  */
 struct hsaq_device_info {

@@ -43,7 +43,7 @@ static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage,
 	if (q->percentage == percentage && q->priority == priority)
 		return 0;
 	r = hsaq_ioctl(h, HSAQ_KFD_UPDATE_QUEUE, &args);
-	/* The driver says -EFAULT of a queue that it does not know. */
+	/* pqm_update_queue_properties() says -EFAULT of one that it does not know. */
 	if (r)
 		return r == -EFAULT ? -ENOENT : r;
 	q->percentage = percentage;

@@ -11,7 +11,10 @@
 #include "kfd-patch/uapi/linux/kfd_sched.h"
 #include "libhsaq/hsaq_internal.h"
 
-/* Priorities of the firmware scheduler (HWS), where ROCr's default is 7. */
+/*
+ * Priorities of the firmware scheduler (HWS). The driver makes three of them: 0
+ * to 6 low, 7 to 10 medium, above high (kfd_mqd_manager.c, pipe_priority_map).
+ */
 #define PRIORITY_LC 15u
 #define PRIORITY_BE 0u
 

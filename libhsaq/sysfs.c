@@ -235,11 +235,26 @@ int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg
 	return r;
 }
 
-/* kfd_priv.h: enum kfd_queue_type. */
+/* enum kfd_queue_type of the driver's kfd_priv.h (6.12). */
+enum {
+	TYPE_COMPUTE = 0,
+	TYPE_SDMA = 1,
+	TYPE_SDMA_XGMI = 4,
+	TYPE_SDMA_BY_ENGINE = 5,
+};
+
 static uint32_t queue_type(uint64_t type)
 {
-	return type == 0 ? HSAQ_QUEUE_COMPUTE :
-	       type == 1 || type == 4 ? HSAQ_QUEUE_SDMA : HSAQ_QUEUE_OTHER;
+	switch (type) {
+	case TYPE_COMPUTE:
+		return HSAQ_QUEUE_COMPUTE;
+	case TYPE_SDMA:
+	case TYPE_SDMA_XGMI:
+	case TYPE_SDMA_BY_ENGINE:
+		return HSAQ_QUEUE_SDMA;
+	default:
+		return HSAQ_QUEUE_OTHER;
+	}
 }
 
 static int one_queue(const struct hsaq_io *io, uint32_t gpu_id, uint32_t pid,

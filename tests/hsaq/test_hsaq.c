@@ -214,6 +214,28 @@ static void queues_are_listed(void **state)
 	check_listing(FAKE_STOCK, HSAQ_STATE_UNKNOWN, HSAQ_STATE_UNKNOWN);
 }
 
+/* What the driver writes as type: enum kfd_queue_type. */
+static void queue_types_are_told_apart(void **state)
+{
+	static const struct { uint32_t driver, ours; } type[] = {
+		{ 0, HSAQ_QUEUE_COMPUTE }, { 1, HSAQ_QUEUE_SDMA },
+		{ 2, HSAQ_QUEUE_OTHER }, { 3, HSAQ_QUEUE_OTHER },
+		{ 4, HSAQ_QUEUE_SDMA }, { 5, HSAQ_QUEUE_SDMA },
+	};
+	const struct fake_config config = { .kernel = FAKE_STOCK };
+	struct hsaq *h = start(&config);
+	struct seen s = { 0 };
+
+	fake_process_add(OTHER);
+	for (size_t i = 0; i < 6; i++)
+		fake_queue_create(OTHER, FAKE_GPU, type[i].driver);
+	assert_int_equal(hsaq_queues(h, 0, OTHER, see_queue, &s), 0);
+	assert_int_equal(s.queues, 6);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(s.queue[i].type, type[i].ours);
+	end(h);
+}
+
 /* Without a right to see states there is still sysfs; and more queues than room. */
 static void queues_are_listed_to_anybody(void **state)
 {
@@ -627,6 +649,7 @@ int main(void)
 		cmocka_unit_test(a_child_has_nothing_of_it),
 		cmocka_unit_test(devices_are_listed),
 		cmocka_unit_test(queues_are_listed),
+		cmocka_unit_test(queue_types_are_told_apart),
 		cmocka_unit_test(queues_are_listed_to_anybody),
 		cmocka_unit_test(a_hold_keeps_best_effort_off),
 		cmocka_unit_test(a_hold_ends_with_its_handle),
