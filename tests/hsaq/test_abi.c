@@ -25,6 +25,12 @@ static void create_begins_as_the_driver_has_it(void **state)
 {
 	SAME(hsaq_kfd_create, ring_base, kfd_ioctl_create_queue_args,
 	     ring_base_address);
+	SAME(hsaq_kfd_create, write_pointer, kfd_ioctl_create_queue_args,
+	     write_pointer_address);
+	SAME(hsaq_kfd_create, read_pointer, kfd_ioctl_create_queue_args,
+	     read_pointer_address);
+	SAME(hsaq_kfd_create, doorbell_offset, kfd_ioctl_create_queue_args,
+	     doorbell_offset);
 	SAME(hsaq_kfd_create, ring_bytes, kfd_ioctl_create_queue_args, ring_size);
 	SAME(hsaq_kfd_create, gpu_id, kfd_ioctl_create_queue_args, gpu_id);
 	SAME(hsaq_kfd_create, type, kfd_ioctl_create_queue_args, queue_type);
