@@ -130,9 +130,10 @@ static inline struct model_method *model_method_at(struct model_channel *c,
 	return &c->ring[seq & (c->ring_size - 1)];
 }
 
-static inline bool model_channel_has_head(const struct model_channel *c)
+/* What @c's front end works on, or will next; NULL: nothing is queued. */
+static inline struct model_method *model_channel_head(struct model_channel *c)
 {
-	return c->head <= c->tail;
+	return c->head <= c->tail ? model_method_at(c, c->head) : NULL;
 }
 
 static inline uint64_t model_min(uint64_t a, uint64_t b)

@@ -73,10 +73,12 @@ bool model_group_has_work(struct gp_model *m, struct model_group *g)
 
 	if (!g->busy)
 		return false;
-	for_each_channel_of(m, g, c)
-		if (model_channel_has_head(c) &&
-		    !blocked(m, model_method_at(c, c->head)))
+	for_each_channel_of(m, g, c) {
+		struct model_method *q = model_channel_head(c);
+
+		if (q && !blocked(m, q))
 			return true;
+	}
 	return false;
 }
 
@@ -90,11 +92,10 @@ bool model_group_kept(struct gp_model *m, struct model_group *g)
 	struct model_channel *c;
 
 	for_each_channel_of(m, g, c) {
-		struct model_method *q;
+		struct model_method *q = model_channel_head(c);
 
-		if (!model_channel_has_head(c))
+		if (!q)
 			continue;
-		q = model_method_at(c, c->head);
 		if (q->launched ? c->tail > c->head || g->runlist :
 				  !blocked(m, q))
 			return true;
@@ -117,12 +118,9 @@ static bool has_launched(struct gp_model *m, struct model_group *g, uint32_t fla
 	struct model_channel *c;
 
 	for_each_channel_of(m, g, c) {
-		struct model_method *q;
+		struct model_method *q = model_channel_head(c);
 
-		if (!model_channel_has_head(c))
-			continue;
-		q = model_method_at(c, c->head);
-		if (q->launched && (q->m.flags & flags) == flags)
+		if (q && q->launched && (q->m.flags & flags) == flags)
 			return true;
 	}
 	return false;
@@ -240,9 +238,9 @@ static bool step_channel(struct gp_model *m, struct model_channel *c)
 
 	if (step_visible(m, c))
 		return true;
-	if (!m->group[c->group].running || !model_channel_has_head(c))
+	q = model_channel_head(c);
+	if (!q || !m->group[c->group].running)
 		return false;
-	q = model_method_at(c, c->head);
 	return q->launched ? step_end_run(m, c, q) : step_take(m, c, q);
 }
 
@@ -259,14 +257,13 @@ static void look_for_room(struct gp_model *m, struct room *room)
 		struct model_channel *c = &m->channel[i - 1];
 		struct model_group *g = &m->group[c->group];
 		struct room *r = &room[g->runlist];
-		struct model_method *q;
+		struct model_method *q = model_channel_head(c);
 
 		i = c->busy_next;
-		if (!g->running || !model_channel_has_head(c))
+		if (!g->running || !q)
 			continue;
 		for (uint32_t k = 0; k < c->run_count; k++)
 			r->used += c->run[k].count;
-		q = model_method_at(c, c->head);
 		if (!q->launched || q->next_block == q->m.blocks ||
 		    c->run_count == MODEL_RUNS ||
 		    (g->stopping && g->mode == GP_PREEMPT_BLOCK))
@@ -321,13 +318,12 @@ static uint64_t channel_next(struct gp_model *m, struct model_channel *c)
 {
 	const struct model_group *g = &m->group[c->group];
 	uint64_t next = MODEL_NEVER;
-	struct model_method *q;
+	struct model_method *q = model_channel_head(c);
 
 	if (c->seen + 1 < c->head)
 		next = model_method_at(c, c->seen + 1)->visible_ns;
-	if (!g->running || !model_channel_has_head(c))
+	if (!g->running || !q)
 		return next;
-	q = model_method_at(c, c->head);
 	if (!q->launched)
 		return !g->stopping && q->ready_ns > m->now_ns ?
 		       model_min(next, q->ready_ns) : next;

@@ -838,25 +838,6 @@ static int suspend_ids(struct gp_sim *sim, uint32_t *id, size_t n)
 	return err;
 }
 
-static int sim_suspend(struct gp_group *const *group, size_t n)
-{
-	struct gp_sim *sim;
-	uint32_t *id;
-	int err;
-
-	if (!n)
-		return 0;
-	sim = to_group(group[0])->sim;
-	lock(sim);
-	err = take_ids(group, n, &id);
-	if (!err) {
-		err = suspend_ids(sim, id, to_change(sim, id, n, false));
-		free(id);
-	}
-	unlock(sim);
-	return err;
-}
-
 static int resume_ids(struct gp_sim *sim, uint32_t *id, size_t n)
 {
 	int err = 0;
@@ -871,7 +852,7 @@ static int resume_ids(struct gp_sim *sim, uint32_t *id, size_t n)
 	return err;
 }
 
-static int sim_resume(struct gp_group *const *group, size_t n)
+static int set_running(struct gp_group *const *group, size_t n, bool running)
 {
 	struct gp_sim *sim;
 	uint32_t *id;
@@ -883,11 +864,22 @@ static int sim_resume(struct gp_group *const *group, size_t n)
 	lock(sim);
 	err = take_ids(group, n, &id);
 	if (!err) {
-		err = resume_ids(sim, id, to_change(sim, id, n, true));
+		n = to_change(sim, id, n, running);
+		err = running ? resume_ids(sim, id, n) : suspend_ids(sim, id, n);
 		free(id);
 	}
 	unlock(sim);
 	return err;
+}
+
+static int sim_suspend(struct gp_group *const *group, size_t n)
+{
+	return set_running(group, n, false);
+}
+
+static int sim_resume(struct gp_group *const *group, size_t n)
+{
+	return set_running(group, n, true);
 }
 
 /* ---- holds -------------------------------------------------------------- */

@@ -34,8 +34,8 @@ class Exact:
                 f"--kernels={self.opt.kernels}"]
 
     def requests(self):
-        """As many as the best-effort program takes to come through: it keeps
-        about 0.82 of the device."""
+        """A little fewer than the best-effort program takes to come through: it
+        keeps about 0.82 of the device (docs/measured.md)."""
         us = self.opt.kernels * self.opt.be_kernel_us / 0.84
         return max(int(us / PERIOD_US), 10)
 
