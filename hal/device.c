@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * device.c - find and open a device by what a user wrote. Strict: what is not
  * exactly one of the forms is refused, with the forms in the message.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * hal.c - the registry of backends, and the dummies that stand in for the ops a
  * backend does not have.

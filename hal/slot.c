@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * slot.c - a device's one short best-effort slice, as an open file description
  * lock: it is seen across users, is not inherited by exec (O_CLOEXEC), and

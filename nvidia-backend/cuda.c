@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /* cuda.c - the driver API, by dlsym. */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * device.c - which GPUs there are, and the ops tables: "nvidia" over the
  * driver, "softgpu" the same code over the software GPU.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /* gdr.c - GDRCopy by dlopen; prototypes after gdrapi.h 2.x. */
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * group.c - what can be done to a channel group (TSG): slice, preemption mode,
  * off the GPU and on again.

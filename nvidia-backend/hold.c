@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * hold.c - keep the device for a context that has nothing queued yet: two hold
  * kernels (hold_abi.h) on a stream of their own, ended by a word in memory that

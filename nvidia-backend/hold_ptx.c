@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * hold_ptx.c - the hold kernel, as PTX that the driver compiles for whatever
  * GPU is there. hold_abi.h has it in words. .target sm_70: ld.relaxed.sys.

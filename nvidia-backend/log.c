@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * log.c - the context-switch firmware's (FECS) own log: who had the GPU when,
  * whoever it was. A client of our own, an event buffer in memory that RM writes

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * rm.c - calls to the resource manager. The ioctl returns 0 even when RM
  * refuses: the verdict is in the structure's status.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * scan.c - find the channel groups of a process from outside: take its control
  * files, find the clients made on them, and walk their object handles.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * timer.c - the clock of hints and holds: the wall's, or the software GPU's.
  */

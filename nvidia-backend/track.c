@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * track.c - this process's own channel groups, from libcuda's RM calls as they
  * go by: allocations make objects, frees take them and all below them, and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * transport.c - how RM calls travel: to NVIDIA's driver, or to the software
  * GPU through its libcuda.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * h200.c - the figures of one H200 (driver 580.159.04, open kernel module with
  * GSP, CUDA 13.0). Only what a process alone on the card showed, and what one

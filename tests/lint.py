@@ -85,6 +85,8 @@ def check_spdx(files):
             first = open(path).read().split("\n")[1]
         if "SPDX-License-Identifier:" not in first:
             yield f"{path}: no SPDX line at the top"
+        elif path.endswith(".c") and not first.startswith("//"):
+            yield f"{path}: the SPDX line of a .c file is a // comment"
 
 
 GENERATED = {"bench/common/kernels_ptx.c"}

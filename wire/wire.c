@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * wire.c - addresses, checks and one round trip of the tenants' protocol.
  */

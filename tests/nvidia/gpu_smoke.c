@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /*
  * gpu_smoke.c - each op of the backend once, on whatever GPU is there: its
  * status, RM's verdict and its time. For people, and for finding mistakes in
