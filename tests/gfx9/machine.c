@@ -31,6 +31,19 @@ static void message(void *ctx, u32 message_bits, u32 m0)
 	m->messages++;
 }
 
+static u32 random_state;
+
+void random_seed(u32 seed)
+{
+	random_state = seed;
+}
+
+u32 random32(void)
+{
+	random_state = random_state * 1664525 + 1013904223;
+	return random_state ^ random_state >> 15;
+}
+
 struct machine *machine_create(u64 bytes)
 {
 	struct machine *m = calloc(1, sizeof(*m));
@@ -50,6 +63,7 @@ struct machine *machine_create(u64 bytes)
 		.shared_base = MACHINE_SHARED_BASE,
 		.private_base = MACHINE_PRIVATE_BASE,
 	});
+	random_seed(1);
 	return m;
 }
 
@@ -78,6 +92,16 @@ u64 machine_alloc(struct machine *m, u64 bytes)
 void *machine_at(struct machine *m, u64 va)
 {
 	return m->memory + (va - MACHINE_BASE);
+}
+
+u64 random_words(struct machine *m, u32 count)
+{
+	const u64 va = machine_alloc(m, count * 4);
+	u32 *word = machine_at(m, va);
+
+	for (u32 i = 0; i < count; i++)
+		word[i] = random32();
+	return va;
 }
 
 /* ---- code objects ----------------------------------------------------------------- */

@@ -34,6 +34,11 @@ void machine_destroy(struct machine *machine);
 /* Zeroed, aligned to 256. */
 u64 machine_alloc(struct machine *machine, u64 bytes);
 void *machine_at(struct machine *machine, u64 va);
+/* Numbers that are the same in each run; a new machine begins with seed 1. */
+void random_seed(u32 seed);
+u32 random32(void);
+/* @count of them in the machine's memory. */
+u64 random_words(struct machine *machine, u32 count);
 /* Returns the code object's GPU address; @object must outlive the machine. */
 u64 machine_load(struct machine *machine, const void *object, u64 bytes);
 /* Raw instructions as a kernel's whole code: the address of its descriptor. */

@@ -6,14 +6,6 @@
 
 #include "tests/common/gp_test.h"
 
-static u32 random_state = 1;
-
-u32 random32(void)
-{
-	random_state = random_state * 1664525 + 1013904223;
-	return random_state ^ random_state >> 15;
-}
-
 u64 random64(void)
 {
 	return (u64)random32() << 32 | random32();
@@ -36,7 +28,6 @@ int probe_setup(void **state)
 	struct probe *p = calloc(1, sizeof(*p));
 
 	p->m = machine_create(1 << 20);
-	random_state = 1;
 	*state = p;
 	return 0;
 }

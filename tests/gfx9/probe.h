@@ -28,7 +28,6 @@ struct probe {
 int probe_setup(void **state);
 int probe_teardown(void **state);
 
-u32 random32(void);
 u64 random64(void);
 /* Often a number at which something changes. */
 u32 odd_number(void);

@@ -11,20 +11,11 @@
 #define MEMORY_BYTES (64u << 20)
 #define BUDGET 1000
 
-static u32 random_state = 1;
-
-static u32 random32(void)
-{
-	random_state = random_state * 1664525 + 1013904223;
-	return random_state ^ random_state >> 15;
-}
-
 static int setup(void **state)
 {
 	struct machine *m = machine_create(MEMORY_BYTES);
 
 	machine_load(m, kernels_co, sizeof(kernels_co));
-	random_state = 1;
 	*state = m;
 	return 0;
 }
@@ -54,16 +45,6 @@ static void launch(struct machine *m, const char *name, u32 groups, u32 group,
 			 result.mnemonic ? result.mnemonic : "?", result.encoding[0],
 			 result.encoding[1], (unsigned long long)result.pc);
 	assert_int_equal(result.stop, GFX9_STOP_ENDED);
-}
-
-static u64 random_words(struct machine *m, u32 count)
-{
-	const u64 va = machine_alloc(m, count * 4);
-	u32 *word = machine_at(m, va);
-
-	for (u32 i = 0; i < count; i++)
-		word[i] = random32();
-	return va;
 }
 
 /* Floats of moderate size, of both signs. */

@@ -77,14 +77,6 @@ static struct gfx9_workgroup *moved(struct gfx9_workgroup *wg)
 	return copy;
 }
 
-static u32 random_state;
-
-static u32 random32(void)
-{
-	random_state = random_state * 1664525 + 1013904223;
-	return random_state >> 8;
-}
-
 static struct gfx9_workgroup *start(struct machine *m, const struct launch *l)
 {
 	static const u32 id[3];
@@ -119,22 +111,12 @@ static void run_in_pieces(struct machine *m, const struct launch *l, u32 most)
 
 typedef void (*prepare_fn)(struct machine *m, struct launch *l);
 
-static u64 numbers(struct machine *m, u32 count)
-{
-	const u64 va = machine_alloc(m, count * 4);
-	u32 *word = machine_at(m, va);
-
-	for (u32 i = 0; i < count; i++)
-		word[i] = random32();
-	return va;
-}
-
 static u64 arguments[8];
 
 static void prepare_reduce(struct machine *m, struct launch *l)
 {
 	arguments[0] = machine_alloc(m, 8);
-	arguments[1] = numbers(m, 256);
+	arguments[1] = random_words(m, 256);
 	arguments[2] = 200;
 	l->kernel = machine_kernel(m, "reduce");
 	l->group[0] = 256;
@@ -180,7 +162,7 @@ static u8 *memory_after(prepare_fn prepare, u32 most)
 	u8 *memory;
 
 	memset(arguments, 0, sizeof(arguments));
-	random_state = 7;
+	random_seed(7);
 	machine_load(m, kernels_co, sizeof(kernels_co));
 	prepare(m, &l);
 	if (most) {
