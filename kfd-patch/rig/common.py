@@ -11,7 +11,6 @@ import sys
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATCHES = os.path.join(REPO, 'kfd-patch')
 TESTS = os.path.join(REPO, 'tests', 'kfd')
-DEFAULT_VERSION = '6.12.117'
 
 
 class Failure(Exception):
@@ -20,12 +19,8 @@ class Failure(Exception):
 
 def base_version():
     """The kernel version that the series is for: the first x.y.z in BASE."""
-    try:
-        with open(os.path.join(PATCHES, 'BASE'), encoding='utf-8') as f:
-            found = re.search(r'\d+\.\d+\.\d+', f.read())
-    except FileNotFoundError:
-        found = None
-    return found.group(0) if found else DEFAULT_VERSION
+    with open(os.path.join(PATCHES, 'BASE'), encoding='utf-8') as f:
+        return re.search(r'\d+\.\d+\.\d+', f.read()).group(0)
 
 
 VERSION = base_version()
@@ -55,10 +50,6 @@ def release():
 
 def headers():
     return f'/usr/src/linux-headers-{release()}'
-
-
-def headers_common():
-    return f'/usr/src/linux-headers-{release().replace("-cloud-amd64", "")}-common'
 
 
 def kernel_image():

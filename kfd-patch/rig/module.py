@@ -9,43 +9,51 @@ from common import (PATCHES, headers, need_command, read_bytes, run, say, write_
 SIMGPU = os.path.join(PATCHES, 'simgpu')
 
 
-def kfd_objects():
-    """Whatever make leaves: nothing of this is source."""
-    return ('.o', '.ko', '.cmd', '.mod', '.mod.c', '.order', '.symvers', '.d')
+# What make leaves: nothing of this is source.
+BUILT = ('.o', '.ko', '.cmd', '.mod', '.mod.c', '.order', '.symvers', '.d')
+
+
+def copy_sources(src, dest):
+    """What changed; returns the names of all sources, relative to src."""
+    names = set()
+    for folder, _, files in os.walk(src):
+        for file in files:
+            path = os.path.join(folder, file)
+            if file.startswith('.') or file.endswith(BUILT):
+                continue
+            name = os.path.relpath(path, src)
+            names.add(name)
+            write_if_changed(os.path.join(dest, name), read_bytes(path))
+    return names
+
+
+def drop_others(dest, names):
+    """Sources that an earlier copy left and that are no more."""
+    for folder, dirs, files in os.walk(dest):
+        dirs[:] = [d for d in dirs if not os.path.islink(os.path.join(folder, d))]
+        for file in files:
+            name = os.path.relpath(os.path.join(folder, file), dest)
+            if file.endswith(('.c', '.h', 'Kbuild')) and not file.endswith(BUILT) \
+                    and name not in names:
+                os.unlink(os.path.join(dest, name))
+
+
+def link(path, target):
+    if not os.path.islink(path):
+        os.symlink(target, path)
 
 
 def place_simgpu(tree, src):
     """Copy the software GPU into the tree, beside amdkfd and amdgpu."""
-    amd = os.path.join(tree, 'drivers/gpu/drm/amd')
-    dest = os.path.join(amd, 'simgpu')
-    os.makedirs(dest, exist_ok=True)
-    wanted = set()
-    for folder, _, names in os.walk(src):
-        for name in names:
-            path = os.path.join(folder, name)
-            rel = os.path.relpath(path, src)
-            if name.startswith('.') or name.endswith(kfd_objects()):
-                continue
-            wanted.add(rel)
-            write_if_changed(os.path.join(dest, rel), read_bytes(path))
-    for folder, dirs, names in os.walk(dest):
-        dirs[:] = [d for d in dirs if not os.path.islink(os.path.join(folder, d))]
-        for name in names:
-            rel = os.path.relpath(os.path.join(folder, name), dest)
-            if name.endswith(('.c', '.h', 'Kbuild')) and not name.endswith('.mod.c') \
-                    and rel not in wanted:
-                os.unlink(os.path.join(dest, rel))
-    for link in ('amdkfd', 'amdgpu'):
-        path = os.path.join(dest, link)
-        if not os.path.islink(path):
-            os.symlink(os.path.join('..', link), path)
-    # <uapi/linux/kfd_ioctl.h> is the tree's, too: Kbuild looks here first.
+    dest = os.path.join(tree, 'drivers/gpu/drm/amd/simgpu')
     overlay = os.path.join(dest, 'overlay')
     os.makedirs(overlay, exist_ok=True)
-    for name, target in (('uapi', 'include/uapi'), ('drivers', 'drivers')):
-        path = os.path.join(overlay, name)
-        if not os.path.islink(path):
-            os.symlink(os.path.join(tree, target), path)
+    drop_others(dest, copy_sources(src, dest))
+    for name in ('amdkfd', 'amdgpu'):
+        link(os.path.join(dest, name), os.path.join('..', name))
+    # <uapi/linux/kfd_ioctl.h> is the tree's, too: Kbuild looks here first.
+    link(os.path.join(overlay, 'uapi'), os.path.join(tree, 'include/uapi'))
+    link(os.path.join(overlay, 'drivers'), os.path.join(tree, 'drivers'))
     return dest
 
 
