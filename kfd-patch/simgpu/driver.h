@@ -105,6 +105,8 @@ struct sim_mem {
  * @engine_up, @kfd_up: how far it was brought up
  * @suspended: the power is off
  * @reset_ns: how long the GPU takes for a reset, by debugfs
+ * @reset_looks: a fault to plant: a reset begins when the driver looks for the
+ *	so-manieth time whether one is under way, 0: none
  * @resets, @evictions, @evicted_bytes, @restored_bytes: in all, for debugfs
  */
 struct sim_dev {
@@ -119,6 +121,7 @@ struct sim_dev {
 	bool kfd_up;
 	bool suspended;
 	u64 reset_ns;
+	atomic_t reset_looks;
 	atomic64_t resets;
 	atomic64_t evictions;
 	atomic64_t evicted_bytes;

@@ -15,8 +15,18 @@
 #include "driver.h"
 #include "amdgpu_reset.h"
 
+/* Another CPU may begin a reset between any two looks: with the fault planted,
+ * it has, when the driver looks for the n-th time.
+ */
 int amdgpu_in_reset(struct amdgpu_device *adev)
 {
+	struct sim_dev *sd = to_sim_dev(adev);
+
+	if (!atomic_dec_if_positive(&sd->reset_looks)) {
+		atomic_set(&sd->reset_domain.in_gpu_reset, 1);
+		amdgpu_reset_domain_schedule(&sd->reset_domain,
+					     &sd->adev.kfd.reset_work);
+	}
 	return atomic_read(&adev->reset_domain->in_gpu_reset);
 }
 
@@ -180,6 +190,7 @@ void sim_reset_debugfs(struct sim_dev *sd)
 	sd->reset_ns = 5 * NSEC_PER_MSEC;
 	debugfs_create_u64("reset_ns", 0600, dir, &sd->reset_ns);
 	debugfs_create_file_unsafe("reset", 0200, dir, sd, &reset_fops);
+	debugfs_create_atomic_t("reset_looks", 0600, dir, &sd->reset_looks);
 	debugfs_create_file_unsafe("evict", 0200, dir, sd, &evict_fops);
 	debugfs_create_file_unsafe("quiesce", 0200, dir, sd, &quiesce_fops);
 	debugfs_create_file_unsafe("resets", 0444, dir, &sd->resets,
