@@ -279,7 +279,7 @@ int simgpu_read_u64(unsigned int gpu, const char *file, uint64_t *value);
 
 /** simgpu_counter - of engine/counters; 0 when there is none of that name */
 uint64_t simgpu_counter(unsigned int gpu, const char *name);
-/** simgpu_checks - how often GPU 0 saw its driver do wrong since this test began */
+/** simgpu_checks - how often the GPUs saw their driver do wrong since this test began */
 uint64_t simgpu_checks(void);
 
 /** struct sim_event - a line of engine/events; see events.c of the software GPU */

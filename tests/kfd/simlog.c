@@ -44,15 +44,17 @@ static void note_checks(void)
 
 uint64_t simgpu_checks(void)
 {
-	FILE *f = open_counters(0);
 	unsigned long long value, sum = 0;
+	unsigned int gpu;
 	char key[64];
+	FILE *f;
 
-	while (f && fscanf(f, "%63s %llu", key, &value) == 2)
-		if (!strncmp(key, "check_", 6))
-			sum += value;
-	if (f)
+	for (gpu = 0; (f = open_counters(gpu)); gpu++) {
+		while (fscanf(f, "%63s %llu", key, &value) == 2)
+			if (!strncmp(key, "check_", 6))
+				sum += value;
 		fclose(f);
+	}
 	return sum - checks_before;
 }
 

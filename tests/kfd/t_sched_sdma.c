@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * SDMA queues beside compute queues that take turns: they keep their slots and
+ * their process its VMID, and copy on while the device is held. Every packet is
+ * counted, also those that lie over the end of the ring.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kfd.h"
+
+#define ENGINES 2u		/* sim_sdma of tests.ini */
+#define QUEUES (2 * ENGINES)	/* kfd_device.c: 2 queues of an engine of Vega 10 */
+#define DOORBELL_SLICE_BYTES 8192u
+#define RING_BYTES 4096u
+#define RING_DWORDS (RING_BYTES / 4)
+/* vega10_sdma_pkt_open.h */
+#define OP_COPY_LINEAR 1u
+#define OP_FENCE 5u
+#define COPY_DWORDS 7u
+#define FENCE_DWORDS 4u
+#define COPY_BYTES 6000u	/* over a page's end */
+#define ROUNDS 300		/* so many times 44 bytes: some turns of the ring */
+#define TENANTS 3
+#define MS_NS 1000000ull
+#define TIMEOUT_MS 30000
+
+struct sdma {
+	struct kfd_mem ring, pointers, from, to;
+	volatile uint32_t *fence;
+	volatile uint64_t *doorbell;
+	uint64_t *wptr;
+	uint64_t next;		/* in bytes; it does not wrap */
+	uint32_t id;
+};
+
+static struct kfd k;
+
+static int sdma_create(struct sdma *s)
+{
+	struct kfd_ioctl_create_queue_args create = { 0 };
+	uint8_t *page;
+	int err;
+
+	memset(s, 0, sizeof(*s));
+	must(kfd_mem_alloc(&k, 0, RING_BYTES, KFD_MEM_GTT, &s->ring), "ring");
+	must(kfd_mem_alloc(&k, 0, KFD_PAGE_BYTES, KFD_MEM_GTT, &s->pointers), "pointers");
+	must(kfd_mem_alloc(&k, 0, COPY_BYTES, KFD_MEM_GTT, &s->from), "source");
+	must(kfd_mem_alloc(&k, 0, COPY_BYTES, KFD_MEM_VRAM, &s->to), "destination");
+	page = s->pointers.va;
+	s->wptr = (uint64_t *)(page + 64);
+	s->fence = (uint32_t *)(page + 128);
+	create.ring_base_address = (uintptr_t)s->ring.va;
+	create.ring_size = RING_BYTES;
+	create.read_pointer_address = (uintptr_t)page;
+	create.write_pointer_address = (uintptr_t)s->wptr;
+	create.gpu_id = k.gpus[0].gpu_id;
+	create.queue_type = KFD_IOC_QUEUE_TYPE_SDMA;
+	create.queue_percentage = 100;
+	create.queue_priority = 7;
+	err = kfd_call(&k, AMDKFD_IOC_CREATE_QUEUE, &create);
+	if (err)
+		return err;
+	s->id = create.queue_id;
+	page = mmap(NULL, DOORBELL_SLICE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, k.fd,
+		    create.doorbell_offset & ~(DOORBELL_SLICE_BYTES - 1ull));
+	must(page == MAP_FAILED ? -errno : 0, "doorbells");
+	s->doorbell = (volatile uint64_t *)(page + create.doorbell_offset % DOORBELL_SLICE_BYTES);
+	return 0;
+}
+
+static int sdma_destroy(struct sdma *s)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = s->id };
+
+	return kfd_call(&k, AMDKFD_IOC_DESTROY_QUEUE, &args);
+}
+
+static void put(struct sdma *s, const uint32_t *packet, uint32_t dwords)
+{
+	volatile uint32_t *ring = s->ring.va;
+	uint32_t i;
+
+	for (i = 0; i < dwords; i++, s->next += 4)
+		ring[s->next / 4 % RING_DWORDS] = packet[i];
+}
+
+/* A copy of all of @from, then @value into the fence. */
+static void submit(struct sdma *s, uint32_t value)
+{
+	uint64_t from = (uintptr_t)s->from.va, to = (uintptr_t)s->to.va;
+	uint64_t fence = (uintptr_t)s->fence;
+	const uint32_t copy[COPY_DWORDS] = {
+		OP_COPY_LINEAR, COPY_BYTES - 1, 0, from, from >> 32, to, to >> 32,
+	};
+	const uint32_t done_packet[FENCE_DWORDS] = { OP_FENCE, fence, fence >> 32, value };
+
+	put(s, copy, COPY_DWORDS);
+	put(s, done_packet, FENCE_DWORDS);
+	__atomic_store_n(s->wptr, s->next, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*s->doorbell = s->next;
+}
+
+/* One copy by each queue; what came out wrong, or did not. */
+static unsigned int copy_round(struct sdma *s, uint32_t round)
+{
+	unsigned int i, n, wrong = 0;
+
+	for (i = 0; i < QUEUES; i++) {
+		for (n = 0; n < COPY_BYTES / 4; n++)
+			((uint32_t *)s[i].from.va)[n] = round * 0x9e3779b9u + n * (i + 1);
+		submit(&s[i], round);
+	}
+	for (i = 0; i < QUEUES; i++) {
+		wrong += wait_word(s[i].fence, round, TIMEOUT_MS) != 0;
+		wrong += memcmp(s[i].from.va, s[i].to.va, COPY_BYTES) != 0;
+	}
+	return wrong;
+}
+
+/* Work of an LC queue of this process while the BE queues are held. */
+static unsigned int lc_round(struct kfd_work *w, struct kfd_queue *q, struct kfd_signal *sig)
+{
+	kfd_signal_set(sig, 1);
+	must(kfd_work_launch(w, q, rng() % WORK_VARIANTS, sig), "launch");
+	return kfd_signal_wait(&k, sig, 1, TIMEOUT_MS) != 0;
+}
+
+int main(void)
+{
+	struct tenant *be = tenants_alloc(TENANTS);
+	struct kfd_ioctl_sched_hold_args hold;
+	static struct sdma s[QUEUES], none;
+	uint64_t packets, saves;
+	unsigned int i, round, wrong = 0, late = 0, held_wrong = 0, failed = 0;
+	struct kfd_signal *sig;
+	struct kfd_queue q;
+	struct kfd_work w;
+
+	rng_seed(11);
+	kfd_open_sched(&k);
+	must(kfd_acquire(&k, 0), "VM");
+	for (i = 0; i < QUEUES; i++)
+		is_err(sdma_create(&s[i]), 0, "SDMA queue %u", i);
+	is_err(sdma_create(&none), -ENOMEM, "there are no more");
+	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0), "class");
+	must(kfd_queue_create(&k, 0, 64, &q), "LC queue");
+	must(kfd_work_create(&k, 0, 256, 1, &w), "work");
+	sig = kfd_signal_create(&k, 1, false);
+	tenants_simple(be, TENANTS, 2, 5);
+
+	packets = simgpu_counter(0, "sdma_packets");
+	saves = simgpu_counter(0, "saves_midwave");
+	for (round = 1; round <= ROUNDS; round++) {
+		wrong += copy_round(s, round);
+		if (round % 10)
+			continue;
+		must(kfd_hold(&k, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, 1000 * MS_NS, 0, &hold),
+		     "hold");
+		failed += hold.failed;
+		late += lc_round(&w, &q, sig);
+		held_wrong += copy_round(s, ++round);
+		must(kfd_release(&k, k.gpus[0].gpu_id, hold.hold_id, NULL), "release");
+	}
+	packets = simgpu_counter(0, "sdma_packets") - packets;
+	ok(!wrong, "%u rounds of copies beside queues that take turns: %u wrong", ROUNDS, wrong);
+	ok(!held_wrong && !failed, "also while the device is held: %u wrong", held_wrong);
+	ok(packets == (round - 1) * QUEUES * 2ull, "each packet ran once: %llu of %llu",
+	   (unsigned long long)packets, (round - 1) * QUEUES * 2ull);
+	ok(!late && !kfd_work_wrong(&w), "an LC queue beside them: %u launches late", late);
+	saves = simgpu_counter(0, "saves_midwave") - saves;
+	ok(saves > 0, "BE waves were cut %llu times", (unsigned long long)saves);
+	tenants_stop(be, TENANTS, 60000);
+	for (i = 0; i < QUEUES; i++)
+		is_err(sdma_destroy(&s[i]), 0, "destroy SDMA queue %u", i);
+	is_err(sdma_create(&none), 0, "then there is one again");
+	ok(!simgpu_checks(), "the GPU saw nothing wrong");
+	return done();
+}
