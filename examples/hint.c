@@ -99,7 +99,10 @@ static void *find(const char *name)
 	void *lib = dlopen(LIBRARY, RTLD_NOW);
 	void *fn = lib ? dlsym(lib, name) : NULL;
 
-	check(!fn, name);
+	if (!fn) {
+		fprintf(stderr, "hint: %s\n", dlerror());
+		exit(1);
+	}
 	return fn;
 }
 
