@@ -192,6 +192,8 @@ class Rig:
     gpreempt, with the processes that run on it."""
 
     def __init__(self, build, out, soft=False, users=True):
+        if not os.access(os.path.join(build, "bin/gpreempt"), os.X_OK):
+            raise BenchError(f"{build}: no gpreempt is built there; run make")
         self.soft = soft
         self.procs = []
         self.keep = os.path.abspath(out)    # where raw samples end up

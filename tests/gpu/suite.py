@@ -95,11 +95,15 @@ def main():
             suite.run(rig, opt, table)
     except harness.BenchError as bad:
         error = bad
+    if not table.rows and error:
+        print(f"suite.py: {error}", file=sys.stderr)
+        return 1
     took_s = time.monotonic() - start
     if opt.soft or opt.only:
         table.note("took", f"{took_s:.0f} s")
     else:
         table.at_most("took", took_s, WHOLE_S, "s")
+    os.makedirs(opt.out, exist_ok=True)
     with open(os.path.join(opt.out, f"{opt.suite}.txt"), "w") as f:
         f.write(f"{table}\n")
     if opt.archive:
