@@ -23,12 +23,18 @@ struct hsaq_args {
 	char **rest;		/* what is left; ends with NULL */
 };
 
-int hsaq_verb_mode(const struct hsaq_args *args);
-int hsaq_verb_ls(const struct hsaq_args *args);
-int hsaq_verb_unload(const struct hsaq_args *args);
-int hsaq_verb_load(const struct hsaq_args *args);
-int hsaq_verb_hold(const struct hsaq_args *args);
-int hsaq_verb_grant(const struct hsaq_args *args);
+/* What the words of a verb are, looked at before the KFD is opened. */
+int hsaq_check_target(const struct hsaq_args *args);
+int hsaq_check_hold(const struct hsaq_args *args);
+int hsaq_check_grant(const struct hsaq_args *args);
+
+/* The verbs; what the command shall exit with. */
+int hsaq_verb_mode(const struct hsaq_args *args, struct hsaq *h);
+int hsaq_verb_ls(const struct hsaq_args *args, struct hsaq *h);
+int hsaq_verb_unload(const struct hsaq_args *args, struct hsaq *h);
+int hsaq_verb_load(const struct hsaq_args *args, struct hsaq *h);
+int hsaq_verb_hold(const struct hsaq_args *args, struct hsaq *h);
+int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h);
 
 /** One line "hsaq: VERB: ..." on stderr. Returns HSAQ_EXIT_OWN. */
 int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
@@ -36,8 +42,6 @@ int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 /** What @err of a call means, and what would be right. */
 int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
 		   const char *what, int err);
-/** 0, or HSAQ_EXIT_OWN: said. */
-int hsaq_get(const struct hsaq_args *args, struct hsaq **h);
 /** The device that --device names, else the only one. 0 or HSAQ_EXIT_OWN. */
 int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 		    struct hsaq_device_info *info);

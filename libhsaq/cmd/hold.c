@@ -151,7 +151,15 @@ static int keep_hold(const struct hsaq_args *args, struct holding *k,
 					  WEXITSTATUS(stay.status);
 }
 
-static int hold(const struct hsaq_args *args, struct hsaq *h)
+int hsaq_check_hold(const struct hsaq_args *args)
+{
+	if (args->rest[0] && args->has_for)
+		return hsaq_fail(args, "--for and a command: which of the two is "
+				 "to end it?");
+	return 0;
+}
+
+int hsaq_verb_hold(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct hsaq_hold_result result = { .size = sizeof(result) };
 	struct hsaq_device_info info;
@@ -173,22 +181,6 @@ static int hold(const struct hsaq_args *args, struct hsaq *h)
 	fprintf(stderr, "hsaq: held: %u queues unloaded, %u failed, in %.1f us\n",
 		result.unloaded, result.failed, (double)result.wait_ns / 1000);
 	return keep_hold(args, &k, &limit);
-}
-
-int hsaq_verb_hold(const struct hsaq_args *args)
-{
-	struct hsaq *h;
-	int err;
-
-	if (args->rest[0] && args->has_for)
-		return hsaq_fail(args, "--for and a command: which of the two is "
-				 "to end it?");
-	err = hsaq_get(args, &h);
-	if (err)
-		return err;
-	err = hold(args, h);
-	hsaq_close(h);
-	return err;
 }
 
 /* ---- unload, load ------------------------------------------------------------------- */
@@ -271,14 +263,23 @@ static int count_queue(const struct hsaq_queue_info *info, void *arg)
 	return 0;
 }
 
-/* The device of a @t that parse_target() has filled: does it have such queues? */
+int hsaq_check_target(const struct hsaq_args *args)
+{
+	struct target t;
+
+	return parse_target(args, &t);
+}
+
+/* What is named, on which device: does it have queues there? */
 static int find_target(const struct hsaq_args *args, struct hsaq *h,
 		       struct target *t)
 {
 	struct hsaq_device_info info;
 	size_t queues = 0;
-	int err = hsaq_get_device(args, h, &info);
+	int err = parse_target(args, t);
 
+	if (!err)
+		err = hsaq_get_device(args, h, &info);
 	if (err)
 		return err;
 	t->h = h;
@@ -318,44 +319,30 @@ static int keep_off(struct target *t, const struct limit *limit, int listen_fd)
 	return err;
 }
 
-static int unload(const struct hsaq_args *args, struct hsaq *h, struct target *t)
+int hsaq_verb_unload(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct limit limit;
-	int listen_fd, err = find_target(args, h, t);
+	struct target t;
+	int listen_fd, err = find_target(args, h, &t);
 
 	if (!err)
-		err = find_limit(args, h, t->gpu_id, &limit);
+		err = find_limit(args, h, t.gpu_id, &limit);
 	if (err)
 		return err;
-	t->limit_ns = limit.limit_ns;
-	listen_fd = listen_for_load(t);
+	t.limit_ns = limit.limit_ns;
+	listen_fd = listen_for_load(&t);
 	if (listen_fd == -EADDRINUSE)
 		return hsaq_fail(args, "process %d: another hsaq unload keeps it "
-				 "off", (int)t->pid);
+				 "off", (int)t.pid);
 	err = listen_fd < 0 ? listen_fd : hsaq_stay_prepare();
 	if (!err)
-		err = renew_unload(t);
+		err = renew_unload(&t);
 	if (err)
-		return fail_target(args, t, err);
+		return fail_target(args, &t, err);
 	fprintf(stderr, "hsaq: process %d is off; hsaq load, Ctrl-C%s puts it "
-		"back\n", (int)t->pid, limit.until_ns ? " or the time's end" : "");
-	err = keep_off(t, &limit, listen_fd);
-	return err ? fail_target(args, t, err) : 0;
-}
-
-int hsaq_verb_unload(const struct hsaq_args *args)
-{
-	struct target t;
-	struct hsaq *h;
-	int err = parse_target(args, &t);
-
-	if (!err)
-		err = hsaq_get(args, &h);
-	if (err)
-		return err;
-	err = unload(args, h, &t);
-	hsaq_close(h);
-	return err;
+		"back\n", (int)t.pid, limit.until_ns ? " or the time's end" : "");
+	err = keep_off(&t, &limit, listen_fd);
+	return err ? fail_target(args, &t, err) : 0;
 }
 
 /* Ask the hsaq unload that keeps @t off to end, and wait for that. */
@@ -385,62 +372,50 @@ static int ask_to_load(const struct hsaq_args *args, const struct target *t)
 				 strerror(-answer)) : 0;
 }
 
-int hsaq_verb_load(const struct hsaq_args *args)
+int hsaq_verb_load(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct target t;
-	struct hsaq *h;
-	int err = parse_target(args, &t);
+	int err = find_target(args, h, &t);
 
-	if (!err)
-		err = hsaq_get(args, &h);
-	if (err)
-		return err;
-	err = find_target(args, h, &t);
-	hsaq_close(h);
 	return err ? err : ask_to_load(args, &t);
 }
 
 /* ---- grant ------------------------------------------------------------------------------ */
 
-static int grant(const struct hsaq_args *args, struct hsaq *h, int fd)
+int hsaq_check_grant(const struct hsaq_args *args)
+{
+	return args->rest[0] ? 0 : hsaq_fail(args, "no command; write hsaq grant "
+					     "-- CMD");
+}
+
+static int open_grant(const struct hsaq_args *args, int *fd)
+{
+	*fd = hsaq_grant_open();
+	if (*fd >= 0)
+		return 0;
+	return hsaq_fail(args, "/dev/kfd_sched: %s%s", strerror(-*fd),
+			 *fd == -ENOENT ? "; it takes the patched driver with "
+					  "amdgpu.sched_policy=2" :
+			 *fd == -EACCES ? "; join the group that owns it" : "");
+}
+
+int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct hsaq_device_info info = { .gpu_id = 0 };
 	char text[16];
-	int err = args->device ? hsaq_get_device(args, h, &info) : 0;
+	int fd, err = open_grant(args, &fd);
 
-	if (!err) {
-		err = hsaq_grant_narrow(fd, args->rights, args->min_level,
-					info.gpu_id);
-		if (err)
-			err = hsaq_fail(args, "narrowing: %s", strerror(-err));
-	}
-	hsaq_close(h);
+	if (!err && args->device)
+		err = hsaq_get_device(args, h, &info);
 	if (err)
 		return err;
-	/* CMD inherits it: without close-on-exec. */
+	err = hsaq_grant_narrow(fd, args->rights, args->min_level, info.gpu_id);
+	if (err)
+		return hsaq_fail(args, "narrowing: %s", strerror(-err));
+	/* CMD inherits it: without close-on-exec, which all else of ours has. */
 	fd = dup(fd);
 	snprintf(text, sizeof(text), "%d", fd);
 	if (fd < 0 || setenv("GPREEMPT_GRANT_FD", text, 1))
 		return hsaq_fail(args, "%s", strerror(errno));
 	return become(args);
-}
-
-int hsaq_verb_grant(const struct hsaq_args *args)
-{
-	struct hsaq *h;
-	int fd, err;
-
-	if (!args->rest[0])
-		return hsaq_fail(args, "no command; write hsaq grant -- CMD");
-	err = hsaq_get(args, &h);
-	if (err)
-		return err;
-	fd = hsaq_grant_open();
-	if (fd >= 0)
-		return grant(args, h, fd);
-	hsaq_close(h);
-	return hsaq_fail(args, "/dev/kfd_sched: %s%s", strerror(-fd),
-			 fd == -ENOENT ? "; it takes the patched driver with "
-					 "amdgpu.sched_policy=2" :
-			 fd == -EACCES ? "; join the group that owns it" : "");
 }

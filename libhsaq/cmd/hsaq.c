@@ -10,23 +10,33 @@
 #include "cli/parse.h"
 #include "libhsaq/cmd/cmd.h"
 
+static int check_nothing(const struct hsaq_args *args)
+{
+	if (args->rest[0])
+		return hsaq_fail(args, "%s: not expected", args->rest[0]);
+	return 0;
+}
+
 /* @takes: the values of its options in options[]. */
 static const struct verb {
 	const char *name;
 	const char *takes;
 	const char *args;
 	const char *doc;
-	int (*run)(const struct hsaq_args *args);
+	int (*check)(const struct hsaq_args *args);
+	int (*run)(const struct hsaq_args *args, struct hsaq *h);
 } verbs[] = {
-	{ "mode", "h", "", "what this kernel offers, in one line", hsaq_verb_mode },
-	{ "ls", "hd", "", "devices and queues", hsaq_verb_ls },
+	{ "mode", "h", "", "what this kernel offers, in one line", check_nothing,
+	  hsaq_verb_mode },
+	{ "ls", "hd", "", "devices and queues", check_nothing, hsaq_verb_ls },
 	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
-	  hsaq_verb_unload },
-	{ "load", "hd", "PID[:QUEUE]", "end an hsaq unload", hsaq_verb_load },
+	  hsaq_check_target, hsaq_verb_unload },
+	{ "load", "hd", "PID[:QUEUE]", "end an hsaq unload", hsaq_check_target,
+	  hsaq_verb_load },
 	{ "hold", "hdfl", "[--level=N] [--for=1s | -- CMD]",
-	  "keep all best-effort queues off", hsaq_verb_hold },
+	  "keep all best-effort queues off", hsaq_check_hold, hsaq_verb_hold },
 	{ "grant", "hdmr", "[--rights=R] [--min-level=N] -- CMD",
-	  "run CMD with a right to hold", hsaq_verb_grant },
+	  "run CMD with a right to hold", hsaq_check_grant, hsaq_verb_grant },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -94,15 +104,21 @@ int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
 	}
 }
 
-int hsaq_get(const struct hsaq_args *args, struct hsaq **h)
+/* With the KFD open. */
+static int run(const struct hsaq_args *args, const struct verb *verb)
 {
 	char why[HSAQ_WHY_LEN] = "";
 	const struct hsaq_open_opts opts = {
 		.size = sizeof(opts), .why = why, .why_len = sizeof(why),
 	};
-	int err = hsaq_open(&opts, h);
+	struct hsaq *h;
+	int err = hsaq_open(&opts, &h);
 
-	return err ? hsaq_fail(args, "%s", why[0] ? why : strerror(-err)) : 0;
+	if (err)
+		return hsaq_fail(args, "%s", why[0] ? why : strerror(-err));
+	err = verb->run(args, h);
+	hsaq_close(h);
+	return err;
 }
 
 bool hsaq_names(const char *device, const struct hsaq_device_info *info)
@@ -290,7 +306,9 @@ int main(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].name))
 			continue;
 		err = parse(argc - 1, argv + 1, &verbs[i], &args, &helped);
-		return err || helped ? err : verbs[i].run(&args);
+		if (!err && !helped)
+			err = verbs[i].check(&args);
+		return err || helped ? err : run(&args, &verbs[i]);
 	}
 	return hsaq_fail(&args, "no such verb; hsaq --help lists them");
 }

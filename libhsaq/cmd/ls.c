@@ -16,20 +16,12 @@ static const char *const state_name[] = {
 	[HSAQ_STATE_QUARANTINED] = "quarantined",
 };
 
-int hsaq_verb_mode(const struct hsaq_args *args)
+int hsaq_verb_mode(const struct hsaq_args *args, struct hsaq *h)
 {
 	char line[HSAQ_WHY_LEN];
-	struct hsaq *h;
-	int err;
 
-	if (args->rest[0])
-		return hsaq_fail(args, "%s: not expected", args->rest[0]);
-	err = hsaq_get(args, &h);
-	if (err)
-		return err;
 	hsaq_mode_line(h, line, sizeof(line));
 	puts(line);
-	hsaq_close(h);
 	return 0;
 }
 
@@ -138,7 +130,7 @@ static int count_device(const struct hsaq_device_info *info, void *arg)
 	return 0;
 }
 
-static int list(const struct hsaq_args *args, struct hsaq *h)
+int hsaq_verb_ls(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct listing l = { .h = h, .device = args->device };
 	char line[HSAQ_WHY_LEN];
@@ -159,19 +151,4 @@ static int list(const struct hsaq_args *args, struct hsaq *h)
 	       "COMMAND");
 	err = hsaq_devices(h, print_queues_of, &l);
 	return err ? hsaq_fail_call(args, h, "queues", err) : 0;
-}
-
-int hsaq_verb_ls(const struct hsaq_args *args)
-{
-	struct hsaq *h;
-	int err;
-
-	if (args->rest[0])
-		return hsaq_fail(args, "%s: not expected", args->rest[0]);
-	err = hsaq_get(args, &h);
-	if (err)
-		return err;
-	err = list(args, h);
-	hsaq_close(h);
-	return err;
 }
