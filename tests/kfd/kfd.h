@@ -385,9 +385,13 @@ void must(int err, const char *what);
 
 /** machine_suspend - to RAM (S3), until the clock wakes it so much later */
 int machine_suspend(unsigned int seconds);
-/** trace_exits - have the kernel note when processes exit */
+/** trace_exits - have the kernel note when processes are killed */
 int trace_exits(void);
-/** trace_exit_ns - when pid did, CLOCK_MONOTONIC; 0: not yet */
+/**
+ * trace_exit_ns - when the exit of pid by SIGKILL began, CLOCK_MONOTONIC; 0: not yet
+ *
+ * By signal_deliver: sched_process_exit comes after exit_mm(), which ends holds.
+ */
 uint64_t trace_exit_ns(pid_t pid);
 
 /* ---- odds and ends --------------------------------------------------------------- */

@@ -29,7 +29,7 @@ int trace_exits(void)
 	int err = write_text(TRACING "trace_clock", "mono");
 
 	if (!err)
-		err = write_text(TRACING "events/sched/sched_process_exit/enable", "1");
+		err = write_text(TRACING "events/signal/signal_deliver/enable", "1");
 	return err ? err : write_text(TRACING "tracing_on", "1");
 }
 
@@ -39,12 +39,15 @@ uint64_t trace_exit_ns(pid_t pid)
 	uint64_t found = 0;
 	char line[512], want[32];
 
-	snprintf(want, sizeof(want), " pid=%d ", pid);
+	snprintf(want, sizeof(want), "-%d ", pid);	/* "task-pid [cpu] flags seconds: event" */
 	while (f && fgets(line, sizeof(line), f)) {
-		char *event = strstr(line, ": sched_process_exit:");
+		char *event = strstr(line, ": signal_deliver: sig=9 ");
 		char *time = event;
 
-		if (!event || !strstr(event, want))
+		if (!event)
+			continue;
+		*event = 0;
+		if (!strstr(line, want))
 			continue;
 		while (time > line && time[-1] != ' ')
 			time--;

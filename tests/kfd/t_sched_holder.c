@@ -57,7 +57,7 @@ static bool is_back(void)
 	return !dev.holders && dev.loaded >= SLOTS;
 }
 
-/* Returns how long after its exit a hold was still on, or slots were empty. */
+/* Returns how long after its exit began a hold was still on, or slots were empty. */
 static uint64_t kill_one(bool with_child, uint64_t *since_kill)
 {
 	struct shared *sh = shared_alloc(sizeof(*sh));
