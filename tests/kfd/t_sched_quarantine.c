@@ -17,6 +17,7 @@
 #define MAX_STATES 64
 #define TENANTS 3
 #define QUEUES 2
+#define RESETS 20
 
 static struct kfd k;
 static struct kfd_sched_queue_state states[MAX_STATES];
@@ -234,6 +235,32 @@ static void check_reset_held(void)
 	check_whole("after a reset under a hold");
 }
 
+/*
+ * A reset begins on another CPU, at any moment while the driver moves queues:
+ * here when it looks for the n-th time whether one has.
+ */
+static void check_reset_rotating(void)
+{
+	unsigned int n, num = scaled(RESETS), missing = 0;
+
+	set_parameter("nohws_quantum_us", "1000");
+	for (n = 1; n <= num; n++) {
+		uint64_t end = now_ns() + 10 * SECOND_NS, resets = device_state().resets;
+		struct tenant *t = start_tenants();
+
+		must(simgpu_write_u64(0, "reset_looks", n), "reset_looks");
+		while (device_state().resets == resets && now_ns() < end)
+			sleep_ns(SECOND_NS / 1000);
+		missing += device_state().resets != resets + 1;
+		kill_tenants(t);
+		while (device_state().queues && now_ns() < end)
+			sleep_ns(SECOND_NS / 1000);
+	}
+	set_parameter("nohws_quantum_us", "5000");
+	ok(!missing, "%u resets that begin while queues are moved (%u did not)", num, missing);
+	check_whole("after them");
+}
+
 int main(void)
 {
 	rng_seed(6);
@@ -246,5 +273,7 @@ int main(void)
 	check_stuck();
 	check_killed();
 	check_reset_held();
+	check_reset_rotating();
+	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }
