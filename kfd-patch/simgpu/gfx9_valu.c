@@ -148,11 +148,17 @@ static u32 indexed(const struct valu *v, u32 which, u32 number)
 	return number + (m0 & 255);
 }
 
+static bool is_madmk(u32 op)
+{
+	return op == GFX9_v_madmk_f32 || op == GFX9_v_madmk_f16;
+}
+
 static bool fetch(struct valu *v, u32 i, u32 number, u32 type)
 {
 	if (number < GFX9_SRC_VGPR)
 		return fetch_scalar(v, i, number, type);
-	number = indexed(v, i, number - GFX9_SRC_VGPR);
+	/* What madmk encodes as its second source is its third (6.6.2). */
+	number = indexed(v, i == 1 && is_madmk(v->inst->op) ? 2 : i, number - GFX9_SRC_VGPR);
 	v->lanes.src[i][0] = gfx9_vgpr_read(v->wave, number);
 	v->lanes.src[i][1] = gfx9_vgpr_read(v->wave, number + 1);
 	return true;
@@ -176,7 +182,7 @@ static bool fetch_all(struct valu *v)
 	if (v->info->flags & GFX9_A_K) {
 		fill(v->env->rows[GFX9_ROW_SRC2], v->inst->imm);
 		v->lanes.src[2][0] = v->env->rows[GFX9_ROW_SRC2];
-		if (v->inst->op == GFX9_v_madmk_f32 || v->inst->op == GFX9_v_madmk_f16) {
+		if (is_madmk(v->inst->op)) {
 			v->lanes.src[2][0] = v->lanes.src[1][0];
 			v->lanes.src[1][0] = v->env->rows[GFX9_ROW_SRC2];
 		}
@@ -719,9 +725,9 @@ int gfx9_exec_vop3p(struct gfx9_env *env, struct gfx9_wave *wave,
 		.inst = inst,
 		.info = &packed,
 		.write = gfx9_exec(wave),
-		.vdst = inst->vdst,
 	};
 
+	v.vdst = indexed(&v, 3, inst->vdst);
 	v.lanes.mode = wave->mode;
 	for (u32 i = 0; i < 3; i++)
 		if (!fetch(&v, i, inst->src[i], packed_type(inst, i)))

@@ -272,6 +272,32 @@ static void check_wide_sums(void **state)
 	assert_int_equal(p->after.s[5], 0);
 }
 
+/* Which register is indexed by which bit of M0 (6.6.2). */
+static void check_index_bits(void **state)
+{
+	/* s_set_gpr_idx_on s3, ...; the instruction; s_set_gpr_idx_off */
+	static const u32 on_src1 = 0xbf110203, on_src2 = 0xbf110403, on_dst = 0xbf110803;
+	/* v_madmk_f32 v4, v2, 1.0, v6; v_pk_add_u16 v4, v2, v6 */
+	u32 madmk[4] = { on_src2, 0x2e080d02, 0x3f800000, 0xbf9c0000 };
+	const u32 packed[4] = { on_dst, 0xd38a4004, 0x18020d02, 0xbf9c0000 };
+	struct probe *p = *state;
+
+	randomise(&p->before, ~0ull);
+	p->before.s[3] = 1;
+	all_lanes(p->before.v[2], 0x40000000);	/* 2 */
+	all_lanes(p->before.v[6], 0x3f800000);	/* 1 */
+	all_lanes(p->before.v[7], 0x40800000);	/* 4 */
+	/* What is added is the third operand, though the encoding's second. */
+	assert_int_equal(run_words(p, madmk, 4), GFX9_STOP_ENDED);
+	assert_int_equal(p->after.v[4][0], 0x40c00000);
+	madmk[0] = on_src1;
+	assert_int_equal(run_words(p, madmk, 4), GFX9_STOP_ENDED);
+	assert_int_equal(p->after.v[4][0], 0x40400000);
+	assert_int_equal(run_words(p, packed, 4), GFX9_STOP_ENDED);
+	assert_int_equal(p->after.v[5][0], 0x7f800000);
+	assert_int_equal(p->after.v[4][0], p->before.v[4][0]);
+}
+
 #define WITH_PROBE(f) cmocka_unit_test_setup_teardown(f, probe_setup, probe_teardown)
 
 int main(void)
@@ -283,6 +309,7 @@ int main(void)
 		WITH_PROBE(check_flushed_doubles),
 		WITH_PROBE(check_wide_literals),
 		WITH_PROBE(check_wide_sums),
+		WITH_PROBE(check_index_bits),
 	};
 
 	return gp_run_tests(tests);
