@@ -252,7 +252,7 @@ int sim_engine_resume(struct sim_gpu *sim)
 }
 
 /**
- * sim_mem_freed - memory of VMID 0 goes back
+ * sim_mem_freed - a buffer of the GART goes back
  * @sim: the GPU
  * @addr: its address
  * @bytes: its size

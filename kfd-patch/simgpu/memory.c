@@ -448,8 +448,10 @@ static void bo_release(struct kref *kref)
 		mtree_erase(&mem->mmaps, bo->mmap_first);
 	if (bo->kptr && !bo->in_doorbells)
 		vunmap(bo->kptr);
-	if (bo->gart)
+	if (bo->gart) {
+		sim_mem_freed(bo->sim, bo->gart, (u64)bo->npages << PAGE_SHIFT);
 		gart_unmap(bo);
+	}
 	if (bo->in_vram)
 		vram_unbind(bo);
 	if (bo->in_doorbells)

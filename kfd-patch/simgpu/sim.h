@@ -200,12 +200,14 @@ void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value);
 void sim_tlb_flush(struct sim_gpu *sim, unsigned int vmid, unsigned int type);
 
 /**
- * sim_mem_freed - memory of VMID 0 (the GART's or VRAM) was given back
+ * sim_mem_freed - a buffer of the GART is about to be given back
  * @sim: the GPU
  * @addr: see sim_mc_walk()
  * @bytes: size
  *
- * For self-checks. May sleep.
+ * For a self-check: gfx9's MQDs are such buffers. (Those of SDMA queues are
+ * parts of one that lives as long as the KFD; their engine does not read them.)
+ * May sleep.
  */
 void sim_mem_freed(struct sim_gpu *sim, u64 addr, u64 bytes);
 
