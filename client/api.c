@@ -253,9 +253,8 @@ int gp_set_class(struct gp_handle *h, enum gp_class cls, uint32_t level_or_weigh
 	if (gp_class_check(v.cls, v.value))
 		return -EINVAL;
 	err = usable(h);
-	if (err == 1) {
+	if (err == 1)
 		err = gp_edev_set_class(h->dev, &v);
-	}
 	errno = saved;
 	return err;
 }

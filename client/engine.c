@@ -136,7 +136,7 @@ int gp_engine_watch_sync(void)
 	return atomic_load(&engine.sync_watched) == 1;
 }
 
-static uint64_t dev_now(struct gp_edev *dev)
+uint64_t gp_edev_now(struct gp_edev *dev)
 {
 	uint64_t ns = 0;
 
@@ -158,7 +158,7 @@ static struct gp_ectx *ctx_of_tenant(struct gp_edev *dev, uint32_t tenant)
 
 static void step(struct gp_edev *dev, const struct gp_event *ev, int *result)
 {
-	int err = gp_sched_step(dev->sched, dev_now(dev), ev, &dev->step);
+	int err = gp_sched_step(dev->sched, gp_edev_now(dev), ev, &dev->step);
 
 	if (result)
 		*result = err;
@@ -248,13 +248,13 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
 static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
-	uint64_t start_ns = dev_now(dev);
+	uint64_t start_ns = gp_edev_now(dev);
 	int err = gp_yield_ask(dev, dev->cls.value, limit_ns);
 
 	if (err || c->asked_ns)
 		return err;
 	c->asked_ns = start_ns;
-	c->switch_ns = dev_now(dev) - start_ns;
+	c->switch_ns = gp_edev_now(dev) - start_ns;
 	ev.took_ns = c->switch_ns;
 	step(dev, &ev, NULL);
 	return 0;
@@ -265,7 +265,7 @@ static void stop_asking(struct gp_edev *dev, struct gp_ectx *c)
 	if (!c->asked_ns)
 		return;
 	gp_yield_release(dev);
-	c->held_ns += dev_now(dev) - c->asked_ns;
+	c->held_ns += gp_edev_now(dev) - c->asked_ns;
 	c->asked_ns = 0;
 }
 
@@ -526,7 +526,7 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
 
 	pthread_mutex_lock(&dev->lock);
 	if (ev->type == GP_EV_HINT)
-		ev->at_ns += dev_now(dev);
+		ev->at_ns += gp_edev_now(dev);
 	err = gp_edev_event_locked(dev, ev);
 	gp_edev_unlock(dev);
 	return err;
@@ -558,6 +558,7 @@ static struct gp_class_spec spec_of(const struct gp_class_value *v)
 
 	_Static_assert((int)GP_CLASS_LC == (int)GP_TENANT_LC &&
 		       (int)GP_CLASS_BE == (int)GP_TENANT_BE, "one numbering");
+	_Static_assert(GP_LEVEL_MAX == GP_SCHED_LEVELS - 1, "as many levels");
 	if (v->cls == GP_CLASS_LC)
 		spec.level = v->value;
 	else if (v->cls == GP_CLASS_BE)
@@ -596,11 +597,43 @@ static void first_class(struct gp_edev *dev)
 	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
 }
 
+/* The instance of the core that decides for @dev. */
+static int core_create(struct gp_edev *dev)
+{
+	const bool seen = atomic_load(&engine.sync_watched) == 1;
+	const struct gp_sched_config config = {
+		.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS),
+		.switch_ns = dev->caps.switch_ns,
+		.hold_piece_ns = hold_piece_ns(dev, seen),
+		.auto_hold_ns = engine.hooks.auto_hold ? GP_AUTO_HOLD_NS : 0,
+	};
+	int err;
+
+	dev->sync_seen = seen;
+	dev->sched = calloc(1, gp_sched_size());
+	if (!dev->sched)
+		return -ENOMEM;
+	err = gp_sched_init(dev->sched, &config);
+	if (err)
+		free(dev->sched);
+	return err;
+}
+
+/* The base tenant, with the class that the process was started with. */
+static void join(struct gp_edev *dev)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
+
+	if (gp_engine_names(engine.hooks.device, &dev->hal->id))
+		dev->cls = engine.hooks.cls;
+	first_class(dev);
+	ev.spec = spec_of(&dev->cls);
+	gp_edev_event_locked(dev, &ev);
+}
+
 static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 		       struct gp_edev **out)
 {
-	struct gp_event join = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
-	struct gp_sched_config config = { 0 };
 	struct gp_edev *dev;
 	int err;
 
@@ -614,24 +647,10 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 	gp_hal_set_ops(&dev->ops, dev->hal->ops);
 	dev->hal->ops = &dev->ops;
 	err = dev->hal->ops->caps(dev->hal, &dev->caps);
+	if (!err)
+		err = core_create(dev);
 	if (err)
 		goto err_close;
-	err = -ENOMEM;
-	dev->sched = calloc(1, gp_sched_size());
-	if (!dev->sched)
-		goto err_close;
-	config.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS);
-	config.switch_ns = dev->caps.switch_ns;
-	config.hold_piece_ns = hold_piece_ns(dev, false);
-	if (engine.hooks.auto_hold)
-		config.auto_hold_ns = GP_AUTO_HOLD_NS;
-	if (atomic_load(&engine.sync_watched) == 1) {
-		config.hold_piece_ns = 0;
-		dev->sync_seen = 1;
-	}
-	err = gp_sched_init(dev->sched, &config);
-	if (err)
-		goto err_sched;
 	pthread_mutex_init(&dev->lock, NULL);
 	pthread_mutex_init(&dev->groups_lock, NULL);
 	pthread_mutex_init(&dev->queue_lock, NULL);
@@ -640,16 +659,10 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 	for (uint32_t i = 0; i < GP_EDEV_CONTEXTS; i++)
 		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
 	dev->preloaded = engine.hooks.tracks;
-	if (gp_engine_names(engine.hooks.device, id))
-		dev->cls = engine.hooks.cls;
-	first_class(dev);
-	join.spec = spec_of(&dev->cls);
-	gp_edev_event_locked(dev, &join);
+	join(dev);
 	*out = dev;
 	return 0;
 
-err_sched:
-	free(dev->sched);
 err_close:
 	dev->hal->ops->close(dev->hal);
 err_free:

@@ -211,6 +211,9 @@ void gp_engine_serve_context(void);
 /** A hint from outside: to a context of each LC device. 0 if any took it. */
 int gp_engine_hint(uint64_t in_ns);
 
+/** The clock of hints and holds, ns; where it cannot be read, 0. */
+uint64_t gp_edev_now(struct gp_edev *dev);
+
 /* engine.c, for slot.c: event with dev->lock held. */
 int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev);
 void gp_edev_unlock(struct gp_edev *dev);

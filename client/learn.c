@@ -50,14 +50,6 @@ struct gp_learn {
 	struct gp_rhythm_guess guess;
 };
 
-static uint64_t now_of(struct gp_edev *dev)
-{
-	uint64_t ns = 0;
-
-	dev->hal->ops->now(dev->hal, &ns);
-	return ns;
-}
-
 /* ---- beginning and ending ----------------------------------------------------- */
 
 static size_t groups_of(struct gp_edev *dev)
@@ -133,7 +125,7 @@ static void begin(struct gp_edev *dev)
 	if (err)
 		stop(dev, l, strerror(-err));
 	else
-		l->own_ns = now_of(dev);
+		l->own_ns = gp_edev_now(dev);
 }
 
 /* ---- clocks ---------------------------------------------------------------------- */
@@ -149,10 +141,10 @@ static void compare_clocks(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	}
 	while (tries--) {
-		before = now_of(dev);
+		before = gp_edev_now(dev);
 		if (dev->ops.log_now(l->log, &there))
 			return;
-		after = now_of(dev);
+		after = gp_edev_now(dev);
 		if (after - before > best)
 			continue;
 		best = after - before;
@@ -196,14 +188,14 @@ static void read_log(struct gp_edev *dev, struct gp_learn *l)
 	struct gp_switch_record rec[BATCH];
 	ssize_t n;
 
-	l->read_ns = now_of(dev);
+	l->read_ns = gp_edev_now(dev);
 	do {
 		n = dev->hal->ops->log_read(l->log, rec, BATCH);
 		for (ssize_t i = 0; i < n; i++)
 			take_record(l, &rec[i]);
 	} while (n == BATCH);
 	compare_clocks(dev, l);
-	gp_rhythm_update(&l->rhythm, to_log(l, now_of(dev)));
+	gp_rhythm_update(&l->rhythm, to_log(l, gp_edev_now(dev)));
 }
 
 /* ---- guesses ------------------------------------------------------------------------ */
@@ -231,7 +223,7 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 {
 	struct gp_event ev = { .type = GP_EV_HINT, .ok = 1 };
 	struct gp_sched_tenant_stat st;
-	uint64_t now = now_of(dev);
+	uint64_t now = gp_edev_now(dev);
 
 	if (!l->ctx || l->ctx->gone ||
 	    gp_sched_tenant_stat(dev->sched, l->ctx->tenant, &st))
@@ -257,8 +249,8 @@ void gp_learn_after_timer(struct gp_edev *dev)
 	if (!l || l->off || !l->guessed)
 		return;
 	guess_next(dev, l);
-	if (l->ticking && now_of(dev) > l->read_ns + READ_AFTER_NS)
-		dev->hal->ops->timer_arm(l->timer, now_of(dev) + 1);
+	if (l->ticking && gp_edev_now(dev) > l->read_ns + READ_AFTER_NS)
+		dev->hal->ops->timer_arm(l->timer, gp_edev_now(dev) + 1);
 }
 
 /*
@@ -300,7 +292,7 @@ static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
 
 static void arm(struct gp_edev *dev, struct gp_learn *l)
 {
-	const uint64_t now = now_of(dev);
+	const uint64_t now = gp_edev_now(dev);
 	uint64_t in_ns = READ_NS;
 
 	if (l->rhythm.state == GP_RHYTHM_TRIAL)
@@ -367,7 +359,7 @@ void gp_learn_serve(struct gp_edev *dev, bool due)
 	if (l->ticking) {
 		if (!due || dev->hal->ops->timer_ack(l->timer))
 			return;
-	} else if (now_of(dev) < l->read_ns + IDLE_MS * MS) {
+	} else if (gp_edev_now(dev) < l->read_ns + IDLE_MS * MS) {
 		return;
 	}
 	tick(dev, l);

@@ -4,9 +4,10 @@
  * callbacks: a hold ends before a call that waits for the whole device, and
  * the core learns when work comes and when it is done.
  *
- * CUPTI has one subscriber in a process. So nothing is subscribed until the
- * first hint or handle of an LC tenant, and nothing at all where a tool came
- * with the app or GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
+ * CUPTI has one subscriber in a process, and watching costs each launch. So
+ * nothing is subscribed until an LC tenant's first segment or hold by hand, or
+ * from the start with --hold; and nothing at all where a tool came with the app or
+ * GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
  * CUPTI by name: they differ between releases, names do not.
  */
 #include <dlfcn.h>
