@@ -146,7 +146,7 @@ $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
 
-# The same for HIP.
+# One source, compiled once more.
 $(O)/obj/examples/hint-hip.o: examples/hint.c | need-cc
 	$(call msg,CC,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) \
