@@ -10,6 +10,7 @@ RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 
 # A program that end-to-end tests run.
 THREADS  := $(O)/tests/softface/threads
+HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 $(THREADS): $(call obj,$(BENCH_COMMON))
 
 # Under a sanitizer: reports go to files, as the software GPU has no stderr.
@@ -51,7 +52,6 @@ $(O)/tests/conformance/test_conformance_amd_fake \
 $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 
 # hsaq over it, for tests/e2e.
-HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c $(wildcard libhsaq/cmd/*.c))
 
 # The rig's guest runs these.
