@@ -97,7 +97,7 @@ MODULE_PARM_DESC(sim_vmids, "address spaces of each, 1 to 13");
 
 static uint sim_cus = 8;
 module_param(sim_cus, uint, 0444);
-MODULE_PARM_DESC(sim_cus, "compute units of each, 1 to 64");
+MODULE_PARM_DESC(sim_cus, "compute units of each, 1 to 3 or a multiple of 4 to 64");
 
 static uint sim_sdma;
 module_param(sim_sdma, uint, 0444);
@@ -112,7 +112,8 @@ static int check_parameters(void)
 	if (sim_gpus < 1 || sim_gpus > SIM_MAX_GPUS ||
 	    sim_hqds < 1 || sim_hqds > 32 ||
 	    sim_vmids < 1 || sim_vmids > 13 ||
-	    sim_cus < 1 || sim_cus > 64 || sim_sdma > 2 ||
+	    sim_cus < 1 || sim_cus > 64 || (sim_cus > 3 && sim_cus % 4) ||
+	    sim_sdma > 2 ||
 	    sim_vram_mb < 16 || sim_vram_mb > 65536) {
 		pr_err("simgpu: a parameter is out of its range, see modinfo\n");
 		return -EINVAL;
