@@ -114,7 +114,7 @@ static int call_apertures(void)
 	struct kfd_process_device_apertures apertures[KFD_MAX_GPUS];
 	struct kfd_ioctl_get_process_apertures_new_args args = {
 		.kfd_process_device_apertures_ptr = (uintptr_t)apertures,
-		.num_of_nodes = KFD_MAX_GPUS,
+		.num_of_nodes = k.num_gpus,
 	};
 
 	return kfd_call(&k, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW, &args);
