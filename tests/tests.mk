@@ -68,7 +68,11 @@ GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
 $(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): \
 	$(call obj,tests/gfx9/machine.c tests/gfx9/probe.c $(GFX9_SRCS))
 
-# Every unit test, every replayed input, and the programs end to end.
+# Every unit test, every replayed input, and the programs end to end: after one
+# another, also with -j, as both keep the cores busy.
+ifneq ($(SAN),)
+check-e2e: | check-unit
+endif
 check-asan: need-tests
 	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
 		SAN=address,undefined CFLAGS='-O1 -g' check-unit check-e2e

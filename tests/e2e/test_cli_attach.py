@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt attach, set, hint and ls on running programs of the software GPU."""
+import contextlib
 import os
 import signal
 import socket
@@ -106,21 +107,27 @@ class Tenants(Rig):
             self.assertIn("stopped", one.stderr)
 
     def test_garbage_for_an_answer(self):
-        """This process takes its own tenant's address and talks nonsense."""
+        """This process takes its own tenant's address and talks nonsense,
+        to whoever asks: a gpreempt ls of somebody else does so too."""
         me = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.addCleanup(me.close)
         me.bind(f"\0gpreempt/1/tenant/{os.getpid()}")
         me.listen()
 
         def answer():
-            for _ in range(3):
-                peer = me.accept()[0]
-                peer.recv(1000)
-                peer.send(b"nonsense")
-                peer.close()
+            while True:
+                try:
+                    peer = me.accept()[0]
+                except OSError:     # shut down below
+                    return
+                with peer, contextlib.suppress(OSError):
+                    peer.recv(1000)
+                    peer.send(b"nonsense")
 
-        talker = threading.Thread(target=answer, daemon=True)
+        talker = threading.Thread(target=answer)
         talker.start()
+        self.addCleanup(me.close)
+        self.addCleanup(talker.join)
+        self.addCleanup(me.shutdown, socket.SHUT_RDWR)
         pid = str(os.getpid())
         for args in (["set", "-p", pid, "--class=lc"], ["hint", pid, "--in=1us"],
                      ["attach", "--class=be", pid]):
@@ -128,7 +135,6 @@ class Tenants(Rig):
             self.assertEqual(done.returncode, 125)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertIn("another protocol", done.stderr)
-        talker.join(10)
 
 
 if __name__ == "__main__":
