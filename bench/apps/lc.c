@@ -221,7 +221,7 @@ static void do_inside(struct lc *lc, enum inside what)
 		break;
 	case CONTEXT:
 		GP_CU(cuCtxCreate_v2(&lc->context, 0, lc->gpu.dev));
-		GP_CU(cuCtxSetCurrent(lc->gpu.ctx));
+		GP_CU(cuCtxPopCurrent_v2(NULL));
 		break;
 	case INSIDES:
 		break;
@@ -233,10 +233,8 @@ static void tidy(struct lc *lc, enum inside next)
 {
 	if (lc->module)
 		GP_CU(cuModuleUnload(lc->module));
-	if (lc->context) {
+	if (lc->context)
 		GP_CU(cuCtxDestroy_v2(lc->context));
-		GP_CU(cuCtxSetCurrent(lc->gpu.ctx));
-	}
 	lc->module = lc->context = NULL;
 	if (next == FREE && !lc->spare)
 		GP_CU(cuMemAlloc_v2(&lc->spare, ALLOC_BYTES));

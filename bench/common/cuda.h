@@ -15,6 +15,7 @@
 	X(cuCtxCreate_v2, (void **ctx, unsigned int flags, int dev))          \
 	X(cuCtxDestroy_v2, (void *ctx))                                       \
 	X(cuCtxGetCurrent, (void **ctx))                                      \
+	X(cuCtxPopCurrent_v2, (void **ctx))                                   \
 	X(cuCtxSetCurrent, (void *ctx))                                       \
 	X(cuCtxSynchronize, (void))                                           \
 	X(cuDeviceGet, (int *dev, int ordinal))                               \

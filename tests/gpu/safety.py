@@ -6,11 +6,11 @@ import signal
 import subprocess
 
 from bench import harness
-from bench.harness import LC_UID, progress
+from bench.harness import LC_UID, median, progress
 
 INSIDE = "sync,free,alloc,module,fork"
-CONTEXTS = 60       # requests that make a context: each takes some 0.1 s
 ALLOWED_US = 1000
+HELD = ["--segment", "--hint-us=300"]
 
 
 def names():
@@ -21,13 +21,14 @@ class Safety:
     def __init__(self, rig, opt, table):
         self.rig, self.opt, self.table = rig, opt, table
         self.requests = 100 if rig.soft else 1000
+        self.contexts = 10 if rig.soft else 60      # each takes some 0.1 s
         self.lc_iters = self.be_iters = None
 
     def wants(self, name):
         return not self.opt.only or name in self.opt.only
 
     def slowest_us(self, name, inside, cls, requests, more=()):
-        """{what was done inside: (count, slowest)} of a run."""
+        """{what was done inside: slowest} of a run."""
         path = os.path.join(self.rig.out, f"safety-{name}.ns")
         lc = self.rig.lc(f"--iters={self.lc_iters}", f"--inside={inside}",
                          "--closed", "--period-us=2000",
@@ -37,52 +38,78 @@ class Safety:
         if status:
             lc.fail(f"exit status {status}")
         self.rig.drop(lc)
-        found = {}
+        slowest = {}
         for at, _, end, kind in harness.read_samples(path):
-            found.setdefault(kind, []).append((end - at) / 1000)
-        return {kind: (len(us), max(us)) for kind, us in found.items()}
+            slowest[kind] = max(slowest.get(kind, 0), (end - at) / 1000)
+        return slowest
 
-    def inside(self, name, what, requests):
-        progress(f"safety: {name}: alone")
-        alone = self.slowest_us(f"{name}-alone", what, None, requests)
-        be = self.rig.be(f"--iters={self.be_iters}", cls="be")
+    def beside(self, name, what, requests, be_args=(), held=True):
+        """The same beside a BE process, and that one's exit status."""
+        be = self.rig.be(f"--iters={self.be_iters}", *be_args,
+                         cls="be" if held else None)
         be.expect("ready")
-        progress(f"safety: {name}: held, beside BE")
-        held = self.slowest_us(f"{name}-held", what, "lc", requests,
-                               ["--segment", "--hint-us=300"])
+        slowest = self.slowest_us(name, what, "lc" if held else None, requests,
+                                  HELD if held else [])
         status, _ = be.finish(sig=signal.SIGTERM)
         self.rig.drop(be)
-        self.table.check(f"{name}: BE's results", f"exit {status}", "exit 0",
-                         status == 0)
-        for kind, (count, us) in sorted(held.items()):
-            self.table.at_most(f"{name}: {kind}: slowest of {count}", us,
-                               alone[kind][1] + ALLOWED_US, "us")
-        return held
+        return slowest, status
 
-    def context_beside(self, name, be_args, cls=None, more=()):
-        """The slowest request that makes a context beside such a BE process."""
-        progress(f"safety: inside-context: {name}")
-        be = self.rig.be(f"--iters={self.be_iters}", *be_args, cls=cls)
-        be.expect("ready")
-        lc_class = "lc" if cls else None
-        (count, us), = self.slowest_us(f"inside-context-{name}", "context",
-                                       lc_class, CONTEXTS, more).values()
-        be.finish(sig=signal.SIGKILL)
-        self.rig.drop(be)
-        self.table.note(f"inside-context: beside {name}",
-                        f"slowest of {count}: {us:.1f} us")
-        return us
+    def inside(self, name, what):
+        """Rounds of the requests alone and in a held segment beside BE."""
+        alone, held, exits = [], [], []
+        for number in range(self.opt.rounds):
+            progress(f"safety: {name}: round {number + 1} of {self.opt.rounds}")
+            alone.append(self.slowest_us(f"{name}-alone-{number}", what, None,
+                                         self.requests))
+            slowest, status = self.beside(f"{name}-held-{number}", what,
+                                          self.requests)
+            held.append(slowest)
+            exits.append(status)
+        self.results_of_be(name, exits)
+        for kind in sorted(held[0]):
+            self.compare(f"{name}: {kind}", [r[kind] for r in held],
+                         median([r[kind] for r in alone]))
+
+    def results_of_be(self, name, exits):
+        self.table.check(f"{name}: BE's results", f"exit {max(exits)}",
+                         "exit 0", not any(exits))
+
+    def compare(self, what, slowest, alone_us):
+        """The slowest request of each round; the median round has the bar, as
+        one pause of the machine is in every request of its time."""
+        self.table.at_most(f"{what}: slowest", median(slowest),
+                           alone_us + ALLOWED_US, "us")
+        self.table.note("    of each round",
+                        " ".join(f"{us:.0f}" for us in slowest))
 
     def inside_context(self):
         """Making a context takes longer wherever another process has one,
         idle or not: what a busy one adds to that is what can be avoided."""
-        self.context_beside("busy-stock", [])
-        self.context_beside("idle-stock", ["--control"])
-        held = ["--segment", "--hint-us=300"]
-        idle_us = self.context_beside("idle-held", ["--control"], "be", held)
-        busy = self.inside("inside-context", "context", CONTEXTS)
-        self.table.at_most("inside-context: busy, against idle-held",
-                           busy["context"][1], idle_us + ALLOWED_US, "us")
+        kinds = {"alone": None, "busy-stock": ([], False),
+                 "idle-stock": (["--control"], False),
+                 "idle-held": (["--control"], True), "held": ([], True)}
+        slowest = {kind: [] for kind in kinds}
+        exits = []
+        for number in range(self.opt.rounds):
+            for kind, how in kinds.items():
+                progress(f"safety: inside-context: {kind}, "
+                         f"round {number + 1} of {self.opt.rounds}")
+                name, status = f"inside-context-{kind}-{number}", 0
+                if how:
+                    found, status = self.beside(name, "context",
+                                                self.contexts, *how)
+                else:
+                    found = self.slowest_us(name, "context", None,
+                                            self.contexts)
+                slowest[kind].append(found["context"])
+                exits.append(status)
+        self.results_of_be("inside-context", exits)
+        for kind, us in slowest.items():
+            self.table.note(f"inside-context: {kind}",
+                            f"slowest of {self.contexts}: {median(us):.1f} us")
+        for against in ("alone", "idle-held"):
+            self.compare(f"inside-context: held, against {against}",
+                         slowest["held"], median(slowest[against]))
 
     def refused(self, words, codes, what):
         """One line, the right exit status."""
@@ -148,10 +175,10 @@ class Safety:
             self.be_iters = self.rig.calibrate("be",
                                                self.opt.be_kernel_us)["iters"]
         if self.wants("inside-sync"):
-            self.inside("inside-sync", "sync", self.requests)
+            self.inside("inside-sync", "sync")
         if self.wants("inside"):
-            self.inside("inside", INSIDE, self.requests)
-        if self.wants("inside-context") and not self.rig.soft:
+            self.inside("inside", INSIDE)
+        if self.wants("inside-context"):
             self.inside_context()
         harness.progress_end()
 
