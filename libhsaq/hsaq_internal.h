@@ -21,18 +21,23 @@
 
 /**
  * struct hsaq_io - the way to the kernel; tests have one of their own.
- * @root: stands before every path
  * @open: of a device node; fd or negative errno
  * @ioctl: 0 or more, or negative errno; EINTR is the caller's to retry
  * @is_kfd: is @fd, of whoever, an open file of /dev/kfd?
+ * @read: the text of a file in sysfs, cut at @len - 1 bytes and ended by a NUL;
+ *	0 or negative errno
+ * @list: call @fn for each name in a directory of sysfs, until it returns other
+ *	than 0, which is returned; else 0 or negative errno
  */
+typedef int (*hsaq_name_fn)(const char *name, void *arg);
 struct hsaq_io {
-	const char *root;
 	int (*open)(const char *path, int flags);
 	int (*dup)(int fd);
 	void (*close)(int fd);
 	int (*ioctl)(int fd, unsigned long request, void *arg);
 	bool (*is_kfd)(int fd);
+	int (*read)(const char *path, char *buf, size_t len);
+	int (*list)(const char *path, hsaq_name_fn fn, void *arg);
 };
 const struct hsaq_io *hsaq_io_current(void);
 /** Tests: from the next hsaq_open() on; NULL: the kernel again. */

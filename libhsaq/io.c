@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* io.c - the way to the kernel: everything that libhsaq asks of it passes here. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,13 +50,44 @@ static bool real_is_kfd(int fd)
 	       file.st_rdev == node.st_rdev;
 }
 
+static int real_read(const char *path, char *buf, size_t len)
+{
+	FILE *f = fopen(path, "re");
+	size_t n;
+	int r;
+
+	if (!f)
+		return -errno;
+	n = fread(buf, 1, len - 1, f);
+	/* The driver answers -EPERM here for a device outside the cgroup. */
+	r = ferror(f) ? -EPERM : 0;
+	fclose(f);
+	buf[n] = '\0';
+	return r;
+}
+
+static int real_list(const char *path, hsaq_name_fn fn, void *arg)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(path);
+	int r = 0;
+
+	if (!dir)
+		return -errno;
+	while (!r && (entry = readdir(dir)))
+		r = fn(entry->d_name, arg);
+	closedir(dir);
+	return r;
+}
+
 static const struct hsaq_io real_io = {
-	.root = "",
 	.open = real_open,
 	.dup = real_dup,
 	.close = real_close,
 	.ioctl = real_ioctl,
 	.is_kfd = real_is_kfd,
+	.read = real_read,
+	.list = real_list,
 };
 
 static const struct hsaq_io *current_io = &real_io;	/* atomic */

@@ -5,7 +5,6 @@
  * write these files.
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,41 +15,11 @@
 #define PATH_LEN 512
 #define PROPERTIES_LEN 8192
 
-static int full_path(const struct hsaq_io *io, const char *path, char *buf,
-		     size_t len)
-{
-	int n = snprintf(buf, len, "%s%s", io->root, path);
-
-	return n < 0 || (size_t)n >= len ? -ENAMETOOLONG : 0;
-}
-
-/* A file's text. 0 or negative errno. */
-static int read_text(const struct hsaq_io *io, const char *path, char *buf,
-		     size_t len)
-{
-	char full[PATH_LEN];
-	size_t n;
-	FILE *f;
-	int r = full_path(io, path, full, sizeof(full));
-
-	if (r)
-		return r;
-	f = fopen(full, "re");
-	if (!f)
-		return -errno;
-	n = fread(buf, 1, len - 1, f);
-	/* The driver answers -EPERM here for a device outside the cgroup. */
-	r = ferror(f) ? -EPERM : 0;
-	fclose(f);
-	buf[n] = '\0';
-	return r;
-}
-
 int hsaq_sysfs_u64(const struct hsaq_io *io, const char *path, uint64_t *value)
 {
 	char text[64], *end;
 	unsigned long long v;
-	int r = read_text(io, path, text, sizeof(text));
+	int r = io->read(path, text, sizeof(text));
 
 	if (r)
 		return r;
@@ -87,7 +56,7 @@ static void read_name(const struct hsaq_io *io, uint32_t node, char *name,
 	char path[PATH_LEN];
 
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/name", node);
-	if (read_text(io, path, name, len))
+	if (io->read(path, name, len))
 		name[0] = '\0';
 	name[strcspn(name, "\n")] = '\0';
 }
@@ -106,7 +75,7 @@ static int read_node(const struct hsaq_io *io, uint32_t node,
 		return r ? r : -ENODEV;
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/properties",
 		 node);
-	r = read_text(io, path, text, sizeof(text));
+	r = io->read(path, text, sizeof(text));
 	if (r)
 		return r;
 	/* Bus and device as PCI_DEVID() has them (kfd_topology.c, 6.12). */
@@ -145,17 +114,6 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static int add_number(struct numbers *n, uint32_t value)
-{
-	uint32_t *v = realloc(n->v, (n->count + 1) * sizeof(*v));
-
-	if (!v)
-		return -ENOMEM;
-	n->v = v;
-	v[n->count++] = value;
-	return 0;
-}
-
 static bool read_number(const char *name, uint32_t *value)
 {
 	char *end;
@@ -168,6 +126,22 @@ static bool read_number(const char *name, uint32_t *value)
 	return !*end && v <= UINT32_MAX;
 }
 
+/* A name that is no number is passed over. */
+static int add_number(const char *name, void *arg)
+{
+	struct numbers *n = arg;
+	uint32_t value, *v;
+
+	if (!read_number(name, &value))
+		return 0;
+	v = realloc(n->v, (n->count + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	n->v = v;
+	v[n->count++] = value;
+	return 0;
+}
+
 /*
  * A directory that is not there is an empty one. n->v is the caller's to free,
  * also on failure.
@@ -175,23 +149,11 @@ static bool read_number(const char *name, uint32_t *value)
 static int list_numbers(const struct hsaq_io *io, const char *path,
 			struct numbers *n)
 {
-	char full[PATH_LEN];
-	struct dirent *entry;
-	uint32_t value;
-	DIR *dir;
-	int r = full_path(io, path, full, sizeof(full));
+	int r;
 
 	*n = (struct numbers){ 0 };
-	if (r)
-		return r;
-	dir = opendir(full);
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	while (!r && (entry = readdir(dir)))
-		if (read_number(entry->d_name, &value))
-			r = add_number(n, value);
-	closedir(dir);
-	if (r) {
+	r = io->list(path, add_number, n);
+	if (r && r != -ENOENT) {
 		free(n->v);
 		*n = (struct numbers){ 0 };
 		return r;

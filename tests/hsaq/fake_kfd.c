@@ -2,12 +2,10 @@
 #include "tests/hsaq/fake_kfd.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,6 +20,7 @@
 #define QUEUES 64			/* of one process */
 #define HOLDS 256
 #define CALLS 256
+#define TEXTS 1024			/* files in sysfs */
 #define ANY (~0u)
 
 enum file_kind { FILE_FREE, FILE_KFD, FILE_SCHED };
@@ -57,9 +56,15 @@ struct hold {
 	uint64_t since_ns, until_ns, ended_ns;
 };
 
+/* A file in sysfs. There are no directories but in paths. */
+struct text {
+	char path[128];			/* "": free */
+	char text[320];
+};
+
 static struct {
 	struct fake_config config;
-	char root[64];
+	struct text text[TEXTS];
 	struct file file[FILES];
 	struct process process[PROCESSES];
 	struct hold hold[HOLDS];
@@ -84,39 +89,95 @@ static uint64_t wall_ns(void)
 static void put(const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+static struct text *text_find(const char *path)
+{
+	for (size_t i = 0; i < TEXTS; i++)
+		if (!strcmp(k.text[i].path, path))
+			return &k.text[i];
+	return NULL;
+}
+
 static void put(const char *path, const char *fmt, ...)
 {
-	char full[256];
+	struct text *t = text_find(path);
 	va_list ap;
-	FILE *f;
+	int n;
 
-	snprintf(full, sizeof(full), "%s%s", k.root, path);
-	for (char *slash = strchr(full + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(full, 0755);
-		*slash = '/';
-	}
-	f = fopen(full, "we");
-	assert_non_null(f);
+	t = t ? t : text_find("");
+	assert_non_null(t);
+	assert_true(strlen(path) < sizeof(t->path));
+	strcpy(t->path, path);
 	va_start(ap, fmt);
-	vfprintf(f, fmt, ap);
+	n = vsnprintf(t->text, sizeof(t->text), fmt, ap);
 	va_end(ap);
-	fclose(f);
+	assert_true((size_t)n < sizeof(t->text));
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind,
-		      struct FTW *ftw)
+/* What follows directory @dir and a slash in @path; NULL: it is not below. */
+static const char *below(const char *path, const char *dir)
 {
-	return remove(path);
+	size_t n = strlen(dir);
+
+	return !strncmp(path, dir, n) && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-static void take(const char *path)
+/* The directory and all in it. */
+static void take(const char *dir)
 {
-	char full[256];
+	for (size_t i = 0; i < TEXTS; i++)
+		if (below(k.text[i].path, dir))
+			k.text[i].path[0] = '\0';
+}
 
-	snprintf(full, sizeof(full), "%s%s", k.root, path);
-	nftw(full, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+static int fake_read(const char *path, char *buf, size_t len)
+{
+	const struct text *t;
+
+	pthread_mutex_lock(&lock);
+	t = text_find(path);
+	if (t)
+		snprintf(buf, len, "%s", t->text);
+	pthread_mutex_unlock(&lock);
+	return t ? 0 : -ENOENT;
+}
+
+struct name {
+	char name[32];
+};
+
+/* The @n-th file's next name below @dir, where no file before it has the same. */
+static bool new_name(const char *dir, size_t n, struct name *out)
+{
+	const char *rest = below(k.text[n].path, dir);
+	size_t len;
+
+	if (!rest)
+		return false;
+	len = strcspn(rest, "/");
+	for (size_t i = 0; i < n; i++) {
+		const char *other = below(k.text[i].path, dir);
+
+		if (other && !strncmp(other, rest, len) &&
+		    strcspn(other, "/") == len)
+			return false;
+	}
+	snprintf(out->name, sizeof(out->name), "%.*s", (int)len, rest);
+	return true;
+}
+
+static int fake_list(const char *dir, hsaq_name_fn fn, void *arg)
+{
+	static __thread struct name names[TEXTS];
+	size_t n = 0;
+	int r = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < TEXTS; i++)
+		n += new_name(dir, i, &names[n]);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < n && !r; i++)
+		r = fn(names[i].name, arg);
+	return n ? r : -ENOENT;
 }
 
 static void put_node(uint32_t node, uint32_t gpu_id, uint32_t slots)
@@ -794,6 +855,8 @@ static struct hsaq_io fake_io = {
 	.close = fake_close,
 	.ioctl = fake_ioctl,
 	.is_kfd = fake_is_kfd,
+	.read = fake_read,
+	.list = fake_list,
 };
 
 void fake_kfd_start(const struct fake_config *config)
@@ -806,22 +869,18 @@ void fake_kfd_start(const struct fake_config *config)
 		k.config.major = 1;
 		k.config.minor = is_patched() ? 18 : 17;
 	}
-	strcpy(k.root, "/tmp/gpreempt-fake-kfd-XXXXXX");
-	assert_non_null(mkdtemp(k.root));
 	if (!k.config.no_kfd) {
 		put_node(0, 0, 0);
 		put_node(1, FAKE_GPU, k.config.slots);
 		put_node(2, FAKE_GPU2, k.config.slots);
 		put(HSAQ_SYSFS_POLICY, "%d\n", no_hws() ? 2 : 0);
 	}
-	fake_io.root = k.root;
 	hsaq_io_set(&fake_io);
 }
 
 void fake_kfd_stop(void)
 {
 	hsaq_io_set(NULL);
-	nftw(k.root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void fake_kfd_privilege(bool has)
