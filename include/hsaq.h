@@ -40,7 +40,7 @@ extern "C" {
 
 struct hsaq;
 
-/* As above; of the first device, as amdgpu.sched_policy is one for all. */
+/* As above. A larger one offers more. */
 enum hsaq_mode {
 	HSAQ_MODE_HWS = 1,
 	HSAQ_MODE_NO_HWS = 2,
@@ -84,14 +84,25 @@ HSAQ_API HSAQ_MUST_CHECK int hsaq_open(const struct hsaq_open_opts *opts,
  */
 HSAQ_API void hsaq_close(struct hsaq *h);
 
-/** hsaq_mode() - what the running kernel offers. Since: 0.1 */
+/**
+ * hsaq_mode() - what the running kernel offers, on the device where it offers
+ * most: amdgpu.sched_policy is one for all, but some cards schedule by firmware
+ * whatever it says. Since: 0.1
+ */
 HSAQ_API enum hsaq_mode hsaq_mode(const struct hsaq *h);
+
+/** hsaq_device_mode() - on @gpu_id; 0 and those unknown: hsaq_mode(). Since: 0.1 */
+HSAQ_API enum hsaq_mode hsaq_device_mode(const struct hsaq *h, uint32_t gpu_id);
 
 /**
  * hsaq_mode_line() - the mode in one line, cut at @len bytes: what was found,
  * what works, and what would give more. Since: 0.1
  */
 HSAQ_API void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len);
+
+/** hsaq_device_mode_line() - the same of hsaq_device_mode(). Since: 0.1 */
+HSAQ_API void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id,
+				    char *buf, size_t len);
 
 /** hsaq_abi() - KFD ioctl ABI of the kernel. Since: 0.1 */
 HSAQ_API void hsaq_abi(const struct hsaq *h, uint32_t *major, uint32_t *minor);

@@ -171,7 +171,7 @@ static int is_wanted(const struct hsaq_device_info *info, void *arg)
 
 static uint32_t find_caps(const struct gp_amd_device *d)
 {
-	switch (hsaq_mode(d->h)) {
+	switch (hsaq_device_mode(d->h, d->gpu_id)) {
 	case HSAQ_MODE_SCHED:
 		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_CLASS | GP_CAP_HOLD |
 		       GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN |

@@ -66,12 +66,20 @@ struct hsaq_off {
 	uint32_t hold_id;
 };
 
+/* What a device offers. */
+struct hsaq_known {
+	uint32_t gpu_id;
+	enum hsaq_mode mode;
+};
+
 struct hsaq {
 	const struct hsaq_io *io;
 	int fd;				/* of /dev/kfd */
 	int grant_fd;			/* -1: none */
 	pid_t owner;
-	enum hsaq_mode mode;
+	enum hsaq_mode mode;		/* the most that a device offers */
+	struct hsaq_known *known;	/* as many as num_known; as found by open */
+	size_t num_known;
 	bool patched;			/* knows the calls, perhaps refuses them */
 	uint32_t major, minor;
 

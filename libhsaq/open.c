@@ -37,12 +37,6 @@ int hsaq_copy_out(void *to, const void *from, size_t known)
 
 /* ---- the mode ---------------------------------------------------------------- */
 
-static int first_device(const struct hsaq_device_info *info, void *arg)
-{
-	*(uint32_t *)arg = info->gpu_id;
-	return 1;
-}
-
 /*
  * A driver that knows the call says yes, or, where the firmware schedules,
  * -EOPNOTSUPP; one that does not, -ENOTTY or -EINVAL.
@@ -69,24 +63,50 @@ static bool policy_is_no_hws(const struct hsaq_io *io)
 	       policy == POLICY_NO_HWS;
 }
 
-static void find_mode(struct hsaq *h)
+static int add_known(const struct hsaq_device_info *info, void *arg)
 {
-	uint32_t gpu_id = 0;
-	int r = -ENODEV;
+	struct hsaq *h = arg;
+	struct hsaq_known *known = realloc(h->known, (h->num_known + 1) *
+							     sizeof(*known));
+	int r;
 
-	if (hsaq_sysfs_devices(h->io, first_device, &gpu_id) == 1)
-		r = probe_sched(h, gpu_id);
-	h->patched = !r || r == -EOPNOTSUPP;
-	if (!r)
-		h->mode = HSAQ_MODE_SCHED;
-	else if (!h->patched && policy_is_no_hws(h->io))
-		h->mode = HSAQ_MODE_NO_HWS;
-	else
-		h->mode = HSAQ_MODE_HWS;
+	if (!known)
+		return -ENOMEM;
+	h->known = known;
+	r = probe_sched(h, info->gpu_id);
+	h->patched |= !r || r == -EOPNOTSUPP;
+	known[h->num_known++] = (struct hsaq_known){
+		info->gpu_id, !r ? HSAQ_MODE_SCHED : HSAQ_MODE_HWS,
+	};
+	return 0;
+}
+
+/* 0 or -ENOMEM. Without the topology no device is known, and the policy decides. */
+static int find_modes(struct hsaq *h)
+{
+	int r = hsaq_sysfs_devices(h->io, add_known, h);
+	bool stock_no_hws = !h->patched && policy_is_no_hws(h->io);
+
+	h->mode = stock_no_hws ? HSAQ_MODE_NO_HWS : HSAQ_MODE_HWS;
+	for (size_t i = 0; i < h->num_known; i++) {
+		if (stock_no_hws)
+			h->known[i].mode = HSAQ_MODE_NO_HWS;
+		if (h->known[i].mode > h->mode)
+			h->mode = h->known[i].mode;
+	}
+	return r == -ENOMEM ? r : 0;
 }
 
 enum hsaq_mode hsaq_mode(const struct hsaq *h)
 {
+	return h->mode;
+}
+
+enum hsaq_mode hsaq_device_mode(const struct hsaq *h, uint32_t gpu_id)
+{
+	for (size_t i = 0; i < h->num_known; i++)
+		if (h->known[i].gpu_id == gpu_id)
+			return h->known[i].mode;
 	return h->mode;
 }
 
@@ -103,19 +123,30 @@ int hsaq_has_grant(const struct hsaq *h)
 
 void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len)
 {
+	hsaq_device_mode_line(h, 0, buf, len);
+}
+
+void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf,
+			   size_t len)
+{
+	enum hsaq_mode mode = hsaq_device_mode(h, gpu_id);
 	char abi[32];
 
 	snprintf(abi, sizeof(abi), "KFD %u.%u", h->major, h->minor);
-	if (h->mode == HSAQ_MODE_SCHED)
+	if (mode == HSAQ_MODE_SCHED)
 		snprintf(buf, len,
 			 "%s, patched, no HWS: classes, holds, unload and load "
 			 "of all queues%s", abi, h->grant_fd >= 0 ? "" :
 			 "; without CAP_SYS_ADMIN or a grant only lowering the "
 			 "own class");
-	else if (h->mode == HSAQ_MODE_NO_HWS)
+	else if (mode == HSAQ_MODE_NO_HWS)
 		snprintf(buf, len,
 			 "%s, stock, no HWS: a process unloads and loads its own "
 			 "queues; classes and holds need the patched driver", abi);
+	else if (h->mode == HSAQ_MODE_SCHED)
+		snprintf(buf, len,
+			 "%s, patched, but this card's firmware schedules, whatever "
+			 "amdgpu.sched_policy says: own classes as priorities", abi);
 	else if (h->patched)
 		snprintf(buf, len,
 			 "%s, patched, but the firmware schedules: own classes as "
@@ -286,7 +317,12 @@ int hsaq_open(const struct hsaq_open_opts *in, struct hsaq **out)
 		goto err_close;
 	h->grant_fd = find_grant(io, opts.grant_fd);
 	pthread_mutex_init(&h->lock, NULL);
-	find_mode(h);
+	r = find_modes(h);
+	if (r) {
+		explain(&opts, "out of memory");
+		hsaq_close(h);
+		return r;
+	}
 	*out = h;
 	return 0;
 
@@ -308,5 +344,6 @@ void hsaq_close(struct hsaq *h)
 		h->io->close(h->grant_fd);
 	h->io->close(h->fd);
 	pthread_mutex_destroy(&h->lock);
+	free(h->known);
 	free(h);
 }

@@ -119,11 +119,12 @@ static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 {
 	struct states states = { 0 };
 	struct rest rest = { &states, fn, arg };
+	bool sched = hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED;
 	struct hsaq_queue_info info;
 	int r = 0;
 
 	/* Who may not see them, or finds none, has sysfs. */
-	if (h->mode == HSAQ_MODE_SCHED)
+	if (sched)
 		r = read_states(h, gpu_id, pid, &states);
 	if (r == -EPERM || r == -ESRCH)
 		r = 0;
@@ -131,7 +132,7 @@ static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 		fill(&info, gpu_id, &states.q[i]);
 		r = fn(&info, arg);
 	}
-	if (!r && (h->mode != HSAQ_MODE_SCHED || pids_are_ours()))
+	if (!r && (!sched || pids_are_ours()))
 		r = hsaq_sysfs_queues(h->io, gpu_id, pid, call_unseen, &rest);
 	free(states.q);
 	return r;

@@ -18,13 +18,13 @@
 #define PRIORITY_LC 15u
 #define PRIORITY_BE 0u
 
-static int need_sched(const struct hsaq *h)
+static int need_sched(const struct hsaq *h, uint32_t gpu_id)
 {
 	int r = hsaq_usable(h);
 
 	if (r)
 		return r;
-	return h->mode == HSAQ_MODE_SCHED ? 0 : -EOPNOTSUPP;
+	return hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED ? 0 : -EOPNOTSUPP;
 }
 
 static bool is_self(const struct hsaq *h, int32_t pid)
@@ -46,7 +46,7 @@ int hsaq_device_state(struct hsaq *h, uint32_t gpu_id,
 		.device_ptr = (uintptr_t)&d,
 	};
 	struct hsaq_device_state s = { 0 };
-	int r = need_sched(h);
+	int r = need_sched(h, gpu_id);
 
 	if (r)
 		return r;
@@ -120,15 +120,17 @@ static int set_class_sched(struct hsaq *h, const struct hsaq_class_opts *o)
 
 int hsaq_set_class(struct hsaq *h, const struct hsaq_class_opts *opts)
 {
+	enum hsaq_mode mode;
 	int r = hsaq_usable(h);
 
 	if (!r)
 		r = check_class(opts);
 	if (r)
 		return r;
-	if (h->mode == HSAQ_MODE_SCHED)
+	mode = hsaq_device_mode(h, opts->gpu_id);
+	if (mode == HSAQ_MODE_SCHED)
 		return set_class_sched(h, opts);
-	if (h->mode == HSAQ_MODE_HWS && is_self(h, opts->pid))
+	if (mode == HSAQ_MODE_HWS && is_self(h, opts->pid))
 		return hsaq_own_class(h, opts->gpu_id, opts->queue_id,
 				      opts->cls == HSAQ_CLASS_LC ? PRIORITY_LC :
 								   PRIORITY_BE);
@@ -143,13 +145,15 @@ int hsaq_reset_class(struct hsaq *h, uint32_t gpu_id)
 		.queue_id = HSAQ_ALL_QUEUES,
 		.cls = HSAQ_CLASS_BE,
 	};
+	enum hsaq_mode mode;
 	int r = hsaq_usable(h);
 
 	if (r)
 		return r;
-	if (h->mode == HSAQ_MODE_SCHED)
+	mode = hsaq_device_mode(h, gpu_id);
+	if (mode == HSAQ_MODE_SCHED)
 		return set_class_sched(h, &be);
-	if (h->mode == HSAQ_MODE_HWS)
+	if (mode == HSAQ_MODE_HWS)
 		return hsaq_own_class_reset(h, gpu_id);
 	return -EOPNOTSUPP;
 }
@@ -197,7 +201,7 @@ int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level, uint64_t limit_ns
 		.limit_ns = limit_ns,
 	};
 	uint64_t max_ns;
-	int r = need_sched(h);
+	int r = need_sched(h, gpu_id);
 
 	_Static_assert(HSAQ_HOLD_NOWAIT == KFD_SCHED_HOLD_NOWAIT, "one numbering");
 	if (r)
@@ -224,7 +228,7 @@ int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 		.hold_id = hold_id,
 	};
 	struct hsaq_release_result res = { 0 };
-	int r = need_sched(h);
+	int r = need_sched(h, gpu_id);
 
 	_Static_assert(HSAQ_ENDED_LIMIT == KFD_SCHED_ENDED_LIMIT &&
 		       HSAQ_ENDED_RESET == KFD_SCHED_ENDED_RESET, "one numbering");
@@ -368,7 +372,7 @@ int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
 	if (pid < 0)
 		return -EINVAL;
 	r = -EOPNOTSUPP;
-	if (h->mode == HSAQ_MODE_SCHED)
+	if (hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED)
 		r = unload_by_hold(h, gpu_id, is_self(h, pid) ? 0 : pid,
 				   queue_id, limit_ns);
 	if (r == -EOPNOTSUPP && is_self(h, pid))
@@ -379,6 +383,7 @@ int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
 int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 {
 	uint32_t hold_id;
+	bool sched;
 	int32_t key;
 	int r = hsaq_usable(h);
 
@@ -386,6 +391,7 @@ int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 		return r;
 	if (pid < 0)
 		return -EINVAL;
+	sched = hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED;
 	key = is_self(h, pid) ? 0 : pid;
 	hold_id = find_off(h, gpu_id, key, queue_id);
 	if (hold_id) {
@@ -396,9 +402,9 @@ int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 	}
 	if (is_self(h, pid)) {
 		r = hsaq_own_load(h, gpu_id, queue_id);
-		return r == -ENOENT && h->mode == HSAQ_MODE_SCHED ? 0 : r;
+		return r == -ENOENT && sched ? 0 : r;
 	}
-	return h->mode == HSAQ_MODE_SCHED ? 0 : -EOPNOTSUPP;
+	return sched ? 0 : -EOPNOTSUPP;
 }
 
 bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid,
@@ -424,7 +430,7 @@ bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id)
 	};
 	int r;
 
-	if (need_sched(h))
+	if (need_sched(h, gpu_id))
 		return false;
 	pthread_mutex_lock(&h->lock);
 	if (!h->asked_only) {
@@ -448,7 +454,7 @@ int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after,
 		.seq = after,
 	};
 	struct hsaq_event ev = { 0 };
-	int r = need_sched(h);
+	int r = need_sched(h, gpu_id);
 
 	if (r)
 		return r;

@@ -39,9 +39,9 @@ int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h);
 /** One line "hsaq: VERB: ..." on stderr. Returns HSAQ_EXIT_OWN. */
 int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/** What @err of a call means, and what would be right. */
+/** What @err of a call about @gpu_id (0: about none) means, and what would be right. */
 int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
-		   const char *what, int err);
+		   uint32_t gpu_id, const char *what, int err);
 /** The device that --device names, else the only one. 0 or HSAQ_EXIT_OWN. */
 int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 		    struct hsaq_device_info *info);

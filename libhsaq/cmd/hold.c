@@ -29,7 +29,7 @@ static int fail_device(const struct hsaq_args *args, const struct hsaq *h,
 	char where[32];
 
 	snprintf(where, sizeof(where), "device %u", gpu_id);
-	return hsaq_fail_call(args, h, where, err);
+	return hsaq_fail_call(args, h, gpu_id, where, err);
 }
 
 static int find_limit(const struct hsaq_args *args, struct hsaq *h,
@@ -109,7 +109,7 @@ static int stay_held(const struct hsaq_args *args, const struct holding *k,
 
 	if (!err)
 		return 0;
-	err = hsaq_fail_call(args, k->h, "renewing", err);
+	err = hsaq_fail_call(args, k->h, k->gpu_id, "renewing", err);
 	if (!stay->child)
 		return err;
 	stay->renew_ns = 0;
@@ -199,7 +199,7 @@ static int fail_target(const struct hsaq_args *args, const struct target *t, int
 	char where[32];
 
 	snprintf(where, sizeof(where), "process %d", (int)t->pid);
-	return hsaq_fail_call(args, t->h, where, err);
+	return hsaq_fail_call(args, t->h, t->gpu_id, where, err);
 }
 
 /* "PID" or "PID:QUEUE". */

@@ -26,7 +26,7 @@ static const struct verb {
 	int (*check)(const struct hsaq_args *args);
 	int (*run)(const struct hsaq_args *args, struct hsaq *h);
 } verbs[] = {
-	{ "mode", "h", "", "what this kernel offers, in one line", check_nothing,
+	{ "mode", "hd", "", "what this kernel offers, a line a device", check_nothing,
 	  hsaq_verb_mode },
 	{ "ls", "hd", "", "devices and queues", check_nothing, hsaq_verb_ls },
 	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
@@ -57,7 +57,7 @@ static void help(void)
 	for (size_t i = 0; i < VERBS; i++)
 		printf("  %-6s %-39s %s\n", verbs[i].name, verbs[i].args,
 		       verbs[i].doc);
-	printf("\nAll but mode: --device=D, a PCI address, GPU-<unique id>, or a "
+	printf("\nAll take --device=D: a PCI address, GPU-<unique id>, or a "
 	       "gpu_id.\nLevels are 0 (most urgent) to %d. R: hold, raise, others, "
 	       "read, with commas.\nhsaq(1) says more.\n", HSAQ_LEVEL_MAX);
 }
@@ -79,13 +79,13 @@ int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 }
 
 int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
-		   const char *what, int err)
+		   uint32_t gpu_id, const char *what, int err)
 {
 	char line[HSAQ_WHY_LEN];
 
 	switch (err) {
 	case -EOPNOTSUPP:
-		hsaq_mode_line(h, line, sizeof(line));
+		hsaq_device_mode_line(h, gpu_id, line, sizeof(line));
 		return hsaq_fail(args, "%s: not with this kernel: %s", what, line);
 	case -EPERM:
 		return hsaq_fail(args, "%s: not permitted: it takes CAP_SYS_ADMIN "
@@ -167,7 +167,7 @@ int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 	int err = hsaq_devices(h, choose, &c);
 
 	if (err)
-		return hsaq_fail_call(args, h, "devices", err);
+		return hsaq_fail_call(args, h, 0, "devices", err);
 	if (!c.count)
 		return hsaq_fail_device(args);
 	if (c.count > 1)

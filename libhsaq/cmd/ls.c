@@ -16,20 +16,51 @@ static const char *const state_name[] = {
 	[HSAQ_STATE_QUARANTINED] = "quarantined",
 };
 
-int hsaq_verb_mode(const struct hsaq_args *args, struct hsaq *h)
-{
-	char line[HSAQ_WHY_LEN];
-
-	hsaq_mode_line(h, line, sizeof(line));
-	puts(line);
-	return 0;
-}
-
 struct listing {
 	struct hsaq *h;
 	const char *device;
 	size_t devices;
 };
+
+static int count_device(const struct hsaq_device_info *info, void *arg)
+{
+	struct listing *l = arg;
+
+	l->devices += hsaq_names(l->device, info);
+	return 0;
+}
+
+static int print_mode(const struct hsaq_device_info *info, void *arg)
+{
+	struct listing *l = arg;
+	char line[HSAQ_WHY_LEN];
+
+	if (!hsaq_names(l->device, info))
+		return 0;
+	hsaq_device_mode_line(l->h, info->gpu_id, line, sizeof(line));
+	printf("device %u: %s\n", info->gpu_id, line);
+	return 0;
+}
+
+/* Without a device it is said what the kernel would offer. */
+int hsaq_verb_mode(const struct hsaq_args *args, struct hsaq *h)
+{
+	struct listing l = { .h = h, .device = args->device };
+	char line[HSAQ_WHY_LEN];
+	int err = hsaq_devices(h, count_device, &l);
+
+	if (!err && l.devices)
+		err = hsaq_devices(h, print_mode, &l);
+	if (err)
+		return hsaq_fail_call(args, h, 0, "devices", err);
+	if (l.devices)
+		return 0;
+	if (args->device)
+		return hsaq_fail_device(args);
+	hsaq_mode_line(h, line, sizeof(line));
+	printf("no device: %s\n", line);
+	return 0;
+}
 
 /* A name from elsewhere must not drive the terminal. */
 static const char *printable(char *text)
@@ -122,33 +153,25 @@ static int print_queues_of(const struct hsaq_device_info *info, void *arg)
 	return hsaq_queues(l->h, info->gpu_id, 0, print_queue, NULL);
 }
 
-static int count_device(const struct hsaq_device_info *info, void *arg)
-{
-	struct listing *l = arg;
-
-	l->devices += hsaq_names(l->device, info);
-	return 0;
-}
-
 int hsaq_verb_ls(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct listing l = { .h = h, .device = args->device };
-	char line[HSAQ_WHY_LEN];
 	int err = hsaq_devices(h, count_device, &l);
 
 	if (!err && !l.devices)
 		return hsaq_fail_device(args);
-	hsaq_mode_line(h, line, sizeof(line));
-	printf("%s\n\n%8s  %-12s  %-20s  %-6s  %7s  %5s  %s\n", line, "GPU_ID",
+	if (!err)
+		err = hsaq_devices(h, print_mode, &l);
+	printf("\n%8s  %-12s  %-20s  %-6s  %7s  %5s  %s\n", "GPU_ID",
 	       "PCI", "UUID", "ISA", "LOADED", "HELD", "NAME");
 	if (!err)
 		err = hsaq_devices(h, print_device, &l);
 	if (err)
-		return hsaq_fail_call(args, h, "devices", err);
+		return hsaq_fail_call(args, h, 0, "devices", err);
 	printf("\n%7s  %5s  %8s  %-7s  %-11s  %-8s  %5s  %8s  %8s  %8s  %10s  "
 	       "%10s  %s\n", "PID", "QUEUE", "GPU_ID", "TYPE", "STATE", "CLASS",
 	       "SLOT", "LOADS", "SAVES", "MIDWAVE", "LOADED_MS", "WAITED_MS",
 	       "COMMAND");
 	err = hsaq_devices(h, print_queues_of, &l);
-	return err ? hsaq_fail_call(args, h, "queues", err) : 0;
+	return err ? hsaq_fail_call(args, h, 0, "queues", err) : 0;
 }

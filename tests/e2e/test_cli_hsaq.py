@@ -58,7 +58,7 @@ class Refusals(unittest.TestCase):
         self.refused("unload", DEVICE, "1", words=("process 1 has no queues", "hsaq ls"))
         self.refused("unload", DEVICE, PID + ":7", words=("no such queue", "hsaq ls"))
         self.refused("load", DEVICE, PID, words=("no hsaq unload keeps",))
-        for verb in (["ls"], ["hold"], ["unload", PID]):
+        for verb in (["mode"], ["ls"], ["hold"], ["unload", PID]):
             self.refused(verb[0], "--device=GPU-1", *verb[1:],
                          words=("GPU-1: no such device", "hsaq ls"))
         self.refused("hold", words=("2 devices", "--device"))
@@ -92,7 +92,8 @@ class Doing(unittest.TestCase):
     def test_mode_and_ls(self):
         done = hsaq("mode")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertEqual(done.stdout.count("\n"), 1)
+        self.assertEqual([line.split(": ")[0] for line in done.stdout.splitlines()],
+                         ["device 4711", "device 4712"])
         done = hsaq("ls", DEVICE)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         rows = [line.split() for line in done.stdout.splitlines()]
@@ -100,6 +101,16 @@ class Doing(unittest.TestCase):
                          ["loaded", "loaded"])
         self.assertIn("gfx906", done.stdout)
         self.assertNotIn("4712", done.stdout)
+
+    def test_each_device_has_its_mode(self):
+        first, second = hsaq("mode", place="one-hws").stdout.splitlines()
+        self.assertRegex(first, "^device 4711: .*classes, holds")
+        self.assertRegex(second, "^device 4712: .*this card's firmware")
+        done = hsaq("mode", "--device=4712", place="one-hws")
+        self.assertEqual(done.stdout.splitlines(), [second])
+        done = hsaq("hold", "--device=4712", place="one-hws")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (125, 1))
+        self.assertIn("this card's firmware", done.stderr)
 
     def test_hold_ends_with_its_command(self):
         for command, status in (("exit 7", 7), ("kill -9 $$", 137)):
@@ -109,6 +120,16 @@ class Doing(unittest.TestCase):
             self.assertIn("2 queues loaded", done.stderr)
         self.assertEqual(hsaq("hold", DEVICE, "--", "/nowhere").returncode, 127)
         self.assertEqual(hsaq("hold", DEVICE, "--", "/etc/passwd").returncode, 126)
+
+    def test_each_device_has_its_mode(self):
+        first, second = hsaq("mode", place="one-hws").stdout.splitlines()
+        self.assertRegex(first, "^device 4711: .*classes, holds")
+        self.assertRegex(second, "^device 4712: .*this card's firmware")
+        done = hsaq("mode", "--device=4712", place="one-hws")
+        self.assertEqual(done.stdout.splitlines(), [second])
+        done = hsaq("hold", "--device=4712", place="one-hws")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (125, 1))
+        self.assertIn("this card's firmware", done.stderr)
 
     def test_hold_ends_with_its_time(self):
         self.assertEqual(hsaq("hold", DEVICE, "--for=10ms").returncode, 0)

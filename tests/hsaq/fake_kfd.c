@@ -681,7 +681,9 @@ static int sched_call(int fd, unsigned int nr, void *arg)
 {
 	if (!is_patched())
 		return -ENOTTY;
-	if (!no_hws())
+	/* They all begin alike. */
+	if (!no_hws() || (k.config.gpu2_hws && ((struct kfd_ioctl_sched_state_args *)
+						arg)->gpu_id == FAKE_GPU2))
 		return -EOPNOTSUPP;
 	switch (nr) {
 	case 0x28:

@@ -31,6 +31,7 @@ enum fake_kernel {
  * @unprivileged: no CAP_SYS_ADMIN
  * @sched_node: errno of opening /dev/kfd_sched; 0: it opens
  * @no_only: without KFD_SCHED_HOLD_ONLY
+ * @gpu2_hws: the second device's firmware schedules, whatever @kernel says
  */
 struct fake_config {
 	enum fake_kernel kernel;
@@ -40,6 +41,7 @@ struct fake_config {
 	bool unprivileged;
 	int sched_node;
 	bool no_only;
+	bool gpu2_hws;
 };
 
 void fake_kfd_start(const struct fake_config *config);

@@ -22,6 +22,7 @@ static const struct place {
 	{ "closed", { .no_kfd = -EACCES } },
 	{ "old-abi", { .kernel = FAKE_STOCK, .minor = 9 } },
 	{ "new-abi", { .kernel = FAKE_STOCK, .major = 2 } },
+	{ "one-hws", { .kernel = FAKE_PATCHED, .gpu2_hws = true } },
 	{ "user", { .unprivileged = true, .sched_node = -EACCES } },
 };
 

@@ -56,6 +56,25 @@ static void modes_are_told_apart(void **state)
 	check_mode(FAKE_STOCK_HWS, HSAQ_MODE_HWS, "stock, firmware scheduling");
 }
 
+/* Where one card's firmware schedules, the other does what it can. */
+static void each_device_has_its_mode(void **state)
+{
+	const struct fake_config config = { .gpu2_hws = true };
+	struct hsaq *h = start(&config);
+	char line[256];
+
+	assert_int_equal(hsaq_mode(h), HSAQ_MODE_SCHED);
+	assert_int_equal(hsaq_device_mode(h, FAKE_GPU), HSAQ_MODE_SCHED);
+	assert_int_equal(hsaq_device_mode(h, FAKE_GPU2), HSAQ_MODE_HWS);
+	assert_int_equal(hsaq_device_mode(h, 1), HSAQ_MODE_SCHED);
+	hsaq_device_mode_line(h, FAKE_GPU2, line, sizeof(line));
+	assert_non_null(strstr(line, "this card's firmware schedules"));
+	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 0, NULL), 0);
+	assert_int_equal(hsaq_hold(h, FAKE_GPU2, 15, MS, 0, NULL), -EOPNOTSUPP);
+	assert_int_equal(hsaq_reset_class(h, FAKE_GPU2), 0);
+	end(h);
+}
+
 static void check_refusal(const struct fake_config *config, int err,
 			  const char *word)
 {
@@ -644,6 +663,7 @@ int main(void)
 {
 	const struct CMUnitTest hsaq[] = {
 		cmocka_unit_test(modes_are_told_apart),
+		cmocka_unit_test(each_device_has_its_mode),
 		cmocka_unit_test(what_cannot_be_opened_says_why),
 		cmocka_unit_test(options_have_a_size),
 		cmocka_unit_test(a_child_has_nothing_of_it),
