@@ -41,12 +41,27 @@ static void after_fork(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* The parent's handle is of no use to a child, which opens its own. */
+/* See peek(). Made when it is first needed, kept as long as the process. */
+static struct {
+	pthread_mutex_t lock;
+	int fd[2];
+} words = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = { -1, -1 } };
+
+/*
+ * The parent's handle is of no use to a child, which opens its own; and what one
+ * of them writes into their one pipe the other would read.
+ */
 static void after_fork_child(void)
 {
 	self.h = NULL;
 	self.refs = 0;
 	pthread_mutex_unlock(&self.lock);
+	for (int i = 0; i < 2; i++) {
+		if (words.fd[i] >= 0)
+			close(words.fd[i]);
+		words.fd[i] = -1;
+	}
+	words.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
 static void watch_forks(void)
@@ -339,16 +354,14 @@ static int amd_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *li
  */
 static int peek(uint64_t at, uint64_t *value)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static int fd[2] = { -1, -1 };	/* kept as long as the process */
 	int r = -ENODATA;
 
-	pthread_mutex_lock(&lock);
-	if ((fd[0] >= 0 || !pipe2(fd, O_CLOEXEC | O_NONBLOCK)) &&
-	    syscall(SYS_write, fd[1], at, sizeof(*value)) == sizeof(*value) &&
-	    read(fd[0], value, sizeof(*value)) == sizeof(*value))
+	pthread_mutex_lock(&words.lock);
+	if ((words.fd[0] >= 0 || !pipe2(words.fd, O_CLOEXEC | O_NONBLOCK)) &&
+	    syscall(SYS_write, words.fd[1], at, sizeof(*value)) == sizeof(*value) &&
+	    read(words.fd[0], value, sizeof(*value)) == sizeof(*value))
 		r = 0;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&words.lock);
 	return r;
 }
 

@@ -31,10 +31,31 @@ static struct hsaq *handle;		/* atomic: NULL until the first queue */
 static struct queue *queues;
 static struct gp_device *devices[GP_HAL_MAX_DEVICES];
 
+/*
+ * In the child of a fork the queues and the handle are the parent's still, and
+ * the numbers of its own queues begin anew; the lock may be another thread's.
+ * Nothing is freed: it may be half linked in. Followed again once started again.
+ */
+static void child_after_fork(void)
+{
+	__atomic_store_n(&track_ops, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&handle, NULL, __ATOMIC_RELEASE);
+	queues = NULL;
+	memset(devices, 0, sizeof(devices));
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, child_after_fork);
+}
+
 int gp_amd_track_start(const struct gp_track_ops *ops, void *arg)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int r = 0;
 
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&lock);
 	if (track_ops) {
 		r = -EALREADY;

@@ -121,16 +121,6 @@ class Doing(unittest.TestCase):
         self.assertEqual(hsaq("hold", DEVICE, "--", "/nowhere").returncode, 127)
         self.assertEqual(hsaq("hold", DEVICE, "--", "/etc/passwd").returncode, 126)
 
-    def test_each_device_has_its_mode(self):
-        first, second = hsaq("mode", place="one-hws").stdout.splitlines()
-        self.assertRegex(first, "^device 4711: .*classes, holds")
-        self.assertRegex(second, "^device 4712: .*this card's firmware")
-        done = hsaq("mode", "--device=4712", place="one-hws")
-        self.assertEqual(done.stdout.splitlines(), [second])
-        done = hsaq("hold", "--device=4712", place="one-hws")
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (125, 1))
-        self.assertIn("this card's firmware", done.stderr)
-
     def test_hold_ends_with_its_time(self):
         self.assertEqual(hsaq("hold", DEVICE, "--for=10ms").returncode, 0)
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -371,6 +373,61 @@ static void a_class_changes_for_all(void **state)
 	destroy(id);
 }
 
+static size_t open_pipes(void)
+{
+	struct stat st;
+	size_t n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += !fstat(fd, &st) && S_ISFIFO(st.st_mode);
+	return n;
+}
+
+/* A child's own queues, with the numbers of its parent's: 0, or what was wrong. */
+static int forked(uint32_t id, size_t pipes)
+{
+	struct create_1_17 args = { .c.c = {
+		.ring_base = 0x10000, .ring_bytes = 4096, .gpu_id = FAKE_GPU2,
+		.type = HSAQ_KFD_QUEUE_COMPUTE_AQL, .percentage = 100, .priority = 7,
+	} };
+	struct hsaq_kfd_destroy gone_args = { .queue_id = id };
+	size_t was_ready = ready, was_gone = gone;
+	unsigned int files = fake_files();
+	struct gp_handle *h = NULL;
+	int fd = fake_open_kfd();
+
+	if (fd < 0 || app_ioctl(fd, CREATE_1_17, &args))
+		return 1;
+	/* As the driver would answer of the child's queue. */
+	gp_amd_track_ioctl(fd, DESTROY, &gone_args, 0);
+	if (ready != was_ready || gone != was_gone)
+		return 2;
+	if (gp_open(NULL, &h) != -ECHILD)
+		return 3;
+	if (fake_files() != files + 1)
+		return 4;
+	/* The pair that busy() reads through is the parent's. */
+	return open_pipes() + 2 == pipes ? 0 : 5;
+}
+
+static void a_child_leaves_its_parents_alone(void **state)
+{
+	uint32_t id = create(CREATE_1_17, HSAQ_KFD_QUEUE_COMPUTE_AQL);
+	size_t was_gone = gone, pipes = open_pipes();
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(forked(id, pipes));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_class(id, KFD_SCHED_CLASS_LC, 0);
+	assert_int_equal(gone, was_gone);
+	destroy(id);
+	assert_int_equal(gone, was_gone + 1);
+}
+
 /* The driver's refusal is said once, and the program goes on. */
 static void a_hold_that_is_refused_costs_nothing(void **state)
 {
@@ -396,6 +453,7 @@ int main(void)
 		cmocka_unit_test(a_hint_holds_and_lapses),
 		cmocka_unit_test(a_hint_lasts_as_its_work),
 		cmocka_unit_test(a_class_changes_for_all),
+		cmocka_unit_test(a_child_leaves_its_parents_alone),
 		cmocka_unit_test(a_hold_that_is_refused_costs_nothing),
 	};
 
