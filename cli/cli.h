@@ -48,8 +48,6 @@ int gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void gp_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /** Write out what standard output still has. @status, or GP_EXIT_OWN: said. */
 int gp_flush_output(int status);
-/** @text, in place, for a terminal; "-" where it is empty. */
-const char *gp_printable(char *text);
 
 /* ---- args.c --------------------------------------------------------------- */
 

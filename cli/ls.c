@@ -13,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/text.h"
 #include "wire/wire.h"
 
 #define SCHEMA_VERSION 1
@@ -70,21 +71,6 @@ static bool is_tenant(const struct table *t, pid_t pid)
 	return false;
 }
 
-static void read_comm(pid_t pid, char *buf, size_t len)
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	buf[0] = '\0';
-	if (!f)
-		return;
-	if (fgets(buf, (int)len, f))
-		buf[strcspn(buf, "\n")] = '\0';
-	fclose(f);
-}
-
 static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 {
 	struct gp_group_list list = {0};
@@ -97,7 +83,7 @@ static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 	row = n ? add_row(t) : NULL;
 	if (row) {
 		*row = (struct row){.st = {.pid = pid, .groups = (uint32_t)n}};
-		read_comm(pid, row->st.comm, sizeof(row->st.comm));
+		gp_read_comm(pid, row->st.comm, sizeof(row->st.comm));
 		snprintf(row->st.device, sizeof(row->st.device), "%s",
 			 dev->id.name);
 		gp_uuid_format(dev->id.uuid, row->st.uuid,

@@ -20,6 +20,7 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/text.h"
 #include "cli/usage.h"
 #include "wire/wire.h"
 

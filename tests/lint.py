@@ -45,6 +45,7 @@ SHARED = {
     "softgpu/softgpu.h": {"nvidia-backend"},
     "client/class.h": {"cli"},
     "cli/parse.h": {"libhsaq/cmd"},
+    "cli/text.h": {"libhsaq/cmd"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

@@ -52,7 +52,7 @@ $(O)/tests/conformance/test_conformance_amd_fake \
 $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 
 # hsaq over it, for tests/e2e.
-$(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c $(wildcard libhsaq/cmd/*.c))
+$(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard libhsaq/cmd/*.c))
 
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/parse.h"
+#include "cli/text.h"
 #include "libhsaq/cmd/cmd.h"
 
 static int check_nothing(const struct hsaq_args *args)
@@ -70,10 +71,7 @@ int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* One line, whatever a file name in it contains. */
-	for (char *p = line; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 127)
-			*p = '?';
+	gp_one_line(line);
 	fprintf(stderr, "hsaq: %s: %s\n", args->verb, line);
 	return HSAQ_EXIT_OWN;
 }

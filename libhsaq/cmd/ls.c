@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ls.c - hsaq mode, hsaq ls: what the kernel offers, devices, queues. */
-#include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "cli/text.h"
 #include "libhsaq/cmd/cmd.h"
 
 static const char *const state_name[] = {
@@ -62,15 +61,6 @@ int hsaq_verb_mode(const struct hsaq_args *args, struct hsaq *h)
 	return 0;
 }
 
-/* A name from elsewhere must not drive the terminal. */
-static const char *printable(char *text)
-{
-	for (char *p = text; *p; p++)
-		if (!isprint((unsigned char)*p))
-			*p = '?';
-	return *text ? text : "-";
-}
-
 static int print_device(const struct hsaq_device_info *info, void *arg)
 {
 	struct hsaq_device_state state = { .size = sizeof(state) };
@@ -93,23 +83,8 @@ static int print_device(const struct hsaq_device_info *info, void *arg)
 	       info->gpu_id, info->pci_domain, info->pci_bus, info->pci_dev,
 	       info->pci_fn, (unsigned long long)info->unique_id,
 	       info->gfx_version / 10000, info->gfx_version / 100 % 100,
-	       info->gfx_version % 100, slots, hold, printable(name));
+	       info->gfx_version % 100, slots, hold, gp_printable(name));
 	return 0;
-}
-
-static void read_comm(int32_t pid, char *buf, size_t len)
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	f = fopen(path, "re");
-	buf[0] = '\0';
-	if (!f)
-		return;
-	if (fgets(buf, (int)len, f))
-		buf[strcspn(buf, "\n")] = '\0';
-	fclose(f);
 }
 
 static void print_known(const struct hsaq_queue_info *q)
@@ -132,7 +107,7 @@ static int print_queue(const struct hsaq_queue_info *q, void *arg)
 	static const char *const type[] = { "compute", "sdma", "other" };
 	char comm[32];
 
-	read_comm(q->pid, comm, sizeof(comm));
+	gp_read_comm(q->pid, comm, sizeof(comm));
 	printf("%7d  %5u  %8u  %-7s  ", q->pid, q->queue_id, q->gpu_id,
 	       type[q->type]);
 	if (q->state >= 0)
@@ -140,7 +115,7 @@ static int print_queue(const struct hsaq_queue_info *q, void *arg)
 	else
 		printf("%-11s  %-8s  %5s  %8s  %8s  %8s  %10s  %10s", "-", "-",
 		       "-", "-", "-", "-", "-", "-");
-	printf("  %s\n", printable(comm));
+	printf("  %s\n", gp_printable(comm));
 	return 0;
 }
 
