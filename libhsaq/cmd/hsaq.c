@@ -27,7 +27,7 @@ static const struct verb {
 	int (*check)(const struct hsaq_args *args);
 	int (*run)(const struct hsaq_args *args, struct hsaq *h);
 } verbs[] = {
-	{ "mode", "hd", "", "what this kernel offers, a line a device", check_nothing,
+	{ "mode", "hd", "", "what this kernel offers, device by device", check_nothing,
 	  hsaq_verb_mode },
 	{ "ls", "hd", "", "devices and queues", check_nothing, hsaq_verb_ls },
 	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
@@ -65,14 +65,16 @@ static void help(void)
 
 int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 {
-	char line[1024];
+	char verb[64], line[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	snprintf(verb, sizeof(verb), "%s", args->verb);
 	gp_one_line(line);
-	fprintf(stderr, "hsaq: %s: %s\n", args->verb, line);
+	gp_one_line(verb);
+	fprintf(stderr, "hsaq: %s: %s\n", verb, line);
 	return HSAQ_EXIT_OWN;
 }
 
@@ -137,7 +139,7 @@ bool hsaq_names(const char *device, const struct hsaq_device_info *info)
 int hsaq_fail_device(const struct hsaq_args *args)
 {
 	if (args->device)
-		return hsaq_fail(args, "%s: no such device (hsaq ls lists them)",
+		return hsaq_fail(args, "--device=%s: no such device (hsaq ls lists them)",
 				 args->device);
 	return hsaq_fail(args, "the KFD lists no GPU; does amdgpu support this "
 			 "one? (dmesg)");
@@ -176,15 +178,15 @@ int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 
 /* ---- options --------------------------------------------------------------------- */
 
-static int parse_level(const struct hsaq_args *args, const char *text,
-		       uint32_t *level)
+static int parse_level(const struct hsaq_args *args, const char *option,
+		       const char *text, uint32_t *level)
 {
 	char *end;
 	unsigned long v = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || v > HSAQ_LEVEL_MAX)
-		return hsaq_fail(args, "%s: not a level; 0 (most urgent) to %d",
-				 text, HSAQ_LEVEL_MAX);
+		return hsaq_fail(args, "--%s=%s: not a level; 0 (most urgent) to %d",
+				 option, text, HSAQ_LEVEL_MAX);
 	*level = (uint32_t)v;
 	return 0;
 }
@@ -260,10 +262,11 @@ static int parse(int argc, char **argv, const struct verb *verb,
 			*helped = true;
 			return 0;
 		case 'l':
-			err = parse_level(args, optarg, &args->level);
+			err = parse_level(args, "level", optarg, &args->level);
 			break;
 		case 'm':
-			err = parse_level(args, optarg, &args->min_level);
+			err = parse_level(args, "min-level", optarg,
+					  &args->min_level);
 			break;
 		case 'r':
 			err = parse_rights(args, optarg, &args->rights);
@@ -276,6 +279,14 @@ static int parse(int argc, char **argv, const struct verb *verb,
 	}
 	args->rest = argv + optind;
 	return err;
+}
+
+/* @status, or that not all could be written. */
+static int flush_output(const struct hsaq_args *args, int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	return hsaq_fail(args, "standard output: not all could be written");
 }
 
 int main(int argc, char **argv)
@@ -294,11 +305,11 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
 		help();
-		return 0;
+		return flush_output(&args, 0);
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		printf("hsaq %s\n", hsaq_version());
-		return 0;
+		return flush_output(&args, 0);
 	}
 	for (size_t i = 0; i < VERBS; i++) {
 		if (strcmp(argv[1], verbs[i].name))
@@ -306,7 +317,9 @@ int main(int argc, char **argv)
 		err = parse(argc - 1, argv + 1, &verbs[i], &args, &helped);
 		if (!err && !helped)
 			err = verbs[i].check(&args);
-		return err || helped ? err : run(&args, &verbs[i]);
+		if (!err && !helped)
+			err = run(&args, &verbs[i]);
+		return flush_output(&args, err);
 	}
 	return hsaq_fail(&args, "no such verb; hsaq --help lists them");
 }

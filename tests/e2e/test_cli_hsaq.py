@@ -68,6 +68,9 @@ class Refusals(unittest.TestCase):
         for args, words in (
                 ((), ("no verb", "--help")),
                 (("frob",), ("frob", "--help")),
+                (("fr\nob",), ("fr?ob", "--help")),
+                (("hold", "--level="), ("--level=:", "0 (most urgent) to 15")),
+                (("grant", "--min-level=x", "true"), ("--min-level=x:",)),
                 (("mode", "x"), ("x: not expected",)),
                 (("ls", "x"), ("x: not expected",)),
                 (("ls", "--for=1s"), ("--for", "--help")),
@@ -101,6 +104,16 @@ class Doing(unittest.TestCase):
                          ["loaded", "loaded"])
         self.assertIn("gfx906", done.stdout)
         self.assertNotIn("4712", done.stdout)
+
+    def test_output_that_is_lost_is_said(self):
+        for args in (["ls"], ["mode"], ["--help"], ["ls", "--help"], ["--version"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([HSAQ, *args], stdout=full, text=True,
+                                      stderr=subprocess.PIPE, timeout=PATIENCE_S,
+                                      env={**os.environ, "FAKE_HSAQ": "patched"},
+                                      check=False)
+            self.assertEqual(done.returncode, 125, args)
+            self.assertIn("not all could be written", done.stderr)
 
     def test_each_device_has_its_mode(self):
         first, second = hsaq("mode", place="one-hws").stdout.splitlines()
