@@ -243,6 +243,11 @@ static void device_destroy_all(struct sim_dev *sd)
 	sim_render_destroy(sd);
 	/* No interrupt may find the KFD's device gone. */
 	sim_ih_destroy(&sd->gpu);
+	/* As amdgpu_device_fini_hw(): nothing runs when the KFD frees MQDs. */
+	if (adev->kfd.dev)
+		kgd2kfd_suspend(adev->kfd.dev, false);
+	if (sd->engine_up)
+		sim_engine_suspend(&sd->gpu);
 	if (adev->kfd.dev)
 		kgd2kfd_device_exit(adev->kfd.dev);
 	adev->kfd.dev = NULL;
