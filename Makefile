@@ -116,7 +116,7 @@ $(HSAQ): $(call obj,$(HSAQ_SRCS)) libhsaq/libhsaq.map
 		-Wl,--version-script=libhsaq/libhsaq.map \
 		$(filter %.o,$^) -o $@
 
-$(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c) cli/parse.c cli/text.c) $(HSAQ) $(O)/lib/libhsaq.so
+$(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c) cli/parse.c client/duration.c cli/text.c) $(HSAQ) $(O)/lib/libhsaq.so
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) -L$(O)/lib -lhsaq \
 		-Wl,-rpath,'$$ORIGIN/../lib' -o $@ -ldl

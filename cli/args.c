@@ -77,18 +77,21 @@ static char **args_rest(struct argp_state *state)
 int gp_args_class(const char *verb, const char *text,
 		  struct gp_class_value *out)
 {
-	int err = gp_class_parse(text, out);
+	struct gp_class_request request;
+	const char *why;
+	int err = gp_class_request_parse(text, &request, &why);
 
-	if (!err)
+	if (!err && !gp_class_request_extra(&request)) {
+		*out = request.cls;
 		return 0;
-	if (err == -ERANGE)
-		gp_fail("%s: --class=%s: out of range; levels are lc:0 (most "
-			"urgent) to lc:%d, weights be:%d to be:%d",
-			verb, text, GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
+	}
+	if (!err)
+		gp_fail("%s: --class=%s: deadlines and caps need gpreemptd; without it "
+			"write --class=%.*s", verb, text, (int)strcspn(text, ","), text);
+	else if (err == -ERANGE)
+		gp_fail("%s: --class=%s: out of range; %s", verb, text, why);
 	else
-		gp_fail("%s: --class=%s: no such class; write lc, lc:LEVEL, be "
-			"or be:WEIGHT",
-			verb, text);
+		gp_fail("%s: --class=%s: no such class; %s", verb, text, why);
 	return GP_ARGS_SAID;
 }
 

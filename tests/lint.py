@@ -44,6 +44,7 @@ SHARED = {
     # what the software GPU's libcuda.so.1 exports, found by dlsym
     "softgpu/softgpu.h": {"nvidia-backend"},
     "client/class.h": {"cli"},
+    "client/duration.h": {"cli"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},
 }

@@ -111,6 +111,9 @@ class BadInput(Rig):
         for args, says in (
                 (["--class=urgent"], "lc:LEVEL"), (["--class="], "lc:LEVEL"),
                 (["--class=lc:16"], "lc:15"), (["--class=be:0"], "be:1"),
+                (["--class=lc,period=9ms,runtime=1ms"], "need gpreemptd"),
+                (["--class=be,cap=30%"], "need gpreemptd"),
+                (["--class=lc,cap=30%"], "cap is for be"),
                 (["--class=be:10001"], "be:10000"), (["--class=lc:01"], "lc"),
                 ([], "--class"), (["--class=lc", "--device=0"], "UUID"),
                 (["--class=lc", "--device=soft9"], "soft9"),

@@ -20,7 +20,12 @@ def texts():
             "lc": "lc", "lc-level": "lc:7", "be": "be", "be-weight": "be:100",
             "none": "none", "empty": "", "zero": "lc:00", "sign": "be:-1",
             "colon": "lc:", "huge": "be:99999999999999999999",
-            "blank": "lc: 3", "nul": "lc\0:3"}.items():
+            "blank": "lc: 3", "nul": "lc\0:3", "cap": "be:3,cap=30%",
+            "cap-over": "be,cap=101%", "cap-lc": "lc,cap=1%",
+            "edf": "lc:1,period=20ms,deadline=10ms,runtime=2ms",
+            "edf-short": "lc,runtime=1.5us,period=10s",
+            "edf-late": "lc,period=1ms,deadline=2ms,runtime=1ms",
+            "twice": "lc,period=1ms,period=1ms"}.items():
         put("class", name, text)
     for name, text in {
             "us": "300us", "point": "1.5ms", "zero": "0s", "long": "1.123456789s",
