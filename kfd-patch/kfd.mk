@@ -9,8 +9,12 @@ RIG       = $(PYTHON) -B kfd-patch/rig/rig.py
 rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(KFD_OPTIONS)
 
 .PHONY: kfd-check kfd-check-long kfd-mutants kfd-build kfd-lint kfd-shell
+# The series, then what libhsaq offers on the kernel as it is.
 kfd-check: need-python
-	$(Q)$(RIG) run $(rig_opts) --suite check --tally $(TALLY)
+	$(Q)bad=0; \
+	$(RIG) run $(rig_opts) --suite check --tally $(TALLY) || bad=1; \
+	$(RIG) run $(rig_opts) --base --suite stock --tally $(TALLY) || bad=1; \
+	exit $$bad
 
 # Debian's kernel, all counts; then a tenth of them on two kernels of our own.
 kfd-check-long: need-python

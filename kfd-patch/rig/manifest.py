@@ -17,7 +17,7 @@ DEFAULTS = {
     'module': 'any',        # any: also the base passes; series: it must be applied
     'timeout': '60',        # seconds of the guest's clock
     'limit': '90',          # seconds of the host's
-    'suites': 'check long', # check, long, mutants only when named: none
+    'suites': 'check long', # check, long, stock: on the base; only when named: none
     'check_scale': '1',     # KFD_SCALE in kfd-check
     'long_scale': '',       # KFD_SCALE in the long suite, whatever --scale says
     'files': '',            # more host files, each with the libraries it needs
