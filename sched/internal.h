@@ -62,11 +62,12 @@ struct gp_tenant {
 	/* rotate.c */
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
+	uint64_t charged_ns;		/* since the last GP_EV_USAGE */
 	uint32_t last_group;		/* index of its group that ran last */
 
 	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
-	uint64_t run_ns;
+	uint64_t run_ns, used_ns;
 };
 
 /* What is known of a group: after a failed resume, nothing is (see hal.h). */
@@ -111,6 +112,11 @@ static inline uint64_t gp_min_u64(uint64_t a, uint64_t b)
 static inline uint64_t gp_max_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+static inline uint64_t gp_sub_sat(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
 }
 
 static inline uint64_t gp_add_sat(uint64_t a, uint64_t b)
@@ -175,6 +181,11 @@ bool gp_hold_lc_active(const struct gp_sched *s);
 
 /* rotate.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
+void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
+/* What ran up to now is charged as it is: its weight or cap is about to change. */
+void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
+void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
+		     uint64_t taken_ns);
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);

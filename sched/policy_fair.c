@@ -10,18 +10,32 @@
 
 #define WEIGHT_UNIT 100
 
-static void fair_enter(struct gp_be_entity *e, uint64_t min_vruntime_ns)
+static void fair_enter(struct gp_be_entity *e, const struct gp_be_time *t)
 {
-	e->vruntime_ns = gp_max_u64(e->vruntime_ns, min_vruntime_ns);
+	e->vruntime_ns = gp_max_u64(e->vruntime_ns, t->min_vruntime_ns);
 }
 
-static void fair_charge(struct gp_be_entity *e, uint64_t ran_ns)
+static void fair_reset(struct gp_be_entity *e, const struct gp_be_time *t)
 {
-	/* Split, so that no product of a time and the unit overflows. */
-	uint64_t v = ran_ns / e->weight * WEIGHT_UNIT +
-		     ran_ns % e->weight * WEIGHT_UNIT / e->weight;
+	e->vruntime_ns = t->min_vruntime_ns;
+}
 
-	e->vruntime_ns = gp_add_sat(e->vruntime_ns, v);
+/* Split, so that no product of a time and the unit overflows. */
+static uint64_t virtual_ns(const struct gp_be_entity *e, uint64_t ran_ns)
+{
+	return ran_ns / e->weight * WEIGHT_UNIT +
+	       ran_ns % e->weight * WEIGHT_UNIT / e->weight;
+}
+
+static void fair_charge(struct gp_be_entity *e, uint64_t ran_ns,
+			const struct gp_be_time *t)
+{
+	e->vruntime_ns = gp_add_sat(e->vruntime_ns, virtual_ns(e, ran_ns));
+}
+
+static void fair_refund(struct gp_be_entity *e, uint64_t ns)
+{
+	e->vruntime_ns = gp_sub_sat(e->vruntime_ns, virtual_ns(e, ns));
 }
 
 /* Equal ones: who has waited longest. */
@@ -43,16 +57,18 @@ static size_t fair_pick(const struct gp_be_entity *const *e, size_t n)
 	return best;
 }
 
-static uint64_t fair_quantum(const struct gp_be_entity *e, size_t runnable,
-			     uint64_t base_ns)
+static uint64_t fair_quantum(const struct gp_be_entity *e,
+			     const struct gp_be_time *t)
 {
-	return base_ns;
+	return t->base_ns;
 }
 
 const struct gp_be_policy gp_policy_fair = {
 	.name = "fair",
-	.enter = fair_enter,
 	.charge = fair_charge,
+	.enter = fair_enter,
 	.pick = fair_pick,
 	.quantum = fair_quantum,
+	.refund = fair_refund,
+	.reset = fair_reset,
 };

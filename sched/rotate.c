@@ -29,19 +29,57 @@ static uint32_t next_group(const struct gp_sched *s, uint32_t tenant)
 	return GP_NONE;
 }
 
-static bool runnable(const struct gp_sched *s, uint32_t tenant)
+static struct gp_be_time be_time(const struct gp_sched *s)
 {
-	const struct gp_tenant *t = &s->tenant[tenant];
-
-	return gp_takes_turns(s, t) && t->activity != GP_ACT_IDLE &&
-	       next_group(s, tenant) != GP_NONE;
+	return (struct gp_be_time){
+		.now_ns = s->now_ns,
+		.base_ns = s->config.quantum_ns,
+		.min_vruntime_ns = s->min_vruntime_ns,
+	};
 }
 
 static void charge(struct gp_sched *s, struct gp_tenant *t)
 {
+	const struct gp_be_time at = be_time(s);
+
 	if (t->uncharged_ns)
-		s->config.be_policy->charge(&t->be, t->uncharged_ns);
+		s->config.be_policy->charge(&t->be, t->uncharged_ns, &at);
+	t->charged_ns = gp_add_sat(t->charged_ns, t->uncharged_ns);
 	t->uncharged_ns = 0;
+}
+
+void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t)
+{
+	const struct gp_be_time at = be_time(s);
+
+	charge(s, t);
+	/* A budget that grew at the old rate until now is made up, too. */
+	s->config.be_policy->charge(&t->be, 0, &at);
+}
+
+void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t)
+{
+	const struct gp_be_time at = be_time(s);
+
+	s->config.be_policy->reset(&t->be, &at);
+}
+
+void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
+		     uint64_t taken_ns)
+{
+	const struct gp_be_time at = be_time(s);
+	uint64_t due;
+
+	t->used_ns = gp_add_sat(t->used_ns, used_ns);
+	if (!gp_takes_turns(s, t))
+		return;
+	charge(s, t);
+	due = gp_max_u64(used_ns, gp_sub_sat(t->charged_ns, taken_ns));
+	if (due > t->charged_ns)
+		s->config.be_policy->charge(&t->be, due - t->charged_ns, &at);
+	else if (due < t->charged_ns)
+		s->config.be_policy->refund(&t->be, t->charged_ns - due);
+	t->charged_ns = 0;
 }
 
 /* Time passed: it belongs to whoever of BE was on the device. */
@@ -67,68 +105,132 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 	}
 }
 
-static void refresh(struct gp_sched *s)
+static void find_runnable(const struct gp_sched *s,
+			  bool runnable[GP_SCHED_MAX_TENANTS])
 {
-	uint64_t min = GP_NEVER;
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		runnable[i] = false;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
 
-	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
-		struct gp_tenant *t = &s->tenant[i];
-		bool was = t->be.runnable;
-
-		if (!t->id)
-			continue;
-		charge(s, t);
-		t->be.runnable = runnable(s, i);
-		if (was && t->be.runnable)
-			min = gp_min_u64(min, t->be.vruntime_ns);
+		if (g->id && g->tenant != GP_NONE && g->retry_ns <= s->now_ns)
+			runnable[g->tenant] = true;
 	}
-	if (min != GP_NEVER)
-		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		runnable[i] = runnable[i] && gp_takes_turns(s, t) &&
+			      t->activity != GP_ACT_IDLE;
+	}
 }
 
 static void enter(struct gp_sched *s, struct gp_tenant *t)
 {
-	s->config.be_policy->enter(&t->be, s->min_vruntime_ns);
+	const struct gp_be_time at = be_time(s);
+
+	s->config.be_policy->enter(&t->be, &at);
 	t->be.waiting_since_ns = s->now_ns;
 }
 
-/* Index of the tenant whose turn is next; GP_NONE: nobody has work. */
-static uint32_t pick(struct gp_sched *s, size_t *count)
+/* Charges what ran, and finds who may run from now on. */
+static void refresh(struct gp_sched *s)
+{
+	bool is[GP_SCHED_MAX_TENANTS], was[GP_SCHED_MAX_TENANTS];
+	uint64_t min = GP_NEVER;
+
+	find_runnable(s, is);
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		struct gp_tenant *t = &s->tenant[i];
+
+		was[i] = t->be.runnable;
+		if (!t->id)
+			continue;
+		charge(s, t);
+		t->be.runnable = is[i];
+		if (was[i] && !is[i])
+			t->be.left_ns = s->now_ns;
+		if (was[i] && is[i])
+			min = gp_min_u64(min, t->be.vruntime_ns);
+	}
+	if (min != GP_NEVER)
+		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (!was[i] && is[i])
+			enter(s, &s->tenant[i]);
+}
+
+/* When @t may have a turn; 0: now. */
+static uint64_t ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	const struct gp_be_time at = be_time(s);
+
+	return s->config.be_policy->ready_ns ?
+		       s->config.be_policy->ready_ns(&t->be, &at) : 0;
+}
+
+/* Its turn ends also when nobody waits. */
+static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return s->config.be_policy->ready_ns && t->be.cap_pct;
+}
+
+/*
+ * Index of the tenant whose turn is next; GP_NONE: nobody may run. Of equal
+ * ones policies take the first: @after, whose turn it was, comes last.
+ */
+static uint32_t pick(struct gp_sched *s, uint32_t after)
 {
 	const struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
 	uint32_t tenant[GP_SCHED_MAX_TENANTS];
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
-		if (!s->tenant[i].id || !s->tenant[i].be.runnable)
+	for (uint32_t k = 1; k <= GP_SCHED_MAX_TENANTS; k++) {
+		uint32_t i = (after + k) % GP_SCHED_MAX_TENANTS;
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (!t->id || !t->be.runnable || ready_ns(s, t) > s->now_ns)
 			continue;
-		entity[n] = &s->tenant[i].be;
+		entity[n] = &t->be;
 		tenant[n++] = i;
 	}
-	*count = n;
 	return n ? tenant[s->config.be_policy->pick(entity, n)] : GP_NONE;
+}
+
+static void settle(struct gp_sched *s)
+{
+	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
+	const struct gp_be_time at = be_time(s);
+	size_t n = 0;
+
+	if (!s->config.be_policy->settle)
+		return;
+	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (s->tenant[i].id && s->tenant[i].be.runnable)
+			entity[n++] = &s->tenant[i].be;
+	s->config.be_policy->settle(entity, n, &at);
 }
 
 static void new_turn(struct gp_sched *s)
 {
-	size_t n;
-	uint32_t tenant = pick(s, &n);
+	const struct gp_be_time at = be_time(s);
+	uint32_t tenant, old = GP_SCHED_MAX_TENANTS - 1;
 	struct gp_tenant *t;
 
+	if (s->resident != GP_NONE) {
+		old = s->group[s->resident].tenant;
+		s->tenant[old].be.waiting_since_ns = s->now_ns;
+	}
+	settle(s);
+	tenant = pick(s, old);
 	s->rotate_since_ns = 0;
+	s->resident = GP_NONE;
 	if (tenant == GP_NONE)
 		return;
 	t = &s->tenant[tenant];
-	if (s->resident != GP_NONE) {
-		uint32_t old = s->group[s->resident].tenant;
-
-		s->tenant[old].be.waiting_since_ns = s->now_ns;
-	}
 	s->resident = next_group(s, tenant);
 	t->last_group = s->resident;
 	s->turn_ran_ns = 0;
-	s->turn_ns = s->config.be_policy->quantum(&t->be, n,
-						  s->config.quantum_ns);
+	s->turn_ns = s->config.be_policy->quantum(&t->be, &at);
 }
 
 static bool others_wait(const struct gp_sched *s)
@@ -138,7 +240,8 @@ static bool others_wait(const struct gp_sched *s)
 
 		if (i != s->resident && g->id && g->tenant != GP_NONE &&
 		    s->tenant[g->tenant].be.runnable &&
-		    g->retry_ns <= s->now_ns)
+		    g->retry_ns <= s->now_ns &&
+		    ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns)
 			return true;
 	}
 	return false;
@@ -147,10 +250,11 @@ static bool others_wait(const struct gp_sched *s)
 static bool rotation_due(const struct gp_sched *s)
 {
 	const struct gp_tenant *t = &s->tenant[s->group[s->resident].tenant];
+	bool over = s->turn_ran_ns >= s->turn_ns;
 
-	if (!others_wait(s))
-		return false;
-	return !t->be.runnable || s->turn_ran_ns >= s->turn_ns;
+	if (is_capped(s, t) && over)
+		return true;
+	return others_wait(s) && (over || !t->be.runnable);
 }
 
 /* Who was resident may have left, or be of another class by now. */
@@ -168,17 +272,9 @@ static void check_resident(struct gp_sched *s)
 
 void gp_rotate_reconcile(struct gp_sched *s)
 {
-	bool before[GP_SCHED_MAX_TENANTS];
-
 	if (!s->config.rotate)
 		return;
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
-		before[i] = s->tenant[i].be.runnable;
 	refresh(s);
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
-		if (!before[i] && s->tenant[i].be.runnable)
-			enter(s, &s->tenant[i]);
-
 	check_resident(s);
 	if (s->resident == GP_NONE) {
 		new_turn(s);
@@ -201,14 +297,46 @@ void gp_rotate_group_gone(struct gp_sched *s, uint32_t group)
 		s->resident = GP_NONE;
 }
 
-uint64_t gp_rotate_next_ns(const struct gp_sched *s)
+/* When somebody may run again who has used up what its cap allows. */
+static uint64_t next_ready_ns(const struct gp_sched *s)
 {
-	if (!s->config.rotate || s->resident == GP_NONE || !others_wait(s))
+	uint32_t has = s->resident == GP_NONE ? GP_NONE :
+						s->group[s->resident].tenant;
+	uint64_t next = GP_NEVER;
+
+	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+		uint64_t at;
+
+		if (!t->id || i == has || !t->be.runnable || !is_capped(s, t))
+			continue;
+		at = ready_ns(s, t);
+		if (at > s->now_ns)
+			next = gp_min_u64(next, at);
+	}
+	return next;
+}
+
+static uint64_t turn_end_ns(const struct gp_sched *s)
+{
+	const struct gp_tenant *t;
+
+	if (s->resident == GP_NONE)
+		return GP_NEVER;
+	t = &s->tenant[s->group[s->resident].tenant];
+	if (!is_capped(s, t) && !others_wait(s))
 		return GP_NEVER;
 	if (s->rotate_since_ns)
 		return gp_add_sat(s->rotate_since_ns,
 				  s->config.lc_defer_max_ns);
 	if (s->group[s->resident].run != GP_RUN_ON)
 		return GP_NEVER;
-	return gp_add_sat(s->now_ns, s->turn_ns - s->turn_ran_ns);
+	return gp_add_sat(s->now_ns, gp_sub_sat(s->turn_ns, s->turn_ran_ns));
+}
+
+uint64_t gp_rotate_next_ns(const struct gp_sched *s)
+{
+	if (!s->config.rotate)
+		return GP_NEVER;
+	return gp_min_u64(turn_end_ns(s), next_ready_ns(s));
 }

@@ -104,7 +104,8 @@ static int check_spec(const struct gp_class_spec *spec)
 	case GP_TENANT_LC:
 		return spec->level > LEVEL_MAX ? -EINVAL : 0;
 	case GP_TENANT_BE:
-		return !spec->weight || spec->weight > WEIGHT_MAX ? -EINVAL : 0;
+		return !spec->weight || spec->weight > WEIGHT_MAX ||
+		       spec->cap_pct > 100 ? -EINVAL : 0;
 	}
 	return -EINVAL;
 }
@@ -228,11 +229,13 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 static void apply_spec(struct gp_sched *s, struct gp_tenant *t,
 		       const struct gp_class_spec *spec)
 {
+	bool be = spec->cls == GP_TENANT_BE;
+
 	if (spec->cls != GP_TENANT_LC)
 		gp_hold_forget(t);
 	t->spec = *spec;
-	t->be.weight = spec->cls == GP_TENANT_BE ? spec->weight :
-						   WEIGHT_DEFAULT;
+	t->be.weight = be ? spec->weight : WEIGHT_DEFAULT;
+	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;
 }
 
 static void apply_join(struct gp_sched *s, const struct gp_event *ev)
@@ -242,6 +245,7 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant };
 	gp_prepreempt_init(&t->pre, s->config.switch_ns);
 	apply_spec(s, t, &ev->spec);
+	gp_rotate_join(s, t);
 }
 
 /*
@@ -332,6 +336,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		tenant_leave(s, out, t, s->config.rotate);
 		break;
 	case GP_EV_TENANT_CLASS:
+		gp_rotate_charge(s, t);
 		apply_spec(s, t, &ev->spec);
 		break;
 	case GP_EV_GROUP_APPEAR:
@@ -371,6 +376,9 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		break;
 	case GP_EV_SWITCH_MEASURED:
 		gp_prepreempt_switch(&t->pre, ev->took_ns);
+		break;
+	case GP_EV_USAGE:
+		gp_rotate_usage(s, t, ev->took_ns, ev->taken_ns);
 		break;
 	}
 }
@@ -501,6 +509,7 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.holds_expired = t->holds_expired,
 		.syncs_cut = t->syncs_cut,
 		.run_ns = t->run_ns,
+		.used_ns = t->used_ns,
 		.vruntime_ns = t->be.vruntime_ns,
 		.switch_ns = t->pre.switch_ns,
 		.switch_min_ns = t->pre.switch_min_ns,

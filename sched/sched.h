@@ -44,6 +44,9 @@ struct gp_class_spec {
 	uint32_t cls;			/* enum gp_tenant_class */
 	uint32_t level;			/* LC: 0 most urgent .. 15 */
 	uint32_t weight;		/* BE: 1..10000 */
+	uint32_t cap_pct;		/* BE: at most so much of the device, 1..99;
+					 * 0 and 100: no cap. gp_policy_credit
+					 * keeps it, other policies know none */
 };
 
 enum gp_event_type {
@@ -74,6 +77,9 @@ enum gp_event_type {
 	GP_EV_TIMER,			/* the armed time has come */
 	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
 	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it */
+	GP_EV_USAGE,			/* tenant, took_ns, taken_ns: what the
+					 * hardware says of the time since the
+					 * last such event: see below */
 	GP_EV_CLOSE,			/* this instance ends: releases, and puts
 					 * every group back as it was found. Then
 					 * only OUTCOME, TIMER, GROUP_GONE and
@@ -90,9 +96,24 @@ struct gp_event {
 	uint64_t at_ns;
 	uint64_t limit_ns;
 	uint64_t took_ns;
+	uint64_t taken_ns;
 	int32_t error;			/* OUTCOME: 0 or negative errno */
 	uint32_t ok;
 };
+
+/*
+ * GP_EV_USAGE. Without it a BE tenant is charged the time that it was resident.
+ * With it, what it was charged since its last report is replaced by
+ *
+ *	max(took_ns, resident - taken_ns)
+ *
+ * took_ns: it had the device so long. taken_ns: so long others had it, LC
+ * above all, while this tenant was resident; 0: not known. So nobody pays for
+ * what LC took, nobody gets for nothing what it left unused in its turn, and
+ * what it used beyond its turn (it went late) is paid for. Reports may be late
+ * (33 ms on NVIDIA): what is off in one is put right by the next. For an LC
+ * tenant it is a figure for views.
+ */
 
 enum gp_decision_type {
 	GP_DO_SET_SLICE,		/* group, slice_us (0: the driver's own) */
@@ -186,6 +207,7 @@ struct gp_sched_tenant_stat {
 	uint32_t resident, suspended, in_segment, held;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns;		/* BE: time resident */
+	uint64_t used_ns;		/* by GP_EV_USAGE */
 	uint64_t vruntime_ns;
 	uint64_t switch_ns, switch_min_ns, switch_max_ns, margin_ns;
 	uint64_t lead_ns;		/* so long before work a hold starts */
@@ -199,30 +221,59 @@ int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 
 /* ---- policies among BE tenants, one file each -------------------------- */
 
-/* What a policy keeps per tenant; the core stores it. */
+/*
+ * What a policy keeps per tenant; the core stores it, and sets what stands
+ * before the policies' own.
+ */
 struct gp_be_entity {
 	uint32_t tenant;
 	uint32_t weight;
-	uint32_t runnable;
-	uint32_t pad;
-	uint64_t vruntime_ns;
-	uint64_t waiting_since_ns;
+	uint32_t cap_pct;		/* 0: none; 1..99 */
+	uint32_t runnable;		/* has work, and a group that can run */
+	uint64_t waiting_since_ns;	/* enters, or its turn ended */
+	uint64_t left_ns;		/* was no longer runnable then */
+
+	uint64_t vruntime_ns;		/* fair */
+	int64_t credit_ns;		/* credit: what it is owed */
+	int64_t budget;			/* credit: of its cap, 1/100 ns, as of .. */
+	uint64_t budget_ns;		/* .. then */
 };
 
+/* When, and of what turns are multiples. */
+struct gp_be_time {
+	uint64_t now_ns;
+	uint64_t base_ns;		/* gp_sched_config.quantum_ns */
+	uint64_t min_vruntime_ns;	/* of those runnable; never falls */
+};
+
+/** Fields sorted; settle and ready_ns may be NULL. */
 struct gp_be_policy {
 	const char *name;
-	/* @e joins the runnable ones; @min_vruntime_ns of those there. */
-	void (*enter)(struct gp_be_entity *e, uint64_t min_vruntime_ns);
-	/* @e was resident for @ran_ns. */
-	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns);
-	/* Which of @n runnable entities is resident next; index. */
+	/* @e was resident for @ran_ns, or used so much. */
+	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns,
+		       const struct gp_be_time *t);
+	/* @e joins the runnable ones. */
+	void (*enter)(struct gp_be_entity *e, const struct gp_be_time *t);
+	/* Which of @n entities that may run is resident next; index. */
 	size_t (*pick)(const struct gp_be_entity *const *e, size_t n);
 	/* For how long; ns. */
-	uint64_t (*quantum)(const struct gp_be_entity *e, size_t runnable,
-			    uint64_t base_ns);
+	uint64_t (*quantum)(const struct gp_be_entity *e,
+			    const struct gp_be_time *t);
+	/* Not before then may @e have a turn; 0: any time. */
+	uint64_t (*ready_ns)(const struct gp_be_entity *e,
+			     const struct gp_be_time *t);
+	/* It was charged @ns too much. */
+	void (*refund)(struct gp_be_entity *e, uint64_t ns);
+	/* This policy begins, with @e: what was is forgotten. */
+	void (*reset)(struct gp_be_entity *e, const struct gp_be_time *t);
+	/* A turn is over; all @n runnable ones. */
+	void (*settle)(struct gp_be_entity *const *e, size_t n,
+		       const struct gp_be_time *t);
 };
 
+extern const struct gp_be_policy gp_policy_credit;
 extern const struct gp_be_policy gp_policy_fair;
+extern const struct gp_be_policy gp_policy_rr;
 
 /* ---- when a hold starts: prepreempt.c ---------------------------------- */
 

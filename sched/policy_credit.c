@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * policy_credit.c - among BE tenants: weights and caps, after Xen's credit
+ * scheduler.
+ *
+ * Weights. What a tenant uses is taken from its credit; at the end of each turn
+ * what all have used is handed out among the runnable ones by weight, so that
+ * credits add up to 0. Who has credit goes before who owes, and within each of
+ * the two who has waited longest. Who owes runs all the same when nobody with
+ * credit wants to: nothing is left idle for a weight's sake.
+ *
+ * Caps. A bucket fills at cap_pct of real time, whoever runs, from empty; what
+ * the tenant uses is taken out. A turn begins only when the bucket has all that
+ * the turn may use, and ends when that is over, even if nobody else wants the
+ * device. So a turn never has to be cut short, and since its first work a
+ * tenant never has more than its cap but for what lengthened its last turn,
+ * which the bucket then owes.
+ */
+#include "sched/internal.h"
+
+/* A capped turn takes at most what the cap is of so many whole turns .. */
+#define CAP_PERIOD 5
+/* .. and the bucket holds what it is of so many: what others kept it waiting. */
+#define CAP_STORE 20
+#define BASE_MAX_NS (100000 * GP_NS_PER_MS)
+#define CREDIT_MAX ((int64_t)1 << 50)	/* ns: 13 days */
+
+static uint64_t base_of(const struct gp_be_time *t)
+{
+	return gp_min_u64(t->base_ns, BASE_MAX_NS);
+}
+
+static int64_t to_signed(uint64_t ns)
+{
+	return (int64_t)gp_min_u64(ns, (uint64_t)CREDIT_MAX);
+}
+
+static int64_t within(int64_t v, int64_t max)
+{
+	return v > max ? max : v < -max ? -max : v;
+}
+
+/* ---- caps --------------------------------------------------------------- */
+
+/* How long a capped tenant's turns are. */
+static uint64_t cap_turn_ns(const struct gp_be_entity *e,
+			    const struct gp_be_time *t)
+{
+	uint64_t base = base_of(t);
+
+	return gp_max_u64(gp_min_u64(base, base * CAP_PERIOD * e->cap_pct / 100), 1);
+}
+
+static int64_t budget_at(const struct gp_be_entity *e, const struct gp_be_time *t)
+{
+	uint64_t store = base_of(t) * CAP_STORE;
+	uint64_t passed = gp_min_u64(gp_sub_sat(t->now_ns, e->budget_ns), store);
+	int64_t full = (int64_t)(store * e->cap_pct);
+	int64_t has = e->budget + (int64_t)(passed * e->cap_pct);
+
+	return has > full ? full : has;
+}
+
+static uint64_t credit_ready_ns(const struct gp_be_entity *e,
+				const struct gp_be_time *t)
+{
+	int64_t lacks;
+
+	if (!e->cap_pct)
+		return 0;
+	lacks = (int64_t)cap_turn_ns(e, t) * 100 - budget_at(e, t);
+	if (lacks <= 0)
+		return 0;
+	return gp_add_sat(t->now_ns, ((uint64_t)lacks + e->cap_pct - 1) / e->cap_pct);
+}
+
+static uint64_t credit_quantum(const struct gp_be_entity *e,
+			       const struct gp_be_time *t)
+{
+	return e->cap_pct ? cap_turn_ns(e, t) : t->base_ns;
+}
+
+/* ---- weights ------------------------------------------------------------ */
+
+static void credit_charge(struct gp_be_entity *e, uint64_t ran_ns,
+			  const struct gp_be_time *t)
+{
+	int64_t ran = to_signed(ran_ns);
+
+	e->credit_ns = within(e->credit_ns - ran, CREDIT_MAX);
+	e->budget = within(budget_at(e, t) - ran * 100, CREDIT_MAX * 100);
+	e->budget_ns = t->now_ns;
+}
+
+static void credit_refund(struct gp_be_entity *e, uint64_t ns)
+{
+	int64_t back = to_signed(ns);
+
+	e->credit_ns = within(e->credit_ns + back, CREDIT_MAX);
+	e->budget = within(e->budget + back * 100, CREDIT_MAX * 100);
+}
+
+/*
+ * What a tenant is owed, or owes, is forgotten by as much as it stayed away:
+ * nobody saves up credit by being idle, and a pause of a millisecond clears no
+ * turn.
+ */
+static void credit_enter(struct gp_be_entity *e, const struct gp_be_time *t)
+{
+	int64_t away = to_signed(gp_sub_sat(t->now_ns, e->left_ns));
+
+	if (e->credit_ns < 0)
+		e->credit_ns = e->credit_ns < -away ? e->credit_ns + away : 0;
+	else
+		e->credit_ns = e->credit_ns > away ? e->credit_ns - away : 0;
+}
+
+static void credit_reset(struct gp_be_entity *e, const struct gp_be_time *t)
+{
+	e->credit_ns = 0;
+	e->budget = 0;
+	e->budget_ns = t->now_ns;
+}
+
+/*
+ * More than its cap allows it for a turn is no use to a capped tenant: the
+ * others get it.
+ */
+static bool at_limit(const struct gp_be_entity *e, const struct gp_be_time *t)
+{
+	return e->cap_pct && e->credit_ns >= (int64_t)cap_turn_ns(e, t);
+}
+
+static uint64_t weights_below_limit(struct gp_be_entity *const *e, size_t n,
+				    const struct gp_be_time *t)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += at_limit(e[i], t) ? 0 : e[i]->weight;
+	return sum;
+}
+
+/* Hands out @pot by weight; returns what nobody had room for. */
+static int64_t hand_out(struct gp_be_entity *const *e, size_t n,
+			const struct gp_be_time *t, int64_t pot)
+{
+	int64_t weights = (int64_t)weights_below_limit(e, n, t), left = pot;
+
+	for (size_t i = 0; i < n && weights; i++) {
+		int64_t share, room;
+
+		if (at_limit(e[i], t))
+			continue;
+		share = pot / weights * e[i]->weight +
+			pot % weights * e[i]->weight / weights;
+		room = (int64_t)cap_turn_ns(e[i], t) - e[i]->credit_ns;
+		if (e[i]->cap_pct && share > room)
+			share = room;
+		e[i]->credit_ns += share;
+		left -= share;
+	}
+	return left;
+}
+
+static void credit_settle(struct gp_be_entity *const *e, size_t n,
+			  const struct gp_be_time *t)
+{
+	int64_t pot = 0;
+
+	for (size_t i = 0; i < n; i++)
+		pot -= e[i]->credit_ns;
+	/* Each round but the last brings one at least to its limit. */
+	for (size_t round = 0; round < n && (pot > 0 || !round); round++) {
+		int64_t left = hand_out(e, n, t, pot);
+
+		if (left == pot)
+			break;
+		pot = left;
+	}
+	/* Less than one ns a head: whoever is first. */
+	if (n && !e[0]->cap_pct && pot < (int64_t)n && pot > -(int64_t)n)
+		e[0]->credit_ns += pot;
+}
+
+static bool credit_before(const struct gp_be_entity *a,
+			  const struct gp_be_entity *b)
+{
+	bool a_owes = a->credit_ns < 0, b_owes = b->credit_ns < 0;
+
+	if (a_owes != b_owes)
+		return b_owes;
+	return a->waiting_since_ns < b->waiting_since_ns;
+}
+
+static size_t credit_pick(const struct gp_be_entity *const *e, size_t n)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (credit_before(e[i], e[best]))
+			best = i;
+	return best;
+}
+
+const struct gp_be_policy gp_policy_credit = {
+	.name = "credit",
+	.charge = credit_charge,
+	.enter = credit_enter,
+	.pick = credit_pick,
+	.quantum = credit_quantum,
+	.ready_ns = credit_ready_ns,
+	.refund = credit_refund,
+	.reset = credit_reset,
+	.settle = credit_settle,
+};
