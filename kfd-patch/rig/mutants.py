@@ -4,6 +4,7 @@
 mutants/NAME.patch starts with lines of its own:
     Fault: what is wrong, in a line
     Tests: of which one must fail, the likeliest first. It must build
+    Kernel: kasan or kmemleak, where only that sees it
 """
 
 import copy
@@ -14,6 +15,7 @@ import re
 import threading
 
 import initramfs
+import kernels
 import manifest
 import module
 import tree as trees
@@ -21,6 +23,7 @@ from common import Failure, read_bytes, say
 from runner import Report, Session, boot_once
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'mutants')
+PATIENCE = 4                # with kernels of our own, which are slow
 
 
 class Mutant:
@@ -30,13 +33,13 @@ class Mutant:
         self.name = os.path.basename(path)[:-len('.patch')]
         self.fault = self.field(text, 'Fault')
         self.tests = self.field(text, 'Tests').split()
-        self.verdict = None
+        self.flavour = self.field(text, 'Kernel', '')
 
-    def field(self, text, name):
+    def field(self, text, name, default=None):
         found = re.search(rf'^{name}: *(.+)$', text, re.M)
-        if not found:
+        if not found and default is None:
             raise Failure(f'{self.path}: no line "{name}: ..."')
-        return found.group(1)
+        return found.group(1) if found else default
 
 
 class Catcher(Report):
@@ -56,10 +59,17 @@ def judge(mutant, worker, args, tests):
     """Build it and run its tests until one fails. Sets verdict when none does."""
     mine = copy.copy(args)
     mine.out = os.path.abspath(args.out)
-    tree = trees.make_tree(mine.out, f'mutant-{worker}', trees.series(), more=[mutant.path])
+    name = f'mutant-{worker}'
+    if mutant.flavour:
+        name += f'-{mutant.flavour}'
+        mine.flavour = mutant.flavour
+        mine.kmemleak = mutant.flavour == 'kmemleak'
+        mine.patience *= PATIENCE
+        mine.kernel_image, mine.kernel_tree = kernels.build(mine.out, mutant.flavour, args.jobs)
+    tree = trees.make_tree(mine.out, name, trees.series(), more=[mutant.path])
     session = Session(mine)
     session.tree = tree
-    session.ko = module.build(tree, kernel=args.kernel_tree, jobs=1)
+    session.ko = module.build(tree, kernel=mine.kernel_tree, jobs=1)
     session.base_cpio = initramfs.base_archive(mine.out)
     for test in tests:
         catcher = Catcher()
@@ -94,6 +104,8 @@ def run_all(args):
     for mutant in mutants:
         todo.put(mutant)
     trees.unpack(os.path.abspath(args.out))
+    for flavour in sorted({m.flavour for m in mutants} - {''}):
+        kernels.build(os.path.abspath(args.out), flavour, args.jobs)
     initramfs.base_archive(os.path.abspath(args.out))
     results = {}
     threads = [threading.Thread(target=work, args=(todo, w, args, manifest.load(), results))
