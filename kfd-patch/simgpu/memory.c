@@ -160,9 +160,13 @@ static int alloc_page_array(struct page **pages, unsigned long n)
 static struct sim_bo *bo_alloc(struct sim_gpu *sim, enum sim_bo_kind kind,
 			       u64 bytes)
 {
-	struct sim_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
 	struct ttm_buffer_object *tbo;
+	struct sim_bo *bo;
 
+	/* User space chooses: no more than there can be, as TTM does. */
+	if (bytes > (u64)totalram_pages() << PAGE_SHIFT)
+		return NULL;
+	bo = kzalloc(sizeof(*bo), GFP_KERNEL);
 	if (!bo)
 		return NULL;
 	bo->npages = PAGE_ALIGN(bytes) >> PAGE_SHIFT;
@@ -228,8 +232,6 @@ int sim_bo_create(struct sim_gpu *sim, enum sim_bo_kind kind, u64 bytes,
 	struct sim_bo *bo;
 	int r;
 
-	if (bytes > (u64)totalram_pages() << PAGE_SHIFT)
-		return -ENOMEM;
 	bo = bo_alloc(sim, kind, bytes);
 	if (!bo)
 		return -ENOMEM;
