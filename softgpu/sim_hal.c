@@ -87,6 +87,7 @@ struct gp_sim {
 	pid_t pid[PIDS];
 	uint64_t hold_ids, control_ids;
 	uint64_t waiting;		/* cookie of a control, 0: it is through */
+	bool stop;			/* an agent wants advancing to end */
 	int slot_fd;
 	struct gp_switch_record log[LOG_RECORDS];
 	uint64_t log_head;
@@ -243,7 +244,16 @@ uint64_t gp_sim_now(struct gp_sim *sim)
 void gp_sim_advance(struct gp_sim *sim, uint64_t to_ns)
 {
 	lock(sim);
-	advance(sim, to_ns);
+	sim->stop = false;
+	while (gp_model_now(sim->model) < to_ns && !sim->stop)
+		step(sim, to_ns);
+	unlock(sim);
+}
+
+void gp_sim_stop(struct gp_sim *sim)
+{
+	lock(sim);
+	sim->stop = true;
 	unlock(sim);
 }
 

@@ -39,6 +39,8 @@ void gp_sim_id(const struct gp_sim *sim, struct gp_device_id *id);
 void gp_sim_set_agent(struct gp_sim *sim, const struct gp_sim_agent *agent);
 uint64_t gp_sim_now(struct gp_sim *sim);
 void gp_sim_advance(struct gp_sim *sim, uint64_t to_ns);
+/** An agent has something for who advances: gp_sim_advance() returns now. */
+void gp_sim_stop(struct gp_sim *sim);
 
 /** A process that may have contexts; it is gone with gp_sim_process_end(). */
 int gp_sim_process_add(struct gp_sim *sim, pid_t pid);
