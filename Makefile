@@ -57,6 +57,7 @@ MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
 FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
 CLI_SRCS     := $(wildcard cli/*.c)
+DAEMON_SRCS  := $(wildcard daemon/*.c)
 BENCH_COMMON := $(wildcard bench/common/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
@@ -79,6 +80,7 @@ HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
 HSAQ_CMD := $(O)/bin/hsaq
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
+DAEMON_LIBS := -lcyaml -lyaml
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
@@ -160,7 +162,7 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(call obj,$(TEST_COMMON)) $(CORE_A) $(MODEL_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) $(MODEL_A) -Wl,--no-whole-archive \
-		-o $@ -lcmocka -ljansson -ldl -lm
+		-o $@ -lcmocka -ljansson $(TEST_LIBS) -ldl -lm
 
 -include $(shell find $(O)/obj -name '*.d' 2>/dev/null)
 

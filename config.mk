@@ -13,3 +13,4 @@ need-python:
 	@$(if $(call have_cmd,$(PYTHON)),,echo 'no python3: apt-get install python3' >&2; exit 1)
 need-tests: need-cc need-python
 	@$(if $(call have_pkg,cmocka),,echo 'no cmocka: apt-get install libcmocka-dev' >&2; exit 1)
+	@$(if $(call have_pkg,libcyaml),,echo 'no libcyaml: apt-get install libcyaml-dev' >&2; exit 1)

@@ -26,6 +26,7 @@ ARROWS = {
     "libhsaq": {"hal"},
     "libhsaq/cmd": set(),
     "cli": {"wire", "hal", "sched"},
+    "daemon": {"wire", "hal", "sched"},
     "bench/common": set(),
     "bench/apps": {"bench/common"},
     "examples": set(),
@@ -43,8 +44,8 @@ SHARED = {
     "bench/common/kernels.h": {"softgpu/server"},
     # what the software GPU's libcuda.so.1 exports, found by dlsym
     "softgpu/softgpu.h": {"nvidia-backend"},
-    "client/class.h": {"cli"},
-    "client/duration.h": {"cli"},
+    "client/class.h": {"cli", "daemon"},
+    "client/duration.h": {"cli", "daemon"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},
 }

@@ -54,6 +54,9 @@ $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 # hsaq over it, for tests/e2e.
 $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard libhsaq/cmd/*.c))
 
+$(filter $(O)/tests/daemon/%,$(TEST_PROGS)): $(call obj,$(DAEMON_SRCS))
+$(filter $(O)/tests/daemon/%,$(TEST_PROGS)): TEST_LIBS := $(DAEMON_LIBS)
+
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
 
@@ -85,7 +88,7 @@ check-kills: need-tests all
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
-	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c
+	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS)
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))
@@ -93,14 +96,14 @@ fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))
 $(O)/fuzz/replay_%: $(O)/obj/tests/fuzz/fuzz_%.o $(O)/obj/tests/fuzz/replay.o \
 		$(call obj,$(FUZZ_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
-	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(DAEMON_LIBS) -ldl -lm
 $(O)/fuzz/obj/%.o: %.c
 	$(call msg,CLANG,$<)mkdir -p $(@D)
 	$(Q)clang $(gp_CPPFLAGS) -std=gnu11 -O1 -g -fPIC -pthread $(FUZZ_SAN) \
 		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
-	$(Q)clang -pthread $(FUZZ_SAN) -fsanitize=fuzzer $^ -o $@ -ldl -lm
+	$(Q)clang -pthread $(FUZZ_SAN) -fsanitize=fuzzer $^ -o $@ $(DAEMON_LIBS) -ldl -lm
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
 .PHONY: check-replay need-fuzz

@@ -63,6 +63,38 @@ def ptx():
         put("ptx", name, text)
 
 
+def config():
+    with open(os.path.join(HERE, "..", "..", "daemon", "gpreempt.yaml"),
+              encoding="utf-8") as f:
+        put("config", "example", f.read())
+    for name, text in {
+            "empty": "", "one": "policy: fair\n", "flow": "{policy: rr, quantum: 1ms}",
+            "twice": "policy: fair\npolicy: rr\n", "unknown": "polcy: fair\n",
+            "tab": "policy:\tfair\n\tquantum: 1s\n", "open": 'policy: "fair',
+            "list": "- policy\n", "null": "policy:\nrules: ~\n", "key": "? [a]\n: b\n",
+            "documents": "policy: fair\n---\npolicy: rr\n...\n",
+            "alias": "policy: &a fair\nlc_policy: *a\n",
+            "bomb": "a: &a [x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nrules: [*c,*c]\n",
+            "merge": "<<: {policy: fair}\n", "tag": "policy: !!binary ZmFpcg==\n",
+            "deep": "rules: " + "[" * 2000, "deep-block": "- " * 2000,
+            "utf16": "policy: fair\n".encode("utf-16"), "latin1": b"policy: f\xe4ir\n",
+            "surrogate": b"policy: \xed\xa0\x80\n", "nul": "policy: fa\0ir\n",
+            "escape": 'rules: [{exe: "/\\x85\\u2028\\uFEFF\\0", class: be}]\n',
+            "block": "policy: |\n  fair\n", "folded": "policy: >-\n  fa\n  ir\n",
+            "quotes": 'metrics: "/\\"\\\\#: - \\u00fc"\n', "long": "policy: " + "x" * 600,
+            "ipv6": 'metrics: "[::1]:9464"\n', "ipv4": "metrics: 127.0.0.1:9464\n",
+            "cr": "policy: fair\r\nquantum: 1.5ms\r", "yaml": "%YAML 1.1\n---\npolicy: rr\n",
+            "rule": "rules:\n- user: a\n  group: '0'\n  cgroup: /a/**\n  exe: /**/b*\n"
+                    "  container: 0123456789ab\n  device: 3b:00.0\n  class: none\n"
+                    "  may: be:3\n",
+            "edf": "lc_policy: edf\nrules: [{user: a, may: 'lc,period=2ms,runtime=1ms'}]\n",
+            "cap": "devices: [{device: soft0, policy: credit}]\nstrangers: be,cap=3%\n",
+            "limits": "limits_per_user: {tenants: 1, connections: 1025}\n",
+            "rules": "rules:\n" + "- {user: 0, class: be}\n" * 129,
+            }.items():
+        put("config", name, text)
+
+
 # ---- wire/wire.h -------------------------------------------------------------
 def wire(kind, body=b"", magic=0x47505245, version=1, size=None):
     size = 16 + len(body) if size is None else size
@@ -279,6 +311,7 @@ def gfx9():
 if __name__ == "__main__":
     texts()
     ptx()
+    config()
     control()
     ring()
     server()

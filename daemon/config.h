@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - gpreempt.yaml(5): who gets which class, and how devices are shared.
+ * A configuration is made whole from a text or not at all, and never changed.
+ */
+#ifndef GP_DAEMON_CONFIG_H
+#define GP_DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "client/class.h"
+#include "hal/spec.h"
+
+#define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"
+
+#define GP_CONFIG_BYTES_MAX 65536u	/* of a file */
+#define GP_CONFIG_RULES_MAX 128u
+#define GP_CONFIG_DEVICES_MAX 16u	/* as many as a backend lists */
+#define GP_CONFIG_TEXT_MAX 512u		/* bytes of one value */
+#define GP_CONFIG_WHY_LEN 512u		/* no line of why is cut shorter */
+
+/* What they are when the file does not say. */
+#define GP_CONFIG_QUANTUM_NS 50000000u
+#define GP_CONFIG_BE_MIN_PCT 5u
+#define GP_CONFIG_TENANTS 64u
+#define GP_CONFIG_CONNECTIONS 64u
+
+enum gp_config_be_policy { GP_CONFIG_FAIR, GP_CONFIG_CREDIT, GP_CONFIG_RR };
+enum gp_config_lc_policy { GP_CONFIG_LEVEL, GP_CONFIG_EDF };
+
+/**
+ * struct gp_config_settings - how one device is shared.
+ * @quantum_ns: a best-effort tenant has the device so long at a time
+ * @be_min_pct: best-effort's share at least, however busy latency-critical is
+ * @strangers: the class of processes that no rule gives one
+ */
+struct gp_config_settings {
+	enum gp_config_be_policy be_policy;
+	enum gp_config_lc_policy lc_policy;
+	uint64_t quantum_ns;
+	uint32_t be_min_pct;
+	struct gp_class_request strangers;
+};
+
+/** @text: as written; @settings: what the file does not say is as for all devices. */
+struct gp_config_device {
+	char *text;
+	struct gp_spec spec;
+	struct gp_config_settings settings;
+};
+
+enum gp_config_metrics_kind {
+	GP_CONFIG_METRICS_OFF,
+	GP_CONFIG_METRICS_UNIX,		/* path */
+	GP_CONFIG_METRICS_IPV4,		/* ipv4, port */
+	GP_CONFIG_METRICS_IPV6,		/* ::1, port */
+};
+
+struct gp_config_metrics {
+	enum gp_config_metrics_kind kind;
+	char path[108];			/* as sun_path has it, with its NUL */
+	uint8_t ipv4[4];		/* 127.x.y.z */
+	uint16_t port;
+};
+
+/**
+ * struct gp_rule - what it matches (all that is not NULL), and what it gives.
+ * @line: of its first key
+ * @user, @group, @device: as written; @uid, @gid, @spec: what that is
+ * @cgroup, @exe: patterns of glob.h
+ * @container: leading hexadecimal digits of the id
+ * @has_class: false: what strangers get
+ * @may: it may ask for this and what is lower; @has_may: false: for @class_given
+ *	and what is lower
+ */
+struct gp_rule {
+	uint32_t line;
+	char *user, *group, *cgroup, *exe, *container, *device;
+	uid_t uid;
+	gid_t gid;
+	struct gp_spec spec;
+	bool has_class, has_may;
+	struct gp_class_request class_given;
+	struct gp_class_request may;
+};
+
+struct gp_config {
+	char *file;			/* for messages; "" without one */
+	struct gp_config_settings settings;
+	struct gp_config_metrics metrics;
+	int log_level;			/* enum gp_log_level */
+	uint32_t user_tenants;		/* of one user, at once */
+	uint32_t user_connections;
+	size_t device_count;
+	struct gp_config_device *device;	/* the first that fits counts */
+	size_t rule_count;
+	struct gp_rule *rule;			/* the first that fits counts */
+};
+
+/** Who is meant by a name. 0; -ENOENT: nobody; other negative errno. */
+struct gp_config_names {
+	int (*uid)(const char *name, uid_t *uid);
+	int (*gid)(const char *name, gid_t *gid);
+};
+
+/** The system's: getpwnam(3), getgrnam(3). */
+extern const struct gp_config_names gp_config_system_names;
+
+/**
+ * gp_config_load() - read @path.
+ * @config: on success the new one, which the caller frees; what was there is
+ *	neither looked at nor freed. Untouched on failure.
+ * @why: on failure one line "FILE:LINE: KEY: what was found; what would be
+ *	right", GP_CONFIG_WHY_LEN bytes; no control characters are in it
+ * Return: 0; -EINVAL: the file is wrong; other negative errno: it could not be
+ * read, or -ENOMEM. May block on the file and on name services.
+ */
+int gp_config_load(const char *path, struct gp_config **config, char *why, size_t len);
+
+/** The same of @bytes of @text, called @file. Pure but for @names. */
+int gp_config_parse(const char *file, const char *text, size_t bytes,
+		    const struct gp_config_names *names, struct gp_config **config,
+		    char *why, size_t len);
+
+/** What holds without a file. 0 or -ENOMEM. */
+int gp_config_default(struct gp_config **config);
+
+/** NULL is legal. */
+void gp_config_free(struct gp_config *config);
+
+/**
+ * gp_config_print() - everything that @config says, what it took from defaults,
+ * too; gp_config_parse() makes an equal one of it. 0 or -EIO.
+ */
+int gp_config_print(const struct gp_config *config, FILE *to);
+
+/** Do they say the same? Names of files and lines do not count. */
+bool gp_config_equal(const struct gp_config *a, const struct gp_config *b);
+
+/** How @id is shared. */
+const struct gp_config_settings *gp_config_settings_of(const struct gp_config *config,
+						       const struct gp_device_id *id);
+
+#endif

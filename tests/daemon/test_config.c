@@ -1,0 +1,739 @@
+// SPDX-License-Identifier: Apache-2.0
+/* gpreempt.yaml: what loads, and of what does not, the very line that is said. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "tests/common/gp_test.h"
+
+#define MS 1000000ull
+#define EXAMPLE "daemon/gpreempt.yaml"
+
+static int uid_of(const char *name, uid_t *uid)
+{
+	*uid = strcmp(name, "root") ? 1000 : 0;
+	return !*uid || !strcmp(name, "alice") ? 0 : !strcmp(name, "oom") ? -ENOMEM :
+	       !strcmp(name, "away") ? -EIO : -ENOENT;
+}
+
+static int gid_of(const char *name, gid_t *gid)
+{
+	*gid = strcmp(name, "root") ? 2000 : 0;
+	return !*gid || !strcmp(name, "ml") ? 0 : -ENOENT;
+}
+
+static const struct gp_config_names names = { .uid = uid_of, .gid = gid_of };
+
+static struct gp_config *loads_bytes(const char *text, size_t bytes)
+{
+	char why[GP_CONFIG_WHY_LEN] = "untouched";
+	struct gp_config *c = NULL;
+	int err = gp_config_parse("f", text, bytes, &names, &c, why, sizeof(why));
+
+	if (err)
+		fail_msg("%.*s: %d, %s", (int)bytes, text, err, why);
+	assert_string_equal(why, "untouched");
+	return c;
+}
+
+static struct gp_config *loads(const char *text)
+{
+	return loads_bytes(text, strlen(text));
+}
+
+static char *print(const struct gp_config *c)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	assert_int_equal(gp_config_print(c, f), 0);
+	fclose(f);
+	return text;
+}
+
+/* What it prints loads, is equal, and prints the same. */
+static void round_trip(const struct gp_config *c)
+{
+	char *text = print(c), *text_again;
+	struct gp_config *again = loads(text);
+
+	text_again = print(again);
+	assert_true(gp_config_equal(c, again));
+	assert_string_equal(text, text_again);
+	free(text);
+	free(text_again);
+	gp_config_free(again);
+}
+
+static void refuses_bytes(const char *text, size_t bytes, const char *line)
+{
+	struct gp_config *const untouched = (void *)0x5a5a;
+	struct gp_config *c = untouched;
+	char why[GP_CONFIG_WHY_LEN] = "";
+	int err = gp_config_parse("f", text, bytes, &names, &c, why, sizeof(why));
+
+	if (err != -EINVAL || strcmp(why, line))
+		fail_msg("%.*s: %d,\n%s\ninstead of\n%s", bytes < 999 ? (int)bytes : 999, text,
+			 err, why, line);
+	assert_ptr_equal(c, untouched);
+}
+
+/* ---- what loads ---------------------------------------------------------------------- */
+
+static void test_defaults(void **state)
+{
+	struct gp_config *c = loads("policy: fair\n"), *none;
+
+	assert_int_equal(gp_config_default(&none), 0);
+	assert_true(gp_config_equal(c, none));
+	assert_int_equal(none->settings.be_policy, GP_CONFIG_FAIR);
+	assert_int_equal(none->settings.lc_policy, GP_CONFIG_LEVEL);
+	assert_int_equal(none->settings.quantum_ns, 50 * MS);
+	assert_int_equal(none->settings.be_min_pct, 5);
+	assert_int_equal(none->settings.strangers.cls.cls, GP_CLASS_NONE);
+	assert_int_equal(none->metrics.kind, GP_CONFIG_METRICS_OFF);
+	assert_int_equal(none->log_level, GP_LOG_INFO);
+	assert_int_equal(none->user_tenants, 64);
+	assert_int_equal(none->user_connections, 64);
+	assert_int_equal(none->device_count + none->rule_count, 0);
+	round_trip(none);
+	gp_config_free(c);
+	gp_config_free(none);
+	gp_config_free(NULL);
+}
+
+static void test_everything(void **state)
+{
+	struct gp_config *c = loads("policy: credit\n"
+				    "lc_policy: edf\n"
+				    "quantum: 20ms\n"
+				    "be_min_pct: 10\n"
+				    "strangers: be:50,cap=20%\n"
+				    "metrics: /run/gpreempt/metrics.sock\n"
+				    "log_level: debug\n"
+				    "limits_per_user: {tenants: 10, connections: 1024}\n"
+				    "devices:\n"
+				    "  - device: soft0\n"
+				    "    policy: rr\n"
+				    "    strangers: none\n"
+				    "  - quantum: 1s\n"
+				    "    device: GPU-01234567\n"
+				    "rules:\n"
+				    "  - user: alice\n"
+				    "    group: ml\n"
+				    "    cgroup: /system.slice/*.service\n"
+				    "    exe: \"/opt/caf\\u00e9/**\"\n"
+				    "    container: 0123456789ab\n"
+				    "    device: 0000:3b:00.0\n"
+				    "    class: lc:1,period=20ms,runtime=2ms\n"
+				    "    may: lc\n"
+				    "\n"
+				    "  - user: 4294967294\n"
+				    "    class: none\n");
+	const struct gp_config_settings *s = &c->settings;
+	const struct gp_rule *r = c->rule;
+
+	assert_string_equal(c->file, "f");
+	assert_int_equal(s->be_policy, GP_CONFIG_CREDIT);
+	assert_int_equal(s->lc_policy, GP_CONFIG_EDF);
+	assert_int_equal(s->quantum_ns, 20 * MS);
+	assert_int_equal(s->be_min_pct, 10);
+	assert_int_equal(s->strangers.cls.value, 50);
+	assert_int_equal(s->strangers.cap_pct, 20);
+	assert_int_equal(c->metrics.kind, GP_CONFIG_METRICS_UNIX);
+	assert_string_equal(c->metrics.path, "/run/gpreempt/metrics.sock");
+	assert_int_equal(c->log_level, GP_LOG_DEBUG);
+	assert_int_equal(c->user_tenants, 10);
+	assert_int_equal(c->user_connections, 1024);
+
+	/* What an entry of a device does not say is as for all. */
+	assert_int_equal(c->device_count, 2);
+	assert_int_equal(c->device[0].settings.be_policy, GP_CONFIG_RR);
+	assert_int_equal(c->device[0].settings.quantum_ns, 20 * MS);
+	assert_int_equal(c->device[0].settings.strangers.cls.cls, GP_CLASS_NONE);
+	assert_int_equal(c->device[1].settings.be_policy, GP_CONFIG_CREDIT);
+	assert_int_equal(c->device[1].settings.quantum_ns, 1000 * MS);
+	assert_int_equal(c->device[1].settings.strangers.cls.value, 50);
+
+	assert_int_equal(c->rule_count, 2);
+	assert_int_equal(r->line, 16);
+	assert_int_equal(r->uid, 1000);
+	assert_int_equal(r->gid, 2000);
+	assert_string_equal(r->cgroup, "/system.slice/*.service");
+	assert_string_equal(r->exe, "/opt/caf\xc3\xa9/**");
+	assert_string_equal(r->container, "0123456789ab");
+	assert_int_equal(r->spec.kind, GP_SPEC_PCI);
+	assert_int_equal(r->class_given.deadline_ns, 20 * MS);
+	assert_true(r->has_may && r->may.cls.cls == GP_CLASS_LC);
+	assert_int_equal(r[1].line, 25);
+	assert_int_equal(r[1].uid, 4294967294u);
+	assert_null(r[1].exe);
+	assert_true(r[1].has_class && !r[1].has_may);
+	round_trip(c);
+	gp_config_free(c);
+}
+
+static void test_settings_of(void **state)
+{
+	struct gp_config *c = loads("devices:\n- {device: soft1, policy: rr}\n"
+				    "- {device: GPU-00112233, policy: credit}\n");
+	struct gp_device_id id = { .name = "soft0" };
+
+	assert_ptr_equal(gp_config_settings_of(c, &id), &c->settings);
+	strcpy(id.name, "soft1");
+	assert_int_equal(gp_config_settings_of(c, &id)->be_policy, GP_CONFIG_RR);
+	memcpy(id.uuid, "\x00\x11\x22\x33", 4);
+	strcpy(id.name, "NVIDIA H200");
+	assert_int_equal(gp_config_settings_of(c, &id)->be_policy, GP_CONFIG_CREDIT);
+	gp_config_free(c);
+}
+
+/* Each loads, and what it prints is equal. */
+static void test_forms(void **state)
+{
+	static const char *const good[] = {
+		"rules: []\n",
+		"limits_per_user: {}\n",
+		"%YAML 1.1\n---\npolicy: rr\n...\n",
+		"policy: fair\r\nquantum: 1ms\r\n",
+		"\"policy\": 'rr'\n",
+		"policy: |-\n  rr\n",
+		"# a word\n\n{policy: rr, devices: []}",
+		"quantum: 10s\nbe_min_pct: 1\n",
+		"quantum: 1.5ms\nbe_min_pct: 90\n",
+		"quantum: 1000001ns\n",
+		"metrics: off\n",
+		"metrics: 127.0.0.1:9464\n",
+		"metrics: 127.255.255.255:65535\n",
+		"metrics: \"[::1]:1\"\n",
+		"metrics: /a b\n",
+		"metrics: \"/\\\"\\\\#: - \\u00fc\"\n",
+		"strangers: be\n",
+		"rules:\n- user: 0\n  class: none\n",
+		"rules:\n- group: '0'\n  may: be:1\n",
+		"rules:\n- {cgroup: /, class: be}\n",
+		"rules:\n- {cgroup: '/x y/*', class: be}\n",
+		"rules:\n- {exe: /**/python3*, class: be}\n",
+		"rules:\n- {exe: '/a\\x2d: b #c', class: be}\n",
+		"rules:\n- {exe: '/\xe2\x82\xac/\xf0\x9f\x98\x80', class: be}\n",
+		"rules:\n- {container: 012345678901, may: none}\n",
+		"rules:\n- {device: GPU-00112233-4455, class: be}\n",
+		"devices:\n- device: 3b:00.0\n- device: 0001:3b:00.0\n- device: soft0\n",
+		"policy: credit\nrules:\n- {user: 1, class: 'be:3,cap=1%'}\n",
+		/* One of the devices keeps it. */
+		"devices: [{device: soft0, policy: credit}]\n"
+		"strangers: be,cap=5%\n",
+		"devices: [{device: soft0, lc_policy: edf}]\n"
+		"rules: [{user: 1, may: 'lc:15,runtime=1ms,period=3ms,deadline=2ms'}]\n",
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct gp_config *c = loads(good[i]);
+
+		round_trip(c);
+		gp_config_free(c);
+	}
+}
+
+/* Two that are not the same in one thing are not equal. */
+static void test_equal(void **state)
+{
+	static const char *const one[] = {
+		"policy: fair", "policy: rr", "lc_policy: edf", "quantum: 1ms",
+		"be_min_pct: 6", "strangers: be", "strangers: be:2", "metrics: /m",
+		"metrics: /n", "metrics: 127.0.0.1:1", "metrics: 127.0.0.2:1",
+		"metrics: 127.0.0.1:2", "metrics: '[::1]:1'", "log_level: err",
+		"limits_per_user: {tenants: 1}", "limits_per_user: {connections: 1}",
+		"devices: [{device: soft0}]", "devices: [{device: soft1}]",
+		"devices: [{device: soft1, policy: rr}]",
+		"rules: [{user: 1, class: be}]", "rules: [{user: 2, class: be}]",
+		"rules: [{user: alice, class: be}]", "rules: [{group: 1, class: be}]",
+		"rules: [{cgroup: /1, class: be}]", "rules: [{exe: /1, class: be}]",
+		"rules: [{exe: /2, class: be}]", "rules: [{device: soft0, class: be}]",
+		"rules: [{container: 0123456789ab, class: be}]",
+		"rules: [{user: 1, class: lc}]", "rules: [{user: 1, may: lc}]",
+		"rules: [{user: 1, class: be, may: lc}]",
+		"rules: [{user: 1, class: be}, {user: 1, class: be}]",
+	};
+	const size_t count = sizeof(one) / sizeof(one[0]);
+	struct gp_config *c[sizeof(one) / sizeof(one[0])];
+
+	for (size_t i = 0; i < count; i++)
+		c[i] = loads(one[i]);
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < count; k++)
+			if (gp_config_equal(c[i], c[k]) != (i == k))
+				fail_msg("%s and %s", one[i], one[k]);
+	for (size_t i = 0; i < count; i++)
+		gp_config_free(c[i]);
+}
+
+/* ---- what does not ------------------------------------------------------------------------ */
+
+#define TOP_KEYS "policy, lc_policy, quantum, be_min_pct, strangers, metrics, log_level, " \
+		 "limits_per_user, devices, rules"
+#define RULE_KEYS "user, group, cgroup, exe, container, device, class, may"
+#define NOT_YAML "; write KEY: VALUE, further in with blanks, not tabs"
+#define NOBODY "f:2: rules: found a rule for nobody; name a user, group, cgroup, exe, " \
+	       "container or device (strangers: is for all others)"
+#define NO_METRICS "write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
+		   "no other machine may read it"
+
+struct bad {
+	const char *text;
+	const char *line;
+};
+
+static void refuses_all(const struct bad *bad, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		refuses_bytes(bad[i].text, strlen(bad[i].text), bad[i].line);
+}
+
+static void test_not_yaml(void **state)
+{
+	static const struct bad bad[] = {
+		{ "", "f:1: found nothing; write at least \"policy: fair\"" },
+		{ "\n\n# only this\n", "f:1: found nothing; write at least \"policy: fair\"" },
+		{ "{}", "f:1: found nothing; write at least \"policy: fair\"" },
+		{ "---\n", "f:2: found nothing; write KEY: VALUE, keys here are " TOP_KEYS },
+		{ "fair\n", "f:1: found one value; write KEY: VALUE, keys here are " TOP_KEYS },
+		{ "\n- fair\n", "f:2: found a list; write KEY: VALUE, keys here are " TOP_KEYS },
+		{ "policy: fair\n\tquantum: 1s\n",
+		  "f:2: no YAML: found a tab character that violates indentation" NOT_YAML },
+		{ "policy: \"fair\n", "f:2: no YAML: found unexpected end of stream" NOT_YAML },
+		{ "policy: fair\n  quantum: 1s\n",
+		  "f:2: no YAML: mapping values are not allowed in this context" NOT_YAML },
+		{ "policy: fair\n]\n",
+		  "f:2: no YAML: did not find expected key" NOT_YAML },
+		{ "policy: fair\n---\npolicy: fair\n",
+		  "f:2: found a second document; write one, without ---" },
+		{ "policy: f\xe4ir\n", "f:1: found byte 0xe4; a file is UTF-8 text" },
+		{ "\npolicy: \xed\xa0\x80\n", "f:2: found byte 0xed; a file is UTF-8 text" },
+		{ "\r\npolicy: \xc0\x80\n", "f:2: found byte 0xc0; a file is UTF-8 text" },
+		{ "\r\rpolicy: \xf4\x90\x80\x80", "f:3: found byte 0xf4; a file is UTF-8 text" },
+		{ "policy: \xe2\x82", "f:1: found byte 0xe2; a file is UTF-8 text" },
+		{ "# \x1b[31m\n", "f:1: found character U+001B; leave it out" },
+		{ "policy: fair # \xe2\x80\xa8\n", "f:1: found character U+2028; leave it out" },
+		{ "\xef\xbb\xbfpolicy: fair\n", "f:1: found character U+FEFF; leave it out" },
+		{ "# \xc2\x85\n", "f:1: found character U+0085; leave it out" },
+		{ "# \xef\xbf\xbf\n", "f:1: found character U+FFFF; leave it out" },
+		{ "\n\npolicy: \"fair\\n\"\n",
+		  "f:3: found a value with a line's end or a control character in it; "
+		  "write it in one line" },
+		{ "policy: \"fa\\0ir\"\n",
+		  "f:1: found a value with a line's end or a control character in it; "
+		  "write it in one line" },
+		{ "policy: |\n  fair\n",
+		  "f:1: found a value with a line's end or a control character in it; "
+		  "write it in one line" },
+		{ "policy: &p fair\n",
+		  "f:1: found the anchor &p; write the value where it is needed" },
+		{ "policy: fair\nrules: &r\n- user: 0\n",
+		  "f:2: found the anchor &r; write the value where it is needed" },
+		{ "policy: fair\nrules: *r\n",
+		  "f:2: found the alias *r; write the value itself" },
+		{ "policy: !!str fair\n", "f:1: found the tag tag:yaml.org,2002:str; "
+					   "write the value without a tag" },
+		{ "rules: !x [1]\n", "f:1: found the tag !x; write the value without a tag" },
+		{ "rules:\n- [[[1]]]\n", "f:2: found more than 4 lists and mappings in one "
+					  "another; nothing here is so deep" },
+	};
+
+	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
+	refuses_bytes("policy: \0", 9, "f:1: found character U+0000; leave it out");
+	/* UTF-16, which libyaml would take. */
+	refuses_bytes("\xff\xfep\0", 4, "f:1: found byte 0xff; a file is UTF-8 text");
+}
+
+static void test_keys_refused(void **state)
+{
+	static const struct bad bad[] = {
+		{ "policy: fair\npolcy: rr\n", "f:2: polcy: no such key; keys here are " TOP_KEYS },
+		{ "Policy: rr\n", "f:1: Policy: no such key; keys here are " TOP_KEYS },
+		{ "<<: {policy: rr}\n", "f:1: <<: no such key; keys here are " TOP_KEYS },
+		{ "policy: fair\nquantum: 1s\npolicy: rr\n",
+		  "f:3: policy: found a second time, first in line 1; write it once" },
+		{ "rules:\n- user: 0\n  user: 0\n",
+		  "f:3: user: found a second time, first in line 2; write it once" },
+		{ "rules:\n- user: 0\n  klass: be\n",
+		  "f:3: klass: no such key; keys here are " RULE_KEYS },
+		{ "devices:\n- device: soft0\n  metrics: off\n",
+		  "f:3: metrics: no such key; keys here are device, policy, lc_policy, "
+		  "quantum, be_min_pct, strangers" },
+		{ "limits_per_user:\n  rules: 1\n",
+		  "f:2: rules: no such key; keys here are tenants, connections" },
+		{ "policy: [fair]\n", "f:1: policy: found a list; write one value" },
+		{ "policy: {fair: 1}\n", "f:1: policy: found a mapping; write one value" },
+		{ "policy:\n", "f:1: policy: found ''; write fair, credit or rr" },
+		{ "? [policy]\n: fair\n",
+		  "f:1: found a list where a key goes; keys here are " TOP_KEYS },
+		{ "rules:\n", "f:1: rules: found nothing; write a list, a dash before each entry" },
+		{ "rules:\n  user: 0\n",
+		  "f:2: rules: found a mapping; write a list, a dash before each entry" },
+		{ "rules:\n- alice\n",
+		  "f:2: rules: found one value; write KEY: VALUE, keys here are " RULE_KEYS },
+		{ "limits_per_user: 3\n", "f:1: limits_per_user: found one value; "
+					  "write KEY: VALUE, keys here are tenants, connections" },
+	};
+
+	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
+}
+
+static void test_values_refused(void **state)
+{
+	static const char quantum[] = "write a time from 1ms to 10s, such as 50ms";
+	static const char pct[] = "write a number from 1 to 90, in percent of the device's time";
+	static const char stranger[] =
+		"write none, be or be:WEIGHT; who is to be lc needs a rule";
+	static const char path[] =
+		"the path of a socket has 107 bytes at most, and no / at its end";
+	static const char metrics[] = NO_METRICS;
+	static const struct {
+		const char *key, *value, *right;
+	} bad[] = {
+		{ "policy", "Fair", "write fair, credit or rr" },
+		{ "policy", "edf", "write fair, credit or rr" },
+		{ "lc_policy", "fair", "write level or edf" },
+		{ "log_level", "verbose", "write err, warn, info or debug" },
+		{ "quantum", "50", quantum },	    { "quantum", "0.9ms", quantum },
+		{ "quantum", "11s", quantum },	    { "quantum", "50 ms", quantum },
+		{ "quantum", "1e3ms", quantum },    { "quantum", "99999999999999999999s", quantum },
+		{ "be_min_pct", "0", pct },	    { "be_min_pct", "91", pct },
+		{ "be_min_pct", "05", pct },	    { "be_min_pct", "5%", pct },
+		{ "be_min_pct", "-5", pct },	    { "be_min_pct", "99999999999999999999", pct },
+		{ "strangers", "lc", stranger },    { "strangers", "lc:3", stranger },
+		{ "strangers", "be:0", "weights are be:1 to be:10000" },
+		{ "strangers", "nobody", "write lc, lc:LEVEL, be or be:WEIGHT" },
+		{ "strangers", "be,cap=20%",
+		  "caps are kept by policy: credit only, which no device here has" },
+		{ "metrics", "0.0.0.0:9464", metrics },
+		{ "metrics", "127.0.0.1", metrics },
+		{ "metrics", "127.0.0.1:0", metrics },
+		{ "metrics", "127.0.0.1:65536", metrics },
+		{ "metrics", "127.0.0.256:1", metrics },
+		{ "metrics", "127.0.0.01:1", metrics },
+		{ "metrics", "127.0.1:1", metrics },
+		{ "metrics", "128.0.0.1:1", metrics },
+		{ "metrics", "localhost:9464", metrics },
+		{ "metrics", "[::]:9464", metrics },
+		{ "metrics", "[::1]:", metrics },
+		{ "metrics", ":9464", metrics },
+		{ "metrics", "metrics.sock", metrics },
+		{ "metrics", "yes", metrics },
+		{ "metrics", "/run/", path },
+	};
+	char text[256], line[GP_CONFIG_WHY_LEN];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "%s: \"%s\"\n", bad[i].key, bad[i].value);
+		snprintf(line, sizeof(line), "f:1: %s: found '%s'; %s", bad[i].key,
+			 bad[i].value, bad[i].right);
+		refuses_bytes(text, strlen(text), line);
+	}
+	snprintf(text, sizeof(text), "metrics: /%0107d\n", 0);
+	snprintf(line, sizeof(line), "f:1: metrics: found '/%063d...'; %s", 0, path);
+	refuses_bytes(text, strlen(text), line);
+	refuses_all((const struct bad[]){
+		{ "limits_per_user:\n  tenants: 0\n", "f:2: tenants: found '0'; "
+						      "write a number from 1 to 1024" },
+		{ "limits_per_user:\n\n  connections: 1025\n",
+		  "f:3: connections: found '1025'; write a number from 1 to 1024" },
+	}, 2);
+}
+
+static void test_devices_refused(void **state)
+{
+	static const struct bad bad[] = {
+		{ "devices:\n- policy: fair\n",
+		  "f:2: devices: found an entry for no device; write device: first" },
+		{ "devices:\n- device: 0\n",
+		  "f:2: device: found '0'; write a UUID (GPU- and 8 digits or more), "
+		  "a PCI address (0000:3b:00.0) or soft0" },
+		{ "devices:\n- device: soft0\n- device: 3b:00.0\n- device: soft0\n",
+		  "f:4: device: found 'soft0'; it has an entry already; write one" },
+		{ "devices:\n- device: 3b:00.0\n- device: 0000:3B:00.0\n",
+		  "f:3: device: found '0000:3B:00.0'; it has an entry already; write one" },
+		{ "devices:\n- device: soft0\n  quantum: 1m\n",
+		  "f:3: quantum: found '1m'; write a time from 1ms to 10s, such as 50ms" },
+		{ "policy: credit\ndevices:\n- device: soft0\n  strangers: lc\n",
+		  "f:4: strangers: found 'lc'; write none, be or be:WEIGHT; "
+		  "who is to be lc needs a rule" },
+		{ "devices:\n- device: soft0\n  strangers: be,cap=3%\n",
+		  "f:3: strangers: found 'be,cap=3%'; caps are kept by policy: credit only, "
+		  "which no device here has" },
+	};
+
+	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
+}
+
+static void test_rules_refused(void **state)
+{
+	static const char user[] = "write the name of a user of this machine, or a number";
+	static const char group[] = "write the name of a group of this machine, or a number";
+	static const char digits[] =
+		"write 12 to 64 hexadecimal digits, as docker ps shows them";
+	static const struct {
+		const char *key, *value, *right;
+	} bad[] = {
+		{ "user", "mallory", user },	 { "user", "", user },
+		{ "user", "01", user },		 { "user", "4294967295", user },
+		{ "user", "1000x", user },	 { "user", "away", user },
+		{ "group", "alice", group },	 { "group", "99999999999", group },
+		{ "cgroup", "system.slice", "patterns begin with /" },
+		{ "cgroup", "", "patterns begin with /" },
+		{ "cgroup", "/a/", "no path has //, /./, /../ or a / at its end" },
+		{ "cgroup", "/a/../b", "no path has //, /./, /../ or a / at its end" },
+		{ "exe", "python3", "patterns begin with /" },
+		{ "exe", "/", "write the path of a program, such as /usr/bin/python3*" },
+		{ "exe", "/usr//bin", "no path has //, /./, /../ or a / at its end" },
+		{ "exe", "/a/b[12]",
+		  "patterns know * (within a name) and ** (across /), not ? [ ] { }" },
+		{ "exe", "/a/b?",
+		  "patterns know * (within a name) and ** (across /), not ? [ ] { }" },
+		{ "exe", "/***", "*** is no pattern, write ** or *" },
+		{ "container", "0123456789a", digits },
+		{ "container", "0123456789AB", digits },
+		{ "container", "web-server-1", digits },
+		{ "container",
+		  "00000000000000000000000000000000000000000000000000000000000000000", NULL },
+		{ "device", "gpu0", "write a UUID (GPU- and 8 digits or more), "
+				    "a PCI address (0000:3b:00.0) or soft0" },
+		{ "class", "idle", "write lc, lc:LEVEL, be or be:WEIGHT" },
+		{ "class", "lc,cap=3%", "cap is for be" },
+		{ "class", "be,cap=3%",
+		  "caps are kept by policy: credit only, which no device here has" },
+		{ "may", "lc:16", "levels are lc:0 (most urgent) to lc:15" },
+		{ "may", "lc,period=3ms,runtime=2ms",
+		  "deadlines are kept by lc_policy: edf only, which no device here has" },
+	};
+	char text[256], line[GP_CONFIG_WHY_LEN];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "rules:\n- device: soft0\n  %s: \"%s\"\n",
+			 strcmp(bad[i].key, "device") ? bad[i].key : "may", bad[i].value);
+		if (!strcmp(bad[i].key, "device"))
+			snprintf(text, sizeof(text), "rules:\n- class: be\n  device: \"%s\"\n",
+				 bad[i].value);
+		snprintf(line, sizeof(line), "f:3: %s: found '%s'; %s", bad[i].key,
+			 bad[i].value, bad[i].right);
+		if (!bad[i].right)
+			snprintf(line, sizeof(line), "f:3: %s: found '%.64s...'; %s",
+				 bad[i].key, bad[i].value, digits);
+		refuses_bytes(text, strlen(text), line);
+	}
+	refuses_all((const struct bad[]){
+		{ "rules:\n- class: be\n", NOBODY },
+		{ "rules:\n- {}\n", NOBODY },
+		{ "rules:\n- user: 0\n", "f:2: rules: found a rule that gives nothing; "
+					  "write class: or may:" },
+	}, 3);
+}
+
+/* Names of what is found are shown whole or cut between characters. */
+static void test_long_values(void **state)
+{
+	char text[1024], line[GP_CONFIG_WHY_LEN];
+
+	snprintf(text, sizeof(text), "policy: %0512d\n", 0);
+	snprintf(line, sizeof(line), "f:1: policy: found '%064d...'; write fair, credit or rr", 0);
+	refuses_bytes(text, strlen(text), line);
+	snprintf(text, sizeof(text), "policy: %0513d\n", 0);
+	snprintf(line, sizeof(line), "f:1: policy: found '%064d...'; write 512 bytes at most", 0);
+	refuses_bytes(text, strlen(text), line);
+	snprintf(text, sizeof(text), "policy: %062d\xe2\x82\xac\n", 0);
+	snprintf(line, sizeof(line), "f:1: policy: found '%062d...'; write fair, credit or rr", 0);
+	refuses_bytes(text, strlen(text), line);
+	snprintf(text, sizeof(text), "policy: %061d\xe2\x82\xac\n", 0);
+	snprintf(line, sizeof(line), "f:1: policy: found '%061d\xe2\x82\xac'; "
+				     "write fair, credit or rr", 0);
+	refuses_bytes(text, strlen(text), line);
+	snprintf(text, sizeof(text), "%065d: 1\n", 0);
+	snprintf(line, sizeof(line), "f:1: %064d: no such key; keys here are " TOP_KEYS, 0);
+	refuses_bytes(text, strlen(text), line);
+}
+
+static void test_too_many(void **state)
+{
+	char *text = NULL, line[GP_CONFIG_WHY_LEN];
+	struct gp_config *c;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(f);
+	fputs("rules:\n", f);
+	for (int i = 0; i < 128; i++)
+		fprintf(f, "- {user: %d, class: be}\n", i);
+	fflush(f);
+	c = loads_bytes(text, bytes);
+	assert_int_equal(c->rule_count, 128);
+	round_trip(c);
+	gp_config_free(c);
+	fputs("- {user: 128, class: be}\n", f);
+	fflush(f);
+	refuses_bytes(text, bytes, "f:130: rules: found one more than 128; "
+				   "write no more than that");
+	while (bytes <= 65536) {
+		fputs("#\n", f);
+		fflush(f);
+	}
+	fclose(f);
+	snprintf(line, sizeof(line), "f: found %zu bytes; 65536 at most", bytes);
+	refuses_bytes(text, bytes, line);
+	free(text);
+}
+
+static void test_out_of_memory(void **state)
+{
+	struct gp_config *const untouched = (void *)0x5a5a;
+	const char text[] = "rules:\n- {user: oom, class: be}\n";
+	struct gp_config *c = untouched;
+	char why[GP_CONFIG_WHY_LEN];
+
+	assert_int_equal(gp_config_parse("f", text, strlen(text), &names, &c, why,
+					 sizeof(why)), -ENOMEM);
+	assert_string_equal(why, "f: out of memory");
+	assert_ptr_equal(c, untouched);
+}
+
+/* However short the buffer, nothing is written behind it, and it ends. */
+static void test_short_why(void **state)
+{
+	struct gp_config *c = NULL;
+	char why[64];
+
+	for (size_t len = 0; len < sizeof(why); len++) {
+		memset(why, 'x', sizeof(why));
+		assert_int_equal(gp_config_parse("f", "polcy: 1", 8, &names, &c, why, len),
+				 -EINVAL);
+		assert_int_equal(why[len], 'x');
+		assert_true(!len || strlen(why) < len);
+	}
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static void fails_to_load(const char *path, int err, const char *line)
+{
+	struct gp_config *const untouched = (void *)0x5a5a;
+	struct gp_config *c = untouched;
+	char why[GP_CONFIG_WHY_LEN] = "";
+
+	assert_int_equal(gp_config_load(path, &c, why, sizeof(why)), err);
+	assert_string_equal(why, line);
+	assert_ptr_equal(c, untouched);
+}
+
+static void test_files(void **state)
+{
+	char folder[] = "/tmp/gp-test-config-XXXXXX", path[64], line[256];
+	char *huge = calloc(1, 65537);
+	struct gp_config *c;
+	int fd;
+
+	assert_non_null(huge);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/a", folder);
+	snprintf(line, sizeof(line), "%s: cannot be read: No such file or directory", path);
+	fails_to_load(path, -ENOENT, line);
+
+	/* Nobody writes to it: nothing waits for that. */
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(line, sizeof(line), "%s: no regular file; write a file of text", path);
+	fails_to_load(path, -ENOTSUP, line);
+	unlink(path);
+
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(write(fd, "quantum: 3\n", 11), 11);
+	snprintf(line, sizeof(line), "%s:1: quantum: found '3'; "
+		 "write a time from 1ms to 10s, such as 50ms", path);
+	fails_to_load(path, -EINVAL, line);
+
+	assert_int_equal(pwrite(fd, "quantum: 3s", 11, 0), 11);
+	assert_int_equal(gp_config_load(path, &c, line, sizeof(line)), 0);
+	assert_string_equal(c->file, path);
+	gp_config_free(c);
+
+	memset(huge, '#', 65537);
+	assert_int_equal(pwrite(fd, huge, 65537, 0), 65537);
+	snprintf(line, sizeof(line), "%s: found more than 65536 bytes; write no more than that",
+		 path);
+	fails_to_load(path, -EINVAL, line);
+	close(fd);
+	unlink(path);
+	fails_to_load("/no\nline", -ENOENT, "/no?line: cannot be read: No such file or directory");
+	fails_to_load("/", -EISDIR, "/: cannot be read: Is a directory");
+	rmdir(folder);
+	free(huge);
+}
+
+static void test_system_names(void **state)
+{
+	uint32_t id = 77;
+
+	assert_int_equal(gp_config_system_names.uid("root", &id), 0);
+	assert_int_equal(id, 0);
+	id = 77;
+	assert_int_equal(gp_config_system_names.gid("root", &id), 0);
+	assert_int_equal(id, 0);
+	id = 77;
+	assert_int_equal(gp_config_system_names.uid("no such user", &id), -ENOENT);
+	assert_int_equal(gp_config_system_names.gid("no such group", &id), -ENOENT);
+	assert_int_equal(id, 77);
+}
+
+/* What is installed as documentation loads, on any machine, and shows every key. */
+static void test_example(void **state)
+{
+	static const char *const keys[] = {
+		"policy", "lc_policy", "quantum", "be_min_pct", "strangers", "metrics",
+		"log_level", "limits_per_user", "tenants", "connections", "devices", "device",
+		"rules", "user", "group", "cgroup", "exe", "container", "class", "may",
+	};
+	char why[GP_CONFIG_WHY_LEN], key[32], *text;
+	struct gp_config *c;
+
+	if (gp_config_load(EXAMPLE, &c, why, sizeof(why)))
+		fail_msg("%s", why);
+	round_trip(c);
+	text = print(c);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		snprintf(key, sizeof(key), "%s:", keys[i]);
+		if (!strstr(text, key))
+			fail_msg(EXAMPLE " shows no %s", key);
+	}
+	free(text);
+	gp_config_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest config[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_settings_of),
+		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_not_yaml),
+		cmocka_unit_test(test_keys_refused),
+		cmocka_unit_test(test_values_refused),
+		cmocka_unit_test(test_devices_refused),
+		cmocka_unit_test(test_rules_refused),
+		cmocka_unit_test(test_long_values),
+		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_short_why),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_system_names),
+		cmocka_unit_test(test_example),
+	};
+
+	return gp_run_tests(config);
+}
