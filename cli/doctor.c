@@ -126,6 +126,18 @@ static void check_grant(const struct hsaq *h)
 			     "660, or a udev rule)");
 }
 
+/* Each device's driver: what it offers. @arg: the struct hsaq. */
+static int check_mode(const struct hsaq_device_info *info, void *arg)
+{
+	struct hsaq *h = arg;
+	char line[GP_WHY_LEN] = "";
+
+	hsaq_device_mode_line(h, info->gpu_id, line, sizeof(line));
+	report(hsaq_device_mode(h, info->gpu_id) == HSAQ_MODE_SCHED ? OK : WARN,
+	       "device %u: %s", info->gpu_id, line);
+	return 0;
+}
+
 /* true: an AMD GPU works here. */
 static bool check_amd(struct gp_devices *devices)
 {
@@ -142,8 +154,7 @@ static bool check_amd(struct gp_devices *devices)
 		report(MISSING, "%s", line);
 		return false;
 	}
-	hsaq_mode_line(h, line, sizeof(line));
-	report(hsaq_mode(h) == HSAQ_MODE_SCHED ? OK : WARN, "%s", line);
+	hsaq_devices(h, check_mode, h);
 	if (hsaq_mode(h) == HSAQ_MODE_SCHED)
 		check_grant(h);
 	hsaq_close(h);
