@@ -56,6 +56,8 @@ $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard
 
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): $(call obj,$(DAEMON_SRCS))
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): TEST_LIBS := $(DAEMON_LIBS)
+# It changes what is read, while it is read.
+$(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
 
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd

@@ -85,7 +85,7 @@ static void refuses_bytes(const char *text, size_t bytes, const char *line)
 	assert_ptr_equal(c, untouched);
 }
 
-/* ---- what loads ---------------------------------------------------------------------- */
+/* ---- what loads ------------------------------------- */
 
 static void test_defaults(void **state)
 {
@@ -275,7 +275,7 @@ static void test_equal(void **state)
 		gp_config_free(c[i]);
 }
 
-/* ---- what does not ------------------------------------------------------------------------ */
+/* ---- what does not ------------------------------------- */
 
 #define TOP_KEYS "policy, lc_policy, quantum, be_min_pct, strangers, metrics, log_level, " \
 		 "limits_per_user, devices, rules"
@@ -618,7 +618,7 @@ static void test_short_why(void **state)
 	}
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------- */
 
 static void fails_to_load(const char *path, int err, const char *line)
 {
