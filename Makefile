@@ -11,6 +11,7 @@ libdir    ?= $(prefix)/lib
 libexecdir ?= $(prefix)/libexec
 includedir ?= $(prefix)/include
 mandir    ?= $(prefix)/share/man
+docdir    ?= $(prefix)/share/doc/gpreempt
 pkglibdir := $(libdir)/gpreempt
 
 PKG_CONFIG ?= pkg-config

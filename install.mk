@@ -29,6 +29,8 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc
 	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
 	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
+	$(INSTALL) -d $(DESTDIR)$(docdir)
+	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
 	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
 		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
 
@@ -39,7 +41,7 @@ uninstall:
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
-	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt
+	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(docdir)
 	$(foreach m,$(notdir $(MAN_SRCS:.scd=)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:
