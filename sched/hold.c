@@ -5,7 +5,8 @@
  *
  * Three things make a tenant want it: a segment, a hold by hand (both nest),
  * and a hint whose time has come. Each has a limit of its own. The most urgent
- * level that wants it has it; tenants of equal level have it together.
+ * that wants it has it (the LC policy says who that is); those of equal urgency
+ * have it together.
  */
 #include <errno.h>
 
@@ -77,6 +78,7 @@ static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
 	t->hint_linger_ns = linger_ns;
 	t->hint_given_ns = s->now_ns;
 	t->hint_work_ns = at_ns;
+	gp_deadline_hint(t, at_ns);
 	t->hint_start_ns = gp_prepreempt_start(&t->pre, s->now_ns, at_ns);
 	/* Too near to be awake for: then as much earlier as that makes it late. */
 	if (t->hint_start_ns < gp_add_sat(s->now_ns, WAKE_AGAIN_NS)) {
@@ -169,6 +171,9 @@ void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t)
 	t->seg_until_ns = gp_add_sat(t->held && t->hint == GP_HINT_ON ?
 					     t->held_since_ns : s->now_ns,
 				     s->config.hold_limit_ns);
+	if (s->config.lc_policy->deadlines && t->lc.deadline_ns != GP_NEVER)
+		t->seg_until_ns = gp_max_u64(t->seg_until_ns,
+					     t->lc.deadline_ns);
 	hint_work(s, t);
 	t->hint = GP_HINT_NONE;
 	want_anew(t);
@@ -259,6 +264,8 @@ void gp_hold_forget(struct gp_tenant *t)
 	t->seg_until_ns = 0;
 	t->hand_until_ns = 0;
 	t->hint = GP_HINT_NONE;
+	t->has_work = 0;
+	t->lc.deadline_ns = GP_NEVER;
 }
 
 /*
@@ -293,6 +300,9 @@ static bool limit_over(struct gp_sched *s, uint64_t *until_ns)
 static void tenant_expire(struct gp_sched *s, struct gp_tenant *t)
 {
 	bool hit = limit_over(s, &t->seg_until_ns);
+
+	if (s->config.lc_policy->deadlines)
+		gp_deadline_expire(s, t);
 
 	hit |= limit_over(s, &t->hand_until_ns);
 	if (t->hint == GP_HINT_ON && t->hint_until_ns <= s->now_ns) {
@@ -367,30 +377,31 @@ static bool may_hold(const struct gp_sched *s, const struct gp_tenant *t)
 	return t->hold_tries < GP_HOLD_TRIES && t->hold_retry_ns <= s->now_ns;
 }
 
-static uint32_t wanting_level(const struct gp_sched *s)
+/* The most urgent of those who want the device and can get it. */
+static const struct gp_tenant *most_urgent(const struct gp_sched *s)
 {
-	uint32_t level = GP_SCHED_LEVELS;
+	const struct gp_tenant *best = NULL;
 
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (want_until(s, t) && t->spec.level < level &&
-		    (t->held || may_hold(s, t)))
-			level = t->spec.level;
+		if (want_until(s, t) && (t->held || may_hold(s, t)) &&
+		    (!best || gp_urgency(s, t, best) < 0))
+			best = t;
 	}
-	return level;
+	return best;
 }
 
 static bool should_hold(const struct gp_sched *s, const struct gp_tenant *t,
-			uint32_t level)
+			const struct gp_tenant *best)
 {
-	return want_until(s, t) && t->spec.level == level;
+	return best && want_until(s, t) && gp_urgency(s, t, best) == 0;
 }
 
 static void end_hold(struct gp_sched *s, struct gp_decisions *out,
 		     struct gp_tenant *t)
 {
-	/* Cut by a more urgent level is not the same as out of time. */
+	/* Cut by who is more urgent is not the same as out of time. */
 	bool expired = t->limit_hit && !want_until(s, t);
 
 	if (release(s, out, t) && expired)
@@ -436,12 +447,12 @@ static void renew_hold(struct gp_sched *s, struct gp_decisions *out,
 
 void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
 {
-	uint32_t level = wanting_level(s);
+	const struct gp_tenant *best = most_urgent(s);
 
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
-		if (t->held && !should_hold(s, t, level))
+		if (t->held && !should_hold(s, t, best))
 			end_hold(s, out, t);
 		if (t->release_retry_ns && t->release_retry_ns <= s->now_ns &&
 		    !t->held)
@@ -450,7 +461,7 @@ void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
-		if (should_hold(s, t, level)) {
+		if (should_hold(s, t, best)) {
 			if (t->held)
 				renew_hold(s, out, t);
 			else
@@ -487,17 +498,18 @@ void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id,
 	}
 }
 
-uint32_t gp_hold_level(const struct gp_sched *s)
+const struct gp_tenant *gp_hold_holder(const struct gp_sched *s)
 {
-	uint32_t level = GP_SCHED_LEVELS;
+	const struct gp_tenant *best = NULL;
 
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (t->id && t->held && t->spec.level < level)
-			level = t->spec.level;
+		if (t->id && t->held &&
+		    (!best || gp_urgency(s, t, best) < 0))
+			best = t;
 	}
-	return level;
+	return best;
 }
 
 bool gp_hold_lc_active(const struct gp_sched *s)
@@ -528,6 +540,7 @@ static uint64_t tenant_next_ns(const struct gp_sched *s,
 
 	next = earlier(next, t->seg_until_ns);
 	next = earlier(next, t->hand_until_ns);
+	next = gp_min_u64(next, gp_deadline_next_ns(s, t));
 	if (t->hint == GP_HINT_WAITING)
 		next = earlier(next, hint_wake_ns(t));
 	if (t->hint == GP_HINT_ON)

@@ -40,6 +40,12 @@ struct gp_tenant {
 	uint32_t activity;
 	struct gp_class_spec spec;
 
+	/* deadline.c */
+	struct gp_lc_entity lc;
+	uint32_t has_work;
+	uint32_t pad;
+	uint64_t deadlines_missed;
+
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
@@ -149,6 +155,13 @@ static inline bool gp_holds_by_suspend(const struct gp_sched *s)
 	return s->config.rotate && !s->config.slice_preempts;
 }
 
+/* < 0: @a is more urgent than @b. */
+static inline int gp_urgency(const struct gp_sched *s, const struct gp_tenant *a,
+			     const struct gp_tenant *b)
+{
+	return s->config.lc_policy->compare(&a->lc, &b->lc);
+}
+
 /* sched.c: room for one more decision, with its id set; NULL: none left. */
 struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
 			    uint32_t type);
@@ -174,10 +187,17 @@ void gp_hold_forget(struct gp_tenant *t);	/* wants nothing any more */
 void gp_hold_expire(struct gp_sched *s);
 void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out);
 uint64_t gp_hold_next_ns(const struct gp_sched *s);
-/* Most urgent level that holds the device; GP_SCHED_LEVELS: none does. */
-uint32_t gp_hold_level(const struct gp_sched *s);
+/* The most urgent of those who hold the device; NULL: nobody does. */
+const struct gp_tenant *gp_hold_holder(const struct gp_sched *s);
 /* LC has, or is about to have, the device: no time to rotate. */
 bool gp_hold_lc_active(const struct gp_sched *s);
+
+/* deadline.c */
+void gp_deadline_hint(struct gp_tenant *t, uint64_t work_ns);
+void gp_deadline_begin(const struct gp_sched *s, struct gp_tenant *t);
+void gp_deadline_end(struct gp_tenant *t);
+void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t);
+uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t);
 
 /* rotate.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);

@@ -32,6 +32,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 		return -EINVAL;
 	if (!c.be_policy)
 		c.be_policy = &gp_policy_fair;
+	if (!c.lc_policy)
+		c.lc_policy = &gp_policy_level;
 	or_default(&c.lc_slice_us, GP_SCHED_LC_SLICE_US);
 	or_default(&c.be_slice_us, GP_SCHED_BE_SLICE_US);
 	or_default(&c.quantum_ns, 50 * GP_NS_PER_MS);
@@ -39,6 +41,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.hold_limit_ns, GP_SCHED_HOLD_LIMIT_NS);
 	or_default(&c.linger_ns, 500 * GP_NS_PER_US);
 	or_default(&c.lc_defer_max_ns, 20 * GP_NS_PER_MS);
+	or_default(&c.lc_switch_ns, c.switch_ns);
+	or_default(&c.cut_ns, 500 * GP_NS_PER_US);
 
 	*s = (struct gp_sched){ .config = c, .resident = GP_NONE };
 	return 0;
@@ -236,13 +240,16 @@ static void apply_spec(struct gp_sched *s, struct gp_tenant *t,
 	t->spec = *spec;
 	t->be.weight = be ? spec->weight : WEIGHT_DEFAULT;
 	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;
+	t->lc.level = spec->level;
 }
 
 static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 {
 	struct gp_tenant *t = tenant_free_place(s);
 
-	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant };
+	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant,
+				 .lc.tenant = ev->tenant,
+				 .lc.deadline_ns = GP_NEVER };
 	gp_prepreempt_init(&t->pre, s->config.switch_ns);
 	apply_spec(s, t, &ev->spec);
 	gp_rotate_join(s, t);
@@ -349,24 +356,30 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 			gp_hold_hint(s, t, ev->at_ns);
 		break;
 	case GP_EV_SEGMENT_BEGIN:
+		gp_deadline_begin(s, t);
 		gp_hold_segment_begin(s, t);
 		break;
 	case GP_EV_SEGMENT_END:
 		gp_hold_segment_end(t);
+		gp_deadline_end(t);
 		break;
 	case GP_EV_HOLD:
+		gp_deadline_begin(s, t);
 		gp_hold_by_hand(s, t, ev->limit_ns);
 		break;
 	case GP_EV_RELEASE:
 		gp_hold_by_hand_end(t);
+		gp_deadline_end(t);
 		break;
 	case GP_EV_BUSY:
+		gp_deadline_begin(s, t);
 		gp_hold_busy(s, t);
 		t->activity = GP_ACT_BUSY;
 		break;
 	case GP_EV_IDLE:
 		gp_hold_idle(t);
 		t->activity = GP_ACT_IDLE;
+		gp_deadline_end(t);
 		break;
 	case GP_EV_SYNC:
 		gp_hold_sync(s, t);
@@ -517,6 +530,7 @@ int gp_sched_tenant_stat(const struct gp_sched *s, uint32_t tenant,
 		.margin_ns = t->pre.margin_ns,
 		.lead_ns = gp_prepreempt_lead(&t->pre),
 		.said = t->said,
+		.deadlines_missed = t->deadlines_missed,
 		.guessing = gp_hold_guessing(t),
 		.guess_worked = t->guess_worked,
 		.held_since_ns = t->held_since_ns,

@@ -47,6 +47,11 @@ struct gp_class_spec {
 	uint32_t cap_pct;		/* BE: at most so much of the device, 1..99;
 					 * 0 and 100: no cap. gp_policy_credit
 					 * keeps it, other policies know none */
+	/* LC under gp_policy_edf; level goes by without. */
+	uint64_t period_ns;		/* its work comes this far apart at least;
+					 * 0: as far as deadline_ns */
+	uint64_t deadline_ns;		/* done so long after it came; 0: none */
+	uint64_t runtime_ns;		/* it takes so much of the device */
 };
 
 enum gp_event_type {
@@ -150,6 +155,7 @@ struct gp_decisions {
  */
 struct gp_sched_config {
 	const struct gp_be_policy *be_policy;	/* NULL: gp_policy_fair */
+	const struct gp_lc_policy *lc_policy;	/* NULL: gp_policy_level */
 	uint32_t rotate;
 	uint32_t slice_preempts;
 	uint32_t slots;
@@ -168,6 +174,10 @@ struct gp_sched_config {
 					 * held for, unasked, until IDLE or so long */
 	uint64_t lc_defer_max_ns;	/* a rotation waits for an LC segment at
 					 * most so long: 20 ms */
+	uint64_t lc_switch_ns;		/* from one LC tenant to another, at most:
+					 * switch_ns */
+	uint64_t cut_ns;		/* until what runs can be cut, at most:
+					 * 500 µs */
 };
 
 struct gp_sched;
@@ -211,6 +221,7 @@ struct gp_sched_tenant_stat {
 	uint64_t vruntime_ns;
 	uint64_t switch_ns, switch_min_ns, switch_max_ns, margin_ns;
 	uint64_t lead_ns;		/* so long before work a hold starts */
+	uint64_t deadlines_missed;	/* under gp_policy_edf */
 	uint64_t said;			/* hints, segments, holds by hand */
 	uint32_t guessing;		/* a guess's hold is on or to come */
 	uint32_t guess_worked;		/* work is known to have come to it */
@@ -218,6 +229,58 @@ struct gp_sched_tenant_stat {
 };
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
+
+/* ---- admission --------------------------------------------------------- */
+
+enum gp_admit_reason {
+	GP_ADMIT_OK,
+	GP_ADMIT_SPEC,			/* runtime 0, over the deadline, or that
+					 * over the period; or 1000 s and more */
+	GP_ADMIT_LOAD,			/* more than the device, in the long run */
+	GP_ADMIT_DEADLINE,		/* tenant could miss its deadline */
+};
+
+struct gp_sched_admission {
+	uint32_t reason;		/* enum gp_admit_reason */
+	uint32_t tenant;		/* DEADLINE: whose */
+	uint64_t load_ppm;		/* of the device, all together */
+	uint64_t demand_ns;		/* DEADLINE: what could have to be done .. */
+	uint64_t deadline_ns;		/* .. in so long */
+};
+
+/**
+ * gp_sched_admit() - may @tenant, here already or not, have @spec? Says
+ * whether all LC tenants with deadlines then meet them under gp_policy_edf, by
+ * the bound in docs/sched.md: who is let in never misses, who is refused
+ * might not have either. A spec without a deadline promises nothing and takes
+ * nothing. Decides nothing by itself: the step takes any spec.
+ * Return: 0; -EINVAL: GP_ADMIT_SPEC; -ENOSPC: the other reasons.
+ */
+int gp_sched_admit(const struct gp_sched *sched, uint32_t tenant,
+		   const struct gp_class_spec *spec,
+		   struct gp_sched_admission *admission);
+
+/* ---- policies among LC tenants, one file each -------------------------- */
+
+struct gp_lc_entity {
+	uint32_t tenant;
+	uint32_t level;
+	uint64_t deadline_ns;		/* of the work it has, or is said to get;
+					 * UINT64_MAX: none */
+};
+
+struct gp_lc_policy {
+	const char *name;
+	/* Deadlines count: a passed one moves on, and a segment with one is
+	 * held up to it where that is later than hold_limit_ns. */
+	uint32_t deadlines;
+	/* < 0: @a is more urgent than @b; 0: neither is. A total order. */
+	int (*compare)(const struct gp_lc_entity *a,
+		       const struct gp_lc_entity *b);
+};
+
+extern const struct gp_lc_policy gp_policy_edf;
+extern const struct gp_lc_policy gp_policy_level;
 
 /* ---- policies among BE tenants, one file each -------------------------- */
 

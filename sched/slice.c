@@ -97,8 +97,8 @@ static bool must_yield(const struct gp_sched *s)
 
 static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	uint32_t level = gp_holds_by_suspend(s) ? gp_hold_level(s) :
-						  GP_SCHED_LEVELS;
+	const struct gp_tenant *holder = gp_holds_by_suspend(s) ?
+					 gp_hold_holder(s) : NULL;
 	const struct gp_tenant *t;
 
 	if (!s->config.rotate || g->tenant == GP_NONE)
@@ -106,8 +106,9 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 	t = &s->tenant[g->tenant];
 	if (gp_takes_turns(s, t))
 		return (uint32_t)(g - s->group) == s->resident &&
-		       level == GP_SCHED_LEVELS && !must_yield(s);
-	return t->spec.cls != GP_TENANT_LC || t->spec.level <= level;
+		       !holder && !must_yield(s);
+	return t->spec.cls != GP_TENANT_LC || !holder ||
+	       gp_urgency(s, t, holder) <= 0;
 }
 
 static struct gp_decision *group_do(struct gp_sched *s,

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * admit.c - do all deadlines hold? docs/sched.md states the bound and argues
+ * for it. Everything in whole us, rounded to the unfavourable side, so that
+ * products of two times fit.
+ */
+#include <errno.h>
+
+#include "sched/internal.h"
+
+#define TIME_MAX_NS (1000000 * GP_NS_PER_MS)
+#define PPM 1000000ull
+
+/* What one tenant asks for. */
+struct demand {
+	uint32_t tenant;
+	uint64_t cost_us;		/* runtime, and two switches */
+	uint64_t deadline_us, period_us;
+};
+
+struct demands {
+	size_t n;
+	struct demand d[GP_SCHED_MAX_TENANTS + 1];
+};
+
+static uint64_t up_us(uint64_t ns)
+{
+	return (ns + GP_NS_PER_US - 1) / GP_NS_PER_US;
+}
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static uint64_t period_of(const struct gp_class_spec *spec)
+{
+	return spec->period_ns ? spec->period_ns : spec->deadline_ns;
+}
+
+static bool spec_possible(const struct gp_class_spec *spec)
+{
+	return spec->runtime_ns && spec->runtime_ns <= spec->deadline_ns &&
+	       spec->deadline_ns <= period_of(spec) &&
+	       spec->deadline_ns >= GP_NS_PER_US &&
+	       period_of(spec) < TIME_MAX_NS;
+}
+
+static bool asks(const struct gp_class_spec *spec)
+{
+	return spec->cls == GP_TENANT_LC && spec->deadline_ns;
+}
+
+static void add(const struct gp_sched *s, struct demands *all, uint32_t tenant,
+		const struct gp_class_spec *spec)
+{
+	all->d[all->n++] = (struct demand){
+		.tenant = tenant,
+		.cost_us = up_us(spec->runtime_ns) +
+			   up_us(2 * gp_min_u64(s->config.lc_switch_ns, TIME_MAX_NS)),
+		.deadline_us = spec->deadline_ns / GP_NS_PER_US,
+		.period_us = period_of(spec) / GP_NS_PER_US,
+	};
+}
+
+/* Part of the device that @d takes in the long run. */
+static uint64_t load_ppm(const struct demand *d)
+{
+	return div_up(d->cost_us * PPM, d->period_us);
+}
+
+/* What @d may ask for in @t_us, by a straight line above its steps. */
+static uint64_t demand_us(const struct demand *d, uint64_t t_us)
+{
+	uint64_t more = t_us - d->deadline_us;
+
+	return d->cost_us + more / d->period_us * d->cost_us +
+	       div_up(more % d->period_us * d->cost_us, d->period_us);
+}
+
+/*
+ * What stands in the way of who has just come: a change between two others that
+ * was begun a moment before, and whoever is on then.
+ */
+static uint64_t blocking_us(const struct gp_sched *s)
+{
+	return up_us(2 * gp_min_u64(s->config.cut_ns, TIME_MAX_NS)) +
+	       up_us(gp_min_u64(s->config.lc_switch_ns, TIME_MAX_NS));
+}
+
+/* What everybody may ask for by @t_us, with what stands in their way. */
+static uint64_t all_us(const struct gp_sched *s, const struct demands *all,
+		       uint64_t t_us)
+{
+	uint64_t sum = blocking_us(s);
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->d[i].deadline_us <= t_us)
+			sum += demand_us(&all->d[i], t_us);
+	return sum;
+}
+
+static int judge(const struct gp_sched *s, const struct demands *all,
+		 struct gp_sched_admission *a)
+{
+	for (size_t i = 0; i < all->n; i++)
+		a->load_ppm += load_ppm(&all->d[i]);
+	if (a->load_ppm > PPM) {
+		a->reason = GP_ADMIT_LOAD;
+		return -ENOSPC;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		uint64_t t = all->d[i].deadline_us, sum = all_us(s, all, t);
+
+		if (sum <= t)
+			continue;
+		a->reason = GP_ADMIT_DEADLINE;
+		a->tenant = all->d[i].tenant;
+		a->demand_ns = sum * GP_NS_PER_US;
+		a->deadline_ns = t * GP_NS_PER_US;
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
+		   const struct gp_class_spec *spec,
+		   struct gp_sched_admission *a)
+{
+	struct demands all = { .n = 0 };
+
+	*a = (struct gp_sched_admission){ .reason = GP_ADMIT_OK };
+	if (!asks(spec))
+		return 0;
+	if (!spec_possible(spec)) {
+		a->reason = GP_ADMIT_SPEC;
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		/* Who was never admitted is no reason to refuse others. */
+		if (t->id && t->id != tenant && asks(&t->spec) &&
+		    spec_possible(&t->spec))
+			add(s, &all, t->id, &t->spec);
+	}
+	add(s, &all, tenant, spec);
+	return judge(s, &all, a);
+}
