@@ -116,8 +116,8 @@ extern const struct gp_config_names gp_config_system_names;
  *	neither looked at nor freed. Untouched on failure.
  * @why: on failure one line "FILE:LINE: KEY: what was found; what would be
  *	right", GP_CONFIG_WHY_LEN bytes; no control characters are in it
- * Return: 0; -EINVAL: the file is wrong; other negative errno: it could not be
- * read, or -ENOMEM. May block on the file and on name services.
+ * Return: 0; -EINVAL: the file is wrong; -EPERM: anybody may write to it; other
+ * negative errno: it could not be read, or -ENOMEM. May block on the file and on name services.
  */
 int gp_config_load(const char *path, struct gp_config **config, char *why, size_t len);
 

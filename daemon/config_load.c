@@ -116,7 +116,10 @@ static ssize_t read_all(int fd, char *text, size_t bytes)
 	return (ssize_t)used;
 }
 
-/* A regular file: nothing that blocks, or never ends. */
+/*
+ * -ENOTSUP: no regular file, so it may block, or never end. -EPERM: anybody could
+ * have written it, and could so give himself any class.
+ */
 static int open_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = 0;
@@ -130,6 +133,8 @@ static int open_file(const char *path)
 		err = -EISDIR;
 	else if (!S_ISREG(st.st_mode))
 		err = -ENOTSUP;
+	else if (st.st_mode & S_IWOTH)
+		err = -EPERM;
 	if (!err)
 		return fd;
 	close(fd);
@@ -156,6 +161,8 @@ int gp_config_load(const char *path, struct gp_config **config, char *why, size_
 
 	if (bytes == -ENOTSUP)
 		say(why, len, path, "no regular file; write a file of text");
+	else if (bytes == -EPERM)
+		say(why, len, path, "anybody may write to it; chmod o-w");
 	else if (bytes < 0)
 		say(why, len, path, "cannot be read: %s", strerror((int)-bytes));
 	else if (bytes > GP_CONFIG_BYTES_MAX)

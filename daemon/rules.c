@@ -175,7 +175,7 @@ static void say_rule(char *why, size_t len, const struct gp_config *c, const str
 	for (size_t i = 0; i < sizeof(match) / sizeof(match[0]); i++) {
 		if (!match[i].text)
 			continue;
-		say(why, len, "%s%s %.64s", before, match[i].key, match[i].text);
+		say(why, len, "%s%s %s", before, match[i].key, match[i].text);
 		before = ", ";
 	}
 	say(why, len, ")");

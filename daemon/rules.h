@@ -15,7 +15,7 @@
 
 #define GP_CONTAINER_LEN 65	/* 64 hexadecimal digits */
 #define GP_COMM_LEN 64		/* as the kernel shows it, kernel threads too */
-#define GP_VERDICT_WHY_LEN 768
+#define GP_VERDICT_WHY_LEN 1024
 
 /**
  * struct gp_subject - a process, as proc.h reads it.

@@ -14,6 +14,33 @@
 #define MS 1000000ull
 #define EXAMPLE "daemon/gpreempt.yaml"
 
+/* So many more calls give memory; -1: all. The linker puts these before the real ones. */
+static int allocations_left = -1;
+
+void *__real_calloc(size_t n, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_calloc(size_t n, size_t size);
+char *__wrap_strdup(const char *text);
+
+static bool may_allocate(void)
+{
+	if (allocations_left > 0)
+		allocations_left--;
+	else if (!allocations_left)
+		return false;
+	return true;
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return may_allocate() ? __real_calloc(n, size) : NULL;
+}
+
+char *__wrap_strdup(const char *text)
+{
+	return may_allocate() ? __real_strdup(text) : NULL;
+}
+
 static int uid_of(const char *name, uid_t *uid)
 {
 	*uid = strcmp(name, "root") ? 1000 : 0;
@@ -603,6 +630,40 @@ static void test_out_of_memory(void **state)
 	assert_ptr_equal(c, untouched);
 }
 
+/* Each piece of memory that is asked for here (not in the libraries), one after the other. */
+static void test_every_allocation(void **state)
+{
+	static const char text[] = "policy: credit\ndevices: [{device: soft0}]\n"
+				   "rules:\n- {user: alice, group: ml, cgroup: /a, exe: /a,\n"
+				   "   container: 0123456789ab, device: soft0, class: be}\n";
+	struct gp_config *const untouched = (void *)0x5a5a;
+	struct gp_config *c = untouched;
+	char why[GP_CONFIG_WHY_LEN];
+	int failed = 0, err = -ENOMEM;
+
+	while (err) {
+		allocations_left = failed;
+		err = gp_config_parse("f", text, strlen(text), &names, &c, why, sizeof(why));
+		allocations_left = -1;
+		if (!err)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_string_equal(why, "f: out of memory");
+		assert_ptr_equal(c, untouched);
+		failed++;
+	}
+	/* The object, its file's name twice, the list and name of devices, the rule .. */
+	assert_int_equal(failed, 3 + 2 + 7);
+	gp_config_free(c);
+	allocations_left = 0;
+	c = untouched;
+	assert_int_equal(gp_config_default(&c), -ENOMEM);
+	allocations_left = 1;
+	assert_int_equal(gp_config_default(&c), -ENOMEM);
+	allocations_left = -1;
+	assert_ptr_equal(c, untouched);
+}
+
 /* However short the buffer, nothing is written behind it, and it ends. */
 static void test_short_why(void **state)
 {
@@ -661,6 +722,10 @@ static void test_files(void **state)
 	assert_string_equal(c->file, path);
 	gp_config_free(c);
 
+	assert_int_equal(fchmod(fd, 0602), 0);
+	snprintf(line, sizeof(line), "%s: anybody may write to it; chmod o-w", path);
+	fails_to_load(path, -EPERM, line);
+	assert_int_equal(fchmod(fd, 0660), 0);
 	memset(huge, '#', 65537);
 	assert_int_equal(pwrite(fd, huge, 65537, 0), 65537);
 	snprintf(line, sizeof(line), "%s: found more than 65536 bytes; write no more than that",
@@ -729,6 +794,7 @@ int main(void)
 		cmocka_unit_test(test_long_values),
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_out_of_memory),
+		cmocka_unit_test(test_every_allocation),
 		cmocka_unit_test(test_short_why),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_system_names),
