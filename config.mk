@@ -14,3 +14,4 @@ need-python:
 need-tests: need-cc need-python
 	@$(if $(call have_pkg,cmocka),,echo 'no cmocka: apt-get install libcmocka-dev' >&2; exit 1)
 	@$(if $(call have_pkg,libcyaml),,echo 'no libcyaml: apt-get install libcyaml-dev' >&2; exit 1)
+	@$(if $(call have_pkg,yaml-0.1),,echo 'no libyaml: apt-get install libyaml-dev' >&2; exit 1)
