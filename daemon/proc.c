@@ -20,6 +20,7 @@
 
 #define STATUS_BYTES_MAX (1u << 20)	/* 65536 groups of ten digits and a blank */
 #define CGROUP_BYTES_MAX (1u << 17)	/* v1 has a path of 4 KiB in each of its lines */
+#define MOUNTS_BYTES_MAX (1u << 22)	/* some 20,000 mounts */
 #define STAT_BYTES_MAX (1u << 13)
 #define READ_BYTES 4096u
 #define TRIES 3
@@ -230,14 +231,12 @@ static const char *path_of(const char *line, const char *controller)
 }
 
 /* Cuts the end that the kernel writes behind what is no longer there. */
-static bool cut_deleted(char *path)
+static void cut_deleted(char *path)
 {
 	size_t n = strlen(path), m = strlen(DELETED);
 
-	if (n <= m || strcmp(path + n - m, DELETED))
-		return false;
-	path[n - m] = '\0';
-	return true;
+	if (n > m && !strcmp(path + n - m, DELETED))
+		path[n - m] = '\0';
 }
 
 /*
@@ -325,35 +324,81 @@ static int open_cached(const char *path)
 
 static bool identify(int fd, struct statx *st)
 {
-	return fd >= 0 && !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, st);
+	return fd >= 0 && !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+				 STATX_INO | STATX_NLINK | STATX_MNT_ID, st);
 }
 
-/* Is the program of @dir the file that is at @path for us? */
-static bool is_at(int dir, const char *path)
+/* Does process @who ("self", "1") see mount @id? Its number begins a line. */
+static bool sees_mount(int proc, const char *who, uint64_t id)
 {
-	int theirs = openat(dir, "exe", O_PATH | O_CLOEXEC), ours = open_cached(path);
-	struct statx a, b;
-	bool same = identify(theirs, &a) && identify(ours, &b) &&
-		    a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major &&
-		    a.stx_dev_minor == b.stx_dev_minor;
+	char name[32], *text, *line;
+	bool sees = false;
 
-	if (theirs >= 0)
-		close(theirs);
-	if (ours >= 0)
-		close(ours);
+	snprintf(name, sizeof(name), "%s/mountinfo", who);
+	if (read_file(proc, name, MOUNTS_BYTES_MAX, &text))
+		return false;
+	for (line = text; line && !sees; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		sees = *line >= '0' && *line <= '9' && strtoull(line, NULL, 10) == id;
+	}
+	free(text);
+	return sees;
+}
+
+/*
+ * On a mount that the machine's first process has, or we, the path that the kernel
+ * writes is the one there. @theirs is open, so the number is no other mount's.
+ */
+static bool is_our_mount(int proc, const struct statx *theirs)
+{
+	return theirs->stx_mask & STATX_MNT_ID &&
+	       (sees_mount(proc, "self", theirs->stx_mnt_id) ||
+		sees_mount(proc, "1", theirs->stx_mnt_id));
+}
+
+/* Is it the file that is at @path for us? */
+static bool is_at(const struct statx *theirs, const char *path)
+{
+	int fd = open_cached(path);
+	struct statx ours;
+	bool same = identify(fd, &ours) && theirs->stx_ino == ours.stx_ino &&
+		    theirs->stx_dev_major == ours.stx_dev_major &&
+		    theirs->stx_dev_minor == ours.stx_dev_minor;
+
+	if (fd >= 0)
+		close(fd);
 	return same;
 }
 
 /*
  * The path is as its mount namespace has it, which may be one that the user made,
- * or comes with a descriptor that was passed on: only the file itself proves it.
+ * or comes with a descriptor that was passed on: the mount proves it, or the file
+ * itself. What was deleted, or replaced by an upgrade, is at no path any more.
  */
-static int read_exe(int dir, struct gp_subject *s)
+static bool is_proven(int proc, int dir, char *path)
+{
+	int fd = openat(dir, "exe", O_PATH | O_CLOEXEC);
+	struct statx theirs;
+	bool proven = false;
+
+	if (identify(fd, &theirs)) {
+		proven = is_our_mount(proc, &theirs);
+		if (proven && !theirs.stx_nlink)
+			cut_deleted(path);
+		if (!proven)
+			proven = is_at(&theirs, path);
+	}
+	if (fd >= 0)
+		close(fd);
+	return proven;
+}
+
+static int read_exe(int proc, int dir, struct gp_subject *s)
 {
 	char path[PATH_MAX];
 	int err = read_link(dir, path);
 
-	if (err || path[0] != '/' || !is_at(dir, path))
+	if (err || path[0] != '/' || !is_proven(proc, dir, path))
 		return err < 0 ? err : 0;
 	s->exe = strdup(path);
 	return s->exe ? 0 : -ENOMEM;
@@ -385,10 +430,10 @@ static bool same_groups(const struct gp_subject *a, const struct gp_subject *b)
 }
 
 /* Still the same program with the same users, and alive? */
-static int check_again(int dir, const struct gp_subject *s)
+static int check_again(int proc, int dir, const struct gp_subject *s)
 {
 	struct gp_subject now = { .pid = s->pid };
-	int err = read_exe(dir, &now);
+	int err = read_exe(proc, dir, &now);
 
 	if (!err)
 		err = read_status(dir, &now);
@@ -401,7 +446,7 @@ static int check_again(int dir, const struct gp_subject *s)
 	return err;
 }
 
-static int read_once(int dir, struct gp_subject *s)
+static int read_once(int proc, int dir, struct gp_subject *s)
 {
 	int err = read_start(dir, &s->start_ticks);
 
@@ -410,8 +455,8 @@ static int read_once(int dir, struct gp_subject *s)
 	if (!err)
 		err = read_cgroup(dir, s);
 	if (!err)
-		err = read_exe(dir, s);
-	return err ? err : check_again(dir, s);
+		err = read_exe(proc, dir, s);
+	return err ? err : check_again(proc, dir, s);
 }
 
 static int open_process(int proc, pid_t pid)
@@ -433,7 +478,7 @@ int gp_proc_read_at(int proc, pid_t pid, struct gp_subject *subject)
 		return dir;
 	for (int i = 0; err == -EAGAIN && i < TRIES; i++) {
 		s = (struct gp_subject){ .pid = pid };
-		err = read_once(dir, &s);
+		err = read_once(proc, dir, &s);
 		if (err)
 			gp_proc_clear(&s);
 	}

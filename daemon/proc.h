@@ -14,9 +14,10 @@
  *
  * Who it is (users, groups, cgroup, start) is always there. The program's path
  * is NULL where this process may not see it (another user's), where there is none
- * (its first thread has ended), and where that path is not that very file for this
- * process: a mount namespace that anybody may make names it as he likes, and a
- * program that was replaced or deleted is at its path no more.
+ * (its first thread has ended), and where nothing proves it: in a mount namespace,
+ * which anybody may make, any program may have any path. Proof is that it is on a
+ * mount of this process's or the machine's first, or is the very file that this
+ * process has at that path. " (deleted)" is no part of the path.
  *
  * Return: 0; -ESRCH: it has ended, or is no process but a thread; -EAGAIN: it
  * changes all the time (execve, setuid); other negative errno of /proc.

@@ -503,13 +503,13 @@ static void copy(const char *from, const char *to)
 	close(out);
 }
 
-/* A program that is replaced or deleted while it runs is at its path no more. */
+/* A program that is replaced while it runs keeps the path it was started by. */
 static void test_deleted(void **state)
 {
 	char path[PATH_MAX], as_deleted[PATH_MAX];
 	struct gp_subject s;
 	int hold, again;
-	pid_t pid, fake;
+	pid_t pid, other;
 
 	path_in(path, sizeof(path), "exe");
 	unlink(path);
@@ -523,27 +523,47 @@ static void test_deleted(void **state)
 	unlink(path);
 	copy("/bin/cat", path);
 	assert_int_equal(gp_proc_read(pid, &s), 0);
-	assert_null(s.exe);
+	assert_string_equal(s.exe, path);
 	gp_proc_clear(&s);
 
-	/* A file that is really called so is what it is, and proves nothing. */
+	/* A file that is really called so. */
 	snprintf(as_deleted, sizeof(as_deleted), "%.100s (deleted)", path);
 	copy("/bin/cat", as_deleted);
-	fake = start(as_deleted, &again);
-	assert_int_equal(gp_proc_read(fake, &s), 0);
+	other = start(as_deleted, &again);
+	assert_int_equal(gp_proc_read(other, &s), 0);
 	assert_string_equal(s.exe, as_deleted);
-	gp_proc_clear(&s);
-	assert_int_equal(gp_proc_read(pid, &s), 0);
-	assert_null(s.exe);
 	gp_proc_clear(&s);
 	unlink(as_deleted);
 	close(hold);
 	close(again);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(waitpid(fake, NULL, 0), fake);
+	assert_int_equal(waitpid(other, NULL, 0), other);
 }
 
-/* The child of test_false_path: 0 when it could, and is there to be read. */
+/* One that no mount has, and that says a path: a program in memory. */
+static void test_memory(void **state)
+{
+	int fd = (int)syscall(SYS_memfd_create, "a/bin/cat", 1u /* MFD_CLOEXEC */), hold;
+	char path[64];
+	struct gp_subject s;
+	pid_t pid;
+
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	copy("/bin/cat", path);
+	pid = start(path, &hold);
+	assert_int_equal(gp_proc_read(pid, &s), 0);
+	assert_null(s.exe);
+	gp_proc_clear(&s);
+	close(hold);
+	close(fd);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/*
+ * In a mount namespace of its own, @over is @program, for all who look there.
+ * 0, or -1: not permitted here.
+ */
 static int mount_over(const char *program, const char *over)
 {
 	char map[64];
@@ -556,52 +576,111 @@ static int mount_over(const char *program, const char *over)
 	if (fd < 0 || write(fd, map, strlen(map)) < 0)
 		return -1;
 	close(fd);
-	if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount(program, over, NULL, MS_BIND, NULL))
-		return -1;
-	return 0;
+	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	       (program && mount(program, over, NULL, MS_BIND, NULL)) ? -1 : 0;
 }
 
-/* Anybody may mount his own program over another one, for himself. */
+/* A child that runs @over in such a namespace, until @hold is closed; -1: not here. */
+static pid_t start_in_namespace(const char *program, const char *over, int *hold)
+{
+	int in[2], told[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(in, O_CLOEXEC) | pipe2(told, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		dup2(in[0], 0);
+		if (mount_over(program, over) || write(told[1], "x", 1) != 1)
+			_exit(1);
+		execl(over, "cat", (char *)NULL);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	close(in[0]);
+	close(told[1]);
+	*hold = in[1];
+	/* Closed by execve. */
+	if (read(told[0], &byte, 1) == 1) {
+		assert_int_equal(read(told[0], &byte, 1), 0);
+		close(told[0]);
+		return pid;
+	}
+	close(told[0]);
+	close(in[1]);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	print_message("no mount namespace of one's own here\n");
+	return -1;
+}
+
+static void link_says(pid_t pid, const char *path)
+{
+	char link[PATH_MAX] = "", name[32];
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	assert_true(readlink(name, link, sizeof(link) - 1) > 0);
+	assert_string_equal(link, path);
+}
+
+/* Anybody may mount his own program over another one, for himself, and pass it on. */
 static void test_false_path(void **state)
 {
-	char path[PATH_MAX], link[PATH_MAX] = "", name[32], byte;
+	char path[PATH_MAX], through[64];
 	struct gp_subject s;
-	int hold[2], told[2];
-	pid_t pid;
+	int hold, again;
+	pid_t pid, ours;
 
 	path_in(path, sizeof(path), "exe");
 	unlink(path);
 	copy("/bin/cat", path);
-	assert_int_equal(pipe2(hold, O_CLOEXEC) | pipe2(told, O_CLOEXEC), 0);
-	pid = fork();
-	if (!pid) {
-		dup2(hold[0], 0);
-		if (mount_over(path, "/usr/bin/env") || write(told[1], "x", 1) != 1)
-			_exit(1);
-		execl("/usr/bin/env", "env", (char *)NULL);
-		_exit(127);
-	}
-	assert_true(pid > 0);
-	close(hold[0]);
-	close(told[1]);
-	if (read(told[0], &byte, 1) != 1) {
-		close(hold[1]);
-		close(told[0]);
-		assert_int_equal(waitpid(pid, NULL, 0), pid);
-		print_message("no mount namespace of one's own here\n");
+	pid = start_in_namespace(path, "/usr/bin/env", &hold);
+	if (pid < 0) {
 		gp_note_skip();
 		skip();
 	}
-	assert_int_equal(read(told[0], &byte, 1), 0);
-	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
-	assert_true(readlink(name, link, sizeof(link) - 1) > 0);
-	assert_string_equal(link, "/usr/bin/env");
+	link_says(pid, "/usr/bin/env");
 	assert_int_equal(gp_proc_read(pid, &s), 0);
 	assert_null(s.exe);
 	gp_proc_clear(&s);
-	close(hold[1]);
-	close(told[0]);
+
+	/* A process in our namespace runs it: the link says the same. */
+	snprintf(through, sizeof(through), "/proc/%d/root/usr/bin/env", (int)pid);
+	ours = start(through, &again);
+	link_says(ours, "/usr/bin/env");
+	assert_int_equal(gp_proc_read(ours, &s), 0);
+	assert_null(s.exe);
+	gp_proc_clear(&s);
+	close(hold);
+	close(again);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(waitpid(ours, NULL, 0), ours);
+}
+
+/* Whose mounts are copies of ours, as a service's: the file is the proof, while there. */
+static void test_copied_mounts(void **state)
+{
+	char path[PATH_MAX];
+	struct gp_subject s;
+	pid_t pid;
+	int hold;
+
+	path_in(path, sizeof(path), "exe");
+	unlink(path);
+	copy("/bin/cat", path);
+	pid = start_in_namespace(NULL, path, &hold);
+	if (pid < 0) {
+		gp_note_skip();
+		skip();
+	}
+	assert_int_equal(gp_proc_read(pid, &s), 0);
+	assert_string_equal(s.exe, path);
+	gp_proc_clear(&s);
+	unlink(path);
+	copy("/bin/cat", path);
+	assert_int_equal(gp_proc_read(pid, &s), 0);
+	assert_null(s.exe);
+	gp_proc_clear(&s);
+	close(hold);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -649,7 +728,9 @@ int main(void)
 		cmocka_unit_test(test_thread),
 		cmocka_unit_test(test_ended),
 		cmocka_unit_test_setup_teardown(test_deleted, make, clean),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test_setup_teardown(test_false_path, make, clean),
+		cmocka_unit_test_setup_teardown(test_copied_mounts, make, clean),
 		cmocka_unit_test(test_many_that_end),
 	};
 
