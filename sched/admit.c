@@ -88,11 +88,25 @@ static uint64_t blocking_us(const struct gp_sched *s)
 	       up_us(gp_min_u64(s->config.lc_switch_ns, TIME_MAX_NS));
 }
 
+/*
+ * What BE's windows may take of @t_us: blackouts that begin a be_period_ns apart
+ * or more, by a straight line again.
+ */
+static uint64_t window_us(const struct gp_sched *s, uint64_t blackout_us,
+			  uint64_t t_us)
+{
+	uint64_t every = s->config.be_period_ns / GP_NS_PER_US;
+
+	if (blackout_us >= every)
+		return t_us;
+	return div_up(blackout_us * (every - blackout_us + t_us), every);
+}
+
 /* What everybody may ask for by @t_us, with what stands in their way. */
 static uint64_t all_us(const struct gp_sched *s, const struct demands *all,
-		       uint64_t t_us)
+		       uint64_t blackout_us, uint64_t t_us)
 {
-	uint64_t sum = blocking_us(s);
+	uint64_t sum = blocking_us(s) + window_us(s, blackout_us, t_us);
 
 	for (size_t i = 0; i < all->n; i++)
 		if (all->d[i].deadline_us <= t_us)
@@ -101,8 +115,11 @@ static uint64_t all_us(const struct gp_sched *s, const struct demands *all,
 }
 
 static int judge(const struct gp_sched *s, const struct demands *all,
-		 struct gp_sched_admission *a)
+		 uint64_t blackout_us, struct gp_sched_admission *a)
 {
+	if (blackout_us)
+		a->load_ppm = div_up(blackout_us * PPM,
+				     s->config.be_period_ns / GP_NS_PER_US);
 	for (size_t i = 0; i < all->n; i++)
 		a->load_ppm += load_ppm(&all->d[i]);
 	if (a->load_ppm > PPM) {
@@ -110,7 +127,8 @@ static int judge(const struct gp_sched *s, const struct demands *all,
 		return -ENOSPC;
 	}
 	for (size_t i = 0; i < all->n; i++) {
-		uint64_t t = all->d[i].deadline_us, sum = all_us(s, all, t);
+		uint64_t t = all->d[i].deadline_us;
+		uint64_t sum = all_us(s, all, blackout_us, t);
 
 		if (sum <= t)
 			continue;
@@ -128,6 +146,7 @@ int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
 		   struct gp_sched_admission *a)
 {
 	struct demands all = { .n = 0 };
+	bool here = false;
 
 	*a = (struct gp_sched_admission){ .reason = GP_ADMIT_OK };
 	if (!asks(spec))
@@ -139,11 +158,13 @@ int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
+		here |= t->id && t->id == tenant && gp_is_lc(t);
 		/* Who was never admitted is no reason to refuse others. */
 		if (t->id && t->id != tenant && asks(&t->spec) &&
 		    spec_possible(&t->spec))
 			add(s, &all, t->id, &t->spec);
 	}
 	add(s, &all, tenant, spec);
-	return judge(s, &all, a);
+	/* A new one has one group, which is off and on in a window as well. */
+	return judge(s, &all, up_us(gp_min_blackout_ns(s, !here)), a);
 }

@@ -514,6 +514,8 @@ const struct gp_tenant *gp_hold_holder(const struct gp_sched *s)
 
 bool gp_hold_lc_active(const struct gp_sched *s)
 {
+	if (s->window_since_ns)
+		return false;
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 

@@ -69,6 +69,7 @@ struct gp_tenant {
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
 	uint64_t charged_ns;		/* since the last GP_EV_USAGE */
+	uint64_t sure_ns;		/* it had the device, be_min_pct; likewise */
 	uint32_t last_group;		/* index of its group that ran last */
 
 	uint64_t said;
@@ -100,6 +101,9 @@ struct gp_sched {
 	uint64_t turn_ran_ns;		/* how long the resident ran in its turn */
 	uint64_t turn_ns;		/* how long its turn is */
 	uint64_t rotate_since_ns;	/* a rotation is due since; 0: it is not */
+	uint64_t min_owed;		/* to BE, of its minimum; 1/100 ns */
+	uint64_t window_since_ns;	/* LC is off for BE since; 0: it is not */
+	uint64_t window_next_ns;	/* no other window before */
 	uint32_t resident;		/* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;
@@ -209,6 +213,17 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);
+
+/* minimum.c */
+void gp_min_account(struct gp_sched *s, uint64_t passed_ns);
+/* BE had @more_ns more of the device than was thought. */
+void gp_min_usage(struct gp_sched *s, uint64_t more_ns);
+/* The resident's time is its own, as far as is known. */
+bool gp_min_turn_runs(const struct gp_sched *s);
+/* Longest that LC is off for BE, with so many groups more than there are. */
+uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
+void gp_min_reconcile(struct gp_sched *s);
+uint64_t gp_min_next_ns(const struct gp_sched *s);
 
 /* slice.c: brings each group to its slice, and on or off the device. */
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);

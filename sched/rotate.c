@@ -75,6 +75,8 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 		return;
 	charge(s, t);
 	due = gp_max_u64(used_ns, gp_sub_sat(t->charged_ns, taken_ns));
+	gp_min_usage(s, gp_sub_sat(used_ns, t->sure_ns));
+	t->sure_ns = 0;
 	if (due > t->charged_ns)
 		s->config.be_policy->charge(&t->be, due - t->charged_ns, &at);
 	else if (due < t->charged_ns)
@@ -86,7 +88,10 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 {
 	uint64_t passed = now_ns - s->now_ns;
+	bool runs = gp_min_turn_runs(s);
 
+	if (s->config.rotate)
+		gp_min_account(s, passed);
 	s->now_ns = now_ns;
 	if (!passed || !s->config.rotate)
 		return;
@@ -94,6 +99,9 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 		const struct gp_group_state *g = &s->group[i];
 
 		if (!g->id || g->tenant == GP_NONE || g->run == GP_RUN_OFF)
+			continue;
+		/* LC has it, and its minimum is still to come. */
+		if (i == s->resident && !runs)
 			continue;
 		if (i == s->resident && g->run == GP_RUN_ON)
 			s->turn_ran_ns += passed;
@@ -329,7 +337,7 @@ static uint64_t turn_end_ns(const struct gp_sched *s)
 	if (s->rotate_since_ns)
 		return gp_add_sat(s->rotate_since_ns,
 				  s->config.lc_defer_max_ns);
-	if (s->group[s->resident].run != GP_RUN_ON)
+	if (s->group[s->resident].run != GP_RUN_ON || !gp_min_turn_runs(s))
 		return GP_NEVER;
 	return gp_add_sat(s->now_ns, gp_sub_sat(s->turn_ns, s->turn_ran_ns));
 }

@@ -9,6 +9,8 @@
 #define LEVEL_MAX (GP_SCHED_LEVELS - 1)
 #define WEIGHT_MAX 10000
 #define WEIGHT_DEFAULT 100
+#define BE_MIN_PCT_MAX 50
+#define PERIOD_MAX_NS (10000 * GP_NS_PER_MS)
 
 size_t gp_sched_size(void)
 {
@@ -30,6 +32,9 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	/* One slot for the LC tenants, one for whoever else has its turn. */
 	if (c.rotate && c.slots == 1)
 		return -EINVAL;
+	if (c.be_min_pct > BE_MIN_PCT_MAX || c.be_period_ns > PERIOD_MAX_NS ||
+	    c.control_ns > PERIOD_MAX_NS)
+		return -EINVAL;
 	if (!c.be_policy)
 		c.be_policy = &gp_policy_fair;
 	if (!c.lc_policy)
@@ -43,6 +48,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.lc_defer_max_ns, 20 * GP_NS_PER_MS);
 	or_default(&c.lc_switch_ns, c.switch_ns);
 	or_default(&c.cut_ns, 500 * GP_NS_PER_US);
+	or_default(&c.control_ns, GP_NS_PER_MS);
+	or_default(&c.be_period_ns, 50 * GP_NS_PER_MS);
 
 	*s = (struct gp_sched){ .config = c, .resident = GP_NONE };
 	return 0;
@@ -432,6 +439,7 @@ static uint64_t next_ns(const struct gp_sched *s)
 	uint64_t next = gp_hold_next_ns(s);
 
 	next = gp_min_u64(next, gp_rotate_next_ns(s));
+	next = gp_min_u64(next, gp_min_next_ns(s));
 	next = gp_min_u64(next, gp_group_next_ns(s));
 	if (s->overflow)
 		next = s->now_ns;
@@ -473,6 +481,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
 	apply(s, event, out);
 	gp_hold_reconcile(s, out);
 	gp_rotate_reconcile(s);
+	gp_min_reconcile(s);
 	gp_group_reconcile(s, out);
 	arm(s, event, out);
 	return 0;

@@ -159,7 +159,8 @@ struct gp_sched_config {
 	uint32_t rotate;
 	uint32_t slice_preempts;
 	uint32_t slots;
-	uint32_t pad;
+	uint32_t be_min_pct;		/* with rotate: BE gets so much of the
+					 * device, whatever LC does; 0..50 */
 	uint64_t lc_slice_us;		/* GP_SCHED_LC_SLICE_US */
 	uint64_t be_slice_us;		/* GP_SCHED_BE_SLICE_US */
 	uint64_t quantum_ns;		/* how long a BE tenant is resident: 50 ms */
@@ -178,6 +179,9 @@ struct gp_sched_config {
 					 * switch_ns */
 	uint64_t cut_ns;		/* until what runs can be cut, at most:
 					 * 500 µs */
+	uint64_t control_ns;		/* one suspend or resume, at most: 1 ms */
+	uint64_t be_period_ns;		/* LC is off for BE's minimum so often, at
+					 * most: 50 ms */
 };
 
 struct gp_sched;

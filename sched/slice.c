@@ -97,9 +97,10 @@ static bool must_yield(const struct gp_sched *s)
 
 static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	const struct gp_tenant *holder = gp_holds_by_suspend(s) ?
-					 gp_hold_holder(s) : NULL;
-	const struct gp_tenant *t;
+	const struct gp_tenant *holder = NULL, *t;
+
+	if (gp_holds_by_suspend(s) && !s->window_since_ns)
+		holder = gp_hold_holder(s);
 
 	if (!s->config.rotate || g->tenant == GP_NONE)
 		return true;
@@ -107,8 +108,10 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 	if (gp_takes_turns(s, t))
 		return (uint32_t)(g - s->group) == s->resident &&
 		       !holder && !must_yield(s);
-	return t->spec.cls != GP_TENANT_LC || !holder ||
-	       gp_urgency(s, t, holder) <= 0;
+	if (t->spec.cls != GP_TENANT_LC)
+		return true;
+	return !s->window_since_ns &&
+	       (!holder || gp_urgency(s, t, holder) <= 0);
 }
 
 static struct gp_decision *group_do(struct gp_sched *s,

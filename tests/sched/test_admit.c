@@ -36,6 +36,7 @@ struct play {
 	uint64_t switch_ns, cut_ns;
 	uint64_t window_ns, window_every_ns, next_window_ns;
 	uint64_t now_ns;
+	uint32_t pct;
 	int on;				/* a task, or -1: best-effort */
 	bool missed;
 };
@@ -168,6 +169,10 @@ static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 	if (rc)
 		return false;
 	assert_int_equal(drive_ev(d, ev), 0);
+	/* Windows take off groups, one of each. */
+	assert_int_equal(drive_ev(d, (struct gp_event){
+		.type = GP_EV_GROUP_APPEAR, .tenant = ev.tenant,
+		.group = ev.tenant }), 0);
 	p->task[p->n++] = (struct task){
 		.runtime_ns = spec.runtime_ns, .deadline_ns = spec.deadline_ns,
 		.period_ns = spec.period_ns };
@@ -204,10 +209,20 @@ static struct gp_sched_config config_of(struct play *p)
 {
 	p->switch_ns = rnd(3) * 150 * US;
 	p->cut_ns = 1 + rnd(3) * 300 * US;
+	/* As docs/sched.md has it, for groups that are not there yet. */
+	if (rnd(2)) {
+		uint64_t pct = 1 + rnd(6), controls = TASKS * 100 * US;
+
+		p->window_every_ns = 50 * MS;
+		p->window_ns = 2 * controls + (p->window_every_ns * pct * 9 / 8 +
+					       controls * pct) / (100 - pct) + 1;
+		p->pct = (uint32_t)pct;
+	}
 	return (struct gp_sched_config){
 		.rotate = 1, .slice_preempts = 1, .lc_policy = &gp_policy_edf,
 		.switch_ns = 1, .lc_switch_ns = p->switch_ns,
-		.cut_ns = p->cut_ns,
+		.cut_ns = p->cut_ns, .be_min_pct = p->pct,
+		.be_period_ns = p->window_every_ns, .control_ns = 100 * US,
 	};
 }
 
@@ -233,6 +248,10 @@ static void test_admitted_never_miss(void **state)
 			continue;
 		set++;
 		tasks += p.n;
+		/* As many as there are: the bound was for those. */
+		if (p.window_ns)
+			p.window_ns -= (TASKS - p.n) * 100 * US *
+				       (200 + 100 * p.pct / (100 - p.pct)) / 100;
 		load += a.load_ppm;
 		for (int k = 0; k < 3; k++) {
 			struct play q = p;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * minimum.c - what BE gets however much LC wants (be_min_pct).
+ *
+ * While a BE tenant has its turn BE is owed be_min_pct of the time that passes,
+ * less what it certainly had. When that comes to what is due for one be_period_ns
+ * a window opens: all LC groups are suspended until nothing is owed. So LC
+ * without pauses loses be_min_pct and the switches, and LC that leaves BE as
+ * much by itself loses nothing.
+ *
+ * It is done by suspending on every kind of device. Slices could do it on one
+ * whose slices preempt (BE's long, LC's cut short), but two LC groups at a short
+ * slice would livelock it, and setting each costs as much as a suspend of all.
+ */
+#include "sched/internal.h"
+
+static bool group_of_lc(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return g->id && g->tenant != GP_NONE && gp_is_lc(&s->tenant[g->tenant]);
+}
+
+static bool known_busy(const struct gp_tenant *t)
+{
+	return t->activity == GP_ACT_BUSY || t->seg_depth || t->held;
+}
+
+/* Has LC the device, as far as is known? @doubt: or could it have it? */
+static bool lc_has_device(const struct gp_sched *s, bool doubt)
+{
+	/* There BE is off while LC has the device. */
+	if (gp_holds_by_suspend(s))
+		return false;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		const struct gp_group_state *g = &s->group[i];
+		const struct gp_tenant *t;
+
+		if (!group_of_lc(s, g) || g->run == GP_RUN_OFF)
+			continue;
+		t = &s->tenant[g->tenant];
+		if (known_busy(t) || (doubt && t->activity == GP_ACT_UNKNOWN))
+			return true;
+	}
+	return false;
+}
+
+static bool resident_runs(const struct gp_sched *s)
+{
+	return s->resident != GP_NONE &&
+	       s->group[s->resident].run == GP_RUN_ON;
+}
+
+static bool be_wants(const struct gp_sched *s)
+{
+	return s->config.rotate && s->config.be_min_pct &&
+	       s->resident != GP_NONE &&
+	       s->tenant[s->group[s->resident].tenant].be.runnable;
+}
+
+bool gp_min_turn_runs(const struct gp_sched *s)
+{
+	return !s->config.be_min_pct || !lc_has_device(s, false);
+}
+
+static bool be_gets(const struct gp_sched *s)
+{
+	return resident_runs(s) && !lc_has_device(s, true);
+}
+
+/* All that is owed is in 1/100 ns, as a rate in per cent makes it. */
+static uint64_t due(const struct gp_sched *s)
+{
+	return s->config.be_period_ns * s->config.be_min_pct;
+}
+
+/* What is owed for an opening that is late, by an 8th of a period at most. */
+static uint64_t owed_max(const struct gp_sched *s)
+{
+	return due(s) + due(s) / 8;
+}
+
+void gp_min_account(struct gp_sched *s, uint64_t passed_ns)
+{
+	bool gets = be_gets(s);
+
+	if (!be_wants(s))
+		return;
+	/* More than a few periods: nobody stepped this for long. */
+	passed_ns = gp_min_u64(passed_ns, 100 * s->config.be_period_ns);
+	s->min_owed += passed_ns * s->config.be_min_pct;
+	if (gets) {
+		s->min_owed = gp_sub_sat(s->min_owed, passed_ns * 100);
+		s->tenant[s->group[s->resident].tenant].sure_ns += passed_ns;
+	}
+	if (!s->window_since_ns)
+		s->min_owed = gp_min_u64(s->min_owed, owed_max(s));
+}
+
+void gp_min_usage(struct gp_sched *s, uint64_t more_ns)
+{
+	uint64_t ns = gp_min_u64(more_ns, 100 * s->config.be_period_ns);
+
+	s->min_owed = gp_sub_sat(s->min_owed, ns * 100);
+}
+
+static uint64_t lc_groups(const struct gp_sched *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		n += group_of_lc(s, &s->group[i]);
+	return n;
+}
+
+/* Longest that a window is open. */
+static uint64_t window_ns(const struct gp_sched *s)
+{
+	uint64_t off = lc_groups(s) * s->config.control_ns;
+	uint64_t pct = s->config.be_min_pct;
+
+	return off + (owed_max(s) + off * pct) / (100 - pct) + 1;
+}
+
+uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups)
+{
+	if (!s->config.rotate || !s->config.be_min_pct)
+		return 0;
+	return window_ns(s) + lc_groups(s) * s->config.control_ns +
+	       more_groups * 3 * s->config.control_ns;
+}
+
+static bool may_open(const struct gp_sched *s)
+{
+	if (!be_wants(s) || s->now_ns < s->window_next_ns || !lc_groups(s))
+		return false;
+	/* Not in the middle of a rotation: the window would pass unused. */
+	return gp_holds_by_suspend(s) || resident_runs(s);
+}
+
+static void close_window(struct gp_sched *s)
+{
+	s->window_since_ns = 0;
+	s->min_owed = gp_min_u64(s->min_owed, owed_max(s));
+}
+
+void gp_min_reconcile(struct gp_sched *s)
+{
+	if (!s->config.be_min_pct)
+		return;
+	if (s->window_since_ns &&
+	    (!s->min_owed || !be_wants(s) || !lc_groups(s) ||
+	     s->now_ns - s->window_since_ns >= window_ns(s)))
+		close_window(s);
+	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s))
+		return;
+	s->window_since_ns = s->now_ns;
+	s->window_next_ns = gp_add_sat(s->now_ns, s->config.be_period_ns);
+}
+
+static uint64_t div_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+uint64_t gp_min_next_ns(const struct gp_sched *s)
+{
+	uint64_t pct = s->config.be_min_pct, next;
+
+	if (!be_wants(s) || !lc_groups(s))
+		return GP_NEVER;
+	if (s->window_since_ns) {
+		next = gp_add_sat(s->window_since_ns, window_ns(s));
+		if (be_gets(s))
+			next = gp_min_u64(next, gp_add_sat(s->now_ns,
+				div_up(s->min_owed, 100 - pct)));
+		return next;
+	}
+	if (be_gets(s))
+		return GP_NEVER;
+	next = gp_add_sat(s->now_ns, div_up(gp_sub_sat(due(s), s->min_owed), pct));
+	next = gp_max_u64(next, s->window_next_ns);
+	/* Due, and held up by what an outcome or another step will end. */
+	return next > s->now_ns ? next : GP_NEVER;
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What BE gets beside LC without end (be_min_pct): the bound of docs/sched.md
+ * over any stretch of time, and for how long LC is off at most.
+ */
+#include <stdio.h>
+
+#include "tests/common/gp_test.h"
+#include "tests/sched/machine.h"
+
+#define SEED 3u
+#define SAMPLES 20000
+#define PERIOD_NS (50 * MS)
+#define CONTROL_NS MS
+#define LC 40				/* ids of LC tenants, from here on */
+
+static uint64_t rnd_state;
+
+static uint32_t rnd(uint32_t below)
+{
+	rnd_state = rnd_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(rnd_state >> 33) % below;
+}
+
+/* What BE had of the device: its group on, and no LC group that has work. */
+struct watch {
+	bool suspends;			/* LC has it by taking BE off */
+	bool lc_had_it;			/* since the last look */
+	uint32_t n_be, n_lc;
+	uint64_t had_ns;
+	bool first_on;			/* the first LC group, at the last look */
+	uint64_t first_off_ns, gap_ns;	/* went off; the shortest time between */
+	uint64_t be_ran_ns[M_TENANTS + 1];
+	uint64_t at_ns[SAMPLES], had_at_ns[SAMPLES];
+	size_t n;
+};
+
+static bool lc_has_it(const struct machine *m, const struct watch *w)
+{
+	for (uint32_t i = 0; i < w->n_lc; i++)
+		if (m->on[LC + i] && !m->idle[LC + i] && !w->suspends)
+			return true;
+	return false;
+}
+
+/* Called at each step, between which nothing changes but the time. */
+static void look(struct machine *m)
+{
+	struct watch *w = m->arg;
+	uint64_t ran = 0;
+
+	for (uint32_t i = 1; i <= w->n_be; i++) {
+		ran += m->ran_ns[i] - w->be_ran_ns[i];
+		w->be_ran_ns[i] = m->ran_ns[i];
+	}
+	w->had_ns += w->lc_had_it ? 0 : ran;
+	w->lc_had_it = lc_has_it(m, w);
+	if (w->first_on && !m->on[LC]) {
+		uint64_t gap = m->d.now_ns - w->first_off_ns;
+
+		w->gap_ns = w->first_off_ns && gap < w->gap_ns ? gap : w->gap_ns;
+		w->first_off_ns = m->d.now_ns;
+	}
+	w->first_on = m->on[LC];
+	assert_true(w->n < SAMPLES);
+	w->at_ns[w->n] = m->d.now_ns;
+	w->had_at_ns[w->n++] = w->had_ns;
+}
+
+/* Any two samples, but in steps: all pairs of 20,000 would be many. */
+static void check_bound(const struct watch *w, uint64_t pct, uint64_t lacks_ns)
+{
+	for (size_t i = 0; i < w->n; i += 7) {
+		for (size_t j = i; j < w->n; j += 5) {
+			uint64_t want = (w->at_ns[j] - w->at_ns[i]) * pct / 100;
+
+			if (w->had_at_ns[j] - w->had_at_ns[i] + lacks_ns < want)
+				fail_msg("%llu of %llu us in %llu us",
+					 (unsigned long long)((w->had_at_ns[j] - w->had_at_ns[i]) / 1000),
+					 (unsigned long long)(want / 1000),
+					 (unsigned long long)((w->at_ns[j] - w->at_ns[i]) / 1000));
+		}
+	}
+}
+
+/* docs/sched.md: 9/8 of a period's due, and pct of what taking LC off takes. */
+static uint64_t lacks_ns(uint64_t pct, uint32_t n_lc)
+{
+	return PERIOD_NS * pct / 100 * 9 / 8 + n_lc * CONTROL_NS * pct / 100 + 2;
+}
+
+static uint64_t blackout_ns(uint64_t pct, uint32_t n_lc)
+{
+	uint64_t off = n_lc * CONTROL_NS;
+
+	return off + (PERIOD_NS * pct * 9 / 8 + off * pct) / (100 - pct) + 1 + off;
+}
+
+static void start(struct machine *m, struct watch *w, uint32_t pct,
+		  bool suspends)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = !suspends,
+		.slots = suspends ? 24 : 0,
+		.be_min_pct = pct, .be_period_ns = PERIOD_NS,
+		.control_ns = CONTROL_NS,
+	};
+
+	memset(w, 0, sizeof(*w));
+	machine_init(m, &config);
+	m->off_ns = 200 * US + rnd(800) * US;
+	m->on_ns = 200 * US + rnd(800) * US;
+	m->arg = w;
+	w->gap_ns = UINT64_MAX;
+	w->suspends = suspends;
+	w->n_be = 1 + rnd(4);
+	w->n_lc = 1 + rnd(3);
+	for (uint32_t i = 1; i <= w->n_be; i++)
+		machine_add_be(m, i, 50 + rnd(200), 0);
+	for (uint32_t i = 0; i < w->n_lc; i++)
+		machine_add(m, LC + i, (struct gp_class_spec){
+			.cls = GP_TENANT_LC, .level = rnd(3) });
+	memset(m->longest_off_ns, 0, sizeof(m->longest_off_ns));
+}
+
+/* LC works without end; on the other kind, from one segment to the next. */
+static void endless(struct machine *m, struct watch *w, uint64_t ns)
+{
+	uint64_t end = m->d.now_ns + ns;
+
+	for (uint32_t i = 0; i < w->n_lc; i++)
+		machine_tell(m, w->suspends ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY,
+			     LC + i);
+	m->look = look;
+	while (m->d.now_ns < end) {
+		machine_run(m, (1 + rnd(15)) * MS);
+		for (uint32_t i = 0; i < w->n_lc && w->suspends; i++) {
+			machine_tell(m, GP_EV_SEGMENT_END, LC + i);
+			machine_tell(m, GP_EV_SEGMENT_BEGIN, LC + i);
+		}
+	}
+}
+
+static void check_blackout(const struct machine *m, const struct watch *w,
+			   uint32_t pct)
+{
+	for (uint32_t i = 0; i < w->n_lc; i++)
+		assert_true(m->longest_off_ns[LC + i] <= blackout_ns(pct, w->n_lc));
+}
+
+static void minimum_is_kept(bool suspends)
+{
+	static struct machine m;
+	static struct watch w;
+
+	rnd_state = SEED;
+	for (int round = 0; round < 40; round++) {
+		uint32_t pct = 1 + rnd(50);
+
+		start(&m, &w, pct, suspends);
+		endless(&m, &w, 8000 * MS);
+		check_bound(&w, pct, lacks_ns(pct, w.n_lc));
+		/* .. and not more than that but for what controls take. */
+		if (!suspends) {
+			assert_true(w.had_ns <= 8000 * MS * pct / 100 +
+				    PERIOD_NS + 8000 * MS / PERIOD_NS *
+				    w.n_lc * CONTROL_NS * 2);
+			check_blackout(&m, &w, pct);
+		}
+		machine_end(&m);
+	}
+}
+
+static void test_slices(void **state)
+{
+	minimum_is_kept(false);
+}
+
+static void test_suspends(void **state)
+{
+	minimum_is_kept(true);
+}
+
+/* LC that comes and goes; what it leaves counts. */
+static void test_comes_and_goes(void **state)
+{
+	static struct machine m;
+	static struct watch w;
+
+	rnd_state = SEED;
+	for (int round = 0; round < 40; round++) {
+		uint32_t pct = 1 + rnd(50);
+
+		start(&m, &w, pct, false);
+		for (uint32_t i = 0; i < w.n_lc; i++)
+			machine_tell(&m, GP_EV_IDLE, LC + i);
+		m.look = look;
+		for (int k = 0; k < 1000; k++) {
+			uint32_t i = LC + rnd(w.n_lc);
+
+			machine_run(&m, rnd(12000) * US);
+			machine_tell(&m, m.idle[i] ? GP_EV_BUSY : GP_EV_IDLE, i);
+		}
+		check_bound(&w, pct, lacks_ns(pct, w.n_lc));
+		check_blackout(&m, &w, pct);
+		machine_end(&m);
+	}
+}
+
+/* LC at work half of the time is not disturbed for 10 %. */
+static void test_no_window_without_need(void **state)
+{
+	static struct machine m;
+	static struct watch w;
+
+	rnd_state = SEED;
+	start(&m, &w, 10, false);
+	for (uint32_t i = 1; i < w.n_lc; i++)
+		machine_tell(&m, GP_EV_IDLE, LC + i);
+	for (int k = 0; k < 2000; k++) {
+		machine_tell(&m, GP_EV_BUSY, LC);
+		machine_run(&m, 4 * MS);
+		machine_tell(&m, GP_EV_IDLE, LC);
+		machine_run(&m, 4 * MS);
+	}
+	for (uint32_t i = 0; i < w.n_lc; i++)
+		assert_int_equal(m.longest_off_ns[LC + i], 0);
+	machine_end(&m);
+}
+
+/* Each of several BE tenants has its share of the minimum. */
+static void test_shares_of_the_minimum(void **state)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+		.be_period_ns = PERIOD_NS,
+	};
+	static struct machine m;
+	static struct watch w;
+
+	memset(&w, 0, sizeof(w));
+	machine_init(&m, &config);
+	m.off_ns = m.on_ns = 400 * US;
+	for (uint32_t i = 1; i <= 3; i++)
+		machine_add_be(&m, i, 100, 0);
+	machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+	machine_tell(&m, GP_EV_BUSY, LC);
+	for (uint64_t before[4], had[4] = { 0 }, k = 0; k < 60; k++) {
+		for (int step = 0; step < 10000; step++) {
+			memcpy(before, m.ran_ns, sizeof(before));
+			machine_run(&m, 100 * US);
+			for (int i = 1; i <= 3 && !m.on[LC]; i++)
+				had[i] += m.ran_ns[i] - before[i];
+		}
+		if (k < 59)
+			continue;
+		printf("10 %% of 60 s among three: %.3f %.3f %.3f s\n",
+		       had[1] / 1e9, had[2] / 1e9, had[3] / 1e9);
+		for (int i = 1; i <= 3; i++)
+			assert_in_range(had[i], 1990 * MS, 2200 * MS);
+	}
+	machine_end(&m);
+}
+
+/* Whose work nobody reports: by the hardware's word no window is needed. */
+static void test_usage_spares_windows(void **state)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+	};
+	static struct machine m;
+
+	for (int told = 0; told < 2; told++) {
+		machine_init(&m, &config);
+		machine_add_be(&m, 1, 100, 0);
+		machine_add(&m, LC, (struct gp_class_spec){
+			.cls = GP_TENANT_LC });
+		for (int k = 0; k < 200; k++) {
+			machine_run(&m, 20 * MS);
+			if (told)
+				machine_usage(&m, 1, 10 * MS, 10 * MS);
+		}
+		assert_int_equal(m.longest_off_ns[LC] != 0, !told);
+		machine_end(&m);
+	}
+}
+
+/* A device that refuses to take LC off: LC is not off longer than stated. */
+static void test_refused(void **state)
+{
+	static struct machine m;
+	static struct watch w;
+
+	rnd_state = SEED;
+	start(&m, &w, 10, false);
+	m.errors_left = 50;
+	endless(&m, &w, 4000 * MS);
+	check_blackout(&m, &w, 10);
+	assert_true(w.had_ns > 4000 * MS * 5 / 100);
+	machine_end(&m);
+}
+
+/* One that is slower than it was said to be: windows are no closer for that. */
+static void test_slow(void **state)
+{
+	static struct machine m;
+	static struct watch w;
+
+	rnd_state = SEED;
+	start(&m, &w, 10, false);
+	m.off_ns = 12 * MS;
+	endless(&m, &w, 4000 * MS);
+	assert_true(w.gap_ns >= PERIOD_NS);
+	assert_true(w.gap_ns < 2 * PERIOD_NS);
+	machine_end(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slices),
+		cmocka_unit_test(test_suspends),
+		cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_no_window_without_need),
+		cmocka_unit_test(test_shares_of_the_minimum),
+		cmocka_unit_test(test_usage_spares_windows),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_slow),
+	};
+
+	printf("seed %u\n", SEED);
+	return gp_run_tests(tests);
+}
