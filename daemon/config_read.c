@@ -16,7 +16,7 @@
 #define NS_PER_MS 1000000ull
 #define QUANTUM_MIN_NS NS_PER_MS
 #define QUANTUM_MAX_NS (10000 * NS_PER_MS)
-#define BE_MIN_PCT_MAX 90
+#define BE_MIN_PCT_MAX 50	/* as the core has it */
 #define USER_MAX 1024		/* tenants, connections */
 #define CONTAINER_MIN 12	/* digits: as many as the runtimes show */
 #define CONTAINER_MAX 64
@@ -133,8 +133,8 @@ static int take_be_min_pct(struct reader *r, const char *text, void *to)
 	struct gp_config_settings *s = to;
 	uint64_t pct;
 
-	r->right = "write a number from 1 to 90, in percent of the device's time";
-	if (take_number(text, BE_MIN_PCT_MAX, &pct) || !pct)
+	r->right = "write a number from 0 to 50, in percent of the device's time";
+	if (take_number(text, BE_MIN_PCT_MAX, &pct))
 		return -EINVAL;
 	s->be_min_pct = (uint32_t)pct;
 	return 0;

@@ -233,8 +233,8 @@ static void test_forms(void **state)
 		"\"policy\": 'rr'\n",
 		"policy: |-\n  rr\n",
 		"# a word\n\n{policy: rr, devices: []}",
-		"quantum: 10s\nbe_min_pct: 1\n",
-		"quantum: 1.5ms\nbe_min_pct: 90\n",
+		"quantum: 10s\nbe_min_pct: 0\n",
+		"quantum: 1.5ms\nbe_min_pct: 50\n",
 		"quantum: 1000001ns\n",
 		"metrics: off\n",
 		"metrics: 127.0.0.1:9464\n",
@@ -417,7 +417,7 @@ static void test_keys_refused(void **state)
 static void test_values_refused(void **state)
 {
 	static const char quantum[] = "write a time from 1ms to 10s, such as 50ms";
-	static const char pct[] = "write a number from 1 to 90, in percent of the device's time";
+	static const char pct[] = "write a number from 0 to 50, in percent of the device's time";
 	static const char stranger[] =
 		"write none, be or be:WEIGHT; who is to be lc needs a rule";
 	static const char path[] =
@@ -433,7 +433,7 @@ static void test_values_refused(void **state)
 		{ "quantum", "50", quantum },	    { "quantum", "0.9ms", quantum },
 		{ "quantum", "11s", quantum },	    { "quantum", "50 ms", quantum },
 		{ "quantum", "1e3ms", quantum },    { "quantum", "99999999999999999999s", quantum },
-		{ "be_min_pct", "0", pct },	    { "be_min_pct", "91", pct },
+		{ "be_min_pct", "", pct },	    { "be_min_pct", "51", pct },
 		{ "be_min_pct", "05", pct },	    { "be_min_pct", "5%", pct },
 		{ "be_min_pct", "-5", pct },	    { "be_min_pct", "99999999999999999999", pct },
 		{ "strangers", "lc", stranger },    { "strangers", "lc:3", stranger },
