@@ -37,6 +37,7 @@ void gp_deadline_begin(const struct gp_sched *s, struct gp_tenant *t)
 	if (t->hint != GP_HINT_NONE && t->hint_work_ns < came &&
 	    came - t->hint_work_ns < HINT_COUNTS_NS)
 		came = t->hint_work_ns;
+	t->came_ns = came;
 	t->lc.deadline_ns = deadline_of(t, came);
 }
 
@@ -62,6 +63,18 @@ void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t)
 	step *= (s->now_ns - t->lc.deadline_ns) / step + 1;
 	t->lc.deadline_ns = gp_add_sat(t->lc.deadline_ns, step);
 	t->deadlines_missed++;
+}
+
+void gp_deadline_renew(const struct gp_sched *s, struct gp_tenant *t)
+{
+	uint64_t missed = t->deadlines_missed;
+
+	if (t->has_work)
+		t->lc.deadline_ns = deadline_of(t, t->came_ns);
+	else
+		gp_deadline_end(t);
+	gp_deadline_expire(s, t);
+	t->deadlines_missed = missed;
 }
 
 uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t)

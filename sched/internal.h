@@ -44,6 +44,7 @@ struct gp_tenant {
 	struct gp_lc_entity lc;
 	uint32_t has_work;
 	uint32_t pad;
+	uint64_t came_ns;
 	uint64_t deadlines_missed;
 
 	/* hold.c */
@@ -201,6 +202,8 @@ void gp_deadline_hint(struct gp_tenant *t, uint64_t work_ns);
 void gp_deadline_begin(const struct gp_sched *s, struct gp_tenant *t);
 void gp_deadline_end(struct gp_tenant *t);
 void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t);
+/* Another policy, or spec: counted anew, and what has passed is no miss. */
+void gp_deadline_renew(const struct gp_sched *s, struct gp_tenant *t);
 uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t);
 
 /* rotate.c */
@@ -210,6 +213,7 @@ void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 		     uint64_t taken_ns);
+void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);

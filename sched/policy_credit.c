@@ -53,10 +53,9 @@ static uint64_t cap_turn_ns(const struct gp_be_entity *e,
 
 static int64_t budget_at(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
-	uint64_t store = base_of(t) * CAP_STORE;
-	uint64_t passed = gp_min_u64(gp_sub_sat(t->now_ns, e->budget_ns), store);
-	int64_t full = (int64_t)(store * e->cap_pct);
-	int64_t has = e->budget + (int64_t)(passed * e->cap_pct);
+	int64_t full = (int64_t)(base_of(t) * CAP_STORE * e->cap_pct);
+	int64_t passed = to_signed(gp_sub_sat(t->now_ns, e->budget_ns));
+	int64_t has = e->budget + passed * e->cap_pct;
 
 	return has > full ? full : has;
 }
@@ -88,7 +87,9 @@ static void credit_charge(struct gp_be_entity *e, uint64_t ran_ns,
 	int64_t ran = to_signed(ran_ns);
 
 	e->credit_ns = within(e->credit_ns - ran, CREDIT_MAX);
-	e->budget = within(budget_at(e, t) - ran * 100, CREDIT_MAX * 100);
+	/* A cap that comes later counts from then. */
+	e->budget = e->cap_pct ? within(budget_at(e, t) - ran * 100,
+					CREDIT_MAX * 100) : 0;
 	e->budget_ns = t->now_ns;
 }
 
@@ -97,7 +98,8 @@ static void credit_refund(struct gp_be_entity *e, uint64_t ns)
 	int64_t back = to_signed(ns);
 
 	e->credit_ns = within(e->credit_ns + back, CREDIT_MAX);
-	e->budget = within(e->budget + back * 100, CREDIT_MAX * 100);
+	if (e->cap_pct)
+		e->budget = within(e->budget + back * 100, CREDIT_MAX * 100);
 }
 
 /*

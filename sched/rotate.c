@@ -64,6 +64,22 @@ void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t)
 	s->config.be_policy->reset(&t->be, &at);
 }
 
+void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
+{
+	const struct gp_be_time at = be_time(s);
+
+	s->config.be_policy = policy;
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		struct gp_tenant *t = &s->tenant[i];
+
+		/* What was not charged yet is the new one's to forget, too. */
+		t->uncharged_ns = 0;
+		t->charged_ns = 0;
+		if (t->id)
+			policy->reset(&t->be, &at);
+	}
+}
+
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 		     uint64_t taken_ns)
 {

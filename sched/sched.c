@@ -248,6 +248,7 @@ static void apply_spec(struct gp_sched *s, struct gp_tenant *t,
 	t->be.weight = be ? spec->weight : WEIGHT_DEFAULT;
 	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;
 	t->lc.level = spec->level;
+	gp_deadline_renew(s, t);
 }
 
 static void apply_join(struct gp_sched *s, const struct gp_event *ev)
@@ -498,6 +499,18 @@ int gp_sched_settled(const struct gp_sched *s)
 void gp_sched_set_hold_piece(struct gp_sched *s, uint64_t piece_ns)
 {
 	s->config.hold_piece_ns = piece_ns;
+}
+
+void gp_sched_set_policy(struct gp_sched *s, const struct gp_be_policy *be,
+			 const struct gp_lc_policy *lc)
+{
+	if (lc)
+		s->config.lc_policy = lc;
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (s->tenant[i].id && lc)
+			gp_deadline_renew(s, &s->tenant[i]);
+	if (be)
+		gp_rotate_set_policy(s, be);
 }
 
 static void stat_groups(const struct gp_sched *s, uint32_t tenant,

@@ -215,6 +215,16 @@ int gp_sched_settled(const struct gp_sched *sched);
  */
 void gp_sched_set_hold_piece(struct gp_sched *sched, uint64_t piece_ns);
 
+/**
+ * Change policies; NULL leaves one as it is. In force from the next step on,
+ * which should follow at once (GP_EV_TIMER will do). What the old policy among
+ * BE kept is forgotten: all start equal, caps with nothing saved up; whose turn
+ * it is keeps it to its end. Among LC the deadlines of work that is there
+ * count from when it came.
+ */
+void gp_sched_set_policy(struct gp_sched *sched, const struct gp_be_policy *be,
+			 const struct gp_lc_policy *lc);
+
 /* What a view may show. Counters since init. */
 struct gp_sched_tenant_stat {
 	struct gp_class_spec spec;
