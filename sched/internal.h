@@ -92,6 +92,8 @@ struct gp_group_state {
 	uint64_t slice_next_us;		/* being set */
 	uint64_t slice_refused_us;	/* given up on; GP_NEVER: none */
 	uint64_t retry_ns;		/* nothing before then */
+	uint32_t cut_left;		/* so often is its turn to be ended yet */
+	uint32_t pad;
 };
 
 struct gp_sched {
@@ -105,6 +107,7 @@ struct gp_sched {
 	uint64_t min_owed;		/* to BE, of its minimum; 1/100 ns */
 	uint64_t window_since_ns;	/* LC is off for BE since; 0: it is not */
 	uint64_t window_next_ns;	/* no other window before */
+	uint32_t cut_top;		/* most urgent of LC with work, or GP_NONE */
 	uint32_t resident;		/* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;
@@ -228,6 +231,16 @@ bool gp_min_turn_runs(const struct gp_sched *s);
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
 void gp_min_reconcile(struct gp_sched *s);
 uint64_t gp_min_next_ns(const struct gp_sched *s);
+
+/* cut.c */
+void gp_cut_reconcile(struct gp_sched *s);
+/* @g's turn is to be ended. */
+bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
+/* @t is to be off for who is more urgent. */
+bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
+/* The device has no such thing as PREEMPT. */
+void gp_cut_refused(struct gp_sched *s);
+uint64_t gp_cut_next_ns(const struct gp_sched *s);
 
 /* slice.c: brings each group to its slice, and on or off the device. */
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);

@@ -32,7 +32,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	/* One slot for the LC tenants, one for whoever else has its turn. */
 	if (c.rotate && c.slots == 1)
 		return -EINVAL;
-	if (c.be_min_pct > BE_MIN_PCT_MAX || c.be_period_ns > PERIOD_MAX_NS ||
+	if (c.be_min_pct > BE_MIN_PCT_MAX || c.lc_cut > GP_LC_CUT_SUSPEND ||
+	    c.be_period_ns > PERIOD_MAX_NS ||
 	    c.control_ns > PERIOD_MAX_NS)
 		return -EINVAL;
 	if (!c.be_policy)
@@ -51,7 +52,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.control_ns, GP_NS_PER_MS);
 	or_default(&c.be_period_ns, 50 * GP_NS_PER_MS);
 
-	*s = (struct gp_sched){ .config = c, .resident = GP_NONE };
+	*s = (struct gp_sched){ .config = c, .resident = GP_NONE,
+				.cut_top = GP_NONE };
 	return 0;
 }
 
@@ -441,6 +443,7 @@ static uint64_t next_ns(const struct gp_sched *s)
 
 	next = gp_min_u64(next, gp_rotate_next_ns(s));
 	next = gp_min_u64(next, gp_min_next_ns(s));
+	next = gp_min_u64(next, gp_cut_next_ns(s));
 	next = gp_min_u64(next, gp_group_next_ns(s));
 	if (s->overflow)
 		next = s->now_ns;
@@ -483,6 +486,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
 	gp_hold_reconcile(s, out);
 	gp_rotate_reconcile(s);
 	gp_min_reconcile(s);
+	gp_cut_reconcile(s);
 	gp_group_reconcile(s, out);
 	arm(s, event, out);
 	return 0;

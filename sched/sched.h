@@ -9,8 +9,8 @@
  * the driver has a lock.
  *
  * What the driver owes the core: decisions are carried out in order; each
- * SET_SLICE, SUSPEND and RESUME has its OUTCOME reported, success too (a group
- * gets no new decision before); HOLD, RELEASE and ARM_TIMER are believed
+ * SET_SLICE, SUSPEND, RESUME and PREEMPT has its OUTCOME reported, success too (a
+ * group gets no new decision before); HOLD, RELEASE and ARM_TIMER are believed
  * to have worked, so of these only failures matter. A step for an OUTCOME gives
  * decisions like any other. -ESRCH and -ENODEV mean that the group is gone,
  * other errors are tried again. An OUTCOME nobody waits for is ignored.
@@ -127,6 +127,11 @@ enum gp_decision_type {
 	GP_DO_HOLD,			/* tenant, limit_ns */
 	GP_DO_RELEASE,			/* tenant */
 	GP_DO_ARM_TIMER,		/* at_ns; replaces the one before */
+	GP_DO_PREEMPT,			/* group: its turn on the device ends now,
+					 * others that have work go first; it runs
+					 * on when its turn comes. Has an OUTCOME;
+					 * -EOPNOTSUPP: suspend instead from now on.
+					 * Only with lc_cut */
 };
 
 struct gp_decision {
@@ -145,6 +150,12 @@ struct gp_decisions {
 	struct gp_decision d[GP_SCHED_MAX_DECISIONS];
 };
 
+enum gp_lc_cut {
+	GP_LC_CUT_NONE,			/* not this instance's */
+	GP_LC_CUT_PREEMPT,		/* by GP_DO_PREEMPT */
+	GP_LC_CUT_SUSPEND,		/* by GP_DO_SUSPEND, until it is done */
+};
+
 /**
  * struct gp_sched_config - one device, one instance. 0 takes the default.
  * @rotate: this instance decides who among BE is resident, and suspends the
@@ -161,6 +172,10 @@ struct gp_sched_config {
 	uint32_t slots;
 	uint32_t be_min_pct;		/* with rotate: BE gets so much of the
 					 * device, whatever LC does; 0..50 */
+	uint32_t lc_cut;		/* enum gp_lc_cut: how less urgent LC is
+					 * cut, with rotate where slices preempt:
+					 * there all LC have long slices */
+	uint32_t pad;
 	uint64_t lc_slice_us;		/* GP_SCHED_LC_SLICE_US */
 	uint64_t be_slice_us;		/* GP_SCHED_BE_SLICE_US */
 	uint64_t quantum_ns;		/* how long a BE tenant is resident: 50 ms */

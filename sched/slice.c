@@ -110,7 +110,7 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 		       !holder && !must_yield(s);
 	if (t->spec.cls != GP_TENANT_LC)
 		return true;
-	return !s->window_since_ns &&
+	return !s->window_since_ns && !gp_cut_off(s, t) &&
 	       (!holder || gp_urgency(s, t, holder) <= 0);
 }
 
@@ -159,6 +159,13 @@ static void set_slice(struct gp_sched *s, struct gp_decisions *out,
 	g->slice_next_us = slice_us;
 }
 
+static void preempt(struct gp_sched *s, struct gp_decisions *out,
+		    struct gp_group_state *g)
+{
+	if (group_do(s, out, g, GP_DO_PREEMPT))
+		g->cut_left--;
+}
+
 static void group_reconcile(struct gp_sched *s, struct gp_decisions *out,
 			    struct gp_group_state *g)
 {
@@ -170,6 +177,8 @@ static void group_reconcile(struct gp_sched *s, struct gp_decisions *out,
 	if (!wants_on(s, g)) {
 		if (g->run != GP_RUN_OFF)
 			suspend(s, out, g);
+	} else if (gp_cut_now(s, g)) {
+		preempt(s, out, g);
 	} else if (g->slice_us != slice && g->slice_refused_us != slice &&
 		   !(stuck && g->run != GP_RUN_ON)) {
 		set_slice(s, out, g, slice);
@@ -204,9 +213,14 @@ void gp_group_free(struct gp_sched *s, struct gp_group_state *g)
 
 static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 {
-	uint32_t shift = g->failures < GP_BACKOFF_SHIFT_MAX ?
-				 g->failures : GP_BACKOFF_SHIFT_MAX;
+	uint32_t shift;
 
+	/* Once it is late it is no use: the next change asks again. */
+	if (g->pending_type == GP_DO_PREEMPT) {
+		g->cut_left = 0;
+		return;
+	}
+	shift = (uint32_t)gp_min_u64(g->failures, GP_BACKOFF_SHIFT_MAX);
 	g->failures++;
 	g->retry_ns = gp_add_sat(s->now_ns, GP_BACKOFF_NS << shift);
 	switch (g->pending_type) {
@@ -235,10 +249,14 @@ void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
 		gp_group_free(s, g);
 		return;
 	}
+	if (error == -EOPNOTSUPP && g->pending_type == GP_DO_PREEMPT)
+		gp_cut_refused(s);
 	if (error) {
 		group_failed(s, g);
 		return;
 	}
+	if (g->pending_type == GP_DO_PREEMPT)
+		return;
 	g->failures = 0;
 	g->retry_ns = 0;
 	if (g->pending_type == GP_DO_SUSPEND)

@@ -40,6 +40,7 @@ void gp_model_config_h200(struct gp_model_config *config)
 	config->copy_bytes_per_us = 25000;
 	config->copy_setup_ns = 3000;
 	config->set_slice_ns = 240000;
+	config->preempt_ns = 260000;
 	config->suspend_ns = 485000;
 	config->resume_ns = 300000;
 	config->fault_drain_ns = 21000000;

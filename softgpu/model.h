@@ -47,6 +47,7 @@ struct gp_model_config {
 	uint64_t copy_bytes_per_us;
 	uint64_t copy_setup_ns;
 	uint64_t set_slice_ns;		/* what control calls cost the caller */
+	uint64_t preempt_ns;
 	uint64_t suspend_ns;
 	uint64_t resume_ns;
 	uint64_t fault_drain_ns;	/* longest wait for outstanding faults */
@@ -126,6 +127,11 @@ int gp_model_submit(struct gp_model *m, uint32_t channel,
  */
 int gp_model_set_slice(struct gp_model *m, uint32_t group, uint64_t us);
 int gp_model_get_slice(const struct gp_model *m, uint32_t group, uint64_t *us);
+/**
+ * The group's turn on the device ends now, if it has it and others have work;
+ * they go first. GP_MODEL_SLOTS has no turns: -ENOTSUP.
+ */
+int gp_model_preempt(struct gp_model *m, uint32_t group);
 int gp_model_set_mode(struct gp_model *m, uint32_t group, enum gp_preempt_mode);
 int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n,
 		     uint64_t cookie);

@@ -93,6 +93,7 @@ struct model_runlist {
 	uint64_t phase_ns;	/* when OUT, IN, BEGIN end */
 	uint64_t slice_ns;	/* the slice counts from here */
 	uint64_t give_up_ns;	/* 0: no reason to give up */
+	bool end_turn;		/* a control ends it */
 };
 
 struct model_control {

@@ -104,6 +104,7 @@ static void load(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 		 uint32_t next, uint64_t in_ns)
 {
 	rl->cur = next;
+	rl->end_turn = false;
 	rl->phase = next ? PHASE_IN : PHASE_EMPTY;
 	rl->phase_ns = m->now_ns + cost(r, in_ns);
 }
@@ -130,7 +131,8 @@ static bool must_go(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 		rl->give_up_ns = 0;
 		return false;
 	}
-	if (!model_group_has_work(m, g) || m->now_ns >= slice_end(rl, g, since))
+	if (!model_group_has_work(m, g) || rl->end_turn ||
+	    m->now_ns >= slice_end(rl, g, since))
 		return true;
 	if (model_group_kept(m, g))
 		rl->give_up_ns = 0;
@@ -476,6 +478,21 @@ int gp_model_set_slice(struct gp_model *m, uint32_t group, uint64_t us)
 	g->slice_us = us;
 	if (!has_slots(m, g->runlist) && on_device(m, g))
 		m->runlist[g->runlist].slice_ns = m->now_ns;
+	return 0;
+}
+
+int gp_model_preempt(struct gp_model *m, uint32_t group)
+{
+	struct model_group *g = model_group_find(m, group);
+	struct model_runlist *rl;
+
+	if (!g)
+		return -ENOENT;
+	if (has_slots(m, g->runlist))
+		return -ENOTSUP;
+	rl = &m->runlist[g->runlist];
+	if (rl->cur == slot_of(m, g) && others_since(m, rl) <= m->now_ns)
+		rl->end_turn = true;
 	return 0;
 }
 

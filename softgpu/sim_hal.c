@@ -718,6 +718,19 @@ static int sim_set_slice(struct gp_group *group, uint64_t us)
 	return gone(err);
 }
 
+/* Its effect is at the call's end, the later of what is possible. */
+int gp_sim_preempt(struct gp_group *group)
+{
+	struct gp_sim *sim = to_group(group)->sim;
+	int err;
+
+	lock(sim);
+	advance(sim, gp_model_now(sim->model) + sim->cfg.preempt_ns);
+	err = gp_model_preempt(sim->model, group->id);
+	unlock(sim);
+	return gone(err);
+}
+
 static int sim_set_mode(struct gp_group *group, enum gp_preempt_mode mode)
 {
 	struct gp_sim *sim = to_group(group)->sim;

@@ -46,6 +46,13 @@ void gp_sim_stop(struct gp_sim *sim);
 int gp_sim_process_add(struct gp_sim *sim, pid_t pid);
 void gp_sim_process_end(struct gp_sim *sim, pid_t pid);
 
+/**
+ * End @group's turn on its device now; those who wait go first. Not in hal.h:
+ * hardware has it (NVIDIA's PREEMPT control), what it does there is not known
+ * well enough to promise it.
+ */
+int gp_sim_preempt(struct gp_group *group);
+
 /** A context: one compute group with @streams channels, one copy group. */
 struct gp_sim_context *gp_sim_context_create(struct gp_sim *sim, pid_t pid,
 					     unsigned int streams);

@@ -76,7 +76,8 @@ static void check_bound(const struct watch *w, uint64_t pct, uint64_t lacks_ns)
 
 			if (w->had_at_ns[j] - w->had_at_ns[i] + lacks_ns < want)
 				fail_msg("%llu of %llu us in %llu us",
-					 (unsigned long long)((w->had_at_ns[j] - w->had_at_ns[i]) / 1000),
+					 (unsigned long long)((w->had_at_ns[j] -
+					 w->had_at_ns[i]) / 1000),
 					 (unsigned long long)(want / 1000),
 					 (unsigned long long)((w->at_ns[j] - w->at_ns[i]) / 1000));
 		}

@@ -112,6 +112,7 @@ static struct gp_sched_config config_of(uint16_t bits)
 		.be_policy = be_policy_of(bits >> 8),
 		.lc_policy = lc_policy_of(bits >> 10),
 		.be_min_pct = (bits >> 11) % 4 == 0 ? 20 : 0,
+		.lc_cut = (bits >> 13) % 4 % 3,
 	};
 
 	if (!c.slice_preempts && c.rotate)
@@ -276,10 +277,10 @@ static void check_others_run(struct world *w)
 	bool ran[W_GROUPS + 1] = { false };
 
 	for (int k = 0; k < (w->config.be_min_pct ? 100 : 1); k++) {
+		if (k)
+			w_run(w, 3000000);
 		for (size_t i = 1; i <= W_GROUPS; i++)
 			ran[i] |= w->group[i].runs;
-		if (w->config.be_min_pct)
-			w_run(w, 3000000);
 	}
 	for (size_t i = 1; i <= W_GROUPS; i++) {
 		const struct w_group *g = &w->group[i];
@@ -476,6 +477,14 @@ static const struct sequence replay[] = {
 		{ OP_APPEAR, 231, 118, 0 },
 		{ OP_BEGIN, 4, 228, 225 },
 		{ OP_APPEAR, 204, 74, 10399 },
+	} },
+	/* The turn was ended of one that was no longer LC. */
+	{ .config = 13259, .close = 0, .count = 5, .op = {
+		{ OP_JOIN, 172, 164, 0 },
+		{ OP_JOIN, 60, 37, 0 },
+		{ OP_APPEAR, 82, 53, 0 },
+		{ OP_HOLD, 18, 235, 0 },
+		{ OP_CLASS, 4, 199, 0 },
 	} },
 	/* A tenant kept the deadline of the class that it had before. */
 	{ .config = 1772, .close = 1, .count = 5, .op = {

@@ -137,6 +137,39 @@ static inline bool w_busy(const struct world *w, uint32_t group)
 	return false;
 }
 
+/*
+ * Is @a surely more urgent than @b? Deadlines are not compared with each other
+ * here (test_lc.c does); work with one comes before what can have none.
+ */
+static inline bool w_before(const struct world *w, const struct w_tenant *a,
+			    const struct w_tenant *b)
+{
+	if (!w->edf || (!a->spec.deadline_ns && !b->spec.deadline_ns))
+		return a->spec.level < b->spec.level;
+	return a->spec.deadline_ns && a->seg && !b->spec.deadline_ns;
+}
+
+/* Somebody more urgent must have work, or be said to get it. */
+static inline void w_check_preempt(struct world *w, const struct w_group *g)
+{
+	const struct w_tenant *t = &w->tenant[g->tenant];
+
+	if (w->config.lc_cut != GP_LC_CUT_PREEMPT || !w->config.rotate ||
+	    !w->config.slice_preempts)
+		w_broken(w, "a turn ended where none can be");
+	if (!g->tenant || t->spec.cls != GP_TENANT_LC)
+		w_broken(w, "the turn ended of one that is not LC");
+	for (size_t i = 1; i <= W_TENANTS; i++) {
+		const struct w_tenant *u = &w->tenant[i];
+
+		if (u != t && u->there && u->spec.cls == GP_TENANT_LC &&
+		    (u->seg || u->hand || u->hinted || !u->idle) &&
+		    (w->edf || w_before(w, u, t)))
+			return;
+	}
+	w_broken(w, "a turn ended for nobody");
+}
+
 static inline void w_group_decision(struct world *w, const struct gp_decision *d)
 {
 	struct w_group *g;
@@ -156,6 +189,8 @@ static inline void w_group_decision(struct world *w, const struct gp_decision *d
 		d->id, d->type, d->group, d->slice_us };
 	g->old_runs = g->runs;
 	g->old_slice_us = g->slice_us;
+	if (d->type == GP_DO_PREEMPT)
+		w_check_preempt(w, g);
 	if (d->type == GP_DO_RESUME) {
 		w_check_slots(w, d->group);
 		g->runs = g->alive;
@@ -235,18 +270,6 @@ static inline bool w_must_hold(const struct world *w, const struct w_tenant *t)
 	return t->there && t->spec.cls == GP_TENANT_LC && t->seg && !t->seg_cut &&
 	       !t->hold_broken && !t->begun_held &&
 	       w->now_ns < t->seg_began_ns + w->config.hold_limit_ns;
-}
-
-/*
- * Is @a surely more urgent than @b? Deadlines are not compared with each other
- * here (test_lc.c does); work with one comes before what can have none.
- */
-static inline bool w_before(const struct world *w, const struct w_tenant *a,
-			    const struct w_tenant *b)
-{
-	if (!w->edf || (!a->spec.deadline_ns && !b->spec.deadline_ns))
-		return a->spec.level < b->spec.level;
-	return a->spec.deadline_ns && a->seg && !b->spec.deadline_ns;
 }
 
 /* Does @t have to wait for somebody who holds? */

@@ -512,6 +512,42 @@ static void suspend_and_resume(void **state)
 	assert_true(later > usage + 18 * MS);
 }
 
+/* One with a long slice is cut, and has it again when its turn comes. */
+static void preempt_ends_a_turn(void **state)
+{
+	struct fix *f = *state;
+	uint32_t a = group(f, 1), b = group(f, 2);
+
+	assert_int_equal(gp_model_set_slice(f->m, a, 1000000), 0);
+	assert_int_equal(gp_model_set_slice(f->m, b, 200), 0);
+	busy(f, a, 100 * MS, 10);
+	gp_model_advance(f->m, MS);
+	/* Nobody waits: nothing happens, then or later. */
+	assert_int_equal(gp_model_preempt(f->m, a), 0);
+	busy(f, b, 100 * MS, 20);
+	gp_model_advance(f->m, 5 * MS);
+	assert_int_equal(switches(f, 1, GP_SWITCH_END), 0);
+	/* Not on the device: likewise. */
+	assert_int_equal(gp_model_preempt(f->m, b), 0);
+	gp_model_advance(f->m, 6 * MS);
+	assert_int_equal(switches(f, 1, GP_SWITCH_END), 0);
+	assert_int_equal(gp_model_preempt(f->m, a), 0);
+	gp_model_advance(f->m, 6 * MS + 3000);
+	assert_int_equal(switches(f, 1, GP_SWITCH_END), 1);
+	gp_model_advance(f->m, 7 * MS);
+	assert_int_equal(switches(f, 2, GP_SWITCH_END), 1);
+	gp_model_advance(f->m, 50 * MS);
+	assert_int_equal(switches(f, 1, GP_SWITCH_END), 1);
+	assert_int_equal(gp_model_preempt(f->m, 99), -ENOENT);
+}
+
+static void slots_have_no_turns(void **state)
+{
+	struct fix *f = *state;
+
+	assert_int_equal(gp_model_preempt(f->m, group(f, 1)), -ENOTSUP);
+}
+
 static void resume_overtakes_a_suspend(void **state)
 {
 	struct fix *f = *state;
@@ -835,6 +871,8 @@ int main(void)
 		cmocka_unit_test(faults_delay_a_suspend),
 		TEST(suspend_and_resume),
 		TEST(resume_overtakes_a_suspend),
+		TEST(preempt_ends_a_turn),
+		TEST_SLOTS(slots_have_no_turns),
 		TEST(controls_refuse_what_is_wrong),
 		cmocka_unit_test(config_is_checked),
 		TEST(there_is_room_for_many),

@@ -66,7 +66,8 @@ struct world {
 	struct be be[MAX_BE];
 	struct lc lc[MAX_LC];
 	size_t n_be, n_lc;
-	uint64_t steps, suspends, errors;
+	bool measures;			/* GP_EV_SWITCH_MEASURED */
+	uint64_t steps, suspends, preempts, errors;
 };
 
 /* Tenants and their groups have the same ids: BE from 1, LC behind them. */
@@ -237,6 +238,23 @@ static inline void note_taken(struct world *w)
 	w->lc_seen_ns = lc;
 }
 
+/* What the hold's switch took is learned from, as a client does. */
+static inline int release(struct world *w, uint32_t tenant, struct gp_hold *hold)
+{
+	const struct gp_hal_ops *ops = w->dev->ops;
+	struct gp_hold_stat stat;
+	int err = ops->release(hold);
+
+	if (w->measures && !err && !ops->hold_stat(hold, &stat) && stat.switch_ns) {
+		const struct gp_event ev = {
+			.type = GP_EV_SWITCH_MEASURED, .tenant = tenant,
+			.took_ns = stat.switch_ns };
+
+		post_event(w, &ev);
+	}
+	return err;
+}
+
 static inline int carry_out(struct world *w, const struct gp_decision *d)
 {
 	const struct gp_hal_ops *ops = w->dev->ops;
@@ -255,7 +273,10 @@ static inline int carry_out(struct world *w, const struct gp_decision *d)
 	case GP_DO_HOLD:
 		return ops->hold(hold, d->limit_ns);
 	case GP_DO_RELEASE:
-		return ops->release(hold);
+		return release(w, d->tenant, hold);
+	case GP_DO_PREEMPT:
+		w->preempts++;
+		return gp_sim_preempt(group);
 	default:
 		fail_msg("decision %u", d->type);
 		return -EINVAL;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cut.c - less urgent LC makes way for more urgent LC, on a device whose slices
+ * preempt.
+ *
+ * All LC groups have long slices there, so whoever of them runs keeps the
+ * device until it gives up, whoever else waits. When another tenant becomes the
+ * most urgent of those with work, the turns of the less urgent ones are ended.
+ * That is done once, at the change: nobody is kept off, the hardware gives them
+ * the device again when the urgent one leaves it. Also when the most urgent one
+ * has ended: whom the hardware takes then is not ours to say.
+ *
+ * Ending a turn lets the next one in the hardware's order run, which may be
+ * less urgent as well. The order is not known, so each of n is asked n times.
+ *
+ * Assumption: PREEMPT ends the turn of a group that has it, does nothing to one
+ * that has not, and leaves the order of the others. Where a device refuses it,
+ * less urgent groups that may be running are suspended instead, for as long as a
+ * hold may last.
+ */
+#include "sched/internal.h"
+
+static bool is_active(const struct gp_tenant *t)
+{
+	return gp_is_lc(t) && (t->has_work || t->held);
+}
+
+static bool may_run(const struct gp_tenant *t)
+{
+	return gp_is_lc(t) && (is_active(t) || t->activity == GP_ACT_UNKNOWN);
+}
+
+static uint32_t top(const struct gp_sched *s)
+{
+	uint32_t best = GP_NONE;
+
+	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+		if (is_active(&s->tenant[i]) &&
+		    (best == GP_NONE ||
+		     gp_urgency(s, &s->tenant[i], &s->tenant[best]) < 0))
+			best = i;
+	return best;
+}
+
+/* Less urgent than who is the most urgent now, and perhaps running. */
+static bool in_the_way(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return g->id && g->tenant != GP_NONE && may_run(&s->tenant[g->tenant]) &&
+	       g->run == GP_RUN_ON &&
+	       gp_urgency(s, &s->tenant[s->cut_top], &s->tenant[g->tenant]) < 0;
+}
+
+static void ask_all(struct gp_sched *s)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		n += s->cut_top != GP_NONE && in_the_way(s, &s->group[i]);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_group_state *g = &s->group[i];
+
+		g->cut_left = n && in_the_way(s, g) ? n : 0;
+	}
+}
+
+static bool cuts(const struct gp_sched *s)
+{
+	return s->config.lc_cut && s->config.rotate && s->config.slice_preempts;
+}
+
+void gp_cut_reconcile(struct gp_sched *s)
+{
+	uint32_t now;
+
+	if (!cuts(s))
+		return;
+	now = top(s);
+	if (now == s->cut_top)
+		return;
+	s->cut_top = now;
+	if (s->config.lc_cut == GP_LC_CUT_PREEMPT)
+		ask_all(s);
+}
+
+/* Others are suspended for @t's work so long, and not until it says it is done. */
+static uint64_t suspends_until_ns(const struct gp_sched *s,
+				  const struct gp_tenant *t)
+{
+	uint64_t from = t->has_work ? t->came_ns : t->held_since_ns;
+	uint64_t ns = s->config.hold_limit_ns;
+
+	if (s->config.lc_policy->deadlines)
+		ns = gp_max_u64(ns, t->spec.deadline_ns);
+	return gp_add_sat(from, ns);
+}
+
+static bool suspends(const struct gp_sched *s)
+{
+	return cuts(s) && s->config.lc_cut == GP_LC_CUT_SUSPEND;
+}
+
+bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	if (!suspends(s) || !may_run(t))
+		return false;
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *u = &s->tenant[i];
+
+		if (is_active(u) && suspends_until_ns(s, u) > s->now_ns &&
+		    gp_urgency(s, u, t) < 0)
+			return true;
+	}
+	return false;
+}
+
+bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return g->cut_left && s->cut_top != GP_NONE && in_the_way(s, g);
+}
+
+void gp_cut_refused(struct gp_sched *s)
+{
+	s->config.lc_cut = GP_LC_CUT_SUSPEND;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		s->group[i].cut_left = 0;
+}
+
+uint64_t gp_cut_next_ns(const struct gp_sched *s)
+{
+	uint64_t next = GP_NEVER;
+
+	for (size_t i = 0; suspends(s) && i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+		uint64_t until = is_active(t) ? suspends_until_ns(s, t) : 0;
+
+		if (until > s->now_ns)
+			next = gp_min_u64(next, until);
+	}
+	return next;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who of LC is cut for whom, how often, and for how long. */
+#include <stdbool.h>
+
+#include "tests/common/gp_test.h"
+#include "tests/sched/drive.h"
+
+/* Tenants and their groups have the same ids; levels as given, BE behind. */
+static void start(struct drive *d, uint32_t cut, const uint32_t *level, uint32_t n)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = 1, .lc_cut = cut,
+	};
+
+	drive_init(d, &config);
+	for (uint32_t i = 1; i <= n + 1; i++) {
+		const struct gp_decision *set;
+
+		drive_join(d, i, i <= n ? GP_TENANT_LC : GP_TENANT_BE,
+			   i <= n ? level[i - 1] : 100);
+		assert_int_equal(drive_appear(d, i, i), 0);
+		set = drive_find(d, GP_DO_SET_SLICE);
+		assert_non_null(set);
+		drive_outcome(d, GP_DO_SET_SLICE, 0);
+	}
+	for (uint32_t i = 1; i <= n; i++)
+		drive_at(d, d->now_ns, GP_EV_IDLE, i);
+}
+
+static bool asked(const struct drive *d, uint32_t type, uint32_t group)
+{
+	for (size_t i = 0; i < d->out.count; i++)
+		if (d->out.d[i].type == type && d->out.d[i].group == group)
+			return true;
+	return false;
+}
+
+/* @group's decision of @type is over. */
+static void over(struct drive *d, const struct gp_decisions *of, uint32_t type,
+		 uint32_t group, int32_t error)
+{
+	for (size_t i = 0; i < of->count; i++)
+		if (of->d[i].type == type && of->d[i].group == group) {
+			assert_int_equal(drive_ev(d, (struct gp_event){
+				.type = GP_EV_OUTCOME, .decision = of->d[i].id,
+				.error = error }), 0);
+			return;
+		}
+	fail();
+}
+
+static void test_one_is_cut(void **state)
+{
+	static const uint32_t level[] = { 0, 1, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	/* Not who is idle, nor best-effort: slices see to that. */
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	assert_false(asked(&d, GP_DO_PREEMPT, 3));
+	assert_false(asked(&d, GP_DO_PREEMPT, 4));
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	/* Once for each time that it becomes the most urgent. */
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_at(&d, d.now_ns, GP_EV_HOLD, 1);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
+static void test_equals_are_not_cut(void **state)
+{
+	static const uint32_t level[] = { 1, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_end(&d);
+}
+
+/* Of two, the second may come on when the first goes. */
+static void test_two_are_asked_twice(void **state)
+{
+	static const uint32_t level[] = { 0, 1, 2 };
+	struct gp_decisions first;
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 3);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	first = d.out;
+	over(&d, &first, GP_DO_PREEMPT, 2, 0);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	/* Its end is a change as well: 3 may be on instead of 2. */
+	over(&d, &first, GP_DO_PREEMPT, 3, 0);
+	assert_true(asked(&d, GP_DO_PREEMPT, 3));
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
+	assert_true(asked(&d, GP_DO_PREEMPT, 3));
+	assert_false(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
+static void test_urgent_one_goes_meanwhile(void **state)
+{
+	static const uint32_t level[] = { 0, 1, 2 };
+	struct gp_decisions first;
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	assert_true(asked(&d, GP_DO_PREEMPT, 3));
+	first = d.out;
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 2);
+	over(&d, &first, GP_DO_PREEMPT, 3, -EIO);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_end(&d);
+}
+
+static void test_none(void **state)
+{
+	static const uint32_t level[] = { 0, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_NONE, level, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	assert_null(drive_find(&d, GP_DO_SUSPEND));
+	drive_end(&d);
+}
+
+/* A device that cannot end turns: suspended, until it is done or 20 ms on. */
+static void test_suspends_instead(void **state)
+{
+	static const uint32_t level[] = { 0, 1 };
+	struct drive d;
+	uint64_t began;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	began = d.now_ns;
+	drive_outcome(&d, GP_DO_PREEMPT, -EOPNOTSUPP);
+	assert_true(asked(&d, GP_DO_SUSPEND, 2));
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, began + 5 * MS, GP_EV_IDLE, 1);
+	assert_true(asked(&d, GP_DO_RESUME, 2));
+	drive_outcome(&d, GP_DO_RESUME, 0);
+
+	drive_at(&d, began + 10 * MS, GP_EV_BUSY, 1);
+	assert_true(asked(&d, GP_DO_SUSPEND, 2));
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, began + 25 * MS, GP_EV_TIMER, 0);
+	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, began + 30 * MS);
+	drive_at(&d, began + 30 * MS - 1, GP_EV_TIMER, 0);
+	assert_null(drive_find(&d, GP_DO_RESUME));
+	drive_at(&d, began + 30 * MS, GP_EV_TIMER, 0);
+	assert_true(asked(&d, GP_DO_RESUME, 2));
+	drive_end(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_is_cut),
+		cmocka_unit_test(test_equals_are_not_cut),
+		cmocka_unit_test(test_two_are_asked_twice),
+		cmocka_unit_test(test_urgent_one_goes_meanwhile),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_suspends_instead),
+	};
+
+	return gp_run_tests(tests);
+}
