@@ -30,6 +30,22 @@ static bool may_run(const struct gp_tenant *t)
 	return gp_is_lc(t) && (is_active(t) || t->activity == GP_ACT_UNKNOWN);
 }
 
+const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
+				      const struct gp_tenant *t)
+{
+	const struct gp_tenant *best = NULL;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *u = &s->tenant[i];
+
+		if (is_active(u) && u != t &&
+		    (!gp_is_lc(t) || gp_urgency(s, u, t) < 0) &&
+		    (!best || gp_urgency(s, u, best) < 0))
+			best = u;
+	}
+	return best;
+}
+
 static uint32_t top(const struct gp_sched *s)
 {
 	uint32_t best = GP_NONE;

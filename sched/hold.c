@@ -512,22 +512,22 @@ const struct gp_tenant *gp_hold_holder(const struct gp_sched *s)
 	return best;
 }
 
-bool gp_hold_lc_active(const struct gp_sched *s)
+const struct gp_tenant *gp_hold_lc_active(const struct gp_sched *s)
 {
 	if (s->window_since_ns)
-		return false;
+		return NULL;
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		if (!gp_is_lc(t))
 			continue;
 		if (t->seg_depth || t->held)
-			return true;
+			return t;
 		if (t->hint == GP_HINT_WAITING &&
 		    t->hint_start_ns <= gp_add_sat(s->now_ns, QUIET_NS))
-			return true;
+			return t;
 	}
-	return false;
+	return NULL;
 }
 
 static uint64_t earlier(uint64_t next, uint64_t at_ns)

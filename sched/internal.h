@@ -93,7 +93,7 @@ struct gp_group_state {
 	uint64_t slice_refused_us;	/* given up on; GP_NEVER: none */
 	uint64_t retry_ns;		/* nothing before then */
 	uint32_t cut_left;		/* so often is its turn to be ended yet */
-	uint32_t pad;
+	int32_t error;			/* of the last failure */
 };
 
 struct gp_sched {
@@ -103,6 +103,7 @@ struct gp_sched {
 	uint64_t min_vruntime_ns;
 	uint64_t turn_ran_ns;		/* how long the resident ran in its turn */
 	uint64_t turn_ns;		/* how long its turn is */
+	uint64_t turn_since_ns;
 	uint64_t rotate_since_ns;	/* a rotation is due since; 0: it is not */
 	uint64_t min_owed;		/* to BE, of its minimum; 1/100 ns */
 	uint64_t window_since_ns;	/* LC is off for BE since; 0: it is not */
@@ -197,8 +198,8 @@ void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out);
 uint64_t gp_hold_next_ns(const struct gp_sched *s);
 /* The most urgent of those who hold the device; NULL: nobody does. */
 const struct gp_tenant *gp_hold_holder(const struct gp_sched *s);
-/* LC has, or is about to have, the device: no time to rotate. */
-bool gp_hold_lc_active(const struct gp_sched *s);
+/* Who of LC has, or is about to have, the device: no time to rotate. */
+const struct gp_tenant *gp_hold_lc_active(const struct gp_sched *s);
 
 /* deadline.c */
 void gp_deadline_hint(struct gp_tenant *t, uint64_t work_ns);
@@ -220,6 +221,12 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);
+/* When @t may have a turn; 0: now. */
+uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t);
+/* So many have their turns before @tenant, as things are. */
+uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t tenant);
+/* When the turn ends if others wait; GP_NEVER: it is not known. */
+uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s);
 
 /* minimum.c */
 void gp_min_account(struct gp_sched *s, uint64_t passed_ns);
@@ -230,9 +237,14 @@ bool gp_min_turn_runs(const struct gp_sched *s);
 /* Longest that LC is off for BE, with so many groups more than there are. */
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
 void gp_min_reconcile(struct gp_sched *s);
+/* When the window that is open closes at the latest. */
+uint64_t gp_min_window_end_ns(const struct gp_sched *s);
 uint64_t gp_min_next_ns(const struct gp_sched *s);
 
 /* cut.c */
+/* The most urgent of LC with work that goes before @t; NULL: nobody. */
+const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
+				      const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
 /* @g's turn is to be ended. */
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);

@@ -128,6 +128,11 @@ uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups)
 	       more_groups * 3 * s->config.control_ns;
 }
 
+uint64_t gp_min_window_end_ns(const struct gp_sched *s)
+{
+	return gp_add_sat(s->window_since_ns, window_ns(s));
+}
+
 static bool may_open(const struct gp_sched *s)
 {
 	if (!be_wants(s) || s->now_ns < s->window_next_ns || !lc_groups(s))
@@ -168,7 +173,7 @@ uint64_t gp_min_next_ns(const struct gp_sched *s)
 	if (!be_wants(s) || !lc_groups(s))
 		return GP_NEVER;
 	if (s->window_since_ns) {
-		next = gp_add_sat(s->window_since_ns, window_ns(s));
+		next = gp_min_window_end_ns(s);
 		if (be_gets(s))
 			next = gp_min_u64(next, gp_add_sat(s->now_ns,
 				div_up(s->min_owed, 100 - pct)));

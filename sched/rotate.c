@@ -183,8 +183,7 @@ static void refresh(struct gp_sched *s)
 			enter(s, &s->tenant[i]);
 }
 
-/* When @t may have a turn; 0: now. */
-static uint64_t ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
+uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	const struct gp_be_time at = be_time(s);
 
@@ -198,26 +197,68 @@ static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
 	return s->config.be_policy->ready_ns && t->be.cap_pct;
 }
 
-/*
- * Index of the tenant whose turn is next; GP_NONE: nobody may run. Of equal
- * ones policies take the first: @after, whose turn it was, comes last.
- */
-static uint32_t pick(struct gp_sched *s, uint32_t after)
+/* Those who may have a turn now, after @after first. */
+static size_t list_ready(const struct gp_sched *s, uint32_t after,
+			 uint32_t tenant[GP_SCHED_MAX_TENANTS])
 {
-	const struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
-	uint32_t tenant[GP_SCHED_MAX_TENANTS];
 	size_t n = 0;
 
 	for (uint32_t k = 1; k <= GP_SCHED_MAX_TENANTS; k++) {
 		uint32_t i = (after + k) % GP_SCHED_MAX_TENANTS;
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (!t->id || !t->be.runnable || ready_ns(s, t) > s->now_ns)
-			continue;
-		entity[n] = &t->be;
-		tenant[n++] = i;
+		if (t->id && t->be.runnable &&
+		    gp_rotate_ready_ns(s, t) <= s->now_ns)
+			tenant[n++] = i;
 	}
-	return n ? tenant[s->config.be_policy->pick(entity, n)] : GP_NONE;
+	return n;
+}
+
+/* Place in @tenant of who goes first of those @n. */
+static size_t first_of(const struct gp_sched *s, const uint32_t *tenant, size_t n)
+{
+	const struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
+
+	for (size_t i = 0; i < n; i++)
+		entity[i] = &s->tenant[tenant[i]].be;
+	return s->config.be_policy->pick(entity, n);
+}
+
+/*
+ * Index of the tenant whose turn is next; GP_NONE: nobody may run. Of equal
+ * ones policies take the first: @after, whose turn it was, comes last.
+ */
+static uint32_t pick(const struct gp_sched *s, uint32_t after)
+{
+	uint32_t tenant[GP_SCHED_MAX_TENANTS];
+	size_t n = list_ready(s, after, tenant);
+
+	return n ? tenant[first_of(s, tenant, n)] : GP_NONE;
+}
+
+static uint32_t resident_tenant(const struct gp_sched *s)
+{
+	return s->resident == GP_NONE ? GP_NONE : s->group[s->resident].tenant;
+}
+
+uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
+{
+	uint32_t has = resident_tenant(s), ahead = 0;
+	uint32_t tenant[GP_SCHED_MAX_TENANTS];
+	size_t n = list_ready(s, has == GP_NONE ? GP_SCHED_MAX_TENANTS - 1 : has,
+			      tenant);
+
+	while (n) {
+		size_t at = first_of(s, tenant, n);
+
+		if (tenant[at] == who)
+			break;
+		ahead += tenant[at] != has;
+		n--;
+		for (size_t i = at; i < n; i++)
+			tenant[i] = tenant[i + 1];
+	}
+	return ahead;
 }
 
 static void settle(struct gp_sched *s)
@@ -254,6 +295,7 @@ static void new_turn(struct gp_sched *s)
 	s->resident = next_group(s, tenant);
 	t->last_group = s->resident;
 	s->turn_ran_ns = 0;
+	s->turn_since_ns = s->now_ns;
 	s->turn_ns = s->config.be_policy->quantum(&t->be, &at);
 }
 
@@ -265,7 +307,7 @@ static bool others_wait(const struct gp_sched *s)
 		if (i != s->resident && g->id && g->tenant != GP_NONE &&
 		    s->tenant[g->tenant].be.runnable &&
 		    g->retry_ns <= s->now_ns &&
-		    ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns)
+		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns)
 			return true;
 	}
 	return false;
@@ -324,8 +366,7 @@ void gp_rotate_group_gone(struct gp_sched *s, uint32_t group)
 /* When somebody may run again who has used up what its cap allows. */
 static uint64_t next_ready_ns(const struct gp_sched *s)
 {
-	uint32_t has = s->resident == GP_NONE ? GP_NONE :
-						s->group[s->resident].tenant;
+	uint32_t has = resident_tenant(s);
 	uint64_t next = GP_NEVER;
 
 	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
@@ -334,14 +375,14 @@ static uint64_t next_ready_ns(const struct gp_sched *s)
 
 		if (!t->id || i == has || !t->be.runnable || !is_capped(s, t))
 			continue;
-		at = ready_ns(s, t);
+		at = gp_rotate_ready_ns(s, t);
 		if (at > s->now_ns)
 			next = gp_min_u64(next, at);
 	}
 	return next;
 }
 
-static uint64_t turn_end_ns(const struct gp_sched *s)
+uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s)
 {
 	const struct gp_tenant *t;
 
@@ -362,5 +403,5 @@ uint64_t gp_rotate_next_ns(const struct gp_sched *s)
 {
 	if (!s->config.rotate)
 		return GP_NEVER;
-	return gp_min_u64(turn_end_ns(s), next_ready_ns(s));
+	return gp_min_u64(gp_rotate_turn_end_ns(s), next_ready_ns(s));
 }

@@ -259,6 +259,40 @@ struct gp_sched_tenant_stat {
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
 
+/* ---- why a tenant runs or waits ----------------------------------------- */
+
+enum gp_why {
+	GP_WHY_RUNS,			/* nothing is in its way */
+	GP_WHY_NO_GROUP,		/* nothing to run: no group is known */
+	GP_WHY_IDLE,			/* off, and has no work */
+	GP_WHY_TURN,			/* @ahead others go before it; @other is
+					 * resident since, at most until (0: until
+					 * it is idle, or not known yet) */
+	GP_WHY_PUT_OFF,			/* its turn has come; LC tenant @other puts
+					 * it off, since then, at most until */
+	GP_WHY_SWITCHING,		/* its turn has begun: it is being resumed,
+					 * or @other (0: a place) has to go first */
+	GP_WHY_CAP,			/* its cap is used up until */
+	GP_WHY_LC,			/* LC tenant @other has the device, or goes
+					 * before it: since, at most until (0: not
+					 * known) */
+	GP_WHY_MINIMUM,			/* LC: best-effort has its minimum: since,
+					 * at most until */
+	GP_WHY_RETRY,			/* it could not be resumed (@error); tried
+					 * again at until */
+};
+
+struct gp_sched_why {
+	uint32_t reason;		/* enum gp_why */
+	uint32_t other, ahead;
+	int32_t error;
+	uint64_t since_ns, until_ns;
+};
+
+/** As of the last step. 0; -ENOENT: no such tenant. */
+int gp_sched_why(const struct gp_sched *sched, uint32_t tenant,
+		 struct gp_sched_why *why);
+
 /* ---- admission --------------------------------------------------------- */
 
 enum gp_admit_reason {

@@ -251,6 +251,7 @@ void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
 	}
 	if (error == -EOPNOTSUPP && g->pending_type == GP_DO_PREEMPT)
 		gp_cut_refused(s);
+	g->error = error;
 	if (error) {
 		group_failed(s, g);
 		return;

@@ -407,6 +407,39 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 	}
 }
 
+/* What a view is told fits what is there. */
+static inline void w_check_why(struct world *w, uint32_t id)
+{
+	bool known = false, runs = false;
+	struct gp_sched_why why;
+	int rc = gp_sched_why(w->sched, id, &why);
+
+	if (rc != (w->tenant[id].there ? 0 : -ENOENT))
+		w_broken(w, "why: of a tenant that is not there, or not of one that is");
+	if (rc)
+		return;
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+
+		if (!g->known || g->tenant != id)
+			continue;
+		known = true;
+		runs |= g->runs || !g->alive;
+	}
+	if (known == (why.reason == GP_WHY_NO_GROUP))
+		w_broken(w, "why: no group, and there is one, or none");
+	if (why.reason == GP_WHY_RUNS && !runs)
+		w_broken(w, "why: runs, and is off");
+	if (why.other && (why.other == id || why.other > W_TENANTS ||
+			  !w->tenant[why.other].there))
+		w_broken(w, "why: because of nobody");
+	if ((why.reason == GP_WHY_LC || why.reason == GP_WHY_PUT_OFF) !=
+	    (why.other && w->tenant[why.other].spec.cls == GP_TENANT_LC))
+		w_broken(w, "why: because of LC that is none");
+	if (why.until_ns && why.until_ns < w->now_ns)
+		w_broken(w, "why: until a time that has passed");
+}
+
 static inline int w_step(struct world *w, const struct gp_event *ev)
 {
 	int rc = gp_sched_step(w->sched, w->now_ns, ev, &w->out);
@@ -421,6 +454,8 @@ static inline int w_step(struct world *w, const struct gp_event *ev)
 		w->armed_ns = 0;
 	w_decide(w);
 	w_check_holds(w);
+	for (uint32_t i = 1; i <= W_TENANTS; i++)
+		w_check_why(w, i);
 	return 0;
 }
 
