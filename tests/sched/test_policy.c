@@ -432,6 +432,55 @@ static void test_caps_hold_beside_others(void **state)
 	}
 }
 
+/* ---- the bounds on waiting of docs/sched.md ---------------------------------------- */
+
+static uint64_t turns_to_wait(const struct gp_be_policy *policy,
+			      const uint32_t *weight, uint32_t n, uint32_t i)
+{
+	uint64_t sum = 0, turns = 0, least = UINT32_MAX;
+
+	for (uint32_t j = 1; j <= n; j++) {
+		sum += weight[j];
+		least = weight[j] < least ? weight[j] : least;
+	}
+	if (policy == &gp_policy_rr)
+		return n - 1;
+	if (policy == &gp_policy_credit)
+		return (sum + weight[i] - 1) / weight[i] + n - 1;
+	for (uint32_t j = 1; j <= n; j++)
+		turns += j == i ? 0 : (weight[j] + least - 1) / least + 1;
+	return turns;
+}
+
+static void test_bounds_on_waiting(void **state)
+{
+	static const struct gp_be_policy *const each[] = {
+		&gp_policy_credit, &gp_policy_fair, &gp_policy_rr };
+
+	rnd_state = SEED;
+	for (int round = 0; round < 90; round++) {
+		const struct gp_be_policy *policy = each[round % 3];
+		const struct gp_sched_config config = config_of(policy);
+		uint32_t n = 2 + rnd(8), weight[12];
+		static struct machine m;
+
+		machine_init(&m, &config);
+		m.off_ns = rnd(1000) * US;
+		m.on_ns = rnd(1000) * US;
+		for (uint32_t i = 1; i <= n; i++) {
+			weight[i] = 20 + rnd(300);
+			machine_add_be(&m, i, weight[i], 0);
+		}
+		machine_run(&m, 60000 * MS);
+		for (uint32_t i = 1; i <= n; i++)
+			assert_true(m.longest_off_ns[i] <=
+				    turns_to_wait(policy, weight, n, i) *
+				    (QUANTUM_NS + m.off_ns + m.on_ns) +
+				    m.off_ns + m.on_ns);
+		machine_end(&m);
+	}
+}
+
 /* ---- who is charged ------------------------------------------------------------- */
 
 /* LC takes nine tenths of what 1 is resident for: by the hardware's word. */
@@ -522,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_credit_pauses),
 		cmocka_unit_test(test_cap_of_one_alone),
 		cmocka_unit_test(test_caps_hold_beside_others),
+		cmocka_unit_test(test_bounds_on_waiting),
 		cmocka_unit_test(test_usage_replaces_residency),
 		cmocka_unit_test(test_usage_of_unused_and_overrun),
 		cmocka_unit_test(test_usage_counts_for_caps),

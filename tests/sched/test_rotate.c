@@ -183,6 +183,25 @@ static void test_rotation_waits_for_segment(void **state)
 	drive_end(&m.d);
 }
 
+/* Nor while it has work that it did not announce. */
+static void test_rotation_waits_for_work(void **state)
+{
+	static struct many m;
+	uint64_t due;
+
+	many_start(&m, 0);
+	drive_join(&m.d, 50, GP_TENANT_LC, 0);
+	many_carry_out(&m);
+	due = m.armed_ns;
+	drive_at(&m.d, due - MS, GP_EV_BUSY, 50);
+	many_carry_out(&m);
+	drive_at(&m.d, due, GP_EV_TIMER, 0);
+	assert_null(drive_find(&m.d, GP_DO_SUSPEND));
+	drive_at(&m.d, due + 3 * MS, GP_EV_IDLE, 50);
+	assert_non_null(drive_find(&m.d, GP_DO_SUSPEND));
+	drive_end(&m.d);
+}
+
 /* Next on only when the one before is known to be off. */
 static void test_hand_over_in_order(void **state)
 {
@@ -247,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_shares_and_bound),
 		cmocka_unit_test(test_idle_is_skipped),
 		cmocka_unit_test(test_rotation_waits_for_segment),
+		cmocka_unit_test(test_rotation_waits_for_work),
 		cmocka_unit_test(test_hand_over_in_order),
 		cmocka_unit_test(test_segment_suspends),
 	};

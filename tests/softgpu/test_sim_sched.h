@@ -33,6 +33,7 @@ struct lc {
 	struct gp_class_spec spec;
 	bool hinted;			/* says 300 us ahead that work comes */
 	bool segments;			/* says SEGMENT_*, else BUSY and IDLE */
+	bool silent;			/* says nothing at all */
 	bool endless;			/* the next request waits behind this one */
 	uint32_t kernels;
 	uint64_t kernel_ns, period_ns;
@@ -153,8 +154,9 @@ static inline void agent_run(void *arg, uint64_t now_ns)
 			post(w, GP_EV_HINT, lc_id(w, i), lc->due_ns);
 			continue;
 		}
-		post(w, lc->segments ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY,
-		     lc_id(w, i), 0);
+		if (!lc->silent)
+			post(w, lc->segments ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY,
+			     lc_id(w, i), 0);
 		lc_launch(w, lc, now_ns);
 	}
 }
@@ -184,7 +186,8 @@ static inline void lc_done(struct world *w, struct lc *lc, uint64_t now_ns)
 	lc->hint_sent = false;
 	while (lc->due_ns < now_ns + w->hint_ahead_ns)
 		lc->due_ns += lc->period_ns;
-	post(w, lc->segments ? GP_EV_SEGMENT_END : GP_EV_IDLE, id, 0);
+	if (!lc->silent)
+		post(w, lc->segments ? GP_EV_SEGMENT_END : GP_EV_IDLE, id, 0);
 }
 
 static inline void agent_event(void *arg, const struct gp_model_event *ev)

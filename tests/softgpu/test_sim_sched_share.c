@@ -160,7 +160,7 @@ static uint64_t spread_beside_lc(const struct gp_be_policy *policy,
 				 uint64_t report_ns)
 {
 	const struct lc half = {
-		.kernels = 20, .kernel_ns = 5 * MS, .period_ns = 203140 * US,
+		.silent = true, .kernels = 20, .kernel_ns = 5 * MS, .period_ns = 203140 * US,
 	};
 	struct world *w = world_of(policy);
 	uint64_t used[MAX_BE], most = 0, least = UINT64_MAX;
@@ -184,8 +184,8 @@ static uint64_t spread_beside_lc(const struct gp_be_policy *policy,
 }
 
 /*
- * LC has the device for half of every round of turns: who is resident then gets
- * nothing. By residency shares are what chance makes them; by the hardware's
+ * LC that says nothing has the device for half of every round of turns: who is
+ * resident then gets nothing. By residency shares are what chance makes them; by the hardware's
  * figures they are equal.
  */
 static void usage_makes_up_for_lc(void **state)
