@@ -141,12 +141,36 @@ static int judge(const struct gp_sched *s, const struct demands *all,
 	return 0;
 }
 
+static bool has_group(const struct gp_sched *s, size_t tenant)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id && s->group[i].tenant == tenant)
+			return true;
+	return false;
+}
+
+/* Groups of LC that are not here yet: one of each, and of who asks. */
+static uint64_t groups_to_come(const struct gp_sched *s, uint32_t who)
+{
+	uint64_t n = 1;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+		bool lc_group = gp_is_lc(t) && has_group(s, i);
+
+		if (t->id && t->id == who)
+			n -= lc_group;
+		else
+			n += gp_is_lc(t) && !lc_group;
+	}
+	return n;
+}
+
 int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
 		   const struct gp_class_spec *spec,
 		   struct gp_sched_admission *a)
 {
 	struct demands all = { .n = 0 };
-	bool here = false;
 
 	*a = (struct gp_sched_admission){ .reason = GP_ADMIT_OK };
 	if (!asks(spec))
@@ -158,13 +182,12 @@ int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		here |= t->id && t->id == tenant && gp_is_lc(t);
 		/* Who was never admitted is no reason to refuse others. */
 		if (t->id && t->id != tenant && asks(&t->spec) &&
 		    spec_possible(&t->spec))
 			add(s, &all, t->id, &t->spec);
 	}
 	add(s, &all, tenant, spec);
-	/* A new one has one group, which is off and on in a window as well. */
-	return judge(s, &all, up_us(gp_min_blackout_ns(s, !here)), a);
+	return judge(s, &all, up_us(gp_min_blackout_ns(s,
+				groups_to_come(s, tenant))), a);
 }

@@ -111,10 +111,10 @@ static uint64_t lc_groups(const struct gp_sched *s)
 	return n;
 }
 
-/* Longest that a window is open. */
-static uint64_t window_ns(const struct gp_sched *s)
+/* Longest that a window is open which takes @groups off. */
+static uint64_t window_ns(const struct gp_sched *s, uint64_t groups)
 {
-	uint64_t off = lc_groups(s) * s->config.control_ns;
+	uint64_t off = groups * s->config.control_ns;
 	uint64_t pct = s->config.be_min_pct;
 
 	return off + (owed_max(s) + off * pct) / (100 - pct) + 1;
@@ -122,15 +122,16 @@ static uint64_t window_ns(const struct gp_sched *s)
 
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups)
 {
+	uint64_t groups = lc_groups(s) + more_groups;
+
 	if (!s->config.rotate || !s->config.be_min_pct)
 		return 0;
-	return window_ns(s) + lc_groups(s) * s->config.control_ns +
-	       more_groups * 3 * s->config.control_ns;
+	return window_ns(s, groups) + groups * s->config.control_ns;
 }
 
 uint64_t gp_min_window_end_ns(const struct gp_sched *s)
 {
-	return gp_add_sat(s->window_since_ns, window_ns(s));
+	return gp_add_sat(s->window_since_ns, window_ns(s, lc_groups(s)));
 }
 
 static bool may_open(const struct gp_sched *s)
@@ -153,7 +154,7 @@ void gp_min_reconcile(struct gp_sched *s)
 		return;
 	if (s->window_since_ns &&
 	    (!s->min_owed || !be_wants(s) || !lc_groups(s) ||
-	     s->now_ns - s->window_since_ns >= window_ns(s)))
+	     s->now_ns >= gp_min_window_end_ns(s)))
 		close_window(s);
 	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s))
 		return;

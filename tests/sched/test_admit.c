@@ -392,6 +392,34 @@ static void test_asking_anew(void **state)
 	drive_end(&d);
 }
 
+/* Windows take off each group: those that are still to come count as well. */
+static void test_groups_to_come(void **state)
+{
+	struct gp_class_spec spec = spec_of(1000, 100000, 0);
+	struct gp_sched_config config = edf;
+	struct gp_sched_admission before, after;
+	struct drive d;
+
+	config.be_min_pct = 5;
+	drive_init(&d, &config);
+	for (uint32_t i = 1; i <= 3; i++) {
+		assert_int_equal(gp_sched_admit(d.sched, i, &spec, &before), 0);
+		assert_int_equal(drive_ev(&d, (struct gp_event){
+			.type = GP_EV_TENANT_JOIN, .tenant = i, .spec = spec }), 0);
+		assert_int_equal(gp_sched_admit(d.sched, i, &spec, &after), 0);
+		assert_int_equal(after.load_ppm, before.load_ppm);
+		if (i == 2)
+			continue;
+		assert_int_equal(drive_appear(&d, i, i), 0);
+		assert_int_equal(gp_sched_admit(d.sched, i, &spec, &after), 0);
+		assert_in_range(after.load_ppm, before.load_ppm - 1,
+				before.load_ppm + 1);
+	}
+	/* 3 of 1.4 ms in 100; 6 controls, a 9/8 of 2.5 ms, 5 % of 3, in 50 */
+	assert_in_range(after.load_ppm, 42000 + 182000, 42000 + 183000);
+	drive_end(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +428,7 @@ int main(void)
 		cmocka_unit_test(test_bound_is_not_vacuous),
 		cmocka_unit_test(test_reasons),
 		cmocka_unit_test(test_asking_anew),
+		cmocka_unit_test(test_groups_to_come),
 	};
 
 	printf("seed %u\n", SEED);
