@@ -260,6 +260,34 @@ static void check_turns(struct world *w)
 	}
 }
 
+static bool wants_minimum(const struct world *w)
+{
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+		const struct w_tenant *t = &w->tenant[g->tenant];
+
+		if (g->known && g->alive && g->tenant && !t->idle &&
+		    t->spec.cls == GP_TENANT_BE && !t->spec.cap_pct)
+			return w->config.be_min_pct && w->config.slice_preempts;
+	}
+	return false;
+}
+
+/*
+ * Invariant 3 under LC that may be busy all the time: 20 % of 600 ms, less the
+ * bracket of docs/sched.md (a period is 50 ms, a control 1 ms).
+ */
+static void check_minimum(struct world *w)
+{
+	uint64_t before = w->be_ns;
+
+	if (!wants_minimum(w))
+		return;
+	w_run(w, 600000000);
+	if (w->be_ns - before + 11250000 + W_GROUPS * 200000 < 120000000)
+		w_broken(w, "3: best-effort has not its minimum");
+}
+
 static bool may_be_off(const struct world *w, const struct w_group *g)
 {
 	const struct w_tenant *t = &w->tenant[g->tenant];
@@ -335,8 +363,10 @@ static const char *run_sequence(const struct sequence *q, uint32_t mutation)
 	/* The dead are dead by now; everything else goes well. */
 	w_run(&w, 200000000);
 	check_others_run(&w);
-	if (w.config.rotate)
+	if (w.config.rotate) {
 		check_turns(&w);
+		check_minimum(&w);
+	}
 	check_put_back(&w, q->close);
 	return w.broken;
 }

@@ -73,6 +73,7 @@ struct world {
 	struct w_pending pending[W_PENDING];
 	size_t n_pending;
 	uint32_t last_id, last_hold_id, last_hold_tenant;
+	uint64_t be_ns;			/* BE had the device to itself */
 	const char *broken;		/* first invariant that did not hold */
 };
 
@@ -94,10 +95,28 @@ static inline void w_init(struct world *w, const struct gp_sched_config *config,
 	w->edf = config->lc_policy == &gp_policy_edf;
 }
 
+/* A BE group runs, and no LC group that could have work. */
+static inline bool w_be_has_it(const struct world *w)
+{
+	bool be = false, lc = false;
+
+	for (size_t i = 1; i <= W_GROUPS; i++) {
+		const struct w_group *g = &w->group[i];
+		const struct w_tenant *t = &w->tenant[g->tenant];
+
+		if (!g->known || !g->runs || !g->tenant)
+			continue;
+		be |= t->spec.cls == GP_TENANT_BE;
+		lc |= t->spec.cls == GP_TENANT_LC && (!t->idle || t->seg || t->held);
+	}
+	return be && !lc;
+}
+
 /* Time on the device is a group's from when it is there to when it is off. */
 static inline void w_pass(struct world *w, uint64_t ns)
 {
 	w->now_ns += ns;
+	w->be_ns += w_be_has_it(w) ? ns : 0;
 	for (size_t i = 1; i <= W_GROUPS; i++)
 		if (w->group[i].runs)
 			w->group[i].ran_ns += ns;
