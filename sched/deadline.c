@@ -3,17 +3,15 @@
  * deadline.c - by when an LC tenant's work is to be done.
  *
  * Work is on from the first of BUSY, SEGMENT_BEGIN and HOLD to the last of
- * IDLE, SEGMENT_END and RELEASE. Its deadline counts from when it came, or
- * from when a hint said that it would, if that was earlier. While it is only
- * expected its deadline is that of the hint.
+ * IDLE, SEGMENT_END and RELEASE. Its deadline counts from when it came. While it
+ * is only expected, from when the hint says that it comes: but work that is late
+ * for its hint has the full time from then, since a deadline that is nearer than
+ * the tenant was admitted with would be at the others' cost.
  *
  * Who misses its deadline, because it needs more than it said, gets the next
  * one, a period on: so it stands behind those who keep to what they said.
  */
 #include "sched/internal.h"
-
-/* A hint that is older says nothing about when this work came. */
-#define HINT_COUNTS_NS (10 * GP_NS_PER_MS)
 
 static uint64_t deadline_of(const struct gp_tenant *t, uint64_t came_ns)
 {
@@ -29,16 +27,11 @@ void gp_deadline_hint(struct gp_tenant *t, uint64_t work_ns)
 
 void gp_deadline_begin(const struct gp_sched *s, struct gp_tenant *t)
 {
-	uint64_t came = s->now_ns;
-
 	if (t->has_work)
 		return;
 	t->has_work = 1;
-	if (t->hint != GP_HINT_NONE && t->hint_work_ns < came &&
-	    came - t->hint_work_ns < HINT_COUNTS_NS)
-		came = t->hint_work_ns;
-	t->came_ns = came;
-	t->lc.deadline_ns = deadline_of(t, came);
+	t->came_ns = s->now_ns;
+	t->lc.deadline_ns = deadline_of(t, t->came_ns);
 }
 
 void gp_deadline_end(struct gp_tenant *t)

@@ -215,21 +215,32 @@ static void start_edf(struct drive *d)
 	join_edf(d, 2, 30 * MS);
 }
 
-/* A deadline counts from when a hint said that its work comes. */
+/* A hint's hold goes by when its work is said to come; the work by when it did. */
 static void test_hint_sets_deadline(void **state)
 {
 	struct drive d;
+	uint64_t said;
 
 	start_edf(&d);
-	/* Said 5 ms ago: due in 25 ms; the other's in 26. */
+	said = d.now_ns;
 	assert_int_equal(drive_ev(&d, (struct gp_event){
-		.type = GP_EV_HINT, .tenant = 2, .at_ns = d.now_ns }), 0);
-	join_edf(&d, 3, 26 * MS);
-	drive_at(&d, d.now_ns + 5 * MS, GP_EV_SEGMENT_BEGIN, 3);
-	assert_true(drive_stat(&d, 3).held);
-	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 2);
+		.type = GP_EV_HINT, .tenant = 2, .at_ns = said }), 0);
 	assert_true(drive_stat(&d, 2).held);
-	assert_false(drive_stat(&d, 3).held);
+	/* Due in 30 ms from then; 3 in 30.1, 4 in 29.95. */
+	join_edf(&d, 3, 29900 * US);
+	drive_at(&d, said + 200 * US, GP_EV_SEGMENT_BEGIN, 3);
+	assert_true(drive_stat(&d, 2).held);
+	drive_at(&d, said + 200 * US, GP_EV_SEGMENT_END, 3);
+	join_edf(&d, 4, 29700 * US);
+	drive_at(&d, said + 250 * US, GP_EV_SEGMENT_BEGIN, 4);
+	assert_true(drive_stat(&d, 4).held);
+	drive_at(&d, said + 250 * US, GP_EV_SEGMENT_END, 4);
+	assert_true(drive_stat(&d, 2).held);
+	/* Late for its hint: from when it came. */
+	drive_at(&d, said + 300 * US, GP_EV_SEGMENT_BEGIN, 2);
+	drive_at(&d, said + 300 * US, GP_EV_SEGMENT_BEGIN, 3);
+	assert_true(drive_stat(&d, 3).held);
+	assert_false(drive_stat(&d, 2).held);
 	drive_end(&d);
 }
 
