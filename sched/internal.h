@@ -69,7 +69,7 @@ struct gp_tenant {
 	/* rotate.c */
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
-	uint64_t charged_ns;		/* since the last GP_EV_USAGE */
+	uint64_t charged_ns;		/* no GP_EV_USAGE has told of it yet */
 	uint64_t sure_ns;		/* it had the device, be_min_pct; likewise */
 	uint32_t last_group;		/* index of its group that ran last */
 

@@ -10,6 +10,9 @@
  */
 #include "sched/internal.h"
 
+/* A report's figures are of a time that was over so long before, at most. */
+#define REPORT_LATE_NS (100 * GP_NS_PER_MS)
+
 static bool group_usable(const struct gp_sched *s,
 			 const struct gp_group_state *g, uint32_t tenant)
 {
@@ -80,24 +83,35 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 	}
 }
 
+/*
+ * Takes @ns of a report from @open_ns, what no report has told of yet; returns
+ * what is beyond that. The rest may be in the next one, as reports are late.
+ */
+static uint64_t settle_with(uint64_t *open_ns, uint64_t ns)
+{
+	uint64_t beyond = gp_sub_sat(ns, *open_ns);
+
+	*open_ns = gp_min_u64(gp_sub_sat(*open_ns, ns), REPORT_LATE_NS);
+	return beyond;
+}
+
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 		     uint64_t taken_ns)
 {
 	const struct gp_be_time at = be_time(s);
-	uint64_t due;
+	uint64_t back, over;
 
 	t->used_ns = gp_add_sat(t->used_ns, used_ns);
 	if (!gp_takes_turns(s, t))
 		return;
 	charge(s, t);
-	due = gp_max_u64(used_ns, gp_sub_sat(t->charged_ns, taken_ns));
-	gp_min_usage(s, gp_sub_sat(used_ns, t->sure_ns));
-	t->sure_ns = 0;
-	if (due > t->charged_ns)
-		s->config.be_policy->charge(&t->be, due - t->charged_ns, &at);
-	else if (due < t->charged_ns)
-		s->config.be_policy->refund(&t->be, t->charged_ns - due);
-	t->charged_ns = 0;
+	back = gp_min_u64(taken_ns, t->charged_ns);
+	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns));
+	gp_min_usage(s, settle_with(&t->sure_ns, used_ns));
+	if (over > back)
+		s->config.be_policy->charge(&t->be, over - back, &at);
+	else if (over < back)
+		s->config.be_policy->refund(&t->be, back - over);
 }
 
 /* Time passed: it belongs to whoever of BE was on the device. */

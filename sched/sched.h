@@ -108,16 +108,13 @@ struct gp_event {
 
 /*
  * GP_EV_USAGE. Without it a BE tenant is charged the time that it was resident.
- * With it, what it was charged since its last report is replaced by
- *
- *	max(took_ns, resident - taken_ns)
- *
  * took_ns: it had the device so long. taken_ns: so long others had it, LC
- * above all, while this tenant was resident; 0: not known. So nobody pays for
- * what LC took, nobody gets for nothing what it left unused in its turn, and
+ * above all, while this tenant was resident; 0: not known. It gets back what was
+ * taken, and is charged what both are more than it was resident. So nobody pays
+ * for what LC took, nobody gets for nothing what it left unused in its turn, and
  * what it used beyond its turn (it went late) is paid for. Reports may be late
- * (33 ms on NVIDIA): what is off in one is put right by the next. For an LC
- * tenant it is a figure for views.
+ * (33 ms on NVIDIA): up to 100 ms of residency that none has told of yet count
+ * for those to come. For an LC tenant it is a figure for views.
  */
 
 enum gp_decision_type {

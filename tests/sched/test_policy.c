@@ -534,10 +534,44 @@ static void test_usage_of_unused_and_overrun(void **state)
 	}
 	assert_in_range(m.ran_ns[1], 20000 * MS - 100 * MS, 20000 * MS + 100 * MS);
 
+	/* Of 20 s, 0.1 may still be told of. */
 	machine_usage(&m, 2, 0, 0);
+	machine_usage(&m, 2, 100 * MS, 0);
 	v = drive_stat(&m.d, 2).vruntime_ns;
 	machine_usage(&m, 2, 70 * MS, 0);
 	assert_int_equal(drive_stat(&m.d, 2).vruntime_ns, v + 70 * MS);
+	machine_end(&m);
+}
+
+/* Reports 40 ms late: all the same in the long run, and no tenant pays twice. */
+static void test_usage_comes_late(void **state)
+{
+	const struct gp_sched_config config = config_of(&gp_policy_fair);
+	uint64_t used[3][4] = { { 0 } }, taken[3][4] = { { 0 } };
+	static struct machine m;
+
+	machine_init(&m, &config);
+	machine_add_be(&m, 1, 100, 0);
+	machine_add_be(&m, 2, 100, 0);
+	for (int i = 0; i < 6000; i++) {
+		uint64_t before[3];
+
+		memcpy(before, m.ran_ns, sizeof(before));
+		machine_run(&m, 10 * MS);
+		for (uint32_t t = 1; t <= 2; t++) {
+			uint64_t ran = m.ran_ns[t] - before[t];
+			uint64_t lc = t == 1 ? ran * 3 / 4 : 0;
+
+			machine_usage(&m, t, used[t][i % 4], taken[t][i % 4]);
+			used[t][i % 4] = ran - lc;
+			taken[t][i % 4] = lc;
+		}
+	}
+	/* 60 s: 1 is there four times as long, and both are charged 12 s. */
+	assert_in_range(m.ran_ns[1], 48000 * MS - 300 * MS, 48000 * MS + 300 * MS);
+	for (uint32_t t = 1; t <= 2; t++)
+		assert_in_range(drive_stat(&m.d, t).vruntime_ns,
+				12000 * MS - 200 * MS, 12000 * MS + 200 * MS);
 	machine_end(&m);
 }
 
@@ -574,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_on_waiting),
 		cmocka_unit_test(test_usage_replaces_residency),
 		cmocka_unit_test(test_usage_of_unused_and_overrun),
+		cmocka_unit_test(test_usage_comes_late),
 		cmocka_unit_test(test_usage_counts_for_caps),
 	};
 
