@@ -521,14 +521,13 @@ static void test_usage_of_unused_and_overrun(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_fair);
 	static struct machine m;
-	uint64_t v;
+	uint64_t v, ran;
 
 	machine_init(&m, &config);
 	machine_add_be(&m, 1, 100, 0);
 	machine_add_be(&m, 2, 100, 0);
 	for (int i = 0; i < 2000; i++) {
-		uint64_t ran = m.ran_ns[1];
-
+		ran = m.ran_ns[1];
 		machine_run(&m, 20 * MS);
 		machine_usage(&m, 1, (m.ran_ns[1] - ran) / 20, 0);
 	}
@@ -540,6 +539,14 @@ static void test_usage_of_unused_and_overrun(void **state)
 	v = drive_stat(&m.d, 2).vruntime_ns;
 	machine_usage(&m, 2, 70 * MS, 0);
 	assert_int_equal(drive_stat(&m.d, 2).vruntime_ns, v + 70 * MS);
+	/* Nothing is given back of what it used itself. */
+	ran = m.ran_ns[2];
+	machine_run(&m, 1000 * MS);
+	ran = m.ran_ns[2] - ran;
+	machine_tell(&m, GP_EV_TIMER, 0);
+	v = drive_stat(&m.d, 2).vruntime_ns;
+	machine_usage(&m, 2, ran, ran / 2);
+	assert_int_equal(drive_stat(&m.d, 2).vruntime_ns, v);
 	machine_end(&m);
 }
 
