@@ -11,7 +11,8 @@
  * has ended: whom the hardware takes then is not ours to say.
  *
  * Ending a turn lets the next one in the hardware's order run, which may be
- * less urgent as well. The order is not known, so each of n is asked n times.
+ * less urgent as well. The order is not known, so each of n is asked n times, who
+ * was the most urgent until now first: most likely it is the one that is on.
  *
  * Assumption: PREEMPT ends the turn of a group that has it, does nothing to one
  * that has not, and leaves the order of the others. Where a device refuses it,
@@ -93,6 +94,7 @@ void gp_cut_reconcile(struct gp_sched *s)
 	now = top(s);
 	if (now == s->cut_top)
 		return;
+	s->cut_was = s->cut_top;
 	s->cut_top = now;
 	if (s->config.lc_cut == GP_LC_CUT_PREEMPT)
 		ask_all(s);

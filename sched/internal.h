@@ -109,6 +109,7 @@ struct gp_sched {
 	uint64_t window_since_ns;	/* LC is off for BE since; 0: it is not */
 	uint64_t window_next_ns;	/* no other window before */
 	uint32_t cut_top;		/* most urgent of LC with work, or GP_NONE */
+	uint32_t cut_was;		/* before this one */
 	uint32_t resident;		/* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;

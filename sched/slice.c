@@ -201,6 +201,10 @@ void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 		if (s->group[i].id && is_put_back(&s->group[i]))
 			s->group[i] = (struct gp_group_state){ 0 };
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id && s->group[i].tenant == s->cut_was &&
+		    gp_cut_now(s, &s->group[i]))
+			group_reconcile(s, out, &s->group[i]);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (s->group[i].id)
 			group_reconcile(s, out, &s->group[i]);
 }

@@ -100,6 +100,7 @@ static void test_two_are_asked_twice(void **state)
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
 	first = d.out;
+	assert_int_equal(drive_find(&d, GP_DO_PREEMPT)->group, 2);
 	over(&d, &first, GP_DO_PREEMPT, 2, 0);
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
@@ -111,6 +112,22 @@ static void test_two_are_asked_twice(void **state)
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
 	assert_true(asked(&d, GP_DO_PREEMPT, 3));
 	assert_false(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
+/* Who was the most urgent before is most likely on: it is asked first. */
+static void test_likely_one_first(void **state)
+{
+	static const uint32_t level[] = { 2, 1, 0 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 3);
+	assert_int_equal(drive_find(&d, GP_DO_PREEMPT)->group, 2);
+	assert_true(asked(&d, GP_DO_PREEMPT, 1));
 	drive_end(&d);
 }
 
@@ -180,6 +197,7 @@ int main(void)
 		cmocka_unit_test(test_one_is_cut),
 		cmocka_unit_test(test_equals_are_not_cut),
 		cmocka_unit_test(test_two_are_asked_twice),
+		cmocka_unit_test(test_likely_one_first),
 		cmocka_unit_test(test_urgent_one_goes_meanwhile),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_suspends_instead),
