@@ -385,6 +385,11 @@ void must(int err, const char *what);
 
 /** machine_suspend - to RAM (S3), until the clock wakes it so much later */
 int machine_suspend(unsigned int seconds);
+/**
+ * driver_be_patient - on a kernel that looks for faults (KFD_SLOW_KERNEL) a save
+ * can take more than the driver's 100 ms: that is no stuck queue there
+ */
+void driver_be_patient(void);
 /** trace_exits - have the kernel note when processes are killed */
 int trace_exits(void);
 /**

@@ -22,6 +22,13 @@ static int write_text(const char *path, const char *text)
 	return err;
 }
 
+void driver_be_patient(void)
+{
+	if (getenv("KFD_SLOW_KERNEL"))
+		must(write_text("/sys/module/amdgpu/parameters/nohws_preempt_timeout_ms",
+				"4000"), "the driver's timeout");
+}
+
 #define TRACING "/sys/kernel/tracing/"
 
 int trace_exits(void)

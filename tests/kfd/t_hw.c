@@ -231,6 +231,7 @@ int main(int argc, char **argv)
 
 	rng_seed(11);
 	kfd_open_sched(&k);
+	driver_be_patient();
 	must(kfd_acquire(&k, 0), "acquire VM");
 	gpu_id = k.gpus[0].gpu_id;
 	for (a = 1; a < argc; a++)

@@ -4,14 +4,8 @@
  * held and while they take turns: the states are right afterwards.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "kfd.h"
-
-#define PARAMETERS "/sys/module/amdgpu/parameters/"
 
 #define MS 1000000ull
 #define QUEUES 6
@@ -127,31 +121,13 @@ static void check_reset(void)
 	tenants_stop(next, 2, 60000);
 }
 
-static void set_parameter(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	must(fd < 0 || write(fd, value, strlen(value)) < 0 ? -errno : 0, path);
-	close(fd);
-}
-
-/*
- * This test runs in the wall's time, in which a save can take more than 100 ms
- * on a kernel that looks for faults: that is no stuck queue there.
- */
-static void be_patient(void)
-{
-	set_parameter(PARAMETERS "nohws_preempt_timeout_ms", "4000");
-}
-
 int main(void)
 {
 	struct tenant *t = tenants_alloc(2);
 
 	rng_seed(9);
 	kfd_open_sched(&k);
-	if (getenv("KFD_SLOW_KERNEL"))
-		be_patient();
+	driver_be_patient();
 	tenants_simple(t, 2, 3, 0);
 	both_ways(t, evict, "eviction");
 	both_ways(t, suspend, "suspend");
