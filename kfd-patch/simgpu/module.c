@@ -316,17 +316,18 @@ err:
 	return r;
 }
 
+/* The KFD's processes go before the devices, as in amdgpu_exit(). */
 static void sim_exit_all(void)
 {
 	unsigned int i;
 
+	if (kfd_up)
+		kgd2kfd_exit();
 	for (i = 0; i < sim_num_gpus; i++) {
 		if (sim_devs[i])
 			device_destroy_all(sim_devs[i]);
 		sim_devs[i] = NULL;
 	}
-	if (kfd_up)
-		kgd2kfd_exit();
 	platform_driver_unregister(&plat_driver);
 	sim_render_exit();
 	debugfs_remove(sim_debugfs);
