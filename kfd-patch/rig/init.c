@@ -225,15 +225,17 @@ static void put_output(struct line_buf *lb, const char *data, size_t len)
 	}
 }
 
-/* Returns false when the pipe's other end is closed. */
-static bool copy_output(int fd, struct line_buf *lb)
+/* How many bytes; 0: none now; < 0: the pipe's other end is closed. */
+static ssize_t copy_output(int fd, struct line_buf *lb)
 {
 	char buf[2048];
 	ssize_t n = read(fd, buf, sizeof(buf));
 
 	if (n > 0)
 		put_output(lb, buf, n);
-	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	return n > 0 ? n : -1;
 }
 
 /*
@@ -293,7 +295,7 @@ static void run_test(char *args)
 
 		poll(&pfd, 1, 20);
 		if (pfd.revents)
-			open_end = copy_output(pipe_fd[0], &lb);
+			open_end = copy_output(pipe_fd[0], &lb) >= 0;
 		drain_kmsg();
 		if (waitpid(pid, &status, WNOHANG) == pid) {
 			exited = true;
@@ -307,8 +309,8 @@ static void run_test(char *args)
 			break;
 		}
 	}
-	while (exited && copy_output(pipe_fd[0], &lb) && errno != EAGAIN)
-		errno = 0;
+	while (exited && copy_output(pipe_fd[0], &lb) > 0)
+		;
 	if (timed_out)
 		kill(pid, SIGKILL);
 	if (!kill_rest()) {
