@@ -27,6 +27,8 @@ enum rig_fault { RIG_FAIL_SUSPEND, RIG_FAIL_RESUME, RIG_FAIL_SET_SLICE };
  * @lc_request: launch a kernel of some 100 µs and wait; its latency, ns
  * @reset: stop what a test that failed has left
  * @run: let at least @ns of the device's time pass
+ * @slow: here all takes so many times as long (a kernel that looks for faults
+ *	in itself); 0: as it should
  * @inject: the next such op fails with @err at its group number @at; false, or
  *	NULL: this rig cannot do that
  */
@@ -46,6 +48,7 @@ struct rig {
 	void (*lc_stop)(struct rig_lc *lc);
 	void (*reset)(void);
 	void (*run)(uint64_t ns);
+	uint64_t slow;
 	bool (*inject)(enum rig_fault fault, size_t at, int err);
 };
 

@@ -235,5 +235,7 @@ static struct rig rig = {
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (getenv("KFD_SLOW_KERNEL"))
+		rig.slow = 20;
 	return gp_conformance(&rig);
 }
