@@ -11,7 +11,6 @@ libdir    ?= $(prefix)/lib
 libexecdir ?= $(prefix)/libexec
 includedir ?= $(prefix)/include
 mandir    ?= $(prefix)/share/man
-docdir    ?= $(prefix)/share/doc/gpreempt
 pkglibdir := $(libdir)/gpreempt
 
 PKG_CONFIG ?= pkg-config

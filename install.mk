@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 INSTALL ?= install
-MAN_SRCS := $(wildcard docs/man/*.scd)
+# gpreempt.yaml(5) is of gpreemptd, whose program is not there yet.
+MAN_SRCS := $(filter-out %/gpreempt.yaml.5.scd,$(wildcard docs/man/*.scd))
 MAN_PAGES := $(patsubst docs/man/%.scd,$(O)/man/%,$(MAN_SRCS))
 
 $(O)/man/%: docs/man/%.scd
@@ -29,8 +30,6 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc
 	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
 	$(INSTALL) -m 644 $(O)/gpreempt.pc $(O)/hsaq.pc $(DESTDIR)$(libdir)/pkgconfig/
-	$(INSTALL) -d $(DESTDIR)$(docdir)
-	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
 	$(if $(call have_cmd,scdoc),set -e; for m in $(MAN_PAGES); do d=$(DESTDIR)$(mandir)/man$${m##*.}; \
 		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
 
@@ -41,7 +40,7 @@ uninstall:
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
-	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(docdir)
+	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt
 	$(foreach m,$(notdir $(MAN_SRCS:.scd=)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:

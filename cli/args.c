@@ -86,8 +86,9 @@ int gp_args_class(const char *verb, const char *text,
 		return 0;
 	}
 	if (!err)
-		gp_fail("%s: --class=%s: deadlines and caps need gpreemptd; without it "
-			"write --class=%.*s", verb, text, (int)strcspn(text, ","), text);
+		gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which this "
+			"version has not; write --class=%.*s",
+			verb, text, (int)strcspn(text, ","), text);
 	else if (err == -ERANGE)
 		gp_fail("%s: --class=%s: out of range; %s", verb, text, why);
 	else
