@@ -195,21 +195,11 @@ static bool credit_before(const struct gp_be_entity *a,
 	return a->waiting_since_ns < b->waiting_since_ns;
 }
 
-static size_t credit_pick(const struct gp_be_entity *const *e, size_t n)
-{
-	size_t best = 0;
-
-	for (size_t i = 1; i < n; i++)
-		if (credit_before(e[i], e[best]))
-			best = i;
-	return best;
-}
-
 const struct gp_be_policy gp_policy_credit = {
 	.name = "credit",
+	.before = credit_before,
 	.charge = credit_charge,
 	.enter = credit_enter,
-	.pick = credit_pick,
 	.quantum = credit_quantum,
 	.ready_ns = credit_ready_ns,
 	.refund = credit_refund,

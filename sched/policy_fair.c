@@ -47,16 +47,6 @@ static bool fair_before(const struct gp_be_entity *a,
 	return a->waiting_since_ns < b->waiting_since_ns;
 }
 
-static size_t fair_pick(const struct gp_be_entity *const *e, size_t n)
-{
-	size_t best = 0;
-
-	for (size_t i = 1; i < n; i++)
-		if (fair_before(e[i], e[best]))
-			best = i;
-	return best;
-}
-
 static uint64_t fair_quantum(const struct gp_be_entity *e,
 			     const struct gp_be_time *t)
 {
@@ -65,9 +55,9 @@ static uint64_t fair_quantum(const struct gp_be_entity *e,
 
 const struct gp_be_policy gp_policy_fair = {
 	.name = "fair",
+	.before = fair_before,
 	.charge = fair_charge,
 	.enter = fair_enter,
-	.pick = fair_pick,
 	.quantum = fair_quantum,
 	.refund = fair_refund,
 	.reset = fair_reset,

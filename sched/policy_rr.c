@@ -18,14 +18,10 @@ static void rr_refund(struct gp_be_entity *e, uint64_t ns)
 {
 }
 
-static size_t rr_pick(const struct gp_be_entity *const *e, size_t n)
+static bool rr_before(const struct gp_be_entity *a,
+		      const struct gp_be_entity *b)
 {
-	size_t best = 0;
-
-	for (size_t i = 1; i < n; i++)
-		if (e[i]->waiting_since_ns < e[best]->waiting_since_ns)
-			best = i;
-	return best;
+	return a->waiting_since_ns < b->waiting_since_ns;
 }
 
 static uint64_t rr_quantum(const struct gp_be_entity *e,
@@ -36,9 +32,9 @@ static uint64_t rr_quantum(const struct gp_be_entity *e,
 
 const struct gp_be_policy gp_policy_rr = {
 	.name = "rr",
+	.before = rr_before,
 	.charge = rr_charge,
 	.enter = rr_nothing,
-	.pick = rr_pick,
 	.quantum = rr_quantum,
 	.refund = rr_refund,
 	.reset = rr_nothing,

@@ -231,16 +231,18 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 /* Place in @tenant of who goes first of those @n. */
 static size_t first_of(const struct gp_sched *s, const uint32_t *tenant, size_t n)
 {
-	const struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
+	size_t first = 0;
 
-	for (size_t i = 0; i < n; i++)
-		entity[i] = &s->tenant[tenant[i]].be;
-	return s->config.be_policy->pick(entity, n);
+	for (size_t i = 1; i < n; i++)
+		if (s->config.be_policy->before(&s->tenant[tenant[i]].be,
+						&s->tenant[tenant[first]].be))
+			first = i;
+	return first;
 }
 
 /*
  * Index of the tenant whose turn is next; GP_NONE: nobody may run. Of equal
- * ones policies take the first: @after, whose turn it was, comes last.
+ * ones the first is taken: @after, whose turn it was, comes last.
  */
 static uint32_t pick(const struct gp_sched *s, uint32_t after)
 {

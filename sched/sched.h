@@ -23,6 +23,7 @@
 #ifndef GP_SCHED_H
 #define GP_SCHED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -372,13 +373,14 @@ struct gp_be_time {
 /** Fields sorted; settle and ready_ns may be NULL. */
 struct gp_be_policy {
 	const char *name;
+	/* Of two that may run, is @a resident sooner? A strict weak order. */
+	bool (*before)(const struct gp_be_entity *a,
+		       const struct gp_be_entity *b);
 	/* @e was resident for @ran_ns, or used so much. */
 	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns,
 		       const struct gp_be_time *t);
 	/* @e joins the runnable ones. */
 	void (*enter)(struct gp_be_entity *e, const struct gp_be_time *t);
-	/* Which of @n entities that may run is resident next; index. */
-	size_t (*pick)(const struct gp_be_entity *const *e, size_t n);
 	/* For how long; ns. */
 	uint64_t (*quantum)(const struct gp_be_entity *e,
 			    const struct gp_be_time *t);
