@@ -200,18 +200,24 @@ static void put_metrics(FILE *to, const struct gp_config_metrics *m)
 	put(to, "", "metrics", text);
 }
 
-static void put_rule(FILE *to, const struct gp_rule *rule)
+void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_RULE_MATCHES])
 {
-	const struct {
-		const char *key, *text;
-	} match[] = {
+	const struct gp_rule_match all[GP_RULE_MATCHES] = {
 		{ "user", rule->user },		  { "group", rule->group },
 		{ "cgroup", rule->cgroup },	  { "exe", rule->exe },
 		{ "container", rule->container }, { "device", rule->device },
 	};
+
+	memcpy(match, all, sizeof(all));
+}
+
+static void put_rule(FILE *to, const struct gp_rule *rule)
+{
+	struct gp_rule_match match[GP_RULE_MATCHES];
 	const char *before = "  - ";
 
-	for (size_t i = 0; i < sizeof(match) / sizeof(match[0]); i++) {
+	gp_rule_matches(rule, match);
+	for (size_t i = 0; i < GP_RULE_MATCHES; i++) {
 		put(to, before, match[i].key, match[i].text);
 		if (match[i].text)
 			before = "    ";

@@ -88,6 +88,14 @@ struct gp_rule {
 	struct gp_class_request may;
 };
 
+/* What a rule asks of a process, as it is written; text NULL: nothing. */
+#define GP_RULE_MATCHES 6
+struct gp_rule_match {
+	const char *key, *text;		/* borrowed from the rule */
+};
+
+void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_RULE_MATCHES]);
+
 struct gp_config {
 	char *file;			/* for messages; "" without one */
 	struct gp_config_settings settings;

@@ -162,17 +162,12 @@ static void say(char *why, size_t len, const char *format, ...)
 
 static void say_rule(char *why, size_t len, const struct gp_config *c, const struct gp_rule *rule)
 {
-	const struct {
-		const char *key, *text;
-	} match[] = {
-		{ "user", rule->user },		  { "group", rule->group },
-		{ "cgroup", rule->cgroup },	  { "exe", rule->exe },
-		{ "container", rule->container }, { "device", rule->device },
-	};
+	struct gp_rule_match match[GP_RULE_MATCHES];
 	const char *before = " (";
 
+	gp_rule_matches(rule, match);
 	say(why, len, "the rule at %.160s:%u", c->file, rule->line);
-	for (size_t i = 0; i < sizeof(match) / sizeof(match[0]); i++) {
+	for (size_t i = 0; i < GP_RULE_MATCHES; i++) {
 		if (!match[i].text)
 			continue;
 		say(why, len, "%s%s %s", before, match[i].key, match[i].text);
