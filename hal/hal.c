@@ -25,6 +25,11 @@ static void no_close(struct gp_device *dev)
 {
 }
 
+static ssize_t no_control_files(struct gp_device *dev, int *fd, size_t max)
+{
+	return -EOPNOTSUPP;
+}
+
 static void no_explain(int err, char *why, size_t why_len)
 {
 }
@@ -40,6 +45,12 @@ static void no_group_put(struct gp_group *group)
 
 static int no_groups(struct gp_device *dev, pid_t pid,
 		     struct gp_group_list *list)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_groups_from(struct gp_device *dev, pid_t pid, const int *fd,
+			  size_t n, struct gp_group_list *list)
 {
 	return -EOPNOTSUPP;
 }
@@ -90,6 +101,11 @@ static int no_now(struct gp_device *dev, uint64_t *ns)
 }
 
 static int no_open(const struct gp_device_id *id, struct gp_device **dev)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_preempt(struct gp_group *group)
 {
 	return -EOPNOTSUPP;
 }
@@ -166,6 +182,11 @@ static int no_timer_done(struct gp_timer *timer)
 	return -EOPNOTSUPP;
 }
 
+static int no_uses(struct gp_device *dev, pid_t pid)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_usage(struct gp_group *group, uint64_t *busy_ns)
 {
 	return -EOPNOTSUPP;
@@ -183,10 +204,12 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(busy);
 	FILL(caps);
 	FILL(close);
+	FILL(control_files);
 	FILL(explain);
 	FILL(get_slice);
 	FILL(group_put);
 	FILL(groups);
+	FILL(groups_from);
 	FILL(hold);
 	FILL(hold_create);
 	FILL(hold_destroy);
@@ -197,6 +220,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(log_read);
 	FILL(now);
 	FILL(open);
+	FILL(preempt);
 	FILL(probe);
 	FILL(process_context);
 	FILL(release);
@@ -212,6 +236,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(timer_destroy);
 	FILL(timer_done);
 	FILL(usage);
+	FILL(uses);
 #undef FILL
 	*full = f;
 }

@@ -25,6 +25,10 @@ static size_t type_size(uint16_t type)
 	switch (type) {
 	case GP_WIRE_QUERY:
 	case GP_WIRE_RESULT:
+	case GP_WIRE_FILES:
+	case GP_WIRE_LIST:
+	case GP_WIRE_DEVICES:
+	case GP_WIRE_TRACE:
 		return sizeof(struct gp_wire_head);
 	case GP_WIRE_SET_CLASS:
 		return sizeof(struct gp_wire_set_class);
@@ -34,6 +38,29 @@ static size_t type_size(uint16_t type)
 		return sizeof(struct gp_wire_yield);
 	case GP_WIRE_STATUS:
 		return sizeof(struct gp_wire_status);
+	case GP_WIRE_HELLO:
+		return sizeof(struct gp_wire_hello);
+	case GP_WIRE_ASK_CLASS:
+		return sizeof(struct gp_wire_ask_class);
+	case GP_WIRE_WHY:
+	case GP_WIRE_TAKE:
+	case GP_WIRE_HISTOGRAM:
+		return sizeof(struct gp_wire_take);
+	case GP_WIRE_WELCOME:
+	case GP_WIRE_CLASS:
+		return sizeof(struct gp_wire_welcome);
+	case GP_WIRE_TENANT:
+		return sizeof(struct gp_wire_tenant);
+	case GP_WIRE_DEVICE:
+		return sizeof(struct gp_wire_device);
+	case GP_WIRE_REASON:
+		return sizeof(struct gp_wire_reason);
+	case GP_WIRE_SAID:
+		return sizeof(struct gp_wire_said);
+	case GP_WIRE_BUCKETS:
+		return sizeof(struct gp_wire_buckets);
+	case GP_WIRE_TRACED:
+		return sizeof(struct gp_wire_traced);
 	default:
 		return 0;
 	}

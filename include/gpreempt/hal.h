@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Bumped whenever a structure or an op in this file changes. */
-#define GP_HAL_ABI 2u
+#define GP_HAL_ABI 3u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
@@ -46,6 +46,7 @@ enum gp_hal_cap {
 					 * for the device waits for none */
 	GP_CAP_SUSPEND_OWN = 1u << 10,	/* suspend, resume: this process's groups */
 	GP_CAP_BUSY = 1u << 11,		/* busy works, of groups that are tracked */
+	GP_CAP_PREEMPT = 1u << 12,	/* preempt works */
 };
 
 /** Identity of a device. Filled by probe; compared by uuid. */
@@ -198,6 +199,13 @@ struct gp_hal_ops {
 	void (*close)(struct gp_device *dev);
 
 	/**
+	 * The files by which another process can drive this process's groups on
+	 * @dev, for its groups_from(): duplicates, O_CLOEXEC, the caller's.
+	 * Returns how many (at most @max). -ENOENT: no tracker saw any.
+	 */
+	ssize_t (*control_files)(struct gp_device *dev, int *fd, size_t max);
+
+	/**
 	 * One line on why open() or probe() failed with @err, or found
 	 * nothing (-ENODEV), and what would be right. What the backend has no
 	 * word for is left as it is.
@@ -217,6 +225,14 @@ struct gp_hal_ops {
 	 */
 	int (*groups)(struct gp_device *dev, pid_t pid,
 		      struct gp_group_list *list);
+
+	/**
+	 * As groups(), of @pid, which handed over its control_files(). @fd stay
+	 * the caller's. What is not a control file, or of another process's
+	 * client, has no groups.
+	 */
+	int (*groups_from)(struct gp_device *dev, pid_t pid, const int *fd,
+			   size_t n, struct gp_group_list *list);
 
 	/**
 	 * Keep the device for the hold's context, even with nothing queued,
@@ -272,6 +288,13 @@ struct gp_hal_ops {
 
 	/** Open one device. -ENODEV: no such device. */
 	int (*open)(const struct gp_device_id *id, struct gp_device **dev);
+
+	/**
+	 * End the turn that @group has on the device: others that have work go
+	 * first. It runs on when its next turn comes. Success too when it was not
+	 * on the device.
+	 */
+	int (*preempt)(struct gp_group *group);
 
 	/** List the devices of this backend. None is success with count 0. */
 	int (*probe)(struct gp_device_list *list);
@@ -344,6 +367,13 @@ struct gp_hal_ops {
 	 */
 	int (*timer_ack)(struct gp_timer *timer);
 	int (*timer_done)(struct gp_timer *timer);
+
+	/**
+	 * Has @pid the driver's files open, so that it has groups on @dev, or may
+	 * come to have? 1 or 0. Cheaper than groups() by far. -ESRCH, -EPERM: as
+	 * there.
+	 */
+	int (*uses)(struct gp_device *dev, pid_t pid);
 
 	/**
 	 * Time @group was on the device since its tenant's log was opened, or,

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * journal.h - whom the daemon may have changed anything of, written before it
+ * does, in a file that outlives it (tmpfs; shared memory of the daemon and its
+ * keepers). Whoever finds the daemon dead puts back what stands here.
+ *
+ * A record says "groups of this process on this device may be suspended, or have
+ * another slice". No more is needed: who puts back scans the process and sets
+ * all its groups, which is right whatever state the daemon died in. So there is
+ * no write on the path of a rotation.
+ *
+ * One writer at a time (who has the daemon's role); readers see a record whole or
+ * not at all.
+ */
+#ifndef GP_DAEMON_JOURNAL_H
+#define GP_DAEMON_JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "wire/wire.h"
+
+#define GP_JOURNAL_RECORDS 1024u
+
+/**
+ * struct gp_journal_record
+ * @start_ticks: as struct gp_subject has it: with @pid the one process
+ * @taken: enum gp_wire_taken
+ * @request: its class; a successor gives it the same
+ * @banned: it is suspended for good: a successor keeps it so, nobody else does
+ */
+struct gp_journal_record {
+	int32_t pid;
+	uint32_t taken;
+	uint64_t start_ticks;
+	uint8_t uuid[16];
+	struct gp_wire_request request;
+	uint32_t banned;
+	uint32_t pad;
+};
+
+/* Processes that watch each other; each has its lock as long as it lives. */
+enum gp_role { GP_ROLE_DAEMON, GP_ROLE_KEEPER, GP_ROLE_SECOND, GP_ROLES };
+
+struct gp_journal;
+
+/**
+ * gp_journal_open() - open or make @path. -EBADMSG: it is not a journal, or of
+ * another version (which is said to whoever upgrades); other negative errno.
+ */
+int gp_journal_open(const char *path, struct gp_journal **journal);
+/** NULL is legal. Gives the role back. */
+void gp_journal_close(struct gp_journal *journal);
+
+/** Write a record; it is there when this returns. Its place, or -ENOSPC. */
+int gp_journal_put(struct gp_journal *journal, const struct gp_journal_record *record);
+/** Nothing of it is changed any more. */
+void gp_journal_drop(struct gp_journal *journal, int place);
+/** The record at @place (0 .. GP_JOURNAL_RECORDS - 1), if there is one. */
+bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
+		    struct gp_journal_record *record);
+
+/** Take @role, until this journal is closed or the process ends. -EBUSY. */
+int gp_journal_take(struct gp_journal *journal, enum gp_role role);
+/** Who has it; 0: nobody. */
+pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role);
+
+/** The daemon has taken up what stands here, and decides. Counts daemons. */
+void gp_journal_ready(struct gp_journal *journal);
+uint32_t gp_journal_epoch(const struct gp_journal *journal);
+
+#endif
