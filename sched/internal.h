@@ -256,6 +256,9 @@ void gp_cut_refused(struct gp_sched *s);
 uint64_t gp_cut_next_ns(const struct gp_sched *s);
 
 /* slice.c: brings each group to its slice, and on or off the device. */
+/* Is it on, out of its turn, because its tenant has nothing to run? */
+bool gp_group_idles(const struct gp_sched *s,
+		    const struct gp_group_state *g);
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);
 void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
 		      int32_t error);

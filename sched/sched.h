@@ -195,6 +195,10 @@ struct gp_sched_config {
 	uint64_t control_ns;		/* one suspend or resume, at most: 1 ms */
 	uint64_t be_period_ns;		/* LC is off for BE's minimum so often, at
 					 * most: 50 ms */
+	uint64_t idle_slice_us;		/* with rotate where slices preempt: a BE
+					 * tenant that is IDLE stays on, with this
+					 * slice, so that it can be seen to get work;
+					 * 0: it is off, as who waits is */
 };
 
 struct gp_sched;
@@ -262,7 +266,7 @@ int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 enum gp_why {
 	GP_WHY_RUNS,			/* nothing is in its way */
 	GP_WHY_NO_GROUP,		/* nothing to run: no group is known */
-	GP_WHY_IDLE,			/* off, and has no work */
+	GP_WHY_IDLE,			/* has no work */
 	GP_WHY_TURN,			/* @ahead others go before it; @other is
 					 * resident since, at most until (0: until
 					 * it is idle, or not known yet) */

@@ -62,6 +62,20 @@ static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
 	return true;
 }
 
+/*
+ * Out of turn, and on all the same: it has nothing to run. Of its new work the
+ * hardware gives it slices that livelock with nobody's until it is off.
+ */
+bool gp_group_idles(const struct gp_sched *s,
+		    const struct gp_group_state *g)
+{
+	return s->config.idle_slice_us && s->config.rotate &&
+	       s->config.slice_preempts && g->tenant != GP_NONE &&
+	       s->tenant[g->tenant].spec.cls == GP_TENANT_BE &&
+	       s->tenant[g->tenant].activity == GP_ACT_IDLE &&
+	       (uint32_t)(g - s->group) != s->resident;
+}
+
 static uint64_t want_slice_us(const struct gp_sched *s,
 			      const struct gp_group_state *g)
 {
@@ -74,6 +88,8 @@ static uint64_t want_slice_us(const struct gp_sched *s,
 		return s->config.lc_slice_us;
 	if (t->spec.cls != GP_TENANT_BE)
 		return 0;
+	if (gp_group_idles(s, g))
+		return s->config.idle_slice_us;
 	return s->config.rotate || has_slot(s, g) ? s->config.be_slice_us : 0;
 }
 
@@ -105,6 +121,8 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 	if (!s->config.rotate || g->tenant == GP_NONE)
 		return true;
 	t = &s->tenant[g->tenant];
+	if (gp_group_idles(s, g))
+		return true;
 	if (gp_takes_turns(s, t))
 		return (uint32_t)(g - s->group) == s->resident &&
 		       !holder && !must_yield(s);

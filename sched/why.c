@@ -148,7 +148,9 @@ int gp_sched_why(const struct gp_sched *s, uint32_t tenant,
 			continue;
 		*why = (struct gp_sched_why){ .reason = GP_WHY_NO_GROUP };
 		g = group_of(s, i);
-		if (g && g->run == GP_RUN_ON)
+		if (g && g->run == GP_RUN_ON && gp_group_idles(s, g))
+			why->reason = GP_WHY_IDLE;
+		else if (g && g->run == GP_RUN_ON)
 			why_on(s, t, why);
 		else if (g)
 			why_off(s, t, g, why);

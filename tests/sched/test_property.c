@@ -113,6 +113,7 @@ static struct gp_sched_config config_of(uint16_t bits)
 		.lc_policy = lc_policy_of(bits >> 10),
 		.be_min_pct = (bits >> 11) % 4 == 0 ? 20 : 0,
 		.lc_cut = (bits >> 13) % 4 % 3,
+		.idle_slice_us = bits >> 15 ? 500 : 0,
 	};
 
 	if (!c.slice_preempts && c.rotate)

@@ -258,12 +258,102 @@ static void test_segment_suspends(void **state)
 	drive_end(&d);
 }
 
+/* ---- who has nothing to run ------------------------------------------------ */
+
+#define IDLE_US 500u
+
+struct two {
+	struct drive d;
+	bool off[3];
+	uint64_t slice_us[3];
+};
+
+/* As hardware that never fails; two at the short slice never meet. */
+static void two_carry_out(struct two *t)
+{
+	const struct gp_decisions todo = t->d.out;
+
+	for (size_t i = 0; i < todo.count; i++) {
+		const struct gp_decision *dec = &todo.d[i];
+
+		if (dec->type == GP_DO_ARM_TIMER)
+			continue;
+		if (dec->type == GP_DO_SET_SLICE)
+			t->slice_us[dec->group] = dec->slice_us;
+		else
+			t->off[dec->group] = dec->type == GP_DO_SUSPEND;
+		assert_false(!t->off[1] && !t->off[2] &&
+			     t->slice_us[1] == 1 && t->slice_us[2] == 1);
+		drive_ev(&t->d, (struct gp_event){ .type = GP_EV_OUTCOME,
+						   .decision = dec->id });
+		two_carry_out(t);
+	}
+}
+
+static void two_tell(struct two *t, uint32_t type, uint32_t tenant)
+{
+	drive_at(&t->d, t->d.now_ns + MS, type, tenant);
+	two_carry_out(t);
+}
+
+static void two_are(const struct two *t, bool off1, uint64_t slice1_us, bool off2,
+		    uint64_t slice2_us)
+{
+	assert_int_equal(t->off[1], off1);
+	assert_int_equal(t->slice_us[1], slice1_us);
+	assert_int_equal(t->off[2], off2);
+	assert_int_equal(t->slice_us[2], slice2_us);
+}
+
+static enum gp_why why(const struct drive *d, uint32_t tenant)
+{
+	struct gp_sched_why w;
+
+	assert_int_equal(gp_sched_why(d->sched, tenant, &w), 0);
+	return w.reason;
+}
+
+static void test_idle_stays_on(void **state)
+{
+	struct gp_sched_config config = rotating;
+	struct two t = { 0 };
+
+	config.idle_slice_us = IDLE_US;
+	drive_init(&t.d, &config);
+	for (uint32_t i = 1; i <= 2; i++) {
+		drive_join(&t.d, i, GP_TENANT_BE, 100);
+		assert_int_equal(drive_appear(&t.d, i, i), 0);
+		two_carry_out(&t);
+	}
+	two_are(&t, false, 1, true, 0);
+	/* The resident is idle: the other's turn, and it stays on. */
+	two_tell(&t, GP_EV_IDLE, 1);
+	two_are(&t, false, IDLE_US, false, 1);
+	assert_int_equal(why(&t.d, 1), GP_WHY_IDLE);
+	assert_int_equal(why(&t.d, 2), GP_WHY_RUNS);
+	/* It has work again: off, until its turn. */
+	two_tell(&t, GP_EV_BUSY, 1);
+	two_are(&t, true, IDLE_US, false, 1);
+	assert_int_equal(why(&t.d, 1), GP_WHY_TURN);
+	/* Both idle: whose turn it was keeps it. */
+	two_tell(&t, GP_EV_IDLE, 1);
+	two_tell(&t, GP_EV_IDLE, 2);
+	two_are(&t, false, IDLE_US, false, 1);
+	two_tell(&t, GP_EV_BUSY, 1);
+	two_are(&t, false, 1, false, IDLE_US);
+	two_tell(&t, GP_EV_TENANT_LEAVE, 1);
+	two_tell(&t, GP_EV_CLOSE, 0);
+	two_are(&t, false, 0, false, 0);
+	drive_end(&t.d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fair_policy),
 		cmocka_unit_test(test_shares_and_bound),
 		cmocka_unit_test(test_idle_is_skipped),
+		cmocka_unit_test(test_idle_stays_on),
 		cmocka_unit_test(test_rotation_waits_for_segment),
 		cmocka_unit_test(test_rotation_waits_for_work),
 		cmocka_unit_test(test_hand_over_in_order),
