@@ -338,15 +338,18 @@ int gp_wire_peer(int fd, pid_t *pid, uid_t *uid);
 
 /**
  * Send @msg with @n files, which stay the caller's. Never blocks: -EAGAIN when
- * the peer does not read. 0 or negative errno.
+ * the peer does not read. 0; -EINVAL: more than GP_WIRE_MAX_FILES; -EPROTO: not
+ * a message; -EPIPE: nobody is there; other negative errno.
  */
 int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n);
 /**
  * Receive one message, never blocks. @file: up to GP_WIRE_MAX_FILES, O_CLOEXEC,
- * the caller's; @n how many. NULL: files are closed.
+ * the caller's; @n how many, 0 on failure. Both NULL: files are closed.
  * Return: its length (0: the peer is through), which gp_wire_check() has not seen
- * yet; -EAGAIN: none is there; -EPROTO: too long, or more files than fit (they
- * are closed); other negative errno.
+ * yet; -EAGAIN: none is there; -EPROTO: too long, or more files than fit; -EMFILE:
+ * this process cannot have so many; other negative errno. After a failure the
+ * files are closed; after -EPROTO and -EMFILE that message is gone and the next
+ * can be received.
  */
 ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n);
 
@@ -367,7 +370,12 @@ int gp_wire_user_dir(char *path, size_t len);
  * -EPERM: somebody else listens there; -EAGAIN: it is overrun.
  */
 int gp_wire_daemon_connect(void);
-/** Listen at @path, which nobody else does. fd or negative errno (-EADDRINUSE). */
+/**
+ * Listen at @path, for everybody (mode 0666); non-blocking socket. A socket that
+ * nobody listens at any more is replaced. One process at a time does this.
+ * fd or negative errno; -EADDRINUSE: somebody listens there; -ENOTSOCK: a file
+ * that is none is in the way, and stays.
+ */
 int gp_wire_daemon_listen(const char *path);
 
 /** All tenants that listen now, at most @max; returns how many. */

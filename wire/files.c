@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * files.c - messages that carry files, and where the daemon listens.
+ */
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The kernel's maximum: a burst of clients waits here, and is not refused. */
+#define DAEMON_BACKLOG SOMAXCONN
+#define DAEMON_ENV "GPREEMPT_DAEMON"
+
+_Static_assert(GP_WIRE_PATH_LEN == sizeof(((struct sockaddr_un *)0)->sun_path),
+	       "sun_path");
+
+/* Room for one row of files, aligned as the kernel writes it. */
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * GP_WIRE_MAX_FILES)];
+};
+
+int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n)
+{
+	struct iovec iov = { .iov_base = (void *)msg };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+	union control control;
+	struct cmsghdr *cmsg;
+	ssize_t sent;
+
+	if (n > GP_WIRE_MAX_FILES)
+		return -EINVAL;
+	if (gp_wire_check(msg, msg->head.size))
+		return -EPROTO;
+	iov.iov_len = msg->head.size;
+	if (n) {
+		memset(&control, 0, sizeof(control));
+		hdr.msg_control = &control;
+		hdr.msg_controllen = CMSG_SPACE(sizeof(int) * n);
+		cmsg = CMSG_FIRSTHDR(&hdr);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n);
+		memcpy(CMSG_DATA(cmsg), file, sizeof(int) * n);
+	}
+	do {
+		sent = sendmsg(fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+static void close_all(const int *file, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		close(file[i]);
+}
+
+/*
+ * The files of @hdr, which are this process's now whatever else is wrong.
+ * Return: how many, -EPROTO (they are closed): there is something else.
+ */
+static ssize_t take_files(struct msghdr *hdr, int file[GP_WIRE_MAX_FILES])
+{
+	struct cmsghdr *cmsg;
+	size_t n = 0, more;
+	int err = 0;
+
+	for (cmsg = CMSG_FIRSTHDR(hdr); cmsg; cmsg = CMSG_NXTHDR(hdr, cmsg)) {
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS ||
+		    cmsg->cmsg_len < CMSG_LEN(0)) {
+			err = -EPROTO;
+			continue;
+		}
+		more = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		/* There is no room for more in union control. */
+		if (more > GP_WIRE_MAX_FILES - n)
+			more = GP_WIRE_MAX_FILES - n;
+		memcpy(file + n, CMSG_DATA(cmsg), more * sizeof(int));
+		n += more;
+	}
+	if (err) {
+		close_all(file, n);
+		return err;
+	}
+	return (ssize_t)n;
+}
+
+/* What is wrong with a message of @len bytes that came with @n files? */
+static int check_received(const struct msghdr *hdr, ssize_t len, size_t n)
+{
+	if (hdr->msg_flags & MSG_TRUNC)
+		return -EPROTO;
+	/* The end, or an empty message, which looks the same: it carries nothing. */
+	if (!len && n)
+		return -EPROTO;
+	/* There was room for more, so it is this process that may not have them. */
+	if (hdr->msg_flags & MSG_CTRUNC)
+		return n < GP_WIRE_MAX_FILES ? -EMFILE : -EPROTO;
+	return 0;
+}
+
+ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
+{
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int got[GP_WIRE_MAX_FILES];
+	union control control;
+	ssize_t len, files = 0;
+	int err;
+
+	if (n)
+		*n = 0;
+	/* Without room for any, the kernel drops them before they are files here. */
+	if (file) {
+		hdr.msg_control = &control;
+		hdr.msg_controllen = sizeof(control);
+	}
+	do {
+		len = recvmsg(fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return -errno;
+	if (!file)
+		return hdr.msg_flags & MSG_TRUNC ? -EPROTO : len;
+	files = take_files(&hdr, got);
+	if (files < 0)
+		return files;
+	err = check_received(&hdr, len, (size_t)files);
+	if (err) {
+		close_all(got, (size_t)files);
+		return err;
+	}
+	memcpy(file, got, (size_t)files * sizeof(int));
+	*n = (size_t)files;
+	return len;
+}
+
+int gp_wire_user_dir(char *path, size_t len)
+{
+	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	/* A relative one is to be ignored, says its specification. */
+	if (!dir || *dir != '/')
+		return -ENOENT;
+	n = snprintf(path, len, "%s/gpreempt", dir);
+	return n < 0 || (size_t)n >= len ? -ENAMETOOLONG : 0;
+}
+
+static int path_address(const char *path, struct sockaddr_un *addr)
+{
+	size_t len = strlen(path);
+
+	if (!len)
+		return -ENOENT;
+	if (len >= sizeof(addr->sun_path))
+		return -ENAMETOOLONG;
+	memset(addr, 0, sizeof(*addr));
+	addr->sun_family = AF_UNIX;
+	memcpy(addr->sun_path, path, len);
+	return 0;
+}
+
+static int seqpacket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* fd or negative errno; -ENOENT: nobody listens at @path. */
+static int connect_path(const char *path)
+{
+	struct sockaddr_un addr;
+	int err, fd;
+
+	err = path_address(path, &addr);
+	if (err)
+		return err;
+	fd = seqpacket();
+	if (fd < 0)
+		return fd;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		err = errno == ECONNREFUSED ? -ENOENT : -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* As connect_path(), and who listens may be believed. */
+static int connect_trusted(const char *path)
+{
+	pid_t pid;
+	uid_t uid;
+	int err, fd;
+
+	fd = connect_path(path);
+	if (fd < 0)
+		return fd;
+	err = gp_wire_peer(fd, &pid, &uid);
+	if (!err && uid != 0 && uid != geteuid())
+		err = -EPERM;
+	if (err) {
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+int gp_wire_daemon_connect(void)
+{
+	const char *named = secure_getenv(DAEMON_ENV);
+	char dir[GP_WIRE_PATH_LEN], path[GP_WIRE_PATH_LEN + sizeof("/" GP_WIRE_SOCKET)];
+	int fd;
+
+	if (named && !strcmp(named, "none"))
+		return -ENOENT;
+	if (named && *named)
+		return connect_trusted(named);
+	fd = connect_trusted(GP_WIRE_RUN_DIR "/" GP_WIRE_SOCKET);
+	if (fd != -ENOENT)
+		return fd;
+	if (gp_wire_user_dir(dir, sizeof(dir)))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s/" GP_WIRE_SOCKET, dir);
+	return connect_trusted(path);
+}
+
+/* 0: nothing is at @path any more; -EADDRINUSE: somebody listens there. */
+static int remove_stale(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -ENOTSOCK;
+	fd = connect_path(path);
+	if (fd >= 0)
+		close(fd);
+	/* Overrun, or of another type: somebody's all the same. */
+	if (fd >= 0 || fd == -EAGAIN || fd == -EPROTOTYPE)
+		return -EADDRINUSE;
+	if (fd != -ENOENT)
+		return fd;
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+int gp_wire_daemon_listen(const char *path)
+{
+	struct sockaddr_un addr;
+	int err, fd;
+
+	err = path_address(path, &addr);
+	if (!err)
+		err = remove_stale(path);
+	if (err)
+		return err;
+	fd = seqpacket();
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr))) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	/* Anybody may speak to it: who it is, is known by SO_PEERCRED. */
+	if (chmod(path, 0666) || listen(fd, DAEMON_BACKLOG)) {
+		err = -errno;
+		unlink(path);
+		close(fd);
+		return err;
+	}
+	return fd;
+}
