@@ -16,7 +16,11 @@ struct gp_trace;
 int gp_trace_create(struct gp_loop *loop, struct gp_trace **trace);
 /** NULL is legal; closes its readers' connections. */
 void gp_trace_destroy(struct gp_trace *trace);
-/** From now on @fd, a connection, gets GP_WIRE_TRACED; it is closed in the end. 0 or negative errno. */
+/**
+ * From now on @fd, a connection, gets GP_WIRE_TRACED, and is closed in the end, or
+ * when its peer says anything. 0; -EUSERS: too many read; other negative errno: it
+ * is the caller's still.
+ */
 int gp_trace_reader(struct gp_trace *trace, int fd);
 /** Does anybody read? What costs something to find out need not be, else. */
 bool gp_trace_wanted(const struct gp_trace *trace);
