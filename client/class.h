@@ -84,4 +84,17 @@ void gp_class_request_format(const struct gp_class_request *request, char *buf,
 /** Is there more to it than class, level, weight? */
 bool gp_class_request_extra(const struct gp_class_request *request);
 
+struct gp_wire_request;
+
+/** gp_class_request_to_wire() - as it goes over the wire. */
+void gp_class_request_to_wire(const struct gp_class_request *request,
+			      struct gp_wire_request *out);
+
+/**
+ * gp_class_request_from_wire() - as it came; a peer's, so it may be anything.
+ * Return: 0; -EINVAL: nobody could have written that, @out is untouched.
+ */
+int gp_class_request_from_wire(const struct gp_wire_request *wire,
+			       struct gp_class_request *out);
+
 #endif

@@ -184,46 +184,82 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
 	return n ? 0 : -ETIMEDOUT;
 }
 
+/* The good answer of one message; 0: there is none, or there are many. */
+static uint16_t answer_type(uint16_t request)
+{
+	switch (request) {
+	case GP_WIRE_QUERY:
+		return GP_WIRE_STATUS;
+	case GP_WIRE_SET_CLASS:
+	case GP_WIRE_HINT:
+	case GP_WIRE_YIELD:
+		return GP_WIRE_RESULT;
+	case GP_WIRE_ASK_CLASS:
+	case GP_WIRE_TAKE:
+		return GP_WIRE_SAID;
+	case GP_WIRE_WHY:
+		return GP_WIRE_REASON;
+	case GP_WIRE_HISTOGRAM:
+		return GP_WIRE_BUCKETS;
+	default:
+		return 0;
+	}
+}
+
 /* May @type answer @request, with @result? */
 static bool answers(uint16_t request, uint16_t type, int32_t result)
 {
-	if (request == GP_WIRE_QUERY && type == GP_WIRE_STATUS)
+	if (type == answer_type(request))
 		return true;
-	return type == GP_WIRE_RESULT && (request != GP_WIRE_QUERY || result < 0);
+	/* Only the daemon refuses in words; anybody may refuse without. */
+	return result < 0 && (type == GP_WIRE_RESULT ||
+			      (type == GP_WIRE_SAID && request >= GP_WIRE_HELLO));
+}
+
+/* The next message, checked; it may be any. */
+static int next_message(int fd, union gp_wire_msg *msg, int64_t deadline_ms)
+{
+	ssize_t n;
+	int err;
+
+	do {
+		err = wait_for(fd, POLLIN, deadline_ms);
+		if (err)
+			return err;
+		n = gp_wire_recv(fd, msg, NULL, NULL);
+	} while (n == -EAGAIN);
+	if (n < 0)
+		return (int)n;
+	if (n == 0)
+		return -ECONNRESET;
+	if (gp_wire_check(msg, (size_t)n) || gp_wire_check_body(msg))
+		return -EPROTO;
+	return 0;
+}
+
+int gp_wire_next(int fd, union gp_wire_msg *msg, int timeout_ms)
+{
+	return next_message(fd, msg, now_ms() + timeout_ms);
 }
 
 int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms)
 {
-	int64_t deadline = now_ms() + timeout_ms;
+	int64_t deadline_ms = now_ms() + timeout_ms;
 	uint16_t request = msg->head.type;
-	ssize_t n;
 	int err;
 
-	if (gp_wire_check(msg, msg->head.size))
+	if (!answer_type(request))
 		return -EPROTO;
-	while (send(fd, msg, msg->head.size, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-		if (errno == EAGAIN) {
-			err = wait_for(fd, POLLOUT, deadline);
-			if (err)
-				return err;
-		} else if (errno != EINTR) {
-			return -errno;
-		}
-	}
-	for (;;) {
-		err = wait_for(fd, POLLIN, deadline);
+	while ((err = gp_wire_send(fd, msg, NULL, 0)) == -EAGAIN) {
+		err = wait_for(fd, POLLOUT, deadline_ms);
 		if (err)
 			return err;
-		n = recv(fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_TRUNC);
-		if (n >= 0)
-			break;
-		if (errno != EINTR && errno != EAGAIN)
-			return -errno;
 	}
-	if (n == 0)
-		return -ECONNRESET;
-	if (gp_wire_check(msg, (size_t)n) || msg->head.result > 0 ||
-	    !answers(request, msg->head.type, msg->head.result))
+	if (!err)
+		err = next_message(fd, msg, deadline_ms);
+	if (err)
+		return err;
+	if (!answers(request, msg->head.type, msg->head.result))
 		return -EPROTO;
 	return msg->head.result;
 }

@@ -13,6 +13,7 @@
 #ifndef GP_WIRE_H
 #define GP_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -112,6 +113,9 @@ struct gp_wire_status {
 };
 
 /* ---- with the daemon ---------------------------------------------------- */
+
+#define GP_WIRE_PERIOD_MAX_NS 10000000000ull	/* 10 s */
+#define GP_WIRE_CAP_MAX_PCT 100u
 
 /* A class and all that goes with it; 0 where nothing is asked. */
 struct gp_wire_request {
@@ -324,14 +328,31 @@ union gp_wire_msg {
 void gp_wire_init(union gp_wire_msg *msg, enum gp_wire_type type);
 /** Is @len bytes at @msg a message that may be acted on? 0, -EPROTO. */
 int gp_wire_check(const union gp_wire_msg *msg, size_t len);
+/**
+ * May what is in @msg, which gp_wire_check() has passed, be believed as far as it
+ * can be seen from it alone? Every text ends, every enumeration and flag is a
+ * known one, every class is one that a user could have written, and what is of
+ * no meaning is 0. 0 or -EINVAL.
+ */
+int gp_wire_check_body(const union gp_wire_msg *msg);
+/** A class as a user could have written it (deadline filled in)? 0 or -EINVAL. */
+int gp_wire_request_check(const struct gp_wire_request *request);
+/** Does @text end within @size bytes? */
+bool gp_wire_text_ok(const char *text, size_t size);
 /** Listen for process @pid (non-blocking socket). fd or negative errno. */
 int gp_wire_listen(pid_t pid);
 /** Connect to tenant @pid; -ESRCH: no tenant there. fd or negative errno.
  * The listener's own PID is checked: a name can be taken by anybody. */
 int gp_wire_connect(pid_t pid);
-/** Send, wait at most @timeout_ms for the reply into the same @msg. The
- * reply's result, or -ETIMEDOUT, -EPROTO. */
+/** Send a request that has one answer, wait at most @timeout_ms for it, into the
+ * same @msg. The reply's result, or -ETIMEDOUT, -EPROTO (also: a request with
+ * many answers, or none), -ECONNRESET. A refusal is GP_WIRE_RESULT, or
+ * GP_WIRE_SAID by the daemon. */
 int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms);
+/** Wait at most @timeout_ms for the next message, any that passes gp_wire_check()
+ * and gp_wire_check_body(); its files are dropped. 0, whatever its head.result;
+ * -ETIMEDOUT; -EPROTO; -ECONNRESET: the peer is through; other negative errno. */
+int gp_wire_next(int fd, union gp_wire_msg *msg, int timeout_ms);
 /** Who is at the other end of @fd, as this process sees it. 0 or negative errno. */
 int gp_wire_peer(int fd, pid_t *pid, uid_t *uid);
 /* ---- files and the daemon's place; files.c ------------------------------- */

@@ -18,7 +18,11 @@ static void check_sizes(void **state)
 {
 	static const enum gp_wire_type types[] = {
 		GP_WIRE_QUERY, GP_WIRE_SET_CLASS, GP_WIRE_HINT, GP_WIRE_YIELD,
-		GP_WIRE_STATUS, GP_WIRE_RESULT,
+		GP_WIRE_HELLO, GP_WIRE_FILES, GP_WIRE_ASK_CLASS, GP_WIRE_LIST,
+		GP_WIRE_DEVICES, GP_WIRE_WHY, GP_WIRE_TAKE, GP_WIRE_HISTOGRAM,
+		GP_WIRE_TRACE, GP_WIRE_STATUS, GP_WIRE_RESULT, GP_WIRE_WELCOME,
+		GP_WIRE_CLASS, GP_WIRE_TENANT, GP_WIRE_DEVICE, GP_WIRE_REASON,
+		GP_WIRE_SAID, GP_WIRE_BUCKETS, GP_WIRE_TRACED,
 	};
 	union gp_wire_msg msg;
 
@@ -155,6 +159,85 @@ static void call_replies(void **state)
 	assert_int_equal(call_with_reply(GP_WIRE_HINT, NULL, 0, 20), -ETIMEDOUT);
 }
 
+static int daemon_answer(enum gp_wire_type request, enum gp_wire_type type, int32_t result)
+{
+	union gp_wire_msg reply;
+
+	gp_wire_init(&reply, type);
+	reply.head.result = result;
+	if (type == GP_WIRE_REASON)
+		reply.reason.pid = 1;
+	return call_with_reply(request, &reply, reply.head.size, 10000);
+}
+
+static void daemon_replies(void **state)
+{
+	static const struct {
+		enum gp_wire_type request, answer;
+	} pairs[] = {
+		{ GP_WIRE_ASK_CLASS, GP_WIRE_SAID },  { GP_WIRE_TAKE, GP_WIRE_SAID },
+		{ GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS }, { GP_WIRE_WHY, GP_WIRE_REASON },
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		enum gp_wire_type request = pairs[i].request;
+
+		assert_int_equal(daemon_answer(request, pairs[i].answer, 0), 0);
+		assert_int_equal(daemon_answer(request, GP_WIRE_SAID, -EPERM), -EPERM);
+		assert_int_equal(daemon_answer(request, GP_WIRE_RESULT, -EPROTO), -EPROTO);
+		assert_int_equal(daemon_answer(request, GP_WIRE_RESULT, 0), -EPROTO);
+		assert_int_equal(daemon_answer(request, GP_WIRE_TENANT, 0), -EPROTO);
+	}
+	/* A refusal in words is the daemon's. */
+	assert_int_equal(daemon_answer(GP_WIRE_WHY, GP_WIRE_SAID, 0), -EPROTO);
+	assert_int_equal(daemon_answer(GP_WIRE_HINT, GP_WIRE_SAID, -EPERM), -EPROTO);
+}
+
+/* What has many answers, or none, is not called. */
+static void not_calls(void **state)
+{
+	static const enum gp_wire_type types[] = {
+		GP_WIRE_HELLO, GP_WIRE_FILES, GP_WIRE_LIST, GP_WIRE_DEVICES,
+		GP_WIRE_TRACE, GP_WIRE_STATUS, GP_WIRE_SAID,
+	};
+	union gp_wire_msg msg;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		gp_wire_init(&msg, types[i]);
+		assert_int_equal(gp_wire_call(pair[0], &msg, 10000), -EPROTO);
+	}
+	assert_int_equal(gp_wire_next(pair[1], &msg, 0), -ETIMEDOUT);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void next_messages(void **state)
+{
+	union gp_wire_msg msg;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	gp_wire_init(&msg, GP_WIRE_SAID);
+	msg.head.result = -EPERM;
+	assert_int_equal(gp_wire_send(pair[0], &msg, NULL, 0), 0);
+	memset(msg.said.text, 'x', sizeof(msg.said.text));
+	assert_int_equal(gp_wire_send(pair[0], &msg, NULL, 0), 0);
+	assert_int_equal(send(pair[0], "x", 1, 0), 1);
+	memset(&msg, 0, sizeof(msg));
+	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), 0);
+	assert_int_equal(msg.head.type, GP_WIRE_SAID);
+	assert_int_equal(msg.head.result, -EPERM);
+	/* One whose text does not end, one of no known size; then nothing, the end. */
+	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), -EPROTO);
+	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), -EPROTO);
+	assert_int_equal(gp_wire_next(pair[1], &msg, 10), -ETIMEDOUT);
+	close(pair[0]);
+	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), -ECONNRESET);
+	close(pair[1]);
+}
+
 static uint32_t next_random(uint32_t *x)
 {
 	*x = *x * 1664525u + 1013904223u;
@@ -218,8 +301,9 @@ int main(void)
 	const struct CMUnitTest wire[] = {
 		cmocka_unit_test(check_sizes),	cmocka_unit_test(check_fields),
 		cmocka_unit_test(one_tenant),	cmocka_unit_test(wrong_owner),
-		cmocka_unit_test(call_replies), cmocka_unit_test(garbage),
-		cmocka_unit_test(control_rights),
+		cmocka_unit_test(call_replies), cmocka_unit_test(daemon_replies),
+		cmocka_unit_test(not_calls),	cmocka_unit_test(next_messages),
+		cmocka_unit_test(garbage),	cmocka_unit_test(control_rights),
 	};
 
 	return gp_run_tests(wire);

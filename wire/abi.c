@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * abi.c - version 1 of the protocol, as every compiler must lay it out: without
+ * padding that nobody named, so that nothing of a sender's memory leaves with a
+ * message. tests/wire/golden/ has the bytes. What changes here is a new version.
+ */
+#include "wire/wire.h"
+
+#define BYTES(name, bytes) \
+	_Static_assert(sizeof(struct gp_wire_##name) == (bytes), "ABI: size of " #name)
+#define AT(name, field, offset)                                              \
+	_Static_assert(offsetof(struct gp_wire_##name, field) == (offset), \
+		       "ABI: " #name "." #field)
+
+_Static_assert(GP_WIRE_VERSION == 1, "ABI");
+
+BYTES(head, 16);
+AT(head, magic, 0);
+AT(head, version, 4);
+AT(head, type, 6);
+AT(head, size, 8);
+AT(head, result, 12);
+
+BYTES(set_class, 24);
+BYTES(hint, 24);
+BYTES(yield, 48);
+AT(yield, limit_ns, 24);
+AT(yield, uuid, 32);
+
+BYTES(status, 304);
+AT(status, slice_us, 48);
+AT(status, learns, 144);
+AT(status, guesses, 152);
+AT(status, comm, 176);
+AT(status, device, 192);
+AT(status, uuid, 256);
+
+BYTES(request, 40);
+AT(request, cap_pct, 8);
+AT(request, pad, 12);
+AT(request, period_ns, 16);
+AT(request, deadline_ns, 24);
+AT(request, runtime_ns, 32);
+
+BYTES(hello, 80);
+AT(hello, uuid, 16);
+AT(hello, flags, 32);
+AT(hello, request, 40);
+
+BYTES(welcome, 576);
+AT(welcome, daemon_pid, 16);
+AT(welcome, request, 24);
+AT(welcome, why, 64);
+
+BYTES(ask_class, 56);
+AT(ask_class, request, 16);
+
+BYTES(take, 80);
+AT(take, pid, 16);
+AT(take, kind, 20);
+AT(take, uuid, 24);
+AT(take, request, 40);
+
+BYTES(said, 528);
+AT(said, text, 16);
+
+BYTES(tenant, 824);
+AT(tenant, uuid, 24);
+AT(tenant, flags, 44);
+AT(tenant, request, 56);
+AT(tenant, age_ns, 96);
+AT(tenant, used_ns, 112);
+AT(tenant, wait_p50_ns, 144);
+AT(tenant, hints, 176);
+AT(tenant, corrected, 224);
+AT(tenant, comm, 232);
+AT(tenant, device, 248);
+AT(tenant, why, 312);
+
+BYTES(device, 232);
+AT(device, name, 32);
+AT(device, be_policy, 96);
+AT(device, lc_policy, 112);
+AT(device, be_min_pct, 128);
+AT(device, quantum_ns, 152);
+AT(device, log_lost, 224);
+
+BYTES(reason, 720);
+AT(reason, uuid, 40);
+AT(reason, for_ns, 56);
+AT(reason, request, 72);
+AT(reason, comm, 112);
+AT(reason, device, 144);
+AT(reason, why, 208);
+
+BYTES(buckets, 3608);
+AT(buckets, count, 24);
+
+BYTES(trace_record, 32);
+AT(trace_record, pid, 16);
+AT(trace_record, kind, 24);
+AT(trace_record, device, 26);
+
+BYTES(traced, 1048);
+AT(traced, count, 16);
+AT(traced, record, 24);
