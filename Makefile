@@ -57,7 +57,7 @@ MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
 FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
 CLI_SRCS     := $(wildcard cli/*.c)
-DAEMON_SRCS  := $(wildcard daemon/*.c)
+DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 BENCH_COMMON := $(wildcard bench/common/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
@@ -80,7 +80,7 @@ HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
 HSAQ_CMD := $(O)/bin/hsaq
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
-DAEMON_LIBS := -lcyaml -lyaml
+DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \

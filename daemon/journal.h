@@ -46,15 +46,35 @@ enum gp_role { GP_ROLE_DAEMON, GP_ROLE_KEEPER, GP_ROLE_SECOND, GP_ROLES };
 
 struct gp_journal;
 
+/* Of the file; told by a program that is to take another's place. */
+#define GP_JOURNAL_VERSION 1u
+
 /**
  * gp_journal_open() - open or make @path. -EBADMSG: it is not a journal, or of
- * another version (which is said to whoever upgrades); other negative errno.
+ * another version; -EPERM: it is somebody else's; other negative errno.
  */
 int gp_journal_open(const char *path, struct gp_journal **journal);
-/** NULL is legal. Gives the role back. */
+/**
+ * The journal in the open file @fd, which is this one's from then on, with the
+ * roles that it has. Errors as above; @fd stays the caller's then.
+ */
+int gp_journal_adopt(int fd, struct gp_journal **journal);
+/** Another open file of it (O_CLOEXEC), without a role: for a child. fd or negative errno. */
+int gp_journal_again(const struct gp_journal *journal);
+/** The open file itself, roles and all: for the program that replaces this one. Borrowed. */
+int gp_journal_fd(const struct gp_journal *journal);
+/** Is it what @path names now? */
+bool gp_journal_is_at(const struct gp_journal *journal, const char *path);
+/** NULL is legal. Gives the roles back. */
 void gp_journal_close(struct gp_journal *journal);
+/** Has anybody a role in the file @path, whatever is written in it? */
+bool gp_journal_in_use(const char *path);
 
-/** Write a record; it is there when this returns. Its place, or -ENOSPC. */
+/**
+ * Write a record; it is there when this returns. Its place, or -ENOSPC. Who has
+ * another one of the same process and device drops it after that: so there is
+ * one at any time, and the newer of two counts.
+ */
 int gp_journal_put(struct gp_journal *journal, const struct gp_journal_record *record);
 /** Nothing of it is changed any more. */
 void gp_journal_drop(struct gp_journal *journal, int place);
@@ -62,7 +82,10 @@ void gp_journal_drop(struct gp_journal *journal, int place);
 bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 		    struct gp_journal_record *record);
 
-/** Take @role, until this journal is closed or the process ends. -EBUSY. */
+/**
+ * Take @role, until this journal is closed or the process ends. -EBUSY. To what
+ * takes GP_ROLE_DAEMON there is one record of each process and device.
+ */
 int gp_journal_take(struct gp_journal *journal, enum gp_role role);
 /** Who has it; 0: nobody. */
 pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role);
@@ -70,5 +93,15 @@ pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role);
 /** The daemon has taken up what stands here, and decides. Counts daemons. */
 void gp_journal_ready(struct gp_journal *journal);
 uint32_t gp_journal_epoch(const struct gp_journal *journal);
+/** Has a daemon, which lives, said so? */
+bool gp_journal_is_ready(const struct gp_journal *journal);
+
+/** Everything was put back in the dead daemon's stead. Counts. */
+void gp_journal_restored(struct gp_journal *journal);
+uint32_t gp_journal_restores(const struct gp_journal *journal);
+
+/** All are to end, and nobody is to be started anew. @stop false: they are not. */
+void gp_journal_stop(struct gp_journal *journal, bool stop);
+bool gp_journal_stopping(const struct gp_journal *journal);
 
 #endif

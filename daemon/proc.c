@@ -488,6 +488,20 @@ int gp_proc_read_at(int proc, pid_t pid, struct gp_subject *subject)
 	return err;
 }
 
+int gp_proc_start(pid_t pid, uint64_t *ticks)
+{
+	char name[32], *text;
+	int err;
+
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	err = read_file(AT_FDCWD, name, STAT_BYTES_MAX, &text);
+	if (err)
+		return err;
+	err = parse_start(text, ticks);
+	free(text);
+	return err;
+}
+
 int gp_proc_read(pid_t pid, struct gp_subject *subject)
 {
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), err;

@@ -27,6 +27,12 @@ int gp_proc_read(pid_t pid, struct gp_subject *subject);
 /** The same in the folder @proc, which stands for /proc. */
 int gp_proc_read_at(int proc, pid_t pid, struct gp_subject *subject);
 
+/**
+ * gp_proc_start() - when @pid started, as struct gp_subject has it: cheap. 0;
+ * -ESRCH; other negative errno of /proc.
+ */
+int gp_proc_start(pid_t pid, uint64_t *ticks);
+
 /** Frees what is @subject's; it may be read or cleared again. */
 void gp_proc_clear(struct gp_subject *subject);
 
