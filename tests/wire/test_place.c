@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where the daemon listens, and who is believed to be it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/common/gp_test.h"
+#include "wire/wire.h"
+
+#define NOBODY 65534
+#define SKIPPED 77
+
+struct place {
+	char dir[64];
+	char path[GP_WIRE_PATH_LEN];
+};
+
+static int place_up(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -1;
+	snprintf(p->dir, sizeof(p->dir), "/tmp/gp-place-XXXXXX");
+	if (!mkdtemp(p->dir) || chmod(p->dir, 0777))
+		return -1;
+	snprintf(p->path, sizeof(p->path), "%s/sock", p->dir);
+	setenv("GPREEMPT_DAEMON", p->path, 1);
+	unsetenv("XDG_RUNTIME_DIR");
+	*state = p;
+	return 0;
+}
+
+static int place_down(void **state)
+{
+	struct place *p = *state;
+
+	unlink(p->path);
+	rmdir(p->dir);
+	unsetenv("GPREEMPT_DAEMON");
+	free(p);
+	return 0;
+}
+
+static int must_listen(const char *path)
+{
+	int fd = gp_wire_daemon_listen(path);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Somebody else's socket at @path, with a backlog of @backlog; < 0: only bound. */
+static int other_socket(const char *path, int type, int backlog)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	if (backlog >= 0)
+		assert_int_equal(listen(fd, backlog), 0);
+	return fd;
+}
+
+/* The daemon at @listener is there for whoever connects. */
+static void answers_at(int listener)
+{
+	union gp_wire_msg msg;
+	int fd = gp_wire_daemon_connect(), conn;
+
+	assert_true(fd >= 0);
+	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(conn >= 0);
+	gp_wire_init(&msg, GP_WIRE_LIST);
+	assert_int_equal(gp_wire_send(fd, &msg, NULL, 0), 0);
+	assert_int_equal(gp_wire_recv(conn, &msg, NULL, NULL), msg.head.size);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	close(conn);
+	close(fd);
+}
+
+static void for_everybody(void **state)
+{
+	const struct place *p = *state;
+	const mode_t old = umask(0177);
+	int fd = must_listen(p->path);
+	struct stat st;
+
+	umask(old);
+	assert_int_equal(lstat(p->path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFSOCK | 0666);
+	assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_int_equal(accept(fd, NULL, NULL), -1);
+	assert_int_equal(errno, EAGAIN);
+	answers_at(fd);
+	close(fd);
+}
+
+static void live_stays(void **state)
+{
+	const struct place *p = *state;
+	int fd = must_listen(p->path);
+
+	assert_int_equal(gp_wire_daemon_listen(p->path), -EADDRINUSE);
+	/* The question was a connection. */
+	close(accept(fd, NULL, NULL));
+	answers_at(fd);
+	close(fd);
+}
+
+static void stale_is_replaced(void **state)
+{
+	const struct place *p = *state;
+	int fd;
+
+	close(must_listen(p->path));
+	fd = must_listen(p->path);
+	answers_at(fd);
+	close(fd);
+	unlink(p->path);
+	/* Bound once, and never listened at. */
+	close(other_socket(p->path, SOCK_STREAM, -1));
+	fd = must_listen(p->path);
+	answers_at(fd);
+	close(fd);
+}
+
+static void overrun_is_live(void **state)
+{
+	const struct place *p = *state;
+	int fd = other_socket(p->path, SOCK_SEQPACKET, 0), conn[8], n = 0;
+
+	while (n < 8 && (conn[n] = gp_wire_daemon_connect()) >= 0)
+		n++;
+	assert_true(n > 0 && n < 8);
+	assert_int_equal(conn[n], -EAGAIN);
+	assert_int_equal(gp_wire_daemon_listen(p->path), -EADDRINUSE);
+	while (n)
+		close(conn[--n]);
+	close(fd);
+}
+
+static void other_types_are_live(void **state)
+{
+	const struct place *p = *state;
+	int fd = other_socket(p->path, SOCK_STREAM, 1);
+
+	assert_int_equal(gp_wire_daemon_listen(p->path), -EADDRINUSE);
+	assert_int_equal(gp_wire_daemon_connect(), -EPROTOTYPE);
+	close(fd);
+}
+
+/* What is no socket stays as it is. */
+static void files_stay(void **state)
+{
+	const struct place *p = *state;
+	struct stat st;
+
+	close(open(p->path, O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(gp_wire_daemon_listen(p->path), -ENOTSOCK);
+	assert_int_equal(lstat(p->path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_int_equal(st.st_mode & 0777, 0600);
+	unlink(p->path);
+	assert_int_equal(symlink("/nowhere", p->path), 0);
+	assert_int_equal(gp_wire_daemon_listen(p->path), -ENOTSOCK);
+	assert_int_equal(lstat(p->path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+}
+
+static void bad_paths(void **state)
+{
+	char path[GP_WIRE_PATH_LEN + 2];
+
+	assert_int_equal(gp_wire_daemon_listen(""), -ENOENT);
+	assert_int_equal(gp_wire_daemon_listen("/nowhere/sock"), -ENOENT);
+	assert_int_equal(gp_wire_daemon_listen("/dev/null/sock"), -ENOTDIR);
+	memset(path, 'x', sizeof(path));
+	path[GP_WIRE_PATH_LEN] = '\0';
+	assert_int_equal(gp_wire_daemon_listen(path), -ENAMETOOLONG);
+	setenv("GPREEMPT_DAEMON", path, 1);
+	assert_int_equal(gp_wire_daemon_connect(), -ENAMETOOLONG);
+}
+
+/* One less than too long is listened at, and found. */
+static void longest_path(void **state)
+{
+	const struct place *p = *state;
+	char path[GP_WIRE_PATH_LEN];
+	int fd, n;
+
+	n = snprintf(path, sizeof(path), "%s/", p->dir);
+	memset(path + n, 'x', sizeof(path) - (size_t)n);
+	path[sizeof(path) - 1] = '\0';
+	fd = must_listen(path);
+	setenv("GPREEMPT_DAEMON", path, 1);
+	answers_at(fd);
+	close(fd);
+	unlink(path);
+}
+
+static void nobody_there(void **state)
+{
+	const struct place *p = *state;
+
+	assert_int_equal(gp_wire_daemon_connect(), -ENOENT);
+	close(must_listen(p->path));
+	assert_int_equal(gp_wire_daemon_connect(), -ENOENT);
+	setenv("GPREEMPT_DAEMON", "none", 1);
+	assert_int_equal(gp_wire_daemon_connect(), -ENOENT);
+}
+
+/* The backlog is the kernel's most: 1,000 clients at once are no reason to refuse. */
+static void many_clients(void **state)
+{
+	const struct place *p = *state;
+	int fd = must_listen(p->path), *conn = calloc(1001, sizeof(*conn)), n = 0;
+
+	assert_non_null(conn);
+	while (n < 1000 && (conn[n] = gp_wire_daemon_connect()) >= 0)
+		n++;
+	/* Where this process may not have as many files, it is that, no refusal. */
+	if (n < 1000)
+		assert_int_equal(conn[n], -EMFILE);
+	while (n)
+		close(conn[--n]);
+	free(conn);
+	close(fd);
+}
+
+/* Run @body in a child, which ends with 0, 1, or SKIPPED. */
+static void in_child(int (*body)(const struct place *), const struct place *p)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(body(p));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIPPED) {
+		gp_note_skip();
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define NEED(cond)                                                              \
+	do {                                                                    \
+		if (!(cond)) {                                                  \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__,        \
+				__LINE__, #cond);                               \
+			return 1;                                               \
+		}                                                               \
+	} while (0)
+
+/* Somebody else listens where the daemon would: nobody tells them anything. */
+static int impostor(const struct place *p)
+{
+	int fd;
+
+	if (geteuid() || seteuid(NOBODY))
+		return SKIPPED;
+	fd = gp_wire_daemon_listen(p->path);
+	NEED(fd >= 0);
+	/* To themselves they are the daemon .. */
+	NEED(gp_wire_daemon_connect() >= 0);
+	/* .. to root they are not; nor to a third. */
+	NEED(!seteuid(0));
+	NEED(gp_wire_daemon_connect() == -EPERM);
+	NEED(!seteuid(NOBODY - 1));
+	NEED(gp_wire_daemon_connect() == -EPERM);
+	return 0;
+}
+
+static void impostors(void **state)
+{
+	in_child(impostor, *state);
+}
+
+/* Root's daemon is everybody's. */
+static int of_root(const struct place *p)
+{
+	int fd;
+
+	if (geteuid())
+		return SKIPPED;
+	fd = gp_wire_daemon_listen(p->path);
+	NEED(fd >= 0);
+	NEED(!seteuid(NOBODY));
+	NEED(gp_wire_daemon_connect() >= 0);
+	return 0;
+}
+
+static void roots(void **state)
+{
+	in_child(of_root, *state);
+}
+
+/* A /run of its own. */
+static bool own_run(void)
+{
+	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS))
+		return false;
+	return !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("run", "/run", "tmpfs", 0, NULL);
+}
+
+static bool is_from(int listener, int fd)
+{
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+
+	return fd >= 0 && poll(&pfd, 1, 0) == 1 && accept(listener, NULL, NULL) >= 0;
+}
+
+static int in_order(const struct place *p)
+{
+	int user, machine;
+
+	if (!own_run())
+		return SKIPPED;
+	unsetenv("GPREEMPT_DAEMON");
+	NEED(gp_wire_daemon_connect() == -ENOENT);
+	NEED(!mkdir("/run/user", 0755) && !mkdir("/run/user/gpreempt", 0755));
+	setenv("XDG_RUNTIME_DIR", "/run/user", 1);
+	NEED(gp_wire_daemon_connect() == -ENOENT);
+	user = gp_wire_daemon_listen("/run/user/gpreempt/gpreemptd.sock");
+	NEED(is_from(user, gp_wire_daemon_connect()));
+	NEED(!mkdir(GP_WIRE_RUN_DIR, 0755));
+	NEED(is_from(user, gp_wire_daemon_connect()));
+	/* The machine's before the user's own; dead, it is none. */
+	machine = gp_wire_daemon_listen(GP_WIRE_RUN_DIR "/" GP_WIRE_SOCKET);
+	NEED(is_from(machine, gp_wire_daemon_connect()));
+	setenv("GPREEMPT_DAEMON", "", 1);
+	NEED(is_from(machine, gp_wire_daemon_connect()));
+	close(machine);
+	NEED(is_from(user, gp_wire_daemon_connect()));
+	/* Who is named is the only one asked. */
+	setenv("GPREEMPT_DAEMON", "/run/nobody", 1);
+	NEED(gp_wire_daemon_connect() == -ENOENT);
+	setenv("GPREEMPT_DAEMON", "none", 1);
+	NEED(gp_wire_daemon_connect() == -ENOENT);
+	return 0;
+}
+
+static void order(void **state)
+{
+	in_child(in_order, *state);
+}
+
+static void user_dir(void **state)
+{
+	char path[GP_WIRE_PATH_LEN];
+	const size_t len = sizeof("/run/user/1/gpreempt");
+
+	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), -ENOENT);
+	setenv("XDG_RUNTIME_DIR", "", 1);
+	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), -ENOENT);
+	setenv("XDG_RUNTIME_DIR", "run/user/1", 1);
+	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), -ENOENT);
+	setenv("XDG_RUNTIME_DIR", "/run/user/1", 1);
+	assert_int_equal(gp_wire_user_dir(path, sizeof(path)), 0);
+	assert_string_equal(path, "/run/user/1/gpreempt");
+	assert_int_equal(gp_wire_user_dir(path, len), 0);
+	assert_int_equal(gp_wire_user_dir(path, len - 1), -ENAMETOOLONG);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, place_up, place_down)
+
+int main(void)
+{
+	const struct CMUnitTest place[] = {
+		TEST(for_everybody),   TEST(live_stays),
+		TEST(stale_is_replaced), TEST(overrun_is_live),
+		TEST(other_types_are_live), TEST(files_stay),
+		TEST(bad_paths),       TEST(longest_path),
+		TEST(nobody_there),    TEST(many_clients),
+		TEST(impostors),       TEST(roots),
+		TEST(order),	       TEST(user_dir),
+	};
+
+	return gp_run_tests(place);
+}
