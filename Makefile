@@ -142,7 +142,7 @@ $(SERVER): $(call obj,$(SERVER_SRCS)) $(MODEL_A)
 $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
-		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -ldl -lm
+		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -lncursesw -ldl -lm
 
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)

@@ -20,6 +20,11 @@ struct gp_view_ops {
 	/** All tenants' of device @device together, those that left too. */
 	const struct gp_hist *(*histogram)(void *arg, size_t device,
 					   enum gp_wire_histogram kind);
+	/**
+	 * So long had @cls's (enum gp_class) tenants device @device, says its hardware,
+	 * those that left too: never falls. GP_WIRE_UNKNOWN. May be NULL: nobody knows.
+	 */
+	uint64_t (*used_ns)(void *arg, size_t device, uint32_t cls);
 };
 
 struct gp_metrics;
