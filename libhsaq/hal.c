@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hal/procfd.h"
 #include "hal/timer.h"
 #include "libhsaq/amd.h"
 #include "libhsaq/hsaq_internal.h"
@@ -341,6 +342,32 @@ static int amd_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *li
 	return 0;
 }
 
+static int stop_at_first(const char *name, void *arg)
+{
+	return 1;
+}
+
+static int stop_at_file(void *arg, int fd)
+{
+	return 1;
+}
+
+/* Who opens /dev/kfd has a folder in sysfs until its last memory is gone. */
+static int amd_uses(struct gp_device *dev, pid_t pid)
+{
+	char path[64];
+	int r;
+
+	if (pid < 0 || (pid && kill(pid, 0) && errno == ESRCH))
+		return -ESRCH;
+	pid = pid ? pid : getpid();
+	if (!hsaq_pids_are_ours())
+		return gp_proc_fds(pid, HSAQ_DEV_KFD, stop_at_file, NULL);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d", (int)pid);
+	r = hsaq_io_current()->list(path, stop_at_first, NULL);
+	return r == -ENOENT ? 0 : r;
+}
+
 /* AQL: 64 bytes a packet, the completion signal last (HSA runtime 1.2, 2.9.6). */
 #define PACKET_BYTES 64u
 #define PACKET_SIGNAL 56u
@@ -647,5 +674,6 @@ static const struct gp_hal_ops amd_ops = {
 	.timer_destroy = gp_wall_timer_destroy,
 	.timer_done = gp_wall_timer_done,
 	.usage = amd_usage,
+	.uses = amd_uses,
 };
 GP_HAL_BACKEND(amd_ops);

@@ -103,6 +103,10 @@ int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg
 int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid,
 		      hsaq_queue_fn fn, void *arg);
 
+/* queues.c */
+/** Are the PIDs in sysfs those that this process sees? */
+bool hsaq_pids_are_ours(void);
+
 /* own.c */
 /** Puts on what is off, and forgets it all. */
 void hsaq_own_free(struct hsaq *h);

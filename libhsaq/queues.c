@@ -86,7 +86,7 @@ static void fill(struct hsaq_queue_info *info, uint32_t gpu_id,
 }
 
 /* sysfs has pids of the initial namespace; matching them elsewhere is wrong. */
-static bool pids_are_ours(void)
+bool hsaq_pids_are_ours(void)
 {
 	char name[64];
 	ssize_t n = readlink("/proc/self/ns/pid", name, sizeof(name) - 1);
@@ -132,7 +132,7 @@ static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 		fill(&info, gpu_id, &states.q[i]);
 		r = fn(&info, arg);
 	}
-	if (!r && (!sched || pids_are_ours()))
+	if (!r && (!sched || hsaq_pids_are_ours()))
 		r = hsaq_sysfs_queues(h->io, gpu_id, pid, call_unseen, &rest);
 	free(states.q);
 	return r;

@@ -274,7 +274,7 @@ static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 	struct gp_hal_caps c = {
 		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND |
 			GP_CAP_HOLD | GP_CAP_PREEMPT_MODE | GP_CAP_SWITCH_LOG |
-			GP_CAP_ATTACH,
+			GP_CAP_ATTACH | GP_CAP_PREEMPT,
 		.min_slice_us = GP_NV_MIN_SLICE_US,
 		.max_slice_us = GP_NV_MAX_SLICE_US,
 		.default_slice_us = 2048,
@@ -385,19 +385,22 @@ static int softgpu_probe(struct gp_device_list *list);
 
 #define SHARED_OPS                                                             \
 	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                 \
+	.control_files = gp_nv_control_files,                                  \
 	.get_slice = gp_nv_get_slice, .group_put = gp_nv_group_put,            \
-	.groups = gp_nv_groups, .hold = gp_nv_hold,                            \
+	.groups = gp_nv_groups, .groups_from = gp_nv_groups_from,              \
+	.hold = gp_nv_hold,                                                    \
 	.hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
 	.hold_stat = gp_nv_hold_stat, .log_close = gp_nv_log_close,            \
 	.log_now = gp_nv_log_now,                                              \
 	.log_open = gp_nv_log_open, .log_read = gp_nv_log_read,                \
-	.now = gp_nv_now, .release = gp_nv_release, .resume = gp_nv_resume,    \
+	.now = gp_nv_now, .preempt = gp_nv_preempt,                            \
+	.release = gp_nv_release, .resume = gp_nv_resume,                      \
 	.set_preempt_mode = gp_nv_set_preempt_mode,                            \
 	.set_slice = gp_nv_set_slice, .slot = nv_slot,                         \
 	.suspend = gp_nv_suspend, .timer_ack = gp_nv_timer_ack,                \
 	.timer_arm = gp_nv_timer_arm, .timer_create = gp_nv_timer_create,      \
 	.timer_destroy = gp_nv_timer_destroy, .timer_done = gp_nv_timer_done,  \
-	.usage = gp_nv_usage
+	.uses = gp_nv_uses, .usage = gp_nv_usage
 
 static const struct gp_hal_ops nvidia_ops = {
 	.name = "nvidia",

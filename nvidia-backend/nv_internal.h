@@ -25,6 +25,7 @@ struct gp_nv_cuda;
 /**
  * struct gp_nv_transport - NVIDIA's driver, the software GPU, or a test.
  * @prefix: what readlink of /proc/PID/fd/N begins with for a control file
+ * @is_ctl: is @fd, whoever gave it, a control file? NULL: @prefix tells
  * @open_ctl: a fresh control file, O_CLOEXEC; fd or negative errno
  * @open_gpu: what keeps GPU @minor awake; fd or negative errno; may be NULL
  * @open_slot: the file whose byte @minor is the short slice's lock; NULL: a
@@ -38,6 +39,7 @@ struct gp_nv_transport {
 	const char *name;
 	const char *prefix;
 	bool virtual_time;
+	bool (*is_ctl)(int fd);
 	int (*open_ctl)(void);
 	int (*open_gpu)(uint32_t minor);
 	int (*open_slot)(void);
@@ -168,6 +170,7 @@ uint32_t gp_nv_group_id(uint32_t client, uint32_t tsg);
 enum gp_group_kind gp_nv_engine_kind(uint32_t engine);
 int gp_nv_get_slice(struct gp_group *group, uint64_t *us);
 int gp_nv_set_slice(struct gp_group *group, uint64_t us);
+int gp_nv_preempt(struct gp_group *group);
 int gp_nv_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode);
 int gp_nv_suspend(struct gp_group *const *group, size_t n);
 int gp_nv_resume(struct gp_group *const *group, size_t n);
@@ -189,6 +192,9 @@ struct gp_nv_scan_stat {
 	uint32_t channel_class, compute_class, copy_class;	/* last seen */
 };
 int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
+int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
+		      struct gp_group_list *list);
+int gp_nv_uses(struct gp_device *dev, pid_t pid);
 int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	       struct gp_nv_scan_stat *stat);
 int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
@@ -202,6 +208,7 @@ int gp_nv_track_start_over(const struct gp_nv_transport *t,
 			   const struct gp_track_ops *ops, void *arg);
 /* Groups that the tracker knows on @dev; -ENOENT: it is not watching. */
 int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list);
+ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, size_t max);
 
 /* ---- timers, holds, logs ---------------------------------------------------- */
 

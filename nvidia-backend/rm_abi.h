@@ -540,6 +540,7 @@ struct gp_rm_tsg_timeslice {
 };
 GP_RM_ASSERT_SIZE(gp_rm_tsg_timeslice, 8);
 
+/* @wait: until it is off. @timeout_us: of that wait, with @manual_timeout. */
 #define GP_RM_CTRL_TSG_PREEMPT 0xa06c0105u
 struct gp_rm_tsg_preempt {
 	uint8_t wait;
@@ -548,6 +549,8 @@ struct gp_rm_tsg_preempt {
 	uint32_t timeout_us;
 };
 GP_RM_ASSERT_SIZE(gp_rm_tsg_preempt, 8);
+GP_RM_ASSERT_AT(gp_rm_tsg_preempt, manual_timeout, 1);
+GP_RM_ASSERT_AT(gp_rm_tsg_preempt, timeout_us, 4);
 
 #define GP_RM_CTRL_TSG_GET_INFO 0xa06c0106u
 struct gp_rm_tsg_info {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * scan.c - find the channel groups of a process from outside: take its control
- * files, find the clients made on them, and walk their object handles.
+ * files, or have them handed over, find the clients made on them, and walk their
+ * object handles.
  *
  * RM answers about a client only on the file that made it. libcuda counts
  * client handles up from 0xc1d00000 and object handles from 0x5c000000; that is
  * a habit, not a promise, so the scan starts there and widens when it finds
  * nothing.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "hal/procfd.h"
 #include "nvidia-backend/nv_internal.h"
 
 #define MAX_FILES 256
@@ -67,27 +69,32 @@ struct scan {
 
 /* ---- the control files ----------------------------------------------------- */
 
-static int take_file(struct scan *s, int fd)
+/* @fd, ours from now on, as the process's @theirs. */
+static int add_file(struct scan *s, int fd, int theirs)
 {
 	struct gp_nv_file *file;
+
+	gp_nv_fd_mark(fd);
+	file = gp_nv_file_new(fd, true);
+	if (!file) {
+		gp_nv_fd_close(fd);
+		return -ENOMEM;
+	}
+	s->file[s->files].file = file;
+	s->file[s->files].theirs = theirs;
+	s->files++;
+	return 0;
+}
+
+static int take_file(struct scan *s, int fd)
+{
 	int got;
 
 	if (s->own)
 		got = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	else
 		got = (int)syscall(SYS_pidfd_getfd, s->pidfd, fd, 0);
-	if (got < 0)
-		return -errno;
-	gp_nv_fd_mark(got);
-	file = gp_nv_file_new(got, true);
-	if (!file) {
-		gp_nv_fd_close(got);
-		return -ENOMEM;
-	}
-	s->file[s->files].file = file;
-	s->file[s->files].theirs = fd;
-	s->files++;
-	return 0;
+	return got < 0 ? -errno : add_file(s, got, fd);
 }
 
 /*
@@ -104,51 +111,96 @@ static int compare_fd(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Descriptors of @pid that are control files, ascending; how many. */
-static int control_fds(const struct scan *s, int *fd, size_t max)
+struct fd_list {
+	const struct scan *scan;
+	int fd[MAX_FILES];
+	size_t n;
+};
+
+static int list_fd(void *arg, int fd)
 {
-	char path[64], target[128];
-	struct dirent *entry;
-	size_t prefix = strlen(s->t->prefix);
-	size_t n = 0;
-	DIR *dir;
+	struct fd_list *l = arg;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)s->pid);
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? -ESRCH : errno == EACCES ? -EPERM :
-								    -errno;
-	while (n < max && (entry = readdir(dir))) {
-		ssize_t len = readlinkat(dirfd(dir), entry->d_name, target,
-					 sizeof(target));
+	if (!is_ours(l->scan, fd) && l->n < MAX_FILES)
+		l->fd[l->n++] = fd;
+	return 0;
+}
 
-		if (len >= (ssize_t)prefix &&
-		    !strncmp(target, s->t->prefix, prefix) &&
-		    !is_ours(s, atoi(entry->d_name)))
-			fd[n++] = atoi(entry->d_name);
-	}
-	closedir(dir);
-	qsort(fd, n, sizeof(*fd), compare_fd);
-	return (int)n;
+/* Descriptors of the process that are control files, ascending. */
+static int control_fds(const struct scan *s, struct fd_list *l)
+{
+	int r;
+
+	l->scan = s;
+	l->n = 0;
+	r = gp_proc_fds(s->pid, s->t->prefix, list_fd, l);
+	qsort(l->fd, l->n, sizeof(l->fd[0]), compare_fd);
+	return r;
+}
+
+static int watch_process(struct scan *s)
+{
+	if (s->own)
+		return 0;
+	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
+	return s->pidfd < 0 ? -errno : 0;
 }
 
 static int take_files(struct scan *s)
 {
-	int fd[MAX_FILES];
-	int n = control_fds(s, fd, MAX_FILES);
-	int r = n < 0 ? n : 0;
+	struct fd_list l;
+	int r = control_fds(s, &l);
 
-	if (n <= 0)
-		return r;
-	if (!s->own) {
-		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-		if (s->pidfd < 0)
-			return -errno;
-	}
-	for (int i = 0; i < n && !r; i++) {
-		r = take_file(s, fd[i]);
+	if (!r && l.n)
+		r = watch_process(s);
+	for (size_t i = 0; i < l.n && !r; i++) {
+		r = take_file(s, l.fd[i]);
 		if (r == -EBADF)
 			r = 0;		/* closed meanwhile */
+	}
+	return r;
+}
+
+static bool is_control_file(const struct scan *s, int fd)
+{
+	return s->t->is_ctl ? s->t->is_ctl(fd) : gp_fd_begins(fd, s->t->prefix);
+}
+
+/*
+ * Has the process @fd open itself, among @l? Who may not compare (a filter of
+ * system calls, no KCMP in the kernel) takes its word.
+ */
+static bool is_theirs(const struct scan *s, const struct fd_list *l, int fd)
+{
+	long r = 1;
+
+	for (size_t i = 0; i < l->n && r; i++) {
+		r = syscall(SYS_kcmp, getpid(), s->pid, KCMP_FILE, fd, l->fd[i]);
+		if (r < 0 && (errno == EPERM || errno == ENOSYS))
+			return true;
+	}
+	return !r;
+}
+
+/*
+ * What a process hands over is what it likes: a call that is RM's alone must not
+ * go to another file, nor another process's groups pass for its own.
+ */
+static int take_given(struct scan *s, const int *fd, size_t n)
+{
+	struct fd_list l;
+	int r = watch_process(s), seen, copy;
+
+	if (r)
+		return r;
+	seen = control_fds(s, &l);
+	if (seen && seen != -EPERM)
+		return seen;
+	for (size_t i = 0; i < n && !r; i++) {
+		if (!is_control_file(s, fd[i]) || (!seen && !is_theirs(s, &l, fd[i])))
+			continue;
+		copy = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
+		r = copy < 0 ? -errno : add_file(s, copy, -1);
 	}
 	return r;
 }
@@ -529,48 +581,101 @@ static void scan_done(struct scan *s)
 	free(s->node);
 }
 
-int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
-	       struct gp_nv_scan_stat *stat)
+static void scan_start(struct scan *s, struct gp_nv_device *dev, pid_t pid,
+		       struct gp_nv_scan_stat *stat)
 {
-	struct gp_group_list found = { 0 };
-	struct gp_nv_scan_stat ignored = { 0 };
-	struct scan s = {
+	memset(stat, 0, sizeof(*stat));
+	*s = (struct scan){
 		.dev = dev,
 		.t = dev->t,
 		.pid = pid ? pid : getpid(),
 		.own = !pid || pid == getpid(),
 		.pidfd = -1,
-		.list = &found,
-		.stat = stat ? stat : &ignored,
+		.stat = stat,
 	};
+}
+
+/* What is on the files that were taken. */
+static int scan_files(struct scan *s)
+{
 	uint32_t counter;
 	size_t next = 0;
-	int r;
+	int r = 0;
 
-	memset(s.stat, 0, sizeof(*s.stat));
-	r = take_files(&s);
-	s.stat->files = (uint32_t)s.files;
-	if (!r && s.files) {
-		counter = client_counter(&s);
-		likely_clients(&s, counter);
-		for (; !r && next < s.clients; next++)
-			r = scan_client(&s, next);
-		if (!r && !s.clients) {
-			all_clients(&s, counter);
-			for (; !r && next < s.clients; next++)
-				r = scan_client(&s, next);
-		}
+	s->stat->files = (uint32_t)s->files;
+	if (!s->files)
+		return 0;
+	counter = client_counter(s);
+	likely_clients(s, counter);
+	for (; !r && next < s->clients; next++)
+		r = scan_client(s, next);
+	if (!r && !s->clients) {
+		all_clients(s, counter);
+		for (; !r && next < s->clients; next++)
+			r = scan_client(s, next);
 	}
-	s.stat->clients = (uint32_t)s.clients;
-	if (gp_nv_process_gone(s.pidfd))
+	s->stat->clients = (uint32_t)s->clients;
+	return r;
+}
+
+/* @r: of taking the files. */
+static int scan_end(struct scan *s, int r, struct gp_group_list *list)
+{
+	struct gp_group_list found = { 0 };
+
+	s->list = &found;
+	if (!r)
+		r = scan_files(s);
+	if (gp_nv_process_gone(s->pidfd))
 		r = -ESRCH;
-	scan_done(&s);
+	scan_done(s);
 	if (r) {
 		gp_group_list_put(&found);
 		return r;
 	}
 	*list = found;
 	return 0;
+}
+
+int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
+	       struct gp_nv_scan_stat *stat)
+{
+	struct gp_nv_scan_stat ignored;
+	struct scan s;
+
+	scan_start(&s, dev, pid, stat ? stat : &ignored);
+	return scan_end(&s, take_files(&s), list);
+}
+
+int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
+		      struct gp_group_list *list)
+{
+	struct gp_nv_scan_stat ignored;
+	struct scan s;
+
+	if (pid < 0)
+		return -EINVAL;
+	if (n > MAX_FILES)
+		return -E2BIG;
+	scan_start(&s, gp_nv_of(gp_nv_device, dev), pid, &ignored);
+	return scan_end(&s, take_given(&s, fd, n), list);
+}
+
+/* One that is not this backend's ends the search. */
+static int not_ours(void *arg, int fd)
+{
+	return !is_ours(arg, fd);
+}
+
+int gp_nv_uses(struct gp_device *dev, pid_t pid)
+{
+	struct gp_nv_scan_stat ignored;
+	struct scan s;
+
+	if (pid < 0)
+		return -EINVAL;
+	scan_start(&s, gp_nv_of(gp_nv_device, dev), pid, &ignored);
+	return gp_proc_fds(s.pid, s.t->prefix, not_ours, &s);
 }
 
 int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)

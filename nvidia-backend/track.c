@@ -410,3 +410,94 @@ int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list)
 	*list = all;
 	return 0;
 }
+
+/* ---- for another process ------------------------------------------------------------- */
+
+#define MAX_WAYS 64	/* files times clients times devices */
+
+/* How some groups are reached: @copy is ours of what libcuda has as @fd. */
+struct way {
+	int fd, copy;
+	uint32_t client, subdevice;
+};
+
+static uint32_t subdevice_of(uint32_t client, uint32_t device)
+{
+	for (const struct object *o = objects; o; o = o->next)
+		if (o->client == client && o->parent == device &&
+		    o->cls == GP_RM_CLASS_SUBDEVICE)
+			return o->handle;
+	return 0;
+}
+
+static bool known(const struct way *way, size_t n, const struct way *w)
+{
+	for (size_t i = 0; i < n; i++)
+		if (way[i].fd == w->fd && way[i].client == w->client &&
+		    way[i].subdevice == w->subdevice)
+			return true;
+	return false;
+}
+
+/* Lock held: libcuda closes no file of an object that is known. */
+static size_t find_ways(struct way *way)
+{
+	size_t n = 0;
+
+	for (const struct object *o = objects; o && n < MAX_WAYS; o = o->next) {
+		struct way w = { .fd = o->fd, .client = o->client };
+
+		if (o->cls != GP_RM_CLASS_CHANNEL_GROUP)
+			continue;
+		w.subdevice = subdevice_of(o->client, o->parent);
+		if (!w.subdevice || known(way, n, &w))
+			continue;
+		w.copy = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
+		if (w.copy >= 0)
+			way[n++] = w;
+	}
+	return n;
+}
+
+static bool leads_to(const struct way *w, const struct gp_nv_device *d)
+{
+	uint8_t uuid[16];
+
+	return !gp_nv_subdevice_uuid(d->t, w->copy, w->client, w->subdevice,
+				     uuid) &&
+	       !memcmp(uuid, d->base.id.uuid, sizeof(uuid));
+}
+
+static bool have_file(const struct way *given, size_t n, int fd)
+{
+	for (size_t i = 0; i < n; i++)
+		if (given[i].fd == fd)
+			return true;
+	return false;
+}
+
+ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, size_t max)
+{
+	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
+	struct way way[MAX_WAYS], given[MAX_WAYS];
+	size_t n, count = 0;
+	bool any = false;
+
+	if (!__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE))
+		return -ENOENT;
+	pthread_mutex_lock(&lock);
+	n = find_ways(way);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < n; i++) {
+		bool wanted = leads_to(&way[i], d);
+
+		any |= wanted;
+		if (!wanted || count == max || have_file(given, count, way[i].fd)) {
+			close(way[i].copy);
+			continue;
+		}
+		given[count] = way[i];
+		fd[count++] = way[i].copy;
+	}
+	return any ? (ssize_t)count : -ENOENT;
+}

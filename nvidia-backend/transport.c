@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "nvidia-backend/nv_internal.h"
@@ -19,11 +21,24 @@
 
 /* ---- NVIDIA's driver ------------------------------------------------------ */
 
+/* nv-chardev-numbers.h: NV_MAJOR_DEVICE_NUMBER, NV_MINOR_DEVICE_NUMBER_CONTROL_DEVICE */
+#define CTL_MAJOR 195
+#define CTL_MINOR 255
+
 static int real_open_ctl(void)
 {
 	int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+/* A path proves nothing of a file that somebody handed over: its number does. */
+static bool real_is_ctl(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == makedev(CTL_MAJOR, CTL_MINOR);
 }
 
 static int real_open_gpu(uint32_t minor)
@@ -87,6 +102,7 @@ static int real_driver_version(char *buf, size_t len)
 static const struct gp_nv_transport real = {
 	.name = "nvidia",
 	.prefix = "/dev/nvidiactl",
+	.is_ctl = real_is_ctl,
 	.open_ctl = real_open_ctl,
 	.open_gpu = real_open_gpu,
 	.ioctl = real_ioctl,

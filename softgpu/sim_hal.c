@@ -25,6 +25,14 @@
 #define CONTROL_COOKIE (1ull << 62)
 #define CHUNK 64u		/* groups that one control takes */
 #define PIDS 512u
+#define FILE_NAME "gpreempt-sim-ctl"
+
+/* What is in a control file. */
+struct sim_file {
+	char name[24];			/* FILE_NAME */
+	uint32_t minor;
+	int32_t pid;
+};
 
 struct gp_sim_context {
 	struct gp_sim *sim;
@@ -585,7 +593,7 @@ static int sim_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 		v.slots = c->slots;
 	} else {
 		v.caps |= GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS |
-			  GP_CAP_PREEMPT_MODE;
+			  GP_CAP_PREEMPT_MODE | GP_CAP_PREEMPT;
 		v.min_slice_us = c->min_slice_us;
 		v.max_slice_us = c->max_slice_us;
 		v.default_slice_us = c->default_slice_us;
@@ -682,6 +690,89 @@ static int sim_groups(struct gp_device *dev, pid_t pid,
 	return err;
 }
 
+int gp_sim_control_file(struct gp_sim *sim, pid_t pid)
+{
+	struct sim_file file = {
+		.name = FILE_NAME, .minor = sim->id.minor, .pid = pid,
+	};
+	int fd = memfd_create(FILE_NAME, MFD_CLOEXEC);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, &file, sizeof(file), 0) == sizeof(file))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static bool has_context(struct gp_sim *sim, pid_t pid)
+{
+	struct gp_sim_context *c = sim->contexts;
+
+	while (c && c->pid != pid)
+		c = c->next;
+	return c;
+}
+
+static ssize_t sim_control_files(struct gp_device *dev, int *fd, size_t max)
+{
+	struct gp_sim *sim = to_device(dev)->sim;
+	bool any;
+	int made;
+
+	lock(sim);
+	any = has_context(sim, getpid());
+	unlock(sim);
+	if (!any)
+		return -ENOENT;
+	if (!max)
+		return 0;
+	made = gp_sim_control_file(sim, getpid());
+	if (made < 0)
+		return made;
+	fd[0] = made;
+	return 1;
+}
+
+static bool is_file_of(const struct gp_sim *sim, pid_t pid, int fd)
+{
+	struct sim_file file;
+
+	return pread(fd, &file, sizeof(file), 0) == sizeof(file) &&
+	       !memcmp(file.name, FILE_NAME, sizeof(FILE_NAME)) &&
+	       file.minor == sim->id.minor && file.pid == pid;
+}
+
+static int sim_groups_from(struct gp_device *dev, pid_t pid, const int *fd,
+			   size_t n, struct gp_group_list *list)
+{
+	struct gp_group_list found = { 0 };
+	int err = sim_groups(dev, pid, &found);
+	bool any = false;
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < n; i++)
+		any |= is_file_of(to_device(dev)->sim, pid ? pid : getpid(), fd[i]);
+	if (!any)
+		gp_group_list_put(&found);
+	*list = found;
+	return 0;
+}
+
+static int sim_uses(struct gp_device *dev, pid_t pid)
+{
+	struct gp_sim *sim = to_device(dev)->sim;
+	bool known;
+
+	lock(sim);
+	known = pid >= 0 && find_pid(sim, pid ? pid : getpid());
+	unlock(sim);
+	return known ? 1 : -ESRCH;
+}
+
 static void sim_group_put(struct gp_group *group)
 {
 	free(group);
@@ -719,7 +810,7 @@ static int sim_set_slice(struct gp_group *group, uint64_t us)
 }
 
 /* Its effect is at the call's end, the later of what is possible. */
-int gp_sim_preempt(struct gp_group *group)
+static int sim_preempt(struct gp_group *group)
 {
 	struct gp_sim *sim = to_group(group)->sim;
 	int err;
@@ -1191,9 +1282,11 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.abi = GP_HAL_ABI,
 	.caps = sim_caps,
 	.close = sim_close,
+	.control_files = sim_control_files,
 	.get_slice = sim_get_slice,
 	.group_put = sim_group_put,
 	.groups = sim_groups,
+	.groups_from = sim_groups_from,
 	.hold = sim_hold,
 	.hold_create = sim_hold_create,
 	.hold_destroy = sim_hold_destroy,
@@ -1203,6 +1296,7 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.log_read = sim_log_read,
 	.now = sim_now,
 	.open = sim_open,
+	.preempt = sim_preempt,
 	.probe = probe_timeslice,
 	.release = sim_release,
 	.resume = sim_resume,
@@ -1216,6 +1310,7 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.timer_ack = sim_timer_ack,
 	.timer_done = sim_timer_done,
 	.usage = sim_usage,
+	.uses = sim_uses,
 };
 
 /* Queues in slots have no slices, so no short one to lock either. */
@@ -1245,4 +1340,5 @@ const struct gp_hal_ops gp_sim_slots_ops = {
 	.timer_ack = sim_timer_ack,
 	.timer_done = sim_timer_done,
 	.usage = sim_usage,
+	.uses = sim_uses,
 };

@@ -46,12 +46,8 @@ void gp_sim_stop(struct gp_sim *sim);
 int gp_sim_process_add(struct gp_sim *sim, pid_t pid);
 void gp_sim_process_end(struct gp_sim *sim, pid_t pid);
 
-/**
- * End @group's turn on its device now; those who wait go first. Not in hal.h:
- * hardware has it (NVIDIA's PREEMPT control), what it does there is not known
- * well enough to promise it.
- */
-int gp_sim_preempt(struct gp_group *group);
+/** A control file that @pid hands over, the caller's; negative errno. */
+int gp_sim_control_file(struct gp_sim *sim, pid_t pid);
 
 /** A context: one compute group with @streams channels, one copy group. */
 struct gp_sim_context *gp_sim_context_create(struct gp_sim *sim, pid_t pid,

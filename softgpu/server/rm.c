@@ -706,10 +706,15 @@ static uint32_t schedule(struct rm_call *call, struct soft_object *g)
 	return status_of(err);
 }
 
+/* Who waits for it to be off has it taken off, and back to its place. */
 static uint32_t preempt(struct rm_call *call, struct soft_object *g)
 {
+	const struct gp_rm_tsg_preempt *p = call->params;
+
 	if (g->off)
 		return GP_RM_OK;
+	if (!p->wait)
+		return status_of(gp_model_preempt(call->s->model, g->model));
 	if (!call->again)
 		return control_wait(call, &g->model, 1, true);
 	return status_of(gp_model_resume(call->s->model, &g->model, 1, 0));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/common/gp_test.h"
@@ -16,6 +18,7 @@
 #define CLASS_NONE 0u
 #define CLASS_LC 1u
 #define CLASS_BE 2u
+#define FILES 32u
 
 static const struct rig *rig;
 
@@ -247,6 +250,8 @@ static void what_is_not_there_says_so(void **state)
 	if (!(w->caps.caps & GP_CAP_PREEMPT_MODE))
 		assert_int_equal(w->ops->set_preempt_mode(be.group,
 				 GP_PREEMPT_INSTRUCTION), -EOPNOTSUPP);
+	if (!(w->caps.caps & GP_CAP_PREEMPT))
+		assert_int_equal(w->ops->preempt(be.group), -EOPNOTSUPP);
 	if (!(w->caps.caps & GP_CAP_SUSPEND))
 		assert_int_equal(w->ops->suspend(&be.group, 1), -EOPNOTSUPP);
 	if (!(w->caps.caps & GP_CAP_SWITCH_LOG))
@@ -320,7 +325,194 @@ static void groups_of_the_dead_are_gone(void **state)
 	}
 	if (w->caps.caps & GP_CAP_SUSPEND)
 		assert_int_equal(w->ops->suspend(&be.group, 1), -ESRCH);
+	if (w->caps.caps & GP_CAP_PREEMPT)
+		assert_int_equal(w->ops->preempt(be.group), -ESRCH);
 	gp_group_list_put(&be.list);
+}
+
+static void uses_tells_who_has_it_open(void **state)
+{
+	struct world *w = *state;
+	struct be be = be_start(w);
+	pid_t pid = rig->be_pid(be.proc);
+
+	assert_int_equal(w->ops->uses(w->dev, pid), 1);
+	assert_int_equal(w->ops->uses(w->dev, NO_PID), -ESRCH);
+	if (rig->stranger)
+		assert_int_equal(w->ops->uses(w->dev, rig->stranger()), 0);
+	be_stop(&be);
+	assert_int_equal(w->ops->uses(w->dev, pid), -ESRCH);
+}
+
+/* ---- groups that are handed over ------------------------------------------------ */
+
+struct files {
+	int fd[FILES];
+	size_t n;
+};
+
+static struct files files_of(struct be *be)
+{
+	struct files f = { .n = 0 };
+
+	f.n = rig->be_files(be->proc, f.fd, FILES);
+	assert_true(f.n > 0 && f.n <= FILES);
+	return f;
+}
+
+/* They stay the caller's: each is still open here. */
+static void close_files(struct files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		assert_int_equal(close(f->fd[i]), 0);
+}
+
+static void need_files(struct world *w)
+{
+	struct gp_group_list list = { .count = 99 };
+	int fd = -1;
+
+	if (rig->be_files)
+		return;
+	assert_int_equal(w->ops->control_files(w->dev, &fd, 1), -EOPNOTSUPP);
+	assert_int_equal(w->ops->groups_from(w->dev, getpid(), &fd, 0, &list),
+			 -EOPNOTSUPP);
+	assert_int_equal(list.count, 99);
+	gp_note_skip();
+	skip();
+}
+
+static int from(struct world *w, pid_t pid, const struct files *f,
+		struct gp_group_list *list)
+{
+	return w->ops->groups_from(w->dev, pid, f->fd, f->n, list);
+}
+
+static void groups_from_files_are_those_of_the_process(void **state)
+{
+	struct world *w = *state;
+	struct gp_group_list list = { 0 };
+	struct files f;
+	struct be be;
+
+	need_files(w);
+	be = be_start(w);
+	f = files_of(&be);
+	assert_int_equal(from(w, rig->be_pid(be.proc), &f, &list), 0);
+	close_files(&f);
+	assert_int_equal(list.count, be.list.count);
+	for (size_t i = 0; i < list.count; i++) {
+		assert_ptr_equal(list.group[i]->dev, w->dev);
+		assert_int_equal(list.group[i]->pid, be.list.group[i]->pid);
+		assert_int_equal(list.group[i]->id, be.list.group[i]->id);
+		assert_int_equal(list.group[i]->kind, be.list.group[i]->kind);
+		assert_int_equal(list.group[i]->channels,
+				 be.list.group[i]->channels);
+	}
+	/* What came of the files works when they are closed. */
+	gp_group_list_put(&be.list);
+	be.list = list;
+	be.group = compute_of(&be.list);
+	assert_int_equal(w->ops->suspend(&be.group, 1), 0);
+	assert_off(&be);
+	assert_int_equal(w->ops->resume(&be.group, 1), 0);
+	assert_runs(&be);
+	be_stop(&be);
+}
+
+static void groups_from_files_of_the_dead_are_gone(void **state)
+{
+	struct gp_group_list list = { 0 }, none = { .count = 99 };
+	struct world *w = *state;
+	struct files f;
+	struct be be;
+	pid_t pid;
+
+	need_files(w);
+	be = be_start(w);
+	pid = rig->be_pid(be.proc);
+	f = files_of(&be);
+	assert_int_equal(from(w, pid, &f, &list), 0);
+	be_stop(&be);
+	assert_int_equal(w->ops->suspend(list.group, 1), -ESRCH);
+	gp_group_list_put(&list);
+	/* The files still drive what it had, but nobody is there to drive. */
+	assert_int_equal(from(w, pid, &f, &none), -ESRCH);
+	assert_int_equal(from(w, NO_PID, &f, &none), -ESRCH);
+	assert_int_equal(none.count, 99);
+	close_files(&f);
+}
+
+static void groups_from_other_files_are_none(void **state)
+{
+	struct gp_group_list list = { .count = 99 };
+	struct world *w = *state;
+	struct files f, odd = { .n = 4 };
+	struct be be, other;
+	int ends[2];
+	pid_t pid;
+
+	need_files(w);
+	be = be_start(w);
+	pid = rig->be_pid(be.proc);
+	assert_int_equal(pipe(ends), 0);
+	odd.fd[0] = ends[0];
+	odd.fd[1] = ends[1];
+	odd.fd[2] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	odd.fd[3] = memfd_create("odd", MFD_CLOEXEC);
+	assert_int_equal(from(w, pid, &odd, &list), 0);
+	assert_int_equal(list.count, 0);
+	gp_group_list_put(&list);
+	assert_int_equal(w->ops->groups_from(w->dev, pid, NULL, 0, &list), 0);
+	assert_int_equal(list.count, 0);
+	gp_group_list_put(&list);
+
+	/* Another's, by themselves and beside its own. */
+	other = be_start(w);
+	f = files_of(&other);
+	assert_int_equal(from(w, pid, &f, &list), 0);
+	assert_int_equal(list.count, 0);
+	gp_group_list_put(&list);
+	assert_true(f.n < FILES);
+	f.n += rig->be_files(be.proc, f.fd + f.n, FILES - f.n);
+	assert_int_equal(from(w, pid, &f, &list), 0);
+	assert_int_equal(list.count, be.list.count);
+	assert_int_equal(compute_of(&list)->id, be.group->id);
+	gp_group_list_put(&list);
+	close_files(&f);
+	close_files(&odd);
+	be_stop(&other);
+	be_stop(&be);
+}
+
+/* What this process hands over is what it has itself. */
+static void control_files_are_handed_over(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct files f = { .n = 0 };
+	struct world *w = *state;
+	struct rig_lc *lc;
+	ssize_t n;
+
+	need_files(w);
+	lc = rig->lc_start();
+	n = w->ops->control_files(w->dev, f.fd, FILES);
+	if (n == -ENOENT) {		/* no tracker watches here */
+		rig->lc_stop(lc);
+		gp_note_skip();
+		skip();
+	}
+	assert_true(n > 0);
+	f.n = (size_t)n;
+	for (size_t i = 0; i < f.n; i++)
+		assert_true(fcntl(f.fd[i], F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(from(w, getpid(), &f, &list), 0);
+	assert_int_equal(compute_of(&list)->pid, getpid());
+	gp_group_list_put(&list);
+	assert_int_equal(w->ops->control_files(w->dev, NULL, 0), 0);
+	close_files(&f);
+	rig->lc_stop(lc);
+	assert_int_equal(w->ops->control_files(w->dev, f.fd, FILES), -ENOENT);
 }
 
 /* ---- slices and modes -------------------------------------------------------- */
@@ -391,6 +583,58 @@ static void modes_are_taken(void **state)
 	assert_runs(&be);
 	assert_int_equal(w->ops->set_preempt_mode(be.group,
 						  GP_PREEMPT_INSTRUCTION), 0);
+	assert_runs(&be);
+	be_stop(&be);
+}
+
+/* ---- the end of a turn ------------------------------------------------------- */
+
+/* @be's slice is its turn, which lasts: it alone runs from now on. */
+static void keep_on(struct world *w, struct be *be, struct be *other)
+{
+	assert_int_equal(w->ops->set_slice(be->group, w->caps.max_slice_us), 0);
+	for (int i = 0; i < 40; i++)
+		if (!progress(other, 25 * MS))
+			return;
+	fail_msg("it has no turn of its own");
+}
+
+static void preempt_ends_a_turn(void **state)
+{
+	struct world *w = *state;
+	struct be a, b;
+
+	need(w, GP_CAP_PREEMPT | GP_CAP_SLICES);
+	a = be_start(w);
+	b = be_start(w);
+	assert_int_equal(w->ops->set_slice(b.group, 20000), 0);
+	keep_on(w, &a, &b);
+	/* Of the other, which is not on, there is no turn to end. */
+	assert_int_equal(w->ops->preempt(b.group), 0);
+	assert_true(progress(&a, 50 * MS) > 0);
+	assert_true(progress(&b, 50 * MS) == 0);
+	assert_int_equal(w->ops->preempt(a.group), 0);
+	assert_true(progress(&b, 30 * MS) > 0);
+	/* And it runs on when its next turn comes. */
+	rig->run(50 * MS);
+	assert_true(progress(&a, 50 * MS) > 0);
+	be_stop(&b);
+	be_stop(&a);
+}
+
+static void preempt_leaves_who_is_alone_and_who_is_off(void **state)
+{
+	struct world *w = *state;
+	struct be be;
+
+	need(w, GP_CAP_PREEMPT | GP_CAP_SUSPEND);
+	be = be_start(w);
+	assert_int_equal(w->ops->preempt(be.group), 0);
+	assert_runs(&be);
+	assert_int_equal(w->ops->suspend(&be.group, 1), 0);
+	assert_int_equal(w->ops->preempt(be.group), 0);
+	assert_off(&be);
+	assert_int_equal(w->ops->resume(&be.group, 1), 0);
 	assert_runs(&be);
 	be_stop(&be);
 }
@@ -897,10 +1141,17 @@ int gp_conformance(const struct rig *of)
 		TEST(groups_are_found_and_stay),
 		TEST(groups_of_nobody),
 		TEST(groups_of_the_dead_are_gone),
+		TEST(uses_tells_who_has_it_open),
+		TEST(groups_from_files_are_those_of_the_process),
+		TEST(groups_from_files_of_the_dead_are_gone),
+		TEST(groups_from_other_files_are_none),
+		TEST(control_files_are_handed_over),
 		TEST(slice_is_read_as_set),
 		TEST(slice_out_of_range_leaves_the_old),
 		TEST(slice_that_fails_leaves_the_old),
 		TEST(modes_are_taken),
+		TEST(preempt_ends_a_turn),
+		TEST(preempt_leaves_who_is_alone_and_who_is_off),
 		TEST(classes_are_taken_of_others),
 		TEST(hold_leaves_who_is_as_urgent),
 		TEST(suspend_stops_resume_goes_on),

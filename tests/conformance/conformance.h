@@ -23,12 +23,16 @@ enum rig_fault { RIG_FAIL_SUSPEND, RIG_FAIL_RESUME, RIG_FAIL_SET_SLICE };
  * @open: open it
  * @be_start: a process that keeps the device full with short kernels
  * @be_done: how many kernels it has finished
+ * @be_files: files as it would hand them over, the caller's; how many. NULL: this
+ *	backend's processes have none to hand over
  * @lc_start: a context of this test's own, current where that means anything
  * @lc_request: launch a kernel of some 100 µs and wait; its latency, ns
  * @reset: stop what a test that failed has left
  * @run: let at least @ns of the device's time pass
  * @slow: here all takes so many times as long (a kernel that looks for faults
  *	in itself); 0: as it should
+ * @stranger: a process that lives, and has nothing of the device's open, until
+ *	reset(); NULL: this rig has none
  * @inject: the next such op fails with @err at its group number @at; false, or
  *	NULL: this rig cannot do that
  */
@@ -41,6 +45,7 @@ struct rig {
 	struct rig_be *(*be_start)(void);
 	pid_t (*be_pid)(struct rig_be *be);
 	uint64_t (*be_done)(struct rig_be *be);
+	size_t (*be_files)(struct rig_be *be, int *fd, size_t max);
 	void (*be_stop)(struct rig_be *be);
 	struct rig_lc *(*lc_start)(void);
 	void *(*lc_context)(struct rig_lc *lc);
@@ -49,6 +54,7 @@ struct rig {
 	void (*reset)(void);
 	void (*run)(uint64_t ns);
 	uint64_t slow;
+	pid_t (*stranger)(void);
 	bool (*inject)(enum rig_fault fault, size_t at, int err);
 };
 

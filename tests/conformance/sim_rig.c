@@ -107,6 +107,13 @@ static uint64_t be_done(struct rig_be *b)
 	return b->done;
 }
 
+static size_t be_files(struct rig_be *b, int *fd, size_t max)
+{
+	fd[0] = gp_sim_control_file(sim, b->pid);
+	assert_true(fd[0] >= 0);
+	return 1;
+}
+
 static void be_stop(struct rig_be *b)
 {
 	struct rig_be **link;
@@ -185,16 +192,18 @@ static bool inject(enum rig_fault fault, size_t at, int err)
 	return true;
 }
 
-#define RIG(name_, ops_, setup_) {                                           \
+#define RIG(name_, ops_, setup_, files_) {                                           \
 	.name = name_, .ops = ops_, .setup = setup_, .teardown = teardown,   \
 	.open = open_sim, .be_start = be_start, .be_pid = be_pid,            \
-	.be_done = be_done, .be_stop = be_stop, .lc_start = lc_start,        \
+	.be_done = be_done, .be_files = files_, .be_stop = be_stop,          \
+	.lc_start = lc_start,                                                \
 	.lc_context = lc_context, .lc_request = lc_request,                  \
 	.lc_stop = lc_stop, .reset = reset, .run = run,                 \
 	.inject = inject,                                                    \
 }
 
 const struct rig gp_rig_sim_timeslice =
-	RIG("sim-timeslice", &gp_sim_timeslice_ops, setup_timeslice);
+	RIG("sim-timeslice", &gp_sim_timeslice_ops, setup_timeslice,
+	    be_files);
 const struct rig gp_rig_sim_slots =
-	RIG("sim-slots", &gp_sim_slots_ops, setup_slots);
+	RIG("sim-slots", &gp_sim_slots_ops, setup_slots, NULL);

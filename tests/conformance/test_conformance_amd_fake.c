@@ -157,7 +157,7 @@ static struct rig rig = {
 	.open = open_fake, .be_start = be_start, .be_pid = be_pid,
 	.be_done = be_done, .be_stop = be_stop, .lc_start = lc_start,
 	.lc_context = lc_context, .lc_request = lc_request, .lc_stop = lc_stop,
-	.reset = reset, .run = run, .inject = inject,
+	.reset = reset, .run = run, .inject = inject, .stranger = getppid,
 };
 
 int main(void)

@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "nvidia-backend/hold_abi.h"
+#include "hal/procfd.h"
+#include "nvidia-backend/nv_internal.h"
 #include "tests/common/gp_test.h"
 #include "tests/conformance/conformance.h"
 
@@ -62,6 +64,7 @@ static struct {
 static struct gp_device *clock_dev;
 static struct rig_be *bes;
 static struct rig_lc *lc_left;		/* at most one at a time */
+static pid_t stranger_left;		/* likewise */
 
 static int load_cuda(void)
 {
@@ -228,6 +231,46 @@ static pid_t be_pid(struct rig_be *be)
 	return be->pid;
 }
 
+struct taking {
+	int pidfd;
+	int *fd;
+	size_t n, max;
+};
+
+static int take(void *arg, int fd)
+{
+	struct taking *t = arg;
+
+	if (t->n == t->max)
+		return 1;
+	t->fd[t->n] = (int)syscall(SYS_pidfd_getfd, t->pidfd, fd, 0);
+	assert_true(t->fd[t->n] >= 0);
+	t->n++;
+	return 0;
+}
+
+/* bench/be knows nothing of gpreempt, so it is helped. */
+static size_t be_files(struct rig_be *be, int *fd, size_t max)
+{
+	struct taking t = { .fd = fd, .max = max };
+
+	t.pidfd = (int)syscall(SYS_pidfd_open, be->pid, 0);
+	assert_true(t.pidfd >= 0);
+	assert_int_equal(gp_proc_fds(be->pid, gp_nv_transport_current()->prefix,
+				     take, &t), 0);
+	close(t.pidfd);
+	return t.n;
+}
+
+static pid_t stranger(void)
+{
+	char *argv[] = { (char *)"sleep", (char *)"1000", NULL };
+
+	assert_int_equal(posix_spawnp(&stranger_left, "sleep", NULL, NULL, argv,
+				      environ), 0);
+	return stranger_left;
+}
+
 /* ---- our own context --------------------------------------------------------------- */
 
 static struct rig_lc *lc_start(void)
@@ -284,6 +327,11 @@ static void reset(void)
 		be_stop(bes);
 	if (lc_left)
 		lc_stop(lc_left);
+	if (stranger_left) {
+		kill(stranger_left, SIGKILL);
+		waitpid(stranger_left, NULL, 0);
+		stranger_left = 0;
+	}
 }
 
 /* No inject: nothing in a driver fails on demand. */
@@ -295,6 +343,7 @@ static struct rig rig = {
 	.be_start = be_start,
 	.be_pid = be_pid,
 	.be_done = be_done,
+	.be_files = be_files,
 	.be_stop = be_stop,
 	.lc_start = lc_start,
 	.lc_context = lc_context,
@@ -302,6 +351,7 @@ static struct rig rig = {
 	.lc_stop = lc_stop,
 	.reset = reset,
 	.run = run,
+	.stranger = stranger,
 };
 
 int main(void)

@@ -14,7 +14,9 @@ SUITE = os.path.join(BUILD, "tests/conformance/test_conformance_nvidia")
 # NVIDIA's driver has not.
 SKIPPED = {"slice_that_fails_leaves_the_old", "classes_are_taken_of_others",
            "hold_leaves_who_is_as_urgent", "suspend_that_fails_halfway_is_undone",
-           "resume_that_fails_halfway_suspends_nobody", "usage_counts_what_runs"}
+           "resume_that_fails_halfway_suspends_nobody", "usage_counts_what_runs",
+           # Nothing is preloaded there.
+           "control_files_are_handed_over"}
 
 
 class Conformance(unittest.TestCase):
@@ -31,7 +33,7 @@ class Conformance(unittest.TestCase):
                 said = log.read()
         self.assertEqual(done.returncode, 0, said)
         ran = re.search(r"^conformance: (\d+) run", said, re.M)
-        self.assertTrue(ran and int(ran.group(1)) >= 26, said)
+        self.assertTrue(ran and int(ran.group(1)) >= 32, said)
         self.assertEqual(set(re.findall(r"SKIPPED +\] (\w+)$", said, re.M)), SKIPPED)
 
 

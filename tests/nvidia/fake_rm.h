@@ -26,6 +26,7 @@ struct fake_object {
 	uint32_t gpu;			/* of a device */
 	uint64_t slice_us;
 	uint32_t disabled, mode;
+	uint32_t preempts;
 };
 
 static struct {
@@ -170,6 +171,12 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 		return GP_RM_OK;
 	case GP_RM_CTRL_TSG_SET_TIMESLICE:
 		o->slice_us = ((struct gp_rm_tsg_timeslice *)p)->us;
+		return GP_RM_OK;
+	case GP_RM_CTRL_TSG_PREEMPT:
+		if (c->params_size != sizeof(struct gp_rm_tsg_preempt) ||
+		    o->cls != GP_RM_CLASS_CHANNEL_GROUP)
+			return GP_RM_ERR_INVALID_PARAM_STRUCT;
+		o->preempts++;
 		return GP_RM_OK;
 	case GP_RM_CTRL_FIFO_DISABLE_CHANNELS:
 		return fake_disable(file, p);

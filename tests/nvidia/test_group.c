@@ -97,6 +97,22 @@ static void test_mode(void **state)
 	teardown();
 }
 
+static void test_preempt(void **state)
+{
+	struct gp_nv_group *g;
+
+	setup(2);
+	g = gp_nv_of(gp_nv_group, list.group[4]);
+	assert_int_equal(gp_nv_preempt(list.group[4]), 0);
+	assert_int_equal(fake_find(fake_ino(ctl), g->client, g->tsg)->preempts, 1);
+	g = gp_nv_of(gp_nv_group, list.group[0]);
+	assert_int_equal(fake_find(fake_ino(ctl), g->client, g->tsg)->preempts, 0);
+	fake.fail_cmd = GP_RM_CTRL_TSG_PREEMPT;
+	fake.fail_status = GP_RM_ERR_INSUFFICIENT_PERMISSIONS;
+	assert_int_equal(gp_nv_preempt(list.group[0]), -EPERM);
+	teardown();
+}
+
 static void test_suspend_in_one_call(void **state)
 {
 	setup(3);	/* 3 * 20 channels */
@@ -201,6 +217,7 @@ int main(void)
 		cmocka_unit_test(test_slice),
 		cmocka_unit_test(test_slice_refused),
 		cmocka_unit_test(test_mode),
+		cmocka_unit_test(test_preempt),
 		cmocka_unit_test(test_suspend_in_one_call),
 		cmocka_unit_test(test_suspend_beyond_one_call),
 		cmocka_unit_test(test_failed_suspend_is_undone),

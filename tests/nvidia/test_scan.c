@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/nvidia/fake_rm.h"
@@ -169,7 +171,6 @@ static void test_gone_process(void **state)
 /* Another process that has a context, whose file nobody else has open. */
 struct other {
 	pid_t pid;
-	int stay;		/* closed: it ends */
 	int fd;			/* its file's number */
 	ino_t ino;
 };
@@ -177,28 +178,37 @@ struct other {
 static struct other other_start(void)
 {
 	struct other o;
-	int stay[2];
-	char byte;
 
-	assert_int_equal(pipe(stay), 0);
 	o.fd = fake_open_ctl();
 	o.ino = fake_ino(o.fd);
 	fake_context(o.fd, fake_client(o.fd), 0, GP_RM_HABIT_OBJECT_BASE);
 	o.pid = fork();
-	if (!o.pid) {
-		close(stay[1]);
-		_exit(read(stay[0], &byte, 1) < 0);
-	}
+	if (!o.pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!o.pid)
+		pause();
 	close(o.fd);
-	close(stay[0]);
-	o.stay = stay[1];
 	return o;
 }
 
 static void other_end(const struct other *o)
 {
-	close(o->stay);
+	kill(o->pid, SIGKILL);
 	waitpid(o->pid, NULL, 0);
+}
+
+/* Its file, as if it were handed over. */
+static int other_file(const struct other *o)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
+	int fd = (int)syscall(SYS_pidfd_getfd, pidfd, o->fd, 0);
+
+	close(pidfd);
+	if (fd < 0) {
+		gp_note_skip();
+		skip();
+	}
+	return fd;
 }
 
 /* Its groups; skipped where it may not be looked into (Yama, old kernels). */
@@ -283,10 +293,108 @@ static void test_groups_of_the_dead_are_gone(void **state)
 	assert_int_equal(us, 5);
 	assert_int_equal(gp_nv_set_preempt_mode(list.group[0],
 						GP_PREEMPT_BLOCK), -ESRCH);
+	assert_int_equal(gp_nv_preempt(list.group[0]), -ESRCH);
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ESRCH);
 	assert_int_equal(gp_nv_resume(list.group, list.count), -ESRCH);
 	assert_int_equal(fake.calls, calls);
 	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+}
+
+/* Beside the file of another, whose groups are not its own. */
+static void test_handed_over(void **state)
+{
+	struct gp_group_list list = { 0 }, none = { .count = 9 };
+	struct gp_nv_device *dev;
+	struct other o, p;
+	int fd[2], before;
+	uint64_t us = 0;
+
+	fake_reset();
+	o = other_start();
+	p = other_start();
+	dev = fake_device(0);
+	fd[0] = other_file(&o);
+	fd[1] = other_file(&p);
+	before = open_fds();
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, 2, &list), 0);
+	assert_int_equal(list.count, 4);
+	for (size_t i = 0; i < list.count; i++) {
+		assert_int_equal(list.group[i]->pid, o.pid);
+		assert_int_equal(fake_ino(at(&list, i)->file->fd), o.ino);
+	}
+	assert_int_equal(gp_nv_set_slice(list.group[0], 78), 0);
+	assert_int_equal(gp_nv_get_slice(list.group[0], &us), 0);
+	assert_int_equal(us, 78);
+	other_end(&o);
+	assert_int_equal(gp_nv_get_slice(list.group[0], &us), -ESRCH);
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, 2, &none), -ESRCH);
+	assert_int_equal(none.count, 9);
+	gp_group_list_put(&list);
+	assert_int_equal(open_fds(), before);
+	close(fd[0]);
+	close(fd[1]);
+	other_end(&p);
+	dev->base.ops->close(&dev->base);
+}
+
+static void test_handed_over_by_ourselves(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	int fd[2], odd[2];
+
+	fake_reset();
+	assert_int_equal(pipe(odd), 0);
+	fd[0] = fake_open_ctl();
+	fd[1] = dup(fd[0]);
+	fake_context(fd[0], fake_client(fd[0]), 0, GP_RM_HABIT_OBJECT_BASE);
+	dev = fake_device(0);
+	/* Twice the same file: its groups once. */
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, 2, &list), 0);
+	assert_int_equal(list.count, 4);
+	gp_group_list_put(&list);
+	/* No call goes to what is no control file. */
+	fake.calls = 0;
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, odd, 2, &list), 0);
+	assert_int_equal(list.count, 0);
+	assert_int_equal(fake.calls, 0);
+	list.count = 9;
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, 257, &list), -E2BIG);
+	assert_int_equal(gp_nv_groups_from(&dev->base, -3, fd, 1, &list), -EINVAL);
+	assert_int_equal(list.count, 9);
+	for (int i = 0; i < 2; i++) {
+		close(odd[i]);
+		close(fd[i]);
+	}
+	dev->base.ops->close(&dev->base);
+}
+
+/* Ours do not count: a client of the backend's, what was taken. */
+static void test_uses(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	struct gp_nv_client c;
+	struct other o;
+	int fd;
+
+	fake_reset();
+	o = other_start();
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_client_open(&fake_transport, &c), 0);
+	other_groups(dev, &o, &list);
+	assert_int_equal(gp_nv_uses(&dev->base, 0), 0);
+	assert_int_equal(gp_nv_uses(&dev->base, o.pid), 1);
+	fd = fake_open_ctl();
+	assert_int_equal(gp_nv_uses(&dev->base, getpid()), 1);
+	close(fd);
+	assert_int_equal(gp_nv_uses(&dev->base, getpid()), 0);
+	other_end(&o);
+	assert_int_equal(gp_nv_uses(&dev->base, o.pid), -ESRCH);
+	assert_int_equal(gp_nv_uses(&dev->base, -2), -EINVAL);
+	gp_group_list_put(&list);
+	gp_nv_client_close(&c);
 	dev->base.ops->close(&dev->base);
 }
 
@@ -352,6 +460,9 @@ int main(void)
 		cmocka_unit_test(test_takes_files_of_another_process),
 		cmocka_unit_test(test_taken_files_are_not_our_own),
 		cmocka_unit_test(test_groups_of_the_dead_are_gone),
+		cmocka_unit_test(test_handed_over),
+		cmocka_unit_test(test_handed_over_by_ourselves),
+		cmocka_unit_test(test_uses),
 		cmocka_unit_test(test_a_dead_file_costs_one_call),
 		cmocka_unit_test(test_scan_stays_cheap),
 	};

@@ -2,6 +2,7 @@
 #include "tests/common/gp_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 
 #include "nvidia-backend/track.h"
@@ -143,6 +144,7 @@ static void test_not_started(void **state)
 	dev = fake_device(0);
 	assert_int_equal(gp_nv_track_groups(dev, &list), -ENOENT);
 	assert_int_equal(list.count, 3);
+	assert_int_equal(gp_nv_control_files(&dev->base, NULL, 0), -ENOENT);
 	dev->base.ops->close(&dev->base);
 	assert_int_equal(gp_nv_track_start_over(&fake_transport, &ops, NULL),
 			 0);
@@ -272,6 +274,50 @@ static void test_ready_and_gone(void **state)
 	close(m.fd);
 }
 
+/* One for each of libcuda's, whatever groups it has, and other devices' are not. */
+static void test_control_files(void **state)
+{
+	struct gp_nv_device *dev, *other;
+	int fd[4] = { -1, -1, -1, -1 };
+	struct made one, two;
+
+	fake_reset();
+	dev = fake_device(0);
+	other = fake_device(1);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), -ENOENT);
+	one = make(false);
+	two = make(true);
+	assert_int_equal(gp_nv_control_files(&other->base, fd, 4), -ENOENT);
+	assert_int_equal(fd[0], -1);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), 2);
+	for (int i = 0; i < 2; i++) {
+		assert_true(fcntl(fd[i], F_GETFD) & FD_CLOEXEC);
+		assert_true(fd[i] != one.fd && fd[i] != two.fd);
+		/* The caller's, who closes it without our knowing. */
+		assert_false(gp_nv_fd_marked(fd[i]));
+	}
+	assert_int_equal(fake_ino(fd[0]) + fake_ino(fd[1]),
+			 fake_ino(one.fd) + fake_ino(two.fd));
+	assert_true(fake_ino(fd[0]) != fake_ino(fd[1]));
+	close(fd[0]);
+	close(fd[1]);
+	fd[1] = -1;
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, 1), 1);
+	assert_int_equal(fd[1], -1);
+	close(fd[0]);
+	free_object(one.fd, one.client, one.client, 0);
+	free_object(two.fd, two.client, two.copy, 0);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), 1);
+	assert_int_equal(fake_ino(fd[0]), fake_ino(two.fd));
+	close(fd[0]);
+	free_object(two.fd, two.client, two.client, 0);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), -ENOENT);
+	close(one.fd);
+	close(two.fd);
+	other->base.ops->close(&other->base);
+	dev->base.ops->close(&dev->base);
+}
+
 /* In the child of a fork nothing is known, and nothing of it is touched. */
 static void test_forget(void **state)
 {
@@ -309,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_free_of_the_client),
 		cmocka_unit_test(test_what_does_not_concern_it),
 		cmocka_unit_test(test_ready_and_gone),
+		cmocka_unit_test(test_control_files),
 		cmocka_unit_test(test_forget),
 	};
 

@@ -279,7 +279,7 @@ static inline int carry_out(struct world *w, const struct gp_decision *d)
 		return release(w, d->tenant, hold);
 	case GP_DO_PREEMPT:
 		w->preempts++;
-		return gp_sim_preempt(group);
+		return ops->preempt(group);
 	default:
 		fail_msg("decision %u", d->type);
 		return -EINVAL;
