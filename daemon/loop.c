@@ -130,6 +130,11 @@ int gp_loop_run(struct gp_loop *loop)
 	return err;
 }
 
+bool gp_loop_stopped(const struct gp_loop *loop)
+{
+	return loop->stopped;
+}
+
 void gp_loop_stop(struct gp_loop *loop)
 {
 	const uint64_t one = 1;

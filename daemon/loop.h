@@ -54,6 +54,7 @@ uint64_t gp_loop_now_ns(void);
 int gp_loop_run(struct gp_loop *loop);
 /** One round, waiting at most @wait_ms (-1: for ever). For tests. */
 int gp_loop_once(struct gp_loop *loop, int wait_ms);
+bool gp_loop_stopped(const struct gp_loop *loop);
 /** Async-signal-safe. */
 void gp_loop_stop(struct gp_loop *loop);
 

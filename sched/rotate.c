@@ -373,6 +373,18 @@ void gp_rotate_reconcile(struct gp_sched *s)
 		new_turn(s);
 }
 
+bool gp_sched_put_off(const struct gp_sched *s)
+{
+	return s->resident != GP_NONE && s->rotate_since_ns != 0;
+}
+
+uint32_t gp_sched_resident(const struct gp_sched *s)
+{
+	uint32_t tenant = resident_tenant(s);
+
+	return tenant == GP_NONE ? 0 : s->tenant[tenant].id;
+}
+
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group)
 {
 	if (s->resident == group)

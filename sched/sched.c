@@ -505,6 +505,15 @@ void gp_sched_set_hold_piece(struct gp_sched *s, uint64_t piece_ns)
 	s->config.hold_piece_ns = piece_ns;
 }
 
+int gp_sched_set_share(struct gp_sched *s, uint64_t quantum_ns, uint32_t be_min_pct)
+{
+	if (!quantum_ns || be_min_pct > BE_MIN_PCT_MAX)
+		return -EINVAL;
+	s->config.quantum_ns = quantum_ns;
+	s->config.be_min_pct = be_min_pct;
+	return 0;
+}
+
 void gp_sched_set_policy(struct gp_sched *s, const struct gp_be_policy *be,
 			 const struct gp_lc_policy *lc)
 {

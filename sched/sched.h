@@ -242,6 +242,21 @@ void gp_sched_set_hold_piece(struct gp_sched *sched, uint64_t piece_ns);
 void gp_sched_set_policy(struct gp_sched *sched, const struct gp_be_policy *be,
 			 const struct gp_lc_policy *lc);
 
+/**
+ * gp_sched_set_share() - other quantum_ns and be_min_pct, as in the config, from
+ * the next step on. Whose turn it is keeps it to its end. 0; -EINVAL.
+ */
+int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_min_pct);
+
+/**
+ * gp_sched_put_off() - is a turn over, and goes on because LC is active? Who
+ * has to look whether it is looks more often then.
+ */
+bool gp_sched_put_off(const struct gp_sched *sched);
+
+/** The tenant whose turn it is among BE; 0: nobody's. */
+uint32_t gp_sched_resident(const struct gp_sched *sched);
+
 /* What a view may show. Counters since init. */
 struct gp_sched_tenant_stat {
 	struct gp_class_spec spec;

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * device.c - steps the core, and keeps what it decides about. control.c carries
+ * out, look.c sees what tenants are doing.
+ */
+#include "daemon/device.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/device_internal.h"
+#include "daemon/tenant.h"
+
+uint64_t gp_ddev_now(struct gp_ddev *dev)
+{
+	uint64_t ns = 0;
+
+	/* A clock that fails stands still: the core takes the latest seen. */
+	dev->hal->ops->now(dev->hal, &ns);
+	return ns;
+}
+
+/* In the clock of the log, which traces are read beside. */
+static uint64_t trace_now(struct gp_ddev *dev)
+{
+	struct timespec ts;
+
+	if (dev->caps.caps & GP_CAP_VIRTUAL_TIME)
+		return gp_ddev_now(dev);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value)
+{
+	if (!gp_trace_wanted(dev->trace))
+		return;
+	gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
+		.time_ns = trace_now(dev), .value = value, .pid = pid,
+		.kind = kind, .device = dev->number });
+}
+
+/* ---- the timer ---------------------------------------------------------------- */
+
+void gp_ddev_arm(struct gp_ddev *dev)
+{
+	uint64_t at_ns = dev->core_at_ns;
+
+	if (dev->look_at_ns && (!at_ns || dev->look_at_ns < at_ns))
+		at_ns = dev->look_at_ns;
+	/* Before timer_done a virtual clock stands: what comes next is first. */
+	dev->hal->ops->timer_arm(dev->timer, at_ns);
+}
+
+void gp_ddev_let_go(struct gp_ddev *dev)
+{
+	if (!dev->acked || dev->jobs || dev->looking)
+		return;
+	dev->acked = false;
+	gp_ddev_arm(dev);
+	dev->hal->ops->timer_done(dev->timer);
+}
+
+static void timer_ready(struct gp_source *source, uint32_t events)
+{
+	struct gp_ddev *dev = (struct gp_ddev *)(void *)
+		((char *)source - offsetof(struct gp_ddev, timer_source));
+
+	if (dev->hal->ops->timer_ack(dev->timer))
+		return;
+	dev->acked = true;
+	gp_ddev_look(dev);
+	gp_ddev_let_go(dev);
+}
+
+static void idle_due(struct gp_tick *tick)
+{
+	struct gp_ddev *dev = (struct gp_ddev *)(void *)
+		((char *)tick - offsetof(struct gp_ddev, idle));
+
+	gp_ddev_look(dev);
+	gp_tick_in(tick, GP_LOOK_IDLE_NS);
+}
+
+/* ---- stepping ------------------------------------------------------------------- */
+
+/* Who is resident may have changed: turns are counted here. */
+static void follow_turns(struct gp_ddev *dev)
+{
+	uint32_t now = gp_sched_resident(dev->sched);
+	struct gp_dtenant *t;
+
+	if (now == dev->resident)
+		return;
+	t = gp_dtenant_of(dev, dev->resident);
+	if (t)
+		gp_dtenant_turn_ends(t);
+	dev->resident = now;
+	t = gp_dtenant_of(dev, now);
+	if (t)
+		gp_dtenant_turn_begins(t);
+	gp_usage_turn(&dev->usage,
+		      (uint64_t)((int64_t)gp_ddev_now(dev) + dev->log_ahead_ns),
+		      t ? t->who.pid : 0);
+	gp_ddev_trace(dev, GP_WIRE_TRACE_RESIDENT, t ? t->who.pid : 0, 0);
+}
+
+int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev)
+{
+	int err = gp_sched_step(dev->sched, gp_ddev_now(dev), ev, &dev->out);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < dev->out.count; i++) {
+		const struct gp_decision *d = &dev->out.d[i];
+
+		if (d->type == GP_DO_ARM_TIMER)
+			dev->core_at_ns = d->at_ns;
+		else
+			gp_ddev_control(dev, d);
+	}
+	follow_turns(dev);
+	gp_ddev_plan_look(dev);
+	if (!dev->acked)
+		gp_ddev_arm(dev);
+	return 0;
+}
+
+struct gp_class_spec gp_ddev_spec(const struct gp_class_request *r)
+{
+	struct gp_class_spec spec = {
+		.cls = r->cls.cls, .weight = GP_WEIGHT_DEFAULT,
+		.cap_pct = r->cap_pct, .period_ns = r->period_ns,
+		.deadline_ns = r->deadline_ns, .runtime_ns = r->runtime_ns,
+	};
+
+	if (r->cls.cls == GP_CLASS_LC)
+		spec.level = r->cls.value;
+	else if (r->cls.cls == GP_CLASS_BE)
+		spec.weight = r->cls.value;
+	return spec;
+}
+
+/* ---- groups ------------------------------------------------------------------- */
+
+struct gp_dgroup *gp_ddev_group(struct gp_ddev *dev, uint32_t id)
+{
+	for (size_t i = 0; id && i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].id == id)
+			return &dev->group[i];
+	return NULL;
+}
+
+int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant,
+		      struct gp_group *group)
+{
+	struct gp_event ev = { .type = GP_EV_GROUP_APPEAR, .tenant = tenant->id,
+			       .group = group->id };
+	struct gp_dgroup *g = gp_ddev_group(dev, group->id);
+	int err;
+
+	/* It left, and is back before it was put back: still the same group. */
+	if (g && (g->tenant || g->gone))
+		return -EEXIST;
+	for (size_t i = 0; !g && i < GP_SCHED_MAX_GROUPS; i++)
+		if (!dev->group[i].id)
+			g = &dev->group[i];
+	if (!g)
+		return -ENOSPC;
+	if (g->id) {
+		dev->hal->ops->group_put(group);
+		g->tenant = tenant;
+	} else {
+		*g = (struct gp_dgroup){ .id = group->id, .group = group,
+					 .tenant = tenant };
+	}
+	err = gp_ddev_event(dev, &ev);
+	if (!err)
+		return 0;
+	if (g->group == group)
+		*g = (struct gp_dgroup){ 0 };
+	return err;
+}
+
+void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group)
+{
+	dev->hal->ops->group_put(group->group);
+	*group = (struct gp_dgroup){ 0 };
+}
+
+void gp_ddev_group_gone(struct gp_ddev *dev, struct gp_dgroup *group)
+{
+	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = group->id };
+
+	group->tenant = NULL;
+	group->gone = true;
+	gp_ddev_event(dev, &ev);
+	if (!group->jobs)
+		gp_ddev_group_free(dev, group);
+}
+
+bool gp_ddev_putting_back(const struct gp_ddev *dev)
+{
+	return dev->jobs || !gp_sched_settled(dev->sched);
+}
+
+/* What the core has put back, and nobody owns, is forgotten. */
+void gp_ddev_sweep(struct gp_ddev *dev)
+{
+	if (!gp_sched_settled(dev->sched))
+		return;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].id && !dev->group[i].tenant && !dev->group[i].jobs)
+			gp_ddev_group_free(dev, &dev->group[i]);
+	while (dev->leaving_count)
+		gp_journal_drop(dev->journal, dev->leaving[--dev->leaving_count]);
+}
+
+void gp_ddev_leaving(struct gp_ddev *dev, int place)
+{
+	dev->leaving[dev->leaving_count++] = place;
+}
+
+/* ---- making and ending ------------------------------------------------------------ */
+
+static const struct gp_be_policy *be_policy(enum gp_config_be_policy p)
+{
+	return p == GP_CONFIG_CREDIT ? &gp_policy_credit :
+	       p == GP_CONFIG_RR ? &gp_policy_rr : &gp_policy_fair;
+}
+
+static const struct gp_lc_policy *lc_policy(enum gp_config_lc_policy p)
+{
+	return p == GP_CONFIG_EDF ? &gp_policy_edf : &gp_policy_level;
+}
+
+static int core_create(struct gp_ddev *dev)
+{
+	const bool preempts = dev->caps.caps & GP_CAP_SLICE_PREEMPTS;
+	const struct gp_sched_config config = {
+		.be_policy = be_policy(dev->settings.be_policy),
+		.lc_policy = lc_policy(dev->settings.lc_policy),
+		.rotate = !!(dev->caps.caps & GP_CAP_SUSPEND),
+		.slice_preempts = preempts,
+		.slots = dev->caps.slots,
+		.be_min_pct = dev->settings.be_min_pct,
+		.lc_cut = !preempts ? GP_LC_CUT_NONE :
+			  dev->caps.caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
+							    GP_LC_CUT_SUSPEND,
+		.quantum_ns = dev->settings.quantum_ns,
+		.switch_ns = dev->caps.switch_ns,
+		.idle_slice_us = GP_DDEV_IDLE_SLICE_US,
+	};
+
+	dev->sched = calloc(1, gp_sched_size());
+	return dev->sched ? gp_sched_init(dev->sched, &config) : -ENOMEM;
+}
+
+static int core_timer_create(struct gp_ddev *dev)
+{
+	int err = dev->hal->ops->timer_create(dev->hal, &dev->timer);
+
+	if (err)
+		return err;
+	dev->timer_source.fd = dev->timer->fd;
+	dev->timer_source.ready = timer_ready;
+	return gp_loop_add(dev->loop, &dev->timer_source, EPOLLIN);
+}
+
+static int idle_create(struct gp_ddev *dev)
+{
+	int err;
+
+	dev->idle.due = idle_due;
+	err = gp_tick_add(dev->loop, &dev->idle);
+	if (!err)
+		gp_tick_in(&dev->idle, GP_LOOK_IDLE_NS);
+	return err;
+}
+
+/* All but @dev's HAL device. */
+static void unmake(struct gp_ddev *dev)
+{
+	gp_tick_remove(&dev->idle);
+	gp_worker_destroy(dev->worker);
+	gp_loop_remove(&dev->timer_source);
+	dev->hal->ops->timer_destroy(dev->timer);
+	dev->hal->ops->log_close(dev->log);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].id)
+			gp_ddev_group_free(dev, &dev->group[i]);
+	dev->hal->ops = dev->hal_ops;
+	free(dev->sched);
+	free(dev);
+}
+
+int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
+		   const struct gp_config_settings *settings, struct gp_journal *journal,
+		   struct gp_trace *trace, struct gp_ddev **out)
+{
+	struct gp_ddev *dev = calloc(1, sizeof(*dev));
+	int err;
+
+	if (!dev)
+		return -ENOMEM;
+	dev->hal = hal;
+	dev->hal_ops = hal->ops;
+	gp_hal_set_ops(&dev->ops, hal->ops);
+	hal->ops = &dev->ops;
+	dev->number = number;
+	dev->settings = *settings;
+	dev->loop = loop;
+	dev->trace = trace;
+	dev->journal = journal;
+	dev->since_ns = gp_loop_now_ns();
+	err = hal->ops->caps(hal, &dev->caps);
+	if (!err)
+		err = core_create(dev);
+	if (!err)
+		err = core_timer_create(dev);
+	if (!err)
+		err = idle_create(dev);
+	if (!err)
+		err = gp_worker_create(loop, &dev->worker);
+	if (err) {
+		unmake(dev);
+		return err;
+	}
+	/* Where it may not be read, usage has no source, and is shown as none. */
+	if (dev->caps.caps & GP_CAP_SWITCH_LOG && hal->ops->log_open(hal, &dev->log))
+		dev->log = NULL;
+	*out = dev;
+	return 0;
+}
+
+void gp_ddev_destroy(struct gp_ddev *dev)
+{
+	struct gp_device *hal;
+
+	if (!dev)
+		return;
+	hal = dev->hal;
+	unmake(dev);
+	hal->ops->close(hal);
+}
+
+void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *settings)
+{
+	const struct gp_event ev = { .type = GP_EV_TIMER };
+
+	gp_sched_set_policy(dev->sched, be_policy(settings->be_policy),
+			    lc_policy(settings->lc_policy));
+	gp_sched_set_share(dev->sched, settings->quantum_ns, settings->be_min_pct);
+	dev->settings = *settings;
+	gp_ddev_event(dev, &ev);
+}

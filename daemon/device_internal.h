@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_internal.h - shared by device.c, control.c, look.c and tenant.c. */
+#ifndef GP_DAEMON_DEVICE_INTERNAL_H
+#define GP_DAEMON_DEVICE_INTERNAL_H
+
+#include "daemon/device.h"
+
+/* Where nothing goes on, tenants are looked at so often, by the wall's clock. */
+#define GP_LOOK_IDLE_NS 1000000000u
+
+/* device.c */
+void gp_ddev_arm(struct gp_ddev *dev);
+/** Let a virtual clock go on, if nothing is under way. */
+void gp_ddev_let_go(struct gp_ddev *dev);
+void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group);
+void gp_ddev_sweep(struct gp_ddev *dev);
+/** The journal's record at @place is dropped when all is put back. */
+void gp_ddev_leaving(struct gp_ddev *dev, int place);
+
+/* control.c */
+/** Have @d carried out; its OUTCOME comes later, whatever happens. */
+void gp_ddev_control(struct gp_ddev *dev, const struct gp_decision *d);
+/** What runs in @group is cut anywhere, not at its end. No decision of the core's. */
+void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group);
+
+/* look.c */
+/**
+ * See what tenants are doing, tell the core what is news, and that its time has
+ * come. At once, or when the log was read.
+ */
+void gp_ddev_look(struct gp_ddev *dev);
+/** When that is to be next, as things are. */
+void gp_ddev_plan_look(struct gp_ddev *dev);
+
+/* tenant.c */
+void gp_dtenant_turn_begins(struct gp_dtenant *tenant);
+void gp_dtenant_turn_ends(struct gp_dtenant *tenant);
+/** A group of its was suspended, or resumed. */
+void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
+/** Tell who of LC has to say when it needs the device. */
+void gp_dtenant_cut_wanted(struct gp_ddev *dev);
+
+#endif

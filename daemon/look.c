@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * look.c - what tenants are doing: their pages, and the device's own log. Nobody
+ * sends word of it; it is looked at when it matters, which is
+ *  - when a turn is over: is latency-critical work on the device, or about to
+ *    come? Then again every 200 us, and the turn ends when it is not;
+ *  - 5 ms after a turn began with a resume: who has not had the device since then
+ *    has nothing to run;
+ *  - ten times a second while two share a device, for usage and for work of those
+ *    who had none; once a second else;
+ *  - soon again when latency-critical work was seen: that it lasts is not believed
+ *    without looking, since best-effort's minimum would be taken from it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "daemon/device_internal.h"
+#include "daemon/tenant.h"
+
+#define PUT_OFF_NS 200000u
+#define TURN_NS 5000000u
+#define BUSY_NS 500000u		/* doubles .. */
+#define BUSY_SHIFT_MAX 5u	/* .. to 16 ms */
+#define USAGE_NS 100000000u
+/* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
+ * one off, 0.3 ms the next one on (H200, driver 580). */
+#define AHEAD_NS 1500000u
+#define RECORDS 4096u		/* more are read by the next look */
+
+struct gp_log_look {
+	struct gp_job job;
+	struct gp_ddev *dev;
+	uint64_t core_ns, log_ns;	/* one moment, in both clocks */
+	size_t count;
+	struct gp_switch_record rec[RECORDS];
+};
+
+/* ---- who is to be told busy, or idle ------------------------------------------- */
+
+static void look_at_lc(struct gp_dtenant *t, uint64_t now_ns)
+{
+	gp_dtenant_samples(t);
+	if (t->page || t->dev->log)
+		gp_dtenant_tell(t, gp_dtenant_active(t, now_ns, AHEAD_NS));
+}
+
+static void look_at_be(struct gp_dtenant *t, uint64_t now_ns)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	if (!p || !t->dev->log)
+		return;
+	if (p->on || p->starts != t->starts) {
+		t->starts = p->starts;
+		t->on_since_ns = 0;	/* it has shown that it has work */
+		if (t->told == GP_TOLD_IDLE)
+			gp_dtenant_tell(t, true);
+	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {
+		t->on_since_ns = 0;
+		gp_dtenant_tell(t, false);
+	}
+}
+
+static void look_at_tenants(struct gp_ddev *dev)
+{
+	uint64_t now_ns = gp_ddev_now(dev);
+
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		if (t->request.cls.cls == GP_CLASS_LC)
+			look_at_lc(t, now_ns);
+		else if (t->request.cls.cls == GP_CLASS_BE)
+			look_at_be(t, now_ns);
+	}
+}
+
+static bool lc_is_busy(const struct gp_ddev *dev)
+{
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls == GP_CLASS_LC && t->told == GP_TOLD_BUSY)
+			return true;
+	return false;
+}
+
+static void its_time(struct gp_ddev *dev)
+{
+	const struct gp_event ev = { .type = GP_EV_TIMER };
+
+	look_at_tenants(dev);
+	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
+	gp_ddev_event(dev, &ev);
+}
+
+/* ---- the log ------------------------------------------------------------------ */
+
+static void tell_usage(struct gp_ddev *dev)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		struct gp_usage_process *p = gp_usage_of(&dev->usage, t->who.pid);
+		struct gp_event ev = { .type = GP_EV_USAGE, .tenant = t->id };
+
+		if (!p)
+			continue;
+		gp_usage_take(p, &ev.took_ns, &ev.taken_ns);
+		t->used_ns = (t->used_ns == GP_WIRE_UNKNOWN ? 0 : t->used_ns) + ev.took_ns;
+		if (ev.took_ns || ev.taken_ns)
+			gp_ddev_event(dev, &ev);
+	}
+}
+
+static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
+{
+	for (size_t i = 0; gp_trace_wanted(dev->trace) && i < look->count; i++) {
+		const struct gp_switch_record *r = &look->rec[i];
+
+		gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
+			.time_ns = r->time_ns, .pid = r->pid, .context = r->context,
+			.value = r->count, .device = dev->number,
+			.kind = r->kind == GP_SWITCH_START ? GP_WIRE_TRACE_START :
+				r->kind == GP_SWITCH_END ? GP_WIRE_TRACE_END :
+							   GP_WIRE_TRACE_LOST });
+	}
+}
+
+static void read_log(struct gp_job *job)
+{
+	struct gp_log_look *look = (struct gp_log_look *)(void *)job;
+	const struct gp_hal_ops *ops = look->dev->hal->ops;
+	struct gp_log *log = look->dev->log;
+	ssize_t n;
+
+	look->count = 0;
+	if (ops->now(look->dev->hal, &look->core_ns) || ops->log_now(log, &look->log_ns))
+		look->log_ns = 0;
+	do {
+		n = ops->log_read(log, look->rec + look->count, RECORDS - look->count);
+		look->count += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && look->count < RECORDS);
+}
+
+static void log_was_read(struct gp_job *job)
+{
+	struct gp_log_look *look = (struct gp_log_look *)(void *)job;
+	struct gp_ddev *dev = look->dev;
+
+	for (size_t i = 0; i < look->count; i++)
+		gp_usage_record(&dev->usage, &look->rec[i]);
+	if (look->log_ns) {
+		dev->log_ahead_ns = (int64_t)(look->log_ns - look->core_ns);
+		if (look->count < RECORDS)
+			gp_usage_until(&dev->usage, look->log_ns);
+	}
+	trace_records(dev, look);
+	dev->looking = NULL;
+	dev->log_read_ns = look->core_ns;
+	dev->log_silent = !look->count;
+	free(look);
+	tell_usage(dev);
+	its_time(dev);
+	gp_ddev_let_go(dev);
+}
+
+/* Does what the pages do not tell matter now? */
+static bool needs_log(const struct gp_ddev *dev, uint64_t now_ns)
+{
+	if (!dev->log || dev->looking)
+		return false;
+	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace))
+		return true;
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
+			return true;
+		if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS)
+			return true;
+	}
+	return false;
+}
+
+void gp_ddev_look(struct gp_ddev *dev)
+{
+	uint64_t now_ns = gp_ddev_now(dev);
+	struct gp_log_look *look = NULL;
+
+	dev->look_at_ns = 0;
+	if (dev->looking)
+		return;
+	if (dev->tenants && needs_log(dev, now_ns))
+		look = malloc(sizeof(*look));
+	if (!look) {
+		its_time(dev);
+		return;
+	}
+	look->job = (struct gp_job){ .work = read_log, .done = log_was_read };
+	look->dev = dev;
+	look->count = 0;
+	look->log_ns = 0;
+	look->core_ns = now_ns;
+	dev->looking = look;
+	gp_worker_post(dev->worker, &look->job);
+}
+
+/* ---- when next ------------------------------------------------------------------ */
+
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return !a_ns || (b_ns && b_ns < a_ns) ? b_ns : a_ns;
+}
+
+void gp_ddev_plan_look(struct gp_ddev *dev)
+{
+	uint64_t now_ns = gp_ddev_now(dev), at_ns = 0;
+	uint32_t share = 0;
+
+	if (gp_sched_put_off(dev->sched))
+		at_ns = now_ns + PUT_OFF_NS;
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		share += t->request.cls.cls != GP_CLASS_NONE && t->told != GP_TOLD_IDLE;
+		if (dev->log && t->on_since_ns)
+			at_ns = sooner(at_ns, t->on_since_ns + TURN_NS);
+	}
+	/* What nobody shares needs no account. */
+	if (share > 1 && dev->busy_looks)
+		at_ns = sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
+					dev->busy_looks : BUSY_SHIFT_MAX)));
+	if (share > 1)
+		at_ns = sooner(at_ns, (dev->log && !dev->log_silent ? dev->log_read_ns :
+				       now_ns) + USAGE_NS);
+	dev->look_at_ns = sooner(at_ns, dev->look_at_ns);
+}

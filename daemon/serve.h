@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.h - the daemon's socket: who connects, and whole messages of theirs. A
+ * peer that sends garbage is told so and stays; one that does not read loses its
+ * connection; nobody waits for either.
+ */
+#ifndef GP_DAEMON_SERVE_H
+#define GP_DAEMON_SERVE_H
+
+#include "daemon/loop.h"
+#include "wire/wire.h"
+
+struct gp_serve;
+struct gp_dtenant;
+
+/**
+ * struct gp_conn
+ * @pid, @uid: the peer's when it connected, as this process sees them
+ * @id: of this connection alone, ever
+ * @tenant: that it speaks for; NULL: none. The callee's to use
+ */
+struct gp_conn {
+	struct gp_source source;
+	struct gp_serve *serve;
+	struct gp_conn *next;
+	uint64_t id;
+	pid_t pid;
+	uid_t uid;
+	struct gp_dtenant *tenant;
+};
+
+/**
+ * struct gp_serve_ops - called in the loop.
+ * @message: passed gp_wire_check() and gp_wire_check_body(). @file: @n files, the
+ *	callee's
+ * @closed: the peer is through, or was dropped; @conn is freed afterwards
+ */
+struct gp_serve_ops {
+	void (*message)(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
+			const int *file, size_t n);
+	void (*closed)(void *arg, struct gp_conn *conn);
+};
+
+/** @listen_fd: borrowed. 0 or negative errno. */
+int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connections,
+		    const struct gp_serve_ops *ops, void *arg, struct gp_serve **serve);
+/** Closes all connections. NULL is legal. */
+void gp_serve_destroy(struct gp_serve *serve);
+void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
+/** NULL: it is closed. */
+struct gp_conn *gp_serve_find(struct gp_serve *serve, uint64_t id);
+
+/** Send; a peer that does not read is dropped. False: @conn is gone. */
+bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
+		  size_t n);
+/** GP_WIRE_SAID, in words. False: likewise. */
+bool gp_conn_say(struct gp_conn *conn, int result, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/** GP_WIRE_RESULT. */
+bool gp_conn_result(struct gp_conn *conn, int result);
+void gp_conn_close(struct gp_conn *conn);
+/** It is the caller's from now on, as a bare file; @conn is freed. */
+int gp_conn_detach(struct gp_conn *conn);
+
+#endif

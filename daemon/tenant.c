@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * tenant.c - what is known of a process on a device, and what it says of itself.
+ */
+#include "daemon/tenant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/device_internal.h"
+#include "daemon/proc.h"
+
+/* What was said for a time that is over by more than this was wrong. */
+#define NEXT_LATE_NS 1000000u
+
+struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id)
+{
+	for (struct gp_dtenant *t = dev->tenants; id && t; t = t->next)
+		if (t->id == id)
+			return t;
+	return NULL;
+}
+
+struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->who.pid == pid)
+			return t;
+	return NULL;
+}
+
+static bool is_be(const struct gp_dtenant *t)
+{
+	return t->request.cls.cls == GP_CLASS_BE;
+}
+
+static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t ns)
+{
+	gp_hist_add(&t->hist[kind], ns);
+	gp_hist_add(&t->dev->hist[kind], ns);
+}
+
+/* ---- turns ---------------------------------------------------------------------- */
+
+static void wants_turn(struct gp_dtenant *t)
+{
+	if (is_be(t) && !t->turn_since_ns && t->told != GP_TOLD_IDLE)
+		t->wants_since_ns = gp_ddev_now(t->dev);
+	else
+		t->wants_since_ns = 0;
+}
+
+void gp_dtenant_turn_begins(struct gp_dtenant *t)
+{
+	uint64_t now_ns = gp_ddev_now(t->dev);
+
+	if (t->wants_since_ns)
+		record(t, GP_WIRE_HIST_WAIT, now_ns - t->wants_since_ns);
+	t->wants_since_ns = 0;
+	t->turn_since_ns = now_ns;
+	t->turns++;
+	t->dev->stat.turns++;
+}
+
+void gp_dtenant_turn_ends(struct gp_dtenant *t)
+{
+	t->turn_since_ns = 0;
+	t->on_since_ns = 0;
+	t->preempted += t->told != GP_TOLD_IDLE;
+	wants_turn(t);
+}
+
+void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+	uint64_t now_ns = gp_ddev_now(t->dev);
+
+	if (off) {
+		t->off_since_ns = now_ns;
+	} else if (t->off_since_ns) {
+		t->off_ns += now_ns - t->off_since_ns;
+		record(t, GP_WIRE_HIST_SUSPENDED, now_ns - t->off_since_ns);
+		t->off_since_ns = 0;
+	}
+	t->starts = p ? p->starts : 0;
+	t->on_since_ns = !off && t->turn_since_ns ? now_ns : 0;
+}
+
+void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
+{
+	const struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
+				     .tenant = t->id };
+	const int tell = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
+
+	if ((int)t->told == tell)
+		return;
+	t->told = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
+	wants_turn(t);
+	gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, busy);
+	gp_ddev_event(t->dev, &ev);
+}
+
+/* ---- its page --------------------------------------------------------------------- */
+
+bool gp_dtenant_tells_work(const struct gp_dtenant *t)
+{
+	return t->page &&
+	       atomic_load_explicit(&t->page->tells, memory_order_relaxed) & GP_PAGE_TELLS_WORK;
+}
+
+static bool page_active(const struct gp_page *page, uint64_t now_ns, uint64_t ahead_ns)
+{
+	uint32_t doing = atomic_load_explicit(&page->doing, memory_order_acquire);
+	uint64_t next_ns = atomic_load_explicit(&page->next_ns, memory_order_relaxed);
+
+	if (doing & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK))
+		return true;
+	return next_ns && next_ns < now_ns + ahead_ns &&
+	       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS);
+}
+
+bool gp_dtenant_active(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
+{
+	const struct gp_usage_process *p;
+
+	if (t->page && page_active(t->page, now_ns, ahead_ns))
+		return true;
+	if (gp_dtenant_tells_work(t))
+		return false;
+	p = gp_usage_of(&t->dev->usage, t->who.pid);
+	return p && p->on;
+}
+
+void gp_dtenant_samples(struct gp_dtenant *t)
+{
+	struct gp_page *page = t->page;
+	uint64_t have;
+
+	if (!page)
+		return;
+	have = atomic_load_explicit(&page->samples, memory_order_acquire);
+	/* What was overwritten, or a number that went back, is passed over. */
+	if (have - t->samples > GP_PAGE_SAMPLES)
+		t->samples = have - GP_PAGE_SAMPLES;
+	for (; t->samples != have; t->samples++) {
+		struct gp_page_sample *s = &page->sample[t->samples % GP_PAGE_SAMPLES];
+		uint64_t held_ns = atomic_load_explicit(&s->held_ns, memory_order_relaxed);
+		uint64_t switch_ns = atomic_load_explicit(&s->switch_ns, memory_order_relaxed);
+
+		record(t, GP_WIRE_HIST_HOLD, held_ns);
+		if (switch_ns)
+			record(t, GP_WIRE_HIST_SWITCH, switch_ns);
+		gp_ddev_trace(t->dev, GP_WIRE_TRACE_HOLD, t->who.pid, held_ns);
+	}
+}
+
+static void wake_ready(struct gp_source *source, uint32_t events)
+{
+	struct gp_dtenant *t = (struct gp_dtenant *)(void *)
+		((char *)source - offsetof(struct gp_dtenant, wake));
+	uint64_t n;
+
+	(void)!read(source->fd, &n, sizeof(n));
+	gp_ddev_look(t->dev);
+}
+
+static void page_destroy(struct gp_dtenant *t)
+{
+	gp_loop_remove(&t->wake);
+	if (t->wake.fd >= 0)
+		close(t->wake.fd);
+	if (t->page)
+		munmap(t->page, GP_PAGE_BYTES);
+	if (t->page_fd >= 0)
+		close(t->page_fd);
+	t->page = NULL;
+	t->page_fd = t->wake.fd = -1;
+}
+
+/* Sealed: nobody can take away the memory under the other's feet. */
+static int page_create(struct gp_dtenant *t)
+{
+	int err;
+
+	t->page_fd = memfd_create("gpreempt-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (t->page_fd < 0)
+		return -errno;
+	if (ftruncate(t->page_fd, GP_PAGE_BYTES) ||
+	    fcntl(t->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		goto err_page;
+	t->page = mmap(NULL, GP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->page_fd, 0);
+	if (t->page == MAP_FAILED) {
+		t->page = NULL;
+		goto err_page;
+	}
+	t->page->magic = GP_PAGE_MAGIC;
+	t->page->version = GP_PAGE_VERSION;
+	t->page->bytes = GP_PAGE_BYTES;
+	atomic_store(&t->page->epoch, gp_journal_epoch(t->dev->journal));
+	t->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (t->wake.fd < 0)
+		goto err_page;
+	t->wake.ready = wake_ready;
+	err = gp_loop_add(t->dev->loop, &t->wake, EPOLLIN);
+	if (err)
+		page_destroy(t);
+	return err;
+
+err_page:
+	err = -errno;
+	page_destroy(t);
+	return err;
+}
+
+/*
+ * Where more than one level shares a device, a more urgent one has to say when it
+ * needs it: the less urgent one's turn is ended then. Alone, it need not.
+ */
+void gp_dtenant_cut_wanted(struct gp_ddev *dev)
+{
+	uint32_t lc = 0;
+
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		lc += t->request.cls.cls == GP_CLASS_LC;
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->page)
+			atomic_store(&t->page->cut_wanted,
+				     lc > 1 && t->request.cls.cls == GP_CLASS_LC);
+}
+
+/* ---- coming and going --------------------------------------------------------------- */
+
+static void ended(struct gp_source *source, uint32_t events)
+{
+	struct gp_dtenant *t = (struct gp_dtenant *)(void *)
+		((char *)source - offsetof(struct gp_dtenant, ended));
+
+	t->gone(t, t->gone_arg);
+	gp_dtenant_leave(t, true);
+}
+
+/* The process that was read, and not one that has its number by now. */
+static int watch_process(struct gp_dtenant *t)
+{
+	uint64_t start;
+	int err;
+
+	t->ended.fd = (int)syscall(SYS_pidfd_open, t->who.pid, 0u);
+	if (t->ended.fd < 0)
+		return -errno;
+	err = gp_proc_start(t->who.pid, &start);
+	if (!err && start != t->who.start_ticks)
+		err = -ESRCH;
+	t->ended.ready = ended;
+	return err ? err : gp_loop_add(t->dev->loop, &t->ended, EPOLLIN);
+}
+
+static int journal_put(struct gp_dtenant *t)
+{
+	struct gp_journal_record r = {
+		.pid = t->who.pid, .start_ticks = t->who.start_ticks,
+		.taken = t->taken, .banned = t->banned,
+	};
+	int place;
+
+	memcpy(r.uuid, t->dev->hal->id.uuid, sizeof(r.uuid));
+	gp_class_request_to_wire(&t->request, &r.request);
+	place = gp_journal_put(t->dev->journal, &r);
+	if (place < 0)
+		return place;
+	if (t->place >= 0)
+		gp_journal_drop(t->dev->journal, t->place);
+	t->place = place;
+	return 0;
+}
+
+static void free_tenant(struct gp_dtenant *t)
+{
+	if (t->place >= 0)
+		gp_journal_drop(t->dev->journal, t->place);
+	page_destroy(t);
+	gp_loop_remove(&t->ended);
+	if (t->ended.fd >= 0)
+		close(t->ended.fd);
+	gp_proc_clear(&t->who);
+	free(t);
+}
+
+/* Cut anywhere: nothing else can end a long kernel's turn. */
+static void make_preemptible(struct gp_dtenant *t)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (t->dev->group[i].tenant == t)
+			gp_ddev_preemptible(t->dev, &t->dev->group[i]);
+}
+
+/* Compute groups are the device's from then on; the rest is dropped. */
+static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
+{
+	int first = 0, err;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct gp_group *group = list->group[i];
+
+		err = group->kind == GP_GROUP_COMPUTE && group->dev == t->dev->hal ?
+			      gp_ddev_group_add(t->dev, t, group) : -EEXIST;
+		if (err)
+			t->dev->hal->ops->group_put(group);
+		if (err && err != -EEXIST && !first)
+			first = err;
+	}
+	free(list->group);
+	*list = (struct gp_group_list){ 0 };
+	return first;
+}
+
+static int core_join(struct gp_dtenant *t)
+{
+	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = t->id,
+				     .spec = gp_ddev_spec(&t->request) };
+
+	return gp_ddev_event(t->dev, &ev);
+}
+
+int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant **out)
+{
+	struct gp_dtenant *t;
+	int err;
+
+	if (gp_dtenant_of_pid(dev, how->who.pid))
+		return -EEXIST;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->dev = dev;
+	t->id = ++dev->last_tenant_id;
+	t->taken = how->taken;
+	t->request = how->request;
+	t->asked = how->asked;
+	snprintf(t->why, sizeof(t->why), "%s", how->why);
+	t->since_ns = gp_loop_now_ns();
+		t->place = t->page_fd = t->wake.fd = t->ended.fd = -1;
+	t->gone = how->gone;
+	t->gone_arg = how->arg;
+	t->used_ns = dev->log ? 0 : GP_WIRE_UNKNOWN;
+	t->who.pid = how->who.pid;
+	t->who.start_ticks = how->who.start_ticks;
+	err = watch_process(t);
+	if (!err && how->page)
+		err = page_create(t);
+	if (!err)
+		err = journal_put(t);
+	if (!err)
+		err = gp_usage_join(&dev->usage, t->who.pid,
+				    t->request.cls.cls == GP_CLASS_LC);
+	if (!err)
+		err = core_join(t);
+	if (err) {
+		gp_usage_leave(&dev->usage, t->who.pid);
+		free_tenant(t);
+		return err;
+	}
+	t->who = how->who;
+	how->who = (struct gp_subject){ 0 };
+	t->next = dev->tenants;
+	dev->tenants = t;
+	gp_ddev_trace(dev, GP_WIRE_TRACE_JOIN, t->who.pid,
+		      (uint64_t)t->request.cls.cls << 32 | t->request.cls.value);
+	wants_turn(t);
+	/* One group too many is left alone; the others are not for that. */
+	(void)take_groups(t, &how->list);
+	if (is_be(t))
+		make_preemptible(t);
+	gp_dtenant_cut_wanted(dev);
+	*out = t;
+	return 0;
+}
+
+static void forget_groups(struct gp_dtenant *t, bool gone)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_dgroup *g = &t->dev->group[i];
+
+		if (g->id && g->tenant == t && gone)
+			gp_ddev_group_gone(t->dev, g);
+		else if (g->id && g->tenant == t)
+			g->tenant = NULL;
+	}
+}
+
+void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
+{
+	const struct gp_event ev = { .type = GP_EV_TENANT_LEAVE, .tenant = t->id };
+	struct gp_ddev *dev = t->dev;
+	struct gp_dtenant **at = &dev->tenants;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	forget_groups(t, process_ended);
+	if (!process_ended) {
+		gp_ddev_leaving(dev, t->place);
+		t->place = -1;
+	}
+	gp_ddev_event(dev, &ev);
+	gp_usage_leave(&dev->usage, t->who.pid);
+	gp_ddev_trace(dev, GP_WIRE_TRACE_LEAVE, t->who.pid, 0);
+	gp_dtenant_cut_wanted(dev);
+	free_tenant(t);
+	gp_ddev_sweep(dev);
+}
+
+static bool has_group(const struct gp_group_list *list, uint32_t id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->group[i]->id == id)
+			return true;
+	return false;
+}
+
+void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_dgroup *g = &t->dev->group[i];
+
+		if (g->id && g->tenant == t && !has_group(list, g->id))
+			gp_ddev_group_gone(t->dev, g);
+	}
+	(void)take_groups(t, list);
+	if (is_be(t))
+		make_preemptible(t);
+}
+
+int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *request,
+		     bool asked, const char *why)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id,
+			       .spec = gp_ddev_spec(request) };
+	const struct gp_class_request old = t->request;
+	bool was_be = is_be(t);
+	int err;
+
+	t->request = *request;
+	err = journal_put(t);
+	if (!err)
+		err = gp_ddev_event(t->dev, &ev);
+	if (err) {
+		t->request = old;
+		return err;
+	}
+	t->asked = asked;
+	snprintf(t->why, sizeof(t->why), "%s", why);
+	gp_usage_join(&t->dev->usage, t->who.pid, request->cls.cls == GP_CLASS_LC);
+	if (is_be(t) && !was_be)
+		make_preemptible(t);
+	wants_turn(t);
+	gp_dtenant_cut_wanted(t->dev);
+	return 0;
+}
+
+/* ---- promises ------------------------------------------------------------------------ */
+
+int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
+		     const struct gp_class_request *request, char *why, size_t len)
+{
+	const struct gp_class_spec spec = gp_ddev_spec(request);
+	struct gp_sched_admission a;
+	const struct gp_dtenant *whose;
+	int err;
+
+	if (!request->period_ns)
+		return 0;
+	if (dev->settings.lc_policy != GP_CONFIG_EDF) {
+		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is level; "
+			 "it takes edf (gpreempt.yaml(5))", dev->hal->id.name);
+		return -EINVAL;
+	}
+	err = gp_sched_admit(dev->sched, t ? t->id : 0, &spec, &a);
+	if (!err)
+		return 0;
+	whose = gp_dtenant_of(dev, a.tenant);
+	switch (a.reason) {
+	case GP_ADMIT_SPEC:
+		snprintf(why, len, "runtime must be at most the deadline, and that at most the "
+			 "period, all below 1000 s");
+		break;
+	case GP_ADMIT_LOAD:
+		snprintf(why, len, "all that was promised would be %.1f %% of %s",
+			 (double)a.load_ppm / 10000, dev->hal->id.name);
+		break;
+	default:
+		snprintf(why, len, "process %d could miss its deadline of %.3f ms: up to %.3f ms of "
+			 "work could have to be done by then on %s",
+			 whose ? (int)whose->who.pid : 0, (double)a.deadline_ns / 1e6,
+			 (double)a.demand_ns / 1e6, dev->hal->id.name);
+	}
+	return err;
+}
+
+/* ---- views ----------------------------------------------------------------------------- */
+
+static uint32_t group_count(const struct gp_dtenant *t)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		n += t->dev->group[i].id && t->dev->group[i].tenant == t;
+	return n;
+}
+
+static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenant_stat *st)
+{
+	uint32_t flags = 0, doing = 0;
+
+	if (t->page)
+		doing = atomic_load_explicit(&t->page->doing, memory_order_relaxed);
+	flags |= t->dev->resident == t->id ? GP_WIRE_RESIDENT : 0;
+	flags |= st->suspended ? GP_WIRE_SUSPENDED : 0;
+	flags |= doing & GP_PAGE_SEGMENT ? GP_WIRE_SEGMENT : 0;
+	flags |= doing & GP_PAGE_HELD ? GP_WIRE_HELD : 0;
+	flags |= t->told == GP_TOLD_BUSY ? GP_WIRE_BUSY : 0;
+	flags |= t->told == GP_TOLD_IDLE ? GP_WIRE_IDLE : 0;
+	flags |= t->banned ? GP_WIRE_BANNED : 0;
+	return flags;
+}
+
+static void show_page(struct gp_dtenant *t, struct gp_wire_tenant *out)
+{
+	struct gp_page *p = t->page;
+
+	out->hints = out->segments = out->holds = GP_WIRE_UNKNOWN;
+	out->holds_late = out->holds_expired = out->held_ns = GP_WIRE_UNKNOWN;
+	if (!p || t->request.cls.cls != GP_CLASS_LC)
+		return;
+	gp_dtenant_samples(t);
+	out->hints = atomic_load_explicit(&p->hints, memory_order_relaxed);
+	out->segments = atomic_load_explicit(&p->segments, memory_order_relaxed);
+	out->holds = atomic_load_explicit(&p->holds, memory_order_relaxed);
+	out->holds_late = atomic_load_explicit(&p->holds_late, memory_order_relaxed);
+	out->holds_expired = atomic_load_explicit(&p->holds_expired, memory_order_relaxed);
+	out->held_ns = atomic_load_explicit(&p->held_ns, memory_order_relaxed);
+}
+
+void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
+{
+	struct gp_sched_tenant_stat st = { 0 };
+
+	gp_sched_tenant_stat(t->dev->sched, t->id, &st);
+	show_page(t, out);
+	out->pid = t->who.pid;
+	out->uid = t->who.uid;
+	memcpy(out->uuid, t->dev->hal->id.uuid, sizeof(out->uuid));
+	out->taken = t->taken;
+	out->flags = flags_of(t, &st);
+	out->groups = group_count(t);
+	out->usage = t->dev->log ? GP_WIRE_USAGE_LOG : GP_WIRE_USAGE_NONE;
+	gp_class_request_to_wire(&t->request, &out->request);
+	out->age_ns = gp_loop_now_ns() - t->since_ns;
+	out->resident_ns = is_be(t) ? st.run_ns : GP_WIRE_UNKNOWN;
+	out->used_ns = t->used_ns;
+	out->suspended_ns = t->off_ns + (t->off_since_ns ?
+					 gp_ddev_now(t->dev) - t->off_since_ns : 0);
+	out->turns = is_be(t) ? t->turns : GP_WIRE_UNKNOWN;
+	out->preempted = is_be(t) ? t->preempted : GP_WIRE_UNKNOWN;
+	out->wait_p50_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_WAIT], 500);
+	out->wait_p99_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_WAIT], 990);
+	out->switch_p50_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_SWITCH], 500);
+	out->switch_p99_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_SWITCH], 990);
+	out->corrected = t->corrected;
+	snprintf(out->comm, sizeof(out->comm), "%.*s", GP_WIRE_COMM_LEN - 1, t->who.comm);
+	snprintf(out->device, sizeof(out->device), "%s", t->dev->hal->id.name);
+	snprintf(out->why, sizeof(out->why), "%s", t->why);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tenant.h - a process on a device, with its class.
+ */
+#ifndef GP_DAEMON_TENANT_H
+#define GP_DAEMON_TENANT_H
+
+#include "daemon/device.h"
+#include "daemon/journal.h"
+#include "daemon/rules.h"
+#include "wire/page.h"
+
+struct gp_conn;
+
+struct gp_dtenant {
+	struct gp_dtenant *next;
+	struct gp_ddev *dev;
+	uint32_t id;			/* the core's */
+	struct gp_subject who;
+	struct gp_source ended;		/* its pidfd */
+	enum gp_wire_taken taken;
+	struct gp_class_request request;
+	bool asked;			/* its class is what it asked for */
+	char why[GP_WIRE_TEXT_LEN];	/* where it comes from */
+	uint64_t since_ns;		/* by the loop's clock */
+	int place;			/* in the journal */
+	uint64_t files;			/* that it had open, when it was looked at */
+
+	/* Of who came itself; NULL, -1 else. */
+	struct gp_conn *conn;
+	struct gp_page *page;
+	int page_fd;
+	struct gp_source wake;		/* its wake file */
+	uint64_t samples;		/* of the page, that were counted */
+
+	/* What the core was told. */
+	enum { GP_TOLD_NOTHING, GP_TOLD_BUSY, GP_TOLD_IDLE } told;
+
+	/* Best-effort: its turns. */
+	uint64_t wants_since_ns;	/* a turn; 0: it has one, or no work */
+	uint64_t off_since_ns;		/* 0: it is on */
+	uint64_t turn_since_ns;		/* 0: it has none */
+	uint64_t on_since_ns;		/* resumed in this turn, and whether it has
+					 * work was not seen yet; else 0 */
+	uint64_t starts;		/* stretches of its on the device, as of then */
+	uint64_t off_ns, turns, preempted, corrected;
+	uint64_t used_ns;		/* GP_WIRE_UNKNOWN: nobody knows */
+	bool banned;
+	struct gp_hist hist[GP_WIRE_HISTS];
+
+	void (*gone)(struct gp_dtenant *tenant, void *arg);
+	void *gone_arg;
+};
+
+/**
+ * struct gp_join - how a tenant comes to be.
+ * @who: the tenant's from then on
+ * @list: its groups, compute ones and others; the tenant's if it succeeds
+ * @gone: called once, when the process has ended; the tenant is freed after it
+ */
+struct gp_join {
+	struct gp_subject who;
+	struct gp_group_list list;
+	enum gp_wire_taken taken;
+	struct gp_class_request request;
+	bool asked;
+	const char *why;
+	bool page;
+	void (*gone)(struct gp_dtenant *tenant, void *arg);
+	void *arg;
+};
+
+/**
+ * gp_dtenant_join() - take @how->who under its class. 0; -ESRCH: it has ended;
+ * -EEXIST: it is a tenant already; -ENOSPC: there are too many; other negative
+ * errno. Of these nothing is changed.
+ */
+int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant **tenant);
+/**
+ * It is left alone from now on: what was done to its groups is undone, in the
+ * background (gp_ddev_putting_back()). Frees it. @ended: its process has, there
+ * is nothing to undo.
+ */
+void gp_dtenant_leave(struct gp_dtenant *tenant, bool ended);
+
+/** Its groups are these now; @list is taken. */
+void gp_dtenant_groups(struct gp_dtenant *tenant, struct gp_group_list *list);
+/** A class from now on. 0; -ENOSPC: there is no room for such a one. */
+int gp_dtenant_class(struct gp_dtenant *tenant, const struct gp_class_request *request,
+		     bool asked, const char *why);
+/**
+ * May it have @request beside what others were promised? 0; -EINVAL, -ENOSPC, and
+ * @why in words. @tenant NULL: one that is to join.
+ */
+int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *tenant,
+		     const struct gp_class_request *request, char *why, size_t len);
+
+struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id);
+struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
+
+/** Does its page tell whether it has work? */
+bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
+/** Does it need the device now, or within @ahead_ns? By its page; else by the log. */
+bool gp_dtenant_active(const struct gp_dtenant *tenant, uint64_t now_ns, uint64_t ahead_ns);
+/** Tell the core that it has work, or has none, if that is news. */
+void gp_dtenant_tell(struct gp_dtenant *tenant, bool busy);
+/** Count what its page says of holds that are over. */
+void gp_dtenant_samples(struct gp_dtenant *tenant);
+
+/** What a view shows of it. */
+void gp_dtenant_show(struct gp_dtenant *tenant, struct gp_wire_tenant *out);
+
+#endif

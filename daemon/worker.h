@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.h - a thread that does what blocks, in the order in which it is asked,
+ * and tells the loop when it is done. One for each device.
+ */
+#ifndef GP_DAEMON_WORKER_H
+#define GP_DAEMON_WORKER_H
+
+#include "daemon/loop.h"
+
+struct gp_worker;
+
+/**
+ * struct gp_job - embedded in what is to be done.
+ * @work: in the thread
+ * @done: in the loop, afterwards; may free the job
+ */
+struct gp_job {
+	void (*work)(struct gp_job *job);
+	void (*done)(struct gp_job *job);
+	struct gp_job *next;
+};
+
+int gp_worker_create(struct gp_loop *loop, struct gp_worker **worker);
+/** Waits for what is under way; of what was not begun, done() is called without work(). NULL is legal. */
+void gp_worker_destroy(struct gp_worker *worker);
+/** Never blocks. */
+void gp_worker_post(struct gp_worker *worker, struct gp_job *job);
+
+#endif
