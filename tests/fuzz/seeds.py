@@ -121,6 +121,59 @@ def control():
     put("control", "empty", row(1, b""))
 
 
+def request(cls, value, cap=0, period=0, deadline=0, runtime=0, pad=0):
+    return struct.pack("<IIIIQQQ", cls, value, cap, pad, period, deadline, runtime)
+
+
+def daemon_wire():
+    """Files, how (1: bytes begin with the type, no head; 2: files unwanted; 4: in
+    two rows), length; and the golden messages, as they are."""
+    def row(*msgs):
+        return b"".join(struct.pack("<BBH", files, how, len(m)) + m
+                        for files, how, m in msgs)
+
+    def body(kind, data):
+        return bytes([kind]) + data
+    lc, be = request(1, 3), request(2, 250, cap=30)
+    edf = request(1, 0, period=20000000, deadline=10000000, runtime=2000000)
+    golden = os.path.join(HERE, "..", "wire", "golden", "v1")
+    for name in sorted(os.listdir(golden)):
+        with open(os.path.join(golden, name), "rb") as f:
+            put("daemon_wire", "golden-" + name[:-4], row((1, 0, f.read())))
+    for name, asked in {
+            "lc": lc, "be": be, "edf": edf, "none": request(0, 0),
+            "none-value": request(0, 7), "level": request(1, 16), "cls": request(3, 0),
+            "weight": request(2, 10001), "weight-none": request(2, 0),
+            "cap": request(2, 1, cap=101), "cap-lc": request(1, 0, cap=1),
+            "pad": request(1, 0, pad=1), "late": request(1, 0, 0, 1, 2, 1),
+            "long": request(1, 0, 0, 10**10 + 1, 2, 1),
+            "part": request(1, 0, 0, 3, 2, 1), "no-deadline": request(1, 0, 0, 3, 0, 1)
+            }.items():
+        put("daemon_wire", "hello-" + name, row(
+            (5, 1, body(16, bytes(16) + struct.pack("<II", 1, 0) + asked))))
+        put("daemon_wire", "ask-" + name, row((0, 1, body(18, asked))))
+    put("daemon_wire", "session", row(
+        (2, 1, body(16, bytes(24))), (3, 1, body(17, b"")), (0, 1, body(18, lc)),
+        (0, 1, body(24, b"")), (0, 1, body(25, b"")),
+        (0, 1, body(26, struct.pack("<iI", 1, 0))),
+        (0, 1, body(27, struct.pack("<iI", 1, 0) + bytes(16) + be)),
+        (0, 1, body(28, struct.pack("<iI", 1, 3))), (0, 1, body(29, b""))))
+    put("daemon_wire", "welcome", row((2, 1, body(80, struct.pack(
+        "<iI", 1, 0) + edf + b"rule 1"))))
+    put("daemon_wire", "tenant", row((0, 1, body(82, struct.pack("<iI", 1, 0) + bytes(
+        16) + struct.pack("<IIII", 3, 127, 1, 2) + be + bytes(136) + b"x" * 16))))
+    put("daemon_wire", "said-open", row((0, 1, body(85, b"x" * 512))))
+    put("daemon_wire", "traced", row((0, 1, body(87, struct.pack(
+        "<IIQQiIHHI", 1, 0, 1, 2, 3, 4, 12, 15, 0))), (0, 1, body(87, b"\x21"))))
+    for files in (16, 17, 24):
+        put("daemon_wire", f"files-{files}", row(
+            (files, 1, body(17, b"")), (files, 3, body(17, b"")),
+            (files, 5, body(17, b"")), (files, 0, b""), (files, 0, b"x")))
+    put("daemon_wire", "long", row((0, 0, bytes(3608)), (1, 0, bytes(3609)),
+                                   (17, 2, bytes(3640))))
+    put("daemon_wire", "empty", b"")
+
+
 # ---- nvidia-backend/rm_abi.h: the log's header and records --------------------
 def log_header(put_at, count):
     return struct.pack("<IIQQQ", 0, put_at, count, 0, 0)
@@ -313,6 +366,7 @@ if __name__ == "__main__":
     ptx()
     config()
     control()
+    daemon_wire()
     ring()
     server()
     gfx9()
