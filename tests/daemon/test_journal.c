@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -190,6 +191,17 @@ static void test_the_newer_of_two_counts(void **state)
 
 /* ---- roles ----------------------------------------------------------------- */
 
+/* None outlives a test that fails. */
+static pid_t fork_child(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
 /* A child that takes @role, says so, and waits to be killed. */
 static pid_t child_with(enum gp_role role)
 {
@@ -199,8 +211,7 @@ static pid_t child_with(enum gp_role role)
 	pid_t pid;
 
 	assert_int_equal(pipe2(pipe_fd, O_CLOEXEC), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = fork_child();
 	if (!pid) {
 		if (gp_journal_open(path, &journal) || gp_journal_take(journal, role))
 			_exit(1);
@@ -398,8 +409,7 @@ static pid_t start_writer(void)
 	pid_t pid;
 
 	assert_int_equal(pipe2(pipe_fd, O_CLOEXEC), 0);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = fork_child();
 	if (!pid)
 		write_for_ever(pipe_fd[1]);
 	close(pipe_fd[1]);
@@ -442,9 +452,8 @@ static void test_maker_is_killed(void **state)
 	for (int round = 0; round < KILLS; round++) {
 		unsigned int us = (unsigned int)rand_r(&seed) % 600;
 		struct gp_journal *journal;
-		pid_t pid = fork();
+		pid_t pid = fork_child();
 
-		assert_true(pid >= 0);
 		while (!pid)
 			if (!gp_journal_open(path, &journal)) {
 				gp_journal_close(journal);
@@ -465,10 +474,9 @@ static void test_made_by_two(void **state)
 	for (int round = 0; round < KILLS; round++) {
 		struct gp_journal *journal;
 		struct gp_journal_record r = record_of(4);
-		pid_t pid = fork();
+		pid_t pid = fork_child();
 		int status;
 
-		assert_true(pid >= 0);
 		if (!pid)
 			_exit(gp_journal_open(path, &journal) ||
 			      gp_journal_put(journal, &r) < 0 ? 1 : TOLD);
@@ -491,8 +499,7 @@ static void test_start_of_a_process(void **state)
 	assert_int_equal(gp_proc_start(getpid(), &ticks), 0);
 	assert_int_equal(ticks, subject.start_ticks);
 	gp_proc_clear(&subject);
-	pid = fork();
-	assert_true(pid >= 0);
+	pid = fork_child();
 	if (!pid)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
