@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_LEN 256
+#define LINE_LEN 640
 
 /*
  * Two words that change together: a reader that sees the new function with

@@ -46,6 +46,7 @@ SHARED = {
     "softgpu/softgpu.h": {"nvidia-backend"},
     "client/class.h": {"cli", "daemon"},
     "client/duration.h": {"cli", "daemon"},
+    "client/log.h": {"daemon"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},
 }
