@@ -26,6 +26,10 @@
 #define INIT_BYTE GP_ROLES		/* locked while the file is made */
 #define WHO_TRIES 5
 #define WHO_PAUSE_NS 1000000
+#define SOON_NS 1000000000ull		/* who lives so long does not crash at once */
+#define PAUSE_NS 100000000ull		/* before the third start in a row, doubling */
+#define PAUSE_MAX_NS 5000000000ull
+#define PAUSE_DOUBLINGS 6
 
 _Static_assert(sizeof(struct gp_journal_record) == 80, "part of the file");
 _Static_assert(GP_ROLES == 3, "part of the file");
@@ -58,7 +62,9 @@ struct file {
 	_Atomic uint32_t ready;		/* PID of the daemon that is; 0: none */
 	_Atomic uint64_t stamp;		/* the last one given */
 	struct holder holder[GP_ROLES];
-	uint64_t pad[5];
+	_Atomic uint64_t started_ns[GP_ROLES];
+	_Atomic uint32_t soon[GP_ROLES];	/* starts in a row that came too soon */
+	uint32_t pad;
 	struct slot slot[GP_JOURNAL_RECORDS];
 };
 
@@ -381,6 +387,43 @@ pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role)
 		nanosleep(&pause, NULL);
 	}
 	return 0;
+}
+
+void gp_journal_begin(struct gp_journal *journal)
+{
+	struct file *f = journal->file;
+
+	atomic_store(&f->stopping, 0);
+	for (enum gp_role role = 0; role < GP_ROLES; role++) {
+		atomic_store(&f->started_ns[role], 0);
+		atomic_store(&f->soon[role], 0);
+	}
+}
+
+/* From one start to the next. */
+static uint64_t pause_after(uint32_t soon)
+{
+	uint64_t pause = soon ? PAUSE_NS << (soon > PAUSE_DOUBLINGS ? PAUSE_DOUBLINGS
+								   : soon - 1) : 0;
+
+	return pause > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause;
+}
+
+uint64_t gp_journal_start_at(const struct gp_journal *journal, enum gp_role role)
+{
+	uint64_t started = atomic_load(&journal->file->started_ns[role]);
+
+	return started ? started + pause_after(atomic_load(&journal->file->soon[role])) : 0;
+}
+
+void gp_journal_started(struct gp_journal *journal, enum gp_role role, uint64_t now_ns)
+{
+	struct file *f = journal->file;
+	bool soon = atomic_load(&f->started_ns[role]) &&
+		    now_ns < gp_journal_start_at(journal, role) + SOON_NS;
+
+	atomic_store(&f->soon[role], soon ? atomic_load(&f->soon[role]) + 1 : 0);
+	atomic_store(&f->started_ns[role], now_ns);
 }
 
 void gp_journal_ready(struct gp_journal *journal)

@@ -96,6 +96,18 @@ uint32_t gp_journal_epoch(const struct gp_journal *journal);
 /** Has a daemon, which lives, said so? */
 bool gp_journal_is_ready(const struct gp_journal *journal);
 
+/**
+ * To the first keeper, which has just taken its role: nothing is ending, nobody
+ * was started. Records stay.
+ */
+void gp_journal_begin(struct gp_journal *journal);
+/**
+ * @role is being started, at @now_ns (CLOCK_MONOTONIC). Not before start_at() has
+ * come: whoever was started again and again has to wait, up to 5 s.
+ */
+void gp_journal_started(struct gp_journal *journal, enum gp_role role, uint64_t now_ns);
+uint64_t gp_journal_start_at(const struct gp_journal *journal, enum gp_role role);
+
 /** Everything was put back in the dead daemon's stead. Counts. */
 void gp_journal_restored(struct gp_journal *journal);
 uint32_t gp_journal_restores(const struct gp_journal *journal);

@@ -298,6 +298,32 @@ static void test_a_program_that_takes_over_has_the_role(void **state)
 	gp_journal_close(other);
 }
 
+/* Started over and over, each time as early as it may be. */
+static void test_starts_in_a_row_are_paused(void **state)
+{
+	static const uint64_t pause_ms[] = { 0, 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+	struct gp_journal *journal = opened();
+	uint64_t now = 7000000000ull, next;
+
+	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_DAEMON), 0);
+	for (size_t i = 0; i < sizeof(pause_ms) / sizeof(pause_ms[0]); i++) {
+		gp_journal_started(journal, GP_ROLE_DAEMON, now);
+		next = gp_journal_start_at(journal, GP_ROLE_DAEMON);
+		assert_int_equal(next - now, pause_ms[i] * 1000000);
+		now = next;
+	}
+	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_SECOND), 0);
+	/* One that lives long is not one that crashes at once. */
+	now += 1000000000;
+	gp_journal_started(journal, GP_ROLE_DAEMON, now);
+	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_DAEMON), now);
+	gp_journal_stop(journal, true);
+	gp_journal_begin(journal);
+	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_DAEMON), 0);
+	assert_false(gp_journal_stopping(journal));
+	gp_journal_close(journal);
+}
+
 /* ---- files that are none ------------------------------------------------------ */
 
 static void put_file(const void *bytes, size_t n)
@@ -518,6 +544,7 @@ int main(void)
 		TEST(test_a_role_is_gone_with_its_process),
 		TEST(test_a_child_gets_the_file_and_no_role),
 		TEST(test_a_program_that_takes_over_has_the_role),
+		TEST(test_starts_in_a_row_are_paused),
 		TEST(test_garbage),
 		TEST(test_another_version),
 		TEST(test_what_is_no_file),
