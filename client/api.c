@@ -129,15 +129,18 @@ static int open_device(const char *spec, void *context, struct gp_edev **dev)
 static int open_class(struct gp_edev *dev, const struct gp_open_opts *opts)
 {
 	struct gp_class_value cls = { opts->cls, opts->level };
+	int err;
 
 	if (opts->cls == GP_CLASS_NONE) {
-		if (dev->cls.cls != GP_CLASS_NONE)
+		if (gp_edev_class(dev).cls != GP_CLASS_NONE)
 			return 0;
 		cls.cls = GP_CLASS_LC;
 	}
 	if (cls.cls == GP_CLASS_BE)
 		cls.value = opts->weight ? opts->weight : GP_WEIGHT_DEFAULT;
-	return gp_edev_set_class(dev, &cls);
+	err = gp_edev_set_class(dev, &cls);
+	/* A daemon that does not answer yet is asked still. */
+	return err == -ETIMEDOUT ? 0 : err;
 }
 
 static int handle_create(const struct gp_open_opts *opts, struct gp_handle *h)
@@ -212,7 +215,7 @@ static int usable(const struct gp_handle *h)
 
 void gp_close(struct gp_handle *h)
 {
-	static const struct gp_class_value none = { GP_CLASS_NONE, 0 };
+	static const struct gp_class_request none;
 	int saved = errno;
 
 	if (!h)
@@ -222,7 +225,7 @@ void gp_close(struct gp_handle *h)
 		gp_edev_context_put(h->dev, h->ctx);
 		if (!--h->dev->handles && !h->dev->preloaded) {
 			/* Nobody else set a class: as the driver does it again. */
-			(void)gp_edev_set_class(h->dev, &none);
+			(void)gp_edev_apply_class(h->dev, &none.cls, &none);
 			gp_edev_scan_drop(h->dev);
 		}
 		pthread_mutex_unlock(&open_lock);
@@ -276,8 +279,8 @@ int gp_hint(struct gp_handle *h, uint64_t in_ns)
  */
 static void watch(const struct gp_handle *h)
 {
-	if (usable(h) == 1 && h->dev->cls.cls == GP_CLASS_LC &&
-	    !(h->dev->caps.caps & GP_CAP_HOLD_OUTSIDE))
+	if (usable(h) == 1 && !(h->dev->caps.caps & GP_CAP_HOLD_OUTSIDE) &&
+	    gp_edev_class(h->dev).cls == GP_CLASS_LC)
 		gp_engine_watch_sync();
 }
 

@@ -3,13 +3,26 @@
 
 #include <errno.h>
 
+#include "hal/timer.h"
+
 /* A request's launches have gaps between them: so many looks in a row are idle. */
 #define IDLE_LOOKS 3
 
-bool gp_busy_watches(const struct gp_edev *dev)
+static bool watches_hold(const struct gp_edev *dev)
 {
-	return (dev->caps.caps & GP_CAP_BUSY) &&
-	       (atomic_load(&dev->held) || dev->looks);
+	return atomic_load(&dev->held) || dev->looks;
+}
+
+uint64_t gp_busy_period_ns(const struct gp_edev *dev)
+{
+	if (!(dev->caps.caps & GP_CAP_BUSY))
+		return 0;
+	if (watches_hold(dev))
+		return GP_BUSY_LOOK_NS;
+	if (!gp_edaemon_welcome(&dev->daemon))
+		return 0;
+	return gp_wall_ns() - dev->seen_work_ns > GP_BUSY_QUIET_AFTER_NS ?
+		GP_BUSY_QUIET_NS : GP_BUSY_PAGE_NS;
 }
 
 /* 1: one of our groups has work; 0: none has, of those that tell; else none tells. */
@@ -49,12 +62,27 @@ static void tell(struct gp_edev *dev, int busy)
 	(void)gp_edev_event(dev, &ev);
 }
 
+static void look_for_daemon(struct gp_edev *dev, int busy)
+{
+	if (!gp_edaemon_welcome(&dev->daemon))
+		return;
+	if (busy == 1)
+		dev->seen_work_ns = gp_wall_ns();
+	if (busy != dev->told_busy)
+		gp_page_looked(dev, busy);
+	dev->told_busy = busy;
+}
+
 void gp_busy_serve(struct gp_edev *dev)
 {
 	int busy;
 
-	if (!gp_busy_watches(dev))
+	if (!gp_busy_period_ns(dev))
 		return;
+	if (!watches_hold(dev)) {
+		look_for_daemon(dev, look(dev));
+		return;
+	}
 	if (!atomic_load(&dev->held)) {
 		/* What comes later, unseen, is new work. */
 		dev->looks = 0;
@@ -62,6 +90,7 @@ void gp_busy_serve(struct gp_edev *dev)
 		return;
 	}
 	busy = look(dev);
+	look_for_daemon(dev, busy);
 	if (busy < 0)
 		return;
 	dev->idle_looks = busy ? 0 : dev->idle_looks + 1;

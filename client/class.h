@@ -39,8 +39,6 @@ int gp_class_check(uint32_t cls, uint32_t value);
 /** gp_class_format() - as gp_class_parse() reads it; "none" for NONE. */
 void gp_class_format(const struct gp_class_value *cls, char *buf, size_t len);
 
-#pragma GCC visibility pop
-
 /* ---- a class and what is asked for besides ----------------------------------- */
 
 #define GP_PERIOD_MAX_NS 10000000000ull	/* 10 s */
@@ -96,5 +94,7 @@ void gp_class_request_to_wire(const struct gp_class_request *request,
  */
 int gp_class_request_from_wire(const struct gp_wire_request *wire,
 			       struct gp_class_request *out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -31,38 +31,60 @@ static void answer_query(union gp_wire_msg *reply)
 	gp_engine_status(&reply->status);
 }
 
-static int set_class(const struct gp_wire_set_class *msg)
+/* The daemon is not waited for here: this is the thread that hears of it. */
+static int set_device(struct gp_edev *dev, const struct gp_class_request *request,
+		      struct gp_control_wait *wait)
 {
-	struct gp_class_value cls = { msg->cls, msg->value };
+	uint64_t ask;
+
+	if (!gp_edaemon_manages(dev))
+		return gp_edev_apply_class(dev, &request->cls, request);
+	ask = gp_edaemon_ask(dev, request);
+	if (!ask)
+		return -EBUSY;
+	wait->dev[wait->count] = dev;
+	wait->ask[wait->count++] = ask;
+	return 0;
+}
+
+/* -EPERM is what a peer gets that may change nothing at all. */
+static int class_result(int err)
+{
+	return err == -EPERM ? -EACCES : err;
+}
+
+static int set_class(const struct gp_wire_set_class *msg, struct gp_control_wait *wait)
+{
+	struct gp_class_request request = { .cls = { msg->cls, msg->value } };
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 	int err = n ? 0 : -ENODEV;
 
-	if (cls.cls == GP_CLASS_BE && !cls.value)
-		cls.value = GP_WEIGHT_DEFAULT;
-	if (gp_class_check(cls.cls, cls.value))
+	if (request.cls.cls == GP_CLASS_BE && !request.cls.value)
+		request.cls.value = GP_WEIGHT_DEFAULT;
+	if (gp_class_check(request.cls.cls, request.cls.value))
 		return -EINVAL;
 	for (size_t i = 0; i < n && !err; i++)
-		err = gp_edev_set_class(dev[i], &cls);
-	/* -EPERM is what a peer gets that may change nothing at all. */
-	return err == -EPERM ? -EACCES : err;
+		err = set_device(dev[i], &request, wait);
+	return class_result(err);
 }
 
-static int act(const union gp_wire_msg *msg, bool may_change)
+static int act(const union gp_wire_msg *msg, bool may_change,
+	       struct gp_control_wait *wait)
 {
 	if (msg->head.type != GP_WIRE_SET_CLASS && msg->head.type != GP_WIRE_HINT)
 		return -EPROTO;
 	if (!may_change)
 		return -EPERM;
 	if (msg->head.type == GP_WIRE_SET_CLASS)
-		return set_class(&msg->set_class);
+		return set_class(&msg->set_class, wait);
 	if (msg->hint.in_ns > GP_HINT_MAX_NS)
 		return -EINVAL;
 	return gp_engine_hint(msg->hint.in_ns);
 }
 
 void gp_control_handle(const void *bytes, size_t len, bool may_change,
-		       union gp_wire_msg *reply)
+		       union gp_wire_msg *reply, struct gp_control_wait *wait)
 {
 	union gp_wire_msg msg = { 0 };
 	int result = -EPROTO;
@@ -77,7 +99,26 @@ void gp_control_handle(const void *bytes, size_t len, bool may_change,
 		return;
 	}
 	if (!result)
-		result = act(&msg, may_change);
+		result = act(&msg, may_change, wait);
+	wait->result = result;
+	if (wait->count)
+		return;
 	gp_wire_init(reply, GP_WIRE_RESULT);
 	reply->head.result = result;
+}
+
+bool gp_control_answered(struct gp_control_wait *wait, union gp_wire_msg *reply)
+{
+	int err, result = wait->result;
+
+	for (size_t i = 0; i < wait->count; i++) {
+		if (!gp_edaemon_answered(wait->dev[i], wait->ask[i], &err))
+			return false;
+		if (err && !result)
+			result = class_result(err);
+	}
+	wait->count = 0;
+	gp_wire_init(reply, GP_WIRE_RESULT);
+	reply->head.result = result;
+	return true;
 }

@@ -48,6 +48,8 @@ static void child_after_fork(void)
 	atomic_store(&forked, 1);
 	for (size_t i = 0; i < n; i++)
 		gp_slot_forget(engine.dev[i]);
+	for (size_t i = 0; i < n; i++)
+		gp_edaemon_forget(engine.dev[i]);
 	gp_thread_forget();
 	gp_yield_forget();
 }
@@ -158,8 +160,10 @@ static struct gp_ectx *ctx_of_tenant(struct gp_edev *dev, uint32_t tenant)
 
 static void step(struct gp_edev *dev, const struct gp_event *ev, int *result)
 {
-	int err = gp_sched_step(dev->sched, gp_edev_now(dev), ev, &dev->step);
+	int err;
 
+	dev->stepped_ns = gp_edev_now(dev);
+	err = gp_sched_step(dev->sched, dev->stepped_ns, ev, &dev->step);
 	if (result)
 		*result = err;
 	if (err)
@@ -186,7 +190,7 @@ static void step(struct gp_edev *dev, const struct gp_event *ev, int *result)
 }
 
 /* Count what a hold that ended kept; its end may be stamped a little later. */
-static void account(struct gp_ectx *c, int i)
+static void account(struct gp_edev *dev, struct gp_ectx *c, int i)
 {
 	struct gp_hold_stat st;
 
@@ -196,6 +200,8 @@ static void account(struct gp_ectx *c, int i)
 		return;
 	c->counted_seq[i] = st.seq;
 	c->held_ns += st.held_ns;
+	/* A renewal had the device from its first moment. */
+	gp_page_hold(dev, st.from_ns, st.held_ns, c->renews[i] ? 0 : st.switch_ns);
 }
 
 static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
@@ -222,7 +228,7 @@ static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
 		return err;
 	c->on[i] = 0;
 	tell_switch(dev, c, i);
-	account(c, i);
+	account(dev, c, i);
 	return 0;
 }
 
@@ -233,7 +239,7 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
 
 	/* Of the last one, the end may have come after its release. */
 	tell_switch(dev, c, i);
-	account(c, i);
+	account(dev, c, i);
 	err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	if (err == -EBUSY) {
 		dev->hal->ops->release(c->hold[i]);
@@ -262,10 +268,14 @@ static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 
 static void stop_asking(struct gp_edev *dev, struct gp_ectx *c)
 {
+	uint64_t held_ns;
+
 	if (!c->asked_ns)
 		return;
 	gp_yield_release(dev);
-	c->held_ns += gp_edev_now(dev) - c->asked_ns;
+	held_ns = gp_edev_now(dev) - c->asked_ns;
+	gp_page_hold(dev, c->asked_ns, held_ns, c->switch_ns);
+	c->held_ns += held_ns;
 	c->asked_ns = 0;
 }
 
@@ -385,7 +395,8 @@ static void execute(struct gp_edev *dev, const struct gp_decision *d)
 
 	switch (d->type) {
 	case GP_DO_SET_SLICE:
-		err = do_set_slice(dev, d);
+		/* The daemon sets them; here nothing is left to be done. */
+		err = dev->managed ? 0 : do_set_slice(dev, d);
 		if (err && err != -ESRCH)
 			gp_log_once(&said, GP_LOG_WARN,
 				    "cannot set the timeslice: %s; it stays the driver's",
@@ -450,6 +461,8 @@ int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 		arm(dev);
 	}
 	inside--;
+	if (!result)
+		gp_page_event(dev, ev);
 	return result;
 }
 
@@ -559,6 +572,7 @@ static struct gp_class_spec spec_of(const struct gp_class_value *v)
 	_Static_assert((int)GP_CLASS_LC == (int)GP_TENANT_LC &&
 		       (int)GP_CLASS_BE == (int)GP_TENANT_BE, "one numbering");
 	_Static_assert(GP_LEVEL_MAX == GP_SCHED_LEVELS - 1, "as many levels");
+	/* Deadlines and caps are between processes: the daemon's. */
 	if (v->cls == GP_CLASS_LC)
 		spec.level = v->value;
 	else if (v->cls == GP_CLASS_BE)
@@ -625,7 +639,8 @@ static void join(struct gp_edev *dev)
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
 
 	if (gp_engine_names(engine.hooks.device, &dev->hal->id))
-		dev->cls = engine.hooks.cls;
+		dev->asked = engine.hooks.request;
+	dev->cls = dev->asked.cls;
 	first_class(dev);
 	ev.spec = spec_of(&dev->cls);
 	gp_edev_event_locked(dev, &ev);
@@ -659,6 +674,9 @@ static int edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *
 	for (uint32_t i = 0; i < GP_EDEV_CONTEXTS; i++)
 		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
 	dev->preloaded = engine.hooks.tracks;
+	dev->tells.wake_fd = -1;
+	dev->tells.looked = dev->told_busy = -ENODATA;
+	gp_edaemon_init(&dev->daemon);
 	join(dev);
 	*out = dev;
 	return 0;
@@ -728,7 +746,18 @@ size_t gp_engine_devices(struct gp_edev **dev, size_t max)
 
 /* ---- class -------------------------------------------------------------- */
 
-int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
+struct gp_class_value gp_edev_class(struct gp_edev *dev)
+{
+	struct gp_class_value cls;
+
+	pthread_mutex_lock(&dev->lock);
+	cls = dev->cls;
+	gp_edev_unlock(dev);
+	return cls;
+}
+
+int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
+			const struct gp_class_request *wanted)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .spec = spec_of(cls) };
 	int err;
@@ -737,6 +766,9 @@ int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
 		return -EINVAL;
 	pthread_mutex_lock(&dev->lock);
 	err = tell_class(dev, cls);
+	/* What this process may not, the daemon may. */
+	if (err == -EPERM && dev->managed)
+		err = 0;
 	ev.tenant = GP_BASE_TENANT;
 	if (!err)
 		err = gp_edev_event_locked(dev, &ev);
@@ -748,10 +780,24 @@ int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
 	}
 	if (!err) {
 		dev->cls = *cls;
+		if (wanted)
+			dev->asked = *wanted;
 		gp_slot_follow(dev);
+		gp_page_update(dev);
 	}
 	gp_edev_unlock(dev);
 	return err;
+}
+
+int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
+{
+	const struct gp_class_request request = { .cls = *cls };
+
+	if (gp_class_check(cls->cls, cls->value))
+		return -EINVAL;
+	if (gp_edaemon_manages(dev))
+		return gp_edaemon_wait(dev, gp_edaemon_ask(dev, &request));
+	return gp_edev_apply_class(dev, cls, &request);
 }
 
 /* ---- contexts ----------------------------------------------------------- */
@@ -770,6 +816,7 @@ static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_LEAVE, .tenant = c->tenant };
 
+	gp_page_leave(dev, c);
 	gp_edev_event_locked(dev, &ev);
 	inside++;
 	stop_asking(dev, c);
@@ -777,6 +824,7 @@ static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 	inside--;
 	dev->base_held_ns += c->held_ns;
 	atomic_store(&c->context, NULL);
+	gp_page_update(dev);
 }
 
 static struct gp_ectx *ctx_find(struct gp_edev *dev, void *context)
@@ -821,6 +869,7 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 		return err;
 	}
 	atomic_store(&c->context, context);
+	gp_page_update(dev);
 	*out = c;
 	return 0;
 }
@@ -915,6 +964,7 @@ void gp_engine_context_gone(void *context)
 		ctx_destroy_holds(dev, c);
 		inside--;
 		c->gone = 1;
+		gp_page_update(dev);
 	}
 	gp_edev_unlock(dev);
 }
@@ -941,6 +991,8 @@ static int group_enter(struct gp_edev *dev, struct gp_group *group)
 		err = -ENOSPC;
 	else if (err != -EAGAIN)
 		*place = (struct gp_egroup){ group->id, group };
+	if (!err)
+		atomic_fetch_add(&dev->groups, 1);
 	/* It comes while the others are off. */
 	if (!err && dev->yielded)
 		(void)dev->ops.suspend(&group, 1);
@@ -960,7 +1012,13 @@ int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
 	if (err)
 		return err;
 	gp_edev_post(dev, &ev);
+	gp_edaemon_regrouped(dev);
 	return 0;
+}
+
+size_t gp_edev_group_count(struct gp_edev *dev)
+{
+	return atomic_load(&dev->groups);
 }
 
 static void group_gone(struct gp_edev *dev, struct gp_group *group)
@@ -972,12 +1030,15 @@ static void group_gone(struct gp_edev *dev, struct gp_group *group)
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
 		if (dev->group[i].group == group) {
 			dev->group[i].group = NULL;
+			atomic_fetch_sub(&dev->groups, 1);
 			known = true;
 		}
 	}
 	pthread_mutex_unlock(&dev->groups_lock);
-	if (known)
-		gp_edev_post(dev, &ev);
+	if (!known)
+		return;
+	gp_edev_post(dev, &ev);
+	gp_edaemon_regrouped(dev);
 }
 
 void gp_engine_group_gone(struct gp_group *group)
@@ -1032,13 +1093,88 @@ void gp_edev_scan_drop(struct gp_edev *dev)
 		scan_take(dev, &none);
 }
 
+/* ---- with a daemon ------------------------------------------------------ */
+
+void gp_edev_give(struct gp_edev *dev)
+{
+	/* First the slice, while it is ours to set. */
+	gp_slot_drop(dev);
+	dev->managed = true;
+}
+
+/* A slice that cannot be set is one of a group that is going: the core asks again. */
+static void slices_off(struct gp_edev *dev)
+{
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].group && dev->caps.caps & GP_CAP_SLICES)
+			(void)dev->ops.set_slice(dev->group[i].group,
+						 dev->caps.default_slice_us);
+	pthread_mutex_unlock(&dev->groups_lock);
+}
+
+/* Those that are off by agreement stay it, until that ends. */
+static int groups_on(struct gp_edev *dev)
+{
+	const bool off = dev->caps.caps & (GP_CAP_SUSPEND | GP_CAP_SUSPEND_OWN);
+	int err, result = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && off && !dev->yielded; i++) {
+		if (!dev->group[i].group)
+			continue;
+		err = dev->ops.resume(&dev->group[i].group, 1);
+		result = err && err != -ESRCH ? err : result;
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+	return result;
+}
+
+/* The core believed what the daemon may have done otherwise: it meets them anew. */
+static void groups_anew(struct gp_edev *dev)
+{
+	struct gp_event ev = { .tenant = GP_BASE_TENANT };
+	uint32_t id[GP_SCHED_MAX_GROUPS];
+	size_t n = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].group)
+			id[n++] = dev->group[i].id;
+	pthread_mutex_unlock(&dev->groups_lock);
+	for (size_t i = 0; i < n; i++) {
+		ev.group = id[i];
+		ev.type = GP_EV_GROUP_GONE;
+		gp_edev_event_locked(dev, &ev);
+		ev.type = GP_EV_GROUP_APPEAR;
+		gp_edev_event_locked(dev, &ev);
+	}
+}
+
+int gp_edev_take_back(struct gp_edev *dev)
+{
+	const bool managed = dev->managed;
+	int err;
+
+	/* Two at the short slice are worse than being off a little longer. */
+	if (managed)
+		slices_off(dev);
+	err = groups_on(dev);
+	if (managed) {
+		dev->managed = false;
+		groups_anew(dev);
+		gp_slot_follow(dev);
+	}
+	return err;
+}
+
 void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
 		  struct gp_sched_tenant_stat *stat, uint64_t *held_ns)
 {
 	*stat = (struct gp_sched_tenant_stat){ 0 };
 	pthread_mutex_lock(&dev->lock);
 	for (int i = 0; i < 2; i++)
-		account(ctx, i);
+		account(dev, ctx, i);
 	gp_sched_tenant_stat(dev->sched, ctx->tenant, stat);
 	*held_ns = ctx->held_ns;
 	gp_edev_unlock(dev);

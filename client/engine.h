@@ -26,6 +26,8 @@
 #include <stdbool.h>
 
 #include "client/class.h"
+#include "client/daemon.h"
+#include "client/page.h"
 #include "gpreempt/hal.h"
 #include "sched/sched.h"
 
@@ -38,6 +40,9 @@
 /* Holds are renewed after this where synchronisation cannot be seen. */
 #define GP_HOLD_PIECE_NS 500000u
 #define GP_AUTO_HOLD_NS 5000000u	/* longest hold that nobody asked for */
+
+/* As BUSY and IDLE have it. */
+enum gp_work { GP_WORK_UNKNOWN, GP_WORK_NONE, GP_WORK_THERE };
 
 /* One context that can hold. Protected by gp_edev.lock but for the atomics. */
 struct gp_ectx {
@@ -53,6 +58,8 @@ struct gp_ectx {
 	uint64_t switch_ns;
 	uint64_t asked_ns;		/* held by agreement since; 0: it is not */
 	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
+	enum gp_work work;		/* as the core was told */
+	uint64_t next_ns;		/* its next work comes then; 0: not known */
 	uint8_t gone;			/* context destroyed; holds given up */
 };
 
@@ -72,8 +79,10 @@ struct gp_edev {
 	pthread_mutex_t lock;
 	struct gp_sched *sched;
 	struct gp_class_value cls;	/* of the base tenant */
+	struct gp_class_request asked;	/* of these, what the process wants itself */
 	struct gp_ectx ctx[GP_EDEV_CONTEXTS];
 	struct gp_decisions step;	/* scratch of one step */
+	uint64_t stepped_ns;		/* when the last one was */
 	struct gp_decision pending[GP_EDEV_PENDING];
 	size_t pending_head, pending_count;
 	bool arm_asked;
@@ -87,6 +96,7 @@ struct gp_edev {
 
 	pthread_mutex_t groups_lock;
 	struct gp_egroup group[GP_SCHED_MAX_GROUPS];
+	atomic_uint groups;		/* so many of these are there; no lock to read */
 	bool yielded;			/* groups are off for others (yield.h) */
 
 	pthread_mutex_t queue_lock;
@@ -104,7 +114,13 @@ struct gp_edev {
 	atomic_int held;		/* 1: for a context of ours, by hold() */
 	atomic_int others_off;		/* 1: asked for, see gp_edev_others_off() */
 	int looks, idle_looks;		/* the thread's own, see busy.c */
+	uint64_t seen_work_ns;		/* likewise, as the next */
+	int told_busy;
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
+
+	bool managed;			/* slices and turns are the daemon's; by lock */
+	struct gp_tells tells;
+	struct gp_edaemon daemon;
 };
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
@@ -116,8 +132,8 @@ struct gp_engine_hooks {
 	int (*watch_sync)(void);
 	/** A context of @dev that exists, NULL: none known. */
 	void *(*find_context)(const struct gp_device_id *dev);
-	/** Class of every device from its first group on .. */
-	struct gp_class_value cls;
+	/** What is asked for on every device from its first group on .. */
+	struct gp_class_request request;
 	/** .. that this names, as users write devices; NULL: all. Borrowed. */
 	const char *device;
 	/** Groups are tracked as they come and go: none is scanned for. */
@@ -160,7 +176,11 @@ void gp_edev_others_on(struct gp_edev *dev);
 /** The timer of @dev is due. */
 void gp_edev_timer(struct gp_edev *dev);
 
-/** -EPERM: the driver knows classes, and wants a right for this one. */
+/**
+ * The process wants @cls. With a daemon it is asked, and waited for: for an app's
+ * thread. -EPERM: it is refused, by the daemon or by a driver that knows classes;
+ * -ETIMEDOUT: the daemon does not answer.
+ */
 int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls);
 /** A context of @dev that can hold, of those that exist; NULL: none known. */
 void *gp_edev_find_context(struct gp_edev *dev);
@@ -190,8 +210,28 @@ void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
 
 #pragma GCC visibility pop
 
+/** Compute groups that are there now. */
+size_t gp_edev_group_count(struct gp_edev *dev);
+struct gp_class_value gp_edev_class(struct gp_edev *dev);
+/**
+ * @cls is in force from now on, whoever says so. @wanted: the process does, with
+ * all that goes with it; NULL: another.
+ */
+int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
+			const struct gp_class_request *wanted);
+
+/*
+ * Called with dev->lock held: slices and turns are the daemon's from now on, or
+ * this process's again, which puts its groups on the device, as the driver made
+ * them. 0, or negative errno of one that is not on yet: to be called again.
+ */
+void gp_edev_give(struct gp_edev *dev);
+int gp_edev_take_back(struct gp_edev *dev);
+
 /* slot.c. Called with dev->lock held; report the SLOT event to the core. */
 void gp_slot_follow(struct gp_edev *dev);
+/** Give it back, if it is here. */
+void gp_slot_drop(struct gp_edev *dev);
 void gp_slot_forget(struct gp_edev *dev);
 
 /* thread.c */
@@ -214,7 +254,7 @@ int gp_engine_hint(uint64_t in_ns);
 /** The clock of hints and holds, ns; where it cannot be read, 0. */
 uint64_t gp_edev_now(struct gp_edev *dev);
 
-/* engine.c, for slot.c: event with dev->lock held. */
+/* engine.c, for others here: event with dev->lock held. */
 int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev);
 void gp_edev_unlock(struct gp_edev *dev);
 

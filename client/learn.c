@@ -52,17 +52,6 @@ struct gp_learn {
 
 /* ---- beginning and ending ----------------------------------------------------- */
 
-static size_t groups_of(struct gp_edev *dev)
-{
-	size_t n = 0;
-
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		n += dev->group[i].group != NULL;
-	pthread_mutex_unlock(&dev->groups_lock);
-	return n;
-}
-
 static uint64_t said(struct gp_edev *dev)
 {
 	struct gp_sched_tenant_stat st;
@@ -79,12 +68,7 @@ static uint64_t said(struct gp_edev *dev)
 
 static bool is_lc(struct gp_edev *dev)
 {
-	bool lc;
-
-	pthread_mutex_lock(&dev->lock);
-	lc = dev->cls.cls == GP_CLASS_LC;
-	gp_edev_unlock(dev);
-	return lc;
+	return gp_edev_class(dev).cls == GP_CLASS_LC;
 }
 
 static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
@@ -92,6 +76,7 @@ static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
 	const struct gp_hal_ops *ops = dev->hal->ops;
 
 	gp_log(GP_LOG_INFO, "learns no rhythm: %s", why);
+	gp_page_rhythm(dev, false);
 	l->off = true;
 	l->guessed = false;
 	l->ticking = false;
@@ -111,7 +96,7 @@ static void begin(struct gp_edev *dev)
 	int err;
 
 	if (!gp_engine_learns() || !dev->preloaded ||
-	    (dev->caps.caps & needs) != needs || !is_lc(dev) || !groups_of(dev))
+	    (dev->caps.caps & needs) != needs || !is_lc(dev) || !gp_edev_group_count(dev))
 		return;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -282,7 +267,7 @@ static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
 		stop(dev, l, "the process speaks for itself");
 	} else if (l->ctx && l->ctx->gone) {
 		stop(dev, l, "its context is gone");
-	} else if (groups_of(dev) > 1) {
+	} else if (gp_edev_group_count(dev) > 1) {
 		stop(dev, l, "more contexts than one");
 	} else if (!l->ctx) {
 		find_context(dev, l);
@@ -303,7 +288,7 @@ static void arm(struct gp_edev *dev, struct gp_learn *l)
 	dev->hal->ops->timer_arm(l->timer, l->ticking ? now + in_ns : 0);
 }
 
-static void say(struct gp_learn *l)
+static void say(struct gp_edev *dev, struct gp_learn *l)
 {
 	static const char *const why[] = {
 		[GP_RHYTHM_KEPT] = "a pause",
@@ -321,6 +306,8 @@ static void say(struct gp_learn *l)
 	else if (!sure && l->said_sure)
 		gp_log(GP_LOG_DEBUG, "no rhythm any more: %s",
 		       why[r->state == GP_RHYTHM_RESTING ? r->loss : GP_RHYTHM_KEPT]);
+	if (sure != l->said_sure)
+		gp_page_rhythm(dev, sure);
 	l->said_sure = sure;
 }
 
@@ -332,7 +319,7 @@ static void tick(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	}
 	read_log(dev, l);
-	say(l);
+	say(dev, l);
 	if (!may_go_on(dev, l))
 		return;
 	if (l->ahead_known) {

@@ -107,26 +107,22 @@ static void unwant(struct gp_edev *dev)
 	dev->slot = GP_SLOT_NONE;
 }
 
-static bool has_group(struct gp_edev *dev)
-{
-	bool has = false;
-
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && !has; i++)
-		has = dev->group[i].group != NULL;
-	pthread_mutex_unlock(&dev->groups_lock);
-	return has;
-}
-
 void gp_slot_follow(struct gp_edev *dev)
 {
 	if (!(dev->caps.caps & GP_CAP_SLICES))
 		return;
-	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && has_group(dev);
+	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && !dev->managed &&
+			   gp_edev_group_count(dev);
 	if (dev->slot_wanted)
 		want(dev);
 	else
 		unwant(dev);
+}
+
+void gp_slot_drop(struct gp_edev *dev)
+{
+	dev->slot_wanted = false;
+	unwant(dev);
 }
 
 void gp_slot_forget(struct gp_edev *dev)

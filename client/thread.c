@@ -22,13 +22,18 @@
 
 #define CONNECTIONS 16
 
+struct conn {
+	int fd;
+	struct gp_control_wait wait;
+};
+
 static struct {
 	pthread_mutex_t lock;		/* leaf; protects running */
 	bool running;
 	atomic_int wake_fd;		/* -1: none */
 	atomic_int listen_fd;
 	/* The thread's own. */
-	int conn[CONNECTIONS];		/* oldest first */
+	struct conn conn[CONNECTIONS];	/* oldest first */
 	size_t conns;
 } thread = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -38,8 +43,8 @@ static struct {
 
 static void conn_drop(size_t i)
 {
-	gp_yield_gone(thread.conn[i]);
-	close(thread.conn[i]);
+	gp_yield_gone(thread.conn[i].fd);
+	close(thread.conn[i].fd);
 	memmove(&thread.conn[i], &thread.conn[i + 1],
 		(--thread.conns - i) * sizeof(thread.conn[0]));
 }
@@ -54,7 +59,7 @@ static void conn_accept(void)
 	/* Who keeps connections open shuts nobody out. */
 	if (thread.conns == CONNECTIONS)
 		conn_drop(0);
-	thread.conn[thread.conns++] = fd;
+	thread.conn[thread.conns++] = (struct conn){ .fd = fd };
 }
 
 static bool peer_may_change(int fd)
@@ -83,22 +88,46 @@ static bool serve_yield(int fd, const unsigned char *bytes, size_t len,
 	return true;
 }
 
+static int conn_reply(const struct conn *conn, const union gp_wire_msg *reply)
+{
+	ssize_t n = send(conn->fd, reply, reply->head.size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n < 0 ? -1 : 0;
+}
+
 /* 0, or -1: the peer is through. */
-static int conn_serve(int fd)
+static int conn_serve(struct conn *conn)
 {
 	union gp_wire_msg reply;
 	/* One byte more, so that what is too long reads as too long. */
 	unsigned char bytes[sizeof(reply) + 1];
-	ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n = recv(conn->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	if (n == 0)
 		return -1;
-	if (!serve_yield(fd, bytes, (size_t)n, &reply))
-		gp_control_handle(bytes, (size_t)n, peer_may_change(fd), &reply);
-	n = send(fd, &reply, reply.head.size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return n < 0 ? -1 : 0;
+	if (!serve_yield(conn->fd, bytes, (size_t)n, &reply))
+		gp_control_handle(bytes, (size_t)n, peer_may_change(conn->fd), &reply,
+				  &conn->wait);
+	return conn->wait.count ? 0 : conn_reply(conn, &reply);
+}
+
+/* Whose answer is with the daemon says nothing more until it is there. */
+static int conn_wait(struct conn *conn, short revents)
+{
+	union gp_wire_msg reply;
+
+	if (revents & (POLLHUP | POLLERR))
+		return -1;
+	return gp_control_answered(&conn->wait, &reply) ? conn_reply(conn, &reply) : 0;
+}
+
+static int conn_step(struct conn *conn, short revents)
+{
+	if (conn->wait.count)
+		return conn_wait(conn, revents);
+	return revents ? conn_serve(conn) : 0;
 }
 
 static void drain_wake(void)
@@ -118,24 +147,25 @@ static int sooner(int a_ms, int b_ms)
 static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs,
 				  int wait_ms, struct timespec *ts)
 {
-	bool looks = false;
+	uint64_t wait_ns = wait_ms < 0 ? UINT64_MAX : (uint64_t)wait_ms * 1000000;
 
-	for (size_t i = 0; i < devs; i++)
-		looks |= gp_busy_watches(dev[i]);
-	if (looks && wait_ms)
-		*ts = (struct timespec){ .tv_nsec = GP_BUSY_LOOK_NS };
-	else
-		*ts = (struct timespec){
-			.tv_sec = wait_ms / 1000,
-			.tv_nsec = wait_ms % 1000 * 1000000L,
-		};
-	return wait_ms < 0 && !looks ? NULL : ts;
+	for (size_t i = 0; i < devs; i++) {
+		uint64_t look_ns = gp_busy_period_ns(dev[i]);
+
+		if (look_ns && look_ns < wait_ns)
+			wait_ns = look_ns;
+	}
+	*ts = (struct timespec){
+		.tv_sec = (time_t)(wait_ns / 1000000000),
+		.tv_nsec = (long)(wait_ns % 1000000000),
+	};
+	return wait_ns == UINT64_MAX ? NULL : ts;
 }
 
 /* Timers before anything else: they are the ones in a hurry. */
 static void serve_once(void)
 {
-	struct pollfd pfd[2 * GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
+	struct pollfd pfd[3 * GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs = gp_engine_devices(dev, GP_HAL_MAX_DEVICES), n = 0;
 	size_t wake, first_conn, conns = thread.conns;
@@ -151,13 +181,18 @@ static void serve_once(void)
 		if (ms >= 0)
 			wait_ms = ms;
 	}
+	for (size_t i = 0; i < devs; i++) {
+		pfd[n++] = (struct pollfd){ gp_edaemon_fd(dev[i]), POLLIN, 0 };
+		wait_ms = sooner(wait_ms, gp_edaemon_wait_ms(dev[i]));
+	}
 	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
 	wake = n;
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.wake_fd), POLLIN, 0 };
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.listen_fd), POLLIN, 0 };
 	first_conn = n;
 	for (size_t i = 0; i < conns; i++)
-		pfd[n++] = (struct pollfd){ thread.conn[i], POLLIN, 0 };
+		pfd[n++] = (struct pollfd){ thread.conn[i].fd,
+			thread.conn[i].wait.count ? 0 : POLLIN, 0 };
 	if (ppoll(pfd, n, wait_time(dev, devs, wait_ms, &ts), NULL) < 0)
 		return;
 	/* Work that came is seen before its hint may lapse. */
@@ -172,8 +207,10 @@ static void serve_once(void)
 	if (pfd[wake].revents)
 		drain_wake();
 	gp_engine_serve_context();
+	for (size_t i = 0; i < devs; i++)
+		gp_edaemon_serve(dev[i], pfd[2 * devs + i].revents);
 	for (size_t i = conns; i-- > 0;)
-		if (pfd[first_conn + i].revents && conn_serve(thread.conn[i]))
+		if (conn_step(&thread.conn[i], pfd[first_conn + i].revents))
 			conn_drop(i);
 	if (pfd[wake + 1].revents)
 		conn_accept();
@@ -270,6 +307,6 @@ void gp_thread_forget(void)
 	if (fd >= 0)
 		close(fd);
 	for (size_t i = 0; i < thread.conns; i++)
-		close(thread.conn[i]);
+		close(thread.conn[i].fd);
 	thread.conns = 0;
 }

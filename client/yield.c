@@ -246,11 +246,13 @@ static struct gp_edev *device_of(const uint8_t uuid[16])
 static bool gives_way(struct gp_edev *dev, uint32_t level)
 {
 	struct gp_class_value cls;
+	bool managed;
 
 	pthread_mutex_lock(&dev->lock);
 	cls = dev->cls;
+	managed = dev->managed && dev->caps.caps & GP_CAP_SUSPEND;
 	gp_edev_unlock(dev);
-	return cls.cls != GP_CLASS_LC || cls.value > level;
+	return !managed && (cls.cls != GP_CLASS_LC || cls.value > level);
 }
 
 static struct wanted *place(int fd, const struct gp_edev *dev)
@@ -305,6 +307,14 @@ void gp_yield_gone(int fd)
 		wanted[i].dev = NULL;
 		(void)follow(dev);
 	}
+}
+
+void gp_yield_drop(struct gp_edev *dev)
+{
+	for (size_t i = 0; i < WISHES; i++)
+		if (wanted[i].dev == dev)
+			wanted[i].dev = NULL;
+	(void)follow(dev);
 }
 
 int gp_yield_wait_ms(void)

@@ -9,9 +9,10 @@
  * there are holds, it is for the one thing that they are in the way of: a call of
  * the driver that waits for the device many times, each time for a switch.
  *
- * A process without gpreempt in it yields nothing. One of another user yields
- * where it could be held as well (GP_CAP_HOLD): there, to be asked gives nobody a
- * right that a kernel of his does not.
+ * A process without gpreempt in it yields nothing. Nor does one whose turns are the
+ * daemon's, where that can take its groups off: it would put them back unasked. One
+ * of another user yields where it could be held as well (GP_CAP_HOLD): there, to be
+ * asked gives nobody a right that a kernel of his does not.
  */
 #ifndef GP_CLIENT_YIELD_H
 #define GP_CLIENT_YIELD_H
@@ -38,6 +39,8 @@ void gp_yield_forget(void);
 int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own);
 /** The connection @fd is closed. */
 void gp_yield_gone(int fd);
+/** What was asked for @dev ends: who has it is another's to say from now on. */
+void gp_yield_drop(struct gp_edev *dev);
 /** Until the next limit; -1: there is none. */
 int gp_yield_wait_ms(void);
 /** End what is over its limit. */

@@ -88,17 +88,18 @@ static void start(void)
 	const char *text = secure_getenv("GPREEMPT_CLASS");
 	const char *hold = secure_getenv("GPREEMPT_HOLD");
 	const char *learn = secure_getenv("GPREEMPT_LEARN");
+	const char *why;
 	int err;
 
 	/* Privileges that the user has not are not to be steered by him. */
 	if (getauxval(AT_SECURE) || gp_engine_state())
 		return;
 	gp_log_to_stderr();
-	if (text && *text && gp_class_parse(text, &hooks.cls))
-		gp_log(GP_LOG_WARN,
-		       "GPREEMPT_CLASS=%s is no class (lc, lc:0..15, be, be:1..10000); "
-		       "none is set", text);
-	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.cls.cls == GP_CLASS_LC;
+	if (text && *text && gp_class_request_parse(text, &hooks.request, &why))
+		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (%s); none is set",
+		       text, why);
+	hooks.auto_hold = hold && !strcmp(hold, "auto") &&
+			  hooks.request.cls.cls == GP_CLASS_LC;
 	/* What --hold holds for is seen; its holds would have to be told apart. */
 	hooks.learn = !hooks.auto_hold && (!learn || strcmp(learn, "0"));
 	gp_engine_set_hooks(&hooks);

@@ -56,9 +56,13 @@ $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard
 
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): $(call obj,$(DAEMON_SRCS))
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): TEST_LIBS := $(DAEMON_LIBS)
+# What a hold sends is counted.
+$(O)/tests/client/test_daemon: TEST_LIBS := -Wl,--wrap=send,--wrap=sendmsg
 # One lets memory run out, the other changes what is read while it is read.
 $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
+# What the kernel tells of processes may be kept from it, or be lost.
+$(O)/tests/daemon/test_find: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd

@@ -111,8 +111,11 @@ GP_API void gp_close(struct gp_handle *handle);
 /**
  * gp_set_class() - change the class of this process on the handle's device.
  * All its contexts there: which group is whose the driver does not tell.
- * Cost: one driver call per group (some 200 µs); on AMD one. Return: 0; -EINVAL;
- * -EPERM: AMD: raising it takes CAP_SYS_ADMIN or a grant, see hsaq.h.
+ * Cost: one driver call per group (some 200 µs); on AMD one. With gpreemptd it is
+ * asked, and waited for: a second at most. Return: 0; -EINVAL; -EPERM: gpreemptd
+ * refuses (its reason goes to gp_set_log()); AMD: raising it takes CAP_SYS_ADMIN or
+ * a grant, see hsaq.h; -ETIMEDOUT: gpreemptd does not answer yet, the class is had
+ * when it does; -EBUSY: too many such calls at once.
  */
 GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
 				      enum gp_class cls, uint32_t level_or_weight);

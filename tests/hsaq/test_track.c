@@ -66,7 +66,7 @@ static int setup(void **state)
 {
 	static const struct gp_track_ops ops = { group_ready, group_gone };
 	static const struct gp_engine_hooks hooks = {
-		.cls = { GP_CLASS_LC, 1 }, .tracks = true,
+		.request.cls = { GP_CLASS_LC, 1 }, .tracks = true,
 	};
 	const struct fake_config config = { 0 };
 

@@ -122,7 +122,7 @@ static int setup(void **state)
 {
 	static const struct gp_track_ops ops = { .group_ready = group_ready };
 	static const struct gp_engine_hooks hooks = {
-		.cls = { GP_CLASS_BE, 100 }, .tracks = true,
+		.request.cls = { GP_CLASS_BE, 100 }, .tracks = true,
 	};
 	const struct fake_config config = { .kernel = FAKE_STOCK };
 

@@ -1,0 +1,642 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "client/log.h"
+#include "client/yield.h"
+#include "hal/timer.h"
+#include "wire/wire.h"
+
+#define MESSAGES 32			/* read at a time: timers wait meanwhile */
+#define WORDS 180			/* of the daemon's, in a line of ours */
+/* What follows a refusal, if anything does, comes with it. */
+#define REFUSED_WAIT_NS 100000000u
+
+void gp_edaemon_init(struct gp_edaemon *d)
+{
+	pthread_condattr_t attr;
+
+	d->fd = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->answered, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void gp_edaemon_forget(struct gp_edev *dev)
+{
+	if (dev->daemon.fd >= 0)
+		close(dev->daemon.fd);
+	dev->daemon.fd = -1;
+	gp_page_forget(dev);
+}
+
+bool gp_edaemon_manages(const struct gp_edev *dev)
+{
+	return atomic_load(&dev->daemon.manages);
+}
+
+bool gp_edaemon_welcome(const struct gp_edaemon *d)
+{
+	return d->state == GP_EDAEMON_WELCOME;
+}
+
+void gp_edaemon_regrouped(struct gp_edev *dev)
+{
+	atomic_store(&dev->daemon.regrouped, true);
+	gp_thread_wake();
+}
+
+/* ---- asking ------------------------------------------------------------------ */
+
+uint64_t gp_edaemon_ask(struct gp_edev *dev, const struct gp_class_request *request)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	uint64_t ask = 0;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->asked - d->done < GP_EDAEMON_ASKS) {
+		d->ask[d->asked % GP_EDAEMON_ASKS] = *request;
+		ask = ++d->asked;
+	}
+	pthread_mutex_unlock(&d->lock);
+	gp_thread_wake();
+	return ask;
+}
+
+/* d->lock held. Who looks so late that its place has another's answer gets none. */
+static bool answered(const struct gp_edaemon *d, uint64_t ask, int *result)
+{
+	if (ask > d->done)
+		return false;
+	*result = d->done - ask < GP_EDAEMON_ASKS ?
+			  d->result[(ask - 1) % GP_EDAEMON_ASKS] : -EBUSY;
+	return true;
+}
+
+bool gp_edaemon_answered(struct gp_edev *dev, uint64_t ask, int *result)
+{
+	bool is;
+
+	pthread_mutex_lock(&dev->daemon.lock);
+	is = answered(&dev->daemon, ask, result);
+	pthread_mutex_unlock(&dev->daemon.lock);
+	return is;
+}
+
+int gp_edaemon_wait(struct gp_edev *dev, uint64_t ask)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	uint64_t end_ns = gp_wall_ns() + GP_EDAEMON_ANSWER_NS;
+	const struct timespec end = {
+		.tv_sec = (time_t)(end_ns / 1000000000),
+		.tv_nsec = (long)(end_ns % 1000000000),
+	};
+	int result = -ETIMEDOUT, err = 0;
+
+	if (!ask)
+		return -EBUSY;
+	pthread_mutex_lock(&d->lock);
+	while (!answered(d, ask, &result) && !err)
+		err = pthread_cond_timedwait(&d->answered, &d->lock, &end);
+	pthread_mutex_unlock(&d->lock);
+	return result;
+}
+
+/* The oldest one that has no answer; false: there is none. */
+static bool ask_oldest(struct gp_edaemon *d, struct gp_class_request *request)
+{
+	bool is;
+
+	pthread_mutex_lock(&d->lock);
+	is = d->done < d->asked;
+	if (is)
+		*request = d->ask[d->done % GP_EDAEMON_ASKS];
+	pthread_mutex_unlock(&d->lock);
+	return is;
+}
+
+static void ask_done(struct gp_edaemon *d, int result)
+{
+	pthread_mutex_lock(&d->lock);
+	d->result[d->done % GP_EDAEMON_ASKS] = result;
+	d->done++;
+	if (d->sent < d->done)
+		d->sent = d->done;
+	pthread_cond_broadcast(&d->answered);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* @wanted: it was asked for; else somebody gives it. */
+static int apply(struct gp_edev *dev, const struct gp_class_request *request,
+		 bool wanted)
+{
+	int err = gp_edev_apply_class(dev, &request->cls, wanted ? request : NULL);
+
+	if (err)
+		gp_log(GP_LOG_WARN, "%s: a class of the daemon's cannot be had: %s",
+		       dev->hal->id.name, strerror(-err));
+	return err;
+}
+
+/* ---- going on without --------------------------------------------------------------- */
+
+static void set_manages(struct gp_edev *dev, bool manages)
+{
+	atomic_store(&dev->daemon.manages, manages);
+}
+
+static void put_back(struct gp_edev *dev)
+{
+	static atomic_int said;
+	struct gp_edaemon *d = &dev->daemon;
+	int err;
+
+	pthread_mutex_lock(&dev->lock);
+	err = gp_edev_take_back(dev);
+	gp_edev_unlock(dev);
+	set_manages(dev, false);
+	d->resume_ns = err ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
+	if (err)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "%s: a group is not back on the device yet: %s; trying again",
+			    dev->hal->id.name, strerror(-err));
+}
+
+static void alone(struct gp_edev *dev, uint64_t look_in_ns)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	put_back(dev);
+	d->state = GP_EDAEMON_NONE;
+	d->missed_ns = 0;
+	d->next_ns = gp_wall_ns() + look_in_ns;
+}
+
+/* ---- losing it --------------------------------------------------------------------- */
+
+static void disconnect(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+	d->files_ns = 0;
+	pthread_mutex_lock(&dev->lock);
+	gp_page_drop(dev);
+	gp_edev_unlock(dev);
+	/* What it has not answered the next one is asked. */
+	pthread_mutex_lock(&d->lock);
+	d->sent = d->done;
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* The connection is over; what it may have done to the groups is not. */
+static void gone(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	const uint64_t now_ns = gp_wall_ns();
+	const bool late = d->state == GP_EDAEMON_LATE;
+
+	disconnect(dev);
+	if (late) {
+		d->state = GP_EDAEMON_NONE;
+		d->next_ns = now_ns;
+		return;
+	}
+	if (d->refused) {
+		d->refused = false;
+		alone(dev, GP_EDAEMON_REFUSED_NS);
+		return;
+	}
+	if (!d->missed_ns)
+		d->missed_ns = now_ns + GP_EDAEMON_MISSED_NS;
+	d->state = GP_EDAEMON_MISSED;
+	d->next_ns = now_ns + (d->distrusted ? GP_EDAEMON_MISSED_NS / 2 : 0);
+}
+
+static void distrust(struct gp_edev *dev, const char *what)
+{
+	static atomic_int said;
+
+	gp_log_once(&said, GP_LOG_WARN,
+		    "the daemon says what makes no sense (%s); taken as gone. Is it of "
+		    "another version?", what);
+	dev->daemon.distrusted = true;
+	gone(dev);
+}
+
+/* ---- saying ------------------------------------------------------------------------- */
+
+/* With the control files of @dev, if there are any. */
+static int send_files(struct gp_edev *dev, const union gp_wire_msg *msg)
+{
+	int fd[GP_WIRE_MAX_FILES], err;
+	ssize_t n = dev->ops.control_files(dev->hal, fd, GP_WIRE_MAX_FILES);
+
+	/* Then the daemon looks for them itself. */
+	if (n < 0)
+		n = 0;
+	err = gp_wire_send(dev->daemon.fd, msg, fd, (size_t)n);
+	for (ssize_t i = 0; i < n; i++)
+		close(fd[i]);
+	return err;
+}
+
+static int say_hello(struct gp_edev *dev)
+{
+	struct gp_class_request asked;
+	union gp_wire_msg msg;
+
+	pthread_mutex_lock(&dev->lock);
+	asked = dev->asked;
+	gp_edev_unlock(dev);
+	gp_wire_init(&msg, GP_WIRE_HELLO);
+	memcpy(msg.hello.uuid, dev->hal->id.uuid, sizeof(msg.hello.uuid));
+	if (asked.cls.cls != GP_CLASS_NONE)
+		msg.hello.flags = GP_WIRE_ASKS;
+	gp_class_request_to_wire(&asked, &msg.hello.request);
+	return send_files(dev, &msg);
+}
+
+/* It takes the groups when it hears of them: by then they have to be its own. */
+static void give(struct gp_edev *dev)
+{
+	gp_yield_drop(dev);
+	pthread_mutex_lock(&dev->lock);
+	gp_edev_give(dev);
+	gp_edev_unlock(dev);
+	set_manages(dev, true);
+}
+
+static void join(struct gp_edev *dev, int fd)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	d->fd = fd;
+	d->refused = d->distrusted = false;
+	d->resume_ns = 0;
+	give(dev);
+	/* Groups that come from here on are told of again. */
+	atomic_store(&d->regrouped, false);
+	d->state = GP_EDAEMON_JOINING;
+	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_MISSED_NS;
+	if (say_hello(dev))
+		gone(dev);
+}
+
+static void look_for_it(struct gp_edev *dev)
+{
+	static atomic_int said;
+	struct gp_edaemon *d = &dev->daemon;
+	int fd = gp_wire_daemon_connect();
+
+	if (fd >= 0) {
+		join(dev, fd);
+		return;
+	}
+	if (fd != -ENOENT && fd != -EAGAIN)
+		gp_log_once(&said, GP_LOG_WARN, "the daemon cannot be reached: %s",
+			    fd == -EPERM ? "another user listens there" : strerror(-fd));
+	d->next_ns = gp_wall_ns() + (d->state == GP_EDAEMON_MISSED || fd == -EAGAIN ?
+					     GP_EDAEMON_NAP_NS : GP_EDAEMON_LOOK_NS);
+}
+
+/* ---- hearing ------------------------------------------------------------------------- */
+
+/* A text that was sent ends somewhere, whatever was sent. */
+static const char *words(char text[GP_WIRE_TEXT_LEN])
+{
+	text[GP_WIRE_TEXT_LEN - 1] = '\0';
+	return text;
+}
+
+static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
+{
+	struct gp_edaemon *d = &dev->daemon;
+	struct gp_class_request request;
+	int err;
+
+	err = gp_class_request_from_wire(&msg->welcome.request, &request);
+	if (!err) {
+		pthread_mutex_lock(&dev->lock);
+		err = gp_page_take(dev, file[0], file[1]);
+		gp_edev_unlock(dev);
+	}
+	close(file[0]);
+	if (err) {
+		close(file[1]);
+		distrust(dev, "a welcome");
+		return;
+	}
+	d->state = GP_EDAEMON_WELCOME;
+	d->missed_ns = 0;
+	d->refused = d->said = false;
+	if (msg->head.result < 0)
+		gp_log(GP_LOG_WARN, "%s: the class asked for is refused: %.*s",
+		       dev->hal->id.name, WORDS, words(msg->welcome.why));
+	(void)apply(dev, &request, false);
+}
+
+/* In answer to HELLO: for now, or for good unless a welcome follows. */
+static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	if (!d->said)
+		gp_log(GP_LOG_WARN, "%s: the daemon refuses: %.*s", dev->hal->id.name,
+		       WORDS, words(msg->said.text));
+	d->said = d->refused = true;
+	d->end_ns = gp_wall_ns() + REFUSED_WAIT_NS;
+}
+
+/* Answers come in the order of what was asked. */
+static void ask_answered(struct gp_edev *dev, union gp_wire_msg *msg)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	struct gp_class_request request;
+	bool due;
+
+	pthread_mutex_lock(&d->lock);
+	due = d->done < d->sent;
+	pthread_mutex_unlock(&d->lock);
+	if (!due || !ask_oldest(d, &request)) {
+		gp_log(GP_LOG_WARN, "%s: the daemon: %.*s", dev->hal->id.name, WORDS,
+		       words(msg->said.text));
+		return;
+	}
+	if (msg->head.result < 0) {
+		gp_log(GP_LOG_WARN, "%s: a class is refused: %.*s", dev->hal->id.name,
+		       WORDS, words(msg->said.text));
+		ask_done(d, -EPERM);
+		return;
+	}
+	ask_done(d, apply(dev, &request, true));
+}
+
+static void class_given(struct gp_edev *dev, union gp_wire_msg *msg)
+{
+	struct gp_class_request request;
+
+	if (gp_class_request_from_wire(&msg->welcome.request, &request)) {
+		distrust(dev, "a class");
+		return;
+	}
+	gp_log(GP_LOG_INFO, "%s: another class: %.*s", dev->hal->id.name, WORDS,
+	       words(msg->welcome.why));
+	(void)apply(dev, &request, false);
+}
+
+/* True: @file are somebody's now. */
+static bool take_message(struct gp_edev *dev, union gp_wire_msg *msg, int *file, size_t n)
+{
+	const enum gp_edaemon_state state = dev->daemon.state;
+	const uint16_t type = msg->head.type;
+
+	if (state == GP_EDAEMON_JOINING && type == GP_WIRE_WELCOME && n == 2) {
+		welcome(dev, msg, file);
+		return true;
+	}
+	if (state == GP_EDAEMON_JOINING && type == GP_WIRE_SAID)
+		refused(dev, msg);
+	else if (state == GP_EDAEMON_WELCOME && type == GP_WIRE_SAID)
+		ask_answered(dev, msg);
+	else if (state == GP_EDAEMON_WELCOME && type == GP_WIRE_CLASS)
+		class_given(dev, msg);
+	else
+		distrust(dev, "a message that was not due");
+	return false;
+}
+
+/* False: nothing more is there, or it is gone. */
+static bool hear(struct gp_edev *dev)
+{
+	int file[GP_WIRE_MAX_FILES];
+	union gp_wire_msg msg;
+	size_t files = 0;
+	ssize_t n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
+
+	if (n == -EAGAIN)
+		return false;
+	if (n == -EPROTO)
+		distrust(dev, "too long");
+	else if (n <= 0)
+		gone(dev);
+	else if (gp_wire_check(&msg, (size_t)n))
+		distrust(dev, "no message");
+	else if (take_message(dev, &msg, file, files))
+		files = 0;
+	while (files)
+		close(file[--files]);
+	return dev->daemon.fd >= 0;
+}
+
+static void hear_all(struct gp_edev *dev)
+{
+	/* Whatever a late one says is of a greeting that no longer counts. */
+	if (dev->daemon.state == GP_EDAEMON_LATE) {
+		gone(dev);
+		return;
+	}
+	for (int i = 0; i < MESSAGES && hear(dev); i++)
+		;
+}
+
+/* ---- in the thread's loop ------------------------------------------------------------ */
+
+int gp_edaemon_fd(const struct gp_edev *dev)
+{
+	return dev->daemon.fd;
+}
+
+static void say_files(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	union gp_wire_msg msg;
+	int err;
+
+	gp_wire_init(&msg, GP_WIRE_FILES);
+	err = send_files(dev, &msg);
+	d->files_ns = err == -EAGAIN ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
+	if (err && err != -EAGAIN)
+		gone(dev);
+}
+
+/* The next one that was not sent yet; false: there is none, or no room. */
+static bool say_ask(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	union gp_wire_msg msg;
+	bool is;
+	int err;
+
+	gp_wire_init(&msg, GP_WIRE_ASK_CLASS);
+	pthread_mutex_lock(&d->lock);
+	is = d->sent < d->asked;
+	if (is)
+		gp_class_request_to_wire(&d->ask[d->sent % GP_EDAEMON_ASKS],
+					 &msg.ask_class.request);
+	pthread_mutex_unlock(&d->lock);
+	if (!is)
+		return false;
+	err = gp_wire_send(d->fd, &msg, NULL, 0);
+	if (err && err != -EAGAIN)
+		gone(dev);
+	if (err)
+		return false;
+	pthread_mutex_lock(&d->lock);
+	d->sent++;
+	pthread_mutex_unlock(&d->lock);
+	return true;
+}
+
+/* With nobody to ask, what is asked for is had. */
+static void grant_all(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	struct gp_class_request request;
+
+	while (ask_oldest(d, &request))
+		ask_done(d, gp_edev_apply_class(dev, &request.cls, &request));
+}
+
+static void say_all(struct gp_edev *dev, uint64_t now_ns)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	if (atomic_exchange(&d->regrouped, false) && !d->files_ns)
+		d->files_ns = now_ns + GP_EDAEMON_FILES_NS;
+	if (d->files_ns && d->files_ns <= now_ns)
+		say_files(dev);
+	while (d->state == GP_EDAEMON_WELCOME && say_ask(dev))
+		;
+}
+
+/* Linked programs that closed their last handle: nothing is looked after here. */
+static bool wants_one(struct gp_edev *dev)
+{
+	return gp_edev_group_count(dev) || (dev->preloaded && dev->daemon.fd >= 0);
+}
+
+static void leave(struct gp_edev *dev)
+{
+	disconnect(dev);
+	alone(dev, 0);
+}
+
+static void late(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	if (d->refused) {
+		gone(dev);
+		return;
+	}
+	gp_log(GP_LOG_WARN, "%s: the daemon does not answer; going on without it",
+	       dev->hal->id.name);
+	alone(dev, 0);
+	d->state = GP_EDAEMON_LATE;
+}
+
+static void step(struct gp_edev *dev, uint64_t now_ns)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	switch (d->state) {
+	case GP_EDAEMON_NONE:
+		if (now_ns >= d->next_ns)
+			look_for_it(dev);
+		break;
+	case GP_EDAEMON_JOINING:
+		if (now_ns >= d->end_ns)
+			late(dev);
+		break;
+	case GP_EDAEMON_LATE:
+		break;
+	case GP_EDAEMON_WELCOME:
+		say_all(dev, now_ns);
+		break;
+	case GP_EDAEMON_MISSED:
+		if (now_ns < d->missed_ns) {
+			if (now_ns >= d->next_ns)
+				look_for_it(dev);
+			break;
+		}
+		gp_log(GP_LOG_WARN, "%s: the daemon is gone; going on without it",
+		       dev->hal->id.name);
+		alone(dev, d->distrusted ? GP_EDAEMON_REFUSED_NS : GP_EDAEMON_LOOK_NS);
+		break;
+	}
+}
+
+void gp_edaemon_serve(struct gp_edev *dev, short revents)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	if (revents && d->fd >= 0)
+		hear_all(dev);
+	if (wants_one(dev))
+		step(dev, gp_wall_ns());
+	else if (d->state != GP_EDAEMON_NONE)
+		leave(dev);
+	if (d->state == GP_EDAEMON_NONE || d->state == GP_EDAEMON_LATE)
+		grant_all(dev);
+	if (d->resume_ns && gp_wall_ns() >= d->resume_ns)
+		put_back(dev);
+}
+
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return b_ns && b_ns < a_ns ? b_ns : a_ns;
+}
+
+/* UINT64_MAX: nothing is due. */
+static uint64_t due_ns(const struct gp_edaemon *d)
+{
+	switch (d->state) {
+	case GP_EDAEMON_NONE:
+		return d->next_ns;
+	case GP_EDAEMON_JOINING:
+		return d->end_ns;
+	case GP_EDAEMON_WELCOME:
+		return sooner(UINT64_MAX, d->files_ns);
+	case GP_EDAEMON_MISSED:
+		return sooner(d->next_ns, d->missed_ns);
+	case GP_EDAEMON_LATE:
+		break;
+	}
+	return UINT64_MAX;
+}
+
+/* Of what is asked for and does not go through: the daemon is not reading. */
+static bool unsent(struct gp_edaemon *d)
+{
+	bool is;
+
+	pthread_mutex_lock(&d->lock);
+	is = d->state == GP_EDAEMON_WELCOME && d->sent < d->asked;
+	pthread_mutex_unlock(&d->lock);
+	return is;
+}
+
+int gp_edaemon_wait_ms(struct gp_edev *dev)
+{
+	struct gp_edaemon *d = &dev->daemon;
+	const uint64_t now_ns = gp_wall_ns();
+	uint64_t ns = wants_one(dev) ? due_ns(d) : UINT64_MAX;
+
+	ns = sooner(ns, d->resume_ns);
+	if (unsent(d))
+		ns = sooner(ns, now_ns + GP_EDAEMON_NAP_NS);
+	if (ns == UINT64_MAX)
+		return -1;
+	return ns <= now_ns ? 0 : (int)((ns - now_ns + 999999) / 1000000);
+}

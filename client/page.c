@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "wire/page.h"
+
+/* ---- taking and giving up ----------------------------------------------------- */
+
+/* Whoever could make it shorter could have us die of a store. */
+static int check_file(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && st.st_size == GP_PAGE_BYTES ?
+		0 : -EPROTO;
+}
+
+int gp_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
+{
+	struct gp_page *page;
+	int err = check_file(page_fd), flags = fcntl(wake_fd, F_GETFL);
+
+	if (err)
+		return err;
+	/* A wake must never wait, whatever the daemon made it of. */
+	if (flags < 0 || fcntl(wake_fd, F_SETFL, flags | O_NONBLOCK))
+		return -errno;
+	page = mmap(NULL, GP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	if (page->magic != GP_PAGE_MAGIC || page->version != GP_PAGE_VERSION ||
+	    page->bytes != GP_PAGE_BYTES) {
+		munmap(page, GP_PAGE_BYTES);
+		return -EPROTO;
+	}
+	(void)madvise(page, GP_PAGE_BYTES, MADV_DONTFORK);
+	gp_page_drop(dev);
+	dev->tells.page = page;
+	dev->tells.wake_fd = wake_fd;
+	gp_page_update(dev);
+	return 0;
+}
+
+void gp_page_drop(struct gp_edev *dev)
+{
+	struct gp_tells *t = &dev->tells;
+
+	if (!t->page)
+		return;
+	munmap(t->page, GP_PAGE_BYTES);
+	close(t->wake_fd);
+	t->page = NULL;
+	t->wake_fd = -1;
+	t->doing = 0;
+	t->samples = 0;
+	t->looked = dev->told_busy = -ENODATA;
+}
+
+void gp_page_forget(struct gp_edev *dev)
+{
+	if (dev->tells.wake_fd >= 0)
+		close(dev->tells.wake_fd);
+	/* MADV_DONTFORK: there is no such memory here. */
+	dev->tells.page = NULL;
+	dev->tells.wake_fd = -1;
+}
+
+/* ---- telling ------------------------------------------------------------------ */
+
+/* Over the contexts that there are, and of the counters, that there were. */
+struct sums {
+	uint64_t hints, segments, holds, late, expired, held_ns, margin_ns, next_ns;
+	uint32_t doing;
+	size_t contexts, untold;
+};
+
+static void add_context(const struct gp_edev *dev, const struct gp_ectx *c,
+			struct sums *s)
+{
+	struct gp_sched_tenant_stat st;
+
+	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st))
+		return;
+	s->hints += st.hints;
+	s->segments += st.segments;
+	s->holds += st.holds;
+	s->late += st.holds_late;
+	s->expired += st.holds_expired;
+	s->held_ns += c->held_ns;
+	if (c->gone)
+		return;
+	s->margin_ns = st.margin_ns;
+	if (c->next_ns > dev->stepped_ns && (!s->next_ns || c->next_ns < s->next_ns))
+		s->next_ns = c->next_ns;
+	if (st.in_segment)
+		s->doing |= GP_PAGE_SEGMENT;
+	if (st.held)
+		s->doing |= GP_PAGE_HELD;
+	if (c->work == GP_WORK_THERE)
+		s->doing |= GP_PAGE_WORK;
+	s->contexts++;
+	s->untold += c->work == GP_WORK_UNKNOWN;
+}
+
+static void add_all(const struct gp_edev *dev, struct sums *s)
+{
+	const struct gp_tells *t = &dev->tells;
+
+	*s = (struct sums){
+		.hints = t->left_hints, .segments = t->left_segments,
+		.holds = t->left_holds, .late = t->left_late,
+		.expired = t->left_expired, .held_ns = dev->base_held_ns,
+	};
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+		if (atomic_load_explicit(&dev->ctx[i].context, memory_order_relaxed))
+			add_context(dev, &dev->ctx[i], s);
+}
+
+/*
+ * Launches are seen in contexts that hold, of LC (callbacks.c), so all groups have
+ * to be such contexts'. There, work is over when the program has waited for it.
+ * Assumption: what a latency-critical program did not wait for is not what it is
+ * measured by; of a best-effort one nothing is told that way, as its turn ends by it.
+ */
+static bool tells_work(struct gp_edev *dev, const struct sums *s)
+{
+	if (dev->caps.caps & GP_CAP_BUSY)
+		return dev->tells.looked >= 0;
+	return dev->cls.cls == GP_CLASS_LC && dev->sync_seen && s->contexts &&
+	       !s->untold && gp_edev_group_count(dev) == s->contexts;
+}
+
+/* Where its queues are looked at, that is what counts. */
+static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
+{
+	if (!(dev->caps.caps & GP_CAP_BUSY))
+		return s->doing;
+	return (s->doing & ~(uint32_t)GP_PAGE_WORK) |
+	       (dev->tells.looked == 1 ? GP_PAGE_WORK : 0);
+}
+
+/*
+ * The daemon sets cut_wanted, then looks at doing; here it is the other way
+ * round, and both are in one order: one of the two always sees the other.
+ */
+static void tell_doing(struct gp_tells *t, uint32_t doing)
+{
+	const uint32_t before = t->doing;
+	const uint64_t one = 1;
+
+	if (doing == before)
+		return;
+	t->doing = doing;
+	atomic_store(&t->page->doing, doing);
+	/* Full means that the daemon has not even seen the last one. */
+	if (!before && atomic_load(&t->page->cut_wanted) &&
+	    write(t->wake_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void put(_Atomic uint64_t *where, uint64_t value)
+{
+	atomic_store_explicit(where, value, memory_order_release);
+}
+
+void gp_page_update(struct gp_edev *dev)
+{
+	struct gp_tells *t = &dev->tells;
+	struct gp_page *page = t->page;
+	uint32_t tells = 0;
+	struct sums s;
+
+	if (!page)
+		return;
+	add_all(dev, &s);
+	put(&page->next_ns, s.next_ns);
+	put(&page->hints, s.hints);
+	put(&page->segments, s.segments);
+	put(&page->holds, s.holds);
+	put(&page->holds_late, s.late);
+	put(&page->holds_expired, s.expired);
+	put(&page->held_ns, s.held_ns);
+	put(&page->margin_ns, s.margin_ns);
+	if (tells_work(dev, &s))
+		tells |= GP_PAGE_TELLS_WORK;
+	if (t->hints || t->rhythm)
+		tells |= GP_PAGE_TELLS_NEXT;
+	/* Bits of work are believed from when they are said to be kept up. */
+	if (!(tells & GP_PAGE_TELLS_WORK))
+		atomic_store_explicit(&page->tells, tells, memory_order_release);
+	tell_doing(t, doing_of(dev, &s));
+	if (tells & GP_PAGE_TELLS_WORK)
+		atomic_store_explicit(&page->tells, tells, memory_order_release);
+}
+
+static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
+{
+	const uint32_t i = tenant - GP_BASE_TENANT - 1;
+
+	return i < GP_EDEV_CONTEXTS ? &dev->ctx[i] : NULL;
+}
+
+void gp_page_event(struct gp_edev *dev, const struct gp_event *ev)
+{
+	struct gp_ectx *c = context_of(dev, ev->tenant);
+
+	if (c && ev->type == GP_EV_HINT) {
+		c->next_ns = ev->at_ns;
+		dev->tells.hints |= !ev->ok;
+	} else if (c && ev->type == GP_EV_SEGMENT_BEGIN) {
+		c->next_ns = 0;
+	} else if (c && ev->type == GP_EV_BUSY) {
+		/* Only work after idleness is what a hint spoke of. */
+		if (c->work != GP_WORK_THERE)
+			c->next_ns = 0;
+		c->work = GP_WORK_THERE;
+	} else if (c && ev->type == GP_EV_IDLE) {
+		c->work = GP_WORK_NONE;
+	}
+	gp_page_update(dev);
+}
+
+void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
+		  uint64_t switch_ns)
+{
+	struct gp_tells *t = &dev->tells;
+	struct gp_page_sample *sample;
+
+	if (!t->page)
+		return;
+	sample = &t->page->sample[t->samples % GP_PAGE_SAMPLES];
+	atomic_store_explicit(&sample->from_ns, from_ns, memory_order_relaxed);
+	atomic_store_explicit(&sample->held_ns, held_ns, memory_order_relaxed);
+	atomic_store_explicit(&sample->switch_ns, switch_ns, memory_order_relaxed);
+	put(&t->page->samples, ++t->samples);
+}
+
+void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
+{
+	struct gp_tells *t = &dev->tells;
+	struct gp_sched_tenant_stat st;
+
+	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st))
+		return;
+	t->left_hints += st.hints;
+	t->left_segments += st.segments;
+	t->left_holds += st.holds;
+	t->left_late += st.holds_late;
+	t->left_expired += st.holds_expired;
+}
+
+/* ---- what the thread sees ------------------------------------------------------ */
+
+void gp_page_looked(struct gp_edev *dev, int busy)
+{
+	pthread_mutex_lock(&dev->lock);
+	if (dev->tells.looked != busy) {
+		dev->tells.looked = busy;
+		gp_page_update(dev);
+	}
+	gp_edev_unlock(dev);
+}
+
+void gp_page_rhythm(struct gp_edev *dev, bool rhythm)
+{
+	pthread_mutex_lock(&dev->lock);
+	dev->tells.rhythm = rhythm;
+	gp_page_update(dev);
+	gp_edev_unlock(dev);
+}

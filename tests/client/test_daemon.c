@@ -1,0 +1,1211 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The library as a tenant, over a HAL that only records. The daemon is the test
+ * itself: it listens, and reads and writes the tenant's connection by hand.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client/engine.h"
+#include "gpreempt/gpreempt.h"
+#include "hal/timer.h"
+#include "tests/common/gp_test.h"
+#include "wire/page.h"
+#include "wire/wire.h"
+
+#define MS 1000000u
+#define DEFAULT_US 2048u
+#define LONG_MS 10000			/* nothing takes so long */
+#define QUIET_MS 100			/* what has not come by then does not */
+
+/* ---- a HAL -------------------------------------------------------------------- */
+
+#define GROUPS 4
+
+static struct {
+	pthread_mutex_t lock;
+	uint64_t now;
+	int holds, releases, resumes, sets, resume_error, slice_is_default;
+	uint64_t slice_us[GROUPS + 1];
+	int timer_fd;
+	int files;			/* control files that there are; -1: untracked */
+	uint64_t busy_ns;
+} fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .now = 1000 * MS, .timer_fd = -1 };
+
+struct fake_hold {
+	struct gp_hold base;
+	bool on;
+	struct gp_hold_stat st;
+};
+
+static struct gp_hal_ops ops;
+
+static void lock(void) { pthread_mutex_lock(&fake.lock); }
+static void unlock(void) { pthread_mutex_unlock(&fake.lock); }
+
+static int fake_caps(struct gp_device *d, struct gp_hal_caps *c)
+{
+	*c = (struct gp_hal_caps){
+		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_HOLD | GP_CAP_SUSPEND,
+		.min_slice_us = 1, .max_slice_us = 10000000,
+		.default_slice_us = DEFAULT_US, .switch_ns = 170000,
+		.max_hold_ns = 100 * MS,
+	};
+	return 0;
+}
+
+static int fake_open(const struct gp_device_id *id, struct gp_device **dev)
+{
+	*dev = calloc(1, sizeof(**dev));
+	assert_non_null(*dev);
+	(*dev)->ops = &ops;
+	(*dev)->id = *id;
+	return 0;
+}
+
+static void fake_close(struct gp_device *dev) { free(dev); }
+
+static int fake_now(struct gp_device *d, uint64_t *ns)
+{
+	lock();
+	*ns = fake.now;
+	unlock();
+	return 0;
+}
+
+static int fake_hold_create(struct gp_device *d, void *ctx, struct gp_hold **out)
+{
+	struct fake_hold *h = calloc(1, sizeof(*h));
+
+	assert_non_null(h);
+	h->base.dev = d;
+	*out = &h->base;
+	return 0;
+}
+
+static void fake_hold_destroy(struct gp_hold *hold) { free(hold); }
+
+static int fake_hold_op(struct gp_hold *hold, uint64_t limit_ns)
+{
+	struct fake_hold *h = (struct fake_hold *)hold;
+	int err;
+
+	lock();
+	err = h->on ? -EBUSY : 0;
+	if (!err) {
+		h->on = true;
+		h->st = (struct gp_hold_stat){ .seq = h->st.seq + 1, .from_ns = fake.now };
+		fake.holds++;
+	}
+	unlock();
+	return err;
+}
+
+static int fake_release(struct gp_hold *hold)
+{
+	struct fake_hold *h = (struct fake_hold *)hold;
+
+	lock();
+	if (h->on) {
+		h->on = false;
+		h->st.switch_ns = 111000;
+		h->st.held_ns = 5000;
+		h->st.until_ns = fake.now;
+		fake.releases++;
+	}
+	unlock();
+	return 0;
+}
+
+static int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st)
+{
+	lock();
+	*st = ((struct fake_hold *)hold)->st;
+	unlock();
+	return 0;
+}
+
+static int fake_set_slice(struct gp_group *g, uint64_t us)
+{
+	lock();
+	fake.slice_us[g->id] = us;
+	fake.sets++;
+	unlock();
+	return 0;
+}
+
+static int fake_resume(struct gp_group *const *g, size_t n)
+{
+	int err;
+
+	lock();
+	err = fake.resume_error;
+	fake.resume_error = 0;
+	fake.slice_is_default = fake.slice_us[g[0]->id] == DEFAULT_US;
+	fake.resumes += !err;
+	unlock();
+	return err;
+}
+
+static int fake_slot(struct gp_device *d, struct gp_slot_place *place)
+{
+	static int file = -1;
+	char path[32];
+
+	if (file < 0)
+		file = memfd_create("slot", MFD_CLOEXEC);
+	/* Opened anew, not shared: the lock is an open file description's. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	place->fd = open(path, O_RDWR | O_CLOEXEC);
+	place->offset = d->id.uuid[0];
+	return place->fd < 0 ? -errno : 0;
+}
+
+static int fake_timer_create(struct gp_device *d, struct gp_timer **t)
+{
+	*t = calloc(1, sizeof(**t));
+	assert_non_null(*t);
+	(*t)->dev = d;
+	(*t)->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return 0;
+}
+
+static void fake_timer_destroy(struct gp_timer *t) { free(t); }
+static int fake_timer_arm(struct gp_timer *t, uint64_t at) { return 0; }
+static int fake_timer_ack(struct gp_timer *t) { return -EAGAIN; }
+static int fake_timer_done(struct gp_timer *t) { return 0; }
+
+/* Each says which it is. */
+static ssize_t fake_control_files(struct gp_device *d, int *fd, size_t max)
+{
+	int n;
+
+	lock();
+	n = fake.files;
+	unlock();
+	if (n < 0)
+		return -ENOENT;
+	for (int i = 0; i < n; i++) {
+		fd[i] = memfd_create("control", MFD_CLOEXEC);
+		assert_true(fd[i] >= 0);
+		assert_int_equal(pwrite(fd[i], &i, sizeof(i), 0), sizeof(i));
+	}
+	return n;
+}
+
+static const struct gp_hal_ops some = {
+	.name = "fake", .abi = GP_HAL_ABI, .caps = fake_caps, .close = fake_close,
+	.control_files = fake_control_files, .hold = fake_hold_op,
+	.hold_create = fake_hold_create, .hold_destroy = fake_hold_destroy,
+	.hold_stat = fake_stat, .now = fake_now, .open = fake_open,
+	.release = fake_release, .resume = fake_resume, .set_slice = fake_set_slice,
+	.slot = fake_slot, .timer_ack = fake_timer_ack, .timer_arm = fake_timer_arm,
+	.timer_create = fake_timer_create, .timer_destroy = fake_timer_destroy,
+	.timer_done = fake_timer_done,
+};
+
+static int get(const int *what)
+{
+	int value;
+
+	lock();
+	value = *what;
+	unlock();
+	return value;
+}
+
+static uint64_t slice(uint32_t group)
+{
+	uint64_t us;
+
+	lock();
+	us = fake.slice_us[group];
+	unlock();
+	return us;
+}
+
+/* ---- what is counted ------------------------------------------------------------ */
+
+static atomic_int sends;
+
+ssize_t __real_send(int fd, const void *buf, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *buf, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *buf, size_t len, int flags)
+{
+	atomic_fetch_add(&sends, 1);
+	return __real_send(fd, buf, len, flags);
+}
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	atomic_fetch_add(&sends, 1);
+	return __real_sendmsg(fd, msg, flags);
+}
+
+static atomic_int warnings;
+static char warning[256];		/* the last one; read when none can come */
+
+static void log_line(enum gp_log_level level, const char *message, void *arg)
+{
+	if (level > GP_LOG_WARN)
+		return;
+	lock();
+	snprintf(warning, sizeof(warning), "%s", message);
+	unlock();
+	atomic_fetch_add(&warnings, 1);
+}
+
+static void warned(int count, const char *of)
+{
+	char last[sizeof(warning)];
+
+	assert_int_equal(atomic_load(&warnings), count);
+	lock();
+	memcpy(last, warning, sizeof(last));
+	unlock();
+	assert_non_null(strstr(last, of));
+}
+
+#define soon(condition)                                                      \
+	do {                                                                 \
+		const uint64_t end_ns_ = gp_wall_ns() + LONG_MS * 1000000ull; \
+		while (!(condition) && gp_wall_ns() < end_ns_)               \
+			usleep(1000);                                        \
+		assert_true(condition);                                      \
+	} while (0)
+
+/* ---- a daemon ------------------------------------------------------------------- */
+
+static char path[GP_WIRE_PATH_LEN];
+static int listener = -1;
+
+static void daemon_listen(void)
+{
+	listener = gp_wire_daemon_listen(path);
+	assert_true(listener >= 0);
+}
+
+static void daemon_unlisten(void)
+{
+	close(listener);
+	listener = -1;
+	unlink(path);
+}
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd pfd = { fd, POLLIN, 0 };
+
+	return poll(&pfd, 1, ms) == 1;
+}
+
+/* A message of @type, with files; the connection's end: NULL. */
+static void hear(int conn, uint16_t type, union gp_wire_msg *msg, int *file, size_t *n)
+{
+	ssize_t len;
+
+	assert_true(readable(conn, LONG_MS));
+	len = gp_wire_recv(conn, msg, file, n);
+	assert_true(len > 0);
+	assert_int_equal(gp_wire_check(msg, (size_t)len), 0);
+	assert_int_equal(msg->head.type, type);
+}
+
+static int greet(union gp_wire_msg *hello)
+{
+	int conn, file[GP_WIRE_MAX_FILES];
+	size_t n = 0;
+
+	assert_true(readable(listener, LONG_MS));
+	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(conn >= 0);
+	hear(conn, GP_WIRE_HELLO, hello, file, &n);
+	while (n)
+		close(file[--n]);
+	return conn;
+}
+
+struct given {
+	struct gp_page *page;
+	int wake;
+};
+
+/* @seals: of the page's file. */
+static void give_page(int conn, union gp_wire_msg *msg, int seals, struct given *g)
+{
+	int file[2] = { memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+			eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+
+	assert_true(file[0] >= 0 && file[1] >= 0);
+	assert_int_equal(ftruncate(file[0], GP_PAGE_BYTES), 0);
+	assert_int_equal(fcntl(file[0], F_ADD_SEALS, seals), 0);
+	g->page = mmap(NULL, GP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       file[0], 0);
+	assert_true(g->page != MAP_FAILED);
+	g->page->magic = GP_PAGE_MAGIC;
+	g->page->version = GP_PAGE_VERSION;
+	g->page->bytes = GP_PAGE_BYTES;
+	g->wake = file[1];
+	assert_int_equal(gp_wire_send(conn, msg, file, 2), 0);
+	close(file[0]);
+}
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static void make_welcome(union gp_wire_msg *msg, uint16_t type, uint32_t cls,
+			 uint32_t value)
+{
+	gp_wire_init(msg, type);
+	msg->welcome.daemon_pid = getpid();
+	msg->welcome.request.cls = cls;
+	msg->welcome.request.value = value;
+	snprintf(msg->welcome.why, sizeof(msg->welcome.why), "rule 3");
+}
+
+static void ungive(struct given *g)
+{
+	munmap(g->page, GP_PAGE_BYTES);
+	close(g->wake);
+}
+
+static uint64_t wakes(const struct given *g)
+{
+	uint64_t n = 0;
+
+	return read(g->wake, &n, sizeof(n)) == sizeof(n) ? n : 0;
+}
+
+/* ---- a tenant ------------------------------------------------------------------- */
+
+struct rig {
+	struct gp_edev *dev;
+	struct gp_group group[GROUPS];	/* ids from 1 on */
+	int conn;
+	struct given given;
+};
+
+static int watch_sync(void) { return 1; }
+
+/*
+ * A new one as long as there is room for one: counters begin at 0 there.
+ * @request: NULL: as the process was started.
+ */
+static struct gp_edev *new_device(const struct gp_class_request *request)
+{
+	static uint8_t number;
+	struct gp_device_id id = { .name = "fake" };
+	struct gp_edev *dev;
+
+	number += number < GP_HAL_MAX_DEVICES;
+	id.uuid[0] = number;
+	assert_int_equal(gp_engine_device(&ops, &id, &dev), 0);
+	if (request)
+		assert_int_equal(gp_edev_apply_class(dev, &request->cls, request), 0);
+	return dev;
+}
+
+static void rig_make(struct rig *r, const struct gp_class_request *request)
+{
+	*r = (struct rig){ .conn = -1 };
+	lock();
+	fake.holds = fake.releases = fake.resumes = fake.sets = 0;
+	fake.resume_error = 0;
+	fake.files = 2;
+	for (size_t i = 0; i <= GROUPS; i++)
+		fake.slice_us[i] = DEFAULT_US;
+	unlock();
+	atomic_store(&warnings, 0);
+	r->dev = new_device(request);
+	for (uint32_t i = 0; i < GROUPS; i++)
+		r->group[i] = (struct gp_group){ .dev = r->dev->hal,
+			.kind = GP_GROUP_COMPUTE, .id = i + 1 };
+	assert_int_equal(gp_thread_start(false), 0);
+}
+
+static void group_add(struct rig *r, int i)
+{
+	assert_int_equal(gp_edev_group_add(r->dev, &r->group[i]), 0);
+}
+
+/* Its groups go, then its connection: nobody is missed. */
+static void rig_end(struct rig *r)
+{
+	for (int i = 0; i < GROUPS; i++)
+		gp_engine_group_gone(&r->group[i]);
+	soon(!gp_edev_group_count(r->dev));
+	if (r->conn >= 0) {
+		close(r->conn);
+		ungive(&r->given);
+	}
+	soon(!gp_edaemon_manages(r->dev));
+	if (listener >= 0)
+		daemon_unlisten();
+}
+
+static struct gp_class_request be(uint32_t weight)
+{
+	return (struct gp_class_request){ .cls = { GP_CLASS_BE, weight } };
+}
+
+static struct gp_class_request lc(uint32_t level)
+{
+	return (struct gp_class_request){ .cls = { GP_CLASS_LC, level } };
+}
+
+static bool has_class(struct gp_edev *dev, uint32_t cls, uint32_t value)
+{
+	struct gp_class_value v = gp_edev_class(dev);
+
+	return v.cls == cls && v.value == value;
+}
+
+static bool has_page(struct gp_edev *dev)
+{
+	bool has;
+
+	pthread_mutex_lock(&dev->lock);
+	has = dev->tells.page != NULL;
+	gp_edev_unlock(dev);
+	return has;
+}
+
+/* A tenant with one group, welcome as what it asked for. */
+static void rig_welcome(struct rig *r, const struct gp_class_request *request)
+{
+	union gp_wire_msg msg;
+
+	daemon_listen();
+	rig_make(r, request);
+	group_add(r, 0);
+	r->conn = greet(&msg);
+	make_welcome(&msg, GP_WIRE_WELCOME, request->cls.cls, request->cls.value);
+	give_page(r->conn, &msg, SEALS, &r->given);
+	soon(has_page(r->dev) && has_class(r->dev, request->cls.cls, request->cls.value));
+}
+
+static struct gp_ectx *context(struct gp_edev *dev)
+{
+	static uintptr_t name = 0x1000;
+	struct gp_ectx *c;
+
+	name += 16;
+	assert_int_equal(gp_edev_context(dev, (void *)name, &c), 0);
+	return c;
+}
+
+static void event(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type, uint64_t ns)
+{
+	struct gp_event ev = { .type = type, .tenant = c->tenant, .at_ns = ns,
+			       .limit_ns = ns };
+
+	assert_int_equal(gp_edev_event(dev, &ev), 0);
+}
+
+static bool slot_is_free(struct gp_edev *dev)
+{
+	int fd, err = gp_slot_try(dev->hal, &fd);
+
+	if (!err)
+		close(fd);
+	return !err;
+}
+
+/* ---- without ------------------------------------------------------------------- */
+
+static void nobody_there(void **state)
+{
+	struct gp_class_request want = be(7);
+	const struct gp_class_value other = { GP_CLASS_BE, 9 };
+	struct rig r;
+
+	rig_make(&r, &want);
+	group_add(&r, 0);
+	assert_int_equal(slice(1), 1);
+	assert_false(slot_is_free(r.dev));
+	usleep(QUIET_MS * 1000);
+	assert_false(gp_edaemon_manages(r.dev));
+	assert_int_equal(gp_edev_set_class(r.dev, &other), 0);
+	assert_int_equal(slice(1), 1);
+	assert_int_equal(atomic_load(&warnings), 0);
+	rig_end(&r);
+}
+
+/* ---- joining -------------------------------------------------------------------- */
+
+static void hello_says_all(void **state)
+{
+	int file[GP_WIRE_MAX_FILES], which, sets;
+	union gp_wire_msg msg;
+	struct rig r;
+	size_t n;
+
+	daemon_listen();
+	rig_make(&r, NULL);
+	group_add(&r, 0);
+	assert_true(readable(listener, LONG_MS));
+	r.conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	hear(r.conn, GP_WIRE_HELLO, &msg, file, &n);
+	assert_memory_equal(msg.hello.uuid, r.dev->hal->id.uuid, 16);
+	assert_int_equal(msg.hello.flags, GP_WIRE_ASKS);
+	assert_int_equal(msg.hello.request.cls, GP_CLASS_BE);
+	assert_int_equal(msg.hello.request.value, 7);
+	assert_int_equal(msg.hello.request.cap_pct, 30);
+	assert_int_equal(n, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pread(file[i], &which, sizeof(which), 0), sizeof(which));
+		assert_int_equal(which, i);
+		close(file[i]);
+	}
+	/* Slices are the daemon's already: whatever it sets now stays. */
+	assert_int_equal(slice(1), DEFAULT_US);
+	assert_true(slot_is_free(r.dev));
+	sets = get(&fake.sets);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 50);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_class(r.dev, GP_CLASS_BE, 50));
+	group_add(&r, 1);
+	hear(r.conn, GP_WIRE_FILES, &msg, file, &n);
+	while (n)
+		close(file[--n]);
+	assert_int_equal(get(&fake.sets), sets);
+	assert_true(slot_is_free(r.dev));
+	assert_int_equal(atomic_load(&warnings), 0);
+	rig_end(&r);
+}
+
+/* Nobody tracks them: the daemon finds them itself. */
+static void hello_without_files(void **state)
+{
+	const struct gp_class_request none = { 0 };
+	int file[GP_WIRE_MAX_FILES];
+	union gp_wire_msg msg;
+	struct rig r;
+	size_t n;
+
+	daemon_listen();
+	rig_make(&r, &none);
+	lock();
+	fake.files = -1;
+	unlock();
+	group_add(&r, 0);
+	assert_true(readable(listener, LONG_MS));
+	r.conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	hear(r.conn, GP_WIRE_HELLO, &msg, file, &n);
+	assert_int_equal(n, 0);
+	assert_int_equal(msg.hello.flags, 0);
+	assert_int_equal(msg.hello.request.cls, GP_CLASS_NONE);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 3);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_class(r.dev, GP_CLASS_BE, 3));
+	rig_end(&r);
+}
+
+static void groups_come_later(void **state)
+{
+	struct gp_class_request want = lc(1);
+	int file[GP_WIRE_MAX_FILES];
+	union gp_wire_msg msg;
+	struct rig r;
+	size_t n;
+
+	rig_welcome(&r, &want);
+	lock();
+	fake.files = 5;
+	unlock();
+	for (int i = 1; i < GROUPS; i++)
+		group_add(&r, i);
+	hear(r.conn, GP_WIRE_FILES, &msg, file, &n);
+	assert_int_equal(n, 5);
+	while (n)
+		close(file[--n]);
+	/* Together, in one message. */
+	assert_false(readable(r.conn, QUIET_MS));
+	gp_engine_group_gone(&r.group[3]);
+	hear(r.conn, GP_WIRE_FILES, &msg, NULL, NULL);
+	rig_end(&r);
+}
+
+static void refused_for_good(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	struct rig r;
+	int conn;
+
+	daemon_listen();
+	rig_make(&r, &want);
+	group_add(&r, 0);
+	conn = greet(&msg);
+	assert_int_equal(slice(1), DEFAULT_US);
+	gp_wire_init(&msg, GP_WIRE_SAID);
+	msg.head.result = -ENOSPC;
+	snprintf(msg.said.text, sizeof(msg.said.text), "64 tenants are enough");
+	assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+	/* As without a daemon, soon, and by itself: nobody closed anything. */
+	soon(slice(1) == 1 && !gp_edaemon_manages(r.dev));
+	warned(1, "64 tenants are enough");
+	assert_true(has_class(r.dev, GP_CLASS_BE, 7));
+	/* Nor does it insist. */
+	assert_false(readable(listener, QUIET_MS));
+	close(conn);
+	rig_end(&r);
+}
+
+static void another_class_than_asked(void **state)
+{
+	struct gp_class_request want = lc(0);
+	union gp_wire_msg msg;
+	struct rig r;
+
+	daemon_listen();
+	rig_make(&r, &want);
+	group_add(&r, 0);
+	r.conn = greet(&msg);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 100);
+	msg.head.result = -EPERM;
+	snprintf(msg.welcome.why, sizeof(msg.welcome.why), "no rule lets you");
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_class(r.dev, GP_CLASS_BE, 100));
+	warned(1, "no rule lets you");
+	assert_true(gp_edaemon_manages(r.dev));
+	rig_end(&r);
+}
+
+/* ---- classes -------------------------------------------------------------------- */
+
+struct setting {
+	struct gp_edev *dev;
+	struct gp_class_value cls;
+	int result;
+};
+
+static void *set_class(void *arg)
+{
+	struct setting *s = arg;
+
+	s->result = gp_edev_set_class(s->dev, &s->cls);
+	return NULL;
+}
+
+static void answer(int conn, int32_t result, const char *text)
+{
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_SAID);
+	msg.head.result = result;
+	snprintf(msg.said.text, sizeof(msg.said.text), "%s", text);
+	assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+}
+
+static void class_is_asked_for(void **state)
+{
+	struct gp_class_request want = be(7);
+	struct setting s;
+	union gp_wire_msg msg;
+	pthread_t id;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	s = (struct setting){ r.dev, { GP_CLASS_BE, 20 }, 1 };
+	assert_int_equal(pthread_create(&id, NULL, set_class, &s), 0);
+	hear(r.conn, GP_WIRE_ASK_CLASS, &msg, NULL, NULL);
+	assert_int_equal(msg.ask_class.request.cls, GP_CLASS_BE);
+	assert_int_equal(msg.ask_class.request.value, 20);
+	assert_true(has_class(r.dev, GP_CLASS_BE, 7));
+	answer(r.conn, 0, "");
+	pthread_join(id, NULL);
+	assert_int_equal(s.result, 0);
+	assert_true(has_class(r.dev, GP_CLASS_BE, 20));
+
+	s.cls = (struct gp_class_value){ GP_CLASS_LC, 0 };
+	assert_int_equal(pthread_create(&id, NULL, set_class, &s), 0);
+	hear(r.conn, GP_WIRE_ASK_CLASS, &msg, NULL, NULL);
+	answer(r.conn, -EACCES, "raising takes a rule");
+	pthread_join(id, NULL);
+	assert_int_equal(s.result, -EPERM);
+	warned(1, "raising takes a rule");
+	assert_true(has_class(r.dev, GP_CLASS_BE, 20));
+
+	/* And what nobody asked for. */
+	make_welcome(&msg, GP_WIRE_CLASS, GP_CLASS_LC, 4);
+	assert_int_equal(gp_wire_send(r.conn, &msg, NULL, 0), 0);
+	soon(has_class(r.dev, GP_CLASS_LC, 4));
+	assert_int_equal(atomic_load(&warnings), 1);
+	rig_end(&r);
+}
+
+/* By `gpreempt set`, that is over the tenant's own socket. */
+static void class_is_asked_for_from_outside(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	struct rig r;
+	int fd;
+
+	/* All that there is has to be told; so there is this one alone. */
+	rig_welcome(&r, &want);
+	assert_int_equal(gp_thread_start(true), 0);
+	fd = gp_wire_connect(getpid());
+	assert_true(fd >= 0);
+	for (int i = 0; i < 2; i++) {
+		gp_wire_init(&msg, GP_WIRE_SET_CLASS);
+		msg.set_class.cls = GP_CLASS_BE;
+		msg.set_class.value = 30 + (uint32_t)i;
+		assert_int_equal(gp_wire_send(fd, &msg, NULL, 0), 0);
+		hear(r.conn, GP_WIRE_ASK_CLASS, &msg, NULL, NULL);
+		assert_int_equal(msg.ask_class.request.value, 30 + i);
+		assert_false(readable(fd, QUIET_MS / 2));
+		answer(r.conn, i ? -EPERM : 0, "no");
+		hear(fd, GP_WIRE_RESULT, &msg, NULL, NULL);
+		assert_int_equal(msg.head.result, i ? -EACCES : 0);
+		assert_true(has_class(r.dev, GP_CLASS_BE, 30));
+	}
+	/* Who goes before the answer is not waited for. */
+	gp_wire_init(&msg, GP_WIRE_SET_CLASS);
+	msg.set_class.cls = GP_CLASS_BE;
+	msg.set_class.value = 40;
+	assert_int_equal(gp_wire_send(fd, &msg, NULL, 0), 0);
+	hear(r.conn, GP_WIRE_ASK_CLASS, &msg, NULL, NULL);
+	close(fd);
+	usleep(QUIET_MS * 1000 / 2);
+	answer(r.conn, 0, "");
+	soon(has_class(r.dev, GP_CLASS_BE, 40));
+	rig_end(&r);
+}
+
+/* ---- the page -------------------------------------------------------------------- */
+
+static uint32_t doing(const struct rig *r)
+{
+	return atomic_load(&r->given.page->doing);
+}
+
+static void page_says_what_is_done(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_page *page;
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	page = r.given.page;
+	assert_int_equal(gp_engine_watch_sync(), 1);
+	c = context(r.dev);
+	assert_int_equal(doing(&r), 0);
+	assert_int_equal(atomic_load(&page->tells), 0);
+	event(r.dev, c, GP_EV_BUSY, 0);
+	assert_int_equal(doing(&r), GP_PAGE_WORK);
+	/* From the first word of it on. */
+	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_WORK);
+	event(r.dev, c, GP_EV_IDLE, 0);
+	assert_int_equal(doing(&r), 0);
+
+	event(r.dev, c, GP_EV_HINT, 5 * MS);
+	assert_int_equal(atomic_load(&page->next_ns), 1005ull * MS);
+	assert_int_equal(atomic_load(&page->tells),
+			 GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	assert_int_equal(atomic_load(&page->hints), 1);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	assert_int_equal(doing(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
+	assert_int_equal(atomic_load(&page->next_ns), 0);
+	assert_int_equal(atomic_load(&page->holds), 1);
+	assert_int_equal(atomic_load(&page->samples), 0);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	assert_int_equal(doing(&r), 0);
+	assert_int_equal(atomic_load(&page->segments), 1);
+	assert_int_equal(atomic_load(&page->held_ns), 5000);
+	assert_int_equal(atomic_load(&page->samples), 1);
+	assert_int_equal(atomic_load(&page->sample[0].from_ns), 1000ull * MS);
+	assert_int_equal(atomic_load(&page->sample[0].held_ns), 5000);
+	assert_int_equal(atomic_load(&page->sample[0].switch_ns), 111000);
+
+	/* One group more than contexts: some work is not seen. */
+	group_add(&r, 1);
+	event(r.dev, c, GP_EV_BUSY, 0);
+	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_NEXT);
+	/* What is counted stays counted. */
+	gp_edev_context_put(r.dev, c);
+	assert_int_equal(atomic_load(&page->segments), 1);
+	assert_int_equal(atomic_load(&page->held_ns), 5000);
+	assert_int_equal(doing(&r), 0);
+	rig_end(&r);
+}
+
+static void samples_go_round(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	for (uint32_t i = 0; i < GP_PAGE_SAMPLES + 3; i++) {
+		lock();
+		fake.now += MS;
+		unlock();
+		event(r.dev, c, GP_EV_HOLD, MS);
+		event(r.dev, c, GP_EV_RELEASE, 0);
+	}
+	assert_int_equal(atomic_load(&r.given.page->samples), GP_PAGE_SAMPLES + 3);
+	assert_int_equal(atomic_load(&r.given.page->sample[2].from_ns) -
+			 atomic_load(&r.given.page->sample[3].from_ns),
+			 (GP_PAGE_SAMPLES - 1) * (uint64_t)MS);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
+static void wakes_when_less_urgent_ones_run(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	event(r.dev, c, GP_EV_BUSY, 0);
+	event(r.dev, c, GP_EV_IDLE, 0);
+	assert_int_equal(wakes(&r.given), 0);
+	atomic_store(&r.given.page->cut_wanted, 1);
+	event(r.dev, c, GP_EV_BUSY, 0);
+	assert_int_equal(wakes(&r.given), 1);
+	/* It needs the device already: nothing new. */
+	event(r.dev, c, GP_EV_BUSY, 0);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	event(r.dev, c, GP_EV_IDLE, 0);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	assert_int_equal(wakes(&r.given), 0);
+	event(r.dev, c, GP_EV_HOLD, MS);
+	assert_int_equal(wakes(&r.given), 1);
+	event(r.dev, c, GP_EV_RELEASE, 0);
+	assert_int_equal(wakes(&r.given), 0);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
+static void holds_cost_no_message(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+	int before;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	before = atomic_load(&sends);
+	for (int i = 0; i < 500; i++) {
+		event(r.dev, c, GP_EV_HINT, i % 3 ? 0 : MS);
+		event(r.dev, c, GP_EV_BUSY, 0);
+		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+		event(r.dev, c, GP_EV_SEGMENT_END, 0);
+		event(r.dev, c, GP_EV_IDLE, 0);
+		lock();
+		fake.now += 3 * MS;
+		unlock();
+	}
+	assert_true(get(&fake.holds) >= 500);
+	assert_false(readable(r.conn, QUIET_MS));
+	assert_int_equal(atomic_load(&sends), before);
+	assert_int_equal(wakes(&r.given), 0);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
+/* ---- daemons that fail ------------------------------------------------------------ */
+
+static void another_daemon_comes(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	uint64_t gone_ns;
+	struct rig r;
+	int sets;
+
+	rig_welcome(&r, &want);
+	sets = get(&fake.sets);
+	for (int i = 0; i < 3; i++) {
+		close(r.conn);
+		ungive(&r.given);
+		gone_ns = gp_wall_ns();
+		r.conn = greet(&msg);
+		/* It is missed for 20 ms at a time; the rest is this machine's. */
+		assert_true(gp_wall_ns() - gone_ns < 1000ull * MS);
+		assert_int_equal(msg.hello.request.value, 7);
+		make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+		give_page(r.conn, &msg, SEALS, &r.given);
+		soon(has_page(r.dev));
+	}
+	/* Meanwhile nothing was touched. */
+	assert_int_equal(get(&fake.resumes), 0);
+	assert_int_equal(get(&fake.sets), sets);
+	assert_int_equal(atomic_load(&warnings), 0);
+	rig_end(&r);
+}
+
+static void no_other_daemon_comes(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	uint64_t gone_ns, took_ns;
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	group_add(&r, 1);
+	c = context(r.dev);
+	lock();
+	fake.slice_us[1] = fake.slice_us[2] = 777;	/* as the daemon left them */
+	fake.resume_error = -EBUSY;			/* the first try comes to nothing */
+	unlock();
+	daemon_unlisten();
+	close(r.conn);
+	ungive(&r.given);
+	gone_ns = gp_wall_ns();
+	soon(get(&fake.resumes) == 1);
+	took_ns = gp_wall_ns() - gone_ns;
+	assert_true(took_ns > 1900ull * MS && took_ns < 3000ull * MS);
+	soon(get(&fake.resumes) >= 3);
+	/* The driver's slice first; then, as without a daemon, the slot. */
+	assert_true(get(&fake.slice_is_default) || slice(1) == 1);
+	soon(slice(1) == 1);
+	assert_int_equal(slice(2), DEFAULT_US);
+	assert_false(slot_is_free(r.dev));
+	assert_false(gp_edaemon_manages(r.dev));
+	/* And a daemon that comes later. */
+	daemon_listen();
+	gone_ns = gp_wall_ns();
+	r.conn = greet(&msg);
+	assert_true(gp_wall_ns() - gone_ns < 3000ull * MS);
+	assert_int_equal(slice(1), DEFAULT_US);
+	assert_true(slot_is_free(r.dev));
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_page(r.dev));
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
+/* A stopped one is connected to and says nothing. */
+static void stopped_daemon_stops_nobody(void **state)
+{
+	const struct gp_class_value other = { GP_CLASS_BE, 9 };
+	struct gp_class_request want = lc(0);
+	uint64_t start_ns, most_ns = 0, end_ns;
+	union gp_wire_msg msg;
+	struct gp_ectx *c;
+	struct rig r;
+
+	daemon_listen();
+	rig_make(&r, &want);
+	group_add(&r, 0);
+	c = context(r.dev);
+	soon(gp_edaemon_manages(r.dev));
+	end_ns = gp_wall_ns() + 500ull * MS;
+	while (gp_wall_ns() < end_ns) {
+		start_ns = gp_wall_ns();
+		event(r.dev, c, GP_EV_HINT, MS);
+		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+		event(r.dev, c, GP_EV_SEGMENT_END, 0);
+		if (gp_wall_ns() - start_ns > most_ns)
+			most_ns = gp_wall_ns() - start_ns;
+	}
+	/* Far from what any wait for a daemon would be. */
+	assert_true(most_ns < 200ull * MS);
+	start_ns = gp_wall_ns();
+	assert_int_equal(gp_edev_set_class(r.dev, &other), -ETIMEDOUT);
+	assert_true(gp_wall_ns() - start_ns < 1500ull * MS);
+	/* It is not waited for for ever; then what was asked for is had. */
+	soon(!gp_edaemon_manages(r.dev));
+	soon(has_class(r.dev, GP_CLASS_BE, 9));
+	assert_int_equal(slice(1), 1);
+	/* It goes on, and answers a greeting that no longer counts. */
+	r.conn = greet(&msg);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_LC, 0);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	close(r.conn);
+	ungive(&r.given);
+	r.conn = greet(&msg);
+	assert_int_equal(msg.hello.request.value, 9);
+	assert_int_equal(slice(1), DEFAULT_US);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 9);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_page(r.dev));
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
+enum nonsense { BYTES, NO_FILES, ONE_FILE, UNSEALED, BAD_MAGIC, BAD_CLASS, UNASKED, NONSENSES };
+
+static void say_nonsense(int conn, enum nonsense what)
+{
+	union gp_wire_msg msg;
+	struct given g = { NULL, -1 };
+	int fd;
+
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+	switch (what) {
+	case BYTES:
+		assert_int_equal(send(conn, "hello", 5, 0), 5);
+		return;
+	case NO_FILES:
+		assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+		return;
+	case ONE_FILE:
+		fd = memfd_create("page", MFD_CLOEXEC);
+		assert_int_equal(gp_wire_send(conn, &msg, &fd, 1), 0);
+		close(fd);
+		return;
+	case UNSEALED:
+		give_page(conn, &msg, 0, &g);
+		break;
+	case BAD_MAGIC:
+		fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		assert_int_equal(ftruncate(fd, GP_PAGE_BYTES), 0);
+		assert_int_equal(fcntl(fd, F_ADD_SEALS, SEALS), 0);
+		assert_int_equal(gp_wire_send(conn, &msg, (int[]){ fd, fd }, 2), 0);
+		close(fd);
+		return;
+	case BAD_CLASS:
+		msg.welcome.request.value = 1000000;
+		give_page(conn, &msg, SEALS, &g);
+		break;
+	default:
+		gp_wire_init(&msg, GP_WIRE_DEVICE);
+		assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+		return;
+	}
+	ungive(&g);
+}
+
+static size_t open_files(void)
+{
+	size_t n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static void nonsense_is_the_end(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	size_t files = 0;
+	struct rig r;
+	char byte;
+
+	daemon_listen();
+	rig_make(&r, &want);
+	for (enum nonsense what = 0; what < NONSENSES; what++) {
+		group_add(&r, 0);
+		r.conn = greet(&msg);
+		if (what == UNASKED) {
+			make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+			give_page(r.conn, &msg, SEALS, &r.given);
+		}
+		say_nonsense(r.conn, what);
+		assert_true(readable(r.conn, LONG_MS));
+		assert_true(recv(r.conn, &byte, 1, 0) <= 0);
+		close(r.conn);
+		if (what == UNASKED)
+			ungive(&r.given);
+		/* Nothing of it is touched: it may have taken the groups. */
+		assert_true(gp_edaemon_manages(r.dev));
+		/* Of many such daemons one is spoken of. */
+		assert_int_equal(atomic_load(&warnings), 1);
+		if (what == NONSENSES - 1)
+			break;
+		/* Who has no groups misses nobody. */
+		gp_engine_group_gone(&r.group[0]);
+		soon(!gp_edaemon_manages(r.dev));
+		/* Files that came with it are gone. */
+		assert_true(!what || open_files() == files);
+		files = open_files();
+	}
+	r.conn = greet(&msg);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_page(r.dev));
+	rig_end(&r);
+}
+
+/* ---- forks ------------------------------------------------------------------------- */
+
+static void child_has_no_part_in_it(void **state)
+{
+	struct gp_class_request want = lc(0);
+	int status, fd, wake;
+	struct rig r;
+	pid_t child;
+
+	rig_welcome(&r, &want);
+	fd = r.dev->daemon.fd;
+	pthread_mutex_lock(&r.dev->lock);
+	wake = r.dev->tells.wake_fd;
+	gp_edev_unlock(r.dev);
+	child = fork();
+	if (!child)
+		_exit(fcntl(fd, F_GETFD) < 0 && fcntl(wake, F_GETFD) < 0 &&
+		      fcntl(r.given.wake, F_GETFD) >= 0 ? 0 : 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(has_page(r.dev));
+	rig_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest daemon[] = {
+		/* The first, as it sets all devices that there are. */
+		cmocka_unit_test(class_is_asked_for_from_outside),
+		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(hello_says_all),
+		cmocka_unit_test(hello_without_files),
+		cmocka_unit_test(groups_come_later),
+		cmocka_unit_test(refused_for_good),
+		cmocka_unit_test(another_class_than_asked),
+		cmocka_unit_test(class_is_asked_for),
+		cmocka_unit_test(page_says_what_is_done),
+		cmocka_unit_test(samples_go_round),
+		cmocka_unit_test(wakes_when_less_urgent_ones_run),
+		cmocka_unit_test(holds_cost_no_message),
+		cmocka_unit_test(another_daemon_comes),
+		cmocka_unit_test(no_other_daemon_comes),
+		cmocka_unit_test(stopped_daemon_stops_nobody),
+		cmocka_unit_test(nonsense_is_the_end),
+		cmocka_unit_test(child_has_no_part_in_it),
+	};
+	const struct gp_engine_hooks hooks = {
+		.tracks = true, .watch_sync = watch_sync,
+		.request = { .cls = { GP_CLASS_BE, 7 }, .cap_pct = 30 },
+	};
+	char dir[] = "/tmp/gpreempt-test-XXXXXX";
+	int status;
+
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(path, sizeof(path), "%s/d.sock", dir);
+	/* Before there is a thread that reads it. */
+	setenv("GPREEMPT_DAEMON", path, 1);
+	gp_hal_set_ops(&ops, &some);
+	gp_set_log(log_line, NULL);
+	if (gp_engine_state())
+		return 1;
+	gp_engine_set_hooks(&hooks);
+	status = gp_run_tests(daemon);
+	rmdir(dir);
+	return status;
+}
