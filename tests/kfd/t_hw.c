@@ -144,7 +144,8 @@ static void vmid(void)
 	t = tenants_alloc(num);
 	last = shared_alloc(num * sizeof(*last));
 	tenants_simple(t, num, 1, HEAVY);
-	for (n = 0; n < looks; n++) {
+	/* Where saves are slow, the first move can be long in coming */
+	for (n = 0; n < looks || (!moves && n < 50 * looks); n++) {
 		for (i = 0; i < num; i++) {
 			uint32_t now = state_of((uint32_t)t[i].pid, t[i].queue_id[0]).vmid;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What classes, levels and weights do: LC stays loaded, BE shares by weight,
- * too many LC queues take turns within the bound that the driver states.
+ * too many LC queues take turns within the bound that the driver states, and
+ * nobody's turn ends before it has begun.
  */
 #include <errno.h>
 
@@ -154,6 +155,37 @@ static void check_rotation(void)
 	tenants_stop(be, 1, 20000);
 }
 
+static void set_switch_ns(uint64_t save_ns, uint64_t load_ns)
+{
+	must(simgpu_write_u64(0, "engine/params/save_ns", save_ns), "save_ns");
+	must(simgpu_write_u64(0, "engine/params/load_ns", load_ns), "load_ns");
+}
+
+/* A save and a load that each take longer than a turn, as of much state over a slow bus. */
+static void check_slow_saves(void)
+{
+	uint64_t save_ns, load_ns, quantum_ns = device_state().quantum_ns;
+	unsigned int n, round, moved, queues = 12;
+	uint32_t beat[TENANT_QUEUES];
+	struct tenant *be;
+
+	must(simgpu_read_u64(0, "engine/params/save_ns", &save_ns), "save_ns");
+	must(simgpu_read_u64(0, "engine/params/load_ns", &load_ns), "load_ns");
+	set_switch_ns(2 * quantum_ns, 2 * quantum_ns);
+	be = start(queues, KFD_SCHED_CLASS_BE, 0, 0);
+	for (round = 0; round < 2; round++) {
+		for (n = 0; n < queues; n++)
+			beat[n] = be->words[n][TENANT_BEAT];
+		sleep_ns(SECOND_NS / 2);
+		for (n = moved = 0; n < queues; n++)
+			moved += be->words[n][TENANT_BEAT] != beat[n];
+		ok(moved == queues, "saves of 2 turns, half second %u: %u of %u queues moved on",
+		   round, moved, queues);
+	}
+	set_switch_ns(save_ns, load_ns);
+	tenants_stop(be, 1, 20000);
+}
+
 int main(void)
 {
 	rng_seed(8);
@@ -165,6 +197,7 @@ int main(void)
 	check_idle_lc();
 	check_weights();
 	check_rotation();
+	check_slow_saves();
 	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }

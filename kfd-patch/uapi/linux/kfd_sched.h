@@ -186,7 +186,8 @@ struct kfd_sched_queue_state {
  * @loaded: how many of them are on a slot
  * @quantum_ns: a BE turn of default weight
  * @idle_quantum_ns: turn of a BE queue that had nothing to do
- * @lc_bound_ns: longest wait of an LC queue when there are more than slots
+ * @lc_bound_ns: longest wait of an LC queue when there are more than slots,
+ *	without the time that saves and loads take
  * @max_hold_ns: largest limit
  * @seq: of the newest event, see wait
  */
