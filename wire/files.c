@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "wire/guard.h"
+
 /* The kernel's maximum: a burst of clients waits here, and is not refused. */
 #define DAEMON_BACKLOG SOMAXCONN
 #define DAEMON_ENV "GPREEMPT_DAEMON"
@@ -58,7 +60,7 @@ int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n
 static void close_all(const int *file, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		close(file[i]);
+		gp_wire_close(file[i]);
 }
 
 /*
@@ -105,6 +107,20 @@ static int check_received(const struct msghdr *hdr, ssize_t len, size_t n)
 	return 0;
 }
 
+static ssize_t receive(int fd, struct msghdr *hdr)
+{
+	ssize_t len;
+
+	gp_guard_up();
+	do {
+		len = recvmsg(fd, hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (len < 0 && errno == EINTR);
+	if (len < 0)
+		len = -errno;
+	gp_guard_down();
+	return len;
+}
+
 ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
 {
 	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
@@ -121,11 +137,9 @@ ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
 		hdr.msg_control = &control;
 		hdr.msg_controllen = sizeof(control);
 	}
-	do {
-		len = recvmsg(fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (len < 0 && errno == EINTR);
+	len = receive(fd, &hdr);
 	if (len < 0)
-		return -errno;
+		return len;
 	if (!file)
 		return hdr.msg_flags & MSG_TRUNC ? -EPROTO : len;
 	files = take_files(&hdr, got);

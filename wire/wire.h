@@ -374,6 +374,19 @@ int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n
  */
 ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n);
 
+/**
+ * From here on this thread waits @limit_ns at most, in gp_wire_recv() and
+ * gp_wire_close(), for a file that a peer handed over to be closed: without it, a
+ * socket that lingers holds whoever receives it, wanted or not, as long as the
+ * peer chose. Whoever serves peers of other users needs this. Takes SIGURG.
+ * 0 or negative errno.
+ */
+int gp_wire_guard(uint64_t limit_ns);
+/** No more of that, before the thread ends. Legal without gp_wire_guard(). */
+void gp_wire_guard_end(void);
+/** Close a connection, with what is unread in it, or a file that came. */
+void gp_wire_close(int fd);
+
 /** Where the daemon keeps what it has: /run/gpreempt for root's, else the user's. */
 #define GP_WIRE_RUN_DIR "/run/gpreempt"
 #define GP_WIRE_SOCKET "gpreemptd.sock"

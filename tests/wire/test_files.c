@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/common/gp_test.h"
@@ -23,6 +25,7 @@
 #define ROUNDS 20000
 /* Whoever waits for a peer here would wait for ever: the alarm ends it. */
 #define PATIENCE_S 60
+#define LINGER_S 10
 
 struct rig {
 	int pair[2];	/* blocking: what never blocks does not by itself */
@@ -377,6 +380,80 @@ static void peer_gone(void **state)
 	assert_int_equal(count_files(), before - 1);
 }
 
+/* Whom nothing is taken from: without them, a connection is reset, and ends. */
+static int listeners[8], listening;
+
+/* A connected socket whose close waits LINGER_S, as its peer takes nothing. */
+static int lingering(void)
+{
+	static const char bytes[65536];
+	const struct linger linger = { .l_onoff = 1, .l_linger = LINGER_S };
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t len = sizeof(addr);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listener, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&addr, len), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	assert_true(listening < 8);
+	listeners[listening++] = listener;
+	return fd;
+}
+
+static void send_lingering(const struct rig *rig, int files)
+{
+	const union gp_wire_msg msg = new_msg(GP_WIRE_FILES);
+	int file[GP_WIRE_MAX_FILES];
+
+	for (int i = 0; i < files; i++)
+		file[i] = lingering();
+	assert_int_equal(gp_wire_send(rig->pair[0], &msg, file, (size_t)files), 0);
+	for (int i = 0; i < files; i++)
+		close(file[i]);
+}
+
+static double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Without a guard this takes LINGER_S; with it, it is done while nobody looks. */
+static void lingering_files(void **state)
+{
+	struct rig *rig = *state;
+	int file[GP_WIRE_MAX_FILES];
+	union gp_wire_msg msg;
+	size_t n;
+	double start;
+
+	assert_int_equal(gp_wire_guard(0), -EINVAL);
+	assert_int_equal(gp_wire_guard(1000000), 0);
+	start = now_s();
+	send_lingering(rig, 3);
+	assert_true(gp_wire_recv(rig->pair[1], &msg, NULL, NULL) > 0);
+	send_lingering(rig, 2);
+	assert_true(gp_wire_recv(rig->pair[1], &msg, file, &n) > 0);
+	assert_int_equal(n, 2);
+	gp_wire_close(file[0]);
+	gp_wire_close(file[1]);
+	send_lingering(rig, 1);
+	gp_wire_close(rig->pair[1]);
+	rig->pair[1] = -1;
+	assert_true(now_s() - start < LINGER_S / 2);
+	gp_wire_guard_end();
+	while (listening)
+		close(listeners[--listening]);
+}
+
 static uint32_t next_random(uint32_t *x)
 {
 	*x = *x * 1664525u + 1013904223u;
@@ -430,7 +507,7 @@ int main(void)
 		TEST(too_long),	      TEST(empty_with_files),	TEST(files_dropped),
 		TEST(two_rows),	      TEST(other_control_data), TEST(tables_full),
 		TEST(nobody_reads),   TEST(nobody_writes),	TEST(peer_gone),
-		TEST(garbage),
+		TEST(lingering_files), TEST(garbage),
 	};
 
 	return gp_run_tests(files);

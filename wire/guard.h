@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * guard.h - between these two, this thread's waits for a file to be closed end
+ * after the limit of gp_wire_guard(); without one, they do nothing.
+ */
+#ifndef GP_WIRE_GUARD_H
+#define GP_WIRE_GUARD_H
+
+void gp_guard_up(void);
+void gp_guard_down(void);
+
+#endif
