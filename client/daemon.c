@@ -277,39 +277,6 @@ static void give(struct gp_edev *dev)
 	set_manages(dev, true);
 }
 
-static void join(struct gp_edev *dev, int fd)
-{
-	struct gp_edaemon *d = &dev->daemon;
-
-	d->fd = fd;
-	d->refused = d->distrusted = false;
-	d->resume_ns = 0;
-	give(dev);
-	/* Groups that come from here on are told of again. */
-	atomic_store(&d->regrouped, false);
-	d->state = GP_EDAEMON_JOINING;
-	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_MISSED_NS;
-	if (say_hello(dev))
-		gone(dev);
-}
-
-static void look_for_it(struct gp_edev *dev)
-{
-	static atomic_int said;
-	struct gp_edaemon *d = &dev->daemon;
-	int fd = gp_wire_daemon_connect();
-
-	if (fd >= 0) {
-		join(dev, fd);
-		return;
-	}
-	if (fd != -ENOENT && fd != -EAGAIN)
-		gp_log_once(&said, GP_LOG_WARN, "the daemon cannot be reached: %s",
-			    fd == -EPERM ? "another user listens there" : strerror(-fd));
-	d->next_ns = gp_wall_ns() + (d->state == GP_EDAEMON_MISSED || fd == -EAGAIN ?
-					     GP_EDAEMON_NAP_NS : GP_EDAEMON_LOOK_NS);
-}
-
 /* ---- hearing ------------------------------------------------------------------------- */
 
 /* A text that was sent ends somewhere, whatever was sent. */
@@ -424,13 +391,16 @@ static bool hear(struct gp_edev *dev)
 	size_t files = 0;
 	ssize_t n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
 
+	/* Said once, where the peer closed without reading; then comes what it wrote. */
+	if (n == -ECONNRESET)
+		n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
 	if (n == -EAGAIN)
 		return false;
 	if (n == -EPROTO)
 		distrust(dev, "too long");
 	else if (n <= 0)
 		gone(dev);
-	else if (gp_wire_check(&msg, (size_t)n))
+	else if (gp_wire_check(&msg, (size_t)n) || gp_wire_check_body(&msg))
 		distrust(dev, "no message");
 	else if (take_message(dev, &msg, file, files))
 		files = 0;
@@ -448,6 +418,45 @@ static void hear_all(struct gp_edev *dev)
 	}
 	for (int i = 0; i < MESSAGES && hear(dev); i++)
 		;
+}
+
+/* ---- joining --------------------------------------------------------------------- */
+
+static void join(struct gp_edev *dev, int fd)
+{
+	struct gp_edaemon *d = &dev->daemon;
+
+	d->fd = fd;
+	d->refused = d->distrusted = false;
+	d->resume_ns = 0;
+	give(dev);
+	/* Groups that come from here on are told of again. */
+	atomic_store(&d->regrouped, false);
+	d->state = GP_EDAEMON_JOINING;
+	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_MISSED_NS;
+	if (!say_hello(dev))
+		return;
+	/* It may have said why, before it closed. */
+	hear_all(dev);
+	if (d->fd >= 0)
+		gone(dev);
+}
+
+static void look_for_it(struct gp_edev *dev)
+{
+	static atomic_int said;
+	struct gp_edaemon *d = &dev->daemon;
+	int fd = gp_wire_daemon_connect();
+
+	if (fd >= 0) {
+		join(dev, fd);
+		return;
+	}
+	if (fd != -ENOENT && fd != -EAGAIN)
+		gp_log_once(&said, GP_LOG_WARN, "the daemon cannot be reached: %s",
+			    fd == -EPERM ? "another user listens there" : strerror(-fd));
+	d->next_ns = gp_wall_ns() + (d->state == GP_EDAEMON_MISSED || fd == -EAGAIN ?
+					     GP_EDAEMON_NAP_NS : GP_EDAEMON_LOOK_NS);
 }
 
 /* ---- in the thread's loop ------------------------------------------------------------ */

@@ -376,6 +376,16 @@ static void make_welcome(union gp_wire_msg *msg, uint16_t type, uint32_t cls,
 	snprintf(msg->welcome.why, sizeof(msg->welcome.why), "rule 3");
 }
 
+static void answer(int conn, int32_t result, const char *text)
+{
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_SAID);
+	msg.head.result = result;
+	snprintf(msg.said.text, sizeof(msg.said.text), "%s", text);
+	assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+}
+
 static void ungive(struct given *g)
 {
 	munmap(g->page, GP_PAGE_BYTES);
@@ -651,10 +661,7 @@ static void refused_for_good(void **state)
 	group_add(&r, 0);
 	conn = greet(&msg);
 	assert_int_equal(slice(1), DEFAULT_US);
-	gp_wire_init(&msg, GP_WIRE_SAID);
-	msg.head.result = -ENOSPC;
-	snprintf(msg.said.text, sizeof(msg.said.text), "64 tenants are enough");
-	assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+	answer(conn, -ENOSPC, "64 tenants are enough");
 	/* As without a daemon, soon, and by itself: nobody closed anything. */
 	soon(slice(1) == 1 && !gp_edaemon_manages(r.dev));
 	warned(1, "64 tenants are enough");
@@ -662,6 +669,27 @@ static void refused_for_good(void **state)
 	/* Nor does it insist. */
 	assert_false(readable(listener, QUIET_MS));
 	close(conn);
+	rig_end(&r);
+}
+
+/* By a daemon that has not even read what was said to it. */
+static void refused_at_the_door(void **state)
+{
+	struct gp_class_request want = be(7);
+	struct rig r;
+	int conn;
+
+	daemon_listen();
+	rig_make(&r, &want);
+	group_add(&r, 0);
+	assert_true(readable(listener, LONG_MS));
+	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(readable(conn, LONG_MS));
+	answer(conn, -EUSERS, "too many connections");
+	close(conn);
+	soon(slice(1) == 1 && !gp_edaemon_manages(r.dev));
+	warned(1, "too many connections");
+	assert_false(readable(listener, QUIET_MS));
 	rig_end(&r);
 }
 
@@ -699,16 +727,6 @@ static void *set_class(void *arg)
 
 	s->result = gp_edev_set_class(s->dev, &s->cls);
 	return NULL;
-}
-
-static void answer(int conn, int32_t result, const char *text)
-{
-	union gp_wire_msg msg;
-
-	gp_wire_init(&msg, GP_WIRE_SAID);
-	msg.head.result = result;
-	snprintf(msg.said.text, sizeof(msg.said.text), "%s", text);
-	assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
 }
 
 static void class_is_asked_for(void **state)
@@ -1176,6 +1194,7 @@ int main(void)
 		cmocka_unit_test(hello_without_files),
 		cmocka_unit_test(groups_come_later),
 		cmocka_unit_test(refused_for_good),
+		cmocka_unit_test(refused_at_the_door),
 		cmocka_unit_test(another_class_than_asked),
 		cmocka_unit_test(class_is_asked_for),
 		cmocka_unit_test(page_says_what_is_done),
