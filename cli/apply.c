@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * apply.c - a class for a process that runs: by its own gpreempt where it has one,
- * else from outside, through its channel groups. Lasts, as renice does.
+ * apply.c - a class for a process that runs: by gpreemptd where one runs, else by its
+ * own gpreempt where it has one, else from outside, through its channel groups.
+ * Lasts, as renice does.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/daemon.h"
 #include "sched/sched.h"
 #include "wire/wire.h"
 
@@ -311,7 +313,55 @@ static int apply_groups(const char *verb, pid_t pid,
 	return 0;
 }
 
-int gp_apply(const char *verb, pid_t pid, const struct gp_class_value *cls,
+/* ---- gpreemptd: it decides, and keeps to it -------------------------------------------- */
+
+/* Once for each of @device (NULL: the daemon finds where the process is). */
+static int apply_daemon(const char *verb, pid_t pid, int fd,
+			const struct gp_class_request *request, const char *device)
+{
+	GP_DEVICES struct gp_devices devices = {0};
+	union gp_wire_msg msg;
+	char why[GP_WHY_LEN];
+	int err;
+
+	gp_wire_init(&msg, GP_WIRE_TAKE);
+	msg.take.pid = pid;
+	gp_class_request_to_wire(request, &msg.take.request);
+	if (device && gp_devices_open(device, &devices, why, sizeof(why)))
+		return gp_fail("%s: %s", verb, why);
+	if (device)
+		memcpy(msg.take.uuid, devices.dev[0]->id.uuid, sizeof(msg.take.uuid));
+	err = gp_daemon_ask(fd, &msg, GP_WIRE_SAID);
+	if (err)
+		return gp_fail_daemon(verb, err);
+	if (msg.head.result)
+		return gp_fail("%s: process %d: %s", verb, (int)pid,
+			       *msg.said.text ? msg.said.text
+					      : strerror(-msg.head.result));
+	return 0;
+}
+
+static int apply_without(const char *verb, pid_t pid,
+			 const struct gp_class_request *request, const char *device)
+{
+	GP_CLOSE int fd = -1;
+	char text[GP_CLASS_REQUEST_TEXT_LEN];
+
+	if (gp_class_request_extra(request)) {
+		gp_class_request_format(request, text, sizeof(text));
+		return gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which "
+			       "does not run; start it, or write --class=%.*s", verb,
+			       text, (int)strcspn(text, ","), text);
+	}
+	fd = gp_wire_connect(pid);
+	if (fd == -ESRCH)
+		return apply_groups(verb, pid, &request->cls, device);
+	if (fd < 0)
+		return gp_fail_access(verb, pid, fd);
+	return apply_tenant(verb, pid, fd, &request->cls);
+}
+
+int gp_apply(const char *verb, pid_t pid, const struct gp_class_request *request,
 	     const char *device)
 {
 	GP_CLOSE int fd = -1;
@@ -319,10 +369,10 @@ int gp_apply(const char *verb, pid_t pid, const struct gp_class_value *cls,
 
 	if (err)
 		return err;
-	fd = gp_wire_connect(pid);
-	if (fd == -ESRCH)
-		return apply_groups(verb, pid, cls, device);
+	fd = gp_wire_daemon_connect();
+	if (fd == -ENOENT)
+		return apply_without(verb, pid, request, device);
 	if (fd < 0)
-		return gp_fail_access(verb, pid, fd);
-	return apply_tenant(verb, pid, fd, cls);
+		return gp_fail_daemon(verb, fd);
+	return apply_daemon(verb, pid, fd, request, device);
 }

@@ -9,6 +9,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "wire/wire.h"
+
+#define SECONDS_MIN_NS 10000000ull
+#define SECONDS_MAX_NS (86400ull * 1000000000)
 
 /* Where getopt stood when it met what it does not know. */
 static int failed_at;
@@ -74,26 +78,51 @@ static char **args_rest(struct argp_state *state)
 	return rest;
 }
 
-int gp_args_class(const char *verb, const char *text,
-		  struct gp_class_value *out)
+int gp_args_request(const char *verb, const char *text,
+		    struct gp_class_request *out)
+{
+	const char *why;
+	int err = gp_class_request_parse(text, out, &why);
+
+	if (!err)
+		return 0;
+	gp_fail("%s: --class=%s: %s; %s", verb, text,
+		err == -ERANGE ? "out of range" : "no such class", why);
+	return GP_ARGS_SAID;
+}
+
+/* CMD asks for it itself: of gpreemptd, for what is more than a class. */
+static int args_class_of_cmd(const char *verb, const char *text)
 {
 	struct gp_class_request request;
-	const char *why;
-	int err = gp_class_request_parse(text, &request, &why);
+	int fd, err = gp_args_request(verb, text, &request);
 
-	if (!err && !gp_class_request_extra(&request)) {
-		*out = request.cls;
+	if (err || !gp_class_request_extra(&request))
+		return err;
+	fd = gp_wire_daemon_connect();
+	if (fd >= 0) {
+		close(fd);
 		return 0;
 	}
-	if (!err)
-		gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which this "
-			"version has not; write --class=%.*s",
-			verb, text, (int)strcspn(text, ","), text);
-	else if (err == -ERANGE)
-		gp_fail("%s: --class=%s: out of range; %s", verb, text, why);
-	else
-		gp_fail("%s: --class=%s: no such class; %s", verb, text, why);
+	gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which %s; start "
+		"it, or write --class=%.*s", verb, text,
+		fd == -ENOENT ? "does not run" : strerror(-fd),
+		(int)strcspn(text, ","), text);
 	return GP_ARGS_SAID;
+}
+
+int gp_args_seconds(const char *verb, const char *name, const char *text, uint64_t *ns)
+{
+	char seconds[32];
+
+	snprintf(seconds, sizeof(seconds), "%ss", text);
+	if ((gp_parse_duration(text, ns) && gp_parse_duration(seconds, ns)) ||
+	    *ns < SECONDS_MIN_NS || *ns > SECONDS_MAX_NS) {
+		gp_fail("%s: %s=%s: not a time between 10ms and 24 h; write seconds, or "
+			"a number and a unit: 2, 0.5, 500ms", verb, name, text);
+		return GP_ARGS_SAID;
+	}
+	return 0;
 }
 
 int gp_args_pid(const char *verb, const char *text, pid_t *out)
@@ -109,12 +138,10 @@ int gp_args_pid(const char *verb, const char *text, pid_t *out)
 error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *arg,
 		    struct argp_state *state)
 {
-	struct gp_class_value cls;
-
 	switch (key) {
 	case 'c':
 		cmd->class_text = arg;
-		return gp_args_class(verb, arg, &cls);
+		return args_class_of_cmd(verb, arg);
 	case 'd':
 		cmd->device = arg;
 		return 0;

@@ -6,13 +6,14 @@
 
 struct attach {
 	bool has_class;
-	struct gp_class_value cls;
+	struct gp_class_request request;
 	const char *device;
 	pid_t pid;
 };
 
 static const struct argp_option options[] = {
-	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT", 0},
+	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
+	 "deadlines and caps, too", 0},
 	{"device", 'd', "DEVICE", 0,
 	 "only there: a UUID, a PCI address or soft0", 0},
 	{0},
@@ -25,7 +26,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'c':
 		a->has_class = true;
-		return gp_args_class("attach", arg, &a->cls);
+		return gp_args_request("attach", arg, &a->request);
 	case 'd':
 		a->device = arg;
 		return 0;
@@ -65,5 +66,5 @@ int gp_verb_attach(int argc, char **argv)
 	if (!a.pid)
 		return gp_fail("attach: no process; write gpreempt attach "
 			       "--class=be PID");
-	return gp_apply("attach", a.pid, &a.cls, a.device);
+	return gp_apply("attach", a.pid, &a.request, a.device);
 }

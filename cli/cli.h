@@ -38,6 +38,9 @@ int gp_verb_set(int argc, char **argv);
 int gp_verb_hint(int argc, char **argv);
 int gp_verb_ls(int argc, char **argv);
 int gp_verb_stat(int argc, char **argv);
+int gp_verb_top(int argc, char **argv);
+int gp_verb_trace(int argc, char **argv);
+int gp_verb_why(int argc, char **argv);
 int gp_verb_doctor(int argc, char **argv);
 
 /* ---- say.c ---------------------------------------------------------------- */
@@ -59,8 +62,10 @@ int gp_flush_output(int status);
 #define GP_ARGS_SAID ECANCELED
 int gp_args(const struct argp *argp, int argc, char **argv, void *input);
 /** A class option; 0 or GP_ARGS_SAID. */
-int gp_args_class(const char *verb, const char *text,
-		  struct gp_class_value *out);
+int gp_args_request(const char *verb, const char *text,
+		    struct gp_class_request *out);
+/** A time option, "500ms" or seconds, as "2" or "0.5"; 0 or GP_ARGS_SAID. */
+int gp_args_seconds(const char *verb, const char *name, const char *text, uint64_t *ns);
 /** A PID argument; 0 or GP_ARGS_SAID. */
 int gp_args_pid(const char *verb, const char *text, pid_t *out);
 
@@ -120,8 +125,8 @@ int gp_launch_failed(const char *verb, const char *file, int err);
 
 /* ---- apply.c: a class for a process that runs ---------------------------------- */
 
-/** attach and set: @pid gets @cls, on @device (NULL: all that it uses). */
-int gp_apply(const char *verb, pid_t pid, const struct gp_class_value *cls,
+/** attach and set: @pid gets @request, on @device (NULL: all that it uses). */
+int gp_apply(const char *verb, pid_t pid, const struct gp_class_request *request,
 	     const char *device);
 /** Is there such a process? 0 or GP_EXIT_OWN: said. */
 int gp_check_pid(const char *verb, pid_t pid);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ls.c - gpreempt ls: tenants, as they say themselves, and what else has
- * channel groups on the GPU, where this user may look. A figure without a
- * source is "-" in the table and null in JSON.
+ * ls.c - gpreempt ls: tenants, as they say themselves, what else has channel groups
+ * on the GPU, where this user may look, and what gpreemptd knows, where one runs. A
+ * figure without a source is "-" in the table and null in JSON.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/daemon.h"
 #include "cli/json.h"
 #include "cli/text.h"
+#include "cli/view.h"
 #include "wire/wire.h"
 
 #define SCHEMA_VERSION 1
@@ -24,11 +26,14 @@ struct row {
 	bool tenant;
 	struct gp_wire_status
 		st; /* others: pid, comm, device, uuid, groups, slice */
+	const struct gp_wire_tenant *taken; /* by gpreemptd; NULL: it is not */
 };
 
 struct table {
 	struct row *row;
 	size_t count;
+	bool daemon; /* one runs, and said what is in view */
+	struct gp_view view;
 };
 
 /* ---- finding ---------------------------------------------------------------------- */
@@ -95,8 +100,8 @@ static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 }
 
 /*
- * gpreempt itself, keepers of a slot, and the software GPU's server have control
- * files open and no work of their own.
+ * gpreempt itself, keepers of a slot, gpreemptd, and the software GPU's server have
+ * control files open and no work of their own.
  */
 static bool is_ours(pid_t pid)
 {
@@ -116,6 +121,7 @@ static bool is_ours(pid_t pid)
 	/* " (deleted)" follows when it was installed anew meanwhile. */
 	len = strcspn(name, " ");
 	return (len == 9 && !strncmp(name, "/gpreempt", len)) ||
+	       (len == 10 && !strncmp(name, "/gpreemptd", len)) ||
 	       (len == 18 && !strncmp(name, "/gpreempt-softgpud", len));
 }
 
@@ -137,13 +143,65 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 	closedir(proc);
 }
 
+/* ---- gpreemptd's ------------------------------------------------------------------- */
+
+static struct row *row_of(struct table *t, const struct gp_wire_tenant *taken,
+			  const char *uuid)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct row *row = &t->row[i];
+
+		/* A tenant that has no device yet: this is its first. */
+		if (row->st.pid == taken->pid && !row->taken &&
+		    (!*row->st.uuid || !strcmp(row->st.uuid, uuid)))
+			return row;
+	}
+	return NULL;
+}
+
+static void join(struct table *t, const struct gp_wire_tenant *taken)
+{
+	struct gp_wire_status *st;
+	char uuid[sizeof(st->uuid)];
+	struct row *row;
+
+	gp_uuid_format(taken->uuid, uuid, sizeof(uuid));
+	row = row_of(t, taken, uuid);
+	if (!row) {
+		row = add_row(t);
+		if (!row)
+			return;
+		*row = (struct row){.st = {.pid = taken->pid, .groups = taken->groups}};
+		st = &row->st;
+		memcpy(st->comm, taken->comm, sizeof(st->comm));
+		memcpy(st->device, taken->device, sizeof(st->device));
+		memcpy(st->uuid, uuid, sizeof(st->uuid));
+	}
+	row->taken = taken;
+}
+
+static void find_taken(struct table *t)
+{
+	GP_CLOSE int fd = gp_wire_daemon_connect();
+	int err = fd < 0 ? fd : gp_view_read(fd, &t->view);
+
+	if (err && err != -ENOENT)
+		gp_fail_daemon("ls", err);
+	t->daemon = !err;
+	for (size_t i = 0; !err && i < t->view.tenants; i++)
+		join(t, &t->view.tenant[i]);
+}
+
 /* ---- showing ----------------------------------------------------------------------- */
 
+/* The daemon's word counts: it is what is in force. */
 static void class_text(const struct row *row, char *buf, size_t len)
 {
 	struct gp_class_value cls = {row->st.cls, row->st.value};
 
-	if (row->tenant)
+	if (row->taken)
+		gp_daemon_class(&row->taken->request, buf, len);
+	else if (row->tenant)
 		gp_class_format(&cls, buf, len);
 	else
 		snprintf(buf, len, "-");
@@ -178,13 +236,175 @@ static void print_row(struct row *row)
 	       gp_printable(st->comm));
 }
 
+/* With a daemon: more columns, and rows that say nothing themselves. */
+static void print_taken_row(struct row *row)
+{
+	static const struct gp_wire_tenant nobody = {
+		.flags = 0, .used_ns = GP_WIRE_UNKNOWN, .hints = GP_WIRE_UNKNOWN,
+		.holds = GP_WIRE_UNKNOWN, .holds_late = GP_WIRE_UNKNOWN,
+		.wait_p50_ns = GP_WIRE_UNKNOWN, .wait_p99_ns = GP_WIRE_UNKNOWN,
+		.switch_p50_ns = GP_WIRE_UNKNOWN, .switch_p99_ns = GP_WIRE_UNKNOWN,
+	};
+	const struct gp_wire_tenant *d = row->taken ? row->taken : &nobody;
+	struct gp_wire_status *st = &row->st;
+	char cls[GP_CLASS_REQUEST_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
+	char used[24], time[4][GP_VIEW_TEXT_LEN];
+	bool lc = row->taken ? d->request.cls == GP_CLASS_LC
+			     : row->tenant && st->cls == GP_CLASS_LC;
+
+	class_text(row, cls, sizeof(cls));
+	number(slice, sizeof(slice), st->slice_us, st->slice_us);
+	number(hints, sizeof(hints), lc && (row->tenant || d->hints != GP_WIRE_UNKNOWN),
+	       row->tenant ? st->hints : d->hints);
+	number(holds, sizeof(holds), lc && (row->tenant || d->holds != GP_WIRE_UNKNOWN),
+	       row->tenant ? st->holds : d->holds);
+	number(late, sizeof(late), lc && (row->tenant || d->holds_late != GP_WIRE_UNKNOWN),
+	       row->tenant ? st->holds_late : d->holds_late);
+	if (d->used_ns != GP_WIRE_UNKNOWN && d->age_ns)
+		snprintf(used, sizeof(used), "%.1f", 100.0 * (double)d->used_ns /
+							     (double)d->age_ns);
+	else
+		snprintf(used, sizeof(used), "-");
+	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  %s\n",
+	       st->pid, cls, gp_printable(st->device), gp_view_state(d), used,
+	       st->groups, slice, hints, holds, late,
+	       gp_view_time(d->switch_p50_ns, time[0]), gp_view_time(d->switch_p99_ns, time[1]),
+	       gp_view_time(d->wait_p50_ns, time[2]), gp_view_time(d->wait_p99_ns, time[3]),
+	       gp_printable(st->comm));
+}
+
+static void print_taken_table(struct table *t)
+{
+	printf("%7s  %-12s %-22s %-7s %6s %6s %8s %8s %8s %6s %8s %8s %8s %8s  %s\n", "PID",
+	       "CLASS", "DEVICE", "STATE", "USED_%", "GROUPS", "SLICE_US", "HINTS",
+	       "HOLDS", "LATE", "SWITCH50", "SWITCH99", "WAIT50", "WAIT99", "COMMAND");
+	for (size_t i = 0; i < t->count; i++)
+		print_taken_row(&t->row[i]);
+}
+
 static void print_table(struct table *t)
 {
+	if (t->daemon) {
+		print_taken_table(t);
+		return;
+	}
 	printf("%7s  %-9s %-22s %6s %8s %8s %8s %6s %9s  %s\n", "PID", "CLASS",
 	       "DEVICE", "GROUPS", "SLICE_US", "HINTS", "HOLDS", "LATE",
 	       "SWITCH_US", "COMMAND");
 	for (size_t i = 0; i < t->count; i++)
 		print_row(&t->row[i]);
+}
+
+static json_t *taken_json(const struct gp_wire_tenant *d)
+{
+	static const char *const usage[] = {NULL, "log", "driver"};
+	const struct {
+		const char *name;
+		uint64_t value;
+	} field[] = {
+		{"age_ns", d->age_ns},
+		{"resident_ns", d->resident_ns},
+		{"used_ns", d->used_ns},
+		{"suspended_ns", d->suspended_ns},
+		{"turns", d->turns},
+		{"preempted", d->preempted},
+		{"wait_p50_ns", d->wait_p50_ns},
+		{"wait_p99_ns", d->wait_p99_ns},
+		{"switch_p50_ns", d->switch_p50_ns},
+		{"switch_p99_ns", d->switch_p99_ns},
+		{"hints", d->hints},
+		{"segments", d->segments},
+		{"holds", d->holds},
+		{"holds_late", d->holds_late},
+		{"holds_expired", d->holds_expired},
+		{"held_ns", d->held_ns},
+		{"corrected", d->corrected},
+	};
+	const struct gp_wire_request *r = &d->request;
+	const char *state = gp_view_state(d);
+	json_t *json = json_object();
+
+	json_object_set_new(json, "taken", json_string(gp_view_taken(d)));
+	json_object_set_new(json, "state", *state == '-' ? json_null() : json_string(state));
+	json_object_set_new(json, "resident", json_boolean(d->flags & GP_WIRE_RESIDENT));
+	json_object_set_new(json, "suspended", json_boolean(d->flags & GP_WIRE_SUSPENDED));
+	json_object_set_new(json, "banned", json_boolean(d->flags & GP_WIRE_BANNED));
+	json_object_set_new(json, "cap_pct", gp_json_number(r->cap_pct, r->cap_pct));
+	json_object_set_new(json, "period_ns", gp_json_number(r->period_ns, r->period_ns));
+	json_object_set_new(json, "deadline_ns",
+			    gp_json_number(r->deadline_ns, r->deadline_ns));
+	json_object_set_new(json, "runtime_ns",
+			    gp_json_number(r->runtime_ns, r->runtime_ns));
+	json_object_set_new(json, "class_from", gp_json_text(d->why));
+	json_object_set_new(json, "usage_source",
+			    d->usage && d->usage <= GP_WIRE_USAGE_DRIVER
+				    ? json_string(usage[d->usage]) : json_null());
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
+		json_object_set_new(json, field[i].name,
+				    gp_json_number(field[i].value != GP_WIRE_UNKNOWN,
+						   field[i].value));
+	return json;
+}
+
+static json_t *device_json(const struct gp_wire_device *d)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} field[] = {
+		{"be_min_pct", d->be_min_pct},
+		{"quantum_ns", d->quantum_ns},
+		{"up_ns", d->up_ns},
+		{"tenants", d->tenants},
+		{"compute_groups", d->groups},
+		{"turns", d->turns},
+		{"suspends", d->suspends},
+		{"resumes", d->resumes},
+		{"slice_sets", d->slices},
+		{"preempts", d->preempts},
+		{"failed", d->failed},
+		{"control_ns", d->control_ns},
+		{"log_lost", d->log_lost},
+	};
+	json_t *json = json_object();
+	char uuid[48];
+
+	gp_uuid_format(d->uuid, uuid, sizeof(uuid));
+	json_object_set_new(json, "device", gp_json_text(d->name));
+	json_object_set_new(json, "uuid", json_string(uuid));
+	json_object_set_new(json, "be_policy", gp_json_text(d->be_policy));
+	json_object_set_new(json, "lc_policy", gp_json_text(d->lc_policy));
+	json_object_set_new(json, "resident_pid",
+			    gp_json_number(d->resident_pid, (uint64_t)d->resident_pid));
+	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
+		json_object_set_new(json, field[i].name,
+				    gp_json_number(field[i].value != GP_WIRE_UNKNOWN,
+						   field[i].value));
+	return json;
+}
+
+static json_t *devices_json(const struct table *t)
+{
+	json_t *list;
+
+	if (!t->daemon)
+		return json_null();
+	list = json_array();
+	for (size_t i = 0; i < t->view.devices; i++)
+		json_array_append_new(list, device_json(&t->view.device[i]));
+	return list;
+}
+
+/* As the daemon has it, where it has it. */
+static void row_class_json(json_t *json, const struct row *row)
+{
+	struct gp_wire_status st = row->st;
+
+	if (row->taken) {
+		st.cls = row->taken->request.cls;
+		st.value = row->taken->request.value;
+	}
+	gp_json_class(json, &st, row->tenant || row->taken);
 }
 
 static json_t *row_json(const struct row *row)
@@ -197,8 +417,10 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "pid", json_integer(st->pid));
 	json_object_set_new(json, "command", gp_json_text(st->comm));
 	json_object_set_new(json, "tenant", json_boolean(t));
-	json_object_set_new(json, "uid", gp_json_number(t, st->uid));
-	gp_json_class(json, st, t);
+	json_object_set_new(json, "uid",
+			    gp_json_number(t || row->taken,
+					   row->taken ? row->taken->uid : st->uid));
+	row_class_json(json, row);
 	json_object_set_new(json, "device", gp_json_text(st->device));
 	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
 	json_object_set_new(json, "compute_groups", json_integer(st->groups));
@@ -214,6 +436,7 @@ static json_t *row_json(const struct row *row)
 	gp_json_holds(json, st, lc);
 	json_object_set_new(json, "margin_ns",
 			    gp_json_number(st->margin_ns, st->margin_ns));
+	json_object_set_new(json, "daemon", row->taken ? taken_json(row->taken) : json_null());
 	return json;
 }
 
@@ -226,6 +449,8 @@ static void print_json(const struct table *t)
 	json_object_set_new(json, "schema_version",
 			    json_integer(SCHEMA_VERSION));
 	json_object_set_new(json, "processes", list);
+	json_object_set_new(json, "daemon", json_boolean(t->daemon));
+	json_object_set_new(json, "devices", devices_json(t));
 	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	json_decref(json);
 	putchar('\n');
@@ -272,8 +497,9 @@ int gp_verb_ls(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "",
 		.doc = "List tenants, and other processes that use the GPU, as "
-		       "far as this user "
-		       "may look into them.",
+		       "far as this user may look into them, or gpreemptd has "
+		       "them: then USED_% is the share of the device that each "
+		       "had since, by its own account.",
 	};
 	GP_DEVICES struct gp_devices devices = {0};
 	GP_FREE struct row *rows = calloc(MAX_ROWS, sizeof(*rows));
@@ -292,9 +518,11 @@ int gp_verb_ls(int argc, char **argv)
 		return gp_fail("ls: %s", why);
 	find_tenants(&t);
 	find_others(&t, &devices);
+	find_taken(&t);
 	if (ls.json)
 		print_json(&t);
 	else
 		print_table(&t);
+	gp_view_clear(&t.view);
 	return 0;
 }

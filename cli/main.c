@@ -17,8 +17,12 @@ static const struct gp_verb verbs[] = {
 	 gp_verb_set},
 	{"hint", "PID --in=300us", "its work will arrive then", gp_verb_hint},
 	{"ls", "[--json]", "who shares the GPU", gp_verb_ls},
+	{"top", "[-b] [-n N] [-d SECONDS]", "watch them", gp_verb_top},
+	{"why", "[--json] PID", "why it waits now", gp_verb_why},
 	{"stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened",
 	 gp_verb_stat},
+	{"trace", "-o FILE [-d SECONDS] [-- CMD]",
+	 "record who had the GPU, and why", gp_verb_trace},
 	{"doctor", "", "what works here, what does not, what to do",
 	 gp_verb_doctor},
 };

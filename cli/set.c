@@ -6,14 +6,15 @@
 
 struct set {
 	bool has_class;
-	struct gp_class_value cls;
+	struct gp_class_request request;
 	const char *device;
 	pid_t pid;
 };
 
 static const struct argp_option options[] = {
 	{"pid", 'p', "PID", 0, "the process", 0},
-	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT", 0},
+	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
+	 "deadlines and caps, too", 0},
 	{"device", 'd', "DEVICE", 0,
 	 "only there (a process that was attached): a UUID, a PCI address or "
 	 "soft0",
@@ -30,7 +31,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return gp_args_pid("set", arg, &s->pid);
 	case 'c':
 		s->has_class = true;
-		return gp_args_class("set", arg, &s->cls);
+		return gp_args_request("set", arg, &s->request);
 	case 'd':
 		s->device = arg;
 		return 0;
@@ -62,5 +63,5 @@ int gp_verb_set(int argc, char **argv)
 		return gp_fail("set: no process; write -p PID");
 	if (!s.has_class)
 		return gp_fail("set: no class; write --class=lc or --class=be");
-	return gp_apply("set", s.pid, &s.cls, s.device);
+	return gp_apply("set", s.pid, &s.request, s.device);
 }

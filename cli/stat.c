@@ -6,18 +6,14 @@
  * is "-", in JSON null.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "cli/child.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/text.h"
@@ -39,17 +35,12 @@ struct stat_run {
 	FILE *out;
 	struct gp_devices devices;
 	struct gp_usage *usage;
-	pid_t pid;
-	int pidfd, signal_fd;
-	sigset_t old_mask;
+	struct gp_child child;
 	int status; /* as waitpid() gives it */
 	uint64_t elapsed_ns;
 	struct gp_wire_status tenant[MAX_TENANTS];
 	size_t tenants;
 };
-
-static const int forwarded[] = {SIGHUP,	 SIGINT,  SIGQUIT, SIGTERM,
-				SIGUSR1, SIGUSR2, SIGALRM};
 
 static uint64_t now_ns(void)
 {
@@ -57,63 +48,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-/* ---- starting CMD --------------------------------------------------------------- */
-
-static int block_signals(struct stat_run *r)
-{
-	sigset_t mask;
-
-	sigemptyset(&mask);
-	for (size_t i = 0; i < sizeof(forwarded) / sizeof(forwarded[0]); i++)
-		sigaddset(&mask, forwarded[i]);
-	if (sigprocmask(SIG_BLOCK, &mask, &r->old_mask))
-		return -errno;
-	r->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	return r->signal_fd < 0 ? -errno : 0;
-}
-
-/* In the child; @fd, closed by a good exec, takes the reason of a bad one. */
-static void become_cmd(const struct stat_run *r, int fd)
-{
-	int err;
-
-	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
-	execvp(r->cmd.argv[0], r->cmd.argv);
-	err = errno;
-	(void)!write(fd, &err, sizeof(err));
-	_exit(GP_EXIT_OWN);
-}
-
-/* 0; or the exit status, said. */
-static int start(struct stat_run *r)
-{
-	int fd[2], err = 0;
-	ssize_t n;
-
-	if (pipe2(fd, O_CLOEXEC))
-		return gp_fail("stat: pipe: %s", strerror(errno));
-	r->pid = fork();
-	if (r->pid < 0) {
-		close(fd[0]);
-		close(fd[1]);
-		return gp_fail("stat: fork: %s", strerror(errno));
-	}
-	if (!r->pid)
-		become_cmd(r, fd[1]);
-	close(fd[1]);
-	do {
-		n = read(fd[0], &err, sizeof(err));
-	} while (n < 0 && errno == EINTR);
-	close(fd[0]);
-	if (n == sizeof(err)) {
-		waitpid(r->pid, NULL, 0);
-		return gp_launch_failed("stat", r->cmd.argv[0], err);
-	}
-	r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0u);
-	return r->pidfd < 0 ? gp_fail("stat: pidfd_open: %s", strerror(errno))
-			    : 0;
 }
 
 /* ---- while it runs ----------------------------------------------------------------- */
@@ -134,7 +68,7 @@ static void sample_tenants(struct stat_run *r)
 
 	for (ssize_t i = 0; i < n; i++) {
 		place = tenant_place(r, pid[i]);
-		if (!place || !gp_is_descendant(pid[i], r->pid) ||
+		if (!place || !gp_is_descendant(pid[i], r->child.pid) ||
 		    gp_tenant_query(pid[i], &status, QUERY_MS))
 			continue;
 		r->tenants += place == &r->tenant[r->tenants];
@@ -142,27 +76,17 @@ static void sample_tenants(struct stat_run *r)
 	}
 }
 
-/* What a terminal sends has reached CMD already: one foreground group. */
-static void forward(const struct stat_run *r)
-{
-	struct signalfd_siginfo info;
-
-	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
-		if (info.ssi_code != SI_KERNEL)
-			kill(r->pid, (int)info.ssi_signo);
-}
-
 static void read_logs(struct stat_run *r)
 {
 	for (size_t i = 0; i < r->devices.count; i++)
-		gp_usage_read(&r->usage[i], r->pid);
+		gp_usage_read(&r->usage[i], r->child.pid);
 }
 
 static void watch(struct stat_run *r)
 {
 	struct pollfd pfd[] = {
-		{.fd = r->pidfd, .events = POLLIN},
-		{.fd = r->signal_fd, .events = POLLIN},
+		{.fd = r->child.pidfd, .events = POLLIN},
+		{.fd = r->child.signal_fd, .events = POLLIN},
 	};
 	uint64_t start_ns = now_ns();
 	int wait_ms = FIRST_SAMPLE_MS;
@@ -170,14 +94,13 @@ static void watch(struct stat_run *r)
 	while (!pfd[0].revents) {
 		poll(pfd, 2, wait_ms);
 		if (pfd[1].revents)
-			forward(r);
+			gp_child_forward(&r->child);
 		sample_tenants(r);
 		read_logs(r);
 		wait_ms = wait_ms * 2 < SAMPLE_MS ? wait_ms * 2 : SAMPLE_MS;
 	}
 	r->elapsed_ns = now_ns() - start_ns;
-	while (waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
-		;
+	r->status = gp_child_wait(&r->child);
 	poll(NULL, 0, LOG_LATE_MS);
 	read_logs(r);
 }
@@ -422,8 +345,7 @@ static void stat_done(struct stat_run *r)
 	gp_devices_close(&r->devices);
 	if (r->out && r->out != stderr)
 		fclose(r->out);
-	gp_cleanup_close(&r->pidfd);
-	gp_cleanup_close(&r->signal_fd);
+	gp_child_done(&r->child);
 }
 
 /* All that can fail before CMD runs. */
@@ -442,7 +364,7 @@ static int prepare(struct stat_run *r)
 		return gp_fail(
 			"stat: %s: %s; write -o FILE where it can be made",
 			r->out_path, strerror(errno));
-	err = block_signals(r);
+	err = gp_child_block_signals(&r->child);
 	return err ? gp_fail("stat: signals: %s", strerror(-err)) : 0;
 }
 
@@ -451,7 +373,7 @@ static int run_and_tell(struct stat_run *r)
 	int err = prepare(r);
 
 	if (!err)
-		err = start(r);
+		err = gp_child_start(&r->child, "stat", r->cmd.argv);
 	if (err)
 		return err;
 	watch(r);
@@ -462,8 +384,7 @@ static int run_and_tell(struct stat_run *r)
 	if (fflush(r->out) || ferror(r->out))
 		gp_note("stat: %s: not all could be written",
 			r->out_path ? r->out_path : "standard error");
-	return WIFSIGNALED(r->status) ? 128 + WTERMSIG(r->status)
-				      : WEXITSTATUS(r->status);
+	return gp_child_exit_status(r->status);
 }
 
 int gp_verb_stat(int argc, char **argv)
@@ -479,7 +400,7 @@ int gp_verb_stat(int argc, char **argv)
 		       "and CMD did not run, 126 CMD cannot be executed, 127 "
 		       "it was not found.",
 	};
-	static struct stat_run r = {.pidfd = -1, .signal_fd = -1};
+	static struct stat_run r = {.child = GP_CHILD_NONE};
 	int err = gp_args(&argp, argc, argv, &r);
 
 	if (err)

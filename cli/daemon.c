@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/daemon.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static int wait_for(int fd, short events)
+{
+	struct pollfd pfd = {.fd = fd, .events = events};
+	int n;
+
+	do {
+		n = poll(&pfd, 1, GP_CALL_MS);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n ? 0 : -ETIMEDOUT;
+}
+
+static int send_request(int fd, const union gp_wire_msg *msg)
+{
+	int err = gp_wire_send(fd, msg, NULL, 0);
+
+	if (err != -EAGAIN)
+		return err == -EPIPE ? -ECONNRESET : err;
+	err = wait_for(fd, POLLOUT);
+	return err ? err : gp_wire_send(fd, msg, NULL, 0);
+}
+
+#define END(text) ((text)[sizeof(text) - 1] = '\0')
+
+static void end_texts(union gp_wire_msg *msg)
+{
+	switch (msg->head.type) {
+	case GP_WIRE_SAID:
+		END(msg->said.text);
+		break;
+	case GP_WIRE_TENANT:
+		END(msg->tenant.comm);
+		END(msg->tenant.device);
+		END(msg->tenant.why);
+		break;
+	case GP_WIRE_DEVICE:
+		END(msg->device.name);
+		END(msg->device.be_policy);
+		END(msg->device.lc_policy);
+		break;
+	case GP_WIRE_REASON:
+		END(msg->reason.comm);
+		END(msg->reason.other_comm);
+		END(msg->reason.device);
+		END(msg->reason.why);
+		break;
+	}
+}
+
+static int receive(int fd, union gp_wire_msg *msg)
+{
+	ssize_t n;
+	int err;
+
+	while ((n = gp_wire_recv(fd, msg, NULL, NULL)) == -EAGAIN) {
+		err = wait_for(fd, POLLIN);
+		if (err)
+			return err;
+	}
+	if (n < 0)
+		return (int)n;
+	if (!n)
+		return -ECONNRESET;
+	if (gp_wire_check(msg, (size_t)n) || msg->head.result > 0)
+		return -EPROTO;
+	end_texts(msg);
+	return 0;
+}
+
+int gp_daemon_ask(int fd, union gp_wire_msg *msg, enum gp_wire_type type)
+{
+	int err = send_request(fd, msg);
+
+	if (!err)
+		err = receive(fd, msg);
+	if (err)
+		return err;
+	/* What it does not know, or refuses before it looks, has no text. */
+	if (msg->head.type == GP_WIRE_RESULT)
+		return msg->head.result ? msg->head.result : -EPROTO;
+	return msg->head.type == type || msg->head.type == GP_WIRE_SAID ? 0 : -EPROTO;
+}
+
+int gp_daemon_list(int fd, enum gp_wire_type request, enum gp_wire_type type,
+		   int (*row)(void *arg, const union gp_wire_msg *msg), void *arg)
+{
+	union gp_wire_msg msg;
+	int err;
+
+	gp_wire_init(&msg, request);
+	err = send_request(fd, &msg);
+	while (!err) {
+		err = receive(fd, &msg);
+		if (err)
+			break;
+		if (msg.head.type == GP_WIRE_RESULT)
+			return msg.head.result;
+		err = msg.head.type == type ? row(arg, &msg) : -EPROTO;
+	}
+	return err;
+}
+
+int gp_fail_daemon(const char *verb, int err)
+{
+	switch (-err) {
+	case ENOENT:
+		return gp_fail("%s: no gpreemptd runs; start it for the machine "
+			       "(systemctl start gpreemptd), or for your own processes "
+			       "(gpreemptd --foreground)", verb);
+	case EPERM:
+		return gp_fail("%s: who listens at gpreemptd's socket is neither root "
+			       "nor you", verb);
+	case ETIMEDOUT:
+	case EAGAIN:
+		return gp_fail("%s: gpreemptd does not answer", verb);
+	case ECONNRESET:
+		return gp_fail("%s: gpreemptd has ended, or closed the connection", verb);
+	case EPROTO:
+		return gp_fail("%s: gpreemptd answers in another protocol; is it "
+			       "of another version?", verb);
+	default:
+		return gp_fail("%s: gpreemptd: %s", verb, strerror(-err));
+	}
+}
+
+void gp_daemon_class(const struct gp_wire_request *request, char *buf, size_t len)
+{
+	struct gp_class_request r;
+
+	if (gp_class_request_from_wire(request, &r))
+		snprintf(buf, len, "?");
+	else
+		gp_class_request_format(&r, buf, len);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/daemon.h"
+
+/* Far more than a daemon takes, so that one gone wrong does not fill memory. */
+#define TENANTS_MAX 65536u
+
+static int add_device(void *arg, const union gp_wire_msg *msg)
+{
+	struct gp_view *view = arg;
+
+	if (view->devices == GP_WIRE_MAX_DEVICES)
+		return -EPROTO;
+	view->device[view->devices++] = msg->device;
+	return 0;
+}
+
+static int add_tenant(void *arg, const union gp_wire_msg *msg)
+{
+	struct gp_view *view = arg;
+	size_t room = view->room ? view->room * 2 : 64;
+	struct gp_wire_tenant *more;
+
+	if (view->tenants == view->room) {
+		if (room > TENANTS_MAX)
+			return -EPROTO;
+		more = realloc(view->tenant, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		view->tenant = more;
+		view->room = room;
+	}
+	view->tenant[view->tenants++] = msg->tenant;
+	return 0;
+}
+
+int gp_view_read(int fd, struct gp_view *view)
+{
+	int err;
+
+	view->devices = 0;
+	view->tenants = 0;
+	err = gp_daemon_list(fd, GP_WIRE_DEVICES, GP_WIRE_DEVICE, add_device, view);
+	if (!err)
+		err = gp_daemon_list(fd, GP_WIRE_LIST, GP_WIRE_TENANT, add_tenant, view);
+	return err;
+}
+
+void gp_view_clear(struct gp_view *view)
+{
+	free(view->tenant);
+	memset(view, 0, sizeof(*view));
+}
+
+const struct gp_wire_tenant *gp_view_tenant(const struct gp_view *view, int32_t pid,
+					    const uint8_t uuid[16])
+{
+	for (size_t i = 0; i < view->tenants; i++)
+		if (view->tenant[i].pid == pid && !memcmp(view->tenant[i].uuid, uuid, 16))
+			return &view->tenant[i];
+	return NULL;
+}
+
+const char *gp_view_state(const struct gp_wire_tenant *tenant)
+{
+	const uint32_t flags = tenant->flags;
+
+	if (flags & GP_WIRE_BANNED)
+		return "banned";
+	if (flags & GP_WIRE_HELD)
+		return "held";
+	if (flags & GP_WIRE_SEGMENT)
+		return "segment";
+	if (flags & GP_WIRE_IDLE)
+		return "idle";
+	if (flags & GP_WIRE_SUSPENDED)
+		return "waits";
+	return flags & (GP_WIRE_RESIDENT | GP_WIRE_BUSY) ? "runs" : "-";
+}
+
+const char *gp_view_taken(const struct gp_wire_tenant *tenant)
+{
+	switch (tenant->taken) {
+	case GP_WIRE_BY_RUN:
+		return "run";
+	case GP_WIRE_BY_RULE:
+		return "rule";
+	case GP_WIRE_BY_ATTACH:
+		return "attach";
+	default:
+		return "-";
+	}
+}
+
+const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN])
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	size_t i = 0;
+	double value;
+
+	if (ns == GP_WIRE_UNKNOWN) {
+		snprintf(buf, GP_VIEW_TEXT_LEN, "-");
+		return buf;
+	}
+	/* 999.5 would be written as 1000. */
+	while (i < 3 && (double)ns >= 999.5 * unit[i].ns)
+		i++;
+	value = (double)ns / unit[i].ns;
+	snprintf(buf, GP_VIEW_TEXT_LEN, "%.*f%s",
+		 !i || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, unit[i].name);
+	return buf;
+}

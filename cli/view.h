@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view.h - devices and tenants as gpreemptd has them now, and how figures are
+ * written: what has no source is "-".
+ */
+#ifndef GP_CLI_VIEW_H
+#define GP_CLI_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "wire/wire.h"
+
+struct gp_view {
+	size_t devices;
+	struct gp_wire_device device[GP_WIRE_MAX_DEVICES];
+	size_t tenants, room;
+	struct gp_wire_tenant *tenant;	/* owned */
+};
+
+/** Replaces what @view had. 0 or negative errno, as gp_daemon_list(). */
+int gp_view_read(int fd, struct gp_view *view);
+/** Frees what is @view's; it is empty then. */
+void gp_view_clear(struct gp_view *view);
+#define GP_VIEW __attribute__((cleanup(gp_view_clear)))
+
+/** @pid on the device @uuid, or NULL. */
+const struct gp_wire_tenant *gp_view_tenant(const struct gp_view *view, int32_t pid,
+					    const uint8_t uuid[16]);
+
+/** "held", "segment", "waits", "idle", "runs", "banned"; "-": not known. */
+const char *gp_view_state(const struct gp_wire_tenant *tenant);
+/** "run", "rule", "attach", "-". */
+const char *gp_view_taken(const struct gp_wire_tenant *tenant);
+
+#define GP_VIEW_TEXT_LEN 24
+/** Three digits and a unit: "12.3ms"; "-": GP_WIRE_UNKNOWN. Returns @buf. */
+const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN]);
+
+/* ---- top.c's text ------------------------------------------------------------ */
+
+enum gp_top_key { GP_TOP_USED, GP_TOP_TURN, GP_TOP_WAIT, GP_TOP_SWITCH, GP_TOP_PID,
+		  GP_TOP_NAME, GP_TOP_KEYS };
+
+struct gp_top_order {
+	enum gp_top_key key;
+	bool reverse;
+};
+
+/** 0: @text is one of "used", "turn", "wait", "switch", "pid", "name". -EINVAL. */
+int gp_top_key_parse(const char *text, enum gp_top_key *key);
+const char *gp_top_key_name(enum gp_top_key key);
+
+/** What came about between @before (NULL: nothing is known) and @now. */
+void gp_top_print(FILE *out, const struct gp_view *before, const struct gp_view *now,
+		  const struct gp_top_order *order);
+
+#endif

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * why_text.c - a sentence for each enum gp_why of sched.h.
+ */
+#include <string.h>
+
+#include "cli/text.h"
+#include "cli/view.h"
+#include "cli/why.h"
+#include "gpreempt/gpreempt.h"
+#include "sched/sched.h"
+
+#define PROCESS_LEN 64
+
+const char *gp_why_name(uint32_t reason)
+{
+	static const char *const name[] = {
+		[GP_WHY_RUNS] = "runs",
+		[GP_WHY_NO_GROUP] = "no_group",
+		[GP_WHY_IDLE] = "idle",
+		[GP_WHY_TURN] = "turn",
+		[GP_WHY_PUT_OFF] = "put_off",
+		[GP_WHY_SWITCHING] = "switching",
+		[GP_WHY_CAP] = "cap",
+		[GP_WHY_LC] = "lc",
+		[GP_WHY_MINIMUM] = "minimum",
+		[GP_WHY_RETRY] = "retry",
+	};
+
+	return reason < sizeof(name) / sizeof(name[0]) ? name[reason] : "unknown";
+}
+
+/* "process 4711 (serve)", or @nobody. */
+static const char *other(const struct gp_wire_reason *r, const char *nobody,
+			 char buf[PROCESS_LEN])
+{
+	char comm[sizeof(r->other_comm)];
+
+	memcpy(comm, r->other_comm, sizeof(comm));
+	if (r->other_pid)
+		snprintf(buf, PROCESS_LEN, "process %d (%s)", r->other_pid,
+			 gp_printable(comm));
+	else
+		snprintf(buf, PROCESS_LEN, "%s", nobody);
+	return buf;
+}
+
+/* ", for 3ms so far and 7ms more at most". */
+static void times(FILE *out, const struct gp_wire_reason *r)
+{
+	char since[GP_VIEW_TEXT_LEN], until[GP_VIEW_TEXT_LEN];
+	const bool has_since = r->for_ns != GP_WIRE_UNKNOWN;
+	const bool has_until = r->until_ns != GP_WIRE_UNKNOWN;
+
+	gp_view_time(r->for_ns, since);
+	gp_view_time(r->until_ns, until);
+	if (has_since && has_until)
+		fprintf(out, ", for %s so far and %s more at most", since, until);
+	else if (has_since)
+		fprintf(out, ", for %s so far; how much longer is not known", since);
+	else if (has_until)
+		fprintf(out, ", for %s more at most", until);
+}
+
+static void turn(FILE *out, const struct gp_wire_reason *r)
+{
+	char process[PROCESS_LEN];
+
+	fputs("It waits for its turn", out);
+	if (r->ahead)
+		fprintf(out, "; %u %s before it", r->ahead,
+			r->ahead == 1 ? "other goes" : "others go");
+	if (!r->other_pid) {
+		fputc('.', out);
+		return;
+	}
+	fprintf(out, ". It is the turn of %s", other(r, "", process));
+	times(out, r);
+	fputc('.', out);
+}
+
+static void switching(FILE *out, const struct gp_wire_reason *r)
+{
+	char process[PROCESS_LEN];
+
+	if (r->other_pid)
+		fprintf(out, "Its turn has begun: %s is being taken off the device first.",
+			other(r, "", process));
+	else
+		fputs("Its turn has begun: it is being put back on the device.", out);
+}
+
+static void capped(FILE *out, const struct gp_wire_reason *r)
+{
+	char until[GP_VIEW_TEXT_LEN];
+
+	if (r->request.cap_pct)
+		fprintf(out, "Its cap, %u %% of the device, is used up for now",
+			r->request.cap_pct);
+	else
+		fputs("Its cap is used up for now", out);
+	if (r->until_ns == GP_WIRE_UNKNOWN)
+		fputc('.', out);
+	else
+		fprintf(out, "; it may go on in %s.", gp_view_time(r->until_ns, until));
+}
+
+static void retry(FILE *out, const struct gp_wire_reason *r)
+{
+	char until[GP_VIEW_TEXT_LEN];
+
+	fprintf(out, "It could not be put back on the device (%s)",
+		r->error ? strerror(r->error < 0 ? -r->error : r->error)
+			 : "no reason was given");
+	if (r->until_ns == GP_WIRE_UNKNOWN)
+		fputs("; that is tried again.", out);
+	else
+		fprintf(out, "; that is tried again in %s.",
+			gp_view_time(r->until_ns, until));
+}
+
+void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
+{
+	char process[PROCESS_LEN];
+
+	switch (r->reason) {
+	case GP_WHY_RUNS:
+		fputs("Nothing is in its way: what work it has runs.", out);
+		break;
+	case GP_WHY_NO_GROUP:
+		fputs("It has nothing to run: no compute group of it is known on this "
+		      "device.", out);
+		break;
+	case GP_WHY_IDLE:
+		fputs("It has no work, and is off the device until it has.", out);
+		break;
+	case GP_WHY_TURN:
+		turn(out, r);
+		break;
+	case GP_WHY_PUT_OFF:
+		fprintf(out, "Its turn has come, but latency-critical %s puts it off",
+			other(r, "work", process));
+		times(out, r);
+		fputc('.', out);
+		break;
+	case GP_WHY_SWITCHING:
+		switching(out, r);
+		break;
+	case GP_WHY_CAP:
+		capped(out, r);
+		break;
+	case GP_WHY_LC:
+		fprintf(out, "Latency-critical %s has the device, or goes before it",
+			other(r, "work", process));
+		times(out, r);
+		fputc('.', out);
+		break;
+	case GP_WHY_MINIMUM:
+		fputs("Best-effort has its minimum of the device now", out);
+		times(out, r);
+		fputc('.', out);
+		break;
+	case GP_WHY_RETRY:
+		retry(out, r);
+		break;
+	default:
+		fprintf(out, "For a reason that this gpreempt does not know (%u); is "
+			"gpreemptd newer?", r->reason);
+	}
+}
+
+void gp_why_late(FILE *out, const struct gp_wire_tenant *tenant,
+		 const struct gp_wire_device *device)
+{
+	char each[GP_VIEW_TEXT_LEN];
+	uint64_t n;
+
+	if (tenant->request.cls != GP_CLASS_LC || tenant->taken == GP_WIRE_BY_RUN)
+		return;
+	fputs("It announces nothing, as it was not started by gpreempt run: ", out);
+	switch (tenant->usage) {
+	case GP_WIRE_USAGE_LOG:
+		fputs("its work is known from the device's context-switch log only, some "
+		      "33 ms after it came on NVIDIA.", out);
+		break;
+	case GP_WIRE_USAGE_DRIVER:
+		fputs("its work is known from the driver's account only, after it came.",
+		      out);
+		break;
+	default:
+		fputs("its work is not known at all, as nothing here says who had the "
+		      "device.", out);
+	}
+	fputs(" Its class still lets it cut best-effort, but nothing is held before "
+	      "its work comes, and turns of best-effort tenants may change in the middle "
+	      "of it", out);
+	n = device ? device->suspends + device->resumes + device->slices + device->preempts
+		   : 0;
+	if (n)
+		fprintf(out, ": a change to one group took %s on average so far",
+			gp_view_time(device->control_ns / n, each));
+	fputs(". gpreempt run takes that away.", out);
+}
