@@ -17,6 +17,7 @@
 #include "client/log.h"
 
 #define ACCEPT_ROUND 16		/* a thousand at once keep nobody waiting */
+#define GUARD_NS 200000		/* for what peers hand over, at a time */
 
 struct gp_serve {
 	struct gp_source source;
@@ -61,7 +62,7 @@ void gp_conn_close(struct gp_conn *conn)
 {
 	forget(conn);
 	conn->serve->ops->closed(conn->serve->arg, conn);
-	close(conn->source.fd);
+	gp_wire_close(conn->source.fd);
 	free(conn);
 }
 
@@ -110,12 +111,6 @@ bool gp_conn_result(struct gp_conn *conn, int result)
 	return gp_conn_send(conn, &msg, NULL, 0);
 }
 
-static void close_files(const int *file, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		close(file[i]);
-}
-
 static void conn_ready(struct gp_source *source, uint32_t events)
 {
 	struct gp_conn *conn = (struct gp_conn *)(void *)source;
@@ -135,7 +130,7 @@ static void conn_ready(struct gp_source *source, uint32_t events)
 		return;
 	}
 	if (gp_wire_check(&msg, (size_t)len) || gp_wire_check_body(&msg)) {
-		close_files(file, n);
+		gp_wire_drop(file, n);
 		gp_conn_result(conn, -EPROTO);
 		return;
 	}
@@ -151,7 +146,7 @@ static void refuse(int fd, const char *text)
 	msg.head.result = -EUSERS;
 	snprintf(msg.said.text, sizeof(msg.said.text), "%s", text);
 	gp_wire_send(fd, &msg, NULL, 0);
-	close(fd);
+	gp_wire_close(fd);
 }
 
 static void conn_new(struct gp_serve *s, int fd)
@@ -162,7 +157,7 @@ static void conn_new(struct gp_serve *s, int fd)
 
 	/* Of another PID namespace that this one does not see into: pid 0. */
 	if (gp_wire_peer(fd, &pid, &uid)) {
-		close(fd);
+		gp_wire_close(fd);
 		return;
 	}
 	if (of_user(s, uid) >= s->user_max) {
@@ -172,7 +167,7 @@ static void conn_new(struct gp_serve *s, int fd)
 	}
 	conn = calloc(1, sizeof(*conn));
 	if (!conn) {
-		close(fd);
+		gp_wire_close(fd);
 		return;
 	}
 	*conn = (struct gp_conn){
@@ -180,7 +175,7 @@ static void conn_new(struct gp_serve *s, int fd)
 		.serve = s, .next = s->conns, .id = ++s->last_id, .pid = pid, .uid = uid,
 	};
 	if (gp_loop_add(s->loop, &conn->source, EPOLLIN)) {
-		close(fd);
+		gp_wire_close(fd);
 		free(conn);
 		return;
 	}
@@ -195,7 +190,7 @@ static void shed(struct gp_serve *s)
 	close(s->spare_fd);
 	fd = accept4(s->source.fd, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd);
+		gp_wire_close(fd);
 	s->spare_fd = fcntl(s->source.fd, F_DUPFD_CLOEXEC, 0);
 }
 
@@ -217,11 +212,17 @@ static void accept_ready(struct gp_source *source, uint32_t events)
 int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connections,
 		    const struct gp_serve_ops *ops, void *arg, struct gp_serve **serve)
 {
-	struct gp_serve *s = calloc(1, sizeof(*s));
+	struct gp_serve *s;
 	int err;
 
-	if (!s)
+	err = gp_wire_guard(GUARD_NS);
+	if (err)
+		return err;
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		gp_wire_guard_end();
 		return -ENOMEM;
+	}
 	*s = (struct gp_serve){
 		.source = { .fd = listen_fd, .ready = accept_ready },
 		.loop = loop, .ops = ops, .arg = arg, .user_max = user_connections,
@@ -229,6 +230,7 @@ int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connectio
 	};
 	err = gp_loop_add(loop, &s->source, EPOLLIN);
 	if (err) {
+		gp_wire_guard_end();
 		close(s->spare_fd);
 		free(s);
 		return err;
@@ -249,6 +251,7 @@ void gp_serve_destroy(struct gp_serve *serve)
 	while (serve->conns)
 		gp_conn_close(serve->conns);
 	gp_loop_remove(&serve->source);
+	gp_wire_guard_end();
 	close(serve->spare_fd);
 	free(serve);
 }

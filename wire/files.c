@@ -57,12 +57,6 @@ int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n
 	return sent < 0 ? -errno : 0;
 }
 
-static void close_all(const int *file, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		gp_wire_close(file[i]);
-}
-
 /*
  * The files of @hdr, which are this process's now whatever else is wrong.
  * Return: how many, -EPROTO (they are closed): there is something else.
@@ -87,7 +81,7 @@ static ssize_t take_files(struct msghdr *hdr, int file[GP_WIRE_MAX_FILES])
 		n += more;
 	}
 	if (err) {
-		close_all(file, n);
+		gp_wire_drop(file, n);
 		return err;
 	}
 	return (ssize_t)n;
@@ -147,7 +141,7 @@ ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
 		return files;
 	err = check_received(&hdr, len, (size_t)files);
 	if (err) {
-		close_all(got, (size_t)files);
+		gp_wire_drop(got, (size_t)files);
 		return err;
 	}
 	memcpy(file, got, (size_t)files * sizeof(int));

@@ -73,6 +73,11 @@ void gp_wire_guard_end(void)
 	guard.on = false;
 }
 
+bool gp_guarded(void)
+{
+	return guard.on;
+}
+
 void gp_guard_up(void)
 {
 	/* Again and again: the first may come before there is a wait to end. */

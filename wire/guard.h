@@ -6,7 +6,11 @@
 #ifndef GP_WIRE_GUARD_H
 #define GP_WIRE_GUARD_H
 
+#include <stdbool.h>
+
 void gp_guard_up(void);
 void gp_guard_down(void);
+/** Has this thread one? */
+bool gp_guarded(void);
 
 #endif

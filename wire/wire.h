@@ -384,8 +384,14 @@ ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n);
 int gp_wire_guard(uint64_t limit_ns);
 /** No more of that, before the thread ends. Legal without gp_wire_guard(). */
 void gp_wire_guard_end(void);
-/** Close a connection, with what is unread in it, or a file that came. */
+/** Close a connection, with what is unread in it. */
 void gp_wire_close(int fd);
+/**
+ * Close files that came with a message. Under the guard nobody waits for whoever
+ * serves one either: a FUSE mount that it is of is ended, where this process may
+ * do that (root, or the mount's own user; needs /sys/fs/fuse/connections).
+ */
+void gp_wire_drop(const int *file, size_t n);
 
 /** Where the daemon keeps what it has: /run/gpreempt for root's, else the user's. */
 #define GP_WIRE_RUN_DIR "/run/gpreempt"
