@@ -19,6 +19,10 @@
 #define BACKLOG 16
 /* __SO_ACCEPTCON in the Flags column of /proc/net/unix: a listening socket. */
 #define PROC_FLAG_LISTENS 0x10000ul
+/* Since Linux 6.16, include/uapi/asm-generic/socket.h. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 static size_t type_size(uint16_t type)
 {
@@ -102,11 +106,15 @@ int gp_wire_listen(pid_t pid)
 {
 	struct sockaddr_un addr;
 	socklen_t len = tenant_address(pid, &addr);
+	const int no = 0;
 	int fd, err;
 
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
+	/* No message to a tenant has files, and one may take long to be closed, see
+	 * guard.c. An older kernel does not know this, and drops them late. */
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 	if (bind(fd, (struct sockaddr *)&addr, len) || listen(fd, BACKLOG)) {
 		err = -errno;
 		close(fd);

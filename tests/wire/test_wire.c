@@ -13,6 +13,7 @@
 #include "wire/wire.h"
 
 #define SEED 20240611u
+#define PASSRIGHTS 83	/* SO_PASSRIGHTS, since Linux 6.16 */
 
 static void check_sizes(void **state)
 {
@@ -85,6 +86,25 @@ static void one_tenant(void **state)
 	assert_int_equal(gp_wire_connect(getpid()), -ESRCH);
 	assert_int_equal(gp_wire_connect(0), -ESRCH);
 	assert_int_equal(gp_wire_connect(-1), -ESRCH);
+}
+
+/* Files are for nobody there, where the kernel can be told so. */
+static void no_files_to_tenants(void **state)
+{
+	int fd = listen_here(), conn = gp_wire_connect(getpid()), no;
+	socklen_t len = sizeof(no);
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	if (getsockopt(fd, SOL_SOCKET, PASSRIGHTS, &no, &len)) {
+		assert_int_equal(errno, ENOPROTOOPT);
+		assert_int_equal(gp_wire_send(conn, &msg, &fd, 1), 0);
+	} else {
+		assert_int_equal(gp_wire_send(conn, &msg, &fd, 1), -EPERM);
+	}
+	assert_int_equal(gp_wire_send(conn, &msg, NULL, 0), 0);
+	close(conn);
+	close(fd);
 }
 
 /* A name that somebody else took is not the tenant. */
@@ -301,6 +321,7 @@ int main(void)
 	const struct CMUnitTest wire[] = {
 		cmocka_unit_test(check_sizes),	cmocka_unit_test(check_fields),
 		cmocka_unit_test(one_tenant),	cmocka_unit_test(wrong_owner),
+		cmocka_unit_test(no_files_to_tenants),
 		cmocka_unit_test(call_replies), cmocka_unit_test(daemon_replies),
 		cmocka_unit_test(not_calls),	cmocka_unit_test(next_messages),
 		cmocka_unit_test(garbage),	cmocka_unit_test(control_rights),
