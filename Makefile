@@ -76,6 +76,7 @@ PRELOAD  := $(O)/lib/libgpreempt-preload.so
 FACE     := $(O)/lib/gpreempt/softgpu/libcuda.so.1
 SERVER   := $(O)/lib/gpreempt/gpreempt-softgpud
 CLI      := $(O)/bin/gpreempt
+DAEMON   := $(O)/bin/gpreemptd
 HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
 HSAQ_CMD := $(O)/bin/hsaq
 CORE_A   := $(O)/lib/libgpreempt-core.a
@@ -147,6 +148,11 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
+
+$(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
+		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
 # One source, compiled once more.
 $(O)/obj/examples/hint-hip.o: examples/hint.c | need-cc

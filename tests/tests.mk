@@ -11,6 +11,7 @@ RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 # A program that end-to-end tests run.
 THREADS  := $(O)/tests/softface/threads
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
+DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
 $(THREADS): $(call obj,$(BENCH_COMMON))
 
 # Under a sanitizer: reports go to files, as the software GPU has no stderr.
@@ -37,7 +38,7 @@ E2E_TIMEOUT ?= 300
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
 	$(Q)$(RUN) --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
-check-e2e: need-tests all $(THREADS) $(HSAQ_FAKE) \
+check-e2e: need-tests all $(THREADS) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(E2E)
@@ -63,6 +64,15 @@ $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
 # What the kernel tells of processes may be kept from it, or be lost.
 $(O)/tests/daemon/test_find: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
+
+# gpreemptd with a daemon that decides nothing, for tests/e2e.
+KEEP_SRCS := tests/daemon/fake_daemon.c $(wildcard daemon/config*.c) \
+	$(addprefix daemon/,main.c journal.c keep.c keeper.c spawn.c rundir.c restore.c \
+	notify.c log.c loop.c proc.c rules.c glob.c)
+$(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
+		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * main.c - gpreemptd(8): what the user starts is the keeper; the same program with
+ * --role=NAME, which no user writes, is one of the others.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "daemon/daemon.h"
+#include "daemon/journal.h"
+#include "daemon/keep.h"
+#include "daemon/log.h"
+#include "daemon/rundir.h"
+#include "daemon/spawn.h"
+
+#define DELETED " (deleted)"
+#define NO_ROLE (-1)
+
+enum option_key {
+	KEY_CONFIG = 256,
+	KEY_CHECK,
+	KEY_FOREGROUND,
+	KEY_RUN_DIR,
+	/* Of its own. */
+	KEY_ROLE,
+	KEY_JOURNAL_FD,
+	KEY_LISTEN_FD,
+	KEY_PROGRAM,
+	KEY_ACTIVATED,
+	KEY_UPGRADED,
+	KEY_TAKES_JOURNAL,
+};
+
+static const struct argp_option options[] = {
+	{ "config", KEY_CONFIG, "FILE", 0, "instead of " GP_CONFIG_PATH, 0 },
+	{ "check-config", KEY_CHECK, "FILE", 0,
+	  "say what is wrong in FILE, or all that it means, and end", 0 },
+	{ "foreground", KEY_FOREGROUND, NULL, 0, "as it always does", 0 },
+	{ "run-dir", KEY_RUN_DIR, "DIR", 0,
+	  "instead of /run/gpreempt, or $XDG_RUNTIME_DIR/gpreempt for a user", 0 },
+	{ "role", KEY_ROLE, "NAME", OPTION_HIDDEN, NULL, 0 },
+	{ "journal-fd", KEY_JOURNAL_FD, "N", OPTION_HIDDEN, NULL, 0 },
+	{ "listen-fd", KEY_LISTEN_FD, "N", OPTION_HIDDEN, NULL, 0 },
+	{ "program", KEY_PROGRAM, "PATH", OPTION_HIDDEN, NULL, 0 },
+	{ "activated", KEY_ACTIVATED, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "upgraded", KEY_UPGRADED, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "takes-journal", KEY_TAKES_JOURNAL, "N", OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+
+struct options {
+	const char *config, *check, *run_dir, *program;
+	int role;			/* enum gp_role, GP_SPAWN_RESTORE, NO_ROLE */
+	int journal_fd, listen_fd;
+	bool activated, upgraded;
+};
+
+static int number_of(const char *text, struct argp_state *state)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (!*text || *end || n < 0 || n > INT_MAX)
+		argp_error(state, "'%s': not a number", text);
+	return (int)n;
+}
+
+static int role_of(const char *text, struct argp_state *state)
+{
+	for (int role = 0; role <= GP_SPAWN_RESTORE; role++)
+		if (!strcmp(text, gp_spawn_names[role]))
+			return role;
+	argp_error(state, "'%s': no such role", text);
+	return NO_ROLE;
+}
+
+static error_t parse_own(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case KEY_ROLE:
+		o->role = role_of(arg, state);
+		return 0;
+	case KEY_JOURNAL_FD:
+		o->journal_fd = number_of(arg, state);
+		return 0;
+	case KEY_LISTEN_FD:
+		o->listen_fd = number_of(arg, state);
+		return 0;
+	case KEY_PROGRAM:
+		o->program = arg;
+		return 0;
+	case KEY_ACTIVATED:
+		o->activated = true;
+		return 0;
+	case KEY_UPGRADED:
+		o->upgraded = true;
+		return 0;
+	case KEY_TAKES_JOURNAL:
+		exit(number_of(arg, state) == (int)GP_JOURNAL_VERSION ? 0 : GP_EXIT_FAILED);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case KEY_CONFIG:
+		o->config = arg;
+		return 0;
+	case KEY_CHECK:
+		o->check = arg;
+		return 0;
+	case KEY_FOREGROUND:
+		return 0;
+	case KEY_RUN_DIR:
+		o->run_dir = arg;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s': it takes options only", arg);
+		return 0;
+	default:
+		return parse_own(key, arg, state);
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Share GPUs between latency-critical and best-effort processes.\v"
+	       "SIGHUP: read the configuration again. SIGTERM: put everything back and end. "
+	       "gpreemptd(8) says more.",
+};
+
+/* ---- before anything is done ---------------------------------------------------- */
+
+/* A file that is opened as 0 to 2 would be written to as if it were a terminal. */
+static void open_standard(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* All roles take them from a signalfd. */
+static void block_signals(void)
+{
+	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		sigaddset(&set, taken[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* The path that was started, where an upgrade puts the next one. */
+static const char *own_path(char path[PATH_MAX])
+{
+	const size_t cut = strlen(DELETED);
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	if (n < 0)
+		return NULL;
+	path[n] = '\0';
+	if ((size_t)n > cut && !strcmp(path + (size_t)n - cut, DELETED))
+		path[(size_t)n - cut] = '\0';
+	return path;
+}
+
+/* ---- the configuration ---------------------------------------------------------- */
+
+static int check_config(const char *path)
+{
+	char why[GP_CONFIG_WHY_LEN];
+	struct gp_config *config;
+	int err = gp_config_load(path, &config, why, sizeof(why));
+
+	if (err) {
+		fprintf(stderr, "%s\n", why);
+		return GP_EXIT_CONFIG;
+	}
+	err = gp_config_print(config, stdout);
+	gp_config_free(config);
+	if (fflush(stdout) || err) {
+		fprintf(stderr, "gpreemptd: standard output: %s\n", strerror(errno));
+		return GP_EXIT_FAILED;
+	}
+	return GP_EXIT_DONE;
+}
+
+/* What is given must be there. */
+static const char *config_path(const struct options *o)
+{
+	if (o->config)
+		return o->config;
+	return access(GP_CONFIG_PATH, F_OK) ? NULL : GP_CONFIG_PATH;
+}
+
+static int load_config(const char *path, struct gp_config **config)
+{
+	char why[GP_CONFIG_WHY_LEN] = "out of memory";
+	int err = path ? gp_config_load(path, config, why, sizeof(why))
+		       : gp_config_default(config);
+
+	if (err)
+		gp_log(GP_LOG_ERR, "%s", why);
+	return err;
+}
+
+/* A file that is wrong is no reason to leave tenants to themselves. */
+static int load_config_again(const struct gp_keep_setup *setup, struct gp_config **config)
+{
+	char why[GP_CONFIG_WHY_LEN];
+
+	if (!load_config(setup->config_path, config))
+		return 0;
+	if (gp_rundir_load_config(setup->run_dir, config, why, sizeof(why)))
+		return -EINVAL;
+	gp_log(GP_LOG_WARN, "goes on with the configuration that was right");
+	return 0;
+}
+
+/* As the configuration in use says. */
+static int level_in_use(const char *run_dir)
+{
+	char why[GP_CONFIG_WHY_LEN];
+	struct gp_config *config;
+	int level;
+
+	if (gp_rundir_load_config(run_dir, &config, why, sizeof(why)))
+		return GP_LOG_INFO;
+	level = config->log_level;
+	gp_config_free(config);
+	return level;
+}
+
+/* ---- the roles ------------------------------------------------------------------- */
+
+static int keep(const struct gp_keep_setup *setup, enum gp_keep_start start)
+{
+	struct gp_keep *k;
+	int r = gp_keep_create(setup, &k);
+
+	if (!r) {
+		r = gp_keep_run(k, start);
+		gp_keep_destroy(k);
+	}
+	if (r < 0) {
+		gp_log(GP_LOG_ERR, "%s", strerror(-r));
+		r = GP_EXIT_FAILED;
+	}
+	return r;
+}
+
+static int run_daemon(const struct gp_keep_setup *setup)
+{
+	struct gp_daemon_setup daemon = {
+		.config_path = setup->config_path,
+		.journal = setup->journal,
+		.listen_fd = setup->listen_fd,
+	};
+	int r;
+
+	/* All began to end while this one was started. */
+	if (gp_journal_stopping(setup->journal))
+		return GP_EXIT_DONE;
+	if (load_config_again(setup, &daemon.config))
+		return GP_EXIT_NOT_STARTED;
+	gp_daemon_log_level(daemon.config->log_level);
+	r = gp_keep_create(setup, &daemon.keep);
+	if (r) {
+		gp_config_free(daemon.config);
+		return GP_EXIT_NOT_STARTED;
+	}
+	r = gp_daemon_run(&daemon);
+	/* Told to end, it is not to be started anew. */
+	if (!r)
+		gp_journal_stop(setup->journal, true);
+	gp_keep_destroy(daemon.keep);
+	return !r ? GP_EXIT_DONE : r > 0 ? GP_EXIT_FAILED : GP_EXIT_NOT_STARTED;
+}
+
+/* One of the others, by the same program. */
+static int run_role(const struct options *o)
+{
+	static const char *const names[] = {
+		[GP_ROLE_DAEMON] = "", [GP_ROLE_KEEPER] = "keeper: ",
+		[GP_ROLE_SECOND] = "second keeper: ", [GP_SPAWN_RESTORE] = "restore: ",
+	};
+	struct gp_keep_setup setup = {
+		.role = (enum gp_role)o->role,
+		.run_dir = o->run_dir,
+		.config_path = o->config,
+		.program = o->program,
+		.activated = o->activated,
+		.listen_fd = o->listen_fd,
+	};
+	int err;
+
+	gp_daemon_log(names[o->role], level_in_use(o->run_dir));
+	if (fcntl(o->listen_fd, F_SETFD, FD_CLOEXEC))
+		return GP_EXIT_USAGE;
+	err = gp_journal_adopt(o->journal_fd, &setup.journal);
+	if (err) {
+		gp_log(GP_LOG_ERR, "journal: %s", strerror(-err));
+		return GP_EXIT_NOT_STARTED;
+	}
+	if (o->role == GP_SPAWN_RESTORE)
+		return gp_keep_restore(setup.journal);
+	err = gp_journal_take(setup.journal, setup.role);
+	if (err)
+		return err == -EBUSY ? GP_EXIT_BUSY : GP_EXIT_NOT_STARTED;
+	if (setup.role == GP_ROLE_DAEMON)
+		return run_daemon(&setup);
+	return keep(&setup, o->upgraded ? GP_KEEP_UPGRADED : GP_KEEP_ANEW);
+}
+
+/* Its folder, journal and socket. */
+static int open_run_dir(const struct options *o, struct gp_keep_setup *setup,
+			char dir[PATH_MAX])
+{
+	char why[GP_RUNDIR_WHY_LEN];
+	int err = gp_rundir_path(o->run_dir, dir, PATH_MAX, why, sizeof(why));
+
+	setup->run_dir = dir;
+	if (!err)
+		err = gp_rundir_open(dir, &setup->journal, why, sizeof(why));
+	if (!err) {
+		setup->listen_fd = gp_rundir_listen(dir, &setup->activated, why, sizeof(why));
+		err = setup->listen_fd < 0 ? setup->listen_fd : 0;
+		if (err)
+			gp_journal_close(setup->journal);
+	}
+	if (err)
+		gp_log(GP_LOG_ERR, "%s", why);
+	return err;
+}
+
+static int run_first(const struct options *o)
+{
+	char program[PATH_MAX], dir[PATH_MAX];
+	struct gp_keep_setup setup = {
+		.role = GP_ROLE_KEEPER,
+		.config_path = config_path(o),
+		.program = own_path(program),
+	};
+	struct gp_config *config;
+	int err;
+
+	gp_daemon_log("", GP_LOG_INFO);
+	if (load_config(setup.config_path, &config))
+		return GP_EXIT_CONFIG;
+	err = open_run_dir(o, &setup, dir);
+	if (!err) {
+		gp_daemon_log("keeper: ", config->log_level);
+		gp_rundir_keep_config(dir, config);
+	}
+	gp_config_free(config);
+	return err ? GP_EXIT_FAILED : keep(&setup, GP_KEEP_FIRST);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .role = NO_ROLE, .journal_fd = -1, .listen_fd = -1 };
+
+	open_standard();
+	argp_program_version = "gpreemptd " GP_VERSION;
+	argp_err_exit_status = GP_EXIT_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	if (o.check)
+		return check_config(o.check);
+	umask(022);
+	block_signals();
+	return o.role == NO_ROLE ? run_first(&o) : run_role(&o);
+}
