@@ -309,6 +309,18 @@ static void run_screen(struct top *top)
 	free(s.text);
 }
 
+/* NULL: it is none on which one may write where one wants. */
+static SCREEN *open_screen(const char *term)
+{
+	SCREEN *screen = term && *term ? newterm(term, stdout, stdin) : NULL;
+
+	if (!screen || tigetstr("cup"))
+		return screen;
+	endwin();
+	delscreen(screen);
+	return NULL;
+}
+
 static int interactive(struct top *top)
 {
 	const char *term = getenv("TERM");
@@ -316,7 +328,7 @@ static int interactive(struct top *top)
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return gp_fail("top: no terminal; write gpreempt top -b -n 1");
-	screen = newterm(NULL, stdout, stdin);
+	screen = open_screen(term);
 	if (!screen)
 		return gp_fail("top: cannot draw on this terminal (TERM=%s); write gpreempt "
 			       "top -b, or set TERM", term ? term : "");
