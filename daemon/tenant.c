@@ -242,7 +242,6 @@ static void ended(struct gp_source *source, uint32_t events)
 	struct gp_dtenant *t = (struct gp_dtenant *)(void *)
 		((char *)source - offsetof(struct gp_dtenant, ended));
 
-	t->gone(t, t->gone_arg);
 	gp_dtenant_leave(t, true);
 }
 
@@ -401,6 +400,7 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 	struct gp_ddev *dev = t->dev;
 	struct gp_dtenant **at = &dev->tenants;
 
+	t->gone(t, t->gone_arg);
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;

@@ -56,7 +56,7 @@ struct gp_dtenant {
  * struct gp_join - how a tenant comes to be.
  * @who: the tenant's from then on
  * @list: its groups, compute ones and others; the tenant's if it succeeds
- * @gone: called once, when the process has ended; the tenant is freed after it
+ * @gone: called once, when it leaves, for whatever reason; it is freed after that
  */
 struct gp_join {
 	struct gp_subject who;

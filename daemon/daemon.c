@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * daemon.c - the process that decides: from the first to the last.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "client/log.h"
+#include "daemon/daemon_internal.h"
+#include "daemon/notify.h"
+#include "daemon/restore.h"
+
+#define CHECK_NS 1000000000u
+/* Tenants are put back in some milliseconds each; who hangs is left. */
+#define PUT_BACK_NS 5000000000u
+
+struct gp_ddev *gp_daemon_device(struct gp_daemon *d, const uint8_t uuid[16])
+{
+	for (size_t i = 0; i < d->devs; i++)
+		if (!memcmp(d->dev[i]->hal->id.uuid, uuid, 16))
+			return d->dev[i];
+	return NULL;
+}
+
+struct gp_dtenant *gp_daemon_tenant(struct gp_daemon *d, pid_t pid, const uint8_t uuid[16])
+{
+	static const uint8_t any[16];
+	struct gp_dtenant *t = NULL;
+
+	for (size_t i = 0; i < d->devs && !t; i++)
+		if (!memcmp(uuid, any, 16) || !memcmp(uuid, d->dev[i]->hal->id.uuid, 16))
+			t = gp_dtenant_of_pid(d->dev[i], pid);
+	return t;
+}
+
+/* ---- messages ------------------------------------------------------------------------ */
+
+static void trace_to(struct gp_daemon *d, struct gp_conn *conn)
+{
+	int fd, err;
+
+	if (conn->tenant) {
+		gp_conn_say(conn, -EINVAL, "a tenant's connection is its own");
+		return;
+	}
+	fd = gp_conn_detach(conn);
+	err = gp_trace_reader(d->trace, fd);
+	if (err) {
+		gp_log(GP_LOG_WARN, "no trace: %s", strerror(-err));
+		close(fd);
+	}
+}
+
+static bool takes_files(uint16_t type)
+{
+	return type == GP_WIRE_HELLO || type == GP_WIRE_FILES;
+}
+
+static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
+		    const int *file, size_t n)
+{
+	struct gp_daemon *d = arg;
+
+	for (size_t i = 0; !takes_files(msg->head.type) && i < n; i++)
+		close(file[i]);
+	switch (msg->head.type) {
+	case GP_WIRE_HELLO:
+		gp_member_hello(d, conn, &msg->hello, file, n);
+		break;
+	case GP_WIRE_FILES:
+		gp_member_files(d, conn, file, n);
+		break;
+	case GP_WIRE_ASK_CLASS:
+		gp_member_ask(d, conn, &msg->ask_class);
+		break;
+	case GP_WIRE_TAKE:
+		gp_member_take(d, conn, &msg->take);
+		break;
+	case GP_WIRE_LIST:
+		gp_view_list(d, conn);
+		break;
+	case GP_WIRE_DEVICES:
+		gp_view_devices(d, conn);
+		break;
+	case GP_WIRE_WHY:
+		gp_view_why(d, conn, &msg->take);
+		break;
+	case GP_WIRE_HISTOGRAM:
+		gp_view_histogram(d, conn, &msg->take);
+		break;
+	case GP_WIRE_TRACE:
+		trace_to(d, conn);
+		break;
+	default:
+		gp_conn_result(conn, -EPROTO);
+	}
+}
+
+static void closed(void *arg, struct gp_conn *conn)
+{
+	gp_member_left(arg, conn);
+}
+
+static const struct gp_serve_ops serve_ops = { .message = message, .closed = closed };
+
+/* ---- devices ---------------------------------------------------------------------------- */
+
+static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
+			const struct gp_device_id *id)
+{
+	struct gp_device *hal;
+	int err = ops->open(id, &hal);
+
+	if (!err) {
+		err = gp_ddev_create(d->loop, hal, (uint16_t)d->devs,
+				     gp_config_settings_of(d->config, id), d->journal, d->trace,
+				     &d->dev[d->devs]);
+		if (err)
+			hal->ops->close(hal);
+	}
+	if (err)
+		gp_log(GP_LOG_WARN, "%s is left alone: %s", id->name, strerror(-err));
+	else
+		d->devs++;
+}
+
+/* Those of $GPREEMPT_BACKEND, else all that the machine has. */
+static int devices_open(struct gp_daemon *d)
+{
+	static const char *const hardware[] = { "nvidia", "amd" };
+	const char *only = getenv("GPREEMPT_BACKEND");
+	const char *const *name = only && *only ? &only : hardware;
+	size_t names = only && *only ? 1 : 2;
+	struct gp_device_list list;
+
+	for (size_t i = 0; i < names; i++) {
+		const struct gp_hal_ops *ops = gp_hal_find(name[i]);
+
+		if (!ops || ops->probe(&list))
+			continue;
+		for (size_t k = 0; k < list.count && d->devs < GP_HAL_MAX_DEVICES; k++)
+			device_open(d, ops, &list.dev[k]);
+	}
+	return d->devs ? 0 : -ENODEV;
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static void metrics_open(struct gp_daemon *d)
+{
+	char why[GP_WIRE_TEXT_LEN];
+
+	gp_metrics_destroy(d->metrics);
+	d->metrics = NULL;
+	if (gp_metrics_create(d->loop, &d->config->metrics, &gp_view_metrics_ops, d,
+			      &d->metrics, why, sizeof(why)))
+		gp_log(GP_LOG_WARN, "no metrics: %s", why);
+}
+
+static void reload(struct gp_daemon *d)
+{
+	struct gp_config *config;
+	char why[GP_CONFIG_WHY_LEN];
+	int err = d->setup->config_path ?
+			  gp_config_load(d->setup->config_path, &config, why, sizeof(why)) :
+			  gp_config_default(&config);
+
+	if (err) {
+		gp_log(GP_LOG_ERR, "%s; the configuration stays as it was", why);
+		return;
+	}
+	gp_config_free(d->config);
+	d->config = config;
+	gp_notify("RELOADING=1");
+	gp_serve_limit(d->serve, config->user_connections);
+	for (size_t i = 0; i < d->devs; i++)
+		gp_ddev_settings(d->dev[i], gp_config_settings_of(config, &d->dev[i]->hal->id));
+	metrics_open(d);
+	gp_member_rules(d);
+	gp_notify("READY=1");
+	gp_log(GP_LOG_INFO, "the configuration was read again");
+}
+
+static bool putting_back(const struct gp_daemon *d)
+{
+	for (size_t i = 0; i < d->devs; i++)
+		if (gp_ddev_putting_back(d->dev[i]))
+			return true;
+	return false;
+}
+
+static void stop_due(struct gp_tick *tick)
+{
+	struct gp_daemon *d = (struct gp_daemon *)(void *)
+		((char *)tick - offsetof(struct gp_daemon, deadline));
+
+	if (putting_back(d))
+		gp_log(GP_LOG_ERR, "not all could be put back in %u s",
+		       (unsigned int)(PUT_BACK_NS / 1000000000u));
+	gp_loop_stop(d->loop);
+}
+
+static void stop(struct gp_daemon *d)
+{
+	const struct gp_event ev = { .type = GP_EV_CLOSE };
+
+	if (d->stopping)
+		return;
+	d->stopping = true;
+	gp_notify("STOPPING=1");
+	gp_find_destroy(d->find);
+	d->find = NULL;
+	for (size_t i = 0; i < d->devs; i++) {
+		while (d->dev[i]->tenants)
+			gp_dtenant_leave(d->dev[i]->tenants, false);
+		gp_ddev_event(d->dev[i], &ev);
+	}
+	gp_tick_in(&d->deadline, PUT_BACK_NS);
+}
+
+static void signals_ready(struct gp_source *source, uint32_t events)
+{
+	struct gp_daemon *d = (struct gp_daemon *)(void *)
+		((char *)source - offsetof(struct gp_daemon, signals));
+	struct signalfd_siginfo info;
+
+	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
+		switch (info.ssi_signo) {
+		case SIGHUP:
+			reload(d);
+			break;
+		case SIGUSR2:
+			d->leaves = true;
+			gp_loop_stop(d->loop);
+			break;
+		default:
+			stop(d);
+		}
+	}
+}
+
+static int signals_open(struct gp_daemon *d)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR2);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	d->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (d->signals.fd < 0)
+		return -errno;
+	d->signals.ready = signals_ready;
+	return gp_loop_add(d->loop, &d->signals, EPOLLIN);
+}
+
+/* ---- from the first to the last ------------------------------------------------------------------ */
+
+static void check_due(struct gp_tick *tick)
+{
+	struct gp_daemon *d = (struct gp_daemon *)(void *)
+		((char *)tick - offsetof(struct gp_daemon, check));
+
+	gp_member_check(d);
+	gp_tick_in(tick, CHECK_NS);
+}
+
+static int ticks_open(struct gp_daemon *d)
+{
+	int err;
+
+	d->check.due = check_due;
+	d->deadline.due = stop_due;
+	err = gp_tick_add(d->loop, &d->check);
+	if (!err)
+		err = gp_tick_add(d->loop, &d->deadline);
+	if (!err)
+		gp_tick_in(&d->check, CHECK_NS);
+	return err;
+}
+
+/*
+ * What a daemon before this one left is put back, and whom it had from outside is
+ * taken again; who came itself comes again.
+ */
+static void take_over(struct gp_daemon *d)
+{
+	struct gp_journal_record record;
+	struct gp_restore_stat stat;
+
+	gp_restore_all(d->journal, &stat);
+	if (stat.processes + stat.failed)
+		gp_log(GP_LOG_WARN, "a daemon before this one left %u tenants; %u could "
+		       "not be put back", stat.processes + stat.failed, stat.failed);
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++) {
+		if (!gp_journal_get(d->journal, i, &record))
+			continue;
+		gp_journal_drop(d->journal, (int)i);
+		gp_member_again(d, &record);
+	}
+}
+
+static int start(struct gp_daemon *d)
+{
+	struct gp_device *hal[GP_HAL_MAX_DEVICES];
+	int err = gp_loop_create(&d->loop);
+
+	if (!err)
+		err = signals_open(d);
+	if (!err)
+		err = gp_trace_create(d->loop, &d->trace);
+	if (!err)
+		err = devices_open(d);
+	if (!err)
+		err = gp_worker_create(d->loop, &d->scanner);
+	if (!err)
+		err = gp_serve_create(d->loop, d->setup->listen_fd, d->config->user_connections,
+				      &serve_ops, d, &d->serve);
+	if (!err)
+		err = ticks_open(d);
+	if (err)
+		return err;
+	take_over(d);
+	for (size_t i = 0; i < d->devs; i++)
+		hal[i] = d->dev[i]->hal;
+	err = gp_find_create(d->loop, hal, d->devs, &gp_member_find_ops, d, &d->find);
+	if (!err && d->setup->keep)
+		err = gp_keep_watch(d->setup->keep, d->loop);
+	if (!err)
+		metrics_open(d);
+	return err;
+}
+
+static void drop_journal(struct gp_daemon *d)
+{
+	struct gp_journal_record record;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		if (gp_journal_get(d->journal, i, &record))
+			gp_journal_drop(d->journal, (int)i);
+}
+
+static void end(struct gp_daemon *d)
+{
+	if (!d->loop)
+		return;
+	gp_keep_unwatch(d->setup->keep);
+	gp_metrics_destroy(d->metrics);
+	gp_find_destroy(d->find);
+	gp_worker_destroy(d->scanner);
+	gp_serve_destroy(d->serve);
+	for (size_t i = 0; i < d->devs; i++)
+		gp_ddev_destroy(d->dev[i]);
+	gp_trace_destroy(d->trace);
+	gp_tick_remove(&d->check);
+	gp_tick_remove(&d->deadline);
+	gp_loop_remove(&d->signals);
+	if (d->signals.fd >= 0)
+		close(d->signals.fd);
+	gp_loop_destroy(d->loop);
+}
+
+static int run(struct gp_daemon *d)
+{
+	int err = 0;
+
+	gp_journal_ready(d->journal);
+	gp_notify("READY=1");
+	gp_log(GP_LOG_INFO, "%zu devices; processes are found by %s", d->devs,
+	       gp_find_how(d->find));
+	if (!d->setup->config_path)
+		gp_log(GP_LOG_INFO, "there is no configuration: whoever asks gets the class that "
+		       "it asks for");
+	while (!err && !gp_loop_stopped(d->loop)) {
+		err = gp_loop_once(d->loop, -1);
+		if (d->stopping && !putting_back(d))
+			gp_loop_stop(d->loop);
+	}
+	return err;
+}
+
+int gp_daemon_run(const struct gp_daemon_setup *setup)
+{
+	struct gp_daemon *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return -ENOMEM;
+	d->setup = setup;
+	d->config = setup->config;
+	d->journal = setup->journal;
+	d->signals.fd = -1;
+	/* The default of 50 us would be on top of every turn. */
+	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	err = start(d);
+	if (!err)
+		err = run(d);
+	if (!err && d->leaves)
+		_exit(1);	/* nothing is undone on the way out */
+	if (!err)
+		drop_journal(d);
+	end(d);
+	gp_config_free(d->config);
+	free(d);
+	return err;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon_internal.h - shared by daemon.c, member.c, view.c. */
+#ifndef GP_DAEMON_INTERNAL_H
+#define GP_DAEMON_INTERNAL_H
+
+#include "daemon/daemon.h"
+#include "daemon/find.h"
+#include "daemon/metrics.h"
+#include "daemon/serve.h"
+#include "daemon/tenant.h"
+
+struct gp_daemon {
+	const struct gp_daemon_setup *setup;
+	struct gp_config *config;
+	struct gp_journal *journal;
+	struct gp_loop *loop;
+	struct gp_trace *trace;
+	struct gp_serve *serve;
+	struct gp_find *find;
+	struct gp_metrics *metrics;
+	struct gp_worker *scanner;	/* looks into processes */
+	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
+	size_t devs;
+	struct gp_source signals;
+	struct gp_tick check;		/* every second: see gp_member_check() */
+	struct gp_tick deadline;	/* of putting back */
+	bool stopping, leaves;		/* put back; leave all as it is */
+};
+
+/* member.c: who becomes a tenant, and of which class. */
+void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
+		     const struct gp_wire_hello *msg, const int *file, size_t n);
+void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const int *file, size_t n);
+void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn,
+		   const struct gp_wire_ask_class *msg);
+void gp_member_take(struct gp_daemon *d, struct gp_conn *conn,
+		    const struct gp_wire_take *msg);
+/** Its connection is closed. */
+void gp_member_left(struct gp_daemon *d, struct gp_conn *conn);
+extern const struct gp_find_ops gp_member_find_ops;
+/** What the journal says was taken from outside is taken again. */
+void gp_member_again(struct gp_daemon *d, const struct gp_journal_record *record);
+/** The rules are others now. */
+void gp_member_rules(struct gp_daemon *d);
+/** Once a second: have tenants that were taken from outside other groups now? */
+void gp_member_check(struct gp_daemon *d);
+
+/* view.c: what there is to see. */
+void gp_view_list(struct gp_daemon *d, struct gp_conn *conn);
+void gp_view_devices(struct gp_daemon *d, struct gp_conn *conn);
+void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
+void gp_view_histogram(struct gp_daemon *d, struct gp_conn *conn,
+		       const struct gp_wire_take *msg);
+extern const struct gp_view_ops gp_view_metrics_ops;
+
+/* daemon.c */
+struct gp_ddev *gp_daemon_device(struct gp_daemon *d, const uint8_t uuid[16]);
+/** A tenant of process @pid, on device @uuid, or, that all 0, on its first. NULL: none. */
+struct gp_dtenant *gp_daemon_tenant(struct gp_daemon *d, pid_t pid, const uint8_t uuid[16]);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * view.c - what the daemon shows: to who connects, and to metrics.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/daemon_internal.h"
+
+static enum gp_wire_usage usage_of(const struct gp_ddev *dev)
+{
+	return dev->log ? GP_WIRE_USAGE_LOG : GP_WIRE_USAGE_NONE;
+}
+
+static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
+{
+	static const char *const be[] = { [GP_CONFIG_FAIR] = "fair", [GP_CONFIG_CREDIT] = "credit",
+					  [GP_CONFIG_RR] = "rr" };
+	static const char *const lc[] = { [GP_CONFIG_LEVEL] = "level", [GP_CONFIG_EDF] = "edf" };
+	const struct gp_dtenant *resident = gp_dtenant_of(dev, dev->resident);
+
+	memcpy(out->uuid, dev->hal->id.uuid, sizeof(out->uuid));
+	snprintf(out->name, sizeof(out->name), "%s", dev->hal->id.name);
+	snprintf(out->be_policy, sizeof(out->be_policy), "%s", be[dev->settings.be_policy]);
+	snprintf(out->lc_policy, sizeof(out->lc_policy), "%s", lc[dev->settings.lc_policy]);
+	out->be_min_pct = dev->settings.be_min_pct;
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		out->tenants++;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		out->groups += dev->group[i].id && dev->group[i].tenant;
+	out->resident_pid = resident ? (int32_t)resident->who.pid : 0;
+	out->usage = usage_of(dev);
+	out->quantum_ns = dev->settings.quantum_ns;
+	out->up_ns = gp_loop_now_ns() - dev->since_ns;
+	out->turns = dev->stat.turns;
+	out->suspends = dev->stat.suspends;
+	out->resumes = dev->stat.resumes;
+	out->slices = dev->stat.slices;
+	out->preempts = dev->stat.preempts;
+	out->failed = dev->stat.failed;
+	out->control_ns = dev->stat.control_ns;
+	out->log_lost = dev->log ? dev->usage.lost : GP_WIRE_UNKNOWN;
+}
+
+void gp_view_devices(struct gp_daemon *d, struct gp_conn *conn)
+{
+	for (size_t i = 0; i < d->devs; i++) {
+		union gp_wire_msg msg;
+
+		gp_wire_init(&msg, GP_WIRE_DEVICE);
+		show_device(d->dev[i], &msg.device);
+		if (!gp_conn_send(conn, &msg, NULL, 0))
+			return;
+	}
+	gp_conn_result(conn, 0);
+}
+
+void gp_view_list(struct gp_daemon *d, struct gp_conn *conn)
+{
+	for (size_t i = 0; i < d->devs; i++) {
+		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
+			union gp_wire_msg msg;
+
+			gp_wire_init(&msg, GP_WIRE_TENANT);
+			gp_dtenant_show(t, &msg.tenant);
+			if (!gp_conn_send(conn, &msg, NULL, 0))
+				return;
+		}
+	}
+	gp_conn_result(conn, 0);
+}
+
+static struct gp_dtenant *asked_for(struct gp_daemon *d, struct gp_conn *conn,
+				    const struct gp_wire_take *msg)
+{
+	struct gp_dtenant *t = gp_daemon_tenant(d, msg->pid, msg->uuid);
+
+	if (!t)
+		gp_conn_say(conn, -ESRCH, "process %d is not under gpreemptd", (int)msg->pid);
+	return t;
+}
+
+static uint64_t until(uint64_t at_ns, uint64_t now_ns)
+{
+	return !at_ns ? GP_WIRE_UNKNOWN : at_ns > now_ns ? at_ns - now_ns : 0;
+}
+
+void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
+{
+	struct gp_dtenant *t = asked_for(d, conn, msg), *other;
+	struct gp_sched_why why;
+	union gp_wire_msg out;
+	uint64_t now_ns;
+
+	if (!t)
+		return;
+	gp_wire_init(&out, GP_WIRE_REASON);
+	now_ns = gp_ddev_now(t->dev);
+	gp_sched_why(t->dev->sched, t->id, &why);
+	other = gp_dtenant_of(t->dev, why.other);
+	out.reason.pid = (int32_t)t->who.pid;
+	out.reason.reason = why.reason;
+	out.reason.other_pid = other ? (int32_t)other->who.pid : 0;
+	out.reason.ahead = why.ahead;
+	out.reason.error = why.error;
+	memcpy(out.reason.uuid, t->dev->hal->id.uuid, sizeof(out.reason.uuid));
+	out.reason.for_ns = why.since_ns ? now_ns - why.since_ns : GP_WIRE_UNKNOWN;
+	out.reason.until_ns = until(why.until_ns, now_ns);
+	gp_class_request_to_wire(&t->request, &out.reason.request);
+	snprintf(out.reason.comm, sizeof(out.reason.comm), "%.*s", GP_WIRE_COMM_LEN - 1,
+		 t->who.comm);
+	if (other)
+		snprintf(out.reason.other_comm, sizeof(out.reason.other_comm), "%.*s",
+			 GP_WIRE_COMM_LEN - 1, other->who.comm);
+	snprintf(out.reason.device, sizeof(out.reason.device), "%s", t->dev->hal->id.name);
+	snprintf(out.reason.why, sizeof(out.reason.why), "%s", t->why);
+	gp_conn_send(conn, &out, NULL, 0);
+}
+
+void gp_view_histogram(struct gp_daemon *d, struct gp_conn *conn,
+		       const struct gp_wire_take *msg)
+{
+	struct gp_dtenant *t = asked_for(d, conn, msg);
+	union gp_wire_msg out;
+
+	if (!t)
+		return;
+	gp_dtenant_samples(t);
+	gp_wire_init(&out, GP_WIRE_BUCKETS);
+	out.buckets.sum_ns = t->hist[msg->kind].sum_ns;
+	memcpy(out.buckets.count, t->hist[msg->kind].count, sizeof(out.buckets.count));
+	gp_conn_send(conn, &out, NULL, 0);
+}
+
+/* ---- metrics ---------------------------------------------------------------------- */
+
+static size_t metrics_devices(void *arg, struct gp_wire_device *out, size_t max)
+{
+	struct gp_daemon *d = arg;
+	size_t n = d->devs < max ? d->devs : max;
+
+	for (size_t i = 0; i < n; i++) {
+		out[i] = (struct gp_wire_device){ 0 };
+		show_device(d->dev[i], &out[i]);
+	}
+	return n;
+}
+
+static size_t metrics_tenants(void *arg, struct gp_wire_tenant *out, size_t max)
+{
+	struct gp_daemon *d = arg;
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->devs; i++) {
+		for (struct gp_dtenant *t = d->dev[i]->tenants; t && n < max; t = t->next) {
+			out[n] = (struct gp_wire_tenant){ 0 };
+			gp_dtenant_show(t, &out[n++]);
+		}
+	}
+	return n;
+}
+
+static const struct gp_hist *metrics_histogram(void *arg, size_t device,
+					       enum gp_wire_histogram kind)
+{
+	struct gp_daemon *d = arg;
+
+	return device < d->devs && kind < GP_WIRE_HISTS ? &d->dev[device]->hist[kind] : NULL;
+}
+
+const struct gp_view_ops gp_view_metrics_ops = {
+	.devices = metrics_devices,
+	.tenants = metrics_tenants,
+	.histogram = metrics_histogram,
+};
