@@ -4,6 +4,7 @@
  * are one thread: the loop runs a round whenever the client has to wait.
  */
 #include <errno.h>
+#include <jansson.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,42 @@ static void promtool_agrees(void **state)
 	assert_int_equal(pclose(judge), 0);
 }
 
+/* Every name in @expr is one that is served. */
+static void check_names(const char *body, const char *expr)
+{
+	char type[128];
+	size_t len;
+
+	for (const char *at = expr; (at = strstr(at, "gpreempt_")); at += len) {
+		len = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
+		snprintf(type, sizeof(type), "# TYPE %.*s ", (int)len, at);
+		/* Of a histogram the name is that of all its parts. */
+		if (len > 7 && !strncmp(at + len - 7, "_bucket", 7))
+			snprintf(type, sizeof(type), "# TYPE %.*s histogram", (int)len - 7, at);
+		if (!strstr(body, type))
+			fail_msg("no %s, which the dashboard shows: %s", type, expr);
+	}
+}
+
+static void the_dashboard_shows_what_there_is(void **state)
+{
+	json_t *board = json_load_file("docs/grafana/gpreempt.json", 0, NULL), *panel, *target;
+	struct rig *rig = *state;
+	size_t i, k, targets = 0;
+	const char *body;
+
+	assert_non_null(board);
+	assert_int_equal(start(rig), 0);
+	body = scrape(rig);
+	json_array_foreach(json_object_get(board, "panels"), i, panel)
+		json_array_foreach(json_object_get(panel, "targets"), k, target) {
+			check_names(body, json_string_value(json_object_get(target, "expr")));
+			targets++;
+		}
+	assert_true(targets > 10);
+	json_decref(board);
+}
+
 static void other_requests(void **state)
 {
 	struct rig *rig = *state;
@@ -403,6 +440,7 @@ int main(void)
 		RIGGED(unknown_is_not_there),
 		RIGGED(buckets_are_cumulative),
 		RIGGED(promtool_agrees),
+		RIGGED(the_dashboard_shows_what_there_is),
 		RIGGED(other_requests),
 		RIGGED(silent_ones),
 		RIGGED(silence_costs_nothing),
