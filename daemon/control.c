@@ -16,6 +16,7 @@ struct control {
 	struct gp_ddev *dev;
 	struct gp_decision decision;
 	bool sets_mode;			/* instead: its preemption mode */
+	bool own;			/* the core did not decide it */
 	struct gp_dgroup *group;	/* NULL: unknown */
 	struct gp_group *hal;
 	uint64_t slice_us;
@@ -137,8 +138,9 @@ static void done(struct gp_job *job)
 		say_failure(c, pid);
 		if (c->group)
 			follow_group(c);
-		gp_ddev_event(dev, &ev);
 	}
+	if (!c->sets_mode && !c->own)
+		gp_ddev_event(dev, &ev);
 	if (c->group && c->group->gone && !c->group->jobs)
 		gp_ddev_group_free(dev, c->group);
 	gp_ddev_sweep(dev);
@@ -193,5 +195,15 @@ void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group)
 		return;
 	c = control_new(dev, group);
 	c->sets_mode = true;
+	gp_worker_post(dev->worker, &c->job);
+}
+
+void gp_ddev_switch_off(struct gp_ddev *dev, struct gp_dgroup *group, bool off)
+{
+	struct control *c = control_new(dev, group);
+
+	c->own = true;
+	c->decision.type = off ? GP_DO_SUSPEND : GP_DO_RESUME;
+	c->decision.group = group->id;
 	gp_worker_post(dev->worker, &c->job);
 }

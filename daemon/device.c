@@ -82,6 +82,8 @@ static void idle_due(struct gp_tick *tick)
 		((char *)tick - offsetof(struct gp_ddev, idle));
 
 	gp_ddev_look(dev);
+	gp_ddev_count(dev);
+	gp_ddev_enforce(dev);
 	gp_tick_in(tick, GP_LOOK_IDLE_NS);
 }
 
@@ -127,6 +129,12 @@ int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev)
 	if (!dev->acked)
 		gp_ddev_arm(dev);
 	return 0;
+}
+
+enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev)
+{
+	return dev->log ? GP_WIRE_USAGE_LOG :
+	       dev->counts ? GP_WIRE_USAGE_DRIVER : GP_WIRE_USAGE_NONE;
 }
 
 struct gp_class_spec gp_ddev_spec(const struct gp_class_request *r)
@@ -243,7 +251,9 @@ static int core_create(struct gp_ddev *dev)
 	const struct gp_sched_config config = {
 		.be_policy = be_policy(dev->settings.be_policy),
 		.lc_policy = lc_policy(dev->settings.lc_policy),
-		.rotate = !!(dev->caps.caps & GP_CAP_SUSPEND),
+		/* Who takes turns by itself is told classes: see driver.c. */
+		.rotate = dev->caps.caps & GP_CAP_SUSPEND &&
+			  !(dev->caps.caps & GP_CAP_CLASS),
 		.slice_preempts = preempts,
 		.slots = dev->caps.slots,
 		.be_min_pct = dev->settings.be_min_pct,

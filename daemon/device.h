@@ -32,6 +32,7 @@ struct gp_dgroup {
 	bool gone;			/* freed when they are done */
 	bool off;			/* suspended, as far as is known */
 	uint64_t slice_us;		/* as it was set last; 0: as it was found */
+	uint64_t used_ns;		/* by the driver's counters, as of the last look */
 };
 
 /* Controls carried out. */
@@ -57,6 +58,7 @@ struct gp_ddev {
 	struct gp_decisions out;	/* scratch of one step */
 	struct gp_timer *timer;
 	struct gp_source timer_source;
+	bool counts;			/* the driver's counters tell usage */
 	bool acked;			/* the timer's time stands still */
 	uint32_t jobs;			/* controls under way */
 	uint64_t core_at_ns;		/* the core's timer; 0: none */
@@ -107,6 +109,9 @@ struct gp_dgroup *gp_ddev_group(struct gp_ddev *dev, uint32_t id);
 
 /** Is anything that was done to groups of @tenant still to be undone? */
 bool gp_ddev_putting_back(const struct gp_ddev *dev);
+
+/** Where its tenants' usage comes from. */
+enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev);
 
 /** Add a record to the trace, of now. */
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value);

@@ -22,6 +22,19 @@ void gp_ddev_leaving(struct gp_ddev *dev, int place);
 void gp_ddev_control(struct gp_ddev *dev, const struct gp_decision *d);
 /** What runs in @group is cut anywhere, not at its end. No decision of the core's. */
 void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group);
+/** Off or on, and no decision of the core's either. */
+void gp_ddev_switch_off(struct gp_ddev *dev, struct gp_dgroup *group, bool off);
+
+/* driver.c */
+/** Tell a driver that knows classes of @pid's. */
+void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls);
+/** Ask the driver's counters, where there is no log, what tenants used. */
+void gp_ddev_count(struct gp_ddev *dev);
+
+/* enforce.c */
+#define GP_BAN_AFTER 100u
+/** Have all groups still the slices that were decided? */
+void gp_ddev_enforce(struct gp_ddev *dev);
 
 /* look.c */
 /**
@@ -35,6 +48,8 @@ void gp_ddev_plan_look(struct gp_ddev *dev);
 /* tenant.c */
 void gp_dtenant_turn_begins(struct gp_dtenant *tenant);
 void gp_dtenant_turn_ends(struct gp_dtenant *tenant);
+/** Off, until its process ends or the daemon does. */
+void gp_dtenant_ban(struct gp_dtenant *tenant);
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
 /** Tell who of LC has to say when it needs the device. */

@@ -279,8 +279,9 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 {
 	if (!s->end_ns)
 		return 0;
+	/* A sweep that comes a little early is not let pass. */
 	if (!is_young(s, now_ns))
-		return s->end_ns + max_u64(SLOW_NS, SHARE_OLD * s->cost_ns);
+		return s->end_ns + max_u64(SLOW_NS - FAST_NS, SHARE_OLD * s->cost_ns);
 	if (s->has_some)
 		return s->end_ns + max_u64(MORE_NS, SHARE_MORE * s->cost_ns);
 	return s->end_ns + max_u64(FAST_NS, SHARE_GROUPS * s->cost_ns);
@@ -294,7 +295,7 @@ static void ask_if_due(struct gp_find *f, struct seen *s)
 
 	if (!s->uses || s->asked || now < due_ns(s, now))
 		return;
-	if (!mask || now >= s->end_ns + SLOW_NS)
+	if (!is_young(s, now))
 		mask = s->uses;
 	s->asked = say(f, s, SAY_WANTED, mask, NULL);
 }

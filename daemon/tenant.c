@@ -373,6 +373,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	gp_ddev_trace(dev, GP_WIRE_TRACE_JOIN, t->who.pid,
 		      (uint64_t)t->request.cls.cls << 32 | t->request.cls.value);
 	wants_turn(t);
+	gp_ddev_tell_class(dev, t->who.pid, &t->request.cls);
 	/* One group too many is left alone; the others are not for that. */
 	(void)take_groups(t, &how->list);
 	if (is_be(t))
@@ -394,9 +395,18 @@ static void forget_groups(struct gp_dtenant *t, bool gone)
 	}
 }
 
+/* It runs again; its slices are its own affair. */
+static void pardon(struct gp_dtenant *t)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (t->dev->group[i].id && t->dev->group[i].tenant == t)
+			gp_ddev_switch_off(t->dev, &t->dev->group[i], false);
+}
+
 void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 {
 	const struct gp_event ev = { .type = GP_EV_TENANT_LEAVE, .tenant = t->id };
+	const struct gp_class_value none = { .cls = GP_CLASS_NONE };
 	struct gp_ddev *dev = t->dev;
 	struct gp_dtenant **at = &dev->tenants;
 
@@ -404,8 +414,11 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 	while (*at != t)
 		at = &(*at)->next;
 	*at = t->next;
+	if (t->banned && !process_ended)
+		pardon(t);
 	forget_groups(t, process_ended);
 	if (!process_ended) {
+		gp_ddev_tell_class(dev, t->who.pid, &none);
 		gp_ddev_leaving(dev, t->place);
 		t->place = -1;
 	}
@@ -434,7 +447,9 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 			gp_ddev_group_gone(t->dev, g);
 	}
 	(void)take_groups(t, list);
-	if (is_be(t))
+	if (t->banned)
+		gp_dtenant_ban(t);
+	else if (is_be(t))
 		make_preemptible(t);
 }
 
@@ -458,11 +473,28 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	t->asked = asked;
 	snprintf(t->why, sizeof(t->why), "%s", why);
 	gp_usage_join(&t->dev->usage, t->who.pid, request->cls.cls == GP_CLASS_LC);
+	gp_ddev_tell_class(t->dev, t->who.pid, &request->cls);
 	if (is_be(t) && !was_be)
 		make_preemptible(t);
 	wants_turn(t);
 	gp_dtenant_cut_wanted(t->dev);
 	return 0;
+}
+
+/* The core decides no more about its groups: they are gone, as far as it knows. */
+void gp_dtenant_ban(struct gp_dtenant *t)
+{
+	t->banned = true;
+	journal_put(t);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_dgroup *g = &t->dev->group[i];
+		const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = g->id };
+
+		if (!g->id || g->tenant != t)
+			continue;
+		gp_ddev_event(t->dev, &ev);
+		gp_ddev_switch_off(t->dev, g, true);
+	}
 }
 
 /* ---- promises ------------------------------------------------------------------------ */
@@ -560,7 +592,7 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	out->taken = t->taken;
 	out->flags = flags_of(t, &st);
 	out->groups = group_count(t);
-	out->usage = t->dev->log ? GP_WIRE_USAGE_LOG : GP_WIRE_USAGE_NONE;
+	out->usage = gp_ddev_usage(t->dev);
 	gp_class_request_to_wire(&t->request, &out->request);
 	out->age_ns = gp_loop_now_ns() - t->since_ns;
 	out->resident_ns = is_be(t) ? st.run_ns : GP_WIRE_UNKNOWN;

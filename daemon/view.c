@@ -8,11 +8,6 @@
 
 #include "daemon/daemon_internal.h"
 
-static enum gp_wire_usage usage_of(const struct gp_ddev *dev)
-{
-	return dev->log ? GP_WIRE_USAGE_LOG : GP_WIRE_USAGE_NONE;
-}
-
 static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 {
 	static const char *const be[] = { [GP_CONFIG_FAIR] = "fair", [GP_CONFIG_CREDIT] = "credit",
@@ -30,7 +25,7 @@ static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		out->groups += dev->group[i].id && dev->group[i].tenant;
 	out->resident_pid = resident ? (int32_t)resident->who.pid : 0;
-	out->usage = usage_of(dev);
+	out->usage = gp_ddev_usage(dev);
 	out->quantum_ns = dev->settings.quantum_ns;
 	out->up_ns = gp_loop_now_ns() - dev->since_ns;
 	out->turns = dev->stat.turns;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * driver.c - devices whose driver knows classes and takes turns by itself (AMD
+ * with kfd-patch/): it is told the class of a tenant, and asked what its groups
+ * used. Decisions of the core's come to nothing there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/log.h"
+#include "daemon/device_internal.h"
+#include "daemon/tenant.h"
+
+struct told {
+	struct gp_job job;
+	struct gp_ddev *dev;
+	pid_t pid;
+	struct gp_hal_class cls;
+	int err;
+};
+
+static void tell(struct gp_job *job)
+{
+	struct told *t = (struct told *)(void *)job;
+
+	t->err = t->dev->hal->ops->set_class(t->dev->hal, t->pid, &t->cls);
+}
+
+static void was_told(struct gp_job *job)
+{
+	struct told *t = (struct told *)(void *)job;
+
+	t->dev->jobs--;
+	if (t->err && t->err != -ESRCH && t->err != -ECANCELED)
+		gp_log(GP_LOG_WARN, "%s: the driver gives process %d no class: %s",
+		       t->dev->hal->id.name, (int)t->pid, strerror(-t->err));
+	gp_ddev_let_go(t->dev);
+	free(t);
+}
+
+void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls)
+{
+	struct told *t;
+
+	if (!(dev->caps.caps & GP_CAP_CLASS))
+		return;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return;
+	t->job = (struct gp_job){ .work = tell, .done = was_told };
+	t->dev = dev;
+	t->pid = pid;
+	t->cls = (struct gp_hal_class){ cls->cls, cls->value };
+	t->err = -ECANCELED;
+	dev->jobs++;
+	gp_worker_post(dev->worker, &t->job);
+}
+
+/* ---- what its counters say ------------------------------------------------------ */
+
+struct counted {
+	struct gp_job job;
+	struct gp_ddev *dev;
+	struct gp_dgroup *group;
+	struct gp_group *hal;
+	uint64_t used_ns;
+	int err;
+};
+
+static void count(struct gp_job *job)
+{
+	struct counted *c = (struct counted *)(void *)job;
+
+	c->err = c->hal->dev->ops->usage(c->hal, &c->used_ns);
+}
+
+static void was_counted(struct gp_job *job)
+{
+	struct counted *c = (struct counted *)(void *)job;
+	struct gp_dgroup *g = c->group;
+
+	c->dev->jobs--;
+	g->jobs--;
+	if (!c->err && g->tenant) {
+		struct gp_dtenant *t = g->tenant;
+
+		t->used_ns = (t->used_ns == GP_WIRE_UNKNOWN ? 0 : t->used_ns) +
+			     (c->used_ns > g->used_ns ? c->used_ns - g->used_ns : 0);
+		g->used_ns = c->used_ns;
+		c->dev->counts = true;
+	}
+	if (g->gone && !g->jobs)
+		gp_ddev_group_free(c->dev, g);
+	gp_ddev_sweep(c->dev);
+	gp_ddev_let_go(c->dev);
+	free(c);
+}
+
+void gp_ddev_count(struct gp_ddev *dev)
+{
+	if (dev->log || !dev->tenants)
+		return;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_dgroup *g = &dev->group[i];
+		struct counted *c;
+
+		if (!g->id || !g->tenant || g->gone)
+			continue;
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return;
+		c->job = (struct gp_job){ .work = count, .done = was_counted };
+		c->dev = dev;
+		c->group = g;
+		c->hal = g->group;
+		c->err = -ECANCELED;
+		g->jobs++;
+		dev->jobs++;
+		gp_worker_post(dev->worker, &c->job);
+	}
+}

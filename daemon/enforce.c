@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * enforce.c - a tenant may set its own slices, and what cutting it waits for, as
+ * the driver lets it. Once a second each group's slice is read (4 us on an H200);
+ * one that is not what was decided is set again, with the mode, and counted. Who
+ * does that GP_BAN_AFTER times means it, and is suspended until it ends.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/log.h"
+#include "daemon/device_internal.h"
+#include "daemon/tenant.h"
+
+struct check {
+	struct gp_job job;
+	struct gp_ddev *dev;
+	struct gp_dgroup *group;
+	struct gp_group *hal;
+	uint64_t decided_us, found_us;
+	bool mode;			/* of how it is cut, set again too */
+	int err;
+};
+
+static void check(struct gp_job *job)
+{
+	struct check *c = (struct check *)(void *)job;
+	const struct gp_hal_ops *ops = c->hal->dev->ops;
+
+	c->err = ops->get_slice(c->hal, &c->found_us);
+	if (c->err || c->found_us == c->decided_us)
+		return;
+	ops->set_slice(c->hal, c->decided_us);
+	if (c->mode)
+		ops->set_preempt_mode(c->hal, GP_PREEMPT_INSTRUCTION);
+}
+
+static void ban(struct gp_dtenant *t)
+{
+	gp_log(GP_LOG_WARN, "%s: process %d (%s) set its slice back %u times, and is suspended "
+	       "until it ends", t->dev->hal->id.name, (int)t->who.pid, t->who.comm,
+	       GP_BAN_AFTER);
+	gp_dtenant_ban(t);
+}
+
+static void was_checked(struct gp_job *job)
+{
+	struct check *c = (struct check *)(void *)job;
+	struct gp_dgroup *g = c->group;
+	struct gp_dtenant *t = g->tenant;
+
+	c->dev->jobs--;
+	g->jobs--;
+	if (!c->err && c->found_us != c->decided_us && t && !t->banned) {
+		gp_log(GP_LOG_INFO, "%s: process %d (%s) had a slice of %llu us; %llu is set again",
+		       c->dev->hal->id.name, (int)t->who.pid, t->who.comm,
+		       (unsigned long long)c->found_us, (unsigned long long)c->decided_us);
+		if (++t->corrected >= GP_BAN_AFTER)
+			ban(t);
+	}
+	if (g->gone && !g->jobs)
+		gp_ddev_group_free(c->dev, g);
+	gp_ddev_sweep(c->dev);
+	gp_ddev_let_go(c->dev);
+	free(c);
+}
+
+void gp_ddev_enforce(struct gp_ddev *dev)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_dgroup *g = &dev->group[i];
+		struct check *c;
+
+		/* What is being set is not read meanwhile. */
+		if (!g->id || !g->tenant || !g->slice_us || g->jobs)
+			continue;
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return;
+		c->job = (struct gp_job){ .work = check, .done = was_checked };
+		c->dev = dev;
+		c->group = g;
+		c->hal = g->group;
+		c->decided_us = g->slice_us;
+		c->mode = g->tenant->request.cls.cls == GP_CLASS_BE &&
+			  dev->caps.caps & GP_CAP_PREEMPT_MODE;
+		c->err = -ECANCELED;
+		g->jobs++;
+		dev->jobs++;
+		gp_worker_post(dev->worker, &c->job);
+	}
+}
