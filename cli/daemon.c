@@ -25,10 +25,13 @@ static int send_request(int fd, const union gp_wire_msg *msg)
 {
 	int err = gp_wire_send(fd, msg, NULL, 0);
 
-	if (err != -EAGAIN)
-		return err == -EPIPE ? -ECONNRESET : err;
-	err = wait_for(fd, POLLOUT);
-	return err ? err : gp_wire_send(fd, msg, NULL, 0);
+	if (err == -EAGAIN) {
+		err = wait_for(fd, POLLOUT);
+		if (!err)
+			err = gp_wire_send(fd, msg, NULL, 0);
+	}
+	/* It may have said why before it hung up. */
+	return err == -EPIPE ? 0 : err;
 }
 
 #define END(text) ((text)[sizeof(text) - 1] = '\0')
@@ -68,8 +71,11 @@ static int receive(int fd, union gp_wire_msg *msg)
 		if (err)
 			return err;
 	}
+	/* An error is told first, once; what it said before it hung up stands behind. */
+	if (n == -ECONNRESET)
+		n = gp_wire_recv(fd, msg, NULL, NULL);
 	if (n < 0)
-		return (int)n;
+		return n == -EAGAIN ? -ECONNRESET : (int)n;
 	if (!n)
 		return -ECONNRESET;
 	if (gp_wire_check(msg, (size_t)n) || msg->head.result > 0)
@@ -106,6 +112,8 @@ int gp_daemon_list(int fd, enum gp_wire_type request, enum gp_wire_type type,
 			break;
 		if (msg.head.type == GP_WIRE_RESULT)
 			return msg.head.result;
+		if (msg.head.type == GP_WIRE_SAID && msg.head.result)
+			return msg.head.result;
 		err = msg.head.type == type ? row(arg, &msg) : -EPROTO;
 	}
 	return err;
@@ -126,6 +134,9 @@ int gp_fail_daemon(const char *verb, int err)
 		return gp_fail("%s: gpreemptd does not answer", verb);
 	case ECONNRESET:
 		return gp_fail("%s: gpreemptd has ended, or closed the connection", verb);
+	case EUSERS:
+		return gp_fail("%s: gpreemptd has too many connections of yours already; "
+			       "limits_per_user: in gpreempt.yaml says how many", verb);
 	case EPROTO:
 		return gp_fail("%s: gpreemptd answers in another protocol; is it "
 			       "of another version?", verb);

@@ -84,7 +84,8 @@ static int ask(struct trace *t)
 		return t->fd;
 	gp_wire_init(&msg, GP_WIRE_TRACE);
 	err = gp_wire_send(t->fd, &msg, NULL, 0);
-	if (err)
+	/* Who was turned away learns why from what is asked next. */
+	if (err && err != -EPIPE)
 		return err;
 	fd = gp_wire_daemon_connect();
 	return fd < 0 ? fd : gp_view_read(fd, &t->view);

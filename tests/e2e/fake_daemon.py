@@ -120,6 +120,7 @@ class FakeDaemon:
         self.asked, self.reasons, self.records = [], {}, []
         self.take = (0, "")
         self.end_trace = False
+        self.door = None        # what is said to who comes, and nothing else
         self.peers = []
         self.start()
 
@@ -149,6 +150,10 @@ class FakeDaemon:
                 peer = self.socket.accept()[0]
             except OSError:
                 return
+            if self.door:
+                peer.send(self.door)
+                peer.close()
+                continue
             self.peers.append(peer)
             threading.Thread(target=self.talk, args=(peer,), daemon=True).start()
 

@@ -199,6 +199,14 @@ class Apply(Views):
         self.assertIn("need gpreemptd", said)
         self.assertIn("--class=be:7\n", said)
 
+    def test_turned_away_at_the_door(self):
+        self.daemon.door = fake.said(-errno.EUSERS, "too many connections")
+        self.assertIn("too many connections",
+                      self.failed("attach", "--class=be", str(self.me)))
+        for args in (["why", str(self.me)], ["top", "-b"], ["trace", "-o", self.dir]):
+            self.assertIn("too many connections", self.failed(*args))
+        self.assertIn("too many connections", self.ok("ls").stderr)
+
     def test_it_does_not_answer(self):
         """It hangs up, it says something else, it says nothing."""
         self.daemon.answer = lambda peer, message: peer.shutdown(2)
