@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs under gpreempt run as tenants of a daemon, on the software GPU. The
+daemon is played here: what is on the wire and in the page is looked at as such
+(wire/wire.h, wire/page.h)."""
+import array
+import ctypes
+import fcntl
+import mmap
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import BUILD, CLI, PATIENCE_S, Rig  # noqa: E402
+
+MAGIC, VERSION = 0x47505245, 1
+HELLO, FILES, WELCOME = 16, 17, 80
+HEAD = struct.Struct("=IHHIi")
+REQUEST = struct.Struct("=IIIIQQQ")
+HELLO_BODY = struct.Struct("=16sII" + REQUEST.format[1:])
+ASKS = 1
+LC, BE = 1, 2
+PAGE_HEAD = struct.Struct("=III")
+PAGE_MAGIC, PAGE_BYTES = 0x47505047, 4096
+F_ADD_SEALS, SEALS = 1033, 0x7
+# doing, tells, next_ns, hints, segments, holds, holds_late, holds_expired,
+# held_ns, margin_ns, samples: from byte 64 on
+TENANT = struct.Struct("=IIQQQQQQQQQ")
+SEGMENT, HELD, WORK = 1, 2, 4
+TELLS_NEXT = 2
+
+
+class Daemon:
+    """One connection at a time."""
+
+    def __init__(self, path):
+        self.path = path
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(path)
+        self.listener.listen(16)
+        self.listener.settimeout(PATIENCE_S)
+        self.conn = self.page = self.wake = None
+
+    def close(self):
+        for thing in (self.conn, self.listener):
+            if thing:
+                thing.close()
+        self.conn = None
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+    def hear(self):
+        """Type, body, number of files."""
+        files = array.array("i")
+        data, more, _, _ = self.conn.recvmsg(65536, socket.CMSG_SPACE(64))
+        for _, _, given in more:
+            files.frombytes(given[:len(given) - len(given) % files.itemsize])
+        for fd in files:
+            os.close(fd)
+        magic, version, kind, size, _ = HEAD.unpack_from(data)
+        assert (magic, version, size) == (MAGIC, VERSION, len(data))
+        return kind, data[HEAD.size:], len(files)
+
+    def greet(self):
+        """The hello of who comes next: flags, class, value, cap, .., files."""
+        self.conn, _ = self.listener.accept()
+        self.conn.settimeout(PATIENCE_S)
+        kind, body, files = self.hear()
+        assert kind == HELLO, kind
+        _, flags, _, cls, value, cap, _, period, deadline, runtime = \
+            HELLO_BODY.unpack(body)
+        return (flags, cls, value, cap, period, deadline, runtime), files
+
+    def welcome(self, cls, value):
+        fd = os.memfd_create("page", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(fd, PAGE_BYTES)
+        fcntl.fcntl(fd, F_ADD_SEALS, SEALS)
+        self.page = mmap.mmap(fd, PAGE_BYTES)
+        self.page[:PAGE_HEAD.size] = PAGE_HEAD.pack(PAGE_MAGIC, 1, PAGE_BYTES)
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.wake = libc.eventfd(0, os.O_CLOEXEC | os.O_NONBLOCK)
+        body = struct.pack("=iI", os.getpid(), 0) + \
+            REQUEST.pack(cls, value, 0, 0, 0, 0, 0) + b"a rule".ljust(512, b"\0")
+        head = HEAD.pack(MAGIC, VERSION, WELCOME, HEAD.size + len(body), 0)
+        socket.send_fds(self.conn, [head + body], [fd, self.wake])
+        os.close(fd)
+
+    def told(self):
+        names = ("doing", "tells", "next_ns", "hints", "segments", "holds", "late",
+                 "expired", "held_ns", "margin_ns", "samples")
+        return dict(zip(names, TENANT.unpack_from(self.page, 64)))
+
+
+class Tenant(Rig):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.dir, "d.sock")
+        self.env["GPREEMPT_DAEMON"] = self.path
+        self.daemon = Daemon(self.path)
+        self.addCleanup(lambda: self.daemon.close())
+
+    def start_lc(self, cls):
+        proc = subprocess.Popen(
+            [CLI, "run", f"--class={cls}", "--device=soft0", "--",
+             os.path.join(BUILD, "bench/lc"), "--iters=1000", "--control"],
+            env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.programs.append(proc)
+        return proc
+
+    def slot(self, proc):
+        return self.rows()[proc.pid]["short_slice"]
+
+    def weight(self, proc):
+        return self.rows()[proc.pid]["weight"]
+
+    def rows(self):
+        """As the process itself says it: nothing is asked of the daemon."""
+        mine, self.env["GPREEMPT_DAEMON"] = self.env["GPREEMPT_DAEMON"], "none"
+        try:
+            return super().rows()
+        finally:
+            self.env["GPREEMPT_DAEMON"] = mine
+
+    def test_best_effort(self):
+        """It hands over its files, and has no slice of its own while it is told
+        which; without a daemon it has."""
+        proc = self.start("be:7,cap=30%", args=["--control"])
+        # gpreempt run looks first whether there is a daemon at all.
+        self.daemon.listener.accept()[0].close()
+        asked, files = self.daemon.greet()
+        self.assertEqual(asked, (ASKS, BE, 7, 30, 0, 0, 0))
+        self.assertGreater(files, 0)
+        self.assertFalse(self.slot(proc))
+        self.daemon.welcome(BE, 40)
+        self.eventually("its class", lambda: self.weight(proc) == 40)
+        self.assertFalse(self.slot(proc))
+        # Another daemon comes: the same again.
+        self.daemon.conn.close()
+        asked, files = self.daemon.greet()
+        self.assertEqual(asked, (ASKS, BE, 7, 30, 0, 0, 0))
+        self.assertGreater(files, 0)
+        self.daemon.welcome(BE, 41)
+        self.eventually("its class", lambda: self.weight(proc) == 41)
+        # None comes.
+        start = time.monotonic()
+        self.daemon.close()
+        self.eventually("its own slice", lambda: self.slot(proc))
+        self.assertGreater(time.monotonic() - start, 1.9)
+        self.assertEqual(self.rows()[proc.pid]["slice_us"], 1)
+
+    def test_latency_critical(self):
+        """What it does stands in its page; no message says it."""
+        proc = self.start_lc("lc:2")
+        asked, files = self.daemon.greet()
+        self.assertEqual(asked, (ASKS, LC, 2, 0, 0, 0, 0))
+        self.assertGreater(files, 0)
+        self.daemon.welcome(LC, 2)
+        proc.stdin.write("--requests=50 --hint-us=2000 --segment --kernels=1\n")
+        proc.stdin.flush()
+        self.eventually("its segments",
+                        lambda: self.daemon.told()["segments"] >= 50)
+        told = self.daemon.told()
+        self.assertEqual(told["tells"] & TELLS_NEXT, TELLS_NEXT)
+        self.assertGreaterEqual(told["hints"], 50)
+        self.assertGreaterEqual(told["holds"], 50)
+        self.assertGreater(told["held_ns"], 0)
+        self.eventually("nothing is going on",
+                        lambda: not self.daemon.told()["doing"] & (SEGMENT | HELD))
+        self.assertGreaterEqual(self.daemon.told()["samples"], 49)
+        # Of its groups it may have said more; of holds nothing.
+        self.daemon.conn.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                self.assertEqual(self.daemon.hear()[0], FILES)
+
+
+class Nobody(Rig):
+    def test_deadlines(self):
+        """More than a class is refused where nobody can keep it."""
+        done = self.gp("run", "--class=lc:1,period=20ms,runtime=3ms", "true",
+                       env={"GPREEMPT_DAEMON": os.path.join(self.dir, "none")})
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("need gpreemptd", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
