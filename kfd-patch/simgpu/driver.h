@@ -105,6 +105,7 @@ struct sim_mem {
  * @engine_up, @kfd_up: how far it was brought up
  * @suspended: the power is off
  * @reset_ns: how long the GPU takes for a reset, by debugfs
+ * @reset_end_ns: how long the reset goes on when the KFD has done its part of it
  * @reset_looks: a fault to plant: a reset begins when the driver looks for the
  *	so-manieth time whether one is under way, 0: none
  * @resets, @evictions, @evicted_bytes, @restored_bytes: in all, for debugfs
@@ -121,6 +122,7 @@ struct sim_dev {
 	bool kfd_up;
 	bool suspended;
 	u64 reset_ns;
+	u64 reset_end_ns;
 	atomic_t reset_looks;
 	atomic64_t resets;
 	atomic64_t evictions;

@@ -55,6 +55,8 @@ static int gpu_recover(struct sim_dev *sd)
 	fsleep(READ_ONCE(sd->reset_ns) / NSEC_PER_USEC);
 	if (!r)
 		r = kgd2kfd_post_reset(sd->adev.kfd.dev);
+	/* amdgpu brings up more than the KFD before it says that all is over */
+	fsleep(READ_ONCE(sd->reset_end_ns) / NSEC_PER_USEC);
 	atomic_set(&domain->in_gpu_reset, 0);
 	up_write(&domain->sem);
 	atomic64_inc(&sd->resets);
@@ -189,6 +191,7 @@ void sim_reset_debugfs(struct sim_dev *sd)
 	 */
 	sd->reset_ns = 5 * NSEC_PER_MSEC;
 	debugfs_create_u64("reset_ns", 0600, dir, &sd->reset_ns);
+	debugfs_create_u64("reset_end_ns", 0600, dir, &sd->reset_end_ns);
 	debugfs_create_file_unsafe("reset", 0200, dir, sd, &reset_fops);
 	debugfs_create_atomic_t("reset_looks", 0600, dir, &sd->reset_looks);
 	debugfs_create_file_unsafe("evict", 0200, dir, sd, &evict_fops);

@@ -2,7 +2,8 @@
 /*
  * SDMA queues beside compute queues that take turns: they keep their slots and
  * their process its VMID, and copy on while the device is held. Every packet is
- * counted, also those that lie over the end of the ring.
+ * counted, also those that lie over the end of the ring. And no VMID changes
+ * hands before a reset is wholly over.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,9 @@
 #define COPY_BYTES 6000u	/* over a page's end */
 #define ROUNDS 300		/* so many times 44 bytes: some turns of the ring */
 #define TENANTS 3
+#define MAX_STATES 16
 #define MS_NS 1000000ull
+#define SECOND_NS (1000 * MS_NS)
 #define TIMEOUT_MS 30000
 
 struct sdma {
@@ -128,6 +131,70 @@ static unsigned int lc_round(struct kfd_work *w, struct kfd_queue *q, struct kfd
 	return kfd_signal_wait(&k, sig, 1, TIMEOUT_MS) != 0;
 }
 
+static struct kfd_sched_device_state device_state(void)
+{
+	struct kfd_sched_device_state dev;
+
+	must(kfd_states(&k, k.gpus[0].gpu_id, NULL, 0, &dev) < 0 ? -EIO : 0, "states");
+	return dev;
+}
+
+static unsigned int vmids_in_use(void)
+{
+	struct kfd_sched_queue_state states[MAX_STATES];
+	unsigned int i, used = 0;
+	int num;
+
+	num = kfd_states(&k, k.gpus[0].gpu_id, states, MAX_STATES, NULL);
+	must(num < 0 ? num : 0, "states");
+	for (i = 0; i < (unsigned int)num && i < MAX_STATES; i++)
+		if (states[i].state == KFD_SCHED_STATE_LOADED)
+			used |= 1u << states[i].vmid;
+	return __builtin_popcount(used);
+}
+
+static uint64_t resets_over(void)
+{
+	uint64_t resets = 0;
+
+	must(simgpu_read_u64(0, "resets", &resets), "resets");
+	return resets;
+}
+
+/*
+ * A reset is not over when the KFD's part of it is: until then no VMID changes
+ * hands, neither to who asks for one nor from who dies.
+ */
+static void check_reset(struct tenant *be)
+{
+	uint64_t resets = device_state().resets, over = resets_over(), end = now_ns() + SECOND_NS;
+	unsigned int i, used = 0, vmids = device_state().vmids;
+	static struct sdma s;
+
+	tenants_simple(be, TENANTS, 2, 0);
+	must(simgpu_write_u64(0, "reset_end_ns", SECOND_NS / 4), "reset_end_ns");
+	must(simgpu_write_u64(0, "reset", 2), "reset");
+	while (device_state().resets == resets && now_ns() < end)
+		sleep_ns(MS_NS / 10);
+	is_err(sdma_create(&s), -EIO, "no VMID for an SDMA queue while a reset is under way");
+	tenant_kill(&be[0]);
+	ok(resets_over() == over && device_state().resets == resets + 1,
+	   "the KFD's part of the reset is over, the reset is not");
+	while (resets_over() == over && now_ns() < end)
+		sleep_ns(MS_NS);
+	ok(resets_over() == over + 1, "then the reset is over");
+	for (i = 1; i < TENANTS; i++)
+		tenant_kill(&be[i]);
+	must(simgpu_write_u64(0, "reset_end_ns", 0), "reset_end_ns");
+	tenants_simple(be, TENANTS, 2, 0);
+	for (end = now_ns() + SECOND_NS; used < vmids && now_ns() < end; used = vmids_in_use())
+		sleep_ns(MS_NS);
+	ok(used == vmids, "all VMIDs are in use again: %u of %u", used, vmids);
+	tenants_stop(be, TENANTS, 60000);
+	is_err(sdma_create(&s), 0, "and an SDMA queue gets one");
+	is_err(sdma_destroy(&s), 0, "destroy it");
+}
+
 int main(void)
 {
 	struct tenant *be = tenants_alloc(TENANTS);
@@ -176,6 +243,8 @@ int main(void)
 	for (i = 0; i < QUEUES; i++)
 		is_err(sdma_destroy(&s[i]), 0, "destroy SDMA queue %u", i);
 	is_err(sdma_create(&none), 0, "then there is one again");
+	is_err(sdma_destroy(&none), 0, "destroy it");
+	check_reset(be);
 	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }
