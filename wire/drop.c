@@ -46,10 +46,14 @@ void gp_wire_drop(const int *file, size_t n)
 {
 	int saved = errno;
 
+	if (!n)
+		return;
+	gp_guard_up();
 	for (size_t i = 0; i < n; i++) {
 		if (gp_guarded())
 			end_mount(file[i]);
-		gp_wire_close(file[i]);
+		close(file[i]);
 	}
+	gp_guard_down();
 	errno = saved;
 }

@@ -25,6 +25,7 @@ enum how {
 	WITH_HEAD = 1,	/* the first byte is its type; the head is as it should be */
 	FILES_UNWANTED = 2,
 	TWO_ROWS = 4,	/* of files */
+	GUARDED = 8,	/* as the daemon's loop is */
 };
 
 struct message {
@@ -223,6 +224,8 @@ static void one_message(const struct message *m, const uint8_t *bytes, size_t le
 	const int before = next_file();
 	const bool is_one = look(bytes, len);
 
+	if (m->how & GUARDED)
+		FUZZ_CHECK(!gp_wire_guard(200000));
 	send_raw(bytes, len, files, m->how & TWO_ROWS);
 	if (m->how & FILES_UNWANTED)
 		receive_without(len);
@@ -230,6 +233,7 @@ static void one_message(const struct message *m, const uint8_t *bytes, size_t le
 		receive(bytes, len, files);
 	if (is_one)
 		send_again(bytes, len, files);
+	gp_wire_guard_end();
 	FUZZ_CHECK(next_file() == before);
 }
 

@@ -127,7 +127,7 @@ def request(cls, value, cap=0, period=0, deadline=0, runtime=0, pad=0):
 
 def daemon_wire():
     """Files, how (1: bytes begin with the type, no head; 2: files unwanted; 4: in
-    two rows), length; and the golden messages, as they are."""
+    two rows; 8: under the guard), length; and the golden messages, as they are."""
     def row(*msgs):
         return b"".join(struct.pack("<BBH", files, how, len(m)) + m
                         for files, how, m in msgs)
@@ -168,7 +168,8 @@ def daemon_wire():
     for files in (16, 17, 24):
         put("daemon_wire", f"files-{files}", row(
             (files, 1, body(17, b"")), (files, 3, body(17, b"")),
-            (files, 5, body(17, b"")), (files, 0, b""), (files, 0, b"x")))
+            (files, 5, body(17, b"")), (files, 9, body(17, b"")), (files, 0, b""),
+            (files, 8, b"x")))
     put("daemon_wire", "long", row((0, 0, bytes(3608)), (1, 0, bytes(3609)),
                                    (17, 2, bytes(3640))))
     put("daemon_wire", "empty", b"")
