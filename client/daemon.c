@@ -318,6 +318,12 @@ static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
+	/* It has not seen yet that the last connection is closed. */
+	if (msg->head.result == -EEXIST) {
+		gone(dev);
+		d->next_ns += GP_EDAEMON_NAP_NS;
+		return;
+	}
 	if (!d->said)
 		gp_log(GP_LOG_WARN, "%s: the daemon refuses: %.*s", dev->hal->id.name,
 		       WORDS, words(msg->said.text));
