@@ -34,13 +34,30 @@ static uint64_t trace_now(struct gp_ddev *dev)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static void trace_add(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
+		      uint64_t time_ns)
+{
+	gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
+		.time_ns = time_ns, .value = value, .pid = pid,
+		.kind = kind, .device = dev->number });
+}
+
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value)
 {
+	if (gp_trace_wanted(dev->trace))
+		trace_add(dev, kind, pid, value, trace_now(dev));
+}
+
+void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
+		      uint64_t at_ns)
+{
+	uint64_t now_ns;
+
 	if (!gp_trace_wanted(dev->trace))
 		return;
-	gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
-		.time_ns = trace_now(dev), .value = value, .pid = pid,
-		.kind = kind, .device = dev->number });
+	now_ns = gp_ddev_now(dev);
+	trace_add(dev, kind, pid, value,
+		  trace_now(dev) - (now_ns > at_ns ? now_ns - at_ns : 0));
 }
 
 /* ---- the timer ---------------------------------------------------------------- */
@@ -325,7 +342,7 @@ int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 	dev->loop = loop;
 	dev->trace = trace;
 	dev->journal = journal;
-	dev->since_ns = gp_loop_now_ns();
+	dev->since_ns = gp_ddev_now(dev);
 	err = hal->ops->caps(hal, &dev->caps);
 	if (!err)
 		err = core_create(dev);

@@ -48,7 +48,7 @@ struct gp_ddev {
 	const struct gp_hal_ops *hal_ops;	/* as they were */
 	uint16_t number;		/* as GP_WIRE_DEVICES lists them */
 	struct gp_config_settings settings;
-	uint64_t since_ns;		/* by the loop's clock */
+	uint64_t since_ns;		/* by the core's clock */
 
 	struct gp_loop *loop;
 	struct gp_trace *trace;
@@ -81,6 +81,7 @@ struct gp_ddev {
 	struct gp_tick idle;		/* looks where nothing goes on */
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];
+	uint64_t used_ns[GP_CLASS_BE + 1];	/* by all tenants of a class, ever */
 };
 
 /**
@@ -115,6 +116,9 @@ enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev);
 
 /** Add a record to the trace, of now. */
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value);
+/** The same of what was at @at_ns, by the core's clock; not in the future. */
+void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
+		      uint64_t at_ns);
 
 /* sched.h's class of what was asked for. */
 struct gp_class_spec gp_ddev_spec(const struct gp_class_request *request);

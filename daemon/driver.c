@@ -85,8 +85,7 @@ static void was_counted(struct gp_job *job)
 	if (!c->err && g->tenant) {
 		struct gp_dtenant *t = g->tenant;
 
-		t->used_ns = (t->used_ns == GP_WIRE_UNKNOWN ? 0 : t->used_ns) +
-			     (c->used_ns > g->used_ns ? c->used_ns - g->used_ns : 0);
+		gp_dtenant_used(t, c->used_ns > g->used_ns ? c->used_ns - g->used_ns : 0);
 		g->used_ns = c->used_ns;
 		c->dev->counts = true;
 	}

@@ -101,7 +101,7 @@ static void tell_usage(struct gp_ddev *dev)
 		if (!p)
 			continue;
 		gp_usage_take(p, &ev.took_ns, &ev.taken_ns);
-		t->used_ns = (t->used_ns == GP_WIRE_UNKNOWN ? 0 : t->used_ns) + ev.took_ns;
+		gp_dtenant_used(t, ev.took_ns);
 		if (ev.took_ns || ev.taken_ns)
 			gp_ddev_event(dev, &ev);
 	}

@@ -93,6 +93,16 @@ void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
 	t->on_since_ns = !off && t->turn_since_ns ? now_ns : 0;
 }
 
+/* Why it counts as busy; what no page says is work. */
+static uint32_t doing(const struct gp_dtenant *t)
+{
+	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing,
+						       memory_order_relaxed) : 0;
+
+	bits &= GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK;
+	return bits ? bits : GP_PAGE_WORK;
+}
+
 void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
 {
 	const struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
@@ -103,7 +113,7 @@ void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
 		return;
 	t->told = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
 	wants_turn(t);
-	gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, busy);
+	gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, busy ? doing(t) : 0);
 	gp_ddev_event(t->dev, &ev);
 }
 
@@ -138,6 +148,12 @@ bool gp_dtenant_active(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahe
 	return p && p->on;
 }
 
+void gp_dtenant_used(struct gp_dtenant *t, uint64_t ns)
+{
+	t->used_ns = (t->used_ns == GP_WIRE_UNKNOWN ? 0 : t->used_ns) + ns;
+	t->dev->used_ns[t->request.cls.cls] += ns;
+}
+
 void gp_dtenant_samples(struct gp_dtenant *t)
 {
 	struct gp_page *page = t->page;
@@ -157,7 +173,8 @@ void gp_dtenant_samples(struct gp_dtenant *t)
 		record(t, GP_WIRE_HIST_HOLD, held_ns);
 		if (switch_ns)
 			record(t, GP_WIRE_HIST_SWITCH, switch_ns);
-		gp_ddev_trace(t->dev, GP_WIRE_TRACE_HOLD, t->who.pid, held_ns);
+		gp_ddev_trace_at(t->dev, GP_WIRE_TRACE_HOLD, t->who.pid, held_ns,
+				 atomic_load_explicit(&s->from_ns, memory_order_relaxed));
 	}
 }
 
@@ -344,7 +361,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	t->request = how->request;
 	t->asked = how->asked;
 	snprintf(t->why, sizeof(t->why), "%s", how->why);
-	t->since_ns = gp_loop_now_ns();
+	t->since_ns = gp_ddev_now(dev);
 		t->place = t->page_fd = t->wake.fd = t->ended.fd = -1;
 	t->gone = how->gone;
 	t->gone_arg = how->arg;
@@ -594,7 +611,7 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	out->groups = group_count(t);
 	out->usage = gp_ddev_usage(t->dev);
 	gp_class_request_to_wire(&t->request, &out->request);
-	out->age_ns = gp_loop_now_ns() - t->since_ns;
+	out->age_ns = gp_ddev_now(t->dev) - t->since_ns;
 	out->resident_ns = is_be(t) ? st.run_ns : GP_WIRE_UNKNOWN;
 	out->used_ns = t->used_ns;
 	out->suspended_ns = t->off_ns + (t->off_since_ns ?

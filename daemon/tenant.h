@@ -22,7 +22,7 @@ struct gp_dtenant {
 	struct gp_class_request request;
 	bool asked;			/* its class is what it asked for */
 	char why[GP_WIRE_TEXT_LEN];	/* where it comes from */
-	uint64_t since_ns;		/* by the loop's clock */
+	uint64_t since_ns;		/* by the core's clock */
 	int place;			/* in the journal */
 	uint64_t files;			/* that it had open, when it was looked at */
 
@@ -106,6 +106,8 @@ bool gp_dtenant_active(const struct gp_dtenant *tenant, uint64_t now_ns, uint64_
 void gp_dtenant_tell(struct gp_dtenant *tenant, bool busy);
 /** Count what its page says of holds that are over. */
 void gp_dtenant_samples(struct gp_dtenant *tenant);
+/** It had the device for @ns more. */
+void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
 
 /** What a view shows of it. */
 void gp_dtenant_show(struct gp_dtenant *tenant, struct gp_wire_tenant *out);

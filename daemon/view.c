@@ -27,7 +27,7 @@ static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 	out->resident_pid = resident ? (int32_t)resident->who.pid : 0;
 	out->usage = gp_ddev_usage(dev);
 	out->quantum_ns = dev->settings.quantum_ns;
-	out->up_ns = gp_loop_now_ns() - dev->since_ns;
+	out->up_ns = gp_ddev_now(dev) - dev->since_ns;
 	out->turns = dev->stat.turns;
 	out->suspends = dev->stat.suspends;
 	out->resumes = dev->stat.resumes;
@@ -164,8 +164,17 @@ static const struct gp_hist *metrics_histogram(void *arg, size_t device,
 	return device < d->devs && kind < GP_WIRE_HISTS ? &d->dev[device]->hist[kind] : NULL;
 }
 
+static uint64_t metrics_used_ns(void *arg, size_t device, uint32_t cls)
+{
+	struct gp_daemon *d = arg;
+	const struct gp_ddev *dev = d->dev[device];
+
+	return gp_ddev_usage(dev) == GP_WIRE_USAGE_NONE ? GP_WIRE_UNKNOWN : dev->used_ns[cls];
+}
+
 const struct gp_view_ops gp_view_metrics_ops = {
 	.devices = metrics_devices,
 	.tenants = metrics_tenants,
 	.histogram = metrics_histogram,
+	.used_ns = metrics_used_ns,
 };

@@ -18,6 +18,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fake_daemon as fake  # noqa: E402
+import trace_rules  # noqa: E402
 from rig import CLI, PATIENCE_S, Rig  # noqa: E402
 
 LC_PID = 1      # a process that always is
@@ -393,33 +394,7 @@ class Trace(Views):
         self.file = os.path.join(self.dir, "trace.json")
 
     def judge(self):
-        """The rules of the Trace Event Format, by another hand than test_trace_json.c's."""
-        with open(self.file) as f:
-            trace = json.load(f)
-        last, open_spans, named = {}, {}, set()
-        for event in trace["traceEvents"]:
-            track = event["pid"], event["tid"]
-            self.assertIn(event["ph"], "MBEXi")
-            self.assertGreaterEqual(event["ts"], 0)
-            if event["ph"] == "M":
-                if event["name"] == "thread_name":
-                    named.add(track)
-                continue
-            self.assertIn(track, named)
-            if event["ph"] != "E":
-                self.assertTrue(event["name"])
-            if event["ph"] == "X":
-                self.assertGreater(event["dur"], 0)
-                continue
-            self.assertGreaterEqual(event["ts"], last.get(track, 0))
-            last[track] = event["ts"]
-            spans = open_spans.setdefault(track, [])
-            if event["ph"] == "B":
-                spans.append(event)
-            elif event["ph"] == "E":
-                spans.pop()
-        self.assertFalse([track for track, spans in open_spans.items() if spans])
-        return trace["traceEvents"]
+        return trace_rules.judge_trace(self, self.file)
 
     def names(self, events, ph):
         return [event["name"] for event in events if event["ph"] == ph]
