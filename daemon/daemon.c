@@ -69,8 +69,8 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 {
 	struct gp_daemon *d = arg;
 
-	for (size_t i = 0; !takes_files(msg->head.type) && i < n; i++)
-		close(file[i]);
+	if (!takes_files(msg->head.type))
+		gp_wire_drop(file, n);
 	switch (msg->head.type) {
 	case GP_WIRE_HELLO:
 		gp_member_hello(d, conn, &msg->hello, file, n);

@@ -44,8 +44,7 @@ static void scan_work(struct gp_job *job)
 
 static void scan_free(struct scan *s)
 {
-	for (size_t i = 0; i < s->files; i++)
-		close(s->file[i]);
+	gp_wire_drop(s->file, s->files);
 	gp_group_list_put(&s->list);
 	free(s);
 }
@@ -57,8 +56,7 @@ static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid
 	struct scan *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		for (size_t i = 0; i < n; i++)
-			close(file[i]);
+		gp_wire_drop(file, n);
 		return NULL;
 	}
 	s->job = (struct gp_job){ .work = scan_work, .done = done };
@@ -212,12 +210,6 @@ out:
 	scan_free(s);
 }
 
-static void close_files(const int *file, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		close(file[i]);
-}
-
 void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
 		     const struct gp_wire_hello *msg, const int *file, size_t n)
 {
@@ -225,7 +217,7 @@ void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
 	struct scan *s;
 
 	if (!dev || conn->tenant || conn->pid <= 0) {
-		close_files(file, n);
+		gp_wire_drop(file, n);
 		gp_conn_say(conn, !dev ? -ENODEV : -EINVAL, "%s",
 			    !dev ? "this daemon has no such device" :
 			    conn->tenant ? "it said hello before" :
@@ -266,7 +258,7 @@ void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const int *file,
 	if (conn->tenant)
 		look_again(d, conn->tenant, file, n);
 	else
-		close_files(file, n);
+		gp_wire_drop(file, n);
 }
 
 /* Whoever speaks for the tenant is told of a class that it did not ask for. */
