@@ -35,6 +35,7 @@ struct gp_verb {
 int gp_verb_run(int argc, char **argv);
 int gp_verb_attach(int argc, char **argv);
 int gp_verb_set(int argc, char **argv);
+int gp_verb_hist(int argc, char **argv);
 int gp_verb_hint(int argc, char **argv);
 int gp_verb_ls(int argc, char **argv);
 int gp_verb_stat(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct gp_verb verbs[] = {
 	{"ls", "[--json]", "who shares the GPU", gp_verb_ls},
 	{"top", "[-b] [-n N] [-d SECONDS]", "watch them", gp_verb_top},
 	{"why", "[--json] PID", "why it waits now", gp_verb_why},
+	{"hist", "[--json] PID", "how long it waited, switched, was held", gp_verb_hist},
 	{"stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened",
 	 gp_verb_stat},
 	{"trace", "-o FILE [-d SECONDS] [-- CMD]",

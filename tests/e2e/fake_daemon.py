@@ -11,7 +11,7 @@ import threading
 MAGIC, VERSION = 0x47505245, 1
 UNKNOWN = 2 ** 64 - 1
 LIST, DEVICES, WHY, TAKE, HISTOGRAM, TRACE = 24, 25, 26, 27, 28, 29
-RESULT, TENANT, DEVICE, REASON, SAID, TRACED = 65, 82, 83, 84, 85, 87
+RESULT, TENANT, DEVICE, REASON, SAID, BUCKETS, TRACED = 65, 82, 83, 84, 85, 86, 87
 NONE, LC, BE = 0, 1, 2
 BY_RUN, BY_RULE, BY_ATTACH = 1, 2, 3
 RESIDENT, SUSPENDED, SEGMENT, HELD, BUSY, IDLE, BANNED = (1 << i for i in range(7))
@@ -78,6 +78,10 @@ class Record(c.Structure):
                 ("pad", c.c_uint32)]
 
 
+class Buckets(c.Structure):
+    _fields_ = [("head", Head), ("sum_ns", c.c_uint64), ("count", c.c_uint64 * 448)]
+
+
 class Traced(c.Structure):
     _fields_ = [("head", Head), ("count", c.c_uint32), ("lost", c.c_uint32),
                 ("record", Record * 32)]
@@ -119,6 +123,7 @@ class FakeDaemon:
         self.path, self.devices, self.tenants = path, devices, tenants
         self.asked, self.reasons, self.records = [], {}, []
         self.take = (0, "")
+        self.buckets = {}       # kind -> Buckets
         self.end_trace = False
         self.door = None        # what is said to who comes, and nothing else
         self.peers = []
@@ -180,6 +185,8 @@ class FakeDaemon:
             peer.send(said(-errno.ESRCH, "it is no tenant"))
         elif number == TAKE:
             peer.send(said(*self.take))
+        elif number == HISTOGRAM:
+            peer.send(head(self.buckets.get(take.kind, Buckets()), BUCKETS))
         elif number == TRACE:
             self.trace(peer)
 

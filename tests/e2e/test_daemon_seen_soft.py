@@ -113,6 +113,17 @@ class Seen(Rig):
         # One device, by its own account; records are up to 33 ms late.
         self.assertLess(sum(used), 150, text)
 
+    def test_histograms(self):
+        """They say the same as ls does, if nothing came in between."""
+        def same():
+            row = self.taken()[self.lc.pid]["daemon"]
+            told = json.loads(self.ok("hist", "--json", str(self.lc.pid)).stdout)
+            switch = told["tenants"][0]["histograms"][1]
+            return (switch["count"] > 2 and
+                    [switch["p50_ns"], switch["p99_ns"]] ==
+                    [row["switch_p50_ns"], row["switch_p99_ns"]])
+        self.eventually("one p50 and p99 of switches", same)
+
     def test_why(self):
         words = {"runs", "idle", "turn", "put_off", "switching", "lc", "minimum", "no_group"}
         for pid in self.procs:

@@ -168,6 +168,59 @@ class Why(Views):
         self.assertIn("not a process number", self.failed("why", "x"))
 
 
+class Hist(Views):
+    def setUp(self):
+        super().setUp()
+        buckets = fake.Buckets(sum_ns=4 * 10 ** 6)
+        buckets.count[0] = 1            # up to 1.024 us
+        buckets.count[16] = 2           # up to 2.048 us
+        buckets.count[447] = 1          # beyond
+        self.daemon.buckets = {1: buckets}
+
+    def test_text(self):
+        self.assertEqual(self.ok("hist", str(LC_PID)).stdout, """\
+process 1 (serve), lc:2, on Fake GPU
+
+switch, from asking for the device to having it: 4 times, 1.00ms on average
+  p50 2.05us  p90 -  p99 -  p99.9 -  p100 -
+""" + "".join(f"  up to {bound:>8} {count:>10}  {'#' * 20 * count}\n" for bound, count in
+              [("1.02us", 1), ("2.05us", 2)] + self.empty()) +
+            f"   more {1:>19}  {'#' * 20}\n")
+
+    def empty(self):
+        """The doublings between."""
+        def text(ns):
+            for unit, size in (("us", 1e3), ("ms", 1e6), ("s", 1e9)):
+                if ns < 999.5 * size:
+                    break
+            value = ns / size
+            digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+            return f"{value:.{digits}f}{unit}"
+        return [(text(1024 << i), 0) for i in range(2, 28)]
+
+    def test_json(self):
+        tenant, = json.loads(self.ok("hist", "--json", str(LC_PID)).stdout)["tenants"]
+        self.assertEqual([h["kind"] for h in tenant["histograms"]],
+                         ["wait", "switch", "hold", "suspended"])
+        switch = tenant["histograms"][1]
+        self.assertEqual((switch["count"], switch["p50_ns"], switch["p99_ns"]),
+                         (4, 2048, None))
+        self.assertEqual(switch["buckets"], [
+            {"up_to_ns": 1024, "count": 1}, {"up_to_ns": 2048, "count": 2},
+            {"up_to_ns": None, "count": 1}])
+        self.assertIsNone(tenant["histograms"][0]["p50_ns"])
+
+    def test_nothing_yet(self):
+        self.daemon.buckets = {}
+        self.assertIn("nothing was measured yet", self.ok("hist", str(self.me)).stdout)
+
+    def test_refused(self):
+        self.daemon.tenants = lambda: []
+        self.assertIn("not under gpreemptd", self.failed("hist", str(self.me)))
+        self.daemon.stop()
+        self.assertIn("no gpreemptd runs", self.failed("hist", str(self.me)))
+
+
 class Apply(Views):
     def test_the_daemon_takes_it(self):
         be = self.start()
