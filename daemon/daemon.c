@@ -265,7 +265,7 @@ static int signals_open(struct gp_daemon *d)
 	return gp_loop_add(d->loop, &d->signals, EPOLLIN);
 }
 
-/* ---- from the first to the last ------------------------------------------------------------------ */
+/* ---- from the first to the last ------------------------------------------- */
 
 static void check_due(struct gp_tick *tick)
 {

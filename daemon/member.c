@@ -70,7 +70,7 @@ static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid
 	return s;
 }
 
-/* ---- whose class ------------------------------------------------------------------ */
+/* ---- whose class ----------------------------------------------------- */
 
 /*
  * A daemon of one user's serves that user, who could do without it. And where
@@ -147,7 +147,7 @@ static int join(struct scan *s, struct gp_subject *who, const struct gp_class_re
 	return err;
 }
 
-/* ---- who came itself ---------------------------------------------------------------- */
+/* ---- who came itself ------------------------------------------------- */
 
 static bool welcome(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant *t, int result,
 		    const char *why)
@@ -317,7 +317,7 @@ void gp_member_left(struct gp_daemon *d, struct gp_conn *conn)
 	gp_dtenant_leave(t, false);
 }
 
-/* ---- who is taken ----------------------------------------------------------------------- */
+/* ---- who is taken ---------------------------------------------------- */
 
 static void take_done(struct gp_job *job)
 {
@@ -423,7 +423,7 @@ void gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r)
 	gp_worker_post(d->scanner, &s->job);
 }
 
-/* ---- who is found ------------------------------------------------------------------------- */
+/* ---- who is found ---------------------------------------------------- */
 
 static struct gp_ddev *of_hal(struct gp_daemon *d, const struct gp_device *hal)
 {
@@ -466,7 +466,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 
 const struct gp_find_ops gp_member_find_ops = { .skip = find_skip, .found = find_found };
 
-/* ---- what changes ----------------------------------------------------------------------------- */
+/* ---- what changes ---------------------------------------------------- */
 
 static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 {

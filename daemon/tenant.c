@@ -47,7 +47,7 @@ static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t n
 	gp_hist_add(&t->dev->hist[kind], ns);
 }
 
-/* ---- turns ---------------------------------------------------------------------- */
+/* ---- turns ----------------------------------------------------------- */
 
 static void wants_turn(struct gp_dtenant *t)
 {
@@ -117,7 +117,7 @@ void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
 	gp_ddev_event(t->dev, &ev);
 }
 
-/* ---- its page --------------------------------------------------------------------- */
+/* ---- its page -------------------------------------------------------- */
 
 bool gp_dtenant_tells_work(const struct gp_dtenant *t)
 {
@@ -252,7 +252,7 @@ void gp_dtenant_cut_wanted(struct gp_ddev *dev)
 				     lc > 1 && t->request.cls.cls == GP_CLASS_LC);
 }
 
-/* ---- coming and going --------------------------------------------------------------- */
+/* ---- coming and going ------------------------------------------------ */
 
 static void ended(struct gp_source *source, uint32_t events)
 {
@@ -514,7 +514,7 @@ void gp_dtenant_ban(struct gp_dtenant *t)
 	}
 }
 
-/* ---- promises ------------------------------------------------------------------------ */
+/* ---- promises -------------------------------------------------------- */
 
 int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 		     const struct gp_class_request *request, char *why, size_t len)
@@ -545,15 +545,15 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 			 (double)a.load_ppm / 10000, dev->hal->id.name);
 		break;
 	default:
-		snprintf(why, len, "process %d could miss its deadline of %.3f ms: up to %.3f ms of "
-			 "work could have to be done by then on %s",
+		snprintf(why, len, "process %d could miss its deadline of %.3f ms: up to "
+			 "%.3f ms of work could have to be done by then on %s",
 			 whose ? (int)whose->who.pid : 0, (double)a.deadline_ns / 1e6,
 			 (double)a.demand_ns / 1e6, dev->hal->id.name);
 	}
 	return err;
 }
 
-/* ---- views ----------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------- */
 
 static uint32_t group_count(const struct gp_dtenant *t)
 {

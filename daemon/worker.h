@@ -22,7 +22,10 @@ struct gp_job {
 };
 
 int gp_worker_create(struct gp_loop *loop, struct gp_worker **worker);
-/** Waits for what is under way; of what was not begun, done() is called without work(). NULL is legal. */
+/**
+ * Waits for what is under way; of what was not begun, done() is called without
+ * work(). NULL is legal.
+ */
 void gp_worker_destroy(struct gp_worker *worker);
 /** Never blocks. */
 void gp_worker_post(struct gp_worker *worker, struct gp_job *job);
