@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tests/common/gp_run.h"
 
 static size_t skipped;
+
+/* Whatever daemon this machine has, tests are not its tenants. */
+__attribute__((constructor)) static void no_daemon(void)
+{
+	setenv("GPREEMPT_DAEMON", "none", 1);
+}
 
 void gp_note_skip(void)
 {

@@ -28,6 +28,8 @@ class Rig(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("GPREEMPT_", "CUDA_INJECTION"))}
         self.env["GPREEMPT_SOFTGPU"] = os.path.join(self.dir, "soft.sock")
+        # Whatever daemon this machine has, these programs are not its tenants.
+        self.env["GPREEMPT_DAEMON"] = "none"
 
     def end_programs(self):
         for proc in self.programs:
