@@ -226,7 +226,8 @@ static bool try_client(struct scan *s, size_t file, uint32_t index)
 	int r = object_class(s, file, handle, handle, &cls);
 
 	/* RM refuses unknown clients in the structure: the file is no good. */
-	s->file[file].useless = r == -EBADF || r == -ENODEV;
+	s->file[file].useless = r == -EBADF || r == -ENODEV ||
+		(r && gp_nv_last_status() == GP_RM_ERR_OPERATING_SYSTEM);
 	if (r)
 		return false;
 	for (size_t i = 0; i < s->clients; i++)

@@ -50,6 +50,10 @@ class Daemon(Rig):
         if self.daemon and self.daemon.poll() is None:
             self.daemon.send_signal(signal.SIGTERM)
             self.daemon.wait(PATIENCE_S)
+        # One that is being started anew may be between two.
+        for name in ("keeper", "second", "daemon") * 5:
+            for pid in self.role(name):
+                os.kill(pid, signal.SIGKILL)
 
     def said(self):
         with open(self.log) as f:
@@ -223,10 +227,12 @@ class Ends(Daemon):
         self.start_daemon()
         procs = [self.start("be"), self.start("be")]
         self.until_taken(*procs)
-        for pid in (*self.role("second"), self.daemon.pid, *self.role("daemon")):
+        three = (*self.role("second"), self.daemon.pid, *self.role("daemon"))
+        for pid in three:
+            os.kill(pid, signal.SIGSTOP)        # none starts another meanwhile
+        for pid in three:
             os.kill(pid, signal.SIGKILL)
         self.daemon.wait(PATIENCE_S)
-        # Whoever was started meanwhile would keep the test's folder.
         self.eventually("they go on by themselves",
                         lambda: sorted(self.slices(*procs)) in ([BE_US, DRIVER_US],))
 
