@@ -12,7 +12,7 @@
  * which groups they have. Where the size says nothing, each look asks.
  *
  * Without the kernel's events, the PID given last (/proc/loadavg) is read every
- * FAST_NS, and the numbers in between are looked at.
+ * NEW_NS, and the numbers in between are looked at.
  *
  * What looking takes is bounded by what it took: see the SHARE_ constants.
  *
@@ -46,10 +46,11 @@
 #define MS 1000000ull
 #define FAST_NS (50 * MS)
 #define SLOW_NS (2000 * MS)
+#define NEW_NS (100 * MS)	/* without events: between looks at the last PID */
 #define YOUNG_NS (30000 * MS)
 #define MORE_NS (500 * MS)	/* for groups on further devices, of one that has some */
-#define GATHER_NS (20 * MS)	/* events that come close together are heard together */
-#define REGARDLESS 16u		/* in so many sweeps a driver is asked though nothing changed */
+#define GATHER_NS (50 * MS)	/* events that come close together are heard together */
+#define REGARDLESS 64u		/* in so many sweeps a driver is asked though nothing changed */
 #define NEW_MAX 128		/* PIDs that are tried one by one */
 #define BUCKETS 1024u
 #define EVENTS_BYTES (4 << 20)
@@ -77,15 +78,16 @@ struct seen {
 	off_t files;			/* how many it had open; -1: not looked yet */
 	uint32_t uses;			/* has the driver's files open */
 	uint32_t calm;			/* of these, not wanted when last asked */
+	uint32_t done;			/* taken, until it changes what it has open */
 	bool asked;			/* the loop has not answered yet */
 	bool has_some;			/* groups of it were found */
 	uint64_t young_ns;		/* looked at often until then */
 	uint64_t end_ns, cost_ns;	/* of its last scan for groups */
 };
 
-enum say { SAY_WANTED, SAY_FOUND, SAY_CALM };
+enum say { SAY_WANTED, SAY_FOUND, SAY_CALM, SAY_DONE };
 
-/* To the loop: is it wanted; found. Back: is wanted (@mask), is not. */
+/* To the loop: is it wanted; found. Back: is wanted (@mask), was not taken, was. */
 struct word {
 	struct word *next;
 	enum say say;
@@ -224,6 +226,7 @@ static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
 	s->files = -1;
 	s->uses = 0;
 	s->calm = 0;
+	s->done = 0;
 	s->asked = false;
 	s->has_some = false;
 	s->young_ns = young_ns;
@@ -271,7 +274,7 @@ static uint64_t cpu_ns(void)
 /* Looked at often, unless nobody wants what it uses. */
 static bool is_young(const struct seen *s, uint64_t now_ns)
 {
-	return now_ns < s->young_ns && (!s->uses || s->uses & ~s->calm);
+	return now_ns < s->young_ns && (!s->uses || s->uses & ~s->calm & ~s->done);
 }
 
 /* When groups are looked for again. */
@@ -279,9 +282,9 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 {
 	if (!s->end_ns)
 		return 0;
-	/* A sweep that comes a little early is not let pass. */
+	/* At the next sweep, which the last scan may have come some time behind. */
 	if (!is_young(s, now_ns))
-		return s->end_ns + max_u64(SLOW_NS - FAST_NS, SHARE_OLD * s->cost_ns);
+		return s->end_ns + max_u64(SLOW_NS * 3 / 4, SHARE_OLD * s->cost_ns);
 	if (s->has_some)
 		return s->end_ns + max_u64(MORE_NS, SHARE_MORE * s->cost_ns);
 	return s->end_ns + max_u64(FAST_NS, SHARE_GROUPS * s->cost_ns);
@@ -291,12 +294,10 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 static void ask_if_due(struct gp_find *f, struct seen *s)
 {
 	uint64_t now = gp_loop_now_ns();
-	uint32_t mask = s->uses & ~s->calm;
+	uint32_t mask = s->uses & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
 
-	if (!s->uses || s->asked || now < due_ns(s, now))
+	if (!mask || s->asked || now < due_ns(s, now))
 		return;
-	if (!is_young(s, now))
-		mask = s->uses;
 	s->asked = say(f, s, SAY_WANTED, mask, NULL);
 }
 
@@ -320,6 +321,10 @@ static bool is_turn(const struct gp_find *f, const struct seen *s)
 /* Who opens or closes files may be about to make a context. */
 static void look_inside(struct gp_find *f, struct seen *s, bool changed)
 {
+	if (changed) {
+		s->calm |= s->done;
+		s->done = 0;
+	}
 	changed |= !s->uses;
 	s->asked_sweep = f->sweep;
 	s->uses = used_by(f, s->pid);
@@ -392,10 +397,12 @@ static void hear_loop(struct gp_find *f, const struct word *word)
 
 	if (!s || s->serial != word->serial)
 		return;
-	if (word->say == SAY_CALM) {
+	if (word->say == SAY_CALM)
 		s->calm |= word->mask;
+	if (word->say == SAY_DONE)
+		s->done |= word->mask;
+	if (word->say != SAY_WANTED)
 		return;
-	}
 	s->asked = false;
 	s->calm = s->uses & ~word->mask;
 	if (word->mask) {
@@ -514,14 +521,17 @@ static bool look_at_young(struct gp_find *f, uint64_t now_ns)
 static void do_round(struct gp_find *f)
 {
 	uint64_t from = cpu_ns(), now = gp_loop_now_ns();
-	bool again = f->events_fd < 0;
+	bool young;
 
 	if (f->events_fd < 0)
 		look_at_new(f, now);
-	again |= look_at_young(f, now);
+	young = look_at_young(f, now);
 	now = gp_loop_now_ns();
 	f->round_min_ns = now + max_u64(FAST_NS, SHARE_ROUND * (cpu_ns() - from));
-	f->round_ns = again ? f->round_min_ns : NEVER;
+	if (young)
+		f->round_ns = f->round_min_ns;
+	else
+		f->round_ns = f->events_fd < 0 ? now + NEW_NS : NEVER;
 }
 
 /* ---- the kernel's events ------------------------------------------------------------------ */
@@ -748,7 +758,8 @@ static void tell_found(struct gp_find *f, struct word *word)
 	if (f->ops->skip(f->arg, dev, word->pid)) {
 		word_free(word);
 	} else if (f->ops->found(f->arg, dev, word->pid, &word->list)) {
-		free(word);
+		word->list = (struct gp_group_list){ 0 };
+		answer(f, word, SAY_DONE, word->mask);
 	} else {
 		gp_group_list_put(&word->list);
 		answer(f, word, SAY_CALM, word->mask);
