@@ -170,6 +170,14 @@ static void put_back(struct gp_edev *dev)
 			    dev->hal->id.name, strerror(-err));
 }
 
+static void slices_again(struct gp_edev *dev)
+{
+	dev->daemon.again_ns = 0;
+	pthread_mutex_lock(&dev->lock);
+	gp_edev_slices_again(dev);
+	gp_edev_unlock(dev);
+}
+
 static void alone(struct gp_edev *dev, uint64_t look_in_ns)
 {
 	struct gp_edaemon *d = &dev->daemon;
@@ -434,7 +442,7 @@ static void join(struct gp_edev *dev, int fd)
 
 	d->fd = fd;
 	d->refused = d->distrusted = false;
-	d->resume_ns = 0;
+	d->resume_ns = d->again_ns = 0;
 	give(dev);
 	/* Groups that come from here on are told of again. */
 	atomic_store(&d->regrouped, false);
@@ -588,6 +596,8 @@ static void step(struct gp_edev *dev, uint64_t now_ns)
 		gp_log(GP_LOG_WARN, "%s: the daemon is gone; going on without it",
 		       dev->hal->id.name);
 		alone(dev, d->distrusted ? GP_EDAEMON_REFUSED_NS : GP_EDAEMON_LOOK_NS);
+		/* Its keepers put all groups back as well, about now. */
+		d->again_ns = gp_wall_ns() + GP_EDAEMON_AGAIN_NS;
 		break;
 	}
 }
@@ -606,6 +616,8 @@ void gp_edaemon_serve(struct gp_edev *dev, short revents)
 		grant_all(dev);
 	if (d->resume_ns && gp_wall_ns() >= d->resume_ns)
 		put_back(dev);
+	if (d->again_ns && gp_wall_ns() >= d->again_ns)
+		slices_again(dev);
 }
 
 static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
@@ -648,7 +660,7 @@ int gp_edaemon_wait_ms(struct gp_edev *dev)
 	const uint64_t now_ns = gp_wall_ns();
 	uint64_t ns = wants_one(dev) ? due_ns(d) : UINT64_MAX;
 
-	ns = sooner(ns, d->resume_ns);
+	ns = sooner(sooner(ns, d->resume_ns), d->again_ns);
 	if (unsent(d))
 		ns = sooner(ns, now_ns + GP_EDAEMON_NAP_NS);
 	if (ns == UINT64_MAX)

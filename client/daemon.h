@@ -24,6 +24,8 @@ struct gp_edev;
 #define GP_EDAEMON_ASKS 8
 #define GP_EDAEMON_NAP_NS 20000000u	/* between tries, while one is missed .. */
 #define GP_EDAEMON_MISSED_NS 2000000000u	/* .. which is so long */
+/* Whoever else puts groups back of a daemon that died is through by then. */
+#define GP_EDAEMON_AGAIN_NS 2000000000u
 #define GP_EDAEMON_LOOK_NS 2000000000u	/* between looks for one that comes */
 #define GP_EDAEMON_REFUSED_NS 30000000000u	/* likewise, by who was refused */
 #define GP_EDAEMON_FILES_NS 5000000u	/* groups come in numbers: told together */
@@ -46,6 +48,7 @@ struct gp_edaemon {
 	uint64_t missed_ns;		/* MISSED ends then, JOINING in it too; 0 */
 	uint64_t files_ns;		/* FILES are due; 0: not */
 	uint64_t resume_ns;		/* a group is off still: try again; 0: none */
+	uint64_t again_ns;		/* slices are set once more then; 0: no */
 	bool refused;			/* by the one that is connected */
 	bool distrusted;		/* it said what makes no sense */
 	bool said;			/* that it refuses; until one does not */

@@ -1168,6 +1168,12 @@ int gp_edev_take_back(struct gp_edev *dev)
 	return err;
 }
 
+void gp_edev_slices_again(struct gp_edev *dev)
+{
+	if (!dev->managed)
+		groups_anew(dev);
+}
+
 void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
 		  struct gp_sched_tenant_stat *stat, uint64_t *held_ns)
 {

@@ -1123,6 +1123,13 @@ static void no_other_daemon_comes(void **state)
 	assert_int_equal(slice(2), DEFAULT_US);
 	assert_false(slot_is_free(r.dev));
 	assert_false(gp_edaemon_manages(r.dev));
+	/* A keeper of the daemon's puts back what is back already. */
+	lock();
+	fake.slice_us[1] = DEFAULT_US;
+	unlock();
+	soon(slice(1) == 1);
+	assert_int_equal(slice(2), DEFAULT_US);
+	assert_int_equal(get(&fake.resumes), 3);
 	/* And a daemon that comes later. */
 	daemon_listen();
 	gone_ns = gp_wall_ns();
