@@ -17,7 +17,10 @@ struct run {
 };
 
 static const struct argp_option options[] = {
-	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT", 0},
+	{"class", 'c', "CLASS", 0,
+	 "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also what comes after a "
+	 "comma, see gpreempt(1)",
+	 0},
 	{"device", 'd', "DEVICE", 0,
 	 "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
 	 "stays as it is",

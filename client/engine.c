@@ -1134,7 +1134,7 @@ static int groups_on(struct gp_edev *dev)
 static void groups_anew(struct gp_edev *dev)
 {
 	struct gp_event ev = { .tenant = GP_BASE_TENANT };
-	uint32_t id[GP_SCHED_MAX_GROUPS];
+	uint32_t id[GP_SCHED_MAX_GROUPS] = { 0 };
 	size_t n = 0;
 
 	pthread_mutex_lock(&dev->groups_lock);
