@@ -196,6 +196,8 @@ class Rig:
             raise BenchError(f"{build}: no gpreempt is built there; run make")
         self.soft = soft
         self.procs = []
+        self.services = []      # what outlives its starter: see destroy()
+        self.daemon = None      # the gpreemptd of what is started from now on
         self.keep = os.path.abspath(out)    # where raw samples end up
         os.makedirs(self.keep, exist_ok=True)
         # While it runs, where every user may write.
@@ -243,6 +245,8 @@ class Rig:
             face = os.path.join(self.build, "lib/gpreempt/softgpu")
             env["LD_LIBRARY_PATH"] = ":".join(
                 filter(None, [face, env.get("LD_LIBRARY_PATH")]))
+        # Not the machine's own, if it has one.
+        env["GPREEMPT_DAEMON"] = self.daemon or "none"
         env.update(extra or {})
         return env
 
@@ -306,6 +310,8 @@ class Rig:
         self.procs.remove(proc)
 
     def close(self):
+        for service in self.services:
+            service.destroy()
         for proc in self.procs:
             proc.destroy()
         shutil.copytree(self.out, self.keep, dirs_exist_ok=True)

@@ -18,11 +18,13 @@ sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
 import exact    # noqa: E402
 import kill     # noqa: E402
 import latency  # noqa: E402
+import many     # noqa: E402
 import safety   # noqa: E402
 from bench import harness  # noqa: E402
 from table import Table    # noqa: E402
 
-SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety}
+SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
+          "many": many}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
@@ -44,6 +46,8 @@ def arguments():
     parser.add_argument("--requests", type=int, default=None)
     parser.add_argument("--kills", type=int, default=None)
     parser.add_argument("--kernels", type=int, default=None)
+    parser.add_argument("--seconds", type=float, default=None,
+                        help="of many best-effort processes together, each time")
     parser.add_argument("--settle-s", type=float, default=0.2,
                         help="BE runs so long before LC starts")
     parser.add_argument("--be-kernel-us", type=int, default=10000)
