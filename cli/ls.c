@@ -180,6 +180,17 @@ static void join(struct table *t, const struct gp_wire_tenant *taken)
 	row->taken = taken;
 }
 
+/* The daemon has its tenants' files open, and uses no device by them. */
+static void drop_daemon(struct table *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->count; i++)
+		if (!t->view.devices || t->row[i].st.pid != t->view.device[0].daemon_pid)
+			t->row[n++] = t->row[i];
+	t->count = n;
+}
+
 static void find_taken(struct table *t)
 {
 	GP_CLOSE int fd = gp_wire_daemon_connect();
@@ -188,6 +199,8 @@ static void find_taken(struct table *t)
 	if (err && err != -ENOENT)
 		gp_fail_daemon("ls", err);
 	t->daemon = !err;
+	if (!err)
+		drop_daemon(t);
 	for (size_t i = 0; !err && i < t->view.tenants; i++)
 		join(t, &t->view.tenant[i]);
 }

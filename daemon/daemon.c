@@ -51,6 +51,10 @@ static void trace_to(struct gp_daemon *d, struct gp_conn *conn)
 		gp_conn_say(conn, -EINVAL, "a tenant's connection is its own");
 		return;
 	}
+	if (gp_trace_full(d->trace)) {
+		gp_conn_say(conn, -EUSERS, "as many read the trace as may at once");
+		return;
+	}
 	fd = gp_conn_detach(conn);
 	err = gp_trace_reader(d->trace, fd);
 	if (err) {

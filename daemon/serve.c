@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,21 @@ struct gp_conn *gp_serve_find(struct gp_serve *s, uint64_t id)
 	return c;
 }
 
+/* A message that found no room in the socket. */
+struct gp_late {
+	struct gp_late *next;
+	union gp_wire_msg msg;		/* as much of it as there is */
+};
+
 static void forget(struct gp_conn *conn)
 {
 	struct gp_conn **at = &conn->serve->conns;
+	struct gp_late *late;
+
+	while ((late = conn->late)) {
+		conn->late = late->next;
+		free(late);
+	}
 
 	while (*at != conn)
 		at = &(*at)->next;
@@ -75,11 +88,50 @@ int gp_conn_detach(struct gp_conn *conn)
 	return fd;
 }
 
+static int send_later(struct gp_conn *conn, const union gp_wire_msg *msg)
+{
+	struct gp_late *late;
+
+	if (conn->lates == GP_CONN_LATE_MAX)
+		return -EAGAIN;
+	late = malloc(offsetof(struct gp_late, msg) + msg->head.size);
+	if (!late)
+		return -ENOMEM;
+	late->next = NULL;
+	memcpy(&late->msg, msg, msg->head.size);
+	if (!conn->lates++)
+		conn->late_end = &conn->late;
+	*conn->late_end = late;
+	conn->late_end = &late->next;
+	return gp_loop_change(&conn->source, EPOLLIN | EPOLLOUT);
+}
+
+/* 0 when all that waited is sent, or has to wait on. */
+static int send_late(struct gp_conn *conn)
+{
+	struct gp_late *late;
+	int err = 0;
+
+	while (!err && (late = conn->late)) {
+		err = gp_wire_send(conn->source.fd, &late->msg, NULL, 0);
+		if (err)
+			break;
+		conn->late = late->next;
+		conn->lates--;
+		free(late);
+	}
+	if (!conn->late)
+		return gp_loop_change(&conn->source, EPOLLIN);
+	return err == -EAGAIN ? 0 : err;
+}
+
 bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
 		  size_t n)
 {
-	int err = gp_wire_send(conn->source.fd, msg, file, n);
+	int err = conn->late ? -EAGAIN : gp_wire_send(conn->source.fd, msg, file, n);
 
+	if (err == -EAGAIN && !n)
+		err = send_later(conn, msg);
 	if (!err)
 		return true;
 	if (err == -EAGAIN)
@@ -117,8 +169,15 @@ static void conn_ready(struct gp_source *source, uint32_t events)
 	int file[GP_WIRE_MAX_FILES];
 	union gp_wire_msg msg;
 	size_t n = 0;
-	ssize_t len = gp_wire_recv(source->fd, &msg, file, &n);
+	ssize_t len;
 
+	if (events & EPOLLOUT && send_late(conn)) {
+		gp_conn_close(conn);
+		return;
+	}
+	if (!(events & ~(uint32_t)EPOLLOUT))
+		return;
+	len = gp_wire_recv(source->fd, &msg, file, &n);
 	if (len == -EAGAIN)
 		return;
 	if (len == -EPROTO || len == -EMFILE) {

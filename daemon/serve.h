@@ -12,12 +12,17 @@
 
 struct gp_serve;
 struct gp_dtenant;
+struct gp_late;
+
+/* More than a list of all tenants of some devices is. */
+#define GP_CONN_LATE_MAX 512u
 
 /**
  * struct gp_conn
  * @pid, @uid: the peer's when it connected, as this process sees them
  * @id: of this connection alone, ever
  * @tenant: that it speaks for; NULL: none. The callee's to use
+ * @late: messages that it has not read yet; @lates of them
  */
 struct gp_conn {
 	struct gp_source source;
@@ -27,6 +32,8 @@ struct gp_conn {
 	pid_t pid;
 	uid_t uid;
 	struct gp_dtenant *tenant;
+	struct gp_late *late, **late_end;
+	uint32_t lates;
 };
 
 /**
@@ -50,7 +57,10 @@ void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
 /** NULL: it is closed. */
 struct gp_conn *gp_serve_find(struct gp_serve *serve, uint64_t id);
 
-/** Send; a peer that does not read is dropped. False: @conn is gone. */
+/**
+ * Send. What the peer does not read at once waits, without files; who has
+ * GP_CONN_LATE_MAX messages waiting is dropped. False: @conn is gone.
+ */
 bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
 		  size_t n);
 /** GP_WIRE_SAID, in words. False: likewise. */

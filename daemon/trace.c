@@ -134,15 +134,28 @@ void gp_trace_destroy(struct gp_trace *trace)
 	free(trace);
 }
 
-int gp_trace_reader(struct gp_trace *trace, int fd)
+/* NULL: there is none. */
+static struct reader *free_place(const struct gp_trace *trace)
 {
-	const int bytes = BUFFER_BYTES;
-	struct reader *reader = trace->reader;
-	int err;
+	const struct reader *reader = trace->reader;
 
 	while (reader < trace->reader + READERS_MAX && reader->trace)
 		reader++;
-	if (reader == trace->reader + READERS_MAX)
+	return reader < trace->reader + READERS_MAX ? (struct reader *)reader : NULL;
+}
+
+bool gp_trace_full(const struct gp_trace *trace)
+{
+	return !free_place(trace);
+}
+
+int gp_trace_reader(struct gp_trace *trace, int fd)
+{
+	const int bytes = BUFFER_BYTES;
+	struct reader *reader = free_place(trace);
+	int err;
+
+	if (!reader)
 		return -EUSERS;
 	*reader = (struct reader){ .source = { .fd = fd, .ready = reader_ready } };
 	err = gp_loop_add(trace->loop, &reader->source, EPOLLIN);

@@ -22,6 +22,8 @@ void gp_trace_destroy(struct gp_trace *trace);
  * is the caller's still.
  */
 int gp_trace_reader(struct gp_trace *trace, int fd);
+/** Do as many read as may at once? */
+bool gp_trace_full(const struct gp_trace *trace);
 /** Does anybody read? What costs something to find out need not be, else. */
 bool gp_trace_wanted(const struct gp_trace *trace);
 void gp_trace_add(struct gp_trace *trace, const struct gp_wire_trace_record *record);

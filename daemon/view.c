@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/daemon_internal.h"
 
@@ -26,6 +27,7 @@ static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 		out->groups += dev->group[i].id && dev->group[i].tenant;
 	out->resident_pid = resident ? (int32_t)resident->who.pid : 0;
 	out->usage = gp_ddev_usage(dev);
+	out->daemon_pid = (int32_t)getpid();
 	out->quantum_ns = dev->settings.quantum_ns;
 	out->up_ns = gp_ddev_now(dev) - dev->since_ns;
 	out->turns = dev->stat.turns;

@@ -103,7 +103,7 @@ static bool device_ok(const struct gp_wire_device *m)
 {
 	return TEXT_OK(m->name) && TEXT_OK(m->be_policy) && TEXT_OK(m->lc_policy) &&
 	       m->be_min_pct <= 100 && m->resident_pid >= 0 &&
-	       m->usage <= GP_WIRE_USAGE_DRIVER && !m->pad;
+	       m->usage <= GP_WIRE_USAGE_DRIVER && m->daemon_pid >= 0;
 }
 
 /* @reason is the scheduler's: who puts it in words knows which there are. */

@@ -227,7 +227,7 @@ struct gp_wire_device {
 	uint32_t tenants, groups;
 	int32_t resident_pid;	/* 0: nobody is */
 	uint32_t usage;		/* enum gp_wire_usage */
-	uint32_t pad;
+	int32_t daemon_pid;	/* whose descriptors of tenants' files are not its own */
 	uint64_t quantum_ns;
 	uint64_t up_ns;		/* since the daemon has it */
 	uint64_t turns, suspends, resumes, slices, preempts;	/* carried out */

@@ -122,9 +122,8 @@ class Turns(Daemon):
             self.kill(proc)
         self.eventually("the others are forgotten",
                         lambda: set(self.taken()) == {procs[2].pid})
-        self.eventually("it has the device",
-                        lambda: self.taken()[procs[2].pid]["resident"])
-        self.assertEqual(self.slices(procs[2]), [BE_US])
+        self.eventually("it has the device", lambda: self.slices(procs[2]) == [BE_US] and
+                        self.taken()[procs[2].pid]["resident"])
 
     def test_why(self):
         self.start_daemon()

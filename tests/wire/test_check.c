@@ -241,7 +241,7 @@ static void devices(void **state)
 	REFUSED(msg, device.be_min_pct, 101);
 	REFUSED(msg, device.resident_pid, -1);
 	REFUSED(msg, device.usage, GP_WIRE_USAGE_DRIVER + 1);
-	REFUSED(msg, device.pad, 1);
+	REFUSED(msg, device.daemon_pid, -1);
 	TEXT_ENDS(msg, device.name);
 	TEXT_ENDS(msg, device.be_policy);
 	TEXT_ENDS(msg, device.lc_policy);

@@ -92,7 +92,7 @@ static const struct field device[] = {
 	NUMBER(head.result), NUMBERS(device.uuid), TEXT(device.name),
 	TEXT(device.be_policy), TEXT(device.lc_policy), NUMBER(device.be_min_pct),
 	NUMBER(device.tenants), NUMBER(device.groups), NUMBER(device.resident_pid),
-	NUMBER(device.usage), NUMBER(device.pad), NUMBER(device.quantum_ns),
+	NUMBER(device.usage), NUMBER(device.daemon_pid), NUMBER(device.quantum_ns),
 	NUMBER(device.up_ns), NUMBER(device.turns), NUMBER(device.suspends),
 	NUMBER(device.resumes), NUMBER(device.slices), NUMBER(device.preempts),
 	NUMBER(device.failed), NUMBER(device.control_ns), NUMBER(device.log_lost),
