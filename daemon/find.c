@@ -57,8 +57,8 @@
 #define NEVER UINT64_MAX
 
 /*
- * After what took t (of a core; of time, for a scan, which may keep others from the
- * driver), the next of its kind is so many t later at the earliest.
+ * After what took t of a core, the next of its kind is so many t later at the
+ * earliest. Not of time: a busy machine is no reason to find less.
  */
 #define SHARE_SWEEP 1000u
 #define SHARE_LOST 50u		/* a sweep because something was not heard */
@@ -379,14 +379,14 @@ static int scan_device(struct gp_find *f, struct seen *s, size_t i)
 
 static void scan(struct gp_find *f, struct seen *s, uint32_t mask)
 {
-	uint64_t from = gp_loop_now_ns();
+	uint64_t from = cpu_ns();
 	int err = 0;
 
 	for (size_t i = 0; i < f->n && !err; i++)
 		if (mask & 1u << i)
 			err = scan_device(f, s, i);
 	s->end_ns = gp_loop_now_ns();
-	s->cost_ns = s->end_ns - from;
+	s->cost_ns = cpu_ns() - from;
 	if (err)
 		seen_drop(seen_link(f, s->pid));
 }

@@ -34,7 +34,7 @@
 struct proc {
 	pid_t pid;
 	uint32_t uses, compute, copy;	/* a bit for each device */
-	unsigned int groups_ms;		/* how long a scan takes */
+	unsigned int groups_ms;		/* what a scan takes of a core */
 	unsigned int uses_calls, groups_calls, groups_done;
 };
 
@@ -92,10 +92,18 @@ static void add_group(struct gp_group_list *list, struct gp_device *dev, pid_t p
 	world.groups++;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 static int fake_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 {
 	struct gp_group_list made = { 0 };
-	struct timespec ts = { 0 };
+	uint64_t busy_ns = 0, from = cpu_ns();
 	struct proc *p;
 	int r = -ESRCH;
 
@@ -103,10 +111,11 @@ static int fake_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *l
 	p = proc_of(pid);
 	if (p) {
 		p->groups_calls++;
-		ts.tv_nsec = p->groups_ms * (long)MS;
+		busy_ns = p->groups_ms * MS;
 	}
 	pthread_mutex_unlock(&world.lock);
-	nanosleep(&ts, NULL);
+	while (cpu_ns() < from + busy_ns)
+		;
 	pthread_mutex_lock(&world.lock);
 	p = proc_of(pid);
 	if (p) {
@@ -538,9 +547,9 @@ static void a_long_scan_keeps_nobody_waiting(void **state)
 	proc_of(c.pid)->groups_ms = 250;
 	pthread_mutex_unlock(&world.lock);
 	f = start();
-	run(f, 1, 3000);
+	run(f, 1, 4000);
 	assert_true(child_get(&c).groups_done >= 2);
-	assert_true(child_get(&c).groups_done <= 3);
+	assert_true(child_get(&c).groups_done <= 4);
 	assert_true(f->longest_ns < 200 * MS);
 	stop(f);
 	child_end(&c);
