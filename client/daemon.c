@@ -54,6 +54,12 @@ void gp_edaemon_regrouped(struct gp_edev *dev)
 	gp_thread_wake();
 }
 
+void gp_edaemon_look(struct gp_edev *dev)
+{
+	atomic_store(&dev->daemon.look, true);
+	gp_thread_wake();
+}
+
 /* ---- asking ------------------------------------------------------------------ */
 
 uint64_t gp_edaemon_ask(struct gp_edev *dev, const struct gp_class_request *request)
@@ -575,7 +581,7 @@ static void step(struct gp_edev *dev, uint64_t now_ns)
 
 	switch (d->state) {
 	case GP_EDAEMON_NONE:
-		if (now_ns >= d->next_ns)
+		if (atomic_exchange(&d->look, false) || now_ns >= d->next_ns)
 			look_for_it(dev);
 		break;
 	case GP_EDAEMON_JOINING:

@@ -54,6 +54,7 @@ struct gp_edaemon {
 	bool said;			/* that it refuses; until one does not */
 
 	atomic_bool regrouped;
+	atomic_bool look;
 	atomic_bool manages;
 
 	/* What the process asks it for. Protected by lock, a leaf. */
@@ -72,6 +73,9 @@ void gp_edaemon_forget(struct gp_edev *dev);
 bool gp_edaemon_manages(const struct gp_edev *dev);
 /** The groups of @dev are other ones now. Of any thread, under libcuda's locks too. */
 void gp_edaemon_regrouped(struct gp_edev *dev);
+
+/** Something says that a daemon may have come: look now. Of any thread. */
+void gp_edaemon_look(struct gp_edev *dev);
 
 /**
  * gp_edaemon_ask() - have the daemon asked for a class, which is in force when it is

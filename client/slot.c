@@ -39,10 +39,13 @@ static void *wait_thread(void *arg)
 	dev->slot_thread = false;
 	if (dev->slot == GP_SLOT_WAITING)
 		dev->slot = GP_SLOT_NONE;
-	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE)
+	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE) {
 		take(dev, fd);
-	else if (!err)
+		/* Did its holder give it up for a daemon? */
+		gp_edaemon_look(dev);
+	} else if (!err) {
 		close(fd);
+	}
 	gp_edev_unlock(dev);
 	return NULL;
 }

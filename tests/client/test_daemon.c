@@ -577,6 +577,33 @@ static void nobody_there(void **state)
 	rig_end(&r);
 }
 
+/* Who gives the short slice up may have done it for a daemon. */
+static void slot_comes_for_a_reason(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	uint64_t free_ns;
+	struct rig r;
+	int slot;
+
+	rig_make(&r, &want);
+	assert_int_equal(gp_slot_try(r.dev->hal, &slot), 0);
+	group_add(&r, 0);
+	/* The first look is in vain, and the next one is far. */
+	usleep(QUIET_MS * 1000);
+	daemon_listen();
+	free_ns = gp_wall_ns();
+	close(slot);
+	r.conn = greet(&msg);
+	assert_true(gp_wall_ns() - free_ns < GP_EDAEMON_LOOK_NS / 2);
+	assert_int_equal(slice(1), DEFAULT_US);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_page(r.dev));
+	assert_true(slot_is_free(r.dev));
+	rig_end(&r);
+}
+
 /* ---- joining -------------------------------------------------------------------- */
 
 static void hello_says_all(void **state)
@@ -1318,6 +1345,7 @@ int main(void)
 		/* The first, as it sets all devices that there are. */
 		cmocka_unit_test(class_is_asked_for_from_outside),
 		cmocka_unit_test(nobody_there),
+		cmocka_unit_test(slot_comes_for_a_reason),
 		cmocka_unit_test(hello_says_all),
 		cmocka_unit_test(hello_without_files),
 		cmocka_unit_test(groups_come_later),
