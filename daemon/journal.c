@@ -26,7 +26,7 @@
 #define INIT_BYTE GP_ROLES		/* locked while the file is made */
 #define WHO_TRIES 5
 #define WHO_PAUSE_NS 1000000
-#define SOON_NS 1000000000ull		/* who lives so long does not crash at once */
+#define SOON_NS 250000000ull		/* who lives so long does not crash at once */
 #define PAUSE_NS 100000000ull		/* before the third start in a row, doubling */
 #define PAUSE_MAX_NS 5000000000ull
 #define PAUSE_DOUBLINGS 6
@@ -64,7 +64,7 @@ struct file {
 	struct holder holder[GP_ROLES];
 	_Atomic uint64_t started_ns[GP_ROLES];
 	_Atomic uint32_t soon[GP_ROLES];	/* starts in a row that came too soon */
-	uint32_t pad;
+	_Atomic uint32_t restorer;	/* PID of who took the daemon's role to put back */
 	struct slot slot[GP_JOURNAL_RECORDS];
 };
 
@@ -335,9 +335,23 @@ static void drop_older(struct gp_journal *journal)
 
 /* ---- roles ----------------------------------------------------------------- */
 
-int gp_journal_take(struct gp_journal *journal, enum gp_role role)
+/* What this process is stands there before its name does. */
+static void write_holder(struct gp_journal *journal, enum gp_role role, uint64_t ticks,
+			 bool restores)
 {
 	struct holder *holder = &journal->file->holder[role];
+
+	atomic_store(&holder->pid, 0);
+	if (role == GP_ROLE_DAEMON) {
+		atomic_store(&journal->file->ready, 0);
+		atomic_store(&journal->file->restorer, restores ? (uint32_t)getpid() : 0);
+	}
+	atomic_store(&holder->start_ticks, ticks);
+	atomic_store(&holder->pid, (uint64_t)getpid());
+}
+
+static int take(struct gp_journal *journal, enum gp_role role, bool restores)
+{
 	uint64_t ticks;
 	int err = lock(journal->fd, F_OFD_SETLK, F_WRLCK, (off_t)role);
 
@@ -348,15 +362,21 @@ int gp_journal_take(struct gp_journal *journal, enum gp_role role)
 		lock(journal->fd, F_OFD_SETLK, F_UNLCK, (off_t)role);
 		return err;
 	}
-	atomic_store(&holder->pid, 0);
-	atomic_store(&holder->start_ticks, ticks);
-	atomic_store(&holder->pid, (uint64_t)getpid());
+	write_holder(journal, role, ticks, restores);
 	journal->mine[role] = true;
-	if (role == GP_ROLE_DAEMON) {
-		atomic_store(&journal->file->ready, 0);
+	if (role == GP_ROLE_DAEMON)
 		drop_older(journal);
-	}
 	return 0;
+}
+
+int gp_journal_take(struct gp_journal *journal, enum gp_role role)
+{
+	return take(journal, role, false);
+}
+
+int gp_journal_take_to_restore(struct gp_journal *journal)
+{
+	return take(journal, GP_ROLE_DAEMON, true);
 }
 
 /* The process that the file names, if it is the one that wrote it; else 0. */
@@ -442,6 +462,14 @@ bool gp_journal_is_ready(const struct gp_journal *journal)
 	uint32_t ready = atomic_load(&journal->file->ready);
 
 	return ready && (pid_t)ready == gp_journal_who(journal, GP_ROLE_DAEMON);
+}
+
+pid_t gp_journal_restorer(const struct gp_journal *journal)
+{
+	uint32_t restorer = atomic_load(&journal->file->restorer);
+
+	return restorer && (pid_t)restorer == gp_journal_who(journal, GP_ROLE_DAEMON) ?
+		       (pid_t)restorer : 0;
 }
 
 void gp_journal_restored(struct gp_journal *journal)

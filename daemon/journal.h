@@ -108,8 +108,14 @@ void gp_journal_begin(struct gp_journal *journal);
 void gp_journal_started(struct gp_journal *journal, enum gp_role role, uint64_t now_ns);
 uint64_t gp_journal_start_at(const struct gp_journal *journal, enum gp_role role);
 
-/** Everything was put back in the dead daemon's stead. Counts. */
+/**
+ * Take GP_ROLE_DAEMON, to put back in the dead one's stead and no more; as
+ * gp_journal_take(). It has: counts.
+ */
+int gp_journal_take_to_restore(struct gp_journal *journal);
 void gp_journal_restored(struct gp_journal *journal);
+/** Who does so now; 0: nobody. */
+pid_t gp_journal_restorer(const struct gp_journal *journal);
 uint32_t gp_journal_restores(const struct gp_journal *journal);
 
 /** All are to end, and nobody is to be started anew. @stop false: they are not. */

@@ -100,6 +100,8 @@ static void find(struct gp_other *other)
 	const struct gp_journal *journal = other->keep->setup.journal;
 	pid_t pid = gp_journal_who(journal, other->role);
 
+	if (other->role == GP_ROLE_DAEMON && gp_journal_restorer(journal))
+		return;
 	if (pid > 0 && !watch(other, pid) && gp_journal_who(journal, other->role) != pid)
 		forget(other);
 }
@@ -140,8 +142,11 @@ static void start(struct gp_keep *keep, struct gp_other *other, uint64_t now)
 
 static bool may_start(const struct gp_keep *keep, enum gp_role role)
 {
-	return !gp_journal_stopping(keep->setup.journal) &&
-	       !(role == GP_ROLE_DAEMON && keep->hold_daemon);
+	const struct gp_journal *journal = keep->setup.journal;
+
+	return !gp_journal_stopping(journal) &&
+	       !(role == GP_ROLE_DAEMON &&
+		 (keep->hold_daemon || gp_journal_restorer(journal)));
 }
 
 static void look_for(struct gp_keep *keep, struct gp_other *other)

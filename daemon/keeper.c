@@ -138,7 +138,7 @@ static int take_daemon(struct gp_journal *journal)
 	int err = -EBUSY;
 
 	for (int i = 0; i < TAKE_TRIES && err == -EBUSY; i++) {
-		err = gp_journal_take(journal, GP_ROLE_DAEMON);
+		err = gp_journal_take_to_restore(journal);
 		if (err == -EBUSY)
 			nanosleep(&pause, NULL);
 	}
@@ -187,10 +187,19 @@ static uint64_t ready(struct gp_keeper *k)
 	return 0;
 }
 
+/* Whoever started it may be dead. */
+static uint64_t wait_for_anothers(pid_t restorer, uint64_t limit, uint64_t now)
+{
+	if (now >= limit + RESTORE_NS)
+		kill(restorer, SIGKILL);
+	return ASK_NS;
+}
+
 static uint64_t unready(struct gp_keeper *k, uint64_t now)
 {
 	struct gp_keep *keep = k->keep;
 	uint64_t limit;
+	pid_t restorer;
 
 	if (k->put_back)
 		return ASK_NS;
@@ -201,6 +210,9 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 		limit += SECOND_LATER_NS;
 	if (now < limit)
 		return limit - now < ASK_NS ? limit - now : ASK_NS;
+	restorer = gp_journal_restorer(keep->setup.journal);
+	if (restorer)
+		return wait_for_anothers(restorer, limit, now);
 	if (k->restores != gp_journal_restores(keep->setup.journal) ||
 	    !has_records(keep->setup.journal)) {
 		k->put_back = true;
@@ -335,12 +347,10 @@ static void stop(struct gp_keeper *k, int number)
 {
 	struct gp_keep *keep = k->keep;
 
-	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER)) {
-		tell(keep, GP_ROLE_KEEPER, number);
-		return;
-	}
 	gp_log(GP_LOG_INFO, "signal %d: everything is put back, and all end", number);
 	gp_journal_stop(keep->setup.journal, true);
+	if (!is_first(keep))
+		tell(keep, GP_ROLE_KEEPER, number);
 	gp_keep_look(keep);
 }
 

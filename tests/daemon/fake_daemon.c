@@ -81,8 +81,12 @@ static void take_all(struct fake *f)
 	const char *at = getenv("GP_FAKE_TENANTS");
 	char why[256], *end;
 
-	if (!at || !*at || gp_device_open(NULL, &f->dev, why, sizeof(why)))
+	if (!at || !*at)
 		return;
+	if (gp_device_open(NULL, &f->dev, why, sizeof(why))) {
+		gp_log(GP_LOG_ERR, "fake: %s", why);
+		return;
+	}
 	for (; *at; at = *end ? end + 1 : end)
 		take(f, (pid_t)strtol(at, &end, 10));
 }

@@ -257,6 +257,25 @@ static void test_a_role_is_gone_with_its_process(void **state)
 	gp_journal_close(journal);
 }
 
+/* It has the role, and is no daemon: nobody waits for it to be ready. */
+static void test_who_puts_back(void **state)
+{
+	struct gp_journal *journal = opened(), *other = opened();
+
+	assert_int_equal(gp_journal_restorer(journal), 0);
+	assert_int_equal(gp_journal_take_to_restore(journal), 0);
+	assert_int_equal(gp_journal_take_to_restore(other), -EBUSY);
+	assert_int_equal(gp_journal_take(other, GP_ROLE_DAEMON), -EBUSY);
+	assert_int_equal(gp_journal_restorer(other), getpid());
+	assert_int_equal(gp_journal_who(other, GP_ROLE_DAEMON), getpid());
+	assert_false(gp_journal_is_ready(other));
+	gp_journal_close(journal);
+	assert_int_equal(gp_journal_restorer(other), 0);
+	assert_int_equal(gp_journal_take(other, GP_ROLE_DAEMON), 0);
+	assert_int_equal(gp_journal_restorer(other), 0);
+	gp_journal_close(other);
+}
+
 static void test_a_child_gets_the_file_and_no_role(void **state)
 {
 	struct gp_journal *journal = opened(), *again;
@@ -314,7 +333,7 @@ static void test_starts_in_a_row_are_paused(void **state)
 	}
 	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_SECOND), 0);
 	/* One that lives long is not one that crashes at once. */
-	now += 1000000000;
+	now += 250000000;
 	gp_journal_started(journal, GP_ROLE_DAEMON, now);
 	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_DAEMON), now);
 	gp_journal_stop(journal, true);
@@ -542,6 +561,7 @@ int main(void)
 		TEST(test_outlives_its_writer),
 		TEST(test_the_newer_of_two_counts),
 		TEST(test_a_role_is_gone_with_its_process),
+		TEST(test_who_puts_back),
 		TEST(test_a_child_gets_the_file_and_no_role),
 		TEST(test_a_program_that_takes_over_has_the_role),
 		TEST(test_starts_in_a_row_are_paused),
