@@ -26,7 +26,8 @@ struct gp_edev;
 #define GP_EDAEMON_MISSED_NS 2000000000u	/* .. which is so long */
 /* Whoever else puts groups back of a daemon that died is through by then. */
 #define GP_EDAEMON_AGAIN_NS 2000000000u
-#define GP_EDAEMON_LOOK_NS 2000000000u	/* between looks for one that comes */
+#define GP_EDAEMON_LOOK_NS 2000000000u	/* between looks for one that comes .. */
+#define GP_EDAEMON_SLOT_NS 200000000u	/* .. by whose short slice is in its way */
 #define GP_EDAEMON_REFUSED_NS 30000000000u	/* likewise, by who was refused */
 #define GP_EDAEMON_FILES_NS 5000000u	/* groups come in numbers: told together */
 #define GP_EDAEMON_ANSWER_NS 1000000000u	/* so long does an app's call wait */
