@@ -3,8 +3,8 @@
  * A daemon that decides nothing, for what keeps daemons: it takes the processes
  * in GP_FAKE_TENANTS (PIDs, with commas) off the GPU, with the short slice, says so in
  * the journal before, and undoes it when it is told to end. What it does besides
- * stands in the file GP_FAKE_MODE: "crash" at once; "fail", "mute": it cannot start, is
- * never ready; "deaf": it does not end.
+ * stands in the file GP_FAKE_MODE: "crash" at once; "fail": it cannot start; "mute": it
+ * does nothing and is never ready; "deaf": it does not end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -161,10 +161,10 @@ int gp_daemon_run(const struct gp_daemon_setup *setup)
 		err = listen_to_signals(&f);
 	if (err)
 		return err;
-	take_all(&f);
 	if (mode_is("crash"))
 		kill(getpid(), SIGKILL);
 	if (!mode_is("mute")) {
+		take_all(&f);
 		gp_journal_ready(setup->journal);
 		gp_notify("READY=1");
 	}

@@ -1,0 +1,511 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon and its two keepers: killed one by one and two by two, at GP_KILLS
+(50) random moments, ended, upgraded, started wrongly. The daemon is one that decides
+nothing (tests/daemon/fake_daemon.c): it keeps a program off the software GPU, so
+that whoever puts back can be seen to."""
+import contextlib
+import itertools
+import os
+import random
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import BUILD, FACE, PATIENCE_S, Rig  # noqa: E402
+
+FAKE = os.path.join(BUILD, "tests/daemon/gpreemptd_fake")
+KILLS = int(os.environ.get("GP_KILLS", "50"))
+SEED = 5
+ROLES = ("keeper", "daemon", "second")
+BOUND_S = 2.5
+CALM_START_S = 0.2      # three run so long after a start, on a machine at rest
+DRIVER_US, SHORT_US = 2048, 1
+
+
+class Keep(Rig):
+    def setUp(self):
+        super().setUp()
+        self.run_dir = os.path.join(self.dir, "run")
+        self.mode_file = os.path.join(self.dir, "mode")
+        self.log_file = os.path.join(self.dir, "log")
+        self.out = os.path.join(self.dir, "done")
+        self.env["GP_FAKE_MODE"] = self.mode_file
+        self.env["GPREEMPT_BACKEND"] = "softgpu"
+        self.env["GPREEMPT_SOFTGPU_LIBDIR"] = FACE      # it is not where gpreempt is
+        self.program, self.first = FAKE, None
+        self.slow = 1.0
+        self.addCleanup(self.kill_all)
+
+    # ---- what runs
+
+    def roles(self):
+        """Role -> PIDs, of the processes with this test's folder."""
+        found = {role: [] for role in (*ROLES, "restore")}
+        mine = f"--run-dir={self.run_dir}".encode()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as f:
+                    argv = f.read().split(b"\0")
+            except OSError:
+                continue
+            if mine in argv and b"--role=" not in b" ".join(argv):
+                found["keeper"].append(int(pid))
+            for arg in argv if mine in argv else ():
+                if arg.startswith(b"--role="):
+                    found[arg[7:].decode()].append(int(pid))
+        return found
+
+    def three(self):
+        """Role -> PID when there is one of each, else None."""
+        found = self.roles()
+        if found.pop("restore") or any(len(pids) != 1 for pids in found.values()):
+            return None
+        return {role: pids[0] for role, pids in found.items()}
+
+    def when_three(self):
+        self.eventually("one of each", self.three)
+        return self.three()
+
+    def kill_all(self):
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            pids = [pid for pids in self.roles().values() for pid in pids]
+            if not pids:
+                break
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        if self.first:
+            self.first.wait(PATIENCE_S)
+
+    def launch(self, *args, env=None, **how):
+        with open(self.log_file, "a") as log:
+            self.first = subprocess.Popen(
+                [self.program, f"--run-dir={self.run_dir}", *args], stderr=log, stdout=log,
+                stdin=subprocess.DEVNULL, env={**self.env, **(env or {})}, **how)
+
+    def up(self, *args, **how):
+        begun = time.monotonic()
+        self.launch(*args, **how)
+        three = self.when_three()
+        self.slow = max(1.0, (time.monotonic() - begun) / CALM_START_S)
+        return three
+
+    def start_once(self, *args):
+        """To its end: status, what it said."""
+        done = subprocess.run([self.program, f"--run-dir={self.run_dir}", *args],
+                              env=self.env, text=True, capture_output=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stderr
+
+    def log(self):
+        with open(self.log_file) as f:
+            return f.read()
+
+    def mode(self, mode):
+        with open(self.mode_file, "w") as f:
+            f.write(mode)
+
+    def gone(self):
+        return not any(self.roles().values())
+
+    # ---- its tenant
+
+    def tenant(self):
+        """A program that the daemon, when it comes, takes off the GPU."""
+        be = self.start(args=[f"--out={self.out}"])
+        self.eventually("work is done", lambda: self.kernels() > 2)
+        self.env["GP_FAKE_TENANTS"] = str(be.pid)
+        return be
+
+    def kernels(self):
+        with contextlib.suppress(OSError), open(self.out) as f:
+            return f.read().count("\n")
+        return 0
+
+    def slice(self, be):
+        return self.rows()[be.pid]["slice_us"]
+
+    def when_off(self, be):
+        self.eventually("the short slice", lambda: self.slice(be) == SHORT_US)
+
+    def when_runs(self, be):
+        before = self.kernels()
+        self.eventually("work goes on", lambda: self.kernels() > before + 2)
+        self.assertEqual(self.slice(be), DRIVER_US)
+
+    def ends_well(self, be):
+        """Nothing of its work was lost."""
+        be.send_signal(signal.SIGTERM)
+        self.assertIn("result=right", be.communicate(timeout=PATIENCE_S)[0])
+
+
+class Death(Keep):
+    def test_any_one(self):
+        self.up()
+        for role in ROLES:
+            before = self.when_three()
+            os.kill(before[role], signal.SIGKILL)
+            self.eventually(f"another {role}", lambda r=role, b=before: (
+                self.three() or b)[r] != b[r])
+            after = self.when_three()
+            self.assertEqual([r for r in ROLES if after[r] != before[r]], [role])
+
+    def test_any_two(self):
+        self.up()
+        for pair in itertools.combinations(ROLES, 2):
+            before = self.when_three()
+            for role in pair:
+                os.kill(before[role], signal.SIGKILL)
+            self.eventually(f"others for {pair}", lambda b=before, p=pair: (
+                all((self.three() or b)[r] != b[r] for r in p)))
+
+    def test_at_random_moments(self):
+        """One or two of them; in time there are three again, or all is put back."""
+        be = self.tenant()
+        self.up()
+        self.when_off(be)
+        rng = random.Random(SEED)
+        print(f"seed {SEED}, {KILLS} kills")
+        slowest = 0.0
+        for _ in range(KILLS):
+            before = self.when_three()
+            time.sleep(rng.random() * 0.5)
+            victims = rng.sample(ROLES, rng.choice((1, 2)))
+            pause = rng.choice((0, rng.random() * 0.05))
+            restores = self.log().count("put back")
+            for role in victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(before[role], signal.SIGKILL)
+                died = time.monotonic()
+                time.sleep(pause)
+            self.eventually("three again, or put back", lambda r=restores, b=before, v=victims: (
+                all((self.three() or b)[role] != b[role] for role in v)
+                or self.log().count("put back") > r))
+            slowest = max(slowest, time.monotonic() - died)
+        print(f"slowest {slowest:.3f} s, this machine x {self.slow:.1f}")
+        self.assertLess(slowest, BOUND_S * self.slow)
+        self.when_three()
+        self.first_or_successor_stops()
+        self.when_runs(be)
+        self.ends_well(be)
+
+    def first_or_successor_stops(self):
+        os.kill(self.when_three()["keeper"], signal.SIGTERM)
+        self.eventually("the end", self.gone)
+
+    def test_no_daemon_comes(self):
+        """With one keeper of the two left, and daemons that never come to it."""
+        for mode, victims in (("crash", ("daemon",)), ("mute", ("daemon", "keeper")),
+                              ("crash", ("daemon", "second"))):
+            with self.subTest(mode=mode, victims=victims):
+                self.mode("")
+                be = self.tenant()
+                three = self.up()
+                self.when_off(be)
+                self.mode(mode)
+                begun = time.monotonic()
+                for role in victims:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(three[role], signal.SIGKILL)
+                self.eventually("put back", lambda: "1 processes put back" in self.log())
+                self.assertLess(time.monotonic() - begun, BOUND_S * self.slow)
+                self.kill_all()
+                shutil.rmtree(self.run_dir)
+                os.remove(self.log_file)
+                self.ends_well(be)
+                os.remove(self.out)
+
+    def test_a_daemon_that_is_never_ready_is_killed_once(self):
+        be = self.tenant()
+        three = self.up()
+        self.when_off(be)
+        self.mode("mute")
+        os.kill(three["daemon"], signal.SIGKILL)
+        self.eventually("put back", lambda: "1 processes put back" in self.log())
+        # The next one has time: nothing is left to put back.
+        daemon = self.when_three()["daemon"]
+        time.sleep(3)
+        self.assertEqual(self.when_three()["daemon"], daemon)
+        self.assertEqual(self.log().count("put back"), 1)
+
+    def test_all_three(self):
+        """Nobody is left to put back: the next start finds what stands in the journal."""
+        be = self.tenant()
+        self.up()
+        self.when_off(be)
+        self.kill_all()
+        self.assertEqual(self.slice(be), SHORT_US)
+        del self.env["GP_FAKE_TENANTS"]
+        self.mode("mute")
+        self.launch()
+        self.when_runs(be)
+        self.assertIn("1 processes put back", self.log())
+        self.ends_well(be)
+
+    def test_crash_loop(self):
+        """At once, then later and later; the socket is there all the time."""
+        self.mode("crash")
+        self.launch("--config=" + self.config("log_level: debug\n"))
+        time.sleep(2)
+        starts = self.log().count("daemon started")
+        self.assertGreater(starts, 2)
+        self.assertLess(starts, 8)
+        self.mode("")
+        self.eventually("a daemon", self.three)
+
+    def test_the_socket_outlives_its_listeners(self):
+        three = self.up()
+        path = os.path.join(self.run_dir, "gpreemptd.sock")
+        for role in ROLES:
+            os.kill(three[role], signal.SIGKILL)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(path)
+            three = self.when_three()
+
+    def config(self, text):
+        path = os.path.join(self.dir, "gpreempt.yaml")
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, 0o600)
+        return path
+
+
+class End(Keep):
+    def ended(self, status=0):
+        self.eventually("the end", self.gone)
+        self.assertEqual(self.first.wait(PATIENCE_S), status)
+        self.assertEqual(os.listdir(self.run_dir), [])
+
+    def test_whoever_is_told(self):
+        be = self.tenant()
+        for role, number in (("keeper", signal.SIGTERM), ("daemon", signal.SIGTERM),
+                             ("second", signal.SIGTERM), ("keeper", signal.SIGINT)):
+            with self.subTest(role=role, number=number):
+                three = self.up()
+                self.when_off(be)
+                os.kill(three[role], number)
+                self.ended()
+                self.when_runs(be)
+        self.ends_well(be)
+
+    def test_with_the_first_keeper_dead(self):
+        be = self.tenant()
+        three = self.up()
+        self.when_off(be)
+        for pid in (three["keeper"], three["daemon"]):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(three["second"], signal.SIGTERM)
+        self.eventually("the end", self.gone)
+        self.assertEqual(os.listdir(self.run_dir), [])
+        self.when_runs(be)
+
+    def test_a_daemon_that_does_not_end(self):
+        be = self.tenant()
+        self.mode("deaf")
+        three = self.up()
+        self.when_off(be)
+        os.kill(three["keeper"], signal.SIGTERM)
+        self.ended()
+        self.assertIn("does not end, and is killed", self.log())
+        self.assertIn("1 processes put back", self.log())
+        self.when_runs(be)
+
+    def test_the_daemon_killed_while_it_ends(self):
+        be = self.tenant()
+        self.mode("deaf")
+        three = self.up()
+        self.when_off(be)
+        os.kill(three["keeper"], signal.SIGTERM)
+        self.eventually("told", lambda: "fake: signal 15" in self.log())
+        os.kill(three["daemon"], signal.SIGKILL)
+        self.ended()
+        self.when_runs(be)
+
+    def test_that_cannot_be(self):
+        self.mode("fail")
+        self.launch()
+        self.ended(1)
+
+
+class Start(Keep):
+    def refused(self, status, what, *args):
+        got, said = self.start_once(*args)
+        self.assertEqual(got, status, said)
+        self.assertEqual(said.count("\n"), 1, said)
+        self.assertIn(what, said)
+
+    def test_twice(self):
+        three = self.up()
+        self.refused(1, f"already running (PID {three['keeper']})")
+        self.assertEqual(self.when_three(), three)
+
+    def test_garbage_for_a_journal(self):
+        os.mkdir(self.run_dir, 0o700)
+        journal = os.path.join(self.run_dir, "journal")
+        with open(journal, "wb") as f:
+            f.write(b"garbage" * 1000)
+        self.up()
+        self.assertEqual(self.log().count("not a journal of this version"), 1)
+        with open(journal + ".bad", "rb") as f:
+            self.assertTrue(f.read().startswith(b"garbage"))
+
+    def test_a_journal_of_another_version_that_is_used(self):
+        three = self.up()
+        with open(os.path.join(self.run_dir, "journal"), "r+b") as f:
+            f.seek(8)
+            f.write(b"\x63")
+        self.refused(1, "already running, of another version")
+        self.assertEqual(self.when_three(), three)
+
+    def test_a_folder_that_others_may_write_to(self):
+        os.mkdir(self.run_dir)
+        os.chmod(self.run_dir, 0o777)
+        self.refused(1, "nobody else may write")
+
+    def test_configuration(self):
+        path = os.path.join(self.dir, "gpreempt.yaml")
+        self.refused(78, path, f"--config={path}")
+        with open(path, "w") as f:
+            f.write("quantum: 50\n")
+        os.chmod(path, 0o600)
+        self.refused(78, f"{path}:1: quantum: found '50'", f"--config={path}")
+        self.assertFalse(os.path.exists(self.run_dir))
+        got, said = self.start_once(f"--check-config={path}")
+        self.assertEqual((got, said.count("\n")), (78, 1), said)
+        with open(path, "w") as f:
+            f.write("quantum: 70ms\n")
+        done = subprocess.run([FAKE, "--check-config", path], text=True,
+                              capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("quantum: 70ms\n", done.stdout)
+        self.assertIn("be_min_pct: 5\n", done.stdout)
+
+    def test_options(self):
+        for args in (["--frobnicate"], ["word"], ["--role=king"]):
+            got, said = self.start_once(*args)
+            self.assertEqual(got, 64, said)
+        done = subprocess.run([FAKE, "--version"], text=True, capture_output=True,
+                              timeout=PATIENCE_S)
+        self.assertTrue(done.stdout.startswith("gpreemptd "))
+
+    def test_a_socket_that_is_passed(self):
+        os.mkdir(self.run_dir, 0o700)
+        path = os.path.join(self.run_dir, "gpreemptd.sock")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen()
+        number = listener.fileno()
+        script = f'exec 3<&{number}; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
+        with open(self.log_file, "a") as log:
+            self.first = subprocess.Popen(
+                ["sh", "-c", script, "sh", FAKE, f"--run-dir={self.run_dir}"],
+                stderr=log, stdout=log, env=self.env, pass_fds=[number])
+        three = self.when_three()
+        os.kill(three["daemon"], signal.SIGKILL)
+        daemon = self.when_three()["daemon"]
+        here = os.stat(number).st_ino
+        passed = [os.stat(f"/proc/{daemon}/fd/{fd}").st_ino
+                  for fd in os.listdir(f"/proc/{daemon}/fd")]
+        self.assertIn(here, passed)
+        with open(f"/proc/{daemon}/environ") as f:
+            self.assertNotIn("LISTEN_", f.read())
+        os.kill(three["keeper"], signal.SIGTERM)
+        self.eventually("the end", self.gone)
+        self.assertTrue(stat.S_ISSOCK(os.stat(path).st_mode))
+
+
+class Told(Keep):
+    def test_a_service_manager_is_told(self):
+        path = os.path.join(self.dir, "notify")
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(path)
+        manager.settimeout(PATIENCE_S)
+        three = self.up(env={"NOTIFY_SOCKET": path})
+        self.assertIn(b"READY=1", manager.recv(1000))
+        os.kill(three["keeper"], signal.SIGKILL)
+        said = manager.recv(1000)
+        keeper = self.when_three()["keeper"]
+        self.assertEqual(said, f"MAINPID={keeper}".encode())
+        os.kill(keeper, signal.SIGTERM)
+        self.assertEqual(manager.recv(1000), b"STOPPING=1")
+
+    def test_reload(self):
+        path = os.path.join(self.dir, "gpreempt.yaml")
+        with open(path, "w") as f:
+            f.write("quantum: 70ms\n")
+        os.chmod(path, 0o600)
+        three = self.up(f"--config={path}")
+        used = os.path.join(self.run_dir, "gpreempt.yaml.used")
+        with open(path, "w") as f:
+            f.write("quantum: 80ms\n")
+        os.kill(three["keeper"], signal.SIGHUP)
+        self.eventually("the daemon told", lambda: "fake: signal 1" in self.log())
+        with open(used) as f:
+            self.assertIn("quantum: 80ms\n", f.read())
+        # One that is wrong does not keep a daemon from being started anew.
+        with open(path, "w") as f:
+            f.write("quantum: 80\n")
+        os.kill(three["keeper"], signal.SIGHUP)
+        self.eventually("told again", lambda: self.log().count("fake: signal 1") == 2)
+        os.kill(three["daemon"], signal.SIGKILL)
+        self.eventually("another", lambda: (self.three() or three)["daemon"] !=
+                        three["daemon"])
+        self.assertIn("found '80'", self.log())
+        self.assertIn("goes on with the configuration that was right", self.log())
+        with open(used) as f:
+            self.assertIn("quantum: 80ms\n", f.read())
+
+    def install(self, source):
+        """Into the place of what runs, as package managers do."""
+        new = os.path.join(self.dir, "new")
+        shutil.copy(source, new)
+        os.rename(new, os.path.join(self.dir, "gpreemptd"))
+
+    def test_upgrade(self):
+        be = self.tenant()
+        self.install(FAKE)
+        self.program = os.path.join(self.dir, "gpreemptd")
+        before = self.up()
+        self.when_off(be)
+        self.install(FAKE)
+        done = self.kernels()
+        os.kill(before["keeper"], signal.SIGUSR2)
+        self.eventually("two others", lambda: all(
+            (self.three() or before)[r] != before[r] for r in ("daemon", "second")))
+        after = self.when_three()
+        self.assertEqual(after["keeper"], before["keeper"])
+        for pid in after.values():
+            self.assertEqual(os.readlink(f"/proc/{pid}/exe"), self.program)
+        # Nobody put anything back meanwhile.
+        self.assertEqual(self.slice(be), SHORT_US)
+        self.assertLessEqual(self.kernels(), done + 2)
+        self.assertEqual(self.first.poll(), None)
+        os.kill(after["keeper"], signal.SIGTERM)
+        self.eventually("the end", self.gone)
+        self.assertEqual(self.first.wait(PATIENCE_S), 0)
+        self.when_runs(be)
+
+    def test_upgrade_to_what_does_not_fit(self):
+        self.install(FAKE)
+        self.program = os.path.join(self.dir, "gpreemptd")
+        before = self.up()
+        self.install("/bin/false")
+        os.kill(before["keeper"], signal.SIGUSR2)
+        self.eventually("a refusal", lambda: "no upgrade to" in self.log())
+        self.assertEqual(self.when_three(), before)
+
+
+if __name__ == "__main__":
+    unittest.main()
