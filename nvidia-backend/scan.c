@@ -98,12 +98,12 @@ static int take_file(struct scan *s, int fd)
 }
 
 /*
- * Is @fd of our own process this backend's: a client of ours, or taken
+ * Is @fd of @pid, our own process, this backend's: a client of ours, or taken
  * from another process, whose groups would pass for ours?
  */
-static bool is_ours(const struct scan *s, int fd)
+static bool is_ours(pid_t pid, int fd)
 {
-	return s->own && gp_nv_fd_marked(fd);
+	return pid == getpid() && gp_nv_fd_marked(fd);
 }
 
 static int compare_fd(const void *a, const void *b)
@@ -112,7 +112,7 @@ static int compare_fd(const void *a, const void *b)
 }
 
 struct fd_list {
-	const struct scan *scan;
+	pid_t owner;
 	int fd[MAX_FILES];
 	size_t n;
 };
@@ -121,21 +121,78 @@ static int list_fd(void *arg, int fd)
 {
 	struct fd_list *l = arg;
 
-	if (!is_ours(l->scan, fd) && l->n < MAX_FILES)
+	if (!is_ours(l->owner, fd) && l->n < MAX_FILES)
 		l->fd[l->n++] = fd;
 	return 0;
 }
 
-/* Descriptors of the process that are control files, ascending. */
-static int control_fds(const struct scan *s, struct fd_list *l)
+/* Descriptors of @pid that are control files, ascending. */
+static int control_fds(const struct scan *s, pid_t pid, struct fd_list *l)
 {
 	int r;
 
-	l->scan = s;
+	l->owner = pid;
 	l->n = 0;
-	r = gp_proc_fds(s->pid, s->t->prefix, list_fd, l);
+	r = gp_proc_fds(pid, s->t->prefix, list_fd, l);
 	qsort(l->fd, l->n, sizeof(l->fd[0]), compare_fd);
 	return r;
+}
+
+/* Where a program lies is its own, of each execve. */
+struct image {
+	pid_t parent;
+	unsigned long long code, stack;
+};
+
+/* PID (COMM) STATE PPID ..., 26: start of the code, 28: of the stack (proc(5)). */
+static bool read_image(pid_t pid, struct image *i)
+{
+	char path[32], text[1024], *at;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	if (!at || sscanf(at, ") %*c %d", &i->parent) != 1)
+		return false;
+	for (int field = 2; at && field < 26; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, " %llu %*u %llu", &i->code, &i->stack) == 2;
+}
+
+/* The parent's files, if the process is a fork of it that has not called execve. */
+static void inherited_fds(const struct scan *s, struct fd_list *l)
+{
+	struct image own, of_parent;
+
+	l->n = 0;
+	if (!read_image(s->pid, &own) || !read_image(own.parent, &of_parent) ||
+	    own.code != of_parent.code || own.stack != of_parent.stack || !own.stack)
+		return;
+	if (control_fds(s, own.parent, l))
+		l->n = 0;
+}
+
+/* Is @fd of @pid one of @l's files? Negative: it cannot be told. */
+static int is_among(pid_t pid, int fd, const struct fd_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		long r = syscall(SYS_kcmp, pid, l->owner, KCMP_FILE, fd, l->fd[i]);
+
+		if (!r)
+			return 1;
+		if (r < 0 && (errno == EPERM || errno == ENOSYS))
+			return -errno;
+	}
+	return 0;
 }
 
 static int watch_process(struct scan *s)
@@ -148,12 +205,17 @@ static int watch_process(struct scan *s)
 
 static int take_files(struct scan *s)
 {
-	struct fd_list l;
-	int r = control_fds(s, &l);
+	struct fd_list l, theirs;
+	int r = control_fds(s, s->pid, &l);
 
-	if (!r && l.n)
+	if (!r && l.n) {
 		r = watch_process(s);
+		inherited_fds(s, &theirs);
+	}
 	for (size_t i = 0; i < l.n && !r; i++) {
+		/* A fork's child has its parent's files, and not its groups. */
+		if (is_among(s->pid, l.fd[i], &theirs) == 1)
+			continue;
 		r = take_file(s, l.fd[i]);
 		if (r == -EBADF)
 			r = 0;		/* closed meanwhile */
@@ -167,37 +229,25 @@ static bool is_control_file(const struct scan *s, int fd)
 }
 
 /*
- * Has the process @fd open itself, among @l? Who may not compare (a filter of
- * system calls, no KCMP in the kernel) takes its word.
- */
-static bool is_theirs(const struct scan *s, const struct fd_list *l, int fd)
-{
-	long r = 1;
-
-	for (size_t i = 0; i < l->n && r; i++) {
-		r = syscall(SYS_kcmp, getpid(), s->pid, KCMP_FILE, fd, l->fd[i]);
-		if (r < 0 && (errno == EPERM || errno == ENOSYS))
-			return true;
-	}
-	return !r;
-}
-
-/*
  * What a process hands over is what it likes: a call that is RM's alone must not
  * go to another file, nor another process's groups pass for its own.
  */
 static int take_given(struct scan *s, const int *fd, size_t n)
 {
-	struct fd_list l;
+	struct fd_list l, theirs;
 	int r = watch_process(s), seen, copy;
 
 	if (r)
 		return r;
-	seen = control_fds(s, &l);
+	seen = control_fds(s, s->pid, &l);
 	if (seen && seen != -EPERM)
 		return seen;
+	inherited_fds(s, &theirs);
 	for (size_t i = 0; i < n && !r; i++) {
-		if (!is_control_file(s, fd[i]) || (!seen && !is_theirs(s, &l, fd[i])))
+		/* Who may not compare (a filter of system calls) takes its word. */
+		if (!is_control_file(s, fd[i]) ||
+		    (!seen && !is_among(getpid(), fd[i], &l)) ||
+		    is_among(getpid(), fd[i], &theirs) == 1)
 			continue;
 		copy = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
 		r = copy < 0 ? -errno : add_file(s, copy, -1);
@@ -551,7 +601,7 @@ static int scan_client(struct scan *s, size_t c)
 	int r;
 
 	/* Marked only since it was listed: another thread was taking it. */
-	if (is_ours(s, s->file[s->client[c].file].theirs))
+	if (is_ours(s->pid, s->file[s->client[c].file].theirs))
 		return 0;
 	s->nodes = 0;
 	for (size_t b = 0; b < sizeof(object_base) / sizeof(object_base[0]); b++) {
@@ -665,18 +715,17 @@ int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
 /* One that is not this backend's ends the search. */
 static int not_ours(void *arg, int fd)
 {
-	return !is_ours(arg, fd);
+	return !is_ours(*(const pid_t *)arg, fd);
 }
 
 int gp_nv_uses(struct gp_device *dev, pid_t pid)
 {
-	struct gp_nv_scan_stat ignored;
-	struct scan s;
+	const struct gp_nv_transport *t = gp_nv_of(gp_nv_device, dev)->t;
 
 	if (pid < 0)
 		return -EINVAL;
-	scan_start(&s, gp_nv_of(gp_nv_device, dev), pid, &ignored);
-	return gp_proc_fds(s.pid, s.t->prefix, not_ours, &s);
+	pid = pid ? pid : getpid();
+	return gp_proc_fds(pid, t->prefix, not_ours, &pid);
 }
 
 int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)

@@ -178,16 +178,24 @@ struct other {
 static struct other other_start(void)
 {
 	struct other o;
+	int runs[2];
+	char byte;
 
+	assert_int_equal(pipe2(runs, O_CLOEXEC), 0);
 	o.fd = fake_open_ctl();
 	o.ino = fake_ino(o.fd);
 	fake_context(o.fd, fake_client(o.fd), 0, GP_RM_HABIT_OBJECT_BASE);
 	o.pid = fork();
-	if (!o.pid)
+	if (!o.pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (!o.pid)
-		pause();
+		fcntl(o.fd, F_SETFD, 0);
+		execlp("sleep", "sleep", "1000", NULL);
+		_exit(127);
+	}
 	close(o.fd);
+	close(runs[1]);
+	assert_int_equal(read(runs[0], &byte, 1), 0);
+	close(runs[0]);
 	return o;
 }
 
@@ -370,6 +378,38 @@ static void test_handed_over_by_ourselves(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
+/* As a loader of data does: its files are its parent's, and so are the groups. */
+static void test_a_fork_has_no_groups(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	struct other o = { 0 };
+	int fd;
+
+	fake_reset();
+	fd = fake_open_ctl();
+	fake_context(fd, fake_client(fd), 0, GP_RM_HABIT_OBJECT_BASE);
+	dev = fake_device(0);
+	o.pid = fork();
+	if (!o.pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!o.pid)
+		pause();
+	assert_int_equal(gp_nv_groups(&dev->base, o.pid, &list), 0);
+	assert_int_equal(list.count, 0);
+	gp_group_list_put(&list);
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, &fd, 1, &list), 0);
+	assert_int_equal(list.count, 0);
+	gp_group_list_put(&list);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 4);
+	gp_group_list_put(&list);
+	kill(o.pid, SIGKILL);
+	waitpid(o.pid, NULL, 0);
+	close(fd);
+	dev->base.ops->close(&dev->base);
+}
+
 /* Ours do not count: a client of the backend's, what was taken. */
 static void test_uses(void **state)
 {
@@ -462,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_groups_of_the_dead_are_gone),
 		cmocka_unit_test(test_handed_over),
 		cmocka_unit_test(test_handed_over_by_ourselves),
+		cmocka_unit_test(test_a_fork_has_no_groups),
 		cmocka_unit_test(test_uses),
 		cmocka_unit_test(test_a_dead_file_costs_one_call),
 		cmocka_unit_test(test_scan_stays_cheap),
