@@ -7,10 +7,15 @@ SOVERSION := 0
 O         ?= build
 prefix    ?= /usr/local
 bindir    ?= $(prefix)/bin
+sbindir   ?= $(prefix)/sbin
 libdir    ?= $(prefix)/lib
 libexecdir ?= $(prefix)/libexec
 includedir ?= $(prefix)/include
 mandir    ?= $(prefix)/share/man
+docdir    ?= $(prefix)/share/doc/gpreempt
+unitdir   ?= $(prefix)/lib/systemd/system
+# Where gpreemptd looks: GP_CONFIG_PATH of daemon/config.h.
+sysconfdir := /etc
 pkglibdir := $(libdir)/gpreempt
 
 PKG_CONFIG ?= pkg-config

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 INSTALL ?= install
-# gpreempt.yaml(5) is of gpreemptd, whose program is not there yet.
-MAN_SRCS := $(filter-out %/gpreempt.yaml.5.scd,$(wildcard docs/man/*.scd))
+MAN_SRCS := $(wildcard docs/man/*.scd)
 MAN_PAGES := $(patsubst docs/man/%.scd,$(O)/man/%,$(MAN_SRCS))
 
 $(O)/man/%: docs/man/%.scd
@@ -14,13 +13,21 @@ $(O)/gpreempt.pc $(O)/hsaq.pc:
 	$(Q)mkdir -p $(@D) && sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' \
 		-e 's|@includedir@|$(includedir)|' -e 's|@version@|$(VERSION)|' $< >$@
 
+$(O)/gpreemptd.service: systemd/gpreemptd.service.in
+	$(Q)mkdir -p $(@D) && sed -e 's|@sbindir@|$(sbindir)|' $< >$@
+
 .PHONY: man install uninstall clean help
 man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 
-# hal.h is for those who write a backend; gpreempt.h is for everyone.
-install: all man $(O)/gpreempt.pc $(O)/hsaq.pc
-	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(pkglibdir)/softgpu \
-		$(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/gpreempt
+# hal.h is for those who write a backend; gpreempt.h is for everyone. The example of
+# a configuration is no configuration: it would change who gets what.
+install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
+	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
+		$(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/gpreempt \
+		$(DESTDIR)$(unitdir) $(DESTDIR)$(docdir) $(DESTDIR)$(sysconfdir)/gpreempt
+	$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
+	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
+	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
 	$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(DESTDIR)$(bindir)/
 	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(HSAQ) $(DESTDIR)$(libdir)/
 	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
@@ -37,6 +44,8 @@ uninstall:
 	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(libdir)/libgpreempt.so* \
 		$(DESTDIR)$(libdir)/libgpreempt-preload.so \
 		$(DESTDIR)$(bindir)/hsaq $(DESTDIR)$(libdir)/libhsaq.so* \
+		$(DESTDIR)$(sbindir)/gpreemptd $(DESTDIR)$(unitdir)/gpreemptd.service \
+		$(DESTDIR)$(unitdir)/gpreemptd.socket $(DESTDIR)$(docdir)/gpreempt.yaml \
 		$(DESTDIR)$(includedir)/hsaq.h \
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
