@@ -152,7 +152,7 @@ int gp_nv_set_slice(struct gp_group *group, uint64_t us)
 }
 
 /*
- * Without waiting for it to be off: the call costs half as much (docs/nvidia.md).
+ * Without waiting for it to be off, which makes the call shorter (docs/nvidia.md).
  * Assumption: a group that is not on stays where it is in the runlist.
  */
 int gp_nv_preempt(struct gp_group *group)
