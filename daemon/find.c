@@ -236,17 +236,18 @@ static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
 
 static struct seen *seen_get(struct gp_find *f, pid_t pid, uint64_t young_ns)
 {
-	struct seen **link = seen_link(f, pid);
+	struct seen **link = seen_link(f, pid), *s = *link;
 
-	if (*link)
-		return *link;
-	*link = calloc(1, sizeof(**link));
-	if (!*link)
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
 		return NULL;		/* the next sweep tries again */
-	(*link)->pid = pid;
-	(*link)->sweep = f->sweep;
-	seen_anew(f, *link, young_ns);
-	return *link;
+	s->pid = pid;
+	s->sweep = f->sweep;
+	seen_anew(f, s, young_ns);
+	*link = s;
+	return s;
 }
 
 static void seen_drop_all(struct gp_find *f)

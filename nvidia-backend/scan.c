@@ -50,7 +50,7 @@ struct scan {
 	pid_t pid;
 	bool own;			/* our own process */
 	int pidfd;			/* of another; or -1 */
-	struct gp_group_list *list;
+	struct gp_group_list found;
 	struct gp_nv_scan_stat *stat;
 	struct {
 		struct gp_nv_file *file;
@@ -590,7 +590,7 @@ static int add_group(struct scan *s, size_t c, const struct node *tsg)
 		g->base.kind = kind_by_slice(g);
 	r = watch_owner(s, g->file);
 	if (!r)
-		r = gp_nv_list_add(s->list, g);
+		r = gp_nv_list_add(&s->found, g);
 	if (r)
 		gp_nv_group_put(&g->base);
 	return r;
@@ -672,19 +672,16 @@ static int scan_files(struct scan *s)
 /* @r: of taking the files. */
 static int scan_end(struct scan *s, int r, struct gp_group_list *list)
 {
-	struct gp_group_list found = { 0 };
-
-	s->list = &found;
 	if (!r)
 		r = scan_files(s);
 	if (gp_nv_process_gone(s->pidfd))
 		r = -ESRCH;
 	scan_done(s);
 	if (r) {
-		gp_group_list_put(&found);
+		gp_group_list_put(&s->found);
 		return r;
 	}
-	*list = found;
+	*list = s->found;
 	return 0;
 }
 
