@@ -29,6 +29,7 @@
 #define SOON_NS 250000000ull		/* who lives so long does not crash at once */
 #define PAUSE_NS 100000000ull		/* before the third start in a row, doubling */
 #define PAUSE_MAX_NS 5000000000ull
+#define KEEPER_PAUSE_MAX_NS 1000000000ull	/* without it nobody puts back */
 #define PAUSE_DOUBLINGS 6
 
 _Static_assert(sizeof(struct gp_journal_record) == 80, "part of the file");
@@ -421,19 +422,20 @@ void gp_journal_begin(struct gp_journal *journal)
 }
 
 /* From one start to the next. */
-static uint64_t pause_after(uint32_t soon)
+static uint64_t pause_after(enum gp_role role, uint32_t soon)
 {
+	const uint64_t max = role == GP_ROLE_DAEMON ? PAUSE_MAX_NS : KEEPER_PAUSE_MAX_NS;
 	uint64_t pause = soon ? PAUSE_NS << (soon > PAUSE_DOUBLINGS ? PAUSE_DOUBLINGS
 								   : soon - 1) : 0;
 
-	return pause > PAUSE_MAX_NS ? PAUSE_MAX_NS : pause;
+	return pause > max ? max : pause;
 }
 
 uint64_t gp_journal_start_at(const struct gp_journal *journal, enum gp_role role)
 {
 	uint64_t started = atomic_load(&journal->file->started_ns[role]);
 
-	return started ? started + pause_after(atomic_load(&journal->file->soon[role])) : 0;
+	return started ? started + pause_after(role, atomic_load(&journal->file->soon[role])) : 0;
 }
 
 void gp_journal_started(struct gp_journal *journal, enum gp_role role, uint64_t now_ns)

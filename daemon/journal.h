@@ -103,7 +103,8 @@ bool gp_journal_is_ready(const struct gp_journal *journal);
 void gp_journal_begin(struct gp_journal *journal);
 /**
  * @role is being started, at @now_ns (CLOCK_MONOTONIC). Not before start_at() has
- * come: whoever was started again and again has to wait, up to 5 s.
+ * come: whoever was started again and again has to wait, a daemon up to 5 s, a
+ * keeper 1 s.
  */
 void gp_journal_started(struct gp_journal *journal, enum gp_role role, uint64_t now_ns);
 uint64_t gp_journal_start_at(const struct gp_journal *journal, enum gp_role role);

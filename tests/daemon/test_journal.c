@@ -318,20 +318,31 @@ static void test_a_program_that_takes_over_has_the_role(void **state)
 }
 
 /* Started over and over, each time as early as it may be. */
-static void test_starts_in_a_row_are_paused(void **state)
+static uint64_t start_in_a_row(struct gp_journal *journal, enum gp_role role,
+			       const uint64_t *pause_ms, size_t n)
 {
-	static const uint64_t pause_ms[] = { 0, 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
-	struct gp_journal *journal = opened();
 	uint64_t now = 7000000000ull, next;
 
-	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_DAEMON), 0);
-	for (size_t i = 0; i < sizeof(pause_ms) / sizeof(pause_ms[0]); i++) {
-		gp_journal_started(journal, GP_ROLE_DAEMON, now);
-		next = gp_journal_start_at(journal, GP_ROLE_DAEMON);
+	assert_int_equal(gp_journal_start_at(journal, role), 0);
+	for (size_t i = 0; i < n; i++) {
+		gp_journal_started(journal, role, now);
+		next = gp_journal_start_at(journal, role);
 		assert_int_equal(next - now, pause_ms[i] * 1000000);
 		now = next;
 	}
-	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_SECOND), 0);
+	return now;
+}
+
+static void test_starts_in_a_row_are_paused(void **state)
+{
+	static const uint64_t daemon_ms[] = { 0, 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
+	static const uint64_t keeper_ms[] = { 0, 100, 200, 400, 800, 1000, 1000 };
+	struct gp_journal *journal = opened();
+	uint64_t now = start_in_a_row(journal, GP_ROLE_DAEMON, daemon_ms,
+				      sizeof(daemon_ms) / sizeof(daemon_ms[0]));
+
+	start_in_a_row(journal, GP_ROLE_SECOND, keeper_ms,
+		       sizeof(keeper_ms) / sizeof(keeper_ms[0]));
 	/* One that lives long is not one that crashes at once. */
 	now += 250000000;
 	gp_journal_started(journal, GP_ROLE_DAEMON, now);

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -62,12 +63,22 @@ class Keep(Rig):
                     found[arg[7:].decode()].append(int(pid))
         return found
 
+    def holders(self):
+        """Role -> who took it last, as daemon/journal.c has it in its file."""
+        try:
+            with open(os.path.join(self.run_dir, "journal"), "rb") as f:
+                held = struct.unpack_from("40x6Q", f.read(88))
+        except (OSError, struct.error):
+            return {}
+        return dict(zip(("daemon", "keeper", "second"), held[::2]))
+
     def three(self):
-        """Role -> PID when there is one of each, else None."""
+        """Role -> PID when there is one of each that has its role, else None."""
         found = self.roles()
         if found.pop("restore") or any(len(pids) != 1 for pids in found.values()):
             return None
-        return {role: pids[0] for role, pids in found.items()}
+        three = {role: pids[0] for role, pids in found.items()}
+        return three if three == self.holders() else None
 
     def when_three(self):
         self.eventually("one of each", self.three)
