@@ -302,7 +302,10 @@ static int idle_create(struct gp_ddev *dev)
 	int err;
 
 	dev->idle.due = idle_due;
+	dev->notice.due = gp_ddev_notice_due;
 	err = gp_tick_add(dev->loop, &dev->idle);
+	if (!err)
+		err = gp_tick_add(dev->loop, &dev->notice);
 	if (!err)
 		gp_tick_in(&dev->idle, GP_LOOK_IDLE_NS);
 	return err;
@@ -312,6 +315,7 @@ static int idle_create(struct gp_ddev *dev)
 static void unmake(struct gp_ddev *dev)
 {
 	gp_tick_remove(&dev->idle);
+	gp_tick_remove(&dev->notice);
 	gp_worker_destroy(dev->worker);
 	gp_loop_remove(&dev->timer_source);
 	dev->hal->ops->timer_destroy(dev->timer);

@@ -79,6 +79,8 @@ struct gp_ddev {
 	uint32_t busy_looks;		/* in a row that saw LC work */
 	struct gp_usage usage;
 	struct gp_tick idle;		/* looks where nothing goes on */
+	struct gp_tick notice;		/* looks for work of who had none */
+	bool noticing;			/* it is to come */
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];
 	uint64_t used_ns[GP_CLASS_BE + 1];	/* by all tenants of a class, ever */

@@ -42,8 +42,12 @@ void gp_ddev_enforce(struct gp_ddev *dev);
  * come. At once, or when the log was read.
  */
 void gp_ddev_look(struct gp_ddev *dev);
+/** The same, of pages only: at once. */
+void gp_ddev_look_at_pages(struct gp_ddev *dev);
 /** When that is to be next, as things are. */
 void gp_ddev_plan_look(struct gp_ddev *dev);
+/** dev->notice is due. */
+void gp_ddev_notice_due(struct gp_tick *tick);
 
 /* tenant.c */
 void gp_dtenant_turn_begins(struct gp_dtenant *tenant);

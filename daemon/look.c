@@ -6,12 +6,13 @@
  *    come? Then again every 200 us, and the turn ends when it is not;
  *  - 5 ms after a turn began with a resume: who has not had the device since then
  *    has nothing to run;
- *  - ten times a second while two share a device, for usage and for work of those
- *    who had none; once a second else;
+ *  - ten times a second while two share a device, for usage, and while one of them
+ *    had no work of which only the log would tell; once a second else;
  *  - soon again when latency-critical work was seen: that it lasts is not believed
  *    without looking, since best-effort's minimum would be taken from it.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "daemon/device_internal.h"
@@ -22,6 +23,7 @@
 #define BUSY_NS 500000u		/* doubles .. */
 #define BUSY_SHIFT_MAX 5u	/* .. to 16 ms */
 #define USAGE_NS 100000000u
+#define NOTICE_NS 110000000u	/* by the wall's clock: past USAGE_NS for certain */
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
@@ -198,7 +200,44 @@ void gp_ddev_look(struct gp_ddev *dev)
 	gp_worker_post(dev->worker, &look->job);
 }
 
+void gp_ddev_look_at_pages(struct gp_ddev *dev)
+{
+	its_time(dev);
+}
+
 /* ---- when next ------------------------------------------------------------------ */
+
+/*
+ * Who had no work, and is on with a slice of some length, is in the others' way from
+ * when it has some until that is seen.
+ */
+static bool waits_for_work(const struct gp_ddev *dev)
+{
+	if (!dev->log || !dev->tenants || !dev->tenants->next)
+		return false;
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls == GP_CLASS_BE && t->told == GP_TOLD_IDLE)
+			return true;
+	return false;
+}
+
+static void plan_notice(struct gp_ddev *dev)
+{
+	if (dev->noticing || !waits_for_work(dev))
+		return;
+	dev->noticing = true;
+	gp_tick_in(&dev->notice, NOTICE_NS);
+}
+
+void gp_ddev_notice_due(struct gp_tick *tick)
+{
+	struct gp_ddev *dev = (struct gp_ddev *)(void *)
+		((char *)tick - offsetof(struct gp_ddev, notice));
+
+	dev->noticing = false;
+	gp_ddev_look(dev);
+	plan_notice(dev);
+}
 
 static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
 {
@@ -225,4 +264,5 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 		at_ns = sooner(at_ns, (dev->log && !dev->log_silent ? dev->log_read_ns :
 				       now_ns) + USAGE_NS);
 	dev->look_at_ns = sooner(at_ns, dev->look_at_ns);
+	plan_notice(dev);
 }

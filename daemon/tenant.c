@@ -103,10 +103,16 @@ static uint32_t doing(const struct gp_dtenant *t)
 	return bits ? bits : GP_PAGE_WORK;
 }
 
+/* The log says late that it has none: it may have the device again by now. */
+static bool may_have_work(const struct gp_dtenant *t)
+{
+	return t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t);
+}
+
 void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
 {
 	const struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
-				     .tenant = t->id };
+				     .tenant = t->id, .ok = !busy && may_have_work(t) };
 	const int tell = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
 
 	if ((int)t->told == tell)
@@ -185,7 +191,10 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 	uint64_t n;
 
 	(void)!read(source->fd, &n, sizeof(n));
-	gp_ddev_look(t->dev);
+	/* What it had when it was looked at last is done: this is other work. */
+	if (t->told == GP_TOLD_BUSY && t->request.cls.cls == GP_CLASS_LC)
+		gp_dtenant_tell(t, false);
+	gp_ddev_look_at_pages(t->dev);
 }
 
 static void page_destroy(struct gp_dtenant *t)

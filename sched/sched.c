@@ -388,7 +388,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		break;
 	case GP_EV_IDLE:
 		gp_hold_idle(t);
-		t->activity = GP_ACT_IDLE;
+		t->activity = ev->ok ? GP_ACT_UNKNOWN : GP_ACT_IDLE;
 		gp_deadline_end(t);
 		break;
 	case GP_EV_SYNC:

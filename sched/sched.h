@@ -74,7 +74,9 @@ enum gp_event_type {
 	GP_EV_HOLD,			/* tenant, limit_ns: by hand; nests */
 	GP_EV_RELEASE,			/* tenant */
 	GP_EV_BUSY,			/* tenant has work on the device or queued */
-	GP_EV_IDLE,			/* tenant has none (LC: its work is done) */
+	GP_EV_IDLE,			/* tenant has none (LC: its work is done). With
+					 * ok=1 it had none a while ago: whether it
+					 * has by now is not known */
 	GP_EV_SYNC,			/* tenant is about to wait for the whole
 					 * device: what holds it must end now */
 	GP_EV_SYNC_DONE,		/* that wait is over */

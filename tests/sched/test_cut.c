@@ -75,6 +75,22 @@ static void test_one_is_cut(void **state)
 	drive_end(&d);
 }
 
+/* Seen from outside, late: it had no work then. It is asked in case it has by now. */
+static void test_who_was_idle_a_while_ago(void **state)
+{
+	static const uint32_t level[] = { 0, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	assert_false(asked(&d, GP_DO_PREEMPT, 2));
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
+	drive_ev(&d, (struct gp_event){ .type = GP_EV_IDLE, .tenant = 2, .ok = 1 });
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
 static void test_equals_are_not_cut(void **state)
 {
 	static const uint32_t level[] = { 1, 1 };
@@ -195,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_is_cut),
+		cmocka_unit_test(test_who_was_idle_a_while_ago),
 		cmocka_unit_test(test_equals_are_not_cut),
 		cmocka_unit_test(test_two_are_asked_twice),
 		cmocka_unit_test(test_likely_one_first),
