@@ -60,6 +60,9 @@ struct gp_ectx {
 	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
 	enum gp_work work;		/* as the core was told */
 	uint64_t next_ns;		/* its next work comes then; 0: not known */
+	uint64_t hint_ns;		/* the last hint's; .. */
+	uint64_t hint_gap_ns;		/* .. so long after the one before */
+	uint64_t hint_every_ns;		/* and that one was as long; 0: it was not */
 	uint8_t gone;			/* context destroyed; holds given up */
 };
 

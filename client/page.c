@@ -83,10 +83,21 @@ struct sums {
 	size_t contexts, untold;
 };
 
+/* As it was hinted; else, where hints came at one distance, as the next one will. */
+static uint64_t next_of(const struct gp_edev *dev, const struct gp_ectx *c)
+{
+	uint64_t then_ns = c->hint_every_ns ? c->hint_ns + c->hint_every_ns : 0;
+
+	if (c->next_ns > dev->stepped_ns)
+		return c->next_ns;
+	return then_ns > dev->stepped_ns ? then_ns : 0;
+}
+
 static void add_context(const struct gp_edev *dev, const struct gp_ectx *c,
 			struct sums *s)
 {
 	struct gp_sched_tenant_stat st;
+	uint64_t next_ns;
 
 	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st))
 		return;
@@ -99,8 +110,9 @@ static void add_context(const struct gp_edev *dev, const struct gp_ectx *c,
 	if (c->gone)
 		return;
 	s->margin_ns = st.margin_ns;
-	if (c->next_ns > dev->stepped_ns && (!s->next_ns || c->next_ns < s->next_ns))
-		s->next_ns = c->next_ns;
+	next_ns = next_of(dev, c);
+	if (next_ns && (!s->next_ns || next_ns < s->next_ns))
+		s->next_ns = next_ns;
 	if (st.in_segment)
 		s->doing |= GP_PAGE_SEGMENT;
 	if (st.held)
@@ -152,19 +164,36 @@ static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
  * The daemon sets cut_wanted, then looks at doing; here it is the other way
  * round, and both are in one order: one of the two always sees the other.
  */
-static void tell_doing(struct gp_tells *t, uint32_t doing)
+static bool wake(const struct gp_tells *t)
 {
-	const uint32_t before = t->doing;
 	const uint64_t one = 1;
+
+	/* Full means that the daemon has not even seen the last one. */
+	return atomic_load(&t->page->cut_wanted) &&
+	       write(t->wake_fd, &one, sizeof(one)) > 0;
+}
+
+static void tell_doing(struct gp_edev *dev, uint32_t doing)
+{
+	struct gp_tells *t = &dev->tells;
+	const uint32_t before = t->doing;
 
 	if (doing == before)
 		return;
 	t->doing = doing;
 	atomic_store(&t->page->doing, doing);
-	/* Full means that the daemon has not even seen the last one. */
-	if (!before && atomic_load(&t->page->cut_wanted) &&
-	    write(t->wake_fd, &one, sizeof(one)) < 0)
-		return;
+	if (!before && dev->stepped_ns >= t->woke_for_ns)
+		(void)wake(t);
+}
+
+/* To cut others takes a while as well: what comes soon is as good as there. */
+static void tell_hint(struct gp_edev *dev, uint64_t at_ns)
+{
+	struct gp_tells *t = &dev->tells;
+
+	if (t->page && !t->doing && dev->stepped_ns >= t->woke_for_ns &&
+	    at_ns < dev->stepped_ns + GP_PAGE_SOON_NS && wake(t))
+		t->woke_for_ns = at_ns;
 }
 
 static void put(_Atomic uint64_t *where, uint64_t value)
@@ -197,7 +226,7 @@ void gp_page_update(struct gp_edev *dev)
 	/* Bits of work are believed from when they are said to be kept up. */
 	if (!(tells & GP_PAGE_TELLS_WORK))
 		atomic_store_explicit(&page->tells, tells, memory_order_release);
-	tell_doing(t, doing_of(dev, &s));
+	tell_doing(dev, doing_of(dev, &s));
 	if (tells & GP_PAGE_TELLS_WORK)
 		atomic_store_explicit(&page->tells, tells, memory_order_release);
 }
@@ -209,6 +238,17 @@ static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
 	return i < GP_EDEV_CONTEXTS ? &dev->ctx[i] : NULL;
 }
 
+static void hint_came(struct gp_ectx *c, uint64_t at_ns)
+{
+	uint64_t gap_ns = at_ns > c->hint_ns ? at_ns - c->hint_ns : 0;
+	uint64_t more_ns = gap_ns > c->hint_gap_ns ? gap_ns - c->hint_gap_ns :
+						     c->hint_gap_ns - gap_ns;
+
+	c->hint_every_ns = more_ns <= gap_ns / 8 ? gap_ns : 0;
+	c->hint_gap_ns = gap_ns;
+	c->hint_ns = at_ns;
+}
+
 void gp_page_event(struct gp_edev *dev, const struct gp_event *ev)
 {
 	struct gp_ectx *c = context_of(dev, ev->tenant);
@@ -216,6 +256,7 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev)
 	if (c && ev->type == GP_EV_HINT) {
 		c->next_ns = ev->at_ns;
 		dev->tells.hints |= !ev->ok;
+		hint_came(c, ev->at_ns);
 	} else if (c && ev->type == GP_EV_SEGMENT_BEGIN) {
 		c->next_ns = 0;
 	} else if (c && ev->type == GP_EV_BUSY) {
@@ -227,6 +268,8 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev)
 		c->work = GP_WORK_NONE;
 	}
 	gp_page_update(dev);
+	if (c && ev->type == GP_EV_HINT)
+		tell_hint(dev, ev->at_ns);
 }
 
 void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,

@@ -21,6 +21,7 @@ struct gp_tells {
 	struct gp_page *page;		/* NULL: there is none */
 	int wake_fd;			/* the daemon's; -1: likewise */
 	uint32_t doing;			/* as it stands there */
+	uint64_t woke_for_ns;		/* the daemon was woken for work that comes then */
 	uint64_t samples;		/* since there is this page */
 	bool hints;			/* the process has given hints */
 	bool rhythm;			/* or has a rhythm that was learned */

@@ -40,6 +40,9 @@ struct gp_page_sample {
 	_Atomic uint64_t switch_ns;	/* from asking to having it; 0: not known */
 };
 
+/* Work that comes within so long needs the device as if it were there. */
+#define GP_PAGE_SOON_NS 1000000u
+
 struct gp_page {
 	uint32_t magic, version, bytes;	/* the daemon's, before it is sent */
 	uint32_t pad;

@@ -1050,6 +1050,68 @@ static void wakes_when_less_urgent_ones_run(void **state)
 	rig_end(&r);
 }
 
+/* To cut them takes a while: it begins with the hint, and once. */
+static void wakes_for_what_is_to_come(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	atomic_store(&r.given.page->cut_wanted, 1);
+	event(r.dev, c, GP_EV_HINT, 5 * MS);
+	assert_int_equal(wakes(&r.given), 0);
+	event(r.dev, c, GP_EV_HINT, MS / 2);
+	assert_int_equal(wakes(&r.given), 1);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	assert_int_equal(wakes(&r.given), 0);
+	lock();
+	fake.now += MS;
+	unlock();
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	assert_int_equal(wakes(&r.given), 1);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
+/* Hints at one distance: the next one is expected before it is given. */
+static void page_says_when_the_next_hint_would_be(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_page *page;
+	struct gp_ectx *c;
+	uint64_t at_ns = 0;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	page = r.given.page;
+	c = context(r.dev);
+	for (int i = 0; i < 3; i++) {
+		at_ns = fake.now + MS / 2;
+		event(r.dev, c, GP_EV_HINT, MS / 2);
+		assert_int_equal(atomic_load(&page->next_ns), at_ns);
+		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+		event(r.dev, c, GP_EV_SEGMENT_END, 0);
+		assert_int_equal(atomic_load(&page->next_ns), i == 2 ? at_ns + 8 * MS : 0);
+		lock();
+		fake.now += 8 * MS;
+		unlock();
+	}
+	/* Another distance, and nothing is expected. */
+	lock();
+	fake.now += 3 * MS;
+	unlock();
+	event(r.dev, c, GP_EV_HINT, MS / 2);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	assert_int_equal(atomic_load(&page->next_ns), 0);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
 static void holds_cost_no_message(void **state)
 {
 	struct gp_class_request want = lc(0);
@@ -1359,6 +1421,8 @@ int main(void)
 		cmocka_unit_test(queues_are_looked_at),
 		cmocka_unit_test(samples_go_round),
 		cmocka_unit_test(wakes_when_less_urgent_ones_run),
+		cmocka_unit_test(wakes_for_what_is_to_come),
+		cmocka_unit_test(page_says_when_the_next_hint_would_be),
 		cmocka_unit_test(holds_cost_no_message),
 		cmocka_unit_test(another_daemon_comes),
 		cmocka_unit_test(no_other_daemon_comes),
