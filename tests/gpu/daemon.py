@@ -131,8 +131,9 @@ def rss_kb(pid):
 class Daemon:
     """gpreemptd with @config (YAML), which what @rig starts from now on finds."""
 
-    def __init__(self, rig, name, config=""):
+    def __init__(self, rig, name, config="", users=()):
         self.rig, self.name = rig, name
+        self.users = users or [LC_UID if rig.users else os.geteuid()]
         # A virtual clock stands while anybody asks for it.
         self.nap_s = 0.3 if rig.soft else 0.005
         self.dir = os.path.join(rig.scratch, f"run-{name}")
@@ -149,9 +150,9 @@ class Daemon:
         self.await_up()
 
     def rules(self):
-        """Latency-critical is who runs lc, and only where a rule says so."""
-        user = LC_UID if self.rig.users else os.geteuid()
-        return f"rules:\n  - user: {user}\n    may: lc:0\n"
+        """Who may be latency-critical: who runs lc, if nothing else is said."""
+        return "rules:\n" + "".join(f"  - user: {user}\n    may: lc:0\n"
+                                    for user in self.users)
 
     def connect(self):
         return Connection(self.socket)

@@ -169,13 +169,14 @@ class Many:
         result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
         self.crowd.pause(be)
         self.results.setdefault(f"{row}-level1", []).append(result1)
-        self.late[row].append(self.lateness(path, path1))
+        self.late[row].append(self.lateness(path, path1, HINT_US if way == "hint" else 0))
 
-    def lateness(self, path0, path1):
-        """us that level 1's requests took beyond their own time and that of level
-        0's requests which came before they were through."""
+    def lateness(self, path0, path1, ahead_us):
+        """us that level 1's requests took beyond their own time and that for which
+        level 0 had the device before they were through: its requests', and what
+        they were hinted ahead."""
         level0 = [(at, end) for at, _, end, _ in harness.read_samples(path0)]
-        own0_us = median([r["p50_ns"] for r in self.results["alone"]]) / 1000
+        own0_us = median([r["p50_ns"] for r in self.results["alone"]]) / 1000 + ahead_us
         late = []
         for at, _, end, _ in harness.read_samples(path1):
             if at < level0[0][0] or end > level0[-1][1]:

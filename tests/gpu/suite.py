@@ -20,11 +20,12 @@ import kill     # noqa: E402
 import latency  # noqa: E402
 import many     # noqa: E402
 import safety   # noqa: E402
+import share    # noqa: E402
 from bench import harness  # noqa: E402
 from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
-          "many": many}
+          "many": many, "share": share}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
