@@ -198,12 +198,13 @@ void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group)
 	gp_worker_post(dev->worker, &c->job);
 }
 
-void gp_ddev_switch_off(struct gp_ddev *dev, struct gp_dgroup *group, bool off)
+void gp_ddev_control_own(struct gp_ddev *dev, struct gp_dgroup *group, uint32_t type)
 {
 	struct control *c = control_new(dev, group);
 
 	c->own = true;
-	c->decision.type = off ? GP_DO_SUSPEND : GP_DO_RESUME;
+	c->decision.type = type;
 	c->decision.group = group->id;
+	c->slice_us = real_slice_us(dev, 0);
 	gp_worker_post(dev->worker, &c->job);
 }

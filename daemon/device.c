@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
+
+#define SLOT_NS 100000000u
 
 uint64_t gp_ddev_now(struct gp_ddev *dev)
 {
@@ -297,6 +300,32 @@ static int core_timer_create(struct gp_ddev *dev)
 	return gp_loop_add(dev->loop, &dev->timer_source, EPOLLIN);
 }
 
+/*
+ * The device's short slice is the daemon's while it runs. A program that has not
+ * come to it yet may have the lock: until it is given back, turns are with the
+ * driver's slice.
+ */
+static void slot_due(struct gp_tick *tick)
+{
+	struct gp_ddev *dev = (struct gp_ddev *)(void *)
+		((char *)tick - offsetof(struct gp_ddev, slot));
+	struct gp_event ev = { .type = GP_EV_SLOT };
+
+	if (gp_slot_try(dev->hal, &dev->slot_fd) == -EBUSY)
+		gp_tick_in(tick, SLOT_NS);
+	else
+		ev.ok = 1;
+	gp_ddev_event(dev, &ev);
+}
+
+static int slot_create(struct gp_ddev *dev)
+{
+	dev->slot.due = slot_due;
+	if (!(dev->caps.caps & GP_CAP_SLICES))
+		return 0;
+	return gp_tick_add(dev->loop, &dev->slot);
+}
+
 static int idle_create(struct gp_ddev *dev)
 {
 	int err;
@@ -316,10 +345,13 @@ static void unmake(struct gp_ddev *dev)
 {
 	gp_tick_remove(&dev->idle);
 	gp_tick_remove(&dev->notice);
+	gp_tick_remove(&dev->slot);
 	gp_worker_destroy(dev->worker);
 	gp_loop_remove(&dev->timer_source);
 	dev->hal->ops->timer_destroy(dev->timer);
 	dev->hal->ops->log_close(dev->log);
+	if (dev->slot_fd >= 0)
+		close(dev->slot_fd);
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (dev->group[i].id)
 			gp_ddev_group_free(dev, &dev->group[i]);
@@ -342,6 +374,7 @@ int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 	gp_hal_set_ops(&dev->ops, hal->ops);
 	hal->ops = &dev->ops;
 	dev->number = number;
+	dev->slot_fd = -1;
 	dev->settings = *settings;
 	dev->loop = loop;
 	dev->trace = trace;
@@ -355,6 +388,8 @@ int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 	if (!err)
 		err = idle_create(dev);
 	if (!err)
+		err = slot_create(dev);
+	if (!err)
 		err = gp_worker_create(loop, &dev->worker);
 	if (err) {
 		unmake(dev);
@@ -363,6 +398,8 @@ int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 	/* Where it may not be read, usage has no source, and is shown as none. */
 	if (dev->caps.caps & GP_CAP_SWITCH_LOG && hal->ops->log_open(hal, &dev->log))
 		dev->log = NULL;
+	if (dev->slot.source.loop)
+		slot_due(&dev->slot);
 	*out = dev;
 	return 0;
 }

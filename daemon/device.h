@@ -75,10 +75,11 @@ struct gp_ddev {
 	struct gp_log_look *looking;	/* it is being read */
 	int64_t log_ahead_ns;		/* its clock, of the core's */
 	uint64_t log_read_ns;		/* last, in the core's clock */
-	bool log_silent;		/* nothing stood there then */
 	uint32_t busy_looks;		/* in a row that saw LC work */
 	struct gp_usage usage;
 	struct gp_tick idle;		/* looks where nothing goes on */
+	int slot_fd;			/* the right to the short slice; -1: not ours */
+	struct gp_tick slot;		/* then: tries again */
 	struct gp_tick notice;		/* looks for work of who had none */
 	bool noticing;			/* it is to come */
 	struct gp_ddev_stat stat;

@@ -22,8 +22,8 @@ void gp_ddev_leaving(struct gp_ddev *dev, int place);
 void gp_ddev_control(struct gp_ddev *dev, const struct gp_decision *d);
 /** What runs in @group is cut anywhere, not at its end. No decision of the core's. */
 void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group);
-/** Off or on, and no decision of the core's either. */
-void gp_ddev_switch_off(struct gp_ddev *dev, struct gp_dgroup *group, bool off);
+/** GP_DO_SUSPEND, _RESUME, _SET_SLICE (the driver's), and no decision of the core's either. */
+void gp_ddev_control_own(struct gp_ddev *dev, struct gp_dgroup *group, uint32_t type);
 
 /* driver.c */
 /** Tell a driver that knows classes of @pid's. */

@@ -154,7 +154,6 @@ static void log_was_read(struct gp_job *job)
 	trace_records(dev, look);
 	dev->looking = NULL;
 	dev->log_read_ns = look->core_ns;
-	dev->log_silent = !look->count;
 	free(look);
 	tell_usage(dev);
 	its_time(dev);
@@ -261,8 +260,7 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 		at_ns = sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
 					dev->busy_looks : BUSY_SHIFT_MAX)));
 	if (share > 1)
-		at_ns = sooner(at_ns, (dev->log && !dev->log_silent ? dev->log_read_ns :
-				       now_ns) + USAGE_NS);
+		at_ns = sooner(at_ns, now_ns + USAGE_NS);
 	dev->look_at_ns = sooner(at_ns, dev->look_at_ns);
 	plan_notice(dev);
 }

@@ -421,12 +421,17 @@ static void forget_groups(struct gp_dtenant *t, bool gone)
 	}
 }
 
-/* It runs again; its slices are its own affair. */
+/* It runs again, as it was found. */
 static void pardon(struct gp_dtenant *t)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (t->dev->group[i].id && t->dev->group[i].tenant == t)
-			gp_ddev_switch_off(t->dev, &t->dev->group[i], false);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_dgroup *g = &t->dev->group[i];
+
+		if (!g->id || g->tenant != t)
+			continue;
+		gp_ddev_control_own(t->dev, g, GP_DO_SET_SLICE);
+		gp_ddev_control_own(t->dev, g, GP_DO_RESUME);
+	}
 }
 
 void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
@@ -519,7 +524,7 @@ void gp_dtenant_ban(struct gp_dtenant *t)
 		if (!g->id || g->tenant != t)
 			continue;
 		gp_ddev_event(t->dev, &ev);
-		gp_ddev_switch_off(t->dev, g, true);
+		gp_ddev_control_own(t->dev, g, GP_DO_SUSPEND);
 	}
 }
 

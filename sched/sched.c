@@ -53,7 +53,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.be_period_ns, 50 * GP_NS_PER_MS);
 
 	*s = (struct gp_sched){ .config = c, .resident = GP_NONE,
-				.cut_top = GP_NONE, .cut_was = GP_NONE };
+				.cut_top = GP_NONE, .cut_was = GP_NONE,
+				.slot_ok = c.rotate };
 	return 0;
 }
 

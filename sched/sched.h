@@ -81,7 +81,8 @@ enum gp_event_type {
 					 * device: what holds it must end now */
 	GP_EV_SYNC_DONE,		/* that wait is over */
 	GP_EV_SLOT,			/* ok=1: this instance has the device's
-					 * short slice; ok=0: it has not */
+					 * short slice; ok=0: it has not. Who
+					 * rotates has it until told otherwise */
 	GP_EV_TIMER,			/* the armed time has come */
 	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
 	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it */

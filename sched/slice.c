@@ -90,7 +90,9 @@ static uint64_t want_slice_us(const struct gp_sched *s,
 		return 0;
 	if (gp_group_idles(s, g))
 		return s->config.idle_slice_us;
-	return s->config.rotate || has_slot(s, g) ? s->config.be_slice_us : 0;
+	if (s->config.rotate)
+		return s->slot_ok ? s->config.be_slice_us : 0;
+	return has_slot(s, g) ? s->config.be_slice_us : 0;
 }
 
 /*

@@ -346,6 +346,13 @@ static void test_idle_stays_on(void **state)
 	two_are(&t, false, IDLE_US, false, 1);
 	two_tell(&t, GP_EV_BUSY, 1);
 	two_are(&t, false, 1, false, IDLE_US);
+	/* Somebody else has the device's short slice, and then not. */
+	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .ok = 0 });
+	two_carry_out(&t);
+	two_are(&t, false, 0, false, IDLE_US);
+	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .ok = 1 });
+	two_carry_out(&t);
+	two_are(&t, false, 1, false, IDLE_US);
 	two_tell(&t, GP_EV_TENANT_LEAVE, 1);
 	two_tell(&t, GP_EV_CLOSE, 0);
 	two_are(&t, false, 0, false, 0);

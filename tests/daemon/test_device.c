@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Two devices of the daemon's over the software GPU in virtual time: whose turn it
+ * is, who has nothing to run, what a page puts off, and that all is put back.
+ * Tenants are processes of ours that sleep; their work is the model's.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/device_internal.h"
+#include "daemon/proc.h"
+#include "daemon/tenant.h"
+#include "softgpu/sim_hal.h"
+#include "tests/common/gp_test.h"
+
+#define MS 1000000ull
+#define STEP_NS 100000u
+#define DEVICES 2
+#define MOST 8
+
+struct process {
+	pid_t pid;
+	struct gp_sim_context *context;
+	bool works;
+	uint32_t queued;
+	uint64_t done;
+	struct gp_dtenant *tenant;
+};
+
+struct device {
+	struct gp_sim *sim;
+	struct gp_ddev *dev;
+	struct process process[MOST];
+	size_t count;
+};
+
+static struct gp_loop *loop;
+static struct gp_trace *trace;
+static struct gp_journal *journal;
+static struct device device[DEVICES];
+static char journal_path[64];
+
+static const struct gp_model_method kernel = {
+	.type = GP_METHOD_KERNEL, .blocks = 1056, .block_ns = 1000000,
+};
+
+/* ---- the world ----------------------------------------------------------------- */
+
+static void submit(struct process *p)
+{
+	for (; p->works && p->queued < 2; p->queued++)
+		assert_int_equal(gp_sim_submit(p->context, 0, &kernel, NULL), 0);
+}
+
+static void on_event(void *arg, const struct gp_model_event *ev)
+{
+	struct device *d = arg;
+
+	for (size_t i = 0; ev->type == GP_MODEL_DONE && i < d->count; i++) {
+		struct process *p = &d->process[i];
+
+		if (!p->context || gp_sim_context_group(p->context) != ev->group)
+			continue;
+		p->done++;
+		p->queued--;
+		submit(p);
+	}
+}
+
+static void device_start(struct device *d, uint16_t number,
+			 const struct gp_config_settings *settings)
+{
+	const struct gp_sim_agent agent = { .arg = d, .event = on_event };
+	struct gp_model_config config;
+	struct gp_device_id id;
+	struct gp_device *hal;
+
+	gp_model_config_h200(&config);
+	d->sim = gp_sim_create(&config);
+	assert_non_null(d->sim);
+	gp_sim_set_agent(d->sim, &agent);
+	gp_sim_id(d->sim, &id);
+	assert_int_equal(gp_sim_timeslice_ops.open(&id, &hal), 0);
+	assert_int_equal(gp_ddev_create(loop, hal, number, settings, journal, trace, &d->dev), 0);
+}
+
+static bool at_work(void)
+{
+	for (size_t i = 0; i < DEVICES; i++)
+		if (device[i].dev->jobs || device[i].dev->looking)
+			return true;
+	return false;
+}
+
+static void settle(void)
+{
+	do
+		assert_int_equal(gp_loop_once(loop, at_work() ? 10 : 0), 0);
+	while (at_work());
+}
+
+static void run(uint64_t ns)
+{
+	for (uint64_t ran = 0; ran < ns; ran += STEP_NS) {
+		settle();
+		for (size_t i = 0; i < DEVICES; i++)
+			gp_sim_advance(device[i].sim, gp_sim_now(device[i].sim) + STEP_NS);
+	}
+	settle();
+}
+
+static pid_t sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void gone(struct gp_dtenant *tenant, void *arg)
+{
+	struct process *p = arg;
+
+	p->tenant = NULL;
+}
+
+static struct process *tenant(struct device *d, struct gp_class_value cls, bool works, bool page)
+{
+	struct process *p = &d->process[d->count++];
+	struct gp_join how = { .taken = GP_WIRE_BY_RUN, .request.cls = cls, .why = "a test",
+			       .page = page, .gone = gone, .arg = p };
+
+	*p = (struct process){ .pid = sleeper(), .works = works };
+	assert_int_equal(gp_sim_process_add(d->sim, p->pid), 0);
+	p->context = gp_sim_context_create(d->sim, p->pid, 1);
+	assert_non_null(p->context);
+	submit(p);
+	assert_int_equal(gp_proc_read(p->pid, &how.who), 0);
+	assert_int_equal(d->dev->hal->ops->groups(d->dev->hal, p->pid, &how.list), 0);
+	assert_int_equal(gp_dtenant_join(d->dev, &how, &p->tenant), 0);
+	settle();
+	return p;
+}
+
+static struct process *be(struct device *d, uint32_t weight)
+{
+	return tenant(d, (struct gp_class_value){ GP_CLASS_BE, weight }, true, false);
+}
+
+static int start(void **state)
+{
+	const struct gp_config_settings settings = { .quantum_ns = 50 * MS };
+
+	snprintf(journal_path, sizeof(journal_path), "/tmp/gpreempt-test-device.%d", (int)getpid());
+	memset(device, 0, sizeof(device));
+	assert_int_equal(gp_loop_create(&loop), 0);
+	assert_int_equal(gp_trace_create(loop, &trace), 0);
+	assert_int_equal(gp_journal_open(journal_path, &journal), 0);
+	assert_int_equal(gp_journal_take(journal, GP_ROLE_DAEMON), 0);
+	for (uint16_t i = 0; i < DEVICES; i++)
+		device_start(&device[i], i, &settings);
+	return 0;
+}
+
+static uint32_t records(void)
+{
+	struct gp_journal_record r;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		n += gp_journal_get(journal, i, &r);
+	return n;
+}
+
+static void expect_as_found(struct device *d, struct process *p)
+{
+	struct gp_group_list list = { 0 };
+	uint64_t us = 0, before = p->done;
+
+	assert_int_equal(d->dev->hal->ops->groups(d->dev->hal, p->pid, &list), 0);
+	for (size_t i = 0; i < list.count; i++)
+		if (list.group[i]->kind == GP_GROUP_COMPUTE)
+			assert_int_equal(list.group[i]->dev->ops->get_slice(list.group[i], &us), 0);
+	gp_group_list_put(&list);
+	assert_int_equal(us, d->dev->caps.default_slice_us);
+	if (!p->works)
+		return;
+	for (int i = 0; i < 100 && p->done == before; i++)
+		run(MS);
+	assert_true(p->done > before);
+}
+
+/* All leave, are as they were found, and nothing of it is in the journal any more. */
+static int end(void **state)
+{
+	for (size_t i = 0; i < DEVICES; i++)
+		while (device[i].dev->tenants)
+			gp_dtenant_leave(device[i].dev->tenants, false);
+	for (int i = 0; i < 1000 && (gp_ddev_putting_back(device[0].dev) ||
+				     gp_ddev_putting_back(device[1].dev)); i++)
+		run(MS);
+	for (size_t i = 0; i < DEVICES; i++) {
+		struct device *d = &device[i];
+
+		assert_false(gp_ddev_putting_back(d->dev));
+		for (size_t k = 0; k < d->count; k++) {
+			struct process *p = &d->process[k];
+
+			if (p->context)
+				expect_as_found(d, p);
+			kill(p->pid, SIGKILL);
+			waitpid(p->pid, NULL, 0);
+		}
+	}
+	assert_int_equal(records(), 0);
+	for (size_t i = 0; i < DEVICES; i++) {
+		struct gp_sim *sim = device[i].sim;
+
+		gp_ddev_destroy(device[i].dev);
+		gp_sim_destroy(sim);
+	}
+	gp_trace_destroy(trace);
+	gp_journal_close(journal);
+	gp_loop_destroy(loop);
+	unlink(journal_path);
+	return 0;
+}
+
+/* ---- tests ---------------------------------------------------------------------- */
+
+static double share(const struct process *p, uint64_t ns)
+{
+	return (double)p->done * MS / (double)ns;
+}
+
+static void test_shares_on_each_device(void **state)
+{
+	const uint64_t ns = 4000 * MS;
+	struct process *p[3], *other[2];
+	double sum = 0, others;
+
+	for (int i = 0; i < 3; i++)
+		p[i] = be(&device[0], 100);
+	other[0] = be(&device[1], 100);
+	other[1] = be(&device[1], 300);
+	assert_int_equal(records(), 5);
+	run(ns);
+	for (int i = 0; i < 3; i++)
+		sum += share(p[i], ns);
+	others = share(other[0], ns) + share(other[1], ns);
+	printf("three equal: %.3f %.3f %.3f of %.3f; 100 and 300: %.3f %.3f\n", share(p[0], ns),
+	       share(p[1], ns), share(p[2], ns), sum, share(other[0], ns), share(other[1], ns));
+	assert_true(sum > 0.96 && others > 0.96);
+	for (int i = 0; i < 3; i++)
+		assert_true(share(p[i], ns) > sum / 3 - 0.02);
+	assert_true(share(other[1], ns) > 0.7 * others && share(other[1], ns) < 0.8 * others);
+	/* What the daemon believes is what was. */
+	for (int i = 0; i < 3; i++)
+		assert_in_range(p[i]->tenant->used_ns, p[i]->done * MS * 95 / 100,
+				p[i]->done * MS * 110 / 100 + 50 * MS);
+}
+
+static void test_idle_costs_nothing(void **state)
+{
+	const struct gp_class_value cls = { GP_CLASS_BE, 100 };
+	struct process *busy = be(&device[0], 100);
+	struct process *idle = tenant(&device[0], cls, false, false);
+	uint64_t before;
+
+	run(200 * MS);
+	assert_int_equal(idle->tenant->told, GP_TOLD_IDLE);
+	before = busy->done;
+	run(1000 * MS);
+	printf("beside an idle one: %.3f\n", (double)(busy->done - before) / 1000);
+	assert_true(busy->done - before >= 1000 * 98 / 100);
+	/* It has work again, and gets its half of what follows. */
+	idle->works = true;
+	submit(idle);
+	run(10 * MS);
+	gp_ddev_look(device[0].dev);	/* by the wall's clock it comes nine times a second */
+	run(100 * MS);
+	before = idle->done;
+	run(1000 * MS);
+	assert_true(idle->done - before > 1000 * 4 / 10);
+	assert_int_equal(idle->tenant->told, GP_TOLD_BUSY);
+}
+
+static void test_a_page_puts_off(void **state)
+{
+	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	struct process *lc = tenant(&device[0], cls, false, true);
+	uint64_t turns;
+
+	atomic_store(&lc->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	run(200 * MS);
+	/* For ever: a turn of 50 ms becomes one of 70. */
+	atomic_store(&lc->tenant->page->doing, GP_PAGE_SEGMENT);
+	run(10 * MS);
+	turns = a->tenant->turns + b->tenant->turns;
+	run(700 * MS);
+	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 9, 11);
+	/* Not at all. */
+	atomic_store(&lc->tenant->page->doing, 0);
+	run(100 * MS);
+	turns = a->tenant->turns + b->tenant->turns;
+	run(700 * MS);
+	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 13, 15);
+}
+
+static void test_what_a_page_says_of_holds(void **state)
+{
+	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
+	struct process *lc = tenant(&device[0], cls, false, true);
+	struct gp_page *page = lc->tenant->page;
+	struct gp_wire_tenant out = { 0 };
+
+	for (uint64_t i = 0; i < 3 * GP_PAGE_SAMPLES; i++) {
+		struct gp_page_sample *s = &page->sample[i % GP_PAGE_SAMPLES];
+
+		atomic_store(&s->held_ns, 500000);
+		atomic_store(&s->switch_ns, i % 2 ? 170000 : 0);
+		atomic_store(&page->samples, i + 1);
+	}
+	gp_dtenant_show(lc->tenant, &out);
+	/* Of three rounds the last is there; half of them say how long it took. */
+	assert_int_equal(lc->tenant->hist[GP_WIRE_HIST_HOLD].total, GP_PAGE_SAMPLES);
+	assert_int_equal(lc->tenant->hist[GP_WIRE_HIST_SWITCH].total, GP_PAGE_SAMPLES / 2);
+	assert_in_range(out.switch_p50_ns, 170000, 170000 * 17 / 16);
+	/* A number that goes back, or leaps: no more than there is room for. */
+	atomic_store(&page->samples, 5);
+	gp_dtenant_samples(lc->tenant);
+	assert_true(lc->tenant->hist[GP_WIRE_HIST_HOLD].total <= 2 * GP_PAGE_SAMPLES);
+}
+
+static void test_a_process_that_dies(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	uint64_t before;
+
+	run(120 * MS);
+	kill(a->pid, SIGKILL);
+	waitpid(a->pid, NULL, 0);
+	gp_sim_process_end(device[0].sim, a->pid);
+	a->context = NULL;
+	run(20 * MS);
+	assert_null(a->tenant);
+	assert_int_equal(records(), 1);
+	before = b->done;
+	run(400 * MS);
+	assert_true(b->done - before >= 400 - 5);
+}
+
+static void test_classes_change(void **state)
+{
+	const struct gp_class_request lc = { .cls = { GP_CLASS_LC, 2 } };
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	struct gp_dgroup *g;
+
+	run(120 * MS);
+	assert_int_equal(gp_dtenant_class(a->tenant, &lc, true, "a test"), 0);
+	run(20 * MS);
+	g = NULL;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (device[0].dev->group[i].tenant == a->tenant)
+			g = &device[0].dev->group[i];
+	assert_non_null(g);
+	assert_false(g->off);
+	assert_int_equal(g->slice_us, GP_SCHED_LC_SLICE_US);
+	assert_int_equal(device[0].dev->resident, b->tenant->id);
+}
+
+/* It sets its slice back, and back, and is off in the end. */
+static void test_who_defies_is_suspended(void **state)
+{
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	uint64_t before;
+
+	for (uint32_t i = 0; i < GP_BAN_AFTER; i++) {
+		struct gp_group_list list = { 0 };
+
+		assert_int_equal(device[0].dev->hal->ops->groups(device[0].dev->hal, a->pid,
+								 &list), 0);
+		for (size_t k = 0; k < list.count; k++)
+			list.group[k]->dev->ops->set_slice(list.group[k], 3000);
+		gp_group_list_put(&list);
+		gp_ddev_enforce(device[0].dev);
+		run(2 * MS);
+	}
+	assert_true(a->tenant->banned);
+	assert_true(a->tenant->corrected >= GP_BAN_AFTER);
+	run(20 * MS);
+	before = a->done;
+	run(400 * MS);
+	assert_int_equal(a->done, before);
+	before = b->done;
+	run(400 * MS);
+	assert_true(b->done - before >= 400 - 5);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_shares_on_each_device),
+		TEST(test_idle_costs_nothing),
+		TEST(test_a_page_puts_off),
+		TEST(test_what_a_page_says_of_holds),
+		TEST(test_a_process_that_dies),
+		TEST(test_classes_change),
+		TEST(test_who_defies_is_suspended),
+	};
+
+	return gp_run_tests(tests);
+}
