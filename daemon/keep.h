@@ -7,7 +7,8 @@
  *
  * What `gpreemptd` starts as is the keeper; the daemon and the second keeper are
  * its children, by exec of the same program. A daemon that is not ready 2 s after
- * the last one died has everything put back in its stead (restore.h).
+ * the last one died has everything put back in its stead (restore.h); one that is
+ * there has 250 ms more for each process of the journal.
  *
  * One that is to end says so in the journal, and nobody is started any more.
  */

@@ -26,7 +26,8 @@
 #define UNREADY_NS (2000 * MS)		/* so long may be no daemon */
 #define SECOND_LATER_NS (300 * MS)	/* the second keeper leaves the first so much */
 #define AGAIN_NS (500 * MS)		/* until what cannot be started is tried again */
-#define RESTORE_NS (5000 * MS)		/* a child that puts back has so long, */
+#define RESTORE_NS (5000 * MS)		/* a child that puts back has so long, and .. */
+#define PROCESS_NS (250 * MS)		/* .. so much for each: an old one's scan on NVIDIA */
 #define STOP_NS (10000 * MS)		/* a daemon that is to end, */
 #define SECOND_STOP_NS (1000 * MS)	/* the second keeper, */
 #define REPLACE_NS (5000 * MS)		/* a daemon that is to make room for another */
@@ -75,14 +76,14 @@ static void tell(const struct gp_keep *keep, enum gp_role role, int number)
 		syscall(SYS_pidfd_send_signal, other->source.fd, number, NULL, 0u);
 }
 
-static bool has_records(const struct gp_journal *journal)
+static uint32_t records(const struct gp_journal *journal)
 {
 	struct gp_journal_record record;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
-		if (gp_journal_get(journal, i, &record))
-			return true;
-	return false;
+		n += gp_journal_get(journal, i, &record);
+	return n;
 }
 
 /* ---- putting back ------------------------------------------------------------- */
@@ -125,7 +126,8 @@ static bool start_restorer(struct gp_keeper *k, uint64_t now)
 
 static uint64_t wait_for_restorer(struct gp_keeper *k, uint64_t now)
 {
-	if (now >= k->restorer_ns + RESTORE_NS) {
+	if (now >= k->restorer_ns + RESTORE_NS +
+	    records(k->keep->setup.journal) * PROCESS_NS) {
 		gp_log(GP_LOG_ERR, "what puts back hangs, and is killed");
 		kill(k->restorer_pid, SIGKILL);
 	}
@@ -208,13 +210,17 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 	limit = k->unready_ns + UNREADY_NS;
 	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
 		limit += SECOND_LATER_NS;
+	/* One that is there looks into them, too, before it is ready. */
+	if (gp_keep_has(keep, GP_ROLE_DAEMON))
+		limit += records(keep->setup.journal) * PROCESS_NS;
 	if (now < limit)
 		return limit - now < ASK_NS ? limit - now : ASK_NS;
 	restorer = gp_journal_restorer(keep->setup.journal);
 	if (restorer)
-		return wait_for_anothers(restorer, limit, now);
+		return wait_for_anothers(restorer, limit + records(keep->setup.journal) *
+					 PROCESS_NS, now);
 	if (k->restores != gp_journal_restores(keep->setup.journal) ||
-	    !has_records(keep->setup.journal)) {
+	    !records(keep->setup.journal)) {
 		k->put_back = true;
 		return ASK_NS;
 	}
@@ -266,7 +272,7 @@ static uint64_t stopping(struct gp_keeper *k, uint64_t now)
 	}
 	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
 		return ASK_NS;
-	if (!k->put_back && has_records(keep->setup.journal)) {
+	if (!k->put_back && records(keep->setup.journal)) {
 		k->put_back = !start_restorer(k, now);
 		return ASK_NS;
 	}
@@ -320,7 +326,7 @@ static bool is_hopeless(const struct gp_keeper *k, enum gp_role role, int status
 	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
 	       status != -1 && WIFEXITED(status) &&
 	       WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
-	       !has_records(k->keep->setup.journal);
+	       !records(k->keep->setup.journal);
 }
 
 static void died(struct gp_keep *keep, enum gp_role role, pid_t pid, int status)

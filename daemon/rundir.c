@@ -229,12 +229,11 @@ static int write_config(const char *path, const struct gp_config *config)
 int gp_rundir_keep_config(const char *dir, const struct gp_config *config)
 {
 	char path[PATH_MAX], new[PATH_MAX];
-	int err = path_in(dir, CONFIG_NEW, new);
+	int err;
 
-	if (!err)
-		err = path_in(dir, CONFIG, path);
-	if (!err)
-		err = write_config(new, config);
+	if (path_in(dir, CONFIG_NEW, new) || path_in(dir, CONFIG, path))
+		return -ENAMETOOLONG;
+	err = write_config(new, config);
 	if (!err && rename(new, path))
 		err = -errno;
 	return err;
