@@ -131,9 +131,10 @@ def rss_kb(pid):
 class Daemon:
     """gpreemptd with @config (YAML), which what @rig starts from now on finds."""
 
-    def __init__(self, rig, name, config="", users=()):
+    def __init__(self, rig, name, config="", users=(), may="lc:0"):
         self.rig, self.name = rig, name
         self.users = users or [LC_UID if rig.users else os.geteuid()]
+        self.may = may
         # A virtual clock stands while anybody asks for it.
         self.nap_s = 0.3 if rig.soft else 0.005
         self.dir = os.path.join(rig.scratch, f"run-{name}")
@@ -151,7 +152,7 @@ class Daemon:
 
     def rules(self):
         """Who may be latency-critical: who runs lc, if nothing else is said."""
-        return "rules:\n" + "".join(f"  - user: {user}\n    may: lc:0\n"
+        return "rules:\n" + "".join(f"  - user: {user}\n    may: {self.may}\n"
                                     for user in self.users)
 
     def connect(self):
