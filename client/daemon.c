@@ -453,7 +453,7 @@ static void join(struct gp_edev *dev, int fd)
 	/* Groups that come from here on are told of again. */
 	atomic_store(&d->regrouped, false);
 	d->state = GP_EDAEMON_JOINING;
-	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_MISSED_NS;
+	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_JOIN_NS;
 	if (!say_hello(dev))
 		return;
 	/* It may have said why, before it closed. */

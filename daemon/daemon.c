@@ -15,6 +15,7 @@
 
 #include "client/log.h"
 #include "daemon/daemon_internal.h"
+#include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/restore.h"
 
@@ -183,6 +184,7 @@ static void reload(struct gp_daemon *d)
 	}
 	gp_config_free(d->config);
 	d->config = config;
+	gp_daemon_log_level(config->log_level);
 	gp_notify("RELOADING=1");
 	gp_serve_limit(d->serve, config->user_connections);
 	for (size_t i = 0; i < d->devs; i++)
@@ -308,10 +310,9 @@ static void take_over(struct gp_daemon *d)
 		gp_log(GP_LOG_WARN, "a daemon before this one left %u tenants; %u could "
 		       "not be put back", stat.processes + stat.failed, stat.failed);
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++) {
-		if (!gp_journal_get(d->journal, i, &record))
-			continue;
-		gp_journal_drop(d->journal, (int)i);
-		gp_member_again(d, &record);
+		if (gp_journal_get(d->journal, i, &record) &&
+		    !gp_member_again(d, &record, (int)i))
+			gp_journal_drop(d->journal, (int)i);
 	}
 }
 

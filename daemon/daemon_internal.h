@@ -38,8 +38,11 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn,
 /** Its connection is closed. */
 void gp_member_left(struct gp_daemon *d, struct gp_conn *conn);
 extern const struct gp_find_ops gp_member_find_ops;
-/** What the journal says was taken from outside is taken again. */
-void gp_member_again(struct gp_daemon *d, const struct gp_journal_record *record);
+/**
+ * Who is in the journal at @place, and would not come by itself (attached, banned),
+ * is taken again; the record stays until then. False: it need not be.
+ */
+bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *record, int place);
 /** The rules are others now. */
 void gp_member_rules(struct gp_daemon *d);
 /** Once a second: have tenants that were taken from outside other groups now? */

@@ -52,8 +52,7 @@ void gp_ddev_notice_due(struct gp_tick *tick);
 /* tenant.c */
 void gp_dtenant_turn_begins(struct gp_dtenant *tenant);
 void gp_dtenant_turn_ends(struct gp_dtenant *tenant);
-/** Off, until its process ends or the daemon does. */
-void gp_dtenant_ban(struct gp_dtenant *tenant);
+
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
 /** Tell who of LC has to say when it needs the device. */

@@ -27,6 +27,8 @@ struct scan {
 	struct gp_class_request request;
 	bool asks;
 	enum gp_wire_taken taken;	/* how it is to become a tenant; 0: it is one */
+	bool banned;
+	int place;			/* in the journal, of what it was; -1 */
 	struct gp_group_list list;
 	int err;
 };
@@ -67,6 +69,7 @@ static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid
 	if (n)
 		memcpy(s->file, file, n * sizeof(*file));
 	s->files = n;
+	s->place = -1;
 	return s;
 }
 
@@ -182,6 +185,8 @@ static void hello_done(struct gp_job *job)
 	/* It is known by what others said of it, or by a connection that it lost. */
 	if (!err && t && t->conn)
 		err = -EEXIST;
+	else if (!err && t && t->banned)
+		err = -EPERM;
 	else if (!err && t)
 		gp_dtenant_leave(t, false);
 	else if (!err && of_user(d, who.uid) >= d->config->user_tenants)
@@ -196,6 +201,7 @@ static void hello_done(struct gp_job *job)
 			    "gpreempt.yaml says how many" :
 			    err == -EEXIST ? "this process has another connection for this device" :
 			    err == -ENOSPC ? "the device has as many tenants as there can be" :
+			    err == -EPERM ? "this process has been suspended until it ends" :
 			    strerror(-err));
 		goto out;
 	}
@@ -313,8 +319,11 @@ void gp_member_left(struct gp_daemon *d, struct gp_conn *conn)
 	conn->tenant = NULL;
 	if (!t)
 		return;
-	/* Its process's end is told by its pidfd: this one lives, and goes. */
-	gp_dtenant_leave(t, false);
+	t->conn = NULL;
+	/* Its process's end is told by its pidfd: this one lives, and goes; but not from
+	 * what it is suspended for. */
+	if (!t->banned)
+		gp_dtenant_leave(t, false);
 }
 
 /* ---- who is taken ---------------------------------------------------- */
@@ -341,12 +350,19 @@ static void take_done(struct gp_job *job)
 		snprintf(why, sizeof(why), "it became a tenant meanwhile; try again");
 		err = -EAGAIN;
 	}
-	if (!err)
+	given = s->request;
+	if (!err && !s->banned)
 		err = decide(s->daemon, s->dev, &who, NULL, &s->request, &given, why);
 	if (!err)
-		err = join(s, &who, &given, true, "somebody said so (gpreempt attach)", &t);
+		err = join(s, &who, &given, true, s->banned ? "it has been suspended for good" :
+			   "somebody said so (gpreempt attach)", &t);
 	if (err && !why[0])
 		snprintf(why, sizeof(why), "%s", strerror(-err));
+	if (!err && s->banned)
+		gp_dtenant_ban(t);
+	/* The new record is there before the old one goes. */
+	if (s->place >= 0)
+		gp_journal_drop(s->daemon->journal, s->place);
 	if (conn)
 		gp_conn_say(conn, err, "%s", err ? why : "");
 	gp_proc_clear(&who);
@@ -404,23 +420,26 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	}
 }
 
-void gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r)
+bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)
 {
 	struct gp_ddev *dev = gp_daemon_device(d, r->uuid);
 	struct gp_class_request request;
 	uint64_t start;
 	struct scan *s;
 
-	if (r->taken != GP_WIRE_BY_ATTACH || !dev ||
+	if ((r->taken != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
 	    gp_class_request_from_wire(&r->request, &request) ||
 	    gp_proc_start(r->pid, &start) || start != r->start_ticks)
-		return;
+		return false;
 	s = scan_new(d, dev, r->pid, NULL, 0, take_done);
 	if (!s)
-		return;
+		return false;
 	s->taken = GP_WIRE_BY_ATTACH;
 	s->request = request;
+	s->banned = r->banned;
+	s->place = place;
 	gp_worker_post(d->scanner, &s->job);
+	return true;
 }
 
 /* ---- who is found ---------------------------------------------------- */

@@ -109,6 +109,9 @@ void gp_dtenant_samples(struct gp_dtenant *tenant);
 /** It had the device for @ns more. */
 void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
 
+/** Off, until its process ends or the daemon does. */
+void gp_dtenant_ban(struct gp_dtenant *tenant);
+
 /** What a view shows of it. */
 void gp_dtenant_show(struct gp_dtenant *tenant, struct gp_wire_tenant *out);
 
