@@ -7,12 +7,15 @@ The victim raises the signal itself, from a thread, so that the moment is known
 in the clock in which the survivor's samples are; every third one is killed from
 outside instead, at a moment that nobody chose, and must only leave the survivor
 at full speed at the end.
+
+Then all that again with gpreemptd: see daemon_kill.py.
 """
 import os
 import random
 import signal
 import time
 
+import daemon_kill
 from bench import harness
 from bench.harness import BenchError, fields, median, progress
 
@@ -33,7 +36,7 @@ CASES = {
 
 
 def names():
-    return list(CASES)
+    return [*CASES, *daemon_kill.names()]
 
 
 class Kill:
@@ -257,4 +260,7 @@ class Kill:
 
 
 def run(rig, opt, table):
-    Kill(rig, opt, table).run()
+    if not opt.only or set(opt.only) & set(CASES):
+        Kill(rig, opt, table).run()
+    if not opt.only or set(opt.only) & set(daemon_kill.names()):
+        daemon_kill.run(rig, opt, table)

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of SUITE=kill, what gpreemptd owes its tenants: its processes, its clients and
+tenants killed at random moments, one or two at once; what it costs when all
+idle; and what a flood of clients does to others' turns."""
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import time
+
+from bench import harness
+from bench.harness import BenchError, fields, progress
+from crowd import Crowd
+from daemon import TURN, Connection, Daemon, cpu_ns, message, rss_kb
+
+RUN_AGAIN_S = 2.5
+LC_PERIOD_US = 5000
+LC_REQUESTS = 200           # of a line: it is given the next one when it is through
+VICTIMS = ["daemon", "keeper", "second", "client", "tenant"]
+IDLE_TENANTS = 16
+IDLE_CPU, IDLE_MB = 0.001, 20
+CLIENTS = 1000
+LATE_US = 1000
+GARBAGE = [b"", b"x", b"\0" * 16, b"\xff" * 64, message(9999), message(24, b"x" * 40),
+           message(16, b"\xff" * 80), b"GPRE" * 1000]
+
+
+def names():
+    return ["daemon-killed", "daemon-idle", "daemon-flood"]
+
+
+class DaemonKill:
+    def __init__(self, rig, opt, table):
+        self.rig, self.opt, self.table = rig, opt, table
+        self.random = random.Random(opt.seed)
+        self.kernel_us = 2000 if rig.soft else opt.be_kernel_us
+        self.lc_iters = rig.calibrate("lc", 110)["iters"]
+        self.born = 0
+
+    def daemon(self, name, config=""):
+        return Daemon(self.rig, name, f"quantum: {10 if self.rig.soft else 50}ms\n"
+                      f"limits_per_user:\n  tenants: 32\n  connections: 64\n{config}")
+
+    # ---- killed -------------------------------------------------------------
+
+    def add_tenant(self):
+        """A best-effort one that works until the end, or until it is killed."""
+        self.born += 1
+        name = f"kill-be{self.born}"
+        proc = self.crowd.add(name)
+        proc.expect("ready", 120)
+        proc.expect("paused", 60)
+        proc.send("go")
+        return name
+
+    def lc_go_on(self):
+        """The latency-critical one's next line, when it is through with one."""
+        if self.lc_busy:
+            while (line := self.lc.next_line(0)) is not None:
+                if line.startswith("lc requests"):
+                    self.lc_busy = False
+                    self.wrong += fields(line)["result"] != "right"
+        if not self.lc_busy:
+            self.lc.send(f"--requests={LC_REQUESTS} --period-us={LC_PERIOD_US} "
+                         "--warmup=0 --hint-us=300 --segment")
+            self.lc_busy = True
+
+    def start_client(self):
+        return subprocess.Popen([self.rig.cli, "top", "-b", "-d", "0.05"],
+                                env=self.rig.env(), stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+
+    def kill(self, victim):
+        """A role's PID may be gone already: one of two just killed starts anew."""
+        if victim == "client":
+            self.client.kill()
+            self.client.wait()
+            self.client = self.start_client()
+        elif victim == "tenant":
+            name = self.random.choice(list(self.crowd.procs))
+            proc = self.crowd.procs.pop(name)
+            proc.kill()
+            self.rig.drop(proc)
+            self.dead += 1
+        else:
+            pid = self.gpd.roles().get(victim)
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+
+    def slowest_s(self, had):
+        """Until each that lives has finished two kernels more: how long that took;
+        two, since one could have been finished on the device meanwhile."""
+        start = time.monotonic()
+        while True:
+            self.lc_go_on()
+            if all(len(self.crowd.times(n)) >= had[n] + 2 for n in had):
+                return time.monotonic() - start
+            if time.monotonic() > start + 30:
+                return None
+            time.sleep(0.02)
+
+    def one(self, number):
+        victims = self.random.sample(VICTIMS, 2)
+        if number % 3 != 2:
+            victims = [VICTIMS[(number - number // 3) % len(VICTIMS)]]
+        time.sleep(self.random.uniform(0.05, 0.3))
+        self.lc_go_on()
+        for victim in victims:
+            self.kill(victim)
+        start = time.monotonic()
+        had = {n: len(self.crowd.times(n)) for n in self.crowd.procs}
+        runs_s = self.slowest_s(had)
+        self.gpd.await_tenants(
+            [p.app_pid for p in self.crowd.procs.values()] + [self.lc.app_pid])
+        has_s = time.monotonic() - start
+        while self.dead:
+            self.dead -= 1
+            self.add_tenant()
+        return " and ".join(victims), runs_s, has_s
+
+    def note_kills(self, found):
+        with open(os.path.join(self.rig.out, "kill-daemon.txt"), "w") as f:
+            f.writelines(f"{who}: everyone runs after {runs_s} s, it has all "
+                         f"after {has_s:.3f} s\n"
+                         for who, runs_s, has_s in found)
+        lost = sum(runs_s is None or runs_s > RUN_AGAIN_S for _, runs_s, _ in found)
+        self.table.check(f"daemon-killed: not all running within {RUN_AGAIN_S} s",
+                         f"{lost} of {len(found)}", "0", lost == 0)
+        for victim in VICTIMS + ["two"]:
+            rows = [(r, h) for who, r, h in found if r is not None and
+                    (victim == who or (victim == "two" and " and " in who))]
+            if rows:
+                self.table.note(
+                    f"daemon-killed: {victim}: everyone runs, it has all tenants",
+                    f"{max(r for r, _ in rows):.2f} s, {max(h for _, h in rows):.2f} s "
+                    f"at most of {len(rows)}")
+
+    def killed(self):
+        self.crowd = Crowd(self.rig, self.kernel_us)
+        self.gpd = self.daemon("kill")
+        self.dead, self.wrong, self.lc_busy = 0, 0, False
+        self.lc = self.rig.lc("--control", f"--iters={self.lc_iters}", cls="lc",
+                              name="kill-lc")
+        self.lc.expect("ready", 120)
+        for _ in range(3):
+            self.add_tenant()
+        self.gpd.await_tenants(self.crowd.pids() + [self.lc.app_pid])
+        self.client = self.start_client()
+        count = max(self.opt.kills // 4, 12)
+        found = []
+        try:
+            for number in range(count):
+                progress(f"kill: daemon: {number + 1} of {count}")
+                found.append(self.one(number))
+        finally:
+            self.client.kill()
+            self.client.wait()
+            self.note_kills(found)
+        if self.lc_busy:
+            line = self.lc.expect("lc requests", 120)
+            self.wrong += fields(line)["result"] != "right"
+        self.lc.send("quit")
+        self.lc.finish(60)
+        self.rig.drop(self.lc)
+        self.table.check("daemon-killed: LC's results", f"{self.wrong} WRONG", "0 WRONG",
+                         not self.wrong)
+        self.crowd.finish(self.table)       # and BE's
+        self.table.check("daemon-killed: those left, told to end",
+                         f"exit {self.stop_left()}", "all ended", not self.gpd.roles())
+        self.gpd.destroy()
+
+    def stop_left(self):
+        """Any of the three may be told."""
+        pids = self.gpd.roles()
+        os.kill(pids.get("keeper", next(iter(pids.values()), 0)), signal.SIGTERM)
+        end = time.monotonic() + 10
+        while self.gpd.roles() and time.monotonic() < end:
+            time.sleep(0.05)
+        return self.gpd.proc.popen.poll()
+
+    # ---- idle ---------------------------------------------------------------
+
+    def idle(self):
+        progress("kill: 16 idle tenants")
+        seconds = 5 if self.rig.soft else 20
+        crowd = Crowd(self.rig, self.kernel_us)
+        gpd = self.daemon("idle")
+        for i in range(IDLE_TENANTS):
+            crowd.add(f"idle-be{i}")
+        crowd.await_ready()
+        gpd.await_tenants(crowd.pids())
+        time.sleep(2)
+        pids = gpd.roles()
+        before = {role: cpu_ns(pid) for role, pid in pids.items()}
+        time.sleep(seconds)
+        used = {role: (cpu_ns(pid) - before[role]) / seconds / 1e9
+                for role, pid in pids.items()}
+        mb = {role: rss_kb(pid) / 1024 for role, pid in pids.items()}
+        whole = 100 * sum(used.values())
+        if self.rig.soft:
+            self.table.note("daemon-idle: CPU", f"{whole:.3f} % of a core (no bar here)")
+        else:
+            self.table.check("daemon-idle: CPU of all three", f"{whole:.3f} %",
+                             f"<= {100 * IDLE_CPU:.1f} %", whole <= 100 * IDLE_CPU)
+        self.table.at_most("daemon-idle: memory of the daemon", mb["daemon"], IDLE_MB,
+                           "MB")
+        self.table.note("daemon-idle: memory of all three", f"{sum(mb.values()):.1f} MB")
+        crowd.finish(self.table)
+        gpd.stop()
+
+    # ---- a flood ------------------------------------------------------------
+
+    def turns_us(self, gpd, seconds):
+        """Lengths of turns, by the daemon's trace."""
+        times = []
+        with gpd.connect() as c:
+            c.trace_start()
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                times += [at for at, kind, _, _ in c.trace_read(0.2) if kind == TURN]
+        return [(b - a) / 1000 for a, b in zip(times, times[1:])]
+
+    def flood(self):
+        progress("kill: a flood of clients")
+        seconds = 2 if self.rig.soft else 6
+        crowd = Crowd(self.rig, self.kernel_us)
+        gpd = self.daemon("flood")
+        for i in range(2):
+            crowd.add(f"flood-be{i}")
+        crowd.await_ready()
+        gpd.await_tenants(crowd.pids())
+        crowd.start(list(crowd.procs))
+        calm = self.turns_us(gpd, seconds)
+        flood = Flood(gpd.socket)
+        try:
+            flood.start()
+            turns = self.turns_us(gpd, seconds)
+        finally:
+            flood.stop()
+        crowd.pause(list(crowd.procs))
+        self.keep("calm", calm)
+        self.keep("flooded", turns)
+        if not calm or not turns:
+            raise BenchError("no turns were traced")
+        late = max(turns) - max(calm)
+        figure = (f"{late:.0f} us later (calm: {max(calm):.0f} of {len(calm)}, flooded: "
+                  f"{max(turns):.0f} of {len(turns)}; {flood.count} connections)")
+        if self.rig.soft:
+            self.table.note("daemon-flood: longest turn", figure + " (no bar here)")
+        else:
+            self.table.check("daemon-flood: longest turn", figure,
+                             f"<= {LATE_US} us later", late <= LATE_US)
+        crowd.finish(self.table)
+        status = gpd.stop()
+        self.table.check("daemon-flood: told to end", f"exit {status}", "exit 0",
+                         status == 0)
+
+    def keep(self, name, turns):
+        with open(os.path.join(self.rig.out, f"kill-flood-{name}.us"), "w") as f:
+            f.writelines(f"{us:.1f}\n" for us in turns)
+
+    def run(self):
+        only = self.opt.only
+        if not only or "daemon-killed" in only:
+            self.killed()
+        if not only or "daemon-idle" in only:
+            self.idle()
+        if not only or "daemon-flood" in only:
+            self.flood()
+        harness.progress_end()
+
+
+FLOOD = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import daemon_kill
+daemon_kill.flood_from(sys.argv[1])
+"""
+
+
+def flood_from(path):
+    """A thousand clients at once, over and over, who say what is none of their
+    business; and one that asks and asks, and never reads."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    count = 0
+    while True:
+        clients = []
+        try:
+            deaf = Connection(path)
+            deaf.socket.setblocking(False)
+            clients.append(deaf.socket)
+        except OSError:
+            deaf = None
+        for i in range(CLIENTS):
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            clients.append(s)
+            s.setblocking(False)
+            try:
+                s.connect(path)
+                s.send(GARBAGE[i % len(GARBAGE)])
+                count += 1
+                if deaf:
+                    deaf.send(message(24))
+            except OSError:
+                pass
+        print(count, flush=True)
+        for s in clients:
+            s.close()
+
+
+class Flood:
+    """Of a process of its own, of the user who runs the suite."""
+
+    def __init__(self, path):
+        self.path = path
+        self.count = 0
+
+    def start(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        top = os.path.dirname(os.path.dirname(here))
+        self.popen = subprocess.Popen(
+            [harness.sys.executable, "-c", FLOOD, self.path, here],
+            stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=top))
+
+    def stop(self):
+        self.popen.kill()
+        lines = self.popen.communicate()[0].split()
+        self.count = int(lines[-1]) if lines else 0
+
+
+def run(rig, opt, table):
+    DaemonKill(rig, opt, table).run()
