@@ -154,6 +154,7 @@ $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
 
+$(call obj,daemon/main.c $(DAEMON_SRCS)): | need-daemon
 $(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \

@@ -33,5 +33,5 @@ SUITE ?= latency
 check-gpu: need-python all
 	$(Q)$(PYTHON) tests/gpu/suite.py $(SUITE) --build $(O) $(ROWS)
 
-demo: need-python all
+demo: need-python $(filter-out $(DAEMON),$(PRODUCTS))
 	$(Q)$(PYTHON) bench/demo.py --build $(O) $(DEMO)
