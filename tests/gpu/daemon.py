@@ -133,7 +133,7 @@ class Daemon:
 
     def __init__(self, rig, name, config="", users=(), may="lc:0"):
         self.rig, self.name = rig, name
-        self.users = users or [LC_UID if rig.users else os.geteuid()]
+        self.users = [LC_UID if rig.users else os.geteuid()] if users == () else users
         self.may = may
         # A virtual clock stands while anybody asks for it.
         self.nap_s = 0.3 if rig.soft else 0.005
@@ -151,7 +151,10 @@ class Daemon:
         self.await_up()
 
     def rules(self):
-        """Who may be latency-critical: who runs lc, if nothing else is said."""
+        """Who may be latency-critical: who runs lc, if nothing else is said. None:
+        the config has rules of its own."""
+        if self.users is None:
+            return ""
         return "rules:\n" + "".join(f"  - user: {user}\n    may: {self.may}\n"
                                     for user in self.users)
 

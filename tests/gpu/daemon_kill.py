@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 from bench import harness
@@ -22,6 +23,7 @@ VICTIMS = ["daemon", "keeper", "second", "client", "tenant"]
 IDLE_TENANTS = 16
 IDLE_CPU, IDLE_MB = 0.001, 20
 CLIENTS = 1000
+FLOOD_UID = 12003
 LATE_US = 1000
 GARBAGE = [b"", b"x", b"\0" * 16, b"\xff" * 64, message(9999), message(24, b"x" * 40),
            message(16, b"\xff" * 80), b"GPRE" * 1000]
@@ -212,14 +214,12 @@ class DaemonKill:
 
     # ---- a flood ------------------------------------------------------------
 
-    def turns_us(self, gpd, seconds):
+    def turns_us(self, trace, seconds):
         """Lengths of turns, by the daemon's trace."""
         times = []
-        with gpd.connect() as c:
-            c.trace_start()
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                times += [at for at, kind, _, _ in c.trace_read(0.2) if kind == TURN]
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            times += [at for at, kind, _, _ in trace.trace_read(0.2) if kind == TURN]
         return [(b - a) / 1000 for a, b in zip(times, times[1:])]
 
     def flood(self):
@@ -232,13 +232,15 @@ class DaemonKill:
         crowd.await_ready()
         gpd.await_tenants(crowd.pids())
         crowd.start(list(crowd.procs))
-        calm = self.turns_us(gpd, seconds)
-        flood = Flood(gpd.socket)
-        try:
-            flood.start()
-            turns = self.turns_us(gpd, seconds)
-        finally:
-            flood.stop()
+        flood = Flood(gpd.socket, FLOOD_UID if self.rig.users else None)
+        with gpd.connect() as trace:
+            trace.trace_start()
+            calm = self.turns_us(trace, seconds)
+            try:
+                flood.start()
+                turns = self.turns_us(trace, seconds)
+            finally:
+                flood.stop()
         crowd.pause(list(crowd.procs))
         self.keep("calm", calm)
         self.keep("flooded", turns)
@@ -312,18 +314,19 @@ def flood_from(path):
 
 
 class Flood:
-    """Of a process of its own, of the user who runs the suite."""
+    """Of a process of its own, @user's (None: of whoever runs the suite)."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, user):
+        self.path, self.user = path, user
         self.count = 0
 
     def start(self):
         here = os.path.dirname(os.path.abspath(__file__))
         top = os.path.dirname(os.path.dirname(here))
         self.popen = subprocess.Popen(
-            [harness.sys.executable, "-c", FLOOD, self.path, here],
-            stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=top))
+            [sys.executable, "-c", FLOOD, self.path, here],
+            stdout=subprocess.PIPE, env=dict(os.environ, PYTHONPATH=top), cwd="/",
+            user=self.user)
 
     def stop(self):
         self.popen.kill()

@@ -20,13 +20,14 @@ import exact    # noqa: E402
 import kill     # noqa: E402
 import latency  # noqa: E402
 import many     # noqa: E402
+import rules    # noqa: E402
 import safety   # noqa: E402
 import share    # noqa: E402
 from bench import harness  # noqa: E402
 from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
-          "many": many, "share": share, "edf": edf}
+          "many": many, "share": share, "edf": edf, "rules": rules}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
