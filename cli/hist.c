@@ -24,6 +24,7 @@ static const struct {
 	[GP_WIRE_HIST_SWITCH] = {"switch", "from asking for the device to having it"},
 	[GP_WIRE_HIST_HOLD] = {"hold", "how long the device was held at a time"},
 	[GP_WIRE_HIST_SUSPENDED] = {"suspended", "off the device at a time"},
+	[GP_WIRE_HIST_SEGMENT] = {"segment", "from a segment's begin to its end"},
 };
 
 static const struct {
@@ -304,9 +305,9 @@ int gp_verb_hist(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "PID",
 		.doc = "Show how long a process under gpreemptd waited for its turn, how "
-		       "long it took until it had the device, was held, or was "
-		       "suspended. Figures are right to a sixteenth; below 1 us they are "
-		       "one.",
+		       "long it took until it had the device, was held, was suspended, "
+		       "or was in a segment. Figures are right to a sixteenth; below "
+		       "1 us they are one.",
 	};
 	struct verb v = {.fd = -1};
 	int err = gp_args(&argp, argc, argv, &v);

@@ -446,10 +446,13 @@ static void arm(struct gp_edev *dev)
 int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 {
 	struct gp_decision d;
+	uint64_t at_ns;
 	int result;
 
 	inside++;
 	step(dev, ev, &result);
+	/* To carry out takes time, and steps of its own. */
+	at_ns = dev->stepped_ns;
 	while (dev->pending_count) {
 		d = dev->pending[dev->pending_head];
 		dev->pending_head = (dev->pending_head + 1) % GP_EDEV_PENDING;
@@ -462,7 +465,7 @@ int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 	}
 	inside--;
 	if (!result)
-		gp_page_event(dev, ev);
+		gp_page_event(dev, ev, at_ns);
 	return result;
 }
 

@@ -57,6 +57,7 @@ struct gp_ectx {
 	uint64_t held_ns;
 	uint64_t switch_ns;
 	uint64_t asked_ns;		/* held by agreement since; 0: it is not */
+	uint64_t segment_ns;		/* in a segment since; 0: it is not */
 	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
 	enum gp_work work;		/* as the core was told */
 	uint64_t next_ns;		/* its next work comes then; 0: not known */

@@ -61,7 +61,7 @@ void gp_page_drop(struct gp_edev *dev)
 	t->page = NULL;
 	t->wake_fd = -1;
 	t->doing = 0;
-	t->samples = 0;
+	t->samples = t->segments_timed = 0;
 	t->looked = dev->told_busy = -ENODATA;
 }
 
@@ -249,7 +249,24 @@ static void hint_came(struct gp_ectx *c, uint64_t at_ns)
 	c->hint_ns = at_ns;
 }
 
-void gp_page_event(struct gp_edev *dev, const struct gp_event *ev)
+static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns)
+{
+	struct gp_tells *t = &dev->tells;
+	struct gp_sched_tenant_stat st;
+
+	/* Of nested ones the last end is meant. */
+	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st) || st.in_segment)
+		return;
+	if (t->page) {
+		atomic_store_explicit(&t->page->segment_ns[t->segments_timed %
+							   GP_PAGE_SEGMENTS],
+				      at_ns - c->segment_ns, memory_order_relaxed);
+		put(&t->page->segments_timed, ++t->segments_timed);
+	}
+	c->segment_ns = 0;
+}
+
+void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns)
 {
 	struct gp_ectx *c = context_of(dev, ev->tenant);
 
@@ -259,6 +276,12 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev)
 		hint_came(c, ev->at_ns);
 	} else if (c && ev->type == GP_EV_SEGMENT_BEGIN) {
 		c->next_ns = 0;
+		if (!c->segment_ns)
+			c->segment_ns = at_ns;
+	} else if (c && ev->type == GP_EV_SEGMENT_END) {
+		segment_ended(dev, c, at_ns);
+	} else if (c && ev->type == GP_EV_TENANT_CLASS && ev->spec.cls != GP_TENANT_LC) {
+		c->segment_ns = 0;	/* such a one is in none */
 	} else if (c && ev->type == GP_EV_BUSY) {
 		/* Only work after idleness is what a hint spoke of. */
 		if (c->work != GP_WORK_THERE)

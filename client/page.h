@@ -22,7 +22,7 @@ struct gp_tells {
 	int wake_fd;			/* the daemon's; -1: likewise */
 	uint32_t doing;			/* as it stands there */
 	uint64_t woke_for_ns;		/* the daemon was woken for work that comes then */
-	uint64_t samples;		/* since there is this page */
+	uint64_t samples, segments_timed;	/* since there is this page */
 	bool hints;			/* the process has given hints */
 	bool rhythm;			/* or has a rhythm that was learned */
 	int looked;			/* its queues: 1 work, 0 none; else unknown */
@@ -41,8 +41,8 @@ void gp_page_drop(struct gp_edev *dev);
 /** In the child of a fork, which has no part in it. */
 void gp_page_forget(struct gp_edev *dev);
 
-/** The core took @ev; what followed of it was carried out. */
-void gp_page_event(struct gp_edev *dev, const struct gp_event *ev);
+/** The core took @ev, at @at_ns; what followed of it was carried out. */
+void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns);
 /** A hold ended. @switch_ns: 0 where it is not known. */
 void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
 		  uint64_t switch_ns);

@@ -241,6 +241,8 @@ static void histogram(struct page *p, enum gp_wire_histogram kind)
 			"How long the device was held at a time." },
 		[GP_WIRE_HIST_SUSPENDED] = { "suspended_seconds", "be",
 			"Off the device at a time." },
+		[GP_WIRE_HIST_SEGMENT] = { "segment_seconds", "lc",
+			"From a segment's begin to its end." },
 	};
 	const struct gp_hist *hist;
 

@@ -160,17 +160,24 @@ void gp_dtenant_used(struct gp_dtenant *t, uint64_t ns)
 	t->dev->used_ns[t->request.cls.cls] += ns;
 }
 
-void gp_dtenant_samples(struct gp_dtenant *t)
+/*
+ * So many are in a ring of @size now, of which *@counted were. What was
+ * overwritten, or a number that went back, is passed over.
+ */
+static uint64_t written(_Atomic uint64_t *number, uint64_t *counted, uint64_t size)
+{
+	uint64_t have = atomic_load_explicit(number, memory_order_acquire);
+
+	if (have - *counted > size)
+		*counted = have - size;
+	return have;
+}
+
+static void count_holds(struct gp_dtenant *t)
 {
 	struct gp_page *page = t->page;
-	uint64_t have;
+	uint64_t have = written(&page->samples, &t->samples, GP_PAGE_SAMPLES);
 
-	if (!page)
-		return;
-	have = atomic_load_explicit(&page->samples, memory_order_acquire);
-	/* What was overwritten, or a number that went back, is passed over. */
-	if (have - t->samples > GP_PAGE_SAMPLES)
-		t->samples = have - GP_PAGE_SAMPLES;
 	for (; t->samples != have; t->samples++) {
 		struct gp_page_sample *s = &page->sample[t->samples % GP_PAGE_SAMPLES];
 		uint64_t held_ns = atomic_load_explicit(&s->held_ns, memory_order_relaxed);
@@ -182,6 +189,26 @@ void gp_dtenant_samples(struct gp_dtenant *t)
 		gp_ddev_trace_at(t->dev, GP_WIRE_TRACE_HOLD, t->who.pid, held_ns,
 				 atomic_load_explicit(&s->from_ns, memory_order_relaxed));
 	}
+}
+
+static void count_segments(struct gp_dtenant *t)
+{
+	struct gp_page *page = t->page;
+	uint64_t have = written(&page->segments_timed, &t->segments_timed,
+				GP_PAGE_SEGMENTS);
+
+	for (; t->segments_timed != have; t->segments_timed++)
+		record(t, GP_WIRE_HIST_SEGMENT, atomic_load_explicit(
+			&page->segment_ns[t->segments_timed % GP_PAGE_SEGMENTS],
+			memory_order_relaxed));
+}
+
+void gp_dtenant_samples(struct gp_dtenant *t)
+{
+	if (!t->page)
+		return;
+	count_holds(t);
+	count_segments(t);
 }
 
 static void wake_ready(struct gp_source *source, uint32_t events)

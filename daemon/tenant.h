@@ -31,7 +31,7 @@ struct gp_dtenant {
 	struct gp_page *page;
 	int page_fd;
 	struct gp_source wake;		/* its wake file */
-	uint64_t samples;		/* of the page, that were counted */
+	uint64_t samples, segments_timed;	/* of the page, that were counted */
 
 	/* What the core was told. */
 	enum { GP_TOLD_NOTHING, GP_TOLD_BUSY, GP_TOLD_IDLE } told;
@@ -104,7 +104,7 @@ bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
 bool gp_dtenant_active(const struct gp_dtenant *tenant, uint64_t now_ns, uint64_t ahead_ns);
 /** Tell the core that it has work, or has none, if that is news. */
 void gp_dtenant_tell(struct gp_dtenant *tenant, bool busy);
-/** Count what its page says of holds that are over. */
+/** Count what its page says of holds and segments that are over. */
 void gp_dtenant_samples(struct gp_dtenant *tenant);
 /** It had the device for @ns more. */
 void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);

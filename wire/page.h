@@ -18,7 +18,8 @@
 #define GP_PAGE_MAGIC 0x47505047u	/* "GPPG" */
 #define GP_PAGE_VERSION 1u
 #define GP_PAGE_BYTES 4096u
-#define GP_PAGE_SAMPLES 128u		/* a power of two */
+#define GP_PAGE_SAMPLES 128u		/* powers of two */
+#define GP_PAGE_SEGMENTS 64u
 
 /* Why a tenant needs its device now: bits of gp_page.doing. */
 enum gp_page_doing {
@@ -58,6 +59,9 @@ struct gp_page {
 						 * sample[], at their number modulo
 						 * GP_PAGE_SAMPLES */
 	struct gp_page_sample sample[GP_PAGE_SAMPLES];
+	_Atomic uint64_t segments_timed;	/* so many have ended; as samples is of
+						 * sample[] */
+	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS];	/* from begin to end */
 
 	/* The daemon's. */
 	_Alignas(64) _Atomic uint32_t cut_wanted;	/* less urgent LC may have the
@@ -71,6 +75,7 @@ struct gp_page {
 _Static_assert(sizeof(struct gp_page) <= GP_PAGE_BYTES, "one page");
 _Static_assert(offsetof(struct gp_page, doing) == 64, "ABI");
 _Static_assert(offsetof(struct gp_page, sample) == 144, "ABI");
-_Static_assert(offsetof(struct gp_page, cut_wanted) == 3264, "ABI");
+_Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
+_Static_assert(offsetof(struct gp_page, cut_wanted) == 3776, "ABI");
 
 #endif

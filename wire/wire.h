@@ -260,6 +260,7 @@ enum gp_wire_histogram {
 	GP_WIRE_HIST_SWITCH,	/* LC: from asking for the device to having it */
 	GP_WIRE_HIST_HOLD,	/* LC: how long it was held */
 	GP_WIRE_HIST_SUSPENDED,	/* BE: off the device at a time */
+	GP_WIRE_HIST_SEGMENT,	/* LC: from a segment's begin to its end */
 	GP_WIRE_HISTS,
 };
 

@@ -1022,6 +1022,82 @@ static void samples_go_round(void **state)
 	rig_end(&r);
 }
 
+static void passes(uint64_t ns)
+{
+	lock();
+	fake.now += ns;
+	unlock();
+}
+
+static void segment_is(const struct rig *r, uint64_t number, uint64_t ns)
+{
+	struct gp_page *page = r->given.page;
+
+	assert_int_equal(atomic_load(&page->segments_timed), number);
+	assert_int_equal(atomic_load(&page->segment_ns[(number - 1) % GP_PAGE_SEGMENTS]), ns);
+}
+
+static void segments_are_timed(void **state)
+{
+	struct gp_class_request want = lc(0), other = be(7);
+	struct gp_ectx *c, *d;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	/* Nested ones: from the first begin to the last end. */
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	passes(MS);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	passes(MS);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	assert_int_equal(atomic_load(&r.given.page->segments_timed), 0);
+	passes(3 * MS);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	segment_is(&r, 1, 5 * MS);
+	/* Each context has its own. */
+	d = context(r.dev);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	passes(MS);
+	event(r.dev, d, GP_EV_SEGMENT_BEGIN, 0);
+	passes(MS);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	segment_is(&r, 2, 2 * MS);
+	passes(2 * MS);
+	event(r.dev, d, GP_EV_SEGMENT_END, 0);
+	segment_is(&r, 3, 3 * MS);
+	gp_edev_context_put(r.dev, d);
+	/* Another class ends it, and nobody said how long it was meant to be. */
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	passes(50 * MS);
+	assert_int_equal(gp_edev_apply_class(r.dev, &other.cls, &other), 0);
+	assert_int_equal(gp_edev_apply_class(r.dev, &want.cls, &want), 0);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	passes(4 * MS);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	segment_is(&r, 4, 4 * MS);
+	/* A level does not. */
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	passes(MS);
+	want.cls.value = 3;
+	assert_int_equal(gp_edev_apply_class(r.dev, &want.cls, &want), 0);
+	passes(MS);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	segment_is(&r, 5, 2 * MS);
+	/* Round. */
+	for (uint32_t i = 6; i <= 2 * GP_PAGE_SEGMENTS + 3; i++) {
+		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+		passes(i * 1000);
+		event(r.dev, c, GP_EV_SEGMENT_END, 0);
+		segment_is(&r, i, i * 1000);
+	}
+	assert_int_equal(atomic_load(&r.given.page->segment_ns[3]),
+			 (GP_PAGE_SEGMENTS + 4) * 1000);
+	assert_int_equal(atomic_load(&r.given.page->cut_wanted), 0);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
 static void wakes_when_less_urgent_ones_run(void **state)
 {
 	struct gp_class_request want = lc(0);
@@ -1420,6 +1496,7 @@ int main(void)
 		cmocka_unit_test(page_says_what_is_done),
 		cmocka_unit_test(queues_are_looked_at),
 		cmocka_unit_test(samples_go_round),
+		cmocka_unit_test(segments_are_timed),
 		cmocka_unit_test(wakes_when_less_urgent_ones_run),
 		cmocka_unit_test(wakes_for_what_is_to_come),
 		cmocka_unit_test(page_says_when_the_next_hint_would_be),

@@ -343,6 +343,32 @@ static void test_what_a_page_says_of_holds(void **state)
 	assert_true(lc->tenant->hist[GP_WIRE_HIST_HOLD].total <= 2 * GP_PAGE_SAMPLES);
 }
 
+static void test_what_a_page_says_of_segments(void **state)
+{
+	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
+	struct process *lc = tenant(&device[0], cls, false, true);
+	struct gp_hist *hist = &lc->tenant->hist[GP_WIRE_HIST_SEGMENT];
+	struct gp_page *page = lc->tenant->page;
+
+	for (uint64_t i = 0; i < 10; i++)
+		atomic_store(&page->segment_ns[i], (i + 1) * MS);
+	atomic_store(&page->segments_timed, 10);
+	gp_dtenant_samples(lc->tenant);
+	gp_dtenant_samples(lc->tenant);
+	assert_int_equal(hist->total, 10);
+	assert_int_equal(hist->sum_ns, 55 * MS);
+	assert_in_range(gp_hist_quantile_ns(hist, 500), 5 * MS, 5 * MS * 17 / 16);
+	assert_int_equal(device[0].dev->hist[GP_WIRE_HIST_SEGMENT].total, 10);
+	assert_int_equal(lc->tenant->hist[GP_WIRE_HIST_HOLD].total, 0);
+	/* A number that leaps, or goes back: no more than there is room for. */
+	atomic_store(&page->segments_timed, 10 + 5 * GP_PAGE_SEGMENTS);
+	gp_dtenant_samples(lc->tenant);
+	assert_int_equal(hist->total, 10 + GP_PAGE_SEGMENTS);
+	atomic_store(&page->segments_timed, 2);
+	gp_dtenant_samples(lc->tenant);
+	assert_true(hist->total <= 10 + 2 * GP_PAGE_SEGMENTS);
+}
+
 static void test_a_process_that_dies(void **state)
 {
 	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
@@ -417,6 +443,7 @@ int main(void)
 		TEST(test_idle_costs_nothing),
 		TEST(test_a_page_puts_off),
 		TEST(test_what_a_page_says_of_holds),
+		TEST(test_what_a_page_says_of_segments),
 		TEST(test_a_process_that_dies),
 		TEST(test_classes_change),
 		TEST(test_who_defies_is_suspended),

@@ -216,6 +216,8 @@ static void unknown_is_not_there(void **state)
 	assert_non_null(strstr(body, "log_lost_records_total{device=\"GPU-02"));
 	assert_null(strstr(body, "used_seconds_total{device=\"" UUID "\",class=\"be\"}"));
 	assert_null(strstr(body, "hold_seconds_count"));
+	assert_null(strstr(body, "segment_seconds_count"));
+	assert_line(body, "# TYPE gpreempt_segment_seconds histogram");
 	assert_null(strstr(body, "18446744073"));
 	assert_null(strstr(body, "pid"));
 }

@@ -47,7 +47,7 @@ class Seen(Rig):
         self.addCleanup(self.stop_daemon)
         self.eventually("the daemon", lambda: self.listed()["daemon"])
         self.be = [self.begin("be"), self.begin("be")]
-        self.lc = self.begin("lc", ["--hint-us=300", "--requests=1000000"])
+        self.lc = self.begin("lc", ["--hint-us=300", "--segment", "--requests=1000000"])
         self.procs = {proc.pid for proc in (*self.be, self.lc)}
         self.eventually("they are tenants", lambda: self.procs <= set(self.taken()))
 
@@ -151,6 +151,8 @@ class Seen(Rig):
     def test_metrics(self):
         self.eventually("holds", lambda: self.scrape()[0].get(self.find("hold_seconds_count"),
                                                              0) > 3)
+        self.eventually("segments", lambda: self.scrape()[0].get(
+            self.find("segment_seconds_count"), 0) > 3)
         first, text = self.scrape()
         self.assertFalse(re.search(r"\bpid=", text))
         device = self.listed()["devices"][0]["uuid"]

@@ -201,7 +201,7 @@ switch, from asking for the device to having it: 4 times, 1.00ms on average
     def test_json(self):
         tenant, = json.loads(self.ok("hist", "--json", str(LC_PID)).stdout)["tenants"]
         self.assertEqual([h["kind"] for h in tenant["histograms"]],
-                         ["wait", "switch", "hold", "suspended"])
+                         ["wait", "switch", "hold", "suspended", "segment"])
         switch = tenant["histograms"][1]
         self.assertEqual((switch["count"], switch["p50_ns"], switch["p99_ns"]),
                          (4, 2048, None))
@@ -209,6 +209,11 @@ switch, from asking for the device to having it: 4 times, 1.00ms on average
             {"up_to_ns": 1024, "count": 1}, {"up_to_ns": 2048, "count": 2},
             {"up_to_ns": None, "count": 1}])
         self.assertIsNone(tenant["histograms"][0]["p50_ns"])
+
+    def test_segments(self):
+        self.daemon.buckets = {4: self.daemon.buckets[1]}
+        told = self.ok("hist", str(LC_PID)).stdout
+        self.assertIn("\nsegment, from a segment's begin to its end: 4 times", told)
 
     def test_nothing_yet(self):
         self.daemon.buckets = {}

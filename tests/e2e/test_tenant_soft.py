@@ -31,6 +31,8 @@ F_ADD_SEALS, SEALS = 1033, 0x7
 # doing, tells, next_ns, hints, segments, holds, holds_late, holds_expired,
 # held_ns, margin_ns, samples: from byte 64 on
 TENANT = struct.Struct("=IIQQQQQQQQQ")
+# segments_timed, segment_ns: from byte 3216 on
+SEGMENTS = struct.Struct("=Q64Q")
 SEGMENT, HELD, WORK = 1, 2, 4
 TELLS_NEXT = 2
 
@@ -172,6 +174,11 @@ class Tenant(Rig):
         self.eventually("nothing is going on",
                         lambda: not self.daemon.told()["doing"] & (SEGMENT | HELD))
         self.assertGreaterEqual(self.daemon.told()["samples"], 49)
+        timed, *segment_ns = SEGMENTS.unpack_from(self.daemon.page, 3216)
+        self.assertEqual(timed, self.daemon.told()["segments"])
+        # Each has a kernel in it, and none ends with the next one's.
+        self.assertGreater(min(segment_ns[:timed]), 1000)
+        self.assertLess(max(segment_ns[:timed]), PATIENCE_S * 10 ** 9)
         # Of its groups it may have said more; of holds nothing.
         self.daemon.conn.setblocking(False)
         with self.assertRaises(BlockingIOError):
