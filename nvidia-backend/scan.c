@@ -26,6 +26,8 @@
 #define MAX_CLIENTS 64
 #define CLIENT_SPAN 0x100000u	/* handles that RM gives to clients */
 #define NEAR 64u		/* around a likely client */
+#define RECENT 4096u		/* handles given lately */
+#define BLOCK 1024u
 #define DEEP_NS 250000000u	/* most that the search for an old client takes */
 #define GAP 512u		/* so many handles unused: the end */
 
@@ -49,6 +51,7 @@ struct scan {
 	const struct gp_nv_transport *t;
 	pid_t pid;
 	bool own;			/* our own process */
+	bool given;			/* files were handed over */
 	int pidfd;			/* of another; or -1 */
 	struct gp_group_list found;
 	struct gp_nv_scan_stat *stat;
@@ -359,19 +362,21 @@ static bool any_file(const struct scan *s)
 }
 
 /*
- * All handles, from the counter down and then the rest, one block of handles
- * on every file before the next: the client wanted is likelier young than old.
- * Some files have none (an idle NVML user's): they must not cost seconds.
+ * How far down from the counter to look. Clients without groups may be all that
+ * there is (an idle NVML user's), or younger ones of a process that has others:
+ * CUPTI's are made when a tool subscribes. On files that were handed over for the
+ * groups on them there are some.
  */
-static void all_clients(struct scan *s, uint32_t counter)
+static uint32_t span(const struct scan *s)
 {
-	const uint64_t until_ns = monotonic_ns() + DEEP_NS;
-	uint32_t top = counter + NEAR;
+	return s->given || !s->clients ? CLIENT_SPAN : RECENT;
+}
 
-	for (uint32_t done = 0; done < CLIENT_SPAN && !s->clients &&
-	     any_file(s) && monotonic_ns() < until_ns; done += 1024)
-		for (size_t f = 0; f < s->files && monotonic_ns() < until_ns; f++)
-			try_clients(s, f, top + CLIENT_SPAN - done - 1024, 1024);
+/* The next block of handles, on every file. */
+static void more_clients(struct scan *s, uint32_t counter, uint32_t done, uint64_t until_ns)
+{
+	for (size_t f = 0; f < s->files && monotonic_ns() < until_ns; f++)
+		try_clients(s, f, counter + NEAR + CLIENT_SPAN - done - BLOCK, BLOCK);
 }
 
 /* ---- the objects of a client ------------------------------------------------------ */
@@ -646,24 +651,38 @@ static void scan_start(struct scan *s, struct gp_nv_device *dev, pid_t pid,
 	};
 }
 
-/* What is on the files that were taken. */
+static int scan_clients(struct scan *s, size_t *next)
+{
+	int r = 0;
+
+	for (; !r && *next < s->clients; (*next)++)
+		r = scan_client(s, *next);
+	return r;
+}
+
+/*
+ * What is on the files that were taken. Where likely clients have no groups, all
+ * are looked at, from the counter down and then the rest: the one wanted is
+ * likelier young than old. Files that have none must not cost seconds.
+ */
 static int scan_files(struct scan *s)
 {
+	uint64_t until_ns;
 	uint32_t counter;
 	size_t next = 0;
-	int r = 0;
+	int r;
 
 	s->stat->files = (uint32_t)s->files;
 	if (!s->files)
 		return 0;
 	counter = client_counter(s);
 	likely_clients(s, counter);
-	for (; !r && next < s->clients; next++)
-		r = scan_client(s, next);
-	if (!r && !s->clients) {
-		all_clients(s, counter);
-		for (; !r && next < s->clients; next++)
-			r = scan_client(s, next);
+	r = scan_clients(s, &next);
+	until_ns = monotonic_ns() + DEEP_NS;
+	for (uint32_t done = 0; !r && !s->stat->groups && done < span(s) && any_file(s) &&
+	     monotonic_ns() < until_ns; done += BLOCK) {
+		more_clients(s, counter, done, until_ns);
+		r = scan_clients(s, &next);
 	}
 	s->stat->clients = (uint32_t)s->clients;
 	return r;
@@ -706,6 +725,7 @@ int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
 	if (n > MAX_FILES)
 		return -E2BIG;
 	scan_start(&s, gp_nv_of(gp_nv_device, dev), pid, &ignored);
+	s.given = true;
 	return scan_end(&s, take_given(&s, fd, n), list);
 }
 

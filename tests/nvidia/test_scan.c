@@ -113,6 +113,37 @@ static void test_unusual_handles_are_found_too(void **state)
 	close(fd);
 }
 
+/* CUPTI's client is younger than the one with the groups, on the same file. */
+static void test_a_younger_client_hides_no_groups(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	uint32_t client;
+	int fd;
+
+	fake_reset();
+	fd = fake_open_ctl();
+	client = fake_client(fd);
+	fake_context(fd, client, 0, GP_RM_HABIT_OBJECT_BASE);
+	fake.next_client = client + 500;
+	fake_client(fd);
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 4);
+	assert_int_equal(at(&list, 0)->client, client);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	/* Handed over, it is looked for however old it is. */
+	fake.next_client = client + 20000;
+	fake_client(fd);
+	dev = fake_device(0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, 1, &list), 0);
+	assert_int_equal(list.count, 4);
+	gp_group_list_put(&list);
+	dev->base.ops->close(&dev->base);
+	close(fd);
+}
+
 static void test_several_files_and_clients(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -494,6 +525,7 @@ int main(void)
 		cmocka_unit_test(test_finds_the_groups_of_a_context),
 		cmocka_unit_test(test_other_devices_are_left_out),
 		cmocka_unit_test(test_unusual_handles_are_found_too),
+		cmocka_unit_test(test_a_younger_client_hides_no_groups),
 		cmocka_unit_test(test_several_files_and_clients),
 		cmocka_unit_test(test_nothing_there_is_success),
 		cmocka_unit_test(test_gone_process),
