@@ -98,7 +98,7 @@ class Daemon(Rig):
 
 class Turns(Daemon):
     def test_one_at_a_time_and_in_turn(self):
-        self.start_daemon()
+        self.start_daemon("quantum: 10ms\n")
         procs = [self.start("be") for _ in range(3)]
         self.until_taken(*procs)
         self.eventually("two turns each", lambda: all(
@@ -109,8 +109,8 @@ class Turns(Daemon):
             on = [t for t in taken if not t["suspended"]]
             self.assertLessEqual(len(on), 2, on)     # while they change
         had = [t["resident_ns"] for t in self.taken().values()]
-        # Nobody is a turn of 50 ms and what a rotation takes ahead of another.
-        self.assertLess(max(had) - min(had), 55e6, had)
+        # Nobody is a turn of 10 ms and what a rotation takes ahead of another.
+        self.assertLess(max(had) - min(had), 15e6, had)
         for t in self.taken().values():
             self.assertEqual(t["usage_source"], "log", t)
             self.assertGreater(t["used_ns"], 0, t)
