@@ -22,6 +22,8 @@ struct machine {
 	size_t queued;
 	bool there[M_TENANTS + 1], on[M_TENANTS + 1];
 	bool idle[M_TENANTS + 1];		/* on or not, it does nothing */
+	bool runs[M_TENANTS + 1];		/* on, or might be */
+	bool is_short[M_TENANTS + 1];		/* or might be */
 	uint64_t ran_ns[M_TENANTS + 1];
 	uint64_t off_since_ns[M_TENANTS + 1], longest_off_ns[M_TENANTS + 1];
 	uint64_t steps;
@@ -43,6 +45,27 @@ static inline void machine_end(struct machine *m)
 	drive_end(&m->d);
 }
 
+/* docs/sched.md, invariant 1: runs and is short, or might be. Of two, never. */
+static inline void machine_check_short(const struct machine *m)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 1; i <= M_TENANTS; i++)
+		n += m->runs[i] && m->is_short[i];
+	assert_true(n <= 1);
+}
+
+static inline void machine_asked(struct machine *m, const struct gp_decision *d)
+{
+	if (d->type == GP_DO_RESUME)
+		m->runs[d->group] = true;
+	else if (d->type == GP_DO_SET_SLICE && d->slice_us == GP_SCHED_BE_SLICE_US)
+		m->is_short[d->group] = true;
+	else
+		return;
+	machine_check_short(m);
+}
+
 static inline void machine_take(struct machine *m)
 {
 	for (size_t i = 0; i < m->d.out.count; i++) {
@@ -60,6 +83,7 @@ static inline void machine_take(struct machine *m)
 		if (d->type == GP_DO_HOLD || d->type == GP_DO_RELEASE)
 			continue;
 		assert_true(m->queued < M_QUEUE);
+		machine_asked(m, d);
 		m->free_ns = from + cost;
 		m->queue[m->queued].what = *d;
 		m->queue[m->queued++].done_ns = from + cost;
@@ -106,7 +130,7 @@ static inline void machine_done(struct machine *m)
 		m->errors_left--;
 		ev.error = -EIO;
 	} else if (d.type == GP_DO_SUSPEND) {
-		m->on[g] = false;
+		m->on[g] = m->runs[g] = false;
 		m->off_since_ns[g] = m->d.now_ns;
 	} else if (d.type == GP_DO_RESUME && !m->on[g]) {
 		uint64_t off = m->d.now_ns - m->off_since_ns[g];
@@ -114,6 +138,8 @@ static inline void machine_done(struct machine *m)
 		m->on[g] = true;
 		if (off > m->longest_off_ns[g])
 			m->longest_off_ns[g] = off;
+	} else if (d.type == GP_DO_SET_SLICE) {
+		m->is_short[g] = d.slice_us == GP_SCHED_BE_SLICE_US;
 	}
 	machine_ev(m, ev);
 }
@@ -164,7 +190,7 @@ static inline void machine_add(struct machine *m, uint32_t id,
 	assert_int_equal(machine_ev(m, (struct gp_event){
 		.type = GP_EV_TENANT_JOIN, .tenant = id, .spec = spec }), 0);
 	m->there[id] = true;
-	m->on[id] = true;
+	m->on[id] = m->runs[id] = true;
 	assert_int_equal(machine_ev(m, (struct gp_event){
 		.type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id }), 0);
 	machine_finish(m);

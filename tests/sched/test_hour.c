@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An hour of a device's time, with as many tenants as there may be: 62 best-effort
+ * ones of mixed weights under each policy, beside two of LC. One comes with hints
+ * and segments, the other with work of any length, and once a minute with more
+ * than fits: what is left to the others then is the minimum.
+ *
+ * The core alone, over machine.h: controls take what an H200's do, LC that has work
+ * has the device by its slice, and what each had is told every 0.1 s, as the daemon
+ * does. That no two are short at a time machine.h sees to.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "tests/common/gp_test.h"
+#include "tests/sched/machine.h"
+
+#define SEED 5u
+#define BE 62
+#define LC_HINTED 63
+#define LC_RANDOM 64
+#define SECONDS 3600u
+#define QUANTUM_NS (50 * MS)
+#define DEFER_NS (20 * MS)
+#define REPORT_NS (100 * MS)
+#define OFF_NS (485 * US)
+#define ON_NS (300 * US)
+#define CONTROL_NS MS
+#define PERIOD_NS (50 * MS)
+#define MIN_PCT 5u
+#define NEVER UINT64_MAX
+
+static uint64_t rnd_state;
+
+static uint32_t rnd(uint32_t below)
+{
+	rnd_state = rnd_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(rnd_state >> 33) % below;
+}
+
+/* LC: what it does next, and when. */
+struct lc {
+	uint64_t at_ns, begins_ns;
+	bool at_work;
+};
+
+struct hour {
+	struct machine m;
+	uint32_t weight[BE + 1], cap_pct[BE + 1];
+	struct lc hinted, random;
+	uint64_t report_ns;
+
+	/* What was seen. */
+	uint32_t resident;
+	bool lc_has_it;				/* since the last look */
+	uint64_t looked_ns, ran_ns[BE + 1];
+	uint64_t used_ns[BE + 1], taken_ns[BE + 1], turns[BE + 1];
+	uint64_t told_used_ns[BE + 1], told_taken_ns[BE + 1];
+	uint64_t lc_ns;				/* LC had the device so long, */
+	uint64_t be_ns;				/* BE so long */
+	int64_t lacks, lacks_most;		/* of BE's minimum, in ns / 100 */
+	uint64_t free_ns;			/* LC had it not for so long */
+	uint64_t off_at_ns[BE + 1];		/* in that time; NEVER: it is on */
+	uint64_t waits_ns[BE + 1];
+	int64_t ahead[BE + 1], ahead_most[BE + 1];	/* of its cap, in ns / 100 */
+};
+
+/* ---- what is seen ---------------------------------------------------------- */
+
+static bool lc_has_it(const struct machine *m)
+{
+	return (m->on[LC_HINTED] && !m->idle[LC_HINTED]) ||
+	       (m->on[LC_RANDOM] && !m->idle[LC_RANDOM]);
+}
+
+/* Of any stretch of time up to now, the one in which most was lacking. */
+static void look_at_minimum(struct hour *h, uint64_t passed_ns, uint64_t had_ns)
+{
+	h->lacks += (int64_t)(passed_ns * MIN_PCT) - (int64_t)(had_ns * 100);
+	if (h->lacks < 0)
+		h->lacks = 0;
+	if (h->lacks > h->lacks_most)
+		h->lacks_most = h->lacks;
+}
+
+static void look_at_waits(struct hour *h)
+{
+	for (uint32_t i = 1; i <= BE; i++) {
+		uint64_t wait_ns = h->free_ns - h->off_at_ns[i];
+
+		if (!h->m.on[i] && h->off_at_ns[i] == NEVER) {
+			h->off_at_ns[i] = h->free_ns;
+		} else if (h->m.on[i] && h->off_at_ns[i] != NEVER) {
+			h->off_at_ns[i] = NEVER;
+			if (wait_ns > h->waits_ns[i])
+				h->waits_ns[i] = wait_ns;
+		}
+	}
+}
+
+/* Of any stretch of time up to now, the one in which most was had beyond the cap. */
+static void look_at_cap(struct hour *h, uint32_t i, uint64_t passed_ns, uint64_t had_ns)
+{
+	h->ahead[i] += (int64_t)(had_ns * 100) - (int64_t)(passed_ns * h->cap_pct[i]);
+	if (h->ahead[i] < 0)
+		h->ahead[i] = 0;
+	if (h->ahead[i] > h->ahead_most[i])
+		h->ahead_most[i] = h->ahead[i];
+}
+
+static void look(struct machine *m)
+{
+	struct hour *h = m->arg;
+	uint64_t passed_ns = m->d.now_ns - h->looked_ns, had_ns = 0;
+	uint32_t resident = gp_sched_resident(m->d.sched);
+
+	h->looked_ns = m->d.now_ns;
+	for (uint32_t i = 1; i <= BE; i++) {
+		uint64_t ran_ns = m->ran_ns[i] - h->ran_ns[i];
+
+		h->ran_ns[i] = m->ran_ns[i];
+		*(h->lc_has_it ? &h->taken_ns[i] : &h->used_ns[i]) += ran_ns;
+		had_ns += h->lc_has_it ? 0 : ran_ns;
+		if (h->cap_pct[i])
+			look_at_cap(h, i, passed_ns, h->lc_has_it ? 0 : ran_ns);
+	}
+	h->be_ns += had_ns;
+	*(h->lc_has_it ? &h->lc_ns : &h->free_ns) += passed_ns;
+	look_at_minimum(h, passed_ns, had_ns);
+	look_at_waits(h);
+	if (resident != h->resident)
+		h->turns[resident]++;
+	h->resident = resident;
+	h->lc_has_it = lc_has_it(m);
+}
+
+static void report(struct hour *h)
+{
+	for (uint32_t i = 1; i <= BE; i++) {
+		uint64_t used_ns = h->used_ns[i] - h->told_used_ns[i];
+		uint64_t taken_ns = h->taken_ns[i] - h->told_taken_ns[i];
+
+		if (!used_ns && !taken_ns)
+			continue;
+		h->told_used_ns[i] += used_ns;
+		h->told_taken_ns[i] += taken_ns;
+		machine_usage(&h->m, i, used_ns, taken_ns);
+	}
+	h->report_ns += REPORT_NS;
+}
+
+/* ---- LC -------------------------------------------------------------------- */
+
+/* Every 100 ms or so, for some; said a millisecond ahead. */
+static void hinted_does(struct hour *h)
+{
+	struct lc *lc = &h->hinted;
+
+	if (lc->at_work) {
+		h->m.idle[LC_HINTED] = true;
+		machine_tell(&h->m, GP_EV_SEGMENT_END, LC_HINTED);
+		lc->begins_ns = h->m.d.now_ns + 80 * MS + rnd(40000) * US;
+		lc->at_ns = lc->begins_ns - MS;
+		lc->at_work = false;
+	} else if (h->m.d.now_ns < lc->begins_ns) {
+		assert_int_equal(machine_ev(&h->m, (struct gp_event){
+			.type = GP_EV_HINT, .tenant = LC_HINTED,
+			.at_ns = lc->begins_ns }), 0);
+		lc->at_ns = lc->begins_ns;
+	} else {
+		h->m.idle[LC_HINTED] = false;
+		machine_tell(&h->m, GP_EV_SEGMENT_BEGIN, LC_HINTED);
+		lc->at_ns = h->m.d.now_ns + MS + rnd(5000) * US;
+		lc->at_work = true;
+	}
+}
+
+static void random_does(struct hour *h)
+{
+	struct lc *lc = &h->random;
+	uint64_t ns = (lc->at_work ? 20 * MS : MS) + rnd(lc->at_work ? 180000 : 30000) * US;
+
+	if (!lc->at_work && h->m.d.now_ns >= lc->begins_ns) {
+		lc->begins_ns += 60000 * MS;
+		ns = 2000 * MS;
+	}
+	machine_tell(&h->m, lc->at_work ? GP_EV_IDLE : GP_EV_BUSY, LC_RANDOM);
+	lc->at_work = !lc->at_work;
+	lc->at_ns = h->m.d.now_ns + ns;
+}
+
+static void run(struct hour *h, uint64_t ns)
+{
+	const uint64_t end_ns = h->m.d.now_ns + ns;
+
+	while (h->m.d.now_ns < end_ns) {
+		uint64_t to_ns = h->report_ns;
+
+		to_ns = h->hinted.at_ns < to_ns ? h->hinted.at_ns : to_ns;
+		to_ns = h->random.at_ns < to_ns ? h->random.at_ns : to_ns;
+		machine_run(&h->m, to_ns - h->m.d.now_ns);
+		if (to_ns == h->hinted.at_ns)
+			hinted_does(h);
+		if (to_ns == h->random.at_ns)
+			random_does(h);
+		if (to_ns == h->report_ns)
+			report(h);
+	}
+}
+
+/* ---- the hour --------------------------------------------------------------- */
+
+/* Each eighth is capped, at 1 to 4 %, where @caps says so. */
+static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
+{
+	static const uint32_t weights[] = { 50, 100, 100, 150, 300 };
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = 1, .be_policy = policy,
+		.be_min_pct = MIN_PCT, .quantum_ns = QUANTUM_NS,
+		.lc_defer_max_ns = DEFER_NS, .be_period_ns = PERIOD_NS,
+		.control_ns = CONTROL_NS,
+	};
+
+	rnd_state = SEED;
+	memset(h, 0, sizeof(*h));
+	machine_init(&h->m, &config);
+	h->m.off_ns = OFF_NS;
+	h->m.on_ns = ON_NS;
+	h->m.slice_ns = 4 * US;
+	for (uint32_t i = 1; i <= BE; i++) {
+		h->weight[i] = weights[rnd(5)];
+		h->cap_pct[i] = caps && i % 8 == 0 ? 1 + i / 8 % 4 : 0;
+		h->off_at_ns[i] = NEVER;
+		machine_add_be(&h->m, i, h->weight[i], h->cap_pct[i]);
+	}
+	for (uint32_t i = LC_HINTED; i <= LC_RANDOM; i++) {
+		machine_add(&h->m, i, (struct gp_class_spec){
+			.cls = GP_TENANT_LC, .level = i - LC_HINTED });
+		machine_tell(&h->m, GP_EV_IDLE, i);
+	}
+	/* Up to here they came one after another. */
+	memset(h->m.longest_off_ns, 0, sizeof(h->m.longest_off_ns));
+	memset(h->m.ran_ns, 0, sizeof(h->m.ran_ns));
+	h->looked_ns = h->m.d.now_ns;
+	h->report_ns = h->m.d.now_ns + REPORT_NS;
+	h->random.at_ns = h->m.d.now_ns + 10 * MS;
+	h->random.begins_ns = h->m.d.now_ns + 30000 * MS;
+	h->hinted.at_ns = h->m.d.now_ns + 30 * MS;
+	h->hinted.begins_ns = h->hinted.at_ns + MS;
+	h->m.arg = h;
+	h->m.look = look;
+}
+
+static uint64_t weights(const struct hour *h)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 1; i <= BE; i++)
+		sum += h->weight[i];
+	return sum;
+}
+
+/* docs/sched.md: so many turns of others, once it waits. */
+static uint64_t turns_to_wait(const struct hour *h, const struct gp_be_policy *policy,
+			      uint32_t i)
+{
+	uint64_t turns = 0, least = UINT32_MAX;
+
+	if (policy == &gp_policy_rr)
+		return BE - 1;
+	if (policy == &gp_policy_credit)
+		return (weights(h) + h->weight[i] - 1) / h->weight[i] + BE - 1;
+	for (uint32_t j = 1; j <= BE; j++)
+		least = h->weight[j] < least ? h->weight[j] : least;
+	for (uint32_t j = 1; j <= BE; j++)
+		turns += j == i ? 0 : (h->weight[j] + least - 1) / least + 1;
+	return turns;
+}
+
+/*
+ * A turn's clock stands still while LC has the device, so it is the time without
+ * that is bounded. A capped one waits for its cap as well.
+ */
+static void check_waits(const struct hour *h, const struct gp_be_policy *policy)
+{
+	const uint64_t turn_ns = QUANTUM_NS + DEFER_NS + OFF_NS + ON_NS;
+	uint64_t most_ns = 0, most_bound_ns = 0;
+
+	for (uint32_t i = 1; i <= BE; i++) {
+		uint64_t bound_ns = turns_to_wait(h, policy, i) * turn_ns + OFF_NS + ON_NS;
+
+		if (h->cap_pct[i])
+			bound_ns += 5 * QUANTUM_NS +
+				    (DEFER_NS + OFF_NS + ON_NS) * 100 / h->cap_pct[i];
+		if (h->waits_ns[i] > bound_ns || !h->waits_ns[i])
+			fail_msg("%u waited %.3f s, not %.3f", i,
+				 (double)h->waits_ns[i] / 1e9, (double)bound_ns / 1e9);
+		if (h->waits_ns[i] > most_ns) {
+			most_ns = h->waits_ns[i];
+			most_bound_ns = bound_ns;
+		}
+	}
+	printf("  longest wait %.3f s, bound %.3f s\n", (double)most_ns / 1e9,
+	       (double)most_bound_ns / 1e9);
+}
+
+/*
+ * docs/sched.md: 9/8 of a period's due, and what taking LC off takes. Twice that,
+ * since a report pays for what is owed with what BE may have had before.
+ */
+static void check_minimum(const struct hour *h)
+{
+	const uint64_t bracket_ns = PERIOD_NS * MIN_PCT / 100 * 9 / 8 +
+				    2 * CONTROL_NS * MIN_PCT / 100 + 2;
+	const uint64_t blackout_ns = 4 * CONTROL_NS + bracket_ns * 100 / (100 - MIN_PCT);
+
+	printf("  BE %.4f, LC %.4f of the device; BE lacked %.3f ms of its minimum, LC was "
+	       "off for %.3f ms\n", (double)h->be_ns / 1e9 / SECONDS,
+	       (double)h->lc_ns / 1e9 / SECONDS, (double)h->lacks_most / 1e8,
+	       (double)h->m.longest_off_ns[LC_HINTED] / 1e6);
+	assert_in_range(h->lacks_most, MS * 100, 2 * bracket_ns * 100);
+	for (uint32_t i = LC_HINTED; i <= LC_RANDOM; i++)
+		assert_in_range(h->m.longest_off_ns[i], MS, blackout_ns);
+	/* Nothing else is lost but what switches take. */
+	assert_true(h->be_ns + h->lc_ns >= SECONDS * 985 * MS);
+}
+
+/* Of those without a cap each has the same for its weight, to a hundredth. */
+static void check_shares(const struct hour *h, bool weighted)
+{
+	uint64_t used_ns = 0, sum = 0;
+	double low = 2, high = 0;
+
+	for (uint32_t i = 1; i <= BE; i++) {
+		used_ns += h->cap_pct[i] ? 0 : h->used_ns[i];
+		sum += h->cap_pct[i] ? 0 : weighted ? h->weight[i] : 1;
+	}
+	for (uint32_t i = 1; i <= BE; i++) {
+		double due = (double)used_ns * (weighted ? h->weight[i] : 1) / (double)sum;
+		double is = (double)h->used_ns[i] / due;
+
+		if (h->cap_pct[i])
+			continue;
+		low = is < low ? is : low;
+		high = is > high ? is : high;
+	}
+	printf("  of what is due: %.4f to %.4f\n", low, high);
+	assert_true(low >= 0.99 && high <= 1.01);
+}
+
+static void check_turns(const struct hour *h)
+{
+	for (uint32_t i = 2; i <= BE; i++)
+		assert_in_range(h->turns[i], h->turns[1] - 1, h->turns[1] + 1);
+}
+
+/*
+ * docs/sched.md: at most the cap, and of any stretch of time what it is of 20
+ * quanta besides.
+ */
+static void check_caps(const struct hour *h)
+{
+	const int64_t over = (OFF_NS + ON_NS + DEFER_NS) * 100;
+
+	for (uint32_t i = 1; i <= BE; i++) {
+		int64_t saved = (int64_t)(20 * QUANTUM_NS * h->cap_pct[i]);
+
+		if (!h->cap_pct[i])
+			continue;
+		printf("  %3u of weight, cap %u: %.4f of it\n", h->weight[i], h->cap_pct[i],
+		       (double)h->used_ns[i] * 100 / h->cap_pct[i] / 1e9 / SECONDS);
+		assert_in_range(h->ahead_most[i], 1, saved + over);
+		assert_true(h->used_ns[i] * 100 <= SECONDS * 1000 * MS * h->cap_pct[i] +
+			    (uint64_t)over);
+	}
+}
+
+static void hour_of(struct hour *h, const struct gp_be_policy *policy, bool caps)
+{
+	clock_t from = clock();
+
+	start(h, policy, caps);
+	run(h, SECONDS * 1000 * MS);
+	printf("%s%s: %llu steps, %.2f s of CPU\n", policy->name, caps ? " with caps" : "",
+	       (unsigned long long)h->m.steps, (double)(clock() - from) / CLOCKS_PER_SEC);
+	check_minimum(h);
+	check_waits(h, policy);
+	machine_end(&h->m);
+}
+
+static void test_fair(void **state)
+{
+	static struct hour h;
+
+	hour_of(&h, &gp_policy_fair, false);
+	check_shares(&h, true);
+}
+
+static void test_rr(void **state)
+{
+	static struct hour h;
+
+	hour_of(&h, &gp_policy_rr, false);
+	check_shares(&h, false);
+	check_turns(&h);
+}
+
+static void test_credit(void **state)
+{
+	static struct hour h;
+
+	hour_of(&h, &gp_policy_credit, false);
+	check_shares(&h, true);
+}
+
+static void test_credit_caps(void **state)
+{
+	static struct hour h;
+
+	hour_of(&h, &gp_policy_credit, true);
+	check_shares(&h, true);
+	check_caps(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fair),
+		cmocka_unit_test(test_rr),
+		cmocka_unit_test(test_credit),
+		cmocka_unit_test(test_credit_caps),
+	};
+
+	printf("seed %u\n", SEED);
+	return gp_run_tests(tests);
+}
