@@ -17,7 +17,7 @@
 
 #include "client/log.h"
 
-#define ACCEPT_ROUND 16		/* a thousand at once keep nobody waiting */
+#define ACCEPT_ROUND 4		/* a thousand at once keep nobody waiting */
 #define GUARD_NS 200000		/* for what peers hand over, at a time */
 
 struct gp_serve {
