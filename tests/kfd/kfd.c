@@ -433,3 +433,14 @@ int simgpu_read_u64(unsigned int gpu, const char *file, uint64_t *value)
 	*value = strtoull(text, NULL, 0);
 	return 0;
 }
+
+uint64_t simgpu_param(const char *name, uint64_t value)
+{
+	uint64_t before = 0;
+	char file[64];
+
+	snprintf(file, sizeof(file), "engine/params/%s", name);
+	must(simgpu_read_u64(0, file, &before), name);
+	must(simgpu_write_u64(0, file, value), name);
+	return before;
+}

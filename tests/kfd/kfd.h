@@ -276,6 +276,9 @@ int kfd_states(struct kfd *k, uint32_t gpu_id, struct kfd_sched_queue_state *sta
 int simgpu_write(unsigned int gpu, const char *file, const char *text);
 int simgpu_write_u64(unsigned int gpu, const char *file, uint64_t value);
 int simgpu_read_u64(unsigned int gpu, const char *file, uint64_t *value);
+/** simgpu_param - set a time of GPU 0's engine/params, or bail; returns what it was,
+ *  for the end of the test: the next one may get the same module */
+uint64_t simgpu_param(const char *name, uint64_t value);
 
 /** simgpu_counter - of engine/counters; 0 when there is none of that name */
 uint64_t simgpu_counter(unsigned int gpu, const char *name);

@@ -155,12 +155,6 @@ static void check_rotation(void)
 	tenants_stop(be, 1, 20000);
 }
 
-static void set_switch_ns(uint64_t save_ns, uint64_t load_ns)
-{
-	must(simgpu_write_u64(0, "engine/params/save_ns", save_ns), "save_ns");
-	must(simgpu_write_u64(0, "engine/params/load_ns", load_ns), "load_ns");
-}
-
 /* A save and a load that each take longer than a turn, as of much state over a slow bus. */
 static void check_slow_saves(void)
 {
@@ -169,9 +163,8 @@ static void check_slow_saves(void)
 	uint32_t beat[TENANT_QUEUES];
 	struct tenant *be;
 
-	must(simgpu_read_u64(0, "engine/params/save_ns", &save_ns), "save_ns");
-	must(simgpu_read_u64(0, "engine/params/load_ns", &load_ns), "load_ns");
-	set_switch_ns(2 * quantum_ns, 2 * quantum_ns);
+	save_ns = simgpu_param("save_ns", 2 * quantum_ns);
+	load_ns = simgpu_param("load_ns", 2 * quantum_ns);
 	be = start(queues, KFD_SCHED_CLASS_BE, 0, 0);
 	for (round = 0; round < 2; round++) {
 		for (n = 0; n < queues; n++)
@@ -182,7 +175,8 @@ static void check_slow_saves(void)
 		ok(moved == queues, "saves of 2 turns, half second %u: %u of %u queues moved on",
 		   round, moved, queues);
 	}
-	set_switch_ns(save_ns, load_ns);
+	simgpu_param("save_ns", save_ns);
+	simgpu_param("load_ns", load_ns);
 	tenants_stop(be, 1, 20000);
 }
 

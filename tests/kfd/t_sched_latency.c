@@ -78,15 +78,15 @@ int main(void)
 {
 	unsigned int i, num = scaled(SAMPLES), tenants = 0;
 	struct tenant *t = tenants_alloc(6);
-	uint64_t alone, bound;
+	uint64_t alone, bound, save_ns, load_ns;
 
 	rng_seed(5);
 	kfd_open_sched(&k);
 	must(kfd_acquire(&k, 0), "acquire VM");
 	if (num > MAX_SAMPLES)
 		num = MAX_SAMPLES;
-	must(simgpu_write_u64(0, "engine/params/save_ns", SAVE_NS), "save_ns");
-	must(simgpu_write_u64(0, "engine/params/load_ns", LOAD_NS), "load_ns");
+	save_ns = simgpu_param("save_ns", SAVE_NS);
+	load_ns = simgpu_param("load_ns", LOAD_NS);
 	set_up_lc();
 	alone = measure(false, num);
 	/* 100 ns a KiB of registers and LDS, which a wave of k_spin has little of */
@@ -112,6 +112,8 @@ int main(void)
 			want * 4, (unsigned long long)max / 1000, (unsigned long long)bound / 1000);
 	}
 	tenants_stop(t, tenants, 120000);
+	simgpu_param("save_ns", save_ns);
+	simgpu_param("load_ns", load_ns);
 	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }

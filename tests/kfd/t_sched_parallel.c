@@ -82,10 +82,11 @@ int main(int argc, char **argv)
 {
 	unsigned int i, queues = argc > 1 ? strtoul(argv[1], NULL, 10) : 4, per = queues / 4;
 	struct tenant *t = tenants_alloc(4);
+	uint64_t save_ns;
 
 	rng_seed(4);
 	kfd_open_sched(&k);
-	must(simgpu_write_u64(0, "engine/params/save_ns", SAVE_NS), "save_ns");
+	save_ns = simgpu_param("save_ns", SAVE_NS);
 	for (i = 0; i < 4; i++) {
 		t[i].queues = per;
 		tenant_start(&t[i]);
@@ -93,6 +94,7 @@ int main(int argc, char **argv)
 	must(tenants_ready(t, 4, 60000), "tenants");
 	check_holds(queues);
 	tenants_stop(t, 4, 60000);
+	simgpu_param("save_ns", save_ns);
 	ok(!simgpu_checks(), "the GPU saw nothing wrong");
 	return done();
 }
