@@ -297,6 +297,7 @@ static int core_timer_create(struct gp_ddev *dev)
 		return err;
 	dev->timer_source.fd = dev->timer->fd;
 	dev->timer_source.ready = timer_ready;
+	dev->timer_source.is_urgent = true;
 	return gp_loop_add(dev->loop, &dev->timer_source, EPOLLIN);
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * loop.c - epoll, one round at a time. What a source's ready() removes is told
- * nothing any more, though it may stand in the round that is under way.
+ * nothing any more, though it may stand in the round that is under way. Urgent
+ * sources have an epoll of their own, which is looked at before each of the others:
+ * however many of those are ready, an urgent one waits for one of them at most.
  */
 #include "daemon/loop.h"
 
@@ -14,12 +16,14 @@
 #include <unistd.h>
 
 #define ROUND 32
+#define URGENT_ROUND 8		/* then one of the others has its turn */
 
 struct gp_loop {
 	int epoll_fd;
 	int stop_fd;			/* eventfd */
 	bool stopped;
 	struct gp_source stop;
+	struct gp_source urgent;	/* an epoll in the epoll */
 	struct epoll_event event[ROUND];	/* of the round under way */
 	int events, at;
 };
@@ -27,6 +31,23 @@ struct gp_loop {
 static void stop_ready(struct gp_source *source, uint32_t events)
 {
 	source->loop->stopped = true;
+}
+
+/* One at a time: what it removes is in no list here. */
+static void serve_urgent(struct gp_loop *l)
+{
+	struct epoll_event ev;
+
+	for (int i = 0; i < URGENT_ROUND && epoll_wait(l->urgent.fd, &ev, 1, 0) == 1; i++) {
+		struct gp_source *source = ev.data.ptr;
+
+		source->ready(source, ev.events);
+	}
+}
+
+/* It was served just before, as before each of the others. */
+static void urgent_ready(struct gp_source *source, uint32_t events)
+{
 }
 
 int gp_loop_create(struct gp_loop **loop)
@@ -50,9 +71,16 @@ int gp_loop_create(struct gp_loop **loop)
 	err = gp_loop_add(l, &l->stop, EPOLLIN);
 	if (err)
 		goto err_close_stop;
+	l->urgent = (struct gp_source){ .fd = epoll_create1(EPOLL_CLOEXEC), .ready = urgent_ready };
+	err = l->urgent.fd < 0 ? -errno : gp_loop_add(l, &l->urgent, EPOLLIN);
+	if (err)
+		goto err_close_urgent;
 	*loop = l;
 	return 0;
 
+err_close_urgent:
+	if (l->urgent.fd >= 0)
+		close(l->urgent.fd);
 err_close_stop:
 	close(l->stop_fd);
 err_close:
@@ -66,16 +94,22 @@ void gp_loop_destroy(struct gp_loop *loop)
 {
 	if (!loop)
 		return;
+	close(loop->urgent.fd);
 	close(loop->stop_fd);
 	close(loop->epoll_fd);
 	free(loop);
+}
+
+static int epoll_of(const struct gp_loop *loop, const struct gp_source *source)
+{
+	return source->is_urgent ? loop->urgent.fd : loop->epoll_fd;
 }
 
 int gp_loop_add(struct gp_loop *loop, struct gp_source *source, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = source };
 
-	if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &ev))
+	if (epoll_ctl(epoll_of(loop, source), EPOLL_CTL_ADD, source->fd, &ev))
 		return -errno;
 	source->loop = loop;
 	return 0;
@@ -85,7 +119,7 @@ int gp_loop_change(struct gp_source *source, uint32_t events)
 {
 	struct epoll_event ev = { .events = events, .data.ptr = source };
 
-	if (epoll_ctl(source->loop->epoll_fd, EPOLL_CTL_MOD, source->fd, &ev))
+	if (epoll_ctl(epoll_of(source->loop, source), EPOLL_CTL_MOD, source->fd, &ev))
 		return -errno;
 	return 0;
 }
@@ -96,7 +130,7 @@ void gp_loop_remove(struct gp_source *source)
 
 	if (!loop)
 		return;
-	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	epoll_ctl(epoll_of(loop, source), EPOLL_CTL_DEL, source->fd, NULL);
 	for (int i = loop->at + 1; i < loop->events; i++)
 		if (loop->event[i].data.ptr == source)
 			loop->event[i].data.ptr = NULL;
@@ -110,10 +144,15 @@ int gp_loop_once(struct gp_loop *loop, int wait_ms)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	loop->events = n;
-	for (loop->at = 0; loop->at < loop->events; loop->at++) {
-		struct epoll_event *ev = &loop->event[loop->at];
-		struct gp_source *source = ev->data.ptr;
+	for (int i = 0; i < loop->events; i++) {
+		struct epoll_event *ev = &loop->event[i];
+		struct gp_source *source;
 
+		/* It may remove this one. */
+		loop->at = i - 1;
+		serve_urgent(loop);
+		loop->at = i;
+		source = ev->data.ptr;
 		if (source)
 			source->ready(source, ev->events);
 	}

@@ -16,11 +16,13 @@ struct gp_loop;
  * struct gp_source - a file that is watched; embedded by whoever waits for it.
  * @fd: borrowed; -1: watched no longer
  * @ready: called with EPOLLIN and its like; may remove and free any source
+ * @is_urgent: set before it is added: decisions, and what they wait for
  */
 struct gp_source {
 	int fd;
 	void (*ready)(struct gp_source *source, uint32_t events);
 	struct gp_loop *loop;		/* NULL: not added */
+	bool is_urgent;
 };
 
 /** struct gp_tick - a time that is waited for, CLOCK_MONOTONIC. */

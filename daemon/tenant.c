@@ -261,6 +261,7 @@ static int page_create(struct gp_dtenant *t)
 	if (t->wake.fd < 0)
 		goto err_page;
 	t->wake.ready = wake_ready;
+	t->wake.is_urgent = true;
 	err = gp_loop_add(t->dev->loop, &t->wake, EPOLLIN);
 	if (err)
 		page_destroy(t);

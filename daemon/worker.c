@@ -110,6 +110,7 @@ int gp_worker_create(struct gp_loop *loop, struct gp_worker **worker)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
 	w->source.ready = ready;
+	w->source.is_urgent = true;
 	w->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = w->source.fd < 0 ? -errno : gp_loop_add(loop, &w->source, EPOLLIN);
 	if (!err)

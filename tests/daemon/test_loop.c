@@ -54,6 +54,69 @@ static void removed_in_a_round(void **state)
 	gp_loop_destroy(loop);
 }
 
+#define MANY 20
+
+struct turn {
+	struct gp_source source;
+	struct turn *wakes, *removes;
+	int *count, at;			/* when it was served; 0: not yet */
+};
+
+static void serve(struct gp_source *source, uint32_t events)
+{
+	struct turn *t = (struct turn *)(void *)source;
+	uint64_t one = 1, n;
+
+	assert_int_equal(read(source->fd, &n, sizeof(n)), sizeof(n));
+	t->at = ++*t->count;
+	if (t->wakes)
+		assert_int_equal(write(t->wakes->source.fd, &one, sizeof(one)), sizeof(one));
+	if (t->removes)
+		gp_loop_remove(&t->removes->source);
+}
+
+static void add_turn(struct gp_loop *loop, struct turn *t, int *count, bool urgent, uint64_t n)
+{
+	*t = (struct turn){ .source = { .fd = eventfd((unsigned int)n, EFD_NONBLOCK | EFD_CLOEXEC),
+					.ready = serve, .is_urgent = urgent }, .count = count };
+	assert_true(t->source.fd >= 0);
+	assert_int_equal(gp_loop_add(loop, &t->source, EPOLLIN), 0);
+}
+
+/* It comes up in the middle of a round, and is next; whom it removes is not. */
+static void urgent_waits_for_one(void **state)
+{
+	struct turn many[MANY], urgent;
+	struct gp_loop *loop;
+	int count = 0, first = -1, last = 0;
+
+	assert_int_equal(gp_loop_create(&loop), 0);
+	for (int i = 0; i < MANY; i++)
+		add_turn(loop, &many[i], &count, false, 1);
+	add_turn(loop, &urgent, &count, true, 0);
+	for (int i = 0; i < MANY; i++)
+		many[i].wakes = i ? NULL : &urgent;
+	urgent.removes = &many[MANY - 1];
+	assert_int_equal(gp_loop_once(loop, 0), 0);
+	first = many[0].at;
+	for (int i = 0; i < MANY; i++)
+		last = many[i].at > last ? many[i].at : last;
+	assert_int_equal(urgent.at, first + 1);
+	assert_true(many[MANY - 1].at < first);
+	assert_int_equal(last, many[MANY - 1].at ? MANY + 1 : MANY);
+	/* Alone it is served as well, and none of the others again. */
+	assert_int_equal(write(urgent.source.fd, &(uint64_t){ 1 }, 8), 8);
+	assert_int_equal(gp_loop_once(loop, 0), 0);
+	assert_int_equal(urgent.at, count);
+	for (int i = 0; i < MANY; i++) {
+		gp_loop_remove(&many[i].source);
+		close(many[i].source.fd);
+	}
+	gp_loop_remove(&urgent.source);
+	close(urgent.source.fd);
+	gp_loop_destroy(loop);
+}
+
 struct stops {
 	struct gp_tick tick;
 	struct gp_loop *loop;
@@ -95,6 +158,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(removed_in_a_round),
+		cmocka_unit_test(urgent_waits_for_one),
 		cmocka_unit_test(ticks_and_stop),
 	};
 
