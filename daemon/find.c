@@ -37,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -721,6 +722,7 @@ static void *find_thread(void *arg)
 	struct gp_find *f = arg;
 	uint64_t now;
 
+	prctl(PR_SET_NAME, "gpreempt-find");
 	do {
 		now = gp_loop_now_ns();
 		if (now >= sweep_at(f))

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -316,6 +317,8 @@ static int run_role(const struct options *o)
 	};
 	int err;
 
+	/* Started as /proc/self/exe, it would be "exe" in every list. */
+	prctl(PR_SET_NAME, "gpreemptd");
 	gp_daemon_log(names[o->role], level_in_use(o->run_dir));
 	if (fcntl(o->listen_fd, F_SETFD, FD_CLOEXEC))
 		return GP_EXIT_USAGE;

@@ -113,13 +113,19 @@ class Connection:
         self.close()
 
 
-def cpu_ns(pid):
-    """Of all its threads, as the scheduler counted it."""
-    total = 0
+def threads_cpu_ns(pid):
+    """Name of a thread -> what it took, as the scheduler counted it."""
+    found = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm") as f:
+            name = f.read().strip()
         with open(f"/proc/{pid}/task/{thread}/schedstat") as f:
-            total += int(f.read().split()[0])
-    return total
+            found[name] = found.get(name, 0) + int(f.read().split()[0])
+    return found
+
+
+def cpu_ns(pid):
+    return sum(threads_cpu_ns(pid).values())
 
 
 def rss_kb(pid):
