@@ -26,7 +26,7 @@ $(O)/bench/ctxlog $(O)/bench/slicewatch: $(O)/bench/%: \
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ldl -lm
 
-# SUITE=latency|exact|kill|safety; ROWS: which rows (default all); `make
+# SUITE=latency|exact|kill|safety|many|share|edf|rules; ROWS: which rows (default all); `make
 # check-gpu SUITE=latency ROWS=--list` says what there is.
 SUITE ?= latency
 .PHONY: check-gpu demo

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check-gpu's suites of gpreemptd on a software GPU: the rows that are quick there,
+against the bars of the card. SUITE=kill has tests/e2e/test_kill_soft.py."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
+
+
+class Suites(unittest.TestCase):
+    def suite(self, name, rows, *more):
+        """Its table; no row of it may miss its bar."""
+        only = [f"--only={row}" for row in rows]
+        with tempfile.TemporaryDirectory() as out:
+            done = subprocess.run(
+                [sys.executable, os.path.join(TOP, "tests/gpu/suite.py"), name, "--soft",
+                 "--build", BUILD, "--out", out, *only, *more],
+                text=True, capture_output=True, timeout=400)
+        print(done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("pass", done.stdout)
+        return done.stdout
+
+    def test_many(self):
+        table = self.suite("many", ["be-4", "fair-4", "no-hint-4", "learned-4", "hint-4"])
+        self.assertIn("fair-4: most / least", table)
+
+    def test_share(self):
+        self.suite("share", ["weights", "minimum"], "--seconds=30")
+
+    def test_rules(self):
+        self.suite("rules", ["be"])
+
+    def test_edf(self):
+        table = self.suite("edf", [], "--seconds=0.6")
+        self.assertEqual(table.count("missed"), 3)
+        self.assertEqual(table.count("said, said, none  pass"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
