@@ -100,6 +100,7 @@ struct gp_sched {
 	struct gp_sched_config config;
 	uint64_t now_ns;
 	uint64_t armed_ns;		/* GP_SCHED_NO_TIMER: disarmed */
+	uint64_t runnable;		/* BE tenants that are */
 	uint64_t min_vruntime_ns;
 	uint64_t turn_ran_ns;		/* how long the resident ran in its turn */
 	uint64_t turn_ns;		/* how long its turn is */

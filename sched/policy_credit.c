@@ -18,10 +18,14 @@
  */
 #include "sched/internal.h"
 
-/* A capped turn takes at most what the cap is of so many whole turns .. */
+/*
+ * A capped turn takes at most what the cap is of a round of whole turns, and of
+ * so many where there are fewer tenants: who had less would need more turns than
+ * the others, and has one when they have ..
+ */
 #define CAP_PERIOD 5
-/* .. and the bucket holds what it is of so many: what others kept it waiting. */
-#define CAP_STORE 20
+/* .. and the bucket holds so many of these: what others kept it waiting. */
+#define CAP_STORE 4
 #define BASE_MAX_NS (100000 * GP_NS_PER_MS)
 #define CREDIT_MAX ((int64_t)1 << 50)	/* ns: 13 days */
 
@@ -42,18 +46,23 @@ static int64_t within(int64_t v, int64_t max)
 
 /* ---- caps --------------------------------------------------------------- */
 
+static uint64_t cap_period_ns(const struct gp_be_time *t)
+{
+	return base_of(t) * gp_max_u64(CAP_PERIOD, t->runnable);
+}
+
 /* How long a capped tenant's turns are. */
 static uint64_t cap_turn_ns(const struct gp_be_entity *e,
 			    const struct gp_be_time *t)
 {
 	uint64_t base = base_of(t);
 
-	return gp_max_u64(gp_min_u64(base, base * CAP_PERIOD * e->cap_pct / 100), 1);
+	return gp_max_u64(gp_min_u64(base, cap_period_ns(t) * e->cap_pct / 100), 1);
 }
 
 static int64_t budget_at(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
-	int64_t full = (int64_t)(base_of(t) * CAP_STORE * e->cap_pct);
+	int64_t full = (int64_t)(cap_period_ns(t) * CAP_STORE * e->cap_pct);
 	int64_t passed = to_signed(gp_sub_sat(t->now_ns, e->budget_ns));
 	int64_t has = e->budget + passed * e->cap_pct;
 

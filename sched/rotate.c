@@ -38,6 +38,7 @@ static struct gp_be_time be_time(const struct gp_sched *s)
 		.now_ns = s->now_ns,
 		.base_ns = s->config.quantum_ns,
 		.min_vruntime_ns = s->min_vruntime_ns,
+		.runnable = s->runnable,
 	};
 }
 
@@ -174,7 +175,7 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 static void refresh(struct gp_sched *s)
 {
 	bool is[GP_SCHED_MAX_TENANTS], was[GP_SCHED_MAX_TENANTS];
-	uint64_t min = GP_NEVER;
+	uint64_t min = GP_NEVER, runnable = 0;
 
 	find_runnable(s, is);
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
@@ -185,11 +186,13 @@ static void refresh(struct gp_sched *s)
 			continue;
 		charge(s, t);
 		t->be.runnable = is[i];
+		runnable += is[i];
 		if (was[i] && !is[i])
 			t->be.left_ns = s->now_ns;
 		if (was[i] && is[i])
 			min = gp_min_u64(min, t->be.vruntime_ns);
 	}
+	s->runnable = runnable;
 	if (min != GP_NEVER)
 		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)

@@ -390,6 +390,7 @@ struct gp_be_time {
 	uint64_t now_ns;
 	uint64_t base_ns;		/* gp_sched_config.quantum_ns */
 	uint64_t min_vruntime_ns;	/* of those runnable; never falls */
+	uint64_t runnable;		/* so many */
 };
 
 /** Fields sorted; settle and ready_ns may be NULL. */

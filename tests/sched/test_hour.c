@@ -296,7 +296,7 @@ static void check_waits(const struct hour *h, const struct gp_be_policy *policy)
 		uint64_t bound_ns = turns_to_wait(h, policy, i) * turn_ns + OFF_NS + ON_NS;
 
 		if (h->cap_pct[i])
-			bound_ns += 5 * QUANTUM_NS +
+			bound_ns += BE * QUANTUM_NS +
 				    (DEFER_NS + OFF_NS + ON_NS) * 100 / h->cap_pct[i];
 		if (h->waits_ns[i] > bound_ns || !h->waits_ns[i])
 			fail_msg("%u waited %.3f s, not %.3f", i,
@@ -360,24 +360,41 @@ static void check_turns(const struct hour *h)
 		assert_in_range(h->turns[i], h->turns[1] - 1, h->turns[1] + 1);
 }
 
+/* What those without a cap had, for @weight. */
+static uint64_t of_weight_ns(const struct hour *h, uint32_t weight)
+{
+	uint64_t used_ns = 0, sum = 0;
+
+	for (uint32_t i = 1; i <= BE; i++) {
+		used_ns += h->cap_pct[i] ? 0 : h->used_ns[i];
+		sum += h->cap_pct[i] ? 0 : h->weight[i];
+	}
+	return used_ns / sum * weight;
+}
+
 /*
- * docs/sched.md: at most the cap, and of any stretch of time what it is of 20
- * quanta besides.
+ * docs/sched.md: at most the cap, and of any stretch of time what it is of four
+ * rounds besides. No less either, but for switches, or what others of the same
+ * weight have, if that is less.
  */
 static void check_caps(const struct hour *h)
 {
 	const int64_t over = (OFF_NS + ON_NS + DEFER_NS) * 100;
 
 	for (uint32_t i = 1; i <= BE; i++) {
-		int64_t saved = (int64_t)(20 * QUANTUM_NS * h->cap_pct[i]);
+		uint64_t share_ns = of_weight_ns(h, h->weight[i]);
+		int64_t saved = (int64_t)(4 * BE * QUANTUM_NS * h->cap_pct[i]);
+		uint64_t cap_ns = SECONDS * 10 * MS * h->cap_pct[i];
+		uint64_t due_ns = share_ns < cap_ns ? share_ns : cap_ns;
 
 		if (!h->cap_pct[i])
 			continue;
-		printf("  %3u of weight, cap %u: %.4f of it\n", h->weight[i], h->cap_pct[i],
-		       (double)h->used_ns[i] * 100 / h->cap_pct[i] / 1e9 / SECONDS);
+		printf("  %3u of weight, cap %u: %.4f of it, %.4f of its weight's share\n",
+		       h->weight[i], h->cap_pct[i], (double)h->used_ns[i] / (double)cap_ns,
+		       (double)h->used_ns[i] / (double)share_ns);
 		assert_in_range(h->ahead_most[i], 1, saved + over);
-		assert_true(h->used_ns[i] * 100 <= SECONDS * 1000 * MS * h->cap_pct[i] +
-			    (uint64_t)over);
+		assert_true(h->used_ns[i] <= cap_ns + (uint64_t)over / 100);
+		assert_true(h->used_ns[i] >= due_ns * 99 / 100);
 	}
 }
 

@@ -142,7 +142,7 @@ static long double turn_of(const struct accounts *a, uint32_t i)
 {
 	long double turn = QUANTUM_NS;
 
-	return a->cap[i] ? fminl(turn, turn * 5 * a->cap[i] / 100) : turn;
+	return a->cap[i] ? fminl(turn, turn * CR * a->cap[i] / 100) : turn;
 }
 
 /* Water is poured until all of @pot is in glasses, or all that have a rim are full. */
@@ -189,7 +189,7 @@ static void accounts_pass(struct machine *m, struct accounts *a)
 
 	a->seen_ns = m->d.now_ns;
 	for (uint32_t i = 1; i <= CR; i++) {
-		long double full = 20.0L * QUANTUM_NS * a->cap[i] / 100;
+		long double full = 4.0L * CR * QUANTUM_NS * a->cap[i] / 100;
 
 		a->bucket[i] = fminl(a->bucket[i] + passed * a->cap[i] / 100, full);
 	}
@@ -346,10 +346,10 @@ static void cap_look(struct machine *m)
 	w->ran_ns[w->n++] = m->ran_ns[w->id];
 }
 
-/* docs/sched.md: at most the cap, and 20 turns' worth of it that were saved up. */
-static void cap_check(const struct cap_watch *w, uint64_t over_ns)
+/* docs/sched.md: at most the cap, and four rounds' worth of it that were saved up. */
+static void cap_check(const struct cap_watch *w, uint64_t round, uint64_t over_ns)
 {
-	uint64_t saved = 20 * QUANTUM_NS;
+	uint64_t saved = 4 * round * QUANTUM_NS;
 
 	for (size_t i = 0; i < w->n; i++) {
 		assert_true(w->ran_ns[i] <= (w->at_ns[i] - w->from_ns) *
@@ -383,7 +383,7 @@ static void test_cap_of_one_alone(void **state)
 		m.arg = &w;
 		m.look = cap_look;
 		machine_run(&m, 30000 * MS);
-		cap_check(&w, m.off_ns + m.on_ns);
+		cap_check(&w, 5, m.off_ns + m.on_ns);
 		/* What the switches take comes off it: they are its own. */
 		assert_in_range(m.ran_ns[1], want - want / 50 - QUANTUM_NS,
 				want + m.off_ns);
@@ -391,7 +391,7 @@ static void test_cap_of_one_alone(void **state)
 		machine_run(&m, 10000 * MS);
 		machine_tell(&m, GP_EV_BUSY, 1);
 		machine_run(&m, 3000 * MS);
-		cap_check(&w, m.off_ns + m.on_ns);
+		cap_check(&w, 5, m.off_ns + m.on_ns);
 		machine_end(&m);
 	}
 }
@@ -427,7 +427,7 @@ static void test_caps_hold_beside_others(void **state)
 			machine_tell(&m, GP_EV_BUSY, 1);
 		}
 		/* A failed suspend leaves it on for a ms, then two. */
-		cap_check(&w, m.off_ns + m.on_ns + fails * 4 * MS);
+		cap_check(&w, 6, m.off_ns + m.on_ns + fails * 4 * MS);
 		machine_end(&m);
 	}
 }
