@@ -130,10 +130,22 @@ static void follow_turns(struct gp_ddev *dev)
 	gp_ddev_trace(dev, GP_WIRE_TRACE_RESIDENT, t ? t->who.pid : 0, 0);
 }
 
+/* A turn may end with any step, at the latest then: not into work that is to come. */
+static void before_step(struct gp_ddev *dev)
+{
+	if (dev->in_step || !dev->core_at_ns || gp_ddev_now(dev) < dev->core_at_ns)
+		return;
+	dev->in_step = true;
+	gp_ddev_look_at_lc(dev);
+	dev->in_step = false;
+}
+
 int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev)
 {
-	int err = gp_sched_step(dev->sched, gp_ddev_now(dev), ev, &dev->out);
+	int err;
 
+	before_step(dev);
+	err = gp_sched_step(dev->sched, gp_ddev_now(dev), ev, &dev->out);
 	if (err)
 		return err;
 	for (size_t i = 0; i < dev->out.count; i++) {

@@ -62,6 +62,7 @@ struct gp_ddev {
 	bool acked;			/* the timer's time stands still */
 	uint32_t jobs;			/* controls under way */
 	uint64_t core_at_ns;		/* the core's timer; 0: none */
+	bool in_step;			/* pages are looked at for one */
 	uint64_t look_at_ns;		/* ours: pages are looked at; 0: not */
 
 	struct gp_dgroup group[GP_SCHED_MAX_GROUPS];

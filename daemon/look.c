@@ -39,13 +39,6 @@ struct gp_log_look {
 
 /* ---- who is to be told busy, or idle ------------------------------------------- */
 
-static void look_at_lc(struct gp_dtenant *t, uint64_t now_ns)
-{
-	gp_dtenant_samples(t);
-	if (t->page || t->dev->log)
-		gp_dtenant_tell(t, gp_dtenant_active(t, now_ns, AHEAD_NS));
-}
-
 static void look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 {
 	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
@@ -63,13 +56,32 @@ static void look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 	}
 }
 
-static void look_at_tenants(struct gp_ddev *dev)
+static void tell_lc(struct gp_ddev *dev, uint64_t now_ns, bool active)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls == GP_CLASS_LC && (t->page || dev->log) &&
+		    gp_dtenant_active(t, now_ns, AHEAD_NS) == active)
+			gp_dtenant_tell(t, active);
+}
+
+/* Who needs the device first: a turn that is over ends as soon as nobody does. */
+void gp_ddev_look_at_lc(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
 
+	tell_lc(dev, now_ns, true);
+	tell_lc(dev, now_ns, false);
+}
+
+static void look_at_tenants(struct gp_ddev *dev)
+{
+	uint64_t now_ns;
+
+	gp_ddev_look_at_lc(dev);
+	now_ns = gp_ddev_now(dev);
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC)
-			look_at_lc(t, now_ns);
+			gp_dtenant_samples(t);
 		else if (t->request.cls.cls == GP_CLASS_BE)
 			look_at_be(t, now_ns);
 	}
