@@ -318,6 +318,33 @@ static void test_a_page_puts_off(void **state)
 	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 13, 15);
 }
 
+/* What steps the core first when a turn is over is not what the pages say. */
+static void test_no_step_ends_a_turn_into_work(void **state)
+{
+	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	struct process *lc = tenant(&device[0], cls, false, true);
+	struct gp_page *page = lc->tenant->page;
+	struct gp_ddev *dev = device[0].dev;
+	const struct gp_event ev = { .type = GP_EV_USAGE, .tenant = a->tenant->id };
+	uint64_t turns, over_ns;
+
+	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	run(210 * MS);
+	over_ns = dev->core_at_ns;
+	assert_true(over_ns > gp_sim_now(device[0].sim));
+	turns = a->tenant->turns + b->tenant->turns;
+	atomic_store(&page->next_ns, over_ns + MS);
+	gp_sim_advance(device[0].sim, over_ns);
+	assert_int_equal(gp_ddev_event(dev, &ev), 0);
+	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
+	assert_int_equal(lc->tenant->told, GP_TOLD_BUSY);
+	/* It did not come, after all. */
+	atomic_store(&page->next_ns, 0);
+	run(5 * MS);
+	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
+}
+
 static void test_what_a_page_says_of_holds(void **state)
 {
 	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
@@ -442,6 +469,7 @@ int main(void)
 		TEST(test_shares_on_each_device),
 		TEST(test_idle_costs_nothing),
 		TEST(test_a_page_puts_off),
+		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_what_a_page_says_of_holds),
 		TEST(test_what_a_page_says_of_segments),
 		TEST(test_a_process_that_dies),
