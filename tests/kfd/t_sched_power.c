@@ -27,10 +27,12 @@ static uint32_t count_in(uint32_t state)
 static bool await(uint32_t state, uint32_t num)
 {
 	uint64_t end = now_ns() + 5000 * MS;
+	bool seen;
 
-	while (count_in(state) != num && now_ns() < end)
+	/* Queues take turns: at the next look it can be another number */
+	while (!(seen = count_in(state) == num) && now_ns() < end)
 		sleep_ns(MS);
-	return count_in(state) == num;
+	return seen;
 }
 
 static void note_states(void)
