@@ -9,7 +9,7 @@ import os
 import time
 
 from bench import harness
-from bench.harness import LC_UID, fields, median, progress, rank
+from bench.harness import fields, median, progress, rank
 from crowd import Crowd
 from daemon import Daemon, cpu_ns
 
