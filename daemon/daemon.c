@@ -118,12 +118,33 @@ static const struct gp_serve_ops serve_ops = { .message = message, .closed = clo
 
 /* ---- devices ---------------------------------------------------------------------------- */
 
+/*
+ * With classes alone (AMD's firmware scheduler) a process can change only its own
+ * work, and with neither (AMD's stock driver without it) not even that.
+ */
+static bool can_share(struct gp_device *hal)
+{
+	struct gp_hal_caps caps;
+
+	if (hal->ops->caps(hal, &caps))
+		return true;		/* to be said when it is made */
+	return caps.caps & GP_CAP_SUSPEND ||
+	       (caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD);
+}
+
 static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 			const struct gp_device_id *id)
 {
 	struct gp_device *hal;
 	int err = ops->open(id, &hal);
 
+	if (!err && !can_share(hal)) {
+		gp_log(GP_LOG_WARN, "%s is left alone, and so is who uses it: its driver neither "
+		       "takes turns by class nor lets others suspend work", id->name);
+		hal->ops->close(hal);
+		d->left_alone++;
+		return;
+	}
 	if (!err) {
 		err = gp_ddev_create(d->loop, hal, (uint16_t)d->devs,
 				     gp_config_settings_of(d->config, id), d->journal, d->trace,
@@ -154,7 +175,7 @@ static int devices_open(struct gp_daemon *d)
 		for (size_t k = 0; k < list.count && d->devs < GP_HAL_MAX_DEVICES; k++)
 			device_open(d, ops, &list.dev[k]);
 	}
-	return d->devs ? 0 : -ENODEV;
+	return d->devs || d->left_alone ? 0 : -ENODEV;
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -305,7 +326,7 @@ static void take_over(struct gp_daemon *d)
 	struct gp_journal_record record;
 	struct gp_restore_stat stat;
 
-	gp_restore_all(d->journal, &stat);
+	gp_restore_all(d->journal, false, &stat);
 	if (stat.processes + stat.failed)
 		gp_log(GP_LOG_WARN, "a daemon before this one left %u tenants; %u could "
 		       "not be put back", stat.processes + stat.failed, stat.failed);

@@ -21,6 +21,7 @@ struct gp_daemon {
 	struct gp_worker *scanner;	/* looks into processes */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
+	size_t left_alone;		/* devices that are none of them: see can_share() */
 	struct gp_source signals;
 	struct gp_tick check;		/* every second: see gp_member_check() */
 	struct gp_tick deadline;	/* of putting back */

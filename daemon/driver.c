@@ -35,6 +35,9 @@ static void was_told(struct gp_job *job)
 	if (t->err && t->err != -ESRCH && t->err != -ECANCELED)
 		gp_log(GP_LOG_WARN, "%s: the driver gives process %d no class: %s",
 		       t->dev->hal->id.name, (int)t->pid, strerror(-t->err));
+	/* From here on what it uses counts. */
+	if (!t->err)
+		gp_ddev_count(t->dev);
 	gp_ddev_let_go(t->dev);
 	free(t);
 }
@@ -64,6 +67,7 @@ struct counted {
 	struct gp_ddev *dev;
 	struct gp_dgroup *group;
 	struct gp_group *hal;
+	bool first;			/* its tenant has just come: what was before is not ours */
 	uint64_t used_ns;
 	int err;
 };
@@ -75,6 +79,12 @@ static void count(struct gp_job *job)
 	c->err = c->hal->dev->ops->usage(c->hal, &c->used_ns);
 }
 
+/* Its number may be another's by now, which counts from 0. */
+static uint64_t used_since(const struct gp_dgroup *g, uint64_t used_ns)
+{
+	return used_ns - (used_ns >= g->used_ns ? g->used_ns : 0);
+}
+
 static void was_counted(struct gp_job *job)
 {
 	struct counted *c = (struct counted *)(void *)job;
@@ -83,9 +93,7 @@ static void was_counted(struct gp_job *job)
 	c->dev->jobs--;
 	g->jobs--;
 	if (!c->err && g->tenant) {
-		struct gp_dtenant *t = g->tenant;
-
-		gp_dtenant_used(t, c->used_ns > g->used_ns ? c->used_ns - g->used_ns : 0);
+		gp_dtenant_used(g->tenant, c->first ? 0 : used_since(g, c->used_ns));
 		g->used_ns = c->used_ns;
 		c->dev->counts = true;
 	}
@@ -113,6 +121,7 @@ void gp_ddev_count(struct gp_ddev *dev)
 		c->dev = dev;
 		c->group = g;
 		c->hal = g->group;
+		c->first = g->tenant->used_ns == GP_WIRE_UNKNOWN;
 		c->err = -ECANCELED;
 		g->jobs++;
 		dev->jobs++;

@@ -157,7 +157,7 @@ int gp_keep_restore(struct gp_journal *journal)
 		       err == -EBUSY ? "there is a daemon" : strerror(-err));
 		return GP_EXIT_BUSY;
 	}
-	gp_restore_all(journal, &stat);
+	gp_restore_all(journal, true, &stat);
 	gp_journal_restored(journal);
 	gp_log(stat.failed ? GP_LOG_ERR : GP_LOG_WARN,
 	       "no daemon: %u processes put back, %u gone, %u failed", stat.processes,

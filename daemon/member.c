@@ -541,7 +541,8 @@ void gp_member_check(struct gp_daemon *d)
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
 			uint64_t files = t->conn ? 0 : open_files(t->who.pid);
 
-			if (files != t->files)
+			/* A queue of AMD's takes no file. */
+			if (files != t->files || t->dev->caps.caps & GP_CAP_CLASS)
 				look_again(d, t, NULL, 0);
 			t->files = files;
 		}

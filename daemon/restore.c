@@ -26,6 +26,7 @@ struct process {
 struct restore {
 	struct process process[GP_JOURNAL_RECORDS];
 	uint32_t count;
+	bool classes;
 	struct gp_restore_stat stat;
 };
 
@@ -155,8 +156,20 @@ static void count(struct gp_restore_stat *stat, const struct process *p, int sli
 		stat->processes++;
 }
 
+static void reset_class(struct gp_device *dev, const struct process *p)
+{
+	const struct gp_hal_class none = { .cls = GP_CLASS_NONE };
+	int err;
+
+	if (p->record.taken == GP_WIRE_BY_RUN)
+		return;
+	err = dev->ops->set_class(dev, p->record.pid, &none);
+	if (err && err != -ESRCH)
+		say(p, "class", err);
+}
+
 static void restore_on(struct gp_device *dev, struct process *const *p, uint32_t n,
-		       struct gp_restore_stat *stat)
+		       bool classes, struct gp_restore_stat *stat)
 {
 	struct gp_hal_caps caps = { 0 };
 	int slices[GP_JOURNAL_RECORDS];
@@ -169,6 +182,8 @@ static void restore_on(struct gp_device *dev, struct process *const *p, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		if (p[i]->found)
 			count(stat, p[i], slices[i], resume_each(dev, p[i]));
+	for (uint32_t i = 0; i < n && classes && caps.caps & GP_CAP_CLASS; i++)
+		reset_class(dev, p[i]);
 	for (uint32_t i = 0; i < n; i++)
 		gp_group_list_put(&p[i]->list);
 }
@@ -200,12 +215,13 @@ static uint32_t restore_device(struct restore *re, uint32_t at)
 		re->stat.failed += n;
 		return n;
 	}
-	restore_on(dev, p, n, &re->stat);
+	restore_on(dev, p, n, re->classes, &re->stat);
 	gp_device_close(dev);
 	return n;
 }
 
-void gp_restore_all(const struct gp_journal *journal, struct gp_restore_stat *stat)
+void gp_restore_all(const struct gp_journal *journal, bool classes,
+		    struct gp_restore_stat *stat)
 {
 	struct restore *re = calloc(1, sizeof(*re));
 
@@ -214,6 +230,7 @@ void gp_restore_all(const struct gp_journal *journal, struct gp_restore_stat *st
 		gp_log(GP_LOG_ERR, "restore: out of memory");
 		return;
 	}
+	re->classes = classes;
 	read_journal(re, journal);
 	for (uint32_t at = 0; at < re->count;)
 		at += restore_device(re, at);

@@ -23,7 +23,7 @@
 #define DEFAULT_US 2048
 #define CALLS_MAX 64
 
-/* What was asked: 's'lice, 'r'esume; of whom; of how many groups. */
+/* What was asked: 's'lice, 'r'esume, 'c'lass (in us); of whom; of how many groups. */
 struct call {
 	char what;
 	pid_t pid;
@@ -35,6 +35,7 @@ struct call {
 static struct call calls[CALLS_MAX];
 static size_t call_count;
 static int open_devices;
+static uint32_t fake_has;		/* GP_CAP_* */
 static pid_t fails_groups, fails_slice, fails_resume;
 static int fails_with;
 
@@ -73,7 +74,7 @@ static void fake_close(struct gp_device *dev)
 
 static int fake_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
-	*caps = (struct gp_hal_caps){ .default_slice_us = DEFAULT_US };
+	*caps = (struct gp_hal_caps){ .caps = fake_has, .default_slice_us = DEFAULT_US };
 	return 0;
 }
 
@@ -114,6 +115,14 @@ static int fake_resume(struct gp_group *const *group, size_t n)
 		       fails_with : 0;
 }
 
+static int fake_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
+{
+	const struct gp_group whose = { .dev = dev, .pid = pid };
+
+	note('c', &whose, 0, cls->cls);
+	return 0;
+}
+
 static const struct gp_hal_ops fake_ops = {
 	.name = "fake",
 	.abi = GP_HAL_ABI,
@@ -124,6 +133,7 @@ static const struct gp_hal_ops fake_ops = {
 	.open = fake_open,
 	.probe = fake_probe,
 	.resume = fake_resume,
+	.set_class = fake_set_class,
 	.set_slice = fake_set_slice,
 };
 GP_HAL_BACKEND(fake_ops);
@@ -180,11 +190,13 @@ static void put(pid_t pid, int device)
 	assert_true(gp_journal_put(journal, &r) >= 0);
 }
 
+static bool takes_classes;
+
 static void assert_stat(uint32_t processes, uint32_t gone, uint32_t failed)
 {
 	struct gp_restore_stat stat;
 
-	gp_restore_all(journal, &stat);
+	gp_restore_all(journal, takes_classes, &stat);
 	assert_int_equal(stat.processes, processes);
 	assert_int_equal(stat.gone, gone);
 	assert_int_equal(stat.failed, failed);
@@ -288,6 +300,43 @@ static void test_a_device_that_is_not_there(void **state)
 	assert_order(2, 1, 1);
 }
 
+/* The only class that was told; 0: none was. */
+static pid_t class_told_to(void)
+{
+	pid_t pid = 0;
+
+	for (size_t i = 0; i < call_count; i++) {
+		if (calls[i].what != 'c')
+			continue;
+		assert_int_equal(pid, 0);
+		assert_int_equal(calls[i].us, GP_CLASS_NONE);
+		pid = calls[i].pid;
+	}
+	call_count = 0;
+	return pid;
+}
+
+static void test_classes_of_a_driver(void **state)
+{
+	struct gp_journal_record attached = record_of(child[0], 1);
+	struct gp_journal_record came = record_of(child[1], 1);
+
+	attached.taken = GP_WIRE_BY_ATTACH;
+	came.taken = GP_WIRE_BY_RUN;
+	gp_journal_put(journal, &attached);
+	gp_journal_put(journal, &came);
+	takes_classes = true;
+	assert_stat(2, 0, 0);
+	assert_int_equal(class_told_to(), 0);	/* the driver knows none */
+	fake_has = GP_CAP_CLASS;
+	assert_stat(2, 0, 0);
+	assert_int_equal(class_told_to(), child[0]);
+	takes_classes = false;
+	assert_stat(2, 0, 0);
+	assert_int_equal(class_told_to(), 0);
+	fake_has = 0;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -298,6 +347,7 @@ int main(void)
 		TEST(test_who_is_not_put_back),
 		TEST(test_one_fails_and_the_others_do_not),
 		TEST(test_a_device_that_is_not_there),
+		TEST(test_classes_of_a_driver),
 	};
 
 	return gp_run_tests(restore);
