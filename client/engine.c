@@ -1154,6 +1154,16 @@ static void groups_anew(struct gp_edev *dev)
 	}
 }
 
+/* A daemon that ended took back what it had told the driver. dev->lock held. */
+static void class_again(struct gp_edev *dev)
+{
+	int err = dev->cls.cls == GP_CLASS_NONE ? 0 : tell_class(dev, &dev->cls);
+
+	if (err)
+		gp_log(GP_LOG_WARN, "%s: the class that the daemon gave cannot be kept without "
+		       "one: %s", dev->hal->id.name, strerror(-err));
+}
+
 int gp_edev_take_back(struct gp_edev *dev)
 {
 	const bool managed = dev->managed;
@@ -1167,6 +1177,7 @@ int gp_edev_take_back(struct gp_edev *dev)
 		dev->managed = false;
 		groups_anew(dev);
 		gp_slot_follow(dev);
+		class_again(dev);
 	}
 	return err;
 }
