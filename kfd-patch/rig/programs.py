@@ -9,6 +9,8 @@ from common import (Failure, PATCHES, TESTS, need_command, need_file, read_bytes
 
 WARN = ['-Wall', '-Wextra', '-Wshadow', '-Wstrict-prototypes', '-Wmissing-prototypes',
         '-Wno-unused-parameter']
+# Not static: gpreempt run has a library loaded into it.
+DYNAMIC = ('t_gpreempt',)
 
 
 def newer(dest, sources):
@@ -63,7 +65,8 @@ def build_c(out, tree, name):
     if not newer(dest, deps):
         need_file('/usr/lib/x86_64-linux-gnu/libc.a', 'libc6-dev')
         os.makedirs(os.path.dirname(dest), exist_ok=True)
-        run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, '-static', '-pthread',
+        link = [] if name in DYNAMIC else ['-static']
+        run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g1', *WARN, *link, '-pthread',
              f'-I{include}', f'-I{TESTS}', f'-DKERNELS_CO="{gen}/kernels.co"',
              '-o', dest, src, *common_sources(), '-lm'])
     return dest

@@ -6,7 +6,8 @@
  *	t_gpreempt stock	what they say and do without the series' calls
  *	t_gpreempt hip		HIP programs under gpreempt run, beside one another
  *	t_gpreempt still FILE	0 when nothing is counted there for 300 ms
- *	t_gpreempt be FILE	keep a queue full; count what is done into FILE
+ *	t_gpreempt be FILE [US [N]]	keep N packets in a queue, looking every so many
+ *				us; count what is done into FILE
  *	t_gpreempt lc		launch at each byte of stdin; ns taken to stdout
  */
 #include <errno.h>
@@ -21,33 +22,25 @@
 #include <unistd.h>
 
 #include "kfd.h"
+#include "run.h"
 
 #define BE_ITEMS 256
 #define BE_VARIANT 0
 #define AHEAD 16
+#define NAP_NS 100000
 #define FAR (1ll << 40)
 #define TIMEOUT_MS 30000
-#define OUTPUT_BYTES 16384
 #define BE_FILE "/tmp/t_gpreempt.be"
+#define CONFIG "/tmp/gpreempt.yaml"
+#define RUN_DIR "/tmp/gp"
 
 static struct kfd k;
 
 /* ---- the two kinds of program --------------------------------------------------- */
 
-static volatile uint64_t *map_count(const char *path)
+static int be(const char *path, uint64_t nap_ns, uint64_t ahead)
 {
-	int fd = open(path, O_RDWR);
-	void *at = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-					      MAP_SHARED, fd, 0);
-
-	if (at == MAP_FAILED)
-		bail("%s: %s", path, strerror(errno));
-	return at;
-}
-
-static int be(const char *path)
-{
-	volatile uint64_t *count = map_count(path);
+	volatile uint64_t *count = run_map_count(path);
 	struct kfd_signal *sig;
 	uint64_t sent = 0;
 	struct kfd_queue q;
@@ -59,17 +52,17 @@ static int be(const char *path)
 	sig = kfd_signal_create(&k, FAR, false);
 	for (;;) {
 		*count = FAR - kfd_signal_value(sig);
-		while (sent < *count + AHEAD) {
+		while (sent < *count + ahead) {
 			must(kfd_work_launch(&w, &q, BE_VARIANT, sig), "launch");
 			sent++;
 		}
-		sleep_ns(100000);
+		sleep_ns(nap_ns);
 	}
 }
 
 static int still(const char *path)
 {
-	volatile uint64_t *count = map_count(path);
+	volatile uint64_t *count = run_map_count(path);
 	uint64_t before;
 
 	/* What was done before may be counted a little later. */
@@ -105,60 +98,14 @@ static int lc(void)
 	return 0;
 }
 
-/* ---- running other programs --------------------------------------------------------- */
-
-static char output[OUTPUT_BYTES];
-
-/* Exit status of argv, 128 + n of a signal; what it wrote is in output. */
-static int run(char *const argv[])
-{
-	size_t len = 0;
-	int fd[2], status;
-	ssize_t n;
-	pid_t pid;
-
-	must(pipe(fd) ? -errno : 0, "pipe");
-	pid = fork();
-	if (!pid) {
-		dup2(fd[1], 1);
-		dup2(fd[1], 2);
-		close(fd[0]);
-		close(fd[1]);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	close(fd[1]);
-	while (len < sizeof(output) - 1 &&
-	       (n = read(fd[0], output + len, sizeof(output) - 1 - len)) > 0)
-		len += n;
-	output[len] = 0;
-	close(fd[0]);
-	waitpid(pid, &status, 0);
-	for (char *line = strtok(strdup(output), "\n"); line; line = strtok(NULL, "\n"))
-		note("%s", line);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-#define RUN(...) run((char *const[]){ __VA_ARGS__, NULL })
-#define SAYS(word) ok(strstr(output, word) != NULL, "it says \"%s\"", word)
-
-static char *text(uint64_t n)
-{
-	char *s;
-
-	return asprintf(&s, "%llu", (unsigned long long)n) < 0 ? NULL : s;
-}
+/* ---- a best-effort process -------------------------------------------------------- */
 
 static volatile uint64_t *be_count;
 static pid_t be_pid;
 
 static void start_be(void)
 {
-	int fd = open(BE_FILE, O_RDWR | O_CREAT | O_TRUNC, 0600);
-
-	must(fd < 0 || ftruncate(fd, 4096) ? -errno : 0, BE_FILE);
-	close(fd);
-	be_count = map_count(BE_FILE);
+	be_count = run_make_count(BE_FILE);
 	be_pid = fork();
 	if (!be_pid)
 		execl("/t/t_gpreempt", "t_gpreempt", "be", BE_FILE, NULL);
@@ -189,32 +136,13 @@ static bool be_becomes(bool running)
 	return false;
 }
 
-/* Libraries are looked for beside the programs, as in a build's folder. */
-static void find_libraries(void)
-{
-	static const char *const lib[] = {
-		"libgpreempt.so.0", "libgpreempt-preload.so", "libhsaq.so.0",
-	};
-	char from[128], to[128];
-
-	mkdir("/lib", 0755);
-	for (size_t i = 0; i < sizeof(lib) / sizeof(lib[0]); i++) {
-		snprintf(from, sizeof(from), "/t/%s", lib[i]);
-		snprintf(to, sizeof(to), "/lib/%s", lib[i]);
-		if (!access(from, R_OK) && symlink(from, to) && errno != EEXIST)
-			bail("%s: %s", to, strerror(errno));
-	}
-	setenv("LD_LIBRARY_PATH", "/t", 1);
-	setenv("GP_KFD_HELPER", "/t/t_gpreempt", 1);
-}
-
 /* ---- the tests ---------------------------------------------------------------------------- */
 
 static void conformance(void)
 {
 	is_err(RUN("/t/test_conformance_kfd"), 0, "the suite");
 	SAYS("conformance of kfd");
-	ok(strstr(output, " 0 failed") != NULL, "none failed");
+	ok(strstr(run_output, " 0 failed") != NULL, "none failed");
 }
 
 /* While hsaq unload runs, and no longer. */
@@ -223,17 +151,17 @@ static void check_unload(void)
 	pid_t pid = fork();
 
 	if (!pid)
-		execl("/t/hsaq", "hsaq", "unload", text(be_pid), NULL);
+		execl("/t/hsaq", "hsaq", "unload", run_text(be_pid), NULL);
 	ok(be_becomes(false), "hsaq unload takes it off");
 	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
 	SAYS("held");
-	is_err(RUN("/t/hsaq", "load", text(be_pid)), 0, "hsaq load");
+	is_err(RUN("/t/hsaq", "load", run_text(be_pid)), 0, "hsaq load");
 	waitpid(pid, NULL, 0);
 	ok(be_becomes(true), "it runs again");
 
 	pid = fork();
 	if (!pid)
-		execl("/t/hsaq", "hsaq", "unload", text(be_pid), NULL);
+		execl("/t/hsaq", "hsaq", "unload", run_text(be_pid), NULL);
 	ok(be_becomes(false), "hsaq unload takes it off again");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -252,10 +180,10 @@ static void check_hold(void)
 
 static void check_class(void)
 {
-	is_err(RUN("/t/gpreempt", "attach", "--class=lc:3", text(be_pid)), 0, "attach");
+	is_err(RUN("/t/gpreempt", "attach", "--class=lc:3", run_text(be_pid)), 0, "attach");
 	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
 	SAYS("lc:3");
-	is_err(RUN("/t/gpreempt", "set", "-p", text(be_pid), "--class=be:50"), 0, "set");
+	is_err(RUN("/t/gpreempt", "set", "-p", run_text(be_pid), "--class=be:50"), 0, "set");
 	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
 	SAYS("be:50");
 	is_err(RUN("/t/gpreempt", "ls"), 0, "gpreempt ls");
@@ -268,7 +196,7 @@ static void check_bad_input(void)
 	SAYS("has no work on");
 	is_err(RUN("/t/hsaq", "unload", "1"), 125, "the same of hsaq");
 	SAYS("has no queues");
-	is_err(RUN("/t/hsaq", "unload", "--device=0000:ff:00.0", text(be_pid)), 125, "a device");
+	is_err(RUN("/t/hsaq", "unload", "--device=0000:ff:00.0", run_text(be_pid)), 125, "a device");
 	SAYS("no such device");
 	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c",
 		   "LD_LIBRARY_PATH=/t /t/hsaq mode"), 125, "an ordinary user, no right");
@@ -305,6 +233,37 @@ static void cli(void)
 	stop_be();
 }
 
+/* It starts, says what it cannot, and leaves alone whom its rules would take. */
+static void check_stock_daemon(void)
+{
+	static char *const argv[] = {
+		"/t/gpreemptd", "--config=" CONFIG, "--run-dir=" RUN_DIR, NULL,
+	};
+	struct run_program p;
+	FILE *f = fopen(CONFIG, "w");
+	int status = -1;
+
+	must(f ? 0 : -errno, CONFIG);
+	fputs("strangers: be:50\n", f);
+	fclose(f);
+	p = run_beside(argv);
+	ok(run_reads(&p, "is left alone, and so is who uses it"), "gpreemptd says what it cannot");
+	ok(run_reads(&p, "0 devices"), "and runs");
+	setenv("GPREEMPT_DAEMON", RUN_DIR "/gpreemptd.sock", 1);
+	is_err(RUN("/t/gpreempt", "attach", "--class=be", run_text(be_pid)), 125, "attach");
+	SAYS("no such device");
+	/* Its look at everybody is over by then. */
+	sleep_ns(3000000000);
+	is_err(RUN("/t/gpreempt", "ls", "--json"), 0, "gpreempt ls");
+	SAYS("\"daemon\": true");
+	ok(!strstr(run_output, "\"taken\""), "it has taken nobody");
+	ok(be_runs(), "the process runs");
+	kill(p.pid, SIGTERM);
+	waitpid(p.pid, &status, 0);
+	is_err(status, 0, "gpreemptd ends well");
+	unsetenv("GPREEMPT_DAEMON");
+}
+
 static void stock(void)
 {
 	start_be();
@@ -314,79 +273,38 @@ static void stock(void)
 	SAYS("compute");
 	is_err(RUN("/t/hsaq", "hold", "--for=1ms"), 125, "hsaq hold");
 	SAYS("not with this kernel");
-	is_err(RUN("/t/hsaq", "unload", text(be_pid)), 125, "hsaq unload");
+	is_err(RUN("/t/hsaq", "unload", run_text(be_pid)), 125, "hsaq unload");
 	SAYS("not with this kernel");
-	is_err(RUN("/t/gpreempt", "attach", "--class=be", text(be_pid)), 125, "attach");
+	is_err(RUN("/t/gpreempt", "attach", "--class=be", run_text(be_pid)), 125, "attach");
 	SAYS("start it with gpreempt run");
+	check_stock_daemon();
 	stop_be();
 }
 
-/* A program that runs on beside us; its output comes by @from. */
-struct program {
-	pid_t pid;
-	FILE *from;
-};
-
-static struct program spawn(char *const argv[])
-{
-	struct program p;
-	int fd[2];
-
-	must(pipe(fd) ? -errno : 0, "pipe");
-	p.pid = fork();
-	if (!p.pid) {
-		dup2(fd[1], 1);
-		dup2(fd[1], 2);
-		close(fd[0]);
-		close(fd[1]);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	close(fd[1]);
-	p.from = fdopen(fd[0], "r");
-	return p;
-}
-
-/* Read on until a line has @word in it; all lines are shown. */
-static bool reads(struct program *p, const char *word)
-{
-	char line[512];
-
-	while (fgets(line, sizeof(line), p->from)) {
-		line[strcspn(line, "\n")] = 0;
-		note("%d: %s", p->pid, line);
-		if (strstr(line, word))
-			return true;
-	}
-	return false;
-}
-
-#define SPAWN(...) spawn((char *const[]){ __VA_ARGS__, NULL })
-
-static void check_hip_tenant(const struct program *p)
+static void check_hip_tenant(const struct run_program *p)
 {
 	is_err(RUN("/t/gpreempt", "ls"), 0, "gpreempt ls");
 	SAYS("be:100");
 	SAYS("hip_be");
-	is_err(RUN("/t/gpreempt", "set", "-p", text(p->pid), "--class=be:50"), 0,
+	is_err(RUN("/t/gpreempt", "set", "-p", run_text(p->pid), "--class=be:50"), 0,
 	       "gpreempt set, of a tenant");
 	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
 	SAYS("be:50");
-	is_err(RUN("/t/gpreempt", "hint", text(p->pid), "--in=1ms"), 125, "a hint to it");
+	is_err(RUN("/t/gpreempt", "hint", run_text(p->pid), "--in=1ms"), 125, "a hint to it");
 	SAYS("is not lc");
 }
 
 /* The median that hip_lc printed. */
 static uint64_t p50_ns(void)
 {
-	const char *at = strstr(output, "p50_ns=");
+	const char *at = strstr(run_output, "p50_ns=");
 
 	return at ? strtoull(at + 7, NULL, 10) : 0;
 }
 
 /* Requests of some 3 ms every 30 ms, a hint 5 ms before each. */
 #define HIP_REQUESTS 1000
-#define HIP_LC "/t/hip_lc", text(scaled(HIP_REQUESTS)), "30000", "50", "5000"
+#define HIP_LC "/t/hip_lc", run_text(scaled(HIP_REQUESTS)), "30000", "50", "5000"
 
 /* How often queues of a process were taken off in mid-wave. */
 static uint64_t cuts_of(pid_t pid)
@@ -407,13 +325,13 @@ static uint64_t cuts_of(pid_t pid)
 static void hip(void)
 {
 	uint64_t alone_ns, hinted_ns, cuts;
-	struct program be_program;
+	struct run_program be_program;
 	int status;
 
 	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", HIP_LC), 0, "hip_lc alone");
 	alone_ns = p50_ns();
 	be_program = SPAWN("/t/gpreempt", "run", "--class=be", "--", "/t/hip_be");
-	ok(reads(&be_program, "ready"), "hip_be under gpreempt run --class=be");
+	ok(run_reads(&be_program, "ready"), "hip_be under gpreempt run --class=be");
 	check_hip_tenant(&be_program);
 	is_err(RUN("/t/gpreempt", "stat", "--class=lc", "--", HIP_LC), 0,
 	       "hip_lc with hints under gpreempt stat --class=lc");
@@ -436,7 +354,7 @@ static void hip(void)
 	SAYS("--hold is not for AMD");
 	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
 	kill(be_program.pid, SIGTERM);
-	ok(reads(&be_program, "result=right"), "best effort is exact");
+	ok(run_reads(&be_program, "result=right"), "best effort is exact");
 	waitpid(be_program.pid, &status, 0);
 	is_err(status, 0, "and ends well");
 }
@@ -446,12 +364,13 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "cli";
 
 	if (!strcmp(what, "be") && argc > 2)
-		return be(argv[2]);
+		return be(argv[2], argc > 3 ? strtoull(argv[3], NULL, 10) * 1000 : NAP_NS,
+			  argc > 4 ? strtoull(argv[4], NULL, 10) : AHEAD);
 	if (!strcmp(what, "still") && argc > 2)
 		return still(argv[2]);
 	if (!strcmp(what, "lc"))
 		return lc();
-	find_libraries();
+	run_find_libraries();
 	if (!strcmp(what, "conformance"))
 		conformance();
 	else if (!strcmp(what, "stock"))
