@@ -641,6 +641,8 @@ static void show_page(struct gp_dtenant *t, struct gp_wire_tenant *out)
 
 void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 {
+	/* Else its turns are the driver's. */
+	const bool turns = is_be(t) && !(t->dev->caps.caps & GP_CAP_CLASS);
 	struct gp_sched_tenant_stat st = { 0 };
 
 	gp_sched_tenant_stat(t->dev->sched, t->id, &st);
@@ -654,12 +656,12 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	out->usage = gp_ddev_usage(t->dev);
 	gp_class_request_to_wire(&t->request, &out->request);
 	out->age_ns = gp_ddev_now(t->dev) - t->since_ns;
-	out->resident_ns = is_be(t) ? st.run_ns : GP_WIRE_UNKNOWN;
+	out->resident_ns = turns ? st.run_ns : GP_WIRE_UNKNOWN;
 	out->used_ns = t->used_ns;
 	out->suspended_ns = t->off_ns + (t->off_since_ns ?
 					 gp_ddev_now(t->dev) - t->off_since_ns : 0);
-	out->turns = is_be(t) ? t->turns : GP_WIRE_UNKNOWN;
-	out->preempted = is_be(t) ? t->preempted : GP_WIRE_UNKNOWN;
+	out->turns = turns ? t->turns : GP_WIRE_UNKNOWN;
+	out->preempted = turns ? t->preempted : GP_WIRE_UNKNOWN;
 	out->wait_p50_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_WAIT], 500);
 	out->wait_p99_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_WAIT], 990);
 	out->switch_p50_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_SWITCH], 500);

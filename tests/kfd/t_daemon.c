@@ -515,6 +515,7 @@ static void check_usage(void)
 	ok(says_number(lc_pid, "used_ns") <= queue_of(lc_pid).loaded_ns - lc_before_ns,
 	   "what was before the daemon does not count");
 	ok(driver == TENANTS, "usage is the driver's (%u of %u)", driver, TENANTS);
+	ok(!strncmp(value_of(be[0].pid, "turns"), "null", 4), "turns are not the daemon's");
 	ok(grew == TENANTS, "all have used some (%u of %u)", grew, TENANTS);
 	figure("%u s: %llu ms counted by the daemon, %llu by the driver", USAGE_S,
 	       (unsigned long long)(counted_ns / MS_NS), (unsigned long long)(sum_ns / MS_NS));
