@@ -226,8 +226,7 @@ static bool putting_back(const struct gp_daemon *d)
 
 static void stop_due(struct gp_tick *tick)
 {
-	struct gp_daemon *d = (struct gp_daemon *)(void *)
-		((char *)tick - offsetof(struct gp_daemon, deadline));
+	struct gp_daemon *d = gp_holder(tick, struct gp_daemon, deadline);
 
 	if (putting_back(d))
 		gp_log(GP_LOG_ERR, "not all could be put back in %u s",
@@ -255,8 +254,7 @@ static void stop(struct gp_daemon *d)
 
 static void signals_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_daemon *d = (struct gp_daemon *)(void *)
-		((char *)source - offsetof(struct gp_daemon, signals));
+	struct gp_daemon *d = gp_holder(source, struct gp_daemon, signals);
 	struct signalfd_siginfo info;
 
 	while (read(source->fd, &info, sizeof(info)) == sizeof(info)) {
@@ -296,8 +294,7 @@ static int signals_open(struct gp_daemon *d)
 
 static void check_due(struct gp_tick *tick)
 {
-	struct gp_daemon *d = (struct gp_daemon *)(void *)
-		((char *)tick - offsetof(struct gp_daemon, check));
+	struct gp_daemon *d = gp_holder(tick, struct gp_daemon, check);
 
 	gp_member_check(d);
 	gp_tick_in(tick, CHECK_NS);

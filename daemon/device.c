@@ -86,8 +86,7 @@ void gp_ddev_let_go(struct gp_ddev *dev)
 
 static void timer_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_ddev *dev = (struct gp_ddev *)(void *)
-		((char *)source - offsetof(struct gp_ddev, timer_source));
+	struct gp_ddev *dev = gp_holder(source, struct gp_ddev, timer_source);
 
 	if (dev->hal->ops->timer_ack(dev->timer))
 		return;
@@ -98,8 +97,7 @@ static void timer_ready(struct gp_source *source, uint32_t events)
 
 static void idle_due(struct gp_tick *tick)
 {
-	struct gp_ddev *dev = (struct gp_ddev *)(void *)
-		((char *)tick - offsetof(struct gp_ddev, idle));
+	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, idle);
 
 	gp_ddev_look(dev);
 	gp_ddev_count(dev);
@@ -320,8 +318,7 @@ static int core_timer_create(struct gp_ddev *dev)
  */
 static void slot_due(struct gp_tick *tick)
 {
-	struct gp_ddev *dev = (struct gp_ddev *)(void *)
-		((char *)tick - offsetof(struct gp_ddev, slot));
+	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, slot);
 	struct gp_event ev = { .type = GP_EV_SLOT };
 
 	if (gp_slot_try(dev->hal, &dev->slot_fd) == -EBUSY)

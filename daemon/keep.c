@@ -189,7 +189,7 @@ void gp_keep_look(struct gp_keep *keep)
 
 static void tick_due(struct gp_tick *tick)
 {
-	gp_keep_look((struct gp_keep *)(void *)((char *)tick - offsetof(struct gp_keep, tick)));
+	gp_keep_look(gp_holder(tick, struct gp_keep, tick));
 }
 
 /* ---- all of it -------------------------------------------------------------------- */

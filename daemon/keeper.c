@@ -90,8 +90,7 @@ static uint32_t records(const struct gp_journal *journal)
 
 static void restorer_ended(struct gp_source *source, uint32_t events)
 {
-	struct gp_keeper *k = (struct gp_keeper *)(void *)
-			      ((char *)source - offsetof(struct gp_keeper, restorer));
+	struct gp_keeper *k = gp_holder(source, struct gp_keeper, restorer);
 	int status = 0;
 
 	gp_loop_remove(source);
@@ -415,8 +414,7 @@ static void reap_orphans(const struct gp_keeper *k)
 
 static void signal_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_keeper *k = (struct gp_keeper *)(void *)
-			      ((char *)source - offsetof(struct gp_keeper, signals));
+	struct gp_keeper *k = gp_holder(source, struct gp_keeper, signals);
 	struct signalfd_siginfo info;
 
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))

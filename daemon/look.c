@@ -242,8 +242,7 @@ static void plan_notice(struct gp_ddev *dev)
 
 void gp_ddev_notice_due(struct gp_tick *tick)
 {
-	struct gp_ddev *dev = (struct gp_ddev *)(void *)
-		((char *)tick - offsetof(struct gp_ddev, notice));
+	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, notice);
 
 	dev->noticing = false;
 	gp_ddev_look(dev);

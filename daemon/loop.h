@@ -7,8 +7,13 @@
 #define GP_DAEMON_LOOP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+
+/* The structure that @ptr is the @member of. */
+#define gp_holder(ptr, type, member) \
+	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
 
 struct gp_loop;
 

@@ -375,7 +375,7 @@ static void http_ready(struct gp_source *source, uint32_t events)
 
 static void http_due(struct gp_tick *tick)
 {
-	run((struct gp_metrics *)(void *)((char *)tick - offsetof(struct gp_metrics, tick)));
+	run(gp_holder(tick, struct gp_metrics, tick));
 }
 
 /* ---- where it listens ------------------------------------------------------------ */

@@ -213,8 +213,7 @@ void gp_dtenant_samples(struct gp_dtenant *t)
 
 static void wake_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_dtenant *t = (struct gp_dtenant *)(void *)
-		((char *)source - offsetof(struct gp_dtenant, wake));
+	struct gp_dtenant *t = gp_holder(source, struct gp_dtenant, wake);
 	uint64_t n;
 
 	(void)!read(source->fd, &n, sizeof(n));
@@ -293,8 +292,7 @@ void gp_dtenant_cut_wanted(struct gp_ddev *dev)
 
 static void ended(struct gp_source *source, uint32_t events)
 {
-	struct gp_dtenant *t = (struct gp_dtenant *)(void *)
-		((char *)source - offsetof(struct gp_dtenant, ended));
+	struct gp_dtenant *t = gp_holder(source, struct gp_dtenant, ended);
 
 	gp_dtenant_leave(t, true);
 }

@@ -354,7 +354,8 @@ static void start_be(struct be *b)
 
 		b->pid = run_to_file(LOG, argv);
 	} else {
-		char *const argv[] = { (char *)b->exe, "be", (char *)b->file, BE_NAP_US, BE_AHEAD, NULL };
+		char *const argv[] = { (char *)b->exe, "be", (char *)b->file, BE_NAP_US, BE_AHEAD,
+				       NULL };
 
 		b->pid = run_to_file(LOG, argv);
 	}

@@ -196,7 +196,8 @@ static void check_bad_input(void)
 	SAYS("has no work on");
 	is_err(RUN("/t/hsaq", "unload", "1"), 125, "the same of hsaq");
 	SAYS("has no queues");
-	is_err(RUN("/t/hsaq", "unload", "--device=0000:ff:00.0", run_text(be_pid)), 125, "a device");
+	is_err(RUN("/t/hsaq", "unload", "--device=0000:ff:00.0", run_text(be_pid)), 125,
+	       "a device");
 	SAYS("no such device");
 	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c",
 		   "LD_LIBRARY_PATH=/t /t/hsaq mode"), 125, "an ordinary user, no right");
