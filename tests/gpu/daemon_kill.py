@@ -24,6 +24,8 @@ VICTIMS = ["daemon", "keeper", "second", "client", "tenant"]
 IDLE_TENANTS = 16
 FINDS = "gpreempt-find"     # the thread that looks for processes
 IDLE_CPU, IDLE_MB = 0.001, 20
+SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))
+
 CLIENTS = 1000
 FLOOD_UID = 12003
 LATE_US = 1000
@@ -223,8 +225,11 @@ class DaemonKill:
         else:
             self.table.check("daemon-idle: CPU of all three but that", f"{whole:.3f} %",
                              f"<= {100 * IDLE_CPU:.1f} %", whole <= 100 * IDLE_CPU)
-        self.table.at_most("daemon-idle: memory of the daemon", mb["daemon"], IDLE_MB,
-                           "MB")
+        name = "daemon-idle: memory of the daemon"
+        if SANITIZED:       # its shadow is not the daemon's
+            self.table.note(name, f"{mb['daemon']:.1f} MB (no bar here)")
+        else:
+            self.table.at_most(name, mb["daemon"], IDLE_MB, "MB")
         self.table.note("daemon-idle: memory of all three", f"{sum(mb.values()):.1f} MB")
         crowd.finish(self.table)
         gpd.stop()
