@@ -101,7 +101,8 @@ check-tsan: need-tests
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
 check-kills: need-tests all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=500 $(RUN) --jobs 1 --timeout 900 tests/e2e/test_kill_soft.py \
-		tests/e2e/test_daemon_keep.py tests/gpu/test_soft.py
+		tests/gpu/test_soft.py
+	$(Q)GP_KILLS=200 $(RUN) --jobs 1 --timeout 900 tests/e2e/test_daemon_keep.py
 
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30
