@@ -132,7 +132,7 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		      "device.", out);
 		break;
 	case GP_WHY_IDLE:
-		fputs("It has no work, and is off the device until it has.", out);
+		fputs("It has no work.", out);
 		break;
 	case GP_WHY_TURN:
 		turn(out, r);

@@ -252,7 +252,7 @@ static void a_sentence_for_each(void **state)
 	assert_sentence(&r, "It has nothing to run: no compute group of it is known on this "
 			"device.");
 	r = reason_of(GP_WHY_IDLE);
-	assert_sentence(&r, "It has no work, and is off the device until it has.");
+	assert_sentence(&r, "It has no work.");
 
 	r = reason_of(GP_WHY_TURN);
 	assert_sentence(&r, "It waits for its turn.");
