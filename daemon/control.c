@@ -12,13 +12,10 @@
 #include "daemon/tenant.h"
 
 struct control {
-	struct gp_job job;
-	struct gp_ddev *dev;
+	struct gp_group_job base;
 	struct gp_decision decision;
 	bool sets_mode;			/* instead: its preemption mode */
 	bool own;			/* the core did not decide it */
-	struct gp_dgroup *group;	/* NULL: unknown */
-	struct gp_group *hal;
 	uint64_t slice_us;
 	uint64_t took_ns;
 	int err;
@@ -26,7 +23,7 @@ struct control {
 
 static int carry_out(const struct control *c)
 {
-	struct gp_group *group = c->hal;
+	struct gp_group *group = c->base.hal;
 	const struct gp_hal_ops *ops;
 
 	if (!group)
@@ -91,7 +88,7 @@ static void trace(struct gp_ddev *dev, const struct control *c, pid_t pid)
 
 static void follow_group(const struct control *c)
 {
-	struct gp_dgroup *g = c->group;
+	struct gp_dgroup *g = c->base.group;
 	bool was = g->off;
 
 	if (c->err)
@@ -117,7 +114,7 @@ static void say_failure(const struct control *c, pid_t pid)
 	    (c->err == -EOPNOTSUPP && c->decision.type == GP_DO_PREEMPT))
 		return;
 	gp_log(GP_LOG_WARN, "%s: cannot %s process %d's group %#x: %s",
-	       c->dev->hal->id.name, what[c->decision.type], (int)pid,
+	       c->base.dev->hal->id.name, what[c->decision.type], (int)pid,
 	       c->decision.group, strerror(-c->err));
 }
 
@@ -126,29 +123,22 @@ static void done(struct gp_job *job)
 	struct control *c = (struct control *)(void *)job;
 	const struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = c->decision.id,
 				     .group = c->decision.group, .error = c->err };
-	struct gp_ddev *dev = c->dev;
-	pid_t pid = c->hal ? c->hal->pid : 0;
+	struct gp_ddev *dev = c->base.dev;
+	pid_t pid = c->base.hal ? c->base.hal->pid : 0;
 
-	dev->jobs--;
-	if (c->group)
-		c->group->jobs--;
 	if (!c->sets_mode) {
 		count(dev, c);
 		trace(dev, c, pid);
 		say_failure(c, pid);
-		if (c->group)
+		if (c->base.group)
 			follow_group(c);
 	}
 	if (!c->sets_mode && !c->own)
 		gp_ddev_event(dev, &ev);
-	if (c->group && c->group->gone && !c->group->jobs)
-		gp_ddev_group_free(dev, c->group);
-	gp_ddev_sweep(dev);
-	gp_ddev_let_go(dev);
-	free(c);
+	gp_group_job_end(&c->base);
 }
 
-static struct control *control_new(struct gp_ddev *dev, struct gp_dgroup *group)
+static struct control *control_new(void)
 {
 	struct control *c = calloc(1, sizeof(*c));
 
@@ -157,14 +147,7 @@ static struct control *control_new(struct gp_ddev *dev, struct gp_dgroup *group)
 		gp_log(GP_LOG_ERR, "out of memory");
 		abort();
 	}
-	c->job = (struct gp_job){ .work = work, .done = done };
-	c->dev = dev;
-	c->group = group;
-	c->hal = group ? group->group : NULL;
 	c->err = -ECANCELED;
-	if (group)
-		group->jobs++;
-	dev->jobs++;
 	return c;
 }
 
@@ -180,11 +163,11 @@ static uint64_t real_slice_us(const struct gp_ddev *dev, uint64_t us)
 void gp_ddev_control(struct gp_ddev *dev, const struct gp_decision *d)
 {
 	struct gp_dgroup *group = gp_ddev_group(dev, d->group);
-	struct control *c = control_new(dev, group && !group->gone ? group : NULL);
+	struct control *c = control_new();
 
 	c->decision = *d;
 	c->slice_us = real_slice_us(dev, d->slice_us);
-	gp_worker_post(dev->worker, &c->job);
+	gp_group_job_post(&c->base, dev, group && !group->gone ? group : NULL, work, done);
 }
 
 void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group)
@@ -193,18 +176,18 @@ void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group)
 
 	if (!(dev->caps.caps & GP_CAP_PREEMPT_MODE))
 		return;
-	c = control_new(dev, group);
+	c = control_new();
 	c->sets_mode = true;
-	gp_worker_post(dev->worker, &c->job);
+	gp_group_job_post(&c->base, dev, group, work, done);
 }
 
 void gp_ddev_control_own(struct gp_ddev *dev, struct gp_dgroup *group, uint32_t type)
 {
-	struct control *c = control_new(dev, group);
+	struct control *c = control_new();
 
 	c->own = true;
 	c->decision.type = type;
 	c->decision.group = group->id;
 	c->slice_us = real_slice_us(dev, 0);
-	gp_worker_post(dev->worker, &c->job);
+	gp_group_job_post(&c->base, dev, group, work, done);
 }

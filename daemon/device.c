@@ -229,6 +229,32 @@ void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group)
 	*group = (struct gp_dgroup){ 0 };
 }
 
+void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_dgroup *group,
+		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job))
+{
+	j->job = (struct gp_job){ .work = work, .done = done };
+	j->dev = dev;
+	j->group = group;
+	j->hal = group ? group->group : NULL;
+	dev->jobs++;
+	if (group)
+		group->jobs++;
+	gp_worker_post(dev->worker, &j->job);
+}
+
+void gp_group_job_end(struct gp_group_job *j)
+{
+	struct gp_dgroup *group = j->group;
+	struct gp_ddev *dev = j->dev;
+
+	free(j);
+	dev->jobs--;
+	if (group && !--group->jobs && group->gone)
+		gp_ddev_group_free(dev, group);
+	gp_ddev_sweep(dev);
+	gp_ddev_let_go(dev);
+}
+
 void gp_ddev_group_gone(struct gp_ddev *dev, struct gp_dgroup *group)
 {
 	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = group->id };

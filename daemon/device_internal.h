@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_internal.h - shared by device.c, control.c, look.c and tenant.c. */
+/* device_internal.h - shared by the files about one device, and tenant.c. */
 #ifndef GP_DAEMON_DEVICE_INTERNAL_H
 #define GP_DAEMON_DEVICE_INTERNAL_H
 
@@ -14,6 +14,22 @@ void gp_ddev_arm(struct gp_ddev *dev);
 void gp_ddev_let_go(struct gp_ddev *dev);
 void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group);
 void gp_ddev_sweep(struct gp_ddev *dev);
+/**
+ * struct gp_group_job - work of the device's worker, about @group, which stays until
+ * it is done; the first member of what is to be done.
+ * @group: NULL: about none, or about one that nobody knows
+ * @hal: it, for the worker; NULL likewise
+ */
+struct gp_group_job {
+	struct gp_job job;
+	struct gp_ddev *dev;
+	struct gp_dgroup *group;
+	struct gp_group *hal;
+};
+void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_dgroup *group,
+		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job));
+/** The last that its done() does: frees it, and what waited for it. */
+void gp_group_job_end(struct gp_group_job *j);
 /** The journal's record at @place is dropped when all is put back. */
 void gp_ddev_leaving(struct gp_ddev *dev, int place);
 

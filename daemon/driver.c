@@ -13,8 +13,7 @@
 #include "daemon/tenant.h"
 
 struct told {
-	struct gp_job job;
-	struct gp_ddev *dev;
+	struct gp_group_job base;	/* of all groups: of none */
 	pid_t pid;
 	struct gp_hal_class cls;
 	int err;
@@ -24,22 +23,20 @@ static void tell(struct gp_job *job)
 {
 	struct told *t = (struct told *)(void *)job;
 
-	t->err = t->dev->hal->ops->set_class(t->dev->hal, t->pid, &t->cls);
+	t->err = t->base.dev->hal->ops->set_class(t->base.dev->hal, t->pid, &t->cls);
 }
 
 static void was_told(struct gp_job *job)
 {
 	struct told *t = (struct told *)(void *)job;
 
-	t->dev->jobs--;
 	if (t->err && t->err != -ESRCH && t->err != -ECANCELED)
 		gp_log(GP_LOG_WARN, "%s: the driver gives process %d no class: %s",
-		       t->dev->hal->id.name, (int)t->pid, strerror(-t->err));
+		       t->base.dev->hal->id.name, (int)t->pid, strerror(-t->err));
 	/* From here on what it uses counts. */
 	if (!t->err)
-		gp_ddev_count(t->dev);
-	gp_ddev_let_go(t->dev);
-	free(t);
+		gp_ddev_count(t->base.dev);
+	gp_group_job_end(&t->base);
 }
 
 void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls)
@@ -51,22 +48,16 @@ void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_va
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return;
-	t->job = (struct gp_job){ .work = tell, .done = was_told };
-	t->dev = dev;
 	t->pid = pid;
 	t->cls = (struct gp_hal_class){ cls->cls, cls->value };
 	t->err = -ECANCELED;
-	dev->jobs++;
-	gp_worker_post(dev->worker, &t->job);
+	gp_group_job_post(&t->base, dev, NULL, tell, was_told);
 }
 
 /* ---- what its counters say ------------------------------------------------------ */
 
 struct counted {
-	struct gp_job job;
-	struct gp_ddev *dev;
-	struct gp_dgroup *group;
-	struct gp_group *hal;
+	struct gp_group_job base;
 	bool first;			/* its tenant has just come: what was before is not ours */
 	uint64_t used_ns;
 	int err;
@@ -76,7 +67,7 @@ static void count(struct gp_job *job)
 {
 	struct counted *c = (struct counted *)(void *)job;
 
-	c->err = c->hal->dev->ops->usage(c->hal, &c->used_ns);
+	c->err = c->base.hal->dev->ops->usage(c->base.hal, &c->used_ns);
 }
 
 /* Its number may be another's by now, which counts from 0. */
@@ -88,20 +79,14 @@ static uint64_t used_since(const struct gp_dgroup *g, uint64_t used_ns)
 static void was_counted(struct gp_job *job)
 {
 	struct counted *c = (struct counted *)(void *)job;
-	struct gp_dgroup *g = c->group;
+	struct gp_dgroup *g = c->base.group;
 
-	c->dev->jobs--;
-	g->jobs--;
 	if (!c->err && g->tenant) {
 		gp_dtenant_used(g->tenant, c->first ? 0 : used_since(g, c->used_ns));
 		g->used_ns = c->used_ns;
-		c->dev->counts = true;
+		c->base.dev->counts = true;
 	}
-	if (g->gone && !g->jobs)
-		gp_ddev_group_free(c->dev, g);
-	gp_ddev_sweep(c->dev);
-	gp_ddev_let_go(c->dev);
-	free(c);
+	gp_group_job_end(&c->base);
 }
 
 void gp_ddev_count(struct gp_ddev *dev)
@@ -117,14 +102,8 @@ void gp_ddev_count(struct gp_ddev *dev)
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return;
-		c->job = (struct gp_job){ .work = count, .done = was_counted };
-		c->dev = dev;
-		c->group = g;
-		c->hal = g->group;
 		c->first = g->tenant->used_ns == GP_WIRE_UNKNOWN;
 		c->err = -ECANCELED;
-		g->jobs++;
-		dev->jobs++;
-		gp_worker_post(dev->worker, &c->job);
+		gp_group_job_post(&c->base, dev, g, count, was_counted);
 	}
 }

@@ -14,10 +14,7 @@
 #include "daemon/tenant.h"
 
 struct check {
-	struct gp_job job;
-	struct gp_ddev *dev;
-	struct gp_dgroup *group;
-	struct gp_group *hal;
+	struct gp_group_job base;
 	uint64_t decided_us, found_us;
 	bool mode;			/* of how it is cut, set again too */
 	int err;
@@ -26,14 +23,14 @@ struct check {
 static void check(struct gp_job *job)
 {
 	struct check *c = (struct check *)(void *)job;
-	const struct gp_hal_ops *ops = c->hal->dev->ops;
+	const struct gp_hal_ops *ops = c->base.hal->dev->ops;
 
-	c->err = ops->get_slice(c->hal, &c->found_us);
+	c->err = ops->get_slice(c->base.hal, &c->found_us);
 	if (c->err || c->found_us == c->decided_us)
 		return;
-	ops->set_slice(c->hal, c->decided_us);
+	ops->set_slice(c->base.hal, c->decided_us);
 	if (c->mode)
-		ops->set_preempt_mode(c->hal, GP_PREEMPT_INSTRUCTION);
+		ops->set_preempt_mode(c->base.hal, GP_PREEMPT_INSTRUCTION);
 }
 
 static void ban(struct gp_dtenant *t)
@@ -47,23 +44,16 @@ static void ban(struct gp_dtenant *t)
 static void was_checked(struct gp_job *job)
 {
 	struct check *c = (struct check *)(void *)job;
-	struct gp_dgroup *g = c->group;
-	struct gp_dtenant *t = g->tenant;
+	struct gp_dtenant *t = c->base.group->tenant;
 
-	c->dev->jobs--;
-	g->jobs--;
 	if (!c->err && c->found_us != c->decided_us && t && !t->banned) {
 		gp_log(GP_LOG_INFO, "%s: process %d (%s) had a slice of %llu us; %llu is set again",
-		       c->dev->hal->id.name, (int)t->who.pid, t->who.comm,
+		       c->base.dev->hal->id.name, (int)t->who.pid, t->who.comm,
 		       (unsigned long long)c->found_us, (unsigned long long)c->decided_us);
 		if (++t->corrected >= GP_BAN_AFTER)
 			ban(t);
 	}
-	if (g->gone && !g->jobs)
-		gp_ddev_group_free(c->dev, g);
-	gp_ddev_sweep(c->dev);
-	gp_ddev_let_go(c->dev);
-	free(c);
+	gp_group_job_end(&c->base);
 }
 
 void gp_ddev_enforce(struct gp_ddev *dev)
@@ -78,16 +68,10 @@ void gp_ddev_enforce(struct gp_ddev *dev)
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return;
-		c->job = (struct gp_job){ .work = check, .done = was_checked };
-		c->dev = dev;
-		c->group = g;
-		c->hal = g->group;
 		c->decided_us = g->slice_us;
 		c->mode = g->tenant->request.cls.cls == GP_CLASS_BE &&
 			  dev->caps.caps & GP_CAP_PREEMPT_MODE;
 		c->err = -ECANCELED;
-		g->jobs++;
-		dev->jobs++;
-		gp_worker_post(dev->worker, &c->job);
+		gp_group_job_post(&c->base, dev, g, check, was_checked);
 	}
 }
