@@ -468,8 +468,7 @@ static const struct {
 static void check_latency(uint64_t alone_ns)
 {
 	struct kfd_sched_queue_state before = queue_of(lc_pid), after;
-	/* The fifth: the software GPU copies what it saves, on the guest's one CPU. */
-	uint64_t bound_ns = alone_ns + SAVE_NS + LOAD_NS + LOAD_NS / 5, max_ns;
+	uint64_t bound_ns = alone_ns + SAVE_NS + LOAD_NS + LOAD_NS / 10, max_ns;
 	uint64_t modelled[SWITCH_PARAMS];
 	unsigned int i;
 
