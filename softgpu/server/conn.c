@@ -123,6 +123,7 @@ struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid,
 	}
 	c->proc->conns++;
 	c->fd = fd;
+	c->file2 = -1;
 	c->event_fd = -1;
 	c->stat_fd = -1;
 	c->state = SOFT_AWAY;
@@ -148,6 +149,13 @@ void soft_accept(struct soft_server *s)
 		close(fd);
 }
 
+static void drop_file2(struct soft_conn *c)
+{
+	if (c->file2 >= 0)
+		close(c->file2);
+	c->file2 = -1;
+}
+
 void soft_conn_destroy(struct soft_server *s, struct soft_conn *c)
 {
 	struct soft_conn **link = &s->conns;
@@ -163,6 +171,7 @@ void soft_conn_destroy(struct soft_server *s, struct soft_conn *c)
 		close(c->event_fd);
 	if (c->stat_fd >= 0)
 		close(c->stat_fd);
+	drop_file2(c);
 	free(c);
 }
 
@@ -192,12 +201,13 @@ void soft_reap(struct soft_server *s)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* Remember which files came along; they are only ever compared. */
+/* The first file that came along is only ever compared, the second may be mapped. */
 static void take_files(struct soft_conn *c, struct msghdr *hdr)
 {
 	uint32_t n = 0;
 
-	c->has_file = c->has_file2 = false;
+	c->has_file = false;
+	drop_file2(c);
 	for (struct cmsghdr *cm = CMSG_FIRSTHDR(hdr); cm;
 	     cm = CMSG_NXTHDR(hdr, cm)) {
 		size_t count = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -213,12 +223,11 @@ static void take_files(struct soft_conn *c, struct msghdr *hdr)
 				c->file_dev = st.st_dev;
 				c->file_ino = st.st_ino;
 				c->has_file = true;
-			} else if (n == 1) {
-				c->file2_dev = st.st_dev;
-				c->file2_ino = st.st_ino;
-				c->has_file2 = true;
 			}
-			close(fd);
+			if (n == 1)
+				c->file2 = fd;
+			else
+				close(fd);
 			n++;
 		}
 	}
@@ -283,6 +292,7 @@ void soft_reply(struct soft_server *s, struct soft_conn *c, int status,
 	if (c->kind != GP_SOFT_TIMER)
 		c->state = SOFT_RUN;
 	c->stall_since_ns = 0;
+	drop_file2(c);
 	if (c->fd < 0)
 		return;
 	if (fd >= 0) {

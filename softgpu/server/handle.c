@@ -282,6 +282,8 @@ static void rm_open(struct soft_server *s, struct soft_conn *c)
 	int err = soft_rm_open(s, c->proc, &fd);
 
 	soft_reply(s, c, err, 0, 0, NULL, 0, fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* ---- dispatch --------------------------------------------------------------- */

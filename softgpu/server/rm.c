@@ -187,7 +187,6 @@ static void file_free(struct soft_server *s, struct soft_file *f)
 		for (struct soft_object *o = cl->objects; o; o = o->next)
 			if (o->map_file == f)
 				o->map_file = NULL;
-	close(f->fd);
 	free(f);
 }
 
@@ -273,6 +272,11 @@ static void files_collect(struct soft_server *s, struct soft_proc *p,
 	}
 }
 
+/*
+ * The server keeps none of them open: whoever looks for processes that use the
+ * device would find it. Their numbers tell them apart, which are not given again
+ * for 2^32 files (mm/shmem.c, shmem_get_inode()).
+ */
 int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
 {
 	struct soft_file *f;
@@ -285,12 +289,13 @@ int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	f->fd = memfd_create("gpreempt-soft-rm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (f->fd < 0 || fstat(f->fd, &st)) {
+	*fd = memfd_create("gpreempt-soft-rm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0 || fstat(*fd, &st)) {
 		int err = -errno;
 
-		if (f->fd >= 0)
-			close(f->fd);
+		if (*fd >= 0)
+			close(*fd);
+		*fd = -1;
 		free(f);
 		return err;
 	}
@@ -300,7 +305,6 @@ int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
 	f->next = s->files;
 	s->files = f;
 	p->file_count++;
-	*fd = f->fd;
 	return 0;
 }
 
@@ -920,19 +924,20 @@ static uint32_t map_file(struct rm_call *call, struct soft_object *o)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	struct soft_file *f = NULL;
+	struct stat st;
 	void *map;
 
-	if (call->c->has_file2)
-		f = file_find(call->s, call->c->file2_dev, call->c->file2_ino);
+	if (!fstat(call->c->file2, &st))
+		f = file_find(call->s, st.st_dev, st.st_ino);
 	if (!f || f == call->file || f->mapped)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	if (o->map_file)
 		return GP_RM_ERR_STATE_IN_USE;
-	if (ftruncate(f->fd, (off_t)o->map_bytes) ||
-	    fcntl(f->fd, F_ADD_SEALS, seals))
+	if (ftruncate(call->c->file2, (off_t)o->map_bytes) ||
+	    fcntl(call->c->file2, F_ADD_SEALS, seals))
 		return GP_RM_ERR_OPERATING_SYSTEM;
-	map = mmap(NULL, o->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd,
-		   0);
+	map = mmap(NULL, o->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   call->c->file2, 0);
 	if (map == MAP_FAILED)
 		return GP_RM_ERR_NO_MEMORY;
 	memcpy(map, o->map, o->map_bytes);

@@ -95,9 +95,10 @@ struct soft_conn {
 	bool closing;
 	/* the request that is being carried out */
 	uint32_t bytes;
-	dev_t file_dev, file2_dev;
-	ino_t file_ino, file2_ino;
-	bool has_file, has_file2;
+	dev_t file_dev;
+	ino_t file_ino;
+	bool has_file;
+	int file2;			/* its second, until it is answered; or -1 */
 	_Alignas(8) unsigned char msg[GP_SOFT_MSG_MAX];
 };
 
@@ -108,7 +109,6 @@ struct soft_file {
 	struct soft_proc *proc;
 	dev_t dev;
 	ino_t ino;
-	int fd;
 	bool mapped;		/* a memory object has it as its pages */
 	bool seen;		/* while looking for closed ones */
 };

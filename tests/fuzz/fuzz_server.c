@@ -8,6 +8,9 @@
  * ioctl, bytes of its structure / 4, length (2 bytes), and so many bytes, which
  * follow the request's magic and operation.
  */
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "softgpu/server/server.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -23,6 +26,7 @@ struct rig {
 	struct soft_conn *conn[CONNS];
 	dev_t dev[FILES];
 	ino_t ino[FILES];
+	int fd[FILES];
 };
 
 static struct gp_soft_req *request(struct soft_conn *c, uint32_t op)
@@ -74,11 +78,12 @@ static void hello(struct rig *rig, uint32_t i, uint32_t kind)
 
 static void use_file(struct rig *rig, struct soft_conn *c, uint32_t i)
 {
-	c->has_file = c->has_file2 = true;
+	c->has_file = true;
 	c->file_dev = rig->dev[i % FILES];
 	c->file_ino = rig->ino[i % FILES];
-	c->file2_dev = rig->dev[i / FILES % FILES];
-	c->file2_ino = rig->ino[i / FILES % FILES];
+	if (c->file2 >= 0)
+		close(c->file2);
+	c->file2 = fcntl(rig->fd[i / FILES % FILES], F_DUPFD_CLOEXEC, 0);
 }
 
 static void rm(struct rig *rig, uint32_t nr, const void *arg, size_t bytes,
@@ -150,10 +155,8 @@ static void rig_init(struct rig *rig)
 	hello(rig, 2, GP_SOFT_TIMER);
 	hello(rig, 3, GP_SOFT_THREAD);
 	for (uint32_t i = 0; i < FILES; i++) {
-		int fd = -1;
-
 		FUZZ_CHECK(!soft_rm_open(rig->s, rig->conn[i < 3 ? 0 : 3]->proc,
-					 &fd));
+					 &rig->fd[i]));
 		rig->dev[i] = rig->s->files->dev;
 		rig->ino[i] = rig->s->files->ino;
 	}
@@ -222,5 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= len;
 	}
 	soft_server_destroy(rig.s);
+	for (uint32_t i = 0; i < FILES; i++)
+		close(rig.fd[i]);
 	return 0;
 }
