@@ -250,11 +250,11 @@ static void distrust(struct gp_edev *dev, const char *what)
 
 /* ---- saying ------------------------------------------------------------------------- */
 
-/* With the control files of @dev, if there are any. */
-static int send_files(struct gp_edev *dev, const union gp_wire_msg *msg)
+/* With the control files of @dev, if there are any; @key: of @msg, theirs. */
+static int send_files(struct gp_edev *dev, const union gp_wire_msg *msg, uint32_t *key)
 {
 	int fd[GP_WIRE_MAX_FILES], err;
-	ssize_t n = dev->ops.control_files(dev->hal, fd, GP_WIRE_MAX_FILES);
+	ssize_t n = dev->ops.control_files(dev->hal, fd, key, GP_WIRE_MAX_FILES);
 
 	/* Then the daemon looks for them itself. */
 	if (n < 0)
@@ -278,7 +278,7 @@ static int say_hello(struct gp_edev *dev)
 	if (asked.cls.cls != GP_CLASS_NONE)
 		msg.hello.flags = GP_WIRE_ASKS;
 	gp_class_request_to_wire(&asked, &msg.hello.request);
-	return send_files(dev, &msg);
+	return send_files(dev, &msg, msg.hello.key);
 }
 
 /* It takes the groups when it hears of them: by then they have to be its own. */
@@ -505,7 +505,7 @@ static void say_files(struct gp_edev *dev)
 	int err;
 
 	gp_wire_init(&msg, GP_WIRE_FILES);
-	err = send_files(dev, &msg);
+	err = send_files(dev, &msg, msg.files.key);
 	d->files_ns = err == -EAGAIN ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
 	if (err && err != -EAGAIN)
 		gone(dev);

@@ -81,7 +81,7 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 		gp_member_hello(d, conn, &msg->hello, file, n);
 		break;
 	case GP_WIRE_FILES:
-		gp_member_files(d, conn, file, n);
+		gp_member_files(d, conn, &msg->files, file, n);
 		break;
 	case GP_WIRE_ASK_CLASS:
 		gp_member_ask(d, conn, &msg->ask_class);

@@ -31,7 +31,8 @@ struct gp_daemon {
 /* member.c: who becomes a tenant, and of which class. */
 void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
 		     const struct gp_wire_hello *msg, const int *file, size_t n);
-void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const int *file, size_t n);
+void gp_member_files(struct gp_daemon *d, struct gp_conn *conn,
+		     const struct gp_wire_files *msg, const int *file, size_t n);
 void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn,
 		   const struct gp_wire_ask_class *msg);
 void gp_member_take(struct gp_daemon *d, struct gp_conn *conn,

@@ -22,6 +22,7 @@ struct scan {
 	struct gp_ddev *dev;
 	pid_t pid;
 	int file[GP_WIRE_MAX_FILES];	/* handed over; none: they are taken */
+	uint32_t key[GP_WIRE_MAX_FILES];
 	size_t files;
 	uint64_t conn;			/* that asked; 0: nobody waits */
 	struct gp_class_request request;
@@ -39,7 +40,8 @@ static void scan_work(struct gp_job *job)
 	const struct gp_hal_ops *ops = s->dev->hal->ops;
 
 	if (s->files)
-		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->files, &s->list);
+		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->key, s->files,
+					  &s->list);
 	else
 		s->err = ops->groups(s->dev->hal, s->pid, &s->list);
 }
@@ -233,6 +235,7 @@ void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
 	s = scan_new(d, dev, conn->pid, file, n, hello_done);
 	if (!s)
 		return;
+	memcpy(s->key, msg->key, sizeof(s->key));
 	s->conn = conn->id;
 	s->taken = GP_WIRE_BY_RUN;
 	s->asks = msg->flags & GP_WIRE_ASKS;
@@ -251,18 +254,24 @@ static void groups_done(struct gp_job *job)
 	scan_free(s);
 }
 
-static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *file, size_t n)
+/* @key: of @file, or NULL. */
+static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *file,
+		       const uint32_t *key, size_t n)
 {
 	struct scan *s = scan_new(d, t->dev, t->who.pid, file, n, groups_done);
 
-	if (s)
-		gp_worker_post(d->scanner, &s->job);
+	if (!s)
+		return;
+	if (key)
+		memcpy(s->key, key, sizeof(s->key));
+	gp_worker_post(d->scanner, &s->job);
 }
 
-void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const int *file, size_t n)
+void gp_member_files(struct gp_daemon *d, struct gp_conn *conn,
+		     const struct gp_wire_files *msg, const int *file, size_t n)
 {
 	if (conn->tenant)
-		look_again(d, conn->tenant, file, n);
+		look_again(d, conn->tenant, file, msg->key, n);
 	else
 		gp_wire_drop(file, n);
 }
@@ -543,7 +552,7 @@ void gp_member_check(struct gp_daemon *d)
 
 			/* A queue of AMD's takes no file. */
 			if (files != t->files || t->dev->caps.caps & GP_CAP_CLASS)
-				look_again(d, t, NULL, 0);
+				look_again(d, t, NULL, NULL, 0);
 			t->files = files;
 		}
 	}

@@ -25,7 +25,8 @@ static void no_close(struct gp_device *dev)
 {
 }
 
-static ssize_t no_control_files(struct gp_device *dev, int *fd, size_t max)
+static ssize_t no_control_files(struct gp_device *dev, int *fd, uint32_t *key,
+				size_t max)
 {
 	return -EOPNOTSUPP;
 }
@@ -50,7 +51,7 @@ static int no_groups(struct gp_device *dev, pid_t pid,
 }
 
 static int no_groups_from(struct gp_device *dev, pid_t pid, const int *fd,
-			  size_t n, struct gp_group_list *list)
+			  const uint32_t *key, size_t n, struct gp_group_list *list)
 {
 	return -EOPNOTSUPP;
 }

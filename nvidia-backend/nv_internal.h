@@ -192,8 +192,8 @@ struct gp_nv_scan_stat {
 	uint32_t channel_class, compute_class, copy_class;	/* last seen */
 };
 int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
-int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
-		      struct gp_group_list *list);
+int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
+		      size_t n, struct gp_group_list *list);
 int gp_nv_uses(struct gp_device *dev, pid_t pid);
 int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	       struct gp_nv_scan_stat *stat);
@@ -208,7 +208,7 @@ int gp_nv_track_start_over(const struct gp_nv_transport *t,
 			   const struct gp_track_ops *ops, void *arg);
 /* Groups that the tracker knows on @dev; -ENOENT: it is not watching. */
 int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list);
-ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, size_t max);
+ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, uint32_t *key, size_t max);
 
 /* ---- timers, holds, logs ---------------------------------------------------- */
 

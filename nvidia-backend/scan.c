@@ -58,6 +58,7 @@ struct scan {
 	struct {
 		struct gp_nv_file *file;
 		int theirs;		/* its number in the process */
+		uint32_t key;		/* the client with groups, it was said; or 0 */
 		bool useless;		/* nothing answers on it any more */
 	} file[MAX_FILES];
 	size_t files;
@@ -235,7 +236,7 @@ static bool is_control_file(const struct scan *s, int fd)
  * What a process hands over is what it likes: a call that is RM's alone must not
  * go to another file, nor another process's groups pass for its own.
  */
-static int take_given(struct scan *s, const int *fd, size_t n)
+static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t n)
 {
 	struct fd_list l, theirs;
 	int r = watch_process(s), seen, copy;
@@ -254,6 +255,8 @@ static int take_given(struct scan *s, const int *fd, size_t n)
 			continue;
 		copy = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
 		r = copy < 0 ? -errno : add_file(s, copy, -1);
+		if (!r && key)
+			s->file[s->files - 1].key = key[i];
 	}
 	return r;
 }
@@ -272,9 +275,8 @@ static int object_class(struct scan *s, size_t file, uint32_t client,
 	return gp_nv_handle_class(s->t, fd_of(s, file), client, object, cls);
 }
 
-static bool try_client(struct scan *s, size_t file, uint32_t index)
+static bool try_client(struct scan *s, size_t file, uint32_t handle)
 {
-	uint32_t handle = GP_RM_HABIT_CLIENT_BASE + index % CLIENT_SPAN;
 	uint32_t cls;
 	int r = object_class(s, file, handle, handle, &cls);
 
@@ -300,7 +302,8 @@ static size_t try_clients(struct scan *s, size_t file, uint32_t from,
 	size_t found = 0;
 
 	for (uint32_t i = 0; i < count && !s->file[file].useless; i++)
-		found += try_client(s, file, from + i);
+		found += try_client(s, file, GP_RM_HABIT_CLIENT_BASE +
+				    (from + i) % CLIENT_SPAN);
 	return found;
 }
 
@@ -318,6 +321,16 @@ static uint32_t client_counter(struct scan *s)
 	at = own.handle - GP_RM_HABIT_CLIENT_BASE;
 	gp_nv_client_close(&own);
 	return at < CLIENT_SPAN ? at : 0;
+}
+
+/* True: each file was said what client has groups on it, and has it. */
+static bool named_clients(struct scan *s)
+{
+	bool all = true;
+
+	for (size_t f = 0; f < s->files; f++)
+		all &= s->file[f].key && try_client(s, f, s->file[f].key);
+	return all;
 }
 
 /*
@@ -675,6 +688,11 @@ static int scan_files(struct scan *s)
 	s->stat->files = (uint32_t)s->files;
 	if (!s->files)
 		return 0;
+	if (named_clients(s)) {
+		r = scan_clients(s, &next);
+		if (r || s->stat->groups)
+			goto out;
+	}
 	counter = client_counter(s);
 	likely_clients(s, counter);
 	r = scan_clients(s, &next);
@@ -684,6 +702,7 @@ static int scan_files(struct scan *s)
 		more_clients(s, counter, done, until_ns);
 		r = scan_clients(s, &next);
 	}
+out:
 	s->stat->clients = (uint32_t)s->clients;
 	return r;
 }
@@ -714,8 +733,8 @@ int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	return scan_end(&s, take_files(&s), list);
 }
 
-int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
-		      struct gp_group_list *list)
+int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
+		      size_t n, struct gp_group_list *list)
 {
 	struct gp_nv_scan_stat ignored;
 	struct scan s;
@@ -726,7 +745,7 @@ int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, size_t n,
 		return -E2BIG;
 	scan_start(&s, gp_nv_of(gp_nv_device, dev), pid, &ignored);
 	s.given = true;
-	return scan_end(&s, take_given(&s, fd, n), list);
+	return scan_end(&s, take_given(&s, fd, key, n), list);
 }
 
 /* One that is not this backend's ends the search. */

@@ -468,15 +468,15 @@ static bool leads_to(const struct way *w, const struct gp_nv_device *d)
 	       !memcmp(uuid, d->base.id.uuid, sizeof(uuid));
 }
 
-static bool have_file(const struct way *given, size_t n, int fd)
+static bool have_client(const struct way *given, size_t n, const struct way *w)
 {
 	for (size_t i = 0; i < n; i++)
-		if (given[i].fd == fd)
+		if (given[i].fd == w->fd && given[i].client == w->client)
 			return true;
 	return false;
 }
 
-ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, size_t max)
+ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, uint32_t *key, size_t max)
 {
 	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
 	struct way way[MAX_WAYS], given[MAX_WAYS];
@@ -492,11 +492,12 @@ ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, size_t max)
 		bool wanted = leads_to(&way[i], d);
 
 		any |= wanted;
-		if (!wanted || count == max || have_file(given, count, way[i].fd)) {
+		if (!wanted || count == max || have_client(given, count, &way[i])) {
 			close(way[i].copy);
 			continue;
 		}
 		given[count] = way[i];
+		key[count] = way[i].client;
 		fd[count++] = way[i].copy;
 	}
 	return any ? (ssize_t)count : -ENOENT;

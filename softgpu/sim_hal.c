@@ -716,7 +716,8 @@ static bool has_context(struct gp_sim *sim, pid_t pid)
 	return c;
 }
 
-static ssize_t sim_control_files(struct gp_device *dev, int *fd, size_t max)
+static ssize_t sim_control_files(struct gp_device *dev, int *fd, uint32_t *key,
+				 size_t max)
 {
 	struct gp_sim *sim = to_device(dev)->sim;
 	bool any;
@@ -733,6 +734,7 @@ static ssize_t sim_control_files(struct gp_device *dev, int *fd, size_t max)
 	if (made < 0)
 		return made;
 	fd[0] = made;
+	key[0] = 0;
 	return 1;
 }
 
@@ -746,7 +748,7 @@ static bool is_file_of(const struct gp_sim *sim, pid_t pid, int fd)
 }
 
 static int sim_groups_from(struct gp_device *dev, pid_t pid, const int *fd,
-			   size_t n, struct gp_group_list *list)
+			   const uint32_t *key, size_t n, struct gp_group_list *list)
 {
 	struct gp_group_list found = { 0 };
 	int err = sim_groups(dev, pid, &found);

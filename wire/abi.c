@@ -42,10 +42,14 @@ AT(request, period_ns, 16);
 AT(request, deadline_ns, 24);
 AT(request, runtime_ns, 32);
 
-BYTES(hello, 80);
+BYTES(hello, 144);
 AT(hello, uuid, 16);
 AT(hello, flags, 32);
 AT(hello, request, 40);
+AT(hello, key, 80);
+
+BYTES(files, 80);
+AT(files, key, 16);
 
 BYTES(welcome, 576);
 AT(welcome, daemon_pid, 16);

@@ -29,7 +29,6 @@ static size_t type_size(uint16_t type)
 	switch (type) {
 	case GP_WIRE_QUERY:
 	case GP_WIRE_RESULT:
-	case GP_WIRE_FILES:
 	case GP_WIRE_LIST:
 	case GP_WIRE_DEVICES:
 	case GP_WIRE_TRACE:
@@ -44,6 +43,8 @@ static size_t type_size(uint16_t type)
 		return sizeof(struct gp_wire_status);
 	case GP_WIRE_HELLO:
 		return sizeof(struct gp_wire_hello);
+	case GP_WIRE_FILES:
+		return sizeof(struct gp_wire_files);
 	case GP_WIRE_ASK_CLASS:
 		return sizeof(struct gp_wire_ask_class);
 	case GP_WIRE_WHY:

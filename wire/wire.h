@@ -136,6 +136,13 @@ struct gp_wire_hello {
 	uint32_t flags;		/* enum gp_wire_hello_flags */
 	uint32_t pad;
 	struct gp_wire_request request;
+	uint32_t key[GP_WIRE_MAX_FILES];
+};
+
+/* @key: of each file, what of it leads to groups (hal.h, control_files()); or 0. */
+struct gp_wire_files {
+	struct gp_wire_head head;
+	uint32_t key[GP_WIRE_MAX_FILES];
 };
 
 /* Also GP_WIRE_CLASS. @why: where the class comes from, one line. */
@@ -314,6 +321,7 @@ union gp_wire_msg {
 	struct gp_wire_yield yield;
 	struct gp_wire_status status;
 	struct gp_wire_hello hello;
+	struct gp_wire_files files;
 	struct gp_wire_welcome welcome;
 	struct gp_wire_ask_class ask_class;
 	struct gp_wire_take take;

@@ -201,9 +201,11 @@ struct gp_hal_ops {
 	/**
 	 * The files by which another process can drive this process's groups on
 	 * @dev, for its groups_from(): duplicates, O_CLOEXEC, the caller's.
-	 * Returns how many (at most @max). -ENOENT: no tracker saw any.
+	 * @key, of each: what of the file leads to groups; 0: it is to be looked
+	 * for. Returns how many (at most @max). -ENOENT: no tracker saw any.
 	 */
-	ssize_t (*control_files)(struct gp_device *dev, int *fd, size_t max);
+	ssize_t (*control_files)(struct gp_device *dev, int *fd, uint32_t *key,
+				 size_t max);
 
 	/**
 	 * One line on why open() or probe() failed with @err, or found
@@ -229,10 +231,11 @@ struct gp_hal_ops {
 	/**
 	 * As groups(), of @pid, which handed over its control_files(). @fd stay
 	 * the caller's. What is not a control file, or of another process's
-	 * client, has no groups.
+	 * client, has no groups. @key: theirs, or NULL; a wrong one costs time.
 	 */
 	int (*groups_from)(struct gp_device *dev, pid_t pid, const int *fd,
-			   size_t n, struct gp_group_list *list);
+			   const uint32_t *key, size_t n,
+			   struct gp_group_list *list);
 
 	/**
 	 * Keep the device for the hold's context, even with nothing queued,

@@ -26,6 +26,7 @@
 #include "wire/wire.h"
 
 #define MS 1000000u
+#define KEY 0xc1d00010u		/* of the first control file */
 #define DEFAULT_US 2048u
 #define LONG_MS 10000			/* nothing takes so long */
 #define QUIET_MS 100			/* what has not come by then does not */
@@ -190,7 +191,7 @@ static int fake_timer_ack(struct gp_timer *t) { return -EAGAIN; }
 static int fake_timer_done(struct gp_timer *t) { return 0; }
 
 /* Each says which it is. */
-static ssize_t fake_control_files(struct gp_device *d, int *fd, size_t max)
+static ssize_t fake_control_files(struct gp_device *d, int *fd, uint32_t *key, size_t max)
 {
 	int n;
 
@@ -203,6 +204,7 @@ static ssize_t fake_control_files(struct gp_device *d, int *fd, size_t max)
 		fd[i] = memfd_create("control", MFD_CLOEXEC);
 		assert_true(fd[i] >= 0);
 		assert_int_equal(pwrite(fd[i], &i, sizeof(i), 0), sizeof(i));
+		key[i] = KEY + (uint32_t)i;
 	}
 	return n;
 }
@@ -625,7 +627,9 @@ static void hello_says_all(void **state)
 	assert_int_equal(msg.hello.request.value, 7);
 	assert_int_equal(msg.hello.request.cap_pct, 30);
 	assert_int_equal(n, 2);
+	assert_int_equal(msg.hello.key[2], 0);
 	for (int i = 0; i < 2; i++) {
+		assert_int_equal(msg.hello.key[i], KEY + (uint32_t)i);
 		assert_int_equal(pread(file[i], &which, sizeof(which), 0), sizeof(which));
 		assert_int_equal(which, i);
 		close(file[i]);
@@ -639,6 +643,7 @@ static void hello_says_all(void **state)
 	soon(has_class(r.dev, GP_CLASS_BE, 50));
 	group_add(&r, 1);
 	hear(r.conn, GP_WIRE_FILES, &msg, file, &n);
+	assert_int_equal(msg.files.key[n - 1], KEY + (uint32_t)n - 1);
 	while (n)
 		close(file[--n]);
 	assert_int_equal(get(&fake.sets), sets);

@@ -348,6 +348,7 @@ static void uses_tells_who_has_it_open(void **state)
 
 struct files {
 	int fd[FILES];
+	uint32_t key[FILES];		/* 0: not said */
 	size_t n;
 };
 
@@ -370,12 +371,13 @@ static void close_files(struct files *f)
 static void need_files(struct world *w)
 {
 	struct gp_group_list list = { .count = 99 };
+	uint32_t key = 0;
 	int fd = -1;
 
 	if (rig->be_files)
 		return;
-	assert_int_equal(w->ops->control_files(w->dev, &fd, 1), -EOPNOTSUPP);
-	assert_int_equal(w->ops->groups_from(w->dev, getpid(), &fd, 0, &list),
+	assert_int_equal(w->ops->control_files(w->dev, &fd, &key, 1), -EOPNOTSUPP);
+	assert_int_equal(w->ops->groups_from(w->dev, getpid(), &fd, &key, 0, &list),
 			 -EOPNOTSUPP);
 	assert_int_equal(list.count, 99);
 	gp_note_skip();
@@ -385,7 +387,7 @@ static void need_files(struct world *w)
 static int from(struct world *w, pid_t pid, const struct files *f,
 		struct gp_group_list *list)
 {
-	return w->ops->groups_from(w->dev, pid, f->fd, f->n, list);
+	return w->ops->groups_from(w->dev, pid, f->fd, f->key, f->n, list);
 }
 
 static void groups_from_files_are_those_of_the_process(void **state)
@@ -463,7 +465,7 @@ static void groups_from_other_files_are_none(void **state)
 	assert_int_equal(from(w, pid, &odd, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);
-	assert_int_equal(w->ops->groups_from(w->dev, pid, NULL, 0, &list), 0);
+	assert_int_equal(w->ops->groups_from(w->dev, pid, NULL, NULL, 0, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);
 
@@ -496,7 +498,7 @@ static void control_files_are_handed_over(void **state)
 
 	need_files(w);
 	lc = rig->lc_start();
-	n = w->ops->control_files(w->dev, f.fd, FILES);
+	n = w->ops->control_files(w->dev, f.fd, f.key, FILES);
 	if (n == -ENOENT) {		/* no tracker watches here */
 		rig->lc_stop(lc);
 		gp_note_skip();
@@ -506,13 +508,18 @@ static void control_files_are_handed_over(void **state)
 	f.n = (size_t)n;
 	for (size_t i = 0; i < f.n; i++)
 		assert_true(fcntl(f.fd[i], F_GETFD) & FD_CLOEXEC);
-	assert_int_equal(from(w, getpid(), &f, &list), 0);
-	assert_int_equal(compute_of(&list)->pid, getpid());
-	gp_group_list_put(&list);
-	assert_int_equal(w->ops->control_files(w->dev, NULL, 0), 0);
+	/* By their keys, without, and by wrong ones. */
+	for (uint32_t wrong = 0; wrong < 3; wrong++) {
+		for (size_t i = 0; i < f.n && wrong; i++)
+			f.key[i] = wrong - 1;
+		assert_int_equal(from(w, getpid(), &f, &list), 0);
+		assert_int_equal(compute_of(&list)->pid, getpid());
+		gp_group_list_put(&list);
+	}
+	assert_int_equal(w->ops->control_files(w->dev, NULL, NULL, 0), 0);
 	close_files(&f);
 	rig->lc_stop(lc);
-	assert_int_equal(w->ops->control_files(w->dev, f.fd, FILES), -ENOENT);
+	assert_int_equal(w->ops->control_files(w->dev, f.fd, f.key, FILES), -ENOENT);
 }
 
 /* ---- slices and modes -------------------------------------------------------- */

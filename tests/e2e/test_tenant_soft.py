@@ -22,7 +22,7 @@ MAGIC, VERSION = 0x47505245, 1
 HELLO, FILES, WELCOME = 16, 17, 80
 HEAD = struct.Struct("=IHHIi")
 REQUEST = struct.Struct("=IIIIQQQ")
-HELLO_BODY = struct.Struct("=16sII" + REQUEST.format[1:])
+HELLO_BODY = struct.Struct("=16sII" + REQUEST.format[1:] + "64x")
 ASKS = 1
 LC, BE = 1, 2
 PAGE_HEAD = struct.Struct("=III")

@@ -137,7 +137,7 @@ static void test_a_younger_client_hides_no_groups(void **state)
 	fake.next_client = client + 20000;
 	fake_client(fd);
 	dev = fake_device(0);
-	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, 1, &list), 0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, NULL, 1, &list), 0);
 	assert_int_equal(list.count, 4);
 	gp_group_list_put(&list);
 	dev->base.ops->close(&dev->base);
@@ -356,7 +356,7 @@ static void test_handed_over(void **state)
 	fd[0] = other_file(&o);
 	fd[1] = other_file(&p);
 	before = open_fds();
-	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, 2, &list), 0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, NULL, 2, &list), 0);
 	assert_int_equal(list.count, 4);
 	for (size_t i = 0; i < list.count; i++) {
 		assert_int_equal(list.group[i]->pid, o.pid);
@@ -367,7 +367,7 @@ static void test_handed_over(void **state)
 	assert_int_equal(us, 78);
 	other_end(&o);
 	assert_int_equal(gp_nv_get_slice(list.group[0], &us), -ESRCH);
-	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, 2, &none), -ESRCH);
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, NULL, 2, &none), -ESRCH);
 	assert_int_equal(none.count, 9);
 	gp_group_list_put(&list);
 	assert_int_equal(open_fds(), before);
@@ -377,30 +377,61 @@ static void test_handed_over(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
+/* Said which client it is, nobody looks for it; a wrong word is found out. */
+static void by_keys(struct gp_nv_device *dev, int fd, uint32_t client)
+{
+	const uint32_t wrong[] = { client + 1, 1, UINT32_MAX };
+	struct gp_group_list list = { 0 };
+	uint32_t idle = fake_client(fd);
+	unsigned int calls;
+
+	fake.next_client = client + 20000;
+	fake_client(fd);
+	fake.calls = 0;
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, &client, 1, &list), 0);
+	assert_int_equal(list.count, 4);
+	gp_group_list_put(&list);
+	calls = fake.calls;
+	assert_true(calls < 1000);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, &wrong[i], 1, &list), 0);
+		assert_int_equal(list.count, 4);
+		gp_group_list_put(&list);
+	}
+	/* One that has no groups. */
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, &idle, 1, &list), 0);
+	assert_int_equal(list.count, 4);
+	gp_group_list_put(&list);
+	assert_true(fake.calls > 4 * calls);
+}
+
 static void test_handed_over_by_ourselves(void **state)
 {
 	struct gp_group_list list = { 0 };
 	struct gp_nv_device *dev;
 	int fd[2], odd[2];
+	uint32_t client;
 
 	fake_reset();
 	assert_int_equal(pipe(odd), 0);
 	fd[0] = fake_open_ctl();
 	fd[1] = dup(fd[0]);
-	fake_context(fd[0], fake_client(fd[0]), 0, GP_RM_HABIT_OBJECT_BASE);
+	client = fake_client(fd[0]);
+	fake_context(fd[0], client, 0, GP_RM_HABIT_OBJECT_BASE);
 	dev = fake_device(0);
 	/* Twice the same file: its groups once. */
-	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, 2, &list), 0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, NULL, 2, &list), 0);
 	assert_int_equal(list.count, 4);
 	gp_group_list_put(&list);
 	/* No call goes to what is no control file. */
 	fake.calls = 0;
-	assert_int_equal(gp_nv_groups_from(&dev->base, 0, odd, 2, &list), 0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, odd, NULL, 2, &list), 0);
 	assert_int_equal(list.count, 0);
 	assert_int_equal(fake.calls, 0);
+	by_keys(dev, fd[0], client);
 	list.count = 9;
-	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, 257, &list), -E2BIG);
-	assert_int_equal(gp_nv_groups_from(&dev->base, -3, fd, 1, &list), -EINVAL);
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, NULL, 257, &list), -E2BIG);
+	assert_int_equal(gp_nv_groups_from(&dev->base, -3, fd, NULL, 1, &list), -EINVAL);
 	assert_int_equal(list.count, 9);
 	for (int i = 0; i < 2; i++) {
 		close(odd[i]);
@@ -429,7 +460,7 @@ static void test_a_fork_has_no_groups(void **state)
 	assert_int_equal(gp_nv_groups(&dev->base, o.pid, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);
-	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, &fd, 1, &list), 0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, &fd, NULL, 1, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);
 	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);

@@ -144,7 +144,7 @@ static void test_not_started(void **state)
 	dev = fake_device(0);
 	assert_int_equal(gp_nv_track_groups(dev, &list), -ENOENT);
 	assert_int_equal(list.count, 3);
-	assert_int_equal(gp_nv_control_files(&dev->base, NULL, 0), -ENOENT);
+	assert_int_equal(gp_nv_control_files(&dev->base, NULL, NULL, 0), -ENOENT);
 	dev->base.ops->close(&dev->base);
 	assert_int_equal(gp_nv_track_start_over(&fake_transport, &ops, NULL),
 			 0);
@@ -279,17 +279,18 @@ static void test_control_files(void **state)
 {
 	struct gp_nv_device *dev, *other;
 	int fd[4] = { -1, -1, -1, -1 };
+	uint32_t key[4] = { 0 };
 	struct made one, two;
 
 	fake_reset();
 	dev = fake_device(0);
 	other = fake_device(1);
-	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), -ENOENT);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, key, 4), -ENOENT);
 	one = make(false);
 	two = make(true);
-	assert_int_equal(gp_nv_control_files(&other->base, fd, 4), -ENOENT);
+	assert_int_equal(gp_nv_control_files(&other->base, fd, key, 4), -ENOENT);
 	assert_int_equal(fd[0], -1);
-	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), 2);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, key, 4), 2);
 	for (int i = 0; i < 2; i++) {
 		assert_true(fcntl(fd[i], F_GETFD) & FD_CLOEXEC);
 		assert_true(fd[i] != one.fd && fd[i] != two.fd);
@@ -299,19 +300,22 @@ static void test_control_files(void **state)
 	assert_int_equal(fake_ino(fd[0]) + fake_ino(fd[1]),
 			 fake_ino(one.fd) + fake_ino(two.fd));
 	assert_true(fake_ino(fd[0]) != fake_ino(fd[1]));
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(key[i], fake_ino(fd[i]) == fake_ino(one.fd) ? one.client :
+									       two.client);
 	close(fd[0]);
 	close(fd[1]);
 	fd[1] = -1;
-	assert_int_equal(gp_nv_control_files(&dev->base, fd, 1), 1);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, key, 1), 1);
 	assert_int_equal(fd[1], -1);
 	close(fd[0]);
 	free_object(one.fd, one.client, one.client, 0);
 	free_object(two.fd, two.client, two.copy, 0);
-	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), 1);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, key, 4), 1);
 	assert_int_equal(fake_ino(fd[0]), fake_ino(two.fd));
 	close(fd[0]);
 	free_object(two.fd, two.client, two.client, 0);
-	assert_int_equal(gp_nv_control_files(&dev->base, fd, 4), -ENOENT);
+	assert_int_equal(gp_nv_control_files(&dev->base, fd, key, 4), -ENOENT);
 	close(one.fd);
 	close(two.fd);
 	other->base.ops->close(&other->base);

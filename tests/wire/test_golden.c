@@ -60,8 +60,9 @@ static const struct field status[] = {
 };
 static const struct field hello[] = {
 	NUMBER(head.result), NUMBERS(hello.uuid), NUMBER(hello.flags),
-	NUMBER(hello.pad), REQUEST(hello.request), { 0 },
+	NUMBER(hello.pad), REQUEST(hello.request), NUMBERS(hello.key), { 0 },
 };
+static const struct field files[] = { NUMBER(head.result), NUMBERS(files.key), { 0 } };
 static const struct field welcome[] = {
 	NUMBER(head.result), NUMBER(welcome.daemon_pid), NUMBER(welcome.pad),
 	REQUEST(welcome.request), TEXT(welcome.why), { 0 },
@@ -124,7 +125,7 @@ static const struct message {
 	{ GP_WIRE_HINT, "hint", hint },
 	{ GP_WIRE_YIELD, "yield", yield },
 	{ GP_WIRE_HELLO, "hello", hello },
-	{ GP_WIRE_FILES, "files", head },
+	{ GP_WIRE_FILES, "files", files },
 	{ GP_WIRE_ASK_CLASS, "ask_class", ask_class },
 	{ GP_WIRE_LIST, "list", head },
 	{ GP_WIRE_DEVICES, "devices", head },
