@@ -23,7 +23,7 @@ struct gp_edev;
 
 #define GP_EDAEMON_ASKS 8
 #define GP_EDAEMON_NAP_NS 20000000u	/* between tries, while one is missed .. */
-#define GP_EDAEMON_MISSED_NS 2000000000u	/* .. which is so long */
+#define GP_EDAEMON_MISSED_NS 1500000000u	/* .. which is so long */
 #define GP_EDAEMON_JOIN_NS 10000000000u	/* of one that was never missed: it looks
 					 * into the process, on a busy machine */
 /* Whoever else puts groups back of a daemon that died is through by then. */

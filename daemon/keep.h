@@ -6,7 +6,7 @@
  * and the right to look into their processes, which it has as the daemon had it.
  *
  * What `gpreemptd` starts as is the keeper; the daemon and the second keeper are
- * its children, by exec of the same program. A daemon that is not ready 2 s after
+ * its children, by exec of the same program. A daemon that is not ready 1.2 s after
  * the last one died has everything put back in its stead (restore.h); one that is
  * there has 250 ms more for each process of the journal.
  *

@@ -23,7 +23,7 @@
 #include "daemon/spawn.h"
 
 #define MS 1000000ull
-#define UNREADY_NS (2000 * MS)		/* so long may be no daemon */
+#define UNREADY_NS (1200 * MS)		/* so long may be no daemon */
 #define SECOND_LATER_NS (300 * MS)	/* the second keeper leaves the first so much */
 #define AGAIN_NS (500 * MS)		/* until what cannot be started is tried again */
 #define RESTORE_NS (5000 * MS)		/* a child that puts back has so long, and .. */
