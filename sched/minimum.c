@@ -117,7 +117,7 @@ static uint64_t window_ns(const struct gp_sched *s, uint64_t groups)
 	uint64_t off = groups * s->config.control_ns;
 	uint64_t pct = s->config.be_min_pct;
 
-	return off + (owed_max(s) + off * pct) / (100 - pct) + 1;
+	return off + s->config.switch_ns + (owed_max(s) + off * pct) / (100 - pct) + 1;
 }
 
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups)
@@ -159,6 +159,8 @@ void gp_min_reconcile(struct gp_sched *s)
 	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s))
 		return;
 	s->window_since_ns = s->now_ns;
+	/* The switch to BE takes from its time. */
+	s->min_owed += s->config.switch_ns * (100 - s->config.be_min_pct);
 	s->window_next_ns = gp_add_sat(s->now_ns, s->config.be_period_ns);
 }
 
