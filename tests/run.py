@@ -6,6 +6,7 @@ A program says "NAME: N run, N failed, N skipped"; a .py file is run with
 unittest. A program that prints no such line, dies or runs out of time has
 failed, whatever its exit status; so has one during which a sanitizer wrote a
 report to the folder --reports (some processes have no stderr of their own).
+With --seeds N each is run N times, with GP_SEED=1 to N for what it draws.
 """
 import argparse
 import concurrent.futures
@@ -50,9 +51,14 @@ def new_reports(folder, known):
     return text
 
 
-def run_one(path, env, timeout):
+def command(path, match):
+    if not path.endswith(".py"):
+        return [path]
+    return [sys.executable, "-m", "unittest", "-v", *(["-k", match] if match else []), path]
+
+
+def run_one(path, argv, env, timeout):
     is_python = path.endswith(".py")
-    argv = [sys.executable, "-m", "unittest", "-v", path] if is_python else [path]
     start = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         proc = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT,
@@ -87,9 +93,7 @@ def total(tally):
     return 1 if failed else 0
 
 
-def main():
-    if sys.argv[1:2] == ["--total"]:
-        return total(sys.argv[2])
+def options():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--timeout", type=int, default=180)
@@ -98,16 +102,25 @@ def main():
                     help="fail when fewer tests than this passed")
     ap.add_argument("--reports", help="the sanitizers' log_path; with --jobs 1")
     ap.add_argument("--tally", help="file to add a line with the counts to")
+    ap.add_argument("--match", help="of a .py file: only the tests with this in their name")
+    ap.add_argument("--seeds", type=int, default=0, help="run each so many times")
     ap.add_argument("tests", nargs="+")
-    args = ap.parse_args()
+    return ap.parse_args()
 
+
+def main():
+    if sys.argv[1:2] == ["--total"]:
+        return total(sys.argv[2])
+    args = options()
     env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
+    envs = [{**env, "GP_SEED": str(n + 1)} for n in range(args.seeds)] or [env]
     sums, known = [0, 0, 0], set()
     if args.reports:
         os.makedirs(args.reports, exist_ok=True)
         new_reports(args.reports, known)
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(run_one, t, env, args.timeout) for t in args.tests]
+        jobs = [pool.submit(run_one, test, command(test, args.match), env, args.timeout)
+                for test in args.tests for env in envs]
         for job in concurrent.futures.as_completed(jobs):
             path, passed, failed, skipped, secs, why, output = job.result()
             said = new_reports(args.reports, known)

@@ -100,9 +100,9 @@ check-tsan: need-tests
 	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
 check-kills: need-tests all $(DAEMON_FAKE)
-	$(Q)GP_KILLS=500 $(RUN) --jobs 1 --timeout 900 tests/e2e/test_kill_soft.py \
-		tests/gpu/test_soft.py
-	$(Q)GP_KILLS=200 $(RUN) --jobs 1 --timeout 900 tests/e2e/test_daemon_keep.py
+	$(Q)GP_KILLS=100 $(RUN) --jobs 5 --seeds 5 --match at_random_moments --timeout 900 \
+		tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
+	$(Q)$(RUN) --jobs 1 --timeout 900 tests/gpu/test_soft.py
 
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30

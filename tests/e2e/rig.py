@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the end-to-end tests share: a software GPU of the test's own, the
 programs of the build, and gpreempt."""
+import contextlib
 import json
 import os
 import shutil
@@ -85,14 +86,23 @@ class Rig(unittest.TestCase):
         proc.wait(PATIENCE_S)
 
 
+def command_lines():
+    """(PID, words) of every process that says them."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
+            yield int(pid), f.read().decode(errors="replace").split("\0")
+
+
 def processes(name):
     """PIDs whose command line has @name in it."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if name.encode() in f.read().replace(b"\0", b" "):
-                    found.append(int(pid))
-        except OSError:
-            pass
+    return [pid for pid, words in command_lines() if name in " ".join(words)]
+
+
+def daemon_roles(run_dir):
+    """Role -> PIDs, of gpreemptd's processes with that folder."""
+    found = {role: [] for role in ("keeper", "daemon", "second", "restore")}
+    for pid, words in command_lines():
+        if f"--run-dir={run_dir}" in words:
+            roles = [word[7:] for word in words if word.startswith("--role=")]
+            found[roles[0] if roles else "keeper"].append(pid)
     return found

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, PATIENCE_S, Rig  # noqa: E402
+from rig import BUILD, CLI, PATIENCE_S, Rig, daemon_roles  # noqa: E402
 
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
 BE_US, DRIVER_US = 1, 2048
@@ -61,17 +61,7 @@ class Daemon(Rig):
 
     def role(self, name):
         """PIDs of this test's processes with that role."""
-        mine = f"--run-dir={self.run_dir}".encode()
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as f:
-                    argv = f.read().split(b"\0")
-            except OSError:
-                continue
-            if mine in argv and f"--role={name}".encode() in argv:
-                found.append(int(pid))
-        return found
+        return daemon_roles(self.run_dir)[name]
 
     # ---- what it says
 

@@ -11,17 +11,19 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 KILLS = int(os.environ.get("GP_KILLS", "50"))
-SEED = 3
+SEED = int(os.environ.get("GP_SEED", "3"))
 
 
 class Kills(unittest.TestCase):
-    def test_survivors_get_back_to_full_speed(self):
+    """Survivors get back to full speed."""
+
+    def test_at_random_moments(self):
         with tempfile.TemporaryDirectory() as out:
             done = subprocess.run(
                 [sys.executable, os.path.join(TOP, "tests/gpu/suite.py"), "kill",
                  "--soft", "--build", BUILD, "--out", out, f"--kills={KILLS}",
                  f"--seed={SEED}"], text=True, capture_output=True,
-                timeout=max(240, KILLS * 1.7))
+                timeout=max(240, KILLS * 5))
         print(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count("slowest"), 4)
