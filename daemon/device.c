@@ -146,6 +146,9 @@ int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev)
 	err = gp_sched_step(dev->sched, gp_ddev_now(dev), ev, &dev->out);
 	if (err)
 		return err;
+	/* The core takes it for fired, and says so only if another is to come. */
+	if (ev->type == GP_EV_TIMER)
+		dev->core_at_ns = 0;
 	for (size_t i = 0; i < dev->out.count; i++) {
 		const struct gp_decision *d = &dev->out.d[i];
 

@@ -104,10 +104,18 @@ static void settle(void)
 	while (at_work());
 }
 
+/* A time that has come is not waited for again: that would be without end. */
+static void check_timer(const struct device *d)
+{
+	assert_true(!d->dev->core_at_ns || d->dev->core_at_ns > gp_sim_now(d->sim));
+}
+
 static void run(uint64_t ns)
 {
 	for (uint64_t ran = 0; ran < ns; ran += STEP_NS) {
 		settle();
+		for (size_t i = 0; i < DEVICES; i++)
+			check_timer(&device[i]);
 		for (size_t i = 0; i < DEVICES; i++)
 			gp_sim_advance(device[i].sim, gp_sim_now(device[i].sim) + STEP_NS);
 	}
@@ -295,6 +303,28 @@ static void test_idle_costs_nothing(void **state)
 	assert_int_equal(idle->tenant->told, GP_TOLD_BUSY);
 }
 
+/* Who is capped has turns that end; when nobody has work, none is to come. */
+static void test_capped_and_idle(void **state)
+{
+	const struct gp_config_settings settings = { .quantum_ns = 50 * MS,
+						     .be_policy = GP_CONFIG_CREDIT };
+	struct gp_class_request capped = { .cls = { GP_CLASS_BE, 100 }, .cap_pct = 30 };
+	struct process *p[2];
+
+	gp_ddev_settings(device[0].dev, &settings);
+	for (int i = 0; i < 2; i++) {
+		p[i] = be(&device[0], 100);
+		assert_int_equal(gp_dtenant_class(p[i]->tenant, &capped, true, "a test"), 0);
+	}
+	run(1000 * MS);
+	for (int i = 0; i < 2; i++)
+		assert_true(share(p[i], 1000 * MS) > 0.2 && share(p[i], 1000 * MS) < 0.32);
+	for (int i = 0; i < 2; i++)
+		p[i]->works = false;
+	run(500 * MS);
+	assert_int_equal(device[0].dev->core_at_ns, 0);
+}
+
 static void test_a_page_puts_off(void **state)
 {
 	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
@@ -468,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_shares_on_each_device),
 		TEST(test_idle_costs_nothing),
+		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_what_a_page_says_of_holds),
