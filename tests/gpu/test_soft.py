@@ -31,7 +31,7 @@ class Suites(unittest.TestCase):
         self.assertIn("fair-4: most / least", table)
 
     def test_share(self):
-        self.suite("share", ["weights", "caps", "minimum"], "--seconds=30")
+        self.suite("share", ["weights", "minimum"], "--seconds=30")
 
     def test_rules(self):
         self.suite("rules", ["be"])
