@@ -4,16 +4,13 @@
  */
 #include "wire/hist.h"
 
-#include <errno.h>
 #include <string.h>
 
+#include "cli/about.h"
 #include "cli/cli.h"
-#include "cli/daemon.h"
 #include "cli/json.h"
-#include "cli/text.h"
 #include "cli/view.h"
 
-#define SCHEMA_VERSION 1
 #define STEPS 16u	/* buckets of a doubling: a line */
 #define BAR 40u
 
@@ -34,17 +31,6 @@ static const struct {
 	{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p99.9", 999}, {"p100", 1000},
 };
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
-
-struct verb {
-	bool json;
-	const char *device;
-	pid_t pid;
-
-	int fd;
-	struct gp_view view;
-	json_t *list;
-	size_t told;		/* tenants */
-};
 
 /* ---- one histogram ----------------------------------------------------------------- */
 
@@ -141,7 +127,7 @@ static json_t *hist_json(const struct gp_hist *hist, enum gp_wire_histogram kind
 
 /* ---- one tenant ---------------------------------------------------------------------- */
 
-static int ask(struct verb *v, const struct gp_wire_tenant *tenant,
+static int ask(const struct gp_about *a, const struct gp_wire_tenant *tenant,
 	       enum gp_wire_histogram kind, struct gp_hist *hist)
 {
 	union gp_wire_msg msg;
@@ -151,13 +137,9 @@ static int ask(struct verb *v, const struct gp_wire_tenant *tenant,
 	msg.take.pid = tenant->pid;
 	msg.take.kind = kind;
 	memcpy(msg.take.uuid, tenant->uuid, sizeof(msg.take.uuid));
-	err = gp_daemon_ask(v->fd, &msg, GP_WIRE_BUCKETS);
+	err = gp_about_ask(a, &msg, GP_WIRE_BUCKETS);
 	if (err)
-		return gp_fail_daemon("hist", err);
-	if (msg.head.type == GP_WIRE_SAID)
-		return gp_fail("hist: process %d: %s", (int)v->pid,
-			       *msg.said.text ? msg.said.text
-					      : strerror(-msg.head.result));
+		return err;
 	memset(hist, 0, sizeof(*hist));
 	hist->sum_ns = msg.buckets.sum_ns;
 	for (unsigned int i = 0; i < GP_WIRE_BUCKETS_MAX; i++) {
@@ -167,45 +149,22 @@ static int ask(struct verb *v, const struct gp_wire_tenant *tenant,
 	return 0;
 }
 
-static void print_tenant(const struct verb *v, const struct gp_wire_tenant *tenant)
+static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
 {
-	char cls[GP_CLASS_REQUEST_TEXT_LEN], comm[GP_WIRE_COMM_LEN], device[GP_WIRE_NAME_LEN];
-
-	gp_daemon_class(&tenant->request, cls, sizeof(cls));
-	memcpy(comm, tenant->comm, sizeof(comm));
-	memcpy(device, tenant->device, sizeof(device));
-	printf("%sprocess %d (%s), %s, on %s\n", v->told ? "\n" : "", tenant->pid,
-	       gp_printable(comm), cls, gp_printable(device));
-}
-
-static json_t *tenant_json(const struct gp_wire_tenant *tenant)
-{
-	json_t *json = json_object();
-	char uuid[48];
-
-	gp_uuid_format(tenant->uuid, uuid, sizeof(uuid));
-	json_object_set_new(json, "pid", json_integer(tenant->pid));
-	json_object_set_new(json, "command", gp_json_text(tenant->comm));
-	json_object_set_new(json, "device", gp_json_text(tenant->device));
-	json_object_set_new(json, "uuid", json_string(uuid));
-	return json;
-}
-
-static int tell(struct verb *v, const struct gp_wire_tenant *tenant)
-{
-	json_t *json = tenant_json(tenant), *hists = json_array();
+	json_t *json = gp_about_json(a, tenant->comm, tenant->device, tenant->uuid);
+	json_t *hists = json_array();
 	struct gp_hist hist;
 	int err = 0, shown = 0;
 
 	json_object_set_new(json, "histograms", hists);
-	json_array_append_new(v->list, json);
-	if (!v->json)
-		print_tenant(v, tenant);
+	json_array_append_new(a->list, json);
+	if (!a->json)
+		gp_about_head(a, tenant->comm, tenant->device, &tenant->request);
 	for (int kind = 0; kind < GP_WIRE_HISTS; kind++) {
-		err = ask(v, tenant, (enum gp_wire_histogram)kind, &hist);
+		err = ask(a, tenant, (enum gp_wire_histogram)kind, &hist);
 		if (err)
 			return err;
-		if (v->json) {
+		if (a->json) {
 			json_array_append_new(hists,
 					      hist_json(&hist, (enum gp_wire_histogram)kind));
 		} else if (hist.total) {
@@ -213,113 +172,46 @@ static int tell(struct verb *v, const struct gp_wire_tenant *tenant)
 			shown++;
 		}
 	}
-	if (!v->json && !shown)
+	if (!a->json && !shown)
 		printf("  nothing was measured yet\n");
-	v->told++;
+	a->told++;
 	return 0;
 }
 
-/* ---- the verb -------------------------------------------------------------------------- */
-
-static int tell_all(struct verb *v)
+static int tell_all(struct gp_about *a)
 {
 	GP_DEVICES struct gp_devices devices = {0};
 	char why[GP_WHY_LEN];
 	int err = 0;
 
-	if (v->device && gp_devices_open(v->device, &devices, why, sizeof(why)))
+	if (a->device && gp_devices_open(a->device, &devices, why, sizeof(why)))
 		return gp_fail("hist: %s", why);
-	for (size_t i = 0; !err && i < v->view.tenants; i++) {
-		const struct gp_wire_tenant *tenant = &v->view.tenant[i];
+	for (size_t i = 0; !err && i < a->view.tenants; i++) {
+		const struct gp_wire_tenant *tenant = &a->view.tenant[i];
 
-		if (tenant->pid == v->pid &&
-		    (!v->device || !memcmp(tenant->uuid, devices.dev[0]->id.uuid,
+		if (tenant->pid == a->pid &&
+		    (!a->device || !memcmp(tenant->uuid, devices.dev[0]->id.uuid,
 					   sizeof(tenant->uuid))))
-			err = tell(v, tenant);
+			err = tell(a, tenant);
 	}
-	if (err || v->told)
+	if (err || a->told)
 		return err;
-	return gp_fail("hist: process %d is not under gpreemptd%s%s", (int)v->pid,
-		       v->device ? " on " : "", v->device ? v->device : "");
-}
-
-static void print_json(const struct verb *v)
-{
-	json_t *json = json_object();
-
-	json_object_set_new(json, "schema_version", json_integer(SCHEMA_VERSION));
-	json_object_set(json, "tenants", v->list);
-	json_dumpf(json, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(json);
-}
-
-static int show(struct verb *v)
-{
-	int err = gp_check_pid("hist", v->pid);
-
-	if (err)
-		return err;
-	v->fd = gp_wire_daemon_connect();
-	err = v->fd < 0 ? v->fd : gp_view_read(v->fd, &v->view);
-	if (err)
-		return gp_fail_daemon("hist", err);
-	err = tell_all(v);
-	if (!err && v->json)
-		print_json(v);
-	return err;
-}
-
-static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "print JSON, with all buckets; times are integers, _ns", 0},
-	{"device", 'd', "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0},
-	{0},
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct verb *v = state->input;
-
-	switch (key) {
-	case 'j':
-		v->json = true;
-		return 0;
-	case 'd':
-		v->device = arg;
-		return 0;
-	case ARGP_KEY_ARG:
-		if (v->pid) {
-			gp_fail("hist: one process at a time: %d and %s", (int)v->pid, arg);
-			return GP_ARGS_SAID;
-		}
-		return gp_args_pid("hist", arg, &v->pid);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	return gp_fail("hist: process %d is not under gpreemptd%s%s", (int)a->pid,
+		       a->device ? " on " : "", a->device ? a->device : "");
 }
 
 int gp_verb_hist(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
+	static const struct gp_about_verb verb = {
+		.name = "hist",
 		.doc = "Show how long a process under gpreemptd waited for its turn, how "
 		       "long it took until it had the device, was held, was suspended, "
 		       "or was in a segment. Figures are right to a sixteenth; below "
 		       "1 us they are one.",
+		.json_doc = "print JSON, with all buckets; times are integers, _ns",
+		.list = "tenants",
+		.tell = tell_all,
 	};
-	struct verb v = {.fd = -1};
-	int err = gp_args(&argp, argc, argv, &v);
 
-	if (err)
-		return err;
-	if (!v.pid)
-		return gp_fail("hist: no process; write gpreempt hist PID");
-	v.list = json_array();
-	err = show(&v);
-	gp_cleanup_close(&v.fd);
-	gp_view_clear(&v.view);
-	json_decref(v.list);
-	return err;
+	return gp_about(&verb, argc, argv);
 }
