@@ -57,6 +57,7 @@ $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard
 
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): $(call obj,$(DAEMON_SRCS))
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): TEST_LIBS := $(DAEMON_LIBS)
+$(O)/tests/client/test_daemon $(O)/tests/client/test_engine: $(call obj,tests/client/fake_hal.c)
 # What a hold sends is counted.
 $(O)/tests/client/test_daemon: TEST_LIBS := -Wl,--wrap=send,--wrap=sendmsg
 # One lets memory run out, the other changes what is read while it is read.

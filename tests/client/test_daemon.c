@@ -21,13 +21,13 @@
 #include "client/engine.h"
 #include "gpreempt/gpreempt.h"
 #include "hal/timer.h"
+#include "tests/client/fake_hal.h"
 #include "tests/common/gp_test.h"
 #include "wire/page.h"
 #include "wire/wire.h"
 
 #define MS 1000000u
 #define KEY 0xc1d00010u		/* of the first control file */
-#define DEFAULT_US 2048u
 #define LONG_MS 10000			/* nothing takes so long */
 #define QUIET_MS 100			/* what has not come by then does not */
 
@@ -35,117 +35,20 @@
 
 #define GROUPS 4
 
+/* What the test's own part of the HAL records, under fake's lock. */
 static struct {
-	pthread_mutex_t lock;
-	uint64_t now;
-	int holds, releases, resumes, sets, resume_error, slice_is_default;
+	int resumes, resume_error, slice_is_default;
 	uint64_t slice_us[GROUPS + 1];
-	int timer_fd;
 	int files;			/* control files that there are; -1: untracked */
 	int busy;			/* of its queues, or negative errno */
-	uint32_t more_caps;
-} fake = { .lock = PTHREAD_MUTEX_INITIALIZER, .now = 1000 * MS, .timer_fd = -1 };
-
-struct fake_hold {
-	struct gp_hold base;
-	bool on;
-	struct gp_hold_stat st;
-};
-
-static struct gp_hal_ops ops;
-
-static void lock(void) { pthread_mutex_lock(&fake.lock); }
-static void unlock(void) { pthread_mutex_unlock(&fake.lock); }
-
-static int fake_caps(struct gp_device *d, struct gp_hal_caps *c)
-{
-	*c = (struct gp_hal_caps){
-		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_HOLD |
-			GP_CAP_SUSPEND | fake.more_caps,
-		.min_slice_us = 1, .max_slice_us = 10000000,
-		.default_slice_us = DEFAULT_US, .switch_ns = 170000,
-		.max_hold_ns = 100 * MS,
-	};
-	return 0;
-}
-
-static int fake_open(const struct gp_device_id *id, struct gp_device **dev)
-{
-	*dev = calloc(1, sizeof(**dev));
-	assert_non_null(*dev);
-	(*dev)->ops = &ops;
-	(*dev)->id = *id;
-	return 0;
-}
-
-static void fake_close(struct gp_device *dev) { free(dev); }
-
-static int fake_now(struct gp_device *d, uint64_t *ns)
-{
-	lock();
-	*ns = fake.now;
-	unlock();
-	return 0;
-}
-
-static int fake_hold_create(struct gp_device *d, void *ctx, struct gp_hold **out)
-{
-	struct fake_hold *h = calloc(1, sizeof(*h));
-
-	assert_non_null(h);
-	h->base.dev = d;
-	*out = &h->base;
-	return 0;
-}
-
-static void fake_hold_destroy(struct gp_hold *hold) { free(hold); }
-
-static int fake_hold_op(struct gp_hold *hold, uint64_t limit_ns)
-{
-	struct fake_hold *h = (struct fake_hold *)hold;
-	int err;
-
-	lock();
-	err = h->on ? -EBUSY : 0;
-	if (!err) {
-		h->on = true;
-		h->st = (struct gp_hold_stat){ .seq = h->st.seq + 1, .from_ns = fake.now };
-		fake.holds++;
-	}
-	unlock();
-	return err;
-}
-
-static int fake_release(struct gp_hold *hold)
-{
-	struct fake_hold *h = (struct fake_hold *)hold;
-
-	lock();
-	if (h->on) {
-		h->on = false;
-		h->st.switch_ns = 111000;
-		h->st.held_ns = 5000;
-		h->st.until_ns = fake.now;
-		fake.releases++;
-	}
-	unlock();
-	return 0;
-}
-
-static int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st)
-{
-	lock();
-	*st = ((struct fake_hold *)hold)->st;
-	unlock();
-	return 0;
-}
+} more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
 {
-	lock();
-	fake.slice_us[g->id] = us;
+	fake_lock();
+	more.slice_us[g->id] = us;
 	fake.sets++;
-	unlock();
+	fake_unlock();
 	return 0;
 }
 
@@ -153,39 +56,15 @@ static int fake_resume(struct gp_group *const *g, size_t n)
 {
 	int err;
 
-	lock();
-	err = fake.resume_error;
-	fake.resume_error = 0;
-	fake.slice_is_default = fake.slice_us[g[0]->id] == DEFAULT_US;
-	fake.resumes += !err;
-	unlock();
+	fake_lock();
+	err = more.resume_error;
+	more.resume_error = 0;
+	more.slice_is_default = more.slice_us[g[0]->id] == FAKE_DEFAULT_US;
+	more.resumes += !err;
+	fake_unlock();
 	return err;
 }
 
-static int fake_slot(struct gp_device *d, struct gp_slot_place *place)
-{
-	static int file = -1;
-	char path[32];
-
-	if (file < 0)
-		file = memfd_create("slot", MFD_CLOEXEC);
-	/* Opened anew, not shared: the lock is an open file description's. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	place->fd = open(path, O_RDWR | O_CLOEXEC);
-	place->offset = d->id.uuid[0];
-	return place->fd < 0 ? -errno : 0;
-}
-
-static int fake_timer_create(struct gp_device *d, struct gp_timer **t)
-{
-	*t = calloc(1, sizeof(**t));
-	assert_non_null(*t);
-	(*t)->dev = d;
-	(*t)->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return 0;
-}
-
-static void fake_timer_destroy(struct gp_timer *t) { free(t); }
 static int fake_timer_arm(struct gp_timer *t, uint64_t at) { return 0; }
 static int fake_timer_ack(struct gp_timer *t) { return -EAGAIN; }
 static int fake_timer_done(struct gp_timer *t) { return 0; }
@@ -195,9 +74,9 @@ static ssize_t fake_control_files(struct gp_device *d, int *fd, uint32_t *key, s
 {
 	int n;
 
-	lock();
-	n = fake.files;
-	unlock();
+	fake_lock();
+	n = more.files;
+	fake_unlock();
 	if (n < 0)
 		return -ENOENT;
 	for (int i = 0; i < n; i++) {
@@ -213,40 +92,25 @@ static int fake_busy(struct gp_group *group)
 {
 	int busy;
 
-	lock();
-	busy = fake.busy;
-	unlock();
+	fake_lock();
+	busy = more.busy;
+	fake_unlock();
 	return busy;
 }
 
 static const struct gp_hal_ops some = {
-	.name = "fake", .abi = GP_HAL_ABI, .busy = fake_busy, .caps = fake_caps,
-	.close = fake_close, .control_files = fake_control_files, .hold = fake_hold_op,
-	.hold_create = fake_hold_create, .hold_destroy = fake_hold_destroy,
-	.hold_stat = fake_stat, .now = fake_now, .open = fake_open,
-	.release = fake_release, .resume = fake_resume, .set_slice = fake_set_slice,
-	.slot = fake_slot, .timer_ack = fake_timer_ack, .timer_arm = fake_timer_arm,
-	.timer_create = fake_timer_create, .timer_destroy = fake_timer_destroy,
-	.timer_done = fake_timer_done,
+	FAKE_HAL, .busy = fake_busy, .control_files = fake_control_files,
+	.resume = fake_resume, .set_slice = fake_set_slice, .timer_ack = fake_timer_ack,
+	.timer_arm = fake_timer_arm, .timer_done = fake_timer_done,
 };
-
-static int get(const int *what)
-{
-	int value;
-
-	lock();
-	value = *what;
-	unlock();
-	return value;
-}
 
 static uint64_t slice(uint32_t group)
 {
 	uint64_t us;
 
-	lock();
-	us = fake.slice_us[group];
-	unlock();
+	fake_lock();
+	us = more.slice_us[group];
+	fake_unlock();
 	return us;
 }
 
@@ -288,9 +152,9 @@ static void log_line(enum gp_log_level level, const char *message, void *arg)
 {
 	if (level > GP_LOG_WARN)
 		return;
-	lock();
+	fake_lock();
 	snprintf(warning, sizeof(warning), "%s", message);
-	unlock();
+	fake_unlock();
 	atomic_fetch_add(&warnings, 1);
 }
 
@@ -299,9 +163,9 @@ static void warned(int count, const char *of)
 	char last[sizeof(warning)];
 
 	assert_int_equal(atomic_load(&warnings), count);
-	lock();
+	fake_lock();
 	memcpy(last, warning, sizeof(last));
-	unlock();
+	fake_unlock();
 	assert_non_null(strstr(last, of));
 }
 
@@ -447,7 +311,7 @@ static struct gp_edev *new_device(const struct gp_class_request *request)
 
 	number += number < GP_HAL_MAX_DEVICES;
 	id.uuid[0] = number;
-	assert_int_equal(gp_engine_device(&ops, &id, &dev), 0);
+	assert_int_equal(gp_engine_device(&fake_ops, &id, &dev), 0);
 	if (request)
 		assert_int_equal(gp_edev_apply_class(dev, &request->cls, request), 0);
 	return dev;
@@ -456,13 +320,13 @@ static struct gp_edev *new_device(const struct gp_class_request *request)
 static void rig_make(struct rig *r, const struct gp_class_request *request)
 {
 	*r = (struct rig){ .conn = -1 };
-	lock();
-	fake.holds = fake.releases = fake.resumes = fake.sets = 0;
-	fake.resume_error = 0;
-	fake.files = 2;
+	fake_lock();
+	fake.holds = fake.releases = more.resumes = fake.sets = 0;
+	more.resume_error = 0;
+	more.files = 2;
 	for (size_t i = 0; i <= GROUPS; i++)
-		fake.slice_us[i] = DEFAULT_US;
-	unlock();
+		more.slice_us[i] = FAKE_DEFAULT_US;
+	fake_unlock();
 	atomic_store(&warnings, 0);
 	r->dev = new_device(request);
 	for (uint32_t i = 0; i < GROUPS; i++)
@@ -598,7 +462,7 @@ static void slot_comes_for_a_reason(void **state)
 	close(slot);
 	r.conn = greet(&msg);
 	assert_true(gp_wall_ns() - free_ns < GP_EDAEMON_LOOK_NS / 2);
-	assert_int_equal(slice(1), DEFAULT_US);
+	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_page(r.dev));
@@ -635,9 +499,9 @@ static void hello_says_all(void **state)
 		close(file[i]);
 	}
 	/* Slices are the daemon's already: whatever it sets now stays. */
-	assert_int_equal(slice(1), DEFAULT_US);
+	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	assert_true(slot_is_free(r.dev));
-	sets = get(&fake.sets);
+	sets = fake_get(&fake.sets);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 50);
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_class(r.dev, GP_CLASS_BE, 50));
@@ -646,7 +510,7 @@ static void hello_says_all(void **state)
 	assert_int_equal(msg.files.key[n - 1], KEY + (uint32_t)n - 1);
 	while (n)
 		close(file[--n]);
-	assert_int_equal(get(&fake.sets), sets);
+	assert_int_equal(fake_get(&fake.sets), sets);
 	assert_true(slot_is_free(r.dev));
 	assert_int_equal(atomic_load(&warnings), 0);
 	rig_end(&r);
@@ -663,9 +527,9 @@ static void hello_without_files(void **state)
 
 	daemon_listen();
 	rig_make(&r, &none);
-	lock();
-	fake.files = -1;
-	unlock();
+	fake_lock();
+	more.files = -1;
+	fake_unlock();
 	group_add(&r, 0);
 	assert_true(readable(listener, LONG_MS));
 	r.conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -688,9 +552,9 @@ static void groups_come_later(void **state)
 	size_t n;
 
 	rig_welcome(&r, &want);
-	lock();
-	fake.files = 5;
-	unlock();
+	fake_lock();
+	more.files = 5;
+	fake_unlock();
 	for (int i = 1; i < GROUPS; i++)
 		group_add(&r, i);
 	/* Together, as far as they come together. */
@@ -703,7 +567,7 @@ static void groups_come_later(void **state)
 	assert_true(count < GROUPS - 1);
 	/* Their slices are not for this process to set. */
 	for (uint32_t i = 2; i <= GROUPS; i++)
-		assert_int_equal(slice(i), DEFAULT_US);
+		assert_int_equal(slice(i), FAKE_DEFAULT_US);
 	gp_engine_group_gone(&r.group[3]);
 	hear(r.conn, GP_WIRE_FILES, &msg, NULL, NULL);
 	rig_end(&r);
@@ -720,7 +584,7 @@ static void refused_for_good(void **state)
 	rig_make(&r, &want);
 	group_add(&r, 0);
 	conn = greet(&msg);
-	assert_int_equal(slice(1), DEFAULT_US);
+	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	answer(conn, -ENOSPC, "64 tenants are enough");
 	/* As without a daemon, soon, and by itself: nobody closed anything. */
 	soon(slice(1) == 1 && !gp_edaemon_manages(r.dev));
@@ -761,7 +625,7 @@ static void refused_at_the_door(void **state)
 	soon(!gp_edaemon_manages(r.dev));
 	/* As the core has it, whatever it was meanwhile. */
 	assert_int_equal(slice(1), GP_SCHED_LC_SLICE_US);
-	assert_int_equal(get(&fake.resumes), 1);
+	assert_int_equal(fake_get(&more.resumes), 1);
 	warned(1, "too many connections");
 	assert_false(readable(listener, QUIET_MS));
 	rig_end(&r);
@@ -788,7 +652,7 @@ static void not_so_soon(void **state)
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_page(r.dev));
 	assert_int_equal(atomic_load(&warnings), 0);
-	assert_int_equal(get(&fake.resumes), 0);
+	assert_int_equal(fake_get(&more.resumes), 0);
 	rig_end(&r);
 }
 
@@ -949,13 +813,13 @@ static void page_says_what_is_done(void **state)
 	assert_int_equal(atomic_load(&page->samples), 1);
 	assert_int_equal(atomic_load(&page->sample[0].from_ns), from_ns);
 	assert_int_equal(atomic_load(&page->sample[0].held_ns), 5000);
-	assert_int_equal(atomic_load(&page->sample[0].switch_ns), 111000);
+	assert_int_equal(atomic_load(&page->sample[0].switch_ns), FAKE_SWITCH_NS);
 
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(atomic_load(&page->next_ns), from_ns + 5 * MS);
-	lock();
+	fake_lock();
 	fake.now += 6 * MS;
-	unlock();
+	fake_unlock();
 	event(r.dev, c, GP_EV_IDLE, 0);
 	/* It has not come yet; it is held for, and when it comes is not known. */
 	assert_int_equal(atomic_load(&page->next_ns), 0);
@@ -979,28 +843,28 @@ static void queues_are_looked_at(void **state)
 	struct gp_class_request want = be(7);
 	struct rig r;
 
-	fake.more_caps = GP_CAP_BUSY;
+	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_BUSY;
 	rig_welcome(&r, &want);
-	fake.more_caps = 0;
+	fake.more_caps = GP_CAP_SUSPEND;
 	soon(atomic_load(&r.given.page->tells) == GP_PAGE_TELLS_WORK);
 	assert_int_equal(doing(&r), 0);
 	for (int i = 0; i < 3; i++) {
-		lock();
-		fake.busy = 1;
-		unlock();
+		fake_lock();
+		more.busy = 1;
+		fake_unlock();
 		soon(doing(&r) == GP_PAGE_WORK);
-		lock();
-		fake.busy = 0;
-		unlock();
+		fake_lock();
+		more.busy = 0;
+		fake_unlock();
 		soon(!doing(&r));
 	}
-	lock();
-	fake.busy = -ENODATA;
-	unlock();
+	fake_lock();
+	more.busy = -ENODATA;
+	fake_unlock();
 	soon(!atomic_load(&r.given.page->tells));
-	lock();
-	fake.busy = 0;
-	unlock();
+	fake_lock();
+	more.busy = 0;
+	fake_unlock();
 	rig_end(&r);
 }
 
@@ -1013,9 +877,9 @@ static void samples_go_round(void **state)
 	rig_welcome(&r, &want);
 	c = context(r.dev);
 	for (uint32_t i = 0; i < GP_PAGE_SAMPLES + 3; i++) {
-		lock();
+		fake_lock();
 		fake.now += MS;
-		unlock();
+		fake_unlock();
 		event(r.dev, c, GP_EV_HOLD, MS);
 		event(r.dev, c, GP_EV_RELEASE, 0);
 	}
@@ -1029,9 +893,9 @@ static void samples_go_round(void **state)
 
 static void passes(uint64_t ns)
 {
-	lock();
+	fake_lock();
 	fake.now += ns;
-	unlock();
+	fake_unlock();
 }
 
 static void segment_is(const struct rig *r, uint64_t number, uint64_t ns)
@@ -1148,9 +1012,9 @@ static void wakes_for_what_is_to_come(void **state)
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	assert_int_equal(wakes(&r.given), 0);
-	lock();
+	fake_lock();
 	fake.now += MS;
-	unlock();
+	fake_unlock();
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	assert_int_equal(wakes(&r.given), 1);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
@@ -1177,14 +1041,14 @@ static void page_says_when_the_next_hint_would_be(void **state)
 		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 		event(r.dev, c, GP_EV_SEGMENT_END, 0);
 		assert_int_equal(atomic_load(&page->next_ns), i == 2 ? at_ns + 8 * MS : 0);
-		lock();
+		fake_lock();
 		fake.now += 8 * MS;
-		unlock();
+		fake_unlock();
 	}
 	/* Another distance, and nothing is expected. */
-	lock();
+	fake_lock();
 	fake.now += 3 * MS;
-	unlock();
+	fake_unlock();
 	event(r.dev, c, GP_EV_HINT, MS / 2);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
@@ -1209,11 +1073,11 @@ static void holds_cost_no_message(void **state)
 		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 		event(r.dev, c, GP_EV_SEGMENT_END, 0);
 		event(r.dev, c, GP_EV_IDLE, 0);
-		lock();
+		fake_lock();
 		fake.now += 3 * MS;
-		unlock();
+		fake_unlock();
 	}
-	assert_true(get(&fake.holds) >= 500);
+	assert_true(fake_get(&fake.holds) >= 500);
 	assert_false(readable(r.conn, QUIET_MS));
 	assert_int_equal(atomic_load(&sends), before);
 	assert_int_equal(wakes(&r.given), 0);
@@ -1234,7 +1098,7 @@ static void another_daemon_comes(void **state)
 	int sets;
 
 	rig_welcome(&r, &want);
-	sets = get(&fake.sets);
+	sets = fake_get(&fake.sets);
 	s = (struct setting){ r.dev, { GP_CLASS_BE, 20 }, 1 };
 	assert_int_equal(pthread_create(&id, NULL, set_class, &s), 0);
 	for (int i = 0; i < 3; i++) {
@@ -1258,8 +1122,8 @@ static void another_daemon_comes(void **state)
 	assert_int_equal(s.result, 0);
 	assert_true(has_class(r.dev, GP_CLASS_BE, 20));
 	/* Meanwhile nothing was touched. */
-	assert_int_equal(get(&fake.resumes), 0);
-	assert_int_equal(get(&fake.sets), sets);
+	assert_int_equal(fake_get(&more.resumes), 0);
+	assert_int_equal(fake_get(&fake.sets), sets);
 	assert_int_equal(atomic_load(&warnings), 0);
 	rig_end(&r);
 }
@@ -1275,38 +1139,38 @@ static void no_other_daemon_comes(void **state)
 	rig_welcome(&r, &want);
 	group_add(&r, 1);
 	c = context(r.dev);
-	lock();
-	fake.slice_us[1] = fake.slice_us[2] = 777;	/* as the daemon left them */
-	fake.resume_error = -EBUSY;			/* the first try comes to nothing */
-	unlock();
+	fake_lock();
+	more.slice_us[1] = more.slice_us[2] = 777;	/* as the daemon left them */
+	more.resume_error = -EBUSY;			/* the first try comes to nothing */
+	fake_unlock();
 	daemon_unlisten();
 	close(r.conn);
 	ungive(&r.given);
 	gone_ns = gp_wall_ns();
-	soon(get(&fake.resumes) == 1);
+	soon(fake_get(&more.resumes) == 1);
 	took_ns = gp_wall_ns() - gone_ns;
 	assert_in_range(took_ns, GP_EDAEMON_MISSED_NS - 100 * MS, GP_EDAEMON_MISSED_NS + 1000 * MS);
-	soon(get(&fake.resumes) >= 3);
+	soon(fake_get(&more.resumes) >= 3);
 	/* The driver's slice first; then, as without a daemon, the slot. */
-	assert_true(get(&fake.slice_is_default) || slice(1) == 1);
+	assert_true(fake_get(&more.slice_is_default) || slice(1) == 1);
 	soon(slice(1) == 1);
-	assert_int_equal(slice(2), DEFAULT_US);
+	assert_int_equal(slice(2), FAKE_DEFAULT_US);
 	assert_false(slot_is_free(r.dev));
 	assert_false(gp_edaemon_manages(r.dev));
 	/* A keeper of the daemon's puts back what is back already. */
-	lock();
-	fake.slice_us[1] = DEFAULT_US;
-	unlock();
+	fake_lock();
+	more.slice_us[1] = FAKE_DEFAULT_US;
+	fake_unlock();
 	soon(slice(1) == 1);
-	assert_int_equal(slice(2), DEFAULT_US);
-	assert_int_equal(get(&fake.resumes), 3);
+	assert_int_equal(slice(2), FAKE_DEFAULT_US);
+	assert_int_equal(fake_get(&more.resumes), 3);
 	/* And a daemon that comes later. */
 	daemon_listen();
 	gone_ns = gp_wall_ns();
 	r.conn = greet(&msg);
 	/* Soon, as it has the short slice. */
 	assert_true(gp_wall_ns() - gone_ns < GP_EDAEMON_LOOK_NS / 2);
-	assert_int_equal(slice(1), DEFAULT_US);
+	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	assert_true(slot_is_free(r.dev));
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
 	give_page(r.conn, &msg, SEALS, &r.given);
@@ -1356,7 +1220,7 @@ static void stopped_daemon_stops_nobody(void **state)
 	ungive(&r.given);
 	r.conn = greet(&msg);
 	assert_int_equal(msg.hello.request.value, 9);
-	assert_int_equal(slice(1), DEFAULT_US);
+	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 9);
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_page(r.dev));
@@ -1521,10 +1385,11 @@ int main(void)
 
 	if (!mkdtemp(dir))
 		return 1;
+	fake.more_caps = GP_CAP_SUSPEND;
 	snprintf(path, sizeof(path), "%s/d.sock", dir);
 	/* Before there is a thread that reads it. */
 	setenv("GPREEMPT_DAEMON", path, 1);
-	gp_hal_set_ops(&ops, &some);
+	gp_hal_set_ops(&fake_ops, &some);
 	gp_set_log(log_line, NULL);
 	if (gp_engine_state())
 		return 1;

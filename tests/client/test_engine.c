@@ -18,145 +18,36 @@
 
 #include "client/engine.h"
 #include "gpreempt/gpreempt.h"
+#include "tests/client/fake_hal.h"
 #include "tests/common/gp_test.h"
 #include "wire/wire.h"
 
 #define MS 1000000u
-#define DEFAULT_US 2048u
 
+/* What the test's own part of the HAL records, under fake's lock. */
 static struct {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	uint64_t now, armed;
+	uint64_t armed, slice_us;
 	int timer_fd;
-	int holds, releases, on, on_max, sets;
-	uint64_t slice_us, switch_ns, limit_ns;
-	int hold_error;
-	int slot_fd;
 	struct gp_edev *reenter;	/* add this group from inside set_slice */
 	struct gp_group *reenter_group;
 	int acked, done;
-} fake = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.changed = PTHREAD_COND_INITIALIZER,
-	.now = 1000 * MS,
-};
-
-struct fake_hold {
-	struct gp_hold base;
-	int on;
-	struct gp_hold_stat st;
-};
-
-static struct gp_hal_ops ops;
-
-static void lock(void) { pthread_mutex_lock(&fake.lock); }
-static void unlock(void)
-{
-	pthread_cond_broadcast(&fake.changed);
-	pthread_mutex_unlock(&fake.lock);
-}
-
-static int fake_caps(struct gp_device *d, struct gp_hal_caps *c)
-{
-	*c = (struct gp_hal_caps){
-		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_HOLD,
-		.min_slice_us = 1, .max_slice_us = 10000000,
-		.default_slice_us = DEFAULT_US, .switch_ns = 170000,
-		.max_hold_ns = 100 * MS,
-	};
-	return 0;
-}
-
-static int fake_open(const struct gp_device_id *id, struct gp_device **dev)
-{
-	*dev = calloc(1, sizeof(**dev));
-	assert_non_null(*dev);
-	(*dev)->ops = &ops;
-	(*dev)->id = *id;
-	return 0;
-}
-
-static void fake_close(struct gp_device *dev) { free(dev); }
-
-static int fake_now(struct gp_device *d, uint64_t *ns)
-{
-	lock();
-	*ns = fake.now;
-	unlock();
-	return 0;
-}
-
-static int fake_hold_create(struct gp_device *d, void *ctx, struct gp_hold **out)
-{
-	struct fake_hold *h = calloc(1, sizeof(*h));
-
-	assert_non_null(h);
-	h->base.dev = d;
-	*out = &h->base;
-	return 0;
-}
-
-static void fake_hold_destroy(struct gp_hold *hold) { free(hold); }
-
-static int fake_hold_op(struct gp_hold *hold, uint64_t limit_ns)
-{
-	struct fake_hold *h = (struct fake_hold *)hold;
-	int err;
-
-	lock();
-	err = fake.hold_error ? fake.hold_error : h->on ? -EBUSY : 0;
-	if (!err) {
-		h->on = 1;
-		h->st.seq++;
-		fake.holds++;
-		fake.limit_ns = limit_ns;
-		if (++fake.on > fake.on_max)
-			fake.on_max = fake.on;
-	}
-	unlock();
-	return err;
-}
-
-static int fake_release(struct gp_hold *hold)
-{
-	struct fake_hold *h = (struct fake_hold *)hold;
-
-	lock();
-	if (h->on) {
-		h->on = 0;
-		h->st.switch_ns = fake.switch_ns;
-		h->st.held_ns = 5000;
-		fake.on--;
-		fake.releases++;
-	}
-	unlock();
-	return 0;
-}
-
-static int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st)
-{
-	lock();
-	*st = ((struct fake_hold *)hold)->st;
-	unlock();
-	return 0;
-}
+} more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
 {
 	struct gp_edev *dev;
 
-	lock();
-	fake.slice_us = us;
+	fake_lock();
+	more.slice_us = us;
 	fake.sets++;
-	dev = fake.reenter;
-	fake.reenter = NULL;
-	unlock();
+	dev = more.reenter;
+	more.reenter = NULL;
+	fake_unlock();
 	if (dev) {
 		struct gp_event ev = {
 			.type = GP_EV_GROUP_APPEAR,
 			.tenant = GP_BASE_TENANT,
-			.group = fake.reenter_group->id,
+			.group = more.reenter_group->id,
 		};
 		/* As libcuda does, when a group appears inside our own call. */
 		gp_edev_post(dev, &ev);
@@ -166,49 +57,30 @@ static int fake_set_slice(struct gp_group *g, uint64_t us)
 
 static int fake_get_slice(struct gp_group *g, uint64_t *us)
 {
-	lock();
-	*us = fake.slice_us;
-	unlock();
+	fake_lock();
+	*us = more.slice_us;
+	fake_unlock();
 	return 0;
 }
 
-static int fake_slot(struct gp_device *d, struct gp_slot_place *place)
+static int timer_create_known(struct gp_device *d, struct gp_timer **t)
 {
-	static int file = -1;
-	char path[32];
-
-	if (file < 0)
-		file = memfd_create("slot", MFD_CLOEXEC);
-	/* Opened anew, not shared: the lock is an open file description's. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	place->fd = open(path, O_RDWR | O_CLOEXEC);
-	place->offset = 0;
-	return place->fd < 0 ? -errno : 0;
-}
-
-static int fake_timer_create(struct gp_device *d, struct gp_timer **t)
-{
-	*t = calloc(1, sizeof(**t));
-	assert_non_null(*t);
-	(*t)->dev = d;
-	(*t)->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	lock();
-	fake.timer_fd = (*t)->fd;
-	unlock();
+	fake_timer_create(d, t);
+	fake_lock();
+	more.timer_fd = (*t)->fd;
+	fake_unlock();
 	return 0;
 }
-
-static void fake_timer_destroy(struct gp_timer *t) { free(t); }
 
 static int fake_timer_arm(struct gp_timer *t, uint64_t at)
 {
 	uint64_t one = 1;
 
-	lock();
-	fake.armed = at;
+	fake_lock();
+	more.armed = at;
 	if (at && at <= fake.now)
 		assert_int_equal(write(t->fd, &one, sizeof(one)), sizeof(one));
-	unlock();
+	fake_unlock();
 	return 0;
 }
 
@@ -216,28 +88,23 @@ static int fake_timer_ack(struct gp_timer *t)
 {
 	uint64_t n;
 
-	lock();
-	fake.acked++;
-	unlock();
+	fake_lock();
+	more.acked++;
+	fake_unlock();
 	return read(t->fd, &n, sizeof(n)) == sizeof(n) ? 0 : -EAGAIN;
 }
 
 static int fake_timer_done(struct gp_timer *t)
 {
-	lock();
-	fake.done++;
-	unlock();
+	fake_lock();
+	more.done++;
+	fake_unlock();
 	return 0;
 }
 
 static const struct gp_hal_ops some = {
-	.name = "fake", .abi = GP_HAL_ABI, .caps = fake_caps, .close = fake_close,
-	.get_slice = fake_get_slice, .hold = fake_hold_op,
-	.hold_create = fake_hold_create, .hold_destroy = fake_hold_destroy,
-	.hold_stat = fake_stat, .now = fake_now, .open = fake_open,
-	.release = fake_release, .set_slice = fake_set_slice, .slot = fake_slot,
+	FAKE_HAL, .get_slice = fake_get_slice, .set_slice = fake_set_slice,
 	.timer_ack = fake_timer_ack, .timer_arm = fake_timer_arm,
-	.timer_create = fake_timer_create, .timer_destroy = fake_timer_destroy,
 	.timer_done = fake_timer_done,
 };
 
@@ -246,13 +113,13 @@ static void advance(uint64_t ns)
 {
 	uint64_t one = 1;
 
-	lock();
+	fake_lock();
 	fake.now += ns;
-	if (fake.armed && fake.armed <= fake.now) {
-		fake.armed = 0;
-		assert_int_equal(write(fake.timer_fd, &one, sizeof(one)), sizeof(one));
+	if (more.armed && more.armed <= fake.now) {
+		more.armed = 0;
+		assert_int_equal(write(more.timer_fd, &one, sizeof(one)), sizeof(one));
 	}
-	unlock();
+	fake_unlock();
 }
 
 /* Wait until @what, which counts, is @value or more; on real time at most 10 s. */
@@ -263,22 +130,12 @@ static void wait_for_int(const int *what, int value)
 
 	clock_gettime(CLOCK_REALTIME, &end);
 	end.tv_sec += 10;
-	lock();
+	fake_lock();
 	while (*what < value && !err)
 		err = pthread_cond_timedwait(&fake.changed, &fake.lock, &end);
 	err = *what < value;
-	unlock();
+	fake_unlock();
 	assert_false(err);
-}
-
-static int get(const int *what)
-{
-	int value;
-
-	lock();
-	value = *what;
-	unlock();
-	return value;
 }
 
 static struct gp_edev *new_device(void)
@@ -287,16 +144,17 @@ static struct gp_edev *new_device(void)
 	struct gp_device_id id = { .name = "fake", .uuid = { ++number } };
 	struct gp_edev *dev;
 
-	gp_hal_set_ops(&ops, &some);
+	gp_hal_set_ops(&fake_ops, &some);
+	fake_ops.timer_create = timer_create_known;
 	assert_int_equal(gp_engine_state(), 0);
-	lock();
+	fake_lock();
 	fake.holds = fake.releases = fake.on = fake.on_max = fake.sets = 0;
-	fake.acked = fake.done = 0;
-	fake.slice_us = DEFAULT_US;
+	more.acked = more.done = 0;
+	more.slice_us = FAKE_DEFAULT_US;
 	fake.hold_error = 0;
-	fake.armed = 0;
-	unlock();
-	assert_int_equal(gp_engine_device(&ops, &id, &dev), 0);
+	more.armed = 0;
+	fake_unlock();
+	assert_int_equal(gp_engine_device(&fake_ops, &id, &dev), 0);
 	return dev;
 }
 
@@ -332,28 +190,28 @@ static void slices_follow_class(void **state)
 
 	set_class(dev, GP_CLASS_LC, 3);
 	assert_int_equal(gp_edev_group_add(dev, &group), 0);
-	assert_int_equal(fake.slice_us, 5000000);
+	assert_int_equal(more.slice_us, 5000000);
 	assert_int_equal(gp_edev_group_add(dev, &group), -EEXIST);
 	set_class(dev, GP_CLASS_BE, 100);
-	assert_int_equal(fake.slice_us, 1);
+	assert_int_equal(more.slice_us, 1);
 	assert_int_equal(gp_slot_try(dev->hal, &fd), -EBUSY);
 	set_class(dev, GP_CLASS_NONE, 0);
-	assert_int_equal(fake.slice_us, DEFAULT_US);
+	assert_int_equal(more.slice_us, FAKE_DEFAULT_US);
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
 	close(fd);
 	gp_engine_group_gone(&group);
 	set_class(dev, GP_CLASS_LC, 0);
-	assert_int_equal(fake.slice_us, DEFAULT_US);
+	assert_int_equal(more.slice_us, FAKE_DEFAULT_US);
 }
 
 static uint64_t slice_now(int *sets)
 {
 	uint64_t us;
 
-	lock();
-	us = fake.slice_us;
+	fake_lock();
+	us = more.slice_us;
 	*sets = fake.sets;
-	unlock();
+	fake_unlock();
 	return us;
 }
 
@@ -367,7 +225,7 @@ static void slot_is_passed_on(void **state)
 	set_class(dev, GP_CLASS_BE, 100);
 	assert_int_equal(gp_edev_group_add(dev, &group), 0);
 	/* From here on there is a thread that waits for the slot. */
-	assert_int_equal(slice_now(&sets), DEFAULT_US);
+	assert_int_equal(slice_now(&sets), FAKE_DEFAULT_US);
 	close(fd);
 	wait_for_int(&fake.sets, sets + 1);
 	assert_int_equal(slice_now(&sets), 1);
@@ -388,16 +246,16 @@ static void segment_holds_in_pieces(void **state)
 	uint64_t held_ns;
 
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), -EINVAL);
-	lock();
+	fake_lock();
 	fake.switch_ns = 123000;
-	unlock();
+	fake_unlock();
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(fake.holds, 1);
 	assert_int_equal(fake.limit_ns, GP_HOLD_PIECE_NS);
 	/* Renewed a little before it would end. */
 	advance(GP_HOLD_PIECE_NS - 50000);
 	wait_for_int(&fake.releases, 1);
-	wait_for_int(&fake.done, 1);
+	wait_for_int(&more.done, 1);
 	assert_int_equal(fake.holds, 2);
 	/* The new piece was on before the old one ended. */
 	assert_int_equal(fake.on_max, 2);
@@ -417,23 +275,23 @@ static void hint_holds_and_lingers(void **state)
 
 	assert_int_equal(event(dev, c, GP_EV_HINT, 5 * MS), 0);
 	assert_int_equal(fake.holds, 0);
-	lock();
-	assert_true(fake.armed > fake.now && fake.armed < fake.now + 5 * MS);
-	unlock();
+	fake_lock();
+	assert_true(more.armed > fake.now && more.armed < fake.now + 5 * MS);
+	fake_unlock();
 	advance(5 * MS);
 	wait_for_int(&fake.holds, 1);
 	/* Held past the time that was named, though no work is there .. */
-	assert_int_equal(get(&fake.on), 1);
+	assert_int_equal(fake_get(&fake.on), 1);
 	/* .. and given back, since none comes. */
-	for (int i = 0; i < 100 && get(&fake.on); i++) {
-		int done = get(&fake.done);
+	for (int i = 0; i < 100 && fake_get(&fake.on); i++) {
+		int done = fake_get(&more.done);
 
 		advance(MS / 2);
-		if (get(&fake.on))
-			wait_for_int(&fake.done, done + 1);
+		if (fake_get(&fake.on))
+			wait_for_int(&more.done, done + 1);
 	}
-	assert_int_equal(get(&fake.on), 0);
-	wait_for_int(&fake.done, get(&fake.acked));
+	assert_int_equal(fake_get(&fake.on), 0);
+	wait_for_int(&more.done, fake_get(&more.acked));
 	gp_edev_context_put(dev, c);
 }
 
@@ -540,9 +398,9 @@ static void failing_hold_is_given_up(void **state)
 	struct gp_edev *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x5000);
 
-	lock();
+	fake_lock();
 	fake.hold_error = -EOPNOTSUPP;
-	unlock();
+	fake_unlock();
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(fake.holds, 0);
@@ -561,8 +419,8 @@ static void group_from_inside(void **state)
 	pthread_mutex_lock(&dev->groups_lock);
 	dev->group[9] = (struct gp_egroup){ b.id, &b };
 	pthread_mutex_unlock(&dev->groups_lock);
-	fake.reenter_group = &b;
-	fake.reenter = dev;
+	more.reenter_group = &b;
+	more.reenter = dev;
 	assert_int_equal(gp_edev_group_add(dev, &a), 0);
 	assert_int_equal(fake.sets, 2);
 	gp_engine_group_gone(&a);
