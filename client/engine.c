@@ -212,11 +212,13 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	/* A renewal had the device from its first moment. */
 	if (c->renews[i] || dev->hal->ops->hold_stat(c->hold[i], &st))
 		return;
-	if (st.seq == c->switch_seq[i] || !st.switch_ns)
+	if (st.seq == c->switch_seq[i] || (!st.switch_ns && !st.missed_ns))
 		return;
 	c->switch_seq[i] = st.seq;
-	c->switch_ns = st.switch_ns;
-	ev.took_ns = st.switch_ns;
+	if (st.switch_ns)
+		c->switch_ns = st.switch_ns;
+	ev.ok = !st.switch_ns;
+	ev.took_ns = st.switch_ns ? st.switch_ns : st.missed_ns;
 	step(dev, &ev, NULL);
 }
 

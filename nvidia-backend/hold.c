@@ -384,10 +384,12 @@ static void measure(const struct gp_nv_hold *h, struct gp_hold_stat *stat)
 	uint64_t asked_ns;
 
 	stat->held_ns = s->end[0].end_ns - s->start_ns;
-	if (how != (GP_NV_HOLD_RELEASED | GP_NV_HOLD_WAITED))
-		return;		/* ended by its limit, or never had to wait */
 	asked_ns = __atomic_load_n(&h->released_at_ns, __ATOMIC_RELAXED) -
 		   h->held_at_ns;
+	if (how == GP_NV_HOLD_RELEASED)		/* it found itself released */
+		stat->missed_ns = asked_ns;
+	if (how != (GP_NV_HOLD_RELEASED | GP_NV_HOLD_WAITED))
+		return;		/* ended by its limit, or never had to wait */
 	if (asked_ns > stat->held_ns)
 		stat->switch_ns = asked_ns - stat->held_ns;
 }

@@ -154,6 +154,13 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 	}
 }
 
+/* It takes longer than that: how much, nobody knows. */
+void gp_prepreempt_missed(struct gp_prepreempt *p, uint64_t waited_ns)
+{
+	if (waited_ns > p->switch_ns)
+		gp_prepreempt_switch(p, waited_ns);
+}
+
 void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns,
 			uint64_t lead_ns, uint64_t came_ns)
 {

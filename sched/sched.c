@@ -399,7 +399,10 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		gp_hold_sync_done(t);
 		break;
 	case GP_EV_SWITCH_MEASURED:
-		gp_prepreempt_switch(&t->pre, ev->took_ns);
+		if (ev->ok)
+			gp_prepreempt_missed(&t->pre, ev->took_ns);
+		else
+			gp_prepreempt_switch(&t->pre, ev->took_ns);
 		break;
 	case GP_EV_USAGE:
 		gp_rotate_usage(s, t, ev->took_ns, ev->taken_ns);

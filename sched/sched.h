@@ -85,7 +85,8 @@ enum gp_event_type {
 					 * rotates has it until told otherwise */
 	GP_EV_TIMER,			/* the armed time has come */
 	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
-	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it */
+	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it;
+					 * ok=1: it did not have it by then */
 	GP_EV_USAGE,			/* tenant, took_ns, taken_ns: what the
 					 * hardware says of the time since the
 					 * last such event: see below */
@@ -451,6 +452,8 @@ void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns);
 void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns);
 /** One measured switch. */
 void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns);
+/** A switch that was not over when it was given up, after @waited_ns. */
+void gp_prepreempt_missed(struct gp_prepreempt *p, uint64_t waited_ns);
 /** Work said for @said_ns (ahead: @lead_ns) came at @came_ns. */
 void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns,
 			uint64_t lead_ns, uint64_t came_ns);

@@ -1092,6 +1092,7 @@ static int sim_hold(struct gp_hold *hold, uint64_t limit_ns)
 		h->stat.seq++;
 		h->stat.switch_ns = 0;
 		h->stat.held_ns = 0;
+		h->stat.missed_ns = 0;
 	}
 	unlock(sim);
 	return err;
@@ -1118,6 +1119,8 @@ static void hold_end(struct gp_sim *sim, struct sim_hold *h, bool expired)
 	} else if (h->started) {
 		h->stat.switch_ns = h->started_ns - h->asked_ns;
 		h->stat.held_ns = now - h->started_ns;
+	} else {
+		h->stat.missed_ns = now - h->asked_ns;
 	}
 	bring_back(sim);
 }

@@ -136,6 +136,8 @@ struct gp_hold {
  * @expired: how many holds ended by their limit instead of by release()
  * @from_ns, @until_ns: when the last hold was asked for and when it was
  *	released, in the clock of gp_hal_ops.now(); 0: not known, or still on
+ * @missed_ns: of a hold that was released before the device ran for the holder:
+ *	after so long; else 0, and where that is not known
  */
 struct gp_hold_stat {
 	uint64_t seq;
@@ -143,6 +145,7 @@ struct gp_hold_stat {
 	uint64_t held_ns;
 	uint64_t expired;
 	uint64_t from_ns, until_ns;
+	uint64_t missed_ns;
 };
 
 enum gp_switch_kind {

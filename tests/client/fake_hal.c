@@ -125,6 +125,7 @@ int fake_release(struct gp_hold *hold)
 	if (h->on) {
 		h->on = false;
 		h->st.switch_ns = fake.switch_ns;
+		h->st.missed_ns = fake.missed_ns;
 		h->st.held_ns = 5000;
 		h->st.until_ns = fake.now;
 		fake.on--;

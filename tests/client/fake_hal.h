@@ -20,7 +20,7 @@
  * @now: its clock, which the test moves
  * @on: holds that are held; @on_max: at once, at most
  * @hold_error: of every hold from here on, or 0
- * @switch_ns: what a hold reports
+ * @switch_ns, @missed_ns: what a hold reports
  * @limit_ns: of the last hold
  * @more_caps: beside slices and holds
  */
@@ -30,7 +30,7 @@ struct fake_hal {
 	uint64_t now;
 	int holds, releases, on, on_max, sets;
 	int hold_error;
-	uint64_t switch_ns, limit_ns;
+	uint64_t switch_ns, missed_ns, limit_ns;
 	uint32_t more_caps;
 };
 

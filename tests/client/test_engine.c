@@ -265,6 +265,20 @@ static void segment_holds_in_pieces(void **state)
 	assert_int_equal(st.segments, 1);
 	assert_int_equal(held_ns, 10000);
 	assert_int_equal(st.switch_min_ns, 123000);
+	assert_true(st.switch_ns < 200000);
+	/* One that did not have the device before it was released. */
+	fake_lock();
+	fake.switch_ns = 0;
+	fake.missed_ns = 500000;
+	fake_unlock();
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	gp_edev_stat(dev, c, &st, &held_ns);
+	assert_true(st.switch_ns > 200000);
+	fake_lock();
+	fake.switch_ns = FAKE_SWITCH_NS;
+	fake.missed_ns = 0;
+	fake_unlock();
 	gp_edev_context_put(dev, c);
 }
 

@@ -298,6 +298,15 @@ static void test_released_before_it_ran(void **state)
 	assert_int_equal(gp_nv_release(hold), 0);
 	run_pair(500, 500);
 	assert_int_equal(stat_now().switch_ns, 0);	/* nothing was measured */
+	assert_int_equal(stat_now().missed_ns, 0);
+	hold_once(170000);
+	assert_int_equal(stat_now().missed_ns, 0);
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	fake_now += 250000;
+	assert_int_equal(gp_nv_release(hold), 0);
+	run_pair(500, 500);
+	assert_int_equal(stat_now().switch_ns, 0);
+	assert_int_equal(stat_now().missed_ns, 250000);
 	assert_int_equal(stat_now().held_ns, 0);
 	teardown();
 }

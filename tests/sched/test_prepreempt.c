@@ -107,6 +107,24 @@ static void test_switch_rises_fast_falls_slowly(void **state)
 	}
 }
 
+/* What was given up after a while is at least so long; less is no news. */
+static void test_missed_switches_count(void **state)
+{
+	struct gp_prepreempt p;
+	uint64_t lead;
+
+	gp_prepreempt_init(&p, 200 * US);
+	gp_prepreempt_missed(&p, 100 * US);
+	assert_int_equal(p.switch_ns, 200 * US);
+	/* A switch of 600 us that work does not wait for: in time after some of them. */
+	for (int i = 0; i < 8 && gp_prepreempt_lead(&p) < 600 * US; i++) {
+		lead = gp_prepreempt_lead(&p);
+		gp_prepreempt_missed(&p, lead);
+		assert_true(gp_prepreempt_lead(&p) > lead);
+	}
+	assert_true(gp_prepreempt_lead(&p) >= 600 * US);
+}
+
 static void test_bias(void **state)
 {
 	struct gp_prepreempt p;
@@ -173,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_margin_grows_and_shrinks),
 		cmocka_unit_test(test_margin_is_bounded),
 		cmocka_unit_test(test_switch_rises_fast_falls_slowly),
+		cmocka_unit_test(test_missed_switches_count),
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_never_late),
 		cmocka_unit_test(test_extremes),
