@@ -203,6 +203,8 @@ static void be_spawn(struct rig_be *be)
 
 static struct rig_be *be_start(void)
 {
+	/* Before it knows the device, a virtual clock does not wait for it. */
+	const struct timespec nap = { .tv_nsec = 5 * MS };
 	struct rig_be *be = calloc(1, sizeof(*be));
 	int fd;
 
@@ -217,6 +219,7 @@ static struct rig_be *be_start(void)
 	for (int i = 0; i < STARTUP_STEPS && be_done(be) < 3; i++) {
 		if (waitpid(be->pid, NULL, WNOHANG))
 			fail_msg("bench/be ended by itself");
+		nanosleep(&nap, NULL);
 		run(10 * MS);
 	}
 	if (be_done(be) < 3) {

@@ -187,7 +187,7 @@ class Death(Keep):
             time.sleep(rng.random() * 0.5)
             victims = rng.sample(ROLES, rng.choice((1, 2)))
             pause = rng.choice((0, rng.random() * 0.05))
-            restores = self.log().count("put back")
+            restores = self.log().count("processes put back")
             for role in victims:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(before[role], signal.SIGKILL)
@@ -197,7 +197,7 @@ class Death(Keep):
                 continue
             self.eventually("another daemon, or put back", lambda r=restores, b=before: (
                 self.journal()[0] not in (0, b["daemon"])
-                or self.log().count("put back") > r))
+                or self.log().count("processes put back") > r))
             slowest = max(slowest, time.monotonic() - died)
         print(f"slowest {slowest:.3f} s, this machine x {self.slow:.1f}")
         self.assertLess(slowest, BOUND_S * self.slow)
@@ -245,7 +245,7 @@ class Death(Keep):
         daemon = self.when_three()["daemon"]
         time.sleep(3)
         self.assertEqual(self.when_three()["daemon"], daemon)
-        self.assertEqual(self.log().count("put back"), 1)
+        self.assertEqual(self.log().count("processes put back"), 1)
 
     def test_all_three(self):
         """Nobody is left to put back: the next start finds what stands in the journal."""
