@@ -37,7 +37,7 @@ E2E_TIMEOUT ?= 300
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
-	$(Q)$(RUN) --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
 check-e2e: need-tests all $(THREADS) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
