@@ -24,7 +24,7 @@
 
 #define MS 1000000ull
 #define UNREADY_NS (1200 * MS)		/* so long may be no daemon */
-#define SECOND_LATER_NS (300 * MS)	/* the second keeper leaves the first so much */
+#define SECOND_LATER_NS (600 * MS)	/* the second keeper leaves the first so much */
 #define AGAIN_NS (500 * MS)		/* until what cannot be started is tried again */
 #define RESTORE_NS (5000 * MS)		/* a child that puts back has so long, and .. */
 #define PROCESS_NS (250 * MS)		/* .. so much for each: an old one's scan on NVIDIA */
@@ -96,9 +96,11 @@ static void restorer_ended(struct gp_source *source, uint32_t events)
 	gp_loop_remove(source);
 	close(source->fd);
 	source->fd = -1;
-	/* Whoever could not try finds the time to wait for a daemon begun anew. */
-	k->put_back = waitpid(k->restorer_pid, &status, WNOHANG) == k->restorer_pid &&
-		      WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_DONE;
+	/* Whoever could not try, and nobody else did meanwhile, finds the time to wait
+	 * for a daemon begun anew. */
+	k->put_back = (waitpid(k->restorer_pid, &status, WNOHANG) == k->restorer_pid &&
+		       WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_DONE) ||
+		      k->restores != gp_journal_restores(k->keep->setup.journal);
 	k->unready_ns = 0;
 	k->keep->hold_daemon = false;
 	gp_keep_look(k->keep);
