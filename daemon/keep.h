@@ -41,6 +41,7 @@ enum gp_exit {
  * @activated: the socket is a service manager's, and stays when all end
  * @journal: with @role taken
  * @listen_fd: the listening socket
+ * @restores: how often all had been put back when it was decided to do so
  */
 struct gp_keep_setup {
 	enum gp_role role;
@@ -50,6 +51,7 @@ struct gp_keep_setup {
 	bool activated;
 	struct gp_journal *journal;
 	int listen_fd;
+	uint32_t restores;
 };
 
 int gp_keep_create(const struct gp_keep_setup *setup, struct gp_keep **keep);
@@ -81,6 +83,6 @@ int gp_keep_run(struct gp_keep *keep, enum gp_keep_start start);
  * The child that puts back in a dead daemon's stead: takes its role meanwhile.
  * Return: enum gp_exit.
  */
-int gp_keep_restore(struct gp_journal *journal);
+int gp_keep_restore(const struct gp_keep_setup *setup);
 
 #endif

@@ -109,8 +109,10 @@ static void restorer_ended(struct gp_source *source, uint32_t events)
 /* False: it cannot be. */
 static bool start_restorer(struct gp_keeper *k, uint64_t now)
 {
-	int err = gp_spawn(&k->keep->setup, GP_SPAWN_RESTORE, &k->restorer_pid);
+	int err;
 
+	k->keep->setup.restores = k->restores;
+	err = gp_spawn(&k->keep->setup, GP_SPAWN_RESTORE, &k->restorer_pid);
 	if (!err) {
 		k->restorer.fd = gp_keep_pidfd(k->restorer_pid);
 		err = k->restorer.fd < 0 ? k->restorer.fd
@@ -148,8 +150,9 @@ static int take_daemon(struct gp_journal *journal)
 	return err;
 }
 
-int gp_keep_restore(struct gp_journal *journal)
+int gp_keep_restore(const struct gp_keep_setup *setup)
 {
+	struct gp_journal *journal = setup->journal;
 	struct gp_restore_stat stat;
 	int err = take_daemon(journal);
 
@@ -158,6 +161,9 @@ int gp_keep_restore(struct gp_journal *journal)
 		       err == -EBUSY ? "there is a daemon" : strerror(-err));
 		return GP_EXIT_BUSY;
 	}
+	/* The other keeper's was first. */
+	if (gp_journal_restores(journal) != setup->restores)
+		return GP_EXIT_DONE;
 	gp_restore_all(journal, true, &stat);
 	gp_journal_restored(journal);
 	gp_log(stat.failed ? GP_LOG_ERR : GP_LOG_WARN,

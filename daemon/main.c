@@ -38,6 +38,7 @@ enum option_key {
 	KEY_PROGRAM,
 	KEY_ACTIVATED,
 	KEY_UPGRADED,
+	KEY_RESTORES,
 	KEY_TAKES_JOURNAL,
 };
 
@@ -54,6 +55,7 @@ static const struct argp_option options[] = {
 	{ "program", KEY_PROGRAM, "PATH", OPTION_HIDDEN, NULL, 0 },
 	{ "activated", KEY_ACTIVATED, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "upgraded", KEY_UPGRADED, NULL, OPTION_HIDDEN, NULL, 0 },
+	{ "restores", KEY_RESTORES, "N", OPTION_HIDDEN, NULL, 0 },
 	{ "takes-journal", KEY_TAKES_JOURNAL, "N", OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -61,7 +63,7 @@ static const struct argp_option options[] = {
 struct options {
 	const char *config, *check, *run_dir, *program;
 	int role;			/* enum gp_role, GP_SPAWN_RESTORE, NO_ROLE */
-	int journal_fd, listen_fd;
+	int journal_fd, listen_fd, restores;
 	bool activated, upgraded;
 };
 
@@ -97,6 +99,9 @@ static error_t parse_own(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_LISTEN_FD:
 		o->listen_fd = number_of(arg, state);
+		return 0;
+	case KEY_RESTORES:
+		o->restores = number_of(arg, state);
 		return 0;
 	case KEY_PROGRAM:
 		o->program = arg;
@@ -314,6 +319,7 @@ static int run_role(const struct options *o)
 		.program = o->program,
 		.activated = o->activated,
 		.listen_fd = o->listen_fd,
+		.restores = (uint32_t)o->restores,
 	};
 	int err;
 
@@ -328,7 +334,7 @@ static int run_role(const struct options *o)
 		return GP_EXIT_NOT_STARTED;
 	}
 	if (o->role == GP_SPAWN_RESTORE)
-		return gp_keep_restore(setup.journal);
+		return gp_keep_restore(&setup);
 	err = gp_journal_take(setup.journal, setup.role);
 	if (err)
 		return err == -EBUSY ? GP_EXIT_BUSY : GP_EXIT_NOT_STARTED;

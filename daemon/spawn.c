@@ -61,6 +61,8 @@ static void fill(struct args *args, const struct gp_keep_setup *setup, const cha
 	add(args, "--run-dir=", setup->run_dir);
 	add(args, "--config=", setup->config_path);
 	add(args, "--program=", setup->program);
+	snprintf(number, sizeof(number), "%u", setup->restores);
+	add(args, "--restores=", number);
 	if (setup->activated)
 		add(args, "--activated", "");
 }
