@@ -2,8 +2,8 @@
 /*
  * The bytes of version 1: tests/wire/golden/v1/ has each message as a compiler
  * of that version's day laid it out. What is there is read as it was meant, and
- * written again byte for byte. These files never change; --write makes those of
- * messages that are new.
+ * written again byte for byte. Of a version that was released these files never
+ * change; --write makes those of messages that are new.
  */
 #include <errno.h>
 #include <stdio.h>
