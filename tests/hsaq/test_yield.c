@@ -162,14 +162,10 @@ static uint64_t now_ns(void)
 
 /*
  * A segment of @l begins, @then is done, and the queue is off. A segment's hold
- * ends after 20 ms: on a machine that was slower than that, once more. And whom
- * it asks it looks for every 50 ms, in /proc/net/unix, where one is passed over
- * now and then while others come and go.
+ * ends after 20 ms: on a machine that was slower than that, once more.
  */
 static bool off_in_segment(const struct lc *l, void (*then)(void))
 {
-	const uint64_t first_ns = now_ns();
-
 	for (int i = 0; i < 50; i++) {
 		uint64_t start_ns = now_ns();
 		bool off;
@@ -178,7 +174,7 @@ static bool off_in_segment(const struct lc *l, void (*then)(void))
 		if (then)
 			then();
 		off = is_off(queue);
-		if (off || (now_ns() - start_ns < 15 * MS && start_ns - first_ns > 100 * MS))
+		if (off || now_ns() - start_ns < 15 * MS)
 			return off;
 		tell(l, 'e');
 	}
