@@ -29,6 +29,7 @@ SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))
 CLIENTS = 1000
 FLOOD_UID = 12003
 LATE_US = 1000
+SOFT_TURNS, SOFT_WAIT_S = 8, 60
 GARBAGE = [b"", b"x", b"\0" * 16, b"\xff" * 64, message(9999), message(24, b"x" * 40),
            message(16, b"\xff" * 80), b"GPRE" * 1000]
 
@@ -237,11 +238,16 @@ class DaemonKill:
     # ---- a flood ------------------------------------------------------------
 
     def turns_us(self, trace, seconds):
-        """Lengths of turns, by the daemon's trace."""
+        """Lengths of turns, by the daemon's trace. A software GPU's clock may
+        stand for long on a busy machine: there it is read until some are over."""
         times = []
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        give_up = end + (SOFT_WAIT_S if self.rig.soft else 0)
+        while ((now := time.monotonic()) < end
+               or (len(times) < SOFT_TURNS and now < give_up)):
             times += [at for at, kind, _, _ in trace.trace_read(0.2) if kind == TURN]
+        if len(times) < 2:
+            raise BenchError(f"{len(times)} turns were traced in {seconds} s and more")
         return [(b - a) / 1000 for a, b in zip(times, times[1:])]
 
     def flood(self):
@@ -268,8 +274,6 @@ class DaemonKill:
         crowd.pause(list(crowd.procs))
         self.keep("calm", calm)
         self.keep("flooded", turns)
-        if not calm or not turns:
-            raise BenchError("no turns were traced")
         late = max(turns) - max(calm)
         figure = (f"{late:.0f} us later (calm: {max(calm):.0f} of {len(calm)}, flooded: "
                   f"{max(turns):.0f} of {len(turns)}; {flood.count} connections)")
