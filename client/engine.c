@@ -235,13 +235,14 @@ static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
 }
 
 static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
-		      uint64_t limit_ns)
+		      uint64_t limit_ns, bool renews)
 {
 	int err;
 
 	/* Of the last one, the end may have come after its release. */
 	tell_switch(dev, c, i);
 	account(dev, c, i);
+	c->renews[i] = renews;
 	err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	if (err == -EBUSY) {
 		dev->hal->ops->release(c->hold[i]);
@@ -315,8 +316,7 @@ static int do_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 		return -EOPNOTSUPP;
 	if (c->on[i])
 		return -EBUSY;
-	c->renews[i] = renews;
-	err = start_hold(dev, c, i, limit_ns);
+	err = start_hold(dev, c, i, limit_ns, renews);
 	if (!err && renews)
 		err = release_one(dev, c, !i);
 	return err;

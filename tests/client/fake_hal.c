@@ -23,7 +23,7 @@ struct gp_hal_ops fake_ops;
 
 struct hold {
 	struct gp_hold base;
-	bool on;
+	bool on, ended;
 	struct gp_hold_stat st;
 };
 
@@ -107,6 +107,7 @@ int fake_hold(struct gp_hold *hold, uint64_t limit_ns)
 	err = fake.hold_error ? fake.hold_error : h->on ? -EBUSY : 0;
 	if (!err) {
 		h->on = true;
+		h->ended = !fake.ends_late;
 		h->st = (struct gp_hold_stat){ .seq = h->st.seq + 1, .from_ns = fake.now };
 		fake.holds++;
 		fake.limit_ns = limit_ns;
@@ -137,8 +138,11 @@ int fake_release(struct gp_hold *hold)
 
 int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st)
 {
+	struct hold *h = (struct hold *)hold;
+
 	fake_lock();
-	*st = ((struct hold *)hold)->st;
+	*st = h->ended ? h->st : (struct gp_hold_stat){ .seq = h->st.seq };
+	h->ended |= !h->on;
 	fake_unlock();
 	return 0;
 }

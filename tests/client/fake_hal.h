@@ -21,6 +21,7 @@
  * @on: holds that are held; @on_max: at once, at most
  * @hold_error: of every hold from here on, or 0
  * @switch_ns, @missed_ns: what a hold reports
+ * @ends_late: a hold's figures are there when it is asked about a second time
  * @limit_ns: of the last hold
  * @more_caps: beside slices and holds
  */
@@ -30,6 +31,7 @@ struct fake_hal {
 	uint64_t now;
 	int holds, releases, on, on_max, sets;
 	int hold_error;
+	bool ends_late;
 	uint64_t switch_ns, missed_ns, limit_ns;
 	uint32_t more_caps;
 };
