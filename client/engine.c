@@ -16,6 +16,8 @@
 
 /* A context's making takes 0.1 s; a process that dies in it is noticed anyway. */
 #define OTHERS_OFF_MAX_NS 500000000u
+/* What renews a hold that has the device has it within a launch, some 10 us. */
+#define RENEWAL_HAS_IT_NS 60000u
 
 static struct {
 	pthread_mutex_t lock;
@@ -189,6 +191,22 @@ static void step(struct gp_edev *dev, const struct gp_event *ev, int *result)
 	}
 }
 
+/*
+ * How long the device was waited for, if that is known and there was a wait: what
+ * renews a hold that had it has it from its first moment. One that did not get it
+ * for so long says that what it renews did not have it either.
+ */
+static uint64_t waited_ns(const struct gp_ectx *c, int i, const struct gp_hold_stat *st)
+{
+	uint64_t own_ns = st->switch_ns ? st->switch_ns : st->missed_ns;
+
+	if (!own_ns || !c->renews[i])
+		return own_ns;
+	if (!c->lacked[i] && st->missed_ns < RENEWAL_HAS_IT_NS)
+		return 0;
+	return own_ns + st->from_ns - c->since_ns[i];
+}
+
 /* Count what a hold that ended kept; its end may be stamped a little later. */
 static void account(struct gp_edev *dev, struct gp_ectx *c, int i)
 {
@@ -200,8 +218,7 @@ static void account(struct gp_edev *dev, struct gp_ectx *c, int i)
 		return;
 	c->counted_seq[i] = st.seq;
 	c->held_ns += st.held_ns;
-	/* A renewal had the device from its first moment. */
-	gp_page_hold(dev, st.from_ns, st.held_ns, c->renews[i] ? 0 : st.switch_ns);
+	gp_page_hold(dev, st.from_ns, st.held_ns, st.switch_ns ? waited_ns(c, i, &st) : 0);
 }
 
 static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
@@ -209,17 +226,30 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
 	struct gp_hold_stat st;
 
-	/* A renewal had the device from its first moment. */
-	if (c->renews[i] || dev->hal->ops->hold_stat(c->hold[i], &st))
+	if (!c->hold[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
+	    st.seq == c->switch_seq[i])
 		return;
-	if (st.seq == c->switch_seq[i] || (!st.switch_ns && !st.missed_ns))
+	ev.took_ns = waited_ns(c, i, &st);
+	if (!ev.took_ns)
 		return;
 	c->switch_seq[i] = st.seq;
-	if (st.switch_ns)
-		c->switch_ns = st.switch_ns;
 	ev.ok = !st.switch_ns;
-	ev.took_ns = st.switch_ns ? st.switch_ns : st.missed_ns;
+	if (!ev.ok)
+		c->switch_ns = ev.took_ns;
+	else if (c->newest != i && c->renews[!i])
+		c->lacked[!i] = 1;
 	step(dev, &ev, NULL);
+}
+
+/* The older one first: what it tells may be what the newer one waited for. */
+static void tell_ended(struct gp_edev *dev, struct gp_ectx *c)
+{
+	const int older = !c->newest;
+
+	tell_switch(dev, c, older);
+	tell_switch(dev, c, !older);
+	account(dev, c, older);
+	account(dev, c, !older);
 }
 
 static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
@@ -229,8 +259,7 @@ static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
 	if (err)
 		return err;
 	c->on[i] = 0;
-	tell_switch(dev, c, i);
-	account(dev, c, i);
+	tell_ended(dev, c);
 	return 0;
 }
 
@@ -239,10 +268,12 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
 {
 	int err;
 
-	/* Of the last one, the end may have come after its release. */
-	tell_switch(dev, c, i);
-	account(dev, c, i);
+	/* Of the last ones, the ends may have come after their release. */
+	tell_ended(dev, c);
 	c->renews[i] = renews;
+	c->lacked[i] = 0;
+	c->newest = (uint8_t)i;
+	c->since_ns[i] = renews ? c->since_ns[!i] : dev->stepped_ns;
 	err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	if (err == -EBUSY) {
 		dev->hal->ops->release(c->hold[i]);
@@ -448,26 +479,31 @@ static void arm(struct gp_edev *dev)
 int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 {
 	struct gp_decision d;
-	uint64_t at_ns;
+	bool did;
 	int result;
 
 	inside++;
 	step(dev, ev, &result);
-	/* To carry out takes time, and steps of its own. */
-	at_ns = dev->stepped_ns;
+	/*
+	 * First the page, as to carry out takes time, and steps of its own: the
+	 * daemon has others to move out of the way meanwhile.
+	 */
+	if (!result)
+		gp_page_event(dev, ev, dev->stepped_ns);
+	did = dev->pending_count;
 	while (dev->pending_count) {
 		d = dev->pending[dev->pending_head];
 		dev->pending_head = (dev->pending_head + 1) % GP_EDEV_PENDING;
 		dev->pending_count--;
 		execute(dev, &d);
 	}
+	if (did)
+		gp_page_update(dev);
 	if (dev->arm_asked && !dev->arm_later) {
 		dev->arm_asked = false;
 		arm(dev);
 	}
 	inside--;
-	if (!result)
-		gp_page_event(dev, ev, at_ns);
 	return result;
 }
 

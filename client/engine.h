@@ -52,6 +52,9 @@ struct gp_ectx {
 	struct gp_hold *hold[2];	/* two: a renewal overlaps */
 	uint8_t on[2];
 	uint8_t renews[2];		/* made while the other was on */
+	uint8_t lacked[2];		/* what it renews never had the device */
+	uint8_t newest;			/* which of the two was made last */
+	uint64_t since_ns[2];		/* when the first of its renewals was made */
 	uint64_t counted_seq[2];	/* holds whose held_ns is in held_ns */
 	uint64_t switch_seq[2];		/* holds whose switch was told the core */
 	uint64_t held_ns;

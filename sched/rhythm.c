@@ -408,14 +408,34 @@ static bool came_first(const struct gp_rhythm *r,
 	return diff(s->start_ns, s->hold.from_ns) + LATE_NS < (int64_t)r->lag_ns;
 }
 
-/* Up at once, down slowly: see came_first(). */
+static void lag_is(struct gp_rhythm *r, uint64_t ns)
+{
+	r->lag_ns = ns;
+	for (uint32_t i = 0; i < GP_RHYTHM_LAGS; i++)
+		r->lag[i] = ns;
+}
+
+/*
+ * The shortest but one of the latest: switches are longer while another
+ * latency-critical process has the device, and one may be shorter by chance.
+ */
 static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
-	int64_t more = diff(s->start_ns, s->hold.from_ns) - (int64_t)r->lag_ns;
+	int64_t lag = diff(s->start_ns, s->hold.from_ns);
+	uint64_t least = UINT64_MAX, next = UINT64_MAX;
 
-	if ((int64_t)r->lag_ns + more < 0 || (int64_t)r->lag_ns + more > LAG_MAX_NS)
+	if (lag < 0 || lag > LAG_MAX_NS)
 		return;
-	r->lag_ns += (uint64_t)(more > 0 ? (more + 1) / 2 : more / 32);
+	r->lag[r->lags++ % GP_RHYTHM_LAGS] = (uint64_t)lag;
+	for (uint32_t i = 0; i < GP_RHYTHM_LAGS; i++) {
+		if (r->lag[i] < least) {
+			next = least;
+			least = r->lag[i];
+		} else if (r->lag[i] < next) {
+			next = r->lag[i];
+		}
+	}
+	r->lag_ns = next;
 }
 
 /* Enough held ends: go by them if they are alike. Starts do not mix with them. */
@@ -507,18 +527,21 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
 		lose(r, GP_RHYTHM_MISSED);
 	} else if (__builtin_popcount(r->late_bits & 0xff) > 3) {
 		/* Or switches have become shorter: it is not so each time. */
-		r->lag_ns -= r->lag_ns / 8;
+		lag_is(r, r->lag_ns - r->lag_ns / 8);
 		lose(r, GP_RHYTHM_EARLY);
 	}
 }
 
 /*
  * A hold in which no work came: the stretch is the hold without the switch to
- * it, and with the time it takes to leave (H200: 70 us of 175).
+ * it, and with the time it takes to leave (H200: 70 us of 175). It is as short
+ * with work where another latency-critical process had the device, and the
+ * switch took longer; that one ends when the work does, and not with the hold.
  */
 static bool missed(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
 	return s->held && !s->hold.worked && s->start_ns >= s->hold.from_ns &&
+	       diff(s->end_ns, s->hold.until_ns) <= (int64_t)r->lag_ns &&
 	       diff(s->end_ns, s->start_ns) <=
 		       diff(s->hold.until_ns, s->hold.from_ns) -
 			       (int64_t)r->lag_ns / 4;
@@ -622,8 +645,8 @@ void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
 void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
 {
 	memset(r, 0, sizeof(*r));
-	r->lag_ns = switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns :
-						       (uint64_t)LAG_MAX_NS;
+	lag_is(r, switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns :
+						     (uint64_t)LAG_MAX_NS);
 	r->rest_ns = REST_FIRST_NS;
 	r->credit_ns = CREDIT_MAX_NS;
 }

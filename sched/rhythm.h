@@ -23,6 +23,7 @@
 #define GP_RHYTHM_MARKS 64
 #define GP_RHYTHM_HOLDS 64
 #define GP_RHYTHM_PHASES 4		/* requests of one cycle, at most */
+#define GP_RHYTHM_LAGS 8
 #define GP_RHYTHM_TAILS 5		/* held ends, before they are marks */
 
 enum gp_rhythm_state {
@@ -102,7 +103,9 @@ struct gp_rhythm {
 	struct gp_rhythm_hold hold[GP_RHYTHM_HOLDS];	/* oldest first */
 	uint32_t holds;
 
-	uint64_t lag_ns;		/* from a hold to its stretch's start */
+	uint64_t lag_ns;		/* from a hold to its stretch's start .. */
+	uint64_t lag[GP_RHYTHM_LAGS];	/* .. by the latest, a ring */
+	uint32_t lags;			/* so many there were */
 	int64_t tail[GP_RHYTHM_TAILS];	/* from the slot to a held end */
 	uint32_t tails, strays;		/* strays: held ends off it, in a row */
 

@@ -322,6 +322,43 @@ static void renewals_are_no_switches(void **state)
 	gp_edev_context_put(dev, c);
 }
 
+/* The device came to the third of them: it was waited for since the first. */
+static void renewals_wait_on(void **state)
+{
+	struct gp_edev *dev = new_device();
+	struct gp_ectx *c = lc_context(dev, 0x1900);
+	struct gp_sched_tenant_stat st;
+	uint64_t held_ns;
+
+	fake_lock();
+	fake.ends_late = true;
+	fake.switch_ns = 0;
+	fake.missed_ns = 300000;
+	fake_unlock();
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	for (int i = 1; i <= 2; i++) {
+		advance(GP_HOLD_PIECE_NS - 50000);
+		wait_for_int(&fake.releases, i);
+		wait_for_int(&more.done, i);
+	}
+	fake_lock();
+	fake.switch_ns = 74000;
+	fake.missed_ns = 0;
+	fake_unlock();
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	fake_lock();
+	fake.switch_ns = FAKE_SWITCH_NS;
+	fake_unlock();
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	gp_edev_stat(dev, c, &st, &held_ns);
+	assert_int_equal(st.switch_max_ns, 2 * (GP_HOLD_PIECE_NS - 50000) + 74000);
+	fake_lock();
+	fake.ends_late = false;
+	fake_unlock();
+	gp_edev_context_put(dev, c);
+}
+
 static void hint_holds_and_lingers(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -548,6 +585,7 @@ int main(void)
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),
 		cmocka_unit_test(renewals_are_no_switches),
+		cmocka_unit_test(renewals_wait_on),
 		cmocka_unit_test(hint_holds_and_lingers),
 		cmocka_unit_test(sync_ends_the_segments_hold),
 		cmocka_unit_test(others_are_off_in_a_segment_only),

@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import struct
+import threading
 import time
 
 from bench.harness import BenchError, LC_UID
@@ -22,7 +23,7 @@ TENANT_FIGURES = ("age_ns resident_ns used_ns suspended_ns turns preempted "
 DEVICE_FIGURES = ("quantum_ns up_ns turns suspends resumes slices preempts failed "
                   "control_ns log_lost").split()
 # Of a trace's records.
-START, JOIN, TURN, SUSPEND, SLICE = 1, 4, 6, 7, 9
+START, END, JOIN, TURN, SUSPEND, SLICE = 1, 2, 4, 6, 7, 9
 
 
 def known(values):
@@ -134,6 +135,35 @@ def rss_kb(pid):
                     if line.startswith("VmRSS"))
 
 
+class Trace:
+    """All that a daemon traces from enter to exit, read meanwhile: rows."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.rows, self.error = [], None
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.read)
+
+    def read(self):
+        try:
+            while not self.over.is_set():
+                self.rows += self.connection.trace_read(0.2)
+        except (BenchError, OSError) as bad:
+            self.error = bad
+
+    def __enter__(self):
+        self.connection.trace_start()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        self.connection.close()
+        if self.error:
+            raise BenchError(f"a trace broke off: {self.error}")
+
+
 class Daemon:
     """gpreemptd with @config (YAML), which what @rig starts from now on finds."""
 
@@ -166,6 +196,9 @@ class Daemon:
 
     def connect(self):
         return Connection(self.socket)
+
+    def trace(self):
+        return Trace(self.connect())
 
     def await_up(self, timeout_s=20):
         """Until it answers; how long that took, s."""

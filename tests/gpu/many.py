@@ -11,10 +11,11 @@ import time
 from bench import harness
 from bench.harness import fields, median, progress, rank
 from crowd import Crowd
-from daemon import Daemon, cpu_ns
+from daemon import END, START, Daemon, cpu_ns
 
 PERIOD_US = 5000
 HINT_US = 300
+LEVEL0_HINT_US = 1000       # to end the turn of a less urgent one takes longer
 LEVEL1_PERIOD_US = 40000
 LEVEL1_KERNELS = 10         # of 1 ms
 WAYS = {"no-hint": ["--no-learn"], "learned": [], "hint": []}
@@ -45,6 +46,20 @@ def names():
 
 def ratio(done):
     return max(done.values()) / max(min(done.values()), 1e-9)
+
+
+def stretches(rows, pid):
+    """[(start, end)], ns, of a process on the device, of a daemon's trace."""
+    found, start = [], None
+    for at, kind, who, _ in sorted(row for row in rows if row[1] in (START, END)):
+        if who != pid:
+            continue
+        if kind == START:
+            start = at
+        elif start is not None:
+            found.append((start, at))
+            start = None
+    return found
 
 
 class Many:
@@ -121,11 +136,11 @@ class Many:
 
     # ---- latency-critical ---------------------------------------------------
 
-    def line(self, way, path):
+    def line(self, way, path, hint_us=HINT_US):
         words = [f"--requests={self.opt.requests}", f"--period-us={PERIOD_US}",
                  f"--out={path}"]
         if way == "hint":
-            words.append(f"--hint-us={HINT_US}")
+            words.append(f"--hint-us={hint_us}")
         return " ".join(words)
 
     def path(self, row, number):
@@ -162,28 +177,27 @@ class Many:
         seconds = self.opt.requests * PERIOD_US / 1e6
         be = self.be(4)
         self.crowd.start(be)
-        self.lc["level1"].send(self.level1_line(path1, seconds + 0.3))
-        self.lc[way].send(self.line(way, path))
-        self.results.setdefault(row, []).append(
-            fields(self.lc[way].expect("lc requests", 60 + 3 * seconds)))
-        result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
+        with self.daemon.trace() as trace:
+            self.lc["level1"].send(self.level1_line(path1, seconds + 0.3))
+            self.lc[way].send(self.line(way, path, LEVEL0_HINT_US))
+            self.results.setdefault(row, []).append(
+                fields(self.lc[way].expect("lc requests", 60 + 3 * seconds)))
+            result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
         self.crowd.pause(be)
         self.results.setdefault(f"{row}-level1", []).append(result1)
-        self.late[row].append(self.lateness(path, path1, HINT_US if way == "hint" else 0))
+        had = stretches(trace.rows, self.lc[way].app_pid)
+        self.late[row].append(self.lateness(path, path1, had))
 
-    def lateness(self, path0, path1, ahead_us):
+    def lateness(self, path0, path1, had0):
         """us that level 1's requests took beyond their own time and that for which
-        level 0 had the device before they were through: its requests', and what
-        they were hinted ahead."""
+        level 0 had the device meanwhile, by the device's own log (@had0)."""
         level0 = [(at, end) for at, _, end, _ in harness.read_samples(path0)]
-        own0_us = median([r["p50_ns"] for r in self.results["alone"]]) / 1000 + ahead_us
         late = []
         for at, _, end, _ in harness.read_samples(path1):
             if at < level0[0][0] or end > level0[-1][1]:
                 continue
-            meanwhile = sum(at0 < end and end0 > at for at0, end0 in level0)
-            late.append((end - at) / 1000 - self.level1_alone_us
-                        - meanwhile * own0_us)
+            meanwhile = sum(max(0, min(end, end0) - max(at, at0)) for at0, end0 in had0)
+            late.append((end - at - meanwhile) / 1000 - self.level1_alone_us)
         return late
 
     # ---- all of it ----------------------------------------------------------

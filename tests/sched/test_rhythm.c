@@ -31,7 +31,8 @@ struct sim {
 	uint64_t lead_ns;		/* 0: LEAD_NS */
 	bool beats;
 	bool others;			/* somebody else wants the device */
-	uint64_t keeps_ns, every_ns;	/* and keeps it so long, so often: a hold cuts that */
+	uint64_t keeps_ns, every_ns;	/* and keeps it so long, so often: a hold cuts that .. */
+	uint64_t cut_ns;		/* .. so long after it began; 0: CUT_NS after the work */
 	bool guessed;
 	struct gp_rhythm_guess guess;
 	uint64_t hold_from, hold_until;
@@ -160,7 +161,9 @@ static uint64_t kept_until(const struct sim *s, uint64_t at, bool held)
 
 	if (since >= s->keeps_ns)
 		return at;
-	return held ? at + CUT_NS : at - since + s->keeps_ns;
+	if (held)
+		return s->cut_ns ? s->hold_from + s->cut_ns : at + CUT_NS;
+	return at - since + s->keeps_ns;
 }
 
 /* A request comes at @at and takes @work of the device. How long it takes. */
@@ -178,8 +181,10 @@ static uint64_t request(struct sim *s, uint64_t at, uint64_t work)
 	runs = (held ? s->hold_from : at) + SWITCH_NS + more;
 	if (runs < at)
 		runs = at;
-	if (runs < kept_until(s, at, held))
+	if (kept_until(s, at, held) != at)
 		runs = start = kept_until(s, at, held);
+	if (runs < at)
+		runs = at;
 	if (runs < s->free_ns)
 		runs = start = s->free_ns;
 	end = runs + work;
@@ -301,6 +306,29 @@ static void test_kept_by_others(void **state)
 		      (double)s.slow / s.requests, share_wasted(&s));
 	assert_true(share_saved(&s) > 0.6);
 	assert_true(s.slow * 100 < s.requests);
+	assert_true(share_wasted(&s) < 0.01);
+}
+
+/* The same, and holds are as early as that takes. */
+static void test_kept_by_others_long_lead(void **state)
+{
+	static const struct trace t = { 5000 * US, 15 * US, 550 * US, 5 * US, 0, 0 };
+	static struct sim s;
+
+	sim_init(&s, 9);
+	s.keeps_ns = 10 * MS;
+	s.every_ns = 40 * MS;
+	s.cut_ns = 570 * US;
+	s.lead_ns = 700 * US;
+	run(&s, &t, 200);
+	count_anew(&s);
+	run(&s, &t, REQUESTS);
+	print_message("saved %.3f slow %.4f wasted %.4f misses %llu late %llu\n",
+		      share_saved(&s), (double)s.slow / s.requests, share_wasted(&s),
+		      (unsigned long long)s.r.stat.misses,
+		      (unsigned long long)s.r.stat.late);
+	assert_true(share_saved(&s) > 0.95);
+	assert_true(s.slow * 1000 < s.requests);
 	assert_true(share_wasted(&s) < 0.01);
 }
 
@@ -523,6 +551,7 @@ int main(void)
 		cmocka_unit_test(test_periodic),
 		cmocka_unit_test(test_gaps_and_extras),
 		cmocka_unit_test(test_kept_by_others),
+		cmocka_unit_test(test_kept_by_others_long_lead),
 		cmocka_unit_test(test_poisson),
 		cmocka_unit_test(test_alternating),
 		cmocka_unit_test(test_drift),
