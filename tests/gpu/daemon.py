@@ -125,6 +125,17 @@ def threads_cpu_ns(pid):
     return found
 
 
+def threads_wakes(pid):
+    """Name of a thread -> how often it slept, and was woken."""
+    found = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status") as f:
+            said = dict(line.split(":\t", 1) for line in f if ":\t" in line)
+        name = said["Name"].strip()
+        found[name] = found.get(name, 0) + int(said["voluntary_ctxt_switches"])
+    return found
+
+
 def cpu_ns(pid):
     return sum(threads_cpu_ns(pid).values())
 

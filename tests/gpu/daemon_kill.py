@@ -14,7 +14,7 @@ import time
 from bench import harness
 from bench.harness import BenchError, fields, progress
 from crowd import Crowd
-from daemon import TURN, Connection, Daemon, message, rss_kb, threads_cpu_ns
+from daemon import TURN, Connection, Daemon, message, rss_kb, threads_cpu_ns, threads_wakes
 
 RUN_AGAIN_S = 2.5
 STUCK_S = 30
@@ -24,6 +24,7 @@ VICTIMS = ["daemon", "keeper", "second", "client", "tenant"]
 IDLE_TENANTS = 16
 FINDS = "gpreempt-find"     # the thread that looks for processes
 IDLE_CPU, IDLE_MB = 0.001, 20
+HOLD_WAKES = 0.5            # each would be one, or more, if it took a message
 SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))
 
 CLIENTS = 1000
@@ -232,8 +233,36 @@ class DaemonKill:
         else:
             self.table.at_most(name, mb["daemon"], IDLE_MB, "MB")
         self.table.note("daemon-idle: memory of all three", f"{sum(mb.values()):.1f} MB")
+        self.holds(gpd, pids["daemon"], seconds)
         crowd.finish(self.table)
         gpd.stop()
+
+    def holds(self, gpd, pid, seconds):
+        """What a latency-critical process's holds make of the daemon's sleep."""
+        def wakes():
+            return sum(n for name, n in threads_wakes(pid).items() if name != FINDS)
+
+        lc = self.rig.lc("--control", f"--iters={self.lc_iters}", cls="lc", name="idle-lc")
+        lc.expect("ready", 120)
+        gpd.await_tenants([lc.app_pid])
+        idle = wakes()
+        time.sleep(seconds)
+        idle = wakes() - idle
+        busy, start = wakes(), time.monotonic()
+        lc.send(f"--requests={int(seconds * 1e6 / LC_PERIOD_US)} "
+                f"--period-us={LC_PERIOD_US} --warmup=0 --hint-us=300 --segment")
+        result = fields(lc.expect("lc requests", 60 + 3 * seconds))
+        busy, took = wakes() - busy, time.monotonic() - start
+        with gpd.connect() as c:
+            held = c.tenants()[lc.app_pid]["holds"]
+        lc.send("quit")
+        lc.finish(60)
+        self.rig.drop(lc)
+        more = busy - idle * took / seconds
+        self.table.check("daemon-idle: its wake-ups for a hold",
+                         f"{more / max(held, 1):.3f} ({held} holds; idle: {idle} wake-ups "
+                         f"in {seconds} s)", f"<= {HOLD_WAKES:g}",
+                         held >= result["requests"] and more <= HOLD_WAKES * held)
 
     # ---- a flood ------------------------------------------------------------
 
