@@ -64,6 +64,7 @@ FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
 CLI_SRCS     := $(wildcard cli/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 BENCH_COMMON := $(wildcard bench/common/*.c)
+BENCH_SRCS   := $(wildcard bench/load/*.c bench/theory/*.c bench/virtual/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
 HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
@@ -84,13 +85,14 @@ CLI      := $(O)/bin/gpreempt
 DAEMON   := $(O)/bin/gpreemptd
 HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
 HSAQ_CMD := $(O)/bin/hsaq
+BENCH    := $(O)/bin/gpreempt-bench
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
-	$(BENCH_PROGS) $(EXAMPLES)
+	$(BENCH) $(BENCH_PROGS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
 # Objects that only a test needs are kept, too.
@@ -149,6 +151,10 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -lncursesw -ldl -lm
+
+$(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) bench/common/opts.c) $(MODEL_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -lm
 
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)

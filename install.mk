@@ -28,7 +28,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
 	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
 	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
-	$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(DESTDIR)$(bindir)/
+	$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(BENCH) $(DESTDIR)$(bindir)/
 	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(HSAQ) $(DESTDIR)$(libdir)/
 	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
 	ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
@@ -41,7 +41,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 		$(INSTALL) -d $$d; $(INSTALL) -m 644 $$m $$d/; done,@echo 'no man pages: apt-get install scdoc')
 
 uninstall:
-	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(libdir)/libgpreempt.so* \
+	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(bindir)/gpreempt-bench $(DESTDIR)$(libdir)/libgpreempt.so* \
 		$(DESTDIR)$(libdir)/libgpreempt-preload.so \
 		$(DESTDIR)$(bindir)/hsaq $(DESTDIR)$(libdir)/libhsaq.so* \
 		$(DESTDIR)$(sbindir)/gpreemptd $(DESTDIR)$(unitdir)/gpreemptd.service \

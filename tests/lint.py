@@ -29,6 +29,10 @@ ARROWS = {
     "daemon": {"wire", "hal", "sched"},
     "bench/common": set(),
     "bench/apps": {"bench/common"},
+    "bench/load": set(),
+    "bench/theory": set(),
+    "bench/virtual": {"bench/load", "bench/theory", "softgpu"},
+    "bench/cmd": {"bench/common", "bench/virtual", "softgpu"},
     "examples": set(),
 }
 # Single headers that more folders share, and why.

@@ -84,6 +84,8 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
+$(O)/tests/bench/test_random $(O)/tests/bench/test_theory: $(call obj,$(BENCH_SRCS))
+
 # The gfx9 interpreter of the software GPU, as a program of user space.
 GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
 $(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): \
@@ -95,10 +97,10 @@ ifneq ($(SAN),)
 check-e2e: | check-unit
 endif
 check-asan: need-tests
-	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
+	$(Q)$(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
 		SAN=address,undefined CFLAGS='-O1 -g' check-unit check-e2e
 check-tsan: need-tests
-	$(Q)GP_KILLS=20 $(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
+	$(Q)$(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
 check-kills: need-tests all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=100 $(RUN) --jobs 5 --seeds 5 --match at_random_moments --timeout 900 \

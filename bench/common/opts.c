@@ -25,21 +25,29 @@ static void help(const struct gp_opt *opts, size_t count)
 	exit(0);
 }
 
-static void set(const struct gp_opt *opt, const char *value)
+int gp_opts_number(const char *text, uint64_t *number)
 {
+	unsigned long long value;
 	char *end;
 
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *text < '0' || *text > '9' || *end)
+		return -EINVAL;
+	*number = value;
+	return 0;
+}
+
+static void set(const struct gp_opt *opt, const char *value)
+{
 	if (opt->flag) {
 		*opt->flag = true;
 	} else if (opt->text) {
 		if (strlen(value) >= opt->text_len)
 			fail(opt->name, value, "too long");
 		strcpy(opt->text, value);
-	} else {
-		errno = 0;
-		*opt->number = strtoull(value, &end, 10);
-		if (errno || end == value || *end || *value == '-')
-			fail(opt->name, value, "not a whole number");
+	} else if (gp_opts_number(value, opt->number)) {
+		fail(opt->name, value, "not a whole number");
 	}
 }
 

@@ -20,6 +20,9 @@ struct gp_opt {
 	const char *help;
 };
 
+/** Digits and nothing else. 0, -EINVAL; @number as it was on failure. */
+int gp_opts_number(const char *text, uint64_t *number);
+
 /** Reads all of @argv[1..]; prints and exits 2 on what it does not know. */
 void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
 		   char **argv);

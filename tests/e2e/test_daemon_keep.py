@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The daemon and its two keepers: killed one by one and two by two, at GP_KILLS
-(50) random moments, ended, upgraded, started wrongly. The daemon is one that decides
+(20) random moments, ended, upgraded, started wrongly. The daemon is one that decides
 nothing (tests/daemon/fake_daemon.c): it keeps a program off the software GPU, so
 that whoever puts back can be seen to."""
 import contextlib
@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import BUILD, FACE, PATIENCE_S, Rig, daemon_roles  # noqa: E402
 
 FAKE = os.path.join(BUILD, "tests/daemon/gpreemptd_fake")
-KILLS = int(os.environ.get("GP_KILLS", "50"))
+KILLS = int(os.environ.get("GP_KILLS", "20"))
 SEED = int(os.environ.get("GP_SEED", "5"))
 ROLES = ("keeper", "daemon", "second")
 BOUND_S = 2.5

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """LC or BE killed or stopped at random moments, on the software GPU: GP_KILLS
-of them (50)."""
+of them (20)."""
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
-KILLS = int(os.environ.get("GP_KILLS", "50"))
+KILLS = int(os.environ.get("GP_KILLS", "20"))
 SEED = int(os.environ.get("GP_SEED", "3"))
 
 

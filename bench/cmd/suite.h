@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite.h - what gpreempt-bench can run. A suite is one file with one of these.
+ */
+#ifndef GP_BENCH_SUITE_H
+#define GP_BENCH_SUITE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct gp_suite_options {
+	uint64_t seed;
+	uint64_t requests;	/* 0: the suite's own number */
+};
+
+struct gp_suite {
+	const char *name;
+	const char *what;	/* one line, of what it shows and needs */
+	/** Prints its tables to @out. 0; 1: a bar was missed; negative errno. */
+	int (*run)(const struct gp_suite_options *options, FILE *out);
+};
+
+extern const struct gp_suite gp_suite_theory;
+
+#endif
