@@ -30,9 +30,11 @@ ARROWS = {
     "bench/common": set(),
     "bench/apps": {"bench/common"},
     "bench/load": set(),
+    "bench/results": {"bench/stats"},
+    "bench/stats": {"bench/load"},
     "bench/theory": set(),
     "bench/virtual": {"bench/load", "bench/theory", "softgpu"},
-    "bench/cmd": {"bench/common", "bench/virtual", "softgpu"},
+    "bench/cmd": {"bench/common", "bench/results", "bench/virtual", "softgpu"},
     "examples": set(),
 }
 # Single headers that more folders share, and why.

@@ -84,7 +84,7 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(O)/tests/bench/test_random $(O)/tests/bench/test_theory: $(call obj,$(BENCH_SRCS))
+$(addprefix $(O)/tests/bench/test_,random results stats theory): $(call obj,$(BENCH_SRCS))
 
 # The gfx9 interpreter of the software GPU, as a program of user space.
 GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
@@ -110,7 +110,8 @@ check-kills: need-tests all $(DAEMON_FAKE)
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
-	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS)
+	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS) \
+	bench/load/random.c $(wildcard bench/results/*.c bench/stats/*.c)
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))
@@ -118,14 +119,14 @@ fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))
 $(O)/fuzz/replay_%: $(O)/obj/tests/fuzz/fuzz_%.o $(O)/obj/tests/fuzz/replay.o \
 		$(call obj,$(FUZZ_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
-	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(DAEMON_LIBS) -ldl -lm
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(DAEMON_LIBS) -ljansson -ldl -lm
 $(O)/fuzz/obj/%.o: %.c
 	$(call msg,CLANG,$<)mkdir -p $(@D)
 	$(Q)clang $(gp_CPPFLAGS) -std=gnu11 -O1 -g -fPIC -pthread $(FUZZ_SAN) \
 		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
-	$(Q)clang -pthread $(FUZZ_SAN) -fsanitize=fuzzer $^ -o $@ $(DAEMON_LIBS) -ldl -lm
+	$(Q)clang -pthread $(FUZZ_SAN) -fsanitize=fuzzer $^ -o $@ $(DAEMON_LIBS) -ljansson -ldl -lm
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
 .PHONY: check-replay need-fuzz

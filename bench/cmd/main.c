@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreempt-bench: list the suites, run one.
+ * main.c - gpreempt-bench: list the suites, run one, compare what two runs found.
  */
 #include <argp.h>
 #include <stdlib.h>
@@ -10,22 +10,28 @@
 #include "bench/common/opts.h"
 
 #define REQUESTS_MAX 100000000u
+#define RUNS_MAX 1000u
+#define ALPHA 0.01
+#define WORDS 2
 
 static const struct gp_suite *const suites[] = {
 	&gp_suite_theory,
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
-enum { OPT_SEED = 0x100, OPT_REQUESTS };
+enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT };
 
 static const struct argp_option argp_options[] = {
-	{ "seed", OPT_SEED, "N", 0, "of what is random (1)", 0 },
+	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
+	{ "runs", OPT_RUNS, "N", 0, "each with the next seed (1)", 0 },
 	{ "requests", OPT_REQUESTS, "N", 0, "of each run (the suite's own number)", 0 },
+	{ "out", OPT_OUT, "FILE", 0, "what was found, for compare (JSON)", 0 },
 	{ 0 },
 };
 
 struct args {
-	const char *command, *suite;
+	const char *command, *word[WORDS], *out;
+	int words;
 	struct gp_suite_options options;
 };
 
@@ -48,24 +54,47 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPT_SEED:
 		a->options.seed = number(state, "seed", text, UINT32_MAX);
 		return 0;
+	case OPT_RUNS:
+		a->options.runs = number(state, "runs", text, RUNS_MAX);
+		return 0;
 	case OPT_REQUESTS:
 		a->options.requests = number(state, "requests", text, REQUESTS_MAX);
+		return 0;
+	case OPT_OUT:
+		a->out = text;
 		return 0;
 	case ARGP_KEY_ARG:
 		if (!a->command)
 			a->command = text;
-		else if (!a->suite)
-			a->suite = text;
+		else if (a->words < WORDS)
+			a->word[a->words++] = text;
 		else
-			argp_error(state, "%s: one suite at a time", text);
+			argp_error(state, "%s: what is that for?", text);
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "what? list, or run SUITE");
+			argp_error(state, "what? list, run SUITE, or compare FILE FILE");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
+
+static int wrong_use(const char *use)
+{
+	fprintf(stderr, "gpreempt-bench: it is \"gpreempt-bench %s\"\n", use);
+	return 2;
+}
+
+static int list(const struct args *a)
+{
+	if (a->words)
+		return wrong_use("list");
+	for (size_t i = 0; i < SUITES; i++)
+		printf("%-10s %s\n", suites[i]->name, suites[i]->what);
+	return 0;
+}
+
+/* ---- run ------------------------------------------------------------------------- */
 
 static const struct gp_suite *find(const char *name)
 {
@@ -75,48 +104,93 @@ static const struct gp_suite *find(const char *name)
 	return NULL;
 }
 
-static int list(void)
+static int failed(const char *what, int err)
 {
-	for (size_t i = 0; i < SUITES; i++)
-		printf("%-10s %s\n", suites[i]->name, suites[i]->what);
-	return 0;
+	fprintf(stderr, "gpreempt-bench: %s: %s\n", what, strerror(-err));
+	return 1;
+}
+
+static int run_suite(const struct gp_suite *suite, const struct args *a,
+		     struct gp_results *results)
+{
+	int r = suite->run(&a->options, results, stdout), err;
+
+	if (r < 0)
+		return failed(suite->name, r);
+	err = a->out ? gp_results_write(results, a->out) : 0;
+	return err ? failed(a->out, err) : r;
 }
 
 static int run(const struct args *a)
 {
-	const struct gp_suite *suite = a->suite ? find(a->suite) : NULL;
+	const struct gp_suite *suite;
+	struct gp_results *results;
 	int r;
 
+	if (a->words != 1)
+		return wrong_use("run SUITE");
+	suite = find(a->word[0]);
 	if (!suite) {
 		fprintf(stderr, "gpreempt-bench: run %s: no such suite; \"gpreempt-bench "
-				"list\" says which there are\n", a->suite ? a->suite : "");
+				"list\" says which there are\n", a->word[0]);
 		return 2;
 	}
-	r = suite->run(&a->options, stdout);
-	if (r < 0) {
-		fprintf(stderr, "gpreempt-bench: %s: %s\n", suite->name, strerror(-r));
-		return 1;
-	}
+	results = gp_results_create(suite->name, a->options.seed);
+	if (!results)
+		return failed(suite->name, -ENOMEM);
+	r = run_suite(suite, a, results);
+	gp_results_destroy(results);
 	return r;
+}
+
+/* ---- compare --------------------------------------------------------------------- */
+
+static struct gp_results *results_of(const char *path)
+{
+	char why[256];
+	struct gp_results *r = gp_results_read(path, why, sizeof(why));
+
+	if (!r)
+		fprintf(stderr, "gpreempt-bench: %s\n", why);
+	return r;
+}
+
+static int compare(const struct args *a)
+{
+	struct gp_results *first, *second;
+	int worse = -EINVAL;
+
+	if (a->words != 2)
+		return wrong_use("compare FILE FILE");
+	first = results_of(a->word[0]);
+	second = first ? results_of(a->word[1]) : NULL;
+	if (second)
+		worse = gp_results_compare(first, second, ALPHA, stdout);
+	gp_results_destroy(first);
+	gp_results_destroy(second);
+	return worse < 0 ? 2 : worse > 0;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = argp_options, .parser = parse,
-		.args_doc = "list\nrun SUITE",
-		.doc = "Run gpreempt's benchmarks.",
+		.args_doc = "list\nrun SUITE\ncompare FILE FILE",
+		.doc = "Run gpreempt's benchmarks, and compare what they found.",
 	};
-	struct args args = { .options = { .seed = 1 } };
+	static const struct {
+		const char *name;
+		int (*command)(const struct args *a);
+	} commands[] = { { "list", list }, { "run", run }, { "compare", compare } };
+	struct args args = { .options = { .seed = 1, .runs = 1 } };
 
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
-	if (!strcmp(args.command, "list") && !args.suite)
-		return list();
-	if (!strcmp(args.command, "run"))
-		return run(&args);
-	fprintf(stderr, "gpreempt-bench: %s: no such command; list, or run SUITE\n",
-		args.command);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (!strcmp(args.command, commands[i].name))
+			return commands[i].command(&args);
+	fprintf(stderr, "gpreempt-bench: %s: no such command; list, run SUITE, or compare "
+			"FILE FILE\n", args.command);
 	return 2;
 }

@@ -8,16 +8,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bench/results/results.h"
+
 struct gp_suite_options {
-	uint64_t seed;
-	uint64_t requests;	/* 0: the suite's own number */
+	uint64_t seed;		/* of the first run; the next has the next */
+	uint64_t runs;
+	uint64_t requests;	/* of each run; 0: the suite's own number */
 };
 
 struct gp_suite {
 	const char *name;
 	const char *what;	/* one line, of what it shows and needs */
-	/** Prints its tables to @out. 0; 1: a bar was missed; negative errno. */
-	int (*run)(const struct gp_suite_options *options, FILE *out);
+	/**
+	 * Prints its tables to @out, and adds its figures to @results. 0; 1: a bar was
+	 * missed; negative errno.
+	 */
+	int (*run)(const struct gp_suite_options *options, struct gp_results *results,
+		   FILE *out);
 };
 
 extern const struct gp_suite gp_suite_theory;

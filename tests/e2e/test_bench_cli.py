@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt-bench: what it lists, what it runs, what it refuses."""
+import json
 import os
 import subprocess
+import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -30,12 +32,44 @@ class Bench(unittest.TestCase):
         # Its exit status is what its table says.
         self.assertEqual(first.returncode, "FAIL" in first.stdout)
 
+    def test_compares(self):
+        with tempfile.TemporaryDirectory() as folder:
+            a, b, c = (os.path.join(folder, name) for name in ("a", "b", "c"))
+            few = ("run", "theory", "--requests=500", "--runs=3")
+            bench(*few, f"--out={a}")
+            bench(*few, f"--out={b}")
+            same = bench("compare", a, b)
+            self.assertEqual(same.returncode, 0, same.stdout + same.stderr)
+            lines = same.stdout.splitlines()
+            self.assertEqual(len(lines), 36)
+            self.assertTrue(all(line.endswith("same") for line in lines), same.stdout)
+            with open(a, encoding="utf-8") as f:
+                found = json.load(f)
+            for figure in found["figures"]:
+                figure["values"] = [1.1 * value for value in figure["values"]]
+            with open(c, "w", encoding="utf-8") as f:
+                json.dump(found, f)
+            slower = bench("compare", a, c)
+            self.assertEqual(slower.returncode, 1)
+            # Of best-effort more is better.
+            self.assertEqual(slower.stdout.count("  worse"), 24, slower.stdout)
+            self.assertEqual(slower.stdout.count("  better"), 12)
+
+    def test_out_of_reach(self):
+        done = bench("run", "theory", "--requests=100", "--out=/none/such/file")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/none/such/file: No such file or directory", done.stderr)
+
     def test_refuses(self):
         for args, says in ((("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
-                           (("run",), "no such suite"),
-                           (("walk",), "walk: no such command; list, or run SUITE"),
-                           ((), "what? list, or run SUITE"),
-                           (("run", "theory", "theory"), "theory: one suite at a time"),
+                           (("run",), 'it is "gpreempt-bench run SUITE"'),
+                           (("walk",), "walk: no such command; list, run SUITE, or"),
+                           ((), "what? list, run SUITE, or compare FILE FILE"),
+                           (("run", "theory", "theory"), 'it is "gpreempt-bench run'),
+                           (("list", "all"), 'it is "gpreempt-bench list"'),
+                           (("compare", "x"), 'it is "gpreempt-bench compare FILE'),
+                           (("compare", "/none/x", "y"), "/none/x: No such file"),
+                           (("compare", "a", "b", "c"), "c: what is that for?"),
                            (("run", "theory", "--requests=-3"),
                             "--requests=-3: a number from 1 to 100000000 is wanted"),
                            (("run", "theory", "--seed=1x"), "--seed=1x: a number")):

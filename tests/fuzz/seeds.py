@@ -362,8 +362,26 @@ def gfx9():
             bytes([11, 100, 200, i // 768, 60, 0, 1, 3]) + code[i:i + 768])
 
 
+def results():
+    head = '{"schema_version": 1, "suite": "theory", "figures": ['
+    figure = '{"row": "a", "name": "p99_us", "better": "lower", "values": [1, 2.5, 3]}'
+    for name, text in {
+            "none": head + "]}", "one": head + figure + "]}",
+            "twice": head + figure + "," + figure + "]}", "empty": "", "open": head,
+            "no-version": '{"suite": "x", "figures": []}', "list": "[1]",
+            "no-values": head + '{"row": "a", "name": "b", "better": "higher"}]}',
+            "text": head + figure.replace("2.5", '"2"') + "]}",
+            "zero": head + figure.replace("2.5", "0") + "]}",
+            "huge": head + figure.replace("2.5", "1e999") + "]}",
+            "deep": "[" * 3000, "key-twice": '{"suite": "a", "suite": "b"}',
+            "control": '{"\x01\x1b[2J": ', "better": head + figure.replace("lower", "x") + "]}",
+    }.items():
+        put("results", name, text)
+
+
 if __name__ == "__main__":
     texts()
+    results()
     ptx()
     config()
     control()
