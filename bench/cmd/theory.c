@@ -79,13 +79,12 @@ static void print_head(FILE *out, uint64_t seed)
 }
 
 static int run_once(const struct gp_suite_options *options, uint64_t seed,
+		    const struct gp_model_config *device, const struct gp_virtual_switch *cost,
 		    struct gp_results *results, FILE *out)
 {
-	struct gp_model_config device;
 	struct gp_against_result result;
 	bool all_met = true;
 
-	gp_model_config_h200(&device);
 	print_head(out, seed);
 	for (size_t i = 0; i < ROWS; i++) {
 		const struct gp_against a = {
@@ -93,7 +92,7 @@ static int run_once(const struct gp_suite_options *options, uint64_t seed,
 			.service_ns = SERVICE_NS, .seed = seed,
 			.requests = options->requests ? options->requests : REQUESTS,
 		};
-		int err = gp_against_theory(&device, &a, &result);
+		int err = gp_against_theory(device, cost, &a, &result);
 
 		if (!err)
 			err = keep(results, &a, &result.run);
@@ -107,10 +106,16 @@ static int run_once(const struct gp_suite_options *options, uint64_t seed,
 static int run_theory(const struct gp_suite_options *options, struct gp_results *results,
 		      FILE *out)
 {
-	int missed = 0;
+	struct gp_model_config device;
+	struct gp_virtual_switch cost;
+	int missed = 0, err;
 
+	gp_model_config_h200(&device);
+	err = gp_virtual_switch_measure(&device, &cost);
+	if (err)
+		return err;
 	for (uint64_t i = 0; i < options->runs; i++) {
-		int r = run_once(options, options->seed + i, results, out);
+		int r = run_once(options, options->seed + i, &device, &cost, results, out);
 
 		if (r < 0)
 			return r;

@@ -7,7 +7,6 @@
 
 #include "bench/load/random.h"
 #include "bench/theory/queue.h"
-#include "bench/virtual/queue.h"
 
 #define SIGMA 1.0
 #define STEP_US 2.0
@@ -194,21 +193,15 @@ err_service:
 	return err;
 }
 
-int gp_against_theory(const struct gp_model_config *device, const struct gp_against *a,
+int gp_against_theory(const struct gp_model_config *device,
+		      const struct gp_virtual_switch *cost, const struct gp_against *a,
 		      struct gp_against_result *result)
 {
-	struct gp_virtual_switch cost;
-	double occupies_ns;
+	const double occupies_ns = (double)(a->service_ns + cost->alone_ns);
 	int err;
 
 	if (!(a->load > 0 && a->load < 1))
 		return -EDOM;
-	err = gp_virtual_switch_measure(device, &cost);
-	if (err)
-		return err;
-	occupies_ns = (double)(a->service_ns + cost.alone_ns);
 	err = run(device, a, occupies_ns, &result->run);
-	if (!err)
-		err = say(a, &cost, occupies_ns, &result->theory);
-	return err;
+	return err ? err : say(a, cost, occupies_ns, &result->theory);
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "softgpu/model.h"
+#include "bench/virtual/queue.h"
 
 enum gp_service {
 	GP_SERVICE_CONSTANT,	/* M/D/1 */
@@ -35,8 +35,9 @@ struct gp_against_result {
 	struct gp_against_figures run, theory;
 };
 
-/** 0; -ENOMEM; -EDOM: the load is not in (0, 1). */
-int gp_against_theory(const struct gp_model_config *device, const struct gp_against *a,
+/** @cost: what a switch costs on @device. 0; -ENOMEM; -EDOM: the load is not in (0, 1). */
+int gp_against_theory(const struct gp_model_config *device,
+		      const struct gp_virtual_switch *cost, const struct gp_against *a,
 		      struct gp_against_result *result);
 
 const char *gp_service_name(enum gp_service service);

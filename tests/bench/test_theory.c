@@ -143,19 +143,21 @@ static void model_against_theory(void **state)
 {
 	struct gp_against a = { .service_ns = 500000, .requests = 100000, .seed = 1 };
 	struct gp_model_config device;
+	struct gp_virtual_switch cost;
 	struct gp_against_result r;
 
 	gp_model_config_h200(&device);
+	assert_int_equal(gp_virtual_switch_measure(&device, &cost), 0);
 	for (a.service = GP_SERVICE_CONSTANT; a.service <= GP_SERVICE_LOGNORMAL; a.service++) {
 		a.load = 0.5;
-		assert_int_equal(gp_against_theory(&device, &a, &r), 0);
+		assert_int_equal(gp_against_theory(&device, &cost, &a, &r), 0);
 		assert_near(r.run.mean_us, r.theory.mean_us, 0.03);
 		assert_near(r.run.be_share, r.theory.be_share, 0.01);
 		if (a.service != GP_SERVICE_LOGNORMAL)
 			assert_near(r.run.p99_us, r.theory.p99_us, 0.03);
 	}
 	a.load = 1;
-	assert_int_equal(gp_against_theory(&device, &a, &r), -EDOM);
+	assert_int_equal(gp_against_theory(&device, &cost, &a, &r), -EDOM);
 }
 
 /* A switch that costs twice as much is not what theory was told of. */
@@ -164,13 +166,16 @@ static void model_can_fail(void **state)
 	struct gp_against a = { .service_ns = 500000, .requests = 20000, .seed = 1,
 				.load = 0.3 };
 	struct gp_model_config device;
+	struct gp_virtual_switch cost;
 	struct gp_against_result slow, fast;
 
 	gp_model_config_h200(&device);
-	assert_int_equal(gp_against_theory(&device, &a, &fast), 0);
+	assert_int_equal(gp_virtual_switch_measure(&device, &cost), 0);
+	assert_int_equal(gp_against_theory(&device, &cost, &a, &fast), 0);
 	device.switch_in_ns *= 2;
-	assert_int_equal(gp_against_theory(&device, &a, &slow), 0);
-	assert_true(slow.run.mean_us > 1.05 * fast.theory.mean_us);
+	assert_int_equal(gp_against_theory(&device, &cost, &a, &slow), 0);
+	assert_true(slow.run.mean_us > 1.05 * slow.theory.mean_us);
+	assert_true(fast.run.mean_us < 1.03 * fast.theory.mean_us);
 }
 
 int main(void)

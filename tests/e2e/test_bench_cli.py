@@ -55,6 +55,16 @@ class Bench(unittest.TestCase):
             self.assertEqual(slower.stdout.count("  worse"), 24, slower.stdout)
             self.assertEqual(slower.stdout.count("  better"), 12)
 
+    def test_as_it_was(self):
+        """Virtual time: the model does to the nanosecond what it did when the file
+        was written. A change that is meant writes it anew, by this command."""
+        with tempfile.TemporaryDirectory() as folder:
+            now = os.path.join(folder, "now.json")
+            bench("run", "theory", "--requests=2000", f"--out={now}")
+            done = bench("compare", os.path.join(TOP, "tests/bench/theory.json"), now)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("  same"), 36, done.stdout)
+
     def test_out_of_reach(self):
         done = bench("run", "theory", "--requests=100", "--out=/none/such/file")
         self.assertEqual(done.returncode, 1)
