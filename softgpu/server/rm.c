@@ -275,7 +275,7 @@ static void files_collect(struct soft_server *s, struct soft_proc *p,
 /*
  * The server keeps none of them open: whoever looks for processes that use the
  * device would find it. Their numbers tell them apart, which are not given again
- * for 2^32 files (mm/shmem.c, shmem_get_inode()).
+ * for 2^32 files (mm/shmem.c, shmem_reserve_inode()).
  */
 int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
 {
