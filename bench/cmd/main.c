@@ -15,7 +15,7 @@
 #define WORDS 2
 
 static const struct gp_suite *const suites[] = {
-	&gp_suite_theory,
+	&gp_suite_switch, &gp_suite_theory,
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 

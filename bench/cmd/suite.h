@@ -27,6 +27,6 @@ struct gp_suite {
 		   FILE *out);
 };
 
-extern const struct gp_suite gp_suite_theory;
+extern const struct gp_suite gp_suite_switch, gp_suite_theory;
 
 #endif

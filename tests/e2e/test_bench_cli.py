@@ -20,7 +20,8 @@ class Bench(unittest.TestCase):
     def test_lists(self):
         done = bench("list")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("theory ", done.stdout)
+        for suite in ("theory ", "switch "):
+            self.assertIn(f"\n{suite}", f"\n{done.stdout}")
 
     def test_same_seed_same_table(self):
         few = ("run", "theory", "--requests=2000")
@@ -31,6 +32,11 @@ class Bench(unittest.TestCase):
         self.assertNotEqual(first.stdout, other.stdout)
         # Its exit status is what its table says.
         self.assertEqual(first.returncode, "FAIL" in first.stdout)
+
+    def test_switch(self):
+        done = bench("run", "switch")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("  pass"), 6)
 
     def test_compares(self):
         with tempfile.TemporaryDirectory() as folder:
