@@ -171,7 +171,7 @@ int gp_virtual_queue_run(const struct gp_virtual_queue *q, struct gp_virtual_res
 static int time_after(const struct gp_model_config *device, uint64_t idle_ns,
 		      uint64_t *time_ns)
 {
-	uint64_t kept[2];
+	uint64_t kept[2] = { 0 };
 	struct sim s = { .time_ns = kept, .keep = 2 };
 	int err = begin(&s, device);
 
@@ -192,7 +192,7 @@ static int time_after(const struct gp_model_config *device, uint64_t idle_ns,
 /* Two at once: the second ends so much later than the first. */
 static int time_queued(const struct gp_model_config *device, uint64_t *time_ns)
 {
-	uint64_t kept[2];
+	uint64_t kept[2] = { 0 };
 	struct sim s = { .time_ns = kept, .keep = 2 };
 	int err = begin(&s, device);
 
