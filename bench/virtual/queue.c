@@ -2,6 +2,7 @@
 #include "bench/virtual/queue.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define LC_SLICE_US 5000000u
@@ -167,12 +168,11 @@ int gp_virtual_queue_run(const struct gp_virtual_queue *q, struct gp_virtual_res
 
 /* ---- what a switch costs ------------------------------------------------------- */
 
-/* One request, and after the queue was empty for @idle_ns another: its time. */
-static int time_after(const struct gp_model_config *device, uint64_t idle_ns,
-		      uint64_t *time_ns)
+/* Of two requests: both at once, or, @apart, the second @idle_ns after the first's end. */
+static int time_two(const struct gp_model_config *device, bool apart, uint64_t idle_ns,
+		    uint64_t time_ns[2])
 {
-	uint64_t kept[2] = { 0 };
-	struct sim s = { .time_ns = kept, .keep = 2 };
+	struct sim s = { .time_ns = time_ns, .keep = 2 };
 	int err = begin(&s, device);
 
 	if (!err)
@@ -180,31 +180,13 @@ static int time_after(const struct gp_model_config *device, uint64_t idle_ns,
 	for (int i = 0; i < 2 && !err; i++) {
 		s.arrived_ns[s.come++] = gp_model_now(s.m);
 		arrive(&s, SOLO_NS);
+		if (!apart)
+			continue;
 		advance(&s, UINT64_MAX, s.come);
 		advance(&s, gp_model_now(s.m) + idle_ns, SIZE_MAX);
 	}
-	*time_ns = kept[1];
-	free(s.arrived_ns);
-	gp_model_destroy(s.m);
-	return err;
-}
-
-/* Two at once: the second ends so much later than the first. */
-static int time_queued(const struct gp_model_config *device, uint64_t *time_ns)
-{
-	uint64_t kept[2] = { 0 };
-	struct sim s = { .time_ns = kept, .keep = 2 };
-	int err = begin(&s, device);
-
-	if (!err)
-		err = more_room(&s);
-	for (int i = 0; i < 2 && !err; i++) {
-		s.arrived_ns[s.come++] = gp_model_now(s.m);
-		arrive(&s, SOLO_NS);
-	}
 	if (!err)
 		advance(&s, UINT64_MAX, 2);
-	*time_ns = kept[1] - kept[0];
 	free(s.arrived_ns);
 	gp_model_destroy(s.m);
 	return err;
@@ -229,16 +211,16 @@ int gp_virtual_switch_measure(const struct gp_model_config *device,
 			      struct gp_virtual_switch *cost)
 {
 	const size_t steps = sizeof(cost->setup_ns) / sizeof(cost->setup_ns[0]);
-	uint64_t ns, undisturbed, disturbed;
-	int err = time_queued(device, &ns);
+	uint64_t ns[2] = { 0 }, undisturbed, disturbed;
+	int err = time_two(device, false, 0, ns);
 
 	if (err)
 		return err;
-	cost->alone_ns = ns - SOLO_NS;
+	cost->alone_ns = ns[1] - ns[0] - SOLO_NS;
 	cost->step_ns = STEP_NS;
 	for (size_t i = 0; i < steps && !err; i++) {
-		err = time_after(device, i * STEP_NS, &ns);
-		cost->setup_ns[i] = ns - SOLO_NS - cost->alone_ns;
+		err = time_two(device, true, i * STEP_NS, ns);
+		cost->setup_ns[i] = ns[1] - SOLO_NS - cost->alone_ns;
 	}
 	if (!err)
 		err = be_ends(device, 0, &undisturbed);
