@@ -116,6 +116,17 @@ int gp_results_write(const struct gp_results *r, const char *path)
 	return err;
 }
 
+/* Printable, as it is printed. */
+static bool is_line(const char *text)
+{
+	if (!text)
+		return false;
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 127)
+			return false;
+	return true;
+}
+
 /* Of one figure; what is wrong with it, or NULL. */
 static const char *check_figure(const json_t *figure)
 {
@@ -124,10 +135,10 @@ static const char *check_figure(const json_t *figure)
 	json_t *value;
 	size_t i;
 
-	if (!text_of(figure, "row"))
-		return "row: a text is wanted";
-	if (!text_of(figure, "name"))
-		return "name: a text is wanted";
+	if (!is_line(text_of(figure, "row")))
+		return "row: a line of text is wanted";
+	if (!is_line(text_of(figure, "name")))
+		return "name: a line of text is wanted";
 	if (!better || (strcmp(better, "lower") && strcmp(better, "higher")))
 		return "better: \"lower\" or \"higher\" is wanted";
 	if (!json_array_size(values))

@@ -130,12 +130,13 @@ static void refused(void **state)
 		{ "{\"schema_version\": 3}", "f: schema_version: found 3, 1 is wanted" },
 		{ "{\"schema_version\": 1}", "f: suite: a text is wanted" },
 		{ "{\"schema_version\": 1, \"suite\": \"s\"}", "f: figures: a list is wanted" },
-		{ FILE_OF("7"), "f: figures[0].row: a text is wanted" },
+		{ FILE_OF("7"), "f: figures[0].row: a line of text is wanted" },
 		{ FILE_OF(FIGURE("less", "[1]")), "better: \"lower\" or \"higher\" is wanted" },
 		{ FILE_OF(FIGURE("lower", "[]")), "figures[0].values: a list of numbers" },
 		{ FILE_OF(FIGURE("lower", "[1, \"2\"]")), "figures[0].values: a list of numbers" },
 		{ FILE_OF(FIGURE("lower", "[1]") "," FIGURE("lower", "[2]")),
 		  "figures[1].name: this row has had it before" },
+		{ FILE_OF("{\"row\": \"a\\nb\"}"), "figures[0].row: a line of text is wanted" },
 		{ "{\"suite\": 1, \"suite\": 2}", "duplicate object key" },
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Results of a benchmark: what is refused leaves one line, what is taken can be
- * compared with itself and has changed in nothing.
+ * Results of a benchmark: what is refused leaves one line, what is taken is the
+ * same as itself, and can be printed.
  */
 #include <stdio.h>
 
@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	f = open_memstream(&text, &bytes);
 	FUZZ_CHECK(f && !gp_results_compare(r, r, 0.01, f) && !fclose(f));
-	FUZZ_CHECK(!strstr(text, "only in"));
+	for (const char *c = text; *c; c++)
+		FUZZ_CHECK(*c == '\n' || ((unsigned char)*c >= ' ' && *c != 127));
 	free(text);
 	gp_results_destroy(r);
 	return 0;
