@@ -152,7 +152,7 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -lncursesw -ldl -lm
 
-$(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) bench/common/opts.c) $(MODEL_A)
+$(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/common/,opts.c samples.c)) $(MODEL_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ljansson -lm
 

@@ -31,9 +31,9 @@ ARROWS = {
     "bench/apps": {"bench/common"},
     "bench/load": set(),
     "bench/results": {"bench/stats"},
-    "bench/stats": {"bench/load"},
+    "bench/stats": set(),
     "bench/theory": set(),
-    "bench/virtual": {"bench/load", "bench/theory", "softgpu"},
+    "bench/virtual": {"bench/common", "bench/load", "bench/theory", "softgpu"},
     "bench/cmd": {"bench/common", "bench/results", "bench/virtual", "softgpu"},
     "examples": set(),
 }

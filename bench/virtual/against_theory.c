@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bench/common/samples.h"
 #include "bench/load/random.h"
 #include "bench/theory/queue.h"
 
@@ -54,22 +55,15 @@ static uint64_t draw_service(void *arg)
 	return (uint64_t)llround(fmax(1, times * (double)s->a->service_ns));
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void summarize(uint64_t *ns, size_t count, struct gp_against_figures *f)
 {
 	double sum = 0;
 
-	qsort(ns, count, sizeof(*ns), by_size);
+	gp_samples_sort(ns, count);
 	for (size_t i = 0; i < count; i++)
 		sum += (double)ns[i];
 	f->mean_us = sum / (double)count / NS_PER_US;
-	f->p99_us = (double)ns[(count * 99 + 99) / 100 - 1] / NS_PER_US;
+	f->p99_us = (double)gp_samples_rank(ns, count, 990) / NS_PER_US;
 }
 
 static int run(const struct gp_model_config *device, const struct gp_against *a,

@@ -1,65 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Percentiles, how sure they are, and whether one thing is faster than another. */
+/* Whether one thing is faster than another. */
 #include <errno.h>
 #include <math.h>
 
 #include "bench/load/random.h"
 #include "bench/stats/compare.h"
-#include "bench/stats/percentile.h"
 #include "tests/common/gp_test.h"
-
-static void percentiles(void **state)
-{
-	double sample[1000];
-
-	for (int i = 0; i < 1000; i++)
-		sample[i] = (i * 617) % 1000 + 1;	/* 1 to 1000, mixed */
-	gp_sort(sample, 1000);
-	assert_true(gp_percentile(sample, 1000, GP_P50) == 500);
-	assert_true(gp_percentile(sample, 1000, GP_P99) == 990);
-	assert_true(gp_percentile(sample, 1000, GP_P999) == 999);
-	assert_true(gp_percentile(sample, 1000, GP_MAX) == 1000);
-	assert_true(gp_percentile(sample, 1, GP_P50) == 1);
-	assert_true(gp_percentile_known(1000, GP_P99));
-	assert_false(gp_percentile_known(999, GP_P99));
-	assert_false(gp_percentile_known(1000, GP_P999));
-	assert_true(gp_percentile_known(20, GP_P50));
-	assert_false(gp_percentile_known(19, GP_P50));
-	assert_true(gp_percentile_known(1, GP_MAX));
-	assert_false(gp_percentile_known(0, GP_MAX));
-}
-
-#define RUNS 4
-#define SAMPLES 100
-#define TRIES 100
-
-/* The median of exponential samples is ln 2: in nearly all intervals. */
-static void intervals(void **state)
-{
-	static double sample[RUNS][SAMPLES];
-	struct gp_run run[RUNS];
-	struct gp_random r;
-	int hit = 0;
-
-	gp_random_seed(&r, 5, 0);
-	for (int i = 0; i < TRIES; i++) {
-		struct gp_interval in;
-
-		for (int k = 0; k < RUNS; k++) {
-			for (int n = 0; n < SAMPLES; n++)
-				sample[k][n] = gp_random_exponential(&r);
-			run[k] = (struct gp_run){ sample[k], SAMPLES };
-		}
-		assert_int_equal(gp_percentile_interval(run, RUNS, GP_P50, 0.95, &r, &in), 0);
-		assert_true(in.low <= in.high);
-		hit += in.low <= M_LN2 && M_LN2 <= in.high;
-	}
-	print_message("%d of %d intervals hold it\n", hit, TRIES);
-	assert_true(hit >= 85 && hit < TRIES);
-	run[1].count = 0;
-	assert_int_equal(gp_percentile_interval(run, RUNS, GP_P50, 0.95, &r, NULL), -EINVAL);
-	assert_int_equal(gp_percentile_interval(run, 0, GP_P50, 0.95, &r, NULL), -EINVAL);
-}
 
 /* Tables of the distribution have these. */
 static void student(void **state)
@@ -132,24 +78,12 @@ static void without_noise(void **state)
 	assert_int_equal(gp_compare(a, b, 3, 1, &got), -EDOM);
 }
 
-static void fairness(void **state)
-{
-	const double equal[] = { 3, 3, 3, 3 }, one[] = { 5, 0, 0, 0 };
-
-	assert_true(fabs(gp_jain(equal, 4) - 1) < 1e-12);
-	assert_true(fabs(gp_jain(one, 4) - 0.25) < 1e-12);
-	assert_true(gp_jain(one + 1, 3) == 1);	/* nobody has anything: all equal */
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles),
-		cmocka_unit_test(intervals),
 		cmocka_unit_test(student),
 		cmocka_unit_test(comparisons),
 		cmocka_unit_test(without_noise),
-		cmocka_unit_test(fairness),
 	};
 
 	return gp_run_tests(tests);
