@@ -61,6 +61,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		a->options.requests = number(state, "requests", text, REQUESTS_MAX);
 		return 0;
 	case OPT_OUT:
+		if (!*text)
+			argp_error(state, "--out=: the name of a file is wanted");
 		a->out = text;
 		return 0;
 	case ARGP_KEY_ARG:

@@ -86,6 +86,7 @@ class Bench(unittest.TestCase):
                            (("compare", "a", "b", "c"), "c: what is that for?"),
                            (("run", "theory", "--requests=-3"),
                             "--requests=-3: a number from 1 to 100000000 is wanted"),
+                           (("run", "switch", "--out="), "--out=: the name of a file"),
                            (("run", "theory", "--seed=1x"), "--seed=1x: a number")):
             done = bench(*args)
             self.assertEqual(done.returncode, 2, args)
