@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/clocks.h"
 #include "client/engine.h"
 #include "client/log.h"
 #include "sched/rhythm.h"
@@ -27,10 +28,7 @@
 #define QUIET_NS (2000 * MS)		/* so long without a record: idle */
 #define IDLE_MS 100
 #define BATCH 256
-/* Two readings of one clock around one of the other: apart by no more. */
-#define CLOCK_TRIES 5
-#define CLOCK_GOOD_NS 12000u
-#define CLOCK_FAIR_NS 100000u
+#define CLOCK_TRIES 5			/* the first time: one may be interrupted */
 
 struct gp_learn {
 	struct gp_log *log;
@@ -40,8 +38,7 @@ struct gp_learn {
 	bool off;			/* for good */
 	bool ticking;			/* the timer is armed */
 	bool same_clock;
-	int64_t ahead_ns;		/* the log's clock, before the device's */
-	bool ahead_known;
+	struct gp_clocks clocks;	/* the log's, against the device's */
 	uint64_t read_ns, own_ns;	/* last reading; last record of ours */
 	uint64_t start_ns;		/* ours is on since; 0: it is off */
 	bool said_sure;
@@ -117,35 +114,29 @@ static void begin(struct gp_edev *dev)
 
 static void compare_clocks(struct gp_edev *dev, struct gp_learn *l)
 {
-	uint64_t best = l->ahead_known ? CLOCK_GOOD_NS : CLOCK_FAIR_NS;
-	int tries = l->ahead_known ? 1 : CLOCK_TRIES;
-	uint64_t before, there, after;
+	int tries = l->clocks.known ? 1 : CLOCK_TRIES;
+	uint64_t before, there;
 
 	if (l->same_clock) {
-		l->ahead_known = true;
+		l->clocks.known = true;
 		return;
 	}
 	while (tries--) {
 		before = gp_edev_now(dev);
 		if (dev->ops.log_now(l->log, &there))
 			return;
-		after = gp_edev_now(dev);
-		if (after - before > best)
-			continue;
-		best = after - before;
-		l->ahead_ns = (int64_t)(there - before - best / 2);
-		l->ahead_known = true;
+		gp_clocks_read(&l->clocks, before, there, gp_edev_now(dev));
 	}
 }
 
 static uint64_t to_log(const struct gp_learn *l, uint64_t ns)
 {
-	return ns + (uint64_t)l->ahead_ns;
+	return ns + (uint64_t)l->clocks.ahead_ns;
 }
 
 static uint64_t from_log(const struct gp_learn *l, uint64_t ns)
 {
-	return ns - (uint64_t)l->ahead_ns;
+	return ns - (uint64_t)l->clocks.ahead_ns;
 }
 
 /* ---- the log --------------------------------------------------------------------- */
@@ -322,7 +313,7 @@ static void tick(struct gp_edev *dev, struct gp_learn *l)
 	say(dev, l);
 	if (!may_go_on(dev, l))
 		return;
-	if (l->ahead_known) {
+	if (l->clocks.known) {
 		pthread_mutex_lock(&dev->lock);
 		guess_next(dev, l);
 		gp_edev_unlock(dev);

@@ -25,6 +25,7 @@
 #define SLOT_MIN_NS (500 * US)		/* between two requests, at least .. */
 #define CYCLE_MAX_NS (500 * MS)
 #define PAUSE_NS (1000 * MS)		/* .. and when what was before is old */
+#define FUTURE_NS (10 * MS)		/* no clock is off by that */
 #define SPREAD_MAX_NS (60 * US)		/* more is no rhythm */
 #define DIFF_TOL_NS (100 * US)		/* of two marks one cycle apart */
 #define MARKS_FIRST 12u			/* .. and 4 for each phase but one */
@@ -701,6 +702,11 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 			r->credit_ns = CREDIT_MAX_NS;
 	}
 	r->now_ns = now_ns;
+	/* A record of a time that has not come is none: those after it would all be older. */
+	if (diff(r->last_end_ns, now_ns) > (int64_t)FUTURE_NS) {
+		r->last_end_ns = now_ns;
+		gp_rhythm_forget(r);
+	}
 	if (r->open.end_ns && diff(now_ns, r->open.end_ns) > MERGE_NS)
 		close_open(r);
 	if (r->state == GP_RHYTHM_RESTING) {

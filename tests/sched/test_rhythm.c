@@ -508,6 +508,45 @@ static void test_lost(void **state)
 	}
 }
 
+/* A record that is of no time that there was hides none of those after it. */
+static void test_future(void **state)
+{
+	static const struct trace t = { 5000 * US, 15 * US, 550 * US, 5 * US, 0, 0 };
+	static struct sim s;
+
+	sim_init(&s, 12);
+	run(&s, &t, 200);
+	gp_rhythm_stretch(&s.r, s.now_ns + (uint64_t)(600000 * MS),
+			  s.now_ns + (uint64_t)(600001 * MS));
+	run(&s, &t, 100);
+	count_anew(&s);
+	run(&s, &t, 1000);
+	assert_true(share_saved(&s) > 0.95);
+}
+
+/* What has no rhythm for a while leaves nothing behind that is in its way later. */
+static void test_poisson_between(void **state)
+{
+	static const struct trace t = { 5000 * US, 15 * US, 550 * US, 2 * US, 0, 0 };
+	static struct sim s;
+	double least = 1;
+
+	sim_init(&s, 13);
+	for (int i = 0; i < 20; i++) {
+		count_anew(&s);
+		run(&s, &t, 2000);
+		if (share_saved(&s) < least)
+			least = share_saved(&s);
+		for (int k = 0; k < 2000; k++) {
+			s.now_ns += (uint64_t)(exponential(&s) * 2000 * US);
+			request(&s, s.now_ns, 550 * US);
+		}
+		s.now_ns += (uint64_t)(40000 * MS);
+		pass(&s, s.now_ns);
+	}
+	assert_true(least > 0.9);
+}
+
 /* Anything may be told to it. */
 static void test_nonsense(void **state)
 {
@@ -562,6 +601,8 @@ int main(void)
 		cmocka_unit_test(test_dense),
 		cmocka_unit_test(test_long_lead),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_future),
+		cmocka_unit_test(test_poisson_between),
 		cmocka_unit_test(test_nonsense),
 	};
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/clocks.h"
+
+/* Crystals are within 50 of a million; a clock that is being set, within 500. */
+#define DRIFT_PPM 100u
+/* What took longer was interrupted: nothing is known by it. */
+#define TOOK_MAX_NS 200000u
+
+uint64_t gp_clocks_doubt(const struct gp_clocks *c, uint64_t now_ns)
+{
+	if (!c->known)
+		return UINT64_MAX;
+	return c->doubt_ns + (now_ns - c->at_ns) / (1000000u / DRIFT_PPM);
+}
+
+bool gp_clocks_read(struct gp_clocks *c, uint64_t before_ns, uint64_t there_ns,
+		    uint64_t after_ns)
+{
+	const uint64_t took_ns = after_ns - before_ns;
+
+	if (after_ns < before_ns || took_ns > TOOK_MAX_NS ||
+	    took_ns / 2 > gp_clocks_doubt(c, after_ns))
+		return false;
+	*c = (struct gp_clocks){
+		.ahead_ns = (int64_t)(there_ns - before_ns - took_ns / 2),
+		.known = true,
+		.doubt_ns = took_ns / 2,
+		.at_ns = after_ns,
+	};
+	return true;
+}
