@@ -82,6 +82,7 @@ struct gp_ddev {
 	int slot_fd;			/* the right to the short slice; -1: not ours */
 	struct gp_tick slot;		/* then: tries again */
 	struct gp_tick notice;		/* looks for work of who had none */
+	uint32_t quiet_looks;		/* such ones in a row that saw nobody's */
 	bool noticing;			/* it is to come */
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];

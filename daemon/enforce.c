@@ -72,6 +72,7 @@ void gp_ddev_enforce(struct gp_ddev *dev)
 		c->mode = g->tenant->request.cls.cls == GP_CLASS_BE &&
 			  dev->caps.caps & GP_CAP_PREEMPT_MODE;
 		c->err = -ECANCELED;
+		c->base.job.can_wait = true;
 		gp_group_job_post(&c->base, dev, g, check, was_checked);
 	}
 }

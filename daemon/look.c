@@ -7,7 +7,8 @@
  *  - 5 ms after a turn began with a resume: who has not had the device since then
  *    has nothing to run;
  *  - ten times a second while two share a device, for usage, and while one of them
- *    had no work of which only the log would tell; once a second else;
+ *    had no work of which only the log would tell: ever less often, where nobody
+ *    uses the device; once a second else;
  *  - soon again when latency-critical work was seen: that it lasts is not believed
  *    without looking, since best-effort's minimum would be taken from it.
  */
@@ -23,7 +24,9 @@
 #define BUSY_NS 500000u		/* doubles .. */
 #define BUSY_SHIFT_MAX 5u	/* .. to 16 ms */
 #define USAGE_NS 100000000u
-#define NOTICE_NS 110000000u	/* by the wall's clock: past USAGE_NS for certain */
+#define NOTICE_NS 110000000u	/* by the wall's clock: past USAGE_NS for certain; doubles .. */
+#define NOTICE_SHIFT_MAX 3u	/* .. to 0.9 s while nobody uses the device .. */
+#define NOTICE_SHIFT_LC 2u	/* .. or 0.4 where latency-critical work may begin */
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
@@ -156,6 +159,8 @@ static void log_was_read(struct gp_job *job)
 	struct gp_log_look *look = (struct gp_log_look *)(void *)job;
 	struct gp_ddev *dev = look->dev;
 
+	if (look->count)
+		dev->quiet_looks = 0;
 	for (size_t i = 0; i < look->count; i++)
 		gp_usage_record(&dev->usage, &look->rec[i]);
 	if (look->log_ns) {
@@ -232,12 +237,30 @@ static bool waits_for_work(const struct gp_ddev *dev)
 	return false;
 }
 
+static bool is_quiet(const struct gp_ddev *dev)
+{
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls != GP_CLASS_NONE && t->told == GP_TOLD_BUSY)
+			return false;
+	return true;
+}
+
+static uint32_t notice_shift(const struct gp_ddev *dev)
+{
+	uint32_t most = NOTICE_SHIFT_MAX;
+
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls == GP_CLASS_LC)
+			most = NOTICE_SHIFT_LC;
+	return dev->quiet_looks < most ? dev->quiet_looks : most;
+}
+
 static void plan_notice(struct gp_ddev *dev)
 {
 	if (dev->noticing || !waits_for_work(dev))
 		return;
 	dev->noticing = true;
-	gp_tick_in(&dev->notice, NOTICE_NS);
+	gp_tick_in(&dev->notice, (uint64_t)NOTICE_NS << notice_shift(dev));
 }
 
 void gp_ddev_notice_due(struct gp_tick *tick)
@@ -245,6 +268,7 @@ void gp_ddev_notice_due(struct gp_tick *tick)
 	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, notice);
 
 	dev->noticing = false;
+	dev->quiet_looks = is_quiet(dev) ? dev->quiet_looks + 1 : 0;
 	gp_ddev_look(dev);
 	plan_notice(dev);
 }

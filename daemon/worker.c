@@ -61,7 +61,8 @@ static void *thread_main(void *arg)
 		job->work(job);
 		pthread_mutex_lock(&w->lock);
 		push(&w->done, job);
-		(void)!write(w->source.fd, &one, sizeof(one));
+		if (!job->can_wait || !w->todo.first)
+			(void)!write(w->source.fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;

@@ -14,10 +14,13 @@ struct gp_worker;
  * struct gp_job - embedded in what is to be done.
  * @work: in the thread
  * @done: in the loop, afterwards; may free the job
+ * @can_wait: done() may come as late as that of a job behind it that cannot, or
+ *	when there is nothing more to do: the loop is woken once for many
  */
 struct gp_job {
 	void (*work)(struct gp_job *job);
 	void (*done)(struct gp_job *job);
+	bool can_wait;
 	struct gp_job *next;
 };
 

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "daemon/loop.h"
+#include "daemon/worker.h"
+#include "tests/common/gp_test.h"
+
+#define JOBS 8
+
+struct rig {
+	struct gp_loop *loop;
+	struct gp_worker *worker;
+	int gate[2];			/* the first job reads a byte from it */
+	struct job {
+		struct gp_job job;
+		struct rig *rig;
+		bool worked;
+	} job[JOBS];
+	size_t done;
+};
+
+static void work(struct gp_job *job)
+{
+	struct job *j = (struct job *)(void *)job;
+	char c;
+
+	if (j == &j->rig->job[0])
+		assert_int_equal(read(j->rig->gate[0], &c, 1), 1);
+	j->worked = true;
+}
+
+/* In the order in which they were asked for. */
+static void is_done(struct gp_job *job)
+{
+	struct job *j = (struct job *)(void *)job;
+
+	assert_ptr_equal(j, &j->rig->job[j->rig->done]);
+	j->rig->done++;
+}
+
+static void start(struct rig *r, unsigned int can_wait)
+{
+	*r = (struct rig){ 0 };
+	assert_int_equal(pipe(r->gate), 0);
+	assert_int_equal(gp_loop_create(&r->loop), 0);
+	assert_int_equal(gp_worker_create(r->loop, &r->worker), 0);
+	for (unsigned int i = 0; i < JOBS; i++) {
+		r->job[i] = (struct job){
+			.job = { .work = work, .done = is_done, .can_wait = can_wait >> i & 1 },
+			.rig = r,
+		};
+		gp_worker_post(r->worker, &r->job[i].job);
+	}
+	assert_int_equal(write(r->gate[1], "x", 1), 1);
+}
+
+static void end(struct rig *r)
+{
+	gp_worker_destroy(r->worker);
+	gp_loop_destroy(r->loop);
+	close(r->gate[0]);
+	close(r->gate[1]);
+}
+
+/* Rounds of the loop in which something was done. */
+static size_t rounds(struct rig *r)
+{
+	size_t n = 0;
+
+	while (r->done < JOBS) {
+		const size_t had = r->done;
+
+		assert_int_equal(gp_loop_once(r->loop, 10000), 0);
+		n += r->done != had;
+		/* Somebody who is slow: what may wait has time to come one by one. */
+		poll(NULL, 0, 2);
+	}
+	return n;
+}
+
+static void all_are_done_in_order(void **state)
+{
+	for (unsigned int can_wait = 0; can_wait < 1u << JOBS; can_wait += 7) {
+		struct rig r;
+
+		start(&r, can_wait);
+		rounds(&r);
+		end(&r);
+	}
+}
+
+static void many_that_can_wait_wake_once(void **state)
+{
+	struct rig r;
+
+	start(&r, (1u << JOBS) - 1);
+	assert_int_equal(rounds(&r), 1);
+	end(&r);
+}
+
+static void what_was_not_begun_is_done_too(void **state)
+{
+	struct rig r;
+
+	start(&r, (1u << JOBS) - 1);
+	end(&r);
+	assert_int_equal(r.done, JOBS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_are_done_in_order),
+		cmocka_unit_test(many_that_can_wait_wake_once),
+		cmocka_unit_test(what_was_not_begun_is_done_too),
+	};
+
+	return gp_run_tests(tests);
+}
