@@ -182,11 +182,14 @@ static void tell_doing(struct gp_edev *dev, uint32_t doing)
 		return;
 	t->doing = doing;
 	atomic_store(&t->page->doing, doing);
-	if (!before && dev->stepped_ns >= t->woke_for_ns)
+	if (!before)
 		(void)wake(t);
 }
 
-/* To cut others takes a while as well: what comes soon is as good as there. */
+/*
+ * To cut others takes a while as well: what comes soon is as good as there. When it
+ * is there the daemon looks once more, as others may have begun in between.
+ */
 static void tell_hint(struct gp_edev *dev, uint64_t at_ns)
 {
 	struct gp_tells *t = &dev->tells;

@@ -462,5 +462,6 @@ void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *sett
 			    lc_policy(settings->lc_policy));
 	gp_sched_set_share(dev->sched, settings->quantum_ns, settings->be_min_pct);
 	dev->settings = *settings;
+	gp_dtenant_cut_wanted(dev);
 	gp_ddev_event(dev, &ev);
 }

@@ -19,6 +19,7 @@
 
 /* What was said for a time that is over by more than this was wrong. */
 #define NEXT_LATE_NS 1000000u
+#define QUIET_NS 2000000u	/* off the device for so long: not between two kernels */
 
 struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id)
 {
@@ -77,9 +78,32 @@ void gp_dtenant_turn_ends(struct gp_dtenant *t)
 	wants_turn(t);
 }
 
-void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
+/* From now on it has the device if it has work: whether it has is seen by that. */
+static void watch_for_work(struct gp_dtenant *t, uint64_t now_ns)
 {
 	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	t->starts = p ? p->starts : 0;
+	t->on_since_ns = t->turn_since_ns ? now_ns : 0;
+}
+
+/*
+ * Latency-critical ones are off, for best-effort's minimum. Who of them has nothing
+ * to run has had the device all the same, until somebody else has work: so has the
+ * one whose turn it is any, with others waiting?
+ */
+static void watch_resident(const struct gp_ddev *dev, uint64_t now_ns)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+		if (is_be(t) && t->turn_since_ns && !t->on_since_ns && !(p && p->on))
+			watch_for_work(t, now_ns);
+	}
+}
+
+void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
+{
 	uint64_t now_ns = gp_ddev_now(t->dev);
 
 	if (off) {
@@ -89,8 +113,13 @@ void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
 		record(t, GP_WIRE_HIST_SUSPENDED, now_ns - t->off_since_ns);
 		t->off_since_ns = 0;
 	}
-	t->starts = p ? p->starts : 0;
-	t->on_since_ns = !off && t->turn_since_ns ? now_ns : 0;
+	t->on_since_ns = 0;
+	if (!off) {
+		t->resumed_ns = now_ns;
+		watch_for_work(t, now_ns);
+	} else if (t->request.cls.cls == GP_CLASS_LC) {
+		watch_resident(t->dev, now_ns);
+	}
 }
 
 /* Why it counts as busy; what no page says is work. */
@@ -103,23 +132,51 @@ static uint32_t doing(const struct gp_dtenant *t)
 	return bits ? bits : GP_PAGE_WORK;
 }
 
-/* The log says late that it has none: it may have the device again by now. */
-static bool may_have_work(const struct gp_dtenant *t)
+static bool known_by_log(const struct gp_dtenant *t)
 {
 	return t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t);
 }
 
+/*
+ * The log says late that it has none: it may have the device again by now. Who had
+ * it long before the log was read has not, and whoever needs it reads the log first.
+ */
+static bool may_have_work(const struct gp_dtenant *t)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	if (!known_by_log(t))
+		return false;
+	/* It was not asked whether it has, for some time. */
+	if (t->off_since_ns || gp_ddev_now(t->dev) - t->resumed_ns < QUIET_NS)
+		return true;
+	return !t->dev->log || !p || !p->starts || p->on ||
+	       t->dev->usage.until_ns - p->ended_ns < QUIET_NS;
+}
+
+static uint32_t busy_how(const struct gp_dtenant *t)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	return (t->anew ? GP_BUSY_ANEW : 0u) |
+	       (known_by_log(t) && p && p->on ? GP_BUSY_ON : 0u);
+}
+
 void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
 {
-	const struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
-				     .tenant = t->id, .ok = !busy && may_have_work(t) };
-	const int tell = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
+	const bool late = !busy && may_have_work(t);
+	const bool same = (int)t->told == (busy ? GP_TOLD_BUSY : GP_TOLD_IDLE);
+	const struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE, .tenant = t->id,
+				     .ok = busy ? busy_how(t) : late };
 
-	if ((int)t->told == tell)
+	if (same && late == t->told_late && !(busy && t->anew))
 		return;
 	t->told = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
+	t->told_late = late;
+	t->anew = false;
 	wants_turn(t);
-	gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, busy ? doing(t) : 0);
+	if (!same)
+		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, busy ? doing(t) : 0);
 	gp_ddev_event(t->dev, &ev);
 }
 
@@ -217,10 +274,12 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 	uint64_t n;
 
 	(void)!read(source->fd, &n, sizeof(n));
-	/* What it had when it was looked at last is done: this is other work. */
-	if (t->told == GP_TOLD_BUSY && t->request.cls.cls == GP_CLASS_LC)
-		gp_dtenant_tell(t, false);
-	gp_ddev_look_at_pages(t->dev);
+	/*
+	 * What it had when it was looked at last is done: this is other work. That it
+	 * has none is not told, not for a moment: a turn that waits for that would end.
+	 */
+	t->anew = t->told == GP_TOLD_BUSY && t->request.cls.cls == GP_CLASS_LC;
+	gp_ddev_look(t->dev);
 }
 
 static void page_destroy(struct gp_dtenant *t)
@@ -272,20 +331,29 @@ err_page:
 	return err;
 }
 
+/* By deadlines anybody may be the more urgent one. */
+static bool may_cut_others(const struct gp_dtenant *t)
+{
+	const bool edf = t->dev->settings.lc_policy == GP_CONFIG_EDF;
+
+	if (t->request.cls.cls != GP_CLASS_LC)
+		return false;
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		if (u != t && u->request.cls.cls == GP_CLASS_LC &&
+		    (edf || u->request.cls.value > t->request.cls.value))
+			return true;
+	return false;
+}
+
 /*
  * Where more than one level shares a device, a more urgent one has to say when it
  * needs it: the less urgent one's turn is ended then. Alone, it need not.
  */
 void gp_dtenant_cut_wanted(struct gp_ddev *dev)
 {
-	uint32_t lc = 0;
-
-	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		lc += t->request.cls.cls == GP_CLASS_LC;
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		if (t->page)
-			atomic_store(&t->page->cut_wanted,
-				     lc > 1 && t->request.cls.cls == GP_CLASS_LC);
+			atomic_store(&t->page->cut_wanted, may_cut_others(t));
 }
 
 /* ---- coming and going ------------------------------------------------ */

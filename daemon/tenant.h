@@ -35,10 +35,13 @@ struct gp_dtenant {
 
 	/* What the core was told. */
 	enum { GP_TOLD_NOTHING, GP_TOLD_BUSY, GP_TOLD_IDLE } told;
+	bool told_late;			/* idle a while ago, it said */
+	bool anew;			/* work came that is other work; to be told */
 
 	/* Best-effort: its turns. */
 	uint64_t wants_since_ns;	/* a turn; 0: it has one, or no work */
-	uint64_t off_since_ns;		/* 0: it is on */
+	uint64_t off_since_ns;		/* 0: it is on .. */
+	uint64_t resumed_ns;		/* .. again since; 0: it never was off */
 	uint64_t turn_since_ns;		/* 0: it has none */
 	uint64_t on_since_ns;		/* resumed in this turn, and whether it has
 					 * work was not seen yet; else 0 */

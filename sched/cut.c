@@ -117,6 +117,20 @@ static bool suspends(const struct gp_sched *s)
 	return cuts(s) && s->config.lc_cut == GP_LC_CUT_SUSPEND;
 }
 
+/* It has the device although somebody more urgent has work: it got it in between. */
+void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t)
+{
+	if (!cuts(s) || s->config.lc_cut != GP_LC_CUT_PREEMPT || s->cut_top == GP_NONE)
+		return;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_group_state *g = &s->group[i];
+
+		if (g->tenant == (uint32_t)(t - s->tenant) && in_the_way(s, g) &&
+		    !g->cut_left)
+			g->cut_left = 1;
+	}
+}
+
 bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	if (!suspends(s) || !may_run(t))

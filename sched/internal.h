@@ -252,6 +252,8 @@ void gp_cut_reconcile(struct gp_sched *s);
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
 /* @t is to be off for who is more urgent. */
 bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
+/* @t was seen to have the device. */
+void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t);
 /* The device has no such thing as PREEMPT. */
 void gp_cut_refused(struct gp_sched *s);
 uint64_t gp_cut_next_ns(const struct gp_sched *s);

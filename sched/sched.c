@@ -346,6 +346,27 @@ static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
 			gp_hold_outcome(s, &s->tenant[i], id, ev->error);
 }
 
+static void apply_idle(struct gp_tenant *t, bool a_while_ago)
+{
+	gp_hold_idle(t);
+	t->activity = a_while_ago ? GP_ACT_UNKNOWN : GP_ACT_IDLE;
+	gp_deadline_end(t);
+}
+
+static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
+{
+	/* No decision is made in between: nobody gets a turn of that moment. */
+	if (how & GP_BUSY_ANEW) {
+		apply_idle(t, false);
+		gp_cut_reconcile(s);
+	}
+	gp_deadline_begin(s, t);
+	gp_hold_busy(s, t);
+	t->activity = GP_ACT_BUSY;
+	if (how & GP_BUSY_ON)
+		gp_cut_seen(s, t);
+}
+
 static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 			 struct gp_decisions *out, struct gp_tenant *t)
 {
@@ -383,14 +404,10 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		gp_deadline_end(t);
 		break;
 	case GP_EV_BUSY:
-		gp_deadline_begin(s, t);
-		gp_hold_busy(s, t);
-		t->activity = GP_ACT_BUSY;
+		apply_busy(s, t, ev->ok);
 		break;
 	case GP_EV_IDLE:
-		gp_hold_idle(t);
-		t->activity = ev->ok ? GP_ACT_UNKNOWN : GP_ACT_IDLE;
-		gp_deadline_end(t);
+		apply_idle(t, ev->ok);
 		break;
 	case GP_EV_SYNC:
 		gp_hold_sync(s, t);

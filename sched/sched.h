@@ -73,7 +73,8 @@ enum gp_event_type {
 	GP_EV_SEGMENT_END,		/* tenant */
 	GP_EV_HOLD,			/* tenant, limit_ns: by hand; nests */
 	GP_EV_RELEASE,			/* tenant */
-	GP_EV_BUSY,			/* tenant has work on the device or queued */
+	GP_EV_BUSY,			/* tenant has work on the device or queued;
+					 * ok: enum gp_busy bits */
 	GP_EV_IDLE,			/* tenant has none (LC: its work is done). With
 					 * ok=1 it had none a while ago: whether it
 					 * has by now is not known */
@@ -95,6 +96,11 @@ enum gp_event_type {
 					 * only OUTCOME, TIMER, GROUP_GONE and
 					 * TENANT_LEAVE are taken, until
 					 * gp_sched_settled() */
+};
+
+enum gp_busy {
+	GP_BUSY_ANEW = 1u << 0,		/* other work than before, which is done */
+	GP_BUSY_ON = 1u << 1,		/* it was seen to have the device */
 };
 
 struct gp_event {

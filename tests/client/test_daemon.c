@@ -995,7 +995,7 @@ static void wakes_when_less_urgent_ones_run(void **state)
 	rig_end(&r);
 }
 
-/* To cut them takes a while: it begins with the hint, and once. */
+/* To cut them takes a while: it begins with the hint, once, and then with the work. */
 static void wakes_for_what_is_to_come(void **state)
 {
 	struct gp_class_request want = lc(0);
@@ -1009,7 +1009,12 @@ static void wakes_for_what_is_to_come(void **state)
 	assert_int_equal(wakes(&r.given), 0);
 	event(r.dev, c, GP_EV_HINT, MS / 2);
 	assert_int_equal(wakes(&r.given), 1);
+	event(r.dev, c, GP_EV_HINT, MS / 2);
+	assert_int_equal(wakes(&r.given), 0);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	assert_int_equal(wakes(&r.given), 1);
+	event(r.dev, c, GP_EV_HOLD, MS);
+	event(r.dev, c, GP_EV_RELEASE, 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	assert_int_equal(wakes(&r.given), 0);
 	fake_lock();

@@ -303,6 +303,39 @@ static void test_idle_costs_nothing(void **state)
 	assert_int_equal(idle->tenant->told, GP_TOLD_BUSY);
 }
 
+/*
+ * A latency-critical one that has no more to run keeps the device, and so does the turn
+ * of a best-effort one that has none either: others that wait have it all the same.
+ */
+static void test_two_that_idle_stop_nobody(void **state)
+{
+	const struct gp_config_settings settings = { .quantum_ns = 50 * MS, .be_min_pct = 5 };
+	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	struct process *lc = tenant(&device[0], cls, false, false);
+	struct process *has, *waits;
+	uint64_t before;
+
+	gp_ddev_settings(device[0].dev, &settings);
+	run(210 * MS);
+	has = device[0].dev->resident == a->tenant->id ? a : b;
+	waits = has == a ? b : a;
+	has->works = false;
+	run(5 * MS);
+	lc->works = true;
+	submit(lc);
+	run(3 * MS);
+	gp_ddev_look(device[0].dev);
+	run(2 * MS);
+	assert_int_equal(lc->tenant->told, GP_TOLD_BUSY);
+	lc->works = false;
+	run(10 * MS);
+	before = waits->done;
+	run(300 * MS);
+	printf("in 300 ms: %llu\n", (unsigned long long)(waits->done - before));
+	assert_true(waits->done - before > 240);
+}
+
 /* Who is capped has turns that end; when nobody has work, none is to come. */
 static void test_capped_and_idle(void **state)
 {
@@ -372,6 +405,40 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	/* It did not come, after all. */
 	atomic_store(&page->next_ns, 0);
 	run(5 * MS);
+	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
+}
+
+/* A turn that is over waits for work that is about to come: its coming does not end that. */
+static void test_a_wake_ends_no_turn(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
+	struct process *lc = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_page *page = lc->tenant->page;
+	struct gp_ddev *dev = device[0].dev;
+	const uint64_t one = 1;
+	uint64_t turns, over_ns;
+
+	assert_int_equal(atomic_load(&page->cut_wanted), 1);
+	assert_int_equal(atomic_load(&less->tenant->page->cut_wanted), 0);
+	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	run(210 * MS);
+	over_ns = dev->core_at_ns;
+	turns = a->tenant->turns + b->tenant->turns;
+	atomic_store(&page->next_ns, over_ns + MS);
+	run(over_ns + MS / 2 - gp_sim_now(device[0].sim));
+	assert_true(gp_sched_put_off(dev->sched));
+	/* Here it is. */
+	atomic_store(&page->next_ns, 0);
+	atomic_store(&page->doing, GP_PAGE_HELD);
+	assert_int_equal(write(lc->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+	run(2 * MS);
+	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
+	assert_true(gp_sched_put_off(dev->sched));
+	atomic_store(&page->doing, 0);
+	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
@@ -498,9 +565,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_shares_on_each_device),
 		TEST(test_idle_costs_nothing),
+		TEST(test_two_that_idle_stop_nobody),
 		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
+		TEST(test_a_wake_ends_no_turn),
 		TEST(test_what_a_page_says_of_holds),
 		TEST(test_what_a_page_says_of_segments),
 		TEST(test_a_process_that_dies),

@@ -187,6 +187,8 @@ class Many:
         self.results.setdefault(f"{row}-level1", []).append(result1)
         had = stretches(trace.rows, self.lc[way].app_pid)
         self.late[row].append(self.lateness(path, path1, had))
+        with open(os.path.join(self.rig.out, f"many-{row}-{number}.trace"), "w") as f:
+            f.writelines(f"{at} {kind} {who} {value}\n" for at, kind, who, value in trace.rows)
 
     def lateness(self, path0, path1, had0):
         """us that level 1's requests took beyond their own time and that for which

@@ -91,6 +91,51 @@ static void test_who_was_idle_a_while_ago(void **state)
 	drive_end(&d);
 }
 
+static void busy(struct drive *d, uint32_t tenant, uint32_t how)
+{
+	assert_int_equal(drive_ev(d, (struct gp_event){
+		.type = GP_EV_BUSY, .tenant = tenant, .ok = how }), 0);
+}
+
+/* Its work from before is done, and it has more: others may be on by now. */
+static void test_other_work_cuts_again(void **state)
+{
+	static const uint32_t level[] = { 0, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 2);
+	busy(&d, 2, 0);
+	busy(&d, 1, 0);
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	busy(&d, 1, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	busy(&d, 1, GP_BUSY_ANEW);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
+/* Thought idle when the urgent one began, and then seen on the device. */
+static void test_who_is_seen_on_is_cut(void **state)
+{
+	static const uint32_t level[] = { 0, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 2);
+	busy(&d, 1, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	/* To have work is not to have the device. */
+	busy(&d, 2, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	busy(&d, 2, GP_BUSY_ON);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	/* The most urgent one may be. */
+	busy(&d, 1, GP_BUSY_ON);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_end(&d);
+}
+
 static void test_equals_are_not_cut(void **state)
 {
 	static const uint32_t level[] = { 1, 1 };
@@ -212,6 +257,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_is_cut),
 		cmocka_unit_test(test_who_was_idle_a_while_ago),
+		cmocka_unit_test(test_other_work_cuts_again),
+		cmocka_unit_test(test_who_is_seen_on_is_cut),
 		cmocka_unit_test(test_equals_are_not_cut),
 		cmocka_unit_test(test_two_are_asked_twice),
 		cmocka_unit_test(test_likely_one_first),
