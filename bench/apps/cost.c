@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cost - CPU time, on the thread that asks: of a kernel launch, and with --hold
- * of gp_hold() and gp_release() together. Run it with and without gpreempt.
+ * cost - CPU time, on the thread that asks: of a kernel launch in a row, of two
+ * after a rest, and with --hold of gp_hold() and gp_release() together, which launch
+ * two after a rest. Run it with and without gpreempt.
  */
 #include <stdio.h>
 #include <time.h>
@@ -49,6 +50,19 @@ static uint64_t launch_cost_ns(struct gp_work *work)
 	return took_ns / BATCH;
 }
 
+static uint64_t rested_cost_ns(struct gp_work *work)
+{
+	uint64_t start_ns, took_ns;
+
+	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+	start_ns = cpu_ns();
+	gp_work_launch(work);
+	gp_work_launch(work);
+	took_ns = cpu_ns() - start_ns;
+	GP_CU(cuStreamSynchronize(work->stream));
+	return took_ns;
+}
+
 static uint64_t hold_cost_ns(struct gp_bench_client *client)
 {
 	uint64_t start_ns, took_ns;
@@ -93,6 +107,9 @@ int main(int argc, char **argv)
 		value[i] = launch_cost_ns(&work);
 	printf("cost");
 	print_row("launch", value, rounds);
+	for (uint64_t i = 0; i < rounds; i++)
+		value[i] = rested_cost_ns(&work);
+	print_row("rested", value, rounds);
 	if (with_hold) {
 		gp_bench_client_open(&client);
 		hold_cost_ns(&client);
