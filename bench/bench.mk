@@ -19,14 +19,14 @@ bench-ptx:
 		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/kernels.ptx; \
 	  echo ';'; } > bench/common/kernels_ptx.c
 
-# These two read what the backends know.
-$(O)/bench/ctxlog $(O)/bench/slicewatch: $(O)/bench/%: \
+# These ask the backends.
+$(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
 		$(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ldl -lm
 
-# SUITE=latency|exact|kill|safety|many|share|edf|rules; ROWS: which rows (default all); `make
+# SUITE=latency|exact|kill|safety|many|share|edf|rules|controls; ROWS: which rows (default all); `make
 # check-gpu SUITE=latency ROWS=--list` says what there is.
 SUITE ?= latency
 .PHONY: check-gpu demo

@@ -167,8 +167,10 @@ class Proc:
         try:
             rest, _ = self.popen.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            self.destroy()
-            self.fail(f"did not end within {timeout_s} s")
+            try:
+                self.fail(f"did not end within {timeout_s} s")
+            finally:
+                self.destroy()
         text = "\n".join(self.lines) + "\n" + (self.buffer + rest).decode(
             errors="replace")
         return self.popen.returncode, text

@@ -15,6 +15,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
 
+import controls  # noqa: E402
 import edf      # noqa: E402
 import exact    # noqa: E402
 import kill     # noqa: E402
@@ -27,7 +28,8 @@ from bench import harness  # noqa: E402
 from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
-          "many": many, "share": share, "edf": edf, "rules": rules}
+          "many": many, "share": share, "edf": edf, "rules": rules,
+          "controls": controls}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
