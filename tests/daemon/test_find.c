@@ -185,6 +185,8 @@ static void be_child(int from)
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (write(from, "", 1) != 1)
+		_exit(1);
 	while (read(from, &byte, 1) == 1)
 		for (int i = 0; i < OPENS; i++)
 			if (open("/dev/null", O_RDONLY) < 0)
@@ -196,6 +198,7 @@ static struct child child_start(uint32_t uses, uint32_t compute)
 {
 	struct child c;
 	int ends[2];
+	char byte;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	/* It is known before anybody can look at it. */
@@ -210,6 +213,8 @@ static struct child child_start(uint32_t uses, uint32_t compute)
 	pthread_mutex_unlock(&world.lock);
 	close(ends[1]);
 	c.to = ends[0];
+	/* What it has open is a change no more, however late a busy machine lets it run. */
+	assert_int_equal(read(c.to, &byte, 1), 1);
 	return c;
 }
 
