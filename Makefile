@@ -156,6 +156,7 @@ $(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/c
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ljansson -lm
 
+$(O)/bench/lc: $(call obj,$(wildcard bench/load/*.c))
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm

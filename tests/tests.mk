@@ -84,7 +84,7 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,random results stats switch theory): $(call obj,$(BENCH_SRCS) bench/common/samples.c)
+$(addprefix $(O)/tests/bench/test_,arrivals random results stats switch theory): $(call obj,$(BENCH_SRCS) bench/common/samples.c)
 
 # The gfx9 interpreter of the software GPU, as a program of user space.
 GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)

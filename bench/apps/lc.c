@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * lc - a latency-critical program: every period a request of a few short
- * kernels, in an open loop. Latency counts from the moment a request was meant
- * to come, and no release is skipped. It knows of gpreempt only where --hint-us
+ * kernels, in an open loop unless --arrivals says another. Latency counts from
+ * the moment a request was meant to come, and no release is skipped. It knows of gpreempt only where --hint-us
  * or --segment asks for it.
  */
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include "bench/common/opts.h"
 #include "bench/common/samples.h"
 #include "bench/common/work.h"
+#include "bench/load/arrivals.h"
 
 #define LC_BLOCKS 32
 #define ALLOC_BYTES (4u << 20)
@@ -31,11 +31,11 @@
 struct lc_opts {
 	char out[512];
 	char inside[64];
-	char arrivals[16];
+	char arrivals[32];
 	uint64_t period_us, kernels, kernel_us, gap_us, requests;
 	uint64_t hint_us, prepare_us, iters, seed, warmup, max_seconds;
 	uint64_t die_after_us, die_signal;
-	bool segment, closed, calibrate, control;
+	bool segment, calibrate, control;
 };
 
 static struct lc_opts opt = {
@@ -63,7 +63,7 @@ static const struct gp_opt opts[] = {
 	{.name = "arrivals",
 	 .text = opt.arrivals,
 	 .text_len = sizeof(opt.arrivals),
-	 .help = "periodic, or poisson: at random, a period apart on average"},
+	 .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)"},
 	{.name = "kernels", .number = &opt.kernels, .help = "a request (5)"},
 	{.name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)"},
 	{.name = "gap-us",
@@ -93,9 +93,6 @@ static const struct gp_opt opts[] = {
 	{.name = "segment",
 	 .flag = &opt.segment,
 	 .help = "declare each request as a segment"},
-	{.name = "closed",
-	 .flag = &opt.closed,
-	 .help = "a request comes one period after the last one's end"},
 	{.name = "calibrate",
 	 .flag = &opt.calibrate,
 	 .help = "print the iterations that --kernel-us takes here, and end"},
@@ -120,7 +117,8 @@ struct lc {
 	struct gp_work work;
 	struct gp_bench_client client;
 	struct sample *sample;
-	uint64_t random;
+	struct gp_arrivals arrivals;
+	uint64_t random;	/* of what is done inside requests */
 	uint64_t spare; /* memory for FREE, else 0 */
 	void *module; /* of MODULE, unloaded between requests */
 	void *context; /* of CONTEXT, likewise */
@@ -133,15 +131,15 @@ static uint64_t next_random(struct lc *lc)
 	return lc->random >> 33;
 }
 
-/* From one request to the next. */
-static uint64_t distance_ns(struct lc *lc)
+/*
+ * When the next request is meant to come. What it says before it comes takes time,
+ * which a closed loop has to leave.
+ */
+static uint64_t next_ns(struct lc *lc, uint64_t last_ns)
 {
-	const double mean_ns = (double)opt.period_us * 1000;
+	const uint64_t lead_ns = (opt.hint_us + opt.prepare_us) * 1000;
 
-	if (strcmp(opt.arrivals, "poisson"))
-		return opt.period_us * 1000;
-	return (uint64_t)(-mean_ns *
-			  log(((double)next_random(lc) + 1) / 2147483648.0));
+	return gp_arrivals_next_ns(&lc->arrivals, last_ns, gp_clock_now_ns() + lead_ns);
 }
 
 static void parse_inside(struct lc *lc)
@@ -377,11 +375,7 @@ static size_t run_requests(struct lc *lc)
 		struct sample *sample = &lc->sample[i];
 
 		tidy(lc, inside);
-		if (opt.closed)
-			sample->intended_ns =
-				gp_clock_now_ns() + period_ns + lead_ns;
-		else
-			sample->intended_ns = last_ns + distance_ns(lc);
+		sample->intended_ns = next_ns(lc, last_ns);
 		last_ns = sample->intended_ns;
 		request(lc, sample, inside);
 		if (opt.max_seconds &&
@@ -402,9 +396,10 @@ static bool run(struct lc *lc)
 	size_t count;
 	bool right;
 
-	if (strcmp(opt.arrivals, "periodic") && strcmp(opt.arrivals, "poisson")) {
-		fprintf(stderr, "lc: --arrivals=%s: periodic or poisson\n",
-			opt.arrivals);
+	if (gp_arrivals_parse(opt.arrivals, (double)opt.period_us * 1000, opt.seed, 1,
+			      &lc->arrivals)) {
+		fprintf(stderr, "lc: --arrivals=%s: write " GP_ARRIVALS_NAMES
+			"; SIGMA is above 0 and at most 3\n", opt.arrivals);
 		exit(2);
 	}
 	if ((opt.hint_us || opt.segment) && !lc->client.handle)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "bench/common/samples.h"
-#include "bench/load/random.h"
+#include "bench/load/arrivals.h"
 #include "bench/theory/queue.h"
 
 #define SIGMA 1.0
@@ -31,15 +31,15 @@ const char *gp_service_name(enum gp_service service)
 
 struct source {
 	const struct gp_against *a;
-	double gap_ns;
-	struct gp_random gaps, services;
+	struct gp_arrivals arrivals;
+	struct gp_random services;
 };
 
 static uint64_t draw_gap(void *arg)
 {
 	struct source *s = arg;
 
-	return (uint64_t)llround(s->gap_ns * gp_random_exponential(&s->gaps));
+	return gp_arrivals_next_ns(&s->arrivals, 0, 0);
 }
 
 static uint64_t draw_service(void *arg)
@@ -69,7 +69,7 @@ static void summarize(uint64_t *ns, size_t count, struct gp_against_figures *f)
 static int run(const struct gp_model_config *device, const struct gp_against *a,
 	       double occupies_ns, struct gp_against_figures *f)
 {
-	struct source source = { .a = a, .gap_ns = occupies_ns / a->load };
+	struct source source = { .a = a };
 	const struct gp_virtual_queue q = {
 		.device = device, .gap = draw_gap, .service = draw_service,
 		.arg = &source, .requests = a->requests, .warmup = WARMUP,
@@ -77,11 +77,13 @@ static int run(const struct gp_model_config *device, const struct gp_against *a,
 	struct gp_virtual_result got = {
 		.time_ns = calloc(a->requests, sizeof(*got.time_ns)),
 	};
-	int err = -ENOMEM;
+	int err = gp_arrivals_parse("poisson", occupies_ns / a->load, a->seed, 1,
+				    &source.arrivals);
 
-	gp_random_seed(&source.gaps, a->seed, 1);
 	gp_random_seed(&source.services, a->seed, 2);
-	if (got.time_ns)
+	if (!err && !got.time_ns)
+		err = -ENOMEM;
+	if (!err)
 		err = gp_virtual_queue_run(&q, &got);
 	if (!err) {
 		summarize(got.time_ns, a->requests, f);

@@ -31,7 +31,7 @@ class Safety:
         """{what was done inside: slowest} of a run."""
         path = os.path.join(self.rig.out, f"safety-{name}.ns")
         lc = self.rig.lc(f"--iters={self.lc_iters}", f"--inside={inside}",
-                         "--closed", "--period-us=2000",
+                         "--arrivals=dependent", "--period-us=2000",
                          f"--requests={requests}", f"--out={path}",
                          *more, cls=cls, name=name)
         status, _ = lc.finish(200)
