@@ -28,7 +28,7 @@ ARROWS = {
     "cli": {"wire", "hal", "sched"},
     "daemon": {"wire", "hal", "sched"},
     "bench/common": set(),
-    "bench/apps": {"bench/common"},
+    "bench/apps": {"bench/common", "bench/load"},
     "bench/load": set(),
     "bench/results": {"bench/stats"},
     "bench/stats": set(),

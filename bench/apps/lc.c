@@ -2,8 +2,8 @@
 /*
  * lc - a latency-critical program: every period a request of a few short
  * kernels, in an open loop unless --arrivals says another. Latency counts from
- * the moment a request was meant to come, and no release is skipped. It knows of gpreempt only where --hint-us
- * or --segment asks for it.
+ * the moment a request was meant to come, and no release is skipped. It knows
+ * of gpreempt only where --hint-us or --segment asks for it.
  */
 #include <errno.h>
 #include <signal.h>
