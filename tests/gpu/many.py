@@ -32,7 +32,7 @@ class Size:
         self.beside = [1, 4] if soft else [1, 4, 16]
         self.fair = {4: 1.02} if soft else {4: 1.02, 16: 1.05}
         self.quantum_ms = 50
-        self.sum_s = seconds or (1 if soft else 3)
+        self.sum_s = seconds or 3
         self.fair_s = 30
         self.kernel_us = 2000 if soft else None
 
