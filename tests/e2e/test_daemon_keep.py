@@ -349,6 +349,17 @@ class End(Keep):
         self.ended(1)
 
 
+def inodes(pid):
+    """Of what it has open; it may close some while one looks."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found.add(os.stat(f"/proc/{pid}/fd/{fd}").st_ino)
+        except FileNotFoundError:
+            pass
+    return found
+
+
 class Start(Keep):
     def refused(self, status, what, *args):
         got, said = self.start_once(*args)
@@ -426,10 +437,7 @@ class Start(Keep):
         three = self.when_three()
         os.kill(three["daemon"], signal.SIGKILL)
         daemon = self.when_three()["daemon"]
-        here = os.stat(number).st_ino
-        passed = [os.stat(f"/proc/{daemon}/fd/{fd}").st_ino
-                  for fd in os.listdir(f"/proc/{daemon}/fd")]
-        self.assertIn(here, passed)
+        self.assertIn(os.stat(number).st_ino, inodes(daemon))
         with open(f"/proc/{daemon}/environ") as f:
             self.assertNotIn("LISTEN_", f.read())
         os.kill(three["keeper"], signal.SIGTERM)
