@@ -58,8 +58,6 @@ void gp_ddev_enforce(struct gp_ddev *dev);
  * come. At once, or when the log was read.
  */
 void gp_ddev_look(struct gp_ddev *dev);
-/** The same, of pages only: at once. */
-void gp_ddev_look_at_pages(struct gp_ddev *dev);
 /** Of these, only whether latency-critical work is there, or about to come. */
 void gp_ddev_look_at_lc(struct gp_ddev *dev);
 /** When that is to be next, as things are. */

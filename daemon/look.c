@@ -216,11 +216,6 @@ void gp_ddev_look(struct gp_ddev *dev)
 	gp_worker_post(dev->worker, &look->job);
 }
 
-void gp_ddev_look_at_pages(struct gp_ddev *dev)
-{
-	its_time(dev);
-}
-
 /* ---- when next ------------------------------------------------------------------ */
 
 /*

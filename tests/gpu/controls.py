@@ -7,7 +7,7 @@ import os
 import time
 
 from bench import harness
-from bench.harness import fields, progress
+from bench.harness import progress
 from crowd import Crowd
 
 WHATS = ["nothing", "preempt", "slice", "suspend"]
@@ -77,7 +77,8 @@ class Controls:
                     self.row(what, who)
         harness.progress_end()
         self.crowd.finish(self.table)
-        self.table.check("all results", "right", "right", not self.table.failed)
+        self.table.check("all results", "WRONG" if self.table.failed else "right", "right",
+                         not self.table.failed)
 
 
 def run(rig, opt, table):
