@@ -140,6 +140,11 @@ int gp_engine_watch_sync(void)
 	return atomic_load(&engine.sync_watched) == 1;
 }
 
+int gp_engine_watch_launches(void)
+{
+	return engine.hooks.watch_launches ? engine.hooks.watch_launches() : 0;
+}
+
 uint64_t gp_edev_now(struct gp_edev *dev)
 {
 	uint64_t ns = 0;

@@ -123,6 +123,7 @@ struct gp_edev {
 	int looks, idle_looks;		/* the thread's own, see busy.c */
 	uint64_t seen_work_ns;		/* likewise, as the next */
 	int told_busy;
+	bool launches_asked;		/* to be seen, for the daemon; likewise */
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
 
 	bool managed;			/* slices and turns are the daemon's; by lock */
@@ -137,6 +138,8 @@ struct gp_edev {
 struct gp_engine_hooks {
 	/** See synchronisation from now on, if possible: 1 it can, 0 not. */
 	int (*watch_sync)(void);
+	/** The same, and of every context that works, as for auto_hold. */
+	int (*watch_launches)(void);
 	/** A context of @dev that exists, NULL: none known. */
 	void *(*find_context)(const struct gp_device_id *dev);
 	/** What is asked for on every device from its first group on .. */
@@ -157,6 +160,7 @@ int gp_engine_state(void);
 bool gp_engine_inside(void);
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
+int gp_engine_watch_launches(void);
 bool gp_engine_learns(void);
 
 /**

@@ -10,6 +10,8 @@
 #include "client/engine.h"
 #include "wire/page.h"
 
+#define LOOK_MS 100		/* others that share the device may come any time */
+
 /* ---- taking and giving up ----------------------------------------------------- */
 
 /* Whoever could make it shorter could have us die of a store. */
@@ -161,16 +163,16 @@ static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
 }
 
 /*
- * The daemon sets cut_wanted, then looks at doing; here it is the other way
- * round, and both are in one order: one of the two always sees the other.
+ * The daemon sets wakes, then looks at doing; here it is the other way round, and
+ * both are in one order: one of the two always sees the other.
  */
-static bool wake(const struct gp_tells *t)
+static void wake(const struct gp_tells *t)
 {
 	const uint64_t one = 1;
 
 	/* Full means that the daemon has not even seen the last one. */
-	return atomic_load(&t->page->cut_wanted) &&
-	       write(t->wake_fd, &one, sizeof(one)) > 0;
+	if (atomic_load(&t->page->wakes))
+		(void)!write(t->wake_fd, &one, sizeof(one));
 }
 
 static void tell_doing(struct gp_edev *dev, uint32_t doing)
@@ -182,21 +184,8 @@ static void tell_doing(struct gp_edev *dev, uint32_t doing)
 		return;
 	t->doing = doing;
 	atomic_store(&t->page->doing, doing);
-	if (!before)
-		(void)wake(t);
-}
-
-/*
- * To cut others takes a while as well: what comes soon is as good as there. When it
- * is there the daemon looks once more, as others may have begun in between.
- */
-static void tell_hint(struct gp_edev *dev, uint64_t at_ns)
-{
-	struct gp_tells *t = &dev->tells;
-
-	if (t->page && !t->doing && dev->stepped_ns >= t->woke_for_ns &&
-	    at_ns < dev->stepped_ns + GP_PAGE_SOON_NS && wake(t))
-		t->woke_for_ns = at_ns;
+	if (!before || !doing)
+		wake(t);
 }
 
 static void put(_Atomic uint64_t *where, uint64_t value)
@@ -294,8 +283,6 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 		c->work = GP_WORK_NONE;
 	}
 	gp_page_update(dev);
-	if (c && ev->type == GP_EV_HINT)
-		tell_hint(dev, ev->at_ns);
 }
 
 void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
@@ -325,6 +312,32 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 	t->left_holds += st.holds;
 	t->left_late += st.holds_late;
 	t->left_expired += st.holds_expired;
+}
+
+/* ---- what the daemon wants to know ---------------------------------------------- */
+
+static bool wants_launches(struct gp_edev *dev)
+{
+	bool wants;
+
+	pthread_mutex_lock(&dev->lock);
+	wants = dev->tells.page && atomic_load(&dev->tells.page->wakes) &&
+		dev->cls.cls == GP_CLASS_LC;
+	gp_edev_unlock(dev);
+	return wants;
+}
+
+void gp_page_serve(struct gp_edev *dev)
+{
+	if (dev->launches_asked || !gp_edaemon_welcome(&dev->daemon) || !wants_launches(dev))
+		return;
+	dev->launches_asked = true;
+	gp_engine_watch_launches();
+}
+
+int gp_page_wait_ms(const struct gp_edev *dev)
+{
+	return dev->launches_asked || !gp_edaemon_welcome(&dev->daemon) ? -1 : LOOK_MS;
 }
 
 /* ---- what the thread sees ------------------------------------------------------ */

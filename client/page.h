@@ -21,7 +21,6 @@ struct gp_tells {
 	struct gp_page *page;		/* NULL: there is none */
 	int wake_fd;			/* the daemon's; -1: likewise */
 	uint32_t doing;			/* as it stands there */
-	uint64_t woke_for_ns;		/* the daemon was woken for work that comes then */
 	uint64_t samples, segments_timed;	/* since there is this page */
 	bool hints;			/* the process has given hints */
 	bool rhythm;			/* or has a rhythm that was learned */
@@ -52,6 +51,10 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c);
 void gp_page_update(struct gp_edev *dev);
 
 /* The thread's; these take the lock, where anything changed. */
+/** Launches are watched from when the daemon wants to hear of them at once. */
+void gp_page_serve(struct gp_edev *dev);
+/** To be called again after so long; -1: any time. */
+int gp_page_wait_ms(const struct gp_edev *dev);
 void gp_page_looked(struct gp_edev *dev, int busy);
 void gp_page_rhythm(struct gp_edev *dev, bool rhythm);
 

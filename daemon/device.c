@@ -26,41 +26,18 @@ uint64_t gp_ddev_now(struct gp_ddev *dev)
 	return ns;
 }
 
-/* In the clock of the log, which traces are read beside. */
-static uint64_t trace_now(struct gp_ddev *dev)
-{
-	struct timespec ts;
-
-	if (dev->caps.caps & GP_CAP_VIRTUAL_TIME)
-		return gp_ddev_now(dev);
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
-static void trace_add(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
-		      uint64_t time_ns)
-{
-	gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
-		.time_ns = time_ns, .value = value, .pid = pid,
-		.kind = kind, .device = dev->number });
-}
-
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value)
 {
-	if (gp_trace_wanted(dev->trace))
-		trace_add(dev, kind, pid, value, trace_now(dev));
+	gp_ddev_trace_at(dev, kind, pid, value, gp_ddev_now(dev));
 }
 
 void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
 		      uint64_t at_ns)
 {
-	uint64_t now_ns;
-
-	if (!gp_trace_wanted(dev->trace))
-		return;
-	now_ns = gp_ddev_now(dev);
-	trace_add(dev, kind, pid, value,
-		  trace_now(dev) - (now_ns > at_ns ? now_ns - at_ns : 0));
+	if (gp_trace_wanted(dev->trace))
+		gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
+			.time_ns = at_ns, .value = value, .pid = pid,
+			.kind = kind, .device = dev->number });
 }
 
 /* ---- the timer ---------------------------------------------------------------- */
@@ -123,7 +100,7 @@ static void follow_turns(struct gp_ddev *dev)
 	if (t)
 		gp_dtenant_turn_begins(t);
 	gp_usage_turn(&dev->usage,
-		      (uint64_t)((int64_t)gp_ddev_now(dev) + dev->log_ahead_ns),
+		      (uint64_t)((int64_t)gp_ddev_now(dev) + dev->clocks.ahead_ns),
 		      t ? t->who.pid : 0);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_RESIDENT, t ? t->who.pid : 0, 0);
 }
@@ -462,6 +439,6 @@ void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *sett
 			    lc_policy(settings->lc_policy));
 	gp_sched_set_share(dev->sched, settings->quantum_ns, settings->be_min_pct);
 	dev->settings = *settings;
-	gp_dtenant_cut_wanted(dev);
+	gp_dtenant_say_wakes(dev);
 	gp_ddev_event(dev, &ev);
 }

@@ -8,6 +8,7 @@
 #ifndef GP_DAEMON_DEVICE_H
 #define GP_DAEMON_DEVICE_H
 
+#include "client/clocks.h"
 #include "daemon/config.h"
 #include "daemon/journal.h"
 #include "daemon/loop.h"
@@ -74,9 +75,10 @@ struct gp_ddev {
 
 	struct gp_log *log;		/* NULL: may not be read */
 	struct gp_log_look *looking;	/* it is being read */
-	int64_t log_ahead_ns;		/* its clock, of the core's */
+	struct gp_clocks clocks;	/* its clock, of the core's */
 	uint64_t log_read_ns;		/* last, in the core's clock */
 	uint32_t busy_looks;		/* in a row that saw LC work */
+	uint32_t cut_looks;		/* in a row that saw one wait for who is less urgent */
 	struct gp_usage usage;
 	struct gp_tick idle;		/* looks where nothing goes on */
 	int slot_fd;			/* the right to the short slice; -1: not ours */

@@ -58,6 +58,8 @@ void gp_ddev_enforce(struct gp_ddev *dev);
  * come. At once, or when the log was read.
  */
 void gp_ddev_look(struct gp_ddev *dev);
+/** A tenant says that it has work, or is done: at once, and by pages only. */
+void gp_ddev_woken(struct gp_ddev *dev);
 /** Of these, only whether latency-critical work is there, or about to come. */
 void gp_ddev_look_at_lc(struct gp_ddev *dev);
 /** When that is to be next, as things are. */
@@ -72,6 +74,6 @@ void gp_dtenant_turn_ends(struct gp_dtenant *tenant);
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
 /** Tell who of LC has to say when it needs the device. */
-void gp_dtenant_cut_wanted(struct gp_ddev *dev);
+void gp_dtenant_say_wakes(struct gp_ddev *dev);
 
 #endif

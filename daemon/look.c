@@ -4,6 +4,8 @@
  * sends word of it; it is looked at when it matters, which is
  *  - when a turn is over: is latency-critical work on the device, or about to
  *    come? Then again every 200 us, and the turn ends when it is not;
+ *  - 250 us after a more urgent tenant had work beside a less urgent one, and so on
+ *    until it has the device: the other one may have got it in between;
  *  - 5 ms after a turn began with a resume: who has not had the device since then
  *    has nothing to run;
  *  - ten times a second while two share a device, for usage, and while one of them
@@ -20,6 +22,9 @@
 #include "daemon/tenant.h"
 
 #define PUT_OFF_NS 200000u
+#define CUT_NS 250000u		/* after some of these twice as long .. */
+#define CUT_LOOKS 8u
+#define CUT_SHIFT_MAX 6u	/* .. up to 16 ms */
 #define TURN_NS 5000000u
 #define BUSY_NS 500000u		/* doubles .. */
 #define BUSY_SHIFT_MAX 5u	/* .. to 16 ms */
@@ -31,11 +36,13 @@
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
 #define RECORDS 4096u		/* more are read by the next look */
+#define CLOCK_TRIES 5		/* the first time: one may be interrupted */
 
 struct gp_log_look {
 	struct gp_job job;
 	struct gp_ddev *dev;
-	uint64_t core_ns, log_ns;	/* one moment, in both clocks */
+	struct gp_clocks clocks;
+	uint64_t core_ns, log_ns;	/* just before it was read, in both clocks */
 	size_t count;
 	struct gp_switch_record rec[RECORDS];
 };
@@ -52,28 +59,64 @@ static void look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 		t->starts = p->starts;
 		t->on_since_ns = 0;	/* it has shown that it has work */
 		if (t->told == GP_TOLD_IDLE)
-			gp_dtenant_tell(t, true);
+			gp_dtenant_tell(t, GP_TOLD_BUSY);
 	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {
 		t->on_since_ns = 0;
-		gp_dtenant_tell(t, false);
+		gp_dtenant_tell(t, GP_TOLD_IDLE);
 	}
 }
 
-static void tell_lc(struct gp_ddev *dev, uint64_t now_ns, bool active)
+static enum gp_told doing(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->request.cls.cls == GP_CLASS_LC && (t->page || dev->log) &&
-		    gp_dtenant_active(t, now_ns, AHEAD_NS) == active)
-			gp_dtenant_tell(t, active);
+	if (t->request.cls.cls != GP_CLASS_LC || (!t->page && !t->dev->log))
+		return GP_TOLD_NOTHING;
+	return gp_dtenant_doing(t, now_ns, AHEAD_NS);
 }
 
-/* Who needs the device first: a turn that is over ends as soon as nobody does. */
+static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns)
+{
+	struct gp_dtenant *best = NULL;
+
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (doing(t, now_ns) == GP_TOLD_BUSY &&
+		    (!best || t->request.cls.value < best->request.cls.value))
+			best = t;
+	return best;
+}
+
+static void tell_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_told what,
+		    const struct gp_dtenant *but)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t != but && doing(t, now_ns) == what)
+			gp_dtenant_tell(t, what);
+}
+
+static bool waits_for_cut(const struct gp_ddev *dev)
+{
+	for (const struct gp_dtenant *t = dev->tenants; dev->log && t; t = t->next)
+		if (gp_dtenant_waits_for_cut(t))
+			return true;
+	return false;
+}
+
+/*
+ * Who needs the device first: a turn that is over ends as soon as nobody does. And of
+ * those the most urgent one last: whom it is to cut is known then. Who has it when all
+ * that is known: it is no news of somebody whom nobody waits for.
+ */
 void gp_ddev_look_at_lc(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
+	struct gp_dtenant *first = most_urgent(dev, now_ns);
 
-	tell_lc(dev, now_ns, true);
-	tell_lc(dev, now_ns, false);
+	tell_lc(dev, now_ns, GP_TOLD_BUSY, first);
+	if (first)
+		gp_dtenant_tell(first, GP_TOLD_BUSY);
+	tell_lc(dev, now_ns, GP_TOLD_SOON, NULL);
+	tell_lc(dev, now_ns, GP_TOLD_IDLE, NULL);
+	for (struct gp_dtenant *t = dev->tenants; waits_for_cut(dev) && t; t = t->next)
+		gp_dtenant_tell_on(t);
 }
 
 static void look_at_tenants(struct gp_ddev *dev)
@@ -104,7 +147,17 @@ static void its_time(struct gp_ddev *dev)
 
 	look_at_tenants(dev);
 	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
+	dev->cut_looks = waits_for_cut(dev) ? dev->cut_looks + 1 : 0;
 	gp_ddev_event(dev, &ev);
+}
+
+void gp_ddev_woken(struct gp_ddev *dev)
+{
+	dev->cut_looks = 0;
+	its_time(dev);
+	/* Of others the log may know more; it is read when they have been cut. */
+	if (waits_for_cut(dev))
+		gp_ddev_look(dev);
 }
 
 /* ---- the log ------------------------------------------------------------------ */
@@ -126,15 +179,39 @@ static void tell_usage(struct gp_ddev *dev)
 
 static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
 {
+	if (!dev->clocks.known)
+		return;		/* of what time they are is not known */
 	for (size_t i = 0; gp_trace_wanted(dev->trace) && i < look->count; i++) {
 		const struct gp_switch_record *r = &look->rec[i];
 
 		gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
-			.time_ns = r->time_ns, .pid = r->pid, .context = r->context,
+			.time_ns = r->time_ns - (uint64_t)dev->clocks.ahead_ns,
+			.pid = r->pid, .context = r->context,
 			.value = r->count, .device = dev->number,
 			.kind = r->kind == GP_SWITCH_START ? GP_WIRE_TRACE_START :
 				r->kind == GP_SWITCH_END ? GP_WIRE_TRACE_END :
 							   GP_WIRE_TRACE_LOST });
+	}
+}
+
+static void compare_clocks(struct gp_log_look *look)
+{
+	const struct gp_hal_ops *ops = look->dev->hal->ops;
+	uint64_t before_ns = 0, after_ns = 0;
+
+	if (look->dev->caps.caps & GP_CAP_VIRTUAL_TIME) {
+		look->clocks.known = true;	/* it is the same one */
+		ops->now(look->dev->hal, &look->core_ns);
+		look->log_ns = look->core_ns;
+		return;
+	}
+	for (int tries = look->clocks.known ? 1 : CLOCK_TRIES; tries; tries--) {
+		if (ops->now(look->dev->hal, &before_ns) ||
+		    ops->log_now(look->dev->log, &look->log_ns) ||
+		    ops->now(look->dev->hal, &after_ns))
+			return;
+		gp_clocks_read(&look->clocks, before_ns, look->log_ns, after_ns);
+		look->core_ns = after_ns;
 	}
 }
 
@@ -146,8 +223,7 @@ static void read_log(struct gp_job *job)
 	ssize_t n;
 
 	look->count = 0;
-	if (ops->now(look->dev->hal, &look->core_ns) || ops->log_now(log, &look->log_ns))
-		look->log_ns = 0;
+	compare_clocks(look);
 	do {
 		n = ops->log_read(log, look->rec + look->count, RECORDS - look->count);
 		look->count += n > 0 ? (size_t)n : 0;
@@ -163,11 +239,9 @@ static void log_was_read(struct gp_job *job)
 		dev->quiet_looks = 0;
 	for (size_t i = 0; i < look->count; i++)
 		gp_usage_record(&dev->usage, &look->rec[i]);
-	if (look->log_ns) {
-		dev->log_ahead_ns = (int64_t)(look->log_ns - look->core_ns);
-		if (look->count < RECORDS)
-			gp_usage_until(&dev->usage, look->log_ns);
-	}
+	dev->clocks = look->clocks;
+	if (look->log_ns && look->count < RECORDS)
+		gp_usage_until(&dev->usage, look->log_ns);
 	trace_records(dev, look);
 	dev->looking = NULL;
 	dev->log_read_ns = look->core_ns;
@@ -182,7 +256,8 @@ static bool needs_log(const struct gp_ddev *dev, uint64_t now_ns)
 {
 	if (!dev->log || dev->looking)
 		return false;
-	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace))
+	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) ||
+	    waits_for_cut(dev))
 		return true;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
@@ -209,6 +284,7 @@ void gp_ddev_look(struct gp_ddev *dev)
 	}
 	look->job = (struct gp_job){ .work = read_log, .done = log_was_read };
 	look->dev = dev;
+	look->clocks = dev->clocks;
 	look->count = 0;
 	look->log_ns = 0;
 	look->core_ns = now_ns;
@@ -273,6 +349,13 @@ static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
 	return !a_ns || (b_ns && b_ns < a_ns) ? b_ns : a_ns;
 }
 
+static uint64_t cut_wait_ns(const struct gp_ddev *dev)
+{
+	uint32_t shift = dev->cut_looks < CUT_LOOKS ? 0 : dev->cut_looks - CUT_LOOKS + 1;
+
+	return (uint64_t)CUT_NS << (shift < CUT_SHIFT_MAX ? shift : CUT_SHIFT_MAX);
+}
+
 void gp_ddev_plan_look(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev), at_ns = 0;
@@ -280,6 +363,8 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 
 	if (gp_sched_put_off(dev->sched))
 		at_ns = now_ns + PUT_OFF_NS;
+	if (waits_for_cut(dev))
+		at_ns = sooner(at_ns, now_ns + cut_wait_ns(dev));
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		share += t->request.cls.cls != GP_CLASS_NONE && t->told != GP_TOLD_IDLE;
 		if (dev->log && t->on_since_ns)

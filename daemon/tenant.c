@@ -42,6 +42,19 @@ static bool is_be(const struct gp_dtenant *t)
 	return t->request.cls.cls == GP_CLASS_BE;
 }
 
+static bool is_lc(const struct gp_dtenant *t)
+{
+	return t->request.cls.cls == GP_CLASS_LC;
+}
+
+/* By the log, when it was read last. */
+static bool is_on(const struct gp_dtenant *t)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	return p && p->on;
+}
+
 static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t ns)
 {
 	gp_hist_add(&t->hist[kind], ns);
@@ -117,13 +130,13 @@ void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
 	if (!off) {
 		t->resumed_ns = now_ns;
 		watch_for_work(t, now_ns);
-	} else if (t->request.cls.cls == GP_CLASS_LC) {
+	} else if (is_lc(t)) {
 		watch_resident(t->dev, now_ns);
 	}
 }
 
 /* Why it counts as busy; what no page says is work. */
-static uint32_t doing(const struct gp_dtenant *t)
+static uint32_t why_busy(const struct gp_dtenant *t)
 {
 	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing,
 						       memory_order_relaxed) : 0;
@@ -134,7 +147,7 @@ static uint32_t doing(const struct gp_dtenant *t)
 
 static bool known_by_log(const struct gp_dtenant *t)
 {
-	return t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t);
+	return is_lc(t) && !gp_dtenant_tells_work(t);
 }
 
 /*
@@ -156,28 +169,38 @@ static bool may_have_work(const struct gp_dtenant *t)
 
 static uint32_t busy_how(const struct gp_dtenant *t)
 {
-	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
-
-	return (t->anew ? GP_BUSY_ANEW : 0u) |
-	       (known_by_log(t) && p && p->on ? GP_BUSY_ON : 0u);
+	return (t->anew ? GP_BUSY_ANEW : 0u) | (known_by_log(t) ? GP_BUSY_UNSURE : 0u);
 }
 
-void gp_dtenant_tell(struct gp_dtenant *t, bool busy)
+void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 {
-	const bool late = !busy && may_have_work(t);
-	const bool same = (int)t->told == (busy ? GP_TOLD_BUSY : GP_TOLD_IDLE);
-	const struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE, .tenant = t->id,
-				     .ok = busy ? busy_how(t) : late };
+	const bool late = what == GP_TOLD_IDLE && may_have_work(t), same = t->told == what;
+	const bool anew = what == GP_TOLD_BUSY && t->anew;
+	const struct gp_event ev = {
+		.type = what == GP_TOLD_IDLE ? GP_EV_IDLE : GP_EV_BUSY,
+		.tenant = t->id, .ok = what == GP_TOLD_IDLE ? late :
+				       what == GP_TOLD_SOON ? GP_BUSY_SOON : busy_how(t),
+	};
 
-	if (same && late == t->told_late && !(busy && t->anew))
+	if (same && late == t->told_late && !anew)
 		return;
-	t->told = busy ? GP_TOLD_BUSY : GP_TOLD_IDLE;
+	t->told = what;
 	t->told_late = late;
 	t->anew = false;
 	wants_turn(t);
 	if (!same)
-		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid, busy ? doing(t) : 0);
+		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid,
+			      what == GP_TOLD_BUSY ? why_busy(t) : 0);
 	gp_ddev_event(t->dev, &ev);
+}
+
+void gp_dtenant_tell_on(struct gp_dtenant *t)
+{
+	const struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id, .ok = GP_BUSY_ON };
+
+	/* Each time: it may have been cut since. */
+	if (is_lc(t) && t->told == GP_TOLD_BUSY && is_on(t))
+		gp_ddev_event(t->dev, &ev);
 }
 
 /* ---- its page -------------------------------------------------------- */
@@ -188,27 +211,47 @@ bool gp_dtenant_tells_work(const struct gp_dtenant *t)
 	       atomic_load_explicit(&t->page->tells, memory_order_relaxed) & GP_PAGE_TELLS_WORK;
 }
 
-static bool page_active(const struct gp_page *page, uint64_t now_ns, uint64_t ahead_ns)
+/* By deadlines anybody may be the more urgent one. */
+static bool may_cut(const struct gp_dtenant *t, const struct gp_dtenant *other)
+{
+	const bool edf = t->dev->settings.lc_policy == GP_CONFIG_EDF;
+
+	return t != other && is_lc(t) && is_lc(other) &&
+	       (edf || t->request.cls.value < other->request.cls.value);
+}
+
+bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
+{
+	if (t->told != GP_TOLD_BUSY || is_on(t))
+		return false;
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		if (may_cut(t, u) && (u->told == GP_TOLD_BUSY || known_by_log(u)))
+			return true;
+	return false;
+}
+
+static enum gp_told page_says(const struct gp_page *page, uint64_t now_ns, uint64_t ahead_ns)
 {
 	uint32_t doing = atomic_load_explicit(&page->doing, memory_order_acquire);
 	uint64_t next_ns = atomic_load_explicit(&page->next_ns, memory_order_relaxed);
 
 	if (doing & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK))
-		return true;
+		return GP_TOLD_BUSY;
 	return next_ns && next_ns < now_ns + ahead_ns &&
-	       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS);
+	       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS) ? GP_TOLD_SOON :
+								       GP_TOLD_IDLE;
 }
 
-bool gp_dtenant_active(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
+enum gp_told gp_dtenant_doing(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
-	const struct gp_usage_process *p;
+	enum gp_told says = t->page ? page_says(t->page, now_ns, ahead_ns) : GP_TOLD_IDLE;
 
-	if (t->page && page_active(t->page, now_ns, ahead_ns))
-		return true;
-	if (gp_dtenant_tells_work(t))
-		return false;
-	p = gp_usage_of(&t->dev->usage, t->who.pid);
-	return p && p->on;
+	/* Where it cannot take the device itself, it is taken for it, and in time. */
+	if (says == GP_TOLD_SOON && !(t->dev->caps.caps & GP_CAP_SLICE_PREEMPTS))
+		says = GP_TOLD_BUSY;
+	if (says == GP_TOLD_BUSY || gp_dtenant_tells_work(t))
+		return says;
+	return is_on(t) ? GP_TOLD_BUSY : says;
 }
 
 void gp_dtenant_used(struct gp_dtenant *t, uint64_t ns)
@@ -275,11 +318,12 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 
 	(void)!read(source->fd, &n, sizeof(n));
 	/*
-	 * What it had when it was looked at last is done: this is other work. That it
-	 * has none is not told, not for a moment: a turn that waits for that would end.
+	 * It has begun, or is done. If it has work and counted as having some, that is
+	 * other work. That it had none is not told, not for a moment: a turn that waits
+	 * for that would end.
 	 */
-	t->anew = t->told == GP_TOLD_BUSY && t->request.cls.cls == GP_CLASS_LC;
-	gp_ddev_look(t->dev);
+	t->anew = t->told == GP_TOLD_BUSY && is_lc(t);
+	gp_ddev_woken(t->dev);
 }
 
 static void page_destroy(struct gp_dtenant *t)
@@ -331,29 +375,24 @@ err_page:
 	return err;
 }
 
-/* By deadlines anybody may be the more urgent one. */
-static bool may_cut_others(const struct gp_dtenant *t)
+static bool is_told_of(const struct gp_dtenant *t)
 {
-	const bool edf = t->dev->settings.lc_policy == GP_CONFIG_EDF;
-
-	if (t->request.cls.cls != GP_CLASS_LC)
-		return false;
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
-		if (u != t && u->request.cls.cls == GP_CLASS_LC &&
-		    (edf || u->request.cls.value > t->request.cls.value))
+		if (may_cut(t, u) || may_cut(u, t))
 			return true;
 	return false;
 }
 
 /*
- * Where more than one level shares a device, a more urgent one has to say when it
- * needs it: the less urgent one's turn is ended then. Alone, it need not.
+ * Where more than one level shares a device, the daemon has to know at once who
+ * begins and who is done: it ends the turns of less urgent ones, and keeps best-effort
+ * off meanwhile. Alone, none need say so.
  */
-void gp_dtenant_cut_wanted(struct gp_ddev *dev)
+void gp_dtenant_say_wakes(struct gp_ddev *dev)
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		if (t->page)
-			atomic_store(&t->page->cut_wanted, may_cut_others(t));
+			atomic_store(&t->page->wakes, is_told_of(t));
 }
 
 /* ---- coming and going ------------------------------------------------ */
@@ -465,7 +504,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	t->asked = how->asked;
 	snprintf(t->why, sizeof(t->why), "%s", how->why);
 	t->since_ns = gp_ddev_now(dev);
-		t->place = t->page_fd = t->wake.fd = t->ended.fd = -1;
+	t->place = t->page_fd = t->wake.fd = t->ended.fd = -1;
 	t->gone = how->gone;
 	t->gone_arg = how->arg;
 	t->used_ns = dev->log ? 0 : GP_WIRE_UNKNOWN;
@@ -478,7 +517,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 		err = journal_put(t);
 	if (!err)
 		err = gp_usage_join(&dev->usage, t->who.pid,
-				    t->request.cls.cls == GP_CLASS_LC);
+				    is_lc(t));
 	if (!err)
 		err = core_join(t);
 	if (err) {
@@ -498,7 +537,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	(void)take_groups(t, &how->list);
 	if (is_be(t))
 		make_preemptible(t);
-	gp_dtenant_cut_wanted(dev);
+	gp_dtenant_say_wakes(dev);
 	*out = t;
 	return 0;
 }
@@ -550,7 +589,7 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 	gp_ddev_event(dev, &ev);
 	gp_usage_leave(&dev->usage, t->who.pid);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_LEAVE, t->who.pid, 0);
-	gp_dtenant_cut_wanted(dev);
+	gp_dtenant_say_wakes(dev);
 	free_tenant(t);
 	gp_ddev_sweep(dev);
 }
@@ -602,7 +641,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	if (is_be(t) && !was_be)
 		make_preemptible(t);
 	wants_turn(t);
-	gp_dtenant_cut_wanted(t->dev);
+	gp_dtenant_say_wakes(t->dev);
 	return 0;
 }
 

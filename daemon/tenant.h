@@ -12,6 +12,14 @@
 
 struct gp_conn;
 
+/* What the core was told of a tenant. */
+enum gp_told {
+	GP_TOLD_NOTHING,
+	GP_TOLD_IDLE,
+	GP_TOLD_SOON,			/* LC: it will have work */
+	GP_TOLD_BUSY,
+};
+
 struct gp_dtenant {
 	struct gp_dtenant *next;
 	struct gp_ddev *dev;
@@ -33,8 +41,7 @@ struct gp_dtenant {
 	struct gp_source wake;		/* its wake file */
 	uint64_t samples, segments_timed;	/* of the page, that were counted */
 
-	/* What the core was told. */
-	enum { GP_TOLD_NOTHING, GP_TOLD_BUSY, GP_TOLD_IDLE } told;
+	enum gp_told told;
 	bool told_late;			/* idle a while ago, it said */
 	bool anew;			/* work came that is other work; to be told */
 
@@ -103,10 +110,15 @@ struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
 
 /** Does its page tell whether it has work? */
 bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
-/** Does it need the device now, or within @ahead_ns? By its page; else by the log. */
-bool gp_dtenant_active(const struct gp_dtenant *tenant, uint64_t now_ns, uint64_t ahead_ns);
-/** Tell the core that it has work, or has none, if that is news. */
-void gp_dtenant_tell(struct gp_dtenant *tenant, bool busy);
+/** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
+enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns,
+			      uint64_t ahead_ns);
+/** Tell the core, if that is news. */
+void gp_dtenant_tell(struct gp_dtenant *tenant, enum gp_told what);
+/** And that it was seen on the device, if it is LC with work. */
+void gp_dtenant_tell_on(struct gp_dtenant *tenant);
+/** It has work, and somebody who is less urgent may have the device. */
+bool gp_dtenant_waits_for_cut(const struct gp_dtenant *tenant);
 /** Count what its page says of holds and segments that are over. */
 void gp_dtenant_samples(struct gp_dtenant *tenant);
 /** It had the device for @ns more. */

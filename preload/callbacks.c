@@ -6,8 +6,8 @@
  *
  * CUPTI has one subscriber in a process, and watching costs each launch. So
  * nothing is subscribed until an LC tenant's first segment or hold by hand, or
- * from the start with --hold; and nothing at all where a tool came with the app or
- * GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
+ * until it shares its device with LC of other urgency under the daemon, or from the start with --hold; and nothing at all where a tool came with
+ * the app or GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
  * CUPTI by name: they differ between releases, names do not.
  */
 #include <dlfcn.h>
@@ -74,7 +74,7 @@ static atomic_bool unrecorded;
  * input in and waits for that has not even begun.
  */
 static atomic_bool computes;
-static bool auto_hold;			/* set before the first callback */
+static atomic_bool asks_contexts;	/* of who works, to know when it does */
 
 /*
  * Functions launched before. The first launch of one may load it, which waits
@@ -262,7 +262,8 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 		atomic_store(&last_context, data->context);
 	c = gp_engine_find(data->context, &dev);
 	if (!c) {
-		if (auto_hold && is_work(kind) && data->context)
+		if (atomic_load_explicit(&asks_contexts, memory_order_relaxed) &&
+		    is_work(kind) && data->context)
 			gp_engine_ask_context(data->context);
 		return;
 	}
@@ -404,10 +405,15 @@ static bool software_gpu(void)
 	return symbol && strcmp(symbol, "ioctl");
 }
 
+int gp_callbacks_watch_launches(void)
+{
+	atomic_store(&asks_contexts, true);
+	return gp_engine_watch_sync();
+}
+
 void gp_callbacks_auto_hold(void)
 {
-	auto_hold = true;
-	if (!gp_engine_watch_sync())
+	if (!gp_callbacks_watch_launches())
 		gp_log(GP_LOG_WARN, "--hold comes to nothing: launches cannot be seen");
 }
 

@@ -81,6 +81,7 @@ static void start(void)
 	};
 	struct gp_engine_hooks hooks = {
 		.watch_sync = gp_callbacks_watch,
+		.watch_launches = gp_callbacks_watch_launches,
 		.find_context = gp_callbacks_context,
 		.device = secure_getenv("GPREEMPT_DEVICE"),
 		.tracks = true,

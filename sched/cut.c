@@ -21,6 +21,9 @@
  */
 #include "sched/internal.h"
 
+#define LASTS_NS GP_NS_PER_MS		/* shorter work is rarely cut */
+#define LATELY_NS (100 * GP_NS_PER_MS)
+
 static bool is_active(const struct gp_tenant *t)
 {
 	return gp_is_lc(t) && (t->has_work || t->held);
@@ -85,12 +88,116 @@ static bool cuts(const struct gp_sched *s)
 	return s->config.lc_cut && s->config.rotate && s->config.slice_preempts;
 }
 
+static uint64_t active_since_ns(const struct gp_tenant *t)
+{
+	return t->has_work ? t->came_ns : t->held_since_ns;
+}
+
+/* Others are suspended for @t's work so long, and not until it says it is done. */
+static uint64_t suspends_until_ns(const struct gp_sched *s,
+				  const struct gp_tenant *t)
+{
+	uint64_t ns = s->config.hold_limit_ns;
+
+	if (s->config.lc_policy->deadlines)
+		ns = gp_max_u64(ns, t->spec.deadline_ns);
+	return gp_add_sat(active_since_ns(t), ns);
+}
+
+/* ---- best-effort, between two of them ------------------------------------------ */
+
+/* Is somebody with work, or about to have some, more urgent than @t? */
+static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
+		       const struct gp_tenant *t)
+{
+	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 &&
+	       (is_active(u) || u->activity == GP_ACT_SOON);
+}
+
+/* Or was just now: it will come again. */
+static bool urgent_lately(const struct gp_sched *s, const struct gp_tenant *u,
+			  const struct gp_tenant *t)
+{
+	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 && u->active_ns &&
+	       s->now_ns - u->active_ns < LATELY_NS;
+}
+
+/*
+ * Of those who are, one was; and none is. When they have no work any more has to be
+ * known: alone on a device even an idle one seems to use it.
+ */
+static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	bool lately = false;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *u = &s->tenant[i];
+
+		if (urgent_now(s, u, t) || (urgent_lately(s, u, t) && u->unsure))
+			return false;
+		lately |= urgent_lately(s, u, t);
+	}
+	return lately && !t->unsure;
+}
+
+static bool will_be_cut(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return s->now_ns - active_since_ns(t) >= LASTS_NS && urgent_between(s, t);
+}
+
+static bool wants_be_off(struct gp_sched *s)
+{
+	bool wants = false;
+
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		struct gp_tenant *t = &s->tenant[i];
+
+		if (is_active(t))
+			t->active_ns = s->now_ns;
+		t->cut_met = is_active(t) && (t->cut_met || will_be_cut(s, t));
+		wants |= t->cut_met && suspends_until_ns(s, t) > s->now_ns;
+	}
+	return wants;
+}
+
+/*
+ * The hardware would give BE a turn at each cut, two switches more, while LC has
+ * work for all of the time. So BE is off while work lasts that is likely to be cut.
+ * To suspend or resume one group ends the turn of whoever has it, where others
+ * wait: that is not done to who is more urgent, or for as long as turns are put off.
+ */
+static void keep_be_off(struct gp_sched *s)
+{
+	if (s->config.lc_cut != GP_LC_CUT_PREEMPT)
+		return;
+	if (wants_be_off(s)) {
+		s->be_off = 1;
+		s->be_back_ns = 0;
+		return;
+	}
+	if (!s->be_off)
+		return;
+	if (!s->be_back_ns)
+		s->be_back_ns = gp_add_sat(s->now_ns, s->config.lc_defer_max_ns);
+	if (!gp_hold_lc_active(s) || s->be_back_ns <= s->now_ns)
+		s->be_off = 0;
+}
+
+bool gp_cut_keeps_be_off(const struct gp_sched *s)
+{
+	return s->be_off && !s->window_since_ns &&
+	       s->config.lc_cut == GP_LC_CUT_PREEMPT;
+}
+
+/* ---- whom to cut ----------------------------------------------------------------- */
+
 void gp_cut_reconcile(struct gp_sched *s)
 {
 	uint32_t now;
 
 	if (!cuts(s))
 		return;
+	keep_be_off(s);
 	now = top(s);
 	if (now == s->cut_top)
 		return;
@@ -98,18 +205,6 @@ void gp_cut_reconcile(struct gp_sched *s)
 	s->cut_top = now;
 	if (s->config.lc_cut == GP_LC_CUT_PREEMPT)
 		ask_all(s);
-}
-
-/* Others are suspended for @t's work so long, and not until it says it is done. */
-static uint64_t suspends_until_ns(const struct gp_sched *s,
-				  const struct gp_tenant *t)
-{
-	uint64_t from = t->has_work ? t->came_ns : t->held_since_ns;
-	uint64_t ns = s->config.hold_limit_ns;
-
-	if (s->config.lc_policy->deadlines)
-		ns = gp_max_u64(ns, t->spec.deadline_ns);
-	return gp_add_sat(from, ns);
 }
 
 static bool suspends(const struct gp_sched *s)
@@ -126,7 +221,7 @@ void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t)
 		struct gp_group_state *g = &s->group[i];
 
 		if (g->tenant == (uint32_t)(t - s->tenant) && in_the_way(s, g) &&
-		    !g->cut_left)
+		    !g->cut_left && !g->pending)
 			g->cut_left = 1;
 	}
 }
@@ -157,16 +252,24 @@ void gp_cut_refused(struct gp_sched *s)
 		s->group[i].cut_left = 0;
 }
 
+/* When something begins or ends of itself that @t's work is the reason for. */
+static uint64_t next_of(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	if (suspends(s) || t->cut_met)
+		return suspends_until_ns(s, t);
+	return urgent_between(s, t) ? gp_add_sat(active_since_ns(t), LASTS_NS) : 0;
+}
+
 uint64_t gp_cut_next_ns(const struct gp_sched *s)
 {
-	uint64_t next = GP_NEVER;
+	uint64_t next = s->be_off && s->be_back_ns > s->now_ns ? s->be_back_ns : GP_NEVER;
 
-	for (size_t i = 0; suspends(s) && i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; cuts(s) && i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
-		uint64_t until = is_active(t) ? suspends_until_ns(s, t) : 0;
+		uint64_t at = is_active(t) ? next_of(s, t) : 0;
 
-		if (until > s->now_ns)
-			next = gp_min_u64(next, until);
+		if (at > s->now_ns)
+			next = gp_min_u64(next, at);
 	}
 	return next;
 }

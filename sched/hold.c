@@ -521,7 +521,8 @@ const struct gp_tenant *gp_hold_lc_active(const struct gp_sched *s)
 
 		if (!gp_is_lc(t))
 			continue;
-		if (t->seg_depth || t->held || t->activity == GP_ACT_BUSY)
+		if (t->seg_depth || t->held || t->activity == GP_ACT_BUSY ||
+		    t->activity == GP_ACT_SOON)
 			return t;
 		if (t->hint == GP_HINT_WAITING &&
 		    t->hint_start_ns <= gp_add_sat(s->now_ns, QUIET_NS))

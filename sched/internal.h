@@ -25,7 +25,7 @@
 #define GP_BACKOFF_NS GP_NS_PER_MS	/* doubles with each failure .. */
 #define GP_BACKOFF_SHIFT_MAX 6		/* .. to 64 ms */
 
-enum gp_activity { GP_ACT_UNKNOWN, GP_ACT_BUSY, GP_ACT_IDLE };
+enum gp_activity { GP_ACT_UNKNOWN, GP_ACT_BUSY, GP_ACT_IDLE, GP_ACT_SOON };
 
 /* What a tenant's latest hint is doing. */
 enum gp_hint_state {
@@ -43,7 +43,10 @@ struct gp_tenant {
 	/* deadline.c */
 	struct gp_lc_entity lc;
 	uint32_t has_work;
+	uint32_t cut_met;		/* cut.c: BE is off for what it has */
+	uint32_t unsure;		/* as GP_BUSY_UNSURE said */
 	uint32_t pad;
+	uint64_t active_ns;		/* cut.c: it had work, or held, then */
 	uint64_t came_ns;
 	uint64_t deadlines_missed;
 
@@ -108,9 +111,11 @@ struct gp_sched {
 	uint64_t rotate_since_ns;	/* a rotation is due since; 0: it is not */
 	uint64_t min_owed;		/* to BE, of its minimum; 1/100 ns */
 	uint64_t window_since_ns;	/* LC is off for BE since; 0: it is not */
+	uint64_t be_back_ns;		/* be_off ends then at the latest; 0: no end yet */
 	uint64_t window_next_ns;	/* no other window before */
 	uint32_t cut_top;		/* most urgent of LC with work, or GP_NONE */
 	uint32_t cut_was;		/* before this one */
+	uint32_t be_off;		/* BE is off for LC that is likely to be cut */
 	uint32_t resident;		/* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;
@@ -252,6 +257,8 @@ void gp_cut_reconcile(struct gp_sched *s);
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
 /* @t is to be off for who is more urgent. */
 bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
+/* BE is off as long as LC works that is likely to be cut. */
+bool gp_cut_keeps_be_off(const struct gp_sched *s);
 /* @t was seen to have the device. */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t);
 /* The device has no such thing as PREEMPT. */

@@ -355,6 +355,15 @@ static void apply_idle(struct gp_tenant *t, bool a_while_ago)
 
 static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
 {
+	if (how & GP_BUSY_ON) {
+		gp_cut_seen(s, t);
+		return;
+	}
+	if (how & GP_BUSY_SOON) {
+		apply_idle(t, false);
+		t->activity = GP_ACT_SOON;
+		return;
+	}
 	/* No decision is made in between: nobody gets a turn of that moment. */
 	if (how & GP_BUSY_ANEW) {
 		apply_idle(t, false);
@@ -363,8 +372,7 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
 	gp_deadline_begin(s, t);
 	gp_hold_busy(s, t);
 	t->activity = GP_ACT_BUSY;
-	if (how & GP_BUSY_ON)
-		gp_cut_seen(s, t);
+	t->unsure = !!(how & GP_BUSY_UNSURE);
 }
 
 static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,

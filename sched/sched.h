@@ -100,7 +100,11 @@ enum gp_event_type {
 
 enum gp_busy {
 	GP_BUSY_ANEW = 1u << 0,		/* other work than before, which is done */
-	GP_BUSY_ON = 1u << 1,		/* it was seen to have the device */
+	GP_BUSY_ON = 1u << 1,		/* it has some, as was said before, and was
+					 * seen to have the device; alone */
+	GP_BUSY_SOON = 1u << 2,		/* it has none yet: no time to rotate, but
+					 * nothing to cut others for; alone */
+	GP_BUSY_UNSURE = 1u << 3,	/* seen from outside: IDLE may come late */
 };
 
 struct gp_event {

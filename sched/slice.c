@@ -127,7 +127,7 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 		return true;
 	if (gp_takes_turns(s, t))
 		return (uint32_t)(g - s->group) == s->resident &&
-		       !holder && !must_yield(s);
+		       !holder && !must_yield(s) && !gp_cut_keeps_be_off(s);
 	if (t->spec.cls != GP_TENANT_LC)
 		return true;
 	return !s->window_since_ns && !gp_cut_off(s, t) &&
@@ -220,9 +220,13 @@ void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (s->group[i].id && is_put_back(&s->group[i]))
 			s->group[i] = (struct gp_group_state){ 0 };
+	/* Cuts are in a hurry; whoever was the most urgent is most likely on. */
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (s->group[i].id && s->group[i].tenant == s->cut_was &&
 		    gp_cut_now(s, &s->group[i]))
+			group_reconcile(s, out, &s->group[i]);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (s->group[i].id && gp_cut_now(s, &s->group[i]))
 			group_reconcile(s, out, &s->group[i]);
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (s->group[i].id)

@@ -70,9 +70,12 @@ static void why_lc_off(const struct gp_sched *s, const struct gp_tenant *t,
 static void why_resident_off(const struct gp_sched *s, const struct gp_tenant *t,
 			     struct gp_sched_why *why)
 {
-	const struct gp_tenant *lc = gp_holds_by_suspend(s) && !s->window_since_ns ?
-				     gp_hold_holder(s) : NULL;
+	const struct gp_tenant *lc = NULL;
 
+	if (gp_cut_keeps_be_off(s))
+		lc = gp_cut_before(s, t);
+	else if (gp_holds_by_suspend(s) && !s->window_since_ns)
+		lc = gp_hold_holder(s);
 	if (lc) {
 		because_of_lc(why, lc);
 		return;

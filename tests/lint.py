@@ -53,6 +53,7 @@ SHARED = {
     "client/class.h": {"cli", "daemon"},
     "client/duration.h": {"cli", "daemon"},
     "client/log.h": {"daemon"},
+    "client/clocks.h": {"daemon"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},
 }

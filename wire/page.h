@@ -41,9 +41,6 @@ struct gp_page_sample {
 	_Atomic uint64_t switch_ns;	/* from asking to having it; 0: not known */
 };
 
-/* Work that comes within so long needs the device as if it were there. */
-#define GP_PAGE_SOON_NS 1000000u
-
 struct gp_page {
 	uint32_t magic, version, bytes;	/* the daemon's, before it is sent */
 	uint32_t pad;
@@ -64,10 +61,10 @@ struct gp_page {
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS];	/* from begin to end */
 
 	/* The daemon's. */
-	_Alignas(64) _Atomic uint32_t cut_wanted;	/* less urgent LC may have the
-							 * device: when this one needs
-							 * it, the wake file is to be
-							 * written */
+	_Alignas(64) _Atomic uint32_t wakes;	/* LC of other urgency shares the device:
+						 * the wake file is to be written when
+						 * this one needs it, and when it does
+						 * not any more */
 	_Atomic uint32_t epoch;			/* of this daemon; changes when
 						 * another takes over */
 };
@@ -76,6 +73,6 @@ _Static_assert(sizeof(struct gp_page) <= GP_PAGE_BYTES, "one page");
 _Static_assert(offsetof(struct gp_page, doing) == 64, "ABI");
 _Static_assert(offsetof(struct gp_page, sample) == 144, "ABI");
 _Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
-_Static_assert(offsetof(struct gp_page, cut_wanted) == 3776, "ABI");
+_Static_assert(offsetof(struct gp_page, wakes) == 3776, "ABI");
 
 #endif

@@ -298,7 +298,7 @@ enum gp_wire_trace_kind {
 #define GP_WIRE_TRACE_RECORDS 32
 
 struct gp_wire_trace_record {
-	uint64_t time_ns;	/* CLOCK_REALTIME, or the software GPU's time */
+	uint64_t time_ns;	/* CLOCK_MONOTONIC, or the software GPU's time */
 	uint64_t value;
 	int32_t pid;
 	uint32_t context;	/* of the hardware's; 0: not known */

@@ -962,12 +962,12 @@ static void segments_are_timed(void **state)
 	}
 	assert_int_equal(atomic_load(&r.given.page->segment_ns[3]),
 			 (GP_PAGE_SEGMENTS + 4) * 1000);
-	assert_int_equal(atomic_load(&r.given.page->cut_wanted), 0);
+	assert_int_equal(atomic_load(&r.given.page->wakes), 0);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
 }
 
-static void wakes_when_less_urgent_ones_run(void **state)
+static void wakes_when_others_share(void **state)
 {
 	struct gp_class_request want = lc(0);
 	struct gp_ectx *c;
@@ -978,51 +978,23 @@ static void wakes_when_less_urgent_ones_run(void **state)
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_IDLE, 0);
 	assert_int_equal(wakes(&r.given), 0);
-	atomic_store(&r.given.page->cut_wanted, 1);
+	atomic_store(&r.given.page->wakes, 1);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(wakes(&r.given), 1);
-	/* It needs the device already: nothing new. */
+	/* It needs the device already: nothing new. Nor is it done before the last end. */
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	event(r.dev, c, GP_EV_IDLE, 0);
+	assert_int_equal(wakes(&r.given), 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
-	assert_int_equal(wakes(&r.given), 0);
-	event(r.dev, c, GP_EV_HOLD, MS);
 	assert_int_equal(wakes(&r.given), 1);
-	event(r.dev, c, GP_EV_RELEASE, 0);
-	assert_int_equal(wakes(&r.given), 0);
-	gp_edev_context_put(r.dev, c);
-	rig_end(&r);
-}
-
-/* To cut them takes a while: it begins with the hint, once, and then with the work. */
-static void wakes_for_what_is_to_come(void **state)
-{
-	struct gp_class_request want = lc(0);
-	struct gp_ectx *c;
-	struct rig r;
-
-	rig_welcome(&r, &want);
-	c = context(r.dev);
-	atomic_store(&r.given.page->cut_wanted, 1);
+	/* A hint alone is nobody's reason to move; that it is held for is. */
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(wakes(&r.given), 0);
-	event(r.dev, c, GP_EV_HINT, MS / 2);
-	assert_int_equal(wakes(&r.given), 1);
-	event(r.dev, c, GP_EV_HINT, MS / 2);
-	assert_int_equal(wakes(&r.given), 0);
-	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
-	assert_int_equal(wakes(&r.given), 1);
 	event(r.dev, c, GP_EV_HOLD, MS);
-	event(r.dev, c, GP_EV_RELEASE, 0);
-	event(r.dev, c, GP_EV_SEGMENT_END, 0);
-	assert_int_equal(wakes(&r.given), 0);
-	fake_lock();
-	fake.now += MS;
-	fake_unlock();
-	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	assert_int_equal(wakes(&r.given), 1);
-	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	event(r.dev, c, GP_EV_RELEASE, 0);
+	assert_int_equal(wakes(&r.given), 1);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
 }
@@ -1371,8 +1343,7 @@ int main(void)
 		cmocka_unit_test(queues_are_looked_at),
 		cmocka_unit_test(samples_go_round),
 		cmocka_unit_test(segments_are_timed),
-		cmocka_unit_test(wakes_when_less_urgent_ones_run),
-		cmocka_unit_test(wakes_for_what_is_to_come),
+		cmocka_unit_test(wakes_when_others_share),
 		cmocka_unit_test(page_says_when_the_next_hint_would_be),
 		cmocka_unit_test(holds_cost_no_message),
 		cmocka_unit_test(another_daemon_comes),

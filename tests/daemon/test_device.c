@@ -401,7 +401,7 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	gp_sim_advance(device[0].sim, over_ns);
 	assert_int_equal(gp_ddev_event(dev, &ev), 0);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
-	assert_int_equal(lc->tenant->told, GP_TOLD_BUSY);
+	assert_int_equal(lc->tenant->told, GP_TOLD_SOON);
 	/* It did not come, after all. */
 	atomic_store(&page->next_ns, 0);
 	run(5 * MS);
@@ -420,8 +420,8 @@ static void test_a_wake_ends_no_turn(void **state)
 	const uint64_t one = 1;
 	uint64_t turns, over_ns;
 
-	assert_int_equal(atomic_load(&page->cut_wanted), 1);
-	assert_int_equal(atomic_load(&less->tenant->page->cut_wanted), 0);
+	assert_int_equal(atomic_load(&page->wakes), 1);
+	assert_int_equal(atomic_load(&less->tenant->page->wakes), 1);
 	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
 	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
 	run(210 * MS);

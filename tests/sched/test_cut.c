@@ -136,6 +136,117 @@ static void test_who_is_seen_on_is_cut(void **state)
 	drive_end(&d);
 }
 
+/* What is to come is a reason not to rotate, and none to cut. */
+static void test_work_to_come_cuts_nobody(void **state)
+{
+	static const uint32_t level[] = { 0, 1 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 2);
+	busy(&d, 2, 0);
+	busy(&d, 1, GP_BUSY_SOON);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	busy(&d, 1, 0);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	/* What it had is done. */
+	busy(&d, 1, GP_BUSY_SOON);
+	busy(&d, 1, 0);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
+/* 1 had work just now, and 2 has some: it began at the time that is returned. */
+static uint64_t second_begins(struct drive *d)
+{
+	static const uint32_t level[] = { 0, 1 };
+
+	start(d, GP_LC_CUT_PREEMPT, level, 2);
+	busy(d, 1, 0);
+	drive_at(d, d->now_ns + MS, GP_EV_IDLE, 1);
+	drive_at(d, d->now_ns + 5 * MS, GP_EV_BUSY, 2);
+	assert_false(asked(d, GP_DO_SUSPEND, 3));
+	return d->now_ns;
+}
+
+/* Its turns would come between two of LC's: it is off until the one that is cut is done. */
+static void test_best_effort_is_off_meanwhile(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, began + MS);
+	drive_at(&d, began + MS, GP_EV_TIMER, 0);
+	assert_true(asked(&d, GP_DO_SUSPEND, 3));
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	busy(&d, 1, 0);
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
+	busy(&d, 1, 0);
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	/* A resume could end the turn of who is more urgent. */
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 2);
+	assert_false(asked(&d, GP_DO_RESUME, 3));
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
+	assert_true(asked(&d, GP_DO_RESUME, 3));
+	drive_outcome(&d, GP_DO_RESUME, 0);
+	/* Of the most urgent one alone it may have what that leaves. */
+	busy(&d, 1, 0);
+	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+}
+
+/* A suspend could end its turn. */
+static void test_not_while_the_urgent_one_runs(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	drive_at(&d, began + MS - 1, GP_EV_TIMER, 0);
+	busy(&d, 1, GP_BUSY_SOON);
+	drive_at(&d, began + MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	busy(&d, 1, 0);
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	drive_at(&d, began + 2 * MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_at(&d, began + 2 * MS, GP_EV_IDLE, 1);
+	assert_true(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+}
+
+static void test_not_for_who_was_not_there_lately(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	drive_at(&d, began, GP_EV_IDLE, 2);
+	drive_at(&d, began + 100 * MS, GP_EV_BUSY, 2);
+	drive_at(&d, began + 102 * MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+}
+
+/* Who never says that it is done keeps nobody off for ever. */
+static void test_best_effort_comes_back(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	drive_at(&d, began + MS, GP_EV_TIMER, 0);
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, began + 20 * MS - 1, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_RESUME, 3));
+	/* For as long as a turn is put off it waits for who has work. */
+	drive_at(&d, began + 20 * MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_RESUME, 3));
+	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, began + 40 * MS);
+	drive_at(&d, began + 40 * MS, GP_EV_TIMER, 0);
+	assert_true(asked(&d, GP_DO_RESUME, 3));
+	drive_end(&d);
+}
+
 static void test_equals_are_not_cut(void **state)
 {
 	static const uint32_t level[] = { 1, 1 };
@@ -259,6 +370,11 @@ int main(void)
 		cmocka_unit_test(test_who_was_idle_a_while_ago),
 		cmocka_unit_test(test_other_work_cuts_again),
 		cmocka_unit_test(test_who_is_seen_on_is_cut),
+		cmocka_unit_test(test_work_to_come_cuts_nobody),
+		cmocka_unit_test(test_best_effort_is_off_meanwhile),
+		cmocka_unit_test(test_not_while_the_urgent_one_runs),
+		cmocka_unit_test(test_not_for_who_was_not_there_lately),
+		cmocka_unit_test(test_best_effort_comes_back),
 		cmocka_unit_test(test_equals_are_not_cut),
 		cmocka_unit_test(test_two_are_asked_twice),
 		cmocka_unit_test(test_likely_one_first),

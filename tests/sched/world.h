@@ -404,7 +404,9 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		t->hand--;
 		break;
 	case GP_EV_BUSY:
-		t->idle = false;
+		/* That it is on says nothing of who was said to have none. */
+		if (!(ev->ok & GP_BUSY_ON))
+			t->idle = ev->ok & GP_BUSY_SOON;
 		break;
 	case GP_EV_IDLE:
 		t->idle = true;
