@@ -316,13 +316,14 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 
 /* ---- what the daemon wants to know ---------------------------------------------- */
 
+/* Who gives hints holds in time: what it launches need not be seen. */
 static bool wants_launches(struct gp_edev *dev)
 {
 	bool wants;
 
 	pthread_mutex_lock(&dev->lock);
 	wants = dev->tells.page && atomic_load(&dev->tells.page->wakes) &&
-		dev->cls.cls == GP_CLASS_LC;
+		!dev->tells.hints && dev->cls.cls == GP_CLASS_LC;
 	gp_edev_unlock(dev);
 	return wants;
 }

@@ -212,7 +212,8 @@ void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group)
 void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_dgroup *group,
 		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job))
 {
-	j->job = (struct gp_job){ .work = work, .done = done, .can_wait = j->job.can_wait };
+	j->job.work = work;
+	j->job.done = done;
 	j->dev = dev;
 	j->group = group;
 	j->hal = group ? group->group : NULL;

@@ -78,6 +78,7 @@ struct gp_ddev {
 	struct gp_clocks clocks;	/* its clock, of the core's */
 	uint64_t log_read_ns;		/* last, in the core's clock */
 	uint32_t busy_looks;		/* in a row that saw LC work */
+	bool woken;			/* since the log was read last */
 	uint32_t cut_looks;		/* in a row that saw one wait for who is less urgent */
 	struct gp_usage usage;
 	struct gp_tick idle;		/* looks where nothing goes on */

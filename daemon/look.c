@@ -4,8 +4,9 @@
  * sends word of it; it is looked at when it matters, which is
  *  - when a turn is over: is latency-critical work on the device, or about to
  *    come? Then again every 200 us, and the turn ends when it is not;
- *  - 250 us after a more urgent tenant had work beside a less urgent one, and so on
- *    until it has the device: the other one may have got it in between;
+ *  - 250 us after a tenant said that it has work, or has done it, where levels share a
+ *    device, and so on until the most urgent one has it: another one may have got it
+ *    in between;
  *  - 5 ms after a turn began with a resume: who has not had the device since then
  *    has nothing to run;
  *  - ten times a second while two share a device, for usage, and while one of them
@@ -154,6 +155,7 @@ static void its_time(struct gp_ddev *dev)
 void gp_ddev_woken(struct gp_ddev *dev)
 {
 	dev->cut_looks = 0;
+	dev->woken = dev->log != NULL;
 	its_time(dev);
 	/* Of others the log may know more; it is read when they have been cut. */
 	if (waits_for_cut(dev))
@@ -244,6 +246,7 @@ static void log_was_read(struct gp_job *job)
 		gp_usage_until(&dev->usage, look->log_ns);
 	trace_records(dev, look);
 	dev->looking = NULL;
+	dev->woken = false;
 	dev->log_read_ns = look->core_ns;
 	free(look);
 	tell_usage(dev);
@@ -257,7 +260,7 @@ static bool needs_log(const struct gp_ddev *dev, uint64_t now_ns)
 	if (!dev->log || dev->looking)
 		return false;
 	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) ||
-	    waits_for_cut(dev))
+	    dev->woken || waits_for_cut(dev))
 		return true;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
@@ -363,7 +366,7 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 
 	if (gp_sched_put_off(dev->sched))
 		at_ns = now_ns + PUT_OFF_NS;
-	if (waits_for_cut(dev))
+	if (dev->woken || waits_for_cut(dev))
 		at_ns = sooner(at_ns, now_ns + cut_wait_ns(dev));
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		share += t->request.cls.cls != GP_CLASS_NONE && t->told != GP_TOLD_IDLE;

@@ -135,13 +135,19 @@ void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
 	}
 }
 
+static uint32_t said_doing(const struct gp_dtenant *t)
+{
+	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing,
+						       memory_order_acquire) : 0;
+
+	return bits & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK);
+}
+
 /* Why it counts as busy; what no page says is work. */
 static uint32_t why_busy(const struct gp_dtenant *t)
 {
-	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing,
-						       memory_order_relaxed) : 0;
+	uint32_t bits = said_doing(t);
 
-	bits &= GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK;
 	return bits ? bits : GP_PAGE_WORK;
 }
 
@@ -167,25 +173,30 @@ static bool may_have_work(const struct gp_dtenant *t)
 	       t->dev->usage.until_ns - p->ended_ns < QUIET_NS;
 }
 
-static uint32_t busy_how(const struct gp_dtenant *t)
+/* Not by its page: it was seen to have the device. */
+static bool is_guessed(const struct gp_dtenant *t)
 {
-	return (t->anew ? GP_BUSY_ANEW : 0u) | (known_by_log(t) ? GP_BUSY_UNSURE : 0u);
+	return known_by_log(t) && !said_doing(t);
 }
 
 void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 {
 	const bool late = what == GP_TOLD_IDLE && may_have_work(t), same = t->told == what;
+	const bool guessed = what == GP_TOLD_BUSY && is_guessed(t);
 	const bool anew = what == GP_TOLD_BUSY && t->anew;
-	const struct gp_event ev = {
-		.type = what == GP_TOLD_IDLE ? GP_EV_IDLE : GP_EV_BUSY,
-		.tenant = t->id, .ok = what == GP_TOLD_IDLE ? late :
-				       what == GP_TOLD_SOON ? GP_BUSY_SOON : busy_how(t),
-	};
+	struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id };
 
-	if (same && late == t->told_late && !anew)
+	if (same && late == t->told_late && guessed == t->told_guessed && !anew)
 		return;
+	if (what == GP_TOLD_IDLE)
+		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .ok = late };
+	else if (what == GP_TOLD_SOON)
+		ev.ok = GP_BUSY_SOON;
+	else
+		ev.ok = (anew ? GP_BUSY_ANEW : 0u) | (guessed ? GP_BUSY_UNSURE : 0u);
 	t->told = what;
 	t->told_late = late;
+	t->told_guessed = guessed;
 	t->anew = false;
 	wants_turn(t);
 	if (!same)
@@ -230,13 +241,13 @@ bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
 	return false;
 }
 
-static enum gp_told page_says(const struct gp_page *page, uint64_t now_ns, uint64_t ahead_ns)
+static enum gp_told page_says(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
-	uint32_t doing = atomic_load_explicit(&page->doing, memory_order_acquire);
-	uint64_t next_ns = atomic_load_explicit(&page->next_ns, memory_order_relaxed);
+	uint64_t next_ns;
 
-	if (doing & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK))
+	if (said_doing(t))
 		return GP_TOLD_BUSY;
+	next_ns = t->page ? atomic_load_explicit(&t->page->next_ns, memory_order_relaxed) : 0;
 	return next_ns && next_ns < now_ns + ahead_ns &&
 	       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS) ? GP_TOLD_SOON :
 								       GP_TOLD_IDLE;
@@ -244,7 +255,7 @@ static enum gp_told page_says(const struct gp_page *page, uint64_t now_ns, uint6
 
 enum gp_told gp_dtenant_doing(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
-	enum gp_told says = t->page ? page_says(t->page, now_ns, ahead_ns) : GP_TOLD_IDLE;
+	enum gp_told says = page_says(t, now_ns, ahead_ns);
 
 	/* Where it cannot take the device itself, it is taken for it, and in time. */
 	if (says == GP_TOLD_SOON && !(t->dev->caps.caps & GP_CAP_SLICE_PREEMPTS))

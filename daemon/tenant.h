@@ -43,6 +43,7 @@ struct gp_dtenant {
 
 	enum gp_told told;
 	bool told_late;			/* idle a while ago, it said */
+	bool told_guessed;		/* busy, as far as can be seen */
 	bool anew;			/* work came that is other work; to be told */
 
 	/* Best-effort: its turns. */

@@ -22,6 +22,7 @@ struct gp_worker {
 	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t wake;
 	struct queue todo, done;
+	bool works;			/* the thread does something */
 	bool stop;
 };
 
@@ -43,26 +44,33 @@ static struct gp_job *pop(struct queue *q)
 	return job;
 }
 
+/* Lock held, and given up meanwhile. */
+static void do_job(struct gp_worker *w, struct gp_job *job)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_unlock(&w->lock);
+	job->work(job);
+	pthread_mutex_lock(&w->lock);
+	push(&w->done, job);
+	if (!job->can_wait || !w->todo.first)
+		(void)!write(w->source.fd, &one, sizeof(one));
+}
+
 static void *thread_main(void *arg)
 {
 	struct gp_worker *w = arg;
-	const uint64_t one = 1;
 	struct gp_job *job;
 
 	prctl(PR_SET_NAME, "gpreempt-worker");
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
 		job = pop(&w->todo);
-		if (!job) {
+		w->works = job;
+		if (job)
+			do_job(w, job);
+		else
 			pthread_cond_wait(&w->wake, &w->lock);
-			continue;
-		}
-		pthread_mutex_unlock(&w->lock);
-		job->work(job);
-		pthread_mutex_lock(&w->lock);
-		push(&w->done, job);
-		if (!job->can_wait || !w->todo.first)
-			(void)!write(w->source.fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
@@ -130,8 +138,12 @@ int gp_worker_create(struct gp_loop *loop, struct gp_worker **worker)
 void gp_worker_post(struct gp_worker *w, struct gp_job *job)
 {
 	pthread_mutex_lock(&w->lock);
-	push(&w->todo, job);
-	pthread_cond_signal(&w->wake);
+	if (job->at_once && !w->works && !w->todo.first) {
+		do_job(w, job);
+	} else {
+		push(&w->todo, job);
+		pthread_cond_signal(&w->wake);
+	}
 	pthread_mutex_unlock(&w->lock);
 }
 

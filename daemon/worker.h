@@ -16,11 +16,13 @@ struct gp_worker;
  * @done: in the loop, afterwards; may free the job
  * @can_wait: done() may come as late as that of a job behind it that cannot, or
  *	when there is nothing more to do: the loop is woken once for many
+ * @at_once: short, and in a hurry: if the thread has nothing to do it is done by
+ *	whoever posts it, who need not wake it; done() comes as always
  */
 struct gp_job {
 	void (*work)(struct gp_job *job);
 	void (*done)(struct gp_job *job);
-	bool can_wait;
+	bool can_wait, at_once;
 	struct gp_job *next;
 };
 
@@ -30,7 +32,7 @@ int gp_worker_create(struct gp_loop *loop, struct gp_worker **worker);
  * work(). NULL is legal.
  */
 void gp_worker_destroy(struct gp_worker *worker);
-/** Never blocks. */
+/** Does not block, but for what is to be done at once. */
 void gp_worker_post(struct gp_worker *worker, struct gp_job *job);
 
 #endif

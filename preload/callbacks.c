@@ -6,7 +6,8 @@
  *
  * CUPTI has one subscriber in a process, and watching costs each launch. So
  * nothing is subscribed until an LC tenant's first segment or hold by hand, or
- * until it shares its device with LC of other urgency under the daemon, or from the start with --hold; and nothing at all where a tool came with
+ * until one that gives no hints shares its device with LC of other urgency under the
+ * daemon, or from the start with --hold; and nothing at all where a tool came with
  * the app or GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
  * CUPTI by name: they differ between releases, names do not.
  */

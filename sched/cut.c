@@ -123,8 +123,8 @@ static bool urgent_lately(const struct gp_sched *s, const struct gp_tenant *u,
 }
 
 /*
- * Of those who are, one was; and none is. When they have no work any more has to be
- * known: alone on a device even an idle one seems to use it.
+ * Of those who are, one was; and none is. When @t is done has to be known: on a device
+ * that it has to itself even an idle one seems to have work.
  */
 static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t)
 {
@@ -133,7 +133,7 @@ static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t)
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
-		if (urgent_now(s, u, t) || (urgent_lately(s, u, t) && u->unsure))
+		if (urgent_now(s, u, t))
 			return false;
 		lately |= urgent_lately(s, u, t);
 	}
@@ -160,6 +160,18 @@ static bool wants_be_off(struct gp_sched *s)
 	return wants;
 }
 
+static bool lc_surely_active(const struct gp_sched *s)
+{
+	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (gp_is_lc(t) && !t->unsure &&
+		    (is_active(t) || t->activity == GP_ACT_SOON))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The hardware would give BE a turn at each cut, two switches more, while LC has
  * work for all of the time. So BE is off while work lasts that is likely to be cut.
@@ -179,7 +191,7 @@ static void keep_be_off(struct gp_sched *s)
 		return;
 	if (!s->be_back_ns)
 		s->be_back_ns = gp_add_sat(s->now_ns, s->config.lc_defer_max_ns);
-	if (!gp_hold_lc_active(s) || s->be_back_ns <= s->now_ns)
+	if (!lc_surely_active(s) || s->be_back_ns <= s->now_ns)
 		s->be_off = 0;
 }
 

@@ -127,9 +127,10 @@ void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns)
 }
 
 /*
- * Up by half the difference, down by a 32nd: switches into an idle device,
- * which are short, must not make the next real one come late. One outlier
- * counts as four times the estimate at most.
+ * Up by half the difference, down by a 128th: switches into an idle device,
+ * which are short, must not make the next real one come late, nor seven of eight
+ * that are shorter the eighth, when it meets others' work. One outlier counts as
+ * four times the estimate at most.
  */
 void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 {
@@ -150,7 +151,7 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 	} else {
 		if ((est - took) * 100 <= est * HIT_PCT)
 			margin_judge(p, est - took, est);
-		p->switch_ns = est - (est - took) / 32;
+		p->switch_ns = est - (est - took) / 128;
 	}
 }
 

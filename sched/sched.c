@@ -362,6 +362,7 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
 	if (how & GP_BUSY_SOON) {
 		apply_idle(t, false);
 		t->activity = GP_ACT_SOON;
+		t->unsure = 0;
 		return;
 	}
 	/* No decision is made in between: nobody gets a turn of that moment. */

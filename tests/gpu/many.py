@@ -48,17 +48,22 @@ def ratio(done):
     return max(done.values()) / max(min(done.values()), 1e-9)
 
 
-def stretches(rows, pid):
-    """[(start, end)], ns, of a process on the device, of a daemon's trace."""
-    found, start = [], None
+def stretches(rows, pid, switches):
+    """[(start, end)], ns, of a process on the device, of a daemon's trace. @switches:
+    from when the one before was off until the next one is on."""
+    found, start, off, ended = [], None, None, None
     for at, kind, who, _ in sorted(row for row in rows if row[1] in (START, END)):
-        if who != pid:
+        if kind == END:
+            if who == pid and start is not None:
+                found.append((start, at))
+                ended = switches
+            start, off = None, at
             continue
-        if kind == START:
-            start = at
-        elif start is not None:
-            found.append((start, at))
-            start = None
+        if ended:
+            found[-1] = (found[-1][0], at)
+        ended = None
+        if who == pid:
+            start = off if switches and off is not None else at
     return found
 
 
@@ -76,7 +81,7 @@ class Many:
         self.spread = {}            # count -> [max / min], of short windows
         self.fair = {}              # count -> max / min
         self.results = {}           # row -> [result line]
-        self.late = {"level0-hint": [], "level0": []}   # of level 1, us
+        self.late = {}              # row -> [[us]], of level 1
         self.level1_alone_us = None
         table.note("device", str(self.crowd.calibrated["device"]))
         table.note("BE kernel alone",
@@ -185,14 +190,15 @@ class Many:
             result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
         self.crowd.pause(be)
         self.results.setdefault(f"{row}-level1", []).append(result1)
-        had = stretches(trace.rows, self.lc[way].app_pid)
-        self.late[row].append(self.lateness(path, path1, had))
+        for kind, switches in (("", True), (", switches apart", False)):
+            had = stretches(trace.rows, self.lc[way].app_pid, switches)
+            self.late.setdefault(row + kind, []).append(self.lateness(path, path1, had))
         with open(os.path.join(self.rig.out, f"many-{row}-{number}.trace"), "w") as f:
             f.writelines(f"{at} {kind} {who} {value}\n" for at, kind, who, value in trace.rows)
 
     def lateness(self, path0, path1, had0):
-        """us that level 1's requests took beyond their own time and that for which
-        level 0 had the device meanwhile, by the device's own log (@had0)."""
+        """us that level 1's requests took beyond their own time and that which level 0
+        had meanwhile, by the device's own log (@had0)."""
         level0 = [(at, end) for at, _, end, _ in harness.read_samples(path0)]
         late = []
         for at, _, end, _ in harness.read_samples(path1):
@@ -318,10 +324,12 @@ class Many:
             self.table.at_most("level0: p99 against alone", self.us("level0", "p99"),
                                self.us("alone", "p99") + 700, "us")
         for row, rounds in self.late.items():
-            if rounds:
-                late = median([rank(late_us, 990) for late_us in rounds])
+            late = median([rank(late_us, 990) for late_us in rounds])
+            if row in LEVELS:
                 self.table.at_most(f"level 1 beside {row}: p99 beyond both's time",
                                    late, 1000, "us")
+            else:
+                self.table.note(f"level 1 beside {row}: likewise", f"{late:.1f} us")
 
 
 def run(rig, opt, table):
