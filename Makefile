@@ -60,7 +60,7 @@ LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq
 PRELOAD_SRCS := $(wildcard preload/*.c)
 MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
-FACE_SRCS    := $(wildcard softgpu/cuda/*.c)
+FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 BENCH_COMMON := $(wildcard bench/common/*.c)
@@ -80,6 +80,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB      := $(O)/lib/libgpreempt.so.$(SOVERSION)
 PRELOAD  := $(O)/lib/libgpreempt-preload.so
 FACE     := $(O)/lib/gpreempt/softgpu/libcuda.so.1
+CUPTI    := $(O)/lib/gpreempt/softgpu/libcupti.so.13
 SERVER   := $(O)/lib/gpreempt/gpreempt-softgpud
 CLI      := $(O)/bin/gpreempt
 DAEMON   := $(O)/bin/gpreemptd
@@ -90,7 +91,7 @@ CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
-PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(SERVER) $(CLI) $(DAEMON) \
+PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
 	$(BENCH) $(BENCH_PROGS) $(EXAMPLES)
 
@@ -142,6 +143,13 @@ $(FACE): $(call obj,$(FACE_SRCS)) softgpu/cuda/libcuda.map
 	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,libcuda.so.1 \
 		-Wl,--version-script=softgpu/cuda/libcuda.map \
 		$(filter %.o,$^) -o $@ -ldl
+
+# It belongs to the libcuda beside it, and is not loaded with another.
+$(CUPTI): $(call obj,softgpu/cuda/cupti.c) $(FACE) softgpu/cuda/libcupti.map
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) \
+		-Wl,--version-script=softgpu/cuda/libcupti.map -Wl,-rpath,'$$ORIGIN' \
+		$(filter %.o,$^) $(FACE) -o $@
 
 $(SERVER): $(call obj,$(SERVER_SRCS)) $(MODEL_A)
 	$(call msg,LD,$@)mkdir -p $(@D)

@@ -24,36 +24,14 @@
 #include "client/engine.h"
 #include "client/log.h"
 #include "nvidia-backend/track.h"
+#include "preload/cupti_abi.h"
 #include "preload/kinds.h"
 #include "preload/preload.h"
-
-/* cupti_callbacks.h, cupti_result.h: values that are ABI. */
-#define CUPTI_DOMAIN_DRIVER_API 1
-#define CUPTI_API_ENTER 0
-#define CUPTI_ERROR_MULTIPLE_SUBSCRIBERS 39
 
 #define CBID_MAX 4096
 #define CBID_GAP 256			/* so many unknown in a row: the end */
 #define FUNCTIONS 8192			/* power of two */
 #define PATH_LEN 512
-
-struct cupti_callback_data {
-	uint32_t site;
-	const char *function_name;
-	const void *params;
-	void *return_value;
-	const char *symbol_name;
-	void *context;
-	uint32_t context_uid;
-	uint64_t *correlation;		/* kept from a call's entry to its exit */
-	uint32_t correlation_id;
-};
-_Static_assert(offsetof(struct cupti_callback_data, params) == 16, "ABI");
-_Static_assert(offsetof(struct cupti_callback_data, context) == 40, "ABI");
-_Static_assert(offsetof(struct cupti_callback_data, correlation) == 56, "ABI");
-
-typedef void (*cupti_callback_fn)(void *user, uint32_t domain, uint32_t cbid,
-				  const struct cupti_callback_data *data);
 
 struct cupti {
 	int (*subscribe)(void **subscriber, cupti_callback_fn fn, void *user);

@@ -44,6 +44,8 @@ SHARED = {
     "libhsaq/track.h": {"preload"},
     # the UAPI of the kernel series, which both sides include
     "kfd-patch/uapi/linux/kfd_sched.h": {"libhsaq"},
+    # what CUPTI's callbacks are given: the software GPU has a libcupti
+    "preload/cupti_abi.h": {"softgpu/cuda"},
     # the hold's parameters and stamp: its kernels run on the software GPU
     "nvidia-backend/hold_abi.h": {"softgpu/server"},
     # what the measured kernels compute, in one place: reference.c

@@ -2,12 +2,9 @@
 /*
  * api.h - the part of the CUDA driver API that the software GPU offers, with
  * our own prototypes: the toolkit is not needed to build.
- *
- * FACE_API lists every function under its exported name: X(name).
  */
 #ifndef GP_SOFT_CUDA_API_H
 #define GP_SOFT_CUDA_API_H
-
 
 #include <stddef.h>
 #include <stdint.h>
@@ -69,175 +66,158 @@ typedef struct {
 	unsigned int numAttrs;
 } CUlaunchConfig;
 
-#define FACE_API(X)                                                            \
-	X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)  \
-	X(cuGetProcAddress) X(cuGetProcAddress_v2)                             \
-	X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName)                  \
-	X(cuDeviceGetUuid) X(cuDeviceGetUuid_v2) X(cuDeviceGetPCIBusId)        \
-	X(cuDeviceGetByPCIBusId) X(cuDeviceGetAttribute)                       \
-	X(cuDeviceTotalMem_v2) X(cuDeviceComputeCapability)                    \
-	X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease_v2)            \
-	X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxSetFlags_v2)         \
-	X(cuDevicePrimaryCtxReset_v2)                                          \
-	X(cuCtxCreate_v2) X(cuCtxCreate_v4) X(cuCtxDestroy_v2)                 \
-	X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxPushCurrent_v2)           \
-	X(cuCtxPopCurrent_v2) X(cuCtxGetDevice) X(cuCtxSynchronize)            \
-	X(cuCtxGetStreamPriorityRange) X(cuCtxGetApiVersion) X(cuCtxGetFlags)  \
-	X(cuStreamCreate) X(cuStreamCreateWithPriority)                        \
-	X(cuStreamDestroy_v2) X(cuStreamSynchronize) X(cuStreamQuery)          \
-	X(cuStreamWaitEvent) X(cuStreamGetCtx) X(cuStreamGetFlags)             \
-	X(cuStreamGetPriority) X(cuStreamBeginCapture_v2)                      \
-	X(cuStreamEndCapture) X(cuStreamIsCapturing)                           \
-	X(cuThreadExchangeStreamCaptureMode)                             \
-	X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize)                \
-	X(cuEventQuery) X(cuEventElapsedTime) X(cuEventElapsedTime_v2)         \
-	X(cuEventDestroy_v2)                                                   \
-	X(cuMemAlloc_v2) X(cuMemFree_v2) X(cuMemGetInfo_v2)                    \
-	X(cuMemAllocHost_v2) X(cuMemHostAlloc) X(cuMemFreeHost)                \
-	X(cuMemHostGetDevicePointer_v2) X(cuMemHostGetFlags)                   \
-	X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpyDtoD_v2)               \
-	X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2)                        \
-	X(cuMemcpyDtoDAsync_v2) X(cuMemsetD8_v2) X(cuMemsetD32_v2)             \
-	X(cuMemsetD8Async) X(cuMemsetD32Async)                                 \
-	X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleUnload)            \
-	X(cuModuleGetFunction) X(cuModuleGetGlobal_v2)                         \
-	X(cuFuncSetAttribute) X(cuFuncGetAttribute)                            \
-	X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                         \
-	X(cuLaunchKernel) X(cuLaunchKernelEx) X(cuLaunchCooperativeKernel)     \
-	X(cuGraphInstantiateWithFlags) X(cuGraphInstantiate_v2)                \
-	X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)
+/* Every function by its exported name: how many arguments, the name, and type and
+ * name of each argument. */
+#define FACE_API(X) \
+	X(1, cuInit, unsigned int, flags) \
+	X(1, cuDriverGetVersion, int *, version) \
+	X(2, cuGetErrorName, CUresult, error, const char **, name) \
+	X(2, cuGetErrorString, CUresult, error, const char **, text) \
+	X(4, cuGetProcAddress, const char *, name, void **, fn, int, version, \
+	  uint64_t, flags) \
+	X(5, cuGetProcAddress_v2, const char *, name, void **, fn, int, version, \
+	  uint64_t, flags, int *, status) \
+	X(2, cuDeviceGet, CUdevice *, dev, int, ordinal) \
+	X(1, cuDeviceGetCount, int *, count) \
+	X(3, cuDeviceGetName, char *, name, int, len, CUdevice, dev) \
+	X(2, cuDeviceGetUuid, CUuuid *, uuid, CUdevice, dev) \
+	X(2, cuDeviceGetUuid_v2, CUuuid *, uuid, CUdevice, dev) \
+	X(3, cuDeviceGetPCIBusId, char *, id, int, len, CUdevice, dev) \
+	X(2, cuDeviceGetByPCIBusId, CUdevice *, dev, const char *, id) \
+	X(3, cuDeviceGetAttribute, int *, value, int, attribute, CUdevice, dev) \
+	X(2, cuDeviceTotalMem_v2, size_t *, bytes, CUdevice, dev) \
+	X(3, cuDeviceComputeCapability, int *, major, int *, minor, CUdevice, dev) \
+	X(2, cuDevicePrimaryCtxRetain, CUcontext *, ctx, CUdevice, dev) \
+	X(1, cuDevicePrimaryCtxRelease_v2, CUdevice, dev) \
+	X(3, cuDevicePrimaryCtxGetState, CUdevice, dev, unsigned int *, flags, \
+	  int *, active) \
+	X(2, cuDevicePrimaryCtxSetFlags_v2, CUdevice, dev, unsigned int, flags) \
+	X(1, cuDevicePrimaryCtxReset_v2, CUdevice, dev) \
+	X(3, cuCtxCreate_v2, CUcontext *, ctx, unsigned int, flags, CUdevice, dev) \
+	X(4, cuCtxCreate_v4, CUcontext *, ctx, void *, params, unsigned int, flags, \
+	  CUdevice, dev) \
+	X(1, cuCtxDestroy_v2, CUcontext, ctx) \
+	X(1, cuCtxGetCurrent, CUcontext *, ctx) \
+	X(1, cuCtxSetCurrent, CUcontext, ctx) \
+	X(1, cuCtxPushCurrent_v2, CUcontext, ctx) \
+	X(1, cuCtxPopCurrent_v2, CUcontext *, ctx) \
+	X(1, cuCtxGetDevice, CUdevice *, dev) \
+	X(0, cuCtxSynchronize) \
+	X(2, cuCtxGetStreamPriorityRange, int *, least, int *, greatest) \
+	X(2, cuCtxGetApiVersion, CUcontext, ctx, unsigned int *, version) \
+	X(1, cuCtxGetFlags, unsigned int *, flags) \
+	X(2, cuStreamCreate, CUstream *, stream, unsigned int, flags) \
+	X(3, cuStreamCreateWithPriority, CUstream *, stream, unsigned int, flags, \
+	  int, priority) \
+	X(1, cuStreamDestroy_v2, CUstream, stream) \
+	X(1, cuStreamSynchronize, CUstream, stream) \
+	X(1, cuStreamQuery, CUstream, stream) \
+	X(3, cuStreamWaitEvent, CUstream, stream, CUevent, event, unsigned int, flags) \
+	X(2, cuStreamGetCtx, CUstream, stream, CUcontext *, ctx) \
+	X(2, cuStreamGetFlags, CUstream, stream, unsigned int *, flags) \
+	X(2, cuStreamGetPriority, CUstream, stream, int *, priority) \
+	X(2, cuStreamBeginCapture_v2, CUstream, stream, int, mode) \
+	X(2, cuStreamEndCapture, CUstream, stream, CUgraph *, graph) \
+	X(2, cuStreamIsCapturing, CUstream, stream, int *, status) \
+	X(1, cuThreadExchangeStreamCaptureMode, int *, mode) \
+	X(2, cuEventCreate, CUevent *, event, unsigned int, flags) \
+	X(2, cuEventRecord, CUevent, event, CUstream, stream) \
+	X(1, cuEventSynchronize, CUevent, event) \
+	X(1, cuEventQuery, CUevent, event) \
+	X(3, cuEventElapsedTime, float *, ms, CUevent, start, CUevent, end) \
+	X(3, cuEventElapsedTime_v2, float *, ms, CUevent, start, CUevent, end) \
+	X(1, cuEventDestroy_v2, CUevent, event) \
+	X(2, cuMemAlloc_v2, CUdeviceptr *, ptr, size_t, bytes) \
+	X(1, cuMemFree_v2, CUdeviceptr, ptr) \
+	X(2, cuMemGetInfo_v2, size_t *, free_bytes, size_t *, total_bytes) \
+	X(2, cuMemAllocHost_v2, void **, ptr, size_t, bytes) \
+	X(3, cuMemHostAlloc, void **, ptr, size_t, bytes, unsigned int, flags) \
+	X(1, cuMemFreeHost, void *, ptr) \
+	X(3, cuMemHostGetDevicePointer_v2, CUdeviceptr *, dptr, void *, ptr, \
+	  unsigned int, flags) \
+	X(2, cuMemHostGetFlags, unsigned int *, flags, void *, ptr) \
+	X(3, cuMemcpyHtoD_v2, CUdeviceptr, dst, const void *, src, size_t, bytes) \
+	X(3, cuMemcpyDtoH_v2, void *, dst, CUdeviceptr, src, size_t, bytes) \
+	X(3, cuMemcpyDtoD_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes) \
+	X(4, cuMemcpyHtoDAsync_v2, CUdeviceptr, dst, const void *, src, size_t, bytes, \
+	  CUstream, stream) \
+	X(4, cuMemcpyDtoHAsync_v2, void *, dst, CUdeviceptr, src, size_t, bytes, \
+	  CUstream, stream) \
+	X(4, cuMemcpyDtoDAsync_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes, \
+	  CUstream, stream) \
+	X(3, cuMemsetD8_v2, CUdeviceptr, dst, unsigned char, value, size_t, count) \
+	X(3, cuMemsetD32_v2, CUdeviceptr, dst, unsigned int, value, size_t, count) \
+	X(4, cuMemsetD8Async, CUdeviceptr, dst, unsigned char, value, size_t, count, \
+	  CUstream, stream) \
+	X(4, cuMemsetD32Async, CUdeviceptr, dst, unsigned int, value, size_t, count, \
+	  CUstream, stream) \
+	X(2, cuModuleLoadData, CUmodule *, module, const void *, image) \
+	X(5, cuModuleLoadDataEx, CUmodule *, module, const void *, image, \
+	  unsigned int, count, int *, options, void **, values) \
+	X(1, cuModuleUnload, CUmodule, module) \
+	X(3, cuModuleGetFunction, CUfunction *, fn, CUmodule, module, \
+	  const char *, name) \
+	X(4, cuModuleGetGlobal_v2, CUdeviceptr *, ptr, size_t *, bytes, \
+	  CUmodule, module, const char *, name) \
+	X(3, cuFuncSetAttribute, CUfunction, fn, int, attribute, int, value) \
+	X(3, cuFuncGetAttribute, int *, value, int, attribute, CUfunction, fn) \
+	X(4, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *, blocks, \
+	  CUfunction, fn, int, threads, size_t, shared_bytes) \
+	X(11, cuLaunchKernel, CUfunction, fn, unsigned int, grid_x, \
+	  unsigned int, grid_y, unsigned int, grid_z, unsigned int, block_x, \
+	  unsigned int, block_y, unsigned int, block_z, unsigned int, shared_bytes, \
+	  CUstream, stream, void **, params, void **, extra) \
+	X(4, cuLaunchKernelEx, const CUlaunchConfig *, config, CUfunction, fn, \
+	  void **, params, void **, extra) \
+	X(10, cuLaunchCooperativeKernel, CUfunction, fn, unsigned int, grid_x, \
+	  unsigned int, grid_y, unsigned int, grid_z, unsigned int, block_x, \
+	  unsigned int, block_y, unsigned int, block_z, unsigned int, shared_bytes, \
+	  CUstream, stream, void **, params) \
+	X(3, cuGraphInstantiateWithFlags, CUgraphExec *, exec, CUgraph, graph, \
+	  uint64_t, flags) \
+	X(5, cuGraphInstantiate_v2, CUgraphExec *, exec, CUgraph, graph, \
+	  void **, node, char *, log, size_t, log_bytes) \
+	X(2, cuGraphLaunch, CUgraphExec, exec, CUstream, stream) \
+	X(1, cuGraphDestroy, CUgraph, graph) \
+	X(1, cuGraphExecDestroy, CUgraphExec, exec)
 
-FACE_EXPORT CUresult cuInit(unsigned int flags);
-FACE_EXPORT CUresult cuDriverGetVersion(int *version);
-FACE_EXPORT CUresult cuGetErrorName(CUresult error, const char **name);
-FACE_EXPORT CUresult cuGetErrorString(CUresult error, const char **text);
-FACE_EXPORT CUresult cuGetProcAddress(const char *name, void **fn, int version,
-				      uint64_t flags);
-FACE_EXPORT CUresult cuGetProcAddress_v2(const char *name, void **fn,
-					 int version, uint64_t flags,
-					 int *status);
-FACE_EXPORT CUresult cuDeviceGet(CUdevice *dev, int ordinal);
-FACE_EXPORT CUresult cuDeviceGetCount(int *count);
-FACE_EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice dev);
-FACE_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev);
-FACE_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev);
-FACE_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev);
-FACE_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id);
-FACE_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute,
-					  CUdevice dev);
-FACE_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev);
-FACE_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor,
-					       CUdevice dev);
-FACE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev);
-FACE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev);
-FACE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice dev,
-						unsigned int *flags,
-						int *active);
-FACE_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev,
-						   unsigned int flags);
-FACE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev);
-FACE_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags,
-				    CUdevice dev);
-FACE_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, void *params,
-				    unsigned int flags, CUdevice dev);
-FACE_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx);
-FACE_EXPORT CUresult cuCtxGetCurrent(CUcontext *ctx);
-FACE_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx);
-FACE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx);
-FACE_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ctx);
-FACE_EXPORT CUresult cuCtxGetDevice(CUdevice *dev);
-FACE_EXPORT CUresult cuCtxSynchronize(void);
-FACE_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
-FACE_EXPORT CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version);
-FACE_EXPORT CUresult cuCtxGetFlags(unsigned int *flags);
-FACE_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
-FACE_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream,
-						unsigned int flags,
-						int priority);
-FACE_EXPORT CUresult cuStreamDestroy_v2(CUstream stream);
-FACE_EXPORT CUresult cuStreamSynchronize(CUstream stream);
-FACE_EXPORT CUresult cuStreamQuery(CUstream stream);
-FACE_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
-				       unsigned int flags);
-FACE_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *ctx);
-FACE_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned int *flags);
-FACE_EXPORT CUresult cuStreamGetPriority(CUstream stream, int *priority);
-FACE_EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
-FACE_EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
-FACE_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status);
-FACE_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode);
-FACE_EXPORT CUresult cuEventCreate(CUevent *event, unsigned int flags);
-FACE_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream);
-FACE_EXPORT CUresult cuEventSynchronize(CUevent event);
-FACE_EXPORT CUresult cuEventQuery(CUevent event);
-FACE_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end);
-FACE_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start,
-					   CUevent end);
-FACE_EXPORT CUresult cuEventDestroy_v2(CUevent event);
-FACE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes);
-FACE_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr);
-FACE_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
-FACE_EXPORT CUresult cuMemAllocHost_v2(void **ptr, size_t bytes);
-FACE_EXPORT CUresult cuMemHostAlloc(void **ptr, size_t bytes,
-				    unsigned int flags);
-FACE_EXPORT CUresult cuMemFreeHost(void *ptr);
-FACE_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
-						  unsigned int flags);
-FACE_EXPORT CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr);
-FACE_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src,
-				     size_t bytes);
-FACE_EXPORT CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t bytes);
-FACE_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src,
-				     size_t bytes);
-FACE_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src,
-					  size_t bytes, CUstream stream);
-FACE_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src,
-					  size_t bytes, CUstream stream);
-FACE_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src,
-					  size_t bytes, CUstream stream);
-FACE_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char value,
-				   size_t count);
-FACE_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int value,
-				    size_t count);
-FACE_EXPORT CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value,
-				     size_t count, CUstream stream);
-FACE_EXPORT CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int value,
-				      size_t count, CUstream stream);
-FACE_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image);
-FACE_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
-					unsigned int count, int *options,
-					void **values);
-FACE_EXPORT CUresult cuModuleUnload(CUmodule module);
-FACE_EXPORT CUresult cuModuleGetFunction(CUfunction *fn, CUmodule module,
-					 const char *name);
-FACE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes,
-					  CUmodule module, const char *name);
-FACE_EXPORT CUresult cuFuncSetAttribute(CUfunction fn, int attribute, int value);
-FACE_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute,
-					CUfunction fn);
-FACE_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
-	int *blocks, CUfunction fn, int threads, size_t shared_bytes);
-FACE_EXPORT CUresult cuLaunchKernel(CUfunction fn, unsigned int grid_x,
-				    unsigned int grid_y, unsigned int grid_z,
-				    unsigned int block_x, unsigned int block_y,
-				    unsigned int block_z,
-				    unsigned int shared_bytes, CUstream stream,
-				    void **params, void **extra);
-FACE_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
-				      CUfunction fn, void **params,
-				      void **extra);
-FACE_EXPORT CUresult cuLaunchCooperativeKernel(
-	CUfunction fn, unsigned int grid_x, unsigned int grid_y,
-	unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-	unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-	void **params);
-FACE_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec,
-						 CUgraph graph, uint64_t flags);
-FACE_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph,
-					   void **node, char *log,
-					   size_t log_bytes);
-FACE_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
-FACE_EXPORT CUresult cuGraphDestroy(CUgraph graph);
-FACE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec);
+/*
+ * FACE_EACH_n(F, SEP, type, name, ..): F(type, name) of each of n arguments, with
+ * SEP() between them.
+ */
+#define FACE_EACH_0(F, SEP, ...) F##_NONE
+#define FACE_EACH_1(F, SEP, type, name) F(type, name)
+#define FACE_EACH_2(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_1(F, SEP, __VA_ARGS__)
+#define FACE_EACH_3(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_2(F, SEP, __VA_ARGS__)
+#define FACE_EACH_4(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_3(F, SEP, __VA_ARGS__)
+#define FACE_EACH_5(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_4(F, SEP, __VA_ARGS__)
+#define FACE_EACH_6(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_5(F, SEP, __VA_ARGS__)
+#define FACE_EACH_7(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_6(F, SEP, __VA_ARGS__)
+#define FACE_EACH_8(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_7(F, SEP, __VA_ARGS__)
+#define FACE_EACH_9(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_8(F, SEP, __VA_ARGS__)
+#define FACE_EACH_10(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_9(F, SEP, __VA_ARGS__)
+#define FACE_EACH_11(F, SEP, type, name, ...) \
+	F(type, name) SEP() FACE_EACH_10(F, SEP, __VA_ARGS__)
+#define FACE_NOTHING()
+#define FACE_COMMA() ,
+#define FACE_DECLARE(type, name) type name
+#define FACE_DECLARE_NONE void
+#define FACE_PARAMETERS(n, ...) FACE_EACH_##n(FACE_DECLARE, FACE_COMMA, __VA_ARGS__)
+
+/* calls.c exports each, so that it can be seen to go by; do_cuNAME() does it. */
+#define X(n, name, ...)                                                        \
+	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__));            \
+	CUresult do_##name(FACE_PARAMETERS(n, __VA_ARGS__));
+FACE_API(X)
+#undef X
 
 #endif

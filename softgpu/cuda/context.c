@@ -29,10 +29,15 @@ bool face_ctx_valid(const struct face_ctx *ctx)
 	return found;
 }
 
+struct face_ctx *face_ctx_top(void)
+{
+	return stack.depth ? stack.ctx[stack.depth - 1] : NULL;
+}
+
 CUresult face_ctx_current(struct face_ctx **ctx)
 {
 	CUresult err = face_check();
-	struct face_ctx *top = stack.depth ? stack.ctx[stack.depth - 1] : NULL;
+	struct face_ctx *top = face_ctx_top();
 
 	if (err)
 		return err;
@@ -135,7 +140,7 @@ CUresult face_ctx_drain(struct face_ctx *ctx)
 	return face_wait(ctx, point, n, FACE_SYNC_NS, false);
 }
 
-FACE_EXPORT CUresult cuCtxSynchronize(void)
+CUresult do_cuCtxSynchronize(void)
 {
 	struct face_ctx *ctx;
 	CUresult err = face_ctx_current(&ctx);
@@ -154,7 +159,7 @@ static CUresult check_device(CUdevice dev)
 	return dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
+CUresult do_cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
 	CUresult err = check_device(dev);
 
@@ -176,7 +181,7 @@ FACE_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 	return err;
 }
 
-FACE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+CUresult do_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
 	struct face_ctx *gone = NULL;
 	CUresult err = check_device(dev);
@@ -196,7 +201,7 @@ FACE_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	return err;
 }
 
-FACE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+CUresult do_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	struct face_ctx *gone;
 	CUresult err = check_device(dev);
@@ -213,8 +218,8 @@ FACE_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
-						int *active)
+CUresult do_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
+				       int *active)
 {
 	CUresult err = check_device(dev);
 
@@ -229,8 +234,7 @@ FACE_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flag
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev,
-						   unsigned int flags)
+CUresult do_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	CUresult err = check_device(dev);
 
@@ -246,7 +250,7 @@ FACE_EXPORT CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev,
 
 /* ---- contexts of one's own, and the stack ------------------------------------------ */
 
-FACE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
+CUresult do_cuCtxPushCurrent_v2(CUcontext ctx)
 {
 	CUresult err = face_check();
 
@@ -260,7 +264,7 @@ FACE_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
+CUresult do_cuCtxPopCurrent_v2(CUcontext *ctx)
 {
 	CUresult err = face_check();
 
@@ -274,8 +278,7 @@ FACE_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext *ctx)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags,
-				    CUdevice dev)
+CUresult do_cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
 	struct face_ctx *made;
 	CUresult err = check_device(dev);
@@ -287,7 +290,7 @@ FACE_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags,
 	err = ctx_create(&made, flags);
 	if (err)
 		return err;
-	err = cuCtxPushCurrent_v2(made);
+	err = do_cuCtxPushCurrent_v2(made);
 	if (err) {
 		ctx_destroy(made);
 		return err;
@@ -297,14 +300,14 @@ FACE_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags,
 }
 
 /* Parameters ask for SMs of one's own, which this device does not hand out. */
-FACE_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, void *params,
-				    unsigned int flags, CUdevice dev)
+CUresult do_cuCtxCreate_v4(CUcontext *ctx, void *params, unsigned int flags,
+			   CUdevice dev)
 {
 	return params ? CUDA_ERROR_NOT_SUPPORTED :
-			cuCtxCreate_v2(ctx, flags, dev);
+			do_cuCtxCreate_v2(ctx, flags, dev);
 }
 
-FACE_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
+CUresult do_cuCtxDestroy_v2(CUcontext ctx)
 {
 	CUresult err = face_check();
 
@@ -313,12 +316,12 @@ FACE_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
 	if (!ctx || !face_ctx_valid(ctx) || ctx->primary)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	ctx_destroy(ctx);
-	if (stack.depth && stack.ctx[stack.depth - 1] == ctx)
+	if (face_ctx_top() == ctx)
 		stack.depth--;
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxGetCurrent(CUcontext *ctx)
+CUresult do_cuCtxGetCurrent(CUcontext *ctx)
 {
 	CUresult err = face_check();
 
@@ -326,11 +329,11 @@ FACE_EXPORT CUresult cuCtxGetCurrent(CUcontext *ctx)
 		return err;
 	if (!ctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	*ctx = stack.depth ? stack.ctx[stack.depth - 1] : NULL;
+	*ctx = face_ctx_top();
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
+CUresult do_cuCtxSetCurrent(CUcontext ctx)
 {
 	CUresult err = face_check();
 
@@ -344,7 +347,7 @@ FACE_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxGetDevice(CUdevice *dev)
+CUresult do_cuCtxGetDevice(CUdevice *dev)
 {
 	struct face_ctx *ctx;
 	CUresult err = face_ctx_current(&ctx);
@@ -357,7 +360,7 @@ FACE_EXPORT CUresult cuCtxGetDevice(CUdevice *dev)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+CUresult do_cuCtxGetStreamPriorityRange(int *least, int *greatest)
 {
 	struct face_ctx *ctx;
 	CUresult err = face_ctx_current(&ctx);
@@ -371,7 +374,7 @@ FACE_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
+CUresult do_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
 	CUresult err = face_check();
 
@@ -383,7 +386,7 @@ FACE_EXPORT CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuCtxGetFlags(unsigned int *flags)
+CUresult do_cuCtxGetFlags(unsigned int *flags)
 {
 	struct face_ctx *ctx;
 	CUresult err = face_ctx_current(&ctx);

@@ -16,7 +16,7 @@ static CUresult check_device(const void *out, CUdevice dev)
 	return dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDeviceGet(CUdevice *dev, int ordinal)
+CUresult do_cuDeviceGet(CUdevice *dev, int ordinal)
 {
 	CUresult err = check_device(dev, ordinal);
 
@@ -25,7 +25,7 @@ FACE_EXPORT CUresult cuDeviceGet(CUdevice *dev, int ordinal)
 	return err;
 }
 
-FACE_EXPORT CUresult cuDeviceGetCount(int *count)
+CUresult do_cuDeviceGetCount(int *count)
 {
 	CUresult err = check_device(count, 0);
 
@@ -34,7 +34,7 @@ FACE_EXPORT CUresult cuDeviceGetCount(int *count)
 	return err;
 }
 
-FACE_EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+CUresult do_cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	CUresult err = check_device(name, dev);
 
@@ -46,7 +46,7 @@ FACE_EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
+CUresult do_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
 	static const CUuuid soft = { GP_SOFT_UUID };
 	CUresult err = check_device(uuid, dev);
@@ -56,12 +56,12 @@ FACE_EXPORT CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 	return err;
 }
 
-FACE_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
+CUresult do_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
-	return cuDeviceGetUuid(uuid, dev);
+	return do_cuDeviceGetUuid(uuid, dev);
 }
 
-FACE_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
+CUresult do_cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 {
 	CUresult err = check_device(id, dev);
 
@@ -73,7 +73,7 @@ FACE_EXPORT CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
+CUresult do_cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 {
 	unsigned int domain = 0, bus, slot, fn = 0;
 	CUresult err = check_device(dev, 0);
@@ -124,7 +124,7 @@ static const struct {
 	{ 106, FACE_BLOCKS_PER_SM },	/* MAX_BLOCKS_PER_MULTIPROCESSOR */
 };
 
-FACE_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice dev)
+CUresult do_cuDeviceGetAttribute(int *value, int attribute, CUdevice dev)
 {
 	CUresult err = check_device(value, dev);
 
@@ -139,7 +139,7 @@ FACE_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice de
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+CUresult do_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	CUresult err = check_device(bytes, dev);
 	struct gp_soft_rep rep;
@@ -152,8 +152,7 @@ FACE_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 	return err;
 }
 
-FACE_EXPORT CUresult cuDeviceComputeCapability(int *major, int *minor,
-					       CUdevice dev)
+CUresult do_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
 	CUresult err = check_device(major, dev);
 

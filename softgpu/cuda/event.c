@@ -14,7 +14,7 @@ static CUresult event_get(CUevent event)
 						     CUDA_ERROR_INVALID_HANDLE;
 }
 
-FACE_EXPORT CUresult cuEventCreate(CUevent *out, unsigned int flags)
+CUresult do_cuEventCreate(CUevent *out, unsigned int flags)
 {
 	struct face_ctx *ctx;
 	CUresult err = face_ctx_current(&ctx);
@@ -41,7 +41,7 @@ FACE_EXPORT CUresult cuEventCreate(CUevent *out, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuEventDestroy_v2(CUevent event)
+CUresult do_cuEventDestroy_v2(CUevent event)
 {
 	CUresult err = event_get(event);
 
@@ -53,7 +53,7 @@ FACE_EXPORT CUresult cuEventDestroy_v2(CUevent event)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuEventRecord(CUevent event, CUstream handle)
+CUresult do_cuEventRecord(CUevent event, CUstream handle)
 {
 	struct face_work work = {
 		.sub.work = GP_SOFT_WORK_FENCE,
@@ -100,12 +100,12 @@ static CUresult event_wait(CUevent event, bool query)
 			 query ? FACE_QUERY_NS : FACE_SYNC_NS, query);
 }
 
-FACE_EXPORT CUresult cuEventSynchronize(CUevent event)
+CUresult do_cuEventSynchronize(CUevent event)
 {
 	return event_wait(event, false);
 }
 
-FACE_EXPORT CUresult cuEventQuery(CUevent event)
+CUresult do_cuEventQuery(CUevent event)
 {
 	return event_wait(event, true);
 }
@@ -115,7 +115,7 @@ static const struct gp_soft_stamp *stamp_of(const struct face_event *e)
 	return (const void *)(uintptr_t)e->slot;
 }
 
-FACE_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
+CUresult do_cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {
 	CUresult err = event_get(start);
 
@@ -137,7 +137,7 @@ FACE_EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
+CUresult do_cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
-	return cuEventElapsedTime(ms, start, end);
+	return do_cuEventElapsedTime(ms, start, end);
 }

@@ -3,8 +3,9 @@
  * face.h - what the files of the software GPU's libcuda.so.1 share.
  *
  * connect.c: connections, finding and starting the server. rm_ioctl.c and
- * rm_objects.c: RM-shaped calls. clock.c: time and timers. The rest are the
- * objects of the driver API, one file each.
+ * rm_objects.c: RM-shaped calls. clock.c: time and timers. calls.c: the driver
+ * API as it is exported. The rest are its objects, one file each, with
+ * do_cuNAME() for cuNAME().
  *
  * Lock order: stream->order, then ctx->lock, then face_lock. Only
  * stream->order is held while the server is asked.
@@ -141,6 +142,7 @@ extern pthread_mutex_t face_lock;
 void face_fork_setup(void);
 
 /* context.c */
+struct face_ctx *face_ctx_top(void);		/* this thread's, NULL: none */
 CUresult face_ctx_current(struct face_ctx **ctx);
 bool face_ctx_valid(const struct face_ctx *ctx);
 CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point,

@@ -64,7 +64,7 @@ CUresult face_graph_append(struct face_graph *g, const struct face_work *work)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode)
+CUresult do_cuThreadExchangeStreamCaptureMode(int *mode)
 {
 	int old = capture_mode;
 
@@ -75,7 +75,7 @@ FACE_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuStreamBeginCapture_v2(CUstream handle, int mode)
+CUresult do_cuStreamBeginCapture_v2(CUstream handle, int mode)
 {
 	struct face_stream *s;
 	CUresult err = face_stream_get(handle, &s);
@@ -106,7 +106,7 @@ static void release_joined(struct face_ctx *ctx, const struct face_graph *g)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-FACE_EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
+CUresult do_cuStreamEndCapture(CUstream handle, CUgraph *graph)
 {
 	struct face_graph *g;
 	struct face_stream *s;
@@ -130,7 +130,7 @@ FACE_EXPORT CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuStreamIsCapturing(CUstream handle, int *status)
+CUresult do_cuStreamIsCapturing(CUstream handle, int *status)
 {
 	struct face_stream *s;
 	CUresult err = face_stream_get(handle, &s);
@@ -143,8 +143,8 @@ FACE_EXPORT CUresult cuStreamIsCapturing(CUstream handle, int *status)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph,
-						 uint64_t flags)
+CUresult do_cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph,
+					uint64_t flags)
 {
 	struct face_exec *e;
 	CUresult err = face_check();
@@ -165,21 +165,20 @@ FACE_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph
 		err = face_graph_append(e->graph, &n->work);
 	e->magic = FACE_EXEC;
 	if (err)
-		cuGraphExecDestroy(e);
+		do_cuGraphExecDestroy(e);
 	else
 		*out = e;
 	return err;
 }
 
-FACE_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph,
-					   void **node, char *log,
-					   size_t log_bytes)
+CUresult do_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, void **node,
+				  char *log, size_t log_bytes)
 {
 	if (node)
 		*node = NULL;
 	if (log && log_bytes)
 		log[0] = '\0';
-	return cuGraphInstantiateWithFlags(out, graph, 0);
+	return do_cuGraphInstantiateWithFlags(out, graph, 0);
 }
 
 /* Memory that is not mapped is read when the graph is launched. */
@@ -203,7 +202,7 @@ static CUresult launch_node(struct face_stream *s, const struct face_work *node,
 	return err;
 }
 
-FACE_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle)
+CUresult do_cuGraphLaunch(CUgraphExec exec, CUstream handle)
 {
 	uint64_t cost_ns = FACE_GRAPH_NS;
 	struct face_stream *s;
@@ -224,7 +223,7 @@ FACE_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle)
 	return err;
 }
 
-FACE_EXPORT CUresult cuGraphDestroy(CUgraph graph)
+CUresult do_cuGraphDestroy(CUgraph graph)
 {
 	CUresult err = face_check();
 
@@ -236,7 +235,7 @@ FACE_EXPORT CUresult cuGraphDestroy(CUgraph graph)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec)
+CUresult do_cuGraphExecDestroy(CUgraphExec exec)
 {
 	CUresult err = face_check();
 

@@ -88,7 +88,7 @@ static void inject(void)
 		face_log("injection: %s: InitializeInjection failed", path);
 }
 
-FACE_EXPORT CUresult cuInit(unsigned int flags)
+CUresult do_cuInit(unsigned int flags)
 {
 	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 	bool first = false;
@@ -125,7 +125,7 @@ void face_fork_setup(void)
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
-FACE_EXPORT CUresult cuDriverGetVersion(int *version)
+CUresult do_cuDriverGetVersion(int *version)
 {
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -182,12 +182,12 @@ static CUresult error_text(CUresult error, const char **out, bool name)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-FACE_EXPORT CUresult cuGetErrorName(CUresult error, const char **name)
+CUresult do_cuGetErrorName(CUresult error, const char **name)
 {
 	return error_text(error, name, true);
 }
 
-FACE_EXPORT CUresult cuGetErrorString(CUresult error, const char **text)
+CUresult do_cuGetErrorString(CUresult error, const char **text)
 {
 	return error_text(error, text, false);
 }

@@ -79,12 +79,11 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction fn, void **params,
 	return err ? err : face_submit(s, &work, NULL);
 }
 
-FACE_EXPORT CUresult cuLaunchKernel(CUfunction fn, unsigned int grid_x,
-				    unsigned int grid_y, unsigned int grid_z,
-				    unsigned int block_x, unsigned int block_y,
-				    unsigned int block_z,
-				    unsigned int shared_bytes, CUstream stream,
-				    void **params, void **extra)
+CUresult do_cuLaunchKernel(CUfunction fn, unsigned int grid_x,
+			   unsigned int grid_y, unsigned int grid_z,
+			   unsigned int block_x, unsigned int block_y,
+			   unsigned int block_z, unsigned int shared_bytes,
+			   CUstream stream, void **params, void **extra)
 {
 	const CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y,
 				   block_z, shared_bytes, stream, NULL, 0 };
@@ -92,8 +91,8 @@ FACE_EXPORT CUresult cuLaunchKernel(CUfunction fn, unsigned int grid_x,
 	return launch(&c, fn, params, extra, false);
 }
 
-FACE_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn,
-				      void **params, void **extra)
+CUresult do_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn,
+			     void **params, void **extra)
 {
 	const struct launch_attribute *attr;
 	bool cooperative = false;
@@ -110,11 +109,12 @@ FACE_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
 	return launch(config, fn, params, extra, cooperative);
 }
 
-FACE_EXPORT CUresult cuLaunchCooperativeKernel(
-	CUfunction fn, unsigned int grid_x, unsigned int grid_y,
-	unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-	unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-	void **params)
+CUresult do_cuLaunchCooperativeKernel(CUfunction fn, unsigned int grid_x,
+				      unsigned int grid_y, unsigned int grid_z,
+				      unsigned int block_x, unsigned int block_y,
+				      unsigned int block_z,
+				      unsigned int shared_bytes, CUstream stream,
+				      void **params)
 {
 	const CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y,
 				   block_z, shared_bytes, stream, NULL, 0 };

@@ -95,7 +95,7 @@ bool face_host_is_mapped(const void *ptr, size_t bytes)
 
 /* ---- allocation -------------------------------------------------------------- */
 
-FACE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
+CUresult do_cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 {
 	struct gp_soft_rep rep;
 	struct face_ctx *ctx;
@@ -112,7 +112,7 @@ FACE_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 }
 
 /* Freeing waits for the device, as cuMemFree does. */
-FACE_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr)
+CUresult do_cuMemFree_v2(CUdeviceptr ptr)
 {
 	struct face_ctx *ctx;
 	CUresult err = face_ctx_current(&ctx);
@@ -127,7 +127,7 @@ FACE_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr)
 	return err ? err : face_error(found);
 }
 
-FACE_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+CUresult do_cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
 	struct gp_soft_rep rep;
 	struct face_ctx *ctx;
@@ -145,7 +145,7 @@ FACE_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
+CUresult do_cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags)
 {
 	struct host_range *r;
 	struct face_ctx *ctx;
@@ -175,12 +175,12 @@ FACE_EXPORT CUresult cuMemHostAlloc(void **ptr, size_t bytes, unsigned int flags
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuMemAllocHost_v2(void **ptr, size_t bytes)
+CUresult do_cuMemAllocHost_v2(void **ptr, size_t bytes)
 {
-	return cuMemHostAlloc(ptr, bytes, 0);
+	return do_cuMemHostAlloc(ptr, bytes, 0);
 }
 
-FACE_EXPORT CUresult cuMemFreeHost(void *ptr)
+CUresult do_cuMemFreeHost(void *ptr)
 {
 	struct host_range **link, *r = NULL;
 	struct face_ctx *ctx;
@@ -205,8 +205,8 @@ FACE_EXPORT CUresult cuMemFreeHost(void *ptr)
 	return err;
 }
 
-FACE_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
-						  unsigned int flags)
+CUresult do_cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
+					 unsigned int flags)
 {
 	CUresult err = face_check();
 
@@ -218,7 +218,7 @@ FACE_EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuMemHostGetFlags(unsigned int *flags, void *ptr)
+CUresult do_cuMemHostGetFlags(unsigned int *flags, void *ptr)
 {
 	CUresult err = face_check();
 	struct host_range *r;
@@ -338,37 +338,35 @@ static CUresult copy_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
 	return err || async ? err : finish(s, &point);
 }
 
-FACE_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src,
-				     size_t bytes)
+CUresult do_cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t bytes)
 {
 	return copy_in(dst, src, bytes, NULL, false);
 }
 
-FACE_EXPORT CUresult cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t bytes)
+CUresult do_cuMemcpyDtoH_v2(void *dst, CUdeviceptr src, size_t bytes)
 {
 	return copy_out(dst, src, bytes, NULL, false);
 }
 
-FACE_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src,
-				     size_t bytes)
+CUresult do_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
 	return copy_device(dst, src, bytes, NULL, false);
 }
 
-FACE_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src,
-					  size_t bytes, CUstream stream)
+CUresult do_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
+				 CUstream stream)
 {
 	return copy_in(dst, src, bytes, stream, true);
 }
 
-FACE_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src,
-					  size_t bytes, CUstream stream)
+CUresult do_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes,
+				 CUstream stream)
 {
 	return copy_out(dst, src, bytes, stream, true);
 }
 
-FACE_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src,
-					  size_t bytes, CUstream stream)
+CUresult do_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
+				 CUstream stream)
 {
 	return copy_device(dst, src, bytes, stream, true);
 }
@@ -394,26 +392,24 @@ static CUresult set(CUdeviceptr dst, uint32_t value, uint32_t width,
 	return err || async ? err : finish(s, &point);
 }
 
-FACE_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr dst, unsigned char value,
-				   size_t count)
+CUresult do_cuMemsetD8_v2(CUdeviceptr dst, unsigned char value, size_t count)
 {
 	return set(dst, value, 1, count, NULL, false);
 }
 
-FACE_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr dst, unsigned int value,
-				    size_t count)
+CUresult do_cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t count)
 {
 	return set(dst, value, 4, count, NULL, false);
 }
 
-FACE_EXPORT CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value,
-				     size_t count, CUstream stream)
+CUresult do_cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count,
+			    CUstream stream)
 {
 	return set(dst, value, 1, count, stream, true);
 }
 
-FACE_EXPORT CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int value,
-				      size_t count, CUstream stream)
+CUresult do_cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t count,
+			     CUstream stream)
 {
 	return set(dst, value, 4, count, stream, true);
 }

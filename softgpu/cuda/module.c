@@ -23,7 +23,7 @@ static void module_free(struct face_module *m)
 	free(m);
 }
 
-FACE_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
+CUresult do_cuModuleLoadData(CUmodule *module, const void *image)
 {
 	const char *p = image;
 	struct face_module *m;
@@ -53,14 +53,13 @@ FACE_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 	return err;
 }
 
-FACE_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
-					unsigned int count, int *options,
-					void **values)
+CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image,
+			       unsigned int count, int *options, void **values)
 {
-	return cuModuleLoadData(module, image);
+	return do_cuModuleLoadData(module, image);
 }
 
-FACE_EXPORT CUresult cuModuleUnload(CUmodule module)
+CUresult do_cuModuleUnload(CUmodule module)
 {
 	CUresult err = face_check();
 
@@ -91,8 +90,8 @@ static CUresult find_kernel(struct face_function *fn)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuModuleGetFunction(CUfunction *out, CUmodule module,
-					 const char *name)
+CUresult do_cuModuleGetFunction(CUfunction *out, CUmodule module,
+				const char *name)
 {
 	CUresult err = face_check();
 
@@ -113,8 +112,8 @@ FACE_EXPORT CUresult cuModuleGetFunction(CUfunction *out, CUmodule module,
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-FACE_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes,
-					  CUmodule module, const char *name)
+CUresult do_cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes,
+				 CUmodule module, const char *name)
 {
 	face_log("cuModuleGetGlobal: not supported: %s", name ? name : "");
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -131,7 +130,7 @@ static CUresult check_function(CUfunction fn)
 }
 
 /* Attributes: 0 threads a block, 1 static shared, 8 most dynamic shared. */
-FACE_EXPORT CUresult cuFuncSetAttribute(CUfunction fn, int attribute, int value)
+CUresult do_cuFuncSetAttribute(CUfunction fn, int attribute, int value)
 {
 	CUresult err = check_function(fn);
 
@@ -144,7 +143,7 @@ FACE_EXPORT CUresult cuFuncSetAttribute(CUfunction fn, int attribute, int value)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction fn)
+CUresult do_cuFuncGetAttribute(int *value, int attribute, CUfunction fn)
 {
 	CUresult err = check_function(fn);
 
@@ -157,7 +156,7 @@ FACE_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction fn
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
+CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(
 	int *blocks, CUfunction fn, int threads, size_t shared_bytes)
 {
 	CUresult err = check_function(fn);

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-/* procaddr.c - cuGetProcAddress: a name without its version is the latest. */
+/*
+ * procaddr.c - names of the driver API: by number, and by cuGetProcAddress, where
+ * one without its version is the latest.
+ */
 #include <stdio.h>
 #include <string.h>
 
+#include "softgpu/cuda/calls.h"
 #include "softgpu/cuda/face.h"
 
 static const struct {
 	const char *name;
 	void *fn;
 } symbols[] = {
-#define X(name) { #name, (void *)(uintptr_t)name },
+#define X(n, name, ...) { #name, (void *)(uintptr_t)name },
 	FACE_API(X)
 #undef X
 };
 
+#define SYMBOLS (sizeof(symbols) / sizeof(symbols[0]))
+
+const char *gp_soft_calls_name(uint32_t id)
+{
+	return id && id <= SYMBOLS ? symbols[id - 1].name : NULL;
+}
+
 static void *find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++)
+	for (size_t i = 0; i < SYMBOLS; i++)
 		if (!strcmp(symbols[i].name, name))
 			return symbols[i].fn;
 	return NULL;
@@ -51,8 +62,8 @@ static void log_once(const char *name)
 	face_log("%s: not supported", name);
 }
 
-FACE_EXPORT CUresult cuGetProcAddress_v2(const char *name, void **fn, int version,
-					 uint64_t flags, int *status)
+CUresult do_cuGetProcAddress_v2(const char *name, void **fn, int version,
+				uint64_t flags, int *status)
 {
 	if (!name || !fn)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -65,8 +76,8 @@ FACE_EXPORT CUresult cuGetProcAddress_v2(const char *name, void **fn, int versio
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-FACE_EXPORT CUresult cuGetProcAddress(const char *name, void **fn, int version,
-				      uint64_t flags)
+CUresult do_cuGetProcAddress(const char *name, void **fn, int version,
+			     uint64_t flags)
 {
-	return cuGetProcAddress_v2(name, fn, version, flags, NULL);
+	return do_cuGetProcAddress_v2(name, fn, version, flags, NULL);
 }

@@ -115,8 +115,8 @@ CUresult face_submit(struct face_stream *s, struct face_work *work,
 	return err;
 }
 
-FACE_EXPORT CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
-						int priority)
+CUresult do_cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
+				       int priority)
 {
 	struct face_stream *s;
 	struct face_ctx *ctx;
@@ -146,12 +146,12 @@ FACE_EXPORT CUresult cuStreamCreateWithPriority(CUstream *out, unsigned int flag
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuStreamCreate(CUstream *out, unsigned int flags)
+CUresult do_cuStreamCreate(CUstream *out, unsigned int flags)
 {
-	return cuStreamCreateWithPriority(out, flags, 0);
+	return do_cuStreamCreateWithPriority(out, flags, 0);
 }
 
-FACE_EXPORT CUresult cuStreamDestroy_v2(CUstream handle)
+CUresult do_cuStreamDestroy_v2(CUstream handle)
 {
 	struct face_stream *s, **link;
 	CUresult err = face_stream_get(handle, &s);
@@ -216,18 +216,17 @@ static CUresult stream_wait(CUstream handle, bool query)
 			 query);
 }
 
-FACE_EXPORT CUresult cuStreamSynchronize(CUstream handle)
+CUresult do_cuStreamSynchronize(CUstream handle)
 {
 	return stream_wait(handle, false);
 }
 
-FACE_EXPORT CUresult cuStreamQuery(CUstream handle)
+CUresult do_cuStreamQuery(CUstream handle)
 {
 	return stream_wait(handle, true);
 }
 
-FACE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
-				       unsigned int flags)
+CUresult do_cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags)
 {
 	struct gp_soft_point point;
 	struct face_stream *s;
@@ -250,7 +249,7 @@ FACE_EXPORT CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
+CUresult do_cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 {
 	struct face_stream *s;
 	CUresult err = face_stream_get(handle, &s);
@@ -263,7 +262,7 @@ FACE_EXPORT CUresult cuStreamGetCtx(CUstream handle, CUcontext *ctx)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
+CUresult do_cuStreamGetFlags(CUstream handle, unsigned int *flags)
 {
 	struct face_stream *s;
 	CUresult err = face_stream_get(handle, &s);
@@ -276,7 +275,7 @@ FACE_EXPORT CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags)
 	return CUDA_SUCCESS;
 }
 
-FACE_EXPORT CUresult cuStreamGetPriority(CUstream handle, int *priority)
+CUresult do_cuStreamGetPriority(CUstream handle, int *priority)
 {
 	struct face_stream *s;
 	CUresult err = face_stream_get(handle, &s);
