@@ -320,17 +320,26 @@ static int try_path(const char *dir, const char *sub, const char *name, int flag
 	return lib ? subscribe(lib) : -ENOENT;
 }
 
-static int find_cudart(struct dl_phdr_info *info, size_t size, void *arg)
+/* The folder of @name, and what it is called there; NULL: neither is known. */
+static const char *split(const char *name, char dir[PATH_LEN])
 {
-	const char *name = info->dlpi_name, *slash;
-	char *dir = arg;
+	const char *slash = name ? strrchr(name, '/') : NULL;
 
-	slash = name ? strrchr(name, '/') : NULL;
-	if (!slash || strncmp(slash + 1, "libcudart.so", 12) ||
-	    slash - name >= PATH_LEN)
-		return 0;
+	if (!slash || slash - name >= PATH_LEN)
+		return NULL;
 	memcpy(dir, name, (size_t)(slash - name));
 	dir[slash - name] = 0;
+	return slash + 1;
+}
+
+static int find_cudart(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	char found[PATH_LEN];
+	const char *name = split(info->dlpi_name, found);
+
+	if (!name || strncmp(name, "libcudart.so", 12))
+		return 0;
+	strcpy(arg, found);
 	return 1;
 }
 
@@ -361,11 +370,34 @@ static int try_dirs(const char *name)
 	return err;
 }
 
+/* Something in the software GPU's libcuda; NULL: it is NVIDIA's. */
+static const void *in_software_gpu(void)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	const char *symbol = lib ? gp_nv_hook_symbol(lib) : NULL;
+
+	return symbol && strcmp(symbol, "ioctl") ? dlsym(lib, symbol) : NULL;
+}
+
+/* NVIDIA's, wherever it lies and whoever has loaded it, knows no other libcuda. */
+static int try_beside(const void *symbol, const char *name)
+{
+	char dir[PATH_LEN];
+	Dl_info in;
+
+	if (!dladdr(symbol, &in) || !split(in.dli_fname, dir))
+		return -ENOENT;
+	return try_path(dir, "/", name, 0);
+}
+
 static int find_and_subscribe(void)
 {
 	static const char *const names[] = { "libcupti.so.13", "libcupti.so.12" };
+	const void *soft = in_software_gpu();
 	int err = -ENOENT;
 
+	if (soft)
+		return try_beside(soft, names[0]);
 	for (size_t i = 0; i < 2 && !decided(err); i++)
 		err = try_path("", "", names[i], RTLD_NOLOAD);
 	for (size_t i = 0; i < 2 && !decided(err); i++) {
@@ -374,14 +406,6 @@ static int find_and_subscribe(void)
 			err = try_dirs(names[i]);
 	}
 	return err;
-}
-
-static bool software_gpu(void)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	const char *symbol = lib ? gp_nv_hook_symbol(lib) : NULL;
-
-	return symbol && strcmp(symbol, "ioctl");
 }
 
 int gp_callbacks_watch_launches(void)
@@ -402,8 +426,6 @@ int gp_callbacks_watch(void)
 	const char *why;
 	int err;
 
-	if (software_gpu())
-		return 0;
 	if (env && !strcmp(env, "0")) {
 		why = "GPREEMPT_CUPTI=0";
 	} else if (gp_preload_has_tool()) {

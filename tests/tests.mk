@@ -8,11 +8,12 @@ UNIT_FLOOR ?= 400
 TALLY    ?= $(abspath $(O))/tally
 RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 
-# A program that end-to-end tests run.
+# Programs that end-to-end tests run.
 THREADS  := $(O)/tests/softface/threads
+TOOL     := $(O)/tests/softface/tool
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
-$(THREADS): $(call obj,$(BENCH_COMMON))
+$(THREADS) $(TOOL): $(call obj,$(BENCH_COMMON))
 
 # Under a sanitizer: reports go to files, as the software GPU has no stderr.
 # Python is not built with it, so where it loads our libraries the runtime goes
@@ -38,7 +39,7 @@ E2E_TIMEOUT ?= 300
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
-check-e2e: need-tests all $(THREADS) $(HSAQ_FAKE) $(DAEMON_FAKE) \
+check-e2e: need-tests all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(E2E)

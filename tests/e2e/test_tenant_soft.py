@@ -186,6 +186,31 @@ class Tenant(Rig):
                 self.assertEqual(self.daemon.hear()[0], FILES)
 
 
+    def holds_made(self, segments):
+        """By @segments of a millisecond each; each hold is a sample."""
+        proc = self.start_lc("lc:2")
+        self.daemon.greet()
+        self.daemon.welcome(LC, 2)
+        proc.stdin.write(f"--requests={segments} --warmup=0 --segment "
+                         "--kernels=10 --iters=27500\n")
+        proc.stdin.flush()
+        self.eventually("the segments",
+                        lambda: self.daemon.told()["segments"] == segments)
+        self.assertIn("ready", proc.stdout.readline())
+        self.assertIn("result=right", proc.stdout.readline())
+        self.assertEqual(self.daemon.told()["holds"], segments)
+        return self.daemon.told()["samples"]
+
+    def test_one_hold_a_segment(self):
+        # The last one's end may not have been told yet.
+        self.assertIn(self.holds_made(50), (49, 50))
+
+    def test_pieces(self):
+        """Where it cannot be seen what waits for the device."""
+        self.env["GPREEMPT_CUPTI"] = "0"
+        self.assertGreaterEqual(self.holds_made(50), 149)
+
+
 class Nobody(Rig):
     def test_deadlines(self):
         """More than a class is refused where nobody can keep it."""

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the library sees of a program on the software GPU, by the libcupti that
+this has: holds for work that nobody announced, holds that end before a wait for
+the whole device, and what becomes of that where it may not look. All figures are
+in the GPU's own clock."""
+import os
+import subprocess
+import sys
+import unittest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
+from bench import harness  # noqa: E402
+from rig import BUILD, CLI, FACE, PATIENCE_S, Rig  # noqa: E402
+
+OUT = os.path.join(BUILD, "e2e-callbacks")
+TOOL = os.path.join(BUILD, "tests/softface/tool")
+REQUESTS, WARMUP = 100, 20
+UNSEEN = {"GPREEMPT_CUPTI": "0"}
+US = 1000
+
+
+class Figures(unittest.TestCase):
+    """Requests of kernels of 22 us, with a best-effort program beside them or not."""
+
+    @classmethod
+    def setUpClass(cls):
+        with harness.Rig(BUILD, OUT, soft=True) as rig:
+            cls.be = rig.calibrate("be", 10000)["iters"]
+            cls.lc = rig.calibrate("lc", 22)["iters"]
+
+    def run_lc(self, *args, cls="lc", how=(), env=None, beside=True):
+        """What lc says of its requests, and what was said on its stderr. Both
+        programs have computed what they should."""
+        with harness.Rig(BUILD, OUT, soft=True) as rig:
+            be = rig.be(f"--iters={self.be}", cls="be") if beside else None
+            if be:
+                be.expect("ready")
+            lc = rig.lc(f"--iters={self.lc}", f"--requests={REQUESTS}",
+                        f"--warmup={WARMUP}", *args, cls=cls, how=how, env=env)
+            status, text = lc.finish(PATIENCE_S)
+            said = harness.fields(text.strip().splitlines()[-1])
+            self.assertEqual((status, said["result"]), (0, "right"), lc.stderr())
+            if be:
+                self.assertEqual(be.finish(PATIENCE_S, sig=15)[0], 0)
+            return said, lc.stderr()
+
+
+class Unannounced(Figures):
+    # The program rests where the next launch is not there yet.
+    GAPS = ["--kernels=10", "--gap-us=100"]
+
+    def test_hold(self):
+        """As alone: one switch, hidden in the first gap, instead of one a gap."""
+        alone, _ = self.run_lc(*self.GAPS, cls=None, beside=False)
+        plain, _ = self.run_lc(*self.GAPS, how=["--no-learn"])
+        held, said = self.run_lc(*self.GAPS, how=["--hold"])
+        self.assertEqual(said, "")
+        self.assertGreater(plain["p50_ns"], alone["p50_ns"] + 50 * US)
+        self.assertLess(held["p50_ns"], alone["p50_ns"] + 20 * US)
+        self.assertLess(held["p99_ns"], alone["p50_ns"] + 20 * US)
+
+    def test_unseen(self):
+        """Nothing is held for, which is said; nothing gets worse."""
+        plain, _ = self.run_lc(*self.GAPS, how=["--no-learn"])
+        held, said = self.run_lc(*self.GAPS, how=["--hold"], env=UNSEEN)
+        self.assertIn("GPREEMPT_CUPTI=0", said)
+        self.assertIn("--hold comes to nothing", said)
+        self.assertEqual(held["p50_ns"], plain["p50_ns"])
+
+
+class Waits(Figures):
+    """A wait for the whole device inside a segment."""
+
+    def test_the_hold_ends_first(self):
+        for inside in "sync", "free":
+            with self.subTest(inside=inside):
+                args = ["--segment", f"--inside={inside}"]
+                alone, _ = self.run_lc(f"--inside={inside}", cls=None, beside=False)
+                seen, said = self.run_lc(*args, beside=False)
+                self.assertEqual(said, "")
+                self.assertEqual(seen["syncs_cut"], REQUESTS + WARMUP)
+                self.assertEqual(seen["holds_expired"], 0)
+                self.assertLess(seen["max_ns"], alone["max_ns"] + 20 * US)
+                # Some switches more, but nowhere near the limit, which is 20 ms.
+                beside, _ = self.run_lc(*args)
+                self.assertEqual(beside["syncs_cut"], REQUESTS + WARMUP)
+                self.assertLess(beside["max_ns"], alone["max_ns"] + 600 * US)
+
+    def test_unseen(self):
+        """It waits for the piece, which is short, and for no other."""
+        seen, _ = self.run_lc("--segment", "--inside=sync", beside=False)
+        unseen, said = self.run_lc("--segment", "--inside=sync", beside=False,
+                                   env=UNSEEN)
+        self.assertIn("pieces of 500 us", said)
+        self.assertEqual(unseen["syncs_cut"], 0)
+        self.assertGreater(unseen["p50_ns"], seen["p50_ns"] + 100 * US)
+        self.assertLess(unseen["max_ns"], seen["max_ns"] + 500 * US)
+
+
+class Tool(Rig):
+    """CUPTI has one subscriber, who comes first."""
+
+    def tool(self, *how):
+        self.start("be")
+        done = subprocess.run(
+            [CLI, "run", "--class=lc", "--device=soft0", *how, "--", TOOL],
+            env=self.env, text=True, capture_output=True, timeout=PATIENCE_S,
+            stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_the_program_s(self):
+        done = self.tool()
+        self.assertEqual(done.stdout,
+                         "subscribe=0 entered=80 left=80 of 80 result=right\n")
+        self.assertIn("a profiler has CUPTI", done.stderr)
+        self.assertIn("pieces of 500 us", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_ours(self):
+        done = self.tool("--hold")
+        self.assertEqual(done.stdout,
+                         "subscribe=39 entered=0 left=0 of 80 result=right\n")
+        self.assertEqual(done.stderr, "")
+
+
+class Listed(Rig):
+    """What gpreempt ls says."""
+
+    def seen_after_a_segment(self, **env):
+        errors = os.path.join(self.dir, "errors")
+        with open(errors, "w") as f:
+            lc = subprocess.Popen(
+                [CLI, "run", "--class=lc", "--device=soft0", "--",
+                 os.path.join(BUILD, "bench/lc"), "--iters=1000", "--control"],
+                env=dict(self.env, **env), text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=f)
+        self.programs.append(lc)
+        self.assertIn("ready", lc.stdout.readline())
+        # Nothing is watched before.
+        self.assertFalse(self.rows()[lc.pid]["sync_seen"])
+        lc.stdin.write("--requests=1 --warmup=0 --segment\n")
+        lc.stdin.flush()
+        self.assertIn("result=right", lc.stdout.readline())
+        with open(errors) as f:
+            return self.rows()[lc.pid]["sync_seen"], f.read()
+
+    def test_seen(self):
+        self.assertEqual(self.seen_after_a_segment(), (True, ""))
+
+    def test_unseen(self):
+        seen, said = self.seen_after_a_segment(**UNSEEN)
+        self.assertFalse(seen)
+        self.assertIn("GPREEMPT_CUPTI=0", said)
+
+    def test_no_other_libcupti(self):
+        """Only the one beside its libcuda: what a toolkit has is left alone."""
+        face, root = os.path.join(self.dir, "face"), os.path.join(self.dir, "cuda")
+        os.makedirs(face)
+        os.makedirs(os.path.join(root, "lib64"))
+        os.symlink(os.path.join(FACE, "libcuda.so.1"),
+                   os.path.join(face, "libcuda.so.1"))
+        os.symlink(os.path.join(FACE, "libcupti.so.13"),
+                   os.path.join(root, "lib64/libcupti.so.13"))
+        seen, said = self.seen_after_a_segment(GPREEMPT_SOFTGPU_LIBDIR=face,
+                                               CUDA_HOME=root)
+        self.assertFalse(seen)
+        self.assertIn("libcupti.so.13 or .12 not found", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
