@@ -563,6 +563,20 @@ void gp_edev_unlock(struct gp_edev *dev)
 	} while (atomic_load(&dev->queue_waits) && !pthread_mutex_trylock(&dev->lock));
 }
 
+void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
+{
+	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
+			       .tenant = c->tenant };
+
+	if (!atomic_load_explicit(&dev->learns, memory_order_relaxed)) {
+		(void)gp_edev_event(dev, &ev);
+		return;
+	}
+	pthread_mutex_lock(&dev->lock);
+	gp_page_work(dev, c, busy);
+	gp_edev_unlock(dev);
+}
+
 void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev)
 {
 	bool full;

@@ -123,8 +123,9 @@ struct gp_edev {
 	int looks, idle_looks;		/* the thread's own, see busy.c */
 	uint64_t seen_work_ns;		/* likewise, as the next */
 	int told_busy;
-	bool launches_asked;		/* to be seen, for the daemon; likewise */
+	atomic_bool launches_asked;	/* to be seen, for the daemon; likewise */
 	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
+	atomic_bool learns;		/* it goes on: work is guessed, and not told */
 
 	bool managed;			/* slices and turns are the daemon's; by lock */
 	struct gp_tells tells;
@@ -175,7 +176,13 @@ size_t gp_engine_devices(struct gp_edev **dev, size_t max);
 
 /** Carry @ev out, with all that follows. Returns what the core said of it. */
 int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
-/** The same, later if somebody has the lock. Never waits for it. */
+/**
+ * @ctx has work from now on, or has none any more, as was seen of its calls. The
+ * daemon hears of it in any case; the core does where it is not learned when work
+ * comes: a guess's hold lasts as long as was learned, which is seen by its end.
+ */
+void gp_edev_work(struct gp_edev *dev, struct gp_ectx *ctx, bool busy);
+/** gp_edev_event(), later if somebody has the lock. Never waits for it. */
 void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev);
 /**
  * A call is about to wait for @dev many times. If @ctx is in a segment or holds,

@@ -37,6 +37,7 @@ struct gp_learn {
 	struct gp_ectx *ctx;		/* where it holds; NULL: none yet */
 	bool off;			/* for good */
 	bool ticking;			/* the timer is armed */
+	bool seen;			/* it had the device */
 	bool same_clock;
 	struct gp_clocks clocks;	/* the log's, against the device's */
 	uint64_t read_ns, own_ns;	/* last reading; last record of ours */
@@ -74,6 +75,7 @@ static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
 
 	gp_log(GP_LOG_INFO, "learns no rhythm: %s", why);
 	gp_page_rhythm(dev, false);
+	atomic_store(&dev->learns, false);
 	l->off = true;
 	l->guessed = false;
 	l->ticking = false;
@@ -101,6 +103,7 @@ static void begin(struct gp_edev *dev)
 	gp_rhythm_init(&l->rhythm, dev->caps.switch_ns);
 	l->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
 	dev->learn = l;
+	atomic_store(&dev->learns, true);
 	err = ops->log_open(dev->hal, &l->log);
 	if (!err)
 		err = ops->timer_create(dev->hal, &l->timer);
@@ -152,6 +155,7 @@ static void take_record(struct gp_learn *l, const struct gp_switch_record *rec)
 		return;
 	l->own_ns = l->read_ns;
 	if (rec->kind == GP_SWITCH_START) {
+		l->seen = true;
 		l->start_ns = rec->time_ns;
 	} else if (l->start_ns) {
 		gp_rhythm_stretch(&l->rhythm, l->start_ns, rec->time_ns);
@@ -351,6 +355,13 @@ int gp_learn_fd(const struct gp_edev *dev)
 int gp_learn_wait_ms(const struct gp_edev *dev)
 {
 	return dev->learn && !dev->learn->off && !dev->learn->ticking ? IDLE_MS : -1;
+}
+
+bool gp_learn_saw_work(const struct gp_edev *dev)
+{
+	const struct gp_learn *l = dev->learn;
+
+	return l ? l->off || l->seen : !dev->preloaded || !gp_engine_learns();
 }
 
 void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat)

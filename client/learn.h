@@ -27,6 +27,8 @@ int gp_learn_fd(const struct gp_edev *dev);
 int gp_learn_wait_ms(const struct gp_edev *dev);
 /* The core's timer came; dev->lock held. */
 void gp_learn_after_timer(struct gp_edev *dev);
+/* Has the process had work? Where nothing is learned that is taken for granted. */
+bool gp_learn_saw_work(const struct gp_edev *dev);
 void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat);
 
 #endif

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "client/learn.h"
 #include "wire/page.h"
 
 #define LOOK_MS 100		/* others that share the device may come any time */
@@ -258,6 +259,20 @@ static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns
 	c->segment_ns = 0;
 }
 
+static void take_work(struct gp_ectx *c, bool busy)
+{
+	/* Only work after idleness is what a hint spoke of. */
+	if (busy && c->work != GP_WORK_THERE)
+		c->next_ns = 0;
+	c->work = busy ? GP_WORK_THERE : GP_WORK_NONE;
+}
+
+void gp_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
+{
+	take_work(c, busy);
+	gp_page_update(dev);
+}
+
 void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns)
 {
 	struct gp_ectx *c = context_of(dev, ev->tenant);
@@ -274,13 +289,8 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 		segment_ended(dev, c, at_ns);
 	} else if (c && ev->type == GP_EV_TENANT_CLASS && ev->spec.cls != GP_TENANT_LC) {
 		c->segment_ns = 0;	/* such a one is in none */
-	} else if (c && ev->type == GP_EV_BUSY) {
-		/* Only work after idleness is what a hint spoke of. */
-		if (c->work != GP_WORK_THERE)
-			c->next_ns = 0;
-		c->work = GP_WORK_THERE;
-	} else if (c && ev->type == GP_EV_IDLE) {
-		c->work = GP_WORK_NONE;
+	} else if (c && (ev->type == GP_EV_BUSY || ev->type == GP_EV_IDLE)) {
+		take_work(c, ev->type == GP_EV_BUSY);
 	}
 	gp_page_update(dev);
 }
@@ -321,6 +331,8 @@ static bool wants_launches(struct gp_edev *dev)
 {
 	bool wants;
 
+	if (!gp_learn_saw_work(dev))
+		return false;
 	pthread_mutex_lock(&dev->lock);
 	wants = dev->tells.page && atomic_load(&dev->tells.page->wakes) &&
 		!dev->tells.hints && dev->cls.cls == GP_CLASS_LC;
@@ -330,15 +342,17 @@ static bool wants_launches(struct gp_edev *dev)
 
 void gp_page_serve(struct gp_edev *dev)
 {
-	if (dev->launches_asked || !gp_edaemon_welcome(&dev->daemon) || !wants_launches(dev))
+	if (atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ||
+	    !wants_launches(dev))
 		return;
-	dev->launches_asked = true;
+	atomic_store(&dev->launches_asked, true);
 	gp_engine_watch_launches();
 }
 
 int gp_page_wait_ms(const struct gp_edev *dev)
 {
-	return dev->launches_asked || !gp_edaemon_welcome(&dev->daemon) ? -1 : LOOK_MS;
+	return atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ?
+		       -1 : LOOK_MS;
 }
 
 /* ---- what the thread sees ------------------------------------------------------ */

@@ -42,6 +42,8 @@ void gp_page_forget(struct gp_edev *dev);
 
 /** The core took @ev, at @at_ns; what followed of it was carried out. */
 void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns);
+/** @c has work, or has none any more: what the core is not told. */
+void gp_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy);
 /** A hold ended. @switch_ns: 0 where it is not known. */
 void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
 		  uint64_t switch_ns);

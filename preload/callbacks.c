@@ -116,7 +116,7 @@ static void tell_busy(struct gp_edev *dev, struct gp_ectx *c, int busy)
 	if (atomic_load_explicit(&c->busy, memory_order_relaxed) == busy ||
 	    atomic_exchange(&c->busy, busy) == busy)
 		return;
-	tell(dev, c, busy ? GP_EV_BUSY : GP_EV_IDLE);
+	gp_edev_work(dev, c, busy);
 }
 
 static void submitted(void)

@@ -999,6 +999,71 @@ static void wakes_when_others_share(void **state)
 	rig_end(&r);
 }
 
+static atomic_int watched;
+
+static int watch_launches(void)
+{
+	return atomic_fetch_add(&watched, 1);
+}
+
+/* Who gives hints holds in time. Who does not is seen, from when the daemon has to know. */
+static void launches_are_watched_where_levels_share(void **state)
+{
+	struct gp_class_request want = lc(0);
+	const int before = atomic_load(&watched);
+
+	for (int hints = 1; hints >= 0; hints--) {
+		struct gp_ectx *c;
+		struct rig r;
+
+		rig_welcome(&r, &want);
+		c = context(r.dev);
+		/* As of a process that has just begun. */
+		pthread_mutex_lock(&r.dev->lock);
+		r.dev->tells.hints = false;
+		pthread_mutex_unlock(&r.dev->lock);
+		atomic_store(&r.dev->launches_asked, false);
+		assert_int_equal(atomic_load(&watched), before);
+		if (hints)
+			event(r.dev, c, GP_EV_HINT, 5 * MS);
+		atomic_store(&r.given.page->wakes, 1);
+		if (hints)
+			poll(NULL, 0, 300);
+		else
+			soon(atomic_load(&watched) > before);
+		gp_edev_context_put(r.dev, c);
+		rig_end(&r);
+	}
+	assert_int_equal(atomic_load(&watched), before + 1);
+}
+
+/* What is learned is not told as well: a guess's hold is as long as was learned. */
+static void work_is_told_to_the_daemon_alone(void **state)
+{
+	struct gp_class_request want = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+
+	rig_welcome(&r, &want);
+	c = context(r.dev);
+	atomic_store(&r.given.page->wakes, 1);
+	for (int learns = 0; learns < 2; learns++) {
+		atomic_store(&r.dev->learns, learns);
+		event(r.dev, c, GP_EV_HINT, MS);
+		fake_lock();
+		fake.now += MS;
+		fake_unlock();
+		event(r.dev, c, GP_EV_TIMER, 0);
+		assert_int_equal(doing(&r), GP_PAGE_HELD);
+		gp_edev_work(r.dev, c, true);
+		assert_int_equal(doing(&r), GP_PAGE_HELD | GP_PAGE_WORK);
+		gp_edev_work(r.dev, c, false);
+		assert_int_equal(doing(&r), learns ? GP_PAGE_HELD : 0);
+	}
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
 /* Hints at one distance: the next one is expected before it is given. */
 static void page_says_when_the_next_hint_would_be(void **state)
 {
@@ -1344,6 +1409,8 @@ int main(void)
 		cmocka_unit_test(samples_go_round),
 		cmocka_unit_test(segments_are_timed),
 		cmocka_unit_test(wakes_when_others_share),
+		cmocka_unit_test(launches_are_watched_where_levels_share),
+		cmocka_unit_test(work_is_told_to_the_daemon_alone),
 		cmocka_unit_test(page_says_when_the_next_hint_would_be),
 		cmocka_unit_test(holds_cost_no_message),
 		cmocka_unit_test(another_daemon_comes),
@@ -1353,7 +1420,7 @@ int main(void)
 		cmocka_unit_test(child_has_no_part_in_it),
 	};
 	const struct gp_engine_hooks hooks = {
-		.tracks = true, .watch_sync = watch_sync,
+		.tracks = true, .watch_sync = watch_sync, .watch_launches = watch_launches,
 		.request = { .cls = { GP_CLASS_BE, 7 }, .cap_pct = 30 },
 	};
 	char dir[] = "/tmp/gpreempt-test-XXXXXX";

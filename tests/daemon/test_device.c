@@ -442,6 +442,68 @@ static void test_a_wake_ends_no_turn(void **state)
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
+/* As a tenant says it: its page, and a wake. */
+static void says(struct process *p, uint32_t doing)
+{
+	const uint64_t one = 1;
+
+	atomic_store(&p->tenant->page->doing, doing);
+	assert_int_equal(write(p->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* Between two levels best-effort would have a turn at each cut. */
+static void test_off_while_levels_alternate(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *a = be(&device[0], 100);
+	struct process *urgent = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_ddev *dev = device[0].dev;
+	uint64_t preempts;
+
+	atomic_store(&urgent->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	run(20 * MS);
+	says(urgent, GP_PAGE_WORK);
+	run(MS);
+	says(urgent, 0);
+	run(MS);
+	says(less, GP_PAGE_WORK);
+	run(MS / 2);
+	assert_int_equal(a->tenant->off_since_ns, 0);
+	run(2 * MS);
+	assert_int_not_equal(a->tenant->off_since_ns, 0);
+	preempts = dev->stat.preempts;
+	says(urgent, GP_PAGE_HELD);
+	run(MS);
+	assert_true(dev->stat.preempts > preempts);
+	says(urgent, 0);
+	run(MS);
+	assert_int_not_equal(a->tenant->off_since_ns, 0);
+	says(less, 0);
+	run(2 * MS);
+	assert_int_equal(a->tenant->off_since_ns, 0);
+}
+
+/* It got the device when the urgent one had asked for it, and no page tells. */
+static void test_who_is_seen_on_is_cut(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *urgent = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, false);
+	struct gp_ddev *dev = device[0].dev;
+	uint64_t preempts;
+
+	run(200 * MS);
+	says(urgent, GP_PAGE_HELD);
+	run(MS / 5);
+	preempts = dev->stat.preempts;
+	less->works = true;
+	submit(less);
+	run(MS);
+	assert_true(dev->stat.preempts > preempts);
+}
+
 static void test_what_a_page_says_of_holds(void **state)
 {
 	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
@@ -570,6 +632,8 @@ int main(void)
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_a_wake_ends_no_turn),
+		TEST(test_off_while_levels_alternate),
+		TEST(test_who_is_seen_on_is_cut),
 		TEST(test_what_a_page_says_of_holds),
 		TEST(test_what_a_page_says_of_segments),
 		TEST(test_a_process_that_dies),

@@ -110,12 +110,43 @@ static void what_was_not_begun_is_done_too(void **state)
 	assert_int_equal(r.done, JOBS);
 }
 
+/* Whoever is in a hurry does not wait for a thread to wake, and not its turn for others. */
+static void at_once_if_nothing_is_before(void **state)
+{
+	struct rig r;
+	struct job more = { .job = { .work = work, .done = is_done, .at_once = true },
+			    .rig = &r };
+
+	start(&r, 0);
+	rounds(&r);
+	r.done = 1;
+	r.job[1] = more;
+	gp_worker_post(r.worker, &r.job[1].job);
+	assert_true(r.job[1].worked);
+	assert_int_equal(r.done, 1);
+	assert_int_equal(gp_loop_once(r.loop, 10000), 0);
+	assert_int_equal(r.done, 2);
+
+	r.done = 0;
+	r.job[0].worked = false;
+	r.job[1].worked = false;
+	gp_worker_post(r.worker, &r.job[0].job);
+	gp_worker_post(r.worker, &r.job[1].job);
+	assert_false(r.job[1].worked);
+	assert_int_equal(write(r.gate[1], "x", 1), 1);
+	while (r.done < 2)
+		assert_int_equal(gp_loop_once(r.loop, 10000), 0);
+	assert_true(r.job[1].worked);
+	end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_are_done_in_order),
 		cmocka_unit_test(many_that_can_wait_wake_once),
 		cmocka_unit_test(what_was_not_begun_is_done_too),
+		cmocka_unit_test(at_once_if_nothing_is_before),
 	};
 
 	return gp_run_tests(tests);

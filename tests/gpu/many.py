@@ -14,6 +14,7 @@ from crowd import Crowd
 from daemon import END, START, Daemon, cpu_ns
 
 PERIOD_US = 5000
+REQUESTS = 600              # a round of a row, at most: five rounds of all in 8 minutes
 HINT_US = 300
 LEVEL0_HINT_US = 1000       # to end the turn of a less urgent one takes longer
 LEVEL1_PERIOD_US = 40000
@@ -72,6 +73,7 @@ class Many:
         self.rig, self.opt, self.table = rig, opt, table
         self.size = Size(rig.soft, opt.seconds)
         kernel_us = self.size.kernel_us or opt.be_kernel_us
+        self.requests = min(opt.requests, REQUESTS)
         self.crowd = Crowd(rig, kernel_us)
         self.iters = rig.calibrate("lc", 110)["iters"]
         self.ms_iters = rig.calibrate("lc", 1000)["iters"]
@@ -142,7 +144,7 @@ class Many:
     # ---- latency-critical ---------------------------------------------------
 
     def line(self, way, path, hint_us=HINT_US):
-        words = [f"--requests={self.opt.requests}", f"--period-us={PERIOD_US}",
+        words = [f"--requests={self.requests}", f"--period-us={PERIOD_US}",
                  f"--out={path}"]
         if way == "hint":
             words.append(f"--hint-us={hint_us}")
@@ -156,7 +158,7 @@ class Many:
         if count:
             self.crowd.start(names)
         self.lc[way].send(self.line(way, self.path(row, number)))
-        seconds = self.opt.requests * PERIOD_US / 1e6
+        seconds = self.requests * PERIOD_US / 1e6
         result = fields(self.lc[way].expect("lc requests", 60 + 3 * seconds))
         if count:
             self.crowd.pause(names)
@@ -179,7 +181,7 @@ class Many:
         """Level 0 beside 4 BE and level 1, which has begun and outlasts it."""
         way = "hint" if row == "level0-hint" else "learned"
         path, path1 = self.path(row, number), self.path(f"{row}-level1", number)
-        seconds = self.opt.requests * PERIOD_US / 1e6
+        seconds = self.requests * PERIOD_US / 1e6
         be = self.be(4)
         self.crowd.start(be)
         with self.daemon.trace() as trace:
