@@ -287,8 +287,8 @@ struct gp_hal_ops {
 	/**
 	 * The clock that hints, timers and holds use, ns: CLOCK_MONOTONIC, or
 	 * the software GPU's virtual time. Switch records are in the device's
-	 * clock: NVIDIA's follows CLOCK_REALTIME to 0.1 ms, the software GPU's
-	 * is this one.
+	 * clock: NVIDIA's is near CLOCK_REALTIME (1.1 ms off at most so far), the
+	 * software GPU's is this one.
 	 */
 	int (*now)(struct gp_device *dev, uint64_t *ns);
 
