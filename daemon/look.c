@@ -93,18 +93,18 @@ static void tell_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_told what,
 			gp_dtenant_tell(t, what);
 }
 
-static bool waits_for_cut(const struct gp_ddev *dev)
+/* Does the most urgent one wait for one that is less so? */
+static bool waits_for_cut(struct gp_ddev *dev)
 {
-	for (const struct gp_dtenant *t = dev->tenants; dev->log && t; t = t->next)
-		if (gp_dtenant_waits_for_cut(t))
-			return true;
-	return false;
+	const struct gp_dtenant *t = gp_dtenant_of(dev, gp_sched_most_urgent(dev->sched));
+
+	return dev->log && t && gp_dtenant_waits_for_cut(t);
 }
 
 /*
  * Who needs the device first: a turn that is over ends as soon as nobody does. And of
- * those the most urgent one last: whom it is to cut is known then. Who has it when all
- * that is known: it is no news of somebody whom nobody waits for.
+ * those the most urgent one last: whom it is to cut is known then. When all that is
+ * told, and the most urgent one waits, also who has the device.
  */
 void gp_ddev_look_at_lc(struct gp_ddev *dev)
 {
@@ -255,7 +255,7 @@ static void log_was_read(struct gp_job *job)
 }
 
 /* Does what the pages do not tell matter now? */
-static bool needs_log(const struct gp_ddev *dev, uint64_t now_ns)
+static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 {
 	if (!dev->log || dev->looking)
 		return false;

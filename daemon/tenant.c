@@ -233,7 +233,7 @@ static bool may_cut(const struct gp_dtenant *t, const struct gp_dtenant *other)
 
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
 {
-	if (t->told != GP_TOLD_BUSY || is_on(t))
+	if (is_on(t))
 		return false;
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
 		if (may_cut(t, u) && (u->told == GP_TOLD_BUSY || known_by_log(u)))

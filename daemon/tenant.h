@@ -118,7 +118,7 @@ enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns,
 void gp_dtenant_tell(struct gp_dtenant *tenant, enum gp_told what);
 /** And that it was seen on the device, if it is LC with work. */
 void gp_dtenant_tell_on(struct gp_dtenant *tenant);
-/** It has work, and somebody who is less urgent may have the device. */
+/** The most urgent one: somebody who is less so may have the device in its place. */
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *tenant);
 /** Count what its page says of holds and segments that are over. */
 void gp_dtenant_samples(struct gp_dtenant *tenant);

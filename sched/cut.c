@@ -224,6 +224,11 @@ static bool suspends(const struct gp_sched *s)
 	return cuts(s) && s->config.lc_cut == GP_LC_CUT_SUSPEND;
 }
 
+uint32_t gp_sched_most_urgent(const struct gp_sched *s)
+{
+	return cuts(s) && s->cut_top != GP_NONE ? s->tenant[s->cut_top].id : 0;
+}
+
 /* It has the device although somebody more urgent has work: it got it in between. */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t)
 {

@@ -268,6 +268,12 @@ int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_
  */
 bool gp_sched_put_off(const struct gp_sched *sched);
 
+/**
+ * The most urgent LC tenant that has work, or holds; 0: there is none, or nobody is
+ * cut for it here (lc_cut).
+ */
+uint32_t gp_sched_most_urgent(const struct gp_sched *sched);
+
 /** The tenant whose turn it is among BE; 0: nobody's. */
 uint32_t gp_sched_resident(const struct gp_sched *sched);
 

@@ -55,9 +55,12 @@ static void test_one_is_cut(void **state)
 	struct drive d;
 
 	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 0);
 	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
 	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
 	/* Not who is idle, nor best-effort: slices see to that. */
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	assert_false(asked(&d, GP_DO_PREEMPT, 3));
