@@ -30,11 +30,12 @@ ARROWS = {
     "bench/common": set(),
     "bench/apps": {"bench/common", "bench/load"},
     "bench/load": set(),
+    "bench/plan": set(),
     "bench/results": {"bench/stats"},
     "bench/stats": set(),
     "bench/theory": set(),
     "bench/virtual": {"bench/common", "bench/load", "bench/theory", "softgpu"},
-    "bench/cmd": {"bench/common", "bench/results", "bench/virtual", "softgpu"},
+    "bench/cmd": {"bench/common", "bench/plan", "bench/results", "bench/virtual", "softgpu"},
     "examples": set(),
 }
 # Single headers that more folders share, and why.

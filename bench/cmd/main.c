@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreempt-bench: list the suites, run one, compare what two runs found.
+ * main.c - gpreempt-bench: list the suites, or what a plan says; run a suite; compare
+ * what two runs found.
  */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/cmd/plan.h"
 #include "bench/cmd/suite.h"
 #include "bench/common/opts.h"
 
@@ -75,7 +77,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "what? list, run SUITE, or compare FILE FILE");
+			argp_error(state, "what? list [FILE], run SUITE, or compare FILE FILE");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -89,8 +91,10 @@ static int wrong_use(const char *use)
 
 static int list(const struct args *a)
 {
+	if (a->words > 1)
+		return wrong_use("list [FILE]");
 	if (a->words)
-		return wrong_use("list");
+		return gp_plan_list(a->word[0]);
 	for (size_t i = 0; i < SUITES; i++)
 		printf("%-10s %s\n", suites[i]->name, suites[i]->what);
 	return 0;
@@ -177,7 +181,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = argp_options, .parser = parse,
-		.args_doc = "list\nrun SUITE\ncompare FILE FILE",
+		.args_doc = "list [FILE]\nrun SUITE\ncompare FILE FILE",
 		.doc = "Run gpreempt's benchmarks, and compare what they found.",
 	};
 	static const struct {
@@ -192,7 +196,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(args.command, commands[i].name))
 			return commands[i].command(&args);
-	fprintf(stderr, "gpreempt-bench: %s: no such command; list, run SUITE, or compare "
-			"FILE FILE\n", args.command);
+	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE, or "
+			"compare FILE FILE\n", args.command);
 	return 2;
 }

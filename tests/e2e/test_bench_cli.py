@@ -23,6 +23,22 @@ class Bench(unittest.TestCase):
         for suite in ("theory ", "switch "):
             self.assertIn(f"\n{suite}", f"\n{done.stdout}")
 
+    def test_lists_a_plan(self):
+        done = bench("list", os.path.join(TOP, "bench/plans/disb/hellodisb.json"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[0].split(": ", 1)[1], "6 clients for 5 s")
+        self.assertIn("task_d               lc -                      periodic 100/s", lines)
+        self.assertIn("dependent after task_d", lines[5])
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            f.write('{"time": 1, "tasks": [{"load": {"type": "often"}, "client": {}}]}')
+            f.flush()
+            done = bench("list", f.name)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f"gpreempt-bench: {f.name}: tasks[0].load.type: found "
+                         '"often", periodic, poisson, continuous, trace or dependent is '
+                         "wanted\n")
+
     def test_same_seed_same_table(self):
         few = ("run", "theory", "--requests=2000")
         first, again, other = bench(*few), bench(*few), bench(*few, "--seed=2")

@@ -379,8 +379,33 @@ def results():
         put("results", name, text)
 
 
+def plan():
+    load = '{"type": "periodic", "frequency": 100, "priority": 0}'
+    client = '{"name": "n", "model_name": "vgg", "batch_size": 1, "addr": "x"}'
+    task = '{"id": "%s", "load": %s, "client": %s}'
+    whole = '{"time": 60, "tasks": [%s]}'
+    trace = '{"type": "trace", "trace": [0, 1.5, 3]}'
+    after = '{"type": "dependent", "prev_task_ids": ["%s"]}'
+    for name, text in {
+            "one": whole % task % ("a", load, client), "none": whole % "",
+            "two": whole % ",".join(task % (i, load, client) for i in "ab"),
+            "twice": whole % ",".join(2 * [task % ("a", load, client)]),
+            "trace": whole % task % ("a", trace, "{}"),
+            "trace-back": whole % task % ("a", trace.replace("3", "1"), "{}"),
+            "after": whole % ",".join([task % ("a", load, "{}"),
+                                       task % ("b", after % "a", "{}")]),
+            "circle": whole % task % ("a", after % "a", "{}"),
+            "no-id": whole % '{"load": {"type": "continuous"}, "client": {}}',
+            "many": whole % ",".join(task % (i, load, "{}") for i in range(65)),
+            "huge": whole % task % ("a", load.replace("100", "1e999"), "{}"),
+            "deep": "[" * 3000, "empty": "", "control": '{"\x01\x1b[2J": 1}',
+            "unknown": whole % task % ("a", load, '{"\\u001b[2J": 1, "": 2}')}.items():
+        put("plan", name, text)
+
+
 if __name__ == "__main__":
     texts()
+    plan()
     results()
     ptx()
     config()

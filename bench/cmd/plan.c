@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * plan.c - gpreempt-bench list FILE: what a plan says, and what of it is not taken.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "bench/cmd/plan.h"
+#include "bench/plan/plan.h"
+
+/* What comes how often, in words of the file. */
+static void print_load(const struct gp_plan *p, const struct gp_plan_client *c)
+{
+	printf("%s", gp_plan_load_name(c->load));
+	if (c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON)
+		printf(" %g/s", c->rate);
+	if (c->load == GP_PLAN_TRACE)
+		printf(" of %zu, the last at %.3f s", c->traces,
+		       (double)c->trace_ns[c->traces - 1] / 1e9);
+	for (size_t i = 0; i < p->clients; i++)
+		if (c->after >> i & 1)
+			printf(" after %s", p->client[i].id);
+}
+
+static void print_client(const struct gp_plan *p, const struct gp_plan_client *c)
+{
+	printf("%-20s %-2s %-22s ", c->id, c->lc ? "lc" : "be", c->model ? c->model : "-");
+	print_load(p, c);
+	if (c->batch > 1)
+		printf(", batches of %" PRIu32, c->batch);
+	if (c->prepare_us)
+		printf(", %" PRIu32 " us of preparation", c->prepare_us);
+	printf("%s\n", c->graph ? ", as a graph" : "");
+}
+
+int gp_plan_list(const char *path)
+{
+	char why[256];
+	struct gp_plan *p = gp_plan_read(path, why, sizeof(why));
+
+	if (!p) {
+		fprintf(stderr, "gpreempt-bench: %s\n", why);
+		return 2;
+	}
+	printf("%s: %zu clients for %g s\n", path, p->clients, p->seconds);
+	for (size_t i = 0; i < p->clients; i++)
+		print_client(p, &p->client[i]);
+	for (size_t i = 0; i < p->unknowns; i++)
+		printf("%s%s%s", i ? ", " : "not taken: ", p->unknown[i],
+		       i + 1 == p->unknowns ? "\n" : "");
+	gp_plan_destroy(p);
+	return 0;
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * plan.c - from JSON. A reader stops at the first thing that is wrong: its place and
+ * what would be right are in struct reader, and every function says so by false.
+ */
+#include "bench/plan/plan.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECONDS_MAX 86400
+#define RATE_MAX 1000000
+#define TRACE_MAX_MS (SECONDS_MAX * 1000ll)
+#define TEXT_MAX 63
+#define NS_PER_MS 1000000u
+
+struct reader {
+	struct gp_plan *plan;
+	const char *name;
+	char *why;
+	size_t why_len;
+	size_t task;		/* the one that is read */
+};
+
+static const char *const load_names[] = {
+	[GP_PLAN_PERIODIC] = "periodic",
+	[GP_PLAN_POISSON] = "poisson",
+	[GP_PLAN_CONTINUOUS] = "continuous",
+	[GP_PLAN_TRACE] = "trace",
+	[GP_PLAN_DEPENDENT] = "dependent",
+};
+#define LOADS (sizeof(load_names) / sizeof(load_names[0]))
+
+const char *gp_plan_load_name(enum gp_plan_load load)
+{
+	return load_names[load];
+}
+
+/* ---- what is wrong ---------------------------------------------------------------- */
+
+/* What is quoted of a file may be anything; a line for a person it is not. */
+static void make_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 127)
+			*text = '?';
+}
+
+static bool wrong(struct reader *r, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static bool wrong(struct reader *r, const char *format, ...)
+{
+	int n = snprintf(r->why, r->why_len, "%s: ", r->name);
+	va_list ap;
+
+	va_start(ap, format);
+	if (n >= 0 && (size_t)n < r->why_len)
+		vsnprintf(r->why + n, r->why_len - (size_t)n, format, ap);
+	va_end(ap);
+	make_one_line(r->why);
+	return false;
+}
+
+/* @value as it stands there, if it is short. */
+static void quote(const json_t *value, char *buf, size_t len)
+{
+	size_t n = value ? json_dumpb(value, buf, len - 1, JSON_ENCODE_ANY | JSON_COMPACT) : 0;
+
+	if (!value)
+		snprintf(buf, len, "nothing");
+	else if (n && n < len)
+		buf[n] = 0;
+	else
+		snprintf(buf, len, "%s", json_is_object(value) ? "{..}" :
+					 json_is_array(value)  ? "[..]" : "something long");
+}
+
+static bool wrong_value(struct reader *r, const char *part, const char *key,
+			const json_t *value, const char *right)
+{
+	char found[40];
+
+	quote(value, found, sizeof(found));
+	return wrong(r, "tasks[%zu].%s%s%s: found %s, %s", r->task, part, *part ? "." : "",
+		     key, found, right);
+}
+
+static bool no_memory(struct reader *r)
+{
+	return wrong(r, "out of memory");
+}
+
+/* ---- what is there ------------------------------------------------------------------ */
+
+static bool is_text(const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (!text || !*text || json_string_length(value) > TEXT_MAX)
+		return false;
+	for (; *text; text++)
+		if ((unsigned char)*text <= ' ' || *text == 127)
+			return false;
+	return true;
+}
+
+/* @text keeps what it has where there is no such key. */
+static bool take_text(struct reader *r, const json_t *of, const char *part, const char *key,
+		      char **text)
+{
+	const json_t *value = json_object_get(of, key);
+
+	if (!value)
+		return true;
+	if (!is_text(value))
+		return wrong_value(r, part, key, value, "a text of 1 to 63 characters, none of "
+							"them a blank, is wanted");
+	free(*text);
+	*text = strdup(json_string_value(value));
+	return *text || no_memory(r);
+}
+
+static bool take_number(struct reader *r, const json_t *of, const char *part,
+			const char *key, uint32_t min, uint32_t max, uint32_t *number)
+{
+	const json_t *value = json_object_get(of, key);
+	char right[64];
+
+	if (!value)
+		return true;
+	snprintf(right, sizeof(right), "a whole number from %u to %u is wanted", min, max);
+	if (!json_is_integer(value) || json_integer_value(value) < min ||
+	    json_integer_value(value) > max)
+		return wrong_value(r, part, key, value, right);
+	*number = (uint32_t)json_integer_value(value);
+	return true;
+}
+
+static bool take_bool(struct reader *r, const json_t *of, const char *part, const char *key,
+		      bool *is)
+{
+	const json_t *value = json_object_get(of, key);
+
+	if (value && !json_is_boolean(value))
+		return wrong_value(r, part, key, value, "true or false is wanted");
+	*is = json_is_true(value);
+	return true;
+}
+
+static bool is_positive(const json_t *value, double max)
+{
+	const double number = json_number_value(value);
+
+	return json_is_number(value) && isfinite(number) && number > 0 && number <= max;
+}
+
+/* ---- what is not taken ------------------------------------------------------------- */
+
+static bool add_unknown(struct reader *r, const char *part, const char *key)
+{
+	struct gp_plan *p = r->plan;
+	char field[80], **more;
+
+	snprintf(field, sizeof(field), "%s%s%.*s", part, *part ? "." : "", TEXT_MAX, key);
+	make_one_line(field);
+	for (size_t i = 0; i < p->unknowns; i++)
+		if (!strcmp(p->unknown[i], field))
+			return true;
+	more = realloc(p->unknown, (p->unknowns + 1) * sizeof(*more));
+	if (!more)
+		return no_memory(r);
+	p->unknown = more;
+	more[p->unknowns] = strdup(field);
+	return more[p->unknowns++] || no_memory(r);
+}
+
+static bool name_unknown(struct reader *r, json_t *of, const char *part,
+			 const char *const *known, size_t count)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(of, key, value) {
+		size_t i = 0;
+
+		while (i < count && strcmp(known[i], key))
+			i++;
+		if (i == count && !add_unknown(r, part, key))
+			return false;
+	}
+	return true;
+}
+#define NAME_UNKNOWN(r, of, part, ...)                                           \
+	name_unknown(r, of, part, (const char *const[]){ __VA_ARGS__ },          \
+		     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
+
+/* ---- a load -------------------------------------------------------------------------- */
+
+static bool read_rate(struct reader *r, const json_t *load, struct gp_plan_client *c)
+{
+	const json_t *value = json_object_get(load, "frequency");
+
+	if (!is_positive(value, RATE_MAX))
+		return wrong_value(r, "load", "frequency", value,
+				   "a number above 0, up to 1000000, is wanted");
+	c->rate = json_number_value(value);
+	return true;
+}
+
+static bool read_trace(struct reader *r, const json_t *load, struct gp_plan_client *c)
+{
+	const json_t *trace = json_object_get(load, "trace");
+	const size_t count = json_array_size(trace);
+
+	if (!count || count > GP_PLAN_TRACE_MAX)
+		return wrong_value(r, "load", "trace", trace,
+				   "a list of 1 to 1000000 times in ms is wanted");
+	c->trace_ns = calloc(count, sizeof(*c->trace_ns));
+	if (!c->trace_ns)
+		return no_memory(r);
+	for (; c->traces < count; c->traces++) {
+		const json_t *ms = json_array_get(trace, c->traces);
+		char key[32];
+
+		snprintf(key, sizeof(key), "trace[%zu]", c->traces);
+		if (!json_is_number(ms) || !(json_number_value(ms) >= 0) ||
+		    json_number_value(ms) > (double)TRACE_MAX_MS)
+			return wrong_value(r, "load", key, ms,
+					   "a time in ms, of one day at most, is wanted");
+		c->trace_ns[c->traces] = (uint64_t)llround(json_number_value(ms) * NS_PER_MS);
+		if (c->traces && c->trace_ns[c->traces] < c->trace_ns[c->traces - 1])
+			return wrong_value(r, "load", key, ms,
+					   "no time before the one before it is wanted");
+	}
+	return true;
+}
+
+static bool read_load(struct reader *r, json_t *load, struct gp_plan_client *c)
+{
+	const json_t *type = json_object_get(load, "type");
+	size_t i = 0;
+
+	if (!json_is_object(load))
+		return wrong_value(r, "", "load", load, "{\"type\": ..} is wanted");
+	while (i < LOADS && !(json_is_string(type) &&
+			      !strcmp(json_string_value(type), load_names[i])))
+		i++;
+	if (i == LOADS)
+		return wrong_value(r, "load", "type", type,
+				   "periodic, poisson, continuous, trace or dependent is wanted");
+	c->load = (enum gp_plan_load)i;
+	if (c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON)
+		return read_rate(r, load, c);
+	return c->load != GP_PLAN_TRACE || read_trace(r, load, c);
+}
+
+/* ---- a client ------------------------------------------------------------------------- */
+
+/* Its own id, else its client's name or model's, and its place. */
+static bool read_id(struct reader *r, const json_t *task, const json_t *client,
+		    struct gp_plan_client *c)
+{
+	char *name = NULL, made[TEXT_MAX + 24];
+	bool ok = take_text(r, task, "", "id", &c->id);
+
+	if (!ok || c->id)
+		return ok;
+	if (!take_text(r, client, "client", "name", &name))
+		return false;
+	snprintf(made, sizeof(made), "%s-%zu", name ? name : c->model ? c->model : "task",
+		 r->task);
+	free(name);
+	c->id = strdup(made);
+	return c->id || no_memory(r);
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	const size_t length = strlen(text), of = strlen(end);
+
+	return length >= of && !strcmp(text + length - of, end);
+}
+
+/* With its id known. */
+static bool read_class(struct reader *r, const json_t *load, const json_t *client,
+		       struct gp_plan_client *c)
+{
+	uint32_t priority = 1;
+
+	if (!take_number(r, load, "load", "priority", 0, 1, &priority))
+		return false;
+	if (ends_in(c->id, "_rt"))
+		priority = 0;
+	else if (ends_in(c->id, "_be"))
+		priority = 1;
+	if (!take_number(r, client, "client", "priority", 0, 1, &priority))
+		return false;
+	c->lc = !priority;
+	return true;
+}
+
+static bool is_known_id(const struct gp_plan *p, const char *id, size_t *place)
+{
+	for (*place = 0; *place < p->clients; (*place)++)
+		if (!strcmp(p->client[*place].id, id))
+			return true;
+	return false;
+}
+
+static bool read_task(struct reader *r, json_t *task)
+{
+	struct gp_plan_client c = { .batch = 1 };
+	json_t *load = json_object_get(task, "load"), *client = json_object_get(task, "client");
+	size_t other;
+	bool ok;
+
+	if (!json_is_object(task))
+		return wrong(r, "tasks[%zu]: {\"id\": .., \"load\": .., \"client\": ..} is "
+				"wanted", r->task);
+	if (!json_is_object(client))
+		return wrong_value(r, "", "client", client, "{\"model_name\": ..} is wanted");
+	ok = read_load(r, load, &c) &&
+	     take_text(r, client, "client", "model_name", &c.model) &&
+	     take_number(r, client, "client", "batch_size", 1, 65536, &c.batch) &&
+	     take_number(r, client, "client", "preprocess_time", 0, 1000000, &c.prepare_us) &&
+	     take_bool(r, client, "client", "use_cuda_graph", &c.graph) &&
+	     read_id(r, task, client, &c) && read_class(r, load, client, &c) &&
+	     NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
+	     NAME_UNKNOWN(r, load, "load", "type", "priority", "frequency", "trace",
+			  "prev_task_ids") &&
+	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority",
+			  "batch_size", "use_cuda_graph", "preprocess_time");
+	if (ok && is_known_id(r->plan, c.id, &other))
+		ok = wrong(r, "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
+			      "wanted", r->task, c.id, other);
+	/* Also of what is wrong: it is freed with the plan. */
+	r->plan->client[r->plan->clients++] = c;
+	return ok;
+}
+
+/* ---- who waits for whom ------------------------------------------------------------------ */
+
+static bool read_after(struct reader *r, const json_t *task)
+{
+	const json_t *ids = json_object_get(json_object_get(task, "load"), "prev_task_ids");
+	struct gp_plan_client *c = &r->plan->client[r->task];
+	size_t place;
+
+	if (c->load != GP_PLAN_DEPENDENT)
+		return true;
+	if (!json_array_size(ids))
+		return wrong_value(r, "load", "prev_task_ids", ids, "a list of ids is wanted");
+	for (size_t i = 0; i < json_array_size(ids); i++) {
+		const json_t *id = json_array_get(ids, i);
+
+		if (!json_is_string(id) || !is_known_id(r->plan, json_string_value(id), &place))
+			return wrong_value(r, "load", "prev_task_ids", id,
+					   "the id of another task is wanted");
+		c->after |= 1ull << place;
+	}
+	return true;
+}
+
+/* Who waits for nobody begins; so does who waits for those only who begin. */
+static bool all_begin(struct reader *r)
+{
+	struct gp_plan *p = r->plan;
+	uint64_t begin = 0, before;
+
+	do {
+		before = begin;
+		for (size_t i = 0; i < p->clients; i++)
+			if (!(p->client[i].after & ~begin))
+				begin |= 1ull << i;
+	} while (begin != before);
+	for (r->task = 0; r->task < p->clients; r->task++)
+		if (!(begin >> r->task & 1))
+			return wrong(r, "tasks[%zu].load.prev_task_ids: \"%s\" would wait for "
+					"itself; tasks that wait in a circle never begin",
+				     r->task, p->client[r->task].id);
+	return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static bool read_root(struct reader *r, json_t *root)
+{
+	const json_t *time = json_object_get(root, "time");
+	const json_t *tasks = json_object_get(root, "tasks");
+	const size_t count = json_array_size(tasks);
+	char found[40];
+
+	quote(time, found, sizeof(found));
+	if (!is_positive(time, SECONDS_MAX))
+		return wrong(r, "time: found %s, seconds above 0, of one day at most, are "
+				"wanted", found);
+	if (!count || count > GP_PLAN_CLIENTS_MAX)
+		return wrong(r, "tasks: found %zu, a list of 1 to %d is wanted", count,
+			     GP_PLAN_CLIENTS_MAX);
+	r->plan->seconds = json_number_value(time);
+	for (r->task = 0; r->task < count; r->task++)
+		if (!read_task(r, json_array_get(tasks, r->task)))
+			return false;
+	for (r->task = 0; r->task < count; r->task++)
+		if (!read_after(r, json_array_get(tasks, r->task)))
+			return false;
+	return all_begin(r) && NAME_UNKNOWN(r, root, "", "time", "tasks");
+}
+
+/* Takes @root over. */
+static struct gp_plan *accept_root(json_t *root, const char *name, const json_error_t *error,
+				   char *why, size_t why_len)
+{
+	struct reader r = { .name = name, .why = why, .why_len = why_len };
+
+	if (!root) {
+		if (error->line < 0)
+			snprintf(why, why_len, "%s", error->text);	/* names the file */
+		else
+			snprintf(why, why_len, "%s:%d: %s", name, error->line, error->text);
+		make_one_line(why);
+		return NULL;
+	}
+	r.plan = calloc(1, sizeof(*r.plan));
+	if (!r.plan)
+		no_memory(&r);
+	else if (!read_root(&r, root)) {
+		gp_plan_destroy(r.plan);
+		r.plan = NULL;
+	}
+	json_decref(root);
+	return r.plan;
+}
+
+struct gp_plan *gp_plan_read(const char *path, char *why, size_t why_len)
+{
+	json_error_t error;
+	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+
+	return accept_root(root, path, &error, why, why_len);
+}
+
+struct gp_plan *gp_plan_parse(const char *name, const char *text, size_t bytes, char *why,
+			      size_t why_len)
+{
+	json_error_t error;
+	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+
+	return accept_root(root, name, &error, why, why_len);
+}
+
+void gp_plan_destroy(struct gp_plan *plan)
+{
+	if (!plan)
+		return;
+	for (size_t i = 0; i < plan->clients; i++) {
+		free(plan->client[i].id);
+		free(plan->client[i].model);
+		free(plan->client[i].trace_ns);
+	}
+	for (size_t i = 0; i < plan->unknowns; i++)
+		free(plan->unknown[i]);
+	free(plan->unknown);
+	free(plan);
+}

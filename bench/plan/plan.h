@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h - who runs beside whom, with what load, for how long: one run, read from a
+ * JSON file. The files of GPreempt's and of DISB's artifacts are such files as they
+ * are; what they say beyond what is taken here is named, and not taken.
+ *
+ *   {"time": 60, "tasks": [{"id": "vgg_rt",
+ *     "load": {"type": "periodic", "frequency": 100, "priority": 0},
+ *     "client": {"model_name": "vgg", "priority": 0, "batch_size": 1,
+ *                "use_cuda_graph": true, "preprocess_time": 200}}, ...]}
+ *
+ * Units: time s, frequency 1/s, preprocess_time us, trace ms from the start. Priority
+ * 0 is latency-critical, 1 best-effort: the client's; else an id that ends in _rt or
+ * _be says it, as DISB's do; else the load's; else it is best-effort.
+ */
+#ifndef GP_BENCH_PLAN_H
+#define GP_BENCH_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_PLAN_CLIENTS_MAX 64
+#define GP_PLAN_TRACE_MAX 1000000u
+
+enum gp_plan_load {
+	GP_PLAN_PERIODIC,
+	GP_PLAN_POISSON,
+	GP_PLAN_CONTINUOUS,	/* when the last one is done */
+	GP_PLAN_TRACE,		/* at the times of a list */
+	GP_PLAN_DEPENDENT,	/* when other clients' requests are done */
+};
+
+struct gp_plan_client {
+	char *id;		/* unique; made of name and place where it has none */
+	char *model;		/* NULL: none is named */
+	bool lc;
+	enum gp_plan_load load;
+	double rate;		/* 1/s: periodic, poisson */
+	uint64_t *trace_ns;	/* ascending, from the start */
+	size_t traces;
+	uint64_t after;		/* dependent: bits of clients, by their place */
+	uint32_t batch;
+	uint32_t prepare_us;	/* of CPU, before each request */
+	bool graph;
+};
+
+struct gp_plan {
+	double seconds;
+	struct gp_plan_client client[GP_PLAN_CLIENTS_MAX];
+	size_t clients;
+	char **unknown;		/* fields that were not taken, each once: client.name .. */
+	size_t unknowns;
+};
+
+/**
+ * NULL and one line in @why: the file, where in it, what was found there and what
+ * would be right. Free with gp_plan_destroy().
+ */
+struct gp_plan *gp_plan_read(const char *path, char *why, size_t why_len);
+/** The same from memory; @name is what @why calls it. */
+struct gp_plan *gp_plan_parse(const char *name, const char *text, size_t bytes, char *why,
+			      size_t why_len);
+void gp_plan_destroy(struct gp_plan *plan);	/* NULL is fine */
+
+/** As it stands in files: "periodic". */
+const char *gp_plan_load_name(enum gp_plan_load load);
+
+#endif

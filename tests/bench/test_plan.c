@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Plans: what is taken of a file, what is named and not taken, what is refused. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/plan/plan.h"
+#include "tests/common/gp_test.h"
+
+#define NAMED(id, load, client) "{\"time\": 2, \"tasks\": [{\"id\": \"" id "\", \"load\": " load \
+				", \"client\": " client "}]}"
+#define TASK(load, client) NAMED("a", load, client)
+#define LOAD "{\"type\": \"periodic\", \"frequency\": 100}"
+
+static struct gp_plan *parse(const char *text, char *why, size_t len)
+{
+	return gp_plan_parse("p.json", text, strlen(text), why, len);
+}
+
+static struct gp_plan *good(const char *text)
+{
+	char why[256] = "";
+	struct gp_plan *p = parse(text, why, sizeof(why));
+
+	if (!p)
+		fail_msg("%s", why);
+	return p;
+}
+
+static void takes_what_it_says(void **state)
+{
+	struct gp_plan *p = good(
+		"{\"time\": 1.5, \"more\": 1, \"tasks\": ["
+		"{\"id\": \"a\", \"load\": {\"type\": \"poisson\", \"frequency\": 0.5, \"x\": 1},"
+		" \"client\": {\"model_name\": \"vgg\", \"priority\": 0, \"batch_size\": 4,"
+		"  \"use_cuda_graph\": true, \"preprocess_time\": 200, \"addr\": \"b\"}},"
+		"{\"load\": {\"type\": \"trace\", \"priority\": 0, \"trace\": [0, 2.5, 2.5, 9]},"
+		" \"client\": {\"name\": \"n\", \"addr\": 1}},"
+		"{\"load\": {\"type\": \"continuous\"}, \"client\": {\"model_name\": \"m\"}},"
+		"{\"load\": {\"type\": \"dependent\", \"prev_task_ids\": [\"a\", \"m-2\"]},"
+		" \"client\": {}}]}");
+	const struct gp_plan_client *c = p->client;
+
+	assert_true(p->seconds == 1.5);
+	assert_int_equal(p->clients, 4);
+	assert_string_equal(c[0].id, "a");
+	assert_string_equal(c[0].model, "vgg");
+	assert_true(c[0].lc && c[0].graph && c[0].rate == 0.5);
+	assert_int_equal(c[0].load, GP_PLAN_POISSON);
+	assert_int_equal(c[0].batch, 4);
+	assert_int_equal(c[0].prepare_us, 200);
+	assert_string_equal(c[1].id, "n-1");
+	assert_null(c[1].model);
+	assert_true(c[1].lc && !c[1].graph);
+	assert_int_equal(c[1].traces, 4);
+	assert_int_equal(c[1].trace_ns[1], 2500000);
+	assert_int_equal(c[1].trace_ns[3], 9000000);
+	assert_string_equal(c[2].id, "m-2");
+	assert_false(c[2].lc);
+	assert_int_equal(c[2].batch, 1);
+	assert_string_equal(c[3].id, "task-3");
+	assert_int_equal(c[3].after, 1u << 0 | 1u << 2);
+	/* Each once. */
+	assert_int_equal(p->unknowns, 3);
+	assert_string_equal(p->unknown[0], "load.x");
+	assert_string_equal(p->unknown[1], "client.addr");
+	assert_string_equal(p->unknown[2], "more");
+	gp_plan_destroy(p);
+}
+
+/* The client's priority is its class; else its id says it; else the load's priority. */
+static void knows_the_class(void **state)
+{
+	static const struct {
+		const char *text;
+		bool lc;
+	} tries[] = {
+		{ TASK("{\"type\": \"continuous\"}", "{}"), false },
+		{ TASK("{\"type\": \"continuous\", \"priority\": 0}", "{}"), true },
+		{ TASK("{\"type\": \"continuous\", \"priority\": 1}", "{}"), false },
+		{ TASK("{\"type\": \"continuous\", \"priority\": 0}", "{\"priority\": 1}"), false },
+		{ TASK("{\"type\": \"continuous\", \"priority\": 1}", "{\"priority\": 0}"), true },
+		{ NAMED("a_rt", "{\"type\": \"continuous\"}", "{}"), true },
+		{ NAMED("a_be", "{\"type\": \"continuous\", \"priority\": 0}", "{}"), false },
+		{ NAMED("a_rt", "{\"type\": \"continuous\"}", "{\"priority\": 1}"), false },
+	};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		struct gp_plan *p = good(tries[i].text);
+
+		assert_int_equal(p->client[0].lc, tries[i].lc);
+		gp_plan_destroy(p);
+	}
+}
+
+static void says_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} tries[] = {
+		{ "", "p.json:1: " },
+		{ "[1]", "p.json: time: found nothing, seconds above 0" },
+		{ "{\"time\": -1, \"tasks\": []}", "time: found -1, " },
+		{ "{\"time\": 1, \"tasks\": []}", "tasks: found 0, a list of 1 to 64" },
+		{ "{\"time\": 1, \"tasks\": [3]}", "tasks[0]: {\"id\": .., " },
+		{ TASK("3", "{}"), "tasks[0].load: found 3, " },
+		{ TASK("{}", "{}"), "tasks[0].load.type: found nothing, periodic, " },
+		{ TASK("{\"type\": \"x\"}", "{}"), "load.type: found \"x\", " },
+		{ TASK("{\"type\": \"periodic\"}", "{}"), "load.frequency: found nothing, " },
+		{ TASK("{\"type\": \"poisson\", \"frequency\": 0}", "{}"),
+		  "load.frequency: found 0, a number above 0" },
+		{ TASK("{\"type\": \"poisson\", \"frequency\": 1e9}", "{}"), "up to 1000000" },
+		{ TASK("{\"type\": \"trace\"}", "{}"), "load.trace: found nothing, a list" },
+		{ TASK("{\"type\": \"trace\", \"trace\": [1, \"2\"]}", "{}"),
+		  "load.trace[1]: found \"2\", a time in ms" },
+		{ TASK("{\"type\": \"trace\", \"trace\": [1, 0.5]}", "{}"),
+		  "load.trace[1]: found 0.5, no time before" },
+		{ TASK("{\"type\": \"trace\", \"trace\": [1e15]}", "{}"), "of one day" },
+		{ TASK("{\"type\": \"dependent\"}", "{}"), "prev_task_ids: found nothing" },
+		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"b\"]}", "{}"),
+		  "prev_task_ids: found \"b\", the id of another" },
+		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"a\"]}", "{}"),
+		  "\"a\" would wait for itself" },
+		{ TASK(LOAD, "3"), "tasks[0].client: found 3, " },
+		{ TASK(LOAD, "{\"priority\": 2}"), "client.priority: found 2, " },
+		{ TASK(LOAD, "{\"batch_size\": 0}"), "a whole number from 1 to 65536" },
+		{ TASK(LOAD, "{\"preprocess_time\": 1.5}"), "client.preprocess_time: found 1.5" },
+		{ TASK(LOAD, "{\"use_cuda_graph\": 1}"), "true or false is wanted" },
+		{ TASK(LOAD, "{\"model_name\": \"\"}"), "client.model_name: found \"\", a text" },
+		{ TASK(LOAD, "{\"model_name\": \"a b\"}"), "none of them a blank" },
+		{ "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": {\"type\": "
+		  "\"continuous\"}, \"client\": {}}, {\"id\": \"a\", \"load\": {\"type\": "
+		  "\"continuous\"}, \"client\": {}}]}",
+		  "tasks[1].id: found \"a\", which tasks[0] has" },
+	};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		char why[256] = "";
+
+		assert_null(parse(tries[i].text, why, sizeof(why)));
+		if (!strstr(why, tries[i].why))
+			fail_msg("\"%s\" is not in \"%s\"", tries[i].why, why);
+	}
+}
+
+/* Two that wait for each other, beside one that does not. */
+static void refuses_circles(void **state)
+{
+	static const char text[] =
+		"{\"time\": 1, \"tasks\": ["
+		"{\"id\": \"a\", \"load\": {\"type\": \"continuous\"}, \"client\": {}},"
+		"{\"id\": \"b\", \"load\": {\"type\": \"dependent\", \"prev_task_ids\": "
+		"[\"a\", \"c\"]}, \"client\": {}},"
+		"{\"id\": \"c\", \"load\": {\"type\": \"dependent\", \"prev_task_ids\": "
+		"[\"b\"]}, \"client\": {}}]}";
+	char why[256] = "";
+
+	assert_null(parse(text, why, sizeof(why)));
+	assert_non_null(strstr(why, "tasks[1].load.prev_task_ids: \"b\" would wait"));
+}
+
+/* As they are: of each client is known what it runs, or who it is, and when. */
+static size_t read_all(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	size_t count = 0;
+
+	assert_non_null(dir);
+	for (struct dirent *e; (e = readdir(dir));) {
+		char path[512], why[256] = "";
+		struct gp_plan *p;
+
+		if (!strstr(e->d_name, ".json"))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+		p = gp_plan_read(path, why, sizeof(why));
+		if (!p)
+			fail_msg("%s", why);
+		assert_true(p->clients >= 2);
+		assert_true(p->client[0].lc);
+		gp_plan_destroy(p);
+		count++;
+	}
+	closedir(dir);
+	return count;
+}
+
+static void reads_the_artifacts_files(void **state)
+{
+	assert_int_equal(read_all("bench/plans/gpreempt"), 9);
+	assert_int_equal(read_all("bench/plans/gpreempt/micro-3.2.2"), 5);
+	assert_int_equal(read_all("bench/plans/gpreempt/micro-5.3"), 6);
+	assert_int_equal(read_all("bench/plans/disb"), 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_what_it_says),
+		cmocka_unit_test(knows_the_class),
+		cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(refuses_circles),
+		cmocka_unit_test(reads_the_artifacts_files),
+	};
+
+	return gp_run_tests(tests);
+}
