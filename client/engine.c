@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -913,7 +914,8 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 			c = &dev->ctx[i];
 	if (!c)
 		return -ENOSPC;
-	*c = (struct gp_ectx){ .tenant = c->tenant };
+	atomic_store(&c->busy, 0);
+	memset(&c->refs, 0, sizeof(*c) - offsetof(struct gp_ectx, refs));
 	inside++;
 	for (int i = 0; i < 2 && !err && can_hold(dev); i++)
 		err = dev->hal->ops->hold_create(dev->hal, context, &c->hold[i]);

@@ -44,11 +44,16 @@
 /* As BUSY and IDLE have it. */
 enum gp_work { GP_WORK_UNKNOWN, GP_WORK_NONE, GP_WORK_THERE };
 
-/* One context that can hold. Protected by gp_edev.lock but for the atomics. */
+/*
+ * One context that can hold. Protected by gp_edev.lock but for what comes first, which
+ * gp_engine_find() and whoever it finds a context for read without.
+ */
 struct gp_ectx {
 	_Atomic(void *) context;	/* NULL: place is free */
-	uint32_t tenant;		/* set before context, never changes */
-	uint32_t refs;			/* handles */
+	uint32_t tenant;		/* the place's, for ever */
+	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
+
+	uint32_t refs;			/* handles; from here on all is anew with a context */
 	struct gp_hold *hold[2];	/* two: a renewal overlaps */
 	uint8_t on[2];
 	uint8_t renews[2];		/* made while the other was on */
@@ -61,7 +66,6 @@ struct gp_ectx {
 	uint64_t switch_ns;
 	uint64_t asked_ns;		/* held by agreement since; 0: it is not */
 	uint64_t segment_ns;		/* in a segment since; 0: it is not */
-	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
 	enum gp_work work;		/* as the core was told */
 	uint64_t next_ns;		/* its next work comes then; 0: not known */
 	uint64_t hint_ns;		/* the last hint's; .. */

@@ -106,12 +106,16 @@ class Seen(Rig):
             self.assertIsNone(row["daemon"]["switch_p50_ns"])
         self.assertLessEqual(sum(row["daemon"]["used_ns"] for row in rows.values()),
                              self.listed()["devices"][0]["up_ns"])
+        # One device, by its own account; but that comes ten times a second of the device's
+        # time, of which little passes in a second of a slow machine's.
+        self.eventually("shares that add up", lambda: 0 < self.used() < 150)
+
+    def used(self):
         text = self.ok("top", "-b", "-n", "1", "-d", "1").stdout
-        used = [float(line.split()[4]) for line in text.splitlines()
+        used = [float(line.split()[4].replace("-", "0")) for line in text.splitlines()
                 if line.split() and line.split()[0] in map(str, self.procs)]
-        self.assertEqual(len(used), 3)
-        # One device, by its own account; records are up to 33 ms late.
-        self.assertLess(sum(used), 150, text)
+        self.assertEqual(len(used), 3, text)
+        return sum(used)
 
     def test_histograms(self):
         """They say the same as ls does, if nothing came in between."""
