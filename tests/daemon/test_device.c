@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +73,36 @@ static void on_event(void *arg, const struct gp_model_event *ev)
 	}
 }
 
+/* Of the second device the log has a clock of its own, as a card's has. */
+#define LOG_AHEAD_NS (1000000 * MS)
+
+static const struct gp_hal_ops *sim_ops;
+
+static int other_caps(struct gp_device *dev, struct gp_hal_caps *caps)
+{
+	int err = sim_ops->caps(dev, caps);
+
+	caps->caps &= ~(uint32_t)GP_CAP_VIRTUAL_TIME;
+	return err;
+}
+
+static int other_log_now(struct gp_log *log, uint64_t *ns)
+{
+	*ns = gp_sim_now(device[1].sim) + LOG_AHEAD_NS;
+	return 0;
+}
+
+static ssize_t other_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t n)
+{
+	ssize_t got = sim_ops->log_read(log, rec, n);
+
+	for (ssize_t i = 0; i < got; i++)
+		rec[i].time_ns += LOG_AHEAD_NS;
+	return got;
+}
+
+static struct gp_hal_ops other_clock_ops;
+
 static void device_start(struct device *d, uint16_t number,
 			 const struct gp_config_settings *settings)
 {
@@ -86,6 +117,13 @@ static void device_start(struct device *d, uint16_t number,
 	gp_sim_set_agent(d->sim, &agent);
 	gp_sim_id(d->sim, &id);
 	assert_int_equal(gp_sim_timeslice_ops.open(&id, &hal), 0);
+	sim_ops = hal->ops;
+	other_clock_ops = *sim_ops;
+	other_clock_ops.caps = other_caps;
+	other_clock_ops.log_now = other_log_now;
+	other_clock_ops.log_read = other_log_read;
+	if (number)
+		hal->ops = &other_clock_ops;
 	assert_int_equal(gp_ddev_create(loop, hal, number, settings, journal, trace, &d->dev), 0);
 }
 
@@ -442,6 +480,45 @@ static void test_a_wake_ends_no_turn(void **state)
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
+/* All that a reader of the trace has got so far, of @kind. None is of the future. */
+static size_t traced(int fd, uint16_t kind, const struct device *d)
+{
+	union gp_wire_msg msg;
+	size_t n = 0;
+
+	while (gp_wire_recv(fd, &msg, NULL, NULL) > 0) {
+		assert_int_equal(msg.head.type, GP_WIRE_TRACED);
+		assert_int_equal(msg.traced.lost, 0);
+		for (uint32_t i = 0; i < msg.traced.count; i++) {
+			assert_true(msg.traced.record[i].time_ns <= gp_sim_now(d->sim));
+			n += msg.traced.record[i].kind == kind;
+		}
+	}
+	return n;
+}
+
+/* What the device ran and what was decided are told in one clock. */
+static void test_a_trace_has_one_clock(void **state)
+{
+	size_t starts = 0;
+	int fd[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fd), 0);
+	assert_int_equal(gp_trace_reader(trace, fd[1]), 0);
+	be(&device[1], 100);
+	be(&device[1], 100);
+	run(200 * MS);
+	/* It is sent by the wall's clock. */
+	for (int i = 0; i < 100 && starts < 3; i++) {
+		assert_int_equal(gp_loop_once(loop, 10), 0);
+		starts += traced(fd[0], GP_WIRE_TRACE_START, &device[1]);
+	}
+	assert_true(starts >= 3);
+	assert_true(device[1].dev->clocks.known);
+	assert_int_equal(device[1].dev->clocks.ahead_ns, LOG_AHEAD_NS);
+	close(fd[0]);
+}
+
 /* As a tenant says it: its page, and a wake. */
 static void says(struct process *p, uint32_t doing)
 {
@@ -632,6 +709,7 @@ int main(void)
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_a_wake_ends_no_turn),
+		TEST(test_a_trace_has_one_clock),
 		TEST(test_off_while_levels_alternate),
 		TEST(test_who_is_seen_on_is_cut),
 		TEST(test_what_a_page_says_of_holds),
