@@ -165,7 +165,8 @@ static bool add_unknown(struct reader *r, const char *part, const char *key)
 	struct gp_plan *p = r->plan;
 	char field[80], **more;
 
-	snprintf(field, sizeof(field), "%s%s%.*s", part, *part ? "." : "", TEXT_MAX, key);
+	snprintf(field, sizeof(field), "%s%s%.*s", part, *part ? "." : "", TEXT_MAX,
+		 *key ? key : "\"\"");
 	make_one_line(field);
 	for (size_t i = 0; i < p->unknowns; i++)
 		if (!strcmp(p->unknown[i], field))
