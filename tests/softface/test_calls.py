@@ -270,11 +270,22 @@ class Calls(unittest.TestCase):
                                                     stream.value, 0, 0))
         self.check("cuLaunchKernelEx", "QQQQ", [C.addressof(config), fn.value, at, 0],
                    config, fn, params, None)
-        graph = gpu.graph([(fn, [ns])])
+        graph = self.graph(fn, ns, stream)
         self.check("cuGraphLaunch", "QQ", [graph.value, stream.value], graph, stream)
         gpu.sync(stream)
         self.check("cuGraphExecDestroy", "Q", [graph.value], graph)
         self.check("cuStreamDestroy_v2", "Q", [stream.value], stream)
+
+    def graph(self, fn, ns, stream):
+        """Executable, of one launch."""
+        graph, executable = C.c_void_p(), C.c_void_p()
+        self.gpu.call("cuStreamBeginCapture_v2", stream, 2)
+        self.gpu.launch(fn, [ns], stream)
+        self.gpu.call("cuStreamEndCapture", stream, C.byref(graph))
+        self.gpu.call("cuGraphInstantiateWithFlags", C.byref(executable), graph,
+                      C.c_uint64(0))
+        self.gpu.call("cuGraphDestroy", graph)
+        return executable
 
     def test_copies_and_waits(self):
         gpu, size = self.gpu, 4096
