@@ -66,7 +66,7 @@ struct gp_ectx {
 	uint64_t switch_ns;
 	uint64_t asked_ns;		/* held by agreement since; 0: it is not */
 	uint64_t segment_ns;		/* in a segment since; 0: it is not */
-	enum gp_work work;		/* as the core was told */
+	enum gp_work work;		/* as was told the core, or the page alone */
 	uint64_t next_ns;		/* its next work comes then; 0: not known */
 	uint64_t hint_ns;		/* the last hint's; .. */
 	uint64_t hint_gap_ns;		/* .. so long after the one before */

@@ -158,7 +158,8 @@ static bool known_by_log(const struct gp_dtenant *t)
 
 /*
  * The log says late that it has none: it may have the device again by now. Who had
- * it long before the log was read has not, and whoever needs it reads the log first.
+ * it long before the log was read has not; if it has begun since, the look after a
+ * wake sees it.
  */
 static bool may_have_work(const struct gp_dtenant *t)
 {
@@ -527,8 +528,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	if (!err)
 		err = journal_put(t);
 	if (!err)
-		err = gp_usage_join(&dev->usage, t->who.pid,
-				    is_lc(t));
+		err = gp_usage_join(&dev->usage, t->who.pid, is_lc(t));
 	if (!err)
 		err = core_join(t);
 	if (err) {

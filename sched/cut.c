@@ -14,8 +14,8 @@
  * less urgent as well. The order is not known, so each of n is asked n times, who
  * was the most urgent until now first: most likely it is the one that is on.
  *
- * Assumption: PREEMPT ends the turn of a group that has it, does nothing to one
- * that has not, and leaves the order of the others. Where a device refuses it,
+ * PREEMPT ends the turn of a group that has it, and does nothing to one that has not
+ * (docs/sched.md: seen). Assumption: it leaves the order of the others. Where a device refuses it,
  * less urgent groups that may be running are suspended instead, for as long as a
  * hold may last.
  */
@@ -265,6 +265,7 @@ bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g)
 void gp_cut_refused(struct gp_sched *s)
 {
 	s->config.lc_cut = GP_LC_CUT_SUSPEND;
+	s->be_off = 0;
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		s->group[i].cut_left = 0;
 }

@@ -192,7 +192,7 @@ class Many:
             result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
         self.crowd.pause(be)
         self.results.setdefault(f"{row}-level1", []).append(result1)
-        for kind, switches in (("", True), (", switches apart", False)):
+        for kind, switches in (("", False), (", switches to level 0 and back apart", True)):
             had = stretches(trace.rows, self.lc[way].app_pid, switches)
             self.late.setdefault(row + kind, []).append(self.lateness(path, path1, had))
         with open(os.path.join(self.rig.out, f"many-{row}-{number}.trace"), "w") as f:
