@@ -141,9 +141,10 @@ int gp_engine_watch_sync(void)
 	return atomic_load(&engine.sync_watched) == 1;
 }
 
-int gp_engine_watch_launches(void)
+void gp_engine_watch_launches(void)
 {
-	return engine.hooks.watch_launches ? engine.hooks.watch_launches() : 0;
+	if (engine.hooks.watch_launches)
+		engine.hooks.watch_launches();
 }
 
 uint64_t gp_edev_now(struct gp_edev *dev)

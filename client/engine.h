@@ -165,7 +165,7 @@ int gp_engine_state(void);
 bool gp_engine_inside(void);
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
-int gp_engine_watch_launches(void);
+void gp_engine_watch_launches(void);
 bool gp_engine_learns(void);
 
 /**

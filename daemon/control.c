@@ -167,8 +167,9 @@ void gp_ddev_control(struct gp_ddev *dev, const struct gp_decision *d)
 
 	c->decision = *d;
 	/*
-	 * To wake the worker took 0.03 to 0.23 ms more (traces of an H200), in which somebody waits for a cut, or nobody has the turn. Both take 0.2 to 0.4
-	 * ms; a suspend may wait 20 ms for pages.
+	 * To wake the worker took 0.03 to 0.23 ms more (traces of an H200), in which
+	 * somebody waits for a cut, or nobody has the turn. Both take 0.2 to 0.4 ms; a
+	 * suspend may wait 20 ms for pages.
 	 */
 	c->base.job.at_once = d->type == GP_DO_PREEMPT || d->type == GP_DO_RESUME;
 	c->slice_us = real_slice_us(dev, d->slice_us);

@@ -112,7 +112,7 @@ check-kills: need-tests all $(DAEMON_FAKE)
 FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
 	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS) \
-	$(wildcard bench/plan/*.c bench/results/*.c bench/stats/*.c)
+	$(wildcard bench/json/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c)
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))

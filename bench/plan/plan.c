@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/json/one_line.h"
+
 #define SECONDS_MAX 86400
 #define RATE_MAX 1000000
 #define TRACE_MAX_MS (SECONDS_MAX * 1000ll)
@@ -42,14 +44,6 @@ const char *gp_plan_load_name(enum gp_plan_load load)
 
 /* ---- what is wrong ---------------------------------------------------------------- */
 
-/* What is quoted of a file may be anything; a line for a person it is not. */
-static void make_one_line(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 127)
-			*text = '?';
-}
-
 static bool wrong(struct reader *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static bool wrong(struct reader *r, const char *format, ...)
@@ -61,7 +55,7 @@ static bool wrong(struct reader *r, const char *format, ...)
 	if (n >= 0 && (size_t)n < r->why_len)
 		vsnprintf(r->why + n, r->why_len - (size_t)n, format, ap);
 	va_end(ap);
-	make_one_line(r->why);
+	gp_one_line(r->why);
 	return false;
 }
 
@@ -167,7 +161,7 @@ static bool add_unknown(struct reader *r, const char *part, const char *key)
 
 	snprintf(field, sizeof(field), "%s%s%.*s", part, *part ? "." : "", TEXT_MAX,
 		 *key ? key : "\"\"");
-	make_one_line(field);
+	gp_one_line(field);
 	for (size_t i = 0; i < p->unknowns; i++)
 		if (!strcmp(p->unknown[i], field))
 			return true;
@@ -419,11 +413,7 @@ static struct gp_plan *accept_root(json_t *root, const char *name, const json_er
 	struct reader r = { .name = name, .why = why, .why_len = why_len };
 
 	if (!root) {
-		if (error->line < 0)
-			snprintf(why, why_len, "%s", error->text);	/* names the file */
-		else
-			snprintf(why, why_len, "%s:%d: %s", name, error->line, error->text);
-		make_one_line(why);
+		gp_one_line_json(error, name, why, why_len);
 		return NULL;
 	}
 	r.plan = calloc(1, sizeof(*r.plan));

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/json/one_line.h"
 #include "bench/stats/compare.h"
 
 #define SCHEMA_VERSION 1
@@ -197,30 +198,20 @@ static bool check(const json_t *root, const char *path, char *why, size_t why_le
 	return true;
 }
 
-/* What is quoted of a file may be anything; a line for a person it is not. */
-static void make_one_line(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 127)
-			*text = '?';
-}
-
 /* Takes @root over. */
 static struct gp_results *accept_root(json_t *root, const char *name,
 				      const json_error_t *error, char *why, size_t why_len)
 {
 	struct gp_results *r = NULL;
 
-	if (!root && error->line < 0)
-		snprintf(why, why_len, "%s", error->text);	/* names the file */
-	else if (!root)
-		snprintf(why, why_len, "%s:%d: %s", name, error->line, error->text);
+	if (!root)
+		gp_one_line_json(error, name, why, why_len);
 	else if (!check(root, name, why, why_len))
 		json_decref(root);
 	else if (!(r = wrap(root)))
 		snprintf(why, why_len, "%s: out of memory", name);
 	if (!r)
-		make_one_line(why);
+		gp_one_line(why);
 	return r;
 }
 
