@@ -5,6 +5,7 @@
 #define DRIFT_PPM 100u
 /* What took longer was interrupted: nothing is known by it. */
 #define TOOK_MAX_NS 200000u
+#define TRIES 5				/* the first time: one may be interrupted */
 
 uint64_t gp_clocks_doubt(const struct gp_clocks *c, uint64_t now_ns)
 {
@@ -28,4 +29,24 @@ bool gp_clocks_read(struct gp_clocks *c, uint64_t before_ns, uint64_t there_ns,
 		.at_ns = after_ns,
 	};
 	return true;
+}
+
+int gp_clocks_of_log(struct gp_clocks *c, const struct gp_hal_ops *ops,
+		     struct gp_device *dev, struct gp_log *log, bool same)
+{
+	uint64_t before_ns, there_ns, after_ns;
+	int err = 0;
+
+	if (same)
+		c->known = true;
+	for (int tries = same ? 0 : c->known ? 1 : TRIES; tries && !err; tries--) {
+		err = ops->now(dev, &before_ns);
+		if (!err)
+			err = ops->log_now(log, &there_ns);
+		if (!err)
+			err = ops->now(dev, &after_ns);
+		if (!err)
+			gp_clocks_read(c, before_ns, there_ns, after_ns);
+	}
+	return err;
 }

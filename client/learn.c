@@ -28,7 +28,6 @@
 #define QUIET_NS (2000 * MS)		/* so long without a record: idle */
 #define IDLE_MS 100
 #define BATCH 256
-#define CLOCK_TRIES 5			/* the first time: one may be interrupted */
 
 struct gp_learn {
 	struct gp_log *log;
@@ -115,23 +114,6 @@ static void begin(struct gp_edev *dev)
 
 /* ---- clocks ---------------------------------------------------------------------- */
 
-static void compare_clocks(struct gp_edev *dev, struct gp_learn *l)
-{
-	int tries = l->clocks.known ? 1 : CLOCK_TRIES;
-	uint64_t before, there;
-
-	if (l->same_clock) {
-		l->clocks.known = true;
-		return;
-	}
-	while (tries--) {
-		before = gp_edev_now(dev);
-		if (dev->ops.log_now(l->log, &there))
-			return;
-		gp_clocks_read(&l->clocks, before, there, gp_edev_now(dev));
-	}
-}
-
 static uint64_t to_log(const struct gp_learn *l, uint64_t ns)
 {
 	return ns + (uint64_t)l->clocks.ahead_ns;
@@ -174,7 +156,7 @@ static void read_log(struct gp_edev *dev, struct gp_learn *l)
 		for (ssize_t i = 0; i < n; i++)
 			take_record(l, &rec[i]);
 	} while (n == BATCH);
-	compare_clocks(dev, l);
+	(void)gp_clocks_of_log(&l->clocks, &dev->ops, dev->hal, l->log, l->same_clock);
 	gp_rhythm_update(&l->rhythm, to_log(l, gp_edev_now(dev)));
 }
 

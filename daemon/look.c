@@ -37,7 +37,6 @@
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
 #define RECORDS 4096u		/* more are read by the next look */
-#define CLOCK_TRIES 5		/* the first time: one may be interrupted */
 
 struct gp_log_look {
 	struct gp_job job;
@@ -196,25 +195,16 @@ static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
 	}
 }
 
+/* Just before the log is read: what comes later is not in it. */
 static void compare_clocks(struct gp_log_look *look)
 {
-	const struct gp_hal_ops *ops = look->dev->hal->ops;
-	uint64_t before_ns = 0, after_ns = 0;
+	struct gp_ddev *dev = look->dev;
+	const bool same = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
+	int err = gp_clocks_of_log(&look->clocks, dev->hal->ops, dev->hal, dev->log, same);
 
-	if (look->dev->caps.caps & GP_CAP_VIRTUAL_TIME) {
-		look->clocks.known = true;	/* it is the same one */
-		ops->now(look->dev->hal, &look->core_ns);
-		look->log_ns = look->core_ns;
-		return;
-	}
-	for (int tries = look->clocks.known ? 1 : CLOCK_TRIES; tries; tries--) {
-		if (ops->now(look->dev->hal, &before_ns) ||
-		    ops->log_now(look->dev->log, &look->log_ns) ||
-		    ops->now(look->dev->hal, &after_ns))
-			return;
-		gp_clocks_read(&look->clocks, before_ns, look->log_ns, after_ns);
-		look->core_ns = after_ns;
-	}
+	dev->hal->ops->now(dev->hal, &look->core_ns);
+	look->log_ns = err || !look->clocks.known ? 0 :
+		       look->core_ns + (uint64_t)look->clocks.ahead_ns;
 }
 
 static void read_log(struct gp_job *job)
