@@ -7,17 +7,12 @@ import ctypes as C
 import os
 import struct
 import sys
-import tempfile
 import threading
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-os.environ.setdefault("GP_BUILD", os.path.join(TOP, "build"))
-DIR = tempfile.TemporaryDirectory()
-os.environ["GPREEMPT_SOFTGPU"] = os.path.join(DIR.name, "soft0.sock")
-os.environ.pop("CUDA_INJECTION64_PATH", None)
 sys.path.insert(0, HERE)
+import own_server  # noqa: E402, F401
 import worker  # noqa: E402
 
 LIBRARY = os.path.join(os.path.dirname(worker.FACE), "libcupti.so.13")

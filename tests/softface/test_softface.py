@@ -10,17 +10,12 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-os.environ.setdefault("GP_BUILD", os.path.join(TOP, "build"))
-DIR = tempfile.TemporaryDirectory()
-os.environ["GPREEMPT_SOFTGPU"] = os.path.join(DIR.name, "soft0.sock")
-os.environ.pop("CUDA_INJECTION64_PATH", None)
 sys.path.insert(0, HERE)
+from own_server import DIR  # noqa: E402
 import worker  # noqa: E402
 
 SEED = 7
