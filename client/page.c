@@ -172,7 +172,7 @@ static void wake(const struct gp_tells *t)
 	const uint64_t one = 1;
 
 	/* Full means that the daemon has not even seen the last one. */
-	if (atomic_load(&t->page->wakes))
+	if (atomic_load(&t->page->wakes) & GP_PAGE_WAKES_NOW)
 		(void)!write(t->wake_fd, &one, sizeof(one));
 }
 

@@ -108,8 +108,11 @@ static bool waits_for_cut(struct gp_ddev *dev)
 void gp_ddev_look_at_lc(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
-	struct gp_dtenant *first = most_urgent(dev, now_ns);
+	struct gp_dtenant *first;
 
+	/* Before pages are looked at: who begins after that look says so. */
+	gp_dtenant_say_wakes(dev);
+	first = most_urgent(dev, now_ns);
 	tell_lc(dev, now_ns, GP_TOLD_BUSY, first);
 	if (first)
 		gp_dtenant_tell(first, GP_TOLD_BUSY);

@@ -387,24 +387,40 @@ err_page:
 	return err;
 }
 
-static bool is_told_of(const struct gp_dtenant *t)
+static bool has_nothing_to_cut(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
-		if (may_cut(t, u) || may_cut(u, t))
-			return true;
-	return false;
+	return !known_by_log(t) && gp_dtenant_doing(t, now_ns, 0) == GP_TOLD_IDLE;
+}
+
+static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	uint32_t wakes = 0;
+
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next) {
+		if (may_cut(u, t) || (may_cut(t, u) && !has_nothing_to_cut(u, now_ns)))
+			wakes |= GP_PAGE_WAKES_NOW;
+		if (may_cut(u, t) || may_cut(t, u))
+			wakes |= GP_PAGE_WAKES_LATER;
+	}
+	return wakes;
 }
 
 /*
  * Where more than one level shares a device, the daemon has to know at once who
  * begins and who is done: it ends the turns of less urgent ones, and keeps best-effort
- * off meanwhile. Alone, none need say so.
+ * off meanwhile. Who alone has work need not say so, if nobody is more urgent: a wake
+ * is two system calls in its way.
  */
 void gp_dtenant_say_wakes(struct gp_ddev *dev)
 {
-	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->page)
-			atomic_store(&t->page->wakes, is_told_of(t));
+	const uint64_t now_ns = gp_ddev_now(dev);
+
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		const uint32_t wakes = t->page ? wakes_of(t, now_ns) : 0;
+
+		if (t->page && atomic_load(&t->page->wakes) != wakes)
+			atomic_store(&t->page->wakes, wakes);
+	}
 }
 
 /* ---- coming and going ------------------------------------------------ */

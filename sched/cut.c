@@ -22,6 +22,7 @@
 #include "sched/internal.h"
 
 #define LASTS_NS GP_NS_PER_MS		/* shorter work is rarely cut */
+#define BEGUN_NS (100 * GP_NS_PER_US)	/* it does not have the device yet (H200: 0.2 ms) */
 #define LATELY_NS (100 * GP_NS_PER_MS)
 
 static bool is_active(const struct gp_tenant *t)
@@ -106,12 +107,12 @@ static uint64_t suspends_until_ns(const struct gp_sched *s,
 
 /* ---- best-effort, between two of them ------------------------------------------ */
 
-/* Is somebody with work, or about to have some, more urgent than @t? */
+/* Is somebody with work, or (@soon) about to have some, more urgent than @t? */
 static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
-		       const struct gp_tenant *t)
+		       const struct gp_tenant *t, bool soon)
 {
 	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 &&
-	       (is_active(u) || u->activity == GP_ACT_SOON);
+	       (is_active(u) || (soon && u->activity == GP_ACT_SOON));
 }
 
 /* Or was just now: it will come again. */
@@ -126,23 +127,49 @@ static bool urgent_lately(const struct gp_sched *s, const struct gp_tenant *u,
  * Of those who are, one was; and none is. When @t is done has to be known: on a device
  * that it has to itself even an idle one seems to have work.
  */
-static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t)
+static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, bool soon)
 {
 	bool lately = false;
 
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
-		if (urgent_now(s, u, t))
+		if (urgent_now(s, u, t, soon))
 			return false;
 		lately |= urgent_lately(s, u, t);
 	}
 	return lately && !t->unsure;
 }
 
+/*
+ * Work of who had much the time before is believed to be as much. It has just begun, so
+ * the device is BE's: that BE goes is what is wanted then, and cuts nobody. So it does
+ * not matter that somebody more urgent will have work soon. Nobody more urgent began in
+ * the same moment, if the next step does not know of it.
+ */
+static bool begun_as_before(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return t->lasted_ns >= LASTS_NS && s->now_ns - active_since_ns(t) <= BEGUN_NS &&
+	       urgent_between(s, t, false);
+}
+
 static bool will_be_cut(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return s->now_ns - active_since_ns(t) >= LASTS_NS && urgent_between(s, t);
+	const uint64_t ns = s->now_ns - active_since_ns(t);
+
+	return ns >= LASTS_NS ? urgent_between(s, t, true) : ns && begun_as_before(s, t);
+}
+
+static void time_work(struct gp_tenant *t, uint64_t now_ns, bool active)
+{
+	if (!active && t->active_from_ns)
+		t->lasted_ns = now_ns - t->active_from_ns;
+	if (!active)
+		t->active_from_ns = 0;
+	else if (!t->active_from_ns)
+		t->active_from_ns = now_ns;
+	if (active)
+		t->active_ns = now_ns;
 }
 
 static bool wants_be_off(struct gp_sched *s)
@@ -152,8 +179,7 @@ static bool wants_be_off(struct gp_sched *s)
 	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
-		if (is_active(t))
-			t->active_ns = s->now_ns;
+		time_work(t, s->now_ns, is_active(t));
 		t->cut_met = is_active(t) && (t->cut_met || will_be_cut(s, t));
 		wants |= t->cut_met && suspends_until_ns(s, t) > s->now_ns;
 	}
@@ -275,7 +301,9 @@ static uint64_t next_of(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	if (suspends(s) || t->cut_met)
 		return suspends_until_ns(s, t);
-	return urgent_between(s, t) ? gp_add_sat(active_since_ns(t), LASTS_NS) : 0;
+	if (begun_as_before(s, t))
+		return gp_add_sat(active_since_ns(t), 1);
+	return urgent_between(s, t, true) ? gp_add_sat(active_since_ns(t), LASTS_NS) : 0;
 }
 
 uint64_t gp_cut_next_ns(const struct gp_sched *s)

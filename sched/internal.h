@@ -47,6 +47,8 @@ struct gp_tenant {
 	uint32_t unsure;		/* as GP_BUSY_UNSURE said */
 	uint32_t pad;
 	uint64_t active_ns;		/* cut.c: it had work, or held, then */
+	uint64_t active_from_ns;	/* likewise, without a gap since; 0: it has none */
+	uint64_t lasted_ns;		/* likewise, so long the time before */
 	uint64_t came_ns;
 	uint64_t deadlines_missed;
 

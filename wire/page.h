@@ -34,6 +34,14 @@ enum gp_page_tells {
 	GP_PAGE_TELLS_NEXT = 1u << 1,	/* next_ns is, by hints or a rhythm */
 };
 
+/* When the wake file is to be written: bits of gp_page.wakes. */
+enum gp_page_wakes {
+	GP_PAGE_WAKES_LATER = 1u << 0,	/* not now, but may be soon: LC of other urgency
+					 * shares the device */
+	GP_PAGE_WAKES_NOW = 1u << 1,	/* when this one needs the device, and when it
+					 * does not any more */
+};
+
 /* One finished hold. */
 struct gp_page_sample {
 	_Atomic uint64_t from_ns;	/* asked for */
@@ -61,10 +69,7 @@ struct gp_page {
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS];	/* from begin to end */
 
 	/* The daemon's. */
-	_Alignas(64) _Atomic uint32_t wakes;	/* LC of other urgency shares the device:
-						 * the wake file is to be written when
-						 * this one needs it, and when it does
-						 * not any more */
+	_Alignas(64) _Atomic uint32_t wakes;	/* enum gp_page_wakes */
 	_Atomic uint32_t epoch;			/* of this daemon; changes when
 						 * another takes over */
 };

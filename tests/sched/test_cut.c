@@ -200,6 +200,49 @@ static void test_best_effort_is_off_meanwhile(void **state)
 	drive_end(&d);
 }
 
+/* Who had much is believed to have much again: before it has the device at all. */
+static void test_off_from_the_beginning_the_next_time(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	drive_at(&d, began + 2 * MS, GP_EV_IDLE, 2);
+	busy(&d, 1, GP_BUSY_SOON);
+	drive_at(&d, began + 40 * MS, GP_EV_BUSY, 2);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, began + 40 * MS + 1);
+	drive_at(&d, began + 40 * MS + 1, GP_EV_TIMER, 0);
+	assert_true(asked(&d, GP_DO_SUSPEND, 3));
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, began + 40 * MS + MS / 2, GP_EV_IDLE, 2);
+	drive_at(&d, began + 40 * MS + MS / 2, GP_EV_IDLE, 1);
+	assert_true(asked(&d, GP_DO_RESUME, 3));
+	drive_outcome(&d, GP_DO_RESUME, 0);
+	/* That was little. */
+	drive_at(&d, began + 80 * MS, GP_EV_BUSY, 2);
+	drive_at(&d, began + 80 * MS + 1, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+}
+
+/* While the urgent one runs, a suspend could end its turn. */
+static void test_not_at_once_beside_the_urgent_one(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	drive_at(&d, began + 2 * MS, GP_EV_IDLE, 2);
+	drive_at(&d, began + 40 * MS, GP_EV_BUSY, 2);
+	busy(&d, 1, 0);
+	drive_at(&d, began + 40 * MS + 1, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_at(&d, began + 40 * MS + MS / 2, GP_EV_IDLE, 1);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_at(&d, began + 41 * MS, GP_EV_TIMER, 0);
+	assert_true(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+}
+
 /* A suspend could end its turn. */
 static void test_not_while_the_urgent_one_runs(void **state)
 {
@@ -375,6 +418,8 @@ int main(void)
 		cmocka_unit_test(test_who_is_seen_on_is_cut),
 		cmocka_unit_test(test_work_to_come_cuts_nobody),
 		cmocka_unit_test(test_best_effort_is_off_meanwhile),
+		cmocka_unit_test(test_off_from_the_beginning_the_next_time),
+		cmocka_unit_test(test_not_at_once_beside_the_urgent_one),
 		cmocka_unit_test(test_not_while_the_urgent_one_runs),
 		cmocka_unit_test(test_not_for_who_was_not_there_lately),
 		cmocka_unit_test(test_best_effort_comes_back),
