@@ -64,7 +64,7 @@
 #define SHARE_SWEEP 1000u
 #define SHARE_LOST 50u		/* a sweep because something was not heard */
 #define SHARE_ROUND 50u
-#define SHARE_GROUPS 4u		/* of one process that is new */
+#define SHARE_GROUPS 1u		/* of one process that is new */
 #define SHARE_MORE 20u
 #define SHARE_OLD 1000u
 
@@ -289,7 +289,8 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 		return s->end_ns + max_u64(SLOW_NS * 3 / 4, SHARE_OLD * s->cost_ns);
 	if (s->has_some)
 		return s->end_ns + max_u64(MORE_NS, SHARE_MORE * s->cost_ns);
-	return s->end_ns + max_u64(FAST_NS, SHARE_GROUPS * s->cost_ns);
+	/* The first round after that is up to FAST_NS later. */
+	return s->end_ns + max_u64(FAST_NS / 2, SHARE_GROUPS * s->cost_ns);
 }
 
 /* Those that are not wanted are asked for only when their time has come. */

@@ -263,6 +263,7 @@ static void nv_close(struct gp_device *dev)
 
 	if (!d)
 		return;
+	gp_nv_users_close(d);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }

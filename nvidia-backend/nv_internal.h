@@ -105,8 +105,10 @@ struct gp_nv_device {
 	struct gp_device base;
 	const struct gp_nv_transport *t;
 	uint32_t gpu_id;
-	pthread_mutex_t lock;	/* protects log */
+	pthread_mutex_t lock;	/* protects log, users */
 	struct gp_nv_log *log;	/* the latest one opened: source of usage() */
+	struct gp_nv_users *users;	/* made when first asked; or NULL */
+	uint32_t compute_class;	/* atomic; 0: none was seen yet */
 };
 
 #define gp_nv_of(type, ptr) ((struct type *)(void *)(ptr))
@@ -179,6 +181,15 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
 
 #define GP_NV_MIN_SLICE_US 1u
 #define GP_NV_MAX_SLICE_US 5000000u	/* LC's, proven on the card */
+
+/* ---- who computes on a device; users.c ------------------------------------- */
+
+/*
+ * RM's own list, in one call: 1, @pid made a client that has a compute object there;
+ * 0, it did not. -EAGAIN: of what class those are is not known yet. Else -errno.
+ */
+int gp_nv_computes(struct gp_nv_device *dev, pid_t pid);
+void gp_nv_users_close(struct gp_nv_device *dev);
 
 /* ---- discovery; scan.c ---------------------------------------------------- */
 

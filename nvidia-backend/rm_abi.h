@@ -478,6 +478,22 @@ GP_RM_ASSERT_AT(gp_rm_disable_channels, preempt_event, 16);
 GP_RM_ASSERT_AT(gp_rm_disable_channels, client, 24);
 GP_RM_ASSERT_AT(gp_rm_disable_channels, channel, 280);
 
+/*
+ * ctrl2080gpu.h; stable. Whose clients have an object of class @id below a channel
+ * (any engine's; channels and groups themselves are not found); as NVML asks.
+ */
+#define GP_RM_CTRL_GPU_GET_PIDS 0x2080018du
+#define GP_RM_GET_PIDS_MAX 950u
+struct gp_rm_get_pids {
+	uint32_t id_type;		/* GP_RM_GET_PIDS_* */
+	uint32_t id;
+	uint32_t count;			/* of pid[], in the caller's PID namespace */
+	uint32_t pid[GP_RM_GET_PIDS_MAX];
+};
+#define GP_RM_GET_PIDS_CLASS 0u
+GP_RM_ASSERT_SIZE(gp_rm_get_pids, 3812);
+GP_RM_ASSERT_AT(gp_rm_get_pids, pid, 12);
+
 /* ctrl2080gr.h; stable */
 #define GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE 0x20801210u
 struct gp_rm_preemption_mode {

@@ -385,6 +385,16 @@ static uint32_t span(const struct scan *s)
 	return s->given || !s->clients ? CLIENT_SPAN : RECENT;
 }
 
+/*
+ * A process that has the driver's files open is looked at often until it computes, and
+ * a long search each time would put off the next look. A client that another process
+ * made is found among the likely ones only.
+ */
+static bool may_have_groups(const struct scan *s)
+{
+	return s->own || s->given || gp_nv_computes(s->dev, s->pid);
+}
+
 /* The next block of handles, on every file. */
 static void more_clients(struct scan *s, uint32_t counter, uint32_t done, uint64_t until_ns)
 {
@@ -484,6 +494,7 @@ static enum gp_group_kind kind_of(struct scan *s, const struct gp_nv_group *g)
 			continue;
 		if (gp_rm_class_is_compute(n->cls)) {
 			s->stat->compute_class = n->cls;
+			__atomic_store_n(&s->dev->compute_class, n->cls, __ATOMIC_RELAXED);
 			return GP_GROUP_COMPUTE;
 		}
 		if (gp_rm_class_is_copy(n->cls)) {
@@ -696,6 +707,8 @@ static int scan_files(struct scan *s)
 	counter = client_counter(s);
 	likely_clients(s, counter);
 	r = scan_clients(s, &next);
+	if (r || s->stat->groups || !may_have_groups(s))
+		goto out;
 	until_ns = monotonic_ns() + DEEP_NS;
 	for (uint32_t done = 0; !r && !s->stat->groups && done < span(s) && any_file(s) &&
 	     monotonic_ns() < until_ns; done += BLOCK) {

@@ -2,7 +2,8 @@
 /*
  * cost - CPU time, on the thread that asks: of a kernel launch in a row, of two
  * after a rest, and with --hold of gp_hold() and gp_release() together, which launch
- * two after a rest. Run it with and without gpreempt.
+ * two: in a row, and each after a rest, when the CPU has slept and its caches are
+ * others'. Run it with and without gpreempt.
  */
 #include <stdio.h>
 #include <time.h>
@@ -50,11 +51,16 @@ static uint64_t launch_cost_ns(struct gp_work *work)
 	return took_ns / BATCH;
 }
 
+static void rest(void)
+{
+	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+}
+
 static uint64_t rested_cost_ns(struct gp_work *work)
 {
 	uint64_t start_ns, took_ns;
 
-	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+	rest();
 	start_ns = cpu_ns();
 	gp_work_launch(work);
 	gp_work_launch(work);
@@ -63,7 +69,7 @@ static uint64_t rested_cost_ns(struct gp_work *work)
 	return took_ns;
 }
 
-static uint64_t hold_cost_ns(struct gp_bench_client *client)
+static uint64_t hold_cost_ns(struct gp_bench_client *client, bool rested)
 {
 	uint64_t start_ns, took_ns;
 
@@ -71,11 +77,15 @@ static uint64_t hold_cost_ns(struct gp_bench_client *client)
 	gp_bench_client_check(client->hold(client->handle, HOLD_LIMIT_NS),
 			      "gp_hold");
 	took_ns = cpu_ns() - start_ns;
-	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+	if (rested)
+		rest();
 	start_ns = cpu_ns();
 	gp_bench_client_check(client->release(client->handle), "gp_release");
 	took_ns += cpu_ns() - start_ns;
-	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+	/* Spins until the hold's kernels are off. */
+	GP_CU(cuCtxSynchronize());
+	if (rested)
+		rest();
 	return took_ns;
 }
 
@@ -85,6 +95,16 @@ static void print_row(const char *name, uint64_t *value, size_t count)
 	printf(" %s_p50_ns=%llu %s_p99_ns=%llu", name,
 	       (unsigned long long)gp_samples_rank(value, count, 500), name,
 	       (unsigned long long)gp_samples_rank(value, count, 990));
+}
+
+static void print_holds(struct gp_bench_client *client, const char *name, bool rested)
+{
+	uint64_t value[MAX_ROUNDS];
+
+	hold_cost_ns(client, rested);
+	for (uint64_t i = 0; i < rounds; i++)
+		value[i] = hold_cost_ns(client, rested);
+	print_row(name, value, rounds);
 }
 
 int main(int argc, char **argv)
@@ -112,10 +132,8 @@ int main(int argc, char **argv)
 	print_row("rested", value, rounds);
 	if (with_hold) {
 		gp_bench_client_open(&client);
-		hold_cost_ns(&client);
-		for (uint64_t i = 0; i < rounds; i++)
-			value[i] = hold_cost_ns(&client);
-		print_row("hold", value, rounds);
+		print_holds(&client, "hold", false);
+		print_holds(&client, "rested_hold", true);
 		client.close(client.handle);
 	}
 	putchar('\n');

@@ -843,6 +843,25 @@ static uint32_t gpu_name(struct gp_rm_gpu_name *p)
 	return GP_RM_OK;
 }
 
+static bool has_object(const struct soft_client *cl, uint32_t cls)
+{
+	for (const struct soft_object *o = cl->objects; o; o = o->next)
+		if (o->cls == cls)
+			return true;
+	return false;
+}
+
+static uint32_t get_pids(const struct soft_server *s, struct gp_rm_get_pids *p)
+{
+	if (p->id_type != GP_RM_GET_PIDS_CLASS)
+		return GP_RM_ERR_INVALID_ARGUMENT;
+	p->count = 0;
+	for (const struct soft_client *cl = s->clients; cl; cl = cl->next)
+		if (has_object(cl, p->id) && p->count < GP_RM_GET_PIDS_MAX)
+			p->pid[p->count++] = (uint32_t)cl->file->proc->pid;
+	return GP_RM_OK;
+}
+
 static uint32_t control_subdevice(struct rm_call *call, struct soft_client *cl,
 				  uint32_t cmd)
 {
@@ -860,6 +879,10 @@ static uint32_t control_subdevice(struct rm_call *call, struct soft_client *cl,
 	case GP_RM_CTRL_GR_FECS_BIND_EVENT_BUFFER:
 		return SIZED(call, gp_rm_fecs_bind) ?
 			       soft_log_bind(cl, call->params) :
+			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+	case GP_RM_CTRL_GPU_GET_PIDS:
+		return SIZED(call, gp_rm_get_pids) ?
+			       get_pids(call->s, call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_GID_INFO:
 		return SIZED(call, gp_rm_gid_info) ?

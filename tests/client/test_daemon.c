@@ -978,7 +978,11 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_IDLE, 0);
 	assert_int_equal(wakes(&r.given), 0);
-	atomic_store(&r.given.page->wakes, 1);
+	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER);
+	event(r.dev, c, GP_EV_BUSY, 0);
+	event(r.dev, c, GP_EV_IDLE, 0);
+	assert_int_equal(wakes(&r.given), 0);
+	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(wakes(&r.given), 1);
 	/* It needs the device already: nothing new. Nor is it done before the last end. */
@@ -1026,7 +1030,7 @@ static void launches_are_watched_where_levels_share(void **state)
 		assert_int_equal(atomic_load(&watched), before);
 		if (hints)
 			event(r.dev, c, GP_EV_HINT, 5 * MS);
-		atomic_store(&r.given.page->wakes, 1);
+		atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER);
 		if (hints)
 			poll(NULL, 0, 300);
 		else
@@ -1046,7 +1050,7 @@ static void work_is_told_to_the_daemon_alone(void **state)
 
 	rig_welcome(&r, &want);
 	c = context(r.dev);
-	atomic_store(&r.given.page->wakes, 1);
+	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
 	for (int learns = 0; learns < 2; learns++) {
 		atomic_store(&r.dev->learns, learns);
 		event(r.dev, c, GP_EV_HINT, MS);

@@ -446,6 +446,32 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
+/* A wake is asked for while there is somebody to cut, and of who could be cut. */
+static void test_nobody_to_cut_no_wake(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *lc = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
+	const uint32_t now = GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW;
+	const uint64_t one = 1;
+
+	/* What they do is not known. */
+	assert_int_equal(atomic_load(&page[0]->wakes), now);
+	for (int i = 0; i < 2; i++)
+		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK);
+	run(210 * MS);
+	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
+	assert_int_equal(atomic_load(&page[1]->wakes), now);
+	for (int work = 1; work >= 0; work--) {
+		atomic_store(&page[1]->doing, work ? GP_PAGE_WORK : 0);
+		assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+		run(MS);
+		assert_int_equal(atomic_load(&page[0]->wakes),
+				 work ? now : GP_PAGE_WAKES_LATER);
+	}
+}
+
 /* A turn that is over waits for work that is about to come: its coming does not end that. */
 static void test_a_wake_ends_no_turn(void **state)
 {
@@ -709,6 +735,7 @@ int main(void)
 		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
+		TEST(test_nobody_to_cut_no_wake),
 		TEST(test_a_wake_ends_no_turn),
 		TEST(test_a_trace_has_one_clock),
 		TEST(test_off_while_levels_alternate),

@@ -41,6 +41,7 @@ static struct {
 	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
 	uint32_t fail_times;		/* 0: each call from then on */
+	uint32_t computes;		/* this process does, and no other */
 	char version[64];
 } fake;
 
@@ -158,6 +159,17 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 
 		g->length = 16;
 		fake_uuid(fake_subdevice_gpu(file, o), g->data);
+		return GP_RM_OK;
+	}
+	case GP_RM_CTRL_GPU_GET_PIDS: {
+		struct gp_rm_get_pids *list = p;
+
+		if (list->id_type != GP_RM_GET_PIDS_CLASS ||
+		    list->id != GP_RM_CLASS_HOPPER_COMPUTE)
+			return GP_RM_ERR_INVALID_ARGUMENT;
+		list->count = fake.computes ? 2 : 1;
+		list->pid[0] = 1;
+		list->pid[1] = fake.computes;
 		return GP_RM_OK;
 	}
 	case GP_RM_CTRL_GET_ID_INFO_V2: {

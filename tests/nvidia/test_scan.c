@@ -527,6 +527,50 @@ static void test_a_dead_file_costs_one_call(void **state)
 	close(bad);
 }
 
+/* How many of @o's groups are found, and in how many calls. */
+static size_t found(struct gp_nv_device *dev, const struct other *o, uint32_t *calls)
+{
+	struct gp_group_list list = { 0 };
+	size_t count;
+
+	fake.calls = 0;
+	assert_int_equal(gp_nv_groups(&dev->base, o->pid, &list), 0);
+	*calls = fake.calls;
+	count = list.count;
+	gp_group_list_put(&list);
+	return count;
+}
+
+/* Its client is old: RM says whether there is anything to find. */
+static void test_only_who_computes_is_looked_for_long(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	uint32_t calls, fds;
+	struct other o;
+
+	fake_reset();
+	fake.next_client += 500;
+	fds = (uint32_t)open_fds();
+	o = other_start();
+	dev = fake_device(0);
+	other_groups(dev, &o, &list);
+	gp_group_list_put(&list);
+	fake.next_client += 3000;
+	assert_int_equal(found(dev, &o, &calls), 0);
+	assert_true(calls < 500);
+	fake.computes = (uint32_t)o.pid;
+	assert_int_equal(found(dev, &o, &calls), 4);
+	assert_true(calls > 2000);
+	/* A driver that does not say. */
+	fake.fail_cmd = GP_RM_CTRL_GPU_GET_PIDS;
+	fake.fail_status = GP_RM_ERR_NOT_SUPPORTED;
+	assert_int_equal(found(dev, &o, &calls), 4);
+	other_end(&o);
+	dev->base.ops->close(&dev->base);
+	assert_int_equal(open_fds(), fds);
+}
+
 static void test_scan_stays_cheap(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -568,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_a_fork_has_no_groups),
 		cmocka_unit_test(test_uses),
 		cmocka_unit_test(test_a_dead_file_costs_one_call),
+		cmocka_unit_test(test_only_who_computes_is_looked_for_long),
 		cmocka_unit_test(test_scan_stays_cheap),
 	};
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * users.c - which processes compute on a device, by RM's own list: one call says what
+ * a search for a process's clients takes thousands for when there is nothing to find.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "nvidia-backend/nv_internal.h"
+
+struct gp_nv_users {
+	struct gp_nv_client client;
+	int gpu_fd;
+	uint32_t device, subdevice;
+	struct gp_rm_get_pids list;
+};
+
+static void users_free(struct gp_nv_users *u)
+{
+	if (u->gpu_fd >= 0)
+		close(u->gpu_fd);
+	gp_nv_client_close(&u->client);
+	free(u);
+}
+
+static int users_open(const struct gp_nv_device *dev, struct gp_nv_users **users)
+{
+	struct gp_nv_users *u = calloc(1, sizeof(*u));
+	int r;
+
+	if (!u)
+		return -ENOMEM;
+	u->gpu_fd = -1;
+	r = gp_nv_client_open(dev->t, &u->client);
+	if (r) {
+		free(u);
+		return r;
+	}
+	r = gp_nv_client_device(&u->client, dev->gpu_id, dev->base.id.minor, &u->gpu_fd,
+				&u->device, &u->subdevice);
+	if (r) {
+		users_free(u);
+		return r;
+	}
+	*users = u;
+	return 0;
+}
+
+void gp_nv_users_close(struct gp_nv_device *dev)
+{
+	if (dev->users)
+		users_free(dev->users);
+	dev->users = NULL;
+}
+
+static int ask(struct gp_nv_users *u, uint32_t cls, pid_t pid)
+{
+	int r;
+
+	u->list.id_type = GP_RM_GET_PIDS_CLASS;
+	u->list.id = cls;
+	u->list.count = 0;
+	r = gp_nv_control(u->client.t, u->client.fd, u->client.handle, u->subdevice,
+			  GP_RM_CTRL_GPU_GET_PIDS, &u->list, sizeof(u->list));
+	if (r)
+		return r;
+	/* A full list may lack some. */
+	if (u->list.count >= GP_RM_GET_PIDS_MAX)
+		return -E2BIG;
+	for (uint32_t i = 0; i < u->list.count; i++)
+		if (u->list.pid[i] == (uint32_t)pid)
+			return 1;
+	return 0;
+}
+
+int gp_nv_computes(struct gp_nv_device *dev, pid_t pid)
+{
+	const uint32_t cls = __atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED);
+	int r = 0;
+
+	if (!cls)
+		return -EAGAIN;
+	pthread_mutex_lock(&dev->lock);
+	if (!dev->users)
+		r = users_open(dev, &dev->users);
+	if (!r)
+		r = ask(dev->users, cls, pid);
+	pthread_mutex_unlock(&dev->lock);
+	return r;
+}
