@@ -73,6 +73,7 @@ void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns)
 {
 	*p = (struct gp_prepreempt){
 		.switch_ns = gp_min_u64(switch_ns, SWITCH_MAX_NS),
+		.level_ns = gp_min_u64(switch_ns, SWITCH_MAX_NS),
 		.margin_ns = MARGIN_FIRST_NS,
 	};
 }
@@ -132,10 +133,41 @@ void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns)
  * that are shorter the eighth, when it meets others' work. One outlier counts as
  * four times the estimate at most.
  */
+static void level_judge(struct gp_prepreempt *p, uint64_t took_ns)
+{
+	uint64_t level = p->level_ns;
+
+	if (took_ns > level) {
+		took_ns = gp_min_u64(took_ns, 4 * gp_max_u64(level, MARGIN_MIN_NS));
+		p->level_ns = level + (took_ns - level + 1) / 2;
+	} else {
+		p->level_ns = level - (level - took_ns) / 128;
+	}
+}
+
+/*
+ * The longest but one: one in fifty meets a control of others that is under way, and
+ * is three times as long as the rest (H200), which the level forgets in between.
+ */
+static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
+{
+	uint64_t longest = 0, second = 0;
+
+	p->recent_ns[p->samples % GP_PREPREEMPT_RECENT] = (uint32_t)took_ns;
+	for (uint32_t i = 0; i < GP_PREPREEMPT_RECENT; i++) {
+		const uint64_t ns = p->recent_ns[i];
+
+		second = gp_max_u64(second, gp_min_u64(ns, longest));
+		longest = gp_max_u64(longest, ns);
+	}
+	return second;
+}
+
 void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 {
 	uint64_t est = p->switch_ns;
 	uint64_t took = gp_min_u64(took_ns, SWITCH_MAX_NS);
+	uint64_t second = second_longest(p, took);
 
 	if (!p->samples || took_ns < p->switch_min_ns)
 		p->switch_min_ns = took_ns;
@@ -144,15 +176,12 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 	if (p->samples < UINT32_MAX)
 		p->samples++;
 
-	if (took > est) {
+	if (took > est)
 		margin_judge(p, took - est, est);
-		took = gp_min_u64(took, 4 * gp_max_u64(est, MARGIN_MIN_NS));
-		p->switch_ns = est + (took - est + 1) / 2;
-	} else {
-		if ((est - took) * 100 <= est * HIT_PCT)
-			margin_judge(p, est - took, est);
-		p->switch_ns = est - (est - took) / 128;
-	}
+	else if ((est - took) * 100 <= est * HIT_PCT)
+		margin_judge(p, est - took, est);
+	level_judge(p, took);
+	p->switch_ns = gp_max_u64(p->level_ns, second);
 }
 
 /* It takes longer than that: how much, nobody knows. */

@@ -442,8 +442,13 @@ extern const struct gp_be_policy gp_policy_rr;
 
 /* ---- when a hold starts: prepreempt.c ---------------------------------- */
 
+#define GP_PREPREEMPT_RECENT 128u
+
 struct gp_prepreempt {
-	uint64_t switch_ns;		/* estimate: slow to fall, quick to rise */
+	uint64_t switch_ns;		/* the estimate: the longer of two */
+	uint64_t level_ns;		/* slow to fall, quick to rise */
+	uint32_t recent_ns[GP_PREPREEMPT_RECENT];	/* a ring; all but one are
+							 * covered */
 	uint64_t timer_late_ns;		/* likewise: how late the timer wakes us .. */
 	uint64_t cold_late_ns;		/* .. and where we slept for long */
 	uint64_t switch_min_ns, switch_max_ns;

@@ -107,6 +107,26 @@ static void test_switch_rises_fast_falls_slowly(void **state)
 	}
 }
 
+/* One long one in fifty is expected each time; one that was by chance is not. */
+static void test_now_and_then_a_long_one(void **state)
+{
+	struct gp_prepreempt p;
+
+	gp_prepreempt_init(&p, 200 * US);
+	gp_prepreempt_switch(&p, 700 * US);
+	for (int i = 0; i < 400; i++)
+		gp_prepreempt_switch(&p, 170 * US);
+	assert_true(p.switch_ns < 220 * US);
+	for (int i = 0; i < 1000; i++) {
+		if (i > 100)
+			assert_true(p.switch_ns >= 600 * US);
+		gp_prepreempt_switch(&p, i % 50 ? 170 * US : (uint64_t)(600 + i % 3) * US);
+	}
+	for (int i = 0; i < 400; i++)
+		gp_prepreempt_switch(&p, 170 * US);
+	assert_true(p.switch_ns < 220 * US);
+}
+
 /* What was given up after a while is at least so long; less is no news. */
 static void test_missed_switches_count(void **state)
 {
@@ -191,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_margin_grows_and_shrinks),
 		cmocka_unit_test(test_margin_is_bounded),
 		cmocka_unit_test(test_switch_rises_fast_falls_slowly),
+		cmocka_unit_test(test_now_and_then_a_long_one),
 		cmocka_unit_test(test_missed_switches_count),
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_never_late),
