@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_sched.h - the core drives the simulated device. One instance,
- * carried out by one thread, as a daemon would: while it waits for a suspend,
- * hints wait for it.
+ * test_sim_sched.h - the core drives the simulated device: what launches work there.
  */
 #ifndef GP_TEST_SIM_SCHED_H
 #define GP_TEST_SIM_SCHED_H
@@ -13,15 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/sched.h"
-#include "softgpu/sim_hal.h"
+#include "softgpu/sim_sched.h"
 #include "tests/common/gp_test.h"
 
 #define US 1000ull
 #define MS 1000000ull
 #define MAX_BE 64
 #define MAX_LC 3
-#define QUEUE 1024
 #define QUANTUM_NS (50 * MS)
 #define MAX_SAMPLES 16384
 #define LC_COOKIE 1000
@@ -29,7 +25,6 @@
 /* LC: requests of @kernels kernels. */
 struct lc {
 	struct gp_sim_context *context;
-	struct gp_hold *hold;
 	struct gp_class_spec spec;
 	bool hinted;			/* says 300 us ahead that work comes */
 	bool segments;			/* says SEGMENT_*, else BUSY and IDLE */
@@ -47,41 +42,22 @@ struct lc {
 struct be {
 	struct gp_sim_context *context;
 	uint64_t kernel_ns, done, last_ns, longest_ns;
-	uint64_t told_ns;		/* usage when it was last reported */
-	uint64_t taken_ns;		/* by LC, while it could have run, since */
 	uint32_t weight;
 };
 
 struct world {
+	struct gp_sim_sched *host;
 	struct gp_sim *sim;
-	struct gp_device *dev;
-	struct gp_sched *sched;
-	struct gp_decisions out;
-	struct gp_group_list groups[MAX_BE + MAX_LC + 1];
-	struct gp_event queue[QUEUE];
-	size_t queued;
-	uint64_t timer_ns, hint_ahead_ns;
-	uint64_t report_ns, next_report_ns;	/* GP_EV_USAGE so often; 0: never */
-	uint64_t lc_seen_ns;
-	uint32_t on;			/* the BE group resumed last */
+	uint64_t hint_ahead_ns;
 	struct be be[MAX_BE];
 	struct lc lc[MAX_LC];
 	size_t n_be, n_lc;
-	bool measures;			/* GP_EV_SWITCH_MEASURED */
-	uint64_t steps, suspends, preempts, errors;
 };
 
 /* Tenants and their groups have the same ids: BE from 1, LC behind them. */
 static inline uint32_t lc_id(const struct world *w, size_t i)
 {
 	return (uint32_t)(w->n_be + i + 1);
-}
-
-static inline void post_event(struct world *w, const struct gp_event *ev)
-{
-	assert_true(w->queued < QUEUE);
-	w->queue[w->queued++] = *ev;
-	gp_sim_stop(w->sim);
 }
 
 static inline void post(struct world *w, uint32_t type, uint32_t tenant,
@@ -91,7 +67,7 @@ static inline void post(struct world *w, uint32_t type, uint32_t tenant,
 		.type = type, .tenant = tenant, .at_ns = at_ns,
 	};
 
-	post_event(w, &ev);
+	assert_int_equal(gp_sim_sched_tell(w->host, &ev), 0);
 }
 
 /* ---- what goes on besides the GPU ------------------------------------------- */
@@ -209,179 +185,18 @@ static inline void agent_event(void *arg, const struct gp_model_event *ev)
 	}
 }
 
-/* ---- the driver ---------------------------------------------------------------- */
-
-static inline struct gp_group *compute_group(struct world *w, uint32_t id)
-{
-	struct gp_group_list *list = &w->groups[id];
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->group[i]->kind == GP_GROUP_COMPUTE)
-			return list->group[i];
-	return NULL;
-}
-
-static inline uint64_t used_ns(struct world *w, uint32_t id)
-{
-	uint64_t ns = 0;
-
-	assert_int_equal(w->dev->ops->usage(compute_group(w, id), &ns), 0);
-	return ns;
-}
-
-/* What LC used since this was last asked is taken from who is on. */
-static inline void note_taken(struct world *w)
-{
-	uint64_t lc = 0;
-
-	for (size_t i = 0; i < w->n_lc; i++)
-		lc += used_ns(w, lc_id(w, i));
-	if (w->on)
-		w->be[w->on - 1].taken_ns += lc - w->lc_seen_ns;
-	w->lc_seen_ns = lc;
-}
-
-/* What the hold's switch took is learned from, as a client does. */
-static inline int release(struct world *w, uint32_t tenant, struct gp_hold *hold)
-{
-	const struct gp_hal_ops *ops = w->dev->ops;
-	struct gp_hold_stat stat;
-	int err = ops->release(hold);
-
-	if (w->measures && !err && !ops->hold_stat(hold, &stat) && stat.switch_ns) {
-		const struct gp_event ev = {
-			.type = GP_EV_SWITCH_MEASURED, .tenant = tenant,
-			.took_ns = stat.switch_ns };
-
-		post_event(w, &ev);
-	}
-	return err;
-}
-
-static inline int carry_out(struct world *w, const struct gp_decision *d)
-{
-	const struct gp_hal_ops *ops = w->dev->ops;
-	struct gp_group *group = d->group ? compute_group(w, d->group) : NULL;
-	struct gp_hold *hold = d->tenant > w->n_be ?
-			       w->lc[d->tenant - w->n_be - 1].hold : NULL;
-
-	switch (d->type) {
-	case GP_DO_SET_SLICE:
-		return ops->set_slice(group, d->slice_us ? d->slice_us : 2048);
-	case GP_DO_SUSPEND:
-		w->suspends++;
-		return ops->suspend(&group, 1);
-	case GP_DO_RESUME:
-		return ops->resume(&group, 1);
-	case GP_DO_HOLD:
-		return ops->hold(hold, d->limit_ns);
-	case GP_DO_RELEASE:
-		return release(w, d->tenant, hold);
-	case GP_DO_PREEMPT:
-		w->preempts++;
-		return ops->preempt(group);
-	default:
-		fail_msg("decision %u", d->type);
-		return -EINVAL;
-	}
-}
-
-static inline int execute(struct world *w, const struct gp_decision *d)
-{
-	bool be = d->group && d->group <= w->n_be;
-	int err;
-
-	if (be && d->type == GP_DO_RESUME) {
-		note_taken(w);
-		w->on = d->group;
-	}
-	err = carry_out(w, d);
-	if (be && d->type == GP_DO_SUSPEND && w->on == d->group) {
-		note_taken(w);
-		w->on = 0;
-	}
-	return err;
-}
-
-/* Carrying out takes time, in which more events come: they wait in line. */
-static inline void step(struct world *w, const struct gp_event *ev)
-{
-	struct gp_decisions todo;
-
-	w->steps++;
-	assert_int_equal(gp_sched_step(w->sched, gp_sim_now(w->sim), ev, &w->out), 0);
-	todo = w->out;
-	for (size_t i = 0; i < todo.count; i++) {
-		const struct gp_decision *d = &todo.d[i];
-		struct gp_event outcome = { .type = GP_EV_OUTCOME };
-		uint64_t start = gp_sim_now(w->sim);
-
-		if (d->type == GP_DO_ARM_TIMER) {
-			w->timer_ns = d->at_ns;
-			continue;
-		}
-		outcome.decision = d->id;
-		outcome.error = execute(w, d);
-		outcome.took_ns = gp_sim_now(w->sim) - start;
-		w->errors += outcome.error != 0;
-		post_event(w, &outcome);
-	}
-}
-
-/* What the hardware says of each BE tenant. */
-static inline void report(struct world *w)
-{
-	note_taken(w);
-	for (uint32_t i = 0; i < w->n_be; i++) {
-		struct be *be = &w->be[i];
-		uint64_t used = used_ns(w, i + 1);
-		const struct gp_event ev = {
-			.type = GP_EV_USAGE, .tenant = i + 1,
-			.took_ns = used - be->told_ns, .taken_ns = be->taken_ns,
-		};
-
-		be->told_ns = used;
-		be->taken_ns = 0;
-		post_event(w, &ev);
-	}
-}
-
-static inline void tell(struct world *w)
-{
-	struct gp_event ev;
-
-	if (w->report_ns && gp_sim_now(w->sim) >= w->next_report_ns) {
-		w->next_report_ns += w->report_ns;
-		report(w);
-	}
-	while (w->queued) {
-		ev = w->queue[0];
-		w->queued--;
-		memmove(w->queue, w->queue + 1, w->queued * sizeof(ev));
-		step(w, &ev);
-	}
-	if (!w->timer_ns || gp_sim_now(w->sim) < w->timer_ns)
-		return;
-	w->timer_ns = 0;
-	ev = (struct gp_event){ .type = GP_EV_TIMER };
-	step(w, &ev);
-}
-
 static inline void run(struct world *w, uint64_t ns)
 {
-	uint64_t end = gp_sim_now(w->sim) + ns;
+	assert_int_equal(gp_sim_sched_run(w->host, gp_sim_now(w->sim) + ns), 0);
+}
 
-	while (gp_sim_now(w->sim) < end) {
-		uint64_t to = end;
+/* How many of what were carried out. */
+static inline struct gp_sim_sched_stat carried(const struct world *w)
+{
+	struct gp_sim_sched_stat stat;
 
-		tell(w);
-		if (w->timer_ns && w->timer_ns < to)
-			to = w->timer_ns;
-		if (w->report_ns && w->next_report_ns < to)
-			to = w->next_report_ns;
-		if (!w->queued && to > gp_sim_now(w->sim))
-			gp_sim_advance(w->sim, to);
-	}
+	gp_sim_sched_stat(w->host, &stat);
+	return stat;
 }
 
 /* ---- set up ---------------------------------------------------------------------- */
@@ -389,16 +204,8 @@ static inline void run(struct world *w, uint64_t ns)
 static inline void join(struct world *w, uint32_t id, struct gp_sim_context **context,
 			struct gp_class_spec spec)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = id,
-			       .spec = spec };
-
-	*context = gp_sim_context_create(w->sim, 1000 + (pid_t)id, 1);
-	assert_non_null(*context);
-	assert_int_equal(w->dev->ops->groups(w->dev, 1000 + (pid_t)id,
-					     &w->groups[id]), 0);
-	step(w, &ev);
-	ev = (struct gp_event){ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id };
-	step(w, &ev);
+	assert_int_equal(gp_sim_sched_join(w->host, &spec), id);
+	*context = gp_sim_sched_context(w->host, id);
 }
 
 static inline void add_be(struct world *w, uint32_t weight, uint32_t cap_pct,
@@ -424,45 +231,39 @@ static inline void add_lc(struct world *w, const struct lc *what)
 	*lc = *what;
 	lc->spec.cls = GP_TENANT_LC;
 	join(w, lc_id(w, w->n_lc), &lc->context, lc->spec);
-	assert_int_equal(w->dev->ops->hold_create(w->dev, lc->context, &lc->hold), 0);
 	if (!lc->due_ns)
 		lc->due_ns = gp_sim_now(w->sim) + lc->period_ns;
 	w->n_lc++;
 }
 
-static inline struct world *make(const struct gp_sched_config *config,
-				 const struct gp_model_config *model)
+/* @report_ns: the core is told so often what everybody used; 0: never. */
+static inline struct world *make_reporting(const struct gp_sched_config *core,
+					   const struct gp_model_config *model,
+					   uint64_t report_ns)
 {
+	const struct gp_sim_sched_config config = {
+		.model = model, .core = core, .report_ns = report_ns,
+	};
 	struct world *w = calloc(1, sizeof(*w));
 	struct gp_sim_agent agent = { w, agent_next, agent_run, agent_event };
-	struct gp_device_id id;
 
 	assert_non_null(w);
 	w->hint_ahead_ns = 300 * US;
-	w->sim = gp_sim_create(model);
-	assert_non_null(w->sim);
-	gp_sim_id(w->sim, &id);
-	if (model->kind == GP_MODEL_SLOTS)
-		assert_int_equal(gp_sim_slots_ops.open(&id, &w->dev), 0);
-	else
-		assert_int_equal(gp_sim_timeslice_ops.open(&id, &w->dev), 0);
-	w->sched = calloc(1, gp_sched_size());
-	assert_non_null(w->sched);
-	assert_int_equal(gp_sched_init(w->sched, config), 0);
+	assert_int_equal(gp_sim_sched_create(&config, &w->host), 0);
+	w->sim = gp_sim_sched_sim(w->host);
 	gp_sim_set_agent(w->sim, &agent);
 	return w;
 }
 
+static inline struct world *make(const struct gp_sched_config *core,
+				 const struct gp_model_config *model)
+{
+	return make_reporting(core, model, 0);
+}
+
 static inline void destroy(struct world *w)
 {
-	for (size_t i = 0; i < w->n_lc; i++)
-		w->dev->ops->hold_destroy(w->lc[i].hold);
-	for (size_t i = 0; i < MAX_BE + MAX_LC + 1; i++)
-		if (w->groups[i].count)
-			gp_group_list_put(&w->groups[i]);
-	w->dev->ops->close(w->dev);
-	gp_sim_destroy(w->sim);
-	free(w->sched);
+	gp_sim_sched_destroy(w->host);
 	free(w);
 }
 

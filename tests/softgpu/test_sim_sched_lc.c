@@ -43,7 +43,6 @@ static struct figures two_levels(uint32_t cut, bool hinted, bool beside)
 	struct lc lc = level_0;
 	struct figures f = { .p50 = { 0 } };
 
-	w->measures = true;
 	w->hint_ahead_ns = MS;
 	for (int i = 0; i < 4; i++)
 		add_be(w, 100, 0, MS);
@@ -58,8 +57,8 @@ static struct figures two_levels(uint32_t cut, bool hinted, bool beside)
 	}
 	if (beside)
 		f.max1 = w->lc[1].sample[w->lc[1].samples - 1];
-	f.preempts = w->preempts;
-	assert_int_equal(w->errors, 0);
+	f.preempts = carried(w).preempts;
+	assert_int_equal(carried(w).failed, 0);
 	destroy(w);
 	printf("%s, %s: level 0 p50 %llu p99 %llu, level 1 p50 %llu max %llu us, "
 	       "%llu preempts\n", hinted ? "hinted" : "not hinted",
@@ -142,11 +141,11 @@ static void deadlines_hold(void **state)
 		lc.spec.cls = GP_TENANT_LC;
 		lc.spec.runtime_ns = lc.kernels * MS + 20 * US;
 		lc.spec.deadline_ns = lc.spec.period_ns = lc.period_ns;
-		assert_int_equal(gp_sched_admit(w->sched, lc_id(w, i), &lc.spec,
+		assert_int_equal(gp_sched_admit(gp_sim_sched_core(w->host), lc_id(w, i), &lc.spec,
 						&a), 0);
 		add_lc(w, &lc);
 	}
-	assert_int_equal(gp_sched_admit(w->sched, 60, &fourth, &a), -ENOSPC);
+	assert_int_equal(gp_sched_admit(gp_sim_sched_core(w->host), 60, &fourth, &a), -ENOSPC);
 	run(w, 60000 * MS);
 	for (size_t i = 0; i < 3; i++) {
 		struct lc *lc = &w->lc[i];
@@ -161,7 +160,7 @@ static void deadlines_hold(void **state)
 	}
 	printf("load %.3f, %llu best-effort kernels in 60 s\n",
 	       (double)a.load_ppm / 1e6, (unsigned long long)be_total(w));
-	assert_int_equal(w->errors, 0);
+	assert_int_equal(carried(w).failed, 0);
 	destroy(w);
 }
 
@@ -181,15 +180,15 @@ static void minimum_of(uint32_t kind)
 		.kernels = 5, .kernel_ns = MS, .period_ns = 5 * MS });
 	run(w, 30000 * MS);
 	for (uint32_t i = 0; i < 2; i++)
-		used[i] = used_ns(w, i + 1);
-	lc = used_ns(w, 3);
+		used[i] = gp_sim_sched_used(w->host, i + 1);
+	lc = gp_sim_sched_used(w->host, 3);
 	printf("be_min_pct 5, %s: %.4f %.4f, LC %.4f of 30 s\n",
 	       kind == GP_MODEL_SLOTS ? "slots" : "slices",
 	       (double)used[0] / 3e10, (double)used[1] / 3e10, (double)lc / 3e10);
 	assert_true(used[0] + used[1] >= 30000 * MS * 49 / 1000);
 	assert_true(used[0] * 10 > used[1] * 8 && used[1] * 10 > used[0] * 8);
 	assert_true(lc >= 30000 * MS * 88 / 100);
-	assert_int_equal(w->errors, 0);
+	assert_int_equal(carried(w).failed, 0);
 	destroy(w);
 }
 

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "softgpu/sim_sched.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PID_FIRST 1000
+#define TENANTS GP_SCHED_MAX_TENANTS
+#define DEFAULT_SLICE_US 2048u
+
+struct tenant {
+	struct gp_class_spec spec;
+	struct gp_sim_context *context;
+	struct gp_group_list groups;
+	struct gp_hold *hold;		/* LC's */
+	uint64_t told_ns;		/* usage when it was last reported */
+	uint64_t taken_ns;		/* by LC, while it could have run, since */
+};
+
+struct gp_sim_sched {
+	struct gp_sim *sim;
+	struct gp_device *dev;
+	struct gp_sched *core;
+	struct gp_sim_sched_config config;
+	struct tenant tenant[TENANTS + 1];	/* ids are places */
+	uint32_t tenants;
+	struct gp_event *queue;		/* a ring */
+	size_t first, count, room;
+	uint64_t timer_ns, next_report_ns;
+	uint64_t lc_seen_ns;
+	uint32_t on;			/* the BE tenant that was resumed last */
+	struct gp_sim_sched_stat stat;
+	int error;
+};
+
+struct gp_sim *gp_sim_sched_sim(struct gp_sim_sched *s)
+{
+	return s->sim;
+}
+
+struct gp_sched *gp_sim_sched_core(struct gp_sim_sched *s)
+{
+	return s->core;
+}
+
+struct gp_sim_context *gp_sim_sched_context(struct gp_sim_sched *s, uint32_t id)
+{
+	return s->tenant[id].context;
+}
+
+void gp_sim_sched_stat(const struct gp_sim_sched *s, struct gp_sim_sched_stat *stat)
+{
+	*stat = s->stat;
+}
+
+static bool is_be(const struct gp_sim_sched *s, uint32_t id)
+{
+	return s->tenant[id].spec.cls == GP_TENANT_BE;
+}
+
+/* ---- what waits in line ---------------------------------------------------------- */
+
+static int more_room(struct gp_sim_sched *s)
+{
+	const size_t room = s->room ? 2 * s->room : 64;
+	struct gp_event *queue = malloc(room * sizeof(*queue));
+
+	if (!queue)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->count; i++)
+		queue[i] = s->queue[(s->first + i) % s->room];
+	free(s->queue);
+	s->queue = queue;
+	s->first = 0;
+	s->room = room;
+	return 0;
+}
+
+int gp_sim_sched_tell(struct gp_sim_sched *s, const struct gp_event *ev)
+{
+	int err = s->core && s->count == s->room ? more_room(s) : 0;
+
+	if (!s->core)
+		return 0;
+	if (err) {
+		s->error = err;
+		return err;
+	}
+	s->queue[(s->first + s->count++) % s->room] = *ev;
+	gp_sim_stop(s->sim);
+	return 0;
+}
+
+/* ---- usage ----------------------------------------------------------------------- */
+
+static struct gp_group *compute_group(struct gp_sim_sched *s, uint32_t id)
+{
+	struct gp_group_list *list = &s->tenant[id].groups;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->group[i]->kind == GP_GROUP_COMPUTE)
+			return list->group[i];
+	return NULL;
+}
+
+uint64_t gp_sim_sched_used(struct gp_sim_sched *s, uint32_t id)
+{
+	uint64_t ns = 0;
+
+	return s->dev->ops->usage(compute_group(s, id), &ns) ? 0 : ns;
+}
+
+/* What LC used since this was last asked is taken from who is on. */
+static void note_taken(struct gp_sim_sched *s)
+{
+	uint64_t lc_ns = 0;
+
+	for (uint32_t id = 1; id <= s->tenants; id++)
+		if (!is_be(s, id))
+			lc_ns += gp_sim_sched_used(s, id);
+	if (s->on)
+		s->tenant[s->on].taken_ns += lc_ns - s->lc_seen_ns;
+	s->lc_seen_ns = lc_ns;
+}
+
+/* What the hardware says of each BE tenant. */
+static void report(struct gp_sim_sched *s)
+{
+	note_taken(s);
+	for (uint32_t id = 1; id <= s->tenants; id++) {
+		struct tenant *t = &s->tenant[id];
+		const uint64_t used_ns = gp_sim_sched_used(s, id);
+		const struct gp_event ev = {
+			.type = GP_EV_USAGE, .tenant = id,
+			.took_ns = used_ns - t->told_ns, .taken_ns = t->taken_ns,
+		};
+
+		if (!is_be(s, id))
+			continue;
+		t->told_ns = used_ns;
+		t->taken_ns = 0;
+		gp_sim_sched_tell(s, &ev);
+	}
+}
+
+/* ---- decisions ------------------------------------------------------------------- */
+
+/* What the hold's switch took is learned from, as a client does. */
+static int release(struct gp_sim_sched *s, uint32_t id)
+{
+	const struct gp_hal_ops *ops = s->dev->ops;
+	struct gp_hold *hold = s->tenant[id].hold;
+	struct gp_hold_stat stat;
+	int err = ops->release(hold);
+
+	if (!err && !ops->hold_stat(hold, &stat) && stat.switch_ns) {
+		const struct gp_event ev = {
+			.type = GP_EV_SWITCH_MEASURED, .tenant = id,
+			.took_ns = stat.switch_ns,
+		};
+
+		gp_sim_sched_tell(s, &ev);
+	}
+	return err;
+}
+
+static int carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
+{
+	const struct gp_hal_ops *ops = s->dev->ops;
+	struct gp_group *group = d->group ? compute_group(s, d->group) : NULL;
+
+	switch (d->type) {
+	case GP_DO_SET_SLICE:
+		return ops->set_slice(group, d->slice_us ? d->slice_us : DEFAULT_SLICE_US);
+	case GP_DO_SUSPEND:
+		s->stat.suspends++;
+		return ops->suspend(&group, 1);
+	case GP_DO_RESUME:
+		return ops->resume(&group, 1);
+	case GP_DO_HOLD:
+		return ops->hold(s->tenant[d->tenant].hold, d->limit_ns);
+	case GP_DO_RELEASE:
+		return release(s, d->tenant);
+	case GP_DO_PREEMPT:
+		s->stat.preempts++;
+		return ops->preempt(group);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int execute(struct gp_sim_sched *s, const struct gp_decision *d)
+{
+	const bool be = d->group && is_be(s, d->group);
+	int err;
+
+	if (be && d->type == GP_DO_RESUME) {
+		note_taken(s);
+		s->on = d->group;
+	}
+	err = carry_out(s, d);
+	if (be && d->type == GP_DO_SUSPEND && s->on == d->group) {
+		note_taken(s);
+		s->on = 0;
+	}
+	return err;
+}
+
+/* Carrying out takes time, in which more events come. */
+static int step(struct gp_sim_sched *s, const struct gp_event *ev)
+{
+	struct gp_decisions todo;
+	int err = gp_sched_step(s->core, gp_sim_now(s->sim), ev, &todo);
+
+	s->stat.steps++;
+	for (size_t i = 0; i < todo.count && !err; i++) {
+		const struct gp_decision *d = &todo.d[i];
+		struct gp_event outcome = { .type = GP_EV_OUTCOME, .decision = d->id };
+		const uint64_t start_ns = gp_sim_now(s->sim);
+
+		if (d->type == GP_DO_ARM_TIMER) {
+			s->timer_ns = d->at_ns;
+			continue;
+		}
+		outcome.error = execute(s, d);
+		outcome.took_ns = gp_sim_now(s->sim) - start_ns;
+		s->stat.failed += outcome.error != 0;
+		err = gp_sim_sched_tell(s, &outcome);
+	}
+	return err;
+}
+
+/* ---- running --------------------------------------------------------------------- */
+
+static int tell_all(struct gp_sim_sched *s)
+{
+	struct gp_event ev;
+	int err = 0;
+
+	if (s->config.report_ns && gp_sim_now(s->sim) >= s->next_report_ns) {
+		s->next_report_ns += s->config.report_ns;
+		report(s);
+	}
+	while (s->count && !err) {
+		ev = s->queue[s->first];
+		s->first = (s->first + 1) % s->room;
+		s->count--;
+		err = step(s, &ev);
+	}
+	if (err || !s->timer_ns || gp_sim_now(s->sim) < s->timer_ns)
+		return err;
+	s->timer_ns = 0;
+	ev = (struct gp_event){ .type = GP_EV_TIMER };
+	return step(s, &ev);
+}
+
+static uint64_t next_ns(const struct gp_sim_sched *s, uint64_t to_ns)
+{
+	if (s->timer_ns && s->timer_ns < to_ns)
+		to_ns = s->timer_ns;
+	if (s->config.report_ns && s->next_report_ns < to_ns)
+		to_ns = s->next_report_ns;
+	return to_ns;
+}
+
+int gp_sim_sched_run(struct gp_sim_sched *s, uint64_t to_ns)
+{
+	while (gp_sim_now(s->sim) < to_ns && !s->error) {
+		uint64_t at_ns;
+
+		s->error = s->core ? tell_all(s) : 0;
+		at_ns = next_ns(s, to_ns);
+		if (!s->error && !s->count && at_ns > gp_sim_now(s->sim))
+			gp_sim_advance(s->sim, at_ns);
+	}
+	return s->error;
+}
+
+/* ---- making ---------------------------------------------------------------------- */
+
+static int open_device(struct gp_sim_sched *s, uint32_t kind)
+{
+	const struct gp_hal_ops *ops = kind == GP_MODEL_SLOTS ? &gp_sim_slots_ops :
+								&gp_sim_timeslice_ops;
+	struct gp_device_id id;
+
+	gp_sim_id(s->sim, &id);
+	return ops->open(&id, &s->dev);
+}
+
+static int make_core(struct gp_sim_sched *s)
+{
+	if (!s->config.core)
+		return 0;
+	s->core = calloc(1, gp_sched_size());
+	return s->core ? gp_sched_init(s->core, s->config.core) : -ENOMEM;
+}
+
+int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_sched **out)
+{
+	struct gp_sim_sched *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->config = *config;
+	if (!config->core)
+		s->config.report_ns = 0;
+	s->sim = gp_sim_create(config->model);
+	err = s->sim ? open_device(s, config->model->kind) : -ENOMEM;
+	if (!err)
+		err = make_core(s);
+	/* The core is the config's only reader. */
+	s->config.core = NULL;
+	s->config.model = NULL;
+	if (err) {
+		gp_sim_sched_destroy(s);
+		return err;
+	}
+	*out = s;
+	return 0;
+}
+
+void gp_sim_sched_destroy(struct gp_sim_sched *s)
+{
+	if (!s)
+		return;
+	for (uint32_t id = 1; id <= s->tenants; id++) {
+		if (s->tenant[id].hold)
+			s->dev->ops->hold_destroy(s->tenant[id].hold);
+		gp_group_list_put(&s->tenant[id].groups);
+	}
+	if (s->dev)
+		s->dev->ops->close(s->dev);
+	if (s->sim)
+		gp_sim_destroy(s->sim);
+	free(s->core);
+	free(s->queue);
+	free(s);
+}
+
+static int tell_join(struct gp_sim_sched *s, uint32_t id)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = id,
+			       .spec = s->tenant[id].spec };
+	int err = s->core ? step(s, &ev) : 0;
+
+	if (!s->core || err)
+		return err;
+	ev = (struct gp_event){ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id };
+	return step(s, &ev);
+}
+
+int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_spec *spec)
+{
+	const uint32_t id = s->tenants + 1;
+	struct tenant *t = &s->tenant[id];
+	const pid_t pid = PID_FIRST + (pid_t)id;
+	int err;
+
+	if (id > TENANTS)
+		return -ENOSPC;
+	t->spec = *spec;
+	t->context = gp_sim_context_create(s->sim, pid, 1);
+	if (!t->context)
+		return -errno;
+	s->tenants++;
+	err = s->dev->ops->groups(s->dev, pid, &t->groups);
+	if (!err && spec->cls == GP_TENANT_LC)
+		err = s->dev->ops->hold_create(s->dev, t->context, &t->hold);
+	if (!err)
+		err = tell_join(s, id);
+	return err ? err : (int)id;
+}
