@@ -3,11 +3,38 @@
 
 #include <stdio.h>
 
+static bool is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 127;
+}
+
 void gp_one_line(char *text)
 {
 	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 127)
+		if (is_control(*text))
 			*text = '?';
+}
+
+bool gp_is_one_line(const char *text)
+{
+	if (!text)
+		return false;
+	while (*text && !is_control(*text))
+		text++;
+	return !*text;
+}
+
+void gp_one_line_value(const json_t *value, char *buf, size_t len)
+{
+	size_t n = value ? json_dumpb(value, buf, len - 1, JSON_ENCODE_ANY | JSON_COMPACT) : 0;
+
+	if (!value)
+		snprintf(buf, len, "nothing");
+	else if (n && n < len)
+		buf[n] = 0;
+	else
+		snprintf(buf, len, "%s", json_is_object(value) ? "{..}" :
+					 json_is_array(value)  ? "[..]" : "something long");
 }
 
 void gp_one_line_json(const json_error_t *error, const char *name, char *why,

@@ -7,10 +7,16 @@
 #define GP_BENCH_ONE_LINE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /** Control characters of @text become '?', in place. */
 void gp_one_line(char *text);
+/** Is it printable as it is? NULL is not. */
+bool gp_is_one_line(const char *text);
+
+/** @value in @buf as it stands there, if that is short; NULL is "nothing". */
+void gp_one_line_value(const json_t *value, char *buf, size_t len);
 
 /** In @why, why jansson took no file, or no text that is called @name: as one line. */
 void gp_one_line_json(const json_error_t *error, const char *name, char *why,

@@ -59,26 +59,12 @@ static bool wrong(struct reader *r, const char *format, ...)
 	return false;
 }
 
-/* @value as it stands there, if it is short. */
-static void quote(const json_t *value, char *buf, size_t len)
-{
-	size_t n = value ? json_dumpb(value, buf, len - 1, JSON_ENCODE_ANY | JSON_COMPACT) : 0;
-
-	if (!value)
-		snprintf(buf, len, "nothing");
-	else if (n && n < len)
-		buf[n] = 0;
-	else
-		snprintf(buf, len, "%s", json_is_object(value) ? "{..}" :
-					 json_is_array(value)  ? "[..]" : "something long");
-}
-
 static bool wrong_value(struct reader *r, const char *part, const char *key,
 			const json_t *value, const char *right)
 {
 	char found[40];
 
-	quote(value, found, sizeof(found));
+	gp_one_line_value(value, found, sizeof(found));
 	return wrong(r, "tasks[%zu].%s%s%s: found %s, %s", r->task, part, *part ? "." : "",
 		     key, found, right);
 }
@@ -389,7 +375,7 @@ static bool read_root(struct reader *r, json_t *root)
 	const size_t count = json_array_size(tasks);
 	char found[40];
 
-	quote(time, found, sizeof(found));
+	gp_one_line_value(time, found, sizeof(found));
 	if (!is_positive(time, SECONDS_MAX))
 		return wrong(r, "time: found %s, seconds above 0, of one day at most, are "
 				"wanted", found);

@@ -117,17 +117,6 @@ int gp_results_write(const struct gp_results *r, const char *path)
 	return err;
 }
 
-/* Printable, as it is printed. */
-static bool is_line(const char *text)
-{
-	if (!text)
-		return false;
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 127)
-			return false;
-	return true;
-}
-
 /* Of one figure; what is wrong with it, or NULL. */
 static const char *check_figure(const json_t *figure)
 {
@@ -136,9 +125,9 @@ static const char *check_figure(const json_t *figure)
 	json_t *value;
 	size_t i;
 
-	if (!is_line(text_of(figure, "row")))
+	if (!gp_is_one_line(text_of(figure, "row")))
 		return "row: a line of text is wanted";
-	if (!is_line(text_of(figure, "name")))
+	if (!gp_is_one_line(text_of(figure, "name")))
 		return "name: a line of text is wanted";
 	if (!better || (strcmp(better, "lower") && strcmp(better, "higher")))
 		return "better: \"lower\" or \"higher\" is wanted";
