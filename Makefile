@@ -64,7 +64,8 @@ FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 BENCH_COMMON := $(wildcard bench/common/*.c)
-BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c)
+BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c \
+	bench/workload/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
 HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
@@ -160,7 +161,7 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -lncursesw -ldl -lm
 
-$(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/common/,opts.c samples.c)) $(MODEL_A)
+$(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) client/duration.c $(addprefix bench/common/,opts.c samples.c)) $(MODEL_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ljansson -lm
 

@@ -36,6 +36,7 @@ ARROWS = {
     "bench/stats": set(),
     "bench/theory": set(),
     "bench/virtual": {"bench/common", "bench/load", "bench/theory", "softgpu"},
+    "bench/workload": {"bench/json"},
     "bench/cmd": {"bench/common", "bench/plan", "bench/results", "bench/virtual", "softgpu"},
     "examples": set(),
 }
@@ -55,7 +56,7 @@ SHARED = {
     # what the software GPU's libcuda.so.1 exports, found by dlsym
     "softgpu/softgpu.h": {"nvidia-backend"},
     "client/class.h": {"cli", "daemon"},
-    "client/duration.h": {"cli", "daemon"},
+    "client/duration.h": {"cli", "daemon", "bench/workload"},
     "client/log.h": {"daemon"},
     "client/clocks.h": {"daemon"},
     "cli/parse.h": {"libhsaq/cmd"},

@@ -403,9 +403,33 @@ def plan():
         put("plan", name, text)
 
 
+def workload():
+    columns = '["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"]'
+    head = '{"schema_version": 1, "name": "a", "what": "b c", "device": "d", "driver": "1", '
+    whole = head + '"solo_us": 1.5, "columns": ' + columns + ', "kernels": [%s]}'
+    row = "[3.2, 10.4, 512, 256, 64, 0]"
+    for name, text in {
+            "one": whole % row, "two": whole % f"{row}, {row}", "none": whole % "",
+            "most": whole % "[1e6, 1000000, 2147483647, 1024, 255, 262144]",
+            "least": whole % "[0, 0.001, 1, 1, 0, 0]",
+            "less": whole % "[0, 0.0001, 1, 1, 0, 0]", "short": whole % "[1, 2, 3]",
+            "part": whole % row.replace("512", "512.5"),
+            "below": whole % row.replace("3.2", "-3.2"),
+            "huge": whole % row.replace("512", "99999999999999999999"),
+            "columns": (whole % row).replace('"gap_us", ', ""),
+            "version": (whole % row).replace("1,", "2,", 1), "no-name": '{"schema_version": 1}',
+            "unknown": (whole % row).replace('"name"', '"\\u001b[2J": 1, "name"'),
+            "control": '{"\x01\x1b[2J": 1}', "deep": "[" * 3000, "empty": "",
+            "spin": "spin:500us", "spin-zero": "spin:0us", "train": "train:20x25us,gap=30us",
+            "train-one": "train:1x1.5ms", "train-many": "train:100001x1ns",
+            "train-open": "train:2x25us,", "name-long": "spin:" + "0" * 60 + "1us"}.items():
+        put("workload", name, text)
+
+
 if __name__ == "__main__":
     texts()
     plan()
+    workload()
     results()
     ptx()
     config()

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workload.h - what one request of a client runs on the GPU: kernels, one after
+ * another. Read from a JSON file that was recorded of a real model on a real card,
+ *
+ *   {"schema_version": 1, "name": "vgg19",
+ *    "what": "torchvision vgg19, batch 1, half precision, CUDA graph",
+ *    "device": "NVIDIA H200", "driver": "580.159.04", "solo_us": 1234.5,
+ *    "columns": ["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"],
+ *    "kernels": [[3.2, 10.4, 512, 256, 64, 0], ...]}
+ *
+ * or made by a name: "spin:500us", one kernel of that length that fills the device;
+ * "train:20x25us,gap=30us", so many of them with that much time between (none, if it is
+ * not said). A file has no other fields than these, and all of them.
+ */
+#ifndef GP_BENCH_WORKLOAD_H
+#define GP_BENCH_WORKLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GP_WORKLOAD_KERNELS_MAX 100000u
+#define GP_WORKLOAD_TIME_MAX_NS 1000000000u	/* of a kernel, and of a gap */
+
+struct gp_workload_kernel {
+	uint64_t gap_ns;	/* on the device, from the end of the one before, or the
+				 * request's beginning, to its start */
+	uint64_t length_ns;	/* alone; never 0 */
+	uint32_t blocks;	/* of its grid; 0: as many as fill the device, and the three
+				 * below are 0, too: made by a name */
+	uint32_t threads;	/* of a block */
+	uint32_t registers;	/* of a thread */
+	uint32_t shared_bytes;	/* of a block */
+};
+
+struct gp_workload {
+	char *name;
+	char *what, *device, *driver;	/* NULL: made by a name */
+	uint64_t solo_ns;	/* the request alone, from asking to its completion seen;
+				 * 0: made by a name */
+	struct gp_workload_kernel *kernel;
+	size_t kernels;		/* 1 or more */
+};
+
+struct gp_workload_sum {
+	uint64_t length_ns, gap_ns;
+};
+
+/**
+ * NULL and one line in @why: the file, where in it, what was found there and what
+ * would be right. Free with gp_workload_destroy().
+ */
+struct gp_workload *gp_workload_read(const char *path, char *why, size_t why_len);
+/** The same from memory; @name is what @why calls it. */
+struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t bytes,
+				      char *why, size_t why_len);
+/** Made by a name, "spin:500us"; else as gp_workload_read(). */
+struct gp_workload *gp_workload_named(const char *text, char *why, size_t why_len);
+void gp_workload_destroy(struct gp_workload *workload);	/* NULL is fine */
+
+/** Over all kernels. */
+struct gp_workload_sum gp_workload_sum(const struct gp_workload *workload);
+
+#endif
