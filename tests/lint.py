@@ -37,7 +37,8 @@ ARROWS = {
     "bench/theory": set(),
     "bench/virtual": {"bench/common", "bench/load", "bench/theory", "softgpu"},
     "bench/workload": {"bench/json"},
-    "bench/cmd": {"bench/common", "bench/plan", "bench/results", "bench/virtual", "softgpu"},
+    "bench/cmd": {"bench/common", "bench/json", "bench/plan", "bench/results", "bench/virtual",
+                  "bench/workload", "softgpu"},
     "examples": set(),
 }
 # Single headers that more folders share, and why.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreempt-bench: list the suites, or what a plan says; run a suite; compare
+ * main.c - gpreempt-bench: list the suites, or what a file says; run a suite; compare
  * what two runs found.
  */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cmd/plan.h"
+#include "bench/cmd/list.h"
 #include "bench/cmd/suite.h"
 #include "bench/common/opts.h"
 
@@ -94,7 +94,7 @@ static int list(const struct args *a)
 	if (a->words > 1)
 		return wrong_use("list [FILE]");
 	if (a->words)
-		return gp_plan_list(a->word[0]);
+		return gp_list_file(a->word[0]);
 	for (size_t i = 0; i < SUITES; i++)
 		printf("%-10s %s\n", suites[i]->name, suites[i]->what);
 	return 0;

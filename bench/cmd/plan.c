@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "bench/cmd/plan.h"
+#include "bench/cmd/list.h"
 #include "bench/plan/plan.h"
 
 /* What comes how often, in words of the file. */
@@ -33,10 +33,10 @@ static void print_client(const struct gp_plan *p, const struct gp_plan_client *c
 	printf("%s\n", c->graph ? ", as a graph" : "");
 }
 
-int gp_plan_list(const char *path)
+int gp_list_plan(const char *path, const char *text, size_t bytes)
 {
 	char why[256];
-	struct gp_plan *p = gp_plan_read(path, why, sizeof(why));
+	struct gp_plan *p = gp_plan_parse(path, text, bytes, why, sizeof(why));
 
 	if (!p) {
 		fprintf(stderr, "gpreempt-bench: %s\n", why);

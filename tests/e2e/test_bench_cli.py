@@ -39,6 +39,38 @@ class Bench(unittest.TestCase):
                          '"often", periodic, poisson, continuous, trace or dependent is '
                          "wanted\n")
 
+    def test_lists_a_workload(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+            json.dump({"schema_version": 1, "name": "vgg19", "what": "a model, batch 1",
+                       "device": "NVIDIA H200", "driver": "580.159.04", "solo_us": 50.5,
+                       "columns": ["gap_us", "length_us", "blocks", "threads", "registers",
+                                   "shared_bytes"],
+                       "kernels": [[3.2, 10.4, 512, 256, 64, 0], [0.5, 20, 1, 32, 8, 1024]]}, f)
+            f.flush()
+            done = bench("list", f.name)
+            with open(f.name, encoding="utf-8") as again:
+                piped = subprocess.run([BENCH, "list", "/dev/stdin"], text=True, timeout=200,
+                                       capture_output=True, input=again.read())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines(), [
+            f"{f.name}: vgg19, a model, batch 1",
+            "recorded on    NVIDIA H200, driver 580.159.04",
+            "alone          50.5 us, from asking to its completion seen",
+            "kernels        2, together 30.4 us, and 3.7 us before and between",
+            "the longest    20.0 us: 1 blocks of 32 threads, 8 registers a thread, "
+            "1024 bytes shared"])
+        self.assertEqual(piped.stdout.splitlines()[1:], done.stdout.splitlines()[1:])
+        for text, says in (('{"schema_version": 1, "kernels": []}',
+                            "name: found nothing, a line of 1 to 200 characters is wanted"),
+                           ('{"suite": "theory"}', 'found neither "tasks" nor "kernels", a '
+                                                   "plan or a workload is wanted")):
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+                f.write(text)
+                f.flush()
+                done = bench("list", f.name)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr, f"gpreempt-bench: {f.name}: {says}\n")
+
     def test_same_seed_same_table(self):
         few = ("run", "theory", "--requests=2000")
         first, again, other = bench(*few), bench(*few), bench(*few, "--seed=2")
