@@ -9,6 +9,7 @@ need-cc:
 	@$(if $(call have_cmd,$(firstword $(CC))),,echo 'no C compiler: apt-get install gcc' >&2; exit 1)
 	@$(if $(call have_cmd,$(PKG_CONFIG)),,echo 'no pkg-config: apt-get install pkg-config' >&2; exit 1)
 	@$(if $(call have_pkg,jansson),,echo 'no jansson: apt-get install libjansson-dev' >&2; exit 1)
+	@$(if $(call have_pkg,zlib),,echo 'no zlib: apt-get install zlib1g-dev' >&2; exit 1)
 	@$(if $(call have_pkg,ncursesw),,echo 'no ncurses: apt-get install libncurses-dev' >&2; exit 1)
 need-daemon:
 	@$(if $(call have_pkg,libcyaml),,echo 'no libcyaml: apt-get install libcyaml-dev' >&2; exit 1)

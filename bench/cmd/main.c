@@ -4,9 +4,12 @@
  * what two runs found.
  */
 #include <argp.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/cmd/corun.h"
 #include "bench/cmd/list.h"
 #include "bench/cmd/suite.h"
 #include "bench/common/opts.h"
@@ -15,24 +18,27 @@
 #define RUNS_MAX 1000u
 #define ALPHA 0.01
 #define WORDS 2
+#define GP_WORKLOADS GP_PKGLIBDIR "/bench/workloads"
 
 static const struct gp_suite *const suites[] = {
-	&gp_suite_switch, &gp_suite_theory,
+	&gp_suite_quick, &gp_suite_switch, &gp_suite_theory,
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
-enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT };
+enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS };
 
 static const struct argp_option argp_options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
 	{ "runs", OPT_RUNS, "N", 0, "each with the next seed (1)", 0 },
 	{ "requests", OPT_REQUESTS, "N", 0, "of each run (the suite's own number)", 0 },
 	{ "out", OPT_OUT, "FILE", 0, "what was found, for compare (JSON)", 0 },
+	{ "dir", OPT_DIR, "DIR", 0, "raw samples and all there is, for report", 0 },
+	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (" GP_WORKLOADS ")", 0 },
 	{ 0 },
 };
 
 struct args {
-	const char *command, *word[WORDS], *out;
+	const char *command, *word[WORDS], *out, *dir;
 	int words;
 	struct gp_suite_options options;
 };
@@ -67,6 +73,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 			argp_error(state, "--out=: the name of a file is wanted");
 		a->out = text;
 		return 0;
+	case OPT_DIR:
+		if (!*text)
+			argp_error(state, "--dir=: the name of a folder is wanted");
+		a->dir = text;
+		return 0;
+	case OPT_WORKLOADS:
+		a->options.workloads = text;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (!a->command)
 			a->command = text;
@@ -77,7 +91,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "what? list [FILE], run SUITE, or compare FILE FILE");
+			argp_error(state, "what? list [FILE], run SUITE|PLAN, or compare "
+					  "FILE FILE");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -89,7 +104,7 @@ static int wrong_use(const char *use)
 	return 2;
 }
 
-static int list(const struct args *a)
+static int list(struct args *a)
 {
 	if (a->words > 1)
 		return wrong_use("list [FILE]");
@@ -116,35 +131,95 @@ static int failed(const char *what, int err)
 	return 1;
 }
 
-static int run_suite(const struct gp_suite *suite, const struct args *a,
-		     struct gp_results *results)
+/* A plan's name is that of its file, without ".json". */
+static int run_plan(const struct args *a, struct gp_results *results)
 {
-	int r = suite->run(&a->options, results, stdout), err;
+	const char *path = a->word[0], *slash = strrchr(path, '/');
+	char why[256], name[256];
+	struct gp_plan *plan = gp_plan_read(path, why, sizeof(why));
+	int err;
 
+	if (!plan) {
+		fprintf(stderr, "gpreempt-bench: %s\n", why);
+		return -EINVAL;
+	}
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+	*strrchr(name, '.') = '\0';
+	err = gp_corun_plans(&(struct gp_corun_plan){ name, plan }, 1, &a->options, results,
+			     stdout);
+	gp_plan_destroy(plan);
+	return err;
+}
+
+static bool is_plan(const char *word)
+{
+	const char *dot = strrchr(word, '.');
+
+	return dot && !strcmp(dot, ".json");
+}
+
+static int open_dir(struct args *a)
+{
+	char command[512];
+	const struct gp_rundir_about about = {
+		.suite = a->word[0], .command = command, .driver = "",
+		.device = "the model of an H200, in virtual time", .seed = a->options.seed,
+	};
+
+	if (!a->dir)
+		return 0;
+	snprintf(command, sizeof(command), "gpreempt-bench run %s --seed=%llu --runs=%llu",
+		 a->word[0], (unsigned long long)a->options.seed,
+		 (unsigned long long)a->options.runs);
+	return gp_rundir_create(a->dir, &about, &a->options.dir);
+}
+
+/* 0; 1: a bar was missed, or it failed; 2: what was asked makes no sense. All is said. */
+static int run_and_keep(struct args *a, const struct gp_suite *suite,
+			struct gp_results *results)
+{
+	int err = open_dir(a), r;
+
+	if (err == -EEXIST) {
+		fprintf(stderr, "gpreempt-bench: --dir=%s: there is a run in it; a new folder "
+				"is wanted\n", a->dir);
+		return 2;
+	}
+	if (err)
+		return failed(a->dir, err);
+	r = suite ? suite->run(&a->options, results, stdout) : run_plan(a, results);
+	err = gp_rundir_close(a->options.dir);
+	/* What a plan or its workloads lack was said. */
+	if (r == -ENOENT || r == -EINVAL)
+		return 2;
 	if (r < 0)
-		return failed(suite->name, r);
+		return failed(a->word[0], r);
+	if (err)
+		return failed(a->dir, err);
 	err = a->out ? gp_results_write(results, a->out) : 0;
 	return err ? failed(a->out, err) : r;
 }
 
-static int run(const struct args *a)
+static int run(struct args *a)
 {
-	const struct gp_suite *suite;
+	const struct gp_suite *suite = NULL;
 	struct gp_results *results;
 	int r;
 
 	if (a->words != 1)
-		return wrong_use("run SUITE");
-	suite = find(a->word[0]);
-	if (!suite) {
+		return wrong_use("run SUITE|PLAN");
+	if (!is_plan(a->word[0]))
+		suite = find(a->word[0]);
+	if (!suite && !is_plan(a->word[0])) {
 		fprintf(stderr, "gpreempt-bench: run %s: no such suite; \"gpreempt-bench "
-				"list\" says which there are\n", a->word[0]);
+				"list\" says which there are, and a plan's file ends in "
+				".json\n", a->word[0]);
 		return 2;
 	}
-	results = gp_results_create(suite->name, a->options.seed);
+	results = gp_results_create(suite ? suite->name : a->word[0], a->options.seed);
 	if (!results)
-		return failed(suite->name, -ENOMEM);
-	r = run_suite(suite, a, results);
+		return failed(a->word[0], -ENOMEM);
+	r = run_and_keep(a, suite, results);
 	gp_results_destroy(results);
 	return r;
 }
@@ -161,7 +236,7 @@ static struct gp_results *results_of(const char *path)
 	return r;
 }
 
-static int compare(const struct args *a)
+static int compare(struct args *a)
 {
 	struct gp_results *first, *second;
 	int worse = -EINVAL;
@@ -181,14 +256,14 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = argp_options, .parser = parse,
-		.args_doc = "list [FILE]\nrun SUITE\ncompare FILE FILE",
+		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncompare FILE FILE",
 		.doc = "Run gpreempt's benchmarks, and compare what they found.",
 	};
 	static const struct {
 		const char *name;
-		int (*command)(const struct args *a);
+		int (*command)(struct args *a);
 	} commands[] = { { "list", list }, { "run", run }, { "compare", compare } };
-	struct args args = { .options = { .seed = 1, .runs = 1 } };
+	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = GP_WORKLOADS } };
 
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;
@@ -196,7 +271,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(args.command, commands[i].name))
 			return commands[i].command(&args);
-	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE, or "
+	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, or "
 			"compare FILE FILE\n", args.command);
 	return 2;
 }

@@ -9,11 +9,14 @@
 #include <stdio.h>
 
 #include "bench/results/results.h"
+#include "bench/results/rundir.h"
 
 struct gp_suite_options {
 	uint64_t seed;		/* of the first run; the next has the next */
 	uint64_t runs;
 	uint64_t requests;	/* of each run; 0: the suite's own number */
+	const char *workloads;	/* the folder of those that were recorded */
+	struct gp_rundir *dir;	/* for raw samples; NULL: they are not kept */
 };
 
 struct gp_suite {
@@ -27,6 +30,6 @@ struct gp_suite {
 		   FILE *out);
 };
 
-extern const struct gp_suite gp_suite_switch, gp_suite_theory;
+extern const struct gp_suite gp_suite_quick, gp_suite_switch, gp_suite_theory;
 
 #endif

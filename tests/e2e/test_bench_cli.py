@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt-bench: what it lists, what it runs, what it refuses."""
+import gzip
 import json
 import os
 import subprocess
@@ -11,6 +12,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(os.environ.get("GP_BUILD", os.path.join(TOP, "build")),
                      "bin/gpreempt-bench")
 
+PLAN = {"time": 2, "tasks": [
+    {"id": "lc", "load": {"type": "periodic", "frequency": 200},
+     "client": {"priority": 0, "model_name": "train:5x110us", "preprocess_time": 300}},
+    {"id": "be", "load": {"type": "continuous"},
+     "client": {"priority": 1, "model_name": "spin:10ms"}}]}
+
 
 def bench(*args):
     return subprocess.run([BENCH, *args], text=True, capture_output=True, timeout=200)
@@ -20,7 +27,7 @@ class Bench(unittest.TestCase):
     def test_lists(self):
         done = bench("list")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for suite in ("theory ", "switch "):
+        for suite in ("quick ", "theory ", "switch "):
             self.assertIn(f"\n{suite}", f"\n{done.stdout}")
 
     def test_lists_a_plan(self):
@@ -110,12 +117,48 @@ class Bench(unittest.TestCase):
     def test_as_it_was(self):
         """Virtual time: the model does to the nanosecond what it did when the file
         was written. A change that is meant writes it anew, by this command."""
+        for suite, figures, more in (("theory", 36, ["--requests=2000"]),
+                                     ("quick", 99, [])):
+            with tempfile.TemporaryDirectory() as folder:
+                now = os.path.join(folder, "now.json")
+                bench("run", suite, *more, f"--out={now}")
+                done = bench("compare", os.path.join(TOP, f"tests/bench/{suite}.json"), now)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(done.stdout.count("  same"), figures, done.stdout)
+
+    def test_runs_a_plan(self):
+        """Its samples are what its table says."""
         with tempfile.TemporaryDirectory() as folder:
-            now = os.path.join(folder, "now.json")
-            bench("run", "theory", "--requests=2000", f"--out={now}")
-            done = bench("compare", os.path.join(TOP, "tests/bench/theory.json"), now)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(done.stdout.count("  same"), 36, done.stdout)
+            plan, kept = os.path.join(folder, "mine.json"), os.path.join(folder, "kept")
+            with open(plan, "w", encoding="utf-8") as f:
+                json.dump(PLAN, f)
+            done = bench("run", plan, f"--dir={kept}")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                runs = json.load(f)["runs"]
+            self.assertEqual([run["scheduler"] for run in runs],
+                             ["time-slicing", "gpreempt", "gpreempt, hinted"])
+            rows = [line for line in done.stdout.splitlines() if " lc lc " in
+                    " ".join(line.split())]
+            for run, row in zip(runs, rows):
+                client = run["clients"][0]
+                with gzip.open(os.path.join(kept, client["samples"]), "rt") as f:
+                    table = [line.split(",") for line in f.read().split()[1:]]
+                took = sorted(int(end) - int(intended) for intended, _, end in table)
+                self.assertEqual(len(took), client["requests"])
+                self.assertIn(f" {took[(len(took) + 1) // 2 - 1] / 1000:.1f} ", row)
+            again = bench("run", plan, f"--dir={kept}")
+            self.assertEqual(again.returncode, 2)
+            self.assertEqual(again.stderr, f"gpreempt-bench: --dir={kept}: there is a run in "
+                             "it; a new folder is wanted\n")
+
+    def test_a_model_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = os.path.join(TOP, "bench/plans/gpreempt/A.json")
+            done = bench("run", plan, f"--workloads={folder}")
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: unable to open "
+                             f"{folder}/vgg.json: No such file or directory\n")
 
     def test_out_of_reach(self):
         done = bench("run", "switch", "--out=/none/such/file")
@@ -124,9 +167,9 @@ class Bench(unittest.TestCase):
 
     def test_refuses(self):
         for args, says in ((("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
-                           (("run",), 'it is "gpreempt-bench run SUITE"'),
-                           (("walk",), "walk: no such command; list [FILE], run SUITE, or"),
-                           ((), "what? list [FILE], run SUITE, or compare FILE FILE"),
+                           (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
+                           (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, or"),
+                           ((), "what? list [FILE], run SUITE|PLAN, or compare FILE FILE"),
                            (("run", "theory", "theory"), 'it is "gpreempt-bench run'),
                            (("list", "a", "b"), 'it is "gpreempt-bench list [FILE]"'),
                            (("list", "/none/x"), "/none/x: No such file"),
@@ -136,6 +179,8 @@ class Bench(unittest.TestCase):
                            (("run", "theory", "--requests=-3"),
                             "--requests=-3: a number from 1 to 100000000 is wanted"),
                            (("run", "switch", "--out="), "--out=: the name of a file"),
+                           (("run", "switch", "--dir="), "--dir=: the name of a folder"),
+                           (("run", "/none/x.json"), "/none/x.json: No such file"),
                            (("run", "theory", "--seed=1x"), "--seed=1x: a number")):
             done = bench(*args)
             self.assertEqual(done.returncode, 2, args)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* request.h - what is kept of each request, by whoever made it. ns, of one clock a run. */
+#ifndef GP_BENCH_REQUEST_H
+#define GP_BENCH_REQUEST_H
+
+#include <stdint.h>
+
+struct gp_request {
+	uint64_t intended_ns;	/* meant to come: latency counts from here */
+	uint64_t start_ns;	/* the client turned to it */
+	uint64_t end_ns;
+};
+
+/* A client had the device. */
+struct gp_stretch {
+	uint64_t start_ns, end_ns;
+	uint32_t client;	/* by its place in the plan */
+};
+
+#endif

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/results/rundir.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define NAME_LEN 192
+
+struct gp_rundir {
+	char path[PATH_MAX - NAME_LEN];
+	json_t *root, *runs;
+};
+
+static void path_of(const struct gp_rundir *dir, const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s", dir->path, name);
+}
+
+/* ---- tables ---------------------------------------------------------------------- */
+
+/* What is a file's name on any machine. */
+static void add_word(char name[NAME_LEN], const char *word)
+{
+	size_t at = strlen(name);
+
+	for (; *word && at + 1 < NAME_LEN; word++)
+		name[at++] = isalnum((unsigned char)*word) || strchr("-_@", *word) ? *word :
+										     '-';
+	name[at] = '\0';
+}
+
+static void name_of(const struct gp_rundir_run *run, const char *what, char name[NAME_LEN])
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%" PRIu64, run->number);
+	name[0] = '\0';
+	add_word(name, run->plan);
+	add_word(name, ".");
+	add_word(name, run->scheduler);
+	add_word(name, ".");
+	add_word(name, number);
+	add_word(name, ".");
+	add_word(name, what);
+	if (strlen(name) + sizeof(".csv.gz") <= NAME_LEN)
+		strcat(name, ".csv.gz");
+}
+
+static gzFile begin_table(const struct gp_rundir *dir, const char *name, const char *head)
+{
+	char path[PATH_MAX];
+	gzFile file;
+
+	path_of(dir, name, path);
+	file = gzopen(path, "wb");
+	if (file)
+		gzprintf(file, "%s\n", head);
+	return file;
+}
+
+static int end_table(gzFile file)
+{
+	int error;
+
+	gzerror(file, &error);
+	if (error == Z_OK || error == Z_STREAM_END)
+		return gzclose(file) == Z_OK ? 0 : -EIO;
+	gzclose(file);
+	return -EIO;
+}
+
+static int write_requests(const struct gp_rundir *dir, const char *name,
+			  const struct gp_rundir_client *c)
+{
+	gzFile file = begin_table(dir, name, "intended_ns,start_ns,end_ns");
+
+	if (!file)
+		return -errno;
+	for (size_t i = 0; i < c->requests; i++)
+		gzprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+			 c->request[i].intended_ns, c->request[i].start_ns,
+			 c->request[i].end_ns);
+	return end_table(file);
+}
+
+static int write_stretches(const struct gp_rundir *dir, const char *name,
+			   const struct gp_rundir_run *run)
+{
+	gzFile file = begin_table(dir, name, "start_ns,end_ns,client");
+
+	if (!file)
+		return -errno;
+	for (size_t i = 0; i < run->stretches; i++)
+		gzprintf(file, "%" PRIu64 ",%" PRIu64 ",%s\n", run->stretch[i].start_ns,
+			 run->stretch[i].end_ns, run->client[run->stretch[i].client].id);
+	return end_table(file);
+}
+
+/* ---- what ran -------------------------------------------------------------------- */
+
+static json_t *number_or_null(double value, bool known)
+{
+	return known ? json_real(value) : json_null();
+}
+
+static json_t *json_of_client(const struct gp_rundir_client *c, const char *samples)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:f, s:b, s:s}",
+			 "id", c->id, "class", c->lc ? "lc" : "be", "workload", c->workload,
+			 "load", c->load, "offered", number_or_null(c->offered, c->offered >= 0),
+			 "alone_us", c->alone_us, "alone_per_s",
+			 number_or_null(c->alone_per_s, c->alone_per_s > 0), "requests",
+			 (json_int_t)c->requests, "done_per_s", c->done_per_s, "behind",
+			 (int)c->behind, "samples", samples);
+}
+
+static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
+		      const struct gp_rundir_client *c, json_t *clients)
+{
+	char name[NAME_LEN];
+	int err;
+
+	name_of(run, c->id, name);
+	err = write_requests(dir, name, c);
+	if (err)
+		return err;
+	return json_array_append_new(clients, json_of_client(c, name)) ? -ENOMEM : 0;
+}
+
+static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_run *run,
+			   int *err)
+{
+	char name[NAME_LEN];
+
+	if (!run->stretch)
+		return json_null();
+	name_of(run, "timeline", name);
+	*err = write_stretches(dir, name, run);
+	return json_string(name);
+}
+
+int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
+{
+	json_t *clients = json_array(), *timeline, *one;
+	int err = clients ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < run->clients && !err; i++)
+		err = add_client(dir, run, &run->client[i], clients);
+	if (err) {
+		json_decref(clients);
+		return err;
+	}
+	timeline = timeline_of(dir, run, &err);
+	one = json_pack("{s:s, s:s, s:I, s:f, s:o, s:o}", "plan", run->plan, "scheduler",
+			run->scheduler, "run", (json_int_t)run->number, "seconds",
+			run->seconds, "timeline", timeline, "clients", clients);
+	if (!one || json_array_append_new(dir->runs, one))
+		return -ENOMEM;
+	return err;
+}
+
+static void say_machine(char machine[512])
+{
+	struct utsname u;
+
+	if (uname(&u))
+		snprintf(machine, 512, "-");
+	else
+		snprintf(machine, 512, "%s %s %s, %ld CPUs", u.sysname, u.release, u.machine,
+			 sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static json_t *json_about(const struct gp_rundir_about *about)
+{
+	char machine[512], date[16];
+	const time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
+	say_machine(machine);
+	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "schema_version", 1,
+			 "suite", about->suite, "command", about->command, "version",
+			 GP_VERSION, "device", about->device, "machine", machine, "driver",
+			 about->driver, "seed", (json_int_t)about->seed, "date", date);
+}
+
+int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
+		     struct gp_rundir **out)
+{
+	struct gp_rundir *dir;
+	char run[PATH_MAX];
+
+	if (strlen(path) >= sizeof(dir->path))
+		return -ENAMETOOLONG;
+	if (mkdir(path, 0777) && errno != EEXIST)
+		return -errno;
+	dir = calloc(1, sizeof(*dir));
+	if (!dir)
+		return -ENOMEM;
+	strcpy(dir->path, path);
+	path_of(dir, "run.json", run);
+	if (!access(run, F_OK)) {
+		free(dir);
+		return -EEXIST;
+	}
+	dir->root = json_about(about);
+	dir->runs = json_array();
+	if (!dir->root || json_object_set_new(dir->root, "runs", dir->runs)) {
+		json_decref(dir->root);
+		free(dir);
+		return -ENOMEM;
+	}
+	*out = dir;
+	return 0;
+}
+
+int gp_rundir_close(struct gp_rundir *dir)
+{
+	char path[PATH_MAX];
+	int err;
+
+	if (!dir)
+		return 0;
+	path_of(dir, "run.json", path);
+	errno = 0;
+	err = json_dump_file(dir->root, path, JSON_INDENT(1)) ? -(errno ? errno : EIO) : 0;
+	json_decref(dir->root);
+	free(dir);
+	return err;
+}

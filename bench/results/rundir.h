@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rundir.h - a folder with all that a run found, for "gpreempt-bench report" and for
+ * whoever wants to reckon anew: run.json (schema_version 1) says what ran, and beside it
+ * are the raw samples, one request a row, and who had the device when, as compressed CSV.
+ */
+#ifndef GP_BENCH_RUNDIR_H
+#define GP_BENCH_RUNDIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/common/request.h"
+
+struct gp_rundir;
+
+struct gp_rundir_about {
+	const char *suite, *command, *device, *driver;
+	uint64_t seed;
+};
+
+struct gp_rundir_client {
+	const char *id, *workload, *load;
+	bool lc;
+	double offered;		/* rate times the time alone; < 0: a closed loop */
+	double alone_us, alone_per_s;
+	const struct gp_request *request;
+	size_t requests;
+	double done_per_s;
+	bool behind;
+};
+
+/* One plan under one scheduler, once. */
+struct gp_rundir_run {
+	const char *plan, *scheduler;
+	uint64_t number;	/* of the repetition */
+	double seconds;
+	const struct gp_rundir_client *client;
+	size_t clients;
+	const struct gp_stretch *stretch;	/* NULL: not known */
+	size_t stretches;
+};
+
+/** 0; -EEXIST: there is a run.json in @path; or another negative errno. */
+int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
+		     struct gp_rundir **dir);
+/** Its samples are written at once. 0, or negative errno. */
+int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run);
+/** Writes run.json, and frees @dir in any case. NULL is fine. */
+int gp_rundir_close(struct gp_rundir *dir);
+
+#endif

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/virtual/corun.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bench/common/samples.h"
+#include "bench/load/arrivals.h"
+#include "softgpu/sim_sched.h"
+
+#define NEVER UINT64_MAX
+#define NS_PER_S 1000000000u
+#define DRAIN_NS 500000000u
+#define REPORT_NS 100000000u
+#define BE_WEIGHT 100u
+#define ALONE_REQUESTS 50u
+/*
+ * Kernels that follow each other sooner were queued when the one before ended, as all of
+ * a graph are: the gap is the device's, and others cannot have it. A launch takes the CPU
+ * some 2 us.
+ */
+#define QUEUED_GAP_NS 5000u
+
+/* Launched so long after the first, and one kernel for the device. */
+struct part {
+	uint64_t at_ns, length_ns;
+};
+
+enum state { IDLE, PREPARING, LAUNCHED };
+
+struct client {
+	const struct gp_plan_client *plan;
+	uint32_t id;			/* the tenant's */
+	struct part *part;
+	size_t parts;
+	struct gp_arrivals arrivals;	/* periodic, poisson */
+	size_t traces;			/* so many of its trace have come */
+	uint64_t *due_ns;		/* dependent: those to come, first to last .. */
+	size_t due_first, due_count, due_room;
+	uint64_t seen;			/* .. and whose requests ended since the last */
+
+	enum state state;
+	uint64_t wake_ns;		/* it does something then */
+	uint64_t next_ns;		/* its next request; NEVER: none, or not known */
+	uint64_t intended_ns, start_ns, launched_ns;
+	size_t part_next;
+	struct gp_corun_client *result;
+	size_t room;
+};
+
+struct world {
+	const struct gp_corun *run;
+	struct gp_sim_sched *host;
+	struct gp_corun_result *result;
+	struct client client[GP_PLAN_CLIENTS_MAX];
+	size_t clients;
+	size_t stretch_room;
+	uint32_t on;			/* the client that has the device + 1; 0: none */
+	uint64_t on_since_ns;
+	int error;
+};
+
+const char *gp_corun_name(enum gp_corun_scheduler scheduler)
+{
+	static const char *const names[] = {
+		[GP_CORUN_SLICES] = "time-slicing",
+		[GP_CORUN_GPREEMPT] = "gpreempt",
+		[GP_CORUN_HINTED] = "gpreempt, hinted",
+	};
+
+	return names[scheduler];
+}
+
+static void failed(struct world *w, int err)
+{
+	if (!w->error)
+		w->error = err;
+	gp_sim_stop(gp_sim_sched_sim(w->host));
+}
+
+/* Room for one more of @size bytes. */
+static bool grow(void **array, size_t count, size_t *room, size_t size)
+{
+	const size_t more = *room ? 2 * *room : 256;
+	void *grown;
+
+	if (count < *room)
+		return true;
+	grown = realloc(*array, more * size);
+	if (!grown)
+		return false;
+	*array = grown;
+	*room = more;
+	return true;
+}
+
+/* ---- when requests come ---------------------------------------------------------- */
+
+static bool is_over(const struct world *w, uint64_t at_ns)
+{
+	return at_ns >= w->result->end_ns;
+}
+
+static uint64_t next_due(struct client *c)
+{
+	return c->due_first < c->due_count ? c->due_ns[c->due_first++] : NEVER;
+}
+
+/* The one after that which was meant to come at @last_ns and ended at @done_ns. */
+static uint64_t next_request(struct world *w, struct client *c, uint64_t last_ns,
+			     uint64_t done_ns)
+{
+	uint64_t at_ns = NEVER;
+
+	switch (c->plan->load) {
+	case GP_PLAN_PERIODIC:
+	case GP_PLAN_POISSON:
+		at_ns = gp_arrivals_next_ns(&c->arrivals, last_ns, done_ns);
+		break;
+	case GP_PLAN_CONTINUOUS:
+		at_ns = done_ns;
+		break;
+	case GP_PLAN_TRACE:
+		if (c->traces < c->plan->traces)
+			at_ns = w->result->begin_ns + c->plan->trace_ns[c->traces++];
+		break;
+	case GP_PLAN_DEPENDENT:
+		at_ns = next_due(c);
+		break;
+	}
+	return is_over(w, at_ns) ? NEVER : at_ns;
+}
+
+static void wait_for_next(struct client *c, uint64_t now_ns)
+{
+	c->state = IDLE;
+	c->wake_ns = c->next_ns == NEVER || c->next_ns > now_ns ? c->next_ns : now_ns;
+}
+
+/* @done's request ended: who waits for it, and for others perhaps, may begin. */
+static void tell_dependents(struct world *w, const struct client *done, uint64_t now_ns)
+{
+	const uint64_t bit = 1ull << (done - w->client);
+
+	for (size_t i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (c->plan->load != GP_PLAN_DEPENDENT || !(c->plan->after & bit))
+			continue;
+		c->seen |= bit;
+		if (c->seen != c->plan->after || is_over(w, now_ns))
+			continue;
+		c->seen = 0;
+		if (!grow((void **)&c->due_ns, c->due_count, &c->due_room,
+			  sizeof(*c->due_ns))) {
+			failed(w, -ENOMEM);
+			return;
+		}
+		c->due_ns[c->due_count++] = now_ns;
+		if (c->state == IDLE && c->next_ns == NEVER) {
+			c->next_ns = next_due(c);
+			wait_for_next(c, now_ns);
+		}
+	}
+}
+
+/* ---- what a client does ---------------------------------------------------------- */
+
+static void tell(struct world *w, const struct client *c, uint32_t type, uint64_t at_ns)
+{
+	const struct gp_event ev = { .type = type, .tenant = c->id, .at_ns = at_ns };
+	int err = gp_sim_sched_tell(w->host, &ev);
+
+	if (err)
+		failed(w, err);
+}
+
+static void submit(struct world *w, const struct client *c, uint32_t type, uint64_t ns,
+		   uint64_t cookie)
+{
+	const struct gp_model_method method = {
+		.type = type, .blocks = 1, .block_ns = ns, .cookie = cookie,
+	};
+	int err = gp_sim_submit(gp_sim_sched_context(w->host, c->id), 0, &method, NULL);
+
+	if (err)
+		failed(w, err);
+}
+
+/* All kernels whose time has come; after the last what is waited for. */
+static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
+{
+	while (c->part_next < c->parts &&
+	       c->launched_ns + c->part[c->part_next].at_ns <= now_ns)
+		submit(w, c, GP_METHOD_KERNEL, c->part[c->part_next++].length_ns, 0);
+	if (c->part_next < c->parts) {
+		c->wake_ns = c->launched_ns + c->part[c->part_next].at_ns;
+		return;
+	}
+	c->wake_ns = NEVER;
+	submit(w, c, GP_METHOD_FENCE, 0, (uint64_t)(c - w->client) + 1);
+}
+
+static void launch(struct world *w, struct client *c, uint64_t now_ns)
+{
+	c->state = LAUNCHED;
+	c->launched_ns = now_ns;
+	c->part_next = 0;
+	tell(w, c, GP_EV_BUSY, 0);
+	launch_due(w, c, now_ns);
+}
+
+static void begin(struct world *w, struct client *c, uint64_t now_ns)
+{
+	const uint64_t prepare_ns = c->plan->prepare_us * 1000ull;
+
+	c->intended_ns = c->next_ns;
+	c->start_ns = now_ns;
+	if (!prepare_ns) {
+		launch(w, c, now_ns);
+		return;
+	}
+	c->state = PREPARING;
+	c->wake_ns = now_ns + prepare_ns;
+	if (c->plan->lc && w->run->scheduler == GP_CORUN_HINTED)
+		tell(w, c, GP_EV_HINT, c->wake_ns);
+}
+
+static void act(struct world *w, struct client *c, uint64_t now_ns)
+{
+	switch (c->state) {
+	case IDLE:
+		begin(w, c, now_ns);
+		break;
+	case PREPARING:
+		launch(w, c, now_ns);
+		break;
+	case LAUNCHED:
+		launch_due(w, c, now_ns);
+		break;
+	}
+}
+
+static void keep(struct world *w, struct client *c, uint64_t now_ns)
+{
+	struct gp_corun_client *r = c->result;
+
+	if (!grow((void **)&r->request, r->requests, &c->room, sizeof(*r->request))) {
+		failed(w, -ENOMEM);
+		return;
+	}
+	r->request[r->requests++] = (struct gp_request){
+		c->intended_ns, c->start_ns, now_ns };
+}
+
+static void ended(struct world *w, struct client *c, uint64_t now_ns)
+{
+	keep(w, c, now_ns);
+	tell(w, c, GP_EV_IDLE, 0);
+	c->next_ns = next_request(w, c, c->intended_ns, now_ns);
+	wait_for_next(c, now_ns);
+	tell_dependents(w, c, now_ns);
+}
+
+/* ---- the world beside the device ------------------------------------------------- */
+
+static uint64_t agent_next(void *arg)
+{
+	const struct world *w = arg;
+	uint64_t next_ns = NEVER;
+
+	for (size_t i = 0; i < w->clients; i++)
+		if (w->client[i].wake_ns < next_ns)
+			next_ns = w->client[i].wake_ns;
+	return next_ns;
+}
+
+static void agent_run(void *arg, uint64_t now_ns)
+{
+	struct world *w = arg;
+
+	for (size_t i = 0; i < w->clients; i++)
+		if (w->client[i].wake_ns <= now_ns)
+			act(w, &w->client[i], now_ns);
+}
+
+/* Who has the device now, @client + 1, or nobody, 0. */
+static void device_to(struct world *w, uint32_t client, uint64_t now_ns)
+{
+	struct gp_corun_result *r = w->result;
+
+	if (w->on && !grow((void **)&r->stretch, r->stretches, &w->stretch_room,
+			   sizeof(*r->stretch))) {
+		failed(w, -ENOMEM);
+		return;
+	}
+	if (w->on)
+		r->stretch[r->stretches++] = (struct gp_stretch){
+			w->on_since_ns, now_ns, w->on - 1 };
+	w->on = client;
+	w->on_since_ns = now_ns;
+}
+
+static uint32_t client_of_group(const struct world *w, uint32_t group)
+{
+	for (size_t i = 0; i < w->clients; i++)
+		if (gp_sim_context_group(gp_sim_sched_context(w->host, w->client[i].id)) ==
+		    group)
+			return (uint32_t)i + 1;
+	return 0;
+}
+
+static void agent_event(void *arg, const struct gp_model_event *ev)
+{
+	struct world *w = arg;
+
+	if (ev->type == GP_MODEL_DONE && ev->cookie && ev->cookie <= w->clients)
+		ended(w, &w->client[ev->cookie - 1], ev->time_ns);
+	else if (ev->type == GP_MODEL_SWITCH && ev->switch_kind == GP_SWITCH_START)
+		device_to(w, client_of_group(w, ev->group), ev->time_ns);
+	else if (ev->type == GP_MODEL_SWITCH && ev->switch_kind == GP_SWITCH_END)
+		device_to(w, 0, ev->time_ns);
+}
+
+/* ---- making ---------------------------------------------------------------------- */
+
+static int make_parts(struct client *c, const struct gp_workload *workload)
+{
+	uint64_t at_ns = 0;
+
+	c->part = calloc(workload->kernels, sizeof(*c->part));
+	if (!c->part)
+		return -ENOMEM;
+	for (size_t i = 0; i < workload->kernels; i++) {
+		const struct gp_workload_kernel *k = &workload->kernel[i];
+		const bool queued = i && (c->plan->graph || k->gap_ns < QUEUED_GAP_NS);
+
+		/* What passes before the first is the launch's own: the model has that. */
+		if (i)
+			at_ns += k->gap_ns;
+		if (queued)
+			c->part[c->parts - 1].length_ns += k->gap_ns + k->length_ns;
+		else
+			c->part[c->parts++] = (struct part){ at_ns, k->length_ns };
+		at_ns += k->length_ns;
+	}
+	return 0;
+}
+
+static int make_client(struct world *w, size_t i)
+{
+	const struct gp_plan_client *plan = &w->run->plan->client[i];
+	const struct gp_class_spec spec = {
+		.cls = plan->lc ? GP_TENANT_LC : GP_TENANT_BE, .weight = BE_WEIGHT };
+	struct client *c = &w->client[i];
+	int err, id = gp_sim_sched_join(w->host, &spec);
+
+	if (id < 0)
+		return id;
+	*c = (struct client){ .plan = plan, .id = (uint32_t)id, .wake_ns = NEVER,
+			      .result = &w->result->client[i] };
+	err = make_parts(c, w->run->workload[i]);
+	if (!err && (plan->load == GP_PLAN_PERIODIC || plan->load == GP_PLAN_POISSON))
+		err = gp_arrivals_parse(gp_plan_load_name(plan->load), 1e9 / plan->rate,
+					w->run->seed, i + 1, &c->arrivals);
+	return err;
+}
+
+static int make_host(struct world *w)
+{
+	static const struct gp_sched_config core = {
+		.rotate = 1, .slice_preempts = 1, .lc_cut = GP_LC_CUT_PREEMPT,
+	};
+	const struct gp_sim_sched_config config = {
+		.model = w->run->device, .report_ns = REPORT_NS,
+		.core = w->run->scheduler == GP_CORUN_SLICES ? NULL : &core,
+	};
+	const struct gp_sim_agent agent = { w, agent_next, agent_run, agent_event };
+	int err = w->run->device->kind == GP_MODEL_TIMESLICE ?
+			  gp_sim_sched_create(&config, &w->host) : -EINVAL;
+
+	if (!err)
+		gp_sim_set_agent(gp_sim_sched_sim(w->host), &agent);
+	return err;
+}
+
+/* Joining took its time: the plan begins then. */
+static void start_clients(struct world *w)
+{
+	const uint64_t now_ns = gp_sim_now(gp_sim_sched_sim(w->host));
+
+	w->result->begin_ns = now_ns;
+	w->result->end_ns = now_ns + (uint64_t)(w->run->plan->seconds * NS_PER_S);
+	for (size_t i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		c->next_ns = next_request(w, c, now_ns, now_ns);
+		wait_for_next(c, now_ns);
+	}
+}
+
+static void see_who_is_behind(struct world *w)
+{
+	for (size_t i = 0; i < w->clients; i++)
+		w->client[i].result->behind = w->client[i].state != IDLE ||
+					      w->client[i].next_ns != NEVER;
+}
+
+static int run_all(struct world *w)
+{
+	int err = make_host(w);
+
+	for (size_t i = 0; i < w->run->plan->clients && !err; i++) {
+		err = make_client(w, i);
+		w->clients += !err;
+	}
+	if (err)
+		return err;
+	start_clients(w);
+	err = gp_sim_sched_run(w->host, w->result->end_ns + DRAIN_NS);
+	see_who_is_behind(w);
+	return err ? err : w->error;
+}
+
+int gp_corun_run(const struct gp_corun *run, struct gp_corun_result *result)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	int err;
+
+	*result = (struct gp_corun_result){ 0 };
+	if (!w)
+		return -ENOMEM;
+	w->run = run;
+	w->result = result;
+	err = run_all(w);
+	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++) {
+		free(w->client[i].part);
+		free(w->client[i].due_ns);
+	}
+	gp_sim_sched_destroy(w->host);
+	free(w);
+	if (err)
+		gp_corun_free(result);
+	return err;
+}
+
+void gp_corun_free(struct gp_corun_result *result)
+{
+	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++)
+		free(result->client[i].request);
+	free(result->stretch);
+	*result = (struct gp_corun_result){ 0 };
+}
+
+/* ---- alone ----------------------------------------------------------------------- */
+
+static double seconds_for(const struct gp_plan_client *c, const struct gp_workload *w,
+			  unsigned int requests)
+{
+	const struct gp_workload_sum sum = gp_workload_sum(w);
+	const double one_ns = (double)(sum.length_ns + sum.gap_ns) + c->prepare_us * 1000.0;
+
+	return one_ns * requests / NS_PER_S;
+}
+
+static int middle_of(const struct gp_corun_result *r, uint64_t *p50_ns, double *per_s)
+{
+	const struct gp_corun_client *c = &r->client[0];
+	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
+
+	if (!ns)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->requests; i++)
+		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
+	gp_samples_sort(ns, c->requests);
+	*p50_ns = gp_samples_rank(ns, c->requests, 500);
+	*per_s = (double)c->requests * NS_PER_S /
+		 (double)(c->request[c->requests - 1].end_ns - r->begin_ns);
+	free(ns);
+	return 0;
+}
+
+int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, double *per_s)
+{
+	struct gp_plan plan = { .clients = 1 };
+	struct gp_corun alone = *run;
+	struct gp_corun_result result;
+	int err;
+
+	plan.client[0] = run->plan->client[i];
+	plan.client[0].load = GP_PLAN_CONTINUOUS;
+	plan.seconds = seconds_for(&plan.client[0], run->workload[i], ALONE_REQUESTS);
+	alone.plan = &plan;
+	alone.workload = &run->workload[i];
+	alone.scheduler = GP_CORUN_SLICES;
+	err = gp_corun_run(&alone, &result);
+	if (err)
+		return err;
+	err = middle_of(&result, p50_ns, per_s);
+	gp_corun_free(&result);
+	return err;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Plans on the model of a GPU: what comes when, and what each scheduler makes of it. */
+#include <errno.h>
+#include <string.h>
+
+#include "bench/common/samples.h"
+#include "bench/virtual/corun.h"
+#include "tests/common/gp_test.h"
+
+#define US 1000ull
+#define MS 1000000ull
+#define CLIENT(id, load, more) \
+	"{\"id\": \"" id "\", \"load\": {" load "}, \"client\": {" more "}}"
+#define EVERY_5MS "\"type\": \"periodic\", \"frequency\": 200"
+#define ENDLESS "\"type\": \"continuous\""
+#define FIVE "\"priority\": 0, \"model_name\": \"train:5x110us\", \"preprocess_time\": 300"
+#define TEN_MS "\"priority\": 1, \"model_name\": \"spin:10ms\""
+#define PLAN(clients) "{\"time\": 2, \"tasks\": [" clients "]}"
+/* Preparation, five kernels, and what a request takes beside them. */
+#define ALONE_NS (300 * US + 550 * US + 10 * US)
+
+struct fix {
+	struct gp_model_config device;
+	struct gp_plan *plan;
+	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];
+	struct gp_corun run;
+	struct gp_corun_result result;
+};
+
+static void begin(struct fix *f, const char *text)
+{
+	char why[256];
+
+	memset(f, 0, sizeof(*f));
+	gp_model_config_h200(&f->device);
+	f->plan = gp_plan_parse("test", text, strlen(text), why, sizeof(why));
+	assert_non_null(f->plan);
+	for (size_t i = 0; i < f->plan->clients; i++) {
+		f->workload[i] = gp_workload_named(f->plan->client[i].model, why, sizeof(why));
+		assert_non_null(f->workload[i]);
+	}
+	f->run = (struct gp_corun){
+		.device = &f->device, .plan = f->plan, .seed = 1,
+		.workload = (const struct gp_workload *const *)f->workload,
+	};
+}
+
+static const struct gp_corun_client *ran(struct fix *f, enum gp_corun_scheduler scheduler)
+{
+	gp_corun_free(&f->result);
+	f->run.scheduler = scheduler;
+	assert_int_equal(gp_corun_run(&f->run, &f->result), 0);
+	return f->result.client;
+}
+
+static void end(struct fix *f)
+{
+	gp_corun_free(&f->result);
+	for (size_t i = 0; i < f->plan->clients; i++)
+		gp_workload_destroy(f->workload[i]);
+	gp_plan_destroy(f->plan);
+}
+
+static uint64_t latency(const struct gp_corun_client *c, unsigned int per_mille)
+{
+	uint64_t ns[4096];
+
+	assert_in_range(c->requests, 1, 4096);
+	for (size_t i = 0; i < c->requests; i++)
+		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
+	gp_samples_sort(ns, c->requests);
+	return gp_samples_rank(ns, c->requests, per_mille);
+}
+
+static void alone(void **state)
+{
+	const struct gp_corun_client *c;
+	uint64_t p50_ns;
+	double per_s;
+	struct fix f;
+
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE)));
+	c = ran(&f, GP_CORUN_SLICES);
+	assert_int_equal(c->requests, 399);
+	assert_false(c->behind);
+	for (size_t i = 0; i < c->requests; i++) {
+		const struct gp_request *r = &c->request[i];
+
+		assert_int_equal(r->intended_ns, f.result.begin_ns + (i + 1) * 5 * MS);
+		assert_int_equal(r->start_ns, r->intended_ns);
+		/* The first has its context loaded. */
+		if (i)
+			assert_int_equal(r->end_ns - r->intended_ns, ALONE_NS);
+	}
+	assert_int_equal(gp_corun_alone(&f.run, 0, &p50_ns, &per_s), 0);
+	assert_int_equal(p50_ns, ALONE_NS);
+	assert_in_range(per_s * ALONE_NS / 1e9 * 1000, 990, 1000);
+	end(&f);
+}
+
+/* One switch where nothing is said, none that shows where it is. */
+static void beside_best_effort(void **state)
+{
+	const uint64_t switch_ns = 190 * US;
+	const struct gp_corun_client *c;
+	size_t sliced, kept;
+	struct fix f;
+
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", " CLIENT("be", ENDLESS, TEN_MS)));
+	c = ran(&f, GP_CORUN_SLICES);
+	assert_true(latency(&c[0], 500) > 2 * ALONE_NS);
+	sliced = c[1].requests;
+	c = ran(&f, GP_CORUN_GPREEMPT);
+	assert_in_range(latency(&c[0], 500), ALONE_NS + 100 * US, ALONE_NS + switch_ns);
+	assert_true(latency(&c[0], 990) <= ALONE_NS + switch_ns);
+	assert_true(c[1].requests * 100 >= sliced * 97);
+	c = ran(&f, GP_CORUN_HINTED);
+	assert_true(latency(&c[0], 500) <= ALONE_NS + 5 * US);
+	/* It learns what a switch takes from the first. */
+	assert_true(latency(&c[0], 980) <= ALONE_NS + 20 * US);
+	/* A request's kernels and two switches, and the lead, are not best-effort's. */
+	kept = c[1].requests;
+	assert_true(kept >= 2000 / 10 * (1 - 0.2 * (0.56 + 2 * 0.18 + 0.1)));
+	assert_true(kept <= 2000 / 10 * (1 - 0.2 * (0.56 + 0.18)));
+	end(&f);
+}
+
+/* Nobody has the device at the same time as another. */
+static void one_at_a_time(void **state)
+{
+	uint64_t had_ns[2] = { 0 }, last_ns = 0;
+	struct fix f;
+
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", " CLIENT("be", ENDLESS, TEN_MS)));
+	ran(&f, GP_CORUN_HINTED);
+	assert_true(f.result.stretches > 700);
+	for (size_t i = 0; i < f.result.stretches; i++) {
+		const struct gp_stretch *s = &f.result.stretch[i];
+
+		assert_true(s->start_ns >= last_ns && s->end_ns >= s->start_ns);
+		assert_in_range(s->client, 0, 1);
+		had_ns[s->client] += s->end_ns - s->start_ns;
+		last_ns = s->end_ns;
+	}
+	assert_true(had_ns[0] >= 399 * 550 * US);
+	assert_true(had_ns[1] >= f.result.client[1].requests * 10 * MS);
+	end(&f);
+}
+
+static void same_seed_same_run(void **state)
+{
+	static const char random[] = PLAN(CLIENT("lc", "\"type\": \"poisson\", \"frequency\": "
+					  "300", FIVE) ", " CLIENT("be", ENDLESS, TEN_MS));
+	struct fix a, b;
+	size_t same = 0;
+
+	begin(&a, random);
+	begin(&b, random);
+	ran(&a, GP_CORUN_HINTED);
+	ran(&b, GP_CORUN_HINTED);
+	assert_int_equal(a.result.client[0].requests, b.result.client[0].requests);
+	assert_memory_equal(a.result.client[0].request, b.result.client[0].request,
+			    a.result.client[0].requests * sizeof(struct gp_request));
+	b.run.seed = 2;
+	ran(&b, GP_CORUN_HINTED);
+	for (size_t i = 0; i < 100; i++)
+		same += a.result.client[0].request[i].intended_ns ==
+			b.result.client[0].request[i].intended_ns;
+	assert_int_equal(same, 0);
+	end(&a);
+	end(&b);
+}
+
+/* In an open loop who is late has more to do, and none of it is left out. */
+static void nothing_is_left_out(void **state)
+{
+	const struct gp_corun_client *c;
+	struct fix f;
+
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS,
+			      "\"priority\": 0, \"model_name\": \"spin:8ms\"")));
+	c = ran(&f, GP_CORUN_GPREEMPT);
+	assert_true(c->behind);
+	/* In 2 s, and half a second more. */
+	assert_in_range(c->requests, 300, 312);
+	for (size_t i = 1; i < c->requests; i++)
+		assert_int_equal(c->request[i].intended_ns - c->request[i - 1].intended_ns,
+				 5 * MS);
+	assert_true(latency(c, 1000) > 300 * MS);
+	end(&f);
+}
+
+static void by_a_list_and_after_others(void **state)
+{
+	static const char text[] = PLAN(
+		CLIENT("a", "\"type\": \"trace\", \"trace\": [1, 2.5, 700]",
+		       "\"model_name\": \"spin:1ms\"") ", "
+		CLIENT("b", "\"type\": \"periodic\", \"frequency\": 1",
+		       "\"model_name\": \"spin:1ms\"") ", "
+		CLIENT("c", "\"type\": \"dependent\", \"prev_task_ids\": [\"a\", \"b\"]",
+		       "\"model_name\": \"spin:1ms\""));
+	const struct gp_corun_client *c;
+	struct fix f;
+
+	begin(&f, text);
+	c = ran(&f, GP_CORUN_SLICES);
+	assert_int_equal(c[0].requests, 3);
+	assert_int_equal(c[0].request[1].intended_ns, f.result.begin_ns + 2500 * US);
+	assert_int_equal(c[0].request[2].intended_ns, f.result.begin_ns + 700 * MS);
+	/* The first of b ends after a second: then both have ended. */
+	assert_int_equal(c[1].requests, 1);
+	assert_int_equal(c[2].requests, 1);
+	assert_int_equal(c[2].request[0].intended_ns, c[1].request[0].end_ns);
+	end(&f);
+}
+
+/* CPU time between kernels passes on the CPU: others may have the device then. */
+static void gaps_are_the_cpus(void **state)
+{
+	static const char text[] = PLAN(
+		CLIENT("lc", EVERY_5MS, "\"priority\": 0, \"model_name\": "
+					"\"train:20x25us,gap=30us\"") ", "
+		CLIENT("be", ENDLESS, TEN_MS));
+	uint64_t p50_ns;
+	double per_s;
+	struct fix f;
+
+	begin(&f, text);
+	assert_int_equal(gp_corun_alone(&f.run, 0, &p50_ns, &per_s), 0);
+	assert_in_range(p50_ns, 20 * 25 * US + 19 * 30 * US, 20 * 25 * US + 19 * 30 * US + 20 * US);
+	assert_true(latency(&ran(&f, GP_CORUN_GPREEMPT)[0], 500) > p50_ns + 100 * US);
+	end(&f);
+}
+
+static void refused(void **state)
+{
+	struct fix f;
+
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE)));
+	f.device.kind = GP_MODEL_SLOTS;
+	assert_int_equal(gp_corun_run(&f.run, &f.result), -EINVAL);
+	assert_null(f.result.client[0].request);
+	end(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(alone),
+		cmocka_unit_test(beside_best_effort),
+		cmocka_unit_test(one_at_a_time),
+		cmocka_unit_test(same_seed_same_run),
+		cmocka_unit_test(nothing_is_left_out),
+		cmocka_unit_test(by_a_list_and_after_others),
+		cmocka_unit_test(gaps_are_the_cpus),
+		cmocka_unit_test(refused),
+	};
+
+	return gp_run_tests(tests);
+}

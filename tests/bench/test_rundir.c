@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a run leaves in its folder is what is read from there again. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "bench/results/rundir.h"
+#include "tests/common/gp_test.h"
+
+static const struct gp_rundir_about about = {
+	.suite = "test", .command = "gpreempt-bench run test", .device = "none", .driver = "",
+	.seed = 7,
+};
+static const struct gp_request requests[] = { { 10, 11, 20 }, { 30, 30, 45 } };
+static const struct gp_stretch stretches[] = { { 12, 19, 0 }, { 19, 30, 1 } };
+
+static void folder_of(char path[64])
+{
+	strcpy(path, "/tmp/gp-rundir-XXXXXX");
+	assert_non_null(mkdtemp(path));
+}
+
+static void read_table(const char *folder, const char *name, char *text, size_t len)
+{
+	char path[512];
+	gzFile file;
+	int n;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = gzopen(path, "rb");
+	assert_non_null(file);
+	n = gzread(file, text, (unsigned int)len - 1);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	gzclose(file);
+	unlink(path);
+}
+
+static struct gp_rundir_run run_of(const struct gp_rundir_client client[2])
+{
+	return (struct gp_rundir_run){
+		.plan = "A/../b \n", .scheduler = "gpreempt, hinted", .number = 3,
+		.seconds = 1.5, .client = client, .clients = 2, .stretch = stretches,
+		.stretches = 2 };
+}
+
+static void whole(void **state)
+{
+	const struct gp_rundir_client client[2] = {
+		{ .id = "lc", .workload = "spin:1ms", .load = "periodic 2/s", .lc = true,
+		  .offered = 0.25, .alone_us = 1010, .alone_per_s = 990, .request = requests,
+		  .requests = 2, .done_per_s = 2 },
+		{ .id = "be \"1\"", .workload = "spin:1ms", .load = "continuous",
+		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .behind = true },
+	};
+	const struct gp_rundir_run run = run_of(client);
+	struct gp_rundir *dir, *second;
+	char folder[64], path[128], text[256];
+	json_t *root, *one, *c;
+
+	folder_of(folder);
+	assert_int_equal(gp_rundir_create(folder, &about, &dir), 0);
+	assert_int_equal(gp_rundir_add(dir, &run), 0);
+	assert_int_equal(gp_rundir_close(dir), 0);
+	assert_int_equal(gp_rundir_create(folder, &about, &second), -EEXIST);
+	snprintf(path, sizeof(path), "%s/run.json", folder);
+	root = json_load_file(path, 0, NULL);
+	assert_non_null(root);
+	assert_int_equal(json_integer_value(json_object_get(root, "schema_version")), 1);
+	assert_int_equal(json_integer_value(json_object_get(root, "seed")), 7);
+	one = json_array_get(json_object_get(root, "runs"), 0);
+	assert_string_equal(json_string_value(json_object_get(one, "plan")), run.plan);
+	c = json_array_get(json_object_get(one, "clients"), 0);
+	assert_string_equal(json_string_value(json_object_get(c, "class")), "lc");
+	/* No name leads out of the folder. */
+	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
+	assert_string_equal(text, "intended_ns,start_ns,end_ns\n10,11,20\n30,30,45\n");
+	c = json_array_get(json_object_get(one, "clients"), 1);
+	assert_true(json_is_null(json_object_get(c, "offered")));
+	assert_true(json_is_true(json_object_get(c, "behind")));
+	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
+	assert_string_equal(text, "intended_ns,start_ns,end_ns\n");
+	read_table(folder, json_string_value(json_object_get(one, "timeline")), text,
+		   sizeof(text));
+	assert_string_equal(text, "start_ns,end_ns,client\n12,19,lc\n19,30,be \"1\"\n");
+	json_decref(root);
+	unlink(path);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void where_nothing_can_be_written(void **state)
+{
+	const struct gp_rundir_client client[2] = { { .id = "a", .workload = "w", .load = "l" },
+						    { .id = "b", .workload = "w", .load = "l" } };
+	const struct gp_rundir_run run = run_of(client);
+	struct gp_rundir *dir;
+	char folder[64];
+
+	assert_int_equal(gp_rundir_create("/proc/none/such", &about, &dir), -ENOENT);
+	folder_of(folder);
+	assert_int_equal(gp_rundir_create(folder, &about, &dir), 0);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(gp_rundir_add(dir, &run), -ENOENT);
+	assert_int_equal(gp_rundir_close(dir), -ENOENT);
+	assert_int_equal(gp_rundir_close(NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole),
+		cmocka_unit_test(where_nothing_can_be_written),
+	};
+
+	return gp_run_tests(tests);
+}
