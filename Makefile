@@ -166,9 +166,11 @@ $(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/c
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ljansson -lz -ldl -lm
 
 $(O)/bench/lc: $(call obj,$(wildcard bench/load/*.c))
+$(O)/bench/client: $(call obj,$(wildcard bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) client/duration.c)
+$(O)/bench/client: BENCH_LIBS := -ljansson
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
-	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ldl -lm
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(BENCH_LIBS) -ldl -lm
 
 $(call obj,daemon/main.c $(DAEMON_SRCS)): | need-daemon
 $(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)

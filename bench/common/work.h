@@ -61,4 +61,10 @@ void gp_work_reset(struct gp_work *work);
  */
 bool gp_work_check(struct gp_work *work, uint64_t *checksum);
 
+/**
+ * The same of PLAIN work whose launches were not alike: block i had @iters[i] iterations
+ * in all. Each block is compared.
+ */
+bool gp_work_check_sums(struct gp_work *work, const uint32_t *iters);
+
 #endif

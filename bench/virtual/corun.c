@@ -14,12 +14,6 @@
 #define REPORT_NS 100000000u
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
-/*
- * Kernels that follow each other sooner were queued when the one before ended, as all of
- * a graph are: the gap is the device's, and others cannot have it. A launch takes the CPU
- * some 2 us.
- */
-#define QUEUED_GAP_NS 5000u
 
 /* Launched so long after the first, and one kernel for the device. */
 struct part {
@@ -333,7 +327,7 @@ static int make_parts(struct client *c, const struct gp_workload *workload)
 		return -ENOMEM;
 	for (size_t i = 0; i < workload->kernels; i++) {
 		const struct gp_workload_kernel *k = &workload->kernel[i];
-		const bool queued = i && (c->plan->graph || k->gap_ns < QUEUED_GAP_NS);
+		const bool queued = i && (c->plan->graph || gp_workload_is_queued(workload, i));
 
 		/* What passes before the first is the launch's own: the model has that. */
 		if (i)

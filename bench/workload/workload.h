@@ -16,6 +16,7 @@
 #ifndef GP_BENCH_WORKLOAD_H
 #define GP_BENCH_WORKLOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +58,18 @@ struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t
 /** Made by a name, "spin:500us"; else as gp_workload_read(). */
 struct gp_workload *gp_workload_named(const char *text, char *why, size_t why_len);
 void gp_workload_destroy(struct gp_workload *workload);	/* NULL is fine */
+
+/*
+ * Kernels that follow each other sooner were queued when the one before ended: the gap is
+ * the device's, and others cannot have it. A launch takes the CPU some 2 us.
+ */
+#define GP_WORKLOAD_QUEUED_NS 5000u
+
+/** Was kernel @i queued when the one before it ended? The first never was. */
+static inline bool gp_workload_is_queued(const struct gp_workload *w, size_t i)
+{
+	return i && w->kernel[i].gap_ns < GP_WORKLOAD_QUEUED_NS;
+}
 
 /** Over all kernels. */
 struct gp_workload_sum gp_workload_sum(const struct gp_workload *workload);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/replay/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/kernels.h"
+#include "bench/common/samples.h"
+
+/* A buffer of 64 MiB: more blocks than that run one after the other anyway. */
+#define BLOCKS_MAX 65536u
+#define SOLO_REQUESTS 21u
+#define FIT_PASSES 4
+#define FIT_WITHIN 0.01
+
+struct kernel {
+	uint32_t blocks, iters;
+	uint64_t at_ns;		/* launched so long after the first; 0: at once */
+};
+
+struct gp_replay {
+	struct gp_work work;	/* its buffer is all kernels', which are done in order */
+	const struct gp_workload *workload;
+	bool graph;
+	void *captured, *exec;
+	uint64_t requests;	/* since the last reset */
+	struct kernel kernel[];
+};
+
+/* ---- making ---------------------------------------------------------------------- */
+
+static uint32_t blocks_of(const struct gp_bench_gpu *gpu, const struct gp_workload_kernel *k)
+{
+	const uint64_t threads = (uint64_t)k->blocks * k->threads;
+	const uint64_t blocks = (threads + GP_KERNEL_THREADS - 1) / GP_KERNEL_THREADS;
+
+	if (!k->blocks)
+		return gpu->sms * 8;
+	return blocks > BLOCKS_MAX ? BLOCKS_MAX : (uint32_t)blocks;
+}
+
+/* One of the same shape and length before it, whose figures are known. */
+static const struct kernel *twin_of(const struct gp_replay *r, size_t i)
+{
+	const struct gp_workload_kernel *k = r->workload->kernel;
+
+	for (size_t j = 0; j < i; j++)
+		if (r->kernel[j].blocks == r->kernel[i].blocks &&
+		    k[j].length_ns == k[i].length_ns)
+			return &r->kernel[j];
+	return NULL;
+}
+
+static void calibrate(struct gp_replay *r)
+{
+	for (size_t i = 0; i < r->workload->kernels; i++) {
+		const struct kernel *twin = twin_of(r, i);
+
+		if (!twin) {
+			r->work.blocks = r->kernel[i].blocks;
+			gp_work_calibrate(&r->work, r->workload->kernel[i].length_ns);
+		}
+		r->kernel[i].iters = twin ? twin->iters : r->work.iters;
+	}
+}
+
+static void shape(struct gp_replay *r, const struct gp_bench_gpu *gpu)
+{
+	uint64_t at_ns = 0;
+
+	for (size_t i = 0; i < r->workload->kernels; i++) {
+		const struct gp_workload_kernel *k = &r->workload->kernel[i];
+
+		if (i)
+			at_ns += k->gap_ns;
+		r->kernel[i].blocks = blocks_of(gpu, k);
+		r->kernel[i].at_ns = gp_workload_is_queued(r->workload, i) ? 0 : at_ns;
+		at_ns += k->length_ns;
+	}
+}
+
+static uint32_t most_blocks(const struct gp_replay *r)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < r->workload->kernels; i++)
+		if (r->kernel[i].blocks > most)
+			most = r->kernel[i].blocks;
+	return most;
+}
+
+static void drop_graph(struct gp_replay *r)
+{
+	if (!r->exec)
+		return;
+	GP_CU(cuGraphExecDestroy(r->exec));
+	GP_CU(cuGraphDestroy(r->captured));
+	r->exec = NULL;
+}
+
+/*
+ * Kernels by themselves take as long as was recorded; a request of them takes what gaps
+ * of this device and driver add. What it is off by is taken from all, in proportion.
+ */
+static void fit(struct gp_replay *r)
+{
+	const double wanted_ns = (double)r->workload->solo_ns;
+	const double work_ns = (double)gp_workload_sum(r->workload).length_ns;
+
+	for (int pass = 0; pass < FIT_PASSES && wanted_ns > 0; pass++) {
+		const double off_ns = wanted_ns - (double)gp_replay_solo_ns(r);
+		const double by = 1 + off_ns / work_ns;
+
+		if (off_ns < FIT_WITHIN * wanted_ns && off_ns > -FIT_WITHIN * wanted_ns)
+			return;
+		for (size_t i = 0; i < r->workload->kernels; i++)
+			r->kernel[i].iters = 1 + (uint32_t)((double)r->kernel[i].iters *
+							    (by > 0.1 ? by : 0.1));
+		drop_graph(r);
+	}
+}
+
+struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
+				 const struct gp_workload *workload, bool graph,
+				 void *stream)
+{
+	struct gp_replay *r = calloc(1, sizeof(*r) + workload->kernels * sizeof(r->kernel[0]));
+
+	if (!r)
+		return NULL;
+	r->workload = workload;
+	r->graph = graph;
+	shape(r, gpu);
+	gp_work_open(&r->work, gpu, GP_WORK_PLAIN, most_blocks(r), stream);
+	calibrate(r);
+	gp_replay_reset(r);
+	fit(r);
+	gp_replay_reset(r);
+	return r;
+}
+
+void gp_replay_close(struct gp_replay *r)
+{
+	drop_graph(r);
+	free(r);
+}
+
+/* ---- running --------------------------------------------------------------------- */
+
+static void launch_kernel(struct gp_replay *r, size_t i)
+{
+	r->work.blocks = r->kernel[i].blocks;
+	r->work.iters = r->kernel[i].iters;
+	gp_work_launch(&r->work);
+}
+
+static void capture(struct gp_replay *r)
+{
+	GP_CU(cuStreamBeginCapture_v2(r->work.stream, GP_CU_CAPTURE_RELAXED));
+	for (size_t i = 0; i < r->workload->kernels; i++)
+		launch_kernel(r, i);
+	GP_CU(cuStreamEndCapture(r->work.stream, &r->captured));
+	GP_CU(cuGraphInstantiateWithFlags(&r->exec, r->captured, 0));
+}
+
+void gp_replay_launch(struct gp_replay *r)
+{
+	const uint64_t start_ns = gp_clock_now_ns();
+
+	r->requests++;
+	if (r->graph) {
+		if (!r->exec)
+			capture(r);
+		GP_CU(cuGraphLaunch(r->exec, r->work.stream));
+		return;
+	}
+	for (size_t i = 0; i < r->workload->kernels; i++) {
+		if (r->kernel[i].at_ns)
+			gp_clock_busy_until(start_ns + r->kernel[i].at_ns);
+		launch_kernel(r, i);
+	}
+}
+
+uint64_t gp_replay_solo_ns(struct gp_replay *r)
+{
+	uint64_t ns[SOLO_REQUESTS];
+
+	for (size_t i = 0; i < SOLO_REQUESTS; i++) {
+		const uint64_t start_ns = gp_clock_now_ns();
+
+		gp_replay_launch(r);
+		GP_CU(cuStreamSynchronize(r->work.stream));
+		ns[i] = gp_clock_now_ns() - start_ns;
+	}
+	gp_samples_sort(ns, SOLO_REQUESTS);
+	return gp_samples_rank(ns, SOLO_REQUESTS, 500);
+}
+
+/* ---- the result ------------------------------------------------------------------ */
+
+void gp_replay_reset(struct gp_replay *r)
+{
+	GP_CU(cuStreamSynchronize(r->work.stream));
+	r->work.blocks = most_blocks(r);
+	gp_work_reset(&r->work);
+	r->requests = 0;
+}
+
+/* Of all requests together; their period is 2^32, so that is all there is to know. */
+static uint32_t iters_of_block(const struct gp_replay *r, uint32_t block)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < r->workload->kernels; i++)
+		if (block < r->kernel[i].blocks)
+			sum += r->kernel[i].iters;
+	return sum * (uint32_t)r->requests;
+}
+
+bool gp_replay_check(struct gp_replay *r)
+{
+	uint32_t *iters;
+	bool right;
+
+	r->work.blocks = most_blocks(r);
+	iters = calloc(r->work.blocks, sizeof(*iters));
+	if (!iters)
+		return false;
+	for (uint32_t b = 0; b < r->work.blocks; b++)
+		iters[b] = iters_of_block(r, b);
+	right = gp_work_check_sums(&r->work, iters);
+	free(iters);
+	return right;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.h - a workload on a real device (or the software GPU, by its CUDA driver API):
+ * for each of its kernels one of ours, of the same shape and length, that does a fixed
+ * amount of work whose result is checked. Of its registers and shared memory nothing is
+ * made here. Not for several threads.
+ */
+#ifndef GP_BENCH_REPLAY_H
+#define GP_BENCH_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/common/work.h"
+#include "bench/workload/workload.h"
+
+struct gp_replay;
+
+/**
+ * Finds out what each kernel takes here, and, where it was recorded what a request takes
+ * alone, has it take that. Nothing else may run on the device meanwhile.
+ * @graph: all kernels are one CUDA graph; else they are launched as late after each other
+ * as they were. NULL: out of memory; an error of CUDA's ends the program.
+ */
+struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
+				 const struct gp_workload *workload, bool graph,
+				 void *stream);
+void gp_replay_close(struct gp_replay *r);
+
+/** One request: launches, and does not wait. */
+void gp_replay_launch(struct gp_replay *r);
+/** What a request takes alone, from launch to its end seen, ns: the middle of some. */
+uint64_t gp_replay_solo_ns(struct gp_replay *r);
+/** Start over with a fresh result. */
+void gp_replay_reset(struct gp_replay *r);
+/** Waits; was every block of every kernel done, and once? */
+bool gp_replay_check(struct gp_replay *r);
+
+#endif

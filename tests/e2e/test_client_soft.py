@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""One client of a plan as a program of its own, on the software GPU: a workload by name
+or from a file, in an open loop, its result checked."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rig import BUILD, CLI, Rig  # noqa: E402
+
+COLUMNS = ["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"]
+MODEL = {"schema_version": 1, "name": "mine", "what": "made up", "device": "none",
+         "driver": "none", "solo_us": 700, "columns": COLUMNS,
+         "kernels": [[2, 200, 64, 128, 32, 0], [1, 100, 3, 512, 64, 1024],
+                     [40, 200, 2000, 256, 16, 0]]}
+
+
+class Client(Rig):
+    def client(self, *args, cls="lc", go="go\n"):
+        """Its line's fields, and its samples."""
+        out = os.path.join(self.dir, "samples.csv")
+        done = subprocess.run(
+            [CLI, "run", f"--class={cls}", "--device=soft0", "--",
+             os.path.join(BUILD, "bench/client"), f"--out={out}", *args],
+            env=self.env, text=True, input=go, capture_output=True, timeout=200)
+        if done.returncode:
+            return done, None
+        with open(out, encoding="ascii") as f:
+            rows = [tuple(map(int, line.split(","))) for line in f.readlines()[1:]]
+        line = done.stdout.splitlines()[-1]
+        return dict(word.split("=") for word in line.split()[1:]), rows
+
+    def test_open_loop(self):
+        """2.5 ms of preparation and work every 2 ms: each request is later than the last."""
+        fields, rows = self.client("--workload=spin:1500us", "--period-us=2000",
+                                   "--prepare-us=1000", "--seconds=1")
+        self.assertEqual(fields["result"], "right")
+        self.assertEqual(len(rows), 499)
+        for before, after in zip(rows, rows[1:]):
+            self.assertEqual(after[0] - before[0], 2000000)
+            self.assertGreaterEqual(after[1], before[2])
+        late = [end - intended for intended, _, end in rows]
+        self.assertGreater(late[-1], 200e6)
+        self.assertEqual(late, sorted(late))
+
+    def test_a_recorded_one(self):
+        """Its request takes alone what the file says, whatever its kernels' shapes; with
+        CPU time between them, or as a graph."""
+        path = os.path.join(self.dir, "mine.json")
+        with open(path, "w", encoding="ascii") as f:
+            json.dump(MODEL, f)
+        for how in ([], ["--graph"]):
+            fields, rows = self.client(f"--workload={path}", "--period-us=5000",
+                                       "--seconds=1", *how)
+            self.assertEqual(fields["result"], "right")
+            self.assertAlmostEqual(int(fields["solo_ns"]), 700000, delta=15000)
+            self.assertAlmostEqual(int(fields["p50_ns"]), 700000, delta=30000)
+            self.assertEqual(len(rows), 199)
+
+    def test_closed_loop_beside_nobody(self):
+        fields, rows = self.client("--workload=train:4x200us,gap=50us", "--seconds=1",
+                                   "--arrivals=continuous", cls="be")
+        self.assertEqual(fields["result"], "right")
+        for before, after in zip(rows, rows[1:]):
+            self.assertEqual(after[0], before[2])
+        self.assertAlmostEqual(int(fields["p50_ns"]), 950000, delta=30000)
+
+    def test_refuses(self):
+        for args, says in (([], "client: --workload is wanted"),
+                           (["--workload=spin:"], "client: spin:"),
+                           (["--workload=/none/x.json"], "/none/x.json: No such file"),
+                           (["--workload=spin:1ms", "--arrivals=often"],
+                            "client: --arrivals: write periodic,")):
+            done, _ = self.client(*args)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(says, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
