@@ -33,7 +33,7 @@ ARROWS = {
     "bench/json": set(),
     "bench/plan": {"bench/json"},
     "bench/results": {"bench/json", "bench/stats"},
-    "bench/stats": set(),
+    "bench/stats": {"bench/common", "bench/load"},
     "bench/theory": set(),
     "bench/virtual": {"bench/common", "bench/load", "bench/theory", "softgpu"},
     "bench/workload": {"bench/json"},

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether one thing is faster than another. */
+/* Whether one thing is faster than another, and whether shares are equal. */
 #include <errno.h>
 #include <math.h>
 
 #include "bench/load/random.h"
 #include "bench/stats/compare.h"
+#include "bench/stats/jain.h"
 #include "tests/common/gp_test.h"
 
 /* Tables of the distribution have these. */
@@ -78,12 +79,48 @@ static void without_noise(void **state)
 	assert_int_equal(gp_compare(a, b, 3, 1, &got), -EDOM);
 }
 
+static double jain(const double *share, size_t count)
+{
+	double index = -1;
+
+	assert_int_equal(gp_jain(share, count, &index), 0);
+	return index;
+}
+
+/* From 1 / count to 1; (1 + 2 + 3)^2 / (3 x 14) is 6 / 7. */
+static void fairness(void **state)
+{
+	static const double equal[] = { 0.3, 0.3, 0.3, 0.3 }, one[] = { 0, 5, 0, 0 };
+	static const double some[] = { 1, 2, 3 }, large[] = { 1e300, 2e300, 3e300 };
+	static const double none[] = { 0, 0 }, bad[] = { 1, -1 }, worse[] = { 1, INFINITY };
+	struct gp_random r;
+	double share[9], index = 7;
+
+	assert_true(fabs(jain(equal, 4) - 1) < 1e-12);
+	assert_true(jain(one, 4) == 0.25 && jain(one, 2) == 0.5);
+	assert_true(jain(some, 1) == 1 && jain(none, 2) == 1);
+	assert_true(fabs(jain(some, 3) - 6.0 / 7) < 1e-12);
+	assert_true(fabs(jain(large, 3) - 6.0 / 7) < 1e-12);
+	assert_int_equal(gp_jain(some, 0, &index), -EINVAL);
+	assert_int_equal(gp_jain(bad, 2, &index), -EINVAL);
+	assert_int_equal(gp_jain(worse, 2, &index), -EINVAL);
+	assert_true(index == 7);
+	gp_random_seed(&r, 11, 0);
+	for (int i = 0; i < 1000; i++) {
+		for (size_t k = 0; k < 9; k++)
+			share[k] = gp_random_lognormal(&r, 3);
+		index = jain(share, 9);
+		assert_true(index >= 1.0 / 9 - 1e-12 && index <= 1 + 1e-12);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(student),
 		cmocka_unit_test(comparisons),
 		cmocka_unit_test(without_noise),
+		cmocka_unit_test(fairness),
 	};
 
 	return gp_run_tests(tests);
