@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/record: from a trace to a workload file, on traces made here."""
+"""bench/record: from a trace to a workload file, on traces made here; and what the recorder
+says where there is no PyTorch. What PyTorch itself does needs a card."""
+import contextlib
 import copy
+import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
+import weakref
+from unittest import mock
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 
-from bench.record import reduce, workload     # noqa: E402
-from bench.record.workload import RecordError # noqa: E402
+from bench.record import models, record, reduce, workload   # noqa: E402
+from bench.record.workload import RecordError               # noqa: E402
 
+PROGRAM = os.path.join(TOP, "bench/record/record.py")
 PAUSE_US = 10_000
 A = (512, 256, 64, 1024)
 B = (7, 32, 255, 0)
@@ -284,6 +291,240 @@ class Workload(unittest.TestCase):
                     workload.read(path)
             with self.assertRaisesRegex(RecordError, "no.json: "):
                 workload.read(os.path.join(folder, "no.json"))
+
+
+class FakeGraph:
+    """Says when it is replayed."""
+
+    def __init__(self, fake):
+        self.fake = fake
+
+    def replay(self):
+        self.fake.said.append("replay" if self.fake.there() else "freed")
+
+
+class FakeTorch:
+    """In PyTorch's place: what it was asked, in order, and a trace of what was asked of the
+    profiler."""
+
+    def __init__(self, events):
+        self.said = []
+        self.there = lambda: True
+        self.torch = mock.MagicMock()
+        self.torch.cuda.get_device_name.return_value = "NVIDIA H200"
+        self.torch.cuda.CUDAGraph.side_effect = lambda: FakeGraph(self)
+        profiler = self.torch.profiler
+        profiler.profile.side_effect = self.profile
+        self.modules = {"torch": self.torch, "torch.profiler": profiler,
+                        "torchvision": mock.MagicMock()}
+        self.events = events
+
+    def profile(self, **_):
+        def export(path):
+            with open(path, "w") as f:
+                json.dump({"traceEvents": self.events}, f)
+        found = mock.MagicMock()
+        found.__enter__.return_value = found
+        found.step.side_effect = lambda: self.said.append("kept")
+        found.export_chrome_trace.side_effect = export
+        self.said.append("profile")
+        return found
+
+
+class Recorder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def record(self, words, events=None, there=None):
+        """(status, stdout, stderr, what was asked) of the recorder with a fake PyTorch."""
+        fake = FakeTorch(events or repeated([kernel(0, 10)], record.RECORDED))
+        fake.there = there or fake.there
+        out, err = io.StringIO(), io.StringIO()
+        changed = mock.patch.multiple(record, WARM_S=0, PAUSE_S=PAUSE_US / 1e6)
+        with mock.patch.dict(sys.modules, fake.modules), mock.patch.dict(os.environ), changed, \
+                mock.patch("time.sleep"), contextlib.redirect_stdout(out), \
+                contextlib.redirect_stderr(err):
+            status = record.main(words)
+        return status, out.getvalue(), err.getvalue(), fake.said
+
+    def program(self, *words):
+        """As a command, where PyTorch cannot be loaded."""
+        with open(os.path.join(self.folder, "torch.py"), "w") as f:
+            f.write("raise ImportError('not here')\n")
+        return subprocess.run(
+            [sys.executable, PROGRAM, *words], text=True, capture_output=True, timeout=120,
+            env=dict(os.environ, PYTHONPATH=self.folder, PYTHONDONTWRITEBYTECODE="1"))
+
+    def test_a_model(self):
+        status, out, err, said = self.record(["vgg19", "--out", self.folder, "--requests=5"])
+        self.assertEqual((status, err), (0, ""))
+        found = workload.read(os.path.join(self.folder, "vgg19.json"))
+        self.assertEqual(found["what"], "torchvision vgg19, batch 1, half precision, CUDA graph")
+        self.assertEqual((found["name"], found["device"]), ("vgg19", "NVIDIA H200"))
+        self.assertEqual([k[1:] for k in found["kernels"]], [[10.0, *A]])
+        self.assertRegex(out.splitlines()[1], r"^vgg19 +1 +10\.0 +10\.0 +[\d.]+ +[\d.]+$")
+        # Warmed and measured; warmed again; recorded.
+        self.assertEqual(said, ["replay"] * 8 + ["profile"] + ["replay"] * 3 + ["kept"]
+                         + ["replay"] * record.RECORDED)
+
+    def test_eagerly(self):
+        path = os.path.join(self.folder, "mine.json")
+        for words, precision in ((["vgg19", "--eager"], "half"), (["train:vgg19"], "mixed")):
+            status, _, err, said = self.record([*words, "--batch=3", "--out", path])
+            self.assertEqual((status, err, said), (0, "", ["profile", "kept"]))
+            self.assertRegex(workload.read(path)["what"],
+                             f", batch 3, {precision} precision, eager$")
+        self.assertEqual(workload.read(path)["name"], "train-vgg19")
+
+    def test_all_are_measured_before_the_profiler_comes(self):
+        build = mock.Mock(return_value={"one": mock.Mock(), "two": mock.Mock()})
+        both = models.Model({"one": "first", "two": "second"}, build)
+        with mock.patch.dict(models.MODELS, {"decoder": both}):
+            status, out, _, said = self.record(["decoder", "--out", self.folder, "--requests=5"])
+        self.assertEqual((status, len(out.splitlines())), (0, 3))
+        self.assertEqual(said.index("profile"), 16)
+        for name, what in (("one", "first"), ("two", "second")):
+            found = workload.read(os.path.join(self.folder, f"{name}.json"))
+            self.assertEqual((found["name"], found["what"].split(",")[0]), (name, what))
+
+    def test_what_a_graph_reads_stays(self):
+        class Step:
+            def __call__(self):
+                pass
+        kept = []
+
+        def build(_):
+            step = Step()
+            kept.append(weakref.ref(step))
+            return {"one": step}
+        with mock.patch.dict(models.MODELS, {"encoder6": models.Model({"one": "it"}, build)}):
+            *_, said = self.record(["encoder6", "--out", self.folder], None, lambda: kept[0]())
+        self.assertEqual(set(said), {"replay", "profile", "kept"})
+
+    def test_what_cannot_be_recorded_is_one_line(self):
+        events = [kernel(n * 100_000, 5, (n + 1, 32, 8, 0)) for n in range(record.RECORDED)]
+        status, out, err, _ = self.record(["vgg19", "--out", self.folder], events)
+        self.assertEqual((status, out), (1, ""))
+        self.assertEqual(err, "record: vgg19: only 1 of 11 requests have the same kernels\n")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_where_it_goes_is_known_before_it_runs(self):
+        for words, why in ((["decoder", "--out", "x.json"], "decoder is 2 files"),
+                           (["vgg19", "--out", f"{self.folder}/no/x.json"], "no such folder")):
+            status, _, err, said = self.record(words)
+            self.assertEqual((status, said), (1, []))
+            self.assertIn(why, err)
+
+    def test_solo_is_a_median(self):
+        with mock.patch.object(record, "warm"), mock.patch.object(
+                record, "ask", side_effect=[5, 900, 7, 1, 8]):
+            self.assertEqual(record.measure(None, 5), 7)
+
+    def test_all_goes_on(self):
+        """One fails, one leaves what cannot be read: the rest is there, in the table."""
+        def apart(name, opt):
+            if name == "vgg19":
+                return "something (status 1)"
+            for one, path in record.targets(name, opt.all).items():
+                workload.write(path, a_workload(name=one))
+            if name == "encoder6":
+                workload.write(path, a_workload(solo_us=0))
+            return None
+        with mock.patch.object(record, "record_apart", apart):
+            status, out, _, _ = self.record(["--all", os.path.join(self.folder, "new")])
+        lines = out.splitlines()[1:]
+        self.assertEqual((status, len(lines)), (1, 10))
+        self.assertEqual(lines[0], "vgg19: failed: something (status 1)")
+        self.assertEqual([line.split(":")[0] for line in lines if "failed" in line],
+                         ["vgg19", "encoder6"])
+        self.assertRegex(lines[-1], r"^decoder-step +1 +2\.5 +2\.5 +9\.5 ")
+        self.assertEqual(lines[1].split()[0], "resnet50")
+
+    def test_all_well(self):
+        def apart(name, opt):
+            for one, path in record.targets(name, opt.all).items():
+                workload.write(path, a_workload(name=one))
+        with mock.patch.object(record, "record_apart", apart):
+            status, out, _, _ = self.record(["--all", self.folder])
+        self.assertEqual((status, len(out.splitlines()), "failed" in out), (0, 11, False))
+
+    def test_one_that_does_not_end(self):
+        slow = subprocess.TimeoutExpired("x", 1)
+        with mock.patch.object(subprocess, "run", side_effect=slow):
+            status, out, _, _ = self.record(["--all", self.folder])
+        self.assertEqual((status, out.count("failed: no end after 90 s")), (1, 9))
+
+    def test_each_in_a_process_of_its_own(self):
+        with mock.patch.object(subprocess, "run") as run:
+            run.return_value.returncode = 0
+            opt = record.arguments(["--all", self.folder, "--batch=2", "--requests=7", "--eager"])
+            self.assertIsNone(record.record_apart("train:vgg19", opt))
+        words = run.call_args[0][0][2:]
+        child = record.arguments(words)
+        self.assertEqual((child.model, child.out, child.batch, child.requests, child.eager,
+                          child.all), ("train:vgg19", self.folder, 2, 7, True, None))
+
+    def test_without_pytorch(self):
+        done = self.program("resnet50")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (1, "", "record: resnet50: PyTorch is needed: not here\n"))
+
+    def test_all_without_pytorch(self):
+        where = os.path.join(self.folder, "out")
+        done = self.program("--all", where)
+        lines = done.stdout.splitlines()[1:]
+        self.assertEqual((done.returncode, len(lines), done.stderr), (1, 9, ""))
+        for line, name in zip(lines, models.MODELS):
+            self.assertIn(f"{name}: failed: record: {name}: PyTorch is needed: not here", line)
+        self.assertIn("train-vgg19.log", os.listdir(where))
+
+    def test_list(self):
+        done = self.program("--list")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(done.stdout.splitlines()), 10)
+        self.assertIn("train:vgg19      train-vgg19.json: torchvision vgg19 training, batch 8, "
+                      "mixed precision, eager\n", done.stdout)
+
+    def test_one_thing_at_a_time(self):
+        for words in ([], ["vgg19", "--list"], ["vgg19", "--all", "x"], ["alexnet"],
+                      ["vgg19", "--requests=0"], ["vgg19", "--batch=x"]):
+            with self.assertRaises(SystemExit) as left, \
+                    contextlib.redirect_stderr(io.StringIO()):
+                record.arguments(words)
+            self.assertEqual(left.exception.code, 2)
+
+    def test_names_of_files(self):
+        names = [name for model in models.MODELS.values() for name in model.what]
+        self.assertEqual(len(set(names)), 10)
+        for name in names:
+            self.assertRegex(name, "^[a-z0-9_-]+$")
+
+
+class Said(unittest.TestCase):
+    def test_driver(self):
+        for kind in ("Kernel Module ", "Open Kernel Module for x86_64"):
+            text = (f"NVRM version: NVIDIA UNIX x86_64 {kind} 580.159.04  Mon Aug 11 2025\n"
+                    "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n")
+            self.assertEqual(record.driver_version(text), "580.159.04")
+        self.assertEqual(record.driver_version("GCC version:  gcc version 12.2.0 (x)\n"),
+                         "unknown")
+
+    def test_no_driver(self):
+        with mock.patch.object(record, "DRIVER", "/nonexistent/version"):
+            self.assertEqual(record.driver(), "unknown")
+
+    def test_the_line_that_says_why(self):
+        cuda = ("Traceback (most recent call last):\n  File \"x\", line 1\n"
+                "torch.AcceleratorError: CUDA error: invalid argument\n"
+                "CUDA kernel errors might be reported later.\n\n")
+        self.assertEqual(record.last_error(cuda),
+                         "torch.AcceleratorError: CUDA error: invalid argument")
+        self.assertEqual(record.last_error("a warning\nrecord: vgg19: no\n"),
+                         "record: vgg19: no")
+        self.assertEqual(record.last_error("a\nSegmentation fault\n"), "Segmentation fault")
+        self.assertEqual(record.last_error(" \n"), "it said nothing")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be recorded: programs in PyTorch with random weights and input.
+
+Each build(batch) sets a program up on the device and returns {workload: request}: what to
+call for one request. Input and weights stay in the device's memory.
+"""
+from typing import Callable, NamedTuple
+
+DEVICE = "cuda"
+
+ENCODER_LAYERS, ENCODER_HIDDEN, ENCODER_HEADS, ENCODER_SEQUENCE = 6, 512, 8, 128
+LAYERS, HIDDEN, HEADS, VOCABULARY = 12, 768, 12, 32000
+PROMPT = 128        # tokens that come at once
+ROOM = 256          # places in the decoder's cache
+
+
+class Model(NamedTuple):
+    """@what has a text for each workload; a model that is not @graph always runs eagerly."""
+    what: dict
+    build: Callable
+    batch: int = 1
+    graph: bool = True
+    precision: str = "half"
+
+
+def network(name, side=224, **options):
+    """torchvision's network of that name, as it answers."""
+    def build(batch):
+        import torch
+        import torchvision
+        with torch.device(DEVICE):
+            net = getattr(torchvision.models, name)(weights=None, **options).eval().half()
+            images = torch.randn(batch, 3, side, side).half()
+        return {name: torch.no_grad()(lambda: net(images))}
+    return Model({name: f"torchvision {name}"}, build)
+
+
+def training(name):
+    """torchvision's network of that name, as it learns: products in half precision, as is
+    usual, weights in single."""
+    def build(batch):
+        import torch
+        import torchvision
+        with torch.device(DEVICE):
+            net = getattr(torchvision.models, name)(weights=None).train()
+            images = torch.randn(batch, 3, 224, 224)
+            labels = torch.randint(1000, (batch,))
+        descent = torch.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9)
+
+        def step():
+            with torch.autocast(DEVICE, dtype=torch.half):
+                loss = torch.nn.functional.cross_entropy(net(images), labels)
+            descent.zero_grad()
+            loss.backward()
+            descent.step()
+        return {f"train-{name}": step}
+    return Model({f"train-{name}": f"torchvision {name} training"}, build, batch=8, graph=False,
+                 precision="mixed")
+
+
+def encoder(batch):
+    import torch
+    with torch.device(DEVICE):
+        layer = torch.nn.TransformerEncoderLayer(ENCODER_HIDDEN, ENCODER_HEADS, batch_first=True)
+        net = torch.nn.TransformerEncoder(layer, ENCODER_LAYERS, enable_nested_tensor=False)
+        words = torch.randn(batch, ENCODER_SEQUENCE, ENCODER_HIDDEN).half()
+    net = net.eval().half()
+    return {"encoder6": torch.no_grad()(lambda: net(words))}
+
+
+def decoder(batch):
+    """Token by token, each from those before: their keys and values are kept in a cache of
+    fixed size, so that a graph can be used again at the next place. At its end the place
+    starts anew."""
+    import torch
+    from torch.nn import functional
+
+    def weights(*shape):
+        return (0.02 * torch.randn(*shape, device=DEVICE)).half()
+
+    def cache():
+        return torch.zeros(batch, HEADS, ROOM, HIDDEN // HEADS, device=DEVICE).half()
+
+    words, places = weights(VOCABULARY, HIDDEN), weights(ROOM, HIDDEN)
+    layers = [(weights(3 * HIDDEN, HIDDEN), weights(HIDDEN, HIDDEN), weights(4 * HIDDEN, HIDDEN),
+               weights(HIDDEN, 4 * HIDDEN), cache(), cache()) for _ in range(LAYERS)]
+    room = torch.arange(ROOM, device=DEVICE)
+    prompt = torch.randint(VOCABULARY, (batch, PROMPT), device=DEVICE)
+    token = torch.zeros(batch, 1, dtype=torch.long, device=DEVICE)
+    place = torch.zeros(1, dtype=torch.long, device=DEVICE)
+
+    def norm(x):
+        return functional.layer_norm(x, (HIDDEN,))
+
+    def forward(tokens, at, reach):
+        """The token after @tokens, which are at the places @at, of the cache's first @reach."""
+        mask = room[:reach] <= at[:, None]
+        x = words[tokens] + places[at]
+        for qkv, out, up, down, keys, values in layers:
+            q, k, v = functional.linear(norm(x), qkv).view(
+                batch, -1, 3, HEADS, HIDDEN // HEADS).permute(2, 0, 3, 1, 4)
+            keys.index_copy_(2, at, k)
+            values.index_copy_(2, at, v)
+            seen = functional.scaled_dot_product_attention(
+                q, keys[:, :, :reach], values[:, :, :reach], attn_mask=mask)
+            x = x + functional.linear(seen.transpose(1, 2).reshape(batch, -1, HIDDEN), out)
+            x = x + functional.linear(functional.gelu(functional.linear(norm(x), up)), down)
+        token.copy_(functional.linear(norm(x[:, -1:]), words).argmax(-1))
+
+    @torch.no_grad()
+    def prefill():
+        forward(prompt, room[:PROMPT], PROMPT)
+        place.fill_(PROMPT)
+
+    @torch.no_grad()
+    def step():
+        forward(token, place, ROOM)
+        place.add_(1).remainder_(ROOM)
+
+    return {"decoder-prefill": prefill, "decoder-step": step}
+
+
+ENCODER = (f"transformer encoder, {ENCODER_LAYERS} layers, hidden {ENCODER_HIDDEN}, "
+           f"{ENCODER_HEADS} heads, sequence {ENCODER_SEQUENCE}")
+DECODER = f"transformer decoder, {LAYERS} layers, hidden {HIDDEN}, {HEADS} heads, "
+
+MODELS = {
+    "vgg19": network("vgg19"),
+    "resnet50": network("resnet50"),
+    "resnet152": network("resnet152"),
+    "densenet201": network("densenet201"),
+    "inception_v3": network("inception_v3", 299, aux_logits=False, init_weights=False),
+    "encoder6": Model({"encoder6": ENCODER}, encoder),
+    "train:resnet152": training("resnet152"),
+    "train:vgg19": training("vgg19"),
+    "decoder": Model({"decoder-prefill": DECODER + f"{PROMPT} tokens at once",
+                      "decoder-step": DECODER + f"a token, of a cache of {ROOM}"}, decoder),
+}
