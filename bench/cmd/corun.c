@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/common/samples.h"
+#include "bench/stats/percentile.h"
 #include "bench/virtual/corun.h"
 
 #define NS_PER_US 1000.0
 #define NS_PER_S 1e9
-#define P99_NEEDS 1000		/* ten samples beyond it */
 
 /* What a client does alone, which all is held against. */
 struct alone {
@@ -100,7 +99,7 @@ static int measure_alone(struct job *job, const struct gp_model_config *device)
 /* ---- figures --------------------------------------------------------------------- */
 
 struct figures {
-	double p50_us, p99_us;	/* p99: 0, too few for it */
+	double p50_us, p99_us;	/* 0: there are too few requests for it */
 	double done_per_s;
 };
 
@@ -108,21 +107,29 @@ static int figures_of(const struct gp_corun_result *r, size_t i, struct figures 
 {
 	const struct gp_corun_client *c = &r->client[i];
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
+	struct gp_percentiles p = { 0 };
 	size_t done = 0;
+	int err = ns ? 0 : -ENOMEM;
 
-	if (!ns)
-		return -ENOMEM;
-	for (size_t k = 0; k < c->requests; k++) {
+	for (size_t k = 0; k < c->requests && ns; k++) {
 		ns[k] = c->request[k].end_ns - c->request[k].intended_ns;
 		done += c->request[k].end_ns <= r->end_ns;
 	}
-	gp_samples_sort(ns, c->requests);
-	f->p50_us = (double)gp_samples_rank(ns, c->requests, 500) / NS_PER_US;
-	f->p99_us = c->requests < P99_NEEDS ? 0 :
-		    (double)gp_samples_rank(ns, c->requests, 990) / NS_PER_US;
+	if (!err && c->requests)
+		err = gp_percentiles(ns, c->requests, 1, &p);
+	f->p50_us = (double)p.of[GP_P50].ns / NS_PER_US;
+	f->p99_us = (double)p.of[GP_P99].ns / NS_PER_US;
 	f->done_per_s = (double)done * NS_PER_S / (double)(r->end_ns - r->begin_ns);
 	free(ns);
-	return 0;
+	return err;
+}
+
+static void print_or_dash(FILE *out, int width, int digits, double value)
+{
+	if (value > 0)
+		fprintf(out, " %*.*f", width, digits, value);
+	else
+		fprintf(out, " %*s", width, "-");
 }
 
 static void print_client(const struct job *job, size_t i, enum gp_corun_scheduler scheduler,
@@ -131,13 +138,12 @@ static void print_client(const struct job *job, size_t i, enum gp_corun_schedule
 	const struct gp_plan_client *c = &job->plan->plan->client[i];
 	const double alone_us = (double)job->alone[i].p50_ns / NS_PER_US;
 
-	fprintf(out, "%-17s %-16.16s %-2s %9.1f %9.1f", gp_corun_name(scheduler), c->id,
-		c->lc ? "lc" : "be", alone_us, f->p50_us);
-	if (f->p99_us > 0)
-		fprintf(out, " %9.1f", f->p99_us);
-	else
-		fprintf(out, " %9s", "-");
-	fprintf(out, " %7.3f %9.2f %6.3f%s\n", f->p50_us / alone_us, f->done_per_s,
+	fprintf(out, "%-17s %-16.16s %-2s %9.1f", gp_corun_name(scheduler), c->id,
+		c->lc ? "lc" : "be", alone_us);
+	print_or_dash(out, 9, 1, f->p50_us);
+	print_or_dash(out, 9, 1, f->p99_us);
+	print_or_dash(out, 7, 3, f->p50_us / alone_us);
+	fprintf(out, " %9.2f %6.3f%s\n", f->done_per_s,
 		f->done_per_s / job->alone[i].per_s, behind ? "  behind" : "");
 }
 
@@ -151,7 +157,7 @@ static int keep(const struct job *job, size_t i, enum gp_corun_scheduler schedul
 	snprintf(row, sizeof(row), "%s, %s: %s", job->plan->name, gp_corun_name(scheduler),
 		 c->id);
 	err = gp_results_add(results, row, "done_per_s", GP_BETTER_HIGHER, f->done_per_s);
-	if (!err && c->lc)
+	if (!err && c->lc && f->p50_us > 0)
 		err = gp_results_add(results, row, "p50_us", GP_BETTER_LOWER, f->p50_us);
 	if (!err && c->lc && f->p99_us > 0)
 		err = gp_results_add(results, row, "p99_us", GP_BETTER_LOWER, f->p99_us);
