@@ -21,7 +21,7 @@
 #define GP_WORKLOADS GP_PKGLIBDIR "/bench/workloads"
 
 static const struct gp_suite *const suites[] = {
-	&gp_suite_quick, &gp_suite_switch, &gp_suite_theory,
+	&gp_suite_edf, &gp_suite_quick, &gp_suite_switch, &gp_suite_theory,
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 

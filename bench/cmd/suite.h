@@ -30,6 +30,6 @@ struct gp_suite {
 		   FILE *out);
 };
 
-extern const struct gp_suite gp_suite_quick, gp_suite_switch, gp_suite_theory;
+extern const struct gp_suite gp_suite_edf, gp_suite_quick, gp_suite_switch, gp_suite_theory;
 
 #endif

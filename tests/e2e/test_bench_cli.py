@@ -27,7 +27,7 @@ class Bench(unittest.TestCase):
     def test_lists(self):
         done = bench("list")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for suite in ("quick ", "theory ", "switch "):
+        for suite in ("edf ", "quick ", "theory ", "switch "):
             self.assertIn(f"\n{suite}", f"\n{done.stdout}")
 
     def test_lists_a_plan(self):
@@ -118,7 +118,7 @@ class Bench(unittest.TestCase):
         """Virtual time: the model does to the nanosecond what it did when the file
         was written. A change that is meant writes it anew, by this command."""
         for suite, figures, more in (("theory", 36, ["--requests=2000"]),
-                                     ("quick", 99, [])):
+                                     ("quick", 99, []), ("edf", 21, [])):
             with tempfile.TemporaryDirectory() as folder:
                 now = os.path.join(folder, "now.json")
                 bench("run", suite, *more, f"--out={now}")
