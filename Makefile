@@ -64,7 +64,7 @@ FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 BENCH_COMMON := $(wildcard bench/common/*.c)
-BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c \
+BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/device/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c \
 	bench/workload/*.c)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.

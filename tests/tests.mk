@@ -85,7 +85,7 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,arrivals corun edf percentile plan random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) bench/common/samples.c)
+$(addprefix $(O)/tests/bench/test_,arrivals corun edf peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) bench/common/samples.c)
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
 
 # The gfx9 interpreter of the software GPU, as a program of user space.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/cmd/corun.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/cmd/device.h"
+#include "bench/device/run.h"
 #include "bench/stats/percentile.h"
 #include "bench/virtual/corun.h"
 
@@ -20,9 +23,21 @@ struct alone {
 
 struct job {
 	const struct gp_corun_plan *plan;
+	const struct gp_suite_options *options;
 	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];
+	char *workload_name[GP_PLAN_CLIENTS_MAX];	/* or its file */
 	struct alone alone[GP_PLAN_CLIENTS_MAX];
+	struct gp_model_config model;
 };
+
+/* On a device a peer; in virtual time one that the model can have. */
+struct scheduler {
+	const char *name;
+	enum gp_corun_scheduler of_model;
+	struct gp_peer *peer;		/* NULL: of_model */
+};
+
+#define ALONE_S 2
 
 /* ---- workloads ------------------------------------------------------------------- */
 
@@ -31,22 +46,32 @@ static bool is_file_name(const char *model)
 	return *model && *model != '.' && !strchr(model, '/');
 }
 
-static struct gp_workload *workload_of(const char *model, const char *folder, char *why,
-				       size_t why_len)
+/* @name: what a program of its own has to be told. */
+static struct gp_workload *workload_of(const char *model, const char *folder, char **name,
+				       char *why, size_t why_len)
 {
 	char path[PATH_MAX];
 
-	if (strchr(model, ':'))
+	if (strchr(model, ':')) {
+		*name = strdup(model);
 		return gp_workload_named(model, why, why_len);
+	}
 	if (!is_file_name(model)) {
 		snprintf(why, why_len, "%s: a workload's name is wanted", model);
 		return NULL;
 	}
 	snprintf(path, sizeof(path), "%s/%s.json", folder, model);
+	*name = strdup(path);
 	return gp_workload_read(path, why, why_len);
 }
 
-static int find_workloads(struct job *job, const struct gp_suite_options *options)
+static bool runs_on_a_device(const struct gp_plan_client *c)
+{
+	return c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON ||
+	       c->load == GP_PLAN_CONTINUOUS;
+}
+
+static int find_workloads(struct job *job)
 {
 	const struct gp_plan *plan = job->plan->plan;
 	char why[256];
@@ -59,8 +84,12 @@ static int find_workloads(struct job *job, const struct gp_suite_options *option
 		else if (c->batch > 1)
 			snprintf(why, sizeof(why), "client.batch_size: found %u, 1 is wanted",
 				 c->batch);
+		else if (job->options->device && !runs_on_a_device(c))
+			snprintf(why, sizeof(why), "load.type: found %s; on a device periodic, "
+				 "poisson or continuous is wanted", gp_plan_load_name(c->load));
 		else
-			job->workload[i] = workload_of(c->model, options->workloads, why,
+			job->workload[i] = workload_of(c->model, job->options->workloads,
+						       &job->workload_name[i], why,
 						       sizeof(why));
 		if (!job->workload[i]) {
 			fprintf(stderr, "gpreempt-bench: %s: %s: %s\n", job->plan->name,
@@ -73,26 +102,67 @@ static int find_workloads(struct job *job, const struct gp_suite_options *option
 
 static void end_job(struct job *job)
 {
-	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++)
+	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++) {
 		gp_workload_destroy(job->workload[i]);
+		free(job->workload_name[i]);
+	}
 }
 
-static struct gp_corun run_of(const struct job *job, const struct gp_model_config *device,
-			      enum gp_corun_scheduler scheduler, uint64_t seed)
+static struct gp_corun run_of(const struct job *job, enum gp_corun_scheduler scheduler,
+			      uint64_t seed)
 {
 	return (struct gp_corun){
-		.device = device, .plan = job->plan->plan, .scheduler = scheduler,
+		.device = &job->model, .plan = job->plan->plan, .scheduler = scheduler,
 		.workload = (const struct gp_workload *const *)job->workload, .seed = seed,
 	};
 }
 
-static int measure_alone(struct job *job, const struct gp_model_config *device)
+static int run_on_device(const struct job *job, const struct gp_plan *plan,
+			 char *const *workload, const struct gp_peer *peer, uint64_t seed,
+			 struct gp_corun_result *r)
 {
-	const struct gp_corun run = run_of(job, device, GP_CORUN_SLICES, 1);
+	const struct gp_device_run run = {
+		.client = gp_device_client(), .device = job->options->device,
+		.soft = gp_device_is_soft(job->options->device), .plan = plan,
+		.workload = workload, .peer = peer, .seed = seed,
+	};
+	char why[256];
+	int err = gp_device_run(&run, r, why, sizeof(why));
+
+	if (err)
+		fprintf(stderr, "gpreempt-bench: %s: %s (%s)\n", job->plan->name, why,
+			strerror(-err));
+	return err;
+}
+
+/* A process of its own with nothing in front of it, each request when the last is done. */
+static int alone_on_device(struct job *job, size_t i)
+{
+	static char nothing[] = "alone";
+	const struct gp_peer peer = { .name = nothing };
+	struct gp_plan plan = { .clients = 1, .seconds = ALONE_S };
+	struct gp_corun_result r;
+	int err;
+
+	plan.client[0] = job->plan->plan->client[i];
+	plan.client[0].load = GP_PLAN_CONTINUOUS;
+	plan.client[0].rate = 0;
+	err = run_on_device(job, &plan, &job->workload_name[i], &peer, 1, &r);
+	if (err)
+		return err;
+	err = gp_corun_middle(&r, &job->alone[i].p50_ns, &job->alone[i].per_s);
+	gp_corun_free(&r);
+	return err;
+}
+
+static int measure_alone(struct job *job)
+{
+	const struct gp_corun run = run_of(job, GP_CORUN_SLICES, 1);
 	int err = 0;
 
 	for (size_t i = 0; i < job->plan->plan->clients && !err; i++)
-		err = gp_corun_alone(&run, i, &job->alone[i].p50_ns, &job->alone[i].per_s);
+		err = job->options->device ? alone_on_device(job, i) :
+		      gp_corun_alone(&run, i, &job->alone[i].p50_ns, &job->alone[i].per_s);
 	return err;
 }
 
@@ -132,13 +202,13 @@ static void print_or_dash(FILE *out, int width, int digits, double value)
 		fprintf(out, " %*s", width, "-");
 }
 
-static void print_client(const struct job *job, size_t i, enum gp_corun_scheduler scheduler,
+static void print_client(const struct job *job, size_t i, const struct scheduler *scheduler,
 			 const struct figures *f, bool behind, FILE *out)
 {
 	const struct gp_plan_client *c = &job->plan->plan->client[i];
 	const double alone_us = (double)job->alone[i].p50_ns / NS_PER_US;
 
-	fprintf(out, "%-17s %-16.16s %-2s %9.1f", gp_corun_name(scheduler), c->id,
+	fprintf(out, "%-17s %-16.16s %-2s %9.1f", scheduler->name, c->id,
 		c->lc ? "lc" : "be", alone_us);
 	print_or_dash(out, 9, 1, f->p50_us);
 	print_or_dash(out, 9, 1, f->p99_us);
@@ -147,15 +217,14 @@ static void print_client(const struct job *job, size_t i, enum gp_corun_schedule
 		f->done_per_s / job->alone[i].per_s, behind ? "  behind" : "");
 }
 
-static int keep(const struct job *job, size_t i, enum gp_corun_scheduler scheduler,
+static int keep(const struct job *job, size_t i, const struct scheduler *scheduler,
 		const struct figures *f, struct gp_results *results)
 {
 	const struct gp_plan_client *c = &job->plan->plan->client[i];
 	char row[256];
 	int err;
 
-	snprintf(row, sizeof(row), "%s, %s: %s", job->plan->name, gp_corun_name(scheduler),
-		 c->id);
+	snprintf(row, sizeof(row), "%s, %s: %s", job->plan->name, scheduler->name, c->id);
 	err = gp_results_add(results, row, "done_per_s", GP_BETTER_HIGHER, f->done_per_s);
 	if (!err && c->lc && f->p50_us > 0)
 		err = gp_results_add(results, row, "p50_us", GP_BETTER_LOWER, f->p50_us);
@@ -189,7 +258,7 @@ static void fill_client(const struct job *job, size_t i, const struct gp_corun_r
 	};
 }
 
-static int keep_all(const struct job *job, enum gp_corun_scheduler scheduler,
+static int keep_all(const struct job *job, const struct scheduler *scheduler,
 		    uint64_t number, const struct gp_corun_result *r,
 		    const struct figures *f, struct gp_rundir *dir)
 {
@@ -204,7 +273,7 @@ static int keep_all(const struct job *job, enum gp_corun_scheduler scheduler,
 	}
 	if (client)
 		err = gp_rundir_add(dir, &(struct gp_rundir_run){
-			.plan = job->plan->name, .scheduler = gp_corun_name(scheduler),
+			.plan = job->plan->name, .scheduler = scheduler->name,
 			.number = number, .seconds = job->plan->plan->seconds,
 			.client = client, .clients = clients, .stretch = r->stretch,
 			.stretches = r->stretches });
@@ -214,9 +283,8 @@ static int keep_all(const struct job *job, enum gp_corun_scheduler scheduler,
 
 /* ---- running --------------------------------------------------------------------- */
 
-static int say(const struct job *job, enum gp_corun_scheduler scheduler, uint64_t number,
-	       const struct gp_corun_result *r, const struct gp_suite_options *options,
-	       struct gp_results *results, FILE *out)
+static int say(const struct job *job, const struct scheduler *scheduler, uint64_t number,
+	       const struct gp_corun_result *r, struct gp_results *results, FILE *out)
 {
 	struct figures f[GP_PLAN_CLIENTS_MAX];
 	int err = 0;
@@ -228,49 +296,141 @@ static int say(const struct job *job, enum gp_corun_scheduler scheduler, uint64_
 		print_client(job, i, scheduler, &f[i], r->client[i].behind, out);
 		err = keep(job, i, scheduler, &f[i], results);
 	}
-	if (!err && options->dir)
-		err = keep_all(job, scheduler, number, r, f, options->dir);
+	if (!err && job->options->dir)
+		err = keep_all(job, scheduler, number, r, f, job->options->dir);
 	return err;
 }
 
-static int run_once(const struct job *job, const struct gp_model_config *device,
-		    const struct gp_suite_options *options, uint64_t number,
-		    struct gp_results *results, FILE *out)
-{
-	fprintf(out, "%s, %g s, run %llu\n%-17s %-16s %-2s %9s %9s %9s %7s %9s %6s\n",
-		job->plan->name, job->plan->plan->seconds, (unsigned long long)number + 1,
-		"", "client", "", "alone, us", "p50", "p99", "/ alone", "done, 1/s", "of it");
-	for (int i = 0; i < GP_CORUN_SCHEDULERS; i++) {
-		const enum gp_corun_scheduler scheduler = (enum gp_corun_scheduler)i;
-		const struct gp_corun run = run_of(job, device, scheduler,
-						   options->seed + number);
-		struct gp_corun_result r;
-		int err = gp_corun_run(&run, &r);
+/* ---- under whom ------------------------------------------------------------------- */
 
-		if (err)
-			return err;
-		err = say(job, scheduler, number, &r, options, results, out);
-		gp_corun_free(&r);
-		if (err)
-			return err;
+static int is_peer(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && !strcmp(dot, ".json");
+}
+
+static int read_peer(const char *folder, const char *name, struct scheduler *to)
+{
+	char path[PATH_MAX], why[256];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	to->peer = gp_peer_read(path, why, sizeof(why));
+	if (!to->peer) {
+		fprintf(stderr, "gpreempt-bench: %s\n", why);
+		return -EINVAL;
 	}
-	fputc('\n', out);
+	to->name = to->peer->name;
 	return 0;
+}
+
+static void free_schedulers(struct scheduler *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		gp_peer_destroy(list[i].peer);
+	free(list);
+}
+
+static int all_peers(const char *folder, struct scheduler **list, size_t *count)
+{
+	struct dirent **entry;
+	int n = scandir(folder, &entry, is_peer, alphasort), err = 0;
+
+	if (n <= 0) {
+		fprintf(stderr, "gpreempt-bench: --peers=%s: %s\n", folder,
+			n ? strerror(errno) : "there is none in it");
+		return -ENOENT;
+	}
+	*list = calloc((size_t)n, sizeof(**list));
+	for (int i = 0; i < n; i++) {
+		if (*list && !err)
+			err = read_peer(folder, entry[i]->d_name, &(*list)[i]);
+		free(entry[i]);
+	}
+	free(entry);
+	*count = (size_t)n;
+	return *list ? err : -ENOMEM;
+}
+
+static int of_model(struct scheduler **list, size_t *count)
+{
+	*list = calloc(GP_CORUN_SCHEDULERS, sizeof(**list));
+	if (!*list)
+		return -ENOMEM;
+	for (int i = 0; i < GP_CORUN_SCHEDULERS; i++)
+		(*list)[i] = (struct scheduler){
+			.name = gp_corun_name((enum gp_corun_scheduler)i),
+			.of_model = (enum gp_corun_scheduler)i };
+	*count = GP_CORUN_SCHEDULERS;
+	return 0;
+}
+
+/* Not guessed: a row says that it was not run. */
+static int say_absent(const struct job *job, const struct scheduler *scheduler,
+		      const char *lacks, FILE *out)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "%s is not installed", lacks);
+	fprintf(out, "%-17s absent: %s\n", scheduler->name, why);
+	return job->options->dir ? gp_rundir_absent(job->options->dir, job->plan->name,
+						    scheduler->name, why) : 0;
+}
+
+static int run_under(const struct job *job, const struct scheduler *scheduler,
+		     uint64_t number, struct gp_results *results, FILE *out)
+{
+	const uint64_t seed = job->options->seed + number;
+	const struct gp_corun run = run_of(job, scheduler->of_model, seed);
+	const char *lacks = scheduler->peer ? gp_peer_lacks(scheduler->peer) : NULL;
+	struct gp_corun_result r;
+	int err;
+
+	if (lacks)
+		return say_absent(job, scheduler, lacks, out);
+	err = scheduler->peer ? run_on_device(job, job->plan->plan, job->workload_name,
+					      scheduler->peer, seed, &r) :
+				gp_corun_run(&run, &r);
+	if (err)
+		return err;
+	err = say(job, scheduler, number, &r, results, out);
+	gp_corun_free(&r);
+	return err;
+}
+
+static int run_once(const struct job *job, uint64_t number, struct gp_results *results,
+		    FILE *out)
+{
+	struct scheduler *list = NULL;
+	size_t count = 0;
+	int err = job->options->device ? all_peers(job->options->peers, &list, &count) :
+					 of_model(&list, &count);
+
+	if (!err)
+		fprintf(out, "%s, %g s, run %llu\n%-17s %-16s %-2s %9s %9s %9s %7s %9s %6s\n",
+			job->plan->name, job->plan->plan->seconds,
+			(unsigned long long)number + 1, "", "client", "", "alone, us", "p50",
+			"p99", "/ alone", "done, 1/s", "of it");
+	for (size_t i = 0; i < count && !err; i++)
+		err = run_under(job, &list[i], number, results, out);
+	free_schedulers(list, count);
+	if (!err)
+		fputc('\n', out);
+	return err;
 }
 
 static int run_plan(const struct gp_corun_plan *plan, const struct gp_suite_options *options,
 		    uint64_t number, struct gp_results *results, FILE *out)
 {
-	struct job job = { .plan = plan };
-	struct gp_model_config device;
+	struct job job = { .plan = plan, .options = options };
 	int err;
 
-	gp_model_config_h200(&device);
-	err = find_workloads(&job, options);
+	gp_model_config_h200(&job.model);
+	err = find_workloads(&job);
 	if (!err)
-		err = measure_alone(&job, &device);
+		err = measure_alone(&job);
 	if (!err)
-		err = run_once(&job, &device, options, number, results, out);
+		err = run_once(&job, number, results, out);
 	end_job(&job);
 	return err;
 }
@@ -279,7 +439,7 @@ int gp_corun_plans(const struct gp_corun_plan *plan, size_t plans,
 		   const struct gp_suite_options *options, struct gp_results *results,
 		   FILE *out)
 {
-	int err = 0;
+	int err = options->device ? gp_device_prepare(options->device) : 0;
 
 	for (uint64_t number = 0; number < options->runs && !err; number++)
 		for (size_t i = 0; i < plans && !err; i++)

@@ -19,13 +19,15 @@
 #define ALPHA 0.01
 #define WORDS 2
 #define GP_WORKLOADS GP_PKGLIBDIR "/bench/workloads"
+#define GP_PEERS GP_PKGLIBDIR "/bench/peers"
 
 static const struct gp_suite *const suites[] = {
 	&gp_suite_edf, &gp_suite_quick, &gp_suite_switch, &gp_suite_theory,
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
-enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS };
+enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS, OPT_DEVICE,
+	OPT_PEERS };
 
 static const struct argp_option argp_options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
@@ -33,6 +35,9 @@ static const struct argp_option argp_options[] = {
 	{ "requests", OPT_REQUESTS, "N", 0, "of each run (the suite's own number)", 0 },
 	{ "out", OPT_OUT, "FILE", 0, "what was found, for compare (JSON)", 0 },
 	{ "dir", OPT_DIR, "DIR", 0, "raw samples and all there is, for report", 0 },
+	{ "device", OPT_DEVICE, "ID", 0, "plans run there, not in virtual time (soft0, UUID, "
+	  "PCI address)", 0 },
+	{ "peers", OPT_PEERS, "DIR", 0, "under whom, on a device (" GP_PEERS ")", 0 },
 	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (" GP_WORKLOADS ")", 0 },
 	{ 0 },
 };
@@ -77,6 +82,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (!*text)
 			argp_error(state, "--dir=: the name of a folder is wanted");
 		a->dir = text;
+		return 0;
+	case OPT_DEVICE:
+		if (!*text)
+			argp_error(state, "--device=: soft0, a UUID or a PCI address is wanted");
+		a->options.device = text;
+		return 0;
+	case OPT_PEERS:
+		a->options.peers = text;
 		return 0;
 	case OPT_WORKLOADS:
 		a->options.workloads = text;
@@ -163,7 +176,9 @@ static int open_dir(struct args *a)
 	char command[512];
 	const struct gp_rundir_about about = {
 		.suite = a->word[0], .command = command, .driver = "",
-		.device = "the model of an H200, in virtual time", .seed = a->options.seed,
+		.device = a->options.device ? a->options.device :
+					      "the model of an H200, in virtual time",
+		.seed = a->options.seed,
 	};
 
 	if (!a->dir)
@@ -263,7 +278,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*command)(struct args *a);
 	} commands[] = { { "list", list }, { "run", run }, { "compare", compare } };
-	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = GP_WORKLOADS } };
+	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = GP_WORKLOADS,
+					    .peers = GP_PEERS } };
 
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;

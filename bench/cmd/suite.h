@@ -17,6 +17,8 @@ struct gp_suite_options {
 	uint64_t requests;	/* of each run; 0: the suite's own number */
 	const char *workloads;	/* the folder of those that were recorded */
 	struct gp_rundir *dir;	/* for raw samples; NULL: they are not kept */
+	const char *device;	/* plans run there; NULL: in virtual time */
+	const char *peers;	/* the folder of those, with a device */
 };
 
 struct gp_suite {

@@ -170,6 +170,15 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 	return err;
 }
 
+int gp_rundir_absent(struct gp_rundir *dir, const char *plan, const char *scheduler,
+		     const char *why)
+{
+	json_t *one = json_pack("{s:s, s:s, s:s}", "plan", plan, "scheduler", scheduler,
+				"absent", why);
+
+	return !one || json_array_append_new(dir->runs, one) ? -ENOMEM : 0;
+}
+
 static void say_machine(char machine[512])
 {
 	struct utsname u;

@@ -457,13 +457,17 @@ static double seconds_for(const struct gp_plan_client *c, const struct gp_worklo
 	return one_ns * requests / NS_PER_S;
 }
 
-static int middle_of(const struct gp_corun_result *r, uint64_t *p50_ns, double *per_s)
+int gp_corun_middle(const struct gp_corun_result *r, uint64_t *p50_ns, double *per_s)
 {
 	const struct gp_corun_client *c = &r->client[0];
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
 
 	if (!ns)
 		return -ENOMEM;
+	if (!c->requests) {
+		free(ns);
+		return -ENODATA;
+	}
 	for (size_t i = 0; i < c->requests; i++)
 		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
 	gp_samples_sort(ns, c->requests);
@@ -490,7 +494,7 @@ int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, doubl
 	err = gp_corun_run(&alone, &result);
 	if (err)
 		return err;
-	err = middle_of(&result, p50_ns, per_s);
+	err = gp_corun_middle(&result, p50_ns, per_s);
 	gp_corun_free(&result);
 	return err;
 }

@@ -63,5 +63,7 @@ void gp_corun_free(struct gp_corun_result *result);
  * of how long they take, ns, and how many there are in a second. As gp_corun_run().
  */
 int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, double *per_s);
+/** The same two of the first client of a run that was made. -ENODATA: no request ended. */
+int gp_corun_middle(const struct gp_corun_result *r, uint64_t *p50_ns, double *per_s);
 
 #endif

@@ -4,6 +4,7 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -151,6 +152,54 @@ class Bench(unittest.TestCase):
             self.assertEqual(again.returncode, 2)
             self.assertEqual(again.stderr, f"gpreempt-bench: --dir={kept}: there is a run in "
                              "it; a new folder is wanted\n")
+
+    def test_on_a_device(self):
+        """The same plan with processes of their own on a software GPU, under each peer's
+        command; one that is not installed is said to be absent."""
+        with tempfile.TemporaryDirectory() as folder:
+            peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
+            shutil.copytree(os.path.join(TOP, "bench/peers"), peers)
+            with open(os.path.join(peers, "other.json"), "w", encoding="utf-8") as f:
+                json.dump({"schema_version": 1, "name": "other", "what": "not there",
+                           "lc": ["no-such-scheduler"], "be": [], "hint": False,
+                           "needs": ["no-such-scheduler"]}, f)
+            with open(plan, "w", encoding="utf-8") as f:
+                json.dump({**PLAN, "time": 1}, f)
+            env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
+            done = subprocess.run(
+                [BENCH, "run", plan, "--device=soft0", f"--peers={peers}", f"--dir={kept}"],
+                text=True, capture_output=True, timeout=250, env=env)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertIn("other             absent: no-such-scheduler is not installed\n",
+                          done.stdout)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                runs = {run["scheduler"]: run for run in json.load(f)["runs"]}
+        self.assertEqual(runs["other"]["absent"], "no-such-scheduler is not installed")
+        p50 = {}
+        for line in done.stdout.splitlines():
+            words = line.split()
+            if " lc " in line and words[-6] != "client":
+                p50[line[:17].strip()] = (float(words[-6]), float(words[-5]))
+        alone = p50["gpreempt"][0]
+        self.assertAlmostEqual(alone, 868, delta=30)
+        self.assertGreater(p50["time-slicing"][1], 1.5 * alone)
+        self.assertLess(p50["gpreempt"][1], alone + 190)
+        for scheduler in ("time-slicing", "gpreempt", "gpreempt, hinted"):
+            lc, be = runs[scheduler]["clients"]
+            self.assertEqual(lc["requests"], 199)
+            self.assertGreater(be["done_per_s"], 60)
+
+    def test_a_device_takes_no_list_of_times(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = os.path.join(folder, "p.json")
+            with open(plan, "w", encoding="utf-8") as f:
+                json.dump({"time": 1, "tasks": [{"id": "a", "load": {
+                    "type": "trace", "trace": [1, 2]}, "client": {
+                        "model_name": "spin:1ms"}}]}, f)
+            done = bench("run", plan, "--device=soft0")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, "gpreempt-bench: p: a: load.type: found trace; on a "
+                         "device periodic, poisson or continuous is wanted\n")
 
     def test_a_model_that_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h - where the programs are that run on a device, and what they need. */
+#ifndef GP_BENCH_CMD_DEVICE_H
+#define GP_BENCH_CMD_DEVICE_H
+
+#include <stdbool.h>
+
+/** Is @device the software GPU, whose clock is its own? */
+bool gp_device_is_soft(const char *device);
+
+/**
+ * This build's gpreempt is found first; with the software GPU, its libcuda as well. 0, or
+ * negative errno, which was said.
+ */
+int gp_device_prepare(const char *device);
+
+/** The program that is one client of a plan: of the build, or as installed. */
+const char *gp_device_client(void);
+
+#endif

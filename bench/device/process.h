@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process.h - a program whose lines are read, and which is written lines to. */
+#ifndef GP_BENCH_DEVICE_PROCESS_H
+#define GP_BENCH_DEVICE_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct gp_process {
+	pid_t pid;		/* 0: none */
+	int in, out;		/* its stdin and its stdout */
+	char line[4096];	/* what was read and not given yet */
+	size_t have;
+};
+
+/** Its stderr is ours, and it ends when we do. 0, or negative errno. */
+int gp_process_start(struct gp_process *p, char *const argv[]);
+/**
+ * The next of its lines that begins with @word, in @line. 0; -ETIMEDOUT; -EPIPE: it said
+ * no more.
+ */
+int gp_process_expect(struct gp_process *p, const char *word, uint64_t timeout_ms, char *line,
+		      size_t len);
+/** 0, or negative errno. */
+int gp_process_send(struct gp_process *p, const char *line);
+/** Its exit status, once it has ended by itself; -ETIMEDOUT: it was killed. */
+int gp_process_end(struct gp_process *p, uint64_t timeout_ms);
+/** Whatever it does. */
+void gp_process_kill(struct gp_process *p);
+
+#endif

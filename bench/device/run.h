@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.h - a plan on a device that is there: each client a process of its own, started the
+ * way a peer says. What it finds is what a run in virtual time finds (corun.h).
+ */
+#ifndef GP_BENCH_DEVICE_RUN_H
+#define GP_BENCH_DEVICE_RUN_H
+
+#include "bench/device/peer.h"
+#include "bench/virtual/corun.h"
+
+struct gp_device_run {
+	const char *client;		/* the program: bench/apps/client.c */
+	const char *device;		/* as gpreempt run --device takes it */
+	bool soft;			/* the software GPU: its clock is its own */
+	const struct gp_plan *plan;
+	char *const *workload;		/* of each client: a name or a file */
+	const struct gp_peer *peer;
+	uint64_t seed;
+};
+
+/**
+ * Of who had the device when nothing is known here. Free @result with gp_corun_free(). 0;
+ * or a negative errno, of which @why says in one line whose it is.
+ */
+int gp_device_run(const struct gp_device_run *run, struct gp_corun_result *result, char *why,
+		  size_t why_len);
+
+#endif
