@@ -88,13 +88,17 @@ DAEMON   := $(O)/bin/gpreemptd
 HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
 HSAQ_CMD := $(O)/bin/hsaq
 BENCH    := $(O)/bin/gpreempt-bench
+# Python, and what it takes from beside it: where the program looks, built or installed.
+REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
+	$(wildcard bench/report/*.py bench/report/*.css))
+PEERS    := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(wildcard bench/peers/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
-	$(BENCH) $(BENCH_PROGS) $(EXAMPLES)
+	$(BENCH) $(REPORT) $(PEERS) $(BENCH_PROGS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
 # Objects that only a test needs are kept, too.
@@ -164,6 +168,10 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 $(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/common/,opts.c samples.c)) $(MODEL_A) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ljansson -lz -ldl -lm
+
+$(O)/lib/gpreempt/bench/%: bench/%
+	$(call msg,COPY,$@)mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(O)/bench/lc: $(call obj,$(wildcard bench/load/*.c))
 $(O)/bench/client: $(call obj,$(wildcard bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) client/duration.c)

@@ -23,8 +23,8 @@ man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 # a configuration is no configuration: it would change who gets what.
 install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
-		$(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/gpreempt \
-		$(DESTDIR)$(unitdir) $(DESTDIR)$(docdir) $(DESTDIR)$(sysconfdir)/gpreempt
+		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(pkglibdir)/bench/peers $(DESTDIR)$(libdir)/pkgconfig \
+		$(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(unitdir) $(DESTDIR)$(docdir) $(DESTDIR)$(sysconfdir)/gpreempt
 	$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
 	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
 	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
@@ -33,6 +33,9 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
 	ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
 	$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
+	$(INSTALL) -m 644 $(REPORT) $(DESTDIR)$(pkglibdir)/bench/report/
+	$(INSTALL) -m 644 $(PEERS) $(DESTDIR)$(pkglibdir)/bench/peers/
+	$(INSTALL) -m 755 $(O)/bench/client $(DESTDIR)$(pkglibdir)/bench/
 	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
 	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/
@@ -59,6 +62,7 @@ help:
 	@printf '%s\n' \
 	'make all          build everything (O=DIR: there, V=1: show commands)' \
 	'make demo         see preemption: on the GPU where there is one, else on the software GPU' \
+	'make bench        gpreempt and time slices on the model of an H200, in virtual time: a page' \
 	'make check        all tests that need no GPU, ASan and UBSan included' \
 	'make check-asan   unit tests, and the programs end to end, under ASan and UBSan' \
 	'make check-tsan   the same under TSan' \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# demo, check-gpu, and the PTX of the bench's kernels (bench-ptx needs a CUDA
+# demo, bench, check-gpu, and the PTX of the bench's kernels (bench-ptx needs a CUDA
 # toolkit; nothing else does, its output is in the tree).
 
 NVCC ?= /usr/local/cuda/bin/nvcc
@@ -25,6 +25,14 @@ $(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ldl -lm
+
+# What gpreempt is for, on the model of an H200: a page, in some seconds, without a GPU.
+BENCH_DIR ?= $(O)/bench-quick
+.PHONY: bench
+bench: need-cc need-python $(BENCH) $(REPORT)
+	$(Q)rm -rf $(BENCH_DIR)
+	$(Q)$(BENCH) run quick --runs=5 --dir=$(BENCH_DIR)
+	$(Q)$(BENCH) report $(BENCH_DIR)
 
 # SUITE=latency|exact|kill|safety|many|share|edf|rules|controls; ROWS: which rows (default all); `make
 # check-gpu SUITE=latency ROWS=--list` says what there is.

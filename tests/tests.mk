@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # check: what a developer runs. ci-more: what is too long for that.
 
-E2E      := $(sort $(wildcard tests/e2e/test_*.py))
+E2E      := $(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py))
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # Unit tests and replayed inputs that pass, at least.
 UNIT_FLOOR ?= 400

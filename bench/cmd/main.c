@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreempt-bench: list the suites, or what a file says; run a suite; compare
- * what two runs found.
+ * main.c - gpreempt-bench: list the suites, or what a file says; run a suite or a plan;
+ * compare what two runs found; make a page of a run's results.
  */
 #include <argp.h>
 #include <errno.h>
@@ -11,6 +11,7 @@
 
 #include "bench/cmd/corun.h"
 #include "bench/cmd/list.h"
+#include "bench/cmd/report.h"
 #include "bench/cmd/suite.h"
 #include "bench/common/opts.h"
 
@@ -104,8 +105,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "what? list [FILE], run SUITE|PLAN, or compare "
-					  "FILE FILE");
+			argp_error(state, "what? list [FILE], run SUITE|PLAN, compare FILE FILE, "
+					  "or report DIR");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -267,17 +268,26 @@ static int compare(struct args *a)
 	return worse < 0 ? 2 : worse > 0;
 }
 
+/* ---- report ---------------------------------------------------------------------- */
+
+static int report(struct args *a)
+{
+	return a->words == 1 ? gp_report(a->word[0]) : wrong_use("report DIR");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = argp_options, .parser = parse,
-		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncompare FILE FILE",
-		.doc = "Run gpreempt's benchmarks, and compare what they found.",
+		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncompare FILE FILE\nreport DIR",
+		.doc = "Run gpreempt's benchmarks, compare what they found, and show it.",
 	};
 	static const struct {
 		const char *name;
 		int (*command)(struct args *a);
-	} commands[] = { { "list", list }, { "run", run }, { "compare", compare } };
+	} commands[] = {
+		{ "list", list }, { "run", run }, { "compare", compare }, { "report", report },
+	};
 	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = GP_WORKLOADS,
 					    .peers = GP_PEERS } };
 
@@ -287,7 +297,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(args.command, commands[i].name))
 			return commands[i].command(&args);
-	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, or "
-			"compare FILE FILE\n", args.command);
+	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, "
+			"compare FILE FILE, or report DIR\n", args.command);
 	return 2;
 }

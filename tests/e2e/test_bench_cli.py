@@ -217,11 +217,14 @@ class Bench(unittest.TestCase):
     def test_refuses(self):
         for args, says in ((("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
                            (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
-                           (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, or"),
-                           ((), "what? list [FILE], run SUITE|PLAN, or compare FILE FILE"),
+                           (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, "),
+                           ((), "what? list [FILE], run SUITE|PLAN, compare FILE FILE, or "
+                            "report DIR"),
                            (("run", "theory", "theory"), 'it is "gpreempt-bench run'),
                            (("list", "a", "b"), 'it is "gpreempt-bench list [FILE]"'),
                            (("list", "/none/x"), "/none/x: No such file"),
+                           (("report",), 'it is "gpreempt-bench report DIR'),
+                           (("report", "a", "b"), 'it is "gpreempt-bench report DIR'),
                            (("compare", "x"), 'it is "gpreempt-bench compare FILE'),
                            (("compare", "/none/x", "y"), "/none/x: No such file"),
                            (("compare", "a", "b", "c"), "c: what is that for?"),

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tables say, and how: of all that ran (heading, field of run.json), of a client
+(heading, name of the figure, how to write it).
+"""
+import text
+
+ABOUT = (("what ran", "suite"), ("on", "device"), ("machine", "machine"), ("driver", "driver"),
+         ("command", "command"), ("gpreempt", "version"), ("seed", "seed"), ("when", "date"))
+
+LATENCY_CRITICAL = (
+    ("requests", "requests", text.count),
+    *((f"{name}, µs", name, text.us)
+      for name in ("p50", "p90", "p95", "p99", "p99.9", "max")),
+    ("p50 ÷ alone", "p50 over alone", text.short),
+    ("p99 ÷ alone", "p99 over alone", text.short),
+    ("missed", "missed", text.count),
+)
+BEST_EFFORT = (
+    ("done/s", "done/s", text.short),
+    ("of alone", "of alone", text.percent),
+)
+
+# Said once, under the first table.
+LEGEND = (
+    "Each figure is the median over repetitions, with the range where they differ. A dash: it is "
+    "not known, or fewer than ten samples lie beyond it. Time counts from when a request was due "
+    "to its end. ÷ alone: over p50 of the same request with the device to itself; of alone: of "
+    "what the client does with the device to itself. Jain's index is 1 when best-effort clients "
+    "that do the same get the same, and 1/n when one of n gets it all.")
+
+
+def work(known):
+    """What a client does, as far as it is told."""
+    return ", ".join(word for word in (known.workload, known.load) if word) or text.NONE
+
+
+def alone(known):
+    if known.alone_us is None:
+        return f"alone {text.NONE}"
+    return f"alone {text.in_line(known.alone_us, text.plain_us)} µs"
+
+
+def offered(known):
+    return f"offered load {text.in_line(known.offered, text.short)}"
+
+
+def repetitions(plan):
+    """How often, and how long each."""
+    numbers = sorted({len(row.runs) for row in plan.rows if row.runs})
+    seconds = sorted({run.seconds for row in plan.rows for run in row.runs
+                      if run.seconds is not None})
+    if not numbers:
+        return "Nothing was run."
+    often = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
+    long = " to ".join(f"{s:g}" for s in dict.fromkeys(seconds[:1] + seconds[-1:]))
+    some = "repetition" if numbers == [1] else "repetitions, interleaved,"
+    return f"{often} {some} of {long or text.NONE} s."

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told of each plan and scheduler, made of the runs. Pure."""
+import statistics
+from collections import namedtuple
+
+from read import Absent
+
+# Fewer samples than this beyond a percentile, and it is chance.
+BEYOND = 10
+PERCENTILES = (("p50", 500), ("p90", 900), ("p95", 950), ("p99", 990), ("p99.9", 999))
+
+Spread = namedtuple("Spread", "median low high")
+# equal: of best-effort clients with the same work and load, (title, ids).
+Plan = namedtuple("Plan", "name rows lc be equal")
+# absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}.
+Row = namedtuple("Row", "scheduler runs absent lc be jain")
+# A client as all runs of a plan know it.
+Known = namedtuple("Known", "id workload load offered alone_us alone_per_s")
+
+
+def rank(ordered, per_mille):
+    """The place, from 1, of the smallest that per_mille of all do not exceed."""
+    return max((len(ordered) * per_mille + 999) // 1000, 1)
+
+
+def percentile(ordered, per_mille):
+    """None where too few samples are beyond it."""
+    at = rank(ordered, per_mille)
+    return ordered[at - 1] if len(ordered) - at >= BEYOND else None
+
+
+def spread(values):
+    """Median and range over repetitions; None if one of them does not know it."""
+    values = list(values)
+    if not values or None in values:
+        return None
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def ratio(value, over):
+    return None if value is None or over is None else value / over
+
+
+def jain(values):
+    """Jain's index of fairness: 1 when all are equal, 1/n when one has it all."""
+    if None in values or not any(values):
+        return None
+    return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
+
+
+def latencies(client):
+    """Sorted, ns; None where there are no samples."""
+    if client.samples is None:
+        return None
+    return sorted(end - at for at, end in zip(client.samples.intended, client.samples.end))
+
+
+# ---- one repetition -------------------------------------------------------------------
+
+def lc_once(client):
+    ordered = latencies(client) or []
+    found = {name: percentile(ordered, per_mille) for name, per_mille in PERCENTILES}
+    found["max"] = ordered[-1] if ordered else None
+    alone_ns = client.alone_us and client.alone_us * 1000
+    for name in ("p50", "p99"):
+        found[f"{name} over alone"] = ratio(found[name], alone_ns)
+    found["missed"], found["requests"] = client.missed, client.requests
+    return found
+
+
+def be_once(client):
+    return {"done/s": client.done_per_s,
+            "of alone": ratio(client.done_per_s, client.alone_per_s)}
+
+
+# ---- over repetitions ----------------------------------------------------------------
+
+def together(found):
+    """{name: Spread} of each repetition's {name: value}."""
+    return {name: spread(one[name] for one in found) for name in found[0]}
+
+
+def of_client(runs, identity):
+    return [c for run in runs for c in run.clients if c.id == identity]
+
+
+def known(runs, identity):
+    """What of a client does not depend on the scheduler."""
+    mine = of_client(runs, identity)
+    return Known(identity, mine[0].workload, mine[0].load,
+                 *(spread(getattr(c, name) for c in mine)
+                   for name in ("offered", "alone_us", "alone_per_s")))
+
+
+def equals(be):
+    """(what they do, their ids) of best-effort clients that do the same."""
+    groups = {}
+    for c in be:
+        groups.setdefault((c.workload, c.load), []).append(c.id)
+    return [(f"{len(ids)} × {workload}", ids) for (workload, _), ids in groups.items()
+            if len(ids) > 1]
+
+
+def jain_once(run, ids):
+    done = [c.done_per_s for c in run.clients if c.id in ids]
+    return jain(done) if len(done) == len(ids) else None
+
+
+def jain_over(runs, ids):
+    return spread(jain_once(run, ids) for run in runs)
+
+
+def row(scheduler, entries, be, equal):
+    runs = sorted((e for e in entries if not isinstance(e, Absent)), key=lambda run: run.number)
+    why = [e.why for e in entries if isinstance(e, Absent)]
+    ids = dict.fromkeys((c.id, c.lc) for run in runs for c in run.clients)
+    return Row(scheduler, runs, "; ".join(why) or None,
+               {i: together([lc_once(c) for c in of_client(runs, i)]) for i, lc in ids if lc},
+               {i: together([be_once(c) for c in of_client(runs, i)]) for i, lc in ids if not lc},
+               {title: jain_over(runs, members) for title, members in equal})
+
+
+def plan(name, entries):
+    runs = [e for e in entries if not isinstance(e, Absent)]
+    ids = dict.fromkeys((c.id, c.lc) for run in runs for c in run.clients)
+    lc = [known(runs, i) for i, is_lc in ids if is_lc]
+    be = [known(runs, i) for i, is_lc in ids if not is_lc]
+    equal = equals(be)
+    schedulers = dict.fromkeys(e.scheduler for e in entries)
+    return Plan(name, [row(s, [e for e in entries if e.scheduler == s], be, equal)
+                       for s in schedulers], lc, be, equal)
+
+
+def plans(results):
+    """In the order of the file, as are the rows of each."""
+    names = dict.fromkeys(e.plan for e in results.entries)
+    return [plan(name, [e for e in results.entries if e.plan == name]) for name in names]
+
+
+# ---- one plan at several loads -------------------------------------------------------
+
+def load_of(name):
+    """("NAME", 0.5) of "NAME@0.5", else None."""
+    base, at, load = name.rpartition("@")
+    if not at or not base or not load.replace(".", "", 1).isdecimal() or not load.isascii():
+        return None
+    return base, float(load)
+
+
+def by_load(found):
+    """{NAME: [(load, Plan)]}, ascending, of those that ran at several loads."""
+    groups = {}
+    for one in found:
+        named = load_of(one.name)
+        if named:
+            groups.setdefault(named[0], []).append((named[1], one))
+    return {base: sorted(at, key=lambda pair: pair[0]) for base, at in groups.items()
+            if len({load for load, _ in at}) > 1}
