@@ -87,6 +87,7 @@ $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 
 $(addprefix $(O)/tests/bench/test_,arrivals corun edf peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) bench/common/samples.c)
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
+$(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 
 # The gfx9 interpreter of the software GPU, as a program of user space.
 GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)

@@ -119,7 +119,7 @@ static struct gp_corun run_of(const struct job *job, enum gp_corun_scheduler sch
 
 static int run_on_device(const struct job *job, const struct gp_plan *plan,
 			 char *const *workload, const struct gp_peer *peer, uint64_t seed,
-			 struct gp_corun_result *r)
+			 struct gp_plan_result *r)
 {
 	const struct gp_device_run run = {
 		.client = gp_device_client(), .device = job->options->device,
@@ -141,7 +141,7 @@ static int alone_on_device(struct job *job, size_t i)
 	static char nothing[] = "alone";
 	const struct gp_peer peer = { .name = nothing };
 	struct gp_plan plan = { .clients = 1, .seconds = ALONE_S };
-	struct gp_corun_result r;
+	struct gp_plan_result r;
 	int err;
 
 	plan.client[0] = job->plan->plan->client[i];
@@ -150,8 +150,8 @@ static int alone_on_device(struct job *job, size_t i)
 	err = run_on_device(job, &plan, &job->workload_name[i], &peer, 1, &r);
 	if (err)
 		return err;
-	err = gp_corun_middle(&r, &job->alone[i].p50_ns, &job->alone[i].per_s);
-	gp_corun_free(&r);
+	err = gp_plan_result_middle(&r, &job->alone[i].p50_ns, &job->alone[i].per_s);
+	gp_plan_result_free(&r);
 	return err;
 }
 
@@ -173,9 +173,9 @@ struct figures {
 	double done_per_s;
 };
 
-static int figures_of(const struct gp_corun_result *r, size_t i, struct figures *f)
+static int figures_of(const struct gp_plan_result *r, size_t i, struct figures *f)
 {
-	const struct gp_corun_client *c = &r->client[i];
+	const struct gp_plan_done *c = &r->client[i];
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
 	struct gp_percentiles p = { 0 };
 	size_t done = 0;
@@ -243,7 +243,7 @@ static void say_load(const struct gp_plan_client *c, char *text, size_t len)
 		snprintf(text, len, "%s", gp_plan_load_name(c->load));
 }
 
-static void fill_client(const struct job *job, size_t i, const struct gp_corun_result *r,
+static void fill_client(const struct job *job, size_t i, const struct gp_plan_result *r,
 			double done_per_s, const char *load, struct gp_rundir_client *to)
 {
 	const struct gp_plan_client *c = &job->plan->plan->client[i];
@@ -259,7 +259,7 @@ static void fill_client(const struct job *job, size_t i, const struct gp_corun_r
 }
 
 static int keep_all(const struct job *job, const struct scheduler *scheduler,
-		    uint64_t number, const struct gp_corun_result *r,
+		    uint64_t number, const struct gp_plan_result *r,
 		    const struct figures *f, struct gp_rundir *dir)
 {
 	const size_t clients = job->plan->plan->clients;
@@ -284,7 +284,7 @@ static int keep_all(const struct job *job, const struct scheduler *scheduler,
 /* ---- running --------------------------------------------------------------------- */
 
 static int say(const struct job *job, const struct scheduler *scheduler, uint64_t number,
-	       const struct gp_corun_result *r, struct gp_results *results, FILE *out)
+	       const struct gp_plan_result *r, struct gp_results *results, FILE *out)
 {
 	struct figures f[GP_PLAN_CLIENTS_MAX];
 	int err = 0;
@@ -383,7 +383,7 @@ static int run_under(const struct job *job, const struct scheduler *scheduler,
 	const uint64_t seed = job->options->seed + number;
 	const struct gp_corun run = run_of(job, scheduler->of_model, seed);
 	const char *lacks = scheduler->peer ? gp_peer_lacks(scheduler->peer) : NULL;
-	struct gp_corun_result r;
+	struct gp_plan_result r;
 	int err;
 
 	if (lacks)
@@ -394,7 +394,7 @@ static int run_under(const struct job *job, const struct scheduler *scheduler,
 	if (err)
 		return err;
 	err = say(job, scheduler, number, &r, results, out);
-	gp_corun_free(&r);
+	gp_plan_result_free(&r);
 	return err;
 }
 

@@ -73,7 +73,7 @@ static int run_edf(const struct gp_suite_options *options, struct gp_results *re
 
 	gp_model_config_h200(&device);
 	for (uint64_t run = 0; run < options->runs; run++) {
-		fprintf(out, "%u sets of %u tasks a load, 3 s each, best-effort beside; seed %llu\n"
+		fprintf(out, "%d sets of %d tasks a load, 3 s each, best-effort beside; seed %llu\n"
 			     "load   let in     jobs   missed    worst     others  that miss    "
 			     "worst\n", SETS, TASKS, (unsigned long long)(options->seed + run));
 		for (size_t i = 0; i < LOADS; i++) {

@@ -28,7 +28,7 @@ struct client {
 
 struct run {
 	const struct gp_device_run *how;
-	struct gp_corun_result *result;
+	struct gp_plan_result *result;
 	char folder[32];
 	struct client client[GP_PLAN_CLIENTS_MAX];
 	char *why;
@@ -168,7 +168,7 @@ static int await_all(struct run *r)
 
 static int read_samples(struct run *r, size_t i)
 {
-	struct gp_corun_client *c = &r->result->client[i];
+	struct gp_plan_done *c = &r->result->client[i];
 	FILE *file = fopen(r->client[i].samples, "re");
 	size_t room = 0;
 	char line[128];
@@ -222,13 +222,13 @@ static int run_all(struct run *r)
 	return err;
 }
 
-int gp_device_run(const struct gp_device_run *how, struct gp_corun_result *result, char *why,
+int gp_device_run(const struct gp_device_run *how, struct gp_plan_result *result, char *why,
 		  size_t why_len)
 {
 	struct run *r = calloc(1, sizeof(*r));
 	int err;
 
-	*result = (struct gp_corun_result){ 0 };
+	*result = (struct gp_plan_result){ 0 };
 	snprintf(why, why_len, "no memory");
 	if (!r)
 		return -ENOMEM;
@@ -251,6 +251,6 @@ int gp_device_run(const struct gp_device_run *how, struct gp_corun_result *resul
 	rmdir(r->folder);
 	free(r);
 	if (err)
-		gp_corun_free(result);
+		gp_plan_result_free(result);
 	return err;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run.h - a plan on a device that is there: each client a process of its own, started the
- * way a peer says. What it finds is what a run in virtual time finds (corun.h).
+ * way a peer says. What it finds is what a run in virtual time finds.
  */
 #ifndef GP_BENCH_DEVICE_RUN_H
 #define GP_BENCH_DEVICE_RUN_H
 
 #include "bench/device/peer.h"
-#include "bench/virtual/corun.h"
+#include "bench/plan/result.h"
 
 struct gp_device_run {
 	const char *client;		/* the program: bench/apps/client.c */
@@ -20,10 +20,10 @@ struct gp_device_run {
 };
 
 /**
- * Of who had the device when nothing is known here. Free @result with gp_corun_free(). 0;
+ * Of who had the device when nothing is known here. Free @result with gp_plan_result_free(). 0;
  * or a negative errno, of which @why says in one line whose it is.
  */
-int gp_device_run(const struct gp_device_run *run, struct gp_corun_result *result, char *why,
+int gp_device_run(const struct gp_device_run *run, struct gp_plan_result *result, char *why,
 		  size_t why_len);
 
 #endif

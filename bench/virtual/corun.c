@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bench/common/samples.h"
 #include "bench/load/arrivals.h"
-#include "softgpu/sim_sched.h"
+#include "bench/virtual/sim_sched.h"
 
 #define NEVER UINT64_MAX
 #define NS_PER_S 1000000000u
@@ -38,14 +37,14 @@ struct client {
 	uint64_t next_ns;		/* its next request; NEVER: none, or not known */
 	uint64_t intended_ns, start_ns, launched_ns;
 	size_t part_next;
-	struct gp_corun_client *result;
+	struct gp_plan_done *result;
 	size_t room;
 };
 
 struct world {
 	const struct gp_corun *run;
 	struct gp_sim_sched *host;
-	struct gp_corun_result *result;
+	struct gp_plan_result *result;
 	struct client client[GP_PLAN_CLIENTS_MAX];
 	size_t clients;
 	size_t stretch_room;
@@ -237,7 +236,7 @@ static void act(struct world *w, struct client *c, uint64_t now_ns)
 
 static void keep(struct world *w, struct client *c, uint64_t now_ns)
 {
-	struct gp_corun_client *r = c->result;
+	struct gp_plan_done *r = c->result;
 
 	if (!grow((void **)&r->request, r->requests, &c->room, sizeof(*r->request))) {
 		failed(w, -ENOMEM);
@@ -281,7 +280,7 @@ static void agent_run(void *arg, uint64_t now_ns)
 /* Who has the device now, @client + 1, or nobody, 0. */
 static void device_to(struct world *w, uint32_t client, uint64_t now_ns)
 {
-	struct gp_corun_result *r = w->result;
+	struct gp_plan_result *r = w->result;
 
 	if (w->on && !grow((void **)&r->stretch, r->stretches, &w->stretch_room,
 			   sizeof(*r->stretch))) {
@@ -416,12 +415,12 @@ static int run_all(struct world *w)
 	return err ? err : w->error;
 }
 
-int gp_corun_run(const struct gp_corun *run, struct gp_corun_result *result)
+int gp_corun_run(const struct gp_corun *run, struct gp_plan_result *result)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	int err;
 
-	*result = (struct gp_corun_result){ 0 };
+	*result = (struct gp_plan_result){ 0 };
 	if (!w)
 		return -ENOMEM;
 	w->run = run;
@@ -434,16 +433,8 @@ int gp_corun_run(const struct gp_corun *run, struct gp_corun_result *result)
 	gp_sim_sched_destroy(w->host);
 	free(w);
 	if (err)
-		gp_corun_free(result);
+		gp_plan_result_free(result);
 	return err;
-}
-
-void gp_corun_free(struct gp_corun_result *result)
-{
-	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++)
-		free(result->client[i].request);
-	free(result->stretch);
-	*result = (struct gp_corun_result){ 0 };
 }
 
 /* ---- alone ----------------------------------------------------------------------- */
@@ -457,32 +448,11 @@ static double seconds_for(const struct gp_plan_client *c, const struct gp_worklo
 	return one_ns * requests / NS_PER_S;
 }
 
-int gp_corun_middle(const struct gp_corun_result *r, uint64_t *p50_ns, double *per_s)
-{
-	const struct gp_corun_client *c = &r->client[0];
-	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
-
-	if (!ns)
-		return -ENOMEM;
-	if (!c->requests) {
-		free(ns);
-		return -ENODATA;
-	}
-	for (size_t i = 0; i < c->requests; i++)
-		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
-	gp_samples_sort(ns, c->requests);
-	*p50_ns = gp_samples_rank(ns, c->requests, 500);
-	*per_s = (double)c->requests * NS_PER_S /
-		 (double)(c->request[c->requests - 1].end_ns - r->begin_ns);
-	free(ns);
-	return 0;
-}
-
 int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, double *per_s)
 {
 	struct gp_plan plan = { .clients = 1 };
 	struct gp_corun alone = *run;
-	struct gp_corun_result result;
+	struct gp_plan_result result;
 	int err;
 
 	plan.client[0] = run->plan->client[i];
@@ -494,7 +464,7 @@ int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, doubl
 	err = gp_corun_run(&alone, &result);
 	if (err)
 		return err;
-	err = gp_corun_middle(&result, p50_ns, per_s);
-	gp_corun_free(&result);
+	err = gp_plan_result_middle(&result, p50_ns, per_s);
+	gp_plan_result_free(&result);
 	return err;
 }

@@ -11,12 +11,11 @@
 #ifndef GP_BENCH_VIRTUAL_CORUN_H
 #define GP_BENCH_VIRTUAL_CORUN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/common/request.h"
 #include "bench/plan/plan.h"
+#include "bench/plan/result.h"
 #include "bench/workload/workload.h"
 #include "softgpu/model.h"
 
@@ -38,32 +37,16 @@ struct gp_corun {
 	uint64_t seed;
 };
 
-struct gp_corun_client {
-	struct gp_request *request;
-	size_t requests;	/* that ended, half a second after the plan's end at most */
-	bool behind;		/* more had come */
-};
-
-struct gp_corun_result {
-	struct gp_corun_client client[GP_PLAN_CLIENTS_MAX];
-	struct gp_stretch *stretch;
-	size_t stretches;
-	uint64_t begin_ns, end_ns;	/* of the plan; all times are of one clock */
-};
-
 /**
- * Free @result with gp_corun_free(). 0; -ENOMEM; -EINVAL: the device is not of the
+ * Free @result with gp_plan_result_free(). 0; -ENOMEM; -EINVAL: the device is not of the
  * timeslice kind; -ENOSPC: more work is queued than a channel holds.
  */
-int gp_corun_run(const struct gp_corun *run, struct gp_corun_result *result);
-void gp_corun_free(struct gp_corun_result *result);
+int gp_corun_run(const struct gp_corun *run, struct gp_plan_result *result);
 
 /**
  * What client @i of the plan does alone, each request when the last is done: the middle
  * of how long they take, ns, and how many there are in a second. As gp_corun_run().
  */
 int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, double *per_s);
-/** The same two of the first client of a run that was made. -ENODATA: no request ended. */
-int gp_corun_middle(const struct gp_corun_result *r, uint64_t *p50_ns, double *per_s);
 
 #endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "softgpu/sim_sched.h"
+#include "bench/virtual/sim_sched.h"
 
 #define NEVER UINT64_MAX
 #define US 1000u

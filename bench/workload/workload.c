@@ -160,7 +160,8 @@ static bool read_solo(struct reader *r, const json_t *root)
 	const json_t *value = json_object_get(root, "solo_us");
 
 	if (!is_within(value, TIME_MIN_US, 2.0 * TIME_MAX_US * GP_WORKLOAD_KERNELS_MAX))
-		return wrong_value(r, "solo_us", value, "a time in us from 0.001 to 2e11 is wanted");
+		return wrong_value(r, "solo_us", value,
+				   "a time in us from 0.001 to 2e11 is wanted");
 	r->workload->solo_ns = ns_of(json_number_value(value));
 	return true;
 }
@@ -374,8 +375,9 @@ struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t
 struct gp_workload *gp_workload_named(const char *text, char *why, size_t why_len)
 {
 	struct reader r;
+	const bool ok = begin(&r, text, why, why_len) && make_named(&r, text);
 
-	return end(&r, begin(&r, text, why, why_len) && make_named(&r, text));
+	return end(&r, ok);
 }
 
 void gp_workload_destroy(struct gp_workload *workload)

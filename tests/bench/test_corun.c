@@ -24,7 +24,7 @@ struct fix {
 	struct gp_plan *plan;
 	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];
 	struct gp_corun run;
-	struct gp_corun_result result;
+	struct gp_plan_result result;
 };
 
 static void begin(struct fix *f, const char *text)
@@ -45,9 +45,9 @@ static void begin(struct fix *f, const char *text)
 	};
 }
 
-static const struct gp_corun_client *ran(struct fix *f, enum gp_corun_scheduler scheduler)
+static const struct gp_plan_done *ran(struct fix *f, enum gp_corun_scheduler scheduler)
 {
-	gp_corun_free(&f->result);
+	gp_plan_result_free(&f->result);
 	f->run.scheduler = scheduler;
 	assert_int_equal(gp_corun_run(&f->run, &f->result), 0);
 	return f->result.client;
@@ -55,13 +55,13 @@ static const struct gp_corun_client *ran(struct fix *f, enum gp_corun_scheduler 
 
 static void end(struct fix *f)
 {
-	gp_corun_free(&f->result);
+	gp_plan_result_free(&f->result);
 	for (size_t i = 0; i < f->plan->clients; i++)
 		gp_workload_destroy(f->workload[i]);
 	gp_plan_destroy(f->plan);
 }
 
-static uint64_t latency(const struct gp_corun_client *c, unsigned int per_mille)
+static uint64_t latency(const struct gp_plan_done *c, unsigned int per_mille)
 {
 	uint64_t ns[4096];
 
@@ -74,7 +74,7 @@ static uint64_t latency(const struct gp_corun_client *c, unsigned int per_mille)
 
 static void alone(void **state)
 {
-	const struct gp_corun_client *c;
+	const struct gp_plan_done *c;
 	uint64_t p50_ns;
 	double per_s;
 	struct fix f;
@@ -102,7 +102,7 @@ static void alone(void **state)
 static void beside_best_effort(void **state)
 {
 	const uint64_t switch_ns = 190 * US;
-	const struct gp_corun_client *c;
+	const struct gp_plan_done *c;
 	size_t sliced, kept;
 	struct fix f;
 
@@ -174,7 +174,7 @@ static void same_seed_same_run(void **state)
 /* In an open loop who is late has more to do, and none of it is left out. */
 static void nothing_is_left_out(void **state)
 {
-	const struct gp_corun_client *c;
+	const struct gp_plan_done *c;
 	struct fix f;
 
 	begin(&f, PLAN(CLIENT("lc", EVERY_5MS,
@@ -199,7 +199,7 @@ static void by_a_list_and_after_others(void **state)
 		       "\"model_name\": \"spin:1ms\"") ", "
 		CLIENT("c", "\"type\": \"dependent\", \"prev_task_ids\": [\"a\", \"b\"]",
 		       "\"model_name\": \"spin:1ms\""));
-	const struct gp_corun_client *c;
+	const struct gp_plan_done *c;
 	struct fix f;
 
 	begin(&f, text);

@@ -155,9 +155,11 @@ static void says_what_is_wrong(void **state)
 		  "blocks: found 0, a whole number from 1 to 2147483647 is wanted" },
 		{ ROW("[0, 1, 2147483648, 1, 0, 0]"), "blocks: found 2147483648, " },
 		{ ROW("[0, 1, 1.5, 1, 0, 0]"), "blocks: found 1.5, a whole number" },
-		{ ROW("[0, 1, 1, 0, 0, 0]"), "threads: found 0, a whole number from 1 to 1024" },
+		{ ROW("[0, 1, 1, 0, 0, 0]"),
+		  "threads: found 0, a whole number from 1 to 1024" },
 		{ ROW("[0, 1, 1, 1025, 0, 0]"), "threads: found 1025, " },
-		{ ROW("[0, 1, 1, 1, 256, 0]"), "registers: found 256, a whole number from 0 to 255" },
+		{ ROW("[0, 1, 1, 1, 256, 0]"),
+		  "registers: found 256, a whole number from 0 to 255" },
 		{ ROW("[0, 1, 1, 1, -1, 0]"), "registers: found -1, " },
 		{ ROW("[0, 1, 1, 1, 0, 262145]"), "shared_bytes: found 262145, " },
 	};

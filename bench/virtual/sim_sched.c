@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "softgpu/sim_sched.h"
+#include "bench/virtual/sim_sched.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  *
  * Not for several threads. What launches work is an agent of the device (sim_hal.h).
  */
-#ifndef GP_SOFT_SIM_SCHED_H
-#define GP_SOFT_SIM_SCHED_H
+#ifndef GP_BENCH_VIRTUAL_SIM_SCHED_H
+#define GP_BENCH_VIRTUAL_SIM_SCHED_H
 
 #include "sched/sched.h"
 #include "softgpu/sim_hal.h"

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* result.h - what a run of a plan found, wherever it ran. */
+#ifndef GP_BENCH_PLAN_RESULT_H
+#define GP_BENCH_PLAN_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/common/request.h"
+#include "bench/plan/plan.h"
+
+struct gp_plan_done {
+	struct gp_request *request;
+	size_t requests;	/* that ended, half a second after the plan's end at most */
+	bool behind;		/* more had come */
+};
+
+struct gp_plan_result {
+	struct gp_plan_done client[GP_PLAN_CLIENTS_MAX];
+	struct gp_stretch *stretch;
+	size_t stretches;
+	uint64_t begin_ns, end_ns;	/* of the plan; all times are of one clock */
+};
+
+void gp_plan_result_free(struct gp_plan_result *result);
+
+/**
+ * Of its first client, each of whose requests came when the last was done: the middle of
+ * how long they took, ns, and how many there were in a second. 0; -ENOMEM; -ENODATA: no
+ * request ended.
+ */
+int gp_plan_result_middle(const struct gp_plan_result *result, uint64_t *p50_ns,
+			  double *per_s);
+
+#endif
