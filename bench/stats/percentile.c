@@ -52,10 +52,10 @@ const char *gp_percentile_name(enum gp_percentile_name which)
 
 /*
  * A block has to be long against what one late request makes late, and blocks have to
- * be many. The square root of the samples does both, and is what Doss, Flegal, Jones
- * and Neath (Electronic Journal of Statistics 8, 2014) take for quantiles; their cube
- * root, which is best for short dependence and long runs, is 46 requests of 100,000:
- * less than one busy period of a loaded queue.
+ * be many. The square root of the samples does both, as in Doss, Flegal, Jones and Neath
+ * (Electronic Journal of Statistics 8, 2014), who want intervals of quantiles, too. The
+ * cube root of Hall, Horowitz and Jing (Biometrika 82, 1995), the best for short
+ * dependence and long runs, is 46 of 100,000: less than a loaded queue is late at a time.
  */
 static size_t block_length(size_t count)
 {
