@@ -203,7 +203,7 @@ static void print_or_dash(FILE *out, int width, int digits, double value)
 }
 
 static void print_client(const struct job *job, size_t i, const struct scheduler *scheduler,
-			 const struct figures *f, bool behind, FILE *out)
+			 const struct figures *f, size_t left, FILE *out)
 {
 	const struct gp_plan_client *c = &job->plan->plan->client[i];
 	const double alone_us = (double)job->alone[i].p50_ns / NS_PER_US;
@@ -213,8 +213,10 @@ static void print_client(const struct job *job, size_t i, const struct scheduler
 	print_or_dash(out, 9, 1, f->p50_us);
 	print_or_dash(out, 9, 1, f->p99_us);
 	print_or_dash(out, 7, 3, f->p50_us / alone_us);
-	fprintf(out, " %9.2f %6.3f%s\n", f->done_per_s,
-		f->done_per_s / job->alone[i].per_s, behind ? "  behind" : "");
+	fprintf(out, " %9.2f %6.3f", f->done_per_s, f->done_per_s / job->alone[i].per_s);
+	if (left)
+		fprintf(out, "  %zu left", left);
+	fputc('\n', out);
 }
 
 static int keep(const struct job *job, size_t i, const struct scheduler *scheduler,
@@ -254,7 +256,7 @@ static void fill_client(const struct job *job, size_t i, const struct gp_plan_re
 		.alone_us = (double)job->alone[i].p50_ns / NS_PER_US,
 		.alone_per_s = job->alone[i].per_s, .done_per_s = done_per_s,
 		.request = r->client[i].request, .requests = r->client[i].requests,
-		.behind = r->client[i].behind,
+		.left = r->client[i].left,
 	};
 }
 
@@ -293,7 +295,7 @@ static int say(const struct job *job, const struct scheduler *scheduler, uint64_
 		err = figures_of(r, i, &f[i]);
 		if (err)
 			break;
-		print_client(job, i, scheduler, &f[i], r->client[i].behind, out);
+		print_client(job, i, scheduler, &f[i], r->client[i].left, out);
 		err = keep(job, i, scheduler, &f[i], results);
 	}
 	if (!err && job->options->dir)

@@ -37,6 +37,16 @@ void gp_one_line_value(const json_t *value, char *buf, size_t len)
 					 json_is_array(value)  ? "[..]" : "something long");
 }
 
+void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format,
+		     va_list args)
+{
+	const int n = snprintf(why, why_len, "%s: ", name);
+
+	if (n >= 0 && (size_t)n < why_len)
+		vsnprintf(why + n, why_len - (size_t)n, format, args);
+	gp_one_line(why);
+}
+
 void gp_one_line_json(const json_error_t *error, const char *name, char *why,
 		      size_t why_len)
 {

@@ -3,7 +3,6 @@
 #ifndef GP_BENCH_PLAN_RESULT_H
 #define GP_BENCH_PLAN_RESULT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +12,7 @@
 struct gp_plan_done {
 	struct gp_request *request;
 	size_t requests;	/* that ended, half a second after the plan's end at most */
-	bool behind;		/* more had come */
+	size_t left;		/* that had come, and had not ended by then */
 };
 
 struct gp_plan_result {

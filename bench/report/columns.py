@@ -14,6 +14,7 @@ LATENCY_CRITICAL = (
     ("p50 ÷ alone", "p50 over alone", text.short),
     ("p99 ÷ alone", "p99 over alone", text.short),
     ("missed", "missed", text.count),
+    ("left", "left", text.count),
 )
 BEST_EFFORT = (
     ("done/s", "done/s", text.short),
@@ -24,7 +25,7 @@ BEST_EFFORT = (
 LEGEND = (
     "Each figure is the median over repetitions, with the range where they differ. A dash: it is "
     "not known, or fewer than ten samples lie beyond it. Time counts from when a request was due "
-    "to its end. ÷ alone: over p50 of the same request with the device to itself; of alone: of "
+    "to its end. Left: requests that had come, and were not done when it ended. ÷ alone: over p50 of the same request with the device to itself; of alone: of "
     "what the client does with the device to itself. Jain's index is 1 when best-effort clients "
     "that do the same get the same, and 1/n when one of n gets it all.")
 

@@ -64,7 +64,8 @@ def lc_once(client):
     alone_ns = client.alone_us and client.alone_us * 1000
     for name in ("p50", "p99"):
         found[f"{name} over alone"] = ratio(found[name], alone_ns)
-    found["missed"], found["requests"] = client.missed, client.requests
+    for name in ("requests", "left", "missed"):
+        found[name] = getattr(client, name)
     return found
 
 

@@ -23,7 +23,7 @@ Results = namedtuple("Results", "about entries")
 Absent = namedtuple("Absent", "plan scheduler why")
 Run = namedtuple("Run", "plan scheduler number seconds timeline clients")
 Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s requests "
-                    "done_per_s missed samples")
+                    "left done_per_s missed samples")
 # Of each request, in order of intention.
 Samples = namedtuple("Samples", "intended end")
 # Of each stretch, in order of its start; who: the client's place in the run.
@@ -146,6 +146,7 @@ def client(place):
         place.field("id").name(), lc, place.field("workload").text(), place.field("load").text(),
         place.field("offered").number(), place.field("alone_us").positive(),
         place.field("alone_per_s").positive(), place.field("requests").number(),
+        place.field("left").number(),
         place.field("done_per_s").number(), place.field("missed").number(),
         # Only what is shown is read: of best-effort no latency is.
         samples(path) if path and lc else None)

@@ -116,13 +116,13 @@ static json_t *number_or_null(double value, bool known)
 
 static json_t *json_of_client(const struct gp_rundir_client *c, const char *samples)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:f, s:n, s:b, s:s}",
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:I, s:f, s:n, s:s}",
 			 "id", c->id, "class", c->lc ? "lc" : "be", "workload", c->workload,
 			 "load", c->load, "offered", number_or_null(c->offered, c->offered >= 0),
 			 "alone_us", c->alone_us, "alone_per_s",
 			 number_or_null(c->alone_per_s, c->alone_per_s > 0), "requests",
-			 (json_int_t)c->requests, "done_per_s", c->done_per_s, "missed", "behind",
-			 (int)c->behind, "samples", samples);
+			 (json_int_t)c->requests, "left", (json_int_t)c->left, "done_per_s",
+			 c->done_per_s, "missed", "samples", samples);
 }
 
 static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,

@@ -28,7 +28,7 @@ struct gp_rundir_client {
 	const struct gp_request *request;
 	size_t requests;
 	double done_per_s;
-	bool behind;
+	size_t left;		/* requests that had come, and were not done */
 };
 
 /* One plan under one scheduler, once. */

@@ -392,11 +392,26 @@ static void start_clients(struct world *w)
 	}
 }
 
-static void see_who_is_behind(struct world *w)
+/* What had come and waits for its turn: a closed loop's next one had not come. */
+static size_t waiting(struct world *w, struct client *c)
 {
-	for (size_t i = 0; i < w->clients; i++)
-		w->client[i].result->behind = w->client[i].state != IDLE ||
-					      w->client[i].next_ns != NEVER;
+	size_t count = 0;
+	uint64_t at_ns = c->next_ns;
+
+	if (c->state != IDLE && c->plan->load != GP_PLAN_CONTINUOUS)
+		at_ns = next_request(w, c, c->intended_ns, NEVER);
+	for (; at_ns != NEVER; at_ns = next_request(w, c, at_ns, NEVER))
+		count++;
+	return count;
+}
+
+static void count_left(struct world *w)
+{
+	for (size_t i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		c->result->left = (c->state != IDLE) + waiting(w, c);
+	}
 }
 
 static int run_all(struct world *w)
@@ -411,7 +426,7 @@ static int run_all(struct world *w)
 		return err;
 	start_clients(w);
 	err = gp_sim_sched_run(w->host, w->result->end_ns + DRAIN_NS);
-	see_who_is_behind(w);
+	count_left(w);
 	return err ? err : w->error;
 }
 

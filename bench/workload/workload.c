@@ -52,14 +52,11 @@ static bool wrong(struct reader *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static bool wrong(struct reader *r, const char *format, ...)
 {
-	int n = snprintf(r->why, r->why_len, "%s: ", r->name);
 	va_list ap;
 
 	va_start(ap, format);
-	if (n >= 0 && (size_t)n < r->why_len)
-		vsnprintf(r->why + n, r->why_len - (size_t)n, format, ap);
+	gp_one_line_say(r->why, r->why_len, r->name, format, ap);
 	va_end(ap);
-	gp_one_line(r->why);
 	return false;
 }
 

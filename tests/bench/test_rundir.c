@@ -54,7 +54,7 @@ static void whole(void **state)
 		  .offered = 0.25, .alone_us = 1010, .alone_per_s = 990, .request = requests,
 		  .requests = 2, .done_per_s = 2 },
 		{ .id = "be \"1\"", .workload = "spin:1ms", .load = "continuous",
-		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .behind = true },
+		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .left = 3 },
 	};
 	const struct gp_rundir_run run = run_of(client);
 	struct gp_rundir *dir, *second;
@@ -80,7 +80,7 @@ static void whole(void **state)
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n10,11,20\n30,30,45\n");
 	c = json_array_get(json_object_get(one, "clients"), 1);
 	assert_true(json_is_null(json_object_get(c, "offered")));
-	assert_true(json_is_true(json_object_get(c, "behind")));
+	assert_int_equal(json_integer_value(json_object_get(c, "left")), 3);
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n");
 	read_table(folder, json_string_value(json_object_get(one, "timeline")), text,
