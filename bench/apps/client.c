@@ -142,6 +142,12 @@ static void do_requests(struct client *c, uint64_t begin_ns)
 	}
 }
 
+static void wrong_out(void)
+{
+	fprintf(stderr, "client: --out=%s: %s\n", out, strerror(errno));
+	exit(1);
+}
+
 static void write_samples(const struct client *c)
 {
 	FILE *file = out[0] ? fopen(out, "we") : NULL;
@@ -149,7 +155,7 @@ static void write_samples(const struct client *c)
 	if (!out[0])
 		return;
 	if (!file)
-		wrong(strerror(errno));
+		wrong_out();
 	fprintf(file, "intended_ns,start_ns,end_ns\n");
 	for (size_t i = 0; i < c->requests; i++)
 		fprintf(file, "%llu,%llu,%llu\n",
@@ -157,7 +163,7 @@ static void write_samples(const struct client *c)
 			(unsigned long long)c->request[i].start_ns,
 			(unsigned long long)c->request[i].end_ns);
 	if (fclose(file))
-		wrong(strerror(errno));
+		wrong_out();
 }
 
 static void print_figures(const struct client *c, uint64_t solo_ns, bool right)

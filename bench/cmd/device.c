@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,8 @@ int gp_device_prepare(const char *device)
 		fprintf(stderr, "gpreempt-bench: its program \"client\" is not there\n");
 		return err;
 	}
+	/* Of a client that has ended its exit is told, not that it was written to. */
+	signal(SIGPIPE, SIG_IGN);
 	err = prepend("PATH", folder);
 	if (!err && gp_device_is_soft(device))
 		err = use_software_gpu(folder);

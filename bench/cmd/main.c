@@ -33,7 +33,7 @@ enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS
 static const struct argp_option argp_options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
 	{ "runs", OPT_RUNS, "N", 0, "each with the next seed (1)", 0 },
-	{ "requests", OPT_REQUESTS, "N", 0, "of each run (the suite's own number)", 0 },
+	{ "requests", OPT_REQUESTS, "N", 0, "of each run of theory (400000)", 0 },
 	{ "out", OPT_OUT, "FILE", 0, "what was found, for compare (JSON)", 0 },
 	{ "dir", OPT_DIR, "DIR", 0, "raw samples and all there is, for report", 0 },
 	{ "device", OPT_DEVICE, "ID", 0, "plans run there, not in virtual time (soft0, UUID, "

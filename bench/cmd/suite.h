@@ -14,7 +14,7 @@
 struct gp_suite_options {
 	uint64_t seed;		/* of the first run; the next has the next */
 	uint64_t runs;
-	uint64_t requests;	/* of each run; 0: the suite's own number */
+	uint64_t requests;	/* of each run of theory; 0: its own number */
 	const char *workloads;	/* the folder of those that were recorded */
 	struct gp_rundir *dir;	/* for raw samples; NULL: they are not kept */
 	const char *device;	/* plans run there; NULL: in virtual time */

@@ -35,6 +35,7 @@ static int left_ms(uint64_t until_ms)
 static void become(char *const argv[], int in, int out)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_DFL);
 	setpgid(0, 0);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0)
 		_exit(127);

@@ -22,7 +22,7 @@ int gp_process_start(struct gp_process *p, char *const argv[]);
  */
 int gp_process_expect(struct gp_process *p, const char *word, uint64_t timeout_ms, char *line,
 		      size_t len);
-/** 0, or negative errno. */
+/** 0; -EPIPE: it has ended. SIGPIPE has to be ignored. */
 int gp_process_send(struct gp_process *p, const char *line);
 /** Its exit status, once it has ended by itself; -ETIMEDOUT: it was killed. */
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms);

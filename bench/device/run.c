@@ -184,8 +184,10 @@ static int read_samples(struct run *r, size_t i)
 
 			room = room ? 2 * room : 1024;
 			more = realloc(c->request, room * sizeof(*more));
-			if (!more)
-				break;
+			if (!more) {
+				fclose(file);
+				return failed(r, i, -ENOMEM, "made more requests than fit");
+			}
 			c->request = more;
 		}
 		c->request[c->requests++] = one;

@@ -77,6 +77,9 @@ class Client(Rig):
             done, _ = self.client(*args)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(says, done.stderr)
+        fields, _ = self.client("--workload=spin:1ms", "--seconds=1", "--out=/none/x")
+        self.assertEqual(fields.returncode, 1)
+        self.assertIn("client: --out=/none/x: No such file or directory", fields.stderr)
 
 
 if __name__ == "__main__":
