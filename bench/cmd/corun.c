@@ -92,8 +92,9 @@ static int find_workloads(struct job *job)
 						       &job->workload_name[i], why,
 						       sizeof(why));
 		if (!job->workload[i]) {
-			fprintf(stderr, "gpreempt-bench: %s: %s: %s\n", job->plan->name,
-				c->id, why);
+			fprintf(stderr, "gpreempt-bench: %s: %s: %s%s\n", job->plan->name,
+				c->id, why, job->workload_name[i] && !strchr(c->model, ':') ?
+				"; --workloads=DIR is where recorded models are" : "");
 			return -ENOENT;
 		}
 	}
@@ -132,7 +133,7 @@ static int run_on_device(const struct job *job, const struct gp_plan *plan,
 	if (err)
 		fprintf(stderr, "gpreempt-bench: %s: %s (%s)\n", job->plan->name, why,
 			strerror(-err));
-	return err;
+	return err ? -ECANCELED : 0;
 }
 
 /* A process of its own with nothing in front of it, each request when the last is done. */

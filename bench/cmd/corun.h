@@ -14,7 +14,8 @@ struct gp_corun_plan {
 /**
  * Prints a table for each plan; figures go to @results, and all there is to
  * @options->dir. What a plan lacks is said in one line. 0; -ENOENT: a workload is not
- * there, which was said; or another negative errno.
+ * there, -ECANCELED: a device could not run it, which both was said; or another
+ * negative errno.
  */
 int gp_corun_plans(const struct gp_corun_plan *plan, size_t plans,
 		   const struct gp_suite_options *options, struct gp_results *results,

@@ -208,6 +208,8 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite,
 	/* What a plan or its workloads lack was said. */
 	if (r == -ENOENT || r == -EINVAL)
 		return 2;
+	if (r == -ECANCELED)
+		return 1;
 	if (r < 0)
 		return failed(a->word[0], r);
 	if (err)

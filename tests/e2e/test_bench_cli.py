@@ -207,7 +207,8 @@ class Bench(unittest.TestCase):
             done = bench("run", plan, f"--workloads={folder}")
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: unable to open "
-                             f"{folder}/vgg.json: No such file or directory\n")
+                             f"{folder}/vgg.json: No such file or directory; --workloads=DIR is "
+                         "where recorded models are\n")
 
     def test_out_of_reach(self):
         done = bench("run", "switch", "--out=/none/such/file")
