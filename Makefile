@@ -92,13 +92,14 @@ BENCH    := $(O)/bin/gpreempt-bench
 REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
 	$(wildcard bench/report/*.py bench/report/*.css))
 PEERS    := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(wildcard bench/peers/*.json))
+WORKLOADS := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(wildcard bench/workloads/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
-	$(BENCH) $(REPORT) $(PEERS) $(BENCH_PROGS) $(EXAMPLES)
+	$(BENCH) $(REPORT) $(PEERS) $(WORKLOADS) $(BENCH_PROGS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
 # Objects that only a test needs are kept, too.
