@@ -143,7 +143,7 @@ static int judge(const struct gp_sched *s, const struct demands *all,
 
 static bool has_group(const struct gp_sched *s, size_t tenant)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && s->group[i].tenant == tenant)
 			return true;
 	return false;
@@ -154,7 +154,7 @@ static uint64_t groups_to_come(const struct gp_sched *s, uint32_t who)
 {
 	uint64_t n = 1;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 		bool lc_group = gp_is_lc(t) && has_group(s, i);
 
@@ -179,7 +179,7 @@ int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
 		a->reason = GP_ADMIT_SPEC;
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		/* Who was never admitted is no reason to refuse others. */

@@ -40,7 +40,7 @@ const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
 {
 	const struct gp_tenant *best = NULL;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
 		if (is_active(u) && u != t &&
@@ -55,7 +55,7 @@ static uint32_t top(const struct gp_sched *s)
 {
 	uint32_t best = GP_NONE;
 
-	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (uint32_t i = 0; i < s->tenants; i++)
 		if (is_active(&s->tenant[i]) &&
 		    (best == GP_NONE ||
 		     gp_urgency(s, &s->tenant[i], &s->tenant[best]) < 0))
@@ -75,9 +75,9 @@ static void ask_all(struct gp_sched *s)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		n += s->cut_top != GP_NONE && in_the_way(s, &s->group[i]);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
 		g->cut_left = n && in_the_way(s, g) ? n : 0;
@@ -131,7 +131,7 @@ static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, 
 {
 	bool lately = false;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
 		if (urgent_now(s, u, t, soon))
@@ -176,7 +176,7 @@ static bool wants_be_off(struct gp_sched *s)
 {
 	bool wants = false;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
 		time_work(t, s->now_ns, is_active(t));
@@ -188,7 +188,7 @@ static bool wants_be_off(struct gp_sched *s)
 
 static bool lc_surely_active(const struct gp_sched *s)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		if (gp_is_lc(t) && !t->unsure &&
@@ -260,7 +260,7 @@ void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t)
 {
 	if (!cuts(s) || s->config.lc_cut != GP_LC_CUT_PREEMPT || s->cut_top == GP_NONE)
 		return;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
 		if (g->tenant == (uint32_t)(t - s->tenant) && in_the_way(s, g) &&
@@ -273,7 +273,7 @@ bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	if (!suspends(s) || !may_run(t))
 		return false;
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
 		if (is_active(u) && suspends_until_ns(s, u) > s->now_ns &&
@@ -292,7 +292,7 @@ void gp_cut_refused(struct gp_sched *s)
 {
 	s->config.lc_cut = GP_LC_CUT_SUSPEND;
 	s->be_off = 0;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		s->group[i].cut_left = 0;
 }
 
@@ -310,7 +310,7 @@ uint64_t gp_cut_next_ns(const struct gp_sched *s)
 {
 	uint64_t next = s->be_off && s->be_back_ns > s->now_ns ? s->be_back_ns : GP_NEVER;
 
-	for (size_t i = 0; cuts(s) && i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; cuts(s) && i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 		uint64_t at = is_active(t) ? next_of(s, t) : 0;
 

@@ -323,7 +323,7 @@ static void tenant_expire(struct gp_sched *s, struct gp_tenant *t)
 
 void gp_hold_expire(struct gp_sched *s)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (gp_is_lc(&s->tenant[i]))
 			tenant_expire(s, &s->tenant[i]);
 }
@@ -382,7 +382,7 @@ static const struct gp_tenant *most_urgent(const struct gp_sched *s)
 {
 	const struct gp_tenant *best = NULL;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		if (want_until(s, t) && (t->held || may_hold(s, t)) &&
@@ -449,7 +449,7 @@ void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
 {
 	const struct gp_tenant *best = most_urgent(s);
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
 		if (t->held && !should_hold(s, t, best))
@@ -458,7 +458,7 @@ void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
 		    !t->held)
 			release(s, out, t);
 	}
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
 		if (should_hold(s, t, best)) {
@@ -502,7 +502,7 @@ const struct gp_tenant *gp_hold_holder(const struct gp_sched *s)
 {
 	const struct gp_tenant *best = NULL;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		if (t->id && t->held &&
@@ -516,7 +516,7 @@ const struct gp_tenant *gp_hold_lc_active(const struct gp_sched *s)
 {
 	if (s->window_since_ns)
 		return NULL;
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		if (!gp_is_lc(t))
@@ -564,7 +564,7 @@ uint64_t gp_hold_next_ns(const struct gp_sched *s)
 {
 	uint64_t next = GP_NEVER;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (gp_is_lc(&s->tenant[i]))
 			next = gp_min_u64(next,
 					  tenant_next_ns(s, &s->tenant[i]));

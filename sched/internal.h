@@ -124,6 +124,7 @@ struct gp_sched {
 	uint32_t overflow;		/* a decision found no room in this step */
 	uint32_t arm_id, arm_failed;
 	uint32_t last_id;
+	uint32_t tenants, groups;	/* places from there on were never used */
 	struct gp_tenant tenant[GP_SCHED_MAX_TENANTS];
 	struct gp_group_state group[GP_SCHED_MAX_GROUPS];
 };

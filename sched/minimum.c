@@ -30,7 +30,7 @@ static bool lc_has_device(const struct gp_sched *s, bool doubt)
 	/* There BE is off while LC has the device. */
 	if (gp_holds_by_suspend(s))
 		return false;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 		const struct gp_tenant *t;
 
@@ -106,7 +106,7 @@ static uint64_t lc_groups(const struct gp_sched *s)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		n += group_of_lc(s, &s->group[i]);
 	return n;
 }

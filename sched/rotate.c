@@ -23,8 +23,8 @@ static uint32_t next_group(const struct gp_sched *s, uint32_t tenant)
 {
 	uint32_t last = s->tenant[tenant].last_group;
 
-	for (uint32_t i = 1; i <= GP_SCHED_MAX_GROUPS; i++) {
-		uint32_t g = (last + i) % GP_SCHED_MAX_GROUPS;
+	for (uint32_t i = 1; i <= s->groups; i++) {
+		uint32_t g = (last + i) % s->groups;
 
 		if (group_usable(s, &s->group[g], tenant))
 			return g;
@@ -73,7 +73,7 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 	const struct gp_be_time at = be_time(s);
 
 	s->config.be_policy = policy;
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
 		/* What was not charged yet is the new one's to forget, too. */
@@ -126,7 +126,7 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 	s->now_ns = now_ns;
 	if (!passed || !s->config.rotate)
 		return;
-	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (!g->id || g->tenant == GP_NONE || g->run == GP_RUN_OFF)
@@ -147,15 +147,15 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 static void find_runnable(const struct gp_sched *s,
 			  bool runnable[GP_SCHED_MAX_TENANTS])
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		runnable[i] = false;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g->tenant != GP_NONE && g->retry_ns <= s->now_ns)
 			runnable[g->tenant] = true;
 	}
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
 		runnable[i] = runnable[i] && gp_takes_turns(s, t) &&
@@ -178,7 +178,7 @@ static void refresh(struct gp_sched *s)
 	uint64_t min = GP_NEVER, runnable = 0;
 
 	find_runnable(s, is);
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
 		was[i] = t->be.runnable;
@@ -195,7 +195,7 @@ static void refresh(struct gp_sched *s)
 	s->runnable = runnable;
 	if (min != GP_NEVER)
 		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (!was[i] && is[i])
 			enter(s, &s->tenant[i]);
 }
@@ -220,8 +220,8 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 {
 	size_t n = 0;
 
-	for (uint32_t k = 1; k <= GP_SCHED_MAX_TENANTS; k++) {
-		uint32_t i = (after + k) % GP_SCHED_MAX_TENANTS;
+	for (uint32_t k = 1; k <= s->tenants; k++) {
+		uint32_t i = (after + k) % s->tenants;
 		const struct gp_tenant *t = &s->tenant[i];
 
 		if (t->id && t->be.runnable &&
@@ -264,7 +264,7 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 {
 	uint32_t has = resident_tenant(s), ahead = 0;
 	uint32_t tenant[GP_SCHED_MAX_TENANTS];
-	size_t n = list_ready(s, has == GP_NONE ? GP_SCHED_MAX_TENANTS - 1 : has,
+	size_t n = list_ready(s, has == GP_NONE ? s->tenants - 1 : has,
 			      tenant);
 
 	while (n) {
@@ -288,7 +288,7 @@ static void settle(struct gp_sched *s)
 
 	if (!s->config.be_policy->settle)
 		return;
-	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (uint32_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id && s->tenant[i].be.runnable)
 			entity[n++] = &s->tenant[i].be;
 	s->config.be_policy->settle(entity, n, &at);
@@ -297,7 +297,7 @@ static void settle(struct gp_sched *s)
 static void new_turn(struct gp_sched *s)
 {
 	const struct gp_be_time at = be_time(s);
-	uint32_t tenant, old = GP_SCHED_MAX_TENANTS - 1;
+	uint32_t tenant, old = s->tenants - 1;
 	struct gp_tenant *t;
 
 	if (s->resident != GP_NONE) {
@@ -320,7 +320,7 @@ static void new_turn(struct gp_sched *s)
 
 static bool others_wait(const struct gp_sched *s)
 {
-	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (i != s->resident && g->id && g->tenant != GP_NONE &&
@@ -400,7 +400,7 @@ static uint64_t next_ready_ns(const struct gp_sched *s)
 	uint32_t has = resident_tenant(s);
 	uint64_t next = GP_NEVER;
 
-	for (uint32_t i = 0; i < GP_SCHED_MAX_TENANTS; i++) {
+	for (uint32_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 		uint64_t at;
 

@@ -78,7 +78,7 @@ struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
 
 static struct gp_tenant *tenant_find(struct gp_sched *s, uint32_t id)
 {
-	for (size_t i = 0; id && i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; id && i < s->tenants; i++)
 		if (s->tenant[i].id == id)
 			return &s->tenant[i];
 	return NULL;
@@ -92,9 +92,17 @@ static struct gp_tenant *tenant_free_place(struct gp_sched *s)
 	return NULL;
 }
 
+static struct gp_tenant *tenant_new(struct gp_sched *s)
+{
+	struct gp_tenant *t = tenant_free_place(s);
+
+	s->tenants = (uint32_t)gp_max_u64(s->tenants, (uint64_t)(t - s->tenant) + 1);
+	return t;
+}
+
 static struct gp_group_state *group_find(struct gp_sched *s, uint32_t id)
 {
-	for (size_t i = 0; id && i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; id && i < s->groups; i++)
 		if (s->group[i].id == id)
 			return &s->group[i];
 	return NULL;
@@ -106,6 +114,14 @@ static struct gp_group_state *group_free_place(struct gp_sched *s)
 		if (!s->group[i].id)
 			return &s->group[i];
 	return NULL;
+}
+
+static struct gp_group_state *group_new(struct gp_sched *s)
+{
+	struct gp_group_state *g = group_free_place(s);
+
+	s->groups = (uint32_t)gp_max_u64(s->groups, (uint64_t)(g - s->group) + 1);
+	return g;
 }
 
 /* ---- is the event one that can be applied? Changes nothing. ------------- */
@@ -132,7 +148,7 @@ static int check_slots(struct gp_sched *s, const struct gp_tenant *t,
 
 	if (!s->config.rotate || !s->config.slots)
 		return 0;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g->tenant != GP_NONE &&
@@ -256,7 +272,7 @@ static void apply_spec(struct gp_sched *s, struct gp_tenant *t,
 
 static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 {
-	struct gp_tenant *t = tenant_free_place(s);
+	struct gp_tenant *t = tenant_new(s);
 
 	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant,
 				 .lc.tenant = ev->tenant,
@@ -273,7 +289,7 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
  */
 static void leave_groups(struct gp_sched *s, struct gp_tenant *t, bool restore)
 {
-	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (uint32_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
 		if (!g->id || g->tenant != t - s->tenant)
@@ -305,7 +321,7 @@ static void tenant_leave(struct gp_sched *s, struct gp_decisions *out,
 
 static void apply_close(struct gp_sched *s, struct gp_decisions *out)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id)
 			tenant_leave(s, out, &s->tenant[i], true);
 	s->closed = 1;
@@ -317,7 +333,7 @@ static void apply_appear(struct gp_sched *s, const struct gp_tenant *t,
 	struct gp_group_state *g = group_find(s, id);
 
 	if (!g) {
-		g = group_free_place(s);
+		g = group_new(s);
 		*g = (struct gp_group_state){ .id = id };
 	}
 	g->tenant = (uint32_t)(t - s->tenant);
@@ -335,13 +351,13 @@ static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
 		s->arm_failed = ev->error != 0;
 		return;
 	}
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		if (s->group[i].id && s->group[i].pending == id) {
 			gp_group_outcome(s, &s->group[i], ev->error);
 			return;
 		}
 	}
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id)
 			gp_hold_outcome(s, &s->tenant[i], id, ev->error);
 }
@@ -524,7 +540,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
 
 int gp_sched_settled(const struct gp_sched *s)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && s->group[i].tenant == GP_NONE)
 			return 0;
 	return 1;
@@ -549,7 +565,7 @@ void gp_sched_set_policy(struct gp_sched *s, const struct gp_be_policy *be,
 {
 	if (lc)
 		s->config.lc_policy = lc;
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id && lc)
 			gp_deadline_renew(s, &s->tenant[i]);
 	if (be)
@@ -559,7 +575,7 @@ void gp_sched_set_policy(struct gp_sched *s, const struct gp_be_policy *be,
 static void stat_groups(const struct gp_sched *s, uint32_t tenant,
 			struct gp_sched_tenant_stat *stat)
 {
-	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (!g->id || g->tenant != tenant)

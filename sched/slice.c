@@ -23,7 +23,7 @@ static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 static bool other_short_runs(const struct gp_sched *s,
 			     const struct gp_group_state *self)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g != self && g->run != GP_RUN_OFF &&
@@ -41,7 +41,7 @@ static bool slot_free(const struct gp_sched *s,
 	/* Who has left is put back in any case. */
 	if (!s->config.slots || self->tenant == GP_NONE)
 		return true;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g != self && g->run != GP_RUN_OFF)
@@ -101,7 +101,7 @@ static uint64_t want_slice_us(const struct gp_sched *s,
  */
 static bool must_yield(const struct gp_sched *s)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g->run == GP_RUN_OFF && is_short(s, g) &&
@@ -217,18 +217,18 @@ static bool is_put_back(const struct gp_group_state *g)
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 {
 	/* First, because others may wait for their place. */
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && is_put_back(&s->group[i]))
 			s->group[i] = (struct gp_group_state){ 0 };
 	/* Cuts are in a hurry; whoever was the most urgent is most likely on. */
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && s->group[i].tenant == s->cut_was &&
 		    gp_cut_now(s, &s->group[i]))
 			group_reconcile(s, out, &s->group[i]);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && gp_cut_now(s, &s->group[i]))
 			group_reconcile(s, out, &s->group[i]);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id)
 			group_reconcile(s, out, &s->group[i]);
 }
@@ -300,7 +300,7 @@ uint64_t gp_group_next_ns(const struct gp_sched *s)
 {
 	uint64_t next = GP_NEVER;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && !g->pending && g->retry_ns > s->now_ns)

@@ -13,7 +13,7 @@ static const struct gp_group_state *group_of(const struct gp_sched *s,
 {
 	const struct gp_group_state *best = NULL;
 
-	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (!g->id || g->tenant != tenant)
@@ -82,7 +82,7 @@ static void why_resident_off(const struct gp_sched *s, const struct gp_tenant *t
 	}
 	why->reason = GP_WHY_SWITCHING;
 	why->since_ns = s->turn_since_ns;
-	for (uint32_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g->tenant != GP_NONE &&
@@ -143,7 +143,7 @@ static void why_off(const struct gp_sched *s, const struct gp_tenant *t,
 int gp_sched_why(const struct gp_sched *s, uint32_t tenant,
 		 struct gp_sched_why *why)
 {
-	for (uint32_t i = 0; tenant && i < GP_SCHED_MAX_TENANTS; i++) {
+	for (uint32_t i = 0; tenant && i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 		const struct gp_group_state *g;
 
