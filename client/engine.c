@@ -219,10 +219,15 @@ static void account(struct gp_edev *dev, struct gp_ectx *c, int i)
 {
 	struct gp_hold_stat st;
 
-	if (!c->hold[i] || c->on[i] || c->hold[i]->dev->ops->hold_stat(c->hold[i], &st))
+	if (!c->untold[i] || c->on[i] || c->hold[i]->dev->ops->hold_stat(c->hold[i], &st))
 		return;
-	if (st.seq == c->counted_seq[i] || !st.held_ns)
+	if (!st.held_ns)
 		return;
+	/* Counted before, so it was over when its switch was asked for since. */
+	if (st.seq == c->counted_seq[i]) {
+		c->untold[i] = 0;
+		return;
+	}
 	c->counted_seq[i] = st.seq;
 	c->held_ns += st.held_ns;
 	gp_page_hold(dev, st.from_ns, st.held_ns, st.switch_ns ? waited_ns(c, i, &st) : 0);
@@ -233,7 +238,7 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
 	struct gp_hold_stat st;
 
-	if (!c->hold[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
+	if (!c->untold[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
 	    st.seq == c->switch_seq[i])
 		return;
 	ev.took_ns = waited_ns(c, i, &st);
@@ -287,7 +292,7 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
 		err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	}
 	if (!err)
-		c->on[i] = 1;
+		c->on[i] = c->untold[i] = 1;
 	return err;
 }
 
@@ -870,7 +875,7 @@ static void ctx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
 		if (c->hold[i])
 			dev->hal->ops->hold_destroy(c->hold[i]);
 		c->hold[i] = NULL;
-		c->on[i] = 0;
+		c->on[i] = c->untold[i] = 0;
 	}
 }
 

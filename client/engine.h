@@ -59,6 +59,7 @@ struct gp_ectx {
 	uint8_t renews[2];		/* made while the other was on */
 	uint8_t lacked[2];		/* what it renews never had the device */
 	uint8_t newest;			/* which of the two was made last */
+	uint8_t untold[2];		/* its last one may have something to tell yet */
 	uint64_t since_ns[2];		/* when the first of its renewals was made */
 	uint64_t counted_seq[2];	/* holds whose held_ns is in held_ns */
 	uint64_t switch_seq[2];		/* holds whose switch was told the core */

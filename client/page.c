@@ -334,7 +334,8 @@ static bool wants_launches(struct gp_edev *dev)
 	if (!gp_learn_saw_work(dev))
 		return false;
 	pthread_mutex_lock(&dev->lock);
-	wants = dev->tells.page && atomic_load(&dev->tells.page->wakes) &&
+	wants = dev->tells.page &&
+		(atomic_load(&dev->tells.page->wakes) & GP_PAGE_WAKES_LATER) &&
 		!dev->tells.hints && dev->cls.cls == GP_CLASS_LC;
 	gp_edev_unlock(dev);
 	return wants;

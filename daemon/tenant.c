@@ -19,6 +19,7 @@
 
 /* What was said for a time that is over by more than this was wrong. */
 #define NEXT_LATE_NS 1000000u
+#define LATELY_NS 1000000000u	/* it has worked since: it may again, any time */
 #define QUIET_NS 2000000u	/* off the device for so long: not between two kernels */
 
 struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id)
@@ -387,19 +388,37 @@ err_page:
 	return err;
 }
 
+static bool worked_lately(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	return !t->dev->log || (t->worked_ns && now_ns - t->worked_ns < LATELY_NS);
+}
+
+static void see_work(struct gp_dtenant *t, uint64_t now_ns)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	if (gp_dtenant_doing(t, now_ns, 0) != GP_TOLD_IDLE)
+		t->worked_ns = now_ns;
+	else if (p && p->ended_ns > t->worked_ns)
+		t->worked_ns = p->ended_ns;
+}
+
+/* The log tells late: between two of its requests it has none, for all that is known. */
 static bool has_nothing_to_cut(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	return !known_by_log(t) && gp_dtenant_doing(t, now_ns, 0) == GP_TOLD_IDLE;
+	return known_by_log(t) ? !worked_lately(t, now_ns) :
+				 gp_dtenant_doing(t, now_ns, 0) == GP_TOLD_IDLE;
 }
 
 static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 {
+	const bool works = worked_lately(t, now_ns);
 	uint32_t wakes = 0;
 
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next) {
 		if (may_cut(u, t) || (may_cut(t, u) && !has_nothing_to_cut(u, now_ns)))
 			wakes |= GP_PAGE_WAKES_NOW;
-		if (may_cut(u, t) || may_cut(t, u))
+		if (may_cut(u, t) || (may_cut(t, u) && works && worked_lately(u, now_ns)))
 			wakes |= GP_PAGE_WAKES_LATER;
 	}
 	return wakes;
@@ -409,12 +428,15 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
  * Where more than one level shares a device, the daemon has to know at once who
  * begins and who is done: it ends the turns of less urgent ones, and keeps best-effort
  * off meanwhile. Who alone has work need not say so, if nobody is more urgent: a wake
- * is two system calls in its way.
+ * is two system calls in its way. Nor is it asked to have its launches watched, which costs
+ * a request of five 7 us (H200), before it and a less urgent one work at one time.
  */
 void gp_dtenant_say_wakes(struct gp_ddev *dev)
 {
 	const uint64_t now_ns = gp_ddev_now(dev);
 
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		see_work(t, now_ns);
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		const uint32_t wakes = t->page ? wakes_of(t, now_ns) : 0;
 

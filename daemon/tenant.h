@@ -45,6 +45,7 @@ struct gp_dtenant {
 	bool told_late;			/* idle a while ago, it said */
 	bool told_guessed;		/* busy, as far as can be seen */
 	bool anew;			/* work came that is other work; to be told */
+	uint64_t worked_ns;		/* it was seen to have work last; 0: never */
 
 	/* Best-effort: its turns. */
 	uint64_t wants_since_ns;	/* a turn; 0: it has one, or no work */

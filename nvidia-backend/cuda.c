@@ -36,6 +36,7 @@ int gp_nv_cuda_load(void *library, struct gp_nv_cuda *cu)
 		{ &got.stream_destroy, "cuStreamDestroy_v2", "cuStreamDestroy",
 		  false },
 		{ &got.stream_synchronize, "cuStreamSynchronize", NULL, false },
+		{ &got.stream_write32, "cuStreamWriteValue32_v2", NULL, false },
 		{ &got.launch, "cuLaunchKernel", NULL, false },
 		{ &got.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",
 		  NULL, true },

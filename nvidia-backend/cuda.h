@@ -40,6 +40,8 @@ struct gp_nv_cuda {
 	int (*stream_create)(void **stream, unsigned int flags, int priority);
 	int (*stream_destroy)(void *stream);
 	int (*stream_synchronize)(void *stream);
+	int (*stream_write32)(void *stream, uint64_t at, uint32_t value,
+			      unsigned int flags);
 	int (*launch)(void *function, unsigned int gx, unsigned int gy,
 		      unsigned int gz, unsigned int bx, unsigned int by,
 		      unsigned int bz, unsigned int shared_bytes, void *stream,

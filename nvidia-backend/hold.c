@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hold.c - keep the device for a context that has nothing queued yet: two hold
- * kernels (hold_abi.h) on a stream of their own, ended by a word in memory that
- * both sides map.
+ * hold.c - keep the device for a context that has nothing queued yet: a hold kernel
+ * (hold_abi.h) on a stream of its own, ended by a word in memory that both sides map.
  *
  * Tickets and the word only grow: nothing is ever reset, so a release can be
  * one store from a signal handler. Each ticket has a stamp in a ring; what a
@@ -22,6 +21,7 @@
 
 #define RING 32u		/* stamps; holds in flight at most */
 #define WORD_OFFSET 0u
+#define BEHIND_OFFSET 32u	/* what is written behind the kernel; nobody reads it */
 #define STAMP_OFFSET 64u
 #define AREA_BYTES (STAMP_OFFSET + RING * sizeof(struct gp_nv_hold_stamp))
 
@@ -59,11 +59,10 @@ static volatile struct gp_nv_hold_stamp *stamp_of(const struct gp_nv_hold *h,
 		       (h->area + STAMP_OFFSET) + ticket % RING;
 }
 
-/* Has the first kernel of @ticket ended? Then its figures are there. */
-static bool ended(const struct gp_nv_hold *h, uint32_t ticket, unsigned int k)
+/* Has the kernel of @ticket ended? Then its figures are there. */
+static bool ended(const struct gp_nv_hold *h, uint32_t ticket)
 {
-	return __atomic_load_n(&stamp_of(h, ticket)->end[k].ticket,
-			       __ATOMIC_ACQUIRE) == ticket;
+	return __atomic_load_n(&stamp_of(h, ticket)->ticket, __ATOMIC_ACQUIRE) == ticket;
 }
 
 static uint64_t now_ns(const struct gp_nv_hold *h)
@@ -107,8 +106,12 @@ static void guard_leave(struct guard *g)
 
 /* ---- making and unmaking ------------------------------------------------------- */
 
-static int launch(const struct gp_nv_hold *h, uint32_t ticket, uint32_t index,
-		  uint64_t limit_ns)
+/*
+ * A group without a method pending gives up the device, whatever runs: the write waits
+ * for the kernel. A second kernel does as well, for 2 us more of the CPU; a recorded
+ * event does not (docs/nvidia.md, tried on the card).
+ */
+static int launch(const struct gp_nv_hold *h, uint32_t ticket, uint64_t limit_ns)
 {
 	struct gp_nv_hold_params p = {
 		.word = h->word_at,
@@ -116,12 +119,13 @@ static int launch(const struct gp_nv_hold *h, uint32_t ticket, uint32_t index,
 			 ticket % RING * sizeof(struct gp_nv_hold_stamp),
 		.limit_ns = limit_ns,
 		.ticket = ticket,
-		.index = index,
 	};
-	void *params[] = { &p.word, &p.stamp, &p.limit_ns, &p.ticket, &p.index };
+	void *params[] = { &p.word, &p.stamp, &p.limit_ns, &p.ticket };
+	int r = h->cu.launch(h->function, 1, 1, 1, 1, 1, 1, 0, h->stream, params, NULL);
 
-	return gp_nv_cuda_errno(h->cu.launch(h->function, 1, 1, 1, 1, 1, 1, 0,
-					     h->stream, params, NULL));
+	if (!r)
+		r = h->cu.stream_write32(h->stream, h->area_at + BEHIND_OFFSET, ticket, 0);
+	return gp_nv_cuda_errno(r);
 }
 
 /* Is @context on @dev? Where the driver does not tell, it is believed. */
@@ -184,10 +188,8 @@ static int make_kernel(struct gp_nv_hold *h)
 static int warm_up(struct gp_nv_hold *h)
 {
 	uint32_t ticket = 1;
-	int r = launch(h, ticket, 0, 0);
+	int r = launch(h, ticket, 0);
 
-	if (!r)
-		r = launch(h, ticket, 1, 0);
 	if (!r)
 		r = gp_nv_cuda_errno(h->cu.stream_synchronize(h->stream));
 	h->ticket = h->released = h->accounted = ticket;
@@ -285,9 +287,9 @@ void gp_nv_hold_destroy(struct gp_hold *hold)
 /* Count the ends that have come since. Lock held. */
 static void account(struct gp_nv_hold *h)
 {
-	while (h->accounted != h->ticket && ended(h, h->accounted + 1, 0)) {
+	while (h->accounted != h->ticket && ended(h, h->accounted + 1)) {
 		h->accounted++;
-		if (stamp_of(h, h->accounted)->end[0].how & GP_NV_HOLD_LIMIT)
+		if (stamp_of(h, h->accounted)->how & GP_NV_HOLD_LIMIT)
 			h->expired++;
 	}
 }
@@ -306,22 +308,10 @@ static void forfeit(struct gp_nv_hold *h, uint32_t ticket)
 {
 	*h->word = ticket;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (unsigned int k = 0; k < 2; k++)
-		stamp_of(h, ticket)->end[k].ticket = ticket;
+	stamp_of(h, ticket)->ticket = ticket;
 	h->accounted = ticket;
 	__atomic_store_n(&h->ticket, ticket, __ATOMIC_RELEASE);
 	__atomic_store_n(&h->released, ticket, __ATOMIC_RELEASE);
-}
-
-static int launch_pair(struct gp_nv_hold *h, uint32_t ticket, uint64_t limit_ns)
-{
-	int r = launch(h, ticket, 0, limit_ns);
-
-	if (!r)
-		r = launch(h, ticket, 1, limit_ns);
-	if (r)
-		forfeit(h, ticket);
-	return r;
 }
 
 int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns)
@@ -337,15 +327,17 @@ int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns)
 	pthread_mutex_lock(&h->lock);
 	account(h);
 	ticket = h->ticket + 1;
-	/* The stamp is reused: both kernels of its last owner must be over. */
-	if (is_on(h) || (ticket > RING && !ended(h, ticket - RING, 1))) {
+	/* The stamp is reused: the kernel of its last owner must be over. */
+	if (is_on(h) || (ticket > RING && !ended(h, ticket - RING))) {
 		pthread_mutex_unlock(&h->lock);
 		return -EBUSY;
 	}
 	at_ns = now_ns(h);
 	r = guard_enter(&guard, &h->cu, h->context);
 	if (!r) {
-		r = launch_pair(h, ticket, limit_ns);
+		r = launch(h, ticket, limit_ns);
+		if (r)
+			forfeit(h, ticket);
 		guard_leave(&guard);
 	}
 	if (!r) {
@@ -380,10 +372,10 @@ int gp_nv_release(struct gp_hold *hold)
 static void measure(const struct gp_nv_hold *h, struct gp_hold_stat *stat)
 {
 	volatile struct gp_nv_hold_stamp *s = stamp_of(h, h->ticket);
-	uint32_t how = s->end[0].how;
+	uint32_t how = s->how;
 	uint64_t asked_ns;
 
-	stat->held_ns = s->end[0].end_ns - s->start_ns;
+	stat->held_ns = s->end_ns - s->start_ns;
 	asked_ns = __atomic_load_n(&h->released_at_ns, __ATOMIC_RELAXED) -
 		   h->held_at_ns;
 	if (how == GP_NV_HOLD_RELEASED)		/* it found itself released */

@@ -70,6 +70,7 @@ enum gp_soft_work {
 	GP_SOFT_WORK_COPY,	/* dst, src or the bytes that follow */
 	GP_SOFT_WORK_SET,	/* dst, value, width, bytes */
 	GP_SOFT_WORK_FENCE,	/* stamp */
+	GP_SOFT_WORK_WRITE,	/* dst, value: a fence that writes them */
 };
 
 struct gp_soft_submit {

@@ -113,6 +113,8 @@ typedef struct {
 	X(1, cuStreamSynchronize, CUstream, stream) \
 	X(1, cuStreamQuery, CUstream, stream) \
 	X(3, cuStreamWaitEvent, CUstream, stream, CUevent, event, unsigned int, flags) \
+	X(4, cuStreamWriteValue32_v2, CUstream, stream, CUdeviceptr, at, \
+	  unsigned int, value, unsigned int, flags) \
 	X(2, cuStreamGetCtx, CUstream, stream, CUcontext *, ctx) \
 	X(2, cuStreamGetFlags, CUstream, stream, unsigned int *, flags) \
 	X(2, cuStreamGetPriority, CUstream, stream, int *, priority) \

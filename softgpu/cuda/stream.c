@@ -95,7 +95,7 @@ CUresult face_submit_locked(struct face_stream *s, struct face_work *work,
 	s->last = last;
 	pthread_mutex_unlock(&s->ctx->lock);
 	s->wait_count = 0;
-	s->fenced = sub->work == GP_SOFT_WORK_FENCE;
+	s->fenced = sub->work == GP_SOFT_WORK_FENCE || sub->work == GP_SOFT_WORK_WRITE;
 	if (point)
 		*point = last;
 	return CUDA_SUCCESS;
@@ -247,6 +247,25 @@ CUresult do_cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags
 		s->waits[s->wait_count++] = point;
 	pthread_mutex_unlock(&s->order);
 	return CUDA_SUCCESS;
+}
+
+CUresult do_cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr at, unsigned int value,
+				    unsigned int flags)
+{
+	struct face_work work = {
+		.sub.work = GP_SOFT_WORK_WRITE,
+		.sub.dst = at,
+		.sub.value = value,
+		.sub.cost_ns = FACE_RECORD_NS,
+	};
+	struct face_stream *s;
+	CUresult err = face_stream_get(handle, &s);
+
+	if (err)
+		return err;
+	if (flags)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return face_submit(s, &work, NULL);
 }
 
 CUresult do_cuStreamGetCtx(CUstream handle, CUcontext *ctx)

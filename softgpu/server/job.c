@@ -4,8 +4,7 @@
  * copies and stamps when the model says that it happened.
  *
  * A hold's word is the client's memory; the model gets a word of ours instead,
- * because the kernel also ends by the GPU's own clock, and the second kernel
- * of a pair counts from the start of the first (nvidia-backend/hold_abi.h).
+ * because the kernel also ends by the GPU's own clock (nvidia-backend/hold_abi.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ static struct gp_nv_hold_params hold_params(const struct soft_job *j)
 {
 	struct gp_nv_hold_params p;
 
-	memcpy(&p, j->launch.args, sizeof(p));
+	memcpy(&p, j->launch.args, GP_NV_HOLD_PARAMS_BYTES);
 	return p;
 }
 
@@ -125,26 +124,22 @@ static void hold_start(struct soft_job *j, uint64_t now_ns)
 {
 	struct gp_nv_hold_stamp *stamp = hold_stamp(j);
 
-	if (!hold_params(j).index)
-		__atomic_store_n(&stamp->start_ns, now_ns, __ATOMIC_RELAXED);
-	j->from_ns = __atomic_load_n(&stamp->start_ns, __ATOMIC_RELAXED);
-	if (j->from_ns > now_ns)
-		j->from_ns = now_ns;
+	__atomic_store_n(&stamp->start_ns, now_ns, __ATOMIC_RELAXED);
+	j->from_ns = now_ns;
 	j->started = true;
 	soft_holds_look(j->server);
 }
 
 static void hold_end(struct soft_job *j, uint64_t now_ns)
 {
-	const struct gp_nv_hold_params p = hold_params(j);
-	struct gp_nv_hold_end *end = &hold_stamp(j)->end[p.index];
+	struct gp_nv_hold_stamp *stamp = hold_stamp(j);
 
 	if (!(j->how & (GP_NV_HOLD_RELEASED | GP_NV_HOLD_LIMIT)))
 		j->how |= hold_released(j) ? GP_NV_HOLD_RELEASED :
 					     GP_NV_HOLD_LIMIT;
-	__atomic_store_n(&end->end_ns, now_ns, __ATOMIC_RELAXED);
-	__atomic_store_n(&end->how, j->how, __ATOMIC_RELAXED);
-	__atomic_store_n(&end->ticket, p.ticket, __ATOMIC_RELEASE);
+	__atomic_store_n(&stamp->end_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&stamp->how, j->how, __ATOMIC_RELAXED);
+	__atomic_store_n(&stamp->ticket, hold_params(j).ticket, __ATOMIC_RELEASE);
 }
 
 /* ---- submit -------------------------------------------------------------- */
@@ -247,6 +242,16 @@ static int prepare_fence(struct soft_job *j, struct soft_proc *p,
 	return j->stamp ? 0 : -EINVAL;
 }
 
+static int prepare_write(struct soft_job *j, struct soft_proc *p,
+			 struct gp_model_method *m)
+{
+	m->type = GP_METHOD_FENCE;
+	if (j->sub.dst % sizeof(uint32_t))
+		return -EINVAL;
+	j->dst = soft_region_get(p, j->sub.dst, sizeof(uint32_t));
+	return j->dst ? 0 : -EINVAL;
+}
+
 static int prepare(struct soft_job *j, struct soft_proc *p,
 		   struct gp_model_method *m)
 {
@@ -259,6 +264,8 @@ static int prepare(struct soft_job *j, struct soft_proc *p,
 		return prepare_set(j, p, m);
 	case GP_SOFT_WORK_FENCE:
 		return prepare_fence(j, p, m);
+	case GP_SOFT_WORK_WRITE:
+		return prepare_write(j, p, m);
 	default:
 		return -EINVAL;
 	}
@@ -392,6 +399,13 @@ static void job_stamp(struct soft_job *j, uint64_t now_ns)
 	__atomic_store_n(&stamp->seq, j->sub.stamp_seq, __ATOMIC_RELEASE);
 }
 
+static void job_write(struct soft_job *j)
+{
+	uint32_t *to = (void *)(j->dst->map + (j->sub.dst - j->dst->addr));
+
+	__atomic_store_n(to, j->sub.value, __ATOMIC_RELEASE);
+}
+
 static void job_blocks(struct soft_job *j, const struct gp_model_event *ev)
 {
 	if (j->fault)
@@ -408,6 +422,8 @@ static void job_blocks(struct soft_job *j, const struct gp_model_event *ev)
 
 static void job_done(struct soft_job *j, const struct gp_model_event *ev)
 {
+	if (j->sub.work == GP_SOFT_WORK_WRITE)
+		job_write(j);
 	job_stamp(j, ev->time_ns);
 	j->channel->done_seq = ev->seq;
 	job_unlink(j);

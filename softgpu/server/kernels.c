@@ -150,7 +150,7 @@ static int hold_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
 	int err;
 
-	if (l->blocks != 1 || arg_u32(l, 28) > 1)
+	if (l->blocks != 1)
 		return -EINVAL;
 	*block_ns = arg_u64(l, 16);
 	err = take(l, 0, arg_u64(l, 0), sizeof(uint32_t));
@@ -195,7 +195,7 @@ static const struct soft_kernel kernels[] = {
 	},
 	{
 		.name = GP_NV_HOLD_KERNEL,
-		.args_bytes = sizeof(struct gp_nv_hold_params),
+		.args_bytes = GP_NV_HOLD_PARAMS_BYTES,
 		.hold = true,
 		.prepare = hold_prepare,
 	},

@@ -307,7 +307,7 @@ static uint64_t lc_request(struct rig_lc *lc)
 		.limit_ns = REQUEST_NS,
 		.ticket = 1,
 	};
-	void *params[] = { &p.word, &p.stamp, &p.limit_ns, &p.ticket, &p.index };
+	void *params[] = { &p.word, &p.stamp, &p.limit_ns, &p.ticket };
 	uint64_t start = now_ns();
 
 	assert_int_equal(cu.launch(lc->function, 1, 1, 1, 1, 1, 1, 0, lc->stream,

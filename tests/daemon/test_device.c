@@ -446,7 +446,28 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
-/* A wake is asked for while there is somebody to cut, and of who could be cut. */
+/* Where nothing goes on it would look once a second of the wall's clock. */
+static void look_after(struct process *p, uint64_t ns)
+{
+	const uint64_t one = 1;
+
+	run(ns);
+	assert_int_equal(write(p->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+	run(MS);
+}
+
+static void work(struct process *p, bool works)
+{
+	p->works = works;
+	submit(p);
+	atomic_store(&p->tenant->page->doing, works ? GP_PAGE_WORK : 0);
+	look_after(p, 100 * MS);
+}
+
+/*
+ * A wake is asked for while there is somebody to cut, and of who could be cut; launches
+ * are to be watched when both have worked lately.
+ */
 static void test_nobody_to_cut_no_wake(void **state)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
@@ -454,22 +475,43 @@ static void test_nobody_to_cut_no_wake(void **state)
 	struct process *less = tenant(&device[0], cls[1], false, true);
 	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
 	const uint32_t now = GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW;
-	const uint64_t one = 1;
 
-	/* What they do is not known. */
-	assert_int_equal(atomic_load(&page[0]->wakes), now);
+	assert_int_equal(atomic_load(&page[0]->wakes), 0);
+	assert_int_equal(atomic_load(&page[1]->wakes), now);
 	for (int i = 0; i < 2; i++)
 		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK);
-	run(210 * MS);
-	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
+	work(less, true);
+	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_NOW);
+	work(lc, true);
+	assert_int_equal(atomic_load(&page[0]->wakes), now);
 	assert_int_equal(atomic_load(&page[1]->wakes), now);
-	for (int work = 1; work >= 0; work--) {
-		atomic_store(&page[1]->doing, work ? GP_PAGE_WORK : 0);
-		assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
-		run(MS);
-		assert_int_equal(atomic_load(&page[0]->wakes),
-				 work ? now : GP_PAGE_WAKES_LATER);
-	}
+	work(lc, false);
+	work(less, false);
+	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
+	look_after(lc, 2000 * MS);
+	assert_int_equal(atomic_load(&page[0]->wakes), 0);
+	assert_int_equal(atomic_load(&page[1]->wakes), now);
+}
+
+/* What the log alone shows counts as well, and for as long. */
+static void test_wakes_by_the_log(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *lc = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_page *page = lc->tenant->page;
+
+	less->works = true;
+	submit(less);
+	look_after(less, 200 * MS);
+	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_NOW);
+	less->works = false;
+	lc->works = true;
+	submit(lc);
+	look_after(lc, 200 * MS);
+	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_NOW | GP_PAGE_WAKES_LATER);
+	look_after(lc, 2000 * MS);
+	assert_int_equal(atomic_load(&page->wakes), 0);
 }
 
 /* A turn that is over waits for work that is about to come: its coming does not end that. */
@@ -484,7 +526,6 @@ static void test_a_wake_ends_no_turn(void **state)
 	const uint64_t one = 1;
 	uint64_t turns, over_ns;
 
-	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
 	assert_int_equal(atomic_load(&less->tenant->page->wakes),
 			 GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
 	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
@@ -736,6 +777,7 @@ int main(void)
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_nobody_to_cut_no_wake),
+		TEST(test_wakes_by_the_log),
 		TEST(test_a_wake_ends_no_turn),
 		TEST(test_a_trace_has_one_clock),
 		TEST(test_off_while_levels_alternate),

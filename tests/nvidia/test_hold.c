@@ -15,9 +15,10 @@
 static struct {
 	struct gp_nv_hold_params queue[QUEUE];
 	size_t queued, ran;
+	size_t written;			/* behind so many of them */
 	void *current;
 	int push_error, launch_error;
-	unsigned int launches, fail_at;
+	unsigned int calls, fail_at;
 	uint8_t uuid[16];
 	int modules, streams, hosts;	/* alive */
 	void *host;
@@ -28,28 +29,22 @@ static void kernel(const struct gp_nv_hold_params *p, uint64_t start_ns,
 {
 	struct gp_nv_hold_stamp *s = (void *)(uintptr_t)p->stamp;
 	const uint32_t *word = (const void *)(uintptr_t)p->word;
-	struct gp_nv_hold_end *end = &s->end[p->index];
 	bool released = (int32_t)(*word - p->ticket) >= 0;
-	uint64_t from;
 
-	if (!p->index)
-		s->start_ns = start_ns;
-	from = s->start_ns;
-	end->end_ns = released ? release_ns : from + p->limit_ns;
-	if (end->end_ns < start_ns)
-		end->end_ns = start_ns;
-	end->how = released ? GP_NV_HOLD_RELEASED : GP_NV_HOLD_LIMIT;
-	if (end->end_ns > start_ns)
-		end->how |= GP_NV_HOLD_WAITED;
-	end->ticket = p->ticket;
+	s->start_ns = start_ns;
+	s->end_ns = released ? release_ns : start_ns + p->limit_ns;
+	if (s->end_ns < start_ns)
+		s->end_ns = start_ns;
+	s->how = released ? GP_NV_HOLD_RELEASED : GP_NV_HOLD_LIMIT;
+	if (s->end_ns > start_ns)
+		s->how |= GP_NV_HOLD_WAITED;
+	s->ticket = p->ticket;
 }
 
-/* Run the pair that is next in the queue. */
-static void run_pair(uint64_t start_ns, uint64_t release_ns)
+/* Run the one that is next in the queue. */
+static void run_one(uint64_t start_ns, uint64_t release_ns)
 {
-	kernel(&cu.queue[cu.ran % QUEUE], start_ns, release_ns);
-	kernel(&cu.queue[(cu.ran + 1) % QUEUE], start_ns, release_ns);
-	cu.ran += 2;
+	kernel(&cu.queue[cu.ran++ % QUEUE], start_ns, release_ns);
 }
 
 static int f_get_current(void **ctx)
@@ -153,8 +148,14 @@ static int f_stream_destroy(void *stream)
 static int f_synchronize(void *stream)
 {
 	while (cu.ran < cu.queued)
-		run_pair(fake_now, fake_now);
+		run_one(fake_now, fake_now);
 	return 0;
+}
+
+/* Is it this call that fails? */
+static bool failing(void)
+{
+	return cu.launch_error && cu.calls++ == cu.fail_at;
 }
 
 static int f_launch(void *function, unsigned int gx, unsigned int gy,
@@ -165,14 +166,28 @@ static int f_launch(void *function, unsigned int gx, unsigned int gy,
 	struct gp_nv_hold_params *p = &cu.queue[cu.queued % QUEUE];
 
 	assert_int_equal(gx * gy * gz * bx * by * bz, 1);
-	if (cu.launch_error && cu.launches++ == cu.fail_at)
+	if (failing())
 		return cu.launch_error;
 	p->word = *(uint64_t *)params[0];
 	p->stamp = *(uint64_t *)params[1];
 	p->limit_ns = *(uint64_t *)params[2];
 	p->ticket = *(uint32_t *)params[3];
-	p->index = *(uint32_t *)params[4];
 	cu.queued++;
+	return 0;
+}
+
+/* Behind the kernel, and nowhere that its hold uses. */
+static int f_write(void *stream, uint64_t at, uint32_t value, unsigned int flags)
+{
+	const struct gp_nv_hold_params *p = &cu.queue[(cu.queued - 1) % QUEUE];
+
+	assert_ptr_equal(stream, &cu);
+	assert_int_equal(cu.queued, cu.written + 1);
+	assert_int_equal(value, p->ticket);
+	assert_in_range(at, p->word + sizeof(uint32_t), p->word + 60);
+	if (failing())
+		return cu.launch_error;
+	cu.written++;
 	return 0;
 }
 
@@ -189,6 +204,7 @@ static int fake_cuda(struct gp_nv_cuda *c)
 		.stream_create = f_stream_create,
 		.stream_destroy = f_stream_destroy,
 		.stream_synchronize = f_synchronize, .launch = f_launch,
+		.stream_write32 = f_write,
 	};
 	return 0;
 }
@@ -210,7 +226,7 @@ static void setup(void)
 	fake_uuid(0, cu.uuid);
 	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &hold), 0);
 	assert_null(cu.current);	/* the thread's own is as it was */
-	assert_int_equal(cu.ran, 2);	/* warmed up, and through */
+	assert_int_equal(cu.ran, 1);	/* warmed up, and through */
 }
 
 static void teardown(void)
@@ -237,7 +253,7 @@ static void hold_once(uint64_t switch_ns)
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	fake_now += 1000000;
 	assert_int_equal(gp_nv_release(hold), 0);
-	run_pair(gpu + switch_ns, gpu + 1000000);
+	run_one(gpu + switch_ns, gpu + 1000000);
 }
 
 static void test_measures_the_switch(void **state)
@@ -261,9 +277,10 @@ static void test_busy_while_on(void **state)
 	assert_int_equal(stat_now().switch_ns, 0);
 	assert_int_equal(gp_nv_release(hold), 0);
 	assert_int_equal(gp_nv_release(hold), 0);
-	/* Released, though the kernels have not even begun. */
+	/* Released, though the kernel has not even begun. */
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
-	assert_int_equal(cu.queued, 6);
+	assert_int_equal(cu.queued, 3);
+	assert_int_equal(cu.written, 3);
 	teardown();
 }
 
@@ -275,12 +292,9 @@ static void test_limit(void **state)
 	assert_int_equal(gp_nv_hold(hold, 0), -ERANGE);
 	assert_int_equal(gp_nv_hold(hold, GP_NV_MAX_HOLD_NS + 1), -ERANGE);
 	assert_int_equal(gp_nv_hold(hold, 5000), 0);
-	p = &cu.queue[2];
-	assert_int_equal(p[0].limit_ns, 5000);
-	assert_int_equal(p[0].index, 0);
-	assert_int_equal(p[1].index, 1);
-	assert_int_equal(p[0].stamp, p[1].stamp);	/* one start for both */
-	run_pair(100, 0);
+	p = &cu.queue[1];
+	assert_int_equal(p->limit_ns, 5000);
+	run_one(100, 0);
 	assert_int_equal(stat_now().expired, 1);
 	assert_int_equal(stat_now().switch_ns, 0);
 	/* Over by its limit: no release is needed for the next. */
@@ -296,7 +310,7 @@ static void test_released_before_it_ran(void **state)
 	setup();
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	assert_int_equal(gp_nv_release(hold), 0);
-	run_pair(500, 500);
+	run_one(500, 500);
 	assert_int_equal(stat_now().switch_ns, 0);	/* nothing was measured */
 	assert_int_equal(stat_now().missed_ns, 0);
 	hold_once(170000);
@@ -304,7 +318,7 @@ static void test_released_before_it_ran(void **state)
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	fake_now += 250000;
 	assert_int_equal(gp_nv_release(hold), 0);
-	run_pair(500, 500);
+	run_one(500, 500);
 	assert_int_equal(stat_now().switch_ns, 0);
 	assert_int_equal(stat_now().missed_ns, 250000);
 	assert_int_equal(stat_now().held_ns, 0);
@@ -340,20 +354,21 @@ static void test_ring_full(void **state)
 	teardown();
 }
 
-static void failing_launch(unsigned int at)
+static void failing_call(unsigned int at)
 {
 	setup();
 	cu.launch_error = 999;
 	cu.fail_at = at;
 	assert_int_equal(gp_nv_hold(hold, 20000000), -EIO);
 	cu.launch_error = 0;
-	assert_int_equal(cu.queued, 2 + at);
+	assert_int_equal(cu.queued, 1 + at);
 	if (at) {
-		/* The one that was launched ends at once. */
-		struct gp_nv_hold_params *p = &cu.queue[2];
+		/* The kernel that was launched ends at once. */
+		struct gp_nv_hold_params *p = &cu.queue[1];
 
 		assert_true(*(uint32_t *)(uintptr_t)p->word >= p->ticket);
 		cu.ran++;
+		cu.written++;
 	}
 	assert_int_equal(stat_now().seq, 0);
 	for (int i = 0; i < 100; i++)
@@ -363,14 +378,14 @@ static void failing_launch(unsigned int at)
 	teardown();
 }
 
-static void test_first_launch_fails(void **state)
+static void test_launch_fails(void **state)
 {
-	failing_launch(0);
+	failing_call(0);
 }
 
-static void test_second_launch_fails(void **state)
+static void test_write_fails(void **state)
 {
-	failing_launch(1);
+	failing_call(1);
 }
 
 static void test_dead_context(void **state)
@@ -410,8 +425,8 @@ int main(void)
 		cmocka_unit_test(test_released_before_it_ran),
 		cmocka_unit_test(test_many_holds),
 		cmocka_unit_test(test_ring_full),
-		cmocka_unit_test(test_first_launch_fails),
-		cmocka_unit_test(test_second_launch_fails),
+		cmocka_unit_test(test_launch_fails),
+		cmocka_unit_test(test_write_fails),
 		cmocka_unit_test(test_dead_context),
 		cmocka_unit_test(test_wrong_contexts),
 	};

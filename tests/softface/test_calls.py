@@ -300,6 +300,8 @@ class Calls(unittest.TestCase):
         self.check("cuMemsetD8_v2", "QB7xQ", [one.value, 3, 16], one, 3, C.c_size_t(16))
         self.check("cuMemsetD32Async", "QI4xQQ", [one.value, 3, 16, stream.value],
                    one, 3, C.c_size_t(16), stream)
+        self.check("cuStreamWriteValue32_v2", "QQII", [stream.value, one.value, 7, 0],
+                   stream, one, 7, 0)
         gpu.sync(stream)
         gpu.launch(gpu.function(b"gp_spin"), [C.c_uint64(1000000)], stream)
         self.check("cuStreamQuery", "Q", [stream.value], stream, result=NOT_READY)

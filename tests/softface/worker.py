@@ -19,7 +19,7 @@ PTX = b""".version 7.0
 .visible .entry nobody_knows(.param .u64 x)
 {}
 .visible .entry gp_hold(.param .u64 w, .param .u64 s, .param .u64 l,
- .param .u32 t, .param .u32 i)
+ .param .u32 t)
 {}
 """
 
