@@ -580,6 +580,7 @@ void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 		return;
 	}
 	pthread_mutex_lock(&dev->lock);
+	gp_learn_work(dev, busy);
 	gp_page_work(dev, c, busy);
 	gp_edev_unlock(dev);
 }

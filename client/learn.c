@@ -7,6 +7,9 @@
  * way of the next. While nothing of the process's is in the log (it is idle, or
  * alone, and then has the device all the time) the log is looked at ten times a
  * second. A process that speaks for itself, once, is left to it for good.
+ *
+ * Where its launches are watched for the daemon, requests are known exactly, cut or
+ * not: they are queued where they happen, and looked at when the log is.
  */
 #include "client/learn.h"
 
@@ -28,6 +31,13 @@
 #define QUIET_NS (2000 * MS)		/* so long without a record: idle */
 #define IDLE_MS 100
 #define BATCH 256
+#define EDGES 128			/* of work, between two readings: 2,000 requests/s */
+
+/* Work came, or was over. */
+struct edge {
+	uint64_t at_ns;
+	bool busy;
+};
 
 struct gp_learn {
 	struct gp_log *log;
@@ -45,6 +55,10 @@ struct gp_learn {
 	bool guessed;			/* guess is out */
 	uint64_t guessed_ns;
 	struct gp_rhythm_guess guess;
+	/* Under dev->lock. */
+	struct edge edge[EDGES];	/* oldest first */
+	size_t edges;
+	bool edges_lost;
 };
 
 /* ---- beginning and ending ----------------------------------------------------- */
@@ -101,8 +115,10 @@ static void begin(struct gp_edev *dev)
 		return;
 	gp_rhythm_init(&l->rhythm, dev->caps.switch_ns);
 	l->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
+	pthread_mutex_lock(&dev->lock);
 	dev->learn = l;
 	atomic_store(&dev->learns, true);
+	gp_edev_unlock(dev);
 	err = ops->log_open(dev->hal, &l->log);
 	if (!err)
 		err = ops->timer_create(dev->hal, &l->timer);
@@ -145,6 +161,51 @@ static void take_record(struct gp_learn *l, const struct gp_switch_record *rec)
 	}
 }
 
+/* ---- work that is seen -------------------------------------------------------- */
+
+void gp_learn_work(struct gp_edev *dev, bool busy)
+{
+	struct gp_learn *l = dev->learn;
+
+	if (!l || !atomic_load_explicit(&dev->learns, memory_order_relaxed))
+		return;
+	if (l->edges == EDGES) {
+		l->edges = 0;
+		l->edges_lost = true;
+	}
+	l->edge[l->edges++] = (struct edge){ gp_edev_now(dev), busy };
+}
+
+static void take_edges(struct gp_learn *l, uint64_t until_ns)
+{
+	size_t n = 0;
+
+	if (l->edges_lost)
+		gp_rhythm_forget(&l->rhythm);
+	l->edges_lost = false;
+	for (; n < l->edges && l->edge[n].at_ns < until_ns; n++) {
+		if (l->edge[n].busy)
+			gp_rhythm_came(&l->rhythm, to_log(l, l->edge[n].at_ns));
+		else
+			gp_rhythm_over(&l->rhythm, to_log(l, l->edge[n].at_ns));
+	}
+	l->edges -= n;
+	memmove(l->edge, l->edge + n, l->edges * sizeof(l->edge[0]));
+}
+
+/* What came since a guess was made is judged when what was held for it is over. */
+static void see_work(struct gp_edev *dev, struct gp_learn *l)
+{
+	const uint64_t until_ns = l->guessed ? l->guessed_ns : gp_edev_now(dev);
+
+	if (!l->clocks.known)
+		return;
+	pthread_mutex_lock(&dev->lock);
+	take_edges(l, until_ns);
+	gp_edev_unlock(dev);
+	gp_rhythm_seen_until(&l->rhythm, to_log(l, until_ns));
+}
+
 static void read_log(struct gp_edev *dev, struct gp_learn *l)
 {
 	struct gp_switch_record rec[BATCH];
@@ -157,6 +218,7 @@ static void read_log(struct gp_edev *dev, struct gp_learn *l)
 			take_record(l, &rec[i]);
 	} while (n == BATCH);
 	(void)gp_clocks_of_log(&l->clocks, &dev->ops, dev->hal, l->log, l->same_clock);
+	see_work(dev, l);
 	gp_rhythm_update(&l->rhythm, to_log(l, gp_edev_now(dev)));
 }
 

@@ -2,8 +2,8 @@
 /*
  * learn.h - guesses for a latency-critical process that gives no hints: its
  * rhythm (sched/rhythm.h), read off the device's context-switch log, becomes
- * hints of the core's. All of it runs in the library's thread; the process's
- * own calls never come here.
+ * hints of the core's. All of it runs in the library's thread; of the process's
+ * own calls those that are watched anyway leave the time here.
  */
 #ifndef GP_CLIENT_LEARN_H
 #define GP_CLIENT_LEARN_H
@@ -27,6 +27,8 @@ int gp_learn_fd(const struct gp_edev *dev);
 int gp_learn_wait_ms(const struct gp_edev *dev);
 /* The core's timer came; dev->lock held. */
 void gp_learn_after_timer(struct gp_edev *dev);
+/* Work came, or was over, as it was seen to; dev->lock held. */
+void gp_learn_work(struct gp_edev *dev, bool busy);
 /* Has the process had work? Where nothing is learned that is taken for granted. */
 bool gp_learn_saw_work(const struct gp_edev *dev);
 void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat);

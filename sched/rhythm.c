@@ -597,6 +597,7 @@ void gp_rhythm_forget(struct gp_rhythm *r)
 	const bool resting = r->state == GP_RHYTHM_RESTING;
 
 	r->open.end_ns = 0;
+	r->came_ns = 0;
 	learn_anew(r);
 	if (resting)
 		r->state = GP_RHYTHM_RESTING;
@@ -621,6 +622,10 @@ void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
 
 	if (diff(end_ns, start_ns) <= 0 || diff(start_ns, r->last_end_ns) < 0)
 		return;
+	if (r->exact) {
+		r->last_end_ns = end_ns;
+		return;
+	}
 	if (diff(start_ns, r->last_end_ns) > PAUSE_NS)
 		gp_rhythm_forget(r);
 	r->last_end_ns = end_ns;
@@ -641,6 +646,53 @@ void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
 	r->stat.held++;
 	r->hold[r->holds++] = (struct gp_rhythm_hold){
 		guess->slot_ns, from_ns, until_ns, worked, guess->early };
+}
+
+/* Holds that were over by then, and no work had come. */
+static void miss_until(struct gp_rhythm *r, uint64_t ns)
+{
+	while (r->holds && diff(ns, r->hold[0].until_ns) > 0) {
+		r->stat.misses++;
+		r->credit_ns -= diff(r->hold[0].until_ns, r->hold[0].from_ns) + MISS_COST_NS;
+		hold_drop(r);
+		verdict(r, true, false);
+	}
+}
+
+void gp_rhythm_came(struct gp_rhythm *r, uint64_t came_ns)
+{
+	if (!r->exact) {
+		gp_rhythm_forget(r);
+		r->holds = 0;
+		r->exact = true;
+	}
+	if (r->marks && diff(came_ns, r->mark[r->marks - 1].at_ns) > PAUSE_NS)
+		gp_rhythm_forget(r);
+	miss_until(r, came_ns);
+	r->came_ns = came_ns;
+}
+
+void gp_rhythm_over(struct gp_rhythm *r, uint64_t end_ns)
+{
+	bool late;
+
+	if (!r->came_ns || diff(end_ns, r->came_ns) <= 0)
+		return;
+	if (r->holds && diff(end_ns, r->hold[0].from_ns) > 0) {
+		late = diff(r->hold[0].from_ns, r->came_ns) > 0;
+		hold_drop(r);
+		r->stat.hits += !late;
+		r->stat.late += late;
+		verdict(r, false, late);
+	}
+	add_mark(r, r->came_ns, end_ns);
+	r->came_ns = 0;
+}
+
+void gp_rhythm_seen_until(struct gp_rhythm *r, uint64_t ns)
+{
+	if (r->exact && !r->came_ns)
+		miss_until(r, ns);
 }
 
 void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
@@ -750,13 +802,19 @@ static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 		return false;
 	cycles = cycle_of(&r->grid, slot_ns, j) -
 		 cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
-	return !r->by_ends && cycles * r->grid.phases > (int64_t)r->marks &&
+	return !r->by_ends && !r->exact && cycles * r->grid.phases > (int64_t)r->marks &&
 	       !(cycles % BLIND_ONE_IN);
 }
 
 static bool is_early(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 {
 	return r->by_ends && !(cycle_of(&r->grid, slot_ns, j) % EARLY_ONE_IN);
+}
+
+/* From the work's coming to its slot in the grid. */
+static uint64_t slot_lag(const struct gp_rhythm *r)
+{
+	return r->exact ? 0 : r->lag_ns;
 }
 
 /* How long a lead may be for work at @at of the slot @slot_ns. */
@@ -771,7 +829,7 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
 			  uint64_t after_ns, uint64_t lead_ns, uint64_t *slot_ns)
 {
 	const struct gp_rhythm_grid *g = &r->grid;
-	const uint64_t before = lead_ns + spread_ns(r) + r->lag_ns;
+	const uint64_t before = lead_ns + spread_ns(r) + slot_lag(r);
 	int64_t k = cycle_of(g, after_ns + before, j);
 
 	for (int tries = 0; tries < 4; tries++, k++) {
@@ -798,9 +856,11 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
 static int64_t linger(const struct gp_rhythm *r)
 {
 	/* From the work's coming, and beyond the switch that it takes to tell. */
-	int64_t most = (int64_t)r->grid.short_ns - RESTORE_NS;
+	int64_t most = (int64_t)r->grid.short_ns;
 
-	if (!r->by_ends)
+	if (!r->exact)
+		most -= RESTORE_NS;
+	if (!r->exact && !r->by_ends)
 		most -= (int64_t)r->lag_ns + RESTORE_NS;
 	if (most > LINGER_MAX_NS)
 		return LINGER_MAX_NS;
@@ -829,7 +889,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	if (!best)
 		return false;
 	*guess = (struct gp_rhythm_guess){
-		.at_ns = best - r->lag_ns,
+		.at_ns = best - slot_lag(r),
 		.spread_ns = spread_ns(r),
 		.linger_ns = (uint64_t)linger(r),
 		.slot_ns = best,

@@ -13,6 +13,10 @@
  * were alone. Both follow the rhythm, each with a constant of its own, which is
  * learned. A hold in which no work came ends the stretch itself, shorter than
  * the hold was.
+ *
+ * Where requests are seen to come and to be over (gp_rhythm_came), they are the
+ * marks, exact, whoever cuts them; stretches then only tell that others want the
+ * device.
  */
 #ifndef GP_RHYTHM_H
 #define GP_RHYTHM_H
@@ -92,6 +96,8 @@ struct gp_rhythm {
 	uint32_t kept;			/* TRIAL: so many kept it; SURE: hits */
 
 	struct gp_rhythm_mark mark[GP_RHYTHM_MARKS];	/* oldest first */
+	bool exact;			/* marks are requests, as they came */
+	uint64_t came_ns;		/* the one under way did then; 0: there is none */
 	bool by_ends;			/* marks are of held ends, not of starts; */
 	uint64_t level_ns;		/* these were apart by so much */
 	uint32_t marks, fresh;		/* fresh: not fitted yet */
@@ -128,6 +134,14 @@ void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns);
  */
 void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
 		    uint64_t from_ns, uint64_t until_ns, bool worked);
+/**
+ * A request came, and was over; in order, each after the holds that began before it.
+ * From the first on these are what counts.
+ */
+void gp_rhythm_came(struct gp_rhythm *r, uint64_t came_ns);
+void gp_rhythm_over(struct gp_rhythm *r, uint64_t end_ns);
+/** No other request came until then. */
+void gp_rhythm_seen_until(struct gp_rhythm *r, uint64_t ns);
 /** All that happened up to @now_ns was told: judge it. */
 void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns);
 /** Stretches are missing: nothing before counts. */

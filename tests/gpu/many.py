@@ -19,6 +19,7 @@ HINT_US = 300
 LEVEL0_HINT_US = 1000       # to end the turn of a less urgent one takes longer
 LEVEL1_PERIOD_US = 40000
 LEVEL1_KERNELS = 10         # of 1 ms
+LEARN_S = 1.5               # until the rhythm of both is known: level 1 is judged from then on
 WAYS = {"no-hint": ["--no-learn"], "learned": [], "hint": []}
 # Above alone, us: p50 and p99.
 BARS = {"no-hint": (190, 260), "learned": (190, 260), "hint": (20, 60)}
@@ -148,8 +149,8 @@ class Many:
 
     # ---- latency-critical ---------------------------------------------------
 
-    def line(self, way, path, hint_us=HINT_US):
-        words = [f"--requests={self.requests}", f"--period-us={PERIOD_US}",
+    def line(self, way, path, hint_us=HINT_US, more=0):
+        words = [f"--requests={self.requests + more}", f"--period-us={PERIOD_US}",
                  f"--out={path}"]
         if way == "hint":
             words.append(f"--hint-us={hint_us}")
@@ -191,12 +192,13 @@ class Many:
         """Level 0 beside 4 BE and level 1, which has begun and outlasts it."""
         way = LEVELS[row]
         path, path1 = self.path(row, number), self.path(f"{row}-level1", number)
-        seconds = self.requests * PERIOD_US / 1e6
+        more = int(LEARN_S * 1e6 / PERIOD_US)
+        seconds = (self.requests + more) * PERIOD_US / 1e6
         be = self.be(4)
         self.crowd.start(be)
         with self.daemon.trace() as trace:
             self.lc["level1"].send(self.level1_line(path1, seconds + 0.3))
-            self.lc[way].send(self.line(way, path, LEVEL0_HINT_US))
+            self.lc[way].send(self.line(way, path, LEVEL0_HINT_US, more))
             self.results.setdefault(row, []).append(
                 fields(self.lc[way].expect("lc requests", 60 + 3 * seconds)))
             result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
@@ -214,7 +216,7 @@ class Many:
         level0 = [(at, end) for at, _, end, _ in harness.read_samples(path0)]
         late = []
         for at, _, end, _ in harness.read_samples(path1):
-            if at < level0[0][0] or end > level0[-1][1]:
+            if at < level0[0][0] + LEARN_S * 1e9 or end > level0[-1][1]:
                 continue
             meanwhile = sum(max(0, min(end, end0) - max(at, at0)) for at0, end0 in had0)
             late.append((end - at - meanwhile) / 1000 - self.level1_alone_us)

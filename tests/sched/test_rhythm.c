@@ -548,6 +548,124 @@ static void test_poisson_between(void **state)
 }
 
 /* Anything may be told to it. */
+/*
+ * Requests that are seen to come, every 40 ms, and are cut two or three times each, so
+ * that they are 12 to 13.5 ms long, and no stretch of theirs says when they came.
+ */
+struct seen {
+	struct gp_rhythm r;
+	struct sim draws;
+	uint64_t now_ns;
+	bool guessed;
+	struct gp_rhythm_guess guess;
+	uint64_t from_ns, until_ns;
+	uint32_t held;			/* requests whose device was theirs when they came */
+};
+
+static void seen_init(struct seen *s, uint64_t seed)
+{
+	memset(s, 0, sizeof(*s));
+	sim_init(&s->draws, seed);
+	gp_rhythm_init(&s->r, 170 * US);
+	s->now_ns = 1000 * MS;
+}
+
+/* The hold of the guess that is out is over. */
+static void seen_hold_over(struct seen *s)
+{
+	if (!s->guessed)
+		return;
+	gp_rhythm_held(&s->r, &s->guess, s->from_ns, s->until_ns, false);
+	s->guessed = false;
+}
+
+static void seen_guess(struct seen *s)
+{
+	s->guessed = gp_rhythm_next(&s->r, s->now_ns, LEAD_NS, &s->guess);
+	s->from_ns = s->guess.at_ns - s->guess.spread_ns - LEAD_NS;
+	s->until_ns = s->guess.at_ns + s->guess.spread_ns + s->guess.linger_ns;
+	assert_true(!s->guessed || s->from_ns >= s->now_ns);
+}
+
+/* One request at @at_ns, as the library's thread comes to know of it. */
+static void seen_request(struct seen *s, uint64_t at_ns)
+{
+	const uint64_t end_ns = at_ns + 12 * MS + rnd(&s->draws) % (3 * MS / 2);
+
+	/* Somebody else wants the device: there are stretches, and they are of no use. */
+	gp_rhythm_stretch(&s->r, at_ns + 200 * US, at_ns + 4 * MS);
+	gp_rhythm_stretch(&s->r, at_ns + 5 * MS, end_ns);
+	s->held += s->guessed && s->from_ns + SWITCH_NS <= at_ns && s->until_ns >= at_ns;
+	seen_hold_over(s);
+	gp_rhythm_came(&s->r, at_ns);
+	gp_rhythm_update(&s->r, at_ns + 5 * MS);
+	gp_rhythm_over(&s->r, end_ns);
+	gp_rhythm_seen_until(&s->r, end_ns);
+	gp_rhythm_update(&s->r, end_ns + MS);
+	s->now_ns = end_ns + MS;
+	seen_guess(s);
+}
+
+static void test_seen_and_cut(void **state)
+{
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct seen s;
+
+		seen_init(&s, seed);
+		for (uint64_t i = 0; i < 500; i++)
+			seen_request(&s, 1000 * MS + i * 40 * MS + rnd(&s.draws) % (30 * US));
+		assert_in_range(s.held, 480, 484);	/* all but the first 16 to 20 */
+		assert_int_equal(s.r.stat.misses + s.r.stat.late, 0);
+		/* The spread, the lead and the wait for it: that is all of a hold. */
+		assert_in_range(s.until_ns - s.from_ns, LEAD_NS + 40 * US, LEAD_NS + 370 * US);
+	}
+}
+
+/* None come any more: two holds in vain, and it is over until they do. */
+static void test_seen_no_more(void **state)
+{
+	struct seen s;
+
+	seen_init(&s, 3);
+	for (uint64_t i = 0; i < 100; i++)
+		seen_request(&s, 1000 * MS + i * 40 * MS);
+	for (int i = 0; i < 10; i++) {
+		if (!s.guessed)
+			break;
+		s.now_ns = s.until_ns + MS;
+		seen_hold_over(&s);
+		gp_rhythm_stretch(&s.r, s.now_ns - 900 * US, s.now_ns - 800 * US);
+		gp_rhythm_seen_until(&s.r, s.now_ns);
+		gp_rhythm_update(&s.r, s.now_ns);
+		seen_guess(&s);
+	}
+	assert_false(s.guessed);
+	assert_int_equal(s.r.stat.misses, 2);
+	assert_int_equal(s.r.loss, GP_RHYTHM_MISSED);
+	for (uint64_t i = 0; i < 40; i++)
+		seen_request(&s, s.now_ns - s.now_ns % (40 * MS) + 40 * MS);
+	assert_true(s.guessed);
+}
+
+/* Without a rhythm nothing is held; nor while nobody else has had the device. */
+static void test_seen_without_a_rhythm(void **state)
+{
+	struct seen s;
+
+	seen_init(&s, 5);
+	for (int i = 0; i < 500; i++)
+		seen_request(&s, s.now_ns + rnd(&s.draws) % (50 * MS));
+	assert_in_range(s.r.stat.held, 0, 20);
+	seen_init(&s, 6);
+	for (uint64_t i = 0; i < 100; i++) {
+		gp_rhythm_came(&s.r, 1000 * MS + i * 40 * MS);
+		gp_rhythm_over(&s.r, 1010 * MS + i * 40 * MS);
+		gp_rhythm_update(&s.r, 1011 * MS + i * 40 * MS);
+	}
+	assert_int_equal(s.r.state, GP_RHYTHM_SURE);
+	assert_false(gp_rhythm_next(&s.r, 1011 * MS + 99 * 40 * MS, LEAD_NS, &s.guess));
+}
+
 static void test_nonsense(void **state)
 {
 	static struct sim s;
@@ -603,6 +721,9 @@ int main(void)
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_future),
 		cmocka_unit_test(test_poisson_between),
+		cmocka_unit_test(test_seen_and_cut),
+		cmocka_unit_test(test_seen_no_more),
+		cmocka_unit_test(test_seen_without_a_rhythm),
 		cmocka_unit_test(test_nonsense),
 	};
 
