@@ -85,7 +85,7 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,arrivals corun edf peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) bench/common/samples.c)
+$(addprefix $(O)/tests/bench/test_,arrivals corun edf peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
 $(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 
@@ -115,7 +115,7 @@ FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
 	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS) \
 	$(wildcard bench/json/*.c bench/plan/*.c bench/load/*.c bench/results/results.c bench/stats/*.c bench/workload/*.c) \
-	bench/common/samples.c
+	bench/common/samples.c bench/common/tokens.c
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))

@@ -17,6 +17,7 @@
 #include "bench/common/opts.h"
 #include "bench/common/request.h"
 #include "bench/common/samples.h"
+#include "bench/common/tokens.h"
 #include "bench/load/arrivals.h"
 #include "bench/replay/replay.h"
 
@@ -45,7 +46,7 @@ static const struct gp_opt opts[] = {
 	{.name = "out",
 	 .text = out,
 	 .text_len = sizeof(out),
-	 .help = "file for the samples: intended_ns,start_ns,end_ns"},
+	 .help = "file for the samples: intended_ns,start_ns,end_ns, a decoder's tokens_ns"},
 };
 
 struct client {
@@ -56,6 +57,7 @@ struct client {
 	struct gp_replay *replay;
 	void *stream;
 	struct gp_request *request;
+	struct gp_tokens tokens;
 	size_t requests, room;
 };
 
@@ -101,7 +103,10 @@ static struct gp_request *room_for_one(struct client *c)
 	if (c->requests == c->room) {
 		c->room = c->room ? 2 * c->room : 1024;
 		c->request = realloc(c->request, c->room * sizeof(*c->request));
-		if (!c->request)
+		c->tokens.of_each = c->workload->tokens;
+		c->tokens.ns = realloc(c->tokens.ns, (c->room * c->tokens.of_each + 1) *
+							     sizeof(*c->tokens.ns));
+		if (!c->request || !c->tokens.ns)
 			wrong("no memory for so many requests");
 	}
 	return &c->request[c->requests++];
@@ -123,9 +128,8 @@ static void do_request(struct client *c, uint64_t intended_ns)
 	say_work_comes(c, prepare_us * 1000);
 	if (prepare_us)
 		gp_clock_busy_until(r->start_ns + prepare_us * 1000);
-	gp_replay_launch(c->replay);
-	GP_CU(cuStreamSynchronize(c->stream));
-	r->end_ns = gp_clock_now_ns();
+	r->end_ns = gp_replay_request(c->replay, c->tokens.ns + (r - c->request) *
+								     c->tokens.of_each);
 }
 
 static void do_requests(struct client *c, uint64_t begin_ns)
@@ -148,6 +152,13 @@ static void wrong_out(void)
 	exit(1);
 }
 
+static void write_tokens(FILE *file, const uint64_t *ns, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "%c%llu", i ? ' ' : ',', (unsigned long long)ns[i]);
+	fputc('\n', file);
+}
+
 static void write_samples(const struct client *c)
 {
 	FILE *file = out[0] ? fopen(out, "we") : NULL;
@@ -156,14 +167,36 @@ static void write_samples(const struct client *c)
 		return;
 	if (!file)
 		wrong_out();
-	fprintf(file, "intended_ns,start_ns,end_ns\n");
-	for (size_t i = 0; i < c->requests; i++)
-		fprintf(file, "%llu,%llu,%llu\n",
-			(unsigned long long)c->request[i].intended_ns,
+	fprintf(file, "intended_ns,start_ns,end_ns%s\n", c->tokens.of_each ? ",tokens_ns" : "");
+	for (size_t i = 0; i < c->requests; i++) {
+		fprintf(file, "%llu,%llu,%llu", (unsigned long long)c->request[i].intended_ns,
 			(unsigned long long)c->request[i].start_ns,
 			(unsigned long long)c->request[i].end_ns);
+		write_tokens(file, c->tokens.ns + i * c->tokens.of_each, c->tokens.of_each);
+	}
 	if (fclose(file))
 		wrong_out();
+}
+
+static void print_latency(const char *name, uint64_t *ns, size_t count)
+{
+	gp_samples_sort(ns, count);
+	printf(" %sp50_ns=%llu %sp99_ns=%llu", name,
+	       (unsigned long long)gp_samples_rank(ns, count, 500), name,
+	       (unsigned long long)gp_samples_rank(ns, count, 990));
+}
+
+static void print_tokens(const struct client *c)
+{
+	struct gp_token_latencies l;
+
+	if (gp_token_latencies(&c->tokens, c->request, c->requests, &l))
+		wrong("no memory for so many tokens");
+	if (l.firsts)
+		print_latency("ttft_", l.first_ns, l.firsts);
+	if (l.nexts)
+		print_latency("itl_", l.next_ns, l.nexts);
+	gp_token_latencies_free(&l);
 }
 
 static void print_figures(const struct client *c, uint64_t solo_ns, bool right)
@@ -174,12 +207,10 @@ static void print_figures(const struct client *c, uint64_t solo_ns, bool right)
 		wrong("no memory for so many requests");
 	for (size_t i = 0; i < c->requests; i++)
 		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
-	gp_samples_sort(ns, c->requests);
-	printf("client requests=%zu solo_ns=%llu p50_ns=%llu p99_ns=%llu result=%s\n",
-	       c->requests, (unsigned long long)solo_ns,
-	       (unsigned long long)gp_samples_rank(ns, c->requests, 500),
-	       (unsigned long long)gp_samples_rank(ns, c->requests, 990),
-	       right ? "right" : "WRONG");
+	printf("client requests=%zu solo_ns=%llu", c->requests, (unsigned long long)solo_ns);
+	print_latency("", ns, c->requests);
+	print_tokens(c);
+	printf(" result=%s\n", right ? "right" : "WRONG");
 	free(ns);
 }
 

@@ -15,18 +15,12 @@
 #define NS_PER_US 1000.0
 #define NS_PER_S 1e9
 
-/* What a client does alone, which all is held against. */
-struct alone {
-	uint64_t p50_ns;
-	double per_s;
-};
-
 struct job {
 	const struct gp_corun_plan *plan;
 	const struct gp_suite_options *options;
 	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];
 	char *workload_name[GP_PLAN_CLIENTS_MAX];	/* or its file */
-	struct alone alone[GP_PLAN_CLIENTS_MAX];
+	struct gp_plan_alone alone[GP_PLAN_CLIENTS_MAX];
 	struct gp_model_config model;
 };
 
@@ -151,7 +145,7 @@ static int alone_on_device(struct job *job, size_t i)
 	err = run_on_device(job, &plan, &job->workload_name[i], &peer, 1, &r);
 	if (err)
 		return err;
-	err = gp_plan_result_middle(&r, &job->alone[i].p50_ns, &job->alone[i].per_s);
+	err = gp_plan_result_alone(&r, &job->alone[i]);
 	gp_plan_result_free(&r);
 	return err;
 }
@@ -163,22 +157,50 @@ static int measure_alone(struct job *job)
 
 	for (size_t i = 0; i < job->plan->plan->clients && !err; i++)
 		err = job->options->device ? alone_on_device(job, i) :
-		      gp_corun_alone(&run, i, &job->alone[i].p50_ns, &job->alone[i].per_s);
+		      gp_corun_alone(&run, i, &job->alone[i]);
 	return err;
 }
 
 /* ---- figures --------------------------------------------------------------------- */
 
+/* 0: there are too few for it. */
+struct latency {
+	double p50_us, p99_us;
+};
+
 struct figures {
-	double p50_us, p99_us;	/* 0: there are too few requests for it */
+	struct latency request;
+	struct latency first, next;	/* tokens */
 	double done_per_s;
 };
+
+static int latency_of(const uint64_t *ns, size_t count, struct latency *of)
+{
+	struct gp_percentiles p = { 0 };
+	int err = count ? gp_percentiles(ns, count, 1, &p) : 0;
+
+	of->p50_us = (double)p.of[GP_P50].ns / NS_PER_US;
+	of->p99_us = (double)p.of[GP_P99].ns / NS_PER_US;
+	return err;
+}
+
+static int token_figures(const struct gp_plan_done *c, struct figures *f)
+{
+	struct gp_token_latencies l;
+	int err = gp_token_latencies(&c->tokens, c->request, c->requests, &l);
+
+	if (!err)
+		err = latency_of(l.first_ns, l.firsts, &f->first);
+	if (!err)
+		err = latency_of(l.next_ns, l.nexts, &f->next);
+	gp_token_latencies_free(&l);
+	return err;
+}
 
 static int figures_of(const struct gp_plan_result *r, size_t i, struct figures *f)
 {
 	const struct gp_plan_done *c = &r->client[i];
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
-	struct gp_percentiles p = { 0 };
 	size_t done = 0;
 	int err = ns ? 0 : -ENOMEM;
 
@@ -186,10 +208,10 @@ static int figures_of(const struct gp_plan_result *r, size_t i, struct figures *
 		ns[k] = c->request[k].end_ns - c->request[k].intended_ns;
 		done += c->request[k].end_ns <= r->end_ns;
 	}
-	if (!err && c->requests)
-		err = gp_percentiles(ns, c->requests, 1, &p);
-	f->p50_us = (double)p.of[GP_P50].ns / NS_PER_US;
-	f->p99_us = (double)p.of[GP_P99].ns / NS_PER_US;
+	if (!err)
+		err = latency_of(ns, c->requests, &f->request);
+	if (!err)
+		err = token_figures(c, f);
 	f->done_per_s = (double)done * NS_PER_S / (double)(r->end_ns - r->begin_ns);
 	free(ns);
 	return err;
@@ -203,21 +225,59 @@ static void print_or_dash(FILE *out, int width, int digits, double value)
 		fprintf(out, " %*s", width, "-");
 }
 
+static void print_latency(const struct scheduler *scheduler, const char *whose,
+			  const char *class, uint64_t alone_ns, const struct latency *of,
+			  FILE *out)
+{
+	const double alone_us = (double)alone_ns / NS_PER_US;
+
+	fprintf(out, "%-17s %-16.16s %-2s %9.1f", scheduler->name, whose, class, alone_us);
+	print_or_dash(out, 9, 1, of->p50_us);
+	print_or_dash(out, 9, 1, of->p99_us);
+	print_or_dash(out, 7, 3, of->p50_us / alone_us);
+}
+
+/* A row for the first token, one for those after it. */
+static void print_tokens(const struct scheduler *scheduler, const struct gp_plan_alone *alone,
+			 const struct figures *f, FILE *out)
+{
+	if (!alone->first_ns)
+		return;
+	print_latency(scheduler, "  first token", "", alone->first_ns, &f->first, out);
+	fputc('\n', out);
+	if (!alone->next_ns)
+		return;
+	print_latency(scheduler, "  token after", "", alone->next_ns, &f->next, out);
+	fputc('\n', out);
+}
+
 static void print_client(const struct job *job, size_t i, const struct scheduler *scheduler,
 			 const struct figures *f, size_t left, FILE *out)
 {
 	const struct gp_plan_client *c = &job->plan->plan->client[i];
-	const double alone_us = (double)job->alone[i].p50_ns / NS_PER_US;
 
-	fprintf(out, "%-17s %-16.16s %-2s %9.1f", scheduler->name, c->id,
-		c->lc ? "lc" : "be", alone_us);
-	print_or_dash(out, 9, 1, f->p50_us);
-	print_or_dash(out, 9, 1, f->p99_us);
-	print_or_dash(out, 7, 3, f->p50_us / alone_us);
+	print_latency(scheduler, c->id, c->lc ? "lc" : "be", job->alone[i].p50_ns, &f->request,
+		      out);
 	fprintf(out, " %9.2f %6.3f", f->done_per_s, f->done_per_s / job->alone[i].per_s);
 	if (left)
 		fprintf(out, "  %zu left", left);
 	fputc('\n', out);
+	print_tokens(scheduler, &job->alone[i], f, out);
+}
+
+static int keep_latency(struct gp_results *results, const char *row, const char *of,
+			const struct latency *latency)
+{
+	char name[32];
+	int err = 0;
+
+	snprintf(name, sizeof(name), "%sp50_us", of);
+	if (latency->p50_us > 0)
+		err = gp_results_add(results, row, name, GP_BETTER_LOWER, latency->p50_us);
+	snprintf(name, sizeof(name), "%sp99_us", of);
+	if (!err && latency->p99_us > 0)
+		err = gp_results_add(results, row, name, GP_BETTER_LOWER, latency->p99_us);
+	return err;
 }
 
 static int keep(const struct job *job, size_t i, const struct scheduler *scheduler,
@@ -229,10 +289,13 @@ static int keep(const struct job *job, size_t i, const struct scheduler *schedul
 
 	snprintf(row, sizeof(row), "%s, %s: %s", job->plan->name, scheduler->name, c->id);
 	err = gp_results_add(results, row, "done_per_s", GP_BETTER_HIGHER, f->done_per_s);
-	if (!err && c->lc && f->p50_us > 0)
-		err = gp_results_add(results, row, "p50_us", GP_BETTER_LOWER, f->p50_us);
-	if (!err && c->lc && f->p99_us > 0)
-		err = gp_results_add(results, row, "p99_us", GP_BETTER_LOWER, f->p99_us);
+	if (err || !c->lc)
+		return err;
+	err = keep_latency(results, row, "", &f->request);
+	if (!err)
+		err = keep_latency(results, row, "ttft_", &f->first);
+	if (!err)
+		err = keep_latency(results, row, "itl_", &f->next);
 	return err;
 }
 
@@ -257,7 +320,9 @@ static void fill_client(const struct job *job, size_t i, const struct gp_plan_re
 		.alone_us = (double)job->alone[i].p50_ns / NS_PER_US,
 		.alone_per_s = job->alone[i].per_s, .done_per_s = done_per_s,
 		.request = r->client[i].request, .requests = r->client[i].requests,
-		.left = r->client[i].left,
+		.left = r->client[i].left, .tokens = r->client[i].tokens,
+		.alone_first_us = (double)job->alone[i].first_ns / NS_PER_US,
+		.alone_next_us = (double)job->alone[i].next_ns / NS_PER_US,
 	};
 }
 
@@ -289,7 +354,7 @@ static int keep_all(const struct job *job, const struct scheduler *scheduler,
 static int say(const struct job *job, const struct scheduler *scheduler, uint64_t number,
 	       const struct gp_plan_result *r, struct gp_results *results, FILE *out)
 {
-	struct figures f[GP_PLAN_CLIENTS_MAX];
+	struct figures f[GP_PLAN_CLIENTS_MAX] = { 0 };
 	int err = 0;
 
 	for (size_t i = 0; i < job->plan->plan->clients && !err; i++) {

@@ -40,6 +40,9 @@ int gp_list_workload(const char *path, const char *text, size_t bytes)
 	printf("alone          %.1f us, from asking to its completion seen\n", us(w->solo_ns));
 	printf("kernels        %zu, together %.1f us, and %.1f us before and between\n", w->kernels,
 	       us(sum.length_ns), us(sum.gap_ns));
+	if (w->tokens)
+		printf("tokens         %zu, each waited for before the next can begin\n",
+		       w->tokens);
 	printf("the longest    %.1f us: %" PRIu32 " blocks of %" PRIu32 " threads, %" PRIu32
 	       " registers a thread, %" PRIu32 " bytes shared\n", us(most->length_ns),
 	       most->blocks, most->threads, most->registers, most->shared_bytes);

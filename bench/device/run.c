@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,34 +167,85 @@ static int await_all(struct run *r)
 
 /* ---- what they found -------------------------------------------------------------- */
 
+static bool make_room(struct gp_plan_done *c, size_t *room)
+{
+	const size_t more = *room ? 2 * *room : 1024;
+	struct gp_request *request;
+	uint64_t *token_ns;
+
+	if (c->requests < *room)
+		return true;
+	request = realloc(c->request, more * sizeof(*request));
+	if (!request)
+		return false;
+	c->request = request;
+	token_ns = realloc(c->tokens.ns, (more * c->tokens.of_each + 1) * sizeof(*token_ns));
+	if (!token_ns)
+		return false;
+	c->tokens.ns = token_ns;
+	*room = more;
+	return true;
+}
+
+static size_t count_tokens(const char *text)
+{
+	size_t count = *text == ',';
+
+	for (; *text; text++)
+		count += *text == ' ';
+	return count;
+}
+
+/* As many as the first request had. */
+static bool read_tokens(const struct gp_plan_done *c, const char *text)
+{
+	uint64_t *ns = c->tokens.ns + c->requests * c->tokens.of_each;
+	char *end;
+
+	if (count_tokens(text) != c->tokens.of_each)
+		return false;
+	for (size_t i = 0; i < c->tokens.of_each; i++, text = end) {
+		ns[i] = strtoull(text + 1, &end, 10);
+		if (end == text + 1)
+			return false;
+	}
+	return true;
+}
+
+/* A line of the client's file; its head is none. */
+static int read_sample(struct gp_plan_done *c, size_t *room, const char *line)
+{
+	struct gp_request one;
+	int n = 0;
+
+	if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 "%n", &one.intended_ns,
+		   &one.start_ns, &one.end_ns, &n) != 3)
+		return 0;
+	if (!c->requests)
+		c->tokens.of_each = count_tokens(line + n);
+	if (!make_room(c, room))
+		return -ENOMEM;
+	if (!read_tokens(c, line + n))
+		return -EBADMSG;
+	c->request[c->requests++] = one;
+	return 0;
+}
+
 static int read_samples(struct run *r, size_t i)
 {
 	struct gp_plan_done *c = &r->result->client[i];
 	FILE *file = fopen(r->client[i].samples, "re");
-	size_t room = 0;
-	char line[128];
+	size_t room = 0, len = 0;
+	char *line = NULL;
+	int err = 0;
 
-	while (file && fgets(line, sizeof(line), file)) {
-		struct gp_request one;
-
-		if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%" SCNu64, &one.intended_ns,
-			   &one.start_ns, &one.end_ns) != 3)
-			continue;	/* the head */
-		if (c->requests == room) {
-			struct gp_request *more;
-
-			room = room ? 2 * room : 1024;
-			more = realloc(c->request, room * sizeof(*more));
-			if (!more) {
-				fclose(file);
-				return failed(r, i, -ENOMEM, "made more requests than fit");
-			}
-			c->request = more;
-		}
-		c->request[c->requests++] = one;
-	}
+	while (file && !err && getline(&line, &len, file) > 0)
+		err = read_sample(c, &room, line);
+	free(line);
 	if (file)
 		fclose(file);
+	if (err)
+		return failed(r, i, err, "left samples that are none, or do not fit");
 	return c->requests ? 0 : failed(r, i, -ENODATA, "made no request");
 }
 

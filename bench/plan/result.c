@@ -10,29 +10,49 @@
 
 void gp_plan_result_free(struct gp_plan_result *result)
 {
-	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++)
+	for (size_t i = 0; i < GP_PLAN_CLIENTS_MAX; i++) {
 		free(result->client[i].request);
+		free(result->client[i].tokens.ns);
+	}
 	free(result->stretch);
 	*result = (struct gp_plan_result){ 0 };
 }
 
-int gp_plan_result_middle(const struct gp_plan_result *r, uint64_t *p50_ns, double *per_s)
+/* Sorts. */
+static uint64_t middle(uint64_t *ns, size_t count)
+{
+	gp_samples_sort(ns, count);
+	return gp_samples_rank(ns, count, 500);
+}
+
+static int alone_tokens(const struct gp_plan_done *c, struct gp_plan_alone *alone)
+{
+	struct gp_token_latencies l;
+	int err = gp_token_latencies(&c->tokens, c->request, c->requests, &l);
+
+	if (err)
+		return err;
+	alone->first_ns = middle(l.first_ns, l.firsts);
+	alone->next_ns = middle(l.next_ns, l.nexts);
+	gp_token_latencies_free(&l);
+	return 0;
+}
+
+int gp_plan_result_alone(const struct gp_plan_result *r, struct gp_plan_alone *alone)
 {
 	const struct gp_plan_done *c = &r->client[0];
-	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
+	uint64_t *ns;
 
+	if (!c->requests)
+		return -ENODATA;
+	ns = calloc(c->requests, sizeof(*ns));
 	if (!ns)
 		return -ENOMEM;
-	if (!c->requests) {
-		free(ns);
-		return -ENODATA;
-	}
 	for (size_t i = 0; i < c->requests; i++)
 		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
-	gp_samples_sort(ns, c->requests);
-	*p50_ns = gp_samples_rank(ns, c->requests, 500);
-	*per_s = (double)c->requests * NS_PER_S /
-		 (double)(c->request[c->requests - 1].end_ns - r->begin_ns);
+	alone->p50_ns = middle(ns, c->requests);
+	alone->per_s = (double)c->requests * NS_PER_S /
+		       (double)(c->request[c->requests - 1].end_ns - r->begin_ns);
 	free(ns);
-	return 0;
+	return alone_tokens(c, alone);
 }

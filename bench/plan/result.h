@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 #include "bench/common/request.h"
+#include "bench/common/tokens.h"
 #include "bench/plan/plan.h"
 
 struct gp_plan_done {
 	struct gp_request *request;
 	size_t requests;	/* that ended, half a second after the plan's end at most */
 	size_t left;		/* that had come, and had not ended by then */
+	struct gp_tokens tokens;	/* of the requests that ended */
 };
 
 struct gp_plan_result {
@@ -24,12 +26,17 @@ struct gp_plan_result {
 
 void gp_plan_result_free(struct gp_plan_result *result);
 
+/* What a client does alone, which all is held against. */
+struct gp_plan_alone {
+	uint64_t p50_ns;	/* the middle of how long its requests took */
+	uint64_t first_ns, next_ns;	/* the same of its tokens; 0: there are none */
+	double per_s;
+};
+
 /**
- * Of its first client, each of whose requests came when the last was done: the middle of
- * how long they took, ns, and how many there were in a second. 0; -ENOMEM; -ENODATA: no
- * request ended.
+ * Of its first client, each of whose requests came when the last was done. 0; -ENOMEM;
+ * -ENODATA: no request ended.
  */
-int gp_plan_result_middle(const struct gp_plan_result *result, uint64_t *p50_ns,
-			  double *per_s);
+int gp_plan_result_alone(const struct gp_plan_result *result, struct gp_plan_alone *alone);
 
 #endif

@@ -16,15 +16,23 @@
 
 struct kernel {
 	uint32_t blocks, iters;
-	uint64_t at_ns;		/* launched so long after the first; 0: at once */
+	uint64_t at_ns;		/* launched so long after the request's beginning, or the
+				 * last token; 0: at once */
+};
+
+/* Kernels up to a token, or to the request's end: what is waited for at once. */
+struct stretch {
+	size_t first, end;
+	void *captured, *exec;	/* its graph, where it is one */
 };
 
 struct gp_replay {
 	struct gp_work work;	/* its buffer is all kernels', which are done in order */
 	const struct gp_workload *workload;
 	bool graph;
-	void *captured, *exec;
 	uint64_t requests;	/* since the last reset */
+	struct stretch *stretch;
+	size_t stretches;
 	struct kernel kernel[];
 };
 
@@ -72,11 +80,23 @@ static void shape(struct gp_replay *r, const struct gp_bench_gpu *gpu)
 	for (size_t i = 0; i < r->workload->kernels; i++) {
 		const struct gp_workload_kernel *k = &r->workload->kernel[i];
 
+		if (i && k[-1].token)
+			at_ns = 0;
 		if (i)
 			at_ns += k->gap_ns;
 		r->kernel[i].blocks = blocks_of(gpu, k);
 		r->kernel[i].at_ns = gp_workload_is_queued(r->workload, i) ? 0 : at_ns;
 		at_ns += k->length_ns;
+	}
+}
+
+static void cut(struct gp_replay *r)
+{
+	for (size_t i = 0, first = 0; i < r->workload->kernels; i++) {
+		if (!r->workload->kernel[i].token && i + 1 < r->workload->kernels)
+			continue;
+		r->stretch[r->stretches++] = (struct stretch){ first, i + 1, NULL, NULL };
+		first = i + 1;
 	}
 }
 
@@ -90,13 +110,17 @@ static uint32_t most_blocks(const struct gp_replay *r)
 	return most;
 }
 
-static void drop_graph(struct gp_replay *r)
+static void drop_graphs(struct gp_replay *r)
 {
-	if (!r->exec)
-		return;
-	GP_CU(cuGraphExecDestroy(r->exec));
-	GP_CU(cuGraphDestroy(r->captured));
-	r->exec = NULL;
+	for (size_t i = 0; i < r->stretches; i++) {
+		struct stretch *s = &r->stretch[i];
+
+		if (!s->exec)
+			continue;
+		GP_CU(cuGraphExecDestroy(s->exec));
+		GP_CU(cuGraphDestroy(s->captured));
+		s->exec = NULL;
+	}
 }
 
 /*
@@ -117,7 +141,7 @@ static void fit(struct gp_replay *r)
 		for (size_t i = 0; i < r->workload->kernels; i++)
 			r->kernel[i].iters = 1 + (uint32_t)((double)r->kernel[i].iters *
 							    (by > 0.1 ? by : 0.1));
-		drop_graph(r);
+		drop_graphs(r);
 	}
 }
 
@@ -129,9 +153,15 @@ struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
 
 	if (!r)
 		return NULL;
+	r->stretch = calloc(workload->tokens + 1, sizeof(*r->stretch));
+	if (!r->stretch) {
+		free(r);
+		return NULL;
+	}
 	r->workload = workload;
 	r->graph = graph;
 	shape(r, gpu);
+	cut(r);
 	gp_work_open(&r->work, gpu, GP_WORK_PLAIN, most_blocks(r), stream);
 	calibrate(r);
 	gp_replay_reset(r);
@@ -142,7 +172,8 @@ struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
 
 void gp_replay_close(struct gp_replay *r)
 {
-	drop_graph(r);
+	drop_graphs(r);
+	free(r->stretch);
 	free(r);
 }
 
@@ -155,31 +186,50 @@ static void launch_kernel(struct gp_replay *r, size_t i)
 	gp_work_launch(&r->work);
 }
 
-static void capture(struct gp_replay *r)
+static void capture(struct gp_replay *r, struct stretch *s)
 {
 	GP_CU(cuStreamBeginCapture_v2(r->work.stream, GP_CU_CAPTURE_RELAXED));
-	for (size_t i = 0; i < r->workload->kernels; i++)
+	for (size_t i = s->first; i < s->end; i++)
 		launch_kernel(r, i);
-	GP_CU(cuStreamEndCapture(r->work.stream, &r->captured));
-	GP_CU(cuGraphInstantiateWithFlags(&r->exec, r->captured, 0));
+	GP_CU(cuStreamEndCapture(r->work.stream, &s->captured));
+	GP_CU(cuGraphInstantiateWithFlags(&s->exec, s->captured, 0));
 }
 
-void gp_replay_launch(struct gp_replay *r)
+static void launch_one_by_one(struct gp_replay *r, const struct stretch *s, uint64_t start_ns)
 {
-	const uint64_t start_ns = gp_clock_now_ns();
-
-	r->requests++;
-	if (r->graph) {
-		if (!r->exec)
-			capture(r);
-		GP_CU(cuGraphLaunch(r->exec, r->work.stream));
-		return;
-	}
-	for (size_t i = 0; i < r->workload->kernels; i++) {
+	for (size_t i = s->first; i < s->end; i++) {
 		if (r->kernel[i].at_ns)
 			gp_clock_busy_until(start_ns + r->kernel[i].at_ns);
 		launch_kernel(r, i);
 	}
+}
+
+/* Of a graph no kernel waits but for the token before it. */
+static void launch_graph(struct gp_replay *r, struct stretch *s, uint64_t start_ns)
+{
+	if (!s->exec)
+		capture(r, s);
+	if (r->kernel[s->first].at_ns)
+		gp_clock_busy_until(start_ns + r->kernel[s->first].at_ns);
+	GP_CU(cuGraphLaunch(s->exec, r->work.stream));
+}
+
+uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns)
+{
+	uint64_t now_ns = gp_clock_now_ns();
+
+	r->requests++;
+	for (size_t i = 0; i < r->stretches; i++) {
+		if (r->graph)
+			launch_graph(r, &r->stretch[i], now_ns);
+		else
+			launch_one_by_one(r, &r->stretch[i], now_ns);
+		GP_CU(cuStreamSynchronize(r->work.stream));
+		now_ns = gp_clock_now_ns();
+		if (token_ns && i < r->workload->tokens)
+			token_ns[i] = now_ns;
+	}
+	return now_ns;
 }
 
 uint64_t gp_replay_solo_ns(struct gp_replay *r)
@@ -189,9 +239,7 @@ uint64_t gp_replay_solo_ns(struct gp_replay *r)
 	for (size_t i = 0; i < SOLO_REQUESTS; i++) {
 		const uint64_t start_ns = gp_clock_now_ns();
 
-		gp_replay_launch(r);
-		GP_CU(cuStreamSynchronize(r->work.stream));
-		ns[i] = gp_clock_now_ns() - start_ns;
+		ns[i] = gp_replay_request(r, NULL) - start_ns;
 	}
 	gp_samples_sort(ns, SOLO_REQUESTS);
 	return gp_samples_rank(ns, SOLO_REQUESTS, 500);

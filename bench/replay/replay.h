@@ -19,16 +19,20 @@ struct gp_replay;
 /**
  * Finds out what each kernel takes here, and, where it was recorded what a request takes
  * alone, has it take that. Nothing else may run on the device meanwhile.
- * @graph: all kernels are one CUDA graph; else they are launched as late after each other
- * as they were. NULL: out of memory; an error of CUDA's ends the program.
+ * @graph: all kernels, of a decoder those of one token, are one CUDA graph; else they are
+ * launched as late after each other as they were. NULL: out of memory; an error of CUDA's
+ * ends the program.
  */
 struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
 				 const struct gp_workload *workload, bool graph,
 				 void *stream);
 void gp_replay_close(struct gp_replay *r);
 
-/** One request: launches, and does not wait. */
-void gp_replay_launch(struct gp_replay *r);
+/**
+ * One request; when its end was seen, ns. A decoder's tokens are waited for one after
+ * another, as what asks for them does: when each was seen, into @token_ns (may be NULL).
+ */
+uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns);
 /** What a request takes alone, from launch to its end seen, ns: the middle of some. */
 uint64_t gp_replay_solo_ns(struct gp_replay *r);
 /** Start over with a fresh result. */

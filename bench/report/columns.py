@@ -16,6 +16,12 @@ LATENCY_CRITICAL = (
     ("missed", "missed", text.count),
     ("left", "left", text.count),
 )
+# Of a decoder besides: TTFT and inter-token latency.
+TOKENS = tuple((f"{name} {words}", f"{name} {which}", write)
+               for name in ("first token", "token after") for which, words, write in (
+                   ("p50", "p50, µs", text.us), ("p99", "p99, µs", text.us),
+                   ("p50 over alone", "p50 ÷ alone", text.short),
+                   ("p99 over alone", "p99 ÷ alone", text.short)))
 BEST_EFFORT = (
     ("done/s", "done/s", text.short),
     ("of alone", "of alone", text.percent),
@@ -25,9 +31,14 @@ BEST_EFFORT = (
 LEGEND = (
     "Each figure is the median over repetitions, with the range where they differ. A dash: it is "
     "not known, or fewer than ten samples lie beyond it. Time counts from when a request was due "
-    "to its end. Left: requests that had come, and were not done when it ended. ÷ alone: over p50 of the same request with the device to itself; of alone: of "
-    "what the client does with the device to itself. Jain's index is 1 when best-effort clients "
+    "to its end, a first token from there to when it was seen, a token after from the one before "
+    "it. Left: requests that had come, and were not done when it ended. ÷ alone: over p50 of the "
+    "same with the device to itself; of alone: of what the client does with the device to itself. Jain's index is 1 when best-effort clients "
     "that do the same get the same, and 1/n when one of n gets it all.")
+
+
+def latency_critical(known):
+    return LATENCY_CRITICAL + (TOKENS if known.tokens else ())
 
 
 def work(known):

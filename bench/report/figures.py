@@ -15,7 +15,7 @@ Plan = namedtuple("Plan", "name rows lc be equal")
 # absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}.
 Row = namedtuple("Row", "scheduler runs absent lc be jain")
 # A client as all runs of a plan know it.
-Known = namedtuple("Known", "id workload load offered alone_us alone_per_s")
+Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s")
 
 
 def rank(ordered, per_mille):
@@ -66,6 +66,21 @@ def lc_once(client):
         found[f"{name} over alone"] = ratio(found[name], alone_ns)
     for name in ("requests", "left", "missed"):
         found[name] = getattr(client, name)
+    if client.tokens:
+        found.update(tokens_once(client))
+    return found
+
+
+def tokens_once(client):
+    found = {}
+    for name, took, alone_us in (
+            ("first token", client.samples and client.samples.first, client.alone_first_us),
+            ("token after", client.samples and client.samples.next, client.alone_next_us)):
+        ordered = sorted(took or [])
+        for which, per_mille in (("p50", 500), ("p99", 990)):
+            found[f"{name} {which}"] = percentile(ordered, per_mille)
+            found[f"{name} {which} over alone"] = ratio(found[f"{name} {which}"],
+                                                        alone_us and alone_us * 1000)
     return found
 
 
@@ -88,7 +103,7 @@ def of_client(runs, identity):
 def known(runs, identity):
     """What of a client does not depend on the scheduler."""
     mine = of_client(runs, identity)
-    return Known(identity, mine[0].workload, mine[0].load,
+    return Known(identity, mine[0].workload, mine[0].load, mine[0].tokens,
                  *(spread(getattr(c, name) for c in mine)
                    for name in ("offered", "alone_us", "alone_per_s")))
 

@@ -51,8 +51,10 @@ def section(plan):
     parts = [f"## Plan {plain(plan.name)}\n\n{columns.repetitions(plan)}\n\n"]
     if plan.lc or plan.be:
         parts.append(clients(plan))
-    if plan.lc:
-        parts.append(client_table(plan, plan.lc, columns.LATENCY_CRITICAL, lambda row: row.lc))
+    for some, wanted in ((plan.lc, columns.LATENCY_CRITICAL),
+                         ([known for known in plan.lc if known.tokens], columns.TOKENS)):
+        if some:
+            parts.append(client_table(plan, some, wanted, lambda row: row.lc))
     if plan.be:
         parts.append(client_table(plan, plan.be, columns.BEST_EFFORT, lambda row: row.be))
     if plan.equal:

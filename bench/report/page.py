@@ -38,7 +38,7 @@ def groups(plan):
     """(client, its words, its columns, {figures of a row}) of all columns."""
     for known in plan.lc:
         yield (known, f"latency-critical: {columns.work(known)}; {columns.offered(known)}, "
-               f"{columns.alone(known)}", columns.LATENCY_CRITICAL, lambda row: row.lc)
+               f"{columns.alone(known)}", columns.latency_critical(known), lambda row: row.lc)
     for known in plan.be:
         yield (known, f"best-effort: {columns.work(known)}", columns.BEST_EFFORT,
                lambda row: row.be)

@@ -16,6 +16,7 @@ SCHEMA_VERSION = 1
 NUMBER_MAX = 1e15
 DIGITS_MAX = 18             # what an array of 64 bits surely takes
 SAMPLES_HEADER = b"intended_ns,start_ns,end_ns"
+TOKENS_HEADER = SAMPLES_HEADER + b",tokens_ns"
 TIMELINE_HEADER = ["start_ns", "end_ns", "client"]
 ABOUT = ("suite", "command", "version", "device", "machine", "driver", "date")
 
@@ -23,9 +24,10 @@ Results = namedtuple("Results", "about entries")
 Absent = namedtuple("Absent", "plan scheduler why")
 Run = namedtuple("Run", "plan scheduler number seconds timeline clients")
 Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s requests "
-                    "left done_per_s missed samples")
-# Of each request, in order of intention.
-Samples = namedtuple("Samples", "intended end")
+                    "left done_per_s missed tokens alone_first_us alone_next_us samples")
+# Of each request, in order of intention; and how long its first token took, and each of
+# the others after the one before.
+Samples = namedtuple("Samples", "intended end first next")
 # Of each stretch, in order of its start; who: the client's place in the run.
 Timeline = namedtuple("Timeline", "start end who")
 
@@ -142,14 +144,17 @@ def load(path):
 def client(place):
     lc = place.field("class").word("lc", "be") == "lc"
     path = place.field("samples").file()
+    tokens = place.field("tokens").whole() if place.has("tokens") else 0
     return Client(
         place.field("id").name(), lc, place.field("workload").text(), place.field("load").text(),
         place.field("offered").number(), place.field("alone_us").positive(),
         place.field("alone_per_s").positive(), place.field("requests").number(),
         place.field("left").number(),
         place.field("done_per_s").number(), place.field("missed").number(),
+        tokens, *(place.field(name).positive() if tokens else None
+                  for name in ("alone_first_us", "alone_next_us")),
         # Only what is shown is read: of best-effort no latency is.
-        samples(path) if path and lc else None)
+        samples(path, tokens) if path and lc else None)
 
 
 def clients(place):
@@ -185,6 +190,8 @@ def check_alike(place, run, before):
                           ("load", first.load)):
             if at.field(name).value != was:
                 raise at.field(name).wrong(f"{shown(was)}, as in the plan's other runs,")
+        if mine.tokens != first.tokens:
+            raise at.field("tokens").wrong(f"{first.tokens}, as in the plan's other runs,")
 
 
 def results(folder):
@@ -228,22 +235,40 @@ def is_ns(cell):
     return cell.isdigit() and cell.isascii() and len(cell) <= DIGITS_MAX
 
 
-def samples(path):
+def add_tokens(found, intended, end, cell):
+    """Whether they are what a request's tokens can be."""
+    came = cell.split(b" ")
+    if not all(map(is_ns, came)):
+        return False
+    came = [intended, *map(int, came)]
+    took = [after - before for before, after in zip(came, came[1:])]
+    found.first.append(took[0])
+    found.next.extend(took[1:])
+    return min(took) >= 0 and came[-1] <= end
+
+
+def samples(path, tokens):
+    """@tokens: of each request, 0 where there are none."""
     def read(f):
-        found = Samples(array.array("q"), array.array("q"))
-        header = f.readline().rstrip(b"\r\n")
-        if header != SAMPLES_HEADER:
-            raise bad_line(path, 1, header, SAMPLES_HEADER.decode())
+        found = Samples(*(array.array("q") for _ in Samples._fields))
+        header, wanted = f.readline().rstrip(b"\r\n"), TOKENS_HEADER if tokens else SAMPLES_HEADER
+        if header != wanted:
+            raise bad_line(path, 1, header, wanted.decode())
         last = 0
         for number, line in enumerate(f, 2):
             line = line.rstrip(b"\r\n")
             cells = line.split(b",")
-            if len(cells) != 3 or not all(map(is_ns, cells)):
-                raise bad_line(path, number, line, "three whole numbers of ns")
-            intended, start, end = map(int, cells)
+            if len(cells) != (4 if tokens else 3) or not all(map(is_ns, cells[:3])):
+                raise bad_line(path, number, line, "three whole numbers of ns"
+                               + (", and tokens'," if tokens else ""))
+            intended, start, end = map(int, cells[:3])
             if intended < last or end < intended or end < start:
                 raise bad_line(path, number, line, "a request that comes after the one before "
                                "it and ends after it began")
+            if tokens and (cells[3].count(b" ") != tokens - 1
+                           or not add_tokens(found, intended, end, cells[3])):
+                raise bad_line(path, number, line, f"one with {tokens} tokens between its "
+                               "beginning and its end, in their order,")
             last = intended
             found.intended.append(intended)
             found.end.append(end)

@@ -83,14 +83,19 @@ static int end_table(gzFile file)
 static int write_requests(const struct gp_rundir *dir, const char *name,
 			  const struct gp_rundir_client *c)
 {
-	gzFile file = begin_table(dir, name, "intended_ns,start_ns,end_ns");
+	const size_t tokens = c->tokens.of_each;
+	gzFile file = begin_table(dir, name, tokens ? "intended_ns,start_ns,end_ns,tokens_ns" :
+						      "intended_ns,start_ns,end_ns");
 
 	if (!file)
 		return -errno;
-	for (size_t i = 0; i < c->requests; i++)
-		gzprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
-			 c->request[i].intended_ns, c->request[i].start_ns,
-			 c->request[i].end_ns);
+	for (size_t i = 0; i < c->requests; i++) {
+		gzprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, c->request[i].intended_ns,
+			 c->request[i].start_ns, c->request[i].end_ns);
+		for (size_t k = 0; k < tokens; k++)
+			gzprintf(file, "%c%" PRIu64, k ? ' ' : ',', c->tokens.ns[i * tokens + k]);
+		gzputc(file, '\n');
+	}
 	return end_table(file);
 }
 
@@ -114,6 +119,17 @@ static json_t *number_or_null(double value, bool known)
 	return known ? json_real(value) : json_null();
 }
 
+static int add_tokens(json_t *client, const struct gp_rundir_client *c)
+{
+	if (!c->tokens.of_each)
+		return 0;
+	return json_object_set_new(client, "tokens", json_integer((json_int_t)c->tokens.of_each)) ||
+	       json_object_set_new(client, "alone_first_us", json_real(c->alone_first_us)) ||
+	       json_object_set_new(client, "alone_next_us",
+				   number_or_null(c->alone_next_us, c->alone_next_us > 0)) ?
+		       -ENOMEM : 0;
+}
+
 static json_t *json_of_client(const struct gp_rundir_client *c, const char *samples)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:I, s:f, s:n, s:s}",
@@ -129,13 +145,15 @@ static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
 		      const struct gp_rundir_client *c, json_t *clients)
 {
 	char name[NAME_LEN];
+	json_t *one;
 	int err;
 
 	name_of(run, c->id, name);
 	err = write_requests(dir, name, c);
 	if (err)
 		return err;
-	return json_array_append_new(clients, json_of_client(c, name)) ? -ENOMEM : 0;
+	one = json_of_client(c, name);
+	return !one || json_array_append_new(clients, one) ? -ENOMEM : add_tokens(one, c);
 }
 
 static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_run *run,

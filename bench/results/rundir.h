@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "bench/common/request.h"
+#include "bench/common/tokens.h"
 
 struct gp_rundir;
 
@@ -29,6 +30,8 @@ struct gp_rundir_client {
 	size_t requests;
 	double done_per_s;
 	size_t left;		/* requests that had come, and were not done */
+	struct gp_tokens tokens;	/* of the requests */
+	double alone_first_us, alone_next_us;	/* of its tokens */
 };
 
 /* One plan under one scheduler, once. */

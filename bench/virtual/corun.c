@@ -14,9 +14,10 @@
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
 
-/* Launched so long after the first, and one kernel for the device. */
+/* One kernel for the device, launched so long after the request's, or the last token. */
 struct part {
 	uint64_t at_ns, length_ns;
+	bool token;		/* which is waited for */
 };
 
 enum state { IDLE, PREPARING, LAUNCHED };
@@ -37,8 +38,10 @@ struct client {
 	uint64_t next_ns;		/* its next request; NEVER: none, or not known */
 	uint64_t intended_ns, start_ns, launched_ns;
 	size_t part_next;
+	size_t tokens;			/* of this request, so far */
+	bool busy;			/* and the core knows */
 	struct gp_plan_done *result;
-	size_t room;
+	size_t room, token_room;
 };
 
 struct world {
@@ -180,16 +183,22 @@ static void submit(struct world *w, const struct client *c, uint32_t type, uint6
 		failed(w, err);
 }
 
-/* All kernels whose time has come; after the last what is waited for. */
+/* All kernels whose time has come, up to one that is waited for. */
 static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
 {
-	while (c->part_next < c->parts &&
-	       c->launched_ns + c->part[c->part_next].at_ns <= now_ns)
-		submit(w, c, GP_METHOD_KERNEL, c->part[c->part_next++].length_ns, 0);
-	if (c->part_next < c->parts) {
-		c->wake_ns = c->launched_ns + c->part[c->part_next].at_ns;
-		return;
-	}
+	const struct part *part;
+
+	do {
+		part = &c->part[c->part_next];
+		c->wake_ns = c->launched_ns + part->at_ns;
+		if (c->wake_ns > now_ns)
+			return;
+		if (!c->busy)
+			tell(w, c, GP_EV_BUSY, 0);
+		c->busy = true;
+		submit(w, c, GP_METHOD_KERNEL, part->length_ns, 0);
+		c->part_next++;
+	} while (!part->token && c->part_next < c->parts);
 	c->wake_ns = NEVER;
 	submit(w, c, GP_METHOD_FENCE, 0, (uint64_t)(c - w->client) + 1);
 }
@@ -199,7 +208,7 @@ static void launch(struct world *w, struct client *c, uint64_t now_ns)
 	c->state = LAUNCHED;
 	c->launched_ns = now_ns;
 	c->part_next = 0;
-	tell(w, c, GP_EV_BUSY, 0);
+	c->tokens = 0;
 	launch_due(w, c, now_ns);
 }
 
@@ -246,13 +255,41 @@ static void keep(struct world *w, struct client *c, uint64_t now_ns)
 		c->intended_ns, c->start_ns, now_ns };
 }
 
+static void keep_token(struct world *w, struct client *c, uint64_t now_ns)
+{
+	struct gp_tokens *t = &c->result->tokens;
+	const size_t at = c->result->requests * t->of_each + c->tokens;
+
+	if (!grow((void **)&t->ns, at, &c->token_room, sizeof(*t->ns))) {
+		failed(w, -ENOMEM);
+		return;
+	}
+	t->ns[at] = now_ns;
+	c->tokens++;
+}
+
 static void ended(struct world *w, struct client *c, uint64_t now_ns)
 {
 	keep(w, c, now_ns);
-	tell(w, c, GP_EV_IDLE, 0);
 	c->next_ns = next_request(w, c, c->intended_ns, now_ns);
 	wait_for_next(c, now_ns);
 	tell_dependents(w, c, now_ns);
+}
+
+/* What was waited for: all, or a token that the next kernel depends on. */
+static void reached(struct world *w, struct client *c, uint64_t now_ns)
+{
+	if (c->part[c->part_next - 1].token)
+		keep_token(w, c, now_ns);
+	/* As the library has it: whoever waits for all that it launched is idle then. */
+	tell(w, c, GP_EV_IDLE, 0);
+	c->busy = false;
+	if (c->part_next == c->parts) {
+		ended(w, c, now_ns);
+		return;
+	}
+	c->launched_ns = now_ns;
+	c->wake_ns = now_ns + c->part[c->part_next].at_ns;
 }
 
 /* ---- the world beside the device ------------------------------------------------- */
@@ -308,7 +345,7 @@ static void agent_event(void *arg, const struct gp_model_event *ev)
 	struct world *w = arg;
 
 	if (ev->type == GP_MODEL_DONE && ev->cookie && ev->cookie <= w->clients)
-		ended(w, &w->client[ev->cookie - 1], ev->time_ns);
+		reached(w, &w->client[ev->cookie - 1], ev->time_ns);
 	else if (ev->type == GP_MODEL_SWITCH && ev->switch_kind == GP_SWITCH_START)
 		device_to(w, client_of_group(w, ev->group), ev->time_ns);
 	else if (ev->type == GP_MODEL_SWITCH && ev->switch_kind == GP_SWITCH_END)
@@ -326,15 +363,20 @@ static int make_parts(struct client *c, const struct gp_workload *workload)
 		return -ENOMEM;
 	for (size_t i = 0; i < workload->kernels; i++) {
 		const struct gp_workload_kernel *k = &workload->kernel[i];
-		const bool queued = i && (c->plan->graph || gp_workload_is_queued(workload, i));
+		const bool after_token = i && k[-1].token;
+		const bool queued = i && !after_token &&
+				    (c->plan->graph || gp_workload_is_queued(workload, i));
 
+		if (after_token)
+			at_ns = 0;
 		/* What passes before the first is the launch's own: the model has that. */
 		if (i)
 			at_ns += k->gap_ns;
 		if (queued)
 			c->part[c->parts - 1].length_ns += k->gap_ns + k->length_ns;
 		else
-			c->part[c->parts++] = (struct part){ at_ns, k->length_ns };
+			c->part[c->parts++] = (struct part){ at_ns, k->length_ns, false };
+		c->part[c->parts - 1].token = k->token;
 		at_ns += k->length_ns;
 	}
 	return 0;
@@ -352,6 +394,7 @@ static int make_client(struct world *w, size_t i)
 		return id;
 	*c = (struct client){ .plan = plan, .id = (uint32_t)id, .wake_ns = NEVER,
 			      .result = &w->result->client[i] };
+	c->result->tokens.of_each = w->run->workload[i]->tokens;
 	err = make_parts(c, w->run->workload[i]);
 	if (!err && (plan->load == GP_PLAN_PERIODIC || plan->load == GP_PLAN_POISSON))
 		err = gp_arrivals_parse(gp_plan_load_name(plan->load), 1e9 / plan->rate,
@@ -463,7 +506,7 @@ static double seconds_for(const struct gp_plan_client *c, const struct gp_worklo
 	return one_ns * requests / NS_PER_S;
 }
 
-int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, double *per_s)
+int gp_corun_alone(const struct gp_corun *run, size_t i, struct gp_plan_alone *of)
 {
 	struct gp_plan plan = { .clients = 1 };
 	struct gp_corun alone = *run;
@@ -479,7 +522,7 @@ int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, doubl
 	err = gp_corun_run(&alone, &result);
 	if (err)
 		return err;
-	err = gp_plan_result_middle(&result, p50_ns, per_s);
+	err = gp_plan_result_alone(&result, of);
 	gp_plan_result_free(&result);
 	return err;
 }

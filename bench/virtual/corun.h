@@ -6,7 +6,8 @@
  *
  * A client does one request after the other. It takes the CPU time of its preparation,
  * then launches: a kernel comes as long after that as when the request is alone, however
- * late the GPU is. In an open loop no request is left out.
+ * late the GPU is; a decoder's as long after the token before it was seen. In an open loop
+ * no request is left out.
  */
 #ifndef GP_BENCH_VIRTUAL_CORUN_H
 #define GP_BENCH_VIRTUAL_CORUN_H
@@ -43,10 +44,7 @@ struct gp_corun {
  */
 int gp_corun_run(const struct gp_corun *run, struct gp_plan_result *result);
 
-/**
- * What client @i of the plan does alone, each request when the last is done: the middle
- * of how long they take, ns, and how many there are in a second. As gp_corun_run().
- */
-int gp_corun_alone(const struct gp_corun *run, size_t i, uint64_t *p50_ns, double *per_s);
+/** Client @i of the plan alone, each request when the last is done. As gp_corun_run(). */
+int gp_corun_alone(const struct gp_corun *run, size_t i, struct gp_plan_alone *alone);
 
 #endif

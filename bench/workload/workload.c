@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * workload.c - from JSON, or by a name. A reader stops at the first thing that is
- * wrong: its place and what would be right are in struct reader, and every function
- * says so by false.
- */
+/* workload.c - from JSON. A reader stops at the first thing that is wrong. */
 #include "bench/workload/workload.h"
 
 #include <jansson.h>
@@ -15,21 +11,14 @@
 #include <string.h>
 
 #include "bench/json/one_line.h"
-#include "client/duration.h"
+#include "bench/workload/reader.h"
 
-#define SCHEMA_VERSION 1
-#define NAME_MAX_BYTES 63
+/* The second has tokens besides. */
+#define NEWEST_VERSION 2
 #define TEXT_MAX_BYTES 200
 #define NS_PER_US 1000
 #define TIME_MAX_US (GP_WORKLOAD_TIME_MAX_NS / NS_PER_US)
 #define TIME_MIN_US 0.001	/* a ns: what is less would be none */
-
-struct reader {
-	struct gp_workload *workload;
-	const char *name;
-	char *why;
-	size_t why_len;
-};
 
 enum { GAP, LENGTH, BLOCKS, THREADS, REGISTERS, SHARED, COLUMNS };
 
@@ -48,9 +37,7 @@ static const struct {
 
 /* ---- what is wrong ---------------------------------------------------------------- */
 
-static bool wrong(struct reader *r, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-static bool wrong(struct reader *r, const char *format, ...)
+bool gp_workload_wrong(struct gp_workload_reader *r, const char *format, ...)
 {
 	va_list ap;
 
@@ -60,28 +47,38 @@ static bool wrong(struct reader *r, const char *format, ...)
 	return false;
 }
 
-static bool wrong_value(struct reader *r, const char *where, const json_t *value,
+static bool wrong_value(struct gp_workload_reader *r, const char *where, const json_t *value,
 			const char *right)
 {
 	char found[40];
 
 	gp_one_line_value(value, found, sizeof(found));
-	return wrong(r, "%s: found %s, %s", where, found, right);
+	return gp_workload_wrong(r, "%s: found %s, %s", where, found, right);
 }
 
-static bool no_memory(struct reader *r)
+bool gp_workload_no_memory(struct gp_workload_reader *r)
 {
-	return wrong(r, "out of memory");
+	return gp_workload_wrong(r, "out of memory");
 }
 
-static bool make_room(struct reader *r, size_t kernels)
+bool gp_workload_make_room(struct gp_workload_reader *r, size_t kernels)
 {
 	r->workload->kernel = calloc(kernels, sizeof(*r->workload->kernel));
 	r->workload->kernels = kernels;
-	return r->workload->kernel || no_memory(r);
+	return r->workload->kernel || gp_workload_no_memory(r);
 }
 
 /* ---- a file's head ------------------------------------------------------------------ */
+
+static json_int_t version_of(const json_t *root)
+{
+	return json_integer_value(json_object_get(root, "schema_version"));
+}
+
+static bool has_tokens(const json_t *root)
+{
+	return version_of(root) > 1;
+}
 
 static bool is_known(const char *key)
 {
@@ -95,28 +92,31 @@ static bool is_known(const char *key)
 }
 
 /* Before any other field: those of another version are others. */
-static bool read_version(struct reader *r, const json_t *root)
+static bool read_version(struct gp_workload_reader *r, const json_t *root)
 {
-	const json_t *version = json_object_get(root, "schema_version");
+	const json_int_t version = version_of(root);
 
-	return json_integer_value(version) == SCHEMA_VERSION ||
-	       wrong_value(r, "schema_version", version, "1 is wanted");
+	return (version >= 1 && version <= NEWEST_VERSION) ||
+	       wrong_value(r, "schema_version", json_object_get(root, "schema_version"),
+			   "1, or 2 where there are tokens, is wanted");
 }
 
-static bool refuse_unknown(struct reader *r, json_t *root)
+static bool refuse_unknown(struct gp_workload_reader *r, json_t *root)
 {
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(root, key, value)
-		if (!is_known(key))
-			return wrong(r, "\"%.*s\": found a field that is not known; name, what, "
-					"device, driver, solo_us, columns and kernels are wanted",
-				     NAME_MAX_BYTES, key);
+		if (!is_known(key) && !(has_tokens(root) && !strcmp(key, "tokens")))
+			return gp_workload_wrong(r, "\"%.*s\": found a field that is not known; "
+						 "name, what, device, driver, solo_us, columns%s "
+						 "and kernels are wanted", GP_WORKLOAD_NAME_MAX,
+						 key, has_tokens(root) ? ", tokens" : "");
 	return true;
 }
 
-static bool read_text(struct reader *r, const json_t *root, const char *key, char **text)
+static bool read_text(struct gp_workload_reader *r, const json_t *root, const char *key,
+		      char **text)
 {
 	const json_t *value = json_object_get(root, key);
 	const char *found = json_string_value(value);
@@ -124,16 +124,16 @@ static bool read_text(struct reader *r, const json_t *root, const char *key, cha
 	if (!gp_is_one_line(found) || !*found || strlen(found) > TEXT_MAX_BYTES)
 		return wrong_value(r, key, value, "a line of 1 to 200 characters is wanted");
 	*text = strdup(found);
-	return *text || no_memory(r);
+	return *text || gp_workload_no_memory(r);
 }
 
 /* It stands in tables, and in other files. */
-static bool read_name(struct reader *r, const json_t *root)
+static bool read_name(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *value = json_object_get(root, "name");
 	const char *found = json_string_value(value);
 
-	if (found && (strlen(found) > NAME_MAX_BYTES || strchr(found, ' ')))
+	if (found && (strlen(found) > GP_WORKLOAD_NAME_MAX || strchr(found, ' ')))
 		return wrong_value(r, "name", value, "a text of 1 to 63 characters, none of "
 						     "them a blank, is wanted");
 	return read_text(r, root, "name", &r->workload->name);
@@ -152,7 +152,7 @@ static uint64_t ns_of(double us)
 }
 
 /* At most as long as all it may consist of. */
-static bool read_solo(struct reader *r, const json_t *root)
+static bool read_solo(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *value = json_object_get(root, "solo_us");
 
@@ -165,7 +165,7 @@ static bool read_solo(struct reader *r, const json_t *root)
 
 /* ---- a file's kernels ---------------------------------------------------------------- */
 
-static bool read_columns(struct reader *r, const json_t *root)
+static bool read_columns(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *list = json_object_get(root, "columns");
 	char where[32], right[48];
@@ -186,7 +186,7 @@ static bool read_columns(struct reader *r, const json_t *root)
 			   "no more than six are wanted");
 }
 
-static bool read_kernel(struct reader *r, const json_t *row, size_t at)
+static bool read_kernel(struct gp_workload_reader *r, const json_t *row, size_t at)
 {
 	double value[COLUMNS];
 	char where[64], right[80];
@@ -218,7 +218,7 @@ static bool read_kernel(struct reader *r, const json_t *row, size_t at)
 	return true;
 }
 
-static bool read_kernels(struct reader *r, const json_t *root)
+static bool read_kernels(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *list = json_object_get(root, "kernels");
 	const size_t count = json_array_size(list);
@@ -226,9 +226,9 @@ static bool read_kernels(struct reader *r, const json_t *root)
 	if (!json_is_array(list))
 		return wrong_value(r, "kernels", list, "a list of kernels is wanted");
 	if (!count || count > GP_WORKLOAD_KERNELS_MAX)
-		return wrong(r, "kernels: found %zu, a list of 1 to %u is wanted", count,
-			     GP_WORKLOAD_KERNELS_MAX);
-	if (!make_room(r, count))
+		return gp_workload_wrong(r, "kernels: found %zu, a list of 1 to %u is wanted",
+					 count, GP_WORKLOAD_KERNELS_MAX);
+	if (!gp_workload_make_room(r, count))
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (!read_kernel(r, json_array_get(list, i), i))
@@ -236,7 +236,37 @@ static bool read_kernels(struct reader *r, const json_t *root)
 	return true;
 }
 
-static bool read_root(struct reader *r, json_t *root)
+/* So many kernels are done when each of them is out. */
+static bool read_tokens(struct gp_workload_reader *r, const json_t *root)
+{
+	const json_t *list = json_object_get(root, "tokens"), *number;
+	struct gp_workload *w = r->workload;
+	json_int_t last = 0;
+	char where[32], right[80];
+	size_t i;
+
+	if (!has_tokens(root))
+		return true;
+	if (!json_array_size(list))
+		return wrong_value(r, "tokens", list, "a list of how many kernels are done when "
+						      "each token is out is wanted");
+	json_array_foreach(list, i, number) {
+		const json_int_t done = json_integer_value(number);
+
+		if (done <= last || (size_t)done > w->kernels) {
+			snprintf(where, sizeof(where), "tokens[%zu]", i);
+			snprintf(right, sizeof(right), "a whole number from %lld to %zu is wanted",
+				 (long long)last + 1, w->kernels);
+			return wrong_value(r, where, number, right);
+		}
+		w->kernel[done - 1].token = true;
+		last = done;
+	}
+	w->tokens = i;
+	return true;
+}
+
+static bool read_root(struct gp_workload_reader *r, json_t *root)
 {
 	struct gp_workload *w = r->workload;
 
@@ -244,91 +274,19 @@ static bool read_root(struct reader *r, json_t *root)
 	       read_text(r, root, "what", &w->what) &&
 	       read_text(r, root, "device", &w->device) &&
 	       read_text(r, root, "driver", &w->driver) && read_solo(r, root) &&
-	       read_columns(r, root) && read_kernels(r, root);
-}
-
-/* ---- by a name --------------------------------------------------------------------------- */
-
-static bool take_time(struct reader *r, const char *what, const char *text, uint64_t min_ns,
-		      uint64_t *ns)
-{
-	if (gp_parse_duration(text, ns) || *ns < min_ns || *ns > GP_WORKLOAD_TIME_MAX_NS)
-		return wrong(r, "%s: found \"%s\", a time such as 25us, from %s to 1s, is wanted",
-			     what, text, min_ns ? "1ns" : "0s");
-	return true;
-}
-
-static bool take_count(struct reader *r, const char *text, size_t *count)
-{
-	const size_t digits = strspn(text, "0123456789");
-
-	*count = strtoul(text, NULL, 10);
-	if (!digits || text[digits] || !*count || *count > GP_WORKLOAD_KERNELS_MAX)
-		return wrong(r, "number: found \"%s\", a whole number from 1 to %u is wanted",
-			     text, GP_WORKLOAD_KERNELS_MAX);
-	return true;
-}
-
-/* @text is what is after "train:", and is cut where its parts end. */
-static bool take_train(struct reader *r, char *text, size_t *count, uint64_t *length_ns,
-		       uint64_t *gap_ns)
-{
-	char *comma = strchr(text, ','), *times;
-
-	if (comma) {
-		*comma++ = 0;
-		if (strncmp(comma, "gap=", 4))
-			return wrong(r, "after the comma: found \"%s\", gap=TIME is wanted", comma);
-		if (!take_time(r, "gap", comma + 4, 0, gap_ns))
-			return false;
-	}
-	times = strchr(text, 'x');
-	if (!times)
-		return wrong(r, "train: found \"%s\", NUMBERxLENGTH is wanted", text);
-	*times++ = 0;
-	return take_count(r, text, count) && take_time(r, "length", times, 1, length_ns);
-}
-
-static bool make_named(struct reader *r, const char *text)
-{
-	char rest[NAME_MAX_BYTES + 1];
-	const char *colon = strchr(text, ':');
-	const size_t kind = colon ? (size_t)(colon + 1 - text) : 0;
-	uint64_t length_ns = 0, gap_ns = 0;
-	size_t count = 1;
-	bool ok;
-
-	if (strlen(text) > NAME_MAX_BYTES)
-		return wrong(r, "found %zu characters, up to %d are wanted", strlen(text),
-			     NAME_MAX_BYTES);
-	strcpy(rest, text + kind);
-	if (!strncmp(text, "spin:", 5))
-		ok = take_time(r, "length", rest, 1, &length_ns);
-	else if (!strncmp(text, "train:", 6))
-		ok = take_train(r, rest, &count, &length_ns, &gap_ns);
-	else
-		ok = wrong(r, "found another kind, spin:LENGTH or train:NUMBERxLENGTH[,gap=TIME] "
-			      "is wanted");
-	if (!ok || !make_room(r, count))
-		return false;
-	for (size_t i = 0; i < count; i++)
-		r->workload->kernel[i] = (struct gp_workload_kernel){
-			.gap_ns = i ? gap_ns : 0, .length_ns = length_ns,
-		};
-	r->workload->name = strdup(text);
-	return r->workload->name || no_memory(r);
+	       read_columns(r, root) && read_kernels(r, root) && read_tokens(r, root);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static bool begin(struct reader *r, const char *name, char *why, size_t why_len)
+static bool begin(struct gp_workload_reader *r, const char *name, char *why, size_t why_len)
 {
-	*r = (struct reader){ .name = name, .why = why, .why_len = why_len };
+	*r = (struct gp_workload_reader){ .name = name, .why = why, .why_len = why_len };
 	r->workload = calloc(1, sizeof(*r->workload));
-	return r->workload || no_memory(r);
+	return r->workload || gp_workload_no_memory(r);
 }
 
-static struct gp_workload *end(struct reader *r, bool ok)
+static struct gp_workload *end(struct gp_workload_reader *r, bool ok)
 {
 	if (ok)
 		return r->workload;
@@ -340,7 +298,7 @@ static struct gp_workload *end(struct reader *r, bool ok)
 static struct gp_workload *accept_root(json_t *root, const char *name,
 				       const json_error_t *error, char *why, size_t why_len)
 {
-	struct reader r;
+	struct gp_workload_reader r;
 	bool ok;
 
 	if (!root) {
@@ -371,8 +329,8 @@ struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t
 
 struct gp_workload *gp_workload_named(const char *text, char *why, size_t why_len)
 {
-	struct reader r;
-	const bool ok = begin(&r, text, why, why_len) && make_named(&r, text);
+	struct gp_workload_reader r;
+	const bool ok = begin(&r, text, why, why_len) && gp_workload_make_named(&r, text);
 
 	return end(&r, ok);
 }

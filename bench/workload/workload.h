@@ -9,9 +9,13 @@
  *    "columns": ["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"],
  *    "kernels": [[3.2, 10.4, 512, 256, 64, 0], ...]}
  *
- * or made by a name: "spin:500us", one kernel of that length that fills the device;
- * "train:20x25us,gap=30us", so many of them with that much time between (none, if it is
- * not said). A file has no other fields than these, and all of them.
+ * or made by a name: named.c. A file has no other fields than these, and all of them;
+ * that of a decoder is of schema_version 2 and has one more,
+ *
+ *    "tokens": [410, 723, 1036, ...]
+ *
+ * so many kernels are done when the first token is out, the second, and so on. Whoever
+ * asked sees each token before the next can begin.
  */
 #ifndef GP_BENCH_WORKLOAD_H
 #define GP_BENCH_WORKLOAD_H
@@ -32,6 +36,7 @@ struct gp_workload_kernel {
 	uint32_t threads;	/* of a block */
 	uint32_t registers;	/* of a thread */
 	uint32_t shared_bytes;	/* of a block */
+	bool token;		/* one is out with its end */
 };
 
 struct gp_workload {
@@ -41,6 +46,7 @@ struct gp_workload {
 				 * 0: made by a name */
 	struct gp_workload_kernel *kernel;
 	size_t kernels;		/* 1 or more */
+	size_t tokens;		/* 0: it is no decoder */
 };
 
 struct gp_workload_sum {
@@ -65,10 +71,13 @@ void gp_workload_destroy(struct gp_workload *workload);	/* NULL is fine */
  */
 #define GP_WORKLOAD_QUEUED_NS 5000u
 
-/** Was kernel @i queued when the one before it ended? The first never was. */
+/**
+ * Was kernel @i queued when the one before it ended? The first never was, nor one that
+ * comes after a token: what it does depends on that.
+ */
 static inline bool gp_workload_is_queued(const struct gp_workload *w, size_t i)
 {
-	return i && w->kernel[i].gap_ns < GP_WORKLOAD_QUEUED_NS;
+	return i && !w->kernel[i - 1].token && w->kernel[i].gap_ns < GP_WORKLOAD_QUEUED_NS;
 }
 
 /** Over all kernels. */

@@ -75,8 +75,7 @@ static uint64_t latency(const struct gp_plan_done *c, unsigned int per_mille)
 static void alone(void **state)
 {
 	const struct gp_plan_done *c;
-	uint64_t p50_ns;
-	double per_s;
+	struct gp_plan_alone by_itself;
 	struct fix f;
 
 	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE)));
@@ -92,9 +91,10 @@ static void alone(void **state)
 		if (i)
 			assert_int_equal(r->end_ns - r->intended_ns, ALONE_NS);
 	}
-	assert_int_equal(gp_corun_alone(&f.run, 0, &p50_ns, &per_s), 0);
-	assert_int_equal(p50_ns, ALONE_NS);
-	assert_in_range(per_s * ALONE_NS / 1e9 * 1000, 990, 1000);
+	assert_int_equal(gp_corun_alone(&f.run, 0, &by_itself), 0);
+	assert_int_equal(by_itself.p50_ns, ALONE_NS);
+	assert_int_equal(by_itself.first_ns, 0);
+	assert_in_range(by_itself.per_s * ALONE_NS / 1e9 * 1000, 990, 1000);
 	end(&f);
 }
 
@@ -222,14 +222,58 @@ static void gaps_are_the_cpus(void **state)
 		CLIENT("lc", EVERY_5MS, "\"priority\": 0, \"model_name\": "
 					"\"train:20x25us,gap=30us\"") ", "
 		CLIENT("be", ENDLESS, TEN_MS));
-	uint64_t p50_ns;
-	double per_s;
+	struct gp_plan_alone by_itself;
 	struct fix f;
 
 	begin(&f, text);
-	assert_int_equal(gp_corun_alone(&f.run, 0, &p50_ns, &per_s), 0);
-	assert_in_range(p50_ns, 20 * 25 * US + 19 * 30 * US, 20 * 25 * US + 19 * 30 * US + 20 * US);
-	assert_true(latency(&ran(&f, GP_CORUN_GPREEMPT)[0], 500) > p50_ns + 100 * US);
+	assert_int_equal(gp_corun_alone(&f.run, 0, &by_itself), 0);
+	assert_in_range(by_itself.p50_ns, 20 * 25 * US + 19 * 30 * US,
+			20 * 25 * US + 19 * 30 * US + 20 * US);
+	assert_true(latency(&ran(&f, GP_CORUN_GPREEMPT)[0], 500) > by_itself.p50_ns + 100 * US);
+	end(&f);
+}
+
+/* Each token is waited for before the next can begin: under slices each waits by itself. */
+static void a_decoder(void **state)
+{
+	static const char text[] = PLAN(
+		CLIENT("lc", "\"type\": \"periodic\", \"frequency\": 20", "\"priority\": 0, "
+		       "\"model_name\": \"decoder:2ms,next=9x500us,gap=50us\"") ", "
+		CLIENT("be", ENDLESS, TEN_MS));
+	const struct gp_tokens *tokens;
+	struct gp_token_latencies l;
+	struct gp_plan_alone by_itself;
+	const struct gp_plan_done *c;
+	uint64_t sliced_ns = 0, p50_ns;
+	struct fix f;
+
+	begin(&f, text);
+	assert_int_equal(gp_corun_alone(&f.run, 0, &by_itself), 0);
+	/* What a launch and its end seen take is in each. */
+	assert_in_range(by_itself.first_ns, 2 * MS, 2 * MS + 20 * US);
+	assert_in_range(by_itself.next_ns, 550 * US, 570 * US);
+	assert_in_range(by_itself.p50_ns, 2 * MS + 9 * 550 * US, 2 * MS + 9 * 570 * US + 20 * US);
+	for (int scheduler = 0; scheduler < GP_CORUN_SCHEDULERS; scheduler++) {
+		c = ran(&f, (enum gp_corun_scheduler)scheduler);
+		tokens = &c[0].tokens;
+		assert_int_equal(tokens->of_each, 10);
+		assert_int_equal(c[1].tokens.of_each, 0);
+		for (size_t i = 0; i < c[0].requests; i++)
+			assert_int_equal(tokens->ns[i * 10 + 9], c[0].request[i].end_ns);
+		assert_int_equal(gp_token_latencies(tokens, c[0].request, c[0].requests, &l), 0);
+		assert_int_equal(l.firsts, c[0].requests);
+		assert_int_equal(l.nexts, 9 * c[0].requests);
+		gp_samples_sort(l.first_ns, l.firsts);
+		gp_samples_sort(l.next_ns, l.nexts);
+		p50_ns = gp_samples_rank(l.first_ns, l.firsts, 500);
+		if (scheduler == GP_CORUN_SLICES)
+			sliced_ns = p50_ns;
+		assert_true(scheduler == GP_CORUN_SLICES ?
+			    p50_ns > by_itself.first_ns + 1 * MS :
+			    p50_ns < by_itself.first_ns + 200 * US && p50_ns < sliced_ns);
+		assert_true(gp_samples_rank(l.next_ns, l.nexts, 0) >= by_itself.next_ns);
+		gp_token_latencies_free(&l);
+	}
 	end(&f);
 }
 
@@ -254,6 +298,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_left_out),
 		cmocka_unit_test(by_a_list_and_after_others),
 		cmocka_unit_test(gaps_are_the_cpus),
+		cmocka_unit_test(a_decoder),
 		cmocka_unit_test(refused),
 	};
 

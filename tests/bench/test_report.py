@@ -52,6 +52,16 @@ def samples(latencies_us, gap_ms=10):
     return "intended_ns,start_ns,end_ns\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows)
 
 
+def tokens(firsts_us, next_us):
+    """A request each 10 ms, of three tokens."""
+    rows = []
+    for i, us in enumerate(firsts_us):
+        at = i * 10 * MS
+        came = [at + int(us * 1000) + k * int(next_us * 1000) for k in range(3)]
+        rows.append(f"{at},{at},{came[-1] + 5},{' '.join(map(str, came))}\n")
+    return "intended_ns,start_ns,end_ns,tokens_ns\n" + "".join(rows)
+
+
 def lc(**more):
     return {"id": "lc", "class": "lc", "workload": "vgg19", "load": "periodic 100/s",
             "offered": 0.1, "alone_us": 500.0, "alone_per_s": None, "requests": 1000,
@@ -230,7 +240,7 @@ class Moments(unittest.TestCase):
         """A run with a request each 10 ms, and a device that was busy all the time."""
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
-        client = read.Client("lc", True, "", "", *[None] * 7, read.Samples(at, end))
+        client = read.Client("lc", True, "", "", *[None] * 10, read.Samples(at, end, [], []))
         return (read.Run("A", "s", 0, 1, None, [client]),
                 read.Timeline([0], [len(at) * gap_ms * MS], [0]))
 
@@ -417,6 +427,23 @@ class Page(Report):
                   for line in self.text("report.md").splitlines() if line.startswith("|")]
         self.assertLessEqual(set(widths), {3, 14, 5})
 
+    def test_tokens(self):
+        """The first from when its request was due, the others after the one before."""
+        decoder = lc(samples="t.gz", tokens=3, alone_first_us=100.0, alone_next_us=20.0)
+        self.make(results(run(clients=[decoder, lc(id="plain", samples="s.gz")])),
+                  {"t.gz": tokens(range(1, 2001), 40), "s.gz": samples([500] * 30)})
+        self.check_page()
+        rows = self.rows("lc")
+        self.assertEqual(rows[1][2:], ["1,000", "1,980", "10.0", "19.8", "40.0", "40.0", "2.00",
+                                       "2.00"])
+        self.assertEqual(len(self.rows("plain")), 1)
+        self.assertEqual(self.text("report.html").count("token after p50"), 2)
+        # One that gives no second token: there is nothing after the first.
+        one = lc(samples="t.gz", tokens=1, alone_first_us=100.0, alone_next_us=None)
+        self.make(results(run(clients=[one])), {"t.gz": "intended_ns,start_ns,end_ns,tokens_ns\n"
+                                                + "0,0,9000,8000\n" * 30})
+        self.assertEqual(self.rows("lc")[1][2:], ["8.0", "-", "0.08", "-", "-", "-", "-", "-"])
+
     def test_without_samples(self):
         tree = self.make(results(run(), {"plan": "B", "scheduler": "x", "absent": "none"}))
         self.check_page()
@@ -563,12 +590,15 @@ WRONG = (
     (CLIENT + ("alone_us",), 0, "runs[0].clients[0].alone_us: found 0, a number above 0"),
     (CLIENT + ("alone_per_s",), 1e300, "runs[0].clients[0].alone_per_s: found 1e+300, a number"),
     (CLIENT + ("requests",), 10 ** 400, "runs[0].clients[0].requests: found 1000"),
+    (CLIENT + ("tokens",), None, "runs[0].clients[0].tokens: found null, a whole number"),
+    (CLIENT + ("tokens",), 3, "runs[0].clients[0].alone_first_us: found nothing, a number above"),
     (CLIENT + ("samples",), "../s", 'runs[0].clients[0].samples: found "../s", the name of a'),
     (CLIENT + ("samples",), "", 'runs[0].clients[0].samples: found "", the name of a file'),
     (CLIENT + ("samples",), "\ud800", 'samples: found "\\ud800", the name of a file'),
     (CLIENT + ("samples",), "a\0b", 'samples: found "a\\u0000b", the name of a file'),
 )
 HEAD = "intended_ns,start_ns,end_ns\n"
+TOKENS = "intended_ns,start_ns,end_ns,tokens_ns\n"
 LANES = "start_ns,end_ns,client\n"
 BROKEN = (
     ("samples", b"", ":1: found \"\", intended_ns,start_ns,end_ns is wanted"),
@@ -580,6 +610,14 @@ BROKEN = (
     ("samples", HEAD.encode() + b"1,2,\xff\n", ":2: found"),
     ("samples", HEAD + "5,5,4\n", ":2: found \"5,5,4\", a request that"),
     ("samples", HEAD + "5,6,7\n4,6,7\n", ":3: found \"4,6,7\", a request that"),
+    ("tokens", HEAD + "1,2,3\n", ':1: found "intended_ns,start_ns,end_ns", intended_ns,start_ns,'
+                                 "end_ns,tokens_ns is wanted"),
+    ("tokens", TOKENS + "1,2,9\n", ":2: found \"1,2,9\", three whole numbers of ns, and tokens',"),
+    ("tokens", TOKENS + "1,2,9,3 4\n", ":2: found \"1,2,9,3 4\", one with 3 tokens between its"),
+    ("tokens", TOKENS + "1,2,9,3 4 3\n", ":2: found \"1,2,9,3 4 3\", one with 3 tokens"),
+    ("tokens", TOKENS + "4,4,9,3 4 5\n", ":2: found \"4,4,9,3 4 5\", one with 3 tokens"),
+    ("tokens", TOKENS + "4,4,9,5 6 10\n", ":2: found \"4,4,9,5 6 10\", one with 3 tokens"),
+    ("tokens", TOKENS + "4,4,9,5 6 x\n", ":2: found \"4,4,9,5 6 x\", one with 3 tokens"),
     ("timeline", "a\n", ':1: found "a", start_ns,end_ns,client is wanted'),
     ("timeline", LANES + "1,2,who\n", ':2: found "1,2,who", two whole numbers of ns and one'),
     ("timeline", LANES + "1,2\n", ':2: found "1,2", two whole numbers of ns and one'),
@@ -607,10 +645,13 @@ class Refuses(Report):
 
     def test_anything_anywhere(self):
         """Every value of a file, as something else: a page, or one line."""
+        decoder = lc(samples="k.gz", tokens=3, alone_first_us=1, alone_next_us=2)
         good = results(run("A@1", clients=[lc(samples="s.gz"), be(), be(id="other")],
                            timeline="t.gz"), run("A@2", clients=[lc(samples="s.gz")]),
+                       run("B", clients=[decoder]),
                        {"plan": "A@2", "scheduler": "none", "absent": "why"})
-        fill(self.folder, good, {"s.gz": samples([500] * 30), "t.gz": busy(["lc", "be"])})
+        fill(self.folder, good, {"s.gz": samples([500] * 30), "t.gz": busy(["lc", "be"]),
+                                "k.gz": tokens([500] * 30, 20)})
         seen = set()
         for path in places(good):
             for value in (None, True, -1, 0, 1e15, 0.5, "", "x", "A@1", "s.gz", [], {}, [1], DROP):
@@ -633,11 +674,13 @@ class Refuses(Report):
             self.refused("run.json", says)
 
     def test_files(self):
-        found = results(run(clients=[lc(samples="s.gz")], timeline="t.gz"))
-        good = {"s.gz": samples([500] * 30), "t.gz": busy(["lc"])}
+        decoder = lc(id="llm", samples="k.gz", tokens=3, alone_first_us=1, alone_next_us=2)
+        found = results(run(clients=[lc(samples="s.gz"), decoder], timeline="t.gz"))
+        good = {"s.gz": samples([500] * 30), "t.gz": busy(["lc"]), "k.gz": tokens([500] * 30, 9)}
+        files = {"samples": "s.gz", "timeline": "t.gz", "tokens": "k.gz"}
         for which, text, says in BROKEN:
             with self.subTest(text=text[:80]):
-                name = f"{which[0]}.gz"
+                name = files[which]
                 fill(self.folder, found, {**good, name: text})
                 self.refused(name, says)
 

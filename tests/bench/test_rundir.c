@@ -15,7 +15,8 @@ static const struct gp_rundir_about about = {
 	.seed = 7,
 };
 static const struct gp_request requests[] = { { 10, 11, 20 }, { 30, 30, 45 } };
-static const struct gp_stretch stretches[] = { { 12, 19, 0 }, { 19, 30, 1 } };
+static const struct gp_stretch stretches[] = { { 12, 19, 0 }, { 19, 30, 2 } };
+static const uint64_t came[] = { 12, 20, 40, 45 };
 
 static void folder_of(char path[64])
 {
@@ -39,24 +40,27 @@ static void read_table(const char *folder, const char *name, char *text, size_t 
 	unlink(path);
 }
 
-static struct gp_rundir_run run_of(const struct gp_rundir_client client[2])
+static struct gp_rundir_run run_of(const struct gp_rundir_client *client, size_t clients)
 {
 	return (struct gp_rundir_run){
 		.plan = "A/../b \n", .scheduler = "gpreempt, hinted", .number = 3,
-		.seconds = 1.5, .client = client, .clients = 2, .stretch = stretches,
+		.seconds = 1.5, .client = client, .clients = clients, .stretch = stretches,
 		.stretches = 2 };
 }
 
 static void whole(void **state)
 {
-	const struct gp_rundir_client client[2] = {
+	const struct gp_rundir_client client[3] = {
 		{ .id = "lc", .workload = "spin:1ms", .load = "periodic 2/s", .lc = true,
 		  .offered = 0.25, .alone_us = 1010, .alone_per_s = 990, .request = requests,
 		  .requests = 2, .done_per_s = 2 },
+		{ .id = "llm", .workload = "decoder:1us,next=1x1us", .load = "periodic 2/s",
+		  .lc = true, .alone_us = 2, .alone_first_us = 1, .alone_next_us = 1.5,
+		  .request = requests, .requests = 2, .tokens = { (uint64_t *)came, 2 } },
 		{ .id = "be \"1\"", .workload = "spin:1ms", .load = "continuous",
 		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .left = 3 },
 	};
-	const struct gp_rundir_run run = run_of(client);
+	const struct gp_rundir_run run = run_of(client, 3);
 	struct gp_rundir *dir, *second;
 	char folder[64], path[128], text[256];
 	json_t *root, *one, *c;
@@ -78,7 +82,14 @@ static void whole(void **state)
 	/* No name leads out of the folder. */
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n10,11,20\n30,30,45\n");
+	assert_null(json_object_get(c, "tokens"));
 	c = json_array_get(json_object_get(one, "clients"), 1);
+	assert_int_equal(json_integer_value(json_object_get(c, "tokens")), 2);
+	assert_true(json_real_value(json_object_get(c, "alone_next_us")) == 1.5);
+	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
+	assert_string_equal(text, "intended_ns,start_ns,end_ns,tokens_ns\n10,11,20,12 20\n"
+				  "30,30,45,40 45\n");
+	c = json_array_get(json_object_get(one, "clients"), 2);
 	assert_true(json_is_null(json_object_get(c, "offered")));
 	assert_int_equal(json_integer_value(json_object_get(c, "left")), 3);
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
@@ -95,7 +106,7 @@ static void where_nothing_can_be_written(void **state)
 {
 	const struct gp_rundir_client client[2] = { { .id = "a", .workload = "w", .load = "l" },
 						    { .id = "b", .workload = "w", .load = "l" } };
-	const struct gp_rundir_run run = run_of(client);
+	const struct gp_rundir_run run = run_of(client, 2);
 	struct gp_rundir *dir;
 	char folder[64];
 

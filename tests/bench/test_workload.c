@@ -15,6 +15,9 @@
 	" \"device\": \"NVIDIA H200\", \"driver\": \"580.159.04\", \"solo_us\": " solo       \
 	", \"columns\": " columns more ", \"kernels\": " kernels "}"
 #define KERNELS(kernels) WITH("1", "\"vgg19\"", "1234.5", COLUMNS, "", kernels)
+#define DECODER(tokens) \
+	WITH("2", "\"llm\"", "9", COLUMNS, ", \"tokens\": " tokens,                         \
+	     "[[0, 4, 1, 1, 0, 0], [0, 2, 1, 1, 0, 0], [0, 3, 1, 1, 0, 0]]")
 #define ROW(row) KERNELS("[[3.2, 10.4, 512, 256, 64, 0], " row "]")
 
 static struct gp_workload *parse(const char *text, char *why, size_t len)
@@ -78,6 +81,37 @@ static void reads_a_file(void **state)
 	assert_non_null(strstr(why, path));
 }
 
+/* What depends on a token is never queued before it is there. */
+static void gives_tokens(void **state)
+{
+	char why[256] = "";
+	struct gp_workload *w = taken(parse(DECODER("[1, 3]"), why, sizeof(why)), why);
+
+	assert_int_equal(w->tokens, 2);
+	assert_true(w->kernel[0].token && !w->kernel[1].token && w->kernel[2].token);
+	assert_true(!gp_workload_is_queued(w, 1) && gp_workload_is_queued(w, 2));
+	gp_workload_destroy(w);
+	w = taken(parse(DECODER("[2]"), why, sizeof(why)), why);
+	assert_int_equal(w->tokens, 1);
+	assert_true(w->kernel[1].token && !w->kernel[2].token);
+	gp_workload_destroy(w);
+	w = taken(gp_workload_named("decoder:20ms,next=3x2ms,gap=50us", why, sizeof(why)), why);
+	assert_int_equal(w->tokens, 4);
+	assert_int_equal(w->kernels, 4);
+	assert_int_equal(w->kernel[0].length_ns, 20000000);
+	assert_int_equal(w->kernel[3].length_ns, 2000000);
+	assert_int_equal(gp_workload_sum(w).gap_ns, 150000);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(w->kernel[i].token && !gp_workload_is_queued(w, i));
+	gp_workload_destroy(w);
+	w = taken(gp_workload_named("decoder:1us", why, sizeof(why)), why);
+	assert_int_equal(w->tokens, 1);
+	gp_workload_destroy(w);
+	w = taken(gp_workload_named("train:2x1us", why, sizeof(why)), why);
+	assert_int_equal(w->tokens, 0);
+	gp_workload_destroy(w);
+}
+
 /* Both sides of how many may be: 100,000 kernels, and one more. */
 static void so_many_at_most(void **state)
 {
@@ -116,9 +150,22 @@ static void says_what_is_wrong(void **state)
 		const char *text, *why;
 	} tries[] = {
 		{ "", "w.json:1: " },
-		{ "[1]", "w.json: schema_version: found nothing, 1 is wanted" },
+		{ "[1]", "w.json: schema_version: found nothing, 1, or 2 where there are tokens" },
+		{ WITH("3", "\"a\"", "1", COLUMNS, ", \"new\": 1", "[]"),
+		  "schema_version: found 3, 1, or 2 where there are tokens, is wanted" },
+		{ WITH("1", "\"a\"", "1", COLUMNS, ", \"tokens\": [1]", "[]"),
+		  "\"tokens\": found a field that is not known; name, what, device, driver, "
+		  "solo_us, columns and kernels" },
 		{ WITH("2", "\"a\"", "1", COLUMNS, ", \"new\": 1", "[]"),
-		  "schema_version: found 2, 1 is wanted" },
+		  "solo_us, columns, tokens and kernels are wanted" },
+		{ DECODER("7"), "tokens: found 7, a list of how many kernels are done when" },
+		{ DECODER("[]"), "tokens: found [], a list" },
+		{ DECODER("[0]"), "tokens[0]: found 0, a whole number from 1 to 3 is wanted" },
+		{ DECODER("[2, 2]"), "tokens[1]: found 2, a whole number from 3 to 3" },
+		{ DECODER("[1, 4]"), "tokens[1]: found 4, a whole number from 2 to 3" },
+		{ DECODER("[1.5]"), "tokens[0]: found 1.5, a whole number" },
+		{ WITH("2", "\"a\"", "1", COLUMNS, "", "[[0, 1, 1, 1, 0, 0]]"),
+		  "tokens: found nothing, a list" },
 		{ WITH("1", "\"a\"", "1", COLUMNS, ", \"new\": 1", "[]"),
 		  "w.json: \"new\": found a field that is not known; name, what, " },
 		{ WITH("1", "\"a\"", "1", COLUMNS, ", \"\\u001b[2J\": 1", "[]"), "\"?[2J\": " },
@@ -211,15 +258,15 @@ static void other_names_are_refused(void **state)
 	static const struct {
 		const char *text, *why;
 	} tries[] = {
-		{ "", "found another kind, spin:LENGTH or train:NUMBERxLENGTH[,gap=TIME]" },
-		{ "spin", "spin: found another kind" },
+		{ "", "found another kind, spin, train or decoder, and what it" },
+		{ "spin", "found another kind" },
 		{ "Spin:1us", "found another kind" },
 		{ "spin:", "length: found \"\", a time such as 25us, from 1ns to 1s, is wanted" },
 		{ "spin:0us", "length: found \"0us\"" },
 		{ "spin:500", "length: found \"500\"" },
 		{ "spin:1us ", "length: found \"1us \"" },
 		{ "spin:1000000001ns", "length: found" },
-		{ "spin:1us,gap=1us", "length: found \"1us,gap=1us\"" },
+		{ "spin:1us,gap=1us", "after a comma: found \"gap=1us\", spin:LENGTH is wanted" },
 		{ "train:25us", "train: found \"25us\", NUMBERxLENGTH is wanted" },
 		{ "train:0x25us", "number: found \"0\", a whole number from 1 to 100000 is" },
 		{ "train:100001x25us", "number: found \"100001\"" },
@@ -228,11 +275,17 @@ static void other_names_are_refused(void **state)
 		{ "train: 1x25us", "number: found \" 1\"" },
 		{ "train:x25us", "number: found \"\"" },
 		{ "train:2x", "length: found \"\"" },
-		{ "train:2x25us,", "after the comma: found \"\", gap=TIME is wanted" },
+		{ "train:2x25us,", "after a comma: found \"\", train:NUMBERxLENGTH[,gap=TIME] is" },
 		{ "train:2x25us,gap=", "gap: found \"\", a time such as 25us, from 0s to 1s" },
 		{ "train:2x25us,gap=2s", "gap: found \"2s\"" },
-		{ "train:2x25us,gap=1us,gap=1us", "gap: found \"1us,gap=1us\"" },
-		{ "train:2x25us,pause=1us", "after the comma: found \"pause=1us\"" },
+		{ "train:2x25us,gap=1us,gap=1us", "after a comma: found \"gap=1us\", train:" },
+		{ "train:2x25us,pause=1us", "after a comma: found \"pause=1us\", train:" },
+		{ "train:2x25us,gap", "after a comma: found \"gap\", train:" },
+		{ "decoder:2ms,next=3", "next: found \"3\", NUMBERxLENGTH is wanted" },
+		{ "decoder:2ms,next=100000x1ns", "number: found \"100000\", a whole number from 1 "
+						"to 99999 is" },
+		{ "decoder:2x3ms", "length: found \"2x3ms\"" },
+		{ "decoder:2ms,tokens=3", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME] is" },
 		{ "spin:0000000000000000000000000000000000000000000000000000000001us",
 		  "found 65 characters, up to 63 are wanted" },
 	};
@@ -249,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_it_says),
 		cmocka_unit_test(reads_a_file),
+		cmocka_unit_test(gives_tokens),
 		cmocka_unit_test(so_many_at_most),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(made_by_a_name),

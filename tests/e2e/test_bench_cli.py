@@ -68,6 +68,7 @@ class Bench(unittest.TestCase):
             "the longest    20.0 us: 1 blocks of 32 threads, 8 registers a thread, "
             "1024 bytes shared"])
         self.assertEqual(piped.stdout.splitlines()[1:], done.stdout.splitlines()[1:])
+        self.assertNotIn("tokens", done.stdout)
         for text, says in (('{"schema_version": 1, "kernels": []}',
                             "name: found nothing, a line of 1 to 200 characters is wanted"),
                            ('{"suite": "theory"}', 'found neither "tasks" nor "kernels", a '
@@ -188,6 +189,35 @@ class Bench(unittest.TestCase):
             lc, be = runs[scheduler]["clients"]
             self.assertEqual(lc["requests"], 199)
             self.assertGreater(be["done_per_s"], 60)
+
+    def test_a_decoder(self):
+        """Token by token, as processes on a software GPU and in virtual time, the same."""
+        plan = {"time": 1, "tasks": [
+            {"id": "llm", "load": {"type": "periodic", "frequency": 50},
+             "client": {"priority": 0, "model_name": "decoder:2ms,next=9x500us,gap=50us"}}]}
+        with tempfile.TemporaryDirectory() as folder:
+            peers, path, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
+            os.mkdir(peers)
+            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.json"), peers)
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(plan, f)
+            env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
+            for more in ([], ["--device=soft0", f"--peers={peers}", f"--dir={kept}"]):
+                done = subprocess.run([BENCH, "run", path, *more], text=True, timeout=250,
+                                      capture_output=True, env=env)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                rows = [line.split() for line in done.stdout.splitlines() if "token" in line]
+                self.assertAlmostEqual(float(rows[0][-3]), 2010, delta=40)
+                self.assertAlmostEqual(float(rows[1][-3]), 560, delta=30)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                client = json.load(f)["runs"][0]["clients"][0]
+            with gzip.open(os.path.join(kept, client["samples"]), "rt") as f:
+                table = [line.split(",") for line in f.read().splitlines()[1:]]
+        self.assertEqual((client["tokens"], len(table)), (10, client["requests"]))
+        for _, start, end, came in table:
+            came = [int(start), *map(int, came.split())]
+            self.assertEqual((len(came), came), (11, sorted(came)))
+            self.assertEqual(came[-1], int(end))
 
     def test_a_device_takes_no_list_of_times(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -25,13 +25,18 @@ static void check_kernel(const struct gp_workload_kernel *k, uint32_t least)
 /* Takes @w over. @least: blocks and threads there are. */
 static void check(struct gp_workload *w, const char *why, uint32_t least)
 {
+	size_t tokens = 0;
+
 	if (!w) {
 		check_text(why, 255);
 		return;
 	}
 	FUZZ_CHECK(w->kernels && w->kernels <= GP_WORKLOAD_KERNELS_MAX);
-	for (size_t i = 0; i < w->kernels; i++)
+	for (size_t i = 0; i < w->kernels; i++) {
 		check_kernel(&w->kernel[i], least);
+		tokens += w->kernel[i].token;
+	}
+	FUZZ_CHECK(tokens == w->tokens);
 	FUZZ_CHECK(gp_workload_sum(w).length_ns >= w->kernels);
 	check_text(w->name, 63);
 	if (least) {

@@ -417,7 +417,12 @@ def workload():
             "below": whole % row.replace("3.2", "-3.2"),
             "huge": whole % row.replace("512", "99999999999999999999"),
             "columns": (whole % row).replace('"gap_us", ', ""),
-            "version": (whole % row).replace("1,", "2,", 1), "no-name": '{"schema_version": 1}',
+            "version": (whole % row).replace("1,", "3,", 1),
+            "tokens": (whole % f"{row}, {row}").replace("1,", "2,", 1).replace(
+                '"kernels"', '"tokens": [1, 2], "kernels"'),
+            "tokens-many": (whole % row).replace("1,", "2,", 1).replace(
+                '"kernels"', '"tokens": [2], "kernels"'),
+            "decoder": "decoder:20ms,next=3x2ms,gap=50us", "decoder-one": "decoder:1us", "no-name": '{"schema_version": 1}',
             "unknown": (whole % row).replace('"name"', '"\\u001b[2J": 1, "name"'),
             "control": '{"\x01\x1b[2J": 1}', "deep": "[" * 3000, "empty": "",
             "spin": "spin:500us", "spin-zero": "spin:0us", "train": "train:20x25us,gap=30us",

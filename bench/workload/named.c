@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * named.c - workloads by a name, KIND:FIRST[,KEY=VALUE ...]. See docs/bench.md for what
+ * each of them is.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/workload/reader.h"
+#include "client/duration.h"
+
+struct named {
+	struct gp_workload_reader *reader;
+	uint64_t length_ns, gap_ns, next_ns;
+	size_t count, next;	/* kernels; tokens after the first */
+};
+
+/* ---- words --------------------------------------------------------------------------- */
+
+static bool take_time(struct named *n, const char *what, const char *text, uint64_t min_ns,
+		      uint64_t *ns)
+{
+	if (gp_parse_duration(text, ns) || *ns < min_ns || *ns > GP_WORKLOAD_TIME_MAX_NS)
+		return gp_workload_wrong(n->reader, "%s: found \"%s\", a time such as 25us, from "
+					 "%s to 1s, is wanted", what, text, min_ns ? "1ns" : "0s");
+	return true;
+}
+
+static bool take_number(struct named *n, const char *what, const char *text, size_t max,
+			size_t *number)
+{
+	const size_t digits = strspn(text, "0123456789");
+
+	*number = strtoul(text, NULL, 10);
+	if (!digits || text[digits] || !*number || *number > max)
+		return gp_workload_wrong(n->reader, "%s: found \"%s\", a whole number from 1 to "
+					 "%zu is wanted", what, text, max);
+	return true;
+}
+
+/* "20x25us"; cut where its parts end. */
+static bool take_row(struct named *n, const char *what, char *text, size_t max, size_t *count,
+		     uint64_t *ns)
+{
+	char *times = strchr(text, 'x');
+
+	if (!times)
+		return gp_workload_wrong(n->reader, "%s: found \"%s\", NUMBERxLENGTH is wanted",
+					 what, text);
+	*times++ = 0;
+	return take_number(n, "number", text, max, count) &&
+	       take_time(n, "length", times, 1, ns);
+}
+
+static bool take_length(struct named *n, char *text)
+{
+	return take_time(n, "length", text, 1, &n->length_ns);
+}
+
+static bool take_train(struct named *n, char *text)
+{
+	return take_row(n, "train", text, GP_WORKLOAD_KERNELS_MAX, &n->count, &n->length_ns);
+}
+
+static bool take_gap(struct named *n, char *text)
+{
+	return take_time(n, "gap", text, 0, &n->gap_ns);
+}
+
+static bool take_next(struct named *n, char *text)
+{
+	return take_row(n, "next", text, GP_WORKLOAD_KERNELS_MAX - 1, &n->next, &n->next_ns);
+}
+
+/* ---- kinds --------------------------------------------------------------------------- */
+
+#define KEYS_MAX 2
+
+struct key {
+	const char *name;
+	bool (*take)(struct named *n, char *text);
+};
+
+static const struct key gap = { "gap", take_gap }, next = { "next", take_next };
+
+static const struct kind {
+	const char *name, *form;
+	bool (*take_first)(struct named *n, char *text);
+	const struct key *keys[KEYS_MAX];
+} kinds[] = {
+	{ "spin", "spin:LENGTH", take_length, { NULL } },
+	{ "train", "train:NUMBERxLENGTH[,gap=TIME]", take_train, { &gap } },
+	{ "decoder", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME]", take_length,
+	  { &next, &gap } },
+};
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const struct kind *find_kind(const char *text)
+{
+	const size_t len = strcspn(text, ":");
+
+	for (size_t i = 0; i < KINDS && text[len]; i++)
+		if (strlen(kinds[i].name) == len && !strncmp(kinds[i].name, text, len))
+			return &kinds[i];
+	return NULL;
+}
+
+static bool wrong_kind(struct named *n)
+{
+	char list[160] = "";
+
+	for (size_t i = 0; i < KINDS; i++) {
+		if (i)
+			strcat(list, i + 1 < KINDS ? ", " : " or ");
+		strcat(list, kinds[i].name);
+	}
+	return gp_workload_wrong(n->reader, "found another kind, %s, and what it takes after a "
+				 "colon, is wanted", list);
+}
+
+/* @seen: keys of @kind that were there before. */
+static bool take_key(struct named *n, const struct kind *kind, char *word, unsigned int *seen)
+{
+	const size_t len = strcspn(word, "=");
+
+	for (unsigned int i = 0; i < KEYS_MAX && kind->keys[i]; i++) {
+		const struct key *key = kind->keys[i];
+
+		if (!word[len] || strlen(key->name) != len || strncmp(key->name, word, len) ||
+		    *seen & 1u << i)
+			continue;
+		*seen |= 1u << i;
+		return key->take(n, word + len + 1);
+	}
+	return gp_workload_wrong(n->reader, "after a comma: found \"%s\", %s is wanted", word,
+				 kind->form);
+}
+
+/* @text is what is after the colon, and is cut where its parts end. */
+static bool take_words(struct named *n, const struct kind *kind, char *text)
+{
+	char *word = strsep(&text, ",");
+	unsigned int seen = 0;
+
+	if (!kind->take_first(n, word))
+		return false;
+	while ((word = strsep(&text, ",")))
+		if (!take_key(n, kind, word, &seen))
+			return false;
+	return true;
+}
+
+/* ---- making -------------------------------------------------------------------------- */
+
+static bool is_decoder(const struct kind *kind)
+{
+	return !strcmp(kind->name, "decoder");
+}
+
+static void fill(const struct named *n, const struct kind *kind, struct gp_workload *w)
+{
+	for (size_t i = 0; i < w->kernels; i++)
+		w->kernel[i] = (struct gp_workload_kernel){
+			.gap_ns = i ? n->gap_ns : 0,
+			.length_ns = i < n->count ? n->length_ns : n->next_ns,
+			.token = is_decoder(kind),
+		};
+	w->tokens = is_decoder(kind) ? w->kernels : 0;
+}
+
+bool gp_workload_make_named(struct gp_workload_reader *r, const char *text)
+{
+	struct named n = { .reader = r, .count = 1 };
+	const struct kind *kind = find_kind(text);
+	char rest[GP_WORKLOAD_NAME_MAX + 1];
+
+	if (strlen(text) > GP_WORKLOAD_NAME_MAX)
+		return gp_workload_wrong(r, "found %zu characters, up to %d are wanted",
+					 strlen(text), GP_WORKLOAD_NAME_MAX);
+	if (!kind)
+		return wrong_kind(&n);
+	strcpy(rest, strchr(text, ':') + 1);
+	if (!take_words(&n, kind, rest) || !gp_workload_make_room(r, n.count + n.next))
+		return false;
+	fill(&n, kind, r->workload);
+	r->workload->name = strdup(text);
+	return r->workload->name || gp_workload_no_memory(r);
+}
