@@ -33,7 +33,7 @@ static const struct gp_opt opts[] = {
 	{.name = "kind",
 	 .text = opt.kind,
 	 .text_len = sizeof(opt.kind),
-	 .help = "plain (default), smem, tensor, coop or graph"},
+	 .help = "plain (default), smem, tensor, coop, graph or memory"},
 	{.name = "out",
 	 .text = opt.out,
 	 .text_len = sizeof(opt.out),
@@ -153,7 +153,7 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 
 	if (kind < 0) {
 		fprintf(stderr,
-			"be: --kind=%s: plain, smem, tensor, coop or graph\n",
+			"be: --kind=%s: plain, smem, tensor, coop, graph or memory\n",
 			opt.kind);
 		exit(2);
 	}

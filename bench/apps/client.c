@@ -18,8 +18,8 @@
 #include "bench/common/request.h"
 #include "bench/common/samples.h"
 #include "bench/common/tokens.h"
+#include "bench/kinds/kind.h"
 #include "bench/load/arrivals.h"
-#include "bench/replay/replay.h"
 
 #define SOON_NS 1000000u
 
@@ -54,7 +54,7 @@ struct client {
 	struct gp_bench_client gpreempt;
 	struct gp_arrivals arrivals;
 	struct gp_workload *workload;
-	struct gp_replay *replay;
+	struct gp_job *job;
 	void *stream;
 	struct gp_request *request;
 	struct gp_tokens tokens;
@@ -128,7 +128,7 @@ static void do_request(struct client *c, uint64_t intended_ns)
 	say_work_comes(c, prepare_us * 1000);
 	if (prepare_us)
 		gp_clock_busy_until(r->start_ns + prepare_us * 1000);
-	r->end_ns = gp_replay_request(c->replay, c->tokens.ns + (r - c->request) *
+	r->end_ns = gp_job_request(c->job, c->tokens.ns + (r - c->request) *
 								     c->tokens.of_each);
 }
 
@@ -218,9 +218,7 @@ static void open_all(struct client *c)
 {
 	gp_bench_gpu_open(&c->gpu, GP_CU_CTX_SCHED_SPIN);
 	GP_CU(cuStreamCreate(&c->stream, GP_CU_STREAM_NON_BLOCKING));
-	c->replay = gp_replay_open(&c->gpu, c->workload, graph, c->stream);
-	if (!c->replay)
-		wrong("no memory for the workload");
+	c->job = gp_job_open(&c->gpu, c->workload, graph, c->stream);
 	if (hint)
 		gp_bench_client_open(&c->gpreempt);
 }
@@ -238,17 +236,16 @@ int main(int argc, char **argv)
 	open_workload(&c);
 	open_arrivals(&c);
 	open_all(&c);
-	solo_ns = gp_replay_solo_ns(c.replay);
-	gp_replay_reset(c.replay);
+	solo_ns = gp_job_solo_ns(c.job);
 	printf("ready pid=%d solo_ns=%llu\n", (int)getpid(), (unsigned long long)solo_ns);
 	fflush(stdout);
 	do_requests(&c, await_go());
-	right = gp_replay_check(c.replay);
+	right = gp_job_check(c.job);
 	write_samples(&c);
 	print_figures(&c, solo_ns, right);
 	if (c.gpreempt.handle)
 		c.gpreempt.close(c.gpreempt.handle);
-	gp_replay_close(c.replay);
+	gp_job_close(c.job);
 	gp_workload_destroy(c.workload);
 	return right ? 0 : 1;
 }

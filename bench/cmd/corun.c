@@ -85,6 +85,13 @@ static int find_workloads(struct job *job)
 			job->workload[i] = workload_of(c->model, job->options->workloads,
 						       &job->workload_name[i], why,
 						       sizeof(why));
+		if (job->workload[i] && !job->options->device &&
+		    gp_workload_needs_device(job->workload[i])) {
+			snprintf(why, sizeof(why), "%s: only a device can say what it takes; "
+				 "--device=ID is wanted", c->model);
+			gp_workload_destroy(job->workload[i]);
+			job->workload[i] = NULL;
+		}
 		if (!job->workload[i]) {
 			fprintf(stderr, "gpreempt-bench: %s: %s: %s%s\n", job->plan->name,
 				c->id, why, job->workload_name[i] && !strchr(c->model, ':') ?

@@ -60,6 +60,7 @@ void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
 		[GP_KERNEL_SMEM] = "gp_smem",
 		[GP_KERNEL_TENSOR] = "gp_tensor",
 		[GP_KERNEL_COOP] = "gp_coop",
+		[GP_KERNEL_STREAM] = "gp_stream",
 	};
 	int sms = 0;
 

@@ -8,6 +8,7 @@
 #include <mma.h>
 #include <stdint.h>
 
+#include "bodies.h"
 #include "kernels.h"
 
 __device__ static uint32_t iterate(uint32_t x, uint32_t mul, uint32_t add,
@@ -59,6 +60,12 @@ gp_smem(uint32_t *buf, uint32_t mul, uint32_t iters)
 	for (uint32_t w = 0; w < GP_KERNEL_SMEM_WORDS; w++)
 		x = (x * 33) ^ s[w][(t + 1) % GP_KERNEL_THREADS];
 	buf[g] = x;
+}
+
+extern "C" __global__ void __launch_bounds__(GP_KERNEL_THREADS)
+gp_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows)
+{
+	gp_body_stream(buf, mul, iters, rows, blockIdx.x, threadIdx.x);
 }
 
 __device__ static signed char tensor_byte(uint32_t seed, uint32_t index)

@@ -27,6 +27,11 @@
  *	x = x * 33 ^ r[j] for j = 0..23;
  *	x = x * 33 ^ s[k][(t + 1) % 256] for k = 0..47; buf[g] = x;
  *
+ * gp_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows)
+ *	through memory: a block has rows of 1024 words, one after the other in buf.
+ *	for i < iters: each word of the block's row i % rows, at its place w in buf:
+ *		buf[w] = mul * buf[w] + (2 * w + 1)
+ *
  * gp_tensor(int32_t *buf, uint32_t seed, uint32_t iters)
  *	each warp w = g / 32 has a 16 x 16 tile at buf + 256 * w (row major), and
  *	signed bytes A[i][k] = gp_tensor_byte(seed, 512 * w + 16 * i + k),
@@ -59,6 +64,7 @@
 /* Words of buf that one block owns. gp_coop: per plane. */
 #define GP_KERNEL_WORDS 256
 #define GP_KERNEL_TENSOR_WORDS 2048
+#define GP_KERNEL_ROW_WORDS 1024 /* of gp_stream */
 
 /*
  * How long one block lasts on the software GPU, ns. On a card it is measured:
@@ -68,6 +74,8 @@
 #define GP_COST_WORK_NS_PER_ITER 4u
 #define GP_COST_SMEM_NS_PER_ITER 64u
 #define GP_COST_TENSOR_NS_PER_ITER 32u
+/* 1056 blocks, 8 KiB each: the 4.8 TB/s of an H200's data sheet. */
+#define GP_COST_STREAM_NS_PER_ITER 1800u
 #define GP_COST_COOP_PHASE_NS 2000u /* per phase, besides its iterations */
 
 static inline uint64_t gp_cost_work_ns(uint32_t iters)
@@ -78,6 +86,11 @@ static inline uint64_t gp_cost_work_ns(uint32_t iters)
 static inline uint64_t gp_cost_smem_ns(uint32_t iters)
 {
 	return GP_COST_BASE_NS + (uint64_t)iters * GP_COST_SMEM_NS_PER_ITER;
+}
+
+static inline uint64_t gp_cost_stream_ns(uint32_t iters)
+{
+	return GP_COST_BASE_NS + (uint64_t)iters * GP_COST_STREAM_NS_PER_ITER;
 }
 
 static inline uint64_t gp_cost_tensor_ns(uint32_t iters)
@@ -92,7 +105,7 @@ static inline uint64_t gp_cost_coop_ns(uint32_t iters, uint32_t phases)
 				   (uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
 }
 
-/* The PTX of all four, sm_75, NUL-terminated. */
+/* The PTX of all, sm_75, NUL-terminated. */
 extern const char gp_kernels_ptx[];
 
 /*
@@ -104,6 +117,9 @@ void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
 		 uint32_t iters, uint64_t first, uint64_t count);
 void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
 		 uint64_t count);
+/** @launches of them. */
+void gp_ref_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows,
+		   uint64_t launches, uint64_t first, uint64_t count);
 void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first,
 		   uint64_t count);
 void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,

@@ -76,6 +76,21 @@ void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
 			   word_jump);
 }
 
+void gp_ref_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows,
+		   uint64_t launches, uint64_t first, uint64_t count)
+{
+	for (uint64_t row = first * rows; row < (first + count) * rows; row++) {
+		const uint64_t k = row % rows;
+		const uint64_t steps = (iters + (rows - 1 - k)) / rows * launches;
+		/* Their period is 2^32. */
+		const struct lcg_jump jump = lcg_jump(mul, (uint32_t)steps);
+		const size_t at = row * GP_KERNEL_ROW_WORDS;
+
+		for (size_t w = at; w < at + GP_KERNEL_ROW_WORDS; w++)
+			buf[w] = lcg_apply(jump, buf[w], 2 * (uint32_t)w + 1);
+	}
+}
+
 static int32_t tensor_byte(uint32_t seed, uint32_t index)
 {
 	return (int8_t)(((seed + index) * 2654435761u) >> 24);

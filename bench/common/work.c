@@ -13,6 +13,8 @@
 #define TENSOR_SEED 77u
 #define COOP_PHASES 8u
 #define CALIBRATE_STEP 8.0 /* most that one pass lengthens the kernel */
+/* More than the caches of any GPU so far: 50 MiB of L2 on an H200. */
+#define SET_BYTES (128u << 20)
 #define CHECK_BLOCKS 500000u /* block launches that a check recomputes */
 
 static const struct {
@@ -25,6 +27,7 @@ static const struct {
 	[GP_WORK_TENSOR] = {"tensor", GP_KERNEL_TENSOR, 4},
 	[GP_WORK_COOP] = {"coop", GP_KERNEL_COOP, 2},
 	[GP_WORK_GRAPH] = {"graph", GP_KERNEL_WORK, 8},
+	[GP_WORK_MEMORY] = {"memory", GP_KERNEL_STREAM, 8},
 };
 
 int gp_work_kind_parse(const char *name)
@@ -37,6 +40,8 @@ int gp_work_kind_parse(const char *name)
 
 static size_t block_words(const struct gp_work *work)
 {
+	if (work->kind == GP_WORK_MEMORY)
+		return (size_t)work->rows * GP_KERNEL_ROW_WORDS;
 	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS
 					    : GP_KERNEL_WORDS;
 }
@@ -75,8 +80,24 @@ void gp_work_reset(struct gp_work *work)
 	work->launched = 0;
 }
 
+static uint32_t rows_of(const struct gp_work *work, uint64_t set_bytes)
+{
+	const uint64_t row = (uint64_t)work->blocks * GP_KERNEL_ROW_WORDS *
+			     sizeof(uint32_t);
+
+	return (uint32_t)(((set_bytes ? set_bytes : SET_BYTES) + row - 1) / row);
+}
+
 void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
 		  enum gp_work_kind kind, uint32_t blocks, void *stream)
+{
+	gp_work_open_shaped(work, gpu, kind, (struct gp_work_shape){.blocks = blocks},
+			    stream);
+}
+
+void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
+			 enum gp_work_kind kind, struct gp_work_shape shape,
+			 void *stream)
 {
 	size_t bytes;
 
@@ -84,7 +105,10 @@ void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
 	work->gpu = gpu;
 	work->stream = stream;
 	work->kind = kind;
-	work->blocks = blocks ? blocks : gpu->sms * kinds[kind].blocks_per_sm;
+	work->blocks = shape.blocks ? shape.blocks :
+				      gpu->sms * kinds[kind].blocks_per_sm;
+	work->shared_bytes = shape.shared_bytes;
+	work->rows = rows_of(work, shape.set_bytes);
 	bytes = words(work) * sizeof(uint32_t);
 	GP_CU(cuMemAlloc_v2(&work->buf, bytes));
 	if (kind == GP_WORK_GRAPH) {
@@ -104,17 +128,21 @@ static void launch_kernel(struct gp_work *work)
 	void *smem[] = {&work->buf, &mul, &work->iters};
 	void *tensor[] = {&work->buf, &seed, &work->iters};
 	void *coop[] = {&work->buf, &mul, &work->iters, &phases};
+	void *memory[] = {&work->buf, &mul, &work->iters, &work->rows};
 	void **params = work->kind == GP_WORK_SMEM     ? smem
 			: work->kind == GP_WORK_TENSOR ? tensor
+			: work->kind == GP_WORK_MEMORY ? memory
 						       : plain;
 
 	if (work->kind == GP_WORK_COOP)
 		GP_CU(cuLaunchCooperativeKernel(fn, work->blocks, 1, 1,
-						GP_KERNEL_THREADS, 1, 1, 0,
+						GP_KERNEL_THREADS, 1, 1,
+						work->shared_bytes,
 						work->stream, coop));
 	else
 		GP_CU(cuLaunchKernel(fn, work->blocks, 1, 1, GP_KERNEL_THREADS,
-				     1, 1, 0, work->stream, params, NULL));
+				     1, 1, work->shared_bytes, work->stream,
+				     params, NULL));
 }
 
 static void drop_graph(struct gp_work *work)
@@ -205,6 +233,12 @@ static bool check_blocks(const struct gp_work *work, uint32_t *expect,
 		return !memcmp(expect + from, got + from,
 			       (to - from) * sizeof(*got));
 	}
+	if (work->kind == GP_WORK_MEMORY) {
+		gp_ref_stream(expect, GP_KERNEL_MUL, work->iters, work->rows,
+			      work->launched, first, count);
+		return !memcmp(expect + from, got + from,
+			       (to - from) * sizeof(*got));
+	}
 	for (uint64_t k = 0; k < work->launched; k++) {
 		if (work->kind == GP_WORK_SMEM)
 			gp_ref_smem(expect, GP_KERNEL_MUL, work->iters, first,
@@ -220,7 +254,8 @@ static bool check(const struct gp_work *work, uint32_t *expect,
 		  const uint32_t *got)
 {
 	const uint64_t cost = work->kind == GP_WORK_SMEM     ? 64
-			      : work->kind == GP_WORK_TENSOR ? 0
+			      : work->kind == GP_WORK_TENSOR ||
+					work->kind == GP_WORK_MEMORY ? 0
 							     : 1;
 	const uint64_t step =
 		1 + cost * work->launched * work->blocks / CHECK_BLOCKS;

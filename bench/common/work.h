@@ -17,6 +17,7 @@ enum gp_work_kind {
 	GP_WORK_TENSOR,
 	GP_WORK_COOP, /* cooperative launch, the grid synchronises */
 	GP_WORK_GRAPH, /* CUDA graph: copy in, kernel, copy out */
+	GP_WORK_MEMORY, /* through so much memory that no cache has it */
 	GP_WORK_KINDS,
 };
 
@@ -25,6 +26,8 @@ struct gp_work {
 	void *stream; /* borrowed */
 	enum gp_work_kind kind;
 	uint32_t blocks;
+	uint32_t shared_bytes; /* dynamic, of each block, besides its own */
+	uint32_t rows; /* MEMORY: of each block */
 	uint32_t iters;
 	uint64_t launched; /* since open or reset */
 	uint64_t buf, in; /* on the device */
@@ -35,10 +38,19 @@ struct gp_work {
 /** Kind by name ("plain", "smem", ...); -1 for another. */
 int gp_work_kind_parse(const char *name);
 
+/* 0: what fills the device for this kind; none; 128 MiB. */
+struct gp_work_shape {
+	uint32_t blocks, shared_bytes;
+	uint64_t set_bytes; /* MEMORY: rounded up to rows of all blocks */
+};
+
 /**
- * @blocks: 0 takes what fills the device for this kind. The caller sets iters
- * or calls gp_work_calibrate() before the first launch.
+ * The caller sets iters or calls gp_work_calibrate() before the first launch.
  */
+void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
+			 enum gp_work_kind kind, struct gp_work_shape shape,
+			 void *stream);
+/** The same, with nothing but @blocks. */
 void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
 		  enum gp_work_kind kind, uint32_t blocks, void *stream);
 

@@ -6,11 +6,10 @@
 
 #include "bench/common/clock.h"
 #include "bench/common/kernels.h"
-#include "bench/common/samples.h"
+#include "bench/replay/solo.h"
 
 /* A buffer of 64 MiB: more blocks than that run one after the other anyway. */
 #define BLOCKS_MAX 65536u
-#define SOLO_REQUESTS 21u
 #define FIT_PASSES 4
 #define FIT_WITHIN 0.01
 
@@ -123,6 +122,11 @@ static void drop_graphs(struct gp_replay *r)
 	}
 }
 
+static void one(void *of)
+{
+	(void)gp_replay_request(of, NULL);
+}
+
 /*
  * Kernels by themselves take as long as was recorded; a request of them takes what gaps
  * of this device and driver add. What it is off by is taken from all, in proportion.
@@ -133,7 +137,7 @@ static void fit(struct gp_replay *r)
 	const double work_ns = (double)gp_workload_sum(r->workload).length_ns;
 
 	for (int pass = 0; pass < FIT_PASSES && wanted_ns > 0; pass++) {
-		const double off_ns = wanted_ns - (double)gp_replay_solo_ns(r);
+		const double off_ns = wanted_ns - (double)gp_solo_ns(one, r);
 		const double by = 1 + off_ns / work_ns;
 
 		if (off_ns < FIT_WITHIN * wanted_ns && off_ns > -FIT_WITHIN * wanted_ns)
@@ -143,6 +147,35 @@ static void fit(struct gp_replay *r)
 							    (by > 0.1 ? by : 0.1));
 		drop_graphs(r);
 	}
+}
+
+static enum gp_work_kind kind_of(const struct gp_workload *w)
+{
+	static const enum gp_work_kind of[] = {
+		[GP_WORKLOAD_PLAIN] = GP_WORK_PLAIN,
+		[GP_WORKLOAD_SMEM] = GP_WORK_SMEM,
+		[GP_WORKLOAD_TENSOR] = GP_WORK_TENSOR,
+		[GP_WORKLOAD_COOP] = GP_WORK_COOP,
+		[GP_WORKLOAD_GRAPH] = GP_WORK_GRAPH,
+		[GP_WORKLOAD_MEMORY] = GP_WORK_MEMORY,
+	};
+
+	return of[w->kind];
+}
+
+static void open_work(struct gp_replay *r, const struct gp_bench_gpu *gpu, void *stream)
+{
+	const struct gp_workload *w = r->workload;
+	const struct gp_work_shape shape = {
+		.blocks = w->kind == GP_WORKLOAD_PLAIN ? most_blocks(r) : w->kernel->blocks,
+		/* Of a recorded one blocks are others than ours. */
+		.shared_bytes = w->device ? 0 : w->kernel->shared_bytes,
+		.set_bytes = w->bytes,
+	};
+
+	gp_work_open_shaped(&r->work, gpu, kind_of(w), shape, stream);
+	if (w->kind != GP_WORKLOAD_PLAIN)
+		r->kernel->blocks = r->work.blocks;
 }
 
 struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
@@ -159,10 +192,11 @@ struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
 		return NULL;
 	}
 	r->workload = workload;
-	r->graph = graph;
+	/* What is one by itself cannot be captured into another. */
+	r->graph = graph && workload->kind != GP_WORKLOAD_GRAPH;
 	shape(r, gpu);
 	cut(r);
-	gp_work_open(&r->work, gpu, GP_WORK_PLAIN, most_blocks(r), stream);
+	open_work(r, gpu, stream);
 	calibrate(r);
 	gp_replay_reset(r);
 	fit(r);
@@ -232,19 +266,6 @@ uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns)
 	return now_ns;
 }
 
-uint64_t gp_replay_solo_ns(struct gp_replay *r)
-{
-	uint64_t ns[SOLO_REQUESTS];
-
-	for (size_t i = 0; i < SOLO_REQUESTS; i++) {
-		const uint64_t start_ns = gp_clock_now_ns();
-
-		ns[i] = gp_replay_request(r, NULL) - start_ns;
-	}
-	gp_samples_sort(ns, SOLO_REQUESTS);
-	return gp_samples_rank(ns, SOLO_REQUESTS, 500);
-}
-
 /* ---- the result ------------------------------------------------------------------ */
 
 void gp_replay_reset(struct gp_replay *r)
@@ -271,6 +292,10 @@ bool gp_replay_check(struct gp_replay *r)
 	uint32_t *iters;
 	bool right;
 
+	if (r->workload->kind != GP_WORKLOAD_PLAIN) {
+		r->work.launched = r->requests;
+		return gp_work_check(&r->work, NULL);
+	}
 	r->work.blocks = most_blocks(r);
 	iters = calloc(r->work.blocks, sizeof(*iters));
 	if (!iters)

@@ -33,8 +33,6 @@ void gp_replay_close(struct gp_replay *r);
  * another, as what asks for them does: when each was seen, into @token_ns (may be NULL).
  */
 uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns);
-/** What a request takes alone, from launch to its end seen, ns: the middle of some. */
-uint64_t gp_replay_solo_ns(struct gp_replay *r);
 /** Start over with a fresh result. */
 void gp_replay_reset(struct gp_replay *r);
 /** Waits; was every block of every kernel done, and once? */

@@ -394,6 +394,8 @@ static int make_client(struct world *w, size_t i)
 		return id;
 	*c = (struct client){ .plan = plan, .id = (uint32_t)id, .wake_ns = NEVER,
 			      .result = &w->result->client[i] };
+	if (gp_workload_needs_device(w->run->workload[i]))
+		return -EINVAL;
 	c->result->tokens.of_each = w->run->workload[i]->tokens;
 	err = make_parts(c, w->run->workload[i]);
 	if (!err && (plan->load == GP_PLAN_PERIODIC || plan->load == GP_PLAN_POISSON))

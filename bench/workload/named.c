@@ -10,10 +10,16 @@
 #include "bench/workload/reader.h"
 #include "client/duration.h"
 
+#define BLOCKS_MAX 65536u
+#define SHARED_MAX 49152u	/* what a block may have without asking for more */
+#define BYTES_MAX (UINT64_C(64) << 30)
+
 struct named {
 	struct gp_workload_reader *reader;
-	uint64_t length_ns, gap_ns, next_ns;
+	enum gp_workload_kind kind;
+	uint64_t length_ns, gap_ns, next_ns, bytes, shared;
 	size_t count, next;	/* kernels; tokens after the first */
+	size_t blocks;
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -53,6 +59,25 @@ static bool take_row(struct named *n, const char *what, char *text, size_t max, 
 	       take_time(n, "length", times, 1, ns);
 }
 
+/* "4MiB". */
+static bool take_bytes(struct named *n, const char *what, const char *text, uint64_t max,
+		       uint64_t *bytes)
+{
+	static const char *const unit[] = { "B", "KiB", "MiB", "GiB" };
+	const size_t digits = strspn(text, "0123456789");
+	const uint64_t number = strtoull(text, NULL, 10);
+
+	for (unsigned int i = 0; i < 4 && digits && digits < 12; i++) {
+		*bytes = number << 10 * i;
+		if (!strcmp(text + digits, unit[i]) && number && *bytes <= max)
+			return true;
+	}
+	return gp_workload_wrong(n->reader, "%s: found \"%s\", a size such as 4MiB, up to %llu%s, "
+				 "is wanted", what, text,
+				 (unsigned long long)(max < 1u << 20 ? max >> 10 : max >> 30),
+				 max < 1u << 20 ? "KiB" : "GiB");
+}
+
 static bool take_length(struct named *n, char *text)
 {
 	return take_time(n, "length", text, 1, &n->length_ns);
@@ -73,26 +98,71 @@ static bool take_next(struct named *n, char *text)
 	return take_row(n, "next", text, GP_WORKLOAD_KERNELS_MAX - 1, &n->next, &n->next_ns);
 }
 
+static bool take_blocks(struct named *n, char *text)
+{
+	return take_number(n, "blocks", text, BLOCKS_MAX, &n->blocks);
+}
+
+static bool take_shared(struct named *n, char *text)
+{
+	return take_bytes(n, "shared", text, SHARED_MAX, &n->shared);
+}
+
+static bool take_set(struct named *n, char *text)
+{
+	return take_bytes(n, "set", text, BYTES_MAX, &n->bytes);
+}
+
+static bool take_way(struct named *n, char *text)
+{
+	if (strcmp(text, "in") && strcmp(text, "out"))
+		return gp_workload_wrong(n->reader, "copy: found \"%s\", in or out is wanted",
+					 text);
+	n->kind = !strcmp(text, "in") ? GP_WORKLOAD_COPY_IN : GP_WORKLOAD_COPY_OUT;
+	n->bytes = 4u << 20;
+	return true;
+}
+
+static bool take_size(struct named *n, char *text)
+{
+	return take_bytes(n, "bytes", text, BYTES_MAX, &n->bytes);
+}
+
 /* ---- kinds --------------------------------------------------------------------------- */
 
-#define KEYS_MAX 2
+#define KEYS_MAX 4
 
 struct key {
 	const char *name;
 	bool (*take)(struct named *n, char *text);
 };
 
-static const struct key gap = { "gap", take_gap }, next = { "next", take_next };
+static const struct key gap = { "gap", take_gap }, next = { "next", take_next },
+			blocks = { "blocks", take_blocks }, shared = { "shared", take_shared },
+			set = { "set", take_set }, bytes = { "bytes", take_size };
 
 static const struct kind {
 	const char *name, *form;
 	bool (*take_first)(struct named *n, char *text);
+	enum gp_workload_kind kind;
 	const struct key *keys[KEYS_MAX];
 } kinds[] = {
-	{ "spin", "spin:LENGTH", take_length, { NULL } },
-	{ "train", "train:NUMBERxLENGTH[,gap=TIME]", take_train, { &gap } },
-	{ "decoder", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME]", take_length,
-	  { &next, &gap } },
+	{ "spin", "spin:LENGTH[,blocks=NUMBER][,shared=SIZE]", take_length, GP_WORKLOAD_PLAIN,
+	  { &blocks, &shared } },
+	{ "train", "train:NUMBERxLENGTH[,gap=TIME][,blocks=NUMBER][,shared=SIZE]", take_train,
+	  GP_WORKLOAD_PLAIN, { &gap, &blocks, &shared } },
+	{ "decoder", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME][,blocks=NUMBER]"
+	  "[,shared=SIZE]", take_length, GP_WORKLOAD_PLAIN, { &next, &gap, &blocks, &shared } },
+	{ "memory", "memory:LENGTH[,set=SIZE][,blocks=NUMBER]", take_length,
+	  GP_WORKLOAD_MEMORY, { &set, &blocks } },
+	{ "smem", "smem:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_SMEM, { &blocks } },
+	{ "tensor", "tensor:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_TENSOR,
+	  { &blocks } },
+	{ "coop", "coop:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_COOP, { &blocks } },
+	{ "graph", "graph:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_GRAPH,
+	  { &blocks } },
+	{ "copy", "copy:in[,bytes=SIZE] or copy:out[,bytes=SIZE]", take_way,
+	  GP_WORKLOAD_COPY_IN, { &bytes } },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -108,7 +178,7 @@ static const struct kind *find_kind(const char *text)
 
 static bool wrong_kind(struct named *n)
 {
-	char list[160] = "";
+	char list[200] = "";
 
 	for (size_t i = 0; i < KINDS; i++) {
 		if (i)
@@ -164,9 +234,14 @@ static void fill(const struct named *n, const struct kind *kind, struct gp_workl
 		w->kernel[i] = (struct gp_workload_kernel){
 			.gap_ns = i ? n->gap_ns : 0,
 			.length_ns = i < n->count ? n->length_ns : n->next_ns,
+			.blocks = (uint32_t)n->blocks,
+			.threads = n->blocks ? GP_WORKLOAD_THREADS : 0,
+			.shared_bytes = (uint32_t)n->shared,
 			.token = is_decoder(kind),
 		};
 	w->tokens = is_decoder(kind) ? w->kernels : 0;
+	w->kind = n->kind;
+	w->bytes = n->bytes;
 }
 
 bool gp_workload_make_named(struct gp_workload_reader *r, const char *text)
@@ -181,7 +256,10 @@ bool gp_workload_make_named(struct gp_workload_reader *r, const char *text)
 	if (!kind)
 		return wrong_kind(&n);
 	strcpy(rest, strchr(text, ':') + 1);
-	if (!take_words(&n, kind, rest) || !gp_workload_make_room(r, n.count + n.next))
+	n.kind = kind->kind;
+	if (!take_words(&n, kind, rest))
+		return false;
+	if (n.length_ns && !gp_workload_make_room(r, n.count + n.next))
 		return false;
 	fill(&n, kind, r->workload);
 	r->workload->name = strdup(text);

@@ -25,14 +25,28 @@
 #include <stdint.h>
 
 #define GP_WORKLOAD_KERNELS_MAX 100000u
+#define GP_WORKLOAD_THREADS 256u	/* of a block of one that is made by a name */
 #define GP_WORKLOAD_TIME_MAX_NS 1000000000u	/* of a kernel, and of a gap */
+
+/* What its kernels are, or what there is instead of them; docs/bench.md has each. */
+enum gp_workload_kind {
+	GP_WORKLOAD_PLAIN,	/* work in registers: by a name, or in place of recorded ones */
+	GP_WORKLOAD_SMEM,
+	GP_WORKLOAD_TENSOR,
+	GP_WORKLOAD_COOP,
+	GP_WORKLOAD_GRAPH,
+	GP_WORKLOAD_MEMORY,
+	/* From here on what they take is what they take: there are no kernels in it. */
+	GP_WORKLOAD_COPY_IN,
+	GP_WORKLOAD_COPY_OUT,
+};
 
 struct gp_workload_kernel {
 	uint64_t gap_ns;	/* on the device, from the end of the one before, or the
 				 * request's beginning, to its start */
 	uint64_t length_ns;	/* alone; never 0 */
-	uint32_t blocks;	/* of its grid; 0: as many as fill the device, and the three
-				 * below are 0, too: made by a name */
+	uint32_t blocks;	/* of its grid; 0: as many as fill the device, and of what
+				 * is below shared_bytes alone is said: made by a name */
 	uint32_t threads;	/* of a block */
 	uint32_t registers;	/* of a thread */
 	uint32_t shared_bytes;	/* of a block */
@@ -44,8 +58,10 @@ struct gp_workload {
 	char *what, *device, *driver;	/* NULL: made by a name */
 	uint64_t solo_ns;	/* the request alone, from asking to its completion seen;
 				 * 0: made by a name */
+	enum gp_workload_kind kind;
+	uint64_t bytes;		/* MEMORY: that it goes through, 0: not said; COPY: of it */
 	struct gp_workload_kernel *kernel;
-	size_t kernels;		/* 1 or more */
+	size_t kernels;		/* 0: nobody knows beforehand what it takes */
 	size_t tokens;		/* 0: it is no decoder */
 };
 
@@ -78,6 +94,12 @@ void gp_workload_destroy(struct gp_workload *workload);	/* NULL is fine */
 static inline bool gp_workload_is_queued(const struct gp_workload *w, size_t i)
 {
 	return i && !w->kernel[i - 1].token && w->kernel[i].gap_ns < GP_WORKLOAD_QUEUED_NS;
+}
+
+/** Can only a device say what it takes? Then it cannot run in virtual time. */
+static inline bool gp_workload_needs_device(const struct gp_workload *w)
+{
+	return !w->kernels;
 }
 
 /** Over all kernels. */

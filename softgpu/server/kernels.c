@@ -94,6 +94,23 @@ static void smem_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 	gp_ref_smem(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), first, count);
 }
 
+/* ---- gp_stream(buf, mul, iters, rows) ------------------------------------- */
+
+static int stream_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	const uint64_t rows = arg_u32(l, 16);
+
+	if (!bench_shape(l) || !rows)
+		return -EINVAL;
+	*block_ns = gp_cost_stream_ns(arg_u32(l, 12));
+	return take(l, 0, arg_u64(l, 0), l->blocks * rows * GP_KERNEL_ROW_WORDS * 4);
+}
+
+static void stream_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	gp_ref_stream(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), arg_u32(l, 16), 1, first, count);
+}
+
 /* ---- gp_tensor(buf, seed, iters) ------------------------------------------ */
 
 static int tensor_prepare(struct soft_launch *l, uint64_t *block_ns)
@@ -186,6 +203,12 @@ static const struct soft_kernel kernels[] = {
 		.cooperative = true,
 		.prepare = coop_prepare,
 		.blocks = coop_blocks,
+	},
+	{
+		.name = "gp_stream",
+		.args_bytes = 20,
+		.prepare = stream_prepare,
+		.blocks = stream_blocks,
 	},
 	{
 		.name = "gp_spin",

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "bench/common/bodies.h"
 #include "bench/common/reference.c"
 
 #define BLOCKS 3u
@@ -63,6 +64,27 @@ static void smem_iterates(void **state)
 	}
 }
 
+/* The kernel's own text, thread by thread. */
+static void stream_is_what_the_kernel_does(void **state)
+{
+	static const uint32_t iters[] = {0, 1, 2, 3, 4, 100};
+	enum { ROWS = 3, ALL = BLOCKS * ROWS * GP_KERNEL_ROW_WORDS };
+	static uint32_t buf[ALL] __attribute__((aligned(16))), expect[ALL];
+
+	for (size_t i = 0; i < sizeof(iters) / sizeof(*iters); i++) {
+		gp_ref_fill(buf, ALL, 4);
+		memcpy(expect, buf, sizeof(buf));
+		for (uint32_t launch = 0; launch < 2; launch++)
+			for (uint32_t g = 0; g < BLOCKS * GP_KERNEL_THREADS; g++)
+				gp_body_stream(buf, GP_KERNEL_MUL, iters[i], ROWS,
+					       g / GP_KERNEL_THREADS, g % GP_KERNEL_THREADS);
+		gp_ref_stream(expect, GP_KERNEL_MUL, iters[i], ROWS, 2, 0, 1);
+		assert_int_equal(!memcmp(expect, buf, sizeof(buf)), !iters[i]);
+		gp_ref_stream(expect, GP_KERNEL_MUL, iters[i], ROWS, 2, 1, BLOCKS - 1);
+		assert_memory_equal(expect, buf, sizeof(buf));
+	}
+}
+
 static void tensor_adds_up(void **state)
 {
 	uint32_t at_once[GP_KERNEL_TENSOR_WORDS],
@@ -105,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_iterates),
 		cmocka_unit_test(smem_iterates),
+		cmocka_unit_test(stream_is_what_the_kernel_does),
 		cmocka_unit_test(tensor_adds_up),
 		cmocka_unit_test(coop_uses_two_planes),
 	};

@@ -253,12 +253,50 @@ static void made_by_a_name(void **state)
 	}
 }
 
+static void of_other_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		enum gp_workload_kind kind;
+		uint64_t bytes;
+		uint32_t blocks, shared_bytes;
+	} tries[] = {
+		{ "spin:5us,blocks=32,shared=48KiB", GP_WORKLOAD_PLAIN, 0, 32, 49152 },
+		{ "train:5x5us,shared=1B,blocks=65536", GP_WORKLOAD_PLAIN, 0, 65536, 1 },
+		{ "memory:5us", GP_WORKLOAD_MEMORY, 0, 0, 0 },
+		{ "memory:5us,blocks=7,set=64GiB", GP_WORKLOAD_MEMORY, 64ull << 30, 7, 0 },
+		{ "smem:5us", GP_WORKLOAD_SMEM, 0, 0, 0 },
+		{ "tensor:5us,blocks=9", GP_WORKLOAD_TENSOR, 0, 9, 0 },
+		{ "coop:5us", GP_WORKLOAD_COOP, 0, 0, 0 },
+		{ "graph:5us", GP_WORKLOAD_GRAPH, 0, 0, 0 },
+		{ "copy:in", GP_WORKLOAD_COPY_IN, 4u << 20, 0, 0 },
+		{ "copy:out,bytes=4096B", GP_WORKLOAD_COPY_OUT, 4096, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+		char why[256] = "";
+		struct gp_workload *w = taken(gp_workload_named(tries[i].text, why, sizeof(why)),
+					      why);
+
+		assert_int_equal(w->kind, tries[i].kind);
+		assert_int_equal(w->bytes, tries[i].bytes);
+		assert_int_equal(gp_workload_needs_device(w), w->kind >= GP_WORKLOAD_COPY_IN);
+		if (!gp_workload_needs_device(w)) {
+			assert_int_equal(w->kernel->length_ns, 5000);
+			assert_int_equal(w->kernel->blocks, tries[i].blocks);
+			assert_int_equal(w->kernel->threads, tries[i].blocks ? 256 : 0);
+			assert_int_equal(w->kernel->shared_bytes, tries[i].shared_bytes);
+		}
+		gp_workload_destroy(w);
+	}
+}
+
 static void other_names_are_refused(void **state)
 {
 	static const struct {
 		const char *text, *why;
 	} tries[] = {
-		{ "", "found another kind, spin, train or decoder, and what it" },
+		{ "", "found another kind, spin, train, decoder, memory, smem, " },
 		{ "spin", "found another kind" },
 		{ "Spin:1us", "found another kind" },
 		{ "spin:", "length: found \"\", a time such as 25us, from 1ns to 1s, is wanted" },
@@ -266,7 +304,8 @@ static void other_names_are_refused(void **state)
 		{ "spin:500", "length: found \"500\"" },
 		{ "spin:1us ", "length: found \"1us \"" },
 		{ "spin:1000000001ns", "length: found" },
-		{ "spin:1us,gap=1us", "after a comma: found \"gap=1us\", spin:LENGTH is wanted" },
+		{ "spin:1us,gap=1us", "after a comma: found \"gap=1us\", spin:LENGTH[,blocks="
+					"NUMBER][,shared=SIZE] is wanted" },
 		{ "train:25us", "train: found \"25us\", NUMBERxLENGTH is wanted" },
 		{ "train:0x25us", "number: found \"0\", a whole number from 1 to 100000 is" },
 		{ "train:100001x25us", "number: found \"100001\"" },
@@ -275,7 +314,7 @@ static void other_names_are_refused(void **state)
 		{ "train: 1x25us", "number: found \" 1\"" },
 		{ "train:x25us", "number: found \"\"" },
 		{ "train:2x", "length: found \"\"" },
-		{ "train:2x25us,", "after a comma: found \"\", train:NUMBERxLENGTH[,gap=TIME] is" },
+		{ "train:2x25us,", "after a comma: found \"\", train:NUMBERxLENGTH[,gap=TIME]" },
 		{ "train:2x25us,gap=", "gap: found \"\", a time such as 25us, from 0s to 1s" },
 		{ "train:2x25us,gap=2s", "gap: found \"2s\"" },
 		{ "train:2x25us,gap=1us,gap=1us", "after a comma: found \"gap=1us\", train:" },
@@ -285,7 +324,21 @@ static void other_names_are_refused(void **state)
 		{ "decoder:2ms,next=100000x1ns", "number: found \"100000\", a whole number from 1 "
 						"to 99999 is" },
 		{ "decoder:2x3ms", "length: found \"2x3ms\"" },
-		{ "decoder:2ms,tokens=3", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME] is" },
+		{ "decoder:2ms,tokens=3", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME]" },
+		{ "spin:1us,blocks=0", "blocks: found \"0\", a whole number from 1 to 65536 is" },
+		{ "spin:1us,blocks=65537", "blocks: found \"65537\"" },
+		{ "spin:1us,blocks=1,blocks=1", "after a comma: found \"blocks=1\", spin:" },
+		{ "spin:1us,shared=49KiB", "shared: found \"49KiB\", a size such as 4MiB, up to "
+					   "48KiB, is wanted" },
+		{ "spin:1us,shared=0B", "shared: found \"0B\"" },
+		{ "spin:1us,set=1MiB", "after a comma: found \"set=1MiB\", spin:" },
+		{ "memory:1us,set=65GiB", "set: found \"65GiB\", a size such as 4MiB, up to 64" },
+		{ "memory:1us,set=MiB", "set: found \"MiB\"" },
+		{ "memory:1us,set=4M", "set: found \"4M\"" },
+		{ "memory:1us,set=999999999999GiB", "set: found \"999999999999GiB\"" },
+		{ "memory:4MiB", "length: found \"4MiB\"" },
+		{ "copy:4MiB", "copy: found \"4MiB\", in or out is wanted" },
+		{ "copy:in,blocks=3", "after a comma: found \"blocks=3\", copy:in[,bytes=SIZE]" },
 		{ "spin:0000000000000000000000000000000000000000000000000000000001us",
 		  "found 65 characters, up to 63 are wanted" },
 	};
@@ -306,6 +359,7 @@ int main(void)
 		cmocka_unit_test(so_many_at_most),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(made_by_a_name),
+		cmocka_unit_test(of_other_kinds),
 		cmocka_unit_test(other_names_are_refused),
 	};
 

@@ -219,6 +219,35 @@ class Bench(unittest.TestCase):
             self.assertEqual((len(came), came), (11, sorted(came)))
             self.assertEqual(came[-1], int(end))
 
+    def test_kinds(self):
+        """Of each kind a client on a software GPU, whose result is checked, and in virtual
+        time where what it takes is known without a device."""
+        kinds = ("spin:3ms,blocks=32,shared=40KiB", "memory:3ms,set=64KiB,blocks=8",
+                 "smem:3ms,blocks=1", "tensor:3ms,blocks=1", "coop:3ms,blocks=2",
+                 "graph:3ms,blocks=8", "copy:in,bytes=1MiB", "copy:out,bytes=1MiB")
+        with tempfile.TemporaryDirectory() as folder:
+            peers, path = os.path.join(folder, "peers"), os.path.join(folder, "p.json")
+            os.mkdir(peers)
+            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.json"), peers)
+            env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
+            for kind in kinds:
+                with open(path, "w", encoding="utf-8") as f:
+                    json.dump({"time": 1, "tasks": [{
+                        "id": "a", "load": {"type": "periodic", "frequency": 50},
+                        "client": {"model_name": kind}}]}, f)
+                done = subprocess.run([BENCH, "run", path, "--device=soft0",
+                                       f"--peers={peers}"], text=True, timeout=250,
+                                      capture_output=True, env=env)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                row = [line.split() for line in done.stdout.splitlines() if " a " in line][0]
+                if "ms" in kind:
+                    self.assertAlmostEqual(float(row[3]), 3020, delta=30)
+                done = bench("run", path)
+                self.assertEqual(done.returncode, 0 if "ms" in kind else 2, done.stderr)
+                if "ms" not in kind:
+                    self.assertEqual(done.stderr, f"gpreempt-bench: p: a: {kind}: only a device "
+                                     "can say what it takes; --device=ID is wanted\n")
+
     def test_a_device_takes_no_list_of_times(self):
         with tempfile.TemporaryDirectory() as folder:
             plan = os.path.join(folder, "p.json")

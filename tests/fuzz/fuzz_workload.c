@@ -18,7 +18,7 @@ static void check_kernel(const struct gp_workload_kernel *k, uint32_t least)
 	FUZZ_CHECK(k->length_ns && k->length_ns <= GP_WORKLOAD_TIME_MAX_NS);
 	FUZZ_CHECK(k->gap_ns <= GP_WORKLOAD_TIME_MAX_NS);
 	FUZZ_CHECK(k->blocks >= least && k->blocks <= INT32_MAX);
-	FUZZ_CHECK(k->threads >= least && k->threads <= 1024);
+	FUZZ_CHECK(!k->blocks == !k->threads && k->threads >= least && k->threads <= 1024);
 	FUZZ_CHECK(k->registers <= 255 && k->shared_bytes <= 262144);
 }
 
@@ -31,7 +31,8 @@ static void check(struct gp_workload *w, const char *why, uint32_t least)
 		check_text(why, 255);
 		return;
 	}
-	FUZZ_CHECK(w->kernels && w->kernels <= GP_WORKLOAD_KERNELS_MAX);
+	FUZZ_CHECK(w->kernels || (!least && gp_workload_needs_device(w)));
+	FUZZ_CHECK(w->kernels <= GP_WORKLOAD_KERNELS_MAX);
 	for (size_t i = 0; i < w->kernels; i++) {
 		check_kernel(&w->kernel[i], least);
 		tokens += w->kernel[i].token;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kind.h - a workload of any kind on a device: its requests one after the other, and
+ * whether their results are right. An error of CUDA's, and what a device cannot do or has
+ * no room for, ends the program with a line. Not for several threads.
+ */
+#ifndef GP_BENCH_KIND_H
+#define GP_BENCH_KIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/common/cuda.h"
+#include "bench/workload/workload.h"
+
+/* What a kind is. The @job of them all is what open gave. */
+struct gp_kind {
+	void *(*open)(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
+		      void *stream);
+	/* One, to its end, but for what has to be seen of it. */
+	void (*request)(void *job);
+	/* Of all requests since the last reset, or open. */
+	bool (*check)(void *job);
+	void (*reset)(void *job);
+	void (*close)(void *job);
+};
+
+struct gp_job;
+
+/** @graph: where kernels were recorded or are made by a name, they are one CUDA graph. */
+struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
+			   bool graph, void *stream);
+void gp_job_close(struct gp_job *job);
+/** As gp_replay_request(). */
+uint64_t gp_job_request(struct gp_job *job, uint64_t *token_ns);
+/** What a request takes alone, ns; then starts over. Nothing else may run meanwhile. */
+uint64_t gp_job_solo_ns(struct gp_job *job);
+/** Waits; is the result what all requests must have made of it? */
+bool gp_job_check(struct gp_job *job);
+
+/** "client: ", one line, and exit status 1. */
+void gp_kind_cannot(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/** Zeroed; or it cannot. */
+void *gp_kind_alloc(size_t bytes);
+/** Of the device, if there is room; or it cannot. */
+uint64_t gp_kind_device_alloc(size_t bytes);
+
+extern const struct gp_kind gp_kind_copy;
+
+#endif
