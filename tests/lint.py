@@ -30,7 +30,7 @@ ARROWS = {
     "bench/common": set(),
     "bench/apps": {"bench/common", "bench/kinds", "bench/load", "bench/workload"},
     "bench/device": {"bench/common", "bench/json", "bench/plan"},
-    "bench/kinds": {"bench/common", "bench/replay", "bench/workload"},
+    "bench/kinds": {"bench/common", "bench/load", "bench/replay", "bench/workload"},
     "bench/load": set(),
     "bench/json": set(),
     "bench/plan": {"bench/common", "bench/json"},

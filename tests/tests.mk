@@ -86,6 +86,9 @@ $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
 $(addprefix $(O)/tests/bench/test_,arrivals corun edf peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
+# It has one of these in itself.
+$(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
+	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
 $(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 

@@ -44,4 +44,73 @@ GP_BODY void gp_body_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_
 	}
 }
 
+/* The same seen from both ends, 1 to 16. */
+GP_BODY uint32_t gp_csr_weight(uint32_t u, uint32_t v)
+{
+	return 1 + ((u ^ v) * GP_KERNEL_MIX >> 28);
+}
+
+GP_BODY uint32_t gp_csr_rank(uint64_t shares)
+{
+	return GP_CSR_RANK * 38 / 256 + (uint32_t)(shares * 218 / 256);
+}
+
+/* From @u, whose value is @x, to its neighbour @v, who has @best so far. */
+GP_BODY uint32_t gp_csr_better(uint32_t op, uint32_t u, uint32_t x, uint32_t v, uint32_t best)
+{
+	if (x == GP_CSR_NONE)
+		return best;
+	if (op == GP_CSR_BFS)
+		x++;
+	else if (op == GP_CSR_SSSP)
+		x += gp_csr_weight(u, v);
+	return x < best ? x : best;
+}
+
+GP_BODY uint32_t gp_csr_value(uint32_t op, const uint32_t *row, const uint32_t *col,
+			      const uint32_t *in, uint32_t v)
+{
+	uint32_t best = in[v];
+	uint64_t shares = 0;
+
+	for (uint32_t e = row[v]; e < row[v + 1]; e++) {
+		const uint32_t u = col[e], edges = row[u + 1] - row[u];
+
+		if (op != GP_CSR_PAGERANK)
+			best = gp_csr_better(op, u, in[u], v, best);
+		else if (edges)
+			shares += in[u] / edges;
+	}
+	return op == GP_CSR_PAGERANK ? gp_csr_rank(shares) : best;
+}
+
+GP_BODY void gp_body_csr(uint32_t op, uint32_t vertices, uint32_t round, const uint32_t *row,
+			 const uint32_t *col, const uint32_t *in, uint32_t *out, uint32_t v)
+{
+	uint32_t value;
+
+	if (v >= vertices)
+		return;
+	value = gp_csr_value(op, row, col, in, v);
+	if (value != in[v])
+		out[vertices] = round;
+	out[v] = value;
+}
+
+/* Four neighbours in one direction, round the edges; weights of miniWeather's interpolation. */
+GP_BODY void gp_body_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height,
+			     uint32_t along_z, uint32_t cell)
+{
+	const uint32_t x = cell % width, z = cell / width;
+	const uint32_t at = along_z ? z : x, length = along_z ? height : width;
+	const uint32_t step = along_z ? width : 1, line = along_z ? x : z * width;
+
+	if (z >= height)
+		return;
+	out[cell] = in[cell] + 7 * in[line + (at + length - 1) % length * step] +
+		    7 * in[line + (at + 1) % length * step] -
+		    in[line + (at + length - 2) % length * step] -
+		    in[line + (at + 2) % length * step];
+}
+
 #endif

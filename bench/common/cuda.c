@@ -61,6 +61,8 @@ void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
 		[GP_KERNEL_TENSOR] = "gp_tensor",
 		[GP_KERNEL_COOP] = "gp_coop",
 		[GP_KERNEL_STREAM] = "gp_stream",
+		[GP_KERNEL_CSR] = "gp_csr",
+		[GP_KERNEL_STENCIL] = "gp_stencil",
 	};
 	int sms = 0;
 

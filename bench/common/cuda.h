@@ -48,6 +48,8 @@
 	X(cuMemFreeHost, (void *ptr))                                         \
 	X(cuMemFree_v2, (uint64_t ptr))                                       \
 	X(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags))     \
+	X(cuMemcpyDtoDAsync_v2,                                               \
+	  (uint64_t dst, uint64_t src, size_t bytes, void *stream))           \
 	X(cuMemGetInfo_v2, (size_t * free, size_t *total))                    \
 	X(cuMemcpyDtoHAsync_v2,                                               \
 	  (void *dst, uint64_t src, size_t bytes, void *stream))              \
@@ -86,6 +88,8 @@ enum gp_bench_kernel {
 	GP_KERNEL_TENSOR,
 	GP_KERNEL_COOP,
 	GP_KERNEL_STREAM,
+	GP_KERNEL_CSR,
+	GP_KERNEL_STENCIL,
 	GP_KERNEL_COUNT,
 };
 

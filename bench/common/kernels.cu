@@ -68,6 +68,21 @@ gp_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows)
 	gp_body_stream(buf, mul, iters, rows, blockIdx.x, threadIdx.x);
 }
 
+extern "C" __global__ void __launch_bounds__(GP_KERNEL_THREADS)
+gp_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round, const uint32_t *row,
+       const uint32_t *col, const uint32_t *in, uint32_t *out)
+{
+	gp_body_csr(op, vertices, round, row, col, in, out,
+		    blockIdx.x * GP_KERNEL_THREADS + threadIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(GP_KERNEL_THREADS)
+gp_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height, uint32_t along_z)
+{
+	gp_body_stencil(in, out, width, height, along_z,
+			blockIdx.x * GP_KERNEL_THREADS + threadIdx.x);
+}
+
 __device__ static signed char tensor_byte(uint32_t seed, uint32_t index)
 {
 	return (signed char)(((seed + index) * 2654435761u) >> 24);

@@ -45,10 +45,28 @@
  *			    buf[p % 2][(g + 128 * n + 1) % (256 * n)];
  *		iters times: x = mul * x + (2 * g + 1);
  *		buf[(p + 1) % 2][g] = x; the whole grid synchronises.
+ *
+ * These write elsewhere than they read from, so that a block that ran twice leaves no
+ * trace; bodies.h has them.
+ *
+ * gp_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round,
+ *	  const uint32_t *row, const uint32_t *col, const uint32_t *in, uint32_t *out)
+ *	one round over a graph, a thread for each vertex v = g: its neighbours u are
+ *	col[row[v]] .. col[row[v + 1] - 1]; edges is row[vertices]. Of in[v] and all in[u]:
+ *	breadth-first search and shortest paths the smallest of in[v] and in[u] + 1, or the
+ *	edge's weight; components that of all; PageRank 38/256 of GP_CSR_RANK + 218/256 of
+ *	the sum of in[u] / (number of u's edges). Where one differs from in[v],
+ *	out[vertices] = round.
+ *
+ * gp_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height,
+ *	      uint32_t along_z)
+ *	a cell for each thread: itself + 7 times both neighbours in one direction - both of
+ *	those beyond, round the edges.
  */
 #ifndef GP_BENCH_KERNELS_H
 #define GP_BENCH_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,6 +84,10 @@
 #define GP_KERNEL_TENSOR_WORDS 2048
 #define GP_KERNEL_ROW_WORDS 1024 /* of gp_stream */
 
+enum gp_csr_op { GP_CSR_BFS, GP_CSR_SSSP, GP_CSR_COMPONENTS, GP_CSR_PAGERANK };
+#define GP_CSR_NONE UINT32_MAX /* not reached so far */
+#define GP_CSR_RANK 4096u /* of each vertex at first */
+
 /*
  * How long one block lasts on the software GPU, ns. On a card it is measured:
  * the apps calibrate their iterations.
@@ -76,6 +98,9 @@
 #define GP_COST_TENSOR_NS_PER_ITER 32u
 /* 1056 blocks, 8 KiB each: the 4.8 TB/s of an H200's data sheet. */
 #define GP_COST_STREAM_NS_PER_ITER 1800u
+/* As many bytes a second: 256 vertices of 16 neighbours, a sector of 32 bytes each. */
+#define GP_COST_CSR_BLOCK_NS 29000u
+#define GP_COST_STENCIL_BLOCK_NS 1000u
 #define GP_COST_COOP_PHASE_NS 2000u /* per phase, besides its iterations */
 
 static inline uint64_t gp_cost_work_ns(uint32_t iters)
@@ -124,6 +149,13 @@ void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first,
 		   uint64_t count);
 void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
 		 uint64_t blocks);
+
+void gp_ref_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height,
+		    uint32_t along_z, uint64_t first, uint64_t count);
+/** False: it is no graph; what is before its block was done. */
+bool gp_ref_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round,
+		const uint32_t *row, const uint32_t *col, const uint32_t *in, uint32_t *out,
+		uint64_t first, uint64_t count);
 
 /* What the apps fill their buffers with before the first launch. */
 void gp_ref_fill(uint32_t *buf, size_t words, uint32_t seed);

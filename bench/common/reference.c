@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* reference.c - the bench's kernels on the CPU. See kernels.h. */
+#include "bench/common/bodies.h"
 #include "bench/common/kernels.h"
 
 /* x after @n steps of x = mul * x + c is a * x + g * c. */
@@ -136,6 +137,41 @@ void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
 				from[g] + from[(g + words / 2 + 1) % words],
 				2 * (uint32_t)g + 1);
 	}
+}
+
+void gp_ref_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height,
+		    uint32_t along_z, uint64_t first, uint64_t count)
+{
+	for (uint64_t g = first * GP_KERNEL_THREADS; g < (first + count) * GP_KERNEL_THREADS; g++)
+		gp_body_stencil(in, out, width, height, along_z, (uint32_t)g);
+}
+
+/* The edges of a vertex lead to vertices. */
+static bool is_whole(uint32_t vertices, uint32_t edges, const uint32_t *row,
+		     const uint32_t *col, uint32_t v)
+{
+	if (row[v] > row[v + 1] || row[v + 1] > edges)
+		return false;
+	for (uint32_t e = row[v]; e < row[v + 1]; e++)
+		if (col[e] >= vertices)
+			return false;
+	return true;
+}
+
+bool gp_ref_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round,
+		const uint32_t *row, const uint32_t *col, const uint32_t *in, uint32_t *out,
+		uint64_t first, uint64_t count)
+{
+	uint64_t end = (first + count) * GP_KERNEL_THREADS;
+
+	if (end > vertices)
+		end = vertices;
+	for (uint64_t v = first * GP_KERNEL_THREADS; v < end; v++) {
+		if (!is_whole(vertices, edges, row, col, (uint32_t)v))
+			return false;
+		gp_body_csr(op, vertices, round, row, col, in, out, (uint32_t)v);
+	}
+	return true;
 }
 
 void gp_ref_fill(uint32_t *buf, size_t words, uint32_t seed)

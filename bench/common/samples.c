@@ -12,7 +12,9 @@ static int compare(const void *a, const void *b)
 
 void gp_samples_sort(uint64_t *value, size_t count)
 {
-	qsort(value, count, sizeof(*value), compare);
+	/* Of none @value may be NULL. */
+	if (count)
+		qsort(value, count, sizeof(*value), compare);
 }
 
 uint64_t gp_samples_rank(const uint64_t *sorted, size_t count,

@@ -55,11 +55,11 @@ static void *open_copy(const struct gp_bench_gpu *gpu, const struct gp_workload 
 	c->in = workload->kind == GP_WORKLOAD_COPY_IN;
 	c->bytes = workload->bytes;
 	for (int i = 0; i < 2; i++) {
-		c->expect[i] = gp_kind_alloc(words(c) * sizeof(uint32_t));
-		if (c->in || !i)
-			GP_CU(cuMemHostAlloc((void **)&c->host[i], c->bytes, 0));
 		if (!c->in || !i)
 			c->device[i] = gp_kind_device_alloc(c->bytes);
+		if (c->in || !i)
+			GP_CU(cuMemHostAlloc((void **)&c->host[i], c->bytes, 0));
+		c->expect[i] = gp_kind_alloc(words(c) * sizeof(uint32_t));
 	}
 	fill(c);
 	return c;

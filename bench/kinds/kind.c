@@ -56,6 +56,15 @@ static const struct gp_kind *kind_of(const struct gp_workload *w)
 	case GP_WORKLOAD_COPY_IN:
 	case GP_WORKLOAD_COPY_OUT:
 		return &gp_kind_copy;
+	case GP_WORKLOAD_BFS:
+	case GP_WORKLOAD_SSSP:
+	case GP_WORKLOAD_COMPONENTS:
+	case GP_WORKLOAD_PAGERANK:
+		return &gp_kind_csr;
+	case GP_WORKLOAD_STENCIL:
+		return &gp_kind_stencil;
+	case GP_WORKLOAD_UVM:
+		return &gp_kind_uvm;
 	default:
 		return NULL;
 	}

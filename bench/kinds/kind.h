@@ -45,6 +45,6 @@ void *gp_kind_alloc(size_t bytes);
 /** Of the device, if there is room; or it cannot. */
 uint64_t gp_kind_device_alloc(size_t bytes);
 
-extern const struct gp_kind gp_kind_copy;
+extern const struct gp_kind gp_kind_copy, gp_kind_csr, gp_kind_stencil, gp_kind_uvm;
 
 #endif

@@ -11,6 +11,12 @@
 #include "client/duration.h"
 
 #define BLOCKS_MAX 65536u
+#define SCALE_MIN 8		/* whole blocks */
+#define SCALE_MAX 22
+#define SIDE_MIN 4		/* a cell is no neighbour of its own */
+#define SIDE_MAX 16384
+#define STEPS_MAX 10000
+#define STEPS 20
 #define SHARED_MAX 49152u	/* what a block may have without asking for more */
 #define BYTES_MAX (UINT64_C(64) << 30)
 
@@ -19,7 +25,7 @@ struct named {
 	enum gp_workload_kind kind;
 	uint64_t length_ns, gap_ns, next_ns, bytes, shared;
 	size_t count, next;	/* kernels; tokens after the first */
-	size_t blocks;
+	size_t blocks, scale, width, height, steps;
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -33,16 +39,22 @@ static bool take_time(struct named *n, const char *what, const char *text, uint6
 	return true;
 }
 
-static bool take_number(struct named *n, const char *what, const char *text, size_t max,
-			size_t *number)
+static bool take_within(struct named *n, const char *what, const char *text, size_t min,
+			size_t max, size_t *number)
 {
 	const size_t digits = strspn(text, "0123456789");
 
 	*number = strtoul(text, NULL, 10);
-	if (!digits || text[digits] || !*number || *number > max)
-		return gp_workload_wrong(n->reader, "%s: found \"%s\", a whole number from 1 to "
-					 "%zu is wanted", what, text, max);
+	if (!digits || text[digits] || *number < min || *number > max)
+		return gp_workload_wrong(n->reader, "%s: found \"%s\", a whole number from %zu to "
+					 "%zu is wanted", what, text, min, max);
 	return true;
+}
+
+static bool take_number(struct named *n, const char *what, const char *text, size_t max,
+			size_t *number)
+{
+	return take_within(n, what, text, 1, max, number);
 }
 
 /* "20x25us"; cut where its parts end. */
@@ -123,6 +135,29 @@ static bool take_way(struct named *n, char *text)
 	return true;
 }
 
+static bool take_scale(struct named *n, char *text)
+{
+	return take_within(n, "scale", text, SCALE_MIN, SCALE_MAX, &n->scale);
+}
+
+static bool take_sides(struct named *n, char *text)
+{
+	char *times = strchr(text, 'x');
+
+	n->steps = STEPS;
+	if (!times)
+		return gp_workload_wrong(n->reader, "stencil: found \"%s\", WIDTHxHEIGHT is wanted",
+					 text);
+	*times++ = 0;
+	return take_within(n, "width", text, SIDE_MIN, SIDE_MAX, &n->width) &&
+	       take_within(n, "height", times, SIDE_MIN, SIDE_MAX, &n->height);
+}
+
+static bool take_steps(struct named *n, char *text)
+{
+	return take_number(n, "steps", text, STEPS_MAX, &n->steps);
+}
+
 static bool take_size(struct named *n, char *text)
 {
 	return take_bytes(n, "bytes", text, BYTES_MAX, &n->bytes);
@@ -139,7 +174,8 @@ struct key {
 
 static const struct key gap = { "gap", take_gap }, next = { "next", take_next },
 			blocks = { "blocks", take_blocks }, shared = { "shared", take_shared },
-			set = { "set", take_set }, bytes = { "bytes", take_size };
+			set = { "set", take_set }, bytes = { "bytes", take_size },
+			steps = { "steps", take_steps };
 
 static const struct kind {
 	const char *name, *form;
@@ -163,6 +199,13 @@ static const struct kind {
 	  { &blocks } },
 	{ "copy", "copy:in[,bytes=SIZE] or copy:out[,bytes=SIZE]", take_way,
 	  GP_WORKLOAD_COPY_IN, { &bytes } },
+	{ "bfs", "bfs:SCALE", take_scale, GP_WORKLOAD_BFS, { NULL } },
+	{ "sssp", "sssp:SCALE", take_scale, GP_WORKLOAD_SSSP, { NULL } },
+	{ "components", "components:SCALE", take_scale, GP_WORKLOAD_COMPONENTS, { NULL } },
+	{ "pagerank", "pagerank:SCALE", take_scale, GP_WORKLOAD_PAGERANK, { NULL } },
+	{ "stencil", "stencil:WIDTHxHEIGHT[,steps=NUMBER]", take_sides, GP_WORKLOAD_STENCIL,
+	  { &steps } },
+	{ "uvm", "uvm:SIZE", take_size, GP_WORKLOAD_UVM, { NULL } },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -242,6 +285,10 @@ static void fill(const struct named *n, const struct kind *kind, struct gp_workl
 	w->tokens = is_decoder(kind) ? w->kernels : 0;
 	w->kind = n->kind;
 	w->bytes = n->bytes;
+	w->scale = (uint32_t)n->scale;
+	w->width = (uint32_t)n->width;
+	w->height = (uint32_t)n->height;
+	w->steps = (uint32_t)n->steps;
 }
 
 bool gp_workload_make_named(struct gp_workload_reader *r, const char *text)

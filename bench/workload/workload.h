@@ -39,6 +39,12 @@ enum gp_workload_kind {
 	/* From here on what they take is what they take: there are no kernels in it. */
 	GP_WORKLOAD_COPY_IN,
 	GP_WORKLOAD_COPY_OUT,
+	GP_WORKLOAD_BFS,
+	GP_WORKLOAD_SSSP,
+	GP_WORKLOAD_COMPONENTS,
+	GP_WORKLOAD_PAGERANK,
+	GP_WORKLOAD_STENCIL,
+	GP_WORKLOAD_UVM,
 };
 
 struct gp_workload_kernel {
@@ -59,7 +65,9 @@ struct gp_workload {
 	uint64_t solo_ns;	/* the request alone, from asking to its completion seen;
 				 * 0: made by a name */
 	enum gp_workload_kind kind;
-	uint64_t bytes;		/* MEMORY: that it goes through, 0: not said; COPY: of it */
+	uint64_t bytes;		/* MEMORY: that it goes through, 0: not said; COPY, UVM: of it */
+	uint32_t scale;		/* of a graph: 2^scale vertices */
+	uint32_t width, height, steps;	/* STENCIL */
 	struct gp_workload_kernel *kernel;
 	size_t kernels;		/* 0: nobody knows beforehand what it takes */
 	size_t tokens;		/* 0: it is no decoder */

@@ -111,6 +111,51 @@ static void stream_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 	gp_ref_stream(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), arg_u32(l, 16), 1, first, count);
 }
 
+/* ---- gp_csr(op, vertices, edges, round, row, col, in, out) ------------------ */
+
+static int csr_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	const uint64_t vertices = arg_u32(l, 4), edges = arg_u32(l, 8);
+	const uint64_t words[] = { vertices + 1, edges, vertices, vertices + 1 };
+	int err = bench_shape(l) && vertices && edges ? 0 : -EINVAL;
+
+	*block_ns = GP_COST_CSR_BLOCK_NS;
+	for (uint32_t i = 0; i < 4 && !err; i++)
+		err = take(l, i, arg_u64(l, 16 + 8 * i), words[i] * 4);
+	/* What a client can change meanwhile is not looked through. */
+	if (!err && (l->region[0]->host || l->region[1]->host))
+		err = -EFAULT;
+	return err;
+}
+
+static void csr_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	if (!gp_ref_csr(arg_u32(l, 0), arg_u32(l, 4), arg_u32(l, 8), arg_u32(l, 12), l->ptr[0],
+			l->ptr[1], l->ptr[2], l->ptr[3], first, count))
+		l->proc->error = 1;
+}
+
+/* ---- gp_stencil(in, out, width, height, along_z) ---------------------------- */
+
+static int stencil_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	const uint64_t width = arg_u32(l, 16), height = arg_u32(l, 20);
+	int err = bench_shape(l) && width >= 2 && height >= 2 &&
+		  l->blocks * GP_KERNEL_THREADS <= UINT32_MAX &&
+		  width * height <= UINT32_MAX ? 0 : -EINVAL;
+
+	*block_ns = GP_COST_STENCIL_BLOCK_NS;
+	for (uint32_t i = 0; i < 2 && !err; i++)
+		err = take(l, i, arg_u64(l, 8 * i), width * height * 4);
+	return err;
+}
+
+static void stencil_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	gp_ref_stencil(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), arg_u32(l, 24),
+		       first, count);
+}
+
 /* ---- gp_tensor(buf, seed, iters) ------------------------------------------ */
 
 static int tensor_prepare(struct soft_launch *l, uint64_t *block_ns)
@@ -209,6 +254,18 @@ static const struct soft_kernel kernels[] = {
 		.args_bytes = 20,
 		.prepare = stream_prepare,
 		.blocks = stream_blocks,
+	},
+	{
+		.name = "gp_csr",
+		.args_bytes = 48,
+		.prepare = csr_prepare,
+		.blocks = csr_blocks,
+	},
+	{
+		.name = "gp_stencil",
+		.args_bytes = 28,
+		.prepare = stencil_prepare,
+		.blocks = stencil_blocks,
 	},
 	{
 		.name = "gp_spin",

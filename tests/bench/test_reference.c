@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "bench/common/bodies.h"
 #include "bench/common/reference.c"
 
 #define BLOCKS 3u

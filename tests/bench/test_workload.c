@@ -271,6 +271,12 @@ static void of_other_kinds(void **state)
 		{ "graph:5us", GP_WORKLOAD_GRAPH, 0, 0, 0 },
 		{ "copy:in", GP_WORKLOAD_COPY_IN, 4u << 20, 0, 0 },
 		{ "copy:out,bytes=4096B", GP_WORKLOAD_COPY_OUT, 4096, 0, 0 },
+		{ "bfs:8", GP_WORKLOAD_BFS, 0, 0, 0 },
+		{ "sssp:22", GP_WORKLOAD_SSSP, 0, 0, 0 },
+		{ "components:16", GP_WORKLOAD_COMPONENTS, 0, 0, 0 },
+		{ "pagerank:16", GP_WORKLOAD_PAGERANK, 0, 0, 0 },
+		{ "stencil:4x16384", GP_WORKLOAD_STENCIL, 0, 0, 0 },
+		{ "uvm:64MiB", GP_WORKLOAD_UVM, 64u << 20, 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
@@ -289,6 +295,23 @@ static void of_other_kinds(void **state)
 		}
 		gp_workload_destroy(w);
 	}
+}
+
+static void of_graphs_and_grids(void **state)
+{
+	char why[256] = "";
+	struct gp_workload *w = taken(gp_workload_named("bfs:18", why, sizeof(why)), why);
+
+	assert_int_equal(w->scale, 18);
+	gp_workload_destroy(w);
+	w = taken(gp_workload_named("stencil:400x200", why, sizeof(why)), why);
+	assert_int_equal(w->width, 400);
+	assert_int_equal(w->height, 200);
+	assert_int_equal(w->steps, 20);
+	gp_workload_destroy(w);
+	w = taken(gp_workload_named("stencil:4x4,steps=10000", why, sizeof(why)), why);
+	assert_int_equal(w->steps, 10000);
+	gp_workload_destroy(w);
 }
 
 static void other_names_are_refused(void **state)
@@ -337,6 +360,15 @@ static void other_names_are_refused(void **state)
 		{ "memory:1us,set=4M", "set: found \"4M\"" },
 		{ "memory:1us,set=999999999999GiB", "set: found \"999999999999GiB\"" },
 		{ "memory:4MiB", "length: found \"4MiB\"" },
+		{ "bfs:7", "scale: found \"7\", a whole number from 8 to 22 is wanted" },
+		{ "sssp:23", "scale: found \"23\"" },
+		{ "pagerank:", "scale: found \"\"" },
+		{ "components:9,blocks=3", "after a comma: found \"blocks=3\", components:" },
+		{ "stencil:400", "stencil: found \"400\", WIDTHxHEIGHT is wanted" },
+		{ "stencil:3x4", "width: found \"3\", a whole number from 4 to 16384 is wanted" },
+		{ "stencil:4x16385", "height: found \"16385\"" },
+		{ "stencil:4x4,steps=0", "steps: found \"0\", a whole number from 1 to 10000" },
+		{ "uvm:64", "bytes: found \"64\", a size such as 4MiB" },
 		{ "copy:4MiB", "copy: found \"4MiB\", in or out is wanted" },
 		{ "copy:in,blocks=3", "after a comma: found \"blocks=3\", copy:in[,bytes=SIZE]" },
 		{ "spin:0000000000000000000000000000000000000000000000000000000001us",
@@ -360,6 +392,7 @@ int main(void)
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(made_by_a_name),
 		cmocka_unit_test(of_other_kinds),
+		cmocka_unit_test(of_graphs_and_grids),
 		cmocka_unit_test(other_names_are_refused),
 	};
 

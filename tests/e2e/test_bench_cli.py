@@ -10,8 +10,8 @@ import tempfile
 import unittest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BENCH = os.path.join(os.environ.get("GP_BUILD", os.path.join(TOP, "build")),
-                     "bin/gpreempt-bench")
+BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
+BENCH = os.path.join(BUILD, "bin/gpreempt-bench")
 
 PLAN = {"time": 2, "tasks": [
     {"id": "lc", "load": {"type": "periodic", "frequency": 200},
@@ -224,7 +224,8 @@ class Bench(unittest.TestCase):
         time where what it takes is known without a device."""
         kinds = ("spin:3ms,blocks=32,shared=40KiB", "memory:3ms,set=64KiB,blocks=8",
                  "smem:3ms,blocks=1", "tensor:3ms,blocks=1", "coop:3ms,blocks=2",
-                 "graph:3ms,blocks=8", "copy:in,bytes=1MiB", "copy:out,bytes=1MiB")
+                 "graph:3ms,blocks=8", "copy:in,bytes=1MiB", "copy:out,bytes=1MiB",
+                 "bfs:9", "sssp:9", "components:9", "pagerank:9", "stencil:40x30,steps=9")
         with tempfile.TemporaryDirectory() as folder:
             peers, path = os.path.join(folder, "peers"), os.path.join(folder, "p.json")
             os.mkdir(peers)
@@ -247,6 +248,23 @@ class Bench(unittest.TestCase):
                 if "ms" not in kind:
                     self.assertEqual(done.stderr, f"gpreempt-bench: p: a: {kind}: only a device "
                                      "can say what it takes; --device=ID is wanted\n")
+
+    def test_a_kind_that_the_device_lacks(self):
+        """Nothing faults on the software GPU, so managed memory is not made up."""
+        with tempfile.TemporaryDirectory() as folder:
+            env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"),
+                       LD_LIBRARY_PATH=os.path.join(BUILD, "lib/gpreempt/softgpu"))
+            for more, says in ((["--workload=uvm:1MiB"], "uvm: gpreempt software GPU has no "
+                                "managed memory that faults"),
+                               (["--workload=bfs:9", "--graph"], "bfs:9 as a graph: a workload "
+                                "of kernels alone can be one"),
+                               (["--workload=copy:in,bytes=64GiB"], "the device has ")):
+                done = subprocess.run([os.path.join(BUILD, "bench/client"), *more], text=True,
+                                      timeout=100, capture_output=True, env=env,
+                                      stdin=subprocess.DEVNULL)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertEqual(done.stderr.count("\n"), 1)
+                self.assertTrue(done.stderr.startswith(f"client: {says}"), done.stderr)
 
     def test_a_device_takes_no_list_of_times(self):
         with tempfile.TemporaryDirectory() as folder:

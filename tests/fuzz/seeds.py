@@ -424,6 +424,7 @@ def workload():
                 '"kernels"', '"tokens": [2], "kernels"'),
             "spin-shape": "spin:5us,blocks=32,shared=48KiB", "copy": "copy:in,bytes=4MiB",
             "memory": "memory:5us,set=64GiB,blocks=7", "tensor": "tensor:5us,blocks=9",
+            "bfs": "bfs:18", "stencil": "stencil:400x200,steps=7", "uvm": "uvm:64MiB",
             "decoder": "decoder:20ms,next=3x2ms,gap=50us", "decoder-one": "decoder:1us", "no-name": '{"schema_version": 1}',
             "unknown": (whole % row).replace('"name"', '"\\u001b[2J": 1, "name"'),
             "control": '{"\x01\x1b[2J": 1}', "deep": "[" * 3000, "empty": "",
