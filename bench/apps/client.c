@@ -247,5 +247,7 @@ int main(int argc, char **argv)
 		c.gpreempt.close(c.gpreempt.handle);
 	gp_job_close(c.job);
 	gp_workload_destroy(c.workload);
+	free(c.request);
+	free(c.tokens.ns);
 	return right ? 0 : 1;
 }

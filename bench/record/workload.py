@@ -8,8 +8,10 @@ import json
 import math
 
 SCHEMA_VERSION = 1
+WITH_TOKENS = 2     # the version that has one field more: a decoder's
 COLUMNS = ["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"]
 FIELDS = ["schema_version", "name", "what", "device", "driver", "solo_us", "columns", "kernels"]
+TOKENS = "tokens"
 TEXTS = ["name", "what", "device", "driver"]
 MOST_KERNELS = 100_000
 LONGEST_US = 1e6
@@ -47,6 +49,26 @@ def make(request, name, what, device, driver, solo_ns):
     return found
 
 
+def decode(prefill, step, tokens, name):
+    """The workload of a request that gives @tokens tokens: the first with the end of the
+    workload @prefill, each other with that of one @step. What passes before the first kernel
+    of a step is the launch's and the wait's for the token before: whoever replays it waits,
+    and launches, too."""
+    for field in ("device", "driver"):
+        if prefill[field] != step[field]:
+            raise RecordError(f"{step['name']}: {field} {step[field]} is not "
+                              f"{prefill['name']}'s, {prefill[field]}")
+    again = [[0.0, *step["kernels"][0][1:]], *step["kernels"][1:]]
+    first = len(prefill["kernels"])
+    found = {**prefill, "schema_version": WITH_TOKENS, "name": name,
+             "what": f"{prefill['what']}; {tokens} tokens",
+             "solo_us": round(prefill["solo_us"] + (tokens - 1) * step["solo_us"], 3),
+             "kernels": prefill["kernels"] + again * (tokens - 1),
+             TOKENS: [first + n * len(again) for n in range(tokens)]}
+    check(found, name)
+    return found
+
+
 def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -67,12 +89,31 @@ def check_kernel(row, where):
                               f"to {most}")
 
 
+def check_tokens(tokens, kernels, where):
+    """So many kernels are done when each is out."""
+    if not isinstance(tokens, list) or not tokens:
+        raise RecordError(f"{where}: {TOKENS} is no list of at least one")
+    last = 0
+    for number, done in enumerate(tokens, 1):
+        if type(done) is not int or not last < done <= kernels:
+            raise RecordError(f"{where}: token {number} is not after {last + 1} to {kernels} "
+                              "kernels")
+        last = done
+
+
+def fields(found):
+    """Those of its version."""
+    return FIELDS + [TOKENS] if found.get("schema_version") == WITH_TOKENS else FIELDS
+
+
 def check(found, where):
     """Raise RecordError, with @where in front, unless @found is a workload."""
-    if not isinstance(found, dict) or sorted(found) != sorted(FIELDS):
-        raise RecordError(f"{where}: the fields are not {', '.join(FIELDS)}")
-    if type(found["schema_version"]) is not int or found["schema_version"] != SCHEMA_VERSION:
-        raise RecordError(f"{where}: schema_version is not {SCHEMA_VERSION}")
+    if not isinstance(found, dict) or sorted(found) != sorted(fields(found)):
+        raise RecordError(f"{where}: the fields are not {', '.join(FIELDS)}, nor these and "
+                          f"{TOKENS}")
+    if (type(found["schema_version"]) is not int
+            or found["schema_version"] not in (SCHEMA_VERSION, WITH_TOKENS)):
+        raise RecordError(f"{where}: schema_version is not {SCHEMA_VERSION} or {WITH_TOKENS}")
     for field in TEXTS:
         if not isinstance(found[field], str) or not found[field]:
             raise RecordError(f"{where}: {field} is no text")
@@ -85,12 +126,14 @@ def check(found, where):
         raise RecordError(f"{where}: not 1 to {MOST_KERNELS} kernels")
     for number, row in enumerate(kernels, 1):
         check_kernel(row, f"{where}: kernel {number}")
+    if TOKENS in found:
+        check_tokens(found[TOKENS], len(kernels), where)
 
 
 def text(found):
     """As JSON with a kernel in a line: so a diff can be read."""
     head = [f"  {json.dumps(field)}: {json.dumps(found[field])},\n"
-            for field in FIELDS if field != "kernels"]
+            for field in fields(found) if field != "kernels"]
     rows = ",\n".join(f"    {json.dumps(row)}" for row in found["kernels"])
     return "{\n" + "".join(head) + f'  "kernels": [\n{rows}\n  ]\n}}\n'
 

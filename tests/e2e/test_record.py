@@ -21,6 +21,9 @@ from bench.record import models, record, reduce, workload   # noqa: E402
 from bench.record.workload import RecordError               # noqa: E402
 
 PROGRAM = os.path.join(TOP, "bench/record/record.py")
+DECODER = os.path.join(TOP, "bench/record/decoder.py")
+BENCH = os.path.join(os.environ.get("GP_BUILD", os.path.join(TOP, "build")),
+                     "bin/gpreempt-bench")
 PAUSE_US = 10_000
 A = (512, 256, 64, 1024)
 B = (7, 32, 255, 0)
@@ -277,6 +280,41 @@ class Workload(unittest.TestCase):
                       a_workload(solo_us=0), a_workload(solo_us=float("inf")),
                       a_workload(name=""), a_workload(what=5)):
             with self.assertRaisesRegex(RecordError, "^f: "):
+                workload.check(found, "f")
+
+    def test_a_decoder(self):
+        """A prefill and steps, as one file, which gpreempt-bench takes."""
+        prefill = a_workload(name="p", kernels=[[3.5, 20.0, 9, 32, 64, 0]] * 3, solo_us=75.0)
+        step = a_workload(name="s", kernels=[[4.5, 2.0, 3, 32, 64, 0], [0.5, 1.0, 1, 32, 8, 0]])
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, n) for n in ("p.json", "s.json", "llm.json")]
+            workload.write(paths[0], prefill)
+            workload.write(paths[1], step)
+            done = subprocess.run([DECODER, *paths, "--tokens", "3"], text=True, timeout=60,
+                                  capture_output=True)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            found = workload.read(paths[2])
+            said = subprocess.run([BENCH, "list", paths[2]], text=True, timeout=60,
+                                  capture_output=True)
+            workload.write(paths[1], {**step, "driver": "other"})
+            other = subprocess.run([DECODER, *paths], text=True, timeout=60, capture_output=True)
+        self.assertEqual(found["tokens"], [3, 5, 7])
+        # The wait for a token, and the launch after it, are the replay's own.
+        self.assertEqual([row[0] for row in found["kernels"]], [3.5, 3.5, 3.5, 0, 0.5, 0, 0.5])
+        self.assertEqual((found["name"], found["solo_us"]), ("llm", 75 + 2 * 9.5))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("tokens         3, each waited for before the next can begin\n", said.stdout)
+        self.assertEqual((other.returncode, other.stderr),
+                         (1, "decoder: s: driver other is not p's, v\n"))
+
+    def test_tokens(self):
+        for tokens in (None, [], [0], [1, 1], [2, 1], [3], [True], [1.0], "1"):
+            found = a_workload(schema_version=2, kernels=[[1.5, 2.5, 3, 32, 64, 0]] * 2,
+                               tokens=tokens)
+            with self.assertRaisesRegex(RecordError, "^f: token"):
+                workload.check(found, "f")
+        for found in (a_workload(tokens=[1]), a_workload(schema_version=3, tokens=[1])):
+            with self.assertRaisesRegex(RecordError, "^f: the fields"):
                 workload.check(found, "f")
 
     def test_read(self):
