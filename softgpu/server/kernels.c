@@ -99,11 +99,13 @@ static void smem_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 static int stream_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
 	const uint64_t rows = arg_u32(l, 16);
+	uint64_t bytes;
 
-	if (!bench_shape(l) || !rows)
+	if (!bench_shape(l) || !rows ||
+	    __builtin_mul_overflow(l->blocks, rows * GP_KERNEL_ROW_WORDS * 4, &bytes))
 		return -EINVAL;
 	*block_ns = gp_cost_stream_ns(arg_u32(l, 12));
-	return take(l, 0, arg_u64(l, 0), l->blocks * rows * GP_KERNEL_ROW_WORDS * 4);
+	return take(l, 0, arg_u64(l, 0), bytes);
 }
 
 static void stream_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
@@ -250,6 +252,18 @@ static const struct soft_kernel kernels[] = {
 		.blocks = coop_blocks,
 	},
 	{
+		.name = "gp_spin",
+		.args_bytes = 8,
+		.prepare = spin_prepare,
+		.blocks = spin_blocks,
+	},
+	{
+		.name = GP_NV_HOLD_KERNEL,
+		.args_bytes = GP_NV_HOLD_PARAMS_BYTES,
+		.hold = true,
+		.prepare = hold_prepare,
+	},
+	{
 		.name = "gp_stream",
 		.args_bytes = 20,
 		.prepare = stream_prepare,
@@ -266,18 +280,6 @@ static const struct soft_kernel kernels[] = {
 		.args_bytes = 28,
 		.prepare = stencil_prepare,
 		.blocks = stencil_blocks,
-	},
-	{
-		.name = "gp_spin",
-		.args_bytes = 8,
-		.prepare = spin_prepare,
-		.blocks = spin_blocks,
-	},
-	{
-		.name = GP_NV_HOLD_KERNEL,
-		.args_bytes = GP_NV_HOLD_PARAMS_BYTES,
-		.hold = true,
-		.prepare = hold_prepare,
 	},
 };
 

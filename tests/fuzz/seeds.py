@@ -275,17 +275,26 @@ def server():
         submit(2, dst=MEMORY, src=MEMORY, count=2**64 - 1) + wait(3))
     for name in ("gp_work", "gp_hold", "nothing", "x" * 64):
         put("server", "kernel-" + name, say(KERNEL, data=name.encode()))
-    for kernel, (name, args) in enumerate({
-            "work": struct.pack("<QQII", MEMORY, MEMORY + 4096, 5, 100),
-            "smem": struct.pack("<QII", MEMORY, 5, 100),
-            "tensor": struct.pack("<QII", MEMORY, 5, 100),
-            "coop": struct.pack("<QIII", MEMORY, 5, 100, 4),
-            "spin": struct.pack("<Q", 5000)}.items(), 1):
+    for kernel, (name, args) in {
+            1: ("work", struct.pack("<QQII", MEMORY, MEMORY + 4096, 5, 100)),
+            2: ("smem", struct.pack("<QII", MEMORY, 5, 100)),
+            3: ("tensor", struct.pack("<QII", MEMORY, 5, 100)),
+            4: ("coop", struct.pack("<QIII", MEMORY, 5, 100, 4)),
+            5: ("spin", struct.pack("<Q", 5000)),
+            7: ("stream", struct.pack("<QIII", MEMORY, 5, 100, 3)),
+            8: ("csr", struct.pack("<IIIIQQQQ", 0, 256, 64, 1, MEMORY, MEMORY + 4096,
+                                   MEMORY + 8192, MEMORY + 12288)),
+            9: ("stencil", struct.pack("<QQIII", MEMORY, MEMORY + 4096, 16, 16, 1))}.items():
         put("server", "launch-" + name, launch(kernel, args) + wait(1))
         put("server", f"launch-{name}-odd", launch(
             kernel, b"\1" + args[1:]) + wait(1) + submit(4))
         put("server", f"launch-{name}-max", launch(
             kernel, args[:8] + b"\xff" * (len(args) - 8)) + wait(1))
+    put("server", "launch-stream-wide", launch(
+        7, struct.pack("<QIII", MEMORY, 5, 100, 2**32 - 1), grid=(2**32 - 1, 1, 1)) + wait(1))
+    put("server", "launch-csr-whole", launch(
+        8, struct.pack("<IIIIQQQQ", 3, 16, 64, 1, MEMORY, MEMORY + 512, MEMORY + 8192,
+                       MEMORY + 12288), grid=(1, 1, 1)) + wait(1))
     put("server", "launch-spin-max", launch(5, b"\xff" * 8) + wait(1))
     put("server", "launch-grid", launch(1, bytes(24), grid=(2**31 - 1, 65535, 2)) +
         launch(1, bytes(24), grid=(2**20, 2, 1)) + launch(9, bytes(24)))
