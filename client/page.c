@@ -326,7 +326,10 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 
 /* ---- what the daemon wants to know ---------------------------------------------- */
 
-/* Who gives hints holds in time: what it launches need not be seen. */
+/*
+ * Who gives hints holds in time, but that its work is over nothing else tells: less urgent
+ * ones were cut for it once more.
+ */
 static bool wants_launches(struct gp_edev *dev)
 {
 	bool wants;
@@ -334,9 +337,8 @@ static bool wants_launches(struct gp_edev *dev)
 	if (!gp_learn_saw_work(dev))
 		return false;
 	pthread_mutex_lock(&dev->lock);
-	wants = dev->tells.page &&
-		(atomic_load(&dev->tells.page->wakes) & GP_PAGE_WAKES_LATER) &&
-		!dev->tells.hints && dev->cls.cls == GP_CLASS_LC;
+	wants = dev->tells.page && atomic_load(&dev->tells.page->wakes) &&
+		dev->cls.cls == GP_CLASS_LC;
 	gp_edev_unlock(dev);
 	return wants;
 }

@@ -412,13 +412,12 @@ static bool has_nothing_to_cut(const struct gp_dtenant *t, uint64_t now_ns)
 
 static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	const bool works = worked_lately(t, now_ns);
 	uint32_t wakes = 0;
 
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next) {
 		if (may_cut(u, t) || (may_cut(t, u) && !has_nothing_to_cut(u, now_ns)))
 			wakes |= GP_PAGE_WAKES_NOW;
-		if (may_cut(u, t) || (may_cut(t, u) && works && worked_lately(u, now_ns)))
+		if (may_cut(u, t) || may_cut(t, u))
 			wakes |= GP_PAGE_WAKES_LATER;
 	}
 	return wakes;
@@ -428,8 +427,7 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
  * Where more than one level shares a device, the daemon has to know at once who
  * begins and who is done: it ends the turns of less urgent ones, and keeps best-effort
  * off meanwhile. Who alone has work need not say so, if nobody is more urgent: a wake
- * is two system calls in its way. Nor is it asked to have its launches watched, which costs
- * a request of five 7 us (H200), before it and a less urgent one work at one time.
+ * is two system calls in its way.
  */
 void gp_dtenant_say_wakes(struct gp_ddev *dev)
 {

@@ -37,7 +37,7 @@ enum gp_page_tells {
 /* When the wake file is to be written: bits of gp_page.wakes. */
 enum gp_page_wakes {
 	GP_PAGE_WAKES_LATER = 1u << 0,	/* not now, but may be soon: LC of other urgency
-					 * works on the device, as this one does */
+					 * shares the device */
 	GP_PAGE_WAKES_NOW = 1u << 1,	/* when this one needs the device, and when it
 					 * does not any more */
 };
