@@ -69,6 +69,8 @@ BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/device/*.c bench/
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
 HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
+HIPCC        ?= hipcc
+HIP_KERNELS  := $(if $(shell command -v $(HIPCC)),$(O)/lib/gpreempt/bench/kernels.hsaco)
 EXAMPLES     := $(patsubst examples/%.c,$(O)/examples/%,$(wildcard examples/*.c)) \
 	$(if $(HIP_HEADER),$(O)/examples/hint-hip)
 TEST_COMMON  := $(wildcard tests/common/*.c)
@@ -99,7 +101,7 @@ DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
-	$(BENCH) $(REPORT) $(PEERS) $(WORKLOADS) $(BENCH_PROGS) $(EXAMPLES)
+	$(BENCH) $(REPORT) $(PEERS) $(WORKLOADS) $(BENCH_PROGS) $(HIP_KERNELS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
 # Objects that only a test needs are kept, too.

@@ -38,6 +38,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -m 644 $(PEERS) $(DESTDIR)$(pkglibdir)/bench/peers/
 	$(INSTALL) -m 644 $(WORKLOADS) $(DESTDIR)$(pkglibdir)/bench/workloads/
 	$(INSTALL) -m 755 $(O)/bench/client $(DESTDIR)$(pkglibdir)/bench/
+	$(if $(HIP_KERNELS),$(INSTALL) -m 644 $(HIP_KERNELS) $(DESTDIR)$(pkglibdir)/bench/)
 	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
 	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/
 	$(INSTALL) -m 644 include/hsaq.h $(DESTDIR)$(includedir)/

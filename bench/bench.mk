@@ -19,6 +19,13 @@ bench-ptx:
 		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/kernels.ptx; \
 	  echo ';'; } > bench/common/kernels_ptx.c
 
+# The cards that docs/amd.md names, as far as Debian's compiler knows them; the rig's GPU is a gfx900.
+HIP_ARCHS ?= gfx900 gfx906 gfx908 gfx90a
+$(O)/lib/gpreempt/bench/kernels.hsaco: $(addprefix bench/common/,kernels.cu kernels.h bodies.h)
+	$(call msg,HIPCC,$@)mkdir -p $(@D)
+	$(Q)HIP_PLATFORM=amd $(HIPCC) --genco $(addprefix --offload-arch=,$(HIP_ARCHS)) \
+		-x hip -O3 -o $@ $<
+
 # These ask the backends.
 $(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
 		$(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON)) $(CORE_A)

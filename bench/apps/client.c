@@ -214,9 +214,16 @@ static void print_figures(const struct client *c, uint64_t solo_ns, bool right)
 	free(ns);
 }
 
+/* Who waits by spinning needs a CPU that nobody else wants. */
+static unsigned int how_to_wait(void)
+{
+	return sysconf(_SC_NPROCESSORS_ONLN) > 2 ? GP_CU_CTX_SCHED_SPIN :
+						   GP_CU_CTX_SCHED_BLOCKING;
+}
+
 static void open_all(struct client *c)
 {
-	gp_bench_gpu_open(&c->gpu, GP_CU_CTX_SCHED_SPIN);
+	gp_bench_gpu_open(&c->gpu, how_to_wait());
 	GP_CU(cuStreamCreate(&c->stream, GP_CU_STREAM_NON_BLOCKING));
 	c->job = gp_job_open(&c->gpu, c->workload, graph, c->stream);
 	if (hint)

@@ -12,7 +12,7 @@
 
 #include "kernels.h"
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 #define GP_BODY __device__ static inline
 #else
 #define GP_BODY static inline

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "bench/common/clock.h"
+#include "bench/common/hip.h"
 #include "bench/common/kernels.h"
 
 #define CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT 16
+#define CU_ERROR_NOT_FOUND 500 /* HIP has the same number */
 
 struct gp_cuda gp_cu;
 
@@ -42,9 +44,11 @@ static void *symbol(void *lib, const char *name)
 static void load(void)
 {
 	gp_cu.lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!gp_cu.lib && !gp_hip_load(&gp_cu))
+		return;
 	if (!gp_cu.lib) {
-		fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-			dlerror());
+		fprintf(stderr, "%s: neither libcuda.so.1 nor libamdhip64 is there\n",
+			program_invocation_short_name);
 		exit(1);
 	}
 #define GP_CU_LOAD(fn, params) *(void **)&gp_cu.fn = symbol(gp_cu.lib, #fn);
@@ -53,7 +57,7 @@ static void load(void)
 	gp_clock_choose(gp_cu.lib);
 }
 
-void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
+static void load_kernels(struct gp_bench_gpu *gpu)
 {
 	static const char *const names[GP_KERNEL_COUNT] = {
 		[GP_KERNEL_WORK] = "gp_work",
@@ -64,6 +68,22 @@ void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
 		[GP_KERNEL_CSR] = "gp_csr",
 		[GP_KERNEL_STENCIL] = "gp_stencil",
 	};
+	const void *image = gp_cu.is_hip ? gp_hip_kernels() : gp_kernels_ptx;
+
+	GP_CU(cuModuleLoadData(&gpu->module, image));
+	for (size_t i = 0; i < GP_KERNEL_COUNT; i++) {
+		const int error =
+			gp_cu.cuModuleGetFunction(&gpu->fn[i], gpu->module, names[i]);
+
+		if (error == CU_ERROR_NOT_FOUND)
+			gpu->fn[i] = NULL;
+		else
+			gp_cu_check(error, names[i]);
+	}
+}
+
+void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
+{
 	int sms = 0;
 
 	memset(gpu, 0, sizeof(*gpu));
@@ -77,7 +97,5 @@ void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
 	GP_CU(cuDevicePrimaryCtxSetFlags_v2(gpu->dev, sched_flags));
 	GP_CU(cuDevicePrimaryCtxRetain(&gpu->ctx, gpu->dev));
 	GP_CU(cuCtxSetCurrent(gpu->ctx));
-	GP_CU(cuModuleLoadData(&gpu->module, gp_kernels_ptx));
-	for (size_t i = 0; i < GP_KERNEL_COUNT; i++)
-		GP_CU(cuModuleGetFunction(&gpu->fn[i], gpu->module, names[i]));
+	load_kernels(gpu);
 }

@@ -2,11 +2,13 @@
 /*
  * cuda.h - the part of the CUDA driver API that the bench uses, with our own
  * prototypes, from whichever libcuda.so.1 the loader finds: no toolkit is
- * needed to build. Handles are void pointers, device addresses uint64_t.
+ * needed to build. Where there is none, AMD's HIP stands in (hip.h). Handles are
+ * void pointers, device addresses uint64_t.
  */
 #ifndef GP_BENCH_CUDA_H
 #define GP_BENCH_CUDA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +70,7 @@
 
 struct gp_cuda {
 	void *lib;
+	bool is_hip;
 #define GP_CU_FIELD(name, params) int(*name) params;
 	GP_CU_FUNCTIONS(GP_CU_FIELD)
 #undef GP_CU_FIELD
@@ -100,7 +103,7 @@ struct gp_bench_gpu {
 	unsigned int sms;
 	void *ctx;
 	void *module;
-	void *fn[GP_KERNEL_COUNT];
+	void *fn[GP_KERNEL_COUNT]; /* NULL: not for this device */
 };
 
 /** Print what failed and exit 1 unless @error is 0. */
@@ -108,8 +111,8 @@ void gp_cu_check(int error, const char *what);
 #define GP_CU(call) gp_cu_check(gp_cu.call, #call)
 
 /**
- * Load libcuda, take device 0 with @sched_flags, load the kernels, choose the
- * clock (clock.h). Prints and exits 1 on failure.
+ * Load libcuda, or HIP, take device 0 with @sched_flags, load the kernels, choose
+ * the clock (clock.h). Prints and exits 1 on failure.
  */
 void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags);
 

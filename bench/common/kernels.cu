@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * kernels.cu - the bench's kernels; kernels.h says what each computes. `make
- * bench-ptx` makes kernels_ptx.c of it. `mul` is an argument so that the
- * compiler cannot fold the iterations.
+ * bench-ptx` makes kernels_ptx.c of it, and make, where hipcc is, kernels.hsaco.
+ * `mul` is an argument so that the compiler cannot fold the iterations.
  */
+#ifdef __HIP__
+#include <hip/hip_runtime.h>
+#else
 #include <cooperative_groups.h>
 #include <mma.h>
+#endif
 #include <stdint.h>
 
 #include "bodies.h"
@@ -83,6 +87,11 @@ gp_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height, u
 			blockIdx.x * GP_KERNEL_THREADS + threadIdx.x);
 }
 
+/*
+ * Not with HIP: nvcuda::wmma is CUDA's, and the KFD without firmware scheduler has no
+ * cooperative launches (GWS).
+ */
+#ifndef __HIP__
 __device__ static signed char tensor_byte(uint32_t seed, uint32_t index)
 {
 	return (signed char)(((seed + index) * 2654435761u) >> 24);
@@ -128,3 +137,4 @@ gp_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases)
 		grid.sync();
 	}
 }
+#endif

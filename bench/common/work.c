@@ -12,7 +12,8 @@
 #define FILL_SEED 0x1234567u
 #define TENSOR_SEED 77u
 #define COOP_PHASES 8u
-#define CALIBRATE_STEP 8.0 /* most that one pass lengthens the kernel */
+#define CALIBRATE_STEP 8u /* most that one pass lengthens the kernel */
+#define CALIBRATE_SLOW_NS 10000000u /* of a launch that no card takes so long for */
 /* More than the caches of any GPU so far: 50 MiB of L2 on an H200. */
 #define SET_BYTES (128u << 20)
 #define CHECK_BLOCKS 500000u /* block launches that a check recomputes */
@@ -101,6 +102,11 @@ void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
 {
 	size_t bytes;
 
+	if (!gpu->fn[kinds[kind].kernel]) {
+		fprintf(stderr, "%s: %s work is not for this device\n",
+			program_invocation_short_name, kinds[kind].name);
+		exit(1);
+	}
 	memset(work, 0, sizeof(*work));
 	work->gpu = gpu;
 	work->stream = stream;
@@ -199,16 +205,26 @@ uint64_t gp_work_measure(struct gp_work *work, unsigned int n)
 	return two_ns > one_ns ? (two_ns - one_ns) / n : 1;
 }
 
+/* Of few iterations two more or less are not to be had. */
+static double calibrate_within(uint32_t iters)
+{
+	return iters < 20 ? 0.1 : iters < 200 ? 2.0 / iters : 0.01;
+}
+
 void gp_work_calibrate(struct gp_work *work, uint64_t ns)
 {
 	unsigned int n = ns < 1000000 ? 40 : 4;
-	double ratio = 0;
+	double ratio = 0, within = 0;
 
 	work->iters = 1000;
 	run(work, 1); /* loads the kernel, wakes the clocks */
+	while (work->iters > CALIBRATE_STEP &&
+	       run(work, 1) > CALIBRATE_STEP * ns + CALIBRATE_SLOW_NS)
+		work->iters /= CALIBRATE_STEP;
 	/* A short run drowns in the cost of waiting: never trust a large ratio. */
-	for (int pass = 0; pass < 12 && (ratio < 0.99 || ratio > 1.01);
-	     pass++) {
+	for (int pass = 0;
+	     pass < 12 && (ratio < 1 - within || ratio > 1 + within); pass++) {
+		within = calibrate_within(work->iters);
 		ratio = (double)ns / (double)gp_work_measure(work, n);
 		if (ratio > CALIBRATE_STEP)
 			ratio = CALIBRATE_STEP;
