@@ -66,6 +66,7 @@ help:
 	'make all          build everything (O=DIR: there, V=1: show commands)' \
 	'make demo         see preemption: on the GPU where there is one, else on the software GPU' \
 	'make bench        gpreempt and time slices on the model of an H200, in virtual time: a page' \
+	'make bench-rig    HIP programs over the KFD with the series, in the rig: the same page' \
 	'make check        all tests that need no GPU, ASan and UBSan included' \
 	'make check-asan   unit tests, and the programs end to end, under ASan and UBSan' \
 	'make check-tsan   the same under TSan' \

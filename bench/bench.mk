@@ -41,6 +41,15 @@ bench: need-cc need-python $(BENCH) $(REPORT)
 	$(Q)$(BENCH) run quick --runs=5 --dir=$(BENCH_DIR)
 	$(Q)$(BENCH) report $(BENCH_DIR)
 
+# The same for AMD: HIP programs over the real KFD, in the rig. It takes what kfd-check takes.
+BENCH_RIG_DIR ?= $(O)/bench-rig
+.PHONY: bench-rig
+bench-rig: need-python all
+	$(if $(HIP_KERNELS),,$(error no $(HIPCC): apt-get install hipcc))
+	$(Q)rm -rf $(BENCH_RIG_DIR)
+	$(Q)$(RIG) run $(rig_opts) --suite bench --keep $(abspath $(BENCH_RIG_DIR)) --tally $(TALLY)
+	$(Q)$(BENCH) report $(BENCH_RIG_DIR)
+
 # SUITE=latency|exact|kill|safety|many|share|edf|rules|controls; ROWS: which rows (default all); `make
 # check-gpu SUITE=latency ROWS=--list` says what there is.
 SUITE ?= latency

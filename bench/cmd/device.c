@@ -16,6 +16,23 @@ bool gp_device_is_soft(const char *device)
 	return !strncmp(device, "soft", 4);
 }
 
+/* kfd-patch/simgpu is there, and all else in the guest keeps its time. */
+static bool is_rig(void)
+{
+	return !access("/sys/kernel/debug/simgpu", F_OK);
+}
+
+const char *gp_device_about(const char *device)
+{
+	if (!device)
+		return "the model of an H200, in virtual time";
+	if (is_rig())
+		return "the AMD rig: the real KFD over a modelled Vega 10, in the rig's time";
+	if (gp_device_is_soft(device))
+		return "the software GPU, in its own time";
+	return device;
+}
+
 const char *gp_device_client(void)
 {
 	return client_path;

@@ -8,6 +8,9 @@
 /** Is @device the software GPU, whose clock is its own? */
 bool gp_device_is_soft(const char *device);
 
+/** What it is, and whose clock its times are of; NULL: the model, in virtual time. */
+const char *gp_device_about(const char *device);
+
 /**
  * This build's gpreempt is found first; with the software GPU, its libcuda as well. 0, or
  * negative errno, which was said.

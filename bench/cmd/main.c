@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench/cmd/corun.h"
+#include "bench/cmd/device.h"
 #include "bench/cmd/list.h"
 #include "bench/cmd/report.h"
 #include "bench/cmd/suite.h"
@@ -23,7 +24,7 @@
 #define GP_PEERS GP_PKGLIBDIR "/bench/peers"
 
 static const struct gp_suite *const suites[] = {
-	&gp_suite_edf, &gp_suite_quick, &gp_suite_switch, &gp_suite_theory,
+	&gp_suite_edf, &gp_suite_quick, &gp_suite_rig, &gp_suite_switch, &gp_suite_theory,
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
@@ -177,8 +178,7 @@ static int open_dir(struct args *a)
 	char command[512];
 	const struct gp_rundir_about about = {
 		.suite = a->word[0], .command = command, .driver = "",
-		.device = a->options.device ? a->options.device :
-					      "the model of an H200, in virtual time",
+		.device = gp_device_about(a->options.device),
 		.seed = a->options.seed,
 	};
 

@@ -3,10 +3,7 @@
  * quick.c - the suite "quick": what gpreempt is for, on the model of an H200 in virtual
  * time, by small plans that need no recorded model.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "bench/cmd/corun.h"
+#include "bench/cmd/embedded.h"
 
 #define LC(load)                                                                          \
 	"{\"id\": \"lc\", \"load\": {" load "}, \"client\": {\"priority\": 0, "           \
@@ -22,9 +19,7 @@
 	     "}, \"client\": {\"priority\": 0, \"model_name\": \"spin:500us\", "          \
 	     "\"preprocess_time\": 300}}, " BE("be"))
 
-static const struct {
-	const char *name, *text;
-} plans[] = {
+static const struct gp_embedded_plan plans[] = {
 	{ "one-be", PLAN(LC(EVERY_5MS) ", " BE("be")) },
 	{ "four-be", PLAN(LC(EVERY_5MS) ", " BE4) },
 	{ "gaps", PLAN("{\"id\": \"lc\", \"load\": {\"type\": \"periodic\", \"frequency\": "
@@ -45,24 +40,7 @@ static const struct {
 static int run_quick(const struct gp_suite_options *options, struct gp_results *results,
 		     FILE *out)
 {
-	struct gp_corun_plan run[PLANS];
-	char why[256];
-	int err = 0;
-	size_t n;
-
-	for (n = 0; n < PLANS && !err; n++) {
-		run[n].name = plans[n].name;
-		run[n].plan = gp_plan_parse(plans[n].name, plans[n].text,
-					    strlen(plans[n].text), why, sizeof(why));
-		if (!run[n].plan) {
-			fprintf(stderr, "gpreempt-bench: %s\n", why);
-			return -1;
-		}
-	}
-	err = gp_corun_plans(run, PLANS, options, results, out);
-	for (size_t i = 0; i < n; i++)
-		gp_plan_destroy((struct gp_plan *)run[i].plan);
-	return err;
+	return gp_embedded_run(plans, PLANS, options, results, out);
 }
 
 const struct gp_suite gp_suite_quick = {

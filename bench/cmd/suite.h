@@ -32,6 +32,7 @@ struct gp_suite {
 		   FILE *out);
 };
 
-extern const struct gp_suite gp_suite_edf, gp_suite_quick, gp_suite_switch, gp_suite_theory;
+extern const struct gp_suite gp_suite_edf, gp_suite_quick, gp_suite_rig, gp_suite_switch,
+	gp_suite_theory;
 
 #endif

@@ -213,7 +213,7 @@ static double calibrate_within(uint32_t iters)
 
 void gp_work_calibrate(struct gp_work *work, uint64_t ns)
 {
-	unsigned int n = ns < 1000000 ? 40 : 4;
+	unsigned int n = ns < 1000000 ? 40 : ns < CALIBRATE_SLOW_NS ? 4 : 1;
 	double ratio = 0, within = 0;
 
 	work->iters = 1000;

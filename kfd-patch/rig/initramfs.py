@@ -13,7 +13,8 @@ BUSYBOX = '/bin/busybox'
 APPLETS = ('sh', 'ls', 'cat', 'lsmod', 'grep', 'dmesg', 'ps', 'sleep', 'mount', 'echo', 'id',
            'rmmod', 'insmod', 'kill', 'env', 'mkdir', 'rm', 'ln', 'cp', 'find', 'head', 'tail',
            'wc', 'sed', 'awk', 'sort', 'uniq', 'od', 'hexdump', 'top', 'vi', 'less', 'poweroff',
-           'su', 'chmod', 'chown', 'test', 'true', 'false', 'timeout', 'which', 'uname', 'free')
+           'su', 'chmod', 'chown', 'test', 'true', 'false', 'timeout', 'which', 'uname', 'free', 'tar',
+           'gzip', 'base64')
 
 
 class Cpio:

@@ -17,11 +17,12 @@ DEFAULTS = {
     'module': 'any',        # any: also the base passes; series: it must be applied
     'timeout': '60',        # seconds of the guest's clock
     'limit': '90',          # seconds of the host's
-    'suites': 'check long', # check, long, stock: on the base; only when named: none
+    'suites': 'check long', # check, long, bench, stock: on the base; only when named: none
     'check_scale': '1',     # KFD_SCALE in kfd-check
     'long_scale': '',       # KFD_SCALE in the long suite, whatever --scale says
-    'files': '',            # more host files, each with the libraries it needs
+    'files': '',            # more host files, each with the libraries it needs; FILE:WHERE
     'rocm': 'no',           # ROCm's libraries, with what they open at run time
+    'avx': 'yes',           # no: a CPU without it, which with rocm is the faster one
     'boot': '',             # tests with the same word share a boot
     'cost': '5',            # seconds on the host, about: for spreading over cores
 }
@@ -37,12 +38,13 @@ class Test:
         self.limit = int(fields['limit'])
         self.cost = float(fields['cost'])
         self.rocm = fields['rocm'] == 'yes'
+        self.avx = fields['avx'] == 'yes'
         self.suites = fields['suites'].split()
         self.files = fields['files'].split()
         self.program = fields['program'] or name
 
     def boot_key(self):
-        return (self.boot, self.time, self.cpus, self.memory, self.rocm)
+        return (self.boot, self.time, self.cpus, self.memory, self.rocm, self.avx)
 
     def load_params(self, more=''):
         return f'sched_policy={self.policy} {self.params} {more}'.strip()

@@ -38,7 +38,7 @@ def cmd_run(args):
                             has_series=bool(trees.series() or args.tree) and not args.base)
     if not tests:
         raise Failure(f'no tests in suite {args.suite}')
-    report = Report(args.verbose)
+    report = Report(args.verbose, args.keep)
     run_tests(session, tests, report)
     say(f'# {time.monotonic() - started:.0f} s, logs in {session.out}/log')
     return report.total(args.tally)
@@ -95,8 +95,9 @@ def parser():
     add('--env', action='append', default=[], help='NAME=VALUE for the tests')
     add('--time', choices=('virtual', 'wall'), help='for all tests')
     add('--scale', help='KFD_SCALE for all tests')
-    add('--suite', default='check', help='check, long or stock')
+    add('--suite', default='check', help='check, long, bench or stock')
     add('--patience', type=float, default=1.0, help='multiplies the host\'s time limits')
+    add('--keep', help='folder for the files that tests put out')
     add('--tally', help='file to add a line with the counts to')
     add('--verbose', '-v', action='store_true', help='all output of the tests')
     for name, func, words in (

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From chosen tests to boots, and from boots to a report."""
 
+import base64
+import io
 import os
+import tarfile
 import threading
 
 import guest
@@ -9,7 +12,7 @@ import initramfs
 import module
 import programs
 import tree as trees
-from common import REPO, kernel_image, say
+from common import REPO, kernel_image, say, write_if_changed
 
 ROCM_FILES = ('/usr/lib/x86_64-linux-gnu/libamdhip64.so.5',
               '/usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1',
@@ -19,6 +22,9 @@ ROCM_FILES = ('/usr/lib/x86_64-linux-gnu/libamdhip64.so.5',
 # Seconds of the host for what is not a test: the kernel's start, loading and
 # unloading the module, looking for leaks.
 BETWEEN_S = 90
+
+# What a test's line begins with that is part of files.
+ARCHIVE = 'archive: '
 
 
 class Cores:
@@ -144,6 +150,16 @@ def plan_of(session, tests):
     return '\n'.join(lines) + '\n'
 
 
+def place(session, word):
+    """A file of the host, and where it is in the guest: as on the host if that is
+    absolute, else as FILE:WHERE says, else beside the tests."""
+    host, _, where = word.partition(':')
+    path = os.path.join(REPO, host.replace('$O', os.path.dirname(session.out)))
+    if not where:
+        where = host if host.startswith('/') else f't/{os.path.basename(host)}'
+    return path, where
+
+
 def files_for(session, tests):
     files = []
     for test in tests:
@@ -152,9 +168,7 @@ def files_for(session, tests):
         for f in test.files:
             if f.startswith('$O/kfd/tests/'):
                 programs.build(session.out, session.tree, os.path.basename(f))
-        files += [(os.path.join(REPO, f.replace('$O', os.path.dirname(session.out))),
-                   f't/{os.path.basename(f)}' if not f.startswith('/') else f)
-                  for f in test.files]
+        files += [place(session, f) for f in test.files]
         if test.rocm:
             files += [(path, path) for path in ROCM_FILES]
     return files
@@ -171,7 +185,7 @@ def boot_once(session, tests, label, report):
     argv = guest.qemu_argv(mode, first.cpus if mode == 'virtual' else max(2, first.cpus),
                            first.memory, session.kernel, initrd, f'file:{console}',
                            'file,id=rig,path=/dev/stdout',
-                           cpu=guest.FULL_CPU if first.rocm else guest.PLAIN_CPU)
+                           cpu=guest.FULL_CPU if first.rocm and first.avx else guest.PLAIN_CPU)
     limits = {t.name: t.limit * session.args.patience for t in tests}
     boot = guest.Boot(argv, limits, log_dir, label, report, BETWEEN_S * session.args.patience)
     boot.run()
@@ -216,12 +230,22 @@ def spread(tests, cores):
     return sorted(boots, key=lambda b: -sum(t.cost for t in b))
 
 
+def unpack(lines, folder):
+    """The files that a test put out, as base64 of a compressed tar, into @folder."""
+    data = base64.b64decode(''.join(lines))
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        for member in filter(tarfile.TarInfo.isfile, tar):
+            path = os.path.join(folder, os.path.basename(member.name))
+            write_if_changed(path, tar.extractfile(member).read())
+
+
 class Report:
     """Prints each test as it ends, and the sum at the end."""
 
-    def __init__(self, verbose):
+    def __init__(self, verbose, keep=None):
         self.passed = self.failed = self.skipped = 0
         self.verbose = verbose
+        self.keep = keep
         self.failures = []
         self.lock = threading.Lock()
 
@@ -244,6 +268,9 @@ class Report:
                 self.failures.append(outcome.name)
                 for line in outcome.log[-40:]:
                     say(f'       > {line}')
+            packed = [line[len(ARCHIVE):] for line in outcome.output if line.startswith(ARCHIVE)]
+            if self.keep and packed:
+                unpack(packed, self.keep)
 
     def total(self, tally=None):
         if tally:

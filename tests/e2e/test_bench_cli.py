@@ -28,7 +28,7 @@ class Bench(unittest.TestCase):
     def test_lists(self):
         done = bench("list")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for suite in ("edf ", "quick ", "theory ", "switch "):
+        for suite in ("edf ", "quick ", "quick-rig ", "theory ", "switch "):
             self.assertIn(f"\n{suite}", f"\n{done.stdout}")
 
     def test_lists_a_plan(self):
@@ -311,7 +311,8 @@ class Bench(unittest.TestCase):
         self.assertIn("/none/such/file: No such file or directory", done.stderr)
 
     def test_refuses(self):
-        for args, says in ((("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
+        for args, says in ((("run", "quick-rig"), "run quick-rig: --device=ID of an AMD GPU"),
+                           (("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
                            (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
                            (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, "),
                            ((), "what? list [FILE], run SUITE|PLAN, compare FILE FILE, or "
