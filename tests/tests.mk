@@ -167,4 +167,4 @@ steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
 check: need-tests
 	+$(Q)$(call steps,check-unit check-e2e check-asan)
 ci-more: need-tests
-	+$(Q)$(call steps,lint check-tsan fuzz check-kills kfd-check)
+	+$(Q)$(call steps,lint check-tsan fuzz check-kills kfd-check bench-rig)
