@@ -177,7 +177,7 @@ $(O)/lib/gpreempt/bench/%: bench/%
 	$(Q)cp $< $@
 
 $(O)/bench/lc: $(call obj,$(wildcard bench/load/*.c))
-$(O)/bench/client: $(call obj,$(wildcard bench/kinds/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) client/duration.c)
+$(O)/bench/client: $(call obj,$(wildcard bench/client/*.c bench/kinds/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) client/duration.c)
 $(O)/bench/client: BENCH_LIBS := -ljansson
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)

@@ -4,13 +4,21 @@
  * where --hint asks for it: a workload, asked for when --arrivals says, in an open loop.
  * Latency counts from the moment a request was meant to come, and none is skipped.
  * Prints "ready", then waits for a line: "go", or the time at which to begin.
+ *
+ * --together: all clients of a plan in this process, each a thread with a stream of its
+ * own; a line of the file has the options of one. What is printed is printed for each.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "bench/client/ends.h"
+#include "bench/client/turn.h"
 #include "bench/common/clock.h"
 #include "bench/common/cuda.h"
 #include "bench/common/gpreempt_dl.h"
@@ -22,43 +30,91 @@
 #include "bench/load/arrivals.h"
 
 #define SOON_NS 1000000u
+#define NEVER UINT64_MAX
+#define DRAIN_NS 500000000u	/* so long after the end a request may still begin */
+#define CLIENTS_MAX 64
 
-static char workload_name[512], arrivals_name[32] = "periodic", out[512];
-static uint64_t period_us = 10000, prepare_us, seconds = 10, seed = 1, stream_number = 1;
-static bool hint, graph;
+struct how {
+	char workload[512], arrivals[32], trace[512], ends[512], out[512];
+	uint64_t period_ns, prepare_us, length_ms, seed, stream, tell, after;
+	uint64_t hint_early_us, hint_late_us;
+	bool hint, graph, lc;
+};
+static const struct how unless_said = {
+	.arrivals = "periodic", .period_ns = 10000000, .length_ms = 10000, .seed = 1, .stream = 1,
+};
+static struct how how;	/* of the client whose options are read */
+static char together[512];
+static bool one_queue;
 
 static const struct gp_opt opts[] = {
 	{.name = "workload",
-	 .text = workload_name,
-	 .text_len = sizeof(workload_name),
+	 .text = how.workload,
+	 .text_len = sizeof(how.workload),
 	 .help = "its file (.json), or a name such as train:5x110us"},
 	{.name = "arrivals",
-	 .text = arrivals_name,
-	 .text_len = sizeof(arrivals_name),
+	 .text = how.arrivals,
+	 .text_len = sizeof(how.arrivals),
 	 .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)"},
-	{.name = "period-us", .number = &period_us, .help = "(10000)"},
-	{.name = "prepare-us", .number = &prepare_us, .help = "of CPU before each request (0)"},
-	{.name = "seconds", .number = &seconds, .help = "no request comes later (10)"},
-	{.name = "seed", .number = &seed, .help = "of what is random (1)"},
-	{.name = "stream", .number = &stream_number, .help = "of the seed: each client's own (1)"},
-	{.name = "hint", .flag = &hint, .help = "say that work comes when its preparation begins"},
-	{.name = "graph", .flag = &graph, .help = "all kernels of a request are one CUDA graph"},
+	{.name = "period-ns", .number = &how.period_ns, .help = "(10000000)"},
+	{.name = "trace",
+	 .text = how.trace,
+	 .text_len = sizeof(how.trace),
+	 .help = "file of when requests come, ns from the beginning, one a line"},
+	{.name = "ends",
+	 .text = how.ends,
+	 .text_len = sizeof(how.ends),
+	 .help = "FIFOs of that name, and a dot and a client's number, are there"},
+	{.name = "after", .number = &how.after,
+	 .help = "requests come when those of these clients have ended: bits of their numbers"},
+	{.name = "tell", .number = &how.tell, .help = "these clients that one has ended: bits"},
+	{.name = "prepare-us", .number = &how.prepare_us,
+	 .help = "of CPU before each request (0)"},
+	{.name = "length-ms", .number = &how.length_ms, .help = "no request comes later (10000)"},
+	{.name = "seed", .number = &how.seed, .help = "of what is random (1)"},
+	{.name = "stream", .number = &how.stream,
+	 .help = "of the seed, each client's own: its number and 1 (1)"},
+	{.name = "hint", .flag = &how.hint,
+	 .help = "say that work comes when its preparation begins"},
+	{.name = "hint-early-us", .number = &how.hint_early_us,
+	 .help = "that it comes so much earlier than it does (0)"},
+	{.name = "hint-late-us", .number = &how.hint_late_us, .help = "or later (0)"},
+	{.name = "graph", .flag = &how.graph,
+	 .help = "all kernels of a request are one CUDA graph"},
 	{.name = "out",
-	 .text = out,
-	 .text_len = sizeof(out),
+	 .text = how.out,
+	 .text_len = sizeof(how.out),
 	 .help = "file for the samples: intended_ns,start_ns,end_ns, a decoder's tokens_ns"},
+	{.name = "together",
+	 .text = together,
+	 .text_len = sizeof(together),
+	 .help = "file of clients: the options above of one in each line"},
+	{.name = "lc", .flag = &how.lc, .help = "together: its stream has the highest priority, "
+						"the others have the lowest"},
+	{.name = "one-queue", .flag = &one_queue,
+	 .help = "together: one request after the other, in the order in which they came"},
 };
+#define OPTS (sizeof(opts) / sizeof(*opts))
 
 struct client {
+	struct how how;
 	struct gp_bench_gpu gpu;
 	struct gp_bench_client gpreempt;
 	struct gp_arrivals arrivals;
+	uint64_t *trace_ns;
+	size_t traces, trace_next;
+	struct gp_ends ends;		/* how.after: of those that are waited for */
+	int tell[CLIENTS_MAX];		/* those that wait for this one .. */
+	size_t tells;			/* .. so many */
+	struct gp_turn *turn;		/* NULL: it need not wait for one */
 	struct gp_workload *workload;
 	struct gp_job *job;
 	void *stream;
 	struct gp_request *request;
 	struct gp_tokens tokens;
 	size_t requests, room;
+	size_t left;			/* had come, and did not end in time */
+	uint64_t solo_ns, begin_ns, cpu_ns;
 };
 
 static void wrong(const char *why)
@@ -71,19 +127,103 @@ static void open_workload(struct client *c)
 {
 	char why[256];
 
-	if (strchr(workload_name, ':') && !strchr(workload_name, '/'))
-		c->workload = gp_workload_named(workload_name, why, sizeof(why));
+	if (strchr(c->how.workload, ':') && !strchr(c->how.workload, '/'))
+		c->workload = gp_workload_named(c->how.workload, why, sizeof(why));
 	else
-		c->workload = gp_workload_read(workload_name, why, sizeof(why));
+		c->workload = gp_workload_read(c->how.workload, why, sizeof(why));
 	if (!c->workload)
 		wrong(why);
 }
 
+/* ---- when requests come ---------------------------------------------------------- */
+
+static void wrong_file(const char *option, const char *path, int err)
+{
+	fprintf(stderr, "client: --%s=%s: %s\n", option, path, strerror(err));
+	exit(1);
+}
+
+static void wrong_time(const struct client *c)
+{
+	fprintf(stderr, "client: --trace=%s: line %zu: a time in ns is wanted, and none before "
+			"the one before it\n", c->how.trace, c->traces + 1);
+	exit(2);
+}
+
+static void take_time(struct client *c, char *line)
+{
+	uint64_t *more = realloc(c->trace_ns, (c->traces + 1) * sizeof(*more));
+	uint64_t at_ns;
+
+	if (!more)
+		wrong("no memory for so many requests");
+	c->trace_ns = more;
+	line[strcspn(line, "\n")] = '\0';
+	if (gp_opts_number(line, &at_ns) || (c->traces && at_ns < more[c->traces - 1]))
+		wrong_time(c);
+	more[c->traces++] = at_ns;
+}
+
+static void open_trace(struct client *c)
+{
+	FILE *file = fopen(c->how.trace, "re");
+	char line[64];
+
+	if (!file)
+		wrong_file("trace", c->how.trace, errno);
+	while (fgets(line, sizeof(line), file))
+		take_time(c, line);
+	fclose(file);
+}
+
+static void open_ends(struct client *c)
+{
+	char path[sizeof(c->how.ends) + 16];
+	int err;
+
+	if (c->how.stream < 1 || c->how.stream > CLIENTS_MAX)
+		wrong("--stream: with --after and --tell a number from 1 to 64 is wanted");
+	for (unsigned int i = 0; i < CLIENTS_MAX; i++) {
+		if (!(c->how.tell >> i & 1))
+			continue;
+		gp_ends_path(c->how.ends, i, path, sizeof(path));
+		c->tell[c->tells] = gp_ends_teller(path);
+		if (c->tell[c->tells] < 0)
+			wrong_file("ends", path, -c->tell[c->tells]);
+		c->tells++;
+	}
+	gp_ends_path(c->how.ends, (unsigned int)c->how.stream - 1, path, sizeof(path));
+	err = c->how.after ? gp_ends_listen(&c->ends, path, c->how.after) : 0;
+	if (err)
+		wrong_file("ends", path, -err);
+}
+
 static void open_arrivals(struct client *c)
 {
-	if (gp_arrivals_parse(arrivals_name, (double)period_us * 1000, seed, stream_number,
-			      &c->arrivals))
+	if (gp_arrivals_parse(c->how.arrivals, (double)c->how.period_ns, c->how.seed,
+			      c->how.stream, &c->arrivals))
 		wrong("--arrivals: write " GP_ARRIVALS_NAMES "; SIGMA is above 0 and at most 3");
+	if (c->how.trace[0])
+		open_trace(c);
+	if (c->how.after || c->how.tell)
+		open_ends(c);
+}
+
+/* The one after that which was meant to come at @last_ns. */
+static uint64_t next_ns(struct client *c, uint64_t last_ns)
+{
+	if (c->how.after)
+		return gp_ends_next(&c->ends);
+	if (!c->how.trace[0])
+		return gp_arrivals_next_ns(&c->arrivals, last_ns, gp_clock_now_ns());
+	return c->trace_next < c->traces ? c->begin_ns + c->trace_ns[c->trace_next++] : NEVER;
+}
+
+static void tell(const struct client *c, uint64_t end_ns)
+{
+	for (size_t i = 0; i < c->tells; i++)
+		if (gp_ends_tell(c->tell[i], (unsigned int)c->how.stream - 1, end_ns))
+			wrong("who waits for this one is behind by 65536 requests");
 }
 
 /* What has been said so far fits into a pipe. */
@@ -112,46 +252,85 @@ static struct gp_request *room_for_one(struct client *c)
 	return &c->request[c->requests++];
 }
 
-static void say_work_comes(struct client *c, uint64_t in_ns)
+static void say_work_comes(struct client *c)
 {
-	if (hint)
-		gp_bench_client_check(c->gpreempt.hint(c->gpreempt.handle, in_ns), "gp_hint");
+	const uint64_t in_us = c->how.prepare_us + c->how.hint_late_us;
+	const uint64_t early_us = c->how.hint_early_us < in_us ? c->how.hint_early_us : in_us;
+
+	if (c->how.hint)
+		gp_bench_client_check(c->gpreempt.hint(c->gpreempt.handle,
+						       (in_us - early_us) * 1000), "gp_hint");
 }
 
-static void do_request(struct client *c, uint64_t intended_ns)
+static uint64_t launch_and_wait(struct client *c, uint64_t *token_ns)
+{
+	uint64_t end_ns;
+
+	if (c->turn)
+		gp_turn_take(c->turn);
+	end_ns = gp_job_request(c->job, token_ns);
+	if (c->turn)
+		gp_turn_pass(c->turn);
+	return end_ns;
+}
+
+static uint64_t do_request(struct client *c, uint64_t intended_ns)
 {
 	struct gp_request *r = room_for_one(c);
 
 	r->intended_ns = intended_ns;
 	gp_clock_sleep_until(intended_ns);
 	r->start_ns = gp_clock_now_ns();
-	say_work_comes(c, prepare_us * 1000);
-	if (prepare_us)
-		gp_clock_busy_until(r->start_ns + prepare_us * 1000);
-	r->end_ns = gp_job_request(c->job, c->tokens.ns + (r - c->request) *
-								     c->tokens.of_each);
+	say_work_comes(c);
+	if (c->how.prepare_us)
+		gp_clock_busy_until(r->start_ns + c->how.prepare_us * 1000);
+	r->end_ns = launch_and_wait(c, c->tokens.ns + (r - c->request) * c->tokens.of_each);
+	tell(c, r->end_ns);
+	return r->end_ns;
 }
 
-static void do_requests(struct client *c, uint64_t begin_ns)
+/* What came and did not end in time is not skipped: it is counted. */
+static void do_requests(struct client *c)
 {
-	const uint64_t end_ns = begin_ns + seconds * 1000000000u;
-	uint64_t at_ns = begin_ns;
+	const uint64_t end_ns = c->begin_ns + c->how.length_ms * 1000000u;
+	const uint64_t last_ns = end_ns + DRAIN_NS;
+	uint64_t at_ns;
 
-	gp_clock_sleep_until(begin_ns);
-	for (;;) {
-		at_ns = gp_arrivals_next_ns(&c->arrivals, at_ns, gp_clock_now_ns());
-		if (at_ns >= end_ns)
-			return;
-		do_request(c, at_ns);
+	gp_clock_sleep_until(c->begin_ns);
+	for (at_ns = next_ns(c, c->begin_ns); at_ns < end_ns; at_ns = next_ns(c, at_ns)) {
+		if (gp_clock_now_ns() >= last_ns) {
+			c->left++;
+		} else if (do_request(c, at_ns) > last_ns) {
+			c->requests--;
+			c->left++;
+		}
 	}
+	tell(c, GP_ENDS_NO_MORE);
 }
 
-static void wrong_out(void)
+/* Of the process; of this thread where all clients are in one. */
+static uint64_t cpu_ns(void)
 {
-	fprintf(stderr, "client: --out=%s: %s\n", out, strerror(errno));
-	exit(1);
+	struct rusage used;
+
+	getrusage(together[0] ? RUSAGE_THREAD : RUSAGE_SELF, &used);
+	return ((uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
+		(uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec)) * 1000;
 }
 
+static void *be_client(void *arg)
+{
+	struct client *c = arg;
+	uint64_t was_ns;
+
+	GP_CU(cuCtxSetCurrent(c->gpu.ctx));
+	was_ns = cpu_ns();
+	do_requests(c);
+	c->cpu_ns = cpu_ns() - was_ns;
+	return NULL;
+}
+
+/* ---- what is left of it ---------------------------------------------------------- */
 static void write_tokens(FILE *file, const uint64_t *ns, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -161,12 +340,13 @@ static void write_tokens(FILE *file, const uint64_t *ns, size_t count)
 
 static void write_samples(const struct client *c)
 {
-	FILE *file = out[0] ? fopen(out, "we") : NULL;
+	const char *out = c->how.out;
+	FILE *file = *out ? fopen(out, "we") : NULL;
 
-	if (!out[0])
+	if (!*out)
 		return;
 	if (!file)
-		wrong_out();
+		wrong_file("out", out, errno);
 	fprintf(file, "intended_ns,start_ns,end_ns%s\n", c->tokens.of_each ? ",tokens_ns" : "");
 	for (size_t i = 0; i < c->requests; i++) {
 		fprintf(file, "%llu,%llu,%llu", (unsigned long long)c->request[i].intended_ns,
@@ -175,7 +355,7 @@ static void write_samples(const struct client *c)
 		write_tokens(file, c->tokens.ns + i * c->tokens.of_each, c->tokens.of_each);
 	}
 	if (fclose(file))
-		wrong_out();
+		wrong_file("out", out, errno);
 }
 
 static void print_latency(const char *name, uint64_t *ns, size_t count)
@@ -199,7 +379,7 @@ static void print_tokens(const struct client *c)
 	gp_token_latencies_free(&l);
 }
 
-static void print_figures(const struct client *c, uint64_t solo_ns, bool right)
+static void print_figures(const struct client *c, bool right)
 {
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
 
@@ -207,12 +387,31 @@ static void print_figures(const struct client *c, uint64_t solo_ns, bool right)
 		wrong("no memory for so many requests");
 	for (size_t i = 0; i < c->requests; i++)
 		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
-	printf("client requests=%zu solo_ns=%llu", c->requests, (unsigned long long)solo_ns);
+	printf("client requests=%zu left=%zu begin_ns=%" PRIu64 " cpu_ns=%" PRIu64
+	       " solo_ns=%" PRIu64, c->requests, c->left, c->begin_ns, c->cpu_ns, c->solo_ns);
 	print_latency("", ns, c->requests);
 	print_tokens(c);
 	printf(" result=%s\n", right ? "right" : "WRONG");
 	free(ns);
 }
+
+static bool close_client(struct client *c)
+{
+	const bool right = gp_job_check(c->job);
+
+	write_samples(c);
+	print_figures(c, right);
+	if (c->gpreempt.handle)
+		c->gpreempt.close(c->gpreempt.handle);
+	gp_job_close(c->job);
+	gp_workload_destroy(c->workload);
+	free(c->trace_ns);
+	free(c->request);
+	free(c->tokens.ns);
+	return right;
+}
+
+/* ---- all of it ------------------------------------------------------------------- */
 
 /* Who waits by spinning needs a CPU that nobody else wants. */
 static unsigned int how_to_wait(void)
@@ -221,40 +420,108 @@ static unsigned int how_to_wait(void)
 						   GP_CU_CTX_SCHED_BLOCKING;
 }
 
-static void open_all(struct client *c)
+static void open_stream(struct client *c)
 {
-	gp_bench_gpu_open(&c->gpu, how_to_wait());
-	GP_CU(cuStreamCreate(&c->stream, GP_CU_STREAM_NON_BLOCKING));
-	c->job = gp_job_open(&c->gpu, c->workload, graph, c->stream);
-	if (hint)
+	int least, greatest;
+
+	if (!together[0]) {
+		GP_CU(cuStreamCreate(&c->stream, GP_CU_STREAM_NON_BLOCKING));
+		return;
+	}
+	GP_CU(cuCtxGetStreamPriorityRange(&least, &greatest));
+	GP_CU(cuStreamCreateWithPriority(&c->stream, GP_CU_STREAM_NON_BLOCKING,
+					 c->how.lc ? greatest : least));
+}
+
+/* What can be wrong with its options is found before the device is asked for anything. */
+static void open_client(struct client *c)
+{
+	if (!how.workload[0])
+		wrong("--workload is wanted");
+	c->how = how;
+	open_workload(c);
+	open_arrivals(c);
+}
+
+static void open_work(struct client *c, const struct gp_bench_gpu *gpu)
+{
+	c->gpu = *gpu;
+	open_stream(c);
+	c->job = gp_job_open(&c->gpu, c->workload, c->how.graph, c->stream);
+	if (c->how.hint)
 		gp_bench_client_open(&c->gpreempt);
+	c->solo_ns = gp_job_solo_ns(c->job);
+}
+
+static size_t open_together(struct client *client)
+{
+	FILE *file = fopen(together, "re");
+	char line[4096];
+	size_t n = 0;
+
+	if (!file)
+		wrong_file("together", together, errno);
+	while (fgets(line, sizeof(line), file)) {
+		if (n == CLIENTS_MAX)
+			wrong("--together: at most 64 clients are wanted");
+		how = unless_said;
+		gp_opts_parse_line(opts, OPTS, line);
+		open_client(&client[n++]);
+	}
+	fclose(file);
+	if (!n)
+		wrong("--together: a client in each line is wanted, and there is none");
+	return n;
+}
+
+static void run_together(struct client *client, size_t n)
+{
+	static struct gp_turn turn = GP_TURN_INIT;
+	pthread_t thread[CLIENTS_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		client[i].turn = one_queue ? &turn : NULL;
+		if (pthread_create(&thread[i], NULL, be_client, &client[i]))
+			wrong("no thread for so many clients");
+	}
+	for (size_t i = 0; i < n; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void run(struct client *client, size_t n)
+{
+	uint64_t begin_ns;
+
+	printf("ready pid=%d solo_ns=%" PRIu64 "\n", (int)getpid(), client[0].solo_ns);
+	fflush(stdout);
+	begin_ns = await_go();
+	for (size_t i = 0; i < n; i++)
+		client[i].begin_ns = begin_ns;
+	if (together[0])
+		run_together(client, n);
+	else
+		be_client(client);
 }
 
 int main(int argc, char **argv)
 {
-	struct client c = { 0 };
-	uint64_t solo_ns;
-	bool right;
+	static struct client client[CLIENTS_MAX];
+	struct gp_bench_gpu gpu;
+	bool right = true;
+	size_t n = 1;
 
-	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
+	how = unless_said;
+	gp_opts_parse(opts, OPTS, argc, argv);
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all there is */
-	if (!workload_name[0])
-		wrong("--workload is wanted");
-	open_workload(&c);
-	open_arrivals(&c);
-	open_all(&c);
-	solo_ns = gp_job_solo_ns(c.job);
-	printf("ready pid=%d solo_ns=%llu\n", (int)getpid(), (unsigned long long)solo_ns);
-	fflush(stdout);
-	do_requests(&c, await_go());
-	right = gp_job_check(c.job);
-	write_samples(&c);
-	print_figures(&c, solo_ns, right);
-	if (c.gpreempt.handle)
-		c.gpreempt.close(c.gpreempt.handle);
-	gp_job_close(c.job);
-	gp_workload_destroy(c.workload);
-	free(c.request);
-	free(c.tokens.ns);
+	if (together[0])
+		n = open_together(client);
+	else
+		open_client(client);
+	gp_bench_gpu_open(&gpu, how_to_wait());
+	for (size_t i = 0; i < n; i++)
+		open_work(&client[i], &gpu);
+	run(client, n);
+	for (size_t i = 0; i < n; i++)
+		right &= close_client(&client[i]);
 	return right ? 0 : 1;
 }

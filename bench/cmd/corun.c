@@ -59,12 +59,6 @@ static struct gp_workload *workload_of(const char *model, const char *folder, ch
 	return gp_workload_read(path, why, why_len);
 }
 
-static bool runs_on_a_device(const struct gp_plan_client *c)
-{
-	return c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON ||
-	       c->load == GP_PLAN_CONTINUOUS;
-}
-
 static int find_workloads(struct job *job)
 {
 	const struct gp_plan *plan = job->plan->plan;
@@ -78,9 +72,6 @@ static int find_workloads(struct job *job)
 		else if (c->batch > 1)
 			snprintf(why, sizeof(why), "client.batch_size: found %u, 1 is wanted",
 				 c->batch);
-		else if (job->options->device && !runs_on_a_device(c))
-			snprintf(why, sizeof(why), "load.type: found %s; on a device periodic, "
-				 "poisson or continuous is wanted", gp_plan_load_name(c->load));
 		else
 			job->workload[i] = workload_of(c->model, job->options->workloads,
 						       &job->workload_name[i], why,
@@ -148,7 +139,7 @@ static int alone_on_device(struct job *job, size_t i)
 
 	plan.client[0] = job->plan->plan->client[i];
 	plan.client[0].load = GP_PLAN_CONTINUOUS;
-	plan.client[0].rate = 0;
+	plan.client[0].after = 0;
 	err = run_on_device(job, &plan, &job->workload_name[i], &peer, 1, &r);
 	if (err)
 		return err;
@@ -442,11 +433,8 @@ static int of_model(struct scheduler **list, size_t *count)
 
 /* Not guessed: a row says that it was not run. */
 static int say_absent(const struct job *job, const struct scheduler *scheduler,
-		      const char *lacks, FILE *out)
+		      const char *why, FILE *out)
 {
-	char why[128];
-
-	snprintf(why, sizeof(why), "%s is not installed", lacks);
 	fprintf(out, "%-17s absent: %s\n", scheduler->name, why);
 	return job->options->dir ? gp_rundir_absent(job->options->dir, job->plan->name,
 						    scheduler->name, why) : 0;
@@ -457,12 +445,14 @@ static int run_under(const struct job *job, const struct scheduler *scheduler,
 {
 	const uint64_t seed = job->options->seed + number;
 	const struct gp_corun run = run_of(job, scheduler->of_model, seed);
-	const char *lacks = scheduler->peer ? gp_peer_lacks(scheduler->peer) : NULL;
+	const char *device = job->options->device;
 	struct gp_plan_result r;
+	char why[256];
 	int err;
 
-	if (lacks)
-		return say_absent(job, scheduler, lacks, out);
+	if (scheduler->peer && gp_peer_is_absent(scheduler->peer, gp_device_is_soft(device), why,
+						 sizeof(why)))
+		return say_absent(job, scheduler, why, out);
 	err = scheduler->peer ? run_on_device(job, job->plan->plan, job->workload_name,
 					      scheduler->peer, seed, &r) :
 				gp_corun_run(&run, &r);

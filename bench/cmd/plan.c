@@ -12,7 +12,9 @@
 static void print_load(const struct gp_plan *p, const struct gp_plan_client *c)
 {
 	printf("%s", gp_plan_load_name(c->load));
-	if (c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON)
+	if (c->offered > 0)
+		printf(" %g %% of alone", 100 * c->offered);
+	else if (gp_plan_has_rate(c))
 		printf(" %g/s", c->rate);
 	if (c->load == GP_PLAN_TRACE)
 		printf(" of %zu, the last at %.3f s", c->traces,
@@ -30,6 +32,14 @@ static void print_client(const struct gp_plan *p, const struct gp_plan_client *c
 		printf(", batches of %" PRIu32, c->batch);
 	if (c->prepare_us)
 		printf(", %" PRIu32 " us of preparation", c->prepare_us);
+	if (c->level)
+		printf(", level %" PRIu32, c->level);
+	if (c->weight)
+		printf(", weight %" PRIu32, c->weight);
+	if (c->deadline_us)
+		printf(", due in %" PRIu32 " us", c->deadline_us);
+	if (c->hint_off_us)
+		printf(", hints off by %" PRId32 " us", c->hint_off_us);
 	printf("%s\n", c->graph ? ", as a graph" : "");
 }
 
@@ -43,6 +53,10 @@ int gp_list_plan(const char *path, const char *text, size_t bytes)
 		return 2;
 	}
 	printf("%s: %zu clients for %g s\n", path, p->clients, p->seconds);
+	if (p->what)
+		printf("%s\n", p->what);
+	if (p->source)
+		printf("from: %s\n", p->source);
 	for (size_t i = 0; i < p->clients; i++)
 		print_client(p, &p->client[i]);
 	for (size_t i = 0; i < p->unknowns; i++)

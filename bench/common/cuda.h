@@ -17,6 +17,7 @@
 	X(cuCtxCreate_v2, (void **ctx, unsigned int flags, int dev))          \
 	X(cuCtxDestroy_v2, (void *ctx))                                       \
 	X(cuCtxGetCurrent, (void **ctx))                                      \
+	X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))           \
 	X(cuCtxPopCurrent_v2, (void **ctx))                                   \
 	X(cuCtxSetCurrent, (void *ctx))                                       \
 	X(cuCtxSynchronize, (void))                                           \
@@ -64,6 +65,8 @@
 	X(cuModuleUnload, (void *module))                                     \
 	X(cuStreamBeginCapture_v2, (void *stream, unsigned int mode))         \
 	X(cuStreamCreate, (void **stream, unsigned int flags))                \
+	X(cuStreamCreateWithPriority,                                         \
+	  (void **stream, unsigned int flags, int priority))                  \
 	X(cuStreamDestroy_v2, (void *stream))                                 \
 	X(cuStreamEndCapture, (void *stream, void **graph))                   \
 	X(cuStreamSynchronize, (void *stream))

@@ -130,13 +130,20 @@ int gp_process_send(struct gp_process *p, const char *line)
 	return write(p->in, line, n) == (ssize_t)n ? 0 : -EPIPE;
 }
 
+void gp_process_say_no_more(struct gp_process *p)
+{
+	if (p->in >= 0)
+		close(p->in);
+	p->in = -1;
+}
+
 static int reap(struct gp_process *p)
 {
 	int status = 0;
 
 	while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	close(p->in);
+	gp_process_say_no_more(p);
 	close(p->out);
 	p->pid = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : KILLED;

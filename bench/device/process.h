@@ -9,7 +9,7 @@
 
 struct gp_process {
 	pid_t pid;		/* 0: none */
-	int in, out;		/* its stdin and its stdout */
+	int in, out;		/* its stdin, -1 once that is at its end, and its stdout */
 	char line[4096];	/* what was read and not given yet */
 	size_t have;
 };
@@ -24,6 +24,8 @@ int gp_process_expect(struct gp_process *p, const char *word, uint64_t timeout_m
 		      size_t len);
 /** 0; -EPIPE: it has ended. SIGPIPE has to be ignored. */
 int gp_process_send(struct gp_process *p, const char *line);
+/** Its input is at its end. */
+void gp_process_say_no_more(struct gp_process *p);
 /** Its exit status, once it has ended by itself; -ETIMEDOUT: it was killed. */
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms);
 /** Whatever it does. */

@@ -2,6 +2,7 @@
 #include "bench/device/run.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,28 +11,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/device/command.h"
 #include "bench/device/process.h"
 
 #define READY_MS 300000u	/* to find out what each of hundreds of kernels takes */
 #define END_MS 60000u		/* more than the plan's length */
+#define BESIDE_MS 30000u	/* for what runs beside them to begin, and to end */
 #define SOON_NS 300000000u	/* from telling all to begin until they do */
 #define NS_PER_S 1000000000u
-#define WORDS (GP_PEER_WORDS + 16)
-#define WORD_LEN 512
-
-struct client {
-	struct gp_process process;
-	char samples[64];	/* its file's name */
-	char word[WORDS][WORD_LEN];
-	char *argv[WORDS + 1];
-	int words;
-};
+#define SOFT_SLOWER 20		/* than real time, with many clients */
 
 struct run {
 	const struct gp_device_run *how;
 	struct gp_plan_result *result;
 	char folder[32];
-	struct client client[GP_PLAN_CLIENTS_MAX];
+	/* Of each client; of all, the first one, where one process is all. */
+	struct gp_process process[GP_PLAN_CLIENTS_MAX], beside;
+	size_t processes;
 	char *why;
 	size_t why_len;
 };
@@ -39,89 +35,108 @@ struct run {
 static int failed(struct run *r, size_t i, int err, const char *what)
 {
 	snprintf(r->why, r->why_len, "%s, %s: %s", r->how->peer->name,
-		 r->how->plan->client[i].id, what);
+		 r->processes == 1 && r->how->plan->clients > 1 ? "all clients" :
+								  r->how->plan->client[i].id,
+		 what);
 	return err;
 }
 
-/* ---- a client's command line ------------------------------------------------------ */
-
-/* @word with {device} as what it stands for. */
-static void add_word(struct run *r, struct client *c, const char *word)
+static bool is_together(const struct run *r)
 {
-	static const char device[] = "{device}";
-	const char *at = strstr(word, device);
-	char *to = c->word[c->words];
-
-	if (at)
-		snprintf(to, WORD_LEN, "%.*s%s%s", (int)(at - word), word, r->how->device,
-			 at + strlen(device));
-	else
-		snprintf(to, WORD_LEN, "%s", word);
-	c->argv[c->words++] = to;
+	return r->how->peer->together[0];
 }
 
-static void add_option(struct run *r, struct client *c, const char *name, const char *value)
-{
-	char word[WORD_LEN];
+/* ---- starting -------------------------------------------------------------------- */
 
-	snprintf(word, sizeof(word), "--%s=%s", name, value);
-	add_word(r, c, word);
+static int start(struct gp_process *p, struct gp_command *c, uint64_t ready_ms)
+{
+	char line[256];
+	int err = gp_process_start(p, c->argv);
+
+	return err ? err : gp_process_expect(p, "ready", ready_ms, line, sizeof(line));
 }
 
-static void add_number(struct run *r, struct client *c, const char *name, uint64_t value)
+static int start_beside(struct run *r)
 {
-	char text[24];
+	struct gp_command c = { 0 };
+	int err;
 
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	add_option(r, c, name, text);
+	if (!r->how->peer->beside[0])
+		return 0;
+	err = gp_command_peer(&c, r->how, r->how->peer->beside, 0, r->folder);
+	if (!err)
+		err = start(&r->beside, &c, BESIDE_MS);
+	if (err)
+		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not start",
+			 r->how->peer->name);
+	return err;
 }
 
-static void add_load(struct run *r, struct client *c, const struct gp_plan_client *plan)
+static int start_one(struct run *r, size_t i)
 {
-	add_option(r, c, "arrivals", gp_plan_load_name(plan->load));
-	if (plan->rate > 0)
-		add_number(r, c, "period-us", (uint64_t)(1e6 / plan->rate + 0.5));
+	const struct gp_device_run *how = r->how;
+	struct gp_command c = { 0 };
+	int err = gp_command_peer(&c, how, how->plan->client[i].lc ? how->peer->lc :
+								     how->peer->be, i, r->folder);
+
+	if (err)
+		return err;
+	gp_command_add(&c, how->client);
+	gp_command_client(&c, how, i, r->folder);
+	return start(&r->process[i], &c, READY_MS);
 }
 
-static void make_words(struct run *r, size_t i)
+/* A line with the options of each client; -EINVAL: a word would be two. */
+static int write_together(struct run *r, const char *path)
 {
-	const struct gp_plan_client *plan = &r->how->plan->client[i];
-	char *const *prefix = plan->lc ? r->how->peer->lc : r->how->peer->be;
-	struct client *c = &r->client[i];
+	FILE *file = fopen(path, "we");
+	int err = 0;
 
-	for (; *prefix; prefix++)
-		add_word(r, c, *prefix);
-	add_word(r, c, r->how->client);
-	add_option(r, c, "workload", r->how->workload[i]);
-	add_option(r, c, "out", c->samples);
-	add_load(r, c, plan);
-	add_number(r, c, "prepare-us", plan->prepare_us);
-	add_number(r, c, "seconds", (uint64_t)(r->how->plan->seconds + 0.5));
-	add_number(r, c, "seed", r->how->seed);
-	add_number(r, c, "stream", i + 1);
-	if (plan->graph)
-		add_word(r, c, "--graph");
-	if (r->how->peer->hint && plan->lc && plan->prepare_us)
-		add_word(r, c, "--hint");
+	if (!file)
+		return -errno;
+	for (size_t i = 0; i < r->how->plan->clients; i++) {
+		struct gp_command c = { 0 };
+
+		gp_command_client(&c, r->how, i, r->folder);
+		for (int w = 0; w < c.words; w++) {
+			if (strpbrk(c.argv[w], " \n"))
+				err = -EINVAL;
+			fprintf(file, "%s%c", c.argv[w], w + 1 < c.words ? ' ' : '\n');
+		}
+	}
+	if (fclose(file) && !err)
+		err = -errno;
+	return err;
 }
 
-/* ---- running --------------------------------------------------------------------- */
+static int start_together(struct run *r)
+{
+	char path[sizeof(r->folder) + 16], word[sizeof(path) + 16];
+	struct gp_command c = { 0 };
+	int err;
+
+	snprintf(path, sizeof(path), "%s/clients", r->folder);
+	snprintf(word, sizeof(word), "--together=%s", path);
+	err = write_together(r, path);
+	if (!err)
+		err = gp_command_peer(&c, r->how, r->how->peer->together, 0, r->folder);
+	if (err)
+		return err;
+	gp_command_add(&c, word);
+	return start(&r->process[0], &c, READY_MS * r->how->plan->clients);
+}
 
 /* One after the other: each finds out by itself what its kernels take. */
 static int start_all(struct run *r)
 {
-	char line[256];
+	int err = 0;
 
-	for (size_t i = 0; i < r->how->plan->clients; i++) {
-		struct client *c = &r->client[i];
-		int err;
-
-		snprintf(c->samples, sizeof(c->samples), "%s/%zu.csv", r->folder, i);
-		make_words(r, i);
-		err = gp_process_start(&c->process, c->argv);
-		if (!err)
-			err = gp_process_expect(&c->process, "ready ", READY_MS, line,
-						sizeof(line));
+	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
+		err = gp_command_files(r->how, i, r->folder);
+	if (err)
+		return failed(r, 0, err, "what it needs cannot be written");
+	for (size_t i = 0; i < r->processes; i++) {
+		err = is_together(r) ? start_together(r) : start_one(r, i);
 		if (err)
 			return failed(r, i, err, "did not start");
 	}
@@ -139,29 +154,57 @@ static int go(struct run *r)
 	else
 		snprintf(line, sizeof(line), "%" PRIu64 "\n",
 			 (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec + SOON_NS);
-	for (size_t i = 0; i < r->how->plan->clients; i++)
-		if (gp_process_send(&r->client[i].process, line))
+	for (size_t i = 0; i < r->processes; i++)
+		if (gp_process_send(&r->process[i], line))
 			return failed(r, i, -EPIPE, "ended before it began");
+	return 0;
+}
+
+/* ---- ending ---------------------------------------------------------------------- */
+
+static uint64_t number_in(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+/* The plan begins when the first client does. */
+static int await_client(struct run *r, size_t i)
+{
+	const uint64_t ms = (uint64_t)(r->how->plan->seconds * 1000) + END_MS;
+	struct gp_plan_result *result = r->result;
+	struct gp_process *p = &r->process[is_together(r) ? 0 : i];
+	uint64_t begin_ns;
+	char line[512];
+	int err = gp_process_expect(p, "client ", ms * (r->how->soft ? SOFT_SLOWER : 1), line,
+				    sizeof(line));
+
+	if (err)
+		return failed(r, i, err, "did not come to its end");
+	if (!strstr(line, "result=right"))
+		return failed(r, i, -EBADMSG, "its result is WRONG");
+	begin_ns = number_in(line, " begin_ns=");
+	if (!i || begin_ns < result->begin_ns)
+		result->begin_ns = begin_ns;
+	result->client[i].left = number_in(line, " left=");
+	result->client[i].cpu_ns = number_in(line, " cpu_ns=");
 	return 0;
 }
 
 static int await_all(struct run *r)
 {
-	const uint64_t ms = (uint64_t)(r->how->plan->seconds * 1000) + END_MS;
-	char line[256];
-
 	for (size_t i = 0; i < r->how->plan->clients; i++) {
-		struct gp_process *p = &r->client[i].process;
-		int err = gp_process_expect(p, "client ", ms * (r->how->soft ? 20 : 1), line,
-					    sizeof(line));
+		int err = await_client(r, i);
 
 		if (err)
-			return failed(r, i, err, "did not come to its end");
-		if (!strstr(line, "result=right"))
-			return failed(r, i, -EBADMSG, "its result is WRONG");
-		if (gp_process_end(p, END_MS))
-			return failed(r, i, -EPROTO, "did not end well");
+			return err;
 	}
+	r->result->end_ns = r->result->begin_ns +
+			    (uint64_t)(r->how->plan->seconds * NS_PER_S);
+	for (size_t i = 0; i < r->processes; i++)
+		if (gp_process_end(&r->process[i], END_MS))
+			return failed(r, i, -EPROTO, "did not end well");
 	return 0;
 }
 
@@ -234,46 +277,56 @@ static int read_sample(struct gp_plan_done *c, size_t *room, const char *line)
 static int read_samples(struct run *r, size_t i)
 {
 	struct gp_plan_done *c = &r->result->client[i];
-	FILE *file = fopen(r->client[i].samples, "re");
+	char path[sizeof(r->folder) + 32], *line = NULL;
 	size_t room = 0, len = 0;
-	char *line = NULL;
 	int err = 0;
+	FILE *file;
 
-	while (file && !err && getline(&line, &len, file) > 0)
+	gp_command_samples(r->folder, i, path, sizeof(path));
+	file = fopen(path, "re");
+	if (!file)
+		return failed(r, i, -errno, "did not leave its requests");
+	while (!err && getline(&line, &len, file) > 0)
 		err = read_sample(c, &room, line);
 	free(line);
-	if (file)
-		fclose(file);
-	if (err)
-		return failed(r, i, err, "left samples that are none, or do not fit");
-	return c->requests ? 0 : failed(r, i, -ENODATA, "made no request");
-}
-
-/* The plan begins when the first client does. */
-static void time_plan(struct run *r)
-{
-	uint64_t first_ns = UINT64_MAX;
-
-	for (size_t i = 0; i < r->how->plan->clients; i++)
-		if (r->result->client[i].request[0].intended_ns < first_ns)
-			first_ns = r->result->client[i].request[0].intended_ns;
-	r->result->begin_ns = first_ns;
-	r->result->end_ns = first_ns + (uint64_t)(r->how->plan->seconds * NS_PER_S);
+	fclose(file);
+	return err ? failed(r, i, err, "left samples that are none, or do not fit") : 0;
 }
 
 static int run_all(struct run *r)
 {
-	int err = start_all(r);
+	int err = start_beside(r);
 
+	if (!err)
+		err = start_all(r);
 	if (!err)
 		err = go(r);
 	if (!err)
 		err = await_all(r);
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
 		err = read_samples(r, i);
-	if (!err)
-		time_plan(r);
 	return err;
+}
+
+/* It ends when its input does. What went wrong @before was said, and is the error. */
+static int end_beside(struct run *r, int before)
+{
+	int err;
+
+	if (!r->beside.pid)
+		return before;
+	gp_process_say_no_more(&r->beside);
+	err = gp_process_end(&r->beside, BESIDE_MS);
+	if (err && !before)
+		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not end well",
+			 r->how->peer->name);
+	return before || !err ? before : -EPROTO;
+}
+
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+	remove(path);
+	return 0;
 }
 
 int gp_device_run(const struct gp_device_run *how, struct gp_plan_result *result, char *why,
@@ -297,12 +350,12 @@ int gp_device_run(const struct gp_device_run *how, struct gp_plan_result *result
 		free(r);
 		return err;
 	}
+	r->processes = is_together(r) ? 1 : how->plan->clients;
 	err = run_all(r);
-	for (size_t i = 0; i < how->plan->clients; i++) {
-		gp_process_kill(&r->client[i].process);
-		unlink(r->client[i].samples);
-	}
-	rmdir(r->folder);
+	for (size_t i = 0; i < r->processes; i++)
+		gp_process_kill(&r->process[i]);
+	err = end_beside(r, err);
+	nftw(r->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(r);
 	if (err)
 		gp_plan_result_free(result);

@@ -12,12 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <gpreempt/gpreempt.h>
+
 #include "bench/json/one_line.h"
 
 #define SECONDS_MAX 86400
 #define RATE_MAX 1000000
 #define TRACE_MAX_MS (SECONDS_MAX * 1000ll)
 #define TEXT_MAX 63
+#define LINE_MAX 400
+#define SIGMA_MAX 3.0		/* as GP_ARRIVALS_SIGMA_MAX */
 #define NS_PER_MS 1000000u
 
 struct reader {
@@ -34,12 +38,27 @@ static const char *const load_names[] = {
 	[GP_PLAN_CONTINUOUS] = "continuous",
 	[GP_PLAN_TRACE] = "trace",
 	[GP_PLAN_DEPENDENT] = "dependent",
+	[GP_PLAN_BURSTY] = "bursty",
 };
 #define LOADS (sizeof(load_names) / sizeof(load_names[0]))
 
 const char *gp_plan_load_name(enum gp_plan_load load)
 {
 	return load_names[load];
+}
+
+bool gp_plan_has_rate(const struct gp_plan_client *c)
+{
+	return c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON ||
+	       c->load == GP_PLAN_BURSTY;
+}
+
+void gp_plan_law(const struct gp_plan_client *c, char *text, size_t len)
+{
+	if (c->load == GP_PLAN_BURSTY)
+		snprintf(text, len, "%s:%.6f", load_names[c->load], c->sigma);
+	else
+		snprintf(text, len, "%s", load_names[c->load]);
 }
 
 /* ---- what is wrong ---------------------------------------------------------------- */
@@ -117,6 +136,22 @@ static bool take_number(struct reader *r, const json_t *of, const char *part,
 	return true;
 }
 
+static bool take_signed(struct reader *r, const json_t *of, const char *part,
+			const char *key, int32_t most, int32_t *number)
+{
+	const json_t *value = json_object_get(of, key);
+	char right[64];
+
+	if (!value)
+		return true;
+	snprintf(right, sizeof(right), "a whole number from %d to %d is wanted", -most, most);
+	if (!json_is_integer(value) || json_integer_value(value) < -most ||
+	    json_integer_value(value) > most)
+		return wrong_value(r, part, key, value, right);
+	*number = (int32_t)json_integer_value(value);
+	return true;
+}
+
 static bool take_bool(struct reader *r, const json_t *of, const char *part, const char *key,
 		      bool *is)
 {
@@ -178,10 +213,42 @@ static bool name_unknown(struct reader *r, json_t *of, const char *part,
 
 /* ---- a load -------------------------------------------------------------------------- */
 
+static bool read_offered(struct reader *r, const json_t *load, const json_t *value,
+			 struct gp_plan_client *c)
+{
+	if (!is_positive(value, 1))
+		return wrong_value(r, "load", "offered", value,
+				   "a number above 0, up to 1, is wanted");
+	if (json_object_get(load, "frequency"))
+		return wrong_value(r, "load", "offered", value,
+				   "\"frequency\" or \"offered\" is wanted, not both");
+	c->offered = json_number_value(value);
+	return true;
+}
+
+static bool read_sigma(struct reader *r, const json_t *load, struct gp_plan_client *c)
+{
+	const json_t *value = json_object_get(load, "sigma");
+
+	c->sigma = 1;
+	if (!value)
+		return true;
+	if (!is_positive(value, SIGMA_MAX) || json_number_value(value) < 1e-3)
+		return wrong_value(r, "load", "sigma", value,
+				   "a number from 0.001 to 3 is wanted");
+	c->sigma = json_number_value(value);
+	return true;
+}
+
 static bool read_rate(struct reader *r, const json_t *load, struct gp_plan_client *c)
 {
 	const json_t *value = json_object_get(load, "frequency");
+	const json_t *offered = json_object_get(load, "offered");
 
+	if (c->load == GP_PLAN_BURSTY && !read_sigma(r, load, c))
+		return false;
+	if (offered)
+		return read_offered(r, load, offered, c);
 	if (!is_positive(value, RATE_MAX))
 		return wrong_value(r, "load", "frequency", value,
 				   "a number above 0, up to 1000000, is wanted");
@@ -229,9 +296,10 @@ static bool read_load(struct reader *r, json_t *load, struct gp_plan_client *c)
 		i++;
 	if (i == LOADS)
 		return wrong_value(r, "load", "type", type,
-				   "periodic, poisson, continuous, trace or dependent is wanted");
+				   "periodic, poisson, bursty, continuous, trace or dependent is "
+				   "wanted");
 	c->load = (enum gp_plan_load)i;
-	if (c->load == GP_PLAN_PERIODIC || c->load == GP_PLAN_POISSON)
+	if (gp_plan_has_rate(c))
 		return read_rate(r, load, c);
 	return c->load != GP_PLAN_TRACE || read_trace(r, load, c);
 }
@@ -281,6 +349,24 @@ static bool read_class(struct reader *r, const json_t *load, const json_t *clien
 	return true;
 }
 
+/* With its class known. */
+static bool read_asked(struct reader *r, const json_t *client, struct gp_plan_client *c)
+{
+	const char *other = c->lc ? "weight" : "level";
+	const json_t *value = json_object_get(client, other);
+
+	if (value)
+		return wrong_value(r, "client", other, value,
+				   c->lc ? "\"weight\" is a best-effort client's" :
+					   "\"level\" is a latency-critical client's");
+	return take_number(r, client, "client", "level", 0, GP_LEVEL_MAX, &c->level) &&
+	       take_number(r, client, "client", "weight", GP_WEIGHT_MIN, GP_WEIGHT_MAX,
+			   &c->weight) &&
+	       take_number(r, client, "client", "deadline_us", 1, 100000000,
+			   &c->deadline_us) &&
+	       take_signed(r, client, "client", "hint_off_us", 1000000, &c->hint_off_us);
+}
+
 static bool is_known_id(const struct gp_plan *p, const char *id, size_t *place)
 {
 	for (*place = 0; *place < p->clients; (*place)++)
@@ -307,11 +393,13 @@ static bool read_task(struct reader *r, json_t *task)
 	     take_number(r, client, "client", "preprocess_time", 0, 1000000, &c.prepare_us) &&
 	     take_bool(r, client, "client", "use_cuda_graph", &c.graph) &&
 	     read_id(r, task, client, &c) && read_class(r, load, client, &c) &&
+	     read_asked(r, client, &c) &&
 	     NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
 	     NAME_UNKNOWN(r, load, "load", "type", "priority", "frequency", "trace",
-			  "prev_task_ids") &&
+			  "prev_task_ids", "offered", "sigma") &&
 	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority",
-			  "batch_size", "use_cuda_graph", "preprocess_time");
+			  "batch_size", "use_cuda_graph", "preprocess_time", "level", "weight",
+			  "deadline_us", "hint_off_us");
 	if (ok && is_known_id(r->plan, c.id, &other))
 		ok = wrong(r, "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
 			      "wanted", r->task, c.id, other);
@@ -365,6 +453,33 @@ static bool all_begin(struct reader *r)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
+static bool take_line(struct reader *r, const json_t *root, const char *key, char **line)
+{
+	const json_t *value = json_object_get(root, key);
+	const char *text = json_string_value(value);
+	char found[40];
+
+	if (!value)
+		return true;
+	gp_one_line_value(value, found, sizeof(found));
+	if (!gp_is_one_line(text) || !*text || strlen(text) > LINE_MAX)
+		return wrong(r, "%s: found %s, a line of 1 to 400 characters is wanted", key,
+			     found);
+	*line = strdup(text);
+	return *line || no_memory(r);
+}
+
+static bool is_known_version(struct reader *r, const json_t *root)
+{
+	const json_t *version = json_object_get(root, "schema_version");
+	char found[40];
+
+	if (!version || json_integer_value(version) == 1)
+		return true;
+	gp_one_line_value(version, found, sizeof(found));
+	return wrong(r, "schema_version: found %s, 1 is wanted", found);
+}
+
 static bool read_root(struct reader *r, json_t *root)
 {
 	const json_t *time = json_object_get(root, "time");
@@ -372,6 +487,9 @@ static bool read_root(struct reader *r, json_t *root)
 	const size_t count = json_array_size(tasks);
 	char found[40];
 
+	if (!is_known_version(r, root) || !take_line(r, root, "what", &r->plan->what) ||
+	    !take_line(r, root, "source", &r->plan->source))
+		return false;
 	gp_one_line_value(time, found, sizeof(found));
 	if (!is_positive(time, SECONDS_MAX))
 		return wrong(r, "time: found %s, seconds above 0, of one day at most, are "
@@ -386,7 +504,8 @@ static bool read_root(struct reader *r, json_t *root)
 	for (r->task = 0; r->task < count; r->task++)
 		if (!read_after(r, json_array_get(tasks, r->task)))
 			return false;
-	return all_begin(r) && NAME_UNKNOWN(r, root, "", "time", "tasks");
+	return all_begin(r) && NAME_UNKNOWN(r, root, "", "schema_version", "what", "source",
+						     "time", "tasks");
 }
 
 /* Takes @root over. */
@@ -439,5 +558,7 @@ void gp_plan_destroy(struct gp_plan *plan)
 	for (size_t i = 0; i < plan->unknowns; i++)
 		free(plan->unknown[i]);
 	free(plan->unknown);
+	free(plan->what);
+	free(plan->source);
 	free(plan);
 }

@@ -12,6 +12,12 @@
  * Units: time s, frequency 1/s, preprocess_time us, trace ms from the start. Priority
  * 0 is latency-critical, 1 best-effort: the client's; else an id that ends in _rt or
  * _be says it, as DISB's do; else the load's; else it is best-effort.
+ *
+ * Beyond theirs: "schema_version" (1), "what" and "source" (a line each) of the plan; of a
+ * load "bursty" with "frequency" and "sigma", and "offered" instead of "frequency": that
+ * part of what the client does alone; of a client "level" (latency-critical: 0, the most
+ * urgent, to 15), "weight" (best-effort: 1 to 10000), "deadline_us", and "hint_off_us": so
+ * much later, or earlier, than its work comes its hints say that it does.
  */
 #ifndef GP_BENCH_PLAN_H
 #define GP_BENCH_PLAN_H
@@ -29,6 +35,7 @@ enum gp_plan_load {
 	GP_PLAN_CONTINUOUS,	/* when the last one is done */
 	GP_PLAN_TRACE,		/* at the times of a list */
 	GP_PLAN_DEPENDENT,	/* when other clients' requests are done */
+	GP_PLAN_BURSTY,		/* log-normal gaps */
 };
 
 struct gp_plan_client {
@@ -36,16 +43,22 @@ struct gp_plan_client {
 	char *model;		/* NULL: none is named */
 	bool lc;
 	enum gp_plan_load load;
-	double rate;		/* 1/s: periodic, poisson */
+	double rate;		/* 1/s: periodic, poisson, bursty .. */
+	double offered;		/* .. of what it does alone; 0: the rate is said */
+	double sigma;		/* bursty */
 	uint64_t *trace_ns;	/* ascending, from the start */
 	size_t traces;
 	uint64_t after;		/* dependent: bits of clients, by their place */
 	uint32_t batch;
 	uint32_t prepare_us;	/* of CPU, before each request */
+	uint32_t level, weight;	/* lc; be, 0: none is said */
+	uint32_t deadline_us;	/* 0: none */
+	int32_t hint_off_us;
 	bool graph;
 };
 
 struct gp_plan {
+	char *what, *source;	/* NULL: not said */
 	double seconds;
 	struct gp_plan_client client[GP_PLAN_CLIENTS_MAX];
 	size_t clients;
@@ -65,5 +78,16 @@ void gp_plan_destroy(struct gp_plan *plan);	/* NULL is fine */
 
 /** As it stands in files: "periodic". */
 const char *gp_plan_load_name(enum gp_plan_load load);
+/** Has it a rate: periodic, poisson, bursty? */
+bool gp_plan_has_rate(const struct gp_plan_client *client);
+/** Of one that has: as gp_arrivals_parse() reads it. */
+void gp_plan_law(const struct gp_plan_client *client, char *text, size_t len);
+
+/**
+ * The same with all rates, those of traces too, @factor times as high; with "offered" its
+ * part of @alone_per_s of the client instead. NULL: out of memory.
+ */
+struct gp_plan *gp_plan_scaled(const struct gp_plan *plan, const double *alone_per_s,
+			       double factor);
 
 #endif

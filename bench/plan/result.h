@@ -15,6 +15,7 @@ struct gp_plan_done {
 	size_t requests;	/* that ended, half a second after the plan's end at most */
 	size_t left;		/* that had come, and had not ended by then */
 	struct gp_tokens tokens;	/* of the requests that ended */
+	uint64_t cpu_ns;	/* that it used meanwhile; 0: not known */
 };
 
 struct gp_plan_result {

@@ -27,7 +27,7 @@ struct client {
 	uint32_t id;			/* the tenant's */
 	struct part *part;
 	size_t parts;
-	struct gp_arrivals arrivals;	/* periodic, poisson */
+	struct gp_arrivals arrivals;	/* periodic, poisson, bursty */
 	size_t traces;			/* so many of its trace have come */
 	uint64_t *due_ns;		/* dependent: those to come, first to last .. */
 	size_t due_first, due_count, due_room;
@@ -111,6 +111,7 @@ static uint64_t next_request(struct world *w, struct client *c, uint64_t last_ns
 	switch (c->plan->load) {
 	case GP_PLAN_PERIODIC:
 	case GP_PLAN_POISSON:
+	case GP_PLAN_BURSTY:
 		at_ns = gp_arrivals_next_ns(&c->arrivals, last_ns, done_ns);
 		break;
 	case GP_PLAN_CONTINUOUS:
@@ -212,6 +213,14 @@ static void launch(struct world *w, struct client *c, uint64_t now_ns)
 	launch_due(w, c, now_ns);
 }
 
+/* When its work comes, by what it says. */
+static uint64_t hinted_ns(const struct client *c, uint64_t now_ns)
+{
+	const int64_t at_ns = (int64_t)c->wake_ns + c->plan->hint_off_us * 1000ll;
+
+	return at_ns > (int64_t)now_ns ? (uint64_t)at_ns : now_ns;
+}
+
 static void begin(struct world *w, struct client *c, uint64_t now_ns)
 {
 	const uint64_t prepare_ns = c->plan->prepare_us * 1000ull;
@@ -225,7 +234,7 @@ static void begin(struct world *w, struct client *c, uint64_t now_ns)
 	c->state = PREPARING;
 	c->wake_ns = now_ns + prepare_ns;
 	if (c->plan->lc && w->run->scheduler == GP_CORUN_HINTED)
-		tell(w, c, GP_EV_HINT, c->wake_ns);
+		tell(w, c, GP_EV_HINT, hinted_ns(c, now_ns));
 }
 
 static void act(struct world *w, struct client *c, uint64_t now_ns)
@@ -386,7 +395,9 @@ static int make_client(struct world *w, size_t i)
 {
 	const struct gp_plan_client *plan = &w->run->plan->client[i];
 	const struct gp_class_spec spec = {
-		.cls = plan->lc ? GP_TENANT_LC : GP_TENANT_BE, .weight = BE_WEIGHT };
+		.cls = plan->lc ? GP_TENANT_LC : GP_TENANT_BE, .level = plan->level,
+		.weight = plan->weight ? plan->weight : BE_WEIGHT };
+	char law[32];
 	struct client *c = &w->client[i];
 	int err, id = gp_sim_sched_join(w->host, &spec);
 
@@ -398,10 +409,10 @@ static int make_client(struct world *w, size_t i)
 		return -EINVAL;
 	c->result->tokens.of_each = w->run->workload[i]->tokens;
 	err = make_parts(c, w->run->workload[i]);
-	if (!err && (plan->load == GP_PLAN_PERIODIC || plan->load == GP_PLAN_POISSON))
-		err = gp_arrivals_parse(gp_plan_load_name(plan->load), 1e9 / plan->rate,
-					w->run->seed, i + 1, &c->arrivals);
-	return err;
+	if (err || !gp_plan_has_rate(plan))
+		return err;
+	gp_plan_law(plan, law, sizeof(law));
+	return gp_arrivals_parse(law, 1e9 / plan->rate, w->run->seed, i + 1, &c->arrivals);
 }
 
 static int make_host(struct world *w)

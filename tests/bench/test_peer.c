@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a peer's file says, and what is said of one that is wrong. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,9 +35,38 @@ static void whole(void **state)
 	assert_null(p->lc[2]);
 	assert_null(p->be[0]);
 	assert_true(p->hint);
-	assert_string_equal(gp_peer_lacks(p), "no-such-program");
+	assert_true(gp_peer_is_absent(p, false, why, sizeof(why)));
+	assert_string_equal(why, "no-such-program is not installed");
 	gp_peer_destroy(p);
 	gp_peer_destroy(NULL);
+}
+
+static void words(void **state)
+{
+	const struct gp_peer_names names = { "soft0", "be:300", "/b/client", "/tmp/f" };
+	char why[256], out[32];
+	struct gp_peer *p = read_text(
+		"{\"schema_version\": 1, \"name\": \"x\", \"what\": \"y\", \"lc\": [], "
+		"\"be\": [], \"hint\": false, \"needs\": [\"{$GP_NO_SUCH}/lib\"], "
+		"\"together\": [\"{client}\"], \"beside\": [\"{peers}/x\"], "
+		"\"cards_only\": true}", why, sizeof(why));
+
+	assert_non_null(p);
+	assert_int_equal(gp_peer_word(p, &names, "--c={class},{device}", out, sizeof(out)), 0);
+	assert_string_equal(out, "--c=be:300,soft0");
+	assert_int_equal(gp_peer_word(p, &names, p->beside[0], out, sizeof(out)), 0);
+	assert_string_equal(out, "/tmp/x");
+	assert_int_equal(gp_peer_word(p, &names, "{$GP_SET}{", out, sizeof(out)), 0);
+	assert_string_equal(out, "abc{");
+	assert_int_equal(gp_peer_word(p, &names, "{what}", out, sizeof(out)), -ENOENT);
+	assert_string_equal(out, "what");
+	assert_int_equal(gp_peer_word(p, &names, "{client}{client}{client}{client}", out,
+				      sizeof(out)), -E2BIG);
+	assert_true(gp_peer_is_absent(p, false, why, sizeof(why)));
+	assert_string_equal(why, "$GP_NO_SUCH is not set");
+	assert_true(gp_peer_is_absent(p, true, why, sizeof(why)));
+	assert_string_equal(why, "it is nothing for the software GPU");
+	gp_peer_destroy(p);
 }
 
 static void refused(void **state)
@@ -55,6 +85,9 @@ static void refused(void **state)
 		  ": lc: something else than a word is in the list" },
 		{ "{\"schema_version\": 1, \"name\": \"x\", \"what\": \"y\", \"lc\": [], "
 		  "\"be\": [], \"needs\": [], \"hint\": 1}", ": hint: true or false is wanted" },
+		{ "{\"schema_version\": 1, \"name\": \"x\", \"what\": \"y\", \"lc\": [\"a\"], "
+		  "\"be\": [], \"needs\": [], \"hint\": true, \"together\": [\"b\"]}",
+		  ": together: nothing in \"lc\" and \"be\" is wanted beside it" },
 		{ "{\"schema_version\": 1, \"a\\nb\": 1}", ": a?b: there is no such field" },
 	};
 	char why[256];
@@ -73,10 +106,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),
+		cmocka_unit_test(words),
 		cmocka_unit_test(refused),
 	};
 	int fd = mkstemp(path), status;
 
+	setenv("GP_SET", "abc", 1);
 	if (fd < 0)
 		return 1;
 	close(fd);

@@ -25,6 +25,31 @@ def bench(*args):
 
 
 class Bench(unittest.TestCase):
+    def run_on_soft(self, plan, *peers, more=()):
+        """{scheduler: {client: its samples}} of a plan on a software GPU; what was said."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, kept, mine = (os.path.join(folder, n) for n in ("p.json", "kept", "peers"))
+            os.mkdir(mine)
+            for peer in peers:
+                shutil.copy(os.path.join(TOP, f"bench/peers/{peer}.json"), mine)
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(plan, f)
+            done = subprocess.run(
+                [BENCH, "run", path, "--device=soft0", f"--peers={mine}", f"--dir={kept}", *more],
+                text=True, capture_output=True, timeout=250,
+                env=dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock")))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                runs = json.load(f)["runs"]
+            found = {}
+            for run in runs:
+                rows = found.setdefault(run["scheduler"], {})
+                for client in run["clients"]:
+                    with gzip.open(os.path.join(kept, client["samples"]), "rt") as f:
+                        rows[client["id"]] = [tuple(map(int, line.split(",")))
+                                              for line in f.read().split()[1:]]
+            return found, done.stdout
+
     def test_lists(self):
         done = bench("list")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -44,7 +69,7 @@ class Bench(unittest.TestCase):
             done = bench("list", f.name)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, f"gpreempt-bench: {f.name}: tasks[0].load.type: found "
-                         '"often", periodic, poisson, continuous, trace or dependent is '
+                         '"often", periodic, poisson, bursty, continuous, trace or dependent is '
                          "wanted\n")
 
     def test_lists_a_workload(self):
@@ -284,17 +309,33 @@ class Bench(unittest.TestCase):
                 self.assertEqual(done.stderr.count("\n"), 1)
                 self.assertTrue(done.stderr.startswith(f"client: {says}"), done.stderr)
 
-    def test_a_device_takes_no_list_of_times(self):
-        with tempfile.TemporaryDirectory() as folder:
-            plan = os.path.join(folder, "p.json")
-            with open(plan, "w", encoding="utf-8") as f:
-                json.dump({"time": 1, "tasks": [{"id": "a", "load": {
-                    "type": "trace", "trace": [1, 2]}, "client": {
-                        "model_name": "spin:1ms"}}]}, f)
-            done = bench("run", plan, "--device=soft0")
-        self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stderr, "gpreempt-bench: p: a: load.type: found trace; on a "
-                         "device periodic, poisson or continuous is wanted\n")
+    def test_a_trace_and_who_waits(self):
+        """On a device requests come at a list of times, and when others' have ended: "both"
+        waits for two, the one that is sooner done among them twice."""
+        def task(identity, load, model):
+            return {"id": identity, "load": load,
+                    "client": {"priority": 0, "model_name": model}}
+
+        after = {"type": "dependent", "prev_task_ids": ["list", "often"]}
+        tasks = [task("both", after, "spin:100us"),
+                 task("list", {"type": "trace", "trace": [3, 50.5, 51, 400]}, "spin:2ms"),
+                 task("often", {"type": "periodic", "frequency": 10}, "spin:1ms"),
+                 task("last", {"type": "dependent", "prev_task_ids": ["both"]}, "spin:50us")]
+        runs, out = self.run_on_soft({"time": 0.5, "tasks": tasks}, "time-slicing")
+        rows = runs["time-slicing"]
+        begin = rows["list"][0][0] - 3000000
+        self.assertEqual([at - begin for at, _, _ in rows["list"]],
+                         [3000000, 50500000, 51000000, 400000000], out)
+        often = [end for _, _, end in rows["often"]]
+        self.assertEqual(len(often), 4)
+        lists = [end for _, _, end in rows["list"]]
+        # At 100 ms, what came at 3, 50.5 and 51 counts as one; at 400, with 200 and 300.
+        self.assertEqual([at for at, _, _ in rows["both"]], [often[0], lists[3]], out)
+        self.assertEqual([at for at, _, _ in rows["last"]],
+                         [end for _, _, end in rows["both"]], out)
+        for mine in rows.values():
+            for intended, start, _ in mine:
+                self.assertLess(start - intended, 3000000)
 
     def test_a_model_that_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -35,8 +35,8 @@ class Client(Rig):
 
     def test_open_loop(self):
         """2.5 ms of preparation and work every 2 ms: each request is later than the last."""
-        fields, rows = self.client("--workload=spin:1500us", "--period-us=2000",
-                                   "--prepare-us=1000", "--seconds=1")
+        fields, rows = self.client("--workload=spin:1500us", "--period-ns=2000000",
+                                   "--prepare-us=1000", "--length-ms=1000")
         self.assertEqual(fields["result"], "right")
         self.assertEqual(len(rows), 499)
         for before, after in zip(rows, rows[1:]):
@@ -53,15 +53,15 @@ class Client(Rig):
         with open(path, "w", encoding="ascii") as f:
             json.dump(MODEL, f)
         for how in ([], ["--graph"]):
-            fields, rows = self.client(f"--workload={path}", "--period-us=5000",
-                                       "--seconds=1", *how)
+            fields, rows = self.client(f"--workload={path}", "--period-ns=5000000",
+                                       "--length-ms=1000", *how)
             self.assertEqual(fields["result"], "right")
             self.assertAlmostEqual(int(fields["solo_ns"]), 700000, delta=15000)
             self.assertAlmostEqual(int(fields["p50_ns"]), 700000, delta=30000)
             self.assertEqual(len(rows), 199)
 
     def test_closed_loop_beside_nobody(self):
-        fields, rows = self.client("--workload=train:4x200us,gap=50us", "--seconds=1",
+        fields, rows = self.client("--workload=train:4x200us,gap=50us", "--length-ms=1000",
                                    "--arrivals=continuous", cls="be")
         self.assertEqual(fields["result"], "right")
         for before, after in zip(rows, rows[1:]):
@@ -77,7 +77,7 @@ class Client(Rig):
             done, _ = self.client(*args)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(says, done.stderr)
-        fields, _ = self.client("--workload=spin:1ms", "--seconds=1", "--out=/none/x")
+        fields, _ = self.client("--workload=spin:1ms", "--length-ms=1000", "--out=/none/x")
         self.assertEqual(fields.returncode, 1)
         self.assertIn("client: --out=/none/x: No such file or directory", fields.stderr)
 

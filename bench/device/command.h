@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* command.h - what is run: a peer's words, then a client's options. */
+#ifndef GP_BENCH_DEVICE_COMMAND_H
+#define GP_BENCH_DEVICE_COMMAND_H
+
+#include <stddef.h>
+
+#include "bench/device/run.h"
+
+#define GP_COMMAND_WORDS (GP_PEER_WORDS + 24)
+#define GP_COMMAND_WORD_LEN 512
+
+struct gp_command {
+	char word[GP_COMMAND_WORDS][GP_COMMAND_WORD_LEN];
+	char *argv[GP_COMMAND_WORDS + 1];
+	int words;
+};
+
+/**
+ * gp_command_peer() - @words of the peer's, and for @client (by its place; any, where the
+ * words are nobody's) what their names stand for. 0; -E2BIG; -ENOENT: there is no such name.
+ */
+int gp_command_peer(struct gp_command *command, const struct gp_device_run *run,
+		    char *const *words, size_t client, const char *folder);
+void gp_command_add(struct gp_command *command, const char *word);
+/** The options of one client, whose files are in @folder. */
+void gp_command_client(struct gp_command *command, const struct gp_device_run *run, size_t client,
+		       const char *folder);
+/** The file that its requests are written to. */
+void gp_command_samples(const char *folder, size_t client, char *path, size_t len);
+
+/** What its options name, in @folder: its trace, its FIFO. 0, or negative errno. */
+int gp_command_files(const struct gp_device_run *run, size_t client, const char *folder);
+
+#endif
