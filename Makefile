@@ -93,15 +93,15 @@ BENCH    := $(O)/bin/gpreempt-bench
 # Python, and what it takes from beside it: where the program looks, built or installed.
 REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
 	$(wildcard bench/report/*.py bench/report/*.css))
-PEERS    := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(wildcard bench/peers/*.json))
-WORKLOADS := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(wildcard bench/workloads/*.json))
+BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(wildcard bench/peers/* \
+	bench/workloads/*.json bench/plans/NOTICE bench/plans/*/what bench/plans/*/*.json bench/plans/*/*/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
-	$(BENCH) $(REPORT) $(PEERS) $(WORKLOADS) $(BENCH_PROGS) $(HIP_KERNELS) $(EXAMPLES)
+	$(BENCH) $(REPORT) $(BENCH_DATA) $(BENCH_PROGS) $(HIP_KERNELS) $(EXAMPLES)
 
 .DEFAULT_GOAL := all
 # Objects that only a test needs are kept, too.

@@ -23,8 +23,7 @@ man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 # a configuration is no configuration: it would change who gets what.
 install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
-		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(pkglibdir)/bench/peers \
-		$(DESTDIR)$(pkglibdir)/bench/workloads $(DESTDIR)$(libdir)/pkgconfig \
+		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(libdir)/pkgconfig \
 		$(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(unitdir) $(DESTDIR)$(docdir) $(DESTDIR)$(sysconfdir)/gpreempt
 	$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
 	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
@@ -35,8 +34,8 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
 	$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
 	$(INSTALL) -m 644 $(REPORT) $(DESTDIR)$(pkglibdir)/bench/report/
-	$(INSTALL) -m 644 $(PEERS) $(DESTDIR)$(pkglibdir)/bench/peers/
-	$(INSTALL) -m 644 $(WORKLOADS) $(DESTDIR)$(pkglibdir)/bench/workloads/
+	set -e; for f in $(BENCH_DATA:$(O)/lib/gpreempt/%=%); do test -x $$f && m=755 || m=644; \
+		$(INSTALL) -D -m $$m $$f $(DESTDIR)$(pkglibdir)/$$f; done
 	$(INSTALL) -m 755 $(O)/bench/client $(DESTDIR)$(pkglibdir)/bench/
 	$(if $(HIP_KERNELS),$(INSTALL) -m 644 $(HIP_KERNELS) $(DESTDIR)$(pkglibdir)/bench/)
 	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/

@@ -36,7 +36,7 @@ $(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
 # What gpreempt is for, on the model of an H200: a page, in some seconds, without a GPU.
 BENCH_DIR ?= $(O)/bench-quick
 .PHONY: bench
-bench: need-cc need-python $(BENCH) $(REPORT)
+bench: need-cc need-python $(BENCH) $(REPORT) $(BENCH_DATA)
 	$(Q)rm -rf $(BENCH_DIR)
 	$(Q)$(BENCH) run quick --runs=5 --dir=$(BENCH_DIR)
 	$(Q)$(BENCH) report $(BENCH_DIR)

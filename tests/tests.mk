@@ -85,11 +85,13 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,arrivals corun edf peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
+$(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy peer percentile plan process random results rundir stats switch theory workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
 # It has one of these in itself.
 $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
 	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
+# It is the library itself.
+$(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
 $(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 
 # The gfx9 interpreter of the software GPU, as a program of user space.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreempt-bench: list the suites, or what a file says; run a suite or a plan;
- * compare what two runs found; make a page of a run's results.
+ * main.c - gpreempt-bench: list the suites, or what a file says; run a suite or a plan, or say
+ * what its rates come to here; compare what two runs found; make a page of a run's results.
  */
 #include <argp.h>
 #include <errno.h>
@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "bench/cmd/corun.h"
+#include "bench/cmd/data.h"
 #include "bench/cmd/device.h"
 #include "bench/cmd/list.h"
+#include "bench/cmd/plans.h"
 #include "bench/cmd/report.h"
 #include "bench/cmd/suite.h"
 #include "bench/common/opts.h"
@@ -20,8 +22,6 @@
 #define RUNS_MAX 1000u
 #define ALPHA 0.01
 #define WORDS 2
-#define GP_WORKLOADS GP_PKGLIBDIR "/bench/workloads"
-#define GP_PEERS GP_PKGLIBDIR "/bench/peers"
 
 static const struct gp_suite *const suites[] = {
 	&gp_suite_edf, &gp_suite_quick, &gp_suite_rig, &gp_suite_switch, &gp_suite_theory,
@@ -29,7 +29,7 @@ static const struct gp_suite *const suites[] = {
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
 enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS, OPT_DEVICE,
-	OPT_PEERS };
+	OPT_PEERS, OPT_OFFERED };
 
 static const struct argp_option argp_options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
@@ -39,8 +39,12 @@ static const struct argp_option argp_options[] = {
 	{ "dir", OPT_DIR, "DIR", 0, "raw samples and all there is, for report", 0 },
 	{ "device", OPT_DEVICE, "ID", 0, "plans run there, not in virtual time (soft0, UUID, "
 	  "PCI address)", 0 },
-	{ "peers", OPT_PEERS, "DIR", 0, "under whom, on a device (" GP_PEERS ")", 0 },
-	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (" GP_WORKLOADS ")", 0 },
+	{ "peers", OPT_PEERS, "DIR", 0, "under whom, on a device (those that came with this)", 0 },
+	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (those that came with this)",
+	  0 },
+	{ "offered", OPT_OFFERED, "LOAD", 0, "all rates of a plan times the one factor with which "
+	  "its latency-critical clients together offer this load, above 0 and up to 1 (as in the "
+	  "file)", 0 },
 	{ 0 },
 };
 
@@ -58,6 +62,19 @@ static uint64_t number(struct argp_state *state, const char *name, const char *t
 	if (gp_opts_number(text, &value) || !value || value > max)
 		argp_error(state, "--%s=%s: a number from 1 to %llu is wanted", name, text,
 			   (unsigned long long)max);
+	return value;
+}
+
+/* strtod() takes signs, hexadecimal and more: here it is digits. */
+static double load(struct argp_state *state, const char *text)
+{
+	double value = 0;
+	char *end = (char *)text;
+
+	if (*text && strspn(text, "0123456789.") == strlen(text))
+		value = strtod(text, &end);
+	if (*end || value <= 0 || value > 1)
+		argp_error(state, "--offered=%s: a number above 0, up to 1, is wanted", text);
 	return value;
 }
 
@@ -90,6 +107,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 			argp_error(state, "--device=: soft0, a UUID or a PCI address is wanted");
 		a->options.device = text;
 		return 0;
+	case OPT_OFFERED:
+		a->options.offered = load(state, text);
+		return 0;
 	case OPT_PEERS:
 		a->options.peers = text;
 		return 0;
@@ -106,8 +126,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "what? list [FILE], run SUITE|PLAN, compare FILE FILE, "
-					  "or report DIR");
+			argp_error(state, "what? list [FILE], run SUITE|PLAN, calibrate "
+					  "SUITE|PLAN, compare FILE FILE, or report DIR");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -126,7 +146,8 @@ static int list(struct args *a)
 	if (a->words)
 		return gp_list_file(a->word[0]);
 	for (size_t i = 0; i < SUITES; i++)
-		printf("%-10s %s\n", suites[i]->name, suites[i]->what);
+		printf("%-13s %s\n", suites[i]->name, suites[i]->what);
+	gp_plans_list(stdout);
 	return 0;
 }
 
@@ -146,23 +167,14 @@ static int failed(const char *what, int err)
 	return 1;
 }
 
-/* A plan's name is that of its file, without ".json". */
-static int run_plan(const struct args *a, struct gp_results *results)
+static int run_plans(const struct args *a, struct gp_results *results)
 {
-	const char *path = a->word[0], *slash = strrchr(path, '/');
-	char why[256], name[256];
-	struct gp_plan *plan = gp_plan_read(path, why, sizeof(why));
-	int err;
+	struct gp_plans plans;
+	int err = gp_plans_open(&plans, a->word[0]);
 
-	if (!plan) {
-		fprintf(stderr, "gpreempt-bench: %s\n", why);
-		return -EINVAL;
-	}
-	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
-	*strrchr(name, '.') = '\0';
-	err = gp_corun_plans(&(struct gp_corun_plan){ name, plan }, 1, &a->options, results,
-			     stdout);
-	gp_plan_destroy(plan);
+	if (!err)
+		err = gp_corun_plans(plans.list, plans.count, &a->options, results, stdout);
+	gp_plans_close(&plans);
 	return err;
 }
 
@@ -170,12 +182,12 @@ static bool is_plan(const char *word)
 {
 	const char *dot = strrchr(word, '.');
 
-	return dot && !strcmp(dot, ".json");
+	return (dot && !strcmp(dot, ".json")) || gp_plans_are(word);
 }
 
 static int open_dir(struct args *a)
 {
-	char command[512];
+	char command[512], offered[40] = "";
 	const struct gp_rundir_about about = {
 		.suite = a->word[0], .command = command, .driver = "",
 		.device = gp_device_about(a->options.device),
@@ -184,9 +196,12 @@ static int open_dir(struct args *a)
 
 	if (!a->dir)
 		return 0;
-	snprintf(command, sizeof(command), "gpreempt-bench run %s --seed=%llu --runs=%llu",
-		 a->word[0], (unsigned long long)a->options.seed,
-		 (unsigned long long)a->options.runs);
+	if (a->options.offered > 0)
+		snprintf(offered, sizeof(offered), " --offered=%g", a->options.offered);
+	snprintf(command, sizeof(command),
+		 "gpreempt-bench run %.200s --seed=%llu --runs=%llu%s%s%.100s", a->word[0],
+		 (unsigned long long)a->options.seed, (unsigned long long)a->options.runs, offered,
+		 a->options.device ? " --device=" : "", a->options.device ? a->options.device : "");
 	return gp_rundir_create(a->dir, &about, &a->options.dir);
 }
 
@@ -203,7 +218,7 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite,
 	}
 	if (err)
 		return failed(a->dir, err);
-	r = suite ? suite->run(&a->options, results, stdout) : run_plan(a, results);
+	r = suite ? suite->run(&a->options, results, stdout) : run_plans(a, results);
 	err = gp_rundir_close(a->options.dir);
 	/* What a plan or its workloads lack was said. */
 	if (r == -ENOENT || r == -EINVAL)
@@ -218,6 +233,34 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite,
 	return err ? failed(a->out, err) : r;
 }
 
+static int no_such_suite(const char *command, const char *word)
+{
+	fprintf(stderr, "gpreempt-bench: %s %s: no such suite; \"gpreempt-bench list\" says which "
+			"there are, a plan's file ends in .json, and a folder of them is a suite\n",
+		command, word);
+	return 2;
+}
+
+static int calibrate(struct args *a)
+{
+	struct gp_plans plans;
+	int err;
+
+	if (a->words != 1)
+		return wrong_use("calibrate SUITE|PLAN");
+	if (!is_plan(a->word[0]))
+		return no_such_suite("calibrate", a->word[0]);
+	err = gp_plans_open(&plans, a->word[0]);
+	if (!err)
+		err = gp_corun_calibrate(plans.list, plans.count, &a->options, stdout);
+	gp_plans_close(&plans);
+	if (err == -ENOENT || err == -EINVAL)
+		return 2;
+	if (err == -ECANCELED)
+		return 1;
+	return err ? failed(a->word[0], err) : 0;
+}
+
 static int run(struct args *a)
 {
 	const struct gp_suite *suite = NULL;
@@ -226,14 +269,9 @@ static int run(struct args *a)
 
 	if (a->words != 1)
 		return wrong_use("run SUITE|PLAN");
-	if (!is_plan(a->word[0]))
-		suite = find(a->word[0]);
-	if (!suite && !is_plan(a->word[0])) {
-		fprintf(stderr, "gpreempt-bench: run %s: no such suite; \"gpreempt-bench "
-				"list\" says which there are, and a plan's file ends in "
-				".json\n", a->word[0]);
-		return 2;
-	}
+	suite = find(a->word[0]);
+	if (!suite && !is_plan(a->word[0]))
+		return no_such_suite("run", a->word[0]);
 	results = gp_results_create(suite ? suite->name : a->word[0], a->options.seed);
 	if (!results)
 		return failed(a->word[0], -ENOMEM);
@@ -281,18 +319,23 @@ int main(int argc, char **argv)
 {
 	static const struct argp argp = {
 		.options = argp_options, .parser = parse,
-		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncompare FILE FILE\nreport DIR",
+		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncalibrate SUITE|PLAN\n"
+			    "compare FILE FILE\nreport DIR",
 		.doc = "Run gpreempt's benchmarks, compare what they found, and show it.",
 	};
 	static const struct {
 		const char *name;
 		int (*command)(struct args *a);
 	} commands[] = {
-		{ "list", list }, { "run", run }, { "compare", compare }, { "report", report },
+		{ "list", list }, { "run", run }, { "calibrate", calibrate },
+		{ "compare", compare }, { "report", report },
 	};
-	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = GP_WORKLOADS,
-					    .peers = GP_PEERS } };
+	char workloads[PATH_MAX], peers[PATH_MAX];
+	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = workloads,
+					    .peers = peers } };
 
+	gp_data_path("workloads", workloads);
+	gp_data_path("peers", peers);
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
@@ -300,6 +343,6 @@ int main(int argc, char **argv)
 		if (!strcmp(args.command, commands[i].name))
 			return commands[i].command(&args);
 	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, "
-			"compare FILE FILE, or report DIR\n", args.command);
+			"calibrate SUITE|PLAN, compare FILE FILE, or report DIR\n", args.command);
 	return 2;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bench/device/command.h"
+#include "bench/device/energy.h"
 #include "bench/device/process.h"
 
 #define READY_MS 300000u	/* to find out what each of hundreds of kernels takes */
@@ -19,6 +20,7 @@
 #define BESIDE_MS 30000u	/* for what runs beside them to begin, and to end */
 #define SOON_NS 300000000u	/* from telling all to begin until they do */
 #define NS_PER_S 1000000000u
+#define NVML "libnvidia-ml.so.1"
 #define SOFT_SLOWER 20		/* than real time, with many clients */
 
 struct run {
@@ -188,7 +190,9 @@ static int await_client(struct run *r, size_t i)
 	if (!i || begin_ns < result->begin_ns)
 		result->begin_ns = begin_ns;
 	result->client[i].left = number_in(line, " left=");
-	result->client[i].cpu_ns = number_in(line, " cpu_ns=");
+	/* Of real time: of a software GPU's seconds it is no part. */
+	if (!r->how->soft)
+		result->client[i].cpu_ns = number_in(line, " cpu_ns=");
 	return 0;
 }
 
@@ -293,6 +297,23 @@ static int read_samples(struct run *r, size_t i)
 	return err ? failed(r, i, err, "left samples that are none, or do not fit") : 0;
 }
 
+/* From when all are told to begin until the last has ended. */
+static int run_clients(struct run *r)
+{
+	struct gp_energy *energy = r->how->soft ? NULL : gp_energy_open(r->how->device, NVML);
+	const double before = gp_energy_joules(energy);
+	int err = go(r);
+	double after;
+
+	if (!err)
+		err = await_all(r);
+	after = gp_energy_joules(energy);
+	if (before >= 0 && after > before)
+		r->result->energy_j = after - before;
+	gp_energy_close(energy);
+	return err;
+}
+
 static int run_all(struct run *r)
 {
 	int err = start_beside(r);
@@ -300,9 +321,7 @@ static int run_all(struct run *r)
 	if (!err)
 		err = start_all(r);
 	if (!err)
-		err = go(r);
-	if (!err)
-		err = await_all(r);
+		err = run_clients(r);
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
 		err = read_samples(r, i);
 	return err;

@@ -22,6 +22,7 @@ struct gp_plan_result {
 	struct gp_plan_done client[GP_PLAN_CLIENTS_MAX];
 	struct gp_stretch *stretch;
 	size_t stretches;
+	double energy_j;	/* of the device; 0: it does not tell */
 	uint64_t begin_ns, end_ns;	/* of the plan; all times are of one clock */
 };
 

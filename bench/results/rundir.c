@@ -132,13 +132,18 @@ static int add_tokens(json_t *client, const struct gp_rundir_client *c)
 
 static json_t *json_of_client(const struct gp_rundir_client *c, const char *samples)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:I, s:f, s:n, s:s}",
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:o, "
+			 "s:s}",
 			 "id", c->id, "class", c->lc ? "lc" : "be", "workload", c->workload,
 			 "load", c->load, "offered", number_or_null(c->offered, c->offered >= 0),
 			 "alone_us", c->alone_us, "alone_per_s",
 			 number_or_null(c->alone_per_s, c->alone_per_s > 0), "requests",
 			 (json_int_t)c->requests, "left", (json_int_t)c->left, "done_per_s",
-			 c->done_per_s, "missed", "samples", samples);
+			 c->done_per_s, "missed",
+			 c->missed < 0 ? json_null() : json_integer(c->missed), "late_p50_us",
+			 number_or_null(c->late_p50_us, c->late_p50_us >= 0), "late_p99_us",
+			 number_or_null(c->late_p99_us, c->late_p99_us >= 0), "cpu_s",
+			 number_or_null(c->cpu_s, c->cpu_s > 0), "samples", samples);
 }
 
 static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
@@ -180,9 +185,11 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 		return err;
 	}
 	timeline = timeline_of(dir, run, &err);
-	one = json_pack("{s:s, s:s, s:I, s:f, s:o, s:o}", "plan", run->plan, "scheduler",
-			run->scheduler, "run", (json_int_t)run->number, "seconds",
-			run->seconds, "timeline", timeline, "clients", clients);
+	one = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o}", "plan", run->plan,
+			"scheduler", run->scheduler, "run", (json_int_t)run->number, "seconds",
+			run->seconds, "rates_times", run->rates_times, "energy_j",
+			number_or_null(run->energy_j, run->energy_j > 0), "timeline", timeline,
+			"clients", clients);
 	if (!one || json_array_append_new(dir->runs, one))
 		return -ENOMEM;
 	return err;

@@ -32,6 +32,9 @@ struct gp_rundir_client {
 	size_t left;		/* requests that had come, and were not done */
 	struct gp_tokens tokens;	/* of the requests */
 	double alone_first_us, alone_next_us;	/* of its tokens */
+	int64_t missed;		/* of deadlines; < 0: it has none */
+	double late_p50_us, late_p99_us;	/* the generator's own; < 0: not known */
+	double cpu_s;		/* that the client used; 0: not known */
 };
 
 /* One plan under one scheduler, once. */
@@ -39,6 +42,8 @@ struct gp_rundir_run {
 	const char *plan, *scheduler;
 	uint64_t number;	/* of the repetition */
 	double seconds;
+	double rates_times;	/* those of the plan's file */
+	double energy_j;	/* 0: not known */
 	const struct gp_rundir_client *client;
 	size_t clients;
 	const struct gp_stretch *stretch;	/* NULL: not known */

@@ -203,9 +203,9 @@ class Bench(unittest.TestCase):
         self.assertEqual(runs["other"]["absent"], "no-such-scheduler is not installed")
         p50 = {}
         for line in done.stdout.splitlines():
-            words = line.split()
-            if " lc " in line and words[-6] != "client":
-                p50[line[:17].strip()] = (float(words[-6]), float(words[-5]))
+            words = line[17:].split()
+            if words[:2] == ["lc", "lc"]:
+                p50[line[:17].strip()] = (float(words[2]), float(words[3]))
         alone = p50["gpreempt"][0]
         self.assertAlmostEqual(alone, 868, delta=30)
         self.assertGreater(p50["time-slicing"][1], 1.5 * alone)
@@ -342,9 +342,17 @@ class Bench(unittest.TestCase):
             plan = os.path.join(TOP, "bench/plans/gpreempt/A.json")
             done = bench("run", plan, f"--workloads={folder}")
             self.assertEqual(done.returncode, 2)
-            self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: unable to open "
-                             f"{folder}/vgg.json: No such file or directory; --workloads=DIR is "
-                         "where recorded models are\n")
+            self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: vgg, for which vgg19 "
+                             f"stands: unable to open {folder}/vgg19.json: No such file or "
+                             "directory; --workloads=DIR is where recorded models are\n")
+            aliases = os.path.join(folder, "aliases.json")
+            with open(aliases, "w", encoding="utf-8") as f:
+                json.dump({"schema_version": 1, "aliases": {"vgg": "spin:1ms"}}, f)
+            done = bench("run", plan, f"--workloads={folder}")
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stderr, "gpreempt-bench: A: resnet152_be: resnet152 is neither "
+                             f"a file of --workloads={folder} nor in {aliases}: record it "
+                             "(bench/record/record.py), or say there what stands for it\n")
 
     def test_out_of_reach(self):
         done = bench("run", "switch", "--out=/none/such/file")
@@ -356,8 +364,8 @@ class Bench(unittest.TestCase):
                            (("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
                            (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
                            (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, "),
-                           ((), "what? list [FILE], run SUITE|PLAN, compare FILE FILE, or "
-                            "report DIR"),
+                           ((), "what? list [FILE], run SUITE|PLAN, calibrate SUITE|PLAN, "
+                            "compare FILE FILE, or report DIR"),
                            (("run", "theory", "theory"), 'it is "gpreempt-bench run'),
                            (("list", "a", "b"), 'it is "gpreempt-bench list [FILE]"'),
                            (("list", "/none/x"), "/none/x: No such file"),
@@ -371,6 +379,10 @@ class Bench(unittest.TestCase):
                            (("run", "switch", "--out="), "--out=: the name of a file"),
                            (("run", "switch", "--dir="), "--dir=: the name of a folder"),
                            (("run", "/none/x.json"), "/none/x.json: No such file"),
+                           (("run", "theory", "--offered=1.5"), "--offered=1.5: a number above"),
+                           (("run", "theory", "--offered=-1"), "--offered=-1: a number above"),
+                           (("calibrate",), 'it is "gpreempt-bench calibrate SUITE|PLAN"'),
+                           (("calibrate", "theory"), "theory: no such suite"),
                            (("run", "theory", "--seed=1x"), "--seed=1x: a number")):
             done = bench(*args)
             self.assertEqual(done.returncode, 2, args)

@@ -443,10 +443,22 @@ def workload():
         put("workload", name, text)
 
 
+def alias():
+    whole = '{"schema_version": 1, "aliases": %s}'
+    for name, text in {
+            "one": whole % '{"a": "vgg19"}', "other": whole % '{"b": "spin:1ms"}',
+            "none": whole % "{}", "list": whole % "[]", "number": whole % '{"a": 1}',
+            "long": whole % ('{"a": "%s"}' % ("x" * 300)), "blank": whole % '{"a": ""}',
+            "control": whole % '{"a\\u001b[2J": 1}', "twice": whole % '{"a": "b", "a": "c"}',
+            "version": whole.replace("1", "2") % "{}", "deep": "[" * 3000, "empty": ""}.items():
+        put("alias", name, text)
+
+
 if __name__ == "__main__":
     texts()
     plan()
     workload()
+    alias()
     results()
     ptx()
     config()

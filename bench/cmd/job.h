@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - a plan that is run: with its workloads, and what each client does alone. */
+#ifndef GP_BENCH_CMD_JOB_H
+#define GP_BENCH_CMD_JOB_H
+
+#include "bench/cmd/models.h"
+#include "bench/cmd/suite.h"
+#include "bench/plan/result.h"
+
+struct gp_plan_job {
+	const char *name;
+	const struct gp_suite_options *options;
+	struct gp_plan *plan;		/* at the rates that it runs at .. */
+	double scale;			/* .. so many times those of its file */
+	struct gp_models models;
+	/* Which all is held against. */
+	struct gp_plan_alone alone[GP_PLAN_CLIENTS_MAX];
+};
+
+/** The part of the device that its requests ask for; < 0: a closed loop. */
+double gp_plan_job_offered(const struct gp_plan_job *job, size_t client);
+
+#endif

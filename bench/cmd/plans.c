@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/cmd/plans.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench/cmd/data.h"
+
+/* In a suite's folder, what it shows, in one line. */
+#define WHAT "what"
+#define DEPTH_MAX 4
+
+static bool is_folder(const char *path)
+{
+	struct stat s;
+
+	return !stat(path, &s) && S_ISDIR(s.st_mode);
+}
+
+static bool is_plan_file(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".json");
+}
+
+/* Of a suite that comes with the program, or of the user's; @below: where names begin. */
+static void find_folder(const char *word, char path[PATH_MAX], size_t *below)
+{
+	char name[PATH_MAX];
+
+	snprintf(name, sizeof(name), "plans/%s", strcmp(word, GP_PLANS_ALL) ? word : "");
+	gp_data_path(name, path);
+	*below = strlen(path) - strlen(name) + strlen("plans/");
+	if (!strchr(word, '.') && is_folder(path))
+		return;
+	snprintf(path, PATH_MAX, "%s", word);
+	*below = 0;
+}
+
+bool gp_plans_are(const char *word)
+{
+	char path[PATH_MAX];
+	size_t below;
+
+	find_folder(word, path, &below);
+	return *word && is_folder(path);
+}
+
+/* ---- reading --------------------------------------------------------------------- */
+
+static int add_plan(struct gp_plans *plans, const char *path, const char *name)
+{
+	struct gp_corun_plan *more = realloc(plans->list, (plans->count + 1) * sizeof(*more));
+	char why[256];
+
+	if (!more)
+		return -ENOMEM;
+	plans->list = more;
+	more += plans->count;
+	more->plan = gp_plan_read(path, why, sizeof(why));
+	if (!more->plan) {
+		fprintf(stderr, "gpreempt-bench: %s\n", why);
+		return -EINVAL;
+	}
+	more->name = strndup(name, strlen(name) - strlen(".json"));
+	plans->count++;
+	return more->name ? 0 : -ENOMEM;
+}
+
+static int add_folder(struct gp_plans *plans, const char *path, size_t below, int depth);
+
+static int add_entry(struct gp_plans *plans, const char *folder, const char *name, size_t below,
+		     int depth)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
+		return -ENAMETOOLONG;
+	if (*name != '.' && is_folder(path))
+		return add_folder(plans, path, below, depth + 1);
+	return is_plan_file(name) ? add_plan(plans, path, path + below) : 0;
+}
+
+static int add_folder(struct gp_plans *plans, const char *path, size_t below, int depth)
+{
+	struct dirent **entry;
+	const int n = scandir(path, &entry, NULL, alphasort);
+	int err = 0;
+
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		if (!err && depth < DEPTH_MAX)
+			err = add_entry(plans, path, entry[i]->d_name, below, depth);
+		free(entry[i]);
+	}
+	free(entry);
+	return err;
+}
+
+int gp_plans_open(struct gp_plans *plans, const char *word)
+{
+	const char *slash = strrchr(word, '/');
+	char path[PATH_MAX];
+	size_t below;
+	int err;
+
+	*plans = (struct gp_plans){ 0 };
+	if (is_plan_file(word))
+		return add_plan(plans, word, slash ? slash + 1 : word);
+	find_folder(word, path, &below);
+	err = add_folder(plans, path, below, 0);
+	if (err || plans->count)
+		return err;
+	fprintf(stderr, "gpreempt-bench: %s: there is no plan in it, a file that ends in .json\n",
+		path);
+	return -EINVAL;
+}
+
+void gp_plans_close(struct gp_plans *plans)
+{
+	for (size_t i = 0; i < plans->count; i++) {
+		free((char *)plans->list[i].name);
+		gp_plan_destroy((struct gp_plan *)plans->list[i].plan);
+	}
+	free(plans->list);
+	*plans = (struct gp_plans){ 0 };
+}
+
+/* ---- listing --------------------------------------------------------------------- */
+
+static void list_one(const char *folder, const char *name, FILE *out)
+{
+	char path[2 * PATH_MAX], line[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s%s/" WHAT, folder, name);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	if (fgets(line, sizeof(line), file))
+		fprintf(out, "%-13s %s%s", name, line, strchr(line, '\n') ? "" : "\n");
+	fclose(file);
+}
+
+void gp_plans_list(FILE *out)
+{
+	struct dirent **entry;
+	char folder[PATH_MAX];
+	int n;
+
+	gp_data_path("plans/", folder);
+	n = scandir(folder, &entry, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		list_one(folder, entry[i]->d_name, out);
+		free(entry[i]);
+	}
+	if (n < 0)
+		return;
+	free(entry);
+	fprintf(out, "%-13s all of these, one after the other\n", GP_PLANS_ALL);
+}

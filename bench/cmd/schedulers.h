@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedulers.h - under whom plans run: peers on a device, in virtual time the model's. */
+#ifndef GP_BENCH_CMD_SCHEDULERS_H
+#define GP_BENCH_CMD_SCHEDULERS_H
+
+#include <stddef.h>
+
+#include "bench/device/peer.h"
+#include "bench/virtual/corun.h"
+
+struct gp_scheduler {
+	const char *name;
+	enum gp_corun_scheduler of_model;
+	struct gp_peer *peer;		/* NULL: of_model */
+};
+
+struct gp_schedulers {
+	struct gp_scheduler *list;
+	size_t count;
+};
+
+/**
+ * @peers: a folder of their files; NULL: the model's. 0; -ENOENT, -EINVAL: which was said;
+ * -ENOMEM. gp_schedulers_close() in any case.
+ */
+int gp_schedulers_open(struct gp_schedulers *schedulers, const char *peers);
+void gp_schedulers_close(struct gp_schedulers *schedulers);
+
+#endif
