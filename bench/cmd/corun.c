@@ -194,6 +194,8 @@ static int open_job(struct session *s, const struct gp_corun_plan *plan, struct 
 	job->options = s->options;
 	/* Its own, as its rates are. */
 	job->plan = gp_plan_scaled(plan->plan, none, 1);
+	if (job->plan && s->options->seconds > 0)
+		job->plan->seconds = s->options->seconds;
 	err = job->plan ? gp_models_open(&job->models, plan->name, job->plan,
 					 s->options->workloads, s->options->device) : -ENOMEM;
 	if (!err)

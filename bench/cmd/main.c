@@ -20,6 +20,7 @@
 
 #define REQUESTS_MAX 100000000u
 #define RUNS_MAX 1000u
+#define SECONDS_MAX 86400
 #define ALPHA 0.01
 #define WORDS 2
 
@@ -29,7 +30,7 @@ static const struct gp_suite *const suites[] = {
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
 enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS, OPT_DEVICE,
-	OPT_PEERS, OPT_OFFERED };
+	OPT_PEERS, OPT_OFFERED, OPT_SECONDS };
 
 static const struct argp_option argp_options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
@@ -42,6 +43,7 @@ static const struct argp_option argp_options[] = {
 	{ "peers", OPT_PEERS, "DIR", 0, "under whom, on a device (those that came with this)", 0 },
 	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (those that came with this)",
 	  0 },
+	{ "seconds", OPT_SECONDS, "S", 0, "so long, whatever the plan says", 0 },
 	{ "offered", OPT_OFFERED, "LOAD", 0, "all rates of a plan times the one factor with which "
 	  "its latency-critical clients together offer this load, above 0 and up to 1 (as in the "
 	  "file)", 0 },
@@ -66,15 +68,15 @@ static uint64_t number(struct argp_state *state, const char *name, const char *t
 }
 
 /* strtod() takes signs, hexadecimal and more: here it is digits. */
-static double load(struct argp_state *state, const char *text)
+static double real(struct argp_state *state, const char *name, const char *text, double max)
 {
 	double value = 0;
 	char *end = (char *)text;
 
 	if (*text && strspn(text, "0123456789.") == strlen(text))
 		value = strtod(text, &end);
-	if (*end || value <= 0 || value > 1)
-		argp_error(state, "--offered=%s: a number above 0, up to 1, is wanted", text);
+	if (*end || value <= 0 || value > max)
+		argp_error(state, "--%s=%s: a number above 0, up to %g, is wanted", name, text, max);
 	return value;
 }
 
@@ -108,7 +110,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		a->options.device = text;
 		return 0;
 	case OPT_OFFERED:
-		a->options.offered = load(state, text);
+		a->options.offered = real(state, "offered", text, 1);
+		return 0;
+	case OPT_SECONDS:
+		a->options.seconds = real(state, "seconds", text, SECONDS_MAX);
 		return 0;
 	case OPT_PEERS:
 		a->options.peers = text;
@@ -187,7 +192,7 @@ static bool is_plan(const char *word)
 
 static int open_dir(struct args *a)
 {
-	char command[512], offered[40] = "";
+	char command[512], more[80] = "";
 	const struct gp_rundir_about about = {
 		.suite = a->word[0], .command = command, .driver = "",
 		.device = gp_device_about(a->options.device),
@@ -197,10 +202,13 @@ static int open_dir(struct args *a)
 	if (!a->dir)
 		return 0;
 	if (a->options.offered > 0)
-		snprintf(offered, sizeof(offered), " --offered=%g", a->options.offered);
+		snprintf(more, sizeof(more), " --offered=%g", a->options.offered);
+	if (a->options.seconds > 0)
+		snprintf(more + strlen(more), sizeof(more) - strlen(more), " --seconds=%g",
+			 a->options.seconds);
 	snprintf(command, sizeof(command),
 		 "gpreempt-bench run %.200s --seed=%llu --runs=%llu%s%s%.100s", a->word[0],
-		 (unsigned long long)a->options.seed, (unsigned long long)a->options.runs, offered,
+		 (unsigned long long)a->options.seed, (unsigned long long)a->options.runs, more,
 		 a->options.device ? " --device=" : "", a->options.device ? a->options.device : "");
 	return gp_rundir_create(a->dir, &about, &a->options.dir);
 }

@@ -19,6 +19,7 @@ struct gp_suite_options {
 	struct gp_rundir *dir;	/* for raw samples; NULL: they are not kept */
 	const char *device;	/* plans run there; NULL: in virtual time */
 	const char *peers;	/* the folder of those, with a device */
+	double seconds;		/* of each plan; 0: as its file says */
 	double offered;		/* what latency-critical clients are to offer together, by one
 				 * factor for all rates; 0: rates are as published */
 };

@@ -126,10 +126,16 @@ DECODER = f"transformer decoder, {LAYERS} layers, hidden {HIDDEN}, {HEADS} heads
 
 MODELS = {
     "vgg19": network("vgg19"),
+    "resnet18": network("resnet18"),
+    "resnet34": network("resnet34"),
     "resnet50": network("resnet50"),
     "resnet152": network("resnet152"),
+    "densenet121": network("densenet121"),
     "densenet201": network("densenet201"),
+    "googlenet": network("googlenet", aux_logits=False, init_weights=False),
     "inception_v3": network("inception_v3", 299, aux_logits=False, init_weights=False),
+    "mobilenet_v2": network("mobilenet_v2"),
+    "squeezenet1_1": network("squeezenet1_1"),
     "encoder6": Model({"encoder6": ENCODER}, encoder),
     "train:resnet152": training("resnet152"),
     "train:vgg19": training("vgg19"),
