@@ -27,6 +27,18 @@ BEST_EFFORT = (
     ("of alone", "of alone", text.percent),
 )
 
+# Of each client, where one is known; the energy is the scheduler's.
+TOOK = (
+    ("begun late, p50, µs", "late p50", text.plain_us),
+    ("begun late, p99, µs", "late p99", text.plain_us),
+    ("CPU", "CPU", text.percent),
+)
+TOOK_TITLES = ("scheduler", "client", *(title for title, _, _ in TOOK), "energy of all, J")
+TOOK_LEGEND = (
+    "Begun late: the generator's own error, from when a request was due and the one before it "
+    "done to when the client turned to it. CPU: of one, what the client's process used, or its "
+    "thread. Energy: the device's, while all ran.")
+
 # Said once, under the first table.
 LEGEND = (
     "Each figure is the median over repetitions, with the range where they differ. A dash: it is "
@@ -66,4 +78,22 @@ def repetitions(plan):
     often = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
     long = " to ".join(f"{s:g}" for s in dict.fromkeys(seconds[:1] + seconds[-1:]))
     some = "repetition" if numbers == [1] else "repetitions, interleaved,"
-    return f"{often} {some} of {long or text.NONE} s."
+    return f"{often} {some} of {long or text.NONE} s.{rates(plan)}"
+
+
+def rates(plan):
+    """Nothing where they are the file's."""
+    times = sorted({run.rates_times for row in plan.rows for run in row.runs
+                    if run.rates_times not in (None, 1)})
+    if not times:
+        return ""
+    return f" Rates are {' to '.join(f'{t:.4g}' for t in times)} times those of the plan's file."
+
+
+def took_rows(plan):
+    """The cells of each row, as text."""
+    for row in plan.rows:
+        for i, (client, found) in enumerate(row.took.items()):
+            yield [row.scheduler, client,
+                   *(text.in_line(found[name], write) for _, name, write in TOOK),
+                   "" if i else text.in_line(row.energy, text.short)]

@@ -12,8 +12,9 @@ PERCENTILES = (("p50", 500), ("p90", 900), ("p95", 950), ("p99", 990), ("p99.9",
 Spread = namedtuple("Spread", "median low high")
 # equal: of best-effort clients with the same work and load, (title, ids).
 Plan = namedtuple("Plan", "name rows lc be equal")
-# absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}.
-Row = namedtuple("Row", "scheduler runs absent lc be jain")
+# absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}; took:
+# what it took to find them out, of each client, where that is known of one; energy: a Spread.
+Row = namedtuple("Row", "scheduler runs absent lc be jain took energy")
 # A client as all runs of a plan know it.
 Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s")
 
@@ -89,6 +90,11 @@ def be_once(client):
             "of alone": ratio(client.done_per_s, client.alone_per_s)}
 
 
+def took_once(run, client):
+    return {"late p50": client.late_p50_us, "late p99": client.late_p99_us,
+            "CPU": ratio(client.cpu_s, run.seconds)}
+
+
 # ---- over repetitions ----------------------------------------------------------------
 
 def together(found):
@@ -126,6 +132,10 @@ def jain_over(runs, ids):
     return spread(jain_once(run, ids) for run in runs)
 
 
+def took_over(runs, identity):
+    return together([took_once(run, c) for run in runs for c in run.clients if c.id == identity])
+
+
 def row(scheduler, entries, be, equal):
     runs = sorted((e for e in entries if not isinstance(e, Absent)), key=lambda run: run.number)
     why = [e.why for e in entries if isinstance(e, Absent)]
@@ -133,7 +143,8 @@ def row(scheduler, entries, be, equal):
     return Row(scheduler, runs, "; ".join(why) or None,
                {i: together([lc_once(c) for c in of_client(runs, i)]) for i, lc in ids if lc},
                {i: together([be_once(c) for c in of_client(runs, i)]) for i, lc in ids if not lc},
-               {title: jain_over(runs, members) for title, members in equal})
+               {title: jain_over(runs, members) for title, members in equal},
+               {i: took_over(runs, i) for i, _ in ids}, spread(run.energy_j for run in runs))
 
 
 def plan(name, entries):
@@ -145,6 +156,12 @@ def plan(name, entries):
     schedulers = dict.fromkeys(e.scheduler for e in entries)
     return Plan(name, [row(s, [e for e in entries if e.scheduler == s], be, equal)
                        for s in schedulers], lc, be, equal)
+
+
+def was_measured(plan):
+    """Is something known of what it took to find it all out?"""
+    return any(row.energy or any(value for found in row.took.values() for value in found.values())
+               for row in plan.rows)
 
 
 def plans(results):

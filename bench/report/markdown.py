@@ -3,6 +3,7 @@
 import re
 
 import columns
+import figures
 import text
 from markup import clean
 
@@ -59,6 +60,11 @@ def section(plan):
         parts.append(client_table(plan, plan.be, columns.BEST_EFFORT, lambda row: row.be))
     if plan.equal:
         parts.append(jain_table(plan))
+    if figures.was_measured(plan):
+        parts.append(table(list(columns.TOOK_TITLES),
+                           [[plain(cell) for cell in cells[:2]] + cells[2:]
+                            for cells in columns.took_rows(plan)], 2))
+        parts.append(columns.TOOK_LEGEND + "\n\n")
     parts += [f"{plain(row.scheduler)}: absent: {plain(row.absent)}\n\n" for row in plan.rows
               if row.absent]
     return "".join(parts)

@@ -87,6 +87,23 @@ def table(plan):
                            body(plan)))
 
 
+def took(plan):
+    """What it took to find it out; nothing where nothing is known of that."""
+    if not figures.was_measured(plan):
+        return ""
+    title = f"Plan {plan.name}: what it took"
+    heads = [element("th", {"scope": "col"}, head) for head in columns.TOOK_TITLES]
+    rows = [element("tr", None, element("th", {"scope": "row"}, cells[0]),
+                    *(element("td", None, one) for one in cells[1:]))
+            for cells in columns.took_rows(plan)]
+    return join([
+        element("div", {"class": "wide", "role": "region", "tabindex": 0, "aria-label": title},
+                element("table", None, element("caption", None, title),
+                        element("thead", None, element("tr", None, *heads)),
+                        element("tbody", None, *rows))),
+        element("p", {"class": "note"}, columns.TOOK_LEGEND)])
+
+
 # ---- pictures ------------------------------------------------------------------------
 
 def gallery(title, found, note=""):
@@ -119,7 +136,7 @@ def plan_section(name, plan, numbers, legend):
     return element("section", {"id": name}, element("h2", None, f"Plan {plan.name}"),
                    element("p", {"class": "note"}, columns.repetitions(plan)), table(plan),
                    element("p", {"class": "note"}, columns.LEGEND) if legend else "",
-                   how_fast(name, plan, numbers), when(name, plan))
+                   took(plan), how_fast(name, plan, numbers), when(name, plan))
 
 
 def load_section(name, base, at, numbers):

@@ -22,9 +22,11 @@ ABOUT = ("suite", "command", "version", "device", "machine", "driver", "date")
 
 Results = namedtuple("Results", "about entries")
 Absent = namedtuple("Absent", "plan scheduler why")
-Run = namedtuple("Run", "plan scheduler number seconds timeline clients")
+# energy_j, rates_times, and of a client cpu_s and late_...: None where the run says nothing.
+Run = namedtuple("Run", "plan scheduler number seconds timeline clients rates_times energy_j")
 Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s requests "
-                    "left done_per_s missed tokens alone_first_us alone_next_us samples")
+                    "left done_per_s missed tokens alone_first_us alone_next_us late_p50_us "
+                    "late_p99_us cpu_s samples")
 # Of each request, in order of intention; and how long its first token took, and each of
 # the others after the one before.
 Samples = namedtuple("Samples", "intended end first next")
@@ -141,6 +143,10 @@ def load(path):
                       "results are wanted") from None
 
 
+def number_if_there(place, name):
+    return place.field(name).number() if place.has(name) else None
+
+
 def client(place):
     lc = place.field("class").word("lc", "be") == "lc"
     path = place.field("samples").file()
@@ -153,6 +159,7 @@ def client(place):
         place.field("done_per_s").number(), place.field("missed").number(),
         tokens, *(place.field(name).positive() if tokens else None
                   for name in ("alone_first_us", "alone_next_us")),
+        *(number_if_there(place, name) for name in ("late_p50_us", "late_p99_us", "cpu_s")),
         # Only what is shown is read: of best-effort no latency is.
         samples(path, tokens) if path and lc else None)
 
@@ -171,7 +178,8 @@ def entry(place):
     if place.has("absent"):
         return Absent(plan, scheduler, place.field("absent").name())
     return Run(plan, scheduler, place.field("run").whole(), place.field("seconds").number(),
-               place.field("timeline").file(), clients(place.field("clients")))
+               place.field("timeline").file(), clients(place.field("clients")),
+               number_if_there(place, "rates_times"), number_if_there(place, "energy_j"))
 
 
 def check_once(place, run, before):

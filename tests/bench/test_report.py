@@ -227,6 +227,22 @@ class Figures(Report):
         self.assertEqual(self.rows("be | hinted")[0][2:], ["-", "-"])
         self.assertIn("offered load -, alone -", self.text("report.md"))
 
+    def test_what_it_took(self):
+        """Nothing of it where nothing is known; else of all clients, and the device's energy
+        once for each scheduler."""
+        self.make(results(run(clients=[lc(late_p50_us=None, late_p99_us=None, cpu_s=None),
+                                       be()])))
+        self.assertNotIn("Begun late", self.text("report.md"))
+        self.assertNotIn("what it took", self.text("report.html"))
+        more = {"energy_j": 2512.4, "rates_times": 1.25}
+        self.make(results({**run(clients=[lc(late_p50_us=0, late_p99_us=17.25, cpu_s=2.5),
+                                          be(cpu_s=0.5)]), **more}, run(scheduler="slices")))
+        self.assertEqual(self.rows("hinted | lc")[0][2:], ["0.0", "17.2", "25.0 %", "2,512"])
+        self.assertEqual(self.rows("hinted | be")[0][2:], ["-", "-", "5.0 %"])
+        self.assertEqual(self.rows("slices | lc")[0][2:], ["-", "-", "-", "-"])
+        self.assertIn("Rates are 1.25 times those of the plan's file.", self.text("report.md"))
+        self.assertIn("Plan A: what it took", self.text("report.html"))
+
     def test_loads(self):
         for name, wanted in (("A@0.5", ("A", 0.5)), ("A@B@90", ("A@B", 90.0)), ("A@", None),
                              ("A", None), ("@1", None), ("A@x", None), ("A@.", None),
@@ -240,8 +256,8 @@ class Moments(unittest.TestCase):
         """A run with a request each 10 ms, and a device that was busy all the time."""
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
-        client = read.Client("lc", True, "", "", *[None] * 10, read.Samples(at, end, [], []))
-        return (read.Run("A", "s", 0, 1, None, [client]),
+        client = read.Client("lc", True, "", "", *[None] * 13, read.Samples(at, end, [], []))
+        return (read.Run("A", "s", 0, 1, None, [client], None, None),
                 read.Timeline([0], [len(at) * gap_ms * MS], [0]))
 
     def test_slowest(self):
