@@ -81,7 +81,8 @@ static struct gp_corun virtual_run(const struct session *s, const struct gp_plan
 	};
 }
 
-static const struct known *find_known(const struct session *s, const struct gp_plan_job *job, size_t i)
+static const struct known *find_known(const struct session *s, const struct gp_plan_job *job,
+				      size_t i)
 {
 	const struct gp_plan_client *c = &job->plan->client[i];
 

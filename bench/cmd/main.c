@@ -76,7 +76,8 @@ static double real(struct argp_state *state, const char *name, const char *text,
 	if (*text && strspn(text, "0123456789.") == strlen(text))
 		value = strtod(text, &end);
 	if (*end || value <= 0 || value > max)
-		argp_error(state, "--%s=%s: a number above 0, up to %g, is wanted", name, text, max);
+		argp_error(state, "--%s=%s: a number above 0, up to %g, is wanted", name, text,
+			   max);
 	return value;
 }
 

@@ -69,6 +69,61 @@ static void takes_what_it_says(void **state)
 }
 
 /* The client's priority is its class; else its id says it; else the load's priority. */
+static void takes_more_than_theirs(void **state)
+{
+	struct gp_plan *p = good(
+		"{\"schema_version\": 1, \"what\": \"w\", \"source\": \"s\", \"time\": 1, "
+		"\"tasks\": ["
+		"{\"id\": \"a\", \"load\": {\"type\": \"bursty\", \"frequency\": 5, \"sigma\": 2},"
+		" \"client\": {\"priority\": 0, \"level\": 3, \"deadline_us\": 7,"
+		"  \"hint_off_us\": -300}},"
+		"{\"id\": \"b\", \"load\": {\"type\": \"poisson\", \"offered\": 0.25},"
+		" \"client\": {\"weight\": 300}}]}");
+	const struct gp_plan_client *c = p->client;
+	char law[32];
+
+	assert_string_equal(p->what, "w");
+	assert_string_equal(p->source, "s");
+	assert_int_equal(p->unknowns, 0);
+	assert_int_equal(c[0].load, GP_PLAN_BURSTY);
+	gp_plan_law(&c[0], law, sizeof(law));
+	assert_string_equal(law, "bursty:2.000000");
+	assert_int_equal(c[0].level, 3);
+	assert_int_equal(c[0].deadline_us, 7);
+	assert_int_equal(c[0].hint_off_us, -300);
+	assert_true(c[1].offered == 0.25 && c[1].rate == 0);
+	gp_plan_law(&c[1], law, sizeof(law));
+	assert_string_equal(law, "poisson");
+	assert_int_equal(c[1].weight, 300);
+	gp_plan_destroy(p);
+}
+
+static void scales(void **state)
+{
+	static const double alone_per_s[] = { 10, 100, 1000 };
+	struct gp_plan *p = good(
+		"{\"time\": 2, \"tasks\": ["
+		"{\"id\": \"a\", \"load\": {\"type\": \"periodic\", \"frequency\": 8},"
+		" \"client\": {}},"
+		"{\"id\": \"b\", \"load\": {\"type\": \"trace\", \"trace\": [0, 3, 900]},"
+		" \"client\": {\"model_name\": \"m\"}},"
+		"{\"id\": \"c\", \"load\": {\"type\": \"poisson\", \"offered\": 0.2},"
+		" \"client\": {}}]}");
+	struct gp_plan *scaled = gp_plan_scaled(p, alone_per_s, 1.5);
+
+	gp_plan_destroy(p);
+	assert_non_null(scaled);
+	assert_true(scaled->seconds == 2 && scaled->clients == 3);
+	assert_true(scaled->client[0].rate == 12);
+	assert_string_equal(scaled->client[1].model, "m");
+	assert_int_equal(scaled->client[1].trace_ns[0], 0);
+	assert_int_equal(scaled->client[1].trace_ns[1], 2000000);
+	assert_int_equal(scaled->client[1].trace_ns[2], 600000000);
+	/* What it offers is said. */
+	assert_true(scaled->client[2].rate == 200);
+	gp_plan_destroy(scaled);
+}
+
 static void knows_the_class(void **state)
 {
 	static const struct {
@@ -121,6 +176,21 @@ static void says_what_is_wrong(void **state)
 		  "prev_task_ids: found \"b\", the id of another" },
 		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"a\"]}", "{}"),
 		  "\"a\" would wait for itself" },
+		{ "{\"schema_version\": 2, \"time\": 1, \"tasks\": []}",
+		  "p.json: schema_version: found 2, 1 is wanted" },
+		{ "{\"what\": \"a\\nb\", \"time\": 1, \"tasks\": []}", "what: found " },
+		{ TASK("{\"type\": \"bursty\", \"frequency\": 1, \"sigma\": 4}", "{}"),
+		  "load.sigma: found 4, a number from 0.001 to 3" },
+		{ TASK("{\"type\": \"poisson\", \"offered\": 1.5}", "{}"),
+		  "load.offered: found 1.5, a number above 0, up to 1" },
+		{ TASK("{\"type\": \"poisson\", \"offered\": 0.5, \"frequency\": 1}", "{}"),
+		  "load.offered: found 0.5, \"frequency\" or \"offered\" is wanted, not both" },
+		{ TASK(LOAD, "{\"level\": 1}"), "client.level: found 1, \"level\" is a latency" },
+		{ TASK(LOAD, "{\"priority\": 0, \"weight\": 1}"), "\"weight\" is a best-effort" },
+		{ TASK(LOAD, "{\"priority\": 0, \"level\": 16}"), "from 0 to 15 is wanted" },
+		{ TASK(LOAD, "{\"weight\": 0}"), "from 1 to 10000 is wanted" },
+		{ TASK(LOAD, "{\"deadline_us\": 0}"), "from 1 to 100000000 is wanted" },
+		{ TASK(LOAD, "{\"hint_off_us\": -1000001}"), "from -1000000 to 1000000" },
 		{ TASK(LOAD, "3"), "tasks[0].client: found 3, " },
 		{ TASK(LOAD, "{\"priority\": 2}"), "client.priority: found 2, " },
 		{ TASK(LOAD, "{\"batch_size\": 0}"), "a whole number from 1 to 65536" },
@@ -197,6 +267,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_it_says),
+		cmocka_unit_test(takes_more_than_theirs),
+		cmocka_unit_test(scales),
 		cmocka_unit_test(knows_the_class),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(refuses_circles),

@@ -47,6 +47,36 @@ class Suites(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
+    def test_lists(self):
+        """Each folder is a suite; of our own plans nothing is left aside."""
+        listed = subprocess.run([BENCH, "list"], text=True, capture_output=True, timeout=60)
+        top = os.path.join(TOP, "bench/plans")
+        suites = [name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name))]
+        self.assertGreater(len(suites), 10)
+        for suite in suites + ["paper"]:
+            self.assertIn(f"\n{suite} ", listed.stdout)
+        for suite in set(suites) - {"gpreempt", "disb"}:
+            for name in os.listdir(os.path.join(top, suite)):
+                if name.endswith(".json"):
+                    done = subprocess.run([BENCH, "list", os.path.join(top, suite, name)],
+                                          text=True, capture_output=True, timeout=60)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertNotIn("not taken", done.stdout)
+
+    def test_a_plan_that_lacks_something(self):
+        """The others run all the same, and the exit status tells."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, model in (("a", "none-such"), ("b", "spin:1ms")):
+                with open(os.path.join(folder, f"{name}.json"), "w", encoding="ascii") as f:
+                    json.dump({"time": 0.1, "tasks": [{"load": {"type": "continuous"},
+                                                       "client": {"model_name": model}}]}, f)
+            done = subprocess.run([BENCH, "run", folder], text=True, capture_output=True,
+                                  timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("b, 0.1 s, run 1\n", done.stdout)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertIn("none-such is neither a file of --workloads=", done.stderr)
+
     def test_gpreempts_own(self):
         out = self.bench("run", "gpreempt", "--seconds=0.1")
         self.assertEqual(out.count(", 0.1 s, run 1\n"), 20, out)
