@@ -285,8 +285,8 @@ class Bench(unittest.TestCase):
             path = os.path.join(folder, "p.json")
             for kind in ("copy:in,bytes=1MiB", "copy:out,bytes=3B", "bfs:9", "sssp:10",
                          "components:9", "pagerank:8", "stencil:40x30,steps=9"):
-                done = self.client(folder, f"--workload={kind}", "--seconds=1",
-                                   "--period-us=20000")
+                done = self.client(folder, f"--workload={kind}", "--length-ms=1000",
+                                   "--period-ns=20000000")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("client requests=49 ", done.stdout)
                 self.assertIn(" result=right\n", done.stdout)
