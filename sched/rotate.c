@@ -174,7 +174,7 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 /* Charges what ran, and finds who may run from now on. */
 static void refresh(struct gp_sched *s)
 {
-	bool is[GP_SCHED_MAX_TENANTS], was[GP_SCHED_MAX_TENANTS];
+	bool is[GP_SCHED_MAX_TENANTS], was[GP_SCHED_MAX_TENANTS] = { false };
 	uint64_t min = GP_NEVER, runnable = 0;
 
 	find_runnable(s, is);
