@@ -253,7 +253,7 @@ static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 	if (!dev->log || dev->looking)
 		return false;
 	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) ||
-	    dev->woken || waits_for_cut(dev))
+	    dev->woken || waits_for_cut(dev) || gp_sched_min_due(dev->sched, now_ns))
 		return true;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))

@@ -246,7 +246,7 @@ void gp_min_usage(struct gp_sched *s, uint64_t more_ns);
 bool gp_min_turn_runs(const struct gp_sched *s);
 /* Longest that LC is off for BE, with so many groups more than there are. */
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
-void gp_min_reconcile(struct gp_sched *s);
+void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event);
 /* When the window that is open closes at the latest. */
 uint64_t gp_min_window_end_ns(const struct gp_sched *s);
 uint64_t gp_min_next_ns(const struct gp_sched *s);

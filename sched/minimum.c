@@ -148,7 +148,11 @@ static void close_window(struct gp_sched *s)
 	s->min_owed = gp_min_u64(s->min_owed, owed_max(s));
 }
 
-void gp_min_reconcile(struct gp_sched *s)
+/*
+ * Usage comes for each tenant apart, and the resident's may come last: what is owed is
+ * known when all of it was told, at the next event.
+ */
+void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 {
 	if (!s->config.be_min_pct)
 		return;
@@ -156,7 +160,8 @@ void gp_min_reconcile(struct gp_sched *s)
 	    (!s->min_owed || !be_wants(s) || !lc_groups(s) ||
 	     s->now_ns >= gp_min_window_end_ns(s)))
 		close_window(s);
-	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s))
+	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s) ||
+	    event->type == GP_EV_USAGE)
 		return;
 	s->window_since_ns = s->now_ns;
 	/* The switch to BE takes from its time. */
@@ -167,6 +172,11 @@ void gp_min_reconcile(struct gp_sched *s)
 static uint64_t div_up(uint64_t a, uint64_t b)
 {
 	return (a + b - 1) / b;
+}
+
+bool gp_sched_min_due(const struct gp_sched *s, uint64_t now_ns)
+{
+	return s->config.be_min_pct && !s->window_since_ns && gp_min_next_ns(s) <= now_ns;
 }
 
 uint64_t gp_min_next_ns(const struct gp_sched *s)
@@ -186,6 +196,6 @@ uint64_t gp_min_next_ns(const struct gp_sched *s)
 		return GP_NEVER;
 	next = gp_add_sat(s->now_ns, div_up(gp_sub_sat(due(s), s->min_owed), pct));
 	next = gp_max_u64(next, s->window_next_ns);
-	/* Due, and held up by what an outcome or another step will end. */
-	return next > s->now_ns ? next : GP_NEVER;
+	/* Due, and held up by what an outcome or another step will end; or by usage. */
+	return next > s->now_ns ? next : may_open(s) ? s->now_ns + 1 : GP_NEVER;
 }

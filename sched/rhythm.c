@@ -899,5 +899,8 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 		guess->spread_ns += EARLY_NS;
 	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns,
 						best, phase);
+	/* It counts waits for more urgent ones as well, which no lead makes shorter. */
+	if (r->exact && guess->lead_max_ns > r->lag_ns + LEAD_MORE_NS)
+		guess->lead_max_ns = r->lag_ns + LEAD_MORE_NS;
 	return true;
 }

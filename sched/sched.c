@@ -531,7 +531,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
 	apply(s, event, out);
 	gp_hold_reconcile(s, out);
 	gp_rotate_reconcile(s);
-	gp_min_reconcile(s);
+	gp_min_reconcile(s, event);
 	gp_cut_reconcile(s);
 	gp_group_reconcile(s, out);
 	arm(s, event, out);

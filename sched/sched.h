@@ -269,6 +269,12 @@ int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_
 bool gp_sched_put_off(const struct gp_sched *sched);
 
 /**
+ * gp_sched_min_due() - as far as was told, is BE owed its minimum at @now_ns? LC goes
+ * off for it at the next step, so usage is to be told before.
+ */
+bool gp_sched_min_due(const struct gp_sched *sched, uint64_t now_ns);
+
+/**
  * The most urgent LC tenant that has work, or holds; 0: there is none, or nobody is
  * cut for it here (lc_cut).
  */

@@ -303,6 +303,32 @@ static void test_usage_spares_windows(void **state)
 	}
 }
 
+/* What is due when usage is told may not be: the resident's share of it comes last. */
+static void test_all_usage_is_told_first(void **state)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+	};
+	static struct machine m;
+
+	for (int be = 0; be < 2; be++) {
+		machine_init(&m, &config);
+		machine_add_be(&m, 1, 100, 0);
+		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+		machine_run(&m, 49 * MS);
+		for (int k = 0; k < 20; k++) {
+			/* Its timer is due, and before it comes the log is read. */
+			m.d.now_ns += 2 * MS;
+			machine_usage(&m, LC, 20 * MS, 0);
+			if (be)
+				machine_usage(&m, 1, 25 * MS, 25 * MS);
+			machine_run(&m, 48 * MS);
+		}
+		assert_int_equal(m.longest_off_ns[LC] != 0, !be);
+		machine_end(&m);
+	}
+}
+
 /* A device that refuses to take LC off: LC is not off longer than stated. */
 static void test_refused(void **state)
 {
@@ -342,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_no_window_without_need),
 		cmocka_unit_test(test_shares_of_the_minimum),
 		cmocka_unit_test(test_usage_spares_windows),
+		cmocka_unit_test(test_all_usage_is_told_first),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_slow),
 	};
