@@ -313,6 +313,7 @@ static void test_all_usage_is_told_first(void **state)
 
 	for (int be = 0; be < 2; be++) {
 		machine_init(&m, &config);
+		m.off_ns = m.on_ns = 400 * US;
 		machine_add_be(&m, 1, 100, 0);
 		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
 		machine_run(&m, 49 * MS);
