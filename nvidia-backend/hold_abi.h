@@ -18,7 +18,7 @@
  *   loop: w = *word; now = time
  *	if (s32)(w - ticket) >= 0: how |= RELEASED, leave
  *	if now - from >= limit_ns: how |= LIMIT, leave
- *	how = WAITED
+ *	how = WAITED, sleep 1 us (a switch waits for reads of host memory under way)
  *   stamp->end_ns = now, how = how; then, after a fence to the whole system,
  *   ticket = ticket
  */

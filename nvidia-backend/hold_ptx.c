@@ -33,6 +33,7 @@ const char gp_nv_hold_ptx[] =
 	"	setp.ge.u64 %p2, %rd6, %rd3;\n"
 	"	@%p2 bra LIMIT;\n"
 	"	mov.u32 %r4, 4;\n"
+	"	nanosleep.u32 1000;\n"
 	"	bra.uni SPIN;\n"
 	"RELEASED:\n"
 	"	or.b32 %r4, %r4, 1;\n"

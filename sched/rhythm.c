@@ -41,6 +41,7 @@
 #define TRIAL_HITS 4u
 #define TRIAL_TOL_NS (100 * US)		/* a hold bridges that */
 
+#define EXACT_LEAD_MAX_NS (1000ull * US)	/* time to suspend best-effort, too */
 #define LEAD_MORE_NS (50ull * US)	/* than switches are seen to take: enough */
 #define GUARD_NS (50 * US)		/* from a request's end to a hold */
 #define LINGER_MIN_NS (40 * US)
@@ -900,7 +901,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns,
 						best, phase);
 	/* It counts waits for more urgent ones as well, which no lead makes shorter. */
-	if (r->exact && guess->lead_max_ns > r->lag_ns + LEAD_MORE_NS)
-		guess->lead_max_ns = r->lag_ns + LEAD_MORE_NS;
+	if (r->exact && guess->lead_max_ns > EXACT_LEAD_MAX_NS)
+		guess->lead_max_ns = EXACT_LEAD_MAX_NS;
 	return true;
 }
