@@ -221,6 +221,11 @@ static void keep_be_off(struct gp_sched *s)
 		s->be_off = 0;
 }
 
+bool gp_cut_waits(const struct gp_sched *s)
+{
+	return s->be_off && s->be_back_ns;
+}
+
 bool gp_cut_keeps_be_off(const struct gp_sched *s)
 {
 	return s->be_off && !s->window_since_ns &&

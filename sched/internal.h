@@ -262,6 +262,8 @@ bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
 bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
 /* BE is off as long as LC works that is likely to be cut. */
 bool gp_cut_keeps_be_off(const struct gp_sched *s);
+/* Nobody is left that is likely to be cut, and BE is off yet for who is active. */
+bool gp_cut_waits(const struct gp_sched *s);
 /* @t was seen to have the device. */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t);
 /* The device has no such thing as PREEMPT. */

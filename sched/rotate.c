@@ -378,7 +378,7 @@ void gp_rotate_reconcile(struct gp_sched *s)
 
 bool gp_sched_put_off(const struct gp_sched *s)
 {
-	return s->resident != GP_NONE && s->rotate_since_ns != 0;
+	return (s->resident != GP_NONE && s->rotate_since_ns != 0) || gp_cut_waits(s);
 }
 
 uint32_t gp_sched_resident(const struct gp_sched *s)

@@ -263,8 +263,8 @@ void gp_sched_set_policy(struct gp_sched *sched, const struct gp_be_policy *be,
 int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_min_pct);
 
 /**
- * gp_sched_put_off() - is a turn over, and goes on because LC is active? Who
- * has to look whether it is looks more often then.
+ * gp_sched_put_off() - does something wait only for LC to be done: a turn that is over,
+ * or best-effort to come back? Who has to look whether it is looks more often then.
  */
 bool gp_sched_put_off(const struct gp_sched *sched);
 
