@@ -36,7 +36,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -m 644 $(REPORT) $(DESTDIR)$(pkglibdir)/bench/report/
 	set -e; for f in $(BENCH_DATA:$(O)/lib/gpreempt/%=%); do test -x $$f && m=755 || m=644; \
 		$(INSTALL) -D -m $$m $$f $(DESTDIR)$(pkglibdir)/$$f; done
-	$(INSTALL) -m 755 $(O)/bench/client $(DESTDIR)$(pkglibdir)/bench/
+	$(INSTALL) -m 755 $(O)/bench/client $(O)/bench/ctxlog $(DESTDIR)$(pkglibdir)/bench/
 	$(if $(HIP_KERNELS),$(INSTALL) -m 644 $(HIP_KERNELS) $(DESTDIR)$(pkglibdir)/bench/)
 	$(INSTALL) -m 755 $(FACE) $(CUPTI) $(DESTDIR)$(pkglibdir)/softgpu/
 	$(INSTALL) -m 644 include/gpreempt/*.h $(DESTDIR)$(includedir)/gpreempt/

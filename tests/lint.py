@@ -65,7 +65,7 @@ SHARED = {
     "client/class.h": {"cli", "daemon"},
     "client/duration.h": {"cli", "daemon", "bench/workload"},
     "client/log.h": {"daemon"},
-    "client/clocks.h": {"daemon"},
+    "client/clocks.h": {"daemon", "bench/apps"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * ctxlog - write the device's own context-switch log to a file, one record a
- * line: time (ns, the device's clock), start|end|lost, pid, context, count.
- * Ends at the end of its input, or at SIGTERM.
+ * line: time (ns, the device's clock, or the one that programs go by), start|end|lost,
+ * pid, context, count. Ends at the end of its input, or at SIGTERM.
  */
 #include <errno.h>
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bench/common/opts.h"
+#include "client/clocks.h"
 #include "gpreempt/hal.h"
 
 #define RECORDS 1024
@@ -19,6 +20,8 @@
 #define LAST_MS 100 /* the driver passes records on every 33 ms */
 
 static char device[64], out_path[512];
+static bool common_clock;
+static struct gp_clocks clocks;
 
 static const struct gp_opt opts[] = {
 	{.name = "device",
@@ -29,6 +32,9 @@ static const struct gp_opt opts[] = {
 	 .text = out_path,
 	 .text_len = sizeof(out_path),
 	 .help = "file (default: stdout)"},
+	{.name = "common-clock",
+	 .flag = &common_clock,
+	 .help = "times as programs have them, not the log's own"},
 };
 
 static volatile sig_atomic_t stop;
@@ -49,19 +55,32 @@ static void write_records(FILE *out, const struct gp_switch_record *rec,
 
 	for (ssize_t i = 0; i < count; i++)
 		fprintf(out, "%llu %s %d %u %u\n",
-			(unsigned long long)rec[i].time_ns,
+			(unsigned long long)(rec[i].time_ns - (uint64_t)clocks.ahead_ns),
 			rec[i].kind <= GP_SWITCH_LOST && kinds[rec[i].kind]
 				? kinds[rec[i].kind]
 				: "?",
 			rec[i].pid, rec[i].context, rec[i].count);
 }
 
-static int copy_records(const struct gp_hal_ops *ops, struct gp_log *log,
-			FILE *out)
+/* Until the clocks are known nothing is read, and so nothing lost. */
+static int compare_clocks(struct gp_device *dev, struct gp_log *log)
 {
+	struct gp_hal_caps caps;
+	int error = dev->ops->caps(dev, &caps);
+
+	return error ? error : gp_clocks_of_log(&clocks, dev->ops, dev, log,
+						caps.caps & GP_CAP_VIRTUAL_TIME);
+}
+
+static int copy_records(struct gp_device *dev, struct gp_log *log, FILE *out)
+{
+	const struct gp_hal_ops *ops = dev->ops;
 	struct gp_switch_record rec[RECORDS];
 	ssize_t count;
+	int error = common_clock ? compare_clocks(dev, log) : 0;
 
+	if (error || (common_clock && !clocks.known))
+		return error;
 	while ((count = ops->log_read(log, rec, RECORDS)) > 0)
 		write_records(out, rec, count);
 	return (int)count;
@@ -103,7 +122,7 @@ static int follow(struct gp_device *dev, struct gp_log *log, FILE *out)
 			break;
 		error = ops->timer_ack(timer);
 		if (!error || error == -EAGAIN)
-			error = copy_records(ops, log, out);
+			error = copy_records(dev, log, out);
 	}
 	ops->timer_destroy(timer);
 	return error;
@@ -139,11 +158,12 @@ int main(int argc, char **argv)
 	out = out_path[0] ? fopen(out_path, "we") : stdout;
 	if (!out)
 		return fail(out_path, -errno, "");
-	fprintf(stderr, "ready\n");
+	fprintf(out_path[0] ? stdout : stderr, "ready\n");
+	fflush(stdout);
 	error = follow(dev, log, out);
 	poll(NULL, 0, LAST_MS);
 	if (!error)
-		error = copy_records(dev->ops, log, out);
+		error = copy_records(dev, log, out);
 	dev->ops->log_close(log);
 	gp_device_close(dev);
 	if (fclose(out) && !error)

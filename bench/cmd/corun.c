@@ -37,7 +37,8 @@ static int run_on_device(const struct gp_plan_job *job, const struct gp_plan *pl
 			 struct gp_plan_result *r, char *why, size_t why_len)
 {
 	const struct gp_device_run run = {
-		.client = gp_device_client(), .device = job->options->device,
+		.client = gp_device_client(), .ctxlog = gp_device_ctxlog(),
+		.device = job->options->device,
 		.soft = gp_device_is_soft(job->options->device), .plan = plan,
 		.workload = workload, .peer = peer, .seed = seed,
 	};

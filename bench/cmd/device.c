@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char client_path[PATH_MAX];
+static char client_path[PATH_MAX], ctxlog_path[PATH_MAX];
 
 bool gp_device_is_soft(const char *device)
 {
@@ -36,6 +36,11 @@ const char *gp_device_about(const char *device)
 const char *gp_device_client(void)
 {
 	return client_path;
+}
+
+const char *gp_device_ctxlog(void)
+{
+	return ctxlog_path[0] ? ctxlog_path : NULL;
 }
 
 /* The folder of this program. */
@@ -82,16 +87,36 @@ static int use_software_gpu(const char *folder)
 	       setenv("GPREEMPT_DAEMON", "none", 1) ? -errno : 0;
 }
 
-static int find_client(const char *folder)
+static int find_program(const char *folder, const char *name, char path[PATH_MAX])
 {
-	static const char *const where[] = { "/../bench/client", "/../lib/gpreempt/bench/client" };
+	static const char *const where[] = { "/../bench/", "/../lib/gpreempt/bench/" };
 
 	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++)
-		if ((size_t)snprintf(client_path, sizeof(client_path), "%s%s", folder,
-				     where[i]) < sizeof(client_path) &&
-		    !access(client_path, X_OK))
+		if (snprintf(path, PATH_MAX, "%s%s%s", folder, where[i], name) < PATH_MAX &&
+		    !access(path, X_OK))
 			return 0;
+	path[0] = '\0';
 	return -ENOENT;
+}
+
+const char *gp_device_driver(const char *device)
+{
+	static const char *const files[] = { "/sys/module/nvidia/version",
+					     "/sys/module/amdgpu/version" };
+	static char version[64];
+
+	for (size_t i = 0; device && !gp_device_is_soft(device) && i < 2; i++) {
+		FILE *file = fopen(files[i], "re");
+		const bool got = file && fgets(version, sizeof(version), file);
+
+		if (file)
+			fclose(file);
+		if (got) {
+			version[strcspn(version, "\n")] = '\0';
+			return version;
+		}
+	}
+	return "";
 }
 
 int gp_device_prepare(const char *device)
@@ -100,11 +125,13 @@ int gp_device_prepare(const char *device)
 	int err = own_folder(folder);
 
 	if (!err)
-		err = find_client(folder);
+		err = find_program(folder, "client", client_path);
 	if (err) {
 		fprintf(stderr, "gpreempt-bench: its program \"client\" is not there\n");
 		return err;
 	}
+	/* Where it is not there the device's log is not kept. */
+	(void)find_program(folder, "ctxlog", ctxlog_path);
 	/* Of a client that has ended its exit is told, not that it was written to. */
 	signal(SIGPIPE, SIG_IGN);
 	err = prepend("PATH", folder);

@@ -8,6 +8,9 @@
 /** Is @device the software GPU, whose clock is its own? */
 bool gp_device_is_soft(const char *device);
 
+/** Its driver's version, "" where nothing is known of one. Static. */
+const char *gp_device_driver(const char *device);
+
 /** What it is, and whose clock its times are of; NULL: the model, in virtual time. */
 const char *gp_device_about(const char *device);
 
@@ -19,5 +22,7 @@ int gp_device_prepare(const char *device);
 
 /** The program that is one client of a plan: of the build, or as installed. */
 const char *gp_device_client(void);
+/** The one that writes the device's log down; NULL: it is not there. */
+const char *gp_device_ctxlog(void);
 
 #endif

@@ -195,7 +195,8 @@ static int open_dir(struct args *a)
 {
 	char command[512], more[80] = "";
 	const struct gp_rundir_about about = {
-		.suite = a->word[0], .command = command, .driver = "",
+		.suite = a->word[0], .command = command,
+		.driver = gp_device_driver(a->options.device),
 		.device = gp_device_about(a->options.device),
 		.seed = a->options.seed,
 	};

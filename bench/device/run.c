@@ -14,6 +14,7 @@
 #include "bench/device/command.h"
 #include "bench/device/energy.h"
 #include "bench/device/process.h"
+#include "bench/device/timeline.h"
 
 #define READY_MS 300000u	/* to find out what each of hundreds of kernels takes */
 #define END_MS 60000u		/* more than the plan's length */
@@ -29,7 +30,9 @@ struct run {
 	char folder[32];
 	/* Of each client; of all, the first one, where one process is all. */
 	struct gp_process process[GP_PLAN_CLIENTS_MAX], beside;
+	pid_t pid[GP_PLAN_CLIENTS_MAX];	/* of the program itself, in whatever it is wrapped */
 	size_t processes;
+	struct gp_timeline timeline;
 	char *why;
 	size_t why_len;
 };
@@ -50,24 +53,37 @@ static bool is_together(const struct run *r)
 
 /* ---- starting -------------------------------------------------------------------- */
 
-static int start(struct gp_process *p, struct gp_command *c, uint64_t ready_ms)
+static uint64_t number_in(const char *line, const char *name)
+{
+	const char *at = strstr(line, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+/* @pid: what it says that it is. */
+static int start(struct gp_process *p, struct gp_command *c, uint64_t ready_ms, pid_t *pid)
 {
 	char line[256];
 	int err = gp_process_start(p, c->argv);
 
-	return err ? err : gp_process_expect(p, "ready", ready_ms, line, sizeof(line));
+	if (!err)
+		err = gp_process_expect(p, "ready", ready_ms, line, sizeof(line));
+	if (!err)
+		*pid = (pid_t)number_in(line, " pid=");
+	return err;
 }
 
 static int start_beside(struct run *r)
 {
 	struct gp_command c = { 0 };
+	pid_t nobody;
 	int err;
 
 	if (!r->how->peer->beside[0])
 		return 0;
 	err = gp_command_peer(&c, r->how, r->how->peer->beside, 0, r->folder);
 	if (!err)
-		err = start(&r->beside, &c, BESIDE_MS);
+		err = start(&r->beside, &c, BESIDE_MS, &nobody);
 	if (err)
 		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not start",
 			 r->how->peer->name);
@@ -85,7 +101,7 @@ static int start_one(struct run *r, size_t i)
 		return err;
 	gp_command_add(&c, how->client);
 	gp_command_client(&c, how, i, r->folder);
-	return start(&r->process[i], &c, READY_MS);
+	return start(&r->process[i], &c, READY_MS, &r->pid[i]);
 }
 
 /* A line with the options of each client; -EINVAL: a word would be two. */
@@ -125,7 +141,7 @@ static int start_together(struct run *r)
 	if (err)
 		return err;
 	gp_command_add(&c, word);
-	return start(&r->process[0], &c, READY_MS * r->how->plan->clients);
+	return start(&r->process[0], &c, READY_MS * r->how->plan->clients, &r->pid[0]);
 }
 
 /* One after the other: each finds out by itself what its kernels take. */
@@ -163,13 +179,6 @@ static int go(struct run *r)
 }
 
 /* ---- ending ---------------------------------------------------------------------- */
-
-static uint64_t number_in(const char *line, const char *name)
-{
-	const char *at = strstr(line, name);
-
-	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
-}
 
 /* The plan begins when the first client does. */
 static int await_client(struct run *r, size_t i)
@@ -297,6 +306,22 @@ static int read_samples(struct run *r, size_t i)
 	return err ? failed(r, i, err, "left samples that are none, or do not fit") : 0;
 }
 
+/* Of clients in one process nobody can tell which of them it was. */
+static void begin_timeline(struct run *r)
+{
+	if (r->how->ctxlog && !is_together(r))
+		(void)gp_timeline_start(&r->timeline, r->how->ctxlog, r->how->device, r->folder);
+}
+
+static int end_timeline(struct run *r)
+{
+	int err = 0;
+
+	if (r->timeline.process.pid)
+		err = gp_timeline_end(&r->timeline, r->pid, r->processes, r->result);
+	return err ? failed(r, 0, err, "who had the device was not written down") : 0;
+}
+
 /* From when all are told to begin until the last has ended. */
 static int run_clients(struct run *r)
 {
@@ -320,8 +345,12 @@ static int run_all(struct run *r)
 
 	if (!err)
 		err = start_all(r);
-	if (!err)
+	if (!err) {
+		begin_timeline(r);
 		err = run_clients(r);
+	}
+	if (!err)
+		err = end_timeline(r);
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
 		err = read_samples(r, i);
 	return err;
@@ -373,6 +402,7 @@ int gp_device_run(const struct gp_device_run *how, struct gp_plan_result *result
 	err = run_all(r);
 	for (size_t i = 0; i < r->processes; i++)
 		gp_process_kill(&r->process[i]);
+	gp_process_kill(&r->timeline.process);
 	err = end_beside(r, err);
 	nftw(r->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	free(r);

@@ -11,6 +11,7 @@
 
 struct gp_device_run {
 	const char *client;		/* the program: bench/apps/client.c */
+	const char *ctxlog;		/* bench/apps/ctxlog.c; NULL: nothing is kept of the log */
 	const char *device;		/* as gpreempt run --device takes it */
 	bool soft;			/* the software GPU: its clock is its own */
 	const struct gp_plan *plan;
@@ -20,8 +21,9 @@ struct gp_device_run {
 };
 
 /**
- * Of who had the device when nothing is known here. Free @result with gp_plan_result_free(). 0;
- * or a negative errno, of which @why says in one line whose it is.
+ * Who had the device when is known where its log may be read, and each client is a process
+ * of its own. Free @result with gp_plan_result_free(). 0; or a negative errno, of which @why
+ * says in one line whose it is.
  */
 int gp_device_run(const struct gp_device_run *run, struct gp_plan_result *result, char *why,
 		  size_t why_len);

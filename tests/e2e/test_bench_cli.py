@@ -50,6 +50,18 @@ class Bench(unittest.TestCase):
                                               for line in f.read().split()[1:]]
             return found, done.stdout
 
+    @staticmethod
+    def had_device(kept, run):
+        """{client: ns that it had the device}, by the log that was kept."""
+        if not run.get("timeline"):
+            return None
+        had = {}
+        with gzip.open(os.path.join(kept, run["timeline"]), "rt") as f:
+            for line in f.read().split()[1:]:
+                start, end, client = line.split(",")
+                had[client] = had.get(client, 0) + int(end) - int(start)
+        return had
+
     def test_lists(self):
         done = bench("list")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -200,6 +212,7 @@ class Bench(unittest.TestCase):
                           done.stdout)
             with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
                 runs = {run["scheduler"]: run for run in json.load(f)["runs"]}
+            had = {name: self.had_device(kept, run) for name, run in runs.items()}
         self.assertEqual(runs["other"]["absent"], "no-such-scheduler is not installed")
         p50 = {}
         for line in done.stdout.splitlines():
@@ -214,6 +227,11 @@ class Bench(unittest.TestCase):
             lc, be = runs[scheduler]["clients"]
             self.assertEqual(lc["requests"], 199)
             self.assertGreater(be["done_per_s"], 60)
+            # Five kernels of 110 us, and what it takes to be there, 199 times.
+            self.assertGreater(had[scheduler]["lc"] / 199, 550000)
+            self.assertLess(had[scheduler]["lc"] / 199, 1200000)
+            self.assertGreater(had[scheduler]["be"], 700000000)
+        self.assertIsNone(had["other"])
 
     def test_a_decoder(self):
         """Token by token, as processes on a software GPU and in virtual time, the same."""

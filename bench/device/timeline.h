@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * timeline.h - who had the device when, by its own context-switch log, which a program
+ * beside the clients (bench/apps/ctxlog.c) writes down.
+ */
+#ifndef GP_BENCH_DEVICE_TIMELINE_H
+#define GP_BENCH_DEVICE_TIMELINE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "bench/device/process.h"
+#include "bench/plan/result.h"
+
+struct gp_timeline {
+	struct gp_process process;
+	char path[64];		/* of what it writes */
+};
+
+/**
+ * From now on, with its file in @folder. 0; negative errno: the log may not be read, or
+ * there is none; nothing is running then.
+ */
+int gp_timeline_start(struct gp_timeline *timeline, const char *program, const char *device,
+		      const char *folder);
+/**
+ * No longer: @result's stretches are those of @pid (of each client, 0: none) since the
+ * plan began. 0; -ENOMEM; -EBADMSG: what was written is no log.
+ */
+int gp_timeline_end(struct gp_timeline *timeline, const pid_t *pid, size_t clients,
+		    struct gp_plan_result *result);
+
+/** The same of what is written already, "time start|end|lost pid context count" lines. */
+int gp_timeline_read(FILE *file, const pid_t *pid, size_t clients,
+		     struct gp_plan_result *result);
+
+#endif
