@@ -64,14 +64,12 @@ class Demo:
         """The picture's source; without it there is no picture."""
         self.log = self.rig.start([self.rig.program("ctxlog"),
                                    f"--out={self.path('switches.log')}"])
-        end = time.monotonic() + 10
-        while "ready" not in self.log.stderr():
-            if self.log.popen.poll() is not None or time.monotonic() > end:
-                self.log_error = self.log.stderr() or "no answer"
-                self.rig.drop(self.log)
-                self.log = None
-                return
-            time.sleep(0.01)
+        try:
+            self.log.expect("ready", 10)
+        except BenchError:
+            self.log_error = self.log.stderr() or "no answer"
+            self.rig.drop(self.log)
+            self.log = None
 
     def stop_log(self):
         if not self.log:
