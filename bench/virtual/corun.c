@@ -363,8 +363,30 @@ static void agent_event(void *arg, const struct gp_model_event *ev)
 
 /* ---- making ---------------------------------------------------------------------- */
 
-static int make_parts(struct client *c, const struct gp_workload *workload)
+/*
+ * A recorded request takes as long alone as it was recorded to, as with replay: a profiler
+ * makes kernels a little longer, and kernels that overlapped are one after the other.
+ */
+static double fit(const struct gp_workload *workload, const struct gp_model_config *device)
 {
+	const struct gp_workload_sum sum = gp_workload_sum(workload);
+	const uint64_t waits = workload->tokens ? workload->tokens : 1;
+	const uint64_t other_ns = waits * (device->start_ns + device->end_ns);
+	const uint64_t work_ns = sum.length_ns + sum.gap_ns - workload->kernel[0].gap_ns;
+
+	return workload->solo_ns > other_ns ?
+		       (double)(workload->solo_ns - other_ns) / (double)work_ns : 1;
+}
+
+static uint64_t fitted(uint64_t ns, double by)
+{
+	return (uint64_t)((double)ns * by + 0.5);
+}
+
+static int make_parts(struct client *c, const struct gp_workload *workload,
+		      const struct gp_model_config *device)
+{
+	const double by = fit(workload, device);
 	uint64_t at_ns = 0;
 
 	c->part = calloc(workload->kernels, sizeof(*c->part));
@@ -372,6 +394,7 @@ static int make_parts(struct client *c, const struct gp_workload *workload)
 		return -ENOMEM;
 	for (size_t i = 0; i < workload->kernels; i++) {
 		const struct gp_workload_kernel *k = &workload->kernel[i];
+		const uint64_t gap_ns = fitted(k->gap_ns, by), length_ns = fitted(k->length_ns, by);
 		const bool after_token = i && k[-1].token;
 		const bool queued = i && !after_token &&
 				    (c->plan->graph || gp_workload_is_queued(workload, i));
@@ -380,13 +403,13 @@ static int make_parts(struct client *c, const struct gp_workload *workload)
 			at_ns = 0;
 		/* What passes before the first is the launch's own: the model has that. */
 		if (i)
-			at_ns += k->gap_ns;
+			at_ns += gap_ns;
 		if (queued)
-			c->part[c->parts - 1].length_ns += k->gap_ns + k->length_ns;
+			c->part[c->parts - 1].length_ns += gap_ns + length_ns;
 		else
-			c->part[c->parts++] = (struct part){ at_ns, k->length_ns, false };
+			c->part[c->parts++] = (struct part){ at_ns, length_ns, false };
 		c->part[c->parts - 1].token = k->token;
-		at_ns += k->length_ns;
+		at_ns += length_ns;
 	}
 	return 0;
 }
@@ -408,7 +431,7 @@ static int make_client(struct world *w, size_t i)
 	if (gp_workload_needs_device(w->run->workload[i]))
 		return -EINVAL;
 	c->result->tokens.of_each = w->run->workload[i]->tokens;
-	err = make_parts(c, w->run->workload[i]);
+	err = make_parts(c, w->run->workload[i], w->run->device);
 	if (err || !gp_plan_has_rate(plan))
 		return err;
 	gp_plan_law(plan, law, sizeof(law));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Plans on the model of a GPU: what comes when, and what each scheduler makes of it. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bench/common/samples.h"
@@ -277,6 +278,35 @@ static void a_decoder(void **state)
 	end(&f);
 }
 
+/* What was recorded of it alone is what it takes alone, whatever its kernels sum up to. */
+static void takes_what_was_recorded(void **state)
+{
+	static const char recorded[] =
+		"{\"schema_version\": 1, \"name\": \"m\", \"what\": \"w\", \"device\": \"d\", "
+		"\"driver\": \"1\", \"solo_us\": %s, \"columns\": [\"gap_us\", \"length_us\", "
+		"\"blocks\", \"threads\", \"registers\", \"shared_bytes\"], \"kernels\": "
+		"[[7, 100, 64, 128, 32, 0], [0.5, 200, 64, 128, 32, 0], [40, 300, 64, 128, 32, 0]]}";
+	static const struct {
+		const char *us;
+		uint64_t ns;
+	} solo[] = { { "650.5", 650500 }, { "600", 600000 }, { "700", 700000 } };
+
+	for (size_t i = 0; i < sizeof(solo) / sizeof(solo[0]); i++) {
+		struct gp_plan_alone alone;
+		char text[512], why[256];
+		struct fix f;
+
+		begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE)));
+		gp_workload_destroy(f.workload[0]);
+		snprintf(text, sizeof(text), recorded, solo[i].us);
+		f.workload[0] = gp_workload_parse("m", text, strlen(text), why, sizeof(why));
+		assert_non_null(f.workload[0]);
+		assert_int_equal(gp_corun_alone(&f.run, 0, &alone), 0);
+		assert_in_range(alone.p50_ns, 300 * US + solo[i].ns - 5, 300 * US + solo[i].ns + 5);
+		end(&f);
+	}
+}
+
 static void refused(void **state)
 {
 	struct fix f;
@@ -299,6 +329,7 @@ int main(void)
 		cmocka_unit_test(by_a_list_and_after_others),
 		cmocka_unit_test(gaps_are_the_cpus),
 		cmocka_unit_test(a_decoder),
+		cmocka_unit_test(takes_what_was_recorded),
 		cmocka_unit_test(refused),
 	};
 
