@@ -28,6 +28,7 @@ static const struct {
 	TWIN(cuCtxCreate_v2, "hipCtxCreate"),
 	TWIN(cuCtxDestroy_v2, "hipCtxDestroy"),
 	TWIN(cuCtxGetCurrent, "hipCtxGetCurrent"),
+	TWIN(cuCtxGetStreamPriorityRange, "hipDeviceGetStreamPriorityRange"),
 	TWIN(cuCtxPopCurrent_v2, "hipCtxPopCurrent"),
 	TWIN(cuCtxSetCurrent, "hipCtxSetCurrent"),
 	/* hipCtxSynchronize() is there, and never supported. */
@@ -52,6 +53,7 @@ static const struct {
 	TWIN(cuMemFreeHost, "hipHostFree"),
 	TWIN(cuMemFree_v2, "hipFree"),
 	TWIN(cuMemHostAlloc, "hipHostMalloc"),
+	TWIN(cuMemcpyDtoDAsync_v2, "hipMemcpyDtoDAsync"),
 	TWIN(cuMemcpyDtoHAsync_v2, "hipMemcpyDtoHAsync"),
 	TWIN(cuMemcpyDtoH_v2, "hipMemcpyDtoH"),
 	TWIN(cuMemcpyHtoDAsync_v2, "hipMemcpyHtoDAsync"),
@@ -61,6 +63,7 @@ static const struct {
 	TWIN(cuModuleUnload, "hipModuleUnload"),
 	TWIN(cuStreamBeginCapture_v2, "hipStreamBeginCapture"),
 	TWIN(cuStreamCreate, "hipStreamCreateWithFlags"),
+	TWIN(cuStreamCreateWithPriority, "hipStreamCreateWithPriority"),
 	TWIN(cuStreamDestroy_v2, "hipStreamDestroy"),
 	TWIN(cuStreamEndCapture, "hipStreamEndCapture"),
 	TWIN(cuStreamSynchronize, "hipStreamSynchronize"),

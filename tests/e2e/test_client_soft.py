@@ -69,6 +69,17 @@ class Client(Rig):
             self.assertIn(after[0] - before[2], range(2000))
         self.assertAlmostEqual(int(fields["p50_ns"]), 950000, delta=30000)
 
+    def test_no_cuda(self):
+        """HIP stands in, if it is there, for each call that the bench makes."""
+        env = {name: value for name, value in os.environ.items()
+               if name != "LD_LIBRARY_PATH" and not name.startswith("GPREEMPT_")}
+        done = subprocess.run([os.path.join(BUILD, "bench/client"), "--workload=spin:1ms"],
+                              env=env, text=True, input="", capture_output=True, timeout=60)
+        if "libcuda" in done.stderr or "cuInit" in done.stderr or not done.returncode:
+            return
+        self.assertNotIn("no twin", done.stderr)
+        self.assertEqual(done.returncode, 1, done.stderr)
+
     def test_refuses(self):
         for args, says in (([], "client: --workload is wanted"),
                            (["--workload=spin:"], "client: spin:"),
