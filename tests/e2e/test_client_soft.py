@@ -75,10 +75,9 @@ class Client(Rig):
                if name != "LD_LIBRARY_PATH" and not name.startswith("GPREEMPT_")}
         done = subprocess.run([os.path.join(BUILD, "bench/client"), "--workload=spin:1ms"],
                               env=env, text=True, input="", capture_output=True, timeout=60)
-        if "libcuda" in done.stderr or "cuInit" in done.stderr or not done.returncode:
-            return
         self.assertNotIn("no twin", done.stderr)
-        self.assertEqual(done.returncode, 1, done.stderr)
+        # 0: there is a GPU.
+        self.assertIn(done.returncode, (0, 1), done.stderr)
 
     def test_refuses(self):
         for args, says in (([], "client: --workload is wanted"),
