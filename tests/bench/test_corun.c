@@ -283,9 +283,11 @@ static void takes_what_was_recorded(void **state)
 {
 	static const char recorded[] =
 		"{\"schema_version\": 1, \"name\": \"m\", \"what\": \"w\", \"device\": \"d\", "
-		"\"driver\": \"1\", \"solo_us\": %s, \"columns\": [\"gap_us\", \"length_us\", "
+		"\"driver\": \"1\", \"solo_us\": %s, "
+		"\"columns\": [\"gap_us\", \"length_us\", "
 		"\"blocks\", \"threads\", \"registers\", \"shared_bytes\"], \"kernels\": "
-		"[[7, 100, 64, 128, 32, 0], [0.5, 200, 64, 128, 32, 0], [40, 300, 64, 128, 32, 0]]}";
+		"[[7, 100, 64, 128, 32, 0], [0.5, 200, 64, 128, 32, 0], "
+		"[40, 300, 64, 128, 32, 0]]}";
 	static const struct {
 		const char *us;
 		uint64_t ns;
