@@ -41,7 +41,8 @@ TOOK_LEGEND = (
 
 # Said once, under the first table.
 LEGEND = (
-    "Each figure is the median over repetitions, with the range where they differ. A dash: it is "
+    "Each figure is the median over repetitions, with the range where they differ; a percentile of "
+    "one repetition, with the interval that it lies in, 95 % sure. A dash: it is "
     "not known, or fewer than ten samples lie beyond it. Time counts from when a request was due "
     "to its end, a first token from there to when it was seen, a token after from the one before "
     "it. Left: requests that had come, and were not done when it ended. ÷ alone: over p50 of the "

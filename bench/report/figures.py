@@ -102,6 +102,15 @@ def together(found):
     return {name: spread(one[name] for one in found) for name in found[0]}
 
 
+def lc_over(clients):
+    """As together(); of one repetition, the interval that a percentile lies in."""
+    found = together([lc_once(c) for c in clients])
+    for name, (low, high) in (clients[0].intervals if len(clients) == 1 else {}).items():
+        if found.get(name) and high is not None:
+            found[name] = Spread(found[name].median, low * 1000, high * 1000)
+    return found
+
+
 def of_client(runs, identity):
     return [c for run in runs for c in run.clients if c.id == identity]
 
@@ -141,7 +150,7 @@ def row(scheduler, entries, be, equal):
     why = [e.why for e in entries if isinstance(e, Absent)]
     ids = dict.fromkeys((c.id, c.lc) for run in runs for c in run.clients)
     return Row(scheduler, runs, "; ".join(why) or None,
-               {i: together([lc_once(c) for c in of_client(runs, i)]) for i, lc in ids if lc},
+               {i: lc_over(of_client(runs, i)) for i, lc in ids if lc},
                {i: together([be_once(c) for c in of_client(runs, i)]) for i, lc in ids if not lc},
                {title: jain_over(runs, members) for title, members in equal},
                {i: took_over(runs, i) for i, _ in ids}, spread(run.energy_j for run in runs))

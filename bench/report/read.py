@@ -26,7 +26,8 @@ Absent = namedtuple("Absent", "plan scheduler why")
 Run = namedtuple("Run", "plan scheduler number seconds timeline clients rates_times energy_j")
 Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s requests "
                     "left done_per_s missed tokens alone_first_us alone_next_us late_p50_us "
-                    "late_p99_us cpu_s samples")
+                    "late_p99_us cpu_s intervals samples")
+# intervals, of one: {"p99": (low, high)}, us, in which it lies; no high: nothing bounds it.
 # Of each request, in order of intention; and how long its first token took, and each of
 # the others after the one before.
 Samples = namedtuple("Samples", "intended end first next")
@@ -147,6 +148,25 @@ def number_if_there(place, name):
     return place.field(name).number() if place.has(name) else None
 
 
+def interval(place):
+    ends = place.items()
+    if len(ends) != 2:
+        raise place.wrong("a low end and a high one")
+    low, high = (end.number() for end in ends)
+    if low is None or (high is not None and high < low):
+        raise place.wrong("a low end and a high one, or null,")
+    return low, high
+
+
+def intervals(place):
+    if not place.has("intervals_us"):
+        return {}
+    of = place.field("intervals_us")
+    if not isinstance(of.value, dict):
+        raise of.wrong("an object")
+    return {name: interval(of.field(name)) for name in of.value}
+
+
 def client(place):
     lc = place.field("class").word("lc", "be") == "lc"
     path = place.field("samples").file()
@@ -160,6 +180,7 @@ def client(place):
         tokens, *(place.field(name).positive() if tokens else None
                   for name in ("alone_first_us", "alone_next_us")),
         *(number_if_there(place, name) for name in ("late_p50_us", "late_p99_us", "cpu_s")),
+        intervals(place),
         # Only what is shown is read: of best-effort no latency is.
         samples(path, tokens) if path and lc else None)
 

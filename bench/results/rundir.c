@@ -15,11 +15,14 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "bench/stats/percentile.h"
+
 #define NAME_LEN 192
 
 struct gp_rundir {
 	char path[PATH_MAX - NAME_LEN];
 	json_t *root, *runs;
+	uint64_t seed;
 };
 
 static void path_of(const struct gp_rundir *dir, const char *name, char path[PATH_MAX])
@@ -146,6 +149,36 @@ static json_t *json_of_client(const struct gp_rundir_client *c, const char *samp
 			 number_or_null(c->cpu_s, c->cpu_s > 0), "samples", samples);
 }
 
+static int add_interval(json_t *intervals, const char *name, const struct gp_percentile *p)
+{
+	if (!p->given)
+		return 0;
+	return json_object_set_new(intervals, name, json_pack("[f,o]", (double)p->low_ns / 1000,
+		number_or_null((double)p->high_ns / 1000, p->high_ns != GP_PERCENTILE_OPEN))) ?
+		       -ENOMEM : 0;
+}
+
+/* Where each percentile of this run alone lies, 95 % sure. */
+static int add_intervals(json_t *client, const struct gp_rundir_client *c, uint64_t seed)
+{
+	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
+	json_t *intervals = json_object();
+	struct gp_percentiles of;
+	int err = ns && intervals ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !err && i < c->requests; i++)
+		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
+	if (!err && c->requests)
+		err = gp_percentiles(ns, c->requests, seed, &of);
+	for (int p = 0; !err && c->requests && p < GP_PERCENTILES; p++)
+		err = add_interval(intervals, gp_percentile_name(p), &of.of[p]);
+	free(ns);
+	if (!err)
+		return json_object_set_new(client, "intervals_us", intervals) ? -ENOMEM : 0;
+	json_decref(intervals);
+	return err;
+}
+
 static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
 		      const struct gp_rundir_client *c, json_t *clients)
 {
@@ -158,7 +191,10 @@ static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
 	if (err)
 		return err;
 	one = json_of_client(c, name);
-	return !one || json_array_append_new(clients, one) ? -ENOMEM : add_tokens(one, c);
+	if (!one || json_array_append_new(clients, one))
+		return -ENOMEM;
+	err = c->lc ? add_intervals(one, c, dir->seed) : 0;
+	return err ? err : add_tokens(one, c);
 }
 
 static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_run *run,
@@ -244,6 +280,7 @@ int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
 	if (!dir)
 		return -ENOMEM;
 	strcpy(dir->path, path);
+	dir->seed = about->seed;
 	path_of(dir, "run.json", run);
 	if (!access(run, F_OK)) {
 		free(dir);

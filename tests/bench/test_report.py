@@ -243,6 +243,18 @@ class Figures(Report):
         self.assertIn("Rates are 1.25 times those of the plan's file.", self.text("report.md"))
         self.assertIn("Plan A: what it took", self.text("report.html"))
 
+    def test_intervals(self):
+        """Of one repetition; of several the range is. None where nothing bounds it."""
+        one = {"intervals_us": {"p50": [95, 110.5], "p90": [130, None]}, "samples": "lc.csv.gz"}
+        files = {"lc.csv.gz": "intended_ns,start_ns,end_ns\n" +
+                 "".join(f"{k}000000,{k}000000,{k}{100 + k % 50:03}000\n" for k in range(200))}
+        self.make(results(run(clients=[lc(**one), be()])), files)
+        cells = self.rows("lc | hinted")[0]
+        self.assertEqual(cells[3:5], ["124 (95.0 – 110)", "144"])
+        self.make(results(run(clients=[lc(**one), be()]),
+                          run(number=1, clients=[lc(**one), be()])), files)
+        self.assertEqual(self.rows("lc | hinted")[0][3:5], ["124", "144"])
+
     def test_loads(self):
         for name, wanted in (("A@0.5", ("A", 0.5)), ("A@B@90", ("A@B", 90.0)), ("A@", None),
                              ("A", None), ("@1", None), ("A@x", None), ("A@.", None),
@@ -256,7 +268,7 @@ class Moments(unittest.TestCase):
         """A run with a request each 10 ms, and a device that was busy all the time."""
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
-        client = read.Client("lc", True, "", "", *[None] * 13, read.Samples(at, end, [], []))
+        client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []))
         return (read.Run("A", "s", 0, 1, None, [client], None, None),
                 read.Timeline([0], [len(at) * gap_ms * MS], [0]))
 
@@ -597,6 +609,10 @@ WRONG = (
     (("runs", 0, "absent"), 3, "runs[0].absent: found 3, a name is wanted"),
     (("runs", 0, "timeline"), DROP, "runs[0].timeline: found nothing, the name of a file"),
     (("runs", 0, "timeline"), "/etc/x", 'runs[0].timeline: found "/etc/x", the name of a file'),
+    ((*CLIENT, "intervals_us"), [], "clients[0].intervals_us: found [], an object is wanted"),
+    ((*CLIENT, "intervals_us"), {"p50": [1]}, "intervals_us.p50: found [1], a low end and a high"),
+    ((*CLIENT, "intervals_us"), {"p50": [2, 1]}, "found [2, 1], a low end and a high one, or null"),
+    ((*CLIENT, "intervals_us"), {"p50": [1, "x"]}, 'p50[1]: found "x", a number of 0 or more'),
     (("runs", 0, "clients"), None, "runs[0].clients: found null, a list of at least one"),
     (CLIENT + ("id",), "be", 'runs[0].clients[1].id: found "be", a name that no other client'),
     (CLIENT + ("class",), "rt", 'runs[0].clients[0].class: found "rt", lc or be is wanted'),

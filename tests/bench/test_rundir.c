@@ -102,6 +102,42 @@ static void whole(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* Where its percentiles lie, of those that it has samples for; of best-effort none. */
+static void intervals(void **state)
+{
+	struct gp_request many[100];
+	const struct gp_rundir_client client[2] = {
+		{ .id = "lc", .workload = "w", .load = "l", .lc = true, .request = many,
+		  .requests = 100 },
+		{ .id = "be", .workload = "w", .load = "l", .request = many, .requests = 100 },
+	};
+	const struct gp_rundir_run run = run_of(client, 2);
+	char folder[64], path[128], command[96];
+	json_t *root, *clients, *of, *p90;
+	struct gp_rundir *dir;
+
+	for (uint64_t i = 0; i < 100; i++)
+		many[i] = (struct gp_request){ i * 1000000, i * 1000000,
+					       i * 1000000 + 1000 * (i * 37 % 100) };
+	folder_of(folder);
+	assert_int_equal(gp_rundir_create(folder, &about, &dir), 0);
+	assert_int_equal(gp_rundir_add(dir, &run), 0);
+	assert_int_equal(gp_rundir_close(dir), 0);
+	snprintf(path, sizeof(path), "%s/run.json", folder);
+	root = json_load_file(path, 0, NULL);
+	clients = json_object_get(json_array_get(json_object_get(root, "runs"), 0), "clients");
+	of = json_object_get(json_array_get(clients, 0), "intervals_us");
+	assert_int_equal(json_object_size(of), 2);	/* p50, p90 */
+	p90 = json_object_get(of, "p90");
+	assert_true(json_real_value(json_array_get(p90, 0)) < 90);
+	assert_true(json_real_value(json_array_get(p90, 0)) > 75);
+	assert_true(json_real_value(json_array_get(p90, 1)) >= 89);
+	assert_null(json_object_get(json_array_get(clients, 1), "intervals_us"));
+	json_decref(root);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 static void where_nothing_can_be_written(void **state)
 {
 	const struct gp_rundir_client client[2] = { { .id = "a", .workload = "w", .load = "l" },
@@ -123,6 +159,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),
+		cmocka_unit_test(intervals),
 		cmocka_unit_test(where_nothing_can_be_written),
 	};
 
