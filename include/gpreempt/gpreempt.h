@@ -124,7 +124,8 @@ GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
  * gp_hint() - work will arrive in @in_ns from now (CLOCK_MONOTONIC).
  * The switch to this context is then over when it arrives. A later hint
  * replaces one whose work has not come. Wrong hints cost best-effort time
- * only. Cost: under 2 µs. Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM
+ * only. A hint is for work up to the first wait for it: a request that waits for
+ * the device several times, as for each token, is one segment. Cost: under 2 µs. Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM
  * not LC.
  */
 GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
@@ -134,7 +135,7 @@ GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
  * device. In between, gaps with nothing queued do not lose it. Nests.
  * On AMD begin returns when the best-effort queues are off, which takes the
  * slowest save (up to milliseconds), and end puts them back, each with one ioctl.
- * On NVIDIA begin costs two kernel launches (10 µs) unless a hint had it held already,
+ * On NVIDIA begin costs a kernel launch and a write (5 µs) unless a hint had it held already,
  * and the process's first one some 3 ms more: it starts to watch, with CUPTI,
  * for device-wide synchronisation, which has to end the hold first;
  * end costs a store. Return: 0; -EPERM not LC; end: -EINVAL without begin.
