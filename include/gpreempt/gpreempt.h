@@ -125,8 +125,8 @@ GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
  * The switch to this context is then over when it arrives. A later hint
  * replaces one whose work has not come. Wrong hints cost best-effort time
  * only. A hint is for work up to the first wait for it: a request that waits for
- * the device several times, as for each token, is one segment. Cost: under 2 µs. Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM
- * not LC.
+ * the device several times, as for each token, is one segment. Cost: under 2 µs.
+ * Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM not LC.
  */
 GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
 
