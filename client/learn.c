@@ -167,8 +167,6 @@ void gp_learn_work(struct gp_edev *dev, bool busy)
 {
 	struct gp_learn *l = dev->learn;
 
-	if (!l || !atomic_load_explicit(&dev->learns, memory_order_relaxed))
-		return;
 	if (l->edges == EDGES) {
 		l->edges = 0;
 		l->edges_lost = true;

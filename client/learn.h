@@ -27,7 +27,7 @@ int gp_learn_fd(const struct gp_edev *dev);
 int gp_learn_wait_ms(const struct gp_edev *dev);
 /* The core's timer came; dev->lock held. */
 void gp_learn_after_timer(struct gp_edev *dev);
-/* Work came, or was over, as it was seen to; dev->lock held. */
+/* Of who learns (dev->learns): work was seen to come, or to be over; dev->lock held. */
 void gp_learn_work(struct gp_edev *dev, bool busy);
 /* Has the process had work? Where nothing is learned that is taken for granted. */
 bool gp_learn_saw_work(const struct gp_edev *dev);

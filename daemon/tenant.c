@@ -388,26 +388,33 @@ err_page:
 	return err;
 }
 
-static bool worked_lately(const struct gp_dtenant *t, uint64_t now_ns)
+/* When it went off the device last, by the core's clock; 0: it never was on. */
+static uint64_t went_off_ns(const struct gp_dtenant *t)
 {
-	return !t->dev->log || (t->worked_ns && now_ns - t->worked_ns < LATELY_NS);
-}
-
-static void see_work(struct gp_dtenant *t, uint64_t now_ns)
-{
+	const struct gp_usage *usage = &t->dev->usage;
 	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
 
-	if (gp_dtenant_doing(t, now_ns, 0) != GP_TOLD_IDLE)
-		t->worked_ns = now_ns;
-	else if (p && p->ended_ns > t->worked_ns)
-		t->worked_ns = p->ended_ns;
+	/* The log's own clock is another one. */
+	return p && p->ended_ns ? t->dev->log_read_ns - (usage->until_ns - p->ended_ns) : 0;
 }
 
-/* The log tells late: between two of its requests it has none, for all that is known. */
+/*
+ * The log tells late, and what it tells is of a moment: who had work a moment ago may be
+ * between two requests, or in the next.
+ */
+static void see_work(struct gp_dtenant *t, uint64_t now_ns)
+{
+	if (gp_dtenant_doing(t, now_ns, 0) != GP_TOLD_IDLE)
+		t->worked_ns = now_ns;
+	else if (went_off_ns(t) > t->worked_ns)
+		t->worked_ns = went_off_ns(t);
+}
+
 static bool has_nothing_to_cut(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	return known_by_log(t) ? !worked_lately(t, now_ns) :
-				 gp_dtenant_doing(t, now_ns, 0) == GP_TOLD_IDLE;
+	if (!known_by_log(t))
+		return gp_dtenant_doing(t, now_ns, 0) == GP_TOLD_IDLE;
+	return t->dev->log && (!t->worked_ns || t->worked_ns + LATELY_NS <= now_ns);
 }
 
 static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)

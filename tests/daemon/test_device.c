@@ -487,24 +487,31 @@ static void test_nobody_to_cut_no_wake(void **state)
 }
 
 /* Where only the log tells, and late, who worked a moment ago may be cut. */
-static void test_wakes_by_the_log(void **state)
+static void wakes_by_the_log(struct device *d)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
-	struct process *lc = tenant(&device[0], cls[0], false, true);
-	struct process *less = tenant(&device[0], cls[1], false, true);
+	const uint32_t now = GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW;
+	struct process *lc = tenant(d, cls[0], false, true);
+	struct process *less = tenant(d, cls[1], false, true);
 	struct gp_page *page = lc->tenant->page;
 
 	less->works = true;
 	submit(less);
 	look_after(less, 200 * MS);
-	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_NOW | GP_PAGE_WAKES_LATER);
+	assert_int_equal(atomic_load(&page->wakes), now);
 	less->works = false;
 	lc->works = true;
 	submit(lc);
 	look_after(lc, 200 * MS);
-	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_NOW | GP_PAGE_WAKES_LATER);
+	assert_int_equal(atomic_load(&page->wakes), now);
 	look_after(lc, 2000 * MS);
 	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_LATER);
+}
+
+static void test_wakes_by_the_log(void **state)
+{
+	wakes_by_the_log(&device[0]);
+	wakes_by_the_log(&device[1]);
 }
 
 /* A turn that is over waits for work that is about to come: its coming does not end that. */
