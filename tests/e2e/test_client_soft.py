@@ -65,8 +65,8 @@ class Client(Rig):
                                    "--arrivals=continuous", cls="be")
         self.assertEqual(fields["result"], "right")
         for before, after in zip(rows, rows[1:]):
-            # The process's other thread may have moved the GPU's time in between.
-            self.assertIn(after[0] - before[2], range(2000))
+            # To read the clock takes time there, which is had in lumps of 1 us.
+            self.assertIn(after[0] - before[2], (0, 1000))
         self.assertAlmostEqual(int(fields["p50_ns"]), 950000, delta=30000)
 
     def test_no_cuda(self):
