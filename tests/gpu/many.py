@@ -19,13 +19,14 @@ HINT_US = 300
 LEVEL0_HINT_US = 1000       # to end the turn of a less urgent one takes longer
 LEVEL1_PERIOD_US = 40000
 LEVEL1_KERNELS = 10         # of 1 ms
-LEARN_S = 1.5               # until the rhythm of both is known: level 1 is judged from then on
+LEARN_S = 1.5               # a level row is longer by that: until the rhythm of both is known
 WAYS = {"no-hint": ["--no-learn"], "learned": [], "hint": []}
 # Above alone, us: p50 and p99.
 BARS = {"no-hint": (190, 260), "learned": (190, 260), "hint": (20, 60)}
 LEVELS = {"level0-hint": "hint", "level0": "learned"}
 NO_LEVEL1 = "level0-hint-alone"     # as level0-hint, and level 1 has no work
 APART = ", switches to level 0 and back apart"
+KNOWN = ", once rhythms are known"
 
 
 class Size:
@@ -204,19 +205,21 @@ class Many:
             result1 = fields(self.lc["level1"].expect("lc requests", 60 + 3 * seconds))
         self.crowd.pause(be)
         self.results.setdefault(f"{row}-level1", []).append(result1)
-        for kind, switches in (("", False), (APART, True)):
+        for kind, switches, since_s in (("", False, 0), (KNOWN, False, LEARN_S),
+                                        (APART, True, 0)):
             had = stretches(trace.rows, self.lc[way].app_pid, switches)
-            self.late.setdefault(row + kind, []).append(self.lateness(path, path1, had))
+            self.late.setdefault(row + kind, []).append(
+                self.lateness(path, path1, had, since_s))
         with open(os.path.join(self.rig.out, f"many-{row}-{number}.trace"), "w") as f:
             f.writelines(f"{at} {kind} {who} {value}\n" for at, kind, who, value in trace.rows)
 
-    def lateness(self, path0, path1, had0):
-        """us that level 1's requests took beyond their own time and that which level 0
-        had meanwhile, by the device's own log (@had0)."""
+    def lateness(self, path0, path1, had0, since_s):
+        """us that level 1's requests took, from @since_s after level 0's first on, beyond
+        their own time and that which level 0 had meanwhile, by the device's own log (@had0)."""
         level0 = [(at, end) for at, _, end, _ in harness.read_samples(path0)]
         late = []
         for at, _, end, _ in harness.read_samples(path1):
-            if at < level0[0][0] + LEARN_S * 1e9 or end > level0[-1][1]:
+            if at < level0[0][0] + since_s * 1e9 or end > level0[-1][1]:
                 continue
             meanwhile = sum(max(0, min(end, end0) - max(at, at0)) for at0, end0 in had0)
             late.append((end - at - meanwhile) / 1000 - self.level1_alone_us)
