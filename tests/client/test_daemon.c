@@ -41,6 +41,7 @@ static struct {
 	uint64_t slice_us[GROUPS + 1];
 	int files;			/* control files that there are; -1: untracked */
 	int busy;			/* of its queues, or negative errno */
+	bool has_log;			/* that may be read */
 } more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
@@ -98,9 +99,37 @@ static int fake_busy(struct gp_group *group)
 	return busy;
 }
 
+/* A log that nobody's switches are in. */
+struct gp_log {
+	struct gp_device *dev;
+};
+
+static int fake_log_open(struct gp_device *d, struct gp_log **log)
+{
+	static struct gp_log empty;
+	bool may;
+
+	fake_lock();
+	may = more.has_log;
+	fake_unlock();
+	empty.dev = d;
+	*log = &empty;
+	return may ? 0 : -EACCES;
+}
+
+static int fake_log_now(struct gp_log *log, uint64_t *ns) { return fake_now(log->dev, ns); }
+
+static void fake_log_close(struct gp_log *log) { }
+
+static ssize_t fake_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t max)
+{
+	return 0;
+}
+
 static const struct gp_hal_ops some = {
 	FAKE_HAL, .busy = fake_busy, .control_files = fake_control_files,
-	.resume = fake_resume, .set_slice = fake_set_slice, .timer_ack = fake_timer_ack,
+	.log_close = fake_log_close, .log_now = fake_log_now, .log_open = fake_log_open,
+	.log_read = fake_log_read, .resume = fake_resume, .set_slice = fake_set_slice, .timer_ack = fake_timer_ack,
 	.timer_arm = fake_timer_arm, .timer_done = fake_timer_done,
 };
 
@@ -845,7 +874,7 @@ static void queues_are_looked_at(void **state)
 
 	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_BUSY;
 	rig_welcome(&r, &want);
-	fake.more_caps = GP_CAP_SUSPEND;
+	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_SWITCH_LOG;
 	soon(atomic_load(&r.given.page->tells) == GP_PAGE_TELLS_WORK);
 	assert_int_equal(doing(&r), 0);
 	for (int i = 0; i < 3; i++) {
@@ -1041,14 +1070,19 @@ static void launches_are_watched_where_levels_share(void **state)
 static void work_is_told_to_the_daemon_alone(void **state)
 {
 	struct gp_class_request want = lc(0);
-	struct gp_ectx *c;
-	struct rig r;
 
-	rig_welcome(&r, &want);
-	c = context(r.dev);
-	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
 	for (int learns = 0; learns < 2; learns++) {
-		atomic_store(&r.dev->learns, learns);
+		struct gp_ectx *c;
+		struct rig r;
+
+		fake_lock();
+		more.has_log = learns;
+		fake_unlock();
+		rig_welcome(&r, &want);
+		c = context(r.dev);
+		gp_thread_wake();
+		soon(atomic_load(&r.dev->learns) == learns);
+		atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
 		event(r.dev, c, GP_EV_HINT, MS);
 		fake_lock();
 		fake.now += MS;
@@ -1059,9 +1093,12 @@ static void work_is_told_to_the_daemon_alone(void **state)
 		assert_int_equal(doing(&r), GP_PAGE_HELD | GP_PAGE_WORK);
 		gp_edev_work(r.dev, c, false);
 		assert_int_equal(doing(&r), learns ? GP_PAGE_HELD : 0);
+		gp_edev_context_put(r.dev, c);
+		rig_end(&r);
 	}
-	gp_edev_context_put(r.dev, c);
-	rig_end(&r);
+	fake_lock();
+	more.has_log = false;
+	fake_unlock();
 }
 
 /* Hints at one distance: the next one is expected before it is given. */
@@ -1394,6 +1431,8 @@ int main(void)
 	const struct CMUnitTest daemon[] = {
 		/* The first, as it sets all devices that there are. */
 		cmocka_unit_test(class_is_asked_for_from_outside),
+		/* While there are new devices: on one that was used, nothing is learned. */
+		cmocka_unit_test(work_is_told_to_the_daemon_alone),
 		cmocka_unit_test(nobody_there),
 		cmocka_unit_test(slot_comes_for_a_reason),
 		cmocka_unit_test(hello_says_all),
@@ -1410,7 +1449,6 @@ int main(void)
 		cmocka_unit_test(segments_are_timed),
 		cmocka_unit_test(wakes_when_others_share),
 		cmocka_unit_test(launches_are_watched_where_levels_share),
-		cmocka_unit_test(work_is_told_to_the_daemon_alone),
 		cmocka_unit_test(page_says_when_the_next_hint_would_be),
 		cmocka_unit_test(holds_cost_no_message),
 		cmocka_unit_test(another_daemon_comes),
@@ -1420,7 +1458,7 @@ int main(void)
 		cmocka_unit_test(child_has_no_part_in_it),
 	};
 	const struct gp_engine_hooks hooks = {
-		.tracks = true, .watch_sync = watch_sync, .watch_launches = watch_launches,
+		.tracks = true, .learn = true, .watch_sync = watch_sync, .watch_launches = watch_launches,
 		.request = { .cls = { GP_CLASS_BE, 7 }, .cap_pct = 30 },
 	};
 	char dir[] = "/tmp/gpreempt-test-XXXXXX";
@@ -1428,7 +1466,7 @@ int main(void)
 
 	if (!mkdtemp(dir))
 		return 1;
-	fake.more_caps = GP_CAP_SUSPEND;
+	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_SWITCH_LOG;
 	snprintf(path, sizeof(path), "%s/d.sock", dir);
 	/* Before there is a thread that reads it. */
 	setenv("GPREEMPT_DAEMON", path, 1);
