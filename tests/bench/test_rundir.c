@@ -44,8 +44,7 @@ static struct gp_rundir_run run_of(const struct gp_rundir_client *client, size_t
 {
 	return (struct gp_rundir_run){
 		.plan = "A/../b \n", .scheduler = "gpreempt, hinted", .number = 3,
-		.seconds = 1.5, .client = client, .clients = clients, .stretch = stretches,
-		.stretches = 2 };
+		.seconds = 1.5, .client = client, .clients = clients };
 }
 
 static void whole(void **state)
@@ -60,11 +59,13 @@ static void whole(void **state)
 		{ .id = "be \"1\"", .workload = "spin:1ms", .load = "continuous",
 		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .left = 3 },
 	};
-	const struct gp_rundir_run run = run_of(client, 3);
+	struct gp_rundir_run run = run_of(client, 3);
 	struct gp_rundir *dir, *second;
 	char folder[64], path[128], text[256];
 	json_t *root, *one, *c;
 
+	run.stretch = stretches;
+	run.stretches = 2;
 	folder_of(folder);
 	assert_int_equal(gp_rundir_create(folder, &about, &dir), 0);
 	assert_int_equal(gp_rundir_add(dir, &run), 0);

@@ -129,8 +129,8 @@ static ssize_t fake_log_read(struct gp_log *log, struct gp_switch_record *rec, s
 static const struct gp_hal_ops some = {
 	FAKE_HAL, .busy = fake_busy, .control_files = fake_control_files,
 	.log_close = fake_log_close, .log_now = fake_log_now, .log_open = fake_log_open,
-	.log_read = fake_log_read, .resume = fake_resume, .set_slice = fake_set_slice, .timer_ack = fake_timer_ack,
-	.timer_arm = fake_timer_arm, .timer_done = fake_timer_done,
+	.log_read = fake_log_read, .resume = fake_resume, .set_slice = fake_set_slice,
+	.timer_ack = fake_timer_ack, .timer_arm = fake_timer_arm, .timer_done = fake_timer_done,
 };
 
 static uint64_t slice(uint32_t group)
@@ -1458,7 +1458,8 @@ int main(void)
 		cmocka_unit_test(child_has_no_part_in_it),
 	};
 	const struct gp_engine_hooks hooks = {
-		.tracks = true, .learn = true, .watch_sync = watch_sync, .watch_launches = watch_launches,
+		.tracks = true, .learn = true,
+		.watch_sync = watch_sync, .watch_launches = watch_launches,
 		.request = { .cls = { GP_CLASS_BE, 7 }, .cap_pct = 30 },
 	};
 	char dir[] = "/tmp/gpreempt-test-XXXXXX";
