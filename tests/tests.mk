@@ -91,6 +91,7 @@ $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/ki
 	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
 $(O)/tests/bench/test_ends: $(call obj,bench/client/ends.c bench/common/clock.c)
+$(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)
 # It is the library itself.
 $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
 $(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)

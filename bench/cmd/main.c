@@ -12,6 +12,7 @@
 #include "bench/cmd/corun.h"
 #include "bench/cmd/data.h"
 #include "bench/cmd/device.h"
+#include "bench/cmd/line.h"
 #include "bench/cmd/list.h"
 #include "bench/cmd/plans.h"
 #include "bench/cmd/report.h"
@@ -52,6 +53,7 @@ static const struct argp_option argp_options[] = {
 
 struct args {
 	const char *command, *word[WORDS], *out, *dir;
+	char *line;		/* the command, as it was given */
 	int words;
 	struct gp_suite_options options;
 };
@@ -193,26 +195,14 @@ static bool is_plan(const char *word)
 
 static int open_dir(struct args *a)
 {
-	char command[512], more[80] = "";
 	const struct gp_rundir_about about = {
-		.suite = a->word[0], .command = command,
+		.suite = a->word[0], .command = a->line,
 		.driver = gp_device_driver(a->options.device),
 		.device = gp_device_about(a->options.device),
 		.seed = a->options.seed,
 	};
 
-	if (!a->dir)
-		return 0;
-	if (a->options.offered > 0)
-		snprintf(more, sizeof(more), " --offered=%g", a->options.offered);
-	if (a->options.seconds > 0)
-		snprintf(more + strlen(more), sizeof(more) - strlen(more), " --seconds=%g",
-			 a->options.seconds);
-	snprintf(command, sizeof(command),
-		 "gpreempt-bench run %.200s --seed=%llu --runs=%llu%s%s%.100s", a->word[0],
-		 (unsigned long long)a->options.seed, (unsigned long long)a->options.runs, more,
-		 a->options.device ? " --device=" : "", a->options.device ? a->options.device : "");
-	return gp_rundir_create(a->dir, &about, &a->options.dir);
+	return a->dir ? gp_rundir_create(a->dir, &about, &a->options.dir) : 0;
 }
 
 /* 0; 1: a bar was missed, or it failed; 2: what was asked makes no sense. All is said. */
@@ -344,14 +334,22 @@ int main(int argc, char **argv)
 	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = workloads,
 					    .peers = peers } };
 
+	/* Before argp puts options first. */
+	args.line = gp_command_line(argc, argv);
+	if (!args.line)
+		return failed(argv[0], -ENOMEM);
 	gp_data_path("workloads", workloads);
 	gp_data_path("peers", peers);
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(args.command, commands[i].name))
-			return commands[i].command(&args);
+		if (!strcmp(args.command, commands[i].name)) {
+			const int r = commands[i].command(&args);
+
+			free(args.line);
+			return r;
+		}
 	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, "
 			"calibrate SUITE|PLAN, compare FILE FILE, or report DIR\n", args.command);
 	return 2;
