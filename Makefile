@@ -94,7 +94,8 @@ BENCH    := $(O)/bin/gpreempt-bench
 REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
 	$(wildcard bench/report/*.py bench/report/*.css))
 BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(wildcard bench/peers/*)) \
-	$(wildcard bench/workloads/*.json bench/plans/NOTICE bench/plans/*/what bench/plans/*/*.json bench/plans/*/*/*.json))
+	$(wildcard bench/pytorch/*.py bench/record/models.py \
+	bench/workloads/*.json bench/plans/NOTICE bench/plans/*/what bench/plans/*/*.json bench/plans/*/*/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
 DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd

@@ -37,8 +37,8 @@ static int run_on_device(const struct gp_plan_job *job, const struct gp_plan *pl
 			 struct gp_plan_result *r, char *why, size_t why_len)
 {
 	const struct gp_device_run run = {
-		.client = gp_device_client(), .ctxlog = gp_device_ctxlog(),
-		.device = job->options->device,
+		.client = gp_device_client(), .torch_client = gp_device_torch_client(),
+		.ctxlog = gp_device_ctxlog(), .device = job->options->device,
 		.soft = gp_device_is_soft(job->options->device), .plan = plan,
 		.workload = workload, .peer = peer, .seed = seed,
 	};
@@ -222,6 +222,25 @@ static int say_absent(const struct gp_plan_job *job, const struct gp_scheduler *
 						    scheduler->name, why) : 0;
 }
 
+/* What nobody can make threads of one process. */
+static bool has_torch(const struct gp_plan_job *job)
+{
+	for (size_t i = 0; i < job->plan->clients; i++)
+		if (gp_workload_is_torch(job->models.workload[i]))
+			return true;
+	return false;
+}
+
+static bool is_absent(const struct session *s, const struct gp_plan_job *job,
+		      const struct gp_peer *peer, char *why, size_t why_len)
+{
+	if (peer->together[0] && has_torch(job)) {
+		snprintf(why, why_len, "a program in PyTorch is no thread of its one process");
+		return true;
+	}
+	return gp_peer_is_absent(peer, gp_device_is_soft(s->options->device), why, why_len);
+}
+
 /* The others run all the same. */
 static int say_failed(const struct gp_plan_job *job, const struct gp_scheduler *scheduler,
 		      const char *why, FILE *out)
@@ -241,9 +260,7 @@ static int run_under(const struct session *s, const struct gp_plan_job *job,
 	char why[256];
 	int err;
 
-	if (scheduler->peer &&
-	    gp_peer_is_absent(scheduler->peer, gp_device_is_soft(s->options->device), why,
-			      sizeof(why)))
+	if (scheduler->peer && is_absent(s, job, scheduler->peer, why, sizeof(why)))
 		return say_absent(job, scheduler, why, out);
 	err = scheduler->peer ? run_on_device(job, job->plan, job->models.name, scheduler->peer,
 					      seed, &r, why, sizeof(why)) :

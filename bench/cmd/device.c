@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/cmd/data.h"
+
 static char client_path[PATH_MAX], ctxlog_path[PATH_MAX];
 
 bool gp_device_is_soft(const char *device)
@@ -36,6 +38,14 @@ const char *gp_device_about(const char *device)
 const char *gp_device_client(void)
 {
 	return client_path;
+}
+
+const char *gp_device_torch_client(void)
+{
+	static char path[PATH_MAX];
+
+	gp_data_path("pytorch/client.py", path);
+	return path;
 }
 
 const char *gp_device_ctxlog(void)

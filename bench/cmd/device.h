@@ -22,6 +22,8 @@ int gp_device_prepare(const char *device);
 
 /** The program that is one client of a plan: of the build, or as installed. */
 const char *gp_device_client(void);
+/** The one that is a client in PyTorch: Python. */
+const char *gp_device_torch_client(void);
 /** The one that writes the device's log down; NULL: it is not there. */
 const char *gp_device_ctxlog(void);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bench/cmd/data.h"
+#include "bench/cmd/device.h"
 #include "bench/workload/alias.h"
 
 #define NO_MODEL "-"		/* as aliases.json calls it */
@@ -90,8 +91,51 @@ static struct gp_workload *open_model(const struct search *s, const char *model,
 	return w;
 }
 
+static bool is_waited_for(const struct gp_plan *plan, size_t client)
+{
+	for (size_t i = 0; i < plan->clients; i++)
+		if (plan->client[i].after >> client & 1)
+			return true;
+	return false;
+}
+
+/* NULL: it can. */
+static const char *what_keeps(const struct gp_workload *w, const struct gp_plan *plan, size_t i,
+			      const char *device)
+{
+	if (gp_workload_needs_device(w) && !device)
+		return "only a device can say what it takes; --device=ID is wanted";
+	if (!gp_workload_is_torch(w))
+		return NULL;
+	if (gp_device_is_soft(device))
+		return "PyTorch runs on cards only, not on the software GPU";
+	if (plan->client[i].after || is_waited_for(plan, i))
+		return "a client in PyTorch waits for no other, and none for it";
+	return NULL;
+}
+
+static struct gp_workload *open_client(struct search *s, const struct gp_plan *plan, size_t i,
+				       const char *device, char **name)
+{
+	const struct gp_plan_client *c = &plan->client[i];
+	const char *model = c->model ? c->model : NO_MODEL, *keeps;
+	struct gp_workload *w;
+
+	if (c->batch > 1) {
+		snprintf(s->why, s->why_len, "client.batch_size: found %u, 1 is wanted", c->batch);
+		return NULL;
+	}
+	w = open_model(s, model, name);
+	keeps = w ? what_keeps(w, plan, i, device) : NULL;
+	if (!keeps)
+		return w;
+	snprintf(s->why, s->why_len, "%s: %s", model, keeps);
+	gp_workload_destroy(w);
+	return NULL;
+}
+
 int gp_models_open(struct gp_models *models, const char *plan_name,
-		   const struct gp_plan *plan, const char *folder, bool on_device)
+		   const struct gp_plan *plan, const char *folder, const char *device)
 {
 	char why[2 * PATH_MAX + 512];
 	struct search s = { .folder = folder, .why = why, .why_len = sizeof(why) };
@@ -99,23 +143,10 @@ int gp_models_open(struct gp_models *models, const char *plan_name,
 	*models = (struct gp_models){ 0 };
 	find_aliases(&s);
 	for (size_t i = 0; i < plan->clients; i++) {
-		const struct gp_plan_client *c = &plan->client[i];
-
-		if (c->batch > 1)
-			snprintf(why, sizeof(why), "client.batch_size: found %u, 1 is wanted",
-				 c->batch);
-		else
-			models->workload[i] = open_model(&s, c->model ? c->model : NO_MODEL,
-							 &models->name[i]);
-		if (models->workload[i] && !on_device &&
-		    gp_workload_needs_device(models->workload[i])) {
-			snprintf(why, sizeof(why), "%s: only a device can say what it takes; "
-				 "--device=ID is wanted", c->model);
-			gp_workload_destroy(models->workload[i]);
-			models->workload[i] = NULL;
-		}
+		models->workload[i] = open_client(&s, plan, i, device, &models->name[i]);
 		if (!models->workload[i]) {
-			fprintf(stderr, "gpreempt-bench: %s: %s: %s\n", plan_name, c->id, why);
+			fprintf(stderr, "gpreempt-bench: %s: %s: %s\n", plan_name,
+				plan->client[i].id, why);
 			return -ENOENT;
 		}
 	}

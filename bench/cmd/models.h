@@ -13,12 +13,12 @@ struct gp_models {
 
 /**
  * A model is @folder's MODEL.json, or what is made by a name with a colon; else what
- * aliases.json says, of @folder or that which comes with the program. @on_device: else one
- * that only a device can time is refused. 0; -ENOENT, after it was said what is missing.
+ * aliases.json says, of @folder or that which comes with the program. @device: NULL: none;
+ * what that cannot run is refused. 0; -ENOENT, after it was said what is missing.
  * gp_models_close() in any case.
  */
 int gp_models_open(struct gp_models *models, const char *plan_name,
-		   const struct gp_plan *plan, const char *folder, bool on_device);
+		   const struct gp_plan *plan, const char *folder, const char *device);
 void gp_models_close(struct gp_models *models);
 
 /** For a table: the workload, and the model that it stands for where that is another. */

@@ -9,6 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench/load/arrivals.h"
+
+#define TORCH "torch:"
+
 void gp_command_add(struct gp_command *c, const char *word)
 {
 	char *to = c->word[c->words];
@@ -82,20 +86,35 @@ static uint64_t who_waits_for(const struct gp_plan *plan, size_t client)
 	return bits;
 }
 
-static void add_load(struct gp_command *c, const struct gp_plan *plan, size_t client,
+bool gp_command_is_torch(const struct gp_device_run *run, size_t client)
+{
+	return !strncmp(run->workload[client], TORCH, strlen(TORCH));
+}
+
+/* PyTorch's client knows of no law. */
+static bool is_told_times(const struct gp_device_run *run, size_t client)
+{
+	const struct gp_plan_client *one = &run->plan->client[client];
+
+	return one->load == GP_PLAN_TRACE ||
+	       (gp_command_is_torch(run, client) && gp_plan_has_rate(one));
+}
+
+static void add_load(struct gp_command *c, const struct gp_device_run *run, size_t client,
 		     const char *folder)
 {
-	const struct gp_plan_client *one = &plan->client[client];
-	const uint64_t tell = who_waits_for(plan, client);
+	const struct gp_plan_client *one = &run->plan->client[client];
+	const bool told = is_told_times(run, client);
+	const uint64_t tell = who_waits_for(run->plan, client);
 	char path[GP_COMMAND_WORD_LEN / 2], law[32];
 
 	trace_path(folder, client, path, sizeof(path));
 	gp_plan_law(one, law, sizeof(law));
-	if (one->load == GP_PLAN_TRACE)
+	if (told)
 		add(c, "--trace=%s", path);
 	else if (one->load != GP_PLAN_DEPENDENT)
 		add(c, "--arrivals=%s", law);
-	if (gp_plan_has_rate(one))
+	if (gp_plan_has_rate(one) && !told)
 		add(c, "--period-ns=%.0f", 1e9 / one->rate);
 	if (tell || one->after)
 		add(c, "--ends=%s/ends", folder);
@@ -125,7 +144,7 @@ void gp_command_client(struct gp_command *c, const struct gp_device_run *run, si
 	gp_command_samples(folder, client, samples, sizeof(samples));
 	add(c, "--workload=%s", run->workload[client]);
 	add(c, "--out=%s", samples);
-	add_load(c, run->plan, client, folder);
+	add_load(c, run, client, folder);
 	add(c, "--prepare-us=%" PRIu32, one->prepare_us);
 	add(c, "--length-ms=%.0f", run->plan->seconds * 1000);
 	add(c, "--seed=%" PRIu64, run->seed);
@@ -137,12 +156,30 @@ void gp_command_client(struct gp_command *c, const struct gp_device_run *run, si
 		add(c, "--lc");
 }
 
-static int write_trace(const struct gp_plan_client *one, const char *path)
+static void write_arrivals(const struct gp_device_run *run, size_t client, FILE *file)
 {
+	const struct gp_plan_client *one = &run->plan->client[client];
+	const uint64_t end_ns = (uint64_t)(run->plan->seconds * 1e9);
+	struct gp_arrivals arrivals;
+	char law[32];
+
+	gp_plan_law(one, law, sizeof(law));
+	if (gp_arrivals_parse(law, 1e9 / one->rate, run->seed, client + 1, &arrivals))
+		return;		/* the plan was read: it is one */
+	for (uint64_t at_ns = gp_arrivals_next_ns(&arrivals, 0, 0); at_ns < end_ns;
+	     at_ns = gp_arrivals_next_ns(&arrivals, at_ns, 0))
+		fprintf(file, "%" PRIu64 "\n", at_ns);
+}
+
+static int write_times(const struct gp_device_run *run, size_t client, const char *path)
+{
+	const struct gp_plan_client *one = &run->plan->client[client];
 	FILE *file = fopen(path, "we");
 
 	if (!file)
 		return -errno;
+	if (one->load != GP_PLAN_TRACE)
+		write_arrivals(run, client, file);
 	for (size_t i = 0; i < one->traces; i++)
 		fprintf(file, "%" PRIu64 "\n", one->trace_ns[i]);
 	return fclose(file) ? -errno : 0;
@@ -150,14 +187,13 @@ static int write_trace(const struct gp_plan_client *one, const char *path)
 
 int gp_command_files(const struct gp_device_run *run, size_t client, const char *folder)
 {
-	const struct gp_plan_client *one = &run->plan->client[client];
 	char path[GP_COMMAND_WORD_LEN];
 
-	if (one->load == GP_PLAN_TRACE) {
+	if (is_told_times(run, client)) {
 		trace_path(folder, client, path, sizeof(path));
-		return write_trace(one, path);
+		return write_times(run, client, path);
 	}
-	if (one->load != GP_PLAN_DEPENDENT)
+	if (run->plan->client[client].load != GP_PLAN_DEPENDENT)
 		return 0;
 	/* As gp_ends_path() in bench/client/ names it. */
 	snprintf(path, sizeof(path), "%s/ends.%zu", folder, client);

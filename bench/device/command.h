@@ -3,6 +3,7 @@
 #ifndef GP_BENCH_DEVICE_COMMAND_H
 #define GP_BENCH_DEVICE_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "bench/device/run.h"
@@ -23,6 +24,8 @@ struct gp_command {
 int gp_command_peer(struct gp_command *command, const struct gp_device_run *run,
 		    char *const *words, size_t client, const char *folder);
 void gp_command_add(struct gp_command *command, const char *word);
+/** Has it a workload of PyTorch's client? */
+bool gp_command_is_torch(const struct gp_device_run *run, size_t client);
 /** The options of one client, whose files are in @folder. */
 void gp_command_client(struct gp_command *command, const struct gp_device_run *run, size_t client,
 		       const char *folder);

@@ -99,7 +99,7 @@ static int start_one(struct run *r, size_t i)
 
 	if (err)
 		return err;
-	gp_command_add(&c, how->client);
+	gp_command_add(&c, gp_command_is_torch(how, i) ? how->torch_client : how->client);
 	gp_command_client(&c, how, i, r->folder);
 	return start(&r->process[i], &c, READY_MS, &r->pid[i]);
 }

@@ -11,6 +11,7 @@
 
 struct gp_device_run {
 	const char *client;		/* the program: bench/apps/client.c */
+	const char *torch_client;	/* of workloads torch:MODEL: bench/pytorch/client.py */
 	const char *ctxlog;		/* bench/apps/ctxlog.c; NULL: nothing is kept of the log */
 	const char *device;		/* as gpreempt run --device takes it */
 	bool soft;			/* the software GPU: its clock is its own */

@@ -75,6 +75,8 @@ struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workl
 {
 	struct gp_job *job = gp_kind_alloc(sizeof(*job));
 
+	if (gp_workload_is_torch(workload))
+		gp_kind_cannot("%s: PyTorch's client has it, not this one", workload->name);
 	job->kind = kind_of(workload);
 	if (job->kind && graph)
 		gp_kind_cannot("%s as a graph: a workload of kernels alone can be one",

@@ -2,7 +2,9 @@
 """What can be recorded: programs in PyTorch with random weights and input.
 
 Each build(batch) sets a program up on the device and returns {workload: request}: what to
-call for one request. Input and weights stay in the device's memory.
+call for one request. It returns what was found: a network's answer, the loss of one that
+learns, a decoder's token, which is also where the next one is found. Input and weights stay
+in the device's memory.
 """
 from typing import Callable, NamedTuple
 
@@ -53,6 +55,7 @@ def training(name):
             descent.zero_grad()
             loss.backward()
             descent.step()
+            return loss.detach()
         return {f"train-{name}": step}
     return Model({f"train-{name}": f"torchvision {name} training"}, build, batch=8, graph=False,
                  precision="mixed")
@@ -111,11 +114,13 @@ def decoder(batch):
     def prefill():
         forward(prompt, room[:PROMPT], PROMPT)
         place.fill_(PROMPT)
+        return token
 
     @torch.no_grad()
     def step():
         forward(token, place, ROOM)
         place.add_(1).remainder_(ROOM)
+        return token
 
     return {"decoder-prefill": prefill, "decoder-step": step}
 

@@ -19,13 +19,16 @@
 #define STEPS 20
 #define SHARED_MAX 49152u	/* what a block may have without asking for more */
 #define BYTES_MAX (UINT64_C(64) << 30)
+#define BATCH_MAX 65536u
+#define TOKENS_MAX 65536u
+#define MODEL "abcdefghijklmnopqrstuvwxyz0123456789_:"	/* of its name */
 
 struct named {
 	struct gp_workload_reader *reader;
 	enum gp_workload_kind kind;
 	uint64_t length_ns, gap_ns, next_ns, bytes, shared;
 	size_t count, next;	/* kernels; tokens after the first */
-	size_t blocks, scale, width, height, steps;
+	size_t blocks, scale, width, height, steps, batch, tokens;
 };
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -163,6 +166,25 @@ static bool take_size(struct named *n, char *text)
 	return take_bytes(n, "bytes", text, BYTES_MAX, &n->bytes);
 }
 
+/* Which there are, and what of this each takes, PyTorch's client knows. */
+static bool take_model(struct named *n, char *text)
+{
+	if (!*text || text[strspn(text, MODEL)])
+		return gp_workload_wrong(n->reader, "torch: found \"%s\", a model such as vgg19 is "
+					 "wanted", text);
+	return true;
+}
+
+static bool take_batch(struct named *n, char *text)
+{
+	return take_number(n, "batch", text, BATCH_MAX, &n->batch);
+}
+
+static bool take_tokens(struct named *n, char *text)
+{
+	return take_number(n, "tokens", text, TOKENS_MAX, &n->tokens);
+}
+
 /* ---- kinds --------------------------------------------------------------------------- */
 
 #define KEYS_MAX 4
@@ -175,7 +197,8 @@ struct key {
 static const struct key gap = { "gap", take_gap }, next = { "next", take_next },
 			blocks = { "blocks", take_blocks }, shared = { "shared", take_shared },
 			set = { "set", take_set }, bytes = { "bytes", take_size },
-			steps = { "steps", take_steps };
+			steps = { "steps", take_steps }, batch = { "batch", take_batch },
+			tokens = { "tokens", take_tokens };
 
 static const struct kind {
 	const char *name, *form;
@@ -206,6 +229,8 @@ static const struct kind {
 	{ "stencil", "stencil:WIDTHxHEIGHT[,steps=NUMBER]", take_sides, GP_WORKLOAD_STENCIL,
 	  { &steps } },
 	{ "uvm", "uvm:SIZE", take_size, GP_WORKLOAD_UVM, { NULL } },
+	{ "torch", "torch:MODEL[,batch=NUMBER][,tokens=NUMBER]", take_model, GP_WORKLOAD_TORCH,
+	  { &batch, &tokens } },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -282,7 +307,7 @@ static void fill(const struct named *n, const struct kind *kind, struct gp_workl
 			.shared_bytes = (uint32_t)n->shared,
 			.token = is_decoder(kind),
 		};
-	w->tokens = is_decoder(kind) ? w->kernels : 0;
+	w->tokens = is_decoder(kind) ? w->kernels : n->tokens;
 	w->kind = n->kind;
 	w->bytes = n->bytes;
 	w->scale = (uint32_t)n->scale;

@@ -45,6 +45,7 @@ enum gp_workload_kind {
 	GP_WORKLOAD_PAGERANK,
 	GP_WORKLOAD_STENCIL,
 	GP_WORKLOAD_UVM,
+	GP_WORKLOAD_TORCH,	/* a program of its own has it: bench/pytorch/client.py */
 };
 
 struct gp_workload_kernel {
@@ -108,6 +109,12 @@ static inline bool gp_workload_is_queued(const struct gp_workload *w, size_t i)
 static inline bool gp_workload_needs_device(const struct gp_workload *w)
 {
 	return !w->kernels;
+}
+
+/** Has a program of its own it? Then it cannot be a thread of ours, nor on a software GPU. */
+static inline bool gp_workload_is_torch(const struct gp_workload *w)
+{
+	return w->kind == GP_WORKLOAD_TORCH;
 }
 
 /** Over all kernels. */

@@ -277,6 +277,8 @@ static void of_other_kinds(void **state)
 		{ "pagerank:16", GP_WORKLOAD_PAGERANK, 0, 0, 0 },
 		{ "stencil:4x16384", GP_WORKLOAD_STENCIL, 0, 0, 0 },
 		{ "uvm:64MiB", GP_WORKLOAD_UVM, 64u << 20, 0, 0 },
+		{ "torch:train:resnet152,batch=8", GP_WORKLOAD_TORCH, 0, 0, 0 },
+		{ "torch:decoder,tokens=32", GP_WORKLOAD_TORCH, 0, 0, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
@@ -369,6 +371,9 @@ static void other_names_are_refused(void **state)
 		{ "stencil:4x16385", "height: found \"16385\"" },
 		{ "stencil:4x4,steps=0", "steps: found \"0\", a whole number from 1 to 10000" },
 		{ "uvm:64", "bytes: found \"64\", a size such as 4MiB" },
+		{ "torch:", "torch: found \"\", a model such as vgg19 is wanted" },
+		{ "torch:vgg19;rm", "torch: found \"vgg19;rm\"" },
+		{ "torch:vgg19,batch=0", "batch: found \"0\", a whole number from 1 to 65536" },
 		{ "copy:4MiB", "copy: found \"4MiB\", in or out is wanted" },
 		{ "copy:in,blocks=3", "after a comma: found \"blocks=3\", copy:in[,bytes=SIZE]" },
 		{ "spin:0000000000000000000000000000000000000000000000000000000001us",
