@@ -29,6 +29,7 @@
 #define SPREAD_MAX_NS (60 * US)		/* more is no rhythm */
 #define DIFF_TOL_NS (100 * US)		/* of two marks one cycle apart */
 #define MARKS_FIRST 12u			/* .. and 4 for each phase but one */
+#define MARKS_EXACT 6u			/* .. of which none may be off, are enough */
 #define MARKS_RECENT 4u			/* of these one may be off the grid */
 /*
  * Another process that keeps the device (latency-critical work is not cut by a
@@ -39,6 +40,7 @@
 #define GOOD_OF_10 6u
 #define WINDOW 32u			/* marks of the fit, one phase */
 #define TRIAL_HITS 4u
+#define TRIAL_HITS_EXACT 2u
 #define TRIAL_TOL_NS (100 * US)		/* a hold bridges that */
 
 #define EXACT_LEAD_MAX_NS (1000ull * US)	/* time to suspend best-effort, too */
@@ -312,12 +314,25 @@ static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 	*g = r->grid;
 	if (n < FOLLOW_MIN)
 		return true;
-	if (n >= FOLLOW_CYCLE)
+	if (n >= FOLLOW_CYCLE || r->exact)
 		refine_cycle(g, mark, n);
 	for (uint32_t j = 0; j < g->phases; j++)
 		refine_phase(g, mark, n, j);
 	return grid_measure(g, mark, n) &&
 	       (!r->by_ends || g->spread_ns <= even_ns(r));
+}
+
+/* By chance some marks are one cycle apart, not all. */
+static bool grid_of_few(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
+{
+	uint32_t phase = 0;
+
+	if (!r->exact || r->marks < MARKS_EXACT || !grid_of_phases(g, r->mark, r->marks, 1))
+		return false;
+	for (uint32_t i = 0; i < r->marks; i++)
+		if (abs64(off_grid(g, r->mark[i].at_ns, &phase)) > SPREAD_MAX_NS)
+			return false;
+	return true;
 }
 
 /* Fewest phases first: with twice as many any rhythm fits as well. */
@@ -326,6 +341,8 @@ static bool grid_fit(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 	for (uint32_t m = 1; m <= GP_RHYTHM_PHASES; m++) {
 		uint32_t n = r->marks, most = WINDOW + 8 * (m - 1);
 
+		if (n < MARKS_FIRST && m == 1)
+			return grid_of_few(g, r);
 		if (n < MARKS_FIRST + 4 * (m - 1))
 			return false;
 		if (n > most)
@@ -767,7 +784,8 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 			return;
 		r->state = r->grid.phases ? GP_RHYTHM_TRIAL : GP_RHYTHM_LEARNING;
 	}
-	if (r->state == GP_RHYTHM_TRIAL && r->grid.phases && r->kept >= TRIAL_HITS) {
+	if (r->state == GP_RHYTHM_TRIAL && r->grid.phases &&
+	    r->kept >= (r->exact ? TRIAL_HITS_EXACT : TRIAL_HITS)) {
 		r->state = GP_RHYTHM_SURE;
 		r->kept = 0;
 		r->miss_bits = r->late_bits = 0;
