@@ -62,7 +62,8 @@ MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
 FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
-DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
+YAML_SRCS    := $(wildcard yaml/*.c)
+DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c)) $(YAML_SRCS)
 BENCH_COMMON := $(wildcard bench/common/*.c)
 BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/device/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c \
 	bench/workload/*.c)
@@ -98,7 +99,8 @@ BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(
 	bench/workloads/*.json bench/plans/NOTICE bench/plans/*/what bench/plans/*/*.json bench/plans/*/*/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
-DAEMON_LIBS := -lcyaml -lyaml -lmicrohttpd
+YAML_LIBS := -lcyaml -lyaml
+DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \

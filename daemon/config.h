@@ -14,14 +14,15 @@
 
 #include "client/class.h"
 #include "hal/spec.h"
+#include "yaml/yaml.h"
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"
 
-#define GP_CONFIG_BYTES_MAX 65536u	/* of a file */
+#define GP_CONFIG_BYTES_MAX GP_YAML_BYTES_MAX	/* of a file */
 #define GP_CONFIG_RULES_MAX 128u
 #define GP_CONFIG_DEVICES_MAX 16u	/* as many as a backend lists */
 #define GP_CONFIG_TEXT_MAX 512u		/* bytes of one value */
-#define GP_CONFIG_WHY_LEN 512u		/* no line of why is cut shorter */
+#define GP_CONFIG_WHY_LEN GP_YAML_WHY_LEN
 
 /* What they are when the file does not say. */
 #define GP_CONFIG_QUANTUM_NS 50000000u

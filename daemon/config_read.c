@@ -381,10 +381,10 @@ static bool matches_nothing(const struct gp_rule *rule)
 	       !rule->container && !rule->device;
 }
 
-static int read_rule(struct reader *r, yaml_node_t *node, const struct gp_yaml_rule *texts,
-		     struct gp_rule *rule)
+static int read_rule(struct reader *r, yaml_node_t *node,
+		     const struct gp_config_yaml_rule *texts, struct gp_rule *rule)
 {
-#define RULE(key, member, take) { key, offsetof(struct gp_yaml_rule, member), take }
+#define RULE(key, member, take) { key, offsetof(struct gp_config_yaml_rule, member), take }
 	static const struct field fields[] = {
 		RULE("user", user, take_user),
 		RULE("group", group, take_group),
@@ -414,7 +414,7 @@ static int read_rule(struct reader *r, yaml_node_t *node, const struct gp_yaml_r
 static int read_rules(struct reader *r)
 {
 	yaml_node_t *list = gp_yaml_value(&r->yaml, gp_yaml_root(&r->yaml), "rules");
-	const struct gp_yaml_file *file = r->yaml.file;
+	const struct gp_config_yaml *file = r->yaml.data;
 	struct gp_config *c = r->config;
 	int err = 0;
 
@@ -468,12 +468,12 @@ static int check_device(struct reader *r, uint32_t line, const struct gp_config_
 	return 0;
 }
 
-static int read_device(struct reader *r, yaml_node_t *node, const struct gp_yaml_device *texts,
-		       struct gp_config_device *d)
+static int read_device(struct reader *r, yaml_node_t *node,
+		       const struct gp_config_yaml_device *texts, struct gp_config_device *d)
 {
-	static const struct field name = { "device", offsetof(struct gp_yaml_device, device),
+	static const struct field name = { "device", offsetof(struct gp_config_yaml_device, device),
 					   take_device };
-	static const struct field settings[] = { SETTINGS(gp_yaml_device) };
+	static const struct field settings[] = { SETTINGS(gp_config_yaml_device) };
 	int err = take_fields(r, node, texts, &name, 1, d);
 
 	if (!err)
@@ -487,7 +487,7 @@ static int read_device(struct reader *r, yaml_node_t *node, const struct gp_yaml
 static int read_devices(struct reader *r)
 {
 	yaml_node_t *list = gp_yaml_value(&r->yaml, gp_yaml_root(&r->yaml), "devices");
-	const struct gp_yaml_file *file = r->yaml.file;
+	const struct gp_config_yaml *file = r->yaml.data;
 	struct gp_config *c = r->config;
 	int err = 0;
 
@@ -507,17 +507,17 @@ static int read_devices(struct reader *r)
 
 static int read_top(struct reader *r)
 {
-	static const struct field settings[] = { SETTINGS(gp_yaml_file) };
+	static const struct field settings[] = { SETTINGS(gp_config_yaml) };
 	static const struct field own[] = {
-		{ "metrics", offsetof(struct gp_yaml_file, metrics), take_metrics },
-		{ "log_level", offsetof(struct gp_yaml_file, log_level), take_log_level },
+		{ "metrics", offsetof(struct gp_config_yaml, metrics), take_metrics },
+		{ "log_level", offsetof(struct gp_config_yaml, log_level), take_log_level },
 	};
 	static const struct field limits[] = {
-		{ "tenants", offsetof(struct gp_yaml_limits, tenants), take_tenants },
-		{ "connections", offsetof(struct gp_yaml_limits, connections),
+		{ "tenants", offsetof(struct gp_config_yaml_limits, tenants), take_tenants },
+		{ "connections", offsetof(struct gp_config_yaml_limits, connections),
 		  take_connections },
 	};
-	const struct gp_yaml_file *file = r->yaml.file;
+	const struct gp_config_yaml *file = r->yaml.data;
 	yaml_node_t *root = gp_yaml_root(&r->yaml);
 	struct gp_config *c = r->config;
 	int err = take_fields(r, root, file, settings, COUNT_OF(settings), &c->settings);
@@ -545,7 +545,7 @@ static int check_all_strangers(struct reader *r)
 {
 	yaml_node_t *root = gp_yaml_root(&r->yaml);
 	yaml_node_t *list = gp_yaml_value(&r->yaml, root, "devices");
-	const struct gp_yaml_file *file = r->yaml.file;
+	const struct gp_config_yaml *file = r->yaml.data;
 	int err = check_strangers(r, root, &r->config->settings, file->strangers);
 
 	for (size_t i = 0; !err && i < r->config->device_count; i++)
@@ -582,7 +582,7 @@ int gp_config_parse(const char *file, const char *text, size_t bytes,
 		    char *why, size_t len)
 {
 	struct reader r = { .names = names, .right = "" };
-	int err = gp_yaml_open(&r.yaml, file, text, bytes, why, len);
+	int err = gp_yaml_open(&r.yaml, &gp_config_schema, file, text, bytes, why, len);
 
 	if (err)
 		return err;

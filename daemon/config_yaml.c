@@ -1,583 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * config_yaml.c - three passes over a text that nobody has to trust. The first
- * refuses what a configuration has no use for, before anything is built of it;
- * the second holds it against the schema, since libcyaml takes a key twice and
- * names the wrong line of a key that it does not know; the third is libcyaml's.
- */
 #include "daemon/config_yaml.h"
-
-#include <errno.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cyaml/cyaml.h>
 
 #include "daemon/config.h"
 
-/* Mappings and lists around a value, at most: one more than the schema has. */
-#define DEPTH_MAX 4
-#define FOUND_LEN 64
-#define FOUND_NOTHING "found nothing; write at least \"policy: fair\""
-
-/* ---- the schema ------------------------------------- */
-
-#define TEXT(key, type, member)                                                       \
+#define TEXT(key, type, member)                                                            \
 	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct type, \
 			       member, 0, GP_CONFIG_TEXT_MAX)
 
 static const cyaml_schema_field_t limits_fields[] = {
-	TEXT("tenants", gp_yaml_limits, tenants),
-	TEXT("connections", gp_yaml_limits, connections),
+	TEXT("tenants", gp_config_yaml_limits, tenants),
+	TEXT("connections", gp_config_yaml_limits, connections),
 	CYAML_FIELD_END
 };
 
 static const cyaml_schema_field_t device_fields[] = {
-	TEXT("device", gp_yaml_device, device),
-	TEXT("policy", gp_yaml_device, policy),
-	TEXT("lc_policy", gp_yaml_device, lc_policy),
-	TEXT("quantum", gp_yaml_device, quantum),
-	TEXT("be_min_pct", gp_yaml_device, be_min_pct),
-	TEXT("strangers", gp_yaml_device, strangers),
+	TEXT("device", gp_config_yaml_device, device),
+	TEXT("policy", gp_config_yaml_device, policy),
+	TEXT("lc_policy", gp_config_yaml_device, lc_policy),
+	TEXT("quantum", gp_config_yaml_device, quantum),
+	TEXT("be_min_pct", gp_config_yaml_device, be_min_pct),
+	TEXT("strangers", gp_config_yaml_device, strangers),
 	CYAML_FIELD_END
 };
 
 static const cyaml_schema_field_t rule_fields[] = {
-	TEXT("user", gp_yaml_rule, user),
-	TEXT("group", gp_yaml_rule, group),
-	TEXT("cgroup", gp_yaml_rule, cgroup),
-	TEXT("exe", gp_yaml_rule, exe),
-	TEXT("container", gp_yaml_rule, container),
-	TEXT("device", gp_yaml_rule, device),
-	TEXT("class", gp_yaml_rule, class_given),
-	TEXT("may", gp_yaml_rule, may),
+	TEXT("user", gp_config_yaml_rule, user),
+	TEXT("group", gp_config_yaml_rule, group),
+	TEXT("cgroup", gp_config_yaml_rule, cgroup),
+	TEXT("exe", gp_config_yaml_rule, exe),
+	TEXT("container", gp_config_yaml_rule, container),
+	TEXT("device", gp_config_yaml_rule, device),
+	TEXT("class", gp_config_yaml_rule, class_given),
+	TEXT("may", gp_config_yaml_rule, may),
 	CYAML_FIELD_END
 };
 
 static const cyaml_schema_value_t device_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gp_yaml_device, device_fields),
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gp_config_yaml_device, device_fields),
 };
 
 static const cyaml_schema_value_t rule_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gp_yaml_rule, rule_fields),
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gp_config_yaml_rule, rule_fields),
 };
 
 static const cyaml_schema_field_t file_fields[] = {
-	TEXT("policy", gp_yaml_file, policy),
-	TEXT("lc_policy", gp_yaml_file, lc_policy),
-	TEXT("quantum", gp_yaml_file, quantum),
-	TEXT("be_min_pct", gp_yaml_file, be_min_pct),
-	TEXT("strangers", gp_yaml_file, strangers),
-	TEXT("metrics", gp_yaml_file, metrics),
-	TEXT("log_level", gp_yaml_file, log_level),
+	TEXT("policy", gp_config_yaml, policy),
+	TEXT("lc_policy", gp_config_yaml, lc_policy),
+	TEXT("quantum", gp_config_yaml, quantum),
+	TEXT("be_min_pct", gp_config_yaml, be_min_pct),
+	TEXT("strangers", gp_config_yaml, strangers),
+	TEXT("metrics", gp_config_yaml, metrics),
+	TEXT("log_level", gp_config_yaml, log_level),
 	CYAML_FIELD_MAPPING_PTR("limits_per_user", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-				struct gp_yaml_file, limits_per_user, limits_fields),
+				struct gp_config_yaml, limits_per_user, limits_fields),
 	CYAML_FIELD_SEQUENCE("devices", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-			     struct gp_yaml_file, devices, &device_schema, 0,
+			     struct gp_config_yaml, devices, &device_schema, 0,
 			     GP_CONFIG_DEVICES_MAX),
 	CYAML_FIELD_SEQUENCE("rules", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-			     struct gp_yaml_file, rules, &rule_schema, 0,
+			     struct gp_config_yaml, rules, &rule_schema, 0,
 			     GP_CONFIG_RULES_MAX),
 	CYAML_FIELD_END
 };
 
-static const cyaml_schema_value_t file_schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct gp_yaml_file, file_fields),
+const cyaml_schema_value_t gp_config_schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct gp_config_yaml, file_fields),
 };
-
-static const cyaml_config_t cyaml = {
-	.log_fn = NULL,
-	.mem_fn = cyaml_mem,
-	.log_level = CYAML_LOG_ERROR,
-	.flags = CYAML_CFG_DEFAULT,
-};
-
-/* ---- saying what is wrong ------------------------------------- */
-
-/* Appends; what does not fit is cut. */
-static void say(struct gp_yaml *y, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void say(struct gp_yaml *y, const char *format, ...)
-{
-	size_t used = y->why_len ? strnlen(y->why, y->why_len) : 0;
-	va_list ap;
-
-	if (used + 1 >= y->why_len)
-		return;
-	va_start(ap, format);
-	vsnprintf(y->why + used, y->why_len - used, format, ap);
-	va_end(ap);
-}
-
-/* One line, and nothing that drives a terminal, whatever was in the file. */
-static void clean(struct gp_yaml *y)
-{
-	for (size_t i = 0; i < y->why_len && y->why[i]; i++)
-		if ((unsigned char)y->why[i] < ' ' || y->why[i] == 127)
-			y->why[i] = '?';
-}
-
-/* Never half of a character: those end where the next begins. */
-static int shown_bytes(const char *text)
-{
-	size_t n = strnlen(text, FOUND_LEN);
-
-	if (n == FOUND_LEN)
-		while (n && ((unsigned char)text[n] & 0xc0) == 0x80)
-			n--;
-	return (int)n;
-}
-
-int gp_yaml_refuse(struct gp_yaml *y, size_t line, const char *key, const char *found,
-		   const char *right, ...)
-{
-	va_list ap;
-	char text[GP_CONFIG_WHY_LEN];
-
-	va_start(ap, right);
-	vsnprintf(text, sizeof(text), right, ap);
-	va_end(ap);
-	if (y->why_len)
-		y->why[0] = '\0';
-	say(y, "%.160s:", y->name);
-	if (line)
-		say(y, "%zu:", line);
-	if (key)
-		say(y, " %.*s:", shown_bytes(key), key);
-	if (found)
-		say(y, " found '%.*s%s';", shown_bytes(found), found,
-		    found[shown_bytes(found)] ? "..." : "");
-	say(y, " %s", text);
-	clean(y);
-	return -EINVAL;
-}
-
-/* ---- characters ------------------------------------- */
-
-/*
- * The bytes of the character at @at, which goes to @c; 0: it is none. No second
- * way to write one, no surrogates, nothing beyond U+10FFFF.
- */
-static size_t utf8(const unsigned char *at, size_t left, uint32_t *c)
-{
-	const size_t n = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 :
-			 at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-
-	if (!n || n > left)
-		return 0;
-	*c = n == 1 ? at[0] : at[0] & (0x7fu >> n);
-	for (size_t i = 1; i < n; i++) {
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-		*c = *c << 6 | (at[i] & 0x3f);
-	}
-	if (*c < least[n] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000))
-		return 0;
-	return n;
-}
-
-/* Controls, line ends that only some see, the byte order mark, no characters. */
-static bool is_invisible(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
-	       c == 0xfeff || (c & 0xfffe) == 0xfffe;
-}
-
-static int check_text(struct gp_yaml *y, const char *text, size_t bytes)
-{
-	const unsigned char *t = (const unsigned char *)text;
-	size_t line = 1, n;
-	uint32_t c;
-
-	for (size_t i = 0; i < bytes; i += n) {
-		n = utf8(t + i, bytes - i, &c);
-		if (!n)
-			return gp_yaml_refuse(y, line, NULL, NULL,
-					      "found byte 0x%02x; a file is UTF-8 text", t[i]);
-		if (is_invisible(c) && c != '\n' && c != '\r' && c != '\t')
-			return gp_yaml_refuse(y, line, NULL, NULL,
-					      "found character U+%04X; leave it out", c);
-		line += c == '\n' || (c == '\r' && (i + 1 == bytes || t[i + 1] != '\n'));
-	}
-	return 0;
-}
-
-/* What escapes made of it. */
-static bool is_visible(const yaml_char_t *text, size_t bytes)
-{
-	uint32_t c;
-	size_t n;
-
-	for (size_t i = 0; i < bytes; i += n) {
-		n = utf8(text + i, bytes - i, &c);
-		if (!n || is_invisible(c))
-			return false;
-	}
-	return true;
-}
-
-/* ---- first pass: what no configuration needs ------------------------------------- */
-
-struct guard {
-	unsigned int depth, documents;
-};
-
-static int check_node(struct gp_yaml *y, size_t line, const yaml_char_t *anchor,
-		      const yaml_char_t *tag)
-{
-	if (anchor)
-		return gp_yaml_refuse(y, line, NULL, NULL,
-				      "found the anchor &%.32s; write the value where it is needed",
-				      (const char *)anchor);
-	if (tag)
-		return gp_yaml_refuse(y, line, NULL, NULL,
-				      "found the tag %.32s; write the value without a tag",
-				      (const char *)tag);
-	return 0;
-}
-
-static int check_scalar(struct gp_yaml *y, size_t line, const yaml_event_t *e)
-{
-	int err = check_node(y, line, e->data.scalar.anchor, e->data.scalar.tag);
-
-	if (!err && !is_visible(e->data.scalar.value, e->data.scalar.length))
-		err = gp_yaml_refuse(y, line, NULL, NULL,
-				     "found a value with a line's end or a control character "
-				     "in it; write it in one line");
-	return err;
-}
-
-static int check_depth(struct gp_yaml *y, size_t line, struct guard *g)
-{
-	if (++g->depth <= DEPTH_MAX)
-		return 0;
-	return gp_yaml_refuse(y, line, NULL, NULL,
-			      "found more than %d lists and mappings in one another; "
-			      "nothing here is so deep", DEPTH_MAX);
-}
-
-static int check_event(struct gp_yaml *y, const yaml_event_t *e, struct guard *g)
-{
-	const size_t line = e->start_mark.line + 1;
-	int err;
-
-	switch (e->type) {
-	case YAML_ALIAS_EVENT:
-		return gp_yaml_refuse(y, line, NULL, NULL,
-				      "found the alias *%.32s; write the value itself",
-				      (const char *)e->data.alias.anchor);
-	case YAML_SCALAR_EVENT:
-		return check_scalar(y, line, e);
-	case YAML_MAPPING_START_EVENT:
-		err = check_node(y, line, e->data.mapping_start.anchor,
-				 e->data.mapping_start.tag);
-		return err ? err : check_depth(y, line, g);
-	case YAML_SEQUENCE_START_EVENT:
-		err = check_node(y, line, e->data.sequence_start.anchor,
-				 e->data.sequence_start.tag);
-		return err ? err : check_depth(y, line, g);
-	case YAML_MAPPING_END_EVENT:
-	case YAML_SEQUENCE_END_EVENT:
-		g->depth--;
-		return 0;
-	case YAML_DOCUMENT_START_EVENT:
-		if (!g->documents++)
-			return 0;
-		return gp_yaml_refuse(y, line, NULL, NULL,
-				      "found a second document; write one, without ---");
-	default:
-		return 0;
-	}
-}
-
-static int not_yaml(struct gp_yaml *y, const yaml_parser_t *parser)
-{
-	if (parser->error == YAML_MEMORY_ERROR) {
-		gp_yaml_refuse(y, 0, NULL, NULL, "out of memory");
-		return -ENOMEM;
-	}
-	return gp_yaml_refuse(y, parser->problem_mark.line + 1, NULL, NULL,
-			      "no YAML: %s; write KEY: VALUE, further in with blanks, not tabs",
-			      parser->problem ? parser->problem : "cannot be read");
-}
-
-static int check_events(struct gp_yaml *y, yaml_parser_t *parser)
-{
-	struct guard guard = { 0 };
-	bool more = true;
-	yaml_event_t e;
-	int err = 0;
-
-	while (more && !err) {
-		if (!yaml_parser_parse(parser, &e))
-			return not_yaml(y, parser);
-		more = e.type != YAML_STREAM_END_EVENT;
-		err = check_event(y, &e, &guard);
-		yaml_event_delete(&e);
-	}
-	if (!err && !guard.documents)
-		err = gp_yaml_refuse(y, 1, NULL, NULL,
-				     FOUND_NOTHING);
-	return err;
-}
-
-static int guard_text(struct gp_yaml *y, const char *text, size_t bytes)
-{
-	yaml_parser_t parser;
-	int err;
-
-	if (bytes > GP_CONFIG_BYTES_MAX)
-		return gp_yaml_refuse(y, 0, NULL, NULL, "found %zu bytes; %u at most", bytes,
-				      GP_CONFIG_BYTES_MAX);
-	err = check_text(y, text, bytes);
-	if (err)
-		return err;
-	if (!yaml_parser_initialize(&parser))
-		return -ENOMEM;
-	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-	err = check_events(y, &parser);
-	yaml_parser_delete(&parser);
-	return err;
-}
-
-/* ---- second pass: the schema ------------------------------------- */
-
-static int check_value(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
-		       const char *key);
-
-uint32_t gp_yaml_line(const yaml_node_t *node)
-{
-	return (uint32_t)node->start_mark.line + 1;
-}
-
-static const char *text_of(const yaml_node_t *node)
-{
-	return (const char *)node->data.scalar.value;
-}
-
-static const char *kind_of(const yaml_node_t *node)
-{
-	switch (node->type) {
-	case YAML_SCALAR_NODE:
-		return node->data.scalar.length ? "one value" : "nothing";
-	case YAML_SEQUENCE_NODE:
-		return "a list";
-	default:
-		return "a mapping";
-	}
-}
-
-static void known_keys(const cyaml_schema_field_t *fields, char *buf, size_t len)
-{
-	size_t used = 0;
-
-	for (; fields->key && used < len; fields++)
-		used += (size_t)snprintf(buf + used, len - used, "%s%s", used ? ", " : "",
-					 fields->key);
-}
-
-static const cyaml_schema_field_t *field_of(const cyaml_schema_field_t *fields, const char *key)
-{
-	while (fields->key && strcmp(fields->key, key))
-		fields++;
-	return fields->key ? fields : NULL;
-}
-
-/* Where else in @mapping, before @pair, is its key? NULL: nowhere. */
-static yaml_node_t *earlier(struct gp_yaml *y, const yaml_node_t *mapping,
-			    const yaml_node_pair_t *pair)
-{
-	yaml_node_t *key = yaml_document_get_node(&y->document, pair->key);
-
-	for (yaml_node_pair_t *p = mapping->data.mapping.pairs.start; p < pair; p++) {
-		yaml_node_t *other = yaml_document_get_node(&y->document, p->key);
-
-		if (!strcmp(text_of(key), text_of(other)))
-			return other;
-	}
-	return NULL;
-}
-
-static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping,
-		      const yaml_node_pair_t *pair, const cyaml_schema_field_t *fields)
-{
-	yaml_node_t *key = yaml_document_get_node(&y->document, pair->key);
-	const cyaml_schema_field_t *field;
-	yaml_node_t *before;
-	char known[256];
-
-	known_keys(fields, known, sizeof(known));
-	if (key->type != YAML_SCALAR_NODE)
-		return gp_yaml_refuse(y, gp_yaml_line(key), NULL, NULL,
-				      "found %s where a key goes; keys here are %s",
-				      kind_of(key), known);
-	field = field_of(fields, text_of(key));
-	if (!field)
-		return gp_yaml_refuse(y, gp_yaml_line(key), text_of(key), NULL,
-				      "no such key; keys here are %s", known);
-	before = earlier(y, mapping, pair);
-	if (before)
-		return gp_yaml_refuse(y, gp_yaml_line(key), field->key, NULL,
-				      "found a second time, first in line %u; write it once",
-				      gp_yaml_line(before));
-	return check_value(y, yaml_document_get_node(&y->document, pair->value),
-			   &field->value, field->key);
-}
-
-static int check_mapping(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_field_t *fields,
-			 const char *key)
-{
-	yaml_node_pair_t *pair;
-	char known[256];
-	int err = 0;
-
-	if (node->type != YAML_MAPPING_NODE) {
-		known_keys(fields, known, sizeof(known));
-		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
-				      "found %s; write KEY: VALUE, keys here are %s",
-				      kind_of(node), known);
-	}
-	for (pair = node->data.mapping.pairs.start; !err && pair < node->data.mapping.pairs.top;
-	     pair++)
-		err = check_pair(y, node, pair, fields);
-	return err;
-}
-
-static int check_list(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
-		      const char *key)
-{
-	uint32_t count = 0;
-	yaml_node_t *entry;
-	int err = 0;
-
-	if (node->type != YAML_SEQUENCE_NODE)
-		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
-				      "found %s; write a list, a dash before each entry",
-				      kind_of(node));
-	while (!err && (entry = gp_yaml_entry(y, node, count))) {
-		if (count++ == schema->sequence.max)
-			return gp_yaml_refuse(y, gp_yaml_line(entry), key, NULL,
-					      "found one more than %u; write no more than that",
-					      schema->sequence.max);
-		err = check_value(y, entry, schema->sequence.entry, key);
-	}
-	return err;
-}
-
-static int check_value(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
-		       const char *key)
-{
-	if (schema->type == CYAML_MAPPING)
-		return check_mapping(y, node, schema->mapping.fields, key);
-	if (schema->type == CYAML_SEQUENCE)
-		return check_list(y, node, schema, key);
-	if (node->type != YAML_SCALAR_NODE)
-		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
-				      "found %s; write one value", kind_of(node));
-	if (node->data.scalar.length > schema->string.max)
-		return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node),
-				      "write %u bytes at most", schema->string.max);
-	return 0;
-}
-
-/* libcyaml gives NULL for it. */
-static int check_not_empty(struct gp_yaml *y)
-{
-	const yaml_node_t *root = gp_yaml_root(y);
-
-	if (root->data.mapping.pairs.start < root->data.mapping.pairs.top)
-		return 0;
-	return gp_yaml_refuse(y, gp_yaml_line(root), NULL, NULL, FOUND_NOTHING);
-}
-
-static int load_document(struct gp_yaml *y, const char *text, size_t bytes)
-{
-	yaml_parser_t parser;
-	int err = 0;
-
-	if (!yaml_parser_initialize(&parser))
-		return -ENOMEM;
-	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-	if (!yaml_parser_load(&parser, &y->document))
-		err = not_yaml(y, &parser);
-	yaml_parser_delete(&parser);
-	return err;
-}
-
-/* ---- third pass: libcyaml ------------------------------------- */
-
-static int load_file(struct gp_yaml *y, const char *text, size_t bytes)
-{
-	cyaml_data_t *data = NULL;
-	cyaml_err_t err = cyaml_load_data((const uint8_t *)text, bytes, &cyaml, &file_schema,
-					  &data, NULL);
-
-	if (err == CYAML_ERR_OOM)
-		return -ENOMEM;
-	if (err)
-		return gp_yaml_refuse(y, 0, NULL, NULL, "%s", cyaml_strerror(err));
-	y->file = data;
-	return 0;
-}
-
-int gp_yaml_open(struct gp_yaml *y, const char *name, const char *text, size_t bytes,
-		 char *why, size_t why_len)
-{
-	int err;
-
-	*y = (struct gp_yaml){ .name = name, .why = why, .why_len = why_len };
-	err = guard_text(y, text, bytes);
-	if (!err)
-		err = load_document(y, text, bytes);
-	if (err)
-		goto err_say;
-	err = check_value(y, gp_yaml_root(y), &file_schema, NULL);
-	if (!err)
-		err = check_not_empty(y);
-	if (!err)
-		err = load_file(y, text, bytes);
-	if (!err)
-		return 0;
-	yaml_document_delete(&y->document);
-err_say:
-	if (err == -ENOMEM)
-		gp_yaml_refuse(y, 0, NULL, NULL, "out of memory");
-	return err;
-}
-
-void gp_yaml_close(struct gp_yaml *y)
-{
-	cyaml_free(&cyaml, &file_schema, y->file, 0);
-	yaml_document_delete(&y->document);
-}
-
-yaml_node_t *gp_yaml_root(struct gp_yaml *y)
-{
-	return yaml_document_get_root_node(&y->document);
-}
-
-yaml_node_t *gp_yaml_value(struct gp_yaml *y, yaml_node_t *mapping, const char *key)
-{
-	yaml_node_pair_t *pair;
-
-	for (pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top;
-	     pair++)
-		if (!strcmp(text_of(yaml_document_get_node(&y->document, pair->key)), key))
-			return yaml_document_get_node(&y->document, pair->value);
-	return NULL;
-}
-
-yaml_node_t *gp_yaml_entry(struct gp_yaml *y, yaml_node_t *list, size_t i)
-{
-	yaml_node_item_t *start = list->data.sequence.items.start;
-
-	if (i >= (size_t)(list->data.sequence.items.top - start))
-		return NULL;
-	return yaml_document_get_node(&y->document, start[i]);
-}

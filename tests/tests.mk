@@ -68,7 +68,7 @@ $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
 $(O)/tests/daemon/test_find: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
 # gpreemptd with a daemon that decides nothing, for tests/e2e.
-KEEP_SRCS := tests/daemon/fake_daemon.c $(wildcard daemon/config*.c) \
+KEEP_SRCS := tests/daemon/fake_daemon.c $(wildcard daemon/config*.c) $(YAML_SRCS) \
 	$(addprefix daemon/,main.c journal.c keep.c keeper.c spawn.c rundir.c restore.c \
 	notify.c log.c loop.c proc.c rules.c glob.c)
 $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)

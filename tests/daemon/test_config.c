@@ -327,9 +327,10 @@ static void refuses_all(const struct bad *bad, size_t count)
 static void test_not_yaml(void **state)
 {
 	static const struct bad bad[] = {
-		{ "", "f:1: found nothing; write at least \"policy: fair\"" },
-		{ "\n\n# only this\n", "f:1: found nothing; write at least \"policy: fair\"" },
-		{ "{}", "f:1: found nothing; write at least \"policy: fair\"" },
+		{ "", "f:1: found nothing; write KEY: VALUE, keys here are " TOP_KEYS },
+		{ "\n\n# only this\n",
+		  "f:1: found nothing; write KEY: VALUE, keys here are " TOP_KEYS },
+		{ "{}", "f:1: found nothing; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "---\n", "f:2: found nothing; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "fair\n", "f:1: found one value; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "\n- fair\n", "f:2: found a list; write KEY: VALUE, keys here are " TOP_KEYS },
