@@ -16,6 +16,7 @@
 /* Mappings and lists around a value, at most: one more than any schema has. */
 #define DEPTH_MAX 4
 #define FOUND_LEN 64
+#define IN_QUOTES ", in quotes if it begins with {"
 
 static const cyaml_config_t cyaml = {
 	.log_fn = NULL,
@@ -83,6 +84,13 @@ int gp_yaml_refuse(struct gp_yaml *y, size_t line, const char *key, const char *
 	say(y, " %s", text);
 	clean(y);
 	return -EINVAL;
+}
+
+/* What was meant as one value that begins with a brace is one, too. */
+static bool is_in_braces(const yaml_node_t *node)
+{
+	return node->type == YAML_MAPPING_NODE &&
+	       node->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
 }
 
 static void known_keys(const cyaml_schema_field_t *fields, char *buf, size_t len)
@@ -250,7 +258,8 @@ static int not_yaml(struct gp_yaml *y, const yaml_parser_t *parser)
 		return -ENOMEM;
 	}
 	return gp_yaml_refuse(y, parser->problem_mark.line + 1, NULL, NULL,
-			      "no YAML: %s; write KEY: VALUE, further in with blanks, not tabs",
+			      "no YAML: %s; write KEY: VALUE, further in with blanks, not tabs, "
+			      "and a value with { or a colon in it in quotes",
 			      parser->problem ? parser->problem : "cannot be read");
 }
 
@@ -368,6 +377,17 @@ static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping,
 			   &field->value, field->key);
 }
 
+static int check_all_there(struct gp_yaml *y, yaml_node_t *mapping,
+			   const cyaml_schema_field_t *field)
+{
+	for (; field->key; field++)
+		if (!(field->value.flags & CYAML_FLAG_OPTIONAL) &&
+		    !gp_yaml_value(y, mapping, field->key))
+			return gp_yaml_refuse(y, gp_yaml_line(mapping), field->key, NULL,
+					      "found nowhere; it has to be there");
+	return 0;
+}
+
 static int check_mapping(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_field_t *fields,
 			 const char *key)
 {
@@ -379,7 +399,7 @@ static int check_mapping(struct gp_yaml *y, yaml_node_t *node, const cyaml_schem
 	for (pair = node->data.mapping.pairs.start; !err && pair < node->data.mapping.pairs.top;
 	     pair++)
 		err = check_pair(y, node, pair, fields);
-	return err;
+	return err ? err : check_all_there(y, node, fields);
 }
 
 static int check_list(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
@@ -403,6 +423,28 @@ static int check_list(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_v
 	return err;
 }
 
+/* libcyaml takes whatever it does not know for true. */
+static int check_bool(struct gp_yaml *y, yaml_node_t *node, const char *key)
+{
+	if (!strcmp(text_of(node), "true") || !strcmp(text_of(node), "false"))
+		return 0;
+	return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node), "write true or false");
+}
+
+static int check_string(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
+			const char *key)
+{
+	const size_t bytes = node->data.scalar.length;
+
+	if (bytes < schema->string.min)
+		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
+				      "found nothing; write a value");
+	if (bytes > schema->string.max)
+		return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node),
+				      "write %u bytes at most", schema->string.max);
+	return 0;
+}
+
 static int check_value(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
 		       const char *key)
 {
@@ -412,11 +454,10 @@ static int check_value(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_
 		return check_list(y, node, schema, key);
 	if (node->type != YAML_SCALAR_NODE)
 		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
-				      "found %s; write one value", kind_of(node));
-	if (node->data.scalar.length > schema->string.max)
-		return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node),
-				      "write %u bytes at most", schema->string.max);
-	return 0;
+				      "found %s; write one value%s", kind_of(node),
+				      is_in_braces(node) ? IN_QUOTES : "");
+	return schema->type == CYAML_BOOL ? check_bool(y, node, key) :
+					    check_string(y, node, schema, key);
 }
 
 /* libcyaml gives NULL for it. */

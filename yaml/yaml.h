@@ -37,8 +37,9 @@ ssize_t gp_yaml_load(const char *path, bool guarded, char **text, char *why, siz
 
 /**
  * gp_yaml_open() - read @bytes of @text by @schema, of a pointer to a mapping in which all
- * values are strings, mappings or lists. Everything that is there is known and of the right
- * type; strings have no control characters in them, and are UTF-8.
+ * values are strings, booleans, mappings or lists. Everything that is there is known and of
+ * the right type, and what is not optional is there; strings have no control characters in
+ * them, and are UTF-8.
  * 0; -EINVAL, -ENOMEM: @why says it, and there is nothing to close.
  */
 int gp_yaml_open(struct gp_yaml *y, const cyaml_schema_value_t *schema, const char *name,

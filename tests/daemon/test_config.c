@@ -307,7 +307,8 @@ static void test_equal(void **state)
 #define TOP_KEYS "policy, lc_policy, quantum, be_min_pct, strangers, metrics, log_level, " \
 		 "limits_per_user, devices, rules"
 #define RULE_KEYS "user, group, cgroup, exe, container, device, class, may"
-#define NOT_YAML "; write KEY: VALUE, further in with blanks, not tabs"
+#define NOT_YAML "; write KEY: VALUE, further in with blanks, not tabs, and a value with { or " \
+		 "a colon in it in quotes"
 #define NOBODY "f:2: rules: found a rule for nobody; name a user, group, cgroup, exe, " \
 	       "container or device (strangers: is for all others)"
 #define NO_METRICS "write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
@@ -399,7 +400,8 @@ static void test_keys_refused(void **state)
 		{ "limits_per_user:\n  rules: 1\n",
 		  "f:2: rules: no such key; keys here are tenants, connections" },
 		{ "policy: [fair]\n", "f:1: policy: found a list; write one value" },
-		{ "policy: {fair: 1}\n", "f:1: policy: found a mapping; write one value" },
+		{ "policy: {fair: 1}\n", "f:1: policy: found a mapping; write one value, "
+					"in quotes if it begins with {" },
 		{ "policy:\n", "f:1: policy: found ''; write fair, credit or rr" },
 		{ "? [policy]\n: fair\n",
 		  "f:1: found a list where a key goes; keys here are " TOP_KEYS },
