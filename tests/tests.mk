@@ -85,7 +85,8 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy peer percentile plan process random results rundir stats switch theory timeline workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
+$(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy models peer percentile plan process random results rundir stats switch theory timeline workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
+$(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c)
 # It has one of these in itself.
 $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
 	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
@@ -94,6 +95,8 @@ $(O)/tests/bench/test_ends: $(call obj,bench/client/ends.c bench/common/clock.c)
 $(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)
 # It is the library itself.
 $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
+# One lets memory run out.
+$(O)/tests/bench/test_models: TEST_LIBS += -Wl,--wrap=strdup
 $(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 
 # The gfx9 interpreter of the software GPU, as a program of user space.

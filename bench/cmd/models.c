@@ -41,21 +41,26 @@ static void find_aliases(struct search *s)
 		gp_data_path("workloads/aliases.json", s->aliases);
 }
 
+static bool keep(const struct search *s, const char *text, char **copy)
+{
+	*copy = strdup(text);
+	if (!*copy)
+		snprintf(s->why, s->why_len, "out of memory");
+	return *copy;
+}
+
 /* Of a model itself, or of what stands for it. */
 static struct gp_workload *open_named(const struct search *s, const char *model, char **name)
 {
 	char path[PATH_MAX];
 
-	if (is_made_by_name(model)) {
-		*name = strdup(model);
-		return gp_workload_named(model, s->why, s->why_len);
-	}
+	if (is_made_by_name(model))
+		return keep(s, model, name) ? gp_workload_named(model, s->why, s->why_len) : NULL;
 	if (!is_file_name(model) || !path_of(s, model, path)) {
 		snprintf(s->why, s->why_len, "%s: a workload's name is wanted", model);
 		return NULL;
 	}
-	*name = strdup(path);
-	return gp_workload_read(path, s->why, s->why_len);
+	return keep(s, path, name) ? gp_workload_read(path, s->why, s->why_len) : NULL;
 }
 
 static bool is_there(const struct search *s, const char *model)
