@@ -272,6 +272,10 @@ static int run(struct args *a)
 	suite = find(a->word[0]);
 	if (!suite && !is_plan(a->word[0]))
 		return no_such_suite("run", a->word[0]);
+	if (suite && suite->deviceless && !a->options.device) {
+		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name, suite->deviceless);
+		return 2;
+	}
 	results = gp_results_create(suite ? suite->name : a->word[0], a->options.seed);
 	if (!results)
 		return failed(a->word[0], -ENOMEM);

@@ -4,9 +4,6 @@
  * (docs/amd.md), thousands of times as slow as a card: times are of its clock. "make
  * bench-rig" boots the rig and runs it there.
  */
-#include <errno.h>
-#include <stdio.h>
-
 #include "bench/cmd/embedded.h"
 
 /* Its hint comes with its preparation, which is longer than a switch. */
@@ -29,16 +26,12 @@ static const struct gp_embedded_plan plans[] = {
 static int run_rig(const struct gp_suite_options *options, struct gp_results *results,
 		   FILE *out)
 {
-	if (!options->device) {
-		fprintf(stderr, "gpreempt-bench: run quick-rig: --device=ID of an AMD GPU is "
-				"wanted; \"make bench-rig\" runs it in the rig\n");
-		return -EINVAL;
-	}
 	return gp_embedded_run(plans, PLANS, options, results, out);
 }
 
 const struct gp_suite gp_suite_rig = {
 	.name = "quick-rig",
 	.what = "HIP programs beside each other on an AMD GPU, the rig's; make bench-rig",
+	.deviceless = "--device=ID of an AMD GPU is wanted; \"make bench-rig\" runs it in the rig",
 	.run = run_rig,
 };

@@ -27,6 +27,7 @@ struct gp_suite_options {
 struct gp_suite {
 	const char *name;
 	const char *what;	/* one line, of what it shows and needs */
+	const char *deviceless;	/* what is said without --device; NULL: it needs none */
 	/**
 	 * Prints its tables to @out, and adds its figures to @results. 0; 1: a bar was
 	 * missed; negative errno.

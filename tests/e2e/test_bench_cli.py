@@ -377,6 +377,15 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("/none/such/file: No such file or directory", done.stderr)
 
+    def test_without_its_device(self):
+        """What cannot run leaves no folder behind."""
+        with tempfile.TemporaryDirectory() as folder:
+            kept = os.path.join(folder, "kept")
+            done = bench("run", "quick-rig", f"--dir={kept}")
+            self.assertEqual((done.returncode, os.listdir(folder)), (2, []))
+        self.assertEqual(done.stderr, "gpreempt-bench: run quick-rig: --device=ID of an AMD GPU is "
+                         'wanted; "make bench-rig" runs it in the rig\n')
+
     def test_refuses(self):
         for args, says in ((("run", "quick-rig"), "run quick-rig: --device=ID of an AMD GPU"),
                            (("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
