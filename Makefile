@@ -66,7 +66,7 @@ YAML_SRCS    := $(wildcard yaml/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c)) $(YAML_SRCS)
 BENCH_COMMON := $(wildcard bench/common/*.c)
 BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/device/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c \
-	bench/workload/*.c)
+	bench/workload/*.c) $(YAML_SRCS)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
 HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
@@ -173,7 +173,7 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 
 $(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/common/,opts.c samples.c tokens.c)) $(MODEL_A) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
-	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ -ljansson -lz -ldl -lm
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(YAML_LIBS) -ljansson -lz -ldl -lm
 
 $(O)/lib/gpreempt/bench/%: bench/%
 	$(call msg,COPY,$@)mkdir -p $(@D)
@@ -187,6 +187,7 @@ $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(BENCH_LIBS) -ldl -lm
 
 $(call obj,daemon/main.c $(DAEMON_SRCS)): | need-daemon
+$(call obj,$(YAML_SRCS) $(wildcard bench/cmd/*.c bench/device/*.c)): | need-yaml
 $(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \

@@ -57,5 +57,5 @@ SUITE ?= latency
 check-gpu: need-python all
 	$(Q)$(PYTHON) tests/gpu/suite.py $(SUITE) --build $(O) $(ROWS)
 
-demo: need-python $(filter-out $(DAEMON),$(PRODUCTS))
+demo: need-python $(filter-out $(DAEMON) $(BENCH),$(PRODUCTS))
 	$(Q)$(PYTHON) bench/demo.py --build $(O) $(DEMO)

@@ -32,7 +32,7 @@ ARROWS = {
     "bench/common": set(),
     "bench/apps": {"bench/client", "bench/common", "bench/kinds", "bench/load",
                    "bench/workload"},
-    "bench/device": {"bench/common", "bench/json", "bench/load", "bench/plan"},
+    "bench/device": {"bench/common", "bench/load", "bench/plan", "yaml"},
     "bench/kinds": {"bench/common", "bench/load", "bench/replay", "bench/workload"},
     "bench/load": set(),
     "bench/json": set(),

@@ -90,7 +90,7 @@ $(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c)
 # It has one of these in itself.
 $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
 	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
-$(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := -lz
+$(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := $(YAML_LIBS) -lz
 $(O)/tests/bench/test_ends: $(call obj,bench/client/ends.c bench/common/clock.c)
 $(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)
 # It is the library itself.
@@ -125,7 +125,7 @@ FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
 	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS) \
 	$(wildcard bench/json/*.c bench/plan/*.c bench/load/*.c bench/results/results.c bench/stats/*.c bench/workload/*.c) \
-	bench/common/samples.c bench/common/tokens.c
+	bench/device/peer.c bench/common/samples.c bench/common/tokens.c
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))

@@ -12,12 +12,12 @@ static int is_peer(const struct dirent *entry)
 {
 	const char *dot = strrchr(entry->d_name, '.');
 
-	return dot && !strcmp(dot, ".json");
+	return dot && !strcmp(dot, ".yaml");
 }
 
 static int read_peer(const char *folder, const char *name, struct gp_scheduler *to)
 {
-	char path[PATH_MAX], why[256];
+	char path[PATH_MAX], why[GP_PEER_WHY_LEN];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	to->peer = gp_peer_read(path, why, sizeof(why));
@@ -36,7 +36,7 @@ static int all_peers(struct gp_schedulers *s, const char *folder)
 
 	if (n <= 0) {
 		fprintf(stderr, "gpreempt-bench: --peers=%s: %s\n", folder,
-			n ? strerror(errno) : "there is none in it");
+			n ? strerror(errno) : "there is none in it, a file that ends in .yaml");
 		return -ENOENT;
 	}
 	s->list = calloc((size_t)n, sizeof(*s->list));

@@ -152,7 +152,7 @@ void gp_command_client(struct gp_command *c, const struct gp_device_run *run, si
 	if (one->graph)
 		add(c, "--graph");
 	add_hint(c, run, one);
-	if (run->peer->together[0] && one->lc)
+	if (run->peer->together.count && one->lc)
 		add(c, "--lc");
 }
 

@@ -2,157 +2,102 @@
 #include "bench/device/peer.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/json/one_line.h"
+#include "yaml/yaml.h"
 
-struct reading {
-	const char *path;
-	char *why;
-	size_t why_len;
+_Static_assert(GP_PEER_WHY_LEN >= GP_YAML_WHY_LEN, "its lines are not cut");
+
+/* ---- the file -------------------------------------------------------------------- */
+
+static const cyaml_schema_value_t word_schema = {
+	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, GP_PEER_TEXT_MAX),
 };
 
-static bool wrong(const struct reading *r, const char *where, const char *what)
+#define TEXT(member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct gp_peer, member, \
+					    1, GP_PEER_TEXT_MAX)
+#define BOOL(member, flags) CYAML_FIELD_BOOL(#member, flags, struct gp_peer, member)
+#define WORDS(member, flags)                                                              \
+	CYAML_FIELD_SEQUENCE_COUNT(#member, flags, struct gp_peer, member.word, member.count, \
+				   &word_schema, 0, GP_PEER_WORDS)
+
+static const cyaml_schema_field_t fields[] = {
+	TEXT(name),
+	TEXT(what),
+	WORDS(lc, CYAML_FLAG_DEFAULT),
+	WORDS(be, CYAML_FLAG_DEFAULT),
+	BOOL(hint, CYAML_FLAG_DEFAULT),
+	WORDS(needs, CYAML_FLAG_DEFAULT),
+	WORDS(together, CYAML_FLAG_OPTIONAL),
+	WORDS(beside, CYAML_FLAG_OPTIONAL),
+	BOOL(cards_only, CYAML_FLAG_OPTIONAL),
+	CYAML_FIELD_END
+};
+
+static const cyaml_schema_value_t schema = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct gp_peer, fields),
+};
+
+static char *folder_of(const char *path)
 {
-	snprintf(r->why, r->why_len, "%s: %s: %s", r->path, where, what);
-	return false;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
 }
 
-static bool take_words(const struct reading *r, const json_t *root, const char *field,
-		       char *words[GP_PEER_WORDS + 1])
+/* 0, and what @y holds is whole; else it was said what is wrong. */
+static int finish(struct gp_yaml *y)
 {
-	const json_t *array = json_object_get(root, field), *word;
-	size_t i;
+	yaml_node_t *together = gp_yaml_value(y, gp_yaml_root(y), "together");
+	struct gp_peer *p = y->data;
 
-	if (!json_is_array(array) || json_array_size(array) > GP_PEER_WORDS)
-		return wrong(r, field, "a list of at most 16 words is wanted");
-	json_array_foreach(array, i, word) {
-		if (!json_is_string(word) || !*json_string_value(word))
-			return wrong(r, field, "something else than a word is in the list");
-		words[i] = strdup(json_string_value(word));
-		if (!words[i])
-			return wrong(r, field, "no memory");
+	if (p->together.count && (p->lc.count || p->be.count))
+		return gp_yaml_refuse(y, gp_yaml_line(together), "together", NULL,
+				      "found beside words in lc or be; write \"lc: []\" and "
+				      "\"be: []\", or no together");
+	p->folder = folder_of(y->name);
+	return p->folder ? 0 : gp_yaml_refuse(y, 0, NULL, NULL, "out of memory");
+}
+
+struct gp_peer *gp_peer_parse(const char *path, const char *text, size_t bytes, char *why,
+			      size_t why_len)
+{
+	struct gp_peer *p = NULL;
+	struct gp_yaml y;
+
+	if (gp_yaml_open(&y, &schema, path, text, bytes, why, why_len))
+		return NULL;
+	if (!finish(&y)) {
+		p = y.data;
+		y.data = NULL;
 	}
-	return true;
-}
-
-static bool take_text(const struct reading *r, const json_t *root, const char *field,
-		      char **text)
-{
-	const char *value = json_string_value(json_object_get(root, field));
-
-	if (!value || !*value)
-		return wrong(r, field, "a text is wanted");
-	*text = strdup(value);
-	return *text || wrong(r, field, "no memory");
-}
-
-static bool take_some_words(const struct reading *r, const json_t *root, const char *field,
-			    char *words[GP_PEER_WORDS + 1])
-{
-	return !json_object_get(root, field) || take_words(r, root, field, words);
-}
-
-static bool take_bool(const struct reading *r, const json_t *value, const char *field,
-		      bool *is)
-{
-	*is = json_is_true(value);
-	return json_is_boolean(value) || wrong(r, field, "true or false is wanted");
-}
-
-static bool take_folder(const struct reading *r, struct gp_peer *p)
-{
-	const char *slash = strrchr(r->path, '/');
-
-	p->folder = slash ? strndup(r->path, (size_t)(slash - r->path)) : strdup(".");
-	return p->folder || wrong(r, "-", "no memory");
-}
-
-static bool knows_all(const struct reading *r, json_t *root)
-{
-	static const char *const fields[] = { "schema_version", "name", "what", "lc", "be",
-					      "hint", "needs", "together", "beside",
-					      "cards_only" };
-	const char *key;
-	json_t *value;
-
-	json_object_foreach(root, key, value) {
-		size_t i = 0;
-
-		while (i < sizeof(fields) / sizeof(fields[0]) && strcmp(key, fields[i]))
-			i++;
-		if (i == sizeof(fields) / sizeof(fields[0]))
-			return wrong(r, key, "there is no such field");
-	}
-	return true;
-}
-
-static bool take(const struct reading *r, json_t *root, struct gp_peer *p)
-{
-	if (!json_is_object(root) ||
-	    json_integer_value(json_object_get(root, "schema_version")) != 1)
-		return wrong(r, "schema_version", "1 is wanted");
-	if (!knows_all(r, root) || !take_text(r, root, "name", &p->name) ||
-	    !take_text(r, root, "what", &p->what) || !take_words(r, root, "lc", p->lc) ||
-	    !take_words(r, root, "be", p->be) || !take_words(r, root, "needs", p->needs))
-		return false;
-	if (!take_folder(r, p) || !take_some_words(r, root, "together", p->together) ||
-	    !take_some_words(r, root, "beside", p->beside) ||
-	    !take_bool(r, json_object_get(root, "hint"), "hint", &p->hint))
-		return false;
-	if (p->together[0] && (p->lc[0] || p->be[0]))
-		return wrong(r, "together", "nothing in \"lc\" and \"be\" is wanted beside it");
-	return !json_object_get(root, "cards_only") ||
-	       take_bool(r, json_object_get(root, "cards_only"), "cards_only", &p->cards_only);
+	gp_yaml_close(&y);
+	return p;
 }
 
 struct gp_peer *gp_peer_read(const char *path, char *why, size_t why_len)
 {
-	const struct reading r = { path, why, why_len };
+	char *text;
+	const ssize_t bytes = gp_yaml_load(path, false, &text, why, why_len);
 	struct gp_peer *p;
-	json_error_t error;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 
-	if (!root) {
-		gp_one_line_json(&error, path, why, why_len);
+	if (bytes < 0)
 		return NULL;
-	}
-	p = calloc(1, sizeof(*p));
-	if (p && !take(&r, root, p)) {
-		gp_one_line(why);
-		gp_peer_destroy(p);
-		p = NULL;
-	} else if (!p) {
-		wrong(&r, "-", "no memory");
-	}
-	json_decref(root);
+	p = gp_peer_parse(path, text, (size_t)bytes, why, why_len);
+	free(text);
 	return p;
-}
-
-static void free_words(char **words)
-{
-	while (*words)
-		free(*words++);
 }
 
 void gp_peer_destroy(struct gp_peer *peer)
 {
 	if (!peer)
 		return;
-	free(peer->name);
-	free(peer->what);
 	free(peer->folder);
-	free_words(peer->lc);
-	free_words(peer->be);
-	free_words(peer->needs);
-	free_words(peer->together);
-	free_words(peer->beside);
-	free(peer);
+	gp_yaml_free(&schema, peer);
 }
 
 /* ---- words ----------------------------------------------------------------------- */
@@ -247,7 +192,7 @@ bool gp_peer_is_absent(const struct gp_peer *peer, bool soft, char *why, size_t 
 		snprintf(why, why_len, "it is nothing for the software GPU");
 		return true;
 	}
-	for (char *const *word = peer->needs; *word; word++) {
+	for (char *const *word = peer->needs.word; *word; word++) {
 		if (gp_peer_word(peer, &names, *word, need, sizeof(need))) {
 			snprintf(why, why_len, "%.64s is not set", need);
 			return true;

@@ -48,7 +48,7 @@ static int failed(struct run *r, size_t i, int err, const char *what)
 
 static bool is_together(const struct run *r)
 {
-	return r->how->peer->together[0];
+	return r->how->peer->together.count;
 }
 
 /* ---- starting -------------------------------------------------------------------- */
@@ -79,9 +79,9 @@ static int start_beside(struct run *r)
 	pid_t nobody;
 	int err;
 
-	if (!r->how->peer->beside[0])
+	if (!r->how->peer->beside.count)
 		return 0;
-	err = gp_command_peer(&c, r->how, r->how->peer->beside, 0, r->folder);
+	err = gp_command_peer(&c, r->how, r->how->peer->beside.word, 0, r->folder);
 	if (!err)
 		err = start(&r->beside, &c, BESIDE_MS, &nobody);
 	if (err)
@@ -94,8 +94,9 @@ static int start_one(struct run *r, size_t i)
 {
 	const struct gp_device_run *how = r->how;
 	struct gp_command c = { 0 };
-	int err = gp_command_peer(&c, how, how->plan->client[i].lc ? how->peer->lc :
-								     how->peer->be, i, r->folder);
+	const struct gp_peer_words *words = how->plan->client[i].lc ? &how->peer->lc :
+								      &how->peer->be;
+	int err = gp_command_peer(&c, how, words->word, i, r->folder);
 
 	if (err)
 		return err;
@@ -137,7 +138,7 @@ static int start_together(struct run *r)
 	snprintf(word, sizeof(word), "--together=%s", path);
 	err = write_together(r, path);
 	if (!err)
-		err = gp_command_peer(&c, r->how, r->how->peer->together, 0, r->folder);
+		err = gp_command_peer(&c, r->how, r->how->peer->together.word, 0, r->folder);
 	if (err)
 		return err;
 	gp_command_add(&c, word);

@@ -31,7 +31,7 @@ class Bench(unittest.TestCase):
             path, kept, mine = (os.path.join(folder, n) for n in ("p.json", "kept", "peers"))
             os.mkdir(mine)
             for peer in peers:
-                shutil.copy(os.path.join(TOP, f"bench/peers/{peer}.json"), mine)
+                shutil.copy(os.path.join(TOP, f"bench/peers/{peer}.yaml"), mine)
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(plan, f)
             done = subprocess.run(
@@ -197,10 +197,9 @@ class Bench(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
             shutil.copytree(os.path.join(TOP, "bench/peers"), peers)
-            with open(os.path.join(peers, "other.json"), "w", encoding="utf-8") as f:
-                json.dump({"schema_version": 1, "name": "other", "what": "not there",
-                           "lc": ["no-such-scheduler"], "be": [], "hint": False,
-                           "needs": ["no-such-scheduler"]}, f)
+            with open(os.path.join(peers, "other.yaml"), "w", encoding="utf-8") as f:
+                f.write("name: other\nwhat: not there\nlc: [no-such-scheduler]\nbe: []\n"
+                        "hint: false\nneeds: [no-such-scheduler]\n")
             with open(plan, "w", encoding="utf-8") as f:
                 json.dump({**PLAN, "time": 1}, f)
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
@@ -233,6 +232,24 @@ class Bench(unittest.TestCase):
             self.assertGreater(had[scheduler]["be"], 700000000)
         self.assertIsNone(had["other"])
 
+    def test_a_peer_that_is_wrong(self):
+        """Its file, the line and what is wrong; nothing is run."""
+        with tempfile.TemporaryDirectory() as folder:
+            peer, plan = (os.path.join(folder, n) for n in ("mine.yaml", "p.json"))
+            with open(plan, "w", encoding="utf-8") as f:
+                json.dump(PLAN, f)
+            args = ("run", plan, "--device=soft0", f"--peers={folder}")
+            done = bench(*args)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr, f"gpreempt-bench: --peers={folder}: there is none in "
+                             "it, a file that ends in .yaml\n")
+            with open(peer, "w", encoding="utf-8") as f:
+                f.write("name: mine\nwhat: of mine\nlc: [a, {device}]\n")
+            done = bench(*args)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, f"gpreempt-bench: {peer}:3: lc: found a mapping; write one "
+                         "value, in quotes if it begins with {\n")
+
     def test_a_decoder(self):
         """Token by token, as processes on a software GPU and in virtual time, the same."""
         plan = {"time": 1, "tasks": [
@@ -241,7 +258,7 @@ class Bench(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             peers, path, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
             os.mkdir(peers)
-            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.json"), peers)
+            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.yaml"), peers)
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(plan, f)
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
@@ -284,7 +301,7 @@ class Bench(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             peers, path = os.path.join(folder, "peers"), os.path.join(folder, "p.json")
             os.mkdir(peers)
-            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.json"), peers)
+            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.yaml"), peers)
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
             for kind in ("spin:3ms,blocks=32,shared=40KiB", "memory:3ms,set=64KiB,blocks=8",
                          "smem:3ms,blocks=1", "tensor:3ms,blocks=1", "coop:3ms,blocks=2",

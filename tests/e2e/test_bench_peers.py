@@ -34,7 +34,7 @@ class Suites(unittest.TestCase):
             models, peers = os.path.join(folder, "models"), os.path.join(folder, "peers")
             os.mkdir(models)
             os.mkdir(peers)
-            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.json"), peers)
+            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.yaml"), peers)
             for i, name in enumerate(MODELS):
                 with open(os.path.join(models, f"{name}.json"), "w", encoding="ascii") as f:
                     json.dump({"schema_version": 1, "name": name, "what": "made up",
@@ -112,7 +112,7 @@ class Together(unittest.TestCase):
             path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
             os.mkdir(peers)
             for name in ("streams", "sequential"):
-                shutil.copy(os.path.join(TOP, f"bench/peers/{name}.json"), peers)
+                shutil.copy(os.path.join(TOP, f"bench/peers/{name}.yaml"), peers)
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(plan, f)
             done = subprocess.run([BENCH, "run", path, "--device=soft0", f"--peers={peers}",
@@ -128,6 +128,16 @@ class Together(unittest.TestCase):
             self.assertGreater(be["done_per_s"], 150)
         # One after the other: what is done together is what one can do.
         self.assertLess(runs["sequential"][2]["done_per_s"] * 4 + 49 + 4.9, 1000)
+
+
+class Docs(unittest.TestCase):
+    def test_whole_example(self):
+        """What docs/bench.md shows as a peer is one."""
+        texts = []
+        for name in ("docs/bench.md", "bench/peers/mps-priority.yaml"):
+            with open(os.path.join(TOP, name), encoding="utf-8") as f:
+                texts.append(f.read())
+        self.assertIn(f"```yaml\n{texts[1]}```\n", texts[0])
 
 
 class Mps(unittest.TestCase):

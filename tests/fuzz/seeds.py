@@ -95,6 +95,35 @@ def config():
         put("config", name, text)
 
 
+def peer():
+    folder = os.path.join(HERE, "..", "..", "bench", "peers")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".yaml"):
+            with open(os.path.join(folder, name), encoding="utf-8") as f:
+                put("peer", name[:-len(".yaml")], f.read())
+    whole = "name: a\nwhat: b\nlc: %s\nbe: []\nhint: %s\nneeds: []\n"
+    for name, text in {
+            "least": whole % ("[]", "true"), "empty": "", "no-be": "name: a\nwhat: b\nlc: []\n",
+            "names": whole % ('["{client}", "{class}{device}{folder}{peers}"]', "false"),
+            "names-other": whole % ('["{what}", "{$NONE}", "{", "{}", "}{client"]', "false"),
+            "braces": whole % ("[{client}]", "true"), "braces-dash": whole % ("\n- {a}/b", "true"),
+            "words-16": whole % ("[" + "a, " * 16 + "]", "true"),
+            "words-17": whole % ("[" + "a, " * 17 + "]", "true"),
+            "word-long": whole % ("[" + "a" * 513 + "]", "true"),
+            "word-long-name": whole % ('["' + "{client}" * 64 + '"]', "true"),
+            "word-empty": whole % ('[""]', "true"), "word-none": whole % ("[~, ]", "true"),
+            "word-control": whole % ('["\\e[2J"]', "true"), "word-list": whole % ("[[a]]", "true"),
+            "hint-yes": whole % ("[]", "yes"), "hint-none": whole % ("[]", ""),
+            "together": whole % ("[]", "true") + "together: [b]\n",
+            "together-lc": whole % ("[a]", "true") + "together: [b]\n",
+            "beside": whole % ("[a]", "true") + "beside: [b]\ncards_only: false\n",
+            "unknown": whole % ("[a]", "true") + "schema_version: 1\n",
+            "twice": whole % ("[a]", "true") + "lc: [b]\n",
+            "json": '{"name": "a", "what": "b", "lc": [], "be": [], "hint": true, "needs": []}',
+            }.items():
+        put("peer", name, text)
+
+
 # ---- wire/wire.h -------------------------------------------------------------
 def wire(kind, body=b"", magic=0x47505245, version=1, size=None):
     size = 16 + len(body) if size is None else size
@@ -462,6 +491,7 @@ if __name__ == "__main__":
     results()
     ptx()
     config()
+    peer()
     control()
     daemon_wire()
     ring()
