@@ -16,6 +16,7 @@
 /* Mappings and lists around a value, at most: one more than any schema has. */
 #define DEPTH_MAX 4
 #define FOUND_LEN 64
+#define NAME_LEN 160
 #define IN_QUOTES ", in quotes if it begins with {"
 
 static const cyaml_config_t cyaml = {
@@ -62,6 +63,14 @@ static int shown_bytes(const char *text)
 	return (int)n;
 }
 
+/* Of a long path the end, which is the file's own name. */
+static const char *shown_name(const char *name)
+{
+	const size_t n = strlen(name);
+
+	return n > NAME_LEN ? name + n - NAME_LEN : name;
+}
+
 int gp_yaml_refuse(struct gp_yaml *y, size_t line, const char *key, const char *found,
 		   const char *right, ...)
 {
@@ -73,7 +82,7 @@ int gp_yaml_refuse(struct gp_yaml *y, size_t line, const char *key, const char *
 	va_end(ap);
 	if (y->why_len)
 		y->why[0] = '\0';
-	say(y, "%.160s:", y->name);
+	say(y, "%s:", shown_name(y->name));
 	if (line)
 		say(y, "%zu:", line);
 	if (key)

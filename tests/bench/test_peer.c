@@ -160,6 +160,17 @@ static void refused(void **state)
 	}
 }
 
+/* Of a long path the end is said, with all the rest. */
+static void long_path(void **state)
+{
+	char path[512], why[GP_PEER_WHY_LEN], line[GP_PEER_WHY_LEN];
+
+	snprintf(path, sizeof(path), "/%0400d/mine.yaml", 0);
+	assert_null(gp_peer_parse(path, "x: y\n", 5, why, sizeof(why)));
+	snprintf(line, sizeof(line), "%0150d/mine.yaml:1: x: no such key; " KEYS, 0);
+	assert_string_equal(why, line);
+}
+
 static void files(void **state)
 {
 	char path[] = "/tmp/gp-peer-XXXXXX", why[GP_PEER_WHY_LEN], line[128];
@@ -232,6 +243,7 @@ int main(void)
 		cmocka_unit_test(words),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(long_path),
 		cmocka_unit_test(files),
 		cmocka_unit_test(our_own),
 	};
