@@ -2,6 +2,8 @@
 # check: what a developer runs. ci-more: what is too long for that.
 
 E2E      := $(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py))
+# Tens of plans of others: what runs them is tested with sanitizers by a few.
+E2E_PLAIN := tests/e2e/test_bench_suites.py
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # Unit tests and replayed inputs that pass, at least.
 UNIT_FLOOR ?= 400
@@ -26,15 +28,16 @@ san_env   = $(if $(filter asan,$(san_name)),ASAN,TSAN)_OPTIONS=log_path=$(REPORT
 	UBSAN_OPTIONS=log_path=$(REPORTS)/ubsan:print_stacktrace=1
 SAN_MORE  = $(if $(filter asan,$(san_name)),:detect_leaks=0,:suppressions=$(abspath tests/tsan.supp))
 san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
+# One at a time: whose report it is.
 RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT) --reports $(REPORTS)
+E2E      := $(filter-out $(E2E_PLAIN),$(E2E))
 else
-RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT)
+RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT)
 endif
 E2E_TIMEOUT ?= 300
 
-# Tests that drive the built programs run one at a time: each has a software
-# GPU of its own, and its figures are in that GPU's clock, but two cores are
-# not many.
+# Tests that drive the built programs run two at a time: each has a software GPU of its own,
+# and its figures are in that GPU's clock.
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
@@ -86,7 +89,7 @@ $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
 $(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy models peer percentile plan process random results rundir stats switch theory timeline workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
-$(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c)
+$(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c bench/cmd/device.c)
 # It has one of these in itself.
 $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
 	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))

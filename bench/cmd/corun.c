@@ -234,7 +234,7 @@ static bool has_torch(const struct gp_plan_job *job)
 static bool is_absent(const struct session *s, const struct gp_plan_job *job,
 		      const struct gp_peer *peer, char *why, size_t why_len)
 {
-	if (peer->together[0] && has_torch(job)) {
+	if (peer->together.count && has_torch(job)) {
 		snprintf(why, why_len, "a program in PyTorch is no thread of its one process");
 		return true;
 	}

@@ -46,11 +46,11 @@ static void opens(void **state)
 	for (size_t i = 0; i < sizeof(model) / sizeof(model[0]); i++) {
 		struct gp_plan *plan = plan_of(model[i][0]);
 
-		assert_int_equal(gp_models_open(&models, "p", plan, "bench/workloads", false), 0);
+		assert_int_equal(gp_models_open(&models, "p", plan, "bench/workloads", NULL), 0);
 		assert_string_equal(models.name[0], model[i][1]);
 		gp_models_close(&models);
 		next_fails = true;
-		assert_int_equal(gp_models_open(&models, "p", plan, "bench/workloads", false),
+		assert_int_equal(gp_models_open(&models, "p", plan, "bench/workloads", NULL),
 				 -ENOENT);
 		assert_null(models.workload[0]);
 		gp_models_close(&models);
