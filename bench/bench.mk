@@ -6,22 +6,24 @@ NVCC ?= /usr/local/cuda/bin/nvcc
 
 # PTX 7.0 is what drivers of the oldest supported toolkit read; nothing newer
 # is used.
-.PHONY: bench-ptx
-bench-ptx:
+PTX_SOURCES := bench/common/kernels_ptx.c bench/common/live_ptx.c
+.PHONY: bench-ptx $(PTX_SOURCES:%=make-%)
+bench-ptx: $(PTX_SOURCES:%=make-%)
+$(PTX_SOURCES:%=make-%): make-bench/common/%_ptx.c:
 	$(Q)mkdir -p $(O)
-	$(Q)$(NVCC) -ptx -arch=compute_75 -O3 -o $(O)/kernels.ptx bench/common/kernels.cu
+	$(Q)$(NVCC) -ptx -arch=compute_75 -O3 -o $(O)/$*.ptx bench/common/$*.cu
 	$(Q){ printf '%s\n' '// SPDX-License-Identifier: Apache-2.0' \
-		'/* Made of kernels.cu by "make bench-ptx". */' \
+		'/* Made of $*.cu by "make bench-ptx". */' \
 		'#include "bench/common/kernels.h"' '' \
-		'const char gp_kernels_ptx[] ='; \
+		'const char gp_$*_ptx[] ='; \
 	  sed -e 's/[[:space:]]*\/\/.*//' -e '/^[[:space:]]*$$/d' \
 		-e 's/^\.version .*/.version 7.0/' -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
-		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/kernels.ptx; \
-	  echo ';'; } > bench/common/kernels_ptx.c
+		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/$*.ptx; \
+	  echo ';'; } > bench/common/$*_ptx.c
 
 # The cards that docs/amd.md names, as far as Debian's compiler knows them; the rig's GPU is a gfx900.
 HIP_ARCHS ?= gfx900 gfx906 gfx908 gfx90a
-$(O)/lib/gpreempt/bench/kernels.hsaco: $(addprefix bench/common/,kernels.cu kernels.h bodies.h)
+$(O)/lib/gpreempt/bench/kernels.hsaco: $(addprefix bench/common/,kernels.cu live.cu kernels.h bodies.h)
 	$(call msg,HIPCC,$@)mkdir -p $(@D)
 	$(Q)HIP_PLATFORM=amd $(HIPCC) --genco $(addprefix --offload-arch=,$(HIP_ARCHS)) \
 		-x hip -O3 -o $@ $<

@@ -93,6 +93,9 @@ $(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c ben
 # It has one of these in itself.
 $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
 	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
+# It has a clock of its own.
+$(O)/tests/bench/test_replay: $(call obj,$(filter-out %/clock.c,$(BENCH_COMMON)) \
+	$(wildcard bench/json/*.c bench/replay/*.c bench/workload/*.c))
 $(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := $(YAML_LIBS) -lz
 $(O)/tests/bench/test_ends: $(call obj,bench/client/ends.c bench/common/clock.c)
 $(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)

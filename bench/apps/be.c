@@ -33,7 +33,7 @@ static const struct gp_opt opts[] = {
 	{.name = "kind",
 	 .text = opt.kind,
 	 .text_len = sizeof(opt.kind),
-	 .help = "plain (default), smem, tensor, coop, graph or memory"},
+	 .help = "plain (default), smem, tensor, coop, graph, memory or live"},
 	{.name = "out",
 	 .text = opt.out,
 	 .text_len = sizeof(opt.out),
@@ -153,7 +153,7 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 
 	if (kind < 0) {
 		fprintf(stderr,
-			"be: --kind=%s: plain, smem, tensor, coop, graph or memory\n",
+			"be: --kind=%s: plain, smem, tensor, coop, graph, memory or live\n",
 			opt.kind);
 		exit(2);
 	}
@@ -169,6 +169,16 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 		be->work.iters = (uint32_t)opt.iters;
 	else
 		gp_work_calibrate(&be->work, opt.kernel_us * 1000);
+}
+
+static void print_calibrated(struct gp_work *work, const struct gp_bench_gpu *gpu)
+{
+	int registers;
+
+	GP_CU(cuFuncGetAttribute(&registers, GP_CU_FUNCTION_REGISTERS, work->shape.fn));
+	printf("be iters=%u kernel_ns=%llu blocks=%u registers=%d shared_bytes=%u device=%s\n",
+	       work->iters, (unsigned long long)gp_work_measure(work, 2), work->blocks, registers,
+	       work->shape.shared_bytes, gpu->name);
 }
 
 static FILE *open_out(void)
@@ -198,10 +208,7 @@ int main(int argc, char **argv)
 		be.out = open_out();
 	setup(&be, &gpu);
 	if (opt.calibrate) {
-		printf("be iters=%u kernel_ns=%llu blocks=%u device=%s\n",
-		       be.work.iters,
-		       (unsigned long long)gp_work_measure(&be.work, 2),
-		       be.work.blocks, gpu.name);
+		print_calibrated(&be.work, &gpu);
 		return 0;
 	}
 	be.paused = opt.control;

@@ -14,9 +14,49 @@
 
 #if defined(__CUDACC__) || defined(__HIP__)
 #define GP_BODY __device__ static inline
+#define GP_UNROLL(how) _Pragma(how)
 #else
 #define GP_BODY static inline
+#define GP_UNROLL(how)
 #endif
+
+GP_BODY uint32_t gp_body_iterate(uint32_t x, uint32_t mul, uint32_t add, uint32_t iters)
+{
+	GP_UNROLL("unroll 8")
+	for (uint32_t i = 0; i < iters; i++)
+		x = mul * x + add;
+	return x;
+}
+
+/*
+ * The same, with pairs of registers that hold something all the while. Two rows, each of
+ * sums of the two before, one of them by a multiplication, are alike where @one is 1, which
+ * no compiler knows. What the iterations begin with is of the last pair, so all were made
+ * before; and what all hold afterwards is in the result. A function for each number of
+ * pairs: with another's constant the compiler leaves them in memory.
+ */
+#define GP_BODY_LIVE(registers, pairs)                                                       \
+	GP_BODY uint32_t gp_body_live_##registers(uint32_t x, uint32_t mul, uint32_t add,    \
+						  uint32_t iters, uint32_t one)              \
+	{                                                                                    \
+		uint32_t a[pairs], b[pairs];                                                 \
+											     \
+		a[0] = b[0] = x;                                                             \
+		a[1] = x + one;                                                              \
+		b[1] = one * x + one;                                                        \
+		GP_UNROLL("unroll")                                                          \
+		for (int j = 2; j < pairs; j++) {                                            \
+			a[j] = a[j - 1] + a[j - 2];                                          \
+			b[j] = one * b[j - 1] + b[j - 2];                                    \
+		}                                                                            \
+		x += a[pairs - 1] ^ b[pairs - 1];                                            \
+		x = gp_body_iterate(x, mul, add, iters);                                     \
+		GP_UNROLL("unroll")                                                          \
+		for (int j = 0; j < pairs; j++)                                              \
+			x ^= a[j] ^ b[j];                                                    \
+		return x;                                                                    \
+	}
+GP_LIVE_KERNELS(GP_BODY_LIVE)
 
 /* One load and one store of a thread; eight blocks of them keep the memory of an SM busy. */
 struct __attribute__((aligned(16))) gp_quad {

@@ -32,6 +32,8 @@
 	X(cuEventDestroy_v2, (void *event))                                   \
 	X(cuEventRecord, (void *event, void *stream))                         \
 	X(cuEventSynchronize, (void *event))                                  \
+	X(cuFuncGetAttribute, (int *value, int attribute, void *fn))          \
+	X(cuFuncSetAttribute, (void *fn, int attribute, int value))           \
 	X(cuGetErrorName, (int error, const char **name))                     \
 	X(cuGraphDestroy, (void *graph))                                      \
 	X(cuGraphExecDestroy, (void *exec))                                   \
@@ -87,6 +89,11 @@ extern struct gp_cuda gp_cu;
 #define GP_CU_EVENT_DISABLE_TIMING 2u
 #define GP_CU_STREAM_NON_BLOCKING 1u
 #define GP_CU_CAPTURE_RELAXED 2u
+
+#define GP_CU_DEVICE_SHARED_BYTES_MAX 97 /* of a block that asks for so much */
+#define GP_CU_FUNCTION_THREADS_MAX 0
+#define GP_CU_FUNCTION_REGISTERS 4
+#define GP_CU_FUNCTION_SHARED_BYTES 8 /* dynamic; set: what is asked for */
 
 enum gp_bench_kernel {
 	GP_KERNEL_WORK,

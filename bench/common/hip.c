@@ -14,6 +14,7 @@
 
 /* Of hip/hip_runtime_api.h; CUDA has other numbers for these. */
 #define HIP_ATTRIBUTE_MULTIPROCESSOR_COUNT 63
+#define HIP_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK 74
 #define HIP_ERROR_INVALID_VALUE 1
 #define HIP_ERROR_NOT_SUPPORTED 801
 
@@ -42,6 +43,7 @@ static const struct {
 	TWIN(cuEventDestroy_v2, "hipEventDestroy"),
 	TWIN(cuEventRecord, "hipEventRecord"),
 	TWIN(cuEventSynchronize, "hipEventSynchronize"),
+	TWIN(cuFuncGetAttribute, "hipFuncGetAttribute"),
 	TWIN(cuGraphDestroy, "hipGraphDestroy"),
 	TWIN(cuGraphExecDestroy, "hipGraphExecDestroy"),
 	TWIN(cuGraphInstantiateWithFlags, "hipGraphInstantiateWithFlags"),
@@ -85,9 +87,21 @@ static int error_name(int error, const char **name)
 
 static int attribute_of(int *value, int attribute, int dev)
 {
-	if (attribute != CU_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+	switch (attribute) {
+	case CU_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+		return hip_attribute(value, HIP_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev);
+	case GP_CU_DEVICE_SHARED_BYTES_MAX:
+		return hip_attribute(value, HIP_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, dev);
+	default:
 		return HIP_ERROR_INVALID_VALUE;
-	return hip_attribute(value, HIP_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev);
+	}
+}
+
+/* A block may have all that there is without asking; HIP's call is for other handles. */
+static int set_function_attribute(void *fn, int attribute, int value)
+{
+	(void)fn, (void)value;
+	return attribute == GP_CU_FUNCTION_SHARED_BYTES ? 0 : HIP_ERROR_INVALID_VALUE;
 }
 
 /* hipDevicePrimaryCtxSetFlags() always finds the context in use. */
@@ -168,6 +182,7 @@ int gp_hip_load(struct gp_cuda *cuda)
 	cuda->cuGetErrorName = error_name;
 	cuda->cuDeviceGetAttribute = attribute_of;
 	cuda->cuDevicePrimaryCtxSetFlags_v2 = set_flags;
+	cuda->cuFuncSetAttribute = set_function_attribute;
 	cuda->cuLaunchCooperativeKernel = no_cooperative_launch;
 	cuda->lib = lib;
 	cuda->is_hip = true;

@@ -15,15 +15,6 @@
 #include "bodies.h"
 #include "kernels.h"
 
-__device__ static uint32_t iterate(uint32_t x, uint32_t mul, uint32_t add,
-				   uint32_t iters)
-{
-#pragma unroll 8
-	for (uint32_t i = 0; i < iters; i++)
-		x = mul * x + add;
-	return x;
-}
-
 extern "C" __global__ void __launch_bounds__(GP_KERNEL_THREADS)
 gp_work(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters)
 {
@@ -32,7 +23,7 @@ gp_work(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters)
 
 	if (in)
 		x += in[g];
-	buf[g] = iterate(x, mul, 2 * g + 1, iters);
+	buf[g] = gp_body_iterate(x, mul, 2 * g + 1, iters);
 }
 
 extern "C" __global__ void __launch_bounds__(GP_KERNEL_THREADS)
@@ -87,6 +78,11 @@ gp_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height, u
 			blockIdx.x * GP_KERNEL_THREADS + threadIdx.x);
 }
 
+/* HIP reads one file of all. */
+#ifdef __HIP__
+#include "live.cu"
+#endif
+
 /*
  * Not with HIP: nvcuda::wmma is CUDA's, and the KFD without firmware scheduler has no
  * cooperative launches (GWS).
@@ -133,7 +129,7 @@ gp_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases)
 		uint32_t x = from[g] + from[(g + words / 2 + 1) % words];
 
 		buf[((p + 1) % 2) * (size_t)words + g] =
-			iterate(x, mul, 2 * g + 1, iters);
+			gp_body_iterate(x, mul, 2 * g + 1, iters);
 		grid.sync();
 	}
 }

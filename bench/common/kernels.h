@@ -5,10 +5,10 @@
  * Every kernel does a fixed amount of work (being cut does not shorten it), on
  * integers (any device, and the CPU, give the same bits), in place on its
  * result buffer: a buffer's value after K launches shows a lost iteration, a
- * lost block, or a block that ran twice. kernels.cu is the source, kernels_ptx.c
+ * lost block, or a block that ran twice. kernels.cu and live.cu are the source, *_ptx.c
  * its PTX, reference.c the same in C, which jumps ahead instead of iterating.
  *
- * All have blocks of GP_KERNEL_THREADS threads in one dimension. With
+ * All but gp_live have blocks of GP_KERNEL_THREADS threads in one dimension. With
  * t = threadIdx.x, b = blockIdx.x, n = gridDim.x, g = b * 256 + t, and all
  * arithmetic on uint32_t:
  *
@@ -16,6 +16,11 @@
  *	x = buf[g]; if (in) x += in[g];
  *	iters times: x = mul * x + (2 * g + 1);
  *	buf[g] = x;
+ *
+ * gp_live_R(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters, uint32_t one)
+ *	the same with R registers a thread, nearly all of which hold something from its
+ *	beginning to its end, and are in its result; with blocks of n threads, any number up
+ *	to GP_LIVE_THREADS(R), and g = b * n + t. one is 1.
  *
  * gp_smem(uint32_t *buf, uint32_t mul, uint32_t iters)
  *	48 KiB of shared memory and 24 live registers a thread:
@@ -79,6 +84,22 @@
 					 * 48 * 256 * 4 bytes */
 #define GP_KERNEL_TILE_WORDS 256
 
+/*
+ * X(registers, pairs of them that hold something): what the compiler wants besides is
+ * up to 12. They are allocated in eights, and these are as many as blocks fit on an SM
+ * of 65,536 for 2048 threads, 1536, 1024, 640, 512, 384 and 256.
+ */
+#define GP_LIVE_KERNELS(X)                                                    \
+	X(32, 10) X(40, 14) X(64, 26) X(96, 42) X(128, 58) X(168, 78) X(255, 121)
+/* Of a block: an SM has 65,536 registers, of AMD's a lane of each of four SIMDs 256. */
+#ifdef __HIP__
+#define GP_LIVE_FIT(registers) (256 / (registers) * 256)
+#else
+#define GP_LIVE_FIT(registers) (65536 / (registers) / 128 * 128)
+#endif
+#define GP_LIVE_THREADS(registers) \
+	(GP_LIVE_FIT(registers) < 1024 ? GP_LIVE_FIT(registers) : 1024)
+
 /* Words of buf that one block owns. gp_coop: per plane. */
 #define GP_KERNEL_WORDS 256
 #define GP_KERNEL_TENSOR_WORDS 2048
@@ -130,8 +151,8 @@ static inline uint64_t gp_cost_coop_ns(uint32_t iters, uint32_t phases)
 				   (uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
 }
 
-/* The PTX of all, sm_75, NUL-terminated. */
-extern const char gp_kernels_ptx[];
+/* The PTX of all but gp_live, and of gp_live: sm_75, NUL-terminated. */
+extern const char gp_kernels_ptx[], gp_live_ptx[];
 
 /*
  * The same on the CPU: blocks [first, first + count) of one launch. @buf is
@@ -140,6 +161,9 @@ extern const char gp_kernels_ptx[];
  */
 void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
 		 uint32_t iters, uint64_t first, uint64_t count);
+/** gp_work() and gp_live_R() of those words. */
+void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters,
+		  size_t first, size_t count);
 void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
 		 uint64_t count);
 /** @launches of them. */

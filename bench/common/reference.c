@@ -28,17 +28,22 @@ static uint32_t lcg_apply(struct lcg_jump j, uint32_t x, uint32_t c)
 	return j.a * x + j.g * c;
 }
 
-void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
-		 uint32_t iters, uint64_t first, uint64_t count)
+void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters,
+		  size_t first, size_t count)
 {
 	const struct lcg_jump jump = lcg_jump(mul, iters);
-	const size_t end = (first + count) * GP_KERNEL_WORDS;
 
-	for (size_t g = first * GP_KERNEL_WORDS; g < end; g++) {
+	for (size_t g = first; g < first + count; g++) {
 		uint32_t x = buf[g] + (in ? in[g] : 0);
 
 		buf[g] = lcg_apply(jump, x, 2 * (uint32_t)g + 1);
 	}
+}
+
+void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
+		 uint32_t iters, uint64_t first, uint64_t count)
+{
+	gp_ref_words(buf, in, mul, iters, first * GP_KERNEL_WORDS, count * GP_KERNEL_WORDS);
 }
 
 static void smem_block(uint32_t *buf, struct lcg_jump all,

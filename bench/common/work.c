@@ -29,6 +29,7 @@ static const struct {
 	[GP_WORK_COOP] = {"coop", GP_KERNEL_COOP, 2},
 	[GP_WORK_GRAPH] = {"graph", GP_KERNEL_WORK, 8},
 	[GP_WORK_MEMORY] = {"memory", GP_KERNEL_STREAM, 8},
+	[GP_WORK_LIVE] = {"live", GP_KERNEL_WORK, 1},
 };
 
 int gp_work_kind_parse(const char *name)
@@ -44,7 +45,7 @@ static size_t block_words(const struct gp_work *work)
 	if (work->kind == GP_WORK_MEMORY)
 		return (size_t)work->rows * GP_KERNEL_ROW_WORDS;
 	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS
-					    : GP_KERNEL_WORDS;
+					    : work->shape.threads;
 }
 
 static size_t words(const struct gp_work *work)
@@ -96,6 +97,19 @@ void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
 			    stream);
 }
 
+/* What one block of LIVE fills an SM with. */
+static struct gp_shape all_live(const struct gp_bench_gpu *gpu)
+{
+	struct gp_shapes shapes;
+
+	gp_shapes_open(&shapes, gpu);
+	return gp_shapes_near(&shapes, (struct gp_shape){
+					       .threads = GP_KERNEL_THREADS,
+					       .registers = UINT32_MAX,
+					       .shared_bytes = UINT32_MAX,
+				       });
+}
+
 void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
 			 enum gp_work_kind kind, struct gp_work_shape shape,
 			 void *stream)
@@ -113,7 +127,11 @@ void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
 	work->kind = kind;
 	work->blocks = shape.blocks ? shape.blocks :
 				      gpu->sms * kinds[kind].blocks_per_sm;
-	work->shared_bytes = shape.shared_bytes;
+	work->shape = kind == GP_WORK_LIVE ? all_live(gpu) : (struct gp_shape){
+		.fn = gpu->fn[kinds[kind].kernel],
+		.threads = GP_KERNEL_THREADS,
+		.shared_bytes = shape.shared_bytes,
+	};
 	work->rows = rows_of(work, shape.set_bytes);
 	bytes = words(work) * sizeof(uint32_t);
 	GP_CU(cuMemAlloc_v2(&work->buf, bytes));
@@ -129,8 +147,10 @@ void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
 static void launch_kernel(struct gp_work *work)
 {
 	uint32_t mul = GP_KERNEL_MUL, seed = TENSOR_SEED, phases = COOP_PHASES;
-	void *fn = work->gpu->fn[kinds[work->kind].kernel];
-	void *plain[] = {&work->buf, &work->in, &mul, &work->iters};
+	uint32_t one = 1;
+	const struct gp_shape s = work->shape;
+	/* The last is gp_live's. */
+	void *plain[] = {&work->buf, &work->in, &mul, &work->iters, &one};
 	void *smem[] = {&work->buf, &mul, &work->iters};
 	void *tensor[] = {&work->buf, &seed, &work->iters};
 	void *coop[] = {&work->buf, &mul, &work->iters, &phases};
@@ -141,14 +161,13 @@ static void launch_kernel(struct gp_work *work)
 						       : plain;
 
 	if (work->kind == GP_WORK_COOP)
-		GP_CU(cuLaunchCooperativeKernel(fn, work->blocks, 1, 1,
-						GP_KERNEL_THREADS, 1, 1,
-						work->shared_bytes,
+		GP_CU(cuLaunchCooperativeKernel(s.fn, work->blocks, 1, 1,
+						s.threads, 1, 1, s.shared_bytes,
 						work->stream, coop));
 	else
-		GP_CU(cuLaunchKernel(fn, work->blocks, 1, 1, GP_KERNEL_THREADS,
-				     1, 1, work->shared_bytes, work->stream,
-				     params, NULL));
+		GP_CU(cuLaunchKernel(s.fn, work->blocks, 1, 1, s.threads, 1, 1,
+				     s.shared_bytes, work->stream, params,
+				     NULL));
 }
 
 static void drop_graph(struct gp_work *work)
@@ -289,17 +308,18 @@ static bool check(const struct gp_work *work, uint32_t *expect,
 	return true;
 }
 
-bool gp_work_check_sums(struct gp_work *work, const uint32_t *iters)
+bool gp_work_check_sums(struct gp_work *work, const struct gp_work_sum *sum, size_t sums)
 {
 	const size_t bytes = words(work) * sizeof(uint32_t);
 	uint32_t *expect = host_alloc(bytes), *got = host_alloc(bytes);
+	size_t first = 0;
 	bool same;
 
 	GP_CU(cuStreamSynchronize(work->stream));
 	GP_CU(cuMemcpyDtoH_v2(got, work->buf, bytes));
 	gp_ref_fill(expect, words(work), FILL_SEED);
-	for (uint32_t b = 0; b < work->blocks; b++)
-		gp_ref_work(expect, NULL, GP_KERNEL_MUL, iters[b], b, 1);
+	for (size_t i = 0; i < sums; first += sum[i++].words)
+		gp_ref_words(expect, NULL, GP_KERNEL_MUL, sum[i].iters, first, sum[i].words);
 	same = !memcmp(expect, got, bytes);
 	free(expect);
 	free(got);

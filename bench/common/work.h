@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bench/common/cuda.h"
+#include "bench/common/shape.h"
 
 enum gp_work_kind {
 	GP_WORK_PLAIN,
@@ -18,6 +19,7 @@ enum gp_work_kind {
 	GP_WORK_COOP, /* cooperative launch, the grid synchronises */
 	GP_WORK_GRAPH, /* CUDA graph: copy in, kernel, copy out */
 	GP_WORK_MEMORY, /* through so much memory that no cache has it */
+	GP_WORK_LIVE, /* all registers of an SM, and all its shared memory */
 	GP_WORK_KINDS,
 };
 
@@ -25,8 +27,12 @@ struct gp_work {
 	const struct gp_bench_gpu *gpu; /* borrowed */
 	void *stream; /* borrowed */
 	enum gp_work_kind kind;
+	/*
+	 * Of the next launch. Of PLAIN work the caller may change it between launches,
+	 * as far as the words are that it was opened with.
+	 */
+	struct gp_shape shape;
 	uint32_t blocks;
-	uint32_t shared_bytes; /* dynamic, of each block, besides its own */
 	uint32_t rows; /* MEMORY: of each block */
 	uint32_t iters;
 	uint64_t launched; /* since open or reset */
@@ -73,10 +79,13 @@ void gp_work_reset(struct gp_work *work);
  */
 bool gp_work_check(struct gp_work *work, uint64_t *checksum);
 
-/**
- * The same of PLAIN work whose launches were not alike: block i had @iters[i] iterations
- * in all. Each block is compared.
- */
-bool gp_work_check_sums(struct gp_work *work, const uint32_t *iters);
+/* So many words, after those before, and the iterations that each of them had in all. */
+struct gp_work_sum {
+	size_t words;
+	uint32_t iters;
+};
+
+/** The same of PLAIN work whose launches were not alike. Each word is compared. */
+bool gp_work_check_sums(struct gp_work *work, const struct gp_work_sum *sum, size_t sums);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/replay/replay.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +11,12 @@
 #include "bench/replay/solo.h"
 
 /* A buffer of 64 MiB: more blocks than that run one after the other anyway. */
-#define BLOCKS_MAX 65536u
+#define WORDS_MAX (65536u * GP_KERNEL_THREADS)
 #define FIT_PASSES 4
 #define FIT_WITHIN 0.01
 
 struct kernel {
+	struct gp_shape shape;
 	uint32_t blocks, iters;
 	uint64_t at_ns;		/* launched so long after the request's beginning, or the
 				 * last token; 0: at once */
@@ -37,14 +40,24 @@ struct gp_replay {
 
 /* ---- making ---------------------------------------------------------------------- */
 
-static uint32_t blocks_of(const struct gp_bench_gpu *gpu, const struct gp_workload_kernel *k)
+static uint32_t blocks_of(const struct gp_bench_gpu *gpu, const struct gp_workload_kernel *k,
+			  uint32_t threads)
 {
-	const uint64_t threads = (uint64_t)k->blocks * k->threads;
-	const uint64_t blocks = (threads + GP_KERNEL_THREADS - 1) / GP_KERNEL_THREADS;
+	const uint32_t most = WORDS_MAX / threads;
 
 	if (!k->blocks)
 		return gpu->sms * 8;
-	return blocks > BLOCKS_MAX ? BLOCKS_MAX : (uint32_t)blocks;
+	return k->blocks < most ? k->blocks : most;
+}
+
+static size_t words_of(const struct kernel *k)
+{
+	return (size_t)k->blocks * k->shape.threads;
+}
+
+static bool same_shape(struct gp_shape a, struct gp_shape b)
+{
+	return a.fn == b.fn && a.threads == b.threads && a.shared_bytes == b.shared_bytes;
 }
 
 /* One of the same shape and length before it, whose figures are known. */
@@ -54,9 +67,19 @@ static const struct kernel *twin_of(const struct gp_replay *r, size_t i)
 
 	for (size_t j = 0; j < i; j++)
 		if (r->kernel[j].blocks == r->kernel[i].blocks &&
+		    same_shape(r->kernel[j].shape, r->kernel[i].shape) &&
 		    k[j].length_ns == k[i].length_ns)
 			return &r->kernel[j];
 	return NULL;
+}
+
+/* The next launch is of this kernel. */
+static void take(struct gp_replay *r, const struct kernel *k)
+{
+	if (r->workload->kind != GP_WORKLOAD_PLAIN)
+		return;
+	r->work.shape = k->shape;
+	r->work.blocks = k->blocks;
 }
 
 static void calibrate(struct gp_replay *r)
@@ -65,14 +88,50 @@ static void calibrate(struct gp_replay *r)
 		const struct kernel *twin = twin_of(r, i);
 
 		if (!twin) {
-			r->work.blocks = r->kernel[i].blocks;
+			take(r, &r->kernel[i]);
 			gp_work_calibrate(&r->work, r->workload->kernel[i].length_ns);
 		}
 		r->kernel[i].iters = twin ? twin->iters : r->work.iters;
 	}
 }
 
+/* Recorded ones have shapes of their own, those that are made by a name have all one. */
 static void shape(struct gp_replay *r, const struct gp_bench_gpu *gpu)
+{
+	struct gp_shapes shapes;
+
+	if (r->workload->device)
+		gp_shapes_open(&shapes, gpu);
+	for (size_t i = 0; i < r->workload->kernels; i++) {
+		const struct gp_workload_kernel *k = &r->workload->kernel[i];
+		const struct gp_shape wanted = {
+			.fn = gpu->fn[GP_KERNEL_WORK],
+			.threads = r->workload->device ? k->threads : GP_KERNEL_THREADS,
+			.registers = k->registers,
+			.shared_bytes = k->shared_bytes,
+		};
+
+		r->kernel[i].shape = r->workload->device ? gp_shapes_near(&shapes, wanted) : wanted;
+		r->kernel[i].blocks = blocks_of(gpu, k, r->kernel[i].shape.threads);
+	}
+}
+
+static void say_what_is_less(const struct gp_replay *r)
+{
+	const struct gp_workload_kernel *most = r->workload->kernel;
+	size_t at = 0;
+
+	for (size_t i = 1; i < r->workload->kernels; i++)
+		if (most[i].shared_bytes > most[at].shared_bytes)
+			at = i;
+	if (r->kernel[at].shape.shared_bytes < most[at].shared_bytes)
+		fprintf(stderr, "%s: %s: blocks of up to %u bytes of shared memory: here they get "
+				"%u, as many as there are\n", program_invocation_short_name,
+			r->workload->name, most[at].shared_bytes,
+			r->kernel[at].shape.shared_bytes);
+}
+
+static void set_times(struct gp_replay *r)
 {
 	uint64_t at_ns = 0;
 
@@ -83,7 +142,6 @@ static void shape(struct gp_replay *r, const struct gp_bench_gpu *gpu)
 			at_ns = 0;
 		if (i)
 			at_ns += k->gap_ns;
-		r->kernel[i].blocks = blocks_of(gpu, k);
 		r->kernel[i].at_ns = gp_workload_is_queued(r->workload, i) ? 0 : at_ns;
 		at_ns += k->length_ns;
 	}
@@ -99,14 +157,28 @@ static void cut(struct gp_replay *r)
 	}
 }
 
-static uint32_t most_blocks(const struct gp_replay *r)
+static size_t most_words(const struct gp_replay *r)
 {
-	uint32_t most = 0;
+	size_t most = 0;
 
 	for (size_t i = 0; i < r->workload->kernels; i++)
-		if (r->kernel[i].blocks > most)
-			most = r->kernel[i].blocks;
+		if (words_of(&r->kernel[i]) > most)
+			most = words_of(&r->kernel[i]);
 	return most;
+}
+
+static uint32_t blocks_for(size_t words)
+{
+	return (uint32_t)((words + GP_KERNEL_THREADS - 1) / GP_KERNEL_THREADS);
+}
+
+/* As many blocks as have all words: what a reset fills, and a check compares. */
+static void take_all(struct gp_replay *r)
+{
+	if (r->workload->kind != GP_WORKLOAD_PLAIN)
+		return;
+	r->work.shape.threads = GP_KERNEL_THREADS;
+	r->work.blocks = blocks_for(most_words(r));
 }
 
 static void drop_graphs(struct gp_replay *r)
@@ -166,16 +238,13 @@ static enum gp_work_kind kind_of(const struct gp_workload *w)
 static void open_work(struct gp_replay *r, const struct gp_bench_gpu *gpu, void *stream)
 {
 	const struct gp_workload *w = r->workload;
-	const struct gp_work_shape shape = {
-		.blocks = w->kind == GP_WORKLOAD_PLAIN ? most_blocks(r) : w->kernel->blocks,
-		/* Of a recorded one blocks are others than ours. */
-		.shared_bytes = w->device ? 0 : w->kernel->shared_bytes,
+	const struct gp_work_shape all = {
+		.blocks = w->kind == GP_WORKLOAD_PLAIN ? blocks_for(most_words(r)) :
+							 w->kernel->blocks,
 		.set_bytes = w->bytes,
 	};
 
-	gp_work_open_shaped(&r->work, gpu, kind_of(w), shape, stream);
-	if (w->kind != GP_WORKLOAD_PLAIN)
-		r->kernel->blocks = r->work.blocks;
+	gp_work_open_shaped(&r->work, gpu, kind_of(w), all, stream);
 }
 
 struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
@@ -195,6 +264,8 @@ struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
 	/* What is one by itself cannot be captured into another. */
 	r->graph = graph && workload->kind != GP_WORKLOAD_GRAPH;
 	shape(r, gpu);
+	say_what_is_less(r);
+	set_times(r);
 	cut(r);
 	open_work(r, gpu, stream);
 	calibrate(r);
@@ -215,7 +286,7 @@ void gp_replay_close(struct gp_replay *r)
 
 static void launch_kernel(struct gp_replay *r, size_t i)
 {
-	r->work.blocks = r->kernel[i].blocks;
+	take(r, &r->kernel[i]);
 	r->work.iters = r->kernel[i].iters;
 	gp_work_launch(&r->work);
 }
@@ -271,38 +342,63 @@ uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns)
 void gp_replay_reset(struct gp_replay *r)
 {
 	GP_CU(cuStreamSynchronize(r->work.stream));
-	r->work.blocks = most_blocks(r);
+	take_all(r);
 	gp_work_reset(&r->work);
 	r->requests = 0;
 }
 
-/* Of all requests together; their period is 2^32, so that is all there is to know. */
-static uint32_t iters_of_block(const struct gp_replay *r, uint32_t block)
+static int longest_first(const void *a, const void *b)
 {
-	uint32_t sum = 0;
+	const size_t left = words_of(a), right = words_of(b);
 
-	for (size_t i = 0; i < r->workload->kernels; i++)
-		if (block < r->kernel[i].blocks)
-			sum += r->kernel[i].iters;
-	return sum * (uint32_t)r->requests;
+	return left < right ? 1 : left > right ? -1 : 0;
+}
+
+/*
+ * What all requests made together; their period is 2^32, so that is all there is to know.
+ * @kernel is sorted, @sum has room for as many: the first words, which all kernels have,
+ * are those up to the last one's end.
+ */
+static void sum_up(const struct gp_replay *r, const struct kernel *kernel,
+		   struct gp_work_sum *sum)
+{
+	const size_t kernels = r->workload->kernels;
+	uint32_t iters = 0;
+
+	for (size_t i = 0; i < kernels; i++) {
+		const size_t next = i + 1 < kernels ? words_of(&kernel[i + 1]) : 0;
+
+		iters += kernel[i].iters;
+		sum[kernels - 1 - i] = (struct gp_work_sum){
+			.words = words_of(&kernel[i]) - next,
+			.iters = iters * (uint32_t)r->requests,
+		};
+	}
+}
+
+static bool check_words(struct gp_replay *r)
+{
+	const size_t kernels = r->workload->kernels;
+	struct kernel *kernel = calloc(kernels, sizeof(*kernel));
+	struct gp_work_sum *sum = calloc(kernels, sizeof(*sum));
+	bool right = false;
+
+	if (kernel && sum) {
+		memcpy(kernel, r->kernel, kernels * sizeof(*kernel));
+		qsort(kernel, kernels, sizeof(*kernel), longest_first);
+		sum_up(r, kernel, sum);
+		take_all(r);
+		right = gp_work_check_sums(&r->work, sum, kernels);
+	}
+	free(kernel);
+	free(sum);
+	return right;
 }
 
 bool gp_replay_check(struct gp_replay *r)
 {
-	uint32_t *iters;
-	bool right;
-
-	if (r->workload->kind != GP_WORKLOAD_PLAIN) {
-		r->work.launched = r->requests;
-		return gp_work_check(&r->work, NULL);
-	}
-	r->work.blocks = most_blocks(r);
-	iters = calloc(r->work.blocks, sizeof(*iters));
-	if (!iters)
-		return false;
-	for (uint32_t b = 0; b < r->work.blocks; b++)
-		iters[b] = iters_of_block(r, b);
-	right = gp_work_check_sums(&r->work, iters);
-	free(iters);
-	return right;
+	if (r->workload->kind == GP_WORKLOAD_PLAIN)
+		return check_words(r);
+	r->work.launched = r->requests;
+	return gp_work_check(&r->work, NULL);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay.h - a workload on a real device (or the software GPU, by its CUDA driver API):
- * for each of its kernels one of ours, of the same shape and length, that does a fixed
- * amount of work whose result is checked. Of its registers and shared memory nothing is
- * made here. Not for several threads.
+ * for each of its kernels one of ours, of the same length, that does a fixed amount of work
+ * whose result is checked. Recorded ones have the recorded shape, too: blocks, threads,
+ * registers and shared memory, as far as the device has them (shape.h). Not for several
+ * threads.
  */
 #ifndef GP_BENCH_REPLAY_H
 #define GP_BENCH_REPLAY_H

@@ -11,6 +11,7 @@
 #include "softgpu/server/server.h"
 
 #define COOP_PHASES_MAX 4096u
+#define THREADS_MAX 1024u
 
 static uint64_t arg_u64(const struct soft_launch *l, uint32_t at)
 {
@@ -77,6 +78,34 @@ static void work_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 {
 	gp_ref_work(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), first,
 		    count);
+}
+
+/*
+ * ---- gp_live_R(buf, in, mul, iters, one): as gp_work, of blocks of any length. How many
+ * registers a thread has, and shared memory a block, is nothing to this GPU.
+ */
+
+static int live_prepare(struct soft_launch *l, uint64_t *block_ns)
+{
+	const uint64_t threads = l->block[0], bytes = l->blocks * threads * 4;
+	int err;
+
+	if (threads > THREADS_MAX || l->block[1] != 1 || l->block[2] != 1 ||
+	    l->grid[1] != 1 || l->grid[2] != 1)
+		return -EINVAL;
+	*block_ns = gp_cost_work_ns(arg_u32(l, 20));
+	err = take(l, 0, arg_u64(l, 0), bytes);
+	if (!err && arg_u64(l, 8))
+		err = take(l, 1, arg_u64(l, 8), bytes);
+	return err;
+}
+
+static void live_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
+{
+	const size_t threads = l->block[0];
+
+	gp_ref_words(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), first * threads,
+		     count * threads);
 }
 
 /* ---- gp_smem(buf, mul, iters) -------------------------------------------- */
@@ -225,6 +254,13 @@ static int hold_prepare(struct soft_launch *l, uint64_t *block_ns)
 	return err;
 }
 
+#define LIVE(registers, pairs)                          \
+	{                                               \
+		.name = "gp_live_" #registers,          \
+		.args_bytes = 28,                       \
+		.prepare = live_prepare,                \
+		.blocks = live_blocks,                  \
+	},
 static const struct soft_kernel kernels[] = {
 	{
 		.name = "gp_work",
@@ -281,6 +317,7 @@ static const struct soft_kernel kernels[] = {
 		.prepare = stencil_prepare,
 		.blocks = stencil_blocks,
 	},
+	GP_LIVE_KERNELS(LIVE)
 };
 
 const struct soft_kernel *soft_kernel(uint32_t id)

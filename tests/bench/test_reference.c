@@ -25,6 +25,30 @@ static void work_iterates(void **state)
 	assert_memory_equal(buf, expect, sizeof(buf));
 }
 
+/* What the others hold counts: one pair of registers that is not alike, and it shows. */
+static void live_is_work(void **state)
+{
+	static uint32_t (*const live[])(uint32_t x, uint32_t mul, uint32_t add, uint32_t iters,
+					uint32_t one) = {
+#define BODY(registers, pairs) gp_body_live_##registers,
+		GP_LIVE_KERNELS(BODY)
+#undef BODY
+	};
+	uint32_t buf[WORDS], expect[WORDS];
+
+	for (size_t i = 0; i < sizeof(live) / sizeof(*live); i++) {
+		gp_ref_fill(buf, WORDS, 3);
+		memcpy(expect, buf, sizeof(buf));
+		gp_ref_words(expect, NULL, GP_KERNEL_MUL, 1000, 0, WORDS);
+		for (uint32_t g = 0; g < WORDS; g++) {
+			assert_int_equal(live[i](buf[g], GP_KERNEL_MUL, 2 * g + 1, 1000, 1),
+					 expect[g]);
+			assert_int_not_equal(live[i](buf[g], GP_KERNEL_MUL, 2 * g + 1, 1000, 3),
+					     expect[g]);
+		}
+	}
+}
+
 static uint32_t smem_thread(const uint32_t *start, uint32_t t, uint32_t iters)
 {
 	const uint32_t next = start[(t + 1) % GP_KERNEL_THREADS];
@@ -125,6 +149,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_iterates),
+		cmocka_unit_test(live_is_work),
 		cmocka_unit_test(smem_iterates),
 		cmocka_unit_test(stream_is_what_the_kernel_does),
 		cmocka_unit_test(tensor_adds_up),

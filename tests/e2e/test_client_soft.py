@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rig import BUILD, CLI, Rig  # noqa: E402
+from rig import BUILD, CLI, FACE, Rig  # noqa: E402
 
 COLUMNS = ["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"]
 MODEL = {"schema_version": 1, "name": "mine", "what": "made up", "device": "none",
@@ -59,6 +59,22 @@ class Client(Rig):
             self.assertAlmostEqual(int(fields["solo_ns"]), 700000, delta=15000)
             self.assertAlmostEqual(int(fields["p50_ns"]), 700000, delta=30000)
             self.assertEqual(len(rows), 199)
+
+    def test_more_than_there_is(self):
+        """Blocks get as much shared memory as the device has, which is said once."""
+        path = os.path.join(self.dir, "mine.json")
+        with open(path, "w", encoding="ascii") as f:
+            json.dump({**MODEL, "kernels": [[2, 200, 100, 384, 168, 262144],
+                                            [0, 200, 7, 1, 255, 250000],
+                                            [0, 200, 1, 1024, 255, 231424]]}, f)
+        done = subprocess.run(
+            [os.path.join(BUILD, "bench/client"), f"--workload={path}", "--length-ms=100"],
+            env={**self.env, "LD_LIBRARY_PATH": FACE}, text=True, input="go\n",
+            capture_output=True, timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("result=right", done.stdout)
+        self.assertEqual(done.stderr, "client: mine: blocks of up to 262144 bytes of shared "
+                         "memory: here they get 232448, as many as there are\n")
 
     def test_closed_loop_beside_nobody(self):
         fields, rows = self.client("--workload=train:4x200us,gap=50us", "--length-ms=1000",

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=exact: five kinds of best-effort program, each cut thousands of times,
+"""SUITE=exact: six kinds of best-effort program, each cut thousands of times,
 give the bits that they give undisturbed."""
 import os
 
 from bench import harness
 from bench.harness import BE_UID, fields, progress
 
-KINDS = ["plain", "smem", "tensor", "coop", "graph"]
+KINDS = ["plain", "smem", "tensor", "coop", "graph", "live"]
 PERIOD_US = 5000
 PREEMPTIONS = 2000
+LIVE_REGISTERS = range(248, 256)    # what a thread of "live" has: all that there can be
 
 
 def names():
@@ -23,8 +24,13 @@ class Exact:
     def alone(self, kind):
         """Iterations of its 10 ms kernel, and the checksum to compare with."""
         progress(f"exact: {kind}: undisturbed")
-        iters = self.rig.calibrate("be", self.opt.be_kernel_us,
-                                   f"--kind={kind}")["iters"]
+        found = self.rig.calibrate("be", self.opt.be_kernel_us, f"--kind={kind}")
+        iters = found["iters"]
+        if kind == "live" and not self.opt.soft:    # which compiles nothing
+            self.table.check("live: registers a thread, by cuFuncGetAttribute",
+                             str(found["registers"]),
+                             f"{LIVE_REGISTERS[0]} to {LIVE_REGISTERS[-1]}",
+                             int(found["registers"]) in LIVE_REGISTERS)
         result = self.rig.output([self.rig.program("be"), *self.args(kind, iters)],
                                  timeout_s=120, user=BE_UID)
         return iters, result
