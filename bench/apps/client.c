@@ -33,6 +33,7 @@
 #define NEVER UINT64_MAX
 #define DRAIN_NS 500000000u	/* so long after the end a request may still begin */
 #define CLIENTS_MAX 64
+#define SEGMENT_NS 20000000u	/* so long at most a segment keeps the device */
 
 struct how {
 	char workload[512], arrivals[32], trace[512], ends[512], out[512];
@@ -75,7 +76,8 @@ static const struct gp_opt opts[] = {
 	{.name = "stream", .number = &how.stream,
 	 .help = "of the seed, each client's own: its number and 1 (1)"},
 	{.name = "hint", .flag = &how.hint,
-	 .help = "say that work comes when its preparation begins"},
+	 .help = "say that work comes when its preparation begins, and, of a request that waits "
+		 "several times, from when to when it is"},
 	{.name = "hint-early-us", .number = &how.hint_early_us,
 	 .help = "that it comes so much earlier than it does (0)"},
 	{.name = "hint-late-us", .number = &how.hint_late_us, .help = "or later (0)"},
@@ -100,6 +102,8 @@ struct client {
 	struct how how;
 	struct gp_bench_gpu gpu;
 	struct gp_bench_client gpreempt;
+	bool segments;			/* a request is one, or several .. */
+	uint64_t segment_ns;		/* .. of which one began then */
 	struct gp_arrivals arrivals;
 	uint64_t *trace_ns;
 	size_t traces, trace_next;
@@ -262,13 +266,46 @@ static void say_work_comes(struct client *c)
 						       (in_us - early_us) * 1000), "gp_hint");
 }
 
+/*
+ * A hint is for work up to the first wait for it. What waits several times needs the
+ * device in the gaps between, too: that is a segment.
+ */
+static void begin_segment(struct client *c)
+{
+	if (!c->segments)
+		return;
+	gp_bench_client_check(c->gpreempt.segment_begin(c->gpreempt.handle), "gp_segment_begin");
+	c->segment_ns = gp_clock_now_ns();
+}
+
+static void end_segment(struct client *c)
+{
+	if (c->segments)
+		gp_bench_client_check(c->gpreempt.segment_end(c->gpreempt.handle),
+				      "gp_segment_end");
+}
+
+/* A request that is longer than a segment lasts is several. */
+static void renew_segment(void *of, uint64_t now_ns)
+{
+	struct client *c = of;
+
+	if (!c->segments || now_ns - c->segment_ns < SEGMENT_NS)
+		return;
+	end_segment(c);
+	begin_segment(c);
+}
+
 static uint64_t launch_and_wait(struct client *c, uint64_t *token_ns)
 {
+	const struct gp_token_watch watch = { .ns = token_ns, .seen = renew_segment, .of = c };
 	uint64_t end_ns;
 
 	if (c->turn)
 		gp_turn_take(c->turn);
-	end_ns = gp_job_request(c->job, token_ns);
+	begin_segment(c);
+	end_ns = gp_job_request(c->job, &watch);
+	end_segment(c);
 	if (c->turn)
 		gp_turn_pass(c->turn);
 	return end_ns;
@@ -443,13 +480,22 @@ static void open_client(struct client *c)
 	open_arrivals(c);
 }
 
+/* A process's first segment costs milliseconds, which are no request's. */
+static void open_gpreempt(struct client *c)
+{
+	gp_bench_client_open(&c->gpreempt);
+	c->segments = gp_workload_waits_often(c->workload);
+	begin_segment(c);
+	end_segment(c);
+}
+
 static void open_work(struct client *c, const struct gp_bench_gpu *gpu)
 {
 	c->gpu = *gpu;
 	open_stream(c);
 	c->job = gp_job_open(&c->gpu, c->workload, c->how.graph, c->stream);
 	if (c->how.hint)
-		gp_bench_client_open(&c->gpreempt);
+		open_gpreempt(c);
 	c->solo_ns = gp_job_solo_ns(c->job);
 }
 

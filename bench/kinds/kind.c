@@ -99,10 +99,10 @@ void gp_job_close(struct gp_job *job)
 	free(job);
 }
 
-uint64_t gp_job_request(struct gp_job *job, uint64_t *token_ns)
+uint64_t gp_job_request(struct gp_job *job, const struct gp_token_watch *watch)
 {
 	if (!job->kind)
-		return gp_replay_request(job->replay, token_ns);
+		return gp_replay_request(job->replay, watch);
 	job->kind->request(job->of_kind);
 	return gp_clock_now_ns();
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "bench/common/cuda.h"
+#include "bench/replay/replay.h"
 #include "bench/workload/workload.h"
 
 /* What a kind is. The @job of them all is what open gave. */
@@ -32,7 +33,7 @@ struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workl
 			   bool graph, void *stream);
 void gp_job_close(struct gp_job *job);
 /** As gp_replay_request(). */
-uint64_t gp_job_request(struct gp_job *job, uint64_t *token_ns);
+uint64_t gp_job_request(struct gp_job *job, const struct gp_token_watch *watch);
 /** What a request takes alone, ns; then starts over. Nothing else may run meanwhile. */
 uint64_t gp_job_solo_ns(struct gp_job *job);
 /** Waits; is the result what all requests must have made of it? */

@@ -40,14 +40,23 @@ struct gp_replay {
 
 /* ---- making ---------------------------------------------------------------------- */
 
-static uint32_t blocks_of(const struct gp_bench_gpu *gpu, const struct gp_workload_kernel *k,
-			  uint32_t threads)
+/*
+ * Of a decoder one less than fill the device: its last block would wait for the place of
+ * the hold that keeps the device between tokens.
+ */
+static uint32_t blocks_that_fill(const struct gp_replay *r, const struct gp_bench_gpu *gpu)
 {
-	const uint32_t most = WORDS_MAX / threads;
+	return gpu->sms * 8 - (r->workload->tokens ? 1 : 0);
+}
 
-	if (!k->blocks)
-		return gpu->sms * 8;
-	return k->blocks < most ? k->blocks : most;
+static uint32_t blocks_of(const struct gp_replay *r, const struct gp_bench_gpu *gpu, size_t i)
+{
+	const uint32_t most = WORDS_MAX / r->kernel[i].shape.threads;
+	const uint32_t blocks = r->workload->kernel[i].blocks;
+
+	if (!blocks)
+		return blocks_that_fill(r, gpu);
+	return blocks < most ? blocks : most;
 }
 
 static size_t words_of(const struct kernel *k)
@@ -112,7 +121,7 @@ static void shape(struct gp_replay *r, const struct gp_bench_gpu *gpu)
 		};
 
 		r->kernel[i].shape = r->workload->device ? gp_shapes_near(&shapes, wanted) : wanted;
-		r->kernel[i].blocks = blocks_of(gpu, k, r->kernel[i].shape.threads);
+		r->kernel[i].blocks = blocks_of(r, gpu, i);
 	}
 }
 
@@ -319,7 +328,14 @@ static void launch_graph(struct gp_replay *r, struct stretch *s, uint64_t start_
 	GP_CU(cuGraphLaunch(s->exec, r->work.stream));
 }
 
-uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns)
+static void tell(const struct gp_token_watch *watch, size_t token, uint64_t now_ns)
+{
+	watch->ns[token] = now_ns;
+	if (watch->seen)
+		watch->seen(watch->of, now_ns);
+}
+
+uint64_t gp_replay_request(struct gp_replay *r, const struct gp_token_watch *watch)
 {
 	uint64_t now_ns = gp_clock_now_ns();
 
@@ -331,8 +347,8 @@ uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns)
 			launch_one_by_one(r, &r->stretch[i], now_ns);
 		GP_CU(cuStreamSynchronize(r->work.stream));
 		now_ns = gp_clock_now_ns();
-		if (token_ns && i < r->workload->tokens)
-			token_ns[i] = now_ns;
+		if (watch && i < r->workload->tokens)
+			tell(watch, i, now_ns);
 	}
 	return now_ns;
 }

@@ -17,6 +17,13 @@
 
 struct gp_replay;
 
+/* Who wants to know of each token when it was seen. */
+struct gp_token_watch {
+	uint64_t *ns;		/* written there */
+	void (*seen)(void *of, uint64_t now_ns);	/* NULL: it need not be told */
+	void *of;
+};
+
 /**
  * Finds out what each kernel takes here, and, where it was recorded what a request takes
  * alone, has it take that. Nothing else may run on the device meanwhile.
@@ -31,9 +38,9 @@ void gp_replay_close(struct gp_replay *r);
 
 /**
  * One request; when its end was seen, ns. A decoder's tokens are waited for one after
- * another, as what asks for them does: when each was seen, into @token_ns (may be NULL).
+ * another, as what asks for them does. @watch: NULL: nobody.
  */
-uint64_t gp_replay_request(struct gp_replay *r, uint64_t *token_ns);
+uint64_t gp_replay_request(struct gp_replay *r, const struct gp_token_watch *watch);
 /** Start over with a fresh result. */
 void gp_replay_reset(struct gp_replay *r);
 /** Waits; was every block of every kernel done, and once? */

@@ -347,6 +347,19 @@ void gp_workload_destroy(struct gp_workload *workload)
 	free(workload);
 }
 
+/* For each token, and for what comes after the last; for each round of a graph. */
+bool gp_workload_waits_often(const struct gp_workload *w)
+{
+	switch (w->kind) {
+	case GP_WORKLOAD_BFS:
+	case GP_WORKLOAD_SSSP:
+	case GP_WORKLOAD_COMPONENTS:
+		return true;
+	default:
+		return w->tokens > 1 || (w->tokens && !w->kernel[w->kernels - 1].token);
+	}
+}
+
 struct gp_workload_sum gp_workload_sum(const struct gp_workload *workload)
 {
 	struct gp_workload_sum sum = { 0 };

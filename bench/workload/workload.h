@@ -105,6 +105,9 @@ static inline bool gp_workload_is_queued(const struct gp_workload *w, size_t i)
 	return i && !w->kernel[i - 1].token && w->kernel[i].gap_ns < GP_WORKLOAD_QUEUED_NS;
 }
 
+/** Does a request wait for the device more than once before it is done? */
+bool gp_workload_waits_often(const struct gp_workload *w);
+
 /** Can only a device say what it takes? Then it cannot run in virtual time. */
 static inline bool gp_workload_needs_device(const struct gp_workload *w)
 {

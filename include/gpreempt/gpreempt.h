@@ -124,15 +124,18 @@ GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
  * gp_hint() - work will arrive in @in_ns from now (CLOCK_MONOTONIC).
  * The switch to this context is then over when it arrives. A later hint
  * replaces one whose work has not come. Wrong hints cost best-effort time
- * only. A hint is for work up to the first wait for it: a request that waits for
- * the device several times, as for each token, is one segment. Cost: under 2 µs.
+ * only. A hint is for work up to the first wait for it. A request that waits for the
+ * device several times, as for each token, is one segment, which its work begins
+ * with: gp_segment_begin() takes over what the hint holds. Cost: under 2 µs.
  * Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM not LC.
  */
 GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
 
 /**
  * gp_segment_begin() / gp_segment_end() - from first to last need of the
- * device. In between, gaps with nothing queued do not lose it. Nests.
+ * device. In between, gaps with nothing queued do not lose it, for 20 ms from its
+ * begin, or from that of the hint's hold; what takes longer ends one segment and begins
+ * another where it waits anyway. Nests.
  * On AMD begin returns when the best-effort queues are off, which takes the
  * slowest save (up to milliseconds), and end puts them back, each with one ioctl.
  * On NVIDIA begin costs a kernel launch and a write (5 µs) unless a hint had it held already,

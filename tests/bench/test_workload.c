@@ -387,12 +387,42 @@ static void other_names_are_refused(void **state)
 	}
 }
 
+static void how_often_it_waits(void **state)
+{
+	static const struct {
+		const char *text;
+		bool often;
+	} named[] = {
+		{ "train:5x110us", false }, { "decoder:5ms", false },
+		{ "decoder:5ms,next=1x1ms", true }, { "pagerank:10", false },
+		{ "bfs:10", true }, { "copy:in", false },
+	}, read[] = {
+		{ KERNELS("[[0, 4, 1, 1, 0, 0], [0, 2, 1, 1, 0, 0]]"), false },
+		{ DECODER("[3]"), false }, { DECODER("[2]"), true }, { DECODER("[1, 3]"), true },
+	};
+	char why[256];
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		struct gp_workload *w = gp_workload_named(named[i].text, why, sizeof(why));
+
+		assert_int_equal(gp_workload_waits_often(taken(w, why)), named[i].often);
+		gp_workload_destroy(w);
+	}
+	for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); i++) {
+		struct gp_workload *w = parse(read[i].text, why, sizeof(why));
+
+		assert_int_equal(gp_workload_waits_often(taken(w, why)), read[i].often);
+		gp_workload_destroy(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_it_says),
 		cmocka_unit_test(reads_a_file),
 		cmocka_unit_test(gives_tokens),
+		cmocka_unit_test(how_often_it_waits),
 		cmocka_unit_test(so_many_at_most),
 		cmocka_unit_test(says_what_is_wrong),
 		cmocka_unit_test(made_by_a_name),

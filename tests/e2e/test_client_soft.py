@@ -85,6 +85,35 @@ class Client(Rig):
             self.assertIn(after[0] - before[2], (0, 1000))
         self.assertAlmostEqual(int(fields["p50_ns"]), 950000, delta=30000)
 
+    def decoder_beside_be(self, *args):
+        """Fields of one beside kernels of 10 ms, which begin once it is ready."""
+        lc = subprocess.Popen(
+            [CLI, "run", "--class=lc", "--no-learn", "--device=soft0", "--",
+             os.path.join(BUILD, "bench/client"), "--workload=decoder:2ms,next=31x800us,gap=50us",
+             "--period-ns=100000000", "--prepare-us=1000", "--length-ms=1000", *args],
+            env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.programs.append(lc)
+        self.assertIn("ready", lc.stdout.readline())
+        self.start(cls="be", args=["--iters=2499750", "--blocks=1056"])
+        print("go", file=lc.stdin, flush=True)
+        line = lc.stdout.readline()
+        self.assertEqual(lc.wait(60), 0)
+        return dict(word.split("=") for word in line.split()[1:])
+
+    def test_hinted_tokens(self):
+        """A hinted decoder keeps the device between its tokens, also beyond the 20 ms that
+        a segment lasts; one that says nothing has it taken away in each gap."""
+        alone_ns, request_ns = 872000, 2022000 + 31 * 872000 + 1000000
+        hinted = self.decoder_beside_be("--hint")
+        self.assertEqual(hinted["result"], "right")
+        self.assertAlmostEqual(int(hinted["itl_p50_ns"]), alone_ns, delta=10000)
+        # One token is the first of another segment.
+        self.assertAlmostEqual(int(hinted["p50_ns"]), request_ns, delta=350000)
+        self.end_programs()
+        self.programs.clear()
+        silent = self.decoder_beside_be()
+        self.assertGreater(int(silent["itl_p50_ns"]), alone_ns + 200000)
+
     def test_no_cuda(self):
         """HIP stands in, if it is there, for each call that the bench makes."""
         env = {name: value for name, value in os.environ.items()
