@@ -11,7 +11,6 @@
 #include "softgpu/server/server.h"
 
 #define COOP_PHASES_MAX 4096u
-#define THREADS_MAX 1024u
 
 static uint64_t arg_u64(const struct soft_launch *l, uint32_t at)
 {
@@ -87,11 +86,10 @@ static void work_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 
 static int live_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
-	const uint64_t threads = l->block[0], bytes = l->blocks * threads * 4;
+	const uint64_t bytes = l->blocks * l->block[0] * 4;
 	int err;
 
-	if (threads > THREADS_MAX || l->block[1] != 1 || l->block[2] != 1 ||
-	    l->grid[1] != 1 || l->grid[2] != 1)
+	if (l->block[1] != 1 || l->block[2] != 1 || l->grid[1] != 1 || l->grid[2] != 1)
 		return -EINVAL;
 	*block_ns = gp_cost_work_ns(arg_u32(l, 20));
 	err = take(l, 0, arg_u64(l, 0), bytes);

@@ -271,8 +271,8 @@ def submit(work, data=b"", kernel=0, grid=(1, 1, 1), block=(1, 1, 1), flags=0,
         args, waits, value, width, dst, src, count, stamp, 1, 1000))
 
 
-def launch(kernel, args, grid=(4, 1, 1)):
-    return submit(1, data=args, kernel=kernel, grid=grid, block=(256, 1, 1),
+def launch(kernel, args, grid=(4, 1, 1), block=(256, 1, 1)):
+    return submit(1, data=args, kernel=kernel, grid=grid, block=block,
                   flags=1, args=len(args))
 
 
@@ -313,12 +313,17 @@ def server():
             7: ("stream", struct.pack("<QIII", MEMORY, 5, 100, 3)),
             8: ("csr", struct.pack("<IIIIQQQQ", 0, 256, 64, 1, MEMORY, MEMORY + 4096,
                                    MEMORY + 8192, MEMORY + 12288)),
-            9: ("stencil", struct.pack("<QQIII", MEMORY, MEMORY + 4096, 16, 16, 1))}.items():
+            9: ("stencil", struct.pack("<QQIII", MEMORY, MEMORY + 4096, 16, 16, 1)),
+            10: ("live", struct.pack("<QQIII", MEMORY, MEMORY + 4096, 5, 100, 1))}.items():
         put("server", "launch-" + name, launch(kernel, args) + wait(1))
         put("server", f"launch-{name}-odd", launch(
             kernel, b"\1" + args[1:]) + wait(1) + submit(4))
         put("server", f"launch-{name}-max", launch(
             kernel, args[:8] + b"\xff" * (len(args) - 8)) + wait(1))
+    for threads in (1, 384, 1024):
+        put("server", f"launch-live-{threads}", launch(
+            10, struct.pack("<QQIII", MEMORY, 0, 5, 100, 1), block=(threads, 1, 1)) + wait(1))
+    put("server", "launch-live-2d", launch(10, bytes(28), block=(16, 16, 1)))
     put("server", "launch-stream-wide", launch(
         7, struct.pack("<QIII", MEMORY, 5, 100, 2**32 - 1), grid=(2**32 - 1, 1, 1)) + wait(1))
     put("server", "launch-csr-whole", launch(
