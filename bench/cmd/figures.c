@@ -176,6 +176,28 @@ static void print_client(const struct gp_plan_job *job, size_t i, const char *sc
 	print_tokens(scheduler, &job->alone[i], f, out);
 }
 
+/* By the device, and by what ran beside the clients. */
+static void print_spent(const char *scheduler, const struct gp_plan_result *r, FILE *out)
+{
+	if (r->energy_j > 0)
+		fprintf(out, "%-17s %.1f J\n", scheduler, r->energy_j);
+	if (r->beside_cpu_ns)
+		fprintf(out, "%-17s %.4f s of CPU beside the clients\n", scheduler,
+			(double)r->beside_cpu_ns / NS_PER_S);
+}
+
+static int keep_spent(const struct gp_plan_job *job, const char *scheduler,
+		      const struct gp_plan_result *r, struct gp_results *results)
+{
+	char row[256];
+
+	if (!r->beside_cpu_ns)
+		return 0;
+	snprintf(row, sizeof(row), "%s, %s", job->name, scheduler);
+	return gp_results_add(results, row, "beside_cpu_s", GP_BETTER_LOWER,
+			      (double)r->beside_cpu_ns / NS_PER_S);
+}
+
 static int keep_latency(struct gp_results *results, const char *row, const char *of,
 			const struct latency *latency)
 {
@@ -266,6 +288,7 @@ static int keep_all(const struct gp_plan_job *job, const char *scheduler,
 			.plan = job->name, .scheduler = scheduler,
 			.number = number, .seconds = job->plan->seconds,
 			.rates_times = job->scale, .energy_j = r->energy_j,
+			.beside_cpu_s = (double)r->beside_cpu_ns / NS_PER_S,
 			.client = client, .clients = clients, .stretch = r->stretch,
 			.stretches = r->stretches });
 	free(client);
@@ -309,8 +332,9 @@ int gp_figures_say(const struct gp_plan_job *job, const char *scheduler, uint64_
 		print_client(job, i, scheduler, &f[i], &r->client[i], out);
 		err = keep(job, i, scheduler, &f[i], results);
 	}
-	if (r->energy_j > 0)
-		fprintf(out, "%-17s %.1f J\n", scheduler, r->energy_j);
+	print_spent(scheduler, r, out);
+	if (!err)
+		err = keep_spent(job, scheduler, r, results);
 	if (!err && job->options->dir)
 		err = keep_all(job, scheduler, number, r, f, job->options->dir);
 	return err;

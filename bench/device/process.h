@@ -16,6 +16,8 @@ struct gp_process {
 
 /** Its stderr is ours, and it ends when we do. 0, or negative errno. */
 int gp_process_start(struct gp_process *p, char *const argv[]);
+/** The same; whom one of those that it starts leaves behind is its own child from then on. */
+int gp_process_start_tree(struct gp_process *p, char *const argv[]);
 /**
  * The next of its lines that begins with @word, in @line. 0; -ETIMEDOUT; -EPIPE: it said
  * no more.

@@ -15,6 +15,7 @@
 #include "bench/device/energy.h"
 #include "bench/device/process.h"
 #include "bench/device/timeline.h"
+#include "bench/device/usage.h"
 
 #define READY_MS 300000u	/* to find out what each of hundreds of kernels takes */
 #define END_MS 60000u		/* more than the plan's length */
@@ -61,16 +62,21 @@ static uint64_t number_in(const char *line, const char *name)
 }
 
 /* @pid: what it says that it is. */
-static int start(struct gp_process *p, struct gp_command *c, uint64_t ready_ms, pid_t *pid)
+static int await_ready(struct gp_process *p, uint64_t ms, pid_t *pid)
 {
 	char line[256];
-	int err = gp_process_start(p, c->argv);
+	int err = gp_process_expect(p, "ready", ms, line, sizeof(line));
 
-	if (!err)
-		err = gp_process_expect(p, "ready", ready_ms, line, sizeof(line));
 	if (!err)
 		*pid = (pid_t)number_in(line, " pid=");
 	return err;
+}
+
+static int start(struct gp_process *p, struct gp_command *c, uint64_t ready_ms, pid_t *pid)
+{
+	int err = gp_process_start(p, c->argv);
+
+	return err ? err : await_ready(p, ready_ms, pid);
 }
 
 static int start_beside(struct run *r)
@@ -83,7 +89,9 @@ static int start_beside(struct run *r)
 		return 0;
 	err = gp_command_peer(&c, r->how, r->how->peer->beside, 0, r->folder);
 	if (!err)
-		err = start(&r->beside, &c, BESIDE_MS, &nobody);
+		err = gp_process_start_tree(&r->beside, c.argv);
+	if (!err)
+		err = await_ready(&r->beside, BESIDE_MS, &nobody);
 	if (err)
 		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not start",
 			 r->how->peer->name);
@@ -322,19 +330,33 @@ static int end_timeline(struct run *r)
 	return err ? failed(r, 0, err, "who had the device was not written down") : 0;
 }
 
+struct spent {
+	double energy_j;
+	int64_t beside_cpu_ns;
+};
+
+/* So far; below 0: it is not told. */
+static struct spent spent(const struct run *r, const struct gp_energy *energy)
+{
+	return (struct spent){ gp_energy_joules(energy),
+			       r->beside.pid ? gp_usage_ns(r->beside.pid) : -1 };
+}
+
 /* From when all are told to begin until the last has ended. */
 static int run_clients(struct run *r)
 {
 	struct gp_energy *energy = r->how->soft ? NULL : gp_energy_open(r->how->device, NVML);
-	const double before = gp_energy_joules(energy);
+	const struct spent before = spent(r, energy);
+	struct spent after;
 	int err = go(r);
-	double after;
 
 	if (!err)
 		err = await_all(r);
-	after = gp_energy_joules(energy);
-	if (before >= 0 && after > before)
-		r->result->energy_j = after - before;
+	after = spent(r, energy);
+	if (before.energy_j >= 0 && after.energy_j > before.energy_j)
+		r->result->energy_j = after.energy_j - before.energy_j;
+	if (before.beside_cpu_ns >= 0 && after.beside_cpu_ns > before.beside_cpu_ns)
+		r->result->beside_cpu_ns = (uint64_t)(after.beside_cpu_ns - before.beside_cpu_ns);
 	gp_energy_close(energy);
 	return err;
 }

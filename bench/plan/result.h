@@ -23,6 +23,7 @@ struct gp_plan_result {
 	struct gp_stretch *stretch;
 	size_t stretches;
 	double energy_j;	/* of the device; 0: it does not tell */
+	uint64_t beside_cpu_ns;	/* of what ran beside the clients; 0: nothing, or not known */
 	uint64_t begin_ns, end_ns;	/* of the plan; all times are of one clock */
 };
 

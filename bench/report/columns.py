@@ -27,17 +27,19 @@ BEST_EFFORT = (
     ("of alone", "of alone", text.percent),
 )
 
-# Of each client, where one is known; the energy is the scheduler's.
+# Of each client, where one is known; the others are the scheduler's.
 TOOK = (
     ("begun late, p50, µs", "late p50", text.plain_us),
     ("begun late, p99, µs", "late p99", text.plain_us),
     ("CPU", "CPU", text.percent),
 )
-TOOK_TITLES = ("scheduler", "client", *(title for title, _, _ in TOOK), "energy of all, J")
+TOOK_TITLES = ("scheduler", "client", *(title for title, _, _ in TOOK), "energy of all, J",
+               "CPU beside, s")
 TOOK_LEGEND = (
     "Begun late: the generator's own error, from when a request was due and the one before it "
     "done to when the client turned to it. CPU: of one, what the client's process used, or its "
-    "thread. Energy: the device's, while all ran.")
+    "thread. Energy: the device's, while all ran. CPU beside: meanwhile, of what runs beside the "
+    "clients, such as a daemon, and of all that it started.")
 
 # Said once, under the first table.
 LEGEND = (
@@ -97,4 +99,5 @@ def took_rows(plan):
         for i, (client, found) in enumerate(row.took.items()):
             yield [row.scheduler, client,
                    *(text.in_line(found[name], write) for _, name, write in TOOK),
-                   "" if i else text.in_line(row.energy, text.short)]
+                   *("" if i else text.in_line(of, text.short)
+                     for of in (row.energy, row.beside))]

@@ -221,11 +221,12 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 		return err;
 	}
 	timeline = timeline_of(dir, run, &err);
-	one = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o}", "plan", run->plan,
+	one = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "plan", run->plan,
 			"scheduler", run->scheduler, "run", (json_int_t)run->number, "seconds",
 			run->seconds, "rates_times", run->rates_times, "energy_j",
-			number_or_null(run->energy_j, run->energy_j > 0), "timeline", timeline,
-			"clients", clients);
+			number_or_null(run->energy_j, run->energy_j > 0), "beside_cpu_s",
+			number_or_null(run->beside_cpu_s, run->beside_cpu_s > 0), "timeline",
+			timeline, "clients", clients);
 	if (!one || json_array_append_new(dir->runs, one))
 		return -ENOMEM;
 	return err;

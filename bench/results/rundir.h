@@ -44,6 +44,7 @@ struct gp_rundir_run {
 	double seconds;
 	double rates_times;	/* those of the plan's file */
 	double energy_j;	/* 0: not known */
+	double beside_cpu_s;	/* of what ran beside the clients; 0: nothing, or not known */
 	const struct gp_rundir_client *client;
 	size_t clients;
 	const struct gp_stretch *stretch;	/* NULL: not known */

@@ -229,17 +229,18 @@ class Figures(Report):
 
     def test_what_it_took(self):
         """Nothing of it where nothing is known; else of all clients, and the device's energy
-        once for each scheduler."""
+        and the CPU time beside them once for each scheduler."""
         self.make(results(run(clients=[lc(late_p50_us=None, late_p99_us=None, cpu_s=None),
                                        be()])))
         self.assertNotIn("Begun late", self.text("report.md"))
         self.assertNotIn("what it took", self.text("report.html"))
-        more = {"energy_j": 2512.4, "rates_times": 1.25}
+        more = {"energy_j": 2512.4, "rates_times": 1.25, "beside_cpu_s": 0.034}
         self.make(results({**run(clients=[lc(late_p50_us=0, late_p99_us=17.25, cpu_s=2.5),
                                           be(cpu_s=0.5)]), **more}, run(scheduler="slices")))
-        self.assertEqual(self.rows("hinted | lc")[0][2:], ["0.0", "17.2", "25.0 %", "2,512"])
+        self.assertEqual(self.rows("hinted | lc")[0][2:], ["0.0", "17.2", "25.0 %", "2,512",
+                                                         "0.034"])
         self.assertEqual(self.rows("hinted | be")[0][2:], ["-", "-", "5.0 %"])
-        self.assertEqual(self.rows("slices | lc")[0][2:], ["-", "-", "-", "-"])
+        self.assertEqual(self.rows("slices | lc")[0][2:], ["-", "-", "-", "-", "-"])
         self.assertIn("Rates are 1.25 times those of the plan's file.", self.text("report.md"))
         self.assertIn("Plan A: what it took", self.text("report.html"))
 
@@ -269,7 +270,7 @@ class Moments(unittest.TestCase):
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
         client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []))
-        return (read.Run("A", "s", 0, 1, None, [client], None, None),
+        return (read.Run("A", "s", 0, 1, None, [client], None, None, None),
                 read.Timeline([0], [len(at) * gap_ms * MS], [0]))
 
     def test_slowest(self):

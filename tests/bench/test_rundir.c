@@ -44,7 +44,7 @@ static struct gp_rundir_run run_of(const struct gp_rundir_client *client, size_t
 {
 	return (struct gp_rundir_run){
 		.plan = "A/../b \n", .scheduler = "gpreempt, hinted", .number = 3,
-		.seconds = 1.5, .client = client, .clients = clients, .stretch = stretches,
+		.seconds = 1.5, .beside_cpu_s = 0.25, .client = client, .clients = clients, .stretch = stretches,
 		.stretches = 2 };
 }
 
@@ -77,6 +77,8 @@ static void whole(void **state)
 	assert_int_equal(json_integer_value(json_object_get(root, "seed")), 7);
 	one = json_array_get(json_object_get(root, "runs"), 0);
 	assert_string_equal(json_string_value(json_object_get(one, "plan")), run.plan);
+	assert_true(json_is_null(json_object_get(one, "energy_j")));
+	assert_true(json_real_value(json_object_get(one, "beside_cpu_s")) == 0.25);
 	c = json_array_get(json_object_get(one, "clients"), 0);
 	assert_string_equal(json_string_value(json_object_get(c, "class")), "lc");
 	/* No name leads out of the folder. */

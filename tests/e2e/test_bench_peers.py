@@ -130,6 +130,49 @@ class Together(unittest.TestCase):
         self.assertLess(runs["sequential"][2]["done_per_s"] * 4 + 49 + 4.9, 1000)
 
 
+class Beside(unittest.TestCase):
+    def test_what_it_used(self):
+        """The CPU time of what runs beside the clients, with all that it starts; of a peer
+        that runs nothing there is none."""
+        with tempfile.TemporaryDirectory() as folder:
+            peers, plan, kept, out = (os.path.join(folder, n)
+                                      for n in ("peers", "p.json", "kept", "out"))
+            os.mkdir(peers)
+            for name in ("gpreemptd", "gpreemptd.json", "time-slicing.json"):
+                shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
+            # Who is busy has been left by the one that started it.
+            script = ("(sh -c 'while :; do :; done' & echo $! >{folder}/pid); echo ready; "
+                      "cat >{folder}/none; kill $(cat {folder}/pid)")
+            with open(os.path.join(peers, "busy.json"), "w", encoding="ascii") as f:
+                json.dump({"schema_version": 1, "name": "busy", "what": "a CPU that is busy",
+                           "lc": [], "be": [], "beside": ["sh", "-c", script], "hint": False,
+                           "needs": []}, f)
+            with open(plan, "w", encoding="ascii") as f:
+                json.dump({"time": 1, "tasks": [
+                    {"id": "lc", "load": {"type": "periodic", "frequency": 50},
+                     "client": {"priority": 0, "model_name": "spin:1ms"}}]}, f)
+            began = time.monotonic()
+            done = subprocess.run([BENCH, "run", plan, "--device=soft0", f"--peers={peers}",
+                                   f"--dir={kept}", f"--out={out}"], text=True, timeout=200,
+                                  capture_output=True, env=soft_env(folder))
+            took = time.monotonic() - began
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                used = {run["scheduler"]: run["beside_cpu_s"] for run in json.load(f)["runs"]}
+            with open(out, encoding="utf-8") as f:
+                figures = [one for one in json.load(f)["figures"]
+                           if one["name"] == "beside_cpu_s"]
+        self.assertIsNone(used["time-slicing"])
+        self.assertGreater(used["gpreemptd"], 0)
+        self.assertGreater(used["busy"], used["gpreemptd"])
+        self.assertLess(used["busy"], took)
+        self.assertEqual({one["row"]: one["values"] for one in figures},
+                         {"p, busy": [used["busy"]], "p, gpreemptd": [used["gpreemptd"]]})
+        for name in ("busy", "gpreemptd"):
+            self.assertIn(f"\n{name:17} {used[name]:.4f} s of CPU beside the clients\n",
+                          done.stdout)
+
+
 class Mps(unittest.TestCase):
     """Its script, with a control daemon that only says what it is told."""
 
