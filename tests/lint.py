@@ -31,7 +31,7 @@ ARROWS = {
     "bench/common": set(),
     "bench/apps": {"bench/client", "bench/common", "bench/kinds", "bench/load",
                    "bench/workload"},
-    "bench/device": {"bench/common", "bench/json", "bench/plan"},
+    "bench/device": {"bench/common", "bench/json", "bench/load", "bench/plan"},
     "bench/kinds": {"bench/common", "bench/load", "bench/replay", "bench/workload"},
     "bench/load": set(),
     "bench/json": set(),

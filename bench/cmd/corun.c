@@ -64,6 +64,7 @@ static int alone_on_device(struct gp_plan_job *job, size_t i)
 	plan.client[0] = job->plan->client[i];
 	plan.client[0].load = GP_PLAN_CONTINUOUS;
 	plan.client[0].after = 0;
+	plan.client[0].killed_every_s = 0;
 	err = run_on_device(job, &plan, &job->models.name[i], &peer, 1, &r, why, sizeof(why));
 	if (err)
 		return err;
@@ -183,6 +184,20 @@ static void close_job(struct gp_plan_job *job)
 	free(job);
 }
 
+/* In virtual time there is no process that could be killed. */
+static int check_kills(const struct gp_plan_job *job)
+{
+	for (size_t i = 0; i < job->plan->clients && !job->options->device; i++) {
+		if (!(job->plan->client[i].killed_every_s > 0))
+			continue;
+		fprintf(stderr, "gpreempt-bench: %s: %s: client.killed_every_s: only with a device "
+			"are clients processes, which can be killed; --device=ID is wanted\n",
+			job->name, job->plan->client[i].id);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* 0 and @out; or as gp_corun_plans(). */
 static int open_job(struct session *s, const struct gp_corun_plan *plan, struct gp_plan_job **out)
 {
@@ -198,8 +213,10 @@ static int open_job(struct session *s, const struct gp_corun_plan *plan, struct 
 	job->plan = gp_plan_scaled(plan->plan, none, 1);
 	if (job->plan && s->options->seconds > 0)
 		job->plan->seconds = s->options->seconds;
-	err = job->plan ? gp_models_open(&job->models, plan->name, job->plan,
-					 s->options->workloads, s->options->device) : -ENOMEM;
+	err = job->plan ? check_kills(job) : -ENOMEM;
+	if (!err)
+		err = gp_models_open(&job->models, plan->name, job->plan, s->options->workloads,
+				     s->options->device);
 	if (!err)
 		err = measure_alone(s, job);
 	if (!err)
@@ -231,6 +248,16 @@ static int say_failed(const struct gp_plan_job *job, const struct gp_scheduler *
 	return err ? err : -ECANCELED;
 }
 
+/* Can it not be had here, or this plan not be run so? Then @why says it. */
+static bool is_absent(const struct gp_plan_job *job, const struct gp_peer *peer, char *why,
+		      size_t why_len)
+{
+	if (gp_peer_is_absent(peer, gp_device_is_soft(job->options->device), why, why_len))
+		return true;
+	snprintf(why, why_len, "all clients are one process there, and some are to be killed");
+	return peer->together[0] && gp_plan_kills(job->plan);
+}
+
 static int run_under(const struct session *s, const struct gp_plan_job *job,
 		     const struct gp_scheduler *scheduler, uint64_t number,
 		     struct gp_results *results, FILE *out)
@@ -241,9 +268,7 @@ static int run_under(const struct session *s, const struct gp_plan_job *job,
 	char why[256];
 	int err;
 
-	if (scheduler->peer &&
-	    gp_peer_is_absent(scheduler->peer, gp_device_is_soft(s->options->device), why,
-			      sizeof(why)))
+	if (scheduler->peer && is_absent(job, scheduler->peer, why, sizeof(why)))
 		return say_absent(job, scheduler, why, out);
 	err = scheduler->peer ? run_on_device(job, job->plan, job->models.name, scheduler->peer,
 					      seed, &r, why, sizeof(why)) :

@@ -165,13 +165,18 @@ static void print_client(const struct gp_plan_job *job, size_t i, const char *sc
 
 	print_latency(scheduler, c->id, c->lc ? "lc" : "be", job->alone[i].p50_ns, &f->request,
 		      out);
-	fprintf(out, " %9.2f %6.3f", f->done_per_s, f->done_per_s / job->alone[i].per_s);
+	if (c->killed_every_s > 0)
+		fprintf(out, " %9s %6s", "-", "-");
+	else
+		fprintf(out, " %9.2f %6.3f", f->done_per_s, f->done_per_s / job->alone[i].per_s);
 	if (job->options->device)
 		print_device(job, f, done->cpu_ns, out);
 	if (f->missed >= 0)
 		fprintf(out, "  %lld missed", (long long)f->missed);
 	if (done->left)
 		fprintf(out, "  %zu left", done->left);
+	if (c->killed_every_s > 0)
+		fprintf(out, "  %zu killed", done->kills);
 	fputc('\n', out);
 	print_tokens(scheduler, &job->alone[i], f, out);
 }
@@ -220,6 +225,8 @@ static int keep(const struct gp_plan_job *job, size_t i, const char *scheduler,
 	char row[256];
 	int err;
 
+	if (c->killed_every_s > 0)
+		return 0;
 	snprintf(row, sizeof(row), "%s, %s: %s", job->name, scheduler, c->id);
 	err = gp_results_add(results, row, "done_per_s", GP_BETTER_HIGHER, f->done_per_s);
 	if (err || !c->lc)
@@ -264,6 +271,7 @@ static void fill_client(const struct gp_plan_job *job, size_t i, const struct gp
 		.missed = f->missed,
 		.late_p50_us = f->late.p50_us, .late_p99_us = f->late.p99_us,
 		.cpu_s = (double)r->client[i].cpu_ns / NS_PER_S,
+		.killed = c->killed_every_s > 0, .kills = r->client[i].kills,
 	};
 }
 

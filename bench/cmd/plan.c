@@ -40,6 +40,8 @@ static void print_client(const struct gp_plan *p, const struct gp_plan_client *c
 		printf(", due in %" PRIu32 " us", c->deadline_us);
 	if (c->hint_off_us)
 		printf(", hints off by %" PRId32 " us", c->hint_off_us);
+	if (c->killed_every_s > 0)
+		printf(", killed every %g s", c->killed_every_s);
 	printf("%s\n", c->graph ? ", as a graph" : "");
 }
 

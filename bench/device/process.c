@@ -162,6 +162,16 @@ static int reap(struct gp_process *p)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : KILLED;
 }
 
+bool gp_process_has_ended(const struct gp_process *p, int *status)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+		return false;
+	*status = info.si_code == CLD_EXITED ? info.si_status : KILLED;
+	return true;
+}
+
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms)
 {
 	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, p->pid, 0),

@@ -22,6 +22,7 @@
 #define TEXT_MAX 63
 #define LINE_MAX 400
 #define SIGMA_MAX 3.0		/* as GP_ARRIVALS_SIGMA_MAX */
+#define KILLED_MIN_S 0.1
 #define NS_PER_MS 1000000u
 
 struct reader {
@@ -59,6 +60,14 @@ void gp_plan_law(const struct gp_plan_client *c, char *text, size_t len)
 		snprintf(text, len, "%s:%.6f", load_names[c->load], c->sigma);
 	else
 		snprintf(text, len, "%s", load_names[c->load]);
+}
+
+bool gp_plan_kills(const struct gp_plan *plan)
+{
+	for (size_t i = 0; i < plan->clients; i++)
+		if (plan->client[i].killed_every_s > 0)
+			return true;
+	return false;
 }
 
 /* ---- what is wrong ---------------------------------------------------------------- */
@@ -349,6 +358,27 @@ static bool read_class(struct reader *r, const json_t *load, const json_t *clien
 	return true;
 }
 
+/* With its class and load known. Who waits for others' requests was told of them once. */
+static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_client *c)
+{
+	static const char key[] = "killed_every_s";
+	const json_t *value = json_object_get(client, key);
+
+	if (!value)
+		return true;
+	if (!is_positive(value, SECONDS_MAX) || json_number_value(value) < KILLED_MIN_S)
+		return wrong_value(r, "client", key, value,
+				   "a number of seconds from 0.1 to 86400 is wanted");
+	if (c->lc)
+		return wrong_value(r, "client", key, value,
+				   "\"killed_every_s\" is a best-effort client's");
+	if (c->load == GP_PLAN_DEPENDENT)
+		return wrong_value(r, "client", key, value,
+				   "of a client whose load is dependent none is wanted");
+	c->killed_every_s = json_number_value(value);
+	return true;
+}
+
 /* With its class known. */
 static bool read_asked(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
@@ -393,13 +423,13 @@ static bool read_task(struct reader *r, json_t *task)
 	     take_number(r, client, "client", "preprocess_time", 0, 1000000, &c.prepare_us) &&
 	     take_bool(r, client, "client", "use_cuda_graph", &c.graph) &&
 	     read_id(r, task, client, &c) && read_class(r, load, client, &c) &&
-	     read_asked(r, client, &c) &&
+	     read_asked(r, client, &c) && read_killed(r, client, &c) &&
 	     NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
 	     NAME_UNKNOWN(r, load, "load", "type", "priority", "frequency", "trace",
 			  "prev_task_ids", "offered", "sigma") &&
 	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority",
 			  "batch_size", "use_cuda_graph", "preprocess_time", "level", "weight",
-			  "deadline_us", "hint_off_us");
+			  "deadline_us", "hint_off_us", "killed_every_s");
 	if (ok && is_known_id(r->plan, c.id, &other))
 		ok = wrong(r, "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
 			      "wanted", r->task, c.id, other);
@@ -426,6 +456,9 @@ static bool read_after(struct reader *r, const json_t *task)
 		if (!json_is_string(id) || !is_known_id(r->plan, json_string_value(id), &place))
 			return wrong_value(r, "load", "prev_task_ids", id,
 					   "the id of another task is wanted");
+		if (r->plan->client[place].killed_every_s > 0)
+			return wrong_value(r, "load", "prev_task_ids", id,
+					   "the id of a task that is not killed is wanted");
 		c->after |= 1ull << place;
 	}
 	return true;
@@ -449,6 +482,15 @@ static bool all_begin(struct reader *r)
 					"itself; tasks that wait in a circle never begin",
 				     r->task, p->client[r->task].id);
 	return true;
+}
+
+/* The plan is at its end when those have ended that are not killed. */
+static bool one_stays(struct reader *r)
+{
+	for (size_t i = 0; i < r->plan->clients; i++)
+		if (!(r->plan->client[i].killed_every_s > 0))
+			return true;
+	return wrong(r, "tasks: all clients are killed, one without \"killed_every_s\" is wanted");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -504,8 +546,8 @@ static bool read_root(struct reader *r, json_t *root)
 	for (r->task = 0; r->task < count; r->task++)
 		if (!read_after(r, json_array_get(tasks, r->task)))
 			return false;
-	return all_begin(r) && NAME_UNKNOWN(r, root, "", "schema_version", "what", "source",
-						     "time", "tasks");
+	return all_begin(r) && one_stays(r) &&
+	       NAME_UNKNOWN(r, root, "", "schema_version", "what", "source", "time", "tasks");
 }
 
 /* Takes @root over. */

@@ -16,6 +16,7 @@ struct gp_plan_done {
 	size_t left;		/* that had come, and had not ended by then */
 	struct gp_tokens tokens;	/* of the requests that ended */
 	uint64_t cpu_ns;	/* that it used meanwhile; 0: not known */
+	size_t kills;		/* of one that is killed, of which no more than this is known */
 };
 
 struct gp_plan_result {

@@ -26,6 +26,8 @@ BEST_EFFORT = (
     ("done/s", "done/s", text.short),
     ("of alone", "of alone", text.percent),
 )
+# Of one that is killed besides.
+KILLED = (("killed", "killed", text.count),)
 
 # Of each client, where one is known; the others are the scheduler's.
 TOOK = (
@@ -49,11 +51,16 @@ LEGEND = (
     "to its end, a first token from there to when it was seen, a token after from the one before "
     "it. Left: requests that had come, and were not done when it ended. ÷ alone: over p50 of the "
     "same with the device to itself; of alone: of what the client does with the device to itself. Jain's index is 1 when best-effort clients "
-    "that do the same get the same, and 1/n when one of n gets it all.")
+    "that do the same get the same, and 1/n when one of n gets it all. Killed: so often; what a "
+    "client did that is killed is not known.")
 
 
 def latency_critical(known):
     return LATENCY_CRITICAL + (TOKENS if known.tokens else ())
+
+
+def best_effort(known):
+    return BEST_EFFORT + (KILLED if known.killed else ())
 
 
 def work(known):

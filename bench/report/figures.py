@@ -17,7 +17,7 @@ Plan = namedtuple("Plan", "name rows lc be equal")
 # beside, the CPU time of what ran beside them: a Spread.
 Row = namedtuple("Row", "scheduler runs absent lc be jain took energy beside")
 # A client as all runs of a plan know it.
-Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s")
+Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s killed")
 
 
 def rank(ordered, per_mille):
@@ -88,7 +88,8 @@ def tokens_once(client):
 
 def be_once(client):
     return {"done/s": client.done_per_s,
-            "of alone": ratio(client.done_per_s, client.alone_per_s)}
+            "of alone": ratio(client.done_per_s, client.alone_per_s),
+            "killed": client.killed}
 
 
 def took_once(run, client):
@@ -121,7 +122,8 @@ def known(runs, identity):
     mine = of_client(runs, identity)
     return Known(identity, mine[0].workload, mine[0].load, mine[0].tokens,
                  *(spread(getattr(c, name) for c in mine)
-                   for name in ("offered", "alone_us", "alone_per_s")))
+                   for name in ("offered", "alone_us", "alone_per_s")),
+                 any(c.killed is not None for c in mine))
 
 
 def equals(be):

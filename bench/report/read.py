@@ -27,8 +27,8 @@ Run = namedtuple("Run", "plan scheduler number seconds timeline clients rates_ti
                         "beside_cpu_s")
 Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s requests "
                     "left done_per_s missed tokens alone_first_us alone_next_us late_p50_us "
-                    "late_p99_us cpu_s intervals samples")
-# intervals, of one: {"p99": (low, high)}, us, in which it lies; no high: nothing bounds it.
+                    "late_p99_us cpu_s intervals samples killed")
+# killed: how often; None: it never is. intervals, of one: {"p99": (low, high)}, us, in which it lies; no high: nothing bounds it.
 # Of each request, in order of intention; and how long its first token took, and each of
 # the others after the one before.
 Samples = namedtuple("Samples", "intended end first next")
@@ -183,7 +183,8 @@ def client(place):
         *(number_if_there(place, name) for name in ("late_p50_us", "late_p99_us", "cpu_s")),
         intervals(place),
         # Only what is shown is read: of best-effort no latency is.
-        samples(path, tokens) if path and lc else None)
+        samples(path, tokens) if path and lc else None,
+        number_if_there(place, "killed"))
 
 
 def clients(place):

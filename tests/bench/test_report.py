@@ -218,6 +218,16 @@ class Figures(Report):
                                ([1, None], None)):
             self.assertEqual(figures.jain(values), wanted)
 
+    def test_killed(self):
+        """How often, of a client that is; of what it did nothing is known. Others have no
+        such column."""
+        clients = [lc(), be(id="stays"), be(id="dies", killed=7, requests=None, done_per_s=None)]
+        tree = self.make(results(run(clients=clients)))
+        self.assertEqual(self.rows("dies | hinted")[0][2:], ["-", "-", "7"])
+        self.assertEqual(self.rows("stays | hinted")[0][2:], ["80.0", "80.0 %"])
+        heads = [th.text for th in tree.iter(f"{XHTML}th")]
+        self.assertEqual(heads.count("killed"), 1)
+
     def test_nothing_is_guessed(self):
         clients = [lc(alone_us=None, offered=None, missed=None, requests=None, left=None,
                       samples="s.gz"), be(alone_per_s=None, done_per_s=None)]
@@ -269,7 +279,8 @@ class Moments(unittest.TestCase):
         """A run with a request each 10 ms, and a device that was busy all the time."""
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
-        client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []))
+        client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []),
+                             None)
         return (read.Run("A", "s", 0, 1, None, [client], None, None, None),
                 read.Timeline([0], [len(at) * gap_ms * MS], [0]))
 
