@@ -163,16 +163,35 @@ static double offered_by_rates(const struct gp_plan_job *job)
 	return sum;
 }
 
+/* A deadline is the file's, whatever becomes of the rate. */
+static int check_periods(const struct gp_plan_job *job)
+{
+	for (size_t i = 0; i < job->plan->clients; i++) {
+		const struct gp_plan_client *c = &job->plan->client[i];
+
+		if (!c->runtime_us || gp_plan_period_fits(c))
+			continue;
+		fprintf(stderr, "gpreempt-bench: %s: %s: --offered: its requests would come every "
+			"%.0f us, and are due in %u us; no shorter than that, and 10 s at most, is "
+			"wanted\n", job->name, c->id, 1e6 / c->rate,
+			c->deadline_us);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int set_rates(struct gp_plan_job *job)
 {
 	const double wanted = job->options->offered, now = offered_by_rates(job);
+	int err;
 
 	if (wanted > 0 && !(now > 0)) {
 		fprintf(stderr, "gpreempt-bench: %s: --offered: no latency-critical client of "
 				"this plan has a rate\n", job->name);
 		return -EINVAL;
 	}
-	return scale_by(job, wanted > 0 ? wanted / now : 1);
+	err = scale_by(job, wanted > 0 ? wanted / now : 1);
+	return err ? err : check_periods(job);
 }
 
 /* ---- a job ----------------------------------------------------------------------- */

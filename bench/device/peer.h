@@ -18,9 +18,9 @@
  * "cards_only": true: it is nothing for the software GPU.
  *
  * In a word {device} stands for the device's name, {class} for the client's class as
- * gpreempt run takes it, {client} for the program that is a client, {folder} for a folder
- * of this run, {peers} for the file's own, {$NAME} for a variable of the environment, without
- * which it is absent.
+ * gpreempt run takes it, {class_times} for what follows that of a client with deadlines (else
+ * nothing), {client} for the program that is a client, {folder} for a folder of this run, {peers}
+ * for the file's own, {$NAME} for a variable of the environment, without which it is absent.
  */
 #ifndef GP_BENCH_DEVICE_PEER_H
 #define GP_BENCH_DEVICE_PEER_H
@@ -40,7 +40,7 @@ struct gp_peer {
 
 /* What words' names stand for. */
 struct gp_peer_names {
-	const char *device, *class_name, *client, *folder;
+	const char *device, *class_name, *client, *folder, *class_times;
 };
 
 /**

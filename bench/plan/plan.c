@@ -23,6 +23,8 @@
 #define LINE_MAX 400
 #define SIGMA_MAX 3.0		/* as GP_ARRIVALS_SIGMA_MAX */
 #define KILLED_MIN_S 0.1
+#define PERIOD_MAX_NS 10000000000u	/* as GP_PERIOD_MAX_NS */
+#define NS_PER_US 1000u
 #define NS_PER_MS 1000000u
 
 struct reader {
@@ -60,6 +62,17 @@ void gp_plan_law(const struct gp_plan_client *c, char *text, size_t len)
 		snprintf(text, len, "%s:%.6f", load_names[c->load], c->sigma);
 	else
 		snprintf(text, len, "%s", load_names[c->load]);
+}
+
+uint64_t gp_plan_period_ns(const struct gp_plan_client *c)
+{
+	return (uint64_t)llround(1e9 / c->rate);
+}
+
+bool gp_plan_period_fits(const struct gp_plan_client *c)
+{
+	return 1e9 / c->rate <= PERIOD_MAX_NS &&
+	       (uint64_t)c->deadline_us * NS_PER_US <= gp_plan_period_ns(c);
 }
 
 bool gp_plan_kills(const struct gp_plan *plan)
@@ -358,6 +371,30 @@ static bool read_class(struct reader *r, const json_t *load, const json_t *clien
 	return true;
 }
 
+/* With its class, load and deadline known: as a class of deadlines has it. */
+static bool read_runtime(struct reader *r, const json_t *client, struct gp_plan_client *c)
+{
+	static const char key[] = "runtime_us";
+	const json_t *value = json_object_get(client, key);
+
+	if (!value)
+		return true;
+	if (!c->lc)
+		return wrong_value(r, "client", key, value,
+				   "\"runtime_us\" is a latency-critical client's");
+	if (c->load != GP_PLAN_PERIODIC || !(c->rate > 0))
+		return wrong_value(r, "client", key, value,
+				   "a load that is periodic, with \"frequency\", is wanted");
+	if (!c->deadline_us)
+		return wrong_value(r, "client", key, value, "\"deadline_us\" is wanted with it");
+	if (!gp_plan_period_fits(c))
+		return wrong_value(r, "client", "deadline_us",
+				   json_object_get(client, "deadline_us"),
+				   "with \"runtime_us\" no more than the period is wanted, and that "
+				   "of 10 s at most");
+	return take_number(r, client, "client", key, 1, c->deadline_us, &c->runtime_us);
+}
+
 /* With its class and load known. Who waits for others' requests was told of them once. */
 static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
@@ -423,13 +460,14 @@ static bool read_task(struct reader *r, json_t *task)
 	     take_number(r, client, "client", "preprocess_time", 0, 1000000, &c.prepare_us) &&
 	     take_bool(r, client, "client", "use_cuda_graph", &c.graph) &&
 	     read_id(r, task, client, &c) && read_class(r, load, client, &c) &&
-	     read_asked(r, client, &c) && read_killed(r, client, &c) &&
+	     read_asked(r, client, &c) && read_runtime(r, client, &c) &&
+	     read_killed(r, client, &c) &&
 	     NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
 	     NAME_UNKNOWN(r, load, "load", "type", "priority", "frequency", "trace",
 			  "prev_task_ids", "offered", "sigma") &&
 	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority",
 			  "batch_size", "use_cuda_graph", "preprocess_time", "level", "weight",
-			  "deadline_us", "hint_off_us", "killed_every_s");
+			  "deadline_us", "hint_off_us", "runtime_us", "killed_every_s");
 	if (ok && is_known_id(r->plan, c.id, &other))
 		ok = wrong(r, "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
 			      "wanted", r->task, c.id, other);

@@ -43,7 +43,7 @@ static void whole(void **state)
 
 static void words(void **state)
 {
-	const struct gp_peer_names names = { "soft0", "be:300", "/b/client", "/tmp/f" };
+	const struct gp_peer_names names = { "soft0", "be:300", "/b/client", "/tmp/f", ",p=1" };
 	char why[256], out[32];
 	struct gp_peer *p = read_text(
 		"{\"schema_version\": 1, \"name\": \"x\", \"what\": \"y\", \"lc\": [], "
@@ -54,6 +54,8 @@ static void words(void **state)
 	assert_non_null(p);
 	assert_int_equal(gp_peer_word(p, &names, "--c={class},{device}", out, sizeof(out)), 0);
 	assert_string_equal(out, "--c=be:300,soft0");
+	assert_int_equal(gp_peer_word(p, &names, "{class}{class_times}", out, sizeof(out)), 0);
+	assert_string_equal(out, "be:300,p=1");
 	assert_int_equal(gp_peer_word(p, &names, p->beside[0], out, sizeof(out)), 0);
 	assert_string_equal(out, "/tmp/x");
 	assert_int_equal(gp_peer_word(p, &names, "{$GP_SET}{", out, sizeof(out)), 0);

@@ -173,6 +173,49 @@ class Beside(unittest.TestCase):
                           done.stdout)
 
 
+class Deadlines(unittest.TestCase):
+    def bench(self, folder, plan, *more):
+        return subprocess.run(
+            [BENCH, "run", os.path.join(TOP, f"bench/plans/deadlines/{plan}.json"),
+             "--device=soft0", f"--peers={folder}/peers", "--seconds=0.5", *more], text=True,
+            capture_output=True, timeout=200, env=soft_env(folder))
+
+    def test_they_are_said(self):
+        """As gpreempt run --class takes them, by those alone who have any."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f"{folder}/peers")
+            said = f"echo {{class}}{{class_times}} >>{folder}/said; exec \"$@\""
+            with open(f"{folder}/peers/says.json", "w", encoding="ascii") as f:
+                json.dump({"schema_version": 1, "name": "says", "what": "the class", "needs": [],
+                           "lc": ["sh", "-c", said, "sh"], "be": ["sh", "-c", said, "sh"],
+                           "hint": False}, f)
+            done = self.bench(folder, "three")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(f"{folder}/said", encoding="ascii") as f:
+                said = f.read()
+            fast = self.bench(folder, "three", "--offered=1")
+        self.assertEqual(said, "lc,period=20000000ns,deadline=10000us,runtime=4300us\n"
+                         "lc:1,period=40000000ns,deadline=25000us,runtime=10300us\n"
+                         "lc:2,period=60000000ns,deadline=60000us,runtime=15300us\nbe\n")
+        self.assertEqual((fast.returncode, fast.stdout), (2, ""))
+        self.assertRegex(fast.stderr, "^gpreempt-bench: three: lc3: --offered: its requests would "
+                         "come every 4[0-9]{4} us, and are due in 60000 us; no shorter than that, "
+                         "and 10 s at most, is wanted\n$")
+
+    def test_they_are_promised(self):
+        """By the daemon of the peer, and what it cannot promise it refuses."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f"{folder}/peers")
+            for name in ("gpreemptd", "gpreemptd-edf.json"):
+                shutil.copy(os.path.join(TOP, "bench/peers", name), f"{folder}/peers")
+            for plan, clients, refused in (("two", 2, 0), ("too-much", 4, 1)):
+                done = self.bench(folder, plan)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(done.stdout.count(" missed"), clients, done.stdout)
+                self.assertEqual(done.stderr.count("the class asked for is refused"), refused,
+                                 done.stderr)
+
+
 class Mps(unittest.TestCase):
     """Its script, with a control daemon that only says what it is told."""
 

@@ -20,6 +20,14 @@ static void check_killed(const struct gp_plan *p, const struct gp_plan_client *c
 		FUZZ_CHECK(!(c->after >> i & 1) || !p->client[i].killed_every_s);
 }
 
+static void check_runtime(const struct gp_plan_client *c)
+{
+	if (!c->runtime_us)
+		return;
+	FUZZ_CHECK(c->lc && c->load == GP_PLAN_PERIODIC && c->runtime_us <= c->deadline_us);
+	FUZZ_CHECK(gp_plan_period_fits(c));
+}
+
 static void check_client(const struct gp_plan *p, size_t i)
 {
 	const struct gp_plan_client *c = &p->client[i];
@@ -36,6 +44,7 @@ static void check_client(const struct gp_plan *p, size_t i)
 	FUZZ_CHECK((c->load == GP_PLAN_DEPENDENT) == (c->after != 0));
 	FUZZ_CHECK(!(c->after >> i & 1) && c->batch);
 	check_killed(p, c);
+	check_runtime(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
