@@ -390,8 +390,8 @@ static bool read_runtime(struct reader *r, const json_t *client, struct gp_plan_
 	if (!gp_plan_period_fits(c))
 		return wrong_value(r, "client", "deadline_us",
 				   json_object_get(client, "deadline_us"),
-				   "with \"runtime_us\" no more than the period is wanted, and that "
-				   "of 10 s at most");
+				   "with \"runtime_us\" no more than the period is wanted, and "
+				   "that of 10 s at most");
 	return take_number(r, client, "client", key, 1, c->deadline_us, &c->runtime_us);
 }
 
