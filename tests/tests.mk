@@ -88,7 +88,7 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy models peer percentile plan process random results rundir stats switch theory timeline workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
+$(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy kills models peer percentile plan process random results rundir stats switch theory timeline usage workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
 $(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c bench/cmd/device.c)
 # It has one of these in itself.
 $(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \

@@ -64,6 +64,7 @@ static int alone_on_device(struct gp_plan_job *job, size_t i)
 	plan.client[0] = job->plan->client[i];
 	plan.client[0].load = GP_PLAN_CONTINUOUS;
 	plan.client[0].after = 0;
+	plan.client[0].killed_every_s = 0;
 	err = run_on_device(job, &plan, &job->models.name[i], &peer, 1, &r, why, sizeof(why));
 	if (err)
 		return err;
@@ -162,16 +163,35 @@ static double offered_by_rates(const struct gp_plan_job *job)
 	return sum;
 }
 
+/* A deadline is the file's, whatever becomes of the rate. */
+static int check_periods(const struct gp_plan_job *job)
+{
+	for (size_t i = 0; i < job->plan->clients; i++) {
+		const struct gp_plan_client *c = &job->plan->client[i];
+
+		if (!c->runtime_us || gp_plan_period_fits(c))
+			continue;
+		fprintf(stderr, "gpreempt-bench: %s: %s: --offered: its requests would come every "
+			"%.0f us, and are due in %u us; no shorter than that, and 10 s at most, is "
+			"wanted\n", job->name, c->id, 1e6 / c->rate,
+			c->deadline_us);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int set_rates(struct gp_plan_job *job)
 {
 	const double wanted = job->options->offered, now = offered_by_rates(job);
+	int err;
 
 	if (wanted > 0 && !(now > 0)) {
 		fprintf(stderr, "gpreempt-bench: %s: --offered: no latency-critical client of "
 				"this plan has a rate\n", job->name);
 		return -EINVAL;
 	}
-	return scale_by(job, wanted > 0 ? wanted / now : 1);
+	err = scale_by(job, wanted > 0 ? wanted / now : 1);
+	return err ? err : check_periods(job);
 }
 
 /* ---- a job ----------------------------------------------------------------------- */
@@ -181,6 +201,20 @@ static void close_job(struct gp_plan_job *job)
 	gp_models_close(&job->models);
 	gp_plan_destroy(job->plan);
 	free(job);
+}
+
+/* In virtual time there is no process that could be killed. */
+static int check_kills(const struct gp_plan_job *job)
+{
+	for (size_t i = 0; i < job->plan->clients && !job->options->device; i++) {
+		if (!(job->plan->client[i].killed_every_s > 0))
+			continue;
+		fprintf(stderr, "gpreempt-bench: %s: %s: client.killed_every_s: only with a device "
+			"are clients processes, which can be killed; --device=ID is wanted\n",
+			job->name, job->plan->client[i].id);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* 0 and @out; or as gp_corun_plans(). */
@@ -198,8 +232,10 @@ static int open_job(struct session *s, const struct gp_corun_plan *plan, struct 
 	job->plan = gp_plan_scaled(plan->plan, none, 1);
 	if (job->plan && s->options->seconds > 0)
 		job->plan->seconds = s->options->seconds;
-	err = job->plan ? gp_models_open(&job->models, plan->name, job->plan,
-					 s->options->workloads, s->options->device) : -ENOMEM;
+	err = job->plan ? check_kills(job) : -ENOMEM;
+	if (!err)
+		err = gp_models_open(&job->models, plan->name, job->plan, s->options->workloads,
+				     s->options->device);
 	if (!err)
 		err = measure_alone(s, job);
 	if (!err)
@@ -231,16 +267,6 @@ static bool has_torch(const struct gp_plan_job *job)
 	return false;
 }
 
-static bool is_absent(const struct session *s, const struct gp_plan_job *job,
-		      const struct gp_peer *peer, char *why, size_t why_len)
-{
-	if (peer->together.count && has_torch(job)) {
-		snprintf(why, why_len, "a program in PyTorch is no thread of its one process");
-		return true;
-	}
-	return gp_peer_is_absent(peer, gp_device_is_soft(s->options->device), why, why_len);
-}
-
 /* The others run all the same. */
 static int say_failed(const struct gp_plan_job *job, const struct gp_scheduler *scheduler,
 		      const char *why, FILE *out)
@@ -248,6 +274,23 @@ static int say_failed(const struct gp_plan_job *job, const struct gp_scheduler *
 	int err = say_absent(job, scheduler, why, out);
 
 	return err ? err : -ECANCELED;
+}
+
+/* Can it not be had here, or this plan not be run so? Then @why says it. */
+static bool is_absent(const struct gp_plan_job *job, const struct gp_peer *peer, char *why,
+		      size_t why_len)
+{
+	const char *own = NULL;
+
+	if (gp_peer_is_absent(peer, gp_device_is_soft(job->options->device), why, why_len))
+		return true;
+	if (peer->together.count && gp_plan_kills(job->plan))
+		own = "all clients are one process there, and some are to be killed";
+	else if (peer->together.count && has_torch(job))
+		own = "all clients are one process there, and one in PyTorch is its own";
+	if (own)
+		snprintf(why, why_len, "%s", own);
+	return own;
 }
 
 static int run_under(const struct session *s, const struct gp_plan_job *job,
@@ -260,7 +303,7 @@ static int run_under(const struct session *s, const struct gp_plan_job *job,
 	char why[256];
 	int err;
 
-	if (scheduler->peer && is_absent(s, job, scheduler->peer, why, sizeof(why)))
+	if (scheduler->peer && is_absent(job, scheduler->peer, why, sizeof(why)))
 		return say_absent(job, scheduler, why, out);
 	err = scheduler->peer ? run_on_device(job, job->plan, job->models.name, scheduler->peer,
 					      seed, &r, why, sizeof(why)) :

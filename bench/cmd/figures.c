@@ -165,15 +165,42 @@ static void print_client(const struct gp_plan_job *job, size_t i, const char *sc
 
 	print_latency(scheduler, c->id, c->lc ? "lc" : "be", job->alone[i].p50_ns, &f->request,
 		      out);
-	fprintf(out, " %9.2f %6.3f", f->done_per_s, f->done_per_s / job->alone[i].per_s);
+	if (c->killed_every_s > 0)
+		fprintf(out, " %9s %6s", "-", "-");
+	else
+		fprintf(out, " %9.2f %6.3f", f->done_per_s, f->done_per_s / job->alone[i].per_s);
 	if (job->options->device)
 		print_device(job, f, done->cpu_ns, out);
 	if (f->missed >= 0)
 		fprintf(out, "  %lld missed", (long long)f->missed);
 	if (done->left)
 		fprintf(out, "  %zu left", done->left);
+	if (c->killed_every_s > 0)
+		fprintf(out, "  %zu killed", done->kills);
 	fputc('\n', out);
 	print_tokens(scheduler, &job->alone[i], f, out);
+}
+
+/* By the device, and by what ran beside the clients. */
+static void print_spent(const char *scheduler, const struct gp_plan_result *r, FILE *out)
+{
+	if (r->energy_j > 0)
+		fprintf(out, "%-17s %.1f J\n", scheduler, r->energy_j);
+	if (r->beside_cpu_ns)
+		fprintf(out, "%-17s %.4f s of CPU beside the clients\n", scheduler,
+			(double)r->beside_cpu_ns / NS_PER_S);
+}
+
+static int keep_spent(const struct gp_plan_job *job, const char *scheduler,
+		      const struct gp_plan_result *r, struct gp_results *results)
+{
+	char row[256];
+
+	if (!r->beside_cpu_ns)
+		return 0;
+	snprintf(row, sizeof(row), "%s, %s", job->name, scheduler);
+	return gp_results_add(results, row, "beside_cpu_s", GP_BETTER_LOWER,
+			      (double)r->beside_cpu_ns / NS_PER_S);
 }
 
 static int keep_latency(struct gp_results *results, const char *row, const char *of,
@@ -198,6 +225,8 @@ static int keep(const struct gp_plan_job *job, size_t i, const char *scheduler,
 	char row[256];
 	int err;
 
+	if (c->killed_every_s > 0)
+		return 0;
 	snprintf(row, sizeof(row), "%s, %s: %s", job->name, scheduler, c->id);
 	err = gp_results_add(results, row, "done_per_s", GP_BETTER_HIGHER, f->done_per_s);
 	if (err || !c->lc)
@@ -242,6 +271,7 @@ static void fill_client(const struct gp_plan_job *job, size_t i, const struct gp
 		.missed = f->missed,
 		.late_p50_us = f->late.p50_us, .late_p99_us = f->late.p99_us,
 		.cpu_s = (double)r->client[i].cpu_ns / NS_PER_S,
+		.killed = c->killed_every_s > 0, .kills = r->client[i].kills,
 	};
 }
 
@@ -266,6 +296,7 @@ static int keep_all(const struct gp_plan_job *job, const char *scheduler,
 			.plan = job->name, .scheduler = scheduler,
 			.number = number, .seconds = job->plan->seconds,
 			.rates_times = job->scale, .energy_j = r->energy_j,
+			.beside_cpu_s = (double)r->beside_cpu_ns / NS_PER_S,
 			.client = client, .clients = clients, .stretch = r->stretch,
 			.stretches = r->stretches });
 	free(client);
@@ -309,8 +340,9 @@ int gp_figures_say(const struct gp_plan_job *job, const char *scheduler, uint64_
 		print_client(job, i, scheduler, &f[i], &r->client[i], out);
 		err = keep(job, i, scheduler, &f[i], results);
 	}
-	if (r->energy_j > 0)
-		fprintf(out, "%-17s %.1f J\n", scheduler, r->energy_j);
+	print_spent(scheduler, r, out);
+	if (!err)
+		err = keep_spent(job, scheduler, r, results);
 	if (!err && job->options->dir)
 		err = keep_all(job, scheduler, number, r, f, job->options->dir);
 	return err;

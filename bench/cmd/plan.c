@@ -38,8 +38,12 @@ static void print_client(const struct gp_plan *p, const struct gp_plan_client *c
 		printf(", weight %" PRIu32, c->weight);
 	if (c->deadline_us)
 		printf(", due in %" PRIu32 " us", c->deadline_us);
+	if (c->runtime_us)
+		printf(", for %" PRIu32 " us of the device", c->runtime_us);
 	if (c->hint_off_us)
 		printf(", hints off by %" PRId32 " us", c->hint_off_us);
+	if (c->killed_every_s > 0)
+		printf(", killed every %g s", c->killed_every_s);
 	printf("%s\n", c->graph ? ", as a graph" : "");
 }
 

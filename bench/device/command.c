@@ -46,16 +46,26 @@ static void say_class(const struct gp_plan_client *c, char *text, size_t len)
 		snprintf(text, len, "%s", c->lc ? "lc" : "be");
 }
 
+/* What follows it there, where they are said: ",period=20ms,.." */
+static void say_class_times(const struct gp_plan_client *c, char *text, size_t len)
+{
+	*text = '\0';
+	if (c->runtime_us)
+		snprintf(text, len, ",period=%" PRIu64 "ns,deadline=%" PRIu32 "us,runtime=%" PRIu32
+			 "us", gp_plan_period_ns(c), c->deadline_us, c->runtime_us);
+}
+
 int gp_command_peer(struct gp_command *command, const struct gp_device_run *run,
 		    char *const *words, size_t client, const char *folder)
 {
-	char class_name[24], word[GP_COMMAND_WORD_LEN];
+	char class_name[24], class_times[96], word[GP_COMMAND_WORD_LEN];
 	const struct gp_peer_names names = {
 		.device = run->device, .class_name = class_name, .client = run->client,
-		.folder = folder,
+		.folder = folder, .class_times = class_times,
 	};
 
 	say_class(&run->plan->client[client], class_name, sizeof(class_name));
+	say_class_times(&run->plan->client[client], class_times, sizeof(class_times));
 	for (; *words; words++) {
 		int err = gp_peer_word(run->peer, &names, *words, word, sizeof(word));
 

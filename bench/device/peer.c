@@ -111,7 +111,7 @@ static const char *value_of(const struct gp_peer *peer, const struct gp_peer_nam
 	} known[] = {
 		{ "device", names->device }, { "class", names->class_name },
 		{ "client", names->client }, { "folder", names->folder },
-		{ "peers", peer->folder },
+		{ "peers", peer->folder }, { "class_times", names->class_times },
 	};
 
 	if (*name == '$')

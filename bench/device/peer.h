@@ -29,7 +29,7 @@ struct gp_peer {
 
 /* What words' names stand for. */
 struct gp_peer_names {
-	const char *device, *class_name, *client, *folder;
+	const char *device, *class_name, *client, *folder, *class_times;
 };
 
 /**

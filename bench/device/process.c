@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,11 @@ static int left_ms(uint64_t until_ms)
 }
 
 /* In the child: nothing of ours but the two ends. */
-static void become(char *const argv[], int in, int out)
+static void become(char *const argv[], int in, int out, bool tree)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It stays one in the program that it becomes: prctl(2). */
+	prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)tree);
 	signal(SIGPIPE, SIG_DFL);
 	setpgid(0, 0);
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0)
@@ -44,7 +47,7 @@ static void become(char *const argv[], int in, int out)
 	_exit(127);
 }
 
-int gp_process_start(struct gp_process *p, char *const argv[])
+static int start(struct gp_process *p, char *const argv[], bool tree)
 {
 	int in[2], out[2];
 
@@ -58,7 +61,7 @@ int gp_process_start(struct gp_process *p, char *const argv[])
 	}
 	p->pid = fork();
 	if (!p->pid)
-		become(argv, in[0], out[1]);
+		become(argv, in[0], out[1], tree);
 	close(in[0]);
 	close(out[1]);
 	p->in = in[1];
@@ -70,6 +73,16 @@ int gp_process_start(struct gp_process *p, char *const argv[])
 		return -EAGAIN;
 	}
 	return 0;
+}
+
+int gp_process_start(struct gp_process *p, char *const argv[])
+{
+	return start(p, argv, false);
+}
+
+int gp_process_start_tree(struct gp_process *p, char *const argv[])
+{
+	return start(p, argv, true);
 }
 
 /* One line more into @line, if there is a whole one. */
@@ -147,6 +160,16 @@ static int reap(struct gp_process *p)
 	close(p->out);
 	p->pid = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : KILLED;
+}
+
+bool gp_process_has_ended(const struct gp_process *p, int *status)
+{
+	siginfo_t info = { 0 };
+
+	if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+		return false;
+	*status = info.si_code == CLD_EXITED ? info.si_status : KILLED;
+	return true;
 }
 
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms)

@@ -3,6 +3,7 @@
 #ifndef GP_BENCH_DEVICE_PROCESS_H
 #define GP_BENCH_DEVICE_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,8 @@ struct gp_process {
 
 /** Its stderr is ours, and it ends when we do. 0, or negative errno. */
 int gp_process_start(struct gp_process *p, char *const argv[]);
+/** The same; whom one of those that it starts leaves behind is its own child from then on. */
+int gp_process_start_tree(struct gp_process *p, char *const argv[]);
 /**
  * The next of its lines that begins with @word, in @line. 0; -ETIMEDOUT; -EPIPE: it said
  * no more.
@@ -26,6 +29,8 @@ int gp_process_expect(struct gp_process *p, const char *word, uint64_t timeout_m
 int gp_process_send(struct gp_process *p, const char *line);
 /** Its input is at its end. */
 void gp_process_say_no_more(struct gp_process *p);
+/** Has it ended by itself? Then @status is what gp_process_end() would give. */
+bool gp_process_has_ended(const struct gp_process *p, int *status);
 /** Its exit status, once it has ended by itself; -ETIMEDOUT: it was killed. */
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms);
 /** Whatever it does. */

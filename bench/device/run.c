@@ -13,8 +13,11 @@
 
 #include "bench/device/command.h"
 #include "bench/device/energy.h"
+#include "bench/device/kills.h"
 #include "bench/device/process.h"
+#include "bench/device/requests.h"
 #include "bench/device/timeline.h"
+#include "bench/device/usage.h"
 
 #define READY_MS 300000u	/* to find out what each of hundreds of kernels takes */
 #define END_MS 60000u		/* more than the plan's length */
@@ -23,6 +26,8 @@
 #define NS_PER_S 1000000000u
 #define NVML "libnvidia-ml.so.1"
 #define SOFT_SLOWER 20		/* than real time, with many clients */
+#define NS_PER_MS 1000000u
+#define AT_ONCE "go\n"		/* to a client that is ready, or once it is */
 
 struct run {
 	const struct gp_device_run *how;
@@ -30,8 +35,11 @@ struct run {
 	char folder[32];
 	/* Of each client; of all, the first one, where one process is all. */
 	struct gp_process process[GP_PLAN_CLIENTS_MAX], beside;
-	pid_t pid[GP_PLAN_CLIENTS_MAX];	/* of the program itself, in whatever it is wrapped */
 	size_t processes;
+	/* Of the programs themselves, in whatever they are wrapped; of each life of one. */
+	struct gp_timeline_who *who;
+	size_t whos;
+	struct gp_kills kills;
 	struct gp_timeline timeline;
 	char *why;
 	size_t why_len;
@@ -51,6 +59,19 @@ static bool is_together(const struct run *r)
 	return r->how->peer->together.count;
 }
 
+static bool is_killed(const struct run *r, size_t i)
+{
+	return r->how->plan->client[i].killed_every_s > 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
 /* ---- starting -------------------------------------------------------------------- */
 
 static uint64_t number_in(const char *line, const char *name)
@@ -61,16 +82,33 @@ static uint64_t number_in(const char *line, const char *name)
 }
 
 /* @pid: what it says that it is. */
-static int start(struct gp_process *p, struct gp_command *c, uint64_t ready_ms, pid_t *pid)
+static int await_ready(struct gp_process *p, uint64_t ms, pid_t *pid)
 {
 	char line[256];
-	int err = gp_process_start(p, c->argv);
+	int err = gp_process_expect(p, "ready", ms, line, sizeof(line));
 
-	if (!err)
-		err = gp_process_expect(p, "ready", ready_ms, line, sizeof(line));
 	if (!err)
 		*pid = (pid_t)number_in(line, " pid=");
 	return err;
+}
+
+static int add_who(struct run *r, size_t client, pid_t pid)
+{
+	struct gp_timeline_who *more = realloc(r->who, (r->whos + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	r->who = more;
+	more[r->whos++] = (struct gp_timeline_who){ pid, (uint32_t)client };
+	return 0;
+}
+
+static int await_client_ready(struct run *r, size_t i, uint64_t ms)
+{
+	pid_t pid;
+	int err = await_ready(&r->process[i], ms, &pid);
+
+	return err ? err : add_who(r, i, pid);
 }
 
 static int start_beside(struct run *r)
@@ -83,14 +121,16 @@ static int start_beside(struct run *r)
 		return 0;
 	err = gp_command_peer(&c, r->how, r->how->peer->beside.word, 0, r->folder);
 	if (!err)
-		err = start(&r->beside, &c, BESIDE_MS, &nobody);
+		err = gp_process_start_tree(&r->beside, c.argv);
+	if (!err)
+		err = await_ready(&r->beside, BESIDE_MS, &nobody);
 	if (err)
 		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not start",
 			 r->how->peer->name);
 	return err;
 }
 
-static int start_one(struct run *r, size_t i)
+static int start_process(struct run *r, size_t i)
 {
 	const struct gp_device_run *how = r->how;
 	struct gp_command c = { 0 };
@@ -102,7 +142,14 @@ static int start_one(struct run *r, size_t i)
 		return err;
 	gp_command_add(&c, gp_command_is_torch(how, i) ? how->torch_client : how->client);
 	gp_command_client(&c, how, i, r->folder);
-	return start(&r->process[i], &c, READY_MS, &r->pid[i]);
+	return gp_process_start(&r->process[i], c.argv);
+}
+
+static int start_one(struct run *r, size_t i)
+{
+	int err = start_process(r, i);
+
+	return err ? err : await_client_ready(r, i, READY_MS);
 }
 
 /* A line with the options of each client; -EINVAL: a word would be two. */
@@ -142,7 +189,8 @@ static int start_together(struct run *r)
 	if (err)
 		return err;
 	gp_command_add(&c, word);
-	return start(&r->process[0], &c, READY_MS * r->how->plan->clients, &r->pid[0]);
+	err = gp_process_start(&r->process[0], c.argv);
+	return err ? err : await_client_ready(r, 0, READY_MS * r->how->plan->clients);
 }
 
 /* One after the other: each finds out by itself what its kernels take. */
@@ -162,42 +210,115 @@ static int start_all(struct run *r)
 	return 0;
 }
 
+/* A software GPU's seconds are its own: there clients are killed until the plan is over. */
+static void begin_kills(struct run *r, uint64_t begin_ns)
+{
+	const uint64_t length_ns = (uint64_t)(r->how->plan->seconds * NS_PER_S);
+
+	gp_kills_begin(&r->kills, r->how->plan, r->how->seed, begin_ns,
+		       r->how->soft ? UINT64_MAX : begin_ns + length_ns);
+}
+
 static int go(struct run *r)
 {
-	struct timespec ts;
+	const uint64_t begin_ns = now_ns() + SOON_NS;
 	char line[32];
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
 	if (r->how->soft)
-		snprintf(line, sizeof(line), "go\n");
+		snprintf(line, sizeof(line), "%s", AT_ONCE);
 	else
-		snprintf(line, sizeof(line), "%" PRIu64 "\n",
-			 (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec + SOON_NS);
+		snprintf(line, sizeof(line), "%" PRIu64 "\n", begin_ns);
+	begin_kills(r, begin_ns);
 	for (size_t i = 0; i < r->processes; i++)
 		if (gp_process_send(&r->process[i], line))
 			return failed(r, i, -EPIPE, "ended before it began");
 	return 0;
 }
 
+/* ---- killing --------------------------------------------------------------------- */
+
+/* Of a life that is over: where it came to work, its process is known. */
+static int end_life(struct run *r, size_t i)
+{
+	struct gp_process *p = &r->process[i];
+	int status, err = 0;
+
+	if (gp_process_has_ended(p, &status) && status)
+		return failed(r, i, -EPROTO, "ended before it was killed");
+	if (await_client_ready(r, i, 0) == -ENOMEM)
+		err = -ENOMEM;
+	gp_process_kill(p);
+	return err;
+}
+
+/* It begins once it is ready, as one who starts a job anew does: nobody waits for that. */
+static int kill_one(struct run *r, size_t i)
+{
+	int err = end_life(r, i);
+
+	if (err)
+		return err;
+	r->result->client[i].kills++;
+	err = start_process(r, i);
+	if (!err)
+		err = gp_process_send(&r->process[i], AT_ONCE);
+	return err ? failed(r, i, err, "did not start anew") : 0;
+}
+
+static int kill_due(struct run *r)
+{
+	int i, err = 0;
+
+	while (!err && (i = gp_kills_take(&r->kills, now_ns())) >= 0)
+		err = kill_one(r, (size_t)i);
+	return err;
+}
+
 /* ---- ending ---------------------------------------------------------------------- */
+
+static uint64_t ms_until(uint64_t at_ns)
+{
+	const uint64_t now = now_ns();
+
+	return at_ns > now ? (at_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+}
+
+/* What it says at its end; until then others are killed when it is time. */
+static int await_line(struct run *r, size_t i, char *line, size_t len)
+{
+	const uint64_t ms = (uint64_t)(r->how->plan->seconds * 1000) + END_MS;
+	const uint64_t until_ns = now_ns() + ms * NS_PER_MS * (r->how->soft ? SOFT_SLOWER : 1);
+	struct gp_process *p = &r->process[is_together(r) ? 0 : i];
+
+	for (;;) {
+		const uint64_t kill_ns = gp_kills_next_ns(&r->kills);
+		int err = gp_process_expect(p, "client ", ms_until(kill_ns < until_ns ? kill_ns :
+									until_ns), line, len);
+
+		if (!err)
+			return 0;
+		if (err != -ETIMEDOUT || now_ns() >= until_ns)
+			return failed(r, i, err, "did not come to its end");
+		err = kill_due(r);
+		if (err)
+			return err;
+	}
+}
 
 /* The plan begins when the first client does. */
 static int await_client(struct run *r, size_t i)
 {
-	const uint64_t ms = (uint64_t)(r->how->plan->seconds * 1000) + END_MS;
 	struct gp_plan_result *result = r->result;
-	struct gp_process *p = &r->process[is_together(r) ? 0 : i];
 	uint64_t begin_ns;
 	char line[512];
-	int err = gp_process_expect(p, "client ", ms * (r->how->soft ? SOFT_SLOWER : 1), line,
-				    sizeof(line));
+	int err = await_line(r, i, line, sizeof(line));
 
 	if (err)
-		return failed(r, i, err, "did not come to its end");
+		return err;
 	if (!strstr(line, "result=right"))
 		return failed(r, i, -EBADMSG, "its result is WRONG");
 	begin_ns = number_in(line, " begin_ns=");
-	if (!i || begin_ns < result->begin_ns)
+	if (!result->begin_ns || begin_ns < result->begin_ns)
 		result->begin_ns = begin_ns;
 	result->client[i].left = number_in(line, " left=");
 	/* Of real time: of a software GPU's seconds it is no part. */
@@ -206,104 +327,38 @@ static int await_client(struct run *r, size_t i)
 	return 0;
 }
 
+static int end_process(struct run *r, size_t i)
+{
+	if (is_killed(r, i))
+		return end_life(r, i);
+	return gp_process_end(&r->process[i], END_MS) ?
+		       failed(r, i, -EPROTO, "did not end well") : 0;
+}
+
 static int await_all(struct run *r)
 {
-	for (size_t i = 0; i < r->how->plan->clients; i++) {
-		int err = await_client(r, i);
+	int err = 0;
 
-		if (err)
-			return err;
-	}
+	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
+		err = is_killed(r, i) ? 0 : await_client(r, i);
 	r->result->end_ns = r->result->begin_ns +
 			    (uint64_t)(r->how->plan->seconds * NS_PER_S);
-	for (size_t i = 0; i < r->processes; i++)
-		if (gp_process_end(&r->process[i], END_MS))
-			return failed(r, i, -EPROTO, "did not end well");
-	return 0;
+	for (size_t i = 0; i < r->processes && !err; i++)
+		err = end_process(r, i);
+	return err;
 }
 
 /* ---- what they found -------------------------------------------------------------- */
 
-static bool make_room(struct gp_plan_done *c, size_t *room)
-{
-	const size_t more = *room ? 2 * *room : 1024;
-	struct gp_request *request;
-	uint64_t *token_ns;
-
-	if (c->requests < *room)
-		return true;
-	request = realloc(c->request, more * sizeof(*request));
-	if (!request)
-		return false;
-	c->request = request;
-	token_ns = realloc(c->tokens.ns, (more * c->tokens.of_each + 1) * sizeof(*token_ns));
-	if (!token_ns)
-		return false;
-	c->tokens.ns = token_ns;
-	*room = more;
-	return true;
-}
-
-static size_t count_tokens(const char *text)
-{
-	size_t count = *text == ',';
-
-	for (; *text; text++)
-		count += *text == ' ';
-	return count;
-}
-
-/* As many as the first request had. */
-static bool read_tokens(const struct gp_plan_done *c, const char *text)
-{
-	uint64_t *ns = c->tokens.ns + c->requests * c->tokens.of_each;
-	char *end;
-
-	if (count_tokens(text) != c->tokens.of_each)
-		return false;
-	for (size_t i = 0; i < c->tokens.of_each; i++, text = end) {
-		ns[i] = strtoull(text + 1, &end, 10);
-		if (end == text + 1)
-			return false;
-	}
-	return true;
-}
-
-/* A line of the client's file; its head is none. */
-static int read_sample(struct gp_plan_done *c, size_t *room, const char *line)
-{
-	struct gp_request one;
-	int n = 0;
-
-	if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 "%n", &one.intended_ns,
-		   &one.start_ns, &one.end_ns, &n) != 3)
-		return 0;
-	if (!c->requests)
-		c->tokens.of_each = count_tokens(line + n);
-	if (!make_room(c, room))
-		return -ENOMEM;
-	if (!read_tokens(c, line + n))
-		return -EBADMSG;
-	c->request[c->requests++] = one;
-	return 0;
-}
-
 static int read_samples(struct run *r, size_t i)
 {
-	struct gp_plan_done *c = &r->result->client[i];
-	char path[sizeof(r->folder) + 32], *line = NULL;
-	size_t room = 0, len = 0;
-	int err = 0;
-	FILE *file;
+	char path[sizeof(r->folder) + 32];
+	int err;
 
 	gp_command_samples(r->folder, i, path, sizeof(path));
-	file = fopen(path, "re");
-	if (!file)
-		return failed(r, i, -errno, "did not leave its requests");
-	while (!err && getline(&line, &len, file) > 0)
-		err = read_sample(c, &room, line);
-	free(line);
-	fclose(file);
+	err = gp_requests_read(path, &r->result->client[i]);
+	if (err == -ENOENT)
+		return failed(r, i, err, "did not leave its requests");
 	return err ? failed(r, i, err, "left samples that are none, or do not fit") : 0;
 }
 
@@ -319,23 +374,37 @@ static int end_timeline(struct run *r)
 	int err = 0;
 
 	if (r->timeline.process.pid)
-		err = gp_timeline_end(&r->timeline, r->pid, r->processes, r->result);
+		err = gp_timeline_end(&r->timeline, r->who, r->whos, r->result);
 	return err ? failed(r, 0, err, "who had the device was not written down") : 0;
+}
+
+struct spent {
+	double energy_j;
+	int64_t beside_cpu_ns;
+};
+
+/* So far; below 0: it is not told. */
+static struct spent spent(const struct run *r, const struct gp_energy *energy)
+{
+	return (struct spent){ gp_energy_joules(energy),
+			       r->beside.pid ? gp_usage_ns(r->beside.pid) : -1 };
 }
 
 /* From when all are told to begin until the last has ended. */
 static int run_clients(struct run *r)
 {
 	struct gp_energy *energy = r->how->soft ? NULL : gp_energy_open(r->how->device, NVML);
-	const double before = gp_energy_joules(energy);
+	const struct spent before = spent(r, energy);
+	struct spent after;
 	int err = go(r);
-	double after;
 
 	if (!err)
 		err = await_all(r);
-	after = gp_energy_joules(energy);
-	if (before >= 0 && after > before)
-		r->result->energy_j = after - before;
+	after = spent(r, energy);
+	if (before.energy_j >= 0 && after.energy_j > before.energy_j)
+		r->result->energy_j = after.energy_j - before.energy_j;
+	if (before.beside_cpu_ns >= 0 && after.beside_cpu_ns > before.beside_cpu_ns)
+		r->result->beside_cpu_ns = (uint64_t)(after.beside_cpu_ns - before.beside_cpu_ns);
 	gp_energy_close(energy);
 	return err;
 }
@@ -353,7 +422,7 @@ static int run_all(struct run *r)
 	if (!err)
 		err = end_timeline(r);
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
-		err = read_samples(r, i);
+		err = is_killed(r, i) ? 0 : read_samples(r, i);
 	return err;
 }
 
@@ -406,6 +475,7 @@ int gp_device_run(const struct gp_device_run *how, struct gp_plan_result *result
 	gp_process_kill(&r->timeline.process);
 	err = end_beside(r, err);
 	nftw(r->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free(r->who);
 	free(r);
 	if (err)
 		gp_plan_result_free(result);

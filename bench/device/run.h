@@ -23,8 +23,9 @@ struct gp_device_run {
 
 /**
  * Who had the device when is known where its log may be read, and each client is a process
- * of its own. Free @result with gp_plan_result_free(). 0; or a negative errno, of which @why
- * says in one line whose it is.
+ * of its own, as it has to be where clients are killed. Those leave nothing but how often
+ * that was: what a life had done is gone with it. Free @result with gp_plan_result_free().
+ * 0; or a negative errno, of which @why says in one line whose it is.
  */
 int gp_device_run(const struct gp_device_run *run, struct gp_plan_result *result, char *why,
 		  size_t why_len);

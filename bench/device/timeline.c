@@ -12,9 +12,9 @@
 #define END_MS 30000u
 
 struct reader {
-	const pid_t *pid;
-	size_t clients, room;
-	uint64_t since_ns[GP_PLAN_CLIENTS_MAX];	/* on since; 0: off, or not known */
+	const struct gp_timeline_who *who;
+	size_t count, room;
+	uint64_t *since_ns;	/* of each: on since; 0: off, or not known */
 	struct gp_plan_result *result;
 };
 
@@ -38,7 +38,7 @@ int gp_timeline_start(struct gp_timeline *t, const char *program, const char *de
 	return err;
 }
 
-static bool add(struct reader *r, size_t client, uint64_t end_ns)
+static bool add(struct reader *r, size_t i, uint64_t end_ns)
 {
 	struct gp_plan_result *result = r->result;
 	struct gp_stretch *more;
@@ -53,7 +53,7 @@ static bool add(struct reader *r, size_t client, uint64_t end_ns)
 		result->stretch = more;
 	}
 	result->stretch[result->stretches++] = (struct gp_stretch){
-		.start_ns = r->since_ns[client], .end_ns = end_ns, .client = (uint32_t)client,
+		.start_ns = r->since_ns[i], .end_ns = end_ns, .client = r->who[i].client,
 	};
 	return true;
 }
@@ -64,10 +64,10 @@ static bool take(struct reader *r, uint64_t at_ns, const char *kind, long pid)
 	size_t i = 0;
 
 	if (!strcmp(kind, "lost"))
-		memset(r->since_ns, 0, sizeof(r->since_ns));
-	while (i < r->clients && (!r->pid[i] || r->pid[i] != pid))
+		memset(r->since_ns, 0, r->count * sizeof(*r->since_ns));
+	while (i < r->count && (!r->who[i].pid || r->who[i].pid != pid))
 		i++;
-	if (i == r->clients)
+	if (i == r->count)
 		return true;
 	if (!strcmp(kind, "end") && r->since_ns[i] && !add(r, i, at_ns))
 		return false;
@@ -75,27 +75,30 @@ static bool take(struct reader *r, uint64_t at_ns, const char *kind, long pid)
 	return true;
 }
 
-int gp_timeline_read(FILE *file, const pid_t *pid, size_t clients,
+int gp_timeline_read(FILE *file, const struct gp_timeline_who *who, size_t count,
 		     struct gp_plan_result *result)
 {
-	struct reader r = { .pid = pid, .clients = clients, .result = result };
+	struct reader r = { .who = who, .count = count, .result = result };
 	char kind[8], *line = NULL;
 	size_t len = 0;
 	uint64_t at_ns;
-	int err = 0;
-	long who;
+	long pid;
+	int err;
 
+	r.since_ns = calloc(count + 1, sizeof(*r.since_ns));
+	err = r.since_ns ? 0 : -ENOMEM;
 	while (!err && getline(&line, &len, file) > 0) {
-		if (sscanf(line, "%" SCNu64 " %7s %ld", &at_ns, kind, &who) != 3)
+		if (sscanf(line, "%" SCNu64 " %7s %ld", &at_ns, kind, &pid) != 3)
 			err = -EBADMSG;
-		else if (!take(&r, at_ns, kind, who))
+		else if (!take(&r, at_ns, kind, pid))
 			err = -ENOMEM;
 	}
+	free(r.since_ns);
 	free(line);
 	return err;
 }
 
-int gp_timeline_end(struct gp_timeline *t, const pid_t *pid, size_t clients,
+int gp_timeline_end(struct gp_timeline *t, const struct gp_timeline_who *who, size_t count,
 		    struct gp_plan_result *result)
 {
 	FILE *file;
@@ -107,7 +110,7 @@ int gp_timeline_end(struct gp_timeline *t, const pid_t *pid, size_t clients,
 	file = fopen(t->path, "re");
 	if (!file)
 		return -errno;
-	err = gp_timeline_read(file, pid, clients, result);
+	err = gp_timeline_read(file, who, count, result);
 	fclose(file);
 	return err;
 }

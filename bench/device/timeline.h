@@ -18,6 +18,12 @@ struct gp_timeline {
 	char path[64];		/* of what it writes */
 };
 
+/* A client's process; a client that is killed has several. */
+struct gp_timeline_who {
+	pid_t pid;		/* 0: not known */
+	uint32_t client;
+};
+
 /**
  * From now on, with its file in @folder. 0; negative errno: the log may not be read, or
  * there is none; nothing is running then.
@@ -25,14 +31,14 @@ struct gp_timeline {
 int gp_timeline_start(struct gp_timeline *timeline, const char *program, const char *device,
 		      const char *folder);
 /**
- * No longer: @result's stretches are those of @pid (of each client, 0: none) since the
- * plan began. 0; -ENOMEM; -EBADMSG: what was written is no log.
+ * No longer: @result's stretches are those of the @count of @who since the plan began.
+ * 0; -ENOMEM; -EBADMSG: what was written is no log.
  */
-int gp_timeline_end(struct gp_timeline *timeline, const pid_t *pid, size_t clients,
-		    struct gp_plan_result *result);
+int gp_timeline_end(struct gp_timeline *timeline, const struct gp_timeline_who *who,
+		    size_t count, struct gp_plan_result *result);
 
 /** The same of what is written already, "time start|end|lost pid context count" lines. */
-int gp_timeline_read(FILE *file, const pid_t *pid, size_t clients,
+int gp_timeline_read(FILE *file, const struct gp_timeline_who *who, size_t count,
 		     struct gp_plan_result *result);
 
 #endif

@@ -22,6 +22,9 @@
 #define TEXT_MAX 63
 #define LINE_MAX 400
 #define SIGMA_MAX 3.0		/* as GP_ARRIVALS_SIGMA_MAX */
+#define KILLED_MIN_S 0.1
+#define PERIOD_MAX_NS 10000000000u	/* as GP_PERIOD_MAX_NS */
+#define NS_PER_US 1000u
 #define NS_PER_MS 1000000u
 
 struct reader {
@@ -59,6 +62,25 @@ void gp_plan_law(const struct gp_plan_client *c, char *text, size_t len)
 		snprintf(text, len, "%s:%.6f", load_names[c->load], c->sigma);
 	else
 		snprintf(text, len, "%s", load_names[c->load]);
+}
+
+uint64_t gp_plan_period_ns(const struct gp_plan_client *c)
+{
+	return (uint64_t)llround(1e9 / c->rate);
+}
+
+bool gp_plan_period_fits(const struct gp_plan_client *c)
+{
+	return 1e9 / c->rate <= PERIOD_MAX_NS &&
+	       (uint64_t)c->deadline_us * NS_PER_US <= gp_plan_period_ns(c);
+}
+
+bool gp_plan_kills(const struct gp_plan *plan)
+{
+	for (size_t i = 0; i < plan->clients; i++)
+		if (plan->client[i].killed_every_s > 0)
+			return true;
+	return false;
 }
 
 /* ---- what is wrong ---------------------------------------------------------------- */
@@ -349,6 +371,51 @@ static bool read_class(struct reader *r, const json_t *load, const json_t *clien
 	return true;
 }
 
+/* With its class, load and deadline known: as a class of deadlines has it. */
+static bool read_runtime(struct reader *r, const json_t *client, struct gp_plan_client *c)
+{
+	static const char key[] = "runtime_us";
+	const json_t *value = json_object_get(client, key);
+
+	if (!value)
+		return true;
+	if (!c->lc)
+		return wrong_value(r, "client", key, value,
+				   "\"runtime_us\" is a latency-critical client's");
+	if (c->load != GP_PLAN_PERIODIC || !(c->rate > 0))
+		return wrong_value(r, "client", key, value,
+				   "a load that is periodic, with \"frequency\", is wanted");
+	if (!c->deadline_us)
+		return wrong_value(r, "client", key, value, "\"deadline_us\" is wanted with it");
+	if (!gp_plan_period_fits(c))
+		return wrong_value(r, "client", "deadline_us",
+				   json_object_get(client, "deadline_us"),
+				   "with \"runtime_us\" no more than the period is wanted, and "
+				   "that of 10 s at most");
+	return take_number(r, client, "client", key, 1, c->deadline_us, &c->runtime_us);
+}
+
+/* With its class and load known. Who waits for others' requests was told of them once. */
+static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_client *c)
+{
+	static const char key[] = "killed_every_s";
+	const json_t *value = json_object_get(client, key);
+
+	if (!value)
+		return true;
+	if (!is_positive(value, SECONDS_MAX) || json_number_value(value) < KILLED_MIN_S)
+		return wrong_value(r, "client", key, value,
+				   "a number of seconds from 0.1 to 86400 is wanted");
+	if (c->lc)
+		return wrong_value(r, "client", key, value,
+				   "\"killed_every_s\" is a best-effort client's");
+	if (c->load == GP_PLAN_DEPENDENT)
+		return wrong_value(r, "client", key, value,
+				   "of a client whose load is dependent none is wanted");
+	c->killed_every_s = json_number_value(value);
+	return true;
+}
+
 /* With its class known. */
 static bool read_asked(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
@@ -393,13 +460,14 @@ static bool read_task(struct reader *r, json_t *task)
 	     take_number(r, client, "client", "preprocess_time", 0, 1000000, &c.prepare_us) &&
 	     take_bool(r, client, "client", "use_cuda_graph", &c.graph) &&
 	     read_id(r, task, client, &c) && read_class(r, load, client, &c) &&
-	     read_asked(r, client, &c) &&
+	     read_asked(r, client, &c) && read_runtime(r, client, &c) &&
+	     read_killed(r, client, &c) &&
 	     NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
 	     NAME_UNKNOWN(r, load, "load", "type", "priority", "frequency", "trace",
 			  "prev_task_ids", "offered", "sigma") &&
 	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority",
 			  "batch_size", "use_cuda_graph", "preprocess_time", "level", "weight",
-			  "deadline_us", "hint_off_us");
+			  "deadline_us", "hint_off_us", "runtime_us", "killed_every_s");
 	if (ok && is_known_id(r->plan, c.id, &other))
 		ok = wrong(r, "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
 			      "wanted", r->task, c.id, other);
@@ -426,6 +494,9 @@ static bool read_after(struct reader *r, const json_t *task)
 		if (!json_is_string(id) || !is_known_id(r->plan, json_string_value(id), &place))
 			return wrong_value(r, "load", "prev_task_ids", id,
 					   "the id of another task is wanted");
+		if (r->plan->client[place].killed_every_s > 0)
+			return wrong_value(r, "load", "prev_task_ids", id,
+					   "the id of a task that is not killed is wanted");
 		c->after |= 1ull << place;
 	}
 	return true;
@@ -449,6 +520,15 @@ static bool all_begin(struct reader *r)
 					"itself; tasks that wait in a circle never begin",
 				     r->task, p->client[r->task].id);
 	return true;
+}
+
+/* The plan is at its end when those have ended that are not killed. */
+static bool one_stays(struct reader *r)
+{
+	for (size_t i = 0; i < r->plan->clients; i++)
+		if (!(r->plan->client[i].killed_every_s > 0))
+			return true;
+	return wrong(r, "tasks: all clients are killed, one without \"killed_every_s\" is wanted");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -504,8 +584,8 @@ static bool read_root(struct reader *r, json_t *root)
 	for (r->task = 0; r->task < count; r->task++)
 		if (!read_after(r, json_array_get(tasks, r->task)))
 			return false;
-	return all_begin(r) && NAME_UNKNOWN(r, root, "", "schema_version", "what", "source",
-						     "time", "tasks");
+	return all_begin(r) && one_stays(r) &&
+	       NAME_UNKNOWN(r, root, "", "schema_version", "what", "source", "time", "tasks");
 }
 
 /* Takes @root over. */

@@ -16,8 +16,11 @@
  * Beyond theirs: "schema_version" (1), "what" and "source" (a line each) of the plan; of a
  * load "bursty" with "frequency" and "sigma", and "offered" instead of "frequency": that
  * part of what the client does alone; of a client "level" (latency-critical: 0, the most
- * urgent, to 15), "weight" (best-effort: 1 to 10000), "deadline_us", and "hint_off_us": so
- * much later, or earlier, than its work comes its hints say that it does.
+ * urgent, to 15), "weight" (best-effort: 1 to 10000), "deadline_us", "hint_off_us": so
+ * much later, or earlier, than its work comes its hints say that it does; latency-critical
+ * and periodic, "runtime_us": its requests take the device so long, and are to be done within
+ * deadline_us; and, best-effort, "killed_every_s": it is killed and started anew at random, so
+ * many seconds apart on average.
  */
 #ifndef GP_BENCH_PLAN_H
 #define GP_BENCH_PLAN_H
@@ -53,7 +56,9 @@ struct gp_plan_client {
 	uint32_t prepare_us;	/* of CPU, before each request */
 	uint32_t level, weight;	/* lc; be, 0: none is said */
 	uint32_t deadline_us;	/* 0: none */
+	uint32_t runtime_us;	/* 0: not said */
 	int32_t hint_off_us;
+	double killed_every_s;	/* 0: never */
 	bool graph;
 };
 
@@ -82,6 +87,12 @@ const char *gp_plan_load_name(enum gp_plan_load load);
 bool gp_plan_has_rate(const struct gp_plan_client *client);
 /** Of one that has: as gp_arrivals_parse() reads it. */
 void gp_plan_law(const struct gp_plan_client *client, char *text, size_t len);
+/** Of one whose runtime is said: from one request to the next. */
+uint64_t gp_plan_period_ns(const struct gp_plan_client *client);
+/** Is its period as long as the deadline, and no longer than a class may say? */
+bool gp_plan_period_fits(const struct gp_plan_client *client);
+/** Is one of its clients killed? */
+bool gp_plan_kills(const struct gp_plan *plan);
 
 /**
  * The same with all rates, those of traces too, @factor times as high; with "offered" its

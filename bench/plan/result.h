@@ -16,6 +16,7 @@ struct gp_plan_done {
 	size_t left;		/* that had come, and had not ended by then */
 	struct gp_tokens tokens;	/* of the requests that ended */
 	uint64_t cpu_ns;	/* that it used meanwhile; 0: not known */
+	size_t kills;		/* of one that is killed, of which no more than this is known */
 };
 
 struct gp_plan_result {
@@ -23,6 +24,7 @@ struct gp_plan_result {
 	struct gp_stretch *stretch;
 	size_t stretches;
 	double energy_j;	/* of the device; 0: it does not tell */
+	uint64_t beside_cpu_ns;	/* of what ran beside the clients; 0: nothing, or not known */
 	uint64_t begin_ns, end_ns;	/* of the plan; all times are of one clock */
 };
 

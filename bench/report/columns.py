@@ -26,18 +26,22 @@ BEST_EFFORT = (
     ("done/s", "done/s", text.short),
     ("of alone", "of alone", text.percent),
 )
+# Of one that is killed besides.
+KILLED = (("killed", "killed", text.count),)
 
-# Of each client, where one is known; the energy is the scheduler's.
+# Of each client, where one is known; the others are the scheduler's.
 TOOK = (
     ("begun late, p50, µs", "late p50", text.plain_us),
     ("begun late, p99, µs", "late p99", text.plain_us),
     ("CPU", "CPU", text.percent),
 )
-TOOK_TITLES = ("scheduler", "client", *(title for title, _, _ in TOOK), "energy of all, J")
+TOOK_TITLES = ("scheduler", "client", *(title for title, _, _ in TOOK), "energy of all, J",
+               "CPU beside, s")
 TOOK_LEGEND = (
     "Begun late: the generator's own error, from when a request was due and the one before it "
     "done to when the client turned to it. CPU: of one, what the client's process used, or its "
-    "thread. Energy: the device's, while all ran.")
+    "thread. Energy: the device's, while all ran. CPU beside: meanwhile, of what runs beside the "
+    "clients, such as a daemon, and of all that it started.")
 
 # Said once, under the first table.
 LEGEND = (
@@ -47,11 +51,16 @@ LEGEND = (
     "to its end, a first token from there to when it was seen, a token after from the one before "
     "it. Left: requests that had come, and were not done when it ended. ÷ alone: over p50 of the "
     "same with the device to itself; of alone: of what the client does with the device to itself. Jain's index is 1 when best-effort clients "
-    "that do the same get the same, and 1/n when one of n gets it all.")
+    "that do the same get the same, and 1/n when one of n gets it all. Killed: so often; what a "
+    "client did that is killed is not known.")
 
 
 def latency_critical(known):
     return LATENCY_CRITICAL + (TOKENS if known.tokens else ())
+
+
+def best_effort(known):
+    return BEST_EFFORT + (KILLED if known.killed else ())
 
 
 def work(known):
@@ -97,4 +106,5 @@ def took_rows(plan):
         for i, (client, found) in enumerate(row.took.items()):
             yield [row.scheduler, client,
                    *(text.in_line(found[name], write) for _, name, write in TOOK),
-                   "" if i else text.in_line(row.energy, text.short)]
+                   *("" if i else text.in_line(of, text.short)
+                     for of in (row.energy, row.beside))]

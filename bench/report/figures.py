@@ -13,10 +13,11 @@ Spread = namedtuple("Spread", "median low high")
 # equal: of best-effort clients with the same work and load, (title, ids).
 Plan = namedtuple("Plan", "name rows lc be equal")
 # absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}; took:
-# what it took to find them out, of each client, where that is known of one; energy: a Spread.
-Row = namedtuple("Row", "scheduler runs absent lc be jain took energy")
+# what it took to find them out, of each client, where that is known of one; energy, and
+# beside, the CPU time of what ran beside them: a Spread.
+Row = namedtuple("Row", "scheduler runs absent lc be jain took energy beside")
 # A client as all runs of a plan know it.
-Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s")
+Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s killed")
 
 
 def rank(ordered, per_mille):
@@ -87,7 +88,8 @@ def tokens_once(client):
 
 def be_once(client):
     return {"done/s": client.done_per_s,
-            "of alone": ratio(client.done_per_s, client.alone_per_s)}
+            "of alone": ratio(client.done_per_s, client.alone_per_s),
+            "killed": client.killed}
 
 
 def took_once(run, client):
@@ -120,7 +122,8 @@ def known(runs, identity):
     mine = of_client(runs, identity)
     return Known(identity, mine[0].workload, mine[0].load, mine[0].tokens,
                  *(spread(getattr(c, name) for c in mine)
-                   for name in ("offered", "alone_us", "alone_per_s")))
+                   for name in ("offered", "alone_us", "alone_per_s")),
+                 any(c.killed is not None for c in mine))
 
 
 def equals(be):
@@ -153,7 +156,8 @@ def row(scheduler, entries, be, equal):
                {i: lc_over(of_client(runs, i)) for i, lc in ids if lc},
                {i: together([be_once(c) for c in of_client(runs, i)]) for i, lc in ids if not lc},
                {title: jain_over(runs, members) for title, members in equal},
-               {i: took_over(runs, i) for i, _ in ids}, spread(run.energy_j for run in runs))
+               {i: took_over(runs, i) for i, _ in ids}, spread(run.energy_j for run in runs),
+               spread(run.beside_cpu_s for run in runs))
 
 
 def plan(name, entries):
@@ -169,7 +173,8 @@ def plan(name, entries):
 
 def was_measured(plan):
     """Is something known of what it took to find it all out?"""
-    return any(row.energy or any(value for found in row.took.values() for value in found.values())
+    return any(row.energy or row.beside
+               or any(value for found in row.took.values() for value in found.values())
                for row in plan.rows)
 
 

@@ -56,8 +56,11 @@ def section(plan):
                          ([known for known in plan.lc if known.tokens], columns.TOKENS)):
         if some:
             parts.append(client_table(plan, some, wanted, lambda row: row.lc))
-    if plan.be:
-        parts.append(client_table(plan, plan.be, columns.BEST_EFFORT, lambda row: row.be))
+    killed = [known for known in plan.be if known.killed]
+    for some, wanted in (([known for known in plan.be if not known.killed], columns.BEST_EFFORT),
+                         (killed, columns.BEST_EFFORT + columns.KILLED)):
+        if some:
+            parts.append(client_table(plan, some, wanted, lambda row: row.be))
     if plan.equal:
         parts.append(jain_table(plan))
     if figures.was_measured(plan):

@@ -40,7 +40,7 @@ def groups(plan):
         yield (known, f"latency-critical: {columns.work(known)}; {columns.offered(known)}, "
                f"{columns.alone(known)}", columns.latency_critical(known), lambda row: row.lc)
     for known in plan.be:
-        yield (known, f"best-effort: {columns.work(known)}", columns.BEST_EFFORT,
+        yield (known, f"best-effort: {columns.work(known)}", columns.best_effort(known),
                lambda row: row.be)
 
 

@@ -22,12 +22,13 @@ ABOUT = ("suite", "command", "version", "device", "machine", "driver", "date")
 
 Results = namedtuple("Results", "about entries")
 Absent = namedtuple("Absent", "plan scheduler why")
-# energy_j, rates_times, and of a client cpu_s and late_...: None where the run says nothing.
-Run = namedtuple("Run", "plan scheduler number seconds timeline clients rates_times energy_j")
+# energy_j, beside_cpu_s, rates_times, and of a client cpu_s and late_...: None where the run says nothing.
+Run = namedtuple("Run", "plan scheduler number seconds timeline clients rates_times energy_j "
+                        "beside_cpu_s")
 Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s requests "
                     "left done_per_s missed tokens alone_first_us alone_next_us late_p50_us "
-                    "late_p99_us cpu_s intervals samples")
-# intervals, of one: {"p99": (low, high)}, us, in which it lies; no high: nothing bounds it.
+                    "late_p99_us cpu_s intervals samples killed")
+# killed: how often; None: it never is. intervals, of one: {"p99": (low, high)}, us, in which it lies; no high: nothing bounds it.
 # Of each request, in order of intention; and how long its first token took, and each of
 # the others after the one before.
 Samples = namedtuple("Samples", "intended end first next")
@@ -182,7 +183,8 @@ def client(place):
         *(number_if_there(place, name) for name in ("late_p50_us", "late_p99_us", "cpu_s")),
         intervals(place),
         # Only what is shown is read: of best-effort no latency is.
-        samples(path, tokens) if path and lc else None)
+        samples(path, tokens) if path and lc else None,
+        number_if_there(place, "killed"))
 
 
 def clients(place):
@@ -200,7 +202,8 @@ def entry(place):
         return Absent(plan, scheduler, place.field("absent").name())
     return Run(plan, scheduler, place.field("run").whole(), place.field("seconds").number(),
                place.field("timeline").file(), clients(place.field("clients")),
-               number_if_there(place, "rates_times"), number_if_there(place, "energy_j"))
+               *(number_if_there(place, name)
+                 for name in ("rates_times", "energy_j", "beside_cpu_s")))
 
 
 def check_once(place, run, before):

@@ -135,18 +135,27 @@ static int add_tokens(json_t *client, const struct gp_rundir_client *c)
 
 static json_t *json_of_client(const struct gp_rundir_client *c, const char *samples)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:I, s:I, s:f, s:o, s:o, s:o, s:o, "
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, "
 			 "s:s}",
 			 "id", c->id, "class", c->lc ? "lc" : "be", "workload", c->workload,
 			 "load", c->load, "offered", number_or_null(c->offered, c->offered >= 0),
 			 "alone_us", c->alone_us, "alone_per_s",
 			 number_or_null(c->alone_per_s, c->alone_per_s > 0), "requests",
-			 (json_int_t)c->requests, "left", (json_int_t)c->left, "done_per_s",
-			 c->done_per_s, "missed",
+			 c->killed ? json_null() : json_integer((json_int_t)c->requests),
+			 "left", (json_int_t)c->left, "done_per_s",
+			 number_or_null(c->done_per_s, !c->killed), "missed",
 			 c->missed < 0 ? json_null() : json_integer(c->missed), "late_p50_us",
 			 number_or_null(c->late_p50_us, c->late_p50_us >= 0), "late_p99_us",
 			 number_or_null(c->late_p99_us, c->late_p99_us >= 0), "cpu_s",
 			 number_or_null(c->cpu_s, c->cpu_s > 0), "samples", samples);
+}
+
+static int add_killed(json_t *client, const struct gp_rundir_client *c)
+{
+	if (!c->killed)
+		return 0;
+	return json_object_set_new(client, "killed", json_integer((json_int_t)c->kills)) ?
+		       -ENOMEM : 0;
 }
 
 static int add_interval(json_t *intervals, const char *name, const struct gp_percentile *p)
@@ -193,7 +202,7 @@ static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
 	one = json_of_client(c, name);
 	if (!one || json_array_append_new(clients, one))
 		return -ENOMEM;
-	err = c->lc ? add_intervals(one, c, dir->seed) : 0;
+	err = c->lc ? add_intervals(one, c, dir->seed) : add_killed(one, c);
 	return err ? err : add_tokens(one, c);
 }
 
@@ -221,11 +230,12 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 		return err;
 	}
 	timeline = timeline_of(dir, run, &err);
-	one = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o}", "plan", run->plan,
+	one = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "plan", run->plan,
 			"scheduler", run->scheduler, "run", (json_int_t)run->number, "seconds",
 			run->seconds, "rates_times", run->rates_times, "energy_j",
-			number_or_null(run->energy_j, run->energy_j > 0), "timeline", timeline,
-			"clients", clients);
+			number_or_null(run->energy_j, run->energy_j > 0), "beside_cpu_s",
+			number_or_null(run->beside_cpu_s, run->beside_cpu_s > 0), "timeline",
+			timeline, "clients", clients);
 	if (!one || json_array_append_new(dir->runs, one))
 		return -ENOMEM;
 	return err;

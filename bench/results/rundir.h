@@ -35,6 +35,8 @@ struct gp_rundir_client {
 	int64_t missed;		/* of deadlines; < 0: it has none */
 	double late_p50_us, late_p99_us;	/* the generator's own; < 0: not known */
 	double cpu_s;		/* that the client used; 0: not known */
+	bool killed;		/* .. kills times, so that what it did is not known */
+	size_t kills;
 };
 
 /* One plan under one scheduler, once. */
@@ -44,6 +46,7 @@ struct gp_rundir_run {
 	double seconds;
 	double rates_times;	/* those of the plan's file */
 	double energy_j;	/* 0: not known */
+	double beside_cpu_s;	/* of what ran beside the clients; 0: nothing, or not known */
 	const struct gp_rundir_client *client;
 	size_t clients;
 	const struct gp_stretch *stretch;	/* NULL: not known */

@@ -428,7 +428,7 @@ static int make_client(struct world *w, size_t i)
 		return id;
 	*c = (struct client){ .plan = plan, .id = (uint32_t)id, .wake_ns = NEVER,
 			      .result = &w->result->client[i] };
-	if (gp_workload_needs_device(w->run->workload[i]))
+	if (gp_workload_needs_device(w->run->workload[i]) || plan->killed_every_s > 0)
 		return -EINVAL;
 	c->result->tokens.of_each = w->run->workload[i]->tokens;
 	err = make_parts(c, w->run->workload[i], w->run->device);
@@ -551,6 +551,7 @@ int gp_corun_alone(const struct gp_corun *run, size_t i, struct gp_plan_alone *o
 
 	plan.client[0] = run->plan->client[i];
 	plan.client[0].load = GP_PLAN_CONTINUOUS;
+	plan.client[0].killed_every_s = 0;
 	plan.seconds = seconds_for(&plan.client[0], run->workload[i], ALONE_REQUESTS);
 	alone.plan = &plan;
 	alone.workload = &run->workload[i];

@@ -40,8 +40,8 @@ struct gp_corun {
 
 /**
  * Free @result with gp_plan_result_free(). 0; -ENOMEM; -EINVAL: the device is not of the
- * timeslice kind, or a workload needs one that is there; -ENOSPC: more work is queued than
- * a channel holds.
+ * timeslice kind, or a workload needs one that is there, or a client is killed; -ENOSPC: more
+ * work is queued than a channel holds.
  */
 int gp_corun_run(const struct gp_corun *run, struct gp_plan_result *result);
 

@@ -318,6 +318,10 @@ static void refused(void **state)
 	assert_int_equal(gp_corun_run(&f.run, &f.result), -EINVAL);
 	assert_null(f.result.client[0].request);
 	end(&f);
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", "
+		       CLIENT("be", ENDLESS, TEN_MS ", \"killed_every_s\": 1")));
+	assert_int_equal(gp_corun_run(&f.run, &f.result), -EINVAL);
+	end(&f);
 }
 
 int main(void)

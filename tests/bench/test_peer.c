@@ -55,7 +55,7 @@ static void whole(void **state)
 
 static void words(void **state)
 {
-	const struct gp_peer_names names = { "soft0", "be:300", "/b/client", "/tmp/f" };
+	const struct gp_peer_names names = { "soft0", "be:300", "/b/client", "/tmp/f", ",p=1" };
 	char why[GP_PEER_WHY_LEN], out[32];
 	struct gp_peer *p = parse("name: x\nwhat: y\nlc: []\nbe: []\nhint: false\n"
 				  "needs: [\"{$GP_NO_SUCH}/lib\"]\ntogether: [\"{client}\"]\n"
@@ -64,6 +64,8 @@ static void words(void **state)
 	assert_non_null(p);
 	assert_int_equal(gp_peer_word(p, &names, "--c={class},{device}", out, sizeof(out)), 0);
 	assert_string_equal(out, "--c=be:300,soft0");
+	assert_int_equal(gp_peer_word(p, &names, "{class}{class_times}", out, sizeof(out)), 0);
+	assert_string_equal(out, "be:300,p=1");
 	assert_int_equal(gp_peer_word(p, &names, p->beside.word[0], out, sizeof(out)), 0);
 	assert_string_equal(out, "/tmp/x");
 	assert_int_equal(gp_peer_word(p, &names, "{$GP_SET}{", out, sizeof(out)), 0);
@@ -232,7 +234,7 @@ static unsigned int read_all(const char *folder)
 /* Also those that no test runs, as they need a card. */
 static void our_own(void **state)
 {
-	assert_int_equal(read_all("bench/peers"), 12);
+	assert_int_equal(read_all("bench/peers"), 13);
 	assert_int_equal(read_all("bench/peers/rig"), 1);
 }
 

@@ -78,7 +78,7 @@ static void takes_more_than_theirs(void **state)
 		" \"client\": {\"priority\": 0, \"level\": 3, \"deadline_us\": 7,"
 		"  \"hint_off_us\": -300}},"
 		"{\"id\": \"b\", \"load\": {\"type\": \"poisson\", \"offered\": 0.25},"
-		" \"client\": {\"weight\": 300}}]}");
+		" \"client\": {\"weight\": 300, \"killed_every_s\": 2.5}}]}");
 	const struct gp_plan_client *c = p->client;
 	char law[32];
 
@@ -95,6 +95,29 @@ static void takes_more_than_theirs(void **state)
 	gp_plan_law(&c[1], law, sizeof(law));
 	assert_string_equal(law, "poisson");
 	assert_int_equal(c[1].weight, 300);
+	assert_true(c[0].killed_every_s == 0 && c[1].killed_every_s == 2.5);
+	assert_true(gp_plan_kills(p));
+	p->client[1].killed_every_s = 0;
+	assert_false(gp_plan_kills(p));
+	gp_plan_destroy(p);
+}
+
+static void says_of_deadlines(void **state)
+{
+	struct gp_plan *p = good(
+		NAMED("a", "{\"type\": \"periodic\", \"frequency\": 16.666666666666668}",
+		      "{\"priority\": 0, \"deadline_us\": 60000, \"runtime_us\": 60000}"));
+	struct gp_plan_client *c = p->client;
+
+	assert_int_equal(c->runtime_us, 60000);
+	assert_int_equal(gp_plan_period_ns(c), 60000000);
+	assert_true(gp_plan_period_fits(c));
+	c->rate = 17;
+	assert_false(gp_plan_period_fits(c));
+	c->rate = 0.1;
+	assert_true(gp_plan_period_fits(c));
+	c->rate = 0.09;
+	assert_false(gp_plan_period_fits(c));
 	gp_plan_destroy(p);
 }
 
@@ -191,6 +214,40 @@ static void says_what_is_wrong(void **state)
 		{ TASK(LOAD, "{\"weight\": 0}"), "from 1 to 10000 is wanted" },
 		{ TASK(LOAD, "{\"deadline_us\": 0}"), "from 1 to 100000000 is wanted" },
 		{ TASK(LOAD, "{\"hint_off_us\": -1000001}"), "from -1000000 to 1000000" },
+		{ TASK(LOAD, "{\"runtime_us\": 5}"),
+		  "p.json: tasks[0].client.runtime_us: found 5, \"runtime_us\" is a latency-" },
+		{ TASK(LOAD, "{\"priority\": 0, \"runtime_us\": 5}"),
+		  "client.runtime_us: found 5, \"deadline_us\" is wanted with it" },
+		{ TASK(LOAD, "{\"priority\": 0, \"deadline_us\": 9000, \"runtime_us\": 9001}"),
+		  "client.runtime_us: found 9001, a whole number from 1 to 9000 is wanted" },
+		{ TASK(LOAD, "{\"priority\": 0, \"deadline_us\": 10001, \"runtime_us\": 9}"),
+		  "client.deadline_us: found 10001, with \"runtime_us\" no more than the period" },
+		{ TASK("{\"type\": \"periodic\", \"frequency\": 0.09}",
+		       "{\"priority\": 0, \"deadline_us\": 9, \"runtime_us\": 9}"),
+		  "and that of 10 s at most" },
+		{ TASK("{\"type\": \"poisson\", \"frequency\": 100}",
+		       "{\"priority\": 0, \"deadline_us\": 9, \"runtime_us\": 9}"),
+		  "client.runtime_us: found 9, a load that is periodic" },
+		{ TASK("{\"type\": \"periodic\", \"offered\": 0.5}",
+		       "{\"priority\": 0, \"deadline_us\": 9, \"runtime_us\": 9}"),
+		  "client.runtime_us: found 9, a load that is periodic" },
+		{ TASK(LOAD, "{\"killed_every_s\": 0.0625}"),
+		  "p.json: tasks[0].client.killed_every_s: found 0.0625, a number of seconds "
+		  "from 0.1 to 86400 is wanted" },
+		{ TASK(LOAD, "{\"killed_every_s\": \"2\"}"), "found \"2\", a number of seconds" },
+		{ TASK(LOAD, "{\"killed_every_s\": 1e9}"), "found 1000000000.0, a number of s" },
+		{ TASK(LOAD, "{\"killed_every_s\": 2, \"priority\": 0}"),
+		  "killed_every_s: found 2, \"killed_every_s\" is a best-effort client's" },
+		{ TASK(LOAD, "{\"killed_every_s\": 2}"),
+		  "p.json: tasks: all clients are killed, one without \"killed_every_s\" is "
+		  "wanted" },
+		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"b\"]}",
+		       "{\"killed_every_s\": 2}"), "of a client whose load is dependent none" },
+		{ "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": {\"type\": "
+		  "\"continuous\"}, \"client\": {\"killed_every_s\": 2}}, {\"id\": \"b\", "
+		  "\"load\": {\"type\": \"dependent\", \"prev_task_ids\": [\"a\"]}, "
+		  "\"client\": {}}]}", "tasks[1].load.prev_task_ids: found \"a\", the id of a task "
+		  "that is not killed is wanted" },
 		{ TASK(LOAD, "3"), "tasks[0].client: found 3, " },
 		{ TASK(LOAD, "{\"priority\": 2}"), "client.priority: found 2, " },
 		{ TASK(LOAD, "{\"batch_size\": 0}"), "a whole number from 1 to 65536" },
@@ -268,6 +325,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_it_says),
 		cmocka_unit_test(takes_more_than_theirs),
+		cmocka_unit_test(says_of_deadlines),
 		cmocka_unit_test(scales),
 		cmocka_unit_test(knows_the_class),
 		cmocka_unit_test(says_what_is_wrong),

@@ -63,6 +63,25 @@ static void it_does_not_end(void **state)
 	gp_process_kill(&p);
 }
 
+/* Asked twice, and it can still be waited for. */
+static void has_ended(void **state)
+{
+	struct gp_process p = shell("read x; exit 3"), killed = shell("kill -9 $$");
+	int status = -1;
+
+	assert_false(gp_process_has_ended(&p, &status));
+	gp_process_say_no_more(&p);
+	for (int i = 0; i < 1000 && !gp_process_has_ended(&p, &status); i++)
+		usleep(10000);
+	assert_true(gp_process_has_ended(&p, &status));
+	assert_int_equal(status, 3);
+	assert_int_equal(gp_process_end(&p, 10000), 3);
+	for (int i = 0; i < 1000 && !gp_process_has_ended(&killed, &status); i++)
+		usleep(10000);
+	assert_int_equal(status, gp_process_end(&killed, 10000));
+	assert_int_not_equal(status, 3);
+}
+
 static void not_there(void **state)
 {
 	char *argv[] = { "/no/such/program", NULL };
@@ -80,6 +99,7 @@ int main(void)
 		cmocka_unit_test(lines),
 		cmocka_unit_test(a_line_that_is_too_long),
 		cmocka_unit_test(it_does_not_end),
+		cmocka_unit_test(has_ended),
 		cmocka_unit_test(not_there),
 	};
 

@@ -218,6 +218,16 @@ class Figures(Report):
                                ([1, None], None)):
             self.assertEqual(figures.jain(values), wanted)
 
+    def test_killed(self):
+        """How often, of a client that is; of what it did nothing is known. Others have no
+        such column."""
+        clients = [lc(), be(id="stays"), be(id="dies", killed=7, requests=None, done_per_s=None)]
+        tree = self.make(results(run(clients=clients)))
+        self.assertEqual(self.rows("dies | hinted")[0][2:], ["-", "-", "7"])
+        self.assertEqual(self.rows("stays | hinted")[0][2:], ["80.0", "80.0 %"])
+        heads = [th.text for th in tree.iter(f"{XHTML}th")]
+        self.assertEqual(heads.count("killed"), 1)
+
     def test_nothing_is_guessed(self):
         clients = [lc(alone_us=None, offered=None, missed=None, requests=None, left=None,
                       samples="s.gz"), be(alone_per_s=None, done_per_s=None)]
@@ -229,17 +239,18 @@ class Figures(Report):
 
     def test_what_it_took(self):
         """Nothing of it where nothing is known; else of all clients, and the device's energy
-        once for each scheduler."""
+        and the CPU time beside them once for each scheduler."""
         self.make(results(run(clients=[lc(late_p50_us=None, late_p99_us=None, cpu_s=None),
                                        be()])))
         self.assertNotIn("Begun late", self.text("report.md"))
         self.assertNotIn("what it took", self.text("report.html"))
-        more = {"energy_j": 2512.4, "rates_times": 1.25}
+        more = {"energy_j": 2512.4, "rates_times": 1.25, "beside_cpu_s": 0.034}
         self.make(results({**run(clients=[lc(late_p50_us=0, late_p99_us=17.25, cpu_s=2.5),
                                           be(cpu_s=0.5)]), **more}, run(scheduler="slices")))
-        self.assertEqual(self.rows("hinted | lc")[0][2:], ["0.0", "17.2", "25.0 %", "2,512"])
+        self.assertEqual(self.rows("hinted | lc")[0][2:], ["0.0", "17.2", "25.0 %", "2,512",
+                                                         "0.034"])
         self.assertEqual(self.rows("hinted | be")[0][2:], ["-", "-", "5.0 %"])
-        self.assertEqual(self.rows("slices | lc")[0][2:], ["-", "-", "-", "-"])
+        self.assertEqual(self.rows("slices | lc")[0][2:], ["-", "-", "-", "-", "-"])
         self.assertIn("Rates are 1.25 times those of the plan's file.", self.text("report.md"))
         self.assertIn("Plan A: what it took", self.text("report.html"))
 
@@ -268,8 +279,9 @@ class Moments(unittest.TestCase):
         """A run with a request each 10 ms, and a device that was busy all the time."""
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
-        client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []))
-        return (read.Run("A", "s", 0, 1, None, [client], None, None),
+        client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []),
+                             None)
+        return (read.Run("A", "s", 0, 1, None, [client], None, None, None),
                 read.Timeline([0], [len(at) * gap_ms * MS], [0]))
 
     def test_slowest(self):

@@ -44,7 +44,7 @@ static struct gp_rundir_run run_of(const struct gp_rundir_client *client, size_t
 {
 	return (struct gp_rundir_run){
 		.plan = "A/../b \n", .scheduler = "gpreempt, hinted", .number = 3,
-		.seconds = 1.5, .client = client, .clients = clients };
+		.seconds = 1.5, .beside_cpu_s = 0.25, .client = client, .clients = clients };
 }
 
 static void whole(void **state)
@@ -57,7 +57,8 @@ static void whole(void **state)
 		  .lc = true, .alone_us = 2, .alone_first_us = 1, .alone_next_us = 1.5,
 		  .request = requests, .requests = 2, .tokens = { (uint64_t *)came, 2 } },
 		{ .id = "be \"1\"", .workload = "spin:1ms", .load = "continuous",
-		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .left = 3 },
+		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .left = 3, .done_per_s = 5,
+		  .killed = true, .kills = 6 },
 	};
 	struct gp_rundir_run run = run_of(client, 3);
 	struct gp_rundir *dir, *second;
@@ -78,12 +79,15 @@ static void whole(void **state)
 	assert_int_equal(json_integer_value(json_object_get(root, "seed")), 7);
 	one = json_array_get(json_object_get(root, "runs"), 0);
 	assert_string_equal(json_string_value(json_object_get(one, "plan")), run.plan);
+	assert_true(json_is_null(json_object_get(one, "energy_j")));
+	assert_true(json_real_value(json_object_get(one, "beside_cpu_s")) == 0.25);
 	c = json_array_get(json_object_get(one, "clients"), 0);
 	assert_string_equal(json_string_value(json_object_get(c, "class")), "lc");
 	/* No name leads out of the folder. */
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n10,11,20\n30,30,45\n");
 	assert_null(json_object_get(c, "tokens"));
+	assert_null(json_object_get(c, "killed"));
 	c = json_array_get(json_object_get(one, "clients"), 1);
 	assert_int_equal(json_integer_value(json_object_get(c, "tokens")), 2);
 	assert_true(json_real_value(json_object_get(c, "alone_next_us")) == 1.5);
@@ -93,6 +97,9 @@ static void whole(void **state)
 	c = json_array_get(json_object_get(one, "clients"), 2);
 	assert_true(json_is_null(json_object_get(c, "offered")));
 	assert_int_equal(json_integer_value(json_object_get(c, "left")), 3);
+	assert_int_equal(json_integer_value(json_object_get(c, "killed")), 6);
+	assert_true(json_is_null(json_object_get(c, "done_per_s")));
+	assert_true(json_is_null(json_object_get(c, "requests")));
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n");
 	read_table(folder, json_string_value(json_object_get(one, "timeline")), text,

@@ -7,7 +7,8 @@
 #include "bench/device/timeline.h"
 #include "tests/common/gp_test.h"
 
-static const pid_t pids[] = { 70, 0, 90 };
+/* The third client was killed once. */
+static const struct gp_timeline_who who[] = { { 70, 0 }, { 0, 1 }, { 90, 2 }, { 91, 2 } };
 
 static int read_text(const char *text, struct gp_plan_result *result)
 {
@@ -17,7 +18,7 @@ static int read_text(const char *text, struct gp_plan_result *result)
 	assert_non_null(file);
 	memset(result, 0, sizeof(*result));
 	result->begin_ns = 1000;
-	err = gp_timeline_read(file, pids, 3, result);
+	err = gp_timeline_read(file, who, 4, result);
 	fclose(file);
 	return err;
 }
@@ -56,6 +57,20 @@ static void test_what_is_lost_is_not_guessed(void **state)
 	gp_plan_result_free(&r);
 }
 
+/* What was on when it was killed has no end that is known. */
+static void test_another_life(void **state)
+{
+	struct gp_plan_result r;
+
+	assert_int_equal(read_text("1100 start 90 1 0\n1200 end 90 1 0\n1300 start 90 1 0\n"
+				   "1500 start 91 1 0\n1600 end 91 1 0\n", &r), 0);
+	assert_int_equal(r.stretches, 2);
+	assert_int_equal(r.stretch[0].client, 2);
+	assert_int_equal(r.stretch[1].client, 2);
+	assert_int_equal(r.stretch[1].start_ns, 1500);
+	gp_plan_result_free(&r);
+}
+
 static void test_many(void **state)
 {
 	struct gp_plan_result r = { .begin_ns = 0 };
@@ -65,7 +80,7 @@ static void test_many(void **state)
 	for (int i = 1; i <= 5000; i++)
 		fprintf(file, "%d start 90 1 0\n%d end 90 1 0\n", 10 * i, 10 * i + 5);
 	rewind(file);
-	assert_int_equal(gp_timeline_read(file, pids, 3, &r), 0);
+	assert_int_equal(gp_timeline_read(file, who, 4, &r), 0);
 	fclose(file);
 	assert_int_equal(r.stretches, 5000);
 	assert_int_equal(r.stretch[4999].end_ns, 50005);
@@ -87,6 +102,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stretches),
 		cmocka_unit_test(test_what_is_lost_is_not_guessed),
+		cmocka_unit_test(test_another_life),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_no_log),
 	};

@@ -372,6 +372,90 @@ class Bench(unittest.TestCase):
             for intended, start, _ in mine:
                 self.assertLess(start - intended, 3000000)
 
+    KILLED = {"time": 1, "tasks": [PLAN["tasks"][0], {
+        "id": "be", "load": {"type": "continuous"},
+        "client": {"priority": 1, "model_name": "spin:2ms", "killed_every_s": 0.2}}]}
+
+    @staticmethod
+    def peer_for_be(folder, name, script):
+        """A shell in front of each best-effort client."""
+        with open(os.path.join(folder, f"{name}.yaml"), "w", encoding="utf-8") as f:
+            json.dump({"name": name, "what": "a shell", "lc": [],
+                       "be": ["sh", "-c", script + '; exec "$@"', "sh"], "hint": False,
+                       "needs": []}, f)
+
+    def run_killed(self, folder, script):
+        """What was said of KILLED under "mine", with @script, and under "sequential"."""
+        peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
+        os.mkdir(peers)
+        shutil.copy(os.path.join(TOP, "bench/peers/sequential.yaml"), peers)
+        self.peer_for_be(peers, "mine", script)
+        with open(plan, "w", encoding="utf-8") as f:
+            json.dump(self.KILLED, f)
+        return subprocess.run(
+            [BENCH, "run", plan, "--device=soft0", f"--peers={peers}", f"--dir={kept}",
+             "--seconds=3", f"--out={folder}/out"], text=True, capture_output=True, timeout=250,
+            env=dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))), kept
+
+    def test_killed(self):
+        """A client is killed and started anew, and the other's requests are all there; none
+        of its processes stays."""
+        with tempfile.TemporaryDirectory() as folder:
+            lives = os.path.join(folder, "lives")
+            done, kept = self.run_killed(folder, f"echo $$ >>{lives}")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(lives, encoding="ascii") as f:
+                pids = [int(line) for line in f]
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                runs = {run["scheduler"]: run for run in json.load(f)["runs"]}
+            with open(f"{folder}/out", encoding="utf-8") as f:
+                rows = {figure["row"] for figure in json.load(f)["figures"]}
+            page = subprocess.run([BENCH, "report", kept], text=True, capture_output=True,
+                                  timeout=100)
+            self.assertEqual(page.returncode, 0, page.stderr)
+            with open(os.path.join(kept, "report.md"), encoding="utf-8") as f:
+                table = f.read()
+        lc, be = runs["mine"]["clients"]
+        self.assertEqual((lc["requests"], lc["left"]), (599, 0), done.stdout)
+        self.assertNotIn("killed", lc)
+        self.assertGreater(be["killed"], 1)
+        self.assertEqual((be["requests"], be["done_per_s"]), (None, None))
+        # One that was killed at once had not come to say so.
+        self.assertGreater(len(pids), 1)
+        self.assertLessEqual(len(pids), be["killed"] + 1)
+        for pid in pids:
+            self.assertRaises(ProcessLookupError, os.kill, pid, 0)
+        self.assertIn(f"  {be['killed']} killed\n", done.stdout)
+        self.assertIn(f"| be | mine | - | - | {be['killed']} |\n", table)
+        self.assertEqual(rows, {"p, mine: lc"})
+        self.assertEqual(runs["sequential"]["absent"],
+                         "all clients are one process there, and some are to be killed")
+
+    def test_killed_and_does_not_come_back(self):
+        """Then nothing was beside the other: it is no result."""
+        with tempfile.TemporaryDirectory() as folder:
+            done, kept = self.run_killed(folder, f"[ ! -e {folder}/was ] || exit 3; "
+                                                 f": >{folder}/was")
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                absent = [run["absent"] for run in json.load(f)["runs"]]
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(absent[0], "^mine, be: (ended before it was killed|"
+                                    "did not start anew)$")
+        self.assertIn(absent[0], done.stderr)
+
+    def test_killed_in_virtual_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plan = os.path.join(folder, "p.json")
+            with open(plan, "w", encoding="utf-8") as f:
+                json.dump(self.KILLED, f)
+            done = bench("run", plan)
+            listed = bench("list", plan)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr, "gpreempt-bench: p: be: client.killed_every_s: only with "
+                         "a device are clients processes, which can be killed; --device=ID is "
+                         "wanted\n")
+        self.assertIn("continuous, killed every 0.2 s\n", listed.stdout)
+
     def test_a_model_that_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:
             plan = os.path.join(TOP, "bench/plans/gpreempt/A.json")

@@ -66,6 +66,92 @@ class Docs(unittest.TestCase):
         self.assertIn(f"```yaml\n{texts[1]}```\n", texts[0])
 
 
+class Beside(unittest.TestCase):
+    def test_what_it_used(self):
+        """The CPU time of what runs beside the clients, with all that it starts; of a peer
+        that runs nothing there is none."""
+        with tempfile.TemporaryDirectory() as folder:
+            peers, plan, kept, out = (os.path.join(folder, n)
+                                      for n in ("peers", "p.json", "kept", "out"))
+            os.mkdir(peers)
+            for name in ("gpreemptd", "gpreemptd.yaml", "time-slicing.yaml"):
+                shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
+            # Who is busy has been left by the one that started it.
+            script = ("(sh -c 'while :; do :; done' & echo $! >{folder}/pid); echo ready; "
+                      "cat >{folder}/none; kill $(cat {folder}/pid)")
+            with open(os.path.join(peers, "busy.yaml"), "w", encoding="ascii") as f:
+                json.dump({"name": "busy", "what": "a CPU that is busy",
+                           "lc": [], "be": [], "beside": ["sh", "-c", script], "hint": False,
+                           "needs": []}, f)
+            with open(plan, "w", encoding="ascii") as f:
+                json.dump({"time": 1, "tasks": [
+                    {"id": "lc", "load": {"type": "periodic", "frequency": 50},
+                     "client": {"priority": 0, "model_name": "spin:1ms"}}]}, f)
+            began = time.monotonic()
+            done = subprocess.run([BENCH, "run", plan, "--device=soft0", f"--peers={peers}",
+                                   f"--dir={kept}", f"--out={out}"], text=True, timeout=200,
+                                  capture_output=True, env=soft_env(folder))
+            took = time.monotonic() - began
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                used = {run["scheduler"]: run["beside_cpu_s"] for run in json.load(f)["runs"]}
+            with open(out, encoding="utf-8") as f:
+                figures = [one for one in json.load(f)["figures"]
+                           if one["name"] == "beside_cpu_s"]
+        self.assertIsNone(used["time-slicing"])
+        self.assertGreater(used["gpreemptd"], 0)
+        self.assertGreater(used["busy"], used["gpreemptd"])
+        self.assertLess(used["busy"], took)
+        self.assertEqual({one["row"]: one["values"] for one in figures},
+                         {"p, busy": [used["busy"]], "p, gpreemptd": [used["gpreemptd"]]})
+        for name in ("busy", "gpreemptd"):
+            self.assertIn(f"\n{name:17} {used[name]:.4f} s of CPU beside the clients\n",
+                          done.stdout)
+
+
+class Deadlines(unittest.TestCase):
+    def bench(self, folder, plan, *more):
+        return subprocess.run(
+            [BENCH, "run", os.path.join(TOP, f"bench/plans/deadlines/{plan}.json"),
+             "--device=soft0", f"--peers={folder}/peers", "--seconds=0.5", *more], text=True,
+            capture_output=True, timeout=200, env=soft_env(folder))
+
+    def test_they_are_said(self):
+        """As gpreempt run --class takes them, by those alone who have any."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f"{folder}/peers")
+            said = f"echo {{class}}{{class_times}} >>{folder}/said; exec \"$@\""
+            with open(f"{folder}/peers/says.yaml", "w", encoding="ascii") as f:
+                json.dump({"name": "says", "what": "the class", "needs": [],
+                           "lc": ["sh", "-c", said, "sh"], "be": ["sh", "-c", said, "sh"],
+                           "hint": False}, f)
+            done = self.bench(folder, "three")
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(f"{folder}/said", encoding="ascii") as f:
+                said = f.read()
+            fast = self.bench(folder, "three", "--offered=1")
+        self.assertEqual(said, "lc,period=20000000ns,deadline=10000us,runtime=4300us\n"
+                         "lc:1,period=40000000ns,deadline=25000us,runtime=10300us\n"
+                         "lc:2,period=60000000ns,deadline=60000us,runtime=15300us\nbe\n")
+        self.assertEqual((fast.returncode, fast.stdout), (2, ""))
+        self.assertRegex(fast.stderr, "^gpreempt-bench: three: lc3: --offered: its requests would "
+                         "come every 4[0-9]{4} us, and are due in 60000 us; no shorter than that, "
+                         "and 10 s at most, is wanted\n$")
+
+    def test_they_are_promised(self):
+        """By the daemon of the peer, and what it cannot promise it refuses."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f"{folder}/peers")
+            for name in ("gpreemptd", "gpreemptd-edf.yaml"):
+                shutil.copy(os.path.join(TOP, "bench/peers", name), f"{folder}/peers")
+            for plan, clients, refused in (("two", 2, 0), ("too-much", 4, 1)):
+                done = self.bench(folder, plan)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual(done.stdout.count(" missed"), clients, done.stdout)
+                self.assertEqual(done.stderr.count("the class asked for is refused"), refused,
+                                 done.stderr)
+
+
 class Mps(unittest.TestCase):
     """Its script, with a control daemon that only says what it is told."""
 

@@ -176,7 +176,7 @@ class Plans(Faked):
         kept = os.path.join(self.folder, "kept")
         done = self.bench(self.PLAN, "--device=GPU-0", f"--dir={kept}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("streams, priority absent: a program in PyTorch is no thread of its one",
+        self.assertIn("streams, priority absent: all clients are one process there, and one",
                       done.stdout)
         with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
             run = next(run for run in json.load(f)["runs"] if "clients" in run)

@@ -12,6 +12,22 @@ static void check_text(const char *text, size_t max)
 		FUZZ_CHECK((unsigned char)*text >= ' ' && *text != 127);
 }
 
+static void check_killed(const struct gp_plan *p, const struct gp_plan_client *c)
+{
+	FUZZ_CHECK(!c->killed_every_s || (c->killed_every_s >= 0.1 && c->killed_every_s <= 86400));
+	FUZZ_CHECK(!c->killed_every_s || (!c->lc && !c->after && gp_plan_kills(p)));
+	for (size_t i = 0; i < p->clients; i++)
+		FUZZ_CHECK(!(c->after >> i & 1) || !p->client[i].killed_every_s);
+}
+
+static void check_runtime(const struct gp_plan_client *c)
+{
+	if (!c->runtime_us)
+		return;
+	FUZZ_CHECK(c->lc && c->load == GP_PLAN_PERIODIC && c->runtime_us <= c->deadline_us);
+	FUZZ_CHECK(gp_plan_period_fits(c));
+}
+
 static void check_client(const struct gp_plan *p, size_t i)
 {
 	const struct gp_plan_client *c = &p->client[i];
@@ -27,6 +43,8 @@ static void check_client(const struct gp_plan *p, size_t i)
 		FUZZ_CHECK(c->trace_ns[j - 1] <= c->trace_ns[j]);
 	FUZZ_CHECK((c->load == GP_PLAN_DEPENDENT) == (c->after != 0));
 	FUZZ_CHECK(!(c->after >> i & 1) && c->batch);
+	check_killed(p, c);
+	check_runtime(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

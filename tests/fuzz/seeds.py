@@ -429,6 +429,8 @@ def plan():
     whole = '{"time": 60, "tasks": [%s]}'
     trace = '{"type": "trace", "trace": [0, 1.5, 3]}'
     after = '{"type": "dependent", "prev_task_ids": ["%s"]}'
+    times = '{"priority": 0, "deadline_us": %u, "runtime_us": %u}'
+    killed = '{"priority": 1, "killed_every_s": %s}'
     for name, text in {
             "one": whole % task % ("a", load, client), "none": whole % "",
             "two": whole % ",".join(task % (i, load, client) for i in "ab"),
@@ -441,6 +443,15 @@ def plan():
             "no-id": whole % '{"load": {"type": "continuous"}, "client": {}}',
             "many": whole % ",".join(task % (i, load, "{}") for i in range(65)),
             "huge": whole % task % ("a", load.replace("100", "1e999"), "{}"),
+            "runtime": whole % task % ("a", load, times % (9000, 8000)),
+            "runtime-long": whole % task % ("a", load, times % (9000, 9001)),
+            "deadline-late": whole % task % ("a", load, times % (10001, 9)),
+            "killed": whole % ",".join([task % ("a", load, killed % "2.5"),
+                                        task % ("b", load, "{}")]),
+            "all-killed": whole % task % ("a", load, killed % "3"),
+            "after-killed": whole % ",".join([task % ("a", load, killed % "10"),
+                                              task % ("b", after % "a", "{}")]),
+            "killed-late": whole % task % ("a", load, killed % "1e9"),
             "deep": "[" * 3000, "empty": "", "control": '{"\x01\x1b[2J": 1}',
             "unknown": whole % task % ("a", load, '{"\\u001b[2J": 1, "": 2}')}.items():
         put("plan", name, text)
