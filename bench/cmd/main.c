@@ -261,6 +261,16 @@ static int calibrate(struct args *a)
 	return err ? failed(a->word[0], err) : 0;
 }
 
+/* NULL: it can be. */
+static const char *cannot_run(const struct args *a, const struct gp_suite *suite)
+{
+	if (suite->deviceless && !a->options.device)
+		return suite->deviceless;
+	if (!suite->samples && a->dir)
+		return "it has no raw samples for --dir; --out=FILE keeps what it found";
+	return NULL;
+}
+
 static int run(struct args *a)
 {
 	const struct gp_suite *suite = NULL;
@@ -272,8 +282,9 @@ static int run(struct args *a)
 	suite = find(a->word[0]);
 	if (!suite && !is_plan(a->word[0]))
 		return no_such_suite("run", a->word[0]);
-	if (suite && suite->deviceless && !a->options.device) {
-		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name, suite->deviceless);
+	if (suite && cannot_run(a, suite)) {
+		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name,
+			cannot_run(a, suite));
 		return 2;
 	}
 	results = gp_results_create(suite ? suite->name : a->word[0], a->options.seed);

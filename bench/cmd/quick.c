@@ -46,5 +46,6 @@ static int run_quick(const struct gp_suite_options *options, struct gp_results *
 const struct gp_suite gp_suite_quick = {
 	.name = "quick",
 	.what = "latency-critical beside best-effort on the model of an H200; no GPU, 20 s",
+	.samples = true,
 	.run = run_quick,
 };

@@ -33,5 +33,6 @@ const struct gp_suite gp_suite_rig = {
 	.name = "quick-rig",
 	.what = "HIP programs beside each other on an AMD GPU, the rig's; make bench-rig",
 	.deviceless = "--device=ID of an AMD GPU is wanted; \"make bench-rig\" runs it in the rig",
+	.samples = true,
 	.run = run_rig,
 };

@@ -5,6 +5,7 @@
 #ifndef GP_BENCH_SUITE_H
 #define GP_BENCH_SUITE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -27,6 +28,7 @@ struct gp_suite_options {
 struct gp_suite {
 	const char *name;
 	const char *what;	/* one line, of what it shows and needs */
+	bool samples;		/* it has raw ones, for --dir */
 	const char *deviceless;	/* what is said without --device; NULL: it needs none */
 	/**
 	 * Prints its tables to @out, and adds its figures to @results. 0; 1: a bar was

@@ -316,7 +316,10 @@ int gp_rundir_close(struct gp_rundir *dir)
 		return 0;
 	path_of(dir, "run.json", path);
 	errno = 0;
-	err = json_dump_file(dir->root, path, JSON_INDENT(1)) ? -(errno ? errno : EIO) : 0;
+	if (!json_array_size(dir->runs))
+		err = rmdir(dir->path) && errno != ENOTEMPTY ? -errno : 0;
+	else
+		err = json_dump_file(dir->root, path, JSON_INDENT(1)) ? -(errno ? errno : EIO) : 0;
 	json_decref(dir->root);
 	free(dir);
 	return err;

@@ -61,7 +61,10 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run);
 /** It was not run, because. 0, or negative errno. */
 int gp_rundir_absent(struct gp_rundir *dir, const char *plan, const char *scheduler,
 		     const char *why);
-/** Writes run.json, and frees @dir in any case. NULL is fine. */
+/**
+ * Writes run.json, and frees @dir in any case. Where there was no run the folder goes, if
+ * nothing else is in it. NULL is fine.
+ */
 int gp_rundir_close(struct gp_rundir *dir);
 
 #endif

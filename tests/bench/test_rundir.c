@@ -146,6 +146,19 @@ static void intervals(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Nothing is left of it, so that the same name can be given again. */
+static void without_a_run(void **state)
+{
+	struct gp_rundir *dir;
+	char folder[64];
+
+	folder_of(folder);
+	assert_int_equal(gp_rundir_create(folder, &about, &dir), 0);
+	assert_int_equal(gp_rundir_close(dir), 0);
+	assert_int_equal(rmdir(folder), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 static void where_nothing_can_be_written(void **state)
 {
 	const struct gp_rundir_client client[2] = { { .id = "a", .workload = "w", .load = "l" },
@@ -168,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),
 		cmocka_unit_test(intervals),
+		cmocka_unit_test(without_a_run),
 		cmocka_unit_test(where_nothing_can_be_written),
 	};
 

@@ -489,6 +489,7 @@ class Bench(unittest.TestCase):
 
     def test_refuses(self):
         for args, says in ((("run", "quick-rig"), "run quick-rig: --device=ID of an AMD GPU"),
+                           (("run", "switch", "--dir=/tmp/x"), "run switch: it has no raw samples"),
                            (("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
                            (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
                            (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, "),
