@@ -475,6 +475,13 @@ static uint64_t look_again_ns(struct gp_edev *dev, int err)
 	return slot ? GP_EDAEMON_SLOT_NS : GP_EDAEMON_LOOK_NS;
 }
 
+static void say_slot(struct gp_edev *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+	gp_slot_say(dev);
+	gp_edev_unlock(dev);
+}
+
 static void look_for_it(struct gp_edev *dev)
 {
 	static atomic_int said;
@@ -488,6 +495,9 @@ static void look_for_it(struct gp_edev *dev)
 	if (fd != -ENOENT && fd != -EAGAIN)
 		gp_log_once(&said, GP_LOG_WARN, "the daemon cannot be reached: %s",
 			    fd == -EPERM ? "another user listens there" : strerror(-fd));
+	/* A daemon has the short timeslice itself, and gives each its turn. */
+	if (fd != -EAGAIN && d->state != GP_EDAEMON_MISSED)
+		say_slot(dev);
 	d->next_ns = gp_wall_ns() + look_again_ns(dev, fd);
 }
 

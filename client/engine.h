@@ -255,6 +255,8 @@ void gp_edev_slices_again(struct gp_edev *dev);
 
 /* slot.c. Called with dev->lock held; report the SLOT event to the core. */
 void gp_slot_follow(struct gp_edev *dev);
+/* That another process has it, once, to who has no daemon. */
+void gp_slot_say(struct gp_edev *dev);
 /** Give it back, if it is here. */
 void gp_slot_drop(struct gp_edev *dev);
 void gp_slot_forget(struct gp_edev *dev);

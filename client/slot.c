@@ -79,18 +79,13 @@ static void want(struct gp_edev *dev)
 		take(dev, fd);
 		return;
 	}
-	if (err == -EBUSY)
-		gp_log_once(&said, GP_LOG_WARN,
-			    "another best-effort process has the short timeslice of %s; "
-			    "this one keeps the driver's until that one ends",
-			    dev->hal->id.name);
-	else
+	if (err != -EBUSY) {
 		gp_log_once(&said, GP_LOG_WARN,
 			    "no lock for the short timeslice of %s: %s; "
 			    "this process keeps the driver's",
 			    dev->hal->id.name, strerror(-err));
-	if (err != -EBUSY)
 		return;
+	}
 	if (!dev->slot_thread) {
 		if (start_thread(dev))
 			return;
@@ -120,6 +115,17 @@ void gp_slot_follow(struct gp_edev *dev)
 		want(dev);
 	else
 		unwant(dev);
+}
+
+void gp_slot_say(struct gp_edev *dev)
+{
+	static atomic_int said;
+
+	if (dev->slot == GP_SLOT_WAITING)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "another best-effort process has the short timeslice of %s; "
+			    "this one keeps the driver's until that one ends",
+			    dev->hal->id.name);
 }
 
 void gp_slot_drop(struct gp_edev *dev)

@@ -472,6 +472,27 @@ static void nobody_there(void **state)
 	rig_end(&r);
 }
 
+/* It has the short slice for all: nothing to be warned of. */
+static void daemon_has_the_slot(void **state)
+{
+	struct gp_class_request want = be(7);
+	union gp_wire_msg msg;
+	struct rig r;
+	int slot;
+
+	daemon_listen();
+	rig_make(&r, &want);
+	assert_int_equal(gp_slot_try(r.dev->hal, &slot), 0);
+	group_add(&r, 0);
+	r.conn = greet(&msg);
+	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
+	give_page(r.conn, &msg, SEALS, &r.given);
+	soon(has_page(r.dev));
+	assert_int_equal(atomic_load(&warnings), 0);
+	close(slot);
+	rig_end(&r);
+}
+
 /* Who gives the short slice up may have done it for a daemon. */
 static void slot_comes_for_a_reason(void **state)
 {
@@ -486,6 +507,7 @@ static void slot_comes_for_a_reason(void **state)
 	group_add(&r, 0);
 	/* The first look is in vain, and the next one is far. */
 	usleep(QUIET_MS * 1000);
+	warned(1, "another best-effort process has the short timeslice");
 	daemon_listen();
 	free_ns = gp_wall_ns();
 	close(slot);
@@ -1434,7 +1456,6 @@ int main(void)
 		/* While there are new devices: on one that was used, nothing is learned. */
 		cmocka_unit_test(work_is_told_to_the_daemon_alone),
 		cmocka_unit_test(nobody_there),
-		cmocka_unit_test(slot_comes_for_a_reason),
 		cmocka_unit_test(hello_says_all),
 		cmocka_unit_test(hello_without_files),
 		cmocka_unit_test(groups_come_later),
@@ -1456,6 +1477,9 @@ int main(void)
 		cmocka_unit_test(stopped_daemon_stops_nobody),
 		cmocka_unit_test(nonsense_is_the_end),
 		cmocka_unit_test(child_has_no_part_in_it),
+		/* In this order: it is said once. */
+		cmocka_unit_test(daemon_has_the_slot),
+		cmocka_unit_test(slot_comes_for_a_reason),
 	};
 	const struct gp_engine_hooks hooks = {
 		.tracks = true, .learn = true,
