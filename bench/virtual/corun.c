@@ -13,6 +13,7 @@
 #define REPORT_NS 100000000u
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
+#define SEGMENT_NS 20000000u	/* as bench/apps/client.c has it */
 
 /* One kernel for the device, launched so long after the request's, or the last token. */
 struct part {
@@ -40,6 +41,8 @@ struct client {
 	size_t part_next;
 	size_t tokens;			/* of this request, so far */
 	bool busy;			/* and the core knows */
+	bool segments;			/* a request is one, or several .. */
+	uint64_t segment_ns;		/* .. of which one began then */
 	struct gp_plan_done *result;
 	size_t room, token_room;
 };
@@ -204,8 +207,22 @@ static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
 	submit(w, c, GP_METHOD_FENCE, 0, (uint64_t)(c - w->client) + 1);
 }
 
+static void begin_segment(struct world *w, struct client *c, uint64_t now_ns)
+{
+	if (c->segments)
+		tell(w, c, GP_EV_SEGMENT_BEGIN, 0);
+	c->segment_ns = now_ns;
+}
+
+static void end_segment(struct world *w, const struct client *c)
+{
+	if (c->segments)
+		tell(w, c, GP_EV_SEGMENT_END, 0);
+}
+
 static void launch(struct world *w, struct client *c, uint64_t now_ns)
 {
+	begin_segment(w, c, now_ns);
 	c->state = LAUNCHED;
 	c->launched_ns = now_ns;
 	c->part_next = 0;
@@ -294,8 +311,13 @@ static void reached(struct world *w, struct client *c, uint64_t now_ns)
 	tell(w, c, GP_EV_IDLE, 0);
 	c->busy = false;
 	if (c->part_next == c->parts) {
+		end_segment(w, c);
 		ended(w, c, now_ns);
 		return;
+	}
+	if (now_ns - c->segment_ns >= SEGMENT_NS) {
+		end_segment(w, c);
+		begin_segment(w, c, now_ns);
 	}
 	c->launched_ns = now_ns;
 	c->wake_ns = now_ns + c->part[c->part_next].at_ns;
@@ -430,6 +452,8 @@ static int make_client(struct world *w, size_t i)
 			      .result = &w->result->client[i] };
 	if (gp_workload_needs_device(w->run->workload[i]) || plan->killed_every_s > 0)
 		return -EINVAL;
+	c->segments = plan->lc && w->run->scheduler == GP_CORUN_HINTED &&
+		      gp_workload_waits_often(w->run->workload[i]);
 	c->result->tokens.of_each = w->run->workload[i]->tokens;
 	err = make_parts(c, w->run->workload[i], w->run->device);
 	if (err || !gp_plan_has_rate(plan))

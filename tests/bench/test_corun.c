@@ -273,6 +273,11 @@ static void a_decoder(void **state)
 			    p50_ns > by_itself.first_ns + 1 * MS :
 			    p50_ns < by_itself.first_ns + 200 * US && p50_ns < sliced_ns);
 		assert_true(gp_samples_rank(l.next_ns, l.nexts, 0) >= by_itself.next_ns);
+		/* A hinted request is a segment, which keeps the device in its gaps. */
+		p50_ns = gp_samples_rank(l.next_ns, l.nexts, 500);
+		assert_true(scheduler == GP_CORUN_HINTED ?
+			    p50_ns <= by_itself.next_ns + 20 * US :
+			    p50_ns >= by_itself.next_ns + 150 * US);
 		gp_token_latencies_free(&l);
 	}
 	end(&f);
