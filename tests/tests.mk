@@ -31,6 +31,7 @@ san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
 # One at a time: whose report it is.
 RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT) --reports $(REPORTS)
 E2E      := $(filter-out $(E2E_PLAIN),$(E2E))
+E2E_TIMEOUT ?= 600
 else
 RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT)
 endif

@@ -38,12 +38,16 @@ int gp_timeline_start(struct gp_timeline *t, const char *program, const char *de
 	return err;
 }
 
-static bool add(struct reader *r, size_t i, uint64_t end_ns)
+/* As far as it was while the plan was: whoever is left alone keeps the device, idle or not. */
+static bool add(struct reader *r, size_t i, uint64_t until_ns)
 {
 	struct gp_plan_result *result = r->result;
+	const uint64_t since_ns = r->since_ns[i];
+	const uint64_t start_ns = since_ns > result->begin_ns ? since_ns : result->begin_ns;
+	const uint64_t end_ns = until_ns < result->end_ns ? until_ns : result->end_ns;
 	struct gp_stretch *more;
 
-	if (end_ns <= result->begin_ns)
+	if (end_ns <= start_ns)
 		return true;
 	if (result->stretches == r->room) {
 		r->room = r->room ? 2 * r->room : 1024;
@@ -53,7 +57,7 @@ static bool add(struct reader *r, size_t i, uint64_t end_ns)
 		result->stretch = more;
 	}
 	result->stretch[result->stretches++] = (struct gp_stretch){
-		.start_ns = r->since_ns[i], .end_ns = end_ns, .client = r->who[i].client,
+		.start_ns = start_ns, .end_ns = end_ns, .client = r->who[i].client,
 	};
 	return true;
 }

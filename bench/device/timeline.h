@@ -31,7 +31,7 @@ struct gp_timeline_who {
 int gp_timeline_start(struct gp_timeline *timeline, const char *program, const char *device,
 		      const char *folder);
 /**
- * No longer: @result's stretches are those of the @count of @who since the plan began.
+ * No longer: @result's stretches are those of the @count of @who while the plan was.
  * 0; -ENOMEM; -EBADMSG: what was written is no log.
  */
 int gp_timeline_end(struct gp_timeline *timeline, const struct gp_timeline_who *who,

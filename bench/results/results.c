@@ -275,16 +275,23 @@ static int judge(const json_t *figure, const double *a, const double *b, size_t 
 	return c.verdict != GP_UNDECIDED && !better;
 }
 
+/* Of how many runs both have it. */
+static size_t pairs_of(const json_t *figure, const json_t *other)
+{
+	const size_t a = json_array_size(json_object_get(figure, "values"));
+	const size_t b = json_array_size(json_object_get(other, "values"));
+
+	return a < b ? a : b;
+}
+
 static int compare_figure(const json_t *figure, const json_t *other, double alpha, FILE *out)
 {
 	const json_t *of_a = json_object_get(figure, "values");
 	const json_t *of_b = json_object_get(other, "values");
-	size_t count = json_array_size(of_a);
+	const size_t count = pairs_of(figure, other);
 	double *a, *b;
 	int worse = -ENOMEM;
 
-	if (json_array_size(of_b) < count)
-		count = json_array_size(of_b);
 	a = numbers(of_a, count);
 	b = numbers(of_b, count);
 	if (a && b)
@@ -306,16 +313,43 @@ static void name_missing(const struct gp_results *from, const struct gp_results 
 				text_of(figure, "name"), which);
 }
 
+static bool is_tested(const json_t *figure, const json_t *other)
+{
+	const json_t *a = json_object_get(figure, "values"), *b = json_object_get(other, "values");
+	const size_t count = pairs_of(figure, other);
+
+	for (size_t i = 0; count >= GP_COMPARE_PAIRS_MIN && i < count; i++)
+		if (json_number_value(json_array_get(a, i)) !=
+		    json_number_value(json_array_get(b, i)))
+			return true;
+	return false;
+}
+
+/* Of many figures some differ by chance: all of them together may with @alpha (Bonferroni). */
+static double alpha_of_each(const struct gp_results *a, const struct gp_results *b, double alpha)
+{
+	size_t tested = 0, i;
+	json_t *figure;
+
+	json_array_foreach(a->figures, i, figure) {
+		const json_t *other = find(b, text_of(figure, "row"), text_of(figure, "name"));
+
+		tested += other && is_tested(figure, other);
+	}
+	return tested ? alpha / (double)tested : alpha;
+}
+
 int gp_results_compare(const struct gp_results *a, const struct gp_results *b,
 		       double alpha, FILE *out)
 {
+	const double each = alpha_of_each(a, b, alpha);
 	json_t *figure;
 	size_t i;
 	int worse = 0;
 
 	json_array_foreach(a->figures, i, figure) {
 		const json_t *other = find(b, text_of(figure, "row"), text_of(figure, "name"));
-		int r = other ? compare_figure(figure, other, alpha, out) : 0;
+		int r = other ? compare_figure(figure, other, each, out) : 0;
 
 		if (r < 0)
 			return r;

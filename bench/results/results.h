@@ -39,8 +39,9 @@ struct gp_results *gp_results_parse(const char *name, const char *text, size_t b
 
 /**
  * Prints, for each figure of both, whether @b is better, worse or undecided, by
- * gp_compare() at @alpha; where no value differs, "same", and where there are too few
- * runs to tell, "differs". How many are worse or differ; negative errno.
+ * gp_compare(); where no value differs, "same", and where there are too few runs to tell,
+ * "differs". @alpha: that any of them is called better or worse where none is. How many are
+ * worse or differ; negative errno.
  */
 int gp_results_compare(const struct gp_results *a, const struct gp_results *b,
 		       double alpha, FILE *out);

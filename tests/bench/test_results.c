@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/load/random.h"
 #include "bench/results/results.h"
 #include "tests/common/gp_test.h"
 
@@ -97,6 +98,40 @@ static void verdicts(void **state)
 	gp_results_destroy(first);
 }
 
+#define MANY 30
+
+/* Of many figures that are alike none is worse, but for one time in a hundred. */
+static void many_figures(void **state)
+{
+	struct gp_random r;
+	int wrong = 0, found = 0;
+
+	gp_random_seed(&r, 4, 1);
+	for (int try = 0; try < 200; try++) {
+		struct gp_results *a = gp_results_create("some", 1);
+		struct gp_results *b = gp_results_create("some", 1);
+		char text[8192], row[8];
+
+		for (int k = 0; k < MANY * 10; k++) {
+			const double slower = k / 10 == MANY - 1 && try >= 100 ? 1.03 : 1;
+
+			snprintf(row, sizeof(row), "r%d", k / 10);
+			assert_int_equal(gp_results_add(a, row, "p50", GP_BETTER_LOWER, 570 *
+							exp(0.005 * gp_random_normal(&r))), 0);
+			assert_int_equal(gp_results_add(b, row, "p50", GP_BETTER_LOWER, 570 *
+							slower *
+							exp(0.005 * gp_random_normal(&r))), 0);
+		}
+		said(a, b, text, sizeof(text));
+		*(try < 100 ? &wrong : &found) += strstr(text, "worse") || strstr(text, "better");
+		gp_results_destroy(a);
+		gp_results_destroy(b);
+	}
+	print_message("different: %d of 100 that are alike, %d of 100 where one is\n", wrong, found);
+	assert_in_range(wrong, 0, 5);
+	assert_in_range(found, 90, 100);
+}
+
 /* More of BE is better. */
 static void higher_is_better(void **state)
 {
@@ -157,6 +192,7 @@ int main(void)
 		cmocka_unit_test(written_and_read),
 		cmocka_unit_test(not_written),
 		cmocka_unit_test(verdicts),
+		cmocka_unit_test(many_figures),
 		cmocka_unit_test(higher_is_better),
 		cmocka_unit_test(refused),
 	};

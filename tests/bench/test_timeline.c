@@ -18,6 +18,7 @@ static int read_text(const char *text, struct gp_plan_result *result)
 	assert_non_null(file);
 	memset(result, 0, sizeof(*result));
 	result->begin_ns = 1000;
+	result->end_ns = 9000;
 	err = gp_timeline_read(file, who, 4, result);
 	fclose(file);
 	return err;
@@ -31,14 +32,18 @@ static void test_stretches(void **state)
 				   "995 start 90 2 0\n"
 				   "1100 start 70 1 0\n1200 end 70 1 0\n"
 				   "1250 start 5 3 0\n1300 end 5 3 0\n"	/* nobody's */
-				   "1400 end 90 2 0\n1500 start 70 1 0\n", &r), 0);
-	assert_int_equal(r.stretches, 2);
+				   "1400 end 90 2 0\n1500 start 70 1 0\n"
+				   "9500 end 70 1 0\n9600 start 70 1 0\n"	/* and after it */
+				   "9700 end 70 1 0\n9800 start 70 1 0\n", &r), 0);
+	assert_int_equal(r.stretches, 3);
 	assert_int_equal(r.stretch[0].client, 0);
 	assert_int_equal(r.stretch[0].start_ns, 1100);
 	assert_int_equal(r.stretch[0].end_ns, 1200);
 	assert_int_equal(r.stretch[1].client, 2);
-	assert_int_equal(r.stretch[1].start_ns, 995);
+	assert_int_equal(r.stretch[1].start_ns, 1000);
 	assert_int_equal(r.stretch[1].end_ns, 1400);
+	assert_int_equal(r.stretch[2].start_ns, 1500);
+	assert_int_equal(r.stretch[2].end_ns, 9000);
 	gp_plan_result_free(&r);
 }
 
@@ -73,7 +78,7 @@ static void test_another_life(void **state)
 
 static void test_many(void **state)
 {
-	struct gp_plan_result r = { .begin_ns = 0 };
+	struct gp_plan_result r = { .end_ns = UINT64_MAX };
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
