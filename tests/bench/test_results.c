@@ -127,7 +127,7 @@ static void many_figures(void **state)
 		gp_results_destroy(a);
 		gp_results_destroy(b);
 	}
-	print_message("different: %d of 100 that are alike, %d of 100 where one is\n", wrong, found);
+	print_message("different: %d of 100 that are alike, %d where one is\n", wrong, found);
 	assert_in_range(wrong, 0, 5);
 	assert_in_range(found, 90, 100);
 }
