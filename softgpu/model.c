@@ -354,8 +354,10 @@ int gp_model_submit(struct gp_model *m, uint32_t channel,
 		if (err)
 			return err;
 	}
-	if (!model_group_has_work(m, g))
+	if (!model_group_has_work(m, g)) {
 		g->since_ns = m->now_ns + m->cfg.notice_ns;
+		model_sched_work_came(m, g);
+	}
 	q = model_method_at(c, ++c->tail);
 	memset(q, 0, sizeof(*q));
 	q->m = *method;

@@ -170,6 +170,7 @@ bool model_sched_step(struct gp_model *m);
 uint64_t model_sched_next(struct gp_model *m);
 void model_sched_account(struct gp_model *m, uint64_t dt_ns);
 void model_sched_group_add(struct gp_model *m, struct model_group *g);
+void model_sched_work_came(struct gp_model *m, struct model_group *g);
 void model_sched_group_del(struct gp_model *m, struct model_group *g);
 
 #endif

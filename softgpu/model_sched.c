@@ -100,6 +100,15 @@ static uint64_t slice_end(const struct model_runlist *rl,
 	return rl->slice_ns + times * slice;
 }
 
+/* Who had nothing to do, and kept the device as nobody else had, begins a slice with its work. */
+void model_sched_work_came(struct gp_model *m, struct model_group *g)
+{
+	struct model_runlist *rl = &m->runlist[g->runlist];
+
+	if (rl->phase == PHASE_RUN && &m->group[rl->cur - 1] == g)
+		rl->slice_ns = m->now_ns;
+}
+
 static void load(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 		 uint32_t next, uint64_t in_ns)
 {

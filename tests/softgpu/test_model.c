@@ -348,6 +348,24 @@ static void slices_alternate(void **state)
 	assert_int_equal(switches(f, 1, GP_SWITCH_END), 0);
 }
 
+/* Whenever it was that it came on: nobody wanted the device since. */
+static void work_begins_a_slice(void **state)
+{
+	struct fix *f = *state;
+	uint32_t a = group(f, 1), b = group(f, 2);
+	uint32_t ch = channel(f, a);
+
+	put(f, ch, kernel(8, 10 * US, 5));
+	gp_model_advance(f->m, 3 * MS);
+	put(f, ch, kernel(8, 100 * MS, 6));
+	put(f, ch, kernel(8, 100 * MS, 7));
+	busy(f, b, MS, 20);
+	/* Of 2 ms: noticed after 1 us, it waits for the end; then saved and loaded. */
+	gp_model_advance(f->m, 20 * MS);
+	assert_int_equal(when(f, GP_MODEL_STARTED, 6), 3 * MS + 100);
+	assert_in_range(when(f, GP_MODEL_STARTED, 20), 5 * MS, 5 * MS + 10 * US);
+}
+
 static void a_switch_costs_what_it_says(void **state)
 {
 	struct fix *f = *state;
@@ -862,6 +880,7 @@ int main(void)
 		TEST(wait_waits_for_another_channel),
 		TEST(copies_take_their_bandwidth),
 		TEST(slices_alternate),
+		TEST(work_begins_a_slice),
 		TEST(a_switch_costs_what_it_says),
 		TEST(lone_hold_is_lost_a_pair_is_not),
 		TEST(two_at_1_us_livelock),
