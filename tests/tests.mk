@@ -4,6 +4,8 @@
 E2E      := $(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py))
 # Tens of plans of others: what runs them is tested with sanitizers by a few.
 E2E_PLAIN := tests/e2e/test_bench_suites.py
+# Of one thread; those of its clients run with test_bench_peers.py.
+E2E_NO_THREADS := tests/e2e/test_bench_cli.py
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # Unit tests and replayed inputs that pass, at least.
 UNIT_FLOOR ?= 400
@@ -30,7 +32,7 @@ SAN_MORE  = $(if $(filter asan,$(san_name)),:detect_leaks=0,:suppressions=$(absp
 san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
 # One at a time: whose report it is.
 RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT) --reports $(REPORTS)
-E2E      := $(filter-out $(E2E_PLAIN),$(E2E))
+E2E      := $(filter-out $(E2E_PLAIN) $(if $(filter tsan,$(san_name)),$(E2E_NO_THREADS)),$(E2E))
 E2E_TIMEOUT ?= 600
 else
 RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT)
