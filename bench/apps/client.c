@@ -33,7 +33,6 @@
 #define NEVER UINT64_MAX
 #define DRAIN_NS 500000000u	/* so long after the end a request may still begin */
 #define CLIENTS_MAX 64
-#define SEGMENT_NS 20000000u	/* so long at most a segment keeps the device */
 
 struct how {
 	char workload[512], arrivals[32], trace[512], ends[512], out[512];
@@ -290,7 +289,7 @@ static void renew_segment(void *of, uint64_t now_ns)
 {
 	struct client *c = of;
 
-	if (!c->segments || now_ns - c->segment_ns < SEGMENT_NS)
+	if (!c->segments || now_ns - c->segment_ns < GP_WORKLOAD_SEGMENT_NS)
 		return;
 	end_segment(c);
 	begin_segment(c);

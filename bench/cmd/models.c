@@ -96,14 +96,6 @@ static struct gp_workload *open_model(const struct search *s, const char *model,
 	return w;
 }
 
-static bool is_waited_for(const struct gp_plan *plan, size_t client)
-{
-	for (size_t i = 0; i < plan->clients; i++)
-		if (plan->client[i].after >> client & 1)
-			return true;
-	return false;
-}
-
 /* NULL: it can. */
 static const char *what_keeps(const struct gp_workload *w, const struct gp_plan *plan, size_t i,
 			      const char *device)
@@ -114,7 +106,7 @@ static const char *what_keeps(const struct gp_workload *w, const struct gp_plan 
 		return NULL;
 	if (gp_device_is_soft(device))
 		return "PyTorch runs on cards only, not on the software GPU";
-	if (plan->client[i].after || is_waited_for(plan, i))
+	if (plan->client[i].after || gp_plan_waiters(plan, i))
 		return "a client in PyTorch waits for no other, and none for it";
 	return NULL;
 }

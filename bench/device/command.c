@@ -86,16 +86,6 @@ static void trace_path(const char *folder, size_t client, char *path, size_t len
 	snprintf(path, len, "%s/%zu.trace", folder, client);
 }
 
-static uint64_t who_waits_for(const struct gp_plan *plan, size_t client)
-{
-	uint64_t bits = 0;
-
-	for (size_t i = 0; i < plan->clients; i++)
-		if (plan->client[i].after >> client & 1)
-			bits |= 1ull << i;
-	return bits;
-}
-
 bool gp_command_is_torch(const struct gp_device_run *run, size_t client)
 {
 	return !strncmp(run->workload[client], TORCH, strlen(TORCH));
@@ -115,7 +105,7 @@ static void add_load(struct gp_command *c, const struct gp_device_run *run, size
 {
 	const struct gp_plan_client *one = &run->plan->client[client];
 	const bool told = is_told_times(run, client);
-	const uint64_t tell = who_waits_for(run->plan, client);
+	const uint64_t tell = gp_plan_waiters(run->plan, client);
 	char path[GP_COMMAND_WORD_LEN / 2], law[32];
 
 	trace_path(folder, client, path, sizeof(path));

@@ -75,6 +75,16 @@ bool gp_plan_period_fits(const struct gp_plan_client *c)
 	       (uint64_t)c->deadline_us * NS_PER_US <= gp_plan_period_ns(c);
 }
 
+uint64_t gp_plan_waiters(const struct gp_plan *plan, size_t client)
+{
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < plan->clients; i++)
+		if (plan->client[i].after >> client & 1)
+			bits |= 1ull << i;
+	return bits;
+}
+
 bool gp_plan_kills(const struct gp_plan *plan)
 {
 	for (size_t i = 0; i < plan->clients; i++)

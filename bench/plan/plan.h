@@ -91,6 +91,8 @@ void gp_plan_law(const struct gp_plan_client *client, char *text, size_t len);
 uint64_t gp_plan_period_ns(const struct gp_plan_client *client);
 /** Is its period as long as the deadline, and no longer than a class may say? */
 bool gp_plan_period_fits(const struct gp_plan_client *client);
+/** Those that wait for @client's requests: a bit for each. */
+uint64_t gp_plan_waiters(const struct gp_plan *plan, size_t client);
 /** Is one of its clients killed? */
 bool gp_plan_kills(const struct gp_plan *plan);
 

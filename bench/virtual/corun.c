@@ -13,7 +13,6 @@
 #define REPORT_NS 100000000u
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
-#define SEGMENT_NS 20000000u	/* as bench/apps/client.c has it */
 
 /* One kernel for the device, launched so long after the request's, or the last token. */
 struct part {
@@ -315,7 +314,7 @@ static void reached(struct world *w, struct client *c, uint64_t now_ns)
 		ended(w, c, now_ns);
 		return;
 	}
-	if (now_ns - c->segment_ns >= SEGMENT_NS) {
+	if (now_ns - c->segment_ns >= GP_WORKLOAD_SEGMENT_NS) {
 		end_segment(w, c);
 		begin_segment(w, c, now_ns);
 	}

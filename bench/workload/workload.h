@@ -120,6 +120,9 @@ static inline bool gp_workload_is_torch(const struct gp_workload *w)
 	return w->kind == GP_WORKLOAD_TORCH;
 }
 
+/** A hinted request that waits often is a segment, and one longer than this is several. */
+#define GP_WORKLOAD_SEGMENT_NS 20000000u
+
 /** Over all kernels. */
 struct gp_workload_sum gp_workload_sum(const struct gp_workload *workload);
 
