@@ -275,6 +275,7 @@ static int run(struct args *a)
 {
 	const struct gp_suite *suite = NULL;
 	struct gp_results *results;
+	const char *why;
 	int r;
 
 	if (a->words != 1)
@@ -282,9 +283,9 @@ static int run(struct args *a)
 	suite = find(a->word[0]);
 	if (!suite && !is_plan(a->word[0]))
 		return no_such_suite("run", a->word[0]);
-	if (suite && cannot_run(a, suite)) {
-		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name,
-			cannot_run(a, suite));
+	why = suite ? cannot_run(a, suite) : NULL;
+	if (why) {
+		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name, why);
 		return 2;
 	}
 	results = gp_results_create(suite ? suite->name : a->word[0], a->options.seed);
