@@ -110,7 +110,7 @@ static void many_figures(void **state)
 	for (int try = 0; try < 200; try++) {
 		struct gp_results *a = gp_results_create("some", 1);
 		struct gp_results *b = gp_results_create("some", 1);
-		char text[8192], row[8];
+		char text[8192], row[16];
 
 		for (int k = 0; k < MANY * 10; k++) {
 			const double slower = k / 10 == MANY - 1 && try >= 100 ? 1.03 : 1;

@@ -17,7 +17,10 @@ static void check_line(const char *text)
 
 static void check_words(const struct gp_peer *peer, const struct gp_peer_words *words)
 {
-	const struct gp_peer_names names = { "soft0", "be:300", "/b/client", "/tmp/f" };
+	const struct gp_peer_names names = {
+		.device = "soft0", .class_name = "be:300", .client = "/b/client",
+		.folder = "/tmp/f", .class_times = ",period=10ms,runtime=1ms",
+	};
 	char out[GP_PEER_TEXT_MAX];
 
 	FUZZ_CHECK(words->count <= GP_PEER_WORDS && !words->word[words->count]);
