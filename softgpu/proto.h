@@ -23,13 +23,14 @@
 #define GP_SOFT_NAME_MAX 64u
 #define GP_SOFT_INLINE_MAX 8192u	/* bytes a copy carries in its message */
 
-/* The device as every interface of it names it. */
+/* The devices as every interface of them names them: each by its number, from 0. */
+#define GP_SOFT_GPUS_MAX 8u
 #define GP_SOFT_DEVICE_NAME "gpreempt software GPU"
-#define GP_SOFT_UUID                                                           \
-	{ 0x50, 0xf7, 0x00, 0x00, 0x67, 0x70, 0x40, 0x00,                      \
+#define GP_SOFT_UUID(gpu)                                                      \
+	{ 0x50, 0xf7, 0x00, (uint8_t)(gpu), 0x67, 0x70, 0x40, 0x00,            \
 	  0x80, 0x00, 0x73, 0x6f, 0x66, 0x74, 0x30, 0x30 }
-#define GP_SOFT_PCI_BUS 0x51
-#define GP_SOFT_GPU_ID (GP_SOFT_PCI_BUS << 8)
+#define GP_SOFT_PCI_BUS(gpu) (0x51u + (gpu))
+#define GP_SOFT_GPU_ID(gpu) (GP_SOFT_PCI_BUS(gpu) << 8)
 #define GP_SOFT_DRIVER_VERSION "580.159.04"
 
 enum gp_soft_op {

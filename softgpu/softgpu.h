@@ -15,6 +15,7 @@
 
 #define GP_SOFT_FILE_PREFIX "/memfd:gpreempt-soft-rm"
 #define GP_SOFT_ENV_SOCKET "GPREEMPT_SOFTGPU"	/* path of the server's socket */
+#define GP_SOFT_ENV_GPUS "GPREEMPT_SOFTGPU_GPUS"	/* of a server that it starts: 1 */
 
 /* Open a fresh RM file (as open("/dev/nvidiactl")). fd or -1 and errno. */
 int gp_soft_rm_open(void);

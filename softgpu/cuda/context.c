@@ -9,8 +9,10 @@
 #define STACK_MAX 64u
 
 static struct face_ctx *contexts;		/* face_lock */
-static struct face_ctx *primary;		/* primary_lock */
-static unsigned int primary_refs, primary_flags;
+static struct primary {
+	struct face_ctx *ctx;
+	unsigned int refs, flags;
+} primaries[GP_SOFT_GPUS_MAX];			/* of each device; primary_lock */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local struct {
@@ -49,13 +51,14 @@ CUresult face_ctx_current(struct face_ctx **ctx)
 	return top->error;
 }
 
-static CUresult ctx_create(struct face_ctx **out, unsigned int flags)
+static CUresult ctx_create(struct face_ctx **out, unsigned int flags, CUdevice dev)
 {
 	struct face_ctx *ctx = calloc(1, sizeof(*ctx));
 	int err;
 
 	if (!ctx)
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	ctx->device = dev;
 	err = face_rm_context(ctx);
 	if (err) {
 		free(ctx);
@@ -150,32 +153,25 @@ CUresult do_cuCtxSynchronize(void)
 
 /* ---- the primary context ---------------------------------------------------------- */
 
-static CUresult check_device(CUdevice dev)
-{
-	CUresult err = face_check();
-
-	if (err)
-		return err;
-	return dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-}
-
 CUresult do_cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
-	CUresult err = check_device(dev);
+	CUresult err = face_device_check(dev);
+	struct primary *p;
 
 	if (err)
 		return err;
 	if (!ctx)
 		return CUDA_ERROR_INVALID_VALUE;
+	p = &primaries[dev];
 	pthread_mutex_lock(&primary_lock);
-	if (!primary) {
-		err = ctx_create(&primary, primary_flags);
+	if (!p->ctx) {
+		err = ctx_create(&p->ctx, p->flags, dev);
 		if (!err)
-			primary->primary = true;
+			p->ctx->primary = true;
 	}
 	if (!err) {
-		primary_refs++;
-		*ctx = primary;
+		p->refs++;
+		*ctx = p->ctx;
 	}
 	pthread_mutex_unlock(&primary_lock);
 	return err;
@@ -183,17 +179,19 @@ CUresult do_cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 
 CUresult do_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
+	CUresult err = face_device_check(dev);
 	struct face_ctx *gone = NULL;
-	CUresult err = check_device(dev);
+	struct primary *p;
 
 	if (err)
 		return err;
+	p = &primaries[dev];
 	pthread_mutex_lock(&primary_lock);
-	if (!primary_refs)
+	if (!p->refs)
 		err = CUDA_ERROR_INVALID_CONTEXT;
-	else if (!--primary_refs) {
-		gone = primary;
-		primary = NULL;
+	else if (!--p->refs) {
+		gone = p->ctx;
+		p->ctx = NULL;
 	}
 	pthread_mutex_unlock(&primary_lock);
 	if (gone)
@@ -203,15 +201,17 @@ CUresult do_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 
 CUresult do_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
+	CUresult err = face_device_check(dev);
 	struct face_ctx *gone;
-	CUresult err = check_device(dev);
+	struct primary *p;
 
 	if (err)
 		return err;
+	p = &primaries[dev];
 	pthread_mutex_lock(&primary_lock);
-	gone = primary;
-	primary = NULL;
-	primary_refs = 0;
+	gone = p->ctx;
+	p->ctx = NULL;
+	p->refs = 0;
 	pthread_mutex_unlock(&primary_lock);
 	if (gone)
 		ctx_destroy(gone);
@@ -221,29 +221,29 @@ CUresult do_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 CUresult do_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
 				       int *active)
 {
-	CUresult err = check_device(dev);
+	CUresult err = face_device_check(dev);
 
 	if (err)
 		return err;
 	if (!flags || !active)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&primary_lock);
-	*flags = primary_flags;
-	*active = primary != NULL;
+	*flags = primaries[dev].flags;
+	*active = primaries[dev].ctx != NULL;
 	pthread_mutex_unlock(&primary_lock);
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
-	CUresult err = check_device(dev);
+	CUresult err = face_device_check(dev);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&primary_lock);
-	primary_flags = flags;
-	if (primary)
-		primary->flags = flags;
+	primaries[dev].flags = flags;
+	if (primaries[dev].ctx)
+		primaries[dev].ctx->flags = flags;
 	pthread_mutex_unlock(&primary_lock);
 	return CUDA_SUCCESS;
 }
@@ -281,13 +281,13 @@ CUresult do_cuCtxPopCurrent_v2(CUcontext *ctx)
 CUresult do_cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
 	struct face_ctx *made;
-	CUresult err = check_device(dev);
+	CUresult err = face_device_check(dev);
 
 	if (err)
 		return err;
 	if (!ctx)
 		return CUDA_ERROR_INVALID_VALUE;
-	err = ctx_create(&made, flags);
+	err = ctx_create(&made, flags, dev);
 	if (err)
 		return err;
 	err = do_cuCtxPushCurrent_v2(made);
@@ -356,7 +356,7 @@ CUresult do_cuCtxGetDevice(CUdevice *dev)
 		return err;
 	if (!dev)
 		return CUDA_ERROR_INVALID_VALUE;
-	*dev = 0;
+	*dev = ctx->device;
 	return CUDA_SUCCESS;
 }
 

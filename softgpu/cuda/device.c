@@ -1,9 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device.c - the one device there is. */
+/* device.c - the devices that there are, and which of them this process sees. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "softgpu/cuda/face.h"
+
+static uint32_t visible[GP_SOFT_GPUS_MAX];	/* the server's number of each device */
+static CUdevice device_count;			/* both set once, by cuInit */
+
+/* ---- which there are ------------------------------------------------------- */
+
+static void uuid_text(uint32_t gpu, char text[48])
+{
+	const uint8_t u[16] = GP_SOFT_UUID(gpu);
+	int n = snprintf(text, 48, "GPU-");
+
+	for (int i = 0; i < 16; i++)
+		n += snprintf(text + n, 48 - (size_t)n, "%s%02x",
+			      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+}
+
+/* One word of CUDA_VISIBLE_DEVICES: a number, or the beginning of a UUID. */
+static bool visible_one(const char *word, size_t len, uint32_t gpus, uint32_t *gpu)
+{
+	char text[48];
+
+	if (len == 1 && word[0] >= '0' && word[0] <= '9') {
+		*gpu = (uint32_t)(word[0] - '0');
+		return *gpu < gpus;
+	}
+	for (*gpu = 0; len > 4 && *gpu < gpus; (*gpu)++) {
+		uuid_text(*gpu, text);
+		if (len < sizeof(text) && !strncasecmp(text, word, len))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * CUDA_VISIBLE_DEVICES as the driver reads it: up to the first word that names
+ * nothing; none is left: no device. Where there is one software GPU it is not
+ * meant: it names cards.
+ */
+CUresult face_devices_init(uint32_t gpus)
+{
+	const char *words = gpus > 1 ? getenv("CUDA_VISIBLE_DEVICES") : NULL;
+	uint32_t gpu;
+
+	device_count = 0;
+	for (gpu = 0; !words && gpu < gpus; gpu++)
+		visible[device_count++] = gpu;
+	while (words && *words && (uint32_t)device_count < gpus) {
+		size_t len = strcspn(words, ",");
+
+		if (!visible_one(words, len, gpus, &gpu))
+			break;
+		visible[device_count++] = gpu;
+		words += len + (words[len] == ',');
+	}
+	return device_count ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult face_device_check(CUdevice dev)
+{
+	CUresult err = face_check();
+
+	if (err)
+		return err;
+	return dev < 0 || dev >= device_count ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+uint32_t face_device_gpu(CUdevice dev)
+{
+	return visible[dev];
+}
+
+/* ---- what each is ------------------------------------------------------------ */
 
 static CUresult check_device(const void *out, CUdevice dev)
 {
@@ -11,9 +85,7 @@ static CUresult check_device(const void *out, CUdevice dev)
 
 	if (err)
 		return err;
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	return dev ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+	return out ? face_device_check(dev) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult do_cuDeviceGet(CUdevice *dev, int ordinal)
@@ -21,17 +93,20 @@ CUresult do_cuDeviceGet(CUdevice *dev, int ordinal)
 	CUresult err = check_device(dev, ordinal);
 
 	if (!err)
-		*dev = 0;
+		*dev = ordinal;
 	return err;
 }
 
 CUresult do_cuDeviceGetCount(int *count)
 {
-	CUresult err = check_device(count, 0);
+	CUresult err = face_check();
 
-	if (!err)
-		*count = 1;
-	return err;
+	if (err)
+		return err;
+	if (!count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*count = device_count;
+	return CUDA_SUCCESS;
 }
 
 CUresult do_cuDeviceGetName(char *name, int len, CUdevice dev)
@@ -48,11 +123,10 @@ CUresult do_cuDeviceGetName(char *name, int len, CUdevice dev)
 
 CUresult do_cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
-	static const CUuuid soft = { GP_SOFT_UUID };
 	CUresult err = check_device(uuid, dev);
 
 	if (!err)
-		*uuid = soft;
+		*uuid = (CUuuid){ GP_SOFT_UUID(visible[dev]) };
 	return err;
 }
 
@@ -69,29 +143,34 @@ CUresult do_cuDeviceGetPCIBusId(char *id, int len, CUdevice dev)
 		return err;
 	if (len < 13)
 		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(id, (size_t)len, "0000:%02X:00.0", GP_SOFT_PCI_BUS);
+	snprintf(id, (size_t)len, "0000:%02X:00.0", GP_SOFT_PCI_BUS(visible[dev]));
 	return CUDA_SUCCESS;
 }
 
 CUresult do_cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 {
 	unsigned int domain = 0, bus, slot, fn = 0;
-	CUresult err = check_device(dev, 0);
+	CUresult err = face_check();
 
 	if (err)
 		return err;
-	if (!id)
+	if (!dev || !id)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &fn) < 3) {
 		domain = 0;
 		if (sscanf(id, "%x:%x.%x", &bus, &slot, &fn) < 2)
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (domain || bus != GP_SOFT_PCI_BUS || slot || fn)
-		return CUDA_ERROR_INVALID_DEVICE;
-	*dev = 0;
-	return CUDA_SUCCESS;
+	for (CUdevice i = 0; i < device_count && !domain && !slot && !fn; i++) {
+		if (bus != GP_SOFT_PCI_BUS(visible[i]))
+			continue;
+		*dev = i;
+		return CUDA_SUCCESS;
+	}
+	return CUDA_ERROR_INVALID_DEVICE;
 }
+
+#define PCI_BUS_ID 33
 
 /* CUdevice_attribute numbers; what is not here is 0, "does not have it". */
 static const struct {
@@ -109,7 +188,6 @@ static const struct {
 	{ 16, FACE_SMS },	/* MULTIPROCESSOR_COUNT */
 	{ 19, 1 },		/* CAN_MAP_HOST_MEMORY */
 	{ 31, 1 },		/* CONCURRENT_KERNELS */
-	{ 33, GP_SOFT_PCI_BUS },/* PCI_BUS_ID */
 	{ 39, 2048 },		/* MAX_THREADS_PER_MULTIPROCESSOR */
 	{ 40, FACE_COPY_GROUPS },/* ASYNC_ENGINE_COUNT */
 	{ 41, 1 },		/* UNIFIED_ADDRESSING */
@@ -136,6 +214,8 @@ CUresult do_cuDeviceGetAttribute(int *value, int attribute, CUdevice dev)
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
 		if (attributes[i].attribute == attribute)
 			*value = attributes[i].value;
+	if (attribute == PCI_BUS_ID)
+		*value = (int)GP_SOFT_PCI_BUS(visible[dev]);
 	return CUDA_SUCCESS;
 }
 

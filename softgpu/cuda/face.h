@@ -90,6 +90,7 @@ struct face_stream {
 struct face_ctx {
 	uint32_t magic;
 	unsigned int flags;
+	CUdevice device;
 	pthread_mutex_t lock;
 	struct face_ctx *next;		/* face_lock */
 	uint32_t client, group, channel[FACE_CHANNELS];
@@ -149,8 +150,13 @@ CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point,
 		   size_t count, uint64_t cost_ns, bool query);
 CUresult face_ctx_drain(struct face_ctx *ctx);
 
+/* device.c */
+CUresult face_devices_init(uint32_t gpus);
+CUresult face_device_check(CUdevice dev);
+uint32_t face_device_gpu(CUdevice dev);		/* the server's number of it */
+
 /* rm_objects.c */
-int face_rm_init(void);
+int face_rm_init(uint32_t *gpus);
 int face_rm_context(struct face_ctx *ctx);
 void face_rm_context_free(struct face_ctx *ctx);
 

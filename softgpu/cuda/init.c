@@ -64,6 +64,8 @@ CUresult face_error(int err)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	case -ENOENT:
 		return CUDA_ERROR_NOT_FOUND;
+	case -EOPNOTSUPP:
+		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_UNKNOWN;
 	}
@@ -92,6 +94,7 @@ CUresult do_cuInit(unsigned int flags)
 {
 	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 	bool first = false;
+	uint32_t gpus = 0;
 	int err = 0;
 
 	if (flags)
@@ -110,7 +113,9 @@ CUresult do_cuInit(unsigned int flags)
 		inject();
 	pthread_mutex_lock(&init_lock);
 	if (state == NEW) {
-		err = face_rm_init();
+		err = face_rm_init(&gpus);
+		if (!err && face_devices_init(gpus))
+			err = -ENODEV;
 		if (!err)
 			state = READY;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * rm_objects.c - what libcuda makes of the resource manager: at cuInit a client
- * with a device, for each context one compute group of 8 channels and three
+ * with all devices, for each context one compute group of 8 channels and three
  * copy groups of 4; it schedules each and then sets the compute group's slice.
  */
 #include <errno.h>
@@ -13,7 +13,8 @@
 #define SLICE_US 2048u
 
 static int rm_fd = -1;			/* face_lock, set once */
-static uint32_t rm_client, rm_device, rm_subdevice;
+static uint32_t rm_client;
+static uint32_t rm_device[GP_SOFT_GPUS_MAX];
 static uint32_t next_handle = GP_RM_HABIT_OBJECT_BASE;	/* face_lock */
 
 static uint32_t new_handle(void)
@@ -80,10 +81,24 @@ static void rm_free(uint32_t parent, uint32_t object)
 		face_log("object %#x is not freed: error %d", object, err);
 }
 
-int face_rm_init(void)
+static int open_device(uint32_t gpu)
 {
-	struct gp_rm_device_params device = { 0 };
-	struct gp_rm_subdevice_params subdevice = { 0 };
+	struct gp_rm_device_params device = { .device_id = gpu };
+	struct gp_rm_subdevice_params params = { 0 };
+	uint32_t subdevice = new_handle();
+	int err;
+
+	rm_device[gpu] = new_handle();
+	err = rm_alloc(rm_client, &rm_device[gpu], GP_RM_CLASS_DEVICE, &device,
+		       sizeof(device));
+	return err ? err : rm_alloc(rm_device[gpu], &subdevice, GP_RM_CLASS_SUBDEVICE,
+				    &params, sizeof(params));
+}
+
+int face_rm_init(uint32_t *gpus)
+{
+	struct gp_rm_card_info card[GP_RM_MAX_CARDS] = { 0 };
+	uint32_t gpu;
 	int err;
 
 	rm_fd = gp_soft_rm_open();
@@ -92,25 +107,23 @@ int face_rm_init(void)
 	err = rm_alloc(0, &rm_client, GP_RM_CLASS_ROOT_CLIENT, NULL, 0);
 	if (err)
 		return err;
-	rm_device = new_handle();
-	err = rm_alloc(rm_client, &rm_device, GP_RM_CLASS_DEVICE, &device,
-		       sizeof(device));
-	if (err)
-		return err;
-	rm_subdevice = new_handle();
-	return rm_alloc(rm_device, &rm_subdevice, GP_RM_CLASS_SUBDEVICE,
-			&subdevice, sizeof(subdevice));
+	if (gp_soft_ioctl(rm_fd, GP_RM_REQUEST_BYTES(GP_RM_ESC_CARD_INFO, sizeof(card)), card))
+		return -errno;
+	for (gpu = 0; !err && gpu < GP_SOFT_GPUS_MAX && card[gpu].valid; gpu++)
+		err = open_device(gpu);
+	*gpus = gpu;
+	return err;
 }
 
-static int make_group(uint32_t engine, uint32_t engine_class, uint32_t *group,
-		      uint32_t *channel, unsigned int channels)
+static int make_group(uint32_t device, uint32_t engine, uint32_t engine_class,
+		      uint32_t *group, uint32_t *channel, unsigned int channels)
 {
 	struct gp_rm_channel_group_params params = { .engine = engine };
 	struct gp_rm_tsg_schedule on = { .enable = 1 };
 	int err;
 
 	*group = new_handle();
-	err = rm_alloc(rm_device, group, GP_RM_CLASS_CHANNEL_GROUP, &params,
+	err = rm_alloc(device, group, GP_RM_CLASS_CHANNEL_GROUP, &params,
 		       sizeof(params));
 	for (unsigned int i = 0; !err && i < channels; i++) {
 		struct gp_rm_channel_params_head head = {
@@ -135,12 +148,13 @@ static int make_group(uint32_t engine, uint32_t engine_class, uint32_t *group,
 int face_rm_context(struct face_ctx *ctx)
 {
 	struct gp_rm_tsg_timeslice slice = { .us = SLICE_US };
-	int err = make_group(GP_RM_ENGINE_GRAPHICS0, GP_RM_CLASS_HOPPER_COMPUTE,
+	const uint32_t device = rm_device[face_device_gpu(ctx->device)];
+	int err = make_group(device, GP_RM_ENGINE_GRAPHICS0, GP_RM_CLASS_HOPPER_COMPUTE,
 			     &ctx->group, ctx->channel, FACE_CHANNELS);
 
 	ctx->client = rm_client;
 	for (unsigned int i = 0; !err && i < FACE_COPY_GROUPS; i++)
-		err = make_group(GP_RM_ENGINE_COPY0 + i, GP_RM_CLASS_HOPPER_COPY,
+		err = make_group(device, GP_RM_ENGINE_COPY0 + i, GP_RM_CLASS_HOPPER_COPY,
 				 &ctx->copy_group[i],
 				 &ctx->copy_channel[i * FACE_COPY_CHANNELS],
 				 FACE_COPY_CHANNELS);
@@ -154,11 +168,13 @@ int face_rm_context(struct face_ctx *ctx)
 
 void face_rm_context_free(struct face_ctx *ctx)
 {
+	const uint32_t device = rm_device[face_device_gpu(ctx->device)];
+
 	for (unsigned int i = 0; i < FACE_COPY_GROUPS; i++)
 		if (ctx->copy_group[i])
-			rm_free(rm_device, ctx->copy_group[i]);
+			rm_free(device, ctx->copy_group[i]);
 	if (ctx->group)
-		rm_free(rm_device, ctx->group);
+		rm_free(device, ctx->group);
 	memset(ctx->copy_group, 0, sizeof(ctx->copy_group));
 	ctx->group = 0;
 }

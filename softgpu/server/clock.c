@@ -35,7 +35,7 @@ static uint64_t real_ns(void)
 
 uint64_t soft_now(struct soft_server *s)
 {
-	return gp_model_now(s->model);
+	return gp_model_now(s->gpu[0].model);	/* all alike */
 }
 
 void soft_conn_block(struct soft_server *s, struct soft_conn *c,
@@ -197,6 +197,20 @@ static uint64_t next_wake(struct soft_server *s)
 	return next;
 }
 
+/* The next of all GPUs' events, or SOFT_NEVER. */
+static uint64_t next_event(struct soft_server *s)
+{
+	uint64_t next = SOFT_NEVER;
+
+	for (uint32_t i = 0; i < s->gpus; i++) {
+		uint64_t at = gp_model_next(s->gpu[i].model);
+
+		if (at < next)
+			next = at;
+	}
+	return next;
+}
+
 /* Who found a channel full tries again whenever something has happened. */
 static void retry_space(struct soft_server *s)
 {
@@ -209,7 +223,7 @@ bool soft_advance(struct soft_server *s)
 {
 	uint64_t next = soft_holds_look(s);
 	uint64_t wake = next_wake(s);
-	uint64_t model = gp_model_next(s->model);
+	uint64_t model = next_event(s);
 
 	if (wake < next)
 		next = wake;
@@ -217,7 +231,8 @@ bool soft_advance(struct soft_server *s)
 		next = model;
 	if (next == SOFT_NEVER)
 		return false;
-	gp_model_advance(s->model, next);
+	for (uint32_t i = 0; i < s->gpus; i++)
+		gp_model_advance(s->gpu[i].model, next);
 	soft_holds_look(s);
 	retry_space(s);
 	return true;

@@ -13,7 +13,21 @@
 
 #include "softgpu/server/server.h"
 
-struct soft_server *soft_server_create(int listen_fd)
+static int gpu_create(struct soft_server *s, uint32_t index)
+{
+	struct soft_gpu *gpu = &s->gpu[index];
+
+	gpu->server = s;
+	gpu->index = index;
+	gpu->model = gp_model_create(&s->cfg, soft_model_event, gpu);
+	if (!gpu->model)
+		return -ENOMEM;
+	/* A clock that reads 0 would look like one that was never read. */
+	gp_model_advance(gpu->model, 1000000000u);
+	return 0;
+}
+
+struct soft_server *soft_server_create(int listen_fd, uint32_t gpus)
 {
 	struct soft_server *s = calloc(1, sizeof(*s));
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -24,14 +38,14 @@ struct soft_server *soft_server_create(int listen_fd)
 	s->listen_fd = listen_fd;
 	s->next_client = GP_RM_HABIT_CLIENT_BASE;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	s->model = gp_model_create(&s->cfg, soft_model_event, s);
-	if (s->epoll_fd < 0 || !s->model)
+	if (s->epoll_fd < 0)
 		goto err;
+	for (; s->gpus < gpus; s->gpus++)
+		if (gpu_create(s, s->gpus))
+			goto err;
 	if (listen_fd >= 0 &&
 	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev))
 		goto err;
-	/* A clock that reads 0 would look like one that was never read. */
-	gp_model_advance(s->model, 1000000000u);
 	return s;
 err:
 	soft_server_destroy(s);
@@ -49,7 +63,8 @@ void soft_server_destroy(struct soft_server *s)
 	for (struct soft_conn *c = s->conns; c; c = c->next)
 		c->closing = true;
 	soft_reap(s);
-	gp_model_destroy(s->model);
+	for (uint32_t i = 0; i < s->gpus; i++)
+		gp_model_destroy(s->gpu[i].model);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	free(s);

@@ -274,7 +274,7 @@ static int prepare(struct soft_job *j, struct soft_proc *p,
 static int job_queue(struct soft_job *j, const struct gp_model_method *m,
 		     uint64_t *seq)
 {
-	int err = gp_model_submit(j->server->model, j->channel->model, m, seq);
+	int err = gp_model_submit(j->channel->gpu->model, j->channel->model, m, seq);
 
 	if (err)
 		return err;
@@ -308,6 +308,9 @@ static int submit_wait(struct soft_server *s, struct soft_conn *c,
 	/* What is gone is waited for by nobody. */
 	if (!other || other == channel || other->done_seq >= point->seq)
 		return 0;
+	/* Each model knows of its own channels only. */
+	if (other->gpu != channel->gpu)
+		return -EOPNOTSUPP;
 	j = job_create(s, channel, 0);
 	if (!j)
 		return -ENOMEM;
@@ -431,7 +434,7 @@ static void job_done(struct soft_job *j, const struct gp_model_event *ev)
 
 void soft_model_event(void *arg, const struct gp_model_event *ev)
 {
-	struct soft_server *s = arg;
+	const struct soft_gpu *gpu = arg;
 	struct soft_job *j = (void *)(uintptr_t)ev->cookie;
 
 	switch (ev->type) {
@@ -448,10 +451,10 @@ void soft_model_event(void *arg, const struct gp_model_event *ev)
 			job_done(j, ev);
 		break;
 	case GP_MODEL_SWITCH:
-		soft_log_record(s, ev);
+		soft_log_record(gpu, ev);
 		break;
 	case GP_MODEL_CONTROL_DONE:
-		for (struct soft_conn *c = s->conns; c; c = c->next)
+		for (struct soft_conn *c = gpu->server->conns; c; c = c->next)
 			if (c->state == SOFT_CONTROL && c->order == ev->cookie)
 				c->control_done = true;
 		break;

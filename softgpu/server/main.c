@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "softgpu/server/server.h"
+#include "softgpu/softgpu.h"
 
 #define LOG_ENV "GPREEMPT_SOFTGPU_LOG"
 
@@ -95,9 +96,20 @@ static bool may_leave(struct soft_server *s, const char *path)
 	return true;
 }
 
-static int serve(int fd, const char *path)
+/* 1, or what GPREEMPT_SOFTGPU_GPUS says; 0: it says nothing that could be. */
+static uint32_t gpus_wanted(void)
 {
-	struct soft_server *s = soft_server_create(fd);
+	const char *text = getenv(GP_SOFT_ENV_GPUS);
+
+	if (!text || !*text)
+		return 1;
+	return text[0] >= '1' && text[0] <= '0' + (char)GP_SOFT_GPUS_MAX && !text[1] ?
+		       (uint32_t)(text[0] - '0') : 0;
+}
+
+static int serve(int fd, const char *path, uint32_t gpus)
+{
+	struct soft_server *s = soft_server_create(fd, gpus);
 
 	if (!s)
 		return 1;
@@ -112,6 +124,7 @@ static int serve(int fd, const char *path)
 int main(int argc, char **argv)
 {
 	const char *path = argv[argc - 1];
+	const uint32_t gpus = gpus_wanted();
 	pid_t pid;
 	int fd;
 
@@ -122,6 +135,11 @@ int main(int argc, char **argv)
 	if (path[0] != '/') {
 		errno = EINVAL;
 		return fail("needs an absolute path, not", path);
+	}
+	if (!gpus) {
+		fprintf(stderr, "gpreempt-softgpud: " GP_SOFT_ENV_GPUS "=%s: so many GPUs cannot "
+			"be; write 1 to %u\n", getenv(GP_SOFT_ENV_GPUS), GP_SOFT_GPUS_MAX);
+		return 1;
 	}
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
@@ -134,5 +152,5 @@ int main(int argc, char **argv)
 	if (pid)
 		return 0;
 	detach();
-	return serve(fd, path);
+	return serve(fd, path, gpus);
 }

@@ -129,9 +129,9 @@ static bool group_may_run(const struct soft_object *g)
 static void object_free(struct soft_server *s, struct soft_object *o)
 {
 	if (o->cls == GP_RM_CLASS_CHANNEL_GROUP) {
-		gp_model_group_del(s->model, o->model);
+		gp_model_group_del(o->gpu->model, o->model);
 	} else if (gp_rm_class_is_channel(o->cls)) {
-		gp_model_channel_del(s->model, o->model);
+		gp_model_channel_del(o->gpu->model, o->model);
 		soft_jobs_drop(s, o);
 	} else if (o->cls == GP_RM_CLASS_EVENT_BUFFER) {
 		soft_log_destroy(o);
@@ -353,12 +353,12 @@ static uint32_t make_group(struct rm_call *call, struct soft_object *o,
 	memcpy(&params, call->params, sizeof(params));
 	kind = params.engine >= GP_RM_ENGINE_COPY0 ? GP_GROUP_COPY :
 						     GP_GROUP_COMPUTE;
-	id = gp_model_group_add(call->s->model, call->file->proc->pid, kind);
+	id = gp_model_group_add(o->gpu->model, call->file->proc->pid, kind);
 	if (id < 0)
 		return GP_RM_ERR_INSUFFICIENT_RESOURCES;
 	o->model = (uint32_t)id;
 	o->engine = params.engine;
-	gp_model_set_slice(call->s->model, o->model, FIRST_SLICE_US);
+	gp_model_set_slice(o->gpu->model, o->model, FIRST_SLICE_US);
 	return GP_RM_OK;
 }
 
@@ -369,7 +369,7 @@ static uint32_t make_channel(struct rm_call *call, struct soft_object *o,
 
 	if (!parent || parent->cls != GP_RM_CLASS_CHANNEL_GROUP)
 		return GP_RM_ERR_INVALID_OBJECT_PARENT;
-	id = gp_model_channel_add(call->s->model, parent->model);
+	id = gp_model_channel_add(o->gpu->model, parent->model);
 	if (id < 0)
 		return GP_RM_ERR_INSUFFICIENT_RESOURCES;
 	o->model = (uint32_t)id;
@@ -394,12 +394,26 @@ static uint32_t make_memory(struct rm_call *call, struct soft_object *o)
 	return GP_RM_ERR_NO_MEMORY;
 }
 
+static uint32_t make_device(struct rm_call *call, struct soft_object *o)
+{
+	struct gp_rm_device_params params = { 0 };
+
+	memcpy(&params, call->params,
+	       call->params_bytes < sizeof(params) ? call->params_bytes :
+						     sizeof(params));
+	if (params.device_id >= call->s->gpus)
+		return GP_RM_ERR_INVALID_ARGUMENT;
+	o->gpu = &call->s->gpu[params.device_id];
+	return GP_RM_OK;
+}
+
 static uint32_t make_object(struct rm_call *call, struct soft_object *o,
 			    const struct soft_object *parent)
 {
 	const uint32_t parent_cls = parent ? parent->cls : GP_RM_CLASS_ROOT_CLIENT;
 	struct gp_rm_event_buffer_params buffer;
 
+	o->gpu = parent ? parent->gpu : NULL;
 	if (gp_rm_class_is_channel(o->cls))
 		return make_channel(call, o, parent);
 	if (gp_rm_class_is_compute(o->cls) || gp_rm_class_is_copy(o->cls))
@@ -407,7 +421,7 @@ static uint32_t make_object(struct rm_call *call, struct soft_object *o,
 			       GP_RM_OK : GP_RM_ERR_INVALID_OBJECT_PARENT;
 	switch (o->cls) {
 	case GP_RM_CLASS_DEVICE:
-		return parent ? GP_RM_ERR_INVALID_OBJECT_PARENT : GP_RM_OK;
+		return parent ? GP_RM_ERR_INVALID_OBJECT_PARENT : make_device(call, o);
 	case GP_RM_CLASS_SUBDEVICE:
 		return parent_cls == GP_RM_CLASS_DEVICE ?
 			       GP_RM_OK : GP_RM_ERR_INVALID_OBJECT_PARENT;
@@ -540,17 +554,25 @@ static uint32_t handle_info(struct soft_client *cl, struct gp_rm_handle_info *p)
 	}
 }
 
-static void gpu_ids(uint32_t *id)
+static void gpu_ids(const struct soft_server *s, uint32_t *id)
 {
-	for (int i = 0; i < 32; i++)
-		id[i] = i ? GP_RM_GPU_INVALID_ID : GP_SOFT_GPU_ID;
+	for (uint32_t i = 0; i < 32; i++)
+		id[i] = i < s->gpus ? GP_SOFT_GPU_ID(i) : GP_RM_GPU_INVALID_ID;
 }
 
-static uint32_t gpu_uuid(struct gp_rm_uuid_from_gpu_id *p)
+static const struct soft_gpu *gpu_by_id(const struct soft_server *s, uint32_t gpu_id)
 {
-	static const uint8_t uuid[16] = GP_SOFT_UUID;
+	for (uint32_t i = 0; i < s->gpus; i++)
+		if (gpu_id == GP_SOFT_GPU_ID(i))
+			return &s->gpu[i];
+	return NULL;
+}
 
-	if (p->gpu_id != GP_SOFT_GPU_ID)
+static uint32_t gpu_uuid(const struct soft_gpu *gpu, struct gp_rm_uuid_from_gpu_id *p)
+{
+	const uint8_t uuid[16] = GP_SOFT_UUID(gpu ? gpu->index : 0);
+
+	if (!gpu)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	if (p->flags != GP_RM_GID_BINARY_SHA1)
 		return GP_RM_ERR_NOT_SUPPORTED;
@@ -559,35 +581,34 @@ static uint32_t gpu_uuid(struct gp_rm_uuid_from_gpu_id *p)
 	return GP_RM_OK;
 }
 
-static uint32_t gpu_pci(struct gp_rm_pci_info *p)
+static uint32_t gpu_pci(const struct soft_gpu *gpu, struct gp_rm_pci_info *p)
 {
-	if (p->gpu_id != GP_SOFT_GPU_ID)
+	if (!gpu)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	p->domain = 0;
-	p->bus = GP_SOFT_PCI_BUS;
+	p->bus = GP_SOFT_PCI_BUS(gpu->index);
 	p->slot = 0;
 	return GP_RM_OK;
 }
 
-static uint32_t gpu_id_info(struct gp_rm_id_info_v2 *p)
+static uint32_t gpu_id_info(const struct soft_gpu *gpu, struct gp_rm_id_info_v2 *p)
 {
-	const uint32_t gpu_id = p->gpu_id;
-
-	if (gpu_id != GP_SOFT_GPU_ID)
+	if (!gpu)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	memset(p, 0, sizeof(*p));
-	p->gpu_id = gpu_id;
-	p->board_id = gpu_id;
+	p->gpu_id = GP_SOFT_GPU_ID(gpu->index);
+	p->board_id = p->gpu_id;
+	p->device_instance = gpu->index;
 	p->numa_id = -1;
 	return GP_RM_OK;
 }
 
-static uint32_t attach_ids(struct gp_rm_attach_ids *p)
+static uint32_t attach_ids(const struct soft_server *s, struct gp_rm_attach_ids *p)
 {
 	p->failed_id = GP_RM_GPU_INVALID_ID;
 	for (int i = 0; i < 32 && p->gpu_id[i] != GP_RM_GPU_INVALID_ID; i++) {
 		if (p->gpu_id[i] == GP_RM_ATTACH_ALL ||
-		    p->gpu_id[i] == GP_SOFT_GPU_ID)
+		    gpu_by_id(s, p->gpu_id[i]))
 			continue;
 		p->failed_id = p->gpu_id[i];
 		return GP_RM_ERR_INVALID_ARGUMENT;
@@ -601,6 +622,8 @@ static uint32_t attach_ids(struct gp_rm_attach_ids *p)
 static uint32_t control_client(struct rm_call *call, struct soft_client *cl,
 			       uint32_t cmd)
 {
+	const struct soft_server *s = call->s;
+
 	switch (cmd) {
 	case GP_RM_CTRL_GET_HANDLE_INFO:
 		return SIZED(call, gp_rm_handle_info) ?
@@ -609,33 +632,36 @@ static uint32_t control_client(struct rm_call *call, struct soft_client *cl,
 	case GP_RM_CTRL_GET_ATTACHED_IDS:
 		if (!SIZED(call, gp_rm_attached_ids))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;
-		gpu_ids(call->params);
+		gpu_ids(s, call->params);
 		return GP_RM_OK;
 	case GP_RM_CTRL_GET_PROBED_IDS: {
 		struct gp_rm_probed_ids *ids = call->params;
 
 		if (!SIZED(call, gp_rm_probed_ids))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;
-		gpu_ids(ids->gpu_id);
+		gpu_ids(s, ids->gpu_id);
 		memset(ids->excluded_gpu_id, 0xff, sizeof(ids->excluded_gpu_id));
 		memset(ids->gpu_flags, 0, sizeof(ids->gpu_flags));
 		return GP_RM_OK;
 	}
 	case GP_RM_CTRL_GET_ID_INFO_V2:
 		return SIZED(call, gp_rm_id_info_v2) ?
-			       gpu_id_info(call->params) :
+			       gpu_id_info(gpu_by_id(s, *(uint32_t *)call->params),
+					   call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_ATTACH_IDS:
 		return SIZED(call, gp_rm_attach_ids) ?
-			       attach_ids(call->params) :
+			       attach_ids(s, call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GET_PCI_INFO:
 		return SIZED(call, gp_rm_pci_info) ?
-			       gpu_pci(call->params) :
+			       gpu_pci(gpu_by_id(s, *(uint32_t *)call->params),
+				       call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GET_UUID_FROM_GPU_ID:
 		return SIZED(call, gp_rm_uuid_from_gpu_id) ?
-			       gpu_uuid(call->params) :
+			       gpu_uuid(gpu_by_id(s, *(uint32_t *)call->params),
+					call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	default:
 		return GP_RM_ERR_NOT_SUPPORTED;
@@ -669,21 +695,21 @@ static uint32_t set_timeslice(struct rm_call *call, struct soft_object *g)
 
 	if (us < call->s->cfg.min_slice_us)
 		us = call->s->cfg.min_slice_us;
-	return status_of(gp_model_set_slice(call->s->model, g->model, us));
+	return status_of(gp_model_set_slice(g->gpu->model, g->model, us));
 }
 
 static uint32_t get_timeslice(struct rm_call *call, const struct soft_object *g)
 {
 	struct gp_rm_tsg_timeslice *p = call->params;
 
-	return status_of(gp_model_get_slice(call->s->model, g->model, &p->us));
+	return status_of(gp_model_get_slice(g->gpu->model, g->model, &p->us));
 }
 
-/* The call waits until the model says that it is through with @group. */
-static uint32_t control_wait(struct rm_call *call, const uint32_t *group,
-			     size_t n, bool off)
+/* The call waits until @gpu's model says that it is through with @group. */
+static uint32_t control_wait(struct rm_call *call, const struct soft_gpu *gpu,
+			     const uint32_t *group, size_t n, bool off)
 {
-	struct gp_model *m = call->s->model;
+	struct gp_model *m = gpu->model;
 	int err;
 
 	call->c->wake_ns = soft_now(call->s);
@@ -704,9 +730,9 @@ static uint32_t schedule(struct rm_call *call, struct soft_object *g)
 		return GP_RM_OK;
 	g->off = !g->off;
 	if (g->off)
-		err = gp_model_suspend(call->s->model, &g->model, 1, 0);
+		err = gp_model_suspend(g->gpu->model, &g->model, 1, 0);
 	else
-		err = gp_model_resume(call->s->model, &g->model, 1, 0);
+		err = gp_model_resume(g->gpu->model, &g->model, 1, 0);
 	return status_of(err);
 }
 
@@ -718,10 +744,10 @@ static uint32_t preempt(struct rm_call *call, struct soft_object *g)
 	if (g->off)
 		return GP_RM_OK;
 	if (!p->wait)
-		return status_of(gp_model_preempt(call->s->model, g->model));
+		return status_of(gp_model_preempt(g->gpu->model, g->model));
 	if (!call->again)
-		return control_wait(call, &g->model, 1, true);
-	return status_of(gp_model_resume(call->s->model, &g->model, 1, 0));
+		return control_wait(call, g->gpu, &g->model, 1, true);
+	return status_of(gp_model_resume(g->gpu->model, &g->model, 1, 0));
 }
 
 static uint32_t control_group(struct rm_call *call, struct soft_object *g,
@@ -761,6 +787,7 @@ static uint32_t control_group(struct rm_call *call, struct soft_object *g,
 /* ---- controls of a subdevice ------------------------------------------------------ */
 
 static struct soft_object *disable_entry(struct rm_call *call,
+					 const struct soft_gpu *gpu,
 					 const struct gp_rm_disable_channels *p,
 					 uint32_t i, uint32_t *status)
 {
@@ -770,13 +797,13 @@ static struct soft_object *disable_entry(struct rm_call *call,
 	if (!cl)
 		return NULL;
 	o = soft_rm_object(cl, p->channel[i]);
-	if (o && gp_rm_class_is_channel(o->cls))
+	if (o && gp_rm_class_is_channel(o->cls) && o->gpu == gpu)
 		return o;
 	*status = o ? GP_RM_ERR_INVALID_CHANNEL : GP_RM_ERR_OBJECT_NOT_FOUND;
 	return NULL;
 }
 
-static uint32_t disable_channels(struct rm_call *call)
+static uint32_t disable_channels(struct rm_call *call, const struct soft_gpu *gpu)
 {
 	const struct gp_rm_disable_channels *p = call->params;
 	uint32_t group[GP_RM_DISABLE_MAX], status = GP_RM_OK;
@@ -787,10 +814,10 @@ static uint32_t disable_channels(struct rm_call *call)
 	if (p->count > GP_RM_DISABLE_MAX || !p->count)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	for (uint32_t i = 0; i < p->count; i++)
-		if (!disable_entry(call, p, i, &status))
+		if (!disable_entry(call, gpu, p, i, &status))
 			return status;
 	for (uint32_t i = 0; i < p->count; i++) {
-		struct soft_object *o = disable_entry(call, p, i, &status);
+		struct soft_object *o = disable_entry(call, gpu, p, i, &status);
 		struct soft_object *g = soft_rm_object(o->client, o->parent);
 
 		o->disabled = p->disable;
@@ -799,10 +826,11 @@ static uint32_t disable_channels(struct rm_call *call)
 		g->off = !g->off;
 		group[n++] = g->model;
 	}
-	return n ? control_wait(call, group, n, p->disable) : GP_RM_OK;
+	return n ? control_wait(call, gpu, group, n, p->disable) : GP_RM_OK;
 }
 
-static uint32_t set_mode(struct rm_call *call, struct soft_client *cl)
+static uint32_t set_mode(struct rm_call *call, const struct soft_gpu *gpu,
+			 struct soft_client *cl)
 {
 	static const enum gp_preempt_mode mode[] = {
 		[GP_RM_PREEMPT_WAIT_IDLE] = GP_PREEMPT_WAIT_IDLE,
@@ -816,18 +844,18 @@ static uint32_t set_mode(struct rm_call *call, struct soft_client *cl)
 		return GP_RM_ERR_OBJECT_NOT_FOUND;
 	if (gp_rm_class_is_channel(o->cls))
 		o = soft_rm_object(cl, o->parent);
-	if (o->cls != GP_RM_CLASS_CHANNEL_GROUP)
+	if (o->cls != GP_RM_CLASS_CHANNEL_GROUP || o->gpu != gpu)
 		return GP_RM_ERR_INVALID_CHANNEL;
 	if (!(p->flags & GP_RM_PREEMPT_SET_COMPUTE) ||
 	    p->compute_mode > GP_RM_PREEMPT_CILP)
 		return GP_RM_ERR_INVALID_ARGUMENT;
-	return status_of(gp_model_set_mode(call->s->model, o->model,
+	return status_of(gp_model_set_mode(gpu->model, o->model,
 					   mode[p->compute_mode]));
 }
 
-static uint32_t gid_info(struct gp_rm_gid_info *p)
+static uint32_t gid_info(const struct soft_gpu *gpu, struct gp_rm_gid_info *p)
 {
-	static const uint8_t uuid[16] = GP_SOFT_UUID;
+	const uint8_t uuid[16] = GP_SOFT_UUID(gpu->index);
 
 	if (!(p->flags & GP_RM_GID_BINARY_SHA1))
 		return GP_RM_ERR_NOT_SUPPORTED;
@@ -843,50 +871,51 @@ static uint32_t gpu_name(struct gp_rm_gpu_name *p)
 	return GP_RM_OK;
 }
 
-static bool has_object(const struct soft_client *cl, uint32_t cls)
+static bool has_object(const struct soft_client *cl, const struct soft_gpu *gpu,
+		       uint32_t cls)
 {
 	for (const struct soft_object *o = cl->objects; o; o = o->next)
-		if (o->cls == cls)
+		if (o->cls == cls && o->gpu == gpu)
 			return true;
 	return false;
 }
 
-static uint32_t get_pids(const struct soft_server *s, struct gp_rm_get_pids *p)
+static uint32_t get_pids(const struct soft_gpu *gpu, struct gp_rm_get_pids *p)
 {
 	if (p->id_type != GP_RM_GET_PIDS_CLASS)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	p->count = 0;
-	for (const struct soft_client *cl = s->clients; cl; cl = cl->next)
-		if (has_object(cl, p->id) && p->count < GP_RM_GET_PIDS_MAX)
+	for (const struct soft_client *cl = gpu->server->clients; cl; cl = cl->next)
+		if (has_object(cl, gpu, p->id) && p->count < GP_RM_GET_PIDS_MAX)
 			p->pid[p->count++] = (uint32_t)cl->file->proc->pid;
 	return GP_RM_OK;
 }
 
 static uint32_t control_subdevice(struct rm_call *call, struct soft_client *cl,
-				  uint32_t cmd)
+				  const struct soft_gpu *gpu, uint32_t cmd)
 {
 	struct gp_rm_bus_pci_info *pci = call->params;
 
 	switch (cmd) {
 	case GP_RM_CTRL_FIFO_DISABLE_CHANNELS:
 		return SIZED(call, gp_rm_disable_channels) ?
-			       disable_channels(call) :
+			       disable_channels(call, gpu) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE:
 		return SIZED(call, gp_rm_preemption_mode) ?
-			       set_mode(call, cl) :
+			       set_mode(call, gpu, cl) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GR_FECS_BIND_EVENT_BUFFER:
 		return SIZED(call, gp_rm_fecs_bind) ?
-			       soft_log_bind(cl, call->params) :
+			       soft_log_bind(cl, gpu, call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_PIDS:
 		return SIZED(call, gp_rm_get_pids) ?
-			       get_pids(call->s, call->params) :
+			       get_pids(gpu, call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_GID_INFO:
 		return SIZED(call, gp_rm_gid_info) ?
-			       gid_info(call->params) :
+			       gid_info(gpu, call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_NAME_STRING:
 		return SIZED(call, gp_rm_gpu_name) ?
@@ -919,7 +948,7 @@ static uint32_t control(struct rm_call *call, const struct gp_rm_control *ctl)
 	case GP_RM_CLASS_CHANNEL_GROUP:
 		return control_group(call, o, ctl->cmd);
 	case GP_RM_CLASS_SUBDEVICE:
-		return control_subdevice(call, cl, ctl->cmd);
+		return control_subdevice(call, cl, o->gpu, ctl->cmd);
 	case GP_RM_CLASS_EVENT_BUFFER:
 		return soft_log_control(o, ctl->cmd, call->params,
 					call->params_bytes);
@@ -1016,12 +1045,17 @@ static int esc_card_info(struct rm_call *call)
 
 	if (!call->arg_bytes || call->arg_bytes % sizeof(*card))
 		return -EINVAL;
+	if (call->arg_bytes / sizeof(*card) < call->s->gpus)
+		return -EINVAL;
 	memset(call->arg, 0, call->arg_bytes);
-	card->valid = 1;
-	card->pci_bus = GP_SOFT_PCI_BUS;
-	card->pci_vendor = 0x10de;
-	card->gpu_id = GP_SOFT_GPU_ID;
-	card->fb_bytes = SOFT_VRAM_BYTES;
+	for (uint32_t i = 0; i < call->s->gpus; i++) {
+		card[i].valid = 1;
+		card[i].pci_bus = (uint8_t)GP_SOFT_PCI_BUS(i);
+		card[i].pci_vendor = 0x10de;
+		card[i].gpu_id = GP_SOFT_GPU_ID(i);
+		card[i].fb_bytes = SOFT_VRAM_BYTES;
+		card[i].minor = i;
+	}
 	return 0;
 }
 

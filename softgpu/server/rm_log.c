@@ -16,7 +16,8 @@ struct soft_log {
 	uint32_t put, get;		/* ours: a client cannot lead us astray */
 	uint64_t count, drops;
 	uint16_t seqno;
-	bool bound, enabled, keep_newest;
+	const struct soft_gpu *bound;	/* whose switches it gets; NULL: none's */
+	bool enabled, keep_newest;
 };
 
 static struct soft_object *memory(struct soft_client *cl, uint32_t handle,
@@ -102,7 +103,8 @@ uint32_t soft_log_control(struct soft_object *buffer, uint32_t cmd,
 	}
 }
 
-uint32_t soft_log_bind(struct soft_client *client, struct gp_rm_fecs_bind *bind)
+uint32_t soft_log_bind(struct soft_client *client, const struct soft_gpu *gpu,
+		       struct gp_rm_fecs_bind *bind)
 {
 	struct soft_object *o = soft_rm_object(client, bind->buffer);
 
@@ -111,7 +113,7 @@ uint32_t soft_log_bind(struct soft_client *client, struct gp_rm_fecs_bind *bind)
 		return GP_RM_ERR_INVALID_OBJECT_HANDLE;
 	if (bind->record_bytes != sizeof(struct gp_rm_event_record))
 		return GP_RM_ERR_INVALID_ARGUMENT;
-	o->log->bound = true;
+	o->log->bound = gpu;
 	return GP_RM_OK;
 }
 
@@ -163,10 +165,12 @@ static void write_record(struct soft_server *s, struct soft_object *buffer,
 	__atomic_store_n(&log->header->put, next, __ATOMIC_RELEASE);
 }
 
-void soft_log_record(struct soft_server *s, const struct gp_model_event *ev)
+void soft_log_record(const struct soft_gpu *gpu, const struct gp_model_event *ev)
 {
+	struct soft_server *s = gpu->server;
+
 	for (struct soft_client *cl = s->clients; cl; cl = cl->next)
 		for (struct soft_object *o = cl->objects; o; o = o->next)
-			if (o->log && o->log->bound && o->log->enabled)
+			if (o->log && o->log->bound == gpu && o->log->enabled)
 				write_record(s, o, ev);
 }

@@ -31,6 +31,13 @@ struct soft_server;
 struct soft_conn;
 struct soft_job;
 
+/* One of the server's GPUs. They share the clock, memory and files. */
+struct soft_gpu {
+	struct soft_server *server;
+	struct gp_model *model;
+	uint32_t index;
+};
+
 /* ---- memory.c ---------------------------------------------------------- */
 
 /* A piece of memory; freed when the last of its users lets go. */
@@ -119,6 +126,7 @@ struct soft_object {
 	struct soft_object *next;
 	struct soft_client *client;
 	uint32_t handle, parent, cls;
+	struct soft_gpu *gpu;		/* of its device; NULL above one */
 	uint32_t model;			/* group's or channel's id there */
 	uint32_t engine;		/* group */
 	bool scheduled;			/* group */
@@ -141,7 +149,8 @@ struct soft_client {
 };
 
 struct soft_server {
-	struct gp_model *model;
+	struct soft_gpu gpu[GP_SOFT_GPUS_MAX];
+	uint32_t gpus;
 	struct gp_model_config cfg;
 	int epoll_fd, listen_fd;
 	struct soft_conn *conns;
@@ -170,7 +179,8 @@ bool soft_advance(struct soft_server *s);
 struct soft_conn *soft_ready(struct soft_server *s);
 
 /* conn.c */
-struct soft_server *soft_server_create(int listen_fd);
+/** @gpus: 1 to GP_SOFT_GPUS_MAX. */
+struct soft_server *soft_server_create(int listen_fd, uint32_t gpus);
 void soft_server_destroy(struct soft_server *s);
 void soft_accept(struct soft_server *s);
 struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid,
@@ -206,6 +216,7 @@ struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr,
 /* job.c */
 int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq);
 void soft_jobs_drop(struct soft_server *s, struct soft_object *channel);
+/** Of a soft_gpu's model: @arg. */
 void soft_model_event(void *arg, const struct gp_model_event *ev);
 /** Look at the words of holds. When one ends by its limit, or SOFT_NEVER. */
 uint64_t soft_holds_look(struct soft_server *s);
@@ -226,9 +237,9 @@ uint32_t soft_log_create(struct soft_object *buffer,
 void soft_log_destroy(struct soft_object *buffer);
 uint32_t soft_log_control(struct soft_object *buffer, uint32_t cmd,
 			  const void *params, size_t bytes);
-uint32_t soft_log_bind(struct soft_client *client,
+uint32_t soft_log_bind(struct soft_client *client, const struct soft_gpu *gpu,
 		       struct gp_rm_fecs_bind *bind);
-void soft_log_record(struct soft_server *s, const struct gp_model_event *ev);
+void soft_log_record(const struct soft_gpu *gpu, const struct gp_model_event *ev);
 
 /* kernels.c */
 #define SOFT_KERNEL_REGIONS 4u

@@ -25,14 +25,14 @@ PTX = b""".version 7.0
 
 
 class Gpu:
-    def __init__(self):
+    def __init__(self, number=0):
         self.lib = C.CDLL(FACE, use_errno=True)
         self.lib.gp_soft_now_ns.restype = C.c_uint64
         self.lib.gp_soft_sleep_until.argtypes = [C.c_uint64]
         self.lib.gp_soft_ioctl.argtypes = [C.c_int, C.c_ulong, C.c_void_p]
         self.call("cuInit", 0)
         self.ctx = C.c_void_p()
-        self.call("cuDevicePrimaryCtxRetain", C.byref(self.ctx), 0)
+        self.call("cuDevicePrimaryCtxRetain", C.byref(self.ctx), number)
         self.call("cuCtxSetCurrent", self.ctx)
         self.module = C.c_void_p()
         self.call("cuModuleLoadData", C.byref(self.module), PTX)
