@@ -158,6 +158,11 @@ void gp_ddev_woken(struct gp_ddev *dev)
 {
 	dev->cut_looks = 0;
 	dev->woken = dev->log != NULL;
+	if (dev->log && gp_sched_min_due(dev->sched, gp_ddev_now(dev))) {
+		gp_ddev_look_at_lc(dev);
+		gp_ddev_look(dev);
+		return;
+	}
 	its_time(dev);
 	/* Of others the log may know more; it is read when they have been cut. */
 	if (waits_for_cut(dev))
@@ -166,11 +171,12 @@ void gp_ddev_woken(struct gp_ddev *dev)
 
 /* ---- the log ------------------------------------------------------------------ */
 
-static void tell_usage(struct gp_ddev *dev)
+/* @until_ns: all until then is told, in the core's clock; 0: not known. */
+static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		struct gp_usage_process *p = gp_usage_of(&dev->usage, t->who.pid);
-		struct gp_event ev = { .type = GP_EV_USAGE, .tenant = t->id };
+		struct gp_event ev = { .type = GP_EV_USAGE, .tenant = t->id, .at_ns = until_ns };
 
 		if (!p)
 			continue;
@@ -228,6 +234,7 @@ static void read_log(struct gp_job *job)
 static void log_was_read(struct gp_job *job)
 {
 	struct gp_log_look *look = (struct gp_log_look *)(void *)job;
+	const bool whole = look->log_ns && look->count < RECORDS;
 	struct gp_ddev *dev = look->dev;
 
 	if (look->count)
@@ -235,14 +242,14 @@ static void log_was_read(struct gp_job *job)
 	for (size_t i = 0; i < look->count; i++)
 		gp_usage_record(&dev->usage, &look->rec[i]);
 	dev->clocks = look->clocks;
-	if (look->log_ns && look->count < RECORDS)
+	if (whole)
 		gp_usage_until(&dev->usage, look->log_ns);
 	trace_records(dev, look);
 	dev->looking = NULL;
 	dev->woken = false;
 	dev->log_read_ns = look->core_ns;
 	free(look);
-	tell_usage(dev);
+	tell_usage(dev, whole ? dev->log_read_ns : 0);
 	its_time(dev);
 	gp_ddev_let_go(dev);
 }

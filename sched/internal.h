@@ -225,8 +225,7 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
 /* What ran up to now is charged as it is: its weight or cap is about to change. */
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
-void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
-		     uint64_t taken_ns);
+void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);

@@ -149,8 +149,8 @@ static void close_window(struct gp_sched *s)
 }
 
 /*
- * Usage comes for each tenant apart, and the resident's may come last: what is owed is
- * known when all of it was told, at the next event.
+ * A window opens when its time comes, and not with whatever happens to come first then:
+ * usage is told in between, for each tenant apart, and may be all that was owed.
  */
 void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 {
@@ -161,7 +161,7 @@ void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 	     s->now_ns >= gp_min_window_end_ns(s)))
 		close_window(s);
 	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s) ||
-	    event->type == GP_EV_USAGE)
+	    event->type != GP_EV_TIMER)
 		return;
 	s->window_since_ns = s->now_ns;
 	/* The switch to BE takes from its time. */
@@ -196,6 +196,6 @@ uint64_t gp_min_next_ns(const struct gp_sched *s)
 		return GP_NEVER;
 	next = gp_add_sat(s->now_ns, div_up(gp_sub_sat(due(s), s->min_owed), pct));
 	next = gp_max_u64(next, s->window_next_ns);
-	/* Due, and held up by what an outcome or another step will end; or by usage. */
+	/* Due: at once, or held up by what an outcome or another step will end. */
 	return next > s->now_ns ? next : may_open(s) ? s->now_ns + 1 : GP_NEVER;
 }

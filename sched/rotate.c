@@ -86,19 +86,20 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 
 /*
  * Takes @ns of a report from @open_ns, what no report has told of yet; returns
- * what is beyond that. The rest may be in the next one, as reports are late.
+ * what is beyond that. The rest may be in the next one, as far as reports are late.
  */
-static uint64_t settle_with(uint64_t *open_ns, uint64_t ns)
+static uint64_t settle_with(uint64_t *open_ns, uint64_t ns, uint64_t late_ns)
 {
 	uint64_t beyond = gp_sub_sat(ns, *open_ns);
 
-	*open_ns = gp_min_u64(gp_sub_sat(*open_ns, ns), REPORT_LATE_NS);
+	*open_ns = gp_min_u64(gp_sub_sat(*open_ns, ns), late_ns);
 	return beyond;
 }
 
-void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
-		     uint64_t taken_ns)
+void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
 {
+	const uint64_t used_ns = ev->took_ns, taken_ns = ev->taken_ns;
+	const uint64_t late_ns = gp_min_u64(gp_sub_sat(s->now_ns, ev->at_ns), REPORT_LATE_NS);
 	const struct gp_be_time at = be_time(s);
 	uint64_t back, over;
 
@@ -107,8 +108,8 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, uint64_t used_ns,
 		return;
 	charge(s, t);
 	back = gp_min_u64(taken_ns, t->charged_ns);
-	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns));
-	gp_min_usage(s, settle_with(&t->sure_ns, used_ns));
+	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns), REPORT_LATE_NS);
+	gp_min_usage(s, settle_with(&t->sure_ns, used_ns, late_ns));
 	if (over > back)
 		s->config.be_policy->charge(&t->be, over - back, &at);
 	else if (over < back)

@@ -447,7 +447,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 			gp_prepreempt_switch(&t->pre, ev->took_ns);
 		break;
 	case GP_EV_USAGE:
-		gp_rotate_usage(s, t, ev->took_ns, ev->taken_ns);
+		gp_rotate_usage(s, t, ev);
 		break;
 	}
 }

@@ -88,9 +88,9 @@ enum gp_event_type {
 	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
 	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it;
 					 * ok=1: it did not have it by then */
-	GP_EV_USAGE,			/* tenant, took_ns, taken_ns: what the
-					 * hardware says of the time since the
-					 * last such event: see below */
+	GP_EV_USAGE,			/* tenant, took_ns, taken_ns, at_ns: what
+					 * the hardware says of the time since
+					 * the last such event: see below */
 	GP_EV_CLOSE,			/* this instance ends: releases, and puts
 					 * every group back as it was found. Then
 					 * only OUTCOME, TIMER, GROUP_GONE and
@@ -129,7 +129,8 @@ struct gp_event {
  * for what LC took, nobody gets for nothing what it left unused in its turn, and
  * what it used beyond its turn (it went late) is paid for. Reports may be late
  * (33 ms on NVIDIA): up to 100 ms of residency that none has told of yet count
- * for those to come. For an LC tenant it is a figure for views.
+ * for those to come. at_ns: all until then is told, so of what BE surely had
+ * before it nothing is to come; 0: not known. For an LC tenant it is a figure for views.
  */
 
 enum gp_decision_type {

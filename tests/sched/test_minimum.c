@@ -303,7 +303,10 @@ static void test_usage_spares_windows(void **state)
 	}
 }
 
-/* What is due when usage is told may not be: the resident's share of it comes last. */
+/*
+ * What is due when usage is told may not be: the resident's share of it comes last, and
+ * before any of it LC may be seen to have begun.
+ */
 static void test_all_usage_is_told_first(void **state)
 {
 	const struct gp_sched_config config = {
@@ -320,6 +323,7 @@ static void test_all_usage_is_told_first(void **state)
 		for (int k = 0; k < 20; k++) {
 			/* Its timer is due, and before it comes the log is read. */
 			m.d.now_ns += 2 * MS;
+			machine_tell(&m, GP_EV_BUSY, LC);
 			machine_usage(&m, LC, 20 * MS, 0);
 			if (be)
 				machine_usage(&m, 1, 25 * MS, 25 * MS);
@@ -331,6 +335,36 @@ static void test_all_usage_is_told_first(void **state)
 }
 
 /* A device that refuses to take LC off: LC is not off longer than stated. */
+/*
+ * LC is seen idle while it has the device now and then. Of what BE was taken to have had
+ * meanwhile nothing is to come, so what it has later counts.
+ */
+static void test_what_was_told_is_over(void **state)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+	};
+	static struct machine m;
+
+	for (int known = 0; known < 2; known++) {
+		machine_init(&m, &config);
+		m.off_ns = m.on_ns = 400 * US;
+		machine_add_be(&m, 1, 100, 0);
+		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+		for (int k = 0; k < 20; k++) {
+			machine_tell(&m, GP_EV_IDLE, LC);
+			machine_run(&m, 100 * MS);
+			machine_usage_until(&m, 1, 60 * MS, 0, known ? m.d.now_ns : 0);
+			machine_tell(&m, GP_EV_BUSY, LC);
+			machine_run(&m, 49 * MS);
+			machine_usage_until(&m, 1, 30 * MS, 0, known ? m.d.now_ns : 0);
+			machine_run(&m, 2 * MS);
+		}
+		assert_int_equal(m.longest_off_ns[LC] != 0, !known);
+		machine_end(&m);
+	}
+}
+
 static void test_refused(void **state)
 {
 	static struct machine m;
@@ -370,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_shares_of_the_minimum),
 		cmocka_unit_test(test_usage_spares_windows),
 		cmocka_unit_test(test_all_usage_is_told_first),
+		cmocka_unit_test(test_what_was_told_is_over),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_slow),
 	};

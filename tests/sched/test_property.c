@@ -201,6 +201,9 @@ static void do_op(struct world *w, const struct op *op)
 	case OP_HINT:
 		ev.at_ns = w->now_ns + op->b * 8000ull;
 		break;
+	case OP_USAGE:
+		ev.at_ns = op->b & 2 ? w->now_ns - op->b * 8000ull : 0;
+		break;
 	}
 	ev.spec = spec_of(op->b);
 	ev.limit_ns = op->b * 20000ull;
