@@ -111,6 +111,12 @@ struct gp_wire_status;
  * answer in @timeout_ms; other negative errno of the socket.
  */
 int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms);
+/**
+ * The same of each of its devices. How many, at least 1 (a tenant may have none yet:
+ * @status[0] is of no device then), or a negative errno.
+ */
+ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max,
+			  int timeout_ms);
 
 /* ---- environment of CMD; launch.c -------------------------------------------- */
 

@@ -50,22 +50,29 @@ static int by_pid(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* A row for each of its devices. */
+static void add_tenant(struct table *t, pid_t pid)
+{
+	struct gp_wire_status status[GP_WIRE_MAX_DEVICES];
+	ssize_t n = gp_tenant_devices(pid, status, GP_WIRE_MAX_DEVICES, QUERY_MS);
+
+	for (ssize_t i = 0; i < n; i++) {
+		struct row *row = add_row(t);
+
+		if (row)
+			*row = (struct row){.tenant = true, .st = status[i]};
+	}
+}
+
 static void find_tenants(struct table *t)
 {
 	static pid_t pid[MAX_ROWS];
 	ssize_t n = gp_wire_tenants(pid, MAX_ROWS);
-	struct gp_wire_status status;
-	struct row *row;
 
 	if (n > 0)
 		qsort(pid, (size_t)n, sizeof(pid[0]), by_pid);
-	for (ssize_t i = 0; i < n; i++) {
-		if (gp_tenant_query(pid[i], &status, QUERY_MS))
-			continue;
-		row = add_row(t);
-		if (row)
-			*row = (struct row){.tenant = true, .st = status};
-	}
+	for (ssize_t i = 0; i < n; i++)
+		add_tenant(t, pid[i]);
 }
 
 static bool is_tenant(const struct table *t, pid_t pid)

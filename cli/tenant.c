@@ -2,24 +2,56 @@
 /*
  * tenant.c - what a tenant says of itself.
  */
+#include <errno.h>
+
 #include "cli/cli.h"
 #include "wire/wire.h"
 
-int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms)
+static int ask(int fd, union gp_wire_msg *msg, struct gp_wire_status *status, int timeout_ms)
 {
-	GP_CLOSE int fd = gp_wire_connect(pid);
-	union gp_wire_msg msg;
-	int err;
+	int err = gp_wire_call(fd, msg, timeout_ms);
 
-	if (fd < 0)
-		return fd;
-	gp_wire_init(&msg, GP_WIRE_QUERY);
-	err = gp_wire_call(fd, &msg, timeout_ms);
 	if (err)
 		return err;
-	*status = msg.status;
+	*status = msg->status;
 	status->comm[sizeof(status->comm) - 1] = '\0';
 	status->device[sizeof(status->device) - 1] = '\0';
 	status->uuid[sizeof(status->uuid) - 1] = '\0';
 	return 0;
+}
+
+static int ask_all(int fd, struct gp_wire_status *status, int timeout_ms)
+{
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_QUERY);
+	return ask(fd, &msg, status, timeout_ms);
+}
+
+int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms)
+{
+	GP_CLOSE int fd = gp_wire_connect(pid);
+
+	return fd < 0 ? fd : ask_all(fd, status, timeout_ms);
+}
+
+ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max,
+			  int timeout_ms)
+{
+	GP_CLOSE int fd = gp_wire_connect(pid);
+	union gp_wire_msg msg;
+	size_t n;
+	int err = fd < 0 ? fd : 0;
+
+	for (n = 0; !err && n < max; n++) {
+		gp_wire_init(&msg, GP_WIRE_QUERY_DEVICE);
+		msg.query.number = (uint32_t)n;
+		err = ask(fd, &msg, &status[n], timeout_ms);
+		if (err)
+			break;
+	}
+	/* It has none, or is too old to be asked so. */
+	if (!n && (err == -ENODEV || err == -EPROTO))
+		return ask_all(fd, status, timeout_ms) ? -ETIMEDOUT : 1;
+	return n ? (ssize_t)n : err;
 }

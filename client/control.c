@@ -22,13 +22,22 @@ static void read_comm(char *comm, size_t len)
 	comm[strcspn(comm, "\n")] = 0;
 }
 
-static void answer_query(union gp_wire_msg *reply)
+/* 0, or -ENODEV: nothing is answered. */
+static int answer_query(const union gp_wire_msg *msg, union gp_wire_msg *reply)
 {
 	gp_wire_init(reply, GP_WIRE_STATUS);
 	reply->status.pid = getpid();
 	reply->status.uid = geteuid();
 	read_comm(reply->status.comm, sizeof(reply->status.comm));
+	if (msg->head.type == GP_WIRE_QUERY_DEVICE)
+		return gp_engine_status_of(msg->query.number, &reply->status);
 	gp_engine_status(&reply->status);
+	return 0;
+}
+
+static bool is_query(const union gp_wire_msg *msg)
+{
+	return msg->head.type == GP_WIRE_QUERY || msg->head.type == GP_WIRE_QUERY_DEVICE;
 }
 
 /* The daemon is not waited for here: this is the thread that hears of it. */
@@ -94,12 +103,13 @@ void gp_control_handle(const void *bytes, size_t len, bool may_change,
 		memcpy(&msg, bytes, len);
 		result = gp_wire_check(&msg, len);
 	}
-	if (!result && msg.head.type == GP_WIRE_QUERY) {
-		answer_query(reply);
-		return;
-	}
-	if (!result)
+	if (!result && is_query(&msg)) {
+		result = answer_query(&msg, reply);
+		if (!result)
+			return;
+	} else if (!result) {
 		result = act(&msg, may_change, wait);
+	}
 	wait->result = result;
 	if (wait->count)
 		return;

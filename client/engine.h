@@ -270,9 +270,11 @@ int gp_thread_start(bool listen);
 void gp_thread_wake(void);
 void gp_thread_forget(void);
 
-/** Fill what a status message says of this process. */
+/** Fill what a status message says of this process: of all its devices .. */
 struct gp_wire_status;
 void gp_engine_status(struct gp_wire_status *status);
+/** .. or of one, numbered from 0; -ENODEV: there are less. */
+int gp_engine_status_of(uint32_t number, struct gp_wire_status *status);
 /** Make the tenant of the context that was asked for, if one was. */
 void gp_engine_serve_context(void);
 /** A hint from outside: to a context of each LC device. 0 if any took it. */

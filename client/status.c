@@ -62,31 +62,46 @@ static void add_groups(struct gp_edev *dev, struct gp_wire_status *st)
 	pthread_mutex_unlock(&dev->groups_lock);
 }
 
+static void add_device(struct gp_edev *dev, struct gp_wire_status *st)
+{
+	const bool first = !*st->uuid;
+
+	add_groups(dev, st);
+	add_learned(dev, st);
+	for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++)
+		if (atomic_load(&dev->ctx[k].context))
+			add_context(dev, &dev->ctx[k], st);
+	pthread_mutex_lock(&dev->lock);
+	st->short_slice |= dev->slot == GP_SLOT_HAVE;
+	if (first) {
+		st->cls = dev->cls.cls;
+		st->value = dev->cls.value;
+		st->sync_seen = dev->sync_seen;
+		st->preloaded = dev->preloaded;
+		snprintf(st->device, sizeof(st->device), "%s", dev->hal->id.name);
+		gp_uuid_format(dev->hal->id.uuid, st->uuid, sizeof(st->uuid));
+	}
+	gp_edev_unlock(dev);
+}
+
 void gp_engine_status(struct gp_wire_status *st)
 {
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 
-	for (size_t i = 0; i < n; i++) {
-		add_groups(dev[i], st);
-		add_learned(dev[i], st);
-		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++)
-			if (atomic_load(&dev[i]->ctx[k].context))
-				add_context(dev[i], &dev[i]->ctx[k], st);
-		pthread_mutex_lock(&dev[i]->lock);
-		st->short_slice |= dev[i]->slot == GP_SLOT_HAVE;
-		if (!i) {
-			st->cls = dev[i]->cls.cls;
-			st->value = dev[i]->cls.value;
-			st->sync_seen = dev[i]->sync_seen;
-			st->preloaded = dev[i]->preloaded;
-			snprintf(st->device, sizeof(st->device), "%s",
-				 dev[i]->hal->id.name);
-			gp_uuid_format(dev[i]->hal->id.uuid, st->uuid,
-				       sizeof(st->uuid));
-		}
-		gp_edev_unlock(dev[i]);
-	}
+	for (size_t i = 0; i < n; i++)
+		add_device(dev[i], st);
+}
+
+int gp_engine_status_of(uint32_t number, struct gp_wire_status *st)
+{
+	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
+
+	if (number >= n)
+		return -ENODEV;
+	add_device(dev[number], st);
+	return 0;
 }
 
 /* The context that a hint from outside is for; made when it is the first. */
@@ -131,8 +146,6 @@ int gp_engine_hint(uint64_t in_ns)
 		err = hint_device(dev[i], in_ns);
 		if (!err || result == -ENODEV)
 			result = err;
-		if (!err)
-			break;
 	}
 	return result;
 }

@@ -39,6 +39,8 @@ static size_t type_size(uint16_t type)
 		return sizeof(struct gp_wire_hint);
 	case GP_WIRE_YIELD:
 		return sizeof(struct gp_wire_yield);
+	case GP_WIRE_QUERY_DEVICE:
+		return sizeof(struct gp_wire_query);
 	case GP_WIRE_STATUS:
 		return sizeof(struct gp_wire_status);
 	case GP_WIRE_HELLO:
@@ -198,6 +200,7 @@ static uint16_t answer_type(uint16_t request)
 {
 	switch (request) {
 	case GP_WIRE_QUERY:
+	case GP_WIRE_QUERY_DEVICE:
 		return GP_WIRE_STATUS;
 	case GP_WIRE_SET_CLASS:
 	case GP_WIRE_HINT:

@@ -33,6 +33,7 @@ enum gp_wire_type {
 	GP_WIRE_SET_CLASS = 2,	/* -> GP_WIRE_RESULT */
 	GP_WIRE_HINT = 3,	/* -> GP_WIRE_RESULT */
 	GP_WIRE_YIELD = 4,	/* -> GP_WIRE_RESULT; lasts as its connection */
+	GP_WIRE_QUERY_DEVICE = 5, /* -> GP_WIRE_STATUS, of one of its devices */
 
 	/* To the daemon, from a tenant: one connection for each device. */
 	GP_WIRE_HELLO = 16,	/* with its control files -> GP_WIRE_WELCOME with the
@@ -91,6 +92,12 @@ struct gp_wire_yield {
 	uint8_t uuid[16];
 };
 
+struct gp_wire_query {
+	struct gp_wire_head head;
+	uint32_t number;	/* of its devices, from 0; -ENODEV: it has less */
+};
+
+/* Of all its devices together, or of one. */
 struct gp_wire_status {
 	struct gp_wire_head head;
 	int32_t pid;
@@ -108,7 +115,7 @@ struct gp_wire_status {
 	uint32_t rhythm;	/* 1: it has one now */
 	uint64_t guesses, guess_hits, guess_misses;
 	char comm[GP_WIRE_COMM_LEN];
-	char device[64];	/* name of the first device */
+	char device[64];	/* name of the device, of all the first one's */
 	char uuid[48];
 };
 
@@ -319,6 +326,7 @@ union gp_wire_msg {
 	struct gp_wire_set_class set_class;
 	struct gp_wire_hint hint;
 	struct gp_wire_yield yield;
+	struct gp_wire_query query;
 	struct gp_wire_status status;
 	struct gp_wire_hello hello;
 	struct gp_wire_files files;

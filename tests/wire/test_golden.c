@@ -44,6 +44,7 @@ static const struct field yield[] = {
 	NUMBER(head.result), NUMBER(yield.on), NUMBER(yield.level),
 	NUMBER(yield.limit_ns), NUMBERS(yield.uuid), { 0 },
 };
+static const struct field query[] = { NUMBER(head.result), NUMBER(query.number), { 0 } };
 static const struct field status[] = {
 	NUMBER(head.result), NUMBER(status.pid), NUMBER(status.uid),
 	NUMBER(status.cls), NUMBER(status.value), NUMBER(status.groups),
@@ -124,6 +125,7 @@ static const struct message {
 	{ GP_WIRE_SET_CLASS, "set_class", set_class },
 	{ GP_WIRE_HINT, "hint", hint },
 	{ GP_WIRE_YIELD, "yield", yield },
+	{ GP_WIRE_QUERY_DEVICE, "query_device", query },
 	{ GP_WIRE_HELLO, "hello", hello },
 	{ GP_WIRE_FILES, "files", files },
 	{ GP_WIRE_ASK_CLASS, "ask_class", ask_class },
