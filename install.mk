@@ -70,7 +70,7 @@ help:
 	'make check-asan   unit tests, and the programs end to end, under ASan and UBSan' \
 	'make check-tsan   the same under TSan' \
 	'make ci-more      TSan, 500 kills, fuzzing, lint: what is too long for check' \
-	'make check-gpu SUITE=latency|exact|kill|safety|many|share|edf|rules   on an NVIDIA GPU' \
+	'make check-gpu SUITE=latency|exact|kill|safety|many|share|edf|rules|devices   on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
 	'make lint         cppcheck, the arrows between folders, columns and blanks' \
 	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \

@@ -207,7 +207,7 @@ def arguments():
 def main():
     opt = arguments()
     soft = (opt.soft or os.environ.get("GPREEMPT_BACKEND") == "softgpu"
-            or not harness.have_gpu())
+            or not harness.cards())
     opt.requests = opt.requests or (100 if soft else 600)
     out = opt.out or os.path.join(opt.build, "demo")
     try:

@@ -58,6 +58,15 @@ def read_times(path):
     return [int(t) for t in text[:text.rfind("\n") + 1].split()]
 
 
+def await_times(path, count, timeout_s=60):
+    """Until so many kernels are complete."""
+    end = time.monotonic() + timeout_s
+    while len(read_times(path)) < count:
+        if time.monotonic() > end:
+            raise BenchError(f"{path}: no {count} kernels in {timeout_s} s")
+        time.sleep(0.01)
+
+
 def kernels_between(times, start_ns, end_ns):
     """How many kernels a window holds, parts of them at its edges included."""
     total = 0.0
@@ -193,10 +202,11 @@ class Rig:
     """One device (a card, or a software GPU of its own) and a build of
     gpreempt, with the processes that run on it."""
 
-    def __init__(self, build, out, soft=False, users=True):
+    def __init__(self, build, out, soft=False, users=True, gpus=1):
+        """@gpus: of a software GPU's server; cards are as many as there are."""
         if not os.access(os.path.join(build, "bin/gpreempt"), os.X_OK):
             raise BenchError(f"{build}: no gpreempt is built there; run make")
-        self.soft = soft
+        self.soft, self.gpus = soft, gpus
         self.procs = []
         self.services = []      # what outlives its starter: see destroy()
         self.daemon = None      # the gpreemptd of what is started from now on
@@ -244,6 +254,7 @@ class Rig:
         if self.soft:
             env["GPREEMPT_BACKEND"] = "softgpu"
             env["GPREEMPT_SOFTGPU"] = self.socket
+            env["GPREEMPT_SOFTGPU_GPUS"] = str(self.gpus)
             face = os.path.join(self.build, "lib/gpreempt/softgpu")
             env["LD_LIBRARY_PATH"] = ":".join(
                 filter(None, [face, env.get("LD_LIBRARY_PATH")]))
@@ -326,9 +337,12 @@ class Rig:
         self.close()
 
 
-def have_gpu():
-    """A card that this user may open."""
-    return os.access("/dev/nvidiactl", os.R_OK | os.W_OK)
+def cards():
+    """How many there are that this user may open."""
+    if not os.access("/dev/nvidiactl", os.R_OK | os.W_OK):
+        return 0
+    return sum(os.access(path, os.R_OK | os.W_OK)
+               for path in glob.glob("/dev/nvidia[0-9]*"))
 
 
 def progress(text):

@@ -43,6 +43,8 @@ static void *symbol(void *lib, const char *name)
 
 static void load(void)
 {
+	if (gp_cu.lib)
+		return;
 	gp_cu.lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!gp_cu.lib && !gp_hip_load(&gp_cu))
 		return;
@@ -82,14 +84,29 @@ static void load_kernels(struct gp_bench_gpu *gpu)
 	}
 }
 
+int gp_bench_gpu_count(void)
+{
+	int count;
+
+	load();
+	GP_CU(cuInit(0));
+	GP_CU(cuDeviceGetCount(&count));
+	return count;
+}
+
 void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags)
+{
+	gp_bench_gpu_open_nth(gpu, 0, sched_flags);
+}
+
+void gp_bench_gpu_open_nth(struct gp_bench_gpu *gpu, int number, unsigned int sched_flags)
 {
 	int sms = 0;
 
 	memset(gpu, 0, sizeof(*gpu));
 	load();
 	GP_CU(cuInit(0));
-	GP_CU(cuDeviceGet(&gpu->dev, 0));
+	GP_CU(cuDeviceGet(&gpu->dev, number));
 	GP_CU(cuDeviceGetName(gpu->name, sizeof(gpu->name), gpu->dev));
 	GP_CU(cuDeviceGetAttribute(
 		&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->dev));

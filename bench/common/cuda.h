@@ -125,5 +125,8 @@ void gp_cu_check(int error, const char *what);
  * the clock (clock.h). Prints and exits 1 on failure.
  */
 void gp_bench_gpu_open(struct gp_bench_gpu *gpu, unsigned int sched_flags);
+/** The same of the device with that number, of gp_bench_gpu_count(). */
+void gp_bench_gpu_open_nth(struct gp_bench_gpu *gpu, int number, unsigned int sched_flags);
+int gp_bench_gpu_count(void);
 
 #endif

@@ -24,11 +24,11 @@ class Crowd:
     def path(self, name):
         return os.path.join(self.rig.out, f"{name}.times")
 
-    def add(self, name, cls="be", *more):
+    def add(self, name, cls="be", *more, env=None):
         """cls None: it knows nothing of gpreempt."""
         argv = [self.rig.program("be"), "--control", f"--out={self.path(name)}",
                 *self.args, *more]
-        self.procs[name] = self.rig.start(argv, cls, BE_UID, name=name)
+        self.procs[name] = self.rig.start(argv, cls, BE_UID, env, name)
         return self.procs[name]
 
     def await_ready(self):

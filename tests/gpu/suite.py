@@ -16,6 +16,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
 
 import controls  # noqa: E402
+import devices  # noqa: E402
 import edf      # noqa: E402
 import exact    # noqa: E402
 import kill     # noqa: E402
@@ -29,7 +30,7 @@ from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
           "many": many, "share": share, "edf": edf, "rules": rules,
-          "controls": controls}
+          "controls": controls, "devices": devices}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
 
@@ -87,9 +88,10 @@ def main():
         print(f"suite.py: --only={unknown.pop()}: no such row; --list has them",
               file=sys.stderr)
         return 2
-    if not opt.soft and not harness.have_gpu():
-        print("suite.py: no NVIDIA card here (/dev/nvidiactl); --soft runs it "
-              "on the software GPU", file=sys.stderr)
+    gpus = getattr(suite, "GPUS", 1)
+    if not opt.soft and harness.cards() < gpus:
+        print(f"suite.py: NVIDIA cards here: {harness.cards()} (/dev/nvidia*), {opt.suite} "
+              f"takes {gpus}; --soft runs it on the software GPU", file=sys.stderr)
         return 77
     defaults(opt)
     signal.signal(signal.SIGALRM, on_alarm)
@@ -100,7 +102,7 @@ def main():
     error = None
     try:
         with harness.Rig(opt.build, opt.out, opt.soft,
-                         not opt.same_user) as rig:
+                         not opt.same_user, gpus) as rig:
             suite.run(rig, opt, table)
     except harness.BenchError as bad:
         error = bad

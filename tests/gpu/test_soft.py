@@ -30,6 +30,10 @@ class Suites(unittest.TestCase):
         table = self.suite("many", ["be-2", "fair-4", "no-hint-4", "learned-4", "hint-4"])
         self.assertIn("fair-4: most / least", table)
 
+    def test_devices(self):
+        table = self.suite("devices", [])
+        self.assertEqual(table.count(": the first device keeps"), 4)
+
     def test_share(self):
         self.suite("share", ["weights", "minimum"], "--seconds=30")
 
