@@ -62,8 +62,8 @@ class Demo:
 
     def start_log(self):
         """The picture's source; without it there is no picture."""
-        self.log = self.rig.start([self.rig.program("ctxlog"),
-                                   f"--out={self.path('switches.log')}"])
+        self.log = self.rig.start(self.rig.looking(
+            "ctxlog", f"--out={self.path('switches.log')}"))
         try:
             self.log.expect("ready", 10)
         except BenchError:

@@ -207,6 +207,7 @@ class Rig:
         if not os.access(os.path.join(build, "bin/gpreempt"), os.X_OK):
             raise BenchError(f"{build}: no gpreempt is built there; run make")
         self.soft, self.gpus = soft, gpus
+        self.device = None      # UUID of the one that CUDA has first, when it is known
         self.procs = []
         self.services = []      # what outlives its starter: see destroy()
         self.daemon = None      # the gpreemptd of what is started from now on
@@ -278,6 +279,12 @@ class Rig:
     def program(self, name):
         return os.path.join(self.build, "bench", name)
 
+    def looking(self, name, *args):
+        """A program that asks the driver itself, of the device that CUDA has first:
+        CUDA_VISIBLE_DEVICES says which that is."""
+        device = [f"--device={self.device}"] if self.device else []
+        return [self.program(name), *device, *args]
+
     @property
     def cli(self):
         return os.path.join(self.build, "bin/gpreempt")
@@ -315,8 +322,10 @@ class Rig:
     def calibrate(self, program, kernel_us, *args):
         """Iterations of a kernel that lasts so long where nothing runs."""
         user = BE_UID if program == "be" else LC_UID
-        return self.output([self.program(program), "--calibrate",
-                            f"--kernel-us={kernel_us}", *args], user=user)
+        found = self.output([self.program(program), "--calibrate",
+                             f"--kernel-us={kernel_us}", *args], user=user)
+        self.device = found.get("uuid", self.device)
+        return found
 
     def drop(self, proc):
         proc.destroy()

@@ -176,9 +176,12 @@ static void print_calibrated(struct gp_work *work, const struct gp_bench_gpu *gp
 	int registers;
 
 	GP_CU(cuFuncGetAttribute(&registers, GP_CU_FUNCTION_REGISTERS, work->shape.fn));
-	printf("be iters=%u kernel_ns=%llu blocks=%u registers=%d shared_bytes=%u device=%s\n",
-	       work->iters, (unsigned long long)gp_work_measure(work, 2), work->blocks, registers,
-	       work->shape.shared_bytes, gpu->name);
+	printf("be iters=%u kernel_ns=%llu blocks=%u registers=%d shared_bytes=%u", work->iters,
+	       (unsigned long long)gp_work_measure(work, 2), work->blocks, registers,
+	       work->shape.shared_bytes);
+	if (gpu->uuid[0])
+		printf(" uuid=%s", gpu->uuid);
+	printf(" device=%s\n", gpu->name);
 }
 
 static FILE *open_out(void)

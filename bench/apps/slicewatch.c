@@ -21,9 +21,14 @@
 #define KERNEL_NS 10000000u
 #define VIRTUAL_STEP_NS 100000u
 
+static char device[64];
 static uint64_t iters, seconds = 20;
 
 static const struct gp_opt opts[] = {
+	{.name = "device",
+	 .text = device,
+	 .text_len = sizeof(device),
+	 .help = "UUID of the one that CUDA has first (default: the first there is)"},
 	{.name = "iters",
 	 .number = &iters,
 	 .help = "of a 10 ms kernel, from be --calibrate"},
@@ -113,7 +118,7 @@ int main(int argc, char **argv)
 		work.iters = (uint32_t)iters;
 	else
 		gp_work_calibrate(&work, KERNEL_NS);
-	error = gp_device_open(NULL, &dev, why, sizeof(why));
+	error = gp_device_open(device[0] ? device : NULL, &dev, why, sizeof(why));
 	if (error)
 		die("device", error, why);
 	error = pthread_create(&thread, NULL, watch, own_compute_group(dev));

@@ -84,6 +84,21 @@ static void load_kernels(struct gp_bench_gpu *gpu)
 	}
 }
 
+static void read_uuid(struct gp_bench_gpu *gpu)
+{
+	int (*get_uuid)(unsigned char *uuid, int dev);
+	unsigned char u[16];
+	size_t n = 4;
+
+	*(void **)&get_uuid = dlsym(gp_cu.lib, "cuDeviceGetUuid_v2");
+	if (!get_uuid || get_uuid(u, gpu->dev))
+		return;
+	strcpy(gpu->uuid, "GPU-");
+	for (size_t i = 0; i < sizeof(u); i++)
+		n += (size_t)snprintf(gpu->uuid + n, sizeof(gpu->uuid) - n, "%s%02x",
+				      i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+}
+
 int gp_bench_gpu_count(void)
 {
 	int count;
@@ -108,6 +123,7 @@ void gp_bench_gpu_open_nth(struct gp_bench_gpu *gpu, int number, unsigned int sc
 	GP_CU(cuInit(0));
 	GP_CU(cuDeviceGet(&gpu->dev, number));
 	GP_CU(cuDeviceGetName(gpu->name, sizeof(gpu->name), gpu->dev));
+	read_uuid(gpu);
 	GP_CU(cuDeviceGetAttribute(
 		&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->dev));
 	gpu->sms = (unsigned int)sms;

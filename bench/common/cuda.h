@@ -109,6 +109,7 @@ enum gp_bench_kernel {
 /** A device made ready: the primary context is current, the kernels loaded. */
 struct gp_bench_gpu {
 	char name[64];
+	char uuid[48]; /* "GPU-..."; "": HIP does not say */
 	int dev;
 	unsigned int sms;
 	void *ctx;

@@ -36,9 +36,9 @@ class Controls:
         if what == "nothing":
             time.sleep(0.3 if self.rig.soft else self.times * EVERY_US / 1e6)
             return {"p50_ns": 0, "max_ns": 0}
-        return self.rig.output([self.rig.program("poke"), f"--what={what}",
-                                f"--pid={self.others[who].app_pid}",
-                                f"--times={self.times}", f"--every-us={EVERY_US}"])
+        return self.rig.output(self.rig.looking(
+            "poke", f"--what={what}", f"--pid={self.others[who].app_pid}",
+            f"--times={self.times}", f"--every-us={EVERY_US}"))
 
     def row(self, what, who):
         progress(f"controls: {what} of one that is {who}")
@@ -47,7 +47,7 @@ class Controls:
         if who == "waiting":
             self.crowd.go(["controls-waiting"])
         time.sleep(0.3)
-        log = self.rig.start([self.rig.program("ctxlog"), f"--out={path}"])
+        log = self.rig.start(self.rig.looking("ctxlog", f"--out={path}"))
         had = len(self.crowd.times("controls-runs"))
         line = self.poke(what, who)
         times = self.crowd.times("controls-runs")[had:]

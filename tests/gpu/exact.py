@@ -55,7 +55,7 @@ class Exact:
     def disturbed(self, kind, iters):
         progress(f"exact: {kind}: disturbed")
         path = os.path.join(self.rig.out, f"exact-{kind}.log")
-        log = self.rig.start([self.rig.program("ctxlog"), f"--out={path}"])
+        log = self.rig.start(self.rig.looking("ctxlog", f"--out={path}"))
         lc = self.rig.lc("--control", f"--iters={self.lc_iters}", cls="lc")
         lc.expect("ready")
         be = self.rig.be(*self.args(kind, iters), cls="be")

@@ -277,8 +277,8 @@ class Latency:
     # ---- attach, cost -------------------------------------------------------
 
     def attach_once(self):
-        watch = self.rig.start([self.rig.program("slicewatch"),
-                                f"--iters={self.iters['be']}"], None, BE_UID)
+        watch = self.rig.start(self.rig.looking("slicewatch", f"--iters={self.iters['be']}"),
+                               None, BE_UID)
         pid = fields(watch.expect("ready"))["pid"]
         user = BE_UID if harness_may_attach() else None
         attach = self.rig.start([self.rig.cli, "attach", "--class=be",
