@@ -51,7 +51,9 @@ ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max,
 			break;
 	}
 	/* It has none, or is too old to be asked so. */
-	if (!n && (err == -ENODEV || err == -EPROTO))
-		return ask_all(fd, status, timeout_ms) ? -ETIMEDOUT : 1;
+	if (!n && (err == -ENODEV || err == -EPROTO)) {
+		err = ask_all(fd, status, timeout_ms);
+		return err ? err : 1;
+	}
 	return n ? (ssize_t)n : err;
 }

@@ -77,6 +77,14 @@ class Keep(Rig):
         self.eventually("one of each", lambda: found.append(self.three()) or found[-1])
         return found[-1]
 
+    def killed(self, role, before):
+        """The three that there are when another one has that role: who was killed is
+        seen for a while yet."""
+        os.kill(before[role], signal.SIGKILL)
+        self.eventually(f"another {role}", lambda: (
+            self.three() or before)[role] != before[role])
+        return self.when_three()
+
     def stay(self, seconds):
         """Are there three, and the same after so long?"""
         before = self.three()
@@ -163,10 +171,7 @@ class Death(Keep):
         self.up()
         for role in ROLES:
             before = self.when_three()
-            os.kill(before[role], signal.SIGKILL)
-            self.eventually(f"another {role}", lambda r=role, b=before: (
-                self.three() or b)[r] != b[r])
-            after = self.when_three()
+            after = self.killed(role, before)
             self.assertEqual([r for r in ROLES if after[r] != before[r]], [role])
 
     def test_any_two(self):
@@ -435,8 +440,7 @@ class Start(Keep):
                 ["sh", "-c", script, "sh", FAKE, f"--run-dir={self.run_dir}"],
                 stderr=log, stdout=log, env=self.env, pass_fds=[number])
         three = self.when_three()
-        os.kill(three["daemon"], signal.SIGKILL)
-        daemon = self.when_three()["daemon"]
+        daemon = self.killed("daemon", three)["daemon"]
         self.assertIn(os.stat(number).st_ino, inodes(daemon))
         with open(f"/proc/{daemon}/environ") as f:
             self.assertNotIn("LISTEN_", f.read())
