@@ -155,20 +155,21 @@ static uint64_t request(uint64_t intended_ns)
 
 static void latency_critical(void)
 {
-	uint64_t *us = calloc(opt.requests + WARMUP, sizeof(*us));
-	uint64_t at = gp_clock_now_ns() + opt.period_us * 2000;
+	uint64_t *took_ns = calloc(opt.requests + WARMUP, sizeof(*took_ns));
+	const uint64_t period_ns = opt.period_us * 1000;
+	uint64_t at_ns = gp_clock_now_ns() + opt.hint_us * 1000 + period_ns;
 
-	if (!us)
+	if (!took_ns)
 		exit(1);
-	for (uint64_t i = 0; i < opt.requests + WARMUP; i++, at += opt.period_us * 1000)
-		us[i] = request(at);
-	gp_samples_sort(us + WARMUP, opt.requests);
+	for (uint64_t i = 0; i < opt.requests + WARMUP; i++, at_ns += period_ns)
+		took_ns[i] = request(at_ns);
+	gp_samples_sort(took_ns + WARMUP, opt.requests);
 	printf("both requests=%llu p50_ns=%llu p99_ns=%llu max_ns=%llu",
 	       (unsigned long long)opt.requests,
-	       (unsigned long long)gp_samples_rank(us + WARMUP, opt.requests, 500),
-	       (unsigned long long)gp_samples_rank(us + WARMUP, opt.requests, 990),
-	       (unsigned long long)gp_samples_rank(us + WARMUP, opt.requests, 1000));
-	free(us);
+	       (unsigned long long)gp_samples_rank(took_ns + WARMUP, opt.requests, 500),
+	       (unsigned long long)gp_samples_rank(took_ns + WARMUP, opt.requests, 990),
+	       (unsigned long long)gp_samples_rank(took_ns + WARMUP, opt.requests, 1000));
+	free(took_ns);
 }
 
 /* ---- either ---------------------------------------------------------------- */
