@@ -78,7 +78,8 @@ class Beside(unittest.TestCase):
                 shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
             # Who is busy has been left by the one that started it.
             script = ("(sh -c 'while :; do :; done' & echo $! >{folder}/pid); echo ready; "
-                      "cat >{folder}/none; kill $(cat {folder}/pid)")
+                      "cat >{folder}/none; cp /proc/$(cat {folder}/pid)/stat " + folder +
+                      "; kill $(cat {folder}/pid)")
             with open(os.path.join(peers, "busy.yaml"), "w", encoding="ascii") as f:
                 json.dump({"name": "busy", "what": "a CPU that is busy",
                            "lc": [], "be": [], "beside": ["sh", "-c", script], "hint": False,
@@ -98,9 +99,14 @@ class Beside(unittest.TestCase):
             with open(out, encoding="utf-8") as f:
                 figures = [one for one in json.load(f)["figures"]
                            if one["name"] == "beside_cpu_s"]
+            with open(os.path.join(folder, "stat"), encoding="ascii") as f:
+                in_user, in_kernel = f.read().rsplit(")", 1)[1].split()[11:13]
+        ticks_s = (int(in_user) + int(in_kernel)) / os.sysconf("SC_CLK_TCK")
         self.assertIsNone(used["time-slicing"])
         self.assertGreater(used["gpreemptd"], 0)
-        self.assertGreater(used["busy"], used["gpreemptd"])
+        # More than its shell needs, and no more than the kernel counted until its end.
+        self.assertGreater(used["busy"], 0.02)
+        self.assertLessEqual(used["busy"], ticks_s + 0.02)
         self.assertLess(used["busy"], took)
         self.assertEqual({one["row"]: one["values"] for one in figures},
                          {"p, busy": [used["busy"]], "p, gpreemptd": [used["gpreemptd"]]})
