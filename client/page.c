@@ -64,6 +64,7 @@ void gp_page_drop(struct gp_edev *dev)
 	t->page = NULL;
 	t->wake_fd = -1;
 	t->doing = 0;
+	t->next_ns = 0;
 	t->samples = t->segments_timed = 0;
 	t->looked = dev->told_busy = -ENODATA;
 }
@@ -167,12 +168,12 @@ static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
  * The daemon sets wakes, then looks at doing; here it is the other way round, and
  * both are in one order: one of the two always sees the other.
  */
-static void wake(const struct gp_tells *t)
+static void wake(const struct gp_tells *t, enum gp_page_wakes why)
 {
 	const uint64_t one = 1;
 
 	/* Full means that the daemon has not even seen the last one. */
-	if (atomic_load(&t->page->wakes) & GP_PAGE_WAKES_NOW)
+	if (atomic_load(&t->page->wakes) & why)
 		(void)!write(t->wake_fd, &one, sizeof(one));
 }
 
@@ -186,8 +187,9 @@ static void tell_doing(struct gp_edev *dev, uint32_t doing)
 	t->doing = doing;
 	atomic_store(&t->page->doing, doing);
 	if (!before || !doing)
-		wake(t);
+		wake(t, GP_PAGE_WAKES_NOW);
 }
+
 
 static void put(_Atomic uint64_t *where, uint64_t value)
 {
@@ -199,12 +201,13 @@ void gp_page_update(struct gp_edev *dev)
 	struct gp_tells *t = &dev->tells;
 	struct gp_page *page = t->page;
 	uint32_t tells = 0;
+	bool other_next;
 	struct sums s;
 
 	if (!page)
 		return;
 	add_all(dev, &s);
-	put(&page->next_ns, s.next_ns);
+	atomic_store(&page->next_ns, s.next_ns);
 	put(&page->hints, s.hints);
 	put(&page->segments, s.segments);
 	put(&page->holds, s.holds);
@@ -219,7 +222,11 @@ void gp_page_update(struct gp_edev *dev)
 	/* Bits of work are believed from when they are said to be kept up. */
 	if (!(tells & GP_PAGE_TELLS_WORK))
 		atomic_store_explicit(&page->tells, tells, memory_order_release);
+	other_next = s.next_ns && s.next_ns != t->next_ns;
+	t->next_ns = s.next_ns;
 	tell_doing(dev, doing_of(dev, &s));
+	if (other_next && !t->doing)
+		wake(t, GP_PAGE_WAKES_NEXT);
 	if (tells & GP_PAGE_TELLS_WORK)
 		atomic_store_explicit(&page->tells, tells, memory_order_release);
 }

@@ -9,6 +9,7 @@
  *    in between;
  *  - 5 ms after a turn began with a resume: who has not had the device since then
  *    has nothing to run;
+ *  - 2 ms before work of who is cut is to come, and when it has not come;
  *  - ten times a second while two share a device, for usage, and while one of them
  *    had no work of which only the log would tell: ever less often, where nobody
  *    uses the device; once a second else;
@@ -36,6 +37,8 @@
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
+/* Of who may be cut: best-effort is got off before the device is held for it. */
+#define AHEAD_CUT_NS 2000000u
 #define RECORDS 4096u		/* more are read by the next look */
 
 struct gp_log_look {
@@ -70,7 +73,8 @@ static enum gp_told doing(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (t->request.cls.cls != GP_CLASS_LC || (!t->page && !t->dev->log))
 		return GP_TOLD_NOTHING;
-	return gp_dtenant_doing(t, now_ns, AHEAD_NS);
+	return gp_dtenant_doing(t, now_ns,
+				gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
 }
 
 static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns)
@@ -372,6 +376,8 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 		share += t->request.cls.cls != GP_CLASS_NONE && t->told != GP_TOLD_IDLE;
 		if (dev->log && t->on_since_ns)
 			at_ns = sooner(at_ns, t->on_since_ns + TURN_NS);
+		if (gp_dtenant_may_be_cut(t))
+			at_ns = sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));
 	}
 	/* What nobody shares needs no account. */
 	if (share > 1 && dev->busy_looks)

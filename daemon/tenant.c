@@ -243,13 +243,18 @@ bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
 	return false;
 }
 
+static uint64_t said_next_ns(const struct gp_dtenant *t)
+{
+	return t->page ? atomic_load_explicit(&t->page->next_ns, memory_order_relaxed) : 0;
+}
+
 static enum gp_told page_says(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
 	uint64_t next_ns;
 
 	if (said_doing(t))
 		return GP_TOLD_BUSY;
-	next_ns = t->page ? atomic_load_explicit(&t->page->next_ns, memory_order_relaxed) : 0;
+	next_ns = said_next_ns(t);
 	return next_ns && next_ns < now_ns + ahead_ns &&
 	       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS) ? GP_TOLD_SOON :
 								       GP_TOLD_IDLE;
@@ -265,6 +270,25 @@ enum gp_told gp_dtenant_doing(const struct gp_dtenant *t, uint64_t now_ns, uint6
 	if (says == GP_TOLD_BUSY || gp_dtenant_tells_work(t))
 		return says;
 	return is_on(t) ? GP_TOLD_BUSY : says;
+}
+
+bool gp_dtenant_may_be_cut(const struct gp_dtenant *t)
+{
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		if (may_cut(u, t))
+			return true;
+	return false;
+}
+
+uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
+{
+	const uint64_t next_ns = said_next_ns(t);
+
+	if (!next_ns || t->told == GP_TOLD_BUSY || next_ns + NEXT_LATE_NS <= now_ns)
+		return 0;
+	if (t->told == GP_TOLD_SOON)
+		return next_ns + NEXT_LATE_NS;
+	return next_ns > now_ns + ahead_ns ? next_ns - ahead_ns + 1 : now_ns;
 }
 
 void gp_dtenant_used(struct gp_dtenant *t, uint64_t ns)
@@ -426,6 +450,8 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 			wakes |= GP_PAGE_WAKES_NOW;
 		if (may_cut(u, t) || may_cut(t, u))
 			wakes |= GP_PAGE_WAKES_LATER;
+		if (may_cut(u, t))
+			wakes |= GP_PAGE_WAKES_NEXT;
 	}
 	return wakes;
 }

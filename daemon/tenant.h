@@ -115,6 +115,14 @@ bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
 enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns,
 			      uint64_t ahead_ns);
+/** Is there LC that is more urgent, or may be by its deadline? */
+bool gp_dtenant_may_be_cut(const struct gp_dtenant *tenant);
+/**
+ * When gp_dtenant_doing() will say another thing than what was told, by the time that
+ * its page names for its next work; 0: it names none.
+ */
+uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *tenant, uint64_t now_ns,
+				 uint64_t ahead_ns);
 /** Tell the core, if that is news. */
 void gp_dtenant_tell(struct gp_dtenant *tenant, enum gp_told what);
 /** And that it was seen on the device, if it is LC with work. */

@@ -22,6 +22,7 @@
 #include "sched/internal.h"
 
 #define LASTS_NS GP_NS_PER_MS		/* shorter work is rarely cut */
+#define LONG_NS (5 * GP_NS_PER_MS)	/* what is lost before it begins is little beside it */
 #define BEGUN_NS (100 * GP_NS_PER_US)	/* it does not have the device yet (H200: 0.2 ms) */
 #define LATELY_NS (100 * GP_NS_PER_MS)
 
@@ -89,8 +90,15 @@ static bool cuts(const struct gp_sched *s)
 	return s->config.lc_cut && s->config.rotate && s->config.slice_preempts;
 }
 
-static uint64_t active_since_ns(const struct gp_tenant *t)
+static bool is_coming(const struct gp_tenant *t)
 {
+	return gp_is_lc(t) && !is_active(t) && t->activity == GP_ACT_SOON;
+}
+
+static uint64_t since_ns(const struct gp_tenant *t)
+{
+	if (is_coming(t))
+		return t->soon_ns;
 	return t->has_work ? t->came_ns : t->held_since_ns;
 }
 
@@ -102,7 +110,7 @@ static uint64_t suspends_until_ns(const struct gp_sched *s,
 
 	if (s->config.lc_policy->deadlines)
 		ns = gp_max_u64(ns, t->spec.deadline_ns);
-	return gp_add_sat(active_since_ns(t), ns);
+	return gp_add_sat(since_ns(t), ns);
 }
 
 /* ---- best-effort, between two of them ------------------------------------------ */
@@ -112,7 +120,7 @@ static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
 		       const struct gp_tenant *t, bool soon)
 {
 	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 &&
-	       (is_active(u) || (soon && u->activity == GP_ACT_SOON));
+	       (is_active(u) || (soon && is_coming(u)));
 }
 
 /* Or was just now: it will come again. */
@@ -149,14 +157,22 @@ static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, 
  */
 static bool begun_as_before(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return t->lasted_ns >= LASTS_NS && s->now_ns - active_since_ns(t) <= BEGUN_NS &&
+	return t->lasted_ns >= LASTS_NS && s->now_ns - since_ns(t) <= BEGUN_NS &&
 	       urgent_between(s, t, false);
+}
+
+/* What is to come, as begun_as_before(): a suspend takes longer than work is held for. */
+static bool comes_as_before(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return t->lasted_ns >= LONG_NS && urgent_between(s, t, true);
 }
 
 static bool will_be_cut(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	const uint64_t ns = s->now_ns - active_since_ns(t);
+	const uint64_t ns = s->now_ns - since_ns(t);
 
+	if (is_coming(t))
+		return comes_as_before(s, t);
 	return ns >= LASTS_NS ? urgent_between(s, t, true) : ns && begun_as_before(s, t);
 }
 
@@ -180,7 +196,8 @@ static bool wants_be_off(struct gp_sched *s)
 		struct gp_tenant *t = &s->tenant[i];
 
 		time_work(t, s->now_ns, is_active(t));
-		t->cut_met = is_active(t) && (t->cut_met || will_be_cut(s, t));
+		t->cut_met = (is_active(t) || is_coming(t)) &&
+			     (t->cut_met || will_be_cut(s, t));
 		wants |= t->cut_met && suspends_until_ns(s, t) > s->now_ns;
 	}
 	return wants;
@@ -191,8 +208,7 @@ static bool lc_surely_active(const struct gp_sched *s)
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (gp_is_lc(t) && !t->unsure &&
-		    (is_active(t) || t->activity == GP_ACT_SOON))
+		if (!t->unsure && (is_active(t) || is_coming(t)))
 			return true;
 	}
 	return false;
@@ -306,9 +322,11 @@ static uint64_t next_of(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	if (suspends(s) || t->cut_met)
 		return suspends_until_ns(s, t);
+	if (is_coming(t))
+		return 0;
 	if (begun_as_before(s, t))
-		return gp_add_sat(active_since_ns(t), 1);
-	return urgent_between(s, t, true) ? gp_add_sat(active_since_ns(t), LASTS_NS) : 0;
+		return gp_add_sat(since_ns(t), 1);
+	return urgent_between(s, t, true) ? gp_add_sat(since_ns(t), LASTS_NS) : 0;
 }
 
 uint64_t gp_cut_next_ns(const struct gp_sched *s)
@@ -317,7 +335,7 @@ uint64_t gp_cut_next_ns(const struct gp_sched *s)
 
 	for (size_t i = 0; cuts(s) && i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
-		uint64_t at = is_active(t) ? next_of(s, t) : 0;
+		uint64_t at = is_active(t) || is_coming(t) ? next_of(s, t) : 0;
 
 		if (at > s->now_ns)
 			next = gp_min_u64(next, at);

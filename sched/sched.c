@@ -376,6 +376,8 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
 		return;
 	}
 	if (how & GP_BUSY_SOON) {
+		if (t->activity != GP_ACT_SOON)
+			t->soon_ns = s->now_ns;
 		apply_idle(t, false);
 		t->activity = GP_ACT_SOON;
 		t->unsure = 0;

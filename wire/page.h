@@ -40,6 +40,7 @@ enum gp_page_wakes {
 					 * shares the device */
 	GP_PAGE_WAKES_NOW = 1u << 1,	/* when this one needs the device, and when it
 					 * does not any more */
+	GP_PAGE_WAKES_NEXT = 1u << 2,	/* when next_ns is another, and it needs nothing now */
 };
 
 /* One finished hold. */

@@ -1050,6 +1050,16 @@ static void wakes_when_others_share(void **state)
 	assert_int_equal(wakes(&r.given), 1);
 	event(r.dev, c, GP_EV_RELEASE, 0);
 	assert_int_equal(wakes(&r.given), 1);
+	/* Unless that is asked for: each time that it is another one. */
+	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NEXT);
+	event(r.dev, c, GP_EV_HINT, 7 * MS);
+	assert_int_equal(wakes(&r.given), 1);
+	event(r.dev, c, GP_EV_SYNC, 0);
+	assert_int_equal(wakes(&r.given), 0);
+	event(r.dev, c, GP_EV_SYNC_DONE, 0);
+	event(r.dev, c, GP_EV_BUSY, 0);
+	event(r.dev, c, GP_EV_HINT, 9 * MS);
+	assert_int_equal(wakes(&r.given), 0);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
 }

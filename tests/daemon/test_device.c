@@ -472,18 +472,19 @@ static void test_nobody_to_cut_no_wake(void **state)
 	struct process *less = tenant(&device[0], cls[1], false, true);
 	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
 	const uint32_t now = GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW;
+	const uint32_t cut = now | GP_PAGE_WAKES_NEXT;
 
 	/* The log has never shown them. */
 	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
-	assert_int_equal(atomic_load(&page[1]->wakes), now);
+	assert_int_equal(atomic_load(&page[1]->wakes), cut);
 	for (int i = 0; i < 2; i++)
 		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK);
 	work(less, true);
 	assert_int_equal(atomic_load(&page[0]->wakes), now);
-	assert_int_equal(atomic_load(&page[1]->wakes), now);
+	assert_int_equal(atomic_load(&page[1]->wakes), cut);
 	work(less, false);
 	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
-	assert_int_equal(atomic_load(&page[1]->wakes), now);
+	assert_int_equal(atomic_load(&page[1]->wakes), cut);
 }
 
 /* Where only the log tells, and late, who worked a moment ago may be cut. */
@@ -514,6 +515,44 @@ static void test_wakes_by_the_log(void **state)
 	wakes_by_the_log(&device[1]);
 }
 
+static bool is_off(const struct process *p)
+{
+	return p->tenant->off_since_ns != 0;
+}
+
+/* Best-effort is off when long work comes that will be cut, and back when it does not. */
+static void test_best_effort_is_off_before_long_work(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *a = be(&device[0], 100);
+	struct process *lc = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
+	const uint64_t one = 1;
+	uint64_t next_ns;
+
+	for (int i = 0; i < 2; i++)
+		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&page[i]->doing, GP_PAGE_HELD);
+		assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+		run(10 * MS);
+		atomic_store(&page[i]->doing, 0);
+		assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+		run(20 * MS);
+		assert_false(is_off(a));
+	}
+	next_ns = gp_sim_now(device[0].sim) + 20 * MS;
+	atomic_store(&page[1]->next_ns, next_ns);
+	assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+	run(17 * MS);
+	assert_false(is_off(a));
+	run(2 * MS);
+	assert_true(is_off(a));
+	run(3 * MS);
+	assert_false(is_off(a));
+}
+
 /* A turn that is over waits for work that is about to come: its coming does not end that. */
 static void test_a_wake_ends_no_turn(void **state)
 {
@@ -526,8 +565,7 @@ static void test_a_wake_ends_no_turn(void **state)
 	const uint64_t one = 1;
 	uint64_t turns, over_ns;
 
-	assert_int_equal(atomic_load(&less->tenant->page->wakes),
-			 GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
+	assert_true(atomic_load(&less->tenant->page->wakes) & GP_PAGE_WAKES_NOW);
 	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
 	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
 	run(210 * MS);
@@ -778,6 +816,7 @@ int main(void)
 		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_nobody_to_cut_no_wake),
 		TEST(test_wakes_by_the_log),
+		TEST(test_best_effort_is_off_before_long_work),
 		TEST(test_a_wake_ends_no_turn),
 		TEST(test_a_trace_has_one_clock),
 		TEST(test_off_while_levels_alternate),

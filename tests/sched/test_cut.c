@@ -228,6 +228,75 @@ static void test_off_from_the_beginning_the_next_time(void **state)
 	drive_end(&d);
 }
 
+/* 2 had work for @had_ns, and is to have more soon: that is told at the time returned. */
+static uint64_t second_is_to_come(struct drive *d, uint64_t had_ns)
+{
+	uint64_t began = second_begins(d);
+
+	drive_at(d, began + had_ns, GP_EV_IDLE, 2);
+	busy(d, 1, 0);
+	drive_at(d, began + 30 * MS, GP_EV_IDLE, 1);
+	d->now_ns = began + 38 * MS;
+	busy(d, 2, GP_BUSY_SOON);
+	return d->now_ns;
+}
+
+/* Long work that is to come finds best-effort gone. */
+static void test_off_before_long_work_comes(void **state)
+{
+	struct drive d;
+	uint64_t told = second_is_to_come(&d, 5 * MS);
+
+	assert_true(asked(&d, GP_DO_SUSPEND, 3));
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, told + 2 * MS, GP_EV_BUSY, 2);
+	assert_false(asked(&d, GP_DO_RESUME, 3));
+	drive_at(&d, told + 12 * MS, GP_EV_IDLE, 2);
+	assert_true(asked(&d, GP_DO_RESUME, 3));
+	drive_end(&d);
+}
+
+/* It is not lost for shorter work, nor for what does not come, .. */
+static void test_best_effort_is_back_when_none_comes(void **state)
+{
+	struct drive d;
+	uint64_t told;
+
+	second_is_to_come(&d, 5 * MS - 1);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+	told = second_is_to_come(&d, 5 * MS);
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, told + 3 * MS, GP_EV_IDLE, 2);
+	assert_true(asked(&d, GP_DO_RESUME, 3));
+	drive_end(&d);
+	/* .. whatever is said of it. */
+	told = second_is_to_come(&d, 5 * MS);
+	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, told + 20 * MS);
+	drive_outcome(&d, GP_DO_SUSPEND, 0);
+	drive_at(&d, told + 20 * MS, GP_EV_TIMER, 0);
+	drive_at(&d, told + 40 * MS, GP_EV_TIMER, 0);
+	assert_true(asked(&d, GP_DO_RESUME, 3));
+	drive_end(&d);
+}
+
+/* The more urgent one's comes as soon: a suspend could end its turn. */
+static void test_not_before_the_urgent_one_either(void **state)
+{
+	struct drive d;
+	uint64_t began = second_begins(&d);
+
+	drive_at(&d, began + 5 * MS, GP_EV_IDLE, 2);
+	busy(&d, 1, GP_BUSY_SOON);
+	busy(&d, 2, GP_BUSY_SOON);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	busy(&d, 1, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 3));
+	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 1);
+	assert_true(asked(&d, GP_DO_SUSPEND, 3));
+	drive_end(&d);
+}
+
 /* While the urgent one runs, a suspend could end its turn. */
 static void test_not_at_once_beside_the_urgent_one(void **state)
 {
@@ -422,6 +491,9 @@ int main(void)
 		cmocka_unit_test(test_work_to_come_cuts_nobody),
 		cmocka_unit_test(test_best_effort_is_off_meanwhile),
 		cmocka_unit_test(test_off_from_the_beginning_the_next_time),
+		cmocka_unit_test(test_off_before_long_work_comes),
+		cmocka_unit_test(test_best_effort_is_back_when_none_comes),
+		cmocka_unit_test(test_not_before_the_urgent_one_either),
 		cmocka_unit_test(test_not_at_once_beside_the_urgent_one),
 		cmocka_unit_test(test_not_while_the_urgent_one_runs),
 		cmocka_unit_test(test_not_for_who_was_not_there_lately),
