@@ -64,7 +64,7 @@ void gp_page_drop(struct gp_edev *dev)
 	t->page = NULL;
 	t->wake_fd = -1;
 	t->doing = 0;
-	t->next_ns = 0;
+	t->begun = t->next_ns = 0;
 	t->samples = t->segments_timed = 0;
 	t->looked = dev->told_busy = -ENODATA;
 }
@@ -177,6 +177,11 @@ static void wake(const struct gp_tells *t, enum gp_page_wakes why)
 		(void)!write(t->wake_fd, &one, sizeof(one));
 }
 
+static void put(_Atomic uint64_t *where, uint64_t value)
+{
+	atomic_store_explicit(where, value, memory_order_release);
+}
+
 static void tell_doing(struct gp_edev *dev, uint32_t doing)
 {
 	struct gp_tells *t = &dev->tells;
@@ -185,16 +190,13 @@ static void tell_doing(struct gp_edev *dev, uint32_t doing)
 	if (doing == before)
 		return;
 	t->doing = doing;
+	if (!before)
+		put(&t->page->begun, ++t->begun);
 	atomic_store(&t->page->doing, doing);
 	if (!before || !doing)
 		wake(t, GP_PAGE_WAKES_NOW);
 }
 
-
-static void put(_Atomic uint64_t *where, uint64_t value)
-{
-	atomic_store_explicit(where, value, memory_order_release);
-}
 
 void gp_page_update(struct gp_edev *dev)
 {

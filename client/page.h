@@ -21,7 +21,7 @@ struct gp_tells {
 	struct gp_page *page;		/* NULL: there is none */
 	int wake_fd;			/* the daemon's; -1: likewise */
 	uint32_t doing;			/* as it stands there .. */
-	uint64_t next_ns;		/* .. and this */
+	uint64_t begun, next_ns;	/* .. and these */
 	uint64_t samples, segments_timed;	/* since there is this page */
 	bool hints;			/* the process has given hints */
 	bool rhythm;			/* or has a rhythm that was learned */

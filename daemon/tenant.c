@@ -144,6 +144,12 @@ static uint32_t said_doing(const struct gp_dtenant *t)
 	return bits & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK);
 }
 
+/* Of what it has now, or had last: other work than before has another number. */
+static uint64_t said_begun(const struct gp_dtenant *t)
+{
+	return t->page ? atomic_load_explicit(&t->page->begun, memory_order_acquire) : 0;
+}
+
 /* Why it counts as busy; what no page says is work. */
 static uint32_t why_busy(const struct gp_dtenant *t)
 {
@@ -185,7 +191,9 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 {
 	const bool late = what == GP_TOLD_IDLE && may_have_work(t), same = t->told == what;
 	const bool guessed = what == GP_TOLD_BUSY && is_guessed(t);
-	const bool anew = what == GP_TOLD_BUSY && t->anew;
+	const uint64_t begun = said_begun(t);
+	/* That it had none in between is not told: a turn that waits for it would end. */
+	const bool anew = what == GP_TOLD_BUSY && same && is_lc(t) && begun != t->begun;
 	struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id };
 
 	if (same && late == t->told_late && guessed == t->told_guessed && !anew)
@@ -199,7 +207,7 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 	t->told = what;
 	t->told_late = late;
 	t->told_guessed = guessed;
-	t->anew = false;
+	t->begun = begun;
 	wants_turn(t);
 	if (!same)
 		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid,
@@ -354,12 +362,6 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 	uint64_t n;
 
 	(void)!read(source->fd, &n, sizeof(n));
-	/*
-	 * It has begun, or is done. If it has work and counted as having some, that is
-	 * other work. That it had none is not told, not for a moment: a turn that waits
-	 * for that would end.
-	 */
-	t->anew = t->told == GP_TOLD_BUSY && is_lc(t);
 	gp_ddev_woken(t->dev);
 }
 

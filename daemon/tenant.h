@@ -44,7 +44,7 @@ struct gp_dtenant {
 	enum gp_told told;
 	bool told_late;			/* idle a while ago, it said */
 	bool told_guessed;		/* busy, as far as can be seen */
-	bool anew;			/* work came that is other work; to be told */
+	uint64_t begun;			/* page->begun when it was told last */
 	uint64_t worked_ns;		/* it was seen to have work last; 0: never */
 
 	/* Best-effort: its turns. */

@@ -250,20 +250,33 @@ bool gp_cut_keeps_be_off(const struct gp_sched *s)
 
 /* ---- whom to cut ----------------------------------------------------------------- */
 
-void gp_cut_reconcile(struct gp_sched *s)
+static void follow_top(struct gp_sched *s)
 {
-	uint32_t now;
+	uint32_t now = top(s);
 
-	if (!cuts(s))
-		return;
-	keep_be_off(s);
-	now = top(s);
 	if (now == s->cut_top)
 		return;
 	s->cut_was = s->cut_top;
 	s->cut_top = now;
 	if (s->config.lc_cut == GP_LC_CUT_PREEMPT)
 		ask_all(s);
+}
+
+void gp_cut_reconcile(struct gp_sched *s)
+{
+	if (!cuts(s))
+		return;
+	keep_be_off(s);
+	follow_top(s);
+}
+
+/* What @t had is done, and it has more at once: nobody comes back in between. */
+void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t)
+{
+	if (!cuts(s))
+		return;
+	time_work(t, s->now_ns, is_active(t));
+	follow_top(s);
 }
 
 static bool suspends(const struct gp_sched *s)

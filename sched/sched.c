@@ -386,7 +386,7 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
 	/* No decision is made in between: nobody gets a turn of that moment. */
 	if (how & GP_BUSY_ANEW) {
 		apply_idle(t, false);
-		gp_cut_reconcile(s);
+		gp_cut_anew(s, t);
 	}
 	gp_deadline_begin(s, t);
 	gp_hold_busy(s, t);

@@ -68,6 +68,7 @@ struct gp_page {
 	_Atomic uint64_t segments_timed;	/* so many have ended; as samples is of
 						 * sample[] */
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS];	/* from begin to end */
+	_Atomic uint64_t begun;		/* so often doing was no longer 0: written before it */
 
 	/* The daemon's. */
 	_Alignas(64) _Atomic uint32_t wakes;	/* enum gp_page_wakes */
@@ -79,6 +80,7 @@ _Static_assert(sizeof(struct gp_page) <= GP_PAGE_BYTES, "one page");
 _Static_assert(offsetof(struct gp_page, doing) == 64, "ABI");
 _Static_assert(offsetof(struct gp_page, sample) == 144, "ABI");
 _Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
+_Static_assert(offsetof(struct gp_page, begun) == 3736, "ABI");
 _Static_assert(offsetof(struct gp_page, wakes) == 3776, "ABI");
 
 #endif

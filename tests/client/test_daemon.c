@@ -1034,8 +1034,10 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_IDLE, 0);
 	assert_int_equal(wakes(&r.given), 0);
 	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
+	assert_int_equal(atomic_load(&r.given.page->begun), 2);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(wakes(&r.given), 1);
+	assert_int_equal(atomic_load(&r.given.page->begun), 3);
 	/* It needs the device already: nothing new. Nor is it done before the last end. */
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
@@ -1043,6 +1045,7 @@ static void wakes_when_others_share(void **state)
 	assert_int_equal(wakes(&r.given), 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	assert_int_equal(wakes(&r.given), 1);
+	assert_int_equal(atomic_load(&r.given.page->begun), 3);
 	/* A hint alone is nobody's reason to move; that it is held for is. */
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(wakes(&r.given), 0);

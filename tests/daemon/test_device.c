@@ -515,44 +515,6 @@ static void test_wakes_by_the_log(void **state)
 	wakes_by_the_log(&device[1]);
 }
 
-static bool is_off(const struct process *p)
-{
-	return p->tenant->off_since_ns != 0;
-}
-
-/* Best-effort is off when long work comes that will be cut, and back when it does not. */
-static void test_best_effort_is_off_before_long_work(void **state)
-{
-	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
-	struct process *a = be(&device[0], 100);
-	struct process *lc = tenant(&device[0], cls[0], false, true);
-	struct process *less = tenant(&device[0], cls[1], false, true);
-	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
-	const uint64_t one = 1;
-	uint64_t next_ns;
-
-	for (int i = 0; i < 2; i++)
-		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
-	for (int i = 0; i < 2; i++) {
-		atomic_store(&page[i]->doing, GP_PAGE_HELD);
-		assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
-		run(10 * MS);
-		atomic_store(&page[i]->doing, 0);
-		assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
-		run(20 * MS);
-		assert_false(is_off(a));
-	}
-	next_ns = gp_sim_now(device[0].sim) + 20 * MS;
-	atomic_store(&page[1]->next_ns, next_ns);
-	assert_int_equal(write(less->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
-	run(17 * MS);
-	assert_false(is_off(a));
-	run(2 * MS);
-	assert_true(is_off(a));
-	run(3 * MS);
-	assert_false(is_off(a));
-}
-
 /* A turn that is over waits for work that is about to come: its coming does not end that. */
 static void test_a_wake_ends_no_turn(void **state)
 {
@@ -625,13 +587,78 @@ static void test_a_trace_has_one_clock(void **state)
 	close(fd[0]);
 }
 
-/* As a tenant says it: its page, and a wake. */
-static void says(struct process *p, uint32_t doing)
+/* As a tenant says it on its page .. */
+static void begins(struct process *p, uint32_t doing)
+{
+	atomic_fetch_add(&p->tenant->page->begun, 1);
+	atomic_store(&p->tenant->page->doing, doing);
+}
+
+static void wake_by(struct process *p)
 {
 	const uint64_t one = 1;
 
-	atomic_store(&p->tenant->page->doing, doing);
 	assert_int_equal(write(p->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* .. with a wake. */
+static void says(struct process *p, uint32_t doing)
+{
+	if (doing)
+		begins(p, doing);
+	else
+		atomic_store(&p->tenant->page->doing, 0);
+	wake_by(p);
+}
+
+static bool is_off(const struct process *p)
+{
+	return p->tenant->off_since_ns != 0;
+}
+
+/* For 10 ms; then 20 ms pass. */
+static void had_work(struct process *p)
+{
+	says(p, GP_PAGE_HELD);
+	run(10 * MS);
+	says(p, 0);
+	run(20 * MS);
+}
+
+/* Best-effort is off when long work comes that will be cut, and back when it does not. */
+static void test_best_effort_is_off_before_long_work(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *a = be(&device[0], 100);
+	struct process *lc = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
+
+	for (int i = 0; i < 2; i++)
+		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	for (int comes = 0; comes < 2; comes++) {
+		had_work(lc);
+		had_work(less);
+		assert_false(is_off(a));
+		atomic_store(&page[1]->next_ns, gp_sim_now(device[0].sim) + 20 * MS);
+		wake_by(less);
+		run(17 * MS);
+		assert_false(is_off(a));
+		run(2 * MS);
+		assert_true(is_off(a));
+		if (comes)
+			begins(less, GP_PAGE_HELD);
+		run(3 * MS);
+		assert_int_equal(is_off(a), comes);
+	}
+	/* The wake of what was seen before it came is no news. */
+	wake_by(less);
+	run(MS);
+	assert_int_equal(less->tenant->told, GP_TOLD_BUSY);
+	assert_true(is_off(a));
+	says(less, 0);
+	run(3 * MS);
+	assert_false(is_off(a));
 }
 
 /* Between two levels best-effort would have a turn at each cut. */
@@ -816,9 +843,9 @@ int main(void)
 		TEST(test_no_step_ends_a_turn_into_work),
 		TEST(test_nobody_to_cut_no_wake),
 		TEST(test_wakes_by_the_log),
-		TEST(test_best_effort_is_off_before_long_work),
 		TEST(test_a_wake_ends_no_turn),
 		TEST(test_a_trace_has_one_clock),
+		TEST(test_best_effort_is_off_before_long_work),
 		TEST(test_off_while_levels_alternate),
 		TEST(test_who_is_seen_on_is_cut),
 		TEST(test_what_a_page_says_of_holds),

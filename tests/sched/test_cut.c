@@ -251,6 +251,9 @@ static void test_off_before_long_work_comes(void **state)
 	drive_outcome(&d, GP_DO_SUSPEND, 0);
 	drive_at(&d, told + 2 * MS, GP_EV_BUSY, 2);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
+	/* Other work, at once. */
+	busy(&d, 2, GP_BUSY_ANEW);
+	assert_false(asked(&d, GP_DO_RESUME, 3));
 	drive_at(&d, told + 12 * MS, GP_EV_IDLE, 2);
 	assert_true(asked(&d, GP_DO_RESUME, 3));
 	drive_end(&d);
