@@ -80,7 +80,7 @@ struct seen {
 	uint32_t uses;			/* has the driver's files open */
 	uint32_t calm;			/* of these, not wanted when last asked */
 	uint32_t done;			/* taken, until it changes what it has open */
-	bool asked;			/* the loop has not answered yet */
+	uint32_t asked;			/* of these; the loop has not answered yet */
 	bool has_some;			/* groups of it were found */
 	uint64_t young_ns;		/* looked at often until then */
 	uint64_t end_ns, cost_ns;	/* of its last scan for groups */
@@ -228,7 +228,7 @@ static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
 	s->uses = 0;
 	s->calm = 0;
 	s->done = 0;
-	s->asked = false;
+	s->asked = 0;
 	s->has_some = false;
 	s->young_ns = young_ns;
 	s->end_ns = 0;
@@ -293,15 +293,29 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 	return s->end_ns + max_u64(FAST_NS / 2, SHARE_GROUPS * s->cost_ns);
 }
 
+/* Of those in @mask where it may have groups: on most it has none, and never will. */
+static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (mask & 1u << i && !f->dev[i]->ops->computes(f->dev[i], s->pid))
+			mask &= ~(1u << i);
+	return mask;
+}
+
 /* Those that are not wanted are asked for only when their time has come. */
 static void ask_if_due(struct gp_find *f, struct seen *s)
 {
-	uint64_t now = gp_loop_now_ns();
+	uint64_t now = gp_loop_now_ns(), from = cpu_ns();
 	uint32_t mask = s->uses & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
 
 	if (!mask || s->asked || now < due_ns(s, now))
 		return;
-	s->asked = say(f, s, SAY_WANTED, mask, NULL);
+	mask = computes_on(f, s, mask);
+	s->asked = mask && say(f, s, SAY_WANTED, mask, NULL) ? mask : 0;
+	if (s->asked)
+		return;
+	s->end_ns = now;
+	s->cost_ns = cpu_ns() - from;
 }
 
 static uint32_t used_by(const struct gp_find *f, pid_t pid)
@@ -406,8 +420,8 @@ static void hear_loop(struct gp_find *f, const struct word *word)
 		s->done |= word->mask;
 	if (word->say != SAY_WANTED)
 		return;
-	s->asked = false;
-	s->calm = s->uses & ~word->mask;
+	s->calm = (s->calm & ~s->asked) | (s->asked & ~word->mask);
+	s->asked = 0;
 	if (word->mask) {
 		scan(f, s, word->mask);
 		return;

@@ -61,6 +61,11 @@ static int no_hold(struct gp_hold *hold, uint64_t limit_ns)
 	return -EOPNOTSUPP;
 }
 
+static int no_computes(struct gp_device *dev, pid_t pid)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_hold_create(struct gp_device *dev, void *context,
 			  struct gp_hold **hold)
 {
@@ -205,6 +210,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(busy);
 	FILL(caps);
 	FILL(close);
+	FILL(computes);
 	FILL(control_files);
 	FILL(explain);
 	FILL(get_slice);

@@ -386,7 +386,7 @@ static int softgpu_probe(struct gp_device_list *list);
 
 #define SHARED_OPS                                                             \
 	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                 \
-	.control_files = gp_nv_control_files,                                  \
+	.computes = gp_nv_computes, .control_files = gp_nv_control_files,      \
 	.get_slice = gp_nv_get_slice, .group_put = gp_nv_group_put,            \
 	.groups = gp_nv_groups, .groups_from = gp_nv_groups_from,              \
 	.hold = gp_nv_hold,                                                    \

@@ -108,7 +108,7 @@ struct gp_nv_device {
 	pthread_mutex_t lock;	/* protects log, users */
 	struct gp_nv_log *log;	/* the latest one opened: source of usage() */
 	struct gp_nv_users *users;	/* made when first asked; or NULL */
-	uint32_t compute_class;	/* atomic; 0: none was seen yet */
+	uint32_t compute_class;	/* atomic; 0: not known yet */
 };
 
 #define gp_nv_of(type, ptr) ((struct type *)(void *)(ptr))
@@ -186,9 +186,9 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
 
 /*
  * RM's own list, in one call: 1, @pid made a client that has a compute object there;
- * 0, it did not. -EAGAIN: of what class those are is not known yet. Else -errno.
+ * 0, it did not. -EAGAIN: of what class those are is not known. Else -errno.
  */
-int gp_nv_computes(struct gp_nv_device *dev, pid_t pid);
+int gp_nv_computes(struct gp_device *dev, pid_t pid);
 void gp_nv_users_close(struct gp_nv_device *dev);
 
 /* ---- discovery; scan.c ---------------------------------------------------- */

@@ -494,6 +494,19 @@ struct gp_rm_get_pids {
 GP_RM_ASSERT_SIZE(gp_rm_get_pids, 3812);
 GP_RM_ASSERT_AT(gp_rm_get_pids, pid, 12);
 
+/*
+ * ctrl0080gpu.h; stable. Without @cls: how many classes the device has; with it, which,
+ * @count being what there is room for.
+ */
+#define GP_RM_CTRL_GPU_GET_CLASSLIST 0x800201u
+struct gp_rm_class_list {
+	uint32_t count;
+	uint32_t pad;
+	uint64_t cls;			/* uint32_t *, the caller's */
+};
+GP_RM_ASSERT_SIZE(gp_rm_class_list, 16);
+GP_RM_ASSERT_AT(gp_rm_class_list, cls, 8);
+
 /* ctrl2080gr.h; stable */
 #define GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE 0x20801210u
 struct gp_rm_preemption_mode {

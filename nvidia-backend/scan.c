@@ -392,7 +392,7 @@ static uint32_t span(const struct scan *s)
  */
 static bool may_have_groups(const struct scan *s)
 {
-	return s->own || s->given || gp_nv_computes(s->dev, s->pid);
+	return s->own || s->given || gp_nv_computes(&s->dev->base, s->pid);
 }
 
 /* The next block of handles, on every file. */

@@ -9,6 +9,8 @@
 
 #include "nvidia-backend/nv_internal.h"
 
+#define MAX_CLASSES 4096u
+
 struct gp_nv_users {
 	struct gp_nv_client client;
 	int gpu_fd;
@@ -24,7 +26,41 @@ static void users_free(struct gp_nv_users *u)
 	free(u);
 }
 
-static int users_open(const struct gp_nv_device *dev, struct gp_nv_users **users)
+/* libcuda makes objects of the newest. */
+static uint32_t newest_compute(const uint32_t *cls, uint32_t count)
+{
+	uint32_t newest = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (gp_rm_class_is_compute(cls[i]) && cls[i] > newest)
+			newest = cls[i];
+	return newest;
+}
+
+static int list_classes(const struct gp_nv_users *u, struct gp_rm_class_list *list)
+{
+	return gp_nv_control(u->client.t, u->client.fd, u->client.handle, u->device,
+			     GP_RM_CTRL_GPU_GET_CLASSLIST, list, sizeof(*list));
+}
+
+/* Of what class compute objects are; a driver that does not say leaves it to what is seen. */
+static void learn_class(struct gp_nv_device *dev, const struct gp_nv_users *u)
+{
+	struct gp_rm_class_list list = { 0 };
+	uint32_t *cls, newest = 0;
+
+	if (list_classes(u, &list) || !list.count || list.count > MAX_CLASSES)
+		return;
+	cls = calloc(list.count, sizeof(*cls));
+	list.cls = (uintptr_t)cls;
+	if (cls && !list_classes(u, &list) && list.count <= MAX_CLASSES)
+		newest = newest_compute(cls, list.count);
+	free(cls);
+	if (newest)
+		__atomic_store_n(&dev->compute_class, newest, __ATOMIC_RELAXED);
+}
+
+static int users_open(struct gp_nv_device *dev, struct gp_nv_users **users)
 {
 	struct gp_nv_users *u = calloc(1, sizeof(*u));
 	int r;
@@ -43,6 +79,8 @@ static int users_open(const struct gp_nv_device *dev, struct gp_nv_users **users
 		users_free(u);
 		return r;
 	}
+	if (!dev->compute_class)
+		learn_class(dev, u);
 	*users = u;
 	return 0;
 }
@@ -74,18 +112,18 @@ static int ask(struct gp_nv_users *u, uint32_t cls, pid_t pid)
 	return 0;
 }
 
-int gp_nv_computes(struct gp_nv_device *dev, pid_t pid)
+int gp_nv_computes(struct gp_device *device, pid_t pid)
 {
-	const uint32_t cls = __atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED);
+	struct gp_nv_device *dev = gp_nv_of(gp_nv_device, device);
+	uint32_t cls;
 	int r = 0;
 
-	if (!cls)
-		return -EAGAIN;
 	pthread_mutex_lock(&dev->lock);
 	if (!dev->users)
 		r = users_open(dev, &dev->users);
+	cls = __atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED);
 	if (!r)
-		r = ask(dev->users, cls, pid);
+		r = cls ? ask(dev->users, cls, pid) : -EAGAIN;
 	pthread_mutex_unlock(&dev->lock);
 	return r;
 }

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Bumped whenever a structure or an op in this file changes. */
-#define GP_HAL_ABI 3u
+#define GP_HAL_ABI 4u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
@@ -200,6 +200,13 @@ struct gp_hal_ops {
 
 	/** Close @dev and free it. NULL is legal. */
 	void (*close)(struct gp_device *dev);
+
+	/**
+	 * Has @pid work on @dev that the driver counts as computing, which takes
+	 * groups? 1 or 0: it has none, or not yet. Cheaper than groups() by far.
+	 * -EAGAIN, -EOPNOTSUPP, ..: it cannot be told.
+	 */
+	int (*computes)(struct gp_device *dev, pid_t pid);
 
 	/**
 	 * The files by which another process can drive this process's groups on

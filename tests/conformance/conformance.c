@@ -340,6 +340,9 @@ static void uses_tells_who_has_it_open(void **state)
 	assert_int_equal(w->ops->uses(w->dev, NO_PID), -ESRCH);
 	if (rig->stranger)
 		assert_int_equal(w->ops->uses(w->dev, rig->stranger()), 0);
+	assert_int_not_equal(w->ops->computes(w->dev, pid), 0);
+	if (rig->stranger)
+		assert_int_not_equal(w->ops->computes(w->dev, rig->stranger()), 1);
 	be_stop(&be);
 	assert_int_equal(w->ops->uses(w->dev, pid), -ESRCH);
 }

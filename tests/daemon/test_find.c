@@ -44,6 +44,7 @@ static struct {
 	pthread_mutex_t lock;		/* protects all of it */
 	struct proc proc[PROCS];
 	int groups;			/* that nobody has put */
+	bool tells;			/* who computes */
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct gp_device device[DEVICES];
@@ -75,6 +76,19 @@ static int fake_uses(struct gp_device *dev, pid_t pid)
 		p->uses_calls++;
 		r = !!(p->uses & bit_of(dev));
 	}
+	pthread_mutex_unlock(&world.lock);
+	return r;
+}
+
+static int fake_computes(struct gp_device *dev, pid_t pid)
+{
+	const struct proc *p;
+	int r = -EAGAIN;
+
+	pthread_mutex_lock(&world.lock);
+	p = proc_of(pid);
+	if (world.tells)
+		r = p && p->compute & bit_of(dev);
 	pthread_mutex_unlock(&world.lock);
 	return r;
 }
@@ -144,6 +158,7 @@ static void fake_group_put(struct gp_group *group)
 static const struct gp_hal_ops fake_ops = {
 	.name = "fake",
 	.abi = GP_HAL_ABI,
+	.computes = fake_computes,
 	.group_put = fake_group_put,
 	.groups = fake_groups,
 	.uses = fake_uses,
@@ -527,6 +542,35 @@ static void groups_of_each_device_are_found(void **state)
 	child_end(&c);
 }
 
+/* A process opens the files of all devices, and computes on one. */
+static void where_none_computes_nothing_is_looked_for(void **state)
+{
+	struct fix *f;
+	struct child c;
+	struct proc p;
+
+	world.tells = true;
+	f = start();
+	c = child_start(3, 0);
+	run(f, 1, 400);
+	assert_int_equal(child_get(&c).groups_calls, 0);
+	child_set(&c, 3, 1);
+	run(f, 1, FOUND_MS + LATE_MS);
+	assert_int_equal(f->found, 1);
+	assert_int_equal(f->on, 1);
+	run(f, 2, 1000);
+	p = child_get(&c);
+	assert_int_equal(p.groups_calls, 1);
+	/* Later on another one as well. */
+	child_set(&c, 3, 3);
+	run(f, 2, 500 + FOUND_MS + LATE_MS);
+	assert_int_equal(f->on, 3);
+	assert_int_equal(child_get(&c).groups_calls, 2);
+	stop(f);
+	child_end(&c);
+	world.tells = false;
+}
+
 static void copies_alone_are_nothing(void **state)
 {
 	struct child c = child_start(1, 0);
@@ -706,6 +750,7 @@ int main(void)
 		BOTH(who_is_refused_comes_again_later),
 		BOTH(who_is_left_alone_comes_when_it_changes),
 		BOTH(groups_of_each_device_are_found),
+		BOTH(where_none_computes_nothing_is_looked_for),
 		BOTH(copies_alone_are_nothing),
 		BOTH(a_long_scan_keeps_nobody_waiting),
 		cmocka_unit_test_setup_teardown(what_was_lost_is_looked_for, with_events,

@@ -42,6 +42,7 @@ static struct {
 	uint32_t fail_cmd, fail_after, fail_status;
 	uint32_t fail_times;		/* 0: each call from then on */
 	uint32_t computes;		/* this process does, and no other */
+	bool lists;			/* which classes there are */
 	char version[64];
 } fake;
 
@@ -159,6 +160,18 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 
 		g->length = 16;
 		fake_uuid(fake_subdevice_gpu(file, o), g->data);
+		return GP_RM_OK;
+	}
+	case GP_RM_CTRL_GPU_GET_CLASSLIST: {
+		static const uint32_t cls[] = { GP_RM_CLASS_HOPPER_COMPUTE - 0x400, 0xc8b5,
+						GP_RM_CLASS_HOPPER_COMPUTE, 0x00de };
+		struct gp_rm_class_list *list = p;
+
+		if (!fake.lists)
+			return GP_RM_ERR_NOT_SUPPORTED;
+		if (list->cls)
+			memcpy((void *)(uintptr_t)list->cls, cls, sizeof(cls));
+		list->count = sizeof(cls) / sizeof(cls[0]);
 		return GP_RM_OK;
 	}
 	case GP_RM_CTRL_GPU_GET_PIDS: {

@@ -571,6 +571,32 @@ static void test_only_who_computes_is_looked_for_long(void **state)
 	assert_int_equal(open_fds(), fds);
 }
 
+/* Of what class compute objects are is said, or seen. */
+static void test_who_computes_is_known(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	uint32_t calls;
+	struct other o;
+
+	for (int lists = 0; lists < 2; lists++) {
+		fake_reset();
+		fake.lists = lists;
+		o = other_start();
+		dev = fake_device(0);
+		fake.computes = (uint32_t)o.pid;
+		assert_int_equal(dev->base.ops->computes(&dev->base, o.pid),
+				 lists ? 1 : -EAGAIN);
+		other_groups(dev, &o, &list);
+		gp_group_list_put(&list);
+		assert_int_equal(found(dev, &o, &calls), 4);
+		assert_int_equal(dev->base.ops->computes(&dev->base, o.pid), 1);
+		assert_int_equal(dev->base.ops->computes(&dev->base, getpid()), 0);
+		other_end(&o);
+		dev->base.ops->close(&dev->base);
+	}
+}
+
 static void test_scan_stays_cheap(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -613,6 +639,7 @@ int main(void)
 		cmocka_unit_test(test_uses),
 		cmocka_unit_test(test_a_dead_file_costs_one_call),
 		cmocka_unit_test(test_only_who_computes_is_looked_for_long),
+		cmocka_unit_test(test_who_computes_is_known),
 		cmocka_unit_test(test_scan_stays_cheap),
 	};
 
