@@ -81,7 +81,7 @@ struct seen {
 	uint32_t calm;			/* of these, not wanted when last asked */
 	uint32_t done;			/* taken, until it changes what it has open */
 	uint32_t asked;			/* of these; the loop has not answered yet */
-	bool has_some;			/* groups of it were found */
+	bool has_some;			/* groups of it were found, or it is not wanted somewhere */
 	uint64_t young_ns;		/* looked at often until then */
 	uint64_t end_ns, cost_ns;	/* of its last scan for groups */
 };
@@ -128,6 +128,8 @@ struct gp_find {
 	uint64_t round_ns;		/* NEVER: nobody is looked at often */
 	uint64_t round_min_ns;
 	uint64_t gather_ns;
+	uint64_t asking_ns;		/* of a core, for who computes where: it has a share
+					 * of its own, by due_ns() */
 };
 
 /* ---- words ------------------------------------------------------------------ */
@@ -293,7 +295,11 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 	return s->end_ns + max_u64(FAST_NS / 2, SHARE_GROUPS * s->cost_ns);
 }
 
-/* Of those in @mask where it may have groups: on most it has none, and never will. */
+/*
+ * Of those in @mask where it may have groups. Who has some on one device opens the files
+ * of all, and has none on the others as a rule. Of who has none the scan itself asks,
+ * which costs less than to ask for each device.
+ */
 static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
 {
 	for (size_t i = 0; i < f->n; i++)
@@ -310,12 +316,14 @@ static void ask_if_due(struct gp_find *f, struct seen *s)
 
 	if (!mask || s->asked || now < due_ns(s, now))
 		return;
-	mask = computes_on(f, s, mask);
+	if (s->has_some)
+		mask = computes_on(f, s, mask);
 	s->asked = mask && say(f, s, SAY_WANTED, mask, NULL) ? mask : 0;
 	if (s->asked)
 		return;
 	s->end_ns = now;
 	s->cost_ns = cpu_ns() - from;
+	f->asking_ns += s->cost_ns;
 }
 
 static uint32_t used_by(const struct gp_find *f, pid_t pid)
@@ -421,6 +429,7 @@ static void hear_loop(struct gp_find *f, const struct word *word)
 	if (word->say != SAY_WANTED)
 		return;
 	s->calm = (s->calm & ~s->asked) | (s->asked & ~word->mask);
+	s->has_some |= s->asked & ~word->mask;
 	s->asked = 0;
 	if (word->mask) {
 		scan(f, s, word->mask);
@@ -446,7 +455,7 @@ static void drop_unmet(struct gp_find *f)
 /* Who is met for the first time is new, but for the first time of all. */
 static void sweep(struct gp_find *f)
 {
-	uint64_t from = cpu_ns(), took, now;
+	uint64_t from = cpu_ns() - f->asking_ns, took, now;
 	const bool first = !f->sweep;
 	uint64_t young = first ? 0 : gp_loop_now_ns() + YOUNG_NS;
 	const struct dirent *entry;
@@ -469,7 +478,7 @@ static void sweep(struct gp_find *f)
 		drop_unmet(f);
 	}
 	now = gp_loop_now_ns();
-	took = cpu_ns() - from;
+	took = cpu_ns() - f->asking_ns - from;
 	f->lost = false;
 	f->lost_ns = now + SHARE_LOST * took;
 	/* The first asks the drivers of everybody, which the others do not. */
@@ -537,14 +546,14 @@ static bool look_at_young(struct gp_find *f, uint64_t now_ns)
 
 static void do_round(struct gp_find *f)
 {
-	uint64_t from = cpu_ns(), now = gp_loop_now_ns();
+	uint64_t from = cpu_ns() - f->asking_ns, now = gp_loop_now_ns();
 	bool young;
 
 	if (f->events_fd < 0)
 		look_at_new(f, now);
 	young = look_at_young(f, now);
 	now = gp_loop_now_ns();
-	f->round_min_ns = now + max_u64(FAST_NS, SHARE_ROUND * (cpu_ns() - from));
+	f->round_min_ns = now + max_u64(FAST_NS, SHARE_ROUND * (cpu_ns() - f->asking_ns - from));
 	if (young)
 		f->round_ns = f->round_min_ns;
 	else

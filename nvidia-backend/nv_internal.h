@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "gpreempt/hal.h"
 #include "nvidia-backend/hold_abi.h"
@@ -96,6 +97,15 @@ int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd,
 #define GP_NV_OLDEST_DRIVER 535
 int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf,
 			 size_t len);
+
+/* The wall's clock, whatever the device's is; ns. */
+static inline uint64_t gp_nv_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 
 /* ---- devices; device.c --------------------------------------------------- */
 

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hal/procfd.h"
@@ -358,14 +357,6 @@ static void likely_clients(struct scan *s, uint32_t counter)
 	}
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static bool any_file(const struct scan *s)
 {
 	for (size_t f = 0; f < s->files; f++)
@@ -398,7 +389,7 @@ static bool may_have_groups(const struct scan *s)
 /* The next block of handles, on every file. */
 static void more_clients(struct scan *s, uint32_t counter, uint32_t done, uint64_t until_ns)
 {
-	for (size_t f = 0; f < s->files && monotonic_ns() < until_ns; f++)
+	for (size_t f = 0; f < s->files && gp_nv_monotonic_ns() < until_ns; f++)
 		try_clients(s, f, counter + NEAR + CLIENT_SPAN - done - BLOCK, BLOCK);
 }
 
@@ -709,9 +700,9 @@ static int scan_files(struct scan *s)
 	r = scan_clients(s, &next);
 	if (r || s->stat->groups || !may_have_groups(s))
 		goto out;
-	until_ns = monotonic_ns() + DEEP_NS;
+	until_ns = gp_nv_monotonic_ns() + DEEP_NS;
 	for (uint32_t done = 0; !r && !s->stat->groups && done < span(s) && any_file(s) &&
-	     monotonic_ns() < until_ns; done += BLOCK) {
+	     gp_nv_monotonic_ns() < until_ns; done += BLOCK) {
 		more_clients(s, counter, done, until_ns);
 		r = scan_clients(s, &next);
 	}

@@ -10,12 +10,14 @@
 #include "nvidia-backend/nv_internal.h"
 
 #define MAX_CLASSES 4096u
+#define FRESH_NS 20000000u	/* less than between two looks at a process */
 
 struct gp_nv_users {
 	struct gp_nv_client client;
 	int gpu_fd;
 	uint32_t device, subdevice;
 	struct gp_rm_get_pids list;
+	uint64_t fresh_until_ns;	/* CLOCK_MONOTONIC */
 };
 
 static void users_free(struct gp_nv_users *u)
@@ -92,15 +94,29 @@ void gp_nv_users_close(struct gp_nv_device *dev)
 	dev->users = NULL;
 }
 
-static int ask(struct gp_nv_users *u, uint32_t cls, pid_t pid)
+/* RM goes through all objects of all clients for it, and many are asked about at once. */
+static int fetch(struct gp_nv_users *u, uint32_t cls)
 {
+	const uint64_t now_ns = gp_nv_monotonic_ns();
 	int r;
 
+	if (u->list.id == cls && now_ns < u->fresh_until_ns)
+		return 0;
+	u->fresh_until_ns = 0;
 	u->list.id_type = GP_RM_GET_PIDS_CLASS;
 	u->list.id = cls;
 	u->list.count = 0;
 	r = gp_nv_control(u->client.t, u->client.fd, u->client.handle, u->subdevice,
 			  GP_RM_CTRL_GPU_GET_PIDS, &u->list, sizeof(u->list));
+	if (!r)
+		u->fresh_until_ns = now_ns + FRESH_NS;
+	return r;
+}
+
+static int ask(struct gp_nv_users *u, uint32_t cls, pid_t pid)
+{
+	int r = fetch(u, cls);
+
 	if (r)
 		return r;
 	/* A full list may lack some. */

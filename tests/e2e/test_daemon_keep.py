@@ -7,6 +7,7 @@ that whoever puts back can be seen to."""
 import contextlib
 import itertools
 import os
+import resource
 import random
 import shutil
 import signal
@@ -278,6 +279,13 @@ class Death(Keep):
         self.assertLess(starts, 8)
         self.mode("")
         self.eventually("a daemon", self.three)
+
+    def test_room_for_files(self):
+        """The daemon's table of them does not grow while threads share it."""
+        with open(f"/proc/{self.up()['daemon']}/status", encoding="ascii") as f:
+            slots = next(int(line.split()[1]) for line in f if line.startswith("FDSize:"))
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self.assertGreaterEqual(slots, min(limit, 4096))
 
     def test_the_socket_outlives_its_listeners(self):
         three = self.up()
