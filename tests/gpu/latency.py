@@ -26,7 +26,7 @@ class Row:
     name: str
     lc: str
     be: str = ""
-    load: str = "five"      # which requests: five, poisson, segment, resnet
+    load: str = "five"      # which requests: five, poisson, segment, rush, resnet
     args: str = ""
     requests: int = 2000
     extra: bool = False         # no part of a whole run: --only has it
@@ -45,6 +45,8 @@ ROWS = [
     Row("segment", "segment-gp", "be-gp", "segment", "--segment"),
     Row("segment-hint", "segment-hint", "be-gp", "segment",
         "--segment --hint-us=250"),
+    # Late from the first on: each begins where the last has ended.
+    Row("rush", "segment-gp", "be-gp", "rush", "--segment", extra=True),
     Row("resnet-alone", "resnet", load="resnet"),
     Row("resnet-plain", "resnet-plain", "be-gp", "resnet", extra=True),
     Row("resnet", "resnet-gp", "be-gp", "resnet"),
@@ -52,7 +54,8 @@ ROWS = [
     Row("resnet-hint", "resnet-hint", "be-gp", "resnet", "--hint-us=300"),
 ]
 EXTRA = ["attach", "cost"]
-PERIOD_US = {"five": 5000, "poisson": 2000, "segment": 2000, "resnet": 2000}
+PERIOD_US = {"five": 5000, "poisson": 2000, "segment": 2000, "rush": 100, "resnet": 2000}
+SERVICE_MS = 5              # of one of a rush, at most: a hold at its limit takes 20
 # More of gpreempt run's options, by the end of an LC process's name. What gives
 # no hints is learned from, unless this says no.
 HOW = {"-plain": ["--no-learn"], "-gp": [], "-hint": [], "-auto": ["--hold"]}
@@ -110,6 +113,7 @@ class Latency:
         self.iters = {}
         self.results = {row.name: [] for row in self.rows}
         self.kept = {row.name: [] for row in self.rows}
+        self.services = []      # of a rush's requests, us
         self.windows = []
         self.rate_alone = []
         self.mps = None
@@ -215,7 +219,7 @@ class Latency:
         count = min(row.requests, self.opt.requests)
         words = [row.args, f"--requests={count}", f"--out={path}",
                  f"--period-us={PERIOD_US[row.load]}"]
-        if row.load == "segment":
+        if row.load in ("segment", "rush"):
             words += ["--kernels=20", "--gap-us=30",
                       f"--iters={self.iters['segment']}"]
         elif row.load in ("five", "poisson"):
@@ -225,14 +229,16 @@ class Latency:
     def measure(self, row, number):
         path = os.path.join(self.rig.out, f"latency-{row.name}-{number}.ns")
         proc = self.procs[row.lc]
-        seconds = PERIOD_US[row.load] * row.requests / 1e6
+        seconds = max(PERIOD_US[row.load], 1000) * row.requests / 1e6
         self.be_go(row.be)
         proc.send(self.line(row, path))
         result = fields(proc.expect("lc requests", 20 + 3 * seconds))
         self.be_pause(row.be)
         self.results[row.name].append(result)
         samples = harness.read_samples(path)
-        if row.be and samples:
+        if row.load == "rush":
+            self.services += [(end - start) / 1000 for _, start, end, *_ in samples]
+        elif row.be and samples:
             self.windows.append((row, samples[0][0], samples[-1][2]))
 
     def measure_rate_alone(self):
@@ -353,7 +359,8 @@ class Latency:
             if row.name == "mps":
                 text += (f" (open loop, cut after {MPS_SECONDS} s; service "
                          f"{self.row_us(row.name, 'service_p50'):.1f} us)")
-            self.table.note(f"{row.name}: p50 / p99 of {count}", text)
+            if row.load != "rush":      # of those, latency says nothing
+                self.table.note(f"{row.name}: p50 / p99 of {count}", text)
             wrong = sum(r["result"] != "right" for r in self.results[row.name])
             if wrong:
                 self.table.check(f"{row.name}: results", f"{wrong} WRONG", "0",
@@ -410,6 +417,16 @@ class Latency:
                                 median(kept[0]), median(kept[1]) - 0.01,
                                 "of alone")
 
+    def bars_rush(self):
+        if not self.services:
+            return
+        us = sorted(self.services)
+        self.table.note(f"rush: service p50 / p99 of {len(us)}",
+                        f"{us[len(us) // 2]:.1f} / {us[len(us) * 99 // 100]:.1f} us")
+        late = sum(one > SERVICE_MS * 1000 for one in us)
+        self.table.check(f"rush: longer than {SERVICE_MS} ms",
+                         f"{late}, longest {us[-1] / 1000:.1f} ms", "0", not late)
+
     def bars(self):
         self.bar_above("no-hint", "alone", 190, 240)
         self.bar_above("learned", "alone", 30, 240)
@@ -418,6 +435,7 @@ class Latency:
         self.bars_kept()
         self.bar_times("segment-hint", "segment-alone", 1.03, 1.08)
         self.bar_above("segment", "segment-alone", 190)
+        self.bars_rush()
         self.bar_times("resnet", "resnet-alone", 1.08)
         self.bar_times("resnet-hint", "resnet-alone", 1.03, 1.06)
 
