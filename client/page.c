@@ -209,7 +209,10 @@ void gp_page_update(struct gp_edev *dev)
 	if (!page)
 		return;
 	add_all(dev, &s);
-	atomic_store(&page->next_ns, s.next_ns);
+	other_next = s.next_ns != t->next_ns;
+	t->next_ns = s.next_ns;
+	if (other_next)
+		atomic_store(&page->next_ns, s.next_ns);
 	put(&page->hints, s.hints);
 	put(&page->segments, s.segments);
 	put(&page->holds, s.holds);
@@ -224,10 +227,8 @@ void gp_page_update(struct gp_edev *dev)
 	/* Bits of work are believed from when they are said to be kept up. */
 	if (!(tells & GP_PAGE_TELLS_WORK))
 		atomic_store_explicit(&page->tells, tells, memory_order_release);
-	other_next = s.next_ns && s.next_ns != t->next_ns;
-	t->next_ns = s.next_ns;
 	tell_doing(dev, doing_of(dev, &s));
-	if (other_next && !t->doing)
+	if (other_next && s.next_ns && !t->doing)
 		wake(t, GP_PAGE_WAKES_NEXT);
 	if (tells & GP_PAGE_TELLS_WORK)
 		atomic_store_explicit(&page->tells, tells, memory_order_release);

@@ -37,7 +37,7 @@
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
-/* Of who may be cut: best-effort is got off before the device is held for it. */
+/* Of who may be cut: best-effort is off before the device is held for it. */
 #define AHEAD_CUT_NS 2000000u
 #define RECORDS 4096u		/* more are read by the next look */
 

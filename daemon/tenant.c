@@ -282,6 +282,8 @@ enum gp_told gp_dtenant_doing(const struct gp_dtenant *t, uint64_t now_ns, uint6
 
 bool gp_dtenant_may_be_cut(const struct gp_dtenant *t)
 {
+	if (!(t->dev->caps.caps & GP_CAP_SLICE_PREEMPTS))
+		return false;
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
 		if (may_cut(u, t))
 			return true;
@@ -452,9 +454,9 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 			wakes |= GP_PAGE_WAKES_NOW;
 		if (may_cut(u, t) || may_cut(t, u))
 			wakes |= GP_PAGE_WAKES_LATER;
-		if (may_cut(u, t))
-			wakes |= GP_PAGE_WAKES_NEXT;
 	}
+	if (gp_dtenant_may_be_cut(t))
+		wakes |= GP_PAGE_WAKES_NEXT;
 	return wakes;
 }
 

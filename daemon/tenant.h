@@ -115,7 +115,7 @@ bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
 enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns,
 			      uint64_t ahead_ns);
-/** Is there LC that is more urgent, or may be by its deadline? */
+/** Can LC that is more urgent, perhaps only by a deadline, take its device from it? */
 bool gp_dtenant_may_be_cut(const struct gp_dtenant *tenant);
 /**
  * When gp_dtenant_doing() will say another thing than what was told, by the time that
