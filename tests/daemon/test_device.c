@@ -446,13 +446,40 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
-/* Where nothing goes on it would look once a second of the wall's clock. */
-static void look_after(struct process *p, uint64_t ns)
+/* As a tenant says it on its page .. */
+static void begins(struct process *p, uint32_t doing)
+{
+	atomic_fetch_add(&p->tenant->page->begun, 1);
+	atomic_store(&p->tenant->page->doing, doing);
+}
+
+static void wake_by(struct process *p)
 {
 	const uint64_t one = 1;
 
-	run(ns);
 	assert_int_equal(write(p->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+}
+
+/* .. with a wake. */
+static void says(struct process *p, uint32_t doing)
+{
+	if (doing)
+		begins(p, doing);
+	else
+		atomic_store(&p->tenant->page->doing, 0);
+	wake_by(p);
+}
+
+static bool is_off(const struct process *p)
+{
+	return p->tenant->off_since_ns != 0;
+}
+
+/* Where nothing goes on it would look once a second of the wall's clock. */
+static void look_after(struct process *p, uint64_t ns)
+{
+	run(ns);
+	wake_by(p);
 	run(MS);
 }
 
@@ -524,7 +551,6 @@ static void test_a_wake_ends_no_turn(void **state)
 	struct process *less = tenant(&device[0], cls[1], false, true);
 	struct gp_page *page = lc->tenant->page;
 	struct gp_ddev *dev = device[0].dev;
-	const uint64_t one = 1;
 	uint64_t turns, over_ns;
 
 	assert_true(atomic_load(&less->tenant->page->wakes) & GP_PAGE_WAKES_NOW);
@@ -538,8 +564,7 @@ static void test_a_wake_ends_no_turn(void **state)
 	assert_true(gp_sched_put_off(dev->sched));
 	/* Here it is. */
 	atomic_store(&page->next_ns, 0);
-	atomic_store(&page->doing, GP_PAGE_HELD);
-	assert_int_equal(write(lc->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
+	says(lc, GP_PAGE_HELD);
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
 	assert_true(gp_sched_put_off(dev->sched));
@@ -585,35 +610,6 @@ static void test_a_trace_has_one_clock(void **state)
 	assert_true(device[1].dev->clocks.known);
 	assert_int_equal(device[1].dev->clocks.ahead_ns, LOG_AHEAD_NS);
 	close(fd[0]);
-}
-
-/* As a tenant says it on its page .. */
-static void begins(struct process *p, uint32_t doing)
-{
-	atomic_fetch_add(&p->tenant->page->begun, 1);
-	atomic_store(&p->tenant->page->doing, doing);
-}
-
-static void wake_by(struct process *p)
-{
-	const uint64_t one = 1;
-
-	assert_int_equal(write(p->tenant->wake.fd, &one, sizeof(one)), sizeof(one));
-}
-
-/* .. with a wake. */
-static void says(struct process *p, uint32_t doing)
-{
-	if (doing)
-		begins(p, doing);
-	else
-		atomic_store(&p->tenant->page->doing, 0);
-	wake_by(p);
-}
-
-static bool is_off(const struct process *p)
-{
-	return p->tenant->off_since_ns != 0;
 }
 
 /* For 10 ms; then 20 ms pass. */
@@ -680,19 +676,44 @@ static void test_off_while_levels_alternate(void **state)
 	run(MS);
 	says(less, GP_PAGE_WORK);
 	run(MS / 2);
-	assert_int_equal(a->tenant->off_since_ns, 0);
+	assert_false(is_off(a));
 	run(2 * MS);
-	assert_int_not_equal(a->tenant->off_since_ns, 0);
+	assert_true(is_off(a));
 	preempts = dev->stat.preempts;
 	says(urgent, GP_PAGE_HELD);
 	run(MS);
 	assert_true(dev->stat.preempts > preempts);
 	says(urgent, 0);
 	run(MS);
-	assert_int_not_equal(a->tenant->off_since_ns, 0);
+	assert_true(is_off(a));
 	says(less, 0);
 	run(2 * MS);
-	assert_int_equal(a->tenant->off_since_ns, 0);
+	assert_false(is_off(a));
+}
+
+/* Done and begun between two looks: that it is other work is known, and cut for; by a wake
+ * alone it is not. */
+static void test_other_work_is_told(void **state)
+{
+	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
+	struct process *urgent = tenant(&device[0], cls[0], false, true);
+	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct gp_ddev *dev = device[0].dev;
+	uint64_t preempts;
+
+	atomic_store(&urgent->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	says(less, GP_PAGE_WORK);
+	says(urgent, GP_PAGE_HELD);
+	run(MS);
+	preempts = dev->stat.preempts;
+	assert_true(preempts > 0);
+	wake_by(urgent);
+	run(MS);
+	assert_int_equal(dev->stat.preempts, preempts);
+	says(urgent, GP_PAGE_HELD);
+	run(MS);
+	assert_true(dev->stat.preempts > preempts);
 }
 
 /* It got the device when the urgent one had asked for it, and no page tells. */
@@ -845,6 +866,7 @@ int main(void)
 		TEST(test_wakes_by_the_log),
 		TEST(test_a_wake_ends_no_turn),
 		TEST(test_a_trace_has_one_clock),
+		TEST(test_other_work_is_told),
 		TEST(test_best_effort_is_off_before_long_work),
 		TEST(test_off_while_levels_alternate),
 		TEST(test_who_is_seen_on_is_cut),
