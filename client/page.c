@@ -197,7 +197,6 @@ static void tell_doing(struct gp_edev *dev, uint32_t doing)
 		wake(t, GP_PAGE_WAKES_NOW);
 }
 
-
 void gp_page_update(struct gp_edev *dev)
 {
 	struct gp_tells *t = &dev->tells;

@@ -128,8 +128,7 @@ struct gp_find {
 	uint64_t round_ns;		/* NEVER: nobody is looked at often */
 	uint64_t round_min_ns;
 	uint64_t gather_ns;
-	uint64_t asking_ns;		/* of a core, for who computes where: it has a share
-					 * of its own, by due_ns() */
+	uint64_t asking_ns;		/* of a core, for who computes where: due_ns() */
 };
 
 /* ---- words ------------------------------------------------------------------ */
@@ -275,6 +274,12 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* Of which looks have their share: what asking took has one of its own. */
+static uint64_t looking_ns(const struct gp_find *f)
+{
+	return cpu_ns() - f->asking_ns;
+}
+
 /* Looked at often, unless nobody wants what it uses. */
 static bool is_young(const struct seen *s, uint64_t now_ns)
 {
@@ -297,8 +302,8 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 
 /*
  * Of those in @mask where it may have groups. Who has some on one device opens the files
- * of all, and has none on the others as a rule. Of who has none the scan itself asks,
- * which costs less than to ask for each device.
+ * of all, and has none on the others as a rule. (Where nothing was found yet the scan asks
+ * by itself, when it has looked at what is likely.)
  */
 static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
 {
@@ -311,11 +316,12 @@ static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint3
 /* Those that are not wanted are asked for only when their time has come. */
 static void ask_if_due(struct gp_find *f, struct seen *s)
 {
-	uint64_t now = gp_loop_now_ns(), from = cpu_ns();
+	uint64_t now = gp_loop_now_ns(), from;
 	uint32_t mask = s->uses & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
 
 	if (!mask || s->asked || now < due_ns(s, now))
 		return;
+	from = cpu_ns();
 	if (s->has_some)
 		mask = computes_on(f, s, mask);
 	s->asked = mask && say(f, s, SAY_WANTED, mask, NULL) ? mask : 0;
@@ -455,7 +461,7 @@ static void drop_unmet(struct gp_find *f)
 /* Who is met for the first time is new, but for the first time of all. */
 static void sweep(struct gp_find *f)
 {
-	uint64_t from = cpu_ns() - f->asking_ns, took, now;
+	uint64_t from = looking_ns(f), took, now;
 	const bool first = !f->sweep;
 	uint64_t young = first ? 0 : gp_loop_now_ns() + YOUNG_NS;
 	const struct dirent *entry;
@@ -478,7 +484,7 @@ static void sweep(struct gp_find *f)
 		drop_unmet(f);
 	}
 	now = gp_loop_now_ns();
-	took = cpu_ns() - f->asking_ns - from;
+	took = looking_ns(f) - from;
 	f->lost = false;
 	f->lost_ns = now + SHARE_LOST * took;
 	/* The first asks the drivers of everybody, which the others do not. */
@@ -546,14 +552,14 @@ static bool look_at_young(struct gp_find *f, uint64_t now_ns)
 
 static void do_round(struct gp_find *f)
 {
-	uint64_t from = cpu_ns() - f->asking_ns, now = gp_loop_now_ns();
+	uint64_t from = looking_ns(f), now = gp_loop_now_ns();
 	bool young;
 
 	if (f->events_fd < 0)
 		look_at_new(f, now);
 	young = look_at_young(f, now);
 	now = gp_loop_now_ns();
-	f->round_min_ns = now + max_u64(FAST_NS, SHARE_ROUND * (cpu_ns() - f->asking_ns - from));
+	f->round_min_ns = now + max_u64(FAST_NS, SHARE_ROUND * (looking_ns(f) - from));
 	if (young)
 		f->round_ns = f->round_min_ns;
 	else

@@ -298,6 +298,7 @@ uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *t, uint64_t now_ns, ui
 		return 0;
 	if (t->told == GP_TOLD_SOON)
 		return next_ns + NEXT_LATE_NS;
+	/* From then on page_says() that it comes soon, and not at that time yet. */
 	return next_ns > now_ns + ahead_ns ? next_ns - ahead_ns + 1 : now_ns;
 }
 

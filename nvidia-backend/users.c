@@ -81,7 +81,7 @@ static int users_open(struct gp_nv_device *dev, struct gp_nv_users **users)
 		users_free(u);
 		return r;
 	}
-	if (!dev->compute_class)
+	if (!__atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED))
 		learn_class(dev, u);
 	*users = u;
 	return 0;

@@ -95,6 +95,11 @@ static bool is_coming(const struct gp_tenant *t)
 	return gp_is_lc(t) && !is_active(t) && t->activity == GP_ACT_SOON;
 }
 
+static bool has_or_expects(const struct gp_tenant *t)
+{
+	return is_active(t) || is_coming(t);
+}
+
 static uint64_t since_ns(const struct gp_tenant *t)
 {
 	if (is_coming(t))
@@ -120,7 +125,7 @@ static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
 		       const struct gp_tenant *t, bool soon)
 {
 	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 &&
-	       (is_active(u) || (soon && is_coming(u)));
+	       (soon ? has_or_expects(u) : is_active(u));
 }
 
 /* Or was just now: it will come again. */
@@ -196,8 +201,7 @@ static bool wants_be_off(struct gp_sched *s)
 		struct gp_tenant *t = &s->tenant[i];
 
 		time_work(t, s->now_ns, is_active(t));
-		t->cut_met = (is_active(t) || is_coming(t)) &&
-			     (t->cut_met || will_be_cut(s, t));
+		t->cut_met = has_or_expects(t) && (t->cut_met || will_be_cut(s, t));
 		wants |= t->cut_met && suspends_until_ns(s, t) > s->now_ns;
 	}
 	return wants;
@@ -208,7 +212,7 @@ static bool lc_surely_active(const struct gp_sched *s)
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (!t->unsure && (is_active(t) || is_coming(t)))
+		if (!t->unsure && has_or_expects(t))
 			return true;
 	}
 	return false;
@@ -348,7 +352,7 @@ uint64_t gp_cut_next_ns(const struct gp_sched *s)
 
 	for (size_t i = 0; cuts(s) && i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
-		uint64_t at = is_active(t) || is_coming(t) ? next_of(s, t) : 0;
+		uint64_t at = has_or_expects(t) ? next_of(s, t) : 0;
 
 		if (at > s->now_ns)
 			next = gp_min_u64(next, at);

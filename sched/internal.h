@@ -256,6 +256,7 @@ uint64_t gp_min_next_ns(const struct gp_sched *s);
 const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
 				      const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
+/* Of @t's work, which others may have begun in between; see GP_BUSY_ANEW. */
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t);
 /* @g's turn is to be ended. */
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
