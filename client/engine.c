@@ -1060,8 +1060,11 @@ static int group_enter(struct gp_edev *dev, struct gp_group *group)
 		err = -ENOSPC;
 	else if (err != -EAGAIN)
 		*place = (struct gp_egroup){ group->id, group };
-	if (!err)
+	if (!err) {
+		/* In this order: who greets the daemon for it does not say it again. */
+		gp_edaemon_regrouped(dev);
 		atomic_fetch_add(&dev->groups, 1);
+	}
 	/* It comes while the others are off. */
 	if (!err && dev->yielded)
 		(void)dev->ops.suspend(&group, 1);
@@ -1081,7 +1084,7 @@ int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
 	if (err)
 		return err;
 	gp_edev_post(dev, &ev);
-	gp_edaemon_regrouped(dev);
+	gp_thread_wake();
 	return 0;
 }
 
