@@ -378,14 +378,18 @@ static void outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
 	step(dev, &ev, NULL);
 }
 
-static void hold_outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
+static void say_no_hold(const char *why)
 {
 	static atomic_int said;
 
+	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; going on without", why);
+}
+
+static void hold_outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
+{
 	if (!err)
 		return;
-	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; going on without",
-		    strerror(-err));
+	say_no_hold(strerror(-err));
 	outcome(dev, d, err);
 }
 
@@ -910,6 +914,14 @@ static bool can_hold(const struct gp_edev *dev)
 	       !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
 }
 
+static void explain_no_holds(const struct gp_edev *dev)
+{
+	char why[256] = "";
+
+	dev->ops.explain(-EOPNOTSUPP, why, sizeof(why));
+	say_no_hold(why);
+}
+
 static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .spec = spec_of(&dev->cls) };
@@ -929,7 +941,9 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 	if (err)
 		ctx_destroy_holds(dev, c);
 	inside--;
-	if (err)
+	if (err == -EOPNOTSUPP)
+		explain_no_holds(dev);
+	else if (err)
 		return err;
 	ev.tenant = c->tenant;
 	err = gp_edev_event_locked(dev, &ev);

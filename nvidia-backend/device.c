@@ -292,15 +292,26 @@ static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 	return 0;
 }
 
+static bool explain_holds(int err, char *why, size_t why_len)
+{
+	if (err != -EOPNOTSUPP || !gp_nv_one_connection())
+		return false;
+	snprintf(why, why_len, "CUDA_DEVICE_MAX_CONNECTIONS=1 puts a hold in front of "
+		 "the work that it is for (2 or more do not)");
+	return true;
+}
+
 static void nv_explain(int err, char *why, size_t why_len)
 {
-	if (err == -EOPNOTSUPP)
+	if (!explain_holds(err, why, why_len) && err == -EOPNOTSUPP)
 		snprintf(why, why_len,
 			 "nvidia: the driver is too old (535 or newer is needed)");
 }
 
 static void soft_explain(int err, char *why, size_t why_len)
 {
+	if (explain_holds(err, why, why_len))
+		return;
 	if (!gp_nv_transport_soft(true))
 		snprintf(why, why_len, "softgpu: its libcuda.so.1 is not there "
 			 "(make install puts it into " GP_PKGLIBDIR "/softgpu; "

@@ -242,6 +242,7 @@ void gp_nv_timer_destroy(struct gp_timer *timer);
 
 #define GP_NV_MAX_HOLD_NS 1000000000ull
 
+bool gp_nv_one_connection(void);
 int gp_nv_hold_create(struct gp_device *dev, void *context,
 		      struct gp_hold **hold);
 int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns);

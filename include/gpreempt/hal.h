@@ -262,7 +262,8 @@ struct gp_hal_ops {
 	/**
 	 * Prepare holds for @context (NVIDIA: a CUcontext, NULL: the calling
 	 * thread's current one; AMD: what process_context() gives). -ENXIO: no
-	 * such context, none is current; -ENODEV: it is of another device.
+	 * such context, none is current; -ENODEV: it is of another device;
+	 * -EOPNOTSUPP: none can be had in this process, explain() says why.
 	 * Blocks: NVIDIA: compiles and launches once, behind what the context
 	 * has queued. The caller owns the hold; before close().
 	 */

@@ -499,6 +499,44 @@ static void failing_hold_is_given_up(void **state)
 	gp_edev_context_put(dev, c);
 }
 
+static int no_hold_create(struct gp_device *dev, void *ctx, struct gp_hold **out)
+{
+	return -EOPNOTSUPP;
+}
+
+static void explain_holds(int err, char *why, size_t why_len)
+{
+	assert_int_equal(err, -EOPNOTSUPP);
+	snprintf(why, why_len, "one queue for all");
+}
+
+static char warning[256];
+
+static void keep_warning(enum gp_log_level level, const char *message, void *arg)
+{
+	if (level <= GP_LOG_WARN)
+		snprintf(warning, sizeof(warning), "%s", message);
+}
+
+/* It has its class and its slices; that it has no holds is said. */
+static void process_without_holds(void **state)
+{
+	struct gp_edev *dev = new_device();
+	struct gp_ectx *c;
+
+	dev->ops.hold_create = no_hold_create;
+	dev->ops.explain = explain_holds;
+	gp_set_log(keep_warning, NULL);
+	c = lc_context(dev, 0x6000);
+	assert_string_equal(warning, "cannot hold the device: one queue for all; going on without");
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_HOLD, MS), 0);
+	assert_int_equal(fake.holds, 0);
+	gp_edev_context_put(dev, c);
+	gp_set_log(NULL, NULL);
+}
+
 /* A group that appears while its device's lock is held waits its turn. */
 static void group_from_inside(void **state)
 {
@@ -581,6 +619,8 @@ static void socket_and_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest engine[] = {
+		/* The first, as it is said once. */
+		cmocka_unit_test(process_without_holds),
 		cmocka_unit_test(slices_follow_class),
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),

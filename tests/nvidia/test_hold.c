@@ -16,6 +16,10 @@ static struct {
 	struct gp_nv_hold_params queue[QUEUE];
 	size_t queued, ran;
 	size_t written;			/* behind so many of them */
+	uint32_t *behind;		/* where */
+	uint32_t behind_at_launch;	/* what it was then, of the last one */
+	uint64_t write_at_ns;		/* a write that is late: when it is done */
+	uint64_t tick_ns;		/* between two looks at the clock */
 	void *current;
 	int push_error, launch_error;
 	unsigned int calls, fail_at;
@@ -41,10 +45,32 @@ static void kernel(const struct gp_nv_hold_params *p, uint64_t start_ns,
 	s->ticket = p->ticket;
 }
 
-/* Run the one that is next in the queue. */
-static void run_one(uint64_t start_ns, uint64_t release_ns)
+static void write_behind(void)
+{
+	if (cu.written >= cu.ran)
+		*cu.behind = cu.queue[(cu.ran - 1) % QUEUE].ticket;
+}
+
+/* Run the one that is next in the queue, without what was written behind it. */
+static void run_kernel(uint64_t start_ns, uint64_t release_ns)
 {
 	kernel(&cu.queue[cu.ran++ % QUEUE], start_ns, release_ns);
+}
+
+static void run_one(uint64_t start_ns, uint64_t release_ns)
+{
+	run_kernel(start_ns, release_ns);
+	write_behind();
+}
+
+static uint64_t ticking_ns(void)
+{
+	fake_now += cu.tick_ns;
+	if (cu.write_at_ns && fake_now >= cu.write_at_ns) {
+		cu.write_at_ns = 0;
+		write_behind();
+	}
+	return fake_now;
 }
 
 static int f_get_current(void **ctx)
@@ -172,6 +198,7 @@ static int f_launch(void *function, unsigned int gx, unsigned int gy,
 	p->stamp = *(uint64_t *)params[1];
 	p->limit_ns = *(uint64_t *)params[2];
 	p->ticket = *(uint32_t *)params[3];
+	cu.behind_at_launch = cu.behind ? *cu.behind : 0;
 	cu.queued++;
 	return 0;
 }
@@ -187,6 +214,7 @@ static int f_write(void *stream, uint64_t at, uint32_t value, unsigned int flags
 	assert_in_range(at, p->word + sizeof(uint32_t), p->word + 60);
 	if (failing())
 		return cu.launch_error;
+	cu.behind = (void *)(uintptr_t)at;
 	cu.written++;
 	return 0;
 }
@@ -221,6 +249,7 @@ static void setup(void)
 	fake_now = 1000000;
 	transport = fake_transport;
 	transport.cuda = fake_cuda;
+	transport.now_ns = ticking_ns;
 	dev = fake_device(0);
 	dev->t = &transport;
 	fake_uuid(0, cu.uuid);
@@ -281,6 +310,63 @@ static void test_busy_while_on(void **state)
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	assert_int_equal(cu.queued, 3);
 	assert_int_equal(cu.written, 3);
+	teardown();
+}
+
+/* Hold, release, and have its kernel run, but not what is behind it. */
+static void hold_and_run_kernel(void)
+{
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_int_equal(gp_nv_release(hold), 0);
+	run_kernel(500, 900);
+}
+
+static void test_waits_for_the_last_ones_end(void **state)
+{
+	setup();
+	hold_and_run_kernel();
+	cu.tick_ns = 100;
+	cu.write_at_ns = fake_now + 5000;
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_int_equal(cu.queued, 3);
+	assert_int_equal(cu.behind_at_launch, cu.queue[1].ticket);
+	teardown();
+}
+
+/* What was cut in its middle ends when it is its turn again. */
+static void test_waits_for_no_switch(void **state)
+{
+	uint64_t from_ns;
+
+	setup();
+	hold_and_run_kernel();
+	cu.tick_ns = 100;
+	from_ns = fake_now;
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_in_range(fake_now - from_ns, 10000, 100000);
+	/* This one was not begun. */
+	assert_int_equal(gp_nv_release(hold), 0);
+	from_ns = fake_now;
+	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
+	assert_in_range(fake_now - from_ns, 0, 1000);
+	assert_int_equal(cu.queued, 4);
+	teardown();
+}
+
+/* All streams are one queue then: a hold would be in front of its own work. */
+static void test_one_connection(void **state)
+{
+	static const char name[] = "CUDA_DEVICE_MAX_CONNECTIONS";
+	struct gp_hold *other = NULL;
+
+	setup();
+	setenv(name, "1", 1);
+	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &other), -EOPNOTSUPP);
+	assert_null(other);
+	setenv(name, "2", 1);
+	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &other), 0);
+	gp_nv_hold_destroy(other);
+	unsetenv(name);
 	teardown();
 }
 
@@ -367,7 +453,7 @@ static void failing_call(unsigned int at)
 		struct gp_nv_hold_params *p = &cu.queue[1];
 
 		assert_true(*(uint32_t *)(uintptr_t)p->word >= p->ticket);
-		cu.ran++;
+		run_kernel(500, 900);
 		cu.written++;
 	}
 	assert_int_equal(stat_now().seq, 0);
@@ -421,6 +507,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_measures_the_switch),
 		cmocka_unit_test(test_busy_while_on),
+		cmocka_unit_test(test_waits_for_the_last_ones_end),
+		cmocka_unit_test(test_waits_for_no_switch),
+		cmocka_unit_test(test_one_connection),
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_released_before_it_ran),
 		cmocka_unit_test(test_many_holds),
