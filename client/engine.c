@@ -470,12 +470,25 @@ static void execute(struct gp_edev *dev, const struct gp_decision *d)
 	}
 }
 
+/*
+ * A timer that is too early costs the thread a wake-up, now and then; setting it costs
+ * every hold and every release a system call. A virtual clock would stop for it.
+ */
+static bool comes_in_time(const struct gp_edev *dev)
+{
+	return dev->timer_ns != GP_SCHED_NO_TIMER &&
+	       (dev->arm_at_ns == GP_SCHED_NO_TIMER || dev->timer_ns <= dev->arm_at_ns) &&
+	       !(dev->caps.caps & GP_CAP_VIRTUAL_TIME);
+}
+
 static void arm(struct gp_edev *dev)
 {
 	static atomic_int said;
 	int err = -ENODEV;
 
 	if (!dev->timer && dev->arm_at_ns == GP_SCHED_NO_TIMER)
+		return;
+	if (comes_in_time(dev))
 		return;
 	if (!dev->timer) {
 		err = dev->hal->ops->timer_create(dev->hal, &dev->timer);
@@ -487,6 +500,7 @@ static void arm(struct gp_edev *dev)
 	}
 	if (dev->timer)
 		err = dev->hal->ops->timer_arm(dev->timer, dev->arm_at_ns);
+	dev->timer_ns = err ? GP_SCHED_NO_TIMER : dev->arm_at_ns;
 	if (err)
 		gp_log_once(&said, GP_LOG_WARN, "no timer: %s; hints come to nothing",
 			    strerror(-err));
@@ -617,21 +631,31 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
 	return err;
 }
 
-void gp_edev_timer(struct gp_edev *dev)
+static void timer_event(struct gp_edev *dev)
 {
 	struct gp_event ev = { .type = GP_EV_TIMER };
 
+	dev->arm_at_ns = GP_SCHED_NO_TIMER;
+	/* Arming lets a virtual clock go on: what comes next is first. */
+	dev->arm_later = true;
+	gp_edev_event_locked(dev, &ev);
+	gp_learn_after_timer(dev);
+	dev->arm_later = false;
+	if (dev->arm_asked) {
+		dev->arm_asked = false;
+		arm(dev);
+	}
+}
+
+void gp_edev_timer(struct gp_edev *dev)
+{
 	pthread_mutex_lock(&dev->lock);
 	if (dev->timer && !dev->hal->ops->timer_ack(dev->timer)) {
-		/* Arming lets a virtual clock go on: what comes next is first. */
-		dev->arm_later = true;
-		gp_edev_event_locked(dev, &ev);
-		gp_learn_after_timer(dev);
-		dev->arm_later = false;
-		if (dev->arm_asked) {
-			dev->arm_asked = false;
+		dev->timer_ns = GP_SCHED_NO_TIMER;
+		if (dev->arm_at_ns > gp_edev_now(dev))
 			arm(dev);
-		}
+		else if (dev->arm_at_ns != GP_SCHED_NO_TIMER)
+			timer_event(dev);
 		dev->hal->ops->timer_done(dev->timer);
 	}
 	gp_edev_unlock(dev);

@@ -99,7 +99,8 @@ struct gp_edev {
 	size_t pending_head, pending_count;
 	bool arm_asked;
 	bool arm_later;			/* more may be decided before arming */
-	uint64_t arm_at_ns;
+	uint64_t arm_at_ns;		/* what the core asked for last */
+	uint64_t timer_ns;		/* what the timer is set to; it may be earlier */
 	struct gp_timer *timer;
 	atomic_int timer_fd;		/* its fd, for who polls; -1: none yet */
 	uint32_t handles;

@@ -30,7 +30,7 @@ static struct {
 	int timer_fd;
 	struct gp_edev *reenter;	/* add this group from inside set_slice */
 	struct gp_group *reenter_group;
-	int acked, done;
+	int acked, done, arms;
 } more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
@@ -78,6 +78,7 @@ static int fake_timer_arm(struct gp_timer *t, uint64_t at)
 
 	fake_lock();
 	more.armed = at;
+	more.arms++;
 	if (at && at <= fake.now)
 		assert_int_equal(write(t->fd, &one, sizeof(one)), sizeof(one));
 	fake_unlock();
@@ -149,7 +150,7 @@ static struct gp_edev *new_device(void)
 	assert_int_equal(gp_engine_state(), 0);
 	fake_lock();
 	fake.holds = fake.releases = fake.on = fake.on_max = fake.sets = 0;
-	more.acked = more.done = 0;
+	more.acked = more.done = more.arms = 0;
 	more.slice_us = FAKE_DEFAULT_US;
 	fake.hold_error = 0;
 	more.armed = 0;
@@ -279,6 +280,47 @@ static void segment_holds_in_pieces(void **state)
 	fake.switch_ns = FAKE_SWITCH_NS;
 	fake.missed_ns = 0;
 	fake_unlock();
+	gp_edev_context_put(dev, c);
+}
+
+/* A timer that is set already and comes before it is needed is left as it is. */
+static void holds_leave_the_timer(void **state)
+{
+	struct gp_edev *dev = new_device();
+	struct gp_ectx *c = lc_context(dev, 0x1400);
+	const int arms = fake_get(&more.arms);
+	uint64_t until_due_ns, due_ns;
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+		if (!i)
+			until_due_ns = more.armed - fake.now;
+		assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+		advance(1000);
+	}
+	assert_int_equal(fake_get(&more.arms), arms + 1);
+	/* It comes for nothing, and is not set again. */
+	advance(until_due_ns);
+	wait_for_int(&more.done, 1);
+	assert_int_equal(fake_get(&more.arms), arms + 1);
+	/* It comes too early: it is set to when it is needed. */
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	advance(1000);
+	due_ns = fake.now + until_due_ns;
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(fake.holds, 5);
+	advance(until_due_ns - 1000);
+	wait_for_int(&more.done, 2);
+	assert_int_equal(fake_get(&more.arms), arms + 3);
+	assert_int_equal(fake.holds, 5);
+	fake_lock();
+	assert_int_equal(more.armed, due_ns);
+	fake_unlock();
+	advance(1000);
+	wait_for_int(&fake.holds, 6);
+	wait_for_int(&more.done, 3);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	gp_edev_context_put(dev, c);
 }
 
@@ -624,6 +666,7 @@ int main(void)
 		cmocka_unit_test(slices_follow_class),
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),
+		cmocka_unit_test(holds_leave_the_timer),
 		cmocka_unit_test(renewals_are_no_switches),
 		cmocka_unit_test(renewals_wait_on),
 		cmocka_unit_test(hint_holds_and_lingers),
