@@ -289,7 +289,7 @@ static void holds_leave_the_timer(void **state)
 	struct gp_edev *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x1400);
 	const int arms = fake_get(&more.arms);
-	uint64_t until_due_ns, due_ns;
+	uint64_t until_due_ns = 0, due_ns;
 
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
