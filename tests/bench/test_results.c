@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files of what was found: written, read, refused, compared. */
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +134,146 @@ static void many_figures(void **state)
 	assert_in_range(found, 90, 100);
 }
 
+/* ---- noise as recorded on a card ------------------------------------------------- */
+
+/*
+ * noise.json: an H200, the rows of check-gpu's latency suite, five rounds in turn of two
+ * halves of 1,000 requests each: the first two values are one round's, and so on. Two
+ * halves are two runs of the same, one after the other, as A B A B are.
+ */
+#define NOISE "tests/bench/noise.json"
+#define ROUNDS 5
+#define TRIES 100
+#define FIGURES_MAX 32
+
+struct noise {
+	json_t *root, *figures;
+	size_t count;
+	int differ[FIGURES_MAX], worse[FIGURES_MAX];	/* of TRIES */
+	int any;			/* tries in which one of them differs */
+};
+
+static void noise_read(struct noise *n)
+{
+	json_error_t error;
+
+	*n = (struct noise){ .root = json_load_file(NOISE, 0, &error) };
+	assert_non_null(n->root);
+	n->figures = json_object_get(n->root, "figures");
+	n->count = json_array_size(n->figures);
+	assert_in_range(n->count, 20, FIGURES_MAX);
+}
+
+static double noise_value(const json_t *figure, uint64_t at)
+{
+	const json_t *values = json_object_get(figure, "values");
+
+	assert_int_equal(json_array_size(values), 2 * ROUNDS);
+	return json_number_value(json_array_get(values, at));
+}
+
+static const char *noise_text(const json_t *figure, const char *key)
+{
+	return json_string_value(json_object_get(figure, key));
+}
+
+/* A pair of runs, which all figures come of; B's times @slower. */
+static void noise_pair(const struct noise *n, struct gp_random *r, double slower,
+		       struct gp_results *a, struct gp_results *b)
+{
+	const uint64_t round = gp_random_u64(r) % ROUNDS, first = gp_random_u64(r) % 2;
+	const json_t *figure;
+	size_t i;
+
+	json_array_foreach(n->figures, i, figure) {
+		const char *row = noise_text(figure, "row"), *name = noise_text(figure, "name");
+
+		assert_int_equal(gp_results_add(a, row, name, GP_BETTER_LOWER,
+						noise_value(figure, 2 * round + first)), 0);
+		assert_int_equal(gp_results_add(b, row, name, GP_BETTER_LOWER, slower *
+						noise_value(figure, 2 * round + !first)), 0);
+	}
+}
+
+/* The lines of compare's table are in the figures' order. */
+static void noise_count(struct noise *n, const char *table)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < n->count; i++) {
+		const char *end = strchr(table, '\n');
+		char line[256];
+
+		assert_non_null(end);
+		snprintf(line, sizeof(line), "%.*s", (int)(end - table), table);
+		n->worse[i] += !!strstr(line, "worse");
+		n->differ[i] += strstr(line, "worse") || strstr(line, "better");
+		any |= strstr(line, "worse") || strstr(line, "better");
+		table = end + 1;
+	}
+	n->any += any;
+}
+
+static void noise_compare(struct noise *n, size_t runs, double slower)
+{
+	char table[8192];
+	struct gp_random r;
+
+	gp_random_seed(&r, 17, runs);
+	for (int try = 0; try < TRIES; try++) {
+		struct gp_results *a = gp_results_create("noise", 1);
+		struct gp_results *b = gp_results_create("noise", 1);
+
+		assert_true(a && b);
+		for (size_t i = 0; i < runs; i++)
+			noise_pair(n, &r, slower, a, b);
+		said(a, b, table, sizeof(table));
+		noise_count(n, table);
+		gp_results_destroy(a);
+		gp_results_destroy(b);
+	}
+}
+
+/* All 24 figures at once: so a single one has to be very sure. */
+static void alike_with_the_cards_noise(void **state)
+{
+	struct noise n;
+
+	noise_read(&n);
+	noise_compare(&n, 24, 1);
+	print_message("one of %zu differs in %d of %d tries\n", n.count, n.any, TRIES);
+	assert_in_range(n.any, 0, 5);
+	json_decref(n.root);
+}
+
+/* A whole network in PyTorch, and requests at random, vary more: they take more runs. */
+static bool varies_more(const json_t *figure)
+{
+	return !strncmp(noise_text(figure, "row"), "resnet", 6) ||
+	       !strcmp(noise_text(figure, "row"), "poisson");
+}
+
+static void slower_with_the_cards_noise(void **state)
+{
+	static const size_t runs[] = { 24, 60 };
+	const json_t *figure;
+	struct noise n;
+	size_t i;
+
+	for (size_t k = 0; k < 2; k++) {
+		noise_read(&n);
+		noise_compare(&n, runs[k], 1.03);
+		json_array_foreach(n.figures, i, figure) {
+			print_message("%zu runs: %s %s: 3 %% are found in %d of %d tries\n",
+				      runs[k], noise_text(figure, "row"),
+				      noise_text(figure, "name"), n.worse[i], TRIES);
+			if (k || !varies_more(figure))
+				assert_in_range(n.worse[i], 90, TRIES);
+		}
+		json_decref(n.root);
+	}
+}
+
 /* More of BE is better. */
 static void higher_is_better(void **state)
 {
@@ -193,6 +335,8 @@ int main(void)
 		cmocka_unit_test(not_written),
 		cmocka_unit_test(verdicts),
 		cmocka_unit_test(many_figures),
+		cmocka_unit_test(alike_with_the_cards_noise),
+		cmocka_unit_test(slower_with_the_cards_noise),
 		cmocka_unit_test(higher_is_better),
 		cmocka_unit_test(refused),
 	};
