@@ -33,13 +33,13 @@ double gp_student_both_tails(double t, size_t freedom)
 /* The t with gp_student_both_tails(t) = alpha, by halving. */
 static double student_limit(double alpha, size_t freedom)
 {
+	const double whole = area(M_PI_2, freedom);
 	double low = 0, high = M_PI_2;
 
 	for (int i = 0; i < 40; i++) {
 		const double middle = (low + high) / 2;
-		const double t = tan(middle) * sqrt((double)freedom);
 
-		if (gp_student_both_tails(t, freedom) > alpha)
+		if (1 - area(middle, freedom) / whole > alpha)
 			low = middle;
 		else
 			high = middle;
