@@ -5,6 +5,7 @@ best-effort one keeps, beside each other in interleaved rounds.
 Every process is started once and waits, idle, between its turns: start-up is
 off the clock, and only the two of a row have work.
 """
+import json
 import os
 import shutil
 import subprocess
@@ -113,6 +114,8 @@ class Latency:
         self.iters = {}
         self.results = {row.name: [] for row in self.rows}
         self.kept = {row.name: [] for row in self.rows}
+        self.took_ns = {}       # of each LC process's rows
+        self.notes_of_holds = []
         self.services = []      # of a rush's requests, us
         self.windows = []
         self.rate_alone = []
@@ -236,10 +239,29 @@ class Latency:
         self.be_pause(row.be)
         self.results[row.name].append(result)
         samples = harness.read_samples(path)
+        if samples:
+            self.took_ns[row.lc] = (self.took_ns.get(row.lc, 0) + samples[-1][2] -
+                                    samples[0][0])
         if row.load == "rush":
             self.services += [(end - start) / 1000 for _, start, end, *_ in samples]
         elif row.be and samples:
             self.windows.append((row, samples[0][0], samples[-1][2]))
+
+    def note_holds(self):
+        """How long the device was kept for each process that gpreempt knows: of all
+        its rows together, of the time that they took."""
+        done = subprocess.run([self.rig.cli, "ls", "--json"], env=self.rig.env(), text=True,
+                              capture_output=True, timeout=20, check=True)
+        known = {one["pid"]: one for one in json.loads(done.stdout)["processes"]
+                 if one["tenant"] and one["holds"]}
+        for name, proc in self.procs.items():
+            found = known.get(proc.app_pid)
+            took_ns = self.took_ns.get(name)
+            if found and took_ns:
+                self.notes_of_holds.append((f"{name}: its holds", (
+                    f"{found['holds']}, {found['held_ns'] / took_ns:.3f} of the time; "
+                    f"margin {(found['margin_ns'] or 0) / 1000:.0f} us, longest switch "
+                    f"{(found['switch_max_ns'] or 0) / 1000:.0f} us")))
 
     def measure_rate_alone(self):
         """The best-effort kernels a second when nothing else runs."""
@@ -271,6 +293,7 @@ class Latency:
                          f"{row.name}")
                 self.measure(row, number)
         self.measure_rate_alone()
+        self.note_holds()
         harness.progress_end()
         for name, proc in self.procs.items():
             proc.send("quit")
@@ -365,6 +388,8 @@ class Latency:
             if wrong:
                 self.table.check(f"{row.name}: results", f"{wrong} WRONG", "0",
                                  False)
+        for what, text in self.notes_of_holds:
+            self.table.note(what, text)
 
     def switch_us(self):
         """(µs, source): as gpreempt measured it in the hinted runs."""
