@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * cost - CPU time, on the thread that asks: of a kernel launch in a row, of two
- * after a rest, and with --hold of gp_hold() and gp_release() together, which launch
- * two: in a row, and each after a rest, when the CPU has slept and its caches are
- * others'. Run it with and without gpreempt.
+ * after a rest, and with --hold of gp_hold() and gp_release() together:
+ * in a row, and each after a rest, when the CPU has slept and its caches are
+ * others'; and of reading the clock, after such a rest, which is in each of these once,
+ * in hold and release twice. Run it with and without gpreempt.
  */
 #include <stdio.h>
 #include <time.h>
@@ -54,6 +55,16 @@ static uint64_t launch_cost_ns(struct gp_work *work)
 static void rest(void)
 {
 	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
+}
+
+/* Of two readings of the clock, with nothing in between. */
+static uint64_t clock_cost_ns(void)
+{
+	uint64_t start_ns;
+
+	rest();
+	start_ns = cpu_ns();
+	return cpu_ns() - start_ns;
 }
 
 static uint64_t rested_cost_ns(struct gp_work *work)
@@ -130,6 +141,9 @@ int main(int argc, char **argv)
 	for (uint64_t i = 0; i < rounds; i++)
 		value[i] = rested_cost_ns(&work);
 	print_row("rested", value, rounds);
+	for (uint64_t i = 0; i < rounds; i++)
+		value[i] = clock_cost_ns();
+	print_row("clock", value, rounds);
 	if (with_hold) {
 		gp_bench_client_open(&client);
 		print_holds(&client, "hold", false);
