@@ -127,6 +127,25 @@ static void test_now_and_then_a_long_one(void **state)
 	assert_true(p.switch_ns < 220 * US);
 }
 
+/* Now and then a longer one than all before it: the margin is not the sum of these. */
+static void test_margin_falls_between_long_ones(void **state)
+{
+	struct gp_prepreempt p;
+	uint64_t most = 0;
+
+	gp_prepreempt_init(&p, 200 * US);
+	for (uint64_t i = 1; i <= 5000; i++) {
+		uint64_t ns = i % 60 ? (uint64_t)(170 + i % 7) * US :
+				       (uint64_t)(300 + i * 7919 % 700) * US;
+
+		gp_prepreempt_switch(&p, ns);
+		if (i > 1000 && p.margin_ns > most)
+			most = p.margin_ns;
+	}
+	print_message("margin: %llu us at most\n", (unsigned long long)(most / US));
+	assert_true(most < 150 * US);
+}
+
 /* What was given up after a while is at least so long; less is no news. */
 static void test_missed_switches_count(void **state)
 {
@@ -212,6 +231,7 @@ int main(void)
 		cmocka_unit_test(test_margin_is_bounded),
 		cmocka_unit_test(test_switch_rises_fast_falls_slowly),
 		cmocka_unit_test(test_now_and_then_a_long_one),
+		cmocka_unit_test(test_margin_falls_between_long_ones),
 		cmocka_unit_test(test_missed_switches_count),
 		cmocka_unit_test(test_bias),
 		cmocka_unit_test(test_never_late),
