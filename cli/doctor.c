@@ -343,6 +343,16 @@ static void check_injection(void)
 		       value);
 }
 
+static void check_connections(void)
+{
+	static const char name[] = "CUDA_DEVICE_MAX_CONNECTIONS";
+	const char *value = getenv(name);
+
+	if (value && strtol(value, NULL, 10) == 1)
+		report(WARN, "%s=%s: a hold would be in front of its own work, so there are none; "
+		       "unset it, or give it 2 or more", name, value);
+}
+
 static bool try_cupti(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
@@ -492,6 +502,7 @@ int gp_verb_doctor(int argc, char **argv)
 	check_attach();
 	in_child(check_preload);
 	check_injection();
+	check_connections();
 	check_namespaces();
 	if (gp_path_libdir(dir, sizeof(dir)))
 		works = false;

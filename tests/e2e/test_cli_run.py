@@ -192,6 +192,12 @@ class Help(Rig):
             self.assertIn(verb, self.ok("--help").stdout)
             self.assertIn("Usage: gpreempt", self.ok(verb, "--help").stdout)
 
+    def test_doctor_and_one_connection(self):
+        for count in "1", "2":
+            self.env["CUDA_DEVICE_MAX_CONNECTIONS"] = count
+            done = self.ok("doctor")
+            self.assertEqual("CUDA_DEVICE_MAX_CONNECTIONS=1" in done.stdout, count == "1")
+
     def test_doctor(self):
         done = self.ok("doctor", soft=False)
         for word in ("driver", "soft0", "attach", "CUDA_INJECTION64_PATH",
