@@ -472,13 +472,15 @@ static void execute(struct gp_edev *dev, const struct gp_decision *d)
 
 /*
  * A timer that is too early costs the thread a wake-up, now and then; setting it costs
- * every hold and every release a system call. A virtual clock would stop for it.
+ * every hold and every release a system call, which a hold may need anyway (AMD). A
+ * virtual clock would stop for it.
  */
 static bool comes_in_time(const struct gp_edev *dev)
 {
-	return dev->timer_ns != GP_SCHED_NO_TIMER &&
-	       (dev->arm_at_ns == GP_SCHED_NO_TIMER || dev->timer_ns <= dev->arm_at_ns) &&
-	       !(dev->caps.caps & GP_CAP_VIRTUAL_TIME);
+	const uint32_t exact = GP_CAP_VIRTUAL_TIME | GP_CAP_HOLD_OUTSIDE;
+
+	return dev->timer_ns != GP_SCHED_NO_TIMER && !(dev->caps.caps & exact) &&
+	       (dev->arm_at_ns == GP_SCHED_NO_TIMER || dev->timer_ns <= dev->arm_at_ns);
 }
 
 static void arm(struct gp_edev *dev)
