@@ -7,7 +7,8 @@
  *
  * Two predictions are judged. (1) The time from the hint to its work, bias
  * included. (2) The length of a switch: here only a longer one than estimated
- * counts as a miss, since a shorter one is nothing that a margin could mend.
+ * counts as a miss, since a shorter one (the device was idle) is nothing that
+ * a margin could mend.
  */
 #include "sched/internal.h"
 
@@ -28,7 +29,6 @@
 
 #define MISS_PCT 20
 #define HIT_PCT 5
-#define IDLE_PART 5		/* an idle device takes less than a fifth: that tells nothing */
 
 static void margin_judge(struct gp_prepreempt *p, uint64_t error_ns,
 			 uint64_t scale_ns)
@@ -163,6 +163,19 @@ static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
 	return second;
 }
 
+/*
+ * What is expected is one of the longest, which few hit within 5 %: that none was
+ * missed for so long says as much.
+ */
+static void calm_judge(struct gp_prepreempt *p, bool missed)
+{
+	p->calm = missed ? 0 : p->calm + 1;
+	if (p->calm < GP_PREPREEMPT_RECENT)
+		return;
+	p->margin_ns -= (p->margin_ns - MARGIN_MIN_NS) / 2;
+	p->calm = 0;
+}
+
 void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 {
 	uint64_t est = p->switch_ns;
@@ -176,11 +189,11 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 	if (p->samples < UINT32_MAX)
 		p->samples++;
 
-	/* What is expected is one of the longest: a switch that is shorter went as expected. */
 	if (took > est)
 		margin_judge(p, took - est, est);
-	else if (took * IDLE_PART >= est)
-		margin_judge(p, 0, est);
+	else if ((est - took) * 100 <= est * HIT_PCT)
+		margin_judge(p, est - took, est);
+	calm_judge(p, took > est + est * MISS_PCT / 100);
 	level_judge(p, took);
 	p->switch_ns = gp_max_u64(p->level_ns, second);
 }

@@ -464,7 +464,7 @@ struct gp_prepreempt {
 	int64_t bias_ns;		/* work comes this much after its hint says */
 	uint64_t deviation_ns;		/* mean distance of the work from that */
 	uint32_t samples;
-	uint32_t pad;
+	uint32_t calm;			/* switches since one was missed */
 };
 void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns);
 /** When to start the hold for work at @work_ns; never before @now_ns. */
