@@ -29,6 +29,7 @@
 
 #define MISS_PCT 20
 #define HIT_PCT 5
+#define CALM 32u			/* switches */
 
 static void margin_judge(struct gp_prepreempt *p, uint64_t error_ns,
 			 uint64_t scale_ns)
@@ -170,7 +171,7 @@ static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
 static void calm_judge(struct gp_prepreempt *p, bool missed)
 {
 	p->calm = missed ? 0 : p->calm + 1;
-	if (p->calm < GP_PREPREEMPT_RECENT)
+	if (p->calm < CALM)
 		return;
 	p->margin_ns -= (p->margin_ns - MARGIN_MIN_NS) / 2;
 	p->calm = 0;
