@@ -149,7 +149,7 @@ static void many_figures(void **state)
 struct noise {
 	json_t *root, *figures;
 	size_t count;
-	int differ[FIGURES_MAX], worse[FIGURES_MAX];	/* of TRIES */
+	int worse[FIGURES_MAX];		/* tries in which it is */
 	int any;			/* tries in which one of them differs */
 };
 
@@ -207,7 +207,6 @@ static void noise_count(struct noise *n, const char *table)
 		assert_non_null(end);
 		snprintf(line, sizeof(line), "%.*s", (int)(end - table), table);
 		n->worse[i] += !!strstr(line, "worse");
-		n->differ[i] += strstr(line, "worse") || strstr(line, "better");
 		any |= strstr(line, "worse") || strstr(line, "better");
 		table = end + 1;
 	}

@@ -198,6 +198,15 @@ static struct process *tenant(struct device *d, struct gp_class_value cls, bool 
 	return p;
 }
 
+/* A latency-critical one of @level whose page tells of its work. */
+static struct process *teller(struct device *d, uint32_t level)
+{
+	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_LC, level }, false, true);
+
+	atomic_store(&p->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	return p;
+}
+
 static struct process *be(struct device *d, uint32_t weight)
 {
 	return tenant(d, (struct gp_class_value){ GP_CLASS_BE, weight }, true, false);
@@ -660,15 +669,12 @@ static void test_best_effort_is_off_before_long_work(void **state)
 /* Between two levels best-effort would have a turn at each cut. */
 static void test_off_while_levels_alternate(void **state)
 {
-	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
 	struct process *a = be(&device[0], 100);
-	struct process *urgent = tenant(&device[0], cls[0], false, true);
-	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct process *urgent = teller(&device[0], 0);
+	struct process *less = teller(&device[0], 1);
 	struct gp_ddev *dev = device[0].dev;
 	uint64_t preempts;
 
-	atomic_store(&urgent->tenant->page->tells, GP_PAGE_TELLS_WORK);
-	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
 	run(20 * MS);
 	says(urgent, GP_PAGE_WORK);
 	run(MS);
@@ -695,14 +701,11 @@ static void test_off_while_levels_alternate(void **state)
  * alone it is not. */
 static void test_other_work_is_told(void **state)
 {
-	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
-	struct process *urgent = tenant(&device[0], cls[0], false, true);
-	struct process *less = tenant(&device[0], cls[1], false, true);
+	struct process *urgent = teller(&device[0], 0);
+	struct process *less = teller(&device[0], 1);
 	struct gp_ddev *dev = device[0].dev;
 	uint64_t preempts;
 
-	atomic_store(&urgent->tenant->page->tells, GP_PAGE_TELLS_WORK);
-	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
 	says(less, GP_PAGE_WORK);
 	says(urgent, GP_PAGE_HELD);
 	run(MS);
