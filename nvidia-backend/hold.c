@@ -207,9 +207,9 @@ static int warm_up(struct gp_nv_hold *h)
 
 /*
  * Queued behind the end of the one before, where that one's group has the device still, a
- * hold can keep its own group's kernels off until its limit: one in 30 such did, and
- * none that was launched when the write behind the last one was done (docs/nvidia.md). One
- * that has not begun yet, or was cut, takes as long as a switch: it is not waited for.
+ * hold can keep its own group's kernels off until its limit: one in a hundred such did, and
+ * none that was launched when the write behind the last one was done (docs/nvidia.md). The
+ * end of one that has not begun, or was cut, is a switch away, which nobody waits for.
  */
 static void drain(const struct gp_nv_hold *h)
 {

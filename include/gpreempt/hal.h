@@ -218,8 +218,8 @@ struct gp_hal_ops {
 				 size_t max);
 
 	/**
-	 * One line on why open() or probe() failed with @err, or found
-	 * nothing (-ENODEV), and what would be right. What the backend has no
+	 * One line on why open(), probe() or hold_create() failed with @err, or
+	 * found nothing (-ENODEV), and what would be right. What the backend has no
 	 * word for is left as it is.
 	 */
 	void (*explain)(int err, char *why, size_t why_len);
