@@ -31,15 +31,19 @@
 #define HIT_PCT 5
 #define CALM 32u			/* switches */
 
-static void margin_judge(struct gp_prepreempt *p, uint64_t error_ns,
+/* Was it a miss? */
+static bool margin_judge(struct gp_prepreempt *p, uint64_t error_ns,
 			 uint64_t scale_ns)
 {
-	if (error_ns > scale_ns * MISS_PCT / 100) {
+	const bool missed = error_ns > scale_ns * MISS_PCT / 100;
+
+	if (missed) {
 		p->margin_ns += gp_max_u64(p->margin_ns / 2, MARGIN_STEP_NS);
 		p->margin_ns = gp_min_u64(p->margin_ns, MARGIN_MAX_NS);
 	} else if (error_ns <= scale_ns * HIT_PCT / 100) {
 		p->margin_ns -= (p->margin_ns - MARGIN_MIN_NS) / 8;
 	}
+	return missed;
 }
 
 /* a - b, within what a bias may be. */
@@ -182,6 +186,7 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 	uint64_t est = p->switch_ns;
 	uint64_t took = gp_min_u64(took_ns, SWITCH_MAX_NS);
 	uint64_t second = second_longest(p, took);
+	bool missed = false;
 
 	if (!p->samples || took_ns < p->switch_min_ns)
 		p->switch_min_ns = took_ns;
@@ -191,10 +196,10 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 		p->samples++;
 
 	if (took > est)
-		margin_judge(p, took - est, est);
+		missed = margin_judge(p, took - est, est);
 	else if ((est - took) * 100 <= est * HIT_PCT)
 		margin_judge(p, est - took, est);
-	calm_judge(p, took > est + est * MISS_PCT / 100);
+	calm_judge(p, missed);
 	level_judge(p, took);
 	p->switch_ns = gp_max_u64(p->level_ns, second);
 }
