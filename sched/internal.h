@@ -45,7 +45,7 @@ struct gp_tenant {
 	uint32_t has_work;
 	uint32_t cut_met;		/* cut.c: BE is off for what it has */
 	uint32_t unsure;		/* as GP_BUSY_UNSURE said */
-	uint32_t pad;
+	uint32_t tells;			/* as GP_IDLE_TELLS said */
 	uint64_t soon_ns;		/* since then GP_ACT_SOON */
 	uint64_t active_ns;		/* cut.c: it had work, or held, then */
 	uint64_t active_from_ns;	/* likewise, without a gap since; 0: it has none */

@@ -362,10 +362,11 @@ static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
 			gp_hold_outcome(s, &s->tenant[i], id, ev->error);
 }
 
-static void apply_idle(struct gp_tenant *t, bool a_while_ago)
+static void apply_idle(struct gp_tenant *t, uint32_t how)
 {
 	gp_hold_idle(t);
-	t->activity = a_while_ago ? GP_ACT_UNKNOWN : GP_ACT_IDLE;
+	t->activity = how == GP_IDLE_UNSURE ? GP_ACT_UNKNOWN : GP_ACT_IDLE;
+	t->tells = how == GP_IDLE_TELLS;
 	gp_deadline_end(t);
 }
 
@@ -378,14 +379,14 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
 	if (how & GP_BUSY_SOON) {
 		if (t->activity != GP_ACT_SOON)
 			t->soon_ns = s->now_ns;
-		apply_idle(t, false);
+		apply_idle(t, 0);
 		t->activity = GP_ACT_SOON;
 		t->unsure = 0;
 		return;
 	}
 	/* No decision is made in between: nobody gets a turn of that moment. */
 	if (how & GP_BUSY_ANEW) {
-		apply_idle(t, false);
+		apply_idle(t, 0);
 		gp_cut_anew(s, t);
 	}
 	gp_deadline_begin(s, t);

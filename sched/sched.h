@@ -75,9 +75,8 @@ enum gp_event_type {
 	GP_EV_RELEASE,			/* tenant */
 	GP_EV_BUSY,			/* tenant has work on the device or queued;
 					 * ok: enum gp_busy bits */
-	GP_EV_IDLE,			/* tenant has none (LC: its work is done). With
-					 * ok=1 it had none a while ago: whether it
-					 * has by now is not known */
+	GP_EV_IDLE,			/* tenant has none (LC: its work is done);
+					 * ok: enum gp_idle */
 	GP_EV_SYNC,			/* tenant is about to wait for the whole
 					 * device: what holds it must end now */
 	GP_EV_SYNC_DONE,		/* that wait is over */
@@ -106,6 +105,14 @@ enum gp_busy {
 					 * perhaps to get BE off, but nothing to
 					 * cut others for; alone */
 	GP_BUSY_UNSURE = 1u << 3,	/* seen from outside: IDLE may come late */
+};
+
+enum gp_idle {
+	GP_IDLE_UNSURE = 1,		/* it had none a while ago: whether it has by
+					 * now is not known */
+	GP_IDLE_TELLS = 2,		/* BUSY will tell when it has some: BE whose
+					 * turn it is not is off until then, and not
+					 * on with idle_slice_us */
 };
 
 struct gp_event {

@@ -73,6 +73,7 @@ bool gp_group_idles(const struct gp_sched *s,
 	       s->config.slice_preempts && g->tenant != GP_NONE &&
 	       s->tenant[g->tenant].spec.cls == GP_TENANT_BE &&
 	       s->tenant[g->tenant].activity == GP_ACT_IDLE &&
+	       !s->tenant[g->tenant].tells &&
 	       (uint32_t)(g - s->group) != s->resident;
 }
 

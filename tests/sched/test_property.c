@@ -207,7 +207,8 @@ static void do_op(struct world *w, const struct op *op)
 	}
 	ev.spec = spec_of(op->b);
 	ev.limit_ns = op->b * 20000ull;
-	ev.ok = op->kind == OP_BUSY ? op->b & 15 : op->b & 1;
+	ev.ok = op->kind == OP_BUSY ? op->b & 15 :
+		op->kind == OP_IDLE ? op->b % 3 : op->b & 1;
 	ev.took_ns = op->b * 2000ull;
 	ev.taken_ns = op->a * 3000ull;
 	w_step(w, &ev);

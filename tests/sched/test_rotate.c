@@ -301,6 +301,14 @@ static void two_tell(struct two *t, uint32_t type, uint32_t tenant)
 	two_carry_out(t);
 }
 
+static void two_idle_tells(struct two *t, uint32_t tenant)
+{
+	t->d.now_ns += MS;
+	drive_ev(&t->d, (struct gp_event){ .type = GP_EV_IDLE, .tenant = tenant,
+					   .ok = GP_IDLE_TELLS });
+	two_carry_out(t);
+}
+
 static void two_are(const struct two *t, bool off1, uint64_t slice1_us, bool off2,
 		    uint64_t slice2_us)
 {
@@ -318,19 +326,51 @@ static enum gp_why why(const struct drive *d, uint32_t tenant)
 	return w.reason;
 }
 
-static void test_idle_stays_on(void **state)
+static void two_start(struct two *t)
 {
 	struct gp_sched_config config = rotating;
-	struct two t = { 0 };
 
+	*t = (struct two){ 0 };
 	config.idle_slice_us = IDLE_US;
-	drive_init(&t.d, &config);
+	drive_init(&t->d, &config);
 	for (uint32_t i = 1; i <= 2; i++) {
-		drive_join(&t.d, i, GP_TENANT_BE, 100);
-		assert_int_equal(drive_appear(&t.d, i, i), 0);
-		two_carry_out(&t);
+		drive_join(&t->d, i, GP_TENANT_BE, 100);
+		assert_int_equal(drive_appear(&t->d, i, i), 0);
+		two_carry_out(t);
 	}
-	two_are(&t, false, 1, true, 0);
+	two_are(t, false, 1, true, 0);
+}
+
+/* Who will tell of its new work can be off until then, in nobody's way. */
+static void test_idle_that_tells_is_off(void **state)
+{
+	struct two t;
+
+	two_start(&t);
+	two_idle_tells(&t, 1);
+	two_are(&t, true, 1, false, 1);
+	assert_int_equal(why(&t.d, 1), GP_WHY_IDLE);
+	two_tell(&t, GP_EV_BUSY, 1);
+	two_are(&t, true, 1, false, 1);
+	assert_int_equal(why(&t.d, 1), GP_WHY_TURN);
+	/* Nobody is left: on it goes at once, and the other may keep the device. */
+	two_idle_tells(&t, 2);
+	two_are(&t, false, 1, true, 1);
+	two_idle_tells(&t, 1);
+	two_are(&t, false, 1, true, 1);
+	two_tell(&t, GP_EV_BUSY, 2);
+	two_are(&t, true, 1, false, 1);
+	/* It does not tell any more. */
+	two_tell(&t, GP_EV_IDLE, 1);
+	two_are(&t, false, IDLE_US, false, 1);
+	drive_end(&t.d);
+}
+
+static void test_idle_stays_on(void **state)
+{
+	struct two t;
+
+	two_start(&t);
 	/* The resident is idle: the other's turn, and it stays on. */
 	two_tell(&t, GP_EV_IDLE, 1);
 	two_are(&t, false, IDLE_US, false, 1);
@@ -365,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_fair_policy),
 		cmocka_unit_test(test_shares_and_bound),
 		cmocka_unit_test(test_idle_is_skipped),
+		cmocka_unit_test(test_idle_that_tells_is_off),
 		cmocka_unit_test(test_idle_stays_on),
 		cmocka_unit_test(test_rotation_waits_for_segment),
 		cmocka_unit_test(test_rotation_waits_for_work),
