@@ -120,10 +120,26 @@ static void set_sync_seen(struct gp_edev *dev, bool seen)
 static void *_Atomic asked_context;
 static void *_Atomic asked_in_vain;
 
+/* All that holds is left to lose. */
+static void say_unseen(const char *why)
+{
+	bool holds = !atomic_load(&engine.count);
+
+	for (size_t i = 0; i < atomic_load(&engine.count); i++)
+		holds |= gp_edev_class(engine.dev[i]).cls != GP_CLASS_BE;
+	if (holds)
+		gp_log(GP_LOG_WARN,
+		       "synchronisation cannot be seen (%s): holds go in pieces of %u us",
+		       why, GP_HOLD_PIECE_NS / 1000);
+	else
+		gp_log(GP_LOG_DEBUG, "launches cannot be seen (%s): its turns end by time alone",
+		       why);
+}
+
 /* Loads a library and subscribes: some milliseconds, once. */
 int gp_engine_watch_sync(void)
 {
-	int seen;
+	const char *why;
 
 	if (atomic_load(&engine.sync_watched))
 		return atomic_load(&engine.sync_watched) == 1;
@@ -131,11 +147,13 @@ int gp_engine_watch_sync(void)
 		return 0;
 	pthread_mutex_lock(&engine.watch_lock);
 	if (!atomic_load(&engine.sync_watched)) {
-		seen = engine.hooks.watch_sync();
+		why = engine.hooks.watch_sync();
 		/* First the word: a device made from here on reads it. */
-		atomic_store(&engine.sync_watched, seen ? 1 : 2);
+		atomic_store(&engine.sync_watched, why ? 2 : 1);
 		for (size_t i = 0; i < atomic_load(&engine.count); i++)
-			set_sync_seen(engine.dev[i], seen);
+			set_sync_seen(engine.dev[i], !why);
+		if (why)
+			say_unseen(why);
 	}
 	pthread_mutex_unlock(&engine.watch_lock);
 	return atomic_load(&engine.sync_watched) == 1;
@@ -594,14 +612,16 @@ void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 {
 	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
 			       .tenant = c->tenant };
+	const bool learns = atomic_load_explicit(&dev->learns, memory_order_relaxed);
 
-	if (!atomic_load_explicit(&dev->learns, memory_order_relaxed)) {
-		(void)gp_edev_event(dev, &ev);
-		return;
-	}
 	pthread_mutex_lock(&dev->lock);
-	gp_learn_work(dev, busy);
-	gp_page_work(dev, c, busy);
+	if (learns)
+		gp_learn_work(dev, busy);
+	/* Of best-effort only the daemon wants to know. */
+	if (learns || dev->cls.cls == GP_CLASS_BE)
+		gp_page_work(dev, c, busy);
+	else
+		(void)gp_edev_event_locked(dev, &ev);
 	gp_edev_unlock(dev);
 }
 
@@ -842,6 +862,49 @@ size_t gp_engine_devices(struct gp_edev **dev, size_t max)
 	return n;
 }
 
+/* ---- holds of a context --------------------------------------------------- */
+
+static void ctx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
+{
+	for (int i = 0; i < 2; i++) {
+		if (c->hold[i])
+			dev->hal->ops->hold_destroy(c->hold[i]);
+		c->hold[i] = NULL;
+		c->on[i] = c->untold[i] = 0;
+	}
+}
+
+/* Where the process is the context, it is one without holds, too. */
+static bool can_hold(const struct gp_edev *dev)
+{
+	return dev->caps.caps & GP_CAP_HOLD ||
+	       !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
+}
+
+static void explain_no_holds(const struct gp_edev *dev)
+{
+	char why[256] = "";
+
+	dev->ops.explain(-EOPNOTSUPP, why, sizeof(why));
+	say_no_hold(why);
+}
+
+/* -EOPNOTSUPP is said, and no error: the context is one without. */
+static int ctx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
+{
+	int err = 0;
+
+	inside++;
+	for (int i = 0; i < 2 && !err && can_hold(dev); i++)
+		err = dev->hal->ops->hold_create(dev->hal, context, &c->hold[i]);
+	if (err)
+		ctx_destroy_holds(dev, c);
+	inside--;
+	if (err == -EOPNOTSUPP)
+		explain_no_holds(dev);
+	return err == -EOPNOTSUPP ? 0 : err;
+}
+
 /* ---- class -------------------------------------------------------------- */
 
 struct gp_class_value gp_edev_class(struct gp_edev *dev)
@@ -852,6 +915,20 @@ struct gp_class_value gp_edev_class(struct gp_edev *dev)
 	cls = dev->cls;
 	gp_edev_unlock(dev);
 	return cls;
+}
+
+/* Contexts that were met while it was best-effort have none. */
+static void holds_for_all(struct gp_edev *dev)
+{
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
+		struct gp_ectx *c = &dev->ctx[i];
+		void *context = atomic_load(&c->context);
+		int err = context && !c->hold[0] && !c->gone ?
+				  ctx_make_holds(dev, c, context) : 0;
+
+		if (err)
+			say_no_hold(strerror(-err));
+	}
 }
 
 int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
@@ -877,6 +954,8 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 		err = gp_edev_event_locked(dev, &ev);
 	}
 	if (!err) {
+		if (dev->cls.cls == GP_CLASS_BE && cls->cls == GP_CLASS_LC)
+			holds_for_all(dev);
 		dev->cls = *cls;
 		if (wanted)
 			dev->asked = *wanted;
@@ -899,16 +978,6 @@ int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
 }
 
 /* ---- contexts ----------------------------------------------------------- */
-
-static void ctx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
-{
-	for (int i = 0; i < 2; i++) {
-		if (c->hold[i])
-			dev->hal->ops->hold_destroy(c->hold[i]);
-		c->hold[i] = NULL;
-		c->on[i] = c->untold[i] = 0;
-	}
-}
 
 static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 {
@@ -933,21 +1002,6 @@ static struct gp_ectx *ctx_find(struct gp_edev *dev, void *context)
 	return NULL;
 }
 
-/* Where the process is the context, it is one without holds, too. */
-static bool can_hold(const struct gp_edev *dev)
-{
-	return dev->caps.caps & GP_CAP_HOLD ||
-	       !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
-}
-
-static void explain_no_holds(const struct gp_edev *dev)
-{
-	char why[256] = "";
-
-	dev->ops.explain(-EOPNOTSUPP, why, sizeof(why));
-	say_no_hold(why);
-}
-
 static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .spec = spec_of(&dev->cls) };
@@ -961,15 +1015,10 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 		return -ENOSPC;
 	atomic_store(&c->busy, 0);
 	memset(&c->refs, 0, sizeof(*c) - offsetof(struct gp_ectx, refs));
-	inside++;
-	for (int i = 0; i < 2 && !err && can_hold(dev); i++)
-		err = dev->hal->ops->hold_create(dev->hal, context, &c->hold[i]);
+	/* Best-effort holds nothing: it is here for what it launches. */
+	if (dev->cls.cls != GP_CLASS_BE)
+		err = ctx_make_holds(dev, c, context);
 	if (err)
-		ctx_destroy_holds(dev, c);
-	inside--;
-	if (err == -EOPNOTSUPP)
-		explain_no_holds(dev);
-	else if (err)
 		return err;
 	ev.tenant = c->tenant;
 	err = gp_edev_event_locked(dev, &ev);

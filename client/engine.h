@@ -143,8 +143,8 @@ struct gp_edev {
 
 /** What the preload adds; each may be NULL. */
 struct gp_engine_hooks {
-	/** See synchronisation from now on, if possible: 1 it can, 0 not. */
-	int (*watch_sync)(void);
+	/** See synchronisation from now on: NULL, or why that is not possible. */
+	const char *(*watch_sync)(void);
 	/** The same, and of every context that works, as for auto_hold. */
 	int (*watch_launches)(void);
 	/** A context of @dev that exists, NULL: none known. */

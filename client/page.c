@@ -142,16 +142,17 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
 }
 
 /*
- * Launches are seen in contexts that hold, of LC (callbacks.c), so all groups have
+ * Launches are seen in contexts that were asked for (callbacks.c), so all groups have
  * to be such contexts'. There, work is over when the program has waited for it.
  * Assumption: what a latency-critical program did not wait for is not what it is
- * measured by; of a best-effort one nothing is told that way, as its turn ends by it.
+ * measured by. A best-effort one that waits for one stream of several loses a turn
+ * by it, and the daemon believes its page no more when it is seen to run all the same.
  */
 static bool tells_work(struct gp_edev *dev, const struct sums *s)
 {
 	if (dev->caps.caps & GP_CAP_BUSY)
 		return dev->tells.looked >= 0;
-	return dev->cls.cls == GP_CLASS_LC && dev->sync_seen && s->contexts &&
+	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts &&
 	       !s->untold && gp_edev_group_count(dev) == s->contexts;
 }
 
@@ -341,13 +342,14 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
  */
 static bool wants_launches(struct gp_edev *dev)
 {
+	const bool saw_work = gp_learn_saw_work(dev);
+	uint32_t wakes;
 	bool wants;
 
-	if (!gp_learn_saw_work(dev))
-		return false;
 	pthread_mutex_lock(&dev->lock);
-	wants = dev->tells.page && atomic_load(&dev->tells.page->wakes) &&
-		dev->cls.cls == GP_CLASS_LC;
+	wakes = dev->tells.page ? atomic_load(&dev->tells.page->wakes) : 0;
+	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wakes :
+					      (wakes & GP_PAGE_ASKS_WORK) != 0;
 	gp_edev_unlock(dev);
 	return wants;
 }

@@ -7,9 +7,9 @@
  * CUPTI has one subscriber in a process, and watching costs each launch. So
  * nothing is subscribed until an LC tenant's first segment or hold by hand, or
  * until one that gives no hints shares its device with LC of other urgency under the
- * daemon, or from the start with --hold; and nothing at all where a tool came with
- * the app or GPREEMPT_CUPTI=0 says so. Numbers of callbacks are asked of
- * CUPTI by name: they differ between releases, names do not.
+ * daemon, or a best-effort one with another, or from the start with --hold; and
+ * nothing at all where a tool came with the app or GPREEMPT_CUPTI=0 says so. Numbers
+ * of callbacks are asked of CUPTI by name: they differ between releases, names do not.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -420,27 +420,21 @@ void gp_callbacks_auto_hold(void)
 		gp_log(GP_LOG_WARN, "--hold comes to nothing: launches cannot be seen");
 }
 
-int gp_callbacks_watch(void)
+const char *gp_callbacks_watch(void)
 {
 	const char *env = secure_getenv("GPREEMPT_CUPTI");
-	const char *why;
 	int err;
 
-	if (env && !strcmp(env, "0")) {
-		why = "GPREEMPT_CUPTI=0";
-	} else if (gp_preload_has_tool()) {
-		why = "a tool is injected as well";
-	} else {
-		err = find_and_subscribe();
-		if (!err)
-			return 1;
-		why = err == -EBUSY ? "a profiler has CUPTI" :
-		      err == -ENOENT ? "libcupti.so.13 or .12 not found" :
-				       "CUPTI does not work with this driver";
-	}
-	gp_log(GP_LOG_WARN, "synchronisation cannot be seen (%s): holds go in pieces of %u us",
-	       why, GP_HOLD_PIECE_NS / 1000);
-	return 0;
+	if (env && !strcmp(env, "0"))
+		return "GPREEMPT_CUPTI=0";
+	if (gp_preload_has_tool())
+		return "a tool is injected as well";
+	err = find_and_subscribe();
+	if (!err)
+		return NULL;
+	return err == -EBUSY ? "a profiler has CUPTI" :
+	       err == -ENOENT ? "libcupti.so.13 or .12 not found" :
+				"CUPTI does not work with this driver";
 }
 
 void *gp_callbacks_context(const struct gp_device_id *dev)

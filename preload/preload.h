@@ -12,7 +12,7 @@ bool gp_preload_start(void);
 bool gp_preload_has_tool(void);
 
 /** callbacks.c: the hooks of the engine. */
-int gp_callbacks_watch(void);
+const char *gp_callbacks_watch(void);
 /** The same, and contexts that work and are not known are made known. */
 int gp_callbacks_watch_launches(void);
 /** Watch from now on, and hold for work that nobody announced. */

@@ -329,7 +329,7 @@ struct rig {
 	struct given given;
 };
 
-static int watch_sync(void) { return 1; }
+static const char *watch_sync(void) { return NULL; }
 
 /*
  * A new one as long as there is room for one: counters begin at 0 there.
@@ -1108,6 +1108,52 @@ static void launches_are_watched_where_levels_share(void **state)
 	}
 }
 
+static bool tells_work(const struct rig *r)
+{
+	return atomic_load(&r->given.page->tells) & GP_PAGE_TELLS_WORK;
+}
+
+/* Of best-effort, when the daemon asks: its page tells then, and it holds nothing for that. */
+static void best_effort_tells_when_it_is_asked(void **state)
+{
+	const int before = atomic_load(&watched);
+	struct gp_class_request want = be(7), lc0 = lc(0);
+	struct gp_ectx *c;
+	struct rig r;
+
+	assert_int_equal(gp_engine_watch_sync(), 1);
+	rig_welcome(&r, &want);
+	atomic_store(&r.dev->launches_asked, false);
+	gp_thread_wake();
+	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_NOW);
+	poll(NULL, 0, 300);
+	assert_int_equal(atomic_load(&watched), before);
+	atomic_store(&r.given.page->wakes, GP_PAGE_ASKS_WORK);
+	soon(atomic_load(&watched) > before);
+	/* A launch was seen, of a context that is not known yet. */
+	c = context(r.dev);
+	assert_null(c->hold[0]);
+	assert_false(tells_work(&r));
+	gp_edev_work(r.dev, c, true);
+	assert_int_equal(doing(&r), GP_PAGE_WORK);
+	assert_true(tells_work(&r));
+	gp_edev_work(r.dev, c, false);
+	assert_int_equal(doing(&r), 0);
+	assert_int_equal(wakes(&r.given), 0);
+	atomic_store(&r.given.page->wakes, GP_PAGE_ASKS_WORK | GP_PAGE_WAKES_NOW);
+	gp_edev_work(r.dev, c, true);
+	assert_int_equal(wakes(&r.given), 1);
+	gp_edev_work(r.dev, c, false);
+	/* Latency-critical from now on: it can hold. */
+	assert_int_equal(gp_edev_apply_class(r.dev, &lc0.cls, &lc0), 0);
+	assert_non_null(c->hold[0]);
+	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
+	assert_int_equal(doing(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
+	event(r.dev, c, GP_EV_SEGMENT_END, 0);
+	gp_edev_context_put(r.dev, c);
+	rig_end(&r);
+}
+
 /* What is learned is not told as well: a guess's hold is as long as was learned. */
 static void work_is_told_to_the_daemon_alone(void **state)
 {
@@ -1490,6 +1536,7 @@ int main(void)
 		cmocka_unit_test(segments_are_timed),
 		cmocka_unit_test(wakes_when_others_share),
 		cmocka_unit_test(launches_are_watched_where_levels_share),
+		cmocka_unit_test(best_effort_tells_when_it_is_asked),
 		cmocka_unit_test(page_says_when_the_next_hint_would_be),
 		cmocka_unit_test(holds_cost_no_message),
 		cmocka_unit_test(another_daemon_comes),
