@@ -60,6 +60,10 @@ void gp_ddev_enforce(struct gp_ddev *dev);
 void gp_ddev_look(struct gp_ddev *dev);
 /** A tenant says that it has work, or is done: at once, and by pages only. */
 void gp_ddev_woken(struct gp_ddev *dev);
+/** The same of best-effort, for which nobody has to be cut. */
+void gp_ddev_be_woken(struct gp_ddev *dev);
+/** The sooner one of two times; 0 is none. */
+uint64_t gp_sooner(uint64_t a_ns, uint64_t b_ns);
 /** Of these, only whether latency-critical work is there, or about to come. */
 void gp_ddev_look_at_lc(struct gp_ddev *dev);
 /** When that is to be next, as things are. */
@@ -73,7 +77,21 @@ void gp_dtenant_turn_ends(struct gp_dtenant *tenant);
 
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
-/** Tell who of LC has to say when it needs the device. */
+/** Tell who has to say when it needs the device. */
 void gp_dtenant_say_wakes(struct gp_ddev *dev);
+
+/* idle.c, of best-effort */
+/** Has it work? Tell the core, if that is news. */
+void gp_dtenant_look_at_be(struct gp_dtenant *tenant, uint64_t now_ns);
+/** When that may be seen next; 0: it is not known. */
+uint64_t gp_dtenant_be_look_ns(const struct gp_dtenant *tenant, uint64_t now_ns);
+/** Is it the log that would tell now? */
+bool gp_dtenant_be_needs_log(const struct gp_dtenant *tenant, uint64_t now_ns);
+/** It has no work, and will say when it has. */
+bool gp_dtenant_will_tell(const struct gp_dtenant *tenant, uint64_t now_ns);
+/** What its page is to be told to tell: bits of enum gp_page_wakes. */
+uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *tenant);
+/** Its turn is over, and it had work. */
+void gp_dtenant_was_busy(struct gp_dtenant *tenant);
 
 #endif

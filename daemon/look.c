@@ -7,8 +7,7 @@
  *  - 250 us after a tenant said that it has work, or has done it, where levels share a
  *    device, and so on until the most urgent one has it: another one may have got it
  *    in between;
- *  - 5 ms after a turn began with a resume: who has not had the device since then
- *    has nothing to run;
+ *  - when best-effort may have nothing to run (idle.c);
  *  - 2 ms before work of who is cut is to come, and when it has not come;
  *  - ten times a second while two share a device, for usage, and while one of them
  *    had no work of which only the log would tell: ever less often, where nobody
@@ -27,7 +26,6 @@
 #define CUT_NS 250000u		/* after some of these twice as long .. */
 #define CUT_LOOKS 8u
 #define CUT_SHIFT_MAX 6u	/* .. up to 16 ms */
-#define TURN_NS 5000000u
 #define BUSY_NS 500000u		/* doubles .. */
 #define BUSY_SHIFT_MAX 5u	/* .. to 16 ms */
 #define USAGE_NS 100000000u
@@ -51,23 +49,6 @@ struct gp_log_look {
 };
 
 /* ---- who is to be told busy, or idle ------------------------------------------- */
-
-static void look_at_be(struct gp_dtenant *t, uint64_t now_ns)
-{
-	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
-
-	if (!p || !t->dev->log)
-		return;
-	if (p->on || p->starts != t->starts) {
-		t->starts = p->starts;
-		t->on_since_ns = 0;	/* it has shown that it has work */
-		if (t->told == GP_TOLD_IDLE)
-			gp_dtenant_tell(t, GP_TOLD_BUSY);
-	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {
-		t->on_since_ns = 0;
-		gp_dtenant_tell(t, GP_TOLD_IDLE);
-	}
-}
 
 static enum gp_told doing(const struct gp_dtenant *t, uint64_t now_ns)
 {
@@ -136,7 +117,7 @@ static void look_at_tenants(struct gp_ddev *dev)
 		if (t->request.cls.cls == GP_CLASS_LC)
 			gp_dtenant_samples(t);
 		else if (t->request.cls.cls == GP_CLASS_BE)
-			look_at_be(t, now_ns);
+			gp_dtenant_look_at_be(t, now_ns);
 	}
 }
 
@@ -156,6 +137,11 @@ static void its_time(struct gp_ddev *dev)
 	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
 	dev->cut_looks = waits_for_cut(dev) ? dev->cut_looks + 1 : 0;
 	gp_ddev_event(dev, &ev);
+}
+
+void gp_ddev_be_woken(struct gp_ddev *dev)
+{
+	its_time(dev);
 }
 
 void gp_ddev_woken(struct gp_ddev *dev)
@@ -269,7 +255,7 @@ static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
 			return true;
-		if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS)
+		if (gp_dtenant_be_needs_log(t, now_ns))
 			return true;
 	}
 	return false;
@@ -351,7 +337,7 @@ void gp_ddev_notice_due(struct gp_tick *tick)
 	plan_notice(dev);
 }
 
-static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+uint64_t gp_sooner(uint64_t a_ns, uint64_t b_ns)
 {
 	return !a_ns || (b_ns && b_ns < a_ns) ? b_ns : a_ns;
 }
@@ -371,20 +357,19 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 	if (gp_sched_put_off(dev->sched))
 		at_ns = now_ns + PUT_OFF_NS;
 	if (dev->woken || waits_for_cut(dev))
-		at_ns = sooner(at_ns, now_ns + cut_wait_ns(dev));
+		at_ns = gp_sooner(at_ns, now_ns + cut_wait_ns(dev));
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		share += t->request.cls.cls != GP_CLASS_NONE && t->told != GP_TOLD_IDLE;
-		if (dev->log && t->on_since_ns)
-			at_ns = sooner(at_ns, t->on_since_ns + TURN_NS);
+		at_ns = gp_sooner(at_ns, gp_dtenant_be_look_ns(t, now_ns));
 		if (gp_dtenant_may_be_cut(t))
-			at_ns = sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));
+			at_ns = gp_sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));
 	}
 	/* What nobody shares needs no account. */
 	if (share > 1 && dev->busy_looks)
-		at_ns = sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
+		at_ns = gp_sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
 					dev->busy_looks : BUSY_SHIFT_MAX)));
 	if (share > 1)
-		at_ns = sooner(at_ns, now_ns + USAGE_NS);
-	dev->look_at_ns = sooner(at_ns, dev->look_at_ns);
+		at_ns = gp_sooner(at_ns, now_ns + USAGE_NS);
+	dev->look_at_ns = gp_sooner(at_ns, dev->look_at_ns);
 	plan_notice(dev);
 }

@@ -88,6 +88,7 @@ void gp_dtenant_turn_ends(struct gp_dtenant *t)
 {
 	t->turn_since_ns = 0;
 	t->on_since_ns = 0;
+	gp_dtenant_was_busy(t);
 	t->preempted += t->told != GP_TOLD_IDLE;
 	wants_turn(t);
 }
@@ -144,8 +145,12 @@ static uint32_t said_doing(const struct gp_dtenant *t)
 	return bits & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK);
 }
 
-/* Of what it has now, or had last: other work than before has another number. */
-static uint64_t said_begun(const struct gp_dtenant *t)
+bool gp_dtenant_says_work(const struct gp_dtenant *t)
+{
+	return said_doing(t) != 0;
+}
+
+uint64_t gp_dtenant_begun(const struct gp_dtenant *t)
 {
 	return t->page ? atomic_load_explicit(&t->page->begun, memory_order_acquire) : 0;
 }
@@ -187,25 +192,33 @@ static bool is_guessed(const struct gp_dtenant *t)
 	return known_by_log(t) && !said_doing(t);
 }
 
+static uint32_t how_idle(const struct gp_dtenant *t)
+{
+	if (may_have_work(t))
+		return GP_IDLE_UNSURE;
+	return gp_dtenant_will_tell(t, gp_ddev_now(t->dev)) ? GP_IDLE_TELLS : 0;
+}
+
 void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 {
-	const bool late = what == GP_TOLD_IDLE && may_have_work(t), same = t->told == what;
+	const uint32_t how = what == GP_TOLD_IDLE ? how_idle(t) : 0;
+	const bool same = t->told == what;
 	const bool guessed = what == GP_TOLD_BUSY && is_guessed(t);
-	const uint64_t begun = said_begun(t);
+	const uint64_t begun = gp_dtenant_begun(t);
 	/* That it had none in between is not told: a turn that waits for it would end. */
 	const bool anew = what == GP_TOLD_BUSY && same && is_lc(t) && begun != t->begun;
 	struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id };
 
-	if (same && late == t->told_late && guessed == t->told_guessed && !anew)
+	if (same && how == t->told_how && guessed == t->told_guessed && !anew)
 		return;
 	if (what == GP_TOLD_IDLE)
-		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .ok = late };
+		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .ok = how };
 	else if (what == GP_TOLD_SOON)
 		ev.ok = GP_BUSY_SOON;
 	else
 		ev.ok = (anew ? GP_BUSY_ANEW : 0u) | (guessed ? GP_BUSY_UNSURE : 0u);
 	t->told = what;
-	t->told_late = late;
+	t->told_how = how;
 	t->told_guessed = guessed;
 	t->begun = begun;
 	wants_turn(t);
@@ -365,7 +378,10 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 	uint64_t n;
 
 	(void)!read(source->fd, &n, sizeof(n));
-	gp_ddev_woken(t->dev);
+	if (is_be(t))
+		gp_ddev_be_woken(t->dev);
+	else
+		gp_ddev_woken(t->dev);
 }
 
 static void page_destroy(struct gp_dtenant *t)
@@ -448,7 +464,7 @@ static bool has_nothing_to_cut(const struct gp_dtenant *t, uint64_t now_ns)
 
 static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 {
-	uint32_t wakes = 0;
+	uint32_t wakes = gp_dtenant_be_wakes(t);
 
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next) {
 		if (may_cut(u, t) || (may_cut(t, u) && !has_nothing_to_cut(u, now_ns)))
@@ -465,7 +481,7 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
  * Where more than one level shares a device, the daemon has to know at once who
  * begins and who is done: it ends the turns of less urgent ones, and keeps best-effort
  * off meanwhile. Who alone has work need not say so, if nobody is more urgent: a wake
- * is two system calls in its way.
+ * is two system calls in its way. Best-effort says when it begins again (idle.c).
  */
 void gp_dtenant_say_wakes(struct gp_ddev *dev)
 {

@@ -42,7 +42,7 @@ struct gp_dtenant {
 	uint64_t samples, segments_timed;	/* of the page, that were counted */
 
 	enum gp_told told;
-	bool told_late;			/* idle a while ago, it said */
+	uint32_t told_how;		/* idle: enum gp_idle */
 	bool told_guessed;		/* busy, as far as can be seen */
 	uint64_t begun;			/* page->begun when it was told last */
 	uint64_t worked_ns;		/* it was seen to have work last; 0: never */
@@ -54,7 +54,12 @@ struct gp_dtenant {
 	uint64_t turn_since_ns;		/* 0: it has none */
 	uint64_t on_since_ns;		/* resumed in this turn, and whether it has
 					 * work was not seen yet; else 0 */
-	uint64_t starts;		/* stretches of its on the device, as of then */
+	uint64_t starts;		/* stretches of its on the device, as of then .. */
+	uint64_t log_seen_ns;		/* .. or, since then, of when the log was read */
+	uint64_t idle_since_ns;		/* its page says it has no work; 0: it has */
+	uint64_t idle_begun;		/* and page->begun, as it was looked at last */
+	uint32_t look_shift;		/* it had work in so many turns in a row */
+	bool page_wrong;		/* it ran all the same */
 	uint64_t off_ns, turns, preempted, corrected;
 	uint64_t used_ns;		/* GP_WIRE_UNKNOWN: nobody knows */
 	bool banned;
@@ -112,6 +117,10 @@ struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
 
 /** Does its page tell whether it has work? */
 bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
+/** Does it say that it has? */
+bool gp_dtenant_says_work(const struct gp_dtenant *tenant);
+/** Of what it has now, or had last: other work than before has another number. */
+uint64_t gp_dtenant_begun(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
 enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns,
 			      uint64_t ahead_ns);

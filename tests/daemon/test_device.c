@@ -500,6 +500,138 @@ static void work(struct process *p, bool works)
 	look_after(p, 100 * MS);
 }
 
+/* A best-effort one whose preload sees what it launches; without work so far. */
+static struct process *watched(struct device *d)
+{
+	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_BE, 100 }, false, true);
+
+	atomic_store(&p->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	return p;
+}
+
+static void begin_burst(struct process *p)
+{
+	const bool wakes = atomic_load(&p->tenant->page->wakes) & GP_PAGE_WAKES_NOW;
+
+	begins(p, GP_PAGE_WORK);
+	p->works = true;
+	submit(p);
+	if (wakes)
+		wake_by(p);
+}
+
+/* For @ns, every @every_ns, work of @length_ns; it waits for that, and says so. */
+static void bursts(struct process *p, uint64_t length_ns, uint64_t every_ns, uint64_t ns)
+{
+	uint64_t until = 0;
+
+	for (uint64_t at = 0; at < ns; at += STEP_NS) {
+		if (at % every_ns == 0) {
+			until += length_ns / MS;
+			begin_burst(p);
+		}
+		if (p->done + p->queued >= until)
+			p->works = false;
+		run(STEP_NS);
+		if (!p->queued)
+			atomic_store(&p->tenant->page->doing, 0);
+	}
+}
+
+/* Who has work for a tenth of the time costs the others no more than that, and the turns. */
+static void test_a_turn_ends_with_the_work(void **state)
+{
+	const uint64_t ns = 2000 * MS;
+	struct process *full = be(&device[0], 100), *part = watched(&device[0]);
+
+	assert_true(atomic_load(&part->tenant->page->wakes) & GP_PAGE_ASKS_WORK);
+	bursts(part, 10 * MS, 100 * MS, ns);
+	printf("one always, one 10 of 100 ms: %.3f %.3f\n", share(full, ns), share(part, ns));
+	assert_true(share(part, ns) > 0.09);
+	assert_true(share(full, ns) > 0.83);
+	assert_false(part->tenant->page_wrong);
+}
+
+/* Alone there is nobody to tell for. */
+static void test_one_alone_is_asked_nothing(void **state)
+{
+	struct process *one = watched(&device[0]), *two;
+
+	assert_int_equal(atomic_load(&one->tenant->page->wakes), 0);
+	two = watched(&device[0]);
+	assert_int_equal(atomic_load(&one->tenant->page->wakes), GP_PAGE_ASKS_WORK);
+	gp_dtenant_leave(two->tenant, false);
+	run(10 * MS);
+	assert_int_equal(atomic_load(&one->tenant->page->wakes), 0);
+}
+
+/* Off at first, since it tells; then on, in case that it does not. */
+static void test_who_tells_is_off_for_a_while(void **state)
+{
+	struct process *part = watched(&device[0]);
+
+	be(&device[0], 100);
+	/* Its turn has come, and is over. */
+	run(60 * MS);
+	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
+	assert_true(is_off(part));
+	run(120 * MS);
+	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
+	assert_false(is_off(part));
+	begin_burst(part);
+	run(2 * MS);
+	assert_int_equal(part->tenant->told, GP_TOLD_BUSY);
+	part->works = false;
+	run(100 * MS);
+	atomic_store(&part->tenant->page->doing, 0);
+	for (int i = 0; i < 100 && part->tenant->told != GP_TOLD_IDLE; i++)
+		run(MS);
+	run(2 * MS);
+	assert_true(is_off(part));
+	/* Its program was closed, or sees nothing any more. */
+	atomic_store(&part->tenant->page->tells, 0);
+	look_after(part, 5 * MS);
+	assert_false(is_off(part));
+}
+
+/* It waited for one of two streams. What it has is run, and it has turns again. */
+static void test_a_page_that_is_wrong(void **state)
+{
+	const uint64_t ns = 2000 * MS;
+	struct process *full = be(&device[0], 100), *wrong = watched(&device[0]);
+	uint64_t before[2];
+
+	wrong->works = true;
+	submit(wrong);
+	for (int i = 0; i < 10; i++) {
+		run(100 * MS);
+		gp_ddev_look(device[0].dev);
+		run(MS);
+	}
+	assert_true(wrong->tenant->page_wrong);
+	before[0] = full->done;
+	before[1] = wrong->done;
+	run(ns);
+	assert_in_range(full->done - before[0], 900, 1050);
+	assert_in_range(wrong->done - before[1], 900, 1050);
+}
+
+/* Of who always has work the page is looked at less and less often. */
+static void test_who_is_always_busy(void **state)
+{
+	struct process *p[] = { be(&device[0], 100), be(&device[0], 100), watched(&device[0]) };
+	const uint64_t ns = 3000 * MS;
+	double sum = 0;
+
+	begin_burst(p[2]);
+	run(ns);
+	for (int i = 0; i < 3; i++)
+		sum += share(p[i], ns);
+	assert_true(sum > 0.96);
+	assert_true(share(p[2], ns) > sum / 3 - 0.02);
+	assert_int_equal(p[2]->tenant->look_shift, 3);
+}
+
 /* A wake is asked for while there is somebody to cut, and of who could be cut. */
 static void test_nobody_to_cut_no_wake(void **state)
 {
@@ -865,6 +997,11 @@ int main(void)
 		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
+		TEST(test_a_turn_ends_with_the_work),
+		TEST(test_one_alone_is_asked_nothing),
+		TEST(test_who_tells_is_off_for_a_while),
+		TEST(test_a_page_that_is_wrong),
+		TEST(test_who_is_always_busy),
 		TEST(test_nobody_to_cut_no_wake),
 		TEST(test_wakes_by_the_log),
 		TEST(test_a_wake_ends_no_turn),

@@ -115,6 +115,36 @@ class Beside(unittest.TestCase):
                           done.stdout)
 
 
+class Partly(unittest.TestCase):
+    def test_who_waits_for_work_keeps_nobody_off(self):
+        """Two best-effort clients that have work a tenth of the time, and one that always has:
+        under the daemon it gets most of what they leave."""
+        plan = {"time": 2, "tasks": [
+            {"id": "full", "load": {"type": "continuous"},
+             "client": {"priority": 1, "model_name": "spin:10ms"}}] + [
+            {"id": name, "load": {"type": "periodic", "frequency": 50},
+             "client": {"priority": 1, "model_name": "spin:2ms"}} for name in ("one", "two")]}
+        with tempfile.TemporaryDirectory() as folder:
+            path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
+            os.mkdir(peers)
+            for name in ("gpreemptd", "gpreemptd.yaml"):
+                shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(plan, f)
+            done = subprocess.run([BENCH, "run", path, "--device=soft0", f"--peers={peers}",
+                                   f"--dir={kept}"], text=True, capture_output=True,
+                                  timeout=200, env=soft_env(folder))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+                full, one, two = json.load(f)["runs"][0]["clients"]
+        print(f"always {full['done_per_s']:.1f}, a tenth {one['done_per_s']:.1f} and "
+              f"{two['done_per_s']:.1f} a second")
+        for client in (one, two):
+            self.assertGreater(client["done_per_s"], 45)
+        # 33 a second while each kept all of its turn.
+        self.assertGreater(full["done_per_s"], 60)
+
+
 class Deadlines(unittest.TestCase):
     def bench(self, folder, plan, *more):
         return subprocess.run(

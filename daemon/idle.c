@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * idle.c - has a best-effort tenant work? Who has none does not keep its turn from
+ * the others. Two tell of it:
+ *  - the log: who has not had the device 5 ms after it could. Once it has it, the log
+ *    says no more: a device that nobody else wants stays whose it was;
+ *  - its page, where its preload sees what it launches, and waits for. It is looked at
+ *    every ms in its turn, less often if it never had none lately, and believed half
+ *    a ms after that. Then it is off, as it tells when it begins again. After a while it is on
+ *    with a slice of some length, like who is known by the log: if it has work after
+ *    all (which it did not wait for), that runs, and its page is not believed any more.
+ */
+#include <stddef.h>
+
+#include "daemon/device_internal.h"
+#include "daemon/tenant.h"
+
+#define TURN_NS 5000000u
+#define LOOK_NS 1000000u
+#define LOOK_SHIFT_MAX 3u	/* .. up to 8 ms */
+#define IDLE_NS 500000u		/* with the look before, as long as a rotation takes */
+#define OFF_NS 100000000u	/* so long it is off for that */
+#define LOG_LATE_NS 100000000u	/* what it tells is of that time before, at most */
+
+static bool is_be(const struct gp_dtenant *t)
+{
+	return t->request.cls.cls == GP_CLASS_BE;
+}
+
+static bool is_believed(const struct gp_dtenant *t)
+{
+	return is_be(t) && gp_dtenant_tells_work(t) && !t->page_wrong;
+}
+
+bool gp_dtenant_will_tell(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	return is_believed(t) && t->idle_since_ns && now_ns - t->idle_since_ns < OFF_NS;
+}
+
+/* Those who take turns where slices preempt are to say when they have no work. */
+uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *t)
+{
+	const uint32_t needs = GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND;
+	uint32_t others = 0;
+
+	if (!is_be(t) || (t->dev->caps.caps & needs) != needs)
+		return 0;
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		others += u != t && is_be(u);
+	if (!others)
+		return 0;
+	/* It was seen without work: before that is believed, it knows whom to wake. */
+	return GP_PAGE_ASKS_WORK | (t->idle_since_ns ? GP_PAGE_WAKES_NOW : 0u);
+}
+
+/* ---- the log ------------------------------------------------------------------ */
+
+/* It ran since, although it said that it had nothing to run. */
+static bool is_wrong(const struct gp_dtenant *t)
+{
+	return t->idle_since_ns && t->log_seen_ns > t->idle_since_ns + LOG_LATE_NS;
+}
+
+static void was_on(struct gp_dtenant *t, uint64_t starts)
+{
+	t->on_since_ns = 0;	/* it has shown that it has work */
+	/* Still on says nothing: nobody else wanted it. */
+	if (is_believed(t) && starts != t->starts && is_wrong(t))
+		t->page_wrong = true;
+	t->starts = starts;
+	if (t->told == GP_TOLD_IDLE && (!is_believed(t) || !t->idle_since_ns))
+		gp_dtenant_tell(t, GP_TOLD_BUSY);
+}
+
+static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
+{
+	const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
+
+	if (!p || !t->dev->log)
+		return;
+	if (p->on || p->starts != t->starts) {
+		was_on(t, p->starts);
+	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {
+		t->on_since_ns = 0;
+		gp_dtenant_tell(t, GP_TOLD_IDLE);
+	}
+	t->log_seen_ns = t->dev->log_read_ns;
+}
+
+/* ---- its page ----------------------------------------------------------------- */
+
+static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
+{
+	/* In this order: what begins in between is seen by the next look. */
+	const uint64_t begun = gp_dtenant_begun(t);
+	const bool works = gp_dtenant_says_work(t), began = begun != t->idle_begun;
+
+	t->idle_begun = begun;
+	if (works) {
+		t->idle_since_ns = 0;
+		if (began && t->told == GP_TOLD_IDLE)
+			gp_dtenant_tell(t, GP_TOLD_BUSY);
+	} else if (!t->idle_since_ns || began) {
+		t->idle_since_ns = now_ns;
+	} else if (now_ns - t->idle_since_ns >= IDLE_NS) {
+		t->look_shift = 0;
+		gp_dtenant_tell(t, GP_TOLD_IDLE);
+	}
+}
+
+void gp_dtenant_look_at_be(struct gp_dtenant *t, uint64_t now_ns)
+{
+	look_at_log(t, now_ns);
+	if (is_believed(t)) {
+		look_at_page(t, now_ns);
+		return;
+	}
+	t->idle_since_ns = 0;
+	/* It told, and does not any more: it may have work by now. */
+	if (t->told == GP_TOLD_IDLE)
+		gp_dtenant_tell(t, GP_TOLD_IDLE);
+}
+
+/* Who is never seen without work is asked less often. */
+void gp_dtenant_was_busy(struct gp_dtenant *t)
+{
+	if (t->told != GP_TOLD_IDLE && t->look_shift < LOOK_SHIFT_MAX)
+		t->look_shift++;
+}
+
+static bool others_want(const struct gp_dtenant *t)
+{
+	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
+		if (u != t && is_be(u) && u->told != GP_TOLD_IDLE)
+			return true;
+	return false;
+}
+
+static uint64_t log_look_ns(const struct gp_dtenant *t)
+{
+	return t->dev->log && t->on_since_ns ? t->on_since_ns + TURN_NS : 0;
+}
+
+static uint64_t page_look_ns(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	if (!is_believed(t))
+		return 0;
+	if (t->told == GP_TOLD_IDLE)
+		return gp_dtenant_will_tell(t, now_ns) ? t->idle_since_ns + OFF_NS : 0;
+	if (t->idle_since_ns)
+		return t->idle_since_ns + IDLE_NS;
+	return t->turn_since_ns && others_want(t) ? now_ns + (LOOK_NS << t->look_shift) : 0;
+}
+
+uint64_t gp_dtenant_be_look_ns(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	return gp_sooner(log_look_ns(t), page_look_ns(t, now_ns));
+}
+
+bool gp_dtenant_be_needs_log(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	return log_look_ns(t) && log_look_ns(t) <= now_ns;
+}
