@@ -475,7 +475,7 @@ static int make_host(struct world *w)
 			  gp_sim_sched_create(&config, &w->host) : -EINVAL;
 
 	if (!err)
-		gp_sim_set_agent(gp_sim_sched_sim(w->host), &agent);
+		gp_sim_sched_set_agent(w->host, &agent);
 	return err;
 }
 

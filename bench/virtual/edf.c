@@ -214,7 +214,7 @@ static int make(struct world *w, const struct gp_model_config *device,
 	for (size_t i = 0; i < tasks && !err; i++)
 		err = join(w, &task[i]);
 	if (!err)
-		gp_sim_set_agent(gp_sim_sched_sim(w->host), &agent);
+		gp_sim_sched_set_agent(w->host, &agent);
 	return err;
 }
 

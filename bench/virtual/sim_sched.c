@@ -8,6 +8,9 @@
 #define PID_FIRST 1000
 #define TENANTS GP_SCHED_MAX_TENANTS
 #define DEFAULT_SLICE_US 2048u
+#define NEVER UINT64_MAX
+/* Each tenant has one group, and a group gets no control before the last one's outcome. */
+#define CONTROLS TENANTS
 
 struct tenant {
 	struct gp_class_spec spec;
@@ -25,9 +28,12 @@ struct gp_sim_sched {
 	struct gp_sim_sched_config config;
 	struct tenant tenant[TENANTS + 1];	/* ids are places */
 	uint32_t tenants;
+	struct gp_sim_agent user;
 	struct gp_event *queue;		/* a ring */
 	size_t first, count, room;
-	uint64_t timer_ns, next_report_ns;
+	struct gp_decision control[CONTROLS];	/* likewise: the worker's */
+	size_t control_first, controls;
+	uint64_t timer_ns, next_report_ns;	/* timer_ns 0: not armed */
 	uint64_t lc_seen_ns;
 	uint32_t on;			/* the BE tenant that was resumed last */
 	struct gp_sim_sched_stat stat;
@@ -59,6 +65,13 @@ static bool is_be(const struct gp_sim_sched *s, uint32_t id)
 	return s->tenant[id].spec.cls == GP_TENANT_BE;
 }
 
+static void failed(struct gp_sim_sched *s, int err)
+{
+	if (!s->error)
+		s->error = err;
+	gp_sim_stop(s->sim);
+}
+
 /* ---- what waits in line ---------------------------------------------------------- */
 
 static int more_room(struct gp_sim_sched *s)
@@ -84,12 +97,35 @@ int gp_sim_sched_tell(struct gp_sim_sched *s, const struct gp_event *ev)
 	if (!s->core)
 		return 0;
 	if (err) {
-		s->error = err;
+		failed(s, err);
 		return err;
 	}
 	s->queue[(s->first + s->count++) % s->room] = *ev;
-	gp_sim_stop(s->sim);
 	return 0;
+}
+
+static struct gp_event next_event(struct gp_sim_sched *s)
+{
+	const struct gp_event ev = s->queue[s->first];
+
+	s->first = (s->first + 1) % s->room;
+	s->count--;
+	return ev;
+}
+
+static void queue_control(struct gp_sim_sched *s, const struct gp_decision *d)
+{
+	s->control[(s->control_first + s->controls++) % CONTROLS] = *d;
+	gp_sim_stop(s->sim);
+}
+
+static struct gp_decision next_control(struct gp_sim_sched *s)
+{
+	const struct gp_decision d = s->control[s->control_first];
+
+	s->control_first = (s->control_first + 1) % CONTROLS;
+	s->controls--;
+	return d;
 }
 
 /* ---- usage ----------------------------------------------------------------------- */
@@ -165,10 +201,57 @@ static int release(struct gp_sim_sched *s, uint32_t id)
 	return err;
 }
 
-static int carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
+/* An outcome is told of what the core waits for, and of what failed. */
+static void tell_outcome(struct gp_sim_sched *s, const struct gp_decision *d, int error,
+			 uint64_t took_ns)
+{
+	const struct gp_event ev = {
+		.type = GP_EV_OUTCOME, .decision = d->id, .error = error, .took_ns = took_ns,
+	};
+
+	s->stat.failed += error != 0;
+	gp_sim_sched_tell(s, &ev);
+}
+
+/* What takes no control is a client's own to do, whatever the worker is at. */
+static void carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
+{
+	int err = 0;
+
+	switch (d->type) {
+	case GP_DO_ARM_TIMER:
+		s->timer_ns = d->at_ns;
+		break;
+	case GP_DO_HOLD:
+		err = s->dev->ops->hold(s->tenant[d->tenant].hold, d->limit_ns);
+		break;
+	case GP_DO_RELEASE:
+		err = release(s, d->tenant);
+		break;
+	default:
+		queue_control(s, d);
+	}
+	if (err)
+		tell_outcome(s, d, err, 0);
+}
+
+static int step(struct gp_sim_sched *s, const struct gp_event *ev)
+{
+	struct gp_decisions todo;
+	int err = gp_sched_step(s->core, gp_sim_now(s->sim), ev, &todo);
+
+	s->stat.steps++;
+	for (size_t i = 0; i < todo.count && !err; i++)
+		carry_out(s, &todo.d[i]);
+	return err;
+}
+
+/* ---- the worker ------------------------------------------------------------------ */
+
+static int call(struct gp_sim_sched *s, const struct gp_decision *d)
 {
 	const struct gp_hal_ops *ops = s->dev->ops;
-	struct gp_group *group = d->group ? compute_group(s, d->group) : NULL;
+	struct gp_group *group = compute_group(s, d->group);
 
 	switch (d->type) {
 	case GP_DO_SET_SLICE:
@@ -178,10 +261,6 @@ static int carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
 		return ops->suspend(&group, 1);
 	case GP_DO_RESUME:
 		return ops->resume(&group, 1);
-	case GP_DO_HOLD:
-		return ops->hold(s->tenant[d->tenant].hold, d->limit_ns);
-	case GP_DO_RELEASE:
-		return release(s, d->tenant);
 	case GP_DO_PREEMPT:
 		s->stat.preempts++;
 		return ops->preempt(group);
@@ -192,14 +271,14 @@ static int carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
 
 static int execute(struct gp_sim_sched *s, const struct gp_decision *d)
 {
-	const bool be = d->group && is_be(s, d->group);
+	const bool be = is_be(s, d->group);
 	int err;
 
 	if (be && d->type == GP_DO_RESUME) {
 		note_taken(s);
 		s->on = d->group;
 	}
-	err = carry_out(s, d);
+	err = call(s, d);
 	if (be && d->type == GP_DO_SUSPEND && s->on == d->group) {
 		note_taken(s);
 		s->on = 0;
@@ -207,72 +286,107 @@ static int execute(struct gp_sim_sched *s, const struct gp_decision *d)
 	return err;
 }
 
-/* Carrying out takes time, in which more events come. */
-static int step(struct gp_sim_sched *s, const struct gp_event *ev)
+/* It takes time, in which events are told, and steps made of them. */
+static void work(struct gp_sim_sched *s)
 {
-	struct gp_decisions todo;
-	int err = gp_sched_step(s->core, gp_sim_now(s->sim), ev, &todo);
+	const struct gp_decision d = next_control(s);
+	const uint64_t start_ns = gp_sim_now(s->sim);
+	const int err = execute(s, &d);
 
-	s->stat.steps++;
-	for (size_t i = 0; i < todo.count && !err; i++) {
-		const struct gp_decision *d = &todo.d[i];
-		struct gp_event outcome = { .type = GP_EV_OUTCOME, .decision = d->id };
-		const uint64_t start_ns = gp_sim_now(s->sim);
+	tell_outcome(s, &d, err, gp_sim_now(s->sim) - start_ns);
+}
 
-		if (d->type == GP_DO_ARM_TIMER) {
-			s->timer_ns = d->at_ns;
-			continue;
-		}
-		outcome.error = execute(s, d);
-		outcome.took_ns = gp_sim_now(s->sim) - start_ns;
-		s->stat.failed += outcome.error != 0;
-		err = gp_sim_sched_tell(s, &outcome);
+/* ---- who drives the core: an agent of the device, beside the user's ----------------- */
+
+static void step_all(struct gp_sim_sched *s)
+{
+	while (s->count) {
+		const struct gp_event ev = next_event(s);
+		int err = step(s, &ev);
+
+		if (err)
+			failed(s, err);
 	}
-	return err;
+}
+
+static uint64_t report_due_ns(const struct gp_sim_sched *s)
+{
+	return s->config.report_ns ? s->next_report_ns : NEVER;
+}
+
+static uint64_t timer_due_ns(const struct gp_sim_sched *s)
+{
+	return s->timer_ns ? s->timer_ns : NEVER;
+}
+
+/* All that is due by now. */
+static void serve(struct gp_sim_sched *s, uint64_t now_ns)
+{
+	static const struct gp_event timer = { .type = GP_EV_TIMER };
+
+	if (report_due_ns(s) <= now_ns) {
+		s->next_report_ns += s->config.report_ns;
+		report(s);
+	}
+	step_all(s);
+	if (timer_due_ns(s) > now_ns)
+		return;
+	s->timer_ns = 0;
+	gp_sim_sched_tell(s, &timer);
+	step_all(s);
+}
+
+static uint64_t users_next(const struct gp_sim_sched *s)
+{
+	return s->user.next ? s->user.next(s->user.arg) : NEVER;
+}
+
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static uint64_t agent_next(void *arg)
+{
+	const struct gp_sim_sched *s = arg;
+
+	/* What was told waits for no time to come. */
+	if (s->count)
+		return 0;
+	return sooner(users_next(s), sooner(report_due_ns(s), timer_due_ns(s)));
+}
+
+static void agent_run(void *arg, uint64_t now_ns)
+{
+	struct gp_sim_sched *s = arg;
+
+	if (users_next(s) <= now_ns)
+		s->user.run(s->user.arg, now_ns);
+	serve(s, now_ns);
+}
+
+static void agent_event(void *arg, const struct gp_model_event *ev)
+{
+	const struct gp_sim_sched *s = arg;
+
+	if (s->user.event)
+		s->user.event(s->user.arg, ev);
+}
+
+void gp_sim_sched_set_agent(struct gp_sim_sched *s, const struct gp_sim_agent *agent)
+{
+	s->user = *agent;
 }
 
 /* ---- running --------------------------------------------------------------------- */
 
-static int tell_all(struct gp_sim_sched *s)
-{
-	struct gp_event ev;
-	int err = 0;
-
-	if (s->config.report_ns && gp_sim_now(s->sim) >= s->next_report_ns) {
-		s->next_report_ns += s->config.report_ns;
-		report(s);
-	}
-	while (s->count && !err) {
-		ev = s->queue[s->first];
-		s->first = (s->first + 1) % s->room;
-		s->count--;
-		err = step(s, &ev);
-	}
-	if (err || !s->timer_ns || gp_sim_now(s->sim) < s->timer_ns)
-		return err;
-	s->timer_ns = 0;
-	ev = (struct gp_event){ .type = GP_EV_TIMER };
-	return step(s, &ev);
-}
-
-static uint64_t next_ns(const struct gp_sim_sched *s, uint64_t to_ns)
-{
-	if (s->timer_ns && s->timer_ns < to_ns)
-		to_ns = s->timer_ns;
-	if (s->config.report_ns && s->next_report_ns < to_ns)
-		to_ns = s->next_report_ns;
-	return to_ns;
-}
-
 int gp_sim_sched_run(struct gp_sim_sched *s, uint64_t to_ns)
 {
 	while (gp_sim_now(s->sim) < to_ns && !s->error) {
-		uint64_t at_ns;
-
-		s->error = s->core ? tell_all(s) : 0;
-		at_ns = next_ns(s, to_ns);
-		if (!s->error && !s->count && at_ns > gp_sim_now(s->sim))
-			gp_sim_advance(s->sim, at_ns);
+		if (s->controls)
+			work(s);
+		else
+			gp_sim_advance(s->sim, to_ns);
 	}
 	return s->error;
 }
@@ -300,6 +414,7 @@ static int make_core(struct gp_sim_sched *s)
 int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_sched **out)
 {
 	struct gp_sim_sched *s = calloc(1, sizeof(*s));
+	const struct gp_sim_agent agent = { s, agent_next, agent_run, agent_event };
 	int err;
 
 	if (!s)
@@ -318,6 +433,7 @@ int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_
 		gp_sim_sched_destroy(s);
 		return err;
 	}
+	gp_sim_set_agent(s->sim, &agent);
 	*out = s;
 	return 0;
 }
@@ -340,16 +456,22 @@ void gp_sim_sched_destroy(struct gp_sim_sched *s)
 	free(s);
 }
 
+/* The core has it, and all that follows from that is done. */
 static int tell_join(struct gp_sim_sched *s, uint32_t id)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = id,
-			       .spec = s->tenant[id].spec };
-	int err = s->core ? step(s, &ev) : 0;
+	const struct gp_event ev[] = {
+		{ .type = GP_EV_TENANT_JOIN, .tenant = id, .spec = s->tenant[id].spec },
+		{ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id },
+	};
+	int err = 0;
 
-	if (!s->core || err)
-		return err;
-	ev = (struct gp_event){ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id };
-	return step(s, &ev);
+	for (size_t i = 0; s->core && i < 2 && !err; i++)
+		err = step(s, &ev[i]);
+	while (s->controls && !s->error) {
+		work(s);
+		step_all(s);
+	}
+	return err ? err : s->error;
 }
 
 int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_spec *spec)

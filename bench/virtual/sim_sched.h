@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_sched.h - the core decides for a simulated device, and one thread carries out what
- * it says: client and daemon in one, in virtual time. What a control takes passes for
- * everybody; what comes meanwhile waits in line. For simulations and benchmarks.
+ * sim_sched.h - the core decides for a simulated device: clients and daemon in one, in
+ * virtual time. Events are stepped at once, and who steps holds, releases and arms the
+ * timer. Controls (slices, suspends, resumes, preempts) are a worker's, which carries them
+ * out one after the other, each in its time. For simulations and benchmarks.
  *
- * Not for several threads. What launches work is an agent of the device (sim_hal.h).
+ * Not for several threads. What launches work is an agent (sim_hal.h).
  */
 #ifndef GP_BENCH_VIRTUAL_SIM_SCHED_H
 #define GP_BENCH_VIRTUAL_SIM_SCHED_H
@@ -30,11 +31,20 @@ struct gp_sim_sched;
 int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_sched **s);
 void gp_sim_sched_destroy(struct gp_sim_sched *s);	/* NULL is fine */
 
-/** A process with one context of one stream. Its id, from 1 on; or negative errno. */
+/**
+ * A process with one context of one stream; all that the core has to do to it is done
+ * then, which takes time. Its id, from 1 on; or negative errno.
+ */
 int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_spec *spec);
 struct gp_sim_context *gp_sim_sched_context(struct gp_sim_sched *s, uint32_t id);
 
-/** What agents may do as well: the core is told when it is at leisure. 0; -ENOMEM. */
+/** In place of gp_sim_set_agent(): the device's own agent is who drives the core. */
+void gp_sim_sched_set_agent(struct gp_sim_sched *s, const struct gp_sim_agent *agent);
+
+/**
+ * What agents may do as well: the core is told when the agent has returned, at the same
+ * time, whatever control is under way. 0; -ENOMEM.
+ */
 int gp_sim_sched_tell(struct gp_sim_sched *s, const struct gp_event *ev);
 
 /** Until @to_ns. 0; or the first error of a step or of telling, which ends it. */

@@ -7,6 +7,7 @@
 
 #define KERNEL_NS MS
 #define ALONE_NS (550 * US + 10 * US)	/* start, five kernels, end */
+#define LEARNING 10			/* requests */
 
 /* The first has twice the weight. */
 static struct world *crowd(size_t n_be, size_t n_lc, bool hinted)
@@ -94,6 +95,24 @@ static void hinted_lc_does_not_wait(void **state)
 	destroy(w);
 }
 
+/* Holds asked for while turns change, which is 800 us in 50 ms: of 2000 some 30. */
+static void a_hold_waits_for_no_control(void **state)
+{
+	struct world *w = crowd(4, 1, true);
+	uint64_t slowest_ns = 0;
+
+	run(w, 10000 * MS);
+	/* The first teach it what a switch takes. */
+	for (size_t i = LEARNING; i < w->lc[0].samples; i++)
+		if (w->lc[0].sample[i] > slowest_ns)
+			slowest_ns = w->lc[0].sample[i];
+	printf("LC hinted beside 4 BE: slowest %llu of %zu, alone %llu ns\n",
+	       (unsigned long long)slowest_ns, w->lc[0].samples, ALONE_NS);
+	assert_true(carried(w).suspends > 150);
+	assert_true(slowest_ns <= ALONE_NS + 30 * US);
+	destroy(w);
+}
+
 static void unhinted_lc_waits_for_one_switch(void **state)
 {
 	struct world *w = crowd(16, 1, false);
@@ -116,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_be_share),
 		cmocka_unit_test(hinted_lc_does_not_wait),
+		cmocka_unit_test(a_hold_waits_for_no_control),
 		cmocka_unit_test(unhinted_lc_waits_for_one_switch),
 	};
 

@@ -251,7 +251,7 @@ static inline struct world *make_reporting(const struct gp_sched_config *core,
 	w->hint_ahead_ns = 300 * US;
 	assert_int_equal(gp_sim_sched_create(&config, &w->host), 0);
 	w->sim = gp_sim_sched_sim(w->host);
-	gp_sim_set_agent(w->sim, &agent);
+	gp_sim_sched_set_agent(w->host, &agent);
 	return w;
 }
 
