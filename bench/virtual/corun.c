@@ -13,6 +13,11 @@
 #define REPORT_NS 100000000u
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
+/*
+ * Nobody says that best-effort is idle. The daemon looks every ms whether who has the turn
+ * is, and believes it after one more: half a ms until it looks, and that one.
+ */
+#define BE_IDLE_SEEN_NS 1500000u
 
 /* One kernel for the device, launched so long after the request's, or the last token. */
 struct part {
@@ -40,6 +45,7 @@ struct client {
 	size_t part_next;
 	size_t tokens;			/* of this request, so far */
 	bool busy;			/* and the core knows */
+	uint64_t idle_told_ns;		/* it will know then that it is idle; NEVER */
 	bool segments;			/* a request is one, or several .. */
 	uint64_t segment_ns;		/* .. of which one began then */
 	struct gp_plan_done *result;
@@ -186,6 +192,30 @@ static void submit(struct world *w, const struct client *c, uint32_t type, uint6
 		failed(w, err);
 }
 
+static void work_begins(struct world *w, struct client *c)
+{
+	if (!c->busy)
+		tell(w, c, GP_EV_BUSY, 0);
+	c->busy = true;
+	c->idle_told_ns = NEVER;
+}
+
+static void tell_idle(struct world *w, struct client *c)
+{
+	tell(w, c, GP_EV_IDLE, 0);
+	c->busy = false;
+	c->idle_told_ns = NEVER;
+}
+
+/* As the library has it: whoever waits for all that it launched is idle then. */
+static void work_ended(struct world *w, struct client *c, uint64_t now_ns)
+{
+	if (c->plan->lc)
+		tell_idle(w, c);
+	else
+		c->idle_told_ns = now_ns + BE_IDLE_SEEN_NS;
+}
+
 /* All kernels whose time has come, up to one that is waited for. */
 static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
 {
@@ -196,9 +226,7 @@ static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
 		c->wake_ns = c->launched_ns + part->at_ns;
 		if (c->wake_ns > now_ns)
 			return;
-		if (!c->busy)
-			tell(w, c, GP_EV_BUSY, 0);
-		c->busy = true;
+		work_begins(w, c);
 		submit(w, c, GP_METHOD_KERNEL, part->length_ns, 0);
 		c->part_next++;
 	} while (!part->token && c->part_next < c->parts);
@@ -306,9 +334,7 @@ static void reached(struct world *w, struct client *c, uint64_t now_ns)
 {
 	if (c->part[c->part_next - 1].token)
 		keep_token(w, c, now_ns);
-	/* As the library has it: whoever waits for all that it launched is idle then. */
-	tell(w, c, GP_EV_IDLE, 0);
-	c->busy = false;
+	work_ended(w, c, now_ns);
 	if (c->part_next == c->parts) {
 		end_segment(w, c);
 		ended(w, c, now_ns);
@@ -324,14 +350,18 @@ static void reached(struct world *w, struct client *c, uint64_t now_ns)
 
 /* ---- the world beside the device ------------------------------------------------- */
 
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 static uint64_t agent_next(void *arg)
 {
 	const struct world *w = arg;
 	uint64_t next_ns = NEVER;
 
 	for (size_t i = 0; i < w->clients; i++)
-		if (w->client[i].wake_ns < next_ns)
-			next_ns = w->client[i].wake_ns;
+		next_ns = sooner(next_ns, sooner(w->client[i].wake_ns, w->client[i].idle_told_ns));
 	return next_ns;
 }
 
@@ -339,9 +369,14 @@ static void agent_run(void *arg, uint64_t now_ns)
 {
 	struct world *w = arg;
 
-	for (size_t i = 0; i < w->clients; i++)
-		if (w->client[i].wake_ns <= now_ns)
-			act(w, &w->client[i], now_ns);
+	for (size_t i = 0; i < w->clients; i++) {
+		struct client *c = &w->client[i];
+
+		if (c->wake_ns <= now_ns)
+			act(w, c, now_ns);
+		if (c->idle_told_ns <= now_ns)
+			tell_idle(w, c);
+	}
 }
 
 /* Who has the device now, @client + 1, or nobody, 0. */
@@ -448,7 +483,7 @@ static int make_client(struct world *w, size_t i)
 	if (id < 0)
 		return id;
 	*c = (struct client){ .plan = plan, .id = (uint32_t)id, .wake_ns = NEVER,
-			      .result = &w->result->client[i] };
+			      .idle_told_ns = NEVER, .result = &w->result->client[i] };
 	if (gp_workload_needs_device(w->run->workload[i]) || plan->killed_every_s > 0)
 		return -EINVAL;
 	c->segments = plan->lc && w->run->scheduler == GP_CORUN_HINTED &&

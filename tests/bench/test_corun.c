@@ -126,6 +126,31 @@ static void beside_best_effort(void **state)
 	end(&f);
 }
 
+/* The daemon looks now and then: who goes on at once was not idle, who does not leaves its turn. */
+static void best_effort_is_seen_idle(void **state)
+{
+	static const char endless[] = PLAN(CLIENT("a", ENDLESS, TEN_MS) ", "
+					   CLIENT("b", ENDLESS, TEN_MS));
+	static const char now_and_then[] = PLAN(
+		CLIENT("a", "\"type\": \"periodic\", \"frequency\": 20",
+		       "\"priority\": 1, \"model_name\": \"spin:1ms\"") ", "
+		CLIENT("b", ENDLESS, TEN_MS));
+	const struct gp_plan_done *c;
+	struct fix f;
+
+	begin(&f, endless);
+	c = ran(&f, GP_CORUN_GPREEMPT);
+	/* Four of five are within a turn. */
+	assert_true(latency(&c[0], 500) <= 11 * MS);
+	assert_true(latency(&c[1], 500) <= 11 * MS);
+	end(&f);
+	begin(&f, now_and_then);
+	c = ran(&f, GP_CORUN_GPREEMPT);
+	/* A turn of a whole quantum would be half of the time. */
+	assert_true(c[1].requests >= 2000 / 10 * 85 / 100);
+	end(&f);
+}
+
 /* Nobody has the device at the same time as another. */
 static void one_at_a_time(void **state)
 {
@@ -334,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone),
 		cmocka_unit_test(beside_best_effort),
+		cmocka_unit_test(best_effort_is_seen_idle),
 		cmocka_unit_test(one_at_a_time),
 		cmocka_unit_test(same_seed_same_run),
 		cmocka_unit_test(nothing_is_left_out),
