@@ -14,10 +14,10 @@
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
 /*
- * Nobody says that best-effort is idle. The daemon looks every ms whether who has the turn
- * is, and believes it after one more: half a ms until it looks, and that one.
+ * That best-effort is idle nobody waits for. The daemon looks every ms whether who has the
+ * turn is, and believes it half a ms later (daemon/idle.c): on average together this.
  */
-#define BE_IDLE_SEEN_NS 1500000u
+#define BE_IDLE_SEEN_NS 1000000u
 
 /* One kernel for the device, launched so long after the request's, or the last token. */
 struct part {
