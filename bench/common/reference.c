@@ -28,16 +28,50 @@ static uint32_t lcg_apply(struct lcg_jump j, uint32_t x, uint32_t c)
 	return j.a * x + j.g * c;
 }
 
+/* So many words at once; the compiler makes of it what the processor has. */
+#define LANES 8
+typedef uint32_t lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+static inline __attribute__((always_inline)) void
+words(uint32_t *buf, const uint32_t *in, struct lcg_jump jump, size_t first, size_t count)
+{
+	const size_t end = first + count;
+	const lanes place = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	lanes c = 2 * ((uint32_t)first + place) + 1;
+	size_t g = first;
+
+	for (; end - g >= LANES; g += LANES, c += 2 * LANES) {
+		lanes x = *(const lanes *)(buf + g);
+
+		if (in)
+			x += *(const lanes *)(in + g);
+		*(lanes *)(buf + g) = jump.a * x + jump.g * c;
+	}
+	for (; g < end; g++)
+		buf[g] = lcg_apply(jump, buf[g] + (in ? in[g] : 0), 2 * (uint32_t)g + 1);
+}
+
+#ifdef __x86_64__
+/* A multiplication of lanes is one instruction there, and five on any x86-64. */
+__attribute__((target("avx2"))) static void
+words_avx2(uint32_t *buf, const uint32_t *in, struct lcg_jump jump, size_t first, size_t count)
+{
+	words(buf, in, jump, first, count);
+}
+#endif
+
 void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters,
 		  size_t first, size_t count)
 {
 	const struct lcg_jump jump = lcg_jump(mul, iters);
 
-	for (size_t g = first; g < first + count; g++) {
-		uint32_t x = buf[g] + (in ? in[g] : 0);
-
-		buf[g] = lcg_apply(jump, x, 2 * (uint32_t)g + 1);
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2")) {
+		words_avx2(buf, in, jump, first, count);
+		return;
 	}
+#endif
+	words(buf, in, jump, first, count);
 }
 
 void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,

@@ -25,6 +25,28 @@ static void work_iterates(void **state)
 	assert_memory_equal(buf, expect, sizeof(buf));
 }
 
+/* From any word on, any number of them, by whichever instructions, and none beside them. */
+static void any_number_of_words(void **state)
+{
+	const struct lcg_jump jump = lcg_jump(GP_KERNEL_MUL, 55);
+	uint32_t buf[64], portable[64], in[64], expect[64];
+
+	gp_ref_fill(in, 64, 2);
+	for (size_t first = 0; first < 12; first++) {
+		for (size_t count = 0; count < 40; count++) {
+			gp_ref_fill(buf, 64, 1);
+			memcpy(portable, buf, sizeof(buf));
+			memcpy(expect, buf, sizeof(buf));
+			for (size_t g = first; g < first + count; g++)
+				expect[g] = lcg_apply(jump, buf[g] + in[g], 2 * (uint32_t)g + 1);
+			gp_ref_words(buf, in, GP_KERNEL_MUL, 55, first, count);
+			assert_memory_equal(buf, expect, sizeof(buf));
+			words(portable, in, jump, first, count);
+			assert_memory_equal(portable, expect, sizeof(buf));
+		}
+	}
+}
+
 /* What the others hold counts: one pair of registers that is not alike, and it shows. */
 static void live_is_work(void **state)
 {
@@ -149,6 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_iterates),
+		cmocka_unit_test(any_number_of_words),
 		cmocka_unit_test(live_is_work),
 		cmocka_unit_test(smem_iterates),
 		cmocka_unit_test(stream_is_what_the_kernel_does),
