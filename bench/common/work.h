@@ -65,6 +65,8 @@ void gp_work_launch(struct gp_work *work);
 
 /** Choose iters so that one launch lasts @ns where nothing else runs. */
 void gp_work_calibrate(struct gp_work *work, uint64_t ns);
+/** The same, where about @iters are believed to. */
+void gp_work_calibrate_from(struct gp_work *work, uint64_t ns, uint32_t iters);
 
 /** Device time of one launch, ns, measured now over @n of them. */
 uint64_t gp_work_measure(struct gp_work *work, unsigned int n);

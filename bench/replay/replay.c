@@ -13,6 +13,7 @@
 /* A buffer of 64 MiB: more blocks than that run one after the other anyway. */
 #define WORDS_MAX (65536u * GP_KERNEL_THREADS)
 #define FIT_PASSES 4
+#define ALIKE_PART 50	/* lengths that are apart by less of them are told by one */
 #define FIT_WITHIN 0.01
 
 struct kernel {
@@ -69,17 +70,32 @@ static bool same_shape(struct gp_shape a, struct gp_shape b)
 	return a.fn == b.fn && a.threads == b.threads && a.shared_bytes == b.shared_bytes;
 }
 
-/* One of the same shape and length before it, whose figures are known. */
-static const struct kernel *twin_of(const struct gp_replay *r, size_t i)
+static bool is_alike(const struct kernel *a, const struct kernel *b)
+{
+	return a->blocks == b->blocks && same_shape(a->shape, b->shape);
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Of those before it that are of its shape, who is nearest in length; NULL: none is. */
+static const struct kernel *nearest_of(const struct gp_replay *r, size_t i)
 {
 	const struct gp_workload_kernel *k = r->workload->kernel;
+	const struct kernel *nearest = NULL;
+	uint64_t least_ns = UINT64_MAX;
 
-	for (size_t j = 0; j < i; j++)
-		if (r->kernel[j].blocks == r->kernel[i].blocks &&
-		    same_shape(r->kernel[j].shape, r->kernel[i].shape) &&
-		    k[j].length_ns == k[i].length_ns)
-			return &r->kernel[j];
-	return NULL;
+	for (size_t j = 0; j < i; j++) {
+		const uint64_t ns = apart(k[j].length_ns, k[i].length_ns);
+
+		if (ns < least_ns && is_alike(&r->kernel[j], &r->kernel[i])) {
+			nearest = &r->kernel[j];
+			least_ns = ns;
+		}
+	}
+	return nearest;
 }
 
 /* The next launch is of this kernel. */
@@ -91,16 +107,37 @@ static void take(struct gp_replay *r, const struct kernel *k)
 	r->work.blocks = k->blocks;
 }
 
+static uint32_t scaled(uint32_t iters, uint64_t ns, uint64_t from_ns)
+{
+	const double scaled = (double)iters * (double)ns / (double)from_ns;
+
+	return scaled < 1 ? 1 : scaled < UINT32_MAX ? (uint32_t)scaled : UINT32_MAX;
+}
+
+static void calibrate_one(struct gp_replay *r, size_t i, uint32_t iters)
+{
+	take(r, &r->kernel[i]);
+	if (iters)
+		gp_work_calibrate_from(&r->work, r->workload->kernel[i].length_ns, iters);
+	else
+		gp_work_calibrate(&r->work, r->workload->kernel[i].length_ns);
+	r->kernel[i].iters = r->work.iters;
+}
+
+/* A network has hundreds of kernels that differ by less than what is measured. */
 static void calibrate(struct gp_replay *r)
 {
-	for (size_t i = 0; i < r->workload->kernels; i++) {
-		const struct kernel *twin = twin_of(r, i);
+	const struct gp_workload_kernel *k = r->workload->kernel;
 
-		if (!twin) {
-			take(r, &r->kernel[i]);
-			gp_work_calibrate(&r->work, r->workload->kernel[i].length_ns);
-		}
-		r->kernel[i].iters = twin ? twin->iters : r->work.iters;
+	for (size_t i = 0; i < r->workload->kernels; i++) {
+		const struct kernel *near = nearest_of(r, i);
+		const uint64_t near_ns = near ? k[near - r->kernel].length_ns : 0;
+		const uint32_t iters = near ? scaled(near->iters, k[i].length_ns, near_ns) : 0;
+
+		if (near && apart(near_ns, k[i].length_ns) <= near_ns / ALIKE_PART)
+			r->kernel[i].iters = iters;
+		else
+			calibrate_one(r, i, iters);
 	}
 }
 
