@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/cmd/overall.h"
 #include "bench/stats/percentile.h"
 
 #define NS_PER_US 1000.0
@@ -181,6 +182,48 @@ static void print_client(const struct gp_plan_job *job, size_t i, const char *sc
 	print_tokens(scheduler, &job->alone[i], f, out);
 }
 
+static void print_overall(const char *scheduler, const struct gp_overall *all, FILE *out)
+{
+	fprintf(out, "%-17s all", scheduler);
+	if (all->lc_mean > 0)
+		fprintf(out, " lc: mean %.3f", all->lc_mean);
+	if (all->lc_p99 > 0)
+		fprintf(out, ", p99 %.3f", all->lc_p99);
+	fprintf(out, "%s%s", all->lc_mean > 0 ? " of alone" : "",
+		all->lc_mean > 0 && all->be >= 0 ? ";" : "");
+	if (all->be >= 0)
+		fprintf(out, " be: %.3f of alone", all->be);
+	fputc('\n', out);
+}
+
+static int keep_overall(const struct gp_plan_job *job, const char *scheduler,
+			const struct gp_overall *all, struct gp_results *results)
+{
+	char row[256];
+	int err = 0;
+
+	snprintf(row, sizeof(row), "%s, %s: all", job->name, scheduler);
+	if (all->lc_mean > 0)
+		err = gp_results_add(results, row, "lc_mean", GP_BETTER_LOWER, all->lc_mean);
+	if (!err && all->lc_p99 > 0)
+		err = gp_results_add(results, row, "lc_p99", GP_BETTER_LOWER, all->lc_p99);
+	if (!err && all->be >= 0)
+		err = gp_results_add(results, row, "be", GP_BETTER_HIGHER, all->be);
+	return err;
+}
+
+static int say_overall(const struct gp_plan_job *job, const char *scheduler,
+		       const struct gp_plan_result *r, struct gp_results *results, FILE *out)
+{
+	struct gp_overall all;
+	int err = gp_overall_of(job, r, &all);
+
+	if (err)
+		return err;
+	print_overall(scheduler, &all, out);
+	return keep_overall(job, scheduler, &all, results);
+}
+
 /* By the device, and by what ran beside the clients. */
 static void print_spent(const char *scheduler, const struct gp_plan_result *r, FILE *out)
 {
@@ -340,6 +383,8 @@ int gp_figures_say(const struct gp_plan_job *job, const char *scheduler, uint64_
 		print_client(job, i, scheduler, &f[i], &r->client[i], out);
 		err = keep(job, i, scheduler, &f[i], results);
 	}
+	if (!err)
+		err = say_overall(job, scheduler, r, results, out);
 	print_spent(scheduler, r, out);
 	if (!err)
 		err = keep_spent(job, scheduler, r, results);

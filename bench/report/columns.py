@@ -29,6 +29,18 @@ BEST_EFFORT = (
 # Of one that is killed besides.
 KILLED = (("killed", "killed", text.count),)
 
+# Of all clients of a class.
+TOGETHER = (
+    ("latency-critical: mean ÷ alone", "lc mean", text.index),
+    ("p99 ÷ alone", "lc p99", text.index),
+    ("best-effort: of alone", "be", text.percent),
+)
+TOGETHER_TITLES = ("scheduler", *(title for title, _, _ in TOGETHER))
+TOGETHER_LEGEND = (
+    "All clients together, each held against itself alone: of all requests of latency-critical "
+    "ones, their time over p50 of their client's alone; of best-effort ones the sum of what they "
+    "do of what they do alone.")
+
 # Of each client, where one is known; the others are the scheduler's.
 TOOK = (
     ("begun late, p50, µs", "late p50", text.plain_us),
@@ -98,6 +110,13 @@ def rates(plan):
     if not times:
         return ""
     return f" Rates are {' to '.join(f'{t:.4g}' for t in times)} times those of the plan's file."
+
+
+def together_rows(plan):
+    for row in plan.rows:
+        if row.runs:
+            yield [row.scheduler, *(text.in_line(row.together[name], write)
+                                    for _, name, write in TOGETHER)]
 
 
 def took_rows(plan):

@@ -14,8 +14,9 @@ Spread = namedtuple("Spread", "median low high")
 Plan = namedtuple("Plan", "name rows lc be equal")
 # absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}; took:
 # what it took to find them out, of each client, where that is known of one; energy, and
-# beside, the CPU time of what ran beside them: a Spread.
-Row = namedtuple("Row", "scheduler runs absent lc be jain took energy beside")
+# beside, the CPU time of what ran beside them: a Spread. together: {name: Spread or None} of
+# all clients.
+Row = namedtuple("Row", "scheduler runs absent lc be jain took energy beside together")
 # A client as all runs of a plan know it.
 Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s killed")
 
@@ -92,6 +93,24 @@ def be_once(client):
             "killed": client.killed}
 
 
+def over_alone(client):
+    """Each latency over p50 of the client alone; None where that is not known."""
+    ns = latencies(client)
+    if ns is None or not client.alone_us:
+        return None
+    return [one / (client.alone_us * 1000) for one in ns]
+
+
+def together_once(run):
+    """Of all clients of a class, each of which is held against itself alone."""
+    lc = [over_alone(c) for c in run.clients if c.lc]
+    be = [ratio(c.done_per_s, c.alone_per_s) for c in run.clients if not c.lc]
+    parts = [] if None in lc else sorted(one for client in lc for one in client)
+    return {"lc mean": statistics.fmean(parts) if parts else None,
+            "lc p99": percentile(parts, 990),
+            "be": sum(be) if be and None not in be else None}
+
+
 def took_once(run, client):
     return {"late p50": client.late_p50_us, "late p99": client.late_p99_us,
             "CPU": ratio(client.cpu_s, run.seconds)}
@@ -157,7 +176,8 @@ def row(scheduler, entries, be, equal):
                {i: together([be_once(c) for c in of_client(runs, i)]) for i, lc in ids if not lc},
                {title: jain_over(runs, members) for title, members in equal},
                {i: took_over(runs, i) for i, _ in ids}, spread(run.energy_j for run in runs),
-               spread(run.beside_cpu_s for run in runs))
+               spread(run.beside_cpu_s for run in runs),
+               together([together_once(run) for run in runs]) if runs else {})
 
 
 def plan(name, entries):
@@ -176,6 +196,11 @@ def was_measured(plan):
     return any(row.energy or row.beside
                or any(value for found in row.took.values() for value in found.values())
                for row in plan.rows)
+
+
+def has_alone(plan):
+    """Is something known of all clients together?"""
+    return any(value for row in plan.rows for value in row.together.values())
 
 
 def plans(results):

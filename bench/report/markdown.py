@@ -63,6 +63,11 @@ def section(plan):
             parts.append(client_table(plan, some, wanted, lambda row: row.be))
     if plan.equal:
         parts.append(jain_table(plan))
+    if figures.has_alone(plan):
+        parts.append(table(list(columns.TOGETHER_TITLES),
+                           [[plain(cells[0])] + cells[1:]
+                            for cells in columns.together_rows(plan)]))
+        parts.append(columns.TOGETHER_LEGEND + "\n\n")
     if figures.was_measured(plan):
         parts.append(table(list(columns.TOOK_TITLES),
                            [[plain(cell) for cell in cells[:2]] + cells[2:]

@@ -87,21 +87,39 @@ def table(plan):
                            body(plan)))
 
 
-def took(plan):
-    """What it took to find it out; nothing where nothing is known of that."""
-    if not figures.was_measured(plan):
-        return ""
-    title = f"Plan {plan.name}: what it took"
-    heads = [element("th", {"scope": "col"}, head) for head in columns.TOOK_TITLES]
-    rows = [element("tr", None, element("th", {"scope": "row"}, cells[0]),
-                    *(element("td", None, one) for one in cells[1:]))
-            for cells in columns.took_rows(plan)]
+def small_table(title, titles, rows, legend):
+    """One without groups of columns, with what has to be said of it; a row is its name, and
+    its cells."""
+    heads = [element("th", {"scope": "col"}, head) for head in titles]
+    rows = [element("tr", None, element("th", {"scope": "row"}, name), *cells)
+            for name, cells in rows]
     return join([
         element("div", {"class": "wide", "role": "region", "tabindex": 0, "aria-label": title},
                 element("table", None, element("caption", None, title),
                         element("thead", None, element("tr", None, *heads)),
                         element("tbody", None, *rows))),
-        element("p", {"class": "note"}, columns.TOOK_LEGEND)])
+        element("p", {"class": "note"}, legend)])
+
+
+def together(plan):
+    """Nothing where nobody was measured alone."""
+    if not figures.has_alone(plan):
+        return ""
+    rows = [(row.scheduler, [cell(row.together[name], write)
+                             for _, name, write in columns.TOGETHER])
+            for row in plan.rows if row.runs]
+    return small_table(f"Plan {plan.name}: all clients", columns.TOGETHER_TITLES, rows,
+                       columns.TOGETHER_LEGEND)
+
+
+def took(plan):
+    """What it took to find it out; nothing where nothing is known of that."""
+    if not figures.was_measured(plan):
+        return ""
+    rows = [(cells[0], [element("td", None, one) for one in cells[1:]])
+            for cells in columns.took_rows(plan)]
+    return small_table(f"Plan {plan.name}: what it took", columns.TOOK_TITLES, rows,
+                       columns.TOOK_LEGEND)
 
 
 # ---- pictures ------------------------------------------------------------------------
@@ -136,7 +154,7 @@ def plan_section(name, plan, numbers, legend):
     return element("section", {"id": name}, element("h2", None, f"Plan {plan.name}"),
                    element("p", {"class": "note"}, columns.repetitions(plan)), table(plan),
                    element("p", {"class": "note"}, columns.LEGEND) if legend else "",
-                   took(plan), how_fast(name, plan, numbers), when(name, plan))
+                   together(plan), took(plan), how_fast(name, plan, numbers), when(name, plan))
 
 
 def load_section(name, base, at, numbers):

@@ -204,13 +204,23 @@ class Figures(Report):
         self.make(results(run(clients=[lc(samples="0.gz")]), run(number=1)), files)
         self.assertEqual(self.rows("lc | hinted")[0][3], "-")
 
+    def test_all_clients_together(self):
+        """Each against itself alone: 2 and 4 times 500 us, half and half; p99 of enough."""
+        files = {"a.gz": samples([1000] * 600), "b.gz": samples([2000] * 600)}
+        clients = [lc(samples="a.gz"), lc(id="other", samples="b.gz"), be(done_per_s=25.0)]
+        self.make(results(run(clients=clients)), files)
+        self.assertEqual(self.rows("hinted"), [["hinted", "3.000", "4.000", "25.0 %"]])
+        self.make(results(run(clients=[lc(samples="a.gz"), lc(id="other")])), files)
+        self.assertEqual(self.rows("hinted"), [])
+
     def test_best_effort(self):
         clients = [lc(), *(be(id=f"be{i}", done_per_s=done) for i, done in
                            enumerate((40.0, 20.0, 0.0))), be(id="other", workload="bert")]
         tree = self.make(results(run(clients=clients)))
         self.assertEqual(self.rows("be0 | hinted")[0][2:], ["40.0", "40.0 %"])
         self.assertEqual(self.rows("be2 | hinted")[0][2:], ["0", "0.0 %"])
-        self.assertEqual(self.rows("hinted"), [["hinted", f"{3600 / (3 * 2000):.3f}"]])
+        self.assertEqual(self.rows("hinted"), [["hinted", f"{3600 / (3 * 2000):.3f}"],
+                                               ["hinted", "-", "-", "140.0 %"]])
         words = "".join(tree.itertext())
         self.assertIn("3 × resnet152", words)
         self.assertNotIn("× bert", words)
@@ -406,7 +416,7 @@ class Page(Report):
         self.assertEqual([h.text for h in tree.iter(f"{XHTML}h2")],
                          ["A: latency by load", "Plan A@0.2", "Plan A@0.5", "Plan A@0.9",
                           "Plan A"])
-        self.assertEqual(len(list(tree.iter(f"{XHTML}table"))), 4)
+        self.assertEqual(len(list(tree.iter(f"{XHTML}table"))), 2 * 4)
         self.assertIn("absent: not installed", text)
         self.assertEqual(text.count("absent: not installed"), 4)
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overall.h - all clients of a class together, each held against itself alone: so those
+ * with requests of different lengths can be added up.
+ */
+#ifndef GP_BENCH_CMD_OVERALL_H
+#define GP_BENCH_CMD_OVERALL_H
+
+#include "bench/cmd/job.h"
+
+struct gp_overall {
+	/* Of all latency-critical requests, over p50 of their client alone. 0: too few. */
+	double lc_mean, lc_p99;
+	/* What best-effort clients do of what they do alone, added up; < 0: there are none,
+	 * or of one, that is killed, it is not known. */
+	double be;
+};
+
+/** 0; -ENOMEM. */
+int gp_overall_of(const struct gp_plan_job *job, const struct gp_plan_result *result,
+		  struct gp_overall *overall);
+
+#endif
