@@ -35,7 +35,7 @@
 #define CLIENTS_MAX 64
 
 struct how {
-	char workload[512], arrivals[32], trace[512], ends[512], out[512];
+	char workload[512], found[512], arrivals[32], trace[512], ends[512], out[512];
 	uint64_t period_ns, prepare_us, length_ms, seed, stream, tell, after;
 	uint64_t hint_early_us, hint_late_us;
 	bool hint, graph, lc;
@@ -52,6 +52,11 @@ static const struct gp_opt opts[] = {
 	 .text = how.workload,
 	 .text_len = sizeof(how.workload),
 	 .help = "its file (.json), or a name such as train:5x110us"},
+	{.name = "found",
+	 .text = how.found,
+	 .text_len = sizeof(how.found),
+	 .help = "file of how often kernels loop to be as long as they should; if there is none "
+		 "that is found out, and written there"},
 	{.name = "arrivals",
 	 .text = how.arrivals,
 	 .text_len = sizeof(how.arrivals),
@@ -492,7 +497,8 @@ static void open_work(struct client *c, const struct gp_bench_gpu *gpu)
 {
 	c->gpu = *gpu;
 	open_stream(c);
-	c->job = gp_job_open(&c->gpu, c->workload, c->how.graph, c->stream);
+	c->job = gp_job_open(&c->gpu, c->workload, c->how.graph,
+			     *c->how.found ? c->how.found : NULL, c->stream);
 	if (c->how.hint)
 		open_gpreempt(c);
 	c->solo_ns = gp_job_solo_ns(c->job);

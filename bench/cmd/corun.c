@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/cmd/device.h"
 #include "bench/cmd/figures.h"
@@ -20,6 +21,7 @@ struct known {
 	char *workload;
 	struct gp_plan_client client;
 	struct gp_plan_alone alone;
+	char *found;			/* what it found out of its kernels, or will */
 };
 
 struct session {
@@ -28,19 +30,21 @@ struct session {
 	struct gp_schedulers schedulers;
 	struct known *known;
 	size_t knowns;
+	char folder[32];		/* of files that are its own; "": none is wanted */
 };
 
 /* ---- alone ----------------------------------------------------------------------- */
 
 static int run_on_device(const struct gp_plan_job *job, const struct gp_plan *plan,
-			 char *const *workload, const struct gp_peer *peer, uint64_t seed,
+			 char *const *workload, char *const *found,
+			 const struct gp_peer *peer, uint64_t seed,
 			 struct gp_plan_result *r, char *why, size_t why_len)
 {
 	const struct gp_device_run run = {
 		.client = gp_device_client(), .torch_client = gp_device_torch_client(),
 		.ctxlog = gp_device_ctxlog(), .device = job->options->device,
 		.soft = gp_device_is_soft(job->options->device), .plan = plan,
-		.workload = workload, .peer = peer, .seed = seed,
+		.workload = workload, .found = found, .peer = peer, .seed = seed,
 	};
 	int err = gp_device_run(&run, r, why, why_len);
 
@@ -50,7 +54,7 @@ static int run_on_device(const struct gp_plan_job *job, const struct gp_plan *pl
 }
 
 /* A process of its own with nothing in front of it, each request when the last is done. */
-static int alone_on_device(struct gp_plan_job *job, size_t i)
+static int alone_on_device(struct gp_plan_job *job, size_t i, char *found)
 {
 	static char nothing[] = "alone";
 	const struct gp_peer peer = { .name = nothing };
@@ -65,7 +69,8 @@ static int alone_on_device(struct gp_plan_job *job, size_t i)
 	plan.client[0].load = GP_PLAN_CONTINUOUS;
 	plan.client[0].after = 0;
 	plan.client[0].killed_every_s = 0;
-	err = run_on_device(job, &plan, &job->models.name[i], &peer, 1, &r, why, sizeof(why));
+	err = run_on_device(job, &plan, &job->models.name[i], &found, &peer, 1, &r, why,
+			    sizeof(why));
 	if (err)
 		return err;
 	err = gp_plan_result_alone(&r, &job->alone[i]);
@@ -98,7 +103,16 @@ static const struct known *find_known(const struct session *s, const struct gp_p
 	return NULL;
 }
 
-static int remember(struct session *s, const struct gp_plan_job *job, size_t i)
+/* -ENOMEM. The name of a file that is not there yet. */
+static int name_found(const struct session *s, char **found)
+{
+	*found = NULL;
+	if (!*s->folder)
+		return 0;
+	return asprintf(found, "%s/%zu", s->folder, s->knowns) < 0 ? -ENOMEM : 0;
+}
+
+static int remember(struct session *s, const struct gp_plan_job *job, size_t i, char *found)
 {
 	struct known *more = realloc(s->known, (s->knowns + 1) * sizeof(*more));
 
@@ -106,13 +120,31 @@ static int remember(struct session *s, const struct gp_plan_job *job, size_t i)
 		return -ENOMEM;
 	s->known = more;
 	more[s->knowns] = (struct known){ strdup(job->models.name[i]), job->plan->client[i],
-					  job->alone[i] };
+					  job->alone[i], found };
 	return more[s->knowns++].workload ? 0 : -ENOMEM;
+}
+
+static int get_to_know(struct session *s, struct gp_plan_job *job, size_t i)
+{
+	const struct gp_corun run = virtual_run(s, job, GP_CORUN_SLICES, 1);
+	char *found;
+	int err = name_found(s, &found);
+
+	if (err)
+		return err;
+	err = job->options->device ? alone_on_device(job, i, found) :
+				     gp_corun_alone(&run, i, &job->alone[i]);
+	if (!err)
+		err = remember(s, job, i, found);
+	if (err)
+		free(found);
+	else
+		job->found[i] = found;
+	return err;
 }
 
 static int measure_alone(struct session *s, struct gp_plan_job *job)
 {
-	const struct gp_corun run = virtual_run(s, job, GP_CORUN_SLICES, 1);
 	int err = 0;
 
 	for (size_t i = 0; i < job->plan->clients && !err; i++) {
@@ -120,12 +152,10 @@ static int measure_alone(struct session *s, struct gp_plan_job *job)
 
 		if (known) {
 			job->alone[i] = known->alone;
-			continue;
+			job->found[i] = known->found;
+		} else {
+			err = get_to_know(s, job, i);
 		}
-		err = job->options->device ? alone_on_device(job, i) :
-		      gp_corun_alone(&run, i, &job->alone[i]);
-		if (!err)
-			err = remember(s, job, i);
 	}
 	return err;
 }
@@ -305,8 +335,8 @@ static int run_under(const struct session *s, const struct gp_plan_job *job,
 
 	if (scheduler->peer && is_absent(job, scheduler->peer, why, sizeof(why)))
 		return say_absent(job, scheduler, why, out);
-	err = scheduler->peer ? run_on_device(job, job->plan, job->models.name, scheduler->peer,
-					      seed, &r, why, sizeof(why)) :
+	err = scheduler->peer ? run_on_device(job, job->plan, job->models.name, job->found,
+					      scheduler->peer, seed, &r, why, sizeof(why)) :
 				gp_corun_run(&run, &r);
 	if (err)
 		return err == -ECANCELED ? say_failed(job, scheduler, why, out) : err;
@@ -335,22 +365,40 @@ static int run_once(const struct session *s, const struct gp_plan_job *job, uint
 
 /* ---- plans ----------------------------------------------------------------------- */
 
+static int make_folder(struct session *s)
+{
+	strcpy(s->folder, "/tmp/gpreempt-bench-XXXXXX");
+	if (mkdtemp(s->folder))
+		return 0;
+	*s->folder = '\0';
+	return -errno;
+}
+
 static int open_session(struct session *s, const struct gp_suite_options *options)
 {
 	int err = options->device ? gp_device_prepare(options->device) : 0;
 
 	*s = (struct session){ .options = options };
 	gp_model_config_h200(&s->model);
-	return err ? err : gp_schedulers_open(&s->schedulers, options->device ? options->peers :
-										NULL);
+	if (!err)
+		err = gp_schedulers_open(&s->schedulers, options->device ? options->peers : NULL);
+	if (!err && options->device)
+		err = make_folder(s);
+	return err;
 }
 
 static void close_session(struct session *s)
 {
 	gp_schedulers_close(&s->schedulers);
-	for (size_t i = 0; i < s->knowns; i++)
+	for (size_t i = 0; i < s->knowns; i++) {
+		if (s->known[i].found)
+			unlink(s->known[i].found);
+		free(s->known[i].found);
 		free(s->known[i].workload);
+	}
 	free(s->known);
+	if (*s->folder)
+		rmdir(s->folder);
 }
 
 /* What one plan lacks, or fails at, keeps no other from being run. */

@@ -15,6 +15,8 @@ struct gp_plan_job {
 	struct gp_models models;
 	/* Which all is held against. */
 	struct gp_plan_alone alone[GP_PLAN_CLIENTS_MAX];
+	/* Files of what it found out of its kernels, on a device. Borrowed. */
+	char *found[GP_PLAN_CLIENTS_MAX];
 };
 
 /** The part of the device that its requests ask for; < 0: a closed loop. */

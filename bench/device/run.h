@@ -17,6 +17,8 @@ struct gp_device_run {
 	bool soft;			/* the software GPU: its clock is its own */
 	const struct gp_plan *plan;
 	char *const *workload;		/* of each client: a name or a file */
+	char *const *found;		/* of each: what it finds out of its kernels on the
+					 * device is kept there for the next time */
 	const struct gp_peer *peer;
 	uint64_t seed;
 };

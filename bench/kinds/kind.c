@@ -71,7 +71,7 @@ static const struct gp_kind *kind_of(const struct gp_workload *w)
 }
 
 struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
-			   bool graph, void *stream)
+			   bool graph, const char *found, void *stream)
 {
 	struct gp_job *job = gp_kind_alloc(sizeof(*job));
 
@@ -84,7 +84,7 @@ struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workl
 	if (job->kind)
 		job->of_kind = job->kind->open(gpu, workload, stream);
 	else
-		job->replay = gp_replay_open(gpu, workload, graph, stream);
+		job->replay = gp_replay_open(gpu, workload, graph, found, stream);
 	if (!job->kind && !job->replay)
 		gp_kind_cannot("no memory for the workload");
 	return job;

@@ -28,9 +28,12 @@ struct gp_kind {
 
 struct gp_job;
 
-/** @graph: where kernels were recorded or are made by a name, they are one CUDA graph. */
+/**
+ * @graph: where kernels were recorded or are made by a name, they are one CUDA graph.
+ * @found: as gp_replay_open() has it; of other kinds nothing is found out.
+ */
 struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
-			   bool graph, void *stream);
+			   bool graph, const char *found, void *stream);
 void gp_job_close(struct gp_job *job);
 /** As gp_replay_request(). */
 uint64_t gp_job_request(struct gp_job *job, const struct gp_token_watch *watch);

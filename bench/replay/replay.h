@@ -28,12 +28,14 @@ struct gp_token_watch {
  * Finds out what each kernel takes here, and, where it was recorded what a request takes
  * alone, has it take that. Nothing else may run on the device meanwhile.
  * @graph: all kernels, of a decoder those of one token, are one CUDA graph; else they are
- * launched as late after each other as they were. NULL: out of memory; an error of CUDA's
- * ends the program.
+ * launched as late after each other as they were. @found: a file of what was found out
+ * before on this device for this workload and @graph, which is then not done again; where
+ * there is none it is written. NULL: no such file is wanted. NULL: out of memory; an error
+ * of CUDA's ends the program.
  */
 struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
 				 const struct gp_workload *workload, bool graph,
-				 void *stream);
+				 const char *found, void *stream);
 void gp_replay_close(struct gp_replay *r);
 
 /**

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/common/clock.h"
 #include "bench/common/kernels.h"
@@ -278,7 +279,7 @@ static struct gp_workload workload = {
 static void each_has_its_shape_and_length(void **state)
 {
 	static const uint32_t registers[KERNELS] = { 32, 255, 32, 32, 168, 40 };
-	struct gp_replay *r = gp_replay_open(&gpu, &workload, false, NULL);
+	struct gp_replay *r = gp_replay_open(&gpu, &workload, false, NULL, NULL);
 
 	launched = 0;
 	gp_replay_request(r, NULL);
@@ -296,9 +297,38 @@ static void each_has_its_shape_and_length(void **state)
 	gp_replay_close(r);
 }
 
+/* What was found out before is not found out again; what is no such file is. */
+static void what_was_found(void **state)
+{
+	char path[] = "/tmp/gpreempt-test-XXXXXX";
+	const int fd = mkstemp(path);
+	struct gp_replay *r;
+	uint64_t ns[KERNELS];
+
+	assert_true(fd >= 0);
+	close(fd);
+	for (int time = 0; time < 3; time++) {
+		launched = 0;
+		r = gp_replay_open(&gpu, &workload, false, path, NULL);
+		assert_int_equal(launched > 0, time != 1);
+		launched = 0;
+		gp_replay_request(r, NULL);
+		for (size_t i = 0; i < KERNELS; i++) {
+			if (time)
+				assert_int_equal(launches[i].ns, ns[i]);
+			ns[i] = launches[i].ns;
+		}
+		assert_true(gp_replay_check(r));
+		gp_replay_close(r);
+		if (time == 1)
+			assert_int_equal(truncate(path, 3), 0);
+	}
+	unlink(path);
+}
+
 static void every_block_once(void **state)
 {
-	struct gp_replay *r = gp_replay_open(&gpu, &workload, false, NULL);
+	struct gp_replay *r = gp_replay_open(&gpu, &workload, false, NULL, NULL);
 
 	for (int requests = 0; requests < 3; requests++) {
 		gp_replay_request(r, NULL);
@@ -322,7 +352,7 @@ static void a_device_with_less(void **state)
 	struct gp_replay *r;
 
 	shared_max = 65536;
-	r = gp_replay_open(&gpu, &workload, false, NULL);
+	r = gp_replay_open(&gpu, &workload, false, NULL, NULL);
 	launched = 0;
 	gp_replay_request(r, NULL);
 	assert_int_equal(launches[2].shared_bytes, 65536);
@@ -337,6 +367,7 @@ int main(void)
 		cmocka_unit_test_setup(as_many_registers_as_fit, make_device),
 		cmocka_unit_test(nothing_that_is_refused),
 		cmocka_unit_test_setup(each_has_its_shape_and_length, make_device),
+		cmocka_unit_test_setup(what_was_found, make_device),
 		cmocka_unit_test_setup(every_block_once, make_device),
 		cmocka_unit_test_setup(a_device_with_less, make_device),
 	};

@@ -157,7 +157,7 @@ class Bench(unittest.TestCase):
         """Virtual time: the model does to the nanosecond what it did when the file
         was written. A change that is meant writes it anew, by this command."""
         for suite, figures, more in (("theory", 36, ["--requests=2000"]),
-                                     ("quick", 99, []), ("edf", 21, [])):
+                                     ("quick", 162, []), ("edf", 21, [])):
             with tempfile.TemporaryDirectory() as folder:
                 now = os.path.join(folder, "now.json")
                 bench("run", suite, *more, f"--out={now}")
@@ -374,7 +374,7 @@ class Bench(unittest.TestCase):
 
     KILLED = {"time": 1, "tasks": [PLAN["tasks"][0], {
         "id": "be", "load": {"type": "continuous"},
-        "client": {"priority": 1, "model_name": "spin:2ms", "killed_every_s": 0.2}}]}
+        "client": {"priority": 1, "model_name": "spin:2ms", "killed_every_s": 0.1}}]}
 
     @staticmethod
     def peer_for_be(folder, name, script):
@@ -394,7 +394,7 @@ class Bench(unittest.TestCase):
             json.dump(self.KILLED, f)
         return subprocess.run(
             [BENCH, "run", plan, "--device=soft0", f"--peers={peers}", f"--dir={kept}",
-             "--seconds=3", f"--out={folder}/out"], text=True, capture_output=True, timeout=250,
+             "--seconds=6", f"--out={folder}/out"], text=True, capture_output=True, timeout=250,
             env=dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))), kept
 
     def test_killed(self):
@@ -416,7 +416,7 @@ class Bench(unittest.TestCase):
             with open(os.path.join(kept, "report.md"), encoding="utf-8") as f:
                 table = f.read()
         lc, be = runs["mine"]["clients"]
-        self.assertEqual((lc["requests"], lc["left"]), (599, 0), done.stdout)
+        self.assertEqual((lc["requests"], lc["left"]), (1199, 0), done.stdout)
         self.assertNotIn("killed", lc)
         self.assertGreater(be["killed"], 1)
         self.assertEqual((be["requests"], be["done_per_s"]), (None, None))
@@ -427,7 +427,7 @@ class Bench(unittest.TestCase):
             self.assertRaises(ProcessLookupError, os.kill, pid, 0)
         self.assertIn(f"  {be['killed']} killed\n", done.stdout)
         self.assertIn(f"| be | mine | - | - | {be['killed']} |\n", table)
-        self.assertEqual(rows, {"p, mine: lc"})
+        self.assertEqual(rows, {"p, mine: lc", "p, mine: all"})
         self.assertEqual(runs["sequential"]["absent"],
                          "all clients are one process there, and some are to be killed")
 
@@ -454,7 +454,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.stderr, "gpreempt-bench: p: be: client.killed_every_s: only with "
                          "a device are clients processes, which can be killed; --device=ID is "
                          "wanted\n")
-        self.assertIn("continuous, killed every 0.2 s\n", listed.stdout)
+        self.assertIn("continuous, killed every 0.1 s\n", listed.stdout)
 
     def test_a_model_that_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:
