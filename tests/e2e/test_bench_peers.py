@@ -230,6 +230,24 @@ class Mps(unittest.TestCase):
             mps.wait(20)
             self.was_told()
 
+    def test_with_a_daemon(self):
+        """MPS's server is best-effort by a rule of it; both end with who asked for them."""
+        env = dict(soft_env(self.folder), SAID=self.said, GPREEMPT_BACKEND="softgpu",
+                   PATH=f"{self.folder}:{BUILD}/bin:{os.environ['PATH']}",
+                   LD_LIBRARY_PATH=os.path.join(BUILD, "lib/gpreempt/softgpu"))
+        with subprocess.Popen([os.path.join(TOP, "bench/peers/gpreemptd-mps"), self.folder],
+                              text=True, env=env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as both:
+            self.assertEqual(both.stdout.readline(), "ready\n")
+            shown = subprocess.run([os.path.join(BUILD, "bin/gpreemptd"), "--check-config",
+                                    os.path.join(self.folder, "gpreempt.yaml")], text=True,
+                                   capture_output=True, timeout=20)
+            both.stdin.close()
+            self.assertEqual(both.wait(20), 0)
+        self.was_told()
+        self.assertIn("  - exe: /**/nvidia-cuda-mps-server\n    class: be:100\n", shown.stdout)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "run/gpreemptd.sock")))
+
     def test_one_is_there(self):
         """By its name as the kernel has it: one of nobody's, which sleeps."""
         sleeper = os.path.join(self.folder, "nvidia-cuda-mps-server")
