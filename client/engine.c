@@ -931,6 +931,11 @@ static void holds_for_all(struct gp_edev *dev)
 	}
 }
 
+bool gp_edev_is_be(struct gp_edev *dev)
+{
+	return gp_edev_class(dev).cls == GP_CLASS_BE;
+}
+
 int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 			const struct gp_class_request *wanted)
 {

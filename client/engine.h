@@ -185,9 +185,11 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
 /**
  * @ctx has work from now on, or has none any more, as was seen of its calls. The
  * daemon hears of it in any case; the core does where it is not learned when work
- * comes: a guess's hold lasts as long as was learned, which is seen by its end.
+ * comes: a guess's hold lasts as long as was learned, which is seen by its end. Of
+ * best-effort it is for the daemon alone.
  */
 void gp_edev_work(struct gp_edev *dev, struct gp_ectx *ctx, bool busy);
+bool gp_edev_is_be(struct gp_edev *dev);
 /** gp_edev_event(), later if somebody has the lock. Never waits for it. */
 void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev);
 /**

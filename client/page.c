@@ -145,8 +145,8 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
  * Launches are seen in contexts that were asked for (callbacks.c), so all groups have
  * to be such contexts'. There, work is over when the program has waited for it.
  * Assumption: what a latency-critical program did not wait for is not what it is
- * measured by. A best-effort one that waits for one stream of several loses a turn
- * by it, and the daemon believes its page no more when it is seen to run all the same.
+ * measured by. A best-effort one that goes on without waiting for all of its streams
+ * loses a turn by it, and its page is not believed any more when it is seen to run.
  */
 static bool tells_work(struct gp_edev *dev, const struct sums *s)
 {

@@ -125,6 +125,19 @@ static void submitted(void)
 		atomic_store_explicit(&unrecorded, true, memory_order_relaxed);
 }
 
+/*
+ * Who waits has not seen the end of all that it launched, whatever it saw the end of
+ * before: a best-effort process that waits for its streams one after the other has work
+ * until the last of them.
+ */
+static void begin_wait(struct gp_edev *dev, struct gp_ectx *c)
+{
+	if (!gp_edev_is_be(dev))
+		return;
+	atomic_store_explicit(&computes, true, memory_order_relaxed);
+	tell_busy(dev, c, 1);
+}
+
 static void begin_sync(const struct cupti_callback_data *data,
 		       struct gp_edev *dev, const struct gp_ectx *c)
 {
@@ -179,6 +192,10 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 	case GP_CALL_SYNC:
 	case GP_CALL_SYNC_IDLE:
 		begin_sync(data, dev, c);
+		break;
+	case GP_CALL_WAIT:
+	case GP_CALL_WAIT_EVENT:
+		begin_wait(dev, c);
 		break;
 	default:
 		break;

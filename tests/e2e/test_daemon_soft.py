@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import BUILD, CLI, PATIENCE_S, Rig, daemon_roles  # noqa: E402
 
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
+STREAMS = os.path.join(BUILD, "bench/streams")
 BE_US, DRIVER_US = 1, 2048
 
 
@@ -115,6 +116,23 @@ class Turns(Daemon):
                         lambda: set(self.taken()) == {procs[2].pid})
         self.eventually("it has the device", lambda: self.slices(procs[2]) == [BE_US] and
                         self.taken()[procs[2].pid]["resident"])
+
+    def test_who_waits_for_another_stream_has_work(self):
+        """It has seen the end of the one stream's, and is still in the other's: it has turns
+        as who always has work, which is the half."""
+        self.start_daemon()
+        self.start("be", args=["--iters=0", "--kernel-us=10000"])
+        streams = subprocess.Popen(
+            [CLI, "run", "--class=be", "--device=soft0", "--", STREAMS, "60"], text=True,
+            env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.programs.append(streams)
+        self.assertEqual(streams.stdout.readline(), "ready\n")
+        self.until_taken(streams)
+        streams.stdin.write("\n")
+        streams.stdin.flush()
+        took_ns, alone_ns = map(int, streams.stdout.readline().split())
+        print(f"a round of {alone_ns / 1e6:.0f} ms takes {took_ns / 1e6:.1f}")
+        self.assertLess(took_ns, 2.4 * alone_ns)
 
     def test_why(self):
         self.start_daemon()
