@@ -4,11 +4,12 @@
  * the others. Two tell of it:
  *  - the log: who has not had the device 5 ms after it could. Once it has it, the log
  *    says no more: a device that nobody else wants stays whose it was;
- *  - its page, where its preload sees what it launches, and waits for. It is looked at
- *    every ms in its turn, less often if it never had none lately, and believed half
- *    a ms after that. Then it is off, as it tells when it begins again. After a while it is on
- *    with a slice of some length, like who is known by the log: if it has work after
- *    all (which it did not wait for), that runs, and its page is not believed any more.
+ *  - its page, where its preload sees what it launches and waits for. In its turn that is
+ *    looked at every ms, less often if it had work all through its last turns, and
+ *    believed half a ms later. Then it is off: it tells when it begins again. After a
+ *    while it is on, with a slice of some length, as who is known by the log: if it has
+ *    work after all, of which it does not tell, that runs, and its page is not believed
+ *    any more.
  */
 #include <stddef.h>
 

@@ -24,6 +24,24 @@ def soft_env(folder):
     return dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
 
 
+def run_plan(plan, *files):
+    """{scheduler: clients} under the peers that these files of bench/peers are."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
+        os.mkdir(peers)
+        for name in files:
+            shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(plan, f)
+        done = subprocess.run([BENCH, "run", path, "--device=soft0", f"--peers={peers}",
+                               f"--dir={kept}"], text=True, capture_output=True, timeout=200,
+                              env=soft_env(folder))
+        if done.returncode:
+            raise AssertionError(done.stdout + done.stderr)
+        with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
+            return {run["scheduler"]: run["clients"] for run in json.load(f)["runs"]}
+
+
 class Together(unittest.TestCase):
     def test_one_process(self):
         """All clients as threads: with a stream each, and one after the other."""
@@ -34,19 +52,7 @@ class Together(unittest.TestCase):
              "client": {"model_name": "spin:100us"}},
             {"id": "be", "load": {"type": "continuous"},
              "client": {"priority": 1, "model_name": "spin:4ms"}}]}
-        with tempfile.TemporaryDirectory() as folder:
-            path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
-            os.mkdir(peers)
-            for name in ("streams", "sequential"):
-                shutil.copy(os.path.join(TOP, f"bench/peers/{name}.yaml"), peers)
-            with open(path, "w", encoding="utf-8") as f:
-                json.dump(plan, f)
-            done = subprocess.run([BENCH, "run", path, "--device=soft0", f"--peers={peers}",
-                                   f"--dir={kept}"], text=True, capture_output=True,
-                                  timeout=200, env=soft_env(folder))
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
-                runs = {run["scheduler"]: run["clients"] for run in json.load(f)["runs"]}
+        runs = run_plan(plan, "streams.yaml", "sequential.yaml")
         for name in ("streams, priority", "sequential"):
             lc, after, be = runs[name]
             self.assertEqual((lc["requests"], lc["left"]), (49, 0), name)
@@ -124,19 +130,7 @@ class Partly(unittest.TestCase):
              "client": {"priority": 1, "model_name": "spin:10ms"}}] + [
             {"id": name, "load": {"type": "periodic", "frequency": 50},
              "client": {"priority": 1, "model_name": "spin:2ms"}} for name in ("one", "two")]}
-        with tempfile.TemporaryDirectory() as folder:
-            path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
-            os.mkdir(peers)
-            for name in ("gpreemptd", "gpreemptd.yaml"):
-                shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
-            with open(path, "w", encoding="utf-8") as f:
-                json.dump(plan, f)
-            done = subprocess.run([BENCH, "run", path, "--device=soft0", f"--peers={peers}",
-                                   f"--dir={kept}"], text=True, capture_output=True,
-                                  timeout=200, env=soft_env(folder))
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
-                full, one, two = json.load(f)["runs"][0]["clients"]
+        full, one, two = run_plan(plan, "gpreemptd", "gpreemptd.yaml")["gpreemptd"]
         print(f"always {full['done_per_s']:.1f}, a tenth {one['done_per_s']:.1f} and "
               f"{two['done_per_s']:.1f} a second")
         for client in (one, two):
