@@ -44,9 +44,13 @@ class TwoDevices(Rig):
         said = json.loads(self.ok("ls", "--json").stdout)
         return {(row["pid"], row["device"]): row for row in said["processes"]}
 
-    def slices(self, proc):
-        return {device: row["slice_us"] for (pid, device), row in self.listed().items()
+    def on_each(self, proc, what):
+        """Device -> that of @proc: others on this machine are not this test's."""
+        return {device: row[what] for (pid, device), row in self.listed().items()
                 if pid == proc.pid}
+
+    def slices(self, proc):
+        return self.on_each(proc, "slice_us")
 
     def until_slices(self, proc, slices):
         self.eventually(f"slices of {slices}", lambda: self.slices(proc) == slices)
@@ -119,8 +123,8 @@ class WithoutADaemon(TwoDevices):
         proc = self.ready(self.both(CLI, "run", "--class=lc", "--"))
         self.eventually("it is a tenant on both", lambda: len(self.slices(proc)) == 2)
         self.ok("hint", str(proc.pid), "--in=300us")
-        self.eventually("both heard it", lambda: [row["hints"] for row in
-                                                  self.listed().values()] == [1, 1])
+        self.eventually("both heard it", lambda: self.on_each(proc, "hints") ==
+                        {"soft0": 1, "soft1": 1})
 
 
 class OneDaemon(TwoDevices):
