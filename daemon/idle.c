@@ -97,6 +97,8 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 	const bool works = gp_dtenant_says_work(t), began = begun != t->idle_begun;
 
 	t->idle_begun = begun;
+	if (began && t->on_since_ns)
+		t->on_since_ns = now_ns;
 	if (works) {
 		t->idle_since_ns = 0;
 		if (began && t->told == GP_TOLD_IDLE)
@@ -111,11 +113,12 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 
 void gp_dtenant_look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 {
-	look_at_log(t, now_ns);
-	if (is_believed(t)) {
+	/* In this order: what it began, and told of, may be in the log already. */
+	if (is_believed(t))
 		look_at_page(t, now_ns);
+	look_at_log(t, now_ns);
+	if (is_believed(t))
 		return;
-	}
 	t->idle_since_ns = 0;
 	/* It told, and does not any more: it may have work by now. */
 	if (t->told == GP_TOLD_IDLE)

@@ -616,6 +616,28 @@ static void test_a_page_that_is_wrong(void **state)
 	assert_in_range(wrong->done - before[1], 900, 1050);
 }
 
+/* The log tells of its new work before its wake was heard. */
+static void test_a_page_that_is_right(void **state)
+{
+	struct process *full = be(&device[0], 100), *part = watched(&device[0]);
+
+	for (int i = 0; i < 4; i++) {
+		run(100 * MS);
+		gp_ddev_look(device[0].dev);
+	}
+	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
+	run(100 * MS);
+	begins(part, GP_PAGE_WORK);
+	part->works = true;
+	submit(part);
+	gp_sim_advance(device[0].sim, gp_sim_now(device[0].sim) + 5 * MS);
+	gp_ddev_look(device[0].dev);
+	run(MS);
+	assert_false(part->tenant->page_wrong);
+	assert_int_equal(part->tenant->told, GP_TOLD_BUSY);
+	assert_true(full->done > 0);
+}
+
 /* Of who always has work the page is looked at less and less often. */
 static void test_who_is_always_busy(void **state)
 {
@@ -1001,6 +1023,7 @@ int main(void)
 		TEST(test_one_alone_is_asked_nothing),
 		TEST(test_who_tells_is_off_for_a_while),
 		TEST(test_a_page_that_is_wrong),
+		TEST(test_a_page_that_is_right),
 		TEST(test_who_is_always_busy),
 		TEST(test_nobody_to_cut_no_wake),
 		TEST(test_wakes_by_the_log),
