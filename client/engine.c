@@ -120,7 +120,7 @@ static void set_sync_seen(struct gp_edev *dev, bool seen)
 static void *_Atomic asked_context;
 static void *_Atomic asked_in_vain;
 
-/* All that holds is left to lose. */
+/* To best-effort it is not worth a warning: it holds nothing. */
 static void say_unseen(const char *why)
 {
 	bool holds = !atomic_load(&engine.count);
@@ -917,7 +917,7 @@ struct gp_class_value gp_edev_class(struct gp_edev *dev)
 	return cls;
 }
 
-/* Contexts that were met while it was best-effort have none. */
+/* Contexts that it met as best-effort have none. */
 static void holds_for_all(struct gp_edev *dev)
 {
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
@@ -959,7 +959,7 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 		err = gp_edev_event_locked(dev, &ev);
 	}
 	if (!err) {
-		if (dev->cls.cls == GP_CLASS_BE && cls->cls == GP_CLASS_LC)
+		if (cls->cls == GP_CLASS_LC)
 			holds_for_all(dev);
 		dev->cls = *cls;
 		if (wanted)
