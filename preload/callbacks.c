@@ -190,9 +190,11 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 		forget_launched();
 		/* fallthrough */
 	case GP_CALL_SYNC:
-	case GP_CALL_SYNC_IDLE:
 		begin_sync(data, dev, c);
 		break;
+	case GP_CALL_SYNC_IDLE:
+		begin_sync(data, dev, c);
+		/* fallthrough */
 	case GP_CALL_WAIT:
 	case GP_CALL_WAIT_EVENT:
 		begin_wait(dev, c);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * streams ROUNDS - a long kernel in one stream and a short one in another; it waits for the
- * short one first, and then for the long one. Says "ready" and wants a line, then prints
- * how long a round of the second half took, in ns of the GPU's clock, and how long the long
- * kernel takes alone.
+ * streams ROUNDS [context] - a long kernel in one stream and a short one in another; it waits
+ * for the short one first, and then for the long one, or for all of its context. Says "ready"
+ * and wants a line, then prints how long a round of the second half took, in ns of the GPU's
+ * clock, and how long the long kernel takes alone.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static void open_work(struct gp_work *work, const struct gp_bench_gpu *gpu, uint
 
 int main(int argc, char **argv)
 {
-	const int rounds = argc == 2 ? atoi(argv[1]) : 2;
+	const int rounds = argc > 1 ? atoi(argv[1]) : 2;
+	const bool context = argc > 2;
 	struct gp_work shorts, longs;
 	struct gp_bench_gpu gpu;
 	uint64_t start_ns = 0;
@@ -46,7 +48,10 @@ int main(int argc, char **argv)
 		gp_work_launch(&longs);
 		gp_work_launch(&shorts);
 		GP_CU(cuStreamSynchronize(shorts.stream));
-		GP_CU(cuStreamSynchronize(longs.stream));
+		if (context)
+			GP_CU(cuCtxSynchronize());
+		else
+			GP_CU(cuStreamSynchronize(longs.stream));
 	}
 	printf("%" PRIu64 " %u\n",
 	       (gp_clock_now_ns() - start_ns) / (uint64_t)(rounds - rounds / 2), LONG_NS);
