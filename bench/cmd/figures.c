@@ -90,13 +90,10 @@ static int figures_of(const struct gp_plan_job *job, const struct gp_plan_result
 {
 	const struct gp_plan_done *c = &r->client[i];
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
-	size_t done = 0;
 	int err = ns ? 0 : -ENOMEM;
 
-	for (size_t k = 0; k < c->requests && ns; k++) {
+	for (size_t k = 0; k < c->requests && ns; k++)
 		ns[k] = c->request[k].end_ns - c->request[k].intended_ns;
-		done += c->request[k].end_ns <= r->end_ns;
-	}
 	if (!err)
 		err = latency_of(ns, c->requests, &f->request);
 	f->late = (struct latency){ -1, -1 };
@@ -105,7 +102,7 @@ static int figures_of(const struct gp_plan_job *job, const struct gp_plan_result
 	if (!err)
 		err = token_figures(c, f);
 	f->missed = missed(c, job->plan->client[i].deadline_us);
-	f->done_per_s = (double)done * NS_PER_S / (double)(r->end_ns - r->begin_ns);
+	f->done_per_s = gp_plan_result_per_s(r, i);
 	free(ns);
 	return err;
 }

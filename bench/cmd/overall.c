@@ -6,7 +6,6 @@
 
 #include "bench/stats/percentile.h"
 
-#define NS_PER_S 1e9
 #define PART 1e6		/* percentiles are of whole numbers */
 
 static bool is_lc(const struct gp_plan_job *job, size_t i)
@@ -64,15 +63,6 @@ static int lc_of(const struct gp_plan_job *job, const struct gp_plan_result *r,
 	return 0;
 }
 
-static double done_per_s(const struct gp_plan_result *r, const struct gp_plan_done *c)
-{
-	size_t done = 0;
-
-	for (size_t k = 0; k < c->requests; k++)
-		done += c->request[k].end_ns <= r->end_ns;
-	return (double)done * NS_PER_S / (double)(r->end_ns - r->begin_ns);
-}
-
 static double be_of(const struct gp_plan_job *job, const struct gp_plan_result *r)
 {
 	double sum = -1;
@@ -82,7 +72,7 @@ static double be_of(const struct gp_plan_job *job, const struct gp_plan_result *
 			continue;
 		if (job->plan->client[i].killed_every_s > 0)
 			return -1;
-		sum = (sum < 0 ? 0 : sum) + done_per_s(r, &r->client[i]) / job->alone[i].per_s;
+		sum = (sum < 0 ? 0 : sum) + gp_plan_result_per_s(r, i) / job->alone[i].per_s;
 	}
 	return sum;
 }

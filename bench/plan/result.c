@@ -18,6 +18,16 @@ void gp_plan_result_free(struct gp_plan_result *result)
 	*result = (struct gp_plan_result){ 0 };
 }
 
+double gp_plan_result_per_s(const struct gp_plan_result *r, size_t client)
+{
+	const struct gp_plan_done *c = &r->client[client];
+	size_t done = 0;
+
+	for (size_t k = 0; k < c->requests; k++)
+		done += c->request[k].end_ns <= r->end_ns;
+	return (double)done * NS_PER_S / (double)(r->end_ns - r->begin_ns);
+}
+
 /* Sorts. */
 static uint64_t middle(uint64_t *ns, size_t count)
 {

@@ -30,6 +30,9 @@ struct gp_plan_result {
 
 void gp_plan_result_free(struct gp_plan_result *result);
 
+/** Requests a second that a client did before the plan's end. */
+double gp_plan_result_per_s(const struct gp_plan_result *result, size_t client);
+
 /* What a client does alone, which all is held against. */
 struct gp_plan_alone {
 	uint64_t p50_ns;	/* the middle of how long its requests took */
