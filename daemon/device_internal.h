@@ -58,10 +58,10 @@ void gp_ddev_enforce(struct gp_ddev *dev);
  * come. At once, or when the log was read.
  */
 void gp_ddev_look(struct gp_ddev *dev);
-/** A tenant says that it has work, or is done: at once, and by pages only. */
+/** At once, and by what is known of the log. */
+void gp_ddev_look_at_pages(struct gp_ddev *dev);
+/** The same, for latency-critical work that has come or is done: others may be cut for it. */
 void gp_ddev_woken(struct gp_ddev *dev);
-/** The same of best-effort, for which nobody has to be cut. */
-void gp_ddev_be_woken(struct gp_ddev *dev);
 /** The sooner one of two times; 0 is none. */
 uint64_t gp_sooner(uint64_t a_ns, uint64_t b_ns);
 /** Of these, only whether latency-critical work is there, or about to come. */
@@ -91,7 +91,7 @@ bool gp_dtenant_be_needs_log(const struct gp_dtenant *tenant, uint64_t now_ns);
 bool gp_dtenant_will_tell(const struct gp_dtenant *tenant, uint64_t now_ns);
 /** What its page is to be told to tell: bits of enum gp_page_wakes. */
 uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *tenant);
-/** Its turn is over, and it had work. */
-void gp_dtenant_was_busy(struct gp_dtenant *tenant);
+/** Its turn is over. */
+void gp_dtenant_had_turn(struct gp_dtenant *tenant);
 
 #endif

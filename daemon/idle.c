@@ -23,14 +23,9 @@
 #define OFF_NS 100000000u	/* so long it is off for that */
 #define LOG_LATE_NS 100000000u	/* what it tells is of that time before, at most */
 
-static bool is_be(const struct gp_dtenant *t)
-{
-	return t->request.cls.cls == GP_CLASS_BE;
-}
-
 static bool is_believed(const struct gp_dtenant *t)
 {
-	return is_be(t) && gp_dtenant_tells_work(t) && !t->page_wrong;
+	return gp_dtenant_is_be(t) && gp_dtenant_tells_work(t) && !t->page_wrong;
 }
 
 bool gp_dtenant_will_tell(const struct gp_dtenant *t, uint64_t now_ns)
@@ -44,10 +39,10 @@ uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *t)
 	const uint32_t needs = GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND;
 	uint32_t others = 0;
 
-	if (!is_be(t) || (t->dev->caps.caps & needs) != needs)
+	if (!gp_dtenant_is_be(t) || (t->dev->caps.caps & needs) != needs)
 		return 0;
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
-		others += u != t && is_be(u);
+		others += u != t && gp_dtenant_is_be(u);
 	if (!others)
 		return 0;
 	/* It was seen without work: before that is believed, it knows whom to wake. */
@@ -125,8 +120,8 @@ void gp_dtenant_look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 		gp_dtenant_tell(t, GP_TOLD_IDLE);
 }
 
-/* Who is never seen without work is asked less often. */
-void gp_dtenant_was_busy(struct gp_dtenant *t)
+/* Who is never seen without work is looked at less often. */
+void gp_dtenant_had_turn(struct gp_dtenant *t)
 {
 	if (t->told != GP_TOLD_IDLE && t->look_shift < LOOK_SHIFT_MAX)
 		t->look_shift++;
@@ -135,7 +130,7 @@ void gp_dtenant_was_busy(struct gp_dtenant *t)
 static bool others_want(const struct gp_dtenant *t)
 {
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
-		if (u != t && is_be(u) && u->told != GP_TOLD_IDLE)
+		if (u != t && gp_dtenant_is_be(u) && u->told != GP_TOLD_IDLE)
 			return true;
 	return false;
 }

@@ -116,7 +116,7 @@ static void look_at_tenants(struct gp_ddev *dev)
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC)
 			gp_dtenant_samples(t);
-		else if (t->request.cls.cls == GP_CLASS_BE)
+		else if (gp_dtenant_is_be(t))
 			gp_dtenant_look_at_be(t, now_ns);
 	}
 }
@@ -129,7 +129,7 @@ static bool lc_is_busy(const struct gp_ddev *dev)
 	return false;
 }
 
-static void its_time(struct gp_ddev *dev)
+void gp_ddev_look_at_pages(struct gp_ddev *dev)
 {
 	const struct gp_event ev = { .type = GP_EV_TIMER };
 
@@ -137,11 +137,6 @@ static void its_time(struct gp_ddev *dev)
 	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
 	dev->cut_looks = waits_for_cut(dev) ? dev->cut_looks + 1 : 0;
 	gp_ddev_event(dev, &ev);
-}
-
-void gp_ddev_be_woken(struct gp_ddev *dev)
-{
-	its_time(dev);
 }
 
 void gp_ddev_woken(struct gp_ddev *dev)
@@ -153,7 +148,7 @@ void gp_ddev_woken(struct gp_ddev *dev)
 		gp_ddev_look(dev);
 		return;
 	}
-	its_time(dev);
+	gp_ddev_look_at_pages(dev);
 	/* Of others the log may know more; it is read when they have been cut. */
 	if (waits_for_cut(dev))
 		gp_ddev_look(dev);
@@ -240,7 +235,7 @@ static void log_was_read(struct gp_job *job)
 	dev->log_read_ns = look->core_ns;
 	free(look);
 	tell_usage(dev, whole ? dev->log_read_ns : 0);
-	its_time(dev);
+	gp_ddev_look_at_pages(dev);
 	gp_ddev_let_go(dev);
 }
 
@@ -272,7 +267,7 @@ void gp_ddev_look(struct gp_ddev *dev)
 	if (dev->tenants && needs_log(dev, now_ns))
 		look = malloc(sizeof(*look));
 	if (!look) {
-		its_time(dev);
+		gp_ddev_look_at_pages(dev);
 		return;
 	}
 	look->job = (struct gp_job){ .work = read_log, .done = log_was_read };
@@ -296,7 +291,7 @@ static bool waits_for_work(const struct gp_ddev *dev)
 	if (!dev->log || !dev->tenants || !dev->tenants->next)
 		return false;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->request.cls.cls == GP_CLASS_BE && t->told == GP_TOLD_IDLE)
+		if (gp_dtenant_is_be(t) && t->told == GP_TOLD_IDLE)
 			return true;
 	return false;
 }

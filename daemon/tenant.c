@@ -38,11 +38,6 @@ struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid)
 	return NULL;
 }
 
-static bool is_be(const struct gp_dtenant *t)
-{
-	return t->request.cls.cls == GP_CLASS_BE;
-}
-
 static bool is_lc(const struct gp_dtenant *t)
 {
 	return t->request.cls.cls == GP_CLASS_LC;
@@ -66,7 +61,7 @@ static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t n
 
 static void wants_turn(struct gp_dtenant *t)
 {
-	if (is_be(t) && !t->turn_since_ns && t->told != GP_TOLD_IDLE)
+	if (gp_dtenant_is_be(t) && !t->turn_since_ns && t->told != GP_TOLD_IDLE)
 		t->wants_since_ns = gp_ddev_now(t->dev);
 	else
 		t->wants_since_ns = 0;
@@ -88,7 +83,7 @@ void gp_dtenant_turn_ends(struct gp_dtenant *t)
 {
 	t->turn_since_ns = 0;
 	t->on_since_ns = 0;
-	gp_dtenant_was_busy(t);
+	gp_dtenant_had_turn(t);
 	t->preempted += t->told != GP_TOLD_IDLE;
 	wants_turn(t);
 }
@@ -112,7 +107,7 @@ static void watch_resident(const struct gp_ddev *dev, uint64_t now_ns)
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		const struct gp_usage_process *p = gp_usage_of(&t->dev->usage, t->who.pid);
 
-		if (is_be(t) && t->turn_since_ns && !t->on_since_ns && !(p && p->on))
+		if (gp_dtenant_is_be(t) && t->turn_since_ns && !t->on_since_ns && !(p && p->on))
 			watch_for_work(t, now_ns);
 	}
 }
@@ -378,8 +373,8 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 	uint64_t n;
 
 	(void)!read(source->fd, &n, sizeof(n));
-	if (is_be(t))
-		gp_ddev_be_woken(t->dev);
+	if (gp_dtenant_is_be(t))
+		gp_ddev_look_at_pages(t->dev);
 	else
 		gp_ddev_woken(t->dev);
 }
@@ -636,7 +631,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	gp_ddev_tell_class(dev, t->who.pid, &t->request.cls);
 	/* One group too many is left alone; the others are not for that. */
 	(void)take_groups(t, &how->list);
-	if (is_be(t))
+	if (gp_dtenant_is_be(t))
 		make_preemptible(t);
 	gp_dtenant_say_wakes(dev);
 	*out = t;
@@ -714,7 +709,7 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 	(void)take_groups(t, list);
 	if (t->banned)
 		gp_dtenant_ban(t);
-	else if (is_be(t))
+	else if (gp_dtenant_is_be(t))
 		make_preemptible(t);
 }
 
@@ -724,7 +719,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id,
 			       .spec = gp_ddev_spec(request) };
 	const struct gp_class_request old = t->request;
-	bool was_be = is_be(t);
+	bool was_be = gp_dtenant_is_be(t);
 	int err;
 
 	t->request = *request;
@@ -739,7 +734,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	snprintf(t->why, sizeof(t->why), "%s", why);
 	gp_usage_join(&t->dev->usage, t->who.pid, request->cls.cls == GP_CLASS_LC);
 	gp_ddev_tell_class(t->dev, t->who.pid, &request->cls);
-	if (is_be(t) && !was_be)
+	if (gp_dtenant_is_be(t) && !was_be)
 		make_preemptible(t);
 	wants_turn(t);
 	gp_dtenant_say_wakes(t->dev);
@@ -848,7 +843,7 @@ static void show_page(struct gp_dtenant *t, struct gp_wire_tenant *out)
 void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 {
 	/* Else its turns are the driver's. */
-	const bool turns = is_be(t) && !(t->dev->caps.caps & GP_CAP_CLASS);
+	const bool turns = gp_dtenant_is_be(t) && !(t->dev->caps.caps & GP_CAP_CLASS);
 	struct gp_sched_tenant_stat st = { 0 };
 
 	gp_sched_tenant_stat(t->dev->sched, t->id, &st);

@@ -112,6 +112,11 @@ int gp_dtenant_class(struct gp_dtenant *tenant, const struct gp_class_request *r
 int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *tenant,
 		     const struct gp_class_request *request, char *why, size_t len);
 
+static inline bool gp_dtenant_is_be(const struct gp_dtenant *tenant)
+{
+	return tenant->request.cls.cls == GP_CLASS_BE;
+}
+
 struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id);
 struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
 

@@ -619,8 +619,9 @@ static void test_a_page_that_is_wrong(void **state)
 /* The log tells of its new work before its wake was heard. */
 static void test_a_page_that_is_right(void **state)
 {
-	struct process *full = be(&device[0], 100), *part = watched(&device[0]);
+	struct process *part = watched(&device[0]);
 
+	be(&device[0], 100);
 	for (int i = 0; i < 4; i++) {
 		run(100 * MS);
 		gp_ddev_look(device[0].dev);
@@ -635,7 +636,6 @@ static void test_a_page_that_is_right(void **state)
 	run(MS);
 	assert_false(part->tenant->page_wrong);
 	assert_int_equal(part->tenant->told, GP_TOLD_BUSY);
-	assert_true(full->done > 0);
 }
 
 /* Of who always has work the page is looked at less and less often. */
