@@ -41,9 +41,8 @@ enum gp_page_wakes {
 	GP_PAGE_WAKES_NOW = 1u << 1,	/* when this one needs the device, and when it
 					 * does not any more */
 	GP_PAGE_WAKES_NEXT = 1u << 2,	/* when next_ns is another, and it needs nothing now */
-	GP_PAGE_ASKS_WORK = 1u << 3,	/* not at all for this; but best-effort is to keep
-					 * GP_PAGE_WORK up to date, as its turn ends when it
-					 * has none */
+	GP_PAGE_ASKS_WORK = 1u << 3,	/* never for this: best-effort is to keep GP_PAGE_WORK
+					 * up to date, since its turn ends when it has none */
 };
 
 /* One finished hold. */
