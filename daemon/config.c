@@ -9,7 +9,7 @@
 #include "daemon/config_words.h"
 
 const char *const gp_config_be_policies[] = { "fair", "credit", "rr", NULL };
-const char *const gp_config_lc_policies[] = { "level", "edf", NULL };
+const char *const gp_config_lc_policies[] = { "level", "sjf", "edf", NULL };
 const char *const gp_config_log_levels[] = { "err", "warn", "info", "debug", NULL };
 
 int gp_config_default(struct gp_config **config)

@@ -31,7 +31,7 @@
 #define GP_CONFIG_CONNECTIONS 64u
 
 enum gp_config_be_policy { GP_CONFIG_FAIR, GP_CONFIG_CREDIT, GP_CONFIG_RR };
-enum gp_config_lc_policy { GP_CONFIG_LEVEL, GP_CONFIG_EDF };
+enum gp_config_lc_policy { GP_CONFIG_LEVEL, GP_CONFIG_SJF, GP_CONFIG_EDF };
 
 /**
  * struct gp_config_settings - how one device is shared.

@@ -112,7 +112,7 @@ static int take_lc_policy(struct reader *r, const char *text, void *to)
 {
 	struct gp_config_settings *s = to;
 
-	r->right = "write level or edf";
+	r->right = "write level, sjf or edf";
 	return take_word(text, gp_config_lc_policies, &s->lc_policy);
 }
 

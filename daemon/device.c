@@ -279,7 +279,8 @@ static const struct gp_be_policy *be_policy(enum gp_config_be_policy p)
 
 static const struct gp_lc_policy *lc_policy(enum gp_config_lc_policy p)
 {
-	return p == GP_CONFIG_EDF ? &gp_policy_edf : &gp_policy_level;
+	return p == GP_CONFIG_EDF ? &gp_policy_edf :
+	       p == GP_CONFIG_SJF ? &gp_policy_sjf : &gp_policy_level;
 }
 
 static int core_create(struct gp_ddev *dev)

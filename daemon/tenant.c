@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/config_words.h"
 #include "daemon/device_internal.h"
 #include "daemon/proc.h"
 
@@ -240,13 +241,15 @@ bool gp_dtenant_tells_work(const struct gp_dtenant *t)
 	       atomic_load_explicit(&t->page->tells, memory_order_relaxed) & GP_PAGE_TELLS_WORK;
 }
 
-/* By deadlines anybody may be the more urgent one. */
+/* Who is the more urgent one may change, by deadlines of all, by lengths within a level. */
 static bool may_cut(const struct gp_dtenant *t, const struct gp_dtenant *other)
 {
-	const bool edf = t->dev->settings.lc_policy == GP_CONFIG_EDF;
+	const enum gp_config_lc_policy policy = t->dev->settings.lc_policy;
+	const uint32_t mine = t->request.cls.value, its = other->request.cls.value;
 
 	return t != other && is_lc(t) && is_lc(other) &&
-	       (edf || t->request.cls.value < other->request.cls.value);
+	       (mine < its || policy == GP_CONFIG_EDF ||
+		(mine == its && policy == GP_CONFIG_SJF));
 }
 
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
@@ -770,8 +773,9 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 	if (!request->period_ns)
 		return 0;
 	if (dev->settings.lc_policy != GP_CONFIG_EDF) {
-		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is level; "
-			 "it takes edf (gpreempt.yaml(5))", dev->hal->id.name);
+		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is %s; "
+			 "it takes edf (gpreempt.yaml(5))", dev->hal->id.name,
+			 gp_config_lc_policies[dev->settings.lc_policy]);
 		return -EINVAL;
 	}
 	err = gp_sched_admit(dev->sched, t ? t->id : 0, &spec, &a);

@@ -7,19 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/config_words.h"
 #include "daemon/daemon_internal.h"
 
 static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 {
-	static const char *const be[] = { [GP_CONFIG_FAIR] = "fair", [GP_CONFIG_CREDIT] = "credit",
-					  [GP_CONFIG_RR] = "rr" };
-	static const char *const lc[] = { [GP_CONFIG_LEVEL] = "level", [GP_CONFIG_EDF] = "edf" };
 	const struct gp_dtenant *resident = gp_dtenant_of(dev, dev->resident);
 
 	memcpy(out->uuid, dev->hal->id.uuid, sizeof(out->uuid));
 	snprintf(out->name, sizeof(out->name), "%s", dev->hal->id.name);
-	snprintf(out->be_policy, sizeof(out->be_policy), "%s", be[dev->settings.be_policy]);
-	snprintf(out->lc_policy, sizeof(out->lc_policy), "%s", lc[dev->settings.lc_policy]);
+	snprintf(out->be_policy, sizeof(out->be_policy), "%s",
+		 gp_config_be_policies[dev->settings.be_policy]);
+	snprintf(out->lc_policy, sizeof(out->lc_policy), "%s",
+		 gp_config_lc_policies[dev->settings.lc_policy]);
 	out->be_min_pct = dev->settings.be_min_pct;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		out->tenants++;

@@ -90,6 +90,11 @@ static bool cuts(const struct gp_sched *s)
 	return s->config.lc_cut && s->config.rotate && s->config.slice_preempts;
 }
 
+bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return s->cut_top != GP_NONE && t == &s->tenant[s->cut_top];
+}
+
 static bool is_coming(const struct gp_tenant *t)
 {
 	return gp_is_lc(t) && !is_active(t) && t->activity == GP_ACT_SOON;
@@ -262,6 +267,7 @@ static void follow_top(struct gp_sched *s)
 		return;
 	s->cut_was = s->cut_top;
 	s->cut_top = now;
+	gp_length_reconcile(s);
 	if (s->config.lc_cut == GP_LC_CUT_PREEMPT)
 		ask_all(s);
 }

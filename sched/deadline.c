@@ -38,6 +38,8 @@ void gp_deadline_end(struct gp_tenant *t)
 {
 	if (t->seg_depth || t->hand_depth || t->activity == GP_ACT_BUSY)
 		return;
+	if (t->has_work)
+		gp_length_done(t);
 	t->has_work = 0;
 	t->lc.deadline_ns = t->hint == GP_HINT_NONE ? GP_NEVER :
 			    deadline_of(t, t->hint_work_ns);

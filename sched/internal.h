@@ -53,6 +53,11 @@ struct gp_tenant {
 	uint64_t came_ns;
 	uint64_t deadlines_missed;
 
+	/* length.c */
+	uint32_t pieces;		/* of work, done .. */
+	uint64_t pieces_ns;		/* .. with so much of the device */
+	uint64_t length_ns;		/* of one; 0: not known */
+
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
@@ -221,6 +226,11 @@ void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t);
 void gp_deadline_renew(const struct gp_sched *s, struct gp_tenant *t);
 uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t);
 
+/* length.c */
+void gp_length_reconcile(struct gp_sched *s);	/* what policies see */
+void gp_length_done(struct gp_tenant *t);	/* its work is */
+void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
+
 /* rotate.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
@@ -256,6 +266,8 @@ uint64_t gp_min_next_ns(const struct gp_sched *s);
 const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
 				      const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
+/* Is @t for whom others are cut? */
+bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t);
 /* Of @t's work, which others may have begun in between; see GP_BUSY_ANEW. */
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t);
 /* @g's turn is to be ended. */

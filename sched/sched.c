@@ -276,7 +276,8 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 
 	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant,
 				 .lc.tenant = ev->tenant,
-				 .lc.deadline_ns = GP_NEVER };
+				 .lc.deadline_ns = GP_NEVER,
+				 .lc.length_ns = GP_NEVER };
 	gp_prepreempt_init(&t->pre, s->config.switch_ns);
 	apply_spec(s, t, &ev->spec);
 	gp_rotate_join(s, t);
@@ -451,6 +452,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		break;
 	case GP_EV_USAGE:
 		gp_rotate_usage(s, t, ev);
+		gp_length_usage(t, ev->took_ns);
 		break;
 	}
 }
@@ -532,6 +534,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
 	gp_hold_expire(s);
 	s->overflow = 0;
 	apply(s, event, out);
+	gp_length_reconcile(s);
 	gp_hold_reconcile(s, out);
 	gp_rotate_reconcile(s);
 	gp_min_reconcile(s, event);

@@ -382,6 +382,8 @@ struct gp_lc_entity {
 	uint32_t level;
 	uint64_t deadline_ns;		/* of the work it has, or is said to get;
 					 * UINT64_MAX: none */
+	uint64_t length_ns;		/* of the work it has, as of that before, about;
+					 * UINT64_MAX: not known */
 };
 
 struct gp_lc_policy {
@@ -389,6 +391,8 @@ struct gp_lc_policy {
 	/* Deadlines count: a passed one moves on, and a segment with one is
 	 * held up to it where that is later than hold_limit_ns. */
 	uint32_t deadlines;
+	/* Lengths count, which are learned from GP_EV_USAGE. */
+	uint32_t lengths;
 	/* < 0: @a is more urgent than @b; 0: neither is. A total order. */
 	int (*compare)(const struct gp_lc_entity *a,
 		       const struct gp_lc_entity *b);
@@ -396,6 +400,7 @@ struct gp_lc_policy {
 
 extern const struct gp_lc_policy gp_policy_edf;
 extern const struct gp_lc_policy gp_policy_level;
+extern const struct gp_lc_policy gp_policy_sjf;
 
 /* ---- policies among BE tenants, one file each -------------------------- */
 

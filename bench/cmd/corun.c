@@ -333,6 +333,8 @@ static int run_under(const struct session *s, const struct gp_plan_job *job,
 	char why[256];
 	int err;
 
+	if (!scheduler->peer && !gp_corun_differs(scheduler->of_model, job->plan))
+		return 0;
 	if (scheduler->peer && is_absent(job, scheduler->peer, why, sizeof(why)))
 		return say_absent(job, scheduler, why, out);
 	err = scheduler->peer ? run_on_device(job, job->plan, job->models.name, job->found,

@@ -70,9 +70,27 @@ const char *gp_corun_name(enum gp_corun_scheduler scheduler)
 		[GP_CORUN_SLICES] = "time-slicing",
 		[GP_CORUN_GPREEMPT] = "gpreempt",
 		[GP_CORUN_HINTED] = "gpreempt, hinted",
+		[GP_CORUN_SJF] = "gpreempt, hinted, sjf",
 	};
 
 	return names[scheduler];
+}
+
+static bool says_when(enum gp_corun_scheduler scheduler)
+{
+	return scheduler == GP_CORUN_HINTED || scheduler == GP_CORUN_SJF;
+}
+
+bool gp_corun_differs(enum gp_corun_scheduler scheduler, const struct gp_plan *plan)
+{
+	if (scheduler != GP_CORUN_SJF)
+		return true;
+	for (size_t i = 0; i < plan->clients; i++)
+		for (size_t k = 0; k < i; k++)
+			if (plan->client[i].lc && plan->client[k].lc &&
+			    plan->client[i].level == plan->client[k].level)
+				return true;
+	return false;
 }
 
 static void failed(struct world *w, int err)
@@ -277,7 +295,7 @@ static void begin(struct world *w, struct client *c, uint64_t now_ns)
 	}
 	c->state = PREPARING;
 	c->wake_ns = now_ns + prepare_ns;
-	if (c->plan->lc && w->run->scheduler == GP_CORUN_HINTED)
+	if (c->plan->lc && says_when(w->run->scheduler))
 		tell(w, c, GP_EV_HINT, hinted_ns(c, now_ns));
 }
 
@@ -486,7 +504,7 @@ static int make_client(struct world *w, size_t i)
 			      .idle_told_ns = NEVER, .result = &w->result->client[i] };
 	if (gp_workload_needs_device(w->run->workload[i]) || plan->killed_every_s > 0)
 		return -EINVAL;
-	c->segments = plan->lc && w->run->scheduler == GP_CORUN_HINTED &&
+	c->segments = plan->lc && says_when(w->run->scheduler) &&
 		      gp_workload_waits_often(w->run->workload[i]);
 	c->result->tokens.of_each = w->run->workload[i]->tokens;
 	err = make_parts(c, w->run->workload[i], w->run->device);
@@ -498,8 +516,9 @@ static int make_client(struct world *w, size_t i)
 
 static int make_host(struct world *w)
 {
-	static const struct gp_sched_config core = {
+	const struct gp_sched_config core = {
 		.rotate = 1, .slice_preempts = 1, .lc_cut = GP_LC_CUT_PREEMPT,
+		.lc_policy = w->run->scheduler == GP_CORUN_SJF ? &gp_policy_sjf : NULL,
 	};
 	const struct gp_sim_sched_config config = {
 		.model = w->run->device, .report_ns = REPORT_NS,

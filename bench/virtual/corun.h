@@ -13,6 +13,7 @@
 #ifndef GP_BENCH_VIRTUAL_CORUN_H
 #define GP_BENCH_VIRTUAL_CORUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,10 +27,14 @@ enum gp_corun_scheduler {
 	GP_CORUN_GPREEMPT,	/* gpreempt, and nobody says anything */
 	GP_CORUN_HINTED,	/* latency-critical clients say that work comes when its
 				 * preparation begins */
+	GP_CORUN_SJF,		/* likewise, and of those of one level whose work is shorter
+				 * goes first */
 	GP_CORUN_SCHEDULERS
 };
 
 const char *gp_corun_name(enum gp_corun_scheduler scheduler);
+/** false: @plan would go as under another one. */
+bool gp_corun_differs(enum gp_corun_scheduler scheduler, const struct gp_plan *plan);
 
 struct gp_corun {
 	const struct gp_model_config *device;

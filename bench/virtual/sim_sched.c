@@ -9,6 +9,8 @@
 #define TENANTS GP_SCHED_MAX_TENANTS
 #define DEFAULT_SLICE_US 2048u
 #define NEVER UINT64_MAX
+/* Who has the device is looked at so often while the most urgent one waits (daemon/look.c). */
+#define LOOK_NS 250000u
 /* Each tenant has one group, and a group gets no control before the last one's outcome. */
 #define CONTROLS TENANTS
 
@@ -34,6 +36,8 @@ struct gp_sim_sched {
 	struct gp_decision control[CONTROLS];	/* likewise: the worker's */
 	size_t control_first, controls;
 	uint64_t timer_ns, next_report_ns;	/* timer_ns 0: not armed */
+	uint64_t look_ns;		/* NEVER: nobody waits */
+	uint32_t has;			/* the tenant that has the device; 0: none */
 	uint64_t lc_seen_ns;
 	uint32_t on;			/* the BE tenant that was resumed last */
 	struct gp_sim_sched_stat stat;
@@ -63,6 +67,11 @@ void gp_sim_sched_stat(const struct gp_sim_sched *s, struct gp_sim_sched_stat *s
 static bool is_be(const struct gp_sim_sched *s, uint32_t id)
 {
 	return s->tenant[id].spec.cls == GP_TENANT_BE;
+}
+
+static bool is_lc(const struct gp_sim_sched *s, uint32_t id)
+{
+	return s->tenant[id].spec.cls == GP_TENANT_LC;
 }
 
 static void failed(struct gp_sim_sched *s, int err)
@@ -160,7 +169,7 @@ static void note_taken(struct gp_sim_sched *s)
 	s->lc_seen_ns = lc_ns;
 }
 
-/* What the hardware says of each BE tenant. */
+/* What the hardware says of each tenant. */
 static void report(struct gp_sim_sched *s)
 {
 	note_taken(s);
@@ -172,12 +181,53 @@ static void report(struct gp_sim_sched *s)
 			.took_ns = used_ns - t->told_ns, .taken_ns = t->taken_ns,
 		};
 
-		if (!is_be(s, id))
-			continue;
 		t->told_ns = used_ns;
 		t->taken_ns = 0;
 		gp_sim_sched_tell(s, &ev);
 	}
+}
+
+/* ---- whom the hardware took ------------------------------------------------------- */
+
+static bool waits_for_cut(const struct gp_sim_sched *s)
+{
+	const uint32_t first = s->core ? gp_sched_most_urgent(s->core) : 0;
+
+	return first && s->has && first != s->has && is_lc(s, s->has);
+}
+
+static void plan_look(struct gp_sim_sched *s)
+{
+	if (!waits_for_cut(s))
+		s->look_ns = NEVER;
+	else if (s->look_ns == NEVER)
+		s->look_ns = gp_sim_now(s->sim) + LOOK_NS;
+}
+
+static void look(struct gp_sim_sched *s)
+{
+	const struct gp_event on = { .type = GP_EV_BUSY, .tenant = s->has, .ok = GP_BUSY_ON };
+
+	s->look_ns = NEVER;
+	if (waits_for_cut(s))
+		gp_sim_sched_tell(s, &on);
+}
+
+static uint32_t tenant_of(const struct gp_sim_sched *s, uint32_t group)
+{
+	for (uint32_t id = 1; id <= s->tenants; id++)
+		if (gp_sim_context_group(s->tenant[id].context) == group)
+			return id;
+	return 0;
+}
+
+static void switched(struct gp_sim_sched *s, const struct gp_model_event *ev)
+{
+	if (ev->switch_kind == GP_SWITCH_START)
+		s->has = tenant_of(s, ev->group);
+	else if (ev->switch_kind == GP_SWITCH_END)
+		s->has = 0;
+	plan_look(s);
 }
 
 /* ---- decisions ------------------------------------------------------------------- */
@@ -328,12 +378,15 @@ static void serve(struct gp_sim_sched *s, uint64_t now_ns)
 		s->next_report_ns += s->config.report_ns;
 		report(s);
 	}
+	if (s->look_ns <= now_ns)
+		look(s);
 	step_all(s);
-	if (timer_due_ns(s) > now_ns)
-		return;
-	s->timer_ns = 0;
-	gp_sim_sched_tell(s, &timer);
-	step_all(s);
+	if (timer_due_ns(s) <= now_ns) {
+		s->timer_ns = 0;
+		gp_sim_sched_tell(s, &timer);
+		step_all(s);
+	}
+	plan_look(s);
 }
 
 static uint64_t users_next(const struct gp_sim_sched *s)
@@ -353,7 +406,8 @@ static uint64_t agent_next(void *arg)
 	/* What was told waits for no time to come. */
 	if (s->count)
 		return 0;
-	return sooner(users_next(s), sooner(report_due_ns(s), timer_due_ns(s)));
+	return sooner(sooner(users_next(s), s->look_ns),
+		      sooner(report_due_ns(s), timer_due_ns(s)));
 }
 
 static void agent_run(void *arg, uint64_t now_ns)
@@ -367,8 +421,10 @@ static void agent_run(void *arg, uint64_t now_ns)
 
 static void agent_event(void *arg, const struct gp_model_event *ev)
 {
-	const struct gp_sim_sched *s = arg;
+	struct gp_sim_sched *s = arg;
 
+	if (ev->type == GP_MODEL_SWITCH)
+		switched(s, ev);
 	if (s->user.event)
 		s->user.event(s->user.arg, ev);
 }
@@ -420,6 +476,7 @@ int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_
 	if (!s)
 		return -ENOMEM;
 	s->config = *config;
+	s->look_ns = NEVER;
 	if (!config->core)
 		s->config.report_ns = 0;
 	s->sim = gp_sim_create(config->model);

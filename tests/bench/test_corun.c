@@ -241,6 +241,40 @@ static void by_a_list_and_after_others(void **state)
 	end(&f);
 }
 
+#define EVERY_50MS "\"type\": \"periodic\", \"frequency\": 20"
+#define LC_SPIN(length) "\"priority\": 0, \"preprocess_time\": 300, \"model_name\": \"spin:" \
+			length "\""
+
+/* Three of one level at the same moment: the short one waits for the long ones, or not. */
+static void shorter_ones_first(void **state)
+{
+	static const char text[] = PLAN(
+		CLIENT("long", EVERY_50MS, LC_SPIN("8ms")) ", "
+		CLIENT("short", EVERY_50MS, LC_SPIN("500us")) ", "
+		CLIENT("middle", EVERY_50MS, LC_SPIN("2ms")) ", "
+		CLIENT("be", ENDLESS, TEN_MS));
+	static const uint64_t alone_ns[] = { 8 * MS, 500 * US, 2 * MS };
+	const struct gp_plan_done *c;
+	uint64_t sum_ns = 0;
+	struct fix f;
+
+	begin(&f, text);
+	assert_true(gp_corun_differs(GP_CORUN_SJF, f.plan));
+	c = ran(&f, GP_CORUN_HINTED);
+	assert_true(latency(&c[1], 500) > 8 * MS);
+	c = ran(&f, GP_CORUN_SJF);
+	/* Its own, what is shorter, preparation, and three switches by way of others. */
+	for (size_t i = 0, order[] = { 1, 2, 0 }; i < 3; i++) {
+		sum_ns += alone_ns[order[i]] + 1500 * US;
+		assert_true(latency(&c[order[i]], 900) < sum_ns);
+	}
+	end(&f);
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", "
+		       CLIENT("other", EVERY_5MS, FIVE ", \"level\": 1")));
+	assert_false(gp_corun_differs(GP_CORUN_SJF, f.plan));
+	end(&f);
+}
+
 /* CPU time between kernels passes on the CPU: others may have the device then. */
 static void gaps_are_the_cpus(void **state)
 {
@@ -300,7 +334,7 @@ static void a_decoder(void **state)
 		assert_true(gp_samples_rank(l.next_ns, l.nexts, 0) >= by_itself.next_ns);
 		/* A hinted request is a segment, which keeps the device in its gaps. */
 		p50_ns = gp_samples_rank(l.next_ns, l.nexts, 500);
-		assert_true(scheduler == GP_CORUN_HINTED ?
+		assert_true(scheduler >= GP_CORUN_HINTED ?
 			    p50_ns <= by_itself.next_ns + 20 * US :
 			    p50_ns >= by_itself.next_ns + 150 * US);
 		gp_token_latencies_free(&l);
@@ -364,6 +398,7 @@ int main(void)
 		cmocka_unit_test(same_seed_same_run),
 		cmocka_unit_test(nothing_is_left_out),
 		cmocka_unit_test(by_a_list_and_after_others),
+		cmocka_unit_test(shorter_ones_first),
 		cmocka_unit_test(gaps_are_the_cpus),
 		cmocka_unit_test(a_decoder),
 		cmocka_unit_test(takes_what_was_recorded),

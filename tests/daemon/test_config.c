@@ -431,7 +431,7 @@ static void test_values_refused(void **state)
 	} bad[] = {
 		{ "policy", "Fair", "write fair, credit or rr" },
 		{ "policy", "edf", "write fair, credit or rr" },
-		{ "lc_policy", "fair", "write level or edf" },
+		{ "lc_policy", "fair", "write level, sjf or edf" },
 		{ "log_level", "verbose", "write err, warn, info or debug" },
 		{ "quantum", "50", quantum },	    { "quantum", "0.9ms", quantum },
 		{ "quantum", "11s", quantum },	    { "quantum", "50 ms", quantum },

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt-bench's peers: what runs beside the clients and is gone with them, and clients in
 one process."""
+import csv
+import gzip
 import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import tempfile
 import time
@@ -24,6 +27,12 @@ def soft_env(folder):
     return dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
 
 
+def took_us(path):
+    """Of each request, from when it was meant to come."""
+    with gzip.open(path, "rt", encoding="ascii") as f:
+        return [(int(row["end_ns"]) - int(row["intended_ns"])) / 1e3 for row in csv.DictReader(f)]
+
+
 def run_plan(plan, *files):
     """{scheduler: clients} under the peers that these files of bench/peers are."""
     with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +48,10 @@ def run_plan(plan, *files):
         if done.returncode:
             raise AssertionError(done.stdout + done.stderr)
         with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
-            return {run["scheduler"]: run["clients"] for run in json.load(f)["runs"]}
+            runs = {run["scheduler"]: run["clients"] for run in json.load(f)["runs"]}
+        for client in (c for clients in runs.values() for c in clients):
+            client["took_us"] = took_us(os.path.join(kept, client["samples"]))
+        return runs
 
 
 class Together(unittest.TestCase):
@@ -180,6 +192,27 @@ class Deadlines(unittest.TestCase):
                 self.assertEqual(done.stdout.count(" missed"), clients, done.stdout)
                 self.assertEqual(done.stderr.count("the class asked for is refused"), refused,
                                  done.stderr)
+
+
+class Equals(unittest.TestCase):
+    def test_the_shorter_goes_first(self):
+        """Three of one level at the same moments: by lc_policy: sjf each waits for what is
+        shorter only."""
+        def lc(name, length):
+            return {"id": name, "load": {"type": "periodic", "frequency": 20},
+                    "client": {"priority": 0, "model_name": f"spin:{length}ms,blocks=32",
+                               "preprocess_time": 2000}}
+        plan = {"time": 2, "tasks": [lc("long", 16), lc("short", 1), lc("middle", 4),
+                {"id": "be", "load": {"type": "continuous"},
+                 "client": {"priority": 1, "model_name": "spin:5ms"}}]}
+        runs = run_plan(plan, "gpreemptd", "gpreemptd-hinted.yaml", "gpreemptd-sjf.yaml")
+        took = {name: {c["id"]: statistics.median(c["took_us"]) for c in clients}
+                for name, clients in runs.items()}
+        one, shortest = took["gpreemptd, hinted"], took["gpreemptd, sjf"]
+        self.assertGreater(one["short"], 3000 + 4000)
+        self.assertLess(shortest["short"], 3000 + 1500)
+        self.assertLess(shortest["middle"], 6000 + 1000 + 3000)
+        self.assertLess(shortest["long"], 18000 + 5000 + 4500)
 
 
 class Mps(unittest.TestCase):

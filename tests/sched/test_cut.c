@@ -484,6 +484,103 @@ static void test_suspends_instead(void **state)
 	drive_end(&d);
 }
 
+/* ---- by length, within a level ---------------------------------------------------- */
+
+/* Each did one piece of work, of so many us. */
+static void start_sjf(struct drive *d, const uint32_t *us, uint32_t n)
+{
+	static const uint32_t level[] = { 0, 0, 0, 0 };
+
+	start(d, GP_LC_CUT_PREEMPT, level, n);
+	gp_sched_set_policy(d->sched, NULL, &gp_policy_sjf);
+	for (uint32_t i = 1; i <= n; i++) {
+		busy(d, i, 0);
+		drive_at(d, d->now_ns, GP_EV_IDLE, i);
+		assert_int_equal(drive_ev(d, (struct gp_event){
+			.type = GP_EV_USAGE, .tenant = i, .took_ns = us[i - 1] * US }), 0);
+	}
+}
+
+static void test_the_shorter_cuts(void **state)
+{
+	static const uint32_t us[] = { 400, 4000, 3900 };
+	struct drive d;
+
+	start_sjf(&d, us, 3);
+	busy(&d, 2, 0);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
+	busy(&d, 1, 0);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	busy(&d, 3, 0);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	/* Of those that wait the shortest is next. */
+	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 1);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 3);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
+/* What a cut costs is not worth it for little less; before it begins, none is cut. */
+static void test_what_has_begun_is_shorter(void **state)
+{
+	static const uint32_t us[] = { 3700, 4000, 3500 };
+	struct drive d;
+
+	start_sjf(&d, us, 3);
+	busy(&d, 2, 0);
+	drive_at(&d, d.now_ns + 50 * US, GP_EV_BUSY, 1);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
+	drive_outcome(&d, GP_DO_PREEMPT, 0);
+	/* Two switches are 400 us. */
+	drive_at(&d, d.now_ns + 200 * US, GP_EV_BUSY, 3);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
+	assert_null(drive_find(&d, GP_DO_PREEMPT));
+	drive_end(&d);
+}
+
+/* Nothing is known of its work: it goes behind what is known, and cuts nobody. */
+static void test_unknown_is_last(void **state)
+{
+	static const uint32_t us[] = { 4000, 9000 };
+	struct drive d;
+
+	start_sjf(&d, us, 2);
+	drive_join(&d, 9, GP_TENANT_LC, 0);
+	busy(&d, 9, 0);
+	busy(&d, 2, 0);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
+	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 2);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 9);
+	/* Endless work is as long as it has been by now. */
+	drive_at(&d, d.now_ns, GP_EV_IDLE, 9);
+	busy(&d, 2, 0);
+	busy(&d, 1, 0);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
+	drive_at(&d, d.now_ns + 20 * MS, GP_EV_TIMER, 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){
+		.type = GP_EV_USAGE, .tenant = 1, .took_ns = 20 * MS }), 0);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
+	drive_end(&d);
+}
+
+/* Levels come before lengths. */
+static void test_a_level_is_not_cut_by_length(void **state)
+{
+	static const uint32_t us[] = { 400, 4000 };
+	struct drive d;
+
+	start_sjf(&d, us, 2);
+	assert_int_equal(drive_ev(&d, (struct gp_event){
+		.type = GP_EV_TENANT_CLASS, .tenant = 1,
+		.spec = { .cls = GP_TENANT_LC, .level = 1 } }), 0);
+	busy(&d, 1, 0);
+	busy(&d, 2, 0);
+	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
+	drive_end(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +604,10 @@ int main(void)
 		cmocka_unit_test(test_urgent_one_goes_meanwhile),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_suspends_instead),
+		cmocka_unit_test(test_the_shorter_cuts),
+		cmocka_unit_test(test_what_has_begun_is_shorter),
+		cmocka_unit_test(test_unknown_is_last),
+		cmocka_unit_test(test_a_level_is_not_cut_by_length),
 	};
 
 	return gp_run_tests(tests);

@@ -23,6 +23,8 @@ static uint32_t rnd(uint32_t below)
 
 struct job {
 	bool on;
+	uint64_t used_ns, length_ns;	/* as reports told */
+	uint32_t done;
 	uint64_t came_ns;
 	uint64_t until_ns;		/* its hold's limit */
 };
@@ -30,7 +32,7 @@ struct job {
 struct jobs {
 	struct gp_class_spec spec[LC + 1];
 	struct job job[LC + 1];
-	bool edf;
+	bool edf, sjf;
 };
 
 /* The deadline that counts at @now_ns: missed ones have moved on by periods. */
@@ -48,11 +50,18 @@ static uint64_t due(const struct jobs *all, uint32_t i, uint64_t now_ns)
 	return at;
 }
 
+static bool is_shorter(const struct job *a, const struct job *b)
+{
+	return a->length_ns && (!b->length_ns || a->length_ns < b->length_ns);
+}
+
 /* Is @i's work before @j's? */
 static bool before(const struct jobs *all, uint32_t i, uint32_t j, uint64_t now_ns)
 {
 	uint64_t a = due(all, i, now_ns), b = due(all, j, now_ns);
 
+	if (all->sjf && all->spec[i].level == all->spec[j].level)
+		return is_shorter(&all->job[i], &all->job[j]);
 	if (!all->edf || (a == NO_DEADLINE && b == NO_DEADLINE))
 		return all->spec[i].level < all->spec[j].level;
 	return a < b || (a == b && i < j);
@@ -108,14 +117,12 @@ static void advance(struct drive *d, uint64_t *armed_ns, uint64_t ns,
 	d->now_ns = end;
 }
 
-static void set_up(struct drive *d, struct jobs *all, bool edf)
+static void set_up(struct drive *d, struct jobs *all, const struct gp_lc_policy *policy)
 {
-	const struct gp_sched_config config = {
-		.slice_preempts = 1,
-		.lc_policy = edf ? &gp_policy_edf : &gp_policy_level,
-	};
+	const struct gp_sched_config config = { .slice_preempts = 1, .lc_policy = policy };
 
-	*all = (struct jobs){ .edf = edf };
+	*all = (struct jobs){ .edf = policy == &gp_policy_edf,
+			      .sjf = policy == &gp_policy_sjf };
 	drive_init(d, &config);
 	for (uint32_t i = 1; i <= LC; i++) {
 		struct gp_class_spec *spec = &all->spec[i];
@@ -132,7 +139,21 @@ static void set_up(struct drive *d, struct jobs *all, bool edf)
 	}
 }
 
-static void who_holds(bool edf)
+/* What it used since the last report; the late ones count above all. */
+static void report(struct drive *d, struct job *job, uint32_t i, uint64_t used_ns)
+{
+	assert_int_equal(drive_ev(d, (struct gp_event){
+		.type = GP_EV_USAGE, .tenant = i, .took_ns = used_ns }), 0);
+	job->used_ns += used_ns;
+	if (job->done)
+		job->length_ns = job->used_ns / job->done;
+	if (job->done >= 16) {
+		job->done /= 2;
+		job->used_ns /= 2;
+	}
+}
+
+static void who_holds(const struct gp_lc_policy *policy)
 {
 	rnd_state = SEED;
 	for (int round = 0; round < 200; round++) {
@@ -140,7 +161,7 @@ static void who_holds(bool edf)
 		struct jobs all;
 		struct drive d;
 
-		set_up(&d, &all, edf);
+		set_up(&d, &all, policy);
 		for (int k = 0; k < 300; k++) {
 			uint32_t i = 1 + rnd(LC);
 
@@ -149,9 +170,12 @@ static void who_holds(bool edf)
 			if (all.job[i].on) {
 				drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, i);
 				all.job[i].on = false;
+				all.job[i].done++;
 			} else {
 				begin(&d, &all, i);
 			}
+			if (!rnd(4))
+				report(&d, &all.job[i], i, (1 + rnd(9)) * i * MS);
 		}
 		drive_end(&d);
 	}
@@ -159,27 +183,33 @@ static void who_holds(bool edf)
 
 static void test_level(void **state)
 {
-	who_holds(false);
+	who_holds(&gp_policy_level);
+}
+
+static void test_sjf(void **state)
+{
+	who_holds(&gp_policy_sjf);
 }
 
 static void test_edf(void **state)
 {
-	who_holds(true);
+	who_holds(&gp_policy_edf);
 }
 
 /* A total order, whatever the entities. */
 static void test_orders(void **state)
 {
-	static const struct gp_lc_policy *const each[] = { &gp_policy_edf,
-							   &gp_policy_level };
+	static const struct gp_lc_policy *const each[] = { &gp_policy_edf, &gp_policy_level,
+							   &gp_policy_sjf };
 	struct gp_lc_entity e[30];
 
 	rnd_state = SEED;
 	for (uint32_t i = 0; i < 30; i++)
 		e[i] = (struct gp_lc_entity){
 			.tenant = i + 1, .level = rnd(3),
-			.deadline_ns = rnd(2) ? NO_DEADLINE : rnd(5) };
-	for (size_t p = 0; p < 2; p++)
+			.deadline_ns = rnd(2) ? NO_DEADLINE : rnd(5),
+			.length_ns = rnd(2) ? UINT64_MAX : rnd(5) };
+	for (size_t p = 0; p < 3; p++)
 		for (size_t a = 0; a < 30; a++)
 			for (size_t b = 0; b < 30; b++)
 				for (size_t c = 0; c < 30; c++) {
@@ -291,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_level),
 		cmocka_unit_test(test_edf),
+		cmocka_unit_test(test_sjf),
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_hint_sets_deadline),
 		cmocka_unit_test(test_segment_is_held_to_its_deadline),

@@ -96,7 +96,8 @@ static const struct gp_be_policy *be_policy_of(uint32_t bits)
 
 static const struct gp_lc_policy *lc_policy_of(uint32_t bits)
 {
-	return bits % 2 ? &gp_policy_edf : &gp_policy_level;
+	return bits % 2 ? &gp_policy_edf :
+	       (bits >> 5) % 2 ? &gp_policy_sjf : &gp_policy_level;
 }
 
 static struct gp_sched_config config_of(uint16_t bits)
@@ -157,7 +158,7 @@ static void do_policy(struct world *w, const struct op *op)
 	gp_sched_set_policy(w->sched, op->a % 3 ? be_policy_of(op->b) : NULL,
 			    op->a % 2 ? lc_policy_of(op->b >> 2) : NULL);
 	if (op->a % 2)
-		w->edf = lc_policy_of(op->b >> 2)->deadlines;
+		w_lc_policy(w, lc_policy_of(op->b >> 2));
 	w_timer(w);
 }
 

@@ -67,7 +67,7 @@ struct world {
 	uint64_t now_ns, armed_ns;
 	uint32_t mutation;
 	bool closed;
-	bool edf;			/* who of LC goes first, now */
+	bool edf, sjf;			/* who of LC goes first, now */
 	struct w_group group[W_GROUPS + 1];
 	struct w_tenant tenant[W_TENANTS + 1];
 	struct w_pending pending[W_PENDING];
@@ -83,6 +83,12 @@ static inline void w_broken(struct world *w, const char *what)
 		w->broken = what;
 }
 
+static inline void w_lc_policy(struct world *w, const struct gp_lc_policy *policy)
+{
+	w->edf = policy == &gp_policy_edf;
+	w->sjf = policy == &gp_policy_sjf;
+}
+
 static inline void w_init(struct world *w, const struct gp_sched_config *config,
 		   struct gp_sched *mem)
 {
@@ -92,7 +98,7 @@ static inline void w_init(struct world *w, const struct gp_sched_config *config,
 	if (gp_sched_init(mem, config))
 		w_broken(w, "configuration refused");
 	w->now_ns = 1000000;
-	w->edf = config->lc_policy == &gp_policy_edf;
+	w_lc_policy(w, config->lc_policy);
 }
 
 /* A BE group runs, and no LC group that could have work. */
@@ -157,8 +163,8 @@ static inline bool w_busy(const struct world *w, uint32_t group)
 }
 
 /*
- * Is @a surely more urgent than @b? Deadlines are not compared with each other
- * here (test_lc.c does); work with one comes before what can have none.
+ * Is @a surely more urgent than @b? Deadlines and lengths are not compared with each
+ * other here (test_lc.c does); work with a deadline comes before what can have none.
  */
 static inline bool w_before(const struct world *w, const struct w_tenant *a,
 			    const struct w_tenant *b)
@@ -166,6 +172,14 @@ static inline bool w_before(const struct world *w, const struct w_tenant *a,
 	if (!w->edf || (!a->spec.deadline_ns && !b->spec.deadline_ns))
 		return a->spec.level < b->spec.level;
 	return a->spec.deadline_ns && a->seg && !b->spec.deadline_ns;
+}
+
+static inline bool w_may_be_before(const struct world *w, const struct w_tenant *a,
+				   const struct w_tenant *b)
+{
+	if (w->edf)
+		return !w_before(w, b, a);
+	return w_before(w, a, b) || (w->sjf && a->spec.level == b->spec.level);
 }
 
 /* Somebody more urgent must have work, or be said to get it. */
@@ -183,7 +197,7 @@ static inline void w_check_preempt(struct world *w, const struct w_group *g)
 
 		if (u != t && u->there && u->spec.cls == GP_TENANT_LC &&
 		    (u->seg || u->hand || u->hinted || !u->idle) &&
-		    (w->edf || w_before(w, u, t)))
+		    (w->edf || w_may_be_before(w, u, t)))
 			return;
 	}
 	w_broken(w, "a turn ended for nobody");
@@ -299,7 +313,7 @@ static inline bool w_may_wait(const struct world *w, const struct w_tenant *t)
 
 		if (!u->held || u == t)
 			continue;
-		if (w->edf ? !w_before(w, t, u) : w_before(w, u, t))
+		if (w_may_be_before(w, u, t))
 			return true;
 	}
 	return false;
