@@ -625,6 +625,18 @@ void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 	gp_edev_unlock(dev);
 }
 
+void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *c)
+{
+	struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant };
+
+	if (atomic_load_explicit(&dev->learns, memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&dev->lock);
+	if (dev->cls.cls == GP_CLASS_LC)
+		(void)gp_edev_event_locked(dev, &ev);
+	gp_edev_unlock(dev);
+}
+
 void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev)
 {
 	bool full;

@@ -189,6 +189,8 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
  * best-effort it is for the daemon alone.
  */
 void gp_edev_work(struct gp_edev *dev, struct gp_ectx *ctx, bool busy);
+/** @ctx waits for all that it has queued. Nothing where it is learned when work comes. */
+void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *ctx);
 /** Is the process best-effort there? Takes the lock. */
 bool gp_edev_is_be(struct gp_edev *dev);
 /** gp_edev_event(), later if somebody has the lock. Never waits for it. */

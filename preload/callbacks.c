@@ -130,12 +130,41 @@ static void submitted(void)
  * before: a best-effort process that waits for its streams one after the other has work
  * until the last of them.
  */
-static void begin_wait(struct gp_edev *dev, struct gp_ectx *c)
+static void still_busy(struct gp_edev *dev, struct gp_ectx *c)
 {
 	if (!gp_edev_is_be(dev))
 		return;
 	atomic_store_explicit(&computes, true, memory_order_relaxed);
 	tell_busy(dev, c, 1);
+}
+
+/* Is what was launched before the call over when it returns? */
+static bool waited(enum gp_call_kind kind, const struct cupti_callback_data *data)
+{
+	const int *result = data->return_value;
+
+	switch (kind) {
+	case GP_CALL_WAIT:
+	case GP_CALL_SYNC_IDLE:
+		return true;
+	case GP_CALL_WAIT_EVENT:
+		return !atomic_load_explicit(&unrecorded, memory_order_relaxed);
+	case GP_CALL_QUERY:
+		return result && !*result;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Who waits for all that it launched has queued it: the device stays with that, and a hold
+ * beside it is in its way.
+ */
+static void begin_wait(enum gp_call_kind kind, const struct cupti_callback_data *data,
+		       struct gp_edev *dev, const struct gp_ectx *c)
+{
+	if (waited(kind, data) && atomic_load_explicit(&c->busy, memory_order_relaxed))
+		gp_edev_queued(dev, c);
 }
 
 static void begin_sync(const struct cupti_callback_data *data,
@@ -194,31 +223,15 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 		break;
 	case GP_CALL_SYNC_IDLE:
 		begin_sync(data, dev, c);
-		/* fallthrough */
+		still_busy(dev, c);
+		break;
 	case GP_CALL_WAIT:
 	case GP_CALL_WAIT_EVENT:
-		begin_wait(dev, c);
+		still_busy(dev, c);
+		begin_wait(kind, data, dev, c);
 		break;
 	default:
 		break;
-	}
-}
-
-/* Is what was launched before the call over? */
-static bool waited(enum gp_call_kind kind, const struct cupti_callback_data *data)
-{
-	const int *result = data->return_value;
-
-	switch (kind) {
-	case GP_CALL_WAIT:
-	case GP_CALL_SYNC_IDLE:
-		return true;
-	case GP_CALL_WAIT_EVENT:
-		return !atomic_load_explicit(&unrecorded, memory_order_relaxed);
-	case GP_CALL_QUERY:
-		return result && !*result;
-	default:
-		return false;
 	}
 }
 

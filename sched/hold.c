@@ -225,6 +225,17 @@ void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
 	}
 }
 
+/*
+ * Where slices preempt, what is queued keeps the device, without gaps, and the hold is a kernel
+ * that takes room from it: one block of a kernel that fills the device comes after all others,
+ * which then takes twice as long.
+ */
+void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t)
+{
+	if (s->config.slice_preempts)
+		gp_hold_idle(t);
+}
+
 void gp_hold_idle(struct gp_tenant *t)
 {
 	if (t->hint == GP_HINT_ON && t->hint_worked)

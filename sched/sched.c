@@ -438,6 +438,9 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 	case GP_EV_IDLE:
 		apply_idle(t, ev->ok);
 		break;
+	case GP_EV_QUEUED:
+		gp_hold_queued(s, t);
+		break;
 	case GP_EV_SYNC:
 		gp_hold_sync(s, t);
 		break;

@@ -77,6 +77,8 @@ enum gp_event_type {
 					 * ok: enum gp_busy bits */
 	GP_EV_IDLE,			/* tenant has none (LC: its work is done);
 					 * ok: enum gp_idle */
+	GP_EV_QUEUED,			/* tenant waits for all that it has queued:
+					 * a hint's hold is not needed any more */
 	GP_EV_SYNC,			/* tenant is about to wait for the whole
 					 * device: what holds it must end now */
 	GP_EV_SYNC_DONE,		/* that wait is over */

@@ -197,10 +197,10 @@ class Deadlines(unittest.TestCase):
 class Equals(unittest.TestCase):
     def test_the_shorter_goes_first(self):
         """Three of one level at the same moments: by lc_policy: sjf each waits for what is
-        shorter only."""
+        shorter only. Their kernels fill the device, and their holds are not in the way."""
         def lc(name, length):
             return {"id": name, "load": {"type": "periodic", "frequency": 20},
-                    "client": {"priority": 0, "model_name": f"spin:{length}ms,blocks=32",
+                    "client": {"priority": 0, "model_name": f"spin:{length}ms",
                                "preprocess_time": 2000}}
         plan = {"time": 2, "tasks": [lc("long", 16), lc("short", 1), lc("middle", 4),
                 {"id": "be", "load": {"type": "continuous"},

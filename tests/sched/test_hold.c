@@ -379,6 +379,38 @@ static void test_sync_cuts(void **state)
 	drive_end(&d);
 }
 
+/* A hint's hold is not needed beside all that there is, queued; a segment's is its owner's. */
+static void test_all_is_queued(void **state)
+{
+	struct gp_sched_config c = client;
+	struct drive d;
+
+	start_lc(&d, &client);
+	assert_int_equal(hint(&d, 1, d.now_ns), 0);
+	assert_holds(&d);
+	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
+	assert_leaves_holds(&d);			/* its work has not come */
+	drive_at(&d, d.now_ns + 10 * US, GP_EV_BUSY, 1);
+	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
+	assert_releases(&d);
+	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 1);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_holds(&d);
+	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
+	assert_leaves_holds(&d);
+	drive_end(&d);
+
+	/* By suspending others: nothing is in its way. */
+	c.slice_preempts = 0;
+	start_lc(&d, &c);
+	assert_int_equal(hint(&d, 1, d.now_ns), 0);
+	drive_at(&d, d.now_ns + 10 * US, GP_EV_BUSY, 1);
+	assert_true(drive_stat(&d, 1).held);
+	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
+	assert_true(drive_stat(&d, 1).held);
+	drive_end(&d);
+}
+
 /* Nobody announces anything: work after idleness is held for until idle. */
 static void test_auto_hold(void **state)
 {
@@ -508,6 +540,7 @@ int main(void)
 		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_higher_level_cuts),
 		cmocka_unit_test(test_sync_cuts),
+		cmocka_unit_test(test_all_is_queued),
 		cmocka_unit_test(test_auto_hold),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_hold_failure),

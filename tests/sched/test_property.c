@@ -17,7 +17,7 @@ enum op_kind {
 	OP_JOIN, OP_LEAVE, OP_CLASS, OP_APPEAR, OP_GONE, OP_KILL, OP_HINT,
 	OP_BEGIN, OP_END, OP_HOLD, OP_RELEASE, OP_BUSY, OP_IDLE, OP_SYNC,
 	OP_SYNC_DONE, OP_SLOT, OP_MEASURED, OP_EARLY_TIMER, OP_OUTCOME,
-	OP_HOLD_FAILS, OP_USAGE, OP_POLICY, OP_KINDS,
+	OP_HOLD_FAILS, OP_USAGE, OP_POLICY, OP_QUEUED, OP_KINDS,
 };
 
 static const char *const op_name[] = {
@@ -25,9 +25,10 @@ static const char *const op_name[] = {
 	"OP_HINT", "OP_BEGIN", "OP_END", "OP_HOLD", "OP_RELEASE", "OP_BUSY",
 	"OP_IDLE", "OP_SYNC", "OP_SYNC_DONE", "OP_SLOT", "OP_MEASURED",
 	"OP_EARLY_TIMER", "OP_OUTCOME", "OP_HOLD_FAILS", "OP_USAGE", "OP_POLICY",
+	"OP_QUEUED",
 };
 
-/* How often each comes, of 133. */
+/* How often each comes, of 136. */
 static const uint8_t op_share[OP_KINDS] = {
 	[OP_JOIN] = 12, [OP_LEAVE] = 3, [OP_CLASS] = 5, [OP_APPEAR] = 14,
 	[OP_GONE] = 3, [OP_KILL] = 2, [OP_HINT] = 7, [OP_BEGIN] = 8,
@@ -35,6 +36,7 @@ static const uint8_t op_share[OP_KINDS] = {
 	[OP_IDLE] = 5, [OP_SYNC] = 3, [OP_SYNC_DONE] = 3, [OP_SLOT] = 4,
 	[OP_MEASURED] = 2, [OP_EARLY_TIMER] = 3, [OP_OUTCOME] = 32,
 	[OP_HOLD_FAILS] = 2, [OP_USAGE] = 3, [OP_POLICY] = 2,
+	[OP_QUEUED] = 3,
 };
 
 struct op {
@@ -63,7 +65,7 @@ static uint32_t rnd(void)
 
 static uint8_t rnd_kind(void)
 {
-	uint32_t r = rnd() % 133, k = 0;
+	uint32_t r = rnd() % 136, k = 0;
 
 	while (k < OP_KINDS - 1 && r >= op_share[k])
 		r -= op_share[k++];
@@ -171,6 +173,7 @@ static const uint8_t event_of[OP_KINDS] = {
 	[OP_BUSY] = GP_EV_BUSY, [OP_IDLE] = GP_EV_IDLE, [OP_SYNC] = GP_EV_SYNC,
 	[OP_SYNC_DONE] = GP_EV_SYNC_DONE, [OP_SLOT] = GP_EV_SLOT,
 	[OP_MEASURED] = GP_EV_SWITCH_MEASURED, [OP_USAGE] = GP_EV_USAGE,
+	[OP_QUEUED] = GP_EV_QUEUED,
 };
 
 static void do_op(struct world *w, const struct op *op)
