@@ -70,7 +70,7 @@ const char *gp_corun_name(enum gp_corun_scheduler scheduler)
 		[GP_CORUN_SLICES] = "time-slicing",
 		[GP_CORUN_GPREEMPT] = "gpreempt",
 		[GP_CORUN_HINTED] = "gpreempt, hinted",
-		[GP_CORUN_SJF] = "gpreempt, hinted, sjf",
+		[GP_CORUN_SJF] = "gpreempt, sjf",
 	};
 
 	return names[scheduler];
