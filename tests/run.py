@@ -4,8 +4,9 @@
 
 A program says "NAME: N run, N failed, N skipped"; a .py file is run with
 unittest. A program that prints no such line, dies or runs out of time has
-failed, whatever its exit status; so has one during which a sanitizer wrote a
-report to the folder --reports (some processes have no stderr of their own).
+failed, whatever its exit status; so has one of which a sanitizer wrote a report
+(some processes have no stderr of their own): the options in the environment name
+the folder --reports, in which each test gets its own.
 With --seeds N each is run N times, with GP_SEED=1 to N for what it draws.
 """
 import argparse
@@ -40,12 +41,19 @@ def counts(output, is_python):
     return int(ran.group(1)) - failed - skipped, failed, skipped
 
 
-def new_reports(folder, known):
-    """Text of the sanitizers' reports that were not there before."""
-    found = sorted(set(os.listdir(folder)) - known) if folder else []
-    known.update(found)
+def with_reports(env, folder):
+    """@env, and the folder of a test's own that the sanitizers' options in it name now."""
+    if not folder:
+        return env, None
+    os.makedirs(folder, exist_ok=True)
+    own = tempfile.mkdtemp(dir=folder)
+    return {name: value.replace(folder, own) for name, value in env.items()}, own
+
+
+def reports_in(folder):
+    """Text of the sanitizers' reports."""
     text = ""
-    for name in found:
+    for name in sorted(os.listdir(folder)) if folder else []:
         with open(os.path.join(folder, name), errors="replace") as f:
             text += f"\n--- {name}\n{f.read()[:6000]}"
     return text
@@ -57,7 +65,7 @@ def command(path, match):
     return [sys.executable, "-m", "unittest", "-v", *(["-k", match] if match else []), path]
 
 
-def run_one(path, argv, env, timeout):
+def run_one(path, argv, env, timeout, reports):
     is_python = path.endswith(".py")
     start = time.monotonic()
     with tempfile.TemporaryFile("w+", errors="replace") as log:
@@ -81,6 +89,9 @@ def run_one(path, argv, env, timeout):
     passed, failed, skipped = said or (0, 0, 0)
     if not said or (status not in (0, 77) and not failed):
         failed += 1
+    reported = reports_in(reports)
+    if reported:
+        failed, output, why = failed + 1, output + reported, "sanitizer"
     return path, passed, failed, skipped, time.monotonic() - start, why, output
 
 
@@ -100,7 +111,7 @@ def options():
     ap.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     ap.add_argument("--floor", type=int, default=1,
                     help="fail when fewer tests than this passed")
-    ap.add_argument("--reports", help="the sanitizers' log_path; with --jobs 1")
+    ap.add_argument("--reports", help="the sanitizers' log_path, a folder")
     ap.add_argument("--tally", help="file to add a line with the counts to")
     ap.add_argument("--match", help="of a .py file: only the tests with this in their name")
     ap.add_argument("--seeds", type=int, default=0, help="run each so many times")
@@ -114,18 +125,13 @@ def main():
     args = options()
     env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
     envs = [{**env, "GP_SEED": str(n + 1)} for n in range(args.seeds)] or [env]
-    sums, known = [0, 0, 0], set()
-    if args.reports:
-        os.makedirs(args.reports, exist_ok=True)
-        new_reports(args.reports, known)
+    sums = [0, 0, 0]
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(run_one, test, command(test, args.match), env, args.timeout)
-                for test in args.tests for env in envs]
+        jobs = [pool.submit(run_one, test, command(test, args.match), env, args.timeout, own)
+                for test in args.tests for plain in envs
+                for env, own in [with_reports(plain, args.reports)]]
         for job in concurrent.futures.as_completed(jobs):
             path, passed, failed, skipped, secs, why, output = job.result()
-            said = new_reports(args.reports, known)
-            if said:
-                failed, output, why = failed + 1, output + said, "sanitizer"
             for i, n in enumerate((passed, failed, skipped)):
                 sums[i] += n
             word = "FAIL" if failed else "ok" if passed else "skip"
@@ -140,6 +146,7 @@ def main():
         sums[1] += 1
     print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
     if args.tally:
+        os.makedirs(os.path.dirname(os.path.abspath(args.tally)), exist_ok=True)
         with open(args.tally, "a") as f:
             print(*sums, file=f)
     return 1 if sums[1] else 0

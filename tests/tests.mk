@@ -30,21 +30,20 @@ san_env   = $(if $(filter asan,$(san_name)),ASAN,TSAN)_OPTIONS=log_path=$(REPORT
 	UBSAN_OPTIONS=log_path=$(REPORTS)/ubsan:print_stacktrace=1
 SAN_MORE  = $(if $(filter asan,$(san_name)),:detect_leaks=0,:suppressions=$(abspath tests/tsan.supp))
 san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
-# One at a time: whose report it is.
-RUN_E2E   = $(RUN) --jobs 1 --timeout $(E2E_TIMEOUT) --reports $(REPORTS)
 E2E      := $(filter-out $(E2E_PLAIN) $(if $(filter tsan,$(san_name)),$(E2E_NO_THREADS)),$(E2E))
 E2E_TIMEOUT ?= 600
-else
-RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT)
 endif
 E2E_TIMEOUT ?= 300
 
 # Tests that drive the built programs run two at a time: each has a software GPU of its own,
 # and its figures are in that GPU's clock.
+RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
+# They take a minute, by what they wait for or under a sanitizer: others run beside them.
+SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_share)
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
-	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(TEST_PROGS) $(REPLAYS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(SLOW) $(filter-out $(SLOW),$(TEST_PROGS)) $(REPLAYS)
 check-e2e: need-tests all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
