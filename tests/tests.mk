@@ -39,15 +39,16 @@ E2E_TIMEOUT ?= 300
 # and its figures are in that GPU's clock.
 RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
 # They take a minute, by what they wait for or under a sanitizer: others run beside them.
-SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_share)
+SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_share) tests/e2e/test_kill_soft.py
+slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
-	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(SLOW) $(filter-out $(SLOW),$(TEST_PROGS)) $(REPLAYS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(call slow_first,$(TEST_PROGS)) $(REPLAYS)
 check-e2e: need-tests all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
-	$(Q)$(san_env) $(RUN_E2E) $(E2E)
+	$(Q)$(san_env) $(RUN_E2E) $(call slow_first,$(E2E))
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
 
 # One suite for every backend.
