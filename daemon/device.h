@@ -77,6 +77,7 @@ struct gp_ddev {
 	struct gp_log_look *looking;	/* it is being read */
 	struct gp_clocks clocks;	/* its clock, of the core's */
 	uint64_t log_read_ns;		/* last, in the core's clock */
+	uint64_t log_whole_ns;		/* likewise, and nothing was left in it */
 	uint32_t busy_looks;		/* in a row that saw LC work */
 	bool woken;			/* since the log was read last */
 	uint32_t cut_looks;		/* in a row that saw one wait for who is less urgent */

@@ -88,7 +88,7 @@ static bool waits_for_cut(struct gp_ddev *dev)
 /*
  * Who needs the device first: a turn that is over ends as soon as nobody does. And of
  * those the most urgent one last: whom it is to cut is known then. When all that is
- * told, and the most urgent one waits, also who has the device.
+ * told, also whether the most urgent one has the device, and who else, if it waits.
  */
 void gp_ddev_look_at_lc(struct gp_ddev *dev)
 {
@@ -103,6 +103,9 @@ void gp_ddev_look_at_lc(struct gp_ddev *dev)
 		gp_dtenant_tell(first, GP_TOLD_BUSY);
 	tell_lc(dev, now_ns, GP_TOLD_SOON, NULL);
 	tell_lc(dev, now_ns, GP_TOLD_IDLE, NULL);
+	first = gp_dtenant_of(dev, gp_sched_most_urgent(dev->sched));
+	if (first)
+		gp_dtenant_tell_on(first);
 	for (struct gp_dtenant *t = dev->tenants; waits_for_cut(dev) && t; t = t->next)
 		gp_dtenant_tell_on(t);
 }
@@ -233,6 +236,8 @@ static void log_was_read(struct gp_job *job)
 	dev->looking = NULL;
 	dev->woken = false;
 	dev->log_read_ns = look->core_ns;
+	if (whole)
+		dev->log_whole_ns = look->core_ns;
 	free(look);
 	tell_usage(dev, whole ? dev->log_read_ns : 0);
 	gp_ddev_look_at_pages(dev);

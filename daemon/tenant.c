@@ -226,7 +226,8 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 
 void gp_dtenant_tell_on(struct gp_dtenant *t)
 {
-	const struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id, .ok = GP_BUSY_ON };
+	const struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id, .ok = GP_BUSY_ON,
+				     .at_ns = t->dev->log_whole_ns };
 
 	/* Each time: it may have been cut since. */
 	if (is_lc(t) && t->told == GP_TOLD_BUSY && is_on(t))

@@ -12,7 +12,8 @@
  *
  * Ending a turn lets the next one in the hardware's order run, which may be
  * less urgent as well. The order is not known, so each of n is asked n times, who
- * was the most urgent until now first: most likely it is the one that is on.
+ * was the most urgent until now first: most likely it is the one that is on; or
+ * until the most urgent one is seen to have the device.
  *
  * PREEMPT ends the turn of a group that has it, and does nothing to one that has not
  * (docs/sched.md: seen). Assumption: it leaves the order of the others. Where a device refuses it,
@@ -76,6 +77,7 @@ static void ask_all(struct gp_sched *s)
 {
 	uint32_t n = 0;
 
+	s->cut_asked_ns = s->now_ns;
 	for (size_t i = 0; i < s->groups; i++)
 		n += s->cut_top != GP_NONE && in_the_way(s, &s->group[i]);
 	for (size_t i = 0; i < s->groups; i++) {
@@ -299,11 +301,22 @@ uint32_t gp_sched_most_urgent(const struct gp_sched *s)
 	return cuts(s) && s->cut_top != GP_NONE ? s->tenant[s->cut_top].id : 0;
 }
 
-/* It has the device although somebody more urgent has work: it got it in between. */
-void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t)
+static void ask_nobody(struct gp_sched *s)
+{
+	for (size_t i = 0; i < s->groups; i++)
+		s->group[i].cut_left = 0;
+}
+
+/*
+ * It had the device at @at_ns. If it is the most urgent one, nobody is to be asked any more who
+ * was to be before. If it is not, it got it in between.
+ */
+void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns)
 {
 	if (!cuts(s) || s->config.lc_cut != GP_LC_CUT_PREEMPT || s->cut_top == GP_NONE)
 		return;
+	if (gp_cut_is_top(s, t) && at_ns > s->cut_asked_ns)
+		ask_nobody(s);
 	for (size_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
@@ -336,8 +349,7 @@ void gp_cut_refused(struct gp_sched *s)
 {
 	s->config.lc_cut = GP_LC_CUT_SUSPEND;
 	s->be_off = 0;
-	for (size_t i = 0; i < s->groups; i++)
-		s->group[i].cut_left = 0;
+	ask_nobody(s);
 }
 
 /* When something begins or ends of itself that @t's work is the reason for. */

@@ -123,6 +123,7 @@ struct gp_sched {
 	uint64_t window_next_ns;	/* no other window before */
 	uint32_t cut_top;		/* most urgent of LC with work, or GP_NONE */
 	uint32_t cut_was;		/* before this one */
+	uint64_t cut_asked_ns;		/* for whom is the most urgent now */
 	uint32_t be_off;		/* BE is off for LC that is likely to be cut */
 	uint32_t resident;		/* index of a group, or GP_NONE */
 	uint32_t slot_ok;
@@ -279,8 +280,8 @@ bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
 bool gp_cut_keeps_be_off(const struct gp_sched *s);
 /* Nobody is left that is likely to be cut, and BE is off yet for who is active. */
 bool gp_cut_waits(const struct gp_sched *s);
-/* @t was seen to have the device. */
-void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t);
+/* @t was seen to have the device, at @at_ns. */
+void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns);
 /* The device has no such thing as PREEMPT. */
 void gp_cut_refused(struct gp_sched *s);
 uint64_t gp_cut_next_ns(const struct gp_sched *s);

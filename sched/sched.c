@@ -371,10 +371,10 @@ static void apply_idle(struct gp_tenant *t, uint32_t how)
 	gp_deadline_end(t);
 }
 
-static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how)
+static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how, uint64_t at_ns)
 {
 	if (how & GP_BUSY_ON) {
-		gp_cut_seen(s, t);
+		gp_cut_seen(s, t, at_ns);
 		return;
 	}
 	if (how & GP_BUSY_SOON) {
@@ -433,7 +433,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		gp_deadline_end(t);
 		break;
 	case GP_EV_BUSY:
-		apply_busy(s, t, ev->ok);
+		apply_busy(s, t, ev->ok, ev->at_ns);
 		break;
 	case GP_EV_IDLE:
 		apply_idle(t, ev->ok);

@@ -102,7 +102,7 @@ enum gp_event_type {
 enum gp_busy {
 	GP_BUSY_ANEW = 1u << 0,		/* other work than before, which is done */
 	GP_BUSY_ON = 1u << 1,		/* it has some, as was said before, and was
-					 * seen to have the device; alone */
+					 * seen to have the device at at_ns; alone */
 	GP_BUSY_SOON = 1u << 2,		/* it has none yet: no time to rotate, and
 					 * perhaps to get BE off, but nothing to
 					 * cut others for; alone */

@@ -198,18 +198,17 @@ static bool waits_for_cut(const struct gp_sim_sched *s)
 
 static void plan_look(struct gp_sim_sched *s)
 {
-	if (!waits_for_cut(s))
-		s->look_ns = NEVER;
-	else if (s->look_ns == NEVER)
+	if (waits_for_cut(s) && s->look_ns == NEVER)
 		s->look_ns = gp_sim_now(s->sim) + LOOK_NS;
 }
 
 static void look(struct gp_sim_sched *s)
 {
-	const struct gp_event on = { .type = GP_EV_BUSY, .tenant = s->has, .ok = GP_BUSY_ON };
+	const struct gp_event on = { .type = GP_EV_BUSY, .tenant = s->has, .ok = GP_BUSY_ON,
+				     .at_ns = gp_sim_now(s->sim) };
 
 	s->look_ns = NEVER;
-	if (waits_for_cut(s))
+	if (s->has && is_lc(s, s->has))
 		gp_sim_sched_tell(s, &on);
 }
 

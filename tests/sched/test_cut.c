@@ -139,6 +139,37 @@ static void test_who_is_seen_on_is_cut(void **state)
 	drive_end(&d);
 }
 
+static void seen_on(struct drive *d, uint32_t tenant, uint64_t at_ns)
+{
+	assert_int_equal(drive_ev(d, (struct gp_event){
+		.type = GP_EV_BUSY, .tenant = tenant, .ok = GP_BUSY_ON, .at_ns = at_ns }), 0);
+}
+
+/* The most urgent one has it: nobody else is asked. As it was before they were is no news. */
+static void test_who_has_it_needs_no_cut(void **state)
+{
+	static const uint32_t level[] = { 0, 1, 1 };
+	struct gp_decisions first;
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	busy(&d, 2, 0);
+	busy(&d, 3, 0);
+	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
+	first = d.out;
+	seen_on(&d, 1, d.now_ns - 1);
+	over(&d, &first, GP_DO_PREEMPT, 2, 0);
+	assert_true(asked(&d, GP_DO_PREEMPT, 2));
+	d.now_ns += 100 * US;
+	seen_on(&d, 1, d.now_ns);
+	over(&d, &first, GP_DO_PREEMPT, 3, 0);
+	assert_false(asked(&d, GP_DO_PREEMPT, 3));
+	/* It loses it again. */
+	busy(&d, 3, GP_BUSY_ON);
+	assert_true(asked(&d, GP_DO_PREEMPT, 3));
+	drive_end(&d);
+}
+
 /* What is to come is a reason not to rotate, and none to cut. */
 static void test_work_to_come_cuts_nobody(void **state)
 {
@@ -588,6 +619,7 @@ int main(void)
 		cmocka_unit_test(test_who_was_idle_a_while_ago),
 		cmocka_unit_test(test_other_work_cuts_again),
 		cmocka_unit_test(test_who_is_seen_on_is_cut),
+		cmocka_unit_test(test_who_has_it_needs_no_cut),
 		cmocka_unit_test(test_work_to_come_cuts_nobody),
 		cmocka_unit_test(test_best_effort_is_off_meanwhile),
 		cmocka_unit_test(test_off_from_the_beginning_the_next_time),

@@ -503,6 +503,25 @@ static void test_checker_can_fail(void **state)
 
 /* Sequences that failed once. */
 static const struct sequence replay[] = {
+	/* Turns end without end: five LC groups, of which one is overdue every 3 ms. */
+	{ .config = 16197, .close = 1, .count = 16, .op = {
+		{ OP_JOIN, 52, 222, 0 },
+		{ OP_JOIN, 249, 218, 0 },
+		{ OP_APPEAR, 45, 5, 0 },
+		{ OP_APPEAR, 39, 93, 0 },
+		{ OP_CLASS, 195, 6, 0 },
+		{ OP_JOIN, 36, 69, 0 },
+		{ OP_BEGIN, 114, 183, 0 },
+		{ OP_JOIN, 217, 116, 7210 },
+		{ OP_JOIN, 185, 219, 2847 },
+		{ OP_APPEAR, 226, 77, 3855 },
+		{ OP_APPEAR, 191, 237, 4508 },
+		{ OP_CLASS, 144, 84, 0 },
+		{ OP_GONE, 105, 118, 4489 },
+		{ OP_BUSY, 133, 201, 0 },
+		{ OP_APPEAR, 22, 94, 0 },
+		{ OP_APPEAR, 105, 149, 0 },
+	} },
 	{ .config = 1 | 1 << 2, .close = 1, .count = 3, .op = {
 		{ OP_JOIN, 0, 0, 0 },
 		{ OP_APPEAR, 0, 0, 0 },
