@@ -25,11 +25,12 @@ import many     # noqa: E402
 import rules    # noqa: E402
 import safety   # noqa: E402
 import share    # noqa: E402
+import sjf      # noqa: E402
 from bench import harness  # noqa: E402
 from table import Table    # noqa: E402
 
 SUITES = {"latency": latency, "exact": exact, "kill": kill, "safety": safety,
-          "many": many, "share": share, "edf": edf, "rules": rules,
+          "many": many, "share": share, "sjf": sjf, "edf": edf, "rules": rules,
           "controls": controls, "devices": devices}
 LIMIT_S = 570
 WHOLE_S = 480               # a whole suite on the card
