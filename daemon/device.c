@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/log.h"
+#include "daemon/config_words.h"
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
 
@@ -378,6 +380,18 @@ static void unmake(struct gp_ddev *dev)
 	free(dev);
 }
 
+static void say_policies(const struct gp_ddev *dev)
+{
+	const struct gp_config_settings *s = &dev->settings;
+
+	if (!(dev->caps.caps & GP_CAP_CLASS) ||
+	    (s->be_policy == GP_CONFIG_FAIR && s->lc_policy == GP_CONFIG_LEVEL))
+		return;
+	gp_log(GP_LOG_WARN, "%s: policy: %s and lc_policy: %s are not kept there: its driver "
+	       "takes turns by itself, by weights and levels", dev->hal->id.name,
+	       gp_config_be_policies[s->be_policy], gp_config_lc_policies[s->lc_policy]);
+}
+
 int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 		   const struct gp_config_settings *settings, struct gp_journal *journal,
 		   struct gp_trace *trace, struct gp_ddev **out)
@@ -399,6 +413,8 @@ int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 	dev->journal = journal;
 	dev->since_ns = gp_ddev_now(dev);
 	err = hal->ops->caps(hal, &dev->caps);
+	if (!err)
+		say_policies(dev);
 	if (!err)
 		err = core_create(dev);
 	if (!err)
@@ -441,6 +457,7 @@ void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *sett
 			    lc_policy(settings->lc_policy));
 	gp_sched_set_share(dev->sched, settings->quantum_ns, settings->be_min_pct);
 	dev->settings = *settings;
+	say_policies(dev);
 	gp_dtenant_say_wakes(dev);
 	gp_ddev_event(dev, &ev);
 }

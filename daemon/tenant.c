@@ -773,6 +773,11 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 
 	if (!request->period_ns)
 		return 0;
+	if (dev->caps.caps & GP_CAP_CLASS) {
+		snprintf(why, len, "deadlines are not kept on %s: its driver takes turns by "
+			 "itself, by levels", dev->hal->id.name);
+		return -EINVAL;
+	}
 	if (dev->settings.lc_policy != GP_CONFIG_EDF) {
 		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is %s; "
 			 "it takes edf (gpreempt.yaml(5))", dev->hal->id.name,

@@ -4,6 +4,7 @@
  * is, who has nothing to run, what a page puts off, and that all is put back.
  * Tenants are processes of ours that sleep; their work is the model's.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -426,6 +427,25 @@ static void test_a_page_puts_off(void **state)
 	turns = a->tenant->turns + b->tenant->turns;
 	run(700 * MS);
 	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 13, 15);
+}
+
+/* Where the driver takes turns nobody would keep a deadline that was promised. */
+static void test_no_promise_for_the_driver(void **state)
+{
+	struct gp_config_settings edf = device[0].dev->settings;
+	const struct gp_class_request due = {
+		.cls = { GP_CLASS_LC, 0 }, .period_ns = 20 * MS, .deadline_ns = 15 * MS,
+		.runtime_ns = MS };
+	char why[256] = "";
+
+	edf.lc_policy = GP_CONFIG_EDF;
+	gp_ddev_settings(device[0].dev, &edf);
+	assert_int_equal(gp_dtenant_admit(device[0].dev, NULL, &due, why, sizeof(why)), 0);
+	device[0].dev->caps.caps |= GP_CAP_CLASS;
+	gp_ddev_settings(device[0].dev, &edf);
+	assert_int_equal(gp_dtenant_admit(device[0].dev, NULL, &due, why, sizeof(why)), -EINVAL);
+	assert_non_null(strstr(why, "its driver takes turns by itself"));
+	device[0].dev->caps.caps &= ~(uint32_t)GP_CAP_CLASS;
 }
 
 /* What steps the core first when a turn is over is not what the pages say. */
@@ -1019,6 +1039,7 @@ int main(void)
 		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
+		TEST(test_no_promise_for_the_driver),
 		TEST(test_a_turn_ends_with_the_work),
 		TEST(test_one_alone_is_asked_nothing),
 		TEST(test_who_tells_is_off_for_a_while),
