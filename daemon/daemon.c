@@ -158,6 +158,16 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 		d->devs++;
 }
 
+static void say_none(const char *only)
+{
+	if (only)
+		gp_log(GP_LOG_ERR, "GPREEMPT_BACKEND=%s: no such device is here; backends are "
+		       "nvidia, amd and softgpu", only);
+	else
+		gp_log(GP_LOG_ERR, "no GPU is here to share: neither NVIDIA's driver nor AMD's KFD "
+		       "has one; GPREEMPT_BACKEND=softgpu takes the software GPU");
+}
+
 /* Those of $GPREEMPT_BACKEND, else all that the machine has. */
 static int devices_open(struct gp_daemon *d)
 {
@@ -175,7 +185,10 @@ static int devices_open(struct gp_daemon *d)
 		for (size_t k = 0; k < list.count && d->devs < GP_HAL_MAX_DEVICES; k++)
 			device_open(d, ops, &list.dev[k]);
 	}
-	return d->devs || d->left_alone ? 0 : -ENODEV;
+	if (d->devs || d->left_alone)
+		return 0;
+	say_none(only && *only ? only : NULL);
+	return -ENODEV;
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -427,6 +440,8 @@ int gp_daemon_run(const struct gp_daemon_setup *setup)
 	/* The default of 50 us would be on top of every turn. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	err = start(d);
+	if (err && err != -ENODEV)
+		gp_log(GP_LOG_ERR, "it cannot begin: %s", strerror(-err));
 	if (!err)
 		err = run(d);
 	if (!err && d->leaves)

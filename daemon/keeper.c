@@ -320,7 +320,8 @@ static void say_death(enum gp_role role, pid_t pid, int status)
 		gp_log(GP_LOG_WARN, "the %s (process %d) was killed by signal %d", name,
 		       (int)pid, WTERMSIG(status));
 	else if (WEXITSTATUS(status) == GP_EXIT_BUSY || WEXITSTATUS(status) == GP_EXIT_DONE ||
-		 (role == GP_ROLE_DAEMON && WEXITSTATUS(status) == GP_EXIT_FAILED))
+		 (role == GP_ROLE_DAEMON && (WEXITSTATUS(status) == GP_EXIT_FAILED ||
+					     WEXITSTATUS(status) == GP_EXIT_NOT_STARTED)))
 		gp_log(GP_LOG_DEBUG, "the %s (process %d) has ended", name, (int)pid);
 	else
 		gp_log(GP_LOG_WARN, "the %s (process %d) ended with status %d", name, (int)pid,

@@ -315,6 +315,7 @@ static int run_daemon(const struct gp_keep_setup *setup)
 	gp_daemon_log_level(daemon.config->log_level);
 	r = gp_keep_create(setup, &daemon.keep);
 	if (r) {
+		gp_log(GP_LOG_ERR, "it cannot watch the others: %s", strerror(-r));
 		gp_config_free(daemon.config);
 		return GP_EXIT_NOT_STARTED;
 	}
@@ -357,8 +358,12 @@ static int run_role(const struct options *o)
 	if (o->role == GP_SPAWN_RESTORE)
 		return gp_keep_restore(&setup);
 	err = gp_journal_take(setup.journal, setup.role);
-	if (err)
-		return err == -EBUSY ? GP_EXIT_BUSY : GP_EXIT_NOT_STARTED;
+	if (err == -EBUSY)
+		return GP_EXIT_BUSY;
+	if (err) {
+		gp_log(GP_LOG_ERR, "journal: %s", strerror(-err));
+		return GP_EXIT_NOT_STARTED;
+	}
 	if (setup.role == GP_ROLE_DAEMON)
 		return run_daemon(&setup);
 	return keep(&setup, o->upgraded ? GP_KEEP_UPGRADED : GP_KEEP_ANEW);

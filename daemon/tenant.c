@@ -763,6 +763,30 @@ void gp_dtenant_ban(struct gp_dtenant *t)
 
 /* ---- promises -------------------------------------------------------- */
 
+/* Is that what the device goes by? */
+static bool is_kept(const struct gp_ddev *dev, const struct gp_class_request *request, char *why,
+		    size_t len)
+{
+	const struct gp_config_settings *s = &dev->settings;
+	const char *name = dev->hal->id.name;
+	bool kept = false;
+
+	if (!request->cap_pct && !request->period_ns)
+		return true;
+	if (dev->caps.caps & GP_CAP_CLASS)
+		snprintf(why, len, "%s are not kept on %s: its driver takes turns by itself, by "
+			 "weights and levels", request->cap_pct ? "caps" : "deadlines", name);
+	else if (request->cap_pct && s->be_policy != GP_CONFIG_CREDIT)
+		snprintf(why, len, "caps are not kept on %s: its policy is %s; it takes credit "
+			 "(gpreempt.yaml(5))", name, gp_config_be_policies[s->be_policy]);
+	else if (request->period_ns && s->lc_policy != GP_CONFIG_EDF)
+		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is %s; it takes "
+			 "edf (gpreempt.yaml(5))", name, gp_config_lc_policies[s->lc_policy]);
+	else
+		kept = true;
+	return kept;
+}
+
 int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 		     const struct gp_class_request *request, char *why, size_t len)
 {
@@ -771,19 +795,10 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 	const struct gp_dtenant *whose;
 	int err;
 
+	if (!is_kept(dev, request, why, len))
+		return -EINVAL;
 	if (!request->period_ns)
 		return 0;
-	if (dev->caps.caps & GP_CAP_CLASS) {
-		snprintf(why, len, "deadlines are not kept on %s: its driver takes turns by "
-			 "itself, by levels", dev->hal->id.name);
-		return -EINVAL;
-	}
-	if (dev->settings.lc_policy != GP_CONFIG_EDF) {
-		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is %s; "
-			 "it takes edf (gpreempt.yaml(5))", dev->hal->id.name,
-			 gp_config_lc_policies[dev->settings.lc_policy]);
-		return -EINVAL;
-	}
 	err = gp_sched_admit(dev->sched, t ? t->id : 0, &spec, &a);
 	if (!err)
 		return 0;

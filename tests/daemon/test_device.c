@@ -429,22 +429,36 @@ static void test_a_page_puts_off(void **state)
 	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 13, 15);
 }
 
-/* Where the driver takes turns nobody would keep a deadline that was promised. */
-static void test_no_promise_for_the_driver(void **state)
+static void assert_admits(const struct gp_class_request *request, const char *refusal)
 {
-	struct gp_config_settings edf = device[0].dev->settings;
+	char why[256] = "";
+
+	assert_int_equal(gp_dtenant_admit(device[0].dev, NULL, request, why, sizeof(why)),
+			 refusal ? -EINVAL : 0);
+	if (refusal)
+		assert_non_null(strstr(why, refusal));
+}
+
+/* What nobody would keep is not promised. */
+static void test_what_is_not_kept_is_refused(void **state)
+{
+	struct gp_config_settings s = device[0].dev->settings;
 	const struct gp_class_request due = {
 		.cls = { GP_CLASS_LC, 0 }, .period_ns = 20 * MS, .deadline_ns = 15 * MS,
 		.runtime_ns = MS };
-	char why[256] = "";
+	const struct gp_class_request capped = { .cls = { GP_CLASS_BE, 100 }, .cap_pct = 30 };
 
-	edf.lc_policy = GP_CONFIG_EDF;
-	gp_ddev_settings(device[0].dev, &edf);
-	assert_int_equal(gp_dtenant_admit(device[0].dev, NULL, &due, why, sizeof(why)), 0);
+	assert_admits(&due, "its lc_policy is level; it takes edf");
+	assert_admits(&capped, "its policy is fair; it takes credit");
+	s.lc_policy = GP_CONFIG_EDF;
+	s.be_policy = GP_CONFIG_CREDIT;
+	gp_ddev_settings(device[0].dev, &s);
+	assert_admits(&due, NULL);
+	assert_admits(&capped, NULL);
 	device[0].dev->caps.caps |= GP_CAP_CLASS;
-	gp_ddev_settings(device[0].dev, &edf);
-	assert_int_equal(gp_dtenant_admit(device[0].dev, NULL, &due, why, sizeof(why)), -EINVAL);
-	assert_non_null(strstr(why, "its driver takes turns by itself"));
+	gp_ddev_settings(device[0].dev, &s);
+	assert_admits(&due, "deadlines are not kept on ");
+	assert_admits(&capped, "its driver takes turns by itself");
 	device[0].dev->caps.caps &= ~(uint32_t)GP_CAP_CLASS;
 }
 
@@ -1039,7 +1053,7 @@ int main(void)
 		TEST(test_capped_and_idle),
 		TEST(test_a_page_puts_off),
 		TEST(test_no_step_ends_a_turn_into_work),
-		TEST(test_no_promise_for_the_driver),
+		TEST(test_what_is_not_kept_is_refused),
 		TEST(test_a_turn_ends_with_the_work),
 		TEST(test_one_alone_is_asked_nothing),
 		TEST(test_who_tells_is_off_for_a_while),

@@ -141,6 +141,20 @@ class Turns(Daemon):
     def test_who_waits_for_its_context_has_work(self):
         self.assertLess(self.a_round("context"), 2.4)
 
+    def test_no_gpu(self):
+        """It ends, and says what is missing."""
+        said = {"nvidea": "GPREEMPT_BACKEND=nvidea: no such device is here; backends are nvidia, "
+                          "amd and softgpu"}
+        if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
+            said[""] = ("no GPU is here to share: neither NVIDIA's driver nor AMD's KFD has one; "
+                        "GPREEMPT_BACKEND=softgpu takes the software GPU")
+        for backend, line in said.items():
+            done = subprocess.run([DAEMON, f"--run-dir={self.run_dir}"], text=True, timeout=30,
+                                  capture_output=True, stdin=subprocess.DEVNULL,
+                                  env=dict(self.env, GPREEMPT_BACKEND=backend))
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, f"<3>gpreemptd: {line}\n")
+
     def test_why(self):
         self.start_daemon()
         procs = [self.start("be") for _ in range(2)]
