@@ -327,6 +327,12 @@ class Rig:
         self.device = found.get("uuid", self.device)
         return found
 
+    def quit(self, proc):
+        """Tell one with --control to end, and wait for that."""
+        proc.send("quit")
+        proc.finish(60)
+        self.drop(proc)
+
     def drop(self, proc):
         proc.destroy()
         self.procs.remove(proc)

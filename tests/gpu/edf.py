@@ -121,9 +121,7 @@ class Edf:
                          f"{'said' if said else 'not'}, "
                          f"{tenant['cls'] if tenant else '-'}", "said, said, none",
                          bool(reason and said and tenant and tenant["cls"] == "none"))
-        proc.send("quit")
-        proc.finish(60)
-        self.rig.drop(proc)
+        self.rig.quit(proc)
 
     def run(self):
         user = LC_UID if self.rig.users else os.geteuid()
@@ -136,9 +134,7 @@ class Edf:
                 self.refused(name)
         harness.progress_end()
         for proc in self.procs.values():
-            proc.send("quit")
-            proc.finish(60)
-            self.rig.drop(proc)
+            self.rig.quit(proc)
         self.crowd.finish(self.table)
         status = self.daemon.stop()
         if status:

@@ -85,9 +85,7 @@ class Equals:
 
     def finish(self):
         for proc in self.procs.values():
-            proc.send("quit")
-            proc.finish(60)
-            self.rig.drop(proc)
+            self.rig.quit(proc)
         self.crowd.finish(self.table)
         status = self.daemon.stop()
         if status:
