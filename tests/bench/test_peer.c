@@ -234,7 +234,7 @@ static unsigned int read_all(const char *folder)
 /* Also those that no test runs, as they need a card. */
 static void our_own(void **state)
 {
-	assert_int_equal(read_all("bench/peers"), 15);
+	assert_int_equal(read_all("bench/peers"), 16);
 	assert_int_equal(read_all("bench/peers/rig"), 1);
 }
 

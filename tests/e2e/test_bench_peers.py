@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt-bench's peers: what runs beside the clients and is gone with them, and clients in
 one process."""
+import contextlib
 import csv
 import gzip
 import json
@@ -18,8 +19,13 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 BENCH = os.path.join(BUILD, "bin/gpreempt-bench")
 FAKE = """#!/bin/sh
-if [ "$1" = -d ]; then echo "began in $CUDA_MPS_PIPE_DIRECTORY" >>"$SAID"; exit 0; fi
-cat >>"$SAID"
+pool=${CUDA_MPS_PIPE_DIRECTORY##*/}
+if [ "$1" = -d ]; then echo "$pool began" >>"$SAID"; exit 0; fi
+read -r what
+case $what in
+get_server_list) cat "$SAID.$pool" ;;
+*) echo "$pool $what" >>"$SAID" ;;
+esac
 """
 
 
@@ -231,14 +237,15 @@ class Mps(unittest.TestCase):
             [os.path.join(TOP, "bench/peers/mps"), self.folder], text=True, env=env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def was_told(self):
+    def was_told(self, *pools):
         for _ in range(200):
             with open(self.said, encoding="ascii") as f:
-                text = f.read()
-            if "quit" in text:
+                lines = f.read().splitlines()
+            if len(lines) == 2 * len(pools):
                 break
             time.sleep(0.05)
-        self.assertEqual(text, f"began in {self.folder}/mps\nquit\n")
+        self.assertEqual(lines, [f"{pool} {what}" for what in ("began", "quit")
+                                 for pool in pools])
 
     def test_begins_and_ends(self):
         with self.start() as mps:
@@ -247,7 +254,7 @@ class Mps(unittest.TestCase):
                              ["mps", "mps-log"])
             mps.stdin.close()
             self.assertEqual(mps.wait(20), 0)
-        self.was_told()
+        self.was_told("mps")
 
     def test_is_killed(self):
         with self.start() as mps:
@@ -255,25 +262,72 @@ class Mps(unittest.TestCase):
             mps.send_signal(signal.SIGKILL)
             mps.stdin.close()
             mps.wait(20)
-            self.was_told()
+            self.was_told("mps")
 
-    def test_with_a_daemon(self):
-        """MPS's server is best-effort by a rule of it; both end with who asked for them."""
+    @contextlib.contextmanager
+    def with_a_daemon(self, *more):
         env = dict(soft_env(self.folder), SAID=self.said, GPREEMPT_BACKEND="softgpu",
                    PATH=f"{self.folder}:{BUILD}/bin:{os.environ['PATH']}",
                    LD_LIBRARY_PATH=os.path.join(BUILD, "lib/gpreempt/softgpu"))
-        with subprocess.Popen([os.path.join(TOP, "bench/peers/gpreemptd-mps"), self.folder],
-                              text=True, env=env, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE) as both:
+        with subprocess.Popen([os.path.join(TOP, "bench/peers/gpreemptd-mps"), self.folder,
+                               *more], text=True, env=env, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as both:
             self.assertEqual(both.stdout.readline(), "ready\n")
+            try:
+                yield env
+            finally:
+                both.stdin.close()
+                self.status = both.wait(20)
+                self.err = both.stderr.read()
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "run/gpreemptd.sock")))
+
+    def test_with_a_daemon(self):
+        """MPS's server is best-effort by a rule of it; both end with who asked for them."""
+        with self.with_a_daemon():
             shown = subprocess.run([os.path.join(BUILD, "bin/gpreemptd"), "--check-config",
                                     os.path.join(self.folder, "gpreempt.yaml")], text=True,
                                    capture_output=True, timeout=20)
-            both.stdin.close()
-            self.assertEqual(both.wait(20), 0)
-        self.was_told()
+        self.assertEqual((self.status, self.err), (0, ""))
+        self.was_told("mps")
         self.assertIn("  - exe: /**/nvidia-cuda-mps-server\n    class: be:100\n", shown.stdout)
-        self.assertFalse(os.path.exists(os.path.join(self.folder, "run/gpreemptd.sock")))
+
+    def server(self, pool, env):
+        """A program that stands for an MPS server, as its pool's control daemon names it."""
+        program = os.path.join(self.folder, "nvidia-cuda-mps-server")
+        if not os.path.exists(program):
+            shutil.copy(os.path.join(BUILD, "bench/be"), program)
+        server = subprocess.Popen([program, "--iters=1000", "--blocks=2"], env=env, text=True,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(server.communicate)
+        self.addCleanup(server.kill)
+        self.assertIn("ready", server.stdout.readline())
+        with open(f"{self.said}.{pool}", "w", encoding="ascii") as f:
+            f.write(f"{server.pid}\n")
+        return server.pid
+
+    def test_a_pool_for_each_class(self):
+        """The server of best-effort has it by the rule, that of the other one is raised."""
+        with self.with_a_daemon("lc") as env:
+            wanted = {self.server("mps", env): "be", self.server("lc", env): "lc"}
+            env["GPREEMPT_DAEMON"] = os.path.join(self.folder, "run/gpreemptd.sock")
+            for _ in range(200):
+                listed = subprocess.run([os.path.join(BUILD, "bin/gpreempt"), "ls", "--json"],
+                                        text=True, env=env, capture_output=True, timeout=20)
+                has = {row["pid"]: row["class"]
+                       for row in json.loads(listed.stdout)["processes"]}
+                if has == wanted:
+                    break
+                time.sleep(0.05)
+        self.assertEqual(has, wanted)
+        self.assertEqual((self.status, self.err), (0, ""))
+        self.was_told("mps", "lc")
+
+    def test_a_pool_that_has_no_server(self):
+        with self.with_a_daemon("lc"):
+            pass
+        self.assertEqual(self.status, 1)
+        self.assertIn("gpreemptd-mps: the server of FOLDER/lc was never latency-critical: ",
+                      self.err)
 
     def test_one_is_there(self):
         """By its name as the kernel has it: one of nobody's, which sleeps."""

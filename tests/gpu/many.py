@@ -33,12 +33,13 @@ class Size:
     """How much of all that."""
 
     def __init__(self, soft, seconds=None):
-        self.counts = [1, 2] if soft else [1, 2, 8]
+        self.counts = [1, 2]
         self.beside = [1, 4] if soft else [1, 4, 16]
-        self.fair = {4: 1.02} if soft else {4: 1.02, 16: 1.05}
+        self.fair = {4: 1.02} if soft else {4: 1.02, 8: 1.05, 16: 1.05}
         self.quantum_ms = 50
-        # In the first turns after they begin together, kernels that a turn's end cuts
-        # are all counted late: of 16, 1 % over 3 s.
+        # A kernel that a turn's end cuts is counted by halves at both edges of a window,
+        # and those of all are cut at much the same point: of 8, 2 % over 3 s. So more than
+        # two are counted over 30 s.
         self.sum_s = seconds or 3
         self.fair_s = 30
         self.kernel_us = 2000 if soft else None
