@@ -175,6 +175,14 @@ static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 	}
 }
 
+/* The log is read late: it tells of the time before they came as well. */
+static void tell_since_when(struct gp_ddev *dev, const struct gp_clocks *clocks)
+{
+	for (const struct gp_dtenant *t = dev->tenants; clocks->known && t; t = t->next)
+		gp_usage_from(&dev->usage, t->who.pid,
+			      t->since_ns + (uint64_t)clocks->ahead_ns);
+}
+
 static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
 {
 	if (!dev->clocks.known)
@@ -227,6 +235,7 @@ static void log_was_read(struct gp_job *job)
 
 	if (look->count)
 		dev->quiet_looks = 0;
+	tell_since_when(dev, &look->clocks);
 	for (size_t i = 0; i < look->count; i++)
 		gp_usage_record(&dev->usage, &look->rec[i]);
 	dev->clocks = look->clocks;

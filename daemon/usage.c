@@ -31,6 +31,14 @@ int gp_usage_join(struct gp_usage *usage, pid_t pid, bool lc)
 	return 0;
 }
 
+void gp_usage_from(struct gp_usage *usage, pid_t pid, uint64_t from_ns)
+{
+	struct gp_usage_process *p = gp_usage_of(usage, pid);
+
+	if (p)
+		p->from_ns = from_ns;
+}
+
 void gp_usage_leave(struct gp_usage *usage, pid_t pid)
 {
 	struct gp_usage_process *p = gp_usage_of(usage, pid);
@@ -68,6 +76,11 @@ static void take_from_turns(struct gp_usage *usage, uint64_t from_ns, uint64_t t
 	}
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 static void count(struct gp_usage *usage, struct gp_usage_process *p, uint64_t until_ns)
 {
 	if (!p->on || until_ns <= p->since_ns)
@@ -100,8 +113,7 @@ void gp_usage_record(struct gp_usage *usage, const struct gp_switch_record *rec)
 	if (rec->kind == GP_SWITCH_START) {
 		p->on = true;
 		p->context = rec->context;
-		p->since_ns = rec->time_ns > usage->until_ns ? rec->time_ns :
-							       usage->until_ns;
+		p->since_ns = later(rec->time_ns, later(usage->until_ns, p->from_ns));
 		p->starts++;
 	} else if (p->context == rec->context) {
 		p->on = false;

@@ -22,6 +22,7 @@ struct gp_usage_process {
 	bool lc;			/* what it has is taken from best-effort */
 	bool on;			/* one of its contexts has the device */
 	uint32_t context;		/* which */
+	uint64_t from_ns;		/* what was before is not its own as a tenant */
 	uint64_t since_ns;		/* counted until then, if @on */
 	uint64_t used_ns;		/* since it was last asked for */
 	uint64_t taken_ns;		/* likewise: lc had it, in this one's turns */
@@ -45,6 +46,8 @@ struct gp_usage {
 
 /** @pid is a tenant from now on; known already: of this class. -ENOSPC. */
 int gp_usage_join(struct gp_usage *usage, pid_t pid, bool lc);
+/** It is one since @from_ns: nothing that it had before counts. */
+void gp_usage_from(struct gp_usage *usage, pid_t pid, uint64_t from_ns);
 void gp_usage_leave(struct gp_usage *usage, pid_t pid);
 /** Turns come in the order of time. */
 void gp_usage_turn(struct gp_usage *usage, uint64_t at_ns, pid_t pid);

@@ -155,6 +155,22 @@ static void test_random(void **state)
 	}
 }
 
+/* The log is read late: it has stretches of the time before somebody came. */
+static void test_before_it_came(void **state)
+{
+	start();
+	gp_usage_from(&usage, 1, 14 * MS);
+	rec(GP_SWITCH_START, 10 * MS, 1, 100);
+	rec(GP_SWITCH_END, 12 * MS, 1, 100);
+	rec(GP_SWITCH_START, 13 * MS, 1, 100);
+	rec(GP_SWITCH_END, 17 * MS, 1, 100);
+	rec(GP_SWITCH_START, 17 * MS, 2, 200);
+	gp_usage_until(&usage, 20 * MS);
+	expect(1, 3 * MS, 0);
+	expect(2, 3 * MS, 0);
+	gp_usage_from(&usage, 77, 30 * MS);	/* nobody's */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_what_is_lost_is_not_guessed),
 		cmocka_unit_test(test_late_records),
+		cmocka_unit_test(test_before_it_came),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_random),
 	};

@@ -108,6 +108,19 @@ class Turns(Daemon):
         self.eventually("what each has used", lambda: all(
             t["used_ns"] > 0 for t in self.taken().values()))
 
+    def test_what_it_had_before_it_came(self):
+        """The log has it, which nobody reads before there are tenants. It is none of its use."""
+        self.start_daemon()
+        proc = self.start(args=["--iters=0", "--kernel-us=10000"])
+        begun = self.devices()[0]["up_ns"]
+        self.eventually("half a second of the device",
+                        lambda: self.devices()[0]["up_ns"] > begun + 500e6)
+        self.ok("attach", "--class=be", str(proc.pid))
+        self.until_taken(proc)
+        self.eventually("what it has used", lambda: self.taken()[proc.pid]["used_ns"] > 0)
+        t = self.taken()[proc.pid]
+        self.assertLessEqual(t["used_ns"], t["age_ns"], t)
+
     def test_who_leaves_is_not_waited_for(self):
         self.start_daemon()
         procs = [self.start("be") for _ in range(3)]
