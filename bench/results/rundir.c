@@ -218,9 +218,28 @@ static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_r
 	return json_string(name);
 }
 
+/* In one step: whoever ends the command has all runs but the one that was under way. */
+static int write_runs(const struct gp_rundir *dir)
+{
+	char path[PATH_MAX], whole[PATH_MAX];
+
+	path_of(dir, "run.json.part", path);
+	path_of(dir, "run.json", whole);
+	errno = 0;
+	if (json_dump_file(dir->root, path, JSON_INDENT(1)) || rename(path, whole))
+		return -(errno ? errno : EIO);
+	return 0;
+}
+
+/* Takes @one. */
+static int add(struct gp_rundir *dir, json_t *one)
+{
+	return json_array_append_new(dir->runs, one) ? -ENOMEM : write_runs(dir);
+}
+
 int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 {
-	json_t *clients = json_array(), *timeline, *one;
+	json_t *clients = json_array(), *timeline;
 	int err = clients ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < run->clients && !err; i++)
@@ -230,24 +249,24 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 		return err;
 	}
 	timeline = timeline_of(dir, run, &err);
-	one = json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "plan", run->plan,
-			"scheduler", run->scheduler, "run", (json_int_t)run->number, "seconds",
-			run->seconds, "rates_times", run->rates_times, "energy_j",
+	if (err) {
+		json_decref(timeline);
+		json_decref(clients);
+		return err;
+	}
+	return add(dir, json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "plan",
+			run->plan, "scheduler", run->scheduler, "run", (json_int_t)run->number,
+			"seconds", run->seconds, "rates_times", run->rates_times, "energy_j",
 			number_or_null(run->energy_j, run->energy_j > 0), "beside_cpu_s",
 			number_or_null(run->beside_cpu_s, run->beside_cpu_s > 0), "timeline",
-			timeline, "clients", clients);
-	if (!one || json_array_append_new(dir->runs, one))
-		return -ENOMEM;
-	return err;
+			timeline, "clients", clients));
 }
 
 int gp_rundir_absent(struct gp_rundir *dir, const char *plan, const char *scheduler,
 		     const char *why)
 {
-	json_t *one = json_pack("{s:s, s:s, s:s}", "plan", plan, "scheduler", scheduler,
-				"absent", why);
-
-	return !one || json_array_append_new(dir->runs, one) ? -ENOMEM : 0;
+	return add(dir, json_pack("{s:s, s:s, s:s}", "plan", plan, "scheduler", scheduler,
+				  "absent", why));
 }
 
 static void say_machine(char machine[512])
@@ -309,17 +328,12 @@ int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
 
 int gp_rundir_close(struct gp_rundir *dir)
 {
-	char path[PATH_MAX];
-	int err;
+	int err = 0;
 
 	if (!dir)
 		return 0;
-	path_of(dir, "run.json", path);
-	errno = 0;
-	if (!json_array_size(dir->runs))
-		err = rmdir(dir->path) && errno != ENOTEMPTY ? -errno : 0;
-	else
-		err = json_dump_file(dir->root, path, JSON_INDENT(1)) ? -(errno ? errno : EIO) : 0;
+	if (!json_array_size(dir->runs) && rmdir(dir->path) && errno != ENOTEMPTY)
+		err = -errno;
 	json_decref(dir->root);
 	free(dir);
 	return err;

@@ -56,14 +56,14 @@ struct gp_rundir_run {
 /** 0; -EEXIST: there is a run.json in @path; or another negative errno. */
 int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
 		     struct gp_rundir **dir);
-/** Its samples are written at once. 0, or negative errno. */
+/** Its samples are written at once, and run.json anew. 0, or negative errno. */
 int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run);
-/** It was not run, because. 0, or negative errno. */
+/** It was not run, because; as above. */
 int gp_rundir_absent(struct gp_rundir *dir, const char *plan, const char *scheduler,
 		     const char *why);
 /**
- * Writes run.json, and frees @dir in any case. Where there was no run the folder goes, if
- * nothing else is in it. NULL is fine.
+ * Frees @dir in any case. Where there was no run the folder goes, if nothing else is in it.
+ * NULL is fine.
  */
 int gp_rundir_close(struct gp_rundir *dir);
 

@@ -146,6 +146,31 @@ static void intervals(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* Who ends the command has the runs that were over. */
+static void before_it_is_over(void **state)
+{
+	const struct gp_rundir_client client = { .id = "lc", .workload = "w", .load = "l" };
+	const struct gp_rundir_run run = run_of(&client, 1);
+	char folder[64], path[128], command[96];
+	struct gp_rundir *dir;
+
+	folder_of(folder);
+	snprintf(path, sizeof(path), "%s/run.json", folder);
+	assert_int_equal(gp_rundir_create(folder, &about, &dir), 0);
+	for (size_t n = 1; n <= 3; n++) {
+		json_t *root;
+
+		assert_int_equal(n == 2 ? gp_rundir_absent(dir, "p", "MPS", "no such command") :
+					  gp_rundir_add(dir, &run), 0);
+		root = json_load_file(path, 0, NULL);
+		assert_int_equal(json_array_size(json_object_get(root, "runs")), n);
+		json_decref(root);
+	}
+	assert_int_equal(gp_rundir_close(dir), 0);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 /* Nothing is left of it, so that the same name can be given again. */
 static void without_a_run(void **state)
 {
@@ -181,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),
 		cmocka_unit_test(intervals),
+		cmocka_unit_test(before_it_is_over),
 		cmocka_unit_test(without_a_run),
 		cmocka_unit_test(where_nothing_can_be_written),
 	};
