@@ -302,6 +302,7 @@ static const char *words(char text[GP_WIRE_TEXT_LEN])
 
 static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 {
+	const bool had = gp_edev_class(dev).cls != GP_CLASS_NONE;
 	struct gp_edaemon *d = &dev->daemon;
 	struct gp_class_request request;
 	int err;
@@ -325,6 +326,9 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 		gp_log(GP_LOG_WARN, "%s: the class asked for is refused: %.*s",
 		       dev->hal->id.name, WORDS, words(msg->welcome.why));
 	(void)apply(dev, &request, false);
+	/* The daemon leaves who has no class as it found them: with what was set in advance. */
+	if (had && request.cls.cls == GP_CLASS_NONE)
+		gp_edev_slices_off(dev);
 }
 
 /* In answer to HELLO: for now, or for good unless a welcome follows. */

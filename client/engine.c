@@ -1357,6 +1357,13 @@ int gp_edev_take_back(struct gp_edev *dev)
 	return err;
 }
 
+void gp_edev_slices_off(struct gp_edev *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+	slices_off(dev);
+	gp_edev_unlock(dev);
+}
+
 void gp_edev_slices_again(struct gp_edev *dev)
 {
 	if (!dev->managed)

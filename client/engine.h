@@ -256,6 +256,8 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
  */
 void gp_edev_give(struct gp_edev *dev);
 int gp_edev_take_back(struct gp_edev *dev);
+/** All groups have the driver's slice, whatever was set before. */
+void gp_edev_slices_off(struct gp_edev *dev);
 /** Somebody else may have set slices: as the core wants them, once more. */
 void gp_edev_slices_again(struct gp_edev *dev);
 

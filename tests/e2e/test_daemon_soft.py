@@ -204,6 +204,13 @@ class Rules(Daemon):
         self.assertEqual((row["class"], row["weight"]), ("be", 50), row)
         self.assertIn("no rule", row["daemon"]["class_from"] + self.said())
 
+    def test_who_gets_no_class_has_nothing_of_it(self):
+        """What it was started with set its slice before the daemon was asked."""
+        self.start_daemon("strangers: none\nrules:\n  - user: nobody\n    may: lc:0\n")
+        proc = self.start("lc")
+        self.eventually("it has none", lambda: self.rows()[proc.pid]["class"] == "none")
+        self.eventually("the driver's slice", lambda: self.slices(proc) == [DRIVER_US])
+
     def test_attach_and_set(self):
         self.start_daemon()
         proc = self.start()
