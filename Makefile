@@ -116,6 +116,14 @@ $(O)/obj/%.o: %.c | need-cc
 	$(call msg,CC,$<)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
 
+# Of another prefix= than before: what has these folders in it is made anew.
+FOLDERS := $(O)/folders
+$(FOLDERS): FORCE
+	$(Q)mkdir -p $(@D); echo '$(prefix) $(libdir) $(includedir) $(sbindir)' >$@.now; \
+		cmp -s $@.now $@ || cp $@.now $@; rm $@.now
+.PHONY: FORCE
+$(call obj,$(shell grep -lE 'GP_(PKG)?LIBDIR' */*.c */*/*.c)): $(FOLDERS)
+
 $(CORE_A): $(call obj,$(LIB_SRCS))
 $(MODEL_A): $(call obj,$(MODEL_SRCS))
 $(CORE_A) $(MODEL_A):

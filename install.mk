@@ -9,11 +9,11 @@ $(O)/man/%: docs/man/%.scd
 
 $(O)/gpreempt.pc: client/gpreempt.pc.in
 $(O)/hsaq.pc: libhsaq/hsaq.pc.in
-$(O)/gpreempt.pc $(O)/hsaq.pc:
+$(O)/gpreempt.pc $(O)/hsaq.pc: $(FOLDERS)
 	$(Q)mkdir -p $(@D) && sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' \
-		-e 's|@includedir@|$(includedir)|' -e 's|@version@|$(VERSION)|' $< >$@
+		-e 's|@includedir@|$(includedir)|' -e 's|@version@|$(VERSION)|' $(filter %.in,$^) >$@
 
-$(O)/gpreemptd.service: systemd/gpreemptd.service.in
+$(O)/gpreemptd.service: systemd/gpreemptd.service.in $(FOLDERS)
 	$(Q)mkdir -p $(@D) && sed -e 's|@sbindir@|$(sbindir)|' $< >$@
 
 .PHONY: man install uninstall clean help
@@ -24,7 +24,9 @@ man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
 		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(libdir)/pkgconfig \
-		$(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(unitdir) $(DESTDIR)$(docdir) $(DESTDIR)$(sysconfdir)/gpreempt
+		$(DESTDIR)$(includedir)/gpreempt $(DESTDIR)$(unitdir) $(DESTDIR)$(docdir)
+	@$(INSTALL) -d $(DESTDIR)$(sysconfdir)/gpreempt 2>/dev/null || \
+		echo 'not yours: $(DESTDIR)$(sysconfdir)/gpreempt, where the gpreempt.yaml of root'\''s gpreemptd goes'
 	$(INSTALL) -m 755 $(DAEMON) $(DESTDIR)$(sbindir)/
 	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
 	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
@@ -70,7 +72,8 @@ help:
 	'make check-asan   unit tests, and the programs end to end, under ASan and UBSan' \
 	'make check-tsan   the same under TSan' \
 	'make ci-more      TSan, 500 kills, fuzzing, lint: what is too long for check' \
-	'make check-gpu SUITE=latency|exact|kill|safety|many|share|edf|rules|devices   on an NVIDIA GPU' \
+	'make check-gpu SUITE=latency|exact|kill|safety|many|share|sjf|edf|rules|controls|devices' \
+	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
 	'make lint         cppcheck, the arrows between folders, columns and blanks' \
 	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \

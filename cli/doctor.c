@@ -79,6 +79,18 @@ static void check_node(const char *path)
 		       strerror(errno), path);
 }
 
+/* false: nothing else works, whatever is here. */
+static bool check_backend(void)
+{
+	const char *chosen = getenv("GPREEMPT_BACKEND");
+
+	if (!chosen || !*chosen || gp_hal_find(chosen))
+		return true;
+	report(MISSING, "GPREEMPT_BACKEND='%.32s': no such backend; unset it, or write nvidia, "
+			"amd or softgpu", chosen);
+	return false;
+}
+
 /* true: a GPU works here. */
 static bool check_devices(const char *backend, struct gp_devices *devices)
 {
@@ -504,7 +516,7 @@ int gp_verb_doctor(int argc, char **argv)
 	check_injection();
 	check_connections();
 	check_namespaces();
-	if (gp_path_libdir(dir, sizeof(dir)))
+	if (!check_backend() || gp_path_libdir(dir, sizeof(dir)))
 		works = false;
 	printf("\n%s\n",
 	       !works ? "gpreempt run does not work here yet: see \"missing\" "

@@ -129,10 +129,29 @@ const char *gp_device_driver(const char *device)
 	return "";
 }
 
+/* A software GPU makes as many as its first client asks for: 1 to 8, 1 as a rule. */
+static int check_soft(const char *device)
+{
+	const char *text = getenv("GPREEMPT_SOFTGPU_GPUS");
+	const unsigned long count = text && *text ? strtoul(text, NULL, 10) : 1;
+	char *end;
+	const unsigned long number = strtoul(device + 4, &end, 10);
+
+	if (end != device + 4 && !*end && number < count)
+		return 0;
+	fprintf(stderr, "gpreempt-bench: --device=%s: no such device; the last one is soft%lu "
+			"(GPREEMPT_SOFTGPU_GPUS)\n", device, count ? count - 1 : 0);
+	return -EINVAL;
+}
+
 int gp_device_prepare(const char *device)
 {
 	char folder[PATH_MAX];
-	int err = own_folder(folder);
+	int err = gp_device_is_soft(device) ? check_soft(device) : 0;
+
+	if (err)
+		return err;
+	err = own_folder(folder);
 
 	if (!err)
 		err = find_program(folder, "client", client_path);

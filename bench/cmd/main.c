@@ -248,6 +248,11 @@ static int calibrate(struct args *a)
 
 	if (a->words != 1)
 		return wrong_use("calibrate SUITE|PLAN");
+	if (find(a->word[0])) {
+		fprintf(stderr, "gpreempt-bench: calibrate %s: it has no rates of its own; plans "
+				"and folders of them have\n", a->word[0]);
+		return 2;
+	}
 	if (!is_plan(a->word[0]))
 		return no_such_suite("calibrate", a->word[0]);
 	err = gp_plans_open(&plans, a->word[0]);
@@ -271,6 +276,14 @@ static const char *cannot_run(const struct args *a, const struct gp_suite *suite
 	return NULL;
 }
 
+/* Better before a suite has run than after. */
+static int can_write(const char *path)
+{
+	FILE *file = fopen(path, "ae");
+
+	return file && !fclose(file) ? 0 : -errno;
+}
+
 static int run(struct args *a)
 {
 	const struct gp_suite *suite = NULL;
@@ -288,6 +301,9 @@ static int run(struct args *a)
 		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name, why);
 		return 2;
 	}
+	r = a->out ? can_write(a->out) : 0;
+	if (r)
+		return failed(a->out, r);
 	results = gp_results_create(suite ? suite->name : a->word[0], a->options.seed);
 	if (!results)
 		return failed(a->word[0], -ENOMEM);

@@ -196,6 +196,7 @@ static int start_together(struct run *r)
 /* One after the other: each finds out by itself what its kernels take. */
 static int start_all(struct run *r)
 {
+	char what[128];
 	int err = 0;
 
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
@@ -204,8 +205,9 @@ static int start_all(struct run *r)
 		return failed(r, 0, err, "what it needs cannot be written");
 	for (size_t i = 0; i < r->processes; i++) {
 		err = is_together(r) ? start_together(r) : start_one(r, i);
+		snprintf(what, sizeof(what), "did not start on %s", r->how->device);
 		if (err)
-			return failed(r, i, err, "did not start");
+			return failed(r, i, err, what);
 	}
 	return 0;
 }

@@ -478,8 +478,9 @@ class Bench(unittest.TestCase):
                              "(bench/record/record.py), or say there what stands for it\n")
 
     def test_out_of_reach(self):
+        """Nothing is run for it."""
         done = bench("run", "switch", "--out=/none/such/file")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("/none/such/file: No such file or directory", done.stderr)
 
     def test_without_its_device(self):
@@ -515,7 +516,10 @@ class Bench(unittest.TestCase):
                            (("run", "theory", "--offered=1.5"), "--offered=1.5: a number above"),
                            (("run", "theory", "--offered=-1"), "--offered=-1: a number above"),
                            (("calibrate",), 'it is "gpreempt-bench calibrate SUITE|PLAN"'),
-                           (("calibrate", "theory"), "theory: no such suite"),
+                           (("calibrate", "theory"), "theory: it has no rates of its own"),
+                           (("calibrate", "none"), "none: no such suite"),
+                           (("run", "shares", "--device=soft9"), "soft9: no such device"),
+                           (("run", "shares", "--device=soft"), "soft: no such device"),
                            (("run", "theory", "--seed=1x"), "--seed=1x: a number")):
             done = bench(*args)
             self.assertEqual(done.returncode, 2, args)

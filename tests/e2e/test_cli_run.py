@@ -198,6 +198,11 @@ class Help(Rig):
             done = self.ok("doctor")
             self.assertEqual("CUDA_DEVICE_MAX_CONNECTIONS=1" in done.stdout, count == "1")
 
+    def test_doctor_and_no_such_backend(self):
+        done = self.gp("doctor", env={"GPREEMPT_BACKEND": "amdgpu"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("missing  GPREEMPT_BACKEND='amdgpu': no such backend", done.stdout)
+
     def test_doctor(self):
         done = self.ok("doctor", soft=False)
         for word in ("driver", "soft0", "attach", "CUDA_INJECTION64_PATH",
