@@ -24,7 +24,7 @@ if [ "$1" = -d ]; then echo "$pool began" >>"$SAID"; exit 0; fi
 read -r what
 case $what in
 get_server_list) cat "$SAID.$pool" ;;
-*) echo "$pool $what" >>"$SAID" ;;
+*) sleep 0.4; echo "$pool $what" >>"$SAID" ;;
 esac
 """
 
@@ -238,13 +238,11 @@ class Mps(unittest.TestCase):
             [os.path.join(TOP, "bench/peers/mps"), self.folder], text=True, env=env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def was_told(self, *pools):
-        for _ in range(200):
-            with open(self.said, encoding="ascii") as f:
-                lines = f.read().splitlines()
-            if len(lines) == 2 * len(pools):
-                break
-            time.sleep(0.05)
+    def told(self):
+        with open(self.said, encoding="ascii") as f:
+            return f.read().splitlines()
+
+    def were_told(self, lines, *pools):
         self.assertEqual(lines, [f"{pool} {what}" for what in ("began", "quit")
                                  for pool in pools])
 
@@ -255,15 +253,15 @@ class Mps(unittest.TestCase):
                              ["mps", "mps-log"])
             mps.stdin.close()
             self.assertEqual(mps.wait(20), 0)
-        self.was_told("mps")
+            self.were_told(self.told(), "mps")
 
     def test_is_killed(self):
         with self.start() as mps:
             self.assertEqual(mps.stdout.readline(), "ready\n")
             mps.send_signal(signal.SIGKILL)
             mps.stdin.close()
-            mps.wait(20)
-            self.was_told("mps")
+            mps.stderr.read()       # until what it had started has ended, too
+        self.were_told(self.told(), "mps")
 
     @contextlib.contextmanager
     def with_a_daemon(self, *more):
@@ -279,6 +277,7 @@ class Mps(unittest.TestCase):
             finally:
                 both.stdin.close()
                 self.status = both.wait(20)
+                self.told_by_then = self.told()
                 self.err = both.stderr.read()
         self.assertFalse(os.path.exists(os.path.join(self.folder, "run/gpreemptd.sock")))
 
@@ -289,7 +288,7 @@ class Mps(unittest.TestCase):
                                     os.path.join(self.folder, "gpreempt.yaml")], text=True,
                                    capture_output=True, timeout=20)
         self.assertEqual((self.status, self.err), (0, ""))
-        self.was_told("mps")
+        self.were_told(self.told_by_then, "mps")
         self.assertIn("  - exe: /**/nvidia-cuda-mps-server\n    class: be:100\n", shown.stdout)
 
     def server(self, pool, env):
@@ -321,7 +320,7 @@ class Mps(unittest.TestCase):
                 time.sleep(0.05)
         self.assertEqual(has, wanted)
         self.assertEqual((self.status, self.err), (0, ""))
-        self.was_told("mps", "lc")
+        self.were_told(self.told_by_then, "mps", "lc")
 
     def test_a_pool_that_has_no_server(self):
         with self.with_a_daemon("lc"):
