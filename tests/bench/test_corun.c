@@ -99,6 +99,29 @@ static void alone(void **state)
 	end(&f);
 }
 
+/* What sjf needs to know costs a graph's launch some time for each kernel, and others none. */
+static void watched_launches(void **state)
+{
+	static const char *const graph[] = { "", ", \"use_cuda_graph\": true" };
+	static const uint64_t more_ns[] = { 0, 5 * 171 };
+
+	for (size_t i = 0; i < 2; i++) {
+		char text[512];
+		uint64_t ns;
+		struct fix f;
+
+		snprintf(text, sizeof(text),
+			 PLAN(CLIENT("lc", EVERY_5MS, FIVE "%s") ", "
+			      CLIENT("seldom", "\"type\": \"periodic\", \"frequency\": 0.6",
+				     "\"priority\": 0, \"model_name\": \"spin:1ms\"")),
+			 graph[i]);
+		begin(&f, text);
+		ns = latency(ran(&f, GP_CORUN_HINTED), 500);
+		assert_int_equal(latency(ran(&f, GP_CORUN_SJF), 500), ns + more_ns[i]);
+		end(&f);
+	}
+}
+
 /* One switch where nothing is said, none that shows where it is. */
 static void beside_best_effort(void **state)
 {
@@ -392,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone),
+		cmocka_unit_test(watched_launches),
 		cmocka_unit_test(beside_best_effort),
 		cmocka_unit_test(best_effort_is_seen_idle),
 		cmocka_unit_test(one_at_a_time),
