@@ -62,8 +62,6 @@ void gp_ddev_look(struct gp_ddev *dev);
 void gp_ddev_look_at_pages(struct gp_ddev *dev);
 /** The same, for latency-critical work that has come or is done: others may be cut for it. */
 void gp_ddev_woken(struct gp_ddev *dev);
-/** The sooner one of two times; 0 is none. */
-uint64_t gp_sooner(uint64_t a_ns, uint64_t b_ns);
 /** Of these, only whether latency-critical work is there, or about to come. */
 void gp_ddev_look_at_lc(struct gp_ddev *dev);
 /** When that is to be next, as things are. */

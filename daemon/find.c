@@ -44,6 +44,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/times.h"
+
 #define MS 1000000ull
 #define FAST_NS (50 * MS)
 #define SLOW_NS (2000 * MS)
@@ -261,11 +263,6 @@ static void seen_drop_all(struct gp_find *f)
 
 /* ---- a look --------------------------------------------------------------------- */
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -293,11 +290,11 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 		return 0;
 	/* At the next sweep, which the last scan may have come some time behind. */
 	if (!is_young(s, now_ns))
-		return s->end_ns + max_u64(SLOW_NS * 3 / 4, SHARE_OLD * s->cost_ns);
+		return s->end_ns + gp_later(SLOW_NS * 3 / 4, SHARE_OLD * s->cost_ns);
 	if (s->has_some)
-		return s->end_ns + max_u64(MORE_NS, SHARE_MORE * s->cost_ns);
+		return s->end_ns + gp_later(MORE_NS, SHARE_MORE * s->cost_ns);
 	/* The first round after that is up to FAST_NS later. */
-	return s->end_ns + max_u64(FAST_NS / 2, SHARE_GROUPS * s->cost_ns);
+	return s->end_ns + gp_later(FAST_NS / 2, SHARE_GROUPS * s->cost_ns);
 }
 
 /*
@@ -488,7 +485,7 @@ static void sweep(struct gp_find *f)
 	f->lost = false;
 	f->lost_ns = now + SHARE_LOST * took;
 	/* The first asks the drivers of everybody, which the others do not. */
-	f->sweep_ns = now + (first ? SLOW_NS : max_u64(SLOW_NS, SHARE_SWEEP * took));
+	f->sweep_ns = now + (first ? SLOW_NS : gp_later(SLOW_NS, SHARE_SWEEP * took));
 }
 
 /* ---- the new ones ---------------------------------------------------------------------- */
@@ -559,7 +556,7 @@ static void do_round(struct gp_find *f)
 		look_at_new(f, now);
 	young = look_at_young(f, now);
 	now = gp_loop_now_ns();
-	f->round_min_ns = now + max_u64(FAST_NS, SHARE_ROUND * (looking_ns(f) - from));
+	f->round_min_ns = now + gp_later(FAST_NS, SHARE_ROUND * (looking_ns(f) - from));
 	if (young)
 		f->round_ns = f->round_min_ns;
 	else
@@ -577,7 +574,7 @@ static void hear_new(struct gp_find *f, pid_t pid, bool execs)
 	if (s && execs)
 		seen_anew(f, s, now + YOUNG_NS);
 	if (f->round_ns == NEVER)
-		f->round_ns = max_u64(now + FAST_NS, f->round_min_ns);
+		f->round_ns = gp_later(now + FAST_NS, f->round_min_ns);
 }
 
 static void hear_event(struct gp_find *f, const struct proc_event *e)

@@ -15,6 +15,7 @@
 
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
+#include "daemon/times.h"
 
 #define TURN_NS 5000000u
 #define LOOK_NS 1000000u

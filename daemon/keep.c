@@ -18,6 +18,7 @@
 #include "daemon/keep_internal.h"
 #include "daemon/log.h"
 #include "daemon/spawn.h"
+#include "daemon/times.h"
 
 #define MS 1000000ull
 #define ASK_NS (10 * MS)
@@ -162,11 +163,6 @@ static void look_for(struct gp_keep *keep, struct gp_other *other)
 		start(keep, other, now);
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a && (!b || a < b) ? a : b;
-}
-
 void gp_keep_look(struct gp_keep *keep)
 {
 	uint64_t in_ns = 0;
@@ -178,7 +174,7 @@ void gp_keep_look(struct gp_keep *keep)
 		if (!gp_keep_has(keep, role))
 			in_ns = ASK_NS;
 	if (keep->looked)
-		in_ns = sooner(keep->looked(keep), in_ns);
+		in_ns = gp_sooner(keep->looked(keep), in_ns);
 	if (!keep->loop)
 		return;
 	if (in_ns)

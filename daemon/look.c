@@ -21,6 +21,7 @@
 
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
+#include "daemon/times.h"
 
 #define PUT_OFF_NS 200000u
 #define CUT_NS 250000u		/* after some of these twice as long .. */
@@ -344,11 +345,6 @@ void gp_ddev_notice_due(struct gp_tick *tick)
 	dev->quiet_looks = is_quiet(dev) ? dev->quiet_looks + 1 : 0;
 	gp_ddev_look(dev);
 	plan_notice(dev);
-}
-
-uint64_t gp_sooner(uint64_t a_ns, uint64_t b_ns)
-{
-	return !a_ns || (b_ns && b_ns < a_ns) ? b_ns : a_ns;
 }
 
 static uint64_t cut_wait_ns(const struct gp_ddev *dev)

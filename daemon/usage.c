@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include "daemon/times.h"
+
 struct gp_usage_process *gp_usage_of(struct gp_usage *usage, pid_t pid)
 {
 	for (size_t i = 0; pid && i < GP_USAGE_PROCESSES; i++)
@@ -76,11 +78,6 @@ static void take_from_turns(struct gp_usage *usage, uint64_t from_ns, uint64_t t
 	}
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void count(struct gp_usage *usage, struct gp_usage_process *p, uint64_t until_ns)
 {
 	if (!p->on || until_ns <= p->since_ns)
@@ -113,7 +110,7 @@ void gp_usage_record(struct gp_usage *usage, const struct gp_switch_record *rec)
 	if (rec->kind == GP_SWITCH_START) {
 		p->on = true;
 		p->context = rec->context;
-		p->since_ns = later(rec->time_ns, later(usage->until_ns, p->from_ns));
+		p->since_ns = gp_later(rec->time_ns, gp_later(usage->until_ns, p->from_ns));
 		p->starts++;
 	} else if (p->context == rec->context) {
 		p->on = false;

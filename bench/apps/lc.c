@@ -53,7 +53,7 @@ static const struct gp_opt opts[] = {
 	{.name = "out",
 	 .text = opt.out,
 	 .text_len = sizeof(opt.out),
-	 .help = "file for the samples: intended, start, end (ns), kind"},
+	 .help = "file for the samples: intended, start, end (ns), kind, how long that took (ns)"},
 	{.name = "inside",
 	 .text = opt.inside,
 	 .text_len = sizeof(opt.inside),
@@ -109,6 +109,7 @@ static const char *const inside_names[INSIDES] = {
 
 struct sample {
 	uint64_t intended_ns, start_ns, end_ns;
+	uint64_t inside_ns;	/* what is done inside took */
 	const char *kind;
 };
 
@@ -257,16 +258,23 @@ static void hint(struct lc *lc, uint64_t work_ns)
 		"gp_hint");
 }
 
-static void launch_all(struct lc *lc, enum inside inside)
+/* How long what is done inside took, ns. */
+static uint64_t launch_all(struct lc *lc, enum inside inside)
 {
+	uint64_t inside_ns = 0;
+
 	for (uint64_t k = 0; k < opt.kernels; k++) {
 		if (k && opt.gap_us)
 			gp_clock_busy_until(gp_clock_now_ns() +
 					    opt.gap_us * 1000);
-		if (k == opt.kernels / 2)
+		if (k == opt.kernels / 2 && inside != INSIDES) {
+			inside_ns = gp_clock_now_ns();
 			do_inside(lc, inside);
+			inside_ns = gp_clock_now_ns() - inside_ns;
+		}
 		gp_work_launch(&lc->work);
 	}
+	return inside_ns;
 }
 
 /* One request whose work is meant to start at @sample->intended_ns. */
@@ -287,7 +295,7 @@ static void request(struct lc *lc, struct sample *sample, enum inside inside)
 		gp_bench_client_check(
 			lc->client.segment_begin(lc->client.handle),
 			"gp_segment_begin");
-	launch_all(lc, inside);
+	sample->inside_ns = launch_all(lc, inside);
 	GP_CU(cuStreamSynchronize(lc->work.stream));
 	sample->end_ns = gp_clock_now_ns();
 	if (opt.segment)
@@ -307,12 +315,13 @@ static void write_samples(const struct sample *sample, size_t count)
 		fprintf(stderr, "lc: %s: %s\n", opt.out, strerror(errno));
 		exit(1);
 	}
-	fprintf(out, "# intended_ns start_ns end_ns inside\n");
+	fprintf(out, "# intended_ns start_ns end_ns inside inside_ns\n");
 	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%llu %llu %llu %s\n",
+		fprintf(out, "%llu %llu %llu %s %llu\n",
 			(unsigned long long)sample[i].intended_ns,
 			(unsigned long long)sample[i].start_ns,
-			(unsigned long long)sample[i].end_ns, sample[i].kind);
+			(unsigned long long)sample[i].end_ns, sample[i].kind,
+			(unsigned long long)sample[i].inside_ns);
 	fclose(out);
 }
 

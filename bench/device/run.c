@@ -205,9 +205,10 @@ static int start_all(struct run *r)
 		return failed(r, 0, err, "what it needs cannot be written");
 	for (size_t i = 0; i < r->processes; i++) {
 		err = is_together(r) ? start_together(r) : start_one(r, i);
+		if (!err)
+			continue;
 		snprintf(what, sizeof(what), "did not start on %s", r->how->device);
-		if (err)
-			return failed(r, i, err, what);
+		return failed(r, i, err, what);
 	}
 	return 0;
 }
