@@ -217,8 +217,9 @@ static void print_text(const struct stat_run *r)
 	for (size_t i = 0; i < r->tenants; i++)
 		print_tenant(out, &r->tenant[i]);
 	if (!r->tenants)
-		fprintf(out, "\ncounters: - (no gpreempt was seen in it; run "
-			     "it with --class=CLASS)\n");
+		fprintf(out, "\ncounters: - (no gpreempt was seen in it; %s)\n",
+			r->cmd.class_text ? "it used no GPU, or nothing can be preloaded into it" :
+					    "run it with --class=CLASS");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------- */

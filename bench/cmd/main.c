@@ -55,6 +55,7 @@ struct args {
 	const char *command, *word[WORDS], *out, *dir;
 	char *line;		/* the command, as it was given */
 	int words;
+	bool peers_said;
 	struct gp_suite_options options;
 };
 
@@ -120,6 +121,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPT_PEERS:
 		a->options.peers = text;
+		a->peers_said = true;
 		return 0;
 	case OPT_WORKLOADS:
 		a->options.workloads = text;
@@ -273,6 +275,9 @@ static const char *cannot_run(const struct args *a, const struct gp_suite *suite
 		return suite->deviceless;
 	if (!suite->samples && a->dir)
 		return "it has no raw samples for --dir; --out=FILE keeps what it found";
+	if (!suite->samples && (a->options.device || a->options.seconds > 0 ||
+				a->options.offered > 0))
+		return "it runs no plans, which --device, --offered and --seconds are for";
 	return NULL;
 }
 
@@ -296,6 +301,11 @@ static int run(struct args *a)
 	suite = find(a->word[0]);
 	if (!suite && !is_plan(a->word[0]))
 		return no_such_suite("run", a->word[0]);
+	if (a->peers_said && !a->options.device) {
+		fprintf(stderr, "gpreempt-bench: --peers=%s: they are for a device; --device=ID "
+				"says which\n", a->options.peers);
+		return 2;
+	}
 	why = suite ? cannot_run(a, suite) : NULL;
 	if (why) {
 		fprintf(stderr, "gpreempt-bench: run %s: %s\n", suite->name, why);

@@ -495,6 +495,11 @@ class Bench(unittest.TestCase):
     def test_refuses(self):
         for args, says in ((("run", "quick-rig"), "run quick-rig: --device=ID of an AMD GPU"),
                            (("run", "switch", "--dir=/tmp/x"), "run switch: it has no raw samples"),
+                           (("run", "switch", "--device=soft0"), "run switch: it runs no plans, "
+                            "which --device, --offered and --seconds are for"),
+                           (("run", "theory", "--seconds=1"), "run theory: it runs no plans"),
+                           (("run", "quick", "--peers=/tmp"), "--peers=/tmp: they are for a "
+                            "device; --device=ID says which"),
                            (("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
                            (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
                            (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, "),

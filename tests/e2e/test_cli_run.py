@@ -87,6 +87,12 @@ class ExitStatus(Rig):
         _, err = proc.communicate(timeout=60)
         self.assertEqual(proc.returncode, 42, err)
 
+    def test_stat_of_what_used_no_gpu(self):
+        for args, says in (((), "run it with --class=CLASS"), (("--class=lc",), "it used no GPU")):
+            done = subprocess.run([CLI, "stat", *args, "--", "true"], text=True, timeout=60,
+                                  capture_output=True, env=dict(self.env, GPREEMPT_BACKEND="softgpu"))
+            self.assertIn(f"counters: - (no gpreempt was seen in it; {says}", done.stderr)
+
     def test_cmd_keeps_its_options(self):
         done = self.ok("run", "--class=be", "echo", "--class=x", "--help")
         self.assertEqual(done.stdout, "--class=x --help\n")

@@ -161,8 +161,10 @@ class Plans(Faked):
         for name in ("time-slicing", "streams"):
             for path in glob.glob(os.path.join(TOP, f"bench/peers/{name}.*")):
                 shutil.copy(path, peers)
+        if any(word.startswith("--device=") for word in args):
+            args = (*args, f"--peers={peers}")
         return subprocess.run(
-            [BENCH, "run", self.file("p.json", json.dumps(plan)), f"--peers={peers}", *args],
+            [BENCH, "run", self.file("p.json", json.dumps(plan)), *args],
             text=True, capture_output=True, timeout=200,
             env=dict(os.environ, PYTHONPATH=self.folder, PYTHONDONTWRITEBYTECODE="1",
                      GPREEMPT_SOFTGPU=os.path.join(self.folder, "soft.sock")))
