@@ -44,18 +44,20 @@ def median(values):
     return rank(values, 500)
 
 
+def read_rows(path):
+    with open(path) as f:
+        return [line.split() for line in f if not line.startswith("#")]
+
+
 def read_samples(path):
     """[(intended, start, end, inside)] of a file of lc or resnet."""
-    with open(path) as f:
-        rows = [line.split() for line in f if not line.startswith("#")]
-    return [(int(a), int(b), int(c), d) for a, b, c, d, *_ in rows]
+    return [(int(a), int(b), int(c), d) for a, b, c, d, *_ in read_rows(path)]
 
 
 def read_inside(path):
     """[(kind, latency, what of it the call inside took)], ns, of a file of lc."""
-    with open(path) as f:
-        rows = [line.split() for line in f if not line.startswith("#")]
-    return [(kind, int(end) - int(at), int(inside)) for at, _, end, kind, inside in rows]
+    return [(kind, int(end) - int(at), int(inside))
+            for at, _, end, kind, inside in read_rows(path)]
 
 
 def read_times(path):

@@ -268,9 +268,10 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 			gp_clock_busy_until(gp_clock_now_ns() +
 					    opt.gap_us * 1000);
 		if (k == opt.kernels / 2 && inside != INSIDES) {
-			inside_ns = gp_clock_now_ns();
+			const uint64_t began_ns = gp_clock_now_ns();
+
 			do_inside(lc, inside);
-			inside_ns = gp_clock_now_ns() - inside_ns;
+			inside_ns = gp_clock_now_ns() - began_ns;
 		}
 		gp_work_launch(&lc->work);
 	}

@@ -6,7 +6,8 @@
  *
  * A client does one request after the other. It takes the CPU time of its preparation,
  * then launches: a kernel comes as long after that as when the request is alone, however
- * late the GPU is; a decoder's as long after the token before it was seen. In an open loop
+ * late the GPU is; a decoder's as long after the token before it was seen. A graph's comes
+ * later where its launches have to be watched. In an open loop
  * no request is left out. Latency-critical clients tell when they are idle; of best-effort
  * ones it is known somewhat later, as a daemon sees it.
  */

@@ -20,11 +20,16 @@ BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 BENCH = os.path.join(BUILD, "bin/gpreempt-bench")
 FAKE = """#!/bin/sh
 pool=${CUDA_MPS_PIPE_DIRECTORY##*/}
-if [ "$1" = -d ]; then echo "$pool began" >>"$SAID"; exit 0; fi
+if [ "$1" = -d ]; then
+	echo "$pool began" >>"$SAID"
+	sh -c 'until [ -e "$0" ] || [ ! -e "$SAID" ]; do sleep 0.1; done' "$SAID.quit-$pool" >/dev/null 2>&1 &
+	echo $! >"$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid"
+	exit 0
+fi
 read -r what
 case $what in
 get_server_list) cat "$SAID.$pool" ;;
-*) sleep 0.4; echo "$pool $what" >>"$SAID" ;;
+*) sleep 0.4; echo "$pool $what" >>"$SAID"; { sleep 0.4; : >"$SAID.quit-$pool"; } >/dev/null 2>&1 & ;;
 esac
 """
 
@@ -243,6 +248,9 @@ class Mps(unittest.TestCase):
             return f.read().splitlines()
 
     def were_told(self, lines, *pools):
+        """.. and each had ended, which takes a while after that."""
+        for pool in pools:
+            self.assertTrue(os.path.exists(f"{self.said}.quit-{pool}"))
         self.assertEqual(lines, [f"{pool} {what}" for what in ("began", "quit")
                                  for pool in pools])
 
