@@ -292,6 +292,16 @@ int gp_segment_begin(struct gp_handle *h)
 	return event(h, &ev);
 }
 
+int gp_queued(struct gp_handle *h, void *stream)
+{
+	int saved = errno, err = usable(h);
+
+	if (err == 1)
+		err = gp_edev_queued_in(h->dev, h->ctx, stream);
+	errno = saved;
+	return err;
+}
+
 int gp_segment_end(struct gp_handle *h)
 {
 	struct gp_event ev = { .type = GP_EV_SEGMENT_END };

@@ -690,6 +690,8 @@ void gp_edev_timer(struct gp_edev *dev)
 			arm(dev);
 		else if (dev->arm_at_ns != GP_SCHED_NO_TIMER)
 			timer_event(dev);
+		/* What came meanwhile, too, is before a virtual clock goes on. */
+		queue_drain(dev);
 		dev->hal->ops->timer_done(dev->timer);
 	}
 	gp_edev_unlock(dev);
@@ -878,6 +880,7 @@ size_t gp_engine_devices(struct gp_edev **dev, size_t max)
 
 static void ctx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
 {
+	atomic_store(&c->marks, NULL);
 	for (int i = 0; i < 2; i++) {
 		if (c->hold[i])
 			dev->hal->ops->hold_destroy(c->hold[i]);
@@ -911,10 +914,31 @@ static int ctx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
 		err = dev->hal->ops->hold_create(dev->hal, context, &c->hold[i]);
 	if (err)
 		ctx_destroy_holds(dev, c);
+	else
+		atomic_store(&c->marks, c->hold[0]);
 	inside--;
 	if (err == -EOPNOTSUPP)
 		explain_no_holds(dev);
 	return err == -EOPNOTSUPP ? 0 : err;
+}
+
+/* Without the lock: a write into a full stream waits. */
+int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream)
+{
+	const struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant, .ok = 1 };
+	struct gp_hold *hold = atomic_load(&c->marks);
+	int err = 0;
+
+	if (hold) {
+		inside++;
+		err = dev->ops.hold_queued(hold, stream);
+		inside--;
+	}
+	if (err && err != -EOPNOTSUPP)
+		return err;
+	/* The hint's hold ends behind that: in between the front end would have nothing. */
+	gp_edev_post(dev, &ev);
+	return 0;
 }
 
 /* ---- class -------------------------------------------------------------- */

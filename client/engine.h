@@ -52,6 +52,7 @@ struct gp_ectx {
 	_Atomic(void *) context;	/* NULL: place is free */
 	uint32_t tenant;		/* the place's, for ever */
 	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
+	struct gp_hold *_Atomic marks;	/* hold[0], for gp_edev_queued_in(); NULL: none */
 
 	uint32_t refs;			/* handles; from here on all is anew with a context */
 	struct gp_hold *hold[2];	/* two: a renewal overlaps */
@@ -191,6 +192,8 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
 void gp_edev_work(struct gp_edev *dev, struct gp_ectx *ctx, bool busy);
 /** @ctx waits for all that it has queued. Nothing where it is learned when work comes. */
 void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *ctx);
+/** @ctx says that all of its work is queued, the last in @stream: gp_queued(). */
+int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *ctx, void *stream);
 /** Is the process best-effort there? Takes the lock. */
 bool gp_edev_is_be(struct gp_edev *dev);
 /** gp_edev_event(), later if somebody has the lock. Never waits for it. */

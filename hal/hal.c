@@ -76,6 +76,11 @@ static void no_hold_destroy(struct gp_hold *hold)
 {
 }
 
+static int no_hold_queued(struct gp_hold *hold, void *stream)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat)
 {
 	return -EOPNOTSUPP;
@@ -220,6 +225,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(hold);
 	FILL(hold_create);
 	FILL(hold_destroy);
+	FILL(hold_queued);
 	FILL(hold_stat);
 	FILL(log_close);
 	FILL(log_now);

@@ -402,6 +402,7 @@ static int softgpu_probe(struct gp_device_list *list);
 	.groups = gp_nv_groups, .groups_from = gp_nv_groups_from,              \
 	.hold = gp_nv_hold,                                                    \
 	.hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
+	.hold_queued = gp_nv_hold_queued,                                      \
 	.hold_stat = gp_nv_hold_stat, .log_close = gp_nv_log_close,            \
 	.log_now = gp_nv_log_now,                                              \
 	.log_open = gp_nv_log_open, .log_read = gp_nv_log_read,                \

@@ -22,6 +22,7 @@
 #define RING 32u		/* stamps; holds in flight at most */
 #define WORD_OFFSET 0u
 #define BEHIND_OFFSET 32u	/* the last ticket whose kernel and write are over */
+#define QUEUED_OFFSET 48u	/* what hold_queued() writes; nobody reads it */
 #define STAMP_OFFSET 64u
 #define AREA_BYTES (STAMP_OFFSET + RING * sizeof(struct gp_nv_hold_stamp))
 #define DRAIN_NS 50000u		/* seen: 13 us at most, where the group has the device */
@@ -401,6 +402,25 @@ int gp_nv_release(struct gp_hold *hold)
 	__atomic_store_n(&h->released_at_ns, now_ns(h), __ATOMIC_RELAXED);
 	__atomic_store_n(&h->released, ticket, __ATOMIC_RELEASE);
 	return 0;
+}
+
+/*
+ * A group whose channels have no method pending has the front end no longer: it goes to
+ * the next group that has some, and stands there until that one gets the device. What the
+ * group's other channels queue meanwhile it sees only when it comes back, after what runs
+ * (docs/nvidia.md, "Tried on the card"). The write waits for all that is before it.
+ */
+int gp_nv_hold_queued(struct gp_hold *hold, void *stream)
+{
+	const struct gp_nv_hold *h = hold_of(hold);
+	struct guard guard;
+	int r = guard_enter(&guard, &h->cu, h->context);
+
+	if (r)
+		return r;
+	r = gp_nv_cuda_errno(h->cu.stream_write32(stream, h->area_at + QUEUED_OFFSET, 0, 0));
+	guard_leave(&guard);
+	return r;
 }
 
 /*

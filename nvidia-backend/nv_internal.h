@@ -247,6 +247,7 @@ int gp_nv_hold_create(struct gp_device *dev, void *context,
 		      struct gp_hold **hold);
 int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns);
 int gp_nv_release(struct gp_hold *hold);
+int gp_nv_hold_queued(struct gp_hold *hold, void *stream);
 int gp_nv_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat);
 void gp_nv_hold_destroy(struct gp_hold *hold);
 

@@ -230,9 +230,13 @@ void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
  * that takes room from it: one block of a kernel that fills the device comes after all others,
  * which then takes twice as long.
  */
-void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t)
+void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said)
 {
-	if (s->config.slice_preempts)
+	if (!s->config.slice_preempts)
+		return;
+	if (said)
+		t->hint = GP_HINT_NONE;
+	else
 		gp_hold_idle(t);
 }
 

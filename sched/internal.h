@@ -204,7 +204,7 @@ void gp_hold_segment_end(struct gp_tenant *t);
 void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns);
 void gp_hold_by_hand_end(struct gp_tenant *t);
 void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t);
-void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t);
+void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said);
 void gp_hold_idle(struct gp_tenant *t);
 void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t);
 void gp_hold_sync_done(struct gp_tenant *t);

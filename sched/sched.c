@@ -439,7 +439,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 		apply_idle(t, ev->ok);
 		break;
 	case GP_EV_QUEUED:
-		gp_hold_queued(s, t);
+		gp_hold_queued(s, t, ev->ok);
 		break;
 	case GP_EV_SYNC:
 		gp_hold_sync(s, t);

@@ -78,7 +78,9 @@ enum gp_event_type {
 	GP_EV_IDLE,			/* tenant has none (LC: its work is done);
 					 * ok: enum gp_idle */
 	GP_EV_QUEUED,			/* tenant waits for all that it has queued:
-					 * a hint's hold is not needed any more */
+					 * a hint's hold is not needed any more. With
+					 * ok=1 it says so itself, of work that may
+					 * not have been seen to come */
 	GP_EV_SYNC,			/* tenant is about to wait for the whole
 					 * device: what holds it must end now */
 	GP_EV_SYNC_DONE,		/* that wait is over */

@@ -81,7 +81,7 @@ static const struct gp_opt opts[] = {
 	 .help = "of the seed, each client's own: its number and 1 (1)"},
 	{.name = "hint", .flag = &how.hint,
 	 .help = "say that work comes when its preparation begins, and, of a request that waits "
-		 "several times, from when to when it is"},
+		 "several times, from when to when it is, of another when all is launched"},
 	{.name = "hint-early-us", .number = &how.hint_early_us,
 	 .help = "that it comes so much earlier than it does (0)"},
 	{.name = "hint-late-us", .number = &how.hint_late_us, .help = "or later (0)"},
@@ -300,9 +300,21 @@ static void renew_segment(void *of, uint64_t now_ns)
 	begin_segment(c);
 }
 
+/* A segment lasts as long as its owner says. */
+static void say_all_is_queued(void *of)
+{
+	struct client *c = of;
+
+	if (c->how.hint && !c->segments)
+		gp_bench_client_check(c->gpreempt.queued(c->gpreempt.handle, c->stream),
+				      "gp_queued");
+}
+
 static uint64_t launch_and_wait(struct client *c, uint64_t *token_ns)
 {
-	const struct gp_token_watch watch = { .ns = token_ns, .seen = renew_segment, .of = c };
+	const struct gp_token_watch watch = {
+		.ns = token_ns, .seen = renew_segment, .queued = say_all_is_queued, .of = c,
+	};
 	uint64_t end_ns;
 
 	if (c->turn)

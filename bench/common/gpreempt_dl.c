@@ -63,6 +63,7 @@ void gp_bench_client_open(struct gp_bench_client *client)
 	*(void **)&client->hint = symbol(lib, "gp_hint");
 	*(void **)&client->hold = symbol(lib, "gp_hold");
 	*(void **)&client->open = symbol(lib, "gp_open");
+	*(void **)&client->queued = symbol(lib, "gp_queued");
 	*(void **)&client->release = symbol(lib, "gp_release");
 	*(void **)&client->segment_begin = symbol(lib, "gp_segment_begin");
 	*(void **)&client->segment_end = symbol(lib, "gp_segment_end");

@@ -14,6 +14,7 @@ struct gp_bench_client {
 	int (*hint)(struct gp_handle *handle, uint64_t in_ns);
 	int (*hold)(struct gp_handle *handle, uint64_t limit_ns);
 	int (*open)(const struct gp_open_opts *opts, struct gp_handle **handle);
+	int (*queued)(struct gp_handle *handle, void *stream);
 	int (*release)(struct gp_handle *handle);
 	int (*segment_begin)(struct gp_handle *handle);
 	int (*segment_end)(struct gp_handle *handle);

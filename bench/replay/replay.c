@@ -428,6 +428,8 @@ uint64_t gp_replay_request(struct gp_replay *r, const struct gp_token_watch *wat
 			launch_graph(r, &r->stretch[i], now_ns);
 		else
 			launch_one_by_one(r, &r->stretch[i], now_ns);
+		if (watch && watch->queued && i + 1 == r->stretches)
+			watch->queued(watch->of);
 		GP_CU(cuStreamSynchronize(r->work.stream));
 		now_ns = gp_clock_now_ns();
 		if (watch && i < r->workload->tokens)

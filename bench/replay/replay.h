@@ -17,10 +17,11 @@
 
 struct gp_replay;
 
-/* Who wants to know of each token when it was seen. */
+/* Who wants to know when each token was seen, and when all of a request is launched. */
 struct gp_token_watch {
 	uint64_t *ns;		/* written there */
 	void (*seen)(void *of, uint64_t now_ns);	/* NULL: it need not be told */
+	void (*queued)(void *of);			/* likewise */
 	void *of;
 };
 

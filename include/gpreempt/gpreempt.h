@@ -126,10 +126,24 @@ GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
  * replaces one whose work has not come. Wrong hints cost best-effort time
  * only. A hint is for work up to the first wait for it. A request that waits for the
  * device several times, as for each token, is one segment, which its work begins
- * with: gp_segment_begin() takes over what the hint holds. Cost: under 2 µs.
+ * with: gp_segment_begin() takes over what the hint holds; another may say when all of it
+ * is launched, gp_queued(). Cost: under 2 µs.
  * Return: 0; -EINVAL in_ns over GP_HINT_MAX_NS; -EPERM not LC.
  */
 GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
+
+/**
+ * gp_queued() - all that a request needs is launched, the last of it into @stream (a
+ * CUstream or cudaStream_t of the handle's context, a hipStream_t; NULL: the default
+ * one). Best between the last launch and the wait. The hint's hold ends, which is a
+ * block of its own on the device and would stay until 0.5 ms after the time that was
+ * hinted. On NVIDIA a word is written behind the work: until that is done other
+ * processes of the same group, clients of one MPS server, get in beside it, which else
+ * wait for its end. Not while @stream captures a graph. In a segment or a hold by hand
+ * that lasts. AMD: nothing to do. Cost: some 2 µs. Return: 0; -EPERM not LC; -EIO,
+ * -EINVAL: what CUDA said of @stream.
+ */
+GP_API int gp_queued(struct gp_handle *handle, void *stream);
 
 /**
  * gp_segment_begin() / gp_segment_end() - from first to last need of the

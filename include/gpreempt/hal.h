@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 /* Bumped whenever a structure or an op in this file changes. */
-#define GP_HAL_ABI 4u
+#define GP_HAL_ABI 5u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
@@ -272,6 +272,15 @@ struct gp_hal_ops {
 
 	/** Release if on, then free. NULL is legal. */
 	void (*hold_destroy)(struct gp_hold *hold);
+
+	/**
+	 * Mark the end of what @stream has queued (NVIDIA: a CUstream of the hold's
+	 * context, NULL: its default one), so that until that is done the device's
+	 * front end stays with the group, also without a hold: work that others of the
+	 * group queue meanwhile (clients of one MPS server) begins beside it and need
+	 * not wait for its end. Async. -EOPNOTSUPP: there is no such thing to do.
+	 */
+	int (*hold_queued)(struct gp_hold *hold, void *stream);
 
 	/** Figures of the last released hold. Never blocks. */
 	int (*hold_stat)(struct gp_hold *hold, struct gp_hold_stat *stat);

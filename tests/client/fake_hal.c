@@ -136,6 +136,18 @@ int fake_release(struct gp_hold *hold)
 	return 0;
 }
 
+int fake_queued(struct gp_hold *hold, void *stream)
+{
+	int err;
+
+	fake_lock();
+	err = fake.mark_error;
+	if (!err && ((struct hold *)hold)->on)
+		fake.marked = stream;
+	fake_unlock();
+	return err;
+}
+
 int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st)
 {
 	struct hold *h = (struct hold *)hold;

@@ -23,6 +23,8 @@
  * @switch_ns, @missed_ns: what a hold reports
  * @ends_late: a hold's figures are there when it is asked about a second time
  * @limit_ns: of the last hold
+ * @marked: the last stream that was marked while something was held
+ * @mark_error: of every mark, or 0
  * @more_caps: beside slices and holds
  */
 struct fake_hal {
@@ -33,6 +35,8 @@ struct fake_hal {
 	int hold_error;
 	bool ends_late;
 	uint64_t switch_ns, missed_ns, limit_ns;
+	void *marked;
+	int mark_error;
 	uint32_t more_caps;
 };
 
@@ -54,6 +58,7 @@ int fake_hold_create(struct gp_device *dev, void *ctx, struct gp_hold **out);
 void fake_hold_destroy(struct gp_hold *hold);
 int fake_hold(struct gp_hold *hold, uint64_t limit_ns);
 int fake_release(struct gp_hold *hold);
+int fake_queued(struct gp_hold *hold, void *stream);
 int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st);
 int fake_slot(struct gp_device *dev, struct gp_slot_place *place);
 /** One whose file the test writes, or nobody. */
@@ -63,7 +68,8 @@ void fake_timer_destroy(struct gp_timer *timer);
 #define FAKE_HAL                                                              \
 	.name = "fake", .abi = GP_HAL_ABI, .caps = fake_caps, .close = fake_close, \
 	.hold = fake_hold, .hold_create = fake_hold_create,                   \
-	.hold_destroy = fake_hold_destroy, .hold_stat = fake_stat, .now = fake_now, \
+	.hold_destroy = fake_hold_destroy, .hold_queued = fake_queued,        \
+	.hold_stat = fake_stat, .now = fake_now,                              \
 	.open = fake_open, .release = fake_release, .slot = fake_slot,        \
 	.timer_create = fake_timer_create, .timer_destroy = fake_timer_destroy
 

@@ -562,6 +562,32 @@ static void keep_warning(enum gp_log_level level, const char *message, void *arg
 		snprintf(warning, sizeof(warning), "%s", message);
 }
 
+/* The end of the work is marked first, and the hint's hold ends then. */
+static void all_is_queued(void **state)
+{
+	struct gp_edev *dev = new_device();
+	struct gp_ectx *c = lc_context(dev, 0x6000);
+	char stream;
+
+	fake.marked = NULL;
+	assert_int_equal(event(dev, c, GP_EV_HINT, 0), 0);
+	assert_int_equal(fake_get(&fake.on), 1);
+	fake.mark_error = -EINVAL;
+	assert_int_equal(gp_edev_queued_in(dev, c, &stream), -EINVAL);
+	assert_int_equal(fake_get(&fake.on), 1);
+	fake.mark_error = 0;
+	assert_int_equal(gp_edev_queued_in(dev, c, &stream), 0);
+	assert_ptr_equal(fake.marked, &stream);
+	assert_int_equal(fake_get(&fake.on), 0);
+
+	assert_int_equal(event(dev, c, GP_EV_HINT, 0), 0);
+	fake.mark_error = -EOPNOTSUPP;		/* nothing to do there */
+	assert_int_equal(gp_edev_queued_in(dev, c, NULL), 0);
+	assert_int_equal(fake_get(&fake.on), 0);
+	fake.mark_error = 0;
+	gp_edev_context_put(dev, c);
+}
+
 /* It has its class and its slices; that it has no holds is said. */
 static void process_without_holds(void **state)
 {
@@ -576,6 +602,7 @@ static void process_without_holds(void **state)
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_HOLD, MS), 0);
+	assert_int_equal(gp_edev_queued_in(dev, c, NULL), 0);
 	assert_int_equal(fake.holds, 0);
 	gp_edev_context_put(dev, c);
 }
@@ -663,6 +690,7 @@ int main(void)
 {
 	const struct CMUnitTest engine[] = {
 		/* The first, as it is said once. */
+		cmocka_unit_test(all_is_queued),
 		cmocka_unit_test(process_without_holds),
 		cmocka_unit_test(slices_follow_class),
 		cmocka_unit_test(slot_is_passed_on),

@@ -85,12 +85,12 @@ class Client(Rig):
             self.assertIn(after[0] - before[2], (0, 1000))
         self.assertAlmostEqual(int(fields["p50_ns"]), 950000, delta=30000)
 
-    def decoder_beside_be(self, *args):
+    def beside_be(self, workload, *args):
         """Fields of one beside kernels of 10 ms, which begin once it is ready."""
         lc = subprocess.Popen(
             [CLI, "run", "--class=lc", "--no-learn", "--device=soft0", "--",
-             os.path.join(BUILD, "bench/client"), "--workload=decoder:2ms,next=31x800us,gap=50us",
-             "--period-ns=100000000", "--prepare-us=1000", "--length-ms=1000", *args],
+             os.path.join(BUILD, "bench/client"), f"--workload={workload}",
+             "--prepare-us=1000", "--length-ms=1000", *args],
             env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.programs.append(lc)
         self.assertIn("ready", lc.stdout.readline())
@@ -99,6 +99,18 @@ class Client(Rig):
         line = lc.stdout.readline()
         self.assertEqual(lc.wait(60), 0)
         return dict(word.split("=") for word in line.split()[1:])
+
+    def test_hinted_kernels_that_fill_the_device(self):
+        """All launched, it says so: until its hold ends each kernel lacks one block's place,
+        and takes twice as long."""
+        alone_ns = 1000000 + 5 * 110000 + 22000
+        hinted = self.beside_be("train:5x110us", "--hint", "--period-ns=5000000")
+        self.assertEqual(hinted["result"], "right")
+        self.assertAlmostEqual(int(hinted["p50_ns"]), alone_ns, delta=30000)
+
+    def decoder_beside_be(self, *args):
+        return self.beside_be("decoder:2ms,next=31x800us,gap=50us", "--period-ns=100000000",
+                              *args)
 
     def test_hinted_tokens(self):
         """A hinted decoder keeps the device between its tokens, also beyond the 20 ms that

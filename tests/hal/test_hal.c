@@ -98,6 +98,7 @@ static void test_dummies(void **state)
 	assert_int_equal(ops->groups(&device, 0, &list), -EOPNOTSUPP);
 	assert_int_equal(ops->hold(hold, 1), -EOPNOTSUPP);
 	assert_int_equal(ops->hold_create(&device, NULL, &hold), -EOPNOTSUPP);
+	assert_int_equal(ops->hold_queued(hold, NULL), -EOPNOTSUPP);
 	assert_int_equal(ops->hold_stat(hold, NULL), -EOPNOTSUPP);
 	assert_int_equal(ops->log_now(log, &value), -EOPNOTSUPP);
 	assert_int_equal(ops->log_open(&device, &log), -EOPNOTSUPP);

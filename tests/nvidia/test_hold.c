@@ -25,6 +25,9 @@ static struct {
 	unsigned int calls, fail_at;
 	uint8_t uuid[16];
 	int modules, streams, hosts;	/* alive */
+	char apps_stream;		/* by its address */
+	unsigned int written_behind;	/* in that one .. */
+	uint64_t behind_at;		/* .. the last one there */
 	void *host;
 } cu;
 
@@ -203,11 +206,19 @@ static int f_launch(void *function, unsigned int gx, unsigned int gy,
 	return 0;
 }
 
+static int app_context;
+
 /* Behind the kernel, and nowhere that its hold uses. */
 static int f_write(void *stream, uint64_t at, uint32_t value, unsigned int flags)
 {
 	const struct gp_nv_hold_params *p = &cu.queue[(cu.queued - 1) % QUEUE];
 
+	if (stream == &cu.apps_stream) {
+		assert_ptr_equal(cu.current, &app_context);
+		cu.written_behind++;
+		cu.behind_at = at;
+		return failing() ? cu.launch_error : 0;
+	}
 	assert_ptr_equal(stream, &cu);
 	assert_int_equal(cu.queued, cu.written + 1);
 	assert_int_equal(value, p->ticket);
@@ -240,7 +251,6 @@ static int fake_cuda(struct gp_nv_cuda *c)
 static struct gp_nv_transport transport;
 static struct gp_nv_device *dev;
 static struct gp_hold *hold;
-static int app_context;
 
 static void setup(void)
 {
@@ -295,6 +305,29 @@ static void test_measures_the_switch(void **state)
 	assert_int_equal(stat_now().switch_ns, 170000);
 	assert_int_equal(stat_now().held_ns, 830000);
 	assert_int_equal(stat_now().expired, 0);
+	teardown();
+}
+
+/* Behind the app's own work a word of its own, whatever is held. */
+static void test_behind_what_is_queued(void **state)
+{
+	uint64_t word;
+
+	setup();
+	assert_int_equal(gp_nv_hold_queued(hold, &cu.apps_stream), 0);
+	assert_int_equal(cu.written_behind, 1);
+	word = cu.queue[0].word;
+	assert_in_range(cu.behind_at, word + sizeof(uint32_t), word + 60);
+	assert_int_not_equal(cu.behind_at, (uintptr_t)cu.behind);
+	assert_null(cu.current);
+	hold_once(170000);
+	assert_int_equal(stat_now().switch_ns, 170000);
+	cu.launch_error = 400;			/* CUDA_ERROR_INVALID_HANDLE */
+	cu.fail_at = cu.calls;
+	assert_true(gp_nv_hold_queued(hold, &cu.apps_stream) < 0);
+	assert_null(cu.current);
+	cu.launch_error = 0;
+	hold_once(170000);
 	teardown();
 }
 
@@ -506,6 +539,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_measures_the_switch),
+		cmocka_unit_test(test_behind_what_is_queued),
 		cmocka_unit_test(test_busy_while_on),
 		cmocka_unit_test(test_waits_for_the_last_ones_end),
 		cmocka_unit_test(test_waits_for_no_switch),

@@ -382,6 +382,7 @@ static void test_sync_cuts(void **state)
 /* A hint's hold is not needed beside all that there is, queued; a segment's is its owner's. */
 static void test_all_is_queued(void **state)
 {
+	const struct gp_event says_queued = { .type = GP_EV_QUEUED, .tenant = 1, .ok = 1 };
 	struct gp_sched_config c = client;
 	struct drive d;
 
@@ -400,6 +401,22 @@ static void test_all_is_queued(void **state)
 	assert_leaves_holds(&d);
 	drive_end(&d);
 
+	/* Who says so itself need not have been seen to work; too early, it is not held for. */
+	start_lc(&d, &client);
+	assert_int_equal(hint(&d, 1, d.now_ns), 0);
+	assert_holds(&d);
+	d.now_ns += 10 * US;
+	assert_int_equal(drive_ev(&d, says_queued), 0);
+	assert_releases(&d);
+	assert_int_equal(hint(&d, 1, d.now_ns + 2 * MS), 0);
+	assert_int_equal(drive_ev(&d, says_queued), 0);
+	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_int_equal(drive_ev(&d, says_queued), 0);
+	assert_true(drive_stat(&d, 1).held);
+	drive_end(&d);
+
 	/* By suspending others: nothing is in its way. */
 	c.slice_preempts = 0;
 	start_lc(&d, &c);
@@ -407,6 +424,7 @@ static void test_all_is_queued(void **state)
 	drive_at(&d, d.now_ns + 10 * US, GP_EV_BUSY, 1);
 	assert_true(drive_stat(&d, 1).held);
 	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
+	assert_int_equal(drive_ev(&d, says_queued), 0);
 	assert_true(drive_stat(&d, 1).held);
 	drive_end(&d);
 }
