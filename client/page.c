@@ -119,7 +119,7 @@ static void add_context(const struct gp_edev *dev, const struct gp_ectx *c,
 		s->next_ns = next_ns;
 	if (st.in_segment)
 		s->doing |= GP_PAGE_SEGMENT;
-	if (st.held)
+	if (st.held || st.queued)
 		s->doing |= GP_PAGE_HELD;
 	if (c->work == GP_WORK_THERE)
 		s->doing |= GP_PAGE_WORK;

@@ -46,7 +46,7 @@ static uint64_t want_until(const struct gp_sched *s, const struct gp_tenant *t)
 		until = gp_max_u64(until, t->seg_until_ns);
 	if (t->hand_depth)
 		until = gp_max_u64(until, t->hand_until_ns);
-	if (t->hint == GP_HINT_ON)
+	if (t->hint == GP_HINT_ON && !t->hint_queued)
 		until = gp_max_u64(until, t->hint_until_ns);
 	return until > s->now_ns ? until : 0;
 }
@@ -73,6 +73,7 @@ static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
 {
 	t->hint = GP_HINT_WAITING;
 	t->hint_worked = 0;
+	t->hint_queued = 0;
 	t->hint_woken = 0;
 	t->hint_cold = 0;
 	t->hint_linger_ns = linger_ns;
@@ -219,6 +220,7 @@ void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
 	    !sync_forbids(s, t)) {
 		t->hint = GP_HINT_ON;
 		t->hint_worked = 1;
+		t->hint_queued = 0;
 		t->hint_guessed = 0;
 		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.auto_hold_ns);
 		want_anew(t);
@@ -234,10 +236,19 @@ void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said)
 {
 	if (!s->config.slice_preempts)
 		return;
-	if (said)
-		t->hint = GP_HINT_NONE;
-	else
+	if (!said) {
 		gp_hold_idle(t);
+	} else if (t->hint == GP_HINT_WAITING || t->hint == GP_HINT_ON) {
+		/* When the work is over it does not say: linger_ns is for that. */
+		t->hint = GP_HINT_ON;
+		t->hint_worked = t->hint_queued = 1;
+		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.linger_ns);
+	}
+}
+
+bool gp_hold_is_queued(const struct gp_tenant *t)
+{
+	return t->hint == GP_HINT_ON && t->hint_queued;
 }
 
 void gp_hold_idle(struct gp_tenant *t)

@@ -61,6 +61,7 @@ struct gp_tenant {
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
+	uint32_t hint_queued;		/* its work needs the device, and no hold */
 	uint32_t hint_guessed;		/* nobody said it */
 	uint32_t hint_woken;		/* so often, for its start */
 	uint32_t hint_cold;		/* its start is too near for that */
@@ -204,6 +205,7 @@ void gp_hold_segment_end(struct gp_tenant *t);
 void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns);
 void gp_hold_by_hand_end(struct gp_tenant *t);
 void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t);
+bool gp_hold_is_queued(const struct gp_tenant *t);
 void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said);
 void gp_hold_idle(struct gp_tenant *t);
 void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t);

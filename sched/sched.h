@@ -300,6 +300,7 @@ uint32_t gp_sched_resident(const struct gp_sched *sched);
 struct gp_sched_tenant_stat {
 	struct gp_class_spec spec;
 	uint32_t resident, suspended, in_segment, held;
+	uint32_t queued;		/* it said that all of its work is: not long ago */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns;		/* BE: time resident */
 	uint64_t used_ns;		/* by GP_EV_USAGE */

@@ -24,7 +24,8 @@
 /* Why a tenant needs its device now: bits of gp_page.doing. */
 enum gp_page_doing {
 	GP_PAGE_SEGMENT = 1u << 0,	/* between begin and end of a segment */
-	GP_PAGE_HELD = 1u << 1,		/* the device is held for it */
+	GP_PAGE_HELD = 1u << 1,		/* the device is held for it, or just was, for
+					 * work that is queued now */
 	GP_PAGE_WORK = 1u << 2,		/* it has work queued or running */
 };
 

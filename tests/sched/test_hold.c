@@ -408,6 +408,10 @@ static void test_all_is_queued(void **state)
 	d.now_ns += 10 * US;
 	assert_int_equal(drive_ev(&d, says_queued), 0);
 	assert_releases(&d);
+	assert_true(drive_stat(&d, 1).queued);		/* others go on staying away .. */
+	drive_at(&d, d.now_ns + MS, GP_EV_TIMER, 0);
+	assert_leaves_holds(&d);
+	assert_false(drive_stat(&d, 1).queued);		/* .. for a while */
 	assert_int_equal(hint(&d, 1, d.now_ns + 2 * MS), 0);
 	assert_int_equal(drive_ev(&d, says_queued), 0);
 	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
