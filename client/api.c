@@ -271,6 +271,16 @@ int gp_hint(struct gp_handle *h, uint64_t in_ns)
 	return event(h, &ev);
 }
 
+int gp_queued(struct gp_handle *h, void *stream)
+{
+	int saved = errno, err = usable(h);
+
+	if (err == 1)
+		err = gp_edev_queued_in(h->dev, h->ctx, stream);
+	errno = saved;
+	return err;
+}
+
 /*
  * What lasts as long as the program says has to end before a device-wide wait.
  * A hint's hold lasts some 0.5 ms, so nothing is watched for hints alone:
@@ -290,16 +300,6 @@ int gp_segment_begin(struct gp_handle *h)
 
 	watch(h);
 	return event(h, &ev);
-}
-
-int gp_queued(struct gp_handle *h, void *stream)
-{
-	int saved = errno, err = usable(h);
-
-	if (err == 1)
-		err = gp_edev_queued_in(h->dev, h->ctx, stream);
-	errno = saved;
-	return err;
 }
 
 int gp_segment_end(struct gp_handle *h)

@@ -443,7 +443,7 @@ static void start_hold(struct gp_sched *s, struct gp_decisions *out,
 	 * The work that a hint speaks of makes its hold longer. Renewing it in
 	 * the middle of that work could cost the very switch that it saves.
 	 */
-	if (t->hint == GP_HINT_ON)
+	if (t->hint == GP_HINT_ON && !t->hint_queued)
 		until = gp_add_sat(s->now_ns, s->config.hold_limit_ns);
 	if (!may_hold(s, t) || !hold(s, out, t, until))
 		return;

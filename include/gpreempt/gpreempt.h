@@ -140,8 +140,9 @@ GP_API int gp_hint(struct gp_handle *handle, uint64_t in_ns);
  * hinted. On NVIDIA a word is written behind the work: until that is done other
  * processes of the same group, clients of one MPS server, get in beside it, which else
  * wait for its end. Not while @stream captures a graph. In a segment or a hold by hand
- * that lasts. Who is not LC, and AMD: nothing to do. Cost: some 2 µs. Return: 0; what
- * CUDA said of @stream.
+ * that lasts. Who is not LC, and AMD: nothing to do. Cost: a cuStreamWriteValue32()
+ * (1.0 to 1.3 µs on an H200). Return: 0; negative errno for what CUDA said of @stream:
+ * then nothing has ended.
  */
 GP_API int gp_queued(struct gp_handle *handle, void *stream);
 

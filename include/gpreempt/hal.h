@@ -278,7 +278,8 @@ struct gp_hal_ops {
 	 * context, NULL: its default one), so that until that is done the device's
 	 * front end stays with the group, also without a hold: work that others of the
 	 * group queue meanwhile (clients of one MPS server) begins beside it and need
-	 * not wait for its end. Async. -EOPNOTSUPP: there is no such thing to do.
+	 * not wait for its end. Async. -EOPNOTSUPP: there is no such thing to do;
+	 * else what the driver says of @stream or of the context.
 	 */
 	int (*hold_queued)(struct gp_hold *hold, void *stream);
 

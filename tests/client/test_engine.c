@@ -690,8 +690,8 @@ int main(void)
 {
 	const struct CMUnitTest engine[] = {
 		/* The first, as it is said once. */
-		cmocka_unit_test(all_is_queued),
 		cmocka_unit_test(process_without_holds),
+		cmocka_unit_test(all_is_queued),
 		cmocka_unit_test(slices_follow_class),
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),

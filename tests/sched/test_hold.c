@@ -417,7 +417,9 @@ static void test_all_is_queued(void **state)
 	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
 	assert_leaves_holds(&d);
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	assert_holds(&d);
 	assert_int_equal(drive_ev(&d, says_queued), 0);
+	assert_leaves_holds(&d);
 	assert_true(drive_stat(&d, 1).held);
 	drive_end(&d);
 
