@@ -15,7 +15,7 @@ void gp_clock_choose(void *libcuda);
 bool gp_clock_is_virtual(void);
 uint64_t gp_clock_now_ns(void);
 
-/** Wait with the CPU given up, then spin the last 100 µs. */
+/** Wait with the CPU given up, then spin the last millisecond. */
 void gp_clock_sleep_until(uint64_t at_ns);
 
 /** Compute until then: spins, or declares the time to a virtual clock. */
