@@ -16,7 +16,9 @@
  * LC's end to BE's start, and LC's stretch 603..605 µs for 561 of kernels, so
  * that stopping and beginning take some 25 each. Saved state is 30..45 µs of
  * the 165..175 that one switch adds to a request: 25 to save it, 25 to load.
- * The rest, up to 170, is the host noticing the doorbell.
+ * The rest, up to 170, is the host noticing the doorbell. Slices of 500 to
+ * 10,000 µs end 1.024 times that and 85 to 95 µs after START, of which
+ * stopping and saving take 50 (docs/nvidia.md, "How long a slice is").
  */
 void gp_model_config_h200(struct gp_model_config *config)
 {
@@ -34,6 +36,8 @@ void gp_model_config_h200(struct gp_model_config *config)
 	config->restore_ns = 25000;
 	config->start_ns = 5000;
 	config->end_ns = 5000;
+	config->slice_unit_ns = 1024;
+	config->slice_begin_ns = 39000;
 	config->default_slice_us = 2048;
 	config->min_slice_us = 1;
 	config->max_slice_us = 10000000;

@@ -23,10 +23,10 @@ uint64_t model_random(struct gp_model *m)
 static bool config_ok(const struct gp_model_config *c)
 {
 	return c->kind <= GP_MODEL_SLOTS && c->sms && c->blocks_per_sm &&
-	       c->copy_bytes_per_us && c->min_slice_us &&
+	       c->copy_bytes_per_us && c->min_slice_us && c->slice_unit_ns &&
 	       c->min_slice_us <= c->default_slice_us &&
 	       c->default_slice_us <= c->max_slice_us &&
-	       c->max_slice_us <= UINT64_MAX / 1000 / 2 &&
+	       c->max_slice_us <= UINT64_MAX / c->slice_unit_ns / 2 &&
 	       (c->kind != GP_MODEL_SLOTS || c->slots);
 }
 

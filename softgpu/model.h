@@ -41,6 +41,8 @@ struct gp_model_config {
 	uint64_t restore_ns;		/* more, when it had been saved */
 	uint64_t start_ns;		/* doorbell to first instruction */
 	uint64_t end_ns;		/* last instruction to visible completion */
+	uint64_t slice_unit_ns;		/* how long a slice of 1 us lasts */
+	uint64_t slice_begin_ns;	/* START, or new work .. the slice counts */
 	uint64_t default_slice_us;
 	uint64_t min_slice_us;
 	uint64_t max_slice_us;

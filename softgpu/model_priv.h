@@ -77,6 +77,8 @@ struct model_group {
 	bool stopping;		/* is to go: takes no methods */
 	uint64_t stop_ns;	/* and not before this */
 	uint64_t since_ns;	/* runnable, as the host sees it, since */
+	bool renews;		/* a slice that ends while nobody waits begins anew */
+	uint64_t last_ns;	/* else: not any more since then */
 	uint64_t usage_ns;
 	uint64_t op;		/* last control that concerns it */
 	/* GP_MODEL_SLOTS only: */
@@ -89,6 +91,7 @@ struct model_runlist {
 	uint32_t ring;		/* slot index + 1 of some group, 0: empty */
 	uint32_t after;		/* slot index + 1: the round robin's place */
 	uint32_t cur;		/* slot index + 1 */
+	uint32_t next;		/* slot index + 1: whose turn is next, once known */
 	enum model_phase phase;
 	uint64_t phase_ns;	/* when OUT, IN, BEGIN end */
 	uint64_t slice_ns;	/* the slice counts from here */
@@ -159,6 +162,7 @@ bool model_work_step(struct gp_model *m);
 uint64_t model_work_next(struct gp_model *m);
 bool model_group_has_work(struct gp_model *m, struct model_group *g);
 bool model_group_kept(struct gp_model *m, struct model_group *g);
+bool model_group_renews(struct gp_model *m, struct model_group *g);
 bool model_group_has_blocks(struct gp_model *m, struct model_group *g);
 bool model_group_can_stop(struct gp_model *m, struct model_group *g);
 void model_group_ask_stop(struct gp_model *m, struct model_group *g);

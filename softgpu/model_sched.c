@@ -67,14 +67,14 @@ static uint64_t others_since(struct gp_model *m, const struct model_runlist *rl)
 	return since;
 }
 
-/* The next one in turn that the host has seen runnable. 0: none. */
-static uint32_t pick(struct gp_model *m, const struct model_runlist *rl)
+/* The next one behind @after that the host has seen runnable. 0: none. */
+static uint32_t pick(struct gp_model *m, const struct model_runlist *rl, uint32_t after)
 {
 	uint32_t from, i;
 
 	if (!rl->ring)
 		return 0;
-	from = rl->after ? m->group[rl->after - 1].next : rl->ring;
+	from = after ? m->group[after - 1].next : rl->ring;
 	i = from;
 	do {
 		struct model_group *g = &m->group[i - 1];
@@ -87,16 +87,52 @@ static uint32_t pick(struct gp_model *m, const struct model_runlist *rl)
 }
 
 /*
- * A slice that nobody waits for is renewed: it ends at the first multiple
- * after another group became runnable.
+ * While one runs, the host goes to the first other that has work and stands there: who comes
+ * afterwards, and is between the two in the ring, is not next (docs/softgpu-model.md, "Turns").
  */
-static uint64_t slice_end(const struct model_runlist *rl,
+static uint32_t next_in_turn(struct gp_model *m, const struct model_runlist *rl)
+{
+	if (rl->next && runnable(m, &m->group[rl->next - 1]))
+		return rl->next;
+	return pick(m, rl, rl->cur ? rl->cur : rl->after);
+}
+
+static void choose_next(struct gp_model *m, struct model_runlist *rl)
+{
+	const uint32_t next = next_in_turn(m, rl);
+
+	rl->next = next == rl->cur ? 0 : next;
+}
+
+static void begin_slice(const struct gp_model *m, struct model_runlist *rl)
+{
+	rl->slice_ns = m->now_ns + m->cfg.slice_begin_ns;
+}
+
+/* Since when have its front ends only had to say that what runs is over? */
+static void watch_renewing(struct gp_model *m, struct model_group *g)
+{
+	const bool renews = model_group_renews(m, g);
+
+	if (g->renews && !renews)
+		g->last_ns = m->now_ns;
+	g->renews = renews;
+}
+
+/*
+ * A slice that ends while nobody waits is renewed, but where the group has only to say that
+ * what runs is over: then the next who comes has the device at once (docs/softgpu-model.md,
+ * "Slices"). So it ends at the first multiple after both another group and that came.
+ */
+static uint64_t slice_end(const struct gp_model *m, const struct model_runlist *rl,
 			  const struct model_group *g, uint64_t since_ns)
 {
-	uint64_t slice = g->slice_us * 1000, times = 1;
+	const uint64_t slice = g->slice_us * m->cfg.slice_unit_ns;
+	const uint64_t last_ns = g->renews ? since_ns : model_min(since_ns, g->last_ns);
+	uint64_t times = 1;
 
-	if (since_ns > rl->slice_ns)
-		times = model_max(1, (since_ns - rl->slice_ns + slice - 1) / slice);
+	if (last_ns > rl->slice_ns)
+		times = model_max(1, (last_ns - rl->slice_ns + slice - 1) / slice);
 	return rl->slice_ns + times * slice;
 }
 
@@ -106,13 +142,14 @@ void model_sched_work_came(struct gp_model *m, struct model_group *g)
 	struct model_runlist *rl = &m->runlist[g->runlist];
 
 	if (rl->phase == PHASE_RUN && &m->group[rl->cur - 1] == g)
-		rl->slice_ns = m->now_ns;
+		begin_slice(m, rl);
 }
 
 static void load(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 		 uint32_t next, uint64_t in_ns)
 {
 	rl->cur = next;
+	rl->next = 0;
 	rl->end_turn = false;
 	rl->phase = next ? PHASE_IN : PHASE_EMPTY;
 	rl->phase_ns = m->now_ns + cost(r, in_ns);
@@ -120,7 +157,7 @@ static void load(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 
 static bool step_empty(struct gp_model *m, struct model_runlist *rl, uint32_t r)
 {
-	uint32_t next = pick(m, rl);
+	uint32_t next = next_in_turn(m, rl);
 
 	if (!next)
 		return false;
@@ -141,7 +178,7 @@ static bool must_go(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 		return false;
 	}
 	if (!model_group_has_work(m, g) || rl->end_turn ||
-	    m->now_ns >= slice_end(rl, g, since))
+	    m->now_ns >= slice_end(m, rl, g, since))
 		return true;
 	if (model_group_kept(m, g))
 		rl->give_up_ns = 0;
@@ -160,7 +197,7 @@ static bool step_out(struct gp_model *m, struct model_runlist *rl, uint32_t r)
 		rl->after = rl->cur;
 		rl->cur = 0;
 	}
-	load(m, rl, r, pick(m, rl), m->cfg.switch_in_ns);
+	load(m, rl, r, next_in_turn(m, rl), m->cfg.switch_in_ns);
 	return true;
 }
 
@@ -172,6 +209,8 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 	case PHASE_EMPTY:
 		return step_empty(m, rl, r);
 	case PHASE_RUN:
+		watch_renewing(m, g);
+		choose_next(m, rl);
 		if (!must_go(m, rl, r, g))
 			return false;
 		model_group_ask_stop(m, g);
@@ -198,7 +237,7 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 	case PHASE_IN:
 		emit_switch(m, g, GP_SWITCH_START);
 		/* Loading its state is in the slice: at 1 us nothing is left. */
-		rl->slice_ns = m->now_ns;
+		begin_slice(m, rl);
 		rl->phase = PHASE_BEGIN;
 		rl->phase_ns = m->now_ns +
 			cost(r, m->cfg.begin_ns +
@@ -224,7 +263,7 @@ static uint64_t runlist_next(struct gp_model *m, struct model_runlist *rl)
 		since = others_since(m, rl);
 		if (since > m->now_ns)
 			return since;
-		next = slice_end(rl, g, since);
+		next = slice_end(m, rl, g, since);
 		return rl->give_up_ns ? model_min(next, rl->give_up_ns) : next;
 	case PHASE_STOP:
 		return g->stop_ns > m->now_ns ? g->stop_ns : MODEL_NEVER;
@@ -615,6 +654,8 @@ void model_sched_group_del(struct gp_model *m, struct model_group *g)
 	} else if (rl->cur == slot) {
 		unload(m, rl, g);
 	}
+	if (rl->next == slot)
+		rl->next = 0;
 	if (rl->after == slot)
 		rl->after = g->prev == slot ? 0 : g->prev;
 	if (g->next == slot) {

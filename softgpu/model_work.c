@@ -103,6 +103,23 @@ bool model_group_kept(struct gp_model *m, struct model_group *g)
 	return false;
 }
 
+/** Has a front end of @g work, other than to say that what runs is over? */
+bool model_group_renews(struct gp_model *m, struct model_group *g)
+{
+	struct model_channel *c;
+
+	for_each_channel_of(m, g, c) {
+		struct model_method *q = model_channel_head(c);
+
+		if (!q)
+			continue;
+		for (uint64_t seq = c->head + (q->launched != 0); seq <= c->tail; seq++)
+			if (model_method_at(c, seq)->m.type != GP_METHOD_FENCE)
+				return true;
+	}
+	return false;
+}
+
 bool model_group_has_blocks(struct gp_model *m, struct model_group *g)
 {
 	struct model_channel *c;

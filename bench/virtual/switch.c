@@ -71,7 +71,8 @@ int gp_switch_estimate(const struct gp_model_config *device, const struct gp_swi
 	if (!err)
 		err = time_of(device, run, run->processes, &all_ns);
 	if (!err)
-		*switch_us = (all_ns - n * one_ns) / (n * one_ns) * (double)run->slice_us;
+		*switch_us = (all_ns - n * one_ns) / (n * one_ns) *
+			     (double)(run->slice_us * device->slice_unit_ns) / NS_PER_US;
 	return err;
 }
 

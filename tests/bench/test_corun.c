@@ -132,7 +132,9 @@ static void beside_best_effort(void **state)
 
 	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", " CLIENT("be", ENDLESS, TEN_MS)));
 	c = ran(&f, GP_CORUN_SLICES);
-	assert_true(latency(&c[0], 500) > 2 * ALONE_NS);
+	/* Who comes in a new kernel's first slice waits for the rest of that: every sixth. */
+	assert_true(latency(&c[0], 500) > ALONE_NS + 100 * US);
+	assert_true(latency(&c[0], 950) > 2 * ALONE_NS);
 	sliced = c[1].requests;
 	c = ran(&f, GP_CORUN_GPREEMPT);
 	assert_in_range(latency(&c[0], 500), ALONE_NS + 100 * US, ALONE_NS + switch_ns);
@@ -327,7 +329,7 @@ static void a_decoder(void **state)
 	struct gp_token_latencies l;
 	struct gp_plan_alone by_itself;
 	const struct gp_plan_done *c;
-	uint64_t sliced_ns = 0, p50_ns;
+	uint64_t sliced_ns = 0, p50_ns, p95_ns;
 	struct fix f;
 
 	begin(&f, text);
@@ -348,12 +350,12 @@ static void a_decoder(void **state)
 		assert_int_equal(l.nexts, 9 * c[0].requests);
 		gp_samples_sort(l.first_ns, l.firsts);
 		gp_samples_sort(l.next_ns, l.nexts);
-		p50_ns = gp_samples_rank(l.first_ns, l.firsts, 500);
+		p95_ns = gp_samples_rank(l.first_ns, l.firsts, 950);
 		if (scheduler == GP_CORUN_SLICES)
-			sliced_ns = p50_ns;
+			sliced_ns = p95_ns;
 		assert_true(scheduler == GP_CORUN_SLICES ?
-			    p50_ns > by_itself.first_ns + 1 * MS :
-			    p50_ns < by_itself.first_ns + 200 * US && p50_ns < sliced_ns);
+			    p95_ns > by_itself.first_ns + 1 * MS :
+			    p95_ns < by_itself.first_ns + 200 * US && p95_ns < sliced_ns);
 		assert_true(gp_samples_rank(l.next_ns, l.nexts, 0) >= by_itself.next_ns);
 		/* A hinted request is a segment, which keeps the device in its gaps. */
 		p50_ns = gp_samples_rank(l.next_ns, l.nexts, 500);

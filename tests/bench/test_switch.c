@@ -6,12 +6,12 @@
 #include "bench/virtual/switch.h"
 #include "tests/common/gp_test.h"
 
-#define KERNEL_NS 500000000u
+#define KERNEL_NS 2000000000u
 
 /*
- * A slice counts from the moment that a process is on, so loading its state is in it,
- * and of a slice L less is left to work in: the method finds the switch times
- * L / (L - begin - restore).
+ * A slice counts from slice_begin after the moment that a process is on, so some of loading
+ * its state is in it, and of a slice L less is left to work in: the method finds the switch
+ * times L / (L + slice_begin - begin - restore).
  */
 static void as_the_model_makes_it(void **state)
 {
@@ -21,9 +21,10 @@ static void as_the_model_makes_it(void **state)
 	gp_model_config_h200(&device);
 	for (size_t i = 0; i < sizeof(slices) / sizeof(slices[0]); i++) {
 		const struct gp_switch_run run = { 3, slices[i], KERNEL_NS };
-		const double loads_us = (double)(device.begin_ns + device.restore_ns) / 1000;
-		const double expect = gp_switch_of_model(&device) * (double)slices[i] /
-				      ((double)slices[i] - loads_us);
+		const double slice_ns = (double)(slices[i] * device.slice_unit_ns);
+		const double works_ns = slice_ns + (double)device.slice_begin_ns -
+					(double)(device.begin_ns + device.restore_ns);
+		const double expect = gp_switch_of_model(&device) * slice_ns / works_ns;
 		double us;
 
 		assert_int_equal(gp_switch_estimate(&device, &run, &us), 0);

@@ -49,6 +49,7 @@ static struct gp_model_config small(void)
 		.restore_ns = 500,
 		.start_ns = 100,
 		.end_ns = 100,
+		.slice_unit_ns = 1000,
 		.default_slice_us = 2000,
 		.min_slice_us = 1,
 		.max_slice_us = 1000000,
@@ -364,6 +365,94 @@ static void work_begins_a_slice(void **state)
 	gp_model_advance(f->m, 20 * MS);
 	assert_int_equal(when(f, GP_MODEL_STARTED, 6), 3 * MS + 100);
 	assert_in_range(when(f, GP_MODEL_STARTED, 20), 5 * MS, 5 * MS + 10 * US);
+}
+
+/* From START to END: it counts a little later, in units of its own. */
+static void a_slice_lasts_what_it_says(void **state)
+{
+	struct gp_model_config c = small();
+	uint64_t start_ns = 0, end_ns = 0;
+	struct fix *f;
+
+	c.slice_unit_ns = 1024;
+	c.slice_begin_ns = 700;
+	f = make(&c);
+	for (int i = 1; i <= 2; i++) {
+		uint32_t g = group(f, i);
+
+		assert_int_equal(gp_model_set_slice(f->m, g, 100), 0);
+		busy(f, g, 100 * MS, 10 * (uint64_t)i);
+	}
+	gp_model_advance(f->m, 10 * MS);
+	for (size_t i = 0; i < f->n && !end_ns; i++) {
+		if (f->ev[i].type != GP_MODEL_SWITCH || f->ev[i].pid != 2)
+			continue;
+		if (f->ev[i].switch_kind == GP_SWITCH_START)
+			start_ns = f->ev[i].time_ns;
+		else
+			end_ns = f->ev[i].time_ns;
+	}
+	assert_int_equal(end_ns - start_ns, 700 + 100 * 1024 + 2000 + 1000);
+	gp_model_destroy(f->m);
+	free(f);
+	(void)state;
+}
+
+/* How long who comes at @at_ns waits, beside two kernels or one that somebody waits for. */
+static uint64_t waits_beside(bool waited_for, uint64_t at_ns)
+{
+	const struct gp_model_method fence = { .type = GP_METHOD_FENCE, .cookie = 12 };
+	struct gp_model_config c = small();
+	struct fix *f = make(&c);
+	uint32_t be = group(f, 1), lc = group(f, 2), ch = channel(f, be);
+	uint64_t start_ns;
+
+	put(f, ch, kernel(8, 100 * MS, 10));
+	put(f, ch, waited_for ? fence : kernel(8, 100 * MS, 11));
+	gp_model_advance(f->m, at_ns);
+	busy(f, lc, MS, 20);
+	gp_model_advance(f->m, 20 * MS);
+	start_ns = when(f, GP_MODEL_STARTED, 20);
+	gp_model_destroy(f->m);
+	free(f);
+	return start_ns - at_ns;
+}
+
+/* Within the first slice who comes waits for its end; afterwards only beside more work. */
+static void what_is_waited_for_has_one_slice(void **state)
+{
+	(void)state;
+	assert_in_range(waits_beside(true, MS), MS, MS + 20 * US);
+	assert_in_range(waits_beside(false, MS), MS, MS + 20 * US);
+	assert_in_range(waits_beside(true, 5 * MS), 0, 10 * US);
+	assert_in_range(waits_beside(false, 5 * MS), MS, MS + 20 * US);
+}
+
+/* The host has gone on to the third before the second came. */
+static void who_comes_later_is_not_next(void **state)
+{
+	struct fix *f = *state;
+	uint32_t g[3];
+
+	for (int i = 0; i < 3; i++)
+		g[i] = group(f, i + 1);
+	busy(f, g[0], 100 * MS, 10);
+	busy(f, g[2], 100 * MS, 30);
+	gp_model_advance(f->m, MS);
+	busy(f, g[1], 100 * MS, 20);
+	gp_model_advance(f->m, 10 * MS);
+	assert_true(when(f, GP_MODEL_STARTED, 10) < when(f, GP_MODEL_STARTED, 30));
+	assert_true(when(f, GP_MODEL_STARTED, 30) < when(f, GP_MODEL_STARTED, 20));
+	assert_true(when(f, GP_MODEL_STARTED, 20) != UINT64_MAX);
+	/* Who is next may go, or have its work taken away. */
+	f->n = 0;
+	assert_int_equal(gp_model_group_del(f->m, g[0]), 0);
+	assert_int_equal(gp_model_suspend(f->m, &g[1], 1, 0), 0);
+	gp_model_advance(f->m, 20 * MS);
+	assert_true(switches(f, 2, GP_SWITCH_START) <= 1);
+	assert_int_equal(gp_model_resume(f->m, &g[1], 1, 0), 0);
+	gp_model_advance(f->m, 30 * MS);
+	assert_true(switches(f, 2, GP_SWITCH_START) > 1);
 }
 
 static void a_switch_costs_what_it_says(void **state)
@@ -881,6 +970,9 @@ int main(void)
 		TEST(copies_take_their_bandwidth),
 		TEST(slices_alternate),
 		TEST(work_begins_a_slice),
+		cmocka_unit_test(a_slice_lasts_what_it_says),
+		cmocka_unit_test(what_is_waited_for_has_one_slice),
+		TEST(who_comes_later_is_not_next),
 		TEST(a_switch_costs_what_it_says),
 		TEST(lone_hold_is_lost_a_pair_is_not),
 		TEST(two_at_1_us_livelock),
