@@ -36,12 +36,13 @@
 
 struct how {
 	char workload[512], found[512], arrivals[32], trace[512], ends[512], out[512];
-	uint64_t period_ns, prepare_us, length_ms, seed, stream, tell, after;
+	uint64_t period_ns, prepare_us, length_ms, seed, stream, tell, after, clients;
 	uint64_t hint_early_us, hint_late_us;
 	bool hint, graph, lc;
 };
 static const struct how unless_said = {
 	.arrivals = "periodic", .period_ns = 10000000, .length_ms = 10000, .seed = 1, .stream = 1,
+	.clients = 1,
 };
 static struct how how;	/* of the client whose options are read */
 static char together[512];
@@ -79,6 +80,8 @@ static const struct gp_opt opts[] = {
 	{.name = "seed", .number = &how.seed, .help = "of what is random (1)"},
 	{.name = "stream", .number = &how.stream,
 	 .help = "of the seed, each client's own: its number and 1 (1)"},
+	{.name = "clients", .number = &how.clients,
+	 .help = "there are so many: waits by spinning where there are two more CPUs (1)"},
 	{.name = "hint", .flag = &how.hint,
 	 .help = "say that work comes when its preparation begins, and, of a request that waits "
 		 "several times, from when to when it is, of another when all is launched"},
@@ -466,11 +469,14 @@ static bool close_client(struct client *c)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* Who waits by spinning needs a CPU that nobody else wants. */
-static unsigned int how_to_wait(void)
+/* Who waits by spinning needs a CPU that nobody else wants. It is the context's. */
+static unsigned int how_to_wait(const struct client *client, size_t n)
 {
-	return sysconf(_SC_NPROCESSORS_ONLN) > 2 ? GP_CU_CTX_SCHED_SPIN :
-						   GP_CU_CTX_SCHED_BLOCKING;
+	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), want = client[0].how.clients;
+
+	for (size_t i = 1; i < n; i++)
+		want = client[i].how.clients < want ? client[i].how.clients : want;
+	return cpus >= want + 2 ? GP_CU_CTX_SCHED_SPIN : GP_CU_CTX_SCHED_BLOCKING;
 }
 
 static void open_stream(struct client *c)
@@ -580,7 +586,7 @@ int main(int argc, char **argv)
 		n = open_together(client);
 	else
 		open_client(client);
-	gp_bench_gpu_open(&gpu, how_to_wait());
+	gp_bench_gpu_open(&gpu, how_to_wait(client, n));
 	for (size_t i = 0; i < n; i++)
 		open_work(&client[i], &gpu);
 	run(client, n);

@@ -144,8 +144,12 @@ void gp_command_client(struct gp_command *c, const struct gp_device_run *run, si
 	gp_command_samples(folder, client, samples, sizeof(samples));
 	add(c, "--workload=%s", run->workload[client]);
 	add(c, "--out=%s", samples);
-	if (!gp_command_is_torch(run, client))
+	if (!gp_command_is_torch(run, client)) {
 		add(c, "--found=%s", run->found[client]);
+		/* Whose latency counts does not wait for an interrupt. */
+		if (!one->lc)
+			add(c, "--clients=%zu", run->plan->clients);
+	}
 	add_load(c, run, client, folder);
 	add(c, "--prepare-us=%" PRIu32, one->prepare_us);
 	add(c, "--length-ms=%.0f", run->plan->seconds * 1000);
