@@ -78,13 +78,16 @@ class Keep(Rig):
         self.eventually("one of each", lambda: found.append(self.three()) or found[-1])
         return found[-1]
 
-    def killed(self, role, before):
+    def when_another(self, role, before):
         """The three that there are when another one has that role: who was killed is
         seen for a while yet."""
-        os.kill(before[role], signal.SIGKILL)
         self.eventually(f"another {role}", lambda: (
             self.three() or before)[role] != before[role])
         return self.when_three()
+
+    def killed(self, role, before):
+        os.kill(before[role], signal.SIGKILL)
+        return self.when_another(role, before)
 
     def stay(self, seconds):
         """Are there three, and the same after so long?"""
@@ -294,7 +297,7 @@ class Death(Keep):
             os.kill(three[role], signal.SIGKILL)
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
                 client.connect(path)
-            three = self.when_three()
+            three = self.when_another(role, three)
 
     def config(self, text):
         path = os.path.join(self.dir, "gpreempt.yaml")
