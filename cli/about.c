@@ -18,8 +18,7 @@ int gp_about_ask(const struct gp_about *a, union gp_wire_msg *msg, enum gp_wire_
 		return gp_fail_daemon(a->verb, err);
 	if (msg->head.type == GP_WIRE_SAID)
 		return gp_fail("%s: process %d: %s", a->verb, (int)a->pid,
-			       *msg->said.text ? msg->said.text
-					       : strerror(-msg->head.result));
+			       *msg->said.text ? msg->said.text : strerror(-msg->head.result));
 	return 0;
 }
 
@@ -101,14 +100,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int gp_about(const struct gp_about_verb *verb, int argc, char **argv)
 {
 	const struct argp_option options[] = {
-		{"json", 'j', NULL, 0, verb->json_doc, 0},
-		{"device", 'd', "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0},
-		{0},
+		{ "json", 'j', NULL, 0, verb->json_doc, 0 },
+		{ "device", 'd', "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0 },
+		{ 0 },
 	};
 	const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "PID", .doc = verb->doc,
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID",
+		.doc = verb->doc,
 	};
-	struct gp_about a = {.verb = verb->name, .fd = -1};
+	struct gp_about a = { .verb = verb->name, .fd = -1 };
 	int err = gp_args(&argp, argc, argv, &a);
 
 	if (err)

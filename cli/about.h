@@ -33,8 +33,8 @@ struct gp_about {
 
 struct gp_about_verb {
 	const char *name, *doc;
-	const char *json_doc;		/* of the option */
-	const char *list;		/* name of what JSON has */
+	const char *json_doc; /* of the option */
+	const char *list;     /* name of what JSON has */
 	/* All that is asked for; 0 or an exit status, having said why. */
 	int (*tell)(struct gp_about *about);
 };

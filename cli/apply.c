@@ -46,19 +46,19 @@ int gp_fail_access(const char *verb, pid_t pid, int err)
 	/* -EAGAIN: so many ask in vain already that no more may. */
 	if (err == -ETIMEDOUT || err == -EAGAIN)
 		return gp_fail("%s: process %d does not answer; is it stopped? "
-			       "(kill -CONT %d)", verb, (int)pid, (int)pid);
+			       "(kill -CONT %d)",
+			       verb, (int)pid, (int)pid);
 	if (err == -EPROTO)
 		return gp_fail("%s: process %d answers in another protocol; start "
-			       "it anew with this gpreempt run", verb, (int)pid);
+			       "it anew with this gpreempt run",
+			       verb, (int)pid);
 	if (err != -EPERM && err != -EACCES)
-		return gp_fail("%s: process %d: %s", verb, (int)pid,
-			       strerror(-err));
+		return gp_fail("%s: process %d: %s", verb, (int)pid, strerror(-err));
 	if (yama)
-		return gp_fail(
-			"%s: process %d: not permitted: "
-			"kernel.yama.ptrace_scope is %d; it takes "
-			"CAP_SYS_PTRACE (sudo), or start it with gpreempt run",
-			verb, (int)pid, yama);
+		return gp_fail("%s: process %d: not permitted: "
+			       "kernel.yama.ptrace_scope is %d; it takes "
+			       "CAP_SYS_PTRACE (sudo), or start it with gpreempt run",
+			       verb, (int)pid, yama);
 	return gp_fail("%s: process %d: not permitted: it is another user's; "
 		       "it takes its own user or CAP_SYS_PTRACE (sudo)",
 		       verb, (int)pid);
@@ -90,16 +90,15 @@ static int fail_class(const char *verb, pid_t pid, int err)
 	if (err == -EOPNOTSUPP)
 		return gp_fail("%s: process %d: this kernel's KFD lets nobody set "
 			       "another process's class (hsaq mode says why); "
-			       "start it with gpreempt run", verb, (int)pid);
+			       "start it with gpreempt run",
+			       verb, (int)pid);
 	return gp_fail("%s: process %d: %s", verb, (int)pid,
-		       err == -ESRCH ? "it does not have the KFD open"
-				     : strerror(-err));
+		       err == -ESRCH ? "it does not have the KFD open" : strerror(-err));
 }
 
 /* ---- a tenant: it does it itself ---------------------------------------------------- */
 
-static int apply_tenant(const char *verb, pid_t pid, int fd,
-			const struct gp_class_value *cls)
+static int apply_tenant(const char *verb, pid_t pid, int fd, const struct gp_class_value *cls)
 {
 	union gp_wire_msg msg;
 	int err;
@@ -115,7 +114,8 @@ static int apply_tenant(const char *verb, pid_t pid, int fd,
 		return fail_class(verb, pid, err);
 	if (err == -EPERM)
 		return gp_fail("%s: process %d: not permitted: it is another user's; "
-			       "it takes its own user or root (sudo)", verb, (int)pid);
+			       "it takes its own user or root (sudo)",
+			       verb, (int)pid);
 	return gp_fail_access(verb, pid, err);
 }
 
@@ -166,14 +166,12 @@ static void set_mode(const struct target *t)
 	struct gp_hal_caps caps;
 	int err;
 
-	if (t->dev->ops->caps(t->dev, &caps) ||
-	    !(caps.caps & GP_CAP_PREEMPT_MODE))
+	if (t->dev->ops->caps(t->dev, &caps) || !(caps.caps & GP_CAP_PREEMPT_MODE))
 		return;
-	err = t->dev->ops->set_preempt_mode(t->list.group[0],
-					    GP_PREEMPT_INSTRUCTION);
+	err = t->dev->ops->set_preempt_mode(t->list.group[0], GP_PREEMPT_INSTRUCTION);
 	if (err)
-		gp_note("%s: process %d: preemption mode left as it is: %s",
-			t->verb, (int)t->pid, strerror(-err));
+		gp_note("%s: process %d: preemption mode left as it is: %s", t->verb, (int)t->pid,
+			strerror(-err));
 }
 
 static int take_slot(const struct target *t, int slot_fd)
@@ -235,15 +233,14 @@ static int apply_be(const struct target *t)
 	int err = gp_keeper_query(t->pid, t->dev, &keeper);
 
 	if (err)
-		return gp_fail("%s: process %d: its keeper does not answer: %s",
-			       t->verb, (int)t->pid, strerror(-err));
+		return gp_fail("%s: process %d: its keeper does not answer: %s", t->verb,
+			       (int)t->pid, strerror(-err));
 	if (keeper == GP_KEEPER_HAS) {
 		err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
 	} else {
 		/* One that waits: a new attach tries again and says how it is. */
 		err = gp_keeper_stop(t->pid, t->dev);
-		err = err ? gp_fail_access(t->verb, t->pid, err)
-			  : apply_be_new(t);
+		err = err ? gp_fail_access(t->verb, t->pid, err) : apply_be_new(t);
 	}
 	if (err)
 		return err;
@@ -259,14 +256,13 @@ static int apply_be(const struct target *t)
 /* The driver schedules by class itself. */
 static int apply_class(const struct target *t, const struct gp_class_value *cls)
 {
-	const struct gp_hal_class c = {cls->cls, cls->value};
+	const struct gp_hal_class c = { cls->cls, cls->value };
 	int err = t->dev->ops->set_class(t->dev, t->pid, &c);
 
 	return err ? fail_class(t->verb, t->pid, err) : 0;
 }
 
-static int apply_device(struct target *t, const struct gp_class_value *cls,
-			size_t *found)
+static int apply_device(struct target *t, const struct gp_class_value *cls, size_t *found)
 {
 	struct gp_hal_caps caps;
 	int err;
@@ -287,10 +283,10 @@ static int apply_device(struct target *t, const struct gp_class_value *cls,
 	return err;
 }
 
-static int apply_groups(const char *verb, pid_t pid,
-			const struct gp_class_value *cls, const char *device)
+static int apply_groups(const char *verb, pid_t pid, const struct gp_class_value *cls,
+			const char *device)
 {
-	GP_DEVICES struct gp_devices devices = {0};
+	GP_DEVICES struct gp_devices devices = { 0 };
 	char why[GP_WHY_LEN];
 	size_t found = 0;
 	int err = gp_devices_open(device, &devices, why, sizeof(why));
@@ -298,28 +294,26 @@ static int apply_groups(const char *verb, pid_t pid,
 	if (err)
 		return gp_fail("%s: %s", verb, why);
 	for (size_t i = 0; i < devices.count; i++) {
-		struct target t = {
-			.verb = verb, .pid = pid, .dev = devices.dev[i]};
+		struct target t = { .verb = verb, .pid = pid, .dev = devices.dev[i] };
 
 		err = apply_device(&t, cls, &found);
 		if (err)
 			return err;
 	}
 	if (!found)
-		return gp_fail(
-			"%s: process %d has no work on %s; attach it once it "
-			"uses the GPU, or start it with gpreempt run",
-			verb, (int)pid, device ? device : "a GPU");
+		return gp_fail("%s: process %d has no work on %s; attach it once it "
+			       "uses the GPU, or start it with gpreempt run",
+			       verb, (int)pid, device ? device : "a GPU");
 	return 0;
 }
 
 /* ---- gpreemptd: it decides, and keeps to it -------------------------------------------- */
 
 /* Once for each of @device (NULL: the daemon finds where the process is). */
-static int apply_daemon(const char *verb, pid_t pid, int fd,
-			const struct gp_class_request *request, const char *device)
+static int apply_daemon(const char *verb, pid_t pid, int fd, const struct gp_class_request *request,
+			const char *device)
 {
-	GP_DEVICES struct gp_devices devices = {0};
+	GP_DEVICES struct gp_devices devices = { 0 };
 	union gp_wire_msg msg;
 	char why[GP_WHY_LEN];
 	int err;
@@ -336,13 +330,12 @@ static int apply_daemon(const char *verb, pid_t pid, int fd,
 		return gp_fail_daemon(verb, err);
 	if (msg.head.result)
 		return gp_fail("%s: process %d: %s", verb, (int)pid,
-			       *msg.said.text ? msg.said.text
-					      : strerror(-msg.head.result));
+			       *msg.said.text ? msg.said.text : strerror(-msg.head.result));
 	return 0;
 }
 
-static int apply_without(const char *verb, pid_t pid,
-			 const struct gp_class_request *request, const char *device)
+static int apply_without(const char *verb, pid_t pid, const struct gp_class_request *request,
+			 const char *device)
 {
 	GP_CLOSE int fd = -1;
 	char text[GP_CLASS_REQUEST_TEXT_LEN];
@@ -350,8 +343,8 @@ static int apply_without(const char *verb, pid_t pid,
 	if (gp_class_request_extra(request)) {
 		gp_class_request_format(request, text, sizeof(text));
 		return gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which "
-			       "does not run; start it, or write --class=%.*s", verb,
-			       text, (int)strcspn(text, ","), text);
+			       "does not run; start it, or write --class=%.*s",
+			       verb, text, (int)strcspn(text, ","), text);
 	}
 	fd = gp_wire_connect(pid);
 	if (fd == -ESRCH)

@@ -18,9 +18,9 @@
 static int failed_at;
 
 static const struct argp_option common_options[] = {
-	{"help", '?', NULL, 0, "say this", -1},
-	{"version", 'V', NULL, 0, "say which version this is", -1},
-	{0},
+	{ "help", '?', NULL, 0, "say this", -1 },
+	{ "version", 'V', NULL, 0, "say which version this is", -1 },
+	{ 0 },
 };
 
 /* As argp's own --help and --version do, these end the program. */
@@ -28,8 +28,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case '?':
-		argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP,
-			  state->argv[0]);
+		argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, state->argv[0]);
 		exit(gp_flush_output(0));
 	case 'V':
 		puts(argp_program_version);
@@ -49,24 +48,21 @@ int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 		.options = common_options,
 		.parser = parse_common,
 	};
-	static const struct argp_child child[] = {{&common, 0, NULL, 0}, {0}};
+	static const struct argp_child child[] = { { &common, 0, NULL, 0 }, { 0 } };
 	struct argp whole = *argp;
 	int err;
 
 	whole.children = child;
-	err = argp_parse(&whole, argc, argv,
-			 ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL,
+	err = argp_parse(&whole, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL,
 			 input);
 	if (!err)
 		return 0;
 	if (err == GP_ARGS_SAID)
 		return GP_EXIT_OWN;
-	return gp_fail(
-		"%s: %s: option not known, or its value missing or not wanted; "
-		"see %s --help",
-		argv[0] + strlen("gpreempt "),
-		failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?",
-		argv[0]);
+	return gp_fail("%s: %s: option not known, or its value missing or not wanted; "
+		       "see %s --help",
+		       argv[0] + strlen("gpreempt "),
+		       failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?", argv[0]);
 }
 
 /* Its current argument and all that follow. */
@@ -78,8 +74,7 @@ static char **args_rest(struct argp_state *state)
 	return rest;
 }
 
-int gp_args_request(const char *verb, const char *text,
-		    struct gp_class_request *out)
+int gp_args_request(const char *verb, const char *text, struct gp_class_request *out)
 {
 	const char *why;
 	int err = gp_class_request_parse(text, out, &why);
@@ -105,9 +100,9 @@ static int args_class_of_cmd(const char *verb, const char *text)
 		return 0;
 	}
 	gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which %s; start "
-		"it, or write --class=%.*s", verb, text,
-		fd == -ENOENT ? "does not run" : strerror(-fd),
-		(int)strcspn(text, ","), text);
+		"it, or write --class=%.*s",
+		verb, text, fd == -ENOENT ? "does not run" : strerror(-fd), (int)strcspn(text, ","),
+		text);
 	return GP_ARGS_SAID;
 }
 
@@ -119,7 +114,8 @@ int gp_args_seconds(const char *verb, const char *name, const char *text, uint64
 	if ((gp_parse_duration(text, ns) && gp_parse_duration(seconds, ns)) ||
 	    *ns < SECONDS_MIN_NS || *ns > SECONDS_MAX_NS) {
 		gp_fail("%s: %s=%s: not a time between 10ms and 24 h; write seconds, or "
-			"a number and a unit: 2, 0.5, 500ms", verb, name, text);
+			"a number and a unit: 2, 0.5, 500ms",
+			verb, name, text);
 		return GP_ARGS_SAID;
 	}
 	return 0;

@@ -12,11 +12,12 @@ struct attach {
 };
 
 static const struct argp_option options[] = {
-	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
-	 "deadlines and caps, too", 0},
-	{"device", 'd', "DEVICE", 0,
-	 "only there: a UUID, a PCI address or soft0", 0},
-	{0},
+	{ "class", 'c', "CLASS", 0,
+	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
+	  "deadlines and caps, too",
+	  0 },
+	{ "device", 'd', "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -32,8 +33,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->pid) {
-			gp_fail("attach: one process at a time: %d and %s",
-				(int)a->pid, arg);
+			gp_fail("attach: one process at a time: %d and %s", (int)a->pid, arg);
 			return GP_ARGS_SAID;
 		}
 		return gp_args_pid("attach", arg, &a->pid);
@@ -55,14 +55,13 @@ int gp_verb_attach(int argc, char **argv)
 		       "that the process makes "
 		       "later are as the driver makes them.",
 	};
-	struct attach a = {0};
+	struct attach a = { 0 };
 	int err = gp_args(&argp, argc, argv, &a);
 
 	if (err)
 		return err;
 	if (!a.has_class)
-		return gp_fail(
-			"attach: no class; write --class=lc or --class=be");
+		return gp_fail("attach: no class; write --class=lc or --class=be");
 	if (!a.pid)
 		return gp_fail("attach: no process; write gpreempt attach "
 			       "--class=be PID");

@@ -12,8 +12,7 @@
 
 #include "cli/cli.h"
 
-static const int forwarded[] = {SIGHUP,	 SIGINT,  SIGQUIT, SIGTERM,
-				SIGUSR1, SIGUSR2, SIGALRM};
+static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM };
 
 int gp_child_block_signals(struct gp_child *child)
 {

@@ -19,7 +19,10 @@ struct gp_child {
 	int pidfd, signal_fd;
 	sigset_t old_mask;
 };
-#define GP_CHILD_NONE {.pid = 0, .pidfd = -1, .signal_fd = -1}
+#define GP_CHILD_NONE                                  \
+	{                                              \
+		.pid = 0, .pidfd = -1, .signal_fd = -1 \
+	}
 
 /** Signals that would end this process are read from @signal_fd now. 0 or negative errno. */
 int gp_child_block_signals(struct gp_child *child);

@@ -63,8 +63,7 @@ int gp_flush_output(int status);
 #define GP_ARGS_SAID ECANCELED
 int gp_args(const struct argp *argp, int argc, char **argv, void *input);
 /** A class option; 0 or GP_ARGS_SAID. */
-int gp_args_request(const char *verb, const char *text,
-		    struct gp_class_request *out);
+int gp_args_request(const char *verb, const char *text, struct gp_class_request *out);
 /** A time option, "500ms" or seconds, as "2" or "0.5"; 0 or GP_ARGS_SAID. */
 int gp_args_seconds(const char *verb, const char *name, const char *text, uint64_t *ns);
 /** A PID argument; 0 or GP_ARGS_SAID. */
@@ -95,8 +94,7 @@ struct gp_devices {
 };
 
 /** The one that @spec names, or all of the backend. 0; negative: @why says it. */
-int gp_devices_open(const char *spec, struct gp_devices *devices, char *why,
-		    size_t why_len);
+int gp_devices_open(const char *spec, struct gp_devices *devices, char *why, size_t why_len);
 void gp_devices_close(struct gp_devices *devices);
 /** What a user may write for @dev: "GPU-...", or "soft0". */
 void gp_device_spec(const struct gp_device *dev, char *buf, size_t len);
@@ -115,8 +113,7 @@ int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms);
  * The same of each of its devices. How many, at least 1 (a tenant may have none yet:
  * @status[0] is of no device then), or a negative errno.
  */
-ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max,
-			  int timeout_ms);
+ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, int timeout_ms);
 
 /* ---- environment of CMD; launch.c -------------------------------------------- */
 
@@ -125,8 +122,7 @@ ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max,
  * @class_text: NULL: only what @device needs, no class. @device: NULL: only look
  * whether there is a GPU. Returns 0 or GP_EXIT_OWN: said.
  */
-int gp_launch_prepare(const char *verb, const char *class_text,
-		      const char *device);
+int gp_launch_prepare(const char *verb, const char *class_text, const char *device);
 /** Exit status for execvp() that failed with @err; says so. */
 int gp_launch_failed(const char *verb, const char *file, int err);
 
@@ -144,11 +140,14 @@ size_t gp_compute_groups(struct gp_group_list *list);
 
 /* ---- keeper.c: holds the short slice's slot for a process that never heard ------ */
 
-enum gp_keeper_state { GP_KEEPER_NONE, GP_KEEPER_HAS, GP_KEEPER_WAITS };
+enum gp_keeper_state {
+	GP_KEEPER_NONE,
+	GP_KEEPER_HAS,
+	GP_KEEPER_WAITS
+};
 
 /** Ask the keeper of @pid on @dev. */
-int gp_keeper_query(pid_t pid, const struct gp_device *dev,
-		    enum gp_keeper_state *state);
+int gp_keeper_query(pid_t pid, const struct gp_device *dev, enum gp_keeper_state *state);
 /** End it; returns once its slot is free. None there is success. -EPERM. */
 int gp_keeper_stop(pid_t pid, const struct gp_device *dev);
 /**

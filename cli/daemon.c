@@ -10,7 +10,7 @@
 
 static int wait_for(int fd, short events)
 {
-	struct pollfd pfd = {.fd = fd, .events = events};
+	struct pollfd pfd = { .fd = fd, .events = events };
 	int n;
 
 	do {
@@ -125,10 +125,12 @@ int gp_fail_daemon(const char *verb, int err)
 	case ENOENT:
 		return gp_fail("%s: no gpreemptd runs; start it for the machine "
 			       "(systemctl start gpreemptd), or for your own processes "
-			       "(gpreemptd --foreground)", verb);
+			       "(gpreemptd --foreground)",
+			       verb);
 	case EPERM:
 		return gp_fail("%s: who listens at gpreemptd's socket is neither root "
-			       "nor you", verb);
+			       "nor you",
+			       verb);
 	case ETIMEDOUT:
 	case EAGAIN:
 		return gp_fail("%s: gpreemptd does not answer", verb);
@@ -136,10 +138,12 @@ int gp_fail_daemon(const char *verb, int err)
 		return gp_fail("%s: gpreemptd has ended, or closed the connection", verb);
 	case EUSERS:
 		return gp_fail("%s: gpreemptd has too many connections of yours already; "
-			       "limits_per_user: in gpreempt.yaml says how many", verb);
+			       "limits_per_user: in gpreempt.yaml says how many",
+			       verb);
 	case EPROTO:
 		return gp_fail("%s: gpreemptd answers in another protocol; is it "
-			       "of another version?", verb);
+			       "of another version?",
+			       verb);
 	default:
 		return gp_fail("%s: gpreemptd: %s", verb, strerror(-err));
 	}

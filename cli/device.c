@@ -13,22 +13,19 @@
 static void open_others(struct gp_devices *devices)
 {
 	const struct gp_device *first = devices->dev[0];
-	struct gp_device_list list = {0};
+	struct gp_device_list list = { 0 };
 
 	if (first->ops->probe(&list))
 		return;
 	for (size_t i = 0; i < list.count; i++) {
-		if (!memcmp(list.dev[i].uuid, first->id.uuid,
-			    sizeof(first->id.uuid)))
+		if (!memcmp(list.dev[i].uuid, first->id.uuid, sizeof(first->id.uuid)))
 			continue;
-		if (!first->ops->open(&list.dev[i],
-				      &devices->dev[devices->count]))
+		if (!first->ops->open(&list.dev[i], &devices->dev[devices->count]))
 			devices->count++;
 	}
 }
 
-int gp_devices_open(const char *spec, struct gp_devices *devices, char *why,
-		    size_t why_len)
+int gp_devices_open(const char *spec, struct gp_devices *devices, char *why, size_t why_len)
 {
 	int err;
 
@@ -37,8 +34,7 @@ int gp_devices_open(const char *spec, struct gp_devices *devices, char *why,
 	err = gp_device_open(spec, &devices->dev[0], why, why_len);
 	if (err) {
 		if (!why[0])
-			snprintf(why, why_len, "%s: %s", spec ? spec : "no GPU",
-				 strerror(-err));
+			snprintf(why, why_len, "%s: %s", spec ? spec : "no GPU", strerror(-err));
 		return err;
 	}
 	devices->count = 1;

@@ -18,14 +18,18 @@
 #include "cli/cli.h"
 #include "hsaq.h"
 
-enum verdict { OK, WARN, MISSING };
+enum verdict {
+	OK,
+	WARN,
+	MISSING
+};
 
 static void report(enum verdict verdict, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 static void report(enum verdict verdict, const char *fmt, ...)
 {
-	static const char *const word[] = {"ok", "warn", "missing"};
+	static const char *const word[] = { "ok", "warn", "missing" };
 	va_list ap;
 
 	printf("%-8s ", word[verdict]);
@@ -55,10 +59,8 @@ static void check_driver(void)
 	char version[128];
 
 	if (read_line("/sys/module/nvidia/version", version, sizeof(version)))
-		report(atoi(version) < 535 ? MISSING : OK, "NVIDIA driver %s%s",
-		       version,
-		       atoi(version) < 535 ? ": too old; install 535 or later"
-					   : "");
+		report(atoi(version) < 535 ? MISSING : OK, "NVIDIA driver %s%s", version,
+		       atoi(version) < 535 ? ": too old; install 535 or later" : "");
 	else
 		report(WARN, "NVIDIA driver: none loaded; --device soft0 runs "
 			     "on the software GPU");
@@ -74,8 +76,7 @@ static void check_node(const char *path)
 		       "(--gpus all), else run nvidia-modprobe -u -c=0",
 		       path);
 	else
-		report(MISSING,
-		       "%s: %s; join the group that owns it (ls -l %s)", path,
+		report(MISSING, "%s: %s; join the group that owns it (ls -l %s)", path,
 		       strerror(errno), path);
 }
 
@@ -86,8 +87,10 @@ static bool check_backend(void)
 
 	if (!chosen || !*chosen || gp_hal_find(chosen))
 		return true;
-	report(MISSING, "GPREEMPT_BACKEND='%.32s': no such backend; unset it, or write nvidia, "
-			"amd or softgpu", chosen);
+	report(MISSING,
+	       "GPREEMPT_BACKEND='%.32s': no such backend; unset it, or write nvidia, "
+	       "amd or softgpu",
+	       chosen);
 	return false;
 }
 
@@ -95,14 +98,13 @@ static bool check_backend(void)
 static bool check_devices(const char *backend, struct gp_devices *devices)
 {
 	const struct gp_hal_ops *ops = gp_hal_find(backend);
-	struct gp_device_list list = {0};
+	struct gp_device_list list = { 0 };
 	char spec[GP_DEVICE_NAME_LEN], why[GP_WHY_LEN];
 	int err = ops ? ops->probe(&list) : -ENODEV;
 
 	if (err || !list.count) {
 		if (err && err != -ENODEV && err != -ENOENT)
-			report(MISSING, "%s: looking for devices: %s", backend,
-			       strerror(-err));
+			report(MISSING, "%s: looking for devices: %s", backend, strerror(-err));
 		return false;
 	}
 	for (size_t i = 0; i < list.count; i++) {
@@ -118,9 +120,8 @@ static bool check_devices(const char *backend, struct gp_devices *devices)
 		(*dev)->ops = ops;
 		devices->count++;
 		gp_device_spec(*dev, spec, sizeof(spec));
-		report(OK, "device %s (%s, PCI %04x:%02x:%02x.%x)", spec,
-		       list.dev[i].name, list.dev[i].pci_domain,
-		       list.dev[i].pci_bus, list.dev[i].pci_dev,
+		report(OK, "device %s (%s, PCI %04x:%02x:%02x.%x)", spec, list.dev[i].name,
+		       list.dev[i].pci_domain, list.dev[i].pci_bus, list.dev[i].pci_dev,
 		       list.dev[i].pci_fn);
 	}
 	return devices->count;
@@ -145,8 +146,8 @@ static int check_mode(const struct hsaq_device_info *info, void *arg)
 	char line[GP_WHY_LEN] = "";
 
 	hsaq_device_mode_line(h, info->gpu_id, line, sizeof(line));
-	report(hsaq_device_mode(h, info->gpu_id) == HSAQ_MODE_SCHED ? OK : WARN,
-	       "device %u: %s", info->gpu_id, line);
+	report(hsaq_device_mode(h, info->gpu_id) == HSAQ_MODE_SCHED ? OK : WARN, "device %u: %s",
+	       info->gpu_id, line);
 	return 0;
 }
 
@@ -154,8 +155,9 @@ static int check_mode(const struct hsaq_device_info *info, void *arg)
 static bool check_amd(struct gp_devices *devices)
 {
 	char line[GP_WHY_LEN] = "";
-	const struct hsaq_open_opts opts = {
-		.size = sizeof(opts), .why = line, .why_len = sizeof(line)};
+	const struct hsaq_open_opts opts = { .size = sizeof(opts),
+					     .why = line,
+					     .why_len = sizeof(line) };
 	struct hsaq *h;
 
 	if (access("/sys/class/kfd", F_OK) && access("/dev/kfd", F_OK)) {
@@ -230,11 +232,10 @@ static void check_profiling_param(void)
 
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "RmProfilingAdminOnly: %d", &value) == 1)
-			report(value ? WARN : OK,
-			       "RmProfilingAdminOnly is %d%s", value,
+			report(value ? WARN : OK, "RmProfilingAdminOnly is %d%s", value,
 			       value ? ": ordinary users may not read the "
-				       "context-switch log"
-				     : "");
+				       "context-switch log" :
+				       "");
 	if (f)
 		fclose(f);
 }
@@ -292,8 +293,7 @@ static bool process_runs(const char *name)
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		found = read_line(path, comm, sizeof(comm)) &&
-			!strcmp(comm, name);
+		found = read_line(path, comm, sizeof(comm)) && !strcmp(comm, name);
 	}
 	if (proc)
 		closedir(proc);
@@ -333,8 +333,8 @@ static void check_preload(void)
 	if (lib && dlsym(lib, "InitializeInjection"))
 		report(OK, "%s", path);
 	else
-		report(MISSING, "%s cannot be loaded: %s; make install again",
-		       path, lib ? "it has no InitializeInjection" : dlerror());
+		report(MISSING, "%s cannot be loaded: %s; make install again", path,
+		       lib ? "it has no InitializeInjection" : dlerror());
 }
 
 static void check_injection(void)
@@ -361,8 +361,10 @@ static void check_connections(void)
 	const char *value = getenv(name);
 
 	if (value && strtol(value, NULL, 10) == 1)
-		report(WARN, "%s=%s: a hold would be in front of its own work, so there are none; "
-		       "unset it, or give it 2 or more", name, value);
+		report(WARN,
+		       "%s=%s: a hold would be in front of its own work, so there are none; "
+		       "unset it, or give it 2 or more",
+		       name, value);
 }
 
 static bool try_cupti(const char *dir, const char *name)
@@ -370,28 +372,23 @@ static bool try_cupti(const char *dir, const char *name)
 	char path[PATH_MAX];
 	void *lib;
 
-	if (snprintf(path, sizeof(path), "%s%s", dir, name) >=
-	    (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s", dir, name) >= (int)sizeof(path))
 		return false;
 	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!lib)
 		return false;
 	dlclose(lib);
-	report(OK,
-	       "%s: device-wide synchronisation ends segments and holds in time",
-	       path);
+	report(OK, "%s: device-wide synchronisation ends segments and holds in time", path);
 	return true;
 }
 
 /* Where the preload looks, but for what an application brings itself. */
 static void check_cupti(void)
 {
-	static const char *const name[] = {"libcupti.so.13", "libcupti.so.12"};
-	static const char *const sub[] = {"/lib64/", "/lib/",
-					  "/extras/CUPTI/lib64/"};
+	static const char *const name[] = { "libcupti.so.13", "libcupti.so.12" };
+	static const char *const sub[] = { "/lib64/", "/lib/", "/extras/CUPTI/lib64/" };
 	const char *home = getenv("CUDA_HOME");
-	const char *root[] = {home && *home ? home : "/usr/local/cuda",
-			      "/usr/local/cuda"};
+	const char *root[] = { home && *home ? home : "/usr/local/cuda", "/usr/local/cuda" };
 	char dir[PATH_MAX];
 
 	for (size_t n = 0; n < 2; n++) {
@@ -399,8 +396,7 @@ static void check_cupti(void)
 			return;
 		for (size_t r = 0; r < 2; r++)
 			for (size_t s = 0; s < 3; s++) {
-				snprintf(dir, sizeof(dir), "%s%s", root[r],
-					 sub[s]);
+				snprintf(dir, sizeof(dir), "%s%s", root[r], sub[s]);
 				if (try_cupti(dir, name[n]))
 					return;
 			}
@@ -441,9 +437,8 @@ static bool check_softgpu(struct gp_devices *devices)
 	}
 	if (check_devices("softgpu", devices))
 		return true;
-	report(WARN,
-	       "software GPU: its server does not answer; GPREEMPT_SOFTGPU "
-	       "names its socket, the directory must be your own");
+	report(WARN, "software GPU: its server does not answer; GPREEMPT_SOFTGPU "
+		     "names its socket, the directory must be your own");
 	return false;
 }
 
@@ -453,18 +448,16 @@ static void check_namespaces(void)
 	ssize_t n = readlink("/proc/self/ns/net", self, sizeof(self) - 1);
 	ssize_t m = readlink("/proc/1/ns/net", first, sizeof(first) - 1);
 
-	if (!access("/.dockerenv", F_OK) ||
-	    !access("/run/.containerenv", F_OK) ||
+	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) ||
 	    (n > 0 && m > 0 && strcmp(self, first)))
-		report(WARN,
-		       "container: gpreempt hint, set and ls reach tenants of "
-		       "the same network namespace; run them in there");
+		report(WARN, "container: gpreempt hint, set and ls reach tenants of "
+			     "the same network namespace; run them in there");
 	else
 		report(OK, "hint, set and ls reach tenants of this network "
 			   "namespace");
 }
 
-static const struct argp_option options[] = {{0}};
+static const struct argp_option options[] = { { 0 } };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -486,7 +479,7 @@ int gp_verb_doctor(int argc, char **argv)
 		       "GPU or on the software "
 		       "GPU; else 1.",
 	};
-	GP_DEVICES struct gp_devices real = {0}, soft = {0}, amd = {0};
+	GP_DEVICES struct gp_devices real = { 0 }, soft = { 0 }, amd = { 0 };
 	char dir[PATH_MAX];
 	bool works;
 	int err = gp_args(&argp, argc, argv, NULL);
@@ -518,12 +511,10 @@ int gp_verb_doctor(int argc, char **argv)
 	check_namespaces();
 	if (!check_backend() || gp_path_libdir(dir, sizeof(dir)))
 		works = false;
-	printf("\n%s\n",
-	       !works ? "gpreempt run does not work here yet: see \"missing\" "
-			"above"
-	       : real.count || amd.count
-		       ? "gpreempt run --class=lc|be -- CMD works here"
-			    : "gpreempt run --class=lc|be --device soft0 -- "
-			      "CMD works here, on the software GPU");
+	printf("\n%s\n", !works ? "gpreempt run does not work here yet: see \"missing\" "
+				  "above" :
+			 real.count || amd.count ? "gpreempt run --class=lc|be -- CMD works here" :
+						   "gpreempt run --class=lc|be --device soft0 -- "
+						   "CMD works here, on the software GPU");
 	return works ? 0 : 1;
 }

@@ -15,8 +15,8 @@ struct hint {
 };
 
 static const struct argp_option options[] = {
-	{"in", 'i', "TIME", 0, "from now: a number and ns, us, ms or s", 0},
-	{0},
+	{ "in", 'i', "TIME", 0, "from now: a number and ns, us, ms or s", 0 },
+	{ 0 },
 };
 
 static int parse_in(const char *text, struct hint *h)
@@ -46,8 +46,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return parse_in(arg, h);
 	case ARGP_KEY_ARG:
 		if (h->pid) {
-			gp_fail("hint: one process at a time: %d and %s",
-				(int)h->pid, arg);
+			gp_fail("hint: one process at a time: %d and %s", (int)h->pid, arg);
 			return GP_ARGS_SAID;
 		}
 		return gp_args_pid("hint", arg, &h->pid);
@@ -62,8 +61,7 @@ static bool is_lc(int fd)
 	union gp_wire_msg msg;
 
 	gp_wire_init(&msg, GP_WIRE_QUERY);
-	return !gp_wire_call(fd, &msg, GP_CALL_MS) &&
-	       msg.status.cls == GP_CLASS_LC;
+	return !gp_wire_call(fd, &msg, GP_CALL_MS) && msg.status.cls == GP_CLASS_LC;
 }
 
 static int send_hint(const struct hint *h)
@@ -86,12 +84,10 @@ static int send_hint(const struct hint *h)
 			       "--class=lc",
 			       (int)h->pid, (int)h->pid);
 	if (err == -EPERM)
-		return gp_fail(
-			"hint: process %d: not permitted: it is another user's",
-			(int)h->pid);
-	if (err == -ENXIO || err == -ENODEV)
-		return gp_fail("hint: process %d has no GPU context yet",
+		return gp_fail("hint: process %d: not permitted: it is another user's",
 			       (int)h->pid);
+	if (err == -ENXIO || err == -ENODEV)
+		return gp_fail("hint: process %d has no GPU context yet", (int)h->pid);
 	return err ? gp_fail_access("hint", h->pid, err) : 0;
 }
 
@@ -105,14 +101,13 @@ int gp_verb_hint(int argc, char **argv)
 		       "there in TIME, so "
 		       "that it has the GPU by then.",
 	};
-	struct hint h = {0};
+	struct hint h = { 0 };
 	int err = gp_args(&argp, argc, argv, &h);
 
 	if (err)
 		return err;
 	if (!h.pid)
-		return gp_fail(
-			"hint: no process; write gpreempt hint PID --in=300us");
+		return gp_fail("hint: no process; write gpreempt hint PID --in=300us");
 	if (!h.has_in)
 		return gp_fail("hint: no time; write --in=300us");
 	err = gp_check_pid("hint", h.pid);

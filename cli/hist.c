@@ -11,24 +11,24 @@
 #include "cli/json.h"
 #include "cli/view.h"
 
-#define STEPS 16u	/* buckets of a doubling: a line */
+#define STEPS 16u /* buckets of a doubling: a line */
 #define BAR 40u
 
 static const struct {
 	const char *name, *what;
 } kinds[GP_WIRE_HISTS] = {
-	[GP_WIRE_HIST_WAIT] = {"wait", "from having work to its turn"},
-	[GP_WIRE_HIST_SWITCH] = {"switch", "from asking for the device to having it"},
-	[GP_WIRE_HIST_HOLD] = {"hold", "how long the device was held at a time"},
-	[GP_WIRE_HIST_SUSPENDED] = {"suspended", "off the device at a time"},
-	[GP_WIRE_HIST_SEGMENT] = {"segment", "from a segment's begin to its end"},
+	[GP_WIRE_HIST_WAIT] = { "wait", "from having work to its turn" },
+	[GP_WIRE_HIST_SWITCH] = { "switch", "from asking for the device to having it" },
+	[GP_WIRE_HIST_HOLD] = { "hold", "how long the device was held at a time" },
+	[GP_WIRE_HIST_SUSPENDED] = { "suspended", "off the device at a time" },
+	[GP_WIRE_HIST_SEGMENT] = { "segment", "from a segment's begin to its end" },
 };
 
 static const struct {
 	const char *name;
 	unsigned int per_mille;
 } quantiles[] = {
-	{"p50", 500}, {"p90", 900}, {"p99", 990}, {"p99.9", 999}, {"p100", 1000},
+	{ "p50", 500 }, { "p90", 900 }, { "p99", 990 }, { "p99.9", 999 }, { "p100", 1000 },
 };
 #define QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
 
@@ -83,8 +83,7 @@ static void print_hist(const struct gp_hist *hist, enum gp_wire_histogram kind)
 	char text[GP_VIEW_TEXT_LEN];
 
 	printf("\n%s, %s: %llu times, %s on average\n", kinds[kind].name, kinds[kind].what,
-	       (unsigned long long)hist->total,
-	       gp_view_time(hist->sum_ns / hist->total, text));
+	       (unsigned long long)hist->total, gp_view_time(hist->sum_ns / hist->total, text));
 	for (size_t i = 0; i < QUANTILES; i++)
 		printf("  %s %s", quantiles[i].name,
 		       gp_view_time(gp_hist_quantile_ns(hist, quantiles[i].per_mille), text));
@@ -109,16 +108,14 @@ static json_t *hist_json(const struct gp_hist *hist, enum gp_wire_histogram kind
 	for (size_t i = 0; i < QUANTILES; i++) {
 		snprintf(key, sizeof(key), "%s_ns", quantiles[i].name);
 		json_object_set_new(json, key,
-				    bound_json(gp_hist_quantile_ns(hist,
-								   quantiles[i].per_mille)));
+				    bound_json(gp_hist_quantile_ns(hist, quantiles[i].per_mille)));
 	}
 	for (unsigned int i = 0; i < GP_WIRE_BUCKETS_MAX; i++) {
 		if (!hist->count[i])
 			continue;
 		bucket = json_object();
 		json_object_set_new(bucket, "up_to_ns", bound_json(gp_hist_bound_ns(i)));
-		json_object_set_new(bucket, "count",
-				    json_integer((json_int_t)hist->count[i]));
+		json_object_set_new(bucket, "count", json_integer((json_int_t)hist->count[i]));
 		json_array_append_new(buckets, bucket);
 	}
 	json_object_set_new(json, "buckets", buckets);
@@ -180,7 +177,7 @@ static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
 
 static int tell_all(struct gp_about *a)
 {
-	GP_DEVICES struct gp_devices devices = {0};
+	GP_DEVICES struct gp_devices devices = { 0 };
 	char why[GP_WHY_LEN];
 	int err = 0;
 
@@ -190,8 +187,8 @@ static int tell_all(struct gp_about *a)
 		const struct gp_wire_tenant *tenant = &a->view.tenant[i];
 
 		if (tenant->pid == a->pid &&
-		    (!a->device || !memcmp(tenant->uuid, devices.dev[0]->id.uuid,
-					   sizeof(tenant->uuid))))
+		    (!a->device ||
+		     !memcmp(tenant->uuid, devices.dev[0]->id.uuid, sizeof(tenant->uuid))))
 			err = tell(a, tenant);
 	}
 	if (err || a->told)

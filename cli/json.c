@@ -22,8 +22,7 @@ void gp_json_class(json_t *object, const struct gp_wire_status *st, bool known)
 	const bool be = known && st->cls == GP_CLASS_BE;
 	const char *name = lc ? "lc" : be ? "be" : "none";
 
-	json_object_set_new(object, "class",
-			    known ? json_string(name) : json_null());
+	json_object_set_new(object, "class", known ? json_string(name) : json_null());
 	json_object_set_new(object, "level", gp_json_number(lc, st->value));
 	json_object_set_new(object, "weight", gp_json_number(be, st->value));
 }
@@ -35,20 +34,19 @@ void gp_json_holds(json_t *object, const struct gp_wire_status *st, bool lc)
 		bool known;
 		uint64_t value;
 	} field[] = {
-		{"segments", lc, st->segments},
-		{"holds", lc, st->holds},
-		{"holds_late", lc, st->holds_late},
-		{"holds_expired", lc, st->holds_expired},
-		{"syncs_cut", lc, st->syncs_cut},
-		{"held_ns", lc, st->held_ns},
+		{ "segments", lc, st->segments },
+		{ "holds", lc, st->holds },
+		{ "holds_late", lc, st->holds_late },
+		{ "holds_expired", lc, st->holds_expired },
+		{ "syncs_cut", lc, st->syncs_cut },
+		{ "held_ns", lc, st->held_ns },
 		/* No switch takes 0: none was measured. */
-		{"switch_ns", st->switch_ns, st->switch_ns},
-		{"switch_min_ns", st->switch_min_ns, st->switch_min_ns},
-		{"switch_max_ns", st->switch_max_ns, st->switch_max_ns},
+		{ "switch_ns", st->switch_ns, st->switch_ns },
+		{ "switch_min_ns", st->switch_min_ns, st->switch_min_ns },
+		{ "switch_max_ns", st->switch_max_ns, st->switch_max_ns },
 	};
 
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		json_object_set_new(object, field[i].name,
-				    gp_json_number(field[i].known,
-						   field[i].value));
+				    gp_json_number(field[i].known, field[i].value));
 }

@@ -40,17 +40,15 @@ static int pidfd_of(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-static socklen_t keeper_address(pid_t pid, const char *spec,
-				struct sockaddr_un *addr)
+static socklen_t keeper_address(pid_t pid, const char *spec, struct sockaddr_un *addr)
 {
 	int n;
 
 	memset(addr, 0, sizeof(*addr));
 	addr->sun_family = AF_UNIX;
-	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
-		     "gpreempt/1/keeper/%d/%s", (int)pid, spec);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)n);
+	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "gpreempt/1/keeper/%d/%s",
+		     (int)pid, spec);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
 /* ---- asking a keeper ---------------------------------------------------------- */
@@ -78,7 +76,7 @@ static int keeper_connect(pid_t pid, const struct gp_device *dev)
 /* One letter in, one out; -ECONNRESET: it went away. */
 static int keeper_ask(int fd, char question, char *answer)
 {
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	ssize_t n;
 
 	if (send(fd, &question, 1, MSG_NOSIGNAL) != 1)
@@ -91,8 +89,7 @@ static int keeper_ask(int fd, char question, char *answer)
 	return n ? 0 : -ECONNRESET;
 }
 
-int gp_keeper_query(pid_t pid, const struct gp_device *dev,
-		    enum gp_keeper_state *state)
+int gp_keeper_query(pid_t pid, const struct gp_device *dev, enum gp_keeper_state *state)
 {
 	GP_CLOSE int fd = keeper_connect(pid, dev);
 	char answer = 0;
@@ -129,25 +126,23 @@ struct keeper {
 	int pidfd;
 	int listen_fd;
 	bool has;
-	pid_t waiter; /* child that waits for the slot; 0: none */
+	pid_t waiter;  /* child that waits for the slot; 0: none */
 	int waiter_fd; /* its pidfd */
 };
 
 static int set_short_slice(const struct keeper *k)
 {
-	GP_DEVICES struct gp_devices devices = {0};
-	struct gp_group_list list = {0};
+	GP_DEVICES struct gp_devices devices = { 0 };
+	struct gp_group_list list = { 0 };
 	char why[GP_WHY_LEN];
 	int err = gp_devices_open(k->spec, &devices, why, sizeof(why));
 
 	if (!err)
-		err = devices.dev[0]->ops->groups(devices.dev[0], k->pid,
-						  &list);
+		err = devices.dev[0]->ops->groups(devices.dev[0], k->pid, &list);
 	if (!err)
-		err = gp_compute_groups(&list)
-			      ? devices.dev[0]->ops->set_slice(list.group[0],
-							       GP_SCHED_BE_SLICE_US)
-			      : -ESRCH;
+		err = gp_compute_groups(&list) ?
+			      devices.dev[0]->ops->set_slice(list.group[0], GP_SCHED_BE_SLICE_US) :
+			      -ESRCH;
 	gp_group_list_put(&list);
 	return err;
 }
@@ -208,12 +203,11 @@ static bool may_stop(int fd)
 static bool serve(struct keeper *k)
 {
 	GP_CLOSE int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	char question = 0, answer;
 	bool stop;
 
-	if (fd < 0 || poll(&pfd, 1, PEER_MS) != 1 ||
-	    recv(fd, &question, 1, MSG_DONTWAIT) != 1)
+	if (fd < 0 || poll(&pfd, 1, PEER_MS) != 1 || recv(fd, &question, 1, MSG_DONTWAIT) != 1)
 		return false;
 	stop = question == 'x' && may_stop(fd);
 	answer = stop ? 'k' : question == 'x' ? 'n' : k->has ? 'h' : 'w';
@@ -230,9 +224,9 @@ static void keep(struct keeper *k)
 {
 	for (;;) {
 		struct pollfd pfd[] = {
-			{.fd = k->pidfd, .events = POLLIN},
-			{.fd = k->listen_fd, .events = POLLIN},
-			{.fd = k->waiter_fd, .events = POLLIN},
+			{ .fd = k->pidfd, .events = POLLIN },
+			{ .fd = k->listen_fd, .events = POLLIN },
+			{ .fd = k->waiter_fd, .events = POLLIN },
 		};
 
 		if (poll(pfd, 3, -1) < 0) {
@@ -252,7 +246,7 @@ static void keep(struct keeper *k)
 /* PID SPEC SLOT_FD OFFSET PIDFD LISTEN_FD has|waits, as become_keeper() wrote. */
 int gp_keeper_main(int argc, char **argv)
 {
-	struct keeper k = {.waiter_fd = -1};
+	struct keeper k = { .waiter_fd = -1 };
 
 	if (argc != 8)
 		return gp_fail("%s is not for use by hand", GP_KEEPER_VERB);
@@ -296,16 +290,8 @@ static void keep_over_exec(int fd)
 static void become_keeper(const struct keeper *k)
 {
 	char pid[16], slot[16], offset[24], pidfd[16], listen_fd[16];
-	char *argv[] = {"gpreempt",
-			GP_KEEPER_VERB,
-			pid,
-			(char *)k->spec,
-			slot,
-			offset,
-			pidfd,
-			listen_fd,
-			k->has ? "has" : "waits",
-			NULL};
+	char *argv[] = { "gpreempt", GP_KEEPER_VERB, pid,	(char *)k->spec,	  slot,
+			 offset,     pidfd,	     listen_fd, k->has ? "has" : "waits", NULL };
 	int null = open("/dev/null", O_RDWR);
 
 	snprintf(pid, sizeof(pid), "%d", (int)k->pid);
@@ -348,7 +334,7 @@ static int spawn_keeper(const struct keeper *k)
 int gp_keeper_start(pid_t pid, struct gp_device *dev, int slot_fd)
 {
 	char spec[SPEC_LEN];
-	struct gp_slot_place place = {.fd = slot_fd};
+	struct gp_slot_place place = { .fd = slot_fd };
 	GP_CLOSE int pidfd = pidfd_of(pid);
 	GP_CLOSE int listen_fd = -1;
 	GP_CLOSE int own_slot_fd = -1;

@@ -32,8 +32,7 @@ static int set_injection(const char *libdir)
 
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	if (before && *before && !ends_with(before, "/" PRELOAD) &&
-	    setenv(CHAIN, before, 1))
+	if (before && *before && !ends_with(before, "/" PRELOAD) && setenv(CHAIN, before, 1))
 		return -errno;
 	return setenv(INJECTION, path, 1) ? -errno : 0;
 }
@@ -46,11 +45,12 @@ static int set_preload(const char *verb, const char *libdir)
 
 	if (strpbrk(libdir, " :"))
 		return gp_fail("%s: %s: LD_PRELOAD takes no path with a blank or "
-			       "a colon; install gpreempt elsewhere", verb, libdir);
+			       "a colon; install gpreempt elsewhere",
+			       verb, libdir);
 	if (before && strstr(before, "/" PRELOAD))
 		return 0;
-	if (asprintf(&value, "%s/" PRELOAD "%s%s", libdir,
-		     before && *before ? ":" : "", before ? before : "") < 0 ||
+	if (asprintf(&value, "%s/" PRELOAD "%s%s", libdir, before && *before ? ":" : "",
+		     before ? before : "") < 0 ||
 	    setenv("LD_PRELOAD", value, 1))
 		return gp_fail("%s: environment: %s", verb, strerror(ENOMEM));
 	return 0;
@@ -74,10 +74,9 @@ static int set_softgpu(const char *verb)
 	int err = gp_path_softgpu(dir, sizeof(dir));
 
 	if (err)
-		return gp_fail(
-			"%s: the software GPU's libcuda.so.1 is not in "
-			"%s/gpreempt/softgpu; make install puts it there",
-			verb, GP_LIBDIR);
+		return gp_fail("%s: the software GPU's libcuda.so.1 is not in "
+			       "%s/gpreempt/softgpu; make install puts it there",
+			       verb, GP_LIBDIR);
 	err = prepend("LD_LIBRARY_PATH", dir);
 	if (!err && setenv("GPREEMPT_BACKEND", "softgpu", 1))
 		err = -errno;
@@ -103,12 +102,11 @@ static bool is_amd(const struct gp_device *dev)
 static bool may_use_amd(const struct gp_device *dev, const char *device)
 {
 	const struct gp_hal_ops *amd = gp_hal_find("amd");
-	struct gp_device_list list = {0};
+	struct gp_device_list list = { 0 };
 
 	if (is_amd(dev))
 		return true;
-	return !device && !gp_device_is_soft(dev) && amd &&
-	       !amd->probe(&list) && list.count;
+	return !device && !gp_device_is_soft(dev) && amd && !amd->probe(&list) && list.count;
 }
 
 /* A hold that nobody asked for needs launches to be seen. */
@@ -120,18 +118,18 @@ static int check_hold(const char *verb, struct gp_device *dev)
 		return 0;
 	return gp_fail("%s: --hold is not for %s: launches cannot be seen there; "
 		       "a lc process's queues stay loaded, and hints hold the "
-		       "device", verb, dev->id.name);
+		       "device",
+		       verb, dev->id.name);
 }
 
-static int set_environment(const char *verb, const char *class_text,
-			   const char *device, const struct gp_device *dev)
+static int set_environment(const char *verb, const char *class_text, const char *device,
+			   const struct gp_device *dev)
 {
 	char libdir[PATH_MAX];
 	int err;
 
 	if (class_text && gp_path_libdir(libdir, sizeof(libdir)))
-		return gp_fail("%s: " PRELOAD
-			       " is neither beside this program (../lib) nor "
+		return gp_fail("%s: " PRELOAD " is neither beside this program (../lib) nor "
 			       "in %s; make install puts it there",
 			       verb, GP_LIBDIR);
 	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
@@ -148,8 +146,7 @@ static int set_environment(const char *verb, const char *class_text,
 	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
 }
 
-int gp_launch_prepare(const char *verb, const char *class_text,
-		      const char *device)
+int gp_launch_prepare(const char *verb, const char *class_text, const char *device)
 {
 	struct gp_device *dev;
 	char why[GP_WHY_LEN] = "";
@@ -173,9 +170,8 @@ int gp_launch_prepare(const char *verb, const char *class_text,
 int gp_launch_failed(const char *verb, const char *file, int err)
 {
 	gp_fail("%s: %s: %s", verb, file,
-		err == ENOENT ? "not found; give its path, or look at PATH"
-		: err == EACCES
-			? "not executable; chmod +x, or name its interpreter"
-			: strerror(err));
+		err == ENOENT ? "not found; give its path, or look at PATH" :
+		err == EACCES ? "not executable; chmod +x, or name its interpreter" :
+				strerror(err));
 	return err == ENOENT ? GP_EXIT_NOT_FOUND : GP_EXIT_NOT_EXECUTABLE;
 }

@@ -24,8 +24,7 @@
 
 struct row {
 	bool tenant;
-	struct gp_wire_status
-		st; /* others: pid, comm, device, uuid, groups, slice */
+	struct gp_wire_status st;	    /* others: pid, comm, device, uuid, groups, slice */
 	const struct gp_wire_tenant *taken; /* by gpreemptd; NULL: it is not */
 };
 
@@ -60,7 +59,7 @@ static void add_tenant(struct table *t, pid_t pid)
 		struct row *row = add_row(t);
 
 		if (row)
-			*row = (struct row){.tenant = true, .st = status[i]};
+			*row = (struct row){ .tenant = true, .st = status[i] };
 	}
 }
 
@@ -85,7 +84,7 @@ static bool is_tenant(const struct table *t, pid_t pid)
 
 static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 {
-	struct gp_group_list list = {0};
+	struct gp_group_list list = { 0 };
 	struct row *row;
 	size_t n;
 
@@ -94,12 +93,10 @@ static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 	n = gp_compute_groups(&list);
 	row = n ? add_row(t) : NULL;
 	if (row) {
-		*row = (struct row){.st = {.pid = pid, .groups = (uint32_t)n}};
+		*row = (struct row){ .st = { .pid = pid, .groups = (uint32_t)n } };
 		gp_read_comm(pid, row->st.comm, sizeof(row->st.comm));
-		snprintf(row->st.device, sizeof(row->st.device), "%s",
-			 dev->id.name);
-		gp_uuid_format(dev->id.uuid, row->st.uuid,
-			       sizeof(row->st.uuid));
+		snprintf(row->st.device, sizeof(row->st.device), "%s", dev->id.name);
+		gp_uuid_format(dev->id.uuid, row->st.uuid, sizeof(row->st.uuid));
 		if (dev->ops->get_slice(list.group[0], &row->st.slice_us))
 			row->st.slice_us = 0;
 	}
@@ -141,8 +138,7 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 	if (!proc)
 		return;
 	while ((entry = readdir(proc))) {
-		if (gp_parse_pid(entry->d_name, &pid) || is_tenant(t, pid) ||
-		    is_ours(pid))
+		if (gp_parse_pid(entry->d_name, &pid) || is_tenant(t, pid) || is_ours(pid))
 			continue;
 		for (size_t i = 0; i < devices->count; i++)
 			add_other(t, devices->dev[i], pid);
@@ -152,8 +148,7 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 
 /* ---- gpreemptd's ------------------------------------------------------------------- */
 
-static struct row *row_of(struct table *t, const struct gp_wire_tenant *taken,
-			  const char *uuid)
+static struct row *row_of(struct table *t, const struct gp_wire_tenant *taken, const char *uuid)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct row *row = &t->row[i];
@@ -178,7 +173,7 @@ static void join(struct table *t, const struct gp_wire_tenant *taken)
 		row = add_row(t);
 		if (!row)
 			return;
-		*row = (struct row){.st = {.pid = taken->pid, .groups = taken->groups}};
+		*row = (struct row){ .st = { .pid = taken->pid, .groups = taken->groups } };
 		st = &row->st;
 		memcpy(st->comm, taken->comm, sizeof(st->comm));
 		memcpy(st->device, taken->device, sizeof(st->device));
@@ -217,7 +212,7 @@ static void find_taken(struct table *t)
 /* The daemon's word counts: it is what is in force. */
 static void class_text(const struct row *row, char *buf, size_t len)
 {
-	struct gp_class_value cls = {row->st.cls, row->st.value};
+	struct gp_class_value cls = { row->st.cls, row->st.value };
 
 	if (row->taken)
 		gp_daemon_class(&row->taken->request, buf, len);
@@ -260,17 +255,22 @@ static void print_row(struct row *row)
 static void print_taken_row(struct row *row)
 {
 	static const struct gp_wire_tenant nobody = {
-		.flags = 0, .used_ns = GP_WIRE_UNKNOWN, .hints = GP_WIRE_UNKNOWN,
-		.holds = GP_WIRE_UNKNOWN, .holds_late = GP_WIRE_UNKNOWN,
-		.wait_p50_ns = GP_WIRE_UNKNOWN, .wait_p99_ns = GP_WIRE_UNKNOWN,
-		.switch_p50_ns = GP_WIRE_UNKNOWN, .switch_p99_ns = GP_WIRE_UNKNOWN,
+		.flags = 0,
+		.used_ns = GP_WIRE_UNKNOWN,
+		.hints = GP_WIRE_UNKNOWN,
+		.holds = GP_WIRE_UNKNOWN,
+		.holds_late = GP_WIRE_UNKNOWN,
+		.wait_p50_ns = GP_WIRE_UNKNOWN,
+		.wait_p99_ns = GP_WIRE_UNKNOWN,
+		.switch_p50_ns = GP_WIRE_UNKNOWN,
+		.switch_p99_ns = GP_WIRE_UNKNOWN,
 	};
 	const struct gp_wire_tenant *d = row->taken ? row->taken : &nobody;
 	struct gp_wire_status *st = &row->st;
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
 	char used[24], time[4][GP_VIEW_TEXT_LEN];
-	bool lc = row->taken ? d->request.cls == GP_CLASS_LC
-			     : row->tenant && st->cls == GP_CLASS_LC;
+	bool lc = row->taken ? d->request.cls == GP_CLASS_LC :
+			       row->tenant && st->cls == GP_CLASS_LC;
 
 	class_text(row, cls, sizeof(cls));
 	number(slice, sizeof(slice), st->slice_us, st->slice_us);
@@ -281,23 +281,22 @@ static void print_taken_row(struct row *row)
 	number(late, sizeof(late), lc && (row->tenant || d->holds_late != GP_WIRE_UNKNOWN),
 	       row->tenant ? st->holds_late : d->holds_late);
 	if (d->used_ns != GP_WIRE_UNKNOWN && d->age_ns)
-		snprintf(used, sizeof(used), "%.1f", 100.0 * (double)d->used_ns /
-							     (double)d->age_ns);
+		snprintf(used, sizeof(used), "%.1f",
+			 100.0 * (double)d->used_ns / (double)d->age_ns);
 	else
 		snprintf(used, sizeof(used), "-");
-	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  %s\n",
-	       st->pid, cls, gp_printable(st->device), gp_view_state(d), used,
-	       st->groups, slice, hints, holds, late,
-	       gp_view_time(d->switch_p50_ns, time[0]), gp_view_time(d->switch_p99_ns, time[1]),
-	       gp_view_time(d->wait_p50_ns, time[2]), gp_view_time(d->wait_p99_ns, time[3]),
-	       gp_printable(st->comm));
+	printf("%7d  %-12.12s %-22.22s %-7s %6s %6u %8s %8s %8s %6s %8s %8s %8s %8s  %s\n", st->pid,
+	       cls, gp_printable(st->device), gp_view_state(d), used, st->groups, slice, hints,
+	       holds, late, gp_view_time(d->switch_p50_ns, time[0]),
+	       gp_view_time(d->switch_p99_ns, time[1]), gp_view_time(d->wait_p50_ns, time[2]),
+	       gp_view_time(d->wait_p99_ns, time[3]), gp_printable(st->comm));
 }
 
 static void print_taken_table(struct table *t)
 {
 	printf("%7s  %-12s %-22s %-7s %6s %6s %8s %8s %8s %6s %8s %8s %8s %8s  %s\n", "PID",
-	       "CLASS", "DEVICE", "STATE", "USED_%", "GROUPS", "SLICE_US", "HINTS",
-	       "HOLDS", "LATE", "SWITCH50", "SWITCH99", "WAIT50", "WAIT99", "COMMAND");
+	       "CLASS", "DEVICE", "STATE", "USED_%", "GROUPS", "SLICE_US", "HINTS", "HOLDS", "LATE",
+	       "SWITCH50", "SWITCH99", "WAIT50", "WAIT99", "COMMAND");
 	for (size_t i = 0; i < t->count; i++)
 		print_taken_row(&t->row[i]);
 }
@@ -308,37 +307,36 @@ static void print_table(struct table *t)
 		print_taken_table(t);
 		return;
 	}
-	printf("%7s  %-9s %-22s %6s %8s %8s %8s %6s %9s  %s\n", "PID", "CLASS",
-	       "DEVICE", "GROUPS", "SLICE_US", "HINTS", "HOLDS", "LATE",
-	       "SWITCH_US", "COMMAND");
+	printf("%7s  %-9s %-22s %6s %8s %8s %8s %6s %9s  %s\n", "PID", "CLASS", "DEVICE", "GROUPS",
+	       "SLICE_US", "HINTS", "HOLDS", "LATE", "SWITCH_US", "COMMAND");
 	for (size_t i = 0; i < t->count; i++)
 		print_row(&t->row[i]);
 }
 
 static json_t *taken_json(const struct gp_wire_tenant *d)
 {
-	static const char *const usage[] = {NULL, "log", "driver"};
+	static const char *const usage[] = { NULL, "log", "driver" };
 	const struct {
 		const char *name;
 		uint64_t value;
 	} field[] = {
-		{"age_ns", d->age_ns},
-		{"resident_ns", d->resident_ns},
-		{"used_ns", d->used_ns},
-		{"suspended_ns", d->suspended_ns},
-		{"turns", d->turns},
-		{"preempted", d->preempted},
-		{"wait_p50_ns", d->wait_p50_ns},
-		{"wait_p99_ns", d->wait_p99_ns},
-		{"switch_p50_ns", d->switch_p50_ns},
-		{"switch_p99_ns", d->switch_p99_ns},
-		{"hints", d->hints},
-		{"segments", d->segments},
-		{"holds", d->holds},
-		{"holds_late", d->holds_late},
-		{"holds_expired", d->holds_expired},
-		{"held_ns", d->held_ns},
-		{"corrected", d->corrected},
+		{ "age_ns", d->age_ns },
+		{ "resident_ns", d->resident_ns },
+		{ "used_ns", d->used_ns },
+		{ "suspended_ns", d->suspended_ns },
+		{ "turns", d->turns },
+		{ "preempted", d->preempted },
+		{ "wait_p50_ns", d->wait_p50_ns },
+		{ "wait_p99_ns", d->wait_p99_ns },
+		{ "switch_p50_ns", d->switch_p50_ns },
+		{ "switch_p99_ns", d->switch_p99_ns },
+		{ "hints", d->hints },
+		{ "segments", d->segments },
+		{ "holds", d->holds },
+		{ "holds_late", d->holds_late },
+		{ "holds_expired", d->holds_expired },
+		{ "held_ns", d->held_ns },
+		{ "corrected", d->corrected },
 	};
 	const struct gp_wire_request *r = &d->request;
 	const char *state = gp_view_state(d);
@@ -351,14 +349,13 @@ static json_t *taken_json(const struct gp_wire_tenant *d)
 	json_object_set_new(json, "banned", json_boolean(d->flags & GP_WIRE_BANNED));
 	json_object_set_new(json, "cap_pct", gp_json_number(r->cap_pct, r->cap_pct));
 	json_object_set_new(json, "period_ns", gp_json_number(r->period_ns, r->period_ns));
-	json_object_set_new(json, "deadline_ns",
-			    gp_json_number(r->deadline_ns, r->deadline_ns));
-	json_object_set_new(json, "runtime_ns",
-			    gp_json_number(r->runtime_ns, r->runtime_ns));
+	json_object_set_new(json, "deadline_ns", gp_json_number(r->deadline_ns, r->deadline_ns));
+	json_object_set_new(json, "runtime_ns", gp_json_number(r->runtime_ns, r->runtime_ns));
 	json_object_set_new(json, "class_from", gp_json_text(d->why));
 	json_object_set_new(json, "usage_source",
-			    d->usage && d->usage <= GP_WIRE_USAGE_DRIVER
-				    ? json_string(usage[d->usage]) : json_null());
+			    d->usage && d->usage <= GP_WIRE_USAGE_DRIVER ?
+				    json_string(usage[d->usage]) :
+				    json_null());
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		json_object_set_new(json, field[i].name,
 				    gp_json_number(field[i].value != GP_WIRE_UNKNOWN,
@@ -372,19 +369,13 @@ static json_t *device_json(const struct gp_wire_device *d)
 		const char *name;
 		uint64_t value;
 	} field[] = {
-		{"be_min_pct", d->be_min_pct},
-		{"quantum_ns", d->quantum_ns},
-		{"up_ns", d->up_ns},
-		{"tenants", d->tenants},
-		{"compute_groups", d->groups},
-		{"turns", d->turns},
-		{"suspends", d->suspends},
-		{"resumes", d->resumes},
-		{"slice_sets", d->slices},
-		{"preempts", d->preempts},
-		{"failed", d->failed},
-		{"control_ns", d->control_ns},
-		{"log_lost", d->log_lost},
+		{ "be_min_pct", d->be_min_pct }, { "quantum_ns", d->quantum_ns },
+		{ "up_ns", d->up_ns },		 { "tenants", d->tenants },
+		{ "compute_groups", d->groups }, { "turns", d->turns },
+		{ "suspends", d->suspends },	 { "resumes", d->resumes },
+		{ "slice_sets", d->slices },	 { "preempts", d->preempts },
+		{ "failed", d->failed },	 { "control_ns", d->control_ns },
+		{ "log_lost", d->log_lost },
 	};
 	json_t *json = json_object();
 	char uuid[48];
@@ -444,18 +435,13 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "device", gp_json_text(st->device));
 	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
 	json_object_set_new(json, "compute_groups", json_integer(st->groups));
-	json_object_set_new(json, "slice_us",
-			    gp_json_number(st->slice_us, st->slice_us));
-	json_object_set_new(json, "short_slice",
-			    t ? json_boolean(st->short_slice) : json_null());
-	json_object_set_new(json, "sync_seen",
-			    t ? json_boolean(st->sync_seen) : json_null());
-	json_object_set_new(json, "preloaded",
-			    json_boolean(t && st->preloaded));
+	json_object_set_new(json, "slice_us", gp_json_number(st->slice_us, st->slice_us));
+	json_object_set_new(json, "short_slice", t ? json_boolean(st->short_slice) : json_null());
+	json_object_set_new(json, "sync_seen", t ? json_boolean(st->sync_seen) : json_null());
+	json_object_set_new(json, "preloaded", json_boolean(t && st->preloaded));
 	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
 	gp_json_holds(json, st, lc);
-	json_object_set_new(json, "margin_ns",
-			    gp_json_number(st->margin_ns, st->margin_ns));
+	json_object_set_new(json, "margin_ns", gp_json_number(st->margin_ns, st->margin_ns));
 	json_object_set_new(json, "daemon", row->taken ? taken_json(row->taken) : json_null());
 	return json;
 }
@@ -466,8 +452,7 @@ static void print_json(const struct table *t)
 
 	for (size_t i = 0; i < t->count; i++)
 		json_array_append_new(list, row_json(&t->row[i]));
-	json_object_set_new(json, "schema_version",
-			    json_integer(SCHEMA_VERSION));
+	json_object_set_new(json, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(json, "processes", list);
 	json_object_set_new(json, "daemon", json_boolean(t->daemon));
 	json_object_set_new(json, "devices", devices_json(t));
@@ -484,11 +469,9 @@ struct ls {
 };
 
 static const struct argp_option options[] = {
-	{"json", 'j', NULL, 0, "print JSON; times are integers, _ns and _us",
-	 0},
-	{"device", 'd', "DEVICE", 0,
-	 "look for processes that are no tenants only there", 0},
-	{0},
+	{ "json", 'j', NULL, 0, "print JSON; times are integers, _ns and _us", 0 },
+	{ "device", 'd', "DEVICE", 0, "look for processes that are no tenants only there", 0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -521,11 +504,11 @@ int gp_verb_ls(int argc, char **argv)
 		       "them: then USED_% is the share of the device that each "
 		       "had since, by its own account.",
 	};
-	GP_DEVICES struct gp_devices devices = {0};
+	GP_DEVICES struct gp_devices devices = { 0 };
 	GP_FREE struct row *rows = calloc(MAX_ROWS, sizeof(*rows));
-	struct table t = {.row = rows};
+	struct table t = { .row = rows };
 	char why[GP_WHY_LEN];
-	struct ls ls = {0};
+	struct ls ls = { 0 };
 	int err = gp_args(&argp, argc, argv, &ls);
 
 	if (err)

@@ -9,23 +9,19 @@
 #include "cli/cli.h"
 
 static const struct gp_verb verbs[] = {
-	{"run", "--class=CLASS [--device=DEVICE] -- CMD",
-	 "run CMD with a class", gp_verb_run},
-	{"attach", "--class=CLASS [--device=DEVICE] PID",
-	 "give a running process a class", gp_verb_attach},
-	{"set", "-p PID --class=CLASS", "change a process's class",
-	 gp_verb_set},
-	{"hint", "PID --in=300us", "its work will arrive then", gp_verb_hint},
-	{"ls", "[--json]", "who shares the GPU", gp_verb_ls},
-	{"top", "[-b] [-n N] [-d SECONDS]", "watch them", gp_verb_top},
-	{"why", "[--json] PID", "why it waits now", gp_verb_why},
-	{"hist", "[--json] PID", "how long it waited, switched, was held", gp_verb_hist},
-	{"stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened",
-	 gp_verb_stat},
-	{"trace", "-o FILE [-d SECONDS] [-- CMD]",
-	 "record who had the GPU, and why", gp_verb_trace},
-	{"doctor", "", "what works here, what does not, what to do",
-	 gp_verb_doctor},
+	{ "run", "--class=CLASS [--device=DEVICE] -- CMD", "run CMD with a class", gp_verb_run },
+	{ "attach", "--class=CLASS [--device=DEVICE] PID", "give a running process a class",
+	  gp_verb_attach },
+	{ "set", "-p PID --class=CLASS", "change a process's class", gp_verb_set },
+	{ "hint", "PID --in=300us", "its work will arrive then", gp_verb_hint },
+	{ "ls", "[--json]", "who shares the GPU", gp_verb_ls },
+	{ "top", "[-b] [-n N] [-d SECONDS]", "watch them", gp_verb_top },
+	{ "why", "[--json] PID", "why it waits now", gp_verb_why },
+	{ "hist", "[--json] PID", "how long it waited, switched, was held", gp_verb_hist },
+	{ "stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened", gp_verb_stat },
+	{ "trace", "-o FILE [-d SECONDS] [-- CMD]", "record who had the GPU, and why",
+	  gp_verb_trace },
+	{ "doctor", "", "what works here, what does not, what to do", gp_verb_doctor },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -35,8 +31,7 @@ static int help(void)
 	       "Let a latency-critical process have the GPU the moment it "
 	       "needs it.\n\n");
 	for (size_t i = 0; i < VERBS; i++)
-		printf("  %-7s %-39s %s\n", verbs[i].name, verbs[i].args,
-		       verbs[i].doc);
+		printf("  %-7s %-39s %s\n", verbs[i].name, verbs[i].args, verbs[i].doc);
 	printf("\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, "
 	       "to %d), or\n"
 	       "be or be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a "

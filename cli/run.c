@@ -17,23 +17,23 @@ struct run {
 };
 
 static const struct argp_option options[] = {
-	{"class", 'c', "CLASS", 0,
-	 "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also what comes after a "
-	 "comma, see gpreempt(1)",
-	 0},
-	{"device", 'd', "DEVICE", 0,
-	 "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
-	 "stays as it is",
-	 0},
-	{"hold", 'H', NULL, 0,
-	 "lc: hold the GPU unasked, from the first work after idleness until CMD "
-	 "has waited for it; takes CUPTI, which a profiler in CMD then has not",
-	 0},
-	{"no-learn", 'L', NULL, 0,
-	 "lc: don't learn the rhythm of a CMD that gives no hints, to hold the GPU "
-	 "before its next request",
-	 0},
-	{0},
+	{ "class", 'c', "CLASS", 0,
+	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also what comes after a "
+	  "comma, see gpreempt(1)",
+	  0 },
+	{ "device", 'd', "DEVICE", 0,
+	  "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
+	  "stays as it is",
+	  0 },
+	{ "hold", 'H', NULL, 0,
+	  "lc: hold the GPU unasked, from the first work after idleness until CMD "
+	  "has waited for it; takes CUPTI, which a profiler in CMD then has not",
+	  0 },
+	{ "no-learn", 'L', NULL, 0,
+	  "lc: don't learn the rhythm of a CMD that gives no hints, to hold the GPU "
+	  "before its next request",
+	  0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -63,7 +63,7 @@ int gp_verb_run(int argc, char **argv)
 		       "did not run, 126 CMD "
 		       "cannot be executed, 127 it was not found.",
 	};
-	struct run r = {0};
+	struct run r = { 0 };
 	int err = gp_args(&argp, argc, argv, &r);
 
 	if (err)
@@ -71,9 +71,8 @@ int gp_verb_run(int argc, char **argv)
 	if (!r.cmd.class_text)
 		return gp_fail("run: no class; write --class=lc or --class=be");
 	if (!r.cmd.argv)
-		return gp_fail(
-			"run: no command; write gpreempt run --class=%s -- CMD",
-			r.cmd.class_text);
+		return gp_fail("run: no command; write gpreempt run --class=%s -- CMD",
+			       r.cmd.class_text);
 	if (r.hold && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail("run: --hold is for --class=lc; best-effort holds nothing");
 	if ((r.hold && setenv("GPREEMPT_HOLD", "auto", 1)) ||

@@ -12,14 +12,16 @@ struct set {
 };
 
 static const struct argp_option options[] = {
-	{"pid", 'p', "PID", 0, "the process", 0},
-	{"class", 'c', "CLASS", 0, "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
-	 "deadlines and caps, too", 0},
-	{"device", 'd', "DEVICE", 0,
-	 "only there (a process that was attached): a UUID, a PCI address or "
-	 "soft0",
-	 0},
-	{0},
+	{ "pid", 'p', "PID", 0, "the process", 0 },
+	{ "class", 'c', "CLASS", 0,
+	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
+	  "deadlines and caps, too",
+	  0 },
+	{ "device", 'd', "DEVICE", 0,
+	  "only there (a process that was attached): a UUID, a PCI address or "
+	  "soft0",
+	  0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -54,7 +56,7 @@ int gp_verb_set(int argc, char **argv)
 		.doc = "Give a process another class, however it came to the "
 		       "one it has.",
 	};
-	struct set s = {0};
+	struct set s = { 0 };
 	int err = gp_args(&argp, argc, argv, &s);
 
 	if (err)

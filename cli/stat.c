@@ -85,8 +85,8 @@ static void read_logs(struct stat_run *r)
 static void watch(struct stat_run *r)
 {
 	struct pollfd pfd[] = {
-		{.fd = r->child.pidfd, .events = POLLIN},
-		{.fd = r->child.signal_fd, .events = POLLIN},
+		{ .fd = r->child.pidfd, .events = POLLIN },
+		{ .fd = r->child.signal_fd, .events = POLLIN },
 	};
 	uint64_t start_ns = now_ns();
 	int wait_ms = FIRST_SAMPLE_MS;
@@ -137,15 +137,14 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 	if (u->by_group) {
 		fprintf(out, "\n%s, the driver's account, sampled:\n", spec);
 		if (u->groups)
-			row(out, "on queue slots", "%.3f ms",
-			    (double)u->busy_ns / 1e6);
+			row(out, "on queue slots", "%.3f ms", (double)u->busy_ns / 1e6);
 		else
 			row(out, "on queue slots", "-");
 		return;
 	}
 	if (!u->log) {
-		fprintf(out, "\n%s, context-switch log: not readable: %s\n",
-			spec, strerror(-u->err));
+		fprintf(out, "\n%s, context-switch log: not readable: %s\n", spec,
+			strerror(-u->err));
 		row(out, "GPU time", "-");
 		row(out, "stretches", "-");
 		row(out, "others in between", "-");
@@ -154,10 +153,8 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 	fprintf(out, "\n%s, context-switch log:\n", spec);
 	row(out, "GPU time", "%.3f ms", (double)u->busy_ns / 1e6);
 	row(out, "stretches", "%llu", (unsigned long long)u->stretches);
-	row(out, "others in between",
-	    "%llu times, %.3f ms in all, longest %.1f us",
-	    (unsigned long long)u->gaps, (double)u->gap_ns / 1e6,
-	    (double)u->gap_max_ns / 1000);
+	row(out, "others in between", "%llu times, %.3f ms in all, longest %.1f us",
+	    (unsigned long long)u->gaps, (double)u->gap_ns / 1e6, (double)u->gap_max_ns / 1000);
 	if (u->lost)
 		row(out, "records lost", "%llu: the figures are too small",
 		    (unsigned long long)u->lost);
@@ -168,8 +165,7 @@ static void print_lc(FILE *out, const struct gp_wire_status *st)
 	row(out, "hints", "%llu", (unsigned long long)st->hints);
 	if (st->learns || st->guesses)
 		row(out, "guesses", "%llu, %llu right, %llu wrong; %s",
-		    (unsigned long long)st->guesses,
-		    (unsigned long long)st->guess_hits,
+		    (unsigned long long)st->guesses, (unsigned long long)st->guess_hits,
 		    (unsigned long long)st->guess_misses,
 		    st->rhythm ? "a rhythm is known" : "no rhythm is known");
 	else
@@ -186,7 +182,7 @@ static void print_lc(FILE *out, const struct gp_wire_status *st)
 
 static void print_tenant(FILE *out, const struct gp_wire_status *st)
 {
-	struct gp_class_value cls = {st->cls, st->value};
+	struct gp_class_value cls = { st->cls, st->value };
 	char text[GP_CLASS_TEXT_LEN], comm[sizeof(st->comm)];
 
 	gp_class_format(&cls, text, sizeof(text));
@@ -206,8 +202,7 @@ static void print_text(const struct stat_run *r)
 {
 	FILE *out = r->out;
 
-	fprintf(out, "\ngpreempt stat: %s: %.3f s", r->cmd.argv[0],
-		(double)r->elapsed_ns / 1e9);
+	fprintf(out, "\ngpreempt stat: %s: %.3f s", r->cmd.argv[0], (double)r->elapsed_ns / 1e9);
 	if (WIFSIGNALED(r->status))
 		fprintf(out, ", ended by signal %d\n", WTERMSIG(r->status));
 	else
@@ -232,8 +227,7 @@ static json_t *usage_json(const struct gp_usage *u)
 
 	gp_device_spec(u->dev, spec, sizeof(spec));
 	json_object_set_new(json, "device", gp_json_text(spec));
-	json_object_set_new(json, "busy_ns",
-			    gp_json_number(known || u->groups, u->busy_ns));
+	json_object_set_new(json, "busy_ns", gp_json_number(known || u->groups, u->busy_ns));
 	json_object_set_new(json, "stretches", gp_json_number(known, u->stretches));
 	json_object_set_new(json, "gaps", gp_json_number(known, u->gaps));
 	json_object_set_new(json, "gap_ns", gp_json_number(known, u->gap_ns));
@@ -251,15 +245,11 @@ static json_t *tenant_json(const struct gp_wire_status *st)
 	json_object_set_new(json, "pid", json_integer(st->pid));
 	json_object_set_new(json, "command", gp_json_text(st->comm));
 	gp_json_class(json, st, true);
-	json_object_set_new(json, "slice_us",
-			    gp_json_number(st->slice_us, st->slice_us));
+	json_object_set_new(json, "slice_us", gp_json_number(st->slice_us, st->slice_us));
 	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
-	json_object_set_new(json, "guesses",
-			    gp_json_number(guessed, st->guesses));
-	json_object_set_new(json, "guess_hits",
-			    gp_json_number(guessed, st->guess_hits));
-	json_object_set_new(json, "guess_misses",
-			    gp_json_number(guessed, st->guess_misses));
+	json_object_set_new(json, "guesses", gp_json_number(guessed, st->guesses));
+	json_object_set_new(json, "guess_hits", gp_json_number(guessed, st->guess_hits));
+	json_object_set_new(json, "guess_misses", gp_json_number(guessed, st->guess_misses));
 	gp_json_holds(json, st, lc);
 	return json;
 }
@@ -276,17 +266,13 @@ static void print_json(const struct stat_run *r)
 		json_array_append_new(usage, usage_json(&r->usage[i]));
 	for (size_t i = 0; i < r->tenants; i++)
 		json_array_append_new(tenants, tenant_json(&r->tenant[i]));
-	json_object_set_new(json, "schema_version",
-			    json_integer(SCHEMA_VERSION));
+	json_object_set_new(json, "schema_version", json_integer(SCHEMA_VERSION));
 	json_object_set_new(json, "command", cmd);
-	json_object_set_new(json, "elapsed_ns",
-			    json_integer((json_int_t)r->elapsed_ns));
+	json_object_set_new(json, "elapsed_ns", json_integer((json_int_t)r->elapsed_ns));
 	json_object_set_new(json, "exit_status",
-			    gp_json_number(!signaled,
-					   (uint64_t)WEXITSTATUS(r->status)));
+			    gp_json_number(!signaled, (uint64_t)WEXITSTATUS(r->status)));
 	json_object_set_new(json, "signal",
-			    gp_json_number(signaled,
-					   (uint64_t)WTERMSIG(r->status)));
+			    gp_json_number(signaled, (uint64_t)WTERMSIG(r->status)));
 	json_object_set_new(json, "switch_log", usage);
 	json_object_set_new(json, "sampled", tenants);
 	json_dumpf(json, r->out, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
@@ -297,13 +283,11 @@ static void print_json(const struct stat_run *r)
 /* ---- the verb --------------------------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{"class", 'c', "CLASS", 0,
-	 "as gpreempt run does: lc, lc:LEVEL, be or be:WEIGHT", 0},
-	{"device", 'd', "DEVICE", 0, "a UUID, a PCI address or soft0", 0},
-	{"json", 'j', NULL, 0, "write JSON; times are integers, _ns and _us",
-	 0},
-	{"output", 'o', "FILE", 0, "write there instead of standard error", 0},
-	{0},
+	{ "class", 'c', "CLASS", 0, "as gpreempt run does: lc, lc:LEVEL, be or be:WEIGHT", 0 },
+	{ "device", 'd', "DEVICE", 0, "a UUID, a PCI address or soft0", 0 },
+	{ "json", 'j', NULL, 0, "write JSON; times are integers, _ns and _us", 0 },
+	{ "output", 'o', "FILE", 0, "write there instead of standard error", 0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -327,8 +311,7 @@ static int open_devices(struct stat_run *r)
 	const char *device = r->cmd.device ? r->cmd.device : getenv("GPREEMPT_DEVICE");
 	char why[GP_WHY_LEN];
 
-	if (gp_devices_open(device && *device ? device : NULL, &r->devices, why,
-			    sizeof(why)))
+	if (gp_devices_open(device && *device ? device : NULL, &r->devices, why, sizeof(why)))
 		return gp_fail("stat: %s", why);
 	r->usage = calloc(r->devices.count, sizeof(*r->usage));
 	if (!r->usage)
@@ -362,9 +345,8 @@ static int prepare(struct stat_run *r)
 		return err;
 	r->out = r->out_path ? fopen(r->out_path, "we") : stderr;
 	if (!r->out)
-		return gp_fail(
-			"stat: %s: %s; write -o FILE where it can be made",
-			r->out_path, strerror(errno));
+		return gp_fail("stat: %s: %s; write -o FILE where it can be made", r->out_path,
+			       strerror(errno));
 	err = gp_child_block_signals(&r->child);
 	return err ? gp_fail("stat: signals: %s", strerror(-err)) : 0;
 }
@@ -401,7 +383,7 @@ int gp_verb_stat(int argc, char **argv)
 		       "and CMD did not run, 126 CMD cannot be executed, 127 "
 		       "it was not found.",
 	};
-	static struct stat_run r = {.child = GP_CHILD_NONE};
+	static struct stat_run r = { .child = GP_CHILD_NONE };
 	int err = gp_args(&argp, argc, argv, &r);
 
 	if (err)

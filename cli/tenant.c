@@ -35,8 +35,7 @@ int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms)
 	return fd < 0 ? fd : ask_all(fd, status, timeout_ms);
 }
 
-ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max,
-			  int timeout_ms)
+ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, int timeout_ms)
 {
 	GP_CLOSE int fd = gp_wire_connect(pid);
 	union gp_wire_msg msg;

@@ -19,14 +19,14 @@
 
 struct top {
 	bool batch;
-	uint64_t times;		/* 0: until it is ended */
+	uint64_t times; /* 0: until it is ended */
 	uint64_t interval_ns;
 	struct gp_top_order order;
 
 	int fd;			/* of the daemon; < 0: none, an errno */
-	struct gp_view view[2];	/* the latest is view[at] */
+	struct gp_view view[2]; /* the latest is view[at] */
 	int at;
-	bool have, had;		/* a latest one, and one before it */
+	bool have, had; /* a latest one, and one before it */
 };
 
 static volatile sig_atomic_t ended;
@@ -79,8 +79,7 @@ static int look(struct top *top)
 
 static void print(const struct top *top, FILE *out)
 {
-	gp_top_print(out, top->had ? &top->view[!top->at] : NULL, &top->view[top->at],
-		     &top->order);
+	gp_top_print(out, top->had ? &top->view[!top->at] : NULL, &top->view[top->at], &top->order);
 }
 
 /* ---- -b -------------------------------------------------------------------------- */
@@ -142,10 +141,10 @@ static int batch(struct top *top)
 
 struct screen {
 	struct top *top;
-	char *text;		/* what is shown, lines */
+	char *text; /* what is shown, lines */
 	int lines;
-	int first;		/* of them on the screen */
-	int err;		/* of the daemon */
+	int first; /* of them on the screen */
+	int err;   /* of the daemon */
 };
 
 static void render(struct screen *s)
@@ -199,8 +198,8 @@ static void draw(struct screen *s)
 	draw_title(s);
 	if (s->err)
 		mvprintw(2, 2, "%.*s", COLS - 2,
-			 s->err == -ENOENT ? "no gpreemptd runs: it is waited for"
-					   : "gpreemptd does not answer: it is tried again");
+			 s->err == -ENOENT ? "no gpreemptd runs: it is waited for" :
+					     "gpreemptd does not answer: it is tried again");
 	for (; at && (end = strchr(at, '\n')); at = end + 1, number++)
 		if (number >= s->first && number < s->first + room)
 			mvaddnstr(1 + number - s->first, 0, at,
@@ -292,7 +291,7 @@ static bool wait_keys(struct screen *s, uint64_t until_ns)
 
 static void run_screen(struct top *top)
 {
-	struct screen s = {.top = top};
+	struct screen s = { .top = top };
 	uint64_t due_ns = now_ns();
 
 	for (uint64_t i = 0; !top->times || i < top->times; i++) {
@@ -331,7 +330,8 @@ static int interactive(struct top *top)
 	screen = open_screen(term);
 	if (!screen)
 		return gp_fail("top: cannot draw on this terminal (TERM=%s); write gpreempt "
-			       "top -b, or set TERM", term ? term : "");
+			       "top -b, or set TERM",
+			       term ? term : "");
 	cbreak();
 	noecho();
 	keypad(stdscr, TRUE);
@@ -345,11 +345,11 @@ static int interactive(struct top *top)
 /* ---- the verb ------------------------------------------------------------------------ */
 
 static const struct argp_option options[] = {
-	{"batch", 'b', NULL, 0, "write to standard output, one after the other", 0},
-	{"delay", 'd', "SECONDS", 0, "from one to the next: 2, 0.5, 500ms; by default 2", 0},
-	{"count", 'n', "N", 0, "so many, then end", 0},
-	{"sort", 's', "KEY", 0, "used, turn, wait, switch, pid or name", 0},
-	{0},
+	{ "batch", 'b', NULL, 0, "write to standard output, one after the other", 0 },
+	{ "delay", 'd', "SECONDS", 0, "from one to the next: 2, 0.5, 500ms; by default 2", 0 },
+	{ "count", 'n', "N", 0, "so many, then end", 0 },
+	{ "sort", 's', "KEY", 0, "used, turn, wait, switch, pid or name", 0 },
+	{ 0 },
 };
 
 static error_t parse_count(const char *text, uint64_t *out)
@@ -381,7 +381,8 @@ static error_t parse(int opt, char *arg, struct argp_state *state)
 		if (!gp_top_key_parse(arg, &top->order.key))
 			return 0;
 		gp_fail("top: --sort=%s: no such key; write used, turn, wait, switch, pid "
-			"or name", arg);
+			"or name",
+			arg);
 		return GP_ARGS_SAID;
 	case ARGP_KEY_ARG:
 		gp_fail("top: %s: not expected; see gpreempt top --help", arg);
@@ -393,7 +394,7 @@ static error_t parse(int opt, char *arg, struct argp_state *state)
 
 static void watch_signals(void)
 {
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = { .sa_handler = on_signal };
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -414,7 +415,7 @@ int gp_verb_top(int argc, char **argv)
 		       "\vKeys: q quits; u, t, w, s, p, n sort, r turns the order round; "
 		       "arrows and pages scroll.",
 	};
-	struct top top = {.interval_ns = INTERVAL_NS, .fd = -ENOENT};
+	struct top top = { .interval_ns = INTERVAL_NS, .fd = -ENOENT };
 	int err = gp_args(&argp, argc, argv, &top);
 
 	if (err)

@@ -18,7 +18,7 @@
 /* A tenant, and what its figures became in the time between. */
 struct line {
 	const struct gp_wire_tenant *now;
-	double used_pct, turn_pct, preempted_hz;	/* < 0: not known */
+	double used_pct, turn_pct, preempted_hz; /* < 0: not known */
 };
 
 /* ---- figures ------------------------------------------------------------------ */
@@ -79,9 +79,9 @@ static const char *user_name(uint32_t uid)
 
 static struct line line_of(const struct gp_wire_tenant *now, const struct gp_view *before)
 {
-	const struct gp_wire_tenant *was =
-		before ? gp_view_tenant(before, now->pid, now->uuid) : NULL;
-	struct line line = {.now = now, .used_pct = -1, .turn_pct = -1, .preempted_hz = -1};
+	const struct gp_wire_tenant *was = before ? gp_view_tenant(before, now->pid, now->uuid) :
+						    NULL;
+	struct line line = { .now = now, .used_pct = -1, .turn_pct = -1, .preempted_hz = -1 };
 	uint64_t over;
 
 	/* Younger than it was: another process, or another daemon. */
@@ -99,8 +99,8 @@ static struct line line_of(const struct gp_wire_tenant *now, const struct gp_vie
 /* ---- order --------------------------------------------------------------------- */
 
 static const char *const key_name[GP_TOP_KEYS] = {
-	[GP_TOP_USED] = "used", [GP_TOP_TURN] = "turn", [GP_TOP_WAIT] = "wait",
-	[GP_TOP_SWITCH] = "switch", [GP_TOP_PID] = "pid", [GP_TOP_NAME] = "name",
+	[GP_TOP_USED] = "used",	    [GP_TOP_TURN] = "turn", [GP_TOP_WAIT] = "wait",
+	[GP_TOP_SWITCH] = "switch", [GP_TOP_PID] = "pid",   [GP_TOP_NAME] = "name",
 };
 
 int gp_top_key_parse(const char *text, enum gp_top_key *key)
@@ -184,11 +184,9 @@ static const char *usage_source(uint32_t usage)
 	}
 }
 
-static void print_resident(FILE *out, const struct gp_view *view,
-			   const struct gp_wire_device *d)
+static void print_resident(FILE *out, const struct gp_view *view, const struct gp_wire_device *d)
 {
-	const struct gp_wire_tenant *tenant =
-		gp_view_tenant(view, d->resident_pid, d->uuid);
+	const struct gp_wire_tenant *tenant = gp_view_tenant(view, d->resident_pid, d->uuid);
 	char comm[GP_WIRE_COMM_LEN] = "";
 
 	if (tenant)
@@ -208,7 +206,7 @@ static void print_device(FILE *out, const struct gp_view *before, const struct g
 	uint64_t over = was && d->up_ns > was->up_ns ? d->up_ns - was->up_ns : 0;
 
 	if (!was)
-		was = d;	/* with @over 0: nothing is known */
+		was = d; /* with @over 0: nothing is known */
 	memcpy(name, d->name, sizeof(name));
 	memcpy(be, d->be_policy, sizeof(be));
 	memcpy(lc, d->lc_policy, sizeof(lc));
@@ -234,13 +232,12 @@ static void print_line(FILE *out, const struct line *line)
 
 	gp_daemon_class(&t->request, cls, sizeof(cls));
 	memcpy(comm, t->comm, sizeof(comm));
-	fprintf(out, "%8d %-8.8s %-12.12s %-7s %6s %6s %8s %8s %8s %8s %8s  %s\n",
-		t->pid, user_name(t->uid), cls, gp_view_state(t),
-		figure(line->used_pct, 1, text[0]), figure(line->turn_pct, 1, text[1]),
-		gp_view_time(t->wait_p50_ns, text[2]), gp_view_time(t->wait_p99_ns, text[3]),
-		gp_view_time(t->switch_p50_ns, text[4]),
-		gp_view_time(t->switch_p99_ns, text[5]),
-		figure(line->preempted_hz, 1, text[6]), gp_printable(comm));
+	fprintf(out, "%8d %-8.8s %-12.12s %-7s %6s %6s %8s %8s %8s %8s %8s  %s\n", t->pid,
+		user_name(t->uid), cls, gp_view_state(t), figure(line->used_pct, 1, text[0]),
+		figure(line->turn_pct, 1, text[1]), gp_view_time(t->wait_p50_ns, text[2]),
+		gp_view_time(t->wait_p99_ns, text[3]), gp_view_time(t->switch_p50_ns, text[4]),
+		gp_view_time(t->switch_p99_ns, text[5]), figure(line->preempted_hz, 1, text[6]),
+		gp_printable(comm));
 }
 
 static void print_tenants(FILE *out, const struct gp_view *before, const struct gp_view *now,
@@ -255,8 +252,8 @@ static void print_tenants(FILE *out, const struct gp_view *before, const struct 
 	if (n)
 		qsort_r(line, n, sizeof(*line), compare_lines, &order);
 	fprintf(out, "%8s %-8s %-12s %-7s %6s %6s %8s %8s %8s %8s %8s  %s\n", "PID", "USER",
-		"CLASS", "STATE", "USED%", "TURN%", "WAIT50", "WAIT99", "SWITCH50",
-		"SWITCH99", "CUT/s", "COMMAND");
+		"CLASS", "STATE", "USED%", "TURN%", "WAIT50", "WAIT99", "SWITCH50", "SWITCH99",
+		"CUT/s", "COMMAND");
 	for (size_t i = 0; i < n; i++)
 		print_line(out, &line[i]);
 	free(line);

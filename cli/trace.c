@@ -21,15 +21,15 @@
 
 struct trace {
 	const char *path;
-	uint64_t for_ns;		/* 0: until it is ended */
+	uint64_t for_ns; /* 0: until it is ended */
 	struct gp_cmd_args cmd;
 
 	FILE *out;
-	int fd;				/* the daemon's */
+	int fd; /* the daemon's */
 	struct gp_view view;
 	struct gp_trace_json *json;
 	struct gp_child child;
-	int err;			/* of the daemon; 0: it still tells */
+	int err; /* of the daemon; 0: it still tells */
 };
 
 static uint64_t now_ns(void)
@@ -99,17 +99,17 @@ static int wake_ms(uint64_t until_ns)
 
 	if (now >= until_ns)
 		return 0;
-	return until_ns - now < WAKE_MS * 1000000ull ? (int)((until_ns - now) / 1000000) + 1
-						     : WAKE_MS;
+	return until_ns - now < WAKE_MS * 1000000ull ? (int)((until_ns - now) / 1000000) + 1 :
+						       WAKE_MS;
 }
 
 /* Until @until_ns; with @ends also until a signal comes, CMD ends, or the daemon does. */
 static void watch_until(struct trace *t, uint64_t until_ns, bool ends)
 {
 	struct pollfd pfd[] = {
-		{.fd = t->err ? -1 : t->fd, .events = POLLIN},
-		{.fd = ends ? t->child.signal_fd : -1, .events = POLLIN},
-		{.fd = ends ? t->child.pidfd : -1, .events = POLLIN},
+		{ .fd = t->err ? -1 : t->fd, .events = POLLIN },
+		{ .fd = ends ? t->child.signal_fd : -1, .events = POLLIN },
+		{ .fd = ends ? t->child.pidfd : -1, .events = POLLIN },
 	};
 
 	while (now_ns() < until_ns) {
@@ -130,8 +130,8 @@ static void watch_until(struct trace *t, uint64_t until_ns, bool ends)
 static int wait_cmd(struct trace *t)
 {
 	struct pollfd pfd[] = {
-		{.fd = t->child.signal_fd, .events = POLLIN},
-		{.fd = t->child.pidfd, .events = POLLIN},
+		{ .fd = t->child.signal_fd, .events = POLLIN },
+		{ .fd = t->child.pidfd, .events = POLLIN },
 	};
 
 	while (!pfd[1].revents) {
@@ -155,8 +155,9 @@ static int finish(struct trace *t)
 	}
 	if (stat.lost || stat.late || stat.crowded)
 		gp_note("trace: %llu records were lost, %llu came too late, %llu of too "
-			"many tenants are left out", (unsigned long long)stat.lost,
-			(unsigned long long)stat.late, (unsigned long long)stat.crowded);
+			"many tenants are left out",
+			(unsigned long long)stat.lost, (unsigned long long)stat.late,
+			(unsigned long long)stat.crowded);
 	if (fflush(t->out) || ferror(t->out))
 		status = gp_fail("trace: %s: not all could be written", t->path);
 	return status;
@@ -201,9 +202,9 @@ static int run(struct trace *t)
 /* ---- the verb ------------------------------------------------------------------------------ */
 
 static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "write there", 0},
-	{"duration", 'd', "SECONDS", 0, "for so long: 2, 0.5, 500ms", 0},
-	{0},
+	{ "output", 'o', "FILE", 0, "write there", 0 },
+	{ "duration", 'd', "SECONDS", 0, "for so long: 2, 0.5, 500ms", 0 },
+	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -234,7 +235,7 @@ int gp_verb_trace(int argc, char **argv)
 		       "CMD runs. ui.perfetto.dev and chrome://tracing open it."
 		       "\vWith CMD the exit status is CMD's own, as gpreempt stat has it.",
 	};
-	static struct trace t = {.fd = -1, .child = GP_CHILD_NONE};
+	static struct trace t = { .fd = -1, .child = GP_CHILD_NONE };
 	int err = gp_args(&argp, argc, argv, &t);
 
 	if (err)

@@ -23,11 +23,19 @@
 #define NUMBER_MAX (1ull << 62)
 
 /* Threads of a tenant. */
-enum track { TURN, SUSPENDED, SEGMENT, WORK, HOLD, EVENTS, TRACKS };
+enum track {
+	TURN,
+	SUSPENDED,
+	SEGMENT,
+	WORK,
+	HOLD,
+	EVENTS,
+	TRACKS
+};
 
 static const char *const track_name[TRACKS] = {
 	[TURN] = "turns", [SUSPENDED] = "suspended", [SEGMENT] = "segments",
-	[WORK] = "work", [HOLD] = "holds", [EVENTS] = "events",
+	[WORK] = "work",  [HOLD] = "holds",	     [EVENTS] = "events",
 };
 static const char *const span_name[TRACKS] = {
 	[TURN] = "turn", [SUSPENDED] = "suspended", [SEGMENT] = "segment",
@@ -38,10 +46,10 @@ struct tenant {
 	int32_t pid;
 	uint16_t device;
 	bool left;
-	uint32_t number;		/* from 0, never used again */
-	uint32_t named, open;		/* bits of enum track */
-	uint64_t hold_to_ns;		/* the latest one's end */
-	char name[NAME_LEN];		/* "4711 serve" */
+	uint32_t number;      /* from 0, never used again */
+	uint32_t named, open; /* bits of enum track */
+	uint64_t hold_to_ns;  /* the latest one's end */
+	char name[NAME_LEN];  /* "4711 serve" */
 };
 
 struct kept {
@@ -55,19 +63,19 @@ struct gp_trace_json {
 	const struct gp_view *view;
 	struct gp_trace_json_stat stat;
 	bool began, comma;
-	uint64_t base_ns;		/* 0 of the trace */
-	uint64_t last_ns;		/* written up to here */
+	uint64_t base_ns; /* 0 of the trace */
+	uint64_t last_ns; /* written up to here */
 	uint64_t lost_said;
-	uint32_t devices_named;		/* bits */
+	uint32_t devices_named; /* bits */
 	struct {
 		bool on;
-		int32_t resident;	/* 0: nobody */
+		int32_t resident; /* 0: nobody */
 	} device[GP_WIRE_MAX_DEVICES];
 	uint32_t numbers;
 	size_t tenants;
 	struct tenant tenant[GP_TRACE_TENANTS];
 	size_t kept;
-	struct kept heap[GP_TRACE_KEPT];	/* the earliest is [0] */
+	struct kept heap[GP_TRACE_KEPT]; /* the earliest is [0] */
 };
 
 /* ---- events ------------------------------------------------------------------- */
@@ -114,12 +122,14 @@ static void end_event(struct gp_trace_json *t)
 }
 
 /* @what: "process_name" and its like. @name NULL: @number is told, not a text. */
-static void metadata(struct gp_trace_json *t, const char *what, uint32_t device,
-		     uint32_t tid, const char *name, uint32_t number)
+static void metadata(struct gp_trace_json *t, const char *what, uint32_t device, uint32_t tid,
+		     const char *name, uint32_t number)
 {
 	begin_event(t);
-	fprintf(t->out, "{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"ts\":0,\"name\":\"%s\","
-		"\"args\":{", device + 1, tid, what);
+	fprintf(t->out,
+		"{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"ts\":0,\"name\":\"%s\","
+		"\"args\":{",
+		device + 1, tid, what);
 	if (name) {
 		fputs("\"name\":", t->out);
 		write_text(t->out, name);
@@ -169,8 +179,7 @@ static void name_process(const struct gp_trace_json *t, int32_t pid, char *buf, 
 static struct tenant *find_tenant(struct gp_trace_json *t, int32_t pid, uint16_t device)
 {
 	for (size_t i = 0; i < t->tenants; i++)
-		if (t->tenant[i].pid == pid && t->tenant[i].device == device &&
-		    !t->tenant[i].left)
+		if (t->tenant[i].pid == pid && t->tenant[i].device == device && !t->tenant[i].left)
 			return &t->tenant[i];
 	return NULL;
 }
@@ -198,7 +207,9 @@ static struct tenant *tenant_of(struct gp_trace_json *t, int32_t pid, uint16_t d
 		return NULL;
 	}
 	*tenant = (struct tenant){
-		.pid = pid, .device = device, .number = t->numbers++,
+		.pid = pid,
+		.device = device,
+		.number = t->numbers++,
 	};
 	name_process(t, pid, tenant->name, sizeof(tenant->name));
 	return tenant;
@@ -241,8 +252,8 @@ static void span_begin(struct gp_trace_json *t, struct tenant *tenant, enum trac
 	tenant->open |= 1u << track;
 }
 
-static void span_set(struct gp_trace_json *t, struct tenant *tenant, enum track track,
-		     bool on, uint64_t time_ns)
+static void span_set(struct gp_trace_json *t, struct tenant *tenant, enum track track, bool on,
+		     uint64_t time_ns)
 {
 	if (on)
 		span_begin(t, tenant, track, time_ns, 0);
@@ -251,8 +262,8 @@ static void span_set(struct gp_trace_json *t, struct tenant *tenant, enum track 
 }
 
 /* Something that happened, with one number. */
-static void instant(struct gp_trace_json *t, uint64_t time_ns, uint32_t device,
-		    uint32_t tid, const char *name, const char *what, uint64_t number)
+static void instant(struct gp_trace_json *t, uint64_t time_ns, uint32_t device, uint32_t tid,
+		    const char *name, const char *what, uint64_t number)
 {
 	event(t, 'i', time_ns, device, tid, name);
 	fprintf(t->out, ",\"s\":\"t\",\"args\":{\"%s\":%" PRIu64 "}", what, number);
@@ -318,13 +329,13 @@ static void join(struct gp_trace_json *t, struct tenant *tenant,
 		 const struct gp_wire_trace_record *r)
 {
 	const struct gp_wire_request request = {
-		.cls = (uint32_t)(r->value >> 32), .value = (uint32_t)r->value,
+		.cls = (uint32_t)(r->value >> 32),
+		.value = (uint32_t)r->value,
 	};
 	char cls[GP_CLASS_REQUEST_TEXT_LEN];
 
 	gp_daemon_class(&request, cls, sizeof(cls));
-	instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), cls, "pid",
-		(uint64_t)r->pid);
+	instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), cls, "pid", (uint64_t)r->pid);
 }
 
 /*
@@ -355,8 +366,8 @@ static void decided(struct gp_trace_json *t, const struct gp_wire_trace_record *
 	struct tenant *tenant;
 	char name[64];
 
-	tenant = r->kind == GP_WIRE_TRACE_LEAVE ? find_tenant(t, r->pid, r->device)
-						: tenant_of(t, r->pid, r->device);
+	tenant = r->kind == GP_WIRE_TRACE_LEAVE ? find_tenant(t, r->pid, r->device) :
+						  tenant_of(t, r->pid, r->device);
 	if (!tenant)
 		return;
 	switch (r->kind) {
@@ -371,17 +382,17 @@ static void decided(struct gp_trace_json *t, const struct gp_wire_trace_record *
 		break;
 	case GP_WIRE_TRACE_RESUME:
 		span_end(t, tenant, SUSPENDED, r->time_ns);
-		instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), "resume",
-			"took_ns", r->value);
+		instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), "resume", "took_ns",
+			r->value);
 		break;
 	case GP_WIRE_TRACE_SLICE:
 		snprintf(name, sizeof(name), "slice %" PRIu64 " us", r->value);
-		instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), name,
-			"slice_us", r->value);
+		instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), name, "slice_us",
+			r->value);
 		break;
 	case GP_WIRE_TRACE_PREEMPT:
-		instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), "preempt",
-			"took_ns", r->value);
+		instant(t, r->time_ns, r->device, tid_of(t, tenant, EVENTS), "preempt", "took_ns",
+			r->value);
 		break;
 	case GP_WIRE_TRACE_BUSY:
 		span_set(t, tenant, SEGMENT, r->value & GP_PAGE_SEGMENT, r->time_ns);
@@ -461,8 +472,7 @@ static void write_record(struct gp_trace_json *t, const struct gp_wire_trace_rec
 	case GP_WIRE_TRACE_LOST:
 		/* Nobody knows who had it in between. */
 		hardware_end(t, r->device, r->time_ns);
-		instant(t, r->time_ns, r->device, HARDWARE_TID, "log lost", "lost",
-			r->value);
+		instant(t, r->time_ns, r->device, HARDWARE_TID, "log lost", "lost", r->value);
 		break;
 	case GP_WIRE_TRACE_RESIDENT:
 		resident(t, r);
@@ -522,7 +532,7 @@ void gp_trace_json_add(struct gp_trace_json *t, const struct gp_wire_trace_recor
 	if (t->kept == GP_TRACE_KEPT)
 		pop(t);
 	at = t->kept++;
-	t->heap[at] = (struct kept){*record, now_ns, t->stat.records};
+	t->heap[at] = (struct kept){ *record, now_ns, t->stat.records };
 	t->heap[at].record.time_ns = bounded(record->time_ns);
 	t->heap[at].record.value = bounded(record->value);
 	while (at && is_before(&t->heap[at], &t->heap[(at - 1) / 2])) {
@@ -574,10 +584,11 @@ void gp_trace_json_close(struct gp_trace_json *t, struct gp_trace_json_stat *sta
 		pop(t);
 	say_lost(t);
 	end_all(t);
-	fprintf(t->out, "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"version\":"
+	fprintf(t->out,
+		"\n],\"displayTimeUnit\":\"ns\",\"otherData\":{\"version\":"
 		"\"gpreempt " GP_VERSION "\",\"base_ns\":\"%" PRIu64 "\","
-		"\"records\":\"%" PRIu64 "\",\"lost\":\"%" PRIu64 "\",\"late\":\"%" PRIu64
-		"\"}}\n", t->base_ns, t->stat.records, t->stat.lost, t->stat.late);
+		"\"records\":\"%" PRIu64 "\",\"lost\":\"%" PRIu64 "\",\"late\":\"%" PRIu64 "\"}}\n",
+		t->base_ns, t->stat.records, t->stat.lost, t->stat.late);
 	*stat = t->stat;
 	free(t);
 }

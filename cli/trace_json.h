@@ -17,23 +17,23 @@
 #include "wire/wire.h"
 
 #define GP_TRACE_LATE_NS 300000000ull
-#define GP_TRACE_KEPT 32768u	/* records at once; more are written early */
-#define GP_TRACE_TENANTS 512u	/* of these at once, with those that left last */
+#define GP_TRACE_KEPT 32768u  /* records at once; more are written early */
+#define GP_TRACE_TENANTS 512u /* of these at once, with those that left last */
 
 struct gp_trace_json;
 
 struct gp_trace_json_stat {
-	uint64_t records;	/* that came */
-	uint64_t lost;		/* that did not: read too slowly, says the daemon */
-	uint64_t late;		/* that came too late to be written in order */
-	uint64_t crowded;	/* of tenants that found no room */
+	uint64_t records; /* that came */
+	uint64_t lost;	  /* that did not: read too slowly, says the daemon */
+	uint64_t late;	  /* that came too late to be written in order */
+	uint64_t crowded; /* of tenants that found no room */
 };
 
 /** @out and @view are borrowed; @view: who was there when it began. 0 or -ENOMEM. */
 int gp_trace_json_open(FILE *out, const struct gp_view *view, struct gp_trace_json **trace);
 /** @now_ns: when it came, on any clock that only rises. */
-void gp_trace_json_add(struct gp_trace_json *trace,
-		       const struct gp_wire_trace_record *record, uint64_t now_ns);
+void gp_trace_json_add(struct gp_trace_json *trace, const struct gp_wire_trace_record *record,
+		       uint64_t now_ns);
 /** @count records did not come. */
 void gp_trace_json_lost(struct gp_trace_json *trace, uint64_t count);
 /** Write what is due at @now_ns. */

@@ -90,8 +90,7 @@ static void ours_off(struct gp_usage *u, uint64_t time_ns)
 	u->others = false;
 }
 
-void gp_usage_count(struct gp_usage *u, const struct gp_switch_record *rec,
-		    bool ours)
+void gp_usage_count(struct gp_usage *u, const struct gp_switch_record *rec, bool ours)
 {
 	if (rec->kind == GP_SWITCH_LOST) {
 		/* Nobody knows who was on in between. */
@@ -142,7 +141,7 @@ static void count_group(struct gp_usage *u, struct gp_group *group)
 
 static void count_process(struct gp_usage *u, pid_t pid)
 {
-	struct gp_group_list list = {0};
+	struct gp_group_list list = { 0 };
 
 	if (u->dev->ops->groups(u->dev, pid, &list))
 		return;
@@ -159,8 +158,7 @@ static void count_groups(struct gp_usage *u, pid_t root)
 	pid_t pid;
 
 	while (proc && (entry = readdir(proc)))
-		if (!gp_parse_pid(entry->d_name, &pid) &&
-		    gp_is_descendant(pid, root))
+		if (!gp_parse_pid(entry->d_name, &pid) && gp_is_descendant(pid, root))
 			count_process(u, pid);
 	if (proc)
 		closedir(proc);
@@ -177,8 +175,7 @@ void gp_usage_read(struct gp_usage *u, pid_t root)
 		return;
 	while ((n = u->dev->ops->log_read(u->log, rec, BATCH)) > 0)
 		for (ssize_t i = 0; i < n; i++)
-			gp_usage_count(u, &rec[i],
-				       is_ours(u, rec[i].pid, root));
+			gp_usage_count(u, &rec[i], is_ours(u, rec[i].pid, root));
 }
 
 void gp_usage_close(struct gp_usage *u)

@@ -38,8 +38,8 @@ struct gp_usage {
 	uint64_t lost;
 
 	uint64_t since_ns; /* ours is on since; 0: it is off */
-	uint64_t left_ns; /* ours was last on until; 0: not known */
-	bool others; /* somebody else was on since then */
+	uint64_t left_ns;  /* ours was last on until; 0: not known */
+	bool others;	   /* somebody else was on since then */
 	struct {
 		pid_t pid;
 		bool ours;
@@ -58,8 +58,7 @@ void gp_usage_open(struct gp_usage *usage, struct gp_device *dev);
 void gp_usage_read(struct gp_usage *usage, pid_t root);
 void gp_usage_close(struct gp_usage *usage);
 /** One record; @ours: it is of @root or a descendant. Pure. */
-void gp_usage_count(struct gp_usage *usage, const struct gp_switch_record *rec,
-		    bool ours);
+void gp_usage_count(struct gp_usage *usage, const struct gp_switch_record *rec, bool ours);
 
 /** Is @pid @root, or its child's child's ... child, as long as all live? */
 bool gp_is_descendant(pid_t pid, pid_t root);

@@ -102,7 +102,7 @@ const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN])
 	static const struct {
 		const char *name;
 		double ns;
-	} unit[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+	} unit[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
 	size_t i = 0;
 	double value;
 
@@ -115,6 +115,9 @@ const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN])
 		i++;
 	value = (double)ns / unit[i].ns;
 	snprintf(buf, GP_VIEW_TEXT_LEN, "%.*f%s",
-		 !i || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, unit[i].name);
+		 !i || value >= 99.95 ? 0 :
+		 value >= 9.995	      ? 1 :
+					2,
+		 value, unit[i].name);
 	return buf;
 }

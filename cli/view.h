@@ -17,7 +17,7 @@ struct gp_view {
 	size_t devices;
 	struct gp_wire_device device[GP_WIRE_MAX_DEVICES];
 	size_t tenants, room;
-	struct gp_wire_tenant *tenant;	/* owned */
+	struct gp_wire_tenant *tenant; /* owned */
 };
 
 /** Replaces what @view had. 0 or negative errno, as gp_daemon_list(). */
@@ -41,8 +41,15 @@ const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN]);
 
 /* ---- top.c's text ------------------------------------------------------------ */
 
-enum gp_top_key { GP_TOP_USED, GP_TOP_TURN, GP_TOP_WAIT, GP_TOP_SWITCH, GP_TOP_PID,
-		  GP_TOP_NAME, GP_TOP_KEYS };
+enum gp_top_key {
+	GP_TOP_USED,
+	GP_TOP_TURN,
+	GP_TOP_WAIT,
+	GP_TOP_SWITCH,
+	GP_TOP_PID,
+	GP_TOP_NAME,
+	GP_TOP_KEYS
+};
 
 struct gp_top_order {
 	enum gp_top_key key;

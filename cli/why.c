@@ -17,8 +17,7 @@
 
 /* ---- one device ------------------------------------------------------------------ */
 
-static const struct gp_wire_device *device_of(const struct gp_view *view,
-					      const uint8_t uuid[16])
+static const struct gp_wire_device *device_of(const struct gp_view *view, const uint8_t uuid[16])
 {
 	for (size_t i = 0; i < view->devices; i++)
 		if (!memcmp(view->device[i].uuid, uuid, 16))
@@ -43,7 +42,8 @@ static char *sentences(const struct gp_about *a, const struct gp_wire_reason *r)
 		return NULL;
 	if (is_banned(t))
 		fputs("It set back what gpreemptd set too often, and is off the device "
-		      "for good.", out);
+		      "for good.",
+		      out);
 	else
 		gp_why_sentence(out, r);
 	if (t && t->request.cls == GP_CLASS_LC && t->taken != GP_WIRE_BY_RUN) {
@@ -125,7 +125,7 @@ static int tell(struct gp_about *a, const uint8_t uuid[16])
 
 static int tell_device(struct gp_about *a)
 {
-	GP_DEVICES struct gp_devices devices = {0};
+	GP_DEVICES struct gp_devices devices = { 0 };
 	char why[GP_WHY_LEN];
 
 	if (gp_devices_open(a->device, &devices, why, sizeof(why)))

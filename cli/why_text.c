@@ -15,31 +15,24 @@
 const char *gp_why_name(uint32_t reason)
 {
 	static const char *const name[] = {
-		[GP_WHY_RUNS] = "runs",
-		[GP_WHY_NO_GROUP] = "no_group",
-		[GP_WHY_IDLE] = "idle",
-		[GP_WHY_TURN] = "turn",
-		[GP_WHY_PUT_OFF] = "put_off",
-		[GP_WHY_SWITCHING] = "switching",
-		[GP_WHY_CAP] = "cap",
-		[GP_WHY_LC] = "lc",
-		[GP_WHY_MINIMUM] = "minimum",
-		[GP_WHY_RETRY] = "retry",
+		[GP_WHY_RUNS] = "runs",	      [GP_WHY_NO_GROUP] = "no_group",
+		[GP_WHY_IDLE] = "idle",	      [GP_WHY_TURN] = "turn",
+		[GP_WHY_PUT_OFF] = "put_off", [GP_WHY_SWITCHING] = "switching",
+		[GP_WHY_CAP] = "cap",	      [GP_WHY_LC] = "lc",
+		[GP_WHY_MINIMUM] = "minimum", [GP_WHY_RETRY] = "retry",
 	};
 
 	return reason < sizeof(name) / sizeof(name[0]) ? name[reason] : "unknown";
 }
 
 /* "process 4711 (serve)", or @nobody. */
-static const char *other(const struct gp_wire_reason *r, const char *nobody,
-			 char buf[PROCESS_LEN])
+static const char *other(const struct gp_wire_reason *r, const char *nobody, char buf[PROCESS_LEN])
 {
 	char comm[sizeof(r->other_comm)];
 
 	memcpy(comm, r->other_comm, sizeof(comm));
 	if (r->other_pid)
-		snprintf(buf, PROCESS_LEN, "process %d (%s)", r->other_pid,
-			 gp_printable(comm));
+		snprintf(buf, PROCESS_LEN, "process %d (%s)", r->other_pid, gp_printable(comm));
 	else
 		snprintf(buf, PROCESS_LEN, "%s", nobody);
 	return buf;
@@ -110,13 +103,11 @@ static void retry(FILE *out, const struct gp_wire_reason *r)
 	char until[GP_VIEW_TEXT_LEN];
 
 	fprintf(out, "It could not be put back on the device (%s)",
-		r->error ? strerror(r->error < 0 ? -r->error : r->error)
-			 : "no reason was given");
+		r->error ? strerror(r->error < 0 ? -r->error : r->error) : "no reason was given");
 	if (r->until_ns == GP_WIRE_UNKNOWN)
 		fputs("; that is tried again.", out);
 	else
-		fprintf(out, "; that is tried again in %s.",
-			gp_view_time(r->until_ns, until));
+		fprintf(out, "; that is tried again in %s.", gp_view_time(r->until_ns, until));
 }
 
 void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
@@ -129,7 +120,8 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		break;
 	case GP_WHY_NO_GROUP:
 		fputs("It has nothing to run: no compute group of it is known on this "
-		      "device.", out);
+		      "device.",
+		      out);
 		break;
 	case GP_WHY_IDLE:
 		fputs("It has no work.", out);
@@ -164,8 +156,10 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		retry(out, r);
 		break;
 	default:
-		fprintf(out, "For a reason that this gpreempt does not know (%u); is "
-			"gpreemptd newer?", r->reason);
+		fprintf(out,
+			"For a reason that this gpreempt does not know (%u); is "
+			"gpreemptd newer?",
+			r->reason);
 	}
 }
 
@@ -181,21 +175,22 @@ void gp_why_late(FILE *out, const struct gp_wire_tenant *tenant,
 	switch (tenant->usage) {
 	case GP_WIRE_USAGE_LOG:
 		fputs("its work is known from the device's context-switch log only, some "
-		      "33 ms after it came on NVIDIA.", out);
+		      "33 ms after it came on NVIDIA.",
+		      out);
 		break;
 	case GP_WIRE_USAGE_DRIVER:
-		fputs("its work is known from the driver's account only, after it came.",
-		      out);
+		fputs("its work is known from the driver's account only, after it came.", out);
 		break;
 	default:
 		fputs("its work is not known at all, as nothing here says who had the "
-		      "device.", out);
+		      "device.",
+		      out);
 	}
 	fputs(" Its class still lets it cut best-effort, but nothing is held before "
 	      "its work comes, and turns of best-effort tenants may change in the middle "
-	      "of it", out);
-	n = device ? device->suspends + device->resumes + device->slices + device->preempts
-		   : 0;
+	      "of it",
+	      out);
+	n = device ? device->suspends + device->resumes + device->slices + device->preempts : 0;
 	if (n)
 		fprintf(out, ": a change to one group took %s on average so far",
 			gp_view_time(device->control_ns / n, each));

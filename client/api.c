@@ -49,8 +49,7 @@ static int opts_read(const struct gp_open_opts *in, struct gp_open_opts *out)
 	memcpy(out, in, sizeof(*out));
 	if (out->flags)
 		return -E2BIG;
-	if (out->cls > GP_CLASS_BE || out->level > GP_LEVEL_MAX ||
-	    out->weight > GP_WEIGHT_MAX)
+	if (out->cls > GP_CLASS_BE || out->level > GP_LEVEL_MAX || out->weight > GP_WEIGHT_MAX)
 		return -EINVAL;
 	return 0;
 }

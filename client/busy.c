@@ -21,8 +21,8 @@ uint64_t gp_busy_period_ns(const struct gp_edev *dev)
 		return GP_BUSY_LOOK_NS;
 	if (!gp_edaemon_welcome(&dev->daemon))
 		return 0;
-	return gp_wall_ns() - dev->seen_work_ns > GP_BUSY_QUIET_AFTER_NS ?
-		GP_BUSY_QUIET_NS : GP_BUSY_PAGE_NS;
+	return gp_wall_ns() - dev->seen_work_ns > GP_BUSY_QUIET_AFTER_NS ? GP_BUSY_QUIET_NS :
+									   GP_BUSY_PAGE_NS;
 }
 
 /* 1: one of our groups has work; 0: none has, of those that tell; else none tells. */
@@ -32,8 +32,7 @@ static int look(struct gp_edev *dev)
 
 	pthread_mutex_lock(&dev->groups_lock);
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && busy != 1; i++) {
-		int one = dev->group[i].group ?
-				  dev->ops.busy(dev->group[i].group) : -ENODATA;
+		int one = dev->group[i].group ? dev->ops.busy(dev->group[i].group) : -ENODATA;
 
 		busy = one >= 0 ? one : busy;
 	}

@@ -12,10 +12,10 @@
 
 #include "client/engine.h"
 
-#define GP_BUSY_LOOK_NS 100000u		/* while the device is held */
-#define GP_BUSY_PAGE_NS 5000000u	/* for the daemon .. */
-#define GP_BUSY_QUIET_NS 20000000u	/* .. while there has been no work for .. */
-#define GP_BUSY_QUIET_AFTER_NS 1000000000u	/* .. so long */
+#define GP_BUSY_LOOK_NS 100000u		   /* while the device is held */
+#define GP_BUSY_PAGE_NS 5000000u	   /* for the daemon .. */
+#define GP_BUSY_QUIET_NS 20000000u	   /* .. while there has been no work for .. */
+#define GP_BUSY_QUIET_AFTER_NS 1000000000u /* .. so long */
 
 /** So often is @dev to be looked at, ns; 0: it is not. */
 uint64_t gp_busy_period_ns(const struct gp_edev *dev);

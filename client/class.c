@@ -18,8 +18,7 @@ _Static_assert(GP_WIRE_CAP_MAX_PCT == GP_CAP_MAX_PCT, "one bound");
 #define NUMBER(x) TEXT_OF(x)
 
 static const char no_class[] = "write lc, lc:LEVEL, be or be:WEIGHT";
-static const char level_range[] =
-	"levels are lc:0 (most urgent) to lc:" NUMBER(GP_LEVEL_MAX);
+static const char level_range[] = "levels are lc:0 (most urgent) to lc:" NUMBER(GP_LEVEL_MAX);
 static const char weight_range[] =
 	"weights are be:" NUMBER(GP_WEIGHT_MIN) " to be:" NUMBER(GP_WEIGHT_MAX);
 static const char cap_range[] = "caps are cap=1% to cap=" NUMBER(GP_CAP_MAX_PCT) "%";
@@ -93,7 +92,7 @@ static int parse_time(const char *text, uint64_t *ns, const char **why)
 	if (!err && (!value || value > GP_PERIOD_MAX_NS))
 		err = -ERANGE;
 	*why = err == -ERANGE ? "times are more than 0s and at most 10s" :
-		"a time is a number and a unit (us, ms, s), such as 20ms";
+				"a time is a number and a unit (us, ms, s), such as 20ms";
 	if (!err)
 		*ns = value;
 	return err;
@@ -145,8 +144,8 @@ static int parse_field(struct gp_class_request *r, const char *field, const char
 		return *times[i].ns ? -EINVAL : parse_time(value, times[i].ns, why);
 	}
 	*why = r->cls.cls == GP_CLASS_LC ?
-		"after lc:LEVEL come period=TIME, deadline=TIME and runtime=TIME" :
-		"after be:WEIGHT comes cap=PERCENT%";
+		       "after lc:LEVEL come period=TIME, deadline=TIME and runtime=TIME" :
+		       "after be:WEIGHT comes cap=PERCENT%";
 	return -EINVAL;
 }
 
@@ -185,8 +184,7 @@ static const char *next_field(const char *text, char field[FIELD_LEN])
 	return text + n;
 }
 
-int gp_class_request_parse(const char *text, struct gp_class_request *out,
-			   const char **why)
+int gp_class_request_parse(const char *text, struct gp_class_request *out, const char **why)
 {
 	struct gp_class_request r = { 0 };
 	char field[FIELD_LEN];
@@ -259,24 +257,23 @@ void gp_class_format(const struct gp_class_value *cls, char *buf, size_t len)
 
 void gp_class_request_format(const struct gp_class_request *r, char *buf, size_t len)
 {
-	char cls[GP_CLASS_TEXT_LEN], period[GP_DURATION_TEXT_LEN],
-		deadline[GP_DURATION_TEXT_LEN], runtime[GP_DURATION_TEXT_LEN];
+	char cls[GP_CLASS_TEXT_LEN], period[GP_DURATION_TEXT_LEN], deadline[GP_DURATION_TEXT_LEN],
+		runtime[GP_DURATION_TEXT_LEN];
 
 	gp_class_format(&r->cls, cls, sizeof(cls));
 	gp_format_duration(r->period_ns, period, sizeof(period));
 	gp_format_duration(r->deadline_ns, deadline, sizeof(deadline));
 	gp_format_duration(r->runtime_ns, runtime, sizeof(runtime));
 	if (r->period_ns)
-		snprintf(buf, len, "%s,period=%s,deadline=%s,runtime=%s", cls, period,
-			 deadline, runtime);
+		snprintf(buf, len, "%s,period=%s,deadline=%s,runtime=%s", cls, period, deadline,
+			 runtime);
 	else if (r->cap_pct)
 		snprintf(buf, len, "%s,cap=%u%%", cls, r->cap_pct);
 	else
 		snprintf(buf, len, "%s", cls);
 }
 
-void gp_class_request_to_wire(const struct gp_class_request *r,
-			      struct gp_wire_request *out)
+void gp_class_request_to_wire(const struct gp_class_request *r, struct gp_wire_request *out)
 {
 	*out = (struct gp_wire_request){
 		.cls = r->cls.cls,
@@ -289,8 +286,7 @@ void gp_class_request_to_wire(const struct gp_class_request *r,
 	};
 }
 
-int gp_class_request_from_wire(const struct gp_wire_request *wire,
-			       struct gp_class_request *out)
+int gp_class_request_from_wire(const struct gp_wire_request *wire, struct gp_class_request *out)
 {
 	if (gp_wire_request_check(wire))
 		return -EINVAL;

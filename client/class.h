@@ -18,7 +18,7 @@
 
 /** A class with its level (LC), its weight (BE), or 0 (NONE). */
 struct gp_class_value {
-	uint32_t cls;		/* enum gp_class */
+	uint32_t cls; /* enum gp_class */
 	uint32_t value;
 };
 
@@ -41,7 +41,7 @@ void gp_class_format(const struct gp_class_value *cls, char *buf, size_t len);
 
 /* ---- a class and what is asked for besides ----------------------------------- */
 
-#define GP_PERIOD_MAX_NS 10000000000ull	/* 10 s */
+#define GP_PERIOD_MAX_NS 10000000000ull /* 10 s */
 #define GP_CAP_MAX_PCT 100
 
 /**
@@ -72,12 +72,10 @@ struct gp_class_request {
  * Return: 0; -EINVAL; -ERANGE: a number out of its range. @out is untouched on
  * failure.
  */
-int gp_class_request_parse(const char *text, struct gp_class_request *out,
-			   const char **why);
+int gp_class_request_parse(const char *text, struct gp_class_request *out, const char **why);
 
 /** gp_class_request_format() - as gp_class_request_parse() reads it; "none". */
-void gp_class_request_format(const struct gp_class_request *request, char *buf,
-			     size_t len);
+void gp_class_request_format(const struct gp_class_request *request, char *buf, size_t len);
 
 /** Is there more to it than class, level, weight? */
 bool gp_class_request_extra(const struct gp_class_request *request);
@@ -85,15 +83,13 @@ bool gp_class_request_extra(const struct gp_class_request *request);
 struct gp_wire_request;
 
 /** gp_class_request_to_wire() - as it goes over the wire. */
-void gp_class_request_to_wire(const struct gp_class_request *request,
-			      struct gp_wire_request *out);
+void gp_class_request_to_wire(const struct gp_class_request *request, struct gp_wire_request *out);
 
 /**
  * gp_class_request_from_wire() - as it came; a peer's, so it may be anything.
  * Return: 0; -EINVAL: nobody could have written that, @out is untouched.
  */
-int gp_class_request_from_wire(const struct gp_wire_request *wire,
-			       struct gp_class_request *out);
+int gp_class_request_from_wire(const struct gp_wire_request *wire, struct gp_class_request *out);
 
 #pragma GCC visibility pop
 

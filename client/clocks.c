@@ -5,7 +5,7 @@
 #define DRIFT_PPM 100u
 /* What took longer was interrupted: nothing is known by it. */
 #define TOOK_MAX_NS 200000u
-#define TRIES 5				/* the first time: one may be interrupted */
+#define TRIES 5 /* the first time: one may be interrupted */
 
 uint64_t gp_clocks_doubt(const struct gp_clocks *c, uint64_t now_ns)
 {
@@ -14,8 +14,7 @@ uint64_t gp_clocks_doubt(const struct gp_clocks *c, uint64_t now_ns)
 	return c->doubt_ns + (now_ns - c->at_ns) / (1000000u / DRIFT_PPM);
 }
 
-bool gp_clocks_read(struct gp_clocks *c, uint64_t before_ns, uint64_t there_ns,
-		    uint64_t after_ns)
+bool gp_clocks_read(struct gp_clocks *c, uint64_t before_ns, uint64_t there_ns, uint64_t after_ns)
 {
 	const uint64_t took_ns = after_ns - before_ns;
 
@@ -31,8 +30,8 @@ bool gp_clocks_read(struct gp_clocks *c, uint64_t before_ns, uint64_t there_ns,
 	return true;
 }
 
-int gp_clocks_of_log(struct gp_clocks *c, const struct gp_hal_ops *ops,
-		     struct gp_device *dev, struct gp_log *log, bool same)
+int gp_clocks_of_log(struct gp_clocks *c, const struct gp_hal_ops *ops, struct gp_device *dev,
+		     struct gp_log *log, bool same)
 {
 	uint64_t before_ns, there_ns, after_ns;
 	int err = 0;

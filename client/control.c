@@ -78,8 +78,7 @@ static int set_class(const struct gp_wire_set_class *msg, struct gp_control_wait
 	return class_result(err);
 }
 
-static int act(const union gp_wire_msg *msg, bool may_change,
-	       struct gp_control_wait *wait)
+static int act(const union gp_wire_msg *msg, bool may_change, struct gp_control_wait *wait)
 {
 	if (msg->head.type != GP_WIRE_SET_CLASS && msg->head.type != GP_WIRE_HINT)
 		return -EPROTO;
@@ -92,8 +91,8 @@ static int act(const union gp_wire_msg *msg, bool may_change,
 	return gp_engine_hint(msg->hint.in_ns);
 }
 
-void gp_control_handle(const void *bytes, size_t len, bool may_change,
-		       union gp_wire_msg *reply, struct gp_control_wait *wait)
+void gp_control_handle(const void *bytes, size_t len, bool may_change, union gp_wire_msg *reply,
+		       struct gp_control_wait *wait)
 {
 	union gp_wire_msg msg = { 0 };
 	int result = -EPROTO;

@@ -17,8 +17,8 @@ struct gp_edev;
 struct gp_control_wait {
 	size_t count;
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
-	uint64_t ask[GP_HAL_MAX_DEVICES];	/* of gp_edaemon_ask() */
-	int result;				/* of the other devices */
+	uint64_t ask[GP_HAL_MAX_DEVICES]; /* of gp_edaemon_ask() */
+	int result;			  /* of the other devices */
 };
 
 /**
@@ -28,8 +28,8 @@ struct gp_control_wait {
  *	has become one
  * @wait: in: there is none
  */
-void gp_control_handle(const void *bytes, size_t len, bool may_change,
-		       union gp_wire_msg *reply, struct gp_control_wait *wait);
+void gp_control_handle(const void *bytes, size_t len, bool may_change, union gp_wire_msg *reply,
+		       struct gp_control_wait *wait);
 /** Is the answer there? Then @reply has it, and there is no @wait any more. */
 bool gp_control_answered(struct gp_control_wait *wait, union gp_wire_msg *reply);
 

@@ -48,11 +48,9 @@ static int load(void)
 				symbol("cuDeviceGetUuid_v2", "cuDeviceGetUuid");
 			*(void **)&cu.primary_get_state =
 				symbol("cuDevicePrimaryCtxGetState", NULL);
-			*(void **)&cu.primary_retain =
-				symbol("cuDevicePrimaryCtxRetain", NULL);
+			*(void **)&cu.primary_retain = symbol("cuDevicePrimaryCtxRetain", NULL);
 			*(void **)&cu.primary_release =
-				symbol("cuDevicePrimaryCtxRelease_v2",
-				       "cuDevicePrimaryCtxRelease");
+				symbol("cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease");
 		}
 	}
 	pthread_mutex_unlock(&lock);
@@ -74,8 +72,7 @@ int gp_cuda_context_uuid(void *context, uint8_t uuid[16])
 	void *old;
 	int dev, err;
 
-	if (load() || !cu.ctx_push || !cu.ctx_pop || !cu.ctx_get_device ||
-	    !cu.device_get_uuid)
+	if (load() || !cu.ctx_push || !cu.ctx_pop || !cu.ctx_get_device || !cu.device_get_uuid)
 		return -ENOSYS;
 	if (cu.ctx_push(context))
 		return -ENXIO;
@@ -106,8 +103,8 @@ void *gp_cuda_primary(const uint8_t uuid[16])
 	void *ctx = NULL;
 	int dev, active;
 
-	if (load() || !cu.device_get_count || !cu.device_get_uuid ||
-	    !cu.primary_get_state || !cu.primary_retain || !cu.primary_release)
+	if (load() || !cu.device_get_count || !cu.device_get_uuid || !cu.primary_get_state ||
+	    !cu.primary_retain || !cu.primary_release)
 		return NULL;
 	dev = device_by_uuid(uuid);
 	if (dev < 0 || cu.primary_get_state(dev, &flags, &active) || !active)

@@ -13,8 +13,8 @@
 #include "hal/timer.h"
 #include "wire/wire.h"
 
-#define MESSAGES 32			/* read at a time: timers wait meanwhile */
-#define WORDS 180			/* of the daemon's, in a line of ours */
+#define MESSAGES 32 /* read at a time: timers wait meanwhile */
+#define WORDS 180   /* of the daemon's, in a line of ours */
 /* What follows a refusal, if anything does, comes with it. */
 #define REFUSED_WAIT_NS 100000000u
 
@@ -82,8 +82,7 @@ static bool answered(const struct gp_edaemon *d, uint64_t ask, int *result)
 {
 	if (ask > d->done)
 		return false;
-	*result = d->done - ask < GP_EDAEMON_ASKS ?
-			  d->result[(ask - 1) % GP_EDAEMON_ASKS] : -EBUSY;
+	*result = d->done - ask < GP_EDAEMON_ASKS ? d->result[(ask - 1) % GP_EDAEMON_ASKS] : -EBUSY;
 	return true;
 }
 
@@ -141,8 +140,7 @@ static void ask_done(struct gp_edaemon *d, int result)
 }
 
 /* @wanted: it was asked for; else somebody gives it. */
-static int apply(struct gp_edev *dev, const struct gp_class_request *request,
-		 bool wanted)
+static int apply(struct gp_edev *dev, const struct gp_class_request *request, bool wanted)
 {
 	int err = gp_edev_apply_class(dev, &request->cls, wanted ? request : NULL);
 
@@ -243,7 +241,8 @@ static void distrust(struct gp_edev *dev, const char *what)
 
 	gp_log_once(&said, GP_LOG_WARN,
 		    "the daemon says what makes no sense (%s); taken as gone. Is it of "
-		    "another version?", what);
+		    "another version?",
+		    what);
 	dev->daemon.distrusted = true;
 	gone(dev);
 }
@@ -323,8 +322,8 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 	d->missed_ns = 0;
 	d->refused = d->said = false;
 	if (msg->head.result < 0)
-		gp_log(GP_LOG_WARN, "%s: the class asked for is refused: %.*s",
-		       dev->hal->id.name, WORDS, words(msg->welcome.why));
+		gp_log(GP_LOG_WARN, "%s: the class asked for is refused: %.*s", dev->hal->id.name,
+		       WORDS, words(msg->welcome.why));
 	(void)apply(dev, &request, false);
 	/* The daemon leaves who has no class as it found them: with what was set in advance. */
 	if (had && request.cls.cls == GP_CLASS_NONE)
@@ -343,8 +342,8 @@ static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
 		return;
 	}
 	if (!d->said)
-		gp_log(GP_LOG_WARN, "%s: the daemon refuses: %.*s", dev->hal->id.name,
-		       WORDS, words(msg->said.text));
+		gp_log(GP_LOG_WARN, "%s: the daemon refuses: %.*s", dev->hal->id.name, WORDS,
+		       words(msg->said.text));
 	d->said = d->refused = true;
 	d->end_ns = gp_wall_ns() + REFUSED_WAIT_NS;
 }
@@ -365,8 +364,8 @@ static void ask_answered(struct gp_edev *dev, union gp_wire_msg *msg)
 		return;
 	}
 	if (msg->head.result < 0) {
-		gp_log(GP_LOG_WARN, "%s: a class is refused: %.*s", dev->hal->id.name,
-		       WORDS, words(msg->said.text));
+		gp_log(GP_LOG_WARN, "%s: a class is refused: %.*s", dev->hal->id.name, WORDS,
+		       words(msg->said.text));
 		ask_done(d, -EPERM);
 		return;
 	}

@@ -22,39 +22,40 @@
 struct gp_edev;
 
 #define GP_EDAEMON_ASKS 8
-#define GP_EDAEMON_NAP_NS 20000000u	/* between tries, while one is missed .. */
-#define GP_EDAEMON_MISSED_NS 1500000000u	/* .. which is so long */
-#define GP_EDAEMON_JOIN_NS 10000000000u	/* of one that was never missed: it looks
+#define GP_EDAEMON_NAP_NS 20000000u	 /* between tries, while one is missed .. */
+#define GP_EDAEMON_MISSED_NS 1500000000u /* .. which is so long */
+#define GP_EDAEMON_JOIN_NS \
+	10000000000u /* of one that was never missed: it looks
 					 * into the process, on a busy machine */
 /* Whoever else puts groups back of a daemon that died is through by then. */
 #define GP_EDAEMON_AGAIN_NS 2000000000u
-#define GP_EDAEMON_LOOK_NS 2000000000u	/* between looks for one that comes .. */
-#define GP_EDAEMON_SLOT_NS 200000000u	/* .. by whose short slice is in its way */
-#define GP_EDAEMON_REFUSED_NS 30000000000u	/* likewise, by who was refused */
-#define GP_EDAEMON_FILES_NS 5000000u	/* groups come in numbers: told together */
-#define GP_EDAEMON_ANSWER_NS 1000000000u	/* so long does an app's call wait */
+#define GP_EDAEMON_LOOK_NS 2000000000u	   /* between looks for one that comes .. */
+#define GP_EDAEMON_SLOT_NS 200000000u	   /* .. by whose short slice is in its way */
+#define GP_EDAEMON_REFUSED_NS 30000000000u /* likewise, by who was refused */
+#define GP_EDAEMON_FILES_NS 5000000u	   /* groups come in numbers: told together */
+#define GP_EDAEMON_ANSWER_NS 1000000000u   /* so long does an app's call wait */
 
 enum gp_edaemon_state {
-	GP_EDAEMON_NONE,			/* by itself; looks for one at next_ns */
-	GP_EDAEMON_JOINING,		/* has said HELLO; answered until end_ns? */
-	GP_EDAEMON_LATE,			/* by itself: it was not; who answers now is
+	GP_EDAEMON_NONE,    /* by itself; looks for one at next_ns */
+	GP_EDAEMON_JOINING, /* has said HELLO; answered until end_ns? */
+	GP_EDAEMON_LATE,    /* by itself: it was not; who answers now is
 					 * greeted anew */
-	GP_EDAEMON_WELCOME,		/* it decides */
-	GP_EDAEMON_MISSED,		/* it is gone; another comes until end_ns? */
+	GP_EDAEMON_WELCOME, /* it decides */
+	GP_EDAEMON_MISSED,  /* it is gone; another comes until end_ns? */
 };
 
 struct gp_edaemon {
 	/* The thread's own. */
 	enum gp_edaemon_state state;
-	int fd;				/* -1: none */
-	uint64_t next_ns, end_ns;	/* CLOCK_MONOTONIC */
-	uint64_t missed_ns;		/* MISSED ends then, JOINING in it too; 0 */
-	uint64_t files_ns;		/* FILES are due; 0: not */
-	uint64_t resume_ns;		/* a group is off still: try again; 0: none */
-	uint64_t again_ns;		/* slices are set once more then; 0: no */
-	bool refused;			/* by the one that is connected */
-	bool distrusted;		/* it said what makes no sense */
-	bool said;			/* that it refuses; until one does not */
+	int fd;			  /* -1: none */
+	uint64_t next_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t missed_ns;	  /* MISSED ends then, JOINING in it too; 0 */
+	uint64_t files_ns;	  /* FILES are due; 0: not */
+	uint64_t resume_ns;	  /* a group is off still: try again; 0: none */
+	uint64_t again_ns;	  /* slices are set once more then; 0: no */
+	bool refused;		  /* by the one that is connected */
+	bool distrusted;	  /* it said what makes no sense */
+	bool said;		  /* that it refuses; until one does not */
 
 	atomic_bool regrouped;
 	atomic_bool look;
@@ -65,7 +66,7 @@ struct gp_edaemon {
 	pthread_cond_t answered;
 	struct gp_class_request ask[GP_EDAEMON_ASKS];
 	int result[GP_EDAEMON_ASKS];
-	uint64_t asked, sent, done;	/* so many; their places are modulo ASKS */
+	uint64_t asked, sent, done; /* so many; their places are modulo ASKS */
 };
 
 void gp_edaemon_init(struct gp_edaemon *d);

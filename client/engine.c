@@ -25,10 +25,10 @@ static struct {
 	/* Written under lock, published by count; entries never change. */
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	atomic_size_t count;
-	struct gp_engine_hooks hooks;	/* set before anything else runs */
+	struct gp_engine_hooks hooks; /* set before anything else runs */
 	/* Not engine.lock: whoever is inside libcuda may wait for that one. */
 	pthread_mutex_t watch_lock;
-	atomic_int sync_watched;	/* 0 not asked, 1 seen, 2 cannot */
+	atomic_int sync_watched; /* 0 not asked, 1 seen, 2 cannot */
 } engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.watch_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -98,8 +98,7 @@ void *gp_edev_find_context(struct gp_edev *dev)
 
 	if (!dev->ops.process_context(dev->hal, &context))
 		return context;
-	return engine.hooks.find_context ?
-		       engine.hooks.find_context(&dev->hal->id) : NULL;
+	return engine.hooks.find_context ? engine.hooks.find_context(&dev->hal->id) : NULL;
 }
 
 /* A hold that is no work of the context stands in nobody's way. */
@@ -129,8 +128,8 @@ static void say_unseen(const char *why)
 		holds |= gp_edev_class(engine.dev[i]).cls != GP_CLASS_BE;
 	if (holds)
 		gp_log(GP_LOG_WARN,
-		       "synchronisation cannot be seen (%s): holds go in pieces of %u us",
-		       why, GP_HOLD_PIECE_NS / 1000);
+		       "synchronisation cannot be seen (%s): holds go in pieces of %u us", why,
+		       GP_HOLD_PIECE_NS / 1000);
 	else
 		gp_log(GP_LOG_DEBUG, "launches cannot be seen (%s): its turns end by time alone",
 		       why);
@@ -211,8 +210,7 @@ static void step(struct gp_edev *dev, const struct gp_event *ev, int *result)
 			gp_log(GP_LOG_ERR, "engine: too many decisions at once, one is lost");
 			continue;
 		}
-		dev->pending[(dev->pending_head + dev->pending_count++) %
-			     GP_EDEV_PENDING] = *d;
+		dev->pending[(dev->pending_head + dev->pending_count++) % GP_EDEV_PENDING] = *d;
 	}
 }
 
@@ -293,8 +291,7 @@ static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
 	return 0;
 }
 
-static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i,
-		      uint64_t limit_ns, bool renews)
+static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t limit_ns, bool renews)
 {
 	int err;
 
@@ -610,8 +607,7 @@ void gp_edev_unlock(struct gp_edev *dev)
 
 void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 {
-	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE,
-			       .tenant = c->tenant };
+	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE, .tenant = c->tenant };
 	const bool learns = atomic_load_explicit(&dev->learns, memory_order_relaxed);
 
 	pthread_mutex_lock(&dev->lock);
@@ -702,7 +698,8 @@ static struct gp_class_spec spec_of(const struct gp_class_value *v)
 	struct gp_class_spec spec = { .cls = v->cls, .weight = GP_WEIGHT_DEFAULT };
 
 	_Static_assert((int)GP_CLASS_LC == (int)GP_TENANT_LC &&
-		       (int)GP_CLASS_BE == (int)GP_TENANT_BE, "one numbering");
+			       (int)GP_CLASS_BE == (int)GP_TENANT_BE,
+		       "one numbering");
 	_Static_assert(GP_LEVEL_MAX == GP_SCHED_LEVELS - 1, "as many levels");
 	/* Deadlines and caps are between processes: the daemon's. */
 	if (v->cls == GP_CLASS_LC)
@@ -736,10 +733,10 @@ static void first_class(struct gp_edev *dev)
 	if (!err)
 		return;
 	gp_class_format(&dev->cls, text, sizeof(text));
-	gp_log(GP_LOG_WARN, "%s: no class %s: %s; the program runs without",
-	       dev->hal->id.name, text, err == -EPERM ?
-	       "it takes CAP_SYS_ADMIN, or the right to open /dev/kfd_sched" :
-	       strerror(-err));
+	gp_log(GP_LOG_WARN, "%s: no class %s: %s; the program runs without", dev->hal->id.name,
+	       text,
+	       err == -EPERM ? "it takes CAP_SYS_ADMIN, or the right to open /dev/kfd_sched" :
+			       strerror(-err));
 	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
 }
 
@@ -892,8 +889,7 @@ static void ctx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
 /* Where the process is the context, it is one without holds, too. */
 static bool can_hold(const struct gp_edev *dev)
 {
-	return dev->caps.caps & GP_CAP_HOLD ||
-	       !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
+	return dev->caps.caps & GP_CAP_HOLD || !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
 }
 
 static void explain_no_holds(const struct gp_edev *dev)
@@ -959,8 +955,7 @@ static void holds_for_all(struct gp_edev *dev)
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
 		struct gp_ectx *c = &dev->ctx[i];
 		void *context = atomic_load(&c->context);
-		int err = context && !c->hold[0] && !c->gone ?
-				  ctx_make_holds(dev, c, context) : 0;
+		int err = context && !c->hold[0] && !c->gone ? ctx_make_holds(dev, c, context) : 0;
 
 		if (err)
 			say_no_hold(strerror(-err));
@@ -1136,8 +1131,8 @@ struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev)
 		struct gp_edev *d = engine.dev[i];
 
 		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++) {
-			if (atomic_load_explicit(&d->ctx[k].context,
-						 memory_order_acquire) == context) {
+			if (atomic_load_explicit(&d->ctx[k].context, memory_order_acquire) ==
+			    context) {
 				*dev = d;
 				return &d->ctx[k];
 			}
@@ -1310,8 +1305,7 @@ static void slices_off(struct gp_edev *dev)
 	pthread_mutex_lock(&dev->groups_lock);
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
 		if (dev->group[i].group && dev->caps.caps & GP_CAP_SLICES)
-			(void)dev->ops.set_slice(dev->group[i].group,
-						 dev->caps.default_slice_us);
+			(void)dev->ops.set_slice(dev->group[i].group, dev->caps.default_slice_us);
 	pthread_mutex_unlock(&dev->groups_lock);
 }
 
@@ -1359,8 +1353,10 @@ static void class_again(struct gp_edev *dev)
 	int err = dev->cls.cls == GP_CLASS_NONE ? 0 : tell_class(dev, &dev->cls);
 
 	if (err)
-		gp_log(GP_LOG_WARN, "%s: the class that the daemon gave cannot be kept without "
-		       "one: %s", dev->hal->id.name, strerror(-err));
+		gp_log(GP_LOG_WARN,
+		       "%s: the class that the daemon gave cannot be kept without "
+		       "one: %s",
+		       dev->hal->id.name, strerror(-err));
 }
 
 int gp_edev_take_back(struct gp_edev *dev)
@@ -1394,8 +1390,8 @@ void gp_edev_slices_again(struct gp_edev *dev)
 		groups_anew(dev);
 }
 
-void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
-		  struct gp_sched_tenant_stat *stat, uint64_t *held_ns)
+void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tenant_stat *stat,
+		  uint64_t *held_ns)
 {
 	*stat = (struct gp_sched_tenant_stat){ 0 };
 	pthread_mutex_lock(&dev->lock);

@@ -39,79 +39,87 @@
 
 /* Holds are renewed after this where synchronisation cannot be seen. */
 #define GP_HOLD_PIECE_NS 500000u
-#define GP_AUTO_HOLD_NS 5000000u	/* longest hold that nobody asked for */
+#define GP_AUTO_HOLD_NS 5000000u /* longest hold that nobody asked for */
 
 /* As BUSY and IDLE have it. */
-enum gp_work { GP_WORK_UNKNOWN, GP_WORK_NONE, GP_WORK_THERE };
+enum gp_work {
+	GP_WORK_UNKNOWN,
+	GP_WORK_NONE,
+	GP_WORK_THERE
+};
 
 /*
  * One context that can hold. Protected by gp_edev.lock but for what comes first, which
  * gp_engine_find() and whoever it finds a context for read without.
  */
 struct gp_ectx {
-	_Atomic(void *) context;	/* NULL: place is free */
-	uint32_t tenant;		/* the place's, for ever */
-	atomic_int busy;		/* last BUSY (1) or IDLE (0) told */
-	struct gp_hold *_Atomic marks;	/* hold[0], for gp_edev_queued_in(); NULL: none */
+	_Atomic(void *) context;       /* NULL: place is free */
+	uint32_t tenant;	       /* the place's, for ever */
+	atomic_int busy;	       /* last BUSY (1) or IDLE (0) told */
+	struct gp_hold *_Atomic marks; /* hold[0], for gp_edev_queued_in(); NULL: none */
 
-	uint32_t refs;			/* handles; from here on all is anew with a context */
-	struct gp_hold *hold[2];	/* two: a renewal overlaps */
+	uint32_t refs;		 /* handles; from here on all is anew with a context */
+	struct gp_hold *hold[2]; /* two: a renewal overlaps */
 	uint8_t on[2];
-	uint8_t renews[2];		/* made while the other was on */
-	uint8_t lacked[2];		/* what it renews never had the device */
-	uint8_t newest;			/* which of the two was made last */
-	uint8_t untold[2];		/* its last one may have something to tell yet */
-	uint64_t since_ns[2];		/* when the first of its renewals was made */
-	uint64_t counted_seq[2];	/* holds whose held_ns is in held_ns */
-	uint64_t switch_seq[2];		/* holds whose switch was told the core */
+	uint8_t renews[2];	 /* made while the other was on */
+	uint8_t lacked[2];	 /* what it renews never had the device */
+	uint8_t newest;		 /* which of the two was made last */
+	uint8_t untold[2];	 /* its last one may have something to tell yet */
+	uint64_t since_ns[2];	 /* when the first of its renewals was made */
+	uint64_t counted_seq[2]; /* holds whose held_ns is in held_ns */
+	uint64_t switch_seq[2];	 /* holds whose switch was told the core */
 	uint64_t held_ns;
 	uint64_t switch_ns;
-	uint64_t asked_ns;		/* held by agreement since; 0: it is not */
-	uint64_t segment_ns;		/* in a segment since; 0: it is not */
-	enum gp_work work;		/* as was told the core, or the page alone */
-	uint64_t next_ns;		/* its next work comes then; 0: not known */
-	uint64_t hint_ns;		/* the last hint's; .. */
-	uint64_t hint_gap_ns;		/* .. so long after the one before */
-	uint64_t hint_every_ns;		/* and that one was as long; 0: it was not */
-	uint8_t gone;			/* context destroyed; holds given up */
+	uint64_t asked_ns;	/* held by agreement since; 0: it is not */
+	uint64_t segment_ns;	/* in a segment since; 0: it is not */
+	enum gp_work work;	/* as was told the core, or the page alone */
+	uint64_t next_ns;	/* its next work comes then; 0: not known */
+	uint64_t hint_ns;	/* the last hint's; .. */
+	uint64_t hint_gap_ns;	/* .. so long after the one before */
+	uint64_t hint_every_ns; /* and that one was as long; 0: it was not */
+	uint8_t gone;		/* context destroyed; holds given up */
 };
 
 struct gp_egroup {
-	uint32_t id;			/* 0: place is free */
-	struct gp_group *group;		/* NULL: gone, its event is queued */
+	uint32_t id;		/* 0: place is free */
+	struct gp_group *group; /* NULL: gone, its event is queued */
 };
 
-enum gp_slot_state { GP_SLOT_NONE, GP_SLOT_WAITING, GP_SLOT_HAVE };
+enum gp_slot_state {
+	GP_SLOT_NONE,
+	GP_SLOT_WAITING,
+	GP_SLOT_HAVE
+};
 
 struct gp_edev {
 	struct gp_device *hal;
-	struct gp_hal_ops ops;		/* its, with the dummies */
+	struct gp_hal_ops ops; /* its, with the dummies */
 	struct gp_hal_caps caps;
-	bool preloaded;			/* groups are tracked, not scanned */
+	bool preloaded; /* groups are tracked, not scanned */
 
 	pthread_mutex_t lock;
 	struct gp_sched *sched;
-	struct gp_class_value cls;	/* of the base tenant */
-	struct gp_class_request asked;	/* of these, what the process wants itself */
+	struct gp_class_value cls;     /* of the base tenant */
+	struct gp_class_request asked; /* of these, what the process wants itself */
 	struct gp_ectx ctx[GP_EDEV_CONTEXTS];
-	struct gp_decisions step;	/* scratch of one step */
-	uint64_t stepped_ns;		/* when the last one was */
+	struct gp_decisions step; /* scratch of one step */
+	uint64_t stepped_ns;	  /* when the last one was */
 	struct gp_decision pending[GP_EDEV_PENDING];
 	size_t pending_head, pending_count;
 	bool arm_asked;
-	bool arm_later;			/* more may be decided before arming */
-	uint64_t arm_at_ns;		/* what the core asked for last */
-	uint64_t timer_ns;		/* what the timer is set to; it may be earlier */
+	bool arm_later;	    /* more may be decided before arming */
+	uint64_t arm_at_ns; /* what the core asked for last */
+	uint64_t timer_ns;  /* what the timer is set to; it may be earlier */
 	struct gp_timer *timer;
-	atomic_int timer_fd;		/* its fd, for who polls; -1: none yet */
+	atomic_int timer_fd; /* its fd, for who polls; -1: none yet */
 	uint32_t handles;
 	struct gp_group_list scanned;
 	uint32_t sync_seen;
 
 	pthread_mutex_t groups_lock;
 	struct gp_egroup group[GP_SCHED_MAX_GROUPS];
-	atomic_uint groups;		/* so many of these are there; no lock to read */
-	bool yielded;			/* groups are off for others (yield.h) */
+	atomic_uint groups; /* so many of these are there; no lock to read */
+	bool yielded;	    /* groups are off for others (yield.h) */
 
 	pthread_mutex_t queue_lock;
 	struct gp_event queue[GP_EDEV_QUEUE];
@@ -121,20 +129,20 @@ struct gp_edev {
 	/* The device's short best-effort slice. Protected by lock. */
 	enum gp_slot_state slot;
 	bool slot_wanted;
-	bool slot_thread;		/* a thread waits for it */
+	bool slot_thread; /* a thread waits for it */
 	int slot_fd;
-	uint64_t base_held_ns;		/* of contexts that left */
+	uint64_t base_held_ns; /* of contexts that left */
 
-	atomic_int held;		/* 1: for a context of ours, by hold() */
-	atomic_int others_off;		/* 1: asked for, see gp_edev_others_off() */
-	int looks, idle_looks;		/* the thread's own, see busy.c */
-	uint64_t seen_work_ns;		/* likewise, as the next */
+	atomic_int held;       /* 1: for a context of ours, by hold() */
+	atomic_int others_off; /* 1: asked for, see gp_edev_others_off() */
+	int looks, idle_looks; /* the thread's own, see busy.c */
+	uint64_t seen_work_ns; /* likewise, as the next */
 	int told_busy;
-	atomic_bool launches_asked;	/* to be seen, for the daemon; likewise */
-	struct gp_learn *learn;		/* the thread's own; NULL: not begun */
-	atomic_bool learns;		/* it goes on: work is guessed, and not told */
+	atomic_bool launches_asked; /* to be seen, for the daemon; likewise */
+	struct gp_learn *learn;	    /* the thread's own; NULL: not begun */
+	atomic_bool learns;	    /* it goes on: work is guessed, and not told */
 
-	bool managed;			/* slices and turns are the daemon's; by lock */
+	bool managed; /* slices and turns are the daemon's; by lock */
 	struct gp_tells tells;
 	struct gp_edaemon daemon;
 };
@@ -237,8 +245,8 @@ void gp_engine_group_gone(struct gp_group *group);
 int gp_edev_scan(struct gp_edev *dev);
 void gp_edev_scan_drop(struct gp_edev *dev);
 
-void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx,
-		  struct gp_sched_tenant_stat *stat, uint64_t *held_ns);
+void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tenant_stat *stat,
+		  uint64_t *held_ns);
 
 #pragma GCC visibility pop
 

@@ -8,7 +8,9 @@
 static void *find_runtime(void)
 {
 	static const char *const name[] = {
-		"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+		"libamdhip64.so.7",
+		"libamdhip64.so.6",
+		"libamdhip64.so.5",
 		"libamdhip64.so",
 	};
 	void *lib = NULL;
@@ -30,8 +32,7 @@ int gp_hip_current(char *address, size_t len)
 	*(void **)&get_device = dlsym(lib, "hipGetDevice");
 	*(void **)&get_pci = dlsym(lib, "hipDeviceGetPCIBusId");
 	if (get_device && get_pci)
-		err = get_device(&device) || get_pci(address, (int)len, device) ?
-			      -ENXIO : 0;
+		err = get_device(&device) || get_pci(address, (int)len, device) ? -ENXIO : 0;
 	/* The program's own reference keeps it. */
 	dlclose(lib);
 	return err;

@@ -25,13 +25,13 @@
 
 #define MS 1000000ull
 #define READ_NS (20 * MS)
-#define READ_TRIAL_NS (10 * MS)		/* a rhythm is seen: sure of it soon? */
-#define READ_SURE_NS (30 * MS)		/* after_timer() does it sooner .. */
-#define READ_AFTER_NS (15 * MS)		/* .. from here on */
-#define QUIET_NS (2000 * MS)		/* so long without a record: idle */
+#define READ_TRIAL_NS (10 * MS) /* a rhythm is seen: sure of it soon? */
+#define READ_SURE_NS (30 * MS)	/* after_timer() does it sooner .. */
+#define READ_AFTER_NS (15 * MS) /* .. from here on */
+#define QUIET_NS (2000 * MS)	/* so long without a record: idle */
 #define IDLE_MS 100
 #define BATCH 256
-#define EDGES 128			/* of work, between two readings: 2,000 requests/s */
+#define EDGES 128 /* of work, between two readings: 2,000 requests/s */
 
 /* Work came, or was over. */
 struct edge {
@@ -43,20 +43,20 @@ struct gp_learn {
 	struct gp_log *log;
 	struct gp_timer *timer;
 	struct gp_rhythm rhythm;
-	struct gp_ectx *ctx;		/* where it holds; NULL: none yet */
-	bool off;			/* for good */
-	bool ticking;			/* the timer is armed */
-	bool seen;			/* it had the device */
+	struct gp_ectx *ctx; /* where it holds; NULL: none yet */
+	bool off;	     /* for good */
+	bool ticking;	     /* the timer is armed */
+	bool seen;	     /* it had the device */
 	bool same_clock;
-	struct gp_clocks clocks;	/* the log's, against the device's */
-	uint64_t read_ns, own_ns;	/* last reading; last record of ours */
-	uint64_t start_ns;		/* ours is on since; 0: it is off */
+	struct gp_clocks clocks;  /* the log's, against the device's */
+	uint64_t read_ns, own_ns; /* last reading; last record of ours */
+	uint64_t start_ns;	  /* ours is on since; 0: it is off */
 	bool said_sure;
-	bool guessed;			/* guess is out */
+	bool guessed; /* guess is out */
 	uint64_t guessed_ns;
 	struct gp_rhythm_guess guess;
 	/* Under dev->lock. */
-	struct edge edge[EDGES];	/* oldest first */
+	struct edge edge[EDGES]; /* oldest first */
 	size_t edges;
 	bool edges_lost;
 };
@@ -107,8 +107,8 @@ static void begin(struct gp_edev *dev)
 	struct gp_learn *l;
 	int err;
 
-	if (!gp_engine_learns() || !dev->preloaded ||
-	    (dev->caps.caps & needs) != needs || !is_lc(dev) || !gp_edev_group_count(dev))
+	if (!gp_engine_learns() || !dev->preloaded || (dev->caps.caps & needs) != needs ||
+	    !is_lc(dev) || !gp_edev_group_count(dev))
 		return;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -231,13 +231,12 @@ static void collect(struct gp_edev *dev, struct gp_learn *l,
 
 	l->guessed = false;
 	for (int i = 0; i < 2; i++)
-		if (l->ctx->hold[i] &&
-		    !dev->hal->ops->hold_stat(l->ctx->hold[i], &st) &&
+		if (l->ctx->hold[i] && !dev->hal->ops->hold_stat(l->ctx->hold[i], &st) &&
 		    st.until_ns > until)
 			until = st.until_ns;
 	if (from >= l->guessed_ns && from < until)
-		gp_rhythm_held(&l->rhythm, &l->guess, to_log(l, from),
-			       to_log(l, until), tenant->guess_worked);
+		gp_rhythm_held(&l->rhythm, &l->guess, to_log(l, from), to_log(l, until),
+			       tenant->guess_worked);
 }
 
 /* dev->lock held. */
@@ -247,8 +246,7 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	struct gp_sched_tenant_stat st;
 	uint64_t now = gp_edev_now(dev);
 
-	if (!l->ctx || l->ctx->gone ||
-	    gp_sched_tenant_stat(dev->sched, l->ctx->tenant, &st))
+	if (!l->ctx || l->ctx->gone || gp_sched_tenant_stat(dev->sched, l->ctx->tenant, &st))
 		return;
 	if (st.guessing || st.held)
 		return;

@@ -16,7 +16,7 @@ struct gp_edev;
 struct gp_learn_stat {
 	bool on;			/* it learns, or may */
 	bool sure;			/* it has a rhythm */
-	uint64_t guesses, hits, misses;	/* late ones are the rest */
+	uint64_t guesses, hits, misses; /* late ones are the rest */
 };
 
 /* Begin where it is allowed, look at the log where it is time. @due: the timer. */

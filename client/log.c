@@ -24,7 +24,7 @@ struct sink {
 static _Atomic(struct sink *) current;
 static atomic_int to_stderr;
 static pthread_once_t level_once = PTHREAD_ONCE_INIT;
-static int env_level;		/* -1: none; INT8_MAX: not set */
+static int env_level; /* -1: none; INT8_MAX: not set */
 
 #define LEVEL_UNSET 127
 

@@ -15,8 +15,7 @@
 #pragma GCC visibility push(default)
 
 /** One line, no newline. errno is preserved. */
-void gp_log(enum gp_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+void gp_log(enum gp_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /**
  * Under the preload: nobody set a callback there, and what cannot be done is
@@ -25,10 +24,10 @@ void gp_log(enum gp_log_level level, const char *fmt, ...)
 void gp_log_to_stderr(void);
 
 /** Like gp_log(), but only the first time for this @said. */
-#define gp_log_once(said, level, ...)                                        \
-	do {                                                                 \
-		if (!atomic_exchange(said, 1))                               \
-			gp_log(level, __VA_ARGS__);                          \
+#define gp_log_once(said, level, ...)               \
+	do {                                        \
+		if (!atomic_exchange(said, 1))      \
+			gp_log(level, __VA_ARGS__); \
 	} while (0)
 
 #pragma GCC visibility pop

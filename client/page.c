@@ -11,7 +11,7 @@
 #include "client/learn.h"
 #include "wire/page.h"
 
-#define LOOK_MS 100		/* others that share the device may come any time */
+#define LOOK_MS 100 /* others that share the device may come any time */
 
 /* ---- taking and giving up ----------------------------------------------------- */
 
@@ -23,8 +23,7 @@ static int check_file(int fd)
 
 	if (fstat(fd, &st))
 		return -errno;
-	return seals >= 0 && (seals & F_SEAL_SHRINK) && st.st_size == GP_PAGE_BYTES ?
-		0 : -EPROTO;
+	return seals >= 0 && (seals & F_SEAL_SHRINK) && st.st_size == GP_PAGE_BYTES ? 0 : -EPROTO;
 }
 
 int gp_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
@@ -97,8 +96,7 @@ static uint64_t next_of(const struct gp_edev *dev, const struct gp_ectx *c)
 	return then_ns > dev->stepped_ns ? then_ns : 0;
 }
 
-static void add_context(const struct gp_edev *dev, const struct gp_ectx *c,
-			struct sums *s)
+static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, struct sums *s)
 {
 	struct gp_sched_tenant_stat st;
 	uint64_t next_ns;
@@ -132,9 +130,12 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
 	const struct gp_tells *t = &dev->tells;
 
 	*s = (struct sums){
-		.hints = t->left_hints, .segments = t->left_segments,
-		.holds = t->left_holds, .late = t->left_late,
-		.expired = t->left_expired, .held_ns = dev->base_held_ns,
+		.hints = t->left_hints,
+		.segments = t->left_segments,
+		.holds = t->left_holds,
+		.late = t->left_late,
+		.expired = t->left_expired,
+		.held_ns = dev->base_held_ns,
 	};
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
 		if (atomic_load_explicit(&dev->ctx[i].context, memory_order_relaxed))
@@ -152,8 +153,8 @@ static bool tells_work(struct gp_edev *dev, const struct sums *s)
 {
 	if (dev->caps.caps & GP_CAP_BUSY)
 		return dev->tells.looked >= 0;
-	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts &&
-	       !s->untold && gp_edev_group_count(dev) == s->contexts;
+	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts && !s->untold &&
+	       gp_edev_group_count(dev) == s->contexts;
 }
 
 /* Where its queues are looked at, that is what counts. */
@@ -161,8 +162,7 @@ static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
 {
 	if (!(dev->caps.caps & GP_CAP_BUSY))
 		return s->doing;
-	return (s->doing & ~(uint32_t)GP_PAGE_WORK) |
-	       (dev->tells.looked == 1 ? GP_PAGE_WORK : 0);
+	return (s->doing & ~(uint32_t)GP_PAGE_WORK) | (dev->tells.looked == 1 ? GP_PAGE_WORK : 0);
 }
 
 /*
@@ -261,8 +261,7 @@ static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns
 	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st) || st.in_segment)
 		return;
 	if (t->page) {
-		atomic_store_explicit(&t->page->segment_ns[t->segments_timed %
-							   GP_PAGE_SEGMENTS],
+		atomic_store_explicit(&t->page->segment_ns[t->segments_timed % GP_PAGE_SEGMENTS],
 				      at_ns - c->segment_ns, memory_order_relaxed);
 		put(&t->page->segments_timed, ++t->segments_timed);
 	}
@@ -298,15 +297,14 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 	} else if (c && ev->type == GP_EV_SEGMENT_END) {
 		segment_ended(dev, c, at_ns);
 	} else if (c && ev->type == GP_EV_TENANT_CLASS && ev->spec.cls != GP_TENANT_LC) {
-		c->segment_ns = 0;	/* such a one is in none */
+		c->segment_ns = 0; /* such a one is in none */
 	} else if (c && (ev->type == GP_EV_BUSY || ev->type == GP_EV_IDLE)) {
 		take_work(c, ev->type == GP_EV_BUSY);
 	}
 	gp_page_update(dev);
 }
 
-void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
-		  uint64_t switch_ns)
+void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns, uint64_t switch_ns)
 {
 	struct gp_tells *t = &dev->tells;
 	struct gp_page_sample *sample;
@@ -348,8 +346,7 @@ static bool wants_launches(struct gp_edev *dev)
 
 	pthread_mutex_lock(&dev->lock);
 	wakes = dev->tells.page ? atomic_load(&dev->tells.page->wakes) : 0;
-	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wakes :
-					      (wakes & GP_PAGE_ASKS_WORK) != 0;
+	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wakes : (wakes & GP_PAGE_ASKS_WORK) != 0;
 	gp_edev_unlock(dev);
 	return wants;
 }
@@ -365,8 +362,8 @@ void gp_page_serve(struct gp_edev *dev)
 
 int gp_page_wait_ms(const struct gp_edev *dev)
 {
-	return atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ?
-		       -1 : LOOK_MS;
+	return atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ? -1 :
+											LOOK_MS;
 }
 
 /* ---- what the thread sees ------------------------------------------------------ */

@@ -18,14 +18,14 @@ struct gp_page;
 
 /* All protected by gp_edev.lock. */
 struct gp_tells {
-	struct gp_page *page;		/* NULL: there is none */
-	int wake_fd;			/* the daemon's; -1: likewise */
-	uint32_t doing;			/* as it stands there .. */
-	uint64_t begun, next_ns;	/* .. and these */
-	uint64_t samples, segments_timed;	/* since there is this page */
-	bool hints;			/* the process has given hints */
-	bool rhythm;			/* or has a rhythm that was learned */
-	int looked;			/* its queues: 1 work, 0 none; else unknown */
+	struct gp_page *page;		  /* NULL: there is none */
+	int wake_fd;			  /* the daemon's; -1: likewise */
+	uint32_t doing;			  /* as it stands there .. */
+	uint64_t begun, next_ns;	  /* .. and these */
+	uint64_t samples, segments_timed; /* since there is this page */
+	bool hints;			  /* the process has given hints */
+	bool rhythm;			  /* or has a rhythm that was learned */
+	int looked;			  /* its queues: 1 work, 0 none; else unknown */
 	/* Of contexts that left. */
 	uint64_t left_hints, left_segments, left_holds, left_late, left_expired;
 };
@@ -46,8 +46,7 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 /** @c has work, or has none any more: what the core is not told. */
 void gp_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy);
 /** A hold ended. @switch_ns: 0 where it is not known. */
-void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
-		  uint64_t switch_ns);
+void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns, uint64_t switch_ns);
 /** @c is about to leave the core. */
 void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c);
 /** Bring all of it up to date. */

@@ -109,8 +109,7 @@ void gp_slot_follow(struct gp_edev *dev)
 {
 	if (!(dev->caps.caps & GP_CAP_SLICES))
 		return;
-	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && !dev->managed &&
-			   gp_edev_group_count(dev);
+	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && !dev->managed && gp_edev_group_count(dev);
 	if (dev->slot_wanted)
 		want(dev);
 	else

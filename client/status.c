@@ -10,8 +10,7 @@
 #include "client/learn.h"
 #include "wire/wire.h"
 
-static void add_context(struct gp_edev *dev, struct gp_ectx *c,
-			struct gp_wire_status *st)
+static void add_context(struct gp_edev *dev, struct gp_ectx *c, struct gp_wire_status *st)
 {
 	struct gp_sched_tenant_stat ts;
 	uint64_t held_ns;

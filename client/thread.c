@@ -29,12 +29,12 @@ struct conn {
 };
 
 static struct {
-	pthread_mutex_t lock;		/* leaf; protects running */
+	pthread_mutex_t lock; /* leaf; protects running */
 	bool running;
-	atomic_int wake_fd;		/* -1: none */
+	atomic_int wake_fd; /* -1: none */
 	atomic_int listen_fd;
 	/* The thread's own. */
-	struct conn conn[CONNECTIONS];	/* oldest first */
+	struct conn conn[CONNECTIONS]; /* oldest first */
 	size_t conns;
 } thread = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -52,8 +52,7 @@ static void conn_drop(size_t i)
 
 static void conn_accept(void)
 {
-	int fd = accept4(atomic_load(&thread.listen_fd), NULL, NULL,
-			 SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(atomic_load(&thread.listen_fd), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd < 0)
 		return;
@@ -74,8 +73,7 @@ static bool peer_may_change(int fd)
 }
 
 /* What lasts as long as its connection; false: it is something else. */
-static bool serve_yield(int fd, const unsigned char *bytes, size_t len,
-			union gp_wire_msg *reply)
+static bool serve_yield(int fd, const unsigned char *bytes, size_t len, union gp_wire_msg *reply)
 {
 	union gp_wire_msg msg = { 0 };
 
@@ -109,8 +107,7 @@ static int conn_serve(struct conn *conn)
 	if (n == 0)
 		return -1;
 	if (!serve_yield(conn->fd, bytes, (size_t)n, &reply))
-		gp_control_handle(bytes, (size_t)n, peer_may_change(conn->fd), &reply,
-				  &conn->wait);
+		gp_control_handle(bytes, (size_t)n, peer_may_change(conn->fd), &reply, &conn->wait);
 	return conn->wait.count ? 0 : conn_reply(conn, &reply);
 }
 
@@ -145,8 +142,8 @@ static int sooner(int a_ms, int b_ms)
 }
 
 /* @wait_ms, or less where queues are looked at; NULL: for ever. */
-static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs,
-				  int wait_ms, struct timespec *ts)
+static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs, int wait_ms,
+				  struct timespec *ts)
 {
 	uint64_t wait_ns = wait_ms < 0 ? UINT64_MAX : (uint64_t)wait_ms * 1000000;
 
@@ -194,7 +191,7 @@ static void serve_once(void)
 	first_conn = n;
 	for (size_t i = 0; i < conns; i++)
 		pfd[n++] = (struct pollfd){ thread.conn[i].fd,
-			thread.conn[i].wait.count ? 0 : POLLIN, 0 };
+					    thread.conn[i].wait.count ? 0 : POLLIN, 0 };
 	if (ppoll(pfd, n, wait_time(dev, devs, wait_ms, &ts), NULL) < 0)
 		return;
 	/* Work that came is seen before its hint may lapse. */

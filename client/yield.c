@@ -12,8 +12,8 @@
 
 #define PEERS 64
 #define WISHES 32
-#define SCAN_NS 50000000u		/* new tenants are found so late */
-#define ANSWER_NS 20000000u		/* a stopped tenant stops nobody longer */
+#define SCAN_NS 50000000u   /* new tenants are found so late */
+#define ANSWER_NS 20000000u /* a stopped tenant stops nobody longer */
 #define LIMIT_MAX_NS 1000000000u
 
 bool gp_yields(const struct gp_edev *dev)
@@ -33,11 +33,11 @@ static bool can_yield(const struct gp_edev *dev)
 struct peer {
 	pid_t pid;
 	int fd;
-	bool asked;			/* an answer is due */
+	bool asked; /* an answer is due */
 };
 
 static struct {
-	pthread_mutex_t lock;		/* leaf, below gp_edev.lock */
+	pthread_mutex_t lock; /* leaf, below gp_edev.lock */
 	struct peer peer[PEERS];
 	size_t count;
 	uint64_t scanned_ns;
@@ -87,8 +87,7 @@ static void tell(const union gp_wire_msg *msg)
 
 		while (recv(p->fd, &late, sizeof(late), MSG_DONTWAIT) > 0)
 			;
-		p->asked = send(p->fd, msg, msg->head.size,
-				MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
+		p->asked = send(p->fd, msg, msg->head.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
 		if (!p->asked && errno != EAGAIN)
 			drop(i);
 	}
@@ -110,10 +109,9 @@ static int take_answer(size_t i)
 		return 1;
 	}
 	if (gp_wire_check(&reply, (size_t)n) || reply.head.result)
-		gp_log_once(&said, GP_LOG_WARN,
-			    "process %d does not yield the device: %s", (int)p->pid,
-			    reply.head.result == -EPERM ? "it is another user's" :
-							  "it cannot");
+		gp_log_once(&said, GP_LOG_WARN, "process %d does not yield the device: %s",
+			    (int)p->pid,
+			    reply.head.result == -EPERM ? "it is another user's" : "it cannot");
 	return 1;
 }
 
@@ -122,8 +120,8 @@ static size_t due(struct pollfd *pfd)
 	size_t n = 0;
 
 	for (size_t i = 0; i < asking.count; i++) {
-		pfd[i] = (struct pollfd){ asking.peer[i].asked ?
-			asking.peer[i].fd : -1, POLLIN, 0 };
+		pfd[i] =
+			(struct pollfd){ asking.peer[i].asked ? asking.peer[i].fd : -1, POLLIN, 0 };
 		n += asking.peer[i].asked;
 	}
 	return n;
@@ -146,10 +144,13 @@ static void wait_for_answers(void)
 	}
 }
 
-enum wish { WISH_END, WISH_TELL, WISH_WAIT };
+enum wish {
+	WISH_END,
+	WISH_TELL,
+	WISH_WAIT
+};
 
-static void wish(struct gp_edev *dev, enum wish what, uint32_t level,
-		 uint64_t limit_ns)
+static void wish(struct gp_edev *dev, enum wish what, uint32_t level, uint64_t limit_ns)
 {
 	union gp_wire_msg msg;
 
@@ -197,7 +198,7 @@ void gp_yield_forget(void)
 /* One connection's wish for one device. */
 struct wanted {
 	int fd;
-	struct gp_edev *dev;		/* NULL: place is free */
+	struct gp_edev *dev; /* NULL: place is free */
 	uint64_t until_ns;
 };
 

@@ -89,9 +89,8 @@ static bool same_settings(const struct gp_config_settings *a, const struct gp_co
 
 static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 {
-	return same_text(a->user, b->user) && a->uid == b->uid &&
-	       same_text(a->group, b->group) && a->gid == b->gid &&
-	       same_text(a->cgroup, b->cgroup) && same_text(a->exe, b->exe) &&
+	return same_text(a->user, b->user) && a->uid == b->uid && same_text(a->group, b->group) &&
+	       a->gid == b->gid && same_text(a->cgroup, b->cgroup) && same_text(a->exe, b->exe) &&
 	       same_text(a->container, b->container) && same_text(a->device, b->device) &&
 	       a->has_class == b->has_class && same_class(&a->class_given, &b->class_given) &&
 	       a->has_may == b->has_may && same_class(&a->may, &b->may);
@@ -190,8 +189,8 @@ static void put_metrics(FILE *to, const struct gp_config_metrics *m)
 		put(to, "", "metrics", m->path);
 		return;
 	case GP_CONFIG_METRICS_IPV4:
-		snprintf(text, sizeof(text), "%u.%u.%u.%u:%u", m->ipv4[0], m->ipv4[1],
-			 m->ipv4[2], m->ipv4[3], m->port);
+		snprintf(text, sizeof(text), "%u.%u.%u.%u:%u", m->ipv4[0], m->ipv4[1], m->ipv4[2],
+			 m->ipv4[3], m->port);
 		break;
 	case GP_CONFIG_METRICS_IPV6:
 		snprintf(text, sizeof(text), "[::1]:%u", m->port);

@@ -18,10 +18,10 @@
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"
 
-#define GP_CONFIG_BYTES_MAX GP_YAML_BYTES_MAX	/* of a file */
+#define GP_CONFIG_BYTES_MAX GP_YAML_BYTES_MAX /* of a file */
 #define GP_CONFIG_RULES_MAX 128u
-#define GP_CONFIG_DEVICES_MAX 16u	/* as many as a backend lists */
-#define GP_CONFIG_TEXT_MAX 512u		/* bytes of one value */
+#define GP_CONFIG_DEVICES_MAX 16u /* as many as a backend lists */
+#define GP_CONFIG_TEXT_MAX 512u	  /* bytes of one value */
 #define GP_CONFIG_WHY_LEN GP_YAML_WHY_LEN
 
 /* What they are when the file does not say. */
@@ -30,8 +30,16 @@
 #define GP_CONFIG_TENANTS 64u
 #define GP_CONFIG_CONNECTIONS 64u
 
-enum gp_config_be_policy { GP_CONFIG_FAIR, GP_CONFIG_CREDIT, GP_CONFIG_RR };
-enum gp_config_lc_policy { GP_CONFIG_LEVEL, GP_CONFIG_SJF, GP_CONFIG_EDF };
+enum gp_config_be_policy {
+	GP_CONFIG_FAIR,
+	GP_CONFIG_CREDIT,
+	GP_CONFIG_RR
+};
+enum gp_config_lc_policy {
+	GP_CONFIG_LEVEL,
+	GP_CONFIG_SJF,
+	GP_CONFIG_EDF
+};
 
 /**
  * struct gp_config_settings - how one device is shared.
@@ -56,15 +64,15 @@ struct gp_config_device {
 
 enum gp_config_metrics_kind {
 	GP_CONFIG_METRICS_OFF,
-	GP_CONFIG_METRICS_UNIX,		/* path */
-	GP_CONFIG_METRICS_IPV4,		/* ipv4, port */
-	GP_CONFIG_METRICS_IPV6,		/* ::1, port */
+	GP_CONFIG_METRICS_UNIX, /* path */
+	GP_CONFIG_METRICS_IPV4, /* ipv4, port */
+	GP_CONFIG_METRICS_IPV6, /* ::1, port */
 };
 
 struct gp_config_metrics {
 	enum gp_config_metrics_kind kind;
-	char path[108];			/* as sun_path has it, with its NUL */
-	uint8_t ipv4[4];		/* 127.x.y.z */
+	char path[108];	 /* as sun_path has it, with its NUL */
+	uint8_t ipv4[4]; /* 127.x.y.z */
 	uint16_t port;
 };
 
@@ -92,22 +100,22 @@ struct gp_rule {
 /* What a rule asks of a process, as it is written; text NULL: nothing. */
 #define GP_RULE_MATCHES 6
 struct gp_rule_match {
-	const char *key, *text;		/* borrowed from the rule */
+	const char *key, *text; /* borrowed from the rule */
 };
 
 void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_RULE_MATCHES]);
 
 struct gp_config {
-	char *file;			/* for messages; "" without one */
+	char *file; /* for messages; "" without one */
 	struct gp_config_settings settings;
 	struct gp_config_metrics metrics;
-	int log_level;			/* enum gp_log_level */
-	uint32_t user_tenants;		/* of one user, at once */
+	int log_level;	       /* enum gp_log_level */
+	uint32_t user_tenants; /* of one user, at once */
 	uint32_t user_connections;
 	size_t device_count;
-	struct gp_config_device *device;	/* the first that fits counts */
+	struct gp_config_device *device; /* the first that fits counts */
 	size_t rule_count;
-	struct gp_rule *rule;			/* the first that fits counts */
+	struct gp_rule *rule; /* the first that fits counts */
 };
 
 /** Who is meant by a name. 0; -ENOENT: nobody; other negative errno. */
@@ -132,8 +140,8 @@ int gp_config_load(const char *path, struct gp_config **config, char *why, size_
 
 /** The same of @bytes of @text, called @file. Pure but for @names. */
 int gp_config_parse(const char *file, const char *text, size_t bytes,
-		    const struct gp_config_names *names, struct gp_config **config,
-		    char *why, size_t len);
+		    const struct gp_config_names *names, struct gp_config **config, char *why,
+		    size_t len);
 
 /** What holds without a file. 0 or -ENOMEM. */
 int gp_config_default(struct gp_config **config);

@@ -11,7 +11,7 @@
 #include "daemon/config.h"
 
 #define NAME_BYTES 1024u
-#define NAME_BYTES_MAX (1u << 20)	/* a group with all its members */
+#define NAME_BYTES_MAX (1u << 20) /* a group with all its members */
 
 /* Calls @look with more and more memory. */
 static int look_up(int (*look)(const char *name, uint32_t *id, char *buf, size_t len),
@@ -83,8 +83,7 @@ int gp_config_load(const char *path, struct gp_config **config, char *why, size_
 
 	if (bytes < 0)
 		return (int)bytes;
-	err = gp_config_parse(path, text, (size_t)bytes, &gp_config_system_names, config, why,
-			      len);
+	err = gp_config_parse(path, text, (size_t)bytes, &gp_config_system_names, config, why, len);
 	free(text);
 	return err;
 }

@@ -16,9 +16,9 @@
 #define NS_PER_MS 1000000ull
 #define QUANTUM_MIN_NS NS_PER_MS
 #define QUANTUM_MAX_NS (10000 * NS_PER_MS)
-#define BE_MIN_PCT_MAX 50	/* as the core has it */
-#define USER_MAX 1024		/* tenants, connections */
-#define CONTAINER_MIN 12	/* digits: as many as the runtimes show */
+#define BE_MIN_PCT_MAX 50 /* as the core has it */
+#define USER_MAX 1024	  /* tenants, connections */
+#define CONTAINER_MIN 12  /* digits: as many as the runtimes show */
 #define CONTAINER_MAX 64
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -377,14 +377,17 @@ static int take_may(struct reader *r, const char *text, void *to)
 
 static bool matches_nothing(const struct gp_rule *rule)
 {
-	return !rule->user && !rule->group && !rule->cgroup && !rule->exe &&
-	       !rule->container && !rule->device;
+	return !rule->user && !rule->group && !rule->cgroup && !rule->exe && !rule->container &&
+	       !rule->device;
 }
 
-static int read_rule(struct reader *r, yaml_node_t *node,
-		     const struct gp_config_yaml_rule *texts, struct gp_rule *rule)
+static int read_rule(struct reader *r, yaml_node_t *node, const struct gp_config_yaml_rule *texts,
+		     struct gp_rule *rule)
 {
-#define RULE(key, member, take) { key, offsetof(struct gp_config_yaml_rule, member), take }
+#define RULE(key, member, take)                                         \
+	{                                                               \
+		key, offsetof(struct gp_config_yaml_rule, member), take \
+	}
 	static const struct field fields[] = {
 		RULE("user", user, take_user),
 		RULE("group", group, take_group),
@@ -425,8 +428,7 @@ static int read_rules(struct reader *r)
 		return -ENOMEM;
 	c->rule_count = file->rules_count;
 	for (size_t i = 0; !err && i < c->rule_count; i++)
-		err = read_rule(r, gp_yaml_entry(&r->yaml, list, i), &file->rules[i],
-				&c->rule[i]);
+		err = read_rule(r, gp_yaml_entry(&r->yaml, list, i), &file->rules[i], &c->rule[i]);
 	return err;
 }
 
@@ -440,12 +442,14 @@ static int take_device(struct reader *r, const char *text, void *to)
 	return err ? err : take_copy(&d->text, text);
 }
 
-#define SETTINGS(type)                                                      \
-	{ "policy", offsetof(struct type, policy), take_policy },           \
-	{ "lc_policy", offsetof(struct type, lc_policy), take_lc_policy },  \
-	{ "quantum", offsetof(struct type, quantum), take_quantum },        \
-	{ "be_min_pct", offsetof(struct type, be_min_pct), take_be_min_pct }, \
-	{ "strangers", offsetof(struct type, strangers), take_strangers }
+#define SETTINGS(type)                                                                \
+	{ "policy", offsetof(struct type, policy), take_policy },                     \
+		{ "lc_policy", offsetof(struct type, lc_policy), take_lc_policy },    \
+		{ "quantum", offsetof(struct type, quantum), take_quantum },          \
+		{ "be_min_pct", offsetof(struct type, be_min_pct), take_be_min_pct }, \
+	{                                                                             \
+		"strangers", offsetof(struct type, strangers), take_strangers         \
+	}
 
 static bool same_spec(const struct gp_spec *a, const struct gp_spec *b)
 {
@@ -536,8 +540,7 @@ static int check_strangers(struct reader *r, yaml_node_t *mapping,
 {
 	if (!text || !check_kept(r, &s->strangers))
 		return 0;
-	return gp_yaml_refuse(&r->yaml,
-			      gp_yaml_line(gp_yaml_value(&r->yaml, mapping, "strangers")),
+	return gp_yaml_refuse(&r->yaml, gp_yaml_line(gp_yaml_value(&r->yaml, mapping, "strangers")),
 			      "strangers", text, "%s", r->right);
 }
 
@@ -550,8 +553,7 @@ static int check_all_strangers(struct reader *r)
 
 	for (size_t i = 0; !err && i < r->config->device_count; i++)
 		err = check_strangers(r, gp_yaml_entry(&r->yaml, list, i),
-				      &r->config->device[i].settings,
-				      file->devices[i].strangers);
+				      &r->config->device[i].settings, file->devices[i].strangers);
 	return err;
 }
 
@@ -578,8 +580,8 @@ static int rename_file(struct gp_config *c, const char *file)
 }
 
 int gp_config_parse(const char *file, const char *text, size_t bytes,
-		    const struct gp_config_names *names, struct gp_config **config,
-		    char *why, size_t len)
+		    const struct gp_config_names *names, struct gp_config **config, char *why,
+		    size_t len)
 {
 	struct reader r = { .names = names, .right = "" };
 	int err = gp_yaml_open(&r.yaml, &gp_config_schema, file, text, bytes, why, len);

@@ -3,14 +3,13 @@
 
 #include "daemon/config.h"
 
-#define TEXT(key, type, member)                                                            \
-	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct type, \
-			       member, 0, GP_CONFIG_TEXT_MAX)
+#define TEXT(key, type, member)                                                                    \
+	CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct type, member, \
+			       0, GP_CONFIG_TEXT_MAX)
 
 static const cyaml_schema_field_t limits_fields[] = {
 	TEXT("tenants", gp_config_yaml_limits, tenants),
-	TEXT("connections", gp_config_yaml_limits, connections),
-	CYAML_FIELD_END
+	TEXT("connections", gp_config_yaml_limits, connections), CYAML_FIELD_END
 };
 
 static const cyaml_schema_field_t device_fields[] = {
@@ -23,17 +22,16 @@ static const cyaml_schema_field_t device_fields[] = {
 	CYAML_FIELD_END
 };
 
-static const cyaml_schema_field_t rule_fields[] = {
-	TEXT("user", gp_config_yaml_rule, user),
-	TEXT("group", gp_config_yaml_rule, group),
-	TEXT("cgroup", gp_config_yaml_rule, cgroup),
-	TEXT("exe", gp_config_yaml_rule, exe),
-	TEXT("container", gp_config_yaml_rule, container),
-	TEXT("device", gp_config_yaml_rule, device),
-	TEXT("class", gp_config_yaml_rule, class_given),
-	TEXT("may", gp_config_yaml_rule, may),
-	CYAML_FIELD_END
-};
+static const cyaml_schema_field_t rule_fields[] = { TEXT("user", gp_config_yaml_rule, user),
+						    TEXT("group", gp_config_yaml_rule, group),
+						    TEXT("cgroup", gp_config_yaml_rule, cgroup),
+						    TEXT("exe", gp_config_yaml_rule, exe),
+						    TEXT("container", gp_config_yaml_rule,
+							 container),
+						    TEXT("device", gp_config_yaml_rule, device),
+						    TEXT("class", gp_config_yaml_rule, class_given),
+						    TEXT("may", gp_config_yaml_rule, may),
+						    CYAML_FIELD_END };
 
 static const cyaml_schema_value_t device_schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gp_config_yaml_device, device_fields),
@@ -57,8 +55,7 @@ static const cyaml_schema_field_t file_fields[] = {
 			     struct gp_config_yaml, devices, &device_schema, 0,
 			     GP_CONFIG_DEVICES_MAX),
 	CYAML_FIELD_SEQUENCE("rules", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-			     struct gp_config_yaml, rules, &rule_schema, 0,
-			     GP_CONFIG_RULES_MAX),
+			     struct gp_config_yaml, rules, &rule_schema, 0, GP_CONFIG_RULES_MAX),
 	CYAML_FIELD_END
 };
 

@@ -30,6 +30,6 @@ struct gp_config_yaml {
 	uint32_t rules_count;
 };
 
-extern const cyaml_schema_value_t gp_config_schema;	/* of struct gp_config_yaml */
+extern const cyaml_schema_value_t gp_config_schema; /* of struct gp_config_yaml */
 
 #endif

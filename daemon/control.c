@@ -14,8 +14,8 @@
 struct control {
 	struct gp_group_job base;
 	struct gp_decision decision;
-	bool sets_mode;			/* instead: its preemption mode */
-	bool own;			/* the core did not decide it */
+	bool sets_mode; /* instead: its preemption mode */
+	bool own;	/* the core did not decide it */
 	uint64_t slice_us;
 	uint64_t took_ns;
 	int err;
@@ -59,8 +59,9 @@ static void count(struct gp_ddev *dev, const struct control *c)
 {
 	struct gp_ddev_stat *s = &dev->stat;
 	uint64_t *n = c->decision.type == GP_DO_SUSPEND ? &s->suspends :
-		      c->decision.type == GP_DO_RESUME ? &s->resumes :
-		      c->decision.type == GP_DO_PREEMPT ? &s->preempts : &s->slices;
+		      c->decision.type == GP_DO_RESUME	? &s->resumes :
+		      c->decision.type == GP_DO_PREEMPT ? &s->preempts :
+							  &s->slices;
 
 	(*n)++;
 	s->control_ns += c->took_ns;
@@ -106,23 +107,26 @@ static void follow_group(const struct control *c)
 static void say_failure(const struct control *c, pid_t pid)
 {
 	static const char *const what[] = {
-		[GP_DO_SET_SLICE] = "set the slice of", [GP_DO_SUSPEND] = "suspend",
-		[GP_DO_RESUME] = "resume", [GP_DO_PREEMPT] = "end the turn of",
+		[GP_DO_SET_SLICE] = "set the slice of",
+		[GP_DO_SUSPEND] = "suspend",
+		[GP_DO_RESUME] = "resume",
+		[GP_DO_PREEMPT] = "end the turn of",
 	};
 
 	if (!c->err || c->err == -ESRCH || c->err == -ECANCELED ||
 	    (c->err == -EOPNOTSUPP && c->decision.type == GP_DO_PREEMPT))
 		return;
-	gp_log(GP_LOG_WARN, "%s: cannot %s process %d's group %#x: %s",
-	       c->base.dev->hal->id.name, what[c->decision.type], (int)pid,
-	       c->decision.group, strerror(-c->err));
+	gp_log(GP_LOG_WARN, "%s: cannot %s process %d's group %#x: %s", c->base.dev->hal->id.name,
+	       what[c->decision.type], (int)pid, c->decision.group, strerror(-c->err));
 }
 
 static void done(struct gp_job *job)
 {
 	struct control *c = (struct control *)(void *)job;
-	const struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = c->decision.id,
-				     .group = c->decision.group, .error = c->err };
+	const struct gp_event ev = { .type = GP_EV_OUTCOME,
+				     .decision = c->decision.id,
+				     .group = c->decision.group,
+				     .error = c->err };
 	struct gp_ddev *dev = c->base.dev;
 	pid_t pid = c->base.hal ? c->base.hal->pid : 0;
 

@@ -69,8 +69,8 @@ static bool takes_files(uint16_t type)
 	return type == GP_WIRE_HELLO || type == GP_WIRE_FILES;
 }
 
-static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
-		    const int *file, size_t n)
+static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
+		    size_t n)
 {
 	struct gp_daemon *d = arg;
 
@@ -127,9 +127,8 @@ static bool can_share(struct gp_device *hal)
 	struct gp_hal_caps caps;
 
 	if (hal->ops->caps(hal, &caps))
-		return true;		/* to be said when it is made */
-	return caps.caps & GP_CAP_SUSPEND ||
-	       (caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD);
+		return true; /* to be said when it is made */
+	return caps.caps & GP_CAP_SUSPEND || (caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD);
 }
 
 static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
@@ -139,8 +138,10 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 	int err = ops->open(id, &hal);
 
 	if (!err && !can_share(hal)) {
-		gp_log(GP_LOG_WARN, "%s is left alone, and so is who uses it: its driver neither "
-		       "takes turns by class nor lets others suspend work", id->name);
+		gp_log(GP_LOG_WARN,
+		       "%s is left alone, and so is who uses it: its driver neither "
+		       "takes turns by class nor lets others suspend work",
+		       id->name);
 		hal->ops->close(hal);
 		d->left_alone++;
 		return;
@@ -161,11 +162,13 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 static void say_none(const char *only)
 {
 	if (only)
-		gp_log(GP_LOG_ERR, "GPREEMPT_BACKEND=%s: no such device is here; backends are "
-		       "nvidia, amd and softgpu", only);
+		gp_log(GP_LOG_ERR,
+		       "GPREEMPT_BACKEND=%s: no such device is here; backends are "
+		       "nvidia, amd and softgpu",
+		       only);
 	else
 		gp_log(GP_LOG_ERR, "no GPU is here to share: neither NVIDIA's driver nor AMD's KFD "
-		       "has one; GPREEMPT_BACKEND=softgpu takes the software GPU");
+				   "has one; GPREEMPT_BACKEND=softgpu takes the software GPU");
 }
 
 /* Those of $GPREEMPT_BACKEND, else all that the machine has. */
@@ -199,8 +202,8 @@ static void metrics_open(struct gp_daemon *d)
 
 	gp_metrics_destroy(d->metrics);
 	d->metrics = NULL;
-	if (gp_metrics_create(d->loop, &d->config->metrics, &gp_view_metrics_ops, d,
-			      &d->metrics, why, sizeof(why)))
+	if (gp_metrics_create(d->loop, &d->config->metrics, &gp_view_metrics_ops, d, &d->metrics,
+			      why, sizeof(why)))
 		gp_log(GP_LOG_WARN, "no metrics: %s", why);
 }
 
@@ -338,11 +341,12 @@ static void take_over(struct gp_daemon *d)
 
 	gp_restore_all(d->journal, false, &stat);
 	if (stat.processes + stat.failed)
-		gp_log(GP_LOG_WARN, "a daemon before this one left %u tenants; %u could "
-		       "not be put back", stat.processes + stat.failed, stat.failed);
+		gp_log(GP_LOG_WARN,
+		       "a daemon before this one left %u tenants; %u could "
+		       "not be put back",
+		       stat.processes + stat.failed, stat.failed);
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++) {
-		if (gp_journal_get(d->journal, i, &record) &&
-		    !gp_member_again(d, &record, (int)i))
+		if (gp_journal_get(d->journal, i, &record) && !gp_member_again(d, &record, (int)i))
 			gp_journal_drop(d->journal, (int)i);
 	}
 }
@@ -417,7 +421,7 @@ static int run(struct gp_daemon *d)
 	       gp_find_how(d->find));
 	if (!d->setup->config_path)
 		gp_log(GP_LOG_INFO, "there is no configuration: whoever asks gets the class that "
-		       "it asks for");
+				    "it asks for");
 	while (!err && !gp_loop_stopped(d->loop)) {
 		err = gp_loop_once(d->loop, -1);
 		if (d->stopping && !putting_back(d))
@@ -445,7 +449,7 @@ int gp_daemon_run(const struct gp_daemon_setup *setup)
 	if (!err)
 		err = run(d);
 	if (!err && d->leaves)
-		_exit(1);	/* nothing is undone on the way out */
+		_exit(1); /* nothing is undone on the way out */
 	if (!err)
 		drop_journal(d);
 	end(d);

@@ -18,25 +18,23 @@ struct gp_daemon {
 	struct gp_serve *serve;
 	struct gp_find *find;
 	struct gp_metrics *metrics;
-	struct gp_worker *scanner;	/* looks into processes */
+	struct gp_worker *scanner; /* looks into processes */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
-	size_t left_alone;		/* devices that are none of them: see can_share() */
+	size_t left_alone; /* devices that are none of them: see can_share() */
 	struct gp_source signals;
-	struct gp_tick check;		/* every second: see gp_member_check() */
-	struct gp_tick deadline;	/* of putting back */
-	bool stopping, leaves;		/* put back; leave all as it is */
+	struct gp_tick check;	 /* every second: see gp_member_check() */
+	struct gp_tick deadline; /* of putting back */
+	bool stopping, leaves;	 /* put back; leave all as it is */
 };
 
 /* member.c: who becomes a tenant, and of which class. */
-void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
-		     const struct gp_wire_hello *msg, const int *file, size_t n);
-void gp_member_files(struct gp_daemon *d, struct gp_conn *conn,
-		     const struct gp_wire_files *msg, const int *file, size_t n);
-void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn,
-		   const struct gp_wire_ask_class *msg);
-void gp_member_take(struct gp_daemon *d, struct gp_conn *conn,
-		    const struct gp_wire_take *msg);
+void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
+		     const int *file, size_t n);
+void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
+		     const int *file, size_t n);
+void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
+void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
 /** Its connection is closed. */
 void gp_member_left(struct gp_daemon *d, struct gp_conn *conn);
 extern const struct gp_find_ops gp_member_find_ops;
@@ -54,8 +52,7 @@ void gp_member_check(struct gp_daemon *d);
 void gp_view_list(struct gp_daemon *d, struct gp_conn *conn);
 void gp_view_devices(struct gp_daemon *d, struct gp_conn *conn);
 void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
-void gp_view_histogram(struct gp_daemon *d, struct gp_conn *conn,
-		       const struct gp_wire_take *msg);
+void gp_view_histogram(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
 extern const struct gp_view_ops gp_view_metrics_ops;
 
 /* daemon.c */

@@ -33,13 +33,14 @@ void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value
 	gp_ddev_trace_at(dev, kind, pid, value, gp_ddev_now(dev));
 }
 
-void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
-		      uint64_t at_ns)
+void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value, uint64_t at_ns)
 {
 	if (gp_trace_wanted(dev->trace))
-		gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
-			.time_ns = at_ns, .value = value, .pid = pid,
-			.kind = kind, .device = dev->number });
+		gp_trace_add(dev->trace, &(struct gp_wire_trace_record){ .time_ns = at_ns,
+									 .value = value,
+									 .pid = pid,
+									 .kind = kind,
+									 .device = dev->number });
 }
 
 /* ---- the timer ---------------------------------------------------------------- */
@@ -101,8 +102,7 @@ static void follow_turns(struct gp_ddev *dev)
 	t = gp_dtenant_of(dev, now);
 	if (t)
 		gp_dtenant_turn_begins(t);
-	gp_usage_turn(&dev->usage,
-		      (uint64_t)((int64_t)gp_ddev_now(dev) + dev->clocks.ahead_ns),
+	gp_usage_turn(&dev->usage, (uint64_t)((int64_t)gp_ddev_now(dev) + dev->clocks.ahead_ns),
 		      t ? t->who.pid : 0);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_RESIDENT, t ? t->who.pid : 0, 0);
 }
@@ -145,16 +145,20 @@ int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev)
 
 enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev)
 {
-	return dev->log ? GP_WIRE_USAGE_LOG :
-	       dev->counts ? GP_WIRE_USAGE_DRIVER : GP_WIRE_USAGE_NONE;
+	return dev->log	   ? GP_WIRE_USAGE_LOG :
+	       dev->counts ? GP_WIRE_USAGE_DRIVER :
+			     GP_WIRE_USAGE_NONE;
 }
 
 struct gp_class_spec gp_ddev_spec(const struct gp_class_request *r)
 {
 	struct gp_class_spec spec = {
-		.cls = r->cls.cls, .weight = GP_WEIGHT_DEFAULT,
-		.cap_pct = r->cap_pct, .period_ns = r->period_ns,
-		.deadline_ns = r->deadline_ns, .runtime_ns = r->runtime_ns,
+		.cls = r->cls.cls,
+		.weight = GP_WEIGHT_DEFAULT,
+		.cap_pct = r->cap_pct,
+		.period_ns = r->period_ns,
+		.deadline_ns = r->deadline_ns,
+		.runtime_ns = r->runtime_ns,
 	};
 
 	if (r->cls.cls == GP_CLASS_LC)
@@ -174,10 +178,10 @@ struct gp_dgroup *gp_ddev_group(struct gp_ddev *dev, uint32_t id)
 	return NULL;
 }
 
-int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant,
-		      struct gp_group *group)
+int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant, struct gp_group *group)
 {
-	struct gp_event ev = { .type = GP_EV_GROUP_APPEAR, .tenant = tenant->id,
+	struct gp_event ev = { .type = GP_EV_GROUP_APPEAR,
+			       .tenant = tenant->id,
 			       .group = group->id };
 	struct gp_dgroup *g = gp_ddev_group(dev, group->id);
 	int err;
@@ -194,8 +198,7 @@ int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant,
 		dev->hal->ops->group_put(group);
 		g->tenant = tenant;
 	} else {
-		*g = (struct gp_dgroup){ .id = group->id, .group = group,
-					 .tenant = tenant };
+		*g = (struct gp_dgroup){ .id = group->id, .group = group, .tenant = tenant };
 	}
 	err = gp_ddev_event(dev, &ev);
 	if (!err)
@@ -276,13 +279,15 @@ void gp_ddev_leaving(struct gp_ddev *dev, int place)
 static const struct gp_be_policy *be_policy(enum gp_config_be_policy p)
 {
 	return p == GP_CONFIG_CREDIT ? &gp_policy_credit :
-	       p == GP_CONFIG_RR ? &gp_policy_rr : &gp_policy_fair;
+	       p == GP_CONFIG_RR     ? &gp_policy_rr :
+				       &gp_policy_fair;
 }
 
 static const struct gp_lc_policy *lc_policy(enum gp_config_lc_policy p)
 {
 	return p == GP_CONFIG_EDF ? &gp_policy_edf :
-	       p == GP_CONFIG_SJF ? &gp_policy_sjf : &gp_policy_level;
+	       p == GP_CONFIG_SJF ? &gp_policy_sjf :
+				    &gp_policy_level;
 }
 
 static int core_create(struct gp_ddev *dev)
@@ -292,12 +297,11 @@ static int core_create(struct gp_ddev *dev)
 		.be_policy = be_policy(dev->settings.be_policy),
 		.lc_policy = lc_policy(dev->settings.lc_policy),
 		/* Who takes turns by itself is told classes: see driver.c. */
-		.rotate = dev->caps.caps & GP_CAP_SUSPEND &&
-			  !(dev->caps.caps & GP_CAP_CLASS),
+		.rotate = dev->caps.caps & GP_CAP_SUSPEND && !(dev->caps.caps & GP_CAP_CLASS),
 		.slice_preempts = preempts,
 		.slots = dev->caps.slots,
 		.be_min_pct = dev->settings.be_min_pct,
-		.lc_cut = !preempts ? GP_LC_CUT_NONE :
+		.lc_cut = !preempts			  ? GP_LC_CUT_NONE :
 			  dev->caps.caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
 							    GP_LC_CUT_SUSPEND,
 		.quantum_ns = dev->settings.quantum_ns,
@@ -387,9 +391,11 @@ static void say_policies(const struct gp_ddev *dev)
 	if (!(dev->caps.caps & GP_CAP_CLASS) ||
 	    (s->be_policy == GP_CONFIG_FAIR && s->lc_policy == GP_CONFIG_LEVEL))
 		return;
-	gp_log(GP_LOG_WARN, "%s: policy: %s and lc_policy: %s are not kept there: its driver "
-	       "takes turns by itself, by weights and levels", dev->hal->id.name,
-	       gp_config_be_policies[s->be_policy], gp_config_lc_policies[s->lc_policy]);
+	gp_log(GP_LOG_WARN,
+	       "%s: policy: %s and lc_policy: %s are not kept there: its driver "
+	       "takes turns by itself, by weights and levels",
+	       dev->hal->id.name, gp_config_be_policies[s->be_policy],
+	       gp_config_lc_policies[s->lc_policy]);
 }
 
 int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,

@@ -13,7 +13,7 @@
 #include "daemon/tenant.h"
 
 struct told {
-	struct gp_group_job base;	/* of all groups: of none */
+	struct gp_group_job base; /* of all groups: of none */
 	pid_t pid;
 	struct gp_hal_class cls;
 	int err;
@@ -58,7 +58,7 @@ void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_va
 
 struct counted {
 	struct gp_group_job base;
-	bool first;			/* its tenant has just come: what was before is not ours */
+	bool first; /* its tenant has just come: what was before is not ours */
 	uint64_t used_ns;
 	int err;
 };

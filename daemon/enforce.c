@@ -16,7 +16,7 @@
 struct check {
 	struct gp_group_job base;
 	uint64_t decided_us, found_us;
-	bool mode;			/* of how it is cut, set again too */
+	bool mode; /* of how it is cut, set again too */
 	int err;
 };
 
@@ -35,9 +35,10 @@ static void check(struct gp_job *job)
 
 static void ban(struct gp_dtenant *t)
 {
-	gp_log(GP_LOG_WARN, "%s: process %d (%s) set its slice back %u times, and is suspended "
-	       "until it ends", t->dev->hal->id.name, (int)t->who.pid, t->who.comm,
-	       GP_BAN_AFTER);
+	gp_log(GP_LOG_WARN,
+	       "%s: process %d (%s) set its slice back %u times, and is suspended "
+	       "until it ends",
+	       t->dev->hal->id.name, (int)t->who.pid, t->who.comm, GP_BAN_AFTER);
 	gp_dtenant_ban(t);
 }
 

@@ -49,12 +49,12 @@
 #define MS 1000000ull
 #define FAST_NS (50 * MS)
 #define SLOW_NS (2000 * MS)
-#define NEW_NS (100 * MS)	/* without events: between looks at the last PID */
+#define NEW_NS (100 * MS) /* without events: between looks at the last PID */
 #define YOUNG_NS (30000 * MS)
-#define MORE_NS (500 * MS)	/* for groups on further devices, of one that has some */
-#define GATHER_NS (50 * MS)	/* events that come close together are heard together */
-#define REGARDLESS 64u		/* in so many sweeps a driver is asked though nothing changed */
-#define NEW_MAX 128		/* PIDs that are tried one by one */
+#define MORE_NS (500 * MS)  /* for groups on further devices, of one that has some */
+#define GATHER_NS (50 * MS) /* events that come close together are heard together */
+#define REGARDLESS 64u	    /* in so many sweeps a driver is asked though nothing changed */
+#define NEW_MAX 128	    /* PIDs that are tried one by one */
 #define BUCKETS 1024u
 #define EVENTS_BYTES (4 << 20)
 #define NEVER UINT64_MAX
@@ -64,31 +64,36 @@
  * earliest. Not of time: a busy machine is no reason to find less.
  */
 #define SHARE_SWEEP 1000u
-#define SHARE_LOST 50u		/* a sweep because something was not heard */
+#define SHARE_LOST 50u /* a sweep because something was not heard */
 #define SHARE_ROUND 50u
-#define SHARE_GROUPS 1u		/* of one process that is new */
+#define SHARE_GROUPS 1u /* of one process that is new */
 #define SHARE_MORE 20u
 #define SHARE_OLD 1000u
 
 /* A process; masks have a bit for each device. */
 struct seen {
-	struct seen *next;		/* of its bucket */
+	struct seen *next; /* of its bucket */
 	pid_t pid;
 	uint32_t serial;
-	uint32_t sweep;			/* that met it last */
-	uint32_t asked_sweep;		/* that asked the drivers last */
-	ino_t ino;			/* of its /proc/PID/fd: another's is another */
-	off_t files;			/* how many it had open; -1: not looked yet */
-	uint32_t uses;			/* has the driver's files open */
-	uint32_t calm;			/* of these, not wanted when last asked */
-	uint32_t done;			/* taken, until it changes what it has open */
-	uint32_t asked;			/* of these; the loop has not answered yet */
-	bool has_some;			/* groups of it were found, or it is not wanted somewhere */
-	uint64_t young_ns;		/* looked at often until then */
-	uint64_t end_ns, cost_ns;	/* of its last scan for groups */
+	uint32_t sweep;		  /* that met it last */
+	uint32_t asked_sweep;	  /* that asked the drivers last */
+	ino_t ino;		  /* of its /proc/PID/fd: another's is another */
+	off_t files;		  /* how many it had open; -1: not looked yet */
+	uint32_t uses;		  /* has the driver's files open */
+	uint32_t calm;		  /* of these, not wanted when last asked */
+	uint32_t done;		  /* taken, until it changes what it has open */
+	uint32_t asked;		  /* of these; the loop has not answered yet */
+	bool has_some;		  /* groups of it were found, or it is not wanted somewhere */
+	uint64_t young_ns;	  /* looked at often until then */
+	uint64_t end_ns, cost_ns; /* of its last scan for groups */
 };
 
-enum say { SAY_WANTED, SAY_FOUND, SAY_CALM, SAY_DONE };
+enum say {
+	SAY_WANTED,
+	SAY_FOUND,
+	SAY_CALM,
+	SAY_DONE
+};
 
 /* To the loop: is it wanted; found. Back: is wanted (@mask), was not taken, was. */
 struct word {
@@ -97,7 +102,7 @@ struct word {
 	pid_t pid;
 	uint32_t serial;
 	uint32_t mask;
-	struct gp_group_list list;	/* SAY_FOUND, on the one device of @mask */
+	struct gp_group_list list; /* SAY_FOUND, on the one device of @mask */
 };
 
 struct words {
@@ -110,27 +115,27 @@ struct gp_find {
 	size_t n;
 	const struct gp_find_ops *ops;
 	void *arg;
-	bool counts;			/* the size of /proc/PID/fd says something */
+	bool counts; /* the size of /proc/PID/fd says something */
 	int proc_fd, load_fd;
-	int events_fd;			/* -1: there are none */
-	int wake_fd;			/* eventfd: for the thread */
-	struct gp_source source;	/* eventfd: for the loop */
+	int events_fd;		 /* -1: there are none */
+	int wake_fd;		 /* eventfd: for the thread */
+	struct gp_source source; /* eventfd: for the loop */
 	pthread_t thread;
 
-	pthread_mutex_t lock;		/* protects these */
+	pthread_mutex_t lock; /* protects these */
 	struct words to_loop, to_thread;
 	bool all, stop;
 
 	/* The thread's. */
 	struct seen *bucket[BUCKETS];
 	uint32_t serial, sweep;
-	pid_t last_pid;			/* as /proc/loadavg had it */
-	bool lost;			/* something was not heard: look at all */
-	uint64_t sweep_ns, lost_ns;	/* the next one; because of what was lost */
-	uint64_t round_ns;		/* NEVER: nobody is looked at often */
+	pid_t last_pid;		    /* as /proc/loadavg had it */
+	bool lost;		    /* something was not heard: look at all */
+	uint64_t sweep_ns, lost_ns; /* the next one; because of what was lost */
+	uint64_t round_ns;	    /* NEVER: nobody is looked at often */
 	uint64_t round_min_ns;
 	uint64_t gather_ns;
-	uint64_t asking_ns;		/* of a core, for who computes where: due_ns() */
+	uint64_t asking_ns; /* of a core, for who computes where: due_ns() */
 };
 
 /* ---- words ------------------------------------------------------------------ */
@@ -246,7 +251,7 @@ static struct seen *seen_get(struct gp_find *f, pid_t pid, uint64_t young_ns)
 		return s;
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return NULL;		/* the next sweep tries again */
+		return NULL; /* the next sweep tries again */
 	s->pid = pid;
 	s->sweep = f->sweep;
 	seen_anew(f, s, young_ns);
@@ -342,8 +347,7 @@ static uint32_t used_by(const struct gp_find *f, pid_t pid)
 /* Who closed one file and opened another has as many as before. */
 static bool is_turn(const struct gp_find *f, const struct seen *s)
 {
-	return (f->sweep + (uint32_t)s->pid) % REGARDLESS == 0 &&
-	       s->asked_sweep != f->sweep;
+	return (f->sweep + (uint32_t)s->pid) % REGARDLESS == 0 && s->asked_sweep != f->sweep;
 }
 
 /* Who opens or closes files may be about to make a context. */
@@ -608,8 +612,7 @@ static int receive(int fd, struct proc_event *e)
 	socklen_t len = sizeof(from);
 	union event_buf buf;
 	const struct cn_msg *msg = NLMSG_DATA(&buf.head);
-	ssize_t n = recvfrom(fd, &buf, sizeof(buf), MSG_DONTWAIT,
-			     (struct sockaddr *)&from, &len);
+	ssize_t n = recvfrom(fd, &buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
@@ -652,7 +655,8 @@ static bool listen_to(int fd)
 {
 	const enum proc_cn_mcast_op op = PROC_CN_MCAST_LISTEN;
 	const struct sockaddr_nl addr = {
-		.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC,
+		.nl_family = AF_NETLINK,
+		.nl_groups = CN_IDX_PROC,
 	};
 	union event_buf buf = { 0 };
 	struct cn_msg *msg = NLMSG_DATA(&buf.head);
@@ -798,8 +802,8 @@ static void tell_found(struct gp_find *f, struct word *word)
 
 static void loop_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_find *f = (struct gp_find *)(void *)((char *)source -
-						       offsetof(struct gp_find, source));
+	struct gp_find *f =
+		(struct gp_find *)(void *)((char *)source - offsetof(struct gp_find, source));
 	struct word *word, *next;
 
 	silence(source->fd);

@@ -23,8 +23,7 @@ struct gp_find;
  */
 struct gp_find_ops {
 	bool (*skip)(void *arg, struct gp_device *dev, pid_t pid);
-	bool (*found)(void *arg, struct gp_device *dev, pid_t pid,
-		      struct gp_group_list *list);
+	bool (*found)(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 };
 
 /** @dev: @n devices, borrowed. 0 or negative errno. */

@@ -12,7 +12,7 @@
 /* The places reached: so many bytes of the pattern are used up. */
 struct places {
 	uint8_t at[GP_GLOB_MAX + 1];
-	size_t low, high;		/* none outside of these; low > high: none */
+	size_t low, high; /* none outside of these; low > high: none */
 };
 
 static void clear(struct places *p)

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#define GP_GLOB_MAX 512		/* bytes of a pattern */
+#define GP_GLOB_MAX 512 /* bytes of a pattern */
 
 /**
  * gp_glob_check() - can it match a path at all? Else @why, in words, what would

@@ -19,10 +19,10 @@
 
 #define TURN_NS 5000000u
 #define LOOK_NS 1000000u
-#define LOOK_SHIFT_MAX 3u	/* .. up to 8 ms */
-#define IDLE_NS 500000u		/* with the look before, as long as a rotation takes */
-#define OFF_NS 100000000u	/* so long it is off for that */
-#define LOG_LATE_NS 100000000u	/* what it tells is of that time before, at most */
+#define LOOK_SHIFT_MAX 3u      /* .. up to 8 ms */
+#define IDLE_NS 500000u	       /* with the look before, as long as a rotation takes */
+#define OFF_NS 100000000u      /* so long it is off for that */
+#define LOG_LATE_NS 100000000u /* what it tells is of that time before, at most */
 
 static bool is_believed(const struct gp_dtenant *t)
 {
@@ -60,7 +60,7 @@ static bool is_wrong(const struct gp_dtenant *t)
 
 static void was_on(struct gp_dtenant *t, uint64_t starts)
 {
-	t->on_since_ns = 0;	/* it has shown that it has work */
+	t->on_since_ns = 0; /* it has shown that it has work */
 	/* Still on says nothing: nobody else wanted it. */
 	if (is_believed(t) && starts != t->starts && is_wrong(t))
 		t->page_wrong = true;

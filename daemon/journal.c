@@ -21,22 +21,26 @@
 
 #include "daemon/proc.h"
 
-#define MAGIC 0x6c6e726a65727067ull	/* "gprejrnl" */
+#define MAGIC 0x6c6e726a65727067ull /* "gprejrnl" */
 #define WORDS (sizeof(struct gp_journal_record) / sizeof(uint64_t))
-#define INIT_BYTE GP_ROLES		/* locked while the file is made */
+#define INIT_BYTE GP_ROLES /* locked while the file is made */
 #define WHO_TRIES 5
 #define WHO_PAUSE_NS 1000000
-#define SOON_NS 250000000ull		/* who lives so long does not crash at once */
-#define PAUSE_NS 100000000ull		/* before the third start in a row, doubling */
+#define SOON_NS 250000000ull  /* who lives so long does not crash at once */
+#define PAUSE_NS 100000000ull /* before the third start in a row, doubling */
 #define PAUSE_MAX_NS 5000000000ull
-#define KEEPER_PAUSE_MAX_NS 1000000000ull	/* without it nobody puts back */
+#define KEEPER_PAUSE_MAX_NS 1000000000ull /* without it nobody puts back */
 #define PAUSE_DOUBLINGS 6
 
 _Static_assert(sizeof(struct gp_journal_record) == 80, "part of the file");
 _Static_assert(GP_ROLES == 3, "part of the file");
 
 /* A slot's word: what it is, and in the other bits how often it changed. */
-enum slot_state { SLOT_FREE, SLOT_WRITING, SLOT_VALID };
+enum slot_state {
+	SLOT_FREE,
+	SLOT_WRITING,
+	SLOT_VALID
+};
 #define STATE_MASK 3ull
 #define CHANGE 4ull
 
@@ -54,18 +58,18 @@ struct holder {
 };
 
 struct file {
-	_Atomic uint64_t magic;		/* 0: not made to its end */
+	_Atomic uint64_t magic; /* 0: not made to its end */
 	uint32_t version;
 	uint32_t bytes;
 	_Atomic uint32_t epoch;
 	_Atomic uint32_t restores;
 	_Atomic uint32_t stopping;
-	_Atomic uint32_t ready;		/* PID of the daemon that is; 0: none */
-	_Atomic uint64_t stamp;		/* the last one given */
+	_Atomic uint32_t ready; /* PID of the daemon that is; 0: none */
+	_Atomic uint64_t stamp; /* the last one given */
 	struct holder holder[GP_ROLES];
 	_Atomic uint64_t started_ns[GP_ROLES];
-	_Atomic uint32_t soon[GP_ROLES];	/* starts in a row that came too soon */
-	_Atomic uint32_t restorer;	/* PID of who took the daemon's role to put back */
+	_Atomic uint32_t soon[GP_ROLES]; /* starts in a row that came too soon */
+	_Atomic uint32_t restorer;	 /* PID of who took the daemon's role to put back */
 	struct slot slot[GP_JOURNAL_RECORDS];
 };
 
@@ -75,7 +79,7 @@ struct gp_journal {
 	int fd;
 	struct file *file;
 	bool mine[GP_ROLES];
-	uint32_t next;			/* place to look for room from */
+	uint32_t next; /* place to look for room from */
 };
 
 /* ---- the file ------------------------------------------------------------- */
@@ -197,8 +201,8 @@ bool gp_journal_is_at(const struct gp_journal *journal, const char *path)
 {
 	struct stat ours, there;
 
-	return !fstat(journal->fd, &ours) && !stat(path, &there) &&
-	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+	return !fstat(journal->fd, &ours) && !stat(path, &there) && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
 }
 
 void gp_journal_close(struct gp_journal *journal)
@@ -226,27 +230,23 @@ bool gp_journal_in_use(const char *path)
 
 /* ---- records --------------------------------------------------------------- */
 
-static void write_slot(struct slot *slot, const struct gp_journal_record *record,
-		       uint64_t stamp)
+static void write_slot(struct slot *slot, const struct gp_journal_record *record, uint64_t stamp)
 {
 	uint64_t word[WORDS];
 	uint64_t was = atomic_load_explicit(&slot->state, memory_order_relaxed) & ~STATE_MASK;
 
 	memcpy(word, record, sizeof(word));
-	atomic_store_explicit(&slot->state, (was + CHANGE) | SLOT_WRITING,
-			      memory_order_relaxed);
+	atomic_store_explicit(&slot->state, (was + CHANGE) | SLOT_WRITING, memory_order_relaxed);
 	/* Who sees any of the words sees that they are being written. */
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&slot->stamp, stamp, memory_order_relaxed);
 	for (size_t i = 0; i < WORDS; i++)
 		atomic_store_explicit(&slot->word[i], word[i], memory_order_relaxed);
-	atomic_store_explicit(&slot->state, (was + CHANGE) | SLOT_VALID,
-			      memory_order_release);
+	atomic_store_explicit(&slot->state, (was + CHANGE) | SLOT_VALID, memory_order_release);
 }
 
 /* False: there is none. */
-static bool read_slot(const struct slot *slot, struct gp_journal_record *record,
-		      uint64_t *stamp)
+static bool read_slot(const struct slot *slot, struct gp_journal_record *record, uint64_t *stamp)
 {
 	uint64_t word[WORDS], before, after;
 
@@ -304,12 +304,10 @@ bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 {
 	uint64_t stamp;
 
-	return place < GP_JOURNAL_RECORDS &&
-	       read_slot(&journal->file->slot[place], record, &stamp);
+	return place < GP_JOURNAL_RECORDS && read_slot(&journal->file->slot[place], record, &stamp);
 }
 
-static bool same_process(const struct gp_journal_record *a,
-			 const struct gp_journal_record *b)
+static bool same_process(const struct gp_journal_record *a, const struct gp_journal_record *b)
 {
 	return a->pid == b->pid && a->start_ticks == b->start_ticks &&
 	       !memcmp(a->uuid, b->uuid, sizeof(a->uuid));
@@ -425,8 +423,8 @@ void gp_journal_begin(struct gp_journal *journal)
 static uint64_t pause_after(enum gp_role role, uint32_t soon)
 {
 	const uint64_t max = role == GP_ROLE_DAEMON ? PAUSE_MAX_NS : KEEPER_PAUSE_MAX_NS;
-	uint64_t pause = soon ? PAUSE_NS << (soon > PAUSE_DOUBLINGS ? PAUSE_DOUBLINGS
-								   : soon - 1) : 0;
+	uint64_t pause = soon ? PAUSE_NS << (soon > PAUSE_DOUBLINGS ? PAUSE_DOUBLINGS : soon - 1) :
+				0;
 
 	return pause > max ? max : pause;
 }
@@ -471,7 +469,8 @@ pid_t gp_journal_restorer(const struct gp_journal *journal)
 	uint32_t restorer = atomic_load(&journal->file->restorer);
 
 	return restorer && (pid_t)restorer == gp_journal_who(journal, GP_ROLE_DAEMON) ?
-		       (pid_t)restorer : 0;
+		       (pid_t)restorer :
+		       0;
 }
 
 void gp_journal_restored(struct gp_journal *journal)

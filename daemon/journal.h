@@ -42,7 +42,12 @@ struct gp_journal_record {
 };
 
 /* Processes that watch each other; each has its lock as long as it lives. */
-enum gp_role { GP_ROLE_DAEMON, GP_ROLE_KEEPER, GP_ROLE_SECOND, GP_ROLES };
+enum gp_role {
+	GP_ROLE_DAEMON,
+	GP_ROLE_KEEPER,
+	GP_ROLE_SECOND,
+	GP_ROLES
+};
 
 struct gp_journal;
 

@@ -22,7 +22,7 @@
 
 #define MS 1000000ull
 #define ASK_NS (10 * MS)
-#define SLACK_NS (500 * MS)		/* whose turn it is first has so long for it */
+#define SLACK_NS (500 * MS) /* whose turn it is first has so long for it */
 
 /* By role: who starts it, and who does if that one is dead, too. */
 static const enum gp_role starters[GP_ROLES][2] = {
@@ -146,8 +146,7 @@ static bool may_start(const struct gp_keep *keep, enum gp_role role)
 	const struct gp_journal *journal = keep->setup.journal;
 
 	return !gp_journal_stopping(journal) &&
-	       !(role == GP_ROLE_DAEMON &&
-		 (keep->hold_daemon || gp_journal_restorer(journal)));
+	       !(role == GP_ROLE_DAEMON && (keep->hold_daemon || gp_journal_restorer(journal)));
 }
 
 static void look_for(struct gp_keep *keep, struct gp_other *other)

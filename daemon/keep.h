@@ -25,10 +25,10 @@ struct gp_keep;
 /* Exit status of a daemon and of gpreemptd. */
 enum gp_exit {
 	GP_EXIT_DONE = 0,
-	GP_EXIT_FAILED = 1,	/* a daemon: to be succeeded */
-	GP_EXIT_NOT_STARTED = 2,/* a daemon: it cannot be, and said why */
-	GP_EXIT_BUSY = 3,	/* in a role: another has it */
-	GP_EXIT_USAGE = 64,	/* as sysexits.h has them */
+	GP_EXIT_FAILED = 1,	 /* a daemon: to be succeeded */
+	GP_EXIT_NOT_STARTED = 2, /* a daemon: it cannot be, and said why */
+	GP_EXIT_BUSY = 3,	 /* in a role: another has it */
+	GP_EXIT_USAGE = 64,	 /* as sysexits.h has them */
 	GP_EXIT_CONFIG = 78,
 };
 
@@ -65,9 +65,9 @@ void gp_keep_unwatch(struct gp_keep *keep);
 
 /** What a keeper was started for. */
 enum gp_keep_start {
-	GP_KEEP_FIRST,		/* the one that the user, or a service manager, started */
-	GP_KEEP_ANEW,		/* in place of one that died */
-	GP_KEEP_UPGRADED,	/* in place of itself: the others are to follow */
+	GP_KEEP_FIRST,	  /* the one that the user, or a service manager, started */
+	GP_KEEP_ANEW,	  /* in place of one that died */
+	GP_KEEP_UPGRADED, /* in place of itself: the others are to follow */
 };
 
 /**

@@ -29,7 +29,7 @@ struct gp_other {
  */
 struct gp_keep {
 	struct gp_keep_setup setup;
-	struct gp_loop *loop;		/* NULL: not watching */
+	struct gp_loop *loop; /* NULL: not watching */
 	struct gp_tick tick;
 	struct gp_other other[GP_ROLES];
 	bool hold_daemon;

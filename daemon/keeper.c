@@ -23,16 +23,16 @@
 #include "daemon/spawn.h"
 
 #define MS 1000000ull
-#define UNREADY_NS (1200 * MS)		/* so long may be no daemon */
-#define SECOND_LATER_NS (600 * MS)	/* the second keeper leaves the first so much */
-#define AGAIN_NS (500 * MS)		/* until what cannot be started is tried again */
-#define RESTORE_NS (5000 * MS)		/* a child that puts back has so long, and .. */
-#define PROCESS_NS (250 * MS)		/* .. so much for each: an old one's scan on NVIDIA */
-#define STOP_NS (10000 * MS)		/* a daemon that is to end, */
-#define SECOND_STOP_NS (1000 * MS)	/* the second keeper, */
-#define REPLACE_NS (5000 * MS)		/* a daemon that is to make room for another */
+#define UNREADY_NS (1200 * MS)	   /* so long may be no daemon */
+#define SECOND_LATER_NS (600 * MS) /* the second keeper leaves the first so much */
+#define AGAIN_NS (500 * MS)	   /* until what cannot be started is tried again */
+#define RESTORE_NS (5000 * MS)	   /* a child that puts back has so long, and .. */
+#define PROCESS_NS (250 * MS)	   /* .. so much for each: an old one's scan on NVIDIA */
+#define STOP_NS (10000 * MS)	   /* a daemon that is to end, */
+#define SECOND_STOP_NS (1000 * MS) /* the second keeper, */
+#define REPLACE_NS (5000 * MS)	   /* a daemon that is to make room for another */
 #define ASK_NS (20 * MS)
-#define TAKE_TRIES 100			/* for the role of a daemon just killed */
+#define TAKE_TRIES 100 /* for the role of a daemon just killed */
 #define TAKE_PAUSE_NS (10 * MS)
 
 /**
@@ -115,8 +115,8 @@ static bool start_restorer(struct gp_keeper *k, uint64_t now)
 	err = gp_spawn(&k->keep->setup, GP_SPAWN_RESTORE, &k->restorer_pid);
 	if (!err) {
 		k->restorer.fd = gp_keep_pidfd(k->restorer_pid);
-		err = k->restorer.fd < 0 ? k->restorer.fd
-					 : gp_loop_add(k->keep->loop, &k->restorer, EPOLLIN);
+		err = k->restorer.fd < 0 ? k->restorer.fd :
+					   gp_loop_add(k->keep->loop, &k->restorer, EPOLLIN);
 	}
 	if (err) {
 		gp_log(GP_LOG_ERR, "cannot start what puts back: %s", strerror(-err));
@@ -129,8 +129,7 @@ static bool start_restorer(struct gp_keeper *k, uint64_t now)
 
 static uint64_t wait_for_restorer(struct gp_keeper *k, uint64_t now)
 {
-	if (now >= k->restorer_ns + RESTORE_NS +
-	    records(k->keep->setup.journal) * PROCESS_NS) {
+	if (now >= k->restorer_ns + RESTORE_NS + records(k->keep->setup.journal) * PROCESS_NS) {
 		gp_log(GP_LOG_ERR, "what puts back hangs, and is killed");
 		kill(k->restorer_pid, SIGKILL);
 	}
@@ -167,8 +166,8 @@ int gp_keep_restore(const struct gp_keep_setup *setup)
 	gp_restore_all(journal, true, &stat);
 	gp_journal_restored(journal);
 	gp_log(stat.failed ? GP_LOG_ERR : GP_LOG_WARN,
-	       "no daemon: %u processes put back, %u gone, %u failed", stat.processes,
-	       stat.gone, stat.failed);
+	       "no daemon: %u processes put back, %u gone, %u failed", stat.processes, stat.gone,
+	       stat.failed);
 	return GP_EXIT_DONE;
 }
 
@@ -224,8 +223,8 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 		return limit - now < ASK_NS ? limit - now : ASK_NS;
 	restorer = gp_journal_restorer(keep->setup.journal);
 	if (restorer)
-		return wait_for_anothers(restorer, limit + records(keep->setup.journal) *
-					 PROCESS_NS, now);
+		return wait_for_anothers(restorer,
+					 limit + records(keep->setup.journal) * PROCESS_NS, now);
 	if (k->restores != gp_journal_restores(keep->setup.journal) ||
 	    !records(keep->setup.journal)) {
 		k->put_back = true;
@@ -317,8 +316,8 @@ static void say_death(enum gp_role role, pid_t pid, int status)
 	if (status == -1)
 		gp_log(GP_LOG_WARN, "the %s (process %d) has ended", name, (int)pid);
 	else if (WIFSIGNALED(status))
-		gp_log(GP_LOG_WARN, "the %s (process %d) was killed by signal %d", name,
-		       (int)pid, WTERMSIG(status));
+		gp_log(GP_LOG_WARN, "the %s (process %d) was killed by signal %d", name, (int)pid,
+		       WTERMSIG(status));
 	else if (WEXITSTATUS(status) == GP_EXIT_BUSY || WEXITSTATUS(status) == GP_EXIT_DONE ||
 		 (role == GP_ROLE_DAEMON && (WEXITSTATUS(status) == GP_EXIT_FAILED ||
 					     WEXITSTATUS(status) == GP_EXIT_NOT_STARTED)))
@@ -332,8 +331,7 @@ static void say_death(enum gp_role role, pid_t pid, int status)
 static bool is_hopeless(const struct gp_keeper *k, enum gp_role role, int status)
 {
 	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
-	       status != -1 && WIFEXITED(status) &&
-	       WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
+	       status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
 	       !records(k->keep->setup.journal);
 }
 
@@ -375,8 +373,7 @@ static void reload(struct gp_keeper *k)
 	char why[GP_CONFIG_WHY_LEN];
 
 	/* That it is wrong is said by the daemon, which keeps what it has. */
-	if (setup->config_path &&
-	    !gp_config_load(setup->config_path, &config, why, sizeof(why))) {
+	if (setup->config_path && !gp_config_load(setup->config_path, &config, why, sizeof(why))) {
 		gp_daemon_log_level(config->log_level);
 		gp_rundir_keep_config(setup->run_dir, config);
 		gp_config_free(config);
@@ -400,8 +397,8 @@ static void upgrade(struct gp_keeper *k)
 	gp_log(GP_LOG_INFO, "upgrade to %s", setup->program);
 	err = gp_spawn_successor(setup);
 	gp_log(GP_LOG_ERR, "no upgrade to %s: %s", setup->program,
-	       err == -EBADMSG ? "it does not take this one's journal: stop this one first"
-			       : strerror(-err));
+	       err == -EBADMSG ? "it does not take this one's journal: stop this one first" :
+				 strerror(-err));
 }
 
 /* Process 1 of a container is the parent of whoever lost his own. */

@@ -11,14 +11,17 @@
 #define LINE_LEN 1024
 
 static atomic_int limit = GP_LOG_INFO;
-static const char *prefix = "";		/* constant once threads run */
-static bool levels;			/* likewise */
+static const char *prefix = ""; /* constant once threads run */
+static bool levels;		/* likewise */
 
 /* The numbers are syslog's. */
 static int priority(enum gp_log_level level)
 {
 	static const int of[] = {
-		[GP_LOG_ERR] = 3, [GP_LOG_WARN] = 4, [GP_LOG_INFO] = 6, [GP_LOG_DEBUG] = 7,
+		[GP_LOG_ERR] = 3,
+		[GP_LOG_WARN] = 4,
+		[GP_LOG_INFO] = 6,
+		[GP_LOG_DEBUG] = 7,
 	};
 
 	return of[level];

@@ -24,27 +24,27 @@
 #include "daemon/times.h"
 
 #define PUT_OFF_NS 200000u
-#define CUT_NS 250000u		/* after some of these twice as long .. */
+#define CUT_NS 250000u /* after some of these twice as long .. */
 #define CUT_LOOKS 8u
-#define CUT_SHIFT_MAX 6u	/* .. up to 16 ms */
-#define BUSY_NS 500000u		/* doubles .. */
-#define BUSY_SHIFT_MAX 5u	/* .. to 16 ms */
+#define CUT_SHIFT_MAX 6u  /* .. up to 16 ms */
+#define BUSY_NS 500000u	  /* doubles .. */
+#define BUSY_SHIFT_MAX 5u /* .. to 16 ms */
 #define USAGE_NS 100000000u
-#define NOTICE_NS 110000000u	/* by the wall's clock: past USAGE_NS for certain; doubles .. */
-#define NOTICE_SHIFT_MAX 3u	/* .. to 0.9 s while nobody uses the device .. */
-#define NOTICE_SHIFT_LC 2u	/* .. or 0.4 where latency-critical work may begin */
+#define NOTICE_NS 110000000u /* by the wall's clock: past USAGE_NS for certain; doubles .. */
+#define NOTICE_SHIFT_MAX 3u  /* .. to 0.9 s while nobody uses the device .. */
+#define NOTICE_SHIFT_LC 2u   /* .. or 0.4 where latency-critical work may begin */
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
 /* Of who may be cut: best-effort is off before the device is held for it. */
 #define AHEAD_CUT_NS 2000000u
-#define RECORDS 4096u		/* more are read by the next look */
+#define RECORDS 4096u /* more are read by the next look */
 
 struct gp_log_look {
 	struct gp_job job;
 	struct gp_ddev *dev;
 	struct gp_clocks clocks;
-	uint64_t core_ns, log_ns;	/* just before it was read, in both clocks */
+	uint64_t core_ns, log_ns; /* just before it was read, in both clocks */
 	size_t count;
 	struct gp_switch_record rec[RECORDS];
 };
@@ -55,8 +55,7 @@ static enum gp_told doing(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (t->request.cls.cls != GP_CLASS_LC || (!t->page && !t->dev->log))
 		return GP_TOLD_NOTHING;
-	return gp_dtenant_doing(t, now_ns,
-				gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
+	return gp_dtenant_doing(t, now_ns, gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
 }
 
 static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns)
@@ -180,24 +179,26 @@ static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 static void tell_since_when(struct gp_ddev *dev, const struct gp_clocks *clocks)
 {
 	for (const struct gp_dtenant *t = dev->tenants; clocks->known && t; t = t->next)
-		gp_usage_from(&dev->usage, t->who.pid,
-			      t->since_ns + (uint64_t)clocks->ahead_ns);
+		gp_usage_from(&dev->usage, t->who.pid, t->since_ns + (uint64_t)clocks->ahead_ns);
 }
 
 static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
 {
 	if (!dev->clocks.known)
-		return;		/* of what time they are is not known */
+		return; /* of what time they are is not known */
 	for (size_t i = 0; gp_trace_wanted(dev->trace) && i < look->count; i++) {
 		const struct gp_switch_record *r = &look->rec[i];
 
-		gp_trace_add(dev->trace, &(struct gp_wire_trace_record){
-			.time_ns = r->time_ns - (uint64_t)dev->clocks.ahead_ns,
-			.pid = r->pid, .context = r->context,
-			.value = r->count, .device = dev->number,
-			.kind = r->kind == GP_SWITCH_START ? GP_WIRE_TRACE_START :
-				r->kind == GP_SWITCH_END ? GP_WIRE_TRACE_END :
-							   GP_WIRE_TRACE_LOST });
+		gp_trace_add(dev->trace,
+			     &(struct gp_wire_trace_record){
+				     .time_ns = r->time_ns - (uint64_t)dev->clocks.ahead_ns,
+				     .pid = r->pid,
+				     .context = r->context,
+				     .value = r->count,
+				     .device = dev->number,
+				     .kind = r->kind == GP_SWITCH_START ? GP_WIRE_TRACE_START :
+					     r->kind == GP_SWITCH_END	? GP_WIRE_TRACE_END :
+									  GP_WIRE_TRACE_LOST });
 	}
 }
 
@@ -210,7 +211,7 @@ static void compare_clocks(struct gp_log_look *look)
 
 	dev->hal->ops->now(dev->hal, &look->core_ns);
 	look->log_ns = err || !look->clocks.known ? 0 :
-		       look->core_ns + (uint64_t)look->clocks.ahead_ns;
+						    look->core_ns + (uint64_t)look->clocks.ahead_ns;
 }
 
 static void read_log(struct gp_job *job)
@@ -259,8 +260,8 @@ static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 {
 	if (!dev->log || dev->looking)
 		return false;
-	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) ||
-	    dev->woken || waits_for_cut(dev) || gp_sched_min_due(dev->sched, now_ns))
+	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) || dev->woken ||
+	    waits_for_cut(dev) || gp_sched_min_due(dev->sched, now_ns))
 		return true;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
@@ -372,7 +373,8 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 	/* What nobody shares needs no account. */
 	if (share > 1 && dev->busy_looks)
 		at_ns = gp_sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
-					dev->busy_looks : BUSY_SHIFT_MAX)));
+								       dev->busy_looks :
+								       BUSY_SHIFT_MAX)));
 	if (share > 1)
 		at_ns = gp_sooner(at_ns, now_ns + USAGE_NS);
 	dev->look_at_ns = gp_sooner(at_ns, dev->look_at_ns);

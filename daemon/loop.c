@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 #define ROUND 32
-#define URGENT_ROUND 8		/* then one of the others has its turn */
+#define URGENT_ROUND 8 /* then one of the others has its turn */
 
 struct gp_loop {
 	int epoll_fd;
-	int stop_fd;			/* eventfd */
+	int stop_fd; /* eventfd */
 	bool stopped;
 	struct gp_source stop;
-	struct gp_source urgent;	/* an epoll in the epoll */
-	struct epoll_event event[ROUND];	/* of the round under way */
+	struct gp_source urgent;	 /* an epoll in the epoll */
+	struct epoll_event event[ROUND]; /* of the round under way */
 	int events, at;
 };
 

@@ -12,8 +12,7 @@
 #include <sys/epoll.h>
 
 /* The structure that @ptr is the @member of. */
-#define gp_holder(ptr, type, member) \
-	((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define gp_holder(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 struct gp_loop;
 
@@ -26,7 +25,7 @@ struct gp_loop;
 struct gp_source {
 	int fd;
 	void (*ready)(struct gp_source *source, uint32_t events);
-	struct gp_loop *loop;		/* NULL: not added */
+	struct gp_loop *loop; /* NULL: not added */
 	bool is_urgent;
 };
 

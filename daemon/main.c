@@ -26,7 +26,7 @@
 
 #define DELETED " (deleted)"
 #define NO_ROLE (-1)
-#define FILES 4096u		/* more are rarely open; the table takes 33 kB */
+#define FILES 4096u /* more are rarely open; the table takes 33 kB */
 
 enum option_key {
 	KEY_CONFIG = 256,
@@ -64,7 +64,7 @@ static const struct argp_option options[] = {
 
 struct options {
 	const char *config, *check, *run_dir, *program;
-	int role;			/* enum gp_role, GP_SPAWN_RESTORE, NO_ROLE */
+	int role; /* enum gp_role, GP_SPAWN_RESTORE, NO_ROLE */
 	int journal_fd, listen_fd, restores;
 	bool activated, upgraded;
 };
@@ -226,8 +226,7 @@ static const char *config_path(const struct options *o)
 static int load_config(const char *path, struct gp_config **config)
 {
 	char why[GP_CONFIG_WHY_LEN] = "out of memory";
-	int err = path ? gp_config_load(path, config, why, sizeof(why))
-		       : gp_config_default(config);
+	int err = path ? gp_config_load(path, config, why, sizeof(why)) : gp_config_default(config);
 
 	if (err)
 		gp_log(GP_LOG_ERR, "%s", why);
@@ -331,8 +330,10 @@ static int run_daemon(const struct gp_keep_setup *setup)
 static int run_role(const struct options *o)
 {
 	static const char *const names[] = {
-		[GP_ROLE_DAEMON] = "", [GP_ROLE_KEEPER] = "keeper: ",
-		[GP_ROLE_SECOND] = "second keeper: ", [GP_SPAWN_RESTORE] = "restore: ",
+		[GP_ROLE_DAEMON] = "",
+		[GP_ROLE_KEEPER] = "keeper: ",
+		[GP_ROLE_SECOND] = "second keeper: ",
+		[GP_SPAWN_RESTORE] = "restore: ",
 	};
 	struct gp_keep_setup setup = {
 		.role = (enum gp_role)o->role,
@@ -370,8 +371,7 @@ static int run_role(const struct options *o)
 }
 
 /* Its folder, journal and socket. */
-static int open_run_dir(const struct options *o, struct gp_keep_setup *setup,
-			char dir[PATH_MAX])
+static int open_run_dir(const struct options *o, struct gp_keep_setup *setup, char dir[PATH_MAX])
 {
 	char why[GP_RUNDIR_WHY_LEN];
 	int err = gp_rundir_path(o->run_dir, dir, PATH_MAX, why, sizeof(why));

@@ -21,15 +21,15 @@ struct scan {
 	struct gp_daemon *daemon;
 	struct gp_ddev *dev;
 	pid_t pid;
-	int file[GP_WIRE_MAX_FILES];	/* handed over; none: they are taken */
+	int file[GP_WIRE_MAX_FILES]; /* handed over; none: they are taken */
 	uint32_t key[GP_WIRE_MAX_FILES];
 	size_t files;
-	uint64_t conn;			/* that asked; 0: nobody waits */
+	uint64_t conn; /* that asked; 0: nobody waits */
 	struct gp_class_request request;
 	bool asks;
-	enum gp_wire_taken taken;	/* how it is to become a tenant; 0: it is one */
+	enum gp_wire_taken taken; /* how it is to become a tenant; 0: it is one */
 	bool banned;
-	int place;			/* in the journal, of what it was; -1 */
+	int place; /* in the journal, of what it was; -1 */
 	struct gp_group_list list;
 	int err;
 };
@@ -40,8 +40,7 @@ static void scan_work(struct gp_job *job)
 	const struct gp_hal_ops *ops = s->dev->hal->ops;
 
 	if (s->files)
-		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->key, s->files,
-					  &s->list);
+		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->key, s->files, &s->list);
 	else
 		s->err = ops->groups(s->dev->hal, s->pid, &s->list);
 }
@@ -54,8 +53,8 @@ static void scan_free(struct scan *s)
 }
 
 /* @file is the scan's from then on, also if it fails. */
-static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid,
-			     const int *file, size_t n, void (*done)(struct gp_job *job))
+static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid, const int *file,
+			     size_t n, void (*done)(struct gp_job *job))
 {
 	struct scan *s = calloc(1, sizeof(*s));
 
@@ -137,18 +136,23 @@ static int join(struct scan *s, struct gp_subject *who, const struct gp_class_re
 		bool asked, const char *why, struct gp_dtenant **tenant)
 {
 	struct gp_join how = {
-		.who = *who, .list = s->list, .taken = s->taken, .request = *given,
-		.asked = asked, .why = why, .page = s->taken == GP_WIRE_BY_RUN,
-		.gone = tenant_gone, .arg = s->daemon,
+		.who = *who,
+		.list = s->list,
+		.taken = s->taken,
+		.request = *given,
+		.asked = asked,
+		.why = why,
+		.page = s->taken == GP_WIRE_BY_RUN,
+		.gone = tenant_gone,
+		.arg = s->daemon,
 	};
 	int err = gp_dtenant_join(s->dev, &how, tenant);
 
 	*who = how.who;
 	s->list = how.list;
 	if (!err)
-		gp_log(GP_LOG_INFO, "%s: process %d (%s) is a tenant: %s",
-		       s->dev->hal->id.name, (int)(*tenant)->who.pid,
-		       (*tenant)->who.comm, why);
+		gp_log(GP_LOG_INFO, "%s: process %d (%s) is a tenant: %s", s->dev->hal->id.name,
+		       (int)(*tenant)->who.pid, (*tenant)->who.comm, why);
 	return err;
 }
 
@@ -198,13 +202,14 @@ static void hello_done(struct gp_job *job)
 		err = join(s, &who, &given, s->asks && !refused, why, &t);
 	}
 	if (err) {
-		gp_conn_say(conn, err, "%s", err == -EUSERS ?
-			    "this user has too many tenants; limits_per_user: tenants: in "
-			    "gpreempt.yaml says how many" :
+		gp_conn_say(conn, err, "%s",
+			    err == -EUSERS ?
+				    "this user has too many tenants; limits_per_user: tenants: in "
+				    "gpreempt.yaml says how many" :
 			    err == -EEXIST ? "this process has another connection for this device" :
 			    err == -ENOSPC ? "the device has as many tenants as there can be" :
-			    err == -EPERM ? "this process has been suspended until it ends" :
-			    strerror(-err));
+			    err == -EPERM  ? "this process has been suspended until it ends" :
+					     strerror(-err));
 		goto out;
 	}
 	t->conn = conn;
@@ -218,8 +223,8 @@ out:
 	scan_free(s);
 }
 
-void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
-		     const struct gp_wire_hello *msg, const int *file, size_t n)
+void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
+		     const int *file, size_t n)
 {
 	struct gp_ddev *dev = gp_daemon_device(d, msg->uuid);
 	struct scan *s;
@@ -227,9 +232,10 @@ void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn,
 	if (!dev || conn->tenant || conn->pid <= 0) {
 		gp_wire_drop(file, n);
 		gp_conn_say(conn, !dev ? -ENODEV : -EINVAL, "%s",
-			    !dev ? "this daemon has no such device" :
+			    !dev	 ? "this daemon has no such device" :
 			    conn->tenant ? "it said hello before" :
-			    "the daemon cannot see this process: it is of another PID namespace");
+					   "the daemon cannot see this process: it is of another "
+					   "PID namespace");
 		return;
 	}
 	s = scan_new(d, dev, conn->pid, file, n, hello_done);
@@ -267,8 +273,8 @@ static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *fil
 	gp_worker_post(d->scanner, &s->job);
 }
 
-void gp_member_files(struct gp_daemon *d, struct gp_conn *conn,
-		     const struct gp_wire_files *msg, const int *file, size_t n)
+void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
+		     const int *file, size_t n)
 {
 	if (conn->tenant)
 		look_again(d, conn->tenant, file, msg->key, n);
@@ -308,8 +314,7 @@ static void change(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant 
 	gp_conn_say(conn, err, "%s", err ? why : "");
 }
 
-void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn,
-		   const struct gp_wire_ask_class *msg)
+void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
 {
 	struct gp_class_request asked;
 
@@ -352,9 +357,11 @@ static void take_done(struct gp_job *job)
 	if (!err && !s->list.count)
 		err = -ENXIO;
 	if (err)
-		snprintf(why, sizeof(why), "%s", err == -ENXIO ? "it has no work on this device" :
-			 err == -ESRCH ? "it has ended" : err == -EPERM ?
-			 "the daemon may not look into it" : strerror(-err));
+		snprintf(why, sizeof(why), "%s",
+			 err == -ENXIO ? "it has no work on this device" :
+			 err == -ESRCH ? "it has ended" :
+			 err == -EPERM ? "the daemon may not look into it" :
+					 strerror(-err));
 	if (!err && gp_dtenant_of_pid(s->dev, s->pid)) {
 		snprintf(why, sizeof(why), "it became a tenant meanwhile; try again");
 		err = -EAGAIN;
@@ -363,8 +370,10 @@ static void take_done(struct gp_job *job)
 	if (!err && !s->banned)
 		err = decide(s->daemon, s->dev, &who, NULL, &s->request, &given, why);
 	if (!err)
-		err = join(s, &who, &given, true, s->banned ? "it has been suspended for good" :
-			   "somebody said so (gpreempt attach)", &t);
+		err = join(s, &who, &given, true,
+			   s->banned ? "it has been suspended for good" :
+				       "somebody said so (gpreempt attach)",
+			   &t);
 	if (err && !why[0])
 		snprintf(why, sizeof(why), "%s", strerror(-err));
 	if (!err && s->banned)
@@ -401,8 +410,9 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 {
 	static const uint8_t any[16];
 	struct gp_dtenant *t = gp_daemon_tenant(d, msg->pid, msg->uuid);
-	struct gp_ddev *dev = t ? t->dev : memcmp(msg->uuid, any, sizeof(any)) ?
-			      gp_daemon_device(d, msg->uuid) : d->dev[0];
+	struct gp_ddev *dev = t					  ? t->dev :
+			      memcmp(msg->uuid, any, sizeof(any)) ? gp_daemon_device(d, msg->uuid) :
+								    d->dev[0];
 	struct gp_class_request asked;
 	uint64_t start;
 	struct scan *s;
@@ -414,8 +424,10 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	} else if (gp_proc_start(msg->pid, &start)) {
 		gp_conn_say(conn, -ESRCH, "no process %d", (int)msg->pid);
 	} else if (!may_take(conn, msg->pid)) {
-		gp_conn_say(conn, -EPERM, "process %d is another user's: it takes its own user "
-			    "or root", (int)msg->pid);
+		gp_conn_say(conn, -EPERM,
+			    "process %d is another user's: it takes its own user "
+			    "or root",
+			    (int)msg->pid);
 	} else if (t) {
 		change(d, conn, t, &asked);
 	} else {
@@ -437,8 +449,8 @@ bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	struct scan *s;
 
 	if ((r->taken != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
-	    gp_class_request_from_wire(&r->request, &request) ||
-	    gp_proc_start(r->pid, &start) || start != r->start_ticks)
+	    gp_class_request_from_wire(&r->request, &request) || gp_proc_start(r->pid, &start) ||
+	    start != r->start_ticks)
 		return false;
 	s = scan_new(d, dev, r->pid, NULL, 0, take_done);
 	if (!s)
@@ -472,8 +484,11 @@ static bool find_skip(void *arg, struct gp_device *hal, pid_t pid)
 static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_group_list *list)
 {
 	struct gp_daemon *d = arg;
-	struct scan s = { .daemon = d, .dev = of_hal(d, hal), .pid = pid,
-			  .taken = GP_WIRE_BY_RULE, .list = *list };
+	struct scan s = { .daemon = d,
+			  .dev = of_hal(d, hal),
+			  .pid = pid,
+			  .taken = GP_WIRE_BY_RULE,
+			  .list = *list };
 	struct gp_class_request given;
 	struct gp_subject who = { 0 };
 	char why[GP_WIRE_TEXT_LEN];
@@ -515,8 +530,8 @@ static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 		return;
 	err = gp_dtenant_class(t, &given, false, why);
 	if (err)
-		gp_log(GP_LOG_WARN, "%s: process %d keeps its class: %s",
-		       t->dev->hal->id.name, (int)t->who.pid, strerror(-err));
+		gp_log(GP_LOG_WARN, "%s: process %d keeps its class: %s", t->dev->hal->id.name,
+		       (int)t->who.pid, strerror(-err));
 	else
 		tell_class(t);
 }

@@ -22,7 +22,7 @@
 
 #define BACKLOG 16
 #define CONNECTIONS 16u
-#define CONNECTION_S 10u	/* without a byte */
+#define CONNECTION_S 10u /* without a byte */
 #define CONNECTION_BYTES 8192u
 #define TENANTS_MAX 1024u
 #define UUID_LEN 48
@@ -31,12 +31,12 @@
 #define LE_STEP 16u
 
 struct gp_metrics {
-	struct gp_source source;	/* first: see http_ready() */
+	struct gp_source source; /* first: see http_ready() */
 	struct gp_tick tick;
 	struct MHD_Daemon *http;
 	const struct gp_view_ops *ops;
 	void *arg;
-	char path[sizeof(((struct gp_config_metrics *)0)->path)];	/* "": none */
+	char path[sizeof(((struct gp_config_metrics *)0)->path)]; /* "": none */
 };
 
 /* What one answer is made of. */
@@ -54,8 +54,7 @@ struct page {
 
 static void family(struct page *p, const char *name, const char *type, const char *help)
 {
-	fprintf(p->out, "# HELP gpreempt_%s %s\n# TYPE gpreempt_%s %s\n", name, help,
-		name, type);
+	fprintf(p->out, "# HELP gpreempt_%s %s\n# TYPE gpreempt_%s %s\n", name, help, name, type);
 }
 
 /* In quotes, as the format escapes it. */
@@ -87,7 +86,11 @@ static void device_info(struct page *p)
 	}
 }
 
-enum unit { COUNT, SECONDS, PERCENT };
+enum unit {
+	COUNT,
+	SECONDS,
+	PERCENT
+};
 
 struct field {
 	const char *name, *type, *help;
@@ -96,10 +99,12 @@ struct field {
 	enum unit unit;
 };
 
-#define FIELD(member, fname, ftype, funit, fhelp) { \
-	.name = (fname), .type = (ftype), .help = (fhelp), .unit = (funit), \
-	.offset = offsetof(struct gp_wire_device, member), \
-	.bytes = sizeof(((struct gp_wire_device *)0)->member) }
+#define FIELD(member, fname, ftype, funit, fhelp)                                   \
+	{                                                                           \
+		.name = (fname), .type = (ftype), .help = (fhelp), .unit = (funit), \
+		.offset = offsetof(struct gp_wire_device, member),                  \
+		.bytes = sizeof(((struct gp_wire_device *)0)->member)               \
+	}
 
 static const struct field fields[] = {
 	FIELD(up_ns, "device_up_seconds", "gauge", SECONDS,
@@ -161,7 +166,9 @@ static void device_field(struct page *p, const struct field *f)
 }
 
 static const char *const class_name[] = {
-	[GP_CLASS_NONE] = "none", [GP_CLASS_LC] = "lc", [GP_CLASS_BE] = "be",
+	[GP_CLASS_NONE] = "none",
+	[GP_CLASS_LC] = "lc",
+	[GP_CLASS_BE] = "be",
 };
 #define CLASSES (sizeof(class_name) / sizeof(class_name[0]))
 
@@ -179,8 +186,8 @@ static void tenants(struct page *p, const char *name, uint32_t flags, const char
 					 (p->tenant[t].flags & flags) == flags &&
 					 !memcmp(p->tenant[t].uuid, p->device[i].uuid,
 						 sizeof(p->device[i].uuid));
-			fprintf(p->out, "gpreempt_%s{device=\"%s\",class=\"%s\"}", name,
-				p->uuid[i], class_name[cls]);
+			fprintf(p->out, "gpreempt_%s{device=\"%s\",class=\"%s\"}", name, p->uuid[i],
+				class_name[cls]);
 			value(p->out, count, COUNT);
 		}
 }
@@ -198,33 +205,32 @@ static void used(struct page *p)
 			ns = p->m->ops->used_ns(p->m->arg, i, cls);
 			if (ns == GP_WIRE_UNKNOWN)
 				continue;
-			fprintf(p->out,
-				"gpreempt_used_seconds_total{device=\"%s\",class=\"%s\"}",
+			fprintf(p->out, "gpreempt_used_seconds_total{device=\"%s\",class=\"%s\"}",
 				p->uuid[i], class_name[cls]);
 			value(p->out, ns, SECONDS);
 		}
 }
 
-static void histogram_of(struct page *p, size_t device, const char *name,
-			 const char *cls, const struct gp_hist *hist)
+static void histogram_of(struct page *p, size_t device, const char *name, const char *cls,
+			 const struct gp_hist *hist)
 {
 	uint64_t seen = 0;
 
 	for (unsigned int i = 0; i < GP_WIRE_BUCKETS_MAX - 1; i++) {
 		seen += hist->count[i];
 		if (i % LE_STEP == 0)
-			fprintf(p->out, "gpreempt_%s_bucket{device=\"%s\",class=\"%s\","
-				"le=\"%.9g\"} %llu\n", name, p->uuid[device], cls,
-				(double)gp_hist_bound_ns(i) / 1e9,
+			fprintf(p->out,
+				"gpreempt_%s_bucket{device=\"%s\",class=\"%s\","
+				"le=\"%.9g\"} %llu\n",
+				name, p->uuid[device], cls, (double)gp_hist_bound_ns(i) / 1e9,
 				(unsigned long long)seen);
 	}
-	fprintf(p->out, "gpreempt_%s_bucket{device=\"%s\",class=\"%s\",le=\"+Inf\"} %llu\n",
-		name, p->uuid[device], cls, (unsigned long long)hist->total);
-	fprintf(p->out, "gpreempt_%s_sum{device=\"%s\",class=\"%s\"}", name,
-		p->uuid[device], cls);
+	fprintf(p->out, "gpreempt_%s_bucket{device=\"%s\",class=\"%s\",le=\"+Inf\"} %llu\n", name,
+		p->uuid[device], cls, (unsigned long long)hist->total);
+	fprintf(p->out, "gpreempt_%s_sum{device=\"%s\",class=\"%s\"}", name, p->uuid[device], cls);
 	value(p->out, hist->sum_ns, SECONDS);
-	fprintf(p->out, "gpreempt_%s_count{device=\"%s\",class=\"%s\"}", name,
-		p->uuid[device], cls);
+	fprintf(p->out, "gpreempt_%s_count{device=\"%s\",class=\"%s\"}", name, p->uuid[device],
+		cls);
 	value(p->out, hist->total, COUNT);
 }
 
@@ -233,16 +239,15 @@ static void histogram(struct page *p, enum gp_wire_histogram kind)
 	static const struct {
 		const char *name, *cls, *help;
 	} of[GP_WIRE_HISTS] = {
-		[GP_WIRE_HIST_WAIT] = { "wait_seconds", "be",
-			"From having work to its turn." },
+		[GP_WIRE_HIST_WAIT] = { "wait_seconds", "be", "From having work to its turn." },
 		[GP_WIRE_HIST_SWITCH] = { "switch_seconds", "lc",
-			"From asking for the device to having it." },
+					  "From asking for the device to having it." },
 		[GP_WIRE_HIST_HOLD] = { "hold_seconds", "lc",
-			"How long the device was held at a time." },
+					"How long the device was held at a time." },
 		[GP_WIRE_HIST_SUSPENDED] = { "suspended_seconds", "be",
-			"Off the device at a time." },
+					     "Off the device at a time." },
 		[GP_WIRE_HIST_SEGMENT] = { "segment_seconds", "lc",
-			"From a segment's begin to its end." },
+					   "From a segment's begin to its end." },
 	};
 	const struct gp_hist *hist;
 
@@ -325,8 +330,8 @@ static enum MHD_Result answer_with(struct MHD_Connection *connection, unsigned i
 static enum MHD_Result answer_short(struct MHD_Connection *connection, unsigned int status,
 				    const char *text)
 {
-	return answer_with(connection, status, (char *)text, strlen(text),
-			   MHD_RESPMEM_PERSISTENT, "text/plain");
+	return answer_with(connection, status, (char *)text, strlen(text), MHD_RESPMEM_PERSISTENT,
+			   "text/plain");
 }
 
 static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
@@ -351,8 +356,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 	if (strcmp(url, "/metrics"))
 		return answer_short(connection, MHD_HTTP_NOT_FOUND, "see /metrics\n");
 	if (make_page(arg, &text, &len))
-		return answer_short(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				    "out of memory\n");
+		return answer_short(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
 	return answer_with(connection, MHD_HTTP_OK, text, len, MHD_RESPMEM_MUST_FREE, TYPE);
 }
 
@@ -391,8 +395,7 @@ static void remove_stale(const struct sockaddr_un *addr)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) &&
-	    errno == ECONNREFUSED)
+	if (connect(fd, (const struct sockaddr *)addr, sizeof(*addr)) && errno == ECONNREFUSED)
 		unlink(addr->sun_path);
 	close(fd);
 }
@@ -436,8 +439,8 @@ static int listen_ipv4(const struct gp_config_metrics *config, char *where, size
 	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(config->port) };
 
 	memcpy(&addr.sin_addr, config->ipv4, sizeof(addr.sin_addr));
-	snprintf(where, len, "%u.%u.%u.%u:%u", config->ipv4[0], config->ipv4[1],
-		 config->ipv4[2], config->ipv4[3], config->port);
+	snprintf(where, len, "%u.%u.%u.%u:%u", config->ipv4[0], config->ipv4[1], config->ipv4[2],
+		 config->ipv4[3], config->port);
 	return listen_at((const struct sockaddr *)&addr, sizeof(addr));
 }
 
@@ -476,12 +479,11 @@ static int start(struct gp_metrics *m, struct gp_loop *loop, int fd)
 	const union MHD_DaemonInfo *info;
 	int err;
 
-	m->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL,
-				   answer, m, MHD_OPTION_LISTEN_SOCKET, fd,
-				   MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,
-				   MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_S,
-				   MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-				   (size_t)CONNECTION_BYTES, MHD_OPTION_END);
+	m->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, m,
+				   MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				   CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_S,
+				   MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+				   MHD_OPTION_END);
 	if (!m->http) {
 		close(fd);
 		return -EIO;
@@ -505,8 +507,8 @@ err_stop:
 }
 
 int gp_metrics_create(struct gp_loop *loop, const struct gp_config_metrics *config,
-		      const struct gp_view_ops *ops, void *arg,
-		      struct gp_metrics **metrics, char *why, size_t len)
+		      const struct gp_view_ops *ops, void *arg, struct gp_metrics **metrics,
+		      char *why, size_t len)
 {
 	char where[sizeof(config->path)] = "";
 	struct gp_metrics *m;

@@ -18,8 +18,7 @@ struct gp_view_ops {
 	/** Tenants of all devices. How many. */
 	size_t (*tenants)(void *arg, struct gp_wire_tenant *out, size_t max);
 	/** All tenants' of device @device together, those that left too. */
-	const struct gp_hist *(*histogram)(void *arg, size_t device,
-					   enum gp_wire_histogram kind);
+	const struct gp_hist *(*histogram)(void *arg, size_t device, enum gp_wire_histogram kind);
 	/**
 	 * So long had @cls's (enum gp_class) tenants device @device, says its hardware,
 	 * those that left too: never falls. GP_WIRE_UNKNOWN. May be NULL: nobody knows.
@@ -31,8 +30,8 @@ struct gp_metrics;
 
 /** 0 with *@metrics NULL: off. -errno, and one line in @why: it cannot be served. */
 int gp_metrics_create(struct gp_loop *loop, const struct gp_config_metrics *config,
-		      const struct gp_view_ops *ops, void *arg,
-		      struct gp_metrics **metrics, char *why, size_t len);
+		      const struct gp_view_ops *ops, void *arg, struct gp_metrics **metrics,
+		      char *why, size_t len);
 /** NULL is legal. */
 void gp_metrics_destroy(struct gp_metrics *metrics);
 

@@ -39,8 +39,8 @@ static int tell(const char *name, const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
-		   (struct sockaddr *)&addr, len) < 0)
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&addr,
+		   len) < 0)
 		err = -errno;
 	close(fd);
 	return err;

@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STATUS_BYTES_MAX (1u << 20)	/* 65536 groups of ten digits and a blank */
-#define CGROUP_BYTES_MAX (1u << 17)	/* v1 has a path of 4 KiB in each of its lines */
-#define MOUNTS_BYTES_MAX (1u << 22)	/* some 20,000 mounts */
+#define STATUS_BYTES_MAX (1u << 20) /* 65536 groups of ten digits and a blank */
+#define CGROUP_BYTES_MAX (1u << 17) /* v1 has a path of 4 KiB in each of its lines */
+#define MOUNTS_BYTES_MAX (1u << 22) /* some 20,000 mounts */
 #define STAT_BYTES_MAX (1u << 13)
 #define READ_BYTES 4096u
 #define TRIES 3
@@ -292,7 +292,9 @@ static int read_link(int dir, char path[PATH_MAX])
 		return 1;
 	if (n < 0)
 		return errno == EACCES || errno == EPERM || errno == ENOENT ||
-		       errno == ENAMETOOLONG ? 1 : -errno;
+				       errno == ENAMETOOLONG ?
+			       1 :
+			       -errno;
 	path[n] = '\0';
 	return 0;
 }
@@ -351,9 +353,8 @@ static bool sees_mount(int proc, const char *who, uint64_t id)
  */
 static bool is_our_mount(int proc, const struct statx *theirs)
 {
-	return theirs->stx_mask & STATX_MNT_ID &&
-	       (sees_mount(proc, "self", theirs->stx_mnt_id) ||
-		sees_mount(proc, "1", theirs->stx_mnt_id));
+	return theirs->stx_mask & STATX_MNT_ID && (sees_mount(proc, "self", theirs->stx_mnt_id) ||
+						   sees_mount(proc, "1", theirs->stx_mnt_id));
 }
 
 /* Is it the file that is at @path for us? */

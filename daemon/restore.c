@@ -141,8 +141,7 @@ static int resume_each(struct gp_device *dev, const struct process *p)
 	return first;
 }
 
-static void count(struct gp_restore_stat *stat, const struct process *p, int slices,
-		  int resumed)
+static void count(struct gp_restore_stat *stat, const struct process *p, int slices, int resumed)
 {
 	if (slices)
 		say(p, "slice", slices);
@@ -168,8 +167,8 @@ static void reset_class(struct gp_device *dev, const struct process *p)
 		say(p, "class", err);
 }
 
-static void restore_on(struct gp_device *dev, struct process *const *p, uint32_t n,
-		       bool classes, struct gp_restore_stat *stat)
+static void restore_on(struct gp_device *dev, struct process *const *p, uint32_t n, bool classes,
+		       struct gp_restore_stat *stat)
 {
 	struct gp_hal_caps caps = { 0 };
 	int slices[GP_JOURNAL_RECORDS];
@@ -220,8 +219,7 @@ static uint32_t restore_device(struct restore *re, uint32_t at)
 	return n;
 }
 
-void gp_restore_all(const struct gp_journal *journal, bool classes,
-		    struct gp_restore_stat *stat)
+void gp_restore_all(const struct gp_journal *journal, bool classes, struct gp_restore_stat *stat)
 {
 	struct restore *re = calloc(1, sizeof(*re));
 

@@ -11,9 +11,9 @@
 #include "daemon/journal.h"
 
 struct gp_restore_stat {
-	uint32_t processes;		/* that live, and were put back */
+	uint32_t processes; /* that live, and were put back */
 	uint32_t gone;
-	uint32_t failed;		/* could not be looked into, or set */
+	uint32_t failed; /* could not be looked into, or set */
 };
 
 /**
@@ -24,7 +24,6 @@ struct gp_restore_stat {
  * and tells its own. Not for a daemon's successor, who tells them anew: latency-
  * critical work would lose its place meanwhile
  */
-void gp_restore_all(const struct gp_journal *journal, bool classes,
-		    struct gp_restore_stat *stat);
+void gp_restore_all(const struct gp_journal *journal, bool classes, struct gp_restore_stat *stat);
 
 #endif

@@ -87,13 +87,11 @@ static const struct gp_rule *find_rule(const struct gp_config *c, const struct g
 static const struct gp_class_request *strangers_get(const struct gp_config *c,
 						    const struct gp_subject *s)
 {
-	return s->device ? &gp_config_settings_of(c, s->device)->strangers :
-			   &c->settings.strangers;
+	return s->device ? &gp_config_settings_of(c, s->device)->strangers : &c->settings.strangers;
 }
 
-static const struct gp_class_request *given_by(const struct gp_config *c,
-					       const struct gp_subject *s,
-					       const struct gp_rule *rule)
+static const struct gp_class_request *
+given_by(const struct gp_config *c, const struct gp_subject *s, const struct gp_rule *rule)
 {
 	return rule && rule->has_class ? &rule->class_given : strangers_get(c, s);
 }
@@ -127,8 +125,8 @@ static bool lc_no_higher(const struct gp_class_request *a, const struct gp_class
 {
 	if (b->cls.cls != GP_CLASS_LC || a->cls.value < b->cls.value)
 		return false;
-	return !a->period_ns || (b->period_ns && a->deadline_ns >= b->deadline_ns &&
-				 no_more_of_device(a, b));
+	return !a->period_ns ||
+	       (b->period_ns && a->deadline_ns >= b->deadline_ns && no_more_of_device(a, b));
 }
 
 bool gp_class_no_higher(const struct gp_class_request *a, const struct gp_class_request *b)
@@ -209,8 +207,10 @@ static void explain(const struct gp_config *c, const struct gp_verdict *v,
 	if (len)
 		why[0] = '\0';
 	if (!v->rule) {
-		say(why, len, "%s is higher than %s, which strangers get, and no rule fits that "
-			      "says may: %s", cls, given, cls);
+		say(why, len,
+		    "%s is higher than %s, which strangers get, and no rule fits that "
+		    "says may: %s",
+		    cls, given, cls);
 		return;
 	}
 	say(why, len, "%s is higher than %s, which it has", cls, given);

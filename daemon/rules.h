@@ -13,8 +13,8 @@
 
 #include "daemon/config.h"
 
-#define GP_CONTAINER_LEN 65	/* 64 hexadecimal digits */
-#define GP_COMM_LEN 64		/* as the kernel shows it, kernel threads too */
+#define GP_CONTAINER_LEN 65 /* 64 hexadecimal digits */
+#define GP_COMM_LEN 64	    /* as the kernel shows it, kernel threads too */
 #define GP_VERDICT_WHY_LEN 1024
 
 /**

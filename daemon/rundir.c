@@ -20,7 +20,7 @@
 #define CONFIG "gpreempt.yaml.used"
 #define CONFIG_NEW "gpreempt.yaml.new"
 #define OPEN_TRIES 5
-#define LISTEN_FDS_START 3		/* sd_listen_fds(3) */
+#define LISTEN_FDS_START 3 /* sd_listen_fds(3) */
 
 static int explain(int err, char *why, size_t len, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -37,8 +37,7 @@ static int explain(int err, char *why, size_t len, const char *format, ...)
 
 static int path_in(const char *dir, const char *name, char path[PATH_MAX])
 {
-	return (size_t)snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ?
-		       0 : -ENAMETOOLONG;
+	return (size_t)snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 int gp_rundir_path(const char *given, char *path, size_t len, char *why, size_t why_len)
@@ -55,10 +54,8 @@ int gp_rundir_path(const char *given, char *path, size_t len, char *why, size_t 
 	if (!err && path[0] != '/')
 		err = -EINVAL;
 	if (err)
-		return explain(err, why, why_len, "run directory '%.200s': %s",
-			       given ? given : "",
-			       err == -EINVAL ? "write a path that begins with /"
-					      : strerror(-err));
+		return explain(err, why, why_len, "run directory '%.200s': %s", given ? given : "",
+			       err == -EINVAL ? "write a path that begins with /" : strerror(-err));
 	return 0;
 }
 
@@ -100,14 +97,16 @@ static int put_aside(const char *dir, const char *path, char *why, size_t why_le
 			       "already running, of another version: stop it first");
 	if (path_in(dir, ASIDE, aside) || rename(path, aside))
 		return explain(-errno, why, why_len, "%s: %s", path, strerror(errno));
-	gp_log(GP_LOG_WARN, "%s: not a journal of this version; kept as %s. Whom an earlier "
-	       "gpreemptd left suspended is not known: gpreempt ls shows all", path, aside);
+	gp_log(GP_LOG_WARN,
+	       "%s: not a journal of this version; kept as %s. Whom an earlier "
+	       "gpreemptd left suspended is not known: gpreempt ls shows all",
+	       path, aside);
 	return 0;
 }
 
 /* -EAGAIN: it was put aside, or taken away by one that ended. */
-static int try_journal(const char *dir, const char *path, struct gp_journal **journal,
-		       char *why, size_t why_len)
+static int try_journal(const char *dir, const char *path, struct gp_journal **journal, char *why,
+		       size_t why_len)
 {
 	struct gp_journal *j;
 	int err = gp_journal_open(path, &j);
@@ -119,8 +118,7 @@ static int try_journal(const char *dir, const char *path, struct gp_journal **jo
 	if (err)
 		return explain(err, why, why_len, "%s: %s", path, strerror(-err));
 	err = gp_journal_take(j, GP_ROLE_KEEPER);
-	if (err == -EBUSY || gp_journal_who(j, GP_ROLE_DAEMON) ||
-	    gp_journal_who(j, GP_ROLE_SECOND))
+	if (err == -EBUSY || gp_journal_who(j, GP_ROLE_DAEMON) || gp_journal_who(j, GP_ROLE_SECOND))
 		err = busy(j, why, why_len);
 	else if (err)
 		explain(err, why, why_len, "%s: %s", path, strerror(-err));
@@ -197,8 +195,7 @@ int gp_rundir_listen(const char *dir, bool *activated, char *why, size_t why_len
 		fd = path_in(dir, GP_WIRE_SOCKET, path);
 		fd = fd ? fd : gp_wire_daemon_listen(path);
 		if (fd < 0)
-			explain(fd, why, why_len, "%s/%s: %s", dir, GP_WIRE_SOCKET,
-				strerror(-fd));
+			explain(fd, why, why_len, "%s/%s: %s", dir, GP_WIRE_SOCKET, strerror(-fd));
 	}
 	/* They are of this process, not of those that it starts. */
 	unsetenv("LISTEN_PID");
@@ -249,9 +246,14 @@ int gp_rundir_load_config(const char *dir, struct gp_config **config, char *why,
 
 void gp_rundir_clear(const char *dir, bool activated)
 {
-	enum { SOCKET_AT = 2 };
+	enum {
+		SOCKET_AT = 2
+	};
 	static const char *const names[] = {
-		CONFIG_NEW, CONFIG, [SOCKET_AT] = GP_WIRE_SOCKET, JOURNAL,
+		CONFIG_NEW,
+		CONFIG,
+		[SOCKET_AT] = GP_WIRE_SOCKET,
+		JOURNAL,
 	};
 	char path[PATH_MAX];
 

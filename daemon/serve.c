@@ -17,8 +17,8 @@
 
 #include "client/log.h"
 
-#define ACCEPT_ROUND 4		/* a thousand at once keep nobody waiting */
-#define GUARD_NS 200000		/* for what peers hand over, at a time */
+#define ACCEPT_ROUND 4	/* a thousand at once keep nobody waiting */
+#define GUARD_NS 200000 /* for what peers hand over, at a time */
 
 struct gp_serve {
 	struct gp_source source;
@@ -28,7 +28,7 @@ struct gp_serve {
 	struct gp_conn *conns;
 	uint32_t user_max;
 	uint64_t last_id;
-	int spare_fd;			/* to take a connection when files run out */
+	int spare_fd; /* to take a connection when files run out */
 };
 
 static uint32_t of_user(const struct gp_serve *s, uid_t uid)
@@ -52,7 +52,7 @@ struct gp_conn *gp_serve_find(struct gp_serve *s, uint64_t id)
 /* A message that found no room in the socket. */
 struct gp_late {
 	struct gp_late *next;
-	union gp_wire_msg msg;		/* as much of it as there is */
+	union gp_wire_msg msg; /* as much of it as there is */
 };
 
 static void forget(struct gp_conn *conn)
@@ -125,8 +125,7 @@ static int send_late(struct gp_conn *conn)
 	return err == -EAGAIN ? 0 : err;
 }
 
-bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
-		  size_t n)
+bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file, size_t n)
 {
 	int err = conn->late ? -EAGAIN : gp_wire_send(conn->source.fd, msg, file, n);
 
@@ -231,7 +230,11 @@ static void conn_new(struct gp_serve *s, int fd)
 	}
 	*conn = (struct gp_conn){
 		.source = { .fd = fd, .ready = conn_ready },
-		.serve = s, .next = s->conns, .id = ++s->last_id, .pid = pid, .uid = uid,
+		.serve = s,
+		.next = s->conns,
+		.id = ++s->last_id,
+		.pid = pid,
+		.uid = uid,
 	};
 	if (gp_loop_add(s->loop, &conn->source, EPOLLIN)) {
 		gp_wire_close(fd);
@@ -284,7 +287,10 @@ int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connectio
 	}
 	*s = (struct gp_serve){
 		.source = { .fd = listen_fd, .ready = accept_ready },
-		.loop = loop, .ops = ops, .arg = arg, .user_max = user_connections,
+		.loop = loop,
+		.ops = ops,
+		.arg = arg,
+		.user_max = user_connections,
 		.spare_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0),
 	};
 	err = gp_loop_add(loop, &s->source, EPOLLIN);

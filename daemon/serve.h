@@ -61,8 +61,7 @@ struct gp_conn *gp_serve_find(struct gp_serve *serve, uint64_t id);
  * Send. What the peer does not read at once waits, without files; who has
  * GP_CONN_LATE_MAX messages waiting is dropped. False: @conn is gone.
  */
-bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
-		  size_t n);
+bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file, size_t n);
 /** GP_WIRE_SAID, in words. False: likewise. */
 bool gp_conn_say(struct gp_conn *conn, int result, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -14,7 +14,7 @@
 
 #define SELF "/proc/self/exe"
 #define ARGS_MAX 10
-#define ARG_LEN 4224			/* an option, and a path of PATH_MAX */
+#define ARG_LEN 4224 /* an option, and a path of PATH_MAX */
 #define CHECK_MS 5000
 /* Where a child finds its files, and from where on they are out of the way. */
 #define JOURNAL_FD 3
@@ -80,7 +80,7 @@ static int fill_attr(posix_spawnattr_t *attr)
 	posix_spawnattr_setsigmask(attr, &none);
 	posix_spawnattr_setsigdefault(attr, &all);
 	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-				       POSIX_SPAWN_SETSID);
+					       POSIX_SPAWN_SETSID);
 	return 0;
 }
 

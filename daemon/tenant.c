@@ -20,8 +20,8 @@
 
 /* What was said for a time that is over by more than this was wrong. */
 #define NEXT_LATE_NS 1000000u
-#define LATELY_NS 1000000000u	/* it has worked since: it may again, any time */
-#define QUIET_NS 2000000u	/* off the device for so long: not between two kernels */
+#define LATELY_NS 1000000000u /* it has worked since: it may again, any time */
+#define QUIET_NS 2000000u     /* off the device for so long: not between two kernels */
 
 struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id)
 {
@@ -135,8 +135,7 @@ void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
 
 static uint32_t said_doing(const struct gp_dtenant *t)
 {
-	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing,
-						       memory_order_acquire) : 0;
+	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing, memory_order_acquire) : 0;
 
 	return bits & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK);
 }
@@ -226,8 +225,9 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 
 void gp_dtenant_tell_on(struct gp_dtenant *t)
 {
-	const struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id, .ok = GP_BUSY_ON,
-				     .at_ns = t->dev->log_whole_ns };
+	const struct gp_event ev = {
+		.type = GP_EV_BUSY, .tenant = t->id, .ok = GP_BUSY_ON, .at_ns = t->dev->log_whole_ns
+	};
 
 	/* Each time: it may have been cut since. */
 	if (is_lc(t) && t->told == GP_TOLD_BUSY && is_on(t))
@@ -249,8 +249,7 @@ static bool may_cut(const struct gp_dtenant *t, const struct gp_dtenant *other)
 	const uint32_t mine = t->request.cls.value, its = other->request.cls.value;
 
 	return t != other && is_lc(t) && is_lc(other) &&
-	       (mine < its || policy == GP_CONFIG_EDF ||
-		(mine == its && policy == GP_CONFIG_SJF));
+	       (mine < its || policy == GP_CONFIG_EDF || (mine == its && policy == GP_CONFIG_SJF));
 }
 
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
@@ -276,8 +275,9 @@ static enum gp_told page_says(const struct gp_dtenant *t, uint64_t now_ns, uint6
 		return GP_TOLD_BUSY;
 	next_ns = said_next_ns(t);
 	return next_ns && next_ns < now_ns + ahead_ns &&
-	       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS) ? GP_TOLD_SOON :
-								       GP_TOLD_IDLE;
+			       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS) ?
+		       GP_TOLD_SOON :
+		       GP_TOLD_IDLE;
 }
 
 enum gp_told gp_dtenant_doing(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
@@ -354,13 +354,12 @@ static void count_holds(struct gp_dtenant *t)
 static void count_segments(struct gp_dtenant *t)
 {
 	struct gp_page *page = t->page;
-	uint64_t have = written(&page->segments_timed, &t->segments_timed,
-				GP_PAGE_SEGMENTS);
+	uint64_t have = written(&page->segments_timed, &t->segments_timed, GP_PAGE_SEGMENTS);
 
 	for (; t->segments_timed != have; t->segments_timed++)
-		record(t, GP_WIRE_HIST_SEGMENT, atomic_load_explicit(
-			&page->segment_ns[t->segments_timed % GP_PAGE_SEGMENTS],
-			memory_order_relaxed));
+		record(t, GP_WIRE_HIST_SEGMENT,
+		       atomic_load_explicit(&page->segment_ns[t->segments_timed % GP_PAGE_SEGMENTS],
+					    memory_order_relaxed));
 }
 
 void gp_dtenant_samples(struct gp_dtenant *t)
@@ -524,8 +523,10 @@ static int watch_process(struct gp_dtenant *t)
 static int journal_put(struct gp_dtenant *t)
 {
 	struct gp_journal_record r = {
-		.pid = t->who.pid, .start_ticks = t->who.start_ticks,
-		.taken = t->taken, .banned = t->banned,
+		.pid = t->who.pid,
+		.start_ticks = t->who.start_ticks,
+		.taken = t->taken,
+		.banned = t->banned,
 	};
 	int place;
 
@@ -569,7 +570,8 @@ static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		struct gp_group *group = list->group[i];
 
 		err = group->kind == GP_GROUP_COMPUTE && group->dev == t->dev->hal ?
-			      gp_ddev_group_add(t->dev, t, group) : -EEXIST;
+			      gp_ddev_group_add(t->dev, t, group) :
+			      -EEXIST;
 		if (err)
 			t->dev->hal->ops->group_put(group);
 		if (err && err != -EEXIST && !first)
@@ -582,7 +584,8 @@ static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 
 static int core_join(struct gp_dtenant *t)
 {
-	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = t->id,
+	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
+				     .tenant = t->id,
 				     .spec = gp_ddev_spec(&t->request) };
 
 	return gp_ddev_event(t->dev, &ev);
@@ -717,10 +720,11 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		make_preemptible(t);
 }
 
-int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *request,
-		     bool asked, const char *why)
+int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *request, bool asked,
+		     const char *why)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id,
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS,
+			       .tenant = t->id,
 			       .spec = gp_ddev_spec(request) };
 	const struct gp_class_request old = t->request;
 	bool was_be = gp_dtenant_is_be(t);
@@ -774,14 +778,20 @@ static bool is_kept(const struct gp_ddev *dev, const struct gp_class_request *re
 	if (!request->cap_pct && !request->period_ns)
 		return true;
 	if (dev->caps.caps & GP_CAP_CLASS)
-		snprintf(why, len, "%s are not kept on %s: its driver takes turns by itself, by "
-			 "weights and levels", request->cap_pct ? "caps" : "deadlines", name);
+		snprintf(why, len,
+			 "%s are not kept on %s: its driver takes turns by itself, by "
+			 "weights and levels",
+			 request->cap_pct ? "caps" : "deadlines", name);
 	else if (request->cap_pct && s->be_policy != GP_CONFIG_CREDIT)
-		snprintf(why, len, "caps are not kept on %s: its policy is %s; it takes credit "
-			 "(gpreempt.yaml(5))", name, gp_config_be_policies[s->be_policy]);
+		snprintf(why, len,
+			 "caps are not kept on %s: its policy is %s; it takes credit "
+			 "(gpreempt.yaml(5))",
+			 name, gp_config_be_policies[s->be_policy]);
 	else if (request->period_ns && s->lc_policy != GP_CONFIG_EDF)
-		snprintf(why, len, "deadlines are not kept on %s: its lc_policy is %s; it takes "
-			 "edf (gpreempt.yaml(5))", name, gp_config_lc_policies[s->lc_policy]);
+		snprintf(why, len,
+			 "deadlines are not kept on %s: its lc_policy is %s; it takes "
+			 "edf (gpreempt.yaml(5))",
+			 name, gp_config_lc_policies[s->lc_policy]);
 	else
 		kept = true;
 	return kept;
@@ -805,7 +815,8 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 	whose = gp_dtenant_of(dev, a.tenant);
 	switch (a.reason) {
 	case GP_ADMIT_SPEC:
-		snprintf(why, len, "runtime must be at most the deadline, and that at most the "
+		snprintf(why, len,
+			 "runtime must be at most the deadline, and that at most the "
 			 "period, all below 1000 s");
 		break;
 	case GP_ADMIT_LOAD:
@@ -813,7 +824,8 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 			 (double)a.load_ppm / 10000, dev->hal->id.name);
 		break;
 	default:
-		snprintf(why, len, "process %d could miss its deadline of %.3f ms: up to "
+		snprintf(why, len,
+			 "process %d could miss its deadline of %.3f ms: up to "
 			 "%.3f ms of work could have to be done by then on %s",
 			 whose ? (int)whose->who.pid : 0, (double)a.deadline_ns / 1e6,
 			 (double)a.demand_ns / 1e6, dev->hal->id.name);
@@ -884,8 +896,8 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	out->age_ns = gp_ddev_now(t->dev) - t->since_ns;
 	out->resident_ns = turns ? st.run_ns : GP_WIRE_UNKNOWN;
 	out->used_ns = t->used_ns;
-	out->suspended_ns = t->off_ns + (t->off_since_ns ?
-					 gp_ddev_now(t->dev) - t->off_since_ns : 0);
+	out->suspended_ns =
+		t->off_ns + (t->off_since_ns ? gp_ddev_now(t->dev) - t->off_since_ns : 0);
 	out->turns = turns ? t->turns : GP_WIRE_UNKNOWN;
 	out->preempted = turns ? t->preempted : GP_WIRE_UNKNOWN;
 	out->wait_p50_ns = gp_hist_quantile_ns(&t->hist[GP_WIRE_HIST_WAIT], 500);

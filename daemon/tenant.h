@@ -16,52 +16,52 @@ struct gp_conn;
 enum gp_told {
 	GP_TOLD_NOTHING,
 	GP_TOLD_IDLE,
-	GP_TOLD_SOON,			/* LC: it will have work */
+	GP_TOLD_SOON, /* LC: it will have work */
 	GP_TOLD_BUSY,
 };
 
 struct gp_dtenant {
 	struct gp_dtenant *next;
 	struct gp_ddev *dev;
-	uint32_t id;			/* the core's */
+	uint32_t id; /* the core's */
 	struct gp_subject who;
-	struct gp_source ended;		/* its pidfd */
+	struct gp_source ended; /* its pidfd */
 	enum gp_wire_taken taken;
 	struct gp_class_request request;
-	bool asked;			/* its class is what it asked for */
-	char why[GP_WIRE_TEXT_LEN];	/* where it comes from */
-	uint64_t since_ns;		/* by the core's clock */
-	int place;			/* in the journal */
-	uint64_t files;			/* that it had open, when it was looked at */
+	bool asked;		    /* its class is what it asked for */
+	char why[GP_WIRE_TEXT_LEN]; /* where it comes from */
+	uint64_t since_ns;	    /* by the core's clock */
+	int place;		    /* in the journal */
+	uint64_t files;		    /* that it had open, when it was looked at */
 
 	/* Of who came itself; NULL, -1 else. */
 	struct gp_conn *conn;
 	struct gp_page *page;
 	int page_fd;
-	struct gp_source wake;		/* its wake file */
-	uint64_t samples, segments_timed;	/* of the page, that were counted */
+	struct gp_source wake;		  /* its wake file */
+	uint64_t samples, segments_timed; /* of the page, that were counted */
 
 	enum gp_told told;
-	uint32_t told_how;		/* idle: enum gp_idle */
-	bool told_guessed;		/* busy, as far as can be seen */
-	uint64_t begun;			/* page->begun when it was told last */
-	uint64_t worked_ns;		/* it was seen to have work last; 0: never */
+	uint32_t told_how;  /* idle: enum gp_idle */
+	bool told_guessed;  /* busy, as far as can be seen */
+	uint64_t begun;	    /* page->begun when it was told last */
+	uint64_t worked_ns; /* it was seen to have work last; 0: never */
 
 	/* Best-effort: its turns. */
-	uint64_t wants_since_ns;	/* a turn; 0: it has one, or no work */
-	uint64_t off_since_ns;		/* 0: it is on .. */
-	uint64_t resumed_ns;		/* .. again since; 0: it never was off */
-	uint64_t turn_since_ns;		/* 0: it has none */
-	uint64_t on_since_ns;		/* resumed in this turn, and whether it has
+	uint64_t wants_since_ns; /* a turn; 0: it has one, or no work */
+	uint64_t off_since_ns;	 /* 0: it is on .. */
+	uint64_t resumed_ns;	 /* .. again since; 0: it never was off */
+	uint64_t turn_since_ns;	 /* 0: it has none */
+	uint64_t on_since_ns;	 /* resumed in this turn, and whether it has
 					 * work was not seen yet; else 0 */
-	uint64_t starts;		/* stretches of its on the device, as of then .. */
-	uint64_t log_seen_ns;		/* .. or, since then, of when the log was read */
-	uint64_t idle_since_ns;		/* its page says it has no work; 0: it has */
-	uint64_t idle_begun;		/* and page->begun, as it was looked at last */
-	uint32_t look_shift;		/* it had work in so many turns in a row */
-	bool page_wrong;		/* it ran all the same */
+	uint64_t starts;	 /* stretches of its on the device, as of then .. */
+	uint64_t log_seen_ns;	 /* .. or, since then, of when the log was read */
+	uint64_t idle_since_ns;	 /* its page says it has no work; 0: it has */
+	uint64_t idle_begun;	 /* and page->begun, as it was looked at last */
+	uint32_t look_shift;	 /* it had work in so many turns in a row */
+	bool page_wrong;	 /* it ran all the same */
 	uint64_t off_ns, turns, preempted, corrected;
-	uint64_t used_ns;		/* GP_WIRE_UNKNOWN: nobody knows */
+	uint64_t used_ns; /* GP_WIRE_UNKNOWN: nobody knows */
 	bool banned;
 	struct gp_hist hist[GP_WIRE_HISTS];
 
@@ -103,8 +103,8 @@ void gp_dtenant_leave(struct gp_dtenant *tenant, bool ended);
 /** Its groups are these now; @list is taken. */
 void gp_dtenant_groups(struct gp_dtenant *tenant, struct gp_group_list *list);
 /** A class from now on. 0; -ENOSPC: there is no room for such a one. */
-int gp_dtenant_class(struct gp_dtenant *tenant, const struct gp_class_request *request,
-		     bool asked, const char *why);
+int gp_dtenant_class(struct gp_dtenant *tenant, const struct gp_class_request *request, bool asked,
+		     const char *why);
 /**
  * May it have @request beside what others were promised? 0; -EINVAL, -ENOSPC, and
  * @why in words. @tenant NULL: one that is to join.
@@ -127,8 +127,7 @@ bool gp_dtenant_says_work(const struct gp_dtenant *tenant);
 /** Of what it has now, or had last: other work than before has another number. */
 uint64_t gp_dtenant_begun(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
-enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns,
-			      uint64_t ahead_ns);
+enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns, uint64_t ahead_ns);
 /** Can LC that is more urgent, perhaps only by a deadline, take its device from it? */
 bool gp_dtenant_may_be_cut(const struct gp_dtenant *tenant);
 /**

@@ -18,8 +18,8 @@
 #define BUFFER_BYTES 212992
 
 struct reader {
-	struct gp_source source;	/* first: see reader_ready() */
-	struct gp_trace *trace;		/* NULL: nobody's place */
+	struct gp_source source; /* first: see reader_ready() */
+	struct gp_trace *trace;	 /* NULL: nobody's place */
 	uint32_t lost;
 };
 
@@ -29,7 +29,7 @@ struct gp_trace {
 	bool armed;
 	size_t readers;
 	struct reader reader[READERS_MAX];
-	union gp_wire_msg msg;		/* what was gathered */
+	union gp_wire_msg msg; /* what was gathered */
 };
 
 static void reader_end(struct reader *reader)

@@ -51,8 +51,7 @@ void gp_usage_leave(struct gp_usage *usage, pid_t pid)
 
 void gp_usage_turn(struct gp_usage *usage, uint64_t at_ns, pid_t pid)
 {
-	usage->turn[usage->turns++ % GP_USAGE_TURNS] =
-		(struct gp_usage_turn){ at_ns, pid };
+	usage->turn[usage->turns++ % GP_USAGE_TURNS] = (struct gp_usage_turn){ at_ns, pid };
 }
 
 static uint64_t overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)

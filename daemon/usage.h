@@ -18,16 +18,16 @@
 
 /* A process on the device. Contexts are counted apart, and summed up. */
 struct gp_usage_process {
-	pid_t pid;			/* 0: place is free */
-	bool lc;			/* what it has is taken from best-effort */
-	bool on;			/* one of its contexts has the device */
-	uint32_t context;		/* which */
-	uint64_t from_ns;		/* what was before is not its own as a tenant */
-	uint64_t since_ns;		/* counted until then, if @on */
-	uint64_t used_ns;		/* since it was last asked for */
-	uint64_t taken_ns;		/* likewise: lc had it, in this one's turns */
-	uint64_t starts;		/* so many stretches began, ever */
-	uint64_t ended_ns;		/* the last one did then; 0: never */
+	pid_t pid;	   /* 0: place is free */
+	bool lc;	   /* what it has is taken from best-effort */
+	bool on;	   /* one of its contexts has the device */
+	uint32_t context;  /* which */
+	uint64_t from_ns;  /* what was before is not its own as a tenant */
+	uint64_t since_ns; /* counted until then, if @on */
+	uint64_t used_ns;  /* since it was last asked for */
+	uint64_t taken_ns; /* likewise: lc had it, in this one's turns */
+	uint64_t starts;   /* so many stretches began, ever */
+	uint64_t ended_ns; /* the last one did then; 0: never */
 };
 
 /* A turn began: who is resident from then on; 0: nobody. */
@@ -38,10 +38,10 @@ struct gp_usage_turn {
 
 struct gp_usage {
 	struct gp_usage_process process[GP_USAGE_PROCESSES];
-	struct gp_usage_turn turn[GP_USAGE_TURNS];	/* a ring */
+	struct gp_usage_turn turn[GP_USAGE_TURNS]; /* a ring */
 	uint64_t turns;
-	uint64_t lost;			/* records, ever */
-	uint64_t until_ns;		/* all is counted until then */
+	uint64_t lost;	   /* records, ever */
+	uint64_t until_ns; /* all is counted until then */
 };
 
 /** @pid is a tenant from now on; known already: of this class. -ENOSPC. */

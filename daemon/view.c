@@ -115,8 +115,7 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 	gp_conn_send(conn, &out, NULL, 0);
 }
 
-void gp_view_histogram(struct gp_daemon *d, struct gp_conn *conn,
-		       const struct gp_wire_take *msg)
+void gp_view_histogram(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
 {
 	struct gp_dtenant *t = asked_for(d, conn, msg);
 	union gp_wire_msg out;

@@ -17,12 +17,12 @@ struct queue {
 };
 
 struct gp_worker {
-	struct gp_source source;	/* eventfd: something is done */
+	struct gp_source source; /* eventfd: something is done */
 	pthread_t thread;
-	pthread_mutex_t lock;		/* protects what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t wake;
 	struct queue todo, done;
-	bool works;			/* the thread does something */
+	bool works; /* the thread does something */
 	bool stop;
 };
 

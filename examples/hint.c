@@ -33,26 +33,25 @@ static const char kernel_text[] =
 	"	buf[g] = x;\n"
 	"}\n";
 
-#define FUNCTIONS(X)                                                          \
-	X(init, hipInit, unsigned int)                                        \
-	X(set_device, hipSetDevice, int)                                      \
-	X(properties, hipGetDeviceProperties, hipDeviceProp_t *, int)         \
-	X(rtc_create, hiprtcCreateProgram, void **, const char *,             \
-	  const char *, int, const char **, const char **)                    \
-	X(rtc_compile, hiprtcCompileProgram, void *, int, const char **)      \
-	X(rtc_log_size, hiprtcGetProgramLogSize, void *, size_t *)            \
-	X(rtc_log, hiprtcGetProgramLog, void *, char *)                       \
-	X(rtc_code_size, hiprtcGetCodeSize, void *, size_t *)                 \
-	X(rtc_code, hiprtcGetCode, void *, char *)                            \
-	X(load, hipModuleLoadData, void **, const void *)                     \
-	X(function, hipModuleGetFunction, void **, void *, const char *)      \
-	X(allocate, hipMalloc, uint64_t *, size_t)                            \
-	X(fill, hipMemsetD32, uint64_t, unsigned int, size_t)                 \
-	X(copy, hipMemcpyDtoH, void *, uint64_t, size_t)                      \
-	X(wait, hipStreamSynchronize, void *)                                 \
-	X(launch, hipModuleLaunchKernel, void *, unsigned int, unsigned int,  \
-	  unsigned int, unsigned int, unsigned int, unsigned int,             \
-	  unsigned int, void *, void **, void **)
+#define FUNCTIONS(X)                                                                       \
+	X(init, hipInit, unsigned int)                                                     \
+	X(set_device, hipSetDevice, int)                                                   \
+	X(properties, hipGetDeviceProperties, hipDeviceProp_t *, int)                      \
+	X(rtc_create, hiprtcCreateProgram, void **, const char *, const char *, int,       \
+	  const char **, const char **)                                                    \
+	X(rtc_compile, hiprtcCompileProgram, void *, int, const char **)                   \
+	X(rtc_log_size, hiprtcGetProgramLogSize, void *, size_t *)                         \
+	X(rtc_log, hiprtcGetProgramLog, void *, char *)                                    \
+	X(rtc_code_size, hiprtcGetCodeSize, void *, size_t *)                              \
+	X(rtc_code, hiprtcGetCode, void *, char *)                                         \
+	X(load, hipModuleLoadData, void **, const void *)                                  \
+	X(function, hipModuleGetFunction, void **, void *, const char *)                   \
+	X(allocate, hipMalloc, uint64_t *, size_t)                                         \
+	X(fill, hipMemsetD32, uint64_t, unsigned int, size_t)                              \
+	X(copy, hipMemcpyDtoH, void *, uint64_t, size_t)                                   \
+	X(wait, hipStreamSynchronize, void *)                                              \
+	X(launch, hipModuleLaunchKernel, void *, unsigned int, unsigned int, unsigned int, \
+	  unsigned int, unsigned int, unsigned int, unsigned int, void *, void **, void **)
 #else
 #define TEXT(x) #x
 #define LIBRARY "libcuda.so.1"
@@ -67,19 +66,18 @@ static const char kernel_text[] =
 	"L: setp.eq.u32 %p, %n, 0; @%p bra E; mad.lo.u32 %x, %m, %x, %g;\n"
 	"sub.u32 %n, %n, 1; bra L; E: st.global.u32 [%a], %x; ret; }\n";
 
-#define FUNCTIONS(X)                                                          \
-	X(init, cuInit, unsigned int)                                         \
-	X(retain, cuDevicePrimaryCtxRetain, void **, int)                     \
-	X(set_context, cuCtxSetCurrent, void *)                               \
-	X(load, cuModuleLoadData, void **, const void *)                      \
-	X(function, cuModuleGetFunction, void **, void *, const char *)       \
-	X(allocate, cuMemAlloc_v2, uint64_t *, size_t)                        \
-	X(fill, cuMemsetD32_v2, uint64_t, unsigned int, size_t)               \
-	X(copy, cuMemcpyDtoH_v2, void *, uint64_t, size_t)                    \
-	X(wait, cuStreamSynchronize, void *)                                  \
-	X(launch, cuLaunchKernel, void *, unsigned int, unsigned int,         \
-	  unsigned int, unsigned int, unsigned int, unsigned int,             \
-	  unsigned int, void *, void **, void **)
+#define FUNCTIONS(X)                                                                              \
+	X(init, cuInit, unsigned int)                                                             \
+	X(retain, cuDevicePrimaryCtxRetain, void **, int)                                         \
+	X(set_context, cuCtxSetCurrent, void *)                                                   \
+	X(load, cuModuleLoadData, void **, const void *)                                          \
+	X(function, cuModuleGetFunction, void **, void *, const char *)                           \
+	X(allocate, cuMemAlloc_v2, uint64_t *, size_t)                                            \
+	X(fill, cuMemsetD32_v2, uint64_t, unsigned int, size_t)                                   \
+	X(copy, cuMemcpyDtoH_v2, void *, uint64_t, size_t)                                        \
+	X(wait, cuStreamSynchronize, void *)                                                      \
+	X(launch, cuLaunchKernel, void *, unsigned int, unsigned int, unsigned int, unsigned int, \
+	  unsigned int, unsigned int, unsigned int, void *, void **, void **)
 #endif
 #define DECLARE(name, symbol, ...) static int (*gpu_##name)(__VA_ARGS__);
 #define LOAD(name, symbol, ...) *(void **)&gpu_##name = find(TEXT(symbol));

@@ -34,8 +34,8 @@ void gp_uuid_format(const uint8_t uuid[16], char *buf, size_t len)
 	snprintf(buf, len,
 		 "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
 		 "%02x%02x%02x%02x%02x%02x",
-		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
-		 u[10], u[11], u[12], u[13], u[14], u[15]);
+		 u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
+		 u[13], u[14], u[15]);
 }
 
 /* ---- the forms --------------------------------------------------------------- */
@@ -88,8 +88,8 @@ static bool parse_pci(const char *text, struct gp_spec *spec)
 		if (!hex(&text, run, &domain) || *text++ != ':')
 			return false;
 	}
-	if (!hex(&text, 2, &bus) || *text++ != ':' || !hex(&text, 2, &dev) ||
-	    *text++ != '.' || !hex(&text, 1, &fn) || *text)
+	if (!hex(&text, 2, &bus) || *text++ != ':' || !hex(&text, 2, &dev) || *text++ != '.' ||
+	    !hex(&text, 1, &fn) || *text)
 		return false;
 	if (dev > 0x1f || fn > 7)
 		return false;
@@ -112,8 +112,7 @@ static bool parse_uuid(const char *text, struct gp_spec *spec)
 		int d = hex_digit(*text);
 
 		if (*text == '-') {
-			if ((n != 8 && n != 12 && n != 16 && n != 20) ||
-			    text[-1] == '-')
+			if ((n != 8 && n != 12 && n != 16 && n != 20) || text[-1] == '-')
 				return false;
 			continue;
 		}
@@ -175,8 +174,7 @@ static bool uuid_matches(const struct gp_spec *spec, const uint8_t uuid[16])
 
 	if (memcmp(spec->uuid, uuid, whole))
 		return false;
-	return !(spec->uuid_digits % 2) ||
-	       spec->uuid[whole] >> 4 == uuid[whole] >> 4;
+	return !(spec->uuid_digits % 2) || spec->uuid[whole] >> 4 == uuid[whole] >> 4;
 }
 
 bool gp_spec_matches(const struct gp_spec *spec, const struct gp_device_id *id)
@@ -192,10 +190,8 @@ bool gp_spec_matches(const struct gp_spec *spec, const struct gp_device_id *id)
 	case GP_SPEC_UUID:
 		return uuid_matches(spec, id->uuid);
 	case GP_SPEC_PCI:
-		return spec->pci_domain == id->pci_domain &&
-		       spec->pci_bus == id->pci_bus &&
-		       spec->pci_dev == id->pci_dev &&
-		       spec->pci_fn == id->pci_fn;
+		return spec->pci_domain == id->pci_domain && spec->pci_bus == id->pci_bus &&
+		       spec->pci_dev == id->pci_dev && spec->pci_fn == id->pci_fn;
 	}
 	return false;
 }
@@ -213,11 +209,13 @@ static int refuse_spec(const char *text, char *why, size_t why_len)
 		explain(why, why_len,
 			"device '%.64s': a bare index is ambiguous under "
 			"CUDA_VISIBLE_DEVICES; give a UUID (GPU-...), a PCI "
-			"address (0000:3b:00.0) or soft0", text);
+			"address (0000:3b:00.0) or soft0",
+			text);
 	else
 		explain(why, why_len,
 			"device '%.64s': not a UUID (GPU- and at least 8 hex "
-			"digits), a PCI address (0000:3b:00.0) or soft0", text);
+			"digits), a PCI address (0000:3b:00.0) or soft0",
+			text);
 	return -EINVAL;
 }
 
@@ -225,17 +223,15 @@ static int refuse_spec(const char *text, char *why, size_t why_len)
  * One backend's devices that match; opens one when it is the only one. @chosen:
  * that it has none at all is for it to explain.
  */
-static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
-		   const char *text, bool chosen, struct gp_device **dev,
-		   char *why, size_t why_len)
+static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec, const char *text,
+		   bool chosen, struct gp_device **dev, char *why, size_t why_len)
 {
 	struct gp_device_list list = { 0 };
 	const struct gp_device_id *match = NULL;
 	int r = ops->probe(&list);
 
 	if (r) {
-		explain(why, why_len, "%s: listing devices: %s", ops->name,
-			strerror(-r));
+		explain(why, why_len, "%s: listing devices: %s", ops->name, strerror(-r));
 		if (why && why_len)
 			ops->explain(r, why, why_len);
 		return r;
@@ -244,8 +240,7 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
 		if (!gp_spec_matches(spec, &list.dev[i]))
 			continue;
 		if (match && spec->kind != GP_SPEC_ANY) {
-			explain(why, why_len,
-				"device '%.64s': several match; give more digits",
+			explain(why, why_len, "device '%.64s': several match; give more digits",
 				text);
 			return -EINVAL;
 		}
@@ -258,8 +253,7 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
 	}
 	r = ops->open(match, dev);
 	if (r) {
-		explain(why, why_len, "%s: opening %s: %s", ops->name,
-			match->name, strerror(-r));
+		explain(why, why_len, "%s: opening %s: %s", ops->name, match->name, strerror(-r));
 		if (why && why_len)
 			ops->explain(r, why, why_len);
 	}
@@ -268,8 +262,7 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec,
 	return r;
 }
 
-int gp_device_open(const char *text, struct gp_device **dev, char *why,
-		   size_t why_len)
+int gp_device_open(const char *text, struct gp_device **dev, char *why, size_t why_len)
 {
 	static const char *const order[] = { "nvidia", "amd" };
 	const char *chosen = getenv("GPREEMPT_BACKEND");
@@ -287,26 +280,25 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why,
 		if (!ops) {
 			explain(why, why_len,
 				"GPREEMPT_BACKEND='%.32s': no such backend "
-				"(nvidia, amd, softgpu)", chosen);
+				"(nvidia, amd, softgpu)",
+				chosen);
 			return -EINVAL;
 		}
 		r = open_in(ops, &spec, text, true, dev, why, why_len);
 	} else {
 		r = -ENODEV;
-		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) &&
-				   r == -ENODEV; i++) {
+		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && r == -ENODEV; i++) {
 			ops = gp_hal_find(order[i]);
 			if (ops)
-				r = open_in(ops, &spec, text, false, dev, why,
-					    why_len);
+				r = open_in(ops, &spec, text, false, dev, why, why_len);
 		}
 	}
 	if (r == -ENODEV && (!why || !why_len || !*why)) {
 		if (text)
-			explain(why, why_len, "device '%.64s': no such device here",
-				text);
+			explain(why, why_len, "device '%.64s': no such device here", text);
 		else
-			explain(why, why_len, "no GPU found (for the software "
+			explain(why, why_len,
+				"no GPU found (for the software "
 				"GPU: --device soft0 or GPREEMPT_BACKEND=softgpu)");
 	}
 	return r;

@@ -25,8 +25,7 @@ static void no_close(struct gp_device *dev)
 {
 }
 
-static ssize_t no_control_files(struct gp_device *dev, int *fd, uint32_t *key,
-				size_t max)
+static ssize_t no_control_files(struct gp_device *dev, int *fd, uint32_t *key, size_t max)
 {
 	return -EOPNOTSUPP;
 }
@@ -44,14 +43,13 @@ static void no_group_put(struct gp_group *group)
 {
 }
 
-static int no_groups(struct gp_device *dev, pid_t pid,
-		     struct gp_group_list *list)
+static int no_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 {
 	return -EOPNOTSUPP;
 }
 
-static int no_groups_from(struct gp_device *dev, pid_t pid, const int *fd,
-			  const uint32_t *key, size_t n, struct gp_group_list *list)
+static int no_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
+			  size_t n, struct gp_group_list *list)
 {
 	return -EOPNOTSUPP;
 }
@@ -66,8 +64,7 @@ static int no_computes(struct gp_device *dev, pid_t pid)
 	return -EOPNOTSUPP;
 }
 
-static int no_hold_create(struct gp_device *dev, void *context,
-			  struct gp_hold **hold)
+static int no_hold_create(struct gp_device *dev, void *context, struct gp_hold **hold)
 {
 	return -EOPNOTSUPP;
 }
@@ -100,8 +97,7 @@ static int no_log_open(struct gp_device *dev, struct gp_log **log)
 	return -EOPNOTSUPP;
 }
 
-static ssize_t no_log_read(struct gp_log *log, struct gp_switch_record *rec,
-			   size_t n)
+static ssize_t no_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t n)
 {
 	return -EOPNOTSUPP;
 }
@@ -142,14 +138,12 @@ static int no_resume(struct gp_group *const *group, size_t n)
 	return -EOPNOTSUPP;
 }
 
-static int no_set_class(struct gp_device *dev, pid_t pid,
-			const struct gp_hal_class *cls)
+static int no_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
 {
 	return -EOPNOTSUPP;
 }
 
-static int no_set_preempt_mode(struct gp_group *group,
-			       enum gp_preempt_mode mode)
+static int no_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode)
 {
 	return -EOPNOTSUPP;
 }
@@ -207,9 +201,9 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 {
 	struct gp_hal_ops f = *ops;
 
-#define FILL(op) \
-	do { \
-		if (!f.op) \
+#define FILL(op)                        \
+	do {                            \
+		if (!f.op)              \
 			f.op = no_##op; \
 	} while (0)
 	FILL(busy);
@@ -265,7 +259,7 @@ extern const struct gp_hal_ops *const __stop_gp_hal_backends[]
 #define MAX_BACKENDS 8
 
 static pthread_once_t filled_once = PTHREAD_ONCE_INIT;
-static struct gp_hal_ops filled[MAX_BACKENDS];	/* constant after filled_once */
+static struct gp_hal_ops filled[MAX_BACKENDS]; /* constant after filled_once */
 static size_t filled_count;
 
 static void fill_all(void)

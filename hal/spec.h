@@ -7,13 +7,18 @@
 
 #include "gpreempt/hal.h"
 
-enum gp_spec_kind { GP_SPEC_ANY, GP_SPEC_SOFT, GP_SPEC_UUID, GP_SPEC_PCI };
+enum gp_spec_kind {
+	GP_SPEC_ANY,
+	GP_SPEC_SOFT,
+	GP_SPEC_UUID,
+	GP_SPEC_PCI
+};
 
 struct gp_spec {
 	enum gp_spec_kind kind;
 	uint32_t soft;
 	uint8_t uuid[16];
-	unsigned int uuid_digits;	/* so many of uuid are given */
+	unsigned int uuid_digits; /* so many of uuid are given */
 	uint32_t pci_domain;
 	uint8_t pci_bus, pci_dev, pci_fn;
 };

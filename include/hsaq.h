@@ -75,8 +75,7 @@ struct hsaq_open_opts {
  * -EINVAL; -ENOMEM; what else open(2) fails with.
  * Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_open(const struct hsaq_open_opts *opts,
-				       struct hsaq **h);
+HSAQ_API HSAQ_MUST_CHECK int hsaq_open(const struct hsaq_open_opts *opts, struct hsaq **h);
 
 /**
  * hsaq_close() - end what @h holds, put on what it took off, and free it. NULL
@@ -101,18 +100,17 @@ HSAQ_API enum hsaq_mode hsaq_device_mode(const struct hsaq *h, uint32_t gpu_id);
 HSAQ_API void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len);
 
 /** hsaq_device_mode_line() - the same of hsaq_device_mode(). Since: 0.1 */
-HSAQ_API void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id,
-				    char *buf, size_t len);
+HSAQ_API void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, size_t len);
 
 /** hsaq_abi() - KFD ioctl ABI of the kernel. Since: 0.1 */
 HSAQ_API void hsaq_abi(const struct hsaq *h, uint32_t *major, uint32_t *minor);
 
 /* Of hsaq_grant_narrow(): what a grant lets its holder do. */
-#define HSAQ_RIGHT_HOLD		(1u << 0)	/* hold and release */
-#define HSAQ_RIGHT_RAISE	(1u << 1)	/* raise the own class */
-#define HSAQ_RIGHT_OTHERS	(1u << 2)	/* classes of other processes */
-#define HSAQ_RIGHT_READ		(1u << 3)	/* read everybody's states */
-#define HSAQ_RIGHT_ALL		0xfu
+#define HSAQ_RIGHT_HOLD (1u << 0)   /* hold and release */
+#define HSAQ_RIGHT_RAISE (1u << 1)  /* raise the own class */
+#define HSAQ_RIGHT_OTHERS (1u << 2) /* classes of other processes */
+#define HSAQ_RIGHT_READ (1u << 3)   /* read everybody's states */
+#define HSAQ_RIGHT_ALL 0xfu
 
 /**
  * hsaq_grant_open() - open /dev/kfd_sched: all rights.
@@ -128,8 +126,7 @@ HSAQ_API HSAQ_MUST_CHECK int hsaq_grant_open(void);
  * @gpu_id: the only device it is for; 0: all
  * Return: 0; -EINVAL; -EBADF, -ENOTTY not a grant. Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_grant_narrow(int grant_fd, uint32_t rights,
-					       uint32_t min_level,
+HSAQ_API HSAQ_MUST_CHECK int hsaq_grant_narrow(int grant_fd, uint32_t rights, uint32_t min_level,
 					       uint32_t gpu_id);
 
 /** hsaq_has_grant() - 1 when @h found a grant. Since: 0.1 */
@@ -179,22 +176,22 @@ enum hsaq_queue_type {
 };
 
 enum hsaq_state {
-	HSAQ_STATE_UNKNOWN = -1,	/* only SCHED tells, and to whom may see */
-	HSAQ_STATE_INACTIVE = 0,	/* stopped by its owner, or not ready */
-	HSAQ_STATE_LOADED = 1,		/* on a hardware queue slot */
-	HSAQ_STATE_WAITING = 2,		/* for a slot */
-	HSAQ_STATE_HELD = 3,		/* kept off by a hold */
-	HSAQ_STATE_EVICTED = 4,		/* by memory eviction or suspend */
+	HSAQ_STATE_UNKNOWN = -1, /* only SCHED tells, and to whom may see */
+	HSAQ_STATE_INACTIVE = 0, /* stopped by its owner, or not ready */
+	HSAQ_STATE_LOADED = 1,	 /* on a hardware queue slot */
+	HSAQ_STATE_WAITING = 2,	 /* for a slot */
+	HSAQ_STATE_HELD = 3,	 /* kept off by a hold */
+	HSAQ_STATE_EVICTED = 4,	 /* by memory eviction or suspend */
 	HSAQ_STATE_SAVING = 5,
-	HSAQ_STATE_QUARANTINED = 6,	/* did not answer; with its slot */
+	HSAQ_STATE_QUARANTINED = 6, /* did not answer; with its slot */
 };
 
 enum hsaq_class {
-	HSAQ_CLASS_BE = 0,	/* best effort: shares by weight */
-	HSAQ_CLASS_LC = 1,	/* latency critical: stays loaded */
+	HSAQ_CLASS_BE = 0, /* best effort: shares by weight */
+	HSAQ_CLASS_LC = 1, /* latency critical: stays loaded */
 };
 
-#define HSAQ_LEVEL_MAX 15		/* LC levels 0 (most urgent) to 15 */
+#define HSAQ_LEVEL_MAX 15 /* LC levels 0 (most urgent) to 15 */
 #define HSAQ_WEIGHT_DEFAULT 100
 #define HSAQ_WEIGHT_MAX 10000
 
@@ -258,8 +255,7 @@ HSAQ_API int hsaq_processes(struct hsaq *h, hsaq_process_fn fn, void *arg);
  * @pid (0: of all processes). Return: 0; what @fn returned; -EINVAL; -ENOMEM;
  * -ENODEV (SCHED). Since: 0.1
  */
-HSAQ_API int hsaq_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-			 hsaq_queue_fn fn, void *arg);
+HSAQ_API int hsaq_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn, void *arg);
 
 /**
  * struct hsaq_device_state - SCHED only
@@ -282,7 +278,7 @@ struct hsaq_device_state {
 	uint32_t slots_quarantined;
 	uint32_t vmids;
 	uint32_t holders;
-	uint32_t hold_level;	/* ~0: none holds */
+	uint32_t hold_level; /* ~0: none holds */
 	uint32_t queues;
 	uint32_t loaded;
 	uint32_t pad;
@@ -332,8 +328,7 @@ struct hsaq_ring {
  * given to it. @ring is copied. Return: 0; -EINVAL; -ENOMEM; what giving the
  * class met, and then the queue is known all the same. Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_queue_adopt(struct hsaq *h,
-					      const struct hsaq_ring *ring);
+HSAQ_API HSAQ_MUST_CHECK int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring);
 
 /** hsaq_queue_forget() - it was destroyed. Since: 0.1 */
 HSAQ_API void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id);
@@ -356,9 +351,8 @@ HSAQ_API void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id);
  * another process, not in this kernel; -ETIME it did not answer; -EPERM; -ESRCH;
  * -EINVAL; -ENODEV; -ENOMEM. On failure it is as before. Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_unload(struct hsaq *h, uint32_t gpu_id,
-					 int32_t pid, uint32_t queue_id,
-					 uint64_t limit_ns);
+HSAQ_API HSAQ_MUST_CHECK int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid,
+					 uint32_t queue_id, uint64_t limit_ns);
 
 /**
  * hsaq_load() - let what this handle unloaded run again; @pid and @queue_id as
@@ -367,8 +361,8 @@ HSAQ_API HSAQ_MUST_CHECK int hsaq_unload(struct hsaq *h, uint32_t gpu_id,
  * which is known (NO_HWS, HWS); -EOPNOTSUPP another process's, in these modes;
  * -EINVAL; the first failure. Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_load(struct hsaq *h, uint32_t gpu_id,
-				       int32_t pid, uint32_t queue_id);
+HSAQ_API HSAQ_MUST_CHECK int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid,
+				       uint32_t queue_id);
 
 /**
  * struct hsaq_class_opts - a class
@@ -395,8 +389,7 @@ struct hsaq_class_opts {
  * know; -ENOENT no such queue; -EPERM; -ESRCH; -ENODEV; -ENOMEM; -EOPNOTSUPP.
  * Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_set_class(struct hsaq *h,
-					    const struct hsaq_class_opts *opts);
+HSAQ_API HSAQ_MUST_CHECK int hsaq_set_class(struct hsaq *h, const struct hsaq_class_opts *opts);
 
 /**
  * hsaq_reset_class() - as the driver has it without a class: SCHED: BE of
@@ -406,7 +399,7 @@ HSAQ_API HSAQ_MUST_CHECK int hsaq_set_class(struct hsaq *h,
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_reset_class(struct hsaq *h, uint32_t gpu_id);
 
-#define HSAQ_HOLD_NOWAIT (1u << 0)	/* ask for the saves, do not wait */
+#define HSAQ_HOLD_NOWAIT (1u << 0) /* ask for the saves, do not wait */
 
 /**
  * struct hsaq_hold_result - what a hold did
@@ -439,15 +432,14 @@ struct hsaq_hold_result {
  * limit; -EINVAL; -EPERM; -ENODEV; -EOPNOTSUPP. On failure nothing is held.
  * Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_hold(struct hsaq *h, uint32_t gpu_id,
-				       uint32_t level, uint64_t limit_ns,
-				       uint32_t flags,
+HSAQ_API HSAQ_MUST_CHECK int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level,
+				       uint64_t limit_ns, uint32_t flags,
 				       struct hsaq_hold_result *result);
 
 enum hsaq_ended {
-	HSAQ_ENDED_RELEASED = 0,	/* by this call */
-	HSAQ_ENDED_LIMIT = 1,		/* had ended by its limit before */
-	HSAQ_ENDED_RESET = 2,		/* by a reset of the device */
+	HSAQ_ENDED_RELEASED = 0, /* by this call */
+	HSAQ_ENDED_LIMIT = 1,	 /* had ended by its limit before */
+	HSAQ_ENDED_RESET = 2,	 /* by a reset of the device */
 };
 
 /**
@@ -472,17 +464,16 @@ struct hsaq_release_result {
  * handler. Return: 0; -ENOENT: this process has no such hold; -EINVAL; -ENODEV;
  * -EOPNOTSUPP. Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_release(struct hsaq *h, uint32_t gpu_id,
-					  uint32_t hold_id,
+HSAQ_API HSAQ_MUST_CHECK int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 					  struct hsaq_release_result *result);
 
 enum hsaq_event_kind {
-	HSAQ_EVENT_HELD = 1,		/* a hold's last queue is off */
-	HSAQ_EVENT_RELEASED = 2,	/* a hold ended; value: enum hsaq_ended */
-	HSAQ_EVENT_QUARANTINED = 3,	/* a queue did not answer */
-	HSAQ_EVENT_RECOVERED = 4,	/* it answered late, or was reset */
-	HSAQ_EVENT_RESET = 5,		/* the device was reset */
-	HSAQ_EVENT_LOST = 6,		/* value: events that came too fast */
+	HSAQ_EVENT_HELD = 1,	    /* a hold's last queue is off */
+	HSAQ_EVENT_RELEASED = 2,    /* a hold ended; value: enum hsaq_ended */
+	HSAQ_EVENT_QUARANTINED = 3, /* a queue did not answer */
+	HSAQ_EVENT_RECOVERED = 4,   /* it answered late, or was reset */
+	HSAQ_EVENT_RESET = 5,	    /* the device was reset */
+	HSAQ_EVENT_LOST = 6,	    /* value: events that came too fast */
 };
 
 /**
@@ -514,9 +505,8 @@ struct hsaq_event {
  * the caller's own. Return: 0; -ETIME none came; -EINTR; -EINVAL; -ENODEV;
  * -EOPNOTSUPP. Since: 0.1
  */
-HSAQ_API HSAQ_MUST_CHECK int hsaq_wait(struct hsaq *h, uint32_t gpu_id,
-				       uint64_t after, uint32_t timeout_ms,
-				       struct hsaq_event *event);
+HSAQ_API HSAQ_MUST_CHECK int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after,
+				       uint32_t timeout_ms, struct hsaq_event *event);
 
 /** hsaq_version() - "0.1.0". Since: 0.1 */
 HSAQ_API const char *hsaq_version(void);

@@ -17,13 +17,13 @@
 #define GP_AMD_QUEUE_BITS 10
 
 struct gp_amd_device {
-	struct gp_device base;		/* first */
-	struct hsaq *h;			/* the process's one handle */
+	struct gp_device base; /* first */
+	struct hsaq *h;	       /* the process's one handle */
 	uint32_t gpu_id;
 	uint32_t caps;
 	uint32_t slots;
 	uint64_t max_hold_ns;
-	atomic_uint hold_level;		/* of this process's class */
+	atomic_uint hold_level; /* of this process's class */
 };
 
 /**
@@ -33,7 +33,7 @@ struct gp_amd_device {
  * @ring: its packets, where they are AQL's; else 0
  */
 struct gp_amd_group {
-	struct gp_group base;		/* first */
+	struct gp_group base; /* first */
 	uint32_t queue_id;
 	uint32_t ring_bytes;
 	uint64_t wptr, rptr, ring;
@@ -48,8 +48,8 @@ int gp_amd_handle_get(struct hsaq **h);
 void gp_amd_handle_put(struct hsaq *h);
 
 /** @type: enum hsaq_queue_type. Put as all groups; NULL: out of memory. */
-struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid,
-				  uint32_t queue_id, uint32_t type);
+struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid, uint32_t queue_id,
+				  uint32_t type);
 /** The device of @gpu_id, to be closed. 0; -ENODEV; what opening it met. */
 int gp_amd_open_gpu(uint32_t gpu_id, struct gp_device **dev);
 

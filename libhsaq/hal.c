@@ -151,14 +151,17 @@ static int amd_probe(struct gp_device_list *list)
 static void amd_explain(int err, char *why, size_t why_len)
 {
 	const struct hsaq_open_opts opts = {
-		.size = sizeof(opts), .why = why, .why_len = why_len,
+		.size = sizeof(opts),
+		.why = why,
+		.why_len = why_len,
 	};
 	struct hsaq *h;
 
 	/* Opening says it best. */
 	if (!hsaq_open(&opts, &h)) {
 		if (err == -ENODEV)
-			snprintf(why, why_len, "the KFD lists no GPU; "
+			snprintf(why, why_len,
+				 "the KFD lists no GPU; "
 				 "does amdgpu support this one? (dmesg)");
 		hsaq_close(h);
 	}
@@ -167,7 +170,7 @@ static void amd_explain(int err, char *why, size_t why_len)
 /* ---- devices ------------------------------------------------------------------------- */
 
 struct wanted {
-	const struct gp_device_id *id;	/* or, where NULL, */
+	const struct gp_device_id *id; /* or, where NULL, */
 	uint32_t gpu_id;
 	struct hsaq_device_info info;
 };
@@ -178,8 +181,7 @@ static int is_wanted(const struct hsaq_device_info *info, void *arg)
 	uint8_t uuid[16];
 
 	make_uuid(info, uuid);
-	if (w->id ? memcmp(uuid, w->id->uuid, sizeof(uuid)) != 0 :
-		    info->gpu_id != w->gpu_id)
+	if (w->id ? memcmp(uuid, w->id->uuid, sizeof(uuid)) != 0 : info->gpu_id != w->gpu_id)
 		return 0;
 	w->info = *info;
 	return 1;
@@ -193,11 +195,9 @@ static uint32_t find_caps(const struct gp_amd_device *d)
 		       GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN |
 		       (hsaq_unloads_others(d->h, d->gpu_id) ? GP_CAP_SUSPEND : 0);
 	case HSAQ_MODE_NO_HWS:
-		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE |
-		       GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_BUSY | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
 	case HSAQ_MODE_HWS:
-		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_HOLD_OUTSIDE |
-		       GP_CAP_SUSPEND_OWN;
+		return GP_CAP_ATTACH | GP_CAP_CLASS | GP_CAP_HOLD_OUTSIDE | GP_CAP_SUSPEND_OWN;
 	}
 	return 0;
 }
@@ -280,8 +280,8 @@ static int amd_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 
 /* ---- groups ----------------------------------------------------------------------------- */
 
-struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid,
-				  uint32_t queue_id, uint32_t type)
+struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid, uint32_t queue_id,
+				  uint32_t type)
 {
 	struct gp_amd_group *g = calloc(1, sizeof(*g));
 
@@ -311,14 +311,12 @@ struct finding {
 static int add_group(const struct hsaq_queue_info *info, void *arg)
 {
 	struct finding *f = arg;
-	struct gp_group **group = realloc(f->list.group, (f->list.count + 1) *
-								 sizeof(*group));
+	struct gp_group **group = realloc(f->list.group, (f->list.count + 1) * sizeof(*group));
 
 	if (!group)
 		return -ENOMEM;
 	f->list.group = group;
-	group[f->list.count] = gp_amd_group_new(f->dev, info->pid, info->queue_id,
-						info->type);
+	group[f->list.count] = gp_amd_group_new(f->dev, info->pid, info->queue_id, info->type);
 	if (!group[f->list.count])
 		return -ENOMEM;
 	f->list.count++;
@@ -409,8 +407,7 @@ static int amd_busy(struct gp_group *group)
 	if (!g->ring || !w)
 		return 0;
 	last = g->ring + (w - 1) % (g->ring_bytes / PACKET_BYTES) * PACKET_BYTES;
-	if (peek(last + PACKET_SIGNAL, &signal) || !signal ||
-	    peek(signal + SIGNAL_VALUE, &value))
+	if (peek(last + PACKET_SIGNAL, &signal) || !signal || peek(signal + SIGNAL_VALUE, &value))
 		return 0;
 	return (int64_t)value > 0;
 }
@@ -418,8 +415,7 @@ static int amd_busy(struct gp_group *group)
 static int group_load(struct gp_group *group)
 {
 	struct gp_amd_device *d = gp_amd_of(gp_amd_device, group->dev);
-	int r = hsaq_load(d->h, d->gpu_id, group->pid,
-			  gp_amd_of(gp_amd_group, group)->queue_id);
+	int r = hsaq_load(d->h, d->gpu_id, group->pid, gp_amd_of(gp_amd_group, group)->queue_id);
 
 	return r == -ENOENT ? -ESRCH : r;
 }
@@ -498,8 +494,7 @@ static int amd_usage(struct gp_group *group, uint64_t *busy_ns)
 
 /* ---- classes ------------------------------------------------------------------------------ */
 
-static int amd_set_class(struct gp_device *dev, pid_t pid,
-			 const struct gp_hal_class *cls)
+static int amd_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
 {
 	struct gp_amd_device *d = gp_amd_of(gp_amd_device, dev);
 	bool own = !pid || pid == getpid();
@@ -529,8 +524,7 @@ static int amd_set_class(struct gp_device *dev, pid_t pid,
 	r = own && cls->cls == CLASS_NONE ? hsaq_reset_class(d->h, d->gpu_id) :
 					    hsaq_set_class(d->h, &opts);
 	if (!r && own)
-		atomic_store(&d->hold_level, cls->cls == CLASS_LC ?
-						     cls->value : HSAQ_LEVEL_MAX);
+		atomic_store(&d->hold_level, cls->cls == CLASS_LC ? cls->value : HSAQ_LEVEL_MAX);
 	return r;
 }
 
@@ -542,7 +536,7 @@ static int amd_set_class(struct gp_device *dev, pid_t pid,
  * @stat: of who has the lock of the caller's, as hal.h has it for one gp_hold
  */
 struct amd_hold {
-	struct gp_hold base;		/* first */
+	struct gp_hold base; /* first */
 	atomic_uint id;
 	uint64_t until_ns;
 	uint64_t wait_ns;
@@ -555,8 +549,7 @@ static int amd_process_context(struct gp_device *dev, void **context)
 	return 0;
 }
 
-static int amd_hold_create(struct gp_device *dev, void *context,
-			   struct gp_hold **hold)
+static int amd_hold_create(struct gp_device *dev, void *context, struct gp_hold **hold)
 {
 	struct gp_amd_device *d = gp_amd_of(gp_amd_device, dev);
 	struct amd_hold *made;
@@ -618,8 +611,7 @@ static int amd_hold_start(struct gp_hold *hold, uint64_t limit_ns)
 			return r;
 	}
 	from_ns = gp_wall_ns();
-	r = hsaq_hold(d->h, d->gpu_id, atomic_load(&d->hold_level), limit_ns, 0,
-		      &result);
+	r = hsaq_hold(d->h, d->gpu_id, atomic_load(&d->hold_level), limit_ns, 0, &result);
 	if (r)
 		return r;
 	a->stat.from_ns = from_ns;

@@ -46,8 +46,8 @@ void hsaq_io_set(const struct hsaq_io *io);
 /* A queue of this process. */
 struct hsaq_own {
 	struct hsaq_own *next;
-	struct hsaq_ring ring;		/* as the application last set it */
-	uint32_t percentage, priority;	/* as they are in force */
+	struct hsaq_ring ring;	       /* as the application last set it */
+	uint32_t percentage, priority; /* as they are in force */
 };
 
 /* The class that a device's own queues get: HWS has it nowhere else. */
@@ -74,20 +74,20 @@ struct hsaq_known {
 
 struct hsaq {
 	const struct hsaq_io *io;
-	int fd;				/* of /dev/kfd */
-	int grant_fd;			/* -1: none */
+	int fd;	      /* of /dev/kfd */
+	int grant_fd; /* -1: none */
 	pid_t owner;
-	enum hsaq_mode mode;		/* the most that a device offers */
-	struct hsaq_known *known;	/* as many as num_known; as found by open */
+	enum hsaq_mode mode;	  /* the most that a device offers */
+	struct hsaq_known *known; /* as many as num_known; as found by open */
 	size_t num_known;
-	bool patched;			/* knows the calls, perhaps refuses them */
+	bool patched; /* knows the calls, perhaps refuses them */
 	uint32_t major, minor;
 
-	pthread_mutex_t lock;		/* protects what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	struct hsaq_own *own;
 	struct hsaq_own_class *own_class;
 	struct hsaq_off *off;
-	bool asked_only, has_only;	/* the kernel holds single processes */
+	bool asked_only, has_only; /* the kernel holds single processes */
 };
 
 /* io.c */
@@ -100,8 +100,8 @@ int hsaq_usable(const struct hsaq *h);
 int hsaq_sysfs_u64(const struct hsaq_io *io, const char *path, uint64_t *value);
 int hsaq_sysfs_devices(const struct hsaq_io *io, hsaq_device_fn fn, void *arg);
 int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg);
-int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid,
-		      hsaq_queue_fn fn, void *arg);
+int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn,
+		      void *arg);
 
 /* queues.c */
 /** Are the PIDs in sysfs those that this process sees? */
@@ -113,8 +113,7 @@ void hsaq_own_free(struct hsaq *h);
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
-int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
-		   uint32_t priority);
+int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, uint32_t priority);
 int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id);
 
 /* sched.c */
@@ -123,8 +122,7 @@ void hsaq_off_free(struct hsaq *h);
 /** Can queues of other processes be unloaded here? */
 bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id);
 /** Did @h unload this very queue (or this very process)? */
-bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-		      uint32_t queue_id);
+bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id);
 
 /*
  * Copy a structure that starts with its size to one of the caller's, which is

@@ -45,9 +45,8 @@ static bool real_is_kfd(int fd)
 {
 	struct stat file, node;
 
-	return !fstat(fd, &file) && S_ISCHR(file.st_mode) &&
-	       !stat(HSAQ_DEV_KFD, &node) && S_ISCHR(node.st_mode) &&
-	       file.st_rdev == node.st_rdev;
+	return !fstat(fd, &file) && S_ISCHR(file.st_mode) && !stat(HSAQ_DEV_KFD, &node) &&
+	       S_ISCHR(node.st_mode) && file.st_rdev == node.st_rdev;
 }
 
 static int real_read(const char *path, char *buf, size_t len)
@@ -90,7 +89,7 @@ static const struct hsaq_io real_io = {
 	.list = real_list,
 };
 
-static const struct hsaq_io *current_io = &real_io;	/* atomic */
+static const struct hsaq_io *current_io = &real_io; /* atomic */
 
 const struct hsaq_io *hsaq_io_current(void)
 {

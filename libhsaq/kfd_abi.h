@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define HSAQ_KFD_MAJOR 1u		/* the ABI that this is */
+#define HSAQ_KFD_MAJOR 1u /* the ABI that this is */
 #define HSAQ_KFD_MAGIC 'K'
 #define HSAQ_KFD_NR_GET_VERSION 0x01
 #define HSAQ_KFD_NR_CREATE_QUEUE 0x02
@@ -25,9 +25,9 @@
 #define HSAQ_KFD_QUEUE_SDMA 1u
 #define HSAQ_KFD_QUEUE_COMPUTE_AQL 2u
 
-#define HSAQ_KFD_PERCENTAGE_MASK 0xffu	/* bits 8-15: target XCC */
+#define HSAQ_KFD_PERCENTAGE_MASK 0xffu /* bits 8-15: target XCC */
 #define HSAQ_KFD_PRIORITY_MAX 15u
-#define HSAQ_KFD_QUEUES_MAX 1024u	/* of one process */
+#define HSAQ_KFD_QUEUES_MAX 1024u /* of one process */
 
 struct hsaq_kfd_version {
 	uint32_t major;
@@ -68,9 +68,7 @@ _Static_assert(offsetof(struct hsaq_kfd_create, queue_id) == 52, "KFD ABI 1");
 _Static_assert(sizeof(struct hsaq_kfd_destroy) == 8, "KFD ABI 1");
 _Static_assert(sizeof(struct hsaq_kfd_update) == 24, "KFD ABI 1");
 
-#define HSAQ_KFD_GET_VERSION \
-	_IOR(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_GET_VERSION, struct hsaq_kfd_version)
-#define HSAQ_KFD_UPDATE_QUEUE \
-	_IOW(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_UPDATE_QUEUE, struct hsaq_kfd_update)
+#define HSAQ_KFD_GET_VERSION _IOR(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_GET_VERSION, struct hsaq_kfd_version)
+#define HSAQ_KFD_UPDATE_QUEUE _IOW(HSAQ_KFD_MAGIC, HSAQ_KFD_NR_UPDATE_QUEUE, struct hsaq_kfd_update)
 
 #endif

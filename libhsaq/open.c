@@ -30,8 +30,7 @@ int hsaq_copy_out(void *to, const void *from, size_t known)
 	if (size < known)
 		return -EINVAL;
 	memset((char *)to + known, 0, size - known);
-	memcpy((char *)to + sizeof(size), (const char *)from + sizeof(size),
-	       known - sizeof(size));
+	memcpy((char *)to + sizeof(size), (const char *)from + sizeof(size), known - sizeof(size));
 	return 0;
 }
 
@@ -59,15 +58,13 @@ static bool policy_is_no_hws(const struct hsaq_io *io)
 {
 	uint64_t policy;
 
-	return !hsaq_sysfs_u64(io, HSAQ_SYSFS_POLICY, &policy) &&
-	       policy == POLICY_NO_HWS;
+	return !hsaq_sysfs_u64(io, HSAQ_SYSFS_POLICY, &policy) && policy == POLICY_NO_HWS;
 }
 
 static int add_known(const struct hsaq_device_info *info, void *arg)
 {
 	struct hsaq *h = arg;
-	struct hsaq_known *known = realloc(h->known, (h->num_known + 1) *
-							     sizeof(*known));
+	struct hsaq_known *known = realloc(h->known, (h->num_known + 1) * sizeof(*known));
 	int r;
 
 	if (!known)
@@ -76,7 +73,8 @@ static int add_known(const struct hsaq_device_info *info, void *arg)
 	r = probe_sched(h, info->gpu_id);
 	h->patched |= !r || r == -EOPNOTSUPP;
 	known[h->num_known++] = (struct hsaq_known){
-		info->gpu_id, !r ? HSAQ_MODE_SCHED : HSAQ_MODE_HWS,
+		info->gpu_id,
+		!r ? HSAQ_MODE_SCHED : HSAQ_MODE_HWS,
 	};
 	return 0;
 }
@@ -126,8 +124,7 @@ void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len)
 	hsaq_device_mode_line(h, 0, buf, len);
 }
 
-void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf,
-			   size_t len)
+void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, size_t len)
 {
 	enum hsaq_mode mode = hsaq_device_mode(h, gpu_id);
 	char abi[32];
@@ -136,27 +133,33 @@ void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf,
 	if (mode == HSAQ_MODE_SCHED)
 		snprintf(buf, len,
 			 "%s, patched, no HWS: classes, holds, unload and load "
-			 "of all queues%s", abi, h->grant_fd >= 0 ? "" :
-			 "; without CAP_SYS_ADMIN or a grant only lowering the "
-			 "own class");
+			 "of all queues%s",
+			 abi,
+			 h->grant_fd >= 0 ? "" :
+					    "; without CAP_SYS_ADMIN or a grant only lowering the "
+					    "own class");
 	else if (mode == HSAQ_MODE_NO_HWS)
 		snprintf(buf, len,
 			 "%s, stock, no HWS: a process unloads and loads its own "
-			 "queues; classes and holds need the patched driver", abi);
+			 "queues; classes and holds need the patched driver",
+			 abi);
 	else if (h->mode == HSAQ_MODE_SCHED)
 		snprintf(buf, len,
 			 "%s, patched, but this card's firmware schedules, whatever "
-			 "amdgpu.sched_policy says: own classes as priorities", abi);
+			 "amdgpu.sched_policy says: own classes as priorities",
+			 abi);
 	else if (h->patched)
 		snprintf(buf, len,
 			 "%s, patched, but the firmware schedules: own classes as "
 			 "priorities; boot with amdgpu.sched_policy=2 for classes "
-			 "and holds", abi);
+			 "and holds",
+			 abi);
 	else
 		snprintf(buf, len,
 			 "%s, stock, firmware scheduling: own classes as "
 			 "priorities; holds need the patched driver and "
-			 "amdgpu.sched_policy=2", abi);
+			 "amdgpu.sched_policy=2",
+			 abi);
 }
 
 /* ---- grants -------------------------------------------------------------------- */
@@ -166,8 +169,7 @@ int hsaq_grant_open(void)
 	return hsaq_io_current()->open(HSAQ_DEV_SCHED, O_RDWR);
 }
 
-int hsaq_grant_narrow(int grant_fd, uint32_t rights, uint32_t min_level,
-		      uint32_t gpu_id)
+int hsaq_grant_narrow(int grant_fd, uint32_t rights, uint32_t min_level, uint32_t gpu_id)
 {
 	struct kfd_sched_grant_args args = {
 		.size = sizeof(args),
@@ -181,8 +183,7 @@ int hsaq_grant_narrow(int grant_fd, uint32_t rights, uint32_t min_level,
 	if (rights & ~HSAQ_RIGHT_ALL || min_level > HSAQ_LEVEL_MAX)
 		return -EINVAL;
 	do {
-		r = hsaq_io_current()->ioctl(grant_fd, KFD_SCHED_IOC_NARROW,
-					     &args);
+		r = hsaq_io_current()->ioctl(grant_fd, KFD_SCHED_IOC_NARROW, &args);
 	} while (r == -EINTR);
 	return r < 0 ? r : 0;
 }
@@ -251,13 +252,13 @@ static int open_kfd(const struct hsaq_io *io, const struct hsaq_open_opts *opts)
 
 	if (fd == -ENOENT || fd == -ENXIO || fd == -ENODEV) {
 		explain(opts, "no " HSAQ_DEV_KFD ": this kernel has no KFD "
-			"loaded; modprobe amdgpu, or in a container pass "
-			"--device " HSAQ_DEV_KFD);
+			      "loaded; modprobe amdgpu, or in a container pass "
+			      "--device " HSAQ_DEV_KFD);
 		return -ENOENT;
 	}
 	if (fd == -EACCES || fd == -EPERM) {
 		explain(opts, HSAQ_DEV_KFD ": not permitted; join the group that "
-			"owns it, often render (ls -l " HSAQ_DEV_KFD ")");
+					   "owns it, often render (ls -l " HSAQ_DEV_KFD ")");
 		return -EACCES;
 	}
 	if (fd < 0)
@@ -271,14 +272,14 @@ static int check_version(struct hsaq *h, const struct hsaq_open_opts *opts)
 	int r = hsaq_ioctl(h, HSAQ_KFD_GET_VERSION, &v);
 
 	if (r) {
-		explain(opts, HSAQ_DEV_KFD ": GET_VERSION: %s; is this the KFD?",
-			strerror(-r));
+		explain(opts, HSAQ_DEV_KFD ": GET_VERSION: %s; is this the KFD?", strerror(-r));
 		return r;
 	}
 	if (v.major != HSAQ_KFD_MAJOR) {
-		explain(opts, HSAQ_DEV_KFD ": KFD ABI %u.%u; this library knows "
-			"%u.x: it takes a newer %s", v.major, v.minor,
-			HSAQ_KFD_MAJOR,
+		explain(opts,
+			HSAQ_DEV_KFD ": KFD ABI %u.%u; this library knows "
+				     "%u.x: it takes a newer %s",
+			v.major, v.minor, HSAQ_KFD_MAJOR,
 			v.major < HSAQ_KFD_MAJOR ? "kernel" : "libhsaq");
 		return -EPROTO;
 	}

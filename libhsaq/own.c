@@ -28,8 +28,7 @@ static struct hsaq_own_class *find_class(struct hsaq *h, uint32_t gpu_id)
 	return NULL;
 }
 
-static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage,
-		  uint32_t priority)
+static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage, uint32_t priority)
 {
 	struct hsaq_kfd_update args = {
 		.ring_base = q->ring.ring_base,
@@ -58,8 +57,7 @@ static bool is_off(const struct hsaq_own *q)
 
 static int take_off(const struct hsaq *h, struct hsaq_own *q)
 {
-	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK,
-		      q->priority);
+	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK, q->priority);
 }
 
 /* As the application has it. */
@@ -71,8 +69,7 @@ static int put_on(const struct hsaq *h, struct hsaq_own *q)
 static int check_ring(const struct hsaq_ring *ring)
 {
 	if (!ring || ring->size < sizeof(*ring) || !ring->gpu_id ||
-	    ring->priority > HSAQ_KFD_PRIORITY_MAX ||
-	    ring->queue_id >= HSAQ_KFD_QUEUES_MAX)
+	    ring->priority > HSAQ_KFD_PRIORITY_MAX || ring->queue_id >= HSAQ_KFD_QUEUES_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -243,27 +240,24 @@ static void forget_class(struct hsaq *h, uint32_t gpu_id)
 }
 
 /* @priority NULL: each its own. Goes on past one that fails; the first error. */
-static int prioritise(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
-		      const uint32_t *priority, size_t *found)
+static int prioritise(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, const uint32_t *priority,
+		      size_t *found)
 {
 	int first = 0;
 
 	for (struct hsaq_own *q = h->own; q; q = q->next) {
 		int r;
 
-		if (!matches(q, gpu_id, queue_id) ||
-		    q->ring.type != HSAQ_QUEUE_COMPUTE)
+		if (!matches(q, gpu_id, queue_id) || q->ring.type != HSAQ_QUEUE_COMPUTE)
 			continue;
 		++*found;
-		r = update(h, q, q->percentage,
-			   priority ? *priority : q->ring.priority);
+		r = update(h, q, q->percentage, priority ? *priority : q->ring.priority);
 		first = first ? first : r;
 	}
 	return first;
 }
 
-int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id,
-		   uint32_t priority)
+int hsaq_own_class(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, uint32_t priority)
 {
 	size_t found = 0;
 	int r = 0;

@@ -21,8 +21,7 @@ struct states {
 };
 
 /* What grows between two calls is asked for anew, with room to spare. */
-static int read_states(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-		       struct states *out)
+static int read_states(struct hsaq *h, uint32_t gpu_id, int32_t pid, struct states *out)
 {
 	uint32_t room = SOME_QUEUES;
 	struct kfd_sched_queue_state *q;
@@ -61,7 +60,8 @@ static void fill(struct hsaq_queue_info *info, uint32_t gpu_id,
 		 const struct kfd_sched_queue_state *q)
 {
 	_Static_assert(HSAQ_STATE_QUARANTINED == KFD_SCHED_STATE_QUARANTINED &&
-		       HSAQ_STATE_HELD == KFD_SCHED_STATE_HELD, "one numbering");
+			       HSAQ_STATE_HELD == KFD_SCHED_STATE_HELD,
+		       "one numbering");
 	*info = (struct hsaq_queue_info){
 		.size = sizeof(*info),
 		.gpu_id = gpu_id,
@@ -114,8 +114,7 @@ static int call_unseen(const struct hsaq_queue_info *info, void *arg)
 	return rest->fn(info, rest->arg);
 }
 
-static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-			 hsaq_queue_fn fn, void *arg)
+static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn, void *arg)
 {
 	struct states states = { 0 };
 	struct rest rest = { &states, fn, arg };
@@ -152,8 +151,7 @@ static int on_device(const struct hsaq_device_info *info, void *arg)
 	return device_queues(e->h, info->gpu_id, e->pid, e->fn, e->arg);
 }
 
-int hsaq_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn,
-		void *arg)
+int hsaq_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn, void *arg)
 {
 	struct every every = { h, pid, fn, arg };
 	int r = hsaq_usable(h);

@@ -34,8 +34,7 @@ static bool is_self(const struct hsaq *h, int32_t pid)
 
 /* ---- states ---------------------------------------------------------------------- */
 
-int hsaq_device_state(struct hsaq *h, uint32_t gpu_id,
-		      struct hsaq_device_state *state)
+int hsaq_device_state(struct hsaq *h, uint32_t gpu_id, struct hsaq_device_state *state)
 {
 	struct kfd_sched_device_state d = { 0 };
 	struct kfd_ioctl_sched_state_args args = {
@@ -113,8 +112,8 @@ static int set_class_sched(struct hsaq *h, const struct hsaq_class_opts *o)
 		.grant_fd = h->grant_fd,
 	};
 
-	_Static_assert(HSAQ_CLASS_LC == KFD_SCHED_CLASS_LC &&
-		       HSAQ_CLASS_BE == KFD_SCHED_CLASS_BE, "one numbering");
+	_Static_assert(HSAQ_CLASS_LC == KFD_SCHED_CLASS_LC && HSAQ_CLASS_BE == KFD_SCHED_CLASS_BE,
+		       "one numbering");
 	return hsaq_ioctl(h, AMDKFD_IOC_SCHED_SET_CLASS, &args);
 }
 
@@ -132,8 +131,7 @@ int hsaq_set_class(struct hsaq *h, const struct hsaq_class_opts *opts)
 		return set_class_sched(h, opts);
 	if (mode == HSAQ_MODE_HWS && is_self(h, opts->pid))
 		return hsaq_own_class(h, opts->gpu_id, opts->queue_id,
-				      opts->cls == HSAQ_CLASS_LC ? PRIORITY_LC :
-								   PRIORITY_BE);
+				      opts->cls == HSAQ_CLASS_LC ? PRIORITY_LC : PRIORITY_BE);
 	return -EOPNOTSUPP;
 }
 
@@ -179,8 +177,7 @@ static int do_hold(struct hsaq *h, struct kfd_ioctl_sched_hold_args *args,
 	return hsaq_copy_out(result, &res, sizeof(res));
 }
 
-static int check_limit(struct hsaq *h, uint32_t gpu_id, uint64_t limit_ns,
-		       uint64_t *max_ns)
+static int check_limit(struct hsaq *h, uint32_t gpu_id, uint64_t limit_ns, uint64_t *max_ns)
 {
 	struct hsaq_device_state state = { .size = sizeof(state) };
 	int r = hsaq_device_state(h, gpu_id, &state);
@@ -191,8 +188,8 @@ static int check_limit(struct hsaq *h, uint32_t gpu_id, uint64_t limit_ns,
 	return limit_ns > state.max_hold_ns ? -ERANGE : 0;
 }
 
-int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level, uint64_t limit_ns,
-	      uint32_t flags, struct hsaq_hold_result *result)
+int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level, uint64_t limit_ns, uint32_t flags,
+	      struct hsaq_hold_result *result)
 {
 	struct kfd_ioctl_sched_hold_args args = {
 		.flags = flags,
@@ -214,8 +211,7 @@ int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level, uint64_t limit_ns
 	r = do_hold(h, &args, result);
 	/* The one number that the driver may refuse when all else is right. */
 	if (r == -EINVAL)
-		r = check_limit(h, gpu_id, limit_ns, &max_ns) == -ERANGE ?
-			    -ERANGE : -EINVAL;
+		r = check_limit(h, gpu_id, limit_ns, &max_ns) == -ERANGE ? -ERANGE : -EINVAL;
 	return r;
 }
 
@@ -231,7 +227,8 @@ int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 	int r = need_sched(h, gpu_id);
 
 	_Static_assert(HSAQ_ENDED_LIMIT == KFD_SCHED_ENDED_LIMIT &&
-		       HSAQ_ENDED_RESET == KFD_SCHED_ENDED_RESET, "one numbering");
+			       HSAQ_ENDED_RESET == KFD_SCHED_ENDED_RESET,
+		       "one numbering");
 	if (r)
 		return r;
 	if (result && result->size < sizeof(*result))
@@ -249,8 +246,7 @@ int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 /* ---- off and on ----------------------------------------------------------------------- */
 
 /* The hold that @h has on this queue, or 0. */
-static uint32_t find_off(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-			 uint32_t queue_id)
+static uint32_t find_off(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 {
 	uint32_t hold_id = 0;
 
@@ -271,8 +267,7 @@ static uint32_t remember_off(struct hsaq *h, struct hsaq_off *off)
 	for (struct hsaq_off **at = &h->off; *at; at = &(*at)->next) {
 		struct hsaq_off *o = *at;
 
-		if (o->gpu_id != off->gpu_id || o->pid != off->pid ||
-		    o->queue_id != off->queue_id)
+		if (o->gpu_id != off->gpu_id || o->pid != off->pid || o->queue_id != off->queue_id)
 			continue;
 		before = o->hold_id;
 		*at = o->next;
@@ -318,8 +313,8 @@ static int end_off(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id)
 }
 
 /* @pid 0: this process. */
-static int unload_by_hold(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-			  uint32_t queue_id, uint64_t limit_ns)
+static int unload_by_hold(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
+			  uint64_t limit_ns)
 {
 	struct hsaq_hold_result result = { .size = sizeof(result) };
 	struct kfd_ioctl_sched_hold_args args = {
@@ -362,8 +357,7 @@ static int unload_by_hold(struct hsaq *h, uint32_t gpu_id, int32_t pid,
  * Where the driver can, by a hold of that queue alone: it has a limit and ends
  * with the file. Own queues have UPDATE_QUEUE besides, in every mode.
  */
-int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
-		uint64_t limit_ns)
+int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id, uint64_t limit_ns)
 {
 	int r = hsaq_usable(h);
 
@@ -373,8 +367,7 @@ int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id,
 		return -EINVAL;
 	r = -EOPNOTSUPP;
 	if (hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED)
-		r = unload_by_hold(h, gpu_id, is_self(h, pid) ? 0 : pid,
-				   queue_id, limit_ns);
+		r = unload_by_hold(h, gpu_id, is_self(h, pid) ? 0 : pid, queue_id, limit_ns);
 	if (r == -EOPNOTSUPP && is_self(h, pid))
 		r = hsaq_own_unload(h, gpu_id, queue_id);
 	return r;
@@ -407,8 +400,7 @@ int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 	return sched ? 0 : -EOPNOTSUPP;
 }
 
-bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid,
-		      uint32_t queue_id)
+bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 {
 	int32_t key = is_self(h, pid) ? 0 : pid;
 
@@ -444,8 +436,8 @@ bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id)
 
 /* ---- events ------------------------------------------------------------------------------ */
 
-int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after,
-	      uint32_t timeout_ms, struct hsaq_event *event)
+int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after, uint32_t timeout_ms,
+	      struct hsaq_event *event)
 {
 	struct kfd_ioctl_sched_wait_args args = {
 		.size = sizeof(args),

@@ -50,8 +50,7 @@ static uint64_t property(const char *text, const char *key)
 	return 0;
 }
 
-static void read_name(const struct hsaq_io *io, uint32_t node, char *name,
-		      size_t len)
+static void read_name(const struct hsaq_io *io, uint32_t node, char *name, size_t len)
 {
 	char path[PATH_LEN];
 
@@ -62,8 +61,7 @@ static void read_name(const struct hsaq_io *io, uint32_t node, char *name,
 }
 
 /* 0; -ENODEV: a CPU; else the node is not to be seen. */
-static int read_node(const struct hsaq_io *io, uint32_t node,
-		     struct hsaq_device_info *info)
+static int read_node(const struct hsaq_io *io, uint32_t node, struct hsaq_device_info *info)
 {
 	char path[PATH_LEN], text[PROPERTIES_LEN];
 	uint64_t gpu_id, location;
@@ -73,8 +71,7 @@ static int read_node(const struct hsaq_io *io, uint32_t node,
 	r = hsaq_sysfs_u64(io, path, &gpu_id);
 	if (r || !gpu_id)
 		return r ? r : -ENODEV;
-	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/properties",
-		 node);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/properties", node);
 	r = io->read(path, text, sizeof(text));
 	if (r)
 		return r;
@@ -146,8 +143,7 @@ static int add_number(const char *name, void *arg)
  * A directory that is not there is an empty one. n->v is the caller's to free,
  * also on failure.
  */
-static int list_numbers(const struct hsaq_io *io, const char *path,
-			struct numbers *n)
+static int list_numbers(const struct hsaq_io *io, const char *path, struct numbers *n)
 {
 	int r;
 
@@ -185,8 +181,7 @@ int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg
 	int r = list_numbers(io, HSAQ_SYSFS "/proc", &pids);
 
 	for (size_t i = 0; !r && i < pids.count; i++) {
-		snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues",
-			 pids.v[i]);
+		snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues", pids.v[i]);
 		r = list_numbers(io, path, &queues);
 		if (r)
 			break;
@@ -219,26 +214,26 @@ static uint32_t queue_type(uint64_t type)
 	}
 }
 
-static int one_queue(const struct hsaq_io *io, uint32_t gpu_id, uint32_t pid,
-		     uint32_t queue_id, hsaq_queue_fn fn, void *arg)
+static int one_queue(const struct hsaq_io *io, uint32_t gpu_id, uint32_t pid, uint32_t queue_id,
+		     hsaq_queue_fn fn, void *arg)
 {
 	struct hsaq_queue_info info = {
 		.size = sizeof(info),
 		.pid = (int32_t)pid,
 		.queue_id = queue_id,
 		.state = HSAQ_STATE_UNKNOWN,
-		.pipe = ~0u, .slot = ~0u, .vmid = ~0u,
+		.pipe = ~0u,
+		.slot = ~0u,
+		.vmid = ~0u,
 	};
 	char path[PATH_LEN];
 	uint64_t gpu, type;
 
-	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues/%u/gpuid", pid,
-		 queue_id);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues/%u/gpuid", pid, queue_id);
 	/* One that went meanwhile is not listed. */
 	if (hsaq_sysfs_u64(io, path, &gpu) || (gpu_id && gpu != gpu_id))
 		return 0;
-	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues/%u/type", pid,
-		 queue_id);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues/%u/type", pid, queue_id);
 	if (hsaq_sysfs_u64(io, path, &type))
 		return 0;
 	info.gpu_id = (uint32_t)gpu;
@@ -246,8 +241,8 @@ static int one_queue(const struct hsaq_io *io, uint32_t gpu_id, uint32_t pid,
 	return fn(&info, arg);
 }
 
-static int process_queues(const struct hsaq_io *io, uint32_t gpu_id,
-			  uint32_t pid, hsaq_queue_fn fn, void *arg)
+static int process_queues(const struct hsaq_io *io, uint32_t gpu_id, uint32_t pid, hsaq_queue_fn fn,
+			  void *arg)
 {
 	struct numbers queues;
 	char path[PATH_LEN];
@@ -261,8 +256,8 @@ static int process_queues(const struct hsaq_io *io, uint32_t gpu_id,
 	return r;
 }
 
-int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid,
-		      hsaq_queue_fn fn, void *arg)
+int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn,
+		      void *arg)
 {
 	struct numbers pids;
 	int r;

@@ -20,14 +20,14 @@
 struct queue {
 	struct queue *next;
 	struct hsaq_ring ring;
-	struct gp_group *group;		/* NULL: not compute, or no device */
+	struct gp_group *group; /* NULL: not compute, or no device */
 };
 
 /* lock protects all of this; it is not held while ops are called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct gp_track_ops *track_ops;	/* atomic: NULL not started */
+static const struct gp_track_ops *track_ops; /* atomic: NULL not started */
 static void *track_arg;
-static struct hsaq *handle;		/* atomic: NULL until the first queue */
+static struct hsaq *handle; /* atomic: NULL until the first queue */
 static struct queue *queues;
 static struct gp_device *devices[GP_HAL_MAX_DEVICES];
 
@@ -79,9 +79,9 @@ bool gp_amd_track_wants(unsigned long request)
 
 static uint32_t queue_type(uint32_t type)
 {
-	return type == HSAQ_KFD_QUEUE_COMPUTE ||
-	       type == HSAQ_KFD_QUEUE_COMPUTE_AQL ? HSAQ_QUEUE_COMPUTE :
-						    HSAQ_QUEUE_SDMA;
+	return type == HSAQ_KFD_QUEUE_COMPUTE || type == HSAQ_KFD_QUEUE_COMPUTE_AQL ?
+		       HSAQ_QUEUE_COMPUTE :
+		       HSAQ_QUEUE_SDMA;
 }
 
 static struct hsaq *get_handle(void)
@@ -155,11 +155,9 @@ static void add(struct queue *q)
 	pthread_mutex_unlock(&lock);
 }
 
-static struct gp_group *new_group(struct gp_device *dev,
-				  const struct hsaq_kfd_create *c)
+static struct gp_group *new_group(struct gp_device *dev, const struct hsaq_kfd_create *c)
 {
-	struct gp_group *group = gp_amd_group_new(dev, getpid(), c->queue_id,
-						  HSAQ_QUEUE_COMPUTE);
+	struct gp_group *group = gp_amd_group_new(dev, getpid(), c->queue_id, HSAQ_QUEUE_COMPUTE);
 	struct gp_amd_group *g = gp_amd_of(gp_amd_group, group);
 
 	if (!g)
@@ -190,7 +188,7 @@ static void saw_create(const struct hsaq_kfd_create *c)
 
 	q = h ? calloc(1, sizeof(*q)) : NULL;
 	if (!q)
-		return;		/* that one is left as it is */
+		return; /* that one is left as it is */
 	q->ring = ring;
 	/* A class that it does not get leaves it as the driver made it. */
 	(void)!hsaq_queue_adopt(h, &ring);
@@ -254,8 +252,7 @@ void gp_amd_track_ioctl(int fd, unsigned long request, void *arg, int result)
 	int saved = errno;
 
 	if (result < 0 || !arg || !gp_amd_track_wants(request) ||
-	    !__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE) ||
-	    !hsaq_io_current()->is_kfd(fd)) {
+	    !__atomic_load_n(&track_ops, __ATOMIC_ACQUIRE) || !hsaq_io_current()->is_kfd(fd)) {
 		errno = saved;
 		return;
 	}

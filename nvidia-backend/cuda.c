@@ -13,7 +13,7 @@ int gp_nv_cuda_load(void *library, struct gp_nv_cuda *cu)
 	struct {
 		void *to;
 		const char *name;
-		const char *older;	/* the name without its version, or NULL */
+		const char *older; /* the name without its version, or NULL */
 		bool optional;
 	} symbol[] = {
 		{ &got.ctx_get_current, "cuCtxGetCurrent", NULL, false },
@@ -33,13 +33,11 @@ int gp_nv_cuda_load(void *library, struct gp_nv_cuda *cu)
 		{ &got.module_unload, "cuModuleUnload", NULL, false },
 		{ &got.module_function, "cuModuleGetFunction", NULL, false },
 		{ &got.stream_create, "cuStreamCreateWithPriority", NULL, false },
-		{ &got.stream_destroy, "cuStreamDestroy_v2", "cuStreamDestroy",
-		  false },
+		{ &got.stream_destroy, "cuStreamDestroy_v2", "cuStreamDestroy", false },
 		{ &got.stream_synchronize, "cuStreamSynchronize", NULL, false },
 		{ &got.stream_write32, "cuStreamWriteValue32_v2", NULL, false },
 		{ &got.launch, "cuLaunchKernel", NULL, false },
-		{ &got.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode",
-		  NULL, true },
+		{ &got.exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", NULL, true },
 	};
 
 	for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 #define GP_CU_OK 0
 #define GP_CU_ERROR_OUT_OF_MEMORY 2
 #define GP_CU_ERROR_NOT_INITIALIZED 3
@@ -40,13 +39,11 @@ struct gp_nv_cuda {
 	int (*stream_create)(void **stream, unsigned int flags, int priority);
 	int (*stream_destroy)(void *stream);
 	int (*stream_synchronize)(void *stream);
-	int (*stream_write32)(void *stream, uint64_t at, uint32_t value,
-			      unsigned int flags);
-	int (*launch)(void *function, unsigned int gx, unsigned int gy,
-		      unsigned int gz, unsigned int bx, unsigned int by,
-		      unsigned int bz, unsigned int shared_bytes, void *stream,
-		      void **params, void **extra);
-	int (*exchange_capture_mode)(int *mode);	/* may be NULL */
+	int (*stream_write32)(void *stream, uint64_t at, uint32_t value, unsigned int flags);
+	int (*launch)(void *function, unsigned int gx, unsigned int gy, unsigned int gz,
+		      unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared_bytes,
+		      void *stream, void **params, void **extra);
+	int (*exchange_capture_mode)(int *mode); /* may be NULL */
 };
 
 /* Fill @cu from @library. -EOPNOTSUPP: it lacks something. */

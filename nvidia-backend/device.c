@@ -36,8 +36,7 @@ static bool parse_uuid(const char *text, uint8_t uuid[16])
 }
 
 /* "Key:  value" of /proc/driver/nvidia/gpus/ADDRESS/information. */
-static bool information(const char *text, const char *key, char *value,
-			size_t len)
+static bool information(const char *text, const char *key, char *value, size_t len)
 {
 	const char *at = strstr(text, key);
 	size_t n;
@@ -61,8 +60,7 @@ static bool identify_by_proc(struct gp_device_id *id)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path),
-		 "/proc/driver/nvidia/gpus/%04x:%02x:%02x.%x/information",
+	snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%04x:%02x:%02x.%x/information",
 		 id->pci_domain, id->pci_bus, id->pci_dev, id->pci_fn);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -74,19 +72,18 @@ static bool identify_by_proc(struct gp_device_id *id)
 	text[n] = '\0';
 	if (information(text, "Model", value, sizeof(value)))
 		snprintf(id->name, sizeof(id->name), "%s", value);
-	return information(text, "GPU UUID", value, sizeof(value)) &&
-	       parse_uuid(value, id->uuid);
+	return information(text, "GPU UUID", value, sizeof(value)) && parse_uuid(value, id->uuid);
 }
 
-static int client_subdevice(const struct gp_nv_client *c, uint32_t gpu_id,
-			    uint32_t *device, uint32_t *subdevice)
+static int client_subdevice(const struct gp_nv_client *c, uint32_t gpu_id, uint32_t *device,
+			    uint32_t *subdevice)
 {
 	struct gp_rm_id_info_v2 info = { .gpu_id = gpu_id };
 	struct gp_rm_device_params dp = { 0 };
 	struct gp_rm_subdevice_params sp = { 0 };
 	uint32_t d = 0, s = 0;
-	int r = gp_nv_control(c->t, c->fd, c->handle, c->handle,
-			      GP_RM_CTRL_GET_ID_INFO_V2, &info, sizeof(info));
+	int r = gp_nv_control(c->t, c->fd, c->handle, c->handle, GP_RM_CTRL_GET_ID_INFO_V2, &info,
+			      sizeof(info));
 
 	if (r)
 		return r;
@@ -103,9 +100,8 @@ static int client_subdevice(const struct gp_nv_client *c, uint32_t gpu_id,
 	return 0;
 }
 
-int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id,
-			uint32_t minor, int *gpu_fd, uint32_t *device,
-			uint32_t *subdevice)
+int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id, uint32_t minor, int *gpu_fd,
+			uint32_t *device, uint32_t *subdevice)
 {
 	struct gp_rm_register_fd reg = { .ctl_fd = c->fd };
 	int fd = -1;
@@ -116,8 +112,7 @@ int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id,
 		if (fd < 0)
 			return fd;
 		/* Refused where the file is registered already; no matter. */
-		c->t->ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_REGISTER_FD,
-					      gp_rm_register_fd), &reg);
+		c->t->ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_REGISTER_FD, gp_rm_register_fd), &reg);
 	}
 	r = client_subdevice(c, gpu_id, device, subdevice);
 	if (r && fd >= 0)
@@ -127,17 +122,15 @@ int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id,
 	return r;
 }
 
-static int gpu_name(const struct gp_nv_client *c, uint32_t subdevice,
-		    char *name, size_t len)
+static int gpu_name(const struct gp_nv_client *c, uint32_t subdevice, char *name, size_t len)
 {
 	struct gp_rm_gpu_name n = { 0 };
-	int r = gp_nv_control(c->t, c->fd, c->handle, subdevice,
-			      GP_RM_CTRL_GPU_GET_NAME_STRING, &n, sizeof(n));
+	int r = gp_nv_control(c->t, c->fd, c->handle, subdevice, GP_RM_CTRL_GPU_GET_NAME_STRING, &n,
+			      sizeof(n));
 
 	if (r == -EINVAL)
-		r = gp_nv_control(c->t, c->fd, c->handle, subdevice,
-				  GP_RM_CTRL_GPU_GET_NAME_STRING, &n,
-				  GP_RM_GPU_NAME_BYTES_SHORT);
+		r = gp_nv_control(c->t, c->fd, c->handle, subdevice, GP_RM_CTRL_GPU_GET_NAME_STRING,
+				  &n, GP_RM_GPU_NAME_BYTES_SHORT);
 	if (!r)
 		snprintf(name, len, "%.*s", (int)sizeof(n.name), n.name);
 	return r;
@@ -154,8 +147,7 @@ static int identify_by_client(const struct gp_nv_transport *t, uint32_t gpu_id,
 
 	if (r)
 		return r;
-	r = gp_nv_client_device(&c, gpu_id, id->minor, &gpu_fd, &device,
-				&subdevice);
+	r = gp_nv_client_device(&c, gpu_id, id->minor, &gpu_fd, &device, &subdevice);
 	if (!r)
 		r = gp_nv_subdevice_uuid(t, c.fd, c.handle, subdevice, id->uuid);
 	if (!r)
@@ -166,8 +158,8 @@ static int identify_by_client(const struct gp_nv_transport *t, uint32_t gpu_id,
 	return r;
 }
 
-static int identify(const struct gp_nv_transport *t,
-		    const struct gp_rm_card_info *card, struct gp_device_id *id)
+static int identify(const struct gp_nv_transport *t, const struct gp_rm_card_info *card,
+		    struct gp_device_id *id)
 {
 	int r;
 
@@ -199,8 +191,7 @@ int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
 	if (fd < 0)
 		return fd == -ENOENT || fd == -ENXIO ? -ENODEV : fd;
 	memset(card, 0, sizeof(card));
-	r = t->ioctl(fd, GP_RM_REQUEST_BYTES(GP_RM_ESC_CARD_INFO, sizeof(card)),
-		     card);
+	r = t->ioctl(fd, GP_RM_REQUEST_BYTES(GP_RM_ESC_CARD_INFO, sizeof(card)), card);
 	r = r < 0 ? -errno : 0;
 	close(fd);
 	if (r)
@@ -224,8 +215,7 @@ int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
 
 /* ---- open, close, caps ---------------------------------------------------------- */
 
-int gp_nv_device_open(const struct gp_nv_transport *t,
-		      const struct gp_hal_ops *ops,
+int gp_nv_device_open(const struct gp_nv_transport *t, const struct gp_hal_ops *ops,
 		      const struct gp_device_id *id, struct gp_device **dev)
 {
 	struct gp_device_list list;
@@ -273,9 +263,8 @@ static int nv_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
 	const struct gp_nv_device *d = gp_nv_of(gp_nv_device, dev);
 	struct gp_hal_caps c = {
-		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND |
-			GP_CAP_HOLD | GP_CAP_PREEMPT_MODE | GP_CAP_SWITCH_LOG |
-			GP_CAP_ATTACH | GP_CAP_PREEMPT,
+		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND | GP_CAP_HOLD |
+			GP_CAP_PREEMPT_MODE | GP_CAP_SWITCH_LOG | GP_CAP_ATTACH | GP_CAP_PREEMPT,
 		.min_slice_us = GP_NV_MIN_SLICE_US,
 		.max_slice_us = GP_NV_MAX_SLICE_US,
 		.default_slice_us = 2048,
@@ -296,7 +285,8 @@ static bool explain_holds(int err, char *why, size_t why_len)
 {
 	if (err != -EOPNOTSUPP || !gp_nv_one_connection())
 		return false;
-	snprintf(why, why_len, "CUDA_DEVICE_MAX_CONNECTIONS=1 puts a hold in front of "
+	snprintf(why, why_len,
+		 "CUDA_DEVICE_MAX_CONNECTIONS=1 puts a hold in front of "
 		 "the work that it is for (2 or more do not)");
 	return true;
 }
@@ -304,8 +294,7 @@ static bool explain_holds(int err, char *why, size_t why_len)
 static void nv_explain(int err, char *why, size_t why_len)
 {
 	if (!explain_holds(err, why, why_len) && err == -EOPNOTSUPP)
-		snprintf(why, why_len,
-			 "nvidia: the driver is too old (535 or newer is needed)");
+		snprintf(why, why_len, "nvidia: the driver is too old (535 or newer is needed)");
 }
 
 static void soft_explain(int err, char *why, size_t why_len)
@@ -313,11 +302,13 @@ static void soft_explain(int err, char *why, size_t why_len)
 	if (explain_holds(err, why, why_len))
 		return;
 	if (!gp_nv_transport_soft(true))
-		snprintf(why, why_len, "softgpu: its libcuda.so.1 is not there "
+		snprintf(why, why_len,
+			 "softgpu: its libcuda.so.1 is not there "
 			 "(make install puts it into " GP_PKGLIBDIR "/softgpu; "
 			 "GPREEMPT_SOFTGPU_LIBDIR names another place)");
 	else
-		snprintf(why, why_len, "softgpu: no server: %s; GPREEMPT_SOFTGPU "
+		snprintf(why, why_len,
+			 "softgpu: no server: %s; GPREEMPT_SOFTGPU "
 			 "names its socket, by an absolute path to a directory "
 			 "that is there and your own",
 			 err == -ENODEV ? "not found" : strerror(-err));
@@ -365,8 +356,7 @@ static int slot_fallback(void)
 	fd = slot_file("/run/gpreempt", "slot");
 	if (fd >= 0 || !runtime || runtime[0] != '/')
 		return fd;
-	if (snprintf(dir, sizeof(dir), "%s/gpreempt", runtime) >=
-	    (int)sizeof(dir))
+	if (snprintf(dir, sizeof(dir), "%s/gpreempt", runtime) >= (int)sizeof(dir))
 		return -ENAMETOOLONG;
 	mkdir(dir, 0700);
 	return slot_file(dir, "slot");
@@ -395,25 +385,19 @@ static int nvidia_probe(struct gp_device_list *list);
 static int softgpu_open(const struct gp_device_id *id, struct gp_device **dev);
 static int softgpu_probe(struct gp_device_list *list);
 
-#define SHARED_OPS                                                             \
-	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                 \
-	.computes = gp_nv_computes, .control_files = gp_nv_control_files,      \
-	.get_slice = gp_nv_get_slice, .group_put = gp_nv_group_put,            \
-	.groups = gp_nv_groups, .groups_from = gp_nv_groups_from,              \
-	.hold = gp_nv_hold,                                                    \
-	.hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
-	.hold_queued = gp_nv_hold_queued,                                      \
-	.hold_stat = gp_nv_hold_stat, .log_close = gp_nv_log_close,            \
-	.log_now = gp_nv_log_now,                                              \
-	.log_open = gp_nv_log_open, .log_read = gp_nv_log_read,                \
-	.now = gp_nv_now, .preempt = gp_nv_preempt,                            \
-	.release = gp_nv_release, .resume = gp_nv_resume,                      \
-	.set_preempt_mode = gp_nv_set_preempt_mode,                            \
-	.set_slice = gp_nv_set_slice, .slot = nv_slot,                         \
-	.suspend = gp_nv_suspend, .timer_ack = gp_nv_timer_ack,                \
-	.timer_arm = gp_nv_timer_arm, .timer_create = gp_nv_timer_create,      \
-	.timer_destroy = gp_nv_timer_destroy, .timer_done = gp_nv_timer_done,  \
-	.uses = gp_nv_uses, .usage = gp_nv_usage
+#define SHARED_OPS                                                                                 \
+	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close, .computes = gp_nv_computes,         \
+	.control_files = gp_nv_control_files, .get_slice = gp_nv_get_slice,                        \
+	.group_put = gp_nv_group_put, .groups = gp_nv_groups, .groups_from = gp_nv_groups_from,    \
+	.hold = gp_nv_hold, .hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
+	.hold_queued = gp_nv_hold_queued, .hold_stat = gp_nv_hold_stat,                            \
+	.log_close = gp_nv_log_close, .log_now = gp_nv_log_now, .log_open = gp_nv_log_open,        \
+	.log_read = gp_nv_log_read, .now = gp_nv_now, .preempt = gp_nv_preempt,                    \
+	.release = gp_nv_release, .resume = gp_nv_resume,                                          \
+	.set_preempt_mode = gp_nv_set_preempt_mode, .set_slice = gp_nv_set_slice, .slot = nv_slot, \
+	.suspend = gp_nv_suspend, .timer_ack = gp_nv_timer_ack, .timer_arm = gp_nv_timer_arm,      \
+	.timer_create = gp_nv_timer_create, .timer_destroy = gp_nv_timer_destroy,                  \
+	.timer_done = gp_nv_timer_done, .uses = gp_nv_uses, .usage = gp_nv_usage
 
 static const struct gp_hal_ops nvidia_ops = {
 	.name = "nvidia",

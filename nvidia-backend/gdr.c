@@ -8,7 +8,7 @@
 
 #include "nvidia-backend/gdr.h"
 
-#define PAGE 65536u		/* of the GPU: pins are made of these */
+#define PAGE 65536u /* of the GPU: pins are made of these */
 
 struct gp_nv_gdr {
 	struct gp_nv_cuda cu;
@@ -19,8 +19,8 @@ struct gp_nv_gdr {
 	void *va;
 	void *(*open)(void);
 	int (*close)(void *gdr);
-	int (*pin)(void *gdr, unsigned long at, size_t bytes, uint64_t token,
-		   uint32_t va_space, unsigned long *handle);
+	int (*pin)(void *gdr, unsigned long at, size_t bytes, uint64_t token, uint32_t va_space,
+		   unsigned long *handle);
 	int (*unpin)(void *gdr, unsigned long handle);
 	int (*map)(void *gdr, unsigned long handle, void **va, size_t bytes);
 	int (*unmap)(void *gdr, unsigned long handle, void *va, size_t bytes);
@@ -32,9 +32,9 @@ static bool resolve(struct gp_nv_gdr *g)
 		void *to;
 		const char *name;
 	} symbol[] = {
-		{ &g->open, "gdr_open" },	{ &g->close, "gdr_close" },
-		{ &g->pin, "gdr_pin_buffer" },	{ &g->unpin, "gdr_unpin_buffer" },
-		{ &g->map, "gdr_map" },		{ &g->unmap, "gdr_unmap" },
+		{ &g->open, "gdr_open" },      { &g->close, "gdr_close" },
+		{ &g->pin, "gdr_pin_buffer" }, { &g->unpin, "gdr_unpin_buffer" },
+		{ &g->map, "gdr_map" },	       { &g->unmap, "gdr_unmap" },
 	};
 
 	for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {
@@ -47,14 +47,14 @@ static bool resolve(struct gp_nv_gdr *g)
 	return true;
 }
 
-struct gp_nv_gdr *gp_nv_gdr_create(const struct gp_nv_cuda *cu,
-				   volatile uint32_t **word, uint64_t *word_at)
+struct gp_nv_gdr *gp_nv_gdr_create(const struct gp_nv_cuda *cu, volatile uint32_t **word,
+				   uint64_t *word_at)
 {
 	struct gp_nv_gdr *g;
 	uint64_t at;
 
-	if (access("/dev/gdrdrv", R_OK | W_OK) || !cu->mem_alloc ||
-	    !cu->mem_free || !cu->memset_u32)
+	if (access("/dev/gdrdrv", R_OK | W_OK) || !cu->mem_alloc || !cu->mem_free ||
+	    !cu->memset_u32)
 		return NULL;
 	g = calloc(1, sizeof(*g));
 	if (!g)

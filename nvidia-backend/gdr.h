@@ -13,8 +13,8 @@
 struct gp_nv_gdr;
 
 /* NULL: not here; nothing was changed. The current context's device. */
-struct gp_nv_gdr *gp_nv_gdr_create(const struct gp_nv_cuda *cu,
-				   volatile uint32_t **word, uint64_t *word_at);
+struct gp_nv_gdr *gp_nv_gdr_create(const struct gp_nv_cuda *cu, volatile uint32_t **word,
+				   uint64_t *word_at);
 void gp_nv_gdr_destroy(struct gp_nv_gdr *gdr);
 
 #endif

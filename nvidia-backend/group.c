@@ -13,20 +13,18 @@
 
 /* One bit a descriptor; the few beyond are taken for the app's. */
 #define MARKS 65536
-static uint64_t marks[MARKS / 64];	/* atomic */
+static uint64_t marks[MARKS / 64]; /* atomic */
 
 void gp_nv_fd_mark(int fd)
 {
 	if (fd >= 0 && fd < MARKS)
-		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64,
-				  __ATOMIC_RELAXED);
+		__atomic_fetch_or(&marks[fd / 64], 1ull << fd % 64, __ATOMIC_RELAXED);
 }
 
 bool gp_nv_fd_marked(int fd)
 {
 	return fd >= 0 && fd < MARKS &&
-	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 &
-		1);
+	       (__atomic_load_n(&marks[fd / 64], __ATOMIC_RELAXED) >> fd % 64 & 1);
 }
 
 void gp_nv_fd_close(int fd)
@@ -35,8 +33,7 @@ void gp_nv_fd_close(int fd)
 		return;
 	/* First: once it is closed, the number may be anybody's. */
 	if (fd < MARKS)
-		__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64),
-				   __ATOMIC_RELAXED);
+		__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
 	close(fd);
 }
 
@@ -110,21 +107,19 @@ static bool gone(const struct gp_nv_group *g)
 	return gp_nv_process_gone(g->file->pidfd);
 }
 
-static int group_control(const struct gp_nv_group *g, uint32_t object,
-			 uint32_t cmd, void *params, uint32_t bytes)
+static int group_control(const struct gp_nv_group *g, uint32_t object, uint32_t cmd, void *params,
+			 uint32_t bytes)
 {
 	int r;
 
 	if (gone(g))
 		return -ESRCH;
-	r = gp_nv_control(g->t, g->file->fd, g->client, object, cmd, params,
-			  bytes);
+	r = gp_nv_control(g->t, g->file->fd, g->client, object, cmd, params, bytes);
 	/* It may have ended meanwhile, and then any verdict means that. */
 	return r && gone(g) ? -ESRCH : r;
 }
 
-static int tsg_control(const struct gp_nv_group *g, uint32_t cmd, void *params,
-		       uint32_t bytes)
+static int tsg_control(const struct gp_nv_group *g, uint32_t cmd, void *params, uint32_t bytes)
 {
 	return group_control(g, g->tsg, cmd, params, bytes);
 }
@@ -132,8 +127,8 @@ static int tsg_control(const struct gp_nv_group *g, uint32_t cmd, void *params,
 int gp_nv_get_slice(struct gp_group *group, uint64_t *us)
 {
 	struct gp_rm_tsg_timeslice slice = { 0 };
-	int r = tsg_control(gp_nv_of(gp_nv_group, group),
-			    GP_RM_CTRL_TSG_GET_TIMESLICE, &slice, sizeof(slice));
+	int r = tsg_control(gp_nv_of(gp_nv_group, group), GP_RM_CTRL_TSG_GET_TIMESLICE, &slice,
+			    sizeof(slice));
 
 	if (!r)
 		*us = slice.us;
@@ -147,8 +142,8 @@ int gp_nv_set_slice(struct gp_group *group, uint64_t us)
 	/* RM takes 0 as its shortest slice, which two groups livelock at. */
 	if (us < GP_NV_MIN_SLICE_US || us > GP_NV_MAX_SLICE_US)
 		return -ERANGE;
-	return tsg_control(gp_nv_of(gp_nv_group, group),
-			   GP_RM_CTRL_TSG_SET_TIMESLICE, &slice, sizeof(slice));
+	return tsg_control(gp_nv_of(gp_nv_group, group), GP_RM_CTRL_TSG_SET_TIMESLICE, &slice,
+			   sizeof(slice));
 }
 
 /*
@@ -159,8 +154,7 @@ int gp_nv_preempt(struct gp_group *group)
 {
 	struct gp_rm_tsg_preempt p = { .wait = 0 };
 
-	return tsg_control(gp_nv_of(gp_nv_group, group), GP_RM_CTRL_TSG_PREEMPT,
-			   &p, sizeof(p));
+	return tsg_control(gp_nv_of(gp_nv_group, group), GP_RM_CTRL_TSG_PREEMPT, &p, sizeof(p));
 }
 
 int gp_nv_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode)
@@ -184,8 +178,7 @@ int gp_nv_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode)
 	if (group->kind == GP_GROUP_COPY || !group->channels || !g->subdevice)
 		return -EOPNOTSUPP;
 	p.channel = g->channel[0];
-	return group_control(g, g->subdevice,
-			     GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE, &p,
+	return group_control(g, g->subdevice, GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE, &p,
 			     sizeof(p));
 }
 
@@ -209,8 +202,7 @@ static bool batch_takes(const struct batch *b, const struct gp_nv_group *g)
 {
 	if (!b->first)
 		return true;
-	return b->first->file->fd == g->file->fd &&
-	       b->first->client == g->client &&
+	return b->first->file->fd == g->file->fd && b->first->client == g->client &&
 	       b->first->subdevice == g->subdevice &&
 	       b->params.count + g->base.channels <= GP_RM_DISABLE_MAX;
 }
@@ -232,12 +224,12 @@ static int batch_go(struct batch *b)
 
 	if (!g || !b->params.count)
 		return 0;
-	return group_control(g, g->subdevice, GP_RM_CTRL_FIFO_DISABLE_CHANNELS,
-			     &b->params, sizeof(b->params));
+	return group_control(g, g->subdevice, GP_RM_CTRL_FIFO_DISABLE_CHANNELS, &b->params,
+			     sizeof(b->params));
 }
 
-static int set_disabled(struct gp_group *const *group, size_t n, bool disable,
-			bool only_running, size_t *done)
+static int set_disabled(struct gp_group *const *group, size_t n, bool disable, bool only_running,
+			size_t *done)
 {
 	struct batch b;
 	size_t batch_end = 0;
@@ -352,8 +344,7 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns)
 
 	pthread_mutex_lock(&dev->lock);
 	if (dev->log)
-		r = gp_nv_log_usage(dev->log, gp_nv_of(gp_nv_group, group),
-				    busy_ns);
+		r = gp_nv_log_usage(dev->log, gp_nv_of(gp_nv_group, group), busy_ns);
 	pthread_mutex_unlock(&dev->lock);
 	return r;
 }

@@ -19,13 +19,13 @@
 #include "nvidia-backend/gdr.h"
 #include "nvidia-backend/nv_internal.h"
 
-#define RING 32u		/* stamps; holds in flight at most */
+#define RING 32u /* stamps; holds in flight at most */
 #define WORD_OFFSET 0u
-#define BEHIND_OFFSET 32u	/* the last ticket whose kernel and write are over */
-#define QUEUED_OFFSET 48u	/* what hold_queued() writes; nobody reads it */
+#define BEHIND_OFFSET 32u /* the last ticket whose kernel and write are over */
+#define QUEUED_OFFSET 48u /* what hold_queued() writes; nobody reads it */
 #define STAMP_OFFSET 64u
 #define AREA_BYTES (STAMP_OFFSET + RING * sizeof(struct gp_nv_hold_stamp))
-#define DRAIN_NS 50000u		/* seen: 13 us at most, where the group has the device */
+#define DRAIN_NS 50000u /* seen: 13 us at most, where the group has the device */
 
 struct gp_nv_hold {
 	struct gp_hold base;
@@ -34,17 +34,17 @@ struct gp_nv_hold {
 	void *module;
 	void *function;
 	void *stream;
-	uint8_t *area;			/* mapped host memory */
-	uint64_t area_at;		/* where the device sees it */
-	struct gp_nv_gdr *gdr;		/* the word in device memory; or NULL */
+	uint8_t *area;	       /* mapped host memory */
+	uint64_t area_at;      /* where the device sees it */
+	struct gp_nv_gdr *gdr; /* the word in device memory; or NULL */
 	volatile uint32_t *word;
 	uint64_t word_at;
 	pthread_mutex_t lock;
-	uint32_t ticket;		/* last one launched; atomic */
-	uint32_t released;		/* last one released; atomic */
-	uint64_t held_at_ns;		/* when hold() was called */
-	uint64_t released_at_ns;	/* atomic; of ticket `released` */
-	uint32_t accounted;		/* tickets whose end has been seen */
+	uint32_t ticket;	 /* last one launched; atomic */
+	uint32_t released;	 /* last one released; atomic */
+	uint64_t held_at_ns;	 /* when hold() was called */
+	uint64_t released_at_ns; /* atomic; of ticket `released` */
+	uint32_t accounted;	 /* tickets whose end has been seen */
 	uint64_t seq;
 	uint64_t expired;
 };
@@ -54,11 +54,9 @@ static struct gp_nv_hold *hold_of(struct gp_hold *hold)
 	return gp_nv_of(gp_nv_hold, hold);
 }
 
-static volatile struct gp_nv_hold_stamp *stamp_of(const struct gp_nv_hold *h,
-						  uint32_t ticket)
+static volatile struct gp_nv_hold_stamp *stamp_of(const struct gp_nv_hold *h, uint32_t ticket)
 {
-	return (volatile struct gp_nv_hold_stamp *)(void *)
-		       (h->area + STAMP_OFFSET) + ticket % RING;
+	return (volatile struct gp_nv_hold_stamp *)(void *)(h->area + STAMP_OFFSET) + ticket % RING;
 }
 
 static volatile uint32_t *behind(const struct gp_nv_hold *h)
@@ -122,8 +120,8 @@ static int launch(const struct gp_nv_hold *h, uint32_t ticket, uint64_t limit_ns
 {
 	struct gp_nv_hold_params p = {
 		.word = h->word_at,
-		.stamp = h->area_at + STAMP_OFFSET +
-			 ticket % RING * sizeof(struct gp_nv_hold_stamp),
+		.stamp =
+			h->area_at + STAMP_OFFSET + ticket % RING * sizeof(struct gp_nv_hold_stamp),
 		.limit_ns = limit_ns,
 		.ticket = ticket,
 	};
@@ -153,8 +151,7 @@ static int check_device(const struct gp_nv_hold *h)
 static int make_area(struct gp_nv_hold *h)
 {
 	void *area;
-	int r = h->cu.host_alloc(&area, AREA_BYTES,
-				 GP_CU_HOST_PORTABLE_DEVICEMAP);
+	int r = h->cu.host_alloc(&area, AREA_BYTES, GP_CU_HOST_PORTABLE_DEVICEMAP);
 
 	if (r)
 		return gp_nv_cuda_errno(r);
@@ -178,8 +175,7 @@ static int make_stream(struct gp_nv_hold *h)
 	int r = h->cu.ctx_priorities(&least, &greatest);
 
 	if (!r)
-		r = h->cu.stream_create(&h->stream, GP_CU_STREAM_NON_BLOCKING,
-					greatest);
+		r = h->cu.stream_create(&h->stream, GP_CU_STREAM_NON_BLOCKING, greatest);
 	return gp_nv_cuda_errno(r);
 }
 
@@ -188,8 +184,7 @@ static int make_kernel(struct gp_nv_hold *h)
 	int r = h->cu.module_load(&h->module, gp_nv_hold_ptx);
 
 	if (!r)
-		r = h->cu.module_function(&h->function, h->module,
-					  GP_NV_HOLD_KERNEL);
+		r = h->cu.module_function(&h->function, h->module, GP_NV_HOLD_KERNEL);
 	return gp_nv_cuda_errno(r);
 }
 
@@ -257,8 +252,7 @@ static int load_cuda(const struct gp_nv_transport *t, struct gp_nv_cuda *cu)
 	return library ? gp_nv_cuda_load(library, cu) : -ENODEV;
 }
 
-int gp_nv_hold_create(struct gp_device *dev, void *context,
-		      struct gp_hold **hold)
+int gp_nv_hold_create(struct gp_device *dev, void *context, struct gp_hold **hold)
 {
 	const struct gp_nv_transport *t = gp_nv_of(gp_nv_device, dev)->t;
 	struct gp_nv_hold *h;
@@ -435,12 +429,11 @@ static void measure(const struct gp_nv_hold *h, struct gp_hold_stat *stat)
 	uint64_t asked_ns;
 
 	stat->held_ns = s->end_ns - s->start_ns;
-	asked_ns = __atomic_load_n(&h->released_at_ns, __ATOMIC_RELAXED) -
-		   h->held_at_ns;
-	if (how == GP_NV_HOLD_RELEASED)		/* it found itself released */
+	asked_ns = __atomic_load_n(&h->released_at_ns, __ATOMIC_RELAXED) - h->held_at_ns;
+	if (how == GP_NV_HOLD_RELEASED) /* it found itself released */
 		stat->missed_ns = asked_ns;
 	if (how != (GP_NV_HOLD_RELEASED | GP_NV_HOLD_WAITED))
-		return;		/* ended by its limit, or never had to wait */
+		return; /* ended by its limit, or never had to wait */
 	if (asked_ns > stat->held_ns)
 		stat->switch_ns = asked_ns - stat->held_ns;
 }

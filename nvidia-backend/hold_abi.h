@@ -38,19 +38,20 @@ struct gp_nv_hold_params {
 	uint64_t limit_ns;
 	uint32_t ticket;
 };
-#define GP_NV_HOLD_PARAMS_BYTES 28u	/* of the block; C rounds the size up */
+#define GP_NV_HOLD_PARAMS_BYTES 28u /* of the block; C rounds the size up */
 _Static_assert(offsetof(struct gp_nv_hold_params, ticket) + sizeof(uint32_t) ==
-	       GP_NV_HOLD_PARAMS_BYTES, "parameter block");
+		       GP_NV_HOLD_PARAMS_BYTES,
+	       "parameter block");
 
-#define GP_NV_HOLD_RELEASED 1u	/* the word had reached the ticket */
-#define GP_NV_HOLD_LIMIT 2u	/* the time was over */
-#define GP_NV_HOLD_WAITED 4u	/* had polled in vain before */
+#define GP_NV_HOLD_RELEASED 1u /* the word had reached the ticket */
+#define GP_NV_HOLD_LIMIT 2u    /* the time was over */
+#define GP_NV_HOLD_WAITED 4u   /* had polled in vain before */
 
 struct gp_nv_hold_stamp {
-	uint64_t start_ns;	/* the first instruction */
+	uint64_t start_ns; /* the first instruction */
 	uint64_t end_ns;
 	uint32_t how;
-	uint32_t ticket;	/* written last: the end is valid */
+	uint32_t ticket; /* written last: the end is valid */
 	uint64_t pad[5];
 };
 _Static_assert(sizeof(struct gp_nv_hold_stamp) == 64, "one cache line");

@@ -16,14 +16,14 @@
 
 #include "nvidia-backend/nv_internal.h"
 
-#define RECORDS 16384u		/* 512 KiB: seconds of the busiest switching */
+#define RECORDS 16384u /* 512 KiB: seconds of the busiest switching */
 #define PAGE 4096u
-#define CONTEXTS 256u		/* contexts whose time is counted */
+#define CONTEXTS 256u /* contexts whose time is counted */
 
 /* ---- the ring ------------------------------------------------------------------ */
 
-void gp_nv_ring_init(struct gp_nv_ring *ring, const void *header,
-		     const void *records, uint32_t size)
+void gp_nv_ring_init(struct gp_nv_ring *ring, const void *header, const void *records,
+		     uint32_t size)
 {
 	memset(ring, 0, sizeof(*ring));
 	ring->header = header;
@@ -75,11 +75,9 @@ static uint32_t known_or_zero(uint32_t value)
 }
 
 /* A record for the caller; false: one that says nothing of a switch. */
-static bool translate(const struct gp_rm_event_record *raw,
-		      struct gp_switch_record *rec)
+static bool translate(const struct gp_rm_event_record *raw, struct gp_switch_record *rec)
 {
-	if (raw->type != GP_RM_EVENT_TYPE_FECS &&
-	    raw->type != GP_RM_EVENT_TYPE_FECS_V2)
+	if (raw->type != GP_RM_EVENT_TYPE_FECS && raw->type != GP_RM_EVENT_TYPE_FECS_V2)
 		return false;
 	memset(rec, 0, sizeof(*rec));
 	rec->time_ns = raw->time_ns;
@@ -96,16 +94,14 @@ static bool translate(const struct gp_rm_event_record *raw,
 }
 
 /* Records missing before @raw, by its sequence number. */
-static uint32_t gap_before(const struct gp_nv_ring *ring,
-			   const struct gp_rm_event_record *raw)
+static uint32_t gap_before(const struct gp_nv_ring *ring, const struct gp_rm_event_record *raw)
 {
 	if (!ring->seq_known)
 		return 0;
 	return (uint16_t)(raw->seqno - ring->seq - 1);
 }
 
-size_t gp_nv_ring_read(struct gp_nv_ring *ring, struct gp_switch_record *rec,
-		       size_t n)
+size_t gp_nv_ring_read(struct gp_nv_ring *ring, struct gp_switch_record *rec, size_t n)
 {
 	uint32_t pending = ring_pending(ring);
 	size_t out = 0;
@@ -139,7 +135,7 @@ struct context_time {
 	int32_t pid;
 	uint32_t context;
 	uint64_t busy_ns;
-	uint64_t since_ns;	/* 0: off the device */
+	uint64_t since_ns; /* 0: off the device */
 };
 
 struct gp_nv_log {
@@ -152,14 +148,13 @@ struct gp_nv_log {
 	uint32_t buffer;
 	void *header;
 	void *records;
-	pthread_mutex_t lock;	/* protects ring, time, times */
+	pthread_mutex_t lock; /* protects ring, time, times */
 	struct gp_nv_ring ring;
 	struct context_time time[CONTEXTS];
 	size_t times;
 };
 
-static struct context_time *time_of(struct gp_nv_log *log, int32_t pid,
-				    uint32_t context)
+static struct context_time *time_of(struct gp_nv_log *log, int32_t pid, uint32_t context)
 {
 	struct context_time *t;
 
@@ -207,8 +202,7 @@ static bool context_is(const struct gp_nv_group *g, uint32_t context)
 	return false;
 }
 
-int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group,
-		    uint64_t *busy_ns)
+int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group, uint64_t *busy_ns)
 {
 	uint64_t sum = 0;
 	int r = -ENODATA;
@@ -217,8 +211,7 @@ int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group,
 	for (size_t i = 0; i < log->times; i++) {
 		const struct context_time *t = &log->time[i];
 
-		if (t->pid != group->base.pid || !t->context ||
-		    !context_is(group, t->context))
+		if (t->pid != group->base.pid || !t->context || !context_is(group, t->context))
 			continue;
 		sum += t->busy_ns;
 		r = 0;
@@ -232,26 +225,23 @@ int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group,
 /* ---- the event buffer -------------------------------------------------------------- */
 
 /* Memory that RM writes and we map read-only. */
-static int shared_memory(struct gp_nv_log *log, size_t bytes, uint32_t *handle,
-			 int *map_fd, void **at)
+static int shared_memory(struct gp_nv_log *log, size_t bytes, uint32_t *handle, int *map_fd,
+			 void **at)
 {
 	const struct gp_nv_transport *t = log->client.t;
 	size_t length = (bytes + PAGE - 1) / PAGE * PAGE;
 	struct gp_rm_memory_params mp = {
-		.owner = log->client.handle,	/* RM refuses 0 */
-		.attr = GP_RM_ATTR_LOCATION_PCI | GP_RM_ATTR_NONCONTIGUOUS |
-			GP_RM_ATTR_WRITE_BACK,
+		.owner = log->client.handle, /* RM refuses 0 */
+		.attr = GP_RM_ATTR_LOCATION_PCI | GP_RM_ATTR_NONCONTIGUOUS | GP_RM_ATTR_WRITE_BACK,
 		/* The driver insists. */
 		.attr2 = GP_RM_ATTR2_USER_READ_ONLY,
 		.size = length,
 	};
-	struct gp_rm_map_memory mm = { .length = length,
-				       .flags = GP_RM_MAP_READ_ONLY };
+	struct gp_rm_map_memory mm = { .length = length, .flags = GP_RM_MAP_READ_ONLY };
 	uint32_t memory = 0;
 	void *map;
 	int fd;
-	int r = gp_nv_alloc(&log->client, log->device, GP_RM_CLASS_MEMORY_SYSTEM,
-			    &mp, &memory);
+	int r = gp_nv_alloc(&log->client, log->device, GP_RM_CLASS_MEMORY_SYSTEM, &mp, &memory);
 
 	if (r)
 		return r;
@@ -285,15 +275,13 @@ err_close:
 static void os_event(struct gp_nv_log *log)
 {
 	const struct gp_nv_transport *t = log->client.t;
-	struct gp_rm_os_event e = { .client = log->client.handle,
-				    .device = log->device };
+	struct gp_rm_os_event e = { .client = log->client.handle, .device = log->device };
 	int fd = t->open_ctl();
 
 	if (fd < 0)
 		return;
 	e.fd = (uint32_t)fd;
-	if (t->ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC_OS_EVENT, gp_rm_os_event),
-		     &e) || e.status) {
+	if (t->ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC_OS_EVENT, gp_rm_os_event), &e) || e.status) {
 		close(fd);
 		return;
 	}
@@ -313,15 +301,15 @@ static int event_buffer(struct gp_nv_log *log, uint32_t header, uint32_t records
 		.records_memory = records,
 	};
 
-	return gp_nv_alloc(&log->client, log->client.handle,
-			   GP_RM_CLASS_EVENT_BUFFER, &p, &log->buffer);
+	return gp_nv_alloc(&log->client, log->client.handle, GP_RM_CLASS_EVENT_BUFFER, &p,
+			   &log->buffer);
 }
 
-static int control(struct gp_nv_log *log, uint32_t object, uint32_t cmd,
-		   void *params, uint32_t bytes)
+static int control(struct gp_nv_log *log, uint32_t object, uint32_t cmd, void *params,
+		   uint32_t bytes)
 {
-	return gp_nv_control(log->client.t, log->client.fd, log->client.handle,
-			     object, cmd, params, bytes);
+	return gp_nv_control(log->client.t, log->client.fd, log->client.handle, object, cmd, params,
+			     bytes);
 }
 
 static int start(struct gp_nv_log *log)
@@ -332,30 +320,27 @@ static int start(struct gp_nv_log *log)
 		.level_of_detail = GP_RM_FECS_LOD_SIMPLE,
 		.all_users = 1,
 	};
-	struct gp_rm_event_enable enable = { .enable = 1,
-					     .flags = GP_RM_EVENT_KEEP_NEWEST };
-	int r = control(log, log->subdevice, GP_RM_CTRL_GR_FECS_BIND_EVENT_BUFFER,
-			&bind, sizeof(bind));
+	struct gp_rm_event_enable enable = { .enable = 1, .flags = GP_RM_EVENT_KEEP_NEWEST };
+	int r = control(log, log->subdevice, GP_RM_CTRL_GR_FECS_BIND_EVENT_BUFFER, &bind,
+			sizeof(bind));
 
 	if (r)
 		return r;
-	return control(log, log->buffer, GP_RM_CTRL_EVENT_BUFFER_ENABLE, &enable,
-		       sizeof(enable));
+	return control(log, log->buffer, GP_RM_CTRL_EVENT_BUFFER_ENABLE, &enable, sizeof(enable));
 }
 
 static int build(struct gp_nv_log *log)
 {
 	uint32_t header, records;
-	int r = gp_nv_client_device(&log->client, log->dev->gpu_id,
-				    log->dev->base.id.minor, &log->gpu_fd,
-				    &log->device, &log->subdevice);
+	int r = gp_nv_client_device(&log->client, log->dev->gpu_id, log->dev->base.id.minor,
+				    &log->gpu_fd, &log->device, &log->subdevice);
 
 	if (!r)
-		r = shared_memory(log, sizeof(struct gp_rm_event_header), &header,
-				  &log->header_fd, &log->header);
+		r = shared_memory(log, sizeof(struct gp_rm_event_header), &header, &log->header_fd,
+				  &log->header);
 	if (!r)
-		r = shared_memory(log, RECORDS * sizeof(struct gp_rm_event_record),
-				  &records, &log->records_fd, &log->records);
+		r = shared_memory(log, RECORDS * sizeof(struct gp_rm_event_record), &records,
+				  &log->records_fd, &log->records);
 	if (r)
 		return r;
 	os_event(log);
@@ -408,8 +393,7 @@ int gp_nv_log_open(struct gp_device *dev, struct gp_log **out)
 	return 0;
 }
 
-ssize_t gp_nv_log_read(struct gp_log *handle, struct gp_switch_record *rec,
-		       size_t n)
+ssize_t gp_nv_log_read(struct gp_log *handle, struct gp_switch_record *rec, size_t n)
 {
 	struct gp_nv_log *log = (struct gp_nv_log *)handle;
 	size_t got;
@@ -435,8 +419,7 @@ int gp_nv_log_now(struct gp_log *handle, uint64_t *ns)
 
 	if (log->client.t->virtual_time)
 		return gp_nv_now(&log->dev->base, ns);
-	r = control(log, log->subdevice, GP_RM_CTRL_TIMER_GET_TIME, &time,
-		    sizeof(time));
+	r = control(log, log->subdevice, GP_RM_CTRL_TIMER_GET_TIME, &time, sizeof(time));
 	if (!r)
 		*ns = time.time_ns;
 	return r;

@@ -17,7 +17,7 @@
 #include "nvidia-backend/hold_abi.h"
 #include "nvidia-backend/rm_abi.h"
 
-#define GP_NV_MAX_CHANNELS 64	/* of one group */
+#define GP_NV_MAX_CHANNELS 64 /* of one group */
 
 /* ---- transport: how RM calls travel; transport.c ------------------------ */
 
@@ -70,7 +70,7 @@ struct gp_nv_client {
 	const struct gp_nv_transport *t;
 	int fd;
 	uint32_t handle;
-	pid_t pid;		/* who made it: a fork's child must not free it */
+	pid_t pid; /* who made it: a fork's child must not free it */
 };
 
 /* RM's verdict of this thread's last call, for messages and tests. */
@@ -78,25 +78,24 @@ uint32_t gp_nv_last_status(void);
 int gp_nv_status_errno(uint32_t status);
 const char *gp_nv_status_name(uint32_t status);
 
-int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client,
-		  uint32_t object, uint32_t cmd, void *params, uint32_t bytes);
+int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+		  uint32_t cmd, void *params, uint32_t bytes);
 /* @object: in 0 or the wanted handle, out the handle. */
-int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls,
-		void *params, uint32_t *object);
+int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls, void *params,
+		uint32_t *object);
 int gp_nv_free(const struct gp_nv_client *c, uint32_t parent, uint32_t object);
 /* Let @map->fd be mapped. */
 int gp_nv_map(const struct gp_nv_client *c, struct gp_rm_map_memory *map);
 int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c);
 void gp_nv_client_close(struct gp_nv_client *c);
-int gp_nv_handle_class(const struct gp_nv_transport *t, int fd, uint32_t client,
-		       uint32_t object, uint32_t *cls);
-int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd,
-			uint32_t client, uint32_t object, uint32_t *parent);
+int gp_nv_handle_class(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+		       uint32_t *cls);
+int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+			uint32_t *parent);
 
 /* Driver's version, as "580.159.04"; 0, -ENODEV none, -EOPNOTSUPP too old. */
 #define GP_NV_OLDEST_DRIVER 535
-int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf,
-			 size_t len);
+int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf, size_t len);
 
 /* The wall's clock, whatever the device's is; ns. */
 static inline uint64_t gp_nv_monotonic_ns(void)
@@ -115,26 +114,24 @@ struct gp_nv_device {
 	struct gp_device base;
 	const struct gp_nv_transport *t;
 	uint32_t gpu_id;
-	pthread_mutex_t lock;	/* protects log, users */
-	struct gp_nv_log *log;	/* the latest one opened: source of usage() */
-	struct gp_nv_users *users;	/* made when first asked; or NULL */
-	uint32_t compute_class;	/* atomic; 0: not known yet */
+	pthread_mutex_t lock;	   /* protects log, users */
+	struct gp_nv_log *log;	   /* the latest one opened: source of usage() */
+	struct gp_nv_users *users; /* made when first asked; or NULL */
+	uint32_t compute_class;	   /* atomic; 0: not known yet */
 };
 
 #define gp_nv_of(type, ptr) ((struct type *)(void *)(ptr))
 
 int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
 		uint32_t gpu_id[GP_HAL_MAX_DEVICES]);
-int gp_nv_device_open(const struct gp_nv_transport *t,
-		      const struct gp_hal_ops *ops,
+int gp_nv_device_open(const struct gp_nv_transport *t, const struct gp_hal_ops *ops,
 		      const struct gp_device_id *id, struct gp_device **dev);
 /*
  * On our own client: wake the GPU (@gpu_fd keeps it awake, -1 where nothing has
  * to) and make a device and a subdevice of it.
  */
-int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id,
-			uint32_t minor, int *gpu_fd, uint32_t *device,
-			uint32_t *subdevice);
+int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id, uint32_t minor, int *gpu_fd,
+			uint32_t *device, uint32_t *subdevice);
 /* The ops table for a transport. */
 const struct gp_hal_ops *gp_nv_ops(const struct gp_nv_transport *t);
 
@@ -147,9 +144,9 @@ const struct gp_hal_ops *gp_nv_ops(const struct gp_nv_transport *t);
  */
 struct gp_nv_file {
 	int fd;
-	int pidfd;		/* of the process it was taken from; -1: ours */
-	bool owned;		/* close with the last reference */
-	uint32_t refs;		/* atomic */
+	int pidfd;     /* of the process it was taken from; -1: ours */
+	bool owned;    /* close with the last reference */
+	uint32_t refs; /* atomic */
 };
 struct gp_nv_file *gp_nv_file_new(int fd, bool owned);
 void gp_nv_file_ref(struct gp_nv_file *file);
@@ -163,7 +160,7 @@ bool gp_nv_process_gone(int pidfd);
  */
 void gp_nv_fd_mark(int fd);
 bool gp_nv_fd_marked(int fd);
-void gp_nv_fd_close(int fd);	/* and unmark */
+void gp_nv_fd_close(int fd); /* and unmark */
 
 struct gp_nv_group {
 	struct gp_group base;
@@ -173,8 +170,8 @@ struct gp_nv_group {
 	uint32_t device;
 	uint32_t subdevice;
 	uint32_t tsg;
-	uint32_t engine;	/* GP_RM_ENGINE_*, 0: not known */
-	bool suspended;		/* by this object; caller serialises */
+	uint32_t engine; /* GP_RM_ENGINE_*, 0: not known */
+	bool suspended;	 /* by this object; caller serialises */
 	uint32_t channel[GP_NV_MAX_CHANNELS];
 };
 
@@ -190,7 +187,7 @@ void gp_nv_group_put(struct gp_group *group);
 int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
 
 #define GP_NV_MIN_SLICE_US 1u
-#define GP_NV_MAX_SLICE_US 5000000u	/* LC's, proven on the card */
+#define GP_NV_MAX_SLICE_US 5000000u /* LC's, proven on the card */
 
 /* ---- who computes on a device; users.c ------------------------------------- */
 
@@ -205,12 +202,12 @@ void gp_nv_users_close(struct gp_nv_device *dev);
 
 /* What a scan saw, for whoever looks for mistakes. */
 struct gp_nv_scan_stat {
-	uint32_t files;		/* control files of the process */
+	uint32_t files; /* control files of the process */
 	uint32_t clients;
 	uint32_t calls;
 	uint32_t objects;
-	uint32_t groups;	/* on any device */
-	uint32_t channel_class, compute_class, copy_class;	/* last seen */
+	uint32_t groups;				   /* on any device */
+	uint32_t channel_class, compute_class, copy_class; /* last seen */
 };
 int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
@@ -218,15 +215,14 @@ int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uin
 int gp_nv_uses(struct gp_device *dev, pid_t pid);
 int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	       struct gp_nv_scan_stat *stat);
-int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
-			 uint32_t client, uint32_t subdevice,
-			 uint8_t uuid[16]);
+int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd, uint32_t client,
+			 uint32_t subdevice, uint8_t uuid[16]);
 int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group);
 
 struct gp_track_ops;
 /* As gp_nv_track_start(), with libcuda's calls taken to go over @t. */
-int gp_nv_track_start_over(const struct gp_nv_transport *t,
-			   const struct gp_track_ops *ops, void *arg);
+int gp_nv_track_start_over(const struct gp_nv_transport *t, const struct gp_track_ops *ops,
+			   void *arg);
 /* Groups that the tracker knows on @dev; -ENOENT: it is not watching. */
 int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list);
 ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, uint32_t *key, size_t max);
@@ -243,8 +239,7 @@ void gp_nv_timer_destroy(struct gp_timer *timer);
 #define GP_NV_MAX_HOLD_NS 1000000000ull
 
 bool gp_nv_one_connection(void);
-int gp_nv_hold_create(struct gp_device *dev, void *context,
-		      struct gp_hold **hold);
+int gp_nv_hold_create(struct gp_device *dev, void *context, struct gp_hold **hold);
 int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns);
 int gp_nv_release(struct gp_hold *hold);
 int gp_nv_hold_queued(struct gp_hold *hold, void *stream);
@@ -252,13 +247,11 @@ int gp_nv_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat);
 void gp_nv_hold_destroy(struct gp_hold *hold);
 
 int gp_nv_log_open(struct gp_device *dev, struct gp_log **log);
-ssize_t gp_nv_log_read(struct gp_log *log, struct gp_switch_record *rec,
-		       size_t n);
+ssize_t gp_nv_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t n);
 int gp_nv_log_now(struct gp_log *log, uint64_t *ns);
 void gp_nv_log_close(struct gp_log *log);
 /* Time that @pid's @context was seen on the device by @log. */
-int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group,
-		    uint64_t *busy_ns);
+int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group, uint64_t *busy_ns);
 
 /*
  * The log's reader, apart from where its memory comes from: one consumer's
@@ -268,14 +261,13 @@ struct gp_nv_ring {
 	const volatile struct gp_rm_event_header *header;
 	const volatile struct gp_rm_event_record *record;
 	uint32_t size;
-	uint32_t get;		/* index that is read next */
-	uint64_t count;		/* header's count when get was put */
+	uint32_t get;	/* index that is read next */
+	uint64_t count; /* header's count when get was put */
 	bool seq_known;
-	uint16_t seq;		/* of the last record */
+	uint16_t seq; /* of the last record */
 };
-void gp_nv_ring_init(struct gp_nv_ring *ring, const void *header,
-		     const void *records, uint32_t size);
-size_t gp_nv_ring_read(struct gp_nv_ring *ring, struct gp_switch_record *rec,
-		       size_t n);
+void gp_nv_ring_init(struct gp_nv_ring *ring, const void *header, const void *records,
+		     uint32_t size);
+size_t gp_nv_ring_read(struct gp_nv_ring *ring, struct gp_switch_record *rec, size_t n);
 
 #endif

@@ -72,8 +72,8 @@ const char *gp_nv_status_name(uint32_t status)
 	return "driver error";
 }
 
-static int call(const struct gp_nv_transport *t, int fd, unsigned long request,
-		void *arg, const uint32_t *status)
+static int call(const struct gp_nv_transport *t, int fd, unsigned long request, void *arg,
+		const uint32_t *status)
 {
 	int r;
 
@@ -88,8 +88,8 @@ static int call(const struct gp_nv_transport *t, int fd, unsigned long request,
 	return gp_nv_status_errno(*status);
 }
 
-int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client,
-		  uint32_t object, uint32_t cmd, void *params, uint32_t bytes)
+int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+		  uint32_t cmd, void *params, uint32_t bytes)
 {
 	struct gp_rm_control c = {
 		.client = client,
@@ -99,16 +99,15 @@ int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client,
 		.params_size = bytes,
 	};
 
-	return call(t, fd, GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), &c,
-		    &c.status);
+	return call(t, fd, GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), &c, &c.status);
 }
 
 /*
  * The short form: every release takes it, and it has no rights to ask for.
  * params_size 0 makes RM read as much as its own release's structure has.
  */
-int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls,
-		void *params, uint32_t *object)
+int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls, void *params,
+		uint32_t *object)
 {
 	struct gp_rm_alloc21 a = {
 		.client = c->handle,
@@ -117,8 +116,7 @@ int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls,
 		.cls = cls,
 		.params = (uintptr_t)params,
 	};
-	int r = call(c->t, c->fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21),
-		     &a, &a.status);
+	int r = call(c->t, c->fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a, &a.status);
 
 	if (!r)
 		*object = a.object;
@@ -133,8 +131,7 @@ int gp_nv_free(const struct gp_nv_client *c, uint32_t parent, uint32_t object)
 		.object = object,
 	};
 
-	return call(c->t, c->fd, GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), &f,
-		    &f.status);
+	return call(c->t, c->fd, GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), &f, &f.status);
 }
 
 int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c)
@@ -170,26 +167,26 @@ void gp_nv_client_close(struct gp_nv_client *c)
 	c->fd = -1;
 }
 
-static int handle_info(const struct gp_nv_transport *t, int fd, uint32_t client,
-		       uint32_t object, uint32_t index, uint32_t *result)
+static int handle_info(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+		       uint32_t index, uint32_t *result)
 {
 	struct gp_rm_handle_info info = { .object = object, .index = index };
-	int r = gp_nv_control(t, fd, client, client, GP_RM_CTRL_GET_HANDLE_INFO,
-			      &info, sizeof(info));
+	int r = gp_nv_control(t, fd, client, client, GP_RM_CTRL_GET_HANDLE_INFO, &info,
+			      sizeof(info));
 
 	if (!r)
 		*result = (uint32_t)info.result;
 	return r;
 }
 
-int gp_nv_handle_class(const struct gp_nv_transport *t, int fd, uint32_t client,
-		       uint32_t object, uint32_t *cls)
+int gp_nv_handle_class(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+		       uint32_t *cls)
 {
 	return handle_info(t, fd, client, object, GP_RM_HANDLE_CLASS, cls);
 }
 
-int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd,
-			uint32_t client, uint32_t object, uint32_t *parent)
+int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd, uint32_t client, uint32_t object,
+			uint32_t *parent)
 {
 	return handle_info(t, fd, client, object, GP_RM_HANDLE_PARENT, parent);
 }
@@ -215,7 +212,6 @@ int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf, size_t len)
 
 int gp_nv_map(const struct gp_nv_client *c, struct gp_rm_map_memory *map)
 {
-	return call(c->t, c->fd,
-		    GP_RM_REQUEST(GP_RM_ESC_MAP_MEMORY, gp_rm_map_memory), map,
+	return call(c->t, c->fd, GP_RM_REQUEST(GP_RM_ESC_MAP_MEMORY, gp_rm_map_memory), map,
 		    &map->status);
 }

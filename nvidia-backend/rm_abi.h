@@ -19,8 +19,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define GP_RM_ASSERT_SIZE(type, bytes) \
-	_Static_assert(sizeof(struct type) == (bytes), #type " size")
+#define GP_RM_ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " size")
 #define GP_RM_ASSERT_AT(type, field, at) \
 	_Static_assert(offsetof(struct type, field) == (at), #type "." #field)
 
@@ -58,12 +57,12 @@ GP_RM_ASSERT_AT(gp_rm_free, status, 12);
 
 /* nvos.h, NVOS21_PARAMETERS: the short form of alloc; stable */
 struct gp_rm_alloc21 {
-	uint32_t client;	/* 0 with a root class: make a client */
+	uint32_t client; /* 0 with a root class: make a client */
 	uint32_t parent;
-	uint32_t object;	/* in/out: 0 lets RM choose the handle */
+	uint32_t object; /* in/out: 0 lets RM choose the handle */
 	uint32_t cls;
 	uint64_t params;
-	uint32_t params_size;	/* 0: whatever this release uses */
+	uint32_t params_size; /* 0: whatever this release uses */
 	uint32_t status;
 };
 GP_RM_ASSERT_SIZE(gp_rm_alloc21, 32);
@@ -110,14 +109,14 @@ GP_RM_ASSERT_AT(gp_rm_control, status, 28);
  */
 struct gp_rm_map_memory {
 	uint32_t client;
-	uint32_t device;	/* device or subdevice */
+	uint32_t device; /* device or subdevice */
 	uint32_t memory;
 	uint32_t pad0;
 	uint64_t offset;
 	uint64_t length;
 	uint64_t address;
 	uint32_t status;
-	uint32_t flags;		/* GP_RM_MAP_* */
+	uint32_t flags; /* GP_RM_MAP_* */
 	int32_t fd;
 	uint32_t pad1;
 };
@@ -185,7 +184,7 @@ GP_RM_ASSERT_AT(gp_rm_os_event, status, 12);
 
 /* nv-ioctl.h, nv_ioctl_rm_api_version_t; stable */
 struct gp_rm_version {
-	uint32_t cmd;		/* GP_RM_VERSION_QUERY */
+	uint32_t cmd; /* GP_RM_VERSION_QUERY */
 	uint32_t reply;
 	char string[64];
 };
@@ -194,13 +193,13 @@ GP_RM_ASSERT_SIZE(gp_rm_version, 72);
 
 /* ---- classes ------------------------------------------------------------ */
 
-#define GP_RM_CLASS_ROOT 0x0000u		/* cl0000.h: NV01_ROOT */
-#define GP_RM_CLASS_ROOT_CLIENT 0x0041u		/* cl0041.h: NV01_ROOT_CLIENT */
-#define GP_RM_CLASS_MEMORY_SYSTEM 0x003eu	/* cl003e.h */
-#define GP_RM_CLASS_DEVICE 0x0080u		/* cl0080.h: NV01_DEVICE_0 */
-#define GP_RM_CLASS_SUBDEVICE 0x2080u		/* cl2080.h: NV20_SUBDEVICE_0 */
-#define GP_RM_CLASS_EVENT_BUFFER 0x90cdu	/* cl90cd.h */
-#define GP_RM_CLASS_CHANNEL_GROUP 0xa06cu	/* cla06c.h: KEPLER_CHANNEL_GROUP_A */
+#define GP_RM_CLASS_ROOT 0x0000u	  /* cl0000.h: NV01_ROOT */
+#define GP_RM_CLASS_ROOT_CLIENT 0x0041u	  /* cl0041.h: NV01_ROOT_CLIENT */
+#define GP_RM_CLASS_MEMORY_SYSTEM 0x003eu /* cl003e.h */
+#define GP_RM_CLASS_DEVICE 0x0080u	  /* cl0080.h: NV01_DEVICE_0 */
+#define GP_RM_CLASS_SUBDEVICE 0x2080u	  /* cl2080.h: NV20_SUBDEVICE_0 */
+#define GP_RM_CLASS_EVENT_BUFFER 0x90cdu  /* cl90cd.h */
+#define GP_RM_CLASS_CHANNEL_GROUP 0xa06cu /* cla06c.h: KEPLER_CHANNEL_GROUP_A */
 
 /*
  * The GPFIFO channel classes of every architecture end in 6F (cla06f.h Kepler
@@ -230,16 +229,16 @@ static inline int gp_rm_class_is_copy(uint32_t cls)
 
 /* cl2080_notification.h: NV2080_ENGINE_TYPE_*. */
 #define GP_RM_ENGINE_NULL 0u
-#define GP_RM_ENGINE_GRAPHICS0 1u	/* .. 8: GR1 to GR7 (MIG) */
+#define GP_RM_ENGINE_GRAPHICS0 1u /* .. 8: GR1 to GR7 (MIG) */
 #define GP_RM_ENGINE_GRAPHICS7 8u
-#define GP_RM_ENGINE_COPY0 9u		/* .. 18 */
+#define GP_RM_ENGINE_COPY0 9u /* .. 18 */
 #define GP_RM_ENGINE_COPY9 18u
-#define GP_RM_ENGINE_COPY10 0x34u	/* .. 0x3d; since 545, see docs */
+#define GP_RM_ENGINE_COPY10 0x34u /* .. 0x3d; since 545, see docs */
 #define GP_RM_ENGINE_COPY19 0x3du
 
 /* cl0080.h, NV0080_ALLOC_PARAMETERS; stable */
 struct gp_rm_device_params {
-	uint32_t device_id;	/* the device instance of its GPU */
+	uint32_t device_id; /* the device instance of its GPU */
 	uint32_t client_share;
 	uint32_t target_client;
 	uint32_t target_device;
@@ -265,7 +264,7 @@ struct gp_rm_channel_group_params {
 	uint32_t error;
 	uint32_t ecc_error;
 	uint32_t va_space;
-	uint32_t engine;	/* GP_RM_ENGINE_* */
+	uint32_t engine; /* GP_RM_ENGINE_* */
 	uint8_t vgpu_plugin;
 	uint8_t pad[3];
 };
@@ -301,11 +300,11 @@ GP_RM_ASSERT_AT(gp_rm_channel_params_head, engine, 128);
  */
 struct gp_rm_memory_params {
 	uint32_t owner;
-	uint32_t type;		/* 0: image */
+	uint32_t type; /* 0: image */
 	uint32_t flags;
 	uint32_t width, height;
 	int32_t pitch;
-	uint32_t attr;		/* GP_RM_ATTR_* */
+	uint32_t attr; /* GP_RM_ATTR_* */
 	uint32_t attr2;
 	uint32_t format;
 	uint32_t compr_coverage, zcull_coverage;
@@ -336,14 +335,14 @@ GP_RM_ASSERT_AT(gp_rm_memory_params, numa_node, 120);
 
 /* cl90cd.h, NV_EVENT_BUFFER_ALLOC_PARAMETERS; stable */
 struct gp_rm_event_buffer_params {
-	uint64_t header_va;		/* out */
-	uint64_t records_va;		/* out */
+	uint64_t header_va;  /* out */
+	uint64_t records_va; /* out */
 	uint32_t record_bytes;
 	uint32_t record_count;
-	uint64_t vardata_va;		/* out */
+	uint64_t vardata_va; /* out */
 	uint32_t vardata_bytes;
 	uint32_t records_free_threshold;
-	uint64_t notification;		/* the OS event's fd */
+	uint64_t notification; /* the OS event's fd */
 	uint32_t vardata_free_threshold;
 	uint32_t subdevice;
 	uint32_t flags;
@@ -362,8 +361,8 @@ GP_RM_ASSERT_AT(gp_rm_event_buffer_params, header_memory, 60);
 #define GP_RM_CTRL_GET_HANDLE_INFO 0x0d02u
 struct gp_rm_handle_info {
 	uint32_t object;
-	uint32_t index;			/* GP_RM_HANDLE_* */
-	uint64_t result;		/* a handle fills the low half only */
+	uint32_t index;	 /* GP_RM_HANDLE_* */
+	uint64_t result; /* a handle fills the low half only */
 };
 #define GP_RM_HANDLE_PARENT 1u
 #define GP_RM_HANDLE_CLASS 2u
@@ -380,9 +379,9 @@ GP_RM_ASSERT_SIZE(gp_rm_attached_ids, 128);
 
 #define GP_RM_CTRL_GET_ID_INFO_V2 0x0205u
 struct gp_rm_id_info_v2 {
-	uint32_t gpu_id;		/* in */
+	uint32_t gpu_id; /* in */
 	uint32_t gpu_flags;
-	uint32_t device_instance;	/* for gp_rm_device_params.device_id */
+	uint32_t device_instance; /* for gp_rm_device_params.device_id */
 	uint32_t subdevice_instance;
 	uint32_t sli_status;
 	uint32_t board_id;
@@ -409,7 +408,7 @@ GP_RM_ASSERT_SIZE(gp_rm_attach_ids, 132);
 
 #define GP_RM_CTRL_GET_PCI_INFO 0x021bu
 struct gp_rm_pci_info {
-	uint32_t gpu_id;		/* in */
+	uint32_t gpu_id; /* in */
 	uint32_t domain;
 	uint16_t bus;
 	uint16_t slot;
@@ -418,8 +417,8 @@ GP_RM_ASSERT_SIZE(gp_rm_pci_info, 12);
 
 #define GP_RM_CTRL_GET_UUID_FROM_GPU_ID 0x0275u
 struct gp_rm_uuid_from_gpu_id {
-	uint32_t gpu_id;		/* in */
-	uint32_t flags;			/* in: GP_RM_GID_BINARY_SHA1 */
+	uint32_t gpu_id; /* in */
+	uint32_t flags;	 /* in: GP_RM_GID_BINARY_SHA1 */
 	uint8_t uuid[256];
 	uint32_t length;
 };
@@ -433,7 +432,7 @@ GP_RM_ASSERT_SIZE(gp_rm_uuid_from_gpu_id, 268);
  */
 #define GP_RM_CTRL_GPU_GET_NAME_STRING 0x20800110u
 struct gp_rm_gpu_name {
-	uint32_t flags;			/* 0: ASCII */
+	uint32_t flags; /* 0: ASCII */
 	uint8_t name[64];
 	uint8_t utf16_room[64];
 };
@@ -443,8 +442,8 @@ GP_RM_ASSERT_SIZE(gp_rm_gpu_name, 132);
 #define GP_RM_CTRL_GPU_GET_GID_INFO 0x2080014au
 struct gp_rm_gid_info {
 	uint32_t index;
-	uint32_t flags;			/* GP_RM_GID_BINARY_SHA1 */
-	uint32_t length;		/* out: 16 */
+	uint32_t flags;	 /* GP_RM_GID_BINARY_SHA1 */
+	uint32_t length; /* out: 16 */
 	uint8_t data[256];
 };
 #define GP_RM_GID_BINARY_SHA1 2u
@@ -485,9 +484,9 @@ GP_RM_ASSERT_AT(gp_rm_disable_channels, channel, 280);
 #define GP_RM_CTRL_GPU_GET_PIDS 0x2080018du
 #define GP_RM_GET_PIDS_MAX 950u
 struct gp_rm_get_pids {
-	uint32_t id_type;		/* GP_RM_GET_PIDS_* */
+	uint32_t id_type; /* GP_RM_GET_PIDS_* */
 	uint32_t id;
-	uint32_t count;			/* of pid[], in the caller's PID namespace */
+	uint32_t count; /* of pid[], in the caller's PID namespace */
 	uint32_t pid[GP_RM_GET_PIDS_MAX];
 };
 #define GP_RM_GET_PIDS_CLASS 0u
@@ -502,7 +501,7 @@ GP_RM_ASSERT_AT(gp_rm_get_pids, pid, 12);
 struct gp_rm_class_list {
 	uint32_t count;
 	uint32_t pad;
-	uint64_t cls;			/* uint32_t *, the caller's */
+	uint64_t cls; /* uint32_t *, the caller's */
 };
 GP_RM_ASSERT_SIZE(gp_rm_class_list, 16);
 GP_RM_ASSERT_AT(gp_rm_class_list, cls, 8);
@@ -510,10 +509,10 @@ GP_RM_ASSERT_AT(gp_rm_class_list, cls, 8);
 /* ctrl2080gr.h; stable */
 #define GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE 0x20801210u
 struct gp_rm_preemption_mode {
-	uint32_t flags;			/* 1: set the compute mode */
+	uint32_t flags; /* 1: set the compute mode */
 	uint32_t channel;
 	uint32_t gfx_mode;
-	uint32_t compute_mode;		/* GP_RM_PREEMPT_* */
+	uint32_t compute_mode; /* GP_RM_PREEMPT_* */
 	uint32_t route_flags;
 	uint32_t pad;
 	uint64_t route;
@@ -538,11 +537,11 @@ GP_RM_ASSERT_SIZE(gp_rm_timer_time, 8);
 struct gp_rm_fecs_bind {
 	uint32_t buffer;
 	uint32_t record_bytes;
-	uint32_t level_of_detail;	/* GP_RM_FECS_LOD_* */
-	uint32_t filter;		/* bit per tag, with CUSTOM */
+	uint32_t level_of_detail; /* GP_RM_FECS_LOD_* */
+	uint32_t filter;	  /* bit per tag, with CUSTOM */
 	uint8_t all_users;
 	uint8_t pad[3];
-	uint32_t reason;		/* out: why not */
+	uint32_t reason; /* out: why not */
 };
 #define GP_RM_FECS_LOD_FULL 0u
 #define GP_RM_FECS_LOD_SIMPLE 1u
@@ -583,7 +582,7 @@ GP_RM_ASSERT_AT(gp_rm_tsg_preempt, timeout_us, 4);
 
 #define GP_RM_CTRL_TSG_GET_INFO 0xa06c0106u
 struct gp_rm_tsg_info {
-	uint32_t tsg_id;		/* the hardware's number */
+	uint32_t tsg_id; /* the hardware's number */
 };
 GP_RM_ASSERT_SIZE(gp_rm_tsg_info, 4);
 
@@ -593,7 +592,7 @@ GP_RM_ASSERT_SIZE(gp_rm_tsg_info, 4);
 struct gp_rm_event_enable {
 	uint8_t enable;
 	uint8_t pad[3];
-	uint32_t flags;			/* GP_RM_EVENT_KEEP_* */
+	uint32_t flags; /* GP_RM_EVENT_KEEP_* */
 };
 #define GP_RM_EVENT_KEEP_OLDEST 1u
 #define GP_RM_EVENT_KEEP_NEWEST 2u
@@ -606,7 +605,7 @@ struct gp_rm_event_update_get {
 };
 GP_RM_ASSERT_SIZE(gp_rm_event_update_get, 8);
 
-#define GP_RM_CTRL_EVENT_BUFFER_FLUSH 0x90cd0104u	/* no parameters */
+#define GP_RM_CTRL_EVENT_BUFFER_FLUSH 0x90cd0104u /* no parameters */
 
 /*
  * What RM writes into the event buffer's memory. The header (cl90cd.h,
@@ -624,14 +623,14 @@ GP_RM_ASSERT_SIZE(gp_rm_event_header, 32);
 /* A record: 8 bytes of cl90cd.h's record header, then cl90cdfecs.h's
  * NV_EVENT_BUFFER_FECS_RECORD_V2. */
 struct gp_rm_event_record {
-	uint16_t type;			/* GP_RM_EVENT_TYPE_FECS* */
+	uint16_t type; /* GP_RM_EVENT_TYPE_FECS* */
 	uint16_t subtype;
 	uint32_t vardata;
-	uint8_t tag;			/* GP_RM_FECS_TAG_* */
+	uint8_t tag; /* GP_RM_FECS_TAG_* */
 	uint8_t vmid;
 	uint16_t seqno;
-	uint32_t context;		/* 0: hidden; 0xffffffff: none, kernel's */
-	uint32_t pid;			/* likewise */
+	uint32_t context; /* 0: hidden; 0xffffffff: none, kernel's */
+	uint32_t pid;	  /* likewise */
 	uint16_t reserved;
 	uint8_t mig_gpu_instance;
 	uint8_t mig_compute_instance;

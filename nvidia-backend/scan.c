@@ -23,19 +23,22 @@
 
 #define MAX_FILES 256
 #define MAX_CLIENTS 64
-#define CLIENT_SPAN 0x100000u	/* handles that RM gives to clients */
-#define NEAR 64u		/* around a likely client */
-#define RECENT 4096u		/* handles given lately */
+#define CLIENT_SPAN 0x100000u /* handles that RM gives to clients */
+#define NEAR 64u	      /* around a likely client */
+#define RECENT 4096u	      /* handles given lately */
 #define BLOCK 1024u
-#define DEEP_NS 250000000u	/* most that the search for an old client takes */
-#define GAP 512u		/* so many handles unused: the end */
+#define DEEP_NS 250000000u /* most that the search for an old client takes */
+#define GAP 512u	   /* so many handles unused: the end */
 
 /*
  * Where object handles may begin: libcuda's habit, RM's own choice
  * (resserv.h, RS_UNIQUE_HANDLE_BASE), and small numbers.
  */
 static const uint32_t object_base[] = {
-	GP_RM_HABIT_OBJECT_BASE, 0xcaf00000u, 0x00000001u, 0x80000000u,
+	GP_RM_HABIT_OBJECT_BASE,
+	0xcaf00000u,
+	0x00000001u,
+	0x80000000u,
 };
 
 /* An object that matters here. */
@@ -49,16 +52,16 @@ struct scan {
 	struct gp_nv_device *dev;
 	const struct gp_nv_transport *t;
 	pid_t pid;
-	bool own;			/* our own process */
-	bool given;			/* files were handed over */
-	int pidfd;			/* of another; or -1 */
+	bool own;   /* our own process */
+	bool given; /* files were handed over */
+	int pidfd;  /* of another; or -1 */
 	struct gp_group_list found;
 	struct gp_nv_scan_stat *stat;
 	struct {
 		struct gp_nv_file *file;
-		int theirs;		/* its number in the process */
-		uint32_t key;		/* the client with groups, it was said; or 0 */
-		bool useless;		/* nothing answers on it any more */
+		int theirs;   /* its number in the process */
+		uint32_t key; /* the client with groups, it was said; or 0 */
+		bool useless; /* nothing answers on it any more */
 	} file[MAX_FILES];
 	size_t files;
 	struct {
@@ -221,7 +224,7 @@ static int take_files(struct scan *s)
 			continue;
 		r = take_file(s, l.fd[i]);
 		if (r == -EBADF)
-			r = 0;		/* closed meanwhile */
+			r = 0; /* closed meanwhile */
 	}
 	return r;
 }
@@ -248,8 +251,7 @@ static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t
 	inherited_fds(s, &theirs);
 	for (size_t i = 0; i < n && !r; i++) {
 		/* Who may not compare (a filter of system calls) takes its word. */
-		if (!is_control_file(s, fd[i]) ||
-		    (!seen && !is_among(getpid(), fd[i], &l)) ||
+		if (!is_control_file(s, fd[i]) || (!seen && !is_among(getpid(), fd[i], &l)) ||
 		    is_among(getpid(), fd[i], &theirs) == 1)
 			continue;
 		copy = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
@@ -267,8 +269,8 @@ static int fd_of(const struct scan *s, size_t file)
 	return s->file[file].file->fd;
 }
 
-static int object_class(struct scan *s, size_t file, uint32_t client,
-			uint32_t object, uint32_t *cls)
+static int object_class(struct scan *s, size_t file, uint32_t client, uint32_t object,
+			uint32_t *cls)
 {
 	s->stat->calls++;
 	return gp_nv_handle_class(s->t, fd_of(s, file), client, object, cls);
@@ -281,7 +283,7 @@ static bool try_client(struct scan *s, size_t file, uint32_t handle)
 
 	/* RM refuses unknown clients in the structure: the file is no good. */
 	s->file[file].useless = r == -EBADF || r == -ENODEV ||
-		(r && gp_nv_last_status() == GP_RM_ERR_OPERATING_SYSTEM);
+				(r && gp_nv_last_status() == GP_RM_ERR_OPERATING_SYSTEM);
 	if (r)
 		return false;
 	for (size_t i = 0; i < s->clients; i++)
@@ -295,14 +297,12 @@ static bool try_client(struct scan *s, size_t file, uint32_t handle)
 	return true;
 }
 
-static size_t try_clients(struct scan *s, size_t file, uint32_t from,
-			  uint32_t count)
+static size_t try_clients(struct scan *s, size_t file, uint32_t from, uint32_t count)
 {
 	size_t found = 0;
 
 	for (uint32_t i = 0; i < count && !s->file[file].useless; i++)
-		found += try_client(s, file, GP_RM_HABIT_CLIENT_BASE +
-				    (from + i) % CLIENT_SPAN);
+		found += try_client(s, file, GP_RM_HABIT_CLIENT_BASE + (from + i) % CLIENT_SPAN);
 	return found;
 }
 
@@ -343,15 +343,13 @@ static void likely_clients(struct scan *s, uint32_t counter)
 		size_t found = 0;
 
 		for (size_t c = 0; c < s->clients && !found; c++) {
-			uint32_t at = s->client[c].handle -
-				      GP_RM_HABIT_CLIENT_BASE;
+			uint32_t at = s->client[c].handle - GP_RM_HABIT_CLIENT_BASE;
 
 			found = try_clients(s, f, at > 8 ? at - 8 : 0, 16);
 		}
 		if (found || s->clients)
 			continue;
-		found = try_clients(s, f, counter > NEAR ? counter - NEAR : 0,
-				    NEAR + 8);
+		found = try_clients(s, f, counter > NEAR ? counter - NEAR : 0, NEAR + 8);
 		if (!found && counter > 2 * NEAR)
 			try_clients(s, f, 0, NEAR);
 	}
@@ -439,8 +437,7 @@ static int scan_objects(struct scan *s, size_t c, uint32_t base, uint32_t gap)
 			continue;
 		node.handle = handle;
 		s->stat->calls++;
-		if (gp_nv_handle_parent(s->t, fd_of(s, file), client, handle,
-					&node.parent))
+		if (gp_nv_handle_parent(s->t, fd_of(s, file), client, handle, &node.parent))
 			continue;
 		r = node_add(s, &node);
 		if (r)
@@ -504,9 +501,7 @@ static enum gp_group_kind kind_by_slice(struct gp_nv_group *g)
 
 	if (gp_nv_get_slice(&g->base, &us))
 		return GP_GROUP_UNKNOWN;
-	return us == 2048 ? GP_GROUP_COMPUTE :
-	       us == 1024 ? GP_GROUP_COPY :
-			    GP_GROUP_UNKNOWN;
+	return us == 2048 ? GP_GROUP_COMPUTE : us == 1024 ? GP_GROUP_COPY : GP_GROUP_UNKNOWN;
 }
 
 static void add_channels(struct scan *s, struct gp_nv_group *g)
@@ -525,18 +520,17 @@ static void add_channels(struct scan *s, struct gp_nv_group *g)
 static uint32_t subdevice_of(const struct scan *s, uint32_t device)
 {
 	for (size_t i = 0; i < s->nodes; i++)
-		if (s->node[i].cls == GP_RM_CLASS_SUBDEVICE &&
-		    s->node[i].parent == device)
+		if (s->node[i].cls == GP_RM_CLASS_SUBDEVICE && s->node[i].parent == device)
 			return s->node[i].handle;
 	return 0;
 }
 
-int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
-			 uint32_t client, uint32_t subdevice, uint8_t uuid[16])
+int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd, uint32_t client,
+			 uint32_t subdevice, uint8_t uuid[16])
 {
 	struct gp_rm_gid_info gid = { .flags = GP_RM_GID_BINARY_SHA1 };
-	int r = gp_nv_control(t, fd, client, subdevice,
-			      GP_RM_CTRL_GPU_GET_GID_INFO, &gid, sizeof(gid));
+	int r = gp_nv_control(t, fd, client, subdevice, GP_RM_CTRL_GPU_GET_GID_INFO, &gid,
+			      sizeof(gid));
 
 	if (r)
 		return r;
@@ -548,8 +542,7 @@ int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd,
 
 int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group)
 {
-	struct gp_group **more = realloc(list->group, (list->count + 1) *
-							      sizeof(*more));
+	struct gp_group **more = realloc(list->group, (list->count + 1) * sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -564,8 +557,8 @@ static bool device_matches(struct scan *s, size_t c, uint32_t subdevice)
 	uint8_t uuid[16];
 
 	s->stat->calls++;
-	if (gp_nv_subdevice_uuid(s->t, fd_of(s, s->client[c].file),
-				 s->client[c].handle, subdevice, uuid))
+	if (gp_nv_subdevice_uuid(s->t, fd_of(s, s->client[c].file), s->client[c].handle, subdevice,
+				 uuid))
 		return false;
 	return !memcmp(uuid, s->dev->base.id.uuid, sizeof(uuid));
 }
@@ -702,7 +695,8 @@ static int scan_files(struct scan *s)
 		goto out;
 	until_ns = gp_nv_monotonic_ns() + DEEP_NS;
 	for (uint32_t done = 0; !r && !s->stat->groups && done < span(s) && any_file(s) &&
-	     gp_nv_monotonic_ns() < until_ns; done += BLOCK) {
+				gp_nv_monotonic_ns() < until_ns;
+	     done += BLOCK) {
 		more_clients(s, counter, done, until_ns);
 		r = scan_clients(s, &next);
 	}

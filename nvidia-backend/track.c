@@ -24,20 +24,20 @@ struct object {
 	uint32_t cls;
 	uint32_t engine;
 	int fd;
-	struct gp_nv_group *group;	/* of a group that was made ready */
-	bool telling;			/* group_ready is being called */
+	struct gp_nv_group *group; /* of a group that was made ready */
+	bool telling;		   /* group_ready is being called */
 };
 
 /* lock protects all of this; it is not held while ops are called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct gp_track_ops *track_ops;	/* atomic: NULL not started */
+static const struct gp_track_ops *track_ops; /* atomic: NULL not started */
 static void *track_arg;
-static const struct gp_nv_transport *track_transport;	/* NULL: the current */
+static const struct gp_nv_transport *track_transport; /* NULL: the current */
 static struct object *objects;
 static struct gp_nv_device *devices[GP_HAL_MAX_DEVICES];
 
-int gp_nv_track_start_over(const struct gp_nv_transport *t,
-			   const struct gp_track_ops *ops, void *arg)
+int gp_nv_track_start_over(const struct gp_nv_transport *t, const struct gp_track_ops *ops,
+			   void *arg)
 {
 	int r = 0;
 
@@ -93,16 +93,17 @@ struct allocation {
 	const void *params;
 };
 
-static bool read_allocation(unsigned int bytes, const void *arg,
-			    struct allocation *a)
+static bool read_allocation(unsigned int bytes, const void *arg, struct allocation *a)
 {
 	const struct gp_rm_alloc21 *a21 = arg;
 	const struct gp_rm_alloc64 *a64 = arg;
 
 	if (bytes == sizeof(*a21)) {
 		*a = (struct allocation){
-			.client = a21->client, .parent = a21->parent,
-			.handle = a21->object, .cls = a21->cls,
+			.client = a21->client,
+			.parent = a21->parent,
+			.handle = a21->object,
+			.cls = a21->cls,
 			.status = a21->status,
 			.params = (const void *)(uintptr_t)a21->params,
 		};
@@ -110,8 +111,10 @@ static bool read_allocation(unsigned int bytes, const void *arg,
 	}
 	if (bytes == sizeof(*a64)) {
 		*a = (struct allocation){
-			.client = a64->client, .parent = a64->parent,
-			.handle = a64->object, .cls = a64->cls,
+			.client = a64->client,
+			.parent = a64->parent,
+			.handle = a64->object,
+			.cls = a64->cls,
 			.status = a64->status,
 			.params = (const void *)(uintptr_t)a64->params,
 		};
@@ -137,7 +140,7 @@ static void saw_alloc(int fd, const struct allocation *a)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o)
-		return;		/* that group will be found by a scan */
+		return; /* that group will be found by a scan */
 	o->client = a->client;
 	o->handle = a->handle;
 	o->parent = a->parent;
@@ -153,7 +156,7 @@ static void saw_alloc(int fd, const struct allocation *a)
 /* Take @handle of @client and all below it off the list, onto @gone. */
 static void unlink_tree(uint32_t client, uint32_t handle, struct object **gone)
 {
-	bool all = client == handle;	/* the client itself */
+	bool all = client == handle; /* the client itself */
 	bool again = true;
 
 	while (again) {
@@ -163,8 +166,7 @@ static void unlink_tree(uint32_t client, uint32_t handle, struct object **gone)
 			bool below = o->handle == handle || all;
 
 			for (struct object *g = *gone; g && !below; g = g->next)
-				below = g->client == client &&
-					g->handle == o->parent;
+				below = g->client == client && g->handle == o->parent;
 			if (o->client != client || !below) {
 				at = &o->next;
 				continue;
@@ -203,8 +205,7 @@ static void saw_free(const struct gp_rm_free *f)
 /* ---- ready groups -------------------------------------------------------------------- */
 
 /* The device of @uuid, opened once; the first call costs a probe. */
-static struct gp_nv_device *device_of(const struct gp_nv_transport *t,
-				      const uint8_t uuid[16])
+static struct gp_nv_device *device_of(const struct gp_nv_transport *t, const uint8_t uuid[16])
 {
 	struct gp_device_id id = { 0 };
 	struct gp_device *made;
@@ -258,8 +259,7 @@ static struct gp_nv_group *describe(const struct object *o)
 }
 
 /* Give @g its transport, file (libcuda's own, borrowed) and device. */
-static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t,
-		    int fd)
+static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t, int fd)
 {
 	struct gp_nv_device *d;
 	uint8_t uuid[16];
@@ -290,8 +290,8 @@ static void saw_slice(int fd, const struct gp_rm_control *c)
 
 	pthread_mutex_lock(&lock);
 	o = find(c->client, c->object);
-	if (o && o->cls == GP_RM_CLASS_CHANNEL_GROUP && !o->group &&
-	    !o->telling && gp_nv_engine_kind(o->engine) != GP_GROUP_COPY) {
+	if (o && o->cls == GP_RM_CLASS_CHANNEL_GROUP && !o->group && !o->telling &&
+	    gp_nv_engine_kind(o->engine) != GP_GROUP_COPY) {
 		g = describe(o);
 		o->telling = g != NULL;
 	}
@@ -342,8 +342,7 @@ void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result)
 	case GP_RM_ESC_CONTROL: {
 		const struct gp_rm_control *c = arg;
 
-		if (bytes == sizeof(*c) && !c->status &&
-		    c->cmd == GP_RM_CTRL_TSG_SET_TIMESLICE)
+		if (bytes == sizeof(*c) && !c->status && c->cmd == GP_RM_CTRL_TSG_SET_TIMESLICE)
 			saw_slice(fd, c);
 		break;
 	}
@@ -393,8 +392,7 @@ int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list)
 
 		g->t = dev->t;
 		if (r || !g->subdevice ||
-		    gp_nv_subdevice_uuid(g->t, g->file->fd, g->client,
-					 g->subdevice, uuid) ||
+		    gp_nv_subdevice_uuid(g->t, g->file->fd, g->client, g->subdevice, uuid) ||
 		    memcmp(uuid, dev->base.id.uuid, sizeof(uuid))) {
 			gp_nv_group_put(&g->base);
 			continue;
@@ -413,7 +411,7 @@ int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list)
 
 /* ---- for another process ------------------------------------------------------------- */
 
-#define MAX_WAYS 64	/* files times clients times devices */
+#define MAX_WAYS 64 /* files times clients times devices */
 
 /* How some groups are reached: @copy is ours of what libcuda has as @fd. */
 struct way {
@@ -424,8 +422,7 @@ struct way {
 static uint32_t subdevice_of(uint32_t client, uint32_t device)
 {
 	for (const struct object *o = objects; o; o = o->next)
-		if (o->client == client && o->parent == device &&
-		    o->cls == GP_RM_CLASS_SUBDEVICE)
+		if (o->client == client && o->parent == device && o->cls == GP_RM_CLASS_SUBDEVICE)
 			return o->handle;
 	return 0;
 }
@@ -463,8 +460,7 @@ static bool leads_to(const struct way *w, const struct gp_nv_device *d)
 {
 	uint8_t uuid[16];
 
-	return !gp_nv_subdevice_uuid(d->t, w->copy, w->client, w->subdevice,
-				     uuid) &&
+	return !gp_nv_subdevice_uuid(d->t, w->copy, w->client, w->subdevice, uuid) &&
 	       !memcmp(uuid, d->base.id.uuid, sizeof(uuid));
 }
 

@@ -78,8 +78,7 @@ static int version_from(const char *path, char *buf, size_t len)
 		size_t span = strspn(p, "0123456789.");
 		char *dot = memchr(p, '.', span);
 
-		if (span >= 3 && dot && dot > p && span < len &&
-		    (p == text || p[-1] == ' ')) {
+		if (span >= 3 && dot && dot > p && span < len && (p == text || p[-1] == ' ')) {
 			memcpy(buf, p, span);
 			buf[span] = '\0';
 			return 0;
@@ -117,7 +116,7 @@ const struct gp_nv_transport *gp_nv_transport_real(void)
 /* ---- the software GPU ------------------------------------------------------ */
 
 static pthread_mutex_t soft_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *soft_library;		/* protected by soft_lock, never closed */
+static void *soft_library; /* protected by soft_lock, never closed */
 static int (*soft_rm_open)(void);
 static int (*soft_slot_open)(void);
 
@@ -221,8 +220,7 @@ static void *soft_find(void)
 	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (n > 0) {
 		path[n] = '\0';
-		library = soft_try(directory(path),
-				   "/../lib/gpreempt/softgpu");
+		library = soft_try(directory(path), "/../lib/gpreempt/softgpu");
 		if (library)
 			return library;
 	}
@@ -275,6 +273,5 @@ void *gp_nv_libcuda(const struct gp_nv_transport *t)
 
 const char *gp_nv_hook_symbol(void *libcuda)
 {
-	return libcuda && dlsym(libcuda, "gp_soft_ioctl") ? "gp_soft_ioctl" :
-							    "ioctl";
+	return libcuda && dlsym(libcuda, "gp_soft_ioctl") ? "gp_soft_ioctl" : "ioctl";
 }

@@ -10,14 +10,14 @@
 #include "nvidia-backend/nv_internal.h"
 
 #define MAX_CLASSES 4096u
-#define FRESH_NS 20000000u	/* less than between two looks at a process */
+#define FRESH_NS 20000000u /* less than between two looks at a process */
 
 struct gp_nv_users {
 	struct gp_nv_client client;
 	int gpu_fd;
 	uint32_t device, subdevice;
 	struct gp_rm_get_pids list;
-	uint64_t fresh_until_ns;	/* CLOCK_MONOTONIC */
+	uint64_t fresh_until_ns; /* CLOCK_MONOTONIC */
 };
 
 static void users_free(struct gp_nv_users *u)
@@ -75,8 +75,8 @@ static int users_open(struct gp_nv_device *dev, struct gp_nv_users **users)
 		free(u);
 		return r;
 	}
-	r = gp_nv_client_device(&u->client, dev->gpu_id, dev->base.id.minor, &u->gpu_fd,
-				&u->device, &u->subdevice);
+	r = gp_nv_client_device(&u->client, dev->gpu_id, dev->base.id.minor, &u->gpu_fd, &u->device,
+				&u->subdevice);
 	if (r) {
 		users_free(u);
 		return r;

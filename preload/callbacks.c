@@ -29,8 +29,8 @@
 #include "preload/preload.h"
 
 #define CBID_MAX 4096
-#define CBID_GAP 256			/* so many unknown in a row: the end */
-#define FUNCTIONS 8192			/* power of two */
+#define CBID_GAP 256   /* so many unknown in a row: the end */
+#define FUNCTIONS 8192 /* power of two */
 #define PATH_LEN 512
 
 struct cupti {
@@ -40,7 +40,7 @@ struct cupti {
 	int (*unsubscribe)(void *subscriber);
 };
 
-static uint8_t kind_of[CBID_MAX];	/* enum gp_call_kind; set before enabling */
+static uint8_t kind_of[CBID_MAX]; /* enum gp_call_kind; set before enabling */
 static void *_Atomic last_context;
 /*
  * Work came since the last event was recorded: an event that is over says
@@ -53,7 +53,7 @@ static atomic_bool unrecorded;
  * input in and waits for that has not even begun.
  */
 static atomic_bool computes;
-static atomic_bool asks_contexts;	/* of who works, to know when it does */
+static atomic_bool asks_contexts; /* of who works, to know when it does */
 
 /*
  * Functions launched before. The first launch of one may load it, which waits
@@ -74,8 +74,7 @@ static bool first_launch(void *function)
 			return false;
 		if (there)
 			continue;
-		if (atomic_load_explicit(&launched_count, memory_order_relaxed) >
-		    FUNCTIONS / 2)
+		if (atomic_load_explicit(&launched_count, memory_order_relaxed) > FUNCTIONS / 2)
 			return false;
 		if (atomic_compare_exchange_strong(&launched[i], &there, function)) {
 			atomic_fetch_add(&launched_count, 1);
@@ -167,8 +166,8 @@ static void begin_wait(enum gp_call_kind kind, const struct cupti_callback_data 
 		gp_edev_queued(dev, c);
 }
 
-static void begin_sync(const struct cupti_callback_data *data,
-		       struct gp_edev *dev, const struct gp_ectx *c)
+static void begin_sync(const struct cupti_callback_data *data, struct gp_edev *dev,
+		       const struct gp_ectx *c)
 {
 	*data->correlation = (uint64_t)(uintptr_t)data->context;
 	tell(dev, c, GP_EV_SYNC);
@@ -246,8 +245,8 @@ static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data
 
 static bool is_work(enum gp_call_kind kind)
 {
-	return kind == GP_CALL_LAUNCH || kind == GP_CALL_LAUNCH_EX ||
-	       kind == GP_CALL_SUBMIT || kind == GP_CALL_COPY;
+	return kind == GP_CALL_LAUNCH || kind == GP_CALL_LAUNCH_EX || kind == GP_CALL_SUBMIT ||
+	       kind == GP_CALL_COPY;
 }
 
 static void callback(void *user, uint32_t domain, uint32_t cbid,
@@ -258,8 +257,8 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 	struct gp_ectx *c;
 
 	/* What the library itself asks of the driver is not the app's. */
-	if (domain != CUPTI_DOMAIN_DRIVER_API || kind == GP_CALL_OTHER ||
-	    gp_engine_inside() || gp_engine_state())
+	if (domain != CUPTI_DOMAIN_DRIVER_API || kind == GP_CALL_OTHER || gp_engine_inside() ||
+	    gp_engine_state())
 		return;
 	if (kind == GP_CALL_DESTROY) {
 		if (data->site == CUPTI_API_ENTER)
@@ -273,8 +272,8 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 		atomic_store(&last_context, data->context);
 	c = gp_engine_find(data->context, &dev);
 	if (!c) {
-		if (atomic_load_explicit(&asks_contexts, memory_order_relaxed) &&
-		    is_work(kind) && data->context)
+		if (atomic_load_explicit(&asks_contexts, memory_order_relaxed) && is_work(kind) &&
+		    data->context)
 			gp_engine_ask_context(data->context);
 		return;
 	}
@@ -292,8 +291,7 @@ static int load_symbols(void *lib, struct cupti *cupti)
 	*(void **)&cupti->enable = dlsym(lib, "cuptiEnableCallback");
 	*(void **)&cupti->name = dlsym(lib, "cuptiGetCallbackName");
 	*(void **)&cupti->unsubscribe = dlsym(lib, "cuptiUnsubscribe");
-	return cupti->subscribe && cupti->enable && cupti->name && cupti->unsubscribe ?
-		0 : -ENOSYS;
+	return cupti->subscribe && cupti->enable && cupti->name && cupti->unsubscribe ? 0 : -ENOSYS;
 }
 
 static int enable_all(const struct cupti *cupti, void *subscriber)
@@ -318,8 +316,7 @@ static int enable_all(const struct cupti *cupti, void *subscriber)
 		seen |= 1u << kind;
 	}
 	/* Without these two nothing is safe. */
-	return (seen & (1u << GP_CALL_SYNC_IDLE)) && (seen & (1u << GP_CALL_LAUNCH)) ?
-		0 : -EIO;
+	return (seen & (1u << GP_CALL_SYNC_IDLE)) && (seen & (1u << GP_CALL_LAUNCH)) ? 0 : -EIO;
 }
 
 /* 0; -EBUSY: another subscriber; else this one does not work here. */
@@ -464,7 +461,7 @@ const char *gp_callbacks_watch(void)
 	err = find_and_subscribe();
 	if (!err)
 		return NULL;
-	return err == -EBUSY ? "a profiler has CUPTI" :
+	return err == -EBUSY  ? "a profiler has CUPTI" :
 	       err == -ENOENT ? "libcupti.so.13 or .12 not found" :
 				"CUPTI does not work with this driver";
 }

@@ -22,12 +22,12 @@
 struct cupti_callback_data {
 	uint32_t site;
 	const char *function_name;
-	const void *params;		/* the call's arguments, in order */
+	const void *params; /* the call's arguments, in order */
 	void *return_value;
 	const char *symbol_name;
 	void *context;
 	uint32_t context_uid;
-	uint64_t *correlation;		/* kept from a call's entry to its exit */
+	uint64_t *correlation; /* kept from a call's entry to its exit */
 	uint32_t correlation_id;
 };
 _Static_assert(sizeof(struct cupti_callback_data) == 72, "ABI");

@@ -27,11 +27,11 @@
 struct tables {
 	void *object;
 	uintptr_t base;
-	const ElfW(Sym) *sym;
+	const ElfW(Sym) * sym;
 	const char *str;
-	const ElfW(Rela) *rela[2];	/* DT_JMPREL, DT_RELA */
+	const ElfW(Rela) * rela[2]; /* DT_JMPREL, DT_RELA */
 	size_t rela_bytes[2];
-	uintptr_t relro, relro_end;	/* read-only after relocation */
+	uintptr_t relro, relro_end; /* read-only after relocation */
 };
 
 static int find_relro(struct dl_phdr_info *info, size_t size, void *arg)
@@ -52,7 +52,7 @@ static int find_relro(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* glibc has relocated these entries, musl and the vDSO's have not. */
-static uintptr_t entry_address(const struct tables *t, const ElfW(Dyn) *dyn)
+static uintptr_t entry_address(const struct tables *t, const ElfW(Dyn) * dyn)
 {
 	return dyn->d_un.d_ptr < t->base ? t->base + dyn->d_un.d_ptr : dyn->d_un.d_ptr;
 }

@@ -38,11 +38,11 @@ typedef int (*injection_fn)(void);
 int InitializeInjection(void) __attribute__((visibility("default")));
 int ioctl(int fd, unsigned long request, ...) __attribute__((visibility("default")));
 
-static void *_Atomic hooked;		/* what the patched slot called before */
-static void *_Atomic next_ioctl;	/* the one behind ours */
+static void *_Atomic hooked;	 /* what the patched slot called before */
+static void *_Atomic next_ioctl; /* the one behind ours */
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static atomic_int tracking;
-static bool auto_hold;			/* set by start() */
+static bool auto_hold; /* set by start() */
 
 /* ---- groups ------------------------------------------------------------- */
 
@@ -97,10 +97,8 @@ static void start(void)
 		return;
 	gp_log_to_stderr();
 	if (text && *text && gp_class_request_parse(text, &hooks.request, &why))
-		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (%s); none is set",
-		       text, why);
-	hooks.auto_hold = hold && !strcmp(hold, "auto") &&
-			  hooks.request.cls.cls == GP_CLASS_LC;
+		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (%s); none is set", text, why);
+	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.request.cls.cls == GP_CLASS_LC;
 	/* What --hold holds for is seen; its holds would have to be told apart. */
 	hooks.learn = !hooks.auto_hold && (!learn || strcmp(learn, "0"));
 	gp_engine_set_hooks(&hooks);
@@ -195,7 +193,7 @@ int ioctl(int fd, unsigned long request, ...)
 	saved = errno;
 	if (gp_amd_track_wants(request)) {
 		seen_amd(fd, request, arg, result);
-	/* Through the slot comes hook(), which calls us and then looks itself. */
+		/* Through the slot comes hook(), which calls us and then looks itself. */
 	} else if (_IOC_TYPE(request) == NV_IOCTL_TYPE && !atomic_load(&hooked)) {
 		start_cuda();
 		seen(fd, request, arg, result);
@@ -217,8 +215,10 @@ static void patch_libcuda(void)
 	symbol = gp_nv_hook_symbol(libcuda);
 	err = symbol ? gp_got_patch(libcuda, symbol, (void *)hook, &hooked) : -ENOENT;
 	if (err)
-		gp_log(GP_LOG_WARN, "cannot see the driver's calls (%s of libcuda): %s; "
-		       "the program runs without", symbol ? symbol : "ioctl", strerror(-err));
+		gp_log(GP_LOG_WARN,
+		       "cannot see the driver's calls (%s of libcuda): %s; "
+		       "the program runs without",
+		       symbol ? symbol : "ioctl", strerror(-err));
 }
 
 /* A profiler that was to be injected is, by us. */

@@ -108,8 +108,8 @@ static size_t base_length(const char *name)
 
 	if (n > 5 && (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds")))
 		n -= 5;
-	if (n > 3 && name[n - 3] == '_' && name[n - 2] == 'v' &&
-	    name[n - 1] >= '2' && name[n - 1] <= '9')
+	if (n > 3 && name[n - 3] == '_' && name[n - 2] == 'v' && name[n - 1] >= '2' &&
+	    name[n - 1] <= '9')
 		n -= 3;
 	return n;
 }

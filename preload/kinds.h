@@ -7,19 +7,19 @@
 
 enum gp_call_kind {
 	GP_CALL_OTHER,
-	GP_CALL_LAUNCH,		/* work; its first argument is the function */
-	GP_CALL_LAUNCH_EX,	/* work; its second argument is the function */
-	GP_CALL_SUBMIT,		/* work without a function: graphs */
-	GP_CALL_COPY,		/* not for the compute engine, but part of a request */
-	GP_CALL_RECORD,		/* records an event behind all work of a stream */
-	GP_CALL_WAIT,		/* waits for a stream, a copy */
-	GP_CALL_WAIT_EVENT,	/* waits for what was queued before an event */
-	GP_CALL_QUERY,		/* asks a stream; CUDA_SUCCESS means done */
-	GP_CALL_SYNC,		/* may wait for the whole device */
-	GP_CALL_SYNC_IDLE,	/* does; afterwards all work is done */
-	GP_CALL_CONTEXT,	/* like SYNC, and waits some hundred times */
-	GP_CALL_UNLOAD,		/* like SYNC, and functions go */
-	GP_CALL_DESTROY,	/* its first argument, a context, goes */
+	GP_CALL_LAUNCH,	    /* work; its first argument is the function */
+	GP_CALL_LAUNCH_EX,  /* work; its second argument is the function */
+	GP_CALL_SUBMIT,	    /* work without a function: graphs */
+	GP_CALL_COPY,	    /* not for the compute engine, but part of a request */
+	GP_CALL_RECORD,	    /* records an event behind all work of a stream */
+	GP_CALL_WAIT,	    /* waits for a stream, a copy */
+	GP_CALL_WAIT_EVENT, /* waits for what was queued before an event */
+	GP_CALL_QUERY,	    /* asks a stream; CUDA_SUCCESS means done */
+	GP_CALL_SYNC,	    /* may wait for the whole device */
+	GP_CALL_SYNC_IDLE,  /* does; afterwards all work is done */
+	GP_CALL_CONTEXT,    /* like SYNC, and waits some hundred times */
+	GP_CALL_UNLOAD,	    /* like SYNC, and functions go */
+	GP_CALL_DESTROY,    /* its first argument, a context, goes */
 };
 
 /** Kind of the call @name, whatever its version ("_v2", "_ptsz"). */

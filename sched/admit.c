@@ -14,7 +14,7 @@
 /* What one tenant asks for. */
 struct demand {
 	uint32_t tenant;
-	uint64_t cost_us;		/* runtime, and two switches */
+	uint64_t cost_us; /* runtime, and two switches */
 	uint64_t deadline_us, period_us;
 };
 
@@ -41,8 +41,7 @@ static uint64_t period_of(const struct gp_class_spec *spec)
 static bool spec_possible(const struct gp_class_spec *spec)
 {
 	return spec->runtime_ns && spec->runtime_ns <= spec->deadline_ns &&
-	       spec->deadline_ns <= period_of(spec) &&
-	       spec->deadline_ns >= GP_NS_PER_US &&
+	       spec->deadline_ns <= period_of(spec) && spec->deadline_ns >= GP_NS_PER_US &&
 	       period_of(spec) < TIME_MAX_NS;
 }
 
@@ -92,8 +91,7 @@ static uint64_t blocking_us(const struct gp_sched *s)
  * What BE's windows may take of @t_us: blackouts that begin a be_period_ns apart
  * or more, by a straight line again.
  */
-static uint64_t window_us(const struct gp_sched *s, uint64_t blackout_us,
-			  uint64_t t_us)
+static uint64_t window_us(const struct gp_sched *s, uint64_t blackout_us, uint64_t t_us)
 {
 	uint64_t every = s->config.be_period_ns / GP_NS_PER_US;
 
@@ -103,8 +101,8 @@ static uint64_t window_us(const struct gp_sched *s, uint64_t blackout_us,
 }
 
 /* What everybody may ask for by @t_us, with what stands in their way. */
-static uint64_t all_us(const struct gp_sched *s, const struct demands *all,
-		       uint64_t blackout_us, uint64_t t_us)
+static uint64_t all_us(const struct gp_sched *s, const struct demands *all, uint64_t blackout_us,
+		       uint64_t t_us)
 {
 	uint64_t sum = blocking_us(s) + window_us(s, blackout_us, t_us);
 
@@ -114,12 +112,11 @@ static uint64_t all_us(const struct gp_sched *s, const struct demands *all,
 	return sum;
 }
 
-static int judge(const struct gp_sched *s, const struct demands *all,
-		 uint64_t blackout_us, struct gp_sched_admission *a)
+static int judge(const struct gp_sched *s, const struct demands *all, uint64_t blackout_us,
+		 struct gp_sched_admission *a)
 {
 	if (blackout_us)
-		a->load_ppm = div_up(blackout_us * PPM,
-				     s->config.be_period_ns / GP_NS_PER_US);
+		a->load_ppm = div_up(blackout_us * PPM, s->config.be_period_ns / GP_NS_PER_US);
 	for (size_t i = 0; i < all->n; i++)
 		a->load_ppm += load_ppm(&all->d[i]);
 	if (a->load_ppm > PPM) {
@@ -166,8 +163,7 @@ static uint64_t groups_to_come(const struct gp_sched *s, uint32_t who)
 	return n;
 }
 
-int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
-		   const struct gp_class_spec *spec,
+int gp_sched_admit(const struct gp_sched *s, uint32_t tenant, const struct gp_class_spec *spec,
 		   struct gp_sched_admission *a)
 {
 	struct demands all = { .n = 0 };
@@ -183,11 +179,9 @@ int gp_sched_admit(const struct gp_sched *s, uint32_t tenant,
 		const struct gp_tenant *t = &s->tenant[i];
 
 		/* Who was never admitted is no reason to refuse others. */
-		if (t->id && t->id != tenant && asks(&t->spec) &&
-		    spec_possible(&t->spec))
+		if (t->id && t->id != tenant && asks(&t->spec) && spec_possible(&t->spec))
 			add(s, &all, t->id, &t->spec);
 	}
 	add(s, &all, tenant, spec);
-	return judge(s, &all, up_us(gp_min_blackout_ns(s,
-				groups_to_come(s, tenant))), a);
+	return judge(s, &all, up_us(gp_min_blackout_ns(s, groups_to_come(s, tenant))), a);
 }

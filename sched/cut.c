@@ -22,9 +22,9 @@
  */
 #include "sched/internal.h"
 
-#define LASTS_NS GP_NS_PER_MS		/* shorter work is rarely cut */
-#define LONG_NS (5 * GP_NS_PER_MS)	/* what is lost before it begins is little beside it */
-#define BEGUN_NS (100 * GP_NS_PER_US)	/* it does not have the device yet (H200: 0.2 ms) */
+#define LASTS_NS GP_NS_PER_MS	      /* shorter work is rarely cut */
+#define LONG_NS (5 * GP_NS_PER_MS)    /* what is lost before it begins is little beside it */
+#define BEGUN_NS (100 * GP_NS_PER_US) /* it does not have the device yet (H200: 0.2 ms) */
 #define LATELY_NS (100 * GP_NS_PER_MS)
 
 static bool is_active(const struct gp_tenant *t)
@@ -37,16 +37,14 @@ static bool may_run(const struct gp_tenant *t)
 	return gp_is_lc(t) && (is_active(t) || t->activity == GP_ACT_UNKNOWN);
 }
 
-const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
-				      const struct gp_tenant *t)
+const struct gp_tenant *gp_cut_before(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	const struct gp_tenant *best = NULL;
 
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
-		if (is_active(u) && u != t &&
-		    (!gp_is_lc(t) || gp_urgency(s, u, t) < 0) &&
+		if (is_active(u) && u != t && (!gp_is_lc(t) || gp_urgency(s, u, t) < 0) &&
 		    (!best || gp_urgency(s, u, best) < 0))
 			best = u;
 	}
@@ -59,8 +57,7 @@ static uint32_t top(const struct gp_sched *s)
 
 	for (uint32_t i = 0; i < s->tenants; i++)
 		if (is_active(&s->tenant[i]) &&
-		    (best == GP_NONE ||
-		     gp_urgency(s, &s->tenant[i], &s->tenant[best]) < 0))
+		    (best == GP_NONE || gp_urgency(s, &s->tenant[i], &s->tenant[best]) < 0))
 			best = i;
 	return best;
 }
@@ -115,8 +112,7 @@ static uint64_t since_ns(const struct gp_tenant *t)
 }
 
 /* Others are suspended for @t's work so long, and not until it says it is done. */
-static uint64_t suspends_until_ns(const struct gp_sched *s,
-				  const struct gp_tenant *t)
+static uint64_t suspends_until_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	uint64_t ns = s->config.hold_limit_ns;
 
@@ -131,8 +127,7 @@ static uint64_t suspends_until_ns(const struct gp_sched *s,
 static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
 		       const struct gp_tenant *t, bool soon)
 {
-	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 &&
-	       (soon ? has_or_expects(u) : is_active(u));
+	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 && (soon ? has_or_expects(u) : is_active(u));
 }
 
 /* Or was just now: it will come again. */
@@ -255,8 +250,7 @@ bool gp_cut_waits(const struct gp_sched *s)
 
 bool gp_cut_keeps_be_off(const struct gp_sched *s)
 {
-	return s->be_off && !s->window_since_ns &&
-	       s->config.lc_cut == GP_LC_CUT_PREEMPT;
+	return s->be_off && !s->window_since_ns && s->config.lc_cut == GP_LC_CUT_PREEMPT;
 }
 
 /* ---- whom to cut ----------------------------------------------------------------- */
@@ -320,8 +314,8 @@ void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns)
 	for (size_t i = 0; i < s->groups; i++) {
 		struct gp_group_state *g = &s->group[i];
 
-		if (g->tenant == (uint32_t)(t - s->tenant) && in_the_way(s, g) &&
-		    !g->cut_left && !g->pending)
+		if (g->tenant == (uint32_t)(t - s->tenant) && in_the_way(s, g) && !g->cut_left &&
+		    !g->pending)
 			g->cut_left = 1;
 	}
 }
@@ -333,8 +327,7 @@ bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t)
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *u = &s->tenant[i];
 
-		if (is_active(u) && suspends_until_ns(s, u) > s->now_ns &&
-		    gp_urgency(s, u, t) < 0)
+		if (is_active(u) && suspends_until_ns(s, u) > s->now_ns && gp_urgency(s, u, t) < 0)
 			return true;
 	}
 	return false;

@@ -15,8 +15,7 @@
 
 static uint64_t deadline_of(const struct gp_tenant *t, uint64_t came_ns)
 {
-	return t->spec.deadline_ns ? gp_add_sat(came_ns, t->spec.deadline_ns) :
-				     GP_NEVER;
+	return t->spec.deadline_ns ? gp_add_sat(came_ns, t->spec.deadline_ns) : GP_NEVER;
 }
 
 void gp_deadline_hint(struct gp_tenant *t, uint64_t work_ns)
@@ -41,8 +40,7 @@ void gp_deadline_end(struct gp_tenant *t)
 	if (t->has_work)
 		gp_length_done(t);
 	t->has_work = 0;
-	t->lc.deadline_ns = t->hint == GP_HINT_NONE ? GP_NEVER :
-			    deadline_of(t, t->hint_work_ns);
+	t->lc.deadline_ns = t->hint == GP_HINT_NONE ? GP_NEVER : deadline_of(t, t->hint_work_ns);
 }
 
 void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t)

@@ -62,14 +62,13 @@ static void hint_start(struct gp_sched *s, struct gp_tenant *t)
 	work = gp_max_u64(work, t->hint_work_ns);
 	work = gp_max_u64(work, s->now_ns);
 	t->hint = GP_HINT_ON;
-	t->hint_until_ns = gp_min_u64(
-		gp_add_sat(work, t->hint_linger_ns),
-		gp_add_sat(s->now_ns, s->config.hold_limit_ns));
+	t->hint_until_ns = gp_min_u64(gp_add_sat(work, t->hint_linger_ns),
+				      gp_add_sat(s->now_ns, s->config.hold_limit_ns));
 	want_anew(t);
 }
 
-static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
-		      uint64_t linger_ns, uint64_t lead_max_ns)
+static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns, uint64_t linger_ns,
+		      uint64_t lead_max_ns)
 {
 	t->hint = GP_HINT_WAITING;
 	t->hint_worked = 0;
@@ -85,12 +84,10 @@ static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
 	if (t->hint_start_ns < gp_add_sat(s->now_ns, WAKE_AGAIN_NS)) {
 		t->hint_woken = 2;
 		t->hint_cold = 1;
-		t->hint_start_ns -= gp_min_u64(t->hint_start_ns - s->now_ns,
-					       t->pre.cold_late_ns);
+		t->hint_start_ns -= gp_min_u64(t->hint_start_ns - s->now_ns, t->pre.cold_late_ns);
 	}
 	if (lead_max_ns && at_ns > lead_max_ns)
-		t->hint_start_ns = gp_max_u64(t->hint_start_ns,
-					      at_ns - lead_max_ns);
+		t->hint_start_ns = gp_max_u64(t->hint_start_ns, at_ns - lead_max_ns);
 	if (t->hint_start_ns <= s->now_ns)
 		hint_start(s, t);
 }
@@ -119,21 +116,17 @@ bool gp_hold_guessing(const struct gp_tenant *t)
 	return hint_pending(t) && t->hint_guessed;
 }
 
-void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t,
-		   const struct gp_event *ev)
+void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
 {
 	t->hint_guessed = 1;
 	t->guess_worked = 0;
-	hint_take(s, t, ev->at_ns,
-		  ev->limit_ns ? ev->limit_ns : s->config.linger_ns,
-		  ev->took_ns);
+	hint_take(s, t, ev->at_ns, ev->limit_ns ? ev->limit_ns : s->config.linger_ns, ev->took_ns);
 }
 
 /* What a guess was off by is its maker's to learn. */
 static void hint_learn(struct gp_sched *s, struct gp_tenant *t)
 {
-	uint64_t lead = t->hint_work_ns > t->hint_given_ns ?
-				t->hint_work_ns - t->hint_given_ns : 0;
+	uint64_t lead = t->hint_work_ns > t->hint_given_ns ? t->hint_work_ns - t->hint_given_ns : 0;
 
 	if (t->hint_guessed || s->now_ns > gp_add_sat(t->hint_work_ns, LEARN_NS))
 		return;
@@ -158,8 +151,8 @@ static void hint_work(struct gp_sched *s, struct gp_tenant *t)
 	if (t->hint == GP_HINT_WAITING)
 		want_anew(t);
 	t->hint = GP_HINT_ON;
-	t->hint_until_ns = gp_add_sat(t->held ? t->held_since_ns : s->now_ns,
-				      s->config.hold_limit_ns);
+	t->hint_until_ns =
+		gp_add_sat(t->held ? t->held_since_ns : s->now_ns, s->config.hold_limit_ns);
 }
 
 void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t)
@@ -169,12 +162,11 @@ void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t)
 	t->said++;
 	t->segments++;
 	/* A hint's hold becomes the segment's, which need not renew it. */
-	t->seg_until_ns = gp_add_sat(t->held && t->hint == GP_HINT_ON ?
-					     t->held_since_ns : s->now_ns,
-				     s->config.hold_limit_ns);
+	t->seg_until_ns =
+		gp_add_sat(t->held && t->hint == GP_HINT_ON ? t->held_since_ns : s->now_ns,
+			   s->config.hold_limit_ns);
 	if (s->config.lc_policy->deadlines && t->lc.deadline_ns != GP_NEVER)
-		t->seg_until_ns = gp_max_u64(t->seg_until_ns,
-					     t->lc.deadline_ns);
+		t->seg_until_ns = gp_max_u64(t->seg_until_ns, t->lc.deadline_ns);
 	hint_work(s, t);
 	t->hint = GP_HINT_NONE;
 	want_anew(t);
@@ -194,8 +186,7 @@ void gp_hold_by_hand(struct gp_sched *s, struct gp_tenant *t, uint64_t limit_ns)
 		limit = gp_min_u64(limit, limit_ns);
 	t->said++;
 	t->hand_depth++;
-	t->hand_until_ns = gp_max_u64(t->hand_until_ns,
-				      gp_add_sat(s->now_ns, limit));
+	t->hand_until_ns = gp_max_u64(t->hand_until_ns, gp_add_sat(s->now_ns, limit));
 	want_anew(t);
 }
 
@@ -354,8 +345,7 @@ void gp_hold_expire(struct gp_sched *s)
 			tenant_expire(s, &s->tenant[i]);
 }
 
-static bool release(struct gp_sched *s, struct gp_decisions *out,
-		    struct gp_tenant *t)
+static bool release(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
 	if (!gp_holds_by_suspend(s)) {
 		struct gp_decision *d = gp_emit(s, out, GP_DO_RELEASE);
@@ -371,11 +361,10 @@ static bool release(struct gp_sched *s, struct gp_decisions *out,
 	return true;
 }
 
-static bool hold(struct gp_sched *s, struct gp_decisions *out,
-		 struct gp_tenant *t, uint64_t until_ns)
+static bool hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t,
+		 uint64_t until_ns)
 {
-	uint64_t limit = gp_min_u64(until_ns - s->now_ns,
-				    s->config.hold_limit_ns);
+	uint64_t limit = gp_min_u64(until_ns - s->now_ns, s->config.hold_limit_ns);
 
 	if (gp_holds_by_suspend(s)) {
 		t->held_until_ns = s->now_ns + limit;
@@ -424,8 +413,7 @@ static bool should_hold(const struct gp_sched *s, const struct gp_tenant *t,
 	return best && want_until(s, t) && gp_urgency(s, t, best) == 0;
 }
 
-static void end_hold(struct gp_sched *s, struct gp_decisions *out,
-		     struct gp_tenant *t)
+static void end_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
 	/* Cut by who is more urgent is not the same as out of time. */
 	bool expired = t->limit_hit && !want_until(s, t);
@@ -434,8 +422,7 @@ static void end_hold(struct gp_sched *s, struct gp_decisions *out,
 		t->holds_expired++;
 }
 
-static void start_hold(struct gp_sched *s, struct gp_decisions *out,
-		       struct gp_tenant *t)
+static void start_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
 	uint64_t until = want_until(s, t);
 
@@ -462,8 +449,7 @@ static uint64_t renew_ns(const struct gp_sched *s, const struct gp_tenant *t)
 	return t->held_until_ns - early;
 }
 
-static void renew_hold(struct gp_sched *s, struct gp_decisions *out,
-		       struct gp_tenant *t)
+static void renew_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
 	uint64_t until = want_until(s, t);
 
@@ -480,8 +466,7 @@ void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out)
 
 		if (t->held && !should_hold(s, t, best))
 			end_hold(s, out, t);
-		if (t->release_retry_ns && t->release_retry_ns <= s->now_ns &&
-		    !t->held)
+		if (t->release_retry_ns && t->release_retry_ns <= s->now_ns && !t->held)
 			release(s, out, t);
 	}
 	for (size_t i = 0; i < s->tenants; i++) {
@@ -506,8 +491,7 @@ static void hold_failed(struct gp_sched *s, struct gp_tenant *t, int32_t error)
 	t->hold_retry_ns = gp_add_sat(s->now_ns, RETRY_NS);
 }
 
-void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id,
-		     int32_t error)
+void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id, int32_t error)
 {
 	if (id == t->hold_id) {
 		t->hold_id = 0;
@@ -531,8 +515,7 @@ const struct gp_tenant *gp_hold_holder(const struct gp_sched *s)
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (t->id && t->held &&
-		    (!best || gp_urgency(s, t, best) < 0))
+		if (t->id && t->held && (!best || gp_urgency(s, t, best) < 0))
 			best = t;
 	}
 	return best;
@@ -562,8 +545,7 @@ static uint64_t earlier(uint64_t next, uint64_t at_ns)
 	return at_ns ? gp_min_u64(next, at_ns) : next;
 }
 
-static uint64_t tenant_next_ns(const struct gp_sched *s,
-			       const struct gp_tenant *t)
+static uint64_t tenant_next_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	uint64_t next = GP_NEVER;
 
@@ -575,11 +557,9 @@ static uint64_t tenant_next_ns(const struct gp_sched *s,
 	if (t->hint == GP_HINT_ON)
 		next = earlier(next, t->hint_until_ns);
 	if (t->held)
-		next = earlier(next, want_until(s, t) > t->held_until_ns ?
-					     renew_ns(s, t) :
-					     t->held_until_ns);
-	else if (want_until(s, t) && t->hold_tries < GP_HOLD_TRIES &&
-		 t->hold_retry_ns > s->now_ns)
+		next = earlier(next, want_until(s, t) > t->held_until_ns ? renew_ns(s, t) :
+									   t->held_until_ns);
+	else if (want_until(s, t) && t->hold_tries < GP_HOLD_TRIES && t->hold_retry_ns > s->now_ns)
 		next = earlier(next, t->hold_retry_ns);
 	if (!t->held)
 		next = earlier(next, t->release_retry_ns);
@@ -592,7 +572,6 @@ uint64_t gp_hold_next_ns(const struct gp_sched *s)
 
 	for (size_t i = 0; i < s->tenants; i++)
 		if (gp_is_lc(&s->tenant[i]))
-			next = gp_min_u64(next,
-					  tenant_next_ns(s, &s->tenant[i]));
+			next = gp_min_u64(next, tenant_next_ns(s, &s->tenant[i]));
 	return next;
 }

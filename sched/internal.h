@@ -18,72 +18,77 @@
 #define GP_NS_PER_US 1000ull
 #define GP_NS_PER_MS 1000000ull
 #define GP_NEVER UINT64_MAX
-#define GP_NONE UINT32_MAX		/* no index */
+#define GP_NONE UINT32_MAX /* no index */
 
-#define GP_HOLD_TRIES 3			/* attempts to make one hold */
-#define GP_SLICE_TRIES 5		/* attempts to set one slice */
-#define GP_BACKOFF_NS GP_NS_PER_MS	/* doubles with each failure .. */
-#define GP_BACKOFF_SHIFT_MAX 6		/* .. to 64 ms */
+#define GP_HOLD_TRIES 3		   /* attempts to make one hold */
+#define GP_SLICE_TRIES 5	   /* attempts to set one slice */
+#define GP_BACKOFF_NS GP_NS_PER_MS /* doubles with each failure .. */
+#define GP_BACKOFF_SHIFT_MAX 6	   /* .. to 64 ms */
 
-enum gp_activity { GP_ACT_UNKNOWN, GP_ACT_BUSY, GP_ACT_IDLE, GP_ACT_SOON };
+enum gp_activity {
+	GP_ACT_UNKNOWN,
+	GP_ACT_BUSY,
+	GP_ACT_IDLE,
+	GP_ACT_SOON
+};
 
 /* What a tenant's latest hint is doing. */
 enum gp_hint_state {
 	GP_HINT_NONE,
-	GP_HINT_WAITING,	/* its hold starts at hint_start_ns */
-	GP_HINT_ON,		/* wants the device until hint_until_ns */
-	GP_HINT_LAPSED,		/* wants nothing; late work still teaches */
+	GP_HINT_WAITING, /* its hold starts at hint_start_ns */
+	GP_HINT_ON,	 /* wants the device until hint_until_ns */
+	GP_HINT_LAPSED,	 /* wants nothing; late work still teaches */
 };
 
 struct gp_tenant {
-	uint32_t id;			/* 0: free */
+	uint32_t id; /* 0: free */
 	uint32_t activity;
 	struct gp_class_spec spec;
 
 	/* deadline.c */
 	struct gp_lc_entity lc;
 	uint32_t has_work;
-	uint32_t cut_met;		/* cut.c: BE is off for what it has */
-	uint32_t unsure;		/* as GP_BUSY_UNSURE said */
-	uint32_t tells;			/* as GP_IDLE_TELLS said */
-	uint64_t soon_ns;		/* since then GP_ACT_SOON */
-	uint64_t active_ns;		/* cut.c: it had work, or held, then */
-	uint64_t active_from_ns;	/* likewise, without a gap since; 0: it has none */
-	uint64_t lasted_ns;		/* likewise, so long the time before */
+	uint32_t cut_met;	 /* cut.c: BE is off for what it has */
+	uint32_t unsure;	 /* as GP_BUSY_UNSURE said */
+	uint32_t tells;		 /* as GP_IDLE_TELLS said */
+	uint64_t soon_ns;	 /* since then GP_ACT_SOON */
+	uint64_t active_ns;	 /* cut.c: it had work, or held, then */
+	uint64_t active_from_ns; /* likewise, without a gap since; 0: it has none */
+	uint64_t lasted_ns;	 /* likewise, so long the time before */
 	uint64_t came_ns;
 	uint64_t deadlines_missed;
 
 	/* length.c */
-	uint32_t pieces;		/* of work, done .. */
-	uint64_t pieces_ns;		/* .. with so much of the device */
-	uint64_t length_ns;		/* of one; 0: not known */
+	uint32_t pieces;    /* of work, done .. */
+	uint64_t pieces_ns; /* .. with so much of the device */
+	uint64_t length_ns; /* of one; 0: not known */
 
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
-	uint32_t hint_queued;		/* its work needs the device, and no hold */
-	uint32_t hint_guessed;		/* nobody said it */
-	uint32_t hint_woken;		/* so often, for its start */
-	uint32_t hint_cold;		/* its start is too near for that */
-	uint32_t guess_worked;		/* work came to the latest guess */
-	uint32_t held;			/* HOLD given, neither released nor failed */
-	uint32_t limit_hit;		/* what wanted the hold ran into its limit */
+	uint32_t hint_queued;  /* its work needs the device, and no hold */
+	uint32_t hint_guessed; /* nobody said it */
+	uint32_t hint_woken;   /* so often, for its start */
+	uint32_t hint_cold;    /* its start is too near for that */
+	uint32_t guess_worked; /* work came to the latest guess */
+	uint32_t held;	       /* HOLD given, neither released nor failed */
+	uint32_t limit_hit;    /* what wanted the hold ran into its limit */
 	uint32_t hold_tries, release_tries;
-	uint32_t hold_id, release_id;	/* decisions whose outcome matters */
+	uint32_t hold_id, release_id; /* decisions whose outcome matters */
 	uint64_t hint_linger_ns;
 	uint64_t hint_given_ns, hint_work_ns, hint_start_ns, hint_until_ns;
-	uint64_t seg_until_ns, hand_until_ns;	/* 0: over, or cut */
-	uint64_t held_since_ns;		/* since then without a gap */
-	uint64_t held_from_ns, held_until_ns;	/* of the latest HOLD */
+	uint64_t seg_until_ns, hand_until_ns; /* 0: over, or cut */
+	uint64_t held_since_ns;		      /* since then without a gap */
+	uint64_t held_from_ns, held_until_ns; /* of the latest HOLD */
 	uint64_t hold_retry_ns, release_retry_ns;
 	struct gp_prepreempt pre;
 
 	/* rotate.c */
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
-	uint64_t charged_ns;		/* no GP_EV_USAGE has told of it yet */
-	uint64_t sure_ns;		/* it had the device, be_min_pct; likewise */
-	uint32_t last_group;		/* index of its group that ran last */
+	uint64_t charged_ns; /* no GP_EV_USAGE has told of it yet */
+	uint64_t sure_ns;    /* it had the device, be_min_pct; likewise */
+	uint32_t last_group; /* index of its group that ran last */
 
 	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
@@ -91,48 +96,52 @@ struct gp_tenant {
 };
 
 /* What is known of a group: after a failed resume, nothing is (see hal.h). */
-enum gp_run { GP_RUN_ON, GP_RUN_OFF, GP_RUN_UNKNOWN };
+enum gp_run {
+	GP_RUN_ON,
+	GP_RUN_OFF,
+	GP_RUN_UNKNOWN
+};
 
 struct gp_group_state {
-	uint32_t id;			/* 0: free */
-	uint32_t tenant;		/* index; GP_NONE: left behind, is put back */
+	uint32_t id;	 /* 0: free */
+	uint32_t tenant; /* index; GP_NONE: left behind, is put back */
 	uint32_t run;
-	uint32_t pending;		/* id of the decision under way, or 0 */
+	uint32_t pending; /* id of the decision under way, or 0 */
 	uint32_t pending_type;
-	uint32_t failures;		/* in a row */
-	uint64_t slice_us;		/* in force; 0: the driver's own */
-	uint64_t slice_next_us;		/* being set */
-	uint64_t slice_refused_us;	/* given up on; GP_NEVER: none */
-	uint64_t retry_ns;		/* nothing before then */
-	uint32_t cut_left;		/* so often is its turn to be ended yet */
-	int32_t error;			/* of the last failure */
+	uint32_t failures;	   /* in a row */
+	uint64_t slice_us;	   /* in force; 0: the driver's own */
+	uint64_t slice_next_us;	   /* being set */
+	uint64_t slice_refused_us; /* given up on; GP_NEVER: none */
+	uint64_t retry_ns;	   /* nothing before then */
+	uint32_t cut_left;	   /* so often is its turn to be ended yet */
+	int32_t error;		   /* of the last failure */
 };
 
 struct gp_sched {
 	struct gp_sched_config config;
 	uint64_t now_ns;
-	uint64_t armed_ns;		/* GP_SCHED_NO_TIMER: disarmed */
-	uint64_t runnable;		/* BE tenants that are */
+	uint64_t armed_ns; /* GP_SCHED_NO_TIMER: disarmed */
+	uint64_t runnable; /* BE tenants that are */
 	uint64_t min_vruntime_ns;
-	uint64_t turn_ran_ns;		/* how long the resident ran in its turn */
-	uint64_t turn_ns;		/* how long its turn is */
+	uint64_t turn_ran_ns; /* how long the resident ran in its turn */
+	uint64_t turn_ns;     /* how long its turn is */
 	uint64_t turn_since_ns;
-	uint64_t rotate_since_ns;	/* a rotation is due since; 0: it is not */
-	uint64_t min_owed;		/* to BE, of its minimum; 1/100 ns */
-	uint64_t window_since_ns;	/* LC is off for BE since; 0: it is not */
-	uint64_t be_back_ns;		/* be_off ends then at the latest; 0: no end yet */
-	uint64_t window_next_ns;	/* no other window before */
-	uint32_t cut_top;		/* most urgent of LC with work, or GP_NONE */
-	uint32_t cut_was;		/* before this one */
-	uint64_t cut_asked_ns;		/* for whom is the most urgent now */
-	uint32_t be_off;		/* BE is off for LC that is likely to be cut */
-	uint32_t resident;		/* index of a group, or GP_NONE */
+	uint64_t rotate_since_ns; /* a rotation is due since; 0: it is not */
+	uint64_t min_owed;	  /* to BE, of its minimum; 1/100 ns */
+	uint64_t window_since_ns; /* LC is off for BE since; 0: it is not */
+	uint64_t be_back_ns;	  /* be_off ends then at the latest; 0: no end yet */
+	uint64_t window_next_ns;  /* no other window before */
+	uint32_t cut_top;	  /* most urgent of LC with work, or GP_NONE */
+	uint32_t cut_was;	  /* before this one */
+	uint64_t cut_asked_ns;	  /* for whom is the most urgent now */
+	uint32_t be_off;	  /* BE is off for LC that is likely to be cut */
+	uint32_t resident;	  /* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;
-	uint32_t overflow;		/* a decision found no room in this step */
+	uint32_t overflow; /* a decision found no room in this step */
 	uint32_t arm_id, arm_failed;
 	uint32_t last_id;
-	uint32_t tenants, groups;	/* places from there on were never used */
+	uint32_t tenants, groups; /* places from there on were never used */
 	struct gp_tenant tenant[GP_SCHED_MAX_TENANTS];
 	struct gp_group_state group[GP_SCHED_MAX_GROUPS];
 };
@@ -166,11 +175,10 @@ static inline bool gp_is_lc(const struct gp_tenant *t)
  * Where queue slots are few somebody must choose, so tenants without a class
  * take turns like best-effort ones.
  */
-static inline bool gp_takes_turns(const struct gp_sched *s,
-				  const struct gp_tenant *t)
+static inline bool gp_takes_turns(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return t->id && (t->spec.cls == GP_TENANT_BE ||
-			 (t->spec.cls == GP_TENANT_NONE && s->config.slots));
+	return t->id &&
+	       (t->spec.cls == GP_TENANT_BE || (t->spec.cls == GP_TENANT_NONE && s->config.slots));
 }
 
 /*
@@ -190,14 +198,12 @@ static inline int gp_urgency(const struct gp_sched *s, const struct gp_tenant *a
 }
 
 /* sched.c: room for one more decision, with its id set; NULL: none left. */
-struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
-			    uint32_t type);
+struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out, uint32_t type);
 
 /* hold.c */
 void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns);
 /* The same, of a guess; gp_hold_guess_busy(): the tenant speaks for itself. */
-void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t,
-		   const struct gp_event *ev);
+void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 bool gp_hold_guess_busy(const struct gp_tenant *t);
 bool gp_hold_guessing(const struct gp_tenant *t);
 void gp_hold_segment_begin(struct gp_sched *s, struct gp_tenant *t);
@@ -210,9 +216,8 @@ void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said);
 void gp_hold_idle(struct gp_tenant *t);
 void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t);
 void gp_hold_sync_done(struct gp_tenant *t);
-void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id,
-		     int32_t error);
-void gp_hold_forget(struct gp_tenant *t);	/* wants nothing any more */
+void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id, int32_t error);
+void gp_hold_forget(struct gp_tenant *t); /* wants nothing any more */
 void gp_hold_expire(struct gp_sched *s);
 void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out);
 uint64_t gp_hold_next_ns(const struct gp_sched *s);
@@ -231,8 +236,8 @@ void gp_deadline_renew(const struct gp_sched *s, struct gp_tenant *t);
 uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t);
 
 /* length.c */
-void gp_length_reconcile(struct gp_sched *s);	/* what policies see */
-void gp_length_done(struct gp_tenant *t);	/* its work is */
+void gp_length_reconcile(struct gp_sched *s); /* what policies see */
+void gp_length_done(struct gp_tenant *t);     /* its work is */
 void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
 
 /* rotate.c */
@@ -267,8 +272,7 @@ uint64_t gp_min_next_ns(const struct gp_sched *s);
 
 /* cut.c */
 /* The most urgent of LC with work that goes before @t; NULL: nobody. */
-const struct gp_tenant *gp_cut_before(const struct gp_sched *s,
-				      const struct gp_tenant *t);
+const struct gp_tenant *gp_cut_before(const struct gp_sched *s, const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
 /* Is @t for whom others are cut? */
 bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t);
@@ -290,11 +294,9 @@ uint64_t gp_cut_next_ns(const struct gp_sched *s);
 
 /* slice.c: brings each group to its slice, and on or off the device. */
 /* Is it on, out of its turn, because its tenant has nothing to run? */
-bool gp_group_idles(const struct gp_sched *s,
-		    const struct gp_group_state *g);
+bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g);
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);
-void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
-		      int32_t error);
+void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error);
 void gp_group_free(struct gp_sched *s, struct gp_group_state *g);
 uint64_t gp_group_next_ns(const struct gp_sched *s);
 

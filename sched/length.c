@@ -12,7 +12,7 @@
 #include "sched/internal.h"
 
 #define PIECES 16u
-#define BEGUN_NS (100 * GP_NS_PER_US)	/* it does not have the device before (H200: 0.2 ms) */
+#define BEGUN_NS (100 * GP_NS_PER_US) /* it does not have the device before (H200: 0.2 ms) */
 
 static bool has_begun(const struct gp_sched *s, const struct gp_tenant *t)
 {
@@ -28,8 +28,9 @@ void gp_length_reconcile(struct gp_sched *s)
 	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
-		t->lc.length_ns = !t->length_ns ? GP_NEVER :
-				  gp_sub_sat(t->length_ns, has_begun(s, t) ? cut_ns : 0);
+		t->lc.length_ns = !t->length_ns ?
+					  GP_NEVER :
+					  gp_sub_sat(t->length_ns, has_begun(s, t) ? cut_ns : 0);
 	}
 }
 

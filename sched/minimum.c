@@ -45,14 +45,12 @@ static bool lc_has_device(const struct gp_sched *s, bool doubt)
 
 static bool resident_runs(const struct gp_sched *s)
 {
-	return s->resident != GP_NONE &&
-	       s->group[s->resident].run == GP_RUN_ON;
+	return s->resident != GP_NONE && s->group[s->resident].run == GP_RUN_ON;
 }
 
 static bool be_wants(const struct gp_sched *s)
 {
-	return s->config.rotate && s->config.be_min_pct &&
-	       s->resident != GP_NONE &&
+	return s->config.rotate && s->config.be_min_pct && s->resident != GP_NONE &&
 	       s->tenant[s->group[s->resident].tenant].be.runnable;
 }
 
@@ -157,8 +155,7 @@ void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 	if (!s->config.be_min_pct)
 		return;
 	if (s->window_since_ns &&
-	    (!s->min_owed || !be_wants(s) || !lc_groups(s) ||
-	     s->now_ns >= gp_min_window_end_ns(s)))
+	    (!s->min_owed || !be_wants(s) || !lc_groups(s) || s->now_ns >= gp_min_window_end_ns(s)))
 		close_window(s);
 	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s) ||
 	    event->type != GP_EV_TIMER)
@@ -188,8 +185,8 @@ uint64_t gp_min_next_ns(const struct gp_sched *s)
 	if (s->window_since_ns) {
 		next = gp_min_window_end_ns(s);
 		if (be_gets(s))
-			next = gp_min_u64(next, gp_add_sat(s->now_ns,
-				div_up(s->min_owed, 100 - pct)));
+			next = gp_min_u64(next,
+					  gp_add_sat(s->now_ns, div_up(s->min_owed, 100 - pct)));
 		return next;
 	}
 	if (be_gets(s))

@@ -27,7 +27,7 @@
 /* .. and the bucket holds so many of these: what others kept it waiting. */
 #define CAP_STORE 4
 #define BASE_MAX_NS (100000 * GP_NS_PER_MS)
-#define CREDIT_MAX ((int64_t)1 << 50)	/* ns: 13 days */
+#define CREDIT_MAX ((int64_t)1 << 50) /* ns: 13 days */
 
 static uint64_t base_of(const struct gp_be_time *t)
 {
@@ -52,8 +52,7 @@ static uint64_t cap_period_ns(const struct gp_be_time *t)
 }
 
 /* How long a capped tenant's turns are. */
-static uint64_t cap_turn_ns(const struct gp_be_entity *e,
-			    const struct gp_be_time *t)
+static uint64_t cap_turn_ns(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
 	uint64_t base = base_of(t);
 
@@ -69,8 +68,7 @@ static int64_t budget_at(const struct gp_be_entity *e, const struct gp_be_time *
 	return has > full ? full : has;
 }
 
-static uint64_t credit_ready_ns(const struct gp_be_entity *e,
-				const struct gp_be_time *t)
+static uint64_t credit_ready_ns(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
 	int64_t lacks;
 
@@ -82,23 +80,20 @@ static uint64_t credit_ready_ns(const struct gp_be_entity *e,
 	return gp_add_sat(t->now_ns, ((uint64_t)lacks + e->cap_pct - 1) / e->cap_pct);
 }
 
-static uint64_t credit_quantum(const struct gp_be_entity *e,
-			       const struct gp_be_time *t)
+static uint64_t credit_quantum(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
 	return e->cap_pct ? cap_turn_ns(e, t) : t->base_ns;
 }
 
 /* ---- weights ------------------------------------------------------------ */
 
-static void credit_charge(struct gp_be_entity *e, uint64_t ran_ns,
-			  const struct gp_be_time *t)
+static void credit_charge(struct gp_be_entity *e, uint64_t ran_ns, const struct gp_be_time *t)
 {
 	int64_t ran = to_signed(ran_ns);
 
 	e->credit_ns = within(e->credit_ns - ran, CREDIT_MAX);
 	/* A cap that comes later counts from then. */
-	e->budget = e->cap_pct ? within(budget_at(e, t) - ran * 100,
-					CREDIT_MAX * 100) : 0;
+	e->budget = e->cap_pct ? within(budget_at(e, t) - ran * 100, CREDIT_MAX * 100) : 0;
 	e->budget_ns = t->now_ns;
 }
 
@@ -153,8 +148,8 @@ static uint64_t weights_below_limit(struct gp_be_entity *const *e, size_t n,
 }
 
 /* Hands out @pot by weight; returns what nobody had room for. */
-static int64_t hand_out(struct gp_be_entity *const *e, size_t n,
-			const struct gp_be_time *t, int64_t pot)
+static int64_t hand_out(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t,
+			int64_t pot)
 {
 	int64_t weights = (int64_t)weights_below_limit(e, n, t), left = pot;
 
@@ -163,8 +158,7 @@ static int64_t hand_out(struct gp_be_entity *const *e, size_t n,
 
 		if (at_limit(e[i], t))
 			continue;
-		share = pot / weights * e[i]->weight +
-			pot % weights * e[i]->weight / weights;
+		share = pot / weights * e[i]->weight + pot % weights * e[i]->weight / weights;
 		room = (int64_t)cap_turn_ns(e[i], t) - e[i]->credit_ns;
 		if (e[i]->cap_pct && share > room)
 			share = room;
@@ -174,8 +168,7 @@ static int64_t hand_out(struct gp_be_entity *const *e, size_t n,
 	return left;
 }
 
-static void credit_settle(struct gp_be_entity *const *e, size_t n,
-			  const struct gp_be_time *t)
+static void credit_settle(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t)
 {
 	int64_t pot = 0;
 
@@ -194,8 +187,7 @@ static void credit_settle(struct gp_be_entity *const *e, size_t n,
 		e[0]->credit_ns += pot;
 }
 
-static bool credit_before(const struct gp_be_entity *a,
-			  const struct gp_be_entity *b)
+static bool credit_before(const struct gp_be_entity *a, const struct gp_be_entity *b)
 {
 	bool a_owes = a->credit_ns < 0, b_owes = b->credit_ns < 0;
 

@@ -23,12 +23,10 @@ static void fair_reset(struct gp_be_entity *e, const struct gp_be_time *t)
 /* Split, so that no product of a time and the unit overflows. */
 static uint64_t virtual_ns(const struct gp_be_entity *e, uint64_t ran_ns)
 {
-	return ran_ns / e->weight * WEIGHT_UNIT +
-	       ran_ns % e->weight * WEIGHT_UNIT / e->weight;
+	return ran_ns / e->weight * WEIGHT_UNIT + ran_ns % e->weight * WEIGHT_UNIT / e->weight;
 }
 
-static void fair_charge(struct gp_be_entity *e, uint64_t ran_ns,
-			const struct gp_be_time *t)
+static void fair_charge(struct gp_be_entity *e, uint64_t ran_ns, const struct gp_be_time *t)
 {
 	e->vruntime_ns = gp_add_sat(e->vruntime_ns, virtual_ns(e, ran_ns));
 }
@@ -39,16 +37,14 @@ static void fair_refund(struct gp_be_entity *e, uint64_t ns)
 }
 
 /* Equal ones: who has waited longest. */
-static bool fair_before(const struct gp_be_entity *a,
-			const struct gp_be_entity *b)
+static bool fair_before(const struct gp_be_entity *a, const struct gp_be_entity *b)
 {
 	if (a->vruntime_ns != b->vruntime_ns)
 		return a->vruntime_ns < b->vruntime_ns;
 	return a->waiting_since_ns < b->waiting_since_ns;
 }
 
-static uint64_t fair_quantum(const struct gp_be_entity *e,
-			     const struct gp_be_time *t)
+static uint64_t fair_quantum(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
 	return t->base_ns;
 }

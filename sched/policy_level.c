@@ -5,8 +5,7 @@
  */
 #include "sched/internal.h"
 
-static int level_compare(const struct gp_lc_entity *a,
-			 const struct gp_lc_entity *b)
+static int level_compare(const struct gp_lc_entity *a, const struct gp_lc_entity *b)
 {
 	return (a->level > b->level) - (a->level < b->level);
 }

@@ -9,8 +9,7 @@ static void rr_nothing(struct gp_be_entity *e, const struct gp_be_time *t)
 {
 }
 
-static void rr_charge(struct gp_be_entity *e, uint64_t ran_ns,
-		      const struct gp_be_time *t)
+static void rr_charge(struct gp_be_entity *e, uint64_t ran_ns, const struct gp_be_time *t)
 {
 }
 
@@ -18,14 +17,12 @@ static void rr_refund(struct gp_be_entity *e, uint64_t ns)
 {
 }
 
-static bool rr_before(const struct gp_be_entity *a,
-		      const struct gp_be_entity *b)
+static bool rr_before(const struct gp_be_entity *a, const struct gp_be_entity *b)
 {
 	return a->waiting_since_ns < b->waiting_since_ns;
 }
 
-static uint64_t rr_quantum(const struct gp_be_entity *e,
-			   const struct gp_be_time *t)
+static uint64_t rr_quantum(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
 	return t->base_ns;
 }

@@ -29,11 +29,10 @@
 
 #define MISS_PCT 20
 #define HIT_PCT 5
-#define CALM 32u			/* switches */
+#define CALM 32u /* switches */
 
 /* Was it a miss? */
-static bool margin_judge(struct gp_prepreempt *p, uint64_t error_ns,
-			 uint64_t scale_ns)
+static bool margin_judge(struct gp_prepreempt *p, uint64_t error_ns, uint64_t scale_ns)
 {
 	const bool missed = error_ns > scale_ns * MISS_PCT / 100;
 
@@ -97,8 +96,7 @@ uint64_t gp_prepreempt_lead(const struct gp_prepreempt *p)
 	return p->switch_ns + p->timer_late_ns + p->margin_ns;
 }
 
-uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
-			     uint64_t work_ns)
+uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns, uint64_t work_ns)
 {
 	uint64_t lead = gp_prepreempt_lead(p);
 	uint64_t work = gp_prepreempt_expected(p, work_ns);
@@ -211,14 +209,12 @@ void gp_prepreempt_missed(struct gp_prepreempt *p, uint64_t waited_ns)
 		gp_prepreempt_switch(p, waited_ns);
 }
 
-void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns,
-			uint64_t lead_ns, uint64_t came_ns)
+void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns, uint64_t lead_ns,
+			uint64_t came_ns)
 {
 	uint64_t expected = gp_prepreempt_expected(p, said_ns);
-	uint64_t miss = expected > came_ns ? expected - came_ns :
-					     came_ns - expected;
-	uint64_t scale = gp_min_u64(gp_max_u64(lead_ns, p->switch_ns),
-				    SCALE_MAX_NS);
+	uint64_t miss = expected > came_ns ? expected - came_ns : came_ns - expected;
+	uint64_t scale = gp_min_u64(gp_max_u64(lead_ns, p->switch_ns), SCALE_MAX_NS);
 	int64_t late = diff_clamped(came_ns, said_ns);
 	uint64_t off;
 

@@ -12,7 +12,7 @@
 
 #define US 1000ll
 #define MS 1000000ll
-#define FP 1024			/* of cycle_fp */
+#define FP 1024 /* of cycle_fp */
 
 /* Stretches of one request: apart by less than two switches and some. */
 #define MERGE_NS (300 * US)
@@ -22,15 +22,15 @@
 /* From a stretch's start until its kernels run: state is restored. */
 #define RESTORE_NS (60 * US)
 
-#define SLOT_MIN_NS (500 * US)		/* between two requests, at least .. */
+#define SLOT_MIN_NS (500 * US) /* between two requests, at least .. */
 #define CYCLE_MAX_NS (500 * MS)
-#define PAUSE_NS (1000 * MS)		/* .. and when what was before is old */
-#define FUTURE_NS (10 * MS)		/* no clock is off by that */
-#define SPREAD_MAX_NS (60 * US)		/* more is no rhythm */
-#define DIFF_TOL_NS (100 * US)		/* of two marks one cycle apart */
-#define MARKS_FIRST 12u			/* .. and 4 for each phase but one */
-#define MARKS_EXACT 6u			/* .. of which none may be off, are enough */
-#define MARKS_RECENT 4u			/* of these one may be off the grid */
+#define PAUSE_NS (1000 * MS)	/* .. and when what was before is old */
+#define FUTURE_NS (10 * MS)	/* no clock is off by that */
+#define SPREAD_MAX_NS (60 * US) /* more is no rhythm */
+#define DIFF_TOL_NS (100 * US)	/* of two marks one cycle apart */
+#define MARKS_FIRST 12u		/* .. and 4 for each phase but one */
+#define MARKS_EXACT 6u		/* .. of which none may be off, are enough */
+#define MARKS_RECENT 4u		/* of these one may be off the grid */
 /*
  * Another process that keeps the device (latency-critical work is not cut by a
  * switch) has requests start late, which come as ever: 3 of 10 marks may be off,
@@ -38,25 +38,25 @@
  */
 #define NEAR_OF_10 7u
 #define GOOD_OF_10 6u
-#define WINDOW 32u			/* marks of the fit, one phase */
+#define WINDOW 32u /* marks of the fit, one phase */
 #define TRIAL_HITS 4u
 #define TRIAL_HITS_EXACT 2u
-#define TRIAL_TOL_NS (100 * US)		/* a hold bridges that */
+#define TRIAL_TOL_NS (100 * US) /* a hold bridges that */
 
-#define EXACT_LEAD_MAX_NS (1000ull * US)	/* time to suspend best-effort, too */
-#define LEAD_MORE_NS (50ull * US)	/* than switches are seen to take: enough */
-#define GUARD_NS (50 * US)		/* from a request's end to a hold */
+#define EXACT_LEAD_MAX_NS (1000ull * US) /* time to suspend best-effort, too */
+#define LEAD_MORE_NS (50ull * US)	 /* than switches are seen to take: enough */
+#define GUARD_NS (50 * US)		 /* from a request's end to a hold */
 #define LINGER_MIN_NS (40 * US)
 /* Work may be there and not ready: a copy before it has to end (seen: 200 us). */
 #define LINGER_MAX_NS (250 * US)
 
-#define STRAYS 8u			/* then requests have a new length .. */
-#define STRAYS_UNEVEN 32u		/* .. or may have become alike */
-#define FOLLOW_MIN 8u			/* marks to move a known grid by */
-#define FOLLOW_CYCLE 20u		/* .. and to change its cycle by */
-#define EVEN_NS (25 * US)		/* ends are nearer than that, or not used */
-#define UNFIT_MARKS 4u			/* fits failed: so many and marks go .. */
-#define UNFIT_MAX 16u			/* .. and so many and the grid */
+#define STRAYS 8u	  /* then requests have a new length .. */
+#define STRAYS_UNEVEN 32u /* .. or may have become alike */
+#define FOLLOW_MIN 8u	  /* marks to move a known grid by */
+#define FOLLOW_CYCLE 20u  /* .. and to change its cycle by */
+#define EVEN_NS (25 * US) /* ends are nearer than that, or not used */
+#define UNFIT_MARKS 4u	  /* fits failed: so many and marks go .. */
+#define UNFIT_MAX 16u	  /* .. and so many and the grid */
 /* As many slots after the last mark, one of 8 is left unheld to get one. */
 #define BLIND_ONE_IN 8
 /*
@@ -65,16 +65,16 @@
  */
 #define EARLY_ONE_IN 8
 #define EARLY_NS (60 * US)
-#define EARLY_MIN 3u			/* so many, before they are compared */
+#define EARLY_MIN 3u /* so many, before they are compared */
 #define EARLY_GAIN_NS (10 * US)
-#define EARLY_MAX_NS (200ull * US)	/* gained in all, until learned anew */
+#define EARLY_MAX_NS (200ull * US) /* gained in all, until learned anew */
 
 #define REST_FIRST_NS (20ull * MS)
 #define REST_MAX_NS (5000ull * MS)
-#define KEPT_WELL 64u			/* hits that make a loss forgotten */
+#define KEPT_WELL 64u /* hits that make a loss forgotten */
 #define CREDIT_MAX_NS (5 * MS)
-#define CREDIT_SHARE 50			/* misses take one 50th of the time */
-#define MISS_COST_NS (340 * US)		/* two switches, beside the hold */
+#define CREDIT_SHARE 50		/* misses take one 50th of the time */
+#define MISS_COST_NS (340 * US) /* two switches, beside the hold */
 
 static int64_t diff(uint64_t a, uint64_t b)
 {
@@ -113,7 +113,7 @@ static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
 	memcpy(v, r->tail, GP_RHYTHM_TAILS * sizeof(v[0]));
 	middle = rank(v, GP_RHYTHM_TAILS, 500);
 	*most = middle - v[0] > v[GP_RHYTHM_TAILS - 1] - middle ? middle - v[0] :
-							v[GP_RHYTHM_TAILS - 1] - middle;
+								  v[GP_RHYTHM_TAILS - 1] - middle;
 	return v[GP_RHYTHM_TAILS - 2];
 }
 
@@ -139,8 +139,7 @@ static int64_t cycle_of(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t
 }
 
 /* How far @at is after its nearest slot; which phase's that is. */
-static int64_t off_grid(const struct gp_rhythm_grid *g, uint64_t at_ns,
-			uint32_t *phase)
+static int64_t off_grid(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t *phase)
 {
 	int64_t best = INT64_MAX;
 
@@ -165,8 +164,7 @@ static int64_t tolerance(int64_t cycle_ns)
  * With @m requests to a cycle, each comes one cycle after the @m-th before it.
  * Requests that were left out make it several. 0: that is not so.
  */
-static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n,
-			    uint32_t m)
+static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n, uint32_t m)
 {
 	int64_t d[GP_RHYTHM_MARKS], cycle, sum = 0, count = 0;
 	uint32_t good = 0;
@@ -192,8 +190,7 @@ static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n,
  * Least squares over all marks near their slots: one slope, and for each phase
  * a level of its own, which refine_phase() takes anew.
  */
-static void refine_cycle(struct gp_rhythm_grid *g,
-			 const struct gp_rhythm_mark *mark, uint32_t n)
+static void refine_cycle(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
 {
 	double k_mean[GP_RHYTHM_PHASES] = { 0 }, y_mean[GP_RHYTHM_PHASES] = { 0 };
 	double count[GP_RHYTHM_PHASES] = { 0 }, ky = 0, kk = 0;
@@ -225,8 +222,8 @@ static void refine_cycle(struct gp_rhythm_grid *g,
 }
 
 /* The middle of the latest marks of phase @j: older ones may be of a drift. */
-static void refine_phase(struct gp_rhythm_grid *g,
-			 const struct gp_rhythm_mark *mark, uint32_t n, uint32_t j)
+static void refine_phase(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n,
+			 uint32_t j)
 {
 	int64_t off[16], tol = tolerance((int64_t)(g->cycle_fp / FP));
 	uint32_t count = 0, phase = 0;
@@ -242,8 +239,7 @@ static void refine_phase(struct gp_rhythm_grid *g,
 }
 
 /* Are most slots between the first mark and the last filled? */
-static bool filled(const struct gp_rhythm_grid *g,
-		   const struct gp_rhythm_mark *mark, uint32_t n)
+static bool filled(const struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
 {
 	int64_t span = diff(mark[n - 1].at_ns, mark[0].at_ns);
 	int64_t slots = divide(span, (int64_t)(g->cycle_fp / FP)) * g->phases;
@@ -252,8 +248,7 @@ static bool filled(const struct gp_rhythm_grid *g,
 }
 
 /* How near the marks are to the grid, and how long requests take. */
-static bool grid_measure(struct gp_rhythm_grid *g,
-			 const struct gp_rhythm_mark *mark, uint32_t n)
+static bool grid_measure(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
 {
 	int64_t off[GP_RHYTHM_MARKS], busy[GP_RHYTHM_MARKS];
 	uint32_t j = 0, strays = 0, near = 0;
@@ -274,8 +269,8 @@ static bool grid_measure(struct gp_rhythm_grid *g,
 	return g->spread_ns <= (uint64_t)SPREAD_MAX_NS;
 }
 
-static bool grid_of_phases(struct gp_rhythm_grid *g,
-			   const struct gp_rhythm_mark *mark, uint32_t n, uint32_t m)
+static bool grid_of_phases(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n,
+			   uint32_t m)
 {
 	int64_t cycle = cycle_of_lag(mark, n, m);
 
@@ -318,8 +313,7 @@ static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 		refine_cycle(g, mark, n);
 	for (uint32_t j = 0; j < g->phases; j++)
 		refine_phase(g, mark, n, j);
-	return grid_measure(g, mark, n) &&
-	       (!r->by_ends || g->spread_ns <= even_ns(r));
+	return grid_measure(g, mark, n) && (!r->by_ends || g->spread_ns <= even_ns(r));
 }
 
 /* By chance some marks are one cycle apart, not all. */
@@ -421,8 +415,7 @@ static void add_start(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
  * is all there is to see of it: such a hold does no harm and little good, and
  * the work ends late by the same time each time.
  */
-static bool came_first(const struct gp_rhythm *r,
-		       const struct gp_rhythm_stretch *s)
+static bool came_first(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
 	return diff(s->start_ns, s->hold.from_ns) + LATE_NS < (int64_t)r->lag_ns;
 }
@@ -474,8 +467,7 @@ static void take_ends(struct gp_rhythm *r)
 /* Ends are near each other, but where all of them are the starts said. */
 static uint64_t spread_ns(const struct gp_rhythm *r)
 {
-	return r->by_ends && r->grid.spread_ns < r->level_ns ? r->level_ns :
-							       r->grid.spread_ns;
+	return r->by_ends && r->grid.spread_ns < r->level_ns ? r->level_ns : r->grid.spread_ns;
 }
 
 /* All slots were @ns late; what is known of ends stays right. */
@@ -502,8 +494,7 @@ static void compare_early(struct gp_rhythm *r, int64_t off_ns, bool early)
 		return;
 	gain = r->end_off_ns[0] - r->end_off_ns[1];
 	r->ends[0] = r->ends[1] = 0;
-	if (gain > EARLY_GAIN_NS + (int64_t)r->level_ns / 2 &&
-	    r->shifted_ns < EARLY_MAX_NS)
+	if (gain > EARLY_GAIN_NS + (int64_t)r->level_ns / 2 && r->shifted_ns < EARLY_MAX_NS)
 		shift(r, (uint64_t)(gain < EARLY_NS ? gain : EARLY_NS));
 }
 
@@ -562,8 +553,7 @@ static bool missed(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 	return s->held && !s->hold.worked && s->start_ns >= s->hold.from_ns &&
 	       diff(s->end_ns, s->hold.until_ns) <= (int64_t)r->lag_ns &&
 	       diff(s->end_ns, s->start_ns) <=
-		       diff(s->hold.until_ns, s->hold.from_ns) -
-			       (int64_t)r->lag_ns / 4;
+		       diff(s->hold.until_ns, s->hold.from_ns) - (int64_t)r->lag_ns / 4;
 }
 
 static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
@@ -656,14 +646,14 @@ void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
 	r->open = s;
 }
 
-void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
-		    uint64_t from_ns, uint64_t until_ns, bool worked)
+void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess, uint64_t from_ns,
+		    uint64_t until_ns, bool worked)
 {
 	if (r->holds == GP_RHYTHM_HOLDS)
 		hold_drop(r);
 	r->stat.held++;
-	r->hold[r->holds++] = (struct gp_rhythm_hold){
-		guess->slot_ns, from_ns, until_ns, worked, guess->early };
+	r->hold[r->holds++] =
+		(struct gp_rhythm_hold){ guess->slot_ns, from_ns, until_ns, worked, guess->early };
 }
 
 /* Holds that were over by then, and no work had come. */
@@ -716,8 +706,7 @@ void gp_rhythm_seen_until(struct gp_rhythm *r, uint64_t ns)
 void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
 {
 	memset(r, 0, sizeof(*r));
-	lag_is(r, switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns :
-						     (uint64_t)LAG_MAX_NS);
+	lag_is(r, switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns : (uint64_t)LAG_MAX_NS);
 	r->rest_ns = REST_FIRST_NS;
 	r->credit_ns = CREDIT_MAX_NS;
 }
@@ -802,12 +791,10 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 /* ---- guesses ----------------------------------------------------------------------------- */
 
 /* The end of the request before the slot of phase @j at @slot, at the latest. */
-static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns,
-			  uint32_t j)
+static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns, uint32_t j)
 {
 	int64_t back = j ? g->phase_ns[j] - g->phase_ns[j - 1] :
-			   g->phase_ns[0] - g->phase_ns[g->phases - 1] +
-				   cycles_ns(g, 1);
+			   g->phase_ns[0] - g->phase_ns[g->phases - 1] + cycles_ns(g, 1);
 
 	return slot_ns - (uint64_t)back + g->busy_ns;
 }
@@ -819,8 +806,8 @@ static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 
 	if (!r->marks)
 		return false;
-	cycles = cycle_of(&r->grid, slot_ns, j) -
-		 cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
+	cycles =
+		cycle_of(&r->grid, slot_ns, j) - cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
 	return !r->by_ends && !r->exact && cycles * r->grid.phases > (int64_t)r->marks &&
 	       !(cycles % BLIND_ONE_IN);
 }
@@ -837,23 +824,21 @@ static uint64_t slot_lag(const struct gp_rhythm *r)
 }
 
 /* How long a lead may be for work at @at of the slot @slot_ns. */
-static int64_t lead_max(const struct gp_rhythm *r, uint64_t at_ns,
-			uint64_t slot_ns, uint32_t j)
+static int64_t lead_max(const struct gp_rhythm *r, uint64_t at_ns, uint64_t slot_ns, uint32_t j)
 {
 	return diff(at_ns, free_from(&r->grid, slot_ns, j)) - GUARD_NS;
 }
 
 /* The first slot of phase @j that will do; the second and third are looked at too. */
-static bool next_of_phase(const struct gp_rhythm *r, uint32_t j,
-			  uint64_t after_ns, uint64_t lead_ns, uint64_t *slot_ns)
+static bool next_of_phase(const struct gp_rhythm *r, uint32_t j, uint64_t after_ns,
+			  uint64_t lead_ns, uint64_t *slot_ns)
 {
 	const struct gp_rhythm_grid *g = &r->grid;
 	const uint64_t before = lead_ns + spread_ns(r) + slot_lag(r);
 	int64_t k = cycle_of(g, after_ns + before, j);
 
 	for (int tries = 0; tries < 4; tries++, k++) {
-		uint64_t slot = g->base_ns +
-				(uint64_t)(g->phase_ns[j] + cycles_ns(g, k));
+		uint64_t slot = g->base_ns + (uint64_t)(g->phase_ns[j] + cycles_ns(g, k));
 		uint64_t start = slot - before;
 
 		if (is_early(r, slot, j))
@@ -886,8 +871,8 @@ static int64_t linger(const struct gp_rhythm *r)
 	return most < LINGER_MIN_NS ? 0 : most;
 }
 
-bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
-		    uint64_t lead_ns, struct gp_rhythm_guess *guess)
+bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns, uint64_t lead_ns,
+		    struct gp_rhythm_guess *guess)
 {
 	const struct gp_rhythm_grid *g = &r->grid;
 	uint64_t best = 0, slot;
@@ -916,8 +901,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
 	};
 	if (guess->early)
 		guess->spread_ns += EARLY_NS;
-	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns,
-						best, phase);
+	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns, best, phase);
 	/* It counts waits for more urgent ones as well, which no lead makes shorter. */
 	if (r->exact && guess->lead_max_ns > EXACT_LEAD_MAX_NS)
 		guess->lead_max_ns = EXACT_LEAD_MAX_NS;

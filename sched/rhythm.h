@@ -26,23 +26,23 @@
 
 #define GP_RHYTHM_MARKS 64
 #define GP_RHYTHM_HOLDS 64
-#define GP_RHYTHM_PHASES 4		/* requests of one cycle, at most */
+#define GP_RHYTHM_PHASES 4 /* requests of one cycle, at most */
 #define GP_RHYTHM_LAGS 8
-#define GP_RHYTHM_TAILS 5		/* held ends, before they are marks */
+#define GP_RHYTHM_TAILS 5 /* held ends, before they are marks */
 
 enum gp_rhythm_state {
-	GP_RHYTHM_LEARNING,		/* no rhythm, or not yet */
-	GP_RHYTHM_TRIAL,		/* one is seen; the next work must keep it */
-	GP_RHYTHM_SURE,			/* guesses are given */
-	GP_RHYTHM_RESTING,		/* it was lost: none for a while */
+	GP_RHYTHM_LEARNING, /* no rhythm, or not yet */
+	GP_RHYTHM_TRIAL,    /* one is seen; the next work must keep it */
+	GP_RHYTHM_SURE,	    /* guesses are given */
+	GP_RHYTHM_RESTING,  /* it was lost: none for a while */
 };
 
 /* Why a rhythm was lost. */
 enum gp_rhythm_loss {
 	GP_RHYTHM_KEPT,
-	GP_RHYTHM_MISSED,		/* no work came into holds */
-	GP_RHYTHM_EARLY,		/* work came before holds did */
-	GP_RHYTHM_STRAYED,		/* marks left the grid */
+	GP_RHYTHM_MISSED,  /* no work came into holds */
+	GP_RHYTHM_EARLY,   /* work came before holds did */
+	GP_RHYTHM_STRAYED, /* marks left the grid */
 };
 
 /* One request: the slot of the grid that it was in, and its end. */
@@ -52,12 +52,12 @@ struct gp_rhythm_mark {
 
 /** A guess. @slot_ns is the estimator's own. */
 struct gp_rhythm_guess {
-	uint64_t at_ns;			/* work comes then .. */
-	uint64_t spread_ns;		/* .. give or take so much */
-	uint64_t linger_ns;		/* hold so long after at_ns for it .. */
-	uint64_t lead_max_ns;		/* .. and from so long before, at most */
+	uint64_t at_ns;	      /* work comes then .. */
+	uint64_t spread_ns;   /* .. give or take so much */
+	uint64_t linger_ns;   /* hold so long after at_ns for it .. */
+	uint64_t lead_max_ns; /* .. and from so long before, at most */
 	uint64_t slot_ns;
-	bool early;			/* sooner than thought right: is it better? */
+	bool early; /* sooner than thought right: is it better? */
 };
 
 /* A hold that was made of a guess. */
@@ -69,18 +69,18 @@ struct gp_rhythm_hold {
 struct gp_rhythm_stretch {
 	uint64_t start_ns, end_ns;
 	bool held;
-	struct gp_rhythm_hold hold;	/* with held */
+	struct gp_rhythm_hold hold; /* with held */
 };
 
 /* slot = base_ns + phase_ns[j] + k * cycle, for any k */
 struct gp_rhythm_grid {
 	uint64_t base_ns;
-	uint64_t cycle_fp;		/* 1/1024 ns */
-	uint32_t phases;		/* 0: there is none */
-	int64_t phase_ns[GP_RHYTHM_PHASES];	/* ascending, within a cycle */
-	uint64_t spread_ns;		/* 9 of 10 are so near to their slot */
-	uint64_t busy_ns;		/* 9 of 10 end so long after it */
-	uint64_t short_ns;		/* 3 of 4 end later than this after it */
+	uint64_t cycle_fp;		    /* 1/1024 ns */
+	uint32_t phases;		    /* 0: there is none */
+	int64_t phase_ns[GP_RHYTHM_PHASES]; /* ascending, within a cycle */
+	uint64_t spread_ns;		    /* 9 of 10 are so near to their slot */
+	uint64_t busy_ns;		    /* 9 of 10 end so long after it */
+	uint64_t short_ns;		    /* 3 of 4 end later than this after it */
 };
 
 /** Counters since init. */
@@ -92,35 +92,35 @@ struct gp_rhythm {
 	enum gp_rhythm_state state;
 	uint64_t now_ns;
 	uint64_t rest_until_ns, rest_ns;
-	enum gp_rhythm_loss loss;	/* the last one */
-	uint32_t kept;			/* TRIAL: so many kept it; SURE: hits */
+	enum gp_rhythm_loss loss; /* the last one */
+	uint32_t kept;		  /* TRIAL: so many kept it; SURE: hits */
 
-	struct gp_rhythm_mark mark[GP_RHYTHM_MARKS];	/* oldest first */
-	bool exact;			/* marks are requests, as they came */
-	uint64_t came_ns;		/* the one under way did then; 0: there is none */
-	bool by_ends;			/* marks are of held ends, not of starts; */
-	uint64_t level_ns;		/* these were apart by so much */
-	uint32_t marks, fresh;		/* fresh: not fitted yet */
-	uint32_t unfit;			/* fits in a row that failed */
+	struct gp_rhythm_mark mark[GP_RHYTHM_MARKS]; /* oldest first */
+	bool exact;				     /* marks are requests, as they came */
+	uint64_t came_ns;      /* the one under way did then; 0: there is none */
+	bool by_ends;	       /* marks are of held ends, not of starts; */
+	uint64_t level_ns;     /* these were apart by so much */
+	uint32_t marks, fresh; /* fresh: not fitted yet */
+	uint32_t unfit;	       /* fits in a row that failed */
 	struct gp_rhythm_grid grid;
 
-	struct gp_rhythm_stretch open;	/* may be added to yet; end 0: none */
+	struct gp_rhythm_stretch open; /* may be added to yet; end 0: none */
 	uint64_t last_end_ns;
-	struct gp_rhythm_hold hold[GP_RHYTHM_HOLDS];	/* oldest first */
+	struct gp_rhythm_hold hold[GP_RHYTHM_HOLDS]; /* oldest first */
 	uint32_t holds;
 
-	uint64_t lag_ns;		/* from a hold to its stretch's start .. */
-	uint64_t lag[GP_RHYTHM_LAGS];	/* .. by the latest, a ring */
-	uint32_t lags;			/* so many there were */
-	int64_t tail[GP_RHYTHM_TAILS];	/* from the slot to a held end */
-	uint32_t tails, strays;		/* strays: held ends off it, in a row */
+	uint64_t lag_ns;	       /* from a hold to its stretch's start .. */
+	uint64_t lag[GP_RHYTHM_LAGS];  /* .. by the latest, a ring */
+	uint32_t lags;		       /* so many there were */
+	int64_t tail[GP_RHYTHM_TAILS]; /* from the slot to a held end */
+	uint32_t tails, strays;	       /* strays: held ends off it, in a row */
 
 	/* Where ends are, of holds in time [0] and early [1], off the tail. */
 	int64_t end_off_ns[2];
 	uint32_t ends[2];
-	uint64_t shifted_ns;		/* what early ones gained so far */
-	uint32_t miss_bits, late_bits;	/* latest verdict: bit 0 */
-	int64_t credit_ns;		/* of best-effort's time, for misses */
+	uint64_t shifted_ns;	       /* what early ones gained so far */
+	uint32_t miss_bits, late_bits; /* latest verdict: bit 0 */
+	int64_t credit_ns;	       /* of best-effort's time, for misses */
 	struct gp_rhythm_stat stat;
 };
 
@@ -132,8 +132,8 @@ void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns);
  * A hold was made of @guess, and is over. Told before any stretch that ends
  * later. @worked: work is known to have come.
  */
-void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess,
-		    uint64_t from_ns, uint64_t until_ns, bool worked);
+void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess, uint64_t from_ns,
+		    uint64_t until_ns, bool worked);
 /**
  * A request came, and was over; in order, each after the holds that began before it.
  * From the first on these are what counts.
@@ -151,7 +151,7 @@ void gp_rhythm_forget(struct gp_rhythm *r);
  * before @after_ns nor in the request before. A lead that is longer than
  * switches are seen to take may be cut (lead_max_ns). false: there is none.
  */
-bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns,
-		    uint64_t lead_ns, struct gp_rhythm_guess *guess);
+bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns, uint64_t lead_ns,
+		    struct gp_rhythm_guess *guess);
 
 #endif

@@ -13,8 +13,7 @@
 /* A report's figures are of a time that was over so long before, at most. */
 #define REPORT_LATE_NS (100 * GP_NS_PER_MS)
 
-static bool group_usable(const struct gp_sched *s,
-			 const struct gp_group_state *g, uint32_t tenant)
+static bool group_usable(const struct gp_sched *s, const struct gp_group_state *g, uint32_t tenant)
 {
 	return g->id && g->tenant == tenant && g->retry_ns <= s->now_ns;
 }
@@ -145,8 +144,7 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 	}
 }
 
-static void find_runnable(const struct gp_sched *s,
-			  bool runnable[GP_SCHED_MAX_TENANTS])
+static void find_runnable(const struct gp_sched *s, bool runnable[GP_SCHED_MAX_TENANTS])
 {
 	for (size_t i = 0; i < s->tenants; i++)
 		runnable[i] = false;
@@ -159,8 +157,7 @@ static void find_runnable(const struct gp_sched *s,
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		runnable[i] = runnable[i] && gp_takes_turns(s, t) &&
-			      t->activity != GP_ACT_IDLE;
+		runnable[i] = runnable[i] && gp_takes_turns(s, t) && t->activity != GP_ACT_IDLE;
 	}
 }
 
@@ -205,8 +202,7 @@ uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	const struct gp_be_time at = be_time(s);
 
-	return s->config.be_policy->ready_ns ?
-		       s->config.be_policy->ready_ns(&t->be, &at) : 0;
+	return s->config.be_policy->ready_ns ? s->config.be_policy->ready_ns(&t->be, &at) : 0;
 }
 
 /* Its turn ends also when nobody waits. */
@@ -225,8 +221,7 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 		uint32_t i = (after + k) % s->tenants;
 		const struct gp_tenant *t = &s->tenant[i];
 
-		if (t->id && t->be.runnable &&
-		    gp_rotate_ready_ns(s, t) <= s->now_ns)
+		if (t->id && t->be.runnable && gp_rotate_ready_ns(s, t) <= s->now_ns)
 			tenant[n++] = i;
 	}
 	return n;
@@ -265,8 +260,7 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 {
 	uint32_t has = resident_tenant(s), ahead = 0;
 	uint32_t tenant[GP_SCHED_MAX_TENANTS];
-	size_t n = list_ready(s, has == GP_NONE ? s->tenants - 1 : has,
-			      tenant);
+	size_t n = list_ready(s, has == GP_NONE ? s->tenants - 1 : has, tenant);
 
 	while (n) {
 		size_t at = first_of(s, tenant, n);
@@ -325,8 +319,7 @@ static bool others_wait(const struct gp_sched *s)
 		const struct gp_group_state *g = &s->group[i];
 
 		if (i != s->resident && g->id && g->tenant != GP_NONE &&
-		    s->tenant[g->tenant].be.runnable &&
-		    g->retry_ns <= s->now_ns &&
+		    s->tenant[g->tenant].be.runnable && g->retry_ns <= s->now_ns &&
 		    gp_rotate_ready_ns(s, &s->tenant[g->tenant]) <= s->now_ns)
 			return true;
 	}
@@ -351,8 +344,7 @@ static void check_resident(struct gp_sched *s)
 	if (s->resident == GP_NONE)
 		return;
 	g = &s->group[s->resident];
-	if (!g->id || g->tenant == GP_NONE ||
-	    !gp_takes_turns(s, &s->tenant[g->tenant]))
+	if (!g->id || g->tenant == GP_NONE || !gp_takes_turns(s, &s->tenant[g->tenant]))
 		s->resident = GP_NONE;
 }
 
@@ -372,8 +364,7 @@ void gp_rotate_reconcile(struct gp_sched *s)
 	}
 	if (!s->rotate_since_ns)
 		s->rotate_since_ns = s->now_ns;
-	if (!gp_hold_lc_active(s) ||
-	    s->now_ns - s->rotate_since_ns >= s->config.lc_defer_max_ns)
+	if (!gp_hold_lc_active(s) || s->now_ns - s->rotate_since_ns >= s->config.lc_defer_max_ns)
 		new_turn(s);
 }
 
@@ -424,8 +415,7 @@ uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s)
 	if (!is_capped(s, t) && !others_wait(s))
 		return GP_NEVER;
 	if (s->rotate_since_ns)
-		return gp_add_sat(s->rotate_since_ns,
-				  s->config.lc_defer_max_ns);
+		return gp_add_sat(s->rotate_since_ns, s->config.lc_defer_max_ns);
 	if (s->group[s->resident].run != GP_RUN_ON || !gp_min_turn_runs(s))
 		return GP_NEVER;
 	return gp_add_sat(s->now_ns, gp_sub_sat(s->turn_ns, s->turn_ran_ns));

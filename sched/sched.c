@@ -33,8 +33,7 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	if (c.rotate && c.slots == 1)
 		return -EINVAL;
 	if (c.be_min_pct > BE_MIN_PCT_MAX || c.lc_cut > GP_LC_CUT_SUSPEND ||
-	    c.be_period_ns > PERIOD_MAX_NS ||
-	    c.control_ns > PERIOD_MAX_NS)
+	    c.be_period_ns > PERIOD_MAX_NS || c.control_ns > PERIOD_MAX_NS)
 		return -EINVAL;
 	if (!c.be_policy)
 		c.be_policy = &gp_policy_fair;
@@ -52,20 +51,20 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.control_ns, GP_NS_PER_MS);
 	or_default(&c.be_period_ns, 50 * GP_NS_PER_MS);
 
-	*s = (struct gp_sched){ .config = c, .resident = GP_NONE,
-				.cut_top = GP_NONE, .cut_was = GP_NONE,
+	*s = (struct gp_sched){ .config = c,
+				.resident = GP_NONE,
+				.cut_top = GP_NONE,
+				.cut_was = GP_NONE,
 				.slot_ok = c.rotate };
 	return 0;
 }
 
-struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out,
-			    uint32_t type)
+struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out, uint32_t type)
 {
 	struct gp_decision *d;
 
 	/* The last place is the timer's, which asks for another step. */
-	if (out->count >= GP_SCHED_MAX_DECISIONS - 1 &&
-	    type != GP_DO_ARM_TIMER) {
+	if (out->count >= GP_SCHED_MAX_DECISIONS - 1 && type != GP_DO_ARM_TIMER) {
 		s->overflow = 1;
 		return NULL;
 	}
@@ -134,15 +133,14 @@ static int check_spec(const struct gp_class_spec *spec)
 	case GP_TENANT_LC:
 		return spec->level > LEVEL_MAX ? -EINVAL : 0;
 	case GP_TENANT_BE:
-		return !spec->weight || spec->weight > WEIGHT_MAX ||
-		       spec->cap_pct > 100 ? -EINVAL : 0;
+		return !spec->weight || spec->weight > WEIGHT_MAX || spec->cap_pct > 100 ? -EINVAL :
+											   0;
 	}
 	return -EINVAL;
 }
 
 /* LC groups are always loaded: all slots but one, for the others' turns. */
-static int check_slots(struct gp_sched *s, const struct gp_tenant *t,
-		       uint32_t more)
+static int check_slots(struct gp_sched *s, const struct gp_tenant *t, uint32_t more)
 {
 	uint32_t lc = more;
 
@@ -152,8 +150,7 @@ static int check_slots(struct gp_sched *s, const struct gp_tenant *t,
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g->tenant != GP_NONE &&
-		    (gp_is_lc(&s->tenant[g->tenant]) ||
-		     &s->tenant[g->tenant] == t))
+		    (gp_is_lc(&s->tenant[g->tenant]) || &s->tenant[g->tenant] == t))
 			lc++;
 	}
 	return lc > s->config.slots - 1 ? -ENOSPC : 0;
@@ -166,16 +163,14 @@ static int check_join(struct gp_sched *s, const struct gp_event *ev)
 	return tenant_free_place(s) ? 0 : -ENOSPC;
 }
 
-static int check_class(struct gp_sched *s, const struct gp_tenant *t,
-		       const struct gp_event *ev)
+static int check_class(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)
 {
 	if (check_spec(&ev->spec))
 		return -EINVAL;
 	return ev->spec.cls == GP_TENANT_LC ? check_slots(s, t, 0) : 0;
 }
 
-static int check_appear(struct gp_sched *s, const struct gp_tenant *t,
-			const struct gp_event *ev)
+static int check_appear(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)
 {
 	const struct gp_group_state *g = group_find(s, ev->group);
 
@@ -231,9 +226,8 @@ static int check_tenant_event(struct gp_sched *s, const struct gp_event *ev)
 
 static bool when_closed(uint32_t type)
 {
-	return type == GP_EV_OUTCOME || type == GP_EV_TIMER ||
-	       type == GP_EV_GROUP_GONE || type == GP_EV_TENANT_LEAVE ||
-	       type == GP_EV_CLOSE;
+	return type == GP_EV_OUTCOME || type == GP_EV_TIMER || type == GP_EV_GROUP_GONE ||
+	       type == GP_EV_TENANT_LEAVE || type == GP_EV_CLOSE;
 }
 
 static int check(struct gp_sched *s, const struct gp_event *ev)
@@ -256,8 +250,7 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 
 /* ---- apply: facts only -------------------------------------------------- */
 
-static void apply_spec(struct gp_sched *s, struct gp_tenant *t,
-		       const struct gp_class_spec *spec)
+static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_class_spec *spec)
 {
 	bool be = spec->cls == GP_TENANT_BE;
 
@@ -274,7 +267,8 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 {
 	struct gp_tenant *t = tenant_new(s);
 
-	*t = (struct gp_tenant){ .id = ev->tenant, .be.tenant = ev->tenant,
+	*t = (struct gp_tenant){ .id = ev->tenant,
+				 .be.tenant = ev->tenant,
 				 .lc.tenant = ev->tenant,
 				 .lc.deadline_ns = GP_NEVER,
 				 .lc.length_ns = GP_NEVER };
@@ -307,8 +301,8 @@ static void leave_groups(struct gp_sched *s, struct gp_tenant *t, bool restore)
 	}
 }
 
-static void tenant_leave(struct gp_sched *s, struct gp_decisions *out,
-			 struct gp_tenant *t, bool restore)
+static void tenant_leave(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t,
+			 bool restore)
 {
 	if (t->held && !gp_holds_by_suspend(s)) {
 		struct gp_decision *d = gp_emit(s, out, GP_DO_RELEASE);
@@ -328,8 +322,7 @@ static void apply_close(struct gp_sched *s, struct gp_decisions *out)
 	s->closed = 1;
 }
 
-static void apply_appear(struct gp_sched *s, const struct gp_tenant *t,
-			 uint32_t id)
+static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, uint32_t id)
 {
 	struct gp_group_state *g = group_find(s, id);
 
@@ -396,8 +389,8 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how, ui
 	t->unsure = !!(how & GP_BUSY_UNSURE);
 }
 
-static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
-			 struct gp_decisions *out, struct gp_tenant *t)
+static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct gp_decisions *out,
+			 struct gp_tenant *t)
 {
 	switch (ev->type) {
 	case GP_EV_TENANT_LEAVE:
@@ -460,8 +453,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev,
 	}
 }
 
-static void apply(struct gp_sched *s, const struct gp_event *ev,
-		  struct gp_decisions *out)
+static void apply(struct gp_sched *s, const struct gp_event *ev, struct gp_decisions *out)
 {
 	struct gp_tenant *t = tenant_find(s, ev->tenant);
 
@@ -506,8 +498,7 @@ static uint64_t next_ns(const struct gp_sched *s)
 	return gp_max_u64(next, gp_add_sat(s->now_ns, 1));
 }
 
-static void arm(struct gp_sched *s, const struct gp_event *ev,
-		struct gp_decisions *out)
+static void arm(struct gp_sched *s, const struct gp_event *ev, struct gp_decisions *out)
 {
 	uint64_t at = next_ns(s);
 	struct gp_decision *d;
@@ -525,8 +516,8 @@ static void arm(struct gp_sched *s, const struct gp_event *ev,
 	s->armed_ns = at;
 }
 
-int gp_sched_step(struct gp_sched *s, uint64_t now_ns,
-		  const struct gp_event *event, struct gp_decisions *out)
+int gp_sched_step(struct gp_sched *s, uint64_t now_ns, const struct gp_event *event,
+		  struct gp_decisions *out)
 {
 	int rc = check(s, event);
 

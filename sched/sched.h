@@ -29,72 +29,76 @@
 
 #define GP_SCHED_MAX_TENANTS 64
 #define GP_SCHED_MAX_GROUPS 128
-#define GP_SCHED_MAX_DECISIONS 160	/* the most that one step gives */
+#define GP_SCHED_MAX_DECISIONS 160 /* the most that one step gives */
 
 #define GP_SCHED_LEVELS 16
-#define GP_SCHED_NO_TIMER 0		/* ARM_TIMER at 0: disarm */
+#define GP_SCHED_NO_TIMER 0 /* ARM_TIMER at 0: disarm */
 
 /* Defaults that others go by as well. */
 #define GP_SCHED_LC_SLICE_US 5000000u
 #define GP_SCHED_BE_SLICE_US 1u
 #define GP_SCHED_HOLD_LIMIT_NS 20000000u
 
-enum gp_tenant_class { GP_TENANT_NONE, GP_TENANT_LC, GP_TENANT_BE };
+enum gp_tenant_class {
+	GP_TENANT_NONE,
+	GP_TENANT_LC,
+	GP_TENANT_BE
+};
 
 struct gp_class_spec {
-	uint32_t cls;			/* enum gp_tenant_class */
-	uint32_t level;			/* LC: 0 most urgent .. 15 */
-	uint32_t weight;		/* BE: 1..10000 */
-	uint32_t cap_pct;		/* BE: at most so much of the device, 1..99;
+	uint32_t cls;	  /* enum gp_tenant_class */
+	uint32_t level;	  /* LC: 0 most urgent .. 15 */
+	uint32_t weight;  /* BE: 1..10000 */
+	uint32_t cap_pct; /* BE: at most so much of the device, 1..99;
 					 * 0 and 100: no cap. gp_policy_credit
 					 * keeps it, other policies know none */
 	/* LC under gp_policy_edf; level goes by without. */
-	uint64_t period_ns;		/* its work comes this far apart at least;
+	uint64_t period_ns;   /* its work comes this far apart at least;
 					 * 0: as far as deadline_ns */
-	uint64_t deadline_ns;		/* done so long after it came; 0: none */
-	uint64_t runtime_ns;		/* it takes so much of the device */
+	uint64_t deadline_ns; /* done so long after it came; 0: none */
+	uint64_t runtime_ns;  /* it takes so much of the device */
 };
 
 enum gp_event_type {
-	GP_EV_TENANT_JOIN,		/* tenant, spec */
-	GP_EV_TENANT_LEAVE,		/* tenant: gone with all its groups. With
+	GP_EV_TENANT_JOIN,     /* tenant, spec */
+	GP_EV_TENANT_LEAVE,    /* tenant: gone with all its groups. With
 					 * rotate, what was suspended is put back
 					 * first, in case its process lives on */
-	GP_EV_TENANT_CLASS,		/* tenant, spec: from now on */
-	GP_EV_GROUP_APPEAR,		/* tenant, group: a compute group */
-	GP_EV_GROUP_GONE,		/* group */
-	GP_EV_HINT,			/* tenant, at_ns: its work comes then. With
+	GP_EV_TENANT_CLASS,    /* tenant, spec: from now on */
+	GP_EV_GROUP_APPEAR,    /* tenant, group: a compute group */
+	GP_EV_GROUP_GONE,      /* group */
+	GP_EV_HINT,	       /* tenant, at_ns: its work comes then. With
 					 * ok=1 it is a guess, whose hold ends
 					 * limit_ns after that if no work came
 					 * and starts no longer than took_ns
 					 * before (0: as long as it takes);
 					 * -EBUSY: the tenant spoke for itself */
-	GP_EV_SEGMENT_BEGIN,		/* tenant */
-	GP_EV_SEGMENT_END,		/* tenant */
-	GP_EV_HOLD,			/* tenant, limit_ns: by hand; nests */
-	GP_EV_RELEASE,			/* tenant */
-	GP_EV_BUSY,			/* tenant has work on the device or queued;
+	GP_EV_SEGMENT_BEGIN,   /* tenant */
+	GP_EV_SEGMENT_END,     /* tenant */
+	GP_EV_HOLD,	       /* tenant, limit_ns: by hand; nests */
+	GP_EV_RELEASE,	       /* tenant */
+	GP_EV_BUSY,	       /* tenant has work on the device or queued;
 					 * ok: enum gp_busy bits */
-	GP_EV_IDLE,			/* tenant has none (LC: its work is done);
+	GP_EV_IDLE,	       /* tenant has none (LC: its work is done);
 					 * ok: enum gp_idle */
-	GP_EV_QUEUED,			/* tenant waits for all that it has queued:
+	GP_EV_QUEUED,	       /* tenant waits for all that it has queued:
 					 * a hint's hold is not needed any more. With
 					 * ok=1 it says so itself, of work that may
 					 * not have been seen to come */
-	GP_EV_SYNC,			/* tenant is about to wait for the whole
+	GP_EV_SYNC,	       /* tenant is about to wait for the whole
 					 * device: what holds it must end now */
-	GP_EV_SYNC_DONE,		/* that wait is over */
-	GP_EV_SLOT,			/* ok=1: this instance has the device's
+	GP_EV_SYNC_DONE,       /* that wait is over */
+	GP_EV_SLOT,	       /* ok=1: this instance has the device's
 					 * short slice; ok=0: it has not. Who
 					 * rotates has it until told otherwise */
-	GP_EV_TIMER,			/* the armed time has come */
-	GP_EV_OUTCOME,			/* of decision id: error, took_ns */
-	GP_EV_SWITCH_MEASURED,		/* tenant, took_ns: hold to having it;
+	GP_EV_TIMER,	       /* the armed time has come */
+	GP_EV_OUTCOME,	       /* of decision id: error, took_ns */
+	GP_EV_SWITCH_MEASURED, /* tenant, took_ns: hold to having it;
 					 * ok=1: it did not have it by then */
-	GP_EV_USAGE,			/* tenant, took_ns, taken_ns, at_ns: what
+	GP_EV_USAGE,	       /* tenant, took_ns, taken_ns, at_ns: what
 					 * the hardware says of the time since
 					 * the last such event: see below */
-	GP_EV_CLOSE,			/* this instance ends: releases, and puts
+	GP_EV_CLOSE,	       /* this instance ends: releases, and puts
 					 * every group back as it was found. Then
 					 * only OUTCOME, TIMER, GROUP_GONE and
 					 * TENANT_LEAVE are taken, until
@@ -102,34 +106,34 @@ enum gp_event_type {
 };
 
 enum gp_busy {
-	GP_BUSY_ANEW = 1u << 0,		/* other work than before, which is done */
-	GP_BUSY_ON = 1u << 1,		/* it has some, as was said before, and was
+	GP_BUSY_ANEW = 1u << 0,	  /* other work than before, which is done */
+	GP_BUSY_ON = 1u << 1,	  /* it has some, as was said before, and was
 					 * seen to have the device at at_ns; alone */
-	GP_BUSY_SOON = 1u << 2,		/* it has none yet: no time to rotate, and
+	GP_BUSY_SOON = 1u << 2,	  /* it has none yet: no time to rotate, and
 					 * perhaps to get BE off, but nothing to
 					 * cut others for; alone */
-	GP_BUSY_UNSURE = 1u << 3,	/* seen from outside: IDLE may come late */
+	GP_BUSY_UNSURE = 1u << 3, /* seen from outside: IDLE may come late */
 };
 
 enum gp_idle {
-	GP_IDLE_UNSURE = 1,		/* it had none a while ago: whether it has by
+	GP_IDLE_UNSURE = 1, /* it had none a while ago: whether it has by
 					 * now is not known */
-	GP_IDLE_TELLS = 2,		/* BUSY will tell when it has some: BE whose
+	GP_IDLE_TELLS = 2,  /* BUSY will tell when it has some: BE whose
 					 * turn it is not is off until then, and not
 					 * on with idle_slice_us */
 };
 
 struct gp_event {
 	uint32_t type;
-	uint32_t tenant;		/* caller's id, not 0 */
-	uint32_t group;			/* caller's id, not 0 */
-	uint32_t decision;		/* OUTCOME: which */
+	uint32_t tenant;   /* caller's id, not 0 */
+	uint32_t group;	   /* caller's id, not 0 */
+	uint32_t decision; /* OUTCOME: which */
 	struct gp_class_spec spec;
 	uint64_t at_ns;
 	uint64_t limit_ns;
 	uint64_t took_ns;
 	uint64_t taken_ns;
-	int32_t error;			/* OUTCOME: 0 or negative errno */
+	int32_t error; /* OUTCOME: 0 or negative errno */
 	uint32_t ok;
 };
 
@@ -146,13 +150,13 @@ struct gp_event {
  */
 
 enum gp_decision_type {
-	GP_DO_SET_SLICE,		/* group, slice_us (0: the driver's own) */
-	GP_DO_SUSPEND,			/* group */
-	GP_DO_RESUME,			/* group */
-	GP_DO_HOLD,			/* tenant, limit_ns */
-	GP_DO_RELEASE,			/* tenant */
-	GP_DO_ARM_TIMER,		/* at_ns; replaces the one before */
-	GP_DO_PREEMPT,			/* group: its turn on the device ends now,
+	GP_DO_SET_SLICE, /* group, slice_us (0: the driver's own) */
+	GP_DO_SUSPEND,	 /* group */
+	GP_DO_RESUME,	 /* group */
+	GP_DO_HOLD,	 /* tenant, limit_ns */
+	GP_DO_RELEASE,	 /* tenant */
+	GP_DO_ARM_TIMER, /* at_ns; replaces the one before */
+	GP_DO_PREEMPT,	 /* group: its turn on the device ends now,
 					 * others that have work go first; it runs
 					 * on when its turn comes. Has an OUTCOME;
 					 * -EOPNOTSUPP: suspend instead from now on.
@@ -161,7 +165,7 @@ enum gp_decision_type {
 
 struct gp_decision {
 	uint32_t type;
-	uint32_t id;			/* for its OUTCOME; never 0 */
+	uint32_t id; /* for its OUTCOME; never 0 */
 	uint32_t tenant;
 	uint32_t group;
 	uint64_t slice_us;
@@ -176,9 +180,9 @@ struct gp_decisions {
 };
 
 enum gp_lc_cut {
-	GP_LC_CUT_NONE,			/* not this instance's */
-	GP_LC_CUT_PREEMPT,		/* by GP_DO_PREEMPT */
-	GP_LC_CUT_SUSPEND,		/* by GP_DO_SUSPEND, until it is done */
+	GP_LC_CUT_NONE,	   /* not this instance's */
+	GP_LC_CUT_PREEMPT, /* by GP_DO_PREEMPT */
+	GP_LC_CUT_SUSPEND, /* by GP_DO_SUSPEND, until it is done */
 };
 
 /**
@@ -190,39 +194,39 @@ enum gp_lc_cut {
  * @slots: hardware queue slots (AMD kind), 0: no limit
  */
 struct gp_sched_config {
-	const struct gp_be_policy *be_policy;	/* NULL: gp_policy_fair */
-	const struct gp_lc_policy *lc_policy;	/* NULL: gp_policy_level */
+	const struct gp_be_policy *be_policy; /* NULL: gp_policy_fair */
+	const struct gp_lc_policy *lc_policy; /* NULL: gp_policy_level */
 	uint32_t rotate;
 	uint32_t slice_preempts;
 	uint32_t slots;
-	uint32_t be_min_pct;		/* with rotate: BE gets so much of the
+	uint32_t be_min_pct; /* with rotate: BE gets so much of the
 					 * device, whatever LC does; 0..50 */
-	uint32_t lc_cut;		/* enum gp_lc_cut: how less urgent LC is
+	uint32_t lc_cut;     /* enum gp_lc_cut: how less urgent LC is
 					 * cut, with rotate where slices preempt:
 					 * there all LC have long slices */
 	uint32_t pad;
-	uint64_t lc_slice_us;		/* GP_SCHED_LC_SLICE_US */
-	uint64_t be_slice_us;		/* GP_SCHED_BE_SLICE_US */
-	uint64_t quantum_ns;		/* how long a BE tenant is resident: 50 ms */
-	uint64_t switch_ns;		/* first guess of one switch: 200 µs */
-	uint64_t hold_limit_ns;		/* longest single hold:
+	uint64_t lc_slice_us;	  /* GP_SCHED_LC_SLICE_US */
+	uint64_t be_slice_us;	  /* GP_SCHED_BE_SLICE_US */
+	uint64_t quantum_ns;	  /* how long a BE tenant is resident: 50 ms */
+	uint64_t switch_ns;	  /* first guess of one switch: 200 µs */
+	uint64_t hold_limit_ns;	  /* longest single hold:
 					 * GP_SCHED_HOLD_LIMIT_NS, 20 ms */
-	uint64_t hold_piece_ns;		/* 0: one piece; else holds are renewed in
+	uint64_t hold_piece_ns;	  /* 0: one piece; else holds are renewed in
 					 * pieces of this (syncs cannot be seen) */
-	uint64_t linger_ns;		/* a hint's hold ends so long after the
+	uint64_t linger_ns;	  /* a hint's hold ends so long after the
 					 * time it named, if no work came: 500 µs */
-	uint64_t auto_hold_ns;		/* 0: no; else LC work after idleness is
+	uint64_t auto_hold_ns;	  /* 0: no; else LC work after idleness is
 					 * held for, unasked, until IDLE or so long */
-	uint64_t lc_defer_max_ns;	/* a rotation waits for an LC segment at
+	uint64_t lc_defer_max_ns; /* a rotation waits for an LC segment at
 					 * most so long: 20 ms */
-	uint64_t lc_switch_ns;		/* from one LC tenant to another, at most:
+	uint64_t lc_switch_ns;	  /* from one LC tenant to another, at most:
 					 * switch_ns */
-	uint64_t cut_ns;		/* until what runs can be cut, at most:
+	uint64_t cut_ns;	  /* until what runs can be cut, at most:
 					 * 500 µs */
-	uint64_t control_ns;		/* one suspend or resume, at most: 1 ms */
-	uint64_t be_period_ns;		/* LC is off for BE's minimum so often, at
+	uint64_t control_ns;	  /* one suspend or resume, at most: 1 ms */
+	uint64_t be_period_ns;	  /* LC is off for BE's minimum so often, at
 					 * most: 50 ms */
-	uint64_t idle_slice_us;		/* with rotate where slices preempt: a BE
+	uint64_t idle_slice_us;	  /* with rotate where slices preempt: a BE
 					 * tenant that is IDLE stays on, with this
 					 * slice, so that it can be seen to get work;
 					 * 0: it is off, as who waits is */
@@ -244,8 +248,8 @@ int gp_sched_init(struct gp_sched *sched, const struct gp_sched_config *config);
  * never goes back: an older @now_ns
  * counts as the latest one seen.
  */
-int gp_sched_step(struct gp_sched *sched, uint64_t now_ns,
-		  const struct gp_event *event, struct gp_decisions *out);
+int gp_sched_step(struct gp_sched *sched, uint64_t now_ns, const struct gp_event *event,
+		  struct gp_decisions *out);
 
 /**
  * gp_sched_settled() - 1 when nothing that this instance did to a group that
@@ -300,18 +304,18 @@ uint32_t gp_sched_resident(const struct gp_sched *sched);
 struct gp_sched_tenant_stat {
 	struct gp_class_spec spec;
 	uint32_t resident, suspended, in_segment, held;
-	uint32_t queued;		/* it said that all of its work is: not long ago */
+	uint32_t queued; /* it said that all of its work is: not long ago */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
-	uint64_t run_ns;		/* BE: time resident */
-	uint64_t used_ns;		/* by GP_EV_USAGE */
+	uint64_t run_ns;  /* BE: time resident */
+	uint64_t used_ns; /* by GP_EV_USAGE */
 	uint64_t vruntime_ns;
 	uint64_t switch_ns, switch_min_ns, switch_max_ns, margin_ns;
-	uint64_t lead_ns;		/* so long before work a hold starts */
-	uint64_t deadlines_missed;	/* under gp_policy_edf */
-	uint64_t said;			/* hints, segments, holds by hand */
-	uint32_t guessing;		/* a guess's hold is on or to come */
-	uint32_t guess_worked;		/* work is known to have come to it */
-	uint64_t held_since_ns;		/* of the last hold, renewals and all */
+	uint64_t lead_ns;	   /* so long before work a hold starts */
+	uint64_t deadlines_missed; /* under gp_policy_edf */
+	uint64_t said;		   /* hints, segments, holds by hand */
+	uint32_t guessing;	   /* a guess's hold is on or to come */
+	uint32_t guess_worked;	   /* work is known to have come to it */
+	uint64_t held_since_ns;	   /* of the last hold, renewals and all */
 };
 int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 			 struct gp_sched_tenant_stat *stat);
@@ -319,53 +323,52 @@ int gp_sched_tenant_stat(const struct gp_sched *sched, uint32_t tenant,
 /* ---- why a tenant runs or waits ----------------------------------------- */
 
 enum gp_why {
-	GP_WHY_RUNS,			/* nothing is in its way */
-	GP_WHY_NO_GROUP,		/* nothing to run: no group is known */
-	GP_WHY_IDLE,			/* has no work */
-	GP_WHY_TURN,			/* @ahead others go before it; @other is
+	GP_WHY_RUNS,	  /* nothing is in its way */
+	GP_WHY_NO_GROUP,  /* nothing to run: no group is known */
+	GP_WHY_IDLE,	  /* has no work */
+	GP_WHY_TURN,	  /* @ahead others go before it; @other is
 					 * resident since, at most until (0: until
 					 * it is idle, or not known yet) */
-	GP_WHY_PUT_OFF,			/* its turn has come; LC tenant @other puts
+	GP_WHY_PUT_OFF,	  /* its turn has come; LC tenant @other puts
 					 * it off, since then, at most until */
-	GP_WHY_SWITCHING,		/* its turn has begun: it is being resumed,
+	GP_WHY_SWITCHING, /* its turn has begun: it is being resumed,
 					 * or @other (0: a place) has to go first */
-	GP_WHY_CAP,			/* its cap is used up until */
-	GP_WHY_LC,			/* LC tenant @other has the device, or goes
+	GP_WHY_CAP,	  /* its cap is used up until */
+	GP_WHY_LC,	  /* LC tenant @other has the device, or goes
 					 * before it: since, at most until (0: not
 					 * known) */
-	GP_WHY_MINIMUM,			/* LC: best-effort has its minimum: since,
+	GP_WHY_MINIMUM,	  /* LC: best-effort has its minimum: since,
 					 * at most until */
-	GP_WHY_RETRY,			/* it could not be resumed (@error); tried
+	GP_WHY_RETRY,	  /* it could not be resumed (@error); tried
 					 * again at until */
 };
 
 struct gp_sched_why {
-	uint32_t reason;		/* enum gp_why */
+	uint32_t reason; /* enum gp_why */
 	uint32_t other, ahead;
 	int32_t error;
 	uint64_t since_ns, until_ns;
 };
 
 /** As of the last step. 0; -ENOENT: no such tenant. */
-int gp_sched_why(const struct gp_sched *sched, uint32_t tenant,
-		 struct gp_sched_why *why);
+int gp_sched_why(const struct gp_sched *sched, uint32_t tenant, struct gp_sched_why *why);
 
 /* ---- admission --------------------------------------------------------- */
 
 enum gp_admit_reason {
 	GP_ADMIT_OK,
-	GP_ADMIT_SPEC,			/* runtime 0, over the deadline, or that
+	GP_ADMIT_SPEC,	   /* runtime 0, over the deadline, or that
 					 * over the period; or 1000 s and more */
-	GP_ADMIT_LOAD,			/* more than the device, in the long run */
-	GP_ADMIT_DEADLINE,		/* tenant could miss its deadline */
+	GP_ADMIT_LOAD,	   /* more than the device, in the long run */
+	GP_ADMIT_DEADLINE, /* tenant could miss its deadline */
 };
 
 struct gp_sched_admission {
-	uint32_t reason;		/* enum gp_admit_reason */
-	uint32_t tenant;		/* DEADLINE: whose */
-	uint64_t load_ppm;		/* of the device, all together */
-	uint64_t demand_ns;		/* DEADLINE: what could have to be done .. */
-	uint64_t deadline_ns;		/* .. in so long */
+	uint32_t reason;      /* enum gp_admit_reason */
+	uint32_t tenant;      /* DEADLINE: whose */
+	uint64_t load_ppm;    /* of the device, all together */
+	uint64_t demand_ns;   /* DEADLINE: what could have to be done .. */
+	uint64_t deadline_ns; /* .. in so long */
 };
 
 /**
@@ -376,8 +379,7 @@ struct gp_sched_admission {
  * nothing. Decides nothing by itself: the step takes any spec.
  * Return: 0; -EINVAL: GP_ADMIT_SPEC; -ENOSPC: the other reasons.
  */
-int gp_sched_admit(const struct gp_sched *sched, uint32_t tenant,
-		   const struct gp_class_spec *spec,
+int gp_sched_admit(const struct gp_sched *sched, uint32_t tenant, const struct gp_class_spec *spec,
 		   struct gp_sched_admission *admission);
 
 /* ---- policies among LC tenants, one file each -------------------------- */
@@ -385,9 +387,9 @@ int gp_sched_admit(const struct gp_sched *sched, uint32_t tenant,
 struct gp_lc_entity {
 	uint32_t tenant;
 	uint32_t level;
-	uint64_t deadline_ns;		/* of the work it has, or is said to get;
+	uint64_t deadline_ns; /* of the work it has, or is said to get;
 					 * UINT64_MAX: none */
-	uint64_t length_ns;		/* of the work it has, as of that before, about;
+	uint64_t length_ns;   /* of the work it has, as of that before, about;
 					 * UINT64_MAX: not known */
 };
 
@@ -399,8 +401,7 @@ struct gp_lc_policy {
 	/* Lengths count, which are learned from GP_EV_USAGE. */
 	uint32_t lengths;
 	/* < 0: @a is more urgent than @b; 0: neither is. A total order. */
-	int (*compare)(const struct gp_lc_entity *a,
-		       const struct gp_lc_entity *b);
+	int (*compare)(const struct gp_lc_entity *a, const struct gp_lc_entity *b);
 };
 
 extern const struct gp_lc_policy gp_policy_edf;
@@ -416,49 +417,44 @@ extern const struct gp_lc_policy gp_policy_sjf;
 struct gp_be_entity {
 	uint32_t tenant;
 	uint32_t weight;
-	uint32_t cap_pct;		/* 0: none; 1..99 */
-	uint32_t runnable;		/* has work, and a group that can run */
-	uint64_t waiting_since_ns;	/* enters, or its turn ended */
-	uint64_t left_ns;		/* was no longer runnable then */
+	uint32_t cap_pct;	   /* 0: none; 1..99 */
+	uint32_t runnable;	   /* has work, and a group that can run */
+	uint64_t waiting_since_ns; /* enters, or its turn ended */
+	uint64_t left_ns;	   /* was no longer runnable then */
 
-	uint64_t vruntime_ns;		/* fair */
-	int64_t credit_ns;		/* credit: what it is owed */
-	int64_t budget;			/* credit: of its cap, 1/100 ns, as of .. */
-	uint64_t budget_ns;		/* .. then */
+	uint64_t vruntime_ns; /* fair */
+	int64_t credit_ns;    /* credit: what it is owed */
+	int64_t budget;	      /* credit: of its cap, 1/100 ns, as of .. */
+	uint64_t budget_ns;   /* .. then */
 };
 
 /* When, and of what turns are multiples. */
 struct gp_be_time {
 	uint64_t now_ns;
-	uint64_t base_ns;		/* gp_sched_config.quantum_ns */
-	uint64_t min_vruntime_ns;	/* of those runnable; never falls */
-	uint64_t runnable;		/* so many */
+	uint64_t base_ns;	  /* gp_sched_config.quantum_ns */
+	uint64_t min_vruntime_ns; /* of those runnable; never falls */
+	uint64_t runnable;	  /* so many */
 };
 
 /** Fields sorted; settle and ready_ns may be NULL. */
 struct gp_be_policy {
 	const char *name;
 	/* Of two that may run, is @a resident sooner? A strict weak order. */
-	bool (*before)(const struct gp_be_entity *a,
-		       const struct gp_be_entity *b);
+	bool (*before)(const struct gp_be_entity *a, const struct gp_be_entity *b);
 	/* @e was resident for @ran_ns, or used so much. */
-	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns,
-		       const struct gp_be_time *t);
+	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns, const struct gp_be_time *t);
 	/* @e joins the runnable ones. */
 	void (*enter)(struct gp_be_entity *e, const struct gp_be_time *t);
 	/* For how long; ns. */
-	uint64_t (*quantum)(const struct gp_be_entity *e,
-			    const struct gp_be_time *t);
+	uint64_t (*quantum)(const struct gp_be_entity *e, const struct gp_be_time *t);
 	/* Not before then may @e have a turn; 0: any time. */
-	uint64_t (*ready_ns)(const struct gp_be_entity *e,
-			     const struct gp_be_time *t);
+	uint64_t (*ready_ns)(const struct gp_be_entity *e, const struct gp_be_time *t);
 	/* It was charged @ns too much. */
 	void (*refund)(struct gp_be_entity *e, uint64_t ns);
 	/* This policy begins, with @e: what was is forgotten. */
 	void (*reset)(struct gp_be_entity *e, const struct gp_be_time *t);
 	/* A turn is over; all @n runnable ones. */
-	void (*settle)(struct gp_be_entity *const *e, size_t n,
-		       const struct gp_be_time *t);
+	void (*settle)(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t);
 };
 
 extern const struct gp_be_policy gp_policy_credit;
@@ -470,28 +466,26 @@ extern const struct gp_be_policy gp_policy_rr;
 #define GP_PREPREEMPT_RECENT 128u
 
 struct gp_prepreempt {
-	uint64_t switch_ns;		/* the estimate: the longer of two */
-	uint64_t level_ns;		/* slow to fall, quick to rise */
-	uint32_t recent_ns[GP_PREPREEMPT_RECENT];	/* a ring; all but one are
+	uint64_t switch_ns;			  /* the estimate: the longer of two */
+	uint64_t level_ns;			  /* slow to fall, quick to rise */
+	uint32_t recent_ns[GP_PREPREEMPT_RECENT]; /* a ring; all but one are
 							 * covered */
-	uint64_t timer_late_ns;		/* likewise: how late the timer wakes us .. */
-	uint64_t cold_late_ns;		/* .. and where we slept for long */
+	uint64_t timer_late_ns;			  /* likewise: how late the timer wakes us .. */
+	uint64_t cold_late_ns;			  /* .. and where we slept for long */
 	uint64_t switch_min_ns, switch_max_ns;
 	uint64_t margin_ns;
-	int64_t bias_ns;		/* work comes this much after its hint says */
-	uint64_t deviation_ns;		/* mean distance of the work from that */
+	int64_t bias_ns;       /* work comes this much after its hint says */
+	uint64_t deviation_ns; /* mean distance of the work from that */
 	uint32_t samples;
-	uint32_t calm;			/* switches since one was missed */
+	uint32_t calm; /* switches since one was missed */
 };
 void gp_prepreempt_init(struct gp_prepreempt *p, uint64_t switch_ns);
 /** When to start the hold for work at @work_ns; never before @now_ns. */
-uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns,
-			     uint64_t work_ns);
+uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns, uint64_t work_ns);
 /** So long before its work a hold starts. */
 uint64_t gp_prepreempt_lead(const struct gp_prepreempt *p);
 /** When the work of a hint for @work_ns is expected: bias counted in. */
-uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p,
-				uint64_t work_ns);
+uint64_t gp_prepreempt_expected(const struct gp_prepreempt *p, uint64_t work_ns);
 /** The timer armed for a hold's start came @late_ns after it. */
 void gp_prepreempt_timer(struct gp_prepreempt *p, uint64_t late_ns);
 /** The same, of a timer after a long sleep. */
@@ -501,7 +495,7 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns);
 /** A switch that was not over when it was given up, after @waited_ns. */
 void gp_prepreempt_missed(struct gp_prepreempt *p, uint64_t waited_ns);
 /** Work said for @said_ns (ahead: @lead_ns) came at @came_ns. */
-void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns,
-			uint64_t lead_ns, uint64_t came_ns);
+void gp_prepreempt_work(struct gp_prepreempt *p, uint64_t said_ns, uint64_t lead_ns,
+			uint64_t came_ns);
 
 #endif

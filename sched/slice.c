@@ -20,21 +20,18 @@ static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 	       g->slice_next_us == s->config.be_slice_us;
 }
 
-static bool other_short_runs(const struct gp_sched *s,
-			     const struct gp_group_state *self)
+static bool other_short_runs(const struct gp_sched *s, const struct gp_group_state *self)
 {
 	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g != self && g->run != GP_RUN_OFF &&
-		    is_short(s, g))
+		if (g->id && g != self && g->run != GP_RUN_OFF && is_short(s, g))
 			return true;
 	}
 	return false;
 }
 
-static bool slot_free(const struct gp_sched *s,
-		      const struct gp_group_state *self)
+static bool slot_free(const struct gp_sched *s, const struct gp_group_state *self)
 {
 	uint32_t loaded = 0;
 
@@ -56,8 +53,7 @@ static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
 	if (!s->slot_ok)
 		return false;
 	for (const struct gp_group_state *o = s->group; o < g; o++)
-		if (o->id && o->tenant != GP_NONE &&
-		    s->tenant[o->tenant].spec.cls == GP_TENANT_BE)
+		if (o->id && o->tenant != GP_NONE && s->tenant[o->tenant].spec.cls == GP_TENANT_BE)
 			return false;
 	return true;
 }
@@ -66,19 +62,15 @@ static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
  * Out of turn, and on all the same: it has nothing to run. Of its new work the
  * hardware gives it slices that livelock with nobody's until it is off.
  */
-bool gp_group_idles(const struct gp_sched *s,
-		    const struct gp_group_state *g)
+bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	return s->config.idle_slice_us && s->config.rotate &&
-	       s->config.slice_preempts && g->tenant != GP_NONE &&
-	       s->tenant[g->tenant].spec.cls == GP_TENANT_BE &&
-	       s->tenant[g->tenant].activity == GP_ACT_IDLE &&
-	       !s->tenant[g->tenant].tells &&
+	return s->config.idle_slice_us && s->config.rotate && s->config.slice_preempts &&
+	       g->tenant != GP_NONE && s->tenant[g->tenant].spec.cls == GP_TENANT_BE &&
+	       s->tenant[g->tenant].activity == GP_ACT_IDLE && !s->tenant[g->tenant].tells &&
 	       (uint32_t)(g - s->group) != s->resident;
 }
 
-static uint64_t want_slice_us(const struct gp_sched *s,
-			      const struct gp_group_state *g)
+static uint64_t want_slice_us(const struct gp_sched *s, const struct gp_group_state *g)
 {
 	const struct gp_tenant *t;
 
@@ -107,8 +99,7 @@ static bool must_yield(const struct gp_sched *s)
 
 		if (g->id && g->run == GP_RUN_OFF && is_short(s, g) &&
 		    g->failures >= GP_SLICE_TRIES &&
-		    (g->tenant == GP_NONE ||
-		     !gp_takes_turns(s, &s->tenant[g->tenant])))
+		    (g->tenant == GP_NONE || !gp_takes_turns(s, &s->tenant[g->tenant])))
 			return true;
 	}
 	return false;
@@ -127,16 +118,15 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 	if (gp_group_idles(s, g))
 		return true;
 	if (gp_takes_turns(s, t))
-		return (uint32_t)(g - s->group) == s->resident &&
-		       !holder && !must_yield(s) && !gp_cut_keeps_be_off(s);
+		return (uint32_t)(g - s->group) == s->resident && !holder && !must_yield(s) &&
+		       !gp_cut_keeps_be_off(s);
 	if (t->spec.cls != GP_TENANT_LC)
 		return true;
 	return !s->window_since_ns && !gp_cut_off(s, t) &&
 	       (!holder || gp_urgency(s, t, holder) <= 0);
 }
 
-static struct gp_decision *group_do(struct gp_sched *s,
-				    struct gp_decisions *out,
+static struct gp_decision *group_do(struct gp_sched *s, struct gp_decisions *out,
 				    struct gp_group_state *g, uint32_t type)
 {
 	struct gp_decision *d = gp_emit(s, out, type);
@@ -149,15 +139,13 @@ static struct gp_decision *group_do(struct gp_sched *s,
 	return d;
 }
 
-static void suspend(struct gp_sched *s, struct gp_decisions *out,
-		    struct gp_group_state *g)
+static void suspend(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
 {
 	if (group_do(s, out, g, GP_DO_SUSPEND))
 		g->run = GP_RUN_UNKNOWN;
 }
 
-static void resume(struct gp_sched *s, struct gp_decisions *out,
-		   struct gp_group_state *g)
+static void resume(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
 {
 	if (is_short(s, g) && other_short_runs(s, g))
 		return;
@@ -165,13 +153,12 @@ static void resume(struct gp_sched *s, struct gp_decisions *out,
 		g->run = GP_RUN_UNKNOWN;
 }
 
-static void set_slice(struct gp_sched *s, struct gp_decisions *out,
-		      struct gp_group_state *g, uint64_t slice_us)
+static void set_slice(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g,
+		      uint64_t slice_us)
 {
 	struct gp_decision *d;
 
-	if (slice_us == s->config.be_slice_us && g->run != GP_RUN_OFF &&
-	    other_short_runs(s, g))
+	if (slice_us == s->config.be_slice_us && g->run != GP_RUN_OFF && other_short_runs(s, g))
 		return;
 	d = group_do(s, out, g, GP_DO_SET_SLICE);
 	if (!d)
@@ -180,15 +167,13 @@ static void set_slice(struct gp_sched *s, struct gp_decisions *out,
 	g->slice_next_us = slice_us;
 }
 
-static void preempt(struct gp_sched *s, struct gp_decisions *out,
-		    struct gp_group_state *g)
+static void preempt(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
 {
 	if (group_do(s, out, g, GP_DO_PREEMPT))
 		g->cut_left--;
 }
 
-static void group_reconcile(struct gp_sched *s, struct gp_decisions *out,
-			    struct gp_group_state *g)
+static void group_reconcile(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
 {
 	uint64_t slice = want_slice_us(s, g);
 	bool stuck = g->failures >= GP_SLICE_TRIES;
@@ -263,15 +248,13 @@ static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 	case GP_DO_SET_SLICE:
 		/* Who stays short matters to the others: never given up on
 		 * while there are others. */
-		if (g->failures >= GP_SLICE_TRIES &&
-		    (s->closed || !is_short(s, g)))
+		if (g->failures >= GP_SLICE_TRIES && (s->closed || !is_short(s, g)))
 			g->slice_refused_us = g->slice_next_us;
 		break;
 	}
 }
 
-void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g,
-		      int32_t error)
+void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error)
 {
 	g->pending = 0;
 	if (error == -ESRCH || error == -ENODEV) {

@@ -8,8 +8,7 @@
 #include "sched/internal.h"
 
 /* The group that says most: one that runs, else the resident, else any. */
-static const struct gp_group_state *group_of(const struct gp_sched *s,
-					     uint32_t tenant)
+static const struct gp_group_state *group_of(const struct gp_sched *s, uint32_t tenant)
 {
 	const struct gp_group_state *best = NULL;
 
@@ -18,8 +17,7 @@ static const struct gp_group_state *group_of(const struct gp_sched *s,
 
 		if (!g->id || g->tenant != tenant)
 			continue;
-		if (!best || g->run == GP_RUN_ON ||
-		    (i == s->resident && best->run != GP_RUN_ON))
+		if (!best || g->run == GP_RUN_ON || (i == s->resident && best->run != GP_RUN_ON))
 			best = g;
 	}
 	return best;
@@ -39,8 +37,7 @@ static void because_of_lc(struct gp_sched_why *why, const struct gp_tenant *lc)
 }
 
 /* On the device, or not known to be off. */
-static void why_on(const struct gp_sched *s, const struct gp_tenant *t,
-		   struct gp_sched_why *why)
+static void why_on(const struct gp_sched *s, const struct gp_tenant *t, struct gp_sched_why *why)
 {
 	const struct gp_tenant *lc = gp_cut_before(s, t);
 
@@ -85,9 +82,8 @@ static void why_resident_off(const struct gp_sched *s, const struct gp_tenant *t
 	for (uint32_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g->tenant != GP_NONE &&
-		    &s->tenant[g->tenant] != t && g->run != GP_RUN_OFF &&
-		    gp_takes_turns(s, &s->tenant[g->tenant]))
+		if (g->id && g->tenant != GP_NONE && &s->tenant[g->tenant] != t &&
+		    g->run != GP_RUN_OFF && gp_takes_turns(s, &s->tenant[g->tenant]))
 			why->other = s->tenant[g->tenant].id;
 	}
 }
@@ -108,8 +104,7 @@ static void why_no_turn(const struct gp_sched *s, const struct gp_tenant *t,
 		why->reason = GP_WHY_PUT_OFF;
 		why->other = lc->id;
 		why->since_ns = s->rotate_since_ns;
-		why->until_ns = gp_add_sat(s->rotate_since_ns,
-					   s->config.lc_defer_max_ns);
+		why->until_ns = gp_add_sat(s->rotate_since_ns, s->config.lc_defer_max_ns);
 		return;
 	}
 	why->reason = GP_WHY_TURN;
@@ -140,8 +135,7 @@ static void why_off(const struct gp_sched *s, const struct gp_tenant *t,
 	}
 }
 
-int gp_sched_why(const struct gp_sched *s, uint32_t tenant,
-		 struct gp_sched_why *why)
+int gp_sched_why(const struct gp_sched *s, uint32_t tenant, struct gp_sched_why *why)
 {
 	for (uint32_t i = 0; tenant && i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];

@@ -13,7 +13,7 @@
 
 uint64_t model_random(struct gp_model *m)
 {
-	uint64_t z = (m->rng += 0x9e3779b97f4a7c15u);	/* splitmix64 */
+	uint64_t z = (m->rng += 0x9e3779b97f4a7c15u); /* splitmix64 */
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -22,16 +22,15 @@ uint64_t model_random(struct gp_model *m)
 
 static bool config_ok(const struct gp_model_config *c)
 {
-	return c->kind <= GP_MODEL_SLOTS && c->sms && c->blocks_per_sm &&
-	       c->copy_bytes_per_us && c->min_slice_us && c->slice_unit_ns &&
-	       c->min_slice_us <= c->default_slice_us &&
+	return c->kind <= GP_MODEL_SLOTS && c->sms && c->blocks_per_sm && c->copy_bytes_per_us &&
+	       c->min_slice_us && c->slice_unit_ns && c->min_slice_us <= c->default_slice_us &&
 	       c->default_slice_us <= c->max_slice_us &&
 	       c->max_slice_us <= UINT64_MAX / c->slice_unit_ns / 2 &&
 	       (c->kind != GP_MODEL_SLOTS || c->slots);
 }
 
-struct gp_model *gp_model_create(const struct gp_model_config *config,
-				 gp_model_event_fn fn, void *arg)
+struct gp_model *gp_model_create(const struct gp_model_config *config, gp_model_event_fn fn,
+				 void *arg)
 {
 	struct gp_model *m;
 
@@ -72,8 +71,7 @@ struct model_group *model_group_find(const struct gp_model *m, uint32_t id)
 
 struct model_channel *model_channel_find(const struct gp_model *m, uint32_t id)
 {
-	const struct model_channel *c =
-		&m->channel[(id - 1) % MODEL_MAX_CHANNELS];
+	const struct model_channel *c = &m->channel[(id - 1) % MODEL_MAX_CHANNELS];
 
 	return id && c->used && c->id == id ? (struct model_channel *)c : NULL;
 }
@@ -161,8 +159,7 @@ int gp_model_group_add(struct gp_model *m, int32_t pid, enum gp_group_kind kind)
 	if (kind != GP_GROUP_COMPUTE && kind != GP_GROUP_COPY)
 		return -EINVAL;
 	for (i = 0; i < MODEL_MAX_GROUPS; i++)
-		if (m->group[i].used && m->group[i].pid == pid &&
-		    m->group[i].kind == GP_GROUP_COPY)
+		if (m->group[i].used && m->group[i].pid == pid && m->group[i].kind == GP_GROUP_COPY)
 			copies++;
 	for (i = 0; i < MODEL_MAX_GROUPS && m->group[i].used; i++)
 		;
@@ -318,8 +315,7 @@ static bool method_ok(const struct gp_model *m, const struct model_group *g,
 	case GP_METHOD_KERNEL:
 		if (method->flags & ~(GP_METHOD_FAULTS | GP_METHOD_COOPERATIVE))
 			return false;
-		if ((method->flags & GP_METHOD_COOPERATIVE) &&
-		    method->blocks > capacity)
+		if ((method->flags & GP_METHOD_COOPERATIVE) && method->blocks > capacity)
 			return false;
 		return g->kind == GP_GROUP_COMPUTE && method->blocks &&
 		       method->block_ns < MODEL_NEVER / 4;
@@ -336,8 +332,8 @@ static bool method_ok(const struct gp_model *m, const struct model_group *g,
 	}
 }
 
-int gp_model_submit(struct gp_model *m, uint32_t channel,
-		    const struct gp_model_method *method, uint64_t *seq)
+int gp_model_submit(struct gp_model *m, uint32_t channel, const struct gp_model_method *method,
+		    uint64_t *seq)
 {
 	struct model_channel *c = model_channel_find(m, channel);
 	struct model_group *g;
@@ -366,8 +362,8 @@ int gp_model_submit(struct gp_model *m, uint32_t channel,
 	if (method->type == GP_METHOD_COPY || method->type == GP_METHOD_HOLD)
 		q->m.blocks = 1;
 	if (method->type == GP_METHOD_COPY)
-		q->m.block_ns = m->cfg.copy_setup_ns +
-				method->bytes * 1000 / m->cfg.copy_bytes_per_us;
+		q->m.block_ns =
+			m->cfg.copy_setup_ns + method->bytes * 1000 / m->cfg.copy_bytes_per_us;
 	if (method->type == GP_METHOD_HOLD)
 		q->m.block_ns = method->limit_ns;
 	model_channel_update_busy(m, c);
@@ -388,8 +384,7 @@ int gp_model_get_slice(const struct gp_model *m, uint32_t group, uint64_t *us)
 	return 0;
 }
 
-int gp_model_set_mode(struct gp_model *m, uint32_t group,
-		      enum gp_preempt_mode mode)
+int gp_model_set_mode(struct gp_model *m, uint32_t group, enum gp_preempt_mode mode)
 {
 	struct model_group *g = model_group_find(m, group);
 

@@ -20,39 +20,39 @@
 struct gp_model;
 
 enum gp_model_kind {
-	GP_MODEL_TIMESLICE,	/* NVIDIA kind: runlist of groups, timeslices */
-	GP_MODEL_SLOTS,		/* AMD kind: a fixed number of queue slots,
+	GP_MODEL_TIMESLICE, /* NVIDIA kind: runlist of groups, timeslices */
+	GP_MODEL_SLOTS,	    /* AMD kind: a fixed number of queue slots,
 				 * loaded and unloaded by the driver */
 };
 
 /* Fitted from solo and switch-cost figures only; softgpu/h200.c has them. */
 struct gp_model_config {
-	uint32_t kind;			/* enum gp_model_kind */
-	uint32_t slots;			/* GP_MODEL_SLOTS: how many */
-	uint32_t sms;			/* blocks that run at once: sms * per_sm */
+	uint32_t kind;	/* enum gp_model_kind */
+	uint32_t slots; /* GP_MODEL_SLOTS: how many */
+	uint32_t sms;	/* blocks that run at once: sms * per_sm */
 	uint32_t blocks_per_sm;
-	uint64_t notice_ns;		/* doorbell until the host acts on it; also
+	uint64_t notice_ns;	 /* doorbell until the host acts on it; also
 				 * how long a group that gives up runs on */
-	uint64_t switch_out_ns;		/* a context stops .. its END record */
-	uint64_t save_ns;		/* more, when it has blocks to save */
-	uint64_t switch_in_ns;		/* END .. START of the next */
-	uint64_t idle_switch_ns;	/* .. to START when none was loaded */
-	uint64_t begin_ns;		/* START .. its first instruction */
-	uint64_t restore_ns;		/* more, when it had been saved */
-	uint64_t start_ns;		/* doorbell to first instruction */
-	uint64_t end_ns;		/* last instruction to visible completion */
-	uint64_t slice_unit_ns;		/* how long a slice of 1 us lasts */
-	uint64_t slice_begin_ns;	/* START, or new work .. the slice counts */
+	uint64_t switch_out_ns;	 /* a context stops .. its END record */
+	uint64_t save_ns;	 /* more, when it has blocks to save */
+	uint64_t switch_in_ns;	 /* END .. START of the next */
+	uint64_t idle_switch_ns; /* .. to START when none was loaded */
+	uint64_t begin_ns;	 /* START .. its first instruction */
+	uint64_t restore_ns;	 /* more, when it had been saved */
+	uint64_t start_ns;	 /* doorbell to first instruction */
+	uint64_t end_ns;	 /* last instruction to visible completion */
+	uint64_t slice_unit_ns;	 /* how long a slice of 1 us lasts */
+	uint64_t slice_begin_ns; /* START, or new work .. the slice counts */
 	uint64_t default_slice_us;
 	uint64_t min_slice_us;
 	uint64_t max_slice_us;
 	uint64_t copy_bytes_per_us;
 	uint64_t copy_setup_ns;
-	uint64_t set_slice_ns;		/* what control calls cost the caller */
+	uint64_t set_slice_ns; /* what control calls cost the caller */
 	uint64_t preempt_ns;
 	uint64_t suspend_ns;
 	uint64_t resume_ns;
-	uint64_t fault_drain_ns;	/* longest wait for outstanding faults */
+	uint64_t fault_drain_ns; /* longest wait for outstanding faults */
 	uint64_t seed;
 };
 void gp_model_config_h200(struct gp_model_config *config);
@@ -60,36 +60,36 @@ void gp_model_config_h200(struct gp_model_config *config);
 enum gp_model_method_type {
 	GP_METHOD_KERNEL,
 	GP_METHOD_COPY,
-	GP_METHOD_HOLD,		/* one block that spins until *word >= ticket or
+	GP_METHOD_HOLD,	 /* one block that spins until *word >= ticket or
 				 * limit_ns of its own running time is over */
-	GP_METHOD_FENCE,	/* completes when all before it did */
-	GP_METHOD_WAIT,		/* waits for the fence of another channel */
+	GP_METHOD_FENCE, /* completes when all before it did */
+	GP_METHOD_WAIT,	 /* waits for the fence of another channel */
 };
 
 struct gp_model_method {
 	uint32_t type;
-	uint32_t flags;		/* GP_METHOD_FAULTS: raises page faults as it runs;
+	uint32_t flags;		       /* GP_METHOD_FAULTS: raises page faults as it runs;
 				 * GP_METHOD_COOPERATIVE */
-	uint64_t blocks;	/* grid */
-	uint64_t block_ns;	/* length of one block */
-	uint64_t bytes;		/* COPY */
-	const volatile uint32_t *word;	/* HOLD; read whenever time moves */
+	uint64_t blocks;	       /* grid */
+	uint64_t block_ns;	       /* length of one block */
+	uint64_t bytes;		       /* COPY */
+	const volatile uint32_t *word; /* HOLD; read whenever time moves */
 	uint32_t ticket;
-	uint32_t wait_channel;	/* WAIT: the channel, and .. */
-	uint64_t wait_seq;	/* .. the method of it that must be complete */
+	uint32_t wait_channel; /* WAIT: the channel, and .. */
+	uint64_t wait_seq;     /* .. the method of it that must be complete */
 	uint64_t limit_ns;
-	uint64_t cookie;	/* given back with events */
+	uint64_t cookie; /* given back with events */
 };
 #define GP_METHOD_FAULTS 1u
 #define GP_METHOD_COOPERATIVE 2u
 
 enum gp_model_event_type {
-	GP_MODEL_STARTED,	/* method's first block runs */
-	GP_MODEL_BLOCKS,	/* blocks [first, first + count) are done: a real
+	GP_MODEL_STARTED,      /* method's first block runs */
+	GP_MODEL_BLOCKS,       /* blocks [first, first + count) are done: a real
 				 * computation of them belongs here */
-	GP_MODEL_DONE,		/* method complete and visible */
-	GP_MODEL_SWITCH,	/* context-switch record: rec */
-	GP_MODEL_CONTROL_DONE,	/* an asynchronous control is through: cookie */
+	GP_MODEL_DONE,	       /* method complete and visible */
+	GP_MODEL_SWITCH,       /* context-switch record: rec */
+	GP_MODEL_CONTROL_DONE, /* an asynchronous control is through: cookie */
 };
 struct gp_model_event {
 	uint32_t type;
@@ -99,28 +99,28 @@ struct gp_model_event {
 	uint64_t cookie;
 	uint64_t first, count;
 	uint64_t seq;
-	uint32_t switch_kind;	/* enum gp_switch_kind */
+	uint32_t switch_kind; /* enum gp_switch_kind */
 	int32_t pid;
 };
 /* May call anything of the model but advance, next and destroy. */
 typedef void (*gp_model_event_fn)(void *arg, const struct gp_model_event *ev);
 
 /** NULL and errno on failure. */
-struct gp_model *gp_model_create(const struct gp_model_config *config,
-				 gp_model_event_fn fn, void *arg);
+struct gp_model *gp_model_create(const struct gp_model_config *config, gp_model_event_fn fn,
+				 void *arg);
 void gp_model_destroy(struct gp_model *m);
 
 uint64_t gp_model_now(const struct gp_model *m);
 
 /** Ids are > 0; negative errno on failure. */
 int gp_model_group_add(struct gp_model *m, int32_t pid, enum gp_group_kind kind);
-int gp_model_group_del(struct gp_model *m, uint32_t group);	/* drops its work */
+int gp_model_group_del(struct gp_model *m, uint32_t group); /* drops its work */
 int gp_model_channel_add(struct gp_model *m, uint32_t group);
 int gp_model_channel_del(struct gp_model *m, uint32_t channel);
 
 /** Queue a method now. Returns its sequence number in @seq. -ENOSPC: full. */
-int gp_model_submit(struct gp_model *m, uint32_t channel,
-		    const struct gp_model_method *method, uint64_t *seq);
+int gp_model_submit(struct gp_model *m, uint32_t channel, const struct gp_model_method *method,
+		    uint64_t *seq);
 
 /**
  * Controls. Take effect at once in the model where the hardware's do; a
@@ -135,10 +135,8 @@ int gp_model_get_slice(const struct gp_model *m, uint32_t group, uint64_t *us);
  */
 int gp_model_preempt(struct gp_model *m, uint32_t group);
 int gp_model_set_mode(struct gp_model *m, uint32_t group, enum gp_preempt_mode);
-int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n,
-		     uint64_t cookie);
-int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n,
-		    uint64_t cookie);
+int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n, uint64_t cookie);
+int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n, uint64_t cookie);
 
 /** 1 if suspended (or its queue has no slot), 0 if not, negative errno. */
 int gp_model_suspended(const struct gp_model *m, uint32_t group);

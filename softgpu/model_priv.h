@@ -20,90 +20,90 @@
 #define MODEL_MAX_CONTROLS 256u
 #define MODEL_COPY_ENGINES 3u
 #define MODEL_RUNLISTS (1u + MODEL_COPY_ENGINES)
-#define MODEL_RUNS 16u		/* batches of blocks of one kernel at a time */
+#define MODEL_RUNS 16u /* batches of blocks of one kernel at a time */
 #define MODEL_EVENTS 64u
 #define MODEL_NEVER UINT64_MAX
 
 /* Blocks of one kernel that started together. */
 struct model_run {
 	uint64_t first, count;
-	uint64_t end_ns;	/* while its group runs: when they end */
-	uint64_t left_ns;	/* while it is saved: what is left of them */
+	uint64_t end_ns;  /* while its group runs: when they end */
+	uint64_t left_ns; /* while it is saved: what is left of them */
 };
 
 struct model_method {
 	struct gp_model_method m;
 	uint64_t seq;
-	uint64_t ready_ns;	/* the doorbell has reached the front end */
-	uint64_t visible_ns;	/* completed: when it may be seen */
-	uint64_t launched;	/* order of launch, 0: not taken yet */
-	uint64_t next_block;	/* first block that has not started */
+	uint64_t ready_ns;   /* the doorbell has reached the front end */
+	uint64_t visible_ns; /* completed: when it may be seen */
+	uint64_t launched;   /* order of launch, 0: not taken yet */
+	uint64_t next_block; /* first block that has not started */
 	uint64_t done_blocks;
 };
 
 struct model_channel {
 	uint32_t id, group;	/* group: slot index */
-	uint32_t next_of_group;	/* slot index + 1 */
+	uint32_t next_of_group; /* slot index + 1 */
 	uint32_t busy_prev, busy_next;
 	bool used, busy;
 	struct model_method *ring;
-	uint32_t ring_size;	/* power of two */
-	uint64_t seen, head, tail;	/* seqs: visible < head <= tail */
+	uint32_t ring_size;	   /* power of two */
+	uint64_t seen, head, tail; /* seqs: visible < head <= tail */
 	uint32_t run_count;
-	struct model_run run[MODEL_RUNS];	/* of the method at head */
+	struct model_run run[MODEL_RUNS]; /* of the method at head */
 };
 
 enum model_phase {
-	PHASE_EMPTY,		/* nothing loaded */
+	PHASE_EMPTY, /* nothing loaded */
 	PHASE_RUN,
-	PHASE_STOP,		/* waits until the group can be cut */
-	PHASE_OUT,		/* saving */
-	PHASE_IN,		/* from the one's end to the next one's start */
-	PHASE_BEGIN,		/* started, its first block not yet */
+	PHASE_STOP,  /* waits until the group can be cut */
+	PHASE_OUT,   /* saving */
+	PHASE_IN,    /* from the one's end to the next one's start */
+	PHASE_BEGIN, /* started, its first block not yet */
 };
 
 struct model_group {
 	uint32_t id;
 	int32_t pid;
 	uint32_t kind, runlist;
-	uint32_t prev, next;	/* ring of its runlist, slot index + 1 */
-	uint32_t channels;	/* slot index + 1 of the first */
-	uint32_t busy;		/* channels with a method at head */
+	uint32_t prev, next; /* ring of its runlist, slot index + 1 */
+	uint32_t channels;   /* slot index + 1 of the first */
+	uint32_t busy;	     /* channels with a method at head */
 	uint64_t slice_us;
 	enum gp_preempt_mode mode;
 	bool used, suspended;
-	bool running;		/* its blocks move */
-	bool saved;		/* has blocks that were cut */
-	bool stopping;		/* is to go: takes no methods */
-	uint64_t stop_ns;	/* and not before this */
-	uint64_t since_ns;	/* runnable, as the host sees it, since */
-	bool renews;		/* a slice that ends while nobody waits begins anew */
-	uint64_t last_ns;	/* else: not any more since then */
+	bool running;	   /* its blocks move */
+	bool saved;	   /* has blocks that were cut */
+	bool stopping;	   /* is to go: takes no methods */
+	uint64_t stop_ns;  /* and not before this */
+	uint64_t since_ns; /* runnable, as the host sees it, since */
+	bool renews;	   /* a slice that ends while nobody waits begins anew */
+	uint64_t last_ns;  /* else: not any more since then */
 	uint64_t usage_ns;
-	uint64_t op;		/* last control that concerns it */
+	uint64_t op; /* last control that concerns it */
 	/* GP_MODEL_SLOTS only: */
-	bool claim;		/* has a slot, or will when a control is through */
+	bool claim; /* has a slot, or will when a control is through */
 	enum model_phase phase;
 	uint64_t phase_ns;
 };
 
 struct model_runlist {
-	uint32_t ring;		/* slot index + 1 of some group, 0: empty */
-	uint32_t after;		/* slot index + 1: the round robin's place */
-	uint32_t cur;		/* slot index + 1 */
-	uint32_t next;		/* slot index + 1: whose turn is next, once known */
+	uint32_t ring;	/* slot index + 1 of some group, 0: empty */
+	uint32_t after; /* slot index + 1: the round robin's place */
+	uint32_t cur;	/* slot index + 1 */
+	uint32_t next;	/* slot index + 1: whose turn is next, once known */
 	enum model_phase phase;
-	uint64_t phase_ns;	/* when OUT, IN, BEGIN end */
-	uint64_t slice_ns;	/* the slice counts from here */
-	uint64_t give_up_ns;	/* 0: no reason to give up */
-	bool end_turn;		/* a control ends it */
+	uint64_t phase_ns;   /* when OUT, IN, BEGIN end */
+	uint64_t slice_ns;   /* the slice counts from here */
+	uint64_t give_up_ns; /* 0: no reason to give up */
+	bool end_turn;	     /* a control ends it */
 };
 
 struct model_control {
 	bool used, resume, through;
 	uint64_t cookie, at_ns, op;
 	size_t n;
-	uint32_t group[64];	/* ids */
+	uint32_t group[64]; /* ids */
 };
 
 struct gp_model {
@@ -115,8 +115,8 @@ struct gp_model {
 	uint64_t launches;
 	uint64_t ops;
 	uint32_t gen_group, gen_channel;
-	uint32_t busy, busy_last;	/* slot index + 1: channels with work */
-	uint32_t slots_used;	/* by what is loaded, loading or saving */
+	uint32_t busy, busy_last; /* slot index + 1: channels with work */
+	uint32_t slots_used;	  /* by what is loaded, loading or saving */
 	uint32_t claims;
 	uint32_t controls_used;
 	uint32_t event_count;
@@ -128,8 +128,7 @@ struct gp_model {
 	struct model_control control[MODEL_MAX_CONTROLS];
 };
 
-static inline struct model_method *model_method_at(struct model_channel *c,
-						   uint64_t seq)
+static inline struct model_method *model_method_at(struct model_channel *c, uint64_t seq)
 {
 	return &c->ring[seq & (c->ring_size - 1)];
 }

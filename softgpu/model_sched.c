@@ -20,8 +20,7 @@ static uint32_t slot_of(const struct gp_model *m, const struct model_group *g)
 	return (uint32_t)(g - m->group) + 1;
 }
 
-static void emit_switch(struct gp_model *m, const struct model_group *g,
-			enum gp_switch_kind kind)
+static void emit_switch(struct gp_model *m, const struct model_group *g, enum gp_switch_kind kind)
 {
 	struct gp_model_event ev = {
 		.type = GP_MODEL_SWITCH,
@@ -145,8 +144,8 @@ void model_sched_work_came(struct gp_model *m, struct model_group *g)
 		begin_slice(m, rl);
 }
 
-static void load(struct gp_model *m, struct model_runlist *rl, uint32_t r,
-		 uint32_t next, uint64_t in_ns)
+static void load(struct gp_model *m, struct model_runlist *rl, uint32_t r, uint32_t next,
+		 uint64_t in_ns)
 {
 	rl->cur = next;
 	rl->next = 0;
@@ -166,8 +165,7 @@ static bool step_empty(struct gp_model *m, struct model_runlist *rl, uint32_t r)
 }
 
 /* Is it time for the running group to go? */
-static bool must_go(struct gp_model *m, struct model_runlist *rl, uint32_t r,
-		    struct model_group *g)
+static bool must_go(struct gp_model *m, struct model_runlist *rl, uint32_t r, struct model_group *g)
 {
 	uint64_t since = others_since(m, rl);
 
@@ -177,8 +175,7 @@ static bool must_go(struct gp_model *m, struct model_runlist *rl, uint32_t r,
 		rl->give_up_ns = 0;
 		return false;
 	}
-	if (!model_group_has_work(m, g) || rl->end_turn ||
-	    m->now_ns >= slice_end(m, rl, g, since))
+	if (!model_group_has_work(m, g) || rl->end_turn || m->now_ns >= slice_end(m, rl, g, since))
 		return true;
 	if (model_group_kept(m, g))
 		rl->give_up_ns = 0;
@@ -222,9 +219,9 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 		model_group_cut(m, g);
 		rl->phase = PHASE_OUT;
 		/* Time has to pass, or two groups would switch for ever. */
-		rl->phase_ns = m->now_ns +
-			model_max(1, cost(r, m->cfg.switch_out_ns +
-					  (g->saved ? m->cfg.save_ns : 0)));
+		rl->phase_ns =
+			m->now_ns + model_max(1, cost(r, m->cfg.switch_out_ns +
+								 (g->saved ? m->cfg.save_ns : 0)));
 		return true;
 	default:
 		break;
@@ -239,9 +236,8 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 		/* Loading its state is in the slice: at 1 us nothing is left. */
 		begin_slice(m, rl);
 		rl->phase = PHASE_BEGIN;
-		rl->phase_ns = m->now_ns +
-			cost(r, m->cfg.begin_ns +
-				(g->saved ? m->cfg.restore_ns : 0));
+		rl->phase_ns =
+			m->now_ns + cost(r, m->cfg.begin_ns + (g->saved ? m->cfg.restore_ns : 0));
 		return true;
 	default:
 		rl->phase = PHASE_RUN;
@@ -282,8 +278,7 @@ static bool step_slot(struct gp_model *m, struct model_group *g)
 			return false;
 		m->slots_used++;
 		g->phase = PHASE_IN;
-		g->phase_ns = m->now_ns + m->cfg.begin_ns +
-			      (g->saved ? m->cfg.restore_ns : 0);
+		g->phase_ns = m->now_ns + m->cfg.begin_ns + (g->saved ? m->cfg.restore_ns : 0);
 		return true;
 	case PHASE_RUN:
 		if (!g->suspended)
@@ -296,8 +291,7 @@ static bool step_slot(struct gp_model *m, struct model_group *g)
 			return false;
 		model_group_cut(m, g);
 		g->phase = PHASE_OUT;
-		g->phase_ns = m->now_ns + m->cfg.switch_out_ns +
-			      (g->saved ? m->cfg.save_ns : 0);
+		g->phase_ns = m->now_ns + m->cfg.switch_out_ns + (g->saved ? m->cfg.save_ns : 0);
 		return true;
 	default:
 		break;
@@ -375,8 +369,7 @@ static bool resume_over(const struct gp_model *m, const struct model_control *k)
 	for (size_t i = 0; i < k->n; i++) {
 		struct model_group *g = model_group_find(m, k->group[i]);
 
-		if (g && has_slots(m, g->runlist) && !g->suspended &&
-		    g->phase != PHASE_RUN)
+		if (g && has_slots(m, g->runlist) && !g->suspended && g->phase != PHASE_RUN)
 			return false;
 	}
 	return true;
@@ -417,8 +410,8 @@ static bool step_control(struct gp_model *m, struct model_control *k)
 	return true;
 }
 
-static int control_add(struct gp_model *m, const uint32_t *group, size_t n,
-		       uint64_t cookie, bool resume)
+static int control_add(struct gp_model *m, const uint32_t *group, size_t n, uint64_t cookie,
+		       bool resume)
 {
 	struct model_control *k = m->control;
 
@@ -461,8 +454,7 @@ static void set_claim(struct gp_model *m, struct model_group *g, bool claim)
 		m->claims--;
 }
 
-int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n,
-		     uint64_t cookie)
+int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n, uint64_t cookie)
 {
 	int err = check_groups(m, group, n);
 
@@ -500,8 +492,7 @@ static int claim_slots(struct gp_model *m, const uint32_t *group, size_t n)
 	return 0;
 }
 
-int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n,
-		    uint64_t cookie)
+int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n, uint64_t cookie)
 {
 	int err = check_groups(m, group, n);
 
@@ -565,9 +556,8 @@ uint64_t model_sched_next(struct gp_model *m)
 	uint64_t next = MODEL_NEVER;
 
 	for (uint32_t r = 0; r < MODEL_RUNLISTS; r++)
-		next = model_min(next, has_slots(m, r) ?
-				 slots_next(m, &m->runlist[r]) :
-				 runlist_next(m, &m->runlist[r]));
+		next = model_min(next, has_slots(m, r) ? slots_next(m, &m->runlist[r]) :
+							 runlist_next(m, &m->runlist[r]));
 	if (!m->controls_used)
 		return next;
 	for (uint32_t i = 0; i < MODEL_MAX_CONTROLS; i++)
@@ -577,8 +567,8 @@ uint64_t model_sched_next(struct gp_model *m)
 }
 
 /* A group that stays loaded only because nobody else wants the device is idle. */
-static void account_group(struct gp_model *m, struct model_group *g,
-			  enum model_phase phase, uint64_t dt_ns)
+static void account_group(struct gp_model *m, struct model_group *g, enum model_phase phase,
+			  uint64_t dt_ns)
 {
 	if (phase == PHASE_STOP || phase == PHASE_OUT || phase == PHASE_BEGIN ||
 	    (phase == PHASE_RUN && model_group_has_work(m, g)))
@@ -593,14 +583,11 @@ void model_sched_account(struct gp_model *m, uint64_t dt_ns)
 
 		if (!has_slots(m, r)) {
 			if (rl->cur)
-				account_group(m, &m->group[rl->cur - 1],
-					      rl->phase, dt_ns);
+				account_group(m, &m->group[rl->cur - 1], rl->phase, dt_ns);
 			continue;
 		}
-		for (; i; i = m->group[i - 1].next == rl->ring ? 0 :
-			      m->group[i - 1].next)
-			account_group(m, &m->group[i - 1],
-				      m->group[i - 1].phase, dt_ns);
+		for (; i; i = m->group[i - 1].next == rl->ring ? 0 : m->group[i - 1].next)
+			account_group(m, &m->group[i - 1], m->group[i - 1].phase, dt_ns);
 	}
 }
 
@@ -629,8 +616,7 @@ void model_sched_group_add(struct gp_model *m, struct model_group *g)
 		g->suspended = true;
 }
 
-static void unload(struct gp_model *m, struct model_runlist *rl,
-		   struct model_group *g)
+static void unload(struct gp_model *m, struct model_runlist *rl, struct model_group *g)
 {
 	if (rl->phase != PHASE_IN)
 		emit_switch(m, g, GP_SWITCH_END);

@@ -16,8 +16,7 @@ static bool is_work(const struct model_method *q)
 /* A channel that is gone waits for nobody and lets nobody wait. */
 static bool wait_over(struct gp_model *m, const struct model_method *q)
 {
-	const struct model_channel *c =
-		model_channel_find(m, q->m.wait_channel);
+	const struct model_channel *c = model_channel_find(m, q->m.wait_channel);
 
 	return !c || c->head > q->m.wait_seq;
 }
@@ -34,8 +33,7 @@ static bool hold_over(const struct model_method *q)
 }
 
 static void emit_method(struct gp_model *m, const struct model_channel *c,
-			const struct model_method *q, uint32_t type,
-			uint64_t first, uint64_t count)
+			const struct model_method *q, uint32_t type, uint64_t first, uint64_t count)
 {
 	struct gp_model_event ev = {
 		.type = type,
@@ -52,8 +50,7 @@ static void emit_method(struct gp_model *m, const struct model_channel *c,
 	model_emit(m, &ev);
 }
 
-static void complete(struct gp_model *m, struct model_channel *c,
-		     struct model_method *q)
+static void complete(struct gp_model *m, struct model_channel *c, struct model_method *q)
 {
 	q->visible_ns = m->now_ns + m->cfg.end_ns;
 	c->run_count = 0;
@@ -62,9 +59,9 @@ static void complete(struct gp_model *m, struct model_channel *c,
 
 /* ---- questions about a group -------------------------------------------- */
 
-#define for_each_channel_of(m, g, c)                                         \
-	for (uint32_t i_ = (g)->channels;                                    \
-	     i_ && ((c) = &(m)->channel[i_ - 1], 1); i_ = (c)->next_of_group)
+#define for_each_channel_of(m, g, c)                                              \
+	for (uint32_t i_ = (g)->channels; i_ && ((c) = &(m)->channel[i_ - 1], 1); \
+	     i_ = (c)->next_of_group)
 
 /** Has @g anything that it could do if it were on the device? */
 bool model_group_has_work(struct gp_model *m, struct model_group *g)
@@ -73,7 +70,8 @@ bool model_group_has_work(struct gp_model *m, struct model_group *g)
 
 	if (!g->busy)
 		return false;
-	for_each_channel_of(m, g, c) {
+	for_each_channel_of(m, g, c)
+	{
 		struct model_method *q = model_channel_head(c);
 
 		if (q && !blocked(m, q))
@@ -91,13 +89,13 @@ bool model_group_kept(struct gp_model *m, struct model_group *g)
 {
 	struct model_channel *c;
 
-	for_each_channel_of(m, g, c) {
+	for_each_channel_of(m, g, c)
+	{
 		struct model_method *q = model_channel_head(c);
 
 		if (!q)
 			continue;
-		if (q->launched ? c->tail > c->head || g->runlist :
-				  !blocked(m, q))
+		if (q->launched ? c->tail > c->head || g->runlist : !blocked(m, q))
 			return true;
 	}
 	return false;
@@ -108,7 +106,8 @@ bool model_group_renews(struct gp_model *m, struct model_group *g)
 {
 	struct model_channel *c;
 
-	for_each_channel_of(m, g, c) {
+	for_each_channel_of(m, g, c)
+	{
 		struct model_method *q = model_channel_head(c);
 
 		if (!q)
@@ -124,9 +123,7 @@ bool model_group_has_blocks(struct gp_model *m, struct model_group *g)
 {
 	struct model_channel *c;
 
-	for_each_channel_of(m, g, c)
-		if (c->run_count)
-			return true;
+	for_each_channel_of(m, g, c) if (c->run_count) return true;
 	return false;
 }
 
@@ -134,7 +131,8 @@ static bool has_launched(struct gp_model *m, struct model_group *g, uint32_t fla
 {
 	struct model_channel *c;
 
-	for_each_channel_of(m, g, c) {
+	for_each_channel_of(m, g, c)
+	{
 		struct model_method *q = model_channel_head(c);
 
 		if (q && q->launched && (q->m.flags & flags) == flags)
@@ -181,9 +179,8 @@ void model_group_cut(struct gp_model *m, struct model_group *g)
 	g->saved = model_group_has_blocks(m, g);
 	g->running = false;
 	g->stopping = false;
-	for_each_channel_of(m, g, c)
-		for (uint32_t i = 0; i < c->run_count; i++)
-			c->run[i].left_ns = c->run[i].end_ns - m->now_ns;
+	for_each_channel_of(m, g, c) for (uint32_t i = 0; i < c->run_count; i++) c->run[i].left_ns =
+		c->run[i].end_ns - m->now_ns;
 }
 
 void model_group_continue(struct gp_model *m, struct model_group *g)
@@ -192,9 +189,8 @@ void model_group_continue(struct gp_model *m, struct model_group *g)
 
 	g->running = true;
 	g->saved = false;
-	for_each_channel_of(m, g, c)
-		for (uint32_t i = 0; i < c->run_count; i++)
-			c->run[i].end_ns = m->now_ns + c->run[i].left_ns;
+	for_each_channel_of(m, g, c) for (uint32_t i = 0; i < c->run_count; i++) c->run[i].end_ns =
+		m->now_ns + c->run[i].left_ns;
 }
 
 /* ---- steps -------------------------------------------------------------- */
@@ -214,11 +210,9 @@ static bool step_visible(struct gp_model *m, struct model_channel *c)
 	return true;
 }
 
-static bool step_take(struct gp_model *m, struct model_channel *c,
-		      struct model_method *q)
+static bool step_take(struct gp_model *m, struct model_channel *c, struct model_method *q)
 {
-	if (m->group[c->group].stopping || q->ready_ns > m->now_ns ||
-	    blocked(m, q))
+	if (m->group[c->group].stopping || q->ready_ns > m->now_ns || blocked(m, q))
 		return false;
 	if (is_work(q))
 		q->launched = ++m->launches;
@@ -227,8 +221,7 @@ static bool step_take(struct gp_model *m, struct model_channel *c,
 	return true;
 }
 
-static bool step_end_run(struct gp_model *m, struct model_channel *c,
-			 struct model_method *q)
+static bool step_end_run(struct gp_model *m, struct model_channel *c, struct model_method *q)
 {
 	bool over = q->m.type == GP_METHOD_HOLD && hold_over(q);
 
@@ -238,8 +231,7 @@ static bool step_end_run(struct gp_model *m, struct model_channel *c,
 		if (run.end_ns > m->now_ns && !over)
 			continue;
 		c->run_count--;
-		memmove(&c->run[i], &c->run[i + 1],
-			(c->run_count - i) * sizeof(c->run[0]));
+		memmove(&c->run[i], &c->run[i + 1], (c->run_count - i) * sizeof(c->run[0]));
 		q->done_blocks += run.count;
 		emit_method(m, c, q, GP_MODEL_BLOCKS, run.first, run.count);
 		if (q->done_blocks == q->m.blocks)
@@ -281,8 +273,7 @@ static void look_for_room(struct gp_model *m, struct room *room)
 			continue;
 		for (uint32_t k = 0; k < c->run_count; k++)
 			r->used += c->run[k].count;
-		if (!q->launched || q->next_block == q->m.blocks ||
-		    c->run_count == MODEL_RUNS ||
+		if (!q->launched || q->next_block == q->m.blocks || c->run_count == MODEL_RUNS ||
 		    (g->stopping && g->mode == GP_PREEMPT_BLOCK))
 			continue;
 		if (!r->oldest || q->launched < r->launched) {
@@ -325,8 +316,7 @@ bool model_work_step(struct gp_model *m)
 			return true;
 	look_for_room(m, room);
 	for (uint32_t r = 0; r < MODEL_RUNLISTS; r++)
-		if (start_blocks(m, &room[r], r ? 1 :
-				 (uint64_t)m->cfg.sms * m->cfg.blocks_per_sm))
+		if (start_blocks(m, &room[r], r ? 1 : (uint64_t)m->cfg.sms * m->cfg.blocks_per_sm))
 			return true;
 	return false;
 }
@@ -342,8 +332,8 @@ static uint64_t channel_next(struct gp_model *m, struct model_channel *c)
 	if (!g->running || !q)
 		return next;
 	if (!q->launched)
-		return !g->stopping && q->ready_ns > m->now_ns ?
-		       model_min(next, q->ready_ns) : next;
+		return !g->stopping && q->ready_ns > m->now_ns ? model_min(next, q->ready_ns) :
+								 next;
 	for (uint32_t i = 0; i < c->run_count; i++)
 		next = model_min(next, c->run[i].end_ns);
 	return next;

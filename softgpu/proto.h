@@ -15,42 +15,44 @@
 #include <assert.h>
 #include <stdint.h>
 
-#define GP_SOFT_PROTO_MAGIC 0x53475047u	/* "GPGS" */
+#define GP_SOFT_PROTO_MAGIC 0x53475047u /* "GPGS" */
 #define GP_SOFT_PROTO_VERSION 1u
 #define GP_SOFT_MSG_MAX 32768u
 #define GP_SOFT_WAITS_MAX 64u
 #define GP_SOFT_ARGS_MAX 4096u
 #define GP_SOFT_NAME_MAX 64u
-#define GP_SOFT_INLINE_MAX 8192u	/* bytes a copy carries in its message */
+#define GP_SOFT_INLINE_MAX 8192u /* bytes a copy carries in its message */
 
 /* The devices as every interface of them names them: each by its number, from 0. */
 #define GP_SOFT_GPUS_MAX 8u
 #define GP_SOFT_DEVICE_NAME "gpreempt software GPU"
-#define GP_SOFT_UUID(gpu)                                                      \
-	{ 0x50, 0xf7, 0x00, (uint8_t)(gpu), 0x67, 0x70, 0x40, 0x00,            \
-	  0x80, 0x00, 0x73, 0x6f, 0x66, 0x74, 0x30, 0x30 }
+#define GP_SOFT_UUID(gpu)                                                                         \
+	{                                                                                         \
+		0x50, 0xf7, 0x00, (uint8_t)(gpu), 0x67, 0x70, 0x40, 0x00, 0x80, 0x00, 0x73, 0x6f, \
+			0x66, 0x74, 0x30, 0x30                                                    \
+	}
 #define GP_SOFT_PCI_BUS(gpu) (0x51u + (gpu))
 #define GP_SOFT_GPU_ID(gpu) (GP_SOFT_PCI_BUS(gpu) << 8)
 #define GP_SOFT_DRIVER_VERSION "580.159.04"
 
 enum gp_soft_op {
-	GP_SOFT_HELLO = 1,	/* u.hello; timers receive an eventfd */
-	GP_SOFT_NOW,		/* reply: value */
-	GP_SOFT_SLEEP,		/* a: absolute ns; reply when it is that late */
-	GP_SOFT_RM_OPEN,	/* reply: a file */
-	GP_SOFT_RM_IOCTL,	/* u.ioctl, then the structure, then parameters */
-	GP_SOFT_MEM_ALLOC,	/* a: bytes, b: 1 host memory; reply: value, a file
+	GP_SOFT_HELLO = 1, /* u.hello; timers receive an eventfd */
+	GP_SOFT_NOW,	   /* reply: value */
+	GP_SOFT_SLEEP,	   /* a: absolute ns; reply when it is that late */
+	GP_SOFT_RM_OPEN,   /* reply: a file */
+	GP_SOFT_RM_IOCTL,  /* u.ioctl, then the structure, then parameters */
+	GP_SOFT_MEM_ALLOC, /* a: bytes, b: 1 host memory; reply: value, a file
 				 * for host memory. Device memory: its address */
-	GP_SOFT_MEM_BIND,	/* a: value of MEM_ALLOC, b: the address at which
+	GP_SOFT_MEM_BIND,  /* a: value of MEM_ALLOC, b: the address at which
 				 * the client has mapped it */
-	GP_SOFT_MEM_FREE,	/* a: address */
-	GP_SOFT_MEM_INFO,	/* reply: value free, value2 total bytes */
-	GP_SOFT_KERNEL,		/* a name follows; reply: value id */
-	GP_SOFT_SUBMIT,		/* u.submit, arguments or bytes follow; value seq */
-	GP_SOFT_WAIT,		/* u.wait; reply when all are complete */
-	GP_SOFT_QUERY,		/* u.wait; status -EAGAIN while one is not */
-	GP_SOFT_TIMER_ARM,	/* a: absolute ns, 0: disarm. Timers only */
-	GP_SOFT_TIMER_ACK,	/* status -EAGAIN: it was not due */
+	GP_SOFT_MEM_FREE,  /* a: address */
+	GP_SOFT_MEM_INFO,  /* reply: value free, value2 total bytes */
+	GP_SOFT_KERNEL,	   /* a name follows; reply: value id */
+	GP_SOFT_SUBMIT,	   /* u.submit, arguments or bytes follow; value seq */
+	GP_SOFT_WAIT,	   /* u.wait; reply when all are complete */
+	GP_SOFT_QUERY,	   /* u.wait; status -EAGAIN while one is not */
+	GP_SOFT_TIMER_ARM, /* a: absolute ns, 0: disarm. Timers only */
+	GP_SOFT_TIMER_ACK, /* status -EAGAIN: it was not due */
 	GP_SOFT_TIMER_DONE,
 };
 
@@ -61,33 +63,33 @@ enum gp_soft_conn_kind {
 
 /* One piece of work that is waited for: a channel's method. */
 struct gp_soft_point {
-	uint32_t channel;	/* handle, in the client of the request */
+	uint32_t channel; /* handle, in the client of the request */
 	uint32_t client;
 	uint64_t seq;
 };
 
 enum gp_soft_work {
 	GP_SOFT_WORK_KERNEL = 1,
-	GP_SOFT_WORK_COPY,	/* dst, src or the bytes that follow */
-	GP_SOFT_WORK_SET,	/* dst, value, width, bytes */
-	GP_SOFT_WORK_FENCE,	/* stamp */
-	GP_SOFT_WORK_WRITE,	/* dst, value: a fence that writes them */
+	GP_SOFT_WORK_COPY,  /* dst, src or the bytes that follow */
+	GP_SOFT_WORK_SET,   /* dst, value, width, bytes */
+	GP_SOFT_WORK_FENCE, /* stamp */
+	GP_SOFT_WORK_WRITE, /* dst, value: a fence that writes them */
 };
 
 struct gp_soft_submit {
-	uint32_t client, channel;	/* RM handles */
-	uint32_t work;			/* enum gp_soft_work */
-	uint32_t kernel;		/* id */
+	uint32_t client, channel; /* RM handles */
+	uint32_t work;		  /* enum gp_soft_work */
+	uint32_t kernel;	  /* id */
 	uint32_t grid[3], block[3];
 	uint32_t shared_bytes;
-	uint32_t flags;			/* GP_SOFT_COOPERATIVE, GP_SOFT_INLINE */
+	uint32_t flags; /* GP_SOFT_COOPERATIVE, GP_SOFT_INLINE */
 	uint32_t args_bytes;
-	uint32_t waits;			/* gp_soft_points in front of the arguments */
-	uint32_t value, width;		/* SET */
+	uint32_t waits;	       /* gp_soft_points in front of the arguments */
+	uint32_t value, width; /* SET */
 	uint64_t dst, src, bytes;
-	uint64_t stamp;			/* address of a gp_soft_stamp, or 0 */
+	uint64_t stamp; /* address of a gp_soft_stamp, or 0 */
 	uint64_t stamp_seq;
-	uint64_t cost_ns;		/* what the call costs its thread */
+	uint64_t cost_ns; /* what the call costs its thread */
 };
 #define GP_SOFT_COOPERATIVE 1u
 #define GP_SOFT_INLINE 2u
@@ -105,7 +107,7 @@ struct gp_soft_req {
 	union {
 		struct {
 			uint32_t version;
-			uint32_t kind;		/* enum gp_soft_conn_kind */
+			uint32_t kind; /* enum gp_soft_conn_kind */
 			int32_t tid;
 			uint32_t pad;
 		} hello;
@@ -117,12 +119,12 @@ struct gp_soft_req {
 		} ioctl;
 		struct gp_soft_submit submit;
 		struct {
-			uint32_t count;		/* gp_soft_points that follow */
+			uint32_t count; /* gp_soft_points that follow */
 			uint32_t pad;
 			uint64_t cost_ns;
 		} wait;
 		struct {
-			int32_t tid;		/* of the caller */
+			int32_t tid; /* of the caller */
 			uint32_t pad;
 		} timer;
 	} u;
@@ -132,7 +134,7 @@ static_assert(sizeof(struct gp_soft_req) == 136, "no holes");
 
 struct gp_soft_rep {
 	int32_t status;		/* 0 or negative errno */
-	uint32_t context_error;	/* nonzero: a kernel of this process faulted */
+	uint32_t context_error; /* nonzero: a kernel of this process faulted */
 	uint64_t value, value2;
 	uint64_t now_ns;
 };

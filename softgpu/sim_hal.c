@@ -23,13 +23,13 @@
 #define LOG_RECORDS 4096u
 #define HOLD_COOKIE (1ull << 63)
 #define CONTROL_COOKIE (1ull << 62)
-#define CHUNK 64u		/* groups that one control takes */
+#define CHUNK 64u /* groups that one control takes */
 #define PIDS 512u
 #define FILE_NAME "gpreempt-sim-ctl"
 
 /* What is in a control file. */
 struct sim_file {
-	char name[24];			/* FILE_NAME */
+	char name[24]; /* FILE_NAME */
 	uint32_t minor;
 	int32_t pid;
 };
@@ -38,10 +38,10 @@ struct gp_sim_context {
 	struct gp_sim *sim;
 	struct gp_sim_context *next;
 	pid_t pid;
-	uint32_t compute, copy;		/* groups */
+	uint32_t compute, copy; /* groups */
 	uint32_t copy_channel;
 	unsigned int streams;
-	bool evicted;			/* GP_MODEL_SLOTS: off for a hold */
+	bool evicted; /* GP_MODEL_SLOTS: off for a hold */
 	uint32_t stream[];
 };
 
@@ -60,7 +60,7 @@ struct sim_hold {
 	struct gp_hold hold;
 	struct gp_sim *sim;
 	struct sim_hold *next;
-	struct gp_sim_context *context;	/* NULL: it is gone */
+	struct gp_sim_context *context; /* NULL: it is gone */
 	uint64_t id;
 	uint32_t channel;
 	volatile uint32_t word;
@@ -72,14 +72,14 @@ struct sim_hold {
 
 struct gp_log {
 	struct gp_sim *sim;
-	uint64_t at;			/* next record to read */
+	uint64_t at; /* next record to read */
 };
 
 struct sim_timer {
 	struct gp_timer timer;
 	struct gp_sim *sim;
 	struct sim_timer *next;
-	uint64_t at_ns;			/* 0: not armed */
+	uint64_t at_ns; /* 0: not armed */
 };
 
 struct gp_sim {
@@ -94,17 +94,21 @@ struct gp_sim {
 	struct sim_timer *timers;
 	pid_t pid[PIDS];
 	uint64_t hold_ids, control_ids;
-	uint64_t waiting;		/* cookie of a control, 0: it is through */
-	bool stop;			/* an agent wants advancing to end */
+	uint64_t waiting; /* cookie of a control, 0: it is through */
+	bool stop;	  /* an agent wants advancing to end */
 	int slot_fd;
 	struct gp_switch_record log[LOG_RECORDS];
 	uint64_t log_head;
-	struct { bool armed; size_t at; int err; } fail[GP_SIM_HOLD + 1];
+	struct {
+		bool armed;
+		size_t at;
+		int err;
+	} fail[GP_SIM_HOLD + 1];
 };
 
 static pthread_mutex_t sims_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gp_sim *sims;		/* protected by sims_lock */
-static uint32_t sims_made;		/* likewise */
+static struct gp_sim *sims; /* protected by sims_lock */
+static uint32_t sims_made;  /* likewise */
 
 static struct sim_device *to_device(struct gp_device *dev)
 {
@@ -201,8 +205,7 @@ static void hold_end(struct gp_sim *sim, struct sim_hold *h, bool expired);
 static void run_limits(struct gp_sim *sim)
 {
 	for (struct sim_hold *h = sim->holds; h; h = h->next)
-		if (h->on && h->started &&
-		    h->until_ns <= gp_model_now(sim->model))
+		if (h->on && h->started && h->until_ns <= gp_model_now(sim->model))
 			hold_end(sim, h, true);
 }
 
@@ -448,8 +451,7 @@ static int context_fill(struct gp_sim *sim, struct gp_sim_context *c)
 	return 0;
 }
 
-struct gp_sim_context *gp_sim_context_create(struct gp_sim *sim, pid_t pid,
-					     unsigned int streams)
+struct gp_sim_context *gp_sim_context_create(struct gp_sim *sim, pid_t pid, unsigned int streams)
 {
 	struct gp_sim_context *c;
 	int err = gp_sim_process_add(sim, pid);
@@ -519,8 +521,9 @@ int gp_sim_submit(struct gp_sim_context *c, unsigned int stream,
 	if (stream != UINT_MAX && stream >= c->streams)
 		return -EINVAL;
 	lock(c->sim);
-	err = gp_model_submit(c->sim->model, stream == UINT_MAX ?
-			      c->copy_channel : c->stream[stream], method, seq);
+	err = gp_model_submit(c->sim->model,
+			      stream == UINT_MAX ? c->copy_channel : c->stream[stream], method,
+			      seq);
 	unlock(c->sim);
 	return err;
 }
@@ -562,8 +565,8 @@ static int sim_open(const struct gp_device_id *id, struct gp_device **dev)
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	gp_hal_set_ops(&d->ops, s->cfg.kind == GP_MODEL_SLOTS ?
-		       &gp_sim_slots_ops : &gp_sim_timeslice_ops);
+	gp_hal_set_ops(&d->ops,
+		       s->cfg.kind == GP_MODEL_SLOTS ? &gp_sim_slots_ops : &gp_sim_timeslice_ops);
 	d->dev.ops = &d->ops;
 	d->dev.id = s->id;
 	d->sim = s;
@@ -580,10 +583,10 @@ static int sim_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
 	const struct gp_model_config *c = &to_device(dev)->sim->cfg;
 	struct gp_hal_caps v = {
-		.caps = GP_CAP_SUSPEND | GP_CAP_HOLD | GP_CAP_SWITCH_LOG |
-			GP_CAP_ATTACH | GP_CAP_VIRTUAL_TIME,
-		.switch_ns = c->notice_ns + c->switch_out_ns + c->save_ns +
-			     c->switch_in_ns + c->begin_ns,
+		.caps = GP_CAP_SUSPEND | GP_CAP_HOLD | GP_CAP_SWITCH_LOG | GP_CAP_ATTACH |
+			GP_CAP_VIRTUAL_TIME,
+		.switch_ns = c->notice_ns + c->switch_out_ns + c->save_ns + c->switch_in_ns +
+			     c->begin_ns,
 		.suspend_ns = c->suspend_ns,
 		.resume_ns = c->resume_ns,
 		.max_hold_ns = MAX_HOLD_NS,
@@ -592,8 +595,8 @@ static int sim_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 	if (c->kind == GP_MODEL_SLOTS) {
 		v.slots = c->slots;
 	} else {
-		v.caps |= GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS |
-			  GP_CAP_PREEMPT_MODE | GP_CAP_PREEMPT;
+		v.caps |= GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_PREEMPT_MODE |
+			  GP_CAP_PREEMPT;
 		v.min_slice_us = c->min_slice_us;
 		v.max_slice_us = c->max_slice_us;
 		v.default_slice_us = c->default_slice_us;
@@ -615,8 +618,7 @@ static int sim_slot(struct gp_device *dev, struct gp_slot_place *place)
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d",
-		 to_device(dev)->sim->slot_fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", to_device(dev)->sim->slot_fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -627,8 +629,7 @@ static int sim_slot(struct gp_device *dev, struct gp_slot_place *place)
 
 /* ---- groups ------------------------------------------------------------- */
 
-static struct gp_group *group_make(struct gp_device *dev,
-				   const struct gp_sim_context *c,
+static struct gp_group *group_make(struct gp_device *dev, const struct gp_sim_context *c,
 				   enum gp_group_kind kind)
 {
 	struct sim_group *g = calloc(1, sizeof(*g));
@@ -644,8 +645,7 @@ static struct gp_group *group_make(struct gp_device *dev,
 	return &g->group;
 }
 
-static int groups_fill(struct gp_device *dev, pid_t pid,
-		       struct gp_group_list *list)
+static int groups_fill(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 {
 	struct gp_sim *sim = to_device(dev)->sim;
 
@@ -653,8 +653,7 @@ static int groups_fill(struct gp_device *dev, pid_t pid,
 		if (c->pid != pid)
 			continue;
 		for (int kind = GP_GROUP_COMPUTE; kind <= GP_GROUP_COPY; kind++) {
-			list->group[list->count] = group_make(dev, c,
-						(enum gp_group_kind)kind);
+			list->group[list->count] = group_make(dev, c, (enum gp_group_kind)kind);
 			if (!list->group[list->count])
 				return -ENOMEM;
 			list->count++;
@@ -663,8 +662,7 @@ static int groups_fill(struct gp_device *dev, pid_t pid,
 	return 0;
 }
 
-static int sim_groups(struct gp_device *dev, pid_t pid,
-		      struct gp_group_list *list)
+static int sim_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 {
 	struct gp_sim *sim = to_device(dev)->sim;
 	struct gp_group_list found = { 0 };
@@ -693,7 +691,9 @@ static int sim_groups(struct gp_device *dev, pid_t pid,
 int gp_sim_control_file(struct gp_sim *sim, pid_t pid)
 {
 	struct sim_file file = {
-		.name = FILE_NAME, .minor = sim->id.minor, .pid = pid,
+		.name = FILE_NAME,
+		.minor = sim->id.minor,
+		.pid = pid,
 	};
 	int fd = memfd_create(FILE_NAME, MFD_CLOEXEC);
 	int err;
@@ -716,8 +716,7 @@ static bool has_context(struct gp_sim *sim, pid_t pid)
 	return c;
 }
 
-static ssize_t sim_control_files(struct gp_device *dev, int *fd, uint32_t *key,
-				 size_t max)
+static ssize_t sim_control_files(struct gp_device *dev, int *fd, uint32_t *key, size_t max)
 {
 	struct gp_sim *sim = to_device(dev)->sim;
 	bool any;
@@ -743,12 +742,12 @@ static bool is_file_of(const struct gp_sim *sim, pid_t pid, int fd)
 	struct sim_file file;
 
 	return pread(fd, &file, sizeof(file), 0) == sizeof(file) &&
-	       !memcmp(file.name, FILE_NAME, sizeof(FILE_NAME)) &&
-	       file.minor == sim->id.minor && file.pid == pid;
+	       !memcmp(file.name, FILE_NAME, sizeof(FILE_NAME)) && file.minor == sim->id.minor &&
+	       file.pid == pid;
 }
 
-static int sim_groups_from(struct gp_device *dev, pid_t pid, const int *fd,
-			   const uint32_t *key, size_t n, struct gp_group_list *list)
+static int sim_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
+			   size_t n, struct gp_group_list *list)
 {
 	struct gp_group_list found = { 0 };
 	int err = sim_groups(dev, pid, &found);
@@ -1000,8 +999,7 @@ static int sim_resume(struct gp_group *const *group, size_t n)
 
 /* ---- holds -------------------------------------------------------------- */
 
-static int sim_hold_create(struct gp_device *dev, void *context,
-			   struct gp_hold **hold)
+static int sim_hold_create(struct gp_device *dev, void *context, struct gp_hold **hold)
 {
 	struct gp_sim *sim = to_device(dev)->sim;
 	struct gp_sim_context *c;
@@ -1033,8 +1031,7 @@ static int sim_hold_create(struct gp_device *dev, void *context,
 }
 
 /* Two kernels: nothing keeps the device for a lone one (softgpu/model.h). */
-static int hold_by_kernels(struct gp_sim *sim, struct sim_hold *h,
-			   uint64_t limit_ns)
+static int hold_by_kernels(struct gp_sim *sim, struct sim_hold *h, uint64_t limit_ns)
 {
 	struct gp_model_method k = {
 		.type = GP_METHOD_HOLD,
@@ -1049,7 +1046,7 @@ static int hold_by_kernels(struct gp_sim *sim, struct sim_hold *h,
 
 		if (!err)
 			continue;
-		h->word = k.ticket;	/* ends the one that was queued */
+		h->word = k.ticket; /* ends the one that was queued */
 		h->ticket = k.ticket;
 		return err;
 	}
@@ -1078,14 +1075,13 @@ static int sim_hold(struct gp_hold *hold, uint64_t limit_ns)
 	if (!limit_ns || limit_ns > MAX_HOLD_NS)
 		return -ERANGE;
 	lock(sim);
-	err = h->on ? -EBUSY : !h->context ? -ENXIO :
-	      injected(sim, GP_SIM_HOLD, 0);
+	err = h->on ? -EBUSY : !h->context ? -ENXIO : injected(sim, GP_SIM_HOLD, 0);
 	if (!err) {
 		h->started = false;
 		h->until_ns = limit_ns;
 		h->asked_ns = gp_model_now(sim->model);
-		err = sim->cfg.kind == GP_MODEL_SLOTS ?
-		      hold_by_eviction(sim, h) : hold_by_kernels(sim, h, limit_ns);
+		err = sim->cfg.kind == GP_MODEL_SLOTS ? hold_by_eviction(sim, h) :
+							hold_by_kernels(sim, h, limit_ns);
 	}
 	if (!err) {
 		h->on = true;
@@ -1186,8 +1182,7 @@ static void sim_log_close(struct gp_log *log)
 	free(log);
 }
 
-static ssize_t sim_log_read(struct gp_log *log, struct gp_switch_record *rec,
-			    size_t n)
+static ssize_t sim_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t n)
 {
 	struct gp_sim *sim = log->sim;
 	size_t got = 0;

@@ -50,15 +50,19 @@ void gp_sim_process_end(struct gp_sim *sim, pid_t pid);
 int gp_sim_control_file(struct gp_sim *sim, pid_t pid);
 
 /** A context: one compute group with @streams channels, one copy group. */
-struct gp_sim_context *gp_sim_context_create(struct gp_sim *sim, pid_t pid,
-					     unsigned int streams);
+struct gp_sim_context *gp_sim_context_create(struct gp_sim *sim, pid_t pid, unsigned int streams);
 void gp_sim_context_destroy(struct gp_sim_context *context);
 /** Ids in the model; the copy engine's channel is stream UINT_MAX. */
 uint32_t gp_sim_context_group(const struct gp_sim_context *context);
 int gp_sim_submit(struct gp_sim_context *context, unsigned int stream,
 		  const struct gp_model_method *method, uint64_t *seq);
 
-enum gp_sim_op { GP_SIM_SET_SLICE, GP_SIM_SUSPEND, GP_SIM_RESUME, GP_SIM_HOLD };
+enum gp_sim_op {
+	GP_SIM_SET_SLICE,
+	GP_SIM_SUSPEND,
+	GP_SIM_RESUME,
+	GP_SIM_HOLD
+};
 /** The next @op fails with @err (negative) at its group number @at. */
 void gp_sim_fail(struct gp_sim *sim, enum gp_sim_op op, size_t at, int err);
 

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #define GP_SOFT_FILE_PREFIX "/memfd:gpreempt-soft-rm"
-#define GP_SOFT_ENV_SOCKET "GPREEMPT_SOFTGPU"	/* path of the server's socket */
-#define GP_SOFT_ENV_GPUS "GPREEMPT_SOFTGPU_GPUS"	/* of a server that it starts: 1 */
+#define GP_SOFT_ENV_SOCKET "GPREEMPT_SOFTGPU"	 /* path of the server's socket */
+#define GP_SOFT_ENV_GPUS "GPREEMPT_SOFTGPU_GPUS" /* of a server that it starts: 1 */
 
 /* Open a fresh RM file (as open("/dev/nvidiactl")). fd or -1 and errno. */
 int gp_soft_rm_open(void);
@@ -35,8 +35,8 @@ int gp_soft_sleep_until(uint64_t at_ns);
  * gp_soft_timer_close() (0 or a negative errno). The others: -1 and errno. */
 int gp_soft_timer_open(void);
 int gp_soft_timer_close(int fd);
-int gp_soft_timer_arm(int fd, uint64_t at_ns);	/* 0: disarm */
-int gp_soft_timer_ack(int fd);			/* consume; time stands still .. */
-int gp_soft_timer_done(int fd);			/* .. until this, or the next arm */
+int gp_soft_timer_arm(int fd, uint64_t at_ns); /* 0: disarm */
+int gp_soft_timer_ack(int fd);		       /* consume; time stands still .. */
+int gp_soft_timer_done(int fd);		       /* .. until this, or the next arm */
 
 #endif

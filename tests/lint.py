@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The arrows between folders, SPDX lines, headers that stand alone, and of the
-style what needs no judgement: clang-format is a help, not a judge.
+style what clang-format leaves alone: its strings may be too long, and Python is not its.
 
 A folder may include its own headers, the public ones, and those of the
 folders named here (docs/design.md, "Layout").
@@ -127,8 +127,6 @@ def check_style(files):
             where = f"{path}:{number}"
             if line != line.rstrip():
                 yield f"{where}: blanks at the end"
-            if is_c and re.match(r"\t* {8}", line):
-                yield f"{where}: eight blanks where a tab goes"
             if is_c and len(line.expandtabs(8)) > COLUMNS:
                 yield f"{where}: more than {COLUMNS} columns"
 

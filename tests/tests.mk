@@ -42,7 +42,7 @@ RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REP
 SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_share) tests/e2e/test_kill_soft.py
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
-	fuzz lint
+	fuzz lint format
 check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(call slow_first,$(TEST_PROGS)) $(REPLAYS)
 check-e2e: need-tests all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
@@ -164,16 +164,23 @@ fuzz: need-fuzz $(FUZZERS)
 .PHONY: need-lint
 need-lint:
 	@$(if $(call have_cmd,cppcheck),,echo 'no cppcheck: apt-get install cppcheck' >&2; exit 1)
+	@$(if $(call have_cmd,clang-format),,echo 'no clang-format: apt-get install clang-format' >&2; exit 1)
 	@$(if $(call have_cmd,git),,echo 'no git: apt-get install git' >&2; exit 1)
 # Kernel code has checkers of its own: make kfd-lint. cppcheck does not know
 # list_for_each_entry() nor, of the last one, an include by macro.
 C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 	-e ^tests/kfd/ -e tests/hsaq/test_abi)
+# Not what a compiler wrote; kfd-patch/uapi has a .clang-format of its own.
+FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
 lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
+	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format --dry-run -Werror
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 		--enable=warning,portability --suppress=missingIncludeSystem \
 		--suppress=unknownMacro -I. -Iinclude $(C_FILES)
+
+format:
+	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format -i
 
 # ---- all of it: each step, whatever became of the one before, and one total --
 steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \

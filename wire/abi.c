@@ -8,9 +8,8 @@
 
 #define BYTES(name, bytes) \
 	_Static_assert(sizeof(struct gp_wire_##name) == (bytes), "ABI: size of " #name)
-#define AT(name, field, offset)                                              \
-	_Static_assert(offsetof(struct gp_wire_##name, field) == (offset), \
-		       "ABI: " #name "." #field)
+#define AT(name, field, offset) \
+	_Static_assert(offsetof(struct gp_wire_##name, field) == (offset), "ABI: " #name "." #field)
 
 _Static_assert(GP_WIRE_VERSION == 1, "ABI");
 

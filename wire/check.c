@@ -12,9 +12,9 @@
 #define TEXT_OK(field) gp_wire_text_ok(field, sizeof(field))
 
 #define HELLO_FLAGS GP_WIRE_ASKS
-#define TENANT_FLAGS                                                       \
-	(GP_WIRE_RESIDENT | GP_WIRE_SUSPENDED | GP_WIRE_SEGMENT | GP_WIRE_HELD | \
-	 GP_WIRE_BUSY | GP_WIRE_IDLE | GP_WIRE_BANNED)
+#define TENANT_FLAGS                                                                            \
+	(GP_WIRE_RESIDENT | GP_WIRE_SUSPENDED | GP_WIRE_SEGMENT | GP_WIRE_HELD | GP_WIRE_BUSY | \
+	 GP_WIRE_IDLE | GP_WIRE_BANNED)
 
 bool gp_wire_text_ok(const char *text, size_t size)
 {
@@ -25,8 +25,8 @@ static bool times_ok(const struct gp_wire_request *r)
 {
 	if (!r->period_ns)
 		return !r->deadline_ns && !r->runtime_ns;
-	return r->runtime_ns && r->runtime_ns <= r->deadline_ns &&
-	       r->deadline_ns <= r->period_ns && r->period_ns <= GP_WIRE_PERIOD_MAX_NS;
+	return r->runtime_ns && r->runtime_ns <= r->deadline_ns && r->deadline_ns <= r->period_ns &&
+	       r->period_ns <= GP_WIRE_PERIOD_MAX_NS;
 }
 
 static bool no_times(const struct gp_wire_request *r)
@@ -71,14 +71,12 @@ static bool hello_ok(const struct gp_wire_hello *m)
 {
 	if (m->flags & ~(uint32_t)HELLO_FLAGS || m->pad)
 		return false;
-	return m->flags & GP_WIRE_ASKS ? request_ok(&m->request) :
-		request_none(&m->request);
+	return m->flags & GP_WIRE_ASKS ? request_ok(&m->request) : request_none(&m->request);
 }
 
 static bool welcome_ok(const struct gp_wire_welcome *m)
 {
-	return m->daemon_pid > 0 && !m->pad && request_ok(&m->request) &&
-	       TEXT_OK(m->why);
+	return m->daemon_pid > 0 && !m->pad && request_ok(&m->request) && TEXT_OK(m->why);
 }
 
 static bool take_ok(const struct gp_wire_take *m)
@@ -87,31 +85,28 @@ static bool take_ok(const struct gp_wire_take *m)
 
 	if (m->pid <= 0 || m->kind >= kinds)
 		return false;
-	return m->head.type == GP_WIRE_TAKE ? request_ok(&m->request) :
-		request_none(&m->request);
+	return m->head.type == GP_WIRE_TAKE ? request_ok(&m->request) : request_none(&m->request);
 }
 
 static bool tenant_ok(const struct gp_wire_tenant *m)
 {
-	return m->pid > 0 && m->taken >= GP_WIRE_BY_RUN &&
-	       m->taken <= GP_WIRE_BY_ATTACH && !(m->flags & ~(uint32_t)TENANT_FLAGS) &&
-	       m->usage <= GP_WIRE_USAGE_DRIVER && request_ok(&m->request) &&
-	       TEXT_OK(m->comm) && TEXT_OK(m->device) && TEXT_OK(m->why);
+	return m->pid > 0 && m->taken >= GP_WIRE_BY_RUN && m->taken <= GP_WIRE_BY_ATTACH &&
+	       !(m->flags & ~(uint32_t)TENANT_FLAGS) && m->usage <= GP_WIRE_USAGE_DRIVER &&
+	       request_ok(&m->request) && TEXT_OK(m->comm) && TEXT_OK(m->device) && TEXT_OK(m->why);
 }
 
 static bool device_ok(const struct gp_wire_device *m)
 {
 	return TEXT_OK(m->name) && TEXT_OK(m->be_policy) && TEXT_OK(m->lc_policy) &&
-	       m->be_min_pct <= 100 && m->resident_pid >= 0 &&
-	       m->usage <= GP_WIRE_USAGE_DRIVER && m->daemon_pid >= 0;
+	       m->be_min_pct <= 100 && m->resident_pid >= 0 && m->usage <= GP_WIRE_USAGE_DRIVER &&
+	       m->daemon_pid >= 0;
 }
 
 /* @reason is the scheduler's: who puts it in words knows which there are. */
 static bool reason_ok(const struct gp_wire_reason *m)
 {
 	return m->pid > 0 && m->other_pid >= 0 && !m->pad && request_ok(&m->request) &&
-	       TEXT_OK(m->comm) && TEXT_OK(m->other_comm) && TEXT_OK(m->device) &&
-	       TEXT_OK(m->why);
+	       TEXT_OK(m->comm) && TEXT_OK(m->other_comm) && TEXT_OK(m->device) && TEXT_OK(m->why);
 }
 
 static bool traced_ok(const struct gp_wire_traced *m)

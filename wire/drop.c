@@ -31,8 +31,7 @@ static void end_mount(int fd)
 	/* A device that can be open here is of a mount of root's. */
 	if (S_ISCHR(stx.stx_mode) || stx.stx_dev_major)
 		return;
-	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort",
-		 stx.stx_dev_minor);
+	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", stx.stx_dev_minor);
 	abort_fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (abort_fd < 0)
 		return;

@@ -19,8 +19,7 @@
 #define DAEMON_BACKLOG SOMAXCONN
 #define DAEMON_ENV "GPREEMPT_DAEMON"
 
-_Static_assert(GP_WIRE_PATH_LEN == sizeof(((struct sockaddr_un *)0)->sun_path),
-	       "sun_path");
+_Static_assert(GP_WIRE_PATH_LEN == sizeof(((struct sockaddr_un *)0)->sun_path), "sun_path");
 
 /* Room for one row of files, aligned as the kernel writes it. */
 union control {

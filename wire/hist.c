@@ -44,8 +44,8 @@ uint64_t gp_hist_bound_ns(unsigned int bucket)
 
 uint64_t gp_hist_quantile_ns(const struct gp_hist *hist, unsigned int per_mille)
 {
-	uint64_t rank = hist->total / 1000 * per_mille +
-			(hist->total % 1000 * per_mille + 999) / 1000;
+	uint64_t rank =
+		hist->total / 1000 * per_mille + (hist->total % 1000 * per_mille + 999) / 1000;
 	uint64_t seen = 0;
 
 	if (!hist->total)

@@ -100,8 +100,7 @@ static socklen_t tenant_address(pid_t pid, struct sockaddr_un *addr)
 	memset(addr, 0, sizeof(*addr));
 	addr->sun_family = AF_UNIX;
 	/* sun_path[0] stays 0: an abstract name, nothing on disk. */
-	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
-		     TENANT_PREFIX "%d", (int)pid);
+	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, TENANT_PREFIX "%d", (int)pid);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -224,8 +223,8 @@ static bool answers(uint16_t request, uint16_t type, int32_t result)
 	if (type == answer_type(request))
 		return true;
 	/* Only the daemon refuses in words; anybody may refuse without. */
-	return result < 0 && (type == GP_WIRE_RESULT ||
-			      (type == GP_WIRE_SAID && request >= GP_WIRE_HELLO));
+	return result < 0 &&
+	       (type == GP_WIRE_RESULT || (type == GP_WIRE_SAID && request >= GP_WIRE_HELLO));
 }
 
 /* The next message, checked; it may be any. */

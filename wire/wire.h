@@ -18,21 +18,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GP_WIRE_MAGIC 0x47505245u	/* "GPRE" */
+#define GP_WIRE_MAGIC 0x47505245u /* "GPRE" */
 #define GP_WIRE_VERSION 1u
 #define GP_WIRE_COMM_LEN 16
 #define GP_WIRE_MAX_DEVICES 16
-#define GP_WIRE_MAX_FILES 16	/* with one message */
+#define GP_WIRE_MAX_FILES 16 /* with one message */
 #define GP_WIRE_NAME_LEN 64
 #define GP_WIRE_TEXT_LEN 512
-#define GP_WIRE_UNKNOWN UINT64_MAX	/* a figure without a source */
+#define GP_WIRE_UNKNOWN UINT64_MAX /* a figure without a source */
 
 enum gp_wire_type {
 	/* To a tenant. */
-	GP_WIRE_QUERY = 1,	/* -> GP_WIRE_STATUS */
-	GP_WIRE_SET_CLASS = 2,	/* -> GP_WIRE_RESULT */
-	GP_WIRE_HINT = 3,	/* -> GP_WIRE_RESULT */
-	GP_WIRE_YIELD = 4,	/* -> GP_WIRE_RESULT; lasts as its connection */
+	GP_WIRE_QUERY = 1,	  /* -> GP_WIRE_STATUS */
+	GP_WIRE_SET_CLASS = 2,	  /* -> GP_WIRE_RESULT */
+	GP_WIRE_HINT = 3,	  /* -> GP_WIRE_RESULT */
+	GP_WIRE_YIELD = 4,	  /* -> GP_WIRE_RESULT; lasts as its connection */
 	GP_WIRE_QUERY_DEVICE = 5, /* -> GP_WIRE_STATUS, of one of its devices */
 
 	/* To the daemon, from a tenant: one connection for each device. */
@@ -40,14 +40,14 @@ enum gp_wire_type {
 				 * page and the wake file, or GP_WIRE_SAID */
 	GP_WIRE_FILES = 17,	/* with its control files: its groups are other
 				 * ones now. Has no answer */
-	GP_WIRE_ASK_CLASS = 18,	/* -> GP_WIRE_SAID */
+	GP_WIRE_ASK_CLASS = 18, /* -> GP_WIRE_SAID */
 
 	/* To the daemon, from anybody. */
 	GP_WIRE_LIST = 24,	/* -> GP_WIRE_TENANT .., GP_WIRE_RESULT */
 	GP_WIRE_DEVICES = 25,	/* -> GP_WIRE_DEVICE .., GP_WIRE_RESULT */
 	GP_WIRE_WHY = 26,	/* -> GP_WIRE_REASON or GP_WIRE_SAID */
 	GP_WIRE_TAKE = 27,	/* a process gets a class -> GP_WIRE_SAID */
-	GP_WIRE_HISTOGRAM = 28,	/* -> GP_WIRE_BUCKETS or GP_WIRE_SAID */
+	GP_WIRE_HISTOGRAM = 28, /* -> GP_WIRE_BUCKETS or GP_WIRE_SAID */
 	GP_WIRE_TRACE = 29,	/* -> GP_WIRE_TRACED .., until it is closed */
 
 	GP_WIRE_STATUS = 64,
@@ -55,7 +55,7 @@ enum gp_wire_type {
 
 	/* From the daemon. */
 	GP_WIRE_WELCOME = 80,
-	GP_WIRE_CLASS = 81,	/* to a tenant, unasked: its class from now on */
+	GP_WIRE_CLASS = 81, /* to a tenant, unasked: its class from now on */
 	GP_WIRE_TENANT = 82,
 	GP_WIRE_DEVICE = 83,
 	GP_WIRE_REASON = 84,
@@ -68,14 +68,14 @@ struct gp_wire_head {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
-	uint32_t size;		/* of the whole message, bytes */
-	int32_t result;		/* replies: 0 or negative errno */
+	uint32_t size;	/* of the whole message, bytes */
+	int32_t result; /* replies: 0 or negative errno */
 };
 
 struct gp_wire_set_class {
 	struct gp_wire_head head;
-	uint32_t cls;		/* enum gp_class */
-	uint32_t value;		/* level or weight */
+	uint32_t cls;	/* enum gp_class */
+	uint32_t value; /* level or weight */
 };
 
 struct gp_wire_hint {
@@ -87,14 +87,14 @@ struct gp_wire_hint {
 struct gp_wire_yield {
 	struct gp_wire_head head;
 	uint32_t on;
-	uint32_t level;		/* who asks; as urgent ones stay */
+	uint32_t level; /* who asks; as urgent ones stay */
 	uint64_t limit_ns;
 	uint8_t uuid[16];
 };
 
 struct gp_wire_query {
 	struct gp_wire_head head;
-	uint32_t number;	/* of its devices, from 0; -ENODEV: it has less */
+	uint32_t number; /* of its devices, from 0; -ENODEV: it has less */
 };
 
 /* Of all its devices together, or of one. */
@@ -102,45 +102,45 @@ struct gp_wire_status {
 	struct gp_wire_head head;
 	int32_t pid;
 	uint32_t uid;
-	uint32_t cls;		/* enum gp_class */
+	uint32_t cls; /* enum gp_class */
 	uint32_t value;
-	uint32_t groups;	/* compute groups */
-	uint32_t short_slice;	/* BE: 1 this one has the device's short slice */
-	uint32_t sync_seen;	/* 1: device-wide synchronisation is seen */
-	uint32_t preloaded;	/* 1: by `gpreempt run` */
-	uint64_t slice_us;	/* of the first compute group, as read back */
+	uint32_t groups;      /* compute groups */
+	uint32_t short_slice; /* BE: 1 this one has the device's short slice */
+	uint32_t sync_seen;   /* 1: device-wide synchronisation is seen */
+	uint32_t preloaded;   /* 1: by `gpreempt run` */
+	uint64_t slice_us;    /* of the first compute group, as read back */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t held_ns, switch_ns, switch_min_ns, switch_max_ns, margin_ns;
-	uint32_t learns;	/* LC: 1 its rhythm is, or may be, learned */
-	uint32_t rhythm;	/* 1: it has one now */
+	uint32_t learns; /* LC: 1 its rhythm is, or may be, learned */
+	uint32_t rhythm; /* 1: it has one now */
 	uint64_t guesses, guess_hits, guess_misses;
 	char comm[GP_WIRE_COMM_LEN];
-	char device[64];	/* name of the device, of all the first one's */
+	char device[64]; /* name of the device, of all the first one's */
 	char uuid[48];
 };
 
 /* ---- with the daemon ---------------------------------------------------- */
 
-#define GP_WIRE_PERIOD_MAX_NS 10000000000ull	/* 10 s */
+#define GP_WIRE_PERIOD_MAX_NS 10000000000ull /* 10 s */
 #define GP_WIRE_CAP_MAX_PCT 100u
 
 /* A class and all that goes with it; 0 where nothing is asked. */
 struct gp_wire_request {
-	uint32_t cls;		/* enum gp_class */
-	uint32_t value;		/* level or weight */
+	uint32_t cls;	/* enum gp_class */
+	uint32_t value; /* level or weight */
 	uint32_t cap_pct;
 	uint32_t pad;
 	uint64_t period_ns, deadline_ns, runtime_ns;
 };
 
 enum gp_wire_hello_flags {
-	GP_WIRE_ASKS = 1u << 0,	/* @request is asked for; else what rules give */
+	GP_WIRE_ASKS = 1u << 0, /* @request is asked for; else what rules give */
 };
 
 struct gp_wire_hello {
 	struct gp_wire_head head;
-	uint8_t uuid[16];	/* of the device */
-	uint32_t flags;		/* enum gp_wire_hello_flags */
+	uint8_t uuid[16]; /* of the device */
+	uint32_t flags;	  /* enum gp_wire_hello_flags */
 	uint32_t pad;
 	struct gp_wire_request request;
 	uint32_t key[GP_WIRE_MAX_FILES];
@@ -155,9 +155,9 @@ struct gp_wire_files {
 /* Also GP_WIRE_CLASS. @why: where the class comes from, one line. */
 struct gp_wire_welcome {
 	struct gp_wire_head head;
-	int32_t daemon_pid;	/* as the daemon sees itself */
+	int32_t daemon_pid; /* as the daemon sees itself */
 	uint32_t pad;
-	struct gp_wire_request request;	/* the class in force */
+	struct gp_wire_request request; /* the class in force */
 	char why[GP_WIRE_TEXT_LEN];
 };
 
@@ -170,9 +170,9 @@ struct gp_wire_ask_class {
 struct gp_wire_take {
 	struct gp_wire_head head;
 	int32_t pid;
-	uint32_t kind;		/* HISTOGRAM: enum gp_wire_histogram */
+	uint32_t kind; /* HISTOGRAM: enum gp_wire_histogram */
 	uint8_t uuid[16];
-	struct gp_wire_request request;	/* TAKE */
+	struct gp_wire_request request; /* TAKE */
 };
 
 /* head.result, and one line in words: what was refused, and why. */
@@ -183,16 +183,16 @@ struct gp_wire_said {
 
 /* How the daemon came to a tenant. */
 enum gp_wire_taken {
-	GP_WIRE_BY_RUN = 1,	/* it came itself: preload or library */
-	GP_WIRE_BY_RULE = 2,	/* it was found, and a rule names it */
-	GP_WIRE_BY_ATTACH = 3,	/* somebody said so */
+	GP_WIRE_BY_RUN = 1,    /* it came itself: preload or library */
+	GP_WIRE_BY_RULE = 2,   /* it was found, and a rule names it */
+	GP_WIRE_BY_ATTACH = 3, /* somebody said so */
 };
 
 /* Where a tenant's used_ns comes from. */
 enum gp_wire_usage {
-	GP_WIRE_USAGE_NONE,	/* nowhere: used_ns is GP_WIRE_UNKNOWN */
-	GP_WIRE_USAGE_LOG,	/* the device's context-switch log */
-	GP_WIRE_USAGE_DRIVER,	/* the driver's counters */
+	GP_WIRE_USAGE_NONE,   /* nowhere: used_ns is GP_WIRE_UNKNOWN */
+	GP_WIRE_USAGE_LOG,    /* the device's context-switch log */
+	GP_WIRE_USAGE_DRIVER, /* the driver's counters */
 };
 
 enum gp_wire_tenant_flags {
@@ -200,9 +200,9 @@ enum gp_wire_tenant_flags {
 	GP_WIRE_SUSPENDED = 1u << 1,
 	GP_WIRE_SEGMENT = 1u << 2,
 	GP_WIRE_HELD = 1u << 3,
-	GP_WIRE_BUSY = 1u << 4,	/* known to have work .. */
-	GP_WIRE_IDLE = 1u << 5,	/* .. or to have none; neither: not known */
-	GP_WIRE_BANNED = 1u << 6,	/* it defied its class too often: off for good */
+	GP_WIRE_BUSY = 1u << 4,	  /* known to have work .. */
+	GP_WIRE_IDLE = 1u << 5,	  /* .. or to have none; neither: not known */
+	GP_WIRE_BANNED = 1u << 6, /* it defied its class too often: off for good */
 };
 
 /* Figures that nobody knows are GP_WIRE_UNKNOWN. */
@@ -211,25 +211,25 @@ struct gp_wire_tenant {
 	int32_t pid;
 	uint32_t uid;
 	uint8_t uuid[16];
-	uint32_t taken;		/* enum gp_wire_taken */
-	uint32_t flags;		/* enum gp_wire_tenant_flags */
-	uint32_t groups;	/* compute groups */
-	uint32_t usage;		/* enum gp_wire_usage */
+	uint32_t taken;	 /* enum gp_wire_taken */
+	uint32_t flags;	 /* enum gp_wire_tenant_flags */
+	uint32_t groups; /* compute groups */
+	uint32_t usage;	 /* enum gp_wire_usage */
 	struct gp_wire_request request;
-	uint64_t age_ns;	/* since the daemon has it */
-	uint64_t resident_ns;	/* BE: had its turn so long */
-	uint64_t used_ns;	/* had the device so long, says the hardware */
+	uint64_t age_ns;      /* since the daemon has it */
+	uint64_t resident_ns; /* BE: had its turn so long */
+	uint64_t used_ns;     /* had the device so long, says the hardware */
 	uint64_t suspended_ns;
-	uint64_t turns;		/* BE: how often it became resident */
-	uint64_t preempted;	/* BE: turns that were ended before it was idle */
-	uint64_t wait_p50_ns, wait_p99_ns;	/* BE: from having work to its turn */
-	uint64_t switch_p50_ns, switch_p99_ns;	/* LC: from asking to having it */
+	uint64_t turns;			       /* BE: how often it became resident */
+	uint64_t preempted;		       /* BE: turns that were ended before it was idle */
+	uint64_t wait_p50_ns, wait_p99_ns;     /* BE: from having work to its turn */
+	uint64_t switch_p50_ns, switch_p99_ns; /* LC: from asking to having it */
 	uint64_t hints, segments, holds, holds_late, holds_expired;
 	uint64_t held_ns;
-	uint64_t corrected;	/* what it set back itself was set again */
+	uint64_t corrected; /* what it set back itself was set again */
 	char comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
-	char why[GP_WIRE_TEXT_LEN];	/* where its class comes from */
+	char why[GP_WIRE_TEXT_LEN]; /* where its class comes from */
 };
 
 struct gp_wire_device {
@@ -239,15 +239,15 @@ struct gp_wire_device {
 	char be_policy[16], lc_policy[16];
 	uint32_t be_min_pct;
 	uint32_t tenants, groups;
-	int32_t resident_pid;	/* 0: nobody is */
-	uint32_t usage;		/* enum gp_wire_usage */
-	int32_t daemon_pid;	/* whose descriptors of tenants' files are not its own */
+	int32_t resident_pid; /* 0: nobody is */
+	uint32_t usage;	      /* enum gp_wire_usage */
+	int32_t daemon_pid;   /* whose descriptors of tenants' files are not its own */
 	uint64_t quantum_ns;
-	uint64_t up_ns;		/* since the daemon has it */
-	uint64_t turns, suspends, resumes, slices, preempts;	/* carried out */
-	uint64_t failed;	/* of these */
-	uint64_t control_ns;	/* all of these took */
-	uint64_t log_lost;	/* records of the log, so many */
+	uint64_t up_ns;					     /* since the daemon has it */
+	uint64_t turns, suspends, resumes, slices, preempts; /* carried out */
+	uint64_t failed;				     /* of these */
+	uint64_t control_ns;				     /* all of these took */
+	uint64_t log_lost;				     /* records of the log, so many */
 };
 
 /* enum gp_why of sched.h, with processes for tenants. */
@@ -255,25 +255,25 @@ struct gp_wire_reason {
 	struct gp_wire_head head;
 	int32_t pid;
 	uint32_t reason;
-	int32_t other_pid;	/* 0: nobody */
+	int32_t other_pid; /* 0: nobody */
 	uint32_t ahead;
 	int32_t error;
 	uint32_t pad;
 	uint8_t uuid[16];
-	uint64_t for_ns;	/* since then; GP_WIRE_UNKNOWN */
-	uint64_t until_ns;	/* from now on, at most; GP_WIRE_UNKNOWN */
+	uint64_t for_ns;   /* since then; GP_WIRE_UNKNOWN */
+	uint64_t until_ns; /* from now on, at most; GP_WIRE_UNKNOWN */
 	struct gp_wire_request request;
 	char comm[GP_WIRE_COMM_LEN];
 	char other_comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
-	char why[GP_WIRE_TEXT_LEN];	/* where its class comes from */
+	char why[GP_WIRE_TEXT_LEN]; /* where its class comes from */
 };
 
 enum gp_wire_histogram {
 	GP_WIRE_HIST_WAIT,	/* BE: from having work to its turn */
 	GP_WIRE_HIST_SWITCH,	/* LC: from asking for the device to having it */
 	GP_WIRE_HIST_HOLD,	/* LC: how long it was held */
-	GP_WIRE_HIST_SUSPENDED,	/* BE: off the device at a time */
+	GP_WIRE_HIST_SUSPENDED, /* BE: off the device at a time */
 	GP_WIRE_HIST_SEGMENT,	/* LC: from a segment's begin to its end */
 	GP_WIRE_HISTS,
 };
@@ -288,36 +288,36 @@ struct gp_wire_buckets {
 };
 
 enum gp_wire_trace_kind {
-	GP_WIRE_TRACE_START = 1,	/* the hardware: a context's stretch */
+	GP_WIRE_TRACE_START = 1, /* the hardware: a context's stretch */
 	GP_WIRE_TRACE_END,
-	GP_WIRE_TRACE_LOST,		/* @value records of the hardware's */
-	GP_WIRE_TRACE_JOIN,		/* @value: class << 32 | level or weight */
+	GP_WIRE_TRACE_LOST, /* @value records of the hardware's */
+	GP_WIRE_TRACE_JOIN, /* @value: class << 32 | level or weight */
 	GP_WIRE_TRACE_LEAVE,
-	GP_WIRE_TRACE_RESIDENT,		/* @pid has its turn; 0: nobody */
-	GP_WIRE_TRACE_SUSPEND,		/* @value: ns it took */
-	GP_WIRE_TRACE_RESUME,		/* likewise */
-	GP_WIRE_TRACE_SLICE,		/* @value: us */
-	GP_WIRE_TRACE_PREEMPT,		/* @value: ns it took */
-	GP_WIRE_TRACE_BUSY,		/* @value: enum gp_page_doing, as seen */
-	GP_WIRE_TRACE_HOLD,		/* a hold of @value ns began then */
+	GP_WIRE_TRACE_RESIDENT, /* @pid has its turn; 0: nobody */
+	GP_WIRE_TRACE_SUSPEND,	/* @value: ns it took */
+	GP_WIRE_TRACE_RESUME,	/* likewise */
+	GP_WIRE_TRACE_SLICE,	/* @value: us */
+	GP_WIRE_TRACE_PREEMPT,	/* @value: ns it took */
+	GP_WIRE_TRACE_BUSY,	/* @value: enum gp_page_doing, as seen */
+	GP_WIRE_TRACE_HOLD,	/* a hold of @value ns began then */
 };
 
 #define GP_WIRE_TRACE_RECORDS 32
 
 struct gp_wire_trace_record {
-	uint64_t time_ns;	/* CLOCK_MONOTONIC, or the software GPU's time */
+	uint64_t time_ns; /* CLOCK_MONOTONIC, or the software GPU's time */
 	uint64_t value;
 	int32_t pid;
-	uint32_t context;	/* of the hardware's; 0: not known */
-	uint16_t kind;		/* enum gp_wire_trace_kind */
-	uint16_t device;	/* as GP_WIRE_DEVICES lists them, from 0 */
+	uint32_t context; /* of the hardware's; 0: not known */
+	uint16_t kind;	  /* enum gp_wire_trace_kind */
+	uint16_t device;  /* as GP_WIRE_DEVICES lists them, from 0 */
 	uint32_t pad;
 };
 
 struct gp_wire_traced {
 	struct gp_wire_head head;
 	uint32_t count;
-	uint32_t lost;		/* so many found no room before these */
+	uint32_t lost; /* so many found no room before these */
 	struct gp_wire_trace_record record[GP_WIRE_TRACE_RECORDS];
 };
 
@@ -413,7 +413,7 @@ void gp_wire_drop(const int *file, size_t n);
 /** Where the daemon keeps what it has: /run/gpreempt for root's, else the user's. */
 #define GP_WIRE_RUN_DIR "/run/gpreempt"
 #define GP_WIRE_SOCKET "gpreemptd.sock"
-#define GP_WIRE_PATH_LEN 108	/* of sun_path */
+#define GP_WIRE_PATH_LEN 108 /* of sun_path */
 
 /**
  * The user's own folder for a daemon ($XDG_RUNTIME_DIR/gpreempt). 0; -ENOENT:

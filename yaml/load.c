@@ -82,7 +82,9 @@ ssize_t gp_yaml_load(const char *path, bool guarded, char **text, char *why, siz
 	else if (n < 0)
 		gp_yaml_refuse(&y, 0, NULL, NULL, "cannot be read: %s", strerror((int)-n));
 	else
-		n = gp_yaml_refuse(&y, 0, NULL, NULL, "found more than %u bytes; write no more "
-				   "than that", GP_YAML_BYTES_MAX);
+		n = gp_yaml_refuse(&y, 0, NULL, NULL,
+				   "found more than %u bytes; write no more "
+				   "than that",
+				   GP_YAML_BYTES_MAX);
 	return n;
 }

@@ -29,8 +29,7 @@ static const cyaml_config_t cyaml = {
 /* ---- saying what is wrong ------------------------------------- */
 
 /* Appends; what does not fit is cut. */
-static void say(struct gp_yaml *y, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+static void say(struct gp_yaml *y, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(struct gp_yaml *y, const char *format, ...)
 {
@@ -129,8 +128,12 @@ static int refuse_no_mapping(struct gp_yaml *y, size_t line, const char *key, co
  */
 static size_t utf8(const unsigned char *at, size_t left, uint32_t *c)
 {
-	const size_t n = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 :
-			 at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
+	const size_t n = at[0] < 0x80 ? 1 :
+			 at[0] < 0xc2 ? 0 :
+			 at[0] < 0xe0 ? 2 :
+			 at[0] < 0xf0 ? 3 :
+			 at[0] < 0xf5 ? 4 :
+					0;
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 
 	if (!n || n > left)
@@ -149,8 +152,8 @@ static size_t utf8(const unsigned char *at, size_t left, uint32_t *c)
 /* Controls, line ends that only some see, the byte order mark, no characters. */
 static bool is_invisible(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 ||
-	       c == 0xfeff || (c & 0xfffe) == 0xfffe;
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+	       (c & 0xfffe) == 0xfffe;
 }
 
 static int check_text(struct gp_yaml *y, const char *text, size_t bytes)
@@ -223,7 +226,8 @@ static int check_depth(struct gp_yaml *y, size_t line, struct guard *g)
 		return 0;
 	return gp_yaml_refuse(y, line, NULL, NULL,
 			      "found more than %d lists and mappings in one another; "
-			      "nothing here is so deep", DEPTH_MAX);
+			      "nothing here is so deep",
+			      DEPTH_MAX);
 }
 
 static int check_event(struct gp_yaml *y, const yaml_event_t *e, struct guard *g)
@@ -239,8 +243,7 @@ static int check_event(struct gp_yaml *y, const yaml_event_t *e, struct guard *g
 	case YAML_SCALAR_EVENT:
 		return check_scalar(y, line, e);
 	case YAML_MAPPING_START_EVENT:
-		err = check_node(y, line, e->data.mapping_start.anchor,
-				 e->data.mapping_start.tag);
+		err = check_node(y, line, e->data.mapping_start.anchor, e->data.mapping_start.tag);
 		return err ? err : check_depth(y, line, g);
 	case YAML_SEQUENCE_START_EVENT:
 		err = check_node(y, line, e->data.sequence_start.anchor,
@@ -360,8 +363,8 @@ static yaml_node_t *earlier(struct gp_yaml *y, const yaml_node_t *mapping,
 	return NULL;
 }
 
-static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping,
-		      const yaml_node_pair_t *pair, const cyaml_schema_field_t *fields)
+static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping, const yaml_node_pair_t *pair,
+		      const cyaml_schema_field_t *fields)
 {
 	yaml_node_t *key = yaml_document_get_node(&y->document, pair->key);
 	const cyaml_schema_field_t *field;
@@ -371,8 +374,8 @@ static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping,
 	known_keys(fields, known, sizeof(known));
 	if (key->type != YAML_SCALAR_NODE)
 		return gp_yaml_refuse(y, gp_yaml_line(key), NULL, NULL,
-				      "found %s where a key goes; keys here are %s",
-				      kind_of(key), known);
+				      "found %s where a key goes; keys here are %s", kind_of(key),
+				      known);
 	field = field_of(fields, text_of(key));
 	if (!field)
 		return gp_yaml_refuse(y, gp_yaml_line(key), text_of(key), NULL,
@@ -382,8 +385,8 @@ static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping,
 		return gp_yaml_refuse(y, gp_yaml_line(key), field->key, NULL,
 				      "found a second time, first in line %u; write it once",
 				      gp_yaml_line(before));
-	return check_value(y, yaml_document_get_node(&y->document, pair->value),
-			   &field->value, field->key);
+	return check_value(y, yaml_document_get_node(&y->document, pair->value), &field->value,
+			   field->key);
 }
 
 static int check_all_there(struct gp_yaml *y, yaml_node_t *mapping,
@@ -476,8 +479,7 @@ static int check_not_empty(struct gp_yaml *y)
 
 	if (root->data.mapping.pairs.start < root->data.mapping.pairs.top)
 		return 0;
-	return refuse_no_mapping(y, gp_yaml_line(root), NULL, "nothing",
-				 y->schema->mapping.fields);
+	return refuse_no_mapping(y, gp_yaml_line(root), NULL, "nothing", y->schema->mapping.fields);
 }
 
 static int load_document(struct gp_yaml *y, const char *text, size_t bytes)
@@ -500,8 +502,8 @@ static int load_document(struct gp_yaml *y, const char *text, size_t bytes)
 static int load_data(struct gp_yaml *y, const char *text, size_t bytes)
 {
 	cyaml_data_t *data = NULL;
-	cyaml_err_t err = cyaml_load_data((const uint8_t *)text, bytes, &cyaml, y->schema,
-					  &data, NULL);
+	cyaml_err_t err =
+		cyaml_load_data((const uint8_t *)text, bytes, &cyaml, y->schema, &data, NULL);
 
 	if (err == CYAML_ERR_OOM)
 		return -ENOMEM;

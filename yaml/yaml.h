@@ -14,14 +14,14 @@
 #include <cyaml/cyaml.h>
 #include <yaml.h>
 
-#define GP_YAML_BYTES_MAX 65536u	/* of a file */
-#define GP_YAML_WHY_LEN 512u		/* no line of why is cut shorter */
+#define GP_YAML_BYTES_MAX 65536u /* of a file */
+#define GP_YAML_WHY_LEN 512u	 /* no line of why is cut shorter */
 
 struct gp_yaml {
-	const char *name;		/* of the file */
+	const char *name; /* of the file */
 	const cyaml_schema_value_t *schema;
-	void *data;			/* as the schema has it */
-	yaml_document_t document;	/* of the same text: for lines */
+	void *data;		  /* as the schema has it */
+	yaml_document_t document; /* of the same text: for lines */
 	char *why;
 	size_t why_len;
 };

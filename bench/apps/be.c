@@ -27,40 +27,38 @@ static struct {
 	uint64_t kernel_us, iters, blocks, seconds, kernels;
 	uint64_t die_after_us, die_signal;
 	bool calibrate, control;
-} opt = {.kind = "plain", .kernel_us = 10000, .die_signal = SIGKILL};
+} opt = { .kind = "plain", .kernel_us = 10000, .die_signal = SIGKILL };
 
 static const struct gp_opt opts[] = {
-	{.name = "kind",
-	 .text = opt.kind,
-	 .text_len = sizeof(opt.kind),
-	 .help = "plain (default), smem, tensor, coop, graph, memory or live"},
-	{.name = "out",
-	 .text = opt.out,
-	 .text_len = sizeof(opt.out),
-	 .help = "file for the completion times, ns, one a line"},
-	{.name = "kernel-us",
-	 .number = &opt.kernel_us,
-	 .help = "length of a kernel, alone (default 10000)"},
-	{.name = "iters",
-	 .number = &opt.iters,
-	 .help = "iterations of a kernel, from --calibrate: measures nothing"},
-	{.name = "blocks",
-	 .number = &opt.blocks,
-	 .help = "grid (default: the whole device)"},
-	{.name = "seconds",
-	 .number = &opt.seconds,
-	 .help = "how long (default: until SIGTERM or end of input)"},
-	{.name = "kernels", .number = &opt.kernels, .help = "how many"},
-	{.name = "die-after-us",
-	 .number = &opt.die_after_us,
-	 .help = "so long after the first kernel, raise --die-signal"},
-	{.name = "die-signal", .number = &opt.die_signal, .help = "(9)"},
-	{.name = "calibrate",
-	 .flag = &opt.calibrate,
-	 .help = "print the iterations that --kernel-us takes here, and end"},
-	{.name = "control",
-	 .flag = &opt.control,
-	 .help = "start paused; lines on stdin: go, pause, quit"},
+	{ .name = "kind",
+	  .text = opt.kind,
+	  .text_len = sizeof(opt.kind),
+	  .help = "plain (default), smem, tensor, coop, graph, memory or live" },
+	{ .name = "out",
+	  .text = opt.out,
+	  .text_len = sizeof(opt.out),
+	  .help = "file for the completion times, ns, one a line" },
+	{ .name = "kernel-us",
+	  .number = &opt.kernel_us,
+	  .help = "length of a kernel, alone (default 10000)" },
+	{ .name = "iters",
+	  .number = &opt.iters,
+	  .help = "iterations of a kernel, from --calibrate: measures nothing" },
+	{ .name = "blocks", .number = &opt.blocks, .help = "grid (default: the whole device)" },
+	{ .name = "seconds",
+	  .number = &opt.seconds,
+	  .help = "how long (default: until SIGTERM or end of input)" },
+	{ .name = "kernels", .number = &opt.kernels, .help = "how many" },
+	{ .name = "die-after-us",
+	  .number = &opt.die_after_us,
+	  .help = "so long after the first kernel, raise --die-signal" },
+	{ .name = "die-signal", .number = &opt.die_signal, .help = "(9)" },
+	{ .name = "calibrate",
+	  .flag = &opt.calibrate,
+	  .help = "print the iterations that --kernel-us takes here, and end" },
+	{ .name = "control",
+	  .flag = &opt.control,
+	  .help = "start paused; lines on stdin: go, pause, quit" },
 };
 
 static volatile sig_atomic_t stop;
@@ -75,14 +73,14 @@ struct be {
 	void *event[QUEUED];
 	FILE *out;
 	uint64_t started, done; /* kernels */
-	uint64_t end_ns; /* 0: no end by time */
+	uint64_t end_ns;	/* 0: no end by time */
 	bool paused;
 };
 
 /* One line of control; returns at once when there is none. */
 static void control(struct be *be)
 {
-	struct pollfd poll_fd = {.fd = 0, .events = POLLIN};
+	struct pollfd poll_fd = { .fd = 0, .events = POLLIN };
 	char line[64];
 
 	if (!opt.control || poll(&poll_fd, 1, 0) <= 0)
@@ -98,8 +96,7 @@ static void finish_one(struct be *be)
 	GP_CU(cuEventSynchronize(be->event[be->done % QUEUED]));
 	be->done++;
 	if (be->out) {
-		fprintf(be->out, "%llu\n",
-			(unsigned long long)gp_clock_now_ns());
+		fprintf(be->out, "%llu\n", (unsigned long long)gp_clock_now_ns());
 		fflush(be->out);
 	}
 }
@@ -107,8 +104,7 @@ static void finish_one(struct be *be)
 static void start_one(struct be *be)
 {
 	if (!be->started && opt.die_after_us)
-		gp_bench_die_at(gp_clock_now_ns() + opt.die_after_us * 1000,
-				(int)opt.die_signal);
+		gp_bench_die_at(gp_clock_now_ns() + opt.die_after_us * 1000, (int)opt.die_signal);
 	gp_work_launch(&be->work);
 	GP_CU(cuEventRecord(be->event[be->started % QUEUED], be->work.stream));
 	be->started++;
@@ -152,8 +148,7 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 	void *stream;
 
 	if (kind < 0) {
-		fprintf(stderr,
-			"be: --kind=%s: plain, smem, tensor, coop, graph, memory or live\n",
+		fprintf(stderr, "be: --kind=%s: plain, smem, tensor, coop, graph, memory or live\n",
 			opt.kind);
 		exit(2);
 	}
@@ -161,10 +156,8 @@ static void setup(struct be *be, struct gp_bench_gpu *gpu)
 	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < QUEUED; i++)
 		GP_CU(cuEventCreate(&be->event[i],
-				    GP_CU_EVENT_BLOCKING_SYNC |
-					    GP_CU_EVENT_DISABLE_TIMING));
-	gp_work_open(&be->work, gpu, (enum gp_work_kind)kind,
-		     (uint32_t)opt.blocks, stream);
+				    GP_CU_EVENT_BLOCKING_SYNC | GP_CU_EVENT_DISABLE_TIMING));
+	gp_work_open(&be->work, gpu, (enum gp_work_kind)kind, (uint32_t)opt.blocks, stream);
 	if (opt.iters)
 		be->work.iters = (uint32_t)opt.iters;
 	else
@@ -197,9 +190,9 @@ static FILE *open_out(void)
 
 int main(int argc, char **argv)
 {
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = { .sa_handler = on_signal };
 	struct gp_bench_gpu gpu;
-	struct be be = {0};
+	struct be be = { 0 };
 	uint64_t start_ns, checksum;
 	bool good;
 
@@ -223,9 +216,8 @@ int main(int argc, char **argv)
 	loop(&be);
 	start_ns = gp_clock_now_ns() - start_ns;
 	good = gp_work_check(&be.work, &checksum);
-	printf("be kind=%s kernels=%llu ns=%llu checksum=%016llx result=%s\n",
-	       opt.kind, (unsigned long long)be.done,
-	       (unsigned long long)start_ns, (unsigned long long)checksum,
-	       good ? "right" : "WRONG");
+	printf("be kind=%s kernels=%llu ns=%llu checksum=%016llx result=%s\n", opt.kind,
+	       (unsigned long long)be.done, (unsigned long long)start_ns,
+	       (unsigned long long)checksum, good ? "right" : "WRONG");
 	return good ? 0 : 1;
 }

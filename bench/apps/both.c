@@ -32,23 +32,23 @@ static struct {
 	char out[512];
 	uint64_t iters, blocks, requests, period_us, hint_us;
 	bool segment;
-} opt = {.period_us = 5000};
+} opt = { .period_us = 5000 };
 
 static const struct gp_opt opts[] = {
-	{.name = "out",
-	 .text = opt.out,
-	 .text_len = sizeof(opt.out),
-	 .help = "with .NUMBER of the device: files for the completion times, ns, one a line"},
-	{.name = "iters", .number = &opt.iters, .help = "of a kernel; be and lc --calibrate"},
-	{.name = "blocks", .number = &opt.blocks, .help = "of best-effort (the whole device)"},
-	{.name = "requests", .number = &opt.requests, .help = "latency-critical, so many"},
-	{.name = "period-us", .number = &opt.period_us, .help = "(5000)"},
-	{.name = "hint-us",
-	 .number = &opt.hint_us,
-	 .help = "give a hint so long before the work (0: none)"},
-	{.name = "segment",
-	 .flag = &opt.segment,
-	 .help = "declare each request as a segment, on each device"},
+	{ .name = "out",
+	  .text = opt.out,
+	  .text_len = sizeof(opt.out),
+	  .help = "with .NUMBER of the device: files for the completion times, ns, one a line" },
+	{ .name = "iters", .number = &opt.iters, .help = "of a kernel; be and lc --calibrate" },
+	{ .name = "blocks", .number = &opt.blocks, .help = "of best-effort (the whole device)" },
+	{ .name = "requests", .number = &opt.requests, .help = "latency-critical, so many" },
+	{ .name = "period-us", .number = &opt.period_us, .help = "(5000)" },
+	{ .name = "hint-us",
+	  .number = &opt.hint_us,
+	  .help = "give a hint so long before the work (0: none)" },
+	{ .name = "segment",
+	  .flag = &opt.segment,
+	  .help = "declare each request as a segment, on each device" },
 };
 
 struct device {
@@ -119,8 +119,7 @@ static void hint(const struct gp_bench_client *client, uint64_t intended_ns)
 static void segment_begin(const struct gp_bench_client *client)
 {
 	if (opt.segment)
-		gp_bench_client_check(client->segment_begin(client->handle),
-				      "gp_segment_begin");
+		gp_bench_client_check(client->segment_begin(client->handle), "gp_segment_begin");
 }
 
 static void segment_end(const struct gp_bench_client *client)
@@ -195,10 +194,10 @@ static void open_device(struct device *d, int number)
 			      lc ? GP_CU_CTX_SCHED_SPIN : GP_CU_CTX_SCHED_BLOCKING);
 	GP_CU(cuStreamCreate(&stream, GP_CU_STREAM_NON_BLOCKING));
 	for (int i = 0; i < QUEUED; i++)
-		GP_CU(cuEventCreate(&d->event[i], GP_CU_EVENT_BLOCKING_SYNC |
-							  GP_CU_EVENT_DISABLE_TIMING));
-	gp_work_open(&d->work, &d->gpu, GP_WORK_PLAIN,
-		     lc ? LC_BLOCKS : (uint32_t)opt.blocks, stream);
+		GP_CU(cuEventCreate(&d->event[i],
+				    GP_CU_EVENT_BLOCKING_SYNC | GP_CU_EVENT_DISABLE_TIMING));
+	gp_work_open(&d->work, &d->gpu, GP_WORK_PLAIN, lc ? LC_BLOCKS : (uint32_t)opt.blocks,
+		     stream);
 	d->work.iters = (uint32_t)opt.iters;
 	if (lc && (opt.hint_us || opt.segment))
 		gp_bench_client_open(&d->client);

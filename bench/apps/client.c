@@ -31,7 +31,7 @@
 
 #define SOON_NS 1000000u
 #define NEVER UINT64_MAX
-#define DRAIN_NS 500000000u	/* so long after the end a request may still begin */
+#define DRAIN_NS 500000000u /* so long after the end a request may still begin */
 #define CLIENTS_MAX 64
 
 struct how {
@@ -41,67 +41,81 @@ struct how {
 	bool hint, graph, lc;
 };
 static const struct how unless_said = {
-	.arrivals = "periodic", .period_ns = 10000000, .length_ms = 10000, .seed = 1, .stream = 1,
+	.arrivals = "periodic",
+	.period_ns = 10000000,
+	.length_ms = 10000,
+	.seed = 1,
+	.stream = 1,
 	.clients = 1,
 };
-static struct how how;	/* of the client whose options are read */
+static struct how how; /* of the client whose options are read */
 static char together[512];
 static bool one_queue;
 
 static const struct gp_opt opts[] = {
-	{.name = "workload",
-	 .text = how.workload,
-	 .text_len = sizeof(how.workload),
-	 .help = "its file (.json), or a name such as train:5x110us"},
-	{.name = "found",
-	 .text = how.found,
-	 .text_len = sizeof(how.found),
-	 .help = "file of how often kernels loop to be as long as they should; if there is none "
-		 "that is found out, and written there"},
-	{.name = "arrivals",
-	 .text = how.arrivals,
-	 .text_len = sizeof(how.arrivals),
-	 .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)"},
-	{.name = "period-ns", .number = &how.period_ns, .help = "(10000000)"},
-	{.name = "trace",
-	 .text = how.trace,
-	 .text_len = sizeof(how.trace),
-	 .help = "file of when requests come, ns from the beginning, one a line"},
-	{.name = "ends",
-	 .text = how.ends,
-	 .text_len = sizeof(how.ends),
-	 .help = "FIFOs of that name, and a dot and a client's number, are there"},
-	{.name = "after", .number = &how.after,
-	 .help = "requests come when those of these clients have ended: bits of their numbers"},
-	{.name = "tell", .number = &how.tell, .help = "these clients that one has ended: bits"},
-	{.name = "prepare-us", .number = &how.prepare_us,
-	 .help = "of CPU before each request (0)"},
-	{.name = "length-ms", .number = &how.length_ms, .help = "no request comes later (10000)"},
-	{.name = "seed", .number = &how.seed, .help = "of what is random (1)"},
-	{.name = "stream", .number = &how.stream,
-	 .help = "of the seed, each client's own: its number and 1 (1)"},
-	{.name = "clients", .number = &how.clients,
-	 .help = "there are so many: waits by spinning where there are two more CPUs (1)"},
-	{.name = "hint", .flag = &how.hint,
-	 .help = "say that work comes when its preparation begins, and, of a request that waits "
-		 "several times, from when to when it is, of another when all is launched"},
-	{.name = "hint-early-us", .number = &how.hint_early_us,
-	 .help = "that it comes so much earlier than it does (0)"},
-	{.name = "hint-late-us", .number = &how.hint_late_us, .help = "or later (0)"},
-	{.name = "graph", .flag = &how.graph,
-	 .help = "all kernels of a request are one CUDA graph"},
-	{.name = "out",
-	 .text = how.out,
-	 .text_len = sizeof(how.out),
-	 .help = "file for the samples: intended_ns,start_ns,end_ns, a decoder's tokens_ns"},
-	{.name = "together",
-	 .text = together,
-	 .text_len = sizeof(together),
-	 .help = "file of clients: the options above of one in each line"},
-	{.name = "lc", .flag = &how.lc, .help = "together: its stream has the highest priority, "
-						"the others have the lowest"},
-	{.name = "one-queue", .flag = &one_queue,
-	 .help = "together: one request after the other, in the order in which they came"},
+	{ .name = "workload",
+	  .text = how.workload,
+	  .text_len = sizeof(how.workload),
+	  .help = "its file (.json), or a name such as train:5x110us" },
+	{ .name = "found",
+	  .text = how.found,
+	  .text_len = sizeof(how.found),
+	  .help = "file of how often kernels loop to be as long as they should; if there is none "
+		  "that is found out, and written there" },
+	{ .name = "arrivals",
+	  .text = how.arrivals,
+	  .text_len = sizeof(how.arrivals),
+	  .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)" },
+	{ .name = "period-ns", .number = &how.period_ns, .help = "(10000000)" },
+	{ .name = "trace",
+	  .text = how.trace,
+	  .text_len = sizeof(how.trace),
+	  .help = "file of when requests come, ns from the beginning, one a line" },
+	{ .name = "ends",
+	  .text = how.ends,
+	  .text_len = sizeof(how.ends),
+	  .help = "FIFOs of that name, and a dot and a client's number, are there" },
+	{ .name = "after",
+	  .number = &how.after,
+	  .help = "requests come when those of these clients have ended: bits of their numbers" },
+	{ .name = "tell", .number = &how.tell, .help = "these clients that one has ended: bits" },
+	{ .name = "prepare-us",
+	  .number = &how.prepare_us,
+	  .help = "of CPU before each request (0)" },
+	{ .name = "length-ms", .number = &how.length_ms, .help = "no request comes later (10000)" },
+	{ .name = "seed", .number = &how.seed, .help = "of what is random (1)" },
+	{ .name = "stream",
+	  .number = &how.stream,
+	  .help = "of the seed, each client's own: its number and 1 (1)" },
+	{ .name = "clients",
+	  .number = &how.clients,
+	  .help = "there are so many: waits by spinning where there are two more CPUs (1)" },
+	{ .name = "hint",
+	  .flag = &how.hint,
+	  .help = "say that work comes when its preparation begins, and, of a request that waits "
+		  "several times, from when to when it is, of another when all is launched" },
+	{ .name = "hint-early-us",
+	  .number = &how.hint_early_us,
+	  .help = "that it comes so much earlier than it does (0)" },
+	{ .name = "hint-late-us", .number = &how.hint_late_us, .help = "or later (0)" },
+	{ .name = "graph",
+	  .flag = &how.graph,
+	  .help = "all kernels of a request are one CUDA graph" },
+	{ .name = "out",
+	  .text = how.out,
+	  .text_len = sizeof(how.out),
+	  .help = "file for the samples: intended_ns,start_ns,end_ns, a decoder's tokens_ns" },
+	{ .name = "together",
+	  .text = together,
+	  .text_len = sizeof(together),
+	  .help = "file of clients: the options above of one in each line" },
+	{ .name = "lc",
+	  .flag = &how.lc,
+	  .help = "together: its stream has the highest priority, "
+		  "the others have the lowest" },
+	{ .name = "one-queue",
+	  .flag = &one_queue,
+	  .help = "together: one request after the other, in the order in which they came" },
 };
 #define OPTS (sizeof(opts) / sizeof(*opts))
 
@@ -109,22 +123,22 @@ struct client {
 	struct how how;
 	struct gp_bench_gpu gpu;
 	struct gp_bench_client gpreempt;
-	bool segments;			/* a request is one, or several .. */
-	uint64_t segment_ns;		/* .. of which one began then */
+	bool segments;	     /* a request is one, or several .. */
+	uint64_t segment_ns; /* .. of which one began then */
 	struct gp_arrivals arrivals;
 	uint64_t *trace_ns;
 	size_t traces, trace_next;
-	struct gp_ends ends;		/* how.after: of those that are waited for */
-	int tell[CLIENTS_MAX];		/* those that wait for this one .. */
-	size_t tells;			/* .. so many */
-	struct gp_turn *turn;		/* NULL: it need not wait for one */
+	struct gp_ends ends;   /* how.after: of those that are waited for */
+	int tell[CLIENTS_MAX]; /* those that wait for this one .. */
+	size_t tells;	       /* .. so many */
+	struct gp_turn *turn;  /* NULL: it need not wait for one */
 	struct gp_workload *workload;
 	struct gp_job *job;
 	void *stream;
 	struct gp_request *request;
 	struct gp_tokens tokens;
 	size_t requests, room;
-	size_t left;			/* had come, and did not end in time */
+	size_t left; /* had come, and did not end in time */
 	uint64_t solo_ns, begin_ns, cpu_ns;
 };
 
@@ -156,8 +170,10 @@ static void wrong_file(const char *option, const char *path, int err)
 
 static void wrong_time(const struct client *c)
 {
-	fprintf(stderr, "client: --trace=%s: line %zu: a time in ns is wanted, and none before "
-			"the one before it\n", c->how.trace, c->traces + 1);
+	fprintf(stderr,
+		"client: --trace=%s: line %zu: a time in ns is wanted, and none before "
+		"the one before it\n",
+		c->how.trace, c->traces + 1);
 	exit(2);
 }
 
@@ -211,8 +227,8 @@ static void open_ends(struct client *c)
 
 static void open_arrivals(struct client *c)
 {
-	if (gp_arrivals_parse(c->how.arrivals, (double)c->how.period_ns, c->how.seed,
-			      c->how.stream, &c->arrivals))
+	if (gp_arrivals_parse(c->how.arrivals, (double)c->how.period_ns, c->how.seed, c->how.stream,
+			      &c->arrivals))
 		wrong("--arrivals: write " GP_ARRIVALS_NAMES "; SIGMA is above 0 and at most 3");
 	if (c->how.trace[0])
 		open_trace(c);
@@ -255,8 +271,8 @@ static struct gp_request *room_for_one(struct client *c)
 		c->room = c->room ? 2 * c->room : 1024;
 		c->request = realloc(c->request, c->room * sizeof(*c->request));
 		c->tokens.of_each = c->workload->tokens;
-		c->tokens.ns = realloc(c->tokens.ns, (c->room * c->tokens.of_each + 1) *
-							     sizeof(*c->tokens.ns));
+		c->tokens.ns = realloc(c->tokens.ns,
+				       (c->room * c->tokens.of_each + 1) * sizeof(*c->tokens.ns));
 		if (!c->request || !c->tokens.ns)
 			wrong("no memory for so many requests");
 	}
@@ -269,8 +285,8 @@ static void say_work_comes(struct client *c)
 	const uint64_t early_us = c->how.hint_early_us < in_us ? c->how.hint_early_us : in_us;
 
 	if (c->how.hint)
-		gp_bench_client_check(c->gpreempt.hint(c->gpreempt.handle,
-						       (in_us - early_us) * 1000), "gp_hint");
+		gp_bench_client_check(
+			c->gpreempt.hint(c->gpreempt.handle, (in_us - early_us) * 1000), "gp_hint");
 }
 
 /*
@@ -316,7 +332,10 @@ static void say_all_is_queued(void *of)
 static uint64_t launch_and_wait(struct client *c, uint64_t *token_ns)
 {
 	const struct gp_token_watch watch = {
-		.ns = token_ns, .seen = renew_segment, .queued = say_all_is_queued, .of = c,
+		.ns = token_ns,
+		.seen = renew_segment,
+		.queued = say_all_is_queued,
+		.of = c,
 	};
 	uint64_t end_ns;
 
@@ -371,7 +390,8 @@ static uint64_t cpu_ns(void)
 
 	getrusage(together[0] ? RUSAGE_THREAD : RUSAGE_SELF, &used);
 	return ((uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
-		(uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec)) * 1000;
+		(uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec)) *
+	       1000;
 }
 
 static void *be_client(void *arg)
@@ -444,7 +464,8 @@ static void print_figures(const struct client *c, bool right)
 	for (size_t i = 0; i < c->requests; i++)
 		ns[i] = c->request[i].end_ns - c->request[i].intended_ns;
 	printf("client requests=%zu left=%zu begin_ns=%" PRIu64 " cpu_ns=%" PRIu64
-	       " solo_ns=%" PRIu64, c->requests, c->left, c->begin_ns, c->cpu_ns, c->solo_ns);
+	       " solo_ns=%" PRIu64,
+	       c->requests, c->left, c->begin_ns, c->cpu_ns, c->solo_ns);
 	print_latency("", ns, c->requests);
 	print_tokens(c);
 	printf(" result=%s\n", right ? "right" : "WRONG");

@@ -25,10 +25,8 @@ static uint64_t rounds = 200;
 static bool with_hold;
 
 static const struct gp_opt opts[] = {
-	{.name = "rounds", .number = &rounds, .help = "at most 1000 (200)"},
-	{.name = "hold",
-	 .flag = &with_hold,
-	 .help = "measure gp_hold() and gp_release() too"},
+	{ .name = "rounds", .number = &rounds, .help = "at most 1000 (200)" },
+	{ .name = "hold", .flag = &with_hold, .help = "measure gp_hold() and gp_release() too" },
 };
 
 static uint64_t cpu_ns(void)
@@ -85,8 +83,7 @@ static uint64_t hold_cost_ns(struct gp_bench_client *client, bool rested)
 	uint64_t start_ns, took_ns;
 
 	start_ns = cpu_ns();
-	gp_bench_client_check(client->hold(client->handle, HOLD_LIMIT_NS),
-			      "gp_hold");
+	gp_bench_client_check(client->hold(client->handle, HOLD_LIMIT_NS), "gp_hold");
 	took_ns = cpu_ns() - start_ns;
 	if (rested)
 		rest();
@@ -121,7 +118,7 @@ static void print_holds(struct gp_bench_client *client, const char *name, bool r
 int main(int argc, char **argv)
 {
 	uint64_t value[MAX_ROUNDS];
-	struct gp_bench_client client = {0};
+	struct gp_bench_client client = { 0 };
 	struct gp_bench_gpu gpu;
 	struct gp_work work;
 	void *stream;

@@ -24,17 +24,17 @@ static bool common_clock;
 static struct gp_clocks clocks;
 
 static const struct gp_opt opts[] = {
-	{.name = "device",
-	 .text = device,
-	 .text_len = sizeof(device),
-	 .help = "soft0, UUID or PCI address (default: the first)"},
-	{.name = "out",
-	 .text = out_path,
-	 .text_len = sizeof(out_path),
-	 .help = "file (default: stdout)"},
-	{.name = "common-clock",
-	 .flag = &common_clock,
-	 .help = "times as programs have them, not the log's own"},
+	{ .name = "device",
+	  .text = device,
+	  .text_len = sizeof(device),
+	  .help = "soft0, UUID or PCI address (default: the first)" },
+	{ .name = "out",
+	  .text = out_path,
+	  .text_len = sizeof(out_path),
+	  .help = "file (default: stdout)" },
+	{ .name = "common-clock",
+	  .flag = &common_clock,
+	  .help = "times as programs have them, not the log's own" },
 };
 
 static volatile sig_atomic_t stop;
@@ -44,8 +44,7 @@ static void on_signal(int sig)
 	stop = 1;
 }
 
-static void write_records(FILE *out, const struct gp_switch_record *rec,
-			  ssize_t count)
+static void write_records(FILE *out, const struct gp_switch_record *rec, ssize_t count)
 {
 	static const char *const kinds[] = {
 		[GP_SWITCH_START] = "start",
@@ -56,9 +55,8 @@ static void write_records(FILE *out, const struct gp_switch_record *rec,
 	for (ssize_t i = 0; i < count; i++)
 		fprintf(out, "%llu %s %d %u %u\n",
 			(unsigned long long)(rec[i].time_ns - (uint64_t)clocks.ahead_ns),
-			rec[i].kind <= GP_SWITCH_LOST && kinds[rec[i].kind]
-				? kinds[rec[i].kind]
-				: "?",
+			rec[i].kind <= GP_SWITCH_LOST && kinds[rec[i].kind] ? kinds[rec[i].kind] :
+									      "?",
 			rec[i].pid, rec[i].context, rec[i].count);
 }
 
@@ -68,8 +66,9 @@ static int compare_clocks(struct gp_device *dev, struct gp_log *log)
 	struct gp_hal_caps caps;
 	int error = dev->ops->caps(dev, &caps);
 
-	return error ? error : gp_clocks_of_log(&clocks, dev->ops, dev, log,
-						caps.caps & GP_CAP_VIRTUAL_TIME);
+	return error ? error :
+		       gp_clocks_of_log(&clocks, dev->ops, dev, log,
+					caps.caps & GP_CAP_VIRTUAL_TIME);
 }
 
 static int copy_records(struct gp_device *dev, struct gp_log *log, FILE *out)
@@ -90,8 +89,8 @@ static int copy_records(struct gp_device *dev, struct gp_log *log, FILE *out)
 static bool wait_due(struct gp_timer *timer)
 {
 	struct pollfd poll_fd[2] = {
-		{.fd = timer->fd, .events = POLLIN},
-		{.fd = 0, .events = POLLIN},
+		{ .fd = timer->fd, .events = POLLIN },
+		{ .fd = 0, .events = POLLIN },
 	};
 	char line[16];
 
@@ -130,14 +129,13 @@ static int follow(struct gp_device *dev, struct gp_log *log, FILE *out)
 
 static int fail(const char *what, int error, const char *why)
 {
-	fprintf(stderr, "ctxlog: %s: %s%s%s\n", what, strerror(-error),
-		why[0] ? ": " : "", why);
+	fprintf(stderr, "ctxlog: %s: %s%s%s\n", what, strerror(-error), why[0] ? ": " : "", why);
 	return 1;
 }
 
 int main(int argc, char **argv)
 {
-	const struct sigaction action = {.sa_handler = on_signal};
+	const struct sigaction action = { .sa_handler = on_signal };
 	struct gp_device *dev;
 	struct gp_log *log;
 	char why[256] = "";
@@ -148,8 +146,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	setvbuf(stdin, NULL, _IONBF, 0);
-	error = gp_device_open(device[0] ? device : NULL, &dev, why,
-			       sizeof(why));
+	error = gp_device_open(device[0] ? device : NULL, &dev, why, sizeof(why));
 	if (error)
 		return fail("device", error, why);
 	error = dev->ops->log_open(dev, &log);

@@ -50,66 +50,69 @@ static struct lc_opts opt = {
 };
 
 static const struct gp_opt opts[] = {
-	{.name = "out",
-	 .text = opt.out,
-	 .text_len = sizeof(opt.out),
-	 .help = "file for the samples: intended, start, end (ns), kind, how long that took (ns)"},
-	{.name = "inside",
-	 .text = opt.inside,
-	 .text_len = sizeof(opt.inside),
-	 .help = "do one of these in the middle of each request, at random: "
-		 "sync,free,alloc,module,fork,context"},
-	{.name = "period-us", .number = &opt.period_us, .help = "(5000)"},
-	{.name = "arrivals",
-	 .text = opt.arrivals,
-	 .text_len = sizeof(opt.arrivals),
-	 .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)"},
-	{.name = "kernels", .number = &opt.kernels, .help = "a request (5)"},
-	{.name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)"},
-	{.name = "gap-us",
-	 .number = &opt.gap_us,
-	 .help = "CPU time between two launches (0)"},
-	{.name = "requests", .number = &opt.requests, .help = "(2000)"},
-	{.name = "warmup",
-	 .number = &opt.warmup,
-	 .help = "requests first that do not count (20)"},
-	{.name = "hint-us",
-	 .number = &opt.hint_us,
-	 .help = "give a hint so long before the work (0: none)"},
-	{.name = "prepare-us",
-	 .number = &opt.prepare_us,
-	 .help = "CPU time between a request's coming and its work (0)"},
-	{.name = "iters",
-	 .number = &opt.iters,
-	 .help = "iterations of a kernel, from --calibrate"},
-	{.name = "seed", .number = &opt.seed, .help = "of what is random (1)"},
-	{.name = "max-seconds",
-	 .number = &opt.max_seconds,
-	 .help = "stop early after so long (0: never)"},
-	{.name = "die-after-us",
-	 .number = &opt.die_after_us,
-	 .help = "so long after the first request, raise --die-signal"},
-	{.name = "die-signal", .number = &opt.die_signal, .help = "(9)"},
-	{.name = "segment",
-	 .flag = &opt.segment,
-	 .help = "declare each request as a segment"},
-	{.name = "calibrate",
-	 .flag = &opt.calibrate,
-	 .help = "print the iterations that --kernel-us takes here, and end"},
-	{.name = "control",
-	 .flag = &opt.control,
-	 .help = "each line on stdin is the options of one run"},
+	{ .name = "out",
+	  .text = opt.out,
+	  .text_len = sizeof(opt.out),
+	  .help = "file for the samples: intended, start, end (ns), kind, how long that took "
+		  "(ns)" },
+	{ .name = "inside",
+	  .text = opt.inside,
+	  .text_len = sizeof(opt.inside),
+	  .help = "do one of these in the middle of each request, at random: "
+		  "sync,free,alloc,module,fork,context" },
+	{ .name = "period-us", .number = &opt.period_us, .help = "(5000)" },
+	{ .name = "arrivals",
+	  .text = opt.arrivals,
+	  .text_len = sizeof(opt.arrivals),
+	  .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)" },
+	{ .name = "kernels", .number = &opt.kernels, .help = "a request (5)" },
+	{ .name = "kernel-us", .number = &opt.kernel_us, .help = "each (110)" },
+	{ .name = "gap-us", .number = &opt.gap_us, .help = "CPU time between two launches (0)" },
+	{ .name = "requests", .number = &opt.requests, .help = "(2000)" },
+	{ .name = "warmup", .number = &opt.warmup, .help = "requests not counted, first (20)" },
+	{ .name = "hint-us",
+	  .number = &opt.hint_us,
+	  .help = "give a hint so long before the work (0: none)" },
+	{ .name = "prepare-us",
+	  .number = &opt.prepare_us,
+	  .help = "CPU time between a request's coming and its work (0)" },
+	{ .name = "iters",
+	  .number = &opt.iters,
+	  .help = "iterations of a kernel, from --calibrate" },
+	{ .name = "seed", .number = &opt.seed, .help = "of what is random (1)" },
+	{ .name = "max-seconds",
+	  .number = &opt.max_seconds,
+	  .help = "stop early after so long (0: never)" },
+	{ .name = "die-after-us",
+	  .number = &opt.die_after_us,
+	  .help = "so long after the first request, raise --die-signal" },
+	{ .name = "die-signal", .number = &opt.die_signal, .help = "(9)" },
+	{ .name = "segment", .flag = &opt.segment, .help = "declare each request as a segment" },
+	{ .name = "calibrate",
+	  .flag = &opt.calibrate,
+	  .help = "print the iterations that --kernel-us takes here, and end" },
+	{ .name = "control",
+	  .flag = &opt.control,
+	  .help = "each line on stdin is the options of one run" },
 };
 #define OPTS (sizeof(opts) / sizeof(*opts))
 
-enum inside { SYNC, FREE, ALLOC, MODULE, FORK, CONTEXT, INSIDES };
+enum inside {
+	SYNC,
+	FREE,
+	ALLOC,
+	MODULE,
+	FORK,
+	CONTEXT,
+	INSIDES
+};
 static const char *const inside_names[INSIDES] = {
 	"sync", "free", "alloc", "module", "fork", "context",
 };
 
 struct sample {
 	uint64_t intended_ns, start_ns, end_ns;
-	uint64_t inside_ns;	/* what is done inside took */
+	uint64_t inside_ns; /* what is done inside took */
 	const char *kind;
 };
 
@@ -119,10 +122,10 @@ struct lc {
 	struct gp_bench_client client;
 	struct sample *sample;
 	struct gp_arrivals arrivals;
-	uint64_t random;	/* of what is done inside requests */
-	uint64_t spare; /* memory for FREE, else 0 */
-	void *module; /* of MODULE, unloaded between requests */
-	void *context; /* of CONTEXT, likewise */
+	uint64_t random; /* of what is done inside requests */
+	uint64_t spare;	 /* memory for FREE, else 0 */
+	void *module;	 /* of MODULE, unloaded between requests */
+	void *context;	 /* of CONTEXT, likewise */
 	int choice[INSIDES], choices;
 };
 
@@ -150,15 +153,13 @@ static void parse_inside(struct lc *lc)
 
 	strcpy(text, opt.inside);
 	lc->choices = 0;
-	for (char *w = strtok_r(text, ",", &save); w;
-	     w = strtok_r(NULL, ",", &save)) {
+	for (char *w = strtok_r(text, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
 		int i = 0;
 
 		while (i < INSIDES && strcmp(w, inside_names[i]))
 			i++;
 		if (i == INSIDES || lc->choices == INSIDES) {
-			fprintf(stderr,
-				"lc: --inside=%s: unknown or too many\n", w);
+			fprintf(stderr, "lc: --inside=%s: unknown or too many\n", w);
 			exit(2);
 		}
 		lc->choice[lc->choices++] = i;
@@ -169,8 +170,7 @@ static enum inside choose(struct lc *lc)
 {
 	int pick = lc->choice[next_random(lc) % (uint64_t)lc->choices];
 
-	if (pick == CONTEXT && lc->choices > 1 &&
-	    next_random(lc) % CONTEXT_ONE_IN)
+	if (pick == CONTEXT && lc->choices > 1 && next_random(lc) % CONTEXT_ONE_IN)
 		pick = lc->choice[0];
 	return (enum inside)pick;
 }
@@ -190,13 +190,13 @@ static void load_module(struct lc *lc)
 {
 	uint32_t mul = GP_KERNEL_MUL, iters = 0;
 	uint64_t none = 0;
-	void *params[] = {&lc->work.buf, &none, &mul, &iters};
+	void *params[] = { &lc->work.buf, &none, &mul, &iters };
 	void *fn;
 
 	GP_CU(cuModuleLoadData(&lc->module, gp_kernels_ptx));
 	GP_CU(cuModuleGetFunction(&fn, lc->module, "gp_work"));
-	GP_CU(cuLaunchKernel(fn, 1, 1, 1, GP_KERNEL_THREADS, 1, 1, 0,
-			     lc->work.stream, params, NULL));
+	GP_CU(cuLaunchKernel(fn, 1, 1, 1, GP_KERNEL_THREADS, 1, 1, 0, lc->work.stream, params,
+			     NULL));
 }
 
 static void do_inside(struct lc *lc, enum inside what)
@@ -252,10 +252,9 @@ static void hint(struct lc *lc, uint64_t work_ns)
 	if (opt.hint_us * 1000 < work_ns)
 		gp_clock_sleep_until(work_ns - opt.hint_us * 1000);
 	now_ns = gp_clock_now_ns();
-	gp_bench_client_check(
-		lc->client.hint(lc->client.handle,
-				work_ns > now_ns ? work_ns - now_ns : 0),
-		"gp_hint");
+	gp_bench_client_check(lc->client.hint(lc->client.handle,
+					      work_ns > now_ns ? work_ns - now_ns : 0),
+			      "gp_hint");
 }
 
 /* How long what is done inside took, ns. */
@@ -265,8 +264,7 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 
 	for (uint64_t k = 0; k < opt.kernels; k++) {
 		if (k && opt.gap_us)
-			gp_clock_busy_until(gp_clock_now_ns() +
-					    opt.gap_us * 1000);
+			gp_clock_busy_until(gp_clock_now_ns() + opt.gap_us * 1000);
 		if (k == opt.kernels / 2 && inside != INSIDES) {
 			const uint64_t began_ns = gp_clock_now_ns();
 
@@ -293,15 +291,13 @@ static void request(struct lc *lc, struct sample *sample, enum inside inside)
 		gp_clock_busy_until(work_ns);
 	sample->start_ns = gp_clock_now_ns();
 	if (opt.segment)
-		gp_bench_client_check(
-			lc->client.segment_begin(lc->client.handle),
-			"gp_segment_begin");
+		gp_bench_client_check(lc->client.segment_begin(lc->client.handle),
+				      "gp_segment_begin");
 	sample->inside_ns = launch_all(lc, inside);
 	GP_CU(cuStreamSynchronize(lc->work.stream));
 	sample->end_ns = gp_clock_now_ns();
 	if (opt.segment)
-		gp_bench_client_check(lc->client.segment_end(lc->client.handle),
-				      "gp_segment_end");
+		gp_bench_client_check(lc->client.segment_end(lc->client.handle), "gp_segment_end");
 	sample->kind = inside < INSIDES ? inside_names[inside] : "-";
 }
 
@@ -318,8 +314,7 @@ static void write_samples(const struct sample *sample, size_t count)
 	}
 	fprintf(out, "# intended_ns start_ns end_ns inside inside_ns\n");
 	for (size_t i = 0; i < count; i++)
-		fprintf(out, "%llu %llu %llu %s %llu\n",
-			(unsigned long long)sample[i].intended_ns,
+		fprintf(out, "%llu %llu %llu %s %llu\n", (unsigned long long)sample[i].intended_ns,
 			(unsigned long long)sample[i].start_ns,
 			(unsigned long long)sample[i].end_ns, sample[i].kind,
 			(unsigned long long)sample[i].inside_ns);
@@ -328,17 +323,14 @@ static void write_samples(const struct sample *sample, size_t count)
 
 static void print_stats(const struct lc *lc)
 {
-	struct gp_stats stats = {.size = sizeof(stats)};
+	struct gp_stats stats = { .size = sizeof(stats) };
 
-	if (!lc->client.handle ||
-	    lc->client.stats_get(lc->client.handle, &stats))
+	if (!lc->client.handle || lc->client.stats_get(lc->client.handle, &stats))
 		return;
 	printf(" holds=%llu holds_late=%llu holds_expired=%llu syncs_cut=%llu "
 	       "switch_ns=%llu",
-	       (unsigned long long)stats.holds,
-	       (unsigned long long)stats.holds_late,
-	       (unsigned long long)stats.holds_expired,
-	       (unsigned long long)stats.syncs_cut,
+	       (unsigned long long)stats.holds, (unsigned long long)stats.holds_late,
+	       (unsigned long long)stats.holds_expired, (unsigned long long)stats.syncs_cut,
 	       (unsigned long long)stats.switch_ns);
 }
 
@@ -361,8 +353,7 @@ static void report(const struct lc *lc, size_t count, bool right)
 		value[i] = lc->sample[i].end_ns - lc->sample[i].start_ns;
 	gp_samples_sort(value, count);
 	printf(" service_p50_ns=%llu result=%s",
-	       (unsigned long long)gp_samples_rank(value, count, 500),
-	       right ? "right" : "WRONG");
+	       (unsigned long long)gp_samples_rank(value, count, 500), right ? "right" : "WRONG");
 	print_stats(lc);
 	putchar('\n');
 	fflush(stdout);
@@ -378,8 +369,7 @@ static size_t run_requests(struct lc *lc)
 	uint64_t last_ns = first_ns - period_ns, i;
 
 	if (opt.die_after_us)
-		gp_bench_die_at(first_ns + opt.die_after_us * 1000,
-				(int)opt.die_signal);
+		gp_bench_die_at(first_ns + opt.die_after_us * 1000, (int)opt.die_signal);
 	for (i = 0; i < all; i++) {
 		const enum inside inside = lc->choices ? choose(lc) : INSIDES;
 		struct sample *sample = &lc->sample[i];
@@ -388,8 +378,7 @@ static size_t run_requests(struct lc *lc)
 		sample->intended_ns = next_ns(lc, last_ns);
 		last_ns = sample->intended_ns;
 		request(lc, sample, inside);
-		if (opt.max_seconds &&
-		    sample->end_ns > first_ns + opt.max_seconds * 1000000000u) {
+		if (opt.max_seconds && sample->end_ns > first_ns + opt.max_seconds * 1000000000u) {
 			i++;
 			break;
 		}
@@ -408,8 +397,10 @@ static bool run(struct lc *lc)
 
 	if (gp_arrivals_parse(opt.arrivals, (double)opt.period_us * 1000, opt.seed, 1,
 			      &lc->arrivals)) {
-		fprintf(stderr, "lc: --arrivals=%s: write " GP_ARRIVALS_NAMES
-			"; SIGMA is above 0 and at most 3\n", opt.arrivals);
+		fprintf(stderr,
+			"lc: --arrivals=%s: write " GP_ARRIVALS_NAMES
+			"; SIGMA is above 0 and at most 3\n",
+			opt.arrivals);
 		exit(2);
 	}
 	if ((opt.hint_us || opt.segment) && !lc->client.handle)
@@ -454,7 +445,7 @@ static bool control(struct lc *lc)
 
 int main(int argc, char **argv)
 {
-	struct lc lc = {0};
+	struct lc lc = { 0 };
 	void *stream;
 	bool right;
 
@@ -469,8 +460,7 @@ int main(int argc, char **argv)
 		gp_work_calibrate(&lc.work, opt.kernel_us * 1000);
 	if (opt.calibrate) {
 		printf("lc iters=%u kernel_ns=%llu device=%s\n", lc.work.iters,
-		       (unsigned long long)gp_work_measure(&lc.work, 40),
-		       lc.gpu.name);
+		       (unsigned long long)gp_work_measure(&lc.work, 40), lc.gpu.name);
 		return 0;
 	}
 	printf("ready pid=%d iters=%u\n", (int)getpid(), lc.work.iters);

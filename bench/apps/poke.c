@@ -20,17 +20,17 @@ static uint64_t pid, times = 50, every_us = 20000;
 static char what[16], device[64];
 
 static const struct gp_opt opts[] = {
-	{.name = "device",
-	 .text = device,
-	 .text_len = sizeof(device),
-	 .help = "soft0, UUID or PCI address (default: the first)"},
-	{.name = "pid", .number = &pid, .help = "whose groups"},
-	{.name = "what",
-	 .text = what,
-	 .text_len = sizeof(what),
-	 .help = "preempt, suspend (and resume) or slice (the one it has)"},
-	{.name = "times", .number = &times, .help = "at most 10000 (50)"},
-	{.name = "every-us", .number = &every_us, .help = "from one to the next (20000)"},
+	{ .name = "device",
+	  .text = device,
+	  .text_len = sizeof(device),
+	  .help = "soft0, UUID or PCI address (default: the first)" },
+	{ .name = "pid", .number = &pid, .help = "whose groups" },
+	{ .name = "what",
+	  .text = what,
+	  .text_len = sizeof(what),
+	  .help = "preempt, suspend (and resume) or slice (the one it has)" },
+	{ .name = "times", .number = &times, .help = "at most 10000 (50)" },
+	{ .name = "every-us", .number = &every_us, .help = "from one to the next (20000)" },
 };
 
 static int fail(const char *doing, int error, const char *why)
@@ -65,7 +65,9 @@ static const struct control {
 	const char *name;
 	int (*ask)(struct gp_group *group);
 } controls[] = {
-	{ "preempt", preempt }, { "suspend", suspend }, { "slice", set_slice },
+	{ "preempt", preempt },
+	{ "suspend", suspend },
+	{ "slice", set_slice },
 };
 
 static const struct control *control_of(const char *name)
@@ -90,7 +92,7 @@ static struct gp_group *compute_group(const struct gp_group_list *list)
 static int wait_until(struct gp_timer *timer, uint64_t at_ns)
 {
 	const struct gp_hal_ops *ops = timer->dev->ops;
-	struct pollfd due = {.fd = timer->fd, .events = POLLIN};
+	struct pollfd due = { .fd = timer->fd, .events = POLLIN };
 	uint64_t now_ns = 0;
 	int error = ops->timer_arm(timer, at_ns);
 
@@ -166,8 +168,7 @@ int main(int argc, char **argv)
 	if (error)
 		return fail(what, error, "");
 	gp_samples_sort(took_ns, times);
-	printf("poke what=%s times=%llu p50_ns=%llu max_ns=%llu\n", what,
-	       (unsigned long long)times,
+	printf("poke what=%s times=%llu p50_ns=%llu max_ns=%llu\n", what, (unsigned long long)times,
 	       (unsigned long long)gp_samples_rank(took_ns, times, 500),
 	       (unsigned long long)took_ns[times - 1]);
 	gp_group_list_put(&list);

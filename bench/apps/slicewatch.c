@@ -25,16 +25,12 @@ static char device[64];
 static uint64_t iters, seconds = 20;
 
 static const struct gp_opt opts[] = {
-	{.name = "device",
-	 .text = device,
-	 .text_len = sizeof(device),
-	 .help = "UUID of the one that CUDA has first (default: the first there is)"},
-	{.name = "iters",
-	 .number = &iters,
-	 .help = "of a 10 ms kernel, from be --calibrate"},
-	{.name = "seconds",
-	 .number = &seconds,
-	 .help = "give up after so long (20)"},
+	{ .name = "device",
+	  .text = device,
+	  .text_len = sizeof(device),
+	  .help = "UUID of the one that CUDA has first (default: the first there is)" },
+	{ .name = "iters", .number = &iters, .help = "of a 10 ms kernel, from be --calibrate" },
+	{ .name = "seconds", .number = &seconds, .help = "give up after so long (20)" },
 };
 
 static atomic_bool watched;
@@ -84,13 +80,11 @@ static void *watch(void *arg)
 	const uint64_t before_us = slice_us(group);
 	uint64_t now_us = before_us;
 
-	printf("ready pid=%d slice_us=%llu\n", (int)getpid(),
-	       (unsigned long long)before_us);
+	printf("ready pid=%d slice_us=%llu\n", (int)getpid(), (unsigned long long)before_us);
 	fflush(stdout);
 	while (now_us == before_us && wall_ns() < end_ns) {
 		if (gp_clock_is_virtual())
-			gp_clock_sleep_until(gp_clock_now_ns() +
-					     VIRTUAL_STEP_NS);
+			gp_clock_sleep_until(gp_clock_now_ns() + VIRTUAL_STEP_NS);
 		now_us = slice_us(group);
 	}
 	printf("slice us=%llu at_ns=%llu\n", (unsigned long long)now_us,

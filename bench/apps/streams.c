@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 		else
 			GP_CU(cuStreamSynchronize(longs.stream));
 	}
-	printf("%" PRIu64 " %u\n",
-	       (gp_clock_now_ns() - start_ns) / (uint64_t)(rounds - rounds / 2), LONG_NS);
+	printf("%" PRIu64 " %u\n", (gp_clock_now_ns() - start_ns) / (uint64_t)(rounds - rounds / 2),
+	       LONG_NS);
 	return 0;
 }

@@ -14,10 +14,10 @@
 
 struct gp_ends {
 	int fd;
-	uint64_t after;		/* bits of those that are waited for */
-	uint64_t seen;		/* that ended since the last time .. */
-	uint64_t last_ns;	/* .. and the last of these ends */
-	uint64_t over;		/* that will not tell any more */
+	uint64_t after;	  /* bits of those that are waited for */
+	uint64_t seen;	  /* that ended since the last time .. */
+	uint64_t last_ns; /* .. and the last of these ends */
+	uint64_t over;	  /* that will not tell any more */
 };
 
 /** The name of the FIFO of client @who, as bits name it. */

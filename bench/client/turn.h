@@ -8,10 +8,13 @@
 
 struct gp_turn {
 	atomic_uint asked, now;
-	pthread_mutex_t lock;	/* of virtual time only */
+	pthread_mutex_t lock; /* of virtual time only */
 	pthread_cond_t moved;
 };
-#define GP_TURN_INIT { .lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER }
+#define GP_TURN_INIT                                                                 \
+	{                                                                            \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER \
+	}
 
 void gp_turn_take(struct gp_turn *turn);
 void gp_turn_pass(struct gp_turn *turn);

@@ -21,7 +21,7 @@ struct known {
 	char *workload;
 	struct gp_plan_client client;
 	struct gp_plan_alone alone;
-	char *found;			/* what it found out of its kernels, or will */
+	char *found; /* what it found out of its kernels, or will */
 };
 
 struct session {
@@ -30,21 +30,26 @@ struct session {
 	struct gp_schedulers schedulers;
 	struct known *known;
 	size_t knowns;
-	char folder[32];		/* of files that are its own; "": none is wanted */
+	char folder[32]; /* of files that are its own; "": none is wanted */
 };
 
 /* ---- alone ----------------------------------------------------------------------- */
 
 static int run_on_device(const struct gp_plan_job *job, const struct gp_plan *plan,
-			 char *const *workload, char *const *found,
-			 const struct gp_peer *peer, uint64_t seed,
-			 struct gp_plan_result *r, char *why, size_t why_len)
+			 char *const *workload, char *const *found, const struct gp_peer *peer,
+			 uint64_t seed, struct gp_plan_result *r, char *why, size_t why_len)
 {
 	const struct gp_device_run run = {
-		.client = gp_device_client(), .torch_client = gp_device_torch_client(),
-		.ctxlog = gp_device_ctxlog(), .device = job->options->device,
-		.soft = gp_device_is_soft(job->options->device), .plan = plan,
-		.workload = workload, .found = found, .peer = peer, .seed = seed,
+		.client = gp_device_client(),
+		.torch_client = gp_device_torch_client(),
+		.ctxlog = gp_device_ctxlog(),
+		.device = job->options->device,
+		.soft = gp_device_is_soft(job->options->device),
+		.plan = plan,
+		.workload = workload,
+		.found = found,
+		.peer = peer,
+		.seed = seed,
 	};
 	int err = gp_device_run(&run, r, why, why_len);
 
@@ -82,7 +87,9 @@ static struct gp_corun virtual_run(const struct session *s, const struct gp_plan
 				   enum gp_corun_scheduler scheduler, uint64_t seed)
 {
 	return (struct gp_corun){
-		.device = &s->model, .plan = job->plan, .scheduler = scheduler,
+		.device = &s->model,
+		.plan = job->plan,
+		.scheduler = scheduler,
 		.workload = (const struct gp_workload *const *)job->models.workload,
 		.seed = seed,
 	};
@@ -96,8 +103,8 @@ static const struct known *find_known(const struct session *s, const struct gp_p
 	for (size_t k = 0; k < s->knowns; k++) {
 		const struct gp_plan_client *was = &s->known[k].client;
 
-		if (!strcmp(s->known[k].workload, job->models.name[i]) &&
-		    was->graph == c->graph && was->prepare_us == c->prepare_us)
+		if (!strcmp(s->known[k].workload, job->models.name[i]) && was->graph == c->graph &&
+		    was->prepare_us == c->prepare_us)
 			return &s->known[k];
 	}
 	return NULL;
@@ -201,10 +208,11 @@ static int check_periods(const struct gp_plan_job *job)
 
 		if (!c->runtime_us || gp_plan_period_fits(c))
 			continue;
-		fprintf(stderr, "gpreempt-bench: %s: %s: --offered: its requests would come every "
+		fprintf(stderr,
+			"gpreempt-bench: %s: %s: --offered: its requests would come every "
 			"%.0f us, and are due in %u us; no shorter than that, and 10 s at most, is "
-			"wanted\n", job->name, c->id, 1e6 / c->rate,
-			c->deadline_us);
+			"wanted\n",
+			job->name, c->id, 1e6 / c->rate, c->deadline_us);
 		return -EINVAL;
 	}
 	return 0;
@@ -216,8 +224,10 @@ static int set_rates(struct gp_plan_job *job)
 	int err;
 
 	if (wanted > 0 && !(now > 0)) {
-		fprintf(stderr, "gpreempt-bench: %s: --offered: no latency-critical client of "
-				"this plan has a rate\n", job->name);
+		fprintf(stderr,
+			"gpreempt-bench: %s: --offered: no latency-critical client of "
+			"this plan has a rate\n",
+			job->name);
 		return -EINVAL;
 	}
 	err = scale_by(job, wanted > 0 ? wanted / now : 1);
@@ -239,7 +249,8 @@ static int check_kills(const struct gp_plan_job *job)
 	for (size_t i = 0; i < job->plan->clients && !job->options->device; i++) {
 		if (!(job->plan->client[i].killed_every_s > 0))
 			continue;
-		fprintf(stderr, "gpreempt-bench: %s: %s: client.killed_every_s: only with a device "
+		fprintf(stderr,
+			"gpreempt-bench: %s: %s: client.killed_every_s: only with a device "
 			"are clients processes, which can be killed; --device=ID is wanted\n",
 			job->name, job->plan->client[i].id);
 		return -EINVAL;
@@ -284,8 +295,9 @@ static int say_absent(const struct gp_plan_job *job, const struct gp_scheduler *
 		      const char *why, FILE *out)
 {
 	fprintf(out, "%-17s absent: %s\n", scheduler->name, why);
-	return job->options->dir ? gp_rundir_absent(job->options->dir, job->name,
-						    scheduler->name, why) : 0;
+	return job->options->dir ?
+		       gp_rundir_absent(job->options->dir, job->name, scheduler->name, why) :
+		       0;
 }
 
 /* What nobody can make threads of one process. */
@@ -410,8 +422,7 @@ static bool is_the_plans_own(int err)
 }
 
 int gp_corun_plans(const struct gp_corun_plan *plan, size_t plans,
-		   const struct gp_suite_options *options, struct gp_results *results,
-		   FILE *out)
+		   const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	struct session s;
 	int err = open_session(&s, options), failed = 0;

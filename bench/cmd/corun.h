@@ -18,8 +18,7 @@ struct gp_corun_plan {
  * rates cannot be scaled, which all was said; or another negative errno.
  */
 int gp_corun_plans(const struct gp_corun_plan *plan, size_t plans,
-		   const struct gp_suite_options *options, struct gp_results *results,
-		   FILE *out);
+		   const struct gp_suite_options *options, struct gp_results *results, FILE *out);
 
 /**
  * Prints what each client's request takes alone, and what its load comes to by that. As

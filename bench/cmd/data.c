@@ -18,7 +18,8 @@ void gp_data_path(const char *name, char path[PATH_MAX])
 	if (slash) {
 		*slash = '\0';
 		if ((size_t)snprintf(path, PATH_MAX, "%s/../lib/gpreempt/bench/%s", self, name) <
-			    PATH_MAX && !access(path, R_OK))
+			    PATH_MAX &&
+		    !access(path, R_OK))
 			return;
 	}
 	snprintf(path, PATH_MAX, GP_PKGLIBDIR "/bench/%s", name);

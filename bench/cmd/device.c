@@ -93,8 +93,9 @@ static int use_software_gpu(const char *folder)
 	if (err)
 		return err;
 	/* Its clients are nobody else's tenants: of another clock. */
-	return setenv("GPREEMPT_BACKEND", "softgpu", 1) ||
-	       setenv("GPREEMPT_DAEMON", "none", 1) ? -errno : 0;
+	return setenv("GPREEMPT_BACKEND", "softgpu", 1) || setenv("GPREEMPT_DAEMON", "none", 1) ?
+		       -errno :
+		       0;
 }
 
 static int find_program(const char *folder, const char *name, char path[PATH_MAX])
@@ -139,8 +140,10 @@ static int check_soft(const char *device)
 
 	if (end != device + 4 && !*end && number < count)
 		return 0;
-	fprintf(stderr, "gpreempt-bench: --device=%s: no such device; the last one is soft%lu "
-			"(GPREEMPT_SOFTGPU_GPUS)\n", device, count ? count - 1 : 0);
+	fprintf(stderr,
+		"gpreempt-bench: --device=%s: no such device; the last one is soft%lu "
+		"(GPREEMPT_SOFTGPU_GPUS)\n",
+		device, count ? count - 1 : 0);
 	return -EINVAL;
 }
 

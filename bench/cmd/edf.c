@@ -65,17 +65,18 @@ static int say(double load, const struct tally *t, struct gp_results *results, F
 	return err ? err : t->missed[1] != 0;
 }
 
-static int run_edf(const struct gp_suite_options *options, struct gp_results *results,
-		   FILE *out)
+static int run_edf(const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	struct gp_model_config device;
 	int missed = 0;
 
 	gp_model_config_h200(&device);
 	for (uint64_t run = 0; run < options->runs; run++) {
-		fprintf(out, "%d sets of %d tasks a load, 3 s each, best-effort beside; seed %llu\n"
-			     "load   let in     jobs   missed    worst     others  that miss    "
-			     "worst\n", SETS, TASKS, (unsigned long long)(options->seed + run));
+		fprintf(out,
+			"%d sets of %d tasks a load, 3 s each, best-effort beside; seed %llu\n"
+			"load   let in     jobs   missed    worst     others  that miss    "
+			"worst\n",
+			SETS, TASKS, (unsigned long long)(options->seed + run));
 		for (size_t i = 0; i < LOADS; i++) {
 			struct tally t = { 0 };
 			int r = run_sets(&device, options->seed + run, i, &t);

@@ -21,8 +21,7 @@ static int parse(const struct gp_embedded_plan *plan, struct gp_corun_plan *to)
 }
 
 int gp_embedded_run(const struct gp_embedded_plan *plan, size_t plans,
-		    const struct gp_suite_options *options, struct gp_results *results,
-		    FILE *out)
+		    const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	struct gp_corun_plan *run = calloc(plans, sizeof(*run));
 	int err = run ? 0 : -ENOMEM;

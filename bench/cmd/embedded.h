@@ -11,7 +11,6 @@ struct gp_embedded_plan {
 
 /** As gp_corun_plans(); -EINVAL: what is no plan, which was said. */
 int gp_embedded_run(const struct gp_embedded_plan *plan, size_t plans,
-		    const struct gp_suite_options *options, struct gp_results *results,
-		    FILE *out);
+		    const struct gp_suite_options *options, struct gp_results *results, FILE *out);
 
 #endif

@@ -22,10 +22,10 @@ struct latency {
 
 struct figures {
 	struct latency request;
-	struct latency first, next;	/* tokens */
-	struct latency late;		/* begun, by the generator's own fault */
+	struct latency first, next; /* tokens */
+	struct latency late;	    /* begun, by the generator's own fault */
 	double done_per_s;
-	int64_t missed;			/* < 0: it has no deadline */
+	int64_t missed; /* < 0: it has no deadline */
 };
 
 static int latency_of(const uint64_t *ns, size_t count, struct latency *of)
@@ -80,8 +80,7 @@ static int64_t missed(const struct gp_plan_done *c, uint32_t deadline_us)
 	int64_t count = (int64_t)c->left;
 
 	for (size_t k = 0; k < c->requests; k++)
-		count += c->request[k].end_ns - c->request[k].intended_ns >
-			 deadline_us * 1000ull;
+		count += c->request[k].end_ns - c->request[k].intended_ns > deadline_us * 1000ull;
 	return deadline_us ? count : -1;
 }
 
@@ -115,9 +114,8 @@ static void print_or_dash(FILE *out, int width, int digits, double value)
 		fprintf(out, " %*s", width, "-");
 }
 
-static void print_latency(const char *scheduler, const char *whose,
-			  const char *class, uint64_t alone_ns, const struct latency *of,
-			  FILE *out)
+static void print_latency(const char *scheduler, const char *whose, const char *class,
+			  uint64_t alone_ns, const struct latency *of, FILE *out)
 {
 	const double alone_us = (double)alone_ns / NS_PER_US;
 
@@ -300,24 +298,31 @@ static void fill_client(const struct gp_plan_job *job, size_t i, const struct gp
 	const struct gp_plan_client *c = &job->plan->client[i];
 
 	*to = (struct gp_rundir_client){
-		.id = c->id, .workload = words->workload, .load = words->load, .lc = c->lc,
+		.id = c->id,
+		.workload = words->workload,
+		.load = words->load,
+		.lc = c->lc,
 		.offered = gp_plan_job_offered(job, i),
 		.alone_us = (double)job->alone[i].p50_ns / NS_PER_US,
-		.alone_per_s = job->alone[i].per_s, .done_per_s = f->done_per_s,
-		.request = r->client[i].request, .requests = r->client[i].requests,
-		.left = r->client[i].left, .tokens = r->client[i].tokens,
+		.alone_per_s = job->alone[i].per_s,
+		.done_per_s = f->done_per_s,
+		.request = r->client[i].request,
+		.requests = r->client[i].requests,
+		.left = r->client[i].left,
+		.tokens = r->client[i].tokens,
 		.alone_first_us = (double)job->alone[i].first_ns / NS_PER_US,
 		.alone_next_us = (double)job->alone[i].next_ns / NS_PER_US,
 		.missed = f->missed,
-		.late_p50_us = f->late.p50_us, .late_p99_us = f->late.p99_us,
+		.late_p50_us = f->late.p50_us,
+		.late_p99_us = f->late.p99_us,
 		.cpu_s = (double)r->client[i].cpu_ns / NS_PER_S,
-		.killed = c->killed_every_s > 0, .kills = r->client[i].kills,
+		.killed = c->killed_every_s > 0,
+		.kills = r->client[i].kills,
 	};
 }
 
-static int keep_all(const struct gp_plan_job *job, const char *scheduler,
-		    uint64_t number, const struct gp_plan_result *r,
-		    const struct figures *f, struct gp_rundir *dir)
+static int keep_all(const struct gp_plan_job *job, const char *scheduler, uint64_t number,
+		    const struct gp_plan_result *r, const struct figures *f, struct gp_rundir *dir)
 {
 	const size_t clients = job->plan->clients;
 	struct gp_rundir_client *client = calloc(clients, sizeof(*client));
@@ -332,13 +337,19 @@ static int keep_all(const struct gp_plan_job *job, const char *scheduler,
 		fill_client(job, i, r, &f[i], w, &client[i]);
 	}
 	if (client)
-		err = gp_rundir_add(dir, &(struct gp_rundir_run){
-			.plan = job->name, .scheduler = scheduler,
-			.number = number, .seconds = job->plan->seconds,
-			.rates_times = job->scale, .energy_j = r->energy_j,
-			.beside_cpu_s = (double)r->beside_cpu_ns / NS_PER_S,
-			.client = client, .clients = clients, .stretch = r->stretch,
-			.stretches = r->stretches });
+		err = gp_rundir_add(dir,
+				    &(struct gp_rundir_run){
+					    .plan = job->name,
+					    .scheduler = scheduler,
+					    .number = number,
+					    .seconds = job->plan->seconds,
+					    .rates_times = job->scale,
+					    .energy_j = r->energy_j,
+					    .beside_cpu_s = (double)r->beside_cpu_ns / NS_PER_S,
+					    .client = client,
+					    .clients = clients,
+					    .stretch = r->stretch,
+					    .stretches = r->stretches });
 	free(client);
 	return err;
 }
@@ -349,7 +360,7 @@ double gp_plan_job_offered(const struct gp_plan_job *job, size_t client)
 {
 	const struct gp_plan_client *c = &job->plan->client[client];
 	const double per_s = c->load == GP_PLAN_TRACE ? (double)c->traces / job->plan->seconds :
-							 c->rate;
+							c->rate;
 
 	return per_s > 0 ? per_s / job->alone[client].per_s : -1;
 }

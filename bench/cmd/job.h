@@ -10,8 +10,8 @@
 struct gp_plan_job {
 	const char *name;
 	const struct gp_suite_options *options;
-	struct gp_plan *plan;		/* at the rates that it runs at .. */
-	double scale;			/* .. so many times those of its file */
+	struct gp_plan *plan; /* at the rates that it runs at .. */
+	double scale;	      /* .. so many times those of its file */
 	struct gp_models models;
 	/* Which all is held against. */
 	struct gp_plan_alone alone[GP_PLAN_CLIENTS_MAX];

@@ -49,8 +49,10 @@ static int list_text(const char *path, const char *text, size_t bytes)
 	if (!root)
 		gp_one_line_json(&error, path, why, sizeof(why));
 	else
-		snprintf(why, sizeof(why), "%s: found neither \"tasks\" nor \"kernels\", a plan or "
-			 "a workload is wanted", path);
+		snprintf(why, sizeof(why),
+			 "%s: found neither \"tasks\" nor \"kernels\", a plan or "
+			 "a workload is wanted",
+			 path);
 	json_decref(root);
 	if (plan)
 		return gp_list_plan(path, text, bytes);

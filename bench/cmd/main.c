@@ -30,8 +30,18 @@ static const struct gp_suite *const suites[] = {
 };
 #define SUITES (sizeof(suites) / sizeof(suites[0]))
 
-enum { OPT_SEED = 0x100, OPT_REQUESTS, OPT_RUNS, OPT_OUT, OPT_DIR, OPT_WORKLOADS, OPT_DEVICE,
-	OPT_PEERS, OPT_OFFERED, OPT_SECONDS };
+enum {
+	OPT_SEED = 0x100,
+	OPT_REQUESTS,
+	OPT_RUNS,
+	OPT_OUT,
+	OPT_DIR,
+	OPT_WORKLOADS,
+	OPT_DEVICE,
+	OPT_PEERS,
+	OPT_OFFERED,
+	OPT_SECONDS
+};
 
 static const struct argp_option argp_options[] = {
 	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
@@ -39,28 +49,31 @@ static const struct argp_option argp_options[] = {
 	{ "requests", OPT_REQUESTS, "N", 0, "of each run of theory (400000)", 0 },
 	{ "out", OPT_OUT, "FILE", 0, "what was found, for compare (JSON)", 0 },
 	{ "dir", OPT_DIR, "DIR", 0, "raw samples and all there is, for report", 0 },
-	{ "device", OPT_DEVICE, "ID", 0, "plans run there, not in virtual time (soft0, UUID, "
-	  "PCI address)", 0 },
+	{ "device", OPT_DEVICE, "ID", 0,
+	  "plans run there, not in virtual time (soft0, UUID, "
+	  "PCI address)",
+	  0 },
 	{ "peers", OPT_PEERS, "DIR", 0, "under whom, on a device (those that came with this)", 0 },
 	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (those that came with this)",
 	  0 },
 	{ "seconds", OPT_SECONDS, "S", 0, "so long, whatever the plan says", 0 },
-	{ "offered", OPT_OFFERED, "LOAD", 0, "all rates of a plan times the one factor with which "
+	{ "offered", OPT_OFFERED, "LOAD", 0,
+	  "all rates of a plan times the one factor with which "
 	  "its latency-critical clients together offer this load, above 0 and up to 1 (as in the "
-	  "file)", 0 },
+	  "file)",
+	  0 },
 	{ 0 },
 };
 
 struct args {
 	const char *command, *word[WORDS], *out, *dir;
-	char *line;		/* the command, as it was given */
+	char *line; /* the command, as it was given */
 	int words;
 	bool peers_said;
 	struct gp_suite_options options;
 };
 
-static uint64_t number(struct argp_state *state, const char *name, const char *text,
-		       uint64_t max)
+static uint64_t number(struct argp_state *state, const char *name, const char *text, uint64_t max)
 {
 	uint64_t value;
 
@@ -198,7 +211,8 @@ static bool is_plan(const char *word)
 static int open_dir(struct args *a)
 {
 	const struct gp_rundir_about about = {
-		.suite = a->word[0], .command = a->line,
+		.suite = a->word[0],
+		.command = a->line,
 		.driver = gp_device_driver(a->options.device),
 		.device = gp_device_about(a->options.device),
 		.seed = a->options.seed,
@@ -208,14 +222,15 @@ static int open_dir(struct args *a)
 }
 
 /* 0; 1: a bar was missed, or it failed; 2: what was asked makes no sense. All is said. */
-static int run_and_keep(struct args *a, const struct gp_suite *suite,
-			struct gp_results *results)
+static int run_and_keep(struct args *a, const struct gp_suite *suite, struct gp_results *results)
 {
 	int err = open_dir(a), r;
 
 	if (err == -EEXIST) {
-		fprintf(stderr, "gpreempt-bench: --dir=%s: there is a run in it; a new folder "
-				"is wanted\n", a->dir);
+		fprintf(stderr,
+			"gpreempt-bench: --dir=%s: there is a run in it; a new folder "
+			"is wanted\n",
+			a->dir);
 		return 2;
 	}
 	if (err)
@@ -237,8 +252,9 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite,
 
 static int no_such_suite(const char *command, const char *word)
 {
-	fprintf(stderr, "gpreempt-bench: %s %s: no such suite; \"gpreempt-bench list\" says which "
-			"there are, a plan's file ends in .json, and a folder of them is a suite\n",
+	fprintf(stderr,
+		"gpreempt-bench: %s %s: no such suite; \"gpreempt-bench list\" says which "
+		"there are, a plan's file ends in .json, and a folder of them is a suite\n",
 		command, word);
 	return 2;
 }
@@ -251,8 +267,10 @@ static int calibrate(struct args *a)
 	if (a->words != 1)
 		return wrong_use("calibrate SUITE|PLAN");
 	if (find(a->word[0])) {
-		fprintf(stderr, "gpreempt-bench: calibrate %s: it has no rates of its own; plans "
-				"and folders of them have\n", a->word[0]);
+		fprintf(stderr,
+			"gpreempt-bench: calibrate %s: it has no rates of its own; plans "
+			"and folders of them have\n",
+			a->word[0]);
 		return 2;
 	}
 	if (!is_plan(a->word[0]))
@@ -275,8 +293,8 @@ static const char *cannot_run(const struct args *a, const struct gp_suite *suite
 		return suite->deviceless;
 	if (!suite->samples && a->dir)
 		return "it has no raw samples for --dir; --out=FILE keeps what it found";
-	if (!suite->samples && (a->options.device || a->options.seconds > 0 ||
-				a->options.offered > 0))
+	if (!suite->samples &&
+	    (a->options.device || a->options.seconds > 0 || a->options.offered > 0))
 		return "it runs no plans, which --device, --offered and --seconds are for";
 	return NULL;
 }
@@ -302,8 +320,10 @@ static int run(struct args *a)
 	if (!suite && !is_plan(a->word[0]))
 		return no_such_suite("run", a->word[0]);
 	if (a->peers_said && !a->options.device) {
-		fprintf(stderr, "gpreempt-bench: --peers=%s: they are for a device; --device=ID "
-				"says which\n", a->options.peers);
+		fprintf(stderr,
+			"gpreempt-bench: --peers=%s: they are for a device; --device=ID "
+			"says which\n",
+			a->options.peers);
 		return 2;
 	}
 	why = suite ? cannot_run(a, suite) : NULL;
@@ -360,7 +380,8 @@ static int report(struct args *a)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {
-		.options = argp_options, .parser = parse,
+		.options = argp_options,
+		.parser = parse,
 		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncalibrate SUITE|PLAN\n"
 			    "compare FILE FILE\nreport DIR",
 		.doc = "Run gpreempt's benchmarks, compare what they found, and show it.",
@@ -369,12 +390,13 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*command)(struct args *a);
 	} commands[] = {
-		{ "list", list }, { "run", run }, { "calibrate", calibrate },
+		{ "list", list },	{ "run", run },	      { "calibrate", calibrate },
 		{ "compare", compare }, { "report", report },
 	};
 	char workloads[PATH_MAX], peers[PATH_MAX];
-	struct args args = { .options = { .seed = 1, .runs = 1, .workloads = workloads,
-					    .peers = peers } };
+	struct args args = {
+		.options = { .seed = 1, .runs = 1, .workloads = workloads, .peers = peers }
+	};
 
 	/* Before argp puts options first. */
 	args.line = gp_command_line(argc, argv);
@@ -392,7 +414,9 @@ int main(int argc, char **argv)
 			free(args.line);
 			return r;
 		}
-	fprintf(stderr, "gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, "
-			"calibrate SUITE|PLAN, compare FILE FILE, or report DIR\n", args.command);
+	fprintf(stderr,
+		"gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, "
+		"calibrate SUITE|PLAN, compare FILE FILE, or report DIR\n",
+		args.command);
 	return 2;
 }

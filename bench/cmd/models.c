@@ -11,7 +11,7 @@
 #include "bench/cmd/device.h"
 #include "bench/workload/alias.h"
 
-#define NO_MODEL "-"		/* as aliases.json calls it */
+#define NO_MODEL "-" /* as aliases.json calls it */
 
 struct search {
 	const char *folder;
@@ -83,16 +83,19 @@ static struct gp_workload *open_model(const struct search *s, const char *model,
 	if (err == -EINVAL)
 		return NULL;
 	if (err) {
-		snprintf(s->why, s->why_len, "%s is neither a file of --workloads=%s nor in %s: "
+		snprintf(s->why, s->why_len,
+			 "%s is neither a file of --workloads=%s nor in %s: "
 			 "record it (bench/record/record.py), or say there what stands for it",
 			 model, s->folder, s->aliases);
 		return NULL;
 	}
-	w = open_named(&(struct search){ .folder = s->folder, .why = why,
-					 .why_len = sizeof(why) }, alias, name);
+	w = open_named(&(struct search){ .folder = s->folder, .why = why, .why_len = sizeof(why) },
+		       alias, name);
 	if (!w)
-		snprintf(s->why, s->why_len, "%s, for which %s stands: %s; --workloads=DIR is "
-			 "where recorded models are", model, alias, why);
+		snprintf(s->why, s->why_len,
+			 "%s, for which %s stands: %s; --workloads=DIR is "
+			 "where recorded models are",
+			 model, alias, why);
 	return w;
 }
 
@@ -131,8 +134,8 @@ static struct gp_workload *open_client(struct search *s, const struct gp_plan *p
 	return NULL;
 }
 
-int gp_models_open(struct gp_models *models, const char *plan_name,
-		   const struct gp_plan *plan, const char *folder, const char *device)
+int gp_models_open(struct gp_models *models, const char *plan_name, const struct gp_plan *plan,
+		   const char *folder, const char *device)
 {
 	char why[2 * PATH_MAX + 512];
 	struct search s = { .folder = folder, .why = why, .why_len = sizeof(why) };

@@ -8,7 +8,7 @@
 
 struct gp_models {
 	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];
-	char *name[GP_PLAN_CLIENTS_MAX];	/* what a program is told: a name, or a file */
+	char *name[GP_PLAN_CLIENTS_MAX]; /* what a program is told: a name, or a file */
 };
 
 /**
@@ -17,8 +17,8 @@ struct gp_models {
  * what that cannot run is refused. 0; -ENOENT, after it was said what is missing.
  * gp_models_close() in any case.
  */
-int gp_models_open(struct gp_models *models, const char *plan_name,
-		   const struct gp_plan *plan, const char *folder, const char *device);
+int gp_models_open(struct gp_models *models, const char *plan_name, const struct gp_plan *plan,
+		   const char *folder, const char *device);
 void gp_models_close(struct gp_models *models);
 
 /** For a table: the workload, and the model that it stands for where that is another. */

@@ -6,7 +6,7 @@
 
 #include "bench/stats/percentile.h"
 
-#define PART 1e6		/* percentiles are of whole numbers */
+#define PART 1e6 /* percentiles are of whole numbers */
 
 static bool is_lc(const struct gp_plan_job *job, size_t i)
 {
@@ -32,8 +32,8 @@ static size_t fill(const struct gp_plan_job *job, const struct gp_plan_result *r
 
 		for (size_t k = 0; is_lc(job, i) && k < c->requests; k++)
 			parts[n++] = (uint64_t)((double)(c->request[k].end_ns -
-							 c->request[k].intended_ns) * PART /
-						(double)job->alone[i].p50_ns);
+							 c->request[k].intended_ns) *
+						PART / (double)job->alone[i].p50_ns);
 	}
 	return n;
 }

@@ -8,7 +8,7 @@
 
 #include "bench/cmd/corun.h"
 
-#define GP_PLANS_ALL "paper"	/* the suite that is all of them */
+#define GP_PLANS_ALL "paper" /* the suite that is all of them */
 
 struct gp_plans {
 	struct gp_corun_plan *list;

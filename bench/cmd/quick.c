@@ -5,18 +5,18 @@
  */
 #include "bench/cmd/embedded.h"
 
-#define LC(load)                                                                          \
-	"{\"id\": \"lc\", \"load\": {" load "}, \"client\": {\"priority\": 0, "           \
+#define LC(load)                                                                \
+	"{\"id\": \"lc\", \"load\": {" load "}, \"client\": {\"priority\": 0, " \
 	"\"model_name\": \"train:5x110us\", \"preprocess_time\": 300}}"
 #define EVERY_5MS "\"type\": \"periodic\", \"frequency\": 200"
-#define BE(id)                                                                            \
-	"{\"id\": \"" id "\", \"load\": {\"type\": \"continuous\"}, \"client\": {"        \
+#define BE(id)                                                                     \
+	"{\"id\": \"" id "\", \"load\": {\"type\": \"continuous\"}, \"client\": {" \
 	"\"priority\": 1, \"model_name\": \"spin:10ms\"}}"
 #define BE4 BE("be1") ", " BE("be2") ", " BE("be3") ", " BE("be4")
 #define PLAN(clients) "{\"time\": 20, \"tasks\": [" clients "]}"
-#define AT_RANDOM(rate)                                                                   \
-	PLAN("{\"id\": \"lc\", \"load\": {\"type\": \"poisson\", \"frequency\": " rate    \
-	     "}, \"client\": {\"priority\": 0, \"model_name\": \"spin:500us\", "          \
+#define AT_RANDOM(rate)                                                                \
+	PLAN("{\"id\": \"lc\", \"load\": {\"type\": \"poisson\", \"frequency\": " rate \
+	     "}, \"client\": {\"priority\": 0, \"model_name\": \"spin:500us\", "       \
 	     "\"preprocess_time\": 300}}, " BE("be"))
 
 static const struct gp_embedded_plan plans[] = {
@@ -37,8 +37,7 @@ static const struct gp_embedded_plan plans[] = {
 };
 #define PLANS (sizeof(plans) / sizeof(plans[0]))
 
-static int run_quick(const struct gp_suite_options *options, struct gp_results *results,
-		     FILE *out)
+static int run_quick(const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	return gp_embedded_run(plans, PLANS, options, results, out);
 }

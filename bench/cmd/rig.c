@@ -7,12 +7,12 @@
 #include "bench/cmd/embedded.h"
 
 /* Its hint comes with its preparation, which is longer than a switch. */
-#define PLAN(workload)                                                                    \
-	"{\"time\": 4, \"tasks\": ["                                                      \
-	"{\"id\": \"lc\", \"load\": {\"type\": \"periodic\", \"frequency\": 25}, "        \
-	"\"client\": {\"priority\": 0, \"model_name\": \"" workload "\", "              \
-	"\"preprocess_time\": 2000}}, "                                                   \
-	"{\"id\": \"be\", \"load\": {\"type\": \"continuous\"}, "                       \
+#define PLAN(workload)                                                             \
+	"{\"time\": 4, \"tasks\": ["                                               \
+	"{\"id\": \"lc\", \"load\": {\"type\": \"periodic\", \"frequency\": 25}, " \
+	"\"client\": {\"priority\": 0, \"model_name\": \"" workload "\", "         \
+	"\"preprocess_time\": 2000}}, "                                            \
+	"{\"id\": \"be\", \"load\": {\"type\": \"continuous\"}, "                  \
 	"\"client\": {\"priority\": 1, \"model_name\": \"spin:20ms\"}}]}"
 
 /* Shorter than one hold may be, and small: a wave takes 5 us for an instruction. */
@@ -23,8 +23,7 @@ static const struct gp_embedded_plan plans[] = {
 };
 #define PLANS (sizeof(plans) / sizeof(plans[0]))
 
-static int run_rig(const struct gp_suite_options *options, struct gp_results *results,
-		   FILE *out)
+static int run_rig(const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	return gp_embedded_run(plans, PLANS, options, results, out);
 }

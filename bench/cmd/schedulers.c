@@ -56,9 +56,9 @@ static int of_model(struct gp_schedulers *s)
 	if (!s->list)
 		return -ENOMEM;
 	for (int i = 0; i < GP_CORUN_SCHEDULERS; i++)
-		s->list[i] = (struct gp_scheduler){
-			.name = gp_corun_name((enum gp_corun_scheduler)i),
-			.of_model = (enum gp_corun_scheduler)i };
+		s->list[i] =
+			(struct gp_scheduler){ .name = gp_corun_name((enum gp_corun_scheduler)i),
+					       .of_model = (enum gp_corun_scheduler)i };
 	s->count = GP_CORUN_SCHEDULERS;
 	return 0;
 }

@@ -11,7 +11,7 @@
 struct gp_scheduler {
 	const char *name;
 	enum gp_corun_scheduler of_model;
-	struct gp_peer *peer;		/* NULL: of_model */
+	struct gp_peer *peer; /* NULL: of_model */
 };
 
 struct gp_schedulers {

@@ -13,15 +13,15 @@
 #include "bench/results/rundir.h"
 
 struct gp_suite_options {
-	uint64_t seed;		/* of the first run; the next has the next */
+	uint64_t seed; /* of the first run; the next has the next */
 	uint64_t runs;
-	uint64_t requests;	/* of each run of theory; 0: its own number */
-	const char *workloads;	/* the folder of those that were recorded */
-	struct gp_rundir *dir;	/* for raw samples; NULL: they are not kept */
-	const char *device;	/* plans run there; NULL: in virtual time */
-	const char *peers;	/* the folder of those, with a device */
-	double seconds;		/* of each plan; 0: as its file says */
-	double offered;		/* what latency-critical clients are to offer together, by one
+	uint64_t requests;     /* of each run of theory; 0: its own number */
+	const char *workloads; /* the folder of those that were recorded */
+	struct gp_rundir *dir; /* for raw samples; NULL: they are not kept */
+	const char *device;    /* plans run there; NULL: in virtual time */
+	const char *peers;     /* the folder of those, with a device */
+	double seconds;	       /* of each plan; 0: as its file says */
+	double offered;	       /* what latency-critical clients are to offer together, by one
 				 * factor for all rates; 0: rates are as published */
 };
 
@@ -29,13 +29,12 @@ struct gp_suite {
 	const char *name;
 	const char *what;	/* one line, of what it shows and needs */
 	bool samples;		/* it has raw ones, for --dir */
-	const char *deviceless;	/* what is said without --device; NULL: it needs none */
+	const char *deviceless; /* what is said without --device; NULL: it needs none */
 	/**
 	 * Prints its tables to @out, and adds its figures to @results. 0; 1: a bar was
 	 * missed; negative errno.
 	 */
-	int (*run)(const struct gp_suite_options *options, struct gp_results *results,
-		   FILE *out);
+	int (*run)(const struct gp_suite_options *options, struct gp_results *results, FILE *out);
 };
 
 extern const struct gp_suite gp_suite_edf, gp_suite_quick, gp_suite_rig, gp_suite_switch,

@@ -20,8 +20,8 @@ static const struct {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static int run_row(const struct gp_model_config *device, size_t i,
-		   struct gp_results *results, FILE *out)
+static int run_row(const struct gp_model_config *device, size_t i, struct gp_results *results,
+		   FILE *out)
 {
 	const struct gp_switch_run run = { rows[i].processes, rows[i].slice_us, KERNEL_NS };
 	const double made_us = gp_switch_of_model(device);
@@ -41,15 +41,15 @@ static int run_row(const struct gp_model_config *device, size_t i,
 	return err ? err : fabs(off) > WITHIN;
 }
 
-static int run_switch(const struct gp_suite_options *options, struct gp_results *results,
-		      FILE *out)
+static int run_switch(const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	struct gp_model_config device;
 	int missed = 0;
 
 	gp_model_config_h200(&device);
-	fprintf(out, "one switch, us, from run times alone, on the model of an H200; within "
-		     "%.0f %%\nprocesses   slice, us     seen     made      off\n",
+	fprintf(out,
+		"one switch, us, from run times alone, on the model of an H200; within "
+		"%.0f %%\nprocesses   slice, us     seen     made      off\n",
 		100 * WITHIN);
 	/* Nothing here is random: each run finds the same. */
 	for (size_t i = 0; i < options->runs * ROWS; i++) {

@@ -40,8 +40,7 @@ static void print_time(FILE *out, double run, double theory)
 		fprintf(out, " %9.1f %9s %8s", run, "-", "");
 }
 
-static bool print_row(FILE *out, const struct gp_against *a,
-		      const struct gp_against_result *r)
+static bool print_row(FILE *out, const struct gp_against *a, const struct gp_against_result *r)
 {
 	const bool met = fabs(off(r->run.mean_us, r->theory.mean_us)) <= WITHIN &&
 			 fabs(off(r->run.p99_us, r->theory.p99_us)) <= WITHIN;
@@ -71,10 +70,11 @@ static int keep(struct gp_results *results, const struct gp_against *a,
 
 static void print_head(FILE *out, uint64_t seed)
 {
-	fprintf(out, "a latency-critical queue beside best-effort, on the model of an H200; "
-		     "within %.0f %%; seed %llu\n%-18s %-4s %28s %28s  %13s\n%-23s %s %s  %s\n",
-		100 * WITHIN, (unsigned long long)seed, "", "", "mean, us", "p99, us",
-		"BE's share", "queue              load", "      run    theory      off",
+	fprintf(out,
+		"a latency-critical queue beside best-effort, on the model of an H200; "
+		"within %.0f %%; seed %llu\n%-18s %-4s %28s %28s  %13s\n%-23s %s %s  %s\n",
+		100 * WITHIN, (unsigned long long)seed, "", "", "mean, us", "p99, us", "BE's share",
+		"queue              load", "      run    theory      off",
 		"      run    theory      off", "   run theory");
 }
 
@@ -88,8 +88,10 @@ static int run_once(const struct gp_suite_options *options, uint64_t seed,
 	print_head(out, seed);
 	for (size_t i = 0; i < ROWS; i++) {
 		const struct gp_against a = {
-			.service = rows[i].service, .load = rows[i].load,
-			.service_ns = SERVICE_NS, .seed = seed,
+			.service = rows[i].service,
+			.load = rows[i].load,
+			.service_ns = SERVICE_NS,
+			.seed = seed,
 			.requests = options->requests ? options->requests : REQUESTS,
 		};
 		int err = gp_against_theory(device, cost, &a, &result);
@@ -103,8 +105,7 @@ static int run_once(const struct gp_suite_options *options, uint64_t seed,
 	return !all_met;
 }
 
-static int run_theory(const struct gp_suite_options *options, struct gp_results *results,
-		      FILE *out)
+static int run_theory(const struct gp_suite_options *options, struct gp_results *results, FILE *out)
 {
 	struct gp_model_config device;
 	struct gp_virtual_switch cost;

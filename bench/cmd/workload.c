@@ -44,8 +44,9 @@ int gp_list_workload(const char *path, const char *text, size_t bytes)
 		printf("tokens         %zu, each waited for before the next can begin\n",
 		       w->tokens);
 	printf("the longest    %.1f us: %" PRIu32 " blocks of %" PRIu32 " threads, %" PRIu32
-	       " registers a thread, %" PRIu32 " bytes shared\n", us(most->length_ns),
-	       most->blocks, most->threads, most->registers, most->shared_bytes);
+	       " registers a thread, %" PRIu32 " bytes shared\n",
+	       us(most->length_ns), most->blocks, most->threads, most->registers,
+	       most->shared_bytes);
 	gp_workload_destroy(w);
 	return 0;
 }

@@ -35,26 +35,26 @@ GP_BODY uint32_t gp_body_iterate(uint32_t x, uint32_t mul, uint32_t add, uint32_
  * before; and what all hold afterwards is in the result. A function for each number of
  * pairs: with another's constant the compiler leaves them in memory.
  */
-#define GP_BODY_LIVE(registers, pairs)                                                       \
-	GP_BODY uint32_t gp_body_live_##registers(uint32_t x, uint32_t mul, uint32_t add,    \
-						  uint32_t iters, uint32_t one)              \
-	{                                                                                    \
-		uint32_t a[pairs], b[pairs];                                                 \
-											     \
-		a[0] = b[0] = x;                                                             \
-		a[1] = x + one;                                                              \
-		b[1] = one * x + one;                                                        \
-		GP_UNROLL("unroll")                                                          \
-		for (int j = 2; j < pairs; j++) {                                            \
-			a[j] = a[j - 1] + a[j - 2];                                          \
-			b[j] = one * b[j - 1] + b[j - 2];                                    \
-		}                                                                            \
-		x += a[pairs - 1] ^ b[pairs - 1];                                            \
-		x = gp_body_iterate(x, mul, add, iters);                                     \
-		GP_UNROLL("unroll")                                                          \
-		for (int j = 0; j < pairs; j++)                                              \
-			x ^= a[j] ^ b[j];                                                    \
-		return x;                                                                    \
+#define GP_BODY_LIVE(registers, pairs)                                                    \
+	GP_BODY uint32_t gp_body_live_##registers(uint32_t x, uint32_t mul, uint32_t add, \
+						  uint32_t iters, uint32_t one)           \
+	{                                                                                 \
+		uint32_t a[pairs], b[pairs];                                              \
+                                                                                          \
+		a[0] = b[0] = x;                                                          \
+		a[1] = x + one;                                                           \
+		b[1] = one * x + one;                                                     \
+		GP_UNROLL("unroll")                                                       \
+		for (int j = 2; j < pairs; j++) {                                         \
+			a[j] = a[j - 1] + a[j - 2];                                       \
+			b[j] = one * b[j - 1] + b[j - 2];                                 \
+		}                                                                         \
+		x += a[pairs - 1] ^ b[pairs - 1];                                         \
+		x = gp_body_iterate(x, mul, add, iters);                                  \
+		GP_UNROLL("unroll")                                                       \
+		for (int j = 0; j < pairs; j++)                                           \
+			x ^= a[j] ^ b[j];                                                 \
+		return x;                                                                 \
 	}
 GP_LIVE_KERNELS(GP_BODY_LIVE)
 

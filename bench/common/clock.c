@@ -61,7 +61,7 @@ void gp_clock_sleep_until(uint64_t at_ns)
 
 bool gp_clock_wait_readable(int fd)
 {
-	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
 
 	return poll(&poll_fd, 1, -1) > 0;
 }

@@ -24,8 +24,8 @@ void gp_cu_check(int error, const char *what)
 		return;
 	if (gp_cu.cuGetErrorName)
 		gp_cu.cuGetErrorName(error, &name);
-	fprintf(stderr, "%s: %s: %s (%d)\n", program_invocation_short_name,
-		what, name ? name : "unknown error", error);
+	fprintf(stderr, "%s: %s: %s (%d)\n", program_invocation_short_name, what,
+		name ? name : "unknown error", error);
 	exit(1);
 }
 
@@ -62,20 +62,16 @@ static void load(void)
 static void load_kernels(struct gp_bench_gpu *gpu)
 {
 	static const char *const names[GP_KERNEL_COUNT] = {
-		[GP_KERNEL_WORK] = "gp_work",
-		[GP_KERNEL_SMEM] = "gp_smem",
-		[GP_KERNEL_TENSOR] = "gp_tensor",
-		[GP_KERNEL_COOP] = "gp_coop",
-		[GP_KERNEL_STREAM] = "gp_stream",
-		[GP_KERNEL_CSR] = "gp_csr",
+		[GP_KERNEL_WORK] = "gp_work",	    [GP_KERNEL_SMEM] = "gp_smem",
+		[GP_KERNEL_TENSOR] = "gp_tensor",   [GP_KERNEL_COOP] = "gp_coop",
+		[GP_KERNEL_STREAM] = "gp_stream",   [GP_KERNEL_CSR] = "gp_csr",
 		[GP_KERNEL_STENCIL] = "gp_stencil",
 	};
 	const void *image = gp_cu.is_hip ? gp_hip_kernels() : gp_kernels_ptx;
 
 	GP_CU(cuModuleLoadData(&gpu->module, image));
 	for (size_t i = 0; i < GP_KERNEL_COUNT; i++) {
-		const int error =
-			gp_cu.cuModuleGetFunction(&gpu->fn[i], gpu->module, names[i]);
+		const int error = gp_cu.cuModuleGetFunction(&gpu->fn[i], gpu->module, names[i]);
 
 		if (error == CU_ERROR_NOT_FOUND)
 			gpu->fn[i] = NULL;
@@ -124,8 +120,7 @@ void gp_bench_gpu_open_nth(struct gp_bench_gpu *gpu, int number, unsigned int sc
 	GP_CU(cuDeviceGet(&gpu->dev, number));
 	GP_CU(cuDeviceGetName(gpu->name, sizeof(gpu->name), gpu->dev));
 	read_uuid(gpu);
-	GP_CU(cuDeviceGetAttribute(
-		&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->dev));
+	GP_CU(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, gpu->dev));
 	gpu->sms = (unsigned int)sms;
 	GP_CU(cuDevicePrimaryCtxSetFlags_v2(gpu->dev, sched_flags));
 	GP_CU(cuDevicePrimaryCtxRetain(&gpu->ctx, gpu->dev));

@@ -13,64 +13,57 @@
 #include <stdint.h>
 
 /* X(name, parameters): all return a CUresult. */
-#define GP_CU_FUNCTIONS(X)                                                    \
-	X(cuCtxCreate_v2, (void **ctx, unsigned int flags, int dev))          \
-	X(cuCtxDestroy_v2, (void *ctx))                                       \
-	X(cuCtxGetCurrent, (void **ctx))                                      \
-	X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))           \
-	X(cuCtxPopCurrent_v2, (void **ctx))                                   \
-	X(cuCtxSetCurrent, (void *ctx))                                       \
-	X(cuCtxSynchronize, (void))                                           \
-	X(cuDeviceGet, (int *dev, int ordinal))                               \
-	X(cuDeviceGetAttribute, (int *value, int attribute, int dev))         \
-	X(cuDeviceGetCount, (int *count))                                     \
-	X(cuDeviceGetName, (char *name, int len, int dev))                    \
-	X(cuDevicePrimaryCtxRetain, (void **ctx, int dev))                    \
-	X(cuDevicePrimaryCtxSetFlags_v2, (int dev, unsigned int flags))       \
-	X(cuDriverGetVersion, (int *version))                                 \
-	X(cuEventCreate, (void **event, unsigned int flags))                  \
-	X(cuEventDestroy_v2, (void *event))                                   \
-	X(cuEventRecord, (void *event, void *stream))                         \
-	X(cuEventSynchronize, (void *event))                                  \
-	X(cuFuncGetAttribute, (int *value, int attribute, void *fn))          \
-	X(cuFuncSetAttribute, (void *fn, int attribute, int value))           \
-	X(cuGetErrorName, (int error, const char **name))                     \
-	X(cuGraphDestroy, (void *graph))                                      \
-	X(cuGraphExecDestroy, (void *exec))                                   \
-	X(cuGraphInstantiateWithFlags,                                        \
-	  (void **exec, void *graph, unsigned long long flags))               \
-	X(cuGraphLaunch, (void *exec, void *stream))                          \
-	X(cuInit, (unsigned int flags))                                       \
-	X(cuLaunchCooperativeKernel,                                          \
-	  (void *fn, unsigned int gx, unsigned int gy, unsigned int gz,       \
-	   unsigned int bx, unsigned int by, unsigned int bz,                 \
-	   unsigned int shared_bytes, void *stream, void **params))           \
-	X(cuLaunchKernel, (void *fn, unsigned int gx, unsigned int gy,        \
-			   unsigned int gz, unsigned int bx, unsigned int by, \
-			   unsigned int bz, unsigned int shared_bytes,        \
-			   void *stream, void **params, void **extra))        \
-	X(cuMemAlloc_v2, (uint64_t * ptr, size_t bytes))                      \
-	X(cuMemFreeHost, (void *ptr))                                         \
-	X(cuMemFree_v2, (uint64_t ptr))                                       \
-	X(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags))     \
-	X(cuMemcpyDtoDAsync_v2,                                               \
-	  (uint64_t dst, uint64_t src, size_t bytes, void *stream))           \
-	X(cuMemGetInfo_v2, (size_t * free, size_t *total))                    \
-	X(cuMemcpyDtoHAsync_v2,                                               \
-	  (void *dst, uint64_t src, size_t bytes, void *stream))              \
-	X(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t bytes))           \
-	X(cuMemcpyHtoDAsync_v2,                                               \
-	  (uint64_t dst, const void *src, size_t bytes, void *stream))        \
-	X(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t bytes))     \
-	X(cuModuleGetFunction, (void **fn, void *module, const char *name))   \
-	X(cuModuleLoadData, (void **module, const void *image))               \
-	X(cuModuleUnload, (void *module))                                     \
-	X(cuStreamBeginCapture_v2, (void *stream, unsigned int mode))         \
-	X(cuStreamCreate, (void **stream, unsigned int flags))                \
-	X(cuStreamCreateWithPriority,                                         \
-	  (void **stream, unsigned int flags, int priority))                  \
-	X(cuStreamDestroy_v2, (void *stream))                                 \
-	X(cuStreamEndCapture, (void *stream, void **graph))                   \
+#define GP_CU_FUNCTIONS(X)                                                                         \
+	X(cuCtxCreate_v2, (void **ctx, unsigned int flags, int dev))                               \
+	X(cuCtxDestroy_v2, (void *ctx))                                                            \
+	X(cuCtxGetCurrent, (void **ctx))                                                           \
+	X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                \
+	X(cuCtxPopCurrent_v2, (void **ctx))                                                        \
+	X(cuCtxSetCurrent, (void *ctx))                                                            \
+	X(cuCtxSynchronize, (void))                                                                \
+	X(cuDeviceGet, (int *dev, int ordinal))                                                    \
+	X(cuDeviceGetAttribute, (int *value, int attribute, int dev))                              \
+	X(cuDeviceGetCount, (int *count))                                                          \
+	X(cuDeviceGetName, (char *name, int len, int dev))                                         \
+	X(cuDevicePrimaryCtxRetain, (void **ctx, int dev))                                         \
+	X(cuDevicePrimaryCtxSetFlags_v2, (int dev, unsigned int flags))                            \
+	X(cuDriverGetVersion, (int *version))                                                      \
+	X(cuEventCreate, (void **event, unsigned int flags))                                       \
+	X(cuEventDestroy_v2, (void *event))                                                        \
+	X(cuEventRecord, (void *event, void *stream))                                              \
+	X(cuEventSynchronize, (void *event))                                                       \
+	X(cuFuncGetAttribute, (int *value, int attribute, void *fn))                               \
+	X(cuFuncSetAttribute, (void *fn, int attribute, int value))                                \
+	X(cuGetErrorName, (int error, const char **name))                                          \
+	X(cuGraphDestroy, (void *graph))                                                           \
+	X(cuGraphExecDestroy, (void *exec))                                                        \
+	X(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags))       \
+	X(cuGraphLaunch, (void *exec, void *stream))                                               \
+	X(cuInit, (unsigned int flags))                                                            \
+	X(cuLaunchCooperativeKernel, (void *fn, unsigned int gx, unsigned int gy, unsigned int gz, \
+				      unsigned int bx, unsigned int by, unsigned int bz,           \
+				      unsigned int shared_bytes, void *stream, void **params))     \
+	X(cuLaunchKernel, (void *fn, unsigned int gx, unsigned int gy, unsigned int gz,            \
+			   unsigned int bx, unsigned int by, unsigned int bz,                      \
+			   unsigned int shared_bytes, void *stream, void **params, void **extra))  \
+	X(cuMemAlloc_v2, (uint64_t * ptr, size_t bytes))                                           \
+	X(cuMemFreeHost, (void *ptr))                                                              \
+	X(cuMemFree_v2, (uint64_t ptr))                                                            \
+	X(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags))                          \
+	X(cuMemcpyDtoDAsync_v2, (uint64_t dst, uint64_t src, size_t bytes, void *stream))          \
+	X(cuMemGetInfo_v2, (size_t * free, size_t * total))                                        \
+	X(cuMemcpyDtoHAsync_v2, (void *dst, uint64_t src, size_t bytes, void *stream))             \
+	X(cuMemcpyDtoH_v2, (void *dst, uint64_t src, size_t bytes))                                \
+	X(cuMemcpyHtoDAsync_v2, (uint64_t dst, const void *src, size_t bytes, void *stream))       \
+	X(cuMemcpyHtoD_v2, (uint64_t dst, const void *src, size_t bytes))                          \
+	X(cuModuleGetFunction, (void **fn, void *module, const char *name))                        \
+	X(cuModuleLoadData, (void **module, const void *image))                                    \
+	X(cuModuleUnload, (void *module))                                                          \
+	X(cuStreamBeginCapture_v2, (void *stream, unsigned int mode))                              \
+	X(cuStreamCreate, (void **stream, unsigned int flags))                                     \
+	X(cuStreamCreateWithPriority, (void **stream, unsigned int flags, int priority))           \
+	X(cuStreamDestroy_v2, (void *stream))                                                      \
+	X(cuStreamEndCapture, (void *stream, void **graph))                                        \
 	X(cuStreamSynchronize, (void *stream))
 
 struct gp_cuda {

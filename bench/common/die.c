@@ -17,8 +17,7 @@ static int with;
 static void *die(void *arg)
 {
 	gp_clock_sleep_until(when_ns);
-	dprintf(STDOUT_FILENO, "dying at_ns=%llu\n",
-		(unsigned long long)gp_clock_now_ns());
+	dprintf(STDOUT_FILENO, "dying at_ns=%llu\n", (unsigned long long)gp_clock_now_ns());
 	kill(getpid(), with);
 	return NULL;
 }
@@ -32,8 +31,7 @@ void gp_bench_die_at(uint64_t at_ns, int sig)
 	with = sig;
 	error = pthread_create(&thread, NULL, die, NULL);
 	if (error) {
-		fprintf(stderr, "%s: thread: %s\n",
-			program_invocation_short_name, strerror(error));
+		fprintf(stderr, "%s: thread: %s\n", program_invocation_short_name, strerror(error));
 		exit(1);
 	}
 	pthread_detach(thread);

@@ -33,8 +33,7 @@ static void *symbol(void *lib, const char *name)
 	void *fn = dlsym(lib, name);
 
 	if (!fn) {
-		fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-			dlerror());
+		fprintf(stderr, "%s: %s\n", program_invocation_short_name, dlerror());
 		exit(1);
 	}
 	return fn;
@@ -44,19 +43,17 @@ void gp_bench_client_check(int error, const char *what)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
-		strerror(-error));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(-error));
 	exit(1);
 }
 
 void gp_bench_client_open(struct gp_bench_client *client)
 {
-	const struct gp_open_opts opts = {.size = sizeof(opts)};
+	const struct gp_open_opts opts = { .size = sizeof(opts) };
 	void *lib = load();
 
 	if (!lib) {
-		fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-			dlerror());
+		fprintf(stderr, "%s: %s\n", program_invocation_short_name, dlerror());
 		exit(1);
 	}
 	*(void **)&client->close = symbol(lib, "gp_close");

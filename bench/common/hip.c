@@ -25,7 +25,10 @@ static const struct {
 	size_t place;
 	const char *name;
 } twins[] = {
-#define TWIN(cu, hip) { offsetof(struct gp_cuda, cu), hip }
+#define TWIN(cu, hip)                             \
+	{                                         \
+		offsetof(struct gp_cuda, cu), hip \
+	}
 	TWIN(cuCtxCreate_v2, "hipCtxCreate"),
 	TWIN(cuCtxDestroy_v2, "hipCtxDestroy"),
 	TWIN(cuCtxGetCurrent, "hipCtxGetCurrent"),
@@ -220,8 +223,10 @@ const void *gp_hip_kernels(void)
 	if (fd >= 0 && !fstat(fd, &st))
 		kernels = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (kernels == MAP_FAILED) {
-		fprintf(stderr, "%s: no kernels.hsaco beside it: make builds it where hipcc "
-				"is\n", program_invocation_short_name);
+		fprintf(stderr,
+			"%s: no kernels.hsaco beside it: make builds it where hipcc "
+			"is\n",
+			program_invocation_short_name);
 		exit(1);
 	}
 	close(fd);

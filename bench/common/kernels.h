@@ -89,25 +89,28 @@
  * up to 12. They are allocated in eights, and these are as many as blocks fit on an SM
  * of 65,536 for 2048 threads, 1536, 1024, 640, 512, 384 and 256.
  */
-#define GP_LIVE_KERNELS(X)                                                    \
-	X(32, 10) X(40, 14) X(64, 26) X(96, 42) X(128, 58) X(168, 78) X(255, 121)
+#define GP_LIVE_KERNELS(X) X(32, 10) X(40, 14) X(64, 26) X(96, 42) X(128, 58) X(168, 78) X(255, 121)
 /* Of a block: an SM has 65,536 registers, of AMD's a lane of each of four SIMDs 256. */
 #ifdef __HIP__
-#define GP_LIVE_FIT(registers) (256 / (registers) * 256)
+#define GP_LIVE_FIT(registers) (256 / (registers)*256)
 #else
 #define GP_LIVE_FIT(registers) (65536 / (registers) / 128 * 128)
 #endif
-#define GP_LIVE_THREADS(registers) \
-	(GP_LIVE_FIT(registers) < 1024 ? GP_LIVE_FIT(registers) : 1024)
+#define GP_LIVE_THREADS(registers) (GP_LIVE_FIT(registers) < 1024 ? GP_LIVE_FIT(registers) : 1024)
 
 /* Words of buf that one block owns. gp_coop: per plane. */
 #define GP_KERNEL_WORDS 256
 #define GP_KERNEL_TENSOR_WORDS 2048
 #define GP_KERNEL_ROW_WORDS 1024 /* of gp_stream */
 
-enum gp_csr_op { GP_CSR_BFS, GP_CSR_SSSP, GP_CSR_COMPONENTS, GP_CSR_PAGERANK };
+enum gp_csr_op {
+	GP_CSR_BFS,
+	GP_CSR_SSSP,
+	GP_CSR_COMPONENTS,
+	GP_CSR_PAGERANK
+};
 #define GP_CSR_NONE UINT32_MAX /* not reached so far */
-#define GP_CSR_RANK 4096u /* of each vertex at first */
+#define GP_CSR_RANK 4096u      /* of each vertex at first */
 
 /*
  * How long one block lasts on the software GPU, ns. On a card it is measured:
@@ -146,9 +149,8 @@ static inline uint64_t gp_cost_tensor_ns(uint32_t iters)
 
 static inline uint64_t gp_cost_coop_ns(uint32_t iters, uint32_t phases)
 {
-	return GP_COST_BASE_NS +
-	       (uint64_t)phases * (GP_COST_COOP_PHASE_NS +
-				   (uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
+	return GP_COST_BASE_NS + (uint64_t)phases * (GP_COST_COOP_PHASE_NS +
+						     (uint64_t)iters * GP_COST_WORK_NS_PER_ITER);
 }
 
 /* The PTX of all but gp_live, and of gp_live: sm_75, NUL-terminated. */
@@ -159,27 +161,24 @@ extern const char gp_kernels_ptx[], gp_live_ptx[];
  * the launch's whole buffer. gp_coop depends on all blocks: one call does the
  * whole grid of @blocks.
  */
-void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
-		 uint32_t iters, uint64_t first, uint64_t count);
-/** gp_work() and gp_live_R() of those words. */
-void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters,
-		  size_t first, size_t count);
-void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
+void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters, uint64_t first,
 		 uint64_t count);
+/** gp_work() and gp_live_R() of those words. */
+void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters, size_t first,
+		  size_t count);
+void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first, uint64_t count);
 /** @launches of them. */
-void gp_ref_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows,
-		   uint64_t launches, uint64_t first, uint64_t count);
-void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first,
-		   uint64_t count);
-void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
-		 uint64_t blocks);
+void gp_ref_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows, uint64_t launches,
+		   uint64_t first, uint64_t count);
+void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first, uint64_t count);
+void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases, uint64_t blocks);
 
 void gp_ref_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t height,
 		    uint32_t along_z, uint64_t first, uint64_t count);
 /** False: it is no graph; what is before its block was done. */
-bool gp_ref_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round,
-		const uint32_t *row, const uint32_t *col, const uint32_t *in, uint32_t *out,
-		uint64_t first, uint64_t count);
+bool gp_ref_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round, const uint32_t *row,
+		const uint32_t *col, const uint32_t *in, uint32_t *out, uint64_t first,
+		uint64_t count);
 
 /* What the apps fill their buffers with before the first launch. */
 void gp_ref_fill(uint32_t *buf, size_t words, uint32_t seed);

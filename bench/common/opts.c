@@ -12,16 +12,15 @@
 
 static void fail(const char *name, const char *value, const char *why)
 {
-	fprintf(stderr, "%s: --%s=%s: %s\n", program_invocation_short_name,
-		name, value, why);
+	fprintf(stderr, "%s: --%s=%s: %s\n", program_invocation_short_name, name, value, why);
 	exit(2);
 }
 
 static void help(const struct gp_opt *opts, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		printf("  --%s%s\n\t%s\n", opts[i].name,
-		       opts[i].flag ? "" : "=VALUE", opts[i].help);
+		printf("  --%s%s\n\t%s\n", opts[i].name, opts[i].flag ? "" : "=VALUE",
+		       opts[i].help);
 	exit(0);
 }
 
@@ -51,10 +50,9 @@ static void set(const struct gp_opt *opt, const char *value)
 	}
 }
 
-void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
-		   char **argv)
+void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc, char **argv)
 {
-	struct option table[MAX_OPTS + 2] = {0};
+	struct option table[MAX_OPTS + 2] = { 0 };
 	int which;
 
 	for (size_t i = 0; i < count && i < MAX_OPTS; i++)
@@ -64,7 +62,7 @@ void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
 			NULL,
 			(int)i + 1,
 		};
-	table[count] = (struct option){"help", no_argument, NULL, MAX_OPTS + 1};
+	table[count] = (struct option){ "help", no_argument, NULL, MAX_OPTS + 1 };
 	optind = 0; /* glibc: start over */
 	while ((which = getopt_long(argc, argv, "", table, NULL)) != -1) {
 		if (which == MAX_OPTS + 1)
@@ -82,7 +80,7 @@ void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
 
 void gp_opts_parse_line(const struct gp_opt *opts, size_t count, char *line)
 {
-	char *words[MAX_WORDS + 1] = {program_invocation_short_name};
+	char *words[MAX_WORDS + 1] = { program_invocation_short_name };
 	char *save = NULL;
 	int n = 1;
 

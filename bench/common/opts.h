@@ -24,8 +24,7 @@ struct gp_opt {
 int gp_opts_number(const char *text, uint64_t *number);
 
 /** Reads all of @argv[1..]; prints and exits 2 on what it does not know. */
-void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc,
-		   char **argv);
+void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc, char **argv);
 
 /** The same from one line, which is changed. */
 void gp_opts_parse_line(const struct gp_opt *opts, size_t count, char *line);

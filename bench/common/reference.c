@@ -10,7 +10,7 @@ struct lcg_jump {
 
 static struct lcg_jump lcg_jump(uint32_t mul, uint64_t n)
 {
-	struct lcg_jump all = {1, 0}, step = {mul, 1};
+	struct lcg_jump all = { 1, 0 }, step = { mul, 1 };
 
 	for (; n; n >>= 1) {
 		if (n & 1) {
@@ -60,8 +60,8 @@ words_avx2(uint32_t *buf, const uint32_t *in, struct lcg_jump jump, size_t first
 }
 #endif
 
-void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters,
-		  size_t first, size_t count)
+void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters, size_t first,
+		  size_t count)
 {
 	const struct lcg_jump jump = lcg_jump(mul, iters);
 
@@ -74,14 +74,13 @@ void gp_ref_words(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iter
 	words(buf, in, jump, first, count);
 }
 
-void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul,
-		 uint32_t iters, uint64_t first, uint64_t count)
+void gp_ref_work(uint32_t *buf, const uint32_t *in, uint32_t mul, uint32_t iters, uint64_t first,
+		 uint64_t count)
 {
 	gp_ref_words(buf, in, mul, iters, first * GP_KERNEL_WORDS, count * GP_KERNEL_WORDS);
 }
 
-static void smem_block(uint32_t *buf, struct lcg_jump all,
-		       const struct lcg_jump *word_jump)
+static void smem_block(uint32_t *buf, struct lcg_jump all, const struct lcg_jump *word_jump)
 {
 	uint32_t start[GP_KERNEL_THREADS];
 
@@ -93,31 +92,27 @@ static void smem_block(uint32_t *buf, struct lcg_jump all,
 		const uint32_t own = x;
 
 		for (uint32_t j = 0; j < GP_KERNEL_SMEM_REGS; j++)
-			x = (x * 33) ^
-			    lcg_apply(all, own + j * GP_KERNEL_MIX, 2 * j + 1);
+			x = (x * 33) ^ lcg_apply(all, own + j * GP_KERNEL_MIX, 2 * j + 1);
 		for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
-			x = (x * 33) ^ lcg_apply(word_jump[k],
-						 next ^ (k * GP_KERNEL_MIX),
-						 2 * k + 1);
+			x = (x * 33) ^
+			    lcg_apply(word_jump[k], next ^ (k * GP_KERNEL_MIX), 2 * k + 1);
 		buf[t] = x;
 	}
 }
 
-void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first,
-		 uint64_t count)
+void gp_ref_smem(uint32_t *buf, uint32_t mul, uint32_t iters, uint64_t first, uint64_t count)
 {
 	struct lcg_jump word_jump[GP_KERNEL_SMEM_WORDS];
 
 	for (uint32_t k = 0; k < GP_KERNEL_SMEM_WORDS; k++)
-		word_jump[k] = lcg_jump(mul, (iters + GP_KERNEL_SMEM_WORDS - 1 -
-					      k) / GP_KERNEL_SMEM_WORDS);
+		word_jump[k] = lcg_jump(mul, (iters + GP_KERNEL_SMEM_WORDS - 1 - k) /
+						     GP_KERNEL_SMEM_WORDS);
 	for (uint64_t b = first; b < first + count; b++)
-		smem_block(buf + b * GP_KERNEL_WORDS, lcg_jump(mul, iters),
-			   word_jump);
+		smem_block(buf + b * GP_KERNEL_WORDS, lcg_jump(mul, iters), word_jump);
 }
 
-void gp_ref_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows,
-		   uint64_t launches, uint64_t first, uint64_t count)
+void gp_ref_stream(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t rows, uint64_t launches,
+		   uint64_t first, uint64_t count)
 {
 	for (uint64_t row = first * rows; row < (first + count) * rows; row++) {
 		const uint64_t k = row % rows;
@@ -136,8 +131,7 @@ static int32_t tensor_byte(uint32_t seed, uint32_t index)
 	return (int8_t)(((seed + index) * 2654435761u) >> 24);
 }
 
-static void tensor_tile(uint32_t *tile, uint32_t seed, uint32_t iters,
-			uint32_t base)
+static void tensor_tile(uint32_t *tile, uint32_t seed, uint32_t iters, uint32_t base)
 {
 	for (uint32_t i = 0; i < 16; i++) {
 		for (uint32_t j = 0; j < 16; j++) {
@@ -145,23 +139,19 @@ static void tensor_tile(uint32_t *tile, uint32_t seed, uint32_t iters,
 
 			for (uint32_t k = 0; k < 16; k++)
 				sum += tensor_byte(seed, base + 16 * i + k) *
-				       tensor_byte(seed,
-						   base + 256 + 16 * k + j);
+				       tensor_byte(seed, base + 256 + 16 * k + j);
 			tile[16 * i + j] += iters * (uint32_t)sum;
 		}
 	}
 }
 
-void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first,
-		   uint64_t count)
+void gp_ref_tensor(uint32_t *buf, uint32_t seed, uint32_t iters, uint64_t first, uint64_t count)
 {
 	for (uint64_t w = first * 8; w < (first + count) * 8; w++)
-		tensor_tile(buf + w * GP_KERNEL_TILE_WORDS, seed, iters,
-			    (uint32_t)w * 512);
+		tensor_tile(buf + w * GP_KERNEL_TILE_WORDS, seed, iters, (uint32_t)w * 512);
 }
 
-void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
-		 uint64_t blocks)
+void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases, uint64_t blocks)
 {
 	const struct lcg_jump jump = lcg_jump(mul, iters);
 	const size_t words = blocks * GP_KERNEL_WORDS;
@@ -171,10 +161,8 @@ void gp_ref_coop(uint32_t *buf, uint32_t mul, uint32_t iters, uint32_t phases,
 		uint32_t *to = buf + ((p + 1) % 2) * words;
 
 		for (size_t g = 0; g < words; g++)
-			to[g] = lcg_apply(
-				jump,
-				from[g] + from[(g + words / 2 + 1) % words],
-				2 * (uint32_t)g + 1);
+			to[g] = lcg_apply(jump, from[g] + from[(g + words / 2 + 1) % words],
+					  2 * (uint32_t)g + 1);
 	}
 }
 
@@ -186,8 +174,8 @@ void gp_ref_stencil(const uint32_t *in, uint32_t *out, uint32_t width, uint32_t 
 }
 
 /* The edges of a vertex lead to vertices. */
-static bool is_whole(uint32_t vertices, uint32_t edges, const uint32_t *row,
-		     const uint32_t *col, uint32_t v)
+static bool is_whole(uint32_t vertices, uint32_t edges, const uint32_t *row, const uint32_t *col,
+		     uint32_t v)
 {
 	if (row[v] > row[v + 1] || row[v + 1] > edges)
 		return false;
@@ -197,9 +185,9 @@ static bool is_whole(uint32_t vertices, uint32_t edges, const uint32_t *row,
 	return true;
 }
 
-bool gp_ref_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round,
-		const uint32_t *row, const uint32_t *col, const uint32_t *in, uint32_t *out,
-		uint64_t first, uint64_t count)
+bool gp_ref_csr(uint32_t op, uint32_t vertices, uint32_t edges, uint32_t round, const uint32_t *row,
+		const uint32_t *col, const uint32_t *in, uint32_t *out, uint64_t first,
+		uint64_t count)
 {
 	uint64_t end = (first + count) * GP_KERNEL_THREADS;
 

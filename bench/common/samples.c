@@ -17,8 +17,7 @@ void gp_samples_sort(uint64_t *value, size_t count)
 		qsort(value, count, sizeof(*value), compare);
 }
 
-uint64_t gp_samples_rank(const uint64_t *sorted, size_t count,
-			 unsigned int per_mille)
+uint64_t gp_samples_rank(const uint64_t *sorted, size_t count, unsigned int per_mille)
 {
 	size_t rank = (count * per_mille + 999) / 1000;
 

@@ -10,7 +10,6 @@
 void gp_samples_sort(uint64_t *value, size_t count);
 
 /** The smallest value that @per_mille of all do not exceed. 0 of none. */
-uint64_t gp_samples_rank(const uint64_t *sorted, size_t count,
-			 unsigned int per_mille);
+uint64_t gp_samples_rank(const uint64_t *sorted, size_t count, unsigned int per_mille);
 
 #endif

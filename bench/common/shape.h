@@ -15,18 +15,20 @@
 
 struct gp_shape {
 	void *fn;
-	uint32_t threads;	/* of a block */
-	uint32_t registers;	/* of a thread: those of its name */
-	uint32_t shared_bytes;	/* of a block, dynamic */
+	uint32_t threads;      /* of a block */
+	uint32_t registers;    /* of a thread: those of its name */
+	uint32_t shared_bytes; /* of a block, dynamic */
 };
 
 #define GP_SHAPE_ONE(registers, pairs) +1
-enum { GP_SHAPES = 0 GP_LIVE_KERNELS(GP_SHAPE_ONE) };
+enum {
+	GP_SHAPES = 0 GP_LIVE_KERNELS(GP_SHAPE_ONE)
+};
 
 struct gp_shapes {
 	/* With the most threads a block that there can be; fewest registers first. */
 	struct gp_shape most[GP_SHAPES];
-	uint32_t shared_max;	/* of a block */
+	uint32_t shared_max; /* of a block */
 };
 
 /** Loads the kernels into the current context, where they stay. */

@@ -27,8 +27,7 @@ int gp_token_latencies(const struct gp_tokens *tokens, const struct gp_request *
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < requests; i++)
-		add(&l, tokens->ns + i * tokens->of_each, tokens->of_each,
-		    request[i].intended_ns);
+		add(&l, tokens->ns + i * tokens->of_each, tokens->of_each, request[i].intended_ns);
 	*latencies = l;
 	return 0;
 }

@@ -14,7 +14,7 @@
 /* When each came, request by request; as many of each. */
 struct gp_tokens {
 	uint64_t *ns;
-	size_t of_each;		/* 0: none */
+	size_t of_each; /* 0: none */
 };
 
 /* Latencies, ns, in the order in which they came. */

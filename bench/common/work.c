@@ -12,7 +12,7 @@
 #define FILL_SEED 0x1234567u
 #define TENSOR_SEED 77u
 #define COOP_PHASES 8u
-#define CALIBRATE_STEP 8u /* most that one pass lengthens the kernel */
+#define CALIBRATE_STEP 8u	    /* most that one pass lengthens the kernel */
 #define CALIBRATE_SLOW_NS 10000000u /* of a launch that no card takes so long for */
 /* More than the caches of any GPU so far: 50 MiB of L2 on an H200. */
 #define SET_BYTES (128u << 20)
@@ -23,13 +23,13 @@ static const struct {
 	enum gp_bench_kernel kernel;
 	uint32_t blocks_per_sm;
 } kinds[GP_WORK_KINDS] = {
-	[GP_WORK_PLAIN] = {"plain", GP_KERNEL_WORK, 8},
-	[GP_WORK_SMEM] = {"smem", GP_KERNEL_SMEM, 4},
-	[GP_WORK_TENSOR] = {"tensor", GP_KERNEL_TENSOR, 4},
-	[GP_WORK_COOP] = {"coop", GP_KERNEL_COOP, 2},
-	[GP_WORK_GRAPH] = {"graph", GP_KERNEL_WORK, 8},
-	[GP_WORK_MEMORY] = {"memory", GP_KERNEL_STREAM, 8},
-	[GP_WORK_LIVE] = {"live", GP_KERNEL_WORK, 1},
+	[GP_WORK_PLAIN] = { "plain", GP_KERNEL_WORK, 8 },
+	[GP_WORK_SMEM] = { "smem", GP_KERNEL_SMEM, 4 },
+	[GP_WORK_TENSOR] = { "tensor", GP_KERNEL_TENSOR, 4 },
+	[GP_WORK_COOP] = { "coop", GP_KERNEL_COOP, 2 },
+	[GP_WORK_GRAPH] = { "graph", GP_KERNEL_WORK, 8 },
+	[GP_WORK_MEMORY] = { "memory", GP_KERNEL_STREAM, 8 },
+	[GP_WORK_LIVE] = { "live", GP_KERNEL_WORK, 1 },
 };
 
 int gp_work_kind_parse(const char *name)
@@ -44,8 +44,7 @@ static size_t block_words(const struct gp_work *work)
 {
 	if (work->kind == GP_WORK_MEMORY)
 		return (size_t)work->rows * GP_KERNEL_ROW_WORDS;
-	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS
-					    : work->shape.threads;
+	return work->kind == GP_WORK_TENSOR ? GP_KERNEL_TENSOR_WORDS : work->shape.threads;
 }
 
 static size_t words(const struct gp_work *work)
@@ -60,8 +59,7 @@ static void *host_alloc(size_t bytes)
 	void *ptr = malloc(bytes);
 
 	if (!ptr) {
-		fprintf(stderr, "%s: no memory\n",
-			program_invocation_short_name);
+		fprintf(stderr, "%s: no memory\n", program_invocation_short_name);
 		exit(1);
 	}
 	return ptr;
@@ -84,17 +82,15 @@ void gp_work_reset(struct gp_work *work)
 
 static uint32_t rows_of(const struct gp_work *work, uint64_t set_bytes)
 {
-	const uint64_t row = (uint64_t)work->blocks * GP_KERNEL_ROW_WORDS *
-			     sizeof(uint32_t);
+	const uint64_t row = (uint64_t)work->blocks * GP_KERNEL_ROW_WORDS * sizeof(uint32_t);
 
 	return (uint32_t)(((set_bytes ? set_bytes : SET_BYTES) + row - 1) / row);
 }
 
-void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
-		  enum gp_work_kind kind, uint32_t blocks, void *stream)
+void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu, enum gp_work_kind kind,
+		  uint32_t blocks, void *stream)
 {
-	gp_work_open_shaped(work, gpu, kind, (struct gp_work_shape){.blocks = blocks},
-			    stream);
+	gp_work_open_shaped(work, gpu, kind, (struct gp_work_shape){ .blocks = blocks }, stream);
 }
 
 /* What one block of LIVE fills an SM with. */
@@ -111,8 +107,7 @@ static struct gp_shape all_live(const struct gp_bench_gpu *gpu)
 }
 
 void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
-			 enum gp_work_kind kind, struct gp_work_shape shape,
-			 void *stream)
+			 enum gp_work_kind kind, struct gp_work_shape shape, void *stream)
 {
 	size_t bytes;
 
@@ -125,13 +120,13 @@ void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
 	work->gpu = gpu;
 	work->stream = stream;
 	work->kind = kind;
-	work->blocks = shape.blocks ? shape.blocks :
-				      gpu->sms * kinds[kind].blocks_per_sm;
-	work->shape = kind == GP_WORK_LIVE ? all_live(gpu) : (struct gp_shape){
-		.fn = gpu->fn[kinds[kind].kernel],
-		.threads = GP_KERNEL_THREADS,
-		.shared_bytes = shape.shared_bytes,
-	};
+	work->blocks = shape.blocks ? shape.blocks : gpu->sms * kinds[kind].blocks_per_sm;
+	work->shape = kind == GP_WORK_LIVE ? all_live(gpu) :
+					     (struct gp_shape){
+						     .fn = gpu->fn[kinds[kind].kernel],
+						     .threads = GP_KERNEL_THREADS,
+						     .shared_bytes = shape.shared_bytes,
+					     };
 	work->rows = rows_of(work, shape.set_bytes);
 	bytes = words(work) * sizeof(uint32_t);
 	GP_CU(cuMemAlloc_v2(&work->buf, bytes));
@@ -150,24 +145,22 @@ static void launch_kernel(struct gp_work *work)
 	uint32_t one = 1;
 	const struct gp_shape s = work->shape;
 	/* The last is gp_live's. */
-	void *plain[] = {&work->buf, &work->in, &mul, &work->iters, &one};
-	void *smem[] = {&work->buf, &mul, &work->iters};
-	void *tensor[] = {&work->buf, &seed, &work->iters};
-	void *coop[] = {&work->buf, &mul, &work->iters, &phases};
-	void *memory[] = {&work->buf, &mul, &work->iters, &work->rows};
-	void **params = work->kind == GP_WORK_SMEM     ? smem
-			: work->kind == GP_WORK_TENSOR ? tensor
-			: work->kind == GP_WORK_MEMORY ? memory
-						       : plain;
+	void *plain[] = { &work->buf, &work->in, &mul, &work->iters, &one };
+	void *smem[] = { &work->buf, &mul, &work->iters };
+	void *tensor[] = { &work->buf, &seed, &work->iters };
+	void *coop[] = { &work->buf, &mul, &work->iters, &phases };
+	void *memory[] = { &work->buf, &mul, &work->iters, &work->rows };
+	void **params = work->kind == GP_WORK_SMEM   ? smem :
+			work->kind == GP_WORK_TENSOR ? tensor :
+			work->kind == GP_WORK_MEMORY ? memory :
+						       plain;
 
 	if (work->kind == GP_WORK_COOP)
-		GP_CU(cuLaunchCooperativeKernel(s.fn, work->blocks, 1, 1,
-						s.threads, 1, 1, s.shared_bytes,
-						work->stream, coop));
+		GP_CU(cuLaunchCooperativeKernel(s.fn, work->blocks, 1, 1, s.threads, 1, 1,
+						s.shared_bytes, work->stream, coop));
 	else
-		GP_CU(cuLaunchKernel(s.fn, work->blocks, 1, 1, s.threads, 1, 1,
-				     s.shared_bytes, work->stream, params,
-				     NULL));
+		GP_CU(cuLaunchKernel(s.fn, work->blocks, 1, 1, s.threads, 1, 1, s.shared_bytes,
+				     work->stream, params, NULL));
 }
 
 static void drop_graph(struct gp_work *work)
@@ -184,11 +177,9 @@ static void make_graph(struct gp_work *work)
 	const size_t bytes = words(work) * sizeof(uint32_t);
 
 	GP_CU(cuStreamBeginCapture_v2(work->stream, GP_CU_CAPTURE_RELAXED));
-	GP_CU(cuMemcpyHtoDAsync_v2(work->in, work->host_in, bytes,
-				   work->stream));
+	GP_CU(cuMemcpyHtoDAsync_v2(work->in, work->host_in, bytes, work->stream));
 	launch_kernel(work);
-	GP_CU(cuMemcpyDtoHAsync_v2(work->host_out, work->buf, bytes,
-				   work->stream));
+	GP_CU(cuMemcpyDtoHAsync_v2(work->host_out, work->buf, bytes, work->stream));
 	GP_CU(cuStreamEndCapture(work->stream, &work->graph));
 	GP_CU(cuGraphInstantiateWithFlags(&work->graph_exec, work->graph, 0));
 }
@@ -257,8 +248,7 @@ void gp_work_calibrate_from(struct gp_work *work, uint64_t ns, uint32_t iters)
 	       run(work, 1) > CALIBRATE_STEP * ns + CALIBRATE_SLOW_NS)
 		work->iters /= CALIBRATE_STEP;
 	/* A short run drowns in the cost of waiting: never trust a large ratio. */
-	for (int pass = 0;
-	     pass < 12 && (ratio < 1 - within || ratio > 1 + within); pass++) {
+	for (int pass = 0; pass < 12 && (ratio < 1 - within || ratio > 1 + within); pass++) {
 		now = (struct pass){ work->iters, gp_work_measure(work, n) };
 		if (is_hidden(now, before, ns))
 			break;
@@ -279,52 +269,43 @@ void gp_work_calibrate(struct gp_work *work, uint64_t ns)
 }
 
 /* Compares blocks [first, first + count); @got is the whole buffer. */
-static bool check_blocks(const struct gp_work *work, uint32_t *expect,
-			 const uint32_t *got, uint64_t first, uint64_t count)
+static bool check_blocks(const struct gp_work *work, uint32_t *expect, const uint32_t *got,
+			 uint64_t first, uint64_t count)
 {
 	const uint32_t *in = work->kind == GP_WORK_GRAPH ? work->host_in : NULL;
 	const size_t from = first * block_words(work);
 	const size_t to = (first + count) * block_words(work);
 
 	if (work->kind == GP_WORK_TENSOR) {
-		gp_ref_tensor(expect, TENSOR_SEED,
-			      (uint32_t)work->launched * work->iters, first,
+		gp_ref_tensor(expect, TENSOR_SEED, (uint32_t)work->launched * work->iters, first,
 			      count);
-		return !memcmp(expect + from, got + from,
-			       (to - from) * sizeof(*got));
+		return !memcmp(expect + from, got + from, (to - from) * sizeof(*got));
 	}
 	if (work->kind == GP_WORK_MEMORY) {
-		gp_ref_stream(expect, GP_KERNEL_MUL, work->iters, work->rows,
-			      work->launched, first, count);
-		return !memcmp(expect + from, got + from,
-			       (to - from) * sizeof(*got));
+		gp_ref_stream(expect, GP_KERNEL_MUL, work->iters, work->rows, work->launched, first,
+			      count);
+		return !memcmp(expect + from, got + from, (to - from) * sizeof(*got));
 	}
 	for (uint64_t k = 0; k < work->launched; k++) {
 		if (work->kind == GP_WORK_SMEM)
-			gp_ref_smem(expect, GP_KERNEL_MUL, work->iters, first,
-				    count);
+			gp_ref_smem(expect, GP_KERNEL_MUL, work->iters, first, count);
 		else
-			gp_ref_work(expect, in, GP_KERNEL_MUL, work->iters,
-				    first, count);
+			gp_ref_work(expect, in, GP_KERNEL_MUL, work->iters, first, count);
 	}
 	return !memcmp(expect + from, got + from, (to - from) * sizeof(*got));
 }
 
-static bool check(const struct gp_work *work, uint32_t *expect,
-		  const uint32_t *got)
+static bool check(const struct gp_work *work, uint32_t *expect, const uint32_t *got)
 {
-	const uint64_t cost = work->kind == GP_WORK_SMEM     ? 64
-			      : work->kind == GP_WORK_TENSOR ||
-					work->kind == GP_WORK_MEMORY ? 0
-							     : 1;
-	const uint64_t step =
-		1 + cost * work->launched * work->blocks / CHECK_BLOCKS;
+	const uint64_t cost = work->kind == GP_WORK_SMEM				   ? 64 :
+			      work->kind == GP_WORK_TENSOR || work->kind == GP_WORK_MEMORY ? 0 :
+											     1;
+	const uint64_t step = 1 + cost * work->launched * work->blocks / CHECK_BLOCKS;
 
 	gp_ref_fill(expect, words(work), FILL_SEED);
 	if (work->kind == GP_WORK_COOP) {
 		for (uint64_t k = 0; k < work->launched; k++)
-			gp_ref_coop(expect, GP_KERNEL_MUL, work->iters,
-				    COOP_PHASES, work->blocks);
+			gp_ref_coop(expect, GP_KERNEL_MUL, work->iters, COOP_PHASES, work->blocks);
 		return !memcmp(expect, got, words(work) * sizeof(*got));
 	}
 	for (uint64_t b = 0; b < work->blocks; b += step)

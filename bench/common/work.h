@@ -16,16 +16,16 @@ enum gp_work_kind {
 	GP_WORK_PLAIN,
 	GP_WORK_SMEM, /* all shared memory of an SM, many registers */
 	GP_WORK_TENSOR,
-	GP_WORK_COOP, /* cooperative launch, the grid synchronises */
-	GP_WORK_GRAPH, /* CUDA graph: copy in, kernel, copy out */
+	GP_WORK_COOP,	/* cooperative launch, the grid synchronises */
+	GP_WORK_GRAPH,	/* CUDA graph: copy in, kernel, copy out */
 	GP_WORK_MEMORY, /* through so much memory that no cache has it */
-	GP_WORK_LIVE, /* all registers of an SM, and all its shared memory */
+	GP_WORK_LIVE,	/* all registers of an SM, and all its shared memory */
 	GP_WORK_KINDS,
 };
 
 struct gp_work {
 	const struct gp_bench_gpu *gpu; /* borrowed */
-	void *stream; /* borrowed */
+	void *stream;			/* borrowed */
 	enum gp_work_kind kind;
 	/*
 	 * Of the next launch. Of PLAIN work the caller may change it between launches,
@@ -35,8 +35,8 @@ struct gp_work {
 	uint32_t blocks;
 	uint32_t rows; /* MEMORY: of each block */
 	uint32_t iters;
-	uint64_t launched; /* since open or reset */
-	uint64_t buf, in; /* on the device */
+	uint64_t launched;	      /* since open or reset */
+	uint64_t buf, in;	      /* on the device */
 	uint32_t *host_in, *host_out; /* GRAPH: pinned */
 	void *graph, *graph_exec;
 };
@@ -54,11 +54,10 @@ struct gp_work_shape {
  * The caller sets iters or calls gp_work_calibrate() before the first launch.
  */
 void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
-			 enum gp_work_kind kind, struct gp_work_shape shape,
-			 void *stream);
+			 enum gp_work_kind kind, struct gp_work_shape shape, void *stream);
 /** The same, with nothing but @blocks. */
-void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu,
-		  enum gp_work_kind kind, uint32_t blocks, void *stream);
+void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu, enum gp_work_kind kind,
+		  uint32_t blocks, void *stream);
 
 /** Queue it once. */
 void gp_work_launch(struct gp_work *work);

@@ -51,17 +51,21 @@ static void say_class_times(const struct gp_plan_client *c, char *text, size_t l
 {
 	*text = '\0';
 	if (c->runtime_us)
-		snprintf(text, len, ",period=%" PRIu64 "ns,deadline=%" PRIu32 "us,runtime=%" PRIu32
-			 "us", gp_plan_period_ns(c), c->deadline_us, c->runtime_us);
+		snprintf(text, len,
+			 ",period=%" PRIu64 "ns,deadline=%" PRIu32 "us,runtime=%" PRIu32 "us",
+			 gp_plan_period_ns(c), c->deadline_us, c->runtime_us);
 }
 
-int gp_command_peer(struct gp_command *command, const struct gp_device_run *run,
-		    char *const *words, size_t client, const char *folder)
+int gp_command_peer(struct gp_command *command, const struct gp_device_run *run, char *const *words,
+		    size_t client, const char *folder)
 {
 	char class_name[24], class_times[96], word[GP_COMMAND_WORD_LEN];
 	const struct gp_peer_names names = {
-		.device = run->device, .class_name = class_name, .client = run->client,
-		.folder = folder, .class_times = class_times,
+		.device = run->device,
+		.class_name = class_name,
+		.client = run->client,
+		.folder = folder,
+		.class_times = class_times,
 	};
 
 	say_class(&run->plan->client[client], class_name, sizeof(class_name));
@@ -171,7 +175,7 @@ static void write_arrivals(const struct gp_device_run *run, size_t client, FILE 
 
 	gp_plan_law(one, law, sizeof(law));
 	if (gp_arrivals_parse(law, 1e9 / one->rate, run->seed, client + 1, &arrivals))
-		return;		/* the plan was read: it is one */
+		return; /* the plan was read: it is one */
 	for (uint64_t at_ns = gp_arrivals_next_ns(&arrivals, 0, 0); at_ns < end_ns;
 	     at_ns = gp_arrivals_next_ns(&arrivals, at_ns, 0))
 		fprintf(file, "%" PRIu64 "\n", at_ns);

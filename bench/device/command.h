@@ -21,8 +21,8 @@ struct gp_command {
  * gp_command_peer() - @words of the peer's, and for @client (by its place; any, where the
  * words are nobody's) what their names stand for. 0; -E2BIG; -ENOENT: there is no such name.
  */
-int gp_command_peer(struct gp_command *command, const struct gp_device_run *run,
-		    char *const *words, size_t client, const char *folder);
+int gp_command_peer(struct gp_command *command, const struct gp_device_run *run, char *const *words,
+		    size_t client, const char *folder);
 void gp_command_add(struct gp_command *command, const char *word);
 /** Has it a workload of PyTorch's client? */
 bool gp_command_is_torch(const struct gp_device_run *run, size_t client);

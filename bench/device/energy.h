@@ -10,7 +10,7 @@ struct gp_energy;
  * tell.
  */
 struct gp_energy *gp_energy_open(const char *device, const char *library);
-void gp_energy_close(struct gp_energy *energy);	/* NULL is fine */
+void gp_energy_close(struct gp_energy *energy); /* NULL is fine */
 /** J; < 0: it does not tell. NULL is fine. */
 double gp_energy_joules(const struct gp_energy *energy);
 

@@ -16,7 +16,7 @@ struct gp_kills {
 	struct gp_kills_client {
 		struct gp_random random;
 		double mean_ns;
-		uint64_t next_ns;	/* UINT64_MAX: never */
+		uint64_t next_ns; /* UINT64_MAX: never */
 	} client[GP_PLAN_CLIENTS_MAX];
 	size_t clients;
 	uint64_t end_ns;

@@ -18,25 +18,24 @@ static const cyaml_schema_value_t word_schema = {
 	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, GP_PEER_TEXT_MAX),
 };
 
-#define TEXT(member) CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct gp_peer, member, \
-					    1, GP_PEER_TEXT_MAX)
+#define TEXT(member)                                                                   \
+	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct gp_peer, member, 1, \
+			       GP_PEER_TEXT_MAX)
 #define BOOL(member, flags) CYAML_FIELD_BOOL(#member, flags, struct gp_peer, member)
-#define WORDS(member, flags)                                                              \
+#define WORDS(member, flags)                                                                  \
 	CYAML_FIELD_SEQUENCE_COUNT(#member, flags, struct gp_peer, member.word, member.count, \
 				   &word_schema, 0, GP_PEER_WORDS)
 
-static const cyaml_schema_field_t fields[] = {
-	TEXT(name),
-	TEXT(what),
-	WORDS(lc, CYAML_FLAG_DEFAULT),
-	WORDS(be, CYAML_FLAG_DEFAULT),
-	BOOL(hint, CYAML_FLAG_DEFAULT),
-	WORDS(needs, CYAML_FLAG_DEFAULT),
-	WORDS(together, CYAML_FLAG_OPTIONAL),
-	WORDS(beside, CYAML_FLAG_OPTIONAL),
-	BOOL(cards_only, CYAML_FLAG_OPTIONAL),
-	CYAML_FIELD_END
-};
+static const cyaml_schema_field_t fields[] = { TEXT(name),
+					       TEXT(what),
+					       WORDS(lc, CYAML_FLAG_DEFAULT),
+					       WORDS(be, CYAML_FLAG_DEFAULT),
+					       BOOL(hint, CYAML_FLAG_DEFAULT),
+					       WORDS(needs, CYAML_FLAG_DEFAULT),
+					       WORDS(together, CYAML_FLAG_OPTIONAL),
+					       WORDS(beside, CYAML_FLAG_OPTIONAL),
+					       BOOL(cards_only, CYAML_FLAG_OPTIONAL),
+					       CYAML_FIELD_END };
 
 static const cyaml_schema_value_t schema = {
 	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct gp_peer, fields),
@@ -111,7 +110,7 @@ static const char *value_of(const struct gp_peer *peer, const struct gp_peer_nam
 	} known[] = {
 		{ "device", names->device }, { "class", names->class_name },
 		{ "client", names->client }, { "folder", names->folder },
-		{ "peers", peer->folder }, { "class_times", names->class_times },
+		{ "peers", peer->folder },   { "class_times", names->class_times },
 	};
 
 	if (*name == '$')
@@ -132,8 +131,8 @@ static int add(char *out, size_t len, size_t *at, const char *text, size_t n)
 	return 0;
 }
 
-int gp_peer_word(const struct gp_peer *peer, const struct gp_peer_names *names,
-		 const char *word, char *out, size_t len)
+int gp_peer_word(const struct gp_peer *peer, const struct gp_peer_names *names, const char *word,
+		 char *out, size_t len)
 {
 	size_t at = 0;
 	int err = 0;
@@ -177,7 +176,8 @@ static bool is_found(const char *program)
 		const int n = (int)strcspn(at, ":");
 
 		if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", n, at, program) <
-			    sizeof(path) && !access(path, X_OK))
+			    sizeof(path) &&
+		    !access(path, X_OK))
 			return true;
 	}
 	return false;

@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 #define GP_PEER_WORDS 16
-#define GP_PEER_TEXT_MAX 512u	/* bytes of one value */
-#define GP_PEER_WHY_LEN 512u	/* no line of why is cut shorter */
+#define GP_PEER_TEXT_MAX 512u /* bytes of one value */
+#define GP_PEER_WHY_LEN 512u  /* no line of why is cut shorter */
 
 struct gp_peer_words {
-	char *word[GP_PEER_WORDS + 1];	/* NULL at the end */
+	char *word[GP_PEER_WORDS + 1]; /* NULL at the end */
 	uint32_t count;
 };
 
 /* @folder: the file's own. @needs and what follows may be empty. */
 struct gp_peer {
 	char *name, *what, *folder;
-	struct gp_peer_words lc, be;	/* in front of a client */
+	struct gp_peer_words lc, be; /* in front of a client */
 	struct gp_peer_words needs, together, beside;
 	bool hint, cards_only;
 };
@@ -40,7 +40,7 @@ struct gp_peer *gp_peer_read(const char *path, char *why, size_t why_len);
 /** The same of @bytes of @text, as if @path had them. */
 struct gp_peer *gp_peer_parse(const char *path, const char *text, size_t bytes, char *why,
 			      size_t why_len);
-void gp_peer_destroy(struct gp_peer *peer);	/* NULL is fine */
+void gp_peer_destroy(struct gp_peer *peer); /* NULL is fine */
 
 /** Cannot it run here? Then @why says what it lacks. */
 bool gp_peer_is_absent(const struct gp_peer *peer, bool soft, char *why, size_t why_len);
@@ -49,7 +49,7 @@ bool gp_peer_is_absent(const struct gp_peer *peer, bool soft, char *why, size_t 
  * @word with its names replaced. 0; -E2BIG; -ENOENT: there is no such name, or no such
  * variable, of which @out then has the name.
  */
-int gp_peer_word(const struct gp_peer *peer, const struct gp_peer_names *names,
-		 const char *word, char *out, size_t len);
+int gp_peer_word(const struct gp_peer *peer, const struct gp_peer_names *names, const char *word,
+		 char *out, size_t len);
 
 #endif

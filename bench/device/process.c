@@ -174,8 +174,7 @@ bool gp_process_has_ended(const struct gp_process *p, int *status)
 
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms)
 {
-	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, p->pid, 0),
-				.events = POLLIN };
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, p->pid, 0), .events = POLLIN };
 	const int n = ended.fd < 0 ? 1 : poll(&ended, 1, (int)timeout_ms);
 
 	if (ended.fd >= 0)

@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 struct gp_process {
-	pid_t pid;		/* 0: none */
-	int in, out;		/* its stdin, -1 once that is at its end, and its stdout */
-	char line[4096];	/* what was read and not given yet */
+	pid_t pid;	 /* 0: none */
+	int in, out;	 /* its stdin, -1 once that is at its end, and its stdout */
+	char line[4096]; /* what was read and not given yet */
 	size_t have;
 };
 

@@ -58,8 +58,8 @@ static int read_sample(struct gp_plan_done *c, size_t *room, const char *line)
 	struct gp_request one;
 	int n = 0;
 
-	if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 "%n", &one.intended_ns,
-		   &one.start_ns, &one.end_ns, &n) != 3)
+	if (sscanf(line, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 "%n", &one.intended_ns, &one.start_ns,
+		   &one.end_ns, &n) != 3)
 		return 0;
 	if (!c->requests)
 		c->tokens.of_each = count_tokens(line + n);

@@ -19,15 +19,15 @@
 #include "bench/device/timeline.h"
 #include "bench/device/usage.h"
 
-#define READY_MS 300000u	/* to find out what each of hundreds of kernels takes */
-#define END_MS 60000u		/* more than the plan's length */
-#define BESIDE_MS 30000u	/* for what runs beside them to begin, and to end */
-#define SOON_NS 300000000u	/* from telling all to begin until they do */
+#define READY_MS 300000u   /* to find out what each of hundreds of kernels takes */
+#define END_MS 60000u	   /* more than the plan's length */
+#define BESIDE_MS 30000u   /* for what runs beside them to begin, and to end */
+#define SOON_NS 300000000u /* from telling all to begin until they do */
 #define NS_PER_S 1000000000u
 #define NVML "libnvidia-ml.so.1"
-#define SOFT_SLOWER 20		/* than real time, with many clients */
+#define SOFT_SLOWER 20 /* than real time, with many clients */
 #define NS_PER_MS 1000000u
-#define AT_ONCE "go\n"		/* to a client that is ready, or once it is */
+#define AT_ONCE "go\n" /* to a client that is ready, or once it is */
 
 struct run {
 	const struct gp_device_run *how;
@@ -295,8 +295,8 @@ static int await_line(struct run *r, size_t i, char *line, size_t len)
 
 	for (;;) {
 		const uint64_t kill_ns = gp_kills_next_ns(&r->kills);
-		int err = gp_process_expect(p, "client ", ms_until(kill_ns < until_ns ? kill_ns :
-									until_ns), line, len);
+		int err = gp_process_expect(
+			p, "client ", ms_until(kill_ns < until_ns ? kill_ns : until_ns), line, len);
 
 		if (!err)
 			return 0;
@@ -334,8 +334,8 @@ static int end_process(struct run *r, size_t i)
 {
 	if (is_killed(r, i))
 		return end_life(r, i);
-	return gp_process_end(&r->process[i], END_MS) ?
-		       failed(r, i, -EPROTO, "did not end well") : 0;
+	return gp_process_end(&r->process[i], END_MS) ? failed(r, i, -EPROTO, "did not end well") :
+							0;
 }
 
 static int await_all(struct run *r)
@@ -344,8 +344,7 @@ static int await_all(struct run *r)
 
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
 		err = is_killed(r, i) ? 0 : await_client(r, i);
-	r->result->end_ns = r->result->begin_ns +
-			    (uint64_t)(r->how->plan->seconds * NS_PER_S);
+	r->result->end_ns = r->result->begin_ns + (uint64_t)(r->how->plan->seconds * NS_PER_S);
 	for (size_t i = 0; i < r->processes && !err; i++)
 		err = end_process(r, i);
 	return err;

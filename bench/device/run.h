@@ -10,14 +10,14 @@
 #include "bench/plan/result.h"
 
 struct gp_device_run {
-	const char *client;		/* the program: bench/apps/client.c */
-	const char *torch_client;	/* of workloads torch:MODEL: bench/pytorch/client.py */
-	const char *ctxlog;		/* bench/apps/ctxlog.c; NULL: nothing is kept of the log */
-	const char *device;		/* as gpreempt run --device takes it */
-	bool soft;			/* the software GPU: its clock is its own */
+	const char *client;	  /* the program: bench/apps/client.c */
+	const char *torch_client; /* of workloads torch:MODEL: bench/pytorch/client.py */
+	const char *ctxlog;	  /* bench/apps/ctxlog.c; NULL: nothing is kept of the log */
+	const char *device;	  /* as gpreempt run --device takes it */
+	bool soft;		  /* the software GPU: its clock is its own */
 	const struct gp_plan *plan;
-	char *const *workload;		/* of each client: a name or a file */
-	char *const *found;		/* of each: what it finds out of its kernels on the
+	char *const *workload; /* of each client: a name or a file */
+	char *const *found;    /* of each: what it finds out of its kernels on the
 					 * device is kept there for the next time */
 	const struct gp_peer *peer;
 	uint64_t seed;

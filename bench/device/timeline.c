@@ -14,7 +14,7 @@
 struct reader {
 	const struct gp_timeline_who *who;
 	size_t count, room;
-	uint64_t *since_ns;	/* of each: on since; 0: off, or not known */
+	uint64_t *since_ns; /* of each: on since; 0: off, or not known */
 	struct gp_plan_result *result;
 };
 
@@ -57,7 +57,9 @@ static bool add(struct reader *r, size_t i, uint64_t until_ns)
 		result->stretch = more;
 	}
 	result->stretch[result->stretches++] = (struct gp_stretch){
-		.start_ns = start_ns, .end_ns = end_ns, .client = r->who[i].client,
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.client = r->who[i].client,
 	};
 	return true;
 }

@@ -15,12 +15,12 @@
 
 struct gp_timeline {
 	struct gp_process process;
-	char path[64];		/* of what it writes */
+	char path[64]; /* of what it writes */
 };
 
 /* A client's process; a client that is killed has several. */
 struct gp_timeline_who {
-	pid_t pid;		/* 0: not known */
+	pid_t pid; /* 0: not known */
 	uint32_t client;
 };
 
@@ -34,8 +34,8 @@ int gp_timeline_start(struct gp_timeline *timeline, const char *program, const c
  * No longer: @result's stretches are those of the @count of @who while the plan was.
  * 0; -ENOMEM; -EBADMSG: what was written is no log.
  */
-int gp_timeline_end(struct gp_timeline *timeline, const struct gp_timeline_who *who,
-		    size_t count, struct gp_plan_result *result);
+int gp_timeline_end(struct gp_timeline *timeline, const struct gp_timeline_who *who, size_t count,
+		    struct gp_plan_result *result);
 
 /** The same of what is written already, "time start|end|lost pid context count" lines. */
 int gp_timeline_read(FILE *file, const struct gp_timeline_who *who, size_t count,

@@ -17,8 +17,8 @@
 
 struct entry {
 	pid_t pid, parent;
-	uint64_t waited_ticks;	/* of children that were waited for */
-	bool below;		/* the one that is asked about, or it itself */
+	uint64_t waited_ticks; /* of children that were waited for */
+	bool below;	       /* the one that is asked about, or it itself */
 };
 
 struct table {

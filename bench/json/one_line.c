@@ -33,12 +33,13 @@ void gp_one_line_value(const json_t *value, char *buf, size_t len)
 	else if (n && n < len)
 		buf[n] = 0;
 	else
-		snprintf(buf, len, "%s", json_is_object(value) ? "{..}" :
-					 json_is_array(value)  ? "[..]" : "something long");
+		snprintf(buf, len, "%s",
+			 json_is_object(value) ? "{..}" :
+			 json_is_array(value)  ? "[..]" :
+						 "something long");
 }
 
-void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format,
-		     va_list args)
+void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format, va_list args)
 {
 	const int n = snprintf(why, why_len, "%s: ", name);
 
@@ -47,8 +48,7 @@ void gp_one_line_say(char *why, size_t why_len, const char *name, const char *fo
 	gp_one_line(why);
 }
 
-void gp_one_line_json(const json_error_t *error, const char *name, char *why,
-		      size_t why_len)
+void gp_one_line_json(const json_error_t *error, const char *name, char *why, size_t why_len)
 {
 	/* Without a line it is the file that could not be read, and is named. */
 	if (error->line < 0)

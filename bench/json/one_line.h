@@ -20,11 +20,10 @@ bool gp_is_one_line(const char *text);
 void gp_one_line_value(const json_t *value, char *buf, size_t len);
 
 /** In @why, what is wrong with the file, or the text, that is called @name. */
-void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format,
-		     va_list args) __attribute__((format(printf, 4, 0)));
+void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format, va_list args)
+	__attribute__((format(printf, 4, 0)));
 
 /** In @why, why jansson took no file, or no text that is called @name: as one line. */
-void gp_one_line_json(const json_error_t *error, const char *name, char *why,
-		      size_t why_len);
+void gp_one_line_json(const json_error_t *error, const char *name, char *why, size_t why_len);
 
 #endif

@@ -13,8 +13,8 @@ struct copy {
 	void *stream;
 	bool in;
 	size_t bytes;
-	uint32_t *host[2];	/* pinned: in, both sources; out, the first is where to */
-	uint64_t device[2];	/* out, both sources; in, the first is where to */
+	uint32_t *host[2];  /* pinned: in, both sources; out, the first is where to */
+	uint64_t device[2]; /* out, both sources; in, the first is where to */
 	uint32_t *expect[2];
 	uint64_t requests;
 };
@@ -110,6 +110,9 @@ static bool check(void *job)
 }
 
 const struct gp_kind gp_kind_copy = {
-	.open = open_copy, .request = request, .check = check, .reset = reset,
+	.open = open_copy,
+	.request = request,
+	.check = check,
+	.reset = reset,
 	.close = close_copy,
 };

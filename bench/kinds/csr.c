@@ -12,13 +12,13 @@
 #define SEED 1u
 
 struct csr {
-	struct gp_planes planes;	/* the vertices' values; behind them the last round that
+	struct gp_planes planes; /* the vertices' values; behind them the last round that
 					 * changed one */
 	struct gp_graph *graph;
 	uint32_t op;
 	uint64_t row, col;
-	uint32_t *changed;		/* pinned */
-	uint32_t round;			/* goes on from request to request: none is taken for
+	uint32_t *changed; /* pinned */
+	uint32_t round;	   /* goes on from request to request: none is taken for
 					 * one before */
 };
 
@@ -32,9 +32,10 @@ static uint64_t on_device(const uint32_t *words, size_t count)
 
 static enum gp_csr_op op_of(enum gp_workload_kind kind)
 {
-	return kind == GP_WORKLOAD_BFS	? GP_CSR_BFS :
-	       kind == GP_WORKLOAD_SSSP ? GP_CSR_SSSP :
-	       kind == GP_WORKLOAD_COMPONENTS ? GP_CSR_COMPONENTS : GP_CSR_PAGERANK;
+	return kind == GP_WORKLOAD_BFS	      ? GP_CSR_BFS :
+	       kind == GP_WORKLOAD_SSSP	      ? GP_CSR_SSSP :
+	       kind == GP_WORKLOAD_COMPONENTS ? GP_CSR_COMPONENTS :
+						GP_CSR_PAGERANK;
 }
 
 static void *open_csr(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
@@ -76,8 +77,14 @@ static void close_csr(void *job)
 static void launch(struct csr *c, unsigned int from)
 {
 	uint32_t vertices = c->graph->vertices, edges = c->graph->edges;
-	void *params[] = { &c->op, &vertices, &edges, &c->round, &c->row, &c->col,
-			   &c->planes.plane[from], &c->planes.plane[!from] };
+	void *params[] = { &c->op,
+			   &vertices,
+			   &edges,
+			   &c->round,
+			   &c->row,
+			   &c->col,
+			   &c->planes.plane[from],
+			   &c->planes.plane[!from] };
 
 	GP_CU(cuLaunchKernel(c->planes.gpu->fn[GP_KERNEL_CSR], vertices / GP_KERNEL_THREADS, 1, 1,
 			     GP_KERNEL_THREADS, 1, 1, 0, c->planes.stream, params, NULL));
@@ -104,8 +111,7 @@ static void request(void *job)
 		launch(c, from);
 		from = !from;
 		rounds++;
-		more = c->op == GP_CSR_PAGERANK ? rounds < GP_GRAPH_RANK_ROUNDS :
-						  changed(c, from);
+		more = c->op == GP_CSR_PAGERANK ? rounds < GP_GRAPH_RANK_ROUNDS : changed(c, from);
 	} while (more);
 	gp_planes_end(&c->planes, from);
 }
@@ -121,6 +127,9 @@ static void reset(void *job)
 }
 
 const struct gp_kind gp_kind_csr = {
-	.open = open_csr, .request = request, .check = check, .reset = reset,
+	.open = open_csr,
+	.request = request,
+	.check = check,
+	.reset = reset,
 	.close = close_csr,
 };

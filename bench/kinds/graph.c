@@ -108,8 +108,9 @@ void gp_graph_destroy(struct gp_graph *graph)
 void gp_graph_begin(const struct gp_graph *g, enum gp_csr_op op, uint32_t *value)
 {
 	for (uint32_t v = 0; v < g->vertices; v++)
-		value[v] = op == GP_CSR_PAGERANK ? GP_CSR_RANK :
-			   op == GP_CSR_COMPONENTS ? v : GP_CSR_NONE;
+		value[v] = op == GP_CSR_PAGERANK   ? GP_CSR_RANK :
+			   op == GP_CSR_COMPONENTS ? v :
+						     GP_CSR_NONE;
 	if (op == GP_CSR_BFS || op == GP_CSR_SSSP)
 		value[g->source] = 0;
 }
@@ -132,7 +133,7 @@ static void spread(const struct gp_graph *g, enum gp_csr_op op, uint32_t *value,
 		for (uint32_t e = g->row[u]; e < g->row[u + 1]; e++) {
 			const uint32_t v = g->col[e];
 			const uint32_t way = value[u] + (op == GP_CSR_SSSP ? gp_csr_weight(u, v) :
-							 op == GP_CSR_BFS);
+									     op == GP_CSR_BFS);
 
 			if (way >= value[v])
 				continue;

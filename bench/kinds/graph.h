@@ -11,14 +11,14 @@
 
 #include "bench/common/kernels.h"
 
-#define GP_GRAPH_DEGREE 16u	/* of a vertex, on average */
+#define GP_GRAPH_DEGREE 16u /* of a vertex, on average */
 #define GP_GRAPH_RANK_ROUNDS 20u
 
 struct gp_graph {
-	uint32_t vertices, edges;	/* each edge counts at both ends */
-	uint32_t *row;		/* vertices + 1: where in col its neighbours begin */
+	uint32_t vertices, edges; /* each edge counts at both ends */
+	uint32_t *row;		  /* vertices + 1: where in col its neighbours begin */
 	uint32_t *col;
-	uint32_t source;	/* one of many neighbours: searches begin there */
+	uint32_t source; /* one of many neighbours: searches begin there */
 };
 
 /**
@@ -26,7 +26,7 @@ struct gp_graph {
  * many neighbours. NULL: out of memory. Free with gp_graph_destroy().
  */
 struct gp_graph *gp_graph_create(uint32_t scale, uint64_t seed);
-void gp_graph_destroy(struct gp_graph *graph);	/* NULL is fine */
+void gp_graph_destroy(struct gp_graph *graph); /* NULL is fine */
 
 /** What each vertex begins with. */
 void gp_graph_begin(const struct gp_graph *graph, enum gp_csr_op op, uint32_t *value);

@@ -11,7 +11,7 @@
 #include "bench/replay/solo.h"
 
 struct gp_job {
-	const struct gp_kind *kind;	/* NULL: replay */
+	const struct gp_kind *kind; /* NULL: replay */
 	void *of_kind;
 	struct gp_replay *replay;
 };

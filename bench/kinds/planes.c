@@ -28,8 +28,8 @@ void gp_planes_reset(struct gp_planes *p)
 	p->requests = 0;
 }
 
-void gp_planes_open(struct gp_planes *p, const struct gp_bench_gpu *gpu, void *stream,
-		    size_t words, size_t more, const uint32_t *begin, uint32_t *expect)
+void gp_planes_open(struct gp_planes *p, const struct gp_bench_gpu *gpu, void *stream, size_t words,
+		    size_t more, const uint32_t *begin, uint32_t *expect)
 {
 	uint32_t *whole;
 

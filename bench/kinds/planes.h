@@ -14,7 +14,7 @@
 #include "bench/common/cuda.h"
 
 struct gp_planes {
-	const struct gp_bench_gpu *gpu;	/* borrowed */
+	const struct gp_bench_gpu *gpu; /* borrowed */
 	void *stream;			/* borrowed */
 	size_t words;			/* that are added: whole blocks of them */
 	size_t bytes;			/* of each plane */
@@ -27,8 +27,8 @@ struct gp_planes {
  * @words, and @more that are not added, begin as @begin. @expect is what a request makes
  * of the words, and is freed by gp_planes_close().
  */
-void gp_planes_open(struct gp_planes *p, const struct gp_bench_gpu *gpu, void *stream,
-		    size_t words, size_t more, const uint32_t *begin, uint32_t *expect);
+void gp_planes_open(struct gp_planes *p, const struct gp_bench_gpu *gpu, void *stream, size_t words,
+		    size_t more, const uint32_t *begin, uint32_t *expect);
 void gp_planes_close(struct gp_planes *p);
 /** The first plane is what it was at the beginning. Does not wait. */
 void gp_planes_begin(struct gp_planes *p);

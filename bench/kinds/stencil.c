@@ -60,14 +60,14 @@ static void close_stencil(void *job)
 static void request(void *job)
 {
 	struct stencil *s = job;
-	const unsigned int blocks = (unsigned int)((s->planes.words + GP_KERNEL_THREADS - 1) /
-						   GP_KERNEL_THREADS);
+	const unsigned int blocks =
+		(unsigned int)((s->planes.words + GP_KERNEL_THREADS - 1) / GP_KERNEL_THREADS);
 
 	gp_planes_begin(&s->planes);
 	for (uint32_t step = 0; step < s->steps; step++) {
 		uint32_t along_z = step % 2;
-		void *params[] = { &s->planes.plane[along_z], &s->planes.plane[!along_z],
-				   &s->width, &s->height, &along_z };
+		void *params[] = { &s->planes.plane[along_z], &s->planes.plane[!along_z], &s->width,
+				   &s->height, &along_z };
 
 		GP_CU(cuLaunchKernel(s->planes.gpu->fn[GP_KERNEL_STENCIL], blocks, 1, 1,
 				     GP_KERNEL_THREADS, 1, 1, 0, s->planes.stream, params, NULL));
@@ -86,6 +86,9 @@ static void reset(void *job)
 }
 
 const struct gp_kind gp_kind_stencil = {
-	.open = open_stencil, .request = request, .check = check, .reset = reset,
+	.open = open_stencil,
+	.request = request,
+	.check = check,
+	.reset = reset,
 	.close = close_stencil,
 };

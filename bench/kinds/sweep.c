@@ -10,8 +10,8 @@ static void line(const uint32_t *from, uint32_t *to, uint32_t length, size_t ste
 	uint32_t here = from[0], after = from[step];
 
 	for (uint32_t i = 0; i < length; i++) {
-		const uint32_t after2 = from[i + 2 < length ? (i + 2) * step :
-							      (i + 2 - length) * step];
+		const uint32_t after2 =
+			from[i + 2 < length ? (i + 2) * step : (i + 2 - length) * step];
 
 		to[i * step] = here + 7 * (before + after) - (before2 + after2);
 		before2 = before;
@@ -21,8 +21,7 @@ static void line(const uint32_t *from, uint32_t *to, uint32_t length, size_t ste
 	}
 }
 
-void gp_sweep(const uint32_t *from, uint32_t *to, uint32_t width, uint32_t height,
-	      uint32_t along_z)
+void gp_sweep(const uint32_t *from, uint32_t *to, uint32_t width, uint32_t height, uint32_t along_z)
 {
 	if (along_z)
 		for (size_t x = 0; x < width; x++)

@@ -19,7 +19,7 @@
 struct uvm {
 	const struct gp_bench_gpu *gpu;
 	void *stream;
-	uint32_t *words;	/* the same address on both sides */
+	uint32_t *words; /* the same address on both sides */
 	size_t count;
 	uint32_t blocks, rows;
 	uint64_t requests;
@@ -27,7 +27,7 @@ struct uvm {
 
 static uint32_t *managed(const struct gp_bench_gpu *gpu, size_t bytes)
 {
-	int (*alloc)(uint64_t *ptr, size_t size, unsigned int flags);
+	int (*alloc)(uint64_t * ptr, size_t size, unsigned int flags);
 	size_t free_bytes, total;
 	uint64_t ptr;
 	int can = 0;
@@ -90,8 +90,8 @@ static void request(void *job)
 
 	for (size_t w = 0; w < u->count; w += PAGE_WORDS)
 		u->words[w]++;
-	GP_CU(cuLaunchKernel(u->gpu->fn[GP_KERNEL_STREAM], u->blocks, 1, 1, GP_KERNEL_THREADS,
-			     1, 1, 0, u->stream, params, NULL));
+	GP_CU(cuLaunchKernel(u->gpu->fn[GP_KERNEL_STREAM], u->blocks, 1, 1, GP_KERNEL_THREADS, 1, 1,
+			     0, u->stream, params, NULL));
 	GP_CU(cuStreamSynchronize(u->stream));
 	u->requests++;
 }
@@ -125,6 +125,9 @@ static bool check(void *job)
 }
 
 const struct gp_kind gp_kind_uvm = {
-	.open = open_uvm, .request = request, .check = check, .reset = reset,
+	.open = open_uvm,
+	.request = request,
+	.check = check,
+	.reset = reset,
 	.close = close_uvm,
 };

@@ -7,10 +7,8 @@
 #include <string.h>
 
 static const char *const names[] = {
-	[GP_ARRIVALS_PERIODIC] = "periodic",
-	[GP_ARRIVALS_POISSON] = "poisson",
-	[GP_ARRIVALS_BURSTY] = "bursty",
-	[GP_ARRIVALS_CONTINUOUS] = "continuous",
+	[GP_ARRIVALS_PERIODIC] = "periodic",   [GP_ARRIVALS_POISSON] = "poisson",
+	[GP_ARRIVALS_BURSTY] = "bursty",       [GP_ARRIVALS_CONTINUOUS] = "continuous",
 	[GP_ARRIVALS_DEPENDENT] = "dependent",
 };
 
@@ -46,14 +44,13 @@ int gp_arrivals_parse(const char *text, double mean_ns, uint64_t seed, uint64_t 
 	gp_random_seed(&arrivals->random, seed, stream);
 	if (!text[length])
 		return 0;
-	return law == GP_ARRIVALS_BURSTY ?
-		       parse_sigma(text + length + 1, &arrivals->sigma) : -EINVAL;
+	return law == GP_ARRIVALS_BURSTY ? parse_sigma(text + length + 1, &arrivals->sigma) :
+					   -EINVAL;
 }
 
 bool gp_arrivals_is_open(const struct gp_arrivals *arrivals)
 {
-	return arrivals->law != GP_ARRIVALS_CONTINUOUS &&
-	       arrivals->law != GP_ARRIVALS_DEPENDENT;
+	return arrivals->law != GP_ARRIVALS_CONTINUOUS && arrivals->law != GP_ARRIVALS_DEPENDENT;
 }
 
 static uint64_t gap_ns(struct gp_arrivals *a)
@@ -69,8 +66,7 @@ static uint64_t gap_ns(struct gp_arrivals *a)
 	return (uint64_t)llround(times * a->mean_ns);
 }
 
-uint64_t gp_arrivals_next_ns(struct gp_arrivals *arrivals, uint64_t last_ns,
-			     uint64_t done_ns)
+uint64_t gp_arrivals_next_ns(struct gp_arrivals *arrivals, uint64_t last_ns, uint64_t done_ns)
 {
 	return (gp_arrivals_is_open(arrivals) ? last_ns : done_ns) + gap_ns(arrivals);
 }

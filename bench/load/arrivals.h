@@ -18,14 +18,14 @@
 #include "bench/load/random.h"
 
 enum gp_arrivals_law {
-	GP_ARRIVALS_PERIODIC,		/* one mean apart */
-	GP_ARRIVALS_POISSON,		/* apart by an exponential law */
-	GP_ARRIVALS_BURSTY,		/* by a log-normal one, of sigma */
-	GP_ARRIVALS_CONTINUOUS,		/* when the last one is done */
-	GP_ARRIVALS_DEPENDENT,		/* one mean after the last one is done */
+	GP_ARRIVALS_PERIODIC,	/* one mean apart */
+	GP_ARRIVALS_POISSON,	/* apart by an exponential law */
+	GP_ARRIVALS_BURSTY,	/* by a log-normal one, of sigma */
+	GP_ARRIVALS_CONTINUOUS, /* when the last one is done */
+	GP_ARRIVALS_DEPENDENT,	/* one mean after the last one is done */
 };
 
-#define GP_ARRIVALS_SIGMA 1.0		/* of bursts, if it is not said */
+#define GP_ARRIVALS_SIGMA 1.0 /* of bursts, if it is not said */
 #define GP_ARRIVALS_SIGMA_MAX 3.0
 
 struct gp_arrivals {
@@ -53,7 +53,6 @@ bool gp_arrivals_is_open(const struct gp_arrivals *arrivals);
  * When the next request is meant to come.
  * @last_ns: when the last one was meant to; @done_ns: when it was done
  */
-uint64_t gp_arrivals_next_ns(struct gp_arrivals *arrivals, uint64_t last_ns,
-			     uint64_t done_ns);
+uint64_t gp_arrivals_next_ns(struct gp_arrivals *arrivals, uint64_t last_ns, uint64_t done_ns);
 
 #endif

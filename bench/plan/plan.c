@@ -21,9 +21,9 @@
 #define TRACE_MAX_MS (SECONDS_MAX * 1000ll)
 #define TEXT_MAX 63
 #define LINE_MAX 400
-#define SIGMA_MAX 3.0		/* as GP_ARRIVALS_SIGMA_MAX */
+#define SIGMA_MAX 3.0 /* as GP_ARRIVALS_SIGMA_MAX */
 #define KILLED_MIN_S 0.1
-#define PERIOD_MAX_NS 10000000000u	/* as GP_PERIOD_MAX_NS */
+#define PERIOD_MAX_NS 10000000000u /* as GP_PERIOD_MAX_NS */
 #define NS_PER_US 1000u
 #define NS_PER_MS 1000000u
 
@@ -32,16 +32,13 @@ struct reader {
 	const char *name;
 	char *why;
 	size_t why_len;
-	size_t task;		/* the one that is read */
+	size_t task; /* the one that is read */
 };
 
 static const char *const load_names[] = {
-	[GP_PLAN_PERIODIC] = "periodic",
-	[GP_PLAN_POISSON] = "poisson",
-	[GP_PLAN_CONTINUOUS] = "continuous",
-	[GP_PLAN_TRACE] = "trace",
-	[GP_PLAN_DEPENDENT] = "dependent",
-	[GP_PLAN_BURSTY] = "bursty",
+	[GP_PLAN_PERIODIC] = "periodic",     [GP_PLAN_POISSON] = "poisson",
+	[GP_PLAN_CONTINUOUS] = "continuous", [GP_PLAN_TRACE] = "trace",
+	[GP_PLAN_DEPENDENT] = "dependent",   [GP_PLAN_BURSTY] = "bursty",
 };
 #define LOADS (sizeof(load_names) / sizeof(load_names[0]))
 
@@ -95,8 +92,7 @@ bool gp_plan_kills(const struct gp_plan *plan)
 
 /* ---- what is wrong ---------------------------------------------------------------- */
 
-static bool wrong(struct reader *r, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+static bool wrong(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool wrong(struct reader *r, const char *format, ...)
 {
 	va_list ap;
@@ -107,14 +103,14 @@ static bool wrong(struct reader *r, const char *format, ...)
 	return false;
 }
 
-static bool wrong_value(struct reader *r, const char *part, const char *key,
-			const json_t *value, const char *right)
+static bool wrong_value(struct reader *r, const char *part, const char *key, const json_t *value,
+			const char *right)
 {
 	char found[40];
 
 	gp_one_line_value(value, found, sizeof(found));
-	return wrong(r, "tasks[%zu].%s%s%s: found %s, %s", r->task, part, *part ? "." : "",
-		     key, found, right);
+	return wrong(r, "tasks[%zu].%s%s%s: found %s, %s", r->task, part, *part ? "." : "", key,
+		     found, right);
 }
 
 static bool no_memory(struct reader *r)
@@ -145,15 +141,16 @@ static bool take_text(struct reader *r, const json_t *of, const char *part, cons
 	if (!value)
 		return true;
 	if (!is_text(value))
-		return wrong_value(r, part, key, value, "a text of 1 to 63 characters, none of "
-							"them a blank, is wanted");
+		return wrong_value(r, part, key, value,
+				   "a text of 1 to 63 characters, none of "
+				   "them a blank, is wanted");
 	free(*text);
 	*text = strdup(json_string_value(value));
 	return *text || no_memory(r);
 }
 
-static bool take_number(struct reader *r, const json_t *of, const char *part,
-			const char *key, uint32_t min, uint32_t max, uint32_t *number)
+static bool take_number(struct reader *r, const json_t *of, const char *part, const char *key,
+			uint32_t min, uint32_t max, uint32_t *number)
 {
 	const json_t *value = json_object_get(of, key);
 	char right[64];
@@ -168,8 +165,8 @@ static bool take_number(struct reader *r, const json_t *of, const char *part,
 	return true;
 }
 
-static bool take_signed(struct reader *r, const json_t *of, const char *part,
-			const char *key, int32_t most, int32_t *number)
+static bool take_signed(struct reader *r, const json_t *of, const char *part, const char *key,
+			int32_t most, int32_t *number)
 {
 	const json_t *value = json_object_get(of, key);
 	char right[64];
@@ -223,13 +220,14 @@ static bool add_unknown(struct reader *r, const char *part, const char *key)
 	return more[p->unknowns++] || no_memory(r);
 }
 
-static bool name_unknown(struct reader *r, json_t *of, const char *part,
-			 const char *const *known, size_t count)
+static bool name_unknown(struct reader *r, json_t *of, const char *part, const char *const *known,
+			 size_t count)
 {
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(of, key, value) {
+	json_object_foreach(of, key, value)
+	{
 		size_t i = 0;
 
 		while (i < count && strcmp(known[i], key))
@@ -239,8 +237,8 @@ static bool name_unknown(struct reader *r, json_t *of, const char *part,
 	}
 	return true;
 }
-#define NAME_UNKNOWN(r, of, part, ...)                                           \
-	name_unknown(r, of, part, (const char *const[]){ __VA_ARGS__ },          \
+#define NAME_UNKNOWN(r, of, part, ...)                                  \
+	name_unknown(r, of, part, (const char *const[]){ __VA_ARGS__ }, \
 		     sizeof((const char *const[]){ __VA_ARGS__ }) / sizeof(char *))
 
 /* ---- a load -------------------------------------------------------------------------- */
@@ -266,8 +264,7 @@ static bool read_sigma(struct reader *r, const json_t *load, struct gp_plan_clie
 	if (!value)
 		return true;
 	if (!is_positive(value, SIGMA_MAX) || json_number_value(value) < 1e-3)
-		return wrong_value(r, "load", "sigma", value,
-				   "a number from 0.001 to 3 is wanted");
+		return wrong_value(r, "load", "sigma", value, "a number from 0.001 to 3 is wanted");
 	c->sigma = json_number_value(value);
 	return true;
 }
@@ -323,8 +320,8 @@ static bool read_load(struct reader *r, json_t *load, struct gp_plan_client *c)
 
 	if (!json_is_object(load))
 		return wrong_value(r, "", "load", load, "{\"type\": ..} is wanted");
-	while (i < LOADS && !(json_is_string(type) &&
-			      !strcmp(json_string_value(type), load_names[i])))
+	while (i < LOADS &&
+	       !(json_is_string(type) && !strcmp(json_string_value(type), load_names[i])))
 		i++;
 	if (i == LOADS)
 		return wrong_value(r, "load", "type", type,
@@ -349,8 +346,7 @@ static bool read_id(struct reader *r, const json_t *task, const json_t *client,
 		return ok;
 	if (!take_text(r, client, "client", "name", &name))
 		return false;
-	snprintf(made, sizeof(made), "%s-%zu", name ? name : c->model ? c->model : "task",
-		 r->task);
+	snprintf(made, sizeof(made), "%s-%zu", name ? name : c->model ? c->model : "task", r->task);
 	free(name);
 	c->id = strdup(made);
 	return c->id || no_memory(r);
@@ -439,8 +435,7 @@ static bool read_asked(struct reader *r, const json_t *client, struct gp_plan_cl
 	return take_number(r, client, "client", "level", 0, GP_LEVEL_MAX, &c->level) &&
 	       take_number(r, client, "client", "weight", GP_WEIGHT_MIN, GP_WEIGHT_MAX,
 			   &c->weight) &&
-	       take_number(r, client, "client", "deadline_us", 1, 100000000,
-			   &c->deadline_us) &&
+	       take_number(r, client, "client", "deadline_us", 1, 100000000, &c->deadline_us) &&
 	       take_signed(r, client, "client", "hint_off_us", 1000000, &c->hint_off_us);
 }
 
@@ -460,27 +455,29 @@ static bool read_task(struct reader *r, json_t *task)
 	bool ok;
 
 	if (!json_is_object(task))
-		return wrong(r, "tasks[%zu]: {\"id\": .., \"load\": .., \"client\": ..} is "
-				"wanted", r->task);
+		return wrong(r,
+			     "tasks[%zu]: {\"id\": .., \"load\": .., \"client\": ..} is "
+			     "wanted",
+			     r->task);
 	if (!json_is_object(client))
 		return wrong_value(r, "", "client", client, "{\"model_name\": ..} is wanted");
-	ok = read_load(r, load, &c) &&
-	     take_text(r, client, "client", "model_name", &c.model) &&
+	ok = read_load(r, load, &c) && take_text(r, client, "client", "model_name", &c.model) &&
 	     take_number(r, client, "client", "batch_size", 1, 65536, &c.batch) &&
 	     take_number(r, client, "client", "preprocess_time", 0, 1000000, &c.prepare_us) &&
 	     take_bool(r, client, "client", "use_cuda_graph", &c.graph) &&
 	     read_id(r, task, client, &c) && read_class(r, load, client, &c) &&
 	     read_asked(r, client, &c) && read_runtime(r, client, &c) &&
-	     read_killed(r, client, &c) &&
-	     NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
+	     read_killed(r, client, &c) && NAME_UNKNOWN(r, task, "", "id", "load", "client") &&
 	     NAME_UNKNOWN(r, load, "load", "type", "priority", "frequency", "trace",
 			  "prev_task_ids", "offered", "sigma") &&
-	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority",
-			  "batch_size", "use_cuda_graph", "preprocess_time", "level", "weight",
-			  "deadline_us", "hint_off_us", "runtime_us", "killed_every_s");
+	     NAME_UNKNOWN(r, client, "client", "name", "model_name", "priority", "batch_size",
+			  "use_cuda_graph", "preprocess_time", "level", "weight", "deadline_us",
+			  "hint_off_us", "runtime_us", "killed_every_s");
 	if (ok && is_known_id(r->plan, c.id, &other))
-		ok = wrong(r, "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
-			      "wanted", r->task, c.id, other);
+		ok = wrong(r,
+			   "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
+			   "wanted",
+			   r->task, c.id, other);
 	/* Also of what is wrong: it is freed with the plan. */
 	r->plan->client[r->plan->clients++] = c;
 	return ok;
@@ -526,8 +523,9 @@ static bool all_begin(struct reader *r)
 	} while (begin != before);
 	for (r->task = 0; r->task < p->clients; r->task++)
 		if (!(begin >> r->task & 1))
-			return wrong(r, "tasks[%zu].load.prev_task_ids: \"%s\" would wait for "
-					"itself; tasks that wait in a circle never begin",
+			return wrong(r,
+				     "tasks[%zu].load.prev_task_ids: \"%s\" would wait for "
+				     "itself; tasks that wait in a circle never begin",
 				     r->task, p->client[r->task].id);
 	return true;
 }
@@ -582,8 +580,10 @@ static bool read_root(struct reader *r, json_t *root)
 		return false;
 	gp_one_line_value(time, found, sizeof(found));
 	if (!is_positive(time, SECONDS_MAX))
-		return wrong(r, "time: found %s, seconds above 0, of one day at most, are "
-				"wanted", found);
+		return wrong(r,
+			     "time: found %s, seconds above 0, of one day at most, are "
+			     "wanted",
+			     found);
 	if (!count || count > GP_PLAN_CLIENTS_MAX)
 		return wrong(r, "tasks: found %zu, a list of 1 to %d is wanted", count,
 			     GP_PLAN_CLIENTS_MAX);

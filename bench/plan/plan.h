@@ -35,39 +35,39 @@
 enum gp_plan_load {
 	GP_PLAN_PERIODIC,
 	GP_PLAN_POISSON,
-	GP_PLAN_CONTINUOUS,	/* when the last one is done */
-	GP_PLAN_TRACE,		/* at the times of a list */
-	GP_PLAN_DEPENDENT,	/* when other clients' requests are done */
-	GP_PLAN_BURSTY,		/* log-normal gaps */
+	GP_PLAN_CONTINUOUS, /* when the last one is done */
+	GP_PLAN_TRACE,	    /* at the times of a list */
+	GP_PLAN_DEPENDENT,  /* when other clients' requests are done */
+	GP_PLAN_BURSTY,	    /* log-normal gaps */
 };
 
 struct gp_plan_client {
-	char *id;		/* unique; made of name and place where it has none */
-	char *model;		/* NULL: none is named */
+	char *id;    /* unique; made of name and place where it has none */
+	char *model; /* NULL: none is named */
 	bool lc;
 	enum gp_plan_load load;
-	double rate;		/* 1/s: periodic, poisson, bursty .. */
-	double offered;		/* .. of what it does alone; 0: the rate is said */
-	double sigma;		/* bursty */
-	uint64_t *trace_ns;	/* ascending, from the start */
+	double rate;	    /* 1/s: periodic, poisson, bursty .. */
+	double offered;	    /* .. of what it does alone; 0: the rate is said */
+	double sigma;	    /* bursty */
+	uint64_t *trace_ns; /* ascending, from the start */
 	size_t traces;
-	uint64_t after;		/* dependent: bits of clients, by their place */
+	uint64_t after; /* dependent: bits of clients, by their place */
 	uint32_t batch;
 	uint32_t prepare_us;	/* of CPU, before each request */
-	uint32_t level, weight;	/* lc; be, 0: none is said */
+	uint32_t level, weight; /* lc; be, 0: none is said */
 	uint32_t deadline_us;	/* 0: none */
 	uint32_t runtime_us;	/* 0: not said */
 	int32_t hint_off_us;
-	double killed_every_s;	/* 0: never */
+	double killed_every_s; /* 0: never */
 	bool graph;
 };
 
 struct gp_plan {
-	char *what, *source;	/* NULL: not said */
+	char *what, *source; /* NULL: not said */
 	double seconds;
 	struct gp_plan_client client[GP_PLAN_CLIENTS_MAX];
 	size_t clients;
-	char **unknown;		/* fields that were not taken, each once: client.name .. */
+	char **unknown; /* fields that were not taken, each once: client.name .. */
 	size_t unknowns;
 };
 
@@ -79,7 +79,7 @@ struct gp_plan *gp_plan_read(const char *path, char *why, size_t why_len);
 /** The same from memory; @name is what @why calls it. */
 struct gp_plan *gp_plan_parse(const char *name, const char *text, size_t bytes, char *why,
 			      size_t why_len);
-void gp_plan_destroy(struct gp_plan *plan);	/* NULL is fine */
+void gp_plan_destroy(struct gp_plan *plan); /* NULL is fine */
 
 /** As it stands in files: "periodic". */
 const char *gp_plan_load_name(enum gp_plan_load load);

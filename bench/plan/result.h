@@ -12,20 +12,20 @@
 
 struct gp_plan_done {
 	struct gp_request *request;
-	size_t requests;	/* that ended, half a second after the plan's end at most */
-	size_t left;		/* that had come, and had not ended by then */
-	struct gp_tokens tokens;	/* of the requests that ended */
-	uint64_t cpu_ns;	/* that it used meanwhile; 0: not known */
-	size_t kills;		/* of one that is killed, of which no more than this is known */
+	size_t requests;	 /* that ended, half a second after the plan's end at most */
+	size_t left;		 /* that had come, and had not ended by then */
+	struct gp_tokens tokens; /* of the requests that ended */
+	uint64_t cpu_ns;	 /* that it used meanwhile; 0: not known */
+	size_t kills;		 /* of one that is killed, of which no more than this is known */
 };
 
 struct gp_plan_result {
 	struct gp_plan_done client[GP_PLAN_CLIENTS_MAX];
 	struct gp_stretch *stretch;
 	size_t stretches;
-	double energy_j;	/* of the device; 0: it does not tell */
-	uint64_t beside_cpu_ns;	/* of what ran beside the clients; 0: nothing, or not known */
-	uint64_t begin_ns, end_ns;	/* of the plan; all times are of one clock */
+	double energy_j;	   /* of the device; 0: it does not tell */
+	uint64_t beside_cpu_ns;	   /* of what ran beside the clients; 0: nothing, or not known */
+	uint64_t begin_ns, end_ns; /* of the plan; all times are of one clock */
 };
 
 void gp_plan_result_free(struct gp_plan_result *result);
@@ -35,8 +35,8 @@ double gp_plan_result_per_s(const struct gp_plan_result *result, size_t client);
 
 /* What a client does alone, which all is held against. */
 struct gp_plan_alone {
-	uint64_t p50_ns;	/* the middle of how long its requests took */
-	uint64_t first_ns, next_ns;	/* the same of its tokens; 0: there are none */
+	uint64_t p50_ns;	    /* the middle of how long its requests took */
+	uint64_t first_ns, next_ns; /* the same of its tokens; 0: there are none */
 	double per_s;
 };
 

@@ -12,8 +12,7 @@ static bool copy_text(char **to, const char *from)
 	return *to || !from;
 }
 
-static bool copy_trace(struct gp_plan_client *to, const struct gp_plan_client *from,
-		       double factor)
+static bool copy_trace(struct gp_plan_client *to, const struct gp_plan_client *from, double factor)
 {
 	to->trace_ns = from->traces ? calloc(from->traces, sizeof(*to->trace_ns)) : NULL;
 	for (size_t i = 0; i < from->traces && to->trace_ns; i++)
@@ -34,8 +33,7 @@ static bool copy_client(struct gp_plan_client *to, const struct gp_plan_client *
 	return copy_trace(to, from, factor) && ok;
 }
 
-struct gp_plan *gp_plan_scaled(const struct gp_plan *plan, const double *alone_per_s,
-			       double factor)
+struct gp_plan *gp_plan_scaled(const struct gp_plan *plan, const double *alone_per_s, double factor)
 {
 	struct gp_plan *scaled = calloc(1, sizeof(*scaled));
 	bool ok = scaled;
@@ -47,7 +45,8 @@ struct gp_plan *gp_plan_scaled(const struct gp_plan *plan, const double *alone_p
 	ok = copy_text(&scaled->source, plan->source) && ok;
 	for (size_t i = 0; i < plan->clients; i++)
 		ok = copy_client(&scaled->client[scaled->clients++], &plan->client[i],
-				 alone_per_s[i], factor) && ok;
+				 alone_per_s[i], factor) &&
+		     ok;
 	if (ok)
 		return scaled;
 	gp_plan_destroy(scaled);

@@ -14,27 +14,27 @@
 /* A buffer of 64 MiB: more blocks than that run one after the other anyway. */
 #define WORDS_MAX (65536u * GP_KERNEL_THREADS)
 #define FIT_PASSES 4
-#define ALIKE_PART 50	/* lengths that are apart by less of them are told by one */
+#define ALIKE_PART 50 /* lengths that are apart by less of them are told by one */
 #define FIT_WITHIN 0.01
 
 struct kernel {
 	struct gp_shape shape;
 	uint32_t blocks, iters;
-	uint64_t at_ns;		/* launched so long after the request's beginning, or the
+	uint64_t at_ns; /* launched so long after the request's beginning, or the
 				 * last token; 0: at once */
 };
 
 /* Kernels up to a token, or to the request's end: what is waited for at once. */
 struct stretch {
 	size_t first, end;
-	void *captured, *exec;	/* its graph, where it is one */
+	void *captured, *exec; /* its graph, where it is one */
 };
 
 struct gp_replay {
-	struct gp_work work;	/* its buffer is all kernels', which are done in order */
+	struct gp_work work; /* its buffer is all kernels', which are done in order */
 	const struct gp_workload *workload;
 	bool graph;
-	uint64_t requests;	/* since the last reset */
+	uint64_t requests; /* since the last reset */
 	struct stretch *stretch;
 	size_t stretches;
 	struct kernel kernel[];
@@ -172,9 +172,10 @@ static void say_what_is_less(const struct gp_replay *r)
 		if (most[i].shared_bytes > most[at].shared_bytes)
 			at = i;
 	if (r->kernel[at].shape.shared_bytes < most[at].shared_bytes)
-		fprintf(stderr, "%s: %s: blocks of up to %u bytes of shared memory: here they get "
-				"%u, as many as there are\n", program_invocation_short_name,
-			r->workload->name, most[at].shared_bytes,
+		fprintf(stderr,
+			"%s: %s: blocks of up to %u bytes of shared memory: here they get "
+			"%u, as many as there are\n",
+			program_invocation_short_name, r->workload->name, most[at].shared_bytes,
 			r->kernel[at].shape.shared_bytes);
 }
 
@@ -262,8 +263,8 @@ static void fit(struct gp_replay *r)
 		if (off_ns < FIT_WITHIN * wanted_ns && off_ns > -FIT_WITHIN * wanted_ns)
 			return;
 		for (size_t i = 0; i < r->workload->kernels; i++)
-			r->kernel[i].iters = 1 + (uint32_t)((double)r->kernel[i].iters *
-							    (by > 0.1 ? by : 0.1));
+			r->kernel[i].iters =
+				1 + (uint32_t)((double)r->kernel[i].iters * (by > 0.1 ? by : 0.1));
 		drop_graphs(r);
 	}
 }
@@ -315,12 +316,9 @@ static void find_out(struct gp_replay *r)
 static enum gp_work_kind kind_of(const struct gp_workload *w)
 {
 	static const enum gp_work_kind of[] = {
-		[GP_WORKLOAD_PLAIN] = GP_WORK_PLAIN,
-		[GP_WORKLOAD_SMEM] = GP_WORK_SMEM,
-		[GP_WORKLOAD_TENSOR] = GP_WORK_TENSOR,
-		[GP_WORKLOAD_COOP] = GP_WORK_COOP,
-		[GP_WORKLOAD_GRAPH] = GP_WORK_GRAPH,
-		[GP_WORKLOAD_MEMORY] = GP_WORK_MEMORY,
+		[GP_WORKLOAD_PLAIN] = GP_WORK_PLAIN,   [GP_WORKLOAD_SMEM] = GP_WORK_SMEM,
+		[GP_WORKLOAD_TENSOR] = GP_WORK_TENSOR, [GP_WORKLOAD_COOP] = GP_WORK_COOP,
+		[GP_WORKLOAD_GRAPH] = GP_WORK_GRAPH,   [GP_WORKLOAD_MEMORY] = GP_WORK_MEMORY,
 	};
 
 	return of[w->kind];
@@ -338,9 +336,8 @@ static void open_work(struct gp_replay *r, const struct gp_bench_gpu *gpu, void 
 	gp_work_open_shaped(&r->work, gpu, kind_of(w), all, stream);
 }
 
-struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
-				 const struct gp_workload *workload, bool graph,
-				 const char *found, void *stream)
+struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
+				 bool graph, const char *found, void *stream)
 {
 	struct gp_replay *r = calloc(1, sizeof(*r) + workload->kernels * sizeof(r->kernel[0]));
 
@@ -460,8 +457,7 @@ static int longest_first(const void *a, const void *b)
  * @kernel is sorted, @sum has room for as many: the first words, which all kernels have,
  * are those up to the last one's end.
  */
-static void sum_up(const struct gp_replay *r, const struct kernel *kernel,
-		   struct gp_work_sum *sum)
+static void sum_up(const struct gp_replay *r, const struct kernel *kernel, struct gp_work_sum *sum)
 {
 	const size_t kernels = r->workload->kernels;
 	uint32_t iters = 0;

@@ -19,9 +19,9 @@ struct gp_replay;
 
 /* Who wants to know when each token was seen, and when all of a request is launched. */
 struct gp_token_watch {
-	uint64_t *ns;		/* written there */
-	void (*seen)(void *of, uint64_t now_ns);	/* NULL: it need not be told */
-	void (*queued)(void *of);			/* likewise */
+	uint64_t *ns;				 /* written there */
+	void (*seen)(void *of, uint64_t now_ns); /* NULL: it need not be told */
+	void (*queued)(void *of);		 /* likewise */
 	void *of;
 };
 
@@ -34,9 +34,8 @@ struct gp_token_watch {
  * there is none it is written. NULL: no such file is wanted. NULL: out of memory; an error
  * of CUDA's ends the program.
  */
-struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu,
-				 const struct gp_workload *workload, bool graph,
-				 const char *found, void *stream);
+struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
+				 bool graph, const char *found, void *stream);
 void gp_replay_close(struct gp_replay *r);
 
 /**

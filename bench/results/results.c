@@ -13,11 +13,11 @@
 #include "bench/stats/compare.h"
 
 #define SCHEMA_VERSION 1
-#define DIGITS 12	/* of a value: more than any clock has */
+#define DIGITS 12 /* of a value: more than any clock has */
 
 struct gp_results {
 	json_t *root;
-	json_t *figures;	/* of root, borrowed */
+	json_t *figures; /* of root, borrowed */
 };
 
 static const char *const better_names[] = {
@@ -65,34 +65,31 @@ static json_t *find(const struct gp_results *r, const char *row, const char *nam
 	json_t *figure;
 	size_t i;
 
-	json_array_foreach(r->figures, i, figure)
-		if (!strcmp(text_of(figure, "row"), row) &&
-		    !strcmp(text_of(figure, "name"), name))
-			return figure;
+	json_array_foreach(r->figures, i,
+			   figure) if (!strcmp(text_of(figure, "row"), row) &&
+				       !strcmp(text_of(figure, "name"), name)) return figure;
 	return NULL;
 }
 
 static json_t *new_figure(struct gp_results *r, const char *row, const char *name,
 			  enum gp_better better)
 {
-	json_t *figure = json_pack("{s:s, s:s, s:s, s:[]}", "row", row, "name", name,
-				   "better", better_names[better], "values");
+	json_t *figure = json_pack("{s:s, s:s, s:s, s:[]}", "row", row, "name", name, "better",
+				   better_names[better], "values");
 
 	return figure && !json_array_append_new(r->figures, figure) ? figure : NULL;
 }
 
-int gp_results_add(struct gp_results *r, const char *row, const char *name,
-		   enum gp_better better, double value)
+int gp_results_add(struct gp_results *r, const char *row, const char *name, enum gp_better better,
+		   double value)
 {
 	json_t *figure = find(r, row, name);
 
-	if (!isfinite(value) ||
-	    (figure && strcmp(text_of(figure, "better"), better_names[better])))
+	if (!isfinite(value) || (figure && strcmp(text_of(figure, "better"), better_names[better])))
 		return -EINVAL;
 	if (!figure)
 		figure = new_figure(r, row, name, better);
-	if (!figure ||
-	    json_array_append_new(json_object_get(figure, "values"), json_real(value)))
+	if (!figure || json_array_append_new(json_object_get(figure, "values"), json_real(value)))
 		return -ENOMEM;
 	return 0;
 }
@@ -133,9 +130,9 @@ static const char *check_figure(const json_t *figure)
 		return "better: \"lower\" or \"higher\" is wanted";
 	if (!json_array_size(values))
 		return "values: a list of numbers, one for each run, is wanted";
-	json_array_foreach(values, i, value)
-		if (!json_is_number(value))
-			return "values: a list of numbers is wanted";
+	json_array_foreach(
+		values, i,
+		value) if (!json_is_number(value)) return "values: a list of numbers is wanted";
 	return NULL;
 }
 
@@ -175,7 +172,8 @@ static bool check(const json_t *root, const char *path, char *why, size_t why_le
 		snprintf(why, why_len, "%s: figures: a list is wanted", path);
 		return false;
 	}
-	json_array_foreach(figures, i, figure) {
+	json_array_foreach(figures, i, figure)
+	{
 		bad = check_figure(figure);
 		if (!bad && is_second(figures, i))
 			bad = "name: this row has had it before";
@@ -188,8 +186,8 @@ static bool check(const json_t *root, const char *path, char *why, size_t why_le
 }
 
 /* Takes @root over. */
-static struct gp_results *accept_root(json_t *root, const char *name,
-				      const json_error_t *error, char *why, size_t why_len)
+static struct gp_results *accept_root(json_t *root, const char *name, const json_error_t *error,
+				      char *why, size_t why_len)
 {
 	struct gp_results *r = NULL;
 
@@ -212,8 +210,8 @@ struct gp_results *gp_results_read(const char *path, char *why, size_t why_len)
 	return accept_root(root, path, &error, why, why_len);
 }
 
-struct gp_results *gp_results_parse(const char *name, const char *text, size_t bytes,
-				    char *why, size_t why_len)
+struct gp_results *gp_results_parse(const char *name, const char *text, size_t bytes, char *why,
+				    size_t why_len)
 {
 	json_error_t error;
 	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
@@ -250,27 +248,30 @@ static double mean(const double *value, size_t count)
 }
 
 /* 1: worse, or different with too few runs to tell. */
-static int judge(const json_t *figure, const double *a, const double *b, size_t count,
-		 double alpha, FILE *out)
+static int judge(const json_t *figure, const double *a, const double *b, size_t count, double alpha,
+		 FILE *out)
 {
 	const bool lower = !strcmp(text_of(figure, "better"), "lower");
 	struct gp_comparison c;
 	bool better;
 
-	fprintf(out, "%-28s %-10s %12.6g %12.6g  ", text_of(figure, "row"),
-		text_of(figure, "name"), mean(a, count), mean(b, count));
+	fprintf(out, "%-28s %-10s %12.6g %12.6g  ", text_of(figure, "row"), text_of(figure, "name"),
+		mean(a, count), mean(b, count));
 	if (all_equal(a, b, count)) {
 		fprintf(out, "same\n");
 		return 0;
 	}
 	if (gp_compare(a, b, count, alpha, &c)) {
-		fprintf(out, "differs (%s)\n", count < GP_COMPARE_PAIRS_MIN ?
-			"too few runs to say more" : "not all are > 0");
+		fprintf(out, "differs (%s)\n",
+			count < GP_COMPARE_PAIRS_MIN ? "too few runs to say more" :
+						       "not all are > 0");
 		return 1;
 	}
 	better = (c.verdict == GP_LOWER) == lower;
 	fprintf(out, "%-9s x %.4f (%.4f to %.4f), p %.2g, %zu runs\n",
-		c.verdict == GP_UNDECIDED ? "undecided" : better ? "better" : "worse",
+		c.verdict == GP_UNDECIDED ? "undecided" :
+		better			  ? "better" :
+					    "worse",
 		c.ratio, c.low, c.high, c.p, count);
 	return c.verdict != GP_UNDECIDED && !better;
 }
@@ -307,10 +308,10 @@ static void name_missing(const struct gp_results *from, const struct gp_results 
 	json_t *figure;
 	size_t i;
 
-	json_array_foreach(from->figures, i, figure)
-		if (!find(in, text_of(figure, "row"), text_of(figure, "name")))
-			fprintf(out, "%-28s %-10s only in the %s\n", text_of(figure, "row"),
-				text_of(figure, "name"), which);
+	json_array_foreach(from->figures, i,
+			   figure) if (!find(in, text_of(figure, "row"), text_of(figure, "name")))
+		fprintf(out, "%-28s %-10s only in the %s\n", text_of(figure, "row"),
+			text_of(figure, "name"), which);
 }
 
 static bool is_tested(const json_t *figure, const json_t *other)
@@ -331,7 +332,8 @@ static double alpha_of_each(const struct gp_results *a, const struct gp_results 
 	size_t tested = 0, i;
 	json_t *figure;
 
-	json_array_foreach(a->figures, i, figure) {
+	json_array_foreach(a->figures, i, figure)
+	{
 		const json_t *other = find(b, text_of(figure, "row"), text_of(figure, "name"));
 
 		tested += other && is_tested(figure, other);
@@ -339,15 +341,16 @@ static double alpha_of_each(const struct gp_results *a, const struct gp_results 
 	return tested ? alpha / (double)tested : alpha;
 }
 
-int gp_results_compare(const struct gp_results *a, const struct gp_results *b,
-		       double alpha, FILE *out)
+int gp_results_compare(const struct gp_results *a, const struct gp_results *b, double alpha,
+		       FILE *out)
 {
 	const double each = alpha_of_each(a, b, alpha);
 	json_t *figure;
 	size_t i;
 	int worse = 0;
 
-	json_array_foreach(a->figures, i, figure) {
+	json_array_foreach(a->figures, i, figure)
+	{
 		const json_t *other = find(b, text_of(figure, "row"), text_of(figure, "name"));
 		int r = other ? compare_figure(figure, other, each, out) : 0;
 

@@ -12,18 +12,21 @@
 
 struct gp_results;
 
-enum gp_better { GP_BETTER_LOWER, GP_BETTER_HIGHER };
+enum gp_better {
+	GP_BETTER_LOWER,
+	GP_BETTER_HIGHER
+};
 
 /** Free with gp_results_destroy(). NULL: out of memory. */
 struct gp_results *gp_results_create(const char *suite, uint64_t seed);
-void gp_results_destroy(struct gp_results *r);	/* NULL is fine */
+void gp_results_destroy(struct gp_results *r); /* NULL is fine */
 
 /**
  * One more run's value of figure @name of row @row. Figures keep the order in which
  * they came. 0; -ENOMEM; -EINVAL: @value is not finite, or @better is not what it was.
  */
-int gp_results_add(struct gp_results *r, const char *row, const char *name,
-		   enum gp_better better, double value);
+int gp_results_add(struct gp_results *r, const char *row, const char *name, enum gp_better better,
+		   double value);
 
 /** 0, or negative errno; the file is whole or not there. */
 int gp_results_write(const struct gp_results *r, const char *path);
@@ -34,8 +37,8 @@ int gp_results_write(const struct gp_results *r, const char *path);
  */
 struct gp_results *gp_results_read(const char *path, char *why, size_t why_len);
 /** The same from memory; @name is what @why calls it. */
-struct gp_results *gp_results_parse(const char *name, const char *text, size_t bytes,
-				    char *why, size_t why_len);
+struct gp_results *gp_results_parse(const char *name, const char *text, size_t bytes, char *why,
+				    size_t why_len);
 
 /**
  * Prints, for each figure of both, whether @b is better, worse or undecided, by
@@ -43,7 +46,7 @@ struct gp_results *gp_results_parse(const char *name, const char *text, size_t b
  * "differs". @alpha: that any of them is called better or worse where none is. How many are
  * worse or differ; negative errno.
  */
-int gp_results_compare(const struct gp_results *a, const struct gp_results *b,
-		       double alpha, FILE *out);
+int gp_results_compare(const struct gp_results *a, const struct gp_results *b, double alpha,
+		       FILE *out);
 
 #endif

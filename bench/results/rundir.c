@@ -38,8 +38,7 @@ static void add_word(char name[NAME_LEN], const char *word)
 	size_t at = strlen(name);
 
 	for (; *word && at + 1 < NAME_LEN; word++)
-		name[at++] = isalnum((unsigned char)*word) || strchr("-_@", *word) ? *word :
-										     '-';
+		name[at++] = isalnum((unsigned char)*word) || strchr("-_@", *word) ? *word : '-';
 	name[at] = '\0';
 }
 
@@ -87,8 +86,9 @@ static int write_requests(const struct gp_rundir *dir, const char *name,
 			  const struct gp_rundir_client *c)
 {
 	const size_t tokens = c->tokens.of_each;
-	gzFile file = begin_table(dir, name, tokens ? "intended_ns,start_ns,end_ns,tokens_ns" :
-						      "intended_ns,start_ns,end_ns");
+	gzFile file = begin_table(dir, name,
+				  tokens ? "intended_ns,start_ns,end_ns,tokens_ns" :
+					   "intended_ns,start_ns,end_ns");
 
 	if (!file)
 		return -errno;
@@ -127,22 +127,25 @@ static int add_tokens(json_t *client, const struct gp_rundir_client *c)
 	if (!c->tokens.of_each)
 		return 0;
 	return json_object_set_new(client, "tokens", json_integer((json_int_t)c->tokens.of_each)) ||
-	       json_object_set_new(client, "alone_first_us", json_real(c->alone_first_us)) ||
-	       json_object_set_new(client, "alone_next_us",
-				   number_or_null(c->alone_next_us, c->alone_next_us > 0)) ?
-		       -ENOMEM : 0;
+			       json_object_set_new(client, "alone_first_us",
+						   json_real(c->alone_first_us)) ||
+			       json_object_set_new(client, "alone_next_us",
+						   number_or_null(c->alone_next_us,
+								  c->alone_next_us > 0)) ?
+		       -ENOMEM :
+		       0;
 }
 
 static json_t *json_of_client(const struct gp_rundir_client *c, const char *samples)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, "
 			 "s:s}",
-			 "id", c->id, "class", c->lc ? "lc" : "be", "workload", c->workload,
-			 "load", c->load, "offered", number_or_null(c->offered, c->offered >= 0),
+			 "id", c->id, "class", c->lc ? "lc" : "be", "workload", c->workload, "load",
+			 c->load, "offered", number_or_null(c->offered, c->offered >= 0),
 			 "alone_us", c->alone_us, "alone_per_s",
 			 number_or_null(c->alone_per_s, c->alone_per_s > 0), "requests",
-			 c->killed ? json_null() : json_integer((json_int_t)c->requests),
-			 "left", (json_int_t)c->left, "done_per_s",
+			 c->killed ? json_null() : json_integer((json_int_t)c->requests), "left",
+			 (json_int_t)c->left, "done_per_s",
 			 number_or_null(c->done_per_s, !c->killed), "missed",
 			 c->missed < 0 ? json_null() : json_integer(c->missed), "late_p50_us",
 			 number_or_null(c->late_p50_us, c->late_p50_us >= 0), "late_p99_us",
@@ -154,17 +157,20 @@ static int add_killed(json_t *client, const struct gp_rundir_client *c)
 {
 	if (!c->killed)
 		return 0;
-	return json_object_set_new(client, "killed", json_integer((json_int_t)c->kills)) ?
-		       -ENOMEM : 0;
+	return json_object_set_new(client, "killed", json_integer((json_int_t)c->kills)) ? -ENOMEM :
+											   0;
 }
 
 static int add_interval(json_t *intervals, const char *name, const struct gp_percentile *p)
 {
 	if (!p->given)
 		return 0;
-	return json_object_set_new(intervals, name, json_pack("[f,o]", (double)p->low_ns / 1000,
-		number_or_null((double)p->high_ns / 1000, p->high_ns != GP_PERCENTILE_OPEN))) ?
-		       -ENOMEM : 0;
+	return json_object_set_new(intervals, name,
+				   json_pack("[f,o]", (double)p->low_ns / 1000,
+					     number_or_null((double)p->high_ns / 1000,
+							    p->high_ns != GP_PERCENTILE_OPEN))) ?
+		       -ENOMEM :
+		       0;
 }
 
 /* Where each percentile of this run alone lies, 95 % sure. */
@@ -206,8 +212,7 @@ static int add_client(struct gp_rundir *dir, const struct gp_rundir_run *run,
 	return err ? err : add_tokens(one, c);
 }
 
-static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_run *run,
-			   int *err)
+static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_run *run, int *err)
 {
 	char name[NAME_LEN];
 
@@ -254,19 +259,20 @@ int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run)
 		json_decref(clients);
 		return err;
 	}
-	return add(dir, json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "plan",
-			run->plan, "scheduler", run->scheduler, "run", (json_int_t)run->number,
-			"seconds", run->seconds, "rates_times", run->rates_times, "energy_j",
-			number_or_null(run->energy_j, run->energy_j > 0), "beside_cpu_s",
-			number_or_null(run->beside_cpu_s, run->beside_cpu_s > 0), "timeline",
-			timeline, "clients", clients));
+	return add(dir,
+		   json_pack("{s:s, s:s, s:I, s:f, s:f, s:o, s:o, s:o, s:o}", "plan", run->plan,
+			     "scheduler", run->scheduler, "run", (json_int_t)run->number, "seconds",
+			     run->seconds, "rates_times", run->rates_times, "energy_j",
+			     number_or_null(run->energy_j, run->energy_j > 0), "beside_cpu_s",
+			     number_or_null(run->beside_cpu_s, run->beside_cpu_s > 0), "timeline",
+			     timeline, "clients", clients));
 }
 
 int gp_rundir_absent(struct gp_rundir *dir, const char *plan, const char *scheduler,
 		     const char *why)
 {
-	return add(dir, json_pack("{s:s, s:s, s:s}", "plan", plan, "scheduler", scheduler,
-				  "absent", why));
+	return add(dir, json_pack("{s:s, s:s, s:s}", "plan", plan, "scheduler", scheduler, "absent",
+				  why));
 }
 
 static void say_machine(char machine[512])
@@ -290,13 +296,12 @@ static json_t *json_about(const struct gp_rundir_about *about)
 	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	say_machine(machine);
 	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "schema_version", 1,
-			 "suite", about->suite, "command", about->command, "version",
-			 GP_VERSION, "device", about->device, "machine", machine, "driver",
-			 about->driver, "seed", (json_int_t)about->seed, "date", date);
+			 "suite", about->suite, "command", about->command, "version", GP_VERSION,
+			 "device", about->device, "machine", machine, "driver", about->driver,
+			 "seed", (json_int_t)about->seed, "date", date);
 }
 
-int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
-		     struct gp_rundir **out)
+int gp_rundir_create(const char *path, const struct gp_rundir_about *about, struct gp_rundir **out)
 {
 	struct gp_rundir *dir;
 	char run[PATH_MAX];

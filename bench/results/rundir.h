@@ -24,38 +24,37 @@ struct gp_rundir_about {
 struct gp_rundir_client {
 	const char *id, *workload, *load;
 	bool lc;
-	double offered;		/* rate times the time alone; < 0: a closed loop */
+	double offered; /* rate times the time alone; < 0: a closed loop */
 	double alone_us, alone_per_s;
 	const struct gp_request *request;
 	size_t requests;
 	double done_per_s;
-	size_t left;		/* requests that had come, and were not done */
-	struct gp_tokens tokens;	/* of the requests */
-	double alone_first_us, alone_next_us;	/* of its tokens */
-	int64_t missed;		/* of deadlines; < 0: it has none */
-	double late_p50_us, late_p99_us;	/* the generator's own; < 0: not known */
-	double cpu_s;		/* that the client used; 0: not known */
-	bool killed;		/* .. kills times, so that what it did is not known */
+	size_t left;			      /* requests that had come, and were not done */
+	struct gp_tokens tokens;	      /* of the requests */
+	double alone_first_us, alone_next_us; /* of its tokens */
+	int64_t missed;			      /* of deadlines; < 0: it has none */
+	double late_p50_us, late_p99_us;      /* the generator's own; < 0: not known */
+	double cpu_s;			      /* that the client used; 0: not known */
+	bool killed;			      /* .. kills times, so that what it did is not known */
 	size_t kills;
 };
 
 /* One plan under one scheduler, once. */
 struct gp_rundir_run {
 	const char *plan, *scheduler;
-	uint64_t number;	/* of the repetition */
+	uint64_t number; /* of the repetition */
 	double seconds;
-	double rates_times;	/* those of the plan's file */
-	double energy_j;	/* 0: not known */
-	double beside_cpu_s;	/* of what ran beside the clients; 0: nothing, or not known */
+	double rates_times;  /* those of the plan's file */
+	double energy_j;     /* 0: not known */
+	double beside_cpu_s; /* of what ran beside the clients; 0: nothing, or not known */
 	const struct gp_rundir_client *client;
 	size_t clients;
-	const struct gp_stretch *stretch;	/* NULL: not known */
+	const struct gp_stretch *stretch; /* NULL: not known */
 	size_t stretches;
 };
 
 /** 0; -EEXIST: there is a run.json in @path; or another negative errno. */
-int gp_rundir_create(const char *path, const struct gp_rundir_about *about,
-		     struct gp_rundir **dir);
+int gp_rundir_create(const char *path, const struct gp_rundir_about *about, struct gp_rundir **dir);
 /** Its samples are written at once, and run.json anew. 0, or negative errno. */
 int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run);
 /** It was not run, because; as above. */

@@ -57,10 +57,9 @@ static void conclude(double mean, double error, double alpha, size_t freedom,
 	result->high = exp(mean + around);
 	if (error > 0)
 		result->p = gp_student_both_tails(mean / error, freedom);
-	else	/* no noise at all: virtual time */
+	else /* no noise at all: virtual time */
 		result->p = mean == 0 ? 1 : 0;
-	result->verdict = result->p >= alpha ? GP_UNDECIDED :
-			  mean < 0 ? GP_LOWER : GP_HIGHER;
+	result->verdict = result->p >= alpha ? GP_UNDECIDED : mean < 0 ? GP_LOWER : GP_HIGHER;
 }
 
 int gp_compare(const double *a, const double *b, size_t pairs, double alpha,
@@ -80,7 +79,7 @@ int gp_compare(const double *a, const double *b, size_t pairs, double alpha,
 	mean = sum / (double)pairs;
 	for (size_t i = 0; i < pairs; i++)
 		squares += pow(log(b[i] / a[i]) - mean, 2);
-	conclude(mean, sqrt(squares / (double)(pairs - 1) / (double)pairs), alpha,
-		 pairs - 1, result);
+	conclude(mean, sqrt(squares / (double)(pairs - 1) / (double)pairs), alpha, pairs - 1,
+		 result);
 	return 0;
 }

@@ -9,13 +9,17 @@
 
 #define GP_COMPARE_PAIRS_MIN 3
 
-enum gp_verdict { GP_UNDECIDED, GP_LOWER, GP_HIGHER };
+enum gp_verdict {
+	GP_UNDECIDED,
+	GP_LOWER,
+	GP_HIGHER
+};
 
 struct gp_comparison {
-	enum gp_verdict verdict;	/* of B against A */
-	double ratio;			/* B / A: geometric mean over the pairs */
-	double low, high;		/* the ratio lies between these, 1 - alpha sure */
-	double p;			/* so likely is that much by chance alone */
+	enum gp_verdict verdict; /* of B against A */
+	double ratio;		 /* B / A: geometric mean over the pairs */
+	double low, high;	 /* the ratio lies between these, 1 - alpha sure */
+	double p;		 /* so likely is that much by chance alone */
 };
 
 /**

@@ -32,17 +32,17 @@ static const struct {
 	const char *name;
 	unsigned int per_mille;
 } percentiles[GP_PERCENTILES] = {
-	[GP_P50] = { "p50", 500 }, [GP_P90] = { "p90", 900 },	[GP_P95] = { "p95", 950 },
+	[GP_P50] = { "p50", 500 }, [GP_P90] = { "p90", 900 },	 [GP_P95] = { "p95", 950 },
 	[GP_P99] = { "p99", 990 }, [GP_P999] = { "p99.9", 999 },
 };
 
 struct run {
-	const uint64_t *sample;	/* as they came */
+	const uint64_t *sample; /* as they came */
 	uint64_t *sorted;
-	uint32_t *before;	/* before[i]: of the first i samples, those that count */
+	uint32_t *before; /* before[i]: of the first i samples, those that count */
 	size_t count;
 	uint64_t seed;
-	double times_at_p90;	/* struct spread's; p90 comes before those it is for */
+	double times_at_p90; /* struct spread's; p90 comes before those it is for */
 };
 
 const char *gp_percentile_name(enum gp_percentile_name which)
@@ -91,7 +91,7 @@ static uint64_t resample(const struct run *r, struct gp_random *random)
 /* Of how many samples count: had the run been another one, how many more or fewer? */
 struct spread {
 	uint64_t fewer, more;
-	double times;	/* its variance is so many times that of independent samples */
+	double times; /* its variance is so many times that of independent samples */
 };
 
 /* @found is sorted, of a run in which @is of @count samples count. */

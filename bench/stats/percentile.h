@@ -28,9 +28,9 @@ enum gp_percentile_name {
 #define GP_PERCENTILE_OPEN UINT64_MAX
 
 struct gp_percentile {
-	bool given;		/* false: too few samples, and the rest is 0 */
-	uint64_t ns;		/* the smallest that so many of all do not exceed */
-	uint64_t low_ns, high_ns;	/* with runs without end it lies between, 95 % sure */
+	bool given;		  /* false: too few samples, and the rest is 0 */
+	uint64_t ns;		  /* the smallest that so many of all do not exceed */
+	uint64_t low_ns, high_ns; /* with runs without end it lies between, 95 % sure */
 };
 
 struct gp_percentiles {

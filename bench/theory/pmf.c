@@ -20,8 +20,7 @@ static size_t steps_to(double most, double step)
 	return (size_t)ceil(most / step) + 1;
 }
 
-int gp_pmf_of_tail(struct gp_pmf *out, gp_tail_fn tail, const void *arg,
-		   double step, double most)
+int gp_pmf_of_tail(struct gp_pmf *out, gp_tail_fn tail, const void *arg, double step, double most)
 {
 	size_t count = 1, limit = steps_to(most, step);
 	double left = 1;
@@ -49,8 +48,7 @@ int gp_pmf_constant(struct gp_pmf *out, double at, double step)
 	return 0;
 }
 
-int gp_pmf_add(struct gp_pmf *out, const struct gp_pmf *a, const struct gp_pmf *b,
-	       double most)
+int gp_pmf_add(struct gp_pmf *out, const struct gp_pmf *a, const struct gp_pmf *b, double most)
 {
 	size_t count = a->count + b->count - 1, limit = steps_to(most, a->step);
 
@@ -67,8 +65,7 @@ int gp_pmf_add(struct gp_pmf *out, const struct gp_pmf *a, const struct gp_pmf *
 	return 0;
 }
 
-int gp_pmf_mix(struct gp_pmf *out, const struct gp_pmf *a, const struct gp_pmf *b,
-	       double share)
+int gp_pmf_mix(struct gp_pmf *out, const struct gp_pmf *a, const struct gp_pmf *b, double share)
 {
 	if (create(out, a->count > b->count ? a->count : b->count, a->step))
 		return -ENOMEM;
@@ -82,7 +79,7 @@ int gp_pmf_mix(struct gp_pmf *out, const struct gp_pmf *a, const struct gp_pmf *
 int gp_pmf_residual(struct gp_pmf *out, const struct gp_pmf *x)
 {
 	const double mean_steps = gp_pmf_mean(x) / x->step;
-	double more = 1;		/* P(X > i steps) */
+	double more = 1; /* P(X > i steps) */
 
 	/* One more: what is spread over [i, i + 1) is shared by its two ends. */
 	if (create(out, x->count + 1, x->step))
@@ -97,8 +94,7 @@ int gp_pmf_residual(struct gp_pmf *out, const struct gp_pmf *x)
 	return 0;
 }
 
-int gp_pmf_geometric_sum(struct gp_pmf *out, const struct gp_pmf *x, double rho,
-			 double most)
+int gp_pmf_geometric_sum(struct gp_pmf *out, const struct gp_pmf *x, double rho, double most)
 {
 	const double scale = 1 / (1 - rho * x->p[0]);
 

@@ -82,8 +82,7 @@ int gp_queue_times(struct gp_pmf *out, const struct gp_queue *q, double most)
 double gp_queue_left(const struct gp_queue *q, double back)
 {
 	const double empty = 1 / q->rate;
-	const double busy = (setup_mean(q) + gp_pmf_mean(q->service)) /
-			    (1 - gp_queue_load(q));
+	const double busy = (setup_mean(q) + gp_pmf_mean(q->service)) / (1 - gp_queue_load(q));
 
 	return empty * exp(-q->rate * back) / (empty + busy);
 }

@@ -27,9 +27,9 @@
 
 /** All times in one unit, distributions on one grid. */
 struct gp_queue {
-	double rate;			/* lambda: arrivals in a unit of time */
+	double rate; /* lambda: arrivals in a unit of time */
 	const struct gp_pmf *service;
-	const struct gp_pmf *setup;	/* NULL: there is none */
+	const struct gp_pmf *setup; /* NULL: there is none */
 };
 
 /** rate x E[S]: the queue is stable below 1. */

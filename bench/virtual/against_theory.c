@@ -66,19 +66,22 @@ static void summarize(uint64_t *ns, size_t count, struct gp_against_figures *f)
 	f->p99_us = (double)gp_samples_rank(ns, count, 990) / NS_PER_US;
 }
 
-static int run(const struct gp_model_config *device, const struct gp_against *a,
-	       double occupies_ns, struct gp_against_figures *f)
+static int run(const struct gp_model_config *device, const struct gp_against *a, double occupies_ns,
+	       struct gp_against_figures *f)
 {
 	struct source source = { .a = a };
 	const struct gp_virtual_queue q = {
-		.device = device, .gap = draw_gap, .service = draw_service,
-		.arg = &source, .requests = a->requests, .warmup = WARMUP,
+		.device = device,
+		.gap = draw_gap,
+		.service = draw_service,
+		.arg = &source,
+		.requests = a->requests,
+		.warmup = WARMUP,
 	};
 	struct gp_virtual_result got = {
 		.time_ns = calloc(a->requests, sizeof(*got.time_ns)),
 	};
-	int err = gp_arrivals_parse("poisson", occupies_ns / a->load, a->seed, 1,
-				    &source.arrivals);
+	int err = gp_arrivals_parse("poisson", occupies_ns / a->load, a->seed, 1, &source.arrivals);
 
 	gp_random_seed(&source.services, a->seed, 2);
 	if (!err && !got.time_ns)
@@ -97,7 +100,7 @@ static int run(const struct gp_model_config *device, const struct gp_against *a,
 
 struct service {
 	const struct gp_against *a;
-	double more_us;		/* than the kernel */
+	double more_us; /* than the kernel */
 };
 
 static double service_tail(double t_us, const void *arg)
@@ -112,14 +115,12 @@ static double service_tail(double t_us, const void *arg)
 	return erfc((log(times) + SIGMA * SIGMA / 2) / SIGMA / M_SQRT2) / 2;
 }
 
-static int services(struct gp_pmf *out, const struct gp_against *a, double more_us,
-		    double most_us)
+static int services(struct gp_pmf *out, const struct gp_against *a, double more_us, double most_us)
 {
 	const struct service s = { a, more_us };
 
 	if (a->service == GP_SERVICE_CONSTANT)
-		return gp_pmf_constant(out, (double)a->service_ns / NS_PER_US + more_us,
-				       STEP_US);
+		return gp_pmf_constant(out, (double)a->service_ns / NS_PER_US + more_us, STEP_US);
 	return gp_pmf_of_tail(out, service_tail, &s, STEP_US, most_us);
 }
 
@@ -137,11 +138,11 @@ static int setups(struct gp_pmf *out, const struct gp_virtual_switch *cost, doub
 		return err;
 	out->p[out->count - 1] = 0;
 	for (size_t i = 0; i < steps; i++) {
-		const double after = i + 1 == steps ? 0 :
-			exp(-per_ns * ((double)i + 0.5) * (double)cost->step_ns);
+		const double after =
+			i + 1 == steps ? 0 :
+					 exp(-per_ns * ((double)i + 0.5) * (double)cost->step_ns);
 
-		out->p[llround((double)cost->setup_ns[i] / NS_PER_US / STEP_US)] +=
-			left - after;
+		out->p[llround((double)cost->setup_ns[i] / NS_PER_US / STEP_US)] += left - after;
 		left = after;
 	}
 	return 0;
@@ -166,8 +167,8 @@ static int say_queue(const struct gp_queue *q, const struct gp_against *a,
 	return 0;
 }
 
-static int say(const struct gp_against *a, const struct gp_virtual_switch *cost,
-	       double occupies_ns, struct gp_against_figures *f)
+static int say(const struct gp_against *a, const struct gp_virtual_switch *cost, double occupies_ns,
+	       struct gp_against_figures *f)
 {
 	const double per_ns = a->load / occupies_ns;
 	struct gp_pmf service, setup;
@@ -189,9 +190,8 @@ err_service:
 	return err;
 }
 
-int gp_against_theory(const struct gp_model_config *device,
-		      const struct gp_virtual_switch *cost, const struct gp_against *a,
-		      struct gp_against_result *result)
+int gp_against_theory(const struct gp_model_config *device, const struct gp_virtual_switch *cost,
+		      const struct gp_against *a, struct gp_against_result *result)
 {
 	const double occupies_ns = (double)(a->service_ns + cost->alone_ns);
 	int err;

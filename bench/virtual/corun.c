@@ -28,33 +28,37 @@
 /* One kernel for the device, launched so long after the request's, or the last token. */
 struct part {
 	uint64_t at_ns, length_ns;
-	bool token;		/* which is waited for */
+	bool token; /* which is waited for */
 };
 
-enum state { IDLE, PREPARING, LAUNCHED };
+enum state {
+	IDLE,
+	PREPARING,
+	LAUNCHED
+};
 
 struct client {
 	const struct gp_plan_client *plan;
-	uint32_t id;			/* the tenant's */
+	uint32_t id; /* the tenant's */
 	struct part *part;
 	size_t parts;
-	struct gp_arrivals arrivals;	/* periodic, poisson, bursty */
-	size_t traces;			/* so many of its trace have come */
-	uint64_t *due_ns;		/* dependent: those to come, first to last .. */
+	struct gp_arrivals arrivals; /* periodic, poisson, bursty */
+	size_t traces;		     /* so many of its trace have come */
+	uint64_t *due_ns;	     /* dependent: those to come, first to last .. */
 	size_t due_first, due_count, due_room;
-	uint64_t seen;			/* .. and whose requests ended since the last */
+	uint64_t seen; /* .. and whose requests ended since the last */
 
 	enum state state;
-	uint64_t wake_ns;		/* it does something then */
-	uint64_t next_ns;		/* its next request; NEVER: none, or not known */
+	uint64_t wake_ns; /* it does something then */
+	uint64_t next_ns; /* its next request; NEVER: none, or not known */
 	uint64_t intended_ns, start_ns, launched_ns;
 	size_t part_next;
-	size_t tokens;			/* of this request, so far */
-	bool busy;			/* and the core knows */
-	uint64_t idle_told_ns;		/* it will know then that it is idle; NEVER */
-	bool watched;			/* its launches are seen as they begin */
-	bool segments;			/* a request is one, or several .. */
-	uint64_t segment_ns;		/* .. of which one began then */
+	size_t tokens;	       /* of this request, so far */
+	bool busy;	       /* and the core knows */
+	uint64_t idle_told_ns; /* it will know then that it is idle; NEVER */
+	bool watched;	       /* its launches are seen as they begin */
+	bool segments;	       /* a request is one, or several .. */
+	uint64_t segment_ns;   /* .. of which one began then */
 	struct gp_plan_done *result;
 	size_t room, token_room;
 };
@@ -66,7 +70,7 @@ struct world {
 	struct client client[GP_PLAN_CLIENTS_MAX];
 	size_t clients;
 	size_t stretch_room;
-	uint32_t on;			/* the client that has the device + 1; 0: none */
+	uint32_t on; /* the client that has the device + 1; 0: none */
 	uint64_t on_since_ns;
 	int error;
 };
@@ -136,8 +140,7 @@ static uint64_t next_due(struct client *c)
 }
 
 /* The one after that which was meant to come at @last_ns and ended at @done_ns. */
-static uint64_t next_request(struct world *w, struct client *c, uint64_t last_ns,
-			     uint64_t done_ns)
+static uint64_t next_request(struct world *w, struct client *c, uint64_t last_ns, uint64_t done_ns)
 {
 	uint64_t at_ns = NEVER;
 
@@ -181,8 +184,7 @@ static void tell_dependents(struct world *w, const struct client *done, uint64_t
 		if (c->seen != c->plan->after || is_over(w, now_ns))
 			continue;
 		c->seen = 0;
-		if (!grow((void **)&c->due_ns, c->due_count, &c->due_room,
-			  sizeof(*c->due_ns))) {
+		if (!grow((void **)&c->due_ns, c->due_count, &c->due_room, sizeof(*c->due_ns))) {
 			failed(w, -ENOMEM);
 			return;
 		}
@@ -209,7 +211,10 @@ static void submit(struct world *w, const struct client *c, uint32_t type, uint6
 		   uint64_t cookie)
 {
 	const struct gp_model_method method = {
-		.type = type, .blocks = 1, .block_ns = ns, .cookie = cookie,
+		.type = type,
+		.blocks = 1,
+		.block_ns = ns,
+		.cookie = cookie,
 	};
 	int err = gp_sim_submit(gp_sim_sched_context(w->host, c->id), 0, &method, NULL);
 
@@ -331,8 +336,7 @@ static void keep(struct world *w, struct client *c, uint64_t now_ns)
 		failed(w, -ENOMEM);
 		return;
 	}
-	r->request[r->requests++] = (struct gp_request){
-		c->intended_ns, c->start_ns, now_ns };
+	r->request[r->requests++] = (struct gp_request){ c->intended_ns, c->start_ns, now_ns };
 }
 
 static void keep_token(struct world *w, struct client *c, uint64_t now_ns)
@@ -411,14 +415,14 @@ static void device_to(struct world *w, uint32_t client, uint64_t now_ns)
 {
 	struct gp_plan_result *r = w->result;
 
-	if (w->on && !grow((void **)&r->stretch, r->stretches, &w->stretch_room,
-			   sizeof(*r->stretch))) {
+	if (w->on &&
+	    !grow((void **)&r->stretch, r->stretches, &w->stretch_room, sizeof(*r->stretch))) {
 		failed(w, -ENOMEM);
 		return;
 	}
 	if (w->on)
-		r->stretch[r->stretches++] = (struct gp_stretch){
-			w->on_since_ns, now_ns, w->on - 1 };
+		r->stretch[r->stretches++] =
+			(struct gp_stretch){ w->on_since_ns, now_ns, w->on - 1 };
 	w->on = client;
 	w->on_since_ns = now_ns;
 }
@@ -426,8 +430,7 @@ static void device_to(struct world *w, uint32_t client, uint64_t now_ns)
 static uint32_t client_of_group(const struct world *w, uint32_t group)
 {
 	for (size_t i = 0; i < w->clients; i++)
-		if (gp_sim_context_group(gp_sim_sched_context(w->host, w->client[i].id)) ==
-		    group)
+		if (gp_sim_context_group(gp_sim_sched_context(w->host, w->client[i].id)) == group)
 			return (uint32_t)i + 1;
 	return 0;
 }
@@ -458,7 +461,8 @@ static double fit(const struct gp_workload *workload, const struct gp_model_conf
 	const uint64_t work_ns = sum.length_ns + sum.gap_ns - workload->kernel[0].gap_ns;
 
 	return workload->solo_ns > other_ns ?
-		       (double)(workload->solo_ns - other_ns) / (double)work_ns : 1;
+		       (double)(workload->solo_ns - other_ns) / (double)work_ns :
+		       1;
 }
 
 static uint64_t fitted(uint64_t ns, double by)
@@ -524,8 +528,8 @@ static bool is_watched(const struct gp_corun *run, size_t i)
 	const struct gp_plan *plan = run->plan;
 
 	for (size_t k = 0; k < plan->clients && run->scheduler != GP_CORUN_SLICES; k++)
-		if (k != i && concern_each_other(run->scheduler, &plan->client[k],
-						 &plan->client[i]))
+		if (k != i &&
+		    concern_each_other(run->scheduler, &plan->client[k], &plan->client[i]))
 			return true;
 	return false;
 }
@@ -533,17 +537,20 @@ static bool is_watched(const struct gp_corun *run, size_t i)
 static int make_client(struct world *w, size_t i)
 {
 	const struct gp_plan_client *plan = &w->run->plan->client[i];
-	const struct gp_class_spec spec = {
-		.cls = plan->lc ? GP_TENANT_LC : GP_TENANT_BE, .level = plan->level,
-		.weight = plan->weight ? plan->weight : BE_WEIGHT };
+	const struct gp_class_spec spec = { .cls = plan->lc ? GP_TENANT_LC : GP_TENANT_BE,
+					    .level = plan->level,
+					    .weight = plan->weight ? plan->weight : BE_WEIGHT };
 	char law[32];
 	struct client *c = &w->client[i];
 	int err, id = gp_sim_sched_join(w->host, &spec);
 
 	if (id < 0)
 		return id;
-	*c = (struct client){ .plan = plan, .id = (uint32_t)id, .wake_ns = NEVER,
-			      .idle_told_ns = NEVER, .result = &w->result->client[i] };
+	*c = (struct client){ .plan = plan,
+			      .id = (uint32_t)id,
+			      .wake_ns = NEVER,
+			      .idle_told_ns = NEVER,
+			      .result = &w->result->client[i] };
 	if (gp_workload_needs_device(w->run->workload[i]) || plan->killed_every_s > 0)
 		return -EINVAL;
 	c->watched = is_watched(w->run, i);
@@ -560,16 +567,20 @@ static int make_client(struct world *w, size_t i)
 static int make_host(struct world *w)
 {
 	const struct gp_sched_config core = {
-		.rotate = 1, .slice_preempts = 1, .lc_cut = GP_LC_CUT_PREEMPT,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.lc_cut = GP_LC_CUT_PREEMPT,
 		.lc_policy = w->run->scheduler == GP_CORUN_SJF ? &gp_policy_sjf : NULL,
 	};
 	const struct gp_sim_sched_config config = {
-		.model = w->run->device, .report_ns = REPORT_NS,
+		.model = w->run->device,
+		.report_ns = REPORT_NS,
 		.core = w->run->scheduler == GP_CORUN_SLICES ? NULL : &core,
 	};
 	const struct gp_sim_agent agent = { w, agent_next, agent_run, agent_event };
 	int err = w->run->device->kind == GP_MODEL_TIMESLICE ?
-			  gp_sim_sched_create(&config, &w->host) : -EINVAL;
+			  gp_sim_sched_create(&config, &w->host) :
+			  -EINVAL;
 
 	if (!err)
 		gp_sim_sched_set_agent(w->host, &agent);

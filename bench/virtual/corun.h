@@ -24,11 +24,11 @@
 #include "softgpu/model.h"
 
 enum gp_corun_scheduler {
-	GP_CORUN_SLICES,	/* the driver's time slices */
-	GP_CORUN_GPREEMPT,	/* gpreempt, and nobody says anything */
-	GP_CORUN_HINTED,	/* latency-critical clients say that work comes when its
+	GP_CORUN_SLICES,   /* the driver's time slices */
+	GP_CORUN_GPREEMPT, /* gpreempt, and nobody says anything */
+	GP_CORUN_HINTED,   /* latency-critical clients say that work comes when its
 				 * preparation begins */
-	GP_CORUN_SJF,		/* likewise, and of those of one level whose work is shorter
+	GP_CORUN_SJF,	   /* likewise, and of those of one level whose work is shorter
 				 * goes first */
 	GP_CORUN_SCHEDULERS
 };
@@ -40,7 +40,7 @@ bool gp_corun_differs(enum gp_corun_scheduler scheduler, const struct gp_plan *p
 struct gp_corun {
 	const struct gp_model_config *device;
 	const struct gp_plan *plan;
-	const struct gp_workload *const *workload;	/* of each client */
+	const struct gp_workload *const *workload; /* of each client */
 	enum gp_corun_scheduler scheduler;
 	uint64_t seed;
 };

@@ -23,10 +23,10 @@
 
 struct job {
 	const struct gp_edf_task *task;
-	uint32_t id;			/* the tenant's */
+	uint32_t id; /* the tenant's */
 	bool runs;
-	uint64_t came_ns;		/* the one that runs */
-	uint64_t next_ns;		/* the next one comes */
+	uint64_t came_ns; /* the one that runs */
+	uint64_t next_ns; /* the next one comes */
 };
 
 struct world {
@@ -34,26 +34,24 @@ struct world {
 	struct job job[GP_EDF_TASKS_MAX];
 	size_t tasks;
 	uint32_t be;
-	uint64_t end_ns;		/* no job comes later */
+	uint64_t end_ns; /* no job comes later */
 	struct gp_edf_result *result;
 	int error;
 };
 
 /* ---- tasks ----------------------------------------------------------------------- */
 
-void gp_edf_draw(struct gp_random *random, double load, struct gp_edf_task *task,
-		 size_t tasks)
+void gp_edf_draw(struct gp_random *random, double load, struct gp_edf_task *task, size_t tasks)
 {
 	double left = load;
 
 	for (size_t i = 0; i < tasks; i++) {
 		const size_t others = tasks - i - 1;
-		const double rest = !others ? 0 : left * pow(gp_random_uniform(random),
-							     1 / (double)others);
-		const double period_ns = PERIOD_MIN_NS *
-			pow(PERIOD_TIMES, gp_random_uniform(random));
-		const double tight = DEADLINE_MIN +
-			(1 - DEADLINE_MIN) * gp_random_uniform(random);
+		const double rest =
+			!others ? 0 : left * pow(gp_random_uniform(random), 1 / (double)others);
+		const double period_ns =
+			PERIOD_MIN_NS * pow(PERIOD_TIMES, gp_random_uniform(random));
+		const double tight = DEADLINE_MIN + (1 - DEADLINE_MIN) * gp_random_uniform(random);
 
 		task[i] = (struct gp_edf_task){
 			.period_ns = (uint64_t)period_ns,
@@ -77,7 +75,10 @@ static void failed(struct world *w, int err)
 static void submit(struct world *w, uint32_t id, uint32_t type, uint64_t ns, uint64_t cookie)
 {
 	const struct gp_model_method method = {
-		.type = type, .blocks = 1, .block_ns = ns, .cookie = cookie,
+		.type = type,
+		.blocks = 1,
+		.block_ns = ns,
+		.cookie = cookie,
 	};
 	int err = gp_sim_submit(gp_sim_sched_context(w->host, id), 0, &method, NULL);
 
@@ -165,8 +166,10 @@ static void agent_event(void *arg, const struct gp_model_event *ev)
 static int join(struct world *w, const struct gp_edf_task *task)
 {
 	const struct gp_class_spec spec = {
-		.cls = GP_TENANT_LC, .period_ns = task->period_ns,
-		.deadline_ns = task->deadline_ns, .runtime_ns = task->runtime_ns + LAUNCH_NS,
+		.cls = GP_TENANT_LC,
+		.period_ns = task->period_ns,
+		.deadline_ns = task->deadline_ns,
+		.runtime_ns = task->runtime_ns + LAUNCH_NS,
 	};
 	struct gp_sched_admission a;
 	struct job *j = &w->job[w->tasks];
@@ -200,11 +203,15 @@ static int make(struct world *w, const struct gp_model_config *device,
 		const struct gp_edf_task *task, size_t tasks)
 {
 	static const struct gp_sched_config core = {
-		.rotate = 1, .slice_preempts = 1, .lc_cut = GP_LC_CUT_PREEMPT,
-		.lc_policy = &gp_policy_edf, .lc_switch_ns = LC_SWITCH_NS,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.lc_cut = GP_LC_CUT_PREEMPT,
+		.lc_policy = &gp_policy_edf,
+		.lc_switch_ns = LC_SWITCH_NS,
 	};
-	const struct gp_sim_sched_config config = {
-		.model = device, .core = &core, .report_ns = REPORT_NS };
+	const struct gp_sim_sched_config config = { .model = device,
+						    .core = &core,
+						    .report_ns = REPORT_NS };
 	const struct gp_sim_agent agent = { w, agent_next, agent_run, agent_event };
 	int err = gp_sim_sched_create(&config, &w->host);
 
@@ -241,8 +248,8 @@ static int run(struct world *w, uint64_t length_ns)
 	return err ? err : w->error;
 }
 
-int gp_edf_run(const struct gp_model_config *device, const struct gp_edf_task *task,
-	       size_t tasks, uint64_t length_ns, struct gp_edf_result *result)
+int gp_edf_run(const struct gp_model_config *device, const struct gp_edf_task *task, size_t tasks,
+	       uint64_t length_ns, struct gp_edf_result *result)
 {
 	struct world w = { .result = result };
 	int err;

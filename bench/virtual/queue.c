@@ -9,30 +9,35 @@
 #define BE_SLICE_US 1u
 #define BE_KERNEL_NS 10000000u
 #define BE_QUEUED 2
-#define SETTLE_NS 1000000u	/* best-effort has the device by then */
-#define SOLO_NS 200000u		/* the kernel by which a switch is measured */
+#define SETTLE_NS 1000000u /* best-effort has the device by then */
+#define SOLO_NS 200000u	   /* the kernel by which a switch is measured */
 #define STEP_NS 1000u
 
-enum { COOKIE_LC = 1, COOKIE_BE };
+enum {
+	COOKIE_LC = 1,
+	COOKIE_BE
+};
 
 struct sim {
 	struct gp_model *m;
-	uint32_t lc, be;	/* channels */
-	size_t done;		/* requests */
-	uint64_t done_ns;	/* the last one's end */
-	uint64_t *arrived_ns;	/* a ring of what is queued */
+	uint32_t lc, be;      /* channels */
+	size_t done;	      /* requests */
+	uint64_t done_ns;     /* the last one's end */
+	uint64_t *arrived_ns; /* a ring of what is queued */
 	size_t room, come;
-	uint64_t *time_ns;	/* NULL: not kept */
+	uint64_t *time_ns; /* NULL: not kept */
 	size_t skip, keep;
-	uint64_t be_done;	/* kernels */
-	uint64_t be_done_ns;	/* the last one's end */
+	uint64_t be_done;    /* kernels */
+	uint64_t be_done_ns; /* the last one's end */
 };
 
-static void submit(struct sim *s, uint32_t channel, uint32_t type, uint64_t ns,
-		   uint64_t cookie)
+static void submit(struct sim *s, uint32_t channel, uint32_t type, uint64_t ns, uint64_t cookie)
 {
 	const struct gp_model_method method = {
-		.type = type, .blocks = 1, .block_ns = ns, .cookie = cookie,
+		.type = type,
+		.blocks = 1,
+		.block_ns = ns,
+		.cookie = cookie,
 	};
 
 	(void)gp_model_submit(s->m, channel, &method, NULL);
@@ -46,8 +51,7 @@ static void be_kernel(struct sim *s)
 static void lc_done(struct sim *s, uint64_t now_ns)
 {
 	if (s->time_ns && s->done >= s->skip && s->done < s->skip + s->keep)
-		s->time_ns[s->done - s->skip] =
-			now_ns - s->arrived_ns[s->done % s->room];
+		s->time_ns[s->done - s->skip] = now_ns - s->arrived_ns[s->done % s->room];
 	s->done++;
 	s->done_ns = now_ns;
 }
@@ -134,8 +138,7 @@ static void advance(struct sim *s, uint64_t to_ns, size_t until_done)
 
 int gp_virtual_queue_run(const struct gp_virtual_queue *q, struct gp_virtual_result *result)
 {
-	struct sim s = { .time_ns = result->time_ns, .skip = q->warmup,
-			 .keep = q->requests };
+	struct sim s = { .time_ns = result->time_ns, .skip = q->warmup, .keep = q->requests };
 	const size_t all = q->warmup + q->requests;
 	uint64_t at_ns, from_ns = 0, be_done = 0;
 	int err = begin(&s, q->device);
@@ -207,8 +210,7 @@ static int be_ends(const struct gp_model_config *device, int requests, uint64_t 
 	return err;
 }
 
-int gp_virtual_switch_measure(const struct gp_model_config *device,
-			      struct gp_virtual_switch *cost)
+int gp_virtual_switch_measure(const struct gp_model_config *device, struct gp_virtual_switch *cost)
 {
 	const size_t steps = sizeof(cost->setup_ns) / sizeof(cost->setup_ns[0]);
 	uint64_t ns[2] = { 0 }, undisturbed, disturbed;

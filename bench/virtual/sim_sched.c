@@ -18,9 +18,9 @@ struct tenant {
 	struct gp_class_spec spec;
 	struct gp_sim_context *context;
 	struct gp_group_list groups;
-	struct gp_hold *hold;		/* LC's */
-	uint64_t told_ns;		/* usage when it was last reported */
-	uint64_t taken_ns;		/* by LC, while it could have run, since */
+	struct gp_hold *hold; /* LC's */
+	uint64_t told_ns;     /* usage when it was last reported */
+	uint64_t taken_ns;    /* by LC, while it could have run, since */
 };
 
 struct gp_sim_sched {
@@ -28,18 +28,18 @@ struct gp_sim_sched {
 	struct gp_device *dev;
 	struct gp_sched *core;
 	struct gp_sim_sched_config config;
-	struct tenant tenant[TENANTS + 1];	/* ids are places */
+	struct tenant tenant[TENANTS + 1]; /* ids are places */
 	uint32_t tenants;
 	struct gp_sim_agent user;
-	struct gp_event *queue;		/* a ring */
+	struct gp_event *queue; /* a ring */
 	size_t first, count, room;
-	struct gp_decision control[CONTROLS];	/* likewise: the worker's */
+	struct gp_decision control[CONTROLS]; /* likewise: the worker's */
 	size_t control_first, controls;
-	uint64_t timer_ns, next_report_ns;	/* timer_ns 0: not armed */
-	uint64_t look_ns;		/* NEVER: nobody waits */
-	uint32_t has;			/* the tenant that has the device; 0: none */
+	uint64_t timer_ns, next_report_ns; /* timer_ns 0: not armed */
+	uint64_t look_ns;		   /* NEVER: nobody waits */
+	uint32_t has;			   /* the tenant that has the device; 0: none */
 	uint64_t lc_seen_ns;
-	uint32_t on;			/* the BE tenant that was resumed last */
+	uint32_t on; /* the BE tenant that was resumed last */
 	struct gp_sim_sched_stat stat;
 	int error;
 };
@@ -177,8 +177,10 @@ static void report(struct gp_sim_sched *s)
 		struct tenant *t = &s->tenant[id];
 		const uint64_t used_ns = gp_sim_sched_used(s, id);
 		const struct gp_event ev = {
-			.type = GP_EV_USAGE, .tenant = id,
-			.took_ns = used_ns - t->told_ns, .taken_ns = t->taken_ns,
+			.type = GP_EV_USAGE,
+			.tenant = id,
+			.took_ns = used_ns - t->told_ns,
+			.taken_ns = t->taken_ns,
 		};
 
 		t->told_ns = used_ns;
@@ -204,8 +206,9 @@ static void plan_look(struct gp_sim_sched *s)
 
 static void look(struct gp_sim_sched *s)
 {
-	const struct gp_event on = { .type = GP_EV_BUSY, .tenant = s->has, .ok = GP_BUSY_ON,
-				     .at_ns = gp_sim_now(s->sim) };
+	const struct gp_event on = {
+		.type = GP_EV_BUSY, .tenant = s->has, .ok = GP_BUSY_ON, .at_ns = gp_sim_now(s->sim)
+	};
 
 	s->look_ns = NEVER;
 	if (s->has && is_lc(s, s->has))
@@ -241,7 +244,8 @@ static int release(struct gp_sim_sched *s, uint32_t id)
 
 	if (!err && !ops->hold_stat(hold, &stat) && stat.switch_ns) {
 		const struct gp_event ev = {
-			.type = GP_EV_SWITCH_MEASURED, .tenant = id,
+			.type = GP_EV_SWITCH_MEASURED,
+			.tenant = id,
 			.took_ns = stat.switch_ns,
 		};
 
@@ -255,7 +259,10 @@ static void tell_outcome(struct gp_sim_sched *s, const struct gp_decision *d, in
 			 uint64_t took_ns)
 {
 	const struct gp_event ev = {
-		.type = GP_EV_OUTCOME, .decision = d->id, .error = error, .took_ns = took_ns,
+		.type = GP_EV_OUTCOME,
+		.decision = d->id,
+		.error = error,
+		.took_ns = took_ns,
 	};
 
 	s->stat.failed += error != 0;
@@ -405,8 +412,7 @@ static uint64_t agent_next(void *arg)
 	/* What was told waits for no time to come. */
 	if (s->count)
 		return 0;
-	return sooner(sooner(users_next(s), s->look_ns),
-		      sooner(report_due_ns(s), timer_due_ns(s)));
+	return sooner(sooner(users_next(s), s->look_ns), sooner(report_due_ns(s), timer_due_ns(s)));
 }
 
 static void agent_run(void *arg, uint64_t now_ns)

@@ -15,21 +15,21 @@
 
 struct gp_sim_sched_config {
 	const struct gp_model_config *model;
-	const struct gp_sched_config *core;	/* NULL: nobody decides, the driver's
+	const struct gp_sched_config *core; /* NULL: nobody decides, the driver's
 						 * slices are left as they are */
-	uint64_t report_ns;	/* usage is told to the core so often; 0: never */
+	uint64_t report_ns;		    /* usage is told to the core so often; 0: never */
 };
 
 struct gp_sim_sched_stat {
 	uint64_t steps, suspends, preempts;
-	uint64_t failed;	/* decisions that could not be carried out */
+	uint64_t failed; /* decisions that could not be carried out */
 };
 
 struct gp_sim_sched;
 
 /** 0; -ENOMEM; -EINVAL: of gp_sched_init(). Free with gp_sim_sched_destroy(). */
 int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_sched **s);
-void gp_sim_sched_destroy(struct gp_sim_sched *s);	/* NULL is fine */
+void gp_sim_sched_destroy(struct gp_sim_sched *s); /* NULL is fine */
 
 /**
  * A process with one context of one stream; all that the core has to do to it is done
@@ -51,7 +51,7 @@ int gp_sim_sched_tell(struct gp_sim_sched *s, const struct gp_event *ev);
 int gp_sim_sched_run(struct gp_sim_sched *s, uint64_t to_ns);
 
 struct gp_sim *gp_sim_sched_sim(struct gp_sim_sched *s);
-struct gp_sched *gp_sim_sched_core(struct gp_sim_sched *s);	/* NULL without one */
+struct gp_sched *gp_sim_sched_core(struct gp_sim_sched *s); /* NULL without one */
 /** Time on the device so far, ns; 0 where that is not known. */
 uint64_t gp_sim_sched_used(struct gp_sim_sched *s, uint32_t id);
 void gp_sim_sched_stat(const struct gp_sim_sched *s, struct gp_sim_sched_stat *stat);

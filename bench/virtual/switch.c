@@ -24,7 +24,9 @@ static void on_event(void *arg, const struct gp_model_event *ev)
 static int add_process(struct gp_model *m, int32_t pid, const struct gp_switch_run *run)
 {
 	const struct gp_model_method kernel = {
-		.type = GP_METHOD_KERNEL, .blocks = 1, .block_ns = run->kernel_ns,
+		.type = GP_METHOD_KERNEL,
+		.blocks = 1,
+		.block_ns = run->kernel_ns,
 	};
 	const struct gp_model_method fence = { .type = GP_METHOD_FENCE, .cookie = 1 };
 	int group = gp_model_group_add(m, pid, GP_GROUP_COMPUTE), channel, err;
@@ -79,5 +81,6 @@ int gp_switch_estimate(const struct gp_model_config *device, const struct gp_swi
 double gp_switch_of_model(const struct gp_model_config *device)
 {
 	return (double)(device->switch_out_ns + device->save_ns + device->switch_in_ns +
-			device->begin_ns + device->restore_ns) / NS_PER_US;
+			device->begin_ns + device->restore_ns) /
+	       NS_PER_US;
 }

@@ -13,9 +13,9 @@
 #define GP_SWITCH_PROCESSES_MAX 16u
 
 struct gp_switch_run {
-	uint32_t processes;	/* 2 to GP_SWITCH_PROCESSES_MAX, one kernel each */
+	uint32_t processes; /* 2 to GP_SWITCH_PROCESSES_MAX, one kernel each */
 	uint64_t slice_us;
-	uint64_t kernel_ns;	/* many slices long */
+	uint64_t kernel_ns; /* many slices long */
 };
 
 /**

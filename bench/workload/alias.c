@@ -43,12 +43,12 @@ static int check_all(const struct file *f, json_t *aliases)
 
 	if (!json_is_object(aliases))
 		return wrong(f, "aliases: {\"NAME\": \"WORKLOAD\", ..} is wanted");
-	json_object_foreach(aliases, key, value) {
+	json_object_foreach(aliases, key, value)
+	{
 		if (is_name(value))
 			continue;
 		gp_one_line_value(value, found, sizeof(found));
-		return wrong(f, "aliases.%.40s: found %s, a workload's name is wanted", key,
-			     found);
+		return wrong(f, "aliases.%.40s: found %s, a workload's name is wanted", key, found);
 	}
 	return 0;
 }
@@ -75,8 +75,8 @@ static int find(const struct file *f, const json_t *root, const char *model,
 }
 
 /* Takes @root over. */
-static int find_in(json_t *root, const json_error_t *error, const struct file *f,
-		   const char *model, char name[GP_ALIAS_LEN])
+static int find_in(json_t *root, const json_error_t *error, const struct file *f, const char *model,
+		   char name[GP_ALIAS_LEN])
 {
 	int err;
 

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#define GP_ALIAS_LEN 201	/* of a name, its NUL included */
+#define GP_ALIAS_LEN 201 /* of a name, its NUL included */
 
 /**
  * gp_alias_find() - what stands for @model in the file @path, into @name.

@@ -11,23 +11,23 @@
 #include "client/duration.h"
 
 #define BLOCKS_MAX 65536u
-#define SCALE_MIN 8		/* whole blocks */
+#define SCALE_MIN 8 /* whole blocks */
 #define SCALE_MAX 22
-#define SIDE_MIN 4		/* a cell is no neighbour of its own */
+#define SIDE_MIN 4 /* a cell is no neighbour of its own */
 #define SIDE_MAX 16384
 #define STEPS_MAX 10000
 #define STEPS 20
-#define SHARED_MAX 49152u	/* what a block may have without asking for more */
+#define SHARED_MAX 49152u /* what a block may have without asking for more */
 #define BYTES_MAX (UINT64_C(64) << 30)
 #define BATCH_MAX 65536u
 #define TOKENS_MAX 65536u
-#define MODEL "abcdefghijklmnopqrstuvwxyz0123456789_:"	/* of its name */
+#define MODEL "abcdefghijklmnopqrstuvwxyz0123456789_:" /* of its name */
 
 struct named {
 	struct gp_workload_reader *reader;
 	enum gp_workload_kind kind;
 	uint64_t length_ns, gap_ns, next_ns, bytes, shared;
-	size_t count, next;	/* kernels; tokens after the first */
+	size_t count, next; /* kernels; tokens after the first */
 	size_t blocks, scale, width, height, steps, batch, tokens;
 };
 
@@ -37,20 +37,24 @@ static bool take_time(struct named *n, const char *what, const char *text, uint6
 		      uint64_t *ns)
 {
 	if (gp_parse_duration(text, ns) || *ns < min_ns || *ns > GP_WORKLOAD_TIME_MAX_NS)
-		return gp_workload_wrong(n->reader, "%s: found \"%s\", a time such as 25us, from "
-					 "%s to 1s, is wanted", what, text, min_ns ? "1ns" : "0s");
+		return gp_workload_wrong(n->reader,
+					 "%s: found \"%s\", a time such as 25us, from "
+					 "%s to 1s, is wanted",
+					 what, text, min_ns ? "1ns" : "0s");
 	return true;
 }
 
-static bool take_within(struct named *n, const char *what, const char *text, size_t min,
-			size_t max, size_t *number)
+static bool take_within(struct named *n, const char *what, const char *text, size_t min, size_t max,
+			size_t *number)
 {
 	const size_t digits = strspn(text, "0123456789");
 
 	*number = strtoul(text, NULL, 10);
 	if (!digits || text[digits] || *number < min || *number > max)
-		return gp_workload_wrong(n->reader, "%s: found \"%s\", a whole number from %zu to "
-					 "%zu is wanted", what, text, min, max);
+		return gp_workload_wrong(n->reader,
+					 "%s: found \"%s\", a whole number from %zu to "
+					 "%zu is wanted",
+					 what, text, min, max);
 	return true;
 }
 
@@ -70,8 +74,7 @@ static bool take_row(struct named *n, const char *what, char *text, size_t max, 
 		return gp_workload_wrong(n->reader, "%s: found \"%s\", NUMBERxLENGTH is wanted",
 					 what, text);
 	*times++ = 0;
-	return take_number(n, "number", text, max, count) &&
-	       take_time(n, "length", times, 1, ns);
+	return take_number(n, "number", text, max, count) && take_time(n, "length", times, 1, ns);
 }
 
 /* "4MiB". */
@@ -87,8 +90,10 @@ static bool take_bytes(struct named *n, const char *what, const char *text, uint
 		if (!strcmp(text + digits, unit[i]) && number && *bytes <= max)
 			return true;
 	}
-	return gp_workload_wrong(n->reader, "%s: found \"%s\", a size such as 4MiB, up to %llu%s, "
-				 "is wanted", what, text,
+	return gp_workload_wrong(n->reader,
+				 "%s: found \"%s\", a size such as 4MiB, up to %llu%s, "
+				 "is wanted",
+				 what, text,
 				 (unsigned long long)(max < 1u << 20 ? max >> 10 : max >> 30),
 				 max < 1u << 20 ? "KiB" : "GiB");
 }
@@ -170,8 +175,10 @@ static bool take_size(struct named *n, char *text)
 static bool take_model(struct named *n, char *text)
 {
 	if (!*text || text[strspn(text, MODEL)])
-		return gp_workload_wrong(n->reader, "torch: found \"%s\", a model such as vgg19 is "
-					 "wanted", text);
+		return gp_workload_wrong(n->reader,
+					 "torch: found \"%s\", a model such as vgg19 is "
+					 "wanted",
+					 text);
 	return true;
 }
 
@@ -206,30 +213,50 @@ static const struct kind {
 	enum gp_workload_kind kind;
 	const struct key *keys[KEYS_MAX];
 } kinds[] = {
-	{ "spin", "spin:LENGTH[,blocks=NUMBER][,shared=SIZE]", take_length, GP_WORKLOAD_PLAIN,
+	{ "spin",
+	  "spin:LENGTH[,blocks=NUMBER][,shared=SIZE]",
+	  take_length,
+	  GP_WORKLOAD_PLAIN,
 	  { &blocks, &shared } },
-	{ "train", "train:NUMBERxLENGTH[,gap=TIME][,blocks=NUMBER][,shared=SIZE]", take_train,
-	  GP_WORKLOAD_PLAIN, { &gap, &blocks, &shared } },
-	{ "decoder", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME][,blocks=NUMBER]"
-	  "[,shared=SIZE]", take_length, GP_WORKLOAD_PLAIN, { &next, &gap, &blocks, &shared } },
-	{ "memory", "memory:LENGTH[,set=SIZE][,blocks=NUMBER]", take_length,
-	  GP_WORKLOAD_MEMORY, { &set, &blocks } },
+	{ "train",
+	  "train:NUMBERxLENGTH[,gap=TIME][,blocks=NUMBER][,shared=SIZE]",
+	  take_train,
+	  GP_WORKLOAD_PLAIN,
+	  { &gap, &blocks, &shared } },
+	{ "decoder",
+	  "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME][,blocks=NUMBER]"
+	  "[,shared=SIZE]",
+	  take_length,
+	  GP_WORKLOAD_PLAIN,
+	  { &next, &gap, &blocks, &shared } },
+	{ "memory",
+	  "memory:LENGTH[,set=SIZE][,blocks=NUMBER]",
+	  take_length,
+	  GP_WORKLOAD_MEMORY,
+	  { &set, &blocks } },
 	{ "smem", "smem:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_SMEM, { &blocks } },
-	{ "tensor", "tensor:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_TENSOR,
-	  { &blocks } },
+	{ "tensor", "tensor:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_TENSOR, { &blocks } },
 	{ "coop", "coop:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_COOP, { &blocks } },
-	{ "graph", "graph:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_GRAPH,
-	  { &blocks } },
-	{ "copy", "copy:in[,bytes=SIZE] or copy:out[,bytes=SIZE]", take_way,
-	  GP_WORKLOAD_COPY_IN, { &bytes } },
+	{ "graph", "graph:LENGTH[,blocks=NUMBER]", take_length, GP_WORKLOAD_GRAPH, { &blocks } },
+	{ "copy",
+	  "copy:in[,bytes=SIZE] or copy:out[,bytes=SIZE]",
+	  take_way,
+	  GP_WORKLOAD_COPY_IN,
+	  { &bytes } },
 	{ "bfs", "bfs:SCALE", take_scale, GP_WORKLOAD_BFS, { NULL } },
 	{ "sssp", "sssp:SCALE", take_scale, GP_WORKLOAD_SSSP, { NULL } },
 	{ "components", "components:SCALE", take_scale, GP_WORKLOAD_COMPONENTS, { NULL } },
 	{ "pagerank", "pagerank:SCALE", take_scale, GP_WORKLOAD_PAGERANK, { NULL } },
-	{ "stencil", "stencil:WIDTHxHEIGHT[,steps=NUMBER]", take_sides, GP_WORKLOAD_STENCIL,
+	{ "stencil",
+	  "stencil:WIDTHxHEIGHT[,steps=NUMBER]",
+	  take_sides,
+	  GP_WORKLOAD_STENCIL,
 	  { &steps } },
 	{ "uvm", "uvm:SIZE", take_size, GP_WORKLOAD_UVM, { NULL } },
-	{ "torch", "torch:MODEL[,batch=NUMBER][,tokens=NUMBER]", take_model, GP_WORKLOAD_TORCH,
+	{ "torch",
+	  "torch:MODEL[,batch=NUMBER][,tokens=NUMBER]",
+	  take_model,
+	  GP_WORKLOAD_TORCH,
 	  { &batch, &tokens } },
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -253,8 +280,10 @@ static bool wrong_kind(struct named *n)
 			strcat(list, i + 1 < KINDS ? ", " : " or ");
 		strcat(list, kinds[i].name);
 	}
-	return gp_workload_wrong(n->reader, "found another kind, %s, and what it takes after a "
-				 "colon, is wanted", list);
+	return gp_workload_wrong(n->reader,
+				 "found another kind, %s, and what it takes after a "
+				 "colon, is wanted",
+				 list);
 }
 
 /* @seen: keys of @kind that were there before. */

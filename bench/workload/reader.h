@@ -10,11 +10,11 @@
 
 #include "bench/workload/workload.h"
 
-#define GP_WORKLOAD_NAME_MAX 63	/* characters */
+#define GP_WORKLOAD_NAME_MAX 63 /* characters */
 
 struct gp_workload_reader {
 	struct gp_workload *workload;
-	const char *name;	/* what @why calls it */
+	const char *name; /* what @why calls it */
 	char *why;
 	size_t why_len;
 };

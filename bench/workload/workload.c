@@ -18,9 +18,17 @@
 #define TEXT_MAX_BYTES 200
 #define NS_PER_US 1000
 #define TIME_MAX_US (GP_WORKLOAD_TIME_MAX_NS / NS_PER_US)
-#define TIME_MIN_US 0.001	/* a ns: what is less would be none */
+#define TIME_MIN_US 0.001 /* a ns: what is less would be none */
 
-enum { GAP, LENGTH, BLOCKS, THREADS, REGISTERS, SHARED, COLUMNS };
+enum {
+	GAP,
+	LENGTH,
+	BLOCKS,
+	THREADS,
+	REGISTERS,
+	SHARED,
+	COLUMNS
+};
 
 static const struct {
 	const char *name;
@@ -82,8 +90,8 @@ static bool has_tokens(const json_t *root)
 
 static bool is_known(const char *key)
 {
-	static const char *const known[] = { "schema_version", "name", "what", "device",
-					     "driver", "solo_us", "columns", "kernels" };
+	static const char *const known[] = { "schema_version", "name",	  "what",    "device",
+					     "driver",	       "solo_us", "columns", "kernels" };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(known[i], key))
@@ -106,12 +114,18 @@ static bool refuse_unknown(struct gp_workload_reader *r, json_t *root)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(root, key, value)
-		if (!is_known(key) && !(has_tokens(root) && !strcmp(key, "tokens")))
-			return gp_workload_wrong(r, "\"%.*s\": found a field that is not known; "
-						 "name, what, device, driver, solo_us, columns%s "
-						 "and kernels are wanted", GP_WORKLOAD_NAME_MAX,
-						 key, has_tokens(root) ? ", tokens" : "");
+	json_object_foreach(root, key, value) if (
+		!is_known(key) &&
+		!(has_tokens(root) &&
+		  !strcmp(key, "tokens"))) return gp_workload_wrong(r,
+								    "\"%.*s\": found a field that "
+								    "is not known; "
+								    "name, what, device, driver, "
+								    "solo_us, columns%s "
+								    "and kernels are wanted",
+								    GP_WORKLOAD_NAME_MAX, key,
+								    has_tokens(root) ? ", tokens" :
+										       "");
 	return true;
 }
 
@@ -134,8 +148,9 @@ static bool read_name(struct gp_workload_reader *r, const json_t *root)
 	const char *found = json_string_value(value);
 
 	if (found && (strlen(found) > GP_WORKLOAD_NAME_MAX || strchr(found, ' ')))
-		return wrong_value(r, "name", value, "a text of 1 to 63 characters, none of "
-						     "them a blank, is wanted");
+		return wrong_value(r, "name", value,
+				   "a text of 1 to 63 characters, none of "
+				   "them a blank, is wanted");
 	return read_text(r, root, "name", &r->workload->name);
 }
 
@@ -248,9 +263,11 @@ static bool read_tokens(struct gp_workload_reader *r, const json_t *root)
 	if (!has_tokens(root))
 		return true;
 	if (!json_array_size(list))
-		return wrong_value(r, "tokens", list, "a list of how many kernels are done when "
-						      "each token is out is wanted");
-	json_array_foreach(list, i, number) {
+		return wrong_value(r, "tokens", list,
+				   "a list of how many kernels are done when "
+				   "each token is out is wanted");
+	json_array_foreach(list, i, number)
+	{
 		const json_int_t done = json_integer_value(number);
 
 		if (done <= last || (size_t)done > w->kernels) {
@@ -271,8 +288,7 @@ static bool read_root(struct gp_workload_reader *r, json_t *root)
 	struct gp_workload *w = r->workload;
 
 	return read_version(r, root) && refuse_unknown(r, root) && read_name(r, root) &&
-	       read_text(r, root, "what", &w->what) &&
-	       read_text(r, root, "device", &w->device) &&
+	       read_text(r, root, "what", &w->what) && read_text(r, root, "device", &w->device) &&
 	       read_text(r, root, "driver", &w->driver) && read_solo(r, root) &&
 	       read_columns(r, root) && read_kernels(r, root) && read_tokens(r, root);
 }
@@ -295,8 +311,8 @@ static struct gp_workload *end(struct gp_workload_reader *r, bool ok)
 }
 
 /* Takes @root over. */
-static struct gp_workload *accept_root(json_t *root, const char *name,
-				       const json_error_t *error, char *why, size_t why_len)
+static struct gp_workload *accept_root(json_t *root, const char *name, const json_error_t *error,
+				       char *why, size_t why_len)
 {
 	struct gp_workload_reader r;
 	bool ok;
@@ -318,8 +334,8 @@ struct gp_workload *gp_workload_read(const char *path, char *why, size_t why_len
 	return accept_root(root, path, &error, why, why_len);
 }
 
-struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t bytes,
-				      char *why, size_t why_len)
+struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t bytes, char *why,
+				      size_t why_len)
 {
 	json_error_t error;
 	json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);

@@ -25,12 +25,12 @@
 #include <stdint.h>
 
 #define GP_WORKLOAD_KERNELS_MAX 100000u
-#define GP_WORKLOAD_THREADS 256u	/* of a block of one that is made by a name */
-#define GP_WORKLOAD_TIME_MAX_NS 1000000000u	/* of a kernel, and of a gap */
+#define GP_WORKLOAD_THREADS 256u	    /* of a block of one that is made by a name */
+#define GP_WORKLOAD_TIME_MAX_NS 1000000000u /* of a kernel, and of a gap */
 
 /* What its kernels are, or what there is instead of them; docs/bench.md has each. */
 enum gp_workload_kind {
-	GP_WORKLOAD_PLAIN,	/* work in registers: by a name, or in place of recorded ones */
+	GP_WORKLOAD_PLAIN, /* work in registers: by a name, or in place of recorded ones */
 	GP_WORKLOAD_SMEM,
 	GP_WORKLOAD_TENSOR,
 	GP_WORKLOAD_COOP,
@@ -45,33 +45,33 @@ enum gp_workload_kind {
 	GP_WORKLOAD_PAGERANK,
 	GP_WORKLOAD_STENCIL,
 	GP_WORKLOAD_UVM,
-	GP_WORKLOAD_TORCH,	/* a program of its own has it: bench/pytorch/client.py */
+	GP_WORKLOAD_TORCH, /* a program of its own has it: bench/pytorch/client.py */
 };
 
 struct gp_workload_kernel {
-	uint64_t gap_ns;	/* on the device, from the end of the one before, or the
+	uint64_t gap_ns;       /* on the device, from the end of the one before, or the
 				 * request's beginning, to its start */
-	uint64_t length_ns;	/* alone; never 0 */
-	uint32_t blocks;	/* of its grid; 0: as many as fill the device, and of what
+	uint64_t length_ns;    /* alone; never 0 */
+	uint32_t blocks;       /* of its grid; 0: as many as fill the device, and of what
 				 * is below shared_bytes alone is said: made by a name */
-	uint32_t threads;	/* of a block */
-	uint32_t registers;	/* of a thread */
-	uint32_t shared_bytes;	/* of a block */
-	bool token;		/* one is out with its end */
+	uint32_t threads;      /* of a block */
+	uint32_t registers;    /* of a thread */
+	uint32_t shared_bytes; /* of a block */
+	bool token;	       /* one is out with its end */
 };
 
 struct gp_workload {
 	char *name;
-	char *what, *device, *driver;	/* NULL: made by a name */
-	uint64_t solo_ns;	/* the request alone, from asking to its completion seen;
+	char *what, *device, *driver; /* NULL: made by a name */
+	uint64_t solo_ns;	      /* the request alone, from asking to its completion seen;
 				 * 0: made by a name */
 	enum gp_workload_kind kind;
-	uint64_t bytes;		/* MEMORY: that it goes through, 0: not said; COPY, UVM: of it */
-	uint32_t scale;		/* of a graph: 2^scale vertices */
-	uint32_t width, height, steps;	/* STENCIL */
+	uint64_t bytes; /* MEMORY: that it goes through, 0: not said; COPY, UVM: of it */
+	uint32_t scale; /* of a graph: 2^scale vertices */
+	uint32_t width, height, steps; /* STENCIL */
 	struct gp_workload_kernel *kernel;
-	size_t kernels;		/* 0: nobody knows beforehand what it takes */
-	size_t tokens;		/* 0: it is no decoder */
+	size_t kernels; /* 0: nobody knows beforehand what it takes */
+	size_t tokens;	/* 0: it is no decoder */
 };
 
 struct gp_workload_sum {
@@ -84,11 +84,11 @@ struct gp_workload_sum {
  */
 struct gp_workload *gp_workload_read(const char *path, char *why, size_t why_len);
 /** The same from memory; @name is what @why calls it. */
-struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t bytes,
-				      char *why, size_t why_len);
+struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t bytes, char *why,
+				      size_t why_len);
 /** Made by a name, "spin:500us"; else as gp_workload_read(). */
 struct gp_workload *gp_workload_named(const char *text, char *why, size_t why_len);
-void gp_workload_destroy(struct gp_workload *workload);	/* NULL is fine */
+void gp_workload_destroy(struct gp_workload *workload); /* NULL is fine */
 
 /*
  * Kernels that follow each other sooner were queued when the one before ended: the gap is

@@ -32,16 +32,16 @@ extern "C" {
 #define GP_MUST_CHECK __attribute__((warn_unused_result))
 
 enum gp_class {
-	GP_CLASS_NONE = 0,	/* as the driver does it */
+	GP_CLASS_NONE = 0, /* as the driver does it */
 	GP_CLASS_LC = 1,
 	GP_CLASS_BE = 2,
 };
 
-#define GP_LEVEL_MAX 15		/* LC levels 0 (most urgent) .. 15 */
-#define GP_WEIGHT_MIN 1		/* BE weights */
+#define GP_LEVEL_MAX 15 /* LC levels 0 (most urgent) .. 15 */
+#define GP_WEIGHT_MIN 1 /* BE weights */
 #define GP_WEIGHT_MAX 10000
 #define GP_WEIGHT_DEFAULT 100
-#define GP_HINT_MAX_NS 10000000000ull	/* farthest that gp_hint() looks ahead: 10 s */
+#define GP_HINT_MAX_NS 10000000000ull /* farthest that gp_hint() looks ahead: 10 s */
 
 struct gp_handle;
 
@@ -66,7 +66,7 @@ struct gp_open_opts {
 	uint32_t cls;
 	uint32_t level;
 	uint32_t weight;
-	uint32_t flags;		/* must be 0 */
+	uint32_t flags; /* must be 0 */
 	uint64_t hold_limit_ns;
 };
 
@@ -82,13 +82,13 @@ struct gp_stats {
 	uint64_t segments;
 	uint64_t holds;
 	uint64_t holds_late;	/* work came before the hold had the device */
-	uint64_t holds_expired;	/* ended by their limit: nobody released */
+	uint64_t holds_expired; /* ended by their limit: nobody released */
 	uint64_t syncs_cut;	/* ended because the app waits for the device */
 	uint64_t held_ns;	/* device time kept, in all */
 	uint64_t switch_ns;
 	uint64_t switch_min_ns;
 	uint64_t switch_max_ns;
-	uint64_t margin_ns;	/* margin of the next hold */
+	uint64_t margin_ns; /* margin of the next hold */
 };
 
 /**
@@ -102,8 +102,7 @@ struct gp_stats {
  * -ENOSPC more than 32 contexts of one device, or 16 devices; -EOPNOTSUPP driver
  * too old, see `gpreempt doctor`. @handle is untouched on failure.
  */
-GP_API GP_MUST_CHECK int gp_open(const struct gp_open_opts *opts,
-				 struct gp_handle **handle);
+GP_API GP_MUST_CHECK int gp_open(const struct gp_open_opts *opts, struct gp_handle **handle);
 
 /** gp_close() - end what @handle holds, free it. NULL is legal. */
 GP_API void gp_close(struct gp_handle *handle);
@@ -117,8 +116,8 @@ GP_API void gp_close(struct gp_handle *handle);
  * a grant, see hsaq.h; -ETIMEDOUT: gpreemptd does not answer yet, the class is had
  * when it does; -EBUSY: too many such calls at once.
  */
-GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle,
-				      enum gp_class cls, uint32_t level_or_weight);
+GP_API GP_MUST_CHECK int gp_set_class(struct gp_handle *handle, enum gp_class cls,
+				      uint32_t level_or_weight);
 
 /**
  * gp_hint() - work will arrive in @in_ns from now (CLOCK_MONOTONIC).
@@ -176,9 +175,13 @@ GP_API int gp_release(struct gp_handle *handle);
  */
 GP_API int gp_stats_get(struct gp_handle *handle, struct gp_stats *stats);
 
-enum gp_log_level { GP_LOG_ERR, GP_LOG_WARN, GP_LOG_INFO, GP_LOG_DEBUG };
-typedef void (*gp_log_fn)(enum gp_log_level level, const char *message,
-			  void *arg);
+enum gp_log_level {
+	GP_LOG_ERR,
+	GP_LOG_WARN,
+	GP_LOG_INFO,
+	GP_LOG_DEBUG
+};
+typedef void (*gp_log_fn)(enum gp_log_level level, const char *message, void *arg);
 
 /**
  * gp_set_log() - receive messages (one line, no newline; @message is @fn's for

@@ -32,31 +32,31 @@ extern "C" {
 
 /** What a backend can do. The core asks for these bits, never for a vendor. */
 enum gp_hal_cap {
-	GP_CAP_SLICES = 1u << 0,	/* set_slice works */
-	GP_CAP_SLICE_PREEMPTS = 1u << 1,/* slices alone let LC cut BE */
-	GP_CAP_SUSPEND = 1u << 2,	/* suspend and resume work */
-	GP_CAP_HOLD = 1u << 3,		/* hold and release work */
-	GP_CAP_PREEMPT_MODE = 1u << 4,	/* set_preempt_mode works */
-	GP_CAP_SWITCH_LOG = 1u << 5,	/* log_* works: exact usage */
-	GP_CAP_ATTACH = 1u << 6,	/* groups() of other processes works */
-	GP_CAP_VIRTUAL_TIME = 1u << 7,	/* the clock is modelled, not the wall's */
-	GP_CAP_CLASS = 1u << 8,		/* set_class works: the driver schedules */
-	GP_CAP_HOLD_OUTSIDE = 1u << 9,	/* a hold is no work of its context, but the
+	GP_CAP_SLICES = 1u << 0,	 /* set_slice works */
+	GP_CAP_SLICE_PREEMPTS = 1u << 1, /* slices alone let LC cut BE */
+	GP_CAP_SUSPEND = 1u << 2,	 /* suspend and resume work */
+	GP_CAP_HOLD = 1u << 3,		 /* hold and release work */
+	GP_CAP_PREEMPT_MODE = 1u << 4,	 /* set_preempt_mode works */
+	GP_CAP_SWITCH_LOG = 1u << 5,	 /* log_* works: exact usage */
+	GP_CAP_ATTACH = 1u << 6,	 /* groups() of other processes works */
+	GP_CAP_VIRTUAL_TIME = 1u << 7,	 /* the clock is modelled, not the wall's */
+	GP_CAP_CLASS = 1u << 8,		 /* set_class works: the driver schedules */
+	GP_CAP_HOLD_OUTSIDE = 1u << 9,	 /* a hold is no work of its context, but the
 					 * process's (process_context): who waits
 					 * for the device waits for none */
-	GP_CAP_SUSPEND_OWN = 1u << 10,	/* suspend, resume: this process's groups */
-	GP_CAP_BUSY = 1u << 11,		/* busy works, of groups that are tracked */
-	GP_CAP_PREEMPT = 1u << 12,	/* preempt works */
+	GP_CAP_SUSPEND_OWN = 1u << 10,	 /* suspend, resume: this process's groups */
+	GP_CAP_BUSY = 1u << 11,		 /* busy works, of groups that are tracked */
+	GP_CAP_PREEMPT = 1u << 12,	 /* preempt works */
 };
 
 /** Identity of a device. Filled by probe; compared by uuid. */
 struct gp_device_id {
-	char name[GP_DEVICE_NAME_LEN];	/* "NVIDIA H200", "soft0"; NUL-terminated */
+	char name[GP_DEVICE_NAME_LEN]; /* "NVIDIA H200", "soft0"; NUL-terminated */
 	uint8_t uuid[16];
 	uint32_t pci_domain;
 	uint8_t pci_bus, pci_dev, pci_fn;
 	uint8_t pad;
-	uint32_t minor;			/* /dev/nvidiaN, /dev/dri/renderDN, or the
+	uint32_t minor; /* /dev/nvidiaN, /dev/dri/renderDN, or the
 					 * software GPU's number */
 };
 
@@ -68,16 +68,16 @@ struct gp_device_list {
 
 /** Costs are the backend's typical figures in ns, 0 where it knows none. */
 struct gp_hal_caps {
-	uint32_t caps;			/* enum gp_hal_cap */
-	uint32_t slots;			/* hardware queue slots, 0: not limited */
-	uint64_t min_slice_us;		/* shortest slice set_slice takes */
+	uint32_t caps;	       /* enum gp_hal_cap */
+	uint32_t slots;	       /* hardware queue slots, 0: not limited */
+	uint64_t min_slice_us; /* shortest slice set_slice takes */
 	uint64_t max_slice_us;
-	uint64_t default_slice_us;	/* what the driver gives a compute group */
-	uint64_t switch_ns;		/* one switch between two groups */
+	uint64_t default_slice_us; /* what the driver gives a compute group */
+	uint64_t switch_ns;	   /* one switch between two groups */
 	uint64_t set_slice_ns;
 	uint64_t suspend_ns;
 	uint64_t resume_ns;
-	uint64_t max_hold_ns;		/* longest limit hold() takes */
+	uint64_t max_hold_ns; /* longest limit hold() takes */
 };
 
 enum gp_group_kind {
@@ -89,7 +89,7 @@ enum gp_group_kind {
 enum gp_preempt_mode {
 	GP_PREEMPT_WAIT_IDLE,	/* switch only when the running kernel ended */
 	GP_PREEMPT_BLOCK,	/* at block boundaries (NVIDIA: CTA) */
-	GP_PREEMPT_INSTRUCTION,	/* anywhere (NVIDIA: CILP; AMD: CWSR) */
+	GP_PREEMPT_INSTRUCTION, /* anywhere (NVIDIA: CILP; AMD: CWSR) */
 };
 
 /**
@@ -149,44 +149,44 @@ struct gp_hold_stat {
 };
 
 enum gp_switch_kind {
-	GP_SWITCH_START = 1,	/* a context's stretch on the device starts */
+	GP_SWITCH_START = 1, /* a context's stretch on the device starts */
 	GP_SWITCH_END = 2,
-	GP_SWITCH_LOST = 3,	/* @count records were lost here */
+	GP_SWITCH_LOST = 3, /* @count records were lost here */
 };
 
 /** One record of the device's own context-switch log. */
 struct gp_switch_record {
-	uint64_t time_ns;	/* device clock; see gp_hal_ops.now for its base */
-	uint32_t kind;		/* enum gp_switch_kind */
-	int32_t pid;		/* 0: the driver does not tell this reader */
-	uint32_t context;	/* 0: likewise */
+	uint64_t time_ns; /* device clock; see gp_hal_ops.now for its base */
+	uint32_t kind;	  /* enum gp_switch_kind */
+	int32_t pid;	  /* 0: the driver does not tell this reader */
+	uint32_t context; /* 0: likewise */
 	uint32_t count;
 };
 
 struct gp_log;
 struct gp_timer {
 	struct gp_device *dev;
-	int fd;			/* poll for POLLIN: the timer is due. Borrowed. */
+	int fd; /* poll for POLLIN: the timer is due. Borrowed. */
 };
 
 /** A class, for drivers that know classes. Numbers as in gpreempt.h. */
 struct gp_hal_class {
-	uint32_t cls;		/* enum gp_class: 0 none, 1 lc, 2 be */
-	uint32_t value;		/* level (lc), weight (be), 0 (none) */
+	uint32_t cls;	/* enum gp_class: 0 none, 1 lc, 2 be */
+	uint32_t value; /* level (lc), weight (be), 0 (none) */
 };
 
 /** Where the lock of a device's one short best-effort slice lives. */
 struct gp_slot_place {
-	int fd;			/* open file to lock, owned by the caller */
-	uint64_t offset;	/* the byte to lock (open file description lock) */
+	int fd;		 /* open file to lock, owned by the caller */
+	uint64_t offset; /* the byte to lock (open file description lock) */
 };
 
 /**
  * struct gp_hal_ops - a backend. Fields sorted; a missing op is a dummy.
  */
 struct gp_hal_ops {
-	const char *name;	/* "nvidia", "amd", "softgpu" */
-	uint32_t abi;		/* GP_HAL_ABI */
+	const char *name; /* "nvidia", "amd", "softgpu" */
+	uint32_t abi;	  /* GP_HAL_ABI */
 
 	/**
 	 * Has @group, one of this process's own that a tracker gave, work
@@ -214,8 +214,7 @@ struct gp_hal_ops {
 	 * @key, of each: what of the file leads to groups; 0: it is to be looked
 	 * for. Returns how many (at most @max). -ENOENT: no tracker saw any.
 	 */
-	ssize_t (*control_files)(struct gp_device *dev, int *fd, uint32_t *key,
-				 size_t max);
+	ssize_t (*control_files)(struct gp_device *dev, int *fd, uint32_t *key, size_t max);
 
 	/**
 	 * One line on why open(), probe() or hold_create() failed with @err, or
@@ -235,17 +234,15 @@ struct gp_hal_ops {
 	 * list is success. -ESRCH: no such process; -EPERM: may not look into
 	 * it (NVIDIA: needs what ptrace needs).
 	 */
-	int (*groups)(struct gp_device *dev, pid_t pid,
-		      struct gp_group_list *list);
+	int (*groups)(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 
 	/**
 	 * As groups(), of @pid, which handed over its control_files(). @fd stay
 	 * the caller's. What is not a control file, or of another process's
 	 * client, has no groups. @key: theirs, or NULL; a wrong one costs time.
 	 */
-	int (*groups_from)(struct gp_device *dev, pid_t pid, const int *fd,
-			   const uint32_t *key, size_t n,
-			   struct gp_group_list *list);
+	int (*groups_from)(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
+			   size_t n, struct gp_group_list *list);
 
 	/**
 	 * Keep the device for the hold's context, even with nothing queued,
@@ -267,8 +264,7 @@ struct gp_hal_ops {
 	 * Blocks: NVIDIA: compiles and launches once, behind what the context
 	 * has queued. The caller owns the hold; before close().
 	 */
-	int (*hold_create)(struct gp_device *dev, void *context,
-			   struct gp_hold **hold);
+	int (*hold_create)(struct gp_device *dev, void *context, struct gp_hold **hold);
 
 	/** Release if on, then free. NULL is legal. */
 	void (*hold_destroy)(struct gp_hold *hold);
@@ -299,8 +295,7 @@ struct gp_hal_ops {
 	 * Copy up to @n records that have arrived, oldest first. Returns how
 	 * many (0: none now). Never blocks.
 	 */
-	ssize_t (*log_read)(struct gp_log *log, struct gp_switch_record *rec,
-			    size_t n);
+	ssize_t (*log_read)(struct gp_log *log, struct gp_switch_record *rec, size_t n);
 
 	/**
 	 * The clock that hints, timers and holds use, ns: CLOCK_MONOTONIC, or
@@ -350,12 +345,10 @@ struct gp_hal_ops {
 	 * -ESRCH: it does not use the device; -EOPNOTSUPP: not for another
 	 * process. On failure the old class is in force.
 	 */
-	int (*set_class)(struct gp_device *dev, pid_t pid,
-			 const struct gp_hal_class *cls);
+	int (*set_class)(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls);
 
 	/** Set what a switch away from @group waits for. */
-	int (*set_preempt_mode)(struct gp_group *group,
-				enum gp_preempt_mode mode);
+	int (*set_preempt_mode)(struct gp_group *group, enum gp_preempt_mode mode);
 
 	/**
 	 * Set the slice. -ERANGE: outside min_slice_us..max_slice_us. On
@@ -411,8 +404,8 @@ struct gp_hal_ops {
  * hal/: registration and the few helpers that every caller would write again.
  * A backend registers with GP_HAL_BACKEND(ops) at file scope.
  */
-#define GP_HAL_BACKEND(ops_)                                                 \
-	static const struct gp_hal_ops *const gp_hal_backend_##ops_          \
+#define GP_HAL_BACKEND(ops_)                                        \
+	static const struct gp_hal_ops *const gp_hal_backend_##ops_ \
 		__attribute__((used, section("gp_hal_backends"))) = &(ops_)
 
 /** Backend by name, or NULL. "softgpu", "nvidia", "amd". */
@@ -429,8 +422,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops);
  * set, NVIDIA where there is one, else AMD). A bare index is refused: CUDA_VISIBLE_DEVICES
  * makes it ambiguous. @why receives one line on failure (may be NULL).
  */
-int gp_device_open(const char *spec, struct gp_device **dev, char *why,
-		   size_t why_len);
+int gp_device_open(const char *spec, struct gp_device **dev, char *why, size_t why_len);
 void gp_device_close(struct gp_device *dev);
 
 void gp_group_list_put(struct gp_group_list *list);

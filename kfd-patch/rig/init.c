@@ -72,8 +72,7 @@ static void port_write(const char *data, size_t len)
 	}
 }
 
-__attribute__((format(printf, 1, 2)))
-static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
 {
 	char line[LINE_MAX_BYTES];
 	va_list ap;
@@ -111,7 +110,7 @@ static void drain_kmsg(void)
 	for (;;) {
 		n = read(kmsg_fd, rec, sizeof(rec) - 1);
 		if (n < 0 && errno == EPIPE)
-			continue;	/* overwritten before it was read */
+			continue; /* overwritten before it was read */
 		if (n <= 0)
 			return;
 		rec[n] = 0;

@@ -20,8 +20,8 @@
 #include "engine.h"
 
 /* Packet header: HSA PSA specification, 2.9.1. */
-#define HEADER_TYPE(h)		((h) & 0xff)
-#define HEADER_BARRIER(h)	((h) >> 8 & 1)
+#define HEADER_TYPE(h) ((h)&0xff)
+#define HEADER_BARRIER(h) ((h) >> 8 & 1)
 
 enum packet_type {
 	PACKET_VENDOR = 0,
@@ -33,8 +33,8 @@ enum packet_type {
 };
 
 /* Byte 2 of a vendor-specific packet. */
-#define VENDOR_PM4_IB		1
-#define VENDOR_BARRIER_VALUE	2
+#define VENDOR_PM4_IB 1
+#define VENDOR_BARRIER_VALUE 2
 
 struct signal {
 	__s64 kind;
@@ -49,15 +49,15 @@ struct signal {
 static_assert(offsetof(struct signal, end_ts) == 40);
 
 /* Bytes into amd_queue_t. */
-#define QUEUE_READ_INDEX	128
-#define QUEUE_TMPRING_SIZE	140
-#define QUEUE_SCRATCH_RESOURCE	144
-#define QUEUE_SCRATCH_BASE	160
-#define QUEUE_INACTIVE_SIGNAL	192
+#define QUEUE_READ_INDEX 128
+#define QUEUE_TMPRING_SIZE 140
+#define QUEUE_SCRATCH_RESOURCE 144
+#define QUEUE_SCRATCH_BASE 160
+#define QUEUE_INACTIVE_SIGNAL 192
 
 /* COMPUTE_TMPRING_SIZE: WAVES in 11:0, WAVESIZE in KiB in 24:12. */
-#define TMPRING_WAVES(v)	((v) & 0xfff)
-#define TMPRING_WAVE_BYTES(v)	(((v) >> 12 & 0x1fff) * 1024)
+#define TMPRING_WAVES(v) ((v)&0xfff)
+#define TMPRING_WAVE_BYTES(v) (((v) >> 12 & 0x1fff) * 1024)
 
 static const u32 completion_signal_at = 56; /* of every packet */
 
@@ -177,8 +177,8 @@ void sim_cp_signal(struct sim_engine *e, struct sim_hqd *hqd, u64 signal_va, u64
 	if (!signal_va)
 		return;
 	value = signal_value(e, hqd, signal_va, &signal);
-	if (!value || cp_write(e, hqd, signal_va + offsetof(struct signal, start_ts), stamps,
-			       sizeof(stamps)))
+	if (!value ||
+	    cp_write(e, hqd, signal_va + offsetof(struct signal, start_ts), stamps, sizeof(stamps)))
 		return;
 	/* The packet's work is seen before its signal, that before the event. */
 	smp_mb__before_atomic();
@@ -200,7 +200,8 @@ void sim_cp_queue_error(struct sim_engine *e, struct sim_hqd *hqd, u64 code)
 		hqd->halted = true;
 	if (!hqd->aql ||
 	    cp_read(e, hqd, hqd->rptr_report_va - QUEUE_READ_INDEX + QUEUE_INACTIVE_SIGNAL,
-		    &signal_va, sizeof(signal_va)) || !signal_va)
+		    &signal_va, sizeof(signal_va)) ||
+	    !signal_va)
 		return;
 	value = signal_value(e, hqd, signal_va, &signal);
 	if (!value)
@@ -457,7 +458,10 @@ static bool launch_done(struct sim_engine *e, struct sim_hqd *hqd, struct sim_pa
 	return true;
 }
 
-enum { DEPENDENCIES = 5, DEPENDENCIES_AT = 8 };
+enum {
+	DEPENDENCIES = 5,
+	DEPENDENCIES_AT = 8
+};
 
 /* How many of a barrier's dependencies there are, and how many are met. */
 static int dependencies(struct sim_engine *e, struct sim_hqd *hqd, const u8 *aql, u32 *met)

@@ -98,7 +98,7 @@ static struct sim_group *take_free(struct sim_engine *e, size_t bytes)
 {
 	struct sim_group *group;
 
-	list_for_each_entry(group, &e->free_groups, hqd_link) {
+	list_for_each_entry (group, &e->free_groups, hqd_link) {
 		if (group->bytes != bytes)
 			continue;
 		list_del(&group->hqd_link);
@@ -226,7 +226,7 @@ void sim_groups_kill(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	struct sim_group *group, *n;
 	unsigned int i;
 
-	list_for_each_entry_safe(group, n, &hqd->groups, hqd_link)
+	list_for_each_entry_safe (group, n, &hqd->groups, hqd_link)
 		sim_group_free(e, group);
 	sim_hqd_idle(hqd, now);
 	for (i = 0; i < SIM_INFLIGHT; i++) {
@@ -244,7 +244,7 @@ static bool place_parked(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	struct sim_group *group;
 	struct sim_cu *cu;
 
-	list_for_each_entry(group, &hqd->groups, hqd_link) {
+	list_for_each_entry (group, &hqd->groups, hqd_link) {
 		if (group->cu)
 			continue;
 		cu = find_cu(e, &group->wg->shape, group->save_bytes);
@@ -345,7 +345,7 @@ static struct sim_group *next_group(const struct sim_cu *cu)
 {
 	struct sim_group *group;
 
-	list_for_each_entry(group, &cu->groups, cu_link)
+	list_for_each_entry (group, &cu->groups, cu_link)
 		if (can_run(group) && group->wake_ns <= cu->clock_ns)
 			return group;
 	return NULL;
@@ -364,8 +364,8 @@ static void stop_group(struct sim_engine *e, struct sim_group *group, u32 wave)
 static void wave_error(struct sim_engine *e, struct sim_group *group, u64 code, u32 sq_type)
 {
 	sim_cp_queue_error(e, group->hqd, code);
-	sim_interrupt(e, group->hqd->vmid, SOC15_IH_CLIENTID_SE0SH,
-		      SOC15_INTSRC_SQ_INTERRUPT_MSG, 0, 2u << 26, sq_type << 4);
+	sim_interrupt(e, group->hqd->vmid, SOC15_IH_CLIENTID_SE0SH, SOC15_INTSRC_SQ_INTERRUPT_MSG,
+		      0, 2u << 26, sq_type << 4);
 }
 
 static void unknown_instruction(struct sim_engine *e, struct sim_group *group,
@@ -494,7 +494,7 @@ u64 sim_cus_next_ns(struct sim_engine *e, u64 now)
 	for (i = 0; i < e->cu_count; i++) {
 		struct sim_group *group;
 
-		list_for_each_entry(group, &e->cus[i].groups, cu_link)
+		list_for_each_entry (group, &e->cus[i].groups, cu_link)
 			if (can_run(group))
 				next = min(next, max(now + slice, group->wake_ns));
 	}
@@ -519,7 +519,7 @@ void sim_cus_fini(struct sim_engine *e)
 {
 	struct sim_group *group, *n;
 
-	list_for_each_entry_safe(group, n, &e->free_groups, hqd_link)
+	list_for_each_entry_safe (group, n, &e->free_groups, hqd_link)
 		destroy_group(group);
 	kfree(e->cus);
 }

@@ -14,31 +14,29 @@
 #include "gc/gc_9_0_sh_mask.h"
 #include "amdgpu_ih.h"
 
-#define SIM_FW_VERSION	0x180	/* ROCr wants more than 0x100; no GWS below 0x1b3 */
+#define SIM_FW_VERSION 0x180 /* ROCr wants more than 0x100; no GWS below 0x1b3 */
 
 /* ---- Registers ---------------------------------------------------------- */
 
-uint32_t amdgpu_device_rreg(struct amdgpu_device *adev, uint32_t reg,
-			    uint32_t acc_flags)
+uint32_t amdgpu_device_rreg(struct amdgpu_device *adev, uint32_t reg, uint32_t acc_flags)
 {
 	return sim_reg_read(to_sim(adev), reg);
 }
 
-void amdgpu_device_wreg(struct amdgpu_device *adev, uint32_t reg, uint32_t v,
-			uint32_t acc_flags)
+void amdgpu_device_wreg(struct amdgpu_device *adev, uint32_t reg, uint32_t v, uint32_t acc_flags)
 {
 	sim_reg_write(to_sim(adev), reg, v);
 }
 
-void amdgpu_device_xcc_wreg(struct amdgpu_device *adev, uint32_t reg,
-			    uint32_t v, uint32_t acc_flags, uint32_t xcc_id)
+void amdgpu_device_xcc_wreg(struct amdgpu_device *adev, uint32_t reg, uint32_t v,
+			    uint32_t acc_flags, uint32_t xcc_id)
 {
 	sim_reg_write(to_sim(adev), reg, v);
 }
 
 /* As soc15_grbm_select() of soc15.c. */
-void soc15_grbm_select(struct amdgpu_device *adev, u32 me, u32 pipe, u32 queue,
-		       u32 vmid, int xcc_id)
+void soc15_grbm_select(struct amdgpu_device *adev, u32 me, u32 pipe, u32 queue, u32 vmid,
+		       int xcc_id)
 {
 	u32 v = 0;
 
@@ -50,14 +48,12 @@ void soc15_grbm_select(struct amdgpu_device *adev, u32 me, u32 pipe, u32 queue,
 }
 
 /* As gfx_v9_0_select_se_sh(). */
-static void select_se_sh(struct amdgpu_device *adev, u32 se, u32 sh,
-			 u32 instance, int xcc_id)
+static void select_se_sh(struct amdgpu_device *adev, u32 se, u32 sh, u32 instance, int xcc_id)
 {
 	u32 v;
 
 	if (instance == ~0U)
-		v = REG_SET_FIELD(0, GRBM_GFX_INDEX, INSTANCE_BROADCAST_WRITES,
-				  1);
+		v = REG_SET_FIELD(0, GRBM_GFX_INDEX, INSTANCE_BROADCAST_WRITES, 1);
 	else
 		v = REG_SET_FIELD(0, GRBM_GFX_INDEX, INSTANCE_INDEX, instance);
 	if (se == ~0U)
@@ -82,24 +78,22 @@ static const struct amdgpu_gfx_funcs gfx_funcs = {
 };
 
 /* As gfxhub_v1_0_setup_vm_pt_regs(): contexts are two dwords apart. */
-static void gfxhub_setup_vm_pt_regs(struct amdgpu_device *adev, uint32_t vmid,
-				    uint64_t pt_base)
+static void gfxhub_setup_vm_pt_regs(struct amdgpu_device *adev, uint32_t vmid, uint64_t pt_base)
 {
-	const u32 step = mmVM_CONTEXT1_PAGE_TABLE_BASE_ADDR_LO32 -
-			 mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32;
+	const u32 step =
+		mmVM_CONTEXT1_PAGE_TABLE_BASE_ADDR_LO32 - mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32;
 
-	WREG32_SOC15_OFFSET(GC, 0, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,
-			    step * vmid, lower_32_bits(pt_base));
-	WREG32_SOC15_OFFSET(GC, 0, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_HI32,
-			    step * vmid, upper_32_bits(pt_base));
+	WREG32_SOC15_OFFSET(GC, 0, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32, step * vmid,
+			    lower_32_bits(pt_base));
+	WREG32_SOC15_OFFSET(GC, 0, mmVM_CONTEXT0_PAGE_TABLE_BASE_ADDR_HI32, step * vmid,
+			    upper_32_bits(pt_base));
 }
 
 /*
  * Assumption: the MM hub, which serves SDMA on Vega 10, always has what the
  * GFX hub has; the engine looks at the latter's registers for both.
  */
-static void mmhub_setup_vm_pt_regs(struct amdgpu_device *adev, uint32_t vmid,
-				   uint64_t pt_base)
+static void mmhub_setup_vm_pt_regs(struct amdgpu_device *adev, uint32_t vmid, uint64_t pt_base)
 {
 }
 
@@ -128,8 +122,7 @@ static void fill_queues(struct amdgpu_device *adev, unsigned int hqds)
 	bitmap_fill(adev->gfx.mec_bitmap[0].queue_bitmap, AMDGPU_MAX_QUEUES);
 	/* The lowest queues of each pipe are the driver's own rings. */
 	for (i = 0; i < hqds; i++)
-		__clear_bit((i % 4) * 8 + 7 - i / 4,
-			    adev->gfx.mec_bitmap[0].queue_bitmap);
+		__clear_bit((i % 4) * 8 + 7 - i / 4, adev->gfx.mec_bitmap[0].queue_bitmap);
 }
 
 static void fill_shaders(struct amdgpu_device *adev, unsigned int cus)
@@ -176,8 +169,8 @@ static void fill_memory(struct amdgpu_device *adev, u64 vram_bytes)
 	adev->doorbell.num_kernel_doorbells = PAGE_SIZE / sizeof(u32);
 }
 
-void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids,
-		     unsigned int cus, unsigned int sdma, u64 vram_bytes)
+void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids, unsigned int cus,
+		     unsigned int sdma, u64 vram_bytes)
 {
 	struct amdgpu_device *adev = &sd->adev;
 	unsigned int i;
@@ -222,14 +215,12 @@ void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids,
 
 /* ---- What amdkfd asks --------------------------------------------------- */
 
-uint32_t amdgpu_amdkfd_get_fw_version(struct amdgpu_device *adev,
-				      enum kgd_engine_type type)
+uint32_t amdgpu_amdkfd_get_fw_version(struct amdgpu_device *adev, enum kgd_engine_type type)
 {
 	return type < KGD_ENGINE_MAX ? SIM_FW_VERSION : 0;
 }
 
-void amdgpu_amdkfd_get_local_mem_info(struct amdgpu_device *adev,
-				      struct kfd_local_mem_info *info,
+void amdgpu_amdkfd_get_local_mem_info(struct amdgpu_device *adev, struct kfd_local_mem_info *info,
 				      struct amdgpu_xcp *xcp)
 {
 	memset(info, 0, sizeof(*info));
@@ -253,21 +244,18 @@ uint32_t amdgpu_amdkfd_get_max_engine_clock_in_mhz(struct amdgpu_device *adev)
 	return 1500;
 }
 
-int amdgpu_amdkfd_get_pcie_bandwidth_mbytes(struct amdgpu_device *adev,
-					    bool is_min)
+int amdgpu_amdkfd_get_pcie_bandwidth_mbytes(struct amdgpu_device *adev, bool is_min)
 {
-	return is_min ? 312 : 16000;	/* 1 lane of gen 1, 16 of gen 3 */
+	return is_min ? 312 : 16000; /* 1 lane of gen 1, 16 of gen 3 */
 }
 
-int amdgpu_amdkfd_get_tile_config(struct amdgpu_device *adev,
-				  struct tile_config *config)
+int amdgpu_amdkfd_get_tile_config(struct amdgpu_device *adev, struct tile_config *config)
 {
 	config->gb_addr_config = adev->gfx.config.gb_addr_config;
 	config->tile_config_ptr = adev->gfx.config.tile_mode_array;
 	config->num_tile_configs = ARRAY_SIZE(adev->gfx.config.tile_mode_array);
 	config->macro_tile_config_ptr = adev->gfx.config.macrotile_mode_array;
-	config->num_macro_tile_configs =
-		ARRAY_SIZE(adev->gfx.config.macrotile_mode_array);
+	config->num_macro_tile_configs = ARRAY_SIZE(adev->gfx.config.macrotile_mode_array);
 	return 0;
 }
 
@@ -281,8 +269,8 @@ bool amdgpu_amdkfd_is_kfd_vmid(struct amdgpu_device *adev, u32 vmid)
 	return adev->kfd.dev && vmid >= adev->vm_manager.first_kfd_vmid;
 }
 
-void amdgpu_queue_mask_bit_to_mec_queue(struct amdgpu_device *adev, int bit,
-					int *mec, int *pipe, int *queue)
+void amdgpu_queue_mask_bit_to_mec_queue(struct amdgpu_device *adev, int bit, int *mec, int *pipe,
+					int *queue)
 {
 	int per_pipe = adev->gfx.mec.num_queue_per_pipe;
 	int per_mec = adev->gfx.mec.num_pipe_per_mec;
@@ -292,8 +280,7 @@ void amdgpu_queue_mask_bit_to_mec_queue(struct amdgpu_device *adev, int bit,
 	*mec = bit / per_pipe / per_mec;
 }
 
-int amdgpu_queue_mask_bit_to_set_resource_bit(struct amdgpu_device *adev,
-					      int queue_bit)
+int amdgpu_queue_mask_bit_to_set_resource_bit(struct amdgpu_device *adev, int queue_bit)
 {
 	int mec, pipe, queue;
 
@@ -302,8 +289,7 @@ int amdgpu_queue_mask_bit_to_set_resource_bit(struct amdgpu_device *adev,
 }
 
 /* No HDP: CPU and GPU see the same memory. */
-void amdgpu_device_flush_hdp(struct amdgpu_device *adev,
-			     struct amdgpu_ring *ring)
+void amdgpu_device_flush_hdp(struct amdgpu_device *adev, struct amdgpu_ring *ring)
 {
 }
 
@@ -349,8 +335,7 @@ void amdgpu_pasid_free(u32 pasid)
 }
 
 /* Nobody to name: faults are logged by the engine. */
-struct amdgpu_task_info *
-amdgpu_vm_get_task_info_pasid(struct amdgpu_device *adev, u32 pasid)
+struct amdgpu_task_info *amdgpu_vm_get_task_info_pasid(struct amdgpu_device *adev, u32 pasid)
 {
 	return NULL;
 }

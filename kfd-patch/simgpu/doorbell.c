@@ -45,7 +45,7 @@ static struct sim_engine *find_engine(unsigned long pfn)
 	struct sim_engine *e, *found = NULL;
 
 	spin_lock(&engines_lock);
-	list_for_each_entry(e, &engines, link) {
+	list_for_each_entry (e, &engines, link) {
 		unsigned long first = PHYS_PFN(virt_to_phys(e->sim->doorbells));
 
 		if (pfn - first < e->sim->doorbell_bytes >> PAGE_SHIFT)

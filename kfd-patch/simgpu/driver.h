@@ -21,17 +21,17 @@
 #include "sim.h"
 
 /* MC addresses, as on Vega10: see gmc_v9_0_vram_gtt_location() */
-#define SIM_GART_START		0ULL
-#define SIM_GART_BYTES		(512ULL << 20)
-#define SIM_VRAM_START		0xf400000000ULL
+#define SIM_GART_START 0ULL
+#define SIM_GART_BYTES (512ULL << 20)
+#define SIM_VRAM_START 0xf400000000ULL
 
-#define SIM_DOORBELL_ORDER	9	/* of pages: 2 MiB, 255 processes */
+#define SIM_DOORBELL_ORDER 9 /* of pages: 2 MiB, 255 processes */
 
 enum sim_bo_kind {
-	SIM_BO_GTT,		/* pages of the system */
-	SIM_BO_VRAM,		/* pages of video memory, or evicted to the system */
-	SIM_BO_USERPTR,		/* pinned pages of a process */
-	SIM_BO_FIXED,		/* doorbells and the like: pages that stay */
+	SIM_BO_GTT,	/* pages of the system */
+	SIM_BO_VRAM,	/* pages of video memory, or evicted to the system */
+	SIM_BO_USERPTR, /* pinned pages of a process */
+	SIM_BO_FIXED,	/* doorbells and the like: pages that stay */
 };
 
 /**
@@ -145,18 +145,15 @@ extern struct sim_dev *sim_devs[];
 extern unsigned int sim_num_gpus;
 
 /* device.c */
-void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids,
-		     unsigned int cus, unsigned int sdma, u64 vram_bytes);
+void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids, unsigned int cus,
+		     unsigned int sdma, u64 vram_bytes);
 
 /* memory.c */
 int sim_mem_create(struct sim_gpu *sim);
 void sim_mem_destroy(struct sim_gpu *sim);
-int sim_bo_create(struct sim_gpu *sim, enum sim_bo_kind kind, u64 bytes,
-		  struct sim_bo **out);
-int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes,
-		       struct sim_bo **out);
-int sim_bo_create_fixed(struct sim_gpu *sim, phys_addr_t phys, u64 bytes,
-			struct sim_bo **out);
+int sim_bo_create(struct sim_gpu *sim, enum sim_bo_kind kind, u64 bytes, struct sim_bo **out);
+int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes, struct sim_bo **out);
+int sim_bo_create_fixed(struct sim_gpu *sim, phys_addr_t phys, u64 bytes, struct sim_bo **out);
 int sim_bo_kmap(struct sim_bo *bo);
 int sim_bo_gart_map(struct sim_bo *bo);
 int sim_bo_mmap_offset(struct sim_bo *bo, const void *owner);
@@ -174,8 +171,8 @@ int sim_vm_set(struct amdgpu_vm *vm, struct sim_bo *bo, u64 va, u64 pte_flags);
 void sim_vm_clear(struct amdgpu_vm *vm, u64 va, unsigned long npages);
 struct sim_gpu *sim_of_vm(struct amdgpu_vm *vm);
 /* In amdgpu_vm.h when the series is applied. */
-void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid,
-				  u32 flush_type, u32 xcc_mask);
+void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid, u32 flush_type,
+				  u32 xcc_mask);
 
 /* gpuvm.c */
 int sim_evict_pid(struct sim_dev *sd, pid_t nr);

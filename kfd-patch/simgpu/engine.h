@@ -42,28 +42,28 @@
 #include "sim.h"
 
 /* MEC 1 of gfx9: 4 pipes of 8 queues (gfx_v9_0.c, gfx_v9_0_mec_init()). */
-#define SIM_PIPES	4
-#define SIM_PIPE_QUEUES	8
-#define SIM_HQDS	(SIM_PIPES * SIM_PIPE_QUEUES)
-#define SIM_MES		3
-#define SIM_BANKS	(SIM_MES * SIM_HQDS)
-#define SIM_VMIDS	16
+#define SIM_PIPES 4
+#define SIM_PIPE_QUEUES 8
+#define SIM_HQDS (SIM_PIPES * SIM_PIPE_QUEUES)
+#define SIM_MES 3
+#define SIM_BANKS (SIM_MES * SIM_HQDS)
+#define SIM_VMIDS 16
 
 /* Queues of an SDMA engine: SDMA 4.0 has RLC0 and RLC1 (sdma0_4_0_offset.h, and
  * kfd_device_info_set_sdma_info() of kfd_device.c).
  */
-#define SIM_SDMA_RLCS	2
-#define SIM_SDMA_QUEUES	(2 * SIM_SDMA_RLCS)
+#define SIM_SDMA_RLCS 2
+#define SIM_SDMA_QUEUES (2 * SIM_SDMA_RLCS)
 #define SIM_SDMA_PACKET_DWORDS 4096
 
 /* CP_MQD_BASE_ADDR to CP_HQD_PQ_WPTR_HI, in the MQD's order. */
-#define SIM_HQD_REGS	56
-#define SIM_REGS	0x20000
+#define SIM_HQD_REGS 56
+#define SIM_REGS 0x20000
 
-#define SIM_INFLIGHT	8	/* packets of one queue under way */
-#define SIM_SCRATCH_SLOTS 4096	/* COMPUTE_TMPRING_SIZE.WAVES has 12 bits */
-#define SIM_PKT_BYTES	64
-#define SIM_PKT_DWORDS	16
+#define SIM_INFLIGHT 8	       /* packets of one queue under way */
+#define SIM_SCRATCH_SLOTS 4096 /* COMPUTE_TMPRING_SIZE.WAVES has 12 bits */
+#define SIM_PKT_BYTES 64
+#define SIM_PKT_DWORDS 16
 
 /* Nobody writes this packet index into a doorbell: a doorbell in which nothing
  * was written since we last looked. (An AQL doorbell takes the packet's index,
@@ -75,8 +75,8 @@
  * waves each, 64 KiB of LDS. The last is what the KFD reserves per CU in the
  * save area (kfd_queue.c, WG_CONTEXT_DATA_SIZE_PER_CU).
  */
-#define SIM_CU_WAVES	40
-#define SIM_CU_VGPRS	1024
+#define SIM_CU_WAVES 40
+#define SIM_CU_VGPRS 1024
 #define SIM_CU_LDS_BYTES 65536
 #define SIM_CU_SAVE_BYTES 0x55000
 
@@ -149,7 +149,7 @@ struct sim_log_entry {
 	u8 pad;
 };
 
-#define SIM_LOG_ENTRIES	65536
+#define SIM_LOG_ENTRIES 65536
 
 /* What is kept of a queue beyond its stay on an HQD. Known by its pasid, its
  * ring's address and its MQD.
@@ -196,9 +196,9 @@ struct sim_packet {
 	u64 index;
 	u64 groups_total;
 	u64 next_group;
-	u32 live;		/* groups in execution */
-	u32 scratch_waves;	/* slots that the queue has */
-	u64 ready_ns;		/* no wave before this */
+	u32 live;	   /* groups in execution */
+	u32 scratch_waves; /* slots that the queue has */
+	u64 ready_ns;	   /* no wave before this */
 	u64 start_ns;
 	struct gfx9_dispatch dispatch;
 };
@@ -220,7 +220,7 @@ struct sim_group {
 
 struct sim_cu {
 	struct list_head groups;
-	u64 clock_ns;		/* how far its waves have come */
+	u64 clock_ns; /* how far its waves have come */
 	u32 waves;
 	u32 vgprs;
 	u32 lds_bytes;
@@ -237,15 +237,15 @@ enum sim_hqd_state {
 };
 
 /* CP_HQD_DEQUEUE_REQUEST.DEQUEUE_REQ; the names are amdgpu_amdkfd_gfx_v9.c's. */
-#define SIM_DEQUEUE_DRAIN	1
-#define SIM_DEQUEUE_RESET	2
-#define SIM_DEQUEUE_SAVE	3
+#define SIM_DEQUEUE_DRAIN 1
+#define SIM_DEQUEUE_RESET 2
+#define SIM_DEQUEUE_SAVE 3
 
-#define SIM_REQ_LOAD		BIT(0)
-#define SIM_REQ_DEQUEUE		BIT(1)
-#define SIM_REQ_POLL		BIT(2)
-#define SIM_REQ_OFF		BIT(3)
-#define SIM_REQ_QUEUE_RESET	BIT(4)
+#define SIM_REQ_LOAD BIT(0)
+#define SIM_REQ_DEQUEUE BIT(1)
+#define SIM_REQ_POLL BIT(2)
+#define SIM_REQ_OFF BIT(3)
+#define SIM_REQ_QUEUE_RESET BIT(4)
 
 struct sim_hqd {
 	/* Protected by reg_lock. */
@@ -258,9 +258,9 @@ struct sim_hqd {
 	/* The rest: by run_lock. */
 	unsigned int index;
 	enum sim_hqd_state state;
-	u64 until_ns;		/* end of LOADING, RESETTING, SAVING */
-	bool silent;		/* planted: does not answer */
-	bool halted;		/* a queue error: takes no more packets */
+	u64 until_ns; /* end of LOADING, RESETTING, SAVING */
+	bool silent;  /* planted: does not answer */
+	bool halted;  /* a queue error: takes no more packets */
 	bool waiting_scratch;
 	bool idle_logged;
 	bool wave_logged;
@@ -270,7 +270,7 @@ struct sim_hqd {
 	u32 vmid;
 	u64 mqd;
 	u64 ring_va;
-	u64 ring_packets;	/* for PM4: dwords */
+	u64 ring_packets; /* for PM4: dwords */
 	u64 rptr_report_va;
 	u64 wptr_poll_va;
 	u64 *doorbell;
@@ -280,19 +280,19 @@ struct sim_hqd {
 	u32 stack_offset;
 	u32 state_offset;
 
-	u64 rptr;		/* oldest packet not done */
-	u64 next;		/* next to launch */
+	u64 rptr; /* oldest packet not done */
+	u64 next; /* next to launch */
 	u64 wptr;
-	bool poll;		/* the driver asked to read it from memory */
-	u32 rptr_dwords;	/* as loaded; CP_HQD_PQ_RPTR has 32 bits */
+	bool poll;	 /* the driver asked to read it from memory */
+	u32 rptr_dwords; /* as loaded; CP_HQD_PQ_RPTR has 32 bits */
 	u64 load_from_ns;
 	u64 dequeue_from_ns;
 	u32 dequeue;
 	struct sim_packet packets[SIM_INFLIGHT];
 	struct list_head groups;
 	u32 group_count;
-	u32 parked;		/* of them, without a CU */
-	u32 waves;		/* of them all; read without run_lock too */
+	u32 parked; /* of them, without a CU */
+	u32 waves;  /* of them all; read without run_lock too */
 	DECLARE_BITMAP(scratch_slots, SIM_SCRATCH_SLOTS);
 	u64 busy_since_ns;
 	u64 active_since_ns;
@@ -303,7 +303,7 @@ struct sim_hqd {
 struct sim_sdma {
 	/* Protected by reg_lock. */
 	bool changed;
-	u32 base;		/* of its registers; constant, as @engine */
+	u32 base; /* of its registers; constant, as @engine */
 	unsigned int engine;
 
 	/* The rest: by run_lock. */
@@ -316,7 +316,7 @@ struct sim_sdma {
 	u64 *doorbell;
 	u64 rptr;
 	u64 wptr;
-	u64 piece;		/* how far a packet under way has come */
+	u64 piece; /* how far a packet under way has come */
 	u64 busy_until_ns;
 };
 
@@ -324,11 +324,11 @@ struct sim_tlb_entry {
 	u64 page_number;
 	u64 pt_base;
 	u64 flags;
-	struct page *page;	/* NULL: empty */
+	struct page *page; /* NULL: empty */
 };
 
-#define SIM_TLB_BITS	9
-#define SIM_TLB_ENTRIES	BIT(SIM_TLB_BITS)
+#define SIM_TLB_BITS 9
+#define SIM_TLB_ENTRIES BIT(SIM_TLB_BITS)
 
 struct sim_vmid {
 	struct sim_engine *engine;
@@ -357,28 +357,28 @@ struct sim_mapped {
 struct sim_engine {
 	struct sim_gpu *sim;
 	struct task_struct *task;
-	struct mutex run_lock;		/* see the top of this file */
-	spinlock_t reg_lock;		/* the same */
-	spinlock_t log_lock;		/* the same */
+	struct mutex run_lock; /* see the top of this file */
+	spinlock_t reg_lock;   /* the same */
+	spinlock_t log_lock;   /* the same */
 
 	/* Protected by reg_lock. */
 	u32 *regs;
 	u32 banks[SIM_BANKS][SIM_HQD_REGS];
 	u32 grbm_cntl;
 	u32 kill_vmids;
-	unsigned long request_map;	/* one bit per HQD */
+	unsigned long request_map; /* one bit per HQD */
 	bool powered;
 
-	bool kicked;			/* READ_ONCE, WRITE_ONCE */
-	bool armed;			/* the same: a doorbell would wake us */
-	bool cannot_arm;		/* the same */
+	bool kicked;	 /* READ_ONCE, WRITE_ONCE */
+	bool armed;	 /* the same: a doorbell would wake us */
+	bool cannot_arm; /* the same */
 
 	/* doorbell.c's own. */
 	struct list_head link;
 	struct sim_mapped mapped[SIM_MAPPED_FILES];
 	unsigned int mapped_files;
 
-	struct sim_params params;	/* by debugfs: READ_ONCE */
+	struct sim_params params; /* by debugfs: READ_ONCE */
 
 	/* Protected by run_lock. */
 	struct sim_vmid vmids[SIM_VMIDS];
@@ -391,14 +391,14 @@ struct sim_engine {
 	unsigned int next_hqd;
 	struct list_head free_groups;
 	unsigned int free_group_count;
-	void *stack;			/* for a control stack */
+	void *stack; /* for a control stack */
 	size_t stack_bytes;
 	struct list_head stats;
 	unsigned int stat_count;
 	struct sim_queue_stat lost_stat;
 	struct list_head saved;
 	u64 save_id;
-	u64 last_work_ns;	/* written without it too: READ_ONCE */
+	u64 last_work_ns; /* written without it too: READ_ONCE */
 
 	/* Counters: run_lock, or written once under reg_lock. */
 	u64 instructions;
@@ -413,7 +413,7 @@ struct sim_engine {
 	u64 groups_restored;
 	u64 packets;
 	u64 sdma_packets;
-	u64 sdma_bytes;		/* copied and filled */
+	u64 sdma_bytes; /* copied and filled */
 	u64 tlb_fills;
 	u64 tlb_flushes;
 	u64 vm_faults;
@@ -448,7 +448,7 @@ u64 sim_regs_pt_base(struct sim_engine *e, unsigned int vmid);
 u32 sim_regs_pasid(struct sim_engine *e, unsigned int vmid);
 
 /* Index in sim_hqd.regs of a register between MQD_BASE_ADDR and WPTR_HI. */
-#define HQD(reg)	((mmCP_##reg) - mmCP_MQD_BASE_ADDR)
+#define HQD(reg) ((mmCP_##reg) - mmCP_MQD_BASE_ADDR)
 
 /* hqd.c */
 void sim_hqd_requests(struct sim_engine *e);
@@ -486,14 +486,14 @@ void sim_interrupt(struct sim_engine *e, unsigned int vmid, u32 client, u32 sour
 /* Bits of the value that a queue's inactive signal gets; ROCr reads them in
  * AqlQueue::DynamicScratchHandler().
  */
-#define SIM_ERROR_SCRATCH	0x1ull
-#define SIM_ERROR_DIM		0x2ull
-#define SIM_ERROR_CODE		0x8ull
-#define SIM_ERROR_FORMAT	0x20ull
-#define SIM_ERROR_VGPRS		0x80ull
-#define SIM_ERROR_VENDOR	0x100ull
-#define SIM_ERROR_ILLEGAL	0x40000000ull
-#define SIM_ERROR_TRAP		0x80000000ull
+#define SIM_ERROR_SCRATCH 0x1ull
+#define SIM_ERROR_DIM 0x2ull
+#define SIM_ERROR_CODE 0x8ull
+#define SIM_ERROR_FORMAT 0x20ull
+#define SIM_ERROR_VGPRS 0x80ull
+#define SIM_ERROR_VENDOR 0x100ull
+#define SIM_ERROR_ILLEGAL 0x40000000ull
+#define SIM_ERROR_TRAP 0x80000000ull
 
 /* pm4.c */
 int sim_pm4_run(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dwords);

@@ -47,16 +47,11 @@ static const char *const event_names[SIM_EV_COUNT] = {
 };
 
 static const char *const check_names[SIM_CHECK_COUNT] = {
-	[SIM_CHECK_SLOT_BUSY] = "slot_busy",
-	[SIM_CHECK_MQD_TWICE] = "mqd_twice",
-	[SIM_CHECK_MQD_FREED] = "mqd_freed",
-	[SIM_CHECK_VMID_LIVE] = "vmid_live",
-	[SIM_CHECK_VMID_UNSET] = "vmid_unset",
-	[SIM_CHECK_STALE_TLB] = "stale_tlb",
-	[SIM_CHECK_NO_TRAP] = "no_trap",
-	[SIM_CHECK_RESTORED_TWICE] = "restored_twice",
-	[SIM_CHECK_NOT_RESTORED] = "not_restored",
-	[SIM_CHECK_SAVE_AREA] = "save_area",
+	[SIM_CHECK_SLOT_BUSY] = "slot_busy",	   [SIM_CHECK_MQD_TWICE] = "mqd_twice",
+	[SIM_CHECK_MQD_FREED] = "mqd_freed",	   [SIM_CHECK_VMID_LIVE] = "vmid_live",
+	[SIM_CHECK_VMID_UNSET] = "vmid_unset",	   [SIM_CHECK_STALE_TLB] = "stale_tlb",
+	[SIM_CHECK_NO_TRAP] = "no_trap",	   [SIM_CHECK_RESTORED_TWICE] = "restored_twice",
+	[SIM_CHECK_NOT_RESTORED] = "not_restored", [SIM_CHECK_SAVE_AREA] = "save_area",
 };
 
 static const char *const state_names[] = {
@@ -175,10 +170,10 @@ static size_t log_format(const struct log_reader *reader, s64 lost,
 
 	if (lost)
 		len = scnprintf(line, LINE_BYTES, "- LOST %lld\n", lost);
-	return len + scnprintf(line + len, LINE_BYTES - len,
-			       "%llu %llu %s %d %u %#x %#llx %#llx\n", reader->next, entry->ns,
-			       event_names[entry->kind], entry->hqd == 255 ? -1 : entry->hqd,
-			       entry->vmid, entry->pasid, entry->queue_va, entry->value);
+	return len + scnprintf(line + len, LINE_BYTES - len, "%llu %llu %s %d %u %#x %#llx %#llx\n",
+			       reader->next, entry->ns, event_names[entry->kind],
+			       entry->hqd == 255 ? -1 : entry->hqd, entry->vmid, entry->pasid,
+			       entry->queue_va, entry->value);
 }
 
 static ssize_t events_read(struct file *file, char __user *to, size_t count, loff_t *pos)
@@ -218,7 +213,7 @@ static void stats_trim(struct sim_engine *e)
 {
 	struct sim_queue_stat *stat, *n;
 
-	list_for_each_entry_safe(stat, n, &e->stats, link) {
+	list_for_each_entry_safe (stat, n, &e->stats, link) {
 		if (e->stat_count <= STATS_MAX)
 			return;
 		if (stat->users)
@@ -236,7 +231,7 @@ struct sim_queue_stat *sim_stat_get(struct sim_engine *e, u32 pasid, u64 queue_v
 {
 	struct sim_queue_stat *stat;
 
-	list_for_each_entry(stat, &e->stats, link) {
+	list_for_each_entry (stat, &e->stats, link) {
 		if (stat->pasid == pasid && stat->queue_va == queue_va && stat->mqd == mqd) {
 			stat->users++;
 			return stat;
@@ -285,8 +280,9 @@ static int queues_show(struct seq_file *m, void *unused)
 	seq_puts(m, "pasid queue mqd loads saves midwave groups_saved groups_restored "
 		    "packets instructions loaded_ns busy_ns cu_ns last_load_ns last_unload_ns\n");
 	mutex_lock(&e->run_lock);
-	list_for_each_entry(stat, &e->stats, link)
-		seq_printf(m, "%#x %#llx %#llx %llu %llu %llu %llu %llu %llu "
+	list_for_each_entry (stat, &e->stats, link)
+		seq_printf(m,
+			   "%#x %#llx %#llx %llu %llu %llu %llu %llu %llu "
 			   "%llu %llu %llu %llu %llu %llu\n",
 			   stat->pasid, stat->queue_va, stat->mqd, stat->loads, stat->saves,
 			   stat->saves_midwave, stat->groups_saved, stat->groups_restored,
@@ -482,7 +478,7 @@ void sim_events_fini(struct sim_engine *e)
 	struct sim_queue_stat *stat, *n;
 
 	debugfs_remove_recursive(e->files);
-	list_for_each_entry_safe(stat, n, &e->stats, link) {
+	list_for_each_entry_safe (stat, n, &e->stats, link) {
 		list_del(&stat->link);
 		kfree(stat);
 	}

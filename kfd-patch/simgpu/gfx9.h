@@ -32,18 +32,18 @@
 
 #include "gfx9_platform.h"
 
-#define GFX9_LANES		64
-#define GFX9_MAX_WAVES		16	/* of a workgroup: 1,024 work items */
-#define GFX9_MAX_VGPRS		256
-#define GFX9_MAX_SGPRS		102
-#define GFX9_MAX_LDS_BYTES	65536
+#define GFX9_LANES 64
+#define GFX9_MAX_WAVES 16 /* of a workgroup: 1,024 work items */
+#define GFX9_MAX_VGPRS 256
+#define GFX9_MAX_SGPRS 102
+#define GFX9_MAX_LDS_BYTES 65536
 
 /* ---- memory -------------------------------------------------------------- */
 
 enum gfx9_access {
 	GFX9_READ = 1,
 	GFX9_WRITE = 2,
-	GFX9_EXECUTE = 4,	/* an instruction fetch */
+	GFX9_EXECUTE = 4, /* an instruction fetch */
 };
 
 /**
@@ -100,7 +100,7 @@ void gfx9_env_set_ctx(struct gfx9_env *env, void *ctx);
 
 /* Where a scalar operand's number points: SGPRs first, then these. */
 enum gfx9_sreg {
-	GFX9_FLAT_SCRATCH = 102,	/* and 103 */
+	GFX9_FLAT_SCRATCH = 102, /* and 103 */
 	GFX9_XNACK_MASK = 104,
 	GFX9_VCC = 106,
 	GFX9_TTMP0 = 108,
@@ -113,8 +113,8 @@ enum gfx9_wave_state {
 	GFX9_WAVE_READY,
 	GFX9_WAVE_AT_BARRIER,
 	GFX9_WAVE_ENDED,
-	GFX9_WAVE_HALTED,	/* s_sethalt 1 */
-	GFX9_WAVE_STOPPED,	/* faulted, trapped, or met an unknown instruction */
+	GFX9_WAVE_HALTED,  /* s_sethalt 1 */
+	GFX9_WAVE_STOPPED, /* faulted, trapped, or met an unknown instruction */
 };
 
 /**
@@ -147,8 +147,8 @@ struct gfx9_wave {
 /* What a workgroup takes of its CU, and with that the sizes of all buffers. */
 struct gfx9_shape {
 	u32 wave_count;
-	u32 vgpr_count;		/* allocated, per lane */
-	u32 sgpr_count;		/* allocated, without VCC and the like */
+	u32 vgpr_count; /* allocated, per lane */
+	u32 sgpr_count; /* allocated, without VCC and the like */
 	u32 lds_bytes;
 };
 
@@ -196,8 +196,8 @@ struct gfx9_queue {
 	u32 scratch_wave_bytes;
 };
 
-#define GFX9_PACKET_BYTES	64
-#define GFX9_DESCRIPTOR_BYTES	64
+#define GFX9_PACKET_BYTES 64
+#define GFX9_DESCRIPTOR_BYTES 64
 
 /**
  * struct gfx9_dispatch - a kernel-dispatch packet, understood
@@ -241,28 +241,27 @@ u64 gfx9_packet_kernel_object(const void *packet);
  * Return: 0; -EINVAL when packet or descriptor cannot be run (zero sizes, more
  * than 1,024 work items or 64 KiB of LDS, more registers than a CU has, wave32).
  */
-int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet,
-		       const void *descriptor, const struct gfx9_queue *queue);
+int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet, const void *descriptor,
+		       const struct gfx9_queue *queue);
 
 /* How many such workgroups a CU holds by registers, LDS, waves and save area. */
 u32 gfx9_workgroups_per_cu(const struct gfx9_shape *shape);
 
 /* Starts workgroup @id of @dispatch in @wg's memory. */
-void gfx9_workgroup_init(struct gfx9_workgroup *wg,
-			 const struct gfx9_dispatch *dispatch, const u32 id[3],
-			 u32 scratch_slot);
+void gfx9_workgroup_init(struct gfx9_workgroup *wg, const struct gfx9_dispatch *dispatch,
+			 const u32 id[3], u32 scratch_slot);
 
 /* ---- running ------------------------------------------------------------- */
 
 enum gfx9_stop {
-	GFX9_STOP_BUDGET,	/* max_instructions were executed */
-	GFX9_STOP_ENDED,	/* s_endpgm (of all waves, for a workgroup) */
-	GFX9_STOP_BARRIER,	/* the wave waits for others (not of a workgroup) */
-	GFX9_STOP_SLEEP,	/* s_sleep, of all waves that can run */
-	GFX9_STOP_HALT,		/* s_sethalt, of all waves that have not ended */
-	GFX9_STOP_FAULT,	/* memory fault */
-	GFX9_STOP_UNKNOWN,	/* unknown or unsupported instruction */
-	GFX9_STOP_TRAP,		/* s_trap */
+	GFX9_STOP_BUDGET,  /* max_instructions were executed */
+	GFX9_STOP_ENDED,   /* s_endpgm (of all waves, for a workgroup) */
+	GFX9_STOP_BARRIER, /* the wave waits for others (not of a workgroup) */
+	GFX9_STOP_SLEEP,   /* s_sleep, of all waves that can run */
+	GFX9_STOP_HALT,	   /* s_sethalt, of all waves that have not ended */
+	GFX9_STOP_FAULT,   /* memory fault */
+	GFX9_STOP_UNKNOWN, /* unknown or unsupported instruction */
+	GFX9_STOP_TRAP,	   /* s_trap */
 };
 
 /**
@@ -298,16 +297,16 @@ struct gfx9_result {
  * (TRAP leaves pc at s_trap; a caller that wants to go on sets pc += 4 and
  * state = GFX9_WAVE_READY).
  */
-void gfx9_wave_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u32 wave,
-		   u64 max_instructions, struct gfx9_result *result);
+void gfx9_wave_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u32 wave, u64 max_instructions,
+		   struct gfx9_result *result);
 
 /**
  * gfx9_workgroup_run() - run a workgroup's waves in turn
  *
  * Deterministic: the same state, memory and budgets give the same order.
  */
-void gfx9_workgroup_run(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			u64 max_instructions, struct gfx9_result *result);
+void gfx9_workgroup_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u64 max_instructions,
+			struct gfx9_result *result);
 
 /* ---- saving (layout in gfx9_save.h) --------------------------------------- */
 
@@ -321,8 +320,7 @@ typedef int (*gfx9_save_read)(void *ctx, u64 offset, void *to, size_t bytes);
 /* What gfx9_workgroup_save() will write; a multiple of 8. */
 u64 gfx9_save_bytes(const struct gfx9_shape *shape);
 
-int gfx9_workgroup_save(const struct gfx9_workgroup *wg, gfx9_save_write write,
-			void *ctx);
+int gfx9_workgroup_save(const struct gfx9_workgroup *wg, gfx9_save_write write, void *ctx);
 
 /**
  * gfx9_save_probe() - read and check what is in a save area
@@ -330,8 +328,7 @@ int gfx9_workgroup_save(const struct gfx9_workgroup *wg, gfx9_save_write write,
  *
  * Return: 0 and the shape; -EINVAL when it is no save, or of another layout.
  */
-int gfx9_save_probe(gfx9_save_read read, void *ctx, u64 available,
-		    struct gfx9_shape *shape);
+int gfx9_save_probe(gfx9_save_read read, void *ctx, u64 available, struct gfx9_shape *shape);
 
 /*
  * gfx9_workgroup_restore() - into memory of gfx9_workgroup_bytes(shape), the

@@ -10,8 +10,8 @@
 
 /* Which part of the register a load or store of less than 32 bits is about. */
 enum gfx9_part {
-	GFX9_PART_WHOLE,	/* a load clears the rest */
-	GFX9_PART_LOW,		/* d16: a load keeps the rest */
+	GFX9_PART_WHOLE, /* a load clears the rest */
+	GFX9_PART_LOW,	 /* d16: a load keeps the rest */
 	GFX9_PART_HIGH,
 };
 

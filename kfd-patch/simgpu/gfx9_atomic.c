@@ -44,7 +44,7 @@ static u64 new_value(u32 op, u64 old, u64 data, u64 compare, bool wide)
 		return old >= data ? 0 : old + 1;
 	case GFX9_ATOMIC_DEC:
 		return !old || old > data ? data : old - 1;
-	default:	/* MSKOR */
+	default: /* MSKOR */
 		return (old & ~compare) | data;
 	}
 }

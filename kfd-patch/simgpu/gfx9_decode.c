@@ -25,16 +25,14 @@ static const char *const global_names[128] = { GFX9_VMEM_OPS(NAME) };
 static const char *const scratch_names[128] = { GFX9_VMEM_OPS(NAME) };
 #undef NAME
 #define NAME(op, name) [op] = "buffer_" #name,
-static const char *const mubuf_names[128] = {
-	GFX9_VMEM_OPS(NAME) GFX9_MUBUF_OPS(NAME)
-};
+static const char *const mubuf_names[128] = { GFX9_VMEM_OPS(NAME) GFX9_MUBUF_OPS(NAME) };
 #undef NAME
 
-#define INFO(op, mnemonic, count, to, from, bits)	\
-	[op] = { .name = #mnemonic,			\
-		 .sources = (count),			\
-		 .result = GFX9_TYPE_##to,		\
-		 .source = GFX9_TYPE_##from,		\
+#define INFO(op, mnemonic, count, to, from, bits) \
+	[op] = { .name = #mnemonic,               \
+		 .sources = (count),              \
+		 .result = GFX9_TYPE_##to,        \
+		 .source = GFX9_TYPE_##from,      \
 		 .flags = (bits) },
 static const struct gfx9_valu_info valu_info[GFX9_VALU_COUNT] = { GFX9_VALU_OPS(INFO) };
 #undef INFO
@@ -341,8 +339,8 @@ static bool valu_sources_exist(const struct gfx9_inst *inst)
 
 static bool valu_is_plain(const struct gfx9_inst *inst)
 {
-	return !(inst->flags & (GFX9_I_SDWA | GFX9_I_DPP | GFX9_I_CLAMP)) &&
-	       !inst->neg && !inst->abs && !inst->omod && !inst->opsel;
+	return !(inst->flags & (GFX9_I_SDWA | GFX9_I_DPP | GFX9_I_CLAMP)) && !inst->neg &&
+	       !inst->abs && !inst->omod && !inst->opsel;
 }
 
 static bool type_is_32(u32 type)

@@ -9,19 +9,19 @@
 
 #define BITS(word, high, low) (((word) >> (low)) & ((2u << ((high) - (low))) - 1))
 
-#define PACKET_SETUP		2
-#define PACKET_GROUP		4	/* three of 16 bits */
-#define PACKET_GRID		12	/* three of 32 bits */
-#define PACKET_PRIVATE		24
-#define PACKET_LDS		28
-#define PACKET_KERNEL_OBJECT	32
-#define PACKET_KERNARG		40
-#define PACKET_SIGNAL		56
+#define PACKET_SETUP 2
+#define PACKET_GROUP 4 /* three of 16 bits */
+#define PACKET_GRID 12 /* three of 32 bits */
+#define PACKET_PRIVATE 24
+#define PACKET_LDS 28
+#define PACKET_KERNEL_OBJECT 32
+#define PACKET_KERNARG 40
+#define PACKET_SIGNAL 56
 
-#define DESCRIPTOR_ENTRY	16
-#define DESCRIPTOR_RSRC1	48
-#define DESCRIPTOR_RSRC2	52
-#define DESCRIPTOR_PROPERTIES	56
+#define DESCRIPTOR_ENTRY 16
+#define DESCRIPTOR_RSRC1 48
+#define DESCRIPTOR_RSRC2 52
+#define DESCRIPTOR_PROPERTIES 56
 
 /* kernel_code_properties, from the low bit on, in the order of their SGPRs. */
 enum property {
@@ -46,18 +46,18 @@ enum rsrc2 {
 	RSRC2_GROUP_INFO = 1 << 10,
 };
 
-#define MAX_USER_SGPRS		16u
-#define MAX_WORK_ITEMS		1024u
-#define SCRATCH_GRANULE		1024u
-#define LDS_GRANULE		512u
+#define MAX_USER_SGPRS 16u
+#define MAX_WORK_ITEMS 1024u
+#define SCRATCH_GRANULE 1024u
+#define LDS_GRANULE 512u
 
 /* Of a gfx9 CU: four SIMDs, each with ten waves and 256 registers a lane. */
-#define CU_SIMDS		4u
-#define CU_WAVES		40u
-#define SIMD_WAVES		10u
-#define SIMD_VGPRS		256u
+#define CU_SIMDS 4u
+#define CU_WAVES 40u
+#define SIMD_WAVES 10u
+#define SIMD_VGPRS 256u
 /* kfd_queue.c: VGPRs, SGPRs, LDS and hardware registers of a CU. */
-#define CU_SAVE_BYTES		(0x40000u + 0x4000u + 0x10000u + 0x1000u)
+#define CU_SAVE_BYTES (0x40000u + 0x4000u + 0x10000u + 0x1000u)
 
 static u16 get16(const void *from, u32 offset)
 {
@@ -122,8 +122,8 @@ static u32 sgpr_count(u32 rsrc1)
 	return count > GFX9_MAX_SGPRS ? GFX9_MAX_SGPRS : count;
 }
 
-int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet,
-		       const void *descriptor, const struct gfx9_queue *queue)
+int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet, const void *descriptor,
+		       const struct gfx9_queue *queue)
 {
 	struct gfx9_dispatch d = { .queue = *queue };
 	const u32 lds = get32(packet, PACKET_LDS);
@@ -299,8 +299,8 @@ static u32 start_mode(u32 rsrc1)
 	return mode;
 }
 
-static void start_wave(struct gfx9_workgroup *wg, const struct gfx9_dispatch *d,
-		       const u32 size[3], u32 wave)
+static void start_wave(struct gfx9_workgroup *wg, const struct gfx9_dispatch *d, const u32 size[3],
+		       u32 wave)
 {
 	const u32 items = size[0] * size[1] * size[2] - wave * GFX9_LANES;
 	struct gfx9_wave *w = &wg->waves[wave];
@@ -313,17 +313,16 @@ static void start_wave(struct gfx9_workgroup *wg, const struct gfx9_dispatch *d,
 	start_vgprs(w, d, size, wave);
 }
 
-void gfx9_workgroup_init(struct gfx9_workgroup *wg,
-			 const struct gfx9_dispatch *dispatch, const u32 id[3],
-			 u32 scratch_slot)
+void gfx9_workgroup_init(struct gfx9_workgroup *wg, const struct gfx9_dispatch *dispatch,
+			 const u32 id[3], u32 scratch_slot)
 {
 	struct gfx9_shape shape = dispatch->shape;
 	u32 size[3];
 
 	/* Those at the grid's end can be smaller, and have fewer waves. */
 	for (u32 i = 0; i < 3; i++)
-		size[i] = min_of(dispatch->group[i],
-				 dispatch->grid[i] - id[i] * dispatch->group[i]);
+		size[i] =
+			min_of(dispatch->group[i], dispatch->grid[i] - id[i] * dispatch->group[i]);
 	shape.wave_count = (size[0] * size[1] * size[2] + GFX9_LANES - 1) / GFX9_LANES;
 	memset(wg, 0, gfx9_workgroup_bytes(&shape));
 	gfx9_workgroup_lay_out(wg, &shape);

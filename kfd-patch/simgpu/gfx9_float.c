@@ -25,9 +25,9 @@ static v4f *float_results(void *row)
 
 /* ---- MXCSR -------------------------------------------------------------------------------- */
 
-#define MXCSR_DEFAULT	0x1f80u
-#define MXCSR_DAZ	(1u << 6)
-#define MXCSR_FTZ	(1u << 15)
+#define MXCSR_DEFAULT 0x1f80u
+#define MXCSR_DAZ (1u << 6)
+#define MXCSR_FTZ (1u << 15)
 
 static u32 mxcsr_of(u32 round, u32 denormals)
 {
@@ -49,32 +49,32 @@ static void set_mxcsr(u32 value)
 
 /* ---- loops -------------------------------------------------------------------------- */
 
-#define VECTOR_OP(expression)						\
-	do {								\
-		const v4f *ra = floats(lanes->src[0][0]);		\
-		const v4f *rb = floats(lanes->src[1][0]);		\
-		v4f *rd = float_results(lanes->dst[0]);			\
-									\
-		for (u32 i = 0; i < GFX9_VECTORS; i++) {		\
-			const v4f A __attribute__((unused)) = ra[i];	\
-			const v4f B __attribute__((unused)) = rb[i];	\
-									\
-			rd[i] = (expression);				\
-		}							\
-		return true;						\
+#define VECTOR_OP(expression)                                        \
+	do {                                                         \
+		const v4f *ra = floats(lanes->src[0][0]);            \
+		const v4f *rb = floats(lanes->src[1][0]);            \
+		v4f *rd = float_results(lanes->dst[0]);              \
+                                                                     \
+		for (u32 i = 0; i < GFX9_VECTORS; i++) {             \
+			const v4f A __attribute__((unused)) = ra[i]; \
+			const v4f B __attribute__((unused)) = rb[i]; \
+                                                                     \
+			rd[i] = (expression);                        \
+		}                                                    \
+		return true;                                         \
 	} while (0)
 
 /* LANE_OP() with the floats that the bits are. */
-#define FLOAT_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
+#define FLOAT_OP(expression)                                                                   \
+	do {                                                                                   \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                                         \
 			const float a __attribute__((unused)) = gfx9_f32(lanes->src[0][0][i]); \
 			const float b __attribute__((unused)) = gfx9_f32(lanes->src[1][0][i]); \
 			const float c __attribute__((unused)) = gfx9_f32(lanes->src[2][0][i]); \
-									\
-			lanes->dst[0][i] = gfx9_f32_bits(expression);	\
-		}							\
-		return true;						\
+                                                                                               \
+			lanes->dst[0][i] = gfx9_f32_bits(expression);                          \
+		}                                                                              \
+		return true;                                                                   \
 	} while (0)
 
 /* ---- pieces ------------------------------------------------------------------------- */
@@ -369,9 +369,9 @@ static u32 div_fmas(u32 a, u32 b, u32 c, bool vcc)
 	if (!vcc)
 		return sum;
 	/* In a double, so that a subnormal quotient is rounded once. */
-	return gfx9_f32_bits((float)(gfx9_add_to_odd((double)gfx9_f32(a) * gfx9_f32(b),
-						     gfx9_f32(c)) *
-				     gfx9_power_of_two(exponent_of(c) > 127 ? 64 : -64)));
+	return gfx9_f32_bits(
+		(float)(gfx9_add_to_odd((double)gfx9_f32(a) * gfx9_f32(b), gfx9_f32(c)) *
+			gfx9_power_of_two(exponent_of(c) > 127 ? 64 : -64)));
 }
 
 static u32 div_fixup(u32 quotient, u32 den, u32 num)
@@ -553,8 +553,8 @@ static __attribute__((__noinline__)) bool compute(u32 op, struct gfx9_lanes *lan
 {
 	if (is_about_64(op))
 		return gfx9_lanes_float64(op, lanes);
-	return vop2(op, lanes) || vop3(op, lanes) || vop1(op, lanes) ||
-	       conversions(op, lanes) || gfx9_lanes_half(op, lanes);
+	return vop2(op, lanes) || vop3(op, lanes) || vop1(op, lanes) || conversions(op, lanes) ||
+	       gfx9_lanes_half(op, lanes);
 }
 
 /* v_mad_f32 and its like flush subnormals whatever MODE says (LLVM, SIInstrInfo). */
@@ -641,7 +641,7 @@ static bool classify(u32 op, struct gfx9_lanes *lanes)
 			class = gfx9_class16(low);
 			break;
 		}
-		mask |= (u64)!!(class & lanes->src[1][0][i]) << i;
+		mask |= (u64) !!(class & lanes->src[1][0][i]) << i;
 	}
 	lanes->mask = mask;
 	return true;
@@ -710,8 +710,8 @@ void gfx9_lanes_output(const struct gfx9_lanes *lanes, u32 type, u32 omod, bool 
 			if (omod && !(*low & 0x7c00))
 				*low = 0;
 		} else {
-			wide = gfx9_f64_bits(modified(gfx9_f64(*low | (u64)*high << 32), omod,
-						      clamp));
+			wide = gfx9_f64_bits(
+				modified(gfx9_f64(*low | (u64)*high << 32), omod, clamp));
 			if (omod && !(wide & 0x7ff0000000000000ull))
 				wide = 0;
 			*low = wide;

@@ -6,44 +6,44 @@
 #include "gfx9_float.h"
 
 /* From the bits of doubles a, b, c (A, B, C their values) to bits. */
-#define WIDE_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
+#define WIDE_OP(expression)                                                           \
+	do {                                                                          \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                                \
 			const u64 a __attribute__((unused)) = gfx9_wide(lanes, 0, i); \
 			const u64 b __attribute__((unused)) = gfx9_wide(lanes, 1, i); \
 			const u64 c __attribute__((unused)) = gfx9_wide(lanes, 2, i); \
-			const double A __attribute__((unused)) = gfx9_f64(a); \
-			const double B __attribute__((unused)) = gfx9_f64(b); \
-			const double C __attribute__((unused)) = gfx9_f64(c); \
-									\
-			gfx9_put_wide(lanes, i, (expression));		\
-		}							\
-		return true;						\
+			const double A __attribute__((unused)) = gfx9_f64(a);         \
+			const double B __attribute__((unused)) = gfx9_f64(b);         \
+			const double C __attribute__((unused)) = gfx9_f64(c);         \
+                                                                                      \
+			gfx9_put_wide(lanes, i, (expression));                        \
+		}                                                                     \
+		return true;                                                          \
 	} while (0)
 
 #define DOUBLE_OP(expression) WIDE_OP(gfx9_f64_bits(expression))
 
 /* From a double A (a its bits) to 32 bits. */
-#define NARROW_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
+#define NARROW_OP(expression)                                                         \
+	do {                                                                          \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                                \
 			const u64 a __attribute__((unused)) = gfx9_wide(lanes, 0, i); \
-			const double A __attribute__((unused)) = gfx9_f64(a); \
-									\
-			lanes->dst[0][i] = (expression);		\
-		}							\
-		return true;						\
+			const double A __attribute__((unused)) = gfx9_f64(a);         \
+                                                                                      \
+			lanes->dst[0][i] = (expression);                              \
+		}                                                                     \
+		return true;                                                          \
 	} while (0)
 
 /* From 32 bits a to a double. */
-#define WIDEN_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const u32 a = lanes->src[0][0][i];		\
-									\
-			gfx9_put_wide(lanes, i, gfx9_f64_bits(expression));	\
-		}							\
-		return true;						\
+#define WIDEN_OP(expression)                                                \
+	do {                                                                \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                      \
+			const u32 a = lanes->src[0][0][i];                  \
+                                                                            \
+			gfx9_put_wide(lanes, i, gfx9_f64_bits(expression)); \
+		}                                                           \
+		return true;                                                \
 	} while (0)
 
 #define QUIET_BIT (1ull << 51)
@@ -161,8 +161,9 @@ static bool scale_lanes(struct gfx9_lanes *lanes)
 	for (u32 i = 0; i < GFX9_LANES; i++) {
 		u64 bit;
 
-		gfx9_put_wide(lanes, i, div_scale(gfx9_wide(lanes, 0, i), gfx9_wide(lanes, 1, i),
-						  gfx9_wide(lanes, 2, i), &bit));
+		gfx9_put_wide(lanes, i,
+			      div_scale(gfx9_wide(lanes, 0, i), gfx9_wide(lanes, 1, i),
+					gfx9_wide(lanes, 2, i), &bit));
 		vcc |= bit << i;
 	}
 	lanes->mask = vcc;

@@ -7,19 +7,19 @@
 #include "gfx9_float.h"
 
 /* LANE_OP() with the values of halves, and one rounding. */
-#define HALF_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
-			const double a __attribute__((unused)) =	\
-				gfx9_from_half(lanes->src[0][0][i]);	\
-			const double b __attribute__((unused)) =	\
-				gfx9_from_half(lanes->src[1][0][i]);	\
-			const double c __attribute__((unused)) =	\
-				gfx9_from_half(lanes->src[2][0][i]);	\
-									\
-			lanes->dst[0][i] = gfx9_to_half((expression), round); \
-		}							\
-		return true;						\
+#define HALF_OP(expression)                                                                    \
+	do {                                                                                   \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                                         \
+			const double a                                                         \
+				__attribute__((unused)) = gfx9_from_half(lanes->src[0][0][i]); \
+			const double b                                                         \
+				__attribute__((unused)) = gfx9_from_half(lanes->src[1][0][i]); \
+			const double c                                                         \
+				__attribute__((unused)) = gfx9_from_half(lanes->src[2][0][i]); \
+                                                                                               \
+			lanes->dst[0][i] = gfx9_to_half((expression), round);                  \
+		}                                                                              \
+		return true;                                                                   \
 	} while (0)
 
 /* Halves are floats, exactly, so their order is. */
@@ -507,8 +507,7 @@ static u32 mix(const struct gfx9_inst *inst, const u32 source[3], u32 before, u3
 	return (before & 0xffff) | half << 16;
 }
 
-static bool packed_lane(const struct gfx9_inst *inst, const u32 source[3], u32 mode,
-			u32 *result)
+static bool packed_lane(const struct gfx9_inst *inst, const u32 source[3], u32 mode, u32 *result)
 {
 	u32 low, high;
 

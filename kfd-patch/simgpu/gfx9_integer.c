@@ -2,43 +2,46 @@
 /* Vector ALU, integers: "Vega" ISA reference, 12.7 to 12.12. */
 #include "gfx9_lanes.h"
 
-#define MASKS(n) { -(n & 1), -(n >> 1 & 1), -(n >> 2 & 1), -(n >> 3 & 1) }
+#define MASKS(n)                                                      \
+	{                                                             \
+		-(n & 1), -(n >> 1 & 1), -(n >> 2 & 1), -(n >> 3 & 1) \
+	}
 const u32 gfx9_nibble_masks[16][4] __attribute__((aligned(16))) = {
-	MASKS(0u), MASKS(1u), MASKS(2u), MASKS(3u), MASKS(4u), MASKS(5u),
-	MASKS(6u), MASKS(7u), MASKS(8u), MASKS(9u), MASKS(10u), MASKS(11u),
+	MASKS(0u),  MASKS(1u),	MASKS(2u),  MASKS(3u),	MASKS(4u),  MASKS(5u),
+	MASKS(6u),  MASKS(7u),	MASKS(8u),  MASKS(9u),	MASKS(10u), MASKS(11u),
 	MASKS(12u), MASKS(13u), MASKS(14u), MASKS(15u),
 };
 
 /* ---- loops over lanes -------------------------------------------------------------- */
 
 /* With vectors A, B, C unsigned and SA, SB, SC signed. */
-#define VECTOR_OP(expression)						\
-	do {								\
-		GFX9_ROWS(lanes);					\
-		for (u32 i = 0; i < GFX9_VECTORS; i++) {		\
-			const gfx9_v4u A __attribute__((unused)) = ra[i]; \
-			const gfx9_v4u B __attribute__((unused)) = rb[i]; \
-			const gfx9_v4u C __attribute__((unused)) = rc[i]; \
+#define VECTOR_OP(expression)                                                    \
+	do {                                                                     \
+		GFX9_ROWS(lanes);                                                \
+		for (u32 i = 0; i < GFX9_VECTORS; i++) {                         \
+			const gfx9_v4u A __attribute__((unused)) = ra[i];        \
+			const gfx9_v4u B __attribute__((unused)) = rb[i];        \
+			const gfx9_v4u C __attribute__((unused)) = rc[i];        \
 			const gfx9_v4s SA __attribute__((unused)) = (gfx9_v4s)A; \
 			const gfx9_v4s SB __attribute__((unused)) = (gfx9_v4s)B; \
 			const gfx9_v4s SC __attribute__((unused)) = (gfx9_v4s)C; \
-									\
-			rd[i] = (gfx9_v4u)(expression);			\
-		}							\
-		return true;						\
+                                                                                 \
+			rd[i] = (gfx9_v4u)(expression);                          \
+		}                                                                \
+		return true;                                                     \
 	} while (0)
 
 /* With 64-bit scalars a, b, c; the result is 64 bits. */
-#define WIDE_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
+#define WIDE_OP(expression)                                                           \
+	do {                                                                          \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                                \
 			const u64 a __attribute__((unused)) = gfx9_wide(lanes, 0, i); \
 			const u64 b __attribute__((unused)) = gfx9_wide(lanes, 1, i); \
 			const u64 c __attribute__((unused)) = gfx9_wide(lanes, 2, i); \
-									\
-			gfx9_put_wide(lanes, i, (expression));		\
-		}							\
-		return true;						\
+                                                                                      \
+			gfx9_put_wide(lanes, i, (expression));                        \
+		}                                                                     \
+		return true;                                                          \
 	} while (0)
 
 /* ---- pieces -------------------------------------------------------------------------- */
@@ -99,7 +102,7 @@ static u32 byte_of(u64 bytes, u32 select)
 {
 	if (select < 8)
 		return bytes >> select * 8 & 255;
-	if (select < 12)	/* the sign of bytes 1, 3, 5, 7 */
+	if (select < 12) /* the sign of bytes 1, 3, 5, 7 */
 		return bytes >> ((select - 8) * 16 + 15) & 1 ? 255 : 0;
 	return select == 12 ? 0 : 255;
 }
@@ -143,8 +146,7 @@ static u32 lerp_u8(u32 a, u32 b, u32 c)
 	u32 result = 0;
 
 	for (u32 shift = 0; shift < 32; shift += 8)
-		result |= ((a >> shift & 255) + (b >> shift & 255) + (c >> shift & 1)) / 2
-			  << shift;
+		result |= ((a >> shift & 255) + (b >> shift & 255) + (c >> shift & 1)) / 2 << shift;
 	return result;
 }
 
@@ -176,8 +178,8 @@ static void sub_borrow(struct gfx9_lanes *lanes, u32 from, u64 borrow)
 		const gfx9_v4u difference = a[i] - b[i];
 		const gfx9_v4u all = difference + gfx9_expand(borrow, i);
 
-		out |= gfx9_collect((gfx9_v4s)((gfx9_v4u)(a[i] < b[i]) |
-					       (gfx9_v4u)(all > difference)), i);
+		out |= gfx9_collect(
+			(gfx9_v4s)((gfx9_v4u)(a[i] < b[i]) | (gfx9_v4u)(all > difference)), i);
 		d[i] = all;
 	}
 	lanes->mask = out;

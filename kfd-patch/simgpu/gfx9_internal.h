@@ -6,10 +6,10 @@
 #include "gfx9.h"
 #include "gfx9_inst.h"
 
-#define GFX9_PAGE_BYTES		4096u
-#define GFX9_TLB_ENTRIES	64u
-#define GFX9_ICACHE_ENTRIES	4096u
-#define GFX9_CONSTANT_ROWS	32u
+#define GFX9_PAGE_BYTES 4096u
+#define GFX9_TLB_ENTRIES 64u
+#define GFX9_ICACHE_ENTRIES 4096u
+#define GFX9_CONSTANT_ROWS 32u
 
 /* What became of an instruction. */
 enum gfx9_outcome {
@@ -18,13 +18,13 @@ enum gfx9_outcome {
 	GFX9_X_BARRIER,
 	GFX9_X_SLEEP,
 	GFX9_X_HALT,
-	GFX9_X_FAULT,	/* env->fault_address, env->fault_access */
+	GFX9_X_FAULT, /* env->fault_address, env->fault_access */
 	GFX9_X_UNKNOWN,
-	GFX9_X_TRAP,	/* env->trap_id */
+	GFX9_X_TRAP, /* env->trap_id */
 };
 
 struct gfx9_tlb_entry {
-	u64 page;	/* address / GFX9_PAGE_BYTES, or all ones */
+	u64 page; /* address / GFX9_PAGE_BYTES, or all ones */
 	u8 *host;
 	u32 access;
 };
@@ -36,12 +36,12 @@ typedef u32 gfx9_row[GFX9_LANES];
  * results before they are written to the active lanes.
  */
 enum gfx9_scratch_row {
-	GFX9_ROW_SRC0,		/* and the high half of 64 bits */
+	GFX9_ROW_SRC0, /* and the high half of 64 bits */
 	GFX9_ROW_SRC1 = 2,
 	GFX9_ROW_SRC2 = 4,
 	GFX9_ROW_RESULT = 6,
 	GFX9_ROW_TEMP = 8,
-	GFX9_ROW_NOWHERE = 10,	/* a destination that does not exist */
+	GFX9_ROW_NOWHERE = 10, /* a destination that does not exist */
 	GFX9_ROW_COUNT = 12,
 };
 
@@ -67,14 +67,14 @@ struct gfx9_env {
 	struct gfx9_inst icache[GFX9_ICACHE_ENTRIES];
 };
 
-#define GFX9_MODE_ROUND_32(mode)	((mode) & 3)
-#define GFX9_MODE_ROUND_64(mode)	((mode) >> 2 & 3)
-#define GFX9_MODE_DENORM_32(mode)	((mode) >> 4 & 3)
-#define GFX9_MODE_DENORM_64(mode)	((mode) >> 6 & 3)
-#define GFX9_MODE_DX10_CLAMP		(1u << 8)
-#define GFX9_MODE_IEEE			(1u << 9)
-#define GFX9_MODE_GPR_IDX_EN		(1u << 27)
-#define GFX9_MODE_VSKIP			(1u << 28)
+#define GFX9_MODE_ROUND_32(mode) ((mode)&3)
+#define GFX9_MODE_ROUND_64(mode) ((mode) >> 2 & 3)
+#define GFX9_MODE_DENORM_32(mode) ((mode) >> 4 & 3)
+#define GFX9_MODE_DENORM_64(mode) ((mode) >> 6 & 3)
+#define GFX9_MODE_DX10_CLAMP (1u << 8)
+#define GFX9_MODE_IEEE (1u << 9)
+#define GFX9_MODE_GPR_IDX_EN (1u << 27)
+#define GFX9_MODE_VSKIP (1u << 28)
 
 static inline u64 gfx9_exec(const struct gfx9_wave *wave)
 {
@@ -117,20 +117,16 @@ static inline u32 *gfx9_vgpr_write(struct gfx9_env *env, struct gfx9_wave *wave,
 
 /* ---- execution: each of a format ------------------------------------------------ */
 
-int gfx9_exec_salu(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		   struct gfx9_wave *wave, const struct gfx9_inst *inst);
-int gfx9_exec_smem(struct gfx9_env *env, struct gfx9_wave *wave,
+int gfx9_exec_salu(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		   const struct gfx9_inst *inst);
-int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave,
+int gfx9_exec_smem(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst);
+int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst);
+int gfx9_exec_vop3p(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst);
+int gfx9_exec_ds(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		 const struct gfx9_inst *inst);
+int gfx9_exec_flat(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		   const struct gfx9_inst *inst);
-int gfx9_exec_vop3p(struct gfx9_env *env, struct gfx9_wave *wave,
-		    const struct gfx9_inst *inst);
-int gfx9_exec_ds(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		 struct gfx9_wave *wave, const struct gfx9_inst *inst);
-int gfx9_exec_flat(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		   struct gfx9_wave *wave, const struct gfx9_inst *inst);
-int gfx9_exec_mubuf(struct gfx9_env *env, struct gfx9_wave *wave,
-		    const struct gfx9_inst *inst);
+int gfx9_exec_mubuf(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst);
 
 /* Where rows and LDS lie in a workgroup's memory (gfx9_dispatch.c). */
 void gfx9_workgroup_lay_out(struct gfx9_workgroup *wg, const struct gfx9_shape *shape);

@@ -83,26 +83,23 @@ static inline u32 gfx9_clamped(s64 value, s64 low, s64 high)
 }
 
 /* Lane by lane: from the sources' 32 bits a, b, c to 32 bits. Returns true. */
-#define LANE_OP(expression)						\
-	do {								\
-		for (u32 i = 0; i < GFX9_LANES; i++) {			\
+#define LANE_OP(expression)                                                        \
+	do {                                                                       \
+		for (u32 i = 0; i < GFX9_LANES; i++) {                             \
 			const u32 a __attribute__((unused)) = lanes->src[0][0][i]; \
 			const u32 b __attribute__((unused)) = lanes->src[1][0][i]; \
 			const u32 c __attribute__((unused)) = lanes->src[2][0][i]; \
-									\
-			lanes->dst[0][i] = (expression);		\
-		}							\
-		return true;						\
+                                                                                   \
+			lanes->dst[0][i] = (expression);                           \
+		}                                                                  \
+		return true;                                                       \
 	} while (0)
 
 /* The rows of one instruction as vectors: a, b, c from d, index i. */
-#define GFX9_ROWS(lanes)						\
-	const gfx9_v4u *const ra __attribute__((unused)) =		\
-		(const gfx9_v4u *)(lanes)->src[0][0];			\
-	const gfx9_v4u *const rb __attribute__((unused)) =		\
-		(const gfx9_v4u *)(lanes)->src[1][0];			\
-	const gfx9_v4u *const rc __attribute__((unused)) =		\
-		(const gfx9_v4u *)(lanes)->src[2][0];			\
+#define GFX9_ROWS(lanes)                                                                         \
+	const gfx9_v4u *const ra __attribute__((unused)) = (const gfx9_v4u *)(lanes)->src[0][0]; \
+	const gfx9_v4u *const rb __attribute__((unused)) = (const gfx9_v4u *)(lanes)->src[1][0]; \
+	const gfx9_v4u *const rc __attribute__((unused)) = (const gfx9_v4u *)(lanes)->src[2][0]; \
 	gfx9_v4u *const rd = (gfx9_v4u *)(lanes)->dst[0]
 
 #endif

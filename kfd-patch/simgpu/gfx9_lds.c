@@ -86,8 +86,7 @@ static const u32 *addresses(struct gfx9_env *env, struct gfx9_wave *wave,
 }
 
 /* Whether all lanes' accesses lie in the allocation, so that none need be checked. */
-static bool all_inside(const struct gfx9_workgroup *wg, const u32 *address, u32 offset,
-		       u32 bytes)
+static bool all_inside(const struct gfx9_workgroup *wg, const u32 *address, u32 offset, u32 bytes)
 {
 	const gfx9_v4u *vector = (const gfx9_v4u *)address;
 	gfx9_v4u outside = { 0 };
@@ -113,9 +112,8 @@ static void write_all(u8 *lds, const u32 *address, u32 offset, const u32 *row)
 }
 
 /* @dwords from each active lane's address on, to VGPRs @vdst on. */
-static void read_dwords(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			struct gfx9_wave *wave, const u32 *address, u32 offset, u32 vdst,
-			u32 dwords)
+static void read_dwords(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+			const u32 *address, u32 offset, u32 vdst, u32 dwords)
 {
 	u32 *row[4];
 
@@ -140,8 +138,8 @@ static void read_dwords(struct gfx9_env *env, struct gfx9_workgroup *wg,
 	}
 }
 
-static void write_dwords(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
-			 const u32 *address, u32 offset, u32 vdata, u32 dwords)
+static void write_dwords(struct gfx9_workgroup *wg, struct gfx9_wave *wave, const u32 *address,
+			 u32 offset, u32 vdata, u32 dwords)
 {
 	const u32 *row[4];
 
@@ -161,9 +159,8 @@ static void write_dwords(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 }
 
 /* Less than a dword. */
-static void read_part(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		      struct gfx9_wave *wave, const struct gfx9_inst *inst,
-		      const struct gfx9_transfer *t)
+static void read_part(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		      const struct gfx9_inst *inst, const struct gfx9_transfer *t)
 {
 	const u32 *address = addresses(env, wave, inst);
 	u32 *row = gfx9_vgpr_write(env, wave, inst->vdst);
@@ -211,18 +208,23 @@ static void do_write(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 	if (t->bytes < 4)
 		write_part(wg, wave, inst, t);
 	else
-		write_dwords(wg, wave, gfx9_vgpr_read(wave, inst->src[0]), inst->imm,
-			     inst->src[1], t->bytes / 4);
+		write_dwords(wg, wave, gfx9_vgpr_read(wave, inst->src[0]), inst->imm, inst->src[1],
+			     t->bytes / 4);
 }
 
 /* ---- two locations ------------------------------------------------------------------- */
 
-enum pair_kind { PAIR_NONE, PAIR_READ, PAIR_WRITE, PAIR_EXCHANGE };
+enum pair_kind {
+	PAIR_NONE,
+	PAIR_READ,
+	PAIR_WRITE,
+	PAIR_EXCHANGE
+};
 
 struct pair {
 	enum pair_kind kind;
 	u32 bytes;
-	u32 scale;	/* of the two 8-bit offsets */
+	u32 scale; /* of the two 8-bit offsets */
 };
 
 static struct pair pair_of(u32 op)
@@ -258,9 +260,8 @@ static struct pair pair_of(u32 op)
 }
 
 /* The exchange of one lane's two locations with two registers. */
-static void exchange_lane(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			  struct gfx9_wave *wave, const struct gfx9_inst *inst,
-			  const u32 at[2], u32 dwords, u32 lane)
+static void exchange_lane(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+			  const struct gfx9_inst *inst, const u32 at[2], u32 dwords, u32 lane)
 {
 	u32 before[4] = { 0 }, data[2][2];
 	u32 i, n;
@@ -287,13 +288,12 @@ static void do_pair(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9
 {
 	const u32 *address = addresses(env, wave, inst);
 	const u32 dwords = pair->bytes / 4;
-	const u32 offset[2] = { (inst->imm & 255) * pair->scale,
-				(inst->imm >> 8) * pair->scale };
+	const u32 offset[2] = { (inst->imm & 255) * pair->scale, (inst->imm >> 8) * pair->scale };
 
 	for (u32 i = 0; i < 2 && pair->kind != PAIR_EXCHANGE; i++) {
 		if (pair->kind == PAIR_READ)
-			read_dwords(env, wg, wave, address, offset[i],
-				    inst->vdst + i * dwords, dwords);
+			read_dwords(env, wg, wave, address, offset[i], inst->vdst + i * dwords,
+				    dwords);
 		else
 			write_dwords(wg, wave, address, offset[i], inst->src[1 + i], dwords);
 	}
@@ -354,7 +354,7 @@ static bool lds_atomic(u32 op, u32 *atomic)
 	case GFX9_ds_mskor_b32:
 		*atomic = GFX9_ATOMIC_MSKOR;
 		return true;
-	case GFX9_ds_write_b32:		/* with bit 5: wrxchg */
+	case GFX9_ds_write_b32: /* with bit 5: wrxchg */
 		*atomic = GFX9_ATOMIC_SWAP;
 		return true;
 	case GFX9_ds_cmpst_b32:
@@ -411,8 +411,8 @@ static u64 atomic_lane(struct gfx9_workgroup *wg, struct gfx9_wave *wave,
 		      gfx9_atomic32((u32 *)at, atomic, data, compare);
 }
 
-static int do_atomic(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		     struct gfx9_wave *wave, const struct gfx9_inst *inst)
+static int do_atomic(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		     const struct gfx9_inst *inst)
 {
 	const bool wide = inst->op & 0x40, returns = inst->op & 0x20;
 	u32 atomic;
@@ -434,8 +434,7 @@ static int do_atomic(struct gfx9_env *env, struct gfx9_workgroup *wg,
 
 /* ---- exchanges between lanes, which touch no LDS --------------------------------------- */
 
-static void write_lanes(struct gfx9_env *env, struct gfx9_wave *wave, u32 vdst,
-			const u32 *from)
+static void write_lanes(struct gfx9_env *env, struct gfx9_wave *wave, u32 vdst, const u32 *from)
 {
 	u32 *to = gfx9_vgpr_write(env, wave, vdst);
 
@@ -446,8 +445,7 @@ static void write_lanes(struct gfx9_env *env, struct gfx9_wave *wave, u32 vdst,
 	}
 }
 
-static void do_permute(struct gfx9_env *env, struct gfx9_wave *wave,
-		       const struct gfx9_inst *inst)
+static void do_permute(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	const u32 *address = gfx9_vgpr_read(wave, inst->src[0]);
 	const u32 *data = gfx9_vgpr_read(wave, inst->src[1]);
@@ -479,8 +477,7 @@ static u32 swizzle_source(u32 control, u32 lane)
 	return (lane & 32) | (((within & control) | (control >> 5)) ^ (control >> 10)) % 32;
 }
 
-static int do_swizzle(struct gfx9_env *env, struct gfx9_wave *wave,
-		      const struct gfx9_inst *inst)
+static int do_swizzle(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	const u32 *data = gfx9_vgpr_read(wave, inst->src[0]);
 	const u64 exec = gfx9_exec(wave);
@@ -498,8 +495,8 @@ static int do_swizzle(struct gfx9_env *env, struct gfx9_wave *wave,
 	return GFX9_X_OK;
 }
 
-int gfx9_exec_ds(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		 struct gfx9_wave *wave, const struct gfx9_inst *inst)
+int gfx9_exec_ds(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		 const struct gfx9_inst *inst)
 {
 	struct gfx9_transfer t;
 	struct pair pair;

@@ -59,11 +59,17 @@ double gfx9_exp2(double value)
 {
 	/* ln(2)^n / n! */
 	static const double term[] = {
-		1.0, 0.69314718055994530942, 0.24022650695910071233,
-		0.055504108664821579953, 0.0096181291076284771619,
-		0.0013333558146428443423, 0.00015403530393381609954,
-		1.5252733804059840281e-05, 1.3215486790144309488e-06,
-		1.0178086009239699728e-07, 7.0549116208011233299e-09,
+		1.0,
+		0.69314718055994530942,
+		0.24022650695910071233,
+		0.055504108664821579953,
+		0.0096181291076284771619,
+		0.0013333558146428443423,
+		0.00015403530393381609954,
+		1.5252733804059840281e-05,
+		1.3215486790144309488e-06,
+		1.0178086009239699728e-07,
+		7.0549116208011233299e-09,
 	};
 	double whole, rest, sum = 0;
 
@@ -117,12 +123,12 @@ double gfx9_sin_turns(double turns)
 	const double two_pi = 6.28318530717958647693;
 	double x, square, sum = 1;
 
-	turns -= gfx9_round_even(turns);	/* [-0.5, 0.5] */
+	turns -= gfx9_round_even(turns); /* [-0.5, 0.5] */
 	if (turns > 0.25)
 		turns = 0.5 - turns;
 	else if (turns < -0.25)
 		turns = -0.5 - turns;
-	x = turns * two_pi;			/* [-pi/2, pi/2] */
+	x = turns * two_pi; /* [-pi/2, pi/2] */
 	square = x * x;
 	for (s32 n = 19; n >= 3; n -= 2)
 		sum = 1 - sum * square / (n * (n - 1));
@@ -214,8 +220,7 @@ static struct wide_float add_wide(struct wide_float a, struct wide_float b)
 	else if (shift)
 		b.mantissa = b.mantissa >> shift |
 			     !!(b.mantissa & (((unsigned __int128)1 << shift) - 1));
-	a.mantissa = a.negative == b.negative ? a.mantissa + b.mantissa :
-						a.mantissa - b.mantissa;
+	a.mantissa = a.negative == b.negative ? a.mantissa + b.mantissa : a.mantissa - b.mantissa;
 	return a;
 }
 

@@ -10,28 +10,40 @@
 
 static inline float gfx9_f32(u32 bits)
 {
-	union { u32 bits; float value; } u = { .bits = bits };
+	union {
+		u32 bits;
+		float value;
+	} u = { .bits = bits };
 
 	return u.value;
 }
 
 static inline u32 gfx9_f32_bits(float value)
 {
-	union { float value; u32 bits; } u = { .value = value };
+	union {
+		float value;
+		u32 bits;
+	} u = { .value = value };
 
 	return u.bits;
 }
 
 static inline double gfx9_f64(u64 bits)
 {
-	union { u64 bits; double value; } u = { .bits = bits };
+	union {
+		u64 bits;
+		double value;
+	} u = { .bits = bits };
 
 	return u.value;
 }
 
 static inline u64 gfx9_f64_bits(double value)
 {
-	union { double value; u64 bits; } u = { .value = value };
+	union {
+		double value;
+		u64 bits;
+	} u = { .value = value };
 
 	return u.bits;
 }

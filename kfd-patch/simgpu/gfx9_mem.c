@@ -186,8 +186,8 @@ static u32 smem_clamp(const struct resource *res, u64 offset, u32 bytes)
 	return size - offset < bytes ? (size - offset) & ~3ull : bytes;
 }
 
-static int smem_move(struct gfx9_env *env, struct gfx9_wave *wave,
-		     const struct gfx9_inst *inst, u32 dwords)
+static int smem_move(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst,
+		     u32 dwords)
 {
 	const bool store = inst->op >= GFX9_s_store_dword;
 	const bool buffer = inst->op & 8;
@@ -209,16 +209,15 @@ static int smem_move(struct gfx9_env *env, struct gfx9_wave *wave,
 	}
 	va = (va + offset) & ~3ull;
 	if (store)
-		return gfx9_write_bytes(env, va, &wave->s[inst->vdst], within) ?
-			       GFX9_X_OK : GFX9_X_FAULT;
+		return gfx9_write_bytes(env, va, &wave->s[inst->vdst], within) ? GFX9_X_OK :
+										 GFX9_X_FAULT;
 	if (!gfx9_read_bytes(env, va, &wave->s[inst->vdst], within))
 		return GFX9_X_FAULT;
 	memset((u8 *)&wave->s[inst->vdst] + within, 0, bytes - within);
 	return GFX9_X_OK;
 }
 
-static int read_clock(struct gfx9_env *env, struct gfx9_wave *wave,
-		      const struct gfx9_inst *inst)
+static int read_clock(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	if (inst->vdst & 1)
 		return GFX9_X_UNKNOWN;
@@ -226,8 +225,7 @@ static int read_clock(struct gfx9_env *env, struct gfx9_wave *wave,
 	return GFX9_X_OK;
 }
 
-int gfx9_exec_smem(struct gfx9_env *env, struct gfx9_wave *wave,
-		   const struct gfx9_inst *inst)
+int gfx9_exec_smem(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	const u32 dwords = smem_dwords(inst->op);
 
@@ -237,7 +235,7 @@ int gfx9_exec_smem(struct gfx9_env *env, struct gfx9_wave *wave,
 	case GFX9_s_memtime:
 	case GFX9_s_memrealtime:
 		return read_clock(env, wave, inst);
-	case GFX9_s_dcache_inv:	/* there is no such cache here */
+	case GFX9_s_dcache_inv: /* there is no such cache here */
 	case GFX9_s_dcache_wb:
 	case GFX9_s_dcache_inv_vol:
 	case GFX9_s_dcache_wb_vol:
@@ -328,10 +326,10 @@ static bool atomic_of(u32 op, u32 *atomic, bool *wide)
 
 /* Where a vector memory instruction's lanes point. */
 enum space {
-	SPACE_GLOBAL,		/* env->address is an address */
-	SPACE_SCRATCH,		/* an offset into the lane's scratch */
-	SPACE_FLAT,		/* an address in any aperture */
-	SPACE_SWIZZLED,		/* an offset into a swizzled buffer */
+	SPACE_GLOBAL,	/* env->address is an address */
+	SPACE_SCRATCH,	/* an offset into the lane's scratch */
+	SPACE_FLAT,	/* an address in any aperture */
+	SPACE_SWIZZLED, /* an offset into a swizzled buffer */
 };
 
 struct vmem {
@@ -339,7 +337,7 @@ struct vmem {
 	struct gfx9_workgroup *wg;
 	struct gfx9_wave *wave;
 	enum space space;
-	struct resource res;	/* SPACE_SWIZZLED */
+	struct resource res; /* SPACE_SWIZZLED */
 	u32 soffset;
 };
 
@@ -360,8 +358,8 @@ static u64 swizzled_address(const struct vmem *m, u32 offset, u32 lane)
 	const u32 index = res->add_lane ? lane : 0;
 	const u64 block = (u64)(index / res->index_stride) * res->stride + (offset & ~3u);
 
-	return res->base + m->soffset + block * res->index_stride +
-	       index % res->index_stride * 4 + (offset & 3);
+	return res->base + m->soffset + block * res->index_stride + index % res->index_stride * 4 +
+	       (offset & 3);
 }
 
 static bool in_aperture(u64 address, u64 base)
@@ -488,8 +486,8 @@ struct page_hint {
 };
 
 /* The dwords' place, found anew when the lane before was elsewhere. */
-static u32 *locate_dwords(const struct vmem *m, struct page_hint *hint, u64 address,
-			  u32 bytes, u32 access)
+static u32 *locate_dwords(const struct vmem *m, struct page_hint *hint, u64 address, u32 bytes,
+			  u32 access)
 {
 	u32 *at = in_same_page(address, hint->page, hint->host, bytes);
 
@@ -580,8 +578,8 @@ static int do_store(const struct vmem *m, const struct gfx9_transfer *t, u32 vda
 	return GFX9_X_OK;
 }
 
-static bool atomic_lane(const struct vmem *m, u32 atomic, bool wide, u32 lane,
-			const u32 data[4], u32 old[2])
+static bool atomic_lane(const struct vmem *m, u32 atomic, bool wide, u32 lane, const u32 data[4],
+			u32 old[2])
 {
 	const u64 address = m->env->address[lane];
 	const u32 bytes = wide ? 8 : 4;
@@ -683,8 +681,8 @@ static void scratch_offsets(struct gfx9_env *env, struct gfx9_wave *wave,
 	}
 }
 
-int gfx9_exec_flat(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		   struct gfx9_wave *wave, const struct gfx9_inst *inst)
+int gfx9_exec_flat(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		   const struct gfx9_inst *inst)
 {
 	struct vmem m = { .env = env, .wg = wg, .wave = wave };
 	const u64 imm = (s64)(s32)inst->imm;
@@ -740,8 +738,8 @@ static u64 buffer_addresses(struct vmem *m, const struct gfx9_inst *inst, u32 by
 		} else {
 			if (res->add_lane)
 				index += lane;
-			m->env->address[lane] = res->base + m->soffset + offset +
-						(u64)res->stride * index;
+			m->env->address[lane] =
+				res->base + m->soffset + offset + (u64)res->stride * index;
 			fits = res->stride ? index < res->records :
 					     (u64)offset + bytes <= res->records;
 		}
@@ -774,8 +772,7 @@ static void clear_outside(struct gfx9_env *env, struct gfx9_wave *wave,
 			gfx9_vgpr_write(env, wave, inst->vdst + i)[__builtin_ctzll(left)] = 0;
 }
 
-int gfx9_exec_mubuf(struct gfx9_env *env, struct gfx9_wave *wave,
-		    const struct gfx9_inst *inst)
+int gfx9_exec_mubuf(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	struct vmem m = { .env = env, .wave = wave };
 	const u64 exec = gfx9_exec(wave);

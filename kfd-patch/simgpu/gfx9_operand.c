@@ -5,8 +5,8 @@
 #define INV_2PI_F32 0x3e22f983u
 
 static const u32 float_constants[8] = {
-	0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000,	/* +-0.5, +-1 */
-	0x40000000, 0xc0000000, 0x40800000, 0xc0800000,	/* +-2, +-4 */
+	0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, /* +-0.5, +-1 */
+	0x40000000, 0xc0000000, 0x40800000, 0xc0800000, /* +-2, +-4 */
 };
 
 /* VCCZ, EXECZ and SCC as a source are 0 or 1. */
@@ -66,8 +66,7 @@ bool gfx9_scalar64(const struct gfx9_env *env, const struct gfx9_wave *wave,
 	u32 low;
 
 	if (number < GFX9_SREG_COUNT) {
-		*value = wave->s[number] |
-			 (u64)wave->s[(number + 1) % GFX9_SREG_COUNT] << 32;
+		*value = wave->s[number] | (u64)wave->s[(number + 1) % GFX9_SREG_COUNT] << 32;
 		return true;
 	}
 	if (number > GFX9_SRC_INT_MAX && number <= GFX9_SRC_INT_MIN) {

@@ -54,8 +54,7 @@ static bool code_word(struct gfx9_env *env, u64 pc, u32 *word)
 	return true;
 }
 
-static const struct gfx9_inst *decode_anew(struct gfx9_env *env, u64 pc,
-					   struct gfx9_inst *inst)
+static const struct gfx9_inst *decode_anew(struct gfx9_env *env, u64 pc, struct gfx9_inst *inst)
 {
 	u32 first, second = 0;
 
@@ -142,8 +141,7 @@ static void report_unknown(const struct gfx9_inst *inst, struct gfx9_result *res
 
 /* A fault, an unknown instruction, a trap: the wave stays where it is. */
 static void stop_at(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
-		    const struct gfx9_inst *inst, int outcome, u64 pc,
-		    struct gfx9_result *result)
+		    const struct gfx9_inst *inst, int outcome, u64 pc, struct gfx9_result *result)
 {
 	wave->pc = pc;
 	wave->state = GFX9_WAVE_STOPPED;
@@ -168,8 +166,7 @@ static void stop_at(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9
 
 /* True: the wave goes on. */
 static bool settle(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
-		   const struct gfx9_inst *inst, int outcome, u64 pc,
-		   struct gfx9_result *result)
+		   const struct gfx9_inst *inst, int outcome, u64 pc, struct gfx9_result *result)
 {
 	switch (outcome) {
 	case GFX9_X_OK:
@@ -199,8 +196,8 @@ static bool settle(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_
 }
 
 /* True: there is more to do. */
-static bool run_section(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			struct gfx9_wave *wave, u32 count, struct gfx9_result *result)
+static bool run_section(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+			u32 count, struct gfx9_result *result)
 {
 	while (count--) {
 		const u64 pc = wave->pc;
@@ -215,8 +212,7 @@ static bool run_section(struct gfx9_env *env, struct gfx9_workgroup *wg,
 		outcome = execute(env, wg, wave, inst);
 		wave->instructions++;
 		result->executed++;
-		if (outcome != GFX9_X_OK &&
-		    !settle(env, wg, wave, inst, outcome, pc, result))
+		if (outcome != GFX9_X_OK && !settle(env, wg, wave, inst, outcome, pc, result))
 			return false;
 	}
 	return true;
@@ -254,8 +250,8 @@ static u32 why_not_ready(u32 state)
 	}
 }
 
-void gfx9_wave_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u32 wave,
-		   u64 max_instructions, struct gfx9_result *result)
+void gfx9_wave_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u32 wave, u64 max_instructions,
+		   struct gfx9_result *result)
 {
 	memset(result, 0, sizeof(*result));
 	result->wave = wave;
@@ -301,8 +297,8 @@ static bool is_fatal(u32 stop)
 	return stop == GFX9_STOP_FAULT || stop == GFX9_STOP_UNKNOWN || stop == GFX9_STOP_TRAP;
 }
 
-void gfx9_workgroup_run(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			u64 max_instructions, struct gfx9_result *result)
+void gfx9_workgroup_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u64 max_instructions,
+			struct gfx9_result *result)
 {
 	u32 wave, asleep = 0, cycles = ~0u;
 

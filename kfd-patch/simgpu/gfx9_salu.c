@@ -299,8 +299,7 @@ static bool second_is_32(u32 op)
 	       op == GFX9_s_bfm_b64 || op == GFX9_s_bfe_u64 || op == GFX9_s_bfe_i64;
 }
 
-static int exec_sop2_64(struct gfx9_env *env, struct gfx9_wave *wave,
-			const struct gfx9_inst *inst)
+static int exec_sop2_64(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	u64 a, b, d;
 	u32 low = 0;
@@ -325,8 +324,7 @@ static int exec_sop2_64(struct gfx9_env *env, struct gfx9_wave *wave,
 	return GFX9_X_OK;
 }
 
-static int exec_sop2(struct gfx9_env *env, struct gfx9_wave *wave,
-		     const struct gfx9_inst *inst)
+static int exec_sop2(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	u32 a, b, d;
 
@@ -335,8 +333,7 @@ static int exec_sop2(struct gfx9_env *env, struct gfx9_wave *wave,
 	if (!gfx9_scalar32(env, wave, inst, inst->src[0], &a) ||
 	    !gfx9_scalar32(env, wave, inst, inst->src[1], &b))
 		return GFX9_X_UNKNOWN;
-	if (!sop2_arithmetic(wave, inst->op, a, b, &d) &&
-	    !sop2_bits(wave, inst->op, a, b, &d))
+	if (!sop2_arithmetic(wave, inst->op, a, b, &d) && !sop2_bits(wave, inst->op, a, b, &d))
 		return GFX9_X_UNKNOWN;
 	wave->s[inst->vdst] = d;
 	return GFX9_X_OK;
@@ -396,8 +393,7 @@ static u32 status_register(const struct gfx9_wave *wave)
 	return wave->scc | (u32)!gfx9_exec(wave) << 9 | (u32)!gfx9_vcc(wave) << 10 | 1u << 16;
 }
 
-static bool read_hardware_register(const struct gfx9_env *env,
-				   const struct gfx9_workgroup *wg,
+static bool read_hardware_register(const struct gfx9_env *env, const struct gfx9_workgroup *wg,
 				   const struct gfx9_wave *wave, u32 id, u32 *value)
 {
 	const u32 index = wave - wg->waves;
@@ -429,8 +425,7 @@ static bool read_hardware_register(const struct gfx9_env *env,
 		*value = 0;
 		return true;
 	case HW_REG_SH_MEM_BASES:
-		*value = (u32)(env->private_base >> 48) |
-			 (u32)(env->shared_base >> 48) << 16;
+		*value = (u32)(env->private_base >> 48) | (u32)(env->shared_base >> 48) << 16;
 		return true;
 	default:
 		return false;
@@ -445,8 +440,8 @@ static u32 register_field(u32 simm, u32 *shift)
 	return bitfield_mask(width, 32);
 }
 
-static int get_register(struct gfx9_env *env, struct gfx9_workgroup *wg,
-			struct gfx9_wave *wave, const struct gfx9_inst *inst)
+static int get_register(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+			const struct gfx9_inst *inst)
 {
 	u32 value, shift;
 	const u32 mask = register_field(inst->src[0], &shift);
@@ -477,8 +472,8 @@ static int set_register(struct gfx9_wave *wave, const struct gfx9_inst *inst, u3
 	return GFX9_X_OK;
 }
 
-static int exec_sopk(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		     struct gfx9_wave *wave, const struct gfx9_inst *inst)
+static int exec_sopk(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		     const struct gfx9_inst *inst)
 {
 	const u32 simm = inst->src[0];
 	u32 *d = &wave->s[inst->vdst];
@@ -806,8 +801,7 @@ static bool sop1_64(struct gfx9_wave *wave, const struct gfx9_inst *inst, u64 a)
 	return write64(wave, inst->vdst, d);
 }
 
-static int exec_sop1(struct gfx9_env *env, struct gfx9_wave *wave,
-		     const struct gfx9_inst *inst)
+static int exec_sop1(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	u32 a;
 	u64 wide;
@@ -830,8 +824,7 @@ static int exec_sop1(struct gfx9_env *env, struct gfx9_wave *wave,
 		wave->s[GFX9_M0] = (wave->s[GFX9_M0] & ~0xffu) | (a & 0xff);
 		return GFX9_X_OK;
 	case GFX9_s_bitreplicate_b64_b32:
-		return write64(wave, inst->vdst, replicate_bits(a)) ? GFX9_X_OK :
-								      GFX9_X_UNKNOWN;
+		return write64(wave, inst->vdst, replicate_bits(a)) ? GFX9_X_OK : GFX9_X_UNKNOWN;
 	case GFX9_s_bitset0_b64:
 	case GFX9_s_bitset1_b64:
 		wide = wave->q[inst->vdst / 2];
@@ -847,8 +840,7 @@ static int exec_sop1(struct gfx9_env *env, struct gfx9_wave *wave,
 		return GFX9_X_OK;
 	if (!gfx9_scalar64(env, wave, inst, inst->src[0], &wide))
 		return GFX9_X_UNKNOWN;
-	if (sop1_64_to_32(wave, inst->op, wide, &wave->s[inst->vdst]) ||
-	    sop1_64(wave, inst, wide))
+	if (sop1_64_to_32(wave, inst->op, wide, &wave->s[inst->vdst]) || sop1_64(wave, inst, wide))
 		return GFX9_X_OK;
 	return GFX9_X_UNKNOWN;
 }
@@ -933,8 +925,7 @@ static void set_index_mode(struct gfx9_wave *wave, u32 index, u32 bits)
 	wave->s[GFX9_M0] = (wave->s[GFX9_M0] & ~0xf0ffu) | (index & 0xff) | (bits & 15) << 12;
 }
 
-static int exec_sopc(struct gfx9_env *env, struct gfx9_wave *wave,
-		     const struct gfx9_inst *inst)
+static int exec_sopc(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	u32 a, b, low;
 	u64 wide_a, wide_b;
@@ -991,8 +982,7 @@ static void send_message(struct gfx9_env *env, const struct gfx9_wave *wave, u32
 		env->ops->message(env->ctx, message, wave->s[GFX9_M0]);
 }
 
-static int exec_sopp(struct gfx9_env *env, struct gfx9_wave *wave,
-		     const struct gfx9_inst *inst)
+static int exec_sopp(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	switch (inst->op) {
 	case GFX9_s_branch:
@@ -1011,7 +1001,7 @@ static int exec_sopp(struct gfx9_env *env, struct gfx9_wave *wave,
 		return GFX9_X_OK;
 	case GFX9_s_nop:
 	case GFX9_s_wakeup:
-	case GFX9_s_waitcnt:	/* memory instructions are done when they return */
+	case GFX9_s_waitcnt: /* memory instructions are done when they return */
 	case GFX9_s_setprio:
 	case GFX9_s_icache_inv:
 	case GFX9_s_incperflevel:
@@ -1048,8 +1038,8 @@ static int exec_sopp(struct gfx9_env *env, struct gfx9_wave *wave,
 	}
 }
 
-int gfx9_exec_salu(struct gfx9_env *env, struct gfx9_workgroup *wg,
-		   struct gfx9_wave *wave, const struct gfx9_inst *inst)
+int gfx9_exec_salu(struct gfx9_env *env, struct gfx9_workgroup *wg, struct gfx9_wave *wave,
+		   const struct gfx9_inst *inst)
 {
 	switch (inst->format) {
 	case GFX9_FORMAT_SOP2:

@@ -6,7 +6,8 @@
 static_assert(sizeof(struct gfx9_save_header) == 80, "the save area's layout");
 static_assert(sizeof(struct gfx9_save_wave) == 472, "the save area's layout");
 static_assert(offsetof(struct gfx9_save_wave, flat_scratch) -
-	      offsetof(struct gfx9_save_wave, sgpr) == GFX9_FLAT_SCRATCH * sizeof(u32),
+			      offsetof(struct gfx9_save_wave, sgpr) ==
+		      GFX9_FLAT_SCRATCH * sizeof(u32),
 	      "the scalar registers lie in order");
 
 static u64 vgpr_bytes(const struct gfx9_shape *shape)
@@ -83,8 +84,7 @@ int gfx9_workgroup_save(const struct gfx9_workgroup *wg, gfx9_save_write write, 
 	if (!ret)
 		ret = write(ctx, vgprs_at(shape), wg->waves[0].vgpr, vgpr_bytes(shape));
 	if (!ret && shape->lds_bytes)
-		ret = write(ctx, vgprs_at(shape) + vgpr_bytes(shape), wg->lds,
-			    shape->lds_bytes);
+		ret = write(ctx, vgprs_at(shape) + vgpr_bytes(shape), wg->lds, shape->lds_bytes);
 	return ret;
 }
 
@@ -94,11 +94,10 @@ static int check_header(const struct gfx9_save_header *header, struct gfx9_shape
 {
 	if (header->magic != GFX9_SAVE_MAGIC || header->version != GFX9_SAVE_VERSION)
 		return -EINVAL;
-	if (!header->wave_count || header->wave_count > GFX9_MAX_WAVES ||
-	    !header->vgpr_count || header->vgpr_count > GFX9_MAX_VGPRS ||
-	    !header->sgpr_count || header->sgpr_count > GFX9_MAX_SGPRS ||
-	    header->lds_bytes > GFX9_MAX_LDS_BYTES || header->lds_bytes % 8 ||
-	    header->next_wave >= header->wave_count)
+	if (!header->wave_count || header->wave_count > GFX9_MAX_WAVES || !header->vgpr_count ||
+	    header->vgpr_count > GFX9_MAX_VGPRS || !header->sgpr_count ||
+	    header->sgpr_count > GFX9_MAX_SGPRS || header->lds_bytes > GFX9_MAX_LDS_BYTES ||
+	    header->lds_bytes % 8 || header->next_wave >= header->wave_count)
 		return -EINVAL;
 	*shape = (struct gfx9_shape){
 		.wave_count = header->wave_count,
@@ -109,8 +108,7 @@ static int check_header(const struct gfx9_save_header *header, struct gfx9_shape
 	return 0;
 }
 
-int gfx9_save_probe(gfx9_save_read read, void *ctx, u64 available,
-		    struct gfx9_shape *shape)
+int gfx9_save_probe(gfx9_save_read read, void *ctx, u64 available, struct gfx9_shape *shape)
 {
 	struct gfx9_save_header header;
 	struct gfx9_shape found;
@@ -184,7 +182,6 @@ int gfx9_workgroup_restore(struct gfx9_workgroup *wg, const struct gfx9_shape *s
 	if (!ret)
 		ret = read(ctx, vgprs_at(shape), wg->waves[0].vgpr, vgpr_bytes(shape));
 	if (!ret && shape->lds_bytes)
-		ret = read(ctx, vgprs_at(shape) + vgpr_bytes(shape), wg->lds,
-			   shape->lds_bytes);
+		ret = read(ctx, vgprs_at(shape) + vgpr_bytes(shape), wg->lds, shape->lds_bytes);
 	return ret;
 }

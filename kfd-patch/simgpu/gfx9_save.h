@@ -16,8 +16,8 @@
 #include <stdint.h>
 #endif
 
-#define GFX9_SAVE_MAGIC		0x39584647u	/* "GFX9" */
-#define GFX9_SAVE_VERSION	1
+#define GFX9_SAVE_MAGIC 0x39584647u /* "GFX9" */
+#define GFX9_SAVE_VERSION 1
 
 struct gfx9_save_header {
 	uint32_t magic;
@@ -44,7 +44,7 @@ struct gfx9_save_wave {
 	uint32_t m0;
 	uint32_t mode;
 	uint32_t trap_status;
-	uint16_t state;		/* enum gfx9_wave_state */
+	uint16_t state; /* enum gfx9_wave_state */
 	uint16_t scc;
 };
 

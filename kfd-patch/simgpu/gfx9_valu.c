@@ -78,7 +78,7 @@ struct valu {
 	const struct gfx9_inst *inst;
 	const struct gfx9_valu_info *info;
 	struct gfx9_lanes lanes;
-	u64 write;	/* lanes that keep the result */
+	u64 write; /* lanes that keep the result */
 	u32 vdst;
 };
 
@@ -267,31 +267,31 @@ static s32 dpp_source(u32 control, s32 lane)
 	if (control <= 0xff)
 		return (lane & ~3) | (control >> (lane & 3) * 2 & 3);
 	switch (control & 0x1f0) {
-	case 0x100:	/* row_shl */
+	case 0x100: /* row_shl */
 		return within + shift < 16 ? lane + shift : -1;
-	case 0x110:	/* row_shr */
+	case 0x110: /* row_shr */
 		return within >= shift ? lane - shift : -1;
-	case 0x120:	/* row_ror */
+	case 0x120: /* row_ror */
 		return row | ((within - shift) & 15);
 	default:
 		break;
 	}
 	switch (control) {
-	case 0x130:	/* wave_shl:1 */
+	case 0x130: /* wave_shl:1 */
 		return lane < 63 ? lane + 1 : -1;
-	case 0x134:	/* wave_rol:1 */
+	case 0x134: /* wave_rol:1 */
 		return (lane + 1) & 63;
-	case 0x138:	/* wave_shr:1 */
+	case 0x138: /* wave_shr:1 */
 		return lane - 1;
-	case 0x13c:	/* wave_ror:1 */
+	case 0x13c: /* wave_ror:1 */
 		return (lane - 1) & 63;
-	case 0x140:	/* row_mirror */
+	case 0x140: /* row_mirror */
 		return row | (15 - within);
-	case 0x141:	/* row_half_mirror */
+	case 0x141: /* row_half_mirror */
 		return (lane & ~7) | (7 - (lane & 7));
-	case 0x142:	/* row_bcast:15 */
+	case 0x142: /* row_bcast:15 */
 		return row - 1;
-	case 0x143:	/* row_bcast:31 */
+	case 0x143: /* row_bcast:31 */
 		return lane < 32 ? -1 : 31;
 	default:
 		return -1;
@@ -306,8 +306,8 @@ static bool dpp_exists(u32 control)
 		return true;
 	if (control < 0x130)
 		return shift;
-	return control == 0x130 || control == 0x134 || control == 0x138 ||
-	       control == 0x13c || (control >= 0x140 && control <= 0x143);
+	return control == 0x130 || control == 0x134 || control == 0x138 || control == 0x13c ||
+	       (control >= 0x140 && control <= 0x143);
 }
 
 /*
@@ -322,8 +322,8 @@ static bool apply_dpp(struct valu *v)
 	u32 *to = v->env->rows[GFX9_ROW_TEMP];
 	u64 enabled = 0;
 
-	if (!dpp_exists(inst->dpp_ctrl) || is_wide(v->info->source) ||
-	    is_wide(v->info->result) || v->info->result == GFX9_TYPE_MASK)
+	if (!dpp_exists(inst->dpp_ctrl) || is_wide(v->info->source) || is_wide(v->info->result) ||
+	    v->info->result == GFX9_TYPE_MASK)
 		return false;
 	for (s32 lane = 0; lane < GFX9_LANES; lane++) {
 		const s32 source = dpp_source(inst->dpp_ctrl, lane);
@@ -562,8 +562,8 @@ static bool read_carry(struct valu *v)
  */
 static bool writes_in_place(const struct valu *v)
 {
-	return v->write == ~0ull && v->inst->flags & GFX9_I_PLAIN &&
-	       !is_16(v->info->result) && v->vdst < v->wave->vgpr_count;
+	return v->write == ~0ull && v->inst->flags & GFX9_I_PLAIN && !is_16(v->info->result) &&
+	       v->vdst < v->wave->vgpr_count;
 }
 
 static void aim_results(struct valu *v)
@@ -621,8 +621,7 @@ static int finish(struct valu *v)
 }
 
 /* Of the general way only what GFX9_I_SIMPLE instructions need. */
-static int exec_simple(struct gfx9_env *env, struct gfx9_wave *wave,
-		       const struct gfx9_inst *inst)
+static int exec_simple(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	const u64 exec = gfx9_exec(wave);
 	const bool in_place = exec == ~0ull && inst->vdst < wave->vgpr_count;
@@ -661,8 +660,7 @@ static int exec_simple(struct gfx9_env *env, struct gfx9_wave *wave,
 	return GFX9_X_OK;
 }
 
-static int exec_general(struct gfx9_env *env, struct gfx9_wave *wave,
-			const struct gfx9_inst *inst)
+static int exec_general(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	struct valu v = {
 		.env = env,
@@ -681,8 +679,8 @@ static int exec_general(struct gfx9_env *env, struct gfx9_wave *wave,
 	if (outcome >= 0)
 		return outcome;
 	/* No lane, no work; comparisons and carries still write zeroes. */
-	if (!v.write && v.info->result != GFX9_TYPE_MASK &&
-	    !(v.info->flags & GFX9_A_CARRY_OUT) && inst->flags & GFX9_I_PLAIN)
+	if (!v.write && v.info->result != GFX9_TYPE_MASK && !(v.info->flags & GFX9_A_CARRY_OUT) &&
+	    inst->flags & GFX9_I_PLAIN)
 		return GFX9_X_OK;
 	if (!fetch_all(&v) || !read_carry(&v))
 		return GFX9_X_UNKNOWN;
@@ -694,8 +692,7 @@ static int exec_general(struct gfx9_env *env, struct gfx9_wave *wave,
 	return finish(&v);
 }
 
-int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave,
-		   const struct gfx9_inst *inst)
+int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	if (inst->flags & GFX9_I_SIMPLE && !(wave->mode & GFX9_MODE_GPR_IDX_EN))
 		return exec_simple(env, wave, inst);
@@ -710,8 +707,7 @@ static u32 packed_type(const struct gfx9_inst *inst, u32 i)
 	return inst->op >= GFX9_v_dot2_f32_f16 && i == 2 ? GFX9_TYPE_B32 : GFX9_TYPE_B16;
 }
 
-int gfx9_exec_vop3p(struct gfx9_env *env, struct gfx9_wave *wave,
-		    const struct gfx9_inst *inst)
+int gfx9_exec_vop3p(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	static const struct gfx9_valu_info packed = {
 		.name = "packed",

@@ -16,7 +16,7 @@
 
 #include "driver.h"
 
-#define EVICT_TIMEOUT	(20 * HZ)
+#define EVICT_TIMEOUT (20 * HZ)
 
 /**
  * struct sim_process - the buffers of a process, on all GPUs
@@ -31,7 +31,7 @@ struct sim_process {
 };
 
 static LIST_HEAD(processes);
-static DEFINE_MUTEX(processes_lock);	/* protects the list */
+static DEFINE_MUTEX(processes_lock); /* protects the list */
 
 static struct amdkfd_process_info *info_create(void)
 {
@@ -48,8 +48,7 @@ static struct amdkfd_process_info *info_create(void)
 	INIT_LIST_HEAD(&info->userptr_valid_list);
 	INIT_LIST_HEAD(&info->userptr_inval_list);
 	info->eviction_fence =
-		amdgpu_amdkfd_fence_create(dma_fence_context_alloc(1),
-					   current->mm, NULL);
+		amdgpu_amdkfd_fence_create(dma_fence_context_alloc(1), current->mm, NULL);
 	if (!info->eviction_fence) {
 		kfree(p);
 		return NULL;
@@ -95,9 +94,8 @@ static struct sim_process *process_next(struct sim_process *last)
 
 	mutex_lock(&processes_lock);
 	p = list_prepare_entry(last, &processes, node);
-	list_for_each_entry_continue(p, &processes, node)
-		if (kref_get_unless_zero(&p->ref))
-			goto found;
+	list_for_each_entry_continue(p, &processes,
+				     node) if (kref_get_unless_zero(&p->ref)) goto found;
 	p = NULL;
 found:
 	mutex_unlock(&processes_lock);
@@ -106,10 +104,8 @@ found:
 	return p;
 }
 
-int amdgpu_amdkfd_gpuvm_acquire_process_vm(struct amdgpu_device *adev,
-					   struct amdgpu_vm *avm,
-					   void **process_info,
-					   struct dma_fence **ef)
+int amdgpu_amdkfd_gpuvm_acquire_process_vm(struct amdgpu_device *adev, struct amdgpu_vm *avm,
+					   void **process_info, struct dma_fence **ef)
 {
 	struct amdkfd_process_info *info = *process_info;
 	struct amdkfd_process_info *fresh = NULL;
@@ -133,8 +129,7 @@ int amdgpu_amdkfd_gpuvm_acquire_process_vm(struct amdgpu_device *adev,
 	r = dma_resv_reserve_fences(avm->root.bo->tbo.base.resv, 1);
 	if (r)
 		goto out;
-	dma_resv_add_fence(avm->root.bo->tbo.base.resv,
-			   &info->eviction_fence->base,
+	dma_resv_add_fence(avm->root.bo->tbo.base.resv, &info->eviction_fence->base,
 			   DMA_RESV_USAGE_BOOKKEEP);
 	avm->process_info = info;
 	avm->is_compute_context = true;
@@ -156,8 +151,7 @@ out:
 }
 
 /* When the render node's file is closed for good, or acquiring failed. */
-void amdgpu_amdkfd_gpuvm_destroy_cb(struct amdgpu_device *adev,
-				    struct amdgpu_vm *vm)
+void amdgpu_amdkfd_gpuvm_destroy_cb(struct amdgpu_device *adev, struct amdgpu_vm *vm)
 {
 	struct amdkfd_process_info *info = vm->process_info;
 	unsigned int left;
@@ -173,8 +167,7 @@ void amdgpu_amdkfd_gpuvm_destroy_cb(struct amdgpu_device *adev,
 		info_destroy(info);
 }
 
-void amdgpu_amdkfd_gpuvm_release_process_vm(struct amdgpu_device *adev,
-					    void *drm_priv)
+void amdgpu_amdkfd_gpuvm_release_process_vm(struct amdgpu_device *adev, void *drm_priv)
 {
 	drm_priv_to_vm(drm_priv)->is_compute_context = false;
 }
@@ -184,8 +177,7 @@ uint64_t amdgpu_amdkfd_gpuvm_get_process_page_dir(void *drm_priv)
 	return drm_priv_to_vm(drm_priv)->pd_phys_addr;
 }
 
-static int vm_set_pasid(struct amdgpu_device *adev, struct amdgpu_vm *vm,
-			u32 pasid)
+static int vm_set_pasid(struct amdgpu_device *adev, struct amdgpu_vm *vm, u32 pasid)
 {
 	int r;
 
@@ -197,49 +189,40 @@ static int vm_set_pasid(struct amdgpu_device *adev, struct amdgpu_vm *vm,
 	}
 	if (!pasid)
 		return 0;
-	r = xa_err(xa_store_irq(&adev->vm_manager.pasids, pasid, vm,
-				GFP_KERNEL));
+	r = xa_err(xa_store_irq(&adev->vm_manager.pasids, pasid, vm, GFP_KERNEL));
 	if (!r)
 		vm->pasid = pasid;
 	return r;
 }
 
-int amdgpu_amdkfd_gpuvm_set_vm_pasid(struct amdgpu_device *adev,
-				     struct amdgpu_vm *avm, u32 pasid)
+int amdgpu_amdkfd_gpuvm_set_vm_pasid(struct amdgpu_device *adev, struct amdgpu_vm *avm, u32 pasid)
 {
 	return vm_set_pasid(adev, avm, pasid);
 }
 
-int amdgpu_vm_set_pasid(struct amdgpu_device *adev, struct amdgpu_vm *vm,
-			u32 pasid)
+int amdgpu_vm_set_pasid(struct amdgpu_device *adev, struct amdgpu_vm *vm, u32 pasid)
 {
 	return vm_set_pasid(adev, vm, pasid);
 }
 
 /* ---- Buffers ------------------------------------------------------------ */
 
-static int bo_of_flags(struct sim_gpu *sim, u64 size, u64 offset, u32 flags,
-		       struct sim_bo **bo)
+static int bo_of_flags(struct sim_gpu *sim, u64 size, u64 offset, u32 flags, struct sim_bo **bo)
 {
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM)
 		return sim_bo_create(sim, SIM_BO_VRAM, size, bo);
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_GTT)
 		return sim_bo_create(sim, SIM_BO_GTT, size, bo);
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
-		return offset ? sim_bo_create_user(sim, untagged_addr(offset),
-						   size, bo) : -EINVAL;
-	if (flags & (KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL |
-		     KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP))
+		return offset ? sim_bo_create_user(sim, untagged_addr(offset), size, bo) : -EINVAL;
+	if (flags & (KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP))
 		return sim_bo_create_fixed(sim, offset, size, bo);
 	return -EINVAL;
 }
 
-int amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(struct amdgpu_device *adev,
-					    uint64_t va, uint64_t size,
-					    void *drm_priv,
-					    struct kgd_mem **out,
-					    uint64_t *offset, uint32_t flags,
-					    bool criu_resume)
+int amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(struct amdgpu_device *adev, uint64_t va, uint64_t size,
+					    void *drm_priv, struct kgd_mem **out, uint64_t *offset,
+					    uint32_t flags, bool criu_resume)
 {
 	struct amdgpu_vm *avm = drm_priv_to_vm(drm_priv);
 	struct amdkfd_process_info *info = avm->process_info;
@@ -303,9 +286,8 @@ static void detach(struct kfd_mem_attachment *att)
 	kfree(att);
 }
 
-int amdgpu_amdkfd_gpuvm_free_memory_of_gpu(struct amdgpu_device *adev,
-					   struct kgd_mem *mem, void *drm_priv,
-					   uint64_t *size)
+int amdgpu_amdkfd_gpuvm_free_memory_of_gpu(struct amdgpu_device *adev, struct kgd_mem *mem,
+					   void *drm_priv, uint64_t *size)
 {
 	struct kfd_mem_attachment *att, *next;
 	unsigned int mapped;
@@ -319,11 +301,10 @@ int amdgpu_amdkfd_gpuvm_free_memory_of_gpu(struct amdgpu_device *adev,
 	mutex_lock(&mem->process_info->lock);
 	list_del(&mem->validate_list);
 	mutex_unlock(&mem->process_info->lock);
-	list_for_each_entry_safe(att, next, &mem->attachments, list)
+	list_for_each_entry_safe (att, next, &mem->attachments, list)
 		detach(att);
 	if (size)
-		*size = to_sim_bo(mem->bo)->kind == SIM_BO_VRAM ?
-			mem->bo->tbo.base.size : 0;
+		*size = to_sim_bo(mem->bo)->kind == SIM_BO_VRAM ? mem->bo->tbo.base.size : 0;
 	mem->bo->kfd_bo = NULL;
 	sim_bo_put(to_sim_bo(mem->bo));
 	mutex_destroy(&mem->lock);
@@ -342,8 +323,7 @@ static u64 pte_flags_of(const struct kgd_mem *mem)
 	return flags;
 }
 
-static int attach(struct amdgpu_device *adev, struct kgd_mem *mem,
-		  struct amdgpu_vm *vm)
+static int attach(struct amdgpu_device *adev, struct kgd_mem *mem, struct amdgpu_vm *vm)
 {
 	struct kfd_mem_attachment *att[2] = {};
 	unsigned int i, n = mem->aql_queue ? 2 : 1;
@@ -379,8 +359,8 @@ static int map_attachment(struct kgd_mem *mem, struct kfd_mem_attachment *att)
 	struct amdgpu_vm *vm = att->bo_va->base.vm;
 	int r;
 
-	r = amdgpu_vm_bo_map(att->adev, att->bo_va, att->va, 0,
-			     mem->bo->tbo.base.size, att->pte_flags);
+	r = amdgpu_vm_bo_map(att->adev, att->bo_va, att->va, 0, mem->bo->tbo.base.size,
+			     att->pte_flags);
 	if (r)
 		return r;
 	/* An evicted buffer gets its entries when it is restored. */
@@ -407,16 +387,15 @@ static int unmap_attachment(struct kgd_mem *mem, struct kfd_mem_attachment *att)
 	return 0;
 }
 
-int amdgpu_amdkfd_gpuvm_map_memory_to_gpu(struct amdgpu_device *adev,
-					  struct kgd_mem *mem, void *drm_priv)
+int amdgpu_amdkfd_gpuvm_map_memory_to_gpu(struct amdgpu_device *adev, struct kgd_mem *mem,
+					  void *drm_priv)
 {
 	struct amdgpu_vm *vm = drm_priv_to_vm(drm_priv);
 	struct kfd_mem_attachment *att;
 	int r = 0;
 
 	/* No peer access: another card's video memory is not reachable. */
-	if (to_sim_bo(mem->bo)->kind == SIM_BO_VRAM &&
-	    to_sim_bo(mem->bo)->sim != to_sim(adev))
+	if (to_sim_bo(mem->bo)->kind == SIM_BO_VRAM && to_sim_bo(mem->bo)->sim != to_sim(adev))
 		return -EINVAL;
 
 	mutex_lock(&mem->process_info->lock);
@@ -426,7 +405,7 @@ int amdgpu_amdkfd_gpuvm_map_memory_to_gpu(struct amdgpu_device *adev,
 		goto unlock;
 	if (!amdgpu_vm_bo_find(vm, mem->bo))
 		r = attach(adev, mem, vm);
-	list_for_each_entry(att, &mem->attachments, list) {
+	list_for_each_entry (att, &mem->attachments, list) {
 		if (r)
 			break;
 		if (att->bo_va->base.vm == vm && !att->is_mapped)
@@ -439,8 +418,7 @@ unlock:
 	return r;
 }
 
-int amdgpu_amdkfd_gpuvm_unmap_memory_from_gpu(struct amdgpu_device *adev,
-					      struct kgd_mem *mem,
+int amdgpu_amdkfd_gpuvm_unmap_memory_from_gpu(struct amdgpu_device *adev, struct kgd_mem *mem,
 					      void *drm_priv)
 {
 	struct amdgpu_vm *vm = drm_priv_to_vm(drm_priv);
@@ -452,7 +430,7 @@ int amdgpu_amdkfd_gpuvm_unmap_memory_from_gpu(struct amdgpu_device *adev,
 	r = amdgpu_bo_reserve(vm->root.bo, true);
 	if (r)
 		goto unlock;
-	list_for_each_entry(att, &mem->attachments, list) {
+	list_for_each_entry (att, &mem->attachments, list) {
 		if (att->bo_va->base.vm != vm || !att->is_mapped)
 			continue;
 		any = true;
@@ -469,8 +447,7 @@ unlock:
 }
 
 /* Page tables are written by the CPU, at once: nothing to wait for. */
-int amdgpu_amdkfd_gpuvm_sync_memory(struct amdgpu_device *adev,
-				    struct kgd_mem *mem, bool intr)
+int amdgpu_amdkfd_gpuvm_sync_memory(struct amdgpu_device *adev, struct kgd_mem *mem, bool intr)
 {
 	return 0;
 }
@@ -486,14 +463,13 @@ bool amdgpu_amdkfd_bo_mapped_to_dev(void *drm_priv, struct kgd_mem *mem)
 	struct amdgpu_vm *vm = drm_priv_to_vm(drm_priv);
 	struct kfd_mem_attachment *att;
 
-	list_for_each_entry(att, &mem->attachments, list)
+	list_for_each_entry (att, &mem->attachments, list)
 		if (att->is_mapped && att->bo_va->base.vm == vm)
 			return true;
 	return false;
 }
 
-int amdgpu_amdkfd_gpuvm_map_gtt_bo_to_kernel(struct kgd_mem *mem, void **kptr,
-					     uint64_t *size)
+int amdgpu_amdkfd_gpuvm_map_gtt_bo_to_kernel(struct kgd_mem *mem, void **kptr, uint64_t *size)
 {
 	struct sim_bo *bo = to_sim_bo(mem->bo);
 	int r;
@@ -514,14 +490,12 @@ void amdgpu_amdkfd_gpuvm_unmap_gtt_bo_from_kernel(struct kgd_mem *mem)
 {
 }
 
-size_t amdgpu_amdkfd_get_available_memory(struct amdgpu_device *adev,
-					  uint8_t xcp_id)
+size_t amdgpu_amdkfd_get_available_memory(struct amdgpu_device *adev, uint8_t xcp_id)
 {
 	return sim_vram_free_bytes(to_sim(adev));
 }
 
-int amdgpu_ttm_tt_get_userptr(const struct ttm_buffer_object *tbo,
-			      uint64_t *user_addr)
+int amdgpu_ttm_tt_get_userptr(const struct ttm_buffer_object *tbo, uint64_t *user_addr)
 {
 	return -EINVAL;
 }
@@ -536,7 +510,7 @@ static int update_mappings(struct kgd_mem *mem, bool valid)
 	int r = 0;
 
 	mutex_lock(&mem->lock);
-	list_for_each_entry(att, &mem->attachments, list) {
+	list_for_each_entry (att, &mem->attachments, list) {
 		struct amdgpu_vm *vm = att->bo_va->base.vm;
 
 		if (!att->is_mapped)
@@ -560,7 +534,7 @@ static int evict_bos(struct sim_dev *sd, struct amdkfd_process_info *info)
 	struct kgd_mem *mem;
 	int r;
 
-	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
+	list_for_each_entry (mem, &info->kfd_bo_list, validate_list) {
 		struct sim_bo *bo = to_sim_bo(mem->bo);
 
 		if (!bo->in_vram || bo->sim != &sd->gpu || bo->kptr)
@@ -703,8 +677,7 @@ static int restore_bo(struct kgd_mem *mem)
 	return r;
 }
 
-int amdgpu_amdkfd_gpuvm_restore_process_bos(void *process_info,
-					    struct dma_fence __rcu **ef)
+int amdgpu_amdkfd_gpuvm_restore_process_bos(void *process_info, struct dma_fence __rcu **ef)
 {
 	struct amdkfd_process_info *info = process_info;
 	struct amdgpu_amdkfd_fence *fence;
@@ -713,7 +686,7 @@ int amdgpu_amdkfd_gpuvm_restore_process_bos(void *process_info,
 	int r = 0;
 
 	mutex_lock(&info->lock);
-	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
+	list_for_each_entry (mem, &info->kfd_bo_list, validate_list) {
 		r = restore_bo(mem);
 		if (r)
 			goto unlock;
@@ -728,13 +701,11 @@ int amdgpu_amdkfd_gpuvm_restore_process_bos(void *process_info,
 	}
 	dma_fence_put(&info->eviction_fence->base);
 	info->eviction_fence = fence;
-	dma_fence_put(rcu_replace_pointer(*ef, dma_fence_get(&fence->base),
-					  true));
-	list_for_each_entry(vm, &info->vm_list_head, vm_list_node) {
+	dma_fence_put(rcu_replace_pointer(*ef, dma_fence_get(&fence->base), true));
+	list_for_each_entry (vm, &info->vm_list_head, vm_list_node) {
 		amdgpu_bo_reserve(vm->root.bo, true);
 		if (!dma_resv_reserve_fences(vm->root.bo->tbo.base.resv, 1))
-			dma_resv_add_fence(vm->root.bo->tbo.base.resv,
-					   &fence->base,
+			dma_resv_add_fence(vm->root.bo->tbo.base.resv, &fence->base,
 					   DMA_RESV_USAGE_BOOKKEEP);
 		amdgpu_bo_unreserve(vm->root.bo);
 	}

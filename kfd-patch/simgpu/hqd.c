@@ -78,7 +78,7 @@ static void go_off(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	unsigned int i;
 
 	sim_hqd_idle(hqd, now);
-	list_for_each_entry_safe(group, n, &hqd->groups, hqd_link)
+	list_for_each_entry_safe (group, n, &hqd->groups, hqd_link)
 		sim_group_free(e, group);
 	for (i = 0; i < SIM_INFLIGHT; i++)
 		hqd->packets[i].state = SIM_PACKET_FREE;
@@ -183,9 +183,9 @@ static void load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64
 	hqd->wave_logged = false;
 	hqd->load_from_ns = from;
 	hqd->active_since_ns = from;
-	hqd->until_ns = from + p->load_ns +
-			kib_ns(hqd->state_offset - min(hqd->stack_size, hqd->state_offset),
-			       p->load_kib_ns);
+	hqd->until_ns =
+		from + p->load_ns +
+		kib_ns(hqd->state_offset - min(hqd->stack_size, hqd->state_offset), p->load_kib_ns);
 	/* A doorbell rung while its queue was off is heard by nobody: the CP
 	 * learns of the packets from the write pointer (Assumption).
 	 */

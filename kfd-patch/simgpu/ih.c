@@ -15,7 +15,7 @@
 #include "driver.h"
 #include "amdgpu_ih.h"
 
-#define IH_ENTRIES	4096	/* of the 8192 that amdgpu gives it */
+#define IH_ENTRIES 4096 /* of the 8192 that amdgpu gives it */
 
 struct ih_entry {
 	u32 dw[SIM_IH_DWORDS];
@@ -83,8 +83,8 @@ static int ih_thread(void *data)
 	struct ih_entry e;
 
 	while (!kthread_should_stop()) {
-		wait_event_interruptible(ih->work, kthread_should_stop() ||
-					 READ_ONCE(ih->wptr) != ih->rptr);
+		wait_event_interruptible(ih->work,
+					 kthread_should_stop() || READ_ONCE(ih->wptr) != ih->rptr);
 		if (!ih_peek(ih, &e))
 			continue;
 		if (ktime_before(ktime_get(), e.due)) {
@@ -153,15 +153,13 @@ void sim_ih_destroy(struct sim_gpu *sim)
 
 /* ---- What amdkfd calls -------------------------------------------------- */
 
-int amdgpu_ih_wait_on_checkpoint_process_ts(struct amdgpu_device *adev,
-					    struct amdgpu_ih_ring *ring)
+int amdgpu_ih_wait_on_checkpoint_process_ts(struct amdgpu_device *adev, struct amdgpu_ih_ring *ring)
 {
 	ih_drain(to_sim(adev)->ih);
 	return 0;
 }
 
-int amdgpu_amdkfd_send_close_event_drain_irq(struct amdgpu_device *adev,
-					     uint32_t *payload)
+int amdgpu_amdkfd_send_close_event_drain_irq(struct amdgpu_device *adev, uint32_t *payload)
 {
 	if (!adev->kfd.dev)
 		return -ENODEV;

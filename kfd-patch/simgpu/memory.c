@@ -44,10 +44,9 @@ int sim_mem_create(struct sim_gpu *sim)
 	mem->vram_used = alloc_bitmap(mem->vram_pages);
 	mem->gart_used = alloc_bitmap(mem->gart_pages);
 	mem->doorbell_used = alloc_bitmap(n);
-	mem->doorbell_pages = alloc_pages(GFP_KERNEL | __GFP_ZERO,
-					  SIM_DOORBELL_ORDER);
-	if (!mem->vram || !mem->gart || !mem->vram_used || !mem->gart_used ||
-	    !mem->doorbell_used || !mem->doorbell_pages) {
+	mem->doorbell_pages = alloc_pages(GFP_KERNEL | __GFP_ZERO, SIM_DOORBELL_ORDER);
+	if (!mem->vram || !mem->gart || !mem->vram_used || !mem->gart_used || !mem->doorbell_used ||
+	    !mem->doorbell_pages) {
 		sim_mem_destroy(sim);
 		return -ENOMEM;
 	}
@@ -71,8 +70,7 @@ void sim_mem_destroy(struct sim_gpu *sim)
 	if (!mem)
 		return;
 	if (mem->doorbell_npages) {
-		set_memory_wb((unsigned long)sim->doorbells,
-			      mem->doorbell_npages);
+		set_memory_wb((unsigned long)sim->doorbells, mem->doorbell_npages);
 		for (i = 0; i < mem->doorbell_npages; i++)
 			put_page(mem->doorbell_pages + i);
 	}
@@ -88,8 +86,8 @@ void sim_mem_destroy(struct sim_gpu *sim)
 }
 
 /* Returns the first of @n free bits, now set, or @size when there are none. */
-static unsigned long area_alloc(struct sim_mem *mem, unsigned long *map,
-				unsigned long size, unsigned long n)
+static unsigned long area_alloc(struct sim_mem *mem, unsigned long *map, unsigned long size,
+				unsigned long n)
 {
 	unsigned long first;
 
@@ -103,8 +101,7 @@ static unsigned long area_alloc(struct sim_mem *mem, unsigned long *map,
 	return first;
 }
 
-static void area_free(struct sim_mem *mem, unsigned long *map,
-		      unsigned long first, unsigned long n)
+static void area_free(struct sim_mem *mem, unsigned long *map, unsigned long first, unsigned long n)
 {
 	mutex_lock(&mem->alloc_lock);
 	bitmap_clear(map, first, n);
@@ -126,8 +123,7 @@ bool sim_page_is_doorbell(struct sim_gpu *sim, const struct page *page)
 {
 	struct sim_mem *mem = sim->mem;
 
-	return page >= mem->doorbell_pages &&
-	       page < mem->doorbell_pages + mem->doorbell_npages;
+	return page >= mem->doorbell_pages && page < mem->doorbell_pages + mem->doorbell_npages;
 }
 
 static void put_pages(struct page **pages, unsigned long n)
@@ -144,8 +140,7 @@ static int alloc_page_array(struct page **pages, unsigned long n)
 	unsigned long i;
 
 	for (i = 0; i < n; i++) {
-		pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO |
-				      __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
+		pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 		if (!pages[i]) {
 			put_pages(pages, i);
 			memset(pages, 0, i * sizeof(*pages));
@@ -157,8 +152,7 @@ static int alloc_page_array(struct page **pages, unsigned long n)
 	return 0;
 }
 
-static struct sim_bo *bo_alloc(struct sim_gpu *sim, enum sim_bo_kind kind,
-			       u64 bytes)
+static struct sim_bo *bo_alloc(struct sim_gpu *sim, enum sim_bo_kind kind, u64 bytes)
 {
 	struct ttm_buffer_object *tbo;
 	struct sim_bo *bo;
@@ -184,8 +178,8 @@ static struct sim_bo *bo_alloc(struct sim_gpu *sim, enum sim_bo_kind kind,
 	tbo->bdev = &sim->adev->mman.bdev;
 	dma_resv_init(&tbo->base._resv);
 	tbo->base.resv = &tbo->base._resv;
-	bo->abo.preferred_domains = kind == SIM_BO_VRAM ?
-		AMDGPU_GEM_DOMAIN_VRAM : AMDGPU_GEM_DOMAIN_GTT;
+	bo->abo.preferred_domains = kind == SIM_BO_VRAM ? AMDGPU_GEM_DOMAIN_VRAM :
+							  AMDGPU_GEM_DOMAIN_GTT;
 	return bo;
 }
 
@@ -226,8 +220,7 @@ static void vram_unbind(struct sim_bo *bo)
 	bo->in_vram = false;
 }
 
-int sim_bo_create(struct sim_gpu *sim, enum sim_bo_kind kind, u64 bytes,
-		  struct sim_bo **out)
+int sim_bo_create(struct sim_gpu *sim, enum sim_bo_kind kind, u64 bytes, struct sim_bo **out)
 {
 	struct sim_bo *bo;
 	int r;
@@ -258,8 +251,7 @@ err_free:
  * pages stay what they are as long as the buffer lives, so queues never have
  * to stop for a change of the process's mappings.
  */
-int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes,
-		       struct sim_bo **out)
+int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes, struct sim_bo **out)
 {
 	unsigned long done = 0;
 	struct sim_bo *bo;
@@ -273,8 +265,7 @@ int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes,
 	while (done < bo->npages) {
 		int n = min(bo->npages - done, 1024UL);
 
-		r = pin_user_pages_fast(addr + (done << PAGE_SHIFT), n,
-					FOLL_WRITE | FOLL_LONGTERM,
+		r = pin_user_pages_fast(addr + (done << PAGE_SHIFT), n, FOLL_WRITE | FOLL_LONGTERM,
 					bo->pages + done);
 		if (r <= 0) {
 			unpin_user_pages(bo->pages, done);
@@ -287,8 +278,7 @@ int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes,
 	return 0;
 }
 
-int sim_bo_create_fixed(struct sim_gpu *sim, phys_addr_t phys, u64 bytes,
-			struct sim_bo **out)
+int sim_bo_create_fixed(struct sim_gpu *sim, phys_addr_t phys, u64 bytes, struct sim_bo **out)
 {
 	struct sim_bo *bo = bo_alloc(sim, SIM_BO_FIXED, bytes);
 	unsigned long i;
@@ -346,8 +336,8 @@ int sim_bo_mmap_offset(struct sim_bo *bo, const void *owner)
 	int r;
 
 	/* Offset 0 stays free: user space takes it for "none". */
-	r = mtree_alloc_range(&bo->sim->mem->mmaps, &first, bo, bo->npages,
-			      1, (1UL << 36) - 1, GFP_KERNEL);
+	r = mtree_alloc_range(&bo->sim->mem->mmaps, &first, bo, bo->npages, 1, (1UL << 36) - 1,
+			      GFP_KERNEL);
 	if (r)
 		return r;
 	bo->mmap_first = first;
@@ -442,8 +432,7 @@ void sim_bo_get(struct sim_bo *bo)
 
 static void bo_release(struct kref *kref)
 {
-	struct sim_bo *bo = container_of(kref, struct sim_bo,
-					 abo.tbo.base.refcount);
+	struct sim_bo *bo = container_of(kref, struct sim_bo, abo.tbo.base.refcount);
 	struct sim_mem *mem = bo->sim->mem;
 
 	if (bo->mmap_first)
@@ -457,8 +446,7 @@ static void bo_release(struct kref *kref)
 	if (bo->in_vram)
 		vram_unbind(bo);
 	if (bo->in_doorbells)
-		area_free(mem, mem->doorbell_used,
-			  bo->doorbell_offset >> PAGE_SHIFT, bo->npages);
+		area_free(mem, mem->doorbell_used, bo->doorbell_offset >> PAGE_SHIFT, bo->npages);
 	if (bo->kind == SIM_BO_USERPTR)
 		unpin_user_pages_dirty_lock(bo->pages, bo->npages, true);
 	else
@@ -500,9 +488,8 @@ u64 amdgpu_bo_gpu_offset(struct amdgpu_bo *abo)
 }
 
 /* amdkfd makes doorbells by this, and nothing else. */
-int amdgpu_bo_create_kernel(struct amdgpu_device *adev, unsigned long size,
-			    int align, u32 domain, struct amdgpu_bo **out,
-			    u64 *gpu_addr, void **cpu_addr)
+int amdgpu_bo_create_kernel(struct amdgpu_device *adev, unsigned long size, int align, u32 domain,
+			    struct amdgpu_bo **out, u64 *gpu_addr, void **cpu_addr)
 {
 	struct sim_gpu *sim = to_sim(adev);
 	struct sim_mem *mem = sim->mem;
@@ -515,8 +502,7 @@ int amdgpu_bo_create_kernel(struct amdgpu_device *adev, unsigned long size,
 	first = area_alloc(mem, mem->doorbell_used, mem->doorbell_npages, n);
 	if (first == mem->doorbell_npages)
 		return -ENOMEM;
-	r = sim_bo_create_fixed(sim, adev->doorbell.base + (first << PAGE_SHIFT),
-				size, &bo);
+	r = sim_bo_create_fixed(sim, adev->doorbell.base + (first << PAGE_SHIFT), size, &bo);
 	if (r) {
 		area_free(mem, mem->doorbell_used, first, n);
 		return r;
@@ -532,8 +518,7 @@ int amdgpu_bo_create_kernel(struct amdgpu_device *adev, unsigned long size,
 	return 0;
 }
 
-void amdgpu_bo_free_kernel(struct amdgpu_bo **bo, u64 *gpu_addr,
-			   void **cpu_addr)
+void amdgpu_bo_free_kernel(struct amdgpu_bo **bo, u64 *gpu_addr, void **cpu_addr)
 {
 	amdgpu_bo_unref(bo);
 	if (gpu_addr)
@@ -542,17 +527,15 @@ void amdgpu_bo_free_kernel(struct amdgpu_bo **bo, u64 *gpu_addr,
 		*cpu_addr = NULL;
 }
 
-uint32_t amdgpu_doorbell_index_on_bar(struct amdgpu_device *adev,
-				      struct amdgpu_bo *db_bo,
+uint32_t amdgpu_doorbell_index_on_bar(struct amdgpu_device *adev, struct amdgpu_bo *db_bo,
 				      uint32_t doorbell_index, uint32_t db_size)
 {
 	return to_sim_bo(db_bo)->doorbell_offset / sizeof(u32) +
 	       doorbell_index * DIV_ROUND_UP(db_size, sizeof(u32));
 }
 
-int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size,
-				void **mem_obj, uint64_t *gpu_addr,
-				void **cpu_ptr, bool mqd_gfx9)
+int amdgpu_amdkfd_alloc_gtt_mem(struct amdgpu_device *adev, size_t size, void **mem_obj,
+				uint64_t *gpu_addr, void **cpu_ptr, bool mqd_gfx9)
 {
 	struct sim_bo *bo;
 	int r;
@@ -578,8 +561,7 @@ void amdgpu_amdkfd_free_gtt_mem(struct amdgpu_device *adev, void **mem_obj)
 	amdgpu_bo_unref((struct amdgpu_bo **)mem_obj);
 }
 
-int amdgpu_amdkfd_map_gtt_bo_to_gart(struct amdgpu_bo *abo,
-				     struct amdgpu_bo **bo_gart)
+int amdgpu_amdkfd_map_gtt_bo_to_gart(struct amdgpu_bo *abo, struct amdgpu_bo **bo_gart)
 {
 	int r = sim_bo_gart_map(to_sim_bo(abo));
 
@@ -614,15 +596,13 @@ int sim_mc_walk(struct sim_gpu *sim, u64 addr, struct sim_xlat *xlat)
 	spin_unlock_irqrestore(&mem->lock, flags);
 	if (!page)
 		return -EFAULT;
-	xlat->flags |= AMDGPU_PTE_VALID | AMDGPU_PTE_READABLE |
-		       AMDGPU_PTE_WRITEABLE;
+	xlat->flags |= AMDGPU_PTE_VALID | AMDGPU_PTE_READABLE | AMDGPU_PTE_WRITEABLE;
 	xlat->page = page;
 	xlat->doorbell = false;
 	return 0;
 }
 
-static int mc_copy(struct sim_gpu *sim, u64 addr, void *buf, size_t len,
-		   bool write)
+static int mc_copy(struct sim_gpu *sim, u64 addr, void *buf, size_t len, bool write)
 {
 	while (len) {
 		size_t off = offset_in_page(addr);

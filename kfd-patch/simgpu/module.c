@@ -14,7 +14,7 @@
 
 #include "driver.h"
 
-#define SIM_MAX_GPUS	8
+#define SIM_MAX_GPUS 8
 
 struct sim_dev *sim_devs[SIM_MAX_GPUS];
 unsigned int sim_num_gpus;
@@ -66,10 +66,8 @@ module_param(debug_evictions, bool, 0644);
 MODULE_PARM_DESC(debug_evictions, "warn at each eviction");
 
 int amdgpu_no_queue_eviction_on_vm_fault;
-module_param_named(no_queue_eviction_on_vm_fault,
-		   amdgpu_no_queue_eviction_on_vm_fault, int, 0444);
-MODULE_PARM_DESC(no_queue_eviction_on_vm_fault,
-		 "leave queues on after a page fault");
+module_param_named(no_queue_eviction_on_vm_fault, amdgpu_no_queue_eviction_on_vm_fault, int, 0444);
+MODULE_PARM_DESC(no_queue_eviction_on_vm_fault, "leave queues on after a page fault");
 
 uint amdgpu_sdma_phase_quantum = 32;
 int amdgpu_emu_mode;
@@ -109,12 +107,10 @@ MODULE_PARM_DESC(sim_vram_mb, "video memory of each in MiB, 16 to 65536");
 
 static int check_parameters(void)
 {
-	if (sim_gpus < 1 || sim_gpus > SIM_MAX_GPUS ||
-	    sim_hqds < 1 || sim_hqds > 32 ||
-	    sim_vmids < 1 || sim_vmids > 13 ||
-	    sim_cus < 1 || sim_cus > 64 || (sim_cus > 3 && sim_cus % 4) ||
-	    sim_sdma > 2 ||
-	    sim_vram_mb < 16 || sim_vram_mb > 65536) {
+	if (sim_gpus < 1 || sim_gpus > SIM_MAX_GPUS || sim_hqds < 1 || sim_hqds > 32 ||
+	    sim_vmids < 1 || sim_vmids > 13 || sim_cus < 1 || sim_cus > 64 ||
+	    (sim_cus > 3 && sim_cus % 4) || sim_sdma > 2 || sim_vram_mb < 16 ||
+	    sim_vram_mb > 65536) {
 		pr_err("simgpu: a parameter is out of its range, see modinfo\n");
 		return -EINVAL;
 	}
@@ -208,8 +204,7 @@ static int kfd_device_create(struct sim_dev *sd)
 {
 	struct amdgpu_device *adev = &sd->adev;
 	struct kgd2kfd_shared_resources res = {
-		.compute_vmid_bitmap = GENMASK(AMDGPU_NUM_VMID - 1,
-					       sd->gpu.first_vmid),
+		.compute_vmid_bitmap = GENMASK(AMDGPU_NUM_VMID - 1, sd->gpu.first_vmid),
 		.num_pipe_per_mec = adev->gfx.mec.num_pipe_per_mec,
 		.num_queue_per_pipe = adev->gfx.mec.num_queue_per_pipe,
 		.gpuvm_size = AMDGPU_GMC_HOLE_START,
@@ -217,16 +212,13 @@ static int kfd_device_create(struct sim_dev *sd)
 		.sdma_doorbell_idx = adev->doorbell_index.sdma_engine,
 		.doorbell_physical_address = adev->doorbell.base,
 		.doorbell_aperture_size = adev->doorbell.size,
-		.doorbell_start_offset = adev->doorbell.num_kernel_doorbells *
-					 sizeof(u32),
+		.doorbell_start_offset = adev->doorbell.num_kernel_doorbells * sizeof(u32),
 		.non_cp_doorbells_start = adev->doorbell_index.first_non_cp,
 		.non_cp_doorbells_end = adev->doorbell_index.last_non_cp,
 	};
-	unsigned int valid = adev->gfx.mec.num_pipe_per_mec *
-			     adev->gfx.mec.num_queue_per_pipe;
+	unsigned int valid = adev->gfx.mec.num_pipe_per_mec * adev->gfx.mec.num_queue_per_pipe;
 
-	bitmap_complement(res.cp_queue_bitmap,
-			  adev->gfx.mec_bitmap[0].queue_bitmap, valid);
+	bitmap_complement(res.cp_queue_bitmap, adev->gfx.mec_bitmap[0].queue_bitmap, valid);
 	adev->kfd.dev = kgd2kfd_probe(adev, false);
 	if (!adev->kfd.dev)
 		return -ENODEV;
@@ -282,8 +274,7 @@ static int device_create_one(unsigned int index)
 	r = sim_mem_create(&sd->gpu);
 	if (r)
 		goto err;
-	sim_device_fill(sd, sim_hqds, sim_vmids, sim_cus, sim_sdma,
-			sd->gpu.vram_bytes);
+	sim_device_fill(sd, sim_hqds, sim_vmids, sim_cus, sim_sdma, sd->gpu.vram_bytes);
 	r = sim_kiq_create(&sd->adev);
 	if (r)
 		goto err;
@@ -308,8 +299,8 @@ static int device_create_one(unsigned int index)
 	}
 	sim_reset_debugfs(sd);
 	dev_set_drvdata(&sd->plat->dev, sd);
-	dev_info(sd->gpu.dev, "%u HQDs, %u VMIDs, %u CUs, %u MiB\n",
-		 sim_hqds, sim_vmids, sim_cus, sim_vram_mb);
+	dev_info(sd->gpu.dev, "%u HQDs, %u VMIDs, %u CUs, %u MiB\n", sim_hqds, sim_vmids, sim_cus,
+		 sim_vram_mb);
 	return 0;
 err:
 	device_destroy_all(sd);

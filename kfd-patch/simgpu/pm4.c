@@ -11,10 +11,10 @@
 
 #include "engine.h"
 
-#define PM4_TYPE(h)	((h) >> 30)
-#define PM4_DWORDS(h)	(((h) >> 16 & 0x3fff) + 2)
-#define PM4_FILLER	0xffff1000 /* a NOP of this dword alone */
-#define PM4_MAX_DWORDS	1024
+#define PM4_TYPE(h) ((h) >> 30)
+#define PM4_DWORDS(h) (((h) >> 16 & 0x3fff) + 2)
+#define PM4_FILLER 0xffff1000 /* a NOP of this dword alone */
+#define PM4_MAX_DWORDS 1024
 
 static int read_dwords(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 *to, u32 count)
 {
@@ -70,8 +70,8 @@ static int release_mem(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dw
 		return -EINVAL;
 	}
 	if (dw[2] >> 24 & 7)
-		sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP,
-			      SOC15_INTSRC_CP_END_OF_PIPE, 0, dw[7], 0);
+		sim_interrupt(e, hqd->vmid, SOC15_IH_CLIENTID_GRBM_CP, SOC15_INTSRC_CP_END_OF_PIPE,
+			      0, dw[7], 0);
 	return 0;
 }
 
@@ -88,8 +88,7 @@ static int indirect(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dword
 	return run(e, hqd, (u64)dw[2] << 32 | (dw[1] & ~3u), dw[3] & 0xfffff, depth + 1);
 }
 
-static int packet(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 header,
-		  unsigned int depth)
+static int packet(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 header, unsigned int depth)
 {
 	u32 dwords = PM4_DWORDS(header);
 

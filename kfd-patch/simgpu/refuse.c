@@ -14,7 +14,7 @@
 #include "amdgpu_ring.h"
 #include "amdgpu_dpm.h"
 
-#define KIQ_DWORDS	64
+#define KIQ_DWORDS 64
 
 /* Never reached: kgd2kfd_probe() chooses by GC version. */
 const struct kfd2kgd_calls gfx_v8_kfd2kgd;
@@ -65,16 +65,13 @@ void amdgpu_ring_commit(struct amdgpu_ring *ring)
 	ring->count_dw = 0;
 }
 
-int amdgpu_amdkfd_unmap_hiq(struct amdgpu_device *adev, u32 doorbell_off,
-			    u32 inst)
+int amdgpu_amdkfd_unmap_hiq(struct amdgpu_device *adev, u32 doorbell_off, u32 inst)
 {
 	return 0;
 }
 
-int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev,
-			    enum kgd_engine_type engine, uint32_t vmid,
-			    uint64_t gpu_addr, uint32_t *ib_cmd,
-			    uint32_t ib_len)
+int amdgpu_amdkfd_submit_ib(struct amdgpu_device *adev, enum kgd_engine_type engine, uint32_t vmid,
+			    uint64_t gpu_addr, uint32_t *ib_cmd, uint32_t ib_len)
 {
 	return -EOPNOTSUPP;
 }
@@ -89,17 +86,14 @@ int amdgpu_mes_resume(struct amdgpu_device *adev)
 	return -EOPNOTSUPP;
 }
 
-int amdgpu_mes_set_shader_debugger(struct amdgpu_device *adev,
-				   uint64_t process_context_addr,
-				   uint32_t spi_gdbg_per_vmid_cntl,
-				   const uint32_t *tcp_watch_cntl,
+int amdgpu_mes_set_shader_debugger(struct amdgpu_device *adev, uint64_t process_context_addr,
+				   uint32_t spi_gdbg_per_vmid_cntl, const uint32_t *tcp_watch_cntl,
 				   uint32_t flags, bool trap_en)
 {
 	return -EOPNOTSUPP;
 }
 
-int amdgpu_mes_flush_shader_debugger(struct amdgpu_device *adev,
-				     uint64_t process_context_addr)
+int amdgpu_mes_flush_shader_debugger(struct amdgpu_device *adev, uint64_t process_context_addr)
 {
 	return -EOPNOTSUPP;
 }
@@ -111,8 +105,7 @@ int amdgpu_mes_doorbell_process_slice(struct amdgpu_device *adev)
 
 /* ---- Partitions, SR-IOV ------------------------------------------------- */
 
-int amdgpu_xcp_get_inst_details(struct amdgpu_xcp *xcp,
-				enum AMDGPU_XCP_IP_BLOCK ip,
+int amdgpu_xcp_get_inst_details(struct amdgpu_xcp *xcp, enum AMDGPU_XCP_IP_BLOCK ip,
 				uint32_t *inst_mask)
 {
 	return -EINVAL;
@@ -123,14 +116,13 @@ int amdgpu_xcp_query_partition_mode(struct amdgpu_xcp_mgr *xcp_mgr, u32 flags)
 	return AMDGPU_UNKNOWN_COMPUTE_PARTITION_MODE;
 }
 
-u32 amdgpu_sriov_rreg(struct amdgpu_device *adev, u32 offset, u32 acc_flags,
-		      u32 hwip, u32 xcc_id)
+u32 amdgpu_sriov_rreg(struct amdgpu_device *adev, u32 offset, u32 acc_flags, u32 hwip, u32 xcc_id)
 {
 	return 0;
 }
 
-void amdgpu_sriov_wreg(struct amdgpu_device *adev, u32 offset, u32 value,
-		       u32 acc_flags, u32 hwip, u32 xcc_id)
+void amdgpu_sriov_wreg(struct amdgpu_device *adev, u32 offset, u32 value, u32 acc_flags, u32 hwip,
+		       u32 xcc_id)
 {
 }
 
@@ -141,21 +133,18 @@ bool amdgpu_sriov_xnack_support(struct amdgpu_device *adev)
 
 /* ---- RAS ---------------------------------------------------------------- */
 
-u64 amdgpu_ras_acquire_event_id(struct amdgpu_device *adev,
-				enum ras_event_type type)
+u64 amdgpu_ras_acquire_event_id(struct amdgpu_device *adev, enum ras_event_type type)
 {
 	return RAS_EVENT_INVALID_ID;
 }
 
-int amdgpu_ras_mark_ras_event_caller(struct amdgpu_device *adev,
-				     enum ras_event_type type,
+int amdgpu_ras_mark_ras_event_caller(struct amdgpu_device *adev, enum ras_event_type type,
 				     const void *caller)
 {
 	return 0;
 }
 
-void amdgpu_ras_event_log_print(struct amdgpu_device *adev, u64 event_id,
-				const char *fmt, ...)
+void amdgpu_ras_event_log_print(struct amdgpu_device *adev, u64 event_id, const char *fmt, ...)
 {
 }
 
@@ -165,35 +154,31 @@ bool amdgpu_amdkfd_is_fed(struct amdgpu_device *adev)
 }
 
 void amdgpu_amdkfd_ras_poison_consumption_handler(struct amdgpu_device *adev,
-						  enum amdgpu_ras_block block,
-						  uint32_t reset)
+						  enum amdgpu_ras_block block, uint32_t reset)
 {
 }
 
-void amdgpu_amdkfd_ras_pasid_poison_consumption_handler(
-		struct amdgpu_device *adev, enum amdgpu_ras_block block,
-		uint16_t pasid, pasid_notify pasid_fn, void *data,
-		uint32_t reset)
+void amdgpu_amdkfd_ras_pasid_poison_consumption_handler(struct amdgpu_device *adev,
+							enum amdgpu_ras_block block, uint16_t pasid,
+							pasid_notify pasid_fn, void *data,
+							uint32_t reset)
 {
 }
 
 /* ---- XGMI, GWS, dma-buf, CRIU ------------------------------------------- */
 
-uint8_t amdgpu_amdkfd_get_xgmi_hops_count(struct amdgpu_device *dst,
-					  struct amdgpu_device *src)
+uint8_t amdgpu_amdkfd_get_xgmi_hops_count(struct amdgpu_device *dst, struct amdgpu_device *src)
 {
 	return 0;
 }
 
-int amdgpu_amdkfd_get_xgmi_bandwidth_mbytes(struct amdgpu_device *dst,
-					    struct amdgpu_device *src,
+int amdgpu_amdkfd_get_xgmi_bandwidth_mbytes(struct amdgpu_device *dst, struct amdgpu_device *src,
 					    bool is_min)
 {
 	return 0;
 }
 
-int amdgpu_amdkfd_alloc_gws(struct amdgpu_device *adev, size_t size,
-			    void **mem_obj)
+int amdgpu_amdkfd_alloc_gws(struct amdgpu_device *adev, size_t size, void **mem_obj)
 {
 	return -EOPNOTSUPP;
 }
@@ -202,8 +187,7 @@ void amdgpu_amdkfd_free_gws(struct amdgpu_device *adev, void *mem_obj)
 {
 }
 
-int amdgpu_amdkfd_add_gws_to_process(void *info, void *gws,
-				     struct kgd_mem **mem)
+int amdgpu_amdkfd_add_gws_to_process(void *info, void *gws, struct kgd_mem **mem)
 {
 	return -EOPNOTSUPP;
 }
@@ -214,24 +198,21 @@ int amdgpu_amdkfd_remove_gws_from_process(void *info, void *mem)
 }
 
 int amdgpu_amdkfd_get_dmabuf_info(struct amdgpu_device *adev, int dma_buf_fd,
-				  struct amdgpu_device **dmabuf_adev,
-				  uint64_t *bo_size, void **metadata_buffer,
-				  size_t buffer_size, uint32_t *metadata_size,
-				  uint32_t *flags, int8_t *xcp_id)
+				  struct amdgpu_device **dmabuf_adev, uint64_t *bo_size,
+				  void **metadata_buffer, size_t buffer_size,
+				  uint32_t *metadata_size, uint32_t *flags, int8_t *xcp_id)
 {
 	return -EINVAL;
 }
 
-int amdgpu_amdkfd_gpuvm_import_dmabuf_fd(struct amdgpu_device *adev, int fd,
-					 uint64_t va, void *drm_priv,
-					 struct kgd_mem **mem, uint64_t *size,
+int amdgpu_amdkfd_gpuvm_import_dmabuf_fd(struct amdgpu_device *adev, int fd, uint64_t va,
+					 void *drm_priv, struct kgd_mem **mem, uint64_t *size,
 					 uint64_t *mmap_offset)
 {
 	return -EINVAL;
 }
 
-int amdgpu_amdkfd_gpuvm_export_dmabuf(struct kgd_mem *mem,
-				      struct dma_buf **dmabuf)
+int amdgpu_amdkfd_gpuvm_export_dmabuf(struct kgd_mem *mem, struct dma_buf **dmabuf)
 {
 	return -EINVAL;
 }

@@ -20,8 +20,8 @@
 
 #include "engine.h"
 
-#define GC_REG(name)	SOC15_REG_OFFSET(GC, 0, mm##name)
-#define ATHUB_REG(name)	SOC15_REG_OFFSET(ATHUB, 0, mm##name)
+#define GC_REG(name) SOC15_REG_OFFSET(GC, 0, mm##name)
+#define ATHUB_REG(name) SOC15_REG_OFFSET(ATHUB, 0, mm##name)
 
 /* Is @reg one of @count from @first on? Its place among them goes to @i. */
 static bool in_regs(u32 reg, u32 first, u32 count, u32 *i)

@@ -17,8 +17,8 @@
 
 #include "driver.h"
 
-#define RENDER_FIRST	128	/* DRM's first render minor */
-#define RENDER_MAX	64
+#define RENDER_FIRST 128 /* DRM's first render minor */
+#define RENDER_MAX 64
 
 static struct class *render_class;
 
@@ -39,7 +39,7 @@ struct render_file {
  * unmapped from all of them.
  */
 static struct inode *render_inode[RENDER_MAX];
-static DEFINE_MUTEX(render_lock);	/* protects render_inode */
+static DEFINE_MUTEX(render_lock); /* protects render_inode */
 
 static int render_open(struct inode *inode, struct file *file)
 {
@@ -73,8 +73,7 @@ static int render_open(struct inode *inode, struct file *file)
 
 static struct render_file *to_render_file(struct file *file)
 {
-	return container_of((struct drm_file *)file->private_data,
-			    struct render_file, drm);
+	return container_of((struct drm_file *)file->private_data, struct render_file, drm);
 }
 
 static int render_release(struct inode *inode, struct file *file)
@@ -126,8 +125,7 @@ static struct sim_bo *mmap_lookup(struct render_file *rf, unsigned long pgoff)
 
 	mtree_lock(mt);
 	bo = mas_walk(&mas);
-	if (bo && (bo->owner != &rf->drm ||
-		   !kref_get_unless_zero(&bo->abo.tbo.base.refcount)))
+	if (bo && (bo->owner != &rf->drm || !kref_get_unless_zero(&bo->abo.tbo.base.refcount)))
 		bo = NULL;
 	mtree_unlock(mt);
 	return bo;
@@ -157,14 +155,12 @@ static int render_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-void sim_render_zap(struct sim_gpu *sim, unsigned long first,
-		    unsigned long npages)
+void sim_render_zap(struct sim_gpu *sim, unsigned long first, unsigned long npages)
 {
 	struct inode *inode = READ_ONCE(render_inode[sim->index]);
 
 	if (inode)
-		unmap_mapping_range(inode->i_mapping,
-				    (loff_t)first << PAGE_SHIFT,
+		unmap_mapping_range(inode->i_mapping, (loff_t)first << PAGE_SHIFT,
 				    (loff_t)npages << PAGE_SHIFT, 1);
 }
 
@@ -201,11 +197,12 @@ static int ioctl_version(void __user *arg)
 	return r;
 }
 
-static int info_reply(const struct drm_amdgpu_info *q, const void *data,
-		      size_t len)
+static int info_reply(const struct drm_amdgpu_info *q, const void *data, size_t len)
 {
 	return copy_to_user(u64_to_user_ptr(q->return_pointer), data,
-			    min_t(size_t, len, q->return_size)) ? -EFAULT : 0;
+			    min_t(size_t, len, q->return_size)) ?
+		       -EFAULT :
+		       0;
 }
 
 static void fill_dev_info(struct sim_dev *sd, struct drm_amdgpu_info_device *d)
@@ -247,7 +244,7 @@ static int ioctl_info(struct sim_dev *sd, void __user *arg)
 		struct drm_amdgpu_memory_info mem;
 		struct drm_amdgpu_info_firmware fw;
 		u32 word;
-	} *a;
+	} * a;
 	size_t len;
 	int r;
 
@@ -272,15 +269,13 @@ static int ioctl_info(struct sim_dev *sd, void __user *arg)
 	case AMDGPU_INFO_MEMORY:
 		a->mem.vram.total_heap_size = sd->gpu.vram_bytes;
 		a->mem.vram.usable_heap_size = sd->gpu.vram_bytes;
-		a->mem.vram.heap_usage = sd->gpu.vram_bytes -
-					 sim_vram_free_bytes(&sd->gpu);
+		a->mem.vram.heap_usage = sd->gpu.vram_bytes - sim_vram_free_bytes(&sd->gpu);
 		a->mem.cpu_accessible_vram = a->mem.vram;
 		len = sizeof(a->mem);
 		break;
 	case AMDGPU_INFO_READ_MMR_REG:
 		/* GB_ADDR_CONFIG and its like: of no use without graphics. */
-		len = min_t(size_t, q.read_mmr_reg.count * sizeof(u32),
-			    sizeof(*a));
+		len = min_t(size_t, q.read_mmr_reg.count * sizeof(u32), sizeof(*a));
 		break;
 	default:
 		kfree(a);
@@ -369,8 +364,8 @@ int sim_render_create(struct sim_dev *sd)
 	r = cdev_add(sd->cdev, devt, 1);
 	if (r)
 		goto err_region;
-	dev = device_create(render_class, &sd->adev.pdev->dev, devt, sd,
-			    "renderD%u", RENDER_FIRST + sd->gpu.index);
+	dev = device_create(render_class, &sd->adev.pdev->dev, devt, sd, "renderD%u",
+			    RENDER_FIRST + sd->gpu.index);
 	if (IS_ERR(dev)) {
 		r = PTR_ERR(dev);
 		goto err_region;

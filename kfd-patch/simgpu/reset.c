@@ -24,14 +24,12 @@ int amdgpu_in_reset(struct amdgpu_device *adev)
 
 	if (!atomic_dec_if_positive(&sd->reset_looks)) {
 		atomic_set(&sd->reset_domain.in_gpu_reset, 1);
-		amdgpu_reset_domain_schedule(&sd->reset_domain,
-					     &sd->adev.kfd.reset_work);
+		amdgpu_reset_domain_schedule(&sd->reset_domain, &sd->adev.kfd.reset_work);
 	}
 	return atomic_read(&adev->reset_domain->in_gpu_reset);
 }
 
-void amdgpu_reset_get_desc(struct amdgpu_reset_context *ctx, char *buf,
-			   size_t len)
+void amdgpu_reset_get_desc(struct amdgpu_reset_context *ctx, char *buf, size_t len)
 {
 	strscpy(buf, "KFD hang", len);
 }
@@ -66,8 +64,7 @@ static int gpu_recover(struct sim_dev *sd)
 
 static void reset_work(struct work_struct *work)
 {
-	struct amdgpu_device *adev = container_of(work, struct amdgpu_device,
-						  kfd.reset_work);
+	struct amdgpu_device *adev = container_of(work, struct amdgpu_device, kfd.reset_work);
 
 	gpu_recover(to_sim_dev(adev));
 }
@@ -76,8 +73,7 @@ static void reset_work(struct work_struct *work)
 void amdgpu_amdkfd_gpu_reset(struct amdgpu_device *adev)
 {
 	if (amdgpu_gpu_recovery)
-		amdgpu_reset_domain_schedule(adev->reset_domain,
-					     &adev->kfd.reset_work);
+		amdgpu_reset_domain_schedule(adev->reset_domain, &adev->kfd.reset_work);
 }
 
 int sim_reset_init(struct sim_dev *sd)
@@ -87,8 +83,7 @@ int sim_reset_init(struct sim_dev *sd)
 	kref_init(&domain->refcount);
 	init_rwsem(&domain->sem);
 	domain->type = SINGLE_DEVICE;
-	domain->wq = alloc_ordered_workqueue("simgpu%u-reset", 0,
-					     sd->gpu.index);
+	domain->wq = alloc_ordered_workqueue("simgpu%u-reset", 0, sd->gpu.index);
 	if (!domain->wq)
 		return -ENOMEM;
 	sd->adev.reset_domain = domain;
@@ -149,8 +144,7 @@ static int reset_set(void *data, u64 val)
 	/* 1: and wait for it; 2: only ask, as the KFD does */
 	if (val != 1 && val != 2)
 		return -EINVAL;
-	amdgpu_reset_domain_schedule(&sd->reset_domain,
-				     &sd->adev.kfd.reset_work);
+	amdgpu_reset_domain_schedule(&sd->reset_domain, &sd->adev.kfd.reset_work);
 	if (val == 1)
 		flush_work(&sd->adev.kfd.reset_work);
 	return 0;
@@ -196,12 +190,8 @@ void sim_reset_debugfs(struct sim_dev *sd)
 	debugfs_create_atomic_t("reset_looks", 0600, dir, &sd->reset_looks);
 	debugfs_create_file_unsafe("evict", 0200, dir, sd, &evict_fops);
 	debugfs_create_file_unsafe("quiesce", 0200, dir, sd, &quiesce_fops);
-	debugfs_create_file_unsafe("resets", 0444, dir, &sd->resets,
-				   &counter_fops);
-	debugfs_create_file_unsafe("evictions", 0444, dir, &sd->evictions,
-				   &counter_fops);
-	debugfs_create_file_unsafe("evicted_bytes", 0444, dir,
-				   &sd->evicted_bytes, &counter_fops);
-	debugfs_create_file_unsafe("restored_bytes", 0444, dir,
-				   &sd->restored_bytes, &counter_fops);
+	debugfs_create_file_unsafe("resets", 0444, dir, &sd->resets, &counter_fops);
+	debugfs_create_file_unsafe("evictions", 0444, dir, &sd->evictions, &counter_fops);
+	debugfs_create_file_unsafe("evicted_bytes", 0444, dir, &sd->evicted_bytes, &counter_fops);
+	debugfs_create_file_unsafe("restored_bytes", 0444, dir, &sd->restored_bytes, &counter_fops);
 }

@@ -43,7 +43,7 @@ u64 sim_save_bytes(const struct sim_hqd *hqd)
 	const struct sim_group *group;
 	u64 bytes = 0;
 
-	list_for_each_entry(group, &hqd->groups, hqd_link)
+	list_for_each_entry (group, &hqd->groups, hqd_link)
 		bytes += group->save_bytes;
 	return bytes;
 }
@@ -77,7 +77,7 @@ static struct sim_saved *find_saved(struct sim_engine *e, u64 mqd)
 {
 	struct sim_saved *saved;
 
-	list_for_each_entry(saved, &e->saved, link)
+	list_for_each_entry (saved, &e->saved, link)
 		if (saved->mqd == mqd)
 			return saved;
 	return NULL;
@@ -97,7 +97,7 @@ void sim_save_forget_all(struct sim_engine *e)
 {
 	struct sim_saved *saved, *n;
 
-	list_for_each_entry_safe(saved, n, &e->saved, link) {
+	list_for_each_entry_safe (saved, n, &e->saved, link) {
 		list_del(&saved->link);
 		kfree(saved);
 	}
@@ -140,7 +140,7 @@ static int write_groups(struct sim_engine *e, struct sim_hqd *hqd, struct sim_sa
 	const struct sim_group *group;
 	int err;
 
-	list_for_each_entry(group, &hqd->groups, hqd_link) {
+	list_for_each_entry (group, &hqd->groups, hqd_link) {
 		err = gfx9_workgroup_save(group->wg, area_write, &area);
 		if (err)
 			return err;
@@ -380,7 +380,7 @@ static void undo_read(struct sim_engine *e, struct sim_hqd *hqd)
 	struct sim_group *group, *n;
 	unsigned int i;
 
-	list_for_each_entry_safe(group, n, &hqd->groups, hqd_link)
+	list_for_each_entry_safe (group, n, &hqd->groups, hqd_link)
 		sim_group_free(e, group);
 	for (i = 0; i < SIM_INFLIGHT; i++)
 		hqd->packets[i].state = SIM_PACKET_FREE;

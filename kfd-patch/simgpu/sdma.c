@@ -19,12 +19,12 @@
 
 #include "engine.h"
 
-#define PIECE_BYTES	65536u
-#define ATOMIC_ADD64	47	/* SDMA_ATOMIC_ADD64 of ROCr's sdma_registers.h */
-#define DOORBELL_ENABLE	BIT(28)
-#define RLC_STRIDE	(mmSDMA0_RLC1_RB_CNTL - mmSDMA0_RLC0_RB_CNTL)
+#define PIECE_BYTES 65536u
+#define ATOMIC_ADD64 47 /* SDMA_ATOMIC_ADD64 of ROCr's sdma_registers.h */
+#define DOORBELL_ENABLE BIT(28)
+#define RLC_STRIDE (mmSDMA0_RLC1_RB_CNTL - mmSDMA0_RLC0_RB_CNTL)
 
-#define RLC(reg)	(mmSDMA0_RLC0_##reg - mmSDMA0_RLC0_RB_CNTL)
+#define RLC(reg) (mmSDMA0_RLC0_##reg - mmSDMA0_RLC0_RB_CNTL)
 
 static u32 engine_base(struct sim_engine *e, unsigned int engine)
 {
@@ -168,7 +168,7 @@ void sim_sdma_stop(struct sim_engine *e)
 
 enum outcome {
 	PACKET_DONE,
-	PACKET_AGAIN,	/* not done yet: a poll, or the next piece */
+	PACKET_AGAIN, /* not done yet: a poll, or the next piece */
 	PACKET_FAULT,
 };
 

@@ -16,18 +16,17 @@
 #include "driver.h"
 #include "amdgpu_amdkfd_gfx_v9.h"
 
-#define PT_ENTRIES	512UL
-#define PT_SHIFT	9
-#define PT_LEVELS	4
-#define PTE_ADDR	GENMASK_ULL(47, 12)
-#define VA_BITS		48
+#define PT_ENTRIES 512UL
+#define PT_SHIFT 9
+#define PT_LEVELS 4
+#define PTE_ADDR GENMASK_ULL(47, 12)
+#define VA_BITS 48
 
-#define MAPPING_START(m)	((m)->start)
-#define MAPPING_LAST(m)		((m)->last)
+#define MAPPING_START(m) ((m)->start)
+#define MAPPING_LAST(m) ((m)->last)
 
-INTERVAL_TREE_DEFINE(struct amdgpu_bo_va_mapping, rb, uint64_t, __subtree_last,
-		     MAPPING_START, MAPPING_LAST, static __maybe_unused,
-		     sim_va_it)
+INTERVAL_TREE_DEFINE(struct amdgpu_bo_va_mapping, rb, uint64_t, __subtree_last, MAPPING_START,
+		     MAPPING_LAST, static __maybe_unused, sim_va_it)
 
 struct sim_gpu *sim_of_vm(struct amdgpu_vm *vm)
 {
@@ -41,14 +40,12 @@ static u64 *table_of(u64 entry)
 
 static unsigned int index_at(u64 va, unsigned int level)
 {
-	return (va >> (PAGE_SHIFT + PT_SHIFT * (PT_LEVELS - 1 - level))) &
-	       (PT_ENTRIES - 1);
+	return (va >> (PAGE_SHIFT + PT_SHIFT * (PT_LEVELS - 1 - level))) & (PT_ENTRIES - 1);
 }
 
 static u64 pde_of(struct page *page)
 {
-	return page_to_phys(page) | AMDGPU_PTE_VALID | AMDGPU_PTE_SYSTEM |
-	       AMDGPU_PTE_SNOOPED;
+	return page_to_phys(page) | AMDGPU_PTE_VALID | AMDGPU_PTE_SYSTEM | AMDGPU_PTE_SNOOPED;
 }
 
 int sim_vm_create(struct sim_gpu *sim, struct amdgpu_vm *vm)
@@ -64,8 +61,7 @@ int sim_vm_create(struct sim_gpu *sim, struct amdgpu_vm *vm)
 	r = sim_bo_create(sim, SIM_BO_GTT, PAGE_SIZE, &root);
 	if (r)
 		return r;
-	r = xa_err(xa_store_irq(&sim->mem->roots, page_to_pfn(root->pages[0]),
-				root, GFP_KERNEL));
+	r = xa_err(xa_store_irq(&sim->mem->roots, page_to_pfn(root->pages[0]), root, GFP_KERNEL));
 	if (r) {
 		sim_bo_put(root);
 		return r;
@@ -135,10 +131,9 @@ static u64 *leaf_table(struct amdgpu_vm *vm, u64 va, bool make)
 static u64 pte_of(struct sim_bo *bo, unsigned long i, u64 pte_flags)
 {
 	if (bo->in_vram)
-		return ((u64)(bo->vram_first + i) << PAGE_SHIFT) | pte_flags |
-		       AMDGPU_PTE_VALID;
-	return page_to_phys(bo->pages[i]) | pte_flags | AMDGPU_PTE_VALID |
-	       AMDGPU_PTE_SYSTEM | AMDGPU_PTE_SNOOPED;
+		return ((u64)(bo->vram_first + i) << PAGE_SHIFT) | pte_flags | AMDGPU_PTE_VALID;
+	return page_to_phys(bo->pages[i]) | pte_flags | AMDGPU_PTE_VALID | AMDGPU_PTE_SYSTEM |
+	       AMDGPU_PTE_SNOOPED;
 }
 
 /**
@@ -170,8 +165,7 @@ int sim_vm_set(struct amdgpu_vm *vm, struct sim_bo *bo, u64 va, u64 pte_flags)
 		for (; i < bo->npages && slot < PT_ENTRIES; i++, slot++) {
 			u64 pte = pte_of(bo, i, pte_flags);
 
-			if ((table[slot] & AMDGPU_PTE_VALID) &&
-			    table[slot] != pte)
+			if ((table[slot] & AMDGPU_PTE_VALID) && table[slot] != pte)
 				moved = true;
 			WRITE_ONCE(table[slot], pte);
 		}
@@ -257,14 +251,12 @@ int sim_vm_walk(struct sim_gpu *sim, u64 pt_base, u64 va, struct sim_xlat *xlat)
 
 /* ---- What amdkfd and gpuvm.c call -------------------------------------- */
 
-struct amdgpu_bo_va_mapping *amdgpu_vm_bo_lookup_mapping(struct amdgpu_vm *vm,
-							 uint64_t addr)
+struct amdgpu_bo_va_mapping *amdgpu_vm_bo_lookup_mapping(struct amdgpu_vm *vm, uint64_t addr)
 {
 	return sim_va_it_iter_first(&vm->va, addr, addr);
 }
 
-struct amdgpu_bo_va *amdgpu_vm_bo_find(struct amdgpu_vm *vm,
-				       struct amdgpu_bo *bo)
+struct amdgpu_bo_va *amdgpu_vm_bo_find(struct amdgpu_vm *vm, struct amdgpu_bo *bo)
 {
 	struct amdgpu_vm_bo_base *base;
 
@@ -274,8 +266,7 @@ struct amdgpu_bo_va *amdgpu_vm_bo_find(struct amdgpu_vm *vm,
 	return NULL;
 }
 
-struct amdgpu_bo_va *amdgpu_vm_bo_add(struct amdgpu_device *adev,
-				      struct amdgpu_vm *vm,
+struct amdgpu_bo_va *amdgpu_vm_bo_add(struct amdgpu_device *adev, struct amdgpu_vm *vm,
 				      struct amdgpu_bo *bo)
 {
 	struct amdgpu_bo_va *bo_va = kzalloc(sizeof(*bo_va), GFP_KERNEL);
@@ -305,17 +296,15 @@ void amdgpu_vm_bo_del(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va)
 	kfree(bo_va);
 }
 
-int amdgpu_vm_bo_map(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va,
-		     uint64_t addr, uint64_t offset, uint64_t size,
-		     uint64_t flags)
+int amdgpu_vm_bo_map(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va, uint64_t addr,
+		     uint64_t offset, uint64_t size, uint64_t flags)
 {
 	struct amdgpu_vm *vm = bo_va->base.vm;
 	struct amdgpu_bo_va_mapping *mapping;
 	u64 start = addr >> PAGE_SHIFT;
 	u64 last = start + (size >> PAGE_SHIFT) - 1;
 
-	if ((addr | size) & ~PAGE_MASK || !size || last < start ||
-	    last >> (VA_BITS - PAGE_SHIFT))
+	if ((addr | size) & ~PAGE_MASK || !size || last < start || last >> (VA_BITS - PAGE_SHIFT))
 		return -EINVAL;
 	if (sim_va_it_iter_first(&vm->va, start, last))
 		return -EINVAL;
@@ -332,12 +321,11 @@ int amdgpu_vm_bo_map(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va,
 	return 0;
 }
 
-int amdgpu_vm_bo_unmap(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va,
-		       uint64_t addr)
+int amdgpu_vm_bo_unmap(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va, uint64_t addr)
 {
 	struct amdgpu_bo_va_mapping *mapping;
 
-	list_for_each_entry(mapping, &bo_va->valids, list) {
+	list_for_each_entry (mapping, &bo_va->valids, list) {
 		if (mapping->start != addr >> PAGE_SHIFT)
 			continue;
 		list_del(&mapping->list);
@@ -352,9 +340,8 @@ int amdgpu_vm_bo_unmap(struct amdgpu_device *adev, struct amdgpu_bo_va *bo_va,
  * As gmc_v9_0_flush_gpu_tlb_pasid() does it: all VMIDs that the ATC's table
  * maps to the pasid at this moment, and none that it mapped before.
  */
-int amdgpu_gmc_flush_gpu_tlb_pasid(struct amdgpu_device *adev, uint16_t pasid,
-				   uint32_t flush_type, bool all_hub,
-				   uint32_t inst)
+int amdgpu_gmc_flush_gpu_tlb_pasid(struct amdgpu_device *adev, uint16_t pasid, uint32_t flush_type,
+				   bool all_hub, uint32_t inst)
 {
 	unsigned int vmid;
 	u16 mapped;
@@ -363,16 +350,15 @@ int amdgpu_gmc_flush_gpu_tlb_pasid(struct amdgpu_device *adev, uint16_t pasid,
 	if (!down_read_trylock(&adev->reset_domain->sem))
 		return 0;
 	for (vmid = 1; vmid < AMDGPU_NUM_VMID; vmid++)
-		if (kgd_gfx_v9_get_atc_vmid_pasid_mapping_info(adev, vmid,
-							       &mapped) &&
+		if (kgd_gfx_v9_get_atc_vmid_pasid_mapping_info(adev, vmid, &mapped) &&
 		    mapped == pasid)
 			sim_tlb_flush(to_sim(adev), vmid, flush_type);
 	up_read(&adev->reset_domain->sem);
 	return 0;
 }
 
-void amdgpu_gmc_flush_gpu_tlb(struct amdgpu_device *adev, uint32_t vmid,
-			      uint32_t vmhub, uint32_t flush_type)
+void amdgpu_gmc_flush_gpu_tlb(struct amdgpu_device *adev, uint32_t vmid, uint32_t vmhub,
+			      uint32_t flush_type)
 {
 	/* The engine has one TLB; AMDGPU_GFXHUB(0) stands for it. */
 	if (vmhub != AMDGPU_GFXHUB(0))
@@ -384,20 +370,18 @@ void amdgpu_gmc_flush_gpu_tlb(struct amdgpu_device *adev, uint32_t vmid,
 }
 
 /* Of the series: one VMID, whosever it was. On a card, a loop over its hubs. */
-void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid,
-				  u32 flush_type, u32 xcc_mask)
+void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid, u32 flush_type,
+				  u32 xcc_mask)
 {
 	amdgpu_gmc_flush_gpu_tlb(adev, vmid, AMDGPU_GFXHUB(0), flush_type);
 }
 
-int amdgpu_vm_flush_compute_tlb(struct amdgpu_device *adev,
-				struct amdgpu_vm *vm, uint32_t flush_type,
-				uint32_t xcc_mask)
+int amdgpu_vm_flush_compute_tlb(struct amdgpu_device *adev, struct amdgpu_vm *vm,
+				uint32_t flush_type, uint32_t xcc_mask)
 {
 	u64 seq = atomic64_read(&vm->tlb_seq);
 
 	if (atomic64_xchg(&vm->kfd_last_flushed_seq, seq) == seq)
 		return 0;
-	return amdgpu_gmc_flush_gpu_tlb_pasid(adev, vm->pasid, flush_type,
-					      true, 0);
+	return amdgpu_gmc_flush_gpu_tlb_pasid(adev, vm->pasid, flush_type, true, 0);
 }

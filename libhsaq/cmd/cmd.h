@@ -14,13 +14,13 @@
 /* Options of all verbs, of which each takes its own. */
 struct hsaq_args {
 	const char *verb;
-	const char *device;	/* PCI address, GPU-<unique id>, or gpu_id */
+	const char *device; /* PCI address, GPU-<unique id>, or gpu_id */
 	bool has_for;
 	uint64_t for_ns;
 	uint32_t level;
 	uint32_t rights;
 	uint32_t min_level;
-	char **rest;		/* what is left; ends with NULL */
+	char **rest; /* what is left; ends with NULL */
 };
 
 /* What the words of a verb are, looked at before the KFD is opened. */
@@ -40,11 +40,10 @@ int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h);
 int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /** What @err of a call about @gpu_id (0: about none) means, and what would be right. */
-int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
-		   uint32_t gpu_id, const char *what, int err);
+int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h, uint32_t gpu_id,
+		   const char *what, int err);
 /** The device that --device names, else the only one. 0 or HSAQ_EXIT_OWN. */
-int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
-		    struct hsaq_device_info *info);
+int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h, struct hsaq_device_info *info);
 /** Does --device name @info? Always, where there is none. */
 bool hsaq_names(const char *device, const struct hsaq_device_info *info);
 /** No device is the one that --device names. Returns HSAQ_EXIT_OWN. */

@@ -18,13 +18,12 @@
 /* The one limit that a hold has, and when it is renewed. */
 struct limit {
 	uint64_t limit_ns;
-	uint64_t renew_ns;	/* 0: it is long enough */
-	uint64_t until_ns;	/* 0: no end */
+	uint64_t renew_ns; /* 0: it is long enough */
+	uint64_t until_ns; /* 0: no end */
 };
 
 /* What @err of a call about a device means. Returns HSAQ_EXIT_OWN. */
-static int fail_device(const struct hsaq_args *args, const struct hsaq *h,
-		       uint32_t gpu_id, int err)
+static int fail_device(const struct hsaq_args *args, const struct hsaq *h, uint32_t gpu_id, int err)
 {
 	char where[32];
 
@@ -32,8 +31,8 @@ static int fail_device(const struct hsaq_args *args, const struct hsaq *h,
 	return hsaq_fail_call(args, h, gpu_id, where, err);
 }
 
-static int find_limit(const struct hsaq_args *args, struct hsaq *h,
-		      uint32_t gpu_id, struct limit *limit)
+static int find_limit(const struct hsaq_args *args, struct hsaq *h, uint32_t gpu_id,
+		      struct limit *limit)
 {
 	struct hsaq_device_state state = { .size = sizeof(state) };
 	int err = hsaq_device_state(h, gpu_id, &state);
@@ -102,8 +101,7 @@ static int renew_hold(void *arg)
 }
 
 /* 0, or HSAQ_EXIT_OWN: said. CMD is not left behind where the hold is lost. */
-static int stay_held(const struct hsaq_args *args, const struct holding *k,
-		     struct hsaq_stay *stay)
+static int stay_held(const struct hsaq_args *args, const struct holding *k, struct hsaq_stay *stay)
 {
 	int err = hsaq_stay(stay);
 
@@ -126,17 +124,18 @@ static int end_hold(const struct hsaq_args *args, const struct holding *k)
 		fprintf(stderr, "hsaq: released: %u queues loaded\n", result.loaded);
 	else
 		fprintf(stderr, "hsaq: the hold had ended by %s\n",
-			result.ended == HSAQ_ENDED_LIMIT ? "its limit" :
-							   "a reset");
+			result.ended == HSAQ_ENDED_LIMIT ? "its limit" : "a reset");
 	return 0;
 }
 
-static int keep_hold(const struct hsaq_args *args, struct holding *k,
-		     const struct limit *limit)
+static int keep_hold(const struct hsaq_args *args, struct holding *k, const struct limit *limit)
 {
 	struct hsaq_stay stay = {
-		.until_ns = limit->until_ns, .renew_ns = limit->renew_ns,
-		.listen_fd = -1, .renew = renew_hold, .arg = k,
+		.until_ns = limit->until_ns,
+		.renew_ns = limit->renew_ns,
+		.listen_fd = -1,
+		.renew = renew_hold,
+		.arg = k,
 	};
 	int err = args->rest[0] ? start(args, &stay.child) : 0;
 
@@ -147,15 +146,14 @@ static int keep_hold(const struct hsaq_args *args, struct holding *k,
 	err = end_hold(args, k);
 	if (!stay.child)
 		return err;
-	return WIFSIGNALED(stay.status) ? 128 + WTERMSIG(stay.status) :
-					  WEXITSTATUS(stay.status);
+	return WIFSIGNALED(stay.status) ? 128 + WTERMSIG(stay.status) : WEXITSTATUS(stay.status);
 }
 
 int hsaq_check_hold(const struct hsaq_args *args)
 {
 	if (args->rest[0] && args->has_for)
 		return hsaq_fail(args, "--for and a command: which of the two is "
-				 "to end it?");
+				       "to end it?");
 	return 0;
 }
 
@@ -178,8 +176,8 @@ int hsaq_verb_hold(const struct hsaq_args *args, struct hsaq *h)
 	if (err)
 		return fail_device(args, h, k.gpu_id, err);
 	k.hold_id = result.hold_id;
-	fprintf(stderr, "hsaq: held: %u queues unloaded, %u failed, in %.1f us\n",
-		result.unloaded, result.failed, (double)result.wait_ns / 1000);
+	fprintf(stderr, "hsaq: held: %u queues unloaded, %u failed, in %.1f us\n", result.unloaded,
+		result.failed, (double)result.wait_ns / 1000);
 	return keep_hold(args, &k, &limit);
 }
 
@@ -211,11 +209,12 @@ static int parse_target(const struct hsaq_args *args, struct target *t)
 	unsigned long queue;
 
 	if (!text || args->rest[1])
-		return hsaq_fail(args, "write hsaq %s [OPTION...] PID or PID:QUEUE "
-				 "(hsaq ls lists them)", args->verb);
+		return hsaq_fail(args,
+				 "write hsaq %s [OPTION...] PID or PID:QUEUE "
+				 "(hsaq ls lists them)",
+				 args->verb);
 	colon = strchr(text, ':');
-	snprintf(pid, sizeof(pid), "%.*s",
-		 colon ? (int)(colon - text) : (int)strlen(text), text);
+	snprintf(pid, sizeof(pid), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
 	t->queue_id = HSAQ_ALL_QUEUES;
 	if (colon) {
 		queue = strtoul(colon + 1, &end, 10);
@@ -235,9 +234,8 @@ static socklen_t address(const struct target *t, struct sockaddr_un *addr)
 
 	memset(addr, 0, sizeof(*addr));
 	addr->sun_family = AF_UNIX;
-	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
-		     "hsaq/1/unload/%u/%d/%u", t->gpu_id, (int)t->pid,
-		     t->queue_id);
+	n = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1, "hsaq/1/unload/%u/%d/%u",
+		     t->gpu_id, (int)t->pid, t->queue_id);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -271,8 +269,7 @@ int hsaq_check_target(const struct hsaq_args *args)
 }
 
 /* What is named, on which device: does it have queues there? */
-static int find_target(const struct hsaq_args *args, struct hsaq *h,
-		       struct target *t)
+static int find_target(const struct hsaq_args *args, struct hsaq *h, struct target *t)
 {
 	struct hsaq_device_info info;
 	size_t queues = 0;
@@ -287,9 +284,11 @@ static int find_target(const struct hsaq_args *args, struct hsaq *h,
 	err = hsaq_queues(h, t->gpu_id, t->pid, count_queue, &queues);
 	if (err)
 		return fail_target(args, t, err);
-	return queues ? 0 : hsaq_fail(args, "process %d has no queues on device "
-				      "%u (hsaq ls lists who has)", (int)t->pid,
-				      t->gpu_id);
+	return queues ? 0 :
+			hsaq_fail(args,
+				  "process %d has no queues on device "
+				  "%u (hsaq ls lists who has)",
+				  (int)t->pid, t->gpu_id);
 }
 
 static int renew_unload(void *arg)
@@ -303,8 +302,11 @@ static int renew_unload(void *arg)
 static int keep_off(struct target *t, const struct limit *limit, int listen_fd)
 {
 	struct hsaq_stay stay = {
-		.until_ns = limit->until_ns, .renew_ns = limit->renew_ns,
-		.listen_fd = listen_fd, .renew = renew_unload, .arg = t,
+		.until_ns = limit->until_ns,
+		.renew_ns = limit->renew_ns,
+		.listen_fd = listen_fd,
+		.renew = renew_unload,
+		.arg = t,
 	};
 	int err = hsaq_stay(&stay);
 
@@ -332,15 +334,19 @@ int hsaq_verb_unload(const struct hsaq_args *args, struct hsaq *h)
 	t.limit_ns = limit.limit_ns;
 	listen_fd = listen_for_load(&t);
 	if (listen_fd == -EADDRINUSE)
-		return hsaq_fail(args, "process %d: another hsaq unload keeps it "
-				 "off", (int)t.pid);
+		return hsaq_fail(args,
+				 "process %d: another hsaq unload keeps it "
+				 "off",
+				 (int)t.pid);
 	err = listen_fd < 0 ? listen_fd : hsaq_stay_prepare();
 	if (!err)
 		err = renew_unload(&t);
 	if (err)
 		return fail_target(args, &t, err);
-	fprintf(stderr, "hsaq: process %d is off; hsaq load, Ctrl-C%s puts it "
-		"back\n", (int)t.pid, limit.until_ns ? " or the time's end" : "");
+	fprintf(stderr,
+		"hsaq: process %d is off; hsaq load, Ctrl-C%s puts it "
+		"back\n",
+		(int)t.pid, limit.until_ns ? " or the time's end" : "");
 	err = keep_off(&t, &limit, listen_fd);
 	return err ? fail_target(args, &t, err) : 0;
 }
@@ -357,19 +363,20 @@ static int ask_to_load(const struct hsaq_args *args, const struct target *t)
 		return hsaq_fail(args, "socket: %s", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&addr, address(t, &addr))) {
 		close(fd);
-		return hsaq_fail(args, "no hsaq unload keeps process %d off%s",
-				 (int)t->pid, t->queue_id == HSAQ_ALL_QUEUES ? "" :
-				 " by that queue");
+		return hsaq_fail(args, "no hsaq unload keeps process %d off%s", (int)t->pid,
+				 t->queue_id == HSAQ_ALL_QUEUES ? "" : " by that queue");
 	}
 	n = read(fd, &answer, sizeof(answer));
 	close(fd);
 	if (n == sizeof(answer) && answer == -EPERM)
-		return hsaq_fail(args, "process %d: another user's hsaq unload "
-				 "keeps it off (sudo)", (int)t->pid);
+		return hsaq_fail(args,
+				 "process %d: another user's hsaq unload "
+				 "keeps it off (sudo)",
+				 (int)t->pid);
 	/* Without an answer: it ended otherwise, and the driver loads then. */
 	return n == sizeof(answer) && answer ?
-		       hsaq_fail(args, "process %d: %s", (int)t->pid,
-				 strerror(-answer)) : 0;
+		       hsaq_fail(args, "process %d: %s", (int)t->pid, strerror(-answer)) :
+		       0;
 }
 
 int hsaq_verb_load(const struct hsaq_args *args, struct hsaq *h)
@@ -384,8 +391,9 @@ int hsaq_verb_load(const struct hsaq_args *args, struct hsaq *h)
 
 int hsaq_check_grant(const struct hsaq_args *args)
 {
-	return args->rest[0] ? 0 : hsaq_fail(args, "no command; write hsaq grant "
-					     "-- CMD");
+	return args->rest[0] ? 0 :
+			       hsaq_fail(args, "no command; write hsaq grant "
+					       "-- CMD");
 }
 
 static int open_grant(const struct hsaq_args *args, int *fd)
@@ -396,7 +404,8 @@ static int open_grant(const struct hsaq_args *args, int *fd)
 	return hsaq_fail(args, "/dev/kfd_sched: %s%s", strerror(-*fd),
 			 *fd == -ENOENT ? "; it takes the patched driver with "
 					  "amdgpu.sched_policy=2" :
-			 *fd == -EACCES ? "; join the group that owns it" : "");
+			 *fd == -EACCES ? "; join the group that owns it" :
+					  "");
 }
 
 int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h)

@@ -32,12 +32,11 @@ static const struct verb {
 	{ "ls", "hd", "", "devices and queues", check_nothing, hsaq_verb_ls },
 	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
 	  hsaq_check_target, hsaq_verb_unload },
-	{ "load", "hd", "PID[:QUEUE]", "end an hsaq unload", hsaq_check_target,
-	  hsaq_verb_load },
-	{ "hold", "hdfl", "[--level=N] [--for=1s | -- CMD]",
-	  "keep all best-effort queues off", hsaq_check_hold, hsaq_verb_hold },
-	{ "grant", "hdmr", "[--rights=R] [--min-level=N] -- CMD",
-	  "run CMD with a right to hold", hsaq_check_grant, hsaq_verb_grant },
+	{ "load", "hd", "PID[:QUEUE]", "end an hsaq unload", hsaq_check_target, hsaq_verb_load },
+	{ "hold", "hdfl", "[--level=N] [--for=1s | -- CMD]", "keep all best-effort queues off",
+	  hsaq_check_hold, hsaq_verb_hold },
+	{ "grant", "hdmr", "[--rights=R] [--min-level=N] -- CMD", "run CMD with a right to hold",
+	  hsaq_check_grant, hsaq_verb_grant },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -56,11 +55,11 @@ static void help(void)
 	printf("Usage: hsaq VERB [OPTION...]\n\nQueues of AMD's compute driver "
 	       "(KFD).\n\n");
 	for (size_t i = 0; i < VERBS; i++)
-		printf("  %-6s %-39s %s\n", verbs[i].name, verbs[i].args,
-		       verbs[i].doc);
+		printf("  %-6s %-39s %s\n", verbs[i].name, verbs[i].args, verbs[i].doc);
 	printf("\nAll take --device=D: a PCI address, GPU-<unique id>, or a "
 	       "gpu_id.\nLevels are 0 (most urgent) to %d. R: hold, raise, others, "
-	       "read, with commas.\nhsaq(1) says more.\n", HSAQ_LEVEL_MAX);
+	       "read, with commas.\nhsaq(1) says more.\n",
+	       HSAQ_LEVEL_MAX);
 }
 
 int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
@@ -78,8 +77,8 @@ int hsaq_fail(const struct hsaq_args *args, const char *fmt, ...)
 	return HSAQ_EXIT_OWN;
 }
 
-int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
-		   uint32_t gpu_id, const char *what, int err)
+int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h, uint32_t gpu_id,
+		   const char *what, int err)
 {
 	char line[HSAQ_WHY_LEN];
 
@@ -88,17 +87,23 @@ int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h,
 		hsaq_device_mode_line(h, gpu_id, line, sizeof(line));
 		return hsaq_fail(args, "%s: not with this kernel: %s", what, line);
 	case -EPERM:
-		return hsaq_fail(args, "%s: not permitted: it takes CAP_SYS_ADMIN "
+		return hsaq_fail(args,
+				 "%s: not permitted: it takes CAP_SYS_ADMIN "
 				 "(sudo), or the right to open /dev/kfd_sched "
-				 "(ls -l names its group)", what);
+				 "(ls -l names its group)",
+				 what);
 	case -ESRCH:
-		return hsaq_fail(args, "%s: no such process, or it does not have "
-				 "the KFD open", what);
+		return hsaq_fail(args,
+				 "%s: no such process, or it does not have "
+				 "the KFD open",
+				 what);
 	case -ENOENT:
 		return hsaq_fail(args, "%s: no such queue (hsaq ls)", what);
 	case -ETIME:
-		return hsaq_fail(args, "%s: the queue did not answer, and is "
-				 "quarantined (dmesg)", what);
+		return hsaq_fail(args,
+				 "%s: the queue did not answer, and is "
+				 "quarantined (dmesg)",
+				 what);
 	default:
 		return hsaq_fail(args, "%s: %s", what, strerror(-err));
 	}
@@ -109,7 +114,9 @@ static int run(const struct hsaq_args *args, const struct verb *verb)
 {
 	char why[HSAQ_WHY_LEN] = "";
 	const struct hsaq_open_opts opts = {
-		.size = sizeof(opts), .why = why, .why_len = sizeof(why),
+		.size = sizeof(opts),
+		.why = why,
+		.why_len = sizeof(why),
 	};
 	struct hsaq *h;
 	int err = hsaq_open(&opts, &h);
@@ -127,13 +134,11 @@ bool hsaq_names(const char *device, const struct hsaq_device_info *info)
 
 	if (!device)
 		return true;
-	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", info->pci_domain,
-		 info->pci_bus, info->pci_dev, info->pci_fn);
-	snprintf(uuid, sizeof(uuid), "GPU-%016llx",
-		 (unsigned long long)info->unique_id);
+	snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", info->pci_domain, info->pci_bus,
+		 info->pci_dev, info->pci_fn);
+	snprintf(uuid, sizeof(uuid), "GPU-%016llx", (unsigned long long)info->unique_id);
 	snprintf(id, sizeof(id), "%u", info->gpu_id);
-	return !strcasecmp(device, pci) || !strcasecmp(device, uuid) ||
-	       !strcmp(device, id);
+	return !strcasecmp(device, pci) || !strcasecmp(device, uuid) || !strcmp(device, id);
 }
 
 int hsaq_fail_device(const struct hsaq_args *args)
@@ -142,7 +147,7 @@ int hsaq_fail_device(const struct hsaq_args *args)
 		return hsaq_fail(args, "--device=%s: no such device (hsaq ls lists them)",
 				 args->device);
 	return hsaq_fail(args, "the KFD lists no GPU; does amdgpu support this "
-			 "one? (dmesg)");
+			       "one? (dmesg)");
 }
 
 struct choice {
@@ -160,8 +165,7 @@ static int choose(const struct hsaq_device_info *info, void *arg)
 	return 0;
 }
 
-int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
-		    struct hsaq_device_info *info)
+int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h, struct hsaq_device_info *info)
 {
 	struct choice c = { .device = args->device, .info = info };
 	int err = hsaq_devices(h, choose, &c);
@@ -171,60 +175,67 @@ int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h,
 	if (!c.count)
 		return hsaq_fail_device(args);
 	if (c.count > 1)
-		return hsaq_fail(args, "%zu devices: say which by --device (hsaq "
-				 "ls lists them)", c.count);
+		return hsaq_fail(args,
+				 "%zu devices: say which by --device (hsaq "
+				 "ls lists them)",
+				 c.count);
 	return 0;
 }
 
 /* ---- options --------------------------------------------------------------------- */
 
-static int parse_level(const struct hsaq_args *args, const char *option,
-		       const char *text, uint32_t *level)
+static int parse_level(const struct hsaq_args *args, const char *option, const char *text,
+		       uint32_t *level)
 {
 	char *end;
 	unsigned long v = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || v > HSAQ_LEVEL_MAX)
-		return hsaq_fail(args, "--%s=%s: not a level; 0 (most urgent) to %d",
-				 option, text, HSAQ_LEVEL_MAX);
+		return hsaq_fail(args, "--%s=%s: not a level; 0 (most urgent) to %d", option, text,
+				 HSAQ_LEVEL_MAX);
 	*level = (uint32_t)v;
 	return 0;
 }
 
-static int parse_rights(const struct hsaq_args *args, char *text,
-			uint32_t *rights)
+static int parse_rights(const struct hsaq_args *args, char *text, uint32_t *rights)
 {
 	static const struct {
 		const char *name;
 		uint32_t bit;
 	} right[] = {
-		{ "hold", HSAQ_RIGHT_HOLD }, { "raise", HSAQ_RIGHT_RAISE },
-		{ "others", HSAQ_RIGHT_OTHERS }, { "read", HSAQ_RIGHT_READ },
+		{ "hold", HSAQ_RIGHT_HOLD },
+		{ "raise", HSAQ_RIGHT_RAISE },
+		{ "others", HSAQ_RIGHT_OTHERS },
+		{ "read", HSAQ_RIGHT_READ },
 	};
 	const size_t count = sizeof(right) / sizeof(right[0]);
 	char *save = NULL;
 
 	*rights = 0;
-	for (char *word = strtok_r(text, ",", &save); word;
-	     word = strtok_r(NULL, ",", &save)) {
+	for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
 		size_t i = 0;
 
 		while (i < count && strcmp(word, right[i].name))
 			i++;
 		if (i == count)
-			return hsaq_fail(args, "%s: no such right; hold, raise, "
-					 "others, read", word);
+			return hsaq_fail(args,
+					 "%s: no such right; hold, raise, "
+					 "others, read",
+					 word);
 		*rights |= right[i].bit;
 	}
-	return *rights ? 0 : hsaq_fail(args, "--rights= names none; hold, raise, "
-				       "others, read");
+	return *rights ? 0 :
+			 hsaq_fail(args, "--rights= names none; hold, raise, "
+					 "others, read");
 }
 
 static int parse_for(const struct hsaq_args *args, const char *text, uint64_t *ns)
 {
 	if (gp_parse_duration(text, ns) || !*ns)
-		return hsaq_fail(args, "--for=%s: not a time; write a number and "
-				 "a unit: 300us, 2s", text);
+		return hsaq_fail(args,
+				 "--for=%s: not a time; write a number and "
+				 "a unit: 300us, 2s",
+				 text);
 	return 0;
 }
 
@@ -238,8 +249,8 @@ static const char *option_name(int key)
 }
 
 /* 0, or what the command shall exit with; *@helped: 0, and nothing is to be done. */
-static int parse(int argc, char **argv, const struct verb *verb,
-		 struct hsaq_args *args, bool *helped)
+static int parse(int argc, char **argv, const struct verb *verb, struct hsaq_args *args,
+		 bool *helped)
 {
 	int key, err = 0;
 
@@ -247,8 +258,10 @@ static int parse(int argc, char **argv, const struct verb *verb,
 	opterr = 0;
 	while (!err && (key = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (key != '?' && !strchr(verb->takes, key))
-			return hsaq_fail(args, "--%s: no option of this verb; see "
-					 "hsaq --help", option_name(key));
+			return hsaq_fail(args,
+					 "--%s: no option of this verb; see "
+					 "hsaq --help",
+					 option_name(key));
 		switch (key) {
 		case 'd':
 			args->device = optarg;
@@ -265,14 +278,14 @@ static int parse(int argc, char **argv, const struct verb *verb,
 			err = parse_level(args, "level", optarg, &args->level);
 			break;
 		case 'm':
-			err = parse_level(args, "min-level", optarg,
-					  &args->min_level);
+			err = parse_level(args, "min-level", optarg, &args->min_level);
 			break;
 		case 'r':
 			err = parse_rights(args, optarg, &args->rights);
 			break;
 		default:
-			err = hsaq_fail(args, "%s: option not known, or its value "
+			err = hsaq_fail(args,
+					"%s: option not known, or its value "
 					"missing; see hsaq --help",
 					argv[optind - 1]);
 		}

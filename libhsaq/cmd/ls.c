@@ -6,12 +6,9 @@
 #include "libhsaq/cmd/cmd.h"
 
 static const char *const state_name[] = {
-	[HSAQ_STATE_INACTIVE] = "inactive",
-	[HSAQ_STATE_LOADED] = "loaded",
-	[HSAQ_STATE_WAITING] = "waiting",
-	[HSAQ_STATE_HELD] = "held",
-	[HSAQ_STATE_EVICTED] = "evicted",
-	[HSAQ_STATE_SAVING] = "saving",
+	[HSAQ_STATE_INACTIVE] = "inactive",	  [HSAQ_STATE_LOADED] = "loaded",
+	[HSAQ_STATE_WAITING] = "waiting",	  [HSAQ_STATE_HELD] = "held",
+	[HSAQ_STATE_EVICTED] = "evicted",	  [HSAQ_STATE_SAVING] = "saving",
 	[HSAQ_STATE_QUARANTINED] = "quarantined",
 };
 
@@ -79,11 +76,11 @@ static int print_device(const struct hsaq_device_info *info, void *arg)
 		if (state.holders && state.hold_level <= HSAQ_LEVEL_MAX)
 			snprintf(hold, sizeof(hold), "lc:%u", state.hold_level);
 	}
-	printf("%8u  %04x:%02x:%02x.%x  GPU-%016llx  gfx%x%x%x  %7s  %5s  %s\n",
-	       info->gpu_id, info->pci_domain, info->pci_bus, info->pci_dev,
-	       info->pci_fn, (unsigned long long)info->unique_id,
-	       info->gfx_version / 10000, info->gfx_version / 100 % 100,
-	       info->gfx_version % 100, slots, hold, gp_printable(name));
+	printf("%8u  %04x:%02x:%02x.%x  GPU-%016llx  gfx%x%x%x  %7s  %5s  %s\n", info->gpu_id,
+	       info->pci_domain, info->pci_bus, info->pci_dev, info->pci_fn,
+	       (unsigned long long)info->unique_id, info->gfx_version / 10000,
+	       info->gfx_version / 100 % 100, info->gfx_version % 100, slots, hold,
+	       gp_printable(name));
 	return 0;
 }
 
@@ -96,10 +93,10 @@ static void print_known(const struct hsaq_queue_info *q)
 	if (q->slot != ~0u)
 		snprintf(slot, sizeof(slot), "%u.%u", q->pipe, q->slot);
 	printf("%-11s  %-8s  %5s  %8llu  %8llu  %8llu  %10.1f  %10.1f",
-	       q->state <= HSAQ_STATE_QUARANTINED ? state_name[q->state] : "?",
-	       cls, slot, (unsigned long long)q->loads,
-	       (unsigned long long)q->saves, (unsigned long long)q->saves_midwave,
-	       (double)q->loaded_ns / 1e6, (double)q->waiting_ns / 1e6);
+	       q->state <= HSAQ_STATE_QUARANTINED ? state_name[q->state] : "?", cls, slot,
+	       (unsigned long long)q->loads, (unsigned long long)q->saves,
+	       (unsigned long long)q->saves_midwave, (double)q->loaded_ns / 1e6,
+	       (double)q->waiting_ns / 1e6);
 }
 
 static int print_queue(const struct hsaq_queue_info *q, void *arg)
@@ -108,13 +105,12 @@ static int print_queue(const struct hsaq_queue_info *q, void *arg)
 	char comm[32];
 
 	gp_read_comm(q->pid, comm, sizeof(comm));
-	printf("%7d  %5u  %8u  %-7s  ", q->pid, q->queue_id, q->gpu_id,
-	       type[q->type]);
+	printf("%7d  %5u  %8u  %-7s  ", q->pid, q->queue_id, q->gpu_id, type[q->type]);
 	if (q->state >= 0)
 		print_known(q);
 	else
-		printf("%-11s  %-8s  %5s  %8s  %8s  %8s  %10s  %10s", "-", "-",
-		       "-", "-", "-", "-", "-", "-");
+		printf("%-11s  %-8s  %5s  %8s  %8s  %8s  %10s  %10s", "-", "-", "-", "-", "-", "-",
+		       "-", "-");
 	printf("  %s\n", gp_printable(comm));
 	return 0;
 }
@@ -137,16 +133,16 @@ int hsaq_verb_ls(const struct hsaq_args *args, struct hsaq *h)
 		return hsaq_fail_device(args);
 	if (!err)
 		err = hsaq_devices(h, print_mode, &l);
-	printf("\n%8s  %-12s  %-20s  %-6s  %7s  %5s  %s\n", "GPU_ID",
-	       "PCI", "UUID", "ISA", "LOADED", "HELD", "NAME");
+	printf("\n%8s  %-12s  %-20s  %-6s  %7s  %5s  %s\n", "GPU_ID", "PCI", "UUID", "ISA",
+	       "LOADED", "HELD", "NAME");
 	if (!err)
 		err = hsaq_devices(h, print_device, &l);
 	if (err)
 		return hsaq_fail_call(args, h, 0, "devices", err);
 	printf("\n%7s  %5s  %8s  %-7s  %-11s  %-8s  %5s  %8s  %8s  %8s  %10s  "
-	       "%10s  %s\n", "PID", "QUEUE", "GPU_ID", "TYPE", "STATE", "CLASS",
-	       "SLOT", "LOADS", "SAVES", "MIDWAVE", "LOADED_MS", "WAITED_MS",
-	       "COMMAND");
+	       "%10s  %s\n",
+	       "PID", "QUEUE", "GPU_ID", "TYPE", "STATE", "CLASS", "SLOT", "LOADS", "SAVES",
+	       "MIDWAVE", "LOADED_MS", "WAITED_MS", "COMMAND");
 	err = hsaq_devices(h, print_queues_of, &l);
 	return err ? hsaq_fail_call(args, h, 0, "queues", err) : 0;
 }

@@ -68,119 +68,109 @@ typedef struct {
 
 /* Every function by its exported name: how many arguments, the name, and type and
  * name of each argument. */
-#define FACE_API(X) \
-	X(1, cuInit, unsigned int, flags) \
-	X(1, cuDriverGetVersion, int *, version) \
-	X(2, cuGetErrorName, CUresult, error, const char **, name) \
-	X(2, cuGetErrorString, CUresult, error, const char **, text) \
-	X(4, cuGetProcAddress, const char *, name, void **, fn, int, version, \
-	  uint64_t, flags) \
-	X(5, cuGetProcAddress_v2, const char *, name, void **, fn, int, version, \
-	  uint64_t, flags, int *, status) \
-	X(2, cuDeviceGet, CUdevice *, dev, int, ordinal) \
-	X(1, cuDeviceGetCount, int *, count) \
-	X(3, cuDeviceGetName, char *, name, int, len, CUdevice, dev) \
-	X(2, cuDeviceGetUuid, CUuuid *, uuid, CUdevice, dev) \
-	X(2, cuDeviceGetUuid_v2, CUuuid *, uuid, CUdevice, dev) \
-	X(3, cuDeviceGetPCIBusId, char *, id, int, len, CUdevice, dev) \
-	X(2, cuDeviceGetByPCIBusId, CUdevice *, dev, const char *, id) \
-	X(3, cuDeviceGetAttribute, int *, value, int, attribute, CUdevice, dev) \
-	X(2, cuDeviceTotalMem_v2, size_t *, bytes, CUdevice, dev) \
-	X(3, cuDeviceComputeCapability, int *, major, int *, minor, CUdevice, dev) \
-	X(2, cuDevicePrimaryCtxRetain, CUcontext *, ctx, CUdevice, dev) \
-	X(1, cuDevicePrimaryCtxRelease_v2, CUdevice, dev) \
-	X(3, cuDevicePrimaryCtxGetState, CUdevice, dev, unsigned int *, flags, \
-	  int *, active) \
-	X(2, cuDevicePrimaryCtxSetFlags_v2, CUdevice, dev, unsigned int, flags) \
-	X(1, cuDevicePrimaryCtxReset_v2, CUdevice, dev) \
-	X(3, cuCtxCreate_v2, CUcontext *, ctx, unsigned int, flags, CUdevice, dev) \
-	X(4, cuCtxCreate_v4, CUcontext *, ctx, void *, params, unsigned int, flags, \
-	  CUdevice, dev) \
-	X(1, cuCtxDestroy_v2, CUcontext, ctx) \
-	X(1, cuCtxGetCurrent, CUcontext *, ctx) \
-	X(1, cuCtxSetCurrent, CUcontext, ctx) \
-	X(1, cuCtxPushCurrent_v2, CUcontext, ctx) \
-	X(1, cuCtxPopCurrent_v2, CUcontext *, ctx) \
-	X(1, cuCtxGetDevice, CUdevice *, dev) \
-	X(0, cuCtxSynchronize) \
-	X(2, cuCtxGetStreamPriorityRange, int *, least, int *, greatest) \
-	X(2, cuCtxGetApiVersion, CUcontext, ctx, unsigned int *, version) \
-	X(1, cuCtxGetFlags, unsigned int *, flags) \
-	X(2, cuStreamCreate, CUstream *, stream, unsigned int, flags) \
-	X(3, cuStreamCreateWithPriority, CUstream *, stream, unsigned int, flags, \
-	  int, priority) \
-	X(1, cuStreamDestroy_v2, CUstream, stream) \
-	X(1, cuStreamSynchronize, CUstream, stream) \
-	X(1, cuStreamQuery, CUstream, stream) \
-	X(3, cuStreamWaitEvent, CUstream, stream, CUevent, event, unsigned int, flags) \
-	X(4, cuStreamWriteValue32_v2, CUstream, stream, CUdeviceptr, at, \
-	  unsigned int, value, unsigned int, flags) \
-	X(2, cuStreamGetCtx, CUstream, stream, CUcontext *, ctx) \
-	X(2, cuStreamGetFlags, CUstream, stream, unsigned int *, flags) \
-	X(2, cuStreamGetPriority, CUstream, stream, int *, priority) \
-	X(2, cuStreamBeginCapture_v2, CUstream, stream, int, mode) \
-	X(2, cuStreamEndCapture, CUstream, stream, CUgraph *, graph) \
-	X(2, cuStreamIsCapturing, CUstream, stream, int *, status) \
-	X(1, cuThreadExchangeStreamCaptureMode, int *, mode) \
-	X(2, cuEventCreate, CUevent *, event, unsigned int, flags) \
-	X(2, cuEventRecord, CUevent, event, CUstream, stream) \
-	X(1, cuEventSynchronize, CUevent, event) \
-	X(1, cuEventQuery, CUevent, event) \
-	X(3, cuEventElapsedTime, float *, ms, CUevent, start, CUevent, end) \
-	X(3, cuEventElapsedTime_v2, float *, ms, CUevent, start, CUevent, end) \
-	X(1, cuEventDestroy_v2, CUevent, event) \
-	X(2, cuMemAlloc_v2, CUdeviceptr *, ptr, size_t, bytes) \
-	X(1, cuMemFree_v2, CUdeviceptr, ptr) \
-	X(2, cuMemGetInfo_v2, size_t *, free_bytes, size_t *, total_bytes) \
-	X(2, cuMemAllocHost_v2, void **, ptr, size_t, bytes) \
-	X(3, cuMemHostAlloc, void **, ptr, size_t, bytes, unsigned int, flags) \
-	X(1, cuMemFreeHost, void *, ptr) \
-	X(3, cuMemHostGetDevicePointer_v2, CUdeviceptr *, dptr, void *, ptr, \
-	  unsigned int, flags) \
-	X(2, cuMemHostGetFlags, unsigned int *, flags, void *, ptr) \
-	X(3, cuMemcpyHtoD_v2, CUdeviceptr, dst, const void *, src, size_t, bytes) \
-	X(3, cuMemcpyDtoH_v2, void *, dst, CUdeviceptr, src, size_t, bytes) \
-	X(3, cuMemcpyDtoD_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes) \
-	X(4, cuMemcpyHtoDAsync_v2, CUdeviceptr, dst, const void *, src, size_t, bytes, \
-	  CUstream, stream) \
-	X(4, cuMemcpyDtoHAsync_v2, void *, dst, CUdeviceptr, src, size_t, bytes, \
-	  CUstream, stream) \
-	X(4, cuMemcpyDtoDAsync_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes, \
-	  CUstream, stream) \
-	X(3, cuMemsetD8_v2, CUdeviceptr, dst, unsigned char, value, size_t, count) \
-	X(3, cuMemsetD32_v2, CUdeviceptr, dst, unsigned int, value, size_t, count) \
-	X(4, cuMemsetD8Async, CUdeviceptr, dst, unsigned char, value, size_t, count, \
-	  CUstream, stream) \
-	X(4, cuMemsetD32Async, CUdeviceptr, dst, unsigned int, value, size_t, count, \
-	  CUstream, stream) \
-	X(2, cuModuleLoadData, CUmodule *, module, const void *, image) \
-	X(5, cuModuleLoadDataEx, CUmodule *, module, const void *, image, \
-	  unsigned int, count, int *, options, void **, values) \
-	X(1, cuModuleUnload, CUmodule, module) \
-	X(3, cuModuleGetFunction, CUfunction *, fn, CUmodule, module, \
-	  const char *, name) \
-	X(4, cuModuleGetGlobal_v2, CUdeviceptr *, ptr, size_t *, bytes, \
-	  CUmodule, module, const char *, name) \
-	X(3, cuFuncSetAttribute, CUfunction, fn, int, attribute, int, value) \
-	X(3, cuFuncGetAttribute, int *, value, int, attribute, CUfunction, fn) \
-	X(4, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *, blocks, \
-	  CUfunction, fn, int, threads, size_t, shared_bytes) \
-	X(11, cuLaunchKernel, CUfunction, fn, unsigned int, grid_x, \
-	  unsigned int, grid_y, unsigned int, grid_z, unsigned int, block_x, \
-	  unsigned int, block_y, unsigned int, block_z, unsigned int, shared_bytes, \
-	  CUstream, stream, void **, params, void **, extra) \
-	X(4, cuLaunchKernelEx, const CUlaunchConfig *, config, CUfunction, fn, \
-	  void **, params, void **, extra) \
-	X(10, cuLaunchCooperativeKernel, CUfunction, fn, unsigned int, grid_x, \
-	  unsigned int, grid_y, unsigned int, grid_z, unsigned int, block_x, \
-	  unsigned int, block_y, unsigned int, block_z, unsigned int, shared_bytes, \
-	  CUstream, stream, void **, params) \
-	X(3, cuGraphInstantiateWithFlags, CUgraphExec *, exec, CUgraph, graph, \
-	  uint64_t, flags) \
-	X(5, cuGraphInstantiate_v2, CUgraphExec *, exec, CUgraph, graph, \
-	  void **, node, char *, log, size_t, log_bytes) \
-	X(2, cuGraphLaunch, CUgraphExec, exec, CUstream, stream) \
-	X(1, cuGraphDestroy, CUgraph, graph) \
+#define FACE_API(X)                                                                                \
+	X(1, cuInit, unsigned int, flags)                                                          \
+	X(1, cuDriverGetVersion, int *, version)                                                   \
+	X(2, cuGetErrorName, CUresult, error, const char **, name)                                 \
+	X(2, cuGetErrorString, CUresult, error, const char **, text)                               \
+	X(4, cuGetProcAddress, const char *, name, void **, fn, int, version, uint64_t, flags)     \
+	X(5, cuGetProcAddress_v2, const char *, name, void **, fn, int, version, uint64_t, flags,  \
+	  int *, status)                                                                           \
+	X(2, cuDeviceGet, CUdevice *, dev, int, ordinal)                                           \
+	X(1, cuDeviceGetCount, int *, count)                                                       \
+	X(3, cuDeviceGetName, char *, name, int, len, CUdevice, dev)                               \
+	X(2, cuDeviceGetUuid, CUuuid *, uuid, CUdevice, dev)                                       \
+	X(2, cuDeviceGetUuid_v2, CUuuid *, uuid, CUdevice, dev)                                    \
+	X(3, cuDeviceGetPCIBusId, char *, id, int, len, CUdevice, dev)                             \
+	X(2, cuDeviceGetByPCIBusId, CUdevice *, dev, const char *, id)                             \
+	X(3, cuDeviceGetAttribute, int *, value, int, attribute, CUdevice, dev)                    \
+	X(2, cuDeviceTotalMem_v2, size_t *, bytes, CUdevice, dev)                                  \
+	X(3, cuDeviceComputeCapability, int *, major, int *, minor, CUdevice, dev)                 \
+	X(2, cuDevicePrimaryCtxRetain, CUcontext *, ctx, CUdevice, dev)                            \
+	X(1, cuDevicePrimaryCtxRelease_v2, CUdevice, dev)                                          \
+	X(3, cuDevicePrimaryCtxGetState, CUdevice, dev, unsigned int *, flags, int *, active)      \
+	X(2, cuDevicePrimaryCtxSetFlags_v2, CUdevice, dev, unsigned int, flags)                    \
+	X(1, cuDevicePrimaryCtxReset_v2, CUdevice, dev)                                            \
+	X(3, cuCtxCreate_v2, CUcontext *, ctx, unsigned int, flags, CUdevice, dev)                 \
+	X(4, cuCtxCreate_v4, CUcontext *, ctx, void *, params, unsigned int, flags, CUdevice, dev) \
+	X(1, cuCtxDestroy_v2, CUcontext, ctx)                                                      \
+	X(1, cuCtxGetCurrent, CUcontext *, ctx)                                                    \
+	X(1, cuCtxSetCurrent, CUcontext, ctx)                                                      \
+	X(1, cuCtxPushCurrent_v2, CUcontext, ctx)                                                  \
+	X(1, cuCtxPopCurrent_v2, CUcontext *, ctx)                                                 \
+	X(1, cuCtxGetDevice, CUdevice *, dev)                                                      \
+	X(0, cuCtxSynchronize)                                                                     \
+	X(2, cuCtxGetStreamPriorityRange, int *, least, int *, greatest)                           \
+	X(2, cuCtxGetApiVersion, CUcontext, ctx, unsigned int *, version)                          \
+	X(1, cuCtxGetFlags, unsigned int *, flags)                                                 \
+	X(2, cuStreamCreate, CUstream *, stream, unsigned int, flags)                              \
+	X(3, cuStreamCreateWithPriority, CUstream *, stream, unsigned int, flags, int, priority)   \
+	X(1, cuStreamDestroy_v2, CUstream, stream)                                                 \
+	X(1, cuStreamSynchronize, CUstream, stream)                                                \
+	X(1, cuStreamQuery, CUstream, stream)                                                      \
+	X(3, cuStreamWaitEvent, CUstream, stream, CUevent, event, unsigned int, flags)             \
+	X(4, cuStreamWriteValue32_v2, CUstream, stream, CUdeviceptr, at, unsigned int, value,      \
+	  unsigned int, flags)                                                                     \
+	X(2, cuStreamGetCtx, CUstream, stream, CUcontext *, ctx)                                   \
+	X(2, cuStreamGetFlags, CUstream, stream, unsigned int *, flags)                            \
+	X(2, cuStreamGetPriority, CUstream, stream, int *, priority)                               \
+	X(2, cuStreamBeginCapture_v2, CUstream, stream, int, mode)                                 \
+	X(2, cuStreamEndCapture, CUstream, stream, CUgraph *, graph)                               \
+	X(2, cuStreamIsCapturing, CUstream, stream, int *, status)                                 \
+	X(1, cuThreadExchangeStreamCaptureMode, int *, mode)                                       \
+	X(2, cuEventCreate, CUevent *, event, unsigned int, flags)                                 \
+	X(2, cuEventRecord, CUevent, event, CUstream, stream)                                      \
+	X(1, cuEventSynchronize, CUevent, event)                                                   \
+	X(1, cuEventQuery, CUevent, event)                                                         \
+	X(3, cuEventElapsedTime, float *, ms, CUevent, start, CUevent, end)                        \
+	X(3, cuEventElapsedTime_v2, float *, ms, CUevent, start, CUevent, end)                     \
+	X(1, cuEventDestroy_v2, CUevent, event)                                                    \
+	X(2, cuMemAlloc_v2, CUdeviceptr *, ptr, size_t, bytes)                                     \
+	X(1, cuMemFree_v2, CUdeviceptr, ptr)                                                       \
+	X(2, cuMemGetInfo_v2, size_t *, free_bytes, size_t *, total_bytes)                         \
+	X(2, cuMemAllocHost_v2, void **, ptr, size_t, bytes)                                       \
+	X(3, cuMemHostAlloc, void **, ptr, size_t, bytes, unsigned int, flags)                     \
+	X(1, cuMemFreeHost, void *, ptr)                                                           \
+	X(3, cuMemHostGetDevicePointer_v2, CUdeviceptr *, dptr, void *, ptr, unsigned int, flags)  \
+	X(2, cuMemHostGetFlags, unsigned int *, flags, void *, ptr)                                \
+	X(3, cuMemcpyHtoD_v2, CUdeviceptr, dst, const void *, src, size_t, bytes)                  \
+	X(3, cuMemcpyDtoH_v2, void *, dst, CUdeviceptr, src, size_t, bytes)                        \
+	X(3, cuMemcpyDtoD_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes)                   \
+	X(4, cuMemcpyHtoDAsync_v2, CUdeviceptr, dst, const void *, src, size_t, bytes, CUstream,   \
+	  stream)                                                                                  \
+	X(4, cuMemcpyDtoHAsync_v2, void *, dst, CUdeviceptr, src, size_t, bytes, CUstream, stream) \
+	X(4, cuMemcpyDtoDAsync_v2, CUdeviceptr, dst, CUdeviceptr, src, size_t, bytes, CUstream,    \
+	  stream)                                                                                  \
+	X(3, cuMemsetD8_v2, CUdeviceptr, dst, unsigned char, value, size_t, count)                 \
+	X(3, cuMemsetD32_v2, CUdeviceptr, dst, unsigned int, value, size_t, count)                 \
+	X(4, cuMemsetD8Async, CUdeviceptr, dst, unsigned char, value, size_t, count, CUstream,     \
+	  stream)                                                                                  \
+	X(4, cuMemsetD32Async, CUdeviceptr, dst, unsigned int, value, size_t, count, CUstream,     \
+	  stream)                                                                                  \
+	X(2, cuModuleLoadData, CUmodule *, module, const void *, image)                            \
+	X(5, cuModuleLoadDataEx, CUmodule *, module, const void *, image, unsigned int, count,     \
+	  int *, options, void **, values)                                                         \
+	X(1, cuModuleUnload, CUmodule, module)                                                     \
+	X(3, cuModuleGetFunction, CUfunction *, fn, CUmodule, module, const char *, name)          \
+	X(4, cuModuleGetGlobal_v2, CUdeviceptr *, ptr, size_t *, bytes, CUmodule, module,          \
+	  const char *, name)                                                                      \
+	X(3, cuFuncSetAttribute, CUfunction, fn, int, attribute, int, value)                       \
+	X(3, cuFuncGetAttribute, int *, value, int, attribute, CUfunction, fn)                     \
+	X(4, cuOccupancyMaxActiveBlocksPerMultiprocessor, int *, blocks, CUfunction, fn, int,      \
+	  threads, size_t, shared_bytes)                                                           \
+	X(11, cuLaunchKernel, CUfunction, fn, unsigned int, grid_x, unsigned int, grid_y,          \
+	  unsigned int, grid_z, unsigned int, block_x, unsigned int, block_y, unsigned int,        \
+	  block_z, unsigned int, shared_bytes, CUstream, stream, void **, params, void **, extra)  \
+	X(4, cuLaunchKernelEx, const CUlaunchConfig *, config, CUfunction, fn, void **, params,    \
+	  void **, extra)                                                                          \
+	X(10, cuLaunchCooperativeKernel, CUfunction, fn, unsigned int, grid_x, unsigned int,       \
+	  grid_y, unsigned int, grid_z, unsigned int, block_x, unsigned int, block_y,              \
+	  unsigned int, block_z, unsigned int, shared_bytes, CUstream, stream, void **, params)    \
+	X(3, cuGraphInstantiateWithFlags, CUgraphExec *, exec, CUgraph, graph, uint64_t, flags)    \
+	X(5, cuGraphInstantiate_v2, CUgraphExec *, exec, CUgraph, graph, void **, node, char *,    \
+	  log, size_t, log_bytes)                                                                  \
+	X(2, cuGraphLaunch, CUgraphExec, exec, CUstream, stream)                                   \
+	X(1, cuGraphDestroy, CUgraph, graph)                                                       \
 	X(1, cuGraphExecDestroy, CUgraphExec, exec)
 
 /*
@@ -189,26 +179,16 @@ typedef struct {
  */
 #define FACE_EACH_0(F, SEP, ...) F##_NONE
 #define FACE_EACH_1(F, SEP, type, name) F(type, name)
-#define FACE_EACH_2(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_1(F, SEP, __VA_ARGS__)
-#define FACE_EACH_3(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_2(F, SEP, __VA_ARGS__)
-#define FACE_EACH_4(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_3(F, SEP, __VA_ARGS__)
-#define FACE_EACH_5(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_4(F, SEP, __VA_ARGS__)
-#define FACE_EACH_6(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_5(F, SEP, __VA_ARGS__)
-#define FACE_EACH_7(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_6(F, SEP, __VA_ARGS__)
-#define FACE_EACH_8(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_7(F, SEP, __VA_ARGS__)
-#define FACE_EACH_9(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_8(F, SEP, __VA_ARGS__)
-#define FACE_EACH_10(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_9(F, SEP, __VA_ARGS__)
-#define FACE_EACH_11(F, SEP, type, name, ...) \
-	F(type, name) SEP() FACE_EACH_10(F, SEP, __VA_ARGS__)
+#define FACE_EACH_2(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_1(F, SEP, __VA_ARGS__)
+#define FACE_EACH_3(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_2(F, SEP, __VA_ARGS__)
+#define FACE_EACH_4(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_3(F, SEP, __VA_ARGS__)
+#define FACE_EACH_5(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_4(F, SEP, __VA_ARGS__)
+#define FACE_EACH_6(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_5(F, SEP, __VA_ARGS__)
+#define FACE_EACH_7(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_6(F, SEP, __VA_ARGS__)
+#define FACE_EACH_8(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_7(F, SEP, __VA_ARGS__)
+#define FACE_EACH_9(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_8(F, SEP, __VA_ARGS__)
+#define FACE_EACH_10(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_9(F, SEP, __VA_ARGS__)
+#define FACE_EACH_11(F, SEP, type, name, ...) F(type, name) SEP() FACE_EACH_10(F, SEP, __VA_ARGS__)
 #define FACE_NOTHING()
 #define FACE_COMMA() ,
 #define FACE_DECLARE(type, name) type name
@@ -216,8 +196,8 @@ typedef struct {
 #define FACE_PARAMETERS(n, ...) FACE_EACH_##n(FACE_DECLARE, FACE_COMMA, __VA_ARGS__)
 
 /* calls.c exports each, so that it can be seen to go by; do_cuNAME() does it. */
-#define X(n, name, ...)                                                        \
-	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__));            \
+#define X(n, name, ...)                                             \
+	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__)); \
 	CUresult do_##name(FACE_PARAMETERS(n, __VA_ARGS__));
 FACE_API(X)
 #undef X

@@ -21,7 +21,7 @@ enum {
 /* One call, from its entry to its exit. */
 struct seen {
 	struct cupti_callback_data data;
-	uint64_t watcher;	/* the number of who saw the entry */
+	uint64_t watcher; /* the number of who saw the entry */
 	uint64_t correlation;
 	uint32_t id;
 };
@@ -29,10 +29,10 @@ struct seen {
 static atomic_bool wanted[CALLS];
 static atomic_uint correlation_ids;
 static struct watcher {
-	cupti_callback_fn fn;	/* NULL: nobody watches */
+	cupti_callback_fn fn; /* NULL: nobody watches */
 	void *user;
-	uint64_t number;	/* of those that have watched */
-} watcher;			/* face_lock */
+	uint64_t number; /* of those that have watched */
+} watcher;		 /* face_lock */
 
 static struct watcher watcher_now(void)
 {
@@ -59,8 +59,7 @@ static void tell(struct seen *seen, uint32_t site)
 	now.fn(now.user, CUPTI_DOMAIN_DRIVER_API, seen->id, &seen->data);
 }
 
-static void enter(struct seen *seen, uint32_t id, const void *params,
-		  CUresult *result)
+static void enter(struct seen *seen, uint32_t id, const void *params, CUresult *result)
 {
 	*seen = (struct seen){
 		.data.function_name = gp_soft_calls_name(id),
@@ -86,21 +85,21 @@ static bool is_wanted(uint32_t id)
 #define VALUE_NONE
 #define VALUES(n, ...) FACE_EACH_##n(VALUE, FACE_COMMA, __VA_ARGS__)
 
-#define X(n, name, ...)                                                        \
-	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__))             \
-	{                                                                      \
-		const struct {                                                 \
-			FIELDS(n, __VA_ARGS__)                                 \
-		} words = { VALUES(n, __VA_ARGS__) };                          \
-		CUresult result = CUDA_SUCCESS;                                \
-		struct seen seen;                                              \
-									       \
-		if (!is_wanted(CALL_##name))                                   \
-			return do_##name(VALUES(n, __VA_ARGS__));              \
-		enter(&seen, CALL_##name, &words, &result);                    \
-		result = do_##name(VALUES(n, __VA_ARGS__));                    \
-		tell(&seen, CUPTI_API_EXIT);                                   \
-		return result;                                                 \
+#define X(n, name, ...)                                            \
+	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__)) \
+	{                                                          \
+		const struct {                                     \
+			FIELDS(n, __VA_ARGS__)                     \
+		} words = { VALUES(n, __VA_ARGS__) };              \
+		CUresult result = CUDA_SUCCESS;                    \
+		struct seen seen;                                  \
+                                                                   \
+		if (!is_wanted(CALL_##name))                       \
+			return do_##name(VALUES(n, __VA_ARGS__));  \
+		enter(&seen, CALL_##name, &words, &result);        \
+		result = do_##name(VALUES(n, __VA_ARGS__));        \
+		tell(&seen, CUPTI_API_EXIT);                       \
+		return result;                                     \
 	}
 FACE_API(X)
 #undef X

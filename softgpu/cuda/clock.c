@@ -12,8 +12,8 @@
 
 /* A timer's eventfd, which callers poll, and the connection behind it. */
 struct timer {
-	int event_fd, sock;	/* + 1: 0 is a free entry */
-	pthread_mutex_t lock;	/* one call at a time */
+	int event_fd, sock;   /* + 1: 0 is a free entry */
+	pthread_mutex_t lock; /* one call at a time */
 };
 
 static struct timer timers[TIMERS_MAX];

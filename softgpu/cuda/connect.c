@@ -33,7 +33,7 @@ static int sockets[SOCKETS_MAX];
 static pthread_mutex_t sockets_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static _Thread_local int thread_sock;	/* fd + 1 */
+static _Thread_local int thread_sock; /* fd + 1 */
 
 static void sockets_add(int fd)
 {
@@ -115,18 +115,15 @@ static int socket_path(char *path, size_t len)
 	if (given && *given && *given != '/')
 		return -EINVAL;
 	if (given && *given)
-		return (size_t)snprintf(path, len, "%s", given) < len ?
-			       0 : -ENAMETOOLONG;
+		return (size_t)snprintf(path, len, "%s", given) < len ? 0 : -ENAMETOOLONG;
 	if (run && *run)
 		snprintf(dir, sizeof(dir), "%s/gpreempt", run);
 	else
-		snprintf(dir, sizeof(dir), "/tmp/gpreempt-%u",
-			 (unsigned int)geteuid());
+		snprintf(dir, sizeof(dir), "/tmp/gpreempt-%u", (unsigned int)geteuid());
 	err = own_dir(dir);
 	if (err)
 		return err;
-	return (size_t)snprintf(path, len, "%s/soft0.sock", dir) < len ?
-		       0 : -ENAMETOOLONG;
+	return (size_t)snprintf(path, len, "%s/soft0.sock", dir) < len ? 0 : -ENAMETOOLONG;
 }
 
 static int server_path(char *path, size_t len)
@@ -135,13 +132,12 @@ static int server_path(char *path, size_t len)
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr((void *)(uintptr_t)face_connect, &info) ||
-	    !realpath(info.dli_fname, self))
+	if (!dladdr((void *)(uintptr_t)face_connect, &info) || !realpath(info.dli_fname, self))
 		return -ENOENT;
 	slash = strrchr(self, '/');
 	*slash = '\0';
-	return (size_t)snprintf(path, len, "%s/../gpreempt-softgpud", self) <
-		       len ? 0 : -ENAMETOOLONG;
+	return (size_t)snprintf(path, len, "%s/../gpreempt-softgpud", self) < len ? 0 :
+										    -ENAMETOOLONG;
 }
 
 /* The environment without what is meant for the application alone. */
@@ -203,8 +199,7 @@ static int server_start(const char *sock)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	free(env);
 	if (!err && status)
-		err = WIFEXITED(status) && WEXITSTATUS(status) == 127 ? -ENOENT :
-									-EIO;
+		err = WIFEXITED(status) && WEXITSTATUS(status) == 127 ? -ENOENT : -EIO;
 	return err;
 }
 
@@ -238,8 +233,7 @@ static int connect_or_start(const char *path)
 
 	if (fd >= 0 || (fd != -ENOENT && fd != -ECONNREFUSED))
 		return fd;
-	if ((size_t)snprintf(lock_path, sizeof(lock_path), "%s.lock", path) >=
-	    sizeof(lock_path))
+	if ((size_t)snprintf(lock_path, sizeof(lock_path), "%s.lock", path) >= sizeof(lock_path))
 		return -ENAMETOOLONG;
 	lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (lock < 0)

@@ -8,11 +8,11 @@
 
 #define STACK_MAX 64u
 
-static struct face_ctx *contexts;		/* face_lock */
+static struct face_ctx *contexts; /* face_lock */
 static struct primary {
 	struct face_ctx *ctx;
 	unsigned int refs, flags;
-} primaries[GP_SOFT_GPUS_MAX];			/* of each device; primary_lock */
+} primaries[GP_SOFT_GPUS_MAX]; /* of each device; primary_lock */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local struct {
@@ -98,8 +98,8 @@ static void ctx_destroy(struct face_ctx *ctx)
 
 /* ---- waiting ------------------------------------------------------------------- */
 
-CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point,
-		   size_t count, uint64_t cost_ns, bool query)
+CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point, size_t count,
+		   uint64_t cost_ns, bool query)
 {
 	struct face_call call = {
 		.req.op = query ? GP_SOFT_QUERY : GP_SOFT_WAIT,
@@ -218,8 +218,7 @@ CUresult do_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags,
-				       int *active)
+CUresult do_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
 	CUresult err = face_device_check(dev);
 
@@ -300,11 +299,9 @@ CUresult do_cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 }
 
 /* Parameters ask for SMs of one's own, which this device does not hand out. */
-CUresult do_cuCtxCreate_v4(CUcontext *ctx, void *params, unsigned int flags,
-			   CUdevice dev)
+CUresult do_cuCtxCreate_v4(CUcontext *ctx, void *params, unsigned int flags, CUdevice dev)
 {
-	return params ? CUDA_ERROR_NOT_SUPPORTED :
-			do_cuCtxCreate_v2(ctx, flags, dev);
+	return params ? CUDA_ERROR_NOT_SUPPORTED : do_cuCtxCreate_v2(ctx, flags, dev);
 }
 
 CUresult do_cuCtxDestroy_v2(CUcontext ctx)

@@ -10,12 +10,11 @@
 #pragma GCC visibility push(default)
 int cuptiSubscribe(void **subscriber, cupti_callback_fn fn, void *user);
 int cuptiUnsubscribe(void *subscriber);
-int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain,
-			uint32_t cbid);
+int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t cbid);
 int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name);
 #pragma GCC visibility pop
 
-static char only_subscriber;	/* its address stands for it */
+static char only_subscriber; /* its address stands for it */
 
 int cuptiSubscribe(void **subscriber, cupti_callback_fn fn, void *user)
 {
@@ -35,8 +34,7 @@ int cuptiUnsubscribe(void *subscriber)
 	return CUPTI_SUCCESS;
 }
 
-int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain,
-			uint32_t cbid)
+int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t cbid)
 {
 	if (subscriber != &only_subscriber || domain != CUPTI_DOMAIN_DRIVER_API ||
 	    gp_soft_calls_see(cbid, on))
@@ -46,8 +44,7 @@ int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain,
 
 int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
 {
-	const char *found = domain == CUPTI_DOMAIN_DRIVER_API ?
-				    gp_soft_calls_name(cbid) : NULL;
+	const char *found = domain == CUPTI_DOMAIN_DRIVER_API ? gp_soft_calls_name(cbid) : NULL;
 
 	if (!name || !found)
 		return CUPTI_ERROR_INVALID_PARAMETER;

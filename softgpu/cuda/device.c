@@ -7,8 +7,8 @@
 
 #include "softgpu/cuda/face.h"
 
-static uint32_t visible[GP_SOFT_GPUS_MAX];	/* the server's number of each device */
-static CUdevice device_count;			/* both set once, by cuInit */
+static uint32_t visible[GP_SOFT_GPUS_MAX]; /* the server's number of each device */
+static CUdevice device_count;		   /* both set once, by cuInit */
 
 /* ---- which there are ------------------------------------------------------- */
 
@@ -176,30 +176,35 @@ CUresult do_cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 static const struct {
 	int attribute, value;
 } attributes[] = {
-	{ 1, 1024 },		/* MAX_THREADS_PER_BLOCK */
-	{ 2, 1024 }, { 3, 1024 }, { 4, 64 },	/* MAX_BLOCK_DIM_X, Y, Z */
-	{ 5, 2147483647 }, { 6, 65535 }, { 7, 65535 },	/* MAX_GRID_DIM_* */
-	{ 8, 49152 },		/* MAX_SHARED_MEMORY_PER_BLOCK */
-	{ 9, 65536 },		/* TOTAL_CONSTANT_MEMORY */
-	{ 10, 32 },		/* WARP_SIZE */
-	{ 12, 65536 },		/* MAX_REGISTERS_PER_BLOCK */
-	{ 13, 1980000 },	/* CLOCK_RATE, kHz */
-	{ 15, 1 },		/* GPU_OVERLAP */
-	{ 16, FACE_SMS },	/* MULTIPROCESSOR_COUNT */
-	{ 19, 1 },		/* CAN_MAP_HOST_MEMORY */
-	{ 31, 1 },		/* CONCURRENT_KERNELS */
-	{ 39, 2048 },		/* MAX_THREADS_PER_MULTIPROCESSOR */
-	{ 40, FACE_COPY_GROUPS },/* ASYNC_ENGINE_COUNT */
-	{ 41, 1 },		/* UNIFIED_ADDRESSING */
-	{ 75, 9 }, { 76, 0 },	/* COMPUTE_CAPABILITY_MAJOR, MINOR */
-	{ 78, 1 },		/* STREAM_PRIORITIES_SUPPORTED */
-	{ 81, 233472 },		/* MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
-	{ 82, 65536 },		/* MAX_REGISTERS_PER_MULTIPROCESSOR */
-	{ 90, 1 },		/* COMPUTE_PREEMPTION_SUPPORTED */
-	{ 91, 1 },		/* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
-	{ 95, 1 },		/* COOPERATIVE_LAUNCH */
-	{ 97, 232448 },		/* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
-	{ 106, FACE_BLOCKS_PER_SM },	/* MAX_BLOCKS_PER_MULTIPROCESSOR */
+	{ 1, 1024 }, /* MAX_THREADS_PER_BLOCK */
+	{ 2, 1024 },
+	{ 3, 1024 },
+	{ 4, 64 }, /* MAX_BLOCK_DIM_X, Y, Z */
+	{ 5, 2147483647 },
+	{ 6, 65535 },
+	{ 7, 65535 },		  /* MAX_GRID_DIM_* */
+	{ 8, 49152 },		  /* MAX_SHARED_MEMORY_PER_BLOCK */
+	{ 9, 65536 },		  /* TOTAL_CONSTANT_MEMORY */
+	{ 10, 32 },		  /* WARP_SIZE */
+	{ 12, 65536 },		  /* MAX_REGISTERS_PER_BLOCK */
+	{ 13, 1980000 },	  /* CLOCK_RATE, kHz */
+	{ 15, 1 },		  /* GPU_OVERLAP */
+	{ 16, FACE_SMS },	  /* MULTIPROCESSOR_COUNT */
+	{ 19, 1 },		  /* CAN_MAP_HOST_MEMORY */
+	{ 31, 1 },		  /* CONCURRENT_KERNELS */
+	{ 39, 2048 },		  /* MAX_THREADS_PER_MULTIPROCESSOR */
+	{ 40, FACE_COPY_GROUPS }, /* ASYNC_ENGINE_COUNT */
+	{ 41, 1 },		  /* UNIFIED_ADDRESSING */
+	{ 75, 9 },
+	{ 76, 0 },		     /* COMPUTE_CAPABILITY_MAJOR, MINOR */
+	{ 78, 1 },		     /* STREAM_PRIORITIES_SUPPORTED */
+	{ 81, 233472 },		     /* MAX_SHARED_MEMORY_PER_MULTIPROCESSOR */
+	{ 82, 65536 },		     /* MAX_REGISTERS_PER_MULTIPROCESSOR */
+	{ 90, 1 },		     /* COMPUTE_PREEMPTION_SUPPORTED */
+	{ 91, 1 },		     /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
+	{ 95, 1 },		     /* COOPERATIVE_LAUNCH */
+	{ 97, 232448 },		     /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+	{ 106, FACE_BLOCKS_PER_SM }, /* MAX_BLOCKS_PER_MULTIPROCESSOR */
 };
 
 CUresult do_cuDeviceGetAttribute(int *value, int attribute, CUdevice dev)

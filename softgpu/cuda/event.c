@@ -10,8 +10,7 @@ static CUresult event_get(CUevent event)
 
 	if (err)
 		return err;
-	return event && event->magic == FACE_EVENT ? CUDA_SUCCESS :
-						     CUDA_ERROR_INVALID_HANDLE;
+	return event && event->magic == FACE_EVENT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult do_cuEventCreate(CUevent *out, unsigned int flags)
@@ -95,9 +94,8 @@ static CUresult event_wait(CUevent event, bool query)
 	point = event->point;
 	pthread_mutex_unlock(&event->ctx->lock);
 	if (!point.seq)
-		return CUDA_SUCCESS;	/* never recorded */
-	return face_wait(event->ctx, &point, 1,
-			 query ? FACE_QUERY_NS : FACE_SYNC_NS, query);
+		return CUDA_SUCCESS; /* never recorded */
+	return face_wait(event->ctx, &point, 1, query ? FACE_QUERY_NS : FACE_SYNC_NS, query);
 }
 
 CUresult do_cuEventSynchronize(CUevent event)
@@ -125,15 +123,12 @@ CUresult do_cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 		return err;
 	if (!ms)
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
-	    !start->seq || !end->seq)
+	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING || !start->seq || !end->seq)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (__atomic_load_n(&stamp_of(start)->seq, __ATOMIC_ACQUIRE) !=
-		    start->seq ||
+	if (__atomic_load_n(&stamp_of(start)->seq, __ATOMIC_ACQUIRE) != start->seq ||
 	    __atomic_load_n(&stamp_of(end)->seq, __ATOMIC_ACQUIRE) != end->seq)
 		return CUDA_ERROR_NOT_READY;
-	*ms = (float)((double)(int64_t)(stamp_of(end)->time_ns -
-					stamp_of(start)->time_ns) / 1e6);
+	*ms = (float)((double)(int64_t)(stamp_of(end)->time_ns - stamp_of(start)->time_ns) / 1e6);
 	return CUDA_SUCCESS;
 }
 

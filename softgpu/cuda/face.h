@@ -22,9 +22,9 @@
 #include "softgpu/proto.h"
 #include "softgpu/softgpu.h"
 
-#define FACE_CHANNELS 8u		/* of the compute group */
+#define FACE_CHANNELS 8u /* of the compute group */
 #define FACE_COPY_GROUPS 3u
-#define FACE_COPY_CHANNELS 4u		/* of each */
+#define FACE_COPY_CHANNELS 4u /* of each */
 #define FACE_SMS 132u
 #define FACE_BLOCKS_PER_SM 8u
 
@@ -33,7 +33,7 @@
  * of a launch are fitted to one H200 (docs/softgpu-model.md). Assumption: the others.
  */
 #define FACE_LAUNCH_NS 4000u
-#define FACE_COLD_NS 8000u		/* more, for the first after a sleep */
+#define FACE_COLD_NS 8000u /* more, for the first after a sleep */
 #define FACE_COPY_NS 3000u
 #define FACE_RECORD_NS 1000u
 #define FACE_WAIT_EVENT_NS 500u
@@ -44,14 +44,14 @@
 /* connect.c: 0 or -errno, of the connection or of the server. */
 struct face_call {
 	struct gp_soft_req req;
-	const void *data, *data2;	/* what follows the request */
+	const void *data, *data2; /* what follows the request */
 	size_t data_bytes, data2_bytes;
-	int fds[2];			/* what goes with it */
+	int fds[2]; /* what goes with it */
 	unsigned int fd_count;
 	struct gp_soft_rep rep;
-	void *reply;			/* what followed the reply */
-	size_t reply_bytes;		/* room, then what came */
-	int reply_fd;			/* -1: none */
+	void *reply;	    /* what followed the reply */
+	size_t reply_bytes; /* room, then what came */
+	int reply_fd;	    /* -1: none */
 };
 int face_call(struct face_call *call);
 int face_call_on(int sock, struct face_call *call);
@@ -76,14 +76,14 @@ struct face_stream {
 	unsigned int flags;
 	int priority;
 	struct face_ctx *ctx;
-	struct face_stream *next;	/* of its context; ctx->lock */
-	uint32_t compute, copy;		/* channels */
-	pthread_mutex_t order;		/* one call at a time */
-	struct gp_soft_point last;	/* ctx->lock */
-	struct gp_soft_point waits[GP_SOFT_WAITS_MAX];	/* order */
+	struct face_stream *next;		       /* of its context; ctx->lock */
+	uint32_t compute, copy;			       /* channels */
+	pthread_mutex_t order;			       /* one call at a time */
+	struct gp_soft_point last;		       /* ctx->lock */
+	struct gp_soft_point waits[GP_SOFT_WAITS_MAX]; /* order */
 	uint32_t wait_count;
-	bool fenced;			/* order: last is a fence */
-	struct face_graph *capture;	/* order */
+	bool fenced;		    /* order: last is a fence */
+	struct face_graph *capture; /* order */
 	bool capture_origin;
 };
 
@@ -92,7 +92,7 @@ struct face_ctx {
 	unsigned int flags;
 	CUdevice device;
 	pthread_mutex_t lock;
-	struct face_ctx *next;		/* face_lock */
+	struct face_ctx *next; /* face_lock */
 	uint32_t client, group, channel[FACE_CHANNELS];
 	uint32_t copy_group[FACE_COPY_GROUPS];
 	uint32_t copy_channel[FACE_COPY_GROUPS * FACE_COPY_CHANNELS];
@@ -107,9 +107,9 @@ struct face_event {
 	uint32_t magic;
 	unsigned int flags;
 	struct face_ctx *ctx;
-	uint64_t slot;			/* address of its gp_soft_stamp */
+	uint64_t slot; /* address of its gp_soft_stamp */
 	uint64_t seq;
-	struct gp_soft_point point;	/* ctx->lock */
+	struct gp_soft_point point; /* ctx->lock */
 	struct face_graph *capture;
 };
 
@@ -131,29 +131,29 @@ struct face_function {
 struct face_work {
 	struct gp_soft_submit sub;
 	bool on_copy;
-	const void *host_src;		/* staged when it is queued */
+	const void *host_src; /* staged when it is queued */
 	unsigned char args[GP_SOFT_ARGS_MAX];
 };
 
 /* init.c */
-CUresult face_check(void);			/* initialised, not forked */
+CUresult face_check(void); /* initialised, not forked */
 CUresult face_error(int err);
 void face_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern pthread_mutex_t face_lock;
 void face_fork_setup(void);
 
 /* context.c */
-struct face_ctx *face_ctx_top(void);		/* this thread's, NULL: none */
+struct face_ctx *face_ctx_top(void); /* this thread's, NULL: none */
 CUresult face_ctx_current(struct face_ctx **ctx);
 bool face_ctx_valid(const struct face_ctx *ctx);
-CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point,
-		   size_t count, uint64_t cost_ns, bool query);
+CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point, size_t count,
+		   uint64_t cost_ns, bool query);
 CUresult face_ctx_drain(struct face_ctx *ctx);
 
 /* device.c */
 CUresult face_devices_init(uint32_t gpus);
 CUresult face_device_check(CUdevice dev);
-uint32_t face_device_gpu(CUdevice dev);		/* the server's number of it */
+uint32_t face_device_gpu(CUdevice dev); /* the server's number of it */
 
 /* rm_objects.c */
 int face_rm_init(uint32_t *gpus);
@@ -175,11 +175,10 @@ void face_unstage(uint64_t addr, size_t bytes);
 int face_host_alloc(size_t bytes, void **ptr);
 
 /* graph.c */
-CUresult face_graph_append(struct face_graph *graph,
-			   const struct face_work *work);
+CUresult face_graph_append(struct face_graph *graph, const struct face_work *work);
 
 /* clock.c */
-extern _Thread_local bool face_cold;	/* has slept since its last launch */
+extern _Thread_local bool face_cold; /* has slept since its last launch */
 
 /* procaddr.c */
 void *face_symbol(const char *name);

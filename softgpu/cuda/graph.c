@@ -23,7 +23,7 @@ struct face_graph {
 
 struct face_exec {
 	uint32_t magic;
-	struct face_graph *graph;	/* a copy, its own */
+	struct face_graph *graph; /* a copy, its own */
 };
 
 static _Thread_local int capture_mode;
@@ -143,8 +143,7 @@ CUresult do_cuStreamIsCapturing(CUstream handle, int *status)
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph,
-					uint64_t flags)
+CUresult do_cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, uint64_t flags)
 {
 	struct face_exec *e;
 	CUresult err = face_check();
@@ -171,8 +170,8 @@ CUresult do_cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph,
 	return err;
 }
 
-CUresult do_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, void **node,
-				  char *log, size_t log_bytes)
+CUresult do_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, void **node, char *log,
+				  size_t log_bytes)
 {
 	if (node)
 		*node = NULL;
@@ -182,8 +181,7 @@ CUresult do_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, void **node,
 }
 
 /* Memory that is not mapped is read when the graph is launched. */
-static CUresult launch_node(struct face_stream *s, const struct face_work *node,
-			    uint64_t cost_ns)
+static CUresult launch_node(struct face_stream *s, const struct face_work *node, uint64_t cost_ns)
 {
 	struct face_work work = *node;
 	uint64_t staged = 0;

@@ -11,12 +11,16 @@
 
 #define DRIVER_VERSION 13000
 
-enum { NEW, READY, FORKED };
+enum {
+	NEW,
+	READY,
+	FORKED
+};
 
 pthread_mutex_t face_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int state = NEW;
-static int injected;		/* init_lock */
+static int injected; /* init_lock */
 
 void face_log(const char *format, ...)
 {
@@ -142,7 +146,10 @@ static const struct {
 	CUresult error;
 	const char *name, *text;
 } errors[] = {
-#define E(name, text) { name, #name, text }
+#define E(name, text)             \
+	{                         \
+		name, #name, text \
+	}
 	E(CUDA_SUCCESS, "no error"),
 	E(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
 	E(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
@@ -158,12 +165,10 @@ static const struct {
 	E(CUDA_ERROR_NOT_FOUND, "named symbol not found"),
 	E(CUDA_ERROR_NOT_READY, "device not ready"),
 	E(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered"),
-	E(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-	  "too many resources requested for launch"),
+	E(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"),
 	E(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "primary context is active"),
 	E(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed"),
-	E(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
-	  "too many blocks in cooperative launch"),
+	E(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
 	E(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
 	E(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
 	  "operation not permitted when stream is capturing"),

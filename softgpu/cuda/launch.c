@@ -36,22 +36,21 @@ static CUresult pack_extra(struct face_work *work, void **extra)
 	return CUDA_SUCCESS;
 }
 
-static CUresult pack(struct face_work *work, const struct face_function *fn,
-		     void **params, void **extra)
+static CUresult pack(struct face_work *work, const struct face_function *fn, void **params,
+		     void **extra)
 {
 	if (extra && !params)
 		return pack_extra(work, extra);
 	if (fn->param_count && !params)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (uint32_t i = 0; i < fn->param_count; i++)
-		memcpy(work->args + fn->param_at[i], params[i],
-		       fn->param_bytes[i]);
+		memcpy(work->args + fn->param_at[i], params[i], fn->param_bytes[i]);
 	work->sub.args_bytes = fn->args_bytes;
 	return CUDA_SUCCESS;
 }
 
-static CUresult launch(const CUlaunchConfig *c, CUfunction fn, void **params,
-		       void **extra, bool cooperative)
+static CUresult launch(const CUlaunchConfig *c, CUfunction fn, void **params, void **extra,
+		       bool cooperative)
 {
 	struct face_work work = {
 		.sub.work = GP_SOFT_WORK_KERNEL,
@@ -68,8 +67,8 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction fn, void **params,
 		return err;
 	if (!fn || fn->magic != FACE_FUNCTION)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (cooperative && (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ >
-				   FACE_SMS * FACE_BLOCKS_PER_SM)
+	if (cooperative &&
+	    (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ > FACE_SMS * FACE_BLOCKS_PER_SM)
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	if (face_cold)
 		work.sub.cost_ns += FACE_COLD_NS;
@@ -79,20 +78,19 @@ static CUresult launch(const CUlaunchConfig *c, CUfunction fn, void **params,
 	return err ? err : face_submit(s, &work, NULL);
 }
 
-CUresult do_cuLaunchKernel(CUfunction fn, unsigned int grid_x,
-			   unsigned int grid_y, unsigned int grid_z,
-			   unsigned int block_x, unsigned int block_y,
-			   unsigned int block_z, unsigned int shared_bytes,
-			   CUstream stream, void **params, void **extra)
+CUresult do_cuLaunchKernel(CUfunction fn, unsigned int grid_x, unsigned int grid_y,
+			   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+			   unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+			   void **params, void **extra)
 {
-	const CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y,
-				   block_z, shared_bytes, stream, NULL, 0 };
+	const CUlaunchConfig c = { grid_x,  grid_y,	  grid_z, block_x, block_y,
+				   block_z, shared_bytes, stream, NULL,	   0 };
 
 	return launch(&c, fn, params, extra, false);
 }
 
-CUresult do_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn,
-			     void **params, void **extra)
+CUresult do_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn, void **params,
+			     void **extra)
 {
 	const struct launch_attribute *attr;
 	bool cooperative = false;
@@ -109,15 +107,13 @@ CUresult do_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction fn,
 	return launch(config, fn, params, extra, cooperative);
 }
 
-CUresult do_cuLaunchCooperativeKernel(CUfunction fn, unsigned int grid_x,
-				      unsigned int grid_y, unsigned int grid_z,
-				      unsigned int block_x, unsigned int block_y,
-				      unsigned int block_z,
-				      unsigned int shared_bytes, CUstream stream,
-				      void **params)
+CUresult do_cuLaunchCooperativeKernel(CUfunction fn, unsigned int grid_x, unsigned int grid_y,
+				      unsigned int grid_z, unsigned int block_x,
+				      unsigned int block_y, unsigned int block_z,
+				      unsigned int shared_bytes, CUstream stream, void **params)
 {
-	const CUlaunchConfig c = { grid_x, grid_y, grid_z, block_x, block_y,
-				   block_z, shared_bytes, stream, NULL, 0 };
+	const CUlaunchConfig c = { grid_x,  grid_y,	  grid_z, block_x, block_y,
+				   block_z, shared_bytes, stream, NULL,	   0 };
 
 	return launch(&c, fn, params, NULL, true);
 }

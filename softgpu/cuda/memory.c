@@ -20,7 +20,7 @@ struct host_range {
 	unsigned int flags;
 };
 
-static struct host_range *ranges;	/* face_lock */
+static struct host_range *ranges; /* face_lock */
 
 static size_t page_round(size_t bytes)
 {
@@ -39,8 +39,8 @@ int face_host_alloc(size_t bytes, void **ptr)
 	if (err)
 		return err;
 	if (call.reply_fd >= 0) {
-		map = mmap(NULL, page_round(bytes), PROT_READ | PROT_WRITE,
-			   MAP_SHARED, call.reply_fd, 0);
+		map = mmap(NULL, page_round(bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
+			   call.reply_fd, 0);
 		close(call.reply_fd);
 	}
 	if (map == MAP_FAILED)
@@ -77,8 +77,7 @@ CUresult face_stage(const void *src, size_t bytes, uint64_t *addr)
 static struct host_range *range_of(uintptr_t addr, size_t bytes)
 {
 	for (struct host_range *r = ranges; r; r = r->next)
-		if (addr >= r->addr && bytes <= r->bytes &&
-		    addr - r->addr <= r->bytes - bytes)
+		if (addr >= r->addr && bytes <= r->bytes && addr - r->addr <= r->bytes - bytes)
 			return r;
 	return NULL;
 }
@@ -205,8 +204,7 @@ CUresult do_cuMemFreeHost(void *ptr)
 	return err;
 }
 
-CUresult do_cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr,
-					 unsigned int flags)
+CUresult do_cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int flags)
 {
 	CUresult err = face_check();
 
@@ -251,14 +249,12 @@ static struct face_work copy_work(uint64_t dst, uint64_t src, size_t bytes)
 
 static CUresult finish(struct face_stream *s, const struct gp_soft_point *point)
 {
-	return point->seq ? face_wait(s->ctx, point, 1, FACE_SYNC_NS, false) :
-			    CUDA_SUCCESS;
+	return point->seq ? face_wait(s->ctx, point, 1, FACE_SYNC_NS, false) : CUDA_SUCCESS;
 }
 
 /* From here on the caller may change @src, whatever kind of memory it is,
  * unless it is mapped and the copy asynchronous. */
-static CUresult copy_in(CUdeviceptr dst, const void *src, size_t bytes,
-			CUstream handle, bool async)
+static CUresult copy_in(CUdeviceptr dst, const void *src, size_t bytes, CUstream handle, bool async)
 {
 	struct face_work work = copy_work(dst, (uintptr_t)src, bytes);
 	struct gp_soft_point point = { 0 };
@@ -291,8 +287,7 @@ static CUresult copy_in(CUdeviceptr dst, const void *src, size_t bytes,
 	return err || async ? err : finish(s, &point);
 }
 
-static CUresult copy_out(void *dst, CUdeviceptr src, size_t bytes,
-			 CUstream handle, bool async)
+static CUresult copy_out(void *dst, CUdeviceptr src, size_t bytes, CUstream handle, bool async)
 {
 	struct face_work work = copy_work((uintptr_t)dst, src, bytes);
 	struct gp_soft_point point = { 0 };
@@ -306,8 +301,7 @@ static CUresult copy_out(void *dst, CUdeviceptr src, size_t bytes,
 	if (!dst)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (s->capture)
-		return mapped ? face_submit(s, &work, NULL) :
-				CUDA_ERROR_NOT_SUPPORTED;
+		return mapped ? face_submit(s, &work, NULL) : CUDA_ERROR_NOT_SUPPORTED;
 	if (!mapped) {
 		err = face_stage(NULL, bytes, &staged);
 		work.sub.dst = staged;
@@ -324,8 +318,8 @@ static CUresult copy_out(void *dst, CUdeviceptr src, size_t bytes,
 	return err;
 }
 
-static CUresult copy_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
-			    CUstream handle, bool async)
+static CUresult copy_device(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream handle,
+			    bool async)
 {
 	struct face_work work = copy_work(dst, src, bytes);
 	struct gp_soft_point point = { 0 };
@@ -353,26 +347,23 @@ CUresult do_cuMemcpyDtoD_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 	return copy_device(dst, src, bytes, NULL, false);
 }
 
-CUresult do_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes,
-				 CUstream stream)
+CUresult do_cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
 {
 	return copy_in(dst, src, bytes, stream, true);
 }
 
-CUresult do_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes,
-				 CUstream stream)
+CUresult do_cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes, CUstream stream)
 {
 	return copy_out(dst, src, bytes, stream, true);
 }
 
-CUresult do_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes,
-				 CUstream stream)
+CUresult do_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream)
 {
 	return copy_device(dst, src, bytes, stream, true);
 }
 
-static CUresult set(CUdeviceptr dst, uint32_t value, uint32_t width,
-		    size_t count, CUstream handle, bool async)
+static CUresult set(CUdeviceptr dst, uint32_t value, uint32_t width, size_t count, CUstream handle,
+		    bool async)
 {
 	struct face_work work = {
 		.sub.work = GP_SOFT_WORK_SET,
@@ -402,14 +393,12 @@ CUresult do_cuMemsetD32_v2(CUdeviceptr dst, unsigned int value, size_t count)
 	return set(dst, value, 4, count, NULL, false);
 }
 
-CUresult do_cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count,
-			    CUstream stream)
+CUresult do_cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count, CUstream stream)
 {
 	return set(dst, value, 1, count, stream, true);
 }
 
-CUresult do_cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t count,
-			     CUstream stream)
+CUresult do_cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t count, CUstream stream)
 {
 	return set(dst, value, 4, count, stream, true);
 }

@@ -53,8 +53,8 @@ CUresult do_cuModuleLoadData(CUmodule *module, const void *image)
 	return err;
 }
 
-CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image,
-			       unsigned int count, int *options, void **values)
+CUresult do_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
+			       int *options, void **values)
 {
 	return do_cuModuleLoadData(module, image);
 }
@@ -90,8 +90,7 @@ static CUresult find_kernel(struct face_function *fn)
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuModuleGetFunction(CUfunction *out, CUmodule module,
-				const char *name)
+CUresult do_cuModuleGetFunction(CUfunction *out, CUmodule module, const char *name)
 {
 	CUresult err = face_check();
 
@@ -112,8 +111,7 @@ CUresult do_cuModuleGetFunction(CUfunction *out, CUmodule module,
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult do_cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes,
-				 CUmodule module, const char *name)
+CUresult do_cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule module, const char *name)
 {
 	face_log("cuModuleGetGlobal: not supported: %s", name ? name : "");
 	return CUDA_ERROR_NOT_SUPPORTED;
@@ -125,8 +123,7 @@ static CUresult check_function(CUfunction fn)
 
 	if (err)
 		return err;
-	return fn && fn->magic == FACE_FUNCTION ? CUDA_SUCCESS :
-						  CUDA_ERROR_INVALID_HANDLE;
+	return fn && fn->magic == FACE_FUNCTION ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* Attributes: 0 threads a block, 1 static shared, 8 most dynamic shared. */
@@ -151,13 +148,12 @@ CUresult do_cuFuncGetAttribute(int *value, int attribute, CUfunction fn)
 		return err;
 	if (!value)
 		return CUDA_ERROR_INVALID_VALUE;
-	*value = attribute == 0 ? (int)fn->max_threads :
-		 attribute == 8 ? (int)fn->shared_bytes : 0;
+	*value = attribute == 0 ? (int)fn->max_threads : attribute == 8 ? (int)fn->shared_bytes : 0;
 	return CUDA_SUCCESS;
 }
 
-CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(
-	int *blocks, CUfunction fn, int threads, size_t shared_bytes)
+CUresult do_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fn, int threads,
+							size_t shared_bytes)
 {
 	CUresult err = check_function(fn);
 

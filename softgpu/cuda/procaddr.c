@@ -62,22 +62,21 @@ static void log_once(const char *name)
 	face_log("%s: not supported", name);
 }
 
-CUresult do_cuGetProcAddress_v2(const char *name, void **fn, int version,
-				uint64_t flags, int *status)
+CUresult do_cuGetProcAddress_v2(const char *name, void **fn, int version, uint64_t flags,
+				int *status)
 {
 	if (!name || !fn)
 		return CUDA_ERROR_INVALID_VALUE;
 	*fn = face_symbol(name);
 	if (status)
-		*status = *fn ? 0 : 1;	/* 1: symbol not found */
+		*status = *fn ? 0 : 1; /* 1: symbol not found */
 	if (*fn)
 		return CUDA_SUCCESS;
 	log_once(name);
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult do_cuGetProcAddress(const char *name, void **fn, int version,
-			     uint64_t flags)
+CUresult do_cuGetProcAddress(const char *name, void **fn, int version, uint64_t flags)
 {
 	return do_cuGetProcAddress_v2(name, fn, version, flags, NULL);
 }

@@ -16,7 +16,7 @@
 struct shape {
 	void *params;
 	size_t bytes;
-	int file;		/* that the structure names, or -1 */
+	int file; /* that the structure names, or -1 */
 };
 
 /* RM takes its own size where a caller gives none. */
@@ -59,8 +59,7 @@ static struct shape shape_of(unsigned int nr, size_t size, const void *arg)
 	} else if (nr == GP_RM_ESC_ALLOC && size == sizeof(*a21)) {
 		params = a21->params;
 		shape.bytes = alloc_bytes(a21->cls, a21->params_size);
-	} else if (nr == GP_RM_ESC_MAP_MEMORY &&
-		   size == sizeof(struct gp_rm_map_memory)) {
+	} else if (nr == GP_RM_ESC_MAP_MEMORY && size == sizeof(struct gp_rm_map_memory)) {
 		shape.file = ((const struct gp_rm_map_memory *)arg)->fd;
 	}
 	shape.params = (void *)(uintptr_t)params;
@@ -69,8 +68,7 @@ static struct shape shape_of(unsigned int nr, size_t size, const void *arg)
 	return shape;
 }
 
-static int send_rm(int fd, unsigned long request, void *arg, unsigned char *buf,
-		   size_t room)
+static int send_rm(int fd, unsigned long request, void *arg, unsigned char *buf, size_t room)
 {
 	const size_t size = _IOC_SIZE(request);
 	const size_t at = (size + 7) / 8 * 8;

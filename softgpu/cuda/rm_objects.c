@@ -12,10 +12,10 @@
 
 #define SLICE_US 2048u
 
-static int rm_fd = -1;			/* face_lock, set once */
+static int rm_fd = -1; /* face_lock, set once */
 static uint32_t rm_client;
 static uint32_t rm_device[GP_SOFT_GPUS_MAX];
-static uint32_t next_handle = GP_RM_HABIT_OBJECT_BASE;	/* face_lock */
+static uint32_t next_handle = GP_RM_HABIT_OBJECT_BASE; /* face_lock */
 
 static uint32_t new_handle(void)
 {
@@ -34,8 +34,7 @@ static int rm_call(unsigned long request, void *arg, const uint32_t *status)
 	return *status ? -EIO : 0;
 }
 
-static int rm_alloc(uint32_t parent, uint32_t *handle, uint32_t cls,
-		    void *params, size_t bytes)
+static int rm_alloc(uint32_t parent, uint32_t *handle, uint32_t cls, void *params, size_t bytes)
 {
 	struct gp_rm_alloc64 a = {
 		.client = rm_client,
@@ -45,8 +44,7 @@ static int rm_alloc(uint32_t parent, uint32_t *handle, uint32_t cls,
 		.params = (uintptr_t)params,
 		.params_size = (uint32_t)bytes,
 	};
-	int err = rm_call(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64), &a,
-			  &a.status);
+	int err = rm_call(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64), &a, &a.status);
 
 	if (!err)
 		*handle = a.object;
@@ -63,8 +61,7 @@ static int rm_control(uint32_t object, uint32_t cmd, void *params, size_t bytes)
 		.params_size = (uint32_t)bytes,
 	};
 
-	return rm_call(GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), &c,
-		       &c.status);
+	return rm_call(GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), &c, &c.status);
 }
 
 static void rm_free(uint32_t parent, uint32_t object)
@@ -74,8 +71,7 @@ static void rm_free(uint32_t parent, uint32_t object)
 		.parent = parent,
 		.object = object,
 	};
-	int err = rm_call(GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), &f,
-			  &f.status);
+	int err = rm_call(GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), &f, &f.status);
 
 	if (err)
 		face_log("object %#x is not freed: error %d", object, err);
@@ -89,10 +85,10 @@ static int open_device(uint32_t gpu)
 	int err;
 
 	rm_device[gpu] = new_handle();
-	err = rm_alloc(rm_client, &rm_device[gpu], GP_RM_CLASS_DEVICE, &device,
-		       sizeof(device));
-	return err ? err : rm_alloc(rm_device[gpu], &subdevice, GP_RM_CLASS_SUBDEVICE,
-				    &params, sizeof(params));
+	err = rm_alloc(rm_client, &rm_device[gpu], GP_RM_CLASS_DEVICE, &device, sizeof(device));
+	return err ? err :
+		     rm_alloc(rm_device[gpu], &subdevice, GP_RM_CLASS_SUBDEVICE, &params,
+			      sizeof(params));
 }
 
 int face_rm_init(uint32_t *gpus)
@@ -115,16 +111,15 @@ int face_rm_init(uint32_t *gpus)
 	return err;
 }
 
-static int make_group(uint32_t device, uint32_t engine, uint32_t engine_class,
-		      uint32_t *group, uint32_t *channel, unsigned int channels)
+static int make_group(uint32_t device, uint32_t engine, uint32_t engine_class, uint32_t *group,
+		      uint32_t *channel, unsigned int channels)
 {
 	struct gp_rm_channel_group_params params = { .engine = engine };
 	struct gp_rm_tsg_schedule on = { .enable = 1 };
 	int err;
 
 	*group = new_handle();
-	err = rm_alloc(device, group, GP_RM_CLASS_CHANNEL_GROUP, &params,
-		       sizeof(params));
+	err = rm_alloc(device, group, GP_RM_CLASS_CHANNEL_GROUP, &params, sizeof(params));
 	for (unsigned int i = 0; !err && i < channels; i++) {
 		struct gp_rm_channel_params_head head = {
 			.gpfifo_entries = 1024,
@@ -133,15 +128,13 @@ static int make_group(uint32_t device, uint32_t engine, uint32_t engine_class,
 		uint32_t object = new_handle();
 
 		channel[i] = new_handle();
-		err = rm_alloc(*group, &channel[i], GP_RM_CLASS_HOPPER_CHANNEL,
-			       &head, sizeof(head));
+		err = rm_alloc(*group, &channel[i], GP_RM_CLASS_HOPPER_CHANNEL, &head,
+			       sizeof(head));
 		if (!err)
-			err = rm_alloc(channel[i], &object, engine_class, NULL,
-				       0);
+			err = rm_alloc(channel[i], &object, engine_class, NULL, 0);
 	}
 	if (!err)
-		err = rm_control(*group, GP_RM_CTRL_TSG_SCHEDULE, &on,
-				 sizeof(on));
+		err = rm_control(*group, GP_RM_CTRL_TSG_SCHEDULE, &on, sizeof(on));
 	return err;
 }
 
@@ -155,12 +148,10 @@ int face_rm_context(struct face_ctx *ctx)
 	ctx->client = rm_client;
 	for (unsigned int i = 0; !err && i < FACE_COPY_GROUPS; i++)
 		err = make_group(device, GP_RM_ENGINE_COPY0 + i, GP_RM_CLASS_HOPPER_COPY,
-				 &ctx->copy_group[i],
-				 &ctx->copy_channel[i * FACE_COPY_CHANNELS],
+				 &ctx->copy_group[i], &ctx->copy_channel[i * FACE_COPY_CHANNELS],
 				 FACE_COPY_CHANNELS);
 	if (!err)
-		err = rm_control(ctx->group, GP_RM_CTRL_TSG_SET_TIMESLICE,
-				 &slice, sizeof(slice));
+		err = rm_control(ctx->group, GP_RM_CTRL_TSG_SET_TIMESLICE, &slice, sizeof(slice));
 	if (err)
 		face_rm_context_free(ctx);
 	return err;

@@ -15,8 +15,7 @@ CUresult face_stream_get(CUstream handle, struct face_stream **stream)
 	struct face_ctx *ctx;
 	CUresult err;
 
-	if (handle && handle != CU_STREAM_LEGACY &&
-	    handle != CU_STREAM_PER_THREAD) {
+	if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
 		err = face_check();
 		if (err)
 			return err;
@@ -32,8 +31,7 @@ CUresult face_stream_get(CUstream handle, struct face_stream **stream)
 	return CUDA_SUCCESS;
 }
 
-static void add_point(struct gp_soft_point *points, uint32_t *n,
-		      const struct gp_soft_point *p)
+static void add_point(struct gp_soft_point *points, uint32_t *n, const struct gp_soft_point *p)
 {
 	if (p->seq && *n < GP_SOFT_WAITS_MAX)
 		points[(*n)++] = *p;
@@ -89,8 +87,7 @@ CUresult face_submit_locked(struct face_stream *s, struct face_work *work,
 			s->ctx->error = CUDA_ERROR_ILLEGAL_ADDRESS;
 		return face_error(err);
 	}
-	last = (struct gp_soft_point){ sub->channel, sub->client,
-				       call.rep.value };
+	last = (struct gp_soft_point){ sub->channel, sub->client, call.rep.value };
 	pthread_mutex_lock(&s->ctx->lock);
 	s->last = last;
 	pthread_mutex_unlock(&s->ctx->lock);
@@ -101,8 +98,7 @@ CUresult face_submit_locked(struct face_stream *s, struct face_work *work,
 	return CUDA_SUCCESS;
 }
 
-CUresult face_submit(struct face_stream *s, struct face_work *work,
-		     struct gp_soft_point *point)
+CUresult face_submit(struct face_stream *s, struct face_work *work, struct gp_soft_point *point)
 {
 	CUresult err;
 
@@ -115,8 +111,7 @@ CUresult face_submit(struct face_stream *s, struct face_work *work,
 	return err;
 }
 
-CUresult do_cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
-				       int priority)
+CUresult do_cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority)
 {
 	struct face_stream *s;
 	struct face_ctx *ctx;
@@ -137,8 +132,7 @@ CUresult do_cuStreamCreateWithPriority(CUstream *out, unsigned int flags,
 	pthread_mutex_lock(&ctx->lock);
 	ctx->streams_made++;
 	s->compute = ctx->channel[ctx->streams_made % FACE_CHANNELS];
-	s->copy = ctx->copy_channel[ctx->streams_made %
-				    (FACE_COPY_GROUPS * FACE_COPY_CHANNELS)];
+	s->copy = ctx->copy_channel[ctx->streams_made % (FACE_COPY_GROUPS * FACE_COPY_CHANNELS)];
 	s->next = ctx->streams;
 	ctx->streams = s;
 	pthread_mutex_unlock(&ctx->lock);
@@ -212,8 +206,7 @@ static CUresult stream_wait(CUstream handle, bool query)
 	pthread_mutex_unlock(&s->order);
 	if (err)
 		return err;
-	return face_wait(s->ctx, points, n, query ? FACE_QUERY_NS : FACE_SYNC_NS,
-			 query);
+	return face_wait(s->ctx, points, n, query ? FACE_QUERY_NS : FACE_SYNC_NS, query);
 }
 
 CUresult do_cuStreamSynchronize(CUstream handle)

@@ -20,9 +20,9 @@
 
 #include "softgpu/server/server.h"
 
-#define STALL_MS 1		/* between two looks at a thread */
-#define STALL_NS 2000000u	/* asleep so long: away */
-#define LINGER_NS 2000000000u	/* without clients */
+#define STALL_MS 1	      /* between two looks at a thread */
+#define STALL_NS 2000000u     /* asleep so long: away */
+#define LINGER_NS 2000000000u /* without clients */
 #define BATCH 32
 
 static uint64_t real_ns(void)
@@ -35,11 +35,10 @@ static uint64_t real_ns(void)
 
 uint64_t soft_now(struct soft_server *s)
 {
-	return gp_model_now(s->gpu[0].model);	/* all alike */
+	return gp_model_now(s->gpu[0].model); /* all alike */
 }
 
-void soft_conn_block(struct soft_server *s, struct soft_conn *c,
-		     enum soft_state state)
+void soft_conn_block(struct soft_server *s, struct soft_conn *c, enum soft_state state)
 {
 	c->state = state;
 	c->order = ++s->order;
@@ -66,10 +65,9 @@ static bool read_stat(int fd, char *letter, unsigned long *ticks)
 	if (n <= 0)
 		return false;
 	buf[n] = '\0';
-	p = strrchr(buf, ')');	/* the name may contain anything */
-	if (!p || sscanf(p + 1,
-			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-			 letter, &user, &sys) != 3)
+	p = strrchr(buf, ')'); /* the name may contain anything */
+	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", letter,
+			 &user, &sys) != 3)
 		return false;
 	*ticks = user + sys;
 	return true;
@@ -107,7 +105,7 @@ static void stall_look(struct soft_server *s, struct soft_conn *c, uint64_t now)
 	if (c->kind == GP_SOFT_TIMER) {
 		busy = any_on_cpu(s, c->proc);
 	} else if (!read_stat(c->stat_fd, &letter, &ticks)) {
-		c->state = SOFT_AWAY;	/* a zombie's socket may outlive it */
+		c->state = SOFT_AWAY; /* a zombie's socket may outlive it */
 		return;
 	} else {
 		busy = letter == 'R' || ticks != c->stall_ticks;
@@ -144,8 +142,7 @@ static bool anyone_came_back(struct soft_server *s)
 	bool back = false;
 
 	for (struct soft_conn *c = s->conns; c; c = c->next) {
-		if (c->state != SOFT_AWAY || c->kind != GP_SOFT_THREAD ||
-		    !on_cpu(c))
+		if (c->state != SOFT_AWAY || c->kind != GP_SOFT_THREAD || !on_cpu(c))
 			continue;
 		c->state = SOFT_RUN;
 		c->stall_since_ns = 0;
@@ -177,8 +174,7 @@ struct soft_conn *soft_ready(struct soft_server *s)
 	struct soft_conn *first = NULL;
 
 	for (struct soft_conn *c = s->conns; c; c = c->next)
-		if (!c->closing && is_due(s, c) &&
-		    (!first || c->order < first->order))
+		if (!c->closing && is_due(s, c) && (!first || c->order < first->order))
 			first = c;
 	return first;
 }
@@ -281,8 +277,7 @@ int soft_loop(struct soft_server *s)
 			alone_since_ns = real_ns();
 		if (!s->conns) {
 			take_messages(s, 100);
-			if (!s->conns && alone_since_ns &&
-			    real_ns() - alone_since_ns > LINGER_NS)
+			if (!s->conns && alone_since_ns && real_ns() - alone_since_ns > LINGER_NS)
 				return 0;
 			continue;
 		}

@@ -43,8 +43,7 @@ struct soft_server *soft_server_create(int listen_fd, uint32_t gpus)
 	for (; s->gpus < gpus; s->gpus++)
 		if (gpu_create(s, s->gpus))
 			goto err;
-	if (listen_fd >= 0 &&
-	    epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev))
+	if (listen_fd >= 0 && epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, listen_fd, &ev))
 		goto err;
 	return s;
 err:
@@ -120,8 +119,7 @@ static void proc_free(struct soft_proc *p)
 
 /* ---- connections --------------------------------------------------------- */
 
-struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid,
-				   uid_t uid)
+struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid, uid_t uid)
 {
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
 	struct soft_conn *c;
@@ -223,8 +221,7 @@ static void take_files(struct soft_conn *c, struct msghdr *hdr)
 
 	c->has_file = false;
 	drop_file2(c);
-	for (struct cmsghdr *cm = CMSG_FIRSTHDR(hdr); cm;
-	     cm = CMSG_NXTHDR(hdr, cm)) {
+	for (struct cmsghdr *cm = CMSG_FIRSTHDR(hdr); cm; cm = CMSG_NXTHDR(hdr, cm)) {
 		size_t count = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
 		if (cm->cmsg_level != SOL_SOCKET || cm->cmsg_type != SCM_RIGHTS)
@@ -262,8 +259,7 @@ void soft_conn_receive(struct soft_server *s, struct soft_conn *c)
 		.msg_controllen = sizeof(control.buf),
 	};
 	const bool busy = c->state != SOFT_RUN && c->state != SOFT_AWAY &&
-			  c->state != SOFT_PARKED &&
-			  c->kind != GP_SOFT_TIMER;
+			  c->state != SOFT_PARKED && c->kind != GP_SOFT_TIMER;
 	ssize_t n;
 
 	if (c->closing)
@@ -278,14 +274,12 @@ void soft_conn_receive(struct soft_server *s, struct soft_conn *c)
 		return;
 	if (n > 0)
 		take_files(c, &hdr);
-	if (n <= 0 || (hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    !soft_handle(s, c, (size_t)n))
+	if (n <= 0 || (hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || !soft_handle(s, c, (size_t)n))
 		c->closing = true;
 }
 
-void soft_reply(struct soft_server *s, struct soft_conn *c, int status,
-		uint64_t value, uint64_t value2, const void *data, size_t bytes,
-		int fd)
+void soft_reply(struct soft_server *s, struct soft_conn *c, int status, uint64_t value,
+		uint64_t value2, const void *data, size_t bytes, int fd)
 {
 	struct gp_soft_rep rep = {
 		.status = status,

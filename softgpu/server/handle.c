@@ -10,10 +10,10 @@
 #include "softgpu/server/server.h"
 
 /* Assumption: both costs. */
-#define NOW_COST_NS 25u		/* clock_gettime() through the vDSO */
+#define NOW_COST_NS 25u /* clock_gettime() through the vDSO */
 #define MEM_COST_NS 2000u
-#define NOW_LUMP_NS 1000u	/* see now_cost_ns() */
-#define COST_MAX_NS 1000000u	/* that a client may declare for one call */
+#define NOW_LUMP_NS 1000u    /* see now_cost_ns() */
+#define COST_MAX_NS 1000000u /* that a client may declare for one call */
 
 static const struct gp_soft_req *request(const struct soft_conn *c)
 {
@@ -66,8 +66,7 @@ static uint64_t cost_ns(struct soft_server *s, struct soft_conn *c)
 	}
 }
 
-static void reply(struct soft_server *s, struct soft_conn *c, int status,
-		  uint64_t value)
+static void reply(struct soft_server *s, struct soft_conn *c, int status, uint64_t value)
 {
 	soft_reply(s, c, status, value, 0, NULL, 0, -1);
 }
@@ -80,8 +79,7 @@ static int open_stat(const struct soft_server *s, const struct soft_conn *c)
 
 	if (s->fuzzing)
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", c->proc->pid,
-		 c->tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", c->proc->pid, c->tid);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -123,8 +121,7 @@ static void timer_clear(struct soft_conn *c)
 static int timer_arm(struct soft_server *s, struct soft_conn *c)
 {
 	const struct gp_soft_req *req = request(c);
-	const bool by_worker = c->state == SOFT_ACKED &&
-			       c->ack_tid == req->u.timer.tid;
+	const bool by_worker = c->state == SOFT_ACKED && c->ack_tid == req->u.timer.tid;
 
 	timer_clear(c);
 	c->wake_ns = req->a;
@@ -189,8 +186,7 @@ static void mem_alloc(struct soft_server *s, struct soft_conn *c)
 	if (err)
 		reply(s, c, err, 0);
 	else
-		soft_reply(s, c, 0, host ? r->token : r->addr, r->bytes, NULL, 0,
-			   fd);
+		soft_reply(s, c, 0, host ? r->token : r->addr, r->bytes, NULL, 0, fd);
 	if (fd >= 0)
 		close(fd);
 }
@@ -234,8 +230,7 @@ bool soft_points_done(struct soft_server *s, struct soft_conn *c)
 		return true;
 	for (uint32_t i = 0; i < req->u.wait.count; i++) {
 		const struct soft_object *o =
-			soft_rm_channel(s, c->proc, point[i].client,
-					point[i].channel);
+			soft_rm_channel(s, c->proc, point[i].client, point[i].channel);
 
 		if (o && o->done_seq < point[i].seq)
 			return false;
@@ -248,8 +243,7 @@ static bool points_ok(const struct soft_conn *c)
 	const struct gp_soft_req *req = request(c);
 
 	return req->u.wait.count <= GP_SOFT_MSG_MAX &&
-	       c->bytes == sizeof(*req) + req->u.wait.count *
-						  sizeof(struct gp_soft_point);
+	       c->bytes == sizeof(*req) + req->u.wait.count * sizeof(struct gp_soft_point);
 }
 
 static void wait_points(struct soft_server *s, struct soft_conn *c)
@@ -318,8 +312,8 @@ static void carry_out(struct soft_server *s, struct soft_conn *c)
 		reply(s, c, soft_region_free(s, c->proc, req->a), 0);
 		break;
 	case GP_SOFT_MEM_INFO:
-		soft_reply(s, c, 0, SOFT_VRAM_BYTES - s->device_bytes,
-			   SOFT_VRAM_BYTES, NULL, 0, -1);
+		soft_reply(s, c, 0, SOFT_VRAM_BYTES - s->device_bytes, SOFT_VRAM_BYTES, NULL, 0,
+			   -1);
 		break;
 	case GP_SOFT_KERNEL:
 		kernel_find(s, c);

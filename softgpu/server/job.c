@@ -14,8 +14,8 @@
 #include "softgpu/server/server.h"
 
 struct soft_job {
-	struct soft_job *next;		/* of its channel */
-	struct soft_job *next_hold;	/* of the server */
+	struct soft_job *next;	    /* of its channel */
+	struct soft_job *next_hold; /* of the server */
 	struct soft_server *server;
 	struct soft_object *channel;
 	struct gp_soft_submit sub;
@@ -25,10 +25,10 @@ struct soft_job {
 	bool fault;
 	/* hold */
 	bool started, waited;
-	uint32_t word;			/* what the model looks at: 1 ends it */
+	uint32_t word; /* what the model looks at: 1 ends it */
 	uint32_t how;
 	uint64_t from_ns;
-	unsigned char data[];		/* arguments, or bytes to copy */
+	unsigned char data[]; /* arguments, or bytes to copy */
 };
 
 static struct gp_nv_hold_params hold_params(const struct soft_job *j)
@@ -93,8 +93,7 @@ static uint64_t hold_limit_ns(const struct soft_job *j)
 {
 	const uint64_t limit_ns = hold_params(j).limit_ns;
 
-	return limit_ns > SOFT_NEVER - j->from_ns ? SOFT_NEVER :
-						    j->from_ns + limit_ns;
+	return limit_ns > SOFT_NEVER - j->from_ns ? SOFT_NEVER : j->from_ns + limit_ns;
 }
 
 uint64_t soft_holds_look(struct soft_server *s)
@@ -135,8 +134,7 @@ static void hold_end(struct soft_job *j, uint64_t now_ns)
 	struct gp_nv_hold_stamp *stamp = hold_stamp(j);
 
 	if (!(j->how & (GP_NV_HOLD_RELEASED | GP_NV_HOLD_LIMIT)))
-		j->how |= hold_released(j) ? GP_NV_HOLD_RELEASED :
-					     GP_NV_HOLD_LIMIT;
+		j->how |= hold_released(j) ? GP_NV_HOLD_RELEASED : GP_NV_HOLD_LIMIT;
 	__atomic_store_n(&stamp->end_ns, now_ns, __ATOMIC_RELAXED);
 	__atomic_store_n(&stamp->how, j->how, __ATOMIC_RELAXED);
 	__atomic_store_n(&stamp->ticket, hold_params(j).ticket, __ATOMIC_RELEASE);
@@ -144,8 +142,7 @@ static void hold_end(struct soft_job *j, uint64_t now_ns)
 
 /* ---- submit -------------------------------------------------------------- */
 
-static int prepare_kernel(struct soft_job *j, struct soft_proc *p,
-			  struct gp_model_method *m)
+static int prepare_kernel(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	struct soft_launch *l = &j->launch;
 	const struct gp_soft_submit *sub = &j->sub;
@@ -194,8 +191,7 @@ static int prepare_kernel(struct soft_job *j, struct soft_proc *p,
 	return 0;
 }
 
-static int prepare_copy(struct soft_job *j, struct soft_proc *p,
-			struct gp_model_method *m)
+static int prepare_copy(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	const struct gp_soft_submit *sub = &j->sub;
 	const bool inlined = sub->flags & GP_SOFT_INLINE;
@@ -213,25 +209,23 @@ static int prepare_copy(struct soft_job *j, struct soft_proc *p,
 }
 
 /* Memory is set by a kernel of the driver's, on the compute engine. */
-static int prepare_set(struct soft_job *j, struct soft_proc *p,
-		       struct gp_model_method *m)
+static int prepare_set(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	const struct gp_soft_submit *sub = &j->sub;
 
-	if (!sub->bytes || (sub->width != 1 && sub->width != 4) ||
-	    sub->bytes % sub->width || sub->dst % sub->width)
+	if (!sub->bytes || (sub->width != 1 && sub->width != 4) || sub->bytes % sub->width ||
+	    sub->dst % sub->width)
 		return -EINVAL;
 	j->dst = soft_region_get(p, sub->dst, sub->bytes);
 	if (!j->dst)
 		return -EINVAL;
 	m->type = GP_METHOD_KERNEL;
 	m->blocks = 1;
-	m->block_ns = 1000 + sub->bytes / 1000;	/* 1 TB/s */
+	m->block_ns = 1000 + sub->bytes / 1000; /* 1 TB/s */
 	return 0;
 }
 
-static int prepare_fence(struct soft_job *j, struct soft_proc *p,
-			 struct gp_model_method *m)
+static int prepare_fence(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	m->type = GP_METHOD_FENCE;
 	if (!j->sub.stamp)
@@ -242,8 +236,7 @@ static int prepare_fence(struct soft_job *j, struct soft_proc *p,
 	return j->stamp ? 0 : -EINVAL;
 }
 
-static int prepare_write(struct soft_job *j, struct soft_proc *p,
-			 struct gp_model_method *m)
+static int prepare_write(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	m->type = GP_METHOD_FENCE;
 	if (j->sub.dst % sizeof(uint32_t))
@@ -252,8 +245,7 @@ static int prepare_write(struct soft_job *j, struct soft_proc *p,
 	return j->dst ? 0 : -EINVAL;
 }
 
-static int prepare(struct soft_job *j, struct soft_proc *p,
-		   struct gp_model_method *m)
+static int prepare(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	switch (j->sub.work) {
 	case GP_SOFT_WORK_KERNEL:
@@ -271,8 +263,7 @@ static int prepare(struct soft_job *j, struct soft_proc *p,
 	}
 }
 
-static int job_queue(struct soft_job *j, const struct gp_model_method *m,
-		     uint64_t *seq)
+static int job_queue(struct soft_job *j, const struct gp_model_method *m, uint64_t *seq)
 {
 	int err = gp_model_submit(j->channel->gpu->model, j->channel->model, m, seq);
 
@@ -283,8 +274,7 @@ static int job_queue(struct soft_job *j, const struct gp_model_method *m,
 	return 0;
 }
 
-static struct soft_job *job_create(struct soft_server *s,
-				   struct soft_object *channel, size_t bytes)
+static struct soft_job *job_create(struct soft_server *s, struct soft_object *channel, size_t bytes)
 {
 	struct soft_job *j = calloc(1, sizeof(*j) + bytes);
 
@@ -295,12 +285,10 @@ static struct soft_job *job_create(struct soft_server *s,
 	return j;
 }
 
-static int submit_wait(struct soft_server *s, struct soft_conn *c,
-		       struct soft_object *channel,
+static int submit_wait(struct soft_server *s, struct soft_conn *c, struct soft_object *channel,
 		       const struct gp_soft_point *point)
 {
-	struct soft_object *other = soft_rm_channel(s, c->proc, point->client,
-						    point->channel);
+	struct soft_object *other = soft_rm_channel(s, c->proc, point->client, point->channel);
 	struct gp_model_method m = { .type = GP_METHOD_WAIT };
 	struct soft_job *j;
 	int err;
@@ -328,8 +316,7 @@ int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq)
 	const struct gp_soft_req *req = (const void *)c->msg;
 	const struct gp_soft_submit *sub = &req->u.submit;
 	const struct gp_soft_point *point = (const void *)(req + 1);
-	const size_t data_bytes = sub->flags & GP_SOFT_INLINE ? sub->bytes :
-								sub->args_bytes;
+	const size_t data_bytes = sub->flags & GP_SOFT_INLINE ? sub->bytes : sub->args_bytes;
 	struct gp_model_method m = { 0 };
 	struct soft_object *channel;
 	struct soft_job *j;
@@ -373,8 +360,7 @@ static void job_copy(struct soft_job *j)
 	unsigned char *to = j->dst->map + (j->sub.dst - j->dst->addr);
 
 	if (j->src)
-		memmove(to, j->src->map + (j->sub.src - j->src->addr),
-			j->sub.bytes);
+		memmove(to, j->src->map + (j->sub.src - j->src->addr), j->sub.bytes);
 	else
 		memcpy(to, j->data, j->sub.bytes);
 }

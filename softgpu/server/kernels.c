@@ -53,8 +53,8 @@ void soft_launch_put(struct soft_launch *l)
 /* The bench's kernels have blocks of one size in one dimension. */
 static bool bench_shape(const struct soft_launch *l)
 {
-	return l->block[0] == GP_KERNEL_THREADS && l->block[1] == 1 &&
-	       l->block[2] == 1 && l->grid[1] == 1 && l->grid[2] == 1;
+	return l->block[0] == GP_KERNEL_THREADS && l->block[1] == 1 && l->block[2] == 1 &&
+	       l->grid[1] == 1 && l->grid[2] == 1;
 }
 
 /* ---- gp_work(buf, in, mul, iters) ---------------------------------------- */
@@ -75,8 +75,7 @@ static int work_prepare(struct soft_launch *l, uint64_t *block_ns)
 
 static void work_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 {
-	gp_ref_work(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), first,
-		    count);
+	gp_ref_work(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), first, count);
 }
 
 /*
@@ -170,8 +169,10 @@ static int stencil_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
 	const uint64_t width = arg_u32(l, 16), height = arg_u32(l, 20);
 	int err = bench_shape(l) && width >= 2 && height >= 2 &&
-		  l->blocks * GP_KERNEL_THREADS <= UINT32_MAX &&
-		  width * height <= UINT32_MAX ? 0 : -EINVAL;
+				  l->blocks * GP_KERNEL_THREADS <= UINT32_MAX &&
+				  width * height <= UINT32_MAX ?
+			  0 :
+			  -EINVAL;
 
 	*block_ns = GP_COST_STENCIL_BLOCK_NS;
 	for (uint32_t i = 0; i < 2 && !err; i++)
@@ -181,8 +182,8 @@ static int stencil_prepare(struct soft_launch *l, uint64_t *block_ns)
 
 static void stencil_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 {
-	gp_ref_stencil(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), arg_u32(l, 24),
-		       first, count);
+	gp_ref_stencil(l->ptr[0], l->ptr[1], arg_u32(l, 16), arg_u32(l, 20), arg_u32(l, 24), first,
+		       count);
 }
 
 /* ---- gp_tensor(buf, seed, iters) ------------------------------------------ */
@@ -216,8 +217,7 @@ static void coop_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 {
 	l->first_done += count;
 	if (l->first_done == l->blocks)
-		gp_ref_coop(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12),
-			    arg_u32(l, 16), l->blocks);
+		gp_ref_coop(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), arg_u32(l, 16), l->blocks);
 }
 
 /* ---- gp_spin(ns): every block takes so long, and computes nothing ---------- */
@@ -252,71 +252,69 @@ static int hold_prepare(struct soft_launch *l, uint64_t *block_ns)
 	return err;
 }
 
-#define LIVE(registers, pairs)                          \
-	{                                               \
-		.name = "gp_live_" #registers,          \
-		.args_bytes = 28,                       \
-		.prepare = live_prepare,                \
-		.blocks = live_blocks,                  \
+#define LIVE(registers, pairs)                 \
+	{                                      \
+		.name = "gp_live_" #registers, \
+		.args_bytes = 28,              \
+		.prepare = live_prepare,       \
+		.blocks = live_blocks,         \
 	},
-static const struct soft_kernel kernels[] = {
-	{
-		.name = "gp_work",
-		.args_bytes = 24,
-		.prepare = work_prepare,
-		.blocks = work_blocks,
-	},
-	{
-		.name = "gp_smem",
-		.args_bytes = 16,
-		.prepare = smem_prepare,
-		.blocks = smem_blocks,
-	},
-	{
-		.name = "gp_tensor",
-		.args_bytes = 16,
-		.prepare = tensor_prepare,
-		.blocks = tensor_blocks,
-	},
-	{
-		.name = "gp_coop",
-		.args_bytes = 20,
-		.cooperative = true,
-		.prepare = coop_prepare,
-		.blocks = coop_blocks,
-	},
-	{
-		.name = "gp_spin",
-		.args_bytes = 8,
-		.prepare = spin_prepare,
-		.blocks = spin_blocks,
-	},
-	{
-		.name = GP_NV_HOLD_KERNEL,
-		.args_bytes = GP_NV_HOLD_PARAMS_BYTES,
-		.hold = true,
-		.prepare = hold_prepare,
-	},
-	{
-		.name = "gp_stream",
-		.args_bytes = 20,
-		.prepare = stream_prepare,
-		.blocks = stream_blocks,
-	},
-	{
-		.name = "gp_csr",
-		.args_bytes = 48,
-		.prepare = csr_prepare,
-		.blocks = csr_blocks,
-	},
-	{
-		.name = "gp_stencil",
-		.args_bytes = 28,
-		.prepare = stencil_prepare,
-		.blocks = stencil_blocks,
-	},
-	GP_LIVE_KERNELS(LIVE)
-};
+static const struct soft_kernel kernels[] = { {
+						      .name = "gp_work",
+						      .args_bytes = 24,
+						      .prepare = work_prepare,
+						      .blocks = work_blocks,
+					      },
+					      {
+						      .name = "gp_smem",
+						      .args_bytes = 16,
+						      .prepare = smem_prepare,
+						      .blocks = smem_blocks,
+					      },
+					      {
+						      .name = "gp_tensor",
+						      .args_bytes = 16,
+						      .prepare = tensor_prepare,
+						      .blocks = tensor_blocks,
+					      },
+					      {
+						      .name = "gp_coop",
+						      .args_bytes = 20,
+						      .cooperative = true,
+						      .prepare = coop_prepare,
+						      .blocks = coop_blocks,
+					      },
+					      {
+						      .name = "gp_spin",
+						      .args_bytes = 8,
+						      .prepare = spin_prepare,
+						      .blocks = spin_blocks,
+					      },
+					      {
+						      .name = GP_NV_HOLD_KERNEL,
+						      .args_bytes = GP_NV_HOLD_PARAMS_BYTES,
+						      .hold = true,
+						      .prepare = hold_prepare,
+					      },
+					      {
+						      .name = "gp_stream",
+						      .args_bytes = 20,
+						      .prepare = stream_prepare,
+						      .blocks = stream_blocks,
+					      },
+					      {
+						      .name = "gp_csr",
+						      .args_bytes = 48,
+						      .prepare = csr_prepare,
+						      .blocks = csr_blocks,
+					      },
+					      {
+						      .name = "gp_stencil",
+						      .args_bytes = 28,
+						      .prepare = stencil_prepare,
+						      .blocks = stencil_blocks,
+					      },
+					      GP_LIVE_KERNELS(LIVE) };
 
 const struct soft_kernel *soft_kernel(uint32_t id)
 {

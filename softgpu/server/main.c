@@ -23,8 +23,7 @@
 
 static int fail(const char *what, const char *object)
 {
-	fprintf(stderr, "gpreempt-softgpud: %s %s: %s\n", what, object,
-		strerror(errno));
+	fprintf(stderr, "gpreempt-softgpud: %s %s: %s\n", what, object, strerror(errno));
 	return 1;
 }
 
@@ -43,8 +42,7 @@ static int listen_at(const char *path)
 		return -1;
 	/* Who started us holds the lock and found nobody listening. */
 	unlink(path);
-	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    listen(fd, 128)) {
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128)) {
 		int err = errno;
 
 		close(fd);
@@ -104,7 +102,8 @@ static uint32_t gpus_wanted(void)
 	if (!text || !*text)
 		return 1;
 	return text[0] >= '1' && text[0] <= '0' + (char)GP_SOFT_GPUS_MAX && !text[1] ?
-		       (uint32_t)(text[0] - '0') : 0;
+		       (uint32_t)(text[0] - '0') :
+		       0;
 }
 
 static int serve(int fd, const char *path, uint32_t gpus)
@@ -137,8 +136,10 @@ int main(int argc, char **argv)
 		return fail("needs an absolute path, not", path);
 	}
 	if (!gpus) {
-		fprintf(stderr, "gpreempt-softgpud: " GP_SOFT_ENV_GPUS "=%s: so many GPUs cannot "
-			"be; write 1 to %u\n", getenv(GP_SOFT_ENV_GPUS), GP_SOFT_GPUS_MAX);
+		fprintf(stderr,
+			"gpreempt-softgpud: " GP_SOFT_ENV_GPUS "=%s: so many GPUs cannot "
+			"be; write 1 to %u\n",
+			getenv(GP_SOFT_ENV_GPUS), GP_SOFT_GPUS_MAX);
 		return 1;
 	}
 	umask(077);

@@ -12,7 +12,7 @@
 
 #include "softgpu/server/server.h"
 
-#define DEVICE_BASE 0x0a0000000000ull	/* no process has anything there */
+#define DEVICE_BASE 0x0a0000000000ull /* no process has anything there */
 #define ALIGN_BYTES 0x200000ull
 
 int soft_memory_file(const char *name, uint64_t bytes, void **map)
@@ -43,9 +43,8 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-int soft_region_create(struct soft_server *s, struct soft_proc *p,
-		       uint64_t bytes, bool host, struct soft_region **region,
-		       int *fd)
+int soft_region_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, bool host,
+		       struct soft_region **region, int *fd)
 {
 	struct soft_region *r;
 	void *map;
@@ -115,8 +114,7 @@ void soft_region_put(struct soft_region *r)
 	free(r);
 }
 
-static void region_unlink(struct soft_server *s, struct soft_proc *p,
-			  struct soft_region **link)
+static void region_unlink(struct soft_server *s, struct soft_proc *p, struct soft_region **link)
 {
 	struct soft_region *r = *link;
 
@@ -148,8 +146,7 @@ void soft_regions_drop(struct soft_server *s, struct soft_proc *p)
 		region_unlink(s, p, &p->regions);
 }
 
-struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr,
-				    uint64_t bytes)
+struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr, uint64_t bytes)
 {
 	for (struct soft_region *r = p->regions; r; r = r->next) {
 		if (!r->addr || addr < r->addr || bytes > r->bytes ||

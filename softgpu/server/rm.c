@@ -25,12 +25,12 @@
  */
 #define QUERY_COST_NS 2000u
 #define INTERLEAVE_COST_NS 155000u
-#define MODE_COST_NS 500000u	/* 480 to 650 us */
+#define MODE_COST_NS 500000u /* 480 to 650 us */
 #define PREEMPT_COST_NS 260000u
 #define PREEMPT_WAIT_COST_NS 470000u
 #define SCHEDULE_COST_NS 214000u
-#define ALLOC_COST_NS 20000u	/* Assumption: not measured */
-#define FIRST_SLICE_US 1024u	/* a new group's, before libcuda sets its own */
+#define ALLOC_COST_NS 20000u /* Assumption: not measured */
+#define FIRST_SLICE_US 1024u /* a new group's, before libcuda sets its own */
 #define CHOSEN_HANDLE_BASE 0xcaf00000u
 #define MEMORY_MAX (64u << 20)
 #define CTRL_SET_INTERLEAVE 0xa06c0107u
@@ -46,12 +46,11 @@ struct rm_call {
 	uint32_t arg_bytes;
 	void *params;
 	uint32_t params_bytes;
-	bool again;		/* its control is through: answer */
+	bool again; /* its control is through: answer */
 	bool waits;
 };
 
-static bool parse(struct soft_server *s, struct soft_conn *c,
-		  struct rm_call *call)
+static bool parse(struct soft_server *s, struct soft_conn *c, struct rm_call *call)
 {
 	struct gp_soft_req *req = (void *)c->msg;
 	const uint32_t room = c->bytes - (uint32_t)sizeof(*req);
@@ -100,8 +99,8 @@ struct soft_object *soft_rm_object(struct soft_client *client, uint32_t handle)
 	return NULL;
 }
 
-struct soft_object *soft_rm_channel(struct soft_server *s, struct soft_proc *p,
-				    uint32_t client, uint32_t handle)
+struct soft_object *soft_rm_channel(struct soft_server *s, struct soft_proc *p, uint32_t client,
+				    uint32_t handle)
 {
 	struct soft_client *cl = client_find(s, client);
 	struct soft_object *o;
@@ -144,8 +143,7 @@ static void object_free(struct soft_server *s, struct soft_object *o)
 	free(o);
 }
 
-static void object_delete(struct soft_server *s, struct soft_client *cl,
-			  uint32_t handle)
+static void object_delete(struct soft_server *s, struct soft_client *cl, uint32_t handle)
 {
 	struct soft_object **link = &cl->objects, *o;
 
@@ -182,8 +180,7 @@ static void client_delete(struct soft_server *s, struct soft_client *cl)
 
 static void file_free(struct soft_server *s, struct soft_file *f)
 {
-	for (struct soft_client *cl = f->mapped ? s->clients : NULL; cl;
-	     cl = cl->next)
+	for (struct soft_client *cl = f->mapped ? s->clients : NULL; cl; cl = cl->next)
 		for (struct soft_object *o = cl->objects; o; o = o->next)
 			if (o->map_file == f)
 				o->map_file = NULL;
@@ -225,7 +222,7 @@ static bool files_seen(struct soft_server *s, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
 	if (!dir)
-		return errno == ENOENT;		/* it is gone, and so are they */
+		return errno == ENOENT; /* it is gone, and so are they */
 	while ((entry = readdir(dir))) {
 		if (fstatat(dirfd(dir), entry->d_name, &st, 0))
 			continue;
@@ -242,8 +239,7 @@ static bool files_seen(struct soft_server *s, pid_t pid)
  * the server: it looks when @p is at a limit. A file that another process took
  * stays, as do the one that is being called (@keep) and mapped memory.
  */
-static void files_collect(struct soft_server *s, struct soft_proc *p,
-			  const struct soft_file *keep)
+static void files_collect(struct soft_server *s, struct soft_proc *p, const struct soft_file *keep)
 {
 	struct soft_file **link = &s->files;
 	bool known = !s->fuzzing;
@@ -339,8 +335,7 @@ static uint32_t alloc_client(struct rm_call *call, uint32_t *handle)
 }
 
 /* Until it is scheduled it cannot run, but neither can it have work. */
-static uint32_t make_group(struct rm_call *call, struct soft_object *o,
-			   uint32_t parent_cls)
+static uint32_t make_group(struct rm_call *call, struct soft_object *o, uint32_t parent_cls)
 {
 	struct gp_rm_channel_group_params params;
 	enum gp_group_kind kind;
@@ -351,8 +346,7 @@ static uint32_t make_group(struct rm_call *call, struct soft_object *o,
 	if (call->params_bytes < sizeof(params))
 		return GP_RM_ERR_INVALID_PARAM_STRUCT;
 	memcpy(&params, call->params, sizeof(params));
-	kind = params.engine >= GP_RM_ENGINE_COPY0 ? GP_GROUP_COPY :
-						     GP_GROUP_COMPUTE;
+	kind = params.engine >= GP_RM_ENGINE_COPY0 ? GP_GROUP_COPY : GP_GROUP_COMPUTE;
 	id = gp_model_group_add(o->gpu->model, call->file->proc->pid, kind);
 	if (id < 0)
 		return GP_RM_ERR_INSUFFICIENT_RESOURCES;
@@ -381,13 +375,12 @@ static uint32_t make_memory(struct rm_call *call, struct soft_object *o)
 	struct gp_rm_memory_params params = { 0 };
 
 	memcpy(&params, call->params,
-	       call->params_bytes < sizeof(params) ? call->params_bytes :
-						     sizeof(params));
+	       call->params_bytes < sizeof(params) ? call->params_bytes : sizeof(params));
 	if (!params.size || params.size > MEMORY_MAX)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	o->map_bytes = (params.size + 4095) / 4096 * 4096;
-	o->map = mmap(NULL, o->map_bytes, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	o->map = mmap(NULL, o->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
 	if (o->map != MAP_FAILED)
 		return GP_RM_OK;
 	o->map = NULL;
@@ -399,8 +392,7 @@ static uint32_t make_device(struct rm_call *call, struct soft_object *o)
 	struct gp_rm_device_params params = { 0 };
 
 	memcpy(&params, call->params,
-	       call->params_bytes < sizeof(params) ? call->params_bytes :
-						     sizeof(params));
+	       call->params_bytes < sizeof(params) ? call->params_bytes : sizeof(params));
 	if (params.device_id >= call->s->gpus)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	o->gpu = &call->s->gpu[params.device_id];
@@ -417,20 +409,19 @@ static uint32_t make_object(struct rm_call *call, struct soft_object *o,
 	if (gp_rm_class_is_channel(o->cls))
 		return make_channel(call, o, parent);
 	if (gp_rm_class_is_compute(o->cls) || gp_rm_class_is_copy(o->cls))
-		return gp_rm_class_is_channel(parent_cls) ?
-			       GP_RM_OK : GP_RM_ERR_INVALID_OBJECT_PARENT;
+		return gp_rm_class_is_channel(parent_cls) ? GP_RM_OK :
+							    GP_RM_ERR_INVALID_OBJECT_PARENT;
 	switch (o->cls) {
 	case GP_RM_CLASS_DEVICE:
 		return parent ? GP_RM_ERR_INVALID_OBJECT_PARENT : make_device(call, o);
 	case GP_RM_CLASS_SUBDEVICE:
-		return parent_cls == GP_RM_CLASS_DEVICE ?
-			       GP_RM_OK : GP_RM_ERR_INVALID_OBJECT_PARENT;
+		return parent_cls == GP_RM_CLASS_DEVICE ? GP_RM_OK :
+							  GP_RM_ERR_INVALID_OBJECT_PARENT;
 	case GP_RM_CLASS_CHANNEL_GROUP:
 		return make_group(call, o, parent_cls);
 	case GP_RM_CLASS_MEMORY_SYSTEM:
-		return parent_cls == GP_RM_CLASS_DEVICE ?
-			       make_memory(call, o) :
-			       GP_RM_ERR_INVALID_OBJECT_PARENT;
+		return parent_cls == GP_RM_CLASS_DEVICE ? make_memory(call, o) :
+							  GP_RM_ERR_INVALID_OBJECT_PARENT;
 	case GP_RM_CLASS_EVENT_BUFFER:
 		if (call->params_bytes < sizeof(buffer))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;
@@ -441,8 +432,7 @@ static uint32_t make_object(struct rm_call *call, struct soft_object *o,
 	}
 }
 
-static struct soft_client *client_of_call(struct rm_call *call, uint32_t handle,
-					  uint32_t *status)
+static struct soft_client *client_of_call(struct rm_call *call, uint32_t handle, uint32_t *status)
 {
 	struct soft_client *cl = client_find(call->s, handle);
 
@@ -452,9 +442,8 @@ static struct soft_client *client_of_call(struct rm_call *call, uint32_t handle,
 	return NULL;
 }
 
-static uint32_t alloc_object(struct rm_call *call, uint32_t client,
-			     uint32_t parent_handle, uint32_t *handle,
-			     uint32_t cls)
+static uint32_t alloc_object(struct rm_call *call, uint32_t client, uint32_t parent_handle,
+			     uint32_t *handle, uint32_t cls)
 {
 	struct soft_object *parent = NULL, *o;
 	uint32_t status = GP_RM_OK;
@@ -501,13 +490,11 @@ static int esc_alloc(struct rm_call *call)
 	struct gp_rm_alloc21 *a21 = call->arg;
 
 	if (call->arg_bytes == sizeof(*a64)) {
-		a64->status = alloc_object(call, a64->client, a64->parent,
-					   &a64->object, a64->cls);
+		a64->status = alloc_object(call, a64->client, a64->parent, &a64->object, a64->cls);
 		return 0;
 	}
 	if (call->arg_bytes == sizeof(*a21)) {
-		a21->status = alloc_object(call, a21->client, a21->parent,
-					   &a21->object, a21->cls);
+		a21->status = alloc_object(call, a21->client, a21->parent, &a21->object, a21->cls);
 		return 0;
 	}
 	return -EINVAL;
@@ -607,8 +594,7 @@ static uint32_t attach_ids(const struct soft_server *s, struct gp_rm_attach_ids 
 {
 	p->failed_id = GP_RM_GPU_INVALID_ID;
 	for (int i = 0; i < 32 && p->gpu_id[i] != GP_RM_GPU_INVALID_ID; i++) {
-		if (p->gpu_id[i] == GP_RM_ATTACH_ALL ||
-		    gpu_by_id(s, p->gpu_id[i]))
+		if (p->gpu_id[i] == GP_RM_ATTACH_ALL || gpu_by_id(s, p->gpu_id[i]))
 			continue;
 		p->failed_id = p->gpu_id[i];
 		return GP_RM_ERR_INVALID_ARGUMENT;
@@ -619,16 +605,14 @@ static uint32_t attach_ids(const struct soft_server *s, struct gp_rm_attach_ids 
 /* Sizes are checked as RM does: exactly. */
 #define SIZED(call, type) ((call)->params_bytes == sizeof(struct type))
 
-static uint32_t control_client(struct rm_call *call, struct soft_client *cl,
-			       uint32_t cmd)
+static uint32_t control_client(struct rm_call *call, struct soft_client *cl, uint32_t cmd)
 {
 	const struct soft_server *s = call->s;
 
 	switch (cmd) {
 	case GP_RM_CTRL_GET_HANDLE_INFO:
-		return SIZED(call, gp_rm_handle_info) ?
-			       handle_info(cl, call->params) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_handle_info) ? handle_info(cl, call->params) :
+							GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GET_ATTACHED_IDS:
 		if (!SIZED(call, gp_rm_attached_ids))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;
@@ -646,22 +630,18 @@ static uint32_t control_client(struct rm_call *call, struct soft_client *cl,
 	}
 	case GP_RM_CTRL_GET_ID_INFO_V2:
 		return SIZED(call, gp_rm_id_info_v2) ?
-			       gpu_id_info(gpu_by_id(s, *(uint32_t *)call->params),
-					   call->params) :
+			       gpu_id_info(gpu_by_id(s, *(uint32_t *)call->params), call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_ATTACH_IDS:
-		return SIZED(call, gp_rm_attach_ids) ?
-			       attach_ids(s, call->params) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_attach_ids) ? attach_ids(s, call->params) :
+						       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GET_PCI_INFO:
 		return SIZED(call, gp_rm_pci_info) ?
-			       gpu_pci(gpu_by_id(s, *(uint32_t *)call->params),
-				       call->params) :
+			       gpu_pci(gpu_by_id(s, *(uint32_t *)call->params), call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GET_UUID_FROM_GPU_ID:
 		return SIZED(call, gp_rm_uuid_from_gpu_id) ?
-			       gpu_uuid(gpu_by_id(s, *(uint32_t *)call->params),
-					call->params) :
+			       gpu_uuid(gpu_by_id(s, *(uint32_t *)call->params), call->params) :
 			       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	default:
 		return GP_RM_ERR_NOT_SUPPORTED;
@@ -750,26 +730,23 @@ static uint32_t preempt(struct rm_call *call, struct soft_object *g)
 	return status_of(gp_model_resume(g->gpu->model, &g->model, 1, 0));
 }
 
-static uint32_t control_group(struct rm_call *call, struct soft_object *g,
-			      uint32_t cmd)
+static uint32_t control_group(struct rm_call *call, struct soft_object *g, uint32_t cmd)
 {
 	struct gp_rm_tsg_info *info = call->params;
 
 	switch (cmd) {
 	case GP_RM_CTRL_TSG_SCHEDULE:
-		return SIZED(call, gp_rm_tsg_schedule) ?
-			       schedule(call, g) : GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_tsg_schedule) ? schedule(call, g) :
+							 GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_TSG_SET_TIMESLICE:
-		return SIZED(call, gp_rm_tsg_timeslice) ?
-			       set_timeslice(call, g) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_tsg_timeslice) ? set_timeslice(call, g) :
+							  GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_TSG_GET_TIMESLICE:
-		return SIZED(call, gp_rm_tsg_timeslice) ?
-			       get_timeslice(call, g) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_tsg_timeslice) ? get_timeslice(call, g) :
+							  GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_TSG_PREEMPT:
-		return SIZED(call, gp_rm_tsg_preempt) ?
-			       preempt(call, g) : GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_tsg_preempt) ? preempt(call, g) :
+							GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_TSG_GET_INFO:
 		if (!SIZED(call, gp_rm_tsg_info))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;
@@ -786,10 +763,9 @@ static uint32_t control_group(struct rm_call *call, struct soft_object *g,
 
 /* ---- controls of a subdevice ------------------------------------------------------ */
 
-static struct soft_object *disable_entry(struct rm_call *call,
-					 const struct soft_gpu *gpu,
-					 const struct gp_rm_disable_channels *p,
-					 uint32_t i, uint32_t *status)
+static struct soft_object *disable_entry(struct rm_call *call, const struct soft_gpu *gpu,
+					 const struct gp_rm_disable_channels *p, uint32_t i,
+					 uint32_t *status)
 {
 	struct soft_client *cl = client_of_call(call, p->client[i], status);
 	struct soft_object *o;
@@ -829,8 +805,7 @@ static uint32_t disable_channels(struct rm_call *call, const struct soft_gpu *gp
 	return n ? control_wait(call, gpu, group, n, p->disable) : GP_RM_OK;
 }
 
-static uint32_t set_mode(struct rm_call *call, const struct soft_gpu *gpu,
-			 struct soft_client *cl)
+static uint32_t set_mode(struct rm_call *call, const struct soft_gpu *gpu, struct soft_client *cl)
 {
 	static const enum gp_preempt_mode mode[] = {
 		[GP_RM_PREEMPT_WAIT_IDLE] = GP_PREEMPT_WAIT_IDLE,
@@ -846,11 +821,9 @@ static uint32_t set_mode(struct rm_call *call, const struct soft_gpu *gpu,
 		o = soft_rm_object(cl, o->parent);
 	if (o->cls != GP_RM_CLASS_CHANNEL_GROUP || o->gpu != gpu)
 		return GP_RM_ERR_INVALID_CHANNEL;
-	if (!(p->flags & GP_RM_PREEMPT_SET_COMPUTE) ||
-	    p->compute_mode > GP_RM_PREEMPT_CILP)
+	if (!(p->flags & GP_RM_PREEMPT_SET_COMPUTE) || p->compute_mode > GP_RM_PREEMPT_CILP)
 		return GP_RM_ERR_INVALID_ARGUMENT;
-	return status_of(gp_model_set_mode(gpu->model, o->model,
-					   mode[p->compute_mode]));
+	return status_of(gp_model_set_mode(gpu->model, o->model, mode[p->compute_mode]));
 }
 
 static uint32_t gid_info(const struct soft_gpu *gpu, struct gp_rm_gid_info *p)
@@ -871,8 +844,7 @@ static uint32_t gpu_name(struct gp_rm_gpu_name *p)
 	return GP_RM_OK;
 }
 
-static bool has_object(const struct soft_client *cl, const struct soft_gpu *gpu,
-		       uint32_t cls)
+static bool has_object(const struct soft_client *cl, const struct soft_gpu *gpu, uint32_t cls)
 {
 	for (const struct soft_object *o = cl->objects; o; o = o->next)
 		if (o->cls == cls && o->gpu == gpu)
@@ -898,29 +870,23 @@ static uint32_t control_subdevice(struct rm_call *call, struct soft_client *cl,
 
 	switch (cmd) {
 	case GP_RM_CTRL_FIFO_DISABLE_CHANNELS:
-		return SIZED(call, gp_rm_disable_channels) ?
-			       disable_channels(call, gpu) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_disable_channels) ? disable_channels(call, gpu) :
+							     GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GR_SET_CTXSW_PREEMPTION_MODE:
-		return SIZED(call, gp_rm_preemption_mode) ?
-			       set_mode(call, gpu, cl) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_preemption_mode) ? set_mode(call, gpu, cl) :
+							    GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GR_FECS_BIND_EVENT_BUFFER:
-		return SIZED(call, gp_rm_fecs_bind) ?
-			       soft_log_bind(cl, gpu, call->params) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_fecs_bind) ? soft_log_bind(cl, gpu, call->params) :
+						      GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_PIDS:
-		return SIZED(call, gp_rm_get_pids) ?
-			       get_pids(gpu, call->params) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_get_pids) ? get_pids(gpu, call->params) :
+						     GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_GID_INFO:
-		return SIZED(call, gp_rm_gid_info) ?
-			       gid_info(gpu, call->params) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_gid_info) ? gid_info(gpu, call->params) :
+						     GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_GPU_GET_NAME_STRING:
-		return SIZED(call, gp_rm_gpu_name) ?
-			       gpu_name(call->params) :
-			       GP_RM_ERR_INVALID_PARAM_STRUCT;
+		return SIZED(call, gp_rm_gpu_name) ? gpu_name(call->params) :
+						     GP_RM_ERR_INVALID_PARAM_STRUCT;
 	case GP_RM_CTRL_BUS_GET_PCI_INFO:
 		if (!SIZED(call, gp_rm_bus_pci_info))
 			return GP_RM_ERR_INVALID_PARAM_STRUCT;
@@ -950,8 +916,7 @@ static uint32_t control(struct rm_call *call, const struct gp_rm_control *ctl)
 	case GP_RM_CLASS_SUBDEVICE:
 		return control_subdevice(call, cl, o->gpu, ctl->cmd);
 	case GP_RM_CLASS_EVENT_BUFFER:
-		return soft_log_control(o, ctl->cmd, call->params,
-					call->params_bytes);
+		return soft_log_control(o, ctl->cmd, call->params, call->params_bytes);
 	default:
 		return GP_RM_ERR_NOT_SUPPORTED;
 	}
@@ -963,9 +928,8 @@ static int esc_control(struct rm_call *call)
 
 	if (call->arg_bytes != sizeof(*ctl))
 		return -EINVAL;
-	ctl->status = ctl->params_size == call->params_bytes ?
-			      control(call, ctl) :
-			      GP_RM_ERR_INVALID_PARAM_STRUCT;
+	ctl->status = ctl->params_size == call->params_bytes ? control(call, ctl) :
+							       GP_RM_ERR_INVALID_PARAM_STRUCT;
 	return 0;
 }
 
@@ -988,14 +952,13 @@ static uint32_t map_file(struct rm_call *call, struct soft_object *o)
 	if (ftruncate(call->c->file2, (off_t)o->map_bytes) ||
 	    fcntl(call->c->file2, F_ADD_SEALS, seals))
 		return GP_RM_ERR_OPERATING_SYSTEM;
-	map = mmap(NULL, o->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		   call->c->file2, 0);
+	map = mmap(NULL, o->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, call->c->file2, 0);
 	if (map == MAP_FAILED)
 		return GP_RM_ERR_NO_MEMORY;
 	memcpy(map, o->map, o->map_bytes);
 	/* Others hold the address, so the new pages go where the old were. */
-	if (mremap(map, o->map_bytes, o->map_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-		   o->map) == MAP_FAILED) {
+	if (mremap(map, o->map_bytes, o->map_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, o->map) ==
+	    MAP_FAILED) {
 		munmap(map, o->map_bytes);
 		return GP_RM_ERR_NO_MEMORY;
 	}
@@ -1034,8 +997,7 @@ static int esc_unmap(struct rm_call *call)
 		return -EINVAL;
 	cl = client_of_call(call, m->client, &m->status);
 	if (cl)
-		m->status = soft_rm_object(cl, m->memory) ?
-				    GP_RM_OK : GP_RM_ERR_OBJECT_NOT_FOUND;
+		m->status = soft_rm_object(cl, m->memory) ? GP_RM_OK : GP_RM_ERR_OBJECT_NOT_FOUND;
 	return 0;
 }
 
@@ -1102,8 +1064,7 @@ static int escape(struct rm_call *call)
 	case GP_RM_ESC_CHECK_VERSION:
 		return esc_version(call);
 	case GP_RM_ESC_REGISTER_FD:
-		return call->arg_bytes == sizeof(struct gp_rm_register_fd) ?
-			       0 : -EINVAL;
+		return call->arg_bytes == sizeof(struct gp_rm_register_fd) ? 0 : -EINVAL;
 	case GP_RM_ESC_ALLOC_OS_EVENT:
 	case GP_RM_ESC_FREE_OS_EVENT:
 		return esc_os_event(call);
@@ -1126,8 +1087,7 @@ int soft_rm_ioctl(struct soft_server *s, struct soft_conn *c)
 	err = escape(&call);
 	if (err || call.waits)
 		return err;
-	soft_reply(s, c, 0, 0, 0, call.arg, c->bytes - sizeof(struct gp_soft_req),
-		   -1);
+	soft_reply(s, c, 0, 0, 0, call.arg, c->bytes - sizeof(struct gp_soft_req), -1);
 	return 0;
 }
 
@@ -1164,7 +1124,6 @@ void soft_rm_cost(struct soft_server *s, struct soft_conn *c, uint64_t *ns)
 		return;
 	if (call.nr == GP_RM_ESC_ALLOC || call.nr == GP_RM_ESC_FREE)
 		*ns = ALLOC_COST_NS;
-	else if (call.nr == GP_RM_ESC_CONTROL &&
-		 call.arg_bytes == sizeof(struct gp_rm_control))
+	else if (call.nr == GP_RM_ESC_CONTROL && call.arg_bytes == sizeof(struct gp_rm_control))
 		*ns = control_cost(s, &call);
 }

@@ -13,30 +13,26 @@ struct soft_log {
 	struct gp_rm_event_record *record;
 	uint32_t records;
 	uint32_t header_memory, records_memory;
-	uint32_t put, get;		/* ours: a client cannot lead us astray */
+	uint32_t put, get; /* ours: a client cannot lead us astray */
 	uint64_t count, drops;
 	uint16_t seqno;
-	const struct soft_gpu *bound;	/* whose switches it gets; NULL: none's */
+	const struct soft_gpu *bound; /* whose switches it gets; NULL: none's */
 	bool enabled, keep_newest;
 };
 
-static struct soft_object *memory(struct soft_client *cl, uint32_t handle,
-				  uint64_t bytes)
+static struct soft_object *memory(struct soft_client *cl, uint32_t handle, uint64_t bytes)
 {
 	struct soft_object *o = soft_rm_object(cl, handle);
 
-	return o && o->cls == GP_RM_CLASS_MEMORY_SYSTEM && o->map_bytes >= bytes ?
-		       o : NULL;
+	return o && o->cls == GP_RM_CLASS_MEMORY_SYSTEM && o->map_bytes >= bytes ? o : NULL;
 }
 
 /* Memory that a buffer writes to may not go before it. */
 static bool find_memory(struct soft_client *cl, struct soft_log *log)
 {
-	struct soft_object *header =
-		memory(cl, log->header_memory, sizeof(*log->header));
+	struct soft_object *header = memory(cl, log->header_memory, sizeof(*log->header));
 	struct soft_object *records =
-		memory(cl, log->records_memory,
-		       (uint64_t)log->records * sizeof(*log->record));
+		memory(cl, log->records_memory, (uint64_t)log->records * sizeof(*log->record));
 
 	if (!header || !records)
 		return false;
@@ -45,13 +41,11 @@ static bool find_memory(struct soft_client *cl, struct soft_log *log)
 	return true;
 }
 
-uint32_t soft_log_create(struct soft_object *buffer,
-			 const struct gp_rm_event_buffer_params *params)
+uint32_t soft_log_create(struct soft_object *buffer, const struct gp_rm_event_buffer_params *params)
 {
 	struct soft_log *log;
 
-	if (params->record_bytes != sizeof(struct gp_rm_event_record) ||
-	    params->record_count < 2)
+	if (params->record_bytes != sizeof(struct gp_rm_event_record) || params->record_count < 2)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	log = calloc(1, sizeof(*log));
 	if (!log)
@@ -73,8 +67,8 @@ void soft_log_destroy(struct soft_object *buffer)
 	buffer->log = NULL;
 }
 
-uint32_t soft_log_control(struct soft_object *buffer, uint32_t cmd,
-			  const void *params, size_t bytes)
+uint32_t soft_log_control(struct soft_object *buffer, uint32_t cmd, const void *params,
+			  size_t bytes)
 {
 	const struct gp_rm_event_enable *enable = params;
 	const struct gp_rm_event_update_get *get = params;
@@ -138,9 +132,8 @@ static void write_record(struct soft_server *s, struct soft_object *buffer,
 	const bool seen = may_see(s, buffer->client, ev->pid);
 	struct gp_rm_event_record rec = {
 		.type = GP_RM_EVENT_TYPE_FECS_V2,
-		.tag = ev->switch_kind == GP_SWITCH_START ?
-			       GP_RM_FECS_TAG_SIMPLE_START :
-			       GP_RM_FECS_TAG_SIMPLE_END,
+		.tag = ev->switch_kind == GP_SWITCH_START ? GP_RM_FECS_TAG_SIMPLE_START :
+							    GP_RM_FECS_TAG_SIMPLE_END,
 		.seqno = log->seqno++,
 		.context = seen ? ev->group : 0,
 		.pid = seen ? (uint32_t)ev->pid : 0,

@@ -20,10 +20,10 @@
 #include "softgpu/proto.h"
 
 #define SOFT_CONNS_MAX 1024u
-#define SOFT_OBJECTS_MAX 4096u		/* per client of RM */
-#define SOFT_REGIONS_MAX 16384u		/* per process */
-#define SOFT_CLIENTS_MAX 64u		/* per process */
-#define SOFT_FILES_MAX 256u		/* per process */
+#define SOFT_OBJECTS_MAX 4096u	/* per client of RM */
+#define SOFT_REGIONS_MAX 16384u /* per process */
+#define SOFT_CLIENTS_MAX 64u	/* per process */
+#define SOFT_FILES_MAX 256u	/* per process */
 #define SOFT_VRAM_BYTES (16ull << 30)
 #define SOFT_NEVER UINT64_MAX
 
@@ -43,9 +43,9 @@ struct soft_gpu {
 /* A piece of memory; freed when the last of its users lets go. */
 struct soft_region {
 	struct soft_region *next;
-	uint64_t addr;		/* 0: host memory that is not bound yet */
+	uint64_t addr; /* 0: host memory that is not bound yet */
 	uint64_t bytes;
-	uint64_t token;		/* what MEM_ALLOC answered, for MEM_BIND */
+	uint64_t token; /* what MEM_ALLOC answered, for MEM_BIND */
 	unsigned char *map;
 	uint32_t refs;
 	bool host;
@@ -63,49 +63,49 @@ struct soft_proc {
 	struct soft_region *regions;
 	uint64_t next_addr;
 	uint64_t device_bytes;
-	uint32_t error;		/* a kernel of it touched what is not there */
+	uint32_t error; /* a kernel of it touched what is not there */
 	bool gone;
 };
 
 enum soft_state {
-	SOFT_RUN,		/* on a CPU: time stands still */
-	SOFT_AWAY,		/* asleep elsewhere, until its next call */
-	SOFT_PARKED,		/* a timer's thread between two of its expiries:
+	SOFT_RUN,     /* on a CPU: time stands still */
+	SOFT_AWAY,    /* asleep elsewhere, until its next call */
+	SOFT_PARKED,  /* a timer's thread between two of its expiries:
 				 * on a CPU or not, its next call matters */
-	SOFT_DELAY,		/* pays for its call, which then is carried out */
-	SOFT_SLEEP,		/* reply is due at wake_ns */
-	SOFT_WAIT,		/* for points */
-	SOFT_SPACE,		/* for room in a channel */
-	SOFT_CONTROL,		/* for a control of the model, and wake_ns */
-	SOFT_OFF,		/* timer: disarmed */
+	SOFT_DELAY,   /* pays for its call, which then is carried out */
+	SOFT_SLEEP,   /* reply is due at wake_ns */
+	SOFT_WAIT,    /* for points */
+	SOFT_SPACE,   /* for room in a channel */
+	SOFT_CONTROL, /* for a control of the model, and wake_ns */
+	SOFT_OFF,     /* timer: disarmed */
 	SOFT_ARMED,
-	SOFT_FIRED,		/* its thread has not seen it */
-	SOFT_ACKED,		/* its thread works on it */
+	SOFT_FIRED, /* its thread has not seen it */
+	SOFT_ACKED, /* its thread works on it */
 };
 
 struct soft_conn {
 	struct soft_conn *next;
-	struct soft_proc *proc;	/* NULL before HELLO */
+	struct soft_proc *proc; /* NULL before HELLO */
 	int fd, event_fd, stat_fd;
 	uint32_t kind;
 	pid_t tid;
 	enum soft_state state;
-	uint64_t order;		/* who blocked first goes first */
+	uint64_t order; /* who blocked first goes first */
 	uint64_t wake_ns;
 	bool control_done;
-	bool ignored;		/* timer: nobody serves it, time goes on */
+	bool ignored; /* timer: nobody serves it, time goes on */
 	int ack_tid;
 	/* what was seen of its thread when time last stalled on it */
 	unsigned long stall_ticks;
 	uint64_t stall_since_ns;
-	uint64_t clock_debt_ns;		/* of reading the clock */
+	uint64_t clock_debt_ns; /* of reading the clock */
 	bool closing;
 	/* the request that is being carried out */
 	uint32_t bytes;
 	dev_t file_dev;
 	ino_t file_ino;
 	bool has_file;
-	int file2;			/* its second, until it is answered; or -1 */
+	int file2; /* its second, until it is answered; or -1 */
 	_Alignas(8) unsigned char msg[GP_SOFT_MSG_MAX];
 };
 
@@ -116,8 +116,8 @@ struct soft_file {
 	struct soft_proc *proc;
 	dev_t dev;
 	ino_t ino;
-	bool mapped;		/* a memory object has it as its pages */
-	bool seen;		/* while looking for closed ones */
+	bool mapped; /* a memory object has it as its pages */
+	bool seen;   /* while looking for closed ones */
 };
 
 struct soft_log;
@@ -126,18 +126,18 @@ struct soft_object {
 	struct soft_object *next;
 	struct soft_client *client;
 	uint32_t handle, parent, cls;
-	struct soft_gpu *gpu;		/* of its device; NULL above one */
-	uint32_t model;			/* group's or channel's id there */
-	uint32_t engine;		/* group */
-	bool scheduled;			/* group */
-	bool off;			/* group: suspended in the model */
-	bool disabled;			/* channel */
-	uint64_t done_seq;		/* channel */
-	struct soft_job *jobs;		/* channel: not complete */
-	void *map;			/* memory */
+	struct soft_gpu *gpu;  /* of its device; NULL above one */
+	uint32_t model;	       /* group's or channel's id there */
+	uint32_t engine;       /* group */
+	bool scheduled;	       /* group */
+	bool off;	       /* group: suspended in the model */
+	bool disabled;	       /* channel */
+	uint64_t done_seq;     /* channel */
+	struct soft_job *jobs; /* channel: not complete */
+	void *map;	       /* memory */
 	uint64_t map_bytes;
 	struct soft_file *map_file;
-	struct soft_log *log;		/* event buffer */
+	struct soft_log *log; /* event buffer */
 };
 
 struct soft_client {
@@ -157,22 +157,21 @@ struct soft_server {
 	struct soft_proc *procs;
 	struct soft_file *files;
 	struct soft_client *clients;
-	struct soft_job *holds;		/* hold kernels that are not complete */
+	struct soft_job *holds; /* hold kernels that are not complete */
 	uint32_t conn_count;
 	uint64_t order;
 	uint64_t next_token;
 	uint32_t next_client;
 	uint64_t device_bytes;
 	uint64_t cookies;
-	bool fuzzing;			/* no /proc, no sockets behind fds */
+	bool fuzzing; /* no /proc, no sockets behind fds */
 };
 
 /* clock.c */
 uint64_t soft_now(struct soft_server *s);
 /** Run until the last client has left. */
 int soft_loop(struct soft_server *s);
-void soft_conn_block(struct soft_server *s, struct soft_conn *c,
-		     enum soft_state state);
+void soft_conn_block(struct soft_server *s, struct soft_conn *c, enum soft_state state);
 void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid);
 /** Move time by one event; false: nothing is ever going to happen. */
 bool soft_advance(struct soft_server *s);
@@ -183,15 +182,13 @@ struct soft_conn *soft_ready(struct soft_server *s);
 struct soft_server *soft_server_create(int listen_fd, uint32_t gpus);
 void soft_server_destroy(struct soft_server *s);
 void soft_accept(struct soft_server *s);
-struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid,
-				   uid_t uid);
+struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid, uid_t uid);
 void soft_conn_receive(struct soft_server *s, struct soft_conn *c);
 void soft_conn_destroy(struct soft_server *s, struct soft_conn *c);
 void soft_proc_end(struct soft_server *s, struct soft_proc *p);
 void soft_reap(struct soft_server *s);
-void soft_reply(struct soft_server *s, struct soft_conn *c, int status,
-		uint64_t value, uint64_t value2, const void *data, size_t bytes,
-		int fd);
+void soft_reply(struct soft_server *s, struct soft_conn *c, int status, uint64_t value,
+		uint64_t value2, const void *data, size_t bytes, int fd);
 
 /* handle.c */
 /** One message, from anybody. False: not one of ours, close the connection. */
@@ -202,16 +199,14 @@ bool soft_points_done(struct soft_server *s, struct soft_conn *c);
 
 /* memory.c */
 int soft_memory_file(const char *name, uint64_t bytes, void **map);
-int soft_region_create(struct soft_server *s, struct soft_proc *p,
-		       uint64_t bytes, bool host, struct soft_region **region,
-		       int *fd);
+int soft_region_create(struct soft_server *s, struct soft_proc *p, uint64_t bytes, bool host,
+		       struct soft_region **region, int *fd);
 int soft_region_bind(struct soft_proc *p, uint64_t token, uint64_t addr);
 int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr);
 void soft_region_put(struct soft_region *r);
 void soft_regions_drop(struct soft_server *s, struct soft_proc *p);
 /** Region that holds all of [addr, addr + bytes), referenced; or NULL. */
-struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr,
-				    uint64_t bytes);
+struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr, uint64_t bytes);
 
 /* job.c */
 int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq);
@@ -226,8 +221,8 @@ int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd);
 /** 0: @c was answered or waits; -errno: the call itself failed. */
 int soft_rm_ioctl(struct soft_server *s, struct soft_conn *c);
 void soft_rm_cost(struct soft_server *s, struct soft_conn *c, uint64_t *ns);
-struct soft_object *soft_rm_channel(struct soft_server *s, struct soft_proc *p,
-				    uint32_t client, uint32_t handle);
+struct soft_object *soft_rm_channel(struct soft_server *s, struct soft_proc *p, uint32_t client,
+				    uint32_t handle);
 struct soft_object *soft_rm_object(struct soft_client *client, uint32_t handle);
 void soft_rm_proc_end(struct soft_server *s, struct soft_proc *p);
 
@@ -235,8 +230,8 @@ void soft_rm_proc_end(struct soft_server *s, struct soft_proc *p);
 uint32_t soft_log_create(struct soft_object *buffer,
 			 const struct gp_rm_event_buffer_params *params);
 void soft_log_destroy(struct soft_object *buffer);
-uint32_t soft_log_control(struct soft_object *buffer, uint32_t cmd,
-			  const void *params, size_t bytes);
+uint32_t soft_log_control(struct soft_object *buffer, uint32_t cmd, const void *params,
+			  size_t bytes);
 uint32_t soft_log_bind(struct soft_client *client, const struct soft_gpu *gpu,
 		       struct gp_rm_fecs_bind *bind);
 void soft_log_record(const struct soft_gpu *gpu, const struct gp_model_event *ev);
@@ -252,20 +247,20 @@ struct soft_launch {
 	uint32_t args_bytes;
 	struct soft_region *region[SOFT_KERNEL_REGIONS];
 	void *ptr[SOFT_KERNEL_REGIONS];
-	uint64_t first_done;	/* blocks done, for what needs all at once */
+	uint64_t first_done; /* blocks done, for what needs all at once */
 };
 
 struct soft_kernel {
 	const char *name;
 	uint32_t args_bytes;
 	bool hold;
-	bool cooperative;	/* only by a cooperative launch */
+	bool cooperative; /* only by a cooperative launch */
 	/* How long a block takes; finds the memory. -EFAULT: not there. */
 	int (*prepare)(struct soft_launch *l, uint64_t *block_ns);
 	void (*blocks)(struct soft_launch *l, uint64_t first, uint64_t count);
 };
 const struct soft_kernel *soft_kernel(uint32_t id);
-uint32_t soft_kernel_find(const char *name);	/* 0: not known */
+uint32_t soft_kernel_find(const char *name); /* 0: not known */
 void soft_launch_put(struct soft_launch *l);
 
 #endif

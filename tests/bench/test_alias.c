@@ -24,7 +24,8 @@ static void finds(void **state)
 	assert_string_equal(name, "spin:1ms");
 	assert_int_equal(find(text, "bfs", name, why), -ENOENT);
 	assert_int_equal(gp_alias_find("bench/workloads/aliases.json", "vgg19-imagenet", name, why,
-				       sizeof(why)), 0);
+				       sizeof(why)),
+			 0);
 	assert_string_equal(name, "vgg19");
 }
 

@@ -14,7 +14,7 @@ static void parse(const char *text, struct gp_arrivals *a)
 }
 
 struct moments {
-	double mean, deviation;		/* of the gaps, in means */
+	double mean, deviation; /* of the gaps, in means */
 };
 
 /* However late each request is done. */
@@ -101,9 +101,9 @@ static void streams_are_repeated_and_differ(void **state)
 static void what_is_no_law_is_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "poisso", "poissons", "Poisson", "periodic:1", "periodic:", ":1", "bursty:",
-		"bursty:x", "bursty:1x", "bursty: 1", "bursty:-1", "bursty:inf", "bursty:0x1",
-		"bursty:1.2.3", "bursty:.",
+		"",	      "poisso",	    "poissons",	    "Poisson",	 "periodic:1", "periodic:",
+		":1",	      "bursty:",    "bursty:x",	    "bursty:1x", "bursty: 1",  "bursty:-1",
+		"bursty:inf", "bursty:0x1", "bursty:1.2.3", "bursty:.",
 	};
 	struct gp_arrivals a;
 

@@ -10,8 +10,7 @@
 
 #define US 1000ull
 #define MS 1000000ull
-#define CLIENT(id, load, more) \
-	"{\"id\": \"" id "\", \"load\": {" load "}, \"client\": {" more "}}"
+#define CLIENT(id, load, more) "{\"id\": \"" id "\", \"load\": {" load "}, \"client\": {" more "}}"
 #define EVERY_5MS "\"type\": \"periodic\", \"frequency\": 200"
 #define ENDLESS "\"type\": \"continuous\""
 #define FIVE "\"priority\": 0, \"model_name\": \"train:5x110us\", \"preprocess_time\": 300"
@@ -41,7 +40,9 @@ static void begin(struct fix *f, const char *text)
 		assert_non_null(f->workload[i]);
 	}
 	f->run = (struct gp_corun){
-		.device = &f->device, .plan = f->plan, .seed = 1,
+		.device = &f->device,
+		.plan = f->plan,
+		.seed = 1,
 		.workload = (const struct gp_workload *const *)f->workload,
 	};
 }
@@ -111,9 +112,9 @@ static void watched_launches(void **state)
 		struct fix f;
 
 		snprintf(text, sizeof(text),
-			 PLAN(CLIENT("lc", EVERY_5MS, FIVE "%s") ", "
-			      CLIENT("seldom", "\"type\": \"periodic\", \"frequency\": 0.6",
-				     "\"priority\": 0, \"model_name\": \"spin:1ms\"")),
+			 PLAN(CLIENT("lc", EVERY_5MS, FIVE "%s") ", " CLIENT(
+				 "seldom", "\"type\": \"periodic\", \"frequency\": 0.6",
+				 "\"priority\": 0, \"model_name\": \"spin:1ms\"")),
 			 graph[i]);
 		begin(&f, text);
 		ns = latency(ran(&f, GP_CORUN_HINTED), 500);
@@ -154,12 +155,11 @@ static void beside_best_effort(void **state)
 /* The daemon looks now and then: who goes on at once was not idle, who does not leaves its turn. */
 static void best_effort_is_seen_idle(void **state)
 {
-	static const char endless[] = PLAN(CLIENT("a", ENDLESS, TEN_MS) ", "
-					   CLIENT("b", ENDLESS, TEN_MS));
-	static const char now_and_then[] = PLAN(
-		CLIENT("a", "\"type\": \"periodic\", \"frequency\": 20",
-		       "\"priority\": 1, \"model_name\": \"spin:1ms\"") ", "
-		CLIENT("b", ENDLESS, TEN_MS));
+	static const char endless[] =
+		PLAN(CLIENT("a", ENDLESS, TEN_MS) ", " CLIENT("b", ENDLESS, TEN_MS));
+	static const char now_and_then[] = PLAN(CLIENT(
+		"a", "\"type\": \"periodic\", \"frequency\": 20",
+		"\"priority\": 1, \"model_name\": \"spin:1ms\"") ", " CLIENT("b", ENDLESS, TEN_MS));
 	const struct gp_plan_done *c;
 	struct fix f;
 
@@ -200,8 +200,10 @@ static void one_at_a_time(void **state)
 
 static void same_seed_same_run(void **state)
 {
-	static const char random[] = PLAN(CLIENT("lc", "\"type\": \"poisson\", \"frequency\": "
-					  "300", FIVE) ", " CLIENT("be", ENDLESS, TEN_MS));
+	static const char random[] = PLAN(CLIENT("lc",
+						 "\"type\": \"poisson\", \"frequency\": "
+						 "300",
+						 FIVE) ", " CLIENT("be", ENDLESS, TEN_MS));
 	struct fix a, b;
 	size_t same = 0;
 
@@ -228,22 +230,21 @@ static void nothing_is_left_out(void **state)
 	const struct gp_plan_done *c;
 	struct fix f;
 
-	begin(&f, PLAN(CLIENT("lc", EVERY_5MS,
-			      "\"priority\": 0, \"model_name\": \"spin:8ms\"")));
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, "\"priority\": 0, \"model_name\": \"spin:8ms\"")));
 	c = ran(&f, GP_CORUN_GPREEMPT);
 	assert_int_equal(c->requests + c->left, 399);
 	assert_true(c->left > 80);
 	/* In 2 s, and half a second more. */
 	assert_in_range(c->requests, 300, 312);
 	for (size_t i = 1; i < c->requests; i++)
-		assert_int_equal(c->request[i].intended_ns - c->request[i - 1].intended_ns,
-				 5 * MS);
+		assert_int_equal(c->request[i].intended_ns - c->request[i - 1].intended_ns, 5 * MS);
 	assert_true(latency(c, 1000) > 300 * MS);
 	end(&f);
 }
 
 static void by_a_list_and_after_others(void **state)
 {
+	/* clang-format off */
 	static const char text[] = PLAN(
 		CLIENT("a", "\"type\": \"trace\", \"trace\": [1, 2.5, 700]",
 		       "\"model_name\": \"spin:1ms\"") ", "
@@ -251,6 +252,7 @@ static void by_a_list_and_after_others(void **state)
 		       "\"model_name\": \"spin:1ms\"") ", "
 		CLIENT("c", "\"type\": \"dependent\", \"prev_task_ids\": [\"a\", \"b\"]",
 		       "\"model_name\": \"spin:1ms\""));
+	/* clang-format on */
 	const struct gp_plan_done *c;
 	struct fix f;
 
@@ -267,17 +269,16 @@ static void by_a_list_and_after_others(void **state)
 }
 
 #define EVERY_50MS "\"type\": \"periodic\", \"frequency\": 20"
-#define LC_SPIN(length) "\"priority\": 0, \"preprocess_time\": 300, \"model_name\": \"spin:" \
-			length "\""
+#define LC_SPIN(length) \
+	"\"priority\": 0, \"preprocess_time\": 300, \"model_name\": \"spin:" length "\""
 
 /* Three of one level at the same moment: the short one waits for the long ones, or not. */
 static void shorter_ones_first(void **state)
 {
-	static const char text[] = PLAN(
-		CLIENT("long", EVERY_50MS, LC_SPIN("8ms")) ", "
-		CLIENT("short", EVERY_50MS, LC_SPIN("500us")) ", "
-		CLIENT("middle", EVERY_50MS, LC_SPIN("2ms")) ", "
-		CLIENT("be", ENDLESS, TEN_MS));
+	static const char text[] = PLAN(CLIENT("long", EVERY_50MS, LC_SPIN("8ms")) ", " CLIENT(
+		"short", EVERY_50MS,
+		LC_SPIN("500us")) ", " CLIENT("middle", EVERY_50MS,
+					      LC_SPIN("2ms")) ", " CLIENT("be", ENDLESS, TEN_MS));
 	static const uint64_t alone_ns[] = { 8 * MS, 500 * US, 2 * MS };
 	const struct gp_plan_done *c;
 	uint64_t sum_ns = 0;
@@ -294,8 +295,8 @@ static void shorter_ones_first(void **state)
 		assert_true(latency(&c[order[i]], 900) < sum_ns);
 	}
 	end(&f);
-	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", "
-		       CLIENT("other", EVERY_5MS, FIVE ", \"level\": 1")));
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", " CLIENT("other", EVERY_5MS,
+								 FIVE ", \"level\": 1")));
 	assert_false(gp_corun_differs(GP_CORUN_SJF, f.plan));
 	end(&f);
 }
@@ -303,10 +304,10 @@ static void shorter_ones_first(void **state)
 /* CPU time between kernels passes on the CPU: others may have the device then. */
 static void gaps_are_the_cpus(void **state)
 {
-	static const char text[] = PLAN(
-		CLIENT("lc", EVERY_5MS, "\"priority\": 0, \"model_name\": "
-					"\"train:20x25us,gap=30us\"") ", "
-		CLIENT("be", ENDLESS, TEN_MS));
+	static const char text[] =
+		PLAN(CLIENT("lc", EVERY_5MS,
+			    "\"priority\": 0, \"model_name\": "
+			    "\"train:20x25us,gap=30us\"") ", " CLIENT("be", ENDLESS, TEN_MS));
 	struct gp_plan_alone by_itself;
 	struct fix f;
 
@@ -321,10 +322,11 @@ static void gaps_are_the_cpus(void **state)
 /* Each token is waited for before the next can begin: under slices each waits by itself. */
 static void a_decoder(void **state)
 {
-	static const char text[] = PLAN(
-		CLIENT("lc", "\"type\": \"periodic\", \"frequency\": 20", "\"priority\": 0, "
-		       "\"model_name\": \"decoder:2ms,next=9x500us,gap=50us\"") ", "
-		CLIENT("be", ENDLESS, TEN_MS));
+	static const char text[] = PLAN(CLIENT(
+		"lc", "\"type\": \"periodic\", \"frequency\": 20",
+		"\"priority\": 0, "
+		"\"model_name\": \"decoder:2ms,next=9x500us,gap=50us\"") ", " CLIENT("be", ENDLESS,
+										     TEN_MS));
 	const struct gp_tokens *tokens;
 	struct gp_token_latencies l;
 	struct gp_plan_alone by_itself;
@@ -354,14 +356,13 @@ static void a_decoder(void **state)
 		if (scheduler == GP_CORUN_SLICES)
 			sliced_ns = p95_ns;
 		assert_true(scheduler == GP_CORUN_SLICES ?
-			    p95_ns > by_itself.first_ns + 1 * MS :
-			    p95_ns < by_itself.first_ns + 200 * US && p95_ns < sliced_ns);
+				    p95_ns > by_itself.first_ns + 1 * MS :
+				    p95_ns < by_itself.first_ns + 200 * US && p95_ns < sliced_ns);
 		assert_true(gp_samples_rank(l.next_ns, l.nexts, 0) >= by_itself.next_ns);
 		/* A hinted request is a segment, which keeps the device in its gaps. */
 		p50_ns = gp_samples_rank(l.next_ns, l.nexts, 500);
-		assert_true(scheduler >= GP_CORUN_HINTED ?
-			    p50_ns <= by_itself.next_ns + 20 * US :
-			    p50_ns >= by_itself.next_ns + 150 * US);
+		assert_true(scheduler >= GP_CORUN_HINTED ? p50_ns <= by_itself.next_ns + 20 * US :
+							   p50_ns >= by_itself.next_ns + 150 * US);
 		gp_token_latencies_free(&l);
 	}
 	end(&f);
@@ -407,8 +408,8 @@ static void refused(void **state)
 	assert_int_equal(gp_corun_run(&f.run, &f.result), -EINVAL);
 	assert_null(f.result.client[0].request);
 	end(&f);
-	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", "
-		       CLIENT("be", ENDLESS, TEN_MS ", \"killed_every_s\": 1")));
+	begin(&f, PLAN(CLIENT("lc", EVERY_5MS,
+			      FIVE) ", " CLIENT("be", ENDLESS, TEN_MS ", \"killed_every_s\": 1")));
 	assert_int_equal(gp_corun_run(&f.run, &f.result), -EINVAL);
 	end(&f);
 }

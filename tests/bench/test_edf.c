@@ -61,8 +61,8 @@ static void one_alone(void **state)
 /* More than the device has: they are not let in, and they miss. */
 static void too_much(void **state)
 {
-	const struct gp_edf_task task[2] = {
-		{ 20 * MS, 20 * MS, 12 * MS, 0 }, { 30 * MS, 30 * MS, 15 * MS, 0 } };
+	const struct gp_edf_task task[2] = { { 20 * MS, 20 * MS, 12 * MS, 0 },
+					     { 30 * MS, 30 * MS, 15 * MS, 0 } };
 	struct gp_model_config device;
 	struct gp_edf_result r;
 

@@ -7,7 +7,8 @@
 #define BEGIN_NS (7 * NS_PER_S)
 
 static const struct gp_plan plan = {
-	.clients = 3, .client = { [0] = { .killed_every_s = 2 }, [2] = { .killed_every_s = 0.5 } },
+	.clients = 3,
+	.client = { [0] = { .killed_every_s = 2 }, [2] = { .killed_every_s = 0.5 } },
 };
 
 /* How often each was; the last moment. */

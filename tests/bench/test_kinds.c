@@ -149,7 +149,7 @@ static void steps_over_a_grid(void **state)
 /* ---- managed memory ------------------------------------------------------------------ */
 
 static uint32_t *memory;
-static bool loses;	/* a block */
+static bool loses; /* a block */
 
 static int fake_alloc(uint64_t *ptr, size_t bytes, unsigned int flags)
 {
@@ -192,12 +192,12 @@ static int fake_free(uint64_t ptr)
 	return 0;
 }
 
-static int fake_launch(void *fn, unsigned int gx, unsigned int gy, unsigned int gz,
-		       unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-		       void *stream, void **params, void **extra)
+static int fake_launch(void *fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+		       unsigned int by, unsigned int bz, unsigned int shared, void *stream,
+		       void **params, void **extra)
 {
 	for (uint32_t g = 0; g < (gx - loses) * bx; g++)
-		gp_body_stream((uint32_t *)(uintptr_t)*(uint64_t *)params[0],
+		gp_body_stream((uint32_t *)(uintptr_t) * (uint64_t *)params[0],
 			       *(uint32_t *)params[1], *(uint32_t *)params[2],
 			       *(uint32_t *)params[3], g / bx, g % bx);
 	return 0;
@@ -233,10 +233,8 @@ static void managed_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_small_graph),
-		cmocka_unit_test(made_graphs),
-		cmocka_unit_test(no_graph),
-		cmocka_unit_test(steps_over_a_grid),
+		cmocka_unit_test(a_small_graph),  cmocka_unit_test(made_graphs),
+		cmocka_unit_test(no_graph),	  cmocka_unit_test(steps_over_a_grid),
 		cmocka_unit_test(managed_memory),
 	};
 

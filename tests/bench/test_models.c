@@ -26,8 +26,10 @@ static struct gp_plan *plan_of(const char *model)
 	char text[256], why[256];
 	struct gp_plan *plan;
 
-	snprintf(text, sizeof(text), "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": "
-		 "{\"type\": \"continuous\"}, \"client\": {\"model_name\": \"%s\"}}]}", model);
+	snprintf(text, sizeof(text),
+		 "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": "
+		 "{\"type\": \"continuous\"}, \"client\": {\"model_name\": \"%s\"}}]}",
+		 model);
 	plan = gp_plan_parse("p", text, strlen(text), why, sizeof(why));
 	assert_non_null(plan);
 	return plan;

@@ -32,7 +32,8 @@ static void whole(void **state)
 				  "  - --\n"
 				  "be: []\n"
 				  "hint: true\n"
-				  "needs: [sh, no-such-program]\n", why);
+				  "needs: [sh, no-such-program]\n",
+				  why);
 
 	assert_non_null(p);
 	assert_string_equal(p->name, "x, of two words");
@@ -59,7 +60,8 @@ static void words(void **state)
 	char why[GP_PEER_WHY_LEN], out[32];
 	struct gp_peer *p = parse("name: x\nwhat: y\nlc: []\nbe: []\nhint: false\n"
 				  "needs: [\"{$GP_NO_SUCH}/lib\"]\ntogether: [\"{client}\"]\n"
-				  "beside: [\"{peers}/x\"]\ncards_only: true\n", why);
+				  "beside: [\"{peers}/x\"]\ncards_only: true\n",
+				  why);
 
 	assert_non_null(p);
 	assert_int_equal(gp_peer_word(p, &names, "--c={class},{device}", out, sizeof(out)), 0);
@@ -73,7 +75,8 @@ static void words(void **state)
 	assert_int_equal(gp_peer_word(p, &names, "{what}", out, sizeof(out)), -ENOENT);
 	assert_string_equal(out, "what");
 	assert_int_equal(gp_peer_word(p, &names, "{client}{client}{client}{client}", out,
-				      sizeof(out)), -E2BIG);
+				      sizeof(out)),
+			 -E2BIG);
 	assert_false(p->hint);
 	assert_true(gp_peer_is_absent(p, false, why, sizeof(why)));
 	assert_string_equal(why, "$GP_NO_SUCH is not set");
@@ -88,8 +91,10 @@ static void limits(void **state)
 	char text[2048], why[GP_PEER_WHY_LEN];
 	struct gp_peer *p;
 
-	snprintf(text, sizeof(text), "name: x\nwhat: %0512d\nlc: [a%s]\nbe: []\nhint: true\n"
-		 "needs: []\n", 0, ",b,c,d,e,f,g,h,i,j,k,l,m,n,o,p");
+	snprintf(text, sizeof(text),
+		 "name: x\nwhat: %0512d\nlc: [a%s]\nbe: []\nhint: true\n"
+		 "needs: []\n",
+		 0, ",b,c,d,e,f,g,h,i,j,k,l,m,n,o,p");
 	p = parse(text, why);
 	assert_non_null(p);
 	assert_int_equal(p->lc.count, GP_PEER_WORDS);
@@ -117,7 +122,7 @@ static void refused(void **state)
 		{ "name: [x]\n", ":1: name: found a list; write one value" },
 		{ "name: x\nwhat: ''\n", ":2: what: found nothing; write a value" },
 		{ "what: |\n  a\n  b\n", ":1: found a value with a line's end or a control "
-					"character in it; write it in one line" },
+					 "character in it; write it in one line" },
 		{ "name: x\nwhat: y\nlc: a\n",
 		  ":3: lc: found one value; write a list, a dash before each entry" },
 		{ "lc:\n", ":1: lc: found nothing; write a list, a dash before each entry" },
@@ -241,12 +246,8 @@ static void our_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole),
-		cmocka_unit_test(words),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(long_path),
-		cmocka_unit_test(files),
+		cmocka_unit_test(whole),   cmocka_unit_test(words),	cmocka_unit_test(limits),
+		cmocka_unit_test(refused), cmocka_unit_test(long_path), cmocka_unit_test(files),
 		cmocka_unit_test(our_own),
 	};
 

@@ -7,8 +7,9 @@
 #include "bench/plan/plan.h"
 #include "tests/common/gp_test.h"
 
-#define NAMED(id, load, client) "{\"time\": 2, \"tasks\": [{\"id\": \"" id "\", \"load\": " load \
-				", \"client\": " client "}]}"
+#define NAMED(id, load, client)                                                                  \
+	"{\"time\": 2, \"tasks\": [{\"id\": \"" id "\", \"load\": " load ", \"client\": " client \
+	"}]}"
 #define TASK(load, client) NAMED("a", load, client)
 #define LOAD "{\"type\": \"periodic\", \"frequency\": 100}"
 
@@ -104,9 +105,9 @@ static void takes_more_than_theirs(void **state)
 
 static void says_of_deadlines(void **state)
 {
-	struct gp_plan *p = good(
-		NAMED("a", "{\"type\": \"periodic\", \"frequency\": 16.666666666666668}",
-		      "{\"priority\": 0, \"deadline_us\": 60000, \"runtime_us\": 60000}"));
+	struct gp_plan *p =
+		good(NAMED("a", "{\"type\": \"periodic\", \"frequency\": 16.666666666666668}",
+			   "{\"priority\": 0, \"deadline_us\": 60000, \"runtime_us\": 60000}"));
 	struct gp_plan_client *c = p->client;
 
 	assert_int_equal(c->runtime_us, 60000);
@@ -124,14 +125,14 @@ static void says_of_deadlines(void **state)
 static void scales(void **state)
 {
 	static const double alone_per_s[] = { 10, 100, 1000 };
-	struct gp_plan *p = good(
-		"{\"time\": 2, \"tasks\": ["
-		"{\"id\": \"a\", \"load\": {\"type\": \"periodic\", \"frequency\": 8},"
-		" \"client\": {}},"
-		"{\"id\": \"b\", \"load\": {\"type\": \"trace\", \"trace\": [0, 3, 900]},"
-		" \"client\": {\"model_name\": \"m\"}},"
-		"{\"id\": \"c\", \"load\": {\"type\": \"poisson\", \"offered\": 0.2},"
-		" \"client\": {}}]}");
+	struct gp_plan *p =
+		good("{\"time\": 2, \"tasks\": ["
+		     "{\"id\": \"a\", \"load\": {\"type\": \"periodic\", \"frequency\": 8},"
+		     " \"client\": {}},"
+		     "{\"id\": \"b\", \"load\": {\"type\": \"trace\", \"trace\": [0, 3, 900]},"
+		     " \"client\": {\"model_name\": \"m\"}},"
+		     "{\"id\": \"c\", \"load\": {\"type\": \"poisson\", \"offered\": 0.2},"
+		     " \"client\": {}}]}");
 	struct gp_plan *scaled = gp_plan_scaled(p, alone_per_s, 1.5);
 
 	gp_plan_destroy(p);
@@ -242,11 +243,13 @@ static void says_what_is_wrong(void **state)
 		  "p.json: tasks: all clients are killed, one without \"killed_every_s\" is "
 		  "wanted" },
 		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"b\"]}",
-		       "{\"killed_every_s\": 2}"), "of a client whose load is dependent none" },
+		       "{\"killed_every_s\": 2}"),
+		  "of a client whose load is dependent none" },
 		{ "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": {\"type\": "
 		  "\"continuous\"}, \"client\": {\"killed_every_s\": 2}}, {\"id\": \"b\", "
 		  "\"load\": {\"type\": \"dependent\", \"prev_task_ids\": [\"a\"]}, "
-		  "\"client\": {}}]}", "tasks[1].load.prev_task_ids: found \"a\", the id of a task "
+		  "\"client\": {}}]}",
+		  "tasks[1].load.prev_task_ids: found \"a\", the id of a task "
 		  "that is not killed is wanted" },
 		{ TASK(LOAD, "3"), "tasks[0].client: found 3, " },
 		{ TASK(LOAD, "{\"priority\": 2}"), "client.priority: found 2, " },
@@ -323,14 +326,10 @@ static void reads_the_artifacts_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_what_it_says),
-		cmocka_unit_test(takes_more_than_theirs),
-		cmocka_unit_test(says_of_deadlines),
-		cmocka_unit_test(scales),
-		cmocka_unit_test(knows_the_class),
-		cmocka_unit_test(says_what_is_wrong),
-		cmocka_unit_test(refuses_circles),
-		cmocka_unit_test(reads_the_artifacts_files),
+		cmocka_unit_test(takes_what_it_says), cmocka_unit_test(takes_more_than_theirs),
+		cmocka_unit_test(says_of_deadlines),  cmocka_unit_test(scales),
+		cmocka_unit_test(knows_the_class),    cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(refuses_circles),    cmocka_unit_test(reads_the_artifacts_files),
 	};
 
 	return gp_run_tests(tests);

@@ -96,10 +96,8 @@ static void not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines),
-		cmocka_unit_test(a_line_that_is_too_long),
-		cmocka_unit_test(it_does_not_end),
-		cmocka_unit_test(has_ended),
+		cmocka_unit_test(lines),	   cmocka_unit_test(a_line_that_is_too_long),
+		cmocka_unit_test(it_does_not_end), cmocka_unit_test(has_ended),
 		cmocka_unit_test(not_there),
 	};
 

@@ -50,7 +50,7 @@ static void moments(void **state)
 {
 	static const struct {
 		double (*draw)(struct gp_random *r);
-		double mean, variance, fourth;	/* of the deviation */
+		double mean, variance, fourth; /* of the deviation */
 	} laws[] = {
 		{ uniform, 0.5, 1.0 / 12, 1.0 / 80 },
 		{ gp_random_exponential, 1, 1, 9 },
@@ -73,11 +73,10 @@ static void moments(void **state)
 		mean = sum / DRAWS;
 		variance = square / DRAWS - mean * mean;
 		print_message("%zu: %.5f %.5f\n", i, mean, variance);
-		assert_true(fabs(mean - laws[i].mean) <
-			    5 * sqrt(laws[i].variance / DRAWS));
-		assert_true(fabs(variance - laws[i].variance) <
-			    5 * sqrt((laws[i].fourth - laws[i].variance * laws[i].variance) /
-				     DRAWS));
+		assert_true(fabs(mean - laws[i].mean) < 5 * sqrt(laws[i].variance / DRAWS));
+		assert_true(
+			fabs(variance - laws[i].variance) <
+			5 * sqrt((laws[i].fourth - laws[i].variance * laws[i].variance) / DRAWS));
 	}
 }
 

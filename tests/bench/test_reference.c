@@ -96,7 +96,7 @@ static uint32_t smem_thread(const uint32_t *start, uint32_t t, uint32_t iters)
 
 static void smem_iterates(void **state)
 {
-	static const uint32_t iters[] = {0, 1, 47, 48, 49, 500};
+	static const uint32_t iters[] = { 0, 1, 47, 48, 49, 500 };
 	uint32_t start[GP_KERNEL_WORDS], buf[GP_KERNEL_WORDS];
 
 	for (size_t i = 0; i < sizeof(iters) / sizeof(*iters); i++) {
@@ -104,16 +104,18 @@ static void smem_iterates(void **state)
 		memcpy(buf, start, sizeof(buf));
 		gp_ref_smem(buf, GP_KERNEL_MUL, iters[i], 0, 1);
 		for (uint32_t t = 0; t < GP_KERNEL_THREADS; t++)
-			assert_int_equal(buf[t],
-					 smem_thread(start, t, iters[i]));
+			assert_int_equal(buf[t], smem_thread(start, t, iters[i]));
 	}
 }
 
 /* The kernel's own text, thread by thread. */
 static void stream_is_what_the_kernel_does(void **state)
 {
-	static const uint32_t iters[] = {0, 1, 2, 3, 4, 100};
-	enum { ROWS = 3, ALL = BLOCKS * ROWS * GP_KERNEL_ROW_WORDS };
+	static const uint32_t iters[] = { 0, 1, 2, 3, 4, 100 };
+	enum {
+		ROWS = 3,
+		ALL = BLOCKS * ROWS * GP_KERNEL_ROW_WORDS
+	};
 	static uint32_t buf[ALL] __attribute__((aligned(16))), expect[ALL];
 
 	for (size_t i = 0; i < sizeof(iters) / sizeof(*iters); i++) {
@@ -132,8 +134,7 @@ static void stream_is_what_the_kernel_does(void **state)
 
 static void tensor_adds_up(void **state)
 {
-	uint32_t at_once[GP_KERNEL_TENSOR_WORDS],
-		in_steps[GP_KERNEL_TENSOR_WORDS];
+	uint32_t at_once[GP_KERNEL_TENSOR_WORDS], in_steps[GP_KERNEL_TENSOR_WORDS];
 
 	gp_ref_fill(at_once, GP_KERNEL_TENSOR_WORDS, 9);
 	memcpy(in_steps, at_once, sizeof(at_once));
@@ -155,8 +156,7 @@ static void coop_uses_two_planes(void **state)
 	for (uint32_t p = 0; p < 4; p++) {
 		for (uint32_t g = 0; g < WORDS; g++) {
 			const uint32_t *from = expect + (p % 2) * WORDS;
-			uint32_t x =
-				from[g] + from[(g + 128 * BLOCKS + 1) % WORDS];
+			uint32_t x = from[g] + from[(g + 128 * BLOCKS + 1) % WORDS];
 
 			for (int i = 0; i < 10; i++)
 				x = GP_KERNEL_MUL * x + (2 * g + 1);

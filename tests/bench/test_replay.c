@@ -19,7 +19,7 @@
 static struct function {
 	char name[32];
 	uint32_t registers, threads_max;
-	int allowed;	/* shared bytes */
+	int allowed; /* shared bytes */
 } functions[GP_SHAPES + 1];
 
 static struct launch {
@@ -30,7 +30,7 @@ static struct launch {
 static size_t launched;
 static uint32_t shared_max, threads_max;
 static uint64_t now_ns;
-static int lost, twice;		/* blocks, at the end of each grid */
+static int lost, twice; /* blocks, at the end of each grid */
 static uint32_t memory[1u << 16];
 
 /* ---- the clock, in its place ----------------------------------------------------------- */
@@ -127,14 +127,14 @@ static uint32_t resident(const struct launch *l)
 	return SMS * smaller(blocks, 233472 / (l->shared_bytes + 1024));
 }
 
-static int fake_launch(void *fn, unsigned int gx, unsigned int gy, unsigned int gz,
-		       unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
-		       void *stream, void **params, void **extra)
+static int fake_launch(void *fn, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+		       unsigned int by, unsigned int bz, unsigned int shared, void *stream,
+		       void **params, void **extra)
 {
 	const struct function *f = fn;
 	const struct launch l = { gx, bx, f->registers, shared, 0 };
 	const uint32_t iters = *(uint32_t *)params[3];
-	uint32_t *buf = (uint32_t *)(uintptr_t)*(uint64_t *)params[0];
+	uint32_t *buf = (uint32_t *)(uintptr_t) * (uint64_t *)params[0];
 	struct launch *kept = &launches[launched++ % LAUNCHES_MAX];
 
 	assert_in_range(bx, 1, f->threads_max);
@@ -207,11 +207,21 @@ static void as_many_registers_as_fit(void **state)
 	static const struct {
 		uint32_t threads, registers, found;
 	} cases[] = {
-		{ 256, 0, 32 }, { 1024, 32, 32 }, { 1, 33, 40 }, { 1024, 40, 40 },
-		{ 1024, 64, 64 }, { 256, 65, 96 }, { 512, 128, 128 }, { 384, 168, 168 },
-		{ 128, 169, 255 }, { 256, 255, 255 },
+		{ 256, 0, 32 },
+		{ 1024, 32, 32 },
+		{ 1, 33, 40 },
+		{ 1024, 40, 40 },
+		{ 1024, 64, 64 },
+		{ 256, 65, 96 },
+		{ 512, 128, 128 },
+		{ 384, 168, 168 },
+		{ 128, 169, 255 },
+		{ 256, 255, 255 },
 		/* A block of so many threads cannot have what is next. */
-		{ 640, 97, 96 }, { 1024, 72, 64 }, { 512, 129, 128 }, { 288, 200, 168 },
+		{ 640, 97, 96 },
+		{ 1024, 72, 64 },
+		{ 512, 129, 128 },
+		{ 288, 200, 168 },
 	};
 	struct gp_shapes shapes;
 
@@ -241,9 +251,9 @@ static void nothing_that_is_refused(void **state)
 		gp_shapes_open(&shapes, &gpu);
 		for (uint32_t threads = 1; threads <= 1024; threads++)
 			for (uint32_t registers = 0; registers < 256; registers += 5) {
-				const struct gp_shape near = gp_shapes_near(&shapes,
-					(struct gp_shape){ NULL, threads, registers,
-							   threads * registers });
+				const struct gp_shape near = gp_shapes_near(
+					&shapes, (struct gp_shape){ NULL, threads, registers,
+								    threads * registers });
 				const struct function *f = near.fn;
 
 				assert_int_equal(near.threads, smaller(threads, threads_max));
@@ -266,14 +276,20 @@ static struct gp_workload_kernel kernels[KERNELS] = {
 	{ .length_ns = 20000, .blocks = 64, .threads = 128, .registers = 255 },
 	{ .length_ns = 20000, .blocks = 64, .threads = 128, .shared_bytes = 100000 },
 	{ .length_ns = 2000, .blocks = 1, .threads = 1 },
-	{ .length_ns = 50000, .blocks = 4, .threads = 384, .registers = 168,
+	{ .length_ns = 50000,
+	  .blocks = 4,
+	  .threads = 384,
+	  .registers = 168,
 	  .shared_bytes = 231424 },
 	{ .length_ns = 40000, .blocks = 33, .threads = 1024, .registers = 34 },
 };
 
 static char recorded[] = "a card", name[] = "made up";
 static struct gp_workload workload = {
-	.name = name, .device = recorded, .kernel = kernels, .kernels = KERNELS,
+	.name = name,
+	.device = recorded,
+	.kernel = kernels,
+	.kernels = KERNELS,
 };
 
 static void each_has_its_shape_and_length(void **state)

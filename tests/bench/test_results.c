@@ -27,8 +27,7 @@ static struct gp_results *some(const double *p99, size_t runs)
 }
 
 /* What compare says of it, and how many are worse. */
-static int said(const struct gp_results *a, const struct gp_results *b, char *text,
-		size_t len)
+static int said(const struct gp_results *a, const struct gp_results *b, char *text, size_t len)
 {
 	FILE *f = fmemopen(text, len, "w");
 	int worse = gp_results_compare(a, b, ALPHA, f);
@@ -118,11 +117,13 @@ static void many_figures(void **state)
 			const double slower = k / 10 == MANY - 1 && try >= 100 ? 1.03 : 1;
 
 			snprintf(row, sizeof(row), "r%d", k / 10);
-			assert_int_equal(gp_results_add(a, row, "p50", GP_BETTER_LOWER, 570 *
-							exp(0.005 * gp_random_normal(&r))), 0);
-			assert_int_equal(gp_results_add(b, row, "p50", GP_BETTER_LOWER, 570 *
-							slower *
-							exp(0.005 * gp_random_normal(&r))), 0);
+			assert_int_equal(gp_results_add(a, row, "p50", GP_BETTER_LOWER,
+							570 * exp(0.005 * gp_random_normal(&r))),
+					 0);
+			assert_int_equal(
+				gp_results_add(b, row, "p50", GP_BETTER_LOWER,
+					       570 * slower * exp(0.005 * gp_random_normal(&r))),
+				0);
 		}
 		said(a, b, text, sizeof(text));
 		*(try < 100 ? &wrong : &found) += strstr(text, "worse") || strstr(text, "better");
@@ -149,8 +150,8 @@ static void many_figures(void **state)
 struct noise {
 	json_t *root, *figures;
 	size_t count;
-	int worse[FIGURES_MAX];		/* tries in which it is */
-	int any;			/* tries in which one of them differs */
+	int worse[FIGURES_MAX]; /* tries in which it is */
+	int any;		/* tries in which one of them differs */
 };
 
 static void noise_read(struct noise *n)
@@ -185,13 +186,16 @@ static void noise_pair(const struct noise *n, struct gp_random *r, double slower
 	const json_t *figure;
 	size_t i;
 
-	json_array_foreach(n->figures, i, figure) {
+	json_array_foreach(n->figures, i, figure)
+	{
 		const char *row = noise_text(figure, "row"), *name = noise_text(figure, "name");
 
 		assert_int_equal(gp_results_add(a, row, name, GP_BETTER_LOWER,
-						noise_value(figure, 2 * round + first)), 0);
-		assert_int_equal(gp_results_add(b, row, name, GP_BETTER_LOWER, slower *
-						noise_value(figure, 2 * round + !first)), 0);
+						noise_value(figure, 2 * round + first)),
+				 0);
+		assert_int_equal(gp_results_add(b, row, name, GP_BETTER_LOWER,
+						slower * noise_value(figure, 2 * round + !first)),
+				 0);
 	}
 }
 
@@ -262,7 +266,8 @@ static void slower_with_the_cards_noise(void **state)
 	for (size_t k = 0; k < 2; k++) {
 		noise_read(&n);
 		noise_compare(&n, runs[k], 1.03);
-		json_array_foreach(n.figures, i, figure) {
+		json_array_foreach(n.figures, i, figure)
+		{
 			print_message("%zu runs: %s %s: 3 %% are found in %d of %d tries\n",
 				      runs[k], noise_text(figure, "row"),
 				      noise_text(figure, "name"), n.worse[i], TRIES);

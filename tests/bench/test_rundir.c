@@ -11,7 +11,10 @@
 #include "tests/common/gp_test.h"
 
 static const struct gp_rundir_about about = {
-	.suite = "test", .command = "gpreempt-bench run test", .device = "none", .driver = "",
+	.suite = "test",
+	.command = "gpreempt-bench run test",
+	.device = "none",
+	.driver = "",
 	.seed = 7,
 };
 static const struct gp_request requests[] = { { 10, 11, 20 }, { 30, 30, 45 } };
@@ -42,23 +45,48 @@ static void read_table(const char *folder, const char *name, char *text, size_t 
 
 static struct gp_rundir_run run_of(const struct gp_rundir_client *client, size_t clients)
 {
-	return (struct gp_rundir_run){
-		.plan = "A/../b \n", .scheduler = "gpreempt, hinted", .number = 3,
-		.seconds = 1.5, .beside_cpu_s = 0.25, .client = client, .clients = clients };
+	return (struct gp_rundir_run){ .plan = "A/../b \n",
+				       .scheduler = "gpreempt, hinted",
+				       .number = 3,
+				       .seconds = 1.5,
+				       .beside_cpu_s = 0.25,
+				       .client = client,
+				       .clients = clients };
 }
 
 static void whole(void **state)
 {
 	const struct gp_rundir_client client[3] = {
-		{ .id = "lc", .workload = "spin:1ms", .load = "periodic 2/s", .lc = true,
-		  .offered = 0.25, .alone_us = 1010, .alone_per_s = 990, .request = requests,
-		  .requests = 2, .done_per_s = 2 },
-		{ .id = "llm", .workload = "decoder:1us,next=1x1us", .load = "periodic 2/s",
-		  .lc = true, .alone_us = 2, .alone_first_us = 1, .alone_next_us = 1.5,
-		  .request = requests, .requests = 2, .tokens = { (uint64_t *)came, 2 } },
-		{ .id = "be \"1\"", .workload = "spin:1ms", .load = "continuous",
-		  .offered = -1, .alone_us = 1010, .alone_per_s = 990, .left = 3, .done_per_s = 5,
-		  .killed = true, .kills = 6 },
+		{ .id = "lc",
+		  .workload = "spin:1ms",
+		  .load = "periodic 2/s",
+		  .lc = true,
+		  .offered = 0.25,
+		  .alone_us = 1010,
+		  .alone_per_s = 990,
+		  .request = requests,
+		  .requests = 2,
+		  .done_per_s = 2 },
+		{ .id = "llm",
+		  .workload = "decoder:1us,next=1x1us",
+		  .load = "periodic 2/s",
+		  .lc = true,
+		  .alone_us = 2,
+		  .alone_first_us = 1,
+		  .alone_next_us = 1.5,
+		  .request = requests,
+		  .requests = 2,
+		  .tokens = { (uint64_t *)came, 2 } },
+		{ .id = "be \"1\"",
+		  .workload = "spin:1ms",
+		  .load = "continuous",
+		  .offered = -1,
+		  .alone_us = 1010,
+		  .alone_per_s = 990,
+		  .left = 3,
+		  .done_per_s = 5,
+		  .killed = true,
+		  .kills = 6 },
 	};
 	struct gp_rundir_run run = run_of(client, 3);
 	struct gp_rundir *dir, *second;
@@ -102,8 +130,7 @@ static void whole(void **state)
 	assert_true(json_is_null(json_object_get(c, "requests")));
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n");
-	read_table(folder, json_string_value(json_object_get(one, "timeline")), text,
-		   sizeof(text));
+	read_table(folder, json_string_value(json_object_get(one, "timeline")), text, sizeof(text));
 	assert_string_equal(text, "start_ns,end_ns,client\n12,19,lc\n19,30,be \"1\"\n");
 	json_decref(root);
 	unlink(path);
@@ -115,7 +142,11 @@ static void intervals(void **state)
 {
 	struct gp_request many[100];
 	const struct gp_rundir_client client[2] = {
-		{ .id = "lc", .workload = "w", .load = "l", .lc = true, .request = many,
+		{ .id = "lc",
+		  .workload = "w",
+		  .load = "l",
+		  .lc = true,
+		  .request = many,
 		  .requests = 100 },
 		{ .id = "be", .workload = "w", .load = "l", .request = many, .requests = 100 },
 	};
@@ -135,7 +166,7 @@ static void intervals(void **state)
 	root = json_load_file(path, 0, NULL);
 	clients = json_object_get(json_array_get(json_object_get(root, "runs"), 0), "clients");
 	of = json_object_get(json_array_get(clients, 0), "intervals_us");
-	assert_int_equal(json_object_size(of), 2);	/* p50, p90 */
+	assert_int_equal(json_object_size(of), 2); /* p50, p90 */
 	p90 = json_object_get(of, "p90");
 	assert_true(json_real_value(json_array_get(p90, 0)) < 90);
 	assert_true(json_real_value(json_array_get(p90, 0)) > 75);
@@ -161,7 +192,8 @@ static void before_it_is_over(void **state)
 		json_t *root;
 
 		assert_int_equal(n == 2 ? gp_rundir_absent(dir, "p", "MPS", "no such command") :
-					  gp_rundir_add(dir, &run), 0);
+					  gp_rundir_add(dir, &run),
+				 0);
 		root = json_load_file(path, 0, NULL);
 		assert_int_equal(json_array_size(json_object_get(root, "runs")), n);
 		json_decref(root);

@@ -28,8 +28,8 @@ static void as_the_model_makes_it(void **state)
 		double us;
 
 		assert_int_equal(gp_switch_estimate(&device, &run, &us), 0);
-		print_message("slice %llu us: %.2f of %.2f us\n",
-			      (unsigned long long)slices[i], us, expect);
+		print_message("slice %llu us: %.2f of %.2f us\n", (unsigned long long)slices[i], us,
+			      expect);
 		/* Of the first and the last slice there is one part only. */
 		assert_true(fabs(us / expect - 1) < 0.01);
 	}

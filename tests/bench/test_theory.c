@@ -131,8 +131,8 @@ static void a_switch_costs(void **state)
 	uint64_t made_ns;
 
 	gp_model_config_h200(&device);
-	made_ns = device.notice_ns + device.switch_out_ns + device.save_ns +
-		  device.switch_in_ns + device.begin_ns + device.end_ns;
+	made_ns = device.notice_ns + device.switch_out_ns + device.save_ns + device.switch_in_ns +
+		  device.begin_ns + device.end_ns;
 	assert_int_equal(gp_virtual_switch_measure(&device, &cost), 0);
 	/* A slice of 1 us may have to end meanwhile. */
 	assert_in_range(cost.setup_ns[last], made_ns, made_ns + device.slice_unit_ns);
@@ -165,8 +165,7 @@ static void model_against_theory(void **state)
 /* A switch that costs twice as much is not what theory was told of. */
 static void model_can_fail(void **state)
 {
-	struct gp_against a = { .service_ns = 500000, .requests = 20000, .seed = 1,
-				.load = 0.3 };
+	struct gp_against a = { .service_ns = 500000, .requests = 20000, .seed = 1, .load = 0.3 };
 	struct gp_model_config device;
 	struct gp_virtual_switch cost;
 	struct gp_against_result slow, fast;
@@ -183,12 +182,9 @@ static void model_can_fail(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(distributions),
-		cmocka_unit_test(exponential_services),
-		cmocka_unit_test(constant_services),
-		cmocka_unit_test(setups),
-		cmocka_unit_test(a_switch_costs),
-		cmocka_unit_test(model_against_theory),
+		cmocka_unit_test(distributions),     cmocka_unit_test(exponential_services),
+		cmocka_unit_test(constant_services), cmocka_unit_test(setups),
+		cmocka_unit_test(a_switch_costs),    cmocka_unit_test(model_against_theory),
 		cmocka_unit_test(model_can_fail),
 	};
 

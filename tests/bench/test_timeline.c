@@ -28,13 +28,15 @@ static void test_stretches(void **state)
 {
 	struct gp_plan_result r;
 
-	assert_int_equal(read_text("900 start 70 1 0\n990 end 70 1 0\n"	/* before the plan */
+	assert_int_equal(read_text("900 start 70 1 0\n990 end 70 1 0\n" /* before the plan */
 				   "995 start 90 2 0\n"
 				   "1100 start 70 1 0\n1200 end 70 1 0\n"
-				   "1250 start 5 3 0\n1300 end 5 3 0\n"	/* nobody's */
+				   "1250 start 5 3 0\n1300 end 5 3 0\n" /* nobody's */
 				   "1400 end 90 2 0\n1500 start 70 1 0\n"
-				   "9500 end 70 1 0\n9600 start 70 1 0\n"	/* and after it */
-				   "9700 end 70 1 0\n9800 start 70 1 0\n", &r), 0);
+				   "9500 end 70 1 0\n9600 start 70 1 0\n" /* and after it */
+				   "9700 end 70 1 0\n9800 start 70 1 0\n",
+				   &r),
+			 0);
 	assert_int_equal(r.stretches, 3);
 	assert_int_equal(r.stretch[0].client, 0);
 	assert_int_equal(r.stretch[0].start_ns, 1100);
@@ -52,7 +54,9 @@ static void test_what_is_lost_is_not_guessed(void **state)
 	struct gp_plan_result r;
 
 	assert_int_equal(read_text("1100 start 70 1 0\n1150 lost 0 0 7\n1200 end 70 1 0\n"
-				   "1300 end 90 2 0\n1400 start 90 2 0\n1500 end 90 2 0\n", &r), 0);
+				   "1300 end 90 2 0\n1400 start 90 2 0\n1500 end 90 2 0\n",
+				   &r),
+			 0);
 	assert_int_equal(r.stretches, 1);
 	assert_int_equal(r.stretch[0].start_ns, 1400);
 	gp_plan_result_free(&r);
@@ -68,7 +72,9 @@ static void test_another_life(void **state)
 	struct gp_plan_result r;
 
 	assert_int_equal(read_text("1100 start 90 1 0\n1200 end 90 1 0\n1300 start 90 1 0\n"
-				   "1500 start 91 1 0\n1600 end 91 1 0\n", &r), 0);
+				   "1500 start 91 1 0\n1600 end 91 1 0\n",
+				   &r),
+			 0);
 	assert_int_equal(r.stretches, 2);
 	assert_int_equal(r.stretch[0].client, 2);
 	assert_int_equal(r.stretch[1].client, 2);

@@ -17,8 +17,8 @@
 /* What does that is left by the one that started it. */
 #define LEAVES "(sh -c '" LOOP "' & echo $!); echo ready; read x"
 
-static struct gp_process begin(const char *script, int (*start)(struct gp_process *p,
-								char *const argv[]))
+static struct gp_process begin(const char *script,
+			       int (*start)(struct gp_process *p, char *const argv[]))
 {
 	char text[512];
 	char *argv[] = { "sh", "-c", text, NULL };
@@ -75,14 +75,16 @@ static int64_t children_ns(struct gp_process *p)
 	assert_int_equal(gp_process_expect(p, "", WAIT_MS, line, sizeof(line)), 0);
 	assert_int_equal(gp_process_expect(p, "", WAIT_MS, line, sizeof(line)), 0);
 	assert_int_equal(sscanf(line, "%lfm%lfs %lfm%lfs", &minutes[0], &seconds[0], &minutes[1],
-				&seconds[1]), 4);
+				&seconds[1]),
+			 4);
 	return (int64_t)((60 * (minutes[0] + minutes[1]) + seconds[0] + seconds[1]) * 1e9);
 }
 
 static void waited_for(void **state)
 {
 	struct gp_process p = begin("sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; "
-				    "echo ready; times; read x", gp_process_start);
+				    "echo ready; times; read x",
+				    gp_process_start);
 	const int64_t children = children_ns(&p), all = gp_usage_ns(p.pid);
 
 	assert_true(children > 3 * TICK_NS);

@@ -10,13 +10,13 @@
 
 #define COLUMNS \
 	"[\"gap_us\", \"length_us\", \"blocks\", \"threads\", \"registers\", \"shared_bytes\"]"
-#define WITH(version, name, solo, columns, more, kernels)                                  \
+#define WITH(version, name, solo, columns, more, kernels)                                       \
 	"{\"schema_version\": " version ", \"name\": " name ", \"what\": \"a model, batch 1\"," \
-	" \"device\": \"NVIDIA H200\", \"driver\": \"580.159.04\", \"solo_us\": " solo       \
+	" \"device\": \"NVIDIA H200\", \"driver\": \"580.159.04\", \"solo_us\": " solo          \
 	", \"columns\": " columns more ", \"kernels\": " kernels "}"
 #define KERNELS(kernels) WITH("1", "\"vgg19\"", "1234.5", COLUMNS, "", kernels)
-#define DECODER(tokens) \
-	WITH("2", "\"llm\"", "9", COLUMNS, ", \"tokens\": " tokens,                         \
+#define DECODER(tokens)                                             \
+	WITH("2", "\"llm\"", "9", COLUMNS, ", \"tokens\": " tokens, \
 	     "[[0, 4, 1, 1, 0, 0], [0, 2, 1, 1, 0, 0], [0, 3, 1, 1, 0, 0]]")
 #define ROW(row) KERNELS("[[3.2, 10.4, 512, 256, 64, 0], " row "]")
 
@@ -38,7 +38,8 @@ static void takes_what_it_says(void **state)
 	struct gp_workload *w = taken(parse(KERNELS("[[3.2, 10.4, 512, 256, 64, 0], "
 						    "[0, 0.001, 1, 1, 0, 262144], "
 						    "[1e6, 1000000, 2147483647, 1024, 255, 1]]"),
-					    why, sizeof(why)), why);
+					    why, sizeof(why)),
+				      why);
 	const struct gp_workload_kernel *k = w->kernel;
 
 	assert_string_equal(w->name, "vgg19");
@@ -185,7 +186,8 @@ static void says_what_is_wrong(void **state)
 		  "columns[1]: found nothing, \"length_us\" is wanted" },
 		{ WITH("1", "\"a\"", "1",
 		       "[\"gap_us\", \"length_us\", \"blocks\", \"threads\", \"registers\", "
-		       "\"shared_bytes\", \"more\"]", "", "[]"),
+		       "\"shared_bytes\", \"more\"]",
+		       "", "[]"),
 		  "columns[6]: found \"more\", no more than six" },
 		{ KERNELS("{}"), "kernels: found {}, a list of kernels" },
 		{ KERNELS("[]"), "kernels: found 0, a list of 1 to 100000 is wanted" },
@@ -202,8 +204,7 @@ static void says_what_is_wrong(void **state)
 		  "blocks: found 0, a whole number from 1 to 2147483647 is wanted" },
 		{ ROW("[0, 1, 2147483648, 1, 0, 0]"), "blocks: found 2147483648, " },
 		{ ROW("[0, 1, 1.5, 1, 0, 0]"), "blocks: found 1.5, a whole number" },
-		{ ROW("[0, 1, 1, 0, 0, 0]"),
-		  "threads: found 0, a whole number from 1 to 1024" },
+		{ ROW("[0, 1, 1, 0, 0, 0]"), "threads: found 0, a whole number from 1 to 1024" },
 		{ ROW("[0, 1, 1, 1025, 0, 0]"), "threads: found 1025, " },
 		{ ROW("[0, 1, 1, 1, 256, 0]"),
 		  "registers: found 256, a whole number from 0 to 255" },
@@ -236,8 +237,8 @@ static void made_by_a_name(void **state)
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		const size_t kernels = tries[i].kernels;
 		char why[256] = "";
-		struct gp_workload *w = taken(gp_workload_named(tries[i].text, why, sizeof(why)),
-					      why);
+		struct gp_workload *w =
+			taken(gp_workload_named(tries[i].text, why, sizeof(why)), why);
 
 		assert_string_equal(w->name, tries[i].text);
 		assert_null(w->device);
@@ -283,8 +284,8 @@ static void of_other_kinds(void **state)
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		char why[256] = "";
-		struct gp_workload *w = taken(gp_workload_named(tries[i].text, why, sizeof(why)),
-					      why);
+		struct gp_workload *w =
+			taken(gp_workload_named(tries[i].text, why, sizeof(why)), why);
 
 		assert_int_equal(w->kind, tries[i].kind);
 		assert_int_equal(w->bytes, tries[i].bytes);
@@ -330,7 +331,7 @@ static void other_names_are_refused(void **state)
 		{ "spin:1us ", "length: found \"1us \"" },
 		{ "spin:1000000001ns", "length: found" },
 		{ "spin:1us,gap=1us", "after a comma: found \"gap=1us\", spin:LENGTH[,blocks="
-					"NUMBER][,shared=SIZE] is wanted" },
+				      "NUMBER][,shared=SIZE] is wanted" },
 		{ "train:25us", "train: found \"25us\", NUMBERxLENGTH is wanted" },
 		{ "train:0x25us", "number: found \"0\", a whole number from 1 to 100000 is" },
 		{ "train:100001x25us", "number: found \"100001\"" },
@@ -347,7 +348,7 @@ static void other_names_are_refused(void **state)
 		{ "train:2x25us,gap", "after a comma: found \"gap\", train:" },
 		{ "decoder:2ms,next=3", "next: found \"3\", NUMBERxLENGTH is wanted" },
 		{ "decoder:2ms,next=100000x1ns", "number: found \"100000\", a whole number from 1 "
-						"to 99999 is" },
+						 "to 99999 is" },
 		{ "decoder:2x3ms", "length: found \"2x3ms\"" },
 		{ "decoder:2ms,tokens=3", "decoder:LENGTH[,next=NUMBERxLENGTH][,gap=TIME]" },
 		{ "spin:1us,blocks=0", "blocks: found \"0\", a whole number from 1 to 65536 is" },
@@ -419,16 +420,11 @@ static void how_often_it_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_what_it_says),
-		cmocka_unit_test(reads_a_file),
-		cmocka_unit_test(gives_tokens),
-		cmocka_unit_test(how_often_it_waits),
-		cmocka_unit_test(so_many_at_most),
-		cmocka_unit_test(says_what_is_wrong),
-		cmocka_unit_test(made_by_a_name),
-		cmocka_unit_test(of_other_kinds),
-		cmocka_unit_test(of_graphs_and_grids),
-		cmocka_unit_test(other_names_are_refused),
+		cmocka_unit_test(takes_what_it_says),  cmocka_unit_test(reads_a_file),
+		cmocka_unit_test(gives_tokens),	       cmocka_unit_test(how_often_it_waits),
+		cmocka_unit_test(so_many_at_most),     cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(made_by_a_name),      cmocka_unit_test(of_other_kinds),
+		cmocka_unit_test(of_graphs_and_grids), cmocka_unit_test(other_names_are_refused),
 	};
 
 	return gp_run_tests(tests);

@@ -24,9 +24,9 @@
 
 struct thread {
 	json_int_t pid, tid;
-	int open;		/* spans */
-	double last_us;		/* of B, E, i */
-	double whole_to_us;	/* of X */
+	int open;	    /* spans */
+	double last_us;	    /* of B, E, i */
+	double whole_to_us; /* of X */
 	bool named;
 };
 
@@ -39,7 +39,7 @@ static struct thread *thread_of(json_int_t pid, json_int_t tid)
 		if (thread[i].pid == pid && thread[i].tid == tid)
 			return &thread[i];
 	assert_true(threads < THREADS_MAX);
-	thread[threads] = (struct thread){.pid = pid, .tid = tid};
+	thread[threads] = (struct thread){ .pid = pid, .tid = tid };
 	return &thread[threads++];
 }
 
@@ -116,8 +116,7 @@ static json_t *judge(const char *text)
 	events = json_object_get(json, "traceEvents");
 	assert_true(json_is_array(events));
 	threads = 0;
-	json_array_foreach(events, i, event)
-		judge_event(event);
+	json_array_foreach(events, i, event) judge_event(event);
 	for (i = 0; i < threads; i++)
 		assert_int_equal(thread[i].open, 0);
 	json_incref(events);
@@ -130,7 +129,8 @@ static size_t count_events(json_t *events, const char *ph, const char *name)
 	size_t i, n = 0;
 	json_t *event;
 
-	json_array_foreach(events, i, event) {
+	json_array_foreach(events, i, event)
+	{
 		const char *is = json_string_value(json_object_get(event, "name"));
 
 		n += !strcmp(json_string_value(json_object_get(event, "ph")), ph) &&
@@ -144,7 +144,8 @@ static json_t *find_event(json_t *events, const char *ph, const char *name)
 	size_t i;
 	json_t *event;
 
-	json_array_foreach(events, i, event) {
+	json_array_foreach(events, i, event)
+	{
 		const char *is = json_string_value(json_object_get(event, "name"));
 
 		if (!strcmp(json_string_value(json_object_get(event, "ph")), ph) && is &&
@@ -180,7 +181,7 @@ static int setup(void **state)
 	rig.view.tenant = rig.tenant;
 	rig.view.tenants = 3;
 	for (int i = 0; i < 3; i++) {
-		rig.tenant[i].pid = -10 - i;	/* nobody's, so /proc has no name */
+		rig.tenant[i].pid = -10 - i; /* nobody's, so /proc has no name */
 		memset(rig.tenant[i].uuid, 1, 16);
 		snprintf(rig.tenant[i].comm, sizeof(rig.tenant[i].comm), "t\\\"%d", i);
 	}
@@ -205,7 +206,10 @@ static void add(struct rig *rig, uint64_t at_ns, enum gp_wire_trace_kind kind, i
 		uint64_t value)
 {
 	const struct gp_wire_trace_record record = {
-		.time_ns = BASE_NS + at_ns, .kind = (uint16_t)kind, .pid = pid, .value = value,
+		.time_ns = BASE_NS + at_ns,
+		.kind = (uint16_t)kind,
+		.pid = pid,
+		.value = value,
 	};
 
 	gp_trace_json_add(rig->trace, &record, at_ns);
@@ -408,14 +412,14 @@ static void any_records(void **state)
 			now_ns += next_random() % 1000000;
 			record = (struct gp_wire_trace_record){
 				.time_ns = BASE_NS + now_ns - next_random() % 50000000,
-				.value = next_random() % 64 ? next_random() % 10000000
-							    : next_random(),
-				.pid = next_random() % 8 ? A + (int32_t)(next_random() % 8)
-							 : (int32_t)next_random(),
+				.value = next_random() % 64 ? next_random() % 10000000 :
+							      next_random(),
+				.pid = next_random() % 8 ? A + (int32_t)(next_random() % 8) :
+							   (int32_t)next_random(),
 				.context = (uint32_t)next_random(),
 				.kind = (uint16_t)(next_random() % 15),
-				.device = (uint16_t)(next_random() % 64 ? next_random() % 3
-									: next_random()),
+				.device = (uint16_t)(next_random() % 64 ? next_random() % 3 :
+									  next_random()),
 			};
 			gp_trace_json_add(rig->trace, &record, now_ns);
 			if (!(next_random() % 16))
@@ -432,14 +436,10 @@ static void any_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIGGED(each_kind),
-		RIGGED(what_comes_late_is_in_order),
-		RIGGED(written_as_it_comes),
-		RIGGED(how_it_stood),
-		RIGGED(nothing_at_all),
-		RIGGED(what_was_lost_is_said),
-		RIGGED(many_come_and_go),
-		RIGGED(too_many_at_once),
+		RIGGED(each_kind),	     RIGGED(what_comes_late_is_in_order),
+		RIGGED(written_as_it_comes), RIGGED(how_it_stood),
+		RIGGED(nothing_at_all),	     RIGGED(what_was_lost_is_said),
+		RIGGED(many_come_and_go),    RIGGED(too_many_at_once),
 		RIGGED(any_records),
 	};
 

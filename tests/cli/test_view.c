@@ -17,11 +17,21 @@ static void times_have_three_digits(void **state)
 		uint64_t ns;
 		const char *text;
 	} c[] = {
-		{ 0, "0ns" }, { 1, "1ns" }, { 999, "999ns" }, { 1000, "1.00us" },
-		{ 9994, "9.99us" }, { 9996, "10.0us" }, { 99949, "99.9us" },
-		{ 99951, "100us" }, { 999499, "999us" }, { 999500, "1.00ms" },
-		{ 12345678, "12.3ms" }, { 999500000, "1.00s" }, { 61000000000, "61.0s" },
-		{ 3600000000000, "3600s" }, { GP_WIRE_UNKNOWN, "-" },
+		{ 0, "0ns" },
+		{ 1, "1ns" },
+		{ 999, "999ns" },
+		{ 1000, "1.00us" },
+		{ 9994, "9.99us" },
+		{ 9996, "10.0us" },
+		{ 99949, "99.9us" },
+		{ 99951, "100us" },
+		{ 999499, "999us" },
+		{ 999500, "1.00ms" },
+		{ 12345678, "12.3ms" },
+		{ 999500000, "1.00s" },
+		{ 61000000000, "61.0s" },
+		{ 3600000000000, "3600s" },
+		{ GP_WIRE_UNKNOWN, "-" },
 	};
 	char buf[GP_VIEW_TEXT_LEN];
 
@@ -62,10 +72,15 @@ static struct gp_wire_tenant old_tenant[3], new_tenant[3];
 static void one(struct gp_wire_tenant *t, int pid, uint32_t cls, const char *comm)
 {
 	*t = (struct gp_wire_tenant){
-		.pid = pid, .request = { .cls = cls, .value = cls == GP_CLASS_BE ? 100 : 0 },
-		.age_ns = 1000000000, .used_ns = 100000000, .resident_ns = 200000000,
-		.wait_p50_ns = GP_WIRE_UNKNOWN, .wait_p99_ns = GP_WIRE_UNKNOWN,
-		.switch_p50_ns = GP_WIRE_UNKNOWN, .switch_p99_ns = GP_WIRE_UNKNOWN,
+		.pid = pid,
+		.request = { .cls = cls, .value = cls == GP_CLASS_BE ? 100 : 0 },
+		.age_ns = 1000000000,
+		.used_ns = 100000000,
+		.resident_ns = 200000000,
+		.wait_p50_ns = GP_WIRE_UNKNOWN,
+		.wait_p99_ns = GP_WIRE_UNKNOWN,
+		.switch_p50_ns = GP_WIRE_UNKNOWN,
+		.switch_p99_ns = GP_WIRE_UNKNOWN,
 	};
 	strcpy(t->comm, comm);
 }
@@ -123,7 +138,16 @@ static void assert_field(const char *text, const char *pid, int number, const ch
 	assert_string_equal(field, value);
 }
 
-enum { USED = 4, TURN, WAIT50, WAIT99, SWITCH50, SWITCH99, CUT, COMMAND };
+enum {
+	USED = 4,
+	TURN,
+	WAIT50,
+	WAIT99,
+	SWITCH50,
+	SWITCH99,
+	CUT,
+	COMMAND
+};
 
 static void what_came_about(void **state)
 {
@@ -224,7 +248,10 @@ static void keys_have_names(void **state)
 static struct gp_wire_reason reason_of(uint32_t why)
 {
 	struct gp_wire_reason r = {
-		.pid = 1, .reason = why, .for_ns = GP_WIRE_UNKNOWN, .until_ns = GP_WIRE_UNKNOWN,
+		.pid = 1,
+		.reason = why,
+		.for_ns = GP_WIRE_UNKNOWN,
+		.until_ns = GP_WIRE_UNKNOWN,
 	};
 
 	return r;
@@ -250,7 +277,7 @@ static void a_sentence_for_each(void **state)
 	assert_sentence(&r, "Nothing is in its way: what work it has runs.");
 	r = reason_of(GP_WHY_NO_GROUP);
 	assert_sentence(&r, "It has nothing to run: no compute group of it is known on this "
-			"device.");
+			    "device.");
 	r = reason_of(GP_WHY_IDLE);
 	assert_sentence(&r, "It has no work.");
 
@@ -264,40 +291,40 @@ static void a_sentence_for_each(void **state)
 	r.for_ns = 12000000;
 	r.until_ns = 38000000;
 	assert_sentence(&r, "It waits for its turn; 2 others go before it. It is the turn of "
-			"process 4711 (train), for 12.0ms so far and 38.0ms more at most.");
+			    "process 4711 (train), for 12.0ms so far and 38.0ms more at most.");
 	r.until_ns = GP_WIRE_UNKNOWN;
 	assert_sentence(&r, "It waits for its turn; 2 others go before it. It is the turn of "
-			"process 4711 (train), for 12.0ms so far; how much longer is not "
-			"known.");
+			    "process 4711 (train), for 12.0ms so far; how much longer is not "
+			    "known.");
 
 	r.reason = GP_WHY_PUT_OFF;
 	r.for_ns = GP_WIRE_UNKNOWN;
 	r.until_ns = 20000000;
 	assert_sentence(&r, "Its turn has come, but latency-critical process 4711 (train) "
-			"puts it off, for 20.0ms more at most.");
+			    "puts it off, for 20.0ms more at most.");
 	r.reason = GP_WHY_SWITCHING;
 	assert_sentence(&r, "Its turn has begun: process 4711 (train) is being taken off the "
-			"device first.");
+			    "device first.");
 	r.reason = GP_WHY_LC;
 	assert_sentence(&r, "Latency-critical process 4711 (train) has the device, or goes "
-			"before it, for 20.0ms more at most.");
+			    "before it, for 20.0ms more at most.");
 	r.reason = GP_WHY_MINIMUM;
 	assert_sentence(&r, "Best-effort has its minimum of the device now, for 20.0ms more at "
-			"most.");
+			    "most.");
 	r.reason = GP_WHY_RETRY;
 	r.error = -EBUSY;
 	assert_sentence(&r, "It could not be put back on the device (Device or resource "
-			"busy); that is tried again in 20.0ms.");
+			    "busy); that is tried again in 20.0ms.");
 	r.reason = GP_WHY_CAP;
 	r.request.cap_pct = 30;
 	assert_sentence(&r, "Its cap, 30 % of the device, is used up for now; it may go on in "
-			"20.0ms.");
+			    "20.0ms.");
 
 	r = reason_of(GP_WHY_SWITCHING);
 	assert_sentence(&r, "Its turn has begun: it is being put back on the device.");
 	r = reason_of(GP_WHY_RETRY + 1);
 	assert_sentence(&r, "For a reason that this gpreempt does not know (10); is gpreemptd "
-			"newer?");
+			    "newer?");
 }
 
 static void each_reason_has_a_name(void **state)
@@ -313,7 +340,9 @@ static void each_reason_has_a_name(void **state)
 static char *late(uint32_t cls, uint32_t taken, uint32_t usage)
 {
 	const struct gp_wire_tenant t = {
-		.request = { .cls = cls }, .taken = taken, .usage = usage,
+		.request = { .cls = cls },
+		.taken = taken,
+		.usage = usage,
 	};
 	const struct gp_wire_device d = { .suspends = 2, .resumes = 2, .control_ns = 4800000 };
 	char *text = NULL;

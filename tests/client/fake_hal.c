@@ -52,8 +52,10 @@ int fake_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
 	*caps = (struct gp_hal_caps){
 		.caps = GP_CAP_SLICES | GP_CAP_SLICE_PREEMPTS | GP_CAP_HOLD | fake.more_caps,
-		.min_slice_us = 1, .max_slice_us = 10000000,
-		.default_slice_us = FAKE_DEFAULT_US, .switch_ns = 170000,
+		.min_slice_us = 1,
+		.max_slice_us = 10000000,
+		.default_slice_us = FAKE_DEFAULT_US,
+		.switch_ns = 170000,
 		.max_hold_ns = 100 * MS,
 	};
 	return 0;

@@ -65,12 +65,11 @@ int fake_slot(struct gp_device *dev, struct gp_slot_place *place);
 int fake_timer_create(struct gp_device *dev, struct gp_timer **timer);
 void fake_timer_destroy(struct gp_timer *timer);
 
-#define FAKE_HAL                                                              \
-	.name = "fake", .abi = GP_HAL_ABI, .caps = fake_caps, .close = fake_close, \
-	.hold = fake_hold, .hold_create = fake_hold_create,                   \
-	.hold_destroy = fake_hold_destroy, .hold_queued = fake_queued,        \
-	.hold_stat = fake_stat, .now = fake_now,                              \
-	.open = fake_open, .release = fake_release, .slot = fake_slot,        \
-	.timer_create = fake_timer_create, .timer_destroy = fake_timer_destroy
+#define FAKE_HAL                                                                                \
+	.name = "fake", .abi = GP_HAL_ABI, .caps = fake_caps, .close = fake_close,              \
+	.hold = fake_hold, .hold_create = fake_hold_create, .hold_destroy = fake_hold_destroy,  \
+	.hold_queued = fake_queued, .hold_stat = fake_stat, .now = fake_now, .open = fake_open, \
+	.release = fake_release, .slot = fake_slot, .timer_create = fake_timer_create,          \
+	.timer_destroy = fake_timer_destroy
 
 #endif

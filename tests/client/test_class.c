@@ -11,9 +11,9 @@ static void accepts(void **state)
 		const char *text;
 		struct gp_class_value v;
 	} good[] = {
-		{ "lc", { GP_CLASS_LC, 0 } },	    { "lc:0", { GP_CLASS_LC, 0 } },
-		{ "lc:15", { GP_CLASS_LC, 15 } },   { "be", { GP_CLASS_BE, 100 } },
-		{ "be:1", { GP_CLASS_BE, 1 } },	    { "be:10000", { GP_CLASS_BE, 10000 } },
+		{ "lc", { GP_CLASS_LC, 0 } },	  { "lc:0", { GP_CLASS_LC, 0 } },
+		{ "lc:15", { GP_CLASS_LC, 15 } }, { "be", { GP_CLASS_BE, 100 } },
+		{ "be:1", { GP_CLASS_BE, 1 } },	  { "be:10000", { GP_CLASS_BE, 10000 } },
 	};
 	char text[GP_CLASS_TEXT_LEN];
 
@@ -36,12 +36,23 @@ static void refuses(void **state)
 		const char *text;
 		int err;
 	} bad[] = {
-		{ "", -EINVAL },	 { "l", -EINVAL },	{ "LC", -EINVAL },
-		{ "lc:", -EINVAL },	 { "lc:-1", -EINVAL },	{ "lc:+1", -EINVAL },
-		{ "lc: 1", -EINVAL },	 { "lc:01", -EINVAL },	{ "lc:1x", -EINVAL },
-		{ "lc:16", -ERANGE },	 { "lc1", -EINVAL },	{ "be:0", -ERANGE },
-		{ "be:10001", -ERANGE }, { "be:1.5", -EINVAL }, { "bee", -EINVAL },
-		{ "none", -EINVAL },	 { NULL, -EINVAL },
+		{ "", -EINVAL },
+		{ "l", -EINVAL },
+		{ "LC", -EINVAL },
+		{ "lc:", -EINVAL },
+		{ "lc:-1", -EINVAL },
+		{ "lc:+1", -EINVAL },
+		{ "lc: 1", -EINVAL },
+		{ "lc:01", -EINVAL },
+		{ "lc:1x", -EINVAL },
+		{ "lc:16", -ERANGE },
+		{ "lc1", -EINVAL },
+		{ "be:0", -ERANGE },
+		{ "be:10001", -ERANGE },
+		{ "be:1.5", -EINVAL },
+		{ "bee", -EINVAL },
+		{ "none", -EINVAL },
+		{ NULL, -EINVAL },
 		{ "be:99999999999999999999999", -ERANGE },
 		{ "be:99999999999999999999999x", -EINVAL },
 	};
@@ -160,8 +171,8 @@ static void refuses_requests(void **state)
 		  "the runtime is longer than the deadline" },
 		{ "lc,period=20ms,runtime=21ms", -EINVAL,
 		  "the runtime is longer than the deadline" },
-		{ "lc,period=000000000000000000000000000000000000000020ms,runtime=1ms",
-		  -EINVAL, "no value is that long" },
+		{ "lc,period=000000000000000000000000000000000000000020ms,runtime=1ms", -EINVAL,
+		  "no value is that long" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -182,9 +193,10 @@ static void refuses_requests(void **state)
 /* The longest there is fits. */
 static void formats_the_longest(void **state)
 {
-	const struct gp_class_request lc = { { GP_CLASS_LC, GP_LEVEL_MAX }, 0, 0,
-					     GP_PERIOD_MAX_NS - 1, GP_PERIOD_MAX_NS - 2,
-					     GP_PERIOD_MAX_NS - 3 };
+	const struct gp_class_request lc = {
+		{ GP_CLASS_LC, GP_LEVEL_MAX }, 0, 0, GP_PERIOD_MAX_NS - 1, GP_PERIOD_MAX_NS - 2,
+		GP_PERIOD_MAX_NS - 3
+	};
 	const struct gp_class_request none = { { GP_CLASS_NONE, 0 }, 0, 0, 0, 0, 0 };
 	char text[GP_CLASS_REQUEST_TEXT_LEN];
 

@@ -9,7 +9,7 @@ struct world {
 	struct gp_clocks c;
 	uint64_t now_ns, rnd;
 	int64_t ahead_ns, drift_ppm;
-	uint64_t most_ns;		/* off by, after the first second */
+	uint64_t most_ns; /* off by, after the first second */
 };
 
 static uint64_t below(struct world *w, uint64_t n)
@@ -20,8 +20,7 @@ static uint64_t below(struct world *w, uint64_t n)
 
 static uint64_t there(const struct world *w)
 {
-	return w->now_ns +
-	       (uint64_t)(w->ahead_ns + (int64_t)w->now_ns * w->drift_ppm / 1000000);
+	return w->now_ns + (uint64_t)(w->ahead_ns + (int64_t)w->now_ns * w->drift_ppm / 1000000);
 }
 
 /* Most readings take @took_ns, some ten times that; every 20 ms, for a minute. */
@@ -52,8 +51,10 @@ static void follows_a_drift(void **state)
 	/* On a machine where a reading takes 4 us, and on one that takes 20. */
 	for (uint64_t took = 4; took <= 20; took += 16)
 		for (int64_t ppm = -100; ppm <= 100; ppm += 50) {
-			struct world w = { .now_ns = 5000 * MS, .rnd = took,
-					   .ahead_ns = -77 * (int64_t)MS, .drift_ppm = ppm };
+			struct world w = { .now_ns = 5000 * MS,
+					   .rnd = took,
+					   .ahead_ns = -77 * (int64_t)MS,
+					   .drift_ppm = ppm };
 
 			readings(&w, took * US);
 			assert_true(w.c.known);

@@ -27,9 +27,9 @@
 #include "wire/wire.h"
 
 #define MS 1000000u
-#define KEY 0xc1d00010u		/* of the first control file */
-#define LONG_MS 10000			/* nothing takes so long */
-#define QUIET_MS 100			/* what has not come by then does not */
+#define KEY 0xc1d00010u /* of the first control file */
+#define LONG_MS 10000	/* nothing takes so long */
+#define QUIET_MS 100	/* what has not come by then does not */
 
 /* ---- a HAL -------------------------------------------------------------------- */
 
@@ -39,9 +39,9 @@
 static struct {
 	int resumes, resume_error, slice_is_default;
 	uint64_t slice_us[GROUPS + 1];
-	int files;			/* control files that there are; -1: untracked */
-	int busy;			/* of its queues, or negative errno */
-	bool has_log;			/* that may be read */
+	int files;    /* control files that there are; -1: untracked */
+	int busy;     /* of its queues, or negative errno */
+	bool has_log; /* that may be read */
 } more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
@@ -66,9 +66,18 @@ static int fake_resume(struct gp_group *const *g, size_t n)
 	return err;
 }
 
-static int fake_timer_arm(struct gp_timer *t, uint64_t at) { return 0; }
-static int fake_timer_ack(struct gp_timer *t) { return -EAGAIN; }
-static int fake_timer_done(struct gp_timer *t) { return 0; }
+static int fake_timer_arm(struct gp_timer *t, uint64_t at)
+{
+	return 0;
+}
+static int fake_timer_ack(struct gp_timer *t)
+{
+	return -EAGAIN;
+}
+static int fake_timer_done(struct gp_timer *t)
+{
+	return 0;
+}
 
 /* Each says which it is. */
 static ssize_t fake_control_files(struct gp_device *d, int *fd, uint32_t *key, size_t max)
@@ -117,9 +126,14 @@ static int fake_log_open(struct gp_device *d, struct gp_log **log)
 	return may ? 0 : -EACCES;
 }
 
-static int fake_log_now(struct gp_log *log, uint64_t *ns) { return fake_now(log->dev, ns); }
+static int fake_log_now(struct gp_log *log, uint64_t *ns)
+{
+	return fake_now(log->dev, ns);
+}
 
-static void fake_log_close(struct gp_log *log) { }
+static void fake_log_close(struct gp_log *log)
+{
+}
 
 static ssize_t fake_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t max)
 {
@@ -127,10 +141,18 @@ static ssize_t fake_log_read(struct gp_log *log, struct gp_switch_record *rec, s
 }
 
 static const struct gp_hal_ops some = {
-	FAKE_HAL, .busy = fake_busy, .control_files = fake_control_files,
-	.log_close = fake_log_close, .log_now = fake_log_now, .log_open = fake_log_open,
-	.log_read = fake_log_read, .resume = fake_resume, .set_slice = fake_set_slice,
-	.timer_ack = fake_timer_ack, .timer_arm = fake_timer_arm, .timer_done = fake_timer_done,
+	FAKE_HAL,
+	.busy = fake_busy,
+	.control_files = fake_control_files,
+	.log_close = fake_log_close,
+	.log_now = fake_log_now,
+	.log_open = fake_log_open,
+	.log_read = fake_log_read,
+	.resume = fake_resume,
+	.set_slice = fake_set_slice,
+	.timer_ack = fake_timer_ack,
+	.timer_arm = fake_timer_arm,
+	.timer_done = fake_timer_done,
 };
 
 static uint64_t slice(uint32_t group)
@@ -175,7 +197,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 static atomic_int warnings;
-static char warning[256];		/* the last one; read when none can come */
+static char warning[256]; /* the last one; read when none can come */
 
 static void log_line(enum gp_log_level level, const char *message, void *arg)
 {
@@ -198,12 +220,12 @@ static void warned(int count, const char *of)
 	assert_non_null(strstr(last, of));
 }
 
-#define soon(condition)                                                      \
-	do {                                                                 \
+#define soon(condition)                                                       \
+	do {                                                                  \
 		const uint64_t end_ns_ = gp_wall_ns() + LONG_MS * 1000000ull; \
-		while (!(condition) && gp_wall_ns() < end_ns_)               \
-			usleep(1000);                                        \
-		assert_true(condition);                                      \
+		while (!(condition) && gp_wall_ns() < end_ns_)                \
+			usleep(1000);                                         \
+		assert_true(condition);                                       \
 	} while (0)
 
 /* ---- a daemon ------------------------------------------------------------------- */
@@ -274,8 +296,7 @@ static void give_page(int conn, union gp_wire_msg *msg, int seals, struct given 
 	assert_true(file[0] >= 0 && file[1] >= 0);
 	assert_int_equal(ftruncate(file[0], GP_PAGE_BYTES), 0);
 	assert_int_equal(fcntl(file[0], F_ADD_SEALS, seals), 0);
-	g->page = mmap(NULL, GP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       file[0], 0);
+	g->page = mmap(NULL, GP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file[0], 0);
 	assert_true(g->page != MAP_FAILED);
 	g->page->magic = GP_PAGE_MAGIC;
 	g->page->version = GP_PAGE_VERSION;
@@ -287,8 +308,7 @@ static void give_page(int conn, union gp_wire_msg *msg, int seals, struct given 
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static void make_welcome(union gp_wire_msg *msg, uint16_t type, uint32_t cls,
-			 uint32_t value)
+static void make_welcome(union gp_wire_msg *msg, uint16_t type, uint32_t cls, uint32_t value)
 {
 	gp_wire_init(msg, type);
 	msg->welcome.daemon_pid = getpid();
@@ -324,12 +344,15 @@ static uint64_t wakes(const struct given *g)
 
 struct rig {
 	struct gp_edev *dev;
-	struct gp_group group[GROUPS];	/* ids from 1 on */
+	struct gp_group group[GROUPS]; /* ids from 1 on */
 	int conn;
 	struct given given;
 };
 
-static const char *watch_sync(void) { return NULL; }
+static const char *watch_sync(void)
+{
+	return NULL;
+}
 
 /*
  * A new one as long as there is room for one: counters begin at 0 there.
@@ -363,7 +386,8 @@ static void rig_make(struct rig *r, const struct gp_class_request *request)
 	r->dev = new_device(request);
 	for (uint32_t i = 0; i < GROUPS; i++)
 		r->group[i] = (struct gp_group){ .dev = r->dev->hal,
-			.kind = GP_GROUP_COMPUTE, .id = i + 1 };
+						 .kind = GP_GROUP_COMPUTE,
+						 .id = i + 1 };
 	assert_int_equal(gp_thread_start(false), 0);
 }
 
@@ -440,8 +464,7 @@ static struct gp_ectx *context(struct gp_edev *dev)
 
 static void event(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type, uint64_t ns)
 {
-	struct gp_event ev = { .type = type, .tenant = c->tenant, .at_ns = ns,
-			       .limit_ns = ns };
+	struct gp_event ev = { .type = type, .tenant = c->tenant, .at_ns = ns, .limit_ns = ns };
 
 	assert_int_equal(gp_edev_event(dev, &ev), 0);
 }
@@ -856,8 +879,7 @@ static void page_says_what_is_done(void **state)
 
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(atomic_load(&page->next_ns), from_ns + 5 * MS);
-	assert_int_equal(atomic_load(&page->tells),
-			 GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
 	assert_int_equal(atomic_load(&page->hints), 1);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	assert_int_equal(doing(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
@@ -943,7 +965,7 @@ static void samples_go_round(void **state)
 	}
 	assert_int_equal(atomic_load(&r.given.page->samples), GP_PAGE_SAMPLES + 3);
 	assert_int_equal(atomic_load(&r.given.page->sample[2].from_ns) -
-			 atomic_load(&r.given.page->sample[3].from_ns),
+				 atomic_load(&r.given.page->sample[3].from_ns),
 			 (GP_PAGE_SAMPLES - 1) * (uint64_t)MS);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
@@ -1018,8 +1040,7 @@ static void segments_are_timed(void **state)
 		event(r.dev, c, GP_EV_SEGMENT_END, 0);
 		segment_is(&r, i, i * 1000);
 	}
-	assert_int_equal(atomic_load(&r.given.page->segment_ns[3]),
-			 (GP_PAGE_SEGMENTS + 4) * 1000);
+	assert_int_equal(atomic_load(&r.given.page->segment_ns[3]), (GP_PAGE_SEGMENTS + 4) * 1000);
 	assert_int_equal(atomic_load(&r.given.page->wakes), 0);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
@@ -1307,8 +1328,8 @@ static void no_other_daemon_comes(void **state)
 	group_add(&r, 1);
 	c = context(r.dev);
 	fake_lock();
-	more.slice_us[1] = more.slice_us[2] = 777;	/* as the daemon left them */
-	more.resume_error = -EBUSY;			/* the first try comes to nothing */
+	more.slice_us[1] = more.slice_us[2] = 777; /* as the daemon left them */
+	more.resume_error = -EBUSY;		   /* the first try comes to nothing */
 	fake_unlock();
 	daemon_unlisten();
 	close(r.conn);
@@ -1395,7 +1416,16 @@ static void stopped_daemon_stops_nobody(void **state)
 	rig_end(&r);
 }
 
-enum nonsense { BYTES, NO_FILES, ONE_FILE, UNSEALED, BAD_MAGIC, BAD_CLASS, UNASKED, NONSENSES };
+enum nonsense {
+	BYTES,
+	NO_FILES,
+	ONE_FILE,
+	UNSEALED,
+	BAD_MAGIC,
+	BAD_CLASS,
+	UNASKED,
+	NONSENSES
+};
 
 static void say_nonsense(int conn, enum nonsense what)
 {
@@ -1507,7 +1537,9 @@ static void child_has_no_part_in_it(void **state)
 	child = fork();
 	if (!child)
 		_exit(fcntl(fd, F_GETFD) < 0 && fcntl(wake, F_GETFD) < 0 &&
-		      fcntl(r.given.wake, F_GETFD) >= 0 ? 0 : 1);
+				      fcntl(r.given.wake, F_GETFD) >= 0 ?
+			      0 :
+			      1);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
 	assert_true(has_page(r.dev));
@@ -1549,8 +1581,10 @@ int main(void)
 		cmocka_unit_test(slot_comes_for_a_reason),
 	};
 	const struct gp_engine_hooks hooks = {
-		.tracks = true, .learn = true,
-		.watch_sync = watch_sync, .watch_launches = watch_launches,
+		.tracks = true,
+		.learn = true,
+		.watch_sync = watch_sync,
+		.watch_launches = watch_launches,
 		.request = { .cls = { GP_CLASS_BE, 7 }, .cap_pct = 30 },
 	};
 	char dir[] = "/tmp/gpreempt-test-XXXXXX";

@@ -13,8 +13,8 @@ static void takes(const char *text, uint64_t ns)
 	uint64_t got = UNTOUCHED;
 
 	if (gp_parse_duration(text, &got) || got != ns)
-		fail_msg("'%s': %llu ns instead of %llu", text,
-			 (unsigned long long)got, (unsigned long long)ns);
+		fail_msg("'%s': %llu ns instead of %llu", text, (unsigned long long)got,
+			 (unsigned long long)ns);
 }
 
 static void refuses(const char *text, int err)
@@ -23,8 +23,7 @@ static void refuses(const char *text, int err)
 	int r = gp_parse_duration(text, &got);
 
 	if (r != err || got != UNTOUCHED)
-		fail_msg("'%s': %d instead of %d, out %llu", text, r, err,
-			 (unsigned long long)got);
+		fail_msg("'%s': %d instead of %d, out %llu", text, r, err, (unsigned long long)got);
 }
 
 static void test_duration_units(void **state)
@@ -50,10 +49,13 @@ static void test_duration_fractions(void **state)
 static void test_duration_refused(void **state)
 {
 	static const char *const bad[] = {
-		"", "s", "300", "us", "300 us", " 300us", "300us ", "300usec",
-		"+1us", "-1us", "1e3us", "0x10us", "1.us", ".5us", "1.5.5us",
-		"1,5ms", "300US", "300u", "300\xc2\xb5s", "1m", "1h", "0.5ns",
-		"1.0000000001s", "0.1234567891s", "nan", "inf", "1.-5s",
+		"",	  "s",	    "300",	     "us",
+		"300 us", " 300us", "300us ",	     "300usec",
+		"+1us",	  "-1us",   "1e3us",	     "0x10us",
+		"1.us",	  ".5us",   "1.5.5us",	     "1,5ms",
+		"300US",  "300u",   "300\xc2\xb5s",  "1m",
+		"1h",	  "0.5ns",  "1.0000000001s", "0.1234567891s",
+		"nan",	  "inf",    "1.-5s",
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -79,8 +81,9 @@ static void test_duration_round_trip(void **state)
 		const char *name;
 		uint64_t ns;
 		int digits;
-	} unit[] = { { "ns", 1, 0 }, { "us", 1000, 3 }, { "ms", 1000000, 6 },
-		     { "s", 1000000000, 9 } };
+	} unit[] = {
+		{ "ns", 1, 0 }, { "us", 1000, 3 }, { "ms", 1000000, 6 }, { "s", 1000000000, 9 }
+	};
 	uint64_t x = 1;
 	char text[64];
 
@@ -107,9 +110,14 @@ static void test_duration_format(void **state)
 		uint64_t ns;
 		const char *text;
 	} c[] = {
-		{ 0, "0s" },		      { 1, "1ns" },	    { 1500, "1500ns" },
-		{ 2000, "2us" },	      { 20000000, "20ms" }, { 1000000000, "1s" },
-		{ 10000000000ull, "10s" },    { 1000000001, "1000000001ns" },
+		{ 0, "0s" },
+		{ 1, "1ns" },
+		{ 1500, "1500ns" },
+		{ 2000, "2us" },
+		{ 20000000, "20ms" },
+		{ 1000000000, "1s" },
+		{ 10000000000ull, "10s" },
+		{ 1000000001, "1000000001ns" },
 		{ UINT64_MAX, "18446744073709551615ns" },
 	};
 	char text[GP_DURATION_TEXT_LEN];

@@ -28,7 +28,7 @@
 static struct {
 	uint64_t armed, slice_us;
 	int timer_fd;
-	struct gp_edev *reenter;	/* add this group from inside set_slice */
+	struct gp_edev *reenter; /* add this group from inside set_slice */
 	struct gp_group *reenter_group;
 	int acked, done, arms;
 } more;
@@ -104,8 +104,11 @@ static int fake_timer_done(struct gp_timer *t)
 }
 
 static const struct gp_hal_ops some = {
-	FAKE_HAL, .get_slice = fake_get_slice, .set_slice = fake_set_slice,
-	.timer_ack = fake_timer_ack, .timer_arm = fake_timer_arm,
+	FAKE_HAL,
+	.get_slice = fake_get_slice,
+	.set_slice = fake_set_slice,
+	.timer_ack = fake_timer_ack,
+	.timer_arm = fake_timer_arm,
 	.timer_done = fake_timer_done,
 };
 
@@ -552,7 +555,7 @@ static void explain_holds(int err, char *why, size_t why_len)
 	snprintf(why, why_len, "one queue for all");
 }
 
-static char warning[256];		/* the first one */
+static char warning[256]; /* the first one */
 
 static void keep_warning(enum gp_log_level level, const char *message, void *arg)
 {
@@ -581,7 +584,7 @@ static void all_is_queued(void **state)
 	assert_int_equal(fake_get(&fake.on), 0);
 
 	assert_int_equal(event(dev, c, GP_EV_HINT, 0), 0);
-	fake.mark_error = -EOPNOTSUPP;		/* nothing to do there */
+	fake.mark_error = -EOPNOTSUPP; /* nothing to do there */
 	assert_int_equal(gp_edev_queued_in(dev, c, NULL), 0);
 	assert_int_equal(fake_get(&fake.on), 0);
 	fake.mark_error = 0;

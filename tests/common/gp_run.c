@@ -19,8 +19,7 @@ void gp_note_skip(void)
 
 int gp_run_group(const char *name, int failed, size_t count)
 {
-	printf("%s: %zu run, %d failed, %zu skipped\n", name, count - skipped,
-	       failed, skipped);
+	printf("%s: %zu run, %d failed, %zu skipped\n", name, count - skipped, failed, skipped);
 	if (failed)
 		return 1;
 	return count && skipped == count ? 77 : 0;

@@ -16,7 +16,7 @@
 
 #include "tests/common/gp_run.h"
 
-#define gp_run_tests(tests) \
+#define gp_run_tests(tests)                                             \
 	gp_run_group(#tests, cmocka_run_group_tests(tests, NULL, NULL), \
 		     sizeof(tests) / sizeof((tests)[0]))
 

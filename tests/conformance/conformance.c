@@ -13,7 +13,7 @@
 #include "tests/conformance/conformance.h"
 
 #define MS 1000000ull
-#define NO_PID 0x3ffffff		/* above any pid_max */
+#define NO_PID 0x3ffffff /* above any pid_max */
 /* enum gp_class, which backends have by number. */
 #define CLASS_NONE 0u
 #define CLASS_LC 1u
@@ -148,8 +148,7 @@ static struct lc lc_start(struct world *w)
 	}
 	if (w->caps.caps & GP_CAP_CLASS)
 		assert_int_equal(w->ops->set_class(w->dev, 0, &cls), 0);
-	assert_int_equal(w->ops->hold_create(w->dev, rig->lc_context(lc.proc),
-					     &lc.hold), 0);
+	assert_int_equal(w->ops->hold_create(w->dev, rig->lc_context(lc.proc), &lc.hold), 0);
 	return lc;
 }
 
@@ -248,8 +247,8 @@ static void what_is_not_there_says_so(void **state)
 		assert_int_equal(us, 77);
 	}
 	if (!(w->caps.caps & GP_CAP_PREEMPT_MODE))
-		assert_int_equal(w->ops->set_preempt_mode(be.group,
-				 GP_PREEMPT_INSTRUCTION), -EOPNOTSUPP);
+		assert_int_equal(w->ops->set_preempt_mode(be.group, GP_PREEMPT_INSTRUCTION),
+				 -EOPNOTSUPP);
 	if (!(w->caps.caps & GP_CAP_PREEMPT))
 		assert_int_equal(w->ops->preempt(be.group), -EOPNOTSUPP);
 	if (!(w->caps.caps & GP_CAP_SUSPEND))
@@ -260,8 +259,7 @@ static void what_is_not_there_says_so(void **state)
 	if (!(w->caps.caps & GP_CAP_CLASS))
 		assert_int_equal(w->ops->set_class(w->dev, 0, &cls), -EOPNOTSUPP);
 	if (!(w->caps.caps & GP_CAP_HOLD_OUTSIDE)) {
-		assert_int_equal(w->ops->process_context(w->dev, &context),
-				 -EOPNOTSUPP);
+		assert_int_equal(w->ops->process_context(w->dev, &context), -EOPNOTSUPP);
 		assert_ptr_equal(context, w);
 	}
 	be_stop(&be);
@@ -351,7 +349,7 @@ static void uses_tells_who_has_it_open(void **state)
 
 struct files {
 	int fd[FILES];
-	uint32_t key[FILES];		/* 0: not said */
+	uint32_t key[FILES]; /* 0: not said */
 	size_t n;
 };
 
@@ -380,15 +378,13 @@ static void need_files(struct world *w)
 	if (rig->be_files)
 		return;
 	assert_int_equal(w->ops->control_files(w->dev, &fd, &key, 1), -EOPNOTSUPP);
-	assert_int_equal(w->ops->groups_from(w->dev, getpid(), &fd, &key, 0, &list),
-			 -EOPNOTSUPP);
+	assert_int_equal(w->ops->groups_from(w->dev, getpid(), &fd, &key, 0, &list), -EOPNOTSUPP);
 	assert_int_equal(list.count, 99);
 	gp_note_skip();
 	skip();
 }
 
-static int from(struct world *w, pid_t pid, const struct files *f,
-		struct gp_group_list *list)
+static int from(struct world *w, pid_t pid, const struct files *f, struct gp_group_list *list)
 {
 	return w->ops->groups_from(w->dev, pid, f->fd, f->key, f->n, list);
 }
@@ -411,8 +407,7 @@ static void groups_from_files_are_those_of_the_process(void **state)
 		assert_int_equal(list.group[i]->pid, be.list.group[i]->pid);
 		assert_int_equal(list.group[i]->id, be.list.group[i]->id);
 		assert_int_equal(list.group[i]->kind, be.list.group[i]->kind);
-		assert_int_equal(list.group[i]->channels,
-				 be.list.group[i]->channels);
+		assert_int_equal(list.group[i]->channels, be.list.group[i]->channels);
 	}
 	/* What came of the files works when they are closed. */
 	gp_group_list_put(&be.list);
@@ -502,7 +497,7 @@ static void control_files_are_handed_over(void **state)
 	need_files(w);
 	lc = rig->lc_start();
 	n = w->ops->control_files(w->dev, f.fd, f.key, FILES);
-	if (n == -ENOENT) {		/* no tracker watches here */
+	if (n == -ENOENT) { /* no tracker watches here */
 		rig->lc_stop(lc);
 		gp_note_skip();
 		skip();
@@ -553,10 +548,8 @@ static void slice_out_of_range_leaves_the_old(void **state)
 	need(w, GP_CAP_SLICES);
 	be = be_start(w);
 	assert_int_equal(w->ops->set_slice(be.group, 1000), 0);
-	assert_int_equal(w->ops->set_slice(be.group, w->caps.max_slice_us + 1),
-			 -ERANGE);
-	assert_int_equal(w->ops->set_slice(be.group, w->caps.min_slice_us - 1),
-			 -ERANGE);
+	assert_int_equal(w->ops->set_slice(be.group, w->caps.max_slice_us + 1), -ERANGE);
+	assert_int_equal(w->ops->set_slice(be.group, w->caps.min_slice_us - 1), -ERANGE);
 	assert_int_equal(w->ops->get_slice(be.group, &us), 0);
 	assert_int_equal(us, 1000);
 	be_stop(&be);
@@ -591,8 +584,7 @@ static void modes_are_taken(void **state)
 	be = be_start(w);
 	assert_int_equal(w->ops->set_preempt_mode(be.group, GP_PREEMPT_BLOCK), 0);
 	assert_runs(&be);
-	assert_int_equal(w->ops->set_preempt_mode(be.group,
-						  GP_PREEMPT_INSTRUCTION), 0);
+	assert_int_equal(w->ops->set_preempt_mode(be.group, GP_PREEMPT_INSTRUCTION), 0);
 	assert_runs(&be);
 	be_stop(&be);
 }
@@ -982,16 +974,14 @@ static void work_under_a_hold_does_not_wait(void **state)
 /* ---- log and usage ----------------------------------------------------------- */
 
 /* Times do not go back; how often @be_pid came on. */
-static void check_records(const struct gp_switch_record *rec, ssize_t n,
-			  pid_t be_pid, size_t *starts)
+static void check_records(const struct gp_switch_record *rec, ssize_t n, pid_t be_pid,
+			  size_t *starts)
 {
 	for (ssize_t i = 0; i < n; i++) {
-		assert_true(rec[i].kind >= GP_SWITCH_START &&
-			    rec[i].kind <= GP_SWITCH_LOST);
+		assert_true(rec[i].kind >= GP_SWITCH_START && rec[i].kind <= GP_SWITCH_LOST);
 		if (i && rec[i].kind != GP_SWITCH_LOST)
 			assert_true(rec[i].time_ns >= rec[i - 1].time_ns);
-		if (rec[i].kind == GP_SWITCH_START &&
-		    (rec[i].pid == be_pid || !rec[i].pid))
+		if (rec[i].kind == GP_SWITCH_START && (rec[i].pid == be_pid || !rec[i].pid))
 			++*starts;
 	}
 }

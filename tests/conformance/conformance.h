@@ -14,7 +14,11 @@
 struct rig_be;
 struct rig_lc;
 
-enum rig_fault { RIG_FAIL_SUSPEND, RIG_FAIL_RESUME, RIG_FAIL_SET_SLICE };
+enum rig_fault {
+	RIG_FAIL_SUSPEND,
+	RIG_FAIL_RESUME,
+	RIG_FAIL_SET_SLICE
+};
 
 /**
  * struct rig - what the suite needs of a backend's surroundings.

@@ -154,10 +154,13 @@ static void *lc_context(struct rig_lc *lc)
 static uint64_t lc_request(struct rig_lc *lc)
 {
 	const struct gp_model_method kernel = {
-		.type = GP_METHOD_KERNEL, .blocks = 132, .block_ns = 100000,
+		.type = GP_METHOD_KERNEL,
+		.blocks = 132,
+		.block_ns = 100000,
 	};
 	const struct gp_model_method fence = {
-		.type = GP_METHOD_FENCE, .cookie = LC_COOKIE,
+		.type = GP_METHOD_FENCE,
+		.cookie = LC_COOKIE,
 	};
 	uint64_t start = gp_sim_now(sim);
 
@@ -192,18 +195,15 @@ static bool inject(enum rig_fault fault, size_t at, int err)
 	return true;
 }
 
-#define RIG(name_, ops_, setup_, files_) {                                           \
-	.name = name_, .ops = ops_, .setup = setup_, .teardown = teardown,   \
-	.open = open_sim, .be_start = be_start, .be_pid = be_pid,            \
-	.be_done = be_done, .be_files = files_, .be_stop = be_stop,          \
-	.lc_start = lc_start,                                                \
-	.lc_context = lc_context, .lc_request = lc_request,                  \
-	.lc_stop = lc_stop, .reset = reset, .run = run,                 \
-	.inject = inject,                                                    \
-}
+#define RIG(name_, ops_, setup_, files_)                                                      \
+	{                                                                                     \
+		.name = name_, .ops = ops_, .setup = setup_, .teardown = teardown,            \
+		.open = open_sim, .be_start = be_start, .be_pid = be_pid, .be_done = be_done, \
+		.be_files = files_, .be_stop = be_stop, .lc_start = lc_start,                 \
+		.lc_context = lc_context, .lc_request = lc_request, .lc_stop = lc_stop,       \
+		.reset = reset, .run = run, .inject = inject,                                 \
+	}
 
 const struct rig gp_rig_sim_timeslice =
-	RIG("sim-timeslice", &gp_sim_timeslice_ops, setup_timeslice,
-	    be_files);
-const struct rig gp_rig_sim_slots =
-	RIG("sim-slots", &gp_sim_slots_ops, setup_slots, NULL);
+	RIG("sim-timeslice", &gp_sim_timeslice_ops, setup_timeslice, be_files);
+const struct rig gp_rig_sim_slots = RIG("sim-slots", &gp_sim_slots_ops, setup_slots, NULL);

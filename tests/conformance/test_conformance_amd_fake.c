@@ -28,7 +28,7 @@ struct rig_lc {
 	uint32_t queue;
 };
 
-static struct gp_device *opened;	/* the last that the suite opened */
+static struct gp_device *opened; /* the last that the suite opened */
 static struct rig_be *bes;
 static struct rig rig;
 
@@ -121,8 +121,7 @@ static void *lc_context(struct rig_lc *lc)
 /* Beside a BE queue that runs, it is as slow as that one's kernel. */
 static uint64_t lc_request(struct rig_lc *lc)
 {
-	assert_int_equal(fake_queue_state(getpid(), lc->queue),
-			 KFD_SCHED_STATE_LOADED);
+	assert_int_equal(fake_queue_state(getpid(), lc->queue), KFD_SCHED_STATE_LOADED);
 	for (struct rig_be *b = bes; b; b = b->next)
 		if (fake_queue_state(b->pid, b->queue) == KFD_SCHED_STATE_LOADED)
 			return KERNEL_NS;
@@ -147,17 +146,27 @@ static void run(uint64_t ns)
 
 static bool inject(enum rig_fault fault, size_t at, int err)
 {
-	fake_fail(fault == RIG_FAIL_SUSPEND ? NR_HOLD : NR_RELEASE,
-		  (unsigned int)at, err);
+	fake_fail(fault == RIG_FAIL_SUSPEND ? NR_HOLD : NR_RELEASE, (unsigned int)at, err);
 	return fault != RIG_FAIL_SET_SLICE;
 }
 
 static struct rig rig = {
-	.name = "amd-fake", .setup = setup, .teardown = fake_kfd_stop,
-	.open = open_fake, .be_start = be_start, .be_pid = be_pid,
-	.be_done = be_done, .be_stop = be_stop, .lc_start = lc_start,
-	.lc_context = lc_context, .lc_request = lc_request, .lc_stop = lc_stop,
-	.reset = reset, .run = run, .inject = inject, .stranger = getppid,
+	.name = "amd-fake",
+	.setup = setup,
+	.teardown = fake_kfd_stop,
+	.open = open_fake,
+	.be_start = be_start,
+	.be_pid = be_pid,
+	.be_done = be_done,
+	.be_stop = be_stop,
+	.lc_start = lc_start,
+	.lc_context = lc_context,
+	.lc_request = lc_request,
+	.lc_stop = lc_stop,
+	.reset = reset,
+	.run = run,
+	.inject = inject,
+	.stranger = getppid,
 };
 
 int main(void)

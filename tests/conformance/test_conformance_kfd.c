@@ -22,8 +22,8 @@
 #include "tests/conformance/conformance.h"
 
 #define MS 1000000ull
-#define STARTUP_STEPS 1000		/* of 10 ms each */
-#define CLASS_LC 1u			/* enum gp_class */
+#define STARTUP_STEPS 1000 /* of 10 ms each */
+#define CLASS_LC 1u	   /* enum gp_class */
 
 struct rig_be {
 	struct rig_be *next;
@@ -38,9 +38,9 @@ struct rig_lc {
 };
 
 static const char *helper;
-static struct gp_device *opened;	/* the last that the suite opened */
+static struct gp_device *opened; /* the last that the suite opened */
 static struct rig_be *bes;
-static struct rig_lc *lc_left;		/* at most one at a time */
+static struct rig_lc *lc_left; /* at most one at a time */
 static struct rig rig;
 
 static int open_amd(struct gp_device **dev)
@@ -226,10 +226,20 @@ static void reset(void)
 
 /* No inject: nothing in a driver fails on demand. */
 static struct rig rig = {
-	.name = "kfd", .setup = setup, .teardown = teardown, .open = open_amd,
-	.be_start = be_start, .be_pid = be_pid, .be_done = be_done,
-	.be_stop = be_stop, .lc_start = lc_start, .lc_context = lc_context,
-	.lc_request = lc_request, .lc_stop = lc_stop, .reset = reset, .run = run,
+	.name = "kfd",
+	.setup = setup,
+	.teardown = teardown,
+	.open = open_amd,
+	.be_start = be_start,
+	.be_pid = be_pid,
+	.be_done = be_done,
+	.be_stop = be_stop,
+	.lc_start = lc_start,
+	.lc_context = lc_context,
+	.lc_request = lc_request,
+	.lc_stop = lc_stop,
+	.reset = reset,
+	.run = run,
 };
 
 int main(void)

@@ -25,16 +25,16 @@
 #include "tests/conformance/conformance.h"
 
 #define MS 1000000ull
-#define STARTUP_STEPS 2000		/* of 10 ms each */
+#define STARTUP_STEPS 2000 /* of 10 ms each */
 #define REQUEST_NS 100000u
-#define MAPPED 2u			/* CU_MEMHOSTALLOC_DEVICEMAP */
+#define MAPPED 2u /* CU_MEMHOSTALLOC_DEVICEMAP */
 
 extern char **environ;
 
 struct rig_be {
 	struct rig_be *next;
 	pid_t pid;
-	char out[64];			/* a line for each kernel that is done */
+	char out[64]; /* a line for each kernel that is done */
 };
 
 struct rig_lc {
@@ -55,16 +55,15 @@ static struct {
 	int (*function)(void **, void *, const char *);
 	int (*stream_create)(void **, unsigned int);
 	int (*stream_sync)(void *);
-	int (*launch)(void *, unsigned int, unsigned int, unsigned int,
-		      unsigned int, unsigned int, unsigned int, unsigned int,
-		      void *, void **, void **);
-	int (*soft_sleep_until)(uint64_t);	/* software GPU only */
+	int (*launch)(void *, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
+		      unsigned int, unsigned int, void *, void **, void **);
+	int (*soft_sleep_until)(uint64_t); /* software GPU only */
 } cu;
 
 static struct gp_device *clock_dev;
 static struct rig_be *bes;
-static struct rig_lc *lc_left;		/* at most one at a time */
-static pid_t stranger_left;		/* likewise */
+static struct rig_lc *lc_left; /* at most one at a time */
+static pid_t stranger_left;    /* likewise */
 
 static int load_cuda(void)
 {
@@ -259,8 +258,7 @@ static size_t be_files(struct rig_be *be, int *fd, size_t max)
 
 	t.pidfd = (int)syscall(SYS_pidfd_open, be->pid, 0);
 	assert_true(t.pidfd >= 0);
-	assert_int_equal(gp_proc_fds(be->pid, gp_nv_transport_current()->prefix,
-				     take, &t), 0);
+	assert_int_equal(gp_proc_fds(be->pid, gp_nv_transport_current()->prefix, take, &t), 0);
 	close(t.pidfd);
 	return t.n;
 }
@@ -269,8 +267,7 @@ static pid_t stranger(void)
 {
 	char *argv[] = { (char *)"sleep", (char *)"1000", NULL };
 
-	assert_int_equal(posix_spawnp(&stranger_left, "sleep", NULL, NULL, argv,
-				      environ), 0);
+	assert_int_equal(posix_spawnp(&stranger_left, "sleep", NULL, NULL, argv, environ), 0);
 	return stranger_left;
 }
 
@@ -287,8 +284,7 @@ static struct rig_lc *lc_start(void)
 	memset(lc->word, 0, 4096);
 	assert_int_equal(cu.host_pointer(&lc->word_at, lc->word, 0), 0);
 	assert_int_equal(cu.module_load(&lc->module, gp_nv_hold_ptx), 0);
-	assert_int_equal(cu.function(&lc->function, lc->module,
-				     GP_NV_HOLD_KERNEL), 0);
+	assert_int_equal(cu.function(&lc->function, lc->module, GP_NV_HOLD_KERNEL), 0);
 	assert_int_equal(cu.stream_create(&lc->stream, 1), 0);
 	return lc;
 }
@@ -310,8 +306,7 @@ static uint64_t lc_request(struct rig_lc *lc)
 	void *params[] = { &p.word, &p.stamp, &p.limit_ns, &p.ticket };
 	uint64_t start = now_ns();
 
-	assert_int_equal(cu.launch(lc->function, 1, 1, 1, 1, 1, 1, 0, lc->stream,
-				   params, NULL), 0);
+	assert_int_equal(cu.launch(lc->function, 1, 1, 1, 1, 1, 1, 0, lc->stream, params, NULL), 0);
 	assert_int_equal(cu.stream_sync(lc->stream), 0);
 	return now_ns() - start;
 }

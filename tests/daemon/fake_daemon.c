@@ -99,8 +99,7 @@ static void undo(struct fake *f)
 		f->dev->ops->caps(f->dev, &caps);
 		for (size_t i = 0; i < f->list[t].count; i++)
 			if (f->list[t].group[i]->kind == GP_GROUP_COMPUTE)
-				f->dev->ops->set_slice(f->list[t].group[i],
-						       caps.default_slice_us);
+				f->dev->ops->set_slice(f->list[t].group[i], caps.default_slice_us);
 		f->dev->ops->resume(f->list[t].group, f->list[t].count);
 	}
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)

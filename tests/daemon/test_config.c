@@ -44,8 +44,10 @@ char *__wrap_strdup(const char *text)
 static int uid_of(const char *name, uid_t *uid)
 {
 	*uid = strcmp(name, "root") ? 1000 : 0;
-	return !*uid || !strcmp(name, "alice") ? 0 : !strcmp(name, "oom") ? -ENOMEM :
-	       !strcmp(name, "away") ? -EIO : -ENOENT;
+	return !*uid || !strcmp(name, "alice") ? 0 :
+	       !strcmp(name, "oom")	       ? -ENOMEM :
+	       !strcmp(name, "away")	       ? -EIO :
+						 -ENOENT;
 }
 
 static int gid_of(const char *name, gid_t *gid)
@@ -107,8 +109,8 @@ static void refuses_bytes(const char *text, size_t bytes, const char *line)
 	int err = gp_config_parse("f", text, bytes, &names, &c, why, sizeof(why));
 
 	if (err != -EINVAL || strcmp(why, line))
-		fail_msg("%.*s: %d,\n%s\ninstead of\n%s", bytes < 999 ? (int)bytes : 999, text,
-			 err, why, line);
+		fail_msg("%.*s: %d,\n%s\ninstead of\n%s", bytes < 999 ? (int)bytes : 999, text, err,
+			 why, line);
 	assert_ptr_equal(c, untouched);
 }
 
@@ -273,19 +275,36 @@ static void test_forms(void **state)
 static void test_equal(void **state)
 {
 	static const char *const one[] = {
-		"policy: fair", "policy: rr", "lc_policy: edf", "quantum: 1ms",
-		"be_min_pct: 6", "strangers: be", "strangers: be:2", "metrics: /m",
-		"metrics: /n", "metrics: 127.0.0.1:1", "metrics: 127.0.0.2:1",
-		"metrics: 127.0.0.1:2", "metrics: '[::1]:1'", "log_level: err",
-		"limits_per_user: {tenants: 1}", "limits_per_user: {connections: 1}",
-		"devices: [{device: soft0}]", "devices: [{device: soft1}]",
+		"policy: fair",
+		"policy: rr",
+		"lc_policy: edf",
+		"quantum: 1ms",
+		"be_min_pct: 6",
+		"strangers: be",
+		"strangers: be:2",
+		"metrics: /m",
+		"metrics: /n",
+		"metrics: 127.0.0.1:1",
+		"metrics: 127.0.0.2:1",
+		"metrics: 127.0.0.1:2",
+		"metrics: '[::1]:1'",
+		"log_level: err",
+		"limits_per_user: {tenants: 1}",
+		"limits_per_user: {connections: 1}",
+		"devices: [{device: soft0}]",
+		"devices: [{device: soft1}]",
 		"devices: [{device: soft1, policy: rr}]",
-		"rules: [{user: 1, class: be}]", "rules: [{user: 2, class: be}]",
-		"rules: [{user: alice, class: be}]", "rules: [{group: 1, class: be}]",
-		"rules: [{cgroup: /1, class: be}]", "rules: [{exe: /1, class: be}]",
-		"rules: [{exe: /2, class: be}]", "rules: [{device: soft0, class: be}]",
+		"rules: [{user: 1, class: be}]",
+		"rules: [{user: 2, class: be}]",
+		"rules: [{user: alice, class: be}]",
+		"rules: [{group: 1, class: be}]",
+		"rules: [{cgroup: /1, class: be}]",
+		"rules: [{exe: /1, class: be}]",
+		"rules: [{exe: /2, class: be}]",
+		"rules: [{device: soft0, class: be}]",
 		"rules: [{container: 0123456789ab, class: be}]",
-		"rules: [{user: 1, class: lc}]", "rules: [{user: 1, may: lc}]",
+		"rules: [{user: 1, class: lc}]",
+		"rules: [{user: 1, may: lc}]",
 		"rules: [{user: 1, class: be, may: lc}]",
 		"rules: [{user: 1, class: be}, {user: 1, class: be}]",
 	};
@@ -304,15 +323,19 @@ static void test_equal(void **state)
 
 /* ---- what does not ------------------------------------- */
 
-#define TOP_KEYS "policy, lc_policy, quantum, be_min_pct, strangers, metrics, log_level, " \
-		 "limits_per_user, devices, rules"
+#define TOP_KEYS                                                                  \
+	"policy, lc_policy, quantum, be_min_pct, strangers, metrics, log_level, " \
+	"limits_per_user, devices, rules"
 #define RULE_KEYS "user, group, cgroup, exe, container, device, class, may"
-#define NOT_YAML "; write KEY: VALUE, further in with blanks, not tabs, and a value with { or " \
-		 "a colon in it in quotes"
-#define NOBODY "f:2: rules: found a rule for nobody; name a user, group, cgroup, exe, " \
-	       "container or device (strangers: is for all others)"
-#define NO_METRICS "write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
-		   "no other machine may read it"
+#define NOT_YAML                                                                       \
+	"; write KEY: VALUE, further in with blanks, not tabs, and a value with { or " \
+	"a colon in it in quotes"
+#define NOBODY                                                                   \
+	"f:2: rules: found a rule for nobody; name a user, group, cgroup, exe, " \
+	"container or device (strangers: is for all others)"
+#define NO_METRICS                                                        \
+	"write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
+	"no other machine may read it"
 
 struct bad {
 	const char *text;
@@ -340,8 +363,7 @@ static void test_not_yaml(void **state)
 		{ "policy: \"fair\n", "f:2: no YAML: found unexpected end of stream" NOT_YAML },
 		{ "policy: fair\n  quantum: 1s\n",
 		  "f:2: no YAML: mapping values are not allowed in this context" NOT_YAML },
-		{ "policy: fair\n]\n",
-		  "f:2: no YAML: did not find expected key" NOT_YAML },
+		{ "policy: fair\n]\n", "f:2: no YAML: did not find expected key" NOT_YAML },
 		{ "policy: fair\n---\npolicy: fair\n",
 		  "f:2: found a second document; write one, without ---" },
 		{ "policy: f\xe4ir\n", "f:1: found byte 0xe4; a file is UTF-8 text" },
@@ -367,13 +389,12 @@ static void test_not_yaml(void **state)
 		  "f:1: found the anchor &p; write the value where it is needed" },
 		{ "policy: fair\nrules: &r\n- user: 0\n",
 		  "f:2: found the anchor &r; write the value where it is needed" },
-		{ "policy: fair\nrules: *r\n",
-		  "f:2: found the alias *r; write the value itself" },
+		{ "policy: fair\nrules: *r\n", "f:2: found the alias *r; write the value itself" },
 		{ "policy: !!str fair\n", "f:1: found the tag tag:yaml.org,2002:str; "
-					   "write the value without a tag" },
+					  "write the value without a tag" },
 		{ "rules: !x [1]\n", "f:1: found the tag !x; write the value without a tag" },
 		{ "rules:\n- [[[1]]]\n", "f:2: found more than 4 lists and mappings in one "
-					  "another; nothing here is so deep" },
+					 "another; nothing here is so deep" },
 	};
 
 	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
@@ -401,7 +422,7 @@ static void test_keys_refused(void **state)
 		  "f:2: rules: no such key; keys here are tenants, connections" },
 		{ "policy: [fair]\n", "f:1: policy: found a list; write one value" },
 		{ "policy: {fair: 1}\n", "f:1: policy: found a mapping; write one value, "
-					"in quotes if it begins with {" },
+					 "in quotes if it begins with {" },
 		{ "policy:\n", "f:1: policy: found ''; write fair, credit or rr" },
 		{ "? [policy]\n: fair\n",
 		  "f:1: found a list where a key goes; keys here are " TOP_KEYS },
@@ -421,8 +442,7 @@ static void test_values_refused(void **state)
 {
 	static const char quantum[] = "write a time from 1ms to 10s, such as 50ms";
 	static const char pct[] = "write a number from 0 to 50, in percent of the device's time";
-	static const char stranger[] =
-		"write none, be or be:WEIGHT; who is to be lc needs a rule";
+	static const char stranger[] = "write none, be or be:WEIGHT; who is to be lc needs a rule";
 	static const char path[] =
 		"the path of a socket has 107 bytes at most, and no / at its end";
 	static const char metrics[] = NO_METRICS;
@@ -433,13 +453,20 @@ static void test_values_refused(void **state)
 		{ "policy", "edf", "write fair, credit or rr" },
 		{ "lc_policy", "fair", "write level, sjf or edf" },
 		{ "log_level", "verbose", "write err, warn, info or debug" },
-		{ "quantum", "50", quantum },	    { "quantum", "0.9ms", quantum },
-		{ "quantum", "11s", quantum },	    { "quantum", "50 ms", quantum },
-		{ "quantum", "1e3ms", quantum },    { "quantum", "99999999999999999999s", quantum },
-		{ "be_min_pct", "", pct },	    { "be_min_pct", "51", pct },
-		{ "be_min_pct", "05", pct },	    { "be_min_pct", "5%", pct },
-		{ "be_min_pct", "-5", pct },	    { "be_min_pct", "99999999999999999999", pct },
-		{ "strangers", "lc", stranger },    { "strangers", "lc:3", stranger },
+		{ "quantum", "50", quantum },
+		{ "quantum", "0.9ms", quantum },
+		{ "quantum", "11s", quantum },
+		{ "quantum", "50 ms", quantum },
+		{ "quantum", "1e3ms", quantum },
+		{ "quantum", "99999999999999999999s", quantum },
+		{ "be_min_pct", "", pct },
+		{ "be_min_pct", "51", pct },
+		{ "be_min_pct", "05", pct },
+		{ "be_min_pct", "5%", pct },
+		{ "be_min_pct", "-5", pct },
+		{ "be_min_pct", "99999999999999999999", pct },
+		{ "strangers", "lc", stranger },
+		{ "strangers", "lc:3", stranger },
 		{ "strangers", "be:0", "weights are be:1 to be:10000" },
 		{ "strangers", "nobody", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "strangers", "be,cap=20%",
@@ -464,19 +491,21 @@ static void test_values_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), "%s: \"%s\"\n", bad[i].key, bad[i].value);
-		snprintf(line, sizeof(line), "f:1: %s: found '%s'; %s", bad[i].key,
-			 bad[i].value, bad[i].right);
+		snprintf(line, sizeof(line), "f:1: %s: found '%s'; %s", bad[i].key, bad[i].value,
+			 bad[i].right);
 		refuses_bytes(text, strlen(text), line);
 	}
 	snprintf(text, sizeof(text), "metrics: /%0107d\n", 0);
 	snprintf(line, sizeof(line), "f:1: metrics: found '/%063d...'; %s", 0, path);
 	refuses_bytes(text, strlen(text), line);
-	refuses_all((const struct bad[]){
-		{ "limits_per_user:\n  tenants: 0\n", "f:2: tenants: found '0'; "
-						      "write a number from 1 to 1024" },
-		{ "limits_per_user:\n\n  connections: 1025\n",
-		  "f:3: connections: found '1025'; write a number from 1 to 1024" },
-	}, 2);
+	refuses_all(
+		(const struct bad[]){
+			{ "limits_per_user:\n  tenants: 0\n", "f:2: tenants: found '0'; "
+							      "write a number from 1 to 1024" },
+			{ "limits_per_user:\n\n  connections: 1025\n",
+			  "f:3: connections: found '1025'; write a number from 1 to 1024" },
+		},
+		2);
 }
 
 static void test_devices_refused(void **state)
@@ -508,15 +537,18 @@ static void test_rules_refused(void **state)
 {
 	static const char user[] = "write the name of a user of this machine, or a number";
 	static const char group[] = "write the name of a group of this machine, or a number";
-	static const char digits[] =
-		"write 12 to 64 hexadecimal digits, as docker ps shows them";
+	static const char digits[] = "write 12 to 64 hexadecimal digits, as docker ps shows them";
 	static const struct {
 		const char *key, *value, *right;
 	} bad[] = {
-		{ "user", "mallory", user },	 { "user", "", user },
-		{ "user", "01", user },		 { "user", "4294967295", user },
-		{ "user", "1000x", user },	 { "user", "away", user },
-		{ "group", "alice", group },	 { "group", "99999999999", group },
+		{ "user", "mallory", user },
+		{ "user", "", user },
+		{ "user", "01", user },
+		{ "user", "4294967295", user },
+		{ "user", "1000x", user },
+		{ "user", "away", user },
+		{ "group", "alice", group },
+		{ "group", "99999999999", group },
 		{ "cgroup", "system.slice", "patterns begin with /" },
 		{ "cgroup", "", "patterns begin with /" },
 		{ "cgroup", "/a/", "no path has //, /./, /../ or a / at its end" },
@@ -532,10 +564,11 @@ static void test_rules_refused(void **state)
 		{ "container", "0123456789a", digits },
 		{ "container", "0123456789AB", digits },
 		{ "container", "web-server-1", digits },
-		{ "container",
-		  "00000000000000000000000000000000000000000000000000000000000000000", NULL },
-		{ "device", "gpu0", "write a UUID (GPU- and 8 digits or more), "
-				    "a PCI address (0000:3b:00.0) or soft0" },
+		{ "container", "00000000000000000000000000000000000000000000000000000000000000000",
+		  NULL },
+		{ "device", "gpu0",
+		  "write a UUID (GPU- and 8 digits or more), "
+		  "a PCI address (0000:3b:00.0) or soft0" },
 		{ "class", "idle", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "class", "lc,cap=3%", "cap is for be" },
 		{ "class", "be,cap=3%",
@@ -552,19 +585,21 @@ static void test_rules_refused(void **state)
 		if (!strcmp(bad[i].key, "device"))
 			snprintf(text, sizeof(text), "rules:\n- class: be\n  device: \"%s\"\n",
 				 bad[i].value);
-		snprintf(line, sizeof(line), "f:3: %s: found '%s'; %s", bad[i].key,
-			 bad[i].value, bad[i].right);
+		snprintf(line, sizeof(line), "f:3: %s: found '%s'; %s", bad[i].key, bad[i].value,
+			 bad[i].right);
 		if (!bad[i].right)
-			snprintf(line, sizeof(line), "f:3: %s: found '%.64s...'; %s",
-				 bad[i].key, bad[i].value, digits);
+			snprintf(line, sizeof(line), "f:3: %s: found '%.64s...'; %s", bad[i].key,
+				 bad[i].value, digits);
 		refuses_bytes(text, strlen(text), line);
 	}
-	refuses_all((const struct bad[]){
-		{ "rules:\n- class: be\n", NOBODY },
-		{ "rules:\n- {}\n", NOBODY },
-		{ "rules:\n- user: 0\n", "f:2: rules: found a rule that gives nothing; "
-					  "write class: or may:" },
-	}, 3);
+	refuses_all(
+		(const struct bad[]){
+			{ "rules:\n- class: be\n", NOBODY },
+			{ "rules:\n- {}\n", NOBODY },
+			{ "rules:\n- user: 0\n", "f:2: rules: found a rule that gives nothing; "
+						 "write class: or may:" },
+		},
+		3);
 }
 
 /* Names of what is found are shown whole or cut between characters. */
@@ -582,8 +617,10 @@ static void test_long_values(void **state)
 	snprintf(line, sizeof(line), "f:1: policy: found '%062d...'; write fair, credit or rr", 0);
 	refuses_bytes(text, strlen(text), line);
 	snprintf(text, sizeof(text), "policy: %061d\xe2\x82\xac\n", 0);
-	snprintf(line, sizeof(line), "f:1: policy: found '%061d\xe2\x82\xac'; "
-				     "write fair, credit or rr", 0);
+	snprintf(line, sizeof(line),
+		 "f:1: policy: found '%061d\xe2\x82\xac'; "
+		 "write fair, credit or rr",
+		 0);
 	refuses_bytes(text, strlen(text), line);
 	snprintf(text, sizeof(text), "%065d: 1\n", 0);
 	snprintf(line, sizeof(line), "f:1: %064d: no such key; keys here are " TOP_KEYS, 0);
@@ -608,8 +645,9 @@ static void test_too_many(void **state)
 	gp_config_free(c);
 	fputs("- {user: 128, class: be}\n", f);
 	fflush(f);
-	refuses_bytes(text, bytes, "f:130: rules: found one more than 128; "
-				   "write no more than that");
+	refuses_bytes(text, bytes,
+		      "f:130: rules: found one more than 128; "
+		      "write no more than that");
 	while (bytes <= 65536) {
 		fputs("#\n", f);
 		fflush(f);
@@ -627,8 +665,8 @@ static void test_out_of_memory(void **state)
 	struct gp_config *c = untouched;
 	char why[GP_CONFIG_WHY_LEN];
 
-	assert_int_equal(gp_config_parse("f", text, strlen(text), &names, &c, why,
-					 sizeof(why)), -ENOMEM);
+	assert_int_equal(gp_config_parse("f", text, strlen(text), &names, &c, why, sizeof(why)),
+			 -ENOMEM);
 	assert_string_equal(why, "f: out of memory");
 	assert_ptr_equal(c, untouched);
 }
@@ -716,8 +754,10 @@ static void test_files(void **state)
 
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_int_equal(write(fd, "quantum: 3\n", 11), 11);
-	snprintf(line, sizeof(line), "%s:1: quantum: found '3'; "
-		 "write a time from 1ms to 10s, such as 50ms", path);
+	snprintf(line, sizeof(line),
+		 "%s:1: quantum: found '3'; "
+		 "write a time from 1ms to 10s, such as 50ms",
+		 path);
 	fails_to_load(path, -EINVAL, line);
 
 	assert_int_equal(pwrite(fd, "quantum: 3s", 11, 0), 11);
@@ -761,9 +801,10 @@ static void test_system_names(void **state)
 static void test_example(void **state)
 {
 	static const char *const keys[] = {
-		"policy", "lc_policy", "quantum", "be_min_pct", "strangers", "metrics",
-		"log_level", "limits_per_user", "tenants", "connections", "devices", "device",
-		"rules", "user", "group", "cgroup", "exe", "container", "class", "may",
+		"policy",  "lc_policy", "quantum",	   "be_min_pct", "strangers",
+		"metrics", "log_level", "limits_per_user", "tenants",	 "connections",
+		"devices", "device",	"rules",	   "user",	 "group",
+		"cgroup",  "exe",	"container",	   "class",	 "may",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;
@@ -784,24 +825,15 @@ static void test_example(void **state)
 int main(void)
 {
 	const struct CMUnitTest config[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_settings_of),
-		cmocka_unit_test(test_forms),
-		cmocka_unit_test(test_equal),
-		cmocka_unit_test(test_not_yaml),
-		cmocka_unit_test(test_keys_refused),
-		cmocka_unit_test(test_values_refused),
-		cmocka_unit_test(test_devices_refused),
-		cmocka_unit_test(test_rules_refused),
-		cmocka_unit_test(test_long_values),
-		cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_every_allocation),
-		cmocka_unit_test(test_short_why),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_system_names),
-		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_defaults),	cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_settings_of),	cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_equal),		cmocka_unit_test(test_not_yaml),
+		cmocka_unit_test(test_keys_refused),	cmocka_unit_test(test_values_refused),
+		cmocka_unit_test(test_devices_refused), cmocka_unit_test(test_rules_refused),
+		cmocka_unit_test(test_long_values),	cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_out_of_memory),	cmocka_unit_test(test_every_allocation),
+		cmocka_unit_test(test_short_why),	cmocka_unit_test(test_files),
+		cmocka_unit_test(test_system_names),	cmocka_unit_test(test_example),
 	};
 
 	return gp_run_tests(config);

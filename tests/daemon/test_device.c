@@ -48,7 +48,9 @@ static struct device device[DEVICES];
 static char journal_path[64];
 
 static const struct gp_model_method kernel = {
-	.type = GP_METHOD_KERNEL, .blocks = 1056, .block_ns = 1000000,
+	.type = GP_METHOD_KERNEL,
+	.blocks = 1056,
+	.block_ns = 1000000,
 };
 
 /* ---- the world ----------------------------------------------------------------- */
@@ -184,8 +186,12 @@ static void gone(struct gp_dtenant *tenant, void *arg)
 static struct process *tenant(struct device *d, struct gp_class_value cls, bool works, bool page)
 {
 	struct process *p = &d->process[d->count++];
-	struct gp_join how = { .taken = GP_WIRE_BY_RUN, .request.cls = cls, .why = "a test",
-			       .page = page, .gone = gone, .arg = p };
+	struct gp_join how = { .taken = GP_WIRE_BY_RUN,
+			       .request.cls = cls,
+			       .why = "a test",
+			       .page = page,
+			       .gone = gone,
+			       .arg = p };
 
 	*p = (struct process){ .pid = sleeper(), .works = works };
 	assert_int_equal(gp_sim_process_add(d->sim, p->pid), 0);
@@ -263,7 +269,8 @@ static int end(void **state)
 		while (device[i].dev->tenants)
 			gp_dtenant_leave(device[i].dev->tenants, false);
 	for (int i = 0; i < 1000 && (gp_ddev_putting_back(device[0].dev) ||
-				     gp_ddev_putting_back(device[1].dev)); i++)
+				     gp_ddev_putting_back(device[1].dev));
+	     i++)
 		run(MS);
 	for (size_t i = 0; i < DEVICES; i++) {
 		struct device *d = &device[i];
@@ -343,7 +350,7 @@ static void test_idle_costs_nothing(void **state)
 	idle->works = true;
 	submit(idle);
 	run(10 * MS);
-	gp_ddev_look(device[0].dev);	/* by the wall's clock it comes nine times a second */
+	gp_ddev_look(device[0].dev); /* by the wall's clock it comes nine times a second */
 	run(100 * MS);
 	before = idle->done;
 	run(1000 * MS);
@@ -443,9 +450,10 @@ static void assert_admits(const struct gp_class_request *request, const char *re
 static void test_what_is_not_kept_is_refused(void **state)
 {
 	struct gp_config_settings s = device[0].dev->settings;
-	const struct gp_class_request due = {
-		.cls = { GP_CLASS_LC, 0 }, .period_ns = 20 * MS, .deadline_ns = 15 * MS,
-		.runtime_ns = MS };
+	const struct gp_class_request due = { .cls = { GP_CLASS_LC, 0 },
+					      .period_ns = 20 * MS,
+					      .deadline_ns = 15 * MS,
+					      .runtime_ns = MS };
 	const struct gp_class_request capped = { .cls = { GP_CLASS_BE, 100 }, .cap_pct = 30 };
 
 	assert_admits(&due, "its lc_policy is level; it takes edf");
@@ -1023,8 +1031,8 @@ static void test_who_defies_is_suspended(void **state)
 	for (uint32_t i = 0; i < GP_BAN_AFTER; i++) {
 		struct gp_group_list list = { 0 };
 
-		assert_int_equal(device[0].dev->hal->ops->groups(device[0].dev->hal, a->pid,
-								 &list), 0);
+		assert_int_equal(device[0].dev->hal->ops->groups(device[0].dev->hal, a->pid, &list),
+				 0);
 		for (size_t k = 0; k < list.count; k++)
 			list.group[k]->dev->ops->set_slice(list.group[k], 3000);
 		gp_group_list_put(&list);

@@ -24,32 +24,32 @@
 #define MS 1000000ull
 #define DEVICES 2
 #define PROCS 16
-#define FOUND_MS 100		/* what find.h's users count on */
+#define FOUND_MS 100 /* what find.h's users count on */
 #define SWEEP_MS 2000
 /* Sweeps take a thousandth of a core: where one takes more than 2 ms the next is later. */
 #define SWEPT_MS (2 * SWEEP_MS + LATE_MS)
-#define OPENS 5			/* other than what a fork's child closes at first */
-#define LATE_MS 500		/* how much later anything may be on a busy machine */
+#define OPENS 5	    /* other than what a fork's child closes at first */
+#define LATE_MS 500 /* how much later anything may be on a busy machine */
 
 /* ---- what the drivers say ------------------------------------------------------- */
 
 struct proc {
 	pid_t pid;
-	uint32_t uses, compute, copy;	/* a bit for each device */
-	unsigned int groups_ms;		/* what a scan takes of a core */
+	uint32_t uses, compute, copy; /* a bit for each device */
+	unsigned int groups_ms;	      /* what a scan takes of a core */
 	unsigned int uses_calls, groups_calls, groups_done;
 };
 
 static struct {
-	pthread_mutex_t lock;		/* protects all of it */
+	pthread_mutex_t lock; /* protects all of it */
 	struct proc proc[PROCS];
-	int groups;			/* that nobody has put */
-	bool tells;			/* who computes */
+	int groups; /* that nobody has put */
+	bool tells; /* who computes */
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct gp_device device[DEVICES];
-static atomic_bool deaf;		/* there are no events */
-static atomic_bool lossy;		/* what comes is lost */
+static atomic_bool deaf;  /* there are no events */
+static atomic_bool lossy; /* what comes is lost */
 
 /* Lock held. */
 static struct proc *proc_of(pid_t pid)
@@ -194,7 +194,7 @@ ssize_t __wrap_recvfrom(int fd, void *buf, size_t len, int flags, struct sockadd
 
 struct child {
 	pid_t pid;
-	int to;				/* a byte: open OPENS files more; its end: end */
+	int to; /* a byte: open OPENS files more; its end: end */
 };
 
 static void be_child(int from)
@@ -276,15 +276,15 @@ static struct proc child_get(const struct child *c)
 struct fix {
 	struct gp_loop *loop;
 	struct gp_find *find;
-	pid_t skipped;			/* 0: nobody .. */
-	uint32_t skipped_on;		/* .. on these; 0: on all */
+	pid_t skipped;	     /* 0: nobody .. */
+	uint32_t skipped_on; /* .. on these; 0: on all */
 	bool refuse, leave_alone;
-	unsigned int found;		/* calls */
-	pid_t pid;			/* of the last */
-	uint32_t on;			/* devices so far */
+	unsigned int found; /* calls */
+	pid_t pid;	    /* of the last */
+	uint32_t on;	    /* devices so far */
 	struct gp_group_list taken[8];
 	size_t n_taken;
-	uint64_t longest_ns;		/* between two rounds of the loop */
+	uint64_t longest_ns; /* between two rounds of the loop */
 };
 
 static bool is_skipped(void *arg, struct gp_device *dev, pid_t pid)
@@ -297,8 +297,7 @@ static bool is_skipped(void *arg, struct gp_device *dev, pid_t pid)
 	return pid == f->skipped && (!f->skipped_on || f->skipped_on & bit_of(dev));
 }
 
-static bool is_found(void *arg, struct gp_device *dev, pid_t pid,
-		     struct gp_group_list *list)
+static bool is_found(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 {
 	struct fix *f = arg;
 	bool compute = false;
@@ -324,7 +323,7 @@ static bool is_found(void *arg, struct gp_device *dev, pid_t pid,
 	return true;
 }
 
-static struct fix *current;		/* NULL: none */
+static struct fix *current; /* NULL: none */
 
 static const struct gp_find_ops find_ops = { .skip = is_skipped, .found = is_found };
 
@@ -653,7 +652,7 @@ static void it_ends_at_any_time(void **state)
 
 struct sleeper {
 	atomic_int tid;
-	int end;			/* closed: it ends */
+	int end; /* closed: it ends */
 };
 
 static void *sleeper_thread(void *arg)
@@ -738,9 +737,9 @@ static int without_events(void **state)
 	return 0;
 }
 
-#define BOTH(f)                                                                       \
-	cmocka_unit_test_setup_teardown(f, with_events, clean),                       \
-	cmocka_unit_test_setup_teardown(f, without_events, clean)
+#define BOTH(f)                                                 \
+	cmocka_unit_test_setup_teardown(f, with_events, clean), \
+		cmocka_unit_test_setup_teardown(f, without_events, clean)
 
 int main(void)
 {
@@ -757,8 +756,7 @@ int main(void)
 		BOTH(where_none_computes_nothing_is_looked_for),
 		BOTH(copies_alone_are_nothing),
 		BOTH(a_long_scan_keeps_nobody_waiting),
-		cmocka_unit_test_setup_teardown(what_was_lost_is_looked_for, with_events,
-						clean),
+		cmocka_unit_test_setup_teardown(what_was_lost_is_looked_for, with_events, clean),
 		BOTH(it_ends_at_any_time),
 		BOTH(threads_are_no_processes),
 	};

@@ -71,8 +71,7 @@ static bool simple(const char *pattern, const char *path)
 		return *pattern == *path && (!*path || simple(pattern + 1, path + 1));
 	if (pattern[1] == '*')
 		return simple(pattern + 2, path) || (*path && simple(pattern, path + 1));
-	return simple(pattern + 1, path) ||
-	       (*path && *path != '/' && simple(pattern, path + 1));
+	return simple(pattern + 1, path) || (*path && *path != '/' && simple(pattern, path + 1));
 }
 
 static bool simple_under(const char *pattern, const char *path)

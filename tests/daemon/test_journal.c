@@ -21,7 +21,7 @@
 
 #define SEED 11u
 #define KILLS 300
-#define TOLD 17			/* exit status of a child that has done its part */
+#define TOLD 17 /* exit status of a child that has done its part */
 
 static char folder[64], path[96];
 static unsigned int seed = SEED;
@@ -52,10 +52,18 @@ static struct gp_journal *opened(void)
 static struct gp_journal_record record_of(uint32_t n)
 {
 	struct gp_journal_record r = {
-		.pid = (int32_t)n, .taken = n, .start_ticks = n,
-		.request = { .cls = n, .value = n, .cap_pct = n, .pad = n,
-			     .period_ns = n, .deadline_ns = n, .runtime_ns = n },
-		.banned = n, .pad = n,
+		.pid = (int32_t)n,
+		.taken = n,
+		.start_ticks = n,
+		.request = { .cls = n,
+			     .value = n,
+			     .cap_pct = n,
+			     .pad = n,
+			     .period_ns = n,
+			     .deadline_ns = n,
+			     .runtime_ns = n },
+		.banned = n,
+		.pad = n,
 	};
 
 	memset(r.uuid, (int)(n & 0xff), sizeof(r.uuid));
@@ -534,8 +542,9 @@ static void test_made_by_two(void **state)
 		int status;
 
 		if (!pid)
-			_exit(gp_journal_open(path, &journal) ||
-			      gp_journal_put(journal, &r) < 0 ? 1 : TOLD);
+			_exit(gp_journal_open(path, &journal) || gp_journal_put(journal, &r) < 0 ?
+				      1 :
+				      TOLD);
 		journal = opened();
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == TOLD);

@@ -59,7 +59,7 @@ static void removed_in_a_round(void **state)
 struct turn {
 	struct gp_source source;
 	struct turn *wakes, *removes;
-	int *count, at;			/* when it was served; 0: not yet */
+	int *count, at; /* when it was served; 0: not yet */
 };
 
 static void serve(struct gp_source *source, uint32_t events)
@@ -78,7 +78,9 @@ static void serve(struct gp_source *source, uint32_t events)
 static void add_turn(struct gp_loop *loop, struct turn *t, int *count, bool urgent, uint64_t n)
 {
 	*t = (struct turn){ .source = { .fd = eventfd((unsigned int)n, EFD_NONBLOCK | EFD_CLOEXEC),
-					.ready = serve, .is_urgent = urgent }, .count = count };
+					.ready = serve,
+					.is_urgent = urgent },
+			    .count = count };
 	assert_true(t->source.fd >= 0);
 	assert_int_equal(gp_loop_add(loop, &t->source, EPOLLIN), 0);
 }

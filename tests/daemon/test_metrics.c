@@ -40,10 +40,20 @@ static size_t view_devices(void *arg, struct gp_wire_device *out, size_t max)
 	const struct gp_wire_device device = {
 		.uuid = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 },
 		.name = "GPU \"one\" \\ two\n",
-		.be_policy = "fair", .lc_policy = "level", .be_min_pct = 5,
-		.groups = 3, .quantum_ns = 50000000, .up_ns = 1500000000,
-		.turns = 7, .suspends = 6, .resumes = 5, .slices = 4, .preempts = 3,
-		.failed = 1, .control_ns = 2000000001, .log_lost = GP_WIRE_UNKNOWN,
+		.be_policy = "fair",
+		.lc_policy = "level",
+		.be_min_pct = 5,
+		.groups = 3,
+		.quantum_ns = 50000000,
+		.up_ns = 1500000000,
+		.turns = 7,
+		.suspends = 6,
+		.resumes = 5,
+		.slices = 4,
+		.preempts = 3,
+		.failed = 1,
+		.control_ns = 2000000001,
+		.log_lost = GP_WIRE_UNKNOWN,
 	};
 
 	assert_true(max >= 2);
@@ -57,7 +67,8 @@ static size_t view_tenants(void *arg, struct gp_wire_tenant *out, size_t max)
 	static const struct {
 		uint32_t cls, flags;
 	} of[] = {
-		{ GP_CLASS_LC, 0 }, { GP_CLASS_BE, GP_WIRE_RESIDENT },
+		{ GP_CLASS_LC, 0 },
+		{ GP_CLASS_BE, GP_WIRE_RESIDENT },
 		{ GP_CLASS_BE, GP_WIRE_SUSPENDED },
 		{ GP_CLASS_BE, GP_WIRE_SUSPENDED | GP_WIRE_BANNED },
 	};
@@ -70,8 +81,7 @@ static size_t view_tenants(void *arg, struct gp_wire_tenant *out, size_t max)
 	return sizeof(of) / sizeof(of[0]);
 }
 
-static const struct gp_hist *view_histogram(void *arg, size_t device,
-					    enum gp_wire_histogram kind)
+static const struct gp_hist *view_histogram(void *arg, size_t device, enum gp_wire_histogram kind)
 {
 	return device == 0 && kind == GP_WIRE_HIST_WAIT ? &wait_hist : NULL;
 }
@@ -144,8 +154,7 @@ static void ask(struct rig *rig, int fd, const char *request)
 	assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), strlen(request));
 	for (int i = 0; i < ROUNDS; i++) {
 		assert_int_equal(gp_loop_once(rig->loop, 10), 0);
-		while ((n = recv(fd, rig->text + used, PAGE_MAX - 1 - used,
-				 MSG_DONTWAIT)) > 0)
+		while ((n = recv(fd, rig->text + used, PAGE_MAX - 1 - used, MSG_DONTWAIT)) > 0)
 			used += (size_t)n;
 		if (!n)
 			break;
@@ -154,8 +163,7 @@ static void ask(struct rig *rig, int fd, const char *request)
 	close(fd);
 }
 
-#define REQUEST(method, path) \
-	method " " path " HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
+#define REQUEST(method, path) method " " path " HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
 
 static const char *scrape(struct rig *rig)
 {
@@ -190,8 +198,8 @@ static void values(void **state)
 	assert_int_equal(start(rig), 0);
 	body = scrape(rig);
 	assert_line(body, "gpreempt_device_info{device=\"" UUID "\","
-		    "name=\"GPU \\\"one\\\" \\\\ two\\n\",be_policy=\"fair\","
-		    "lc_policy=\"level\"} 1");
+			  "name=\"GPU \\\"one\\\" \\\\ two\\n\",be_policy=\"fair\","
+			  "lc_policy=\"level\"} 1");
 	assert_line(body, "gpreempt_device_up_seconds{device=\"" UUID "\"} 1.500000000");
 	assert_line(body, "gpreempt_be_min_ratio{device=\"" UUID "\"} 0.05");
 	assert_line(body, "gpreempt_groups{device=\"" UUID "\"} 3");
@@ -201,7 +209,7 @@ static void values(void **state)
 	assert_line(body, "gpreempt_tenants_suspended{device=\"" UUID "\",class=\"be\"} 2");
 	assert_line(body, "gpreempt_tenants_banned{device=\"" UUID "\",class=\"be\"} 1");
 	assert_line(body, "gpreempt_used_seconds_total{device=\"" UUID "\",class=\"lc\"} "
-		    "0.250000000");
+			  "0.250000000");
 }
 
 /* What has no source has no sample. */
@@ -235,13 +243,13 @@ static void buckets_are_cumulative(void **state)
 	assert_int_equal(start(rig), 0);
 	body = scrape(rig);
 	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
-		    "le=\"1.024e-06\"} 1");
+			  "le=\"1.024e-06\"} 1");
 	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
-		    "le=\"2.048e-06\"} 2");
+			  "le=\"2.048e-06\"} 2");
 	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
-		    "le=\"1.07374182\"} 3");
+			  "le=\"1.07374182\"} 3");
 	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
-		    "le=\"+Inf\"} 4");
+			  "le=\"+Inf\"} 4");
 	assert_line(body, "gpreempt_wait_seconds_count{device=\"" UUID "\",class=\"be\"} 4");
 	for (at = body; (at = strstr(at, "gpreempt_wait_seconds_bucket{")); at++) {
 		assert_int_equal(sscanf(strchr(at, '}') + 1, "%llu", &count), 1);
@@ -300,10 +308,11 @@ static void the_dashboard_shows_what_there_is(void **state)
 	assert_int_equal(start(rig), 0);
 	body = scrape(rig);
 	json_array_foreach(json_object_get(board, "panels"), i, panel)
-		json_array_foreach(json_object_get(panel, "targets"), k, target) {
-			check_names(body, json_string_value(json_object_get(target, "expr")));
-			targets++;
-		}
+		json_array_foreach(json_object_get(panel, "targets"), k, target)
+	{
+		check_names(body, json_string_value(json_object_get(target, "expr")));
+		targets++;
+	}
 	assert_true(targets > 10);
 	json_decref(board);
 }
@@ -317,7 +326,8 @@ static void other_requests(void **state)
 	assert_non_null(strstr(rig->text, "HTTP/1.1 404 "));
 	ask(rig, connect_unix(rig), REQUEST("DELETE", "/metrics"));
 	assert_non_null(strstr(rig->text, "HTTP/1.1 405 "));
-	ask(rig, connect_unix(rig), "POST /metrics HTTP/1.1\r\nHost: here\r\n"
+	ask(rig, connect_unix(rig),
+	    "POST /metrics HTTP/1.1\r\nHost: here\r\n"
 	    "Connection: close\r\nContent-Length: 4\r\n\r\nfour");
 	assert_non_null(strstr(rig->text, "HTTP/1.1 405 "));
 	ask(rig, connect_unix(rig), REQUEST("HEAD", "/metrics"));

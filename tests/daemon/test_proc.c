@@ -78,10 +78,11 @@ static void put_link(const char *name, const char *to)
 	assert_int_equal(symlink(to, path), 0);
 }
 
-#define STAT(comm, start) "4711 (" comm ") S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 " \
-			  start " 23 24\n"
-#define STATUS(uid) "Name:\tx\nTgid:\t4711\nUid:\t1\t" uid "\t3\t4\nGid:\t5\t6\t7\t8\n" \
-		    "Groups:\t10 20 \nVmRSS:\t1 kB\n"
+#define STAT(comm, start) \
+	"4711 (" comm ") S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 " start " 23 24\n"
+#define STATUS(uid)                                                         \
+	"Name:\tx\nTgid:\t4711\nUid:\t1\t" uid "\t3\t4\nGid:\t5\t6\t7\t8\n" \
+	"Groups:\t10 20 \nVmRSS:\t1 kB\n"
 
 static int make(void **state)
 {
@@ -163,8 +164,10 @@ static void test_hostile_comm(void **state)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct gp_subject s;
 
-		snprintf(text, sizeof(text), "4711 (%s) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "
-			 "16 17 18 77 23\n", names[i]);
+		snprintf(text, sizeof(text),
+			 "4711 (%s) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "
+			 "16 17 18 77 23\n",
+			 names[i]);
 		put("stat", text);
 		s = reads();
 		assert_int_equal(s.start_ticks, 77);
@@ -225,11 +228,21 @@ static void test_cgroups(void **state)
 static void test_nonsense(void **state)
 {
 	static const char *const stats[] = {
-		"", "\n", "4711", "4711 (x)", "4711 (x) S 1 2", STAT("x", "-1"), STAT("x", "a"),
-		STAT("x", "99999999999999999999999"), STAT("x", "1x"), STAT("x", ""),
+		"",
+		"\n",
+		"4711",
+		"4711 (x)",
+		"4711 (x) S 1 2",
+		STAT("x", "-1"),
+		STAT("x", "a"),
+		STAT("x", "99999999999999999999999"),
+		STAT("x", "1x"),
+		STAT("x", ""),
 	};
 	static const char *const statuses[] = {
-		"", "Name:\tx\n", "Name:\tx\nTgid:\t4711\n",
+		"",
+		"Name:\tx\n",
+		"Name:\tx\nTgid:\t4711\n",
 		"Name:\tx\nTgid:\t4711\nUid:\t1\nGid:\t1\t1\t1\t1\nGroups:\t\n",
 		"Name:\tx\nTgid:\t4711\nUid:\t1\t4294967296\nGid:\t1\t1\t1\t1\nGroups:\t\n",
 		"Name:\tx\nTgid:\t4711\nUid:\t1\t1\nGid:\t1\nGroups:\t\n",
@@ -577,7 +590,9 @@ static int mount_over(const char *program, const char *over)
 		return -1;
 	close(fd);
 	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	       (program && mount(program, over, NULL, MS_BIND, NULL)) ? -1 : 0;
+			       (program && mount(program, over, NULL, MS_BIND, NULL)) ?
+		       -1 :
+		       0;
 }
 
 /* A child that runs @over in such a namespace, until @hold is closed; -1: not here. */

@@ -19,7 +19,7 @@
 
 #define DEVICES 2
 #define CHILDREN 3
-#define GROUPS 2			/* of a process: one computes, one copies */
+#define GROUPS 2 /* of a process: one computes, one copies */
 #define DEFAULT_US 2048
 #define CALLS_MAX 64
 
@@ -35,7 +35,7 @@ struct call {
 static struct call calls[CALLS_MAX];
 static size_t call_count;
 static int open_devices;
-static uint32_t fake_has;		/* GP_CAP_* */
+static uint32_t fake_has; /* GP_CAP_* */
 static pid_t fails_groups, fails_slice, fails_resume;
 static int fails_with;
 
@@ -43,7 +43,10 @@ static void note(char what, const struct gp_group *group, size_t n, uint64_t us)
 {
 	assert_true(call_count < CALLS_MAX);
 	calls[call_count++] = (struct call){
-		.what = what, .pid = group->pid, .n = n, .us = us,
+		.what = what,
+		.pid = group->pid,
+		.n = n,
+		.us = us,
 		.device = group->dev->id.uuid[0],
 	};
 }
@@ -88,8 +91,10 @@ static int fake_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *l
 		struct gp_group *group = calloc(1, sizeof(*group));
 
 		assert_non_null(group);
-		*group = (struct gp_group){ .dev = dev, .pid = pid,
-			.kind = list->count ? GP_GROUP_COPY : GP_GROUP_COMPUTE };
+		*group =
+			(struct gp_group){ .dev = dev,
+					   .pid = pid,
+					   .kind = list->count ? GP_GROUP_COPY : GP_GROUP_COMPUTE };
 		list->group[list->count] = group;
 	}
 	return 0;
@@ -112,7 +117,8 @@ static int fake_resume(struct gp_group *const *group, size_t n)
 {
 	note('r', group[0], n, 0);
 	return group[0]->pid == fails_resume && (n > 1 || group[0]->kind == GP_GROUP_COPY) ?
-		       fails_with : 0;
+		       fails_with :
+		       0;
 }
 
 static int fake_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
@@ -327,7 +333,7 @@ static void test_classes_of_a_driver(void **state)
 	gp_journal_put(journal, &came);
 	takes_classes = true;
 	assert_stat(2, 0, 0);
-	assert_int_equal(class_told_to(), 0);	/* the driver knows none */
+	assert_int_equal(class_told_to(), 0); /* the driver knows none */
 	fake_has = GP_CAP_CLASS;
 	assert_stat(2, 0, 0);
 	assert_int_equal(class_told_to(), child[0]);

@@ -49,7 +49,7 @@ static void test_no_higher(void **state)
 {
 	static const struct {
 		const char *a, *b;
-		bool ab, ba;		/* is a no higher than b? b than a? */
+		bool ab, ba; /* is a no higher than b? b than a? */
 	} c[] = {
 		{ "none", "none", true, true },
 		{ "be", "be:100", true, true },
@@ -155,7 +155,8 @@ static void test_containers(void **state)
 		{ "/machine.slice/libpod-conmon-" ID ".scope", "" },
 		{ "/system.slice/crio-conmon-" ID ".scope", "" },
 		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3b1f.slice/"
-		  "cri-containerd-" ID ".scope", ID },
+		  "cri-containerd-" ID ".scope",
+		  ID },
 		{ "/kubepods.slice/kubepods-pod3b1f.slice/crio-" ID ".scope", ID },
 		{ "/kubepods/besteffort/pod3b1f/" ID, ID },
 		{ "/system.slice/kubepods-pod3b1f.slice:cri-containerd:" ID, ID },
@@ -187,7 +188,10 @@ static struct gp_device_id soft0 = { .name = "soft0" }, soft1 = { .name = "soft1
 static gid_t groups[] = { 7, 2000, 9 };
 
 static const struct gp_subject nobody = {
-	.pid = 100, .uid = 65534, .gid = 65534, .comm = "nobody",
+	.pid = 100,
+	.uid = 65534,
+	.gid = 65534,
+	.comm = "nobody",
 };
 
 static const char *given(const struct gp_config *c, const struct gp_subject *s)
@@ -210,7 +214,8 @@ static void test_matching(void **state)
 		{ "user: alice", { .uid = 1000 }, { .uid = 1001, .gid = 1000 } },
 		{ "user: 0", { .uid = 0 }, { .uid = 1 } },
 		{ "group: ml", { .gid = 2000 }, { .gid = 2001, .uid = 2000 } },
-		{ "group: ml", { .groups = groups, .group_count = 3 },
+		{ "group: ml",
+		  { .groups = groups, .group_count = 3 },
 		  { .groups = groups, .group_count = 1 } },
 		{ "device: soft0", { .device = &soft0 }, { .device = &soft1 } },
 		{ "device: soft0", { .device = &soft0 }, { .device = NULL } },
@@ -222,7 +227,8 @@ static void test_matching(void **state)
 		{ "cgroup: /a", { .cgroup = "/a" }, { .cgroup = "/ab" } },
 		{ "cgroup: /", { .cgroup = "/a/b" }, { .cgroup = NULL } },
 		{ "cgroup: /a", { .cgroup = "/a" }, { .cgroup = "/../a" } },
-		{ "exe: /usr/bin/python3*", { .exe = "/usr/bin/python3.11" },
+		{ "exe: /usr/bin/python3*",
+		  { .exe = "/usr/bin/python3.11" },
 		  { .exe = "/usr/bin/python3/x" } },
 		{ "exe: /**", { .exe = "/a/b" }, { .exe = NULL } },
 		{ "exe: /a", { .exe = "/a" }, { .exe = "/a/b" } },
@@ -242,22 +248,21 @@ static void test_matching(void **state)
 	}
 }
 
-static const char several[] =
-	"strangers: be:7\n"
-	"devices:\n- {device: soft1, strangers: none}\n"
-	"rules:\n"
-	"- user: alice\n"
-	"  exe: /usr/bin/triton\n"
-	"  class: lc:1\n"
-	"  may: lc:0\n"
-	"- user: alice\n"
-	"  class: be:200\n"
-	"- group: ml\n"
-	"  device: soft0\n"
-	"  may: lc:4\n"
-	"- user: 5\n"
-	"  class: none\n"
-	"  may: be\n";
+static const char several[] = "strangers: be:7\n"
+			      "devices:\n- {device: soft1, strangers: none}\n"
+			      "rules:\n"
+			      "- user: alice\n"
+			      "  exe: /usr/bin/triton\n"
+			      "  class: lc:1\n"
+			      "  may: lc:0\n"
+			      "- user: alice\n"
+			      "  class: be:200\n"
+			      "- group: ml\n"
+			      "  device: soft0\n"
+			      "  may: lc:4\n"
+			      "- user: 5\n"
+			      "  class: none\n"
+			      "  may: be\n";
 
 /* The first counts, and all that it names must fit. */
 static void test_order_of_rules(void **state)
@@ -298,15 +303,13 @@ static void test_order_of_rules(void **state)
 static void test_may(void **state)
 {
 	struct gp_subject triton = { .uid = 1000, .exe = "/usr/bin/triton" },
-			  alice = { .uid = 1000 },
-			  ml = { .gid = 2000, .uid = 9, .device = &soft0 },
-			  five = { .uid = 5 },
-			  root = { .uid = 0 },
+			  alice = { .uid = 1000 }, ml = { .gid = 2000, .uid = 9, .device = &soft0 },
+			  five = { .uid = 5 }, root = { .uid = 0 },
 			  on_soft1 = { .uid = 9, .device = &soft1 };
 	const struct {
 		const struct gp_subject *who;
 		const char *asked;
-		const char *why;	/* NULL: it may */
+		const char *why; /* NULL: it may */
 	} c[] = {
 		{ &triton, "lc:1", NULL },
 		{ &triton, "lc:0", NULL },
@@ -320,28 +323,35 @@ static void test_may(void **state)
 		{ &alice, "be:200", NULL },
 		{ &alice, "be:200,cap=5%", NULL },
 		{ &alice, "be:1", NULL },
-		{ &alice, "be:201", "be:201 is higher than be:200, which it has, and there is "
-				    "no may: in the rule at f:9 (user alice)" },
-		{ &alice, "none", "none is higher than be:200, which it has, and there is "
-				  "no may: in the rule at f:9 (user alice)" },
+		{ &alice, "be:201",
+		  "be:201 is higher than be:200, which it has, and there is "
+		  "no may: in the rule at f:9 (user alice)" },
+		{ &alice, "none",
+		  "none is higher than be:200, which it has, and there is "
+		  "no may: in the rule at f:9 (user alice)" },
 		{ &ml, "lc:4", NULL },
 		{ &ml, "lc:9", NULL },
-		{ &ml, "lc:3", "lc:3 is higher than be:7, which it has, and than lc:4, which it "
-			       "may ask for by the rule at f:11 (group ml, device soft0)" },
+		{ &ml, "lc:3",
+		  "lc:3 is higher than be:7, which it has, and than lc:4, which it "
+		  "may ask for by the rule at f:11 (group ml, device soft0)" },
 		{ &five, "none", NULL },
 		{ &five, "be:100", NULL },
-		{ &five, "be:101", "be:101 is higher than none, which it has, and than be:100, "
-				   "which it may ask for by the rule at f:14 (user 5)" },
-		{ &five, "lc:15", "lc:15 is higher than none, which it has, and than be:100, which "
-				  "it may ask for by the rule at f:14 (user 5)" },
+		{ &five, "be:101",
+		  "be:101 is higher than none, which it has, and than be:100, "
+		  "which it may ask for by the rule at f:14 (user 5)" },
+		{ &five, "lc:15",
+		  "lc:15 is higher than none, which it has, and than be:100, which "
+		  "it may ask for by the rule at f:14 (user 5)" },
 		/* Root is nobody special. */
 		{ &root, "be:7", NULL },
-		{ &root, "lc", "lc:0 is higher than be:7, which strangers get, and no rule fits "
-			       "that says may: lc:0" },
+		{ &root, "lc",
+		  "lc:0 is higher than be:7, which strangers get, and no rule fits "
+		  "that says may: lc:0" },
 		{ &on_soft1, "be:100", NULL },
 		{ &on_soft1, "none", NULL },
-		{ &on_soft1, "lc", "lc:0 is higher than none, which strangers get, and no rule "
-				   "fits that says may: lc:0" },
+		{ &on_soft1, "lc",
+		  "lc:0 is higher than none, which strangers get, and no rule "
+		  "fits that says may: lc:0" },
 	};
 	struct gp_config *config = config_of(several);
 
@@ -365,11 +375,16 @@ static void test_may_property(void **state)
 
 	print_message("seed 7\n");
 	for (int i = 0; i < 100000; i++) {
-		struct gp_rule rule = { .user = "alice", .uid = 1000, .line = 3,
-					.has_class = next(&x) % 2, .has_may = next(&x) % 2,
+		struct gp_rule rule = { .user = "alice",
+					.uid = 1000,
+					.line = 3,
+					.has_class = next(&x) % 2,
+					.has_may = next(&x) % 2,
 					.class_given = some_request(&x),
 					.may = some_request(&x) };
-		struct gp_config c = { .file = "f", .rule_count = 1, .rule = &rule,
+		struct gp_config c = { .file = "f",
+				       .rule_count = 1,
+				       .rule = &rule,
 				       .settings.strangers = some_request(&x) };
 		struct gp_subject s = { .uid = 1000 + next(&x) % 2 };
 		struct gp_class_request asked = some_request(&x);
@@ -409,14 +424,10 @@ static void test_short_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest rules[] = {
-		cmocka_unit_test(test_no_higher),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_containers),
-		cmocka_unit_test(test_matching),
-		cmocka_unit_test(test_order_of_rules),
-		cmocka_unit_test(test_may),
-		cmocka_unit_test(test_may_property),
-		cmocka_unit_test(test_short_why),
+		cmocka_unit_test(test_no_higher),      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_containers),     cmocka_unit_test(test_matching),
+		cmocka_unit_test(test_order_of_rules), cmocka_unit_test(test_may),
+		cmocka_unit_test(test_may_property),   cmocka_unit_test(test_short_why),
 	};
 
 	return gp_run_tests(rules);

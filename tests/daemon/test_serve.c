@@ -27,8 +27,8 @@ static struct gp_conn *last;
 /* Each LIST is answered with as many tenants as .. */
 static uint32_t rows;
 
-static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
-		    const int *file, size_t n)
+static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
+		    size_t n)
 {
 	messages++;
 	files += (uint32_t)n;
@@ -291,12 +291,9 @@ static void test_a_thousand_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_user_has_so_many),
-		TEST(test_garbage),
-		TEST(test_files_are_not_kept),
-		TEST(test_a_list_longer_than_a_socket),
-		TEST(test_who_never_reads_is_dropped),
-		TEST(test_a_thousand_at_once),
+		TEST(test_a_user_has_so_many),	       TEST(test_garbage),
+		TEST(test_files_are_not_kept),	       TEST(test_a_list_longer_than_a_socket),
+		TEST(test_who_never_reads_is_dropped), TEST(test_a_thousand_at_once),
 	};
 
 	return gp_run_tests(tests);

@@ -45,7 +45,9 @@ static int connect_reader(struct rig *rig)
 static void add(struct rig *rig, uint64_t number)
 {
 	const struct gp_wire_trace_record record = {
-		.time_ns = number, .kind = GP_WIRE_TRACE_RESIDENT, .pid = 7,
+		.time_ns = number,
+		.kind = GP_WIRE_TRACE_RESIDENT,
+		.pid = 7,
 	};
 
 	gp_trace_add(rig->trace, &record);

@@ -14,8 +14,11 @@ static struct gp_usage usage;
 
 static void rec(uint32_t kind, uint64_t at_ns, pid_t pid, uint32_t context)
 {
-	gp_usage_record(&usage, &(struct gp_switch_record){
-		.kind = kind, .time_ns = at_ns, .pid = pid, .context = context, .count = 1 });
+	gp_usage_record(&usage, &(struct gp_switch_record){ .kind = kind,
+							    .time_ns = at_ns,
+							    .pid = pid,
+							    .context = context,
+							    .count = 1 });
 }
 
 static void expect(pid_t pid, uint64_t used_ns, uint64_t taken_ns)
@@ -40,7 +43,7 @@ static void test_stretches(void **state)
 	start();
 	rec(GP_SWITCH_START, 10 * MS, 1, 100);
 	rec(GP_SWITCH_END, 12 * MS, 1, 100);
-	rec(GP_SWITCH_START, 12 * MS, 77, 5);	/* nobody's */
+	rec(GP_SWITCH_START, 12 * MS, 77, 5); /* nobody's */
 	rec(GP_SWITCH_END, 13 * MS, 77, 5);
 	rec(GP_SWITCH_START, 13 * MS, 2, 200);
 	assert_true(gp_usage_of(&usage, 2)->on);
@@ -78,7 +81,7 @@ static void test_what_is_lost_is_not_guessed(void **state)
 	rec(GP_SWITCH_START, 10 * MS, 1, 100);
 	gp_usage_until(&usage, 15 * MS);
 	gp_usage_record(&usage, &(struct gp_switch_record){
-		.kind = GP_SWITCH_LOST, .time_ns = 30 * MS, .count = 12 });
+					.kind = GP_SWITCH_LOST, .time_ns = 30 * MS, .count = 12 });
 	gp_usage_until(&usage, 40 * MS);
 	expect(1, 5 * MS, 0);
 	assert_int_equal(usage.lost, 12);
@@ -168,7 +171,7 @@ static void test_before_it_came(void **state)
 	gp_usage_until(&usage, 20 * MS);
 	expect(1, 3 * MS, 0);
 	expect(2, 3 * MS, 0);
-	gp_usage_from(&usage, 77, 30 * MS);	/* nobody's */
+	gp_usage_from(&usage, 77, 30 * MS); /* nobody's */
 }
 
 int main(void)

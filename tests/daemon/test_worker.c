@@ -13,7 +13,7 @@
 struct rig {
 	struct gp_loop *loop;
 	struct gp_worker *worker;
-	int gate[2];			/* the first job reads a byte from it */
+	int gate[2]; /* the first job reads a byte from it */
 	struct job {
 		struct gp_job job;
 		struct rig *rig;
@@ -114,8 +114,7 @@ static void what_was_not_begun_is_done_too(void **state)
 static void at_once_if_nothing_is_before(void **state)
 {
 	struct rig r;
-	struct job more = { .job = { .work = work, .done = is_done, .at_once = true },
-			    .rig = &r };
+	struct job more = { .job = { .work = work, .done = is_done, .at_once = true }, .rig = &r };
 
 	start(&r, 0);
 	rounds(&r);

@@ -14,10 +14,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What must hold is checked in every build. */
-#define FUZZ_CHECK(cond)        \
-	do {                    \
-		if (!(cond))    \
-			abort();\
+#define FUZZ_CHECK(cond)         \
+	do {                     \
+		if (!(cond))     \
+			abort(); \
 	} while (0)
 
 /* The input as a string of its own, so that a read past its end is seen. */

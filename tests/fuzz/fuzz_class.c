@@ -33,8 +33,7 @@ static void short_form(const char *text, int err, const struct gp_class_request 
 	if (r)
 		FUZZ_CHECK(cls.cls == 77 && cls.value == 77);
 	else
-		FUZZ_CHECK(cls.cls == request->cls.cls &&
-			   cls.value == request->cls.value);
+		FUZZ_CHECK(cls.cls == request->cls.cls && cls.value == request->cls.value);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -35,8 +35,8 @@ static void round_trip(const struct gp_config *config)
 	FUZZ_CHECK(f && !gp_config_print(config, f) && !fclose(f));
 	/* What is taken from the defaults makes it longer, at most as much. */
 	if (bytes <= GP_CONFIG_BYTES_MAX) {
-		FUZZ_CHECK(!gp_config_parse("again", text, bytes, &names, &again, why,
-					    sizeof(why)));
+		FUZZ_CHECK(
+			!gp_config_parse("again", text, bytes, &names, &again, why, sizeof(why)));
 		FUZZ_CHECK(gp_config_equal(config, again));
 	}
 	gp_config_free(again);

@@ -18,8 +18,7 @@ static void one_message(const uint8_t *data, size_t size, bool may_change)
 		memcpy(bytes + 1, data, size);
 	gp_control_handle(bytes + 1, size, may_change, &reply, &wait);
 	FUZZ_CHECK(!wait.count);
-	FUZZ_CHECK(!gp_wire_check(&reply, reply.head.size) ||
-		   reply.head.type == GP_WIRE_RESULT ||
+	FUZZ_CHECK(!gp_wire_check(&reply, reply.head.size) || reply.head.type == GP_WIRE_RESULT ||
 		   reply.head.type == GP_WIRE_STATUS);
 	FUZZ_CHECK(reply.head.size <= sizeof(reply));
 	free(bytes);

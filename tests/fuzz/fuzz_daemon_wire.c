@@ -17,15 +17,15 @@
 #include "tests/fuzz/fuzz.h"
 #include "wire/wire.h"
 
-#define FILES_MOST 24u	/* more than GP_WIRE_MAX_FILES */
+#define FILES_MOST 24u /* more than GP_WIRE_MAX_FILES */
 #define BYTES_MOST (sizeof(union gp_wire_msg) + 32)
 #define MESSAGES_MOST 64
 
 enum how {
-	WITH_HEAD = 1,	/* the first byte is its type; the head is as it should be */
+	WITH_HEAD = 1, /* the first byte is its type; the head is as it should be */
 	FILES_UNWANTED = 2,
-	TWO_ROWS = 4,	/* of files */
-	GUARDED = 8,	/* as the daemon's loop is */
+	TWO_ROWS = 4, /* of files */
+	GUARDED = 8,  /* as the daemon's loop is */
 };
 
 struct message {
@@ -173,16 +173,16 @@ static void send_raw(const uint8_t *bytes, size_t len, size_t n, bool two_rows)
 	if (first)
 		add_files(&hdr, &control.align, file, first);
 	if (n > first)
-		add_files(&hdr, (void *)(control.bytes + hdr.msg_controllen),
-			  file + first, n - first);
+		add_files(&hdr, (void *)(control.bytes + hdr.msg_controllen), file + first,
+			  n - first);
 	FUZZ_CHECK(sendmsg(pair[0], &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len);
 }
 
 /* What was sent arrives, or is refused for what it is. */
 static void receive(const uint8_t *bytes, size_t len, size_t files)
 {
-	const bool fits = len <= sizeof(union gp_wire_msg) &&
-		files <= GP_WIRE_MAX_FILES && (len || !files);
+	const bool fits = len <= sizeof(union gp_wire_msg) && files <= GP_WIRE_MAX_FILES &&
+			  (len || !files);
 	union gp_wire_msg msg;
 	int got[GP_WIRE_MAX_FILES];
 	size_t n = 99;
@@ -248,7 +248,7 @@ static size_t put_head(uint8_t *bytes, size_t len)
 	if (len > 1)
 		memcpy((uint8_t *)&msg + sizeof(msg.head), bytes + 1,
 		       len - 1 < sizeof(msg) - sizeof(msg.head) ? len - 1 :
-		       sizeof(msg) - sizeof(msg.head));
+								  sizeof(msg) - sizeof(msg.head));
 	memcpy(bytes, &msg, msg.head.size);
 	return msg.head.size;
 }

@@ -8,10 +8,10 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/gfx9/machine.h"
 
-#define MEMORY_BYTES	(256u << 10)
-#define BUDGET		400u
-#define HEAD_BYTES	8u
-#define MAX_WORDS	1024u
+#define MEMORY_BYTES (256u << 10)
+#define BUDGET 400u
+#define HEAD_BYTES 8u
+#define MAX_WORDS 1024u
 
 struct area {
 	u8 *bytes;

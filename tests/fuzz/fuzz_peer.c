@@ -18,8 +18,11 @@ static void check_line(const char *text)
 static void check_words(const struct gp_peer *peer, const struct gp_peer_words *words)
 {
 	const struct gp_peer_names names = {
-		.device = "soft0", .class_name = "be:300", .client = "/b/client",
-		.folder = "/tmp/f", .class_times = ",period=10ms,runtime=1ms",
+		.device = "soft0",
+		.class_name = "be:300",
+		.client = "/b/client",
+		.folder = "/tmp/f",
+		.class_times = ",period=10ms,runtime=1ms",
 	};
 	char out[GP_PEER_TEXT_MAX];
 

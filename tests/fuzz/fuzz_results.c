@@ -19,8 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char why[256] = "", *text = NULL;
 	size_t bytes;
-	struct gp_results *r = gp_results_parse("fuzz", (const char *)data, size, why,
-						sizeof(why));
+	struct gp_results *r = gp_results_parse("fuzz", (const char *)data, size, why, sizeof(why));
 	FILE *f;
 
 	if (!r) {

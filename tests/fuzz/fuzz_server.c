@@ -19,7 +19,13 @@
 #define STEPS 64
 #define MEMORY_BYTES 65536u
 
-enum { CLIENT = 1, DEVICE, SUBDEVICE, GROUP, CHANNEL };
+enum {
+	CLIENT = 1,
+	DEVICE,
+	SUBDEVICE,
+	GROUP,
+	CHANNEL
+};
 
 struct rig {
 	struct soft_server *s;
@@ -41,9 +47,8 @@ static struct gp_soft_req *request(struct soft_conn *c, uint32_t op)
 
 static bool may_speak(const struct soft_conn *c)
 {
-	return !c->closing &&
-	       (c->kind == GP_SOFT_TIMER || c->state == SOFT_RUN ||
-		c->state == SOFT_AWAY || c->state == SOFT_PARKED);
+	return !c->closing && (c->kind == GP_SOFT_TIMER || c->state == SOFT_RUN ||
+			       c->state == SOFT_AWAY || c->state == SOFT_PARKED);
 }
 
 static void settle(struct rig *rig)
@@ -86,8 +91,8 @@ static void use_file(struct rig *rig, struct soft_conn *c, uint32_t i)
 	c->file2 = fcntl(rig->fd[i / FILES % FILES], F_DUPFD_CLOEXEC, 0);
 }
 
-static void rm(struct rig *rig, uint32_t nr, const void *arg, size_t bytes,
-	       const void *params, size_t params_bytes)
+static void rm(struct rig *rig, uint32_t nr, const void *arg, size_t bytes, const void *params,
+	       size_t params_bytes)
 {
 	struct soft_conn *c = rig->conn[0];
 	struct gp_soft_req *req = request(c, GP_SOFT_RM_IOCTL);
@@ -102,8 +107,7 @@ static void rm(struct rig *rig, uint32_t nr, const void *arg, size_t bytes,
 	say(rig, c, sizeof(*req) + bytes + params_bytes);
 }
 
-static void rm_alloc(struct rig *rig, uint32_t parent, uint32_t handle,
-		     uint32_t cls)
+static void rm_alloc(struct rig *rig, uint32_t parent, uint32_t handle, uint32_t cls)
 {
 	const struct gp_rm_channel_group_params params = { .engine = 1 };
 	const struct gp_rm_alloc64 a = {
@@ -146,8 +150,7 @@ static void rig_init(struct rig *rig)
 	FUZZ_CHECK(rig->s);
 	rig->s->fuzzing = true;
 	for (uint32_t i = 0; i < CONNS; i++) {
-		rig->conn[i] = soft_conn_create(rig->s, -1, i < 3 ? 100 : 200,
-						i < 3 ? 1000 : 2000);
+		rig->conn[i] = soft_conn_create(rig->s, -1, i < 3 ? 100 : 200, i < 3 ? 1000 : 2000);
 		FUZZ_CHECK(rig->conn[i]);
 	}
 	hello(rig, 0, GP_SOFT_THREAD);
@@ -155,8 +158,7 @@ static void rig_init(struct rig *rig)
 	hello(rig, 2, GP_SOFT_TIMER);
 	hello(rig, 3, GP_SOFT_THREAD);
 	for (uint32_t i = 0; i < FILES; i++) {
-		FUZZ_CHECK(!soft_rm_open(rig->s, rig->conn[i < 3 ? 0 : 3]->proc,
-					 &rig->fd[i]));
+		FUZZ_CHECK(!soft_rm_open(rig->s, rig->conn[i < 3 ? 0 : 3]->proc, &rig->fd[i]));
 		rig->dev[i] = rig->s->files->dev;
 		rig->ino[i] = rig->s->files->ino;
 	}
@@ -168,8 +170,7 @@ struct record {
 };
 
 /* An ioctl's sizes fit its bytes, or hardly any would be looked at. */
-static void fit_ioctl(struct gp_soft_req *req, const struct record *r,
-		      size_t bytes)
+static void fit_ioctl(struct gp_soft_req *req, const struct record *r, size_t bytes)
 {
 	const size_t room = bytes - sizeof(*req);
 	size_t arg = r->words * 4u;
@@ -181,8 +182,7 @@ static void fit_ioctl(struct gp_soft_req *req, const struct record *r,
 	req->u.ioctl.params_bytes = (uint32_t)(room - (arg + 7) / 8 * 8);
 }
 
-static void one_record(struct rig *rig, const struct record *r,
-		       const uint8_t *data, size_t len)
+static void one_record(struct rig *rig, const struct record *r, const uint8_t *data, size_t len)
 {
 	struct soft_conn *c = rig->conn[r->conn % CONNS];
 	const size_t head = 2 * sizeof(uint32_t);
@@ -196,8 +196,7 @@ static void one_record(struct rig *rig, const struct record *r,
 		memcpy(c->msg + head, data, len);
 	if (bytes < sizeof(*req) && !(r->conn & 0x80))
 		bytes = sizeof(*req);
-	if (r->op == GP_SOFT_RM_IOCTL && bytes >= sizeof(*req) &&
-	    !(r->conn & 0x40))
+	if (r->op == GP_SOFT_RM_IOCTL && bytes >= sizeof(*req) && !(r->conn & 0x40))
 		fit_ioctl(req, r, bytes);
 	use_file(rig, c, r->file);
 	say(rig, c, bytes);

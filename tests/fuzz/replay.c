@@ -55,8 +55,7 @@ int main(int argc, char **argv)
 	char folder[256], path[4096];
 	DIR *dir;
 
-	snprintf(folder, sizeof(folder), "tests/fuzz/corpus/%s",
-		 own_name(argv[0]));
+	snprintf(folder, sizeof(folder), "tests/fuzz/corpus/%s", own_name(argv[0]));
 	if (argc > 1)
 		snprintf(folder, sizeof(folder), "%s", argv[1]);
 	dir = opendir(folder);

@@ -58,11 +58,11 @@ struct machine *machine_create(u64 bytes)
 	};
 	m->env = aligned_alloc(64, (gfx9_env_bytes() + 63) / 64 * 64);
 	gfx9_env_init(m->env, &(struct gfx9_env_config){
-		.ops = &m->ops,
-		.ctx = m,
-		.shared_base = MACHINE_SHARED_BASE,
-		.private_base = MACHINE_PRIVATE_BASE,
-	});
+				      .ops = &m->ops,
+				      .ctx = m,
+				      .shared_base = MACHINE_SHARED_BASE,
+				      .private_base = MACHINE_PRIVATE_BASE,
+			      });
 	random_seed(1);
 	return m;
 }
@@ -176,12 +176,12 @@ static u32 get32(const void *at, u32 offset)
 	return value;
 }
 
-#define DESCRIPTOR_LDS		0
-#define DESCRIPTOR_PRIVATE	4
-#define DESCRIPTOR_ENTRY	16
-#define DESCRIPTOR_RSRC1	48
-#define DESCRIPTOR_RSRC2	52
-#define DESCRIPTOR_PROPERTIES	56
+#define DESCRIPTOR_LDS 0
+#define DESCRIPTOR_PRIVATE 4
+#define DESCRIPTOR_ENTRY 16
+#define DESCRIPTOR_RSRC1 48
+#define DESCRIPTOR_RSRC2 52
+#define DESCRIPTOR_PROPERTIES 56
 
 u64 machine_code(struct machine *m, const u32 *words, u32 count, u32 vgprs)
 {
@@ -214,14 +214,14 @@ static void write_packet(struct machine *m, const struct launch *launch, u64 pac
 
 	if (launch->arg_bytes)
 		memcpy(machine_at(m, args), launch->args, launch->arg_bytes);
-	put32(at, 0, 3 << 16);	/* three dimensions */
+	put32(at, 0, 3 << 16); /* three dimensions */
 	for (u32 i = 0; i < 3; i++) {
 		const u32 group = or_one(launch->group[i]);
 
 		at[4 + 2 * i] = group;
 		at[5 + 2 * i] = group >> 8;
-		put32(at, 12 + 4 * i, launch->items[i] ? launch->items[i] :
-				      or_one(launch->groups[i]) * group);
+		put32(at, 12 + 4 * i,
+		      launch->items[i] ? launch->items[i] : or_one(launch->groups[i]) * group);
 	}
 	put32(at, 24, get32(descriptor, DESCRIPTOR_PRIVATE) + launch->private_bytes);
 	put32(at, 28, get32(descriptor, DESCRIPTOR_LDS) + launch->lds_bytes);
@@ -248,8 +248,7 @@ static void give_scratch(struct machine *m, struct gfx9_queue *queue, u32 wave_b
 	queue->scratch_resource[3] = 3 << 21 | 1 << 23 | 4 << 15;
 }
 
-int machine_dispatch(struct machine *m, const struct launch *launch,
-		     struct gfx9_dispatch *dispatch)
+int machine_dispatch(struct machine *m, const struct launch *launch, struct gfx9_dispatch *dispatch)
 {
 	const u64 packet = machine_alloc(m, GFX9_PACKET_BYTES);
 	struct gfx9_queue queue = { .packet_va = packet };
@@ -261,8 +260,8 @@ int machine_dispatch(struct machine *m, const struct launch *launch,
 	if (ret)
 		return ret;
 	give_scratch(m, &queue, dispatch->wave_scratch_bytes);
-	return gfx9_dispatch_init(dispatch, machine_at(m, packet),
-				  machine_at(m, launch->kernel), &queue);
+	return gfx9_dispatch_init(dispatch, machine_at(m, packet), machine_at(m, launch->kernel),
+				  &queue);
 }
 
 static bool run_group(struct machine *m, const struct gfx9_dispatch *dispatch,

@@ -14,20 +14,20 @@ struct machine {
 	u8 *memory;
 	u64 bytes;
 	u64 used;
-	u64 code;		/* GPU address of the loaded code object */
+	u64 code; /* GPU address of the loaded code object */
 	const u8 *object;
 	u64 object_bytes;
 	u64 scratch;
 	u64 scratch_bytes;
 	u64 messages;
 	u64 ticks;
-	u64 forbidden;		/* a page that faults, or 0 */
+	u64 forbidden; /* a page that faults, or 0 */
 	u64 executed;
 };
 
-#define MACHINE_BASE		0x7f0000000000ull
-#define MACHINE_SHARED_BASE	0x2000000000000000ull
-#define MACHINE_PRIVATE_BASE	0x4000000000000000ull
+#define MACHINE_BASE 0x7f0000000000ull
+#define MACHINE_SHARED_BASE 0x2000000000000000ull
+#define MACHINE_PRIVATE_BASE 0x4000000000000000ull
 
 struct machine *machine_create(u64 bytes);
 void machine_destroy(struct machine *machine);
@@ -48,13 +48,13 @@ u64 machine_kernel(struct machine *machine, const char *name);
 
 struct launch {
 	u64 kernel;
-	u32 groups[3];		/* workgroups; 0 is 1 */
-	u32 group[3];		/* work items of each; 0 is 1 */
-	u32 items[3];		/* work items in all, where not groups * group */
+	u32 groups[3]; /* workgroups; 0 is 1 */
+	u32 group[3];  /* work items of each; 0 is 1 */
+	u32 items[3];  /* work items in all, where not groups * group */
 	const void *args;
 	u32 arg_bytes;
-	u32 lds_bytes;		/* beyond the kernel's own */
-	u32 private_bytes;	/* beyond the kernel's own */
+	u32 lds_bytes;	   /* beyond the kernel's own */
+	u32 private_bytes; /* beyond the kernel's own */
 };
 
 int machine_dispatch(struct machine *machine, const struct launch *launch,

@@ -14,10 +14,10 @@ u64 random64(void)
 u32 odd_number(void)
 {
 	static const u32 odd[] = {
-		0, 1, 2, 31, 32, 0x7f, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
-		0xffffffff, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000,
-		0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x4b000000, 0x4effffff,
-		0x3f000000, 0x40200000, 0x3c003c00, 0x7c00fc00,
+		0,	    1,		2,	    31,		32,	    0x7f,	0xff,
+		0x7fff,	    0x8000,	0xffff,	    0x7fffffff, 0x80000000, 0xffffffff, 0x3f800000,
+		0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x00000001, 0x80000001, 0x007fffff,
+		0x00800000, 0x4b000000, 0x4effffff, 0x3f000000, 0x40200000, 0x3c003c00, 0x7c00fc00,
 	};
 
 	return random32() % 3 ? random32() : odd[random32() % (sizeof(odd) / sizeof(odd[0]))];
@@ -51,7 +51,7 @@ void randomise(struct registers *r, u64 exec)
 	r->exec = exec;
 	r->vcc = random64();
 	r->m0 = 0;
-	r->mode = 0x3f0;	/* as hipcc sets it: subnormals, IEEE, DX10_CLAMP */
+	r->mode = 0x3f0; /* as hipcc sets it: subnormals, IEEE, DX10_CLAMP */
 	r->scc = random32() & 1;
 }
 
@@ -87,7 +87,7 @@ u32 run_words(struct probe *p, const u32 *words, u32 count)
 	struct gfx9_result result;
 
 	memcpy(code, words, count * 4);
-	code[count] = 0xbf810000;	/* s_endpgm */
+	code[count] = 0xbf810000; /* s_endpgm */
 	p->m->used = 4096;
 	launch.kernel = machine_code(p->m, code, count + 2, PROBE_VGPRS);
 	assert_int_equal(machine_dispatch(p->m, &launch, &dispatch), 0);

@@ -10,9 +10,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Modes: hipcc's, the same with f32's subnormals flushed, and without IEEE. */
-#define MODE_HIP	0x3f0
-#define MODE_FLUSH	0x3c0
-#define MODE_PLAIN	0x1c0
+#define MODE_HIP 0x3f0
+#define MODE_FLUSH 0x3c0
+#define MODE_PLAIN 0x1c0
 
 static void all_lanes(u32 *row, u32 value)
 {
@@ -43,17 +43,15 @@ static const struct scalar scalars[] = {
 	{ "s_absdiff_i32 s4, s2, s3", 0x95040302, 0x80000000, 0xfffffffe, 0, 0x7ffffffe, 0, 1,
 	  false },
 	{ "s_bfe_u32 s4, s2, s3", 0x92840302, 0x89abcdef, 8 | 12 << 16, 0, 0xbcd, 0, 1, false },
-	{ "s_bfe_u32 s4, s2, s3", 0x92840302, 0x89abcdef, 8 | 32 << 16, 0, 0x89abcd, 0, 1,
-	  false },
+	{ "s_bfe_u32 s4, s2, s3", 0x92840302, 0x89abcdef, 8 | 32 << 16, 0, 0x89abcd, 0, 1, false },
 	{ "s_bfe_u32 s4, s2, s3", 0x92840302, 0x89abcdef, 8, 0, 0, 0, 0, false },
 	{ "s_bfe_i32 s4, s2, s3", 0x93040302, 0x89abcdef, 8 | 12 << 16, 0, 0xfffffbcd, 0, 1,
 	  false },
 	{ "s_bfe_i32 s4, s2, s3", 0x93040302, 0x89abcdef, 28 | 12 << 16, 0, 0xfffffff8, 0, 1,
 	  false },
-	{ "s_bfe_i32 s4, s2, s3", 0x93040302, 0x89abcdef, 0x7f << 16, 0, 0x89abcdef, 0, 1,
-	  false },
-	{ "s_bfe_u64 s[4:5], s[2:3], s6", 0x93840602, 0x89abcdef, 0xf1234567, 60 | 8 << 16,
-	  0xf, 0, 1, true },
+	{ "s_bfe_i32 s4, s2, s3", 0x93040302, 0x89abcdef, 0x7f << 16, 0, 0x89abcdef, 0, 1, false },
+	{ "s_bfe_u64 s[4:5], s[2:3], s6", 0x93840602, 0x89abcdef, 0xf1234567, 60 | 8 << 16, 0xf, 0,
+	  1, true },
 	{ "s_bfe_i64 s[4:5], s[2:3], s6", 0x94040602, 0x89abcdef, 0xf1234567, 60 | 3 << 16,
 	  0xffffffff, 0xffffffff, 1, true },
 	{ "s_bfe_i64 s[4:5], s[2:3], s6", 0x94040602, 0x89abcdef, 0xf1234567, 60 | 8 << 16,
@@ -85,8 +83,8 @@ static void check_scalars(void **state)
 		run_one(p, s->word, 0, 1);
 		if (p->after.s[4] != s->want || p->after.scc != s->scc ||
 		    (s->wide && p->after.s[5] != s->want_high))
-			fail_msg("%s of %08x, %08x, %08x: %08x %08x, SCC %u", s->text, s->s2,
-				 s->s3, s->s6, p->after.s[4], p->after.s[5], p->after.scc);
+			fail_msg("%s of %08x, %08x, %08x: %08x %08x, SCC %u", s->text, s->s2, s->s3,
+				 s->s6, p->after.s[4], p->after.s[5], p->after.scc);
 	}
 }
 
@@ -94,7 +92,7 @@ static void check_scalars(void **state)
 
 struct atomic {
 	const char *text;
-	u32 first;		/* ds_..._rtn v4 or v[4:5], v1, v8 or v[8:9] (, v10 ...) */
+	u32 first; /* ds_..._rtn v4 or v[4:5], v1, v8 or v[8:9] (, v10 ...) */
 	u64 before, data, second;
 	u64 want;
 	bool wide;
@@ -147,8 +145,8 @@ static void check_atomics(void **state)
 	for (u32 i = 0; i < COUNT(atomics); i++) {
 		const struct atomic *a = &atomics[i];
 		/* ds_write_b64 v1, v[6:7]; the atomic; ds_read_b64 v[2:3], v1 */
-		const u32 words[6] = { 0xd89a0000, 0x00000601, a->first, 0x040a0801,
-				       0xd8ec0000, 0x02000001 };
+		const u32 words[6] = { 0xd89a0000, 0x00000601, a->first,
+				       0x040a0801, 0xd8ec0000, 0x02000001 };
 
 		randomise(&p->before, ~0ull);
 		for (u32 lane = 0; lane < GFX9_LANES; lane++)
@@ -160,8 +158,7 @@ static void check_atomics(void **state)
 		for (u32 lane = 0; lane < GFX9_LANES; lane++)
 			if (pair(&p->after, 2, lane, a->wide) != a->want ||
 			    pair(&p->after, 4, lane, a->wide) != a->before)
-				fail_msg("%s of %llx, %llx", a->text,
-					 (unsigned long long)a->before,
+				fail_msg("%s of %llx, %llx", a->text, (unsigned long long)a->before,
 					 (unsigned long long)a->data);
 	}
 }
@@ -189,14 +186,28 @@ static const struct vector vectors[] = {
 	{ "v_med3_f32", { 0xd1d60004, 0x04220d02 }, MODE_HIP, 1, 2, 3, 2 },
 	{ "v_med3_f32", { 0xd1d60004, 0x04220d02 }, MODE_FLUSH, 1, 2, 3, 0 },
 	/* OMOD works without IEEE and with results flushed alone, and then gives +0. */
-	{ "v_add_f32 mul:2", { 0xd1010004, 0x08020d02 }, MODE_PLAIN, 0x3f800000, 0x40000000, 0,
+	{ "v_add_f32 mul:2",
+	  { 0xd1010004, 0x08020d02 },
+	  MODE_PLAIN,
+	  0x3f800000,
+	  0x40000000,
+	  0,
 	  0x40c00000 },
-	{ "v_add_f32 mul:2", { 0xd1010004, 0x08020d02 }, MODE_PLAIN | 0x30, 0x3f800000,
-	  0x40000000, 0, 0x40400000 },
-	{ "v_add_f32 mul:2", { 0xd1010004, 0x08020d02 }, MODE_FLUSH, 0x3f800000, 0x40000000, 0,
+	{ "v_add_f32 mul:2",
+	  { 0xd1010004, 0x08020d02 },
+	  MODE_PLAIN | 0x30,
+	  0x3f800000,
+	  0x40000000,
+	  0,
 	  0x40400000 },
-	{ "v_add_f32 mul:2", { 0xd1010004, 0x08020d02 }, MODE_PLAIN, 0x80000000, 0x80000000, 0,
-	  0 },
+	{ "v_add_f32 mul:2",
+	  { 0xd1010004, 0x08020d02 },
+	  MODE_FLUSH,
+	  0x3f800000,
+	  0x40000000,
+	  0,
+	  0x40400000 },
+	{ "v_add_f32 mul:2", { 0xd1010004, 0x08020d02 }, MODE_PLAIN, 0x80000000, 0x80000000, 0, 0 },
 	{ "v_add_f32 div:2", { 0xd1010004, 0x18020d02 }, MODE_PLAIN, 0x00800000, 0, 0, 0 },
 	{ "v_add_f32 div:2", { 0xd1010004, 0x18020d02 }, MODE_PLAIN, 0x80800000, 0, 0, 0 },
 };
@@ -216,9 +227,8 @@ static void check_vectors(void **state)
 		run_one(p, v->words[0], v->words[1], v->words[1] ? 2 : 1);
 		for (u32 lane = 0; lane < GFX9_LANES; lane++)
 			if (p->after.v[4][lane] != v->want)
-				fail_msg("%s of %08x, %08x by mode %03x: %08x, not %08x",
-					 v->text, v->v2, v->v6, v->mode, p->after.v[4][lane],
-					 v->want);
+				fail_msg("%s of %08x, %08x by mode %03x: %08x, not %08x", v->text,
+					 v->v2, v->v6, v->mode, p->after.v[4][lane], v->want);
 	}
 }
 
@@ -230,7 +240,7 @@ static void check_flushed_doubles(void **state)
 	randomise(&p->before, ~0ull);
 	put_pair(&p->before, 2, 1);
 	put_pair(&p->before, 6, 2);
-	run_one(p, 0xd2820004, 0x00020d02, 2);	/* v_min_f64 v[4:5], v[2:3], v[6:7] */
+	run_one(p, 0xd2820004, 0x00020d02, 2); /* v_min_f64 v[4:5], v[2:3], v[6:7] */
 	assert_true(pair(&p->after, 4, 63, true) == 1);
 	p->before.mode = 0x330;
 	run_one(p, 0xd2820004, 0x00020d02, 2);
@@ -244,9 +254,9 @@ static void check_wide_literals(void **state)
 
 	randomise(&p->before, ~0ull);
 	put_pair(&p->before, 2, 5);
-	run_one(p, 0x7dc804ff, 0x80000000, 2);	/* v_cmp_gt_i64 vcc, 0x80000000, v[2:3] */
+	run_one(p, 0x7dc804ff, 0x80000000, 2); /* v_cmp_gt_i64 vcc, 0x80000000, v[2:3] */
 	assert_true(p->after.vcc == 0);
-	run_one(p, 0x7dd804ff, 0x80000000, 2);	/* v_cmp_gt_u64 vcc, 0x80000000, v[2:3] */
+	run_one(p, 0x7dd804ff, 0x80000000, 2); /* v_cmp_gt_u64 vcc, 0x80000000, v[2:3] */
 	assert_true(p->after.vcc == ~0ull);
 	run_one(p, 0x7dc804ff, 0x7fffffff, 2);
 	assert_true(p->after.vcc == ~0ull);
@@ -284,9 +294,9 @@ static void check_index_bits(void **state)
 
 	randomise(&p->before, ~0ull);
 	p->before.s[3] = 1;
-	all_lanes(p->before.v[2], 0x40000000);	/* 2 */
-	all_lanes(p->before.v[6], 0x3f800000);	/* 1 */
-	all_lanes(p->before.v[7], 0x40800000);	/* 4 */
+	all_lanes(p->before.v[2], 0x40000000); /* 2 */
+	all_lanes(p->before.v[6], 0x3f800000); /* 1 */
+	all_lanes(p->before.v[7], 0x40800000); /* 4 */
 	/* What is added is the third operand, though the encoding's second. */
 	assert_int_equal(run_words(p, madmk, 4), GFX9_STOP_ENDED);
 	assert_int_equal(p->after.v[4][0], 0x40c00000);
@@ -303,12 +313,9 @@ static void check_index_bits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_PROBE(check_scalars),
-		WITH_PROBE(check_atomics),
-		WITH_PROBE(check_vectors),
-		WITH_PROBE(check_flushed_doubles),
-		WITH_PROBE(check_wide_literals),
-		WITH_PROBE(check_wide_sums),
+		WITH_PROBE(check_scalars),	 WITH_PROBE(check_atomics),
+		WITH_PROBE(check_vectors),	 WITH_PROBE(check_flushed_doubles),
+		WITH_PROBE(check_wide_literals), WITH_PROBE(check_wide_sums),
 		WITH_PROBE(check_index_bits),
 	};
 

@@ -32,9 +32,7 @@ static void check_names(void **state)
 static void check_refused(void **state)
 {
 	static const char *const refused[] = {
-		"s_cbranch_g_fork",
-		"s_rfe_restore_b64",
-		"buffer_wbinvl1",	/* its alias 0x71 */
+		"s_cbranch_g_fork", "s_rfe_restore_b64", "buffer_wbinvl1", /* its alias 0x71 */
 	};
 	u32 size;
 

@@ -26,8 +26,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void launch(struct machine *m, const char *name, u32 groups, u32 group,
-		   const void *args, u32 arg_bytes)
+static void launch(struct machine *m, const char *name, u32 groups, u32 group, const void *args,
+		   u32 arg_bytes)
 {
 	struct launch l = {
 		.kernel = machine_kernel(m, name),
@@ -41,9 +41,8 @@ static void launch(struct machine *m, const char *name, u32 groups, u32 group,
 	assert_true(l.kernel);
 	machine_run(m, &l, BUDGET, &result);
 	if (result.stop == GFX9_STOP_UNKNOWN)
-		fail_msg("%s: %s %08x %08x at %llx", name,
-			 result.mnemonic ? result.mnemonic : "?", result.encoding[0],
-			 result.encoding[1], (unsigned long long)result.pc);
+		fail_msg("%s: %s %08x %08x at %llx", name, result.mnemonic ? result.mnemonic : "?",
+			 result.encoding[0], result.encoding[1], (unsigned long long)result.pc);
 	assert_int_equal(result.stop, GFX9_STOP_ENDED);
 }
 
@@ -73,15 +72,21 @@ static bool same_float(float a, float b)
 
 static void check_axpy(void **state)
 {
-	enum { N = 1000 };
+	enum {
+		N = 1000
+	};
 	struct machine *m = *state;
 	const u64 a = random_floats(m, N), b = random_floats(m, N);
-	struct { u64 a, b; float factor; int n; } args = { a, b, 1.7f, N };
+	struct {
+		u64 a, b;
+		float factor;
+		int n;
+	} args = { a, b, 1.7f, N };
 	float want[N];
 
 	for (u32 i = 0; i < N; i++)
-		want[i] = fmaf(((float *)machine_at(m, a))[i], 1.7f,
-			       ((float *)machine_at(m, b))[i]);
+		want[i] =
+			fmaf(((float *)machine_at(m, a))[i], 1.7f, ((float *)machine_at(m, b))[i]);
 	launch(m, "axpy", 4, 256, &args, sizeof(args));
 	for (u32 i = 0; i < N; i++)
 		assert_true(same_float(((float *)machine_at(m, a))[i], want[i]));
@@ -90,11 +95,19 @@ static void check_axpy(void **state)
 /* Any bits: subnormals, infinities, NaNs too. */
 static void check_divide(void **state)
 {
-	enum { N = 65536 };
+	enum {
+		N = 65536
+	};
 	struct machine *m = *state;
-	struct { u64 q, r, a, b; int n; } args = {
-		machine_alloc(m, N * 4), machine_alloc(m, N * 4), random_words(m, N),
-		random_words(m, N), N,
+	struct {
+		u64 q, r, a, b;
+		int n;
+	} args = {
+		machine_alloc(m, N * 4),
+		machine_alloc(m, N * 4),
+		random_words(m, N),
+		random_words(m, N),
+		N,
 	};
 	const float *q = machine_at(m, args.q), *r = machine_at(m, args.r);
 	const float *a = machine_at(m, args.a), *b = machine_at(m, args.b);
@@ -111,11 +124,19 @@ static void check_divide(void **state)
 
 static void check_divide64(void **state)
 {
-	enum { N = 16384 };
+	enum {
+		N = 16384
+	};
 	struct machine *m = *state;
-	struct { u64 q, r, a, b; int n; } args = {
-		machine_alloc(m, N * 8), machine_alloc(m, N * 8), random_words(m, N * 2),
-		random_words(m, N * 2), N,
+	struct {
+		u64 q, r, a, b;
+		int n;
+	} args = {
+		machine_alloc(m, N * 8),
+		machine_alloc(m, N * 8),
+		random_words(m, N * 2),
+		random_words(m, N * 2),
+		N,
 	};
 	const double *q = machine_at(m, args.q), *r = machine_at(m, args.r);
 	const double *a = machine_at(m, args.a), *b = machine_at(m, args.b);
@@ -143,10 +164,17 @@ static void close_to(double got, double want, const char *what, double of)
 
 static void check_functions(void **state)
 {
-	enum { N = 4096 };
+	enum {
+		N = 4096
+	};
 	struct machine *m = *state;
-	struct { u64 out, in; int n; } args = {
-		machine_alloc(m, N * 32), random_floats(m, N), N,
+	struct {
+		u64 out, in;
+		int n;
+	} args = {
+		machine_alloc(m, N * 32),
+		random_floats(m, N),
+		N,
 	};
 	const float *in = machine_at(m, args.in), *out = machine_at(m, args.out);
 
@@ -171,10 +199,17 @@ static void check_functions(void **state)
 
 static void check_reduce(void **state)
 {
-	enum { N = 5000 };
+	enum {
+		N = 5000
+	};
 	struct machine *m = *state;
-	struct { u64 sum, in; int n; } args = {
-		machine_alloc(m, 8), random_words(m, N), N,
+	struct {
+		u64 sum, in;
+		int n;
+	} args = {
+		machine_alloc(m, 8),
+		random_words(m, N),
+		N,
 	};
 	const u32 *in = machine_at(m, args.in);
 	u64 want = 0, sum;
@@ -193,9 +228,14 @@ static void check_reduce(void **state)
 
 static void check_collatz(void **state)
 {
-	enum { N = 1000 };
+	enum {
+		N = 1000
+	};
 	struct machine *m = *state;
-	struct { u64 out; int n; } args = { machine_alloc(m, N * 4), N };
+	struct {
+		u64 out;
+		int n;
+	} args = { machine_alloc(m, N * 4), N };
 	const u32 *out = machine_at(m, args.out);
 
 	launch(m, "collatz", (N + 127) / 128, 128, &args, sizeof(args));
@@ -265,10 +305,17 @@ static u32 integer(u32 which, u32 a, u32 b)
 
 static void check_integers(void **state)
 {
-	enum { N = 4096 };
+	enum {
+		N = 4096
+	};
 	struct machine *m = *state;
-	struct { u64 out, in; int n; } args = {
-		machine_alloc(m, N * 64), random_words(m, N * 2), N,
+	struct {
+		u64 out, in;
+		int n;
+	} args = {
+		machine_alloc(m, N * 64),
+		random_words(m, N * 2),
+		N,
 	};
 	const u32 *in = machine_at(m, args.in), *out = machine_at(m, args.out);
 
@@ -283,9 +330,16 @@ static void check_integers(void **state)
 
 static void check_grid3(void **state)
 {
-	enum { W = 24, H = 15, D = 6 };
+	enum {
+		W = 24,
+		H = 15,
+		D = 6
+	};
 	struct machine *m = *state;
-	struct { u64 out; int width, height; } args = { machine_alloc(m, W * H * D * 4), W, H };
+	struct {
+		u64 out;
+		int width, height;
+	} args = { machine_alloc(m, W * H * D * 4), W, H };
 	const u32 *out = machine_at(m, args.out);
 	struct launch l = {
 		.kernel = machine_kernel(m, "grid3"),
@@ -301,16 +355,21 @@ static void check_grid3(void **state)
 	for (u32 z = 0; z < D; z++)
 		for (u32 y = 0; y < H; y++)
 			for (u32 x = 0; x < W; x++)
-				assert_int_equal(out[(z * H + y) * W + x],
-						 x | y << 10 | z << 20);
+				assert_int_equal(out[(z * H + y) * W + x], x | y << 10 | z << 20);
 }
 
 /* The last workgroups of a grid are smaller than the others. */
 static void check_partial(void **state)
 {
-	enum { W = 21, H = 13 };
+	enum {
+		W = 21,
+		H = 13
+	};
 	struct machine *m = *state;
-	struct { u64 out; int width; } args = { machine_alloc(m, W * (H + 1) * 4), W };
+	struct {
+		u64 out;
+		int width;
+	} args = { machine_alloc(m, W * (H + 1) * 4), W };
 	u32 *out = machine_at(m, args.out);
 	struct launch l = {
 		.kernel = machine_kernel(m, "partial"),
@@ -332,10 +391,17 @@ static void check_partial(void **state)
 
 static void check_scratch(void **state)
 {
-	enum { N = 300 };
+	enum {
+		N = 300
+	};
 	struct machine *m = *state;
-	struct { u64 out, in; int n; } args = {
-		machine_alloc(m, N * 4), random_words(m, N), N,
+	struct {
+		u64 out, in;
+		int n;
+	} args = {
+		machine_alloc(m, N * 4),
+		random_words(m, N),
+		N,
 	};
 	const u32 *in = machine_at(m, args.in), *out = machine_at(m, args.out);
 
@@ -353,10 +419,18 @@ static void check_scratch(void **state)
 
 static void check_bytes(void **state)
 {
-	enum { N = 500 };
+	enum {
+		N = 500
+	};
 	struct machine *m = *state;
-	struct { u64 out, in, s; int n; } args = {
-		machine_alloc(m, N * 4), random_words(m, N / 4), random_words(m, N / 2), N,
+	struct {
+		u64 out, in, s;
+		int n;
+	} args = {
+		machine_alloc(m, N * 4),
+		random_words(m, N / 4),
+		random_words(m, N / 2),
+		N,
 	};
 	const u8 *in = machine_at(m, args.in), *out = machine_at(m, args.out);
 	const s16 *s = machine_at(m, args.s);
@@ -371,9 +445,14 @@ static void check_bytes(void **state)
 
 static void check_atomics(void **state)
 {
-	enum { N = 1024 };
+	enum {
+		N = 1024
+	};
 	struct machine *m = *state;
-	struct { u64 at; int n; } args = { machine_alloc(m, 64), N };
+	struct {
+		u64 at;
+		int n;
+	} args = { machine_alloc(m, 64), N };
 	u32 *at = machine_at(m, args.at);
 	u32 want_xor = 0, bins[8] = { 0 };
 
@@ -396,7 +475,9 @@ static void check_atomics(void **state)
 static void check_lanes(void **state)
 {
 	struct machine *m = *state;
-	struct { u64 out; } args = { machine_alloc(m, 64 * 16) };
+	struct {
+		u64 out;
+	} args = { machine_alloc(m, 64 * 16) };
 	const u32 *out = machine_at(m, args.out);
 	u32 fives = 0;
 
@@ -414,7 +495,9 @@ static void check_lanes(void **state)
 static void check_calls(void **state)
 {
 	struct machine *m = *state;
-	struct { u64 out; } args = { machine_alloc(m, 64 * 4) };
+	struct {
+		u64 out;
+	} args = { machine_alloc(m, 64 * 4) };
 	const u32 *out = machine_at(m, args.out);
 
 	launch(m, "calls", 1, 64, &args, sizeof(args));
@@ -424,10 +507,18 @@ static void check_calls(void **state)
 
 static void check_matmul(void **state)
 {
-	enum { N = 48 };
+	enum {
+		N = 48
+	};
 	struct machine *m = *state;
-	struct { u64 c, a, b; int n; } args = {
-		machine_alloc(m, N * N * 4), random_floats(m, N * N), random_floats(m, N * N), N,
+	struct {
+		u64 c, a, b;
+		int n;
+	} args = {
+		machine_alloc(m, N * N * 4),
+		random_floats(m, N * N),
+		random_floats(m, N * N),
+		N,
 	};
 	const float *a = machine_at(m, args.a), *b = machine_at(m, args.b);
 	const float *c = machine_at(m, args.c);
@@ -455,7 +546,10 @@ static void check_matmul(void **state)
 static void check_spin(void **state)
 {
 	struct machine *m = *state;
-	struct { u64 out; int turns; } args = { machine_alloc(m, 256 * 4), 100 };
+	struct {
+		u64 out;
+		int turns;
+	} args = { machine_alloc(m, 256 * 4), 100 };
 	const u32 *out = machine_at(m, args.out);
 
 	launch(m, "spin", 1, 256, &args, sizeof(args));
@@ -477,21 +571,11 @@ static void check_spin(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ON_MACHINE(check_axpy),
-		ON_MACHINE(check_divide),
-		ON_MACHINE(check_divide64),
-		ON_MACHINE(check_functions),
-		ON_MACHINE(check_reduce),
-		ON_MACHINE(check_collatz),
-		ON_MACHINE(check_integers),
-		ON_MACHINE(check_grid3),
-		ON_MACHINE(check_partial),
-		ON_MACHINE(check_scratch),
-		ON_MACHINE(check_bytes),
-		ON_MACHINE(check_atomics),
-		ON_MACHINE(check_lanes),
-		ON_MACHINE(check_calls),
-		ON_MACHINE(check_matmul),
+		ON_MACHINE(check_axpy),	     ON_MACHINE(check_divide), ON_MACHINE(check_divide64),
+		ON_MACHINE(check_functions), ON_MACHINE(check_reduce), ON_MACHINE(check_collatz),
+		ON_MACHINE(check_integers),  ON_MACHINE(check_grid3),  ON_MACHINE(check_partial),
+		ON_MACHINE(check_scratch),   ON_MACHINE(check_bytes),  ON_MACHINE(check_atomics),
+		ON_MACHINE(check_lanes),     ON_MACHINE(check_calls),  ON_MACHINE(check_matmul),
 		ON_MACHINE(check_spin),
 	};
 

@@ -16,7 +16,7 @@
 struct area {
 	u8 *bytes;
 	u64 size;
-	s64 fails_at;	/* which call fails, or -1 */
+	s64 fails_at; /* which call fails, or -1 */
 	s64 calls;
 };
 
@@ -257,12 +257,11 @@ static void check_refusals(void **state)
 
 	assert_int_equal(gfx9_workgroup_save(wg, area_write, &area), 0);
 	good = *header;
-#define REFUSED(field, value)								\
-	do {										\
-		header->field = (value);						\
-		assert_int_equal(gfx9_save_probe(area_read, &area, area.size, &shape),	\
-				 -EINVAL);						\
-		*header = good;								\
+#define REFUSED(field, value)                                                                    \
+	do {                                                                                     \
+		header->field = (value);                                                         \
+		assert_int_equal(gfx9_save_probe(area_read, &area, area.size, &shape), -EINVAL); \
+		*header = good;                                                                  \
 	} while (0)
 	REFUSED(magic, 0);
 	REFUSED(version, 2);
@@ -313,12 +312,9 @@ static void check_fits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(check_reduce),
-		cmocka_unit_test(check_matmul),
-		cmocka_unit_test(check_collatz),
-		cmocka_unit_test(check_calls),
-		cmocka_unit_test(check_errors),
-		cmocka_unit_test(check_refusals),
+		cmocka_unit_test(check_reduce),	 cmocka_unit_test(check_matmul),
+		cmocka_unit_test(check_collatz), cmocka_unit_test(check_calls),
+		cmocka_unit_test(check_errors),	 cmocka_unit_test(check_refusals),
 		cmocka_unit_test(check_fits),
 	};
 

@@ -23,7 +23,7 @@ struct encoded {
 	const char *text;
 	u32 words[2];
 	u32 count;
-	want_fn want;	/* v4 of an active lane */
+	want_fn want; /* v4 of an active lane */
 };
 
 static float f32(u32 bits)
@@ -61,10 +61,10 @@ static u32 to_half(double value)
 }
 
 #define V(n) (r->v[n][lane])
-#define WANT(name, expression)						\
-	static u32 name(const struct registers *r, u32 lane)		\
-	{								\
-		return expression;					\
+#define WANT(name, expression)                               \
+	static u32 name(const struct registers *r, u32 lane) \
+	{                                                    \
+		return expression;                           \
 	}
 
 /* The source lane's v2, 0 or the old v4 where there is none. */
@@ -113,19 +113,21 @@ WANT(sdwa_add, (V(2) >> 16) + (u32)(s32)(s8)V(6))
 WANT(sdwa_mul, (r->s[3] & 0xffffff) * (V(6) >> 16))
 WANT(sdwa_half, (V(4) & 0xffff) | to_half(-half(V(2) >> 16) + fabsf(half(V(6)))) << 16)
 WANT(omod, bits32(-f32(V(2)) + fabsf(f32(V(6)))))
-WANT(mad_opsel, (V(4) & 0xffff) |
-     to_half((double)half(to_half((double)half(V(2) >> 16) * half(V(6)))) + half(V(8))) << 16)
+WANT(mad_opsel,
+     (V(4) & 0xffff) |
+	     to_half((double)half(to_half((double)half(V(2) >> 16) * half(V(6)))) + half(V(8)))
+		     << 16)
 WANT(pk_add, ((V(2) + (V(6) >> 16)) & 0xffff) | ((V(2) >> 16) + V(6)) << 16)
 WANT(pk_mul, to_half((double)-half(V(2)) * half(V(6))) |
-     to_half((double)half(V(2) >> 16) * -half(V(6) >> 16)) << 16)
+		     to_half((double)half(V(2) >> 16) * -half(V(6) >> 16)) << 16)
 WANT(mixed, bits32(fmaf(half(V(2) >> 16), f32(V(6)), f32(V(8)))))
 WANT(saturated, V(2) + V(6) < V(2) ? 0xffffffff : V(2) + V(6))
 WANT(cndmask_neg, ((u64)r->s[7] << 32 | r->s[6]) >> lane & 1 ? V(6) ^ 0x80000000 : V(2))
 WANT(mul_inv_2pi, bits32(f32(0x3e22f983) * f32(V(2))))
 WANT(add_half_constant, to_half(0.5 + (double)half(V(2))))
 WANT(literal, 0x12345678)
-WANT(fract_of, bits32(f32(V(2)) - floorf(f32(V(2))) >= 1 ? 0x1.fffffep-1f :
-		      f32(V(2)) - floorf(f32(V(2)))))
+WANT(fract_of,
+     bits32(f32(V(2)) - floorf(f32(V(2))) >= 1 ? 0x1.fffffep-1f : f32(V(2)) - floorf(f32(V(2)))))
 WANT(swizzle_quad, r->exec >> (lane ^ 3) & 1 ? r->v[2][lane ^ 3] : 0)
 WANT(swizzle_swap, r->exec >> (lane ^ 16) & 1 ? r->v[2][lane ^ 16] : 0)
 WANT(swizzle_broadcast, r->exec >> (lane / 8 * 8 + 3) & 1 ? r->v[2][lane / 8 * 8 + 3] : 0)
@@ -163,21 +165,24 @@ static u32 mad(float a, float b, float c)
 WANT(madak, mad(f32(V(2)), f32(V(6)), f32(0x40490fdb)))
 WANT(madmk, mad(f32(V(2)), f32(0x40490fdb), f32(V(6))))
 
-#define ONE(text, word, want) { text, { word }, 1, want }
-#define TWO(text, first, second, want) { text, { first, second }, 2, want }
+#define ONE(text, word, want)           \
+	{                               \
+		text, { word }, 1, want \
+	}
+#define TWO(text, first, second, want)           \
+	{                                        \
+		text, { first, second }, 2, want \
+	}
 
 static const struct encoded encoded[] = {
 	TWO("v_mov_b32_dpp v4, v2 quad_perm:[1,0,3,2]", 0x7e0802fa, 0xff00b102, dpp_quad),
 	TWO("v_mov_b32_dpp v4, v2 row_shr:1", 0x7e0802fa, 0xff011102, dpp_shr),
-	TWO("v_mov_b32_dpp v4, v2 row_shr:1 bound_ctrl:0", 0x7e0802fa, 0xff091102,
-	    dpp_shr_zero),
+	TWO("v_mov_b32_dpp v4, v2 row_shr:1 bound_ctrl:0", 0x7e0802fa, 0xff091102, dpp_shr_zero),
 	TWO("v_mov_b32_dpp v4, v2 row_shl:3", 0x7e0802fa, 0xff010302, dpp_shl),
-	TWO("v_add_u32_dpp v4, v2, v4 row_ror:5 row_mask:0xa bank_mask:0x3", 0x680808fa,
-	    0xa3012502, dpp_add_ror),
-	TWO("v_mov_b32_dpp v4, v2 row_bcast:15 row_mask:0xa", 0x7e0802fa, 0xaf014202,
-	    dpp_bcast15),
-	TWO("v_mov_b32_dpp v4, v2 row_bcast:31 row_mask:0xc", 0x7e0802fa, 0xcf014302,
-	    dpp_bcast31),
+	TWO("v_add_u32_dpp v4, v2, v4 row_ror:5 row_mask:0xa bank_mask:0x3", 0x680808fa, 0xa3012502,
+	    dpp_add_ror),
+	TWO("v_mov_b32_dpp v4, v2 row_bcast:15 row_mask:0xa", 0x7e0802fa, 0xaf014202, dpp_bcast15),
+	TWO("v_mov_b32_dpp v4, v2 row_bcast:31 row_mask:0xc", 0x7e0802fa, 0xcf014302, dpp_bcast31),
 	TWO("v_mov_b32_dpp v4, v2 wave_shr:1", 0x7e0802fa, 0xff013802, dpp_wave_shr),
 	TWO("v_mov_b32_dpp v4, v2 row_mirror", 0x7e0802fa, 0xff014002, dpp_mirror),
 	TWO("v_mov_b32_dpp v4, v2 row_half_mirror", 0x7e0802fa, 0xff014102, dpp_half_mirror),
@@ -193,19 +198,18 @@ static const struct encoded encoded[] = {
 	    0x7e0802f9, 0x00050802, sdwa_unused_sext),
 	TWO("v_add_u32_sdwa v4, v2, sext(v6) src0_sel:WORD_1 src1_sel:BYTE_0", 0x68080cf9,
 	    0x08050602, sdwa_add),
-	TWO("v_mul_u32_u24_sdwa v4, s3, v6 src0_sel:DWORD src1_sel:WORD_1", 0x10080cf9,
-	    0x05860603, sdwa_mul),
+	TWO("v_mul_u32_u24_sdwa v4, s3, v6 src0_sel:DWORD src1_sel:WORD_1", 0x10080cf9, 0x05860603,
+	    sdwa_mul),
 	TWO("v_add_f16_sdwa v4, -v2, |v6| dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE "
-	    "src0_sel:WORD_1 src1_sel:WORD_0", 0x3e080cf9, 0x24151502, sdwa_half),
+	    "src0_sel:WORD_1 src1_sel:WORD_0",
+	    0x3e080cf9, 0x24151502, sdwa_half),
 	TWO("v_add_f32_e64 v4, -v2, |v6| mul:2 (ignored)", 0xd1010204, 0x28020d02, omod),
 	TWO("v_add_f32_e64 v4, v2, v6 clamp", 0xd1018004, 0x00020d02, clamped),
 	TWO("v_mad_f16 v4, v2, v6, v8 op_sel:[1,0,0,1]", 0xd2034804, 0x04220d02, mad_opsel),
-	TWO("v_pk_add_u16 v4, v2, v6 op_sel:[0,1] op_sel_hi:[1,0]", 0xd38a5004, 0x08020d02,
-	    pk_add),
-	TWO("v_pk_mul_f16 v4, v2, v6 neg_lo:[1,0] neg_hi:[0,1]", 0xd3904204, 0x38020d02,
-	    pk_mul),
-	TWO("v_fma_mix_f32 v4, v2, v6, v8 op_sel:[1,0,0] op_sel_hi:[1,0,0]", 0xd3a00804,
-	    0x0c220d02, mixed),
+	TWO("v_pk_add_u16 v4, v2, v6 op_sel:[0,1] op_sel_hi:[1,0]", 0xd38a5004, 0x08020d02, pk_add),
+	TWO("v_pk_mul_f16 v4, v2, v6 neg_lo:[1,0] neg_hi:[0,1]", 0xd3904204, 0x38020d02, pk_mul),
+	TWO("v_fma_mix_f32 v4, v2, v6, v8 op_sel:[1,0,0] op_sel_hi:[1,0,0]", 0xd3a00804, 0x0c220d02,
+	    mixed),
 	TWO("v_dot4_i32_i8 v4, v2, v6, v8", 0xd3a84004, 0x1c220d02, dot4),
 	TWO("v_add_u32_e64 v4, v2, v6 clamp", 0xd1348004, 0x00020d02, saturated),
 	TWO("v_cndmask_b32_e64 v4, v2, -v6, s[6:7]", 0xd1000004, 0x401a0d02, cndmask_neg),
@@ -217,8 +221,7 @@ static const struct encoded encoded[] = {
 	ONE("v_fract_f32_e32 v4, v2", 0x7e083702, fract_of),
 	TWO("ds_swizzle_b32 v4, v2 offset:swizzle(QUAD_PERM,3,2,1,0)", 0xd87a801b, 0x04000002,
 	    swizzle_quad),
-	TWO("ds_swizzle_b32 v4, v2 offset:swizzle(SWAP,16)", 0xd87a401f, 0x04000002,
-	    swizzle_swap),
+	TWO("ds_swizzle_b32 v4, v2 offset:swizzle(SWAP,16)", 0xd87a401f, 0x04000002, swizzle_swap),
 	TWO("ds_swizzle_b32 v4, v2 offset:swizzle(BROADCAST,8,3)", 0xd87a0078, 0x04000002,
 	    swizzle_broadcast),
 };
@@ -268,10 +271,10 @@ struct plain {
 	u32 (*want)(u32 a, u32 b, u32 c);
 };
 
-#define PLAIN(instruction, expression)					\
-	static u32 want_##instruction(u32 a, u32 b, u32 c)		\
-	{								\
-		return expression;					\
+#define PLAIN(instruction, expression)                     \
+	static u32 want_##instruction(u32 a, u32 b, u32 c) \
+	{                                                  \
+		return expression;                         \
 	}
 
 static s64 sx(u32 value)
@@ -318,7 +321,7 @@ PLAIN(v_not_b32, ~a)
 PLAIN(v_add_u32, a + b)
 PLAIN(v_sub_u32, a - b)
 PLAIN(v_subrev_u32, b - a)
-PLAIN(v_and_b32, a & b)
+PLAIN(v_and_b32, a &b)
 PLAIN(v_or_b32, a | b)
 PLAIN(v_xor_b32, a ^ b)
 PLAIN(v_xnor_b32, ~(a ^ b))
@@ -333,8 +336,9 @@ PLAIN(v_mul_u32_u24, (a & 0xffffff) * (b & 0xffffff))
 PLAIN(v_mul_i32_i24, (u32)((sx(a << 8) >> 8) * (sx(b << 8) >> 8)))
 PLAIN(v_mul_hi_u32_u24, (u32)((u64)(a & 0xffffff) * (b & 0xffffff) >> 32))
 PLAIN(v_bfrev_b32, (u32)__builtin_bswap32(((a & 0x01010101) << 7) | ((a & 0x02020202) << 5) |
-      ((a & 0x04040404) << 3) | ((a & 0x08080808) << 1) | ((a & 0x10101010) >> 1) |
-      ((a & 0x20202020) >> 3) | ((a & 0x40404040) >> 5) | ((a & 0x80808080) >> 7)))
+					  ((a & 0x04040404) << 3) | ((a & 0x08080808) << 1) |
+					  ((a & 0x10101010) >> 1) | ((a & 0x20202020) >> 3) |
+					  ((a & 0x40404040) >> 5) | ((a & 0x80808080) >> 7)))
 PLAIN(v_ffbh_u32, a ? (u32)__builtin_clz(a) : ~0u)
 PLAIN(v_ffbl_b32, a ? (u32)__builtin_ctz(a) : ~0u)
 PLAIN(v_ffbh_i32, a + 1 > 1 ? (u32)__builtin_clz(a >> 31 ? ~a : a) : ~0u)
@@ -361,16 +365,16 @@ PLAIN(v_lshl_add_u32, (a << (b & 31)) + c)
 PLAIN(v_add_lshl_u32, (a + b) << (c & 31))
 PLAIN(v_xad_u32, (a ^ b) + c)
 PLAIN(v_sad_u32, pick(a > b, a - b, b - a) + c)
-PLAIN(v_mul_lo_u32, a * b)
-PLAIN(v_mul_hi_u32, (u32)((u64)a * b >> 32))
+PLAIN(v_mul_lo_u32, a *b)
+PLAIN(v_mul_hi_u32, (u32)((u64)a *b >> 32))
 PLAIN(v_mul_hi_i32, (u32)((u64)(sx(a) * sx(b)) >> 32))
 PLAIN(v_bcnt_u32_b32, (u32)__builtin_popcount(a) + b)
 PLAIN(v_bfm_b32, ((1u << (a & 31)) - 1) << (b & 31))
 PLAIN(v_cvt_pk_u16_u32, pick(a > 0xffff, 0xffff, a) | pick(b > 0xffff, 0xffff, b) << 16)
-PLAIN(v_cvt_pk_i16_i32, (clamp_to(sx(a), -0x8000, 0x7fff) & 0xffff) |
-      clamp_to(sx(b), -0x8000, 0x7fff) << 16)
+PLAIN(v_cvt_pk_i16_i32,
+      (clamp_to(sx(a), -0x8000, 0x7fff) & 0xffff) | clamp_to(sx(b), -0x8000, 0x7fff) << 16)
 PLAIN(v_mad_u32_u16, (a & 0xffff) * (b & 0xffff) + c)
-PLAIN(v_mad_i32_i16, (u32)((s16)a * (s16)b) + c)
+PLAIN(v_mad_i32_i16, (u32)((s16)a *(s16)b) + c)
 PLAIN(v_add_f32, bits32(f32(a) + f32(b)))
 PLAIN(v_sub_f32, bits32(f32(a) - f32(b)))
 PLAIN(v_subrev_f32, bits32(f32(b) - f32(a)))
@@ -454,31 +458,40 @@ static u32 want_v_sad_u8(u32 a, u32 b, u32 c)
 	return c;
 }
 
-#define NAMED(instruction) { #instruction, want_##instruction }
+#define NAMED(instruction)                       \
+	{                                        \
+#instruction, want_##instruction \
+	}
 static const struct plain plains[] = {
-	NAMED(v_mov_b32), NAMED(v_not_b32), NAMED(v_add_u32), NAMED(v_sub_u32),
-	NAMED(v_subrev_u32), NAMED(v_and_b32), NAMED(v_or_b32), NAMED(v_xor_b32),
-	NAMED(v_xnor_b32), NAMED(v_lshlrev_b32), NAMED(v_lshrrev_b32), NAMED(v_ashrrev_i32),
-	NAMED(v_min_u32), NAMED(v_max_u32), NAMED(v_min_i32), NAMED(v_max_i32),
-	NAMED(v_mul_u32_u24), NAMED(v_mul_i32_i24), NAMED(v_mul_hi_u32_u24),
-	NAMED(v_bfrev_b32), NAMED(v_ffbh_u32), NAMED(v_ffbl_b32), NAMED(v_ffbh_i32),
-	NAMED(v_add_u16), NAMED(v_sub_u16), NAMED(v_mul_lo_u16), NAMED(v_lshlrev_b16),
-	NAMED(v_lshrrev_b16), NAMED(v_ashrrev_i16), NAMED(v_max_i16), NAMED(v_min_u16),
-	NAMED(v_mad_u32_u24), NAMED(v_bfe_u32), NAMED(v_bfe_i32), NAMED(v_bfi_b32),
-	NAMED(v_alignbit_b32), NAMED(v_alignbyte_b32), NAMED(v_min3_u32), NAMED(v_max3_i32),
-	NAMED(v_med3_i32), NAMED(v_add3_u32), NAMED(v_or3_b32), NAMED(v_and_or_b32),
-	NAMED(v_lshl_or_b32), NAMED(v_lshl_add_u32), NAMED(v_add_lshl_u32), NAMED(v_xad_u32),
-	NAMED(v_sad_u32), NAMED(v_sad_u8), NAMED(v_perm_b32), NAMED(v_mul_lo_u32),
-	NAMED(v_mul_hi_u32), NAMED(v_mul_hi_i32), NAMED(v_bcnt_u32_b32), NAMED(v_bfm_b32),
-	NAMED(v_cvt_pk_u16_u32), NAMED(v_cvt_pk_i16_i32), NAMED(v_mad_u32_u16),
-	NAMED(v_mad_i32_i16), NAMED(v_add_f32), NAMED(v_sub_f32), NAMED(v_subrev_f32),
-	NAMED(v_mul_f32), NAMED(v_min_f32), NAMED(v_max_f32), NAMED(v_fma_f32),
-	NAMED(v_mad_f32), NAMED(v_trunc_f32), NAMED(v_ceil_f32), NAMED(v_floor_f32),
-	NAMED(v_rndne_f32), NAMED(v_cvt_f32_i32), NAMED(v_cvt_f32_u32), NAMED(v_cvt_i32_f32),
-	NAMED(v_cvt_u32_f32), NAMED(v_cvt_flr_i32_f32), NAMED(v_cvt_f32_ubyte2),
-	NAMED(v_cvt_f32_f16), NAMED(v_cvt_f16_f32), NAMED(v_rcp_f32), NAMED(v_ldexp_f32),
-	NAMED(v_add_f16), NAMED(v_mul_f16), NAMED(v_pack_b32_f16), NAMED(v_frexp_mant_f32),
-	NAMED(v_frexp_exp_i32_f32),
+	NAMED(v_mov_b32),	  NAMED(v_not_b32),	      NAMED(v_add_u32),
+	NAMED(v_sub_u32),	  NAMED(v_subrev_u32),	      NAMED(v_and_b32),
+	NAMED(v_or_b32),	  NAMED(v_xor_b32),	      NAMED(v_xnor_b32),
+	NAMED(v_lshlrev_b32),	  NAMED(v_lshrrev_b32),	      NAMED(v_ashrrev_i32),
+	NAMED(v_min_u32),	  NAMED(v_max_u32),	      NAMED(v_min_i32),
+	NAMED(v_max_i32),	  NAMED(v_mul_u32_u24),	      NAMED(v_mul_i32_i24),
+	NAMED(v_mul_hi_u32_u24),  NAMED(v_bfrev_b32),	      NAMED(v_ffbh_u32),
+	NAMED(v_ffbl_b32),	  NAMED(v_ffbh_i32),	      NAMED(v_add_u16),
+	NAMED(v_sub_u16),	  NAMED(v_mul_lo_u16),	      NAMED(v_lshlrev_b16),
+	NAMED(v_lshrrev_b16),	  NAMED(v_ashrrev_i16),	      NAMED(v_max_i16),
+	NAMED(v_min_u16),	  NAMED(v_mad_u32_u24),	      NAMED(v_bfe_u32),
+	NAMED(v_bfe_i32),	  NAMED(v_bfi_b32),	      NAMED(v_alignbit_b32),
+	NAMED(v_alignbyte_b32),	  NAMED(v_min3_u32),	      NAMED(v_max3_i32),
+	NAMED(v_med3_i32),	  NAMED(v_add3_u32),	      NAMED(v_or3_b32),
+	NAMED(v_and_or_b32),	  NAMED(v_lshl_or_b32),	      NAMED(v_lshl_add_u32),
+	NAMED(v_add_lshl_u32),	  NAMED(v_xad_u32),	      NAMED(v_sad_u32),
+	NAMED(v_sad_u8),	  NAMED(v_perm_b32),	      NAMED(v_mul_lo_u32),
+	NAMED(v_mul_hi_u32),	  NAMED(v_mul_hi_i32),	      NAMED(v_bcnt_u32_b32),
+	NAMED(v_bfm_b32),	  NAMED(v_cvt_pk_u16_u32),    NAMED(v_cvt_pk_i16_i32),
+	NAMED(v_mad_u32_u16),	  NAMED(v_mad_i32_i16),	      NAMED(v_add_f32),
+	NAMED(v_sub_f32),	  NAMED(v_subrev_f32),	      NAMED(v_mul_f32),
+	NAMED(v_min_f32),	  NAMED(v_max_f32),	      NAMED(v_fma_f32),
+	NAMED(v_mad_f32),	  NAMED(v_trunc_f32),	      NAMED(v_ceil_f32),
+	NAMED(v_floor_f32),	  NAMED(v_rndne_f32),	      NAMED(v_cvt_f32_i32),
+	NAMED(v_cvt_f32_u32),	  NAMED(v_cvt_i32_f32),	      NAMED(v_cvt_u32_f32),
+	NAMED(v_cvt_flr_i32_f32), NAMED(v_cvt_f32_ubyte2),    NAMED(v_cvt_f32_f16),
+	NAMED(v_cvt_f16_f32),	  NAMED(v_rcp_f32),	      NAMED(v_ldexp_f32),
+	NAMED(v_add_f16),	  NAMED(v_mul_f16),	      NAMED(v_pack_b32_f16),
+	NAMED(v_frexp_mant_f32),  NAMED(v_frexp_exp_i32_f32),
 };
 
 static bool is_vop3(u32 word)
@@ -537,6 +550,7 @@ static void check_plain(void **state)
 
 static bool holds(const char *predicate, double a, double b)
 {
+	/* clang-format off */
 	static const char *const name[16] = { "f", "lt", "eq", "le", "gt", "lg", "ge", "o",
 					      "u", "nge", "nlg", "ngt", "nle", "neq", "nlt",
 					      "tru" };
@@ -545,6 +559,7 @@ static bool holds(const char *predicate, double a, double b)
 	const bool value[16] = { false, less, equal, less || equal, more, less || more,
 				 more || equal, known, !known, !(more || equal),
 				 !(less || more), !more, !(less || equal), !equal, !less, true };
+	/* clang-format on */
 
 	for (u32 i = 0; i < 16; i++)
 		if (!strcmp(predicate, name[i]))
@@ -580,7 +595,8 @@ static void check_compare_row(struct probe *p, const struct named *row, const ch
 	randomise(&p->before, random64());
 	for (u32 lane = 0; lane < GFX9_LANES; lane++)
 		want |= (u64)holds(predicate, compared(type, &p->before, 2, lane),
-				   compared(type, &p->before, vop3 ? 4 : 2, lane)) << lane;
+				   compared(type, &p->before, vop3 ? 4 : 2, lane))
+			<< lane;
 	want &= p->before.exec;
 	if (run_words(p, row->words, row->size) != GFX9_STOP_ENDED)
 		fail_msg("%s does not run", row->name);
@@ -618,7 +634,9 @@ static void check_comparisons(void **state)
 static bool crosses_lanes(const char *name)
 {
 	static const char *const those[] = {
-		"v_readlane_b32", "v_readfirstlane_b32", "v_writelane_b32",
+		"v_readlane_b32",
+		"v_readfirstlane_b32",
+		"v_writelane_b32",
 	};
 
 	for (u32 i = 0; i < sizeof(those) / sizeof(those[0]); i++)
@@ -669,14 +687,14 @@ static void check_lane_moves(void **state)
 
 	randomise(&p->before, 0xff00);
 	p->before.s[3] = 77;
-	run_one(p, 0xd2890004, 0x00000702, 2);	/* v_readlane_b32 s4, v2, s3 */
+	run_one(p, 0xd2890004, 0x00000702, 2); /* v_readlane_b32 s4, v2, s3 */
 	assert_int_equal(p->after.s[4], p->before.v[2][77 % 64]);
-	run_one(p, 0x7e080502, 0, 1);		/* v_readfirstlane_b32 s4, v2 */
+	run_one(p, 0x7e080502, 0, 1); /* v_readfirstlane_b32 s4, v2 */
 	assert_int_equal(p->after.s[4], p->before.v[2][8]);
 	p->before.exec = 0;
 	run_one(p, 0x7e080502, 0, 1);
 	assert_int_equal(p->after.s[4], p->before.v[2][0]);
-	run_one(p, 0xd28a0004, 0x00010e03, 2);	/* v_writelane_b32 v4, s3, 7 */
+	run_one(p, 0xd28a0004, 0x00010e03, 2); /* v_writelane_b32 v4, s3, 7 */
 	for (u32 lane = 0; lane < GFX9_LANES; lane++)
 		assert_int_equal(p->after.v[4][lane], write_lane(&p->before, lane));
 }
@@ -686,7 +704,7 @@ static void check_swap(void **state)
 	struct probe *p = *state;
 
 	randomise(&p->before, 0x5555555555555555);
-	run_one(p, 0x7e08a302, 0, 1);		/* v_swap_b32 v4, v2 */
+	run_one(p, 0x7e08a302, 0, 1); /* v_swap_b32 v4, v2 */
 	for (u32 lane = 0; lane < GFX9_LANES; lane++) {
 		const bool active = p->before.exec >> lane & 1;
 
@@ -714,9 +732,9 @@ static void check_missing_registers(void **state)
 	struct probe *p = *state;
 
 	randomise(&p->before, ~0ull);
-	run_one(p, 0x7e080200 | (256 + 200), 0, 1);	/* v_mov_b32 v4, v200 */
+	run_one(p, 0x7e080200 | (256 + 200), 0, 1); /* v_mov_b32 v4, v200 */
 	assert_memory_equal(p->after.v[4], p->before.v[0], sizeof(p->after.v[4]));
-	run_one(p, 0x7e000302 | 200 << 17, 0, 1);	/* v_mov_b32 v200, v2 */
+	run_one(p, 0x7e000302 | 200 << 17, 0, 1); /* v_mov_b32 v200, v2 */
 	assert_memory_equal(p->after.v, p->before.v, sizeof(p->after.v));
 }
 
@@ -725,7 +743,7 @@ static void check_doubles(void **state)
 	struct probe *p = *state;
 
 	randomise(&p->before, ~0ull);
-	run_one(p, 0xd2800104, 0x40020d02, 2);	/* v_add_f64 v[4:5], |v[2:3]|, -v[6:7] */
+	run_one(p, 0xd2800104, 0x40020d02, 2); /* v_add_f64 v[4:5], |v[2:3]|, -v[6:7] */
 	for (u32 lane = 0; lane < GFX9_LANES; lane++) {
 		u64 abits = (u64)p->before.v[3][lane] << 32 | p->before.v[2][lane];
 		u64 bbits = (u64)p->before.v[7][lane] << 32 | p->before.v[6][lane];
@@ -737,7 +755,7 @@ static void check_doubles(void **state)
 		memcpy(&d, &dbits, 8);
 		assert_true(d == fabs(a) - b || (isnan(d) && isnan(fabs(a) - b)));
 	}
-	run_one(p, 0xd28f0004, 0x00020483, 2);	/* v_lshlrev_b64 v[4:5], 3, v[2:3] */
+	run_one(p, 0xd28f0004, 0x00020483, 2); /* v_lshlrev_b64 v[4:5], 3, v[2:3] */
 	for (u32 lane = 0; lane < GFX9_LANES; lane++) {
 		u64 value = (u64)p->before.v[3][lane] << 32 | p->before.v[2][lane];
 
@@ -756,12 +774,12 @@ static void check_classes(void **state)
 	struct probe *p = *state;
 
 	randomise(&p->before, ~0ull);
-	for (u32 class = 0; class < 10; class++) {
+	for (u32 class = 0; class < 10; class ++) {
 		for (u32 lane = 0; lane < GFX9_LANES; lane++) {
 			p->before.v[2][lane] = one_of_each[class];
 			p->before.v[6][lane] = 1u << lane % 32;
 		}
-		run_one(p, 0xd0100004, 0x00020d02, 2);	/* v_cmp_class_f32 s[4:5], v2, v6 */
+		run_one(p, 0xd0100004, 0x00020d02, 2); /* v_cmp_class_f32 s[4:5], v2, v6 */
 		assert_int_equal(p->after.s[4], 1u << class);
 		assert_int_equal(p->after.s[5], 1u << class);
 	}
@@ -771,7 +789,7 @@ static void check_classes(void **state)
 static void check_mode(void **state)
 {
 	struct probe *p = *state;
-	const u32 v_add = 0x02080501;		/* v_add_f32 v4, v1, v2 */
+	const u32 v_add = 0x02080501; /* v_add_f32 v4, v1, v2 */
 
 	randomise(&p->before, ~0ull);
 	for (u32 lane = 0; lane < GFX9_LANES; lane++) {
@@ -780,10 +798,10 @@ static void check_mode(void **state)
 	}
 	run_one(p, v_add, 0, 1);
 	assert_int_equal(p->after.v[4][0], 0x3f800000);
-	p->before.mode = 0x3f1;			/* up */
+	p->before.mode = 0x3f1; /* up */
 	run_one(p, v_add, 0, 1);
 	assert_int_equal(p->after.v[4][0], 0x3f800001);
-	p->before.mode = 0x3c1;			/* up, but nothing is there to round */
+	p->before.mode = 0x3c1; /* up, but nothing is there to round */
 	run_one(p, v_add, 0, 1);
 	assert_int_equal(p->after.v[4][0], 0x3f800000);
 	for (u32 lane = 0; lane < GFX9_LANES; lane++)
@@ -810,12 +828,14 @@ static void check_lds_ends(void **state)
 		p->before.v[2][lane] = 0xfffffff0 + lane * 4;
 	/* ds_write_b32 v2, v6 offset:16; ds_read_b32 v4, v2 offset:16 */
 	p->lds_bytes = 512;
-	assert_int_equal(run_words(p, (const u32[4]){ 0xd81a0010, 0x00000602, 0xd86c0010,
-						      0x04000002 }, 4), GFX9_STOP_ENDED);
+	assert_int_equal(
+		run_words(p, (const u32[4]){ 0xd81a0010, 0x00000602, 0xd86c0010, 0x04000002 }, 4),
+		GFX9_STOP_ENDED);
 	assert_memory_equal(p->after.v[4], p->before.v[6], sizeof(p->after.v[4]));
 	p->lds_bytes = 0;
-	assert_int_equal(run_words(p, (const u32[4]){ 0xd81a0010, 0x00000602, 0xd86c0010,
-						      0x04000002 }, 4), GFX9_STOP_ENDED);
+	assert_int_equal(
+		run_words(p, (const u32[4]){ 0xd81a0010, 0x00000602, 0xd86c0010, 0x04000002 }, 4),
+		GFX9_STOP_ENDED);
 	for (u32 lane = 0; lane < GFX9_LANES; lane++)
 		assert_int_equal(p->after.v[4][lane], 0);
 }
@@ -825,18 +845,12 @@ static void check_lds_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_PROBE(check_encoded),
-		WITH_PROBE(check_plain),
-		WITH_PROBE(check_comparisons),
-		WITH_PROBE(check_lanes_alone),
-		WITH_PROBE(check_lane_moves),
-		WITH_PROBE(check_swap),
-		WITH_PROBE(check_index_mode),
-		WITH_PROBE(check_missing_registers),
-		WITH_PROBE(check_doubles),
-		WITH_PROBE(check_classes),
-		WITH_PROBE(check_mode),
-		WITH_PROBE(check_lds_ends),
+		WITH_PROBE(check_encoded),     WITH_PROBE(check_plain),
+		WITH_PROBE(check_comparisons), WITH_PROBE(check_lanes_alone),
+		WITH_PROBE(check_lane_moves),  WITH_PROBE(check_swap),
+		WITH_PROBE(check_index_mode),  WITH_PROBE(check_missing_registers),
+		WITH_PROBE(check_doubles),     WITH_PROBE(check_classes),
+		WITH_PROBE(check_mode),	       WITH_PROBE(check_lds_ends),
 	};
 
 	return gp_run_tests(tests);

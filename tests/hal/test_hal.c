@@ -108,8 +108,7 @@ static void test_dummies(void **state)
 	assert_int_equal(ops->release(hold), -EOPNOTSUPP);
 	assert_int_equal(ops->resume(&none, 1), -EOPNOTSUPP);
 	assert_int_equal(ops->set_class(&device, 0, &cls), -EOPNOTSUPP);
-	assert_int_equal(ops->set_preempt_mode(none, GP_PREEMPT_BLOCK),
-			 -EOPNOTSUPP);
+	assert_int_equal(ops->set_preempt_mode(none, GP_PREEMPT_BLOCK), -EOPNOTSUPP);
 	assert_int_equal(ops->set_slice(none, 1), -EOPNOTSUPP);
 	assert_int_equal(ops->suspend(&none, 1), -EOPNOTSUPP);
 	assert_int_equal(ops->timer_ack(timer), -EOPNOTSUPP);
@@ -132,8 +131,7 @@ static void test_no_op_is_missing(void **state)
 {
 	struct gp_hal_ops empty = { .name = "empty", .abi = GP_HAL_ABI };
 	struct gp_hal_ops full;
-	void *op[(sizeof(full) - offsetof(struct gp_hal_ops, busy)) /
-		 sizeof(void *)];
+	void *op[(sizeof(full) - offsetof(struct gp_hal_ops, busy)) / sizeof(void *)];
 
 	gp_hal_set_ops(&full, &empty);
 	memcpy(op, &full.busy, sizeof(op));

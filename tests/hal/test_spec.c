@@ -9,8 +9,7 @@
 
 static const struct gp_device_id card = {
 	.name = "NVIDIA H200",
-	.uuid = { 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 1, 2, 3, 4, 5,
-		  6, 7, 8 },
+	.uuid = { 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 1, 2, 3, 4, 5, 6, 7, 8 },
 	.pci_domain = 0,
 	.pci_bus = 0x3b,
 };
@@ -46,8 +45,7 @@ static void test_uuid(void **state)
 	assert_int_equal(parse("GPU-1234-5678"), -EINVAL);
 	assert_int_equal(parse("GPU-12345678--9abc"), -EINVAL);
 	assert_int_equal(parse("GPU-1234567g"), -EINVAL);
-	assert_int_equal(parse("GPU-12345678-9abc-def0-0102-0304050607080"),
-			 -EINVAL);
+	assert_int_equal(parse("GPU-12345678-9abc-def0-0102-0304050607080"), -EINVAL);
 	assert_int_equal(parse("MIG-12345678"), -EINVAL);
 }
 
@@ -84,8 +82,8 @@ static void test_soft(void **state)
 
 static void test_any_and_nonsense(void **state)
 {
-	static const char *const bad[] = { "", "0", "1", "-1", " ", "all", "GPU",
-					   "nvidia", "soft0,soft1", "3b:00.0\n" };
+	static const char *const bad[] = { "",	  "0",	 "1",	   "-1",	  " ",
+					   "all", "GPU", "nvidia", "soft0,soft1", "3b:00.0\n" };
 
 	assert_true(names_card(NULL));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -122,8 +120,7 @@ static void test_random_text(void **state)
 		size_t at = strlen(strcpy(text, head[next_random(&x) % 4]));
 
 		for (size_t k = 0; k < n; k++)
-			text[at++] = letters[next_random(&x) %
-					     (sizeof(letters) - 1)];
+			text[at++] = letters[next_random(&x) % (sizeof(letters) - 1)];
 		text[at] = '\0';
 		if (gp_spec_parse(text, &spec))
 			continue;

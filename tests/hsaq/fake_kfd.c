@@ -17,13 +17,17 @@
 #define FILES 1024
 #define FIRST_FD 5000
 #define PROCESSES 32
-#define QUEUES 64			/* of one process */
+#define QUEUES 64 /* of one process */
 #define HOLDS 256
 #define CALLS 256
-#define TEXTS 1024			/* files in sysfs */
+#define TEXTS 1024 /* files in sysfs */
 #define ANY (~0u)
 
-enum file_kind { FILE_FREE, FILE_KFD, FILE_SCHED };
+enum file_kind {
+	FILE_FREE,
+	FILE_KFD,
+	FILE_SCHED
+};
 
 struct file {
 	enum file_kind kind;
@@ -43,13 +47,13 @@ struct queue {
 };
 
 struct process {
-	pid_t pid;			/* 0: free */
-	struct cls cls[2];		/* of each device */
+	pid_t pid;	   /* 0: free */
+	struct cls cls[2]; /* of each device */
 	struct queue queue[QUEUES];
 };
 
 struct hold {
-	uint32_t id;			/* 0: free */
+	uint32_t id; /* 0: free */
 	int fd;
 	pid_t pid;
 	uint32_t gpu_id, level, flags, only_pid, only_queue;
@@ -58,7 +62,7 @@ struct hold {
 
 /* A file in sysfs. There are no directories but in paths. */
 struct text {
-	char path[128];			/* "": free */
+	char path[128]; /* "": free */
 	char text[320];
 };
 
@@ -86,8 +90,7 @@ static uint64_t wall_ns(void)
 
 /* ---- the tree in sysfs -------------------------------------------------------- */
 
-static void put(const char *path, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+static void put(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static struct text *text_find(const char *path)
 {
@@ -157,8 +160,7 @@ static bool new_name(const char *dir, size_t n, struct name *out)
 	for (size_t i = 0; i < n; i++) {
 		const char *other = below(k.text[i].path, dir);
 
-		if (other && !strncmp(other, rest, len) &&
-		    strcspn(other, "/") == len)
+		if (other && !strncmp(other, rest, len) && strcspn(other, "/") == len)
 			return false;
 	}
 	snprintf(out->name, sizeof(out->name), "%.*s", (int)len, rest);
@@ -189,29 +191,27 @@ static void put_node(uint32_t node, uint32_t gpu_id, uint32_t slots)
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/name", node);
 	put(path, "%s\n", gpu_id ? "vega20" : "");
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/topology/nodes/%u/properties", node);
-	put(path, "cpu_cores_count %u\nsimd_count %u\ngfx_target_version 90006\n"
+	put(path,
+	    "cpu_cores_count %u\nsimd_count %u\ngfx_target_version 90006\n"
 	    "vendor_id 4098\ndevice_id 26273\nlocation_id %u\ndomain 1\n"
 	    "drm_render_minor %u\nnum_cp_queues %u\nunique_id %llu\nnum_xcc 1\n",
-	    gpu_id ? 0 : 8, gpu_id ? 240 : 0, 0x3b00u + node * 0x100, 127 + node,
-	    slots, (unsigned long long)FAKE_UNIQUE_ID + node - 1);
+	    gpu_id ? 0 : 8, gpu_id ? 240 : 0, 0x3b00u + node * 0x100, 127 + node, slots,
+	    (unsigned long long)FAKE_UNIQUE_ID + node - 1);
 }
 
 static void put_queue(pid_t pid, uint32_t id, const struct queue *q)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d/queues/%u/gpuid",
-		 (int)pid, id);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d/queues/%u/gpuid", (int)pid, id);
 	put(path, "%u", q->gpu_id);
-	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d/queues/%u/type",
-		 (int)pid, id);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d/queues/%u/type", (int)pid, id);
 	put(path, "%u", q->type);
 }
 
 static bool is_patched(void)
 {
-	return k.config.kernel == FAKE_PATCHED ||
-	       k.config.kernel == FAKE_PATCHED_HWS;
+	return k.config.kernel == FAKE_PATCHED || k.config.kernel == FAKE_PATCHED_HWS;
 }
 
 static bool no_hws(void)
@@ -247,8 +247,7 @@ static bool is_held(const struct process *p, uint32_t id)
 			if (h->only_pid == (uint32_t)p->pid &&
 			    (h->only_queue == ANY || h->only_queue == id))
 				return true;
-		} else if (q->cls.cls == KFD_SCHED_CLASS_BE ||
-			   q->cls.level > h->level) {
+		} else if (q->cls.cls == KFD_SCHED_CLASS_BE || q->cls.level > h->level) {
 			return true;
 		}
 	}
@@ -332,13 +331,13 @@ static uint32_t count_queues(uint32_t gpu_id, uint32_t state)
 
 static const struct file *file_of(int fd)
 {
-	return fd >= FIRST_FD && fd < FIRST_FD + FILES &&
-	       k.file[fd - FIRST_FD].kind ? &k.file[fd - FIRST_FD] : NULL;
+	return fd >= FIRST_FD && fd < FIRST_FD + FILES && k.file[fd - FIRST_FD].kind ?
+		       &k.file[fd - FIRST_FD] :
+		       NULL;
 }
 
 /* 0, -EPERM, -EBADF. */
-static int check_right(int32_t grant_fd, uint32_t right, uint32_t gpu_id,
-		       uint32_t level)
+static int check_right(int32_t grant_fd, uint32_t right, uint32_t gpu_id, uint32_t level)
 {
 	const struct file *f = file_of(grant_fd);
 
@@ -349,7 +348,9 @@ static int check_right(int32_t grant_fd, uint32_t right, uint32_t gpu_id,
 	if (!f || f->kind != FILE_SCHED)
 		return -EBADF;
 	return (f->rights & right) == right && level >= f->min_level &&
-	       (!f->gpu_id || f->gpu_id == gpu_id) ? 0 : -EPERM;
+			       (!f->gpu_id || f->gpu_id == gpu_id) ?
+		       0 :
+		       -EPERM;
 }
 
 static bool lowers(const struct cls *from, const struct cls *to)
@@ -388,11 +389,10 @@ static int do_set_class(struct kfd_ioctl_sched_set_class_args *a)
 
 	if (r)
 		return r;
-	if (a->flags & ~KFD_SCHED_SET_PROCESS || a->pad ||
-	    (all && a->queue_id) || to.cls > KFD_SCHED_CLASS_LC ||
-	    (to.cls == KFD_SCHED_CLASS_LC ?
-		     to.weight || to.level > KFD_SCHED_LEVEL_MAX :
-		     to.level || to.weight > KFD_SCHED_WEIGHT_MAX))
+	if (a->flags & ~KFD_SCHED_SET_PROCESS || a->pad || (all && a->queue_id) ||
+	    to.cls > KFD_SCHED_CLASS_LC ||
+	    (to.cls == KFD_SCHED_CLASS_LC ? to.weight || to.level > KFD_SCHED_LEVEL_MAX :
+					    to.level || to.weight > KFD_SCHED_WEIGHT_MAX))
 		return -EINVAL;
 	if (!known_gpu(a->gpu_id))
 		return -ENODEV;
@@ -420,19 +420,18 @@ static int do_set_class(struct kfd_ioctl_sched_set_class_args *a)
 
 static int check_hold(const struct kfd_ioctl_sched_hold_args *a)
 {
-	uint32_t known = k.config.no_only ?
-		offsetof(struct kfd_ioctl_sched_hold_args, pid) : sizeof(*a);
+	uint32_t known = k.config.no_only ? offsetof(struct kfd_ioctl_sched_hold_args, pid) :
+					    sizeof(*a);
 	bool only = a->flags & KFD_SCHED_HOLD_ONLY;
 	const struct process *p = process_find(a->pid ? (pid_t)a->pid : getpid());
 	int r = check_size(a, a->size, known);
 
 	if (r)
 		return r;
-	if (a->flags & ~(KFD_SCHED_HOLD_NOWAIT |
-			 (k.config.no_only ? 0 : KFD_SCHED_HOLD_ONLY)) ||
+	if (a->flags & ~(KFD_SCHED_HOLD_NOWAIT | (k.config.no_only ? 0 : KFD_SCHED_HOLD_ONLY)) ||
 	    a->pad || a->level > KFD_SCHED_LEVEL_MAX || !a->limit_ns ||
-	    a->limit_ns > FAKE_MAX_HOLD_NS ||
-	    (!only && (a->pid || a->queue_id)) || (only && a->level))
+	    a->limit_ns > FAKE_MAX_HOLD_NS || (!only && (a->pid || a->queue_id)) ||
+	    (only && a->level))
 		return -EINVAL;
 	if (!known_gpu(a->gpu_id))
 		return -ENODEV;
@@ -444,9 +443,8 @@ static int check_hold(const struct kfd_ioctl_sched_hold_args *a)
 		return -ENOENT;
 	if (only && p->pid == getpid())
 		return 0;
-	return check_right(a->grant_fd, KFD_SCHED_RIGHT_HOLD |
-			   (only ? KFD_SCHED_RIGHT_OTHERS : 0), a->gpu_id,
-			   only ? 0 : a->level);
+	return check_right(a->grant_fd, KFD_SCHED_RIGHT_HOLD | (only ? KFD_SCHED_RIGHT_OTHERS : 0),
+			   a->gpu_id, only ? 0 : a->level);
 }
 
 static int do_hold(int fd, struct kfd_ioctl_sched_hold_args *a)
@@ -462,10 +460,15 @@ static int do_hold(int fd, struct kfd_ioctl_sched_hold_args *a)
 			h = &k.hold[i];
 	assert_non_null(h);
 	*h = (struct hold){
-		.id = ++k.last_hold, .fd = fd, .pid = getpid(),
-		.gpu_id = a->gpu_id, .level = a->level, .flags = a->flags,
+		.id = ++k.last_hold,
+		.fd = fd,
+		.pid = getpid(),
+		.gpu_id = a->gpu_id,
+		.level = a->level,
+		.flags = a->flags,
 		.only_pid = a->pid ? a->pid : (uint32_t)getpid(),
-		.only_queue = a->queue_id, .since_ns = wall_ns(),
+		.only_queue = a->queue_id,
+		.since_ns = wall_ns(),
 	};
 	h->until_ns = h->since_ns + a->limit_ns;
 	place(h->since_ns);
@@ -506,17 +509,22 @@ static int do_release(struct kfd_ioctl_sched_release_args *a)
 	return 0;
 }
 
-static void fill_queue(const struct process *p, uint32_t id,
-		       struct kfd_sched_queue_state *out)
+static void fill_queue(const struct process *p, uint32_t id, struct kfd_sched_queue_state *out)
 {
 	const struct queue *q = &p->queue[id];
 	bool on = q->state == KFD_SCHED_STATE_LOADED;
 
 	*out = (struct kfd_sched_queue_state){
-		.pid = (uint32_t)p->pid, .queue_id = id, .state = q->state,
-		.sched_class = q->cls.cls, .level = q->cls.level,
-		.weight = q->cls.weight, .pipe = on ? 0 : ANY,
-		.slot = on ? id : ANY, .vmid = on ? 8 : ANY, .loads = q->loads,
+		.pid = (uint32_t)p->pid,
+		.queue_id = id,
+		.state = q->state,
+		.sched_class = q->cls.cls,
+		.level = q->cls.level,
+		.weight = q->cls.weight,
+		.pipe = on ? 0 : ANY,
+		.slot = on ? id : ANY,
+		.vmid = on ? 8 : ANY,
+		.loads = q->loads,
 		.saves = q->saves,
 		.loaded_ns = q->loaded_ns + (on ? wall_ns() - q->since_ns : 0),
 	};
@@ -535,8 +543,7 @@ static void write_queues(struct kfd_ioctl_sched_state_args *a, bool all)
 	for (size_t i = 0; i < PROCESSES; i++) {
 		const struct process *p = &k.process[i];
 
-		if (!p->pid || (a->pid ? (uint32_t)p->pid != a->pid :
-					 !all && p->pid != getpid()))
+		if (!p->pid || (a->pid ? (uint32_t)p->pid != a->pid : !all && p->pid != getpid()))
 			continue;
 		for (uint32_t id = 0; id < QUEUES; id++) {
 			if (!p->queue[id].there || p->queue[id].type ||
@@ -544,8 +551,8 @@ static void write_queues(struct kfd_ioctl_sched_state_args *a, bool all)
 				continue;
 			fill_queue(p, id, &state);
 			if (a->queues_ptr && n < a->num_queues)
-				memcpy((char *)(uintptr_t)a->queues_ptr +
-				       n * a->queue_size, &state, size);
+				memcpy((char *)(uintptr_t)a->queues_ptr + n * a->queue_size, &state,
+				       size);
 			n++;
 		}
 	}
@@ -556,16 +563,20 @@ static void write_queues(struct kfd_ioctl_sched_state_args *a, bool all)
 static int do_state(struct kfd_ioctl_sched_state_args *a)
 {
 	struct kfd_sched_device_state d = {
-		.slots = k.config.slots, .vmids = 8, .hold_level = ANY,
+		.slots = k.config.slots,
+		.vmids = 8,
+		.hold_level = ANY,
 		.queues = count_queues(a->gpu_id, ANY),
 		.loaded = count_queues(a->gpu_id, KFD_SCHED_STATE_LOADED),
-		.quantum_ns = 10000000, .max_hold_ns = FAKE_MAX_HOLD_NS,
-		.seq = k.seq, .holds = k.last_hold, .holds_expired = k.expired,
+		.quantum_ns = 10000000,
+		.max_hold_ns = FAKE_MAX_HOLD_NS,
+		.seq = k.seq,
+		.holds = k.last_hold,
+		.holds_expired = k.expired,
 	};
 	bool others = a->pid && (pid_t)a->pid != getpid();
 	int r = check_size(a, a->size, sizeof(*a));
-	int right = check_right(a->grant_fd, KFD_SCHED_RIGHT_READ, a->gpu_id,
-				KFD_SCHED_LEVEL_MAX);
+	int right = check_right(a->grant_fd, KFD_SCHED_RIGHT_READ, a->gpu_id, KFD_SCHED_LEVEL_MAX);
 
 	if (r || a->flags)
 		return r ? r : -EINVAL;
@@ -576,15 +587,13 @@ static int do_state(struct kfd_ioctl_sched_state_args *a)
 	if (others && !process_find((pid_t)a->pid))
 		return -ESRCH;
 	for (size_t i = 0; i < HOLDS; i++)
-		if (hold_on(&k.hold[i]) &&
-		    !(k.hold[i].flags & KFD_SCHED_HOLD_ONLY)) {
+		if (hold_on(&k.hold[i]) && !(k.hold[i].flags & KFD_SCHED_HOLD_ONLY)) {
 			d.holders++;
 			d.hold_level = least(d.hold_level, k.hold[i].level);
 		}
 	write_queues(a, !right);
 	if (a->device_ptr)
-		memcpy((void *)(uintptr_t)a->device_ptr, &d,
-		       least(a->device_size, sizeof(d)));
+		memcpy((void *)(uintptr_t)a->device_ptr, &d, least(a->device_size, sizeof(d)));
 	a->device_size = sizeof(d);
 	return 0;
 }
@@ -605,8 +614,7 @@ static int do_update(const struct hsaq_kfd_update *u)
 	struct process *p = process_find(getpid());
 	struct queue *q;
 
-	if (u->percentage > 0xffff || (u->percentage & 0xff) > 100 ||
-	    u->priority > 15)
+	if (u->percentage > 0xffff || (u->percentage & 0xff) > 100 || u->priority > 15)
 		return -EINVAL;
 	if (!p || u->queue_id >= QUEUES || !p->queue[u->queue_id].there)
 		return -EFAULT;
@@ -624,8 +632,12 @@ static uint32_t queue_create(struct process *p, uint32_t gpu_id, uint32_t type)
 	while (p->queue[id].there)
 		assert_true(++id < QUEUES);
 	p->queue[id] = (struct queue){
-		.there = true, .gpu_id = gpu_id, .type = type,
-		.percentage = 100, .priority = 7, .since_ns = wall_ns(),
+		.there = true,
+		.gpu_id = gpu_id,
+		.type = type,
+		.percentage = 100,
+		.priority = 7,
+		.since_ns = wall_ns(),
 		.cls = p->cls[gpu_id == FAKE_GPU2],
 	};
 	put_queue(p->pid, id, &p->queue[id]);
@@ -639,8 +651,7 @@ static void queue_destroy(struct process *p, uint32_t id)
 	char path[128];
 
 	p->queue[id].there = false;
-	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d/queues/%u", (int)p->pid,
-		 id);
+	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d/queues/%u", (int)p->pid, id);
 	take(path);
 	settle();
 }
@@ -648,8 +659,7 @@ static void queue_destroy(struct process *p, uint32_t id)
 static int do_create(struct hsaq_kfd_create *c)
 {
 	struct process *p = process_find(getpid());
-	bool compute = c->type == HSAQ_KFD_QUEUE_COMPUTE ||
-		       c->type == HSAQ_KFD_QUEUE_COMPUTE_AQL;
+	bool compute = c->type == HSAQ_KFD_QUEUE_COMPUTE || c->type == HSAQ_KFD_QUEUE_COMPUTE_AQL;
 
 	if (!p || !known_gpu(c->gpu_id))
 		return -EINVAL;
@@ -682,8 +692,8 @@ static int sched_call(int fd, unsigned int nr, void *arg)
 	if (!is_patched())
 		return -ENOTTY;
 	/* They all begin alike. */
-	if (!no_hws() || (k.config.gpu2_hws && ((struct kfd_ioctl_sched_state_args *)
-						arg)->gpu_id == FAKE_GPU2))
+	if (!no_hws() ||
+	    (k.config.gpu2_hws && ((struct kfd_ioctl_sched_state_args *)arg)->gpu_id == FAKE_GPU2))
 		return -EOPNOTSUPP;
 	switch (nr) {
 	case 0x28:
@@ -953,8 +963,7 @@ uint64_t fake_queue_ran_ns(pid_t pid, uint32_t queue_id)
 {
 	struct queue q = look(pid, queue_id);
 
-	return q.loaded_ns + (q.state == KFD_SCHED_STATE_LOADED ?
-				      wall_ns() - q.since_ns : 0);
+	return q.loaded_ns + (q.state == KFD_SCHED_STATE_LOADED ? wall_ns() - q.since_ns : 0);
 }
 
 uint64_t fake_queue_saves(pid_t pid, uint32_t queue_id)
@@ -969,8 +978,8 @@ uint32_t fake_queue_state(pid_t pid, uint32_t queue_id)
 	return q.there ? q.state : ANY;
 }
 
-void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls,
-		      uint32_t *level, uint32_t *weight)
+void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls, uint32_t *level,
+		      uint32_t *weight)
 {
 	struct queue q = look(pid, queue_id);
 
@@ -979,8 +988,7 @@ void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls,
 	*weight = q.cls.weight;
 }
 
-void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage,
-			   uint32_t *priority)
+void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage, uint32_t *priority)
 {
 	struct queue q = look(pid, queue_id);
 

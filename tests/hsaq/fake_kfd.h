@@ -11,13 +11,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FAKE_GPU 4711u			/* gpu_id of the first device */
+#define FAKE_GPU 4711u /* gpu_id of the first device */
 #define FAKE_GPU2 4712u
 #define FAKE_UNIQUE_ID 0x0123456789abcdefull
 #define FAKE_MAX_HOLD_NS 1000000000ull
 
 enum fake_kernel {
-	FAKE_PATCHED,			/* and sched_policy=2 */
+	FAKE_PATCHED, /* and sched_policy=2 */
 	FAKE_PATCHED_HWS,
 	FAKE_STOCK,
 	FAKE_STOCK_HWS,
@@ -62,11 +62,10 @@ uint64_t fake_queue_ran_ns(pid_t pid, uint32_t queue_id);
 uint64_t fake_queue_saves(pid_t pid, uint32_t queue_id);
 /** KFD_SCHED_STATE_*; ~0: no such queue. */
 uint32_t fake_queue_state(pid_t pid, uint32_t queue_id);
-void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls,
-		      uint32_t *level, uint32_t *weight);
+void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls, uint32_t *level,
+		      uint32_t *weight);
 /** As UPDATE_QUEUE last set it. */
-void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage,
-			   uint32_t *priority);
+void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage, uint32_t *priority);
 
 /** Of the coming calls with number @nr, that after @skip others fails. */
 void fake_fail(unsigned int nr, unsigned int skip, int err);

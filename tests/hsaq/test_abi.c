@@ -13,50 +13,39 @@
 #include "libhsaq/kfd_abi.h"
 #include "tests/common/gp_test.h"
 
-#define SAME(ours, our_field, theirs, their_field)                             \
-	do {                                                                   \
-		assert_int_equal(offsetof(struct ours, our_field),             \
-				 offsetof(struct theirs, their_field));        \
-		assert_int_equal(sizeof(((struct ours *)0)->our_field),        \
-				 sizeof(((struct theirs *)0)->their_field));   \
+#define SAME(ours, our_field, theirs, their_field)                           \
+	do {                                                                 \
+		assert_int_equal(offsetof(struct ours, our_field),           \
+				 offsetof(struct theirs, their_field));      \
+		assert_int_equal(sizeof(((struct ours *)0)->our_field),      \
+				 sizeof(((struct theirs *)0)->their_field)); \
 	} while (0)
 
 static void create_begins_as_the_driver_has_it(void **state)
 {
-	SAME(hsaq_kfd_create, ring_base, kfd_ioctl_create_queue_args,
-	     ring_base_address);
-	SAME(hsaq_kfd_create, write_pointer, kfd_ioctl_create_queue_args,
-	     write_pointer_address);
-	SAME(hsaq_kfd_create, read_pointer, kfd_ioctl_create_queue_args,
-	     read_pointer_address);
-	SAME(hsaq_kfd_create, doorbell_offset, kfd_ioctl_create_queue_args,
-	     doorbell_offset);
+	SAME(hsaq_kfd_create, ring_base, kfd_ioctl_create_queue_args, ring_base_address);
+	SAME(hsaq_kfd_create, write_pointer, kfd_ioctl_create_queue_args, write_pointer_address);
+	SAME(hsaq_kfd_create, read_pointer, kfd_ioctl_create_queue_args, read_pointer_address);
+	SAME(hsaq_kfd_create, doorbell_offset, kfd_ioctl_create_queue_args, doorbell_offset);
 	SAME(hsaq_kfd_create, ring_bytes, kfd_ioctl_create_queue_args, ring_size);
 	SAME(hsaq_kfd_create, gpu_id, kfd_ioctl_create_queue_args, gpu_id);
 	SAME(hsaq_kfd_create, type, kfd_ioctl_create_queue_args, queue_type);
-	SAME(hsaq_kfd_create, percentage, kfd_ioctl_create_queue_args,
-	     queue_percentage);
-	SAME(hsaq_kfd_create, priority, kfd_ioctl_create_queue_args,
-	     queue_priority);
+	SAME(hsaq_kfd_create, percentage, kfd_ioctl_create_queue_args, queue_percentage);
+	SAME(hsaq_kfd_create, priority, kfd_ioctl_create_queue_args, queue_priority);
 	SAME(hsaq_kfd_create, queue_id, kfd_ioctl_create_queue_args, queue_id);
-	assert_true(sizeof(struct hsaq_kfd_create) <=
-		    sizeof(struct kfd_ioctl_create_queue_args));
+	assert_true(sizeof(struct hsaq_kfd_create) <= sizeof(struct kfd_ioctl_create_queue_args));
 	assert_int_equal(HSAQ_KFD_QUEUE_COMPUTE, KFD_IOC_QUEUE_TYPE_COMPUTE);
 	assert_int_equal(HSAQ_KFD_QUEUE_SDMA, KFD_IOC_QUEUE_TYPE_SDMA);
-	assert_int_equal(HSAQ_KFD_QUEUE_COMPUTE_AQL,
-			 KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
+	assert_int_equal(HSAQ_KFD_QUEUE_COMPUTE_AQL, KFD_IOC_QUEUE_TYPE_COMPUTE_AQL);
 }
 
 static void the_others_are_the_same(void **state)
 {
-	SAME(hsaq_kfd_update, ring_base, kfd_ioctl_update_queue_args,
-	     ring_base_address);
+	SAME(hsaq_kfd_update, ring_base, kfd_ioctl_update_queue_args, ring_base_address);
 	SAME(hsaq_kfd_update, queue_id, kfd_ioctl_update_queue_args, queue_id);
 	SAME(hsaq_kfd_update, ring_bytes, kfd_ioctl_update_queue_args, ring_size);
-	SAME(hsaq_kfd_update, percentage, kfd_ioctl_update_queue_args,
-	     queue_percentage);
-	SAME(hsaq_kfd_update, priority, kfd_ioctl_update_queue_args,
-	     queue_priority);
+	SAME(hsaq_kfd_update, percentage, kfd_ioctl_update_queue_args, queue_percentage);
+	SAME(hsaq_kfd_update, priority, kfd_ioctl_update_queue_args, queue_priority);
 	SAME(hsaq_kfd_destroy, queue_id, kfd_ioctl_destroy_queue_args, queue_id);
 	SAME(hsaq_kfd_version, major, kfd_ioctl_get_version_args, major_version);
 	SAME(hsaq_kfd_version, minor, kfd_ioctl_get_version_args, minor_version);
@@ -70,8 +59,7 @@ static void the_numbers_are_the_same(void **state)
 	assert_int_equal(HSAQ_KFD_GET_VERSION, AMDKFD_IOC_GET_VERSION);
 	assert_int_equal(HSAQ_KFD_UPDATE_QUEUE, AMDKFD_IOC_UPDATE_QUEUE);
 	assert_int_equal(HSAQ_KFD_NR_CREATE_QUEUE, _IOC_NR(AMDKFD_IOC_CREATE_QUEUE));
-	assert_int_equal(HSAQ_KFD_NR_DESTROY_QUEUE,
-			 _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE));
+	assert_int_equal(HSAQ_KFD_NR_DESTROY_QUEUE, _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE));
 	assert_int_equal(HSAQ_KFD_MAJOR, KFD_IOCTL_MAJOR_VERSION);
 }
 

@@ -13,7 +13,7 @@
 #include "tests/hsaq/fake_kfd.h"
 
 #define MS 1000000ull
-#define OTHER 54321		/* no process is asked for by number here */
+#define OTHER 54321 /* no process is asked for by number here */
 
 static struct hsaq *start(const struct fake_config *config)
 {
@@ -33,8 +33,7 @@ static void end(struct hsaq *h)
 
 /* ---- opening and modes ------------------------------------------------------- */
 
-static void check_mode(enum fake_kernel kernel, enum hsaq_mode mode,
-		       const char *word)
+static void check_mode(enum fake_kernel kernel, enum hsaq_mode mode, const char *word)
 {
 	const struct fake_config config = { .kernel = kernel };
 	struct hsaq *h = start(&config);
@@ -50,8 +49,7 @@ static void check_mode(enum fake_kernel kernel, enum hsaq_mode mode,
 static void modes_are_told_apart(void **state)
 {
 	check_mode(FAKE_PATCHED, HSAQ_MODE_SCHED, "patched, no HWS");
-	check_mode(FAKE_PATCHED_HWS, HSAQ_MODE_HWS,
-		   "patched, but the firmware schedules");
+	check_mode(FAKE_PATCHED_HWS, HSAQ_MODE_HWS, "patched, but the firmware schedules");
 	check_mode(FAKE_STOCK, HSAQ_MODE_NO_HWS, "stock, no HWS");
 	check_mode(FAKE_STOCK_HWS, HSAQ_MODE_HWS, "stock, firmware scheduling");
 }
@@ -75,12 +73,13 @@ static void each_device_has_its_mode(void **state)
 	end(h);
 }
 
-static void check_refusal(const struct fake_config *config, int err,
-			  const char *word)
+static void check_refusal(const struct fake_config *config, int err, const char *word)
 {
 	char why[256] = "";
 	const struct hsaq_open_opts opts = {
-		.size = sizeof(opts), .why = why, .why_len = sizeof(why),
+		.size = sizeof(opts),
+		.why = why,
+		.why_len = sizeof(why),
 	};
 	struct hsaq *h = NULL;
 
@@ -138,7 +137,9 @@ static void a_child_has_nothing_of_it(void **state)
 
 	if (!pid)
 		_exit(hsaq_hold(h, FAKE_GPU, 15, MS, 0, NULL) == -ECHILD &&
-		      hsaq_devices(h, NULL, NULL) == -ECHILD ? 0 : 1);
+				      hsaq_devices(h, NULL, NULL) == -ECHILD ?
+			      0 :
+			      1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	end(h);
@@ -212,8 +213,7 @@ static void check_listing(enum fake_kernel kernel, int32_t loaded, int32_t waits
 
 		assert_int_equal(q->pid, OTHER);
 		assert_int_equal(q->gpu_id, FAKE_GPU);
-		assert_int_equal(q->type, q->queue_id == 1 ? HSAQ_QUEUE_SDMA :
-							     HSAQ_QUEUE_COMPUTE);
+		assert_int_equal(q->type, q->queue_id == 1 ? HSAQ_QUEUE_SDMA : HSAQ_QUEUE_COMPUTE);
 		assert_int_equal(q->state, q->queue_id == 0 ? loaded :
 					   q->queue_id == 2 ? waits :
 							      HSAQ_STATE_UNKNOWN);
@@ -236,10 +236,11 @@ static void queues_are_listed(void **state)
 /* What the driver writes as type: enum kfd_queue_type. */
 static void queue_types_are_told_apart(void **state)
 {
-	static const struct { uint32_t driver, ours; } type[] = {
-		{ 0, HSAQ_QUEUE_COMPUTE }, { 1, HSAQ_QUEUE_SDMA },
-		{ 2, HSAQ_QUEUE_OTHER }, { 3, HSAQ_QUEUE_OTHER },
-		{ 4, HSAQ_QUEUE_SDMA }, { 5, HSAQ_QUEUE_SDMA },
+	static const struct {
+		uint32_t driver, ours;
+	} type[] = {
+		{ 0, HSAQ_QUEUE_COMPUTE }, { 1, HSAQ_QUEUE_SDMA }, { 2, HSAQ_QUEUE_OTHER },
+		{ 3, HSAQ_QUEUE_OTHER },   { 4, HSAQ_QUEUE_SDMA }, { 5, HSAQ_QUEUE_SDMA },
 	};
 	const struct fake_config config = { .kernel = FAKE_STOCK };
 	struct hsaq *h = start(&config);
@@ -258,8 +259,7 @@ static void queue_types_are_told_apart(void **state)
 /* Without a right to see states there is still sysfs; and more queues than room. */
 static void queues_are_listed_to_anybody(void **state)
 {
-	const struct fake_config config = { .unprivileged = true,
-					    .sched_node = -EACCES };
+	const struct fake_config config = { .unprivileged = true, .sched_node = -EACCES };
 	struct hsaq *h = start(&config);
 	struct seen s = { 0 };
 
@@ -334,8 +334,7 @@ static void holds_refuse_nonsense(void **state)
 	struct hsaq_hold_result small = { .size = 8 };
 
 	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, 0, 0, NULL), -ERANGE);
-	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, FAKE_MAX_HOLD_NS + 1, 0, NULL),
-			 -ERANGE);
+	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, FAKE_MAX_HOLD_NS + 1, 0, NULL), -ERANGE);
 	assert_int_equal(hsaq_hold(h, FAKE_GPU, 16, MS, 0, NULL), -EINVAL);
 	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 8, NULL), -EINVAL);
 	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 0, &small), -EINVAL);
@@ -346,8 +345,7 @@ static void holds_refuse_nonsense(void **state)
 
 static void holds_take_a_right(void **state)
 {
-	const struct fake_config config = { .unprivileged = true,
-					    .sched_node = -EACCES };
+	const struct fake_config config = { .unprivileged = true, .sched_node = -EACCES };
 	const struct fake_config group = { .unprivileged = true };
 	struct hsaq *h = start(&config);
 
@@ -362,8 +360,7 @@ static void holds_take_a_right(void **state)
 
 static struct hsaq *open_with(int grant_fd)
 {
-	const struct hsaq_open_opts opts = { .size = sizeof(opts),
-					     .grant_fd = grant_fd };
+	const struct hsaq_open_opts opts = { .size = sizeof(opts), .grant_fd = grant_fd };
 	struct hsaq *h = NULL;
 
 	assert_int_equal(hsaq_open(&opts, &h), 0);
@@ -391,19 +388,16 @@ static void a_narrow_grant_gives_less(void **state)
 
 static void no_hold_without_the_series(void **state)
 {
-	const enum fake_kernel kernel[] = { FAKE_PATCHED_HWS, FAKE_STOCK,
-					    FAKE_STOCK_HWS };
+	const enum fake_kernel kernel[] = { FAKE_PATCHED_HWS, FAKE_STOCK, FAKE_STOCK_HWS };
 	struct hsaq_event ev = { .size = sizeof(ev) };
 
 	for (size_t i = 0; i < 3; i++) {
 		const struct fake_config config = { .kernel = kernel[i] };
 		struct hsaq *h = start(&config);
 
-		assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 0, NULL),
-				 -EOPNOTSUPP);
+		assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 0, NULL), -EOPNOTSUPP);
 		assert_int_equal(hsaq_wait(h, FAKE_GPU, 0, 0, &ev), -EOPNOTSUPP);
-		assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, 0, 0),
-				 -EOPNOTSUPP);
+		assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, 0, 0), -EOPNOTSUPP);
 		end(h);
 	}
 }
@@ -466,15 +460,13 @@ static void others_are_unloaded_by_the_series(void **state)
 	assert_int_equal(hsaq_load(h, FAKE_GPU, OTHER, a), 0);
 	assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, 60, 0), -ENOENT);
 	assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER + 1, 0, 0), -ESRCH);
-	assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, a,
-				     FAKE_MAX_HOLD_NS + 1), -ERANGE);
+	assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, a, FAKE_MAX_HOLD_NS + 1), -ERANGE);
 	end(h);
 }
 
 static void unloading_others_takes_a_right(void **state)
 {
-	const struct fake_config config = { .unprivileged = true,
-					    .sched_node = -EACCES };
+	const struct fake_config config = { .unprivileged = true, .sched_node = -EACCES };
 	const struct fake_config older = { .no_only = true };
 	struct hsaq *h = start(&config);
 
@@ -493,9 +485,14 @@ static void unloading_others_takes_a_right(void **state)
 static struct hsaq_ring ring_of(uint32_t queue_id, uint32_t type)
 {
 	return (struct hsaq_ring){
-		.size = sizeof(struct hsaq_ring), .gpu_id = FAKE_GPU,
-		.queue_id = queue_id, .ring_base = 0x10000, .ring_bytes = 4096,
-		.percentage = 100, .priority = 7, .type = type,
+		.size = sizeof(struct hsaq_ring),
+		.gpu_id = FAKE_GPU,
+		.queue_id = queue_id,
+		.ring_base = 0x10000,
+		.ring_bytes = 4096,
+		.percentage = 100,
+		.priority = 7,
+		.type = type,
 	};
 }
 
@@ -537,8 +534,7 @@ static void own_queues_go_off_in_any_kernel(void **state)
 		assert_int_equal(hsaq_unload(h, FAKE_GPU, 0, a, 0), 0);
 		assert_int_equal(percentage_of(a), 0);
 		assert_int_equal(percentage_of(b), 100);
-		assert_int_equal(hsaq_unload(h, FAKE_GPU, getpid(),
-					     HSAQ_ALL_QUEUES, 0), 0);
+		assert_int_equal(hsaq_unload(h, FAKE_GPU, getpid(), HSAQ_ALL_QUEUES, 0), 0);
 		assert_int_equal(percentage_of(b), 0);
 		assert_int_equal(hsaq_load(h, FAKE_GPU, 0, HSAQ_ALL_QUEUES), 0);
 		assert_int_equal(percentage_of(a), 100);
@@ -591,8 +587,11 @@ static void a_load_goes_on_past_a_failure(void **state)
 static struct hsaq_class_opts class_of(int32_t pid, uint32_t cls, uint32_t value)
 {
 	return (struct hsaq_class_opts){
-		.size = sizeof(struct hsaq_class_opts), .gpu_id = FAKE_GPU,
-		.pid = pid, .queue_id = HSAQ_ALL_QUEUES, .cls = cls,
+		.size = sizeof(struct hsaq_class_opts),
+		.gpu_id = FAKE_GPU,
+		.pid = pid,
+		.queue_id = HSAQ_ALL_QUEUES,
+		.cls = cls,
 		.level = cls == HSAQ_CLASS_LC ? value : 0,
 		.weight = cls == HSAQ_CLASS_BE ? value : 0,
 	};
@@ -623,8 +622,7 @@ static void classes_go_to_the_driver(void **state)
 
 static void lowering_oneself_takes_no_right(void **state)
 {
-	const struct fake_config config = { .unprivileged = true,
-					    .sched_node = -EACCES };
+	const struct fake_config config = { .unprivileged = true, .sched_node = -EACCES };
 	struct hsaq_class_opts lighter = class_of(0, HSAQ_CLASS_BE, 50);
 	struct hsaq_class_opts heavier = class_of(0, HSAQ_CLASS_BE, 100);
 	struct hsaq_class_opts lc = class_of(0, HSAQ_CLASS_LC, 0);

@@ -40,7 +40,7 @@ struct create_1_17 {
 #define CREATE_1_17 _IOWR('K', NR_CREATE, struct create_1_17)
 #define DESTROY _IOWR('K', HSAQ_KFD_NR_DESTROY_QUEUE, struct hsaq_kfd_destroy)
 
-static int kfd;			/* the application's own file */
+static int kfd; /* the application's own file */
 static size_t ready, gone;
 static uint32_t other_be;
 
@@ -66,7 +66,8 @@ static int setup(void **state)
 {
 	static const struct gp_track_ops ops = { group_ready, group_gone };
 	static const struct gp_engine_hooks hooks = {
-		.request.cls = { GP_CLASS_LC, 1 }, .tracks = true,
+		.request.cls = { GP_CLASS_LC, 1 },
+		.tracks = true,
 	};
 	const struct fake_config config = { 0 };
 
@@ -97,9 +98,13 @@ static int app_ioctl(int fd, unsigned long request, void *arg)
 static uint32_t create(unsigned long request, uint32_t type)
 {
 	struct create_1_17 args = { .c.c = {
-		.ring_base = 0x10000, .ring_bytes = 4096, .gpu_id = FAKE_GPU2,
-		.type = type, .percentage = 100, .priority = 7,
-	} };
+					    .ring_base = 0x10000,
+					    .ring_bytes = 4096,
+					    .gpu_id = FAKE_GPU2,
+					    .type = type,
+					    .percentage = 100,
+					    .priority = 7,
+				    } };
 
 	assert_int_equal(app_ioctl(kfd, request, &args), 0);
 	return args.c.c.queue_id;
@@ -176,8 +181,7 @@ static void other_calls_are_not(void **state)
 
 static void a_handle_is_of_the_used_device(void **state)
 {
-	const struct gp_open_opts first = { .size = sizeof(first),
-					    .device = "0001:3c:00.0" };
+	const struct gp_open_opts first = { .size = sizeof(first), .device = "0001:3c:00.0" };
 	struct gp_edev *dev[4];
 	struct gp_handle *h = NULL;
 
@@ -205,7 +209,7 @@ struct segment {
 	uint32_t before, inside, after;
 	unsigned int calls;
 	struct gp_stats stats;
-	uint64_t took_ns;		/* from before its begin to after its end */
+	uint64_t took_ns; /* from before its begin to after its end */
 };
 
 static struct segment segment_once(uint64_t for_ns)
@@ -337,11 +341,15 @@ static bool lasts_as_its_work(struct gp_handle *h)
 static void a_hint_lasts_as_its_work(void **state)
 {
 	struct create_1_17 args = { .c.c = {
-		.ring_base = (uintptr_t)gpu.ring, .ring_bytes = sizeof(gpu.ring),
-		.write_pointer = (uintptr_t)&gpu.w, .read_pointer = (uintptr_t)&gpu.r,
-		.gpu_id = FAKE_GPU2, .type = HSAQ_KFD_QUEUE_COMPUTE_AQL,
-		.percentage = 100, .priority = 7,
-	} };
+					    .ring_base = (uintptr_t)gpu.ring,
+					    .ring_bytes = sizeof(gpu.ring),
+					    .write_pointer = (uintptr_t)&gpu.w,
+					    .read_pointer = (uintptr_t)&gpu.r,
+					    .gpu_id = FAKE_GPU2,
+					    .type = HSAQ_KFD_QUEUE_COMPUTE_AQL,
+					    .percentage = 100,
+					    .priority = 7,
+				    } };
 	struct gp_handle *h = NULL;
 
 	assert_int_equal(app_ioctl(kfd, CREATE_1_17, &args), 0);
@@ -387,9 +395,13 @@ static size_t open_pipes(void)
 static int forked(uint32_t id, size_t pipes)
 {
 	struct create_1_17 args = { .c.c = {
-		.ring_base = 0x10000, .ring_bytes = 4096, .gpu_id = FAKE_GPU2,
-		.type = HSAQ_KFD_QUEUE_COMPUTE_AQL, .percentage = 100, .priority = 7,
-	} };
+					    .ring_base = 0x10000,
+					    .ring_bytes = 4096,
+					    .gpu_id = FAKE_GPU2,
+					    .type = HSAQ_KFD_QUEUE_COMPUTE_AQL,
+					    .percentage = 100,
+					    .priority = 7,
+				    } };
 	struct hsaq_kfd_destroy gone_args = { .queue_id = id };
 	size_t was_ready = ready, was_gone = gone;
 	unsigned int files = fake_files();
@@ -437,8 +449,7 @@ static void a_hold_that_is_refused_costs_nothing(void **state)
 	fake_fail(NR_HOLD, 0, -EIO);
 	assert_int_equal(gp_segment_begin(h), 0);
 	assert_int_equal(gp_segment_end(h), 0);
-	assert_int_equal(fake_queue_state(OTHER, other_be),
-			 KFD_SCHED_STATE_LOADED);
+	assert_int_equal(fake_queue_state(OTHER, other_be), KFD_SCHED_STATE_LOADED);
 	gp_close(h);
 }
 
@@ -457,7 +468,6 @@ int main(void)
 		cmocka_unit_test(a_hold_that_is_refused_costs_nothing),
 	};
 
-	return gp_run_group("track",
-			    cmocka_run_group_tests(track, setup, teardown),
+	return gp_run_group("track", cmocka_run_group_tests(track, setup, teardown),
 			    sizeof(track) / sizeof(track[0]));
 }

@@ -109,8 +109,12 @@ static void group_ready(void *arg, struct gp_group *group)
 static uint32_t create(void)
 {
 	struct hsaq_kfd_create args = {
-		.ring_base = 0x10000, .ring_bytes = 4096, .gpu_id = FAKE_GPU,
-		.type = HSAQ_KFD_QUEUE_COMPUTE_AQL, .percentage = 100, .priority = 7,
+		.ring_base = 0x10000,
+		.ring_bytes = 4096,
+		.gpu_id = FAKE_GPU,
+		.type = HSAQ_KFD_QUEUE_COMPUTE_AQL,
+		.percentage = 100,
+		.priority = 7,
 	};
 
 	assert_int_equal(fake_ioctl(kfd, CREATE, &args), 0);
@@ -122,7 +126,8 @@ static int setup(void **state)
 {
 	static const struct gp_track_ops ops = { .group_ready = group_ready };
 	static const struct gp_engine_hooks hooks = {
-		.request.cls = { GP_CLASS_BE, 100 }, .tracks = true,
+		.request.cls = { GP_CLASS_BE, 100 },
+		.tracks = true,
 	};
 	const struct fake_config config = { .kernel = FAKE_STOCK };
 
@@ -262,15 +267,12 @@ static void who_is_as_urgent_stays(void **state)
 int main(void)
 {
 	const struct CMUnitTest yield[] = {
-		cmocka_unit_test(a_segment_is_yielded_to),
-		cmocka_unit_test(two_may_ask),
-		cmocka_unit_test(who_is_killed_lets_go),
-		cmocka_unit_test(the_limit_ends_it),
+		cmocka_unit_test(a_segment_is_yielded_to), cmocka_unit_test(two_may_ask),
+		cmocka_unit_test(who_is_killed_lets_go),   cmocka_unit_test(the_limit_ends_it),
 		cmocka_unit_test(who_is_as_urgent_stays),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
-	return gp_run_group("yield",
-			    cmocka_run_group_tests(yield, setup, teardown),
+	return gp_run_group("yield", cmocka_run_group_tests(yield, setup, teardown),
 			    sizeof(yield) / sizeof(yield[0]));
 }

@@ -171,8 +171,7 @@ static int map_to_gpu(struct kfd *k, struct kfd_mem *mem)
 	return err;
 }
 
-int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes,
-		   struct kfd_mem *mem)
+int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes, struct kfd_mem *mem)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args alloc = {
 		.gpu_id = k->gpus[gpu].gpu_id,
@@ -185,8 +184,11 @@ int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes,
 
 	if (err)
 		return err;
-	*mem = (struct kfd_mem) {
-		.va = va, .bytes = bytes, .handle = alloc.handle, .gpu_id = alloc.gpu_id,
+	*mem = (struct kfd_mem){
+		.va = va,
+		.bytes = bytes,
+		.handle = alloc.handle,
+		.gpu_id = alloc.gpu_id,
 	};
 	return map_to_gpu(k, mem);
 }
@@ -273,8 +275,8 @@ int kfd_code_load(struct kfd *k, unsigned int gpu, uint32_t flags, struct kfd_co
 	 * distance. */
 	for (i = 0; i < num; i++)
 		if (ph[i].p_type == PT_LOAD)
-			memcpy((uint8_t *)code->mem.va + ph[i].p_vaddr,
-			       kernels_co + ph[i].p_offset, ph[i].p_filesz);
+			memcpy((uint8_t *)code->mem.va + ph[i].p_vaddr, kernels_co + ph[i].p_offset,
+			       ph[i].p_filesz);
 	return 0;
 }
 
@@ -334,7 +336,7 @@ struct kfd_signal *kfd_signal_create(struct kfd *k, int64_t value, bool by_event
 		return NULL;
 	sig = (struct kfd_signal *)k->signal_pool.va + k->signals_used;
 	memset(sig, 0, sizeof(*sig));
-	sig->kind = 1;	/* AMD_SIGNAL_KIND_USER */
+	sig->kind = 1; /* AMD_SIGNAL_KIND_USER */
 	sig->value = value;
 	if (by_event && create_event(k, sig))
 		return NULL;

@@ -43,7 +43,7 @@ struct kfd_gpu {
 };
 
 struct kfd_mem {
-	void *va;		/* the same for the CPU and the GPU */
+	void *va; /* the same for the CPU and the GPU */
 	uint64_t bytes;
 	uint64_t handle;
 	uint32_t gpu_id;
@@ -77,21 +77,23 @@ int kfd_call(const struct kfd *k, unsigned long request, void *args);
 
 #define KFD_MEM_RW (KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
 /* System memory that both sides see at once: rings, signals, flags */
-#define KFD_MEM_GTT (KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_GTT | \
-		     KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+#define KFD_MEM_GTT                                                                    \
+	(KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | \
+	 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
 /* Video memory that the CPU can reach */
-#define KFD_MEM_VRAM (KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | \
-		      KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+#define KFD_MEM_VRAM                                                                  \
+	(KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC | \
+	 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
 /* Memory of the process itself, pinned by the driver */
-#define KFD_MEM_USERPTR (KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | \
-			 KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+#define KFD_MEM_USERPTR                                                                    \
+	(KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | \
+	 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
 
 /** kfd_mem_alloc - allocate, map for CPU and GPU; zeroed. bytes is rounded up */
 int kfd_mem_alloc(struct kfd *k, unsigned int gpu, uint64_t bytes, uint32_t flags,
 		  struct kfd_mem *mem);
 /** kfd_mem_import - map memory of the process, which may be shared, for the GPU */
-int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes,
-		   struct kfd_mem *mem);
+int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes, struct kfd_mem *mem);
 /** kfd_mem_free - unmap and free; of memory never allocated: nothing */
 int kfd_mem_free(struct kfd *k, struct kfd_mem *mem);
 
@@ -162,7 +164,7 @@ struct kfd_packet {
 	uint64_t completion;
 } __attribute__((packed, aligned(64)));
 
-#define KFD_KERNARG_BYTES 128	/* room for a packet's arguments */
+#define KFD_KERNARG_BYTES 128 /* room for a packet's arguments */
 
 /** struct kfd_queue - an AQL queue and all that belongs to it */
 struct kfd_queue {
@@ -195,9 +197,9 @@ struct kfd_launch {
 	const void *args;
 	size_t args_bytes;
 	struct kfd_signal *signal;
-	uint32_t group_bytes;	/* 0: as kernel's own */
+	uint32_t group_bytes; /* 0: as kernel's own */
 	bool barrier;
-	bool quiet;		/* the caller rings the doorbell */
+	bool quiet; /* the caller rings the doorbell */
 };
 
 /** kfd_launch - put a kernel dispatch in. -EAGAIN when the ring is full */
@@ -210,12 +212,29 @@ void kfd_ring(struct kfd_queue *q);
 
 /* ---- the kernels, and what they must give ------------------------------------ */
 
-struct k_hash_args { uint32_t *out; uint32_t iters, seed; };
-struct k_beat_args { uint32_t *out, *beat; uint32_t iters, seed; };
-struct k_f32_args { uint32_t *out; uint32_t iters; float a, b; };
-struct k_grid_args { uint32_t *out; uint32_t width, height; };
-struct k_spin_args { uint32_t *out, *beat, *stop; };
-struct k_fault_args { uint32_t *nowhere; };
+struct k_hash_args {
+	uint32_t *out;
+	uint32_t iters, seed;
+};
+struct k_beat_args {
+	uint32_t *out, *beat;
+	uint32_t iters, seed;
+};
+struct k_f32_args {
+	uint32_t *out;
+	uint32_t iters;
+	float a, b;
+};
+struct k_grid_args {
+	uint32_t *out;
+	uint32_t width, height;
+};
+struct k_spin_args {
+	uint32_t *out, *beat, *stop;
+};
+struct k_fault_args {
+	uint32_t *nowhere;
+};
 
 uint32_t kfd_ref_hash(uint32_t i, uint32_t iters, uint32_t seed);
 uint32_t kfd_ref_diverge(uint32_t i, uint32_t iters, uint32_t seed);
@@ -262,8 +281,8 @@ int kfd_set_class(struct kfd *k, uint32_t gpu_id, uint32_t pid, uint32_t queue_i
 		  uint32_t sched_class, uint32_t level, uint32_t weight);
 /** kfd_hold - hold for limit_ns; args: what the kernel said */
 /* queue_id UINT32_MAX, in kfd_set_class(): the whole process */
-int kfd_hold(struct kfd *k, uint32_t gpu_id, uint32_t level, uint64_t limit_ns,
-	     uint32_t flags, struct kfd_ioctl_sched_hold_args *args);
+int kfd_hold(struct kfd *k, uint32_t gpu_id, uint32_t level, uint64_t limit_ns, uint32_t flags,
+	     struct kfd_ioctl_sched_hold_args *args);
 int kfd_release(struct kfd *k, uint32_t gpu_id, uint32_t hold_id,
 		struct kfd_ioctl_sched_release_args *args);
 /** kfd_states - up to num states of queues; returns how many there are */
@@ -288,12 +307,12 @@ uint64_t simgpu_checks(void);
 /** struct sim_event - a line of engine/events; see events.c of the software GPU */
 struct sim_event {
 	uint64_t number;
-	uint64_t ns;		/* CLOCK_MONOTONIC */
+	uint64_t ns; /* CLOCK_MONOTONIC */
 	char kind[16];
 	int hqd;
 	unsigned int vmid;
 	unsigned int pasid;
-	uint64_t queue;		/* address of its ring */
+	uint64_t queue; /* address of its ring */
 	uint64_t value;
 };
 
@@ -332,7 +351,7 @@ void sim_log_close(struct sim_log *log);
  */
 struct tenant {
 	uint32_t queues, heavy, gap_us, ahead;
-	uint32_t by_class;	/* set the class below for the process */
+	uint32_t by_class; /* set the class below for the process */
 	uint32_t sched_class, level, weight;
 	pid_t pid;
 	uint32_t stop, ready, failed;
@@ -359,8 +378,7 @@ void tenant_kill(struct tenant *t);
 
 /** tenants_simple - start num tenants with so many queues of so heavy work each,
  *  and wait until all are under way */
-void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues,
-		    unsigned int heavy);
+void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues, unsigned int heavy);
 
 /* ---- TAP ----------------------------------------------------------------------- */
 

@@ -25,8 +25,8 @@ static int write_text(const char *path, const char *text)
 void driver_be_patient(void)
 {
 	if (getenv("KFD_SLOW_KERNEL"))
-		must(write_text("/sys/module/amdgpu/parameters/nohws_preempt_timeout_ms",
-				"4000"), "the driver's timeout");
+		must(write_text("/sys/module/amdgpu/parameters/nohws_preempt_timeout_ms", "4000"),
+		     "the driver's timeout");
 }
 
 #define TRACING "/sys/kernel/tracing/"
@@ -46,7 +46,7 @@ uint64_t trace_exit_ns(pid_t pid)
 	uint64_t found = 0;
 	char line[512], want[32];
 
-	snprintf(want, sizeof(want), "-%d ", pid);	/* "task-pid [cpu] flags seconds: event" */
+	snprintf(want, sizeof(want), "-%d ", pid); /* "task-pid [cpu] flags seconds: event" */
 	while (f && fgets(line, sizeof(line), f)) {
 		char *event = strstr(line, ": signal_deliver: sig=9 ");
 		char *time = event;

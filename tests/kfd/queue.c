@@ -15,7 +15,7 @@
 #define PACKET_TYPE_KERNEL 2
 #define PACKET_TYPE_BARRIER_AND 3
 #define PACKET_TYPE_BARRIER_OR 5
-#define PACKET_FENCES (2u << 9 | 2u << 11)	/* acquire and release: system */
+#define PACKET_FENCES (2u << 9 | 2u << 11) /* acquire and release: system */
 
 static int alloc_buffers(struct kfd *k, unsigned int gpu, struct kfd_queue *q)
 {
@@ -82,7 +82,7 @@ int kfd_queue_create(struct kfd *k, unsigned int gpu, uint32_t packets, struct k
 	q->wptr = (uint64_t *)((uint8_t *)q->pointers.va + WRITE_DISPATCH_ID_OFFSET);
 	q->rptr = (uint64_t *)((uint8_t *)q->pointers.va + READ_DISPATCH_ID_OFFSET);
 	for (i = 0; i < packets; i++)
-		((struct kfd_packet *)q->ring.va)[i].header = 1;	/* invalid */
+		((struct kfd_packet *)q->ring.va)[i].header = 1; /* invalid */
 
 	create.ring_base_address = (uintptr_t)q->ring.va;
 	create.ring_size = q->ring.bytes;
@@ -106,8 +106,8 @@ int kfd_queue_create(struct kfd *k, unsigned int gpu, uint32_t packets, struct k
 		kfd_queue_destroy(q);
 		return err;
 	}
-	q->doorbell = (volatile uint64_t *)(g->doorbells +
-					    create.doorbell_offset % DOORBELL_SLICE_BYTES);
+	q->doorbell =
+		(volatile uint64_t *)(g->doorbells + create.doorbell_offset % DOORBELL_SLICE_BYTES);
 	return 0;
 
 err_free:
@@ -182,7 +182,7 @@ int kfd_launch(struct kfd_queue *q, const struct kfd_launch *l)
 	pkt.header = PACKET_TYPE_KERNEL | PACKET_FENCES | (l->barrier ? KFD_BARRIER_BIT : 0);
 	pkt.setup = dims;
 	pkt.dispatch.group_bytes = l->group_bytes;
-	if (!l->group_bytes)	/* kernel descriptor, group_segment_fixed_size */
+	if (!l->group_bytes) /* kernel descriptor, group_segment_fixed_size */
 		memcpy(&pkt.dispatch.group_bytes, (const void *)(uintptr_t)l->kernel, 4);
 	pkt.dispatch.kernel_object = l->kernel;
 	pkt.dispatch.kernarg = (uintptr_t)kernarg;
@@ -218,7 +218,9 @@ int kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *deps, unsigned in
 static int probe_sched(struct kfd *k)
 {
 	struct kfd_ioctl_sched_state_args args = {
-		.size = sizeof(args), .gpu_id = k->gpus[0].gpu_id, .grant_fd = -1,
+		.size = sizeof(args),
+		.gpu_id = k->gpus[0].gpu_id,
+		.grant_fd = -1,
 	};
 
 	return kfd_call(k, AMDKFD_IOC_SCHED_STATE, &args);
@@ -256,7 +258,7 @@ int kfd_set_class(struct kfd *k, uint32_t gpu_id, uint32_t pid, uint32_t queue_i
 int kfd_hold(struct kfd *k, uint32_t gpu_id, uint32_t level, uint64_t limit_ns, uint32_t flags,
 	     struct kfd_ioctl_sched_hold_args *args)
 {
-	*args = (struct kfd_ioctl_sched_hold_args) {
+	*args = (struct kfd_ioctl_sched_hold_args){
 		.size = sizeof(*args),
 		.flags = flags,
 		.gpu_id = gpu_id,
@@ -274,7 +276,7 @@ int kfd_release(struct kfd *k, uint32_t gpu_id, uint32_t hold_id,
 
 	if (!args)
 		args = &own;
-	*args = (struct kfd_ioctl_sched_release_args) {
+	*args = (struct kfd_ioctl_sched_release_args){
 		.size = sizeof(*args),
 		.gpu_id = gpu_id,
 		.hold_id = hold_id,

@@ -102,8 +102,8 @@ char *run_text(uint64_t n)
 volatile uint64_t *run_map_count(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
-	void *at = fd < 0 ? MAP_FAILED : mmap(NULL, COUNT_BYTES, PROT_READ | PROT_WRITE,
-					      MAP_SHARED, fd, 0);
+	void *at = fd < 0 ? MAP_FAILED :
+			    mmap(NULL, COUNT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED)
 		bail("%s: %s", path, strerror(errno));
@@ -123,7 +123,9 @@ volatile uint64_t *run_make_count(const char *path)
 void run_find_libraries(void)
 {
 	static const char *const lib[] = {
-		"libgpreempt.so.0", "libgpreempt-preload.so", "libhsaq.so.0",
+		"libgpreempt.so.0",
+		"libgpreempt-preload.so",
+		"libhsaq.so.0",
 	};
 	char from[128], to[128];
 

@@ -36,8 +36,7 @@ uint64_t simgpu_counter(unsigned int gpu, const char *name)
 /* What tests before this one have left. */
 static uint64_t checks_before;
 
-__attribute__((constructor))
-static void note_checks(void)
+__attribute__((constructor)) static void note_checks(void)
 {
 	checks_before = simgpu_checks();
 }

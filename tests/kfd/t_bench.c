@@ -48,8 +48,9 @@ static void put_archive(void)
 int main(void)
 {
 	run_find_libraries();
-	is_err(RUN("/t/gpreempt-bench", "run", "quick-rig", "--device=" DEVICE,
-		   "--peers=/peers", "--dir=" DIR), 0, "gpreempt-bench run quick-rig");
+	is_err(RUN("/t/gpreempt-bench", "run", "quick-rig", "--device=" DEVICE, "--peers=/peers",
+		   "--dir=" DIR),
+	       0, "gpreempt-bench run quick-rig");
 	ok(!strstr(run_output, "absent"), "no peer is absent");
 	check_plan("spin");
 	check_plan("copies");

@@ -43,21 +43,26 @@
 #define USAGE_S 5
 #define MAX_SAMPLES 4096
 
-static const char config[] =
-	"rules:\n"
-	"  - exe: " LC_EXE "\n"
-	"    class: lc:1\n"
-	"  - exe: /tmp/be50\n"
-	"    class: be:50\n"
-	"  - exe: /tmp/be100\n"
-	"    class: be:100\n"
-	"  - exe: " SELF "\n"
-	"    may: be:200\n";
+static const char config[] = "rules:\n"
+			     "  - exe: " LC_EXE "\n"
+			     "    class: lc:1\n"
+			     "  - exe: /tmp/be50\n"
+			     "    class: be:50\n"
+			     "  - exe: /tmp/be100\n"
+			     "    class: be:100\n"
+			     "  - exe: " SELF "\n"
+			     "    may: be:200\n";
 
-enum way { BY_RULE, BY_ATTACH, BY_RUN };
+enum way {
+	BY_RULE,
+	BY_ATTACH,
+	BY_RUN
+};
 
 static const char *const taken_name[] = {
-	[BY_RULE] = "rule", [BY_ATTACH] = "attach", [BY_RUN] = "run",
+	[BY_RULE] = "rule",
+	[BY_ATTACH] = "attach",
+	[BY_RUN] = "run",
 };
 
 /* A best-effort process, and what is to be. */
@@ -83,7 +88,7 @@ static struct kfd k;
 static uint32_t gpu_id;
 static pid_t keeper_pid, lc_pid;
 static int lc_to, lc_from;
-static uint64_t lc_before_ns;	/* loaded, before there was a daemon */
+static uint64_t lc_before_ns; /* loaded, before there was a daemon */
 
 /* ---- what the driver says --------------------------------------------------------- */
 
@@ -104,7 +109,7 @@ static struct kfd_sched_queue_state queue_of(pid_t pid)
 	for (i = 0; i < n && i < MAX_STATES; i++)
 		if (q[i].pid == (uint32_t)pid)
 			return q[i];
-	return (struct kfd_sched_queue_state) { 0 };
+	return (struct kfd_sched_queue_state){ 0 };
 }
 
 static bool has_class(pid_t pid, uint32_t sched_class, uint32_t value)
@@ -172,8 +177,7 @@ static uint64_t says_number(pid_t pid, const char *name)
 	return strtoull(value_of(pid, name), NULL, 10);
 }
 
-static bool daemon_has(pid_t pid, enum way way, const char *cls, const char *name,
-		       uint64_t value)
+static bool daemon_has(pid_t pid, enum way way, const char *cls, const char *name, uint64_t value)
 {
 	return says_word(pid, "taken", taken_name[way]) && says_word(pid, "class", cls) &&
 	       says_number(pid, name) == value;
@@ -254,7 +258,10 @@ static pid_t daemon_pid(void)
 static void start_daemon(void)
 {
 	static char *const argv[] = {
-		"/t/gpreemptd", "--config=" CONFIG, "--run-dir=" RUN_DIR, NULL,
+		"/t/gpreemptd",
+		"--config=" CONFIG,
+		"--run-dir=" RUN_DIR,
+		NULL,
 	};
 	int fd = open(CONFIG, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
@@ -349,13 +356,15 @@ static void start_be(struct be *b)
 	snprintf(cls, sizeof(cls), "--class=be:%u", b->weight);
 	b->count = run_make_count(b->file);
 	if (b->way == BY_RUN) {
-		char *const argv[] = { "/t/gpreempt", "run", cls, "--", (char *)b->exe, "be",
-				       (char *)b->file, BE_NAP_US, BE_AHEAD, NULL };
+		char *const argv[] = {
+			"/t/gpreempt", "run",		cls,	   "--",     (char *)b->exe,
+			"be",	       (char *)b->file, BE_NAP_US, BE_AHEAD, NULL
+		};
 
 		b->pid = run_to_file(LOG, argv);
 	} else {
-		char *const argv[] = { (char *)b->exe, "be", (char *)b->file, BE_NAP_US, BE_AHEAD,
-				       NULL };
+		char *const argv[] = { (char *)b->exe, "be",	 (char *)b->file,
+				       BE_NAP_US,      BE_AHEAD, NULL };
 
 		b->pid = run_to_file(LOG, argv);
 	}
@@ -448,7 +457,8 @@ static void check_shares(void)
 	ok_time(worst <= 0.03, "shares by weight within 3 %% (%.2f %% off)", worst * 100);
 	after = queue_of(lc_pid);
 	ok(after.state == KFD_SCHED_STATE_LOADED && after.loads == lc.loads &&
-	   after.saves == lc.saves, "LC stays on its slot");
+		   after.saves == lc.saves,
+	   "LC stays on its slot");
 }
 
 /* A save and a load take so long, whatever there is to be saved. */
@@ -482,8 +492,7 @@ static void check_latency(uint64_t alone_ns)
 	ok_time(max_ns <= bound_ns, "LC beside six that take turns: %llu us at most, bound %llu us",
 		(unsigned long long)max_ns / 1000, (unsigned long long)bound_ns / 1000);
 	after = queue_of(lc_pid);
-	ok(after.loads == before.loads && after.saves == before.saves,
-	   "holds do not take it off");
+	ok(after.loads == before.loads && after.saves == before.saves, "holds do not take it off");
 }
 
 static pid_t pid_of(unsigned int i)
@@ -521,7 +530,8 @@ static void check_usage(void)
 	       (unsigned long long)(counted_ns / MS_NS), (unsigned long long)(sum_ns / MS_NS));
 	/* It counts once a second: at both ends one may be missing, or be too much. */
 	ok_time(counted_ns * USAGE_S >= sum_ns * (USAGE_S - 2) &&
-		counted_ns * USAGE_S <= sum_ns * (USAGE_S + 2), "as much as the driver says");
+			counted_ns * USAGE_S <= sum_ns * (USAGE_S + 2),
+		"as much as the driver says");
 }
 
 static void check_killed(void)
@@ -562,8 +572,7 @@ static bool run_have_class(void)
 	unsigned int i;
 
 	for (i = 0; i < BES; i++)
-		if (be[i].way == BY_RUN &&
-		    !has_class(be[i].pid, KFD_SCHED_CLASS_BE, be[i].weight))
+		if (be[i].way == BY_RUN && !has_class(be[i].pid, KFD_SCHED_CLASS_BE, be[i].weight))
 			return false;
 	return true;
 }

@@ -25,8 +25,11 @@ static void check_hash(struct kfd_queue *q, uint32_t flags, const char *where)
 	struct kfd_mem out;
 	struct k_hash_args args = { .iters = 17, .seed = 99 };
 	struct kfd_launch l = {
-		.kernel = kfd_code_find(&code, "k_hash"), .grid = { 200 }, .workgroup = { 64 },
-		.args = &args, .args_bytes = sizeof(args),
+		.kernel = kfd_code_find(&code, "k_hash"),
+		.grid = { 200 },
+		.workgroup = { 64 },
+		.args = &args,
+		.args_bytes = sizeof(args),
 	};
 	uint32_t i, wrong = 0;
 
@@ -45,8 +48,11 @@ static void check_grid(struct kfd_queue *q)
 	struct kfd_mem out;
 	struct k_grid_args args = { .width = 24, .height = 12 };
 	struct kfd_launch l = {
-		.kernel = kfd_code_find(&code, "k_grid"), .grid = { 24, 12, 4 },
-		.workgroup = { 8, 4, 2 }, .args = &args, .args_bytes = sizeof(args),
+		.kernel = kfd_code_find(&code, "k_grid"),
+		.grid = { 24, 12, 4 },
+		.workgroup = { 8, 4, 2 },
+		.args = &args,
+		.args_bytes = sizeof(args),
 	};
 	uint32_t x, y, z, wrong = 0;
 
@@ -88,8 +94,7 @@ static void check_wrap(struct kfd_queue *q)
 	for (n = 0; n < 200; n++) {
 		uint64_t end = now_ns() + TIMEOUT_MS * 1000000ull;
 
-		while (kfd_work_launch(&w, q, n % WORK_VARIANTS, sig) == -EAGAIN &&
-		       now_ns() < end)
+		while (kfd_work_launch(&w, q, n % WORK_VARIANTS, sig) == -EAGAIN && now_ns() < end)
 			sleep_ns(50000);
 	}
 	is_err(kfd_signal_wait(&k, sig, 1, TIMEOUT_MS), 0, "200 packets in a ring of %u",
@@ -100,7 +105,8 @@ static void check_wrap(struct kfd_queue *q)
 static void check_barriers(struct kfd_queue *q)
 {
 	struct kfd_signal *dep[2] = {
-		kfd_signal_create(&k, 1, false), kfd_signal_create(&k, 1, false),
+		kfd_signal_create(&k, 1, false),
+		kfd_signal_create(&k, 1, false),
 	};
 	struct kfd_signal *got = kfd_signal_create(&k, 1, false);
 
@@ -127,7 +133,9 @@ static void check_interrupt(struct kfd_queue *q)
 {
 	struct kfd_signal *sig = kfd_signal_create(&k, 1, true);
 	struct kfd_launch l = {
-		.kernel = kfd_code_find(&code, "k_nop"), .grid = { 64 }, .workgroup = { 64 },
+		.kernel = kfd_code_find(&code, "k_nop"),
+		.grid = { 64 },
+		.workgroup = { 64 },
 		.signal = sig,
 	};
 

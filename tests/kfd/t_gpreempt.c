@@ -199,23 +199,24 @@ static void check_bad_input(void)
 	is_err(RUN("/t/hsaq", "unload", "--device=0000:ff:00.0", run_text(be_pid)), 125,
 	       "a device");
 	SAYS("no such device");
-	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c",
-		   "LD_LIBRARY_PATH=/t /t/hsaq mode"), 125, "an ordinary user, no right");
+	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c", "LD_LIBRARY_PATH=/t /t/hsaq mode"),
+	       125, "an ordinary user, no right");
 	SAYS("not permitted");
 	must(chmod("/dev/kfd", 0666) ? -errno : 0, "chmod");
 	is_err(RUN("/bin/su", "user", "-s", "/bin/sh", "-c",
-		   "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"), 125, "a hold without a grant");
+		   "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"),
+	       125, "a hold without a grant");
 	SAYS("not permitted");
 }
 
 static void check_grant(void)
 {
 	is_err(RUN("/t/hsaq", "grant", "--", "/bin/su", "user", "-s", "/bin/sh", "-c",
-		   "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"), 0,
-	       "a hold with a grant that was handed on");
-	is_err(RUN("/t/hsaq", "grant", "--rights=read", "--", "/bin/su", "user", "-s",
-		   "/bin/sh", "-c", "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"), 125,
-	       "one that may not hold");
+		   "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"),
+	       0, "a hold with a grant that was handed on");
+	is_err(RUN("/t/hsaq", "grant", "--rights=read", "--", "/bin/su", "user", "-s", "/bin/sh",
+		   "-c", "LD_LIBRARY_PATH=/t /t/hsaq hold --for=1ms"),
+	       125, "one that may not hold");
 	SAYS("not permitted");
 }
 
@@ -238,7 +239,10 @@ static void cli(void)
 static void check_stock_daemon(void)
 {
 	static char *const argv[] = {
-		"/t/gpreemptd", "--config=" CONFIG, "--run-dir=" RUN_DIR, NULL,
+		"/t/gpreemptd",
+		"--config=" CONFIG,
+		"--run-dir=" RUN_DIR,
+		NULL,
 	};
 	struct run_program p;
 	FILE *f = fopen(CONFIG, "w");
@@ -348,7 +352,8 @@ static void hip(void)
 	ok(cuts >= scaled(HIP_REQUESTS) * 9 / 10, "each request cut best effort in mid-wave");
 	/* Its samples take the one core from the program that it is about. */
 	is_err(RUN("/t/gpreempt", "stat", "--class=lc", "--", "/t/hip_lc", "10", "30000", "50",
-		   "5000"), 0, "hip_lc under gpreempt stat --class=lc");
+		   "5000"),
+	       0, "hip_lc under gpreempt stat --class=lc");
 	SAYS("on queue slots");
 	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", "/t/hint-hip"), 0, "hint-hip");
 	SAYS("10 requests");

@@ -16,7 +16,7 @@
 #define HOLD_NS 500000000ull
 #define CYCLES 400
 #define MAX_STATES 256
-#define FAR 1000000000ll	/* each packet takes one off */
+#define FAR 1000000000ll /* each packet takes one off */
 
 static struct kfd k;
 static uint32_t gpu_id;
@@ -40,8 +40,8 @@ static void subject_create(struct subject *s)
 static void subject_feed(struct subject *s)
 {
 	while (kfd_queue_room(&s->queue) > 56)
-		must(kfd_work_launch(&s->work, &s->queue, s->launched++ % WORK_VARIANTS,
-				     s->ended), "launch");
+		must(kfd_work_launch(&s->work, &s->queue, s->launched++ % WORK_VARIANTS, s->ended),
+		     "launch");
 }
 
 static void subject_end(struct subject *s, const char *what)
@@ -154,8 +154,8 @@ static void vmid(void)
 		}
 		sleep_ns(2000000);
 	}
-	ok(moves > 0, "%u processes on %u VMIDs: queues were restored in another one %u times",
-	   num, dev.vmids, moves);
+	ok(moves > 0, "%u processes on %u VMIDs: queues were restored in another one %u times", num,
+	   dev.vmids, moves);
 	tenants_stop(t, num, 120000);
 }
 
@@ -174,7 +174,8 @@ static void leave(void)
 		subject_feed(&s);
 		sleep_ns(rng() % 1000000);
 		must(kfd_hold(&k, gpu_id, KFD_SCHED_LEVEL_MAX, HOLD_NS, KFD_SCHED_HOLD_NOWAIT,
-			      &hold), "hold");
+			      &hold),
+		     "hold");
 		must(kfd_queue_destroy(&s.queue), "destroy");
 		must(kfd_release(&k, gpu_id, hold.hold_id, NULL), "release");
 	}
@@ -221,8 +222,8 @@ static const struct {
 	const char *word;
 	void (*ask)(void);
 } questions[] = {
-	{ "same", same }, { "slot", slot }, { "vmid", vmid }, { "leave", leave },
-	{ "times", times },
+	{ "same", same },   { "slot", slot },	{ "vmid", vmid },
+	{ "leave", leave }, { "times", times },
 };
 
 int main(int argc, char **argv)

@@ -27,9 +27,12 @@ static bool await(uint64_t *seq, uint32_t kind, struct kfd_ioctl_sched_wait_args
 	uint64_t end = now_ns() + 5000 * MS;
 
 	while (now_ns() < end) {
-		*out = (struct kfd_ioctl_sched_wait_args) {
-			.size = sizeof(*out), .gpu_id = k.gpus[0].gpu_id, .timeout_ms = 200,
-			.seq = *seq, .grant_fd = -1,
+		*out = (struct kfd_ioctl_sched_wait_args){
+			.size = sizeof(*out),
+			.gpu_id = k.gpus[0].gpu_id,
+			.timeout_ms = 200,
+			.seq = *seq,
+			.grant_fd = -1,
 		};
 		if (kfd_call(&k, AMDKFD_IOC_SCHED_WAIT, out))
 			continue;
@@ -77,7 +80,9 @@ static void check_fault(void)
 
 	if (!pid) {
 		struct k_fault_args args = { (uint32_t *)0x10000 };
-		struct kfd_launch l = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
+		struct kfd_launch l = { .grid = { 64 },
+					.workgroup = { 64 },
+					.args = &args,
 					.args_bytes = sizeof(args) };
 		struct kfd_code code;
 		struct kfd_queue q;

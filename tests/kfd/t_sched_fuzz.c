@@ -17,7 +17,7 @@
 #include "kfd.h"
 
 #define CALLS 1000000
-#define BATCH 2000	/* calls of one process */
+#define BATCH 2000 /* calls of one process */
 
 static uint64_t pool[64];
 static unsigned int pool_used;
@@ -30,15 +30,24 @@ static void remember(uint64_t v)
 static uint64_t value(struct kfd *k)
 {
 	switch (rng() % 10) {
-	case 0: return 0;
-	case 1: return rng() % 16;
-	case 2: return k->gpus[0].gpu_id;
-	case 3: return (uintptr_t)pool;
-	case 4: return (uint64_t)rng() << 32 | rng();
-	case 5: return getpid();
-	case 6: return (uint64_t)-1;
-	case 7: return 1ull << rng() % 64;
-	default: return pool[rng() % 64];
+	case 0:
+		return 0;
+	case 1:
+		return rng() % 16;
+	case 2:
+		return k->gpus[0].gpu_id;
+	case 3:
+		return (uintptr_t)pool;
+	case 4:
+		return (uint64_t)rng() << 32 | rng();
+	case 5:
+		return getpid();
+	case 6:
+		return (uint64_t)-1;
+	case 7:
+		return 1ull << rng() % 64;
+	default:
+		return pool[rng() % 64];
 	}
 }
 
@@ -67,21 +76,45 @@ static void fill(struct kfd *k, uint8_t *buf, unsigned int bytes, bool sized)
 }
 
 static const unsigned long requests[] = {
-	AMDKFD_IOC_GET_VERSION, AMDKFD_IOC_CREATE_QUEUE, AMDKFD_IOC_DESTROY_QUEUE,
-	AMDKFD_IOC_SET_MEMORY_POLICY, AMDKFD_IOC_GET_CLOCK_COUNTERS,
-	AMDKFD_IOC_GET_PROCESS_APERTURES, AMDKFD_IOC_UPDATE_QUEUE, AMDKFD_IOC_CREATE_EVENT,
-	AMDKFD_IOC_DESTROY_EVENT, AMDKFD_IOC_SET_EVENT, AMDKFD_IOC_RESET_EVENT,
+	AMDKFD_IOC_GET_VERSION,
+	AMDKFD_IOC_CREATE_QUEUE,
+	AMDKFD_IOC_DESTROY_QUEUE,
+	AMDKFD_IOC_SET_MEMORY_POLICY,
+	AMDKFD_IOC_GET_CLOCK_COUNTERS,
+	AMDKFD_IOC_GET_PROCESS_APERTURES,
+	AMDKFD_IOC_UPDATE_QUEUE,
+	AMDKFD_IOC_CREATE_EVENT,
+	AMDKFD_IOC_DESTROY_EVENT,
+	AMDKFD_IOC_SET_EVENT,
+	AMDKFD_IOC_RESET_EVENT,
 	AMDKFD_IOC_WAIT_EVENTS,
-	AMDKFD_IOC_SET_SCRATCH_BACKING_VA, AMDKFD_IOC_GET_TILE_CONFIG,
-	AMDKFD_IOC_SET_TRAP_HANDLER, AMDKFD_IOC_GET_PROCESS_APERTURES_NEW,
-	AMDKFD_IOC_ACQUIRE_VM, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
-	AMDKFD_IOC_MAP_MEMORY_TO_GPU, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, AMDKFD_IOC_SET_CU_MASK,
-	AMDKFD_IOC_GET_QUEUE_WAVE_STATE, AMDKFD_IOC_GET_DMABUF_INFO, AMDKFD_IOC_IMPORT_DMABUF,
-	AMDKFD_IOC_ALLOC_QUEUE_GWS, AMDKFD_IOC_SMI_EVENTS, AMDKFD_IOC_SVM,
-	AMDKFD_IOC_SET_XNACK_MODE, AMDKFD_IOC_CRIU_OP, AMDKFD_IOC_AVAILABLE_MEMORY,
-	AMDKFD_IOC_EXPORT_DMABUF, AMDKFD_IOC_RUNTIME_ENABLE, AMDKFD_IOC_DBG_TRAP,
-	AMDKFD_IOC_SCHED_SET_CLASS, AMDKFD_IOC_SCHED_HOLD, AMDKFD_IOC_SCHED_RELEASE,
-	AMDKFD_IOC_SCHED_STATE, AMDKFD_IOC_SCHED_WAIT,
+	AMDKFD_IOC_SET_SCRATCH_BACKING_VA,
+	AMDKFD_IOC_GET_TILE_CONFIG,
+	AMDKFD_IOC_SET_TRAP_HANDLER,
+	AMDKFD_IOC_GET_PROCESS_APERTURES_NEW,
+	AMDKFD_IOC_ACQUIRE_VM,
+	AMDKFD_IOC_ALLOC_MEMORY_OF_GPU,
+	AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+	AMDKFD_IOC_MAP_MEMORY_TO_GPU,
+	AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU,
+	AMDKFD_IOC_SET_CU_MASK,
+	AMDKFD_IOC_GET_QUEUE_WAVE_STATE,
+	AMDKFD_IOC_GET_DMABUF_INFO,
+	AMDKFD_IOC_IMPORT_DMABUF,
+	AMDKFD_IOC_ALLOC_QUEUE_GWS,
+	AMDKFD_IOC_SMI_EVENTS,
+	AMDKFD_IOC_SVM,
+	AMDKFD_IOC_SET_XNACK_MODE,
+	AMDKFD_IOC_CRIU_OP,
+	AMDKFD_IOC_AVAILABLE_MEMORY,
+	AMDKFD_IOC_EXPORT_DMABUF,
+	AMDKFD_IOC_RUNTIME_ENABLE,
+	AMDKFD_IOC_DBG_TRAP,
+	AMDKFD_IOC_SCHED_SET_CLASS,
+	AMDKFD_IOC_SCHED_HOLD,
+	AMDKFD_IOC_SCHED_RELEASE,
+	AMDKFD_IOC_SCHED_STATE,
+	AMDKFD_IOC_SCHED_WAIT,
 };
 
 #define NUM_REQUESTS (sizeof(requests) / sizeof(requests[0]))
@@ -110,7 +143,7 @@ static bool gained(unsigned long request, int err)
 static void one_call(struct kfd *k, struct kfd_queue *q, bool user, uint32_t *rights)
 {
 	unsigned int which = rng() % 3 ? rng() % NUM_REQUESTS :
-			     FIRST_SCHED + rng() % (NUM_REQUESTS - FIRST_SCHED);
+					 FIRST_SCHED + rng() % (NUM_REQUESTS - FIRST_SCHED);
 	unsigned long request = requests[which];
 	unsigned int bytes = _IOC_SIZE(request);
 	uint8_t buf[1024] __attribute__((aligned(8))) = { 0 };

@@ -17,11 +17,11 @@
 #include "kfd.h"
 
 #define GPUS 2
-#define SLOTS 4u	/* sim_hqds of tests.ini */
-#define VMIDS 2u	/* sim_vmids */
-#define CUS 4u		/* sim_cus */
+#define SLOTS 4u /* sim_hqds of tests.ini */
+#define VMIDS 2u /* sim_vmids */
+#define CUS 4u	 /* sim_cus */
 #define PROCESSES 3
-#define QUEUES 2	/* of a process, on each GPU: more than slots in all */
+#define QUEUES 2 /* of a process, on each GPU: more than slots in all */
 #define MAX_STATES 32
 #define MS_NS 1000000ull
 #define RING_PACKETS 64
@@ -32,7 +32,7 @@ struct duo {
 	pid_t pid;
 	uint32_t ready, stop;
 	uint32_t queue_id[GPUS][QUEUES];
-	volatile uint32_t *words[GPUS][QUEUES];	/* as a tenant's */
+	volatile uint32_t *words[GPUS][QUEUES]; /* as a tenant's */
 };
 
 static struct kfd k;
@@ -44,11 +44,16 @@ static void start_wave(struct kfd *own, struct kfd_queue *q, const struct kfd_co
 		       uint32_t *words)
 {
 	struct k_spin_args args = {
-		words + TENANT_OUT, words + TENANT_BEAT, words + TENANT_STOP,
+		words + TENANT_OUT,
+		words + TENANT_BEAT,
+		words + TENANT_STOP,
 	};
 	struct kfd_launch launch = {
-		.kernel = kfd_code_find(code, "k_spin"), .grid = { 64 }, .workgroup = { 64 },
-		.args = &args, .args_bytes = sizeof(args),
+		.kernel = kfd_code_find(code, "k_spin"),
+		.grid = { 64 },
+		.workgroup = { 64 },
+		.args = &args,
+		.args_bytes = sizeof(args),
 	};
 	struct kfd_mem mem;
 
@@ -226,7 +231,7 @@ static void check_topology(void)
 	if (!ok(k.num_gpus == GPUS, "the topology has %u GPUs", k.num_gpus))
 		exit(done());
 	ok(k.gpus[0].gpu_id != k.gpus[1].gpu_id && k.gpus[0].node != k.gpus[1].node &&
-	   k.gpus[0].render_minor != k.gpus[1].render_minor,
+		   k.gpus[0].render_minor != k.gpus[1].render_minor,
 	   "with ids, nodes and render nodes of their own");
 	for (g = 0; g < GPUS; g++) {
 		dev = look(g, &n);
@@ -251,8 +256,7 @@ static void check_hold(const struct duo *d, unsigned int gpu)
 	struct kfd_ioctl_sched_hold_args hold;
 	int n;
 
-	must(kfd_hold(&k, k.gpus[gpu].gpu_id, KFD_SCHED_LEVEL_MAX, 9000 * MS_NS, 0, &hold),
-	     "hold");
+	must(kfd_hold(&k, k.gpus[gpu].gpu_id, KFD_SCHED_LEVEL_MAX, 9000 * MS_NS, 0, &hold), "hold");
 	ok(count_state(gpu, KFD_SCHED_STATE_HELD) == PROCESSES * QUEUES,
 	   "a hold of GPU %u has all its queues off", gpu);
 	ok(!count_state(other, KFD_SCHED_STATE_HELD), "and none of GPU %u", other);
@@ -276,9 +280,11 @@ static void check_classes(const struct duo *d)
 	ok(count_lc(0) == QUEUES && !count_lc(1), "its %u queues there are, none of GPU 1",
 	   count_lc(0));
 	is_err(kfd_set_class(&k, k.gpus[1].gpu_id, pid, d[0].queue_id[0][0], KFD_SCHED_CLASS_LC, 2,
-			     0), -ENOENT, "a queue of GPU 0 is none of GPU 1");
+			     0),
+	       -ENOENT, "a queue of GPU 0 is none of GPU 1");
 	is_err(kfd_set_class(&k, k.gpus[1].gpu_id, pid, d[0].queue_id[1][0], KFD_SCHED_CLASS_LC, 2,
-			     0), 0, "one of its queues of GPU 1 is LC");
+			     0),
+	       0, "one of its queues of GPU 1 is LC");
 	ok(count_lc(0) == QUEUES && count_lc(1) == 1, "it alone");
 	is_err(kfd_set_class(&k, k.gpus[0].gpu_id, pid, UINT32_MAX, KFD_SCHED_CLASS_BE, 0, 0), 0,
 	       "the process is BE again on GPU 0");

@@ -123,8 +123,9 @@ static void one_try(struct kfd_queue *lc, struct kfd_launch *l, struct tally *su
 static void check_tries(void)
 {
 	struct k_hash_args args = { .iters = 5, .seed = 1 };
-	struct kfd_launch l = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
-				.args_bytes = sizeof(args) };
+	struct kfd_launch l = {
+		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
+	};
 	unsigned int n, tries = scaled(TRIES);
 	struct tally sum = { 0 };
 	struct kfd_code code;
@@ -144,8 +145,7 @@ static void check_tries(void)
 	ok(!sum.lc_late, "LC ran each time (%u did not)", sum.lc_late);
 	ok(!sum.be_ran, "before any BE wave (%u times not)", sum.be_ran);
 	ok(!sum.left_on, "no BE queue is on the device then (%u times one was)", sum.left_on);
-	ok(!sum.unexplained, "each took off what rotation had not (%u times not)",
-	   sum.unexplained);
+	ok(!sum.unexplained, "each took off what rotation had not (%u times not)", sum.unexplained);
 	ok(sum.took_none < tries / 2 + 1, "and most holds had something to take off");
 	figure("%u of %u holds came while rotation was taking all queues off", sum.took_none,
 	       tries);
@@ -177,8 +177,7 @@ int main(void)
 	be = tenants_alloc(TENANTS);
 	kfd_open_sched(&k);
 	must(kfd_acquire(&k, 0), "acquire VM");
-	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0),
-	     "be LC");
+	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0), "be LC");
 	for (i = 0; i < TENANTS; i++) {
 		be[i].queues = 1;
 		tenant_start(&be[i]);

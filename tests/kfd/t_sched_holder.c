@@ -19,7 +19,7 @@ static struct kfd k;
 static struct tenant *be;
 
 struct shared {
-	uint32_t held;	/* holds that the holder has made */
+	uint32_t held; /* holds that the holder has made */
 	pid_t grandchild;
 };
 

@@ -46,7 +46,8 @@ static uint64_t measure(bool hold_first, unsigned int num)
 		start = now_ns();
 		if (hold_first)
 			must(kfd_hold(&k, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, 1000000000, 0,
-				      &hold), "hold");
+				      &hold),
+			     "hold");
 		samples[n] = run_lc(start);
 		if (hold_first)
 			must(kfd_release(&k, k.gpus[0].gpu_id, hold.hold_id, NULL), "release");
@@ -63,13 +64,15 @@ static void set_up_lc(void)
 
 	must(kfd_code_load(&k, 0, KFD_MEM_VRAM, &code), "code");
 	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &out), "memory");
-	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0),
-	     "be LC");
+	must(kfd_set_class(&k, k.gpus[0].gpu_id, 0, UINT32_MAX, KFD_SCHED_CLASS_LC, 0, 0), "be LC");
 	must(kfd_queue_create(&k, 0, 64, &lc), "queue");
 	args.out = out.va;
-	lc_launch = (struct kfd_launch) {
-		.kernel = kfd_code_find(&code, "k_hash"), .grid = { 64 }, .workgroup = { 64 },
-		.args = &args, .args_bytes = sizeof(args),
+	lc_launch = (struct kfd_launch){
+		.kernel = kfd_code_find(&code, "k_hash"),
+		.grid = { 64 },
+		.workgroup = { 64 },
+		.args = &args,
+		.args_bytes = sizeof(args),
 		.signal = kfd_signal_create(&k, 1, false),
 	};
 }
@@ -95,7 +98,7 @@ int main(void)
 	       (unsigned long long)samples[num / 2] / 1000, (unsigned long long)alone / 1000,
 	       (unsigned long long)SAVE_NS / 1000, (unsigned long long)LOAD_NS / 1000);
 	for (i = 0; i < 3; i++) {
-		unsigned int want = (unsigned int[]) { 1, 3, 6 }[i];
+		unsigned int want = (unsigned int[]){ 1, 3, 6 }[i];
 		uint64_t max;
 
 		for (; tenants < want; tenants++) {

@@ -161,8 +161,12 @@ static void check_levels(void)
 static void check_only(void)
 {
 	struct kfd_ioctl_sched_hold_args args = {
-		.size = sizeof(args), .flags = KFD_SCHED_HOLD_ONLY, .gpu_id = gpu_id,
-		.limit_ns = 5 * SECOND_NS, .grant_fd = -1, .queue_id = KFD_SCHED_ALL_QUEUES,
+		.size = sizeof(args),
+		.flags = KFD_SCHED_HOLD_ONLY,
+		.gpu_id = gpu_id,
+		.limit_ns = 5 * SECOND_NS,
+		.grant_fd = -1,
+		.queue_id = KFD_SCHED_ALL_QUEUES,
 	};
 	struct tenant *a = start(2, false, 0), *b = start(1, true, 0);
 

@@ -506,7 +506,8 @@ static void make_buffers(void)
 	must(kfd_mem_alloc(&k, 0, KFD_PAGE_BYTES, KFD_MEM_GTT, &pointers), "pointers");
 	must(kfd_mem_alloc(&k, 0, EOP_BYTES, KFD_MEM_VRAM, &eop), "EOP buffer");
 	must(kfd_mem_alloc(&k, 0, (uint64_t)k.gpus[0].cwsr_bytes + k.gpus[0].debug_bytes,
-			   KFD_MEM_GTT, &cwsr), "save area");
+			   KFD_MEM_GTT, &cwsr),
+	     "save area");
 	place = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	must(place == MAP_FAILED ? -errno : 0, "memory");

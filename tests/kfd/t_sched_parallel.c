@@ -18,7 +18,9 @@ static struct kfd k;
 static void read_saves(struct sim_log *log, uint64_t *all_ns, uint64_t *slowest_ns,
 		       unsigned int *num)
 {
-	static struct { uint64_t queue, ns; } asked[64];
+	static struct {
+		uint64_t queue, ns;
+	} asked[64];
 	uint64_t first = UINT64_MAX, last = 0;
 	unsigned int i, n = 0;
 	struct sim_event ev;

@@ -62,9 +62,12 @@ static struct kfd_ioctl_sched_wait_args wait_event(uint64_t *seq, uint32_t kind)
 	uint64_t end = now_ns() + 10 * SECOND_NS;
 
 	do {
-		args = (struct kfd_ioctl_sched_wait_args) {
-			.size = sizeof(args), .gpu_id = k.gpus[0].gpu_id, .timeout_ms = 1000,
-			.seq = *seq, .grant_fd = -1,
+		args = (struct kfd_ioctl_sched_wait_args){
+			.size = sizeof(args),
+			.gpu_id = k.gpus[0].gpu_id,
+			.timeout_ms = 1000,
+			.seq = *seq,
+			.grant_fd = -1,
 		};
 		if (!kfd_call(&k, AMDKFD_IOC_SCHED_WAIT, &args)) {
 			*seq = args.seq;
@@ -181,7 +184,8 @@ static void check_stuck(void)
 	is_err(kfd_hold(&k, k.gpus[0].gpu_id, KFD_SCHED_LEVEL_MAX, SECOND_NS, 0, &hold), 0, "hold");
 	ok_time(now_ns() - start < 50000000, "a hold does not wait for it again");
 	ok(!hold.failed && !count_state(KFD_SCHED_STATE_LOADED) &&
-	   !count_state(KFD_SCHED_STATE_SAVING), "and has the others off");
+		   !count_state(KFD_SCHED_STATE_SAVING),
+	   "and has the others off");
 	is_err(kfd_release(&k, k.gpus[0].gpu_id, hold.hold_id, NULL), 0, "release");
 
 	set_parameter("nohws_reset_timeout_ms", "50");

@@ -24,7 +24,10 @@ static uint32_t gpu;
 static int hold_with(struct kfd *kfd, int grant_fd, uint32_t level, uint32_t *id)
 {
 	struct kfd_ioctl_sched_hold_args args = {
-		.size = sizeof(args), .gpu_id = gpu, .level = level, .limit_ns = 100 * MS,
+		.size = sizeof(args),
+		.gpu_id = gpu,
+		.level = level,
+		.limit_ns = 100 * MS,
 		.grant_fd = grant_fd,
 	};
 	int err = kfd_call(kfd, AMDKFD_IOC_SCHED_HOLD, &args);
@@ -38,8 +41,13 @@ static int class_with(struct kfd *kfd, int grant_fd, uint32_t pid, uint32_t sche
 		      uint32_t level, uint32_t weight)
 {
 	struct kfd_ioctl_sched_set_class_args args = {
-		.size = sizeof(args), .flags = KFD_SCHED_SET_PROCESS, .gpu_id = gpu, .pid = pid,
-		.sched_class = sched_class, .level = level, .weight = weight,
+		.size = sizeof(args),
+		.flags = KFD_SCHED_SET_PROCESS,
+		.gpu_id = gpu,
+		.pid = pid,
+		.sched_class = sched_class,
+		.level = level,
+		.weight = weight,
 		.grant_fd = grant_fd,
 	};
 
@@ -53,15 +61,20 @@ static void check_arguments(void)
 		uint64_t more;
 	} hold = { 0 };
 	struct kfd_ioctl_sched_hold_args good = {
-		.size = sizeof(good), .gpu_id = gpu, .level = KFD_SCHED_LEVEL_MAX,
-		.limit_ns = MS, .grant_fd = -1,
+		.size = sizeof(good),
+		.gpu_id = gpu,
+		.level = KFD_SCHED_LEVEL_MAX,
+		.limit_ns = MS,
+		.grant_fd = -1,
 	};
-	struct kfd_ioctl_sched_release_args rel = { .size = sizeof(rel), .gpu_id = gpu,
+	struct kfd_ioctl_sched_release_args rel = { .size = sizeof(rel),
+						    .gpu_id = gpu,
 						    .hold_id = 12345 };
 
-#define HOLD_ERR(want, what, ...) do { \
-		hold.args = good; \
-		__VA_ARGS__; \
+#define HOLD_ERR(want, what, ...)                                                            \
+	do {                                                                                 \
+		hold.args = good;                                                            \
+		__VA_ARGS__;                                                                 \
 		is_err(kfd_call(&k, AMDKFD_IOC_SCHED_HOLD, &hold), want, "hold with " what); \
 	} while (0)
 	HOLD_ERR(-EINVAL, "size 0", hold.args.size = 0);
@@ -144,7 +157,9 @@ static int as_user(int grant_fd, pid_t other)
 static void check_user(void)
 {
 	struct kfd_sched_grant_args narrow = {
-		.size = sizeof(narrow), .rights = KFD_SCHED_RIGHT_HOLD, .min_level = 4,
+		.size = sizeof(narrow),
+		.rights = KFD_SCHED_RIGHT_HOLD,
+		.min_level = 4,
 		.gpu_id = gpu,
 	};
 	int status = -1, fd = open("/dev/kfd_sched", O_RDWR);

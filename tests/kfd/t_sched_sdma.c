@@ -11,8 +11,8 @@
 
 #include "kfd.h"
 
-#define ENGINES 2u		/* sim_sdma of tests.ini */
-#define QUEUES (2 * ENGINES)	/* kfd_device.c: 2 queues of an engine of Vega 10 */
+#define ENGINES 2u	     /* sim_sdma of tests.ini */
+#define QUEUES (2 * ENGINES) /* kfd_device.c: 2 queues of an engine of Vega 10 */
 #define DOORBELL_SLICE_BYTES 8192u
 #define RING_BYTES 4096u
 #define RING_DWORDS (RING_BYTES / 4)
@@ -21,8 +21,8 @@
 #define OP_FENCE 5u
 #define COPY_DWORDS 7u
 #define FENCE_DWORDS 4u
-#define COPY_BYTES 6000u	/* over a page's end */
-#define ROUNDS 300		/* so many times 44 bytes: some turns of the ring */
+#define COPY_BYTES 6000u /* over a page's end */
+#define ROUNDS 300	 /* so many times 44 bytes: some turns of the ring */
 #define TENANTS 3
 #define MAX_STATES 16
 #define MS_NS 1000000ull
@@ -34,7 +34,7 @@ struct sdma {
 	volatile uint32_t *fence;
 	volatile uint64_t *doorbell;
 	uint64_t *wptr;
-	uint64_t next;		/* in bytes; it does not wrap */
+	uint64_t next; /* in bytes; it does not wrap */
 	uint32_t id;
 };
 

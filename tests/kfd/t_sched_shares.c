@@ -10,7 +10,7 @@
 
 #define TENANTS 12
 #define QUEUES 64
-#define QUANTA 13000	/* turns, over all slots: some 203 for each queue */
+#define QUANTA 13000 /* turns, over all slots: some 203 for each queue */
 /*
  * Who got more while all of this started gets less for some time after it: that
  * is right, but not the share of a weight. Some 30 turns of each queue are not
@@ -32,7 +32,7 @@ static int read_accounts(struct account *a)
 
 	must(n, "state");
 	for (i = 0; i < n && i < QUEUES; i++)
-		a[i] = (struct account) { q[i].pid, q[i].queue_id, q[i].weight, q[i].loaded_ns };
+		a[i] = (struct account){ q[i].pid, q[i].queue_id, q[i].weight, q[i].loaded_ns };
 	return n;
 }
 
@@ -94,19 +94,19 @@ int main(void)
 		t[i].queues = i < 4 ? 6 : 5;
 		t[i].by_class = 1;
 		t[i].weight = weights[i % 4];
-		if (t[i].weight > 100)	/* which needs a right */
+		if (t[i].weight > 100) /* which needs a right */
 			t[i].by_class = 0;
 		tenant_start(&t[i]);
 	}
 	must(tenants_ready(t, TENANTS, 300000), "tenants");
 	for (i = 0; i < TENANTS; i++)
 		must(kfd_set_class(&k, k.gpus[0].gpu_id, t[i].pid, UINT32_MAX, KFD_SCHED_CLASS_BE,
-				   0, weights[i % 4]), "weight");
+				   0, weights[i % 4]),
+		     "weight");
 	for (i = 0; i < TENANTS; i++)
 		for (n = 0; n < t[i].queues; n++)
 			beats[i][n] = t[i].words[n][TENANT_BEAT];
-	ok(read_accounts(first) == QUEUES, "%u queues of %u processes on 4 slots", QUEUES,
-	   TENANTS);
+	ok(read_accounts(first) == QUEUES, "%u queues of %u processes on 4 slots", QUEUES, TENANTS);
 	saves = wait_turns(SETTLE);
 	read_accounts(before);
 	worst = worst_share(first, before);

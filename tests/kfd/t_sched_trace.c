@@ -141,7 +141,8 @@ static void check_hold(struct kfd *k, const struct tenant *t)
 	snprintf(mine, sizeof(mine), " pid=%d ", t->pid);
 	snprintf(name, sizeof(name), " hold=%u ", hold.hold_id);
 	ok(count(trace, "kfd_nohws_request:", mine) >= QUEUES &&
-	   count(trace, "kfd_nohws_saved:", mine) >= QUEUES, "requests and saves of a hold");
+		   count(trace, "kfd_nohws_saved:", mine) >= QUEUES,
+	   "requests and saves of a hold");
 	ok(find(&at, "kfd_nohws_hold:", name), "the hold");
 	ok(!count(trace, "kfd_nohws_quarantine:", ""), "no quarantine");
 	ok(find(&at, "kfd_nohws_hold_end:", "ended=released"), "its end");

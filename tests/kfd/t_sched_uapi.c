@@ -29,17 +29,23 @@ struct long_state {
 
 static struct kfd_ioctl_sched_hold_args hold_args(void)
 {
-	return (struct kfd_ioctl_sched_hold_args) {
-		.size = sizeof(struct kfd_ioctl_sched_hold_args), .gpu_id = gpu_id,
-		.level = KFD_SCHED_LEVEL_MAX, .limit_ns = SECOND_NS / 100, .grant_fd = -1,
+	return (struct kfd_ioctl_sched_hold_args){
+		.size = sizeof(struct kfd_ioctl_sched_hold_args),
+		.gpu_id = gpu_id,
+		.level = KFD_SCHED_LEVEL_MAX,
+		.limit_ns = SECOND_NS / 100,
+		.grant_fd = -1,
 	};
 }
 
 static struct kfd_ioctl_sched_set_class_args class_args(void)
 {
-	return (struct kfd_ioctl_sched_set_class_args) {
-		.size = sizeof(struct kfd_ioctl_sched_set_class_args), .gpu_id = gpu_id,
-		.flags = KFD_SCHED_SET_PROCESS, .weight = 100, .grant_fd = -1,
+	return (struct kfd_ioctl_sched_set_class_args){
+		.size = sizeof(struct kfd_ioctl_sched_set_class_args),
+		.gpu_id = gpu_id,
+		.flags = KFD_SCHED_SET_PROCESS,
+		.weight = 100,
+		.grant_fd = -1,
 	};
 }
 
@@ -63,7 +69,9 @@ static void check_sizes(void)
 		.args = { .size = sizeof(longer), .gpu_id = gpu_id, .grant_fd = -1 },
 	};
 	struct kfd_ioctl_sched_state_args args = {
-		.size = sizeof(args) - 1, .gpu_id = gpu_id, .grant_fd = -1,
+		.size = sizeof(args) - 1,
+		.gpu_id = gpu_id,
+		.grant_fd = -1,
 	};
 
 	is_err(kfd_call(&k, LONGER(AMDKFD_IOC_SCHED_STATE), &longer), 0, "a newer caller's size");
@@ -128,7 +136,10 @@ static void check_values(void)
 static void check_wait(void)
 {
 	struct kfd_ioctl_sched_wait_args args = {
-		.size = sizeof(args), .gpu_id = gpu_id, .grant_fd = -1, .timeout_ms = 10,
+		.size = sizeof(args),
+		.gpu_id = gpu_id,
+		.grant_fd = -1,
+		.timeout_ms = 10,
 	};
 	uint64_t start;
 
@@ -199,10 +210,10 @@ static void without_grant(struct kfd *own, int grant)
 	c.weight = 1;
 	expect(try_class(own, c), -EPERM, "nor lower another's");
 	expect_true(kfd_states(own, gpu_id, states, 16, NULL) == 1 &&
-		    states[0].pid == (uint32_t)getpid(),
-	   "it sees its own queue only");
+			    states[0].pid == (uint32_t)getpid(),
+		    "it sees its own queue only");
 	expect_true(open("/dev/kfd_sched", O_RDWR | O_CLOEXEC) < 0 && errno == EACCES,
-	   "and cannot open a grant");
+		    "and cannot open a grant");
 }
 
 static void with_grant(struct kfd *own, int grant)
@@ -228,7 +239,7 @@ static void with_grant(struct kfd *own, int grant)
 	expect(try_class(own, c), -EPERM, "a right that was taken away");
 	expect(ioctl(grant, KFD_SCHED_IOC_NARROW, &g) ? -errno : 0, 0, "narrow by nothing");
 	expect_true(g.rights == (KFD_SCHED_RIGHT_HOLD | KFD_SCHED_RIGHT_RAISE) && g.min_level == 3,
-	   "does not widen");
+		    "does not widen");
 	g.rights = KFD_SCHED_RIGHT_RAISE;
 	expect(ioctl(grant, KFD_SCHED_IOC_NARROW, &g) ? -errno : 0, 0, "narrow");
 	h = hold_args();
@@ -253,7 +264,8 @@ static void in_child(void (*body)(struct kfd *kfd, int grant), int grant, const 
 static void check_grants(void)
 {
 	struct kfd_sched_grant_args g = {
-		.size = sizeof(g), .rights = KFD_SCHED_RIGHT_HOLD | KFD_SCHED_RIGHT_RAISE,
+		.size = sizeof(g),
+		.rights = KFD_SCHED_RIGHT_HOLD | KFD_SCHED_RIGHT_RAISE,
 		.min_level = 3,
 	};
 	struct kfd_ioctl_sched_hold_args h = hold_args();
@@ -263,8 +275,10 @@ static void check_grants(void)
 	must(grant < 0 || elsewhere < 0 ? -errno : 0, "/dev/kfd_sched");
 	is_err(ioctl(grant, KFD_SCHED_IOC_NARROW, &g) ? -errno : 0, 0, "narrow a grant");
 	in_child(with_grant, grant, "all points with a grant");
-	g = (struct kfd_sched_grant_args) {
-		.size = sizeof(g), .rights = KFD_SCHED_RIGHT_ALL, .gpu_id = gpu_id + 1,
+	g = (struct kfd_sched_grant_args){
+		.size = sizeof(g),
+		.rights = KFD_SCHED_RIGHT_ALL,
+		.gpu_id = gpu_id + 1,
 	};
 	is_err(ioctl(elsewhere, KFD_SCHED_IOC_NARROW, &g) ? -errno : 0, 0, "to another device");
 	h.grant_fd = elsewhere;

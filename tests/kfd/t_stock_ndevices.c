@@ -16,7 +16,8 @@ static int wait_events(uint32_t num)
 {
 	static struct kfd_event_data none[1];
 	struct kfd_ioctl_wait_events_args args = {
-		.events_ptr = (uintptr_t)none, .num_events = num,
+		.events_ptr = (uintptr_t)none,
+		.num_events = num,
 	};
 
 	return kfd_call(&k, AMDKFD_IOC_WAIT_EVENTS, &args);
@@ -27,7 +28,9 @@ static int with_devices(unsigned long request, const struct kfd_mem *mem, uint32
 	/* A list of one device many times is odd, but was never refused. */
 	uint32_t ids[2] = { mem->gpu_id, mem->gpu_id };
 	struct kfd_ioctl_map_memory_to_gpu_args args = {
-		.handle = mem->handle, .device_ids_array_ptr = (uintptr_t)ids, .n_devices = num,
+		.handle = mem->handle,
+		.device_ids_array_ptr = (uintptr_t)ids,
+		.n_devices = num,
 	};
 
 	return kfd_call(&k, request, &args);

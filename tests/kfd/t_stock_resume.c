@@ -13,8 +13,9 @@ int main(void)
 	struct kfd_signal *sig, *irq;
 	struct kfd_launch nop = { .grid = { 64 }, .workgroup = { 64 } };
 	struct k_spin_args args;
-	struct kfd_launch spin = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
-				   .args_bytes = sizeof(args) };
+	struct kfd_launch spin = {
+		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
+	};
 	struct kfd_code code;
 	struct kfd_queue q;
 	struct kfd_mem m;
@@ -26,7 +27,7 @@ int main(void)
 	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &m), "memory");
 	must(kfd_queue_create(&k, 0, 64, &q), "queue");
 	w = m.va;
-	args = (struct k_spin_args) { w, w + 64, w + 128 };
+	args = (struct k_spin_args){ w, w + 64, w + 128 };
 	spin.signal = sig = kfd_signal_create(&k, 1, false);
 	nop.signal = irq = kfd_signal_create(&k, 1, true);
 	spin.kernel = kfd_code_find(&code, "k_spin");

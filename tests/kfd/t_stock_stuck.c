@@ -15,8 +15,9 @@ static struct kfd k;
 static void lose_queue(void)
 {
 	struct k_spin_args args;
-	struct kfd_launch spin = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
-				   .args_bytes = sizeof(args) };
+	struct kfd_launch spin = {
+		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
+	};
 	struct kfd_ioctl_destroy_queue_args destroy = { 0 };
 	struct kfd_code code;
 	struct kfd_queue q;
@@ -27,7 +28,7 @@ static void lose_queue(void)
 	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &m), "memory");
 	must(kfd_queue_create(&k, 0, 64, &q), "queue");
 	w = m.va;
-	args = (struct k_spin_args) { w, w + 64, w + 128 };
+	args = (struct k_spin_args){ w, w + 64, w + 128 };
 	spin.kernel = kfd_code_find(&code, "k_spin");
 	must(kfd_launch(&q, &spin), "launch");
 	must(wait_word(&w[64], 1, 20000), "the wave runs");

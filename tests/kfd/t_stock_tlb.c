@@ -20,8 +20,9 @@
 static int child(uint32_t round)
 {
 	struct k_hash_args args = { .iters = round + 1, .seed = round };
-	struct kfd_launch l = { .grid = { 64 }, .workgroup = { 64 }, .args = &args,
-				.args_bytes = sizeof(args) };
+	struct kfd_launch l = {
+		.grid = { 64 }, .workgroup = { 64 }, .args = &args, .args_bytes = sizeof(args)
+	};
 	struct kfd_code code;
 	struct kfd_queue q;
 	struct kfd_mem out;

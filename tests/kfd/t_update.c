@@ -56,7 +56,10 @@ static void check_stopped(void)
 	uint32_t *w, before;
 	struct k_spin_args args;
 	struct kfd_launch l = {
-		.grid = { 64 }, .workgroup = { 64 }, .signal = sig, .args = &args,
+		.grid = { 64 },
+		.workgroup = { 64 },
+		.signal = sig,
+		.args = &args,
 		.args_bytes = sizeof(args),
 	};
 
@@ -64,7 +67,7 @@ static void check_stopped(void)
 	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &m), "memory");
 	must(kfd_queue_create(&k, 0, 64, &q), "queue");
 	w = m.va;
-	args = (struct k_spin_args) { w, w + 64, w + 128 };
+	args = (struct k_spin_args){ w, w + 64, w + 128 };
 	l.kernel = kfd_code_find(&code, "k_spin");
 	must(kfd_launch(&q, &l), "launch");
 	is_err(wait_word(&w[64], 1, TIMEOUT_MS), 0, "the wave spins");

@@ -18,7 +18,7 @@ struct lane {
 	struct kfd_queue q;
 	struct kfd_work w;
 	struct kfd_signal *sig;
-	struct kfd_mem words;	/* of an endless wave */
+	struct kfd_mem words; /* of an endless wave */
 	uint32_t sent;
 };
 
@@ -35,11 +35,17 @@ static void start_endless(struct kfd *k, struct lane *l, const struct kfd_code *
 {
 	uint32_t *words = l->words.va;
 	struct k_spin_args args = {
-		words + TENANT_OUT, words + TENANT_BEAT, words + TENANT_STOP,
+		words + TENANT_OUT,
+		words + TENANT_BEAT,
+		words + TENANT_STOP,
 	};
 	struct kfd_launch launch = {
-		.kernel = kfd_code_find(code, "k_spin"), .grid = { 64 }, .workgroup = { 64 },
-		.args = &args, .args_bytes = sizeof(args), .signal = l->sig,
+		.kernel = kfd_code_find(code, "k_spin"),
+		.grid = { 64 },
+		.workgroup = { 64 },
+		.args = &args,
+		.args_bytes = sizeof(args),
+		.signal = l->sig,
 	};
 
 	if (!kfd_launch(&l->q, &launch))
@@ -68,8 +74,8 @@ static void make_lanes(struct tenant *t, struct kfd *k, struct lane *lanes)
 		if (t->heavy) {
 			check(t, kfd_work_create(k, 0, ITEMS, t->heavy, &l->w));
 		} else {
-			check(t, kfd_mem_import(k, 0, (void *)t->words[i], KFD_PAGE_BYTES,
-						&l->words));
+			check(t,
+			      kfd_mem_import(k, 0, (void *)t->words[i], KFD_PAGE_BYTES, &l->words));
 			start_endless(k, l, &code);
 		}
 	}
@@ -175,8 +181,7 @@ int tenants_ready(struct tenant *t, unsigned int num, int timeout_ms)
 	return 0;
 }
 
-void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues,
-		    unsigned int heavy)
+void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues, unsigned int heavy)
 {
 	unsigned int i;
 

@@ -20,7 +20,7 @@ static struct variant variant_of(const struct kfd_work *w, uint32_t v)
 {
 	static const uint32_t turns[WORK_VARIANTS] = { 20, 4, 2, 3, 20, 40, 8, 5 };
 
-	return (struct variant) { turns[v] * w->heavy, v * 0x9e37u + 1 };
+	return (struct variant){ turns[v] * w->heavy, v * 0x9e37u + 1 };
 }
 
 static void fill_want(struct kfd_work *w, uint32_t v)
@@ -66,8 +66,7 @@ int kfd_work_create(struct kfd *k, unsigned int gpu, uint32_t items, uint32_t he
 	return err;
 }
 
-int kfd_work_launch(struct kfd_work *w, struct kfd_queue *q, uint32_t v,
-		    struct kfd_signal *signal)
+int kfd_work_launch(struct kfd_work *w, struct kfd_queue *q, uint32_t v, struct kfd_signal *signal)
 {
 	struct variant var = variant_of(w, v);
 	struct k_hash_args args = { w->out.va, var.iters, var.seed };

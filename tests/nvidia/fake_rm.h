@@ -23,7 +23,7 @@
 struct fake_object {
 	ino_t file;
 	uint32_t client, handle, parent, cls;
-	uint32_t gpu;			/* of a device */
+	uint32_t gpu; /* of a device */
 	uint64_t slice_us;
 	uint32_t disabled, mode;
 	uint32_t preempts;
@@ -36,13 +36,13 @@ static struct {
 	uint32_t calls;
 	uint32_t disable_calls;
 	uint32_t largest_disable;
-	uint32_t interrupts;		/* so many calls fail with EINTR */
-	ino_t dead_file;		/* calls on it fail with EBADF */
+	uint32_t interrupts; /* so many calls fail with EINTR */
+	ino_t dead_file;     /* calls on it fail with EBADF */
 	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
-	uint32_t fail_times;		/* 0: each call from then on */
-	uint32_t computes;		/* this process does, and no other */
-	bool lists;			/* which classes there are */
+	uint32_t fail_times; /* 0: each call from then on */
+	uint32_t computes;   /* this process does, and no other */
+	bool lists;	     /* which classes there are */
 	char version[64];
 } fake;
 
@@ -60,8 +60,7 @@ static inline int fake_open_ctl(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static inline struct fake_object *fake_find(ino_t file, uint32_t client,
-					    uint32_t handle)
+static inline struct fake_object *fake_find(ino_t file, uint32_t client, uint32_t handle)
 {
 	for (size_t i = 0; i < fake.objects; i++) {
 		struct fake_object *o = &fake.object[i];
@@ -72,9 +71,8 @@ static inline struct fake_object *fake_find(ino_t file, uint32_t client,
 	return NULL;
 }
 
-static inline struct fake_object *fake_add(int fd, uint32_t client,
-					   uint32_t parent, uint32_t handle,
-					   uint32_t cls)
+static inline struct fake_object *fake_add(int fd, uint32_t client, uint32_t parent,
+					   uint32_t handle, uint32_t cls)
 {
 	struct fake_object *o = &fake.object[fake.objects++];
 
@@ -101,8 +99,7 @@ static inline void fake_uuid(uint32_t gpu, uint8_t uuid[16])
 	memset(uuid, 0x10 * (int)(gpu + 1), 16);
 }
 
-static inline uint32_t fake_disable(ino_t file,
-				    const struct gp_rm_disable_channels *d)
+static inline uint32_t fake_disable(ino_t file, const struct gp_rm_disable_channels *d)
 {
 	fake.disable_calls++;
 	if (d->count > fake.largest_disable)
@@ -110,8 +107,7 @@ static inline uint32_t fake_disable(ino_t file,
 	if (d->count > GP_RM_DISABLE_MAX)
 		return GP_RM_ERR_INVALID_ARGUMENT;
 	for (uint32_t i = 0; i < d->count; i++) {
-		struct fake_object *o = fake_find(file, d->client[i],
-						  d->channel[i]);
+		struct fake_object *o = fake_find(file, d->client[i], d->channel[i]);
 
 		if (!o || !gp_rm_class_is_channel(o->cls))
 			return GP_RM_ERR_INVALID_CHANNEL;
@@ -120,11 +116,9 @@ static inline uint32_t fake_disable(ino_t file,
 	return GP_RM_OK;
 }
 
-static inline uint32_t fake_subdevice_gpu(ino_t file,
-					  const struct fake_object *sub)
+static inline uint32_t fake_subdevice_gpu(ino_t file, const struct fake_object *sub)
 {
-	const struct fake_object *device = fake_find(file, sub->client,
-						     sub->parent);
+	const struct fake_object *device = fake_find(file, sub->client, sub->parent);
 
 	return device ? device->gpu : 0;
 }
@@ -177,8 +171,7 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 	case GP_RM_CTRL_GPU_GET_PIDS: {
 		struct gp_rm_get_pids *list = p;
 
-		if (list->id_type != GP_RM_GET_PIDS_CLASS ||
-		    list->id != GP_RM_CLASS_HOPPER_COMPUTE)
+		if (list->id_type != GP_RM_GET_PIDS_CLASS || list->id != GP_RM_CLASS_HOPPER_COMPUTE)
 			return GP_RM_ERR_INVALID_ARGUMENT;
 		list->count = fake.computes ? 2 : 1;
 		list->pid[0] = 1;
@@ -231,8 +224,7 @@ static inline uint32_t fake_alloc(int fd, struct gp_rm_alloc21 *a)
 		a->object = 0xcaf00000u + (uint32_t)fake.objects;
 	o = fake_add(fd, a->client, a->parent, a->object, a->cls);
 	if (a->cls == GP_RM_CLASS_DEVICE)
-		o->gpu = ((struct gp_rm_device_params *)(uintptr_t)a->params)
-				 ->device_id;
+		o->gpu = ((struct gp_rm_device_params *)(uintptr_t)a->params)->device_id;
 	return GP_RM_OK;
 }
 
@@ -246,8 +238,7 @@ static inline uint32_t fake_free(int fd, const struct gp_rm_free *f)
 	if (f->object != f->client)
 		return GP_RM_ERR_NOT_SUPPORTED;
 	for (size_t i = 0; i < fake.objects; i++)
-		if (fake.object[i].file != file ||
-		    fake.object[i].client != f->client)
+		if (fake.object[i].file != file || fake.object[i].client != f->client)
 			fake.object[kept++] = fake.object[i];
 	fake.objects = kept;
 	return GP_RM_OK;
@@ -334,8 +325,7 @@ static inline struct gp_nv_device *fake_device(uint32_t gpu)
 	struct gp_device *dev = NULL;
 
 	fake_uuid(gpu, id.uuid);
-	if (gp_nv_device_open(&fake_transport, gp_nv_ops(&fake_transport), &id,
-			      &dev))
+	if (gp_nv_device_open(&fake_transport, gp_nv_ops(&fake_transport), &id, &dev))
 		return NULL;
 	return gp_nv_of(gp_nv_device, dev);
 }
@@ -345,14 +335,12 @@ static inline struct gp_nv_device *fake_device(uint32_t gpu)
  * subdevice (once), some other objects, a compute group with 8 channels and
  * three copy groups with 4. Returns the handle after the last.
  */
-static inline uint32_t fake_context(int fd, uint32_t client, uint32_t gpu,
-				    uint32_t at)
+static inline uint32_t fake_context(int fd, uint32_t client, uint32_t gpu, uint32_t at)
 {
 	uint32_t device = 0, tsg, channel;
 
 	for (size_t i = 0; i < fake.objects; i++)
-		if (fake.object[i].client == client &&
-		    fake.object[i].cls == GP_RM_CLASS_DEVICE &&
+		if (fake.object[i].client == client && fake.object[i].cls == GP_RM_CLASS_DEVICE &&
 		    fake.object[i].gpu == gpu)
 			device = fake.object[i].handle;
 	if (!device) {
@@ -365,17 +353,14 @@ static inline uint32_t fake_context(int fd, uint32_t client, uint32_t gpu,
 	at += 7;
 	for (int g = 0; g < 4; g++) {
 		tsg = at++;
-		fake_add(fd, client, device, tsg, GP_RM_CLASS_CHANNEL_GROUP)
-			->slice_us = g ? 1024 : 2048;
+		fake_add(fd, client, device, tsg, GP_RM_CLASS_CHANNEL_GROUP)->slice_us = g ? 1024 :
+											     2048;
 		for (int c = 0; c < (g ? 4 : 8); c++) {
 			channel = at++;
-			fake_add(fd, client, tsg, channel,
-				 GP_RM_CLASS_HOPPER_CHANNEL);
+			fake_add(fd, client, tsg, channel, GP_RM_CLASS_HOPPER_CHANNEL);
 			if (!g)
-				fake_add(fd, client, channel, at++,
-					 GP_RM_CLASS_HOPPER_COMPUTE);
-			fake_add(fd, client, channel, at++,
-				 GP_RM_CLASS_HOPPER_COPY);
+				fake_add(fd, client, channel, at++, GP_RM_CLASS_HOPPER_COMPUTE);
+			fake_add(fd, client, channel, at++, GP_RM_CLASS_HOPPER_COPY);
 		}
 	}
 	return at;

@@ -35,9 +35,8 @@ static void row(const char *what, int r, uint64_t ns, const char *more)
 {
 	uint32_t status = gp_nv_last_status();
 
-	printf("%-26s %-5s %8.1f us  rm 0x%02x %-22s %s\n", what,
-	       r ? "FAIL" : "ok", (double)ns / 1000.0, status,
-	       status ? gp_nv_status_name(status) : "", more);
+	printf("%-26s %-5s %8.1f us  rm 0x%02x %-22s %s\n", what, r ? "FAIL" : "ok",
+	       (double)ns / 1000.0, status, status ? gp_nv_status_name(status) : "", more);
 	if (r) {
 		printf("%26s errno %d: %s\n", "", -r, strerror(-r));
 		failures++;
@@ -45,15 +44,15 @@ static void row(const char *what, int r, uint64_t ns, const char *more)
 	fflush(stdout);
 }
 
-#define STEP(what, call, ...) \
-	do { \
-		char more_[256] = ""; \
-		uint64_t t0_ = wall_ns(); \
-		int r_ = (int)(call); \
-		uint64_t t1_ = wall_ns(); \
-		if (!r_) \
+#define STEP(what, call, ...)                                            \
+	do {                                                             \
+		char more_[256] = "";                                    \
+		uint64_t t0_ = wall_ns();                                \
+		int r_ = (int)(call);                                    \
+		uint64_t t1_ = wall_ns();                                \
+		if (!r_)                                                 \
 			snprintf(more_, sizeof(more_), " " __VA_ARGS__); \
-		row(what, r_, t1_ - t0_, more_); \
+		row(what, r_, t1_ - t0_, more_);                         \
 	} while (0)
 
 /* ---- CUDA ----------------------------------------------------------------------- */
@@ -113,9 +112,7 @@ static pid_t bystander(int *hold_open)
 
 static const char *kind_name(enum gp_group_kind kind)
 {
-	return kind == GP_GROUP_COMPUTE ? "compute" :
-	       kind == GP_GROUP_COPY	? "copy" :
-					  "?";
+	return kind == GP_GROUP_COMPUTE ? "compute" : kind == GP_GROUP_COPY ? "copy" : "?";
 }
 
 static struct gp_group *show_groups(const struct gp_group_list *list)
@@ -131,17 +128,16 @@ static struct gp_group *show_groups(const struct gp_group_list *list)
 		printf("  group %08x pid %d %-7s client %08x device %08x "
 		       "subdevice %08x tsg %08x engine 0x%x channels %u "
 		       "(first %08x) slice %s%llu us\n",
-		       g->id, (int)g->pid, kind_name(g->kind), n->client,
-		       n->device, n->subdevice, n->tsg, n->engine, g->channels,
-		       n->channel[0], r ? "? " : "", (unsigned long long)us);
+		       g->id, (int)g->pid, kind_name(g->kind), n->client, n->device, n->subdevice,
+		       n->tsg, n->engine, g->channels, n->channel[0], r ? "? " : "",
+		       (unsigned long long)us);
 		if (g->kind == GP_GROUP_COMPUTE && !compute)
 			compute = g;
 	}
 	return compute;
 }
 
-static void scan(struct gp_device *dev, pid_t pid, const char *what,
-		 struct gp_group_list *list)
+static void scan(struct gp_device *dev, pid_t pid, const char *what, struct gp_group_list *list)
 {
 	struct gp_nv_scan_stat s;
 	uint64_t t0 = wall_ns();
@@ -150,8 +146,8 @@ static void scan(struct gp_device *dev, pid_t pid, const char *what,
 
 	row(what, r, t1 - t0, "");
 	printf("  files %u clients %u calls %u objects %u groups %u classes: "
-	       "channel %04x compute %04x copy %04x\n", s.files, s.clients,
-	       s.calls, s.objects, s.groups, s.channel_class, s.compute_class,
+	       "channel %04x compute %04x copy %04x\n",
+	       s.files, s.clients, s.calls, s.objects, s.groups, s.channel_class, s.compute_class,
 	       s.copy_class);
 }
 
@@ -160,19 +156,17 @@ static void group_ops(struct gp_group *g)
 	const struct gp_hal_ops *ops = g->dev->ops;
 	uint64_t old = 0, us = 0;
 
-	STEP("get_slice", ops->get_slice(g, &old), "%llu us",
-	     (unsigned long long)old);
+	STEP("get_slice", ops->get_slice(g, &old), "%llu us", (unsigned long long)old);
 	STEP("set_slice 200", ops->set_slice(g, 200));
 	STEP("get_slice again", ops->get_slice(g, &us), "%llu us (want 200)",
 	     (unsigned long long)us);
 	STEP("set_slice 5 s", ops->set_slice(g, 5000000));
-	STEP("get_slice again", ops->get_slice(g, &us),
-	     "%llu us (want 5000000)", (unsigned long long)us);
+	STEP("get_slice again", ops->get_slice(g, &us), "%llu us (want 5000000)",
+	     (unsigned long long)us);
 	STEP("set_slice 1", ops->set_slice(g, 1));
 	STEP("set_slice back", ops->set_slice(g, old ? old : 2048));
 	STEP("set_preempt_mode CTA", ops->set_preempt_mode(g, GP_PREEMPT_BLOCK));
-	STEP("set_preempt_mode CILP",
-	     ops->set_preempt_mode(g, GP_PREEMPT_INSTRUCTION));
+	STEP("set_preempt_mode CILP", ops->set_preempt_mode(g, GP_PREEMPT_INSTRUCTION));
 	STEP("suspend", ops->suspend(&g, 1));
 	STEP("suspend again", ops->suspend(&g, 1));
 	STEP("resume", ops->resume(&g, 1));
@@ -224,19 +218,15 @@ static void holds(struct gp_device *dev, void *ctx)
 		qsort(took, ROUNDS, sizeof(took[0]), compare);
 		qsort(released, ROUNDS, sizeof(released[0]), compare);
 		printf("  hold p50 %.1f max %.1f us, release p50 %.2f max %.2f us\n",
-		       (double)took[ROUNDS / 2] / 1e3,
-		       (double)took[ROUNDS - 1] / 1e3,
-		       (double)released[ROUNDS / 2] / 1e3,
-		       (double)released[ROUNDS - 1] / 1e3);
+		       (double)took[ROUNDS / 2] / 1e3, (double)took[ROUNDS - 1] / 1e3,
+		       (double)released[ROUNDS / 2] / 1e3, (double)released[ROUNDS - 1] / 1e3);
 	}
 	STEP("hold_stat", ops->hold_stat(hold, &st),
-	     "seq %llu switch %.1f us held %.1f us expired %llu",
-	     (unsigned long long)st.seq, (double)st.switch_ns / 1e3,
-	     (double)st.held_ns / 1e3, (unsigned long long)st.expired);
+	     "seq %llu switch %.1f us held %.1f us expired %llu", (unsigned long long)st.seq,
+	     (double)st.switch_ns / 1e3, (double)st.held_ns / 1e3, (unsigned long long)st.expired);
 	STEP("hold to its limit (1 ms)", ops->hold(hold, 1000000));
 	sleep_ns(5000000);
-	STEP("hold_stat", ops->hold_stat(hold, &st),
-	     "expired %llu (want 1) switch %.1f (want 0)",
+	STEP("hold_stat", ops->hold_stat(hold, &st), "expired %llu (want 1) switch %.1f (want 0)",
 	     (unsigned long long)st.expired, (double)st.switch_ns / 1e3);
 	STEP("hold after that", ops->hold(hold, 1000000));
 	STEP("hold while held", ops->hold(hold, 1000000) == -EBUSY ? 0 : -EIO);
@@ -291,16 +281,13 @@ static void log_second(struct gp_device *dev, void *ctx, struct gp_group *g)
 	printf("  log: %llu starts, %llu ends, %llu lost over %.1f ms; last pid "
 	       "seen %d (ours %d); last record %.3f ms behind CLOCK_REALTIME; "
 	       "worst read %.1f us\n",
-	       (unsigned long long)count[GP_SWITCH_START],
-	       (unsigned long long)count[GP_SWITCH_END],
-	       (unsigned long long)count[GP_SWITCH_LOST],
-	       (double)(last - first) / 1e6, pid, (int)getpid(),
-	       ((double)wall.tv_sec * 1e9 + (double)wall.tv_nsec - (double)last) /
-		       1e6,
+	       (unsigned long long)count[GP_SWITCH_START], (unsigned long long)count[GP_SWITCH_END],
+	       (unsigned long long)count[GP_SWITCH_LOST], (double)(last - first) / 1e6, pid,
+	       (int)getpid(),
+	       ((double)wall.tv_sec * 1e9 + (double)wall.tv_nsec - (double)last) / 1e6,
 	       (double)worst / 1e3);
 	if (g)
-		STEP("usage", ops->usage(g, &busy), "%.3f ms busy",
-		     (double)busy / 1e6);
+		STEP("usage", ops->usage(g, &busy), "%.3f ms busy", (double)busy / 1e6);
 	ops->hold_destroy(hold);
 	ops->log_close(log);
 }
@@ -314,8 +301,7 @@ static void slot(struct gp_device *dev)
 	STEP("slot", dev->ops->slot(dev, &place));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place.fd);
 	if (readlink(path, target, sizeof(target) - 1) > 0)
-		printf("  lock on byte %llu of %s\n",
-		       (unsigned long long)place.offset, target);
+		printf("  lock on byte %llu of %s\n", (unsigned long long)place.offset, target);
 	if (place.fd >= 0)
 		close(place.fd);
 	STEP("slot_try", gp_slot_try(dev, &one));
@@ -333,9 +319,8 @@ static void show_device(struct gp_device *dev)
 	char uuid[48];
 
 	gp_uuid_format(id->uuid, uuid, sizeof(uuid));
-	printf("  %s: %s %s %04x:%02x:%02x.%x minor %u\n", dev->ops->name,
-	       id->name, uuid, id->pci_domain, id->pci_bus, id->pci_dev,
-	       id->pci_fn, id->minor);
+	printf("  %s: %s %s %04x:%02x:%02x.%x minor %u\n", dev->ops->name, id->name, uuid,
+	       id->pci_domain, id->pci_bus, id->pci_dev, id->pci_fn, id->minor);
 }
 
 int main(int argc, char **argv)
@@ -349,16 +334,14 @@ int main(int argc, char **argv)
 	int stay = -1;
 	pid_t pid = bystander(&stay);
 
-	STEP("gp_device_open", gp_device_open(argc > 1 ? argv[1] : NULL, &dev,
-					      why, sizeof(why)));
+	STEP("gp_device_open", gp_device_open(argc > 1 ? argv[1] : NULL, &dev, why, sizeof(why)));
 	if (!dev) {
 		printf("%s\n", why);
 		return 1;
 	}
 	show_device(dev);
 	t = gp_nv_of(gp_nv_device, dev)->t;
-	STEP("driver version", gp_nv_driver_version(t, version, sizeof(version)),
-	     "%s", version);
+	STEP("driver version", gp_nv_driver_version(t, version, sizeof(version)), "%s", version);
 	STEP("cuCtxCreate", context_make(&ctx));
 	scan(dev, 0, "scan, own process", &own);
 	compute = show_groups(&own);

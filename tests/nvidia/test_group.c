@@ -31,8 +31,7 @@ static void teardown(void)
 
 static uint32_t disabled(const struct gp_group *group)
 {
-	const struct gp_nv_group *g = (const struct gp_nv_group *)(const void *)
-		group;
+	const struct gp_nv_group *g = (const struct gp_nv_group *)(const void *)group;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < group->channels; i++)
@@ -85,15 +84,11 @@ static void test_mode(void **state)
 
 	setup(1);
 	g = gp_nv_of(gp_nv_group, list.group[0]);
-	assert_int_equal(gp_nv_set_preempt_mode(list.group[0],
-						GP_PREEMPT_INSTRUCTION), 0);
+	assert_int_equal(gp_nv_set_preempt_mode(list.group[0], GP_PREEMPT_INSTRUCTION), 0);
 	assert_int_equal(fake_find(fake_ino(ctl), g->client, g->channel[0])->mode,
 			 GP_RM_PREEMPT_CILP);
-	assert_int_equal(gp_nv_set_preempt_mode(list.group[1], GP_PREEMPT_BLOCK),
-			 -EOPNOTSUPP);
-	assert_int_equal(gp_nv_set_preempt_mode(list.group[0],
-						(enum gp_preempt_mode)9),
-			 -EINVAL);
+	assert_int_equal(gp_nv_set_preempt_mode(list.group[1], GP_PREEMPT_BLOCK), -EOPNOTSUPP);
+	assert_int_equal(gp_nv_set_preempt_mode(list.group[0], (enum gp_preempt_mode)9), -EINVAL);
 	teardown();
 }
 
@@ -115,7 +110,7 @@ static void test_preempt(void **state)
 
 static void test_suspend_in_one_call(void **state)
 {
-	setup(3);	/* 3 * 20 channels */
+	setup(3); /* 3 * 20 channels */
 	assert_int_equal(gp_nv_suspend(list.group, list.count), 0);
 	assert_int_equal(fake.disable_calls, 1);
 	assert_int_equal(all_disabled(), 60);
@@ -130,7 +125,7 @@ static void test_suspend_in_one_call(void **state)
 
 static void test_suspend_beyond_one_call(void **state)
 {
-	setup(8);	/* 160 channels */
+	setup(8); /* 160 channels */
 	assert_int_equal(gp_nv_suspend(list.group, list.count), 0);
 	assert_int_equal(all_disabled(), 160);
 	assert_int_equal(fake.disable_calls, 3);

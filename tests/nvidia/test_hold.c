@@ -15,24 +15,23 @@
 static struct {
 	struct gp_nv_hold_params queue[QUEUE];
 	size_t queued, ran;
-	size_t written;			/* behind so many of them */
-	uint32_t *behind;		/* where */
-	uint32_t behind_at_launch;	/* what it was then, of the last one */
-	uint64_t write_at_ns;		/* a write that is late: when it is done */
-	uint64_t tick_ns;		/* between two looks at the clock */
+	size_t written;		   /* behind so many of them */
+	uint32_t *behind;	   /* where */
+	uint32_t behind_at_launch; /* what it was then, of the last one */
+	uint64_t write_at_ns;	   /* a write that is late: when it is done */
+	uint64_t tick_ns;	   /* between two looks at the clock */
 	void *current;
 	int push_error, launch_error;
 	unsigned int calls, fail_at;
 	uint8_t uuid[16];
-	int modules, streams, hosts;	/* alive */
-	char apps_stream;		/* by its address */
-	unsigned int written_behind;	/* in that one .. */
-	uint64_t behind_at;		/* .. the last one there */
+	int modules, streams, hosts; /* alive */
+	char apps_stream;	     /* by its address */
+	unsigned int written_behind; /* in that one .. */
+	uint64_t behind_at;	     /* .. the last one there */
 	void *host;
 } cu;
 
-static void kernel(const struct gp_nv_hold_params *p, uint64_t start_ns,
-		   uint64_t release_ns)
+static void kernel(const struct gp_nv_hold_params *p, uint64_t start_ns, uint64_t release_ns)
 {
 	struct gp_nv_hold_stamp *s = (void *)(uintptr_t)p->stamp;
 	const uint32_t *word = (const void *)(uintptr_t)p->word;
@@ -187,10 +186,9 @@ static bool failing(void)
 	return cu.launch_error && cu.calls++ == cu.fail_at;
 }
 
-static int f_launch(void *function, unsigned int gx, unsigned int gy,
-		    unsigned int gz, unsigned int bx, unsigned int by,
-		    unsigned int bz, unsigned int shared_bytes, void *stream,
-		    void **params, void **extra)
+static int f_launch(void *function, unsigned int gx, unsigned int gy, unsigned int gz,
+		    unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared_bytes,
+		    void *stream, void **params, void **extra)
 {
 	struct gp_nv_hold_params *p = &cu.queue[cu.queued % QUEUE];
 
@@ -233,16 +231,22 @@ static int f_write(void *stream, uint64_t at, uint32_t value, unsigned int flags
 static int fake_cuda(struct gp_nv_cuda *c)
 {
 	*c = (struct gp_nv_cuda){
-		.ctx_get_current = f_get_current, .ctx_push = f_push,
-		.ctx_pop = f_pop, .ctx_get_device = f_device,
-		.ctx_priorities = f_priorities, .device_uuid = f_uuid,
+		.ctx_get_current = f_get_current,
+		.ctx_push = f_push,
+		.ctx_pop = f_pop,
+		.ctx_get_device = f_device,
+		.ctx_priorities = f_priorities,
+		.device_uuid = f_uuid,
 		.host_alloc = f_host_alloc,
 		.host_device_pointer = f_device_pointer,
-		.host_free = f_host_free, .module_load = f_module_load,
-		.module_unload = f_module_unload, .module_function = f_function,
+		.host_free = f_host_free,
+		.module_load = f_module_load,
+		.module_unload = f_module_unload,
+		.module_function = f_function,
 		.stream_create = f_stream_create,
 		.stream_destroy = f_stream_destroy,
-		.stream_synchronize = f_synchronize, .launch = f_launch,
+		.stream_synchronize = f_synchronize,
+		.launch = f_launch,
 		.stream_write32 = f_write,
 	};
 	return 0;
@@ -264,8 +268,8 @@ static void setup(void)
 	dev->t = &transport;
 	fake_uuid(0, cu.uuid);
 	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &hold), 0);
-	assert_null(cu.current);	/* the thread's own is as it was */
-	assert_int_equal(cu.ran, 1);	/* warmed up, and through */
+	assert_null(cu.current);     /* the thread's own is as it was */
+	assert_int_equal(cu.ran, 1); /* warmed up, and through */
 }
 
 static void teardown(void)
@@ -322,7 +326,7 @@ static void test_behind_what_is_queued(void **state)
 	assert_null(cu.current);
 	hold_once(170000);
 	assert_int_equal(stat_now().switch_ns, 170000);
-	cu.launch_error = 400;			/* CUDA_ERROR_INVALID_HANDLE */
+	cu.launch_error = 400; /* CUDA_ERROR_INVALID_HANDLE */
 	cu.fail_at = cu.calls;
 	assert_true(gp_nv_hold_queued(hold, &cu.apps_stream) < 0);
 	assert_null(cu.current);
@@ -430,7 +434,7 @@ static void test_released_before_it_ran(void **state)
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	assert_int_equal(gp_nv_release(hold), 0);
 	run_one(500, 500);
-	assert_int_equal(stat_now().switch_ns, 0);	/* nothing was measured */
+	assert_int_equal(stat_now().switch_ns, 0); /* nothing was measured */
 	assert_int_equal(stat_now().missed_ns, 0);
 	hold_once(170000);
 	assert_int_equal(stat_now().missed_ns, 0);
@@ -527,8 +531,7 @@ static void test_wrong_contexts(void **state)
 	setup();
 	assert_int_equal(gp_nv_hold_create(&dev->base, NULL, &other), -ENXIO);
 	cu.uuid[0] ^= 1;
-	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &other),
-			 -ENODEV);
+	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &other), -ENODEV);
 	assert_null(other);
 	assert_null(cu.current);
 	gp_nv_hold_destroy(NULL);

@@ -39,7 +39,7 @@ static void test_reads_in_order(void **state)
 	struct gp_switch_record rec[8];
 	struct gp_nv_ring ring;
 
-	start(65534);		/* the sequence number wraps */
+	start(65534); /* the sequence number wraps */
 	gp_nv_ring_init(&ring, &header, record, SIZE);
 	assert_int_equal(gp_nv_ring_read(&ring, rec, 8), 0);
 	put(GP_RM_FECS_TAG_SIMPLE_START, 42, 1000);
@@ -52,7 +52,7 @@ static void test_reads_in_order(void **state)
 	assert_int_equal(rec[0].time_ns, 1000);
 	assert_int_equal(rec[1].kind, GP_SWITCH_END);
 	assert_int_equal(gp_nv_ring_read(&ring, rec, 8), 1);
-	assert_int_equal(rec[0].pid, 0);	/* a kernel client is nobody */
+	assert_int_equal(rec[0].pid, 0); /* a kernel client is nobody */
 	assert_int_equal(gp_nv_ring_read(&ring, rec, 8), 0);
 }
 
@@ -99,8 +99,7 @@ static void test_overrun(void **state)
 	put(GP_RM_FECS_TAG_SIMPLE_START, 1, 1);
 	assert_int_equal(gp_nv_ring_read(&ring, rec, 64), 1);
 	for (uint64_t i = 0; i < 50; i++)
-		put(i % 2 ? GP_RM_FECS_TAG_SIMPLE_START :
-			    GP_RM_FECS_TAG_SIMPLE_END, 1, 10 + i);
+		put(i % 2 ? GP_RM_FECS_TAG_SIMPLE_START : GP_RM_FECS_TAG_SIMPLE_END, 1, 10 + i);
 	n = gp_nv_ring_read(&ring, rec, 64);
 	/* 15 of the 50 are left, and one record tells of the other 35. */
 	assert_int_equal(n, SIZE);

@@ -8,16 +8,11 @@
 static void test_request_numbers(void **state)
 {
 	/* As seen on the wire (nv_escape.h with the sizes of nvos.h). */
-	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control),
-			 0xc020462aul);
-	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21),
-			 0xc020462bul);
-	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64),
-			 0xc030462bul);
-	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free),
-			 0xc0104629ul);
-	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_MAP_MEMORY, gp_rm_map_memory),
-			 0xc038464eul);
+	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), 0xc020462aul);
+	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), 0xc020462bul);
+	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64), 0xc030462bul);
+	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), 0xc0104629ul);
+	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_MAP_MEMORY, gp_rm_map_memory), 0xc038464eul);
 }
 
 static void test_status_becomes_errno(void **state)
@@ -41,9 +36,9 @@ static void test_refusal_keeps_its_status(void **state)
 
 	fake_reset();
 	fd = fake_open_ctl();
-	assert_int_equal(gp_nv_control(&fake_transport, fd, 1, 1,
-				       GP_RM_CTRL_TSG_GET_TIMESLICE, &slice,
-				       sizeof(slice)), -ESRCH);
+	assert_int_equal(gp_nv_control(&fake_transport, fd, 1, 1, GP_RM_CTRL_TSG_GET_TIMESLICE,
+				       &slice, sizeof(slice)),
+			 -ESRCH);
 	assert_int_equal(gp_nv_last_status(), GP_RM_ERR_INVALID_CLIENT);
 	close(fd);
 }
@@ -72,8 +67,7 @@ static void test_close_frees_the_client(void **state)
 	fake_reset();
 	assert_int_equal(gp_nv_client_open(&fake_transport, &c), 0);
 	assert_true(gp_nv_fd_marked(c.fd));
-	assert_int_equal(gp_nv_alloc(&c, c.handle, GP_RM_CLASS_DEVICE, &dp,
-				     &device), 0);
+	assert_int_equal(gp_nv_alloc(&c, c.handle, GP_RM_CLASS_DEVICE, &dp, &device), 0);
 	assert_int_equal(fake.objects, 2);
 	/* The child of a fork closes its copy and leaves ours alone. */
 	pid = fork();
@@ -116,8 +110,7 @@ static void test_old_driver_opens_no_device(void **state)
 	fake_reset();
 	strcpy(fake.version, "525.1.2");
 	fake_uuid(0, id.uuid);
-	assert_int_equal(gp_nv_device_open(&fake_transport,
-					   gp_nv_ops(&fake_transport), &id, &dev),
+	assert_int_equal(gp_nv_device_open(&fake_transport, gp_nv_ops(&fake_transport), &id, &dev),
 			 -EOPNOTSUPP);
 	assert_null(dev);
 }

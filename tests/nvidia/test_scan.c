@@ -15,8 +15,7 @@ static struct gp_nv_group *at(const struct gp_group_list *list, size_t i)
 	return gp_nv_of(gp_nv_group, list->group[i]);
 }
 
-static size_t count_kind(const struct gp_group_list *list,
-			 enum gp_group_kind kind)
+static size_t count_kind(const struct gp_group_list *list, enum gp_group_kind kind)
 {
 	size_t n = 0;
 
@@ -63,7 +62,7 @@ static void test_finds_the_groups_of_a_context(void **state)
 	assert_int_equal(stat.clients, 1);
 	assert_int_equal(stat.compute_class, GP_RM_CLASS_HOPPER_COMPUTE);
 	gp_group_list_put(&list);
-	assert_int_equal(open_fds(), before);	/* no file is kept */
+	assert_int_equal(open_fds(), before); /* no file is kept */
 	dev->base.ops->close(&dev->base);
 	close(fd);
 }
@@ -203,7 +202,7 @@ static void test_gone_process(void **state)
 /* Another process that has a context, whose file nobody else has open. */
 struct other {
 	pid_t pid;
-	int fd;			/* its file's number */
+	int fd; /* its file's number */
 	ino_t ino;
 };
 
@@ -331,8 +330,7 @@ static void test_groups_of_the_dead_are_gone(void **state)
 	assert_int_equal(gp_nv_set_slice(list.group[0], 77), -ESRCH);
 	assert_int_equal(gp_nv_get_slice(list.group[0], &us), -ESRCH);
 	assert_int_equal(us, 5);
-	assert_int_equal(gp_nv_set_preempt_mode(list.group[0],
-						GP_PREEMPT_BLOCK), -ESRCH);
+	assert_int_equal(gp_nv_set_preempt_mode(list.group[0], GP_PREEMPT_BLOCK), -ESRCH);
 	assert_int_equal(gp_nv_preempt(list.group[0]), -ESRCH);
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ESRCH);
 	assert_int_equal(gp_nv_resume(list.group, list.count), -ESRCH);
@@ -561,7 +559,7 @@ static void test_only_who_computes_is_looked_for_long(void **state)
 	assert_int_equal(found(dev, &o, &calls), 0);
 	assert_true(calls < 500);
 	fake.computes = (uint32_t)o.pid;
-	poll(NULL, 0, 25);		/* what RM said is believed for a while */
+	poll(NULL, 0, 25); /* what RM said is believed for a while */
 	assert_int_equal(found(dev, &o, &calls), 4);
 	assert_true(calls > 2000);
 	/* A driver that does not say. */
@@ -588,8 +586,7 @@ static void test_who_computes_is_known(void **state)
 		o = other_start();
 		dev = fake_device(0);
 		fake.computes = (uint32_t)o.pid;
-		assert_int_equal(dev->base.ops->computes(&dev->base, o.pid),
-				 lists ? 1 : -EAGAIN);
+		assert_int_equal(dev->base.ops->computes(&dev->base, o.pid), lists ? 1 : -EAGAIN);
 		other_groups(dev, &o, &list);
 		gp_group_list_put(&list);
 		assert_int_equal(found(dev, &o, &calls), 4);

@@ -29,42 +29,35 @@ static void on_gone(void *arg, struct gp_group *group)
 	gone++;
 }
 
-static const struct gp_track_ops ops = { .group_ready = on_ready,
-					    .group_gone = on_gone };
+static const struct gp_track_ops ops = { .group_ready = on_ready, .group_gone = on_gone };
 
 /* Make it in the fake, and let the tracker see the call go by. */
-static uint32_t alloc(int fd, uint32_t client, uint32_t parent, uint32_t cls,
-		      uint32_t handle, uint32_t engine, bool long_form)
+static uint32_t alloc(int fd, uint32_t client, uint32_t parent, uint32_t cls, uint32_t handle,
+		      uint32_t engine, bool long_form)
 {
 	struct gp_rm_channel_group_params group = { .engine = engine };
 	struct gp_rm_device_params device = { 0 };
-	struct gp_rm_alloc21 a = { .client = client, .parent = parent,
-				   .object = handle, .cls = cls };
-	struct gp_rm_alloc64 l = { .client = client, .parent = parent,
-				   .cls = cls };
+	struct gp_rm_alloc21 a = {
+		.client = client, .parent = parent, .object = handle, .cls = cls
+	};
+	struct gp_rm_alloc64 l = { .client = client, .parent = parent, .cls = cls };
 
-	a.params = cls == GP_RM_CLASS_DEVICE ? (uintptr_t)&device :
-					       (uintptr_t)&group;
-	assert_int_equal(fake_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC,
-						      gp_rm_alloc21), &a), 0);
+	a.params = cls == GP_RM_CLASS_DEVICE ? (uintptr_t)&device : (uintptr_t)&group;
+	assert_int_equal(fake_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a), 0);
 	l.object = a.object;
 	l.params = a.params;
 	errno = ENOTTY;
 	if (long_form)
-		gp_nv_track_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC,
-						    gp_rm_alloc64), &l, 0);
+		gp_nv_track_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64), &l, 0);
 	else
-		gp_nv_track_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC,
-						    gp_rm_alloc21), &a, 0);
-	assert_int_equal(errno, ENOTTY);	/* preserved */
+		gp_nv_track_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a, 0);
+	assert_int_equal(errno, ENOTTY); /* preserved */
 	return a.object;
 }
 
-static void free_object(int fd, uint32_t client, uint32_t handle,
-			uint32_t status)
+static void free_object(int fd, uint32_t client, uint32_t handle, uint32_t status)
 {
-	struct gp_rm_free f = { .client = client, .object = handle,
-				.status = status };
+	struct gp_rm_free f = { .client = client, .object = handle, .status = status };
 
 	gp_nv_track_ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_FREE, gp_rm_free), &f, 0);
 }
@@ -90,21 +83,17 @@ static struct made make(bool long_form)
 	struct made m = { .fd = fake_open_ctl() };
 
 	m.client = fake_client(m.fd);
-	m.device = alloc(m.fd, m.client, m.client, GP_RM_CLASS_DEVICE,
-			 0x5c000001, 0, long_form);
-	m.subdevice = alloc(m.fd, m.client, m.device, GP_RM_CLASS_SUBDEVICE,
-			    0x5c000002, 0, long_form);
-	alloc(m.fd, m.client, m.device, GP_RM_CLASS_MEMORY_SYSTEM, 0x5c000003, 0,
-	      long_form);
-	m.compute = alloc(m.fd, m.client, m.device, GP_RM_CLASS_CHANNEL_GROUP,
-			  0x5c000004, GP_RM_ENGINE_GRAPHICS0, long_form);
-	alloc(m.fd, m.client, m.compute, GP_RM_CLASS_HOPPER_CHANNEL, 0x5c000005,
-	      0, long_form);
+	m.device = alloc(m.fd, m.client, m.client, GP_RM_CLASS_DEVICE, 0x5c000001, 0, long_form);
+	m.subdevice =
+		alloc(m.fd, m.client, m.device, GP_RM_CLASS_SUBDEVICE, 0x5c000002, 0, long_form);
+	alloc(m.fd, m.client, m.device, GP_RM_CLASS_MEMORY_SYSTEM, 0x5c000003, 0, long_form);
+	m.compute = alloc(m.fd, m.client, m.device, GP_RM_CLASS_CHANNEL_GROUP, 0x5c000004,
+			  GP_RM_ENGINE_GRAPHICS0, long_form);
+	alloc(m.fd, m.client, m.compute, GP_RM_CLASS_HOPPER_CHANNEL, 0x5c000005, 0, long_form);
 	alloc(m.fd, m.client, m.compute, 0xc96f, 0x5c000006, 0, long_form);
-	m.copy = alloc(m.fd, m.client, m.device, GP_RM_CLASS_CHANNEL_GROUP,
-		       0x5c000007, GP_RM_ENGINE_COPY0 + 2, long_form);
-	alloc(m.fd, m.client, m.copy, GP_RM_CLASS_HOPPER_CHANNEL, 0x5c000008, 0,
-	      long_form);
+	m.copy = alloc(m.fd, m.client, m.device, GP_RM_CLASS_CHANNEL_GROUP, 0x5c000007,
+		       GP_RM_ENGINE_COPY0 + 2, long_form);
+	alloc(m.fd, m.client, m.copy, GP_RM_CLASS_HOPPER_CHANNEL, 0x5c000008, 0, long_form);
 	return m;
 }
 
@@ -146,8 +135,7 @@ static void test_not_started(void **state)
 	assert_int_equal(list.count, 3);
 	assert_int_equal(gp_nv_control_files(&dev->base, NULL, NULL, 0), -ENOENT);
 	dev->base.ops->close(&dev->base);
-	assert_int_equal(gp_nv_track_start_over(&fake_transport, &ops, NULL),
-			 0);
+	assert_int_equal(gp_nv_track_start_over(&fake_transport, &ops, NULL), 0);
 	assert_int_equal(gp_nv_track_start(&ops, NULL), -EALREADY);
 }
 
@@ -203,8 +191,9 @@ static void test_free_of_the_client(void **state)
 
 static void test_what_does_not_concern_it(void **state)
 {
-	struct gp_rm_alloc21 a = { .client = 1, .parent = 1, .object = 2,
-				   .cls = GP_RM_CLASS_CHANNEL_GROUP };
+	struct gp_rm_alloc21 a = {
+		.client = 1, .parent = 1, .object = 2, .cls = GP_RM_CLASS_CHANNEL_GROUP
+	};
 	struct gp_nv_device *dev;
 	char junk[256];
 
@@ -212,33 +201,28 @@ static void test_what_does_not_concern_it(void **state)
 	dev = fake_device(0);
 	memset(junk, 0xff, sizeof(junk));
 	/* The call failed; RM refused; another driver's number; odd sizes. */
-	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a,
-			  -1);
+	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a, -1);
 	a.status = GP_RM_ERR_INVALID_CLASS;
 	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a, 0);
-	gp_nv_track_ioctl(0, _IOWR('T', GP_RM_ESC_ALLOC, struct gp_rm_alloc21),
-			  junk, 0);
+	gp_nv_track_ioctl(0, _IOWR('T', GP_RM_ESC_ALLOC, struct gp_rm_alloc21), junk, 0);
 	for (unsigned int bytes = 0; bytes < 64; bytes++)
-		if (bytes != sizeof(struct gp_rm_alloc21) &&
-		    bytes != sizeof(struct gp_rm_alloc64))
-			gp_nv_track_ioctl(0, GP_RM_REQUEST_BYTES(GP_RM_ESC_ALLOC,
-								 bytes),
-					  junk, 0);
-	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), NULL,
-			  0);
+		if (bytes != sizeof(struct gp_rm_alloc21) && bytes != sizeof(struct gp_rm_alloc64))
+			gp_nv_track_ioctl(0, GP_RM_REQUEST_BYTES(GP_RM_ESC_ALLOC, bytes), junk, 0);
+	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), NULL, 0);
 	assert_int_equal(known(dev), 0);
 	dev->base.ops->close(&dev->base);
 }
 
 /* libcuda's last step on group @tsg, in the fake and past the tracker. */
-static void set_slice(const struct made *m, uint32_t tsg, uint64_t us,
-		      uint32_t status)
+static void set_slice(const struct made *m, uint32_t tsg, uint64_t us, uint32_t status)
 {
 	struct gp_rm_tsg_timeslice slice = { .us = us };
 	struct gp_rm_control c = {
-		.client = m->client, .object = tsg,
+		.client = m->client,
+		.object = tsg,
 		.cmd = GP_RM_CTRL_TSG_SET_TIMESLICE,
-		.params = (uintptr_t)&slice, .params_size = sizeof(slice),
+		.params = (uintptr_t)&slice,
+		.params_size = sizeof(slice),
 	};
 	unsigned long request = GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control);
 
@@ -262,8 +246,7 @@ static void test_ready_and_gone(void **state)
 	assert_int_equal(last_ready->kind, GP_GROUP_COMPUTE);
 	assert_int_equal(last_ready->channels, 2);
 	assert_int_equal(last_ready->pid, getpid());
-	assert_int_equal(fake_find(fake_ino(m.fd), m.client, m.compute)->slice_us,
-			 1);
+	assert_int_equal(fake_find(fake_ino(m.fd), m.client, m.compute)->slice_us, 1);
 	/* Once per group. */
 	set_slice(&m, m.compute, 2048, 0);
 	assert_int_equal(ready, 1);
@@ -297,12 +280,11 @@ static void test_control_files(void **state)
 		/* The caller's, who closes it without our knowing. */
 		assert_false(gp_nv_fd_marked(fd[i]));
 	}
-	assert_int_equal(fake_ino(fd[0]) + fake_ino(fd[1]),
-			 fake_ino(one.fd) + fake_ino(two.fd));
+	assert_int_equal(fake_ino(fd[0]) + fake_ino(fd[1]), fake_ino(one.fd) + fake_ino(two.fd));
 	assert_true(fake_ino(fd[0]) != fake_ino(fd[1]));
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(key[i], fake_ino(fd[i]) == fake_ino(one.fd) ? one.client :
-									       two.client);
+		assert_int_equal(key[i],
+				 fake_ino(fd[i]) == fake_ino(one.fd) ? one.client : two.client);
 	close(fd[0]);
 	close(fd[1]);
 	fd[1] = -1;

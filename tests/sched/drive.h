@@ -37,8 +37,7 @@ static inline int drive_ev(struct drive *d, struct gp_event ev)
 }
 
 /* The first decision of @type in the last step; NULL: none. */
-static inline const struct gp_decision *drive_find(const struct drive *d,
-					    uint32_t type)
+static inline const struct gp_decision *drive_find(const struct drive *d, uint32_t type)
 {
 	for (size_t i = 0; i < d->out.count; i++)
 		if (d->out.d[i].type == type)
@@ -52,7 +51,7 @@ static inline int drive_tenant_ev(struct drive *d, uint32_t type, uint32_t tenan
 }
 
 static inline void drive_join(struct drive *d, uint32_t tenant, uint32_t cls,
-		       uint32_t level_or_weight)
+			      uint32_t level_or_weight)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = tenant };
 
@@ -64,13 +63,11 @@ static inline void drive_join(struct drive *d, uint32_t tenant, uint32_t cls,
 
 static inline int drive_appear(struct drive *d, uint32_t tenant, uint32_t group)
 {
-	return drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
-					      .tenant = tenant,
-					      .group = group });
+	return drive_ev(d, (struct gp_event){
+				   .type = GP_EV_GROUP_APPEAR, .tenant = tenant, .group = group });
 }
 
-static inline void drive_at(struct drive *d, uint64_t now_ns, uint32_t type,
-		     uint32_t tenant)
+static inline void drive_at(struct drive *d, uint64_t now_ns, uint32_t type, uint32_t tenant)
 {
 	d->now_ns = now_ns;
 	assert_int_equal(drive_tenant_ev(d, type, tenant), 0);
@@ -82,13 +79,13 @@ static inline void drive_outcome(struct drive *d, uint32_t type, int32_t error)
 	const struct gp_decision *dec = drive_find(d, type);
 
 	assert_non_null(dec);
-	assert_int_equal(drive_ev(d, (struct gp_event){
-				 .type = GP_EV_OUTCOME, .decision = dec->id,
-				 .error = error }), 0);
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_OUTCOME,
+							.decision = dec->id,
+							.error = error }),
+			 0);
 }
 
-static inline struct gp_sched_tenant_stat drive_stat(const struct drive *d,
-					      uint32_t tenant)
+static inline struct gp_sched_tenant_stat drive_stat(const struct drive *d, uint32_t tenant)
 {
 	struct gp_sched_tenant_stat st;
 

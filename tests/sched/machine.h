@@ -16,25 +16,27 @@
 
 struct machine {
 	struct drive d;
-	uint64_t off_ns, on_ns, slice_ns;	/* what controls take */
+	uint64_t off_ns, on_ns, slice_ns; /* what controls take */
 	uint64_t armed_ns, free_ns;
-	struct { struct gp_decision what; uint64_t done_ns; } queue[M_QUEUE];
+	struct {
+		struct gp_decision what;
+		uint64_t done_ns;
+	} queue[M_QUEUE];
 	size_t queued;
 	bool there[M_TENANTS + 1], on[M_TENANTS + 1];
-	bool idle[M_TENANTS + 1];		/* on or not, it does nothing */
-	bool runs[M_TENANTS + 1];		/* on, or might be */
-	bool is_short[M_TENANTS + 1];		/* or might be */
+	bool idle[M_TENANTS + 1];     /* on or not, it does nothing */
+	bool runs[M_TENANTS + 1];     /* on, or might be */
+	bool is_short[M_TENANTS + 1]; /* or might be */
 	uint64_t ran_ns[M_TENANTS + 1];
 	uint64_t off_since_ns[M_TENANTS + 1], longest_off_ns[M_TENANTS + 1];
 	uint64_t steps;
 	/* After each step; may look, not step. */
 	void (*look)(struct machine *m);
 	void *arg;
-	uint32_t errors_left;		/* so many suspends fail */
+	uint32_t errors_left; /* so many suspends fail */
 };
 
-static inline void machine_init(struct machine *m,
-				const struct gp_sched_config *config)
+static inline void machine_init(struct machine *m, const struct gp_sched_config *config)
 {
 	memset(m, 0, sizeof(*m));
 	drive_init(&m->d, config);
@@ -70,11 +72,11 @@ static inline void machine_take(struct machine *m)
 {
 	for (size_t i = 0; i < m->d.out.count; i++) {
 		const struct gp_decision *d = &m->d.out.d[i];
-		uint64_t from = m->free_ns > m->d.now_ns ? m->free_ns :
-							   m->d.now_ns;
-		uint64_t cost = d->type == GP_DO_SUSPEND ? m->off_ns :
-				d->type == GP_DO_RESUME ? m->on_ns :
-				d->type == GP_DO_SET_SLICE ? m->slice_ns : 0;
+		uint64_t from = m->free_ns > m->d.now_ns ? m->free_ns : m->d.now_ns;
+		uint64_t cost = d->type == GP_DO_SUSPEND   ? m->off_ns :
+				d->type == GP_DO_RESUME	   ? m->on_ns :
+				d->type == GP_DO_SET_SLICE ? m->slice_ns :
+							     0;
 
 		if (d->type == GP_DO_ARM_TIMER) {
 			m->armed_ns = d->at_ns;
@@ -106,21 +108,23 @@ static inline void machine_tell(struct machine *m, uint32_t type, uint32_t tenan
 {
 	if (type == GP_EV_BUSY || type == GP_EV_IDLE)
 		m->idle[tenant] = type == GP_EV_IDLE;
-	assert_int_equal(machine_ev(m, (struct gp_event){ .type = type,
-							  .tenant = tenant }), 0);
+	assert_int_equal(machine_ev(m, (struct gp_event){ .type = type, .tenant = tenant }), 0);
 }
 
 /* @at_ns: all until then is told; 0: not known. */
 static inline void machine_usage_until(struct machine *m, uint32_t tenant, uint64_t used_ns,
 				       uint64_t taken_ns, uint64_t at_ns)
 {
-	assert_int_equal(machine_ev(m, (struct gp_event){
-		.type = GP_EV_USAGE, .tenant = tenant, .took_ns = used_ns,
-		.taken_ns = taken_ns, .at_ns = at_ns }), 0);
+	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_USAGE,
+							  .tenant = tenant,
+							  .took_ns = used_ns,
+							  .taken_ns = taken_ns,
+							  .at_ns = at_ns }),
+			 0);
 }
 
-static inline void machine_usage(struct machine *m, uint32_t tenant,
-				 uint64_t used_ns, uint64_t taken_ns)
+static inline void machine_usage(struct machine *m, uint32_t tenant, uint64_t used_ns,
+				 uint64_t taken_ns)
 {
 	machine_usage_until(m, tenant, used_ns, taken_ns, 0);
 }
@@ -191,30 +195,34 @@ static inline void machine_finish(struct machine *m)
 		machine_run(m, m->queue[m->queued - 1].done_ns - m->d.now_ns);
 }
 
-static inline void machine_add(struct machine *m, uint32_t id,
-			       struct gp_class_spec spec)
+static inline void machine_add(struct machine *m, uint32_t id, struct gp_class_spec spec)
 {
-	assert_int_equal(machine_ev(m, (struct gp_event){
-		.type = GP_EV_TENANT_JOIN, .tenant = id, .spec = spec }), 0);
+	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+							  .tenant = id,
+							  .spec = spec }),
+			 0);
 	m->there[id] = true;
 	m->on[id] = m->runs[id] = true;
-	assert_int_equal(machine_ev(m, (struct gp_event){
-		.type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id }), 0);
+	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
+							  .tenant = id,
+							  .group = id }),
+			 0);
 	machine_finish(m);
 }
 
-static inline void machine_add_be(struct machine *m, uint32_t id,
-				  uint32_t weight, uint32_t cap_pct)
+static inline void machine_add_be(struct machine *m, uint32_t id, uint32_t weight, uint32_t cap_pct)
 {
-	machine_add(m, id, (struct gp_class_spec){
-		.cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct });
+	machine_add(m, id,
+		    (struct gp_class_spec){
+			    .cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct });
 }
 
-static inline void machine_spec(struct machine *m, uint32_t id,
-				struct gp_class_spec spec)
+static inline void machine_spec(struct machine *m, uint32_t id, struct gp_class_spec spec)
 {
-	assert_int_equal(machine_ev(m, (struct gp_event){
-		.type = GP_EV_TENANT_CLASS, .tenant = id, .spec = spec }), 0);
+	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+							  .tenant = id,
+							  .spec = spec }),
+			 0);
 }
 
 /* Whose turn it is; 0: nobody's. */

@@ -26,8 +26,8 @@ static uint64_t rnd(uint64_t below)
 
 struct task {
 	uint64_t runtime_ns, deadline_ns, period_ns;
-	uint64_t release_ns;		/* of the next job */
-	uint64_t left_ns, due_ns;	/* of the job there is; left 0: none */
+	uint64_t release_ns;	  /* of the next job */
+	uint64_t left_ns, due_ns; /* of the job there is; left 0: none */
 };
 
 struct play {
@@ -37,7 +37,7 @@ struct play {
 	uint64_t window_ns, window_every_ns, next_window_ns;
 	uint64_t now_ns;
 	uint32_t pct;
-	int on;				/* a task, or -1: best-effort */
+	int on; /* a task, or -1: best-effort */
 	bool missed;
 };
 
@@ -50,7 +50,7 @@ static void release(struct play *p)
 		if (t->release_ns > p->now_ns)
 			continue;
 		if (t->left_ns)
-			p->missed = true;	/* of a period at least its deadline */
+			p->missed = true; /* of a period at least its deadline */
 		t->left_ns = t->runtime_ns;
 		t->due_ns = t->release_ns + t->deadline_ns;
 		t->release_ns += t->period_ns + (rnd(4) ? 0 : rnd(t->period_ns));
@@ -62,8 +62,7 @@ static int earliest(const struct play *p)
 	int best = -1;
 
 	for (size_t i = 0; i < p->n; i++)
-		if (p->task[i].left_ns && (best < 0 ||
-		    p->task[i].due_ns < p->task[best].due_ns))
+		if (p->task[i].left_ns && (best < 0 || p->task[i].due_ns < p->task[best].due_ns))
 			best = (int)i;
 	return best;
 }
@@ -110,8 +109,7 @@ static void window(struct play *p)
 {
 	int on = p->on;
 
-	p->next_window_ns = p->now_ns + p->window_every_ns +
-			    (rnd(3) ? 0 : rnd(p->window_every_ns));
+	p->next_window_ns = p->now_ns + p->window_every_ns + (rnd(3) ? 0 : rnd(p->window_every_ns));
 	p->on = -1;
 	pass(p, p->window_ns);
 	p->on = on;
@@ -144,12 +142,12 @@ static bool play_misses(struct play *p, uint64_t until_ns)
 
 /* ---- random sets ------------------------------------------------------------------ */
 
-static struct gp_class_spec spec_of(uint64_t runtime_us, uint64_t deadline_us,
-				    uint64_t period_us)
+static struct gp_class_spec spec_of(uint64_t runtime_us, uint64_t deadline_us, uint64_t period_us)
 {
-	return (struct gp_class_spec){
-		.cls = GP_TENANT_LC, .runtime_ns = runtime_us * US,
-		.deadline_ns = deadline_us * US, .period_ns = period_us * US };
+	return (struct gp_class_spec){ .cls = GP_TENANT_LC,
+				       .runtime_ns = runtime_us * US,
+				       .deadline_ns = deadline_us * US,
+				       .period_ns = period_us * US };
 }
 
 /* Asks for a random task, and lets it in if it is admitted. */
@@ -161,7 +159,8 @@ static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 	struct gp_class_spec spec = spec_of(runtime, deadline, period);
 	struct gp_sched_admission a;
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
-			       .tenant = (uint32_t)p->n + 1, .spec = spec };
+			       .tenant = (uint32_t)p->n + 1,
+			       .spec = spec };
 	int rc = gp_sched_admit(d->sched, ev.tenant, &spec, &a);
 
 	assert_true(!rc == !a.reason);
@@ -170,12 +169,13 @@ static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 		return false;
 	assert_int_equal(drive_ev(d, ev), 0);
 	/* Windows take off groups, one of each. */
-	assert_int_equal(drive_ev(d, (struct gp_event){
-		.type = GP_EV_GROUP_APPEAR, .tenant = ev.tenant,
-		.group = ev.tenant }), 0);
-	p->task[p->n++] = (struct task){
-		.runtime_ns = spec.runtime_ns, .deadline_ns = spec.deadline_ns,
-		.period_ns = spec.period_ns };
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
+							.tenant = ev.tenant,
+							.group = ev.tenant }),
+			 0);
+	p->task[p->n++] = (struct task){ .runtime_ns = spec.runtime_ns,
+					 .deadline_ns = spec.deadline_ns,
+					 .period_ns = spec.period_ns };
 	return true;
 }
 
@@ -185,8 +185,7 @@ static void releases(struct play *p)
 
 	for (size_t i = 0; i < p->n; i++) {
 		/* Together, shortly after one another, or anyhow. */
-		uint64_t scale[] = { 1, 2 * (p->switch_ns + p->cut_ns) + 1,
-				     p->task[i].period_ns };
+		uint64_t scale[] = { 1, 2 * (p->switch_ns + p->cut_ns) + 1, p->task[i].period_ns };
 
 		p->task[i].release_ns = p->now_ns + rnd(scale[rnd(3)]);
 		if (p->task[i].period_ns > longest)
@@ -214,15 +213,21 @@ static struct gp_sched_config config_of(struct play *p)
 		uint64_t pct = 1 + rnd(6), controls = TASKS * 100 * US;
 
 		p->window_every_ns = 50 * MS;
-		p->window_ns = 2 * controls + 1 + (p->window_every_ns * pct * 9 / 8 +
-					       controls * pct) / (100 - pct) + 1;
+		p->window_ns = 2 * controls + 1 +
+			       (p->window_every_ns * pct * 9 / 8 + controls * pct) / (100 - pct) +
+			       1;
 		p->pct = (uint32_t)pct;
 	}
 	return (struct gp_sched_config){
-		.rotate = 1, .slice_preempts = 1, .lc_policy = &gp_policy_edf,
-		.switch_ns = 1, .lc_switch_ns = p->switch_ns,
-		.cut_ns = p->cut_ns, .be_min_pct = p->pct,
-		.be_period_ns = p->window_every_ns, .control_ns = 100 * US,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.lc_policy = &gp_policy_edf,
+		.switch_ns = 1,
+		.lc_switch_ns = p->switch_ns,
+		.cut_ns = p->cut_ns,
+		.be_min_pct = p->pct,
+		.be_period_ns = p->window_every_ns,
+		.control_ns = 100 * US,
 	};
 }
 
@@ -262,8 +267,7 @@ static void test_admitted_never_miss(void **state)
 		}
 	}
 	printf("%d sets, %llu tasks let in, %llu refused, mean load %.3f\n", SETS,
-	       (unsigned long long)tasks, (unsigned long long)refused,
-	       (double)load / SETS / 1e6);
+	       (unsigned long long)tasks, (unsigned long long)refused, (double)load / SETS / 1e6);
 }
 
 /* The same, each runtime half as long again as was said: that is seen. */
@@ -297,18 +301,18 @@ struct wish {
 };
 
 /* The reason for the last of @n wishes; all before it must be let in. */
-static struct gp_sched_admission last_of(const struct gp_sched_config *config,
-					 const struct wish *w, size_t n)
+static struct gp_sched_admission last_of(const struct gp_sched_config *config, const struct wish *w,
+					 size_t n)
 {
 	struct gp_sched_admission a = { 0 };
 	struct drive d;
 
 	drive_init(&d, config);
 	for (size_t i = 0; i < n; i++) {
-		struct gp_event ev = {
-			.type = GP_EV_TENANT_JOIN, .tenant = (uint32_t)i + 1,
-			.spec = spec_of(w[i].runtime_us, w[i].deadline_us,
-					w[i].period_us) };
+		struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
+				       .tenant = (uint32_t)i + 1,
+				       .spec = spec_of(w[i].runtime_us, w[i].deadline_us,
+						       w[i].period_us) };
 		int rc = gp_sched_admit(d.sched, ev.tenant, &ev.spec, &a);
 
 		if (i + 1 < n)
@@ -320,7 +324,9 @@ static struct gp_sched_admission last_of(const struct gp_sched_config *config,
 }
 
 static const struct gp_sched_config edf = {
-	.rotate = 1, .slice_preempts = 1, .lc_policy = &gp_policy_edf,
+	.rotate = 1,
+	.slice_preempts = 1,
+	.lc_policy = &gp_policy_edf,
 	.lc_switch_ns = 200 * US,
 };
 
@@ -328,20 +334,20 @@ static const struct gp_sched_config edf = {
 static void test_bound_is_not_vacuous(void **state)
 {
 	static const struct wish equal[] = {
-		{ 2333, 10000, 0 }, { 2333, 10000, 0 }, { 2333, 10000, 0 },
-		{ 3000, 10000, 0 } };
+		{ 2333, 10000, 0 }, { 2333, 10000, 0 }, { 2333, 10000, 0 }, { 3000, 10000, 0 }
+	};
 	static const struct wish mixed[] = {
-		{ 2300, 10000, 0 }, { 4600, 20000, 0 }, { 9400, 40000, 0 },
-		{ 12000, 40000, 0 } };
-	static const struct wish tight[] = {
-		{ 2000, 10000, 20000 }, { 6000, 15000, 20000 },
-		{ 9000, 30000, 30000 }, { 9000, 30000, 30000 } };
+		{ 2300, 10000, 0 }, { 4600, 20000, 0 }, { 9400, 40000, 0 }, { 12000, 40000, 0 }
+	};
+	static const struct wish tight[] = { { 2000, 10000, 20000 },
+					     { 6000, 15000, 20000 },
+					     { 9000, 30000, 30000 },
+					     { 9000, 30000, 30000 } };
 	const struct wish *const each[] = { equal, mixed, tight };
 
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(last_of(&edf, each[i], 3).reason, GP_ADMIT_OK);
-		assert_int_not_equal(last_of(&edf, each[i], 4).reason,
-				     GP_ADMIT_OK);
+		assert_int_not_equal(last_of(&edf, each[i], 4).reason, GP_ADMIT_OK);
 	}
 }
 
@@ -350,10 +356,8 @@ static void test_reasons(void **state)
 	static const struct wish none[] = { { 0, 10000, 0 } };
 	static const struct wish longer[] = { { 10001, 10000, 0 } };
 	static const struct wish later[] = { { 100, 10000, 9000 } };
-	static const struct wish load[] = { { 8000, 10000, 0 },
-					    { 25000, 100000, 0 } };
-	static const struct wish miss[] = { { 4000, 6000, 100000 },
-					    { 4000, 8000, 100000 } };
+	static const struct wish load[] = { { 8000, 10000, 0 }, { 25000, 100000, 0 } };
+	static const struct wish miss[] = { { 4000, 6000, 100000 }, { 4000, 8000, 100000 } };
 	struct gp_sched_admission a;
 
 	assert_int_equal(last_of(&edf, none, 1).reason, GP_ADMIT_SPEC);
@@ -380,14 +384,18 @@ static void test_asking_anew(void **state)
 	struct drive d;
 
 	drive_init(&d, &edf);
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-		.type = GP_EV_TENANT_JOIN, .tenant = 1, .spec = spec }), 0);
+	assert_int_equal(
+		drive_ev(&d,
+			 (struct gp_event){ .type = GP_EV_TENANT_JOIN, .tenant = 1, .spec = spec }),
+		0);
 	assert_int_equal(gp_sched_admit(d.sched, 1, &spec, &a), 0);
 	assert_int_equal(gp_sched_admit(d.sched, 2, &spec, &a), -ENOSPC);
 	assert_int_equal(gp_sched_admit(d.sched, 2, &plain, &a), 0);
 	assert_int_equal(gp_sched_admit(d.sched, 2, &be, &a), 0);
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-		.type = GP_EV_TENANT_CLASS, .tenant = 1, .spec = plain }), 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+							 .tenant = 1,
+							 .spec = plain }),
+			 0);
 	assert_int_equal(gp_sched_admit(d.sched, 2, &spec, &a), 0);
 	drive_end(&d);
 }
@@ -404,16 +412,17 @@ static void test_groups_to_come(void **state)
 	drive_init(&d, &config);
 	for (uint32_t i = 1; i <= 3; i++) {
 		assert_int_equal(gp_sched_admit(d.sched, i, &spec, &before), 0);
-		assert_int_equal(drive_ev(&d, (struct gp_event){
-			.type = GP_EV_TENANT_JOIN, .tenant = i, .spec = spec }), 0);
+		assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+								 .tenant = i,
+								 .spec = spec }),
+				 0);
 		assert_int_equal(gp_sched_admit(d.sched, i, &spec, &after), 0);
 		assert_int_equal(after.load_ppm, before.load_ppm);
 		if (i == 2)
 			continue;
 		assert_int_equal(drive_appear(&d, i, i), 0);
 		assert_int_equal(gp_sched_admit(d.sched, i, &spec, &after), 0);
-		assert_in_range(after.load_ppm, before.load_ppm - 1,
-				before.load_ppm + 1);
+		assert_in_range(after.load_ppm, before.load_ppm - 1, before.load_ppm + 1);
 	}
 	/* 3 of 1.4 ms in 100; 6 controls, a switch, a 9/8 of 2.5 ms, 5 % of 3, in 50 */
 	assert_in_range(after.load_ppm, 42000 + 186000, 42000 + 187000);
@@ -423,12 +432,9 @@ static void test_groups_to_come(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_admitted_never_miss),
-		cmocka_unit_test(test_play_can_miss),
-		cmocka_unit_test(test_bound_is_not_vacuous),
-		cmocka_unit_test(test_reasons),
-		cmocka_unit_test(test_asking_anew),
-		cmocka_unit_test(test_groups_to_come),
+		cmocka_unit_test(test_admitted_never_miss),  cmocka_unit_test(test_play_can_miss),
+		cmocka_unit_test(test_bound_is_not_vacuous), cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_asking_anew),	     cmocka_unit_test(test_groups_to_come),
 	};
 
 	printf("seed %u\n", SEED);

@@ -7,20 +7,22 @@
 
 static struct gp_class_spec be_spec(uint32_t weight, uint32_t cap_pct)
 {
-	return (struct gp_class_spec){ .cls = GP_TENANT_BE, .weight = weight,
-				       .cap_pct = cap_pct };
+	return (struct gp_class_spec){ .cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct };
 }
 
 static struct gp_class_spec lc_spec(uint32_t level, uint64_t deadline_ns)
 {
-	return (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = level,
+	return (struct gp_class_spec){ .cls = GP_TENANT_LC,
+				       .level = level,
 				       .deadline_ns = deadline_ns };
 }
 
 static void start(struct machine *m, const struct gp_be_policy *policy, size_t n)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .quantum_ns = QUANTUM_NS,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.quantum_ns = QUANTUM_NS,
 		.be_policy = policy,
 	};
 
@@ -30,8 +32,8 @@ static void start(struct machine *m, const struct gp_be_policy *policy, size_t n
 }
 
 /* What 1 and 2 have of the next @ns, to two turns: in parts of @of. */
-static void check_shares(struct machine *m, uint64_t ns, uint64_t part1,
-			 uint64_t part2, uint64_t of)
+static void check_shares(struct machine *m, uint64_t ns, uint64_t part1, uint64_t part2,
+			 uint64_t of)
 {
 	uint64_t before1 = m->ran_ns[1], before2 = m->ran_ns[2];
 	uint64_t slack = 2 * QUANTUM_NS + ns / 100;
@@ -46,8 +48,7 @@ static void check_shares(struct machine *m, uint64_t ns, uint64_t part1,
 /* From then on by the new weight; what was is neither made up nor lost. */
 static void test_weight(void **state)
 {
-	static const struct gp_be_policy *const each[] = {
-		&gp_policy_credit, &gp_policy_fair };
+	static const struct gp_be_policy *const each[] = { &gp_policy_credit, &gp_policy_fair };
 
 	for (size_t p = 0; p < 2; p++) {
 		static struct machine m;
@@ -133,19 +134,23 @@ static void test_lc(void **state)
 
 	drive_init(&d, &config);
 	for (uint32_t i = 1; i <= 2; i++)
-		assert_int_equal(drive_ev(&d, (struct gp_event){
-			.type = GP_EV_TENANT_JOIN, .tenant = i,
-			.spec = lc_spec(i, i == 2 ? 10 * MS : 0) }), 0);
+		assert_int_equal(
+			drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+							.tenant = i,
+							.spec = lc_spec(i, i == 2 ? 10 * MS : 0) }),
+			0);
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 2);
 	assert_true(drive_stat(&d, 1).held);
 	assert_false(drive_stat(&d, 2).held);
 
-	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS, .tenant = 2,
+	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+					.tenant = 2,
 					.spec = lc_spec(0, 10 * MS) });
 	assert_true(drive_stat(&d, 2).held);
 	assert_false(drive_stat(&d, 1).held);
-	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS, .tenant = 2,
+	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+					.tenant = 2,
 					.spec = lc_spec(2, 10 * MS) });
 	assert_true(drive_stat(&d, 1).held);
 
@@ -154,7 +159,8 @@ static void test_lc(void **state)
 	assert_true(drive_stat(&d, 2).held);
 	assert_false(drive_stat(&d, 1).held);
 	/* Counted from when its work came, a ms ago. */
-	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS, .tenant = 1,
+	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+					.tenant = 1,
 					.spec = lc_spec(1, 10 * MS - US) });
 	assert_true(drive_stat(&d, 1).held);
 	gp_sched_set_policy(d.sched, NULL, &gp_policy_level);
@@ -187,12 +193,9 @@ static void test_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_weight),
-		cmocka_unit_test(test_cap),
-		cmocka_unit_test(test_be_policy),
-		cmocka_unit_test(test_turn_is_kept),
-		cmocka_unit_test(test_lc),
-		cmocka_unit_test(test_class),
+		cmocka_unit_test(test_weight),	  cmocka_unit_test(test_cap),
+		cmocka_unit_test(test_be_policy), cmocka_unit_test(test_turn_is_kept),
+		cmocka_unit_test(test_lc),	  cmocka_unit_test(test_class),
 	};
 
 	return gp_run_tests(tests);

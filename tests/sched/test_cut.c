@@ -9,15 +9,16 @@
 static void start(struct drive *d, uint32_t cut, const uint32_t *level, uint32_t n)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .lc_cut = cut,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.lc_cut = cut,
 	};
 
 	drive_init(d, &config);
 	for (uint32_t i = 1; i <= n + 1; i++) {
 		const struct gp_decision *set;
 
-		drive_join(d, i, i <= n ? GP_TENANT_LC : GP_TENANT_BE,
-			   i <= n ? level[i - 1] : 100);
+		drive_join(d, i, i <= n ? GP_TENANT_LC : GP_TENANT_BE, i <= n ? level[i - 1] : 100);
 		assert_int_equal(drive_appear(d, i, i), 0);
 		set = drive_find(d, GP_DO_SET_SLICE);
 		assert_non_null(set);
@@ -36,14 +37,15 @@ static bool asked(const struct drive *d, uint32_t type, uint32_t group)
 }
 
 /* @group's decision of @type is over. */
-static void over(struct drive *d, const struct gp_decisions *of, uint32_t type,
-		 uint32_t group, int32_t error)
+static void over(struct drive *d, const struct gp_decisions *of, uint32_t type, uint32_t group,
+		 int32_t error)
 {
 	for (size_t i = 0; i < of->count; i++)
 		if (of->d[i].type == type && of->d[i].group == group) {
-			assert_int_equal(drive_ev(d, (struct gp_event){
-				.type = GP_EV_OUTCOME, .decision = of->d[i].id,
-				.error = error }), 0);
+			assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_OUTCOME,
+									.decision = of->d[i].id,
+									.error = error }),
+					 0);
 			return;
 		}
 	fail();
@@ -96,8 +98,9 @@ static void test_who_was_idle_a_while_ago(void **state)
 
 static void busy(struct drive *d, uint32_t tenant, uint32_t how)
 {
-	assert_int_equal(drive_ev(d, (struct gp_event){
-		.type = GP_EV_BUSY, .tenant = tenant, .ok = how }), 0);
+	assert_int_equal(
+		drive_ev(d, (struct gp_event){ .type = GP_EV_BUSY, .tenant = tenant, .ok = how }),
+		0);
 }
 
 /* Its work from before is done, and it has more: others may be on by now. */
@@ -141,8 +144,11 @@ static void test_who_is_seen_on_is_cut(void **state)
 
 static void seen_on(struct drive *d, uint32_t tenant, uint64_t at_ns)
 {
-	assert_int_equal(drive_ev(d, (struct gp_event){
-		.type = GP_EV_BUSY, .tenant = tenant, .ok = GP_BUSY_ON, .at_ns = at_ns }), 0);
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_BUSY,
+							.tenant = tenant,
+							.ok = GP_BUSY_ON,
+							.at_ns = at_ns }),
+			 0);
 }
 
 /* The most urgent one has it: nobody else is asked. As it was before they were is no news. */
@@ -527,8 +533,10 @@ static void start_sjf(struct drive *d, const uint32_t *us, uint32_t n)
 	for (uint32_t i = 1; i <= n; i++) {
 		busy(d, i, 0);
 		drive_at(d, d->now_ns, GP_EV_IDLE, i);
-		assert_int_equal(drive_ev(d, (struct gp_event){
-			.type = GP_EV_USAGE, .tenant = i, .took_ns = us[i - 1] * US }), 0);
+		assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_USAGE,
+								.tenant = i,
+								.took_ns = us[i - 1] * US }),
+				 0);
 	}
 }
 
@@ -590,8 +598,10 @@ static void test_unknown_is_last(void **state)
 	busy(&d, 1, 0);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
 	drive_at(&d, d.now_ns + 20 * MS, GP_EV_TIMER, 0);
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-		.type = GP_EV_USAGE, .tenant = 1, .took_ns = 20 * MS }), 0);
+	assert_int_equal(
+		drive_ev(&d,
+			 (struct gp_event){ .type = GP_EV_USAGE, .tenant = 1, .took_ns = 20 * MS }),
+		0);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
 	drive_end(&d);
 }
@@ -603,9 +613,11 @@ static void test_a_level_is_not_cut_by_length(void **state)
 	struct drive d;
 
 	start_sjf(&d, us, 2);
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-		.type = GP_EV_TENANT_CLASS, .tenant = 1,
-		.spec = { .cls = GP_TENANT_LC, .level = 1 } }), 0);
+	assert_int_equal(drive_ev(&d,
+				  (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+						     .tenant = 1,
+						     .spec = { .cls = GP_TENANT_LC, .level = 1 } }),
+			 0);
 	busy(&d, 1, 0);
 	busy(&d, 2, 0);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 2);

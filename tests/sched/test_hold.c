@@ -7,9 +7,11 @@ static const struct gp_sched_config client = { .slice_preempts = 1 };
 
 #define assert_holds(d) assert_non_null(drive_find(d, GP_DO_HOLD))
 #define assert_releases(d) assert_non_null(drive_find(d, GP_DO_RELEASE))
-#define assert_leaves_holds(d) do {				\
-	assert_null(drive_find(d, GP_DO_HOLD));			\
-	assert_null(drive_find(d, GP_DO_RELEASE)); } while (0)
+#define assert_leaves_holds(d)                             \
+	do {                                               \
+		assert_null(drive_find(d, GP_DO_HOLD));    \
+		assert_null(drive_find(d, GP_DO_RELEASE)); \
+	} while (0)
 
 static void start_lc(struct drive *d, const struct gp_sched_config *config)
 {
@@ -19,16 +21,16 @@ static void start_lc(struct drive *d, const struct gp_sched_config *config)
 
 static int hint(struct drive *d, uint32_t tenant, uint64_t at_ns)
 {
-	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT,
-					      .tenant = tenant,
-					      .at_ns = at_ns });
+	return drive_ev(d,
+			(struct gp_event){ .type = GP_EV_HINT, .tenant = tenant, .at_ns = at_ns });
 }
 
 static void hand_hold(struct drive *d, uint32_t tenant, uint64_t limit_ns)
 {
-	assert_int_equal(drive_ev(d, (struct gp_event){
-				 .type = GP_EV_HOLD, .tenant = tenant,
-				 .limit_ns = limit_ns }), 0);
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_HOLD,
+							.tenant = tenant,
+							.limit_ns = limit_ns }),
+			 0);
 }
 
 static void test_lc_slice(void **state)
@@ -45,8 +47,8 @@ static void test_lc_slice(void **state)
 	drive_outcome(&d, GP_DO_SET_SLICE, 0);
 	assert_null(drive_find(&d, GP_DO_SET_SLICE));
 
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-				 .type = GP_EV_TENANT_CLASS, .tenant = 1 }), 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS, .tenant = 1 }),
+			 0);
 	dec = drive_find(&d, GP_DO_SET_SLICE);
 	assert_non_null(dec);
 	assert_int_equal(dec->slice_us, 0);
@@ -74,8 +76,8 @@ static void test_one_short_slice(void **state)
 	 * first is gone. */
 	assert_int_equal(drive_appear(&d, 1, 8), 0);
 	assert_int_equal(d.out.count, 0);
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-				 .type = GP_EV_GROUP_GONE, .group = 7 }), 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group = 7 }),
+			 0);
 	dec = drive_find(&d, GP_DO_SET_SLICE);
 	assert_non_null(dec);
 	assert_int_equal(dec->group, 8);
@@ -106,7 +108,7 @@ static void test_slice_failure_is_tried_again(void **state)
 		assert_non_null(arm);
 		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	}
-	assert_int_equal(tries, 6);	/* five, then it is given up */
+	assert_int_equal(tries, 6); /* five, then it is given up */
 	drive_end(&d);
 }
 
@@ -153,8 +155,10 @@ static void test_hint_then_segment(void **state)
 
 static int guess(struct drive *d, uint64_t at_ns, uint64_t linger_ns)
 {
-	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT, .tenant = 1,
-					      .at_ns = at_ns, .ok = 1,
+	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT,
+					      .tenant = 1,
+					      .at_ns = at_ns,
+					      .ok = 1,
 					      .limit_ns = linger_ns });
 }
 
@@ -196,8 +200,9 @@ static void test_guess(void **state)
 /* A lead that does not fit is cut; a start that is near is not slept for late. */
 static void test_guess_starts(void **state)
 {
-	struct gp_event ev = { .type = GP_EV_HINT, .tenant = 1, .ok = 1,
-			       .limit_ns = 80 * US, .took_ns = 100 * US };
+	struct gp_event ev = {
+		.type = GP_EV_HINT, .tenant = 1, .ok = 1, .limit_ns = 80 * US, .took_ns = 100 * US
+	};
 	struct drive d;
 
 	start_lc(&d, &client);
@@ -243,9 +248,9 @@ static void test_hint_ends_with_its_work(void **state)
 
 	start_lc(&d, &client);
 	t0 = d.now_ns;
-	assert_int_equal(hint(&d, 1, t0), 0);	/* for now: at once */
+	assert_int_equal(hint(&d, 1, t0), 0); /* for now: at once */
 	assert_holds(&d);
-	drive_at(&d, t0 + 50 * US, GP_EV_IDLE, 1);	/* not its work */
+	drive_at(&d, t0 + 50 * US, GP_EV_IDLE, 1); /* not its work */
 	assert_leaves_holds(&d);
 	drive_at(&d, t0 + 300 * US, GP_EV_BUSY, 1);
 	assert_leaves_holds(&d);
@@ -262,7 +267,7 @@ static void test_hint_without_work(void **state)
 
 	start_lc(&d, &client);
 	t0 = d.now_ns;
-	assert_int_equal(hint(&d, 1, t0 - 5 * MS), 0);	/* for the past */
+	assert_int_equal(hint(&d, 1, t0 - 5 * MS), 0); /* for the past */
 	assert_holds(&d);
 	arm = drive_find(&d, GP_DO_ARM_TIMER);
 	assert_non_null(arm);
@@ -285,7 +290,7 @@ static void test_hint_replaced_and_early_work(void **state)
 	drive_at(&d, t0 + 3 * MS, GP_EV_TIMER, 0);
 	assert_leaves_holds(&d);
 	drive_at(&d, t0 + 4 * MS, GP_EV_BUSY, 1);
-	assert_holds(&d);		/* its gaps are worth keeping */
+	assert_holds(&d); /* its gaps are worth keeping */
 	assert_int_equal(drive_stat(&d, 1).holds_late, 1);
 	drive_end(&d);
 }
@@ -326,10 +331,10 @@ static void test_limit(void **state)
 	drive_at(&d, t0 + 2 * MS, GP_EV_TIMER, 0);
 	assert_releases(&d);
 	assert_int_equal(drive_stat(&d, 1).holds_expired, 1);
-	drive_at(&d, t0 + 3 * MS, GP_EV_RELEASE, 1);	/* late: harmless */
+	drive_at(&d, t0 + 3 * MS, GP_EV_RELEASE, 1); /* late: harmless */
 	assert_leaves_holds(&d);
 
-	hand_hold(&d, 1, 100 * MS);			/* never over the limit */
+	hand_hold(&d, 1, 100 * MS); /* never over the limit */
 	assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 20 * MS);
 	drive_end(&d);
 }
@@ -366,15 +371,15 @@ static void test_sync_cuts(void **state)
 	assert_int_equal(hint(&d, 1, d.now_ns), 0);
 	assert_leaves_holds(&d);
 	drive_at(&d, d.now_ns + MS, GP_EV_SYNC_DONE, 1);
-	assert_leaves_holds(&d);			/* over for this segment */
+	assert_leaves_holds(&d); /* over for this segment */
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
 	assert_int_equal(drive_stat(&d, 1).syncs_cut, 1);
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
-	assert_holds(&d);				/* but not for the next */
+	assert_holds(&d); /* but not for the next */
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
 	assert_releases(&d);
 	drive_at(&d, d.now_ns, GP_EV_RELEASE, 1);
-	drive_at(&d, d.now_ns, GP_EV_SYNC_DONE, 1);	/* one too many */
+	drive_at(&d, d.now_ns, GP_EV_SYNC_DONE, 1); /* one too many */
 	assert_leaves_holds(&d);
 	drive_end(&d);
 }
@@ -390,7 +395,7 @@ static void test_all_is_queued(void **state)
 	assert_int_equal(hint(&d, 1, d.now_ns), 0);
 	assert_holds(&d);
 	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
-	assert_leaves_holds(&d);			/* its work has not come */
+	assert_leaves_holds(&d); /* its work has not come */
 	drive_at(&d, d.now_ns + 10 * US, GP_EV_BUSY, 1);
 	drive_at(&d, d.now_ns + 10 * US, GP_EV_QUEUED, 1);
 	assert_releases(&d);
@@ -408,10 +413,10 @@ static void test_all_is_queued(void **state)
 	d.now_ns += 10 * US;
 	assert_int_equal(drive_ev(&d, says_queued), 0);
 	assert_releases(&d);
-	assert_true(drive_stat(&d, 1).queued);		/* others go on staying away .. */
+	assert_true(drive_stat(&d, 1).queued); /* others go on staying away .. */
 	drive_at(&d, d.now_ns + MS, GP_EV_TIMER, 0);
 	assert_leaves_holds(&d);
-	assert_false(drive_stat(&d, 1).queued);		/* .. for a while */
+	assert_false(drive_stat(&d, 1).queued); /* .. for a while */
 	assert_int_equal(hint(&d, 1, d.now_ns + 2 * MS), 0);
 	assert_int_equal(drive_ev(&d, says_queued), 0);
 	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
@@ -481,12 +486,11 @@ static void test_pieces(void **state)
 				 left < 500 * US ? left : 500 * US);
 		assert_non_null(arm);
 		/* Each is made while the one before still holds. */
-		assert_int_equal(arm->at_ns,
-				 d.now_ns + (left <= 500 * US ? left : 250 * US));
+		assert_int_equal(arm->at_ns, d.now_ns + (left <= 500 * US ? left : 250 * US));
 		pieces++;
 		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	}
-	assert_int_equal(pieces, 79);		/* 20 ms, the limit */
+	assert_int_equal(pieces, 79); /* 20 ms, the limit */
 	assert_releases(&d);
 	assert_int_equal(drive_stat(&d, 1).holds, 1);
 	assert_int_equal(drive_stat(&d, 1).holds_expired, 1);
@@ -528,13 +532,12 @@ static void test_refusals(void **state)
 	assert_int_equal(drive_ev(&d, ev), -EINVAL);
 	ev.spec.weight = 10000;
 	assert_int_equal(drive_ev(&d, ev), 0);
-	assert_int_equal(drive_ev(&d, ev), -EINVAL);	/* joined already */
+	assert_int_equal(drive_ev(&d, ev), -EINVAL); /* joined already */
 	assert_int_equal(drive_tenant_ev(&d, GP_EV_SEGMENT_BEGIN, 1), -EPERM);
 	assert_int_equal(hint(&d, 1, 5), -EPERM);
 	assert_int_equal(drive_tenant_ev(&d, GP_EV_BUSY, 2), -ENOENT);
 	assert_int_equal(drive_tenant_ev(&d, 99, 1), -EINVAL);
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-				 .type = GP_EV_GROUP_GONE, .group = 3 }),
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group = 3 }),
 			 -ENOENT);
 	for (uint32_t i = 2; i <= GP_SCHED_MAX_TENANTS; i++)
 		drive_join(&d, i, GP_TENANT_NONE, 0);

@@ -58,17 +58,17 @@ struct hour {
 
 	/* What was seen. */
 	uint32_t resident;
-	bool lc_has_it;				/* since the last look */
+	bool lc_has_it; /* since the last look */
 	uint64_t looked_ns, ran_ns[BE + 1];
 	uint64_t used_ns[BE + 1], taken_ns[BE + 1], turns[BE + 1];
 	uint64_t told_used_ns[BE + 1], told_taken_ns[BE + 1];
-	uint64_t lc_ns;				/* LC had the device so long, */
-	uint64_t be_ns;				/* BE so long */
-	int64_t lacks, lacks_most;		/* of BE's minimum, in ns / 100 */
-	uint64_t free_ns;			/* LC had it not for so long */
-	uint64_t off_at_ns[BE + 1];		/* in that time; NEVER: it is on */
+	uint64_t lc_ns;		    /* LC had the device so long, */
+	uint64_t be_ns;		    /* BE so long */
+	int64_t lacks, lacks_most;  /* of BE's minimum, in ns / 100 */
+	uint64_t free_ns;	    /* LC had it not for so long */
+	uint64_t off_at_ns[BE + 1]; /* in that time; NEVER: it is on */
 	uint64_t waits_ns[BE + 1];
-	int64_t ahead[BE + 1], ahead_most[BE + 1];	/* of its cap, in ns / 100 */
+	int64_t ahead[BE + 1], ahead_most[BE + 1]; /* of its cap, in ns / 100 */
 };
 
 /* ---- what is seen ---------------------------------------------------------- */
@@ -169,9 +169,10 @@ static void hinted_does(struct hour *h)
 		lc->at_ns = lc->begins_ns - MS;
 		lc->at_work = false;
 	} else if (h->m.d.now_ns < lc->begins_ns) {
-		assert_int_equal(machine_ev(&h->m, (struct gp_event){
-			.type = GP_EV_HINT, .tenant = LC_HINTED,
-			.at_ns = lc->begins_ns }), 0);
+		assert_int_equal(machine_ev(&h->m, (struct gp_event){ .type = GP_EV_HINT,
+								      .tenant = LC_HINTED,
+								      .at_ns = lc->begins_ns }),
+				 0);
 		lc->at_ns = lc->begins_ns;
 	} else {
 		h->m.idle[LC_HINTED] = false;
@@ -221,9 +222,13 @@ static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
 {
 	static const uint32_t weights[] = { 50, 100, 100, 150, 300 };
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .be_policy = policy,
-		.be_min_pct = MIN_PCT, .quantum_ns = QUANTUM_NS,
-		.lc_defer_max_ns = DEFER_NS, .be_period_ns = PERIOD_NS,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.be_policy = policy,
+		.be_min_pct = MIN_PCT,
+		.quantum_ns = QUANTUM_NS,
+		.lc_defer_max_ns = DEFER_NS,
+		.be_period_ns = PERIOD_NS,
 		.control_ns = CONTROL_NS,
 	};
 
@@ -240,8 +245,8 @@ static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
 		machine_add_be(&h->m, i, h->weight[i], h->cap_pct[i]);
 	}
 	for (uint32_t i = LC_HINTED; i <= LC_RANDOM; i++) {
-		machine_add(&h->m, i, (struct gp_class_spec){
-			.cls = GP_TENANT_LC, .level = i - LC_HINTED });
+		machine_add(&h->m, i,
+			    (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = i - LC_HINTED });
 		machine_tell(&h->m, GP_EV_IDLE, i);
 	}
 	/* Up to here they came one after another. */
@@ -267,8 +272,7 @@ static uint64_t weights(const struct hour *h)
 }
 
 /* docs/sched.md: so many turns of others, once it waits. */
-static uint64_t turns_to_wait(const struct hour *h, const struct gp_be_policy *policy,
-			      uint32_t i)
+static uint64_t turns_to_wait(const struct hour *h, const struct gp_be_policy *policy, uint32_t i)
 {
 	uint64_t turns = 0, least = UINT32_MAX;
 
@@ -296,11 +300,11 @@ static void check_waits(const struct hour *h, const struct gp_be_policy *policy)
 		uint64_t bound_ns = turns_to_wait(h, policy, i) * turn_ns + OFF_NS + ON_NS;
 
 		if (h->cap_pct[i])
-			bound_ns += BE * QUANTUM_NS +
-				    (DEFER_NS + OFF_NS + ON_NS) * 100 / h->cap_pct[i];
+			bound_ns +=
+				BE * QUANTUM_NS + (DEFER_NS + OFF_NS + ON_NS) * 100 / h->cap_pct[i];
 		if (h->waits_ns[i] > bound_ns || !h->waits_ns[i])
-			fail_msg("%u waited %.3f s, not %.3f", i,
-				 (double)h->waits_ns[i] / 1e9, (double)bound_ns / 1e9);
+			fail_msg("%u waited %.3f s, not %.3f", i, (double)h->waits_ns[i] / 1e9,
+				 (double)bound_ns / 1e9);
 		if (h->waits_ns[i] > most_ns) {
 			most_ns = h->waits_ns[i];
 			most_bound_ns = bound_ns;
@@ -316,14 +320,14 @@ static void check_waits(const struct hour *h, const struct gp_be_policy *policy)
  */
 static void check_minimum(const struct hour *h)
 {
-	const uint64_t bracket_ns = PERIOD_NS * MIN_PCT / 100 * 9 / 8 +
-				    2 * CONTROL_NS * MIN_PCT / 100 + 2;
+	const uint64_t bracket_ns =
+		PERIOD_NS * MIN_PCT / 100 * 9 / 8 + 2 * CONTROL_NS * MIN_PCT / 100 + 2;
 	const uint64_t blackout_ns = 4 * CONTROL_NS + bracket_ns * 100 / (100 - MIN_PCT);
 
 	printf("  BE %.4f, LC %.4f of the device; BE lacked %.3f ms of its minimum, LC was "
-	       "off for %.3f ms\n", (double)h->be_ns / 1e9 / SECONDS,
-	       (double)h->lc_ns / 1e9 / SECONDS, (double)h->lacks_most / 1e8,
-	       (double)h->m.longest_off_ns[LC_HINTED] / 1e6);
+	       "off for %.3f ms\n",
+	       (double)h->be_ns / 1e9 / SECONDS, (double)h->lc_ns / 1e9 / SECONDS,
+	       (double)h->lacks_most / 1e8, (double)h->m.longest_off_ns[LC_HINTED] / 1e6);
 	assert_in_range(h->lacks_most, MS * 100, 2 * bracket_ns * 100);
 	for (uint32_t i = LC_HINTED; i <= LC_RANDOM; i++)
 		assert_in_range(h->m.longest_off_ns[i], MS, blackout_ns);

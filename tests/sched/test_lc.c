@@ -23,10 +23,10 @@ static uint32_t rnd(uint32_t below)
 
 struct job {
 	bool on;
-	uint64_t used_ns, length_ns;	/* as reports told */
+	uint64_t used_ns, length_ns; /* as reports told */
 	uint32_t done;
 	uint64_t came_ns;
-	uint64_t until_ns;		/* its hold's limit */
+	uint64_t until_ns; /* its hold's limit */
 };
 
 struct jobs {
@@ -39,8 +39,7 @@ struct jobs {
 static uint64_t due(const struct jobs *all, uint32_t i, uint64_t now_ns)
 {
 	const struct gp_class_spec *spec = &all->spec[i];
-	uint64_t step = spec->period_ns > spec->deadline_ns ? spec->period_ns :
-							      spec->deadline_ns;
+	uint64_t step = spec->period_ns > spec->deadline_ns ? spec->period_ns : spec->deadline_ns;
 	uint64_t at = all->job[i].came_ns + spec->deadline_ns;
 
 	if (!spec->deadline_ns || !all->job[i].on)
@@ -75,8 +74,7 @@ static void check_holders(const struct drive *d, const struct jobs *all)
 		bool holds = all->job[i].on && all->job[i].until_ns > now;
 
 		for (uint32_t j = 1; j <= LC && holds; j++)
-			if (all->job[j].on && all->job[j].until_ns > now &&
-			    before(all, j, i, now))
+			if (all->job[j].on && all->job[j].until_ns > now && before(all, j, i, now))
 				holds = false;
 		if (drive_stat(d, i).held != holds)
 			fail_msg("tenant %u is %sheld", i, holds ? "not " : "");
@@ -91,15 +89,13 @@ static void begin(struct drive *d, struct jobs *all, uint32_t i)
 	drive_at(d, d->now_ns, GP_EV_SEGMENT_BEGIN, i);
 	job->on = true;
 	job->came_ns = d->now_ns;
-	if (all->edf && all->spec[i].deadline_ns &&
-	    job->came_ns + all->spec[i].deadline_ns > limit)
+	if (all->edf && all->spec[i].deadline_ns && job->came_ns + all->spec[i].deadline_ns > limit)
 		limit = job->came_ns + all->spec[i].deadline_ns;
 	job->until_ns = limit;
 }
 
 /* All timers up to @ns on, with the holders looked at after each. */
-static void advance(struct drive *d, uint64_t *armed_ns, uint64_t ns,
-		    const struct jobs *all)
+static void advance(struct drive *d, uint64_t *armed_ns, uint64_t ns, const struct jobs *all)
 {
 	uint64_t end = d->now_ns + ns;
 
@@ -121,29 +117,30 @@ static void set_up(struct drive *d, struct jobs *all, const struct gp_lc_policy 
 {
 	const struct gp_sched_config config = { .slice_preempts = 1, .lc_policy = policy };
 
-	*all = (struct jobs){ .edf = policy == &gp_policy_edf,
-			      .sjf = policy == &gp_policy_sjf };
+	*all = (struct jobs){ .edf = policy == &gp_policy_edf, .sjf = policy == &gp_policy_sjf };
 	drive_init(d, &config);
 	for (uint32_t i = 1; i <= LC; i++) {
 		struct gp_class_spec *spec = &all->spec[i];
 
-		*spec = (struct gp_class_spec){ .cls = GP_TENANT_LC,
-						.level = rnd(4) };
+		*spec = (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = rnd(4) };
 		if (rnd(3)) {
 			spec->deadline_ns = (1 + rnd(40)) * MS;
 			spec->period_ns = rnd(2) * (1 + rnd(60)) * MS;
 		}
-		assert_int_equal(drive_ev(d, (struct gp_event){
-			.type = GP_EV_TENANT_JOIN, .tenant = i,
-			.spec = *spec }), 0);
+		assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+								.tenant = i,
+								.spec = *spec }),
+				 0);
 	}
 }
 
 /* What it used since the last report; the late ones count above all. */
 static void report(struct drive *d, struct job *job, uint32_t i, uint64_t used_ns)
 {
-	assert_int_equal(drive_ev(d, (struct gp_event){
-		.type = GP_EV_USAGE, .tenant = i, .took_ns = used_ns }), 0);
+	assert_int_equal(
+		drive_ev(d,
+			 (struct gp_event){ .type = GP_EV_USAGE, .tenant = i, .took_ns = used_ns }),
+		0);
 	job->used_ns += used_ns;
 	if (job->done)
 		job->length_ns = job->used_ns / job->done;
@@ -165,8 +162,7 @@ static void who_holds(const struct gp_lc_policy *policy)
 		for (int k = 0; k < 300; k++) {
 			uint32_t i = 1 + rnd(LC);
 
-			advance(&d, &armed, rnd(3) ? rnd(900) * US :
-						     rnd(30) * MS + rnd(999), &all);
+			advance(&d, &armed, rnd(3) ? rnd(900) * US : rnd(30) * MS + rnd(999), &all);
 			if (all.job[i].on) {
 				drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, i);
 				all.job[i].on = false;
@@ -205,10 +201,10 @@ static void test_orders(void **state)
 
 	rnd_state = SEED;
 	for (uint32_t i = 0; i < 30; i++)
-		e[i] = (struct gp_lc_entity){
-			.tenant = i + 1, .level = rnd(3),
-			.deadline_ns = rnd(2) ? NO_DEADLINE : rnd(5),
-			.length_ns = rnd(2) ? UINT64_MAX : rnd(5) };
+		e[i] = (struct gp_lc_entity){ .tenant = i + 1,
+					      .level = rnd(3),
+					      .deadline_ns = rnd(2) ? NO_DEADLINE : rnd(5),
+					      .length_ns = rnd(2) ? UINT64_MAX : rnd(5) };
 	for (size_t p = 0; p < 3; p++)
 		for (size_t a = 0; a < 30; a++)
 			for (size_t b = 0; b < 30; b++)
@@ -217,11 +213,9 @@ static void test_orders(void **state)
 					int bc = each[p]->compare(&e[b], &e[c]);
 					int ac = each[p]->compare(&e[a], &e[c]);
 
-					assert_int_equal(each[p]->compare(
-						&e[b], &e[a]), -ab);
+					assert_int_equal(each[p]->compare(&e[b], &e[a]), -ab);
 					if (ab <= 0 && bc <= 0)
-						assert_int_equal(ac, ab || bc ?
-								 -1 : 0);
+						assert_int_equal(ac, ab || bc ? -1 : 0);
 				}
 }
 
@@ -229,16 +223,17 @@ static void test_orders(void **state)
 
 static void join_edf(struct drive *d, uint32_t tenant, uint64_t deadline_ns)
 {
-	assert_int_equal(drive_ev(d, (struct gp_event){
-		.type = GP_EV_TENANT_JOIN, .tenant = tenant,
-		.spec = { .cls = GP_TENANT_LC, .deadline_ns = deadline_ns,
-			  .period_ns = deadline_ns } }), 0);
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+							.tenant = tenant,
+							.spec = { .cls = GP_TENANT_LC,
+								  .deadline_ns = deadline_ns,
+								  .period_ns = deadline_ns } }),
+			 0);
 }
 
 static void start_edf(struct drive *d)
 {
-	const struct gp_sched_config config = {
-		.slice_preempts = 1, .lc_policy = &gp_policy_edf };
+	const struct gp_sched_config config = { .slice_preempts = 1, .lc_policy = &gp_policy_edf };
 
 	drive_init(d, &config);
 	join_edf(d, 1, 10 * MS);
@@ -253,8 +248,9 @@ static void test_hint_sets_deadline(void **state)
 
 	start_edf(&d);
 	said = d.now_ns;
-	assert_int_equal(drive_ev(&d, (struct gp_event){
-		.type = GP_EV_HINT, .tenant = 2, .at_ns = said }), 0);
+	assert_int_equal(
+		drive_ev(&d, (struct gp_event){ .type = GP_EV_HINT, .tenant = 2, .at_ns = said }),
+		0);
 	assert_true(drive_stat(&d, 2).held);
 	/* Due in 30 ms from then; 3 in 30.1, 4 in 29.95. */
 	join_edf(&d, 3, 29900 * US);

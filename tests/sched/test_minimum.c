@@ -13,7 +13,7 @@
 #define PERIOD_NS (50 * MS)
 #define CONTROL_NS MS
 #define SWITCH_NS (170 * US)
-#define LC 40				/* ids of LC tenants, from here on */
+#define LC 40 /* ids of LC tenants, from here on */
 
 static uint64_t rnd_state;
 
@@ -25,12 +25,12 @@ static uint32_t rnd(uint32_t below)
 
 /* What BE had of the device: its group on, and no LC group that has work. */
 struct watch {
-	bool suspends;			/* LC has it by taking BE off */
-	bool lc_had_it;			/* since the last look */
+	bool suspends;	/* LC has it by taking BE off */
+	bool lc_had_it; /* since the last look */
 	uint32_t n_be, n_lc;
 	uint64_t had_ns;
-	bool first_on;			/* the first LC group, at the last look */
-	uint64_t first_off_ns, gap_ns;	/* went off; the shortest time between */
+	bool first_on;		       /* the first LC group, at the last look */
+	uint64_t first_off_ns, gap_ns; /* went off; the shortest time between */
 	uint64_t be_ran_ns[M_TENANTS + 1];
 	uint64_t at_ns[SAMPLES], had_at_ns[SAMPLES];
 	size_t n;
@@ -77,8 +77,8 @@ static void check_bound(const struct watch *w, uint64_t pct, uint64_t lacks_ns)
 
 			if (w->had_at_ns[j] - w->had_at_ns[i] + lacks_ns < want)
 				fail_msg("%llu of %llu us in %llu us",
-					 (unsigned long long)((w->had_at_ns[j] -
-					 w->had_at_ns[i]) / 1000),
+					 (unsigned long long)((w->had_at_ns[j] - w->had_at_ns[i]) /
+							      1000),
 					 (unsigned long long)(want / 1000),
 					 (unsigned long long)((w->at_ns[j] - w->at_ns[i]) / 1000));
 		}
@@ -98,14 +98,16 @@ static uint64_t blackout_ns(uint64_t pct, uint32_t n_lc)
 	return off + SWITCH_NS + (PERIOD_NS * pct * 9 / 8 + off * pct) / (100 - pct) + 1 + off;
 }
 
-static void start(struct machine *m, struct watch *w, uint32_t pct,
-		  bool suspends)
+static void start(struct machine *m, struct watch *w, uint32_t pct, bool suspends)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = !suspends,
+		.rotate = 1,
+		.slice_preempts = !suspends,
 		.slots = suspends ? 24 : 0,
-		.be_min_pct = pct, .be_period_ns = PERIOD_NS,
-		.control_ns = CONTROL_NS, .switch_ns = SWITCH_NS,
+		.be_min_pct = pct,
+		.be_period_ns = PERIOD_NS,
+		.control_ns = CONTROL_NS,
+		.switch_ns = SWITCH_NS,
 	};
 
 	memset(w, 0, sizeof(*w));
@@ -120,8 +122,8 @@ static void start(struct machine *m, struct watch *w, uint32_t pct,
 	for (uint32_t i = 1; i <= w->n_be; i++)
 		machine_add_be(m, i, 50 + rnd(200), 0);
 	for (uint32_t i = 0; i < w->n_lc; i++)
-		machine_add(m, LC + i, (struct gp_class_spec){
-			.cls = GP_TENANT_LC, .level = rnd(3) });
+		machine_add(m, LC + i,
+			    (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = rnd(3) });
 	memset(m->longest_off_ns, 0, sizeof(m->longest_off_ns));
 }
 
@@ -131,8 +133,7 @@ static void endless(struct machine *m, struct watch *w, uint64_t ns)
 	uint64_t end = m->d.now_ns + ns;
 
 	for (uint32_t i = 0; i < w->n_lc; i++)
-		machine_tell(m, w->suspends ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY,
-			     LC + i);
+		machine_tell(m, w->suspends ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY, LC + i);
 	m->look = look;
 	while (m->d.now_ns < end) {
 		machine_run(m, (1 + rnd(15)) * MS);
@@ -143,8 +144,7 @@ static void endless(struct machine *m, struct watch *w, uint64_t ns)
 	}
 }
 
-static void check_blackout(const struct machine *m, const struct watch *w,
-			   uint32_t pct)
+static void check_blackout(const struct machine *m, const struct watch *w, uint32_t pct)
 {
 	for (uint32_t i = 0; i < w->n_lc; i++)
 		assert_true(m->longest_off_ns[LC + i] <= blackout_ns(pct, w->n_lc));
@@ -164,9 +164,9 @@ static void minimum_is_kept(bool suspends)
 		check_bound(&w, pct, lacks_ns(pct, w.n_lc));
 		/* .. and not more than that but for what controls take. */
 		if (!suspends) {
-			assert_true(w.had_ns <= 8000 * MS * pct / 100 +
-				    PERIOD_NS + 8000 * MS / PERIOD_NS *
-				    w.n_lc * CONTROL_NS * 2);
+			assert_true(w.had_ns <=
+				    8000 * MS * pct / 100 + PERIOD_NS +
+					    8000 * MS / PERIOD_NS * w.n_lc * CONTROL_NS * 2);
 			check_blackout(&m, &w, pct);
 		}
 		machine_end(&m);
@@ -237,8 +237,11 @@ static void test_no_window_without_need(void **state)
 static void shares_of_the_minimum(uint64_t switch_ns)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
-		.be_period_ns = PERIOD_NS, .switch_ns = switch_ns,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.be_min_pct = 10,
+		.be_period_ns = PERIOD_NS,
+		.switch_ns = switch_ns,
 	};
 	uint64_t windows = 0, all;
 	static struct machine m;
@@ -263,8 +266,8 @@ static void shares_of_the_minimum(uint64_t switch_ns)
 		}
 		if (k < 59)
 			continue;
-		printf("10 %% of 60 s among three: %.3f %.3f %.3f s, %llu switches\n",
-		       had[1] / 1e9, had[2] / 1e9, had[3] / 1e9, (unsigned long long)windows);
+		printf("10 %% of 60 s among three: %.3f %.3f %.3f s, %llu switches\n", had[1] / 1e9,
+		       had[2] / 1e9, had[3] / 1e9, (unsigned long long)windows);
 		all = had[1] + had[2] + had[3];
 		assert_in_range(all - windows * switch_ns, 3 * 1990 * MS, 3 * 2200 * MS);
 		for (int i = 1; i <= 3; i++)
@@ -284,15 +287,16 @@ static void test_shares_of_the_minimum(void **state)
 static void test_usage_spares_windows(void **state)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.be_min_pct = 10,
 	};
 	static struct machine m;
 
 	for (int told = 0; told < 2; told++) {
 		machine_init(&m, &config);
 		machine_add_be(&m, 1, 100, 0);
-		machine_add(&m, LC, (struct gp_class_spec){
-			.cls = GP_TENANT_LC });
+		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
 		for (int k = 0; k < 200; k++) {
 			machine_run(&m, 20 * MS);
 			if (told)
@@ -310,7 +314,9 @@ static void test_usage_spares_windows(void **state)
 static void test_all_usage_is_told_first(void **state)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.be_min_pct = 10,
 	};
 	static struct machine m;
 
@@ -342,7 +348,9 @@ static void test_all_usage_is_told_first(void **state)
 static void test_what_was_told_is_over(void **state)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .be_min_pct = 10,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.be_min_pct = 10,
 	};
 	static struct machine m;
 

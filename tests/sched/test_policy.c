@@ -24,7 +24,9 @@ static uint32_t rnd(uint32_t below)
 static struct gp_sched_config config_of(const struct gp_be_policy *policy)
 {
 	return (struct gp_sched_config){
-		.rotate = 1, .slice_preempts = 1, .quantum_ns = QUANTUM_NS,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.quantum_ns = QUANTUM_NS,
 		.be_policy = policy,
 	};
 }
@@ -34,10 +36,10 @@ static struct gp_sched_config config_of(const struct gp_be_policy *policy)
 #define RR 7
 
 struct queue_model {
-	uint32_t waiting[RR], n;	/* in the order in which they came */
-	uint32_t runs;			/* 0: nobody */
+	uint32_t waiting[RR], n; /* in the order in which they came */
+	uint32_t runs;		 /* 0: nobody */
 	uint64_t since_ns;
-	uint64_t came_ns;		/* the last one who came */
+	uint64_t came_ns; /* the last one who came */
 };
 
 static void queue_next(struct queue_model *q, uint64_t now_ns)
@@ -130,8 +132,8 @@ static void test_rr_is_a_queue(void **state)
 
 struct accounts {
 	uint32_t weight[CR + 1], cap[CR + 1];
-	long double owed[CR + 1];	/* ns */
-	long double bucket[CR + 1];	/* ns */
+	long double owed[CR + 1];   /* ns */
+	long double bucket[CR + 1]; /* ns */
 	uint64_t queue_no[CR + 1], numbers;
 	uint64_t seen_ns, turn_since_ns;
 	uint32_t was;
@@ -154,8 +156,8 @@ static void pour(struct accounts *a, long double pot)
 		long double mid = (low + high) / 2, sum = 0;
 
 		for (uint32_t i = 1; i <= CR; i++) {
-			long double room = a->cap[i] ?
-				fmaxl(turn_of(a, i) - a->owed[i], 0) : INFINITY;
+			long double room = a->cap[i] ? fmaxl(turn_of(a, i) - a->owed[i], 0) :
+						       INFINITY;
 
 			given[i] = fminl(mid * a->weight[i] / 1000, room);
 			sum += given[i];
@@ -208,8 +210,7 @@ static void accounts_look(struct machine *m)
 
 	accounts_pass(m, a);
 	/* The next turn may be the same tenant's. */
-	if (now == a->was &&
-	    (!now || m->d.now_ns - a->turn_since_ns < (uint64_t)turn_of(a, now)))
+	if (now == a->was && (!now || m->d.now_ns - a->turn_since_ns < (uint64_t)turn_of(a, now)))
 		return;
 	a->turns++;
 	a->turn_since_ns = m->d.now_ns;
@@ -290,8 +291,7 @@ static void test_credit_shares(void **state)
 	for (uint32_t i = 1; i <= 4; i++) {
 		uint64_t share = 100000 * MS * weight[i] / 750;
 
-		assert_in_range(m.ran_ns[i], share - 2 * QUANTUM_NS,
-				share + 2 * QUANTUM_NS);
+		assert_in_range(m.ran_ns[i], share - 2 * QUANTUM_NS, share + 2 * QUANTUM_NS);
 	}
 	machine_end(&m);
 }
@@ -352,12 +352,10 @@ static void cap_check(const struct cap_watch *w, uint64_t round, uint64_t over_n
 	uint64_t saved = 4 * round * QUANTUM_NS;
 
 	for (size_t i = 0; i < w->n; i++) {
-		assert_true(w->ran_ns[i] <= (w->at_ns[i] - w->from_ns) *
-			    w->cap / 100 + over_ns);
+		assert_true(w->ran_ns[i] <= (w->at_ns[i] - w->from_ns) * w->cap / 100 + over_ns);
 		for (size_t j = 0; j < i; j++)
 			assert_true(w->ran_ns[i] - w->ran_ns[j] <=
-				    (w->at_ns[i] - w->at_ns[j] + saved) *
-				    w->cap / 100 + over_ns);
+				    (w->at_ns[i] - w->at_ns[j] + saved) * w->cap / 100 + over_ns);
 	}
 }
 
@@ -385,8 +383,7 @@ static void test_cap_of_one_alone(void **state)
 		machine_run(&m, 30000 * MS);
 		cap_check(&w, 5, m.off_ns + m.on_ns);
 		/* What the switches take comes off it: they are its own. */
-		assert_in_range(m.ran_ns[1], want - want / 50 - QUANTUM_NS,
-				want + m.off_ns);
+		assert_in_range(m.ran_ns[1], want - want / 50 - QUANTUM_NS, want + m.off_ns);
 		machine_tell(&m, GP_EV_IDLE, 1);
 		machine_run(&m, 10000 * MS);
 		machine_tell(&m, GP_EV_BUSY, 1);
@@ -434,8 +431,8 @@ static void test_caps_hold_beside_others(void **state)
 
 /* ---- the bounds on waiting of docs/sched.md ---------------------------------------- */
 
-static uint64_t turns_to_wait(const struct gp_be_policy *policy,
-			      const uint32_t *weight, uint32_t n, uint32_t i)
+static uint64_t turns_to_wait(const struct gp_be_policy *policy, const uint32_t *weight, uint32_t n,
+			      uint32_t i)
 {
 	uint64_t sum = 0, turns = 0, least = UINT32_MAX;
 
@@ -454,8 +451,8 @@ static uint64_t turns_to_wait(const struct gp_be_policy *policy,
 
 static void test_bounds_on_waiting(void **state)
 {
-	static const struct gp_be_policy *const each[] = {
-		&gp_policy_credit, &gp_policy_fair, &gp_policy_rr };
+	static const struct gp_be_policy *const each[] = { &gp_policy_credit, &gp_policy_fair,
+							   &gp_policy_rr };
 
 	rnd_state = SEED;
 	for (int round = 0; round < 90; round++) {
@@ -475,8 +472,8 @@ static void test_bounds_on_waiting(void **state)
 		for (uint32_t i = 1; i <= n; i++)
 			assert_true(m.longest_off_ns[i] <=
 				    turns_to_wait(policy, weight, n, i) *
-				    (QUANTUM_NS + m.off_ns + m.on_ns) +
-				    m.off_ns + m.on_ns);
+						    (QUANTUM_NS + m.off_ns + m.on_ns) +
+					    m.off_ns + m.on_ns);
 		machine_end(&m);
 	}
 }
@@ -486,8 +483,7 @@ static void test_bounds_on_waiting(void **state)
 /* LC takes nine tenths of what 1 is resident for: by the hardware's word. */
 static void test_usage_replaces_residency(void **state)
 {
-	static const struct gp_be_policy *const each[] = {
-		&gp_policy_fair, &gp_policy_credit };
+	static const struct gp_be_policy *const each[] = { &gp_policy_fair, &gp_policy_credit };
 
 	for (size_t p = 0; p < 2; p++) {
 		const struct gp_sched_config config = config_of(each[p]);
@@ -505,8 +501,7 @@ static void test_usage_replaces_residency(void **state)
 			for (uint32_t t = 1; t <= 2; t++) {
 				ran = m.ran_ns[t] - before[t];
 				used[t] += t == 1 ? ran / 10 : ran;
-				machine_usage(&m, t, used[t] - told[t],
-					      ran - (used[t] - told[t]));
+				machine_usage(&m, t, used[t] - told[t], ran - (used[t] - told[t]));
 				told[t] = used[t];
 			}
 		}
@@ -577,8 +572,8 @@ static void test_usage_comes_late(void **state)
 	/* 60 s: 1 is there four times as long, and both are charged 12 s. */
 	assert_in_range(m.ran_ns[1], 48000 * MS - 300 * MS, 48000 * MS + 300 * MS);
 	for (uint32_t t = 1; t <= 2; t++)
-		assert_in_range(drive_stat(&m.d, t).vruntime_ns,
-				12000 * MS - 200 * MS, 12000 * MS + 200 * MS);
+		assert_in_range(drive_stat(&m.d, t).vruntime_ns, 12000 * MS - 200 * MS,
+				12000 * MS + 200 * MS);
 	machine_end(&m);
 }
 

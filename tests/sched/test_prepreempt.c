@@ -61,7 +61,7 @@ static void test_margin_grows_and_shrinks(void **state)
 	before = p.margin_ns;
 	p.bias_ns = 0;
 	gp_prepreempt_work(&p, 10 * MS, 1000 * US, 10 * MS + 100 * US);
-	assert_int_equal(p.margin_ns, before);	/* 10 %: neither */
+	assert_int_equal(p.margin_ns, before); /* 10 %: neither */
 	p.bias_ns = 0;
 	gp_prepreempt_work(&p, 10 * MS, 1000 * US, 10 * MS + 40 * US);
 	assert_true(p.margin_ns < before);
@@ -76,8 +76,7 @@ static void test_margin_is_bounded(void **state)
 
 	gp_prepreempt_init(&p, 200 * US);
 	for (uint64_t i = 0; i < 100; i++) {
-		gp_prepreempt_work(&p, 10 * MS, 300 * US,
-				   i % 2 ? 4 * MS : 16 * MS);
+		gp_prepreempt_work(&p, 10 * MS, 300 * US, i % 2 ? 4 * MS : 16 * MS);
 		assert_true(p.margin_ns <= MARGIN_MAX);
 	}
 	assert_int_equal(p.margin_ns, MARGIN_MAX);
@@ -94,14 +93,14 @@ static void test_switch_rises_fast_falls_slowly(void **state)
 	gp_prepreempt_init(&p, 200 * US);
 	gp_prepreempt_switch(&p, 400 * US);
 	assert_int_equal(p.switch_ns, 300 * US);
-	gp_prepreempt_switch(&p, 15 * US);		/* an idle device */
+	gp_prepreempt_switch(&p, 15 * US); /* an idle device */
 	assert_true(p.switch_ns > 290 * US);
 	est = p.switch_ns;
-	gp_prepreempt_switch(&p, 20 * MS);		/* one outlier */
+	gp_prepreempt_switch(&p, 20 * MS); /* one outlier */
 	assert_true(p.switch_ns <= est * 5 / 2 + 1);
 
 	gp_prepreempt_init(&p, 200 * US);
-	for (int i = 0; i < 400; i++) {			/* idle now and then */
+	for (int i = 0; i < 400; i++) { /* idle now and then */
 		gp_prepreempt_switch(&p, i % 3 ? 170 * US : 15 * US);
 		assert_true(p.switch_ns + p.margin_ns >= 170 * US);
 	}
@@ -169,20 +168,19 @@ static void test_bias(void **state)
 	struct gp_prepreempt p;
 
 	gp_prepreempt_init(&p, 200 * US);
-	for (int i = 0; i < 100; i++)			/* always 400 µs early */
+	for (int i = 0; i < 100; i++) /* always 400 µs early */
 		gp_prepreempt_work(&p, 10 * MS, 2 * MS, 10 * MS - 400 * US);
 	assert_in_range(lead(&p), 630 * US, 660 * US);
 	assert_true(p.margin_ns <= MARGIN_MIN + US);
 
 	gp_prepreempt_init(&p, 200 * US);
-	for (int i = 0; i < 100; i++)			/* always late */
+	for (int i = 0; i < 100; i++) /* always late */
 		gp_prepreempt_work(&p, 10 * MS, 2 * MS, 10 * MS + 400 * US);
 	assert_true(gp_prepreempt_start(&p, 0, 10 * MS) > 10 * MS);
 
 	gp_prepreempt_init(&p, 200 * US);
-	for (int i = 0; i < 100; i++)			/* late by chance */
-		gp_prepreempt_work(&p, 10 * MS, 2 * MS,
-				   10 * MS + (i % 2 ? 800 * US : 0));
+	for (int i = 0; i < 100; i++) /* late by chance */
+		gp_prepreempt_work(&p, 10 * MS, 2 * MS, 10 * MS + (i % 2 ? 800 * US : 0));
 	assert_true(lead(&p) >= p.switch_ns);
 }
 
@@ -201,10 +199,8 @@ static void test_never_late(void **state)
 		start = gp_prepreempt_start(&p, now, work);
 		assert_true(start >= now);
 		assert_true(start == now ||
-			    start + p.switch_ns <=
-				    gp_prepreempt_expected(&p, work));
-		gp_prepreempt_work(&p, work, work - now,
-				   work + (r >> 40) % (2 * MS) - MS);
+			    start + p.switch_ns <= gp_prepreempt_expected(&p, work));
+		gp_prepreempt_work(&p, work, work - now, work + (r >> 40) % (2 * MS) - MS);
 		gp_prepreempt_switch(&p, (r >> 20) % MS);
 	}
 }

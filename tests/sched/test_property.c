@@ -14,29 +14,47 @@
 #define OPS_MAX 60
 
 enum op_kind {
-	OP_JOIN, OP_LEAVE, OP_CLASS, OP_APPEAR, OP_GONE, OP_KILL, OP_HINT,
-	OP_BEGIN, OP_END, OP_HOLD, OP_RELEASE, OP_BUSY, OP_IDLE, OP_SYNC,
-	OP_SYNC_DONE, OP_SLOT, OP_MEASURED, OP_EARLY_TIMER, OP_OUTCOME,
-	OP_HOLD_FAILS, OP_USAGE, OP_POLICY, OP_QUEUED, OP_KINDS,
+	OP_JOIN,
+	OP_LEAVE,
+	OP_CLASS,
+	OP_APPEAR,
+	OP_GONE,
+	OP_KILL,
+	OP_HINT,
+	OP_BEGIN,
+	OP_END,
+	OP_HOLD,
+	OP_RELEASE,
+	OP_BUSY,
+	OP_IDLE,
+	OP_SYNC,
+	OP_SYNC_DONE,
+	OP_SLOT,
+	OP_MEASURED,
+	OP_EARLY_TIMER,
+	OP_OUTCOME,
+	OP_HOLD_FAILS,
+	OP_USAGE,
+	OP_POLICY,
+	OP_QUEUED,
+	OP_KINDS,
 };
 
 static const char *const op_name[] = {
-	"OP_JOIN", "OP_LEAVE", "OP_CLASS", "OP_APPEAR", "OP_GONE", "OP_KILL",
-	"OP_HINT", "OP_BEGIN", "OP_END", "OP_HOLD", "OP_RELEASE", "OP_BUSY",
-	"OP_IDLE", "OP_SYNC", "OP_SYNC_DONE", "OP_SLOT", "OP_MEASURED",
-	"OP_EARLY_TIMER", "OP_OUTCOME", "OP_HOLD_FAILS", "OP_USAGE", "OP_POLICY",
-	"OP_QUEUED",
+	"OP_JOIN",    "OP_LEAVE",      "OP_CLASS",     "OP_APPEAR", "OP_GONE",	   "OP_KILL",
+	"OP_HINT",    "OP_BEGIN",      "OP_END",       "OP_HOLD",   "OP_RELEASE",  "OP_BUSY",
+	"OP_IDLE",    "OP_SYNC",       "OP_SYNC_DONE", "OP_SLOT",   "OP_MEASURED", "OP_EARLY_TIMER",
+	"OP_OUTCOME", "OP_HOLD_FAILS", "OP_USAGE",     "OP_POLICY", "OP_QUEUED",
 };
 
 /* How often each comes, of 136. */
 static const uint8_t op_share[OP_KINDS] = {
-	[OP_JOIN] = 12, [OP_LEAVE] = 3, [OP_CLASS] = 5, [OP_APPEAR] = 14,
-	[OP_GONE] = 3, [OP_KILL] = 2, [OP_HINT] = 7, [OP_BEGIN] = 8,
-	[OP_END] = 7, [OP_HOLD] = 4, [OP_RELEASE] = 4, [OP_BUSY] = 5,
-	[OP_IDLE] = 5, [OP_SYNC] = 3, [OP_SYNC_DONE] = 3, [OP_SLOT] = 4,
-	[OP_MEASURED] = 2, [OP_EARLY_TIMER] = 3, [OP_OUTCOME] = 32,
-	[OP_HOLD_FAILS] = 2, [OP_USAGE] = 3, [OP_POLICY] = 2,
-	[OP_QUEUED] = 3,
+	[OP_JOIN] = 12,	   [OP_LEAVE] = 3,	 [OP_CLASS] = 5,     [OP_APPEAR] = 14,
+	[OP_GONE] = 3,	   [OP_KILL] = 2,	 [OP_HINT] = 7,	     [OP_BEGIN] = 8,
+	[OP_END] = 7,	   [OP_HOLD] = 4,	 [OP_RELEASE] = 4,   [OP_BUSY] = 5,
+	[OP_IDLE] = 5,	   [OP_SYNC] = 3,	 [OP_SYNC_DONE] = 3, [OP_SLOT] = 4,
+	[OP_MEASURED] = 2, [OP_EARLY_TIMER] = 3, [OP_OUTCOME] = 32,  [OP_HOLD_FAILS] = 2,
+	[OP_USAGE] = 3,	   [OP_POLICY] = 2,	 [OP_QUEUED] = 3,
 };
 
 struct op {
@@ -80,26 +98,24 @@ static void generate(struct sequence *q)
 	for (size_t i = 0; i < q->count; i++) {
 		static const uint32_t scale_us[] = { 1, 50, 300, 1000, 12000 };
 
-		q->op[i] = (struct op){
-			.kind = rnd_kind(), .a = (uint8_t)rnd(),
-			.b = (uint8_t)rnd(),
-			.dt_us = rnd() % scale_us[rnd() % 5] };
+		q->op[i] = (struct op){ .kind = rnd_kind(),
+					.a = (uint8_t)rnd(),
+					.b = (uint8_t)rnd(),
+					.dt_us = rnd() % scale_us[rnd() % 5] };
 	}
 }
 
 static const struct gp_be_policy *be_policy_of(uint32_t bits)
 {
-	static const struct gp_be_policy *const each[] = {
-		&gp_policy_fair, &gp_policy_rr, &gp_policy_credit,
-		&gp_policy_credit };
+	static const struct gp_be_policy *const each[] = { &gp_policy_fair, &gp_policy_rr,
+							   &gp_policy_credit, &gp_policy_credit };
 
 	return each[bits % 4];
 }
 
 static const struct gp_lc_policy *lc_policy_of(uint32_t bits)
 {
-	return bits % 2 ? &gp_policy_edf :
-	       (bits >> 5) % 2 ? &gp_policy_sjf : &gp_policy_level;
+	return bits % 2 ? &gp_policy_edf : (bits >> 5) % 2 ? &gp_policy_sjf : &gp_policy_level;
 }
 
 static struct gp_sched_config config_of(uint16_t bits)
@@ -108,9 +124,12 @@ static struct gp_sched_config config_of(uint16_t bits)
 	struct gp_sched_config c = {
 		.rotate = bits % 4 != 0,
 		.slice_preempts = (bits >> 2) % 4 != 0,
-		.lc_slice_us = 5000000, .be_slice_us = 1,
-		.quantum_ns = 5000000, .hold_limit_ns = 4000000,
-		.linger_ns = 500000, .lc_defer_max_ns = 2000000,
+		.lc_slice_us = 5000000,
+		.be_slice_us = 1,
+		.quantum_ns = 5000000,
+		.hold_limit_ns = 4000000,
+		.linger_ns = 500000,
+		.lc_defer_max_ns = 2000000,
 		.hold_piece_ns = (bits >> 4) % 4 == 0 ? 500000 : 0,
 		.be_policy = be_policy_of(bits >> 8),
 		.lc_policy = lc_policy_of(bits >> 10),
@@ -126,12 +145,13 @@ static struct gp_sched_config config_of(uint16_t bits)
 
 static struct gp_class_spec spec_of(uint8_t b)
 {
-	return (struct gp_class_spec){
-		.cls = b % 8 < 4 ? GP_TENANT_BE :
-		       b % 8 < 7 ? GP_TENANT_LC : GP_TENANT_NONE,
-		.level = b / 8 % 3, .weight = b & 128 ? 200 : 100,
-		.cap_pct = b & 64 ? 30 : 0,
-		.deadline_ns = b & 64 ? (3 + b / 8 % 4) * 1000000ull : 0 };
+	return (struct gp_class_spec){ .cls = b % 8 < 4 ? GP_TENANT_BE :
+					      b % 8 < 7 ? GP_TENANT_LC :
+							  GP_TENANT_NONE,
+				       .level = b / 8 % 3,
+				       .weight = b & 128 ? 200 : 100,
+				       .cap_pct = b & 64 ? 30 : 0,
+				       .deadline_ns = b & 64 ? (3 + b / 8 % 4) * 1000000ull : 0 };
 }
 
 static void do_kill(struct world *w, uint32_t tenant)
@@ -165,21 +185,20 @@ static void do_policy(struct world *w, const struct op *op)
 }
 
 static const uint8_t event_of[OP_KINDS] = {
-	[OP_JOIN] = GP_EV_TENANT_JOIN, [OP_LEAVE] = GP_EV_TENANT_LEAVE,
-	[OP_CLASS] = GP_EV_TENANT_CLASS, [OP_APPEAR] = GP_EV_GROUP_APPEAR,
-	[OP_GONE] = GP_EV_GROUP_GONE, [OP_HINT] = GP_EV_HINT,
+	[OP_JOIN] = GP_EV_TENANT_JOIN,	  [OP_LEAVE] = GP_EV_TENANT_LEAVE,
+	[OP_CLASS] = GP_EV_TENANT_CLASS,  [OP_APPEAR] = GP_EV_GROUP_APPEAR,
+	[OP_GONE] = GP_EV_GROUP_GONE,	  [OP_HINT] = GP_EV_HINT,
 	[OP_BEGIN] = GP_EV_SEGMENT_BEGIN, [OP_END] = GP_EV_SEGMENT_END,
-	[OP_HOLD] = GP_EV_HOLD, [OP_RELEASE] = GP_EV_RELEASE,
-	[OP_BUSY] = GP_EV_BUSY, [OP_IDLE] = GP_EV_IDLE, [OP_SYNC] = GP_EV_SYNC,
-	[OP_SYNC_DONE] = GP_EV_SYNC_DONE, [OP_SLOT] = GP_EV_SLOT,
-	[OP_MEASURED] = GP_EV_SWITCH_MEASURED, [OP_USAGE] = GP_EV_USAGE,
-	[OP_QUEUED] = GP_EV_QUEUED,
+	[OP_HOLD] = GP_EV_HOLD,		  [OP_RELEASE] = GP_EV_RELEASE,
+	[OP_BUSY] = GP_EV_BUSY,		  [OP_IDLE] = GP_EV_IDLE,
+	[OP_SYNC] = GP_EV_SYNC,		  [OP_SYNC_DONE] = GP_EV_SYNC_DONE,
+	[OP_SLOT] = GP_EV_SLOT,		  [OP_MEASURED] = GP_EV_SWITCH_MEASURED,
+	[OP_USAGE] = GP_EV_USAGE,	  [OP_QUEUED] = GP_EV_QUEUED,
 };
 
 static void do_op(struct world *w, const struct op *op)
 {
-	struct gp_event ev = { .type = event_of[op->kind],
-			       .tenant = 1 + op->a % W_TENANTS };
+	struct gp_event ev = { .type = event_of[op->kind], .tenant = 1 + op->a % W_TENANTS };
 
 	w_advance(w, op->dt_us * 1000ull);
 	switch (op->kind) {
@@ -211,8 +230,7 @@ static void do_op(struct world *w, const struct op *op)
 	}
 	ev.spec = spec_of(op->b);
 	ev.limit_ns = op->b * 20000ull;
-	ev.ok = op->kind == OP_BUSY ? op->b & 15 :
-		op->kind == OP_IDLE ? op->b % 3 : op->b & 1;
+	ev.ok = op->kind == OP_BUSY ? op->b & 15 : op->kind == OP_IDLE ? op->b % 3 : op->b & 1;
 	ev.took_ns = op->b * 2000ull;
 	ev.taken_ns = op->a * 3000ull;
 	w_step(w, &ev);
@@ -224,8 +242,7 @@ static bool has_turns(const struct world *w, uint32_t tenant)
 	const struct w_tenant *t = &w->tenant[tenant];
 
 	return t->there && !t->idle &&
-	       (t->spec.cls == GP_TENANT_BE ||
-		(t->spec.cls == GP_TENANT_NONE && w->config.slots));
+	       (t->spec.cls == GP_TENANT_BE || (t->spec.cls == GP_TENANT_NONE && w->config.slots));
 }
 
 static bool all_turns_came(const struct world *w, const uint64_t *before)
@@ -254,10 +271,9 @@ static bool all_turns_came(const struct world *w, const uint64_t *before)
  */
 static void check_turns(struct world *w)
 {
-	uint64_t turn = w->config.quantum_ns + w->config.lc_defer_max_ns +
-			2000000;
-	uint64_t end = w->now_ns + ((W_TENANTS - 1) * 3 * turn + 2 * w->now_ns) *
-				   4 * (w->config.be_min_pct ? 5 : 1);
+	uint64_t turn = w->config.quantum_ns + w->config.lc_defer_max_ns + 2000000;
+	uint64_t end = w->now_ns + ((W_TENANTS - 1) * 3 * turn + 2 * w->now_ns) * 4 *
+					   (w->config.be_min_pct ? 5 : 1);
 	uint64_t before[W_GROUPS + 1];
 
 	for (size_t i = 1; i <= W_GROUPS; i++)
@@ -275,8 +291,8 @@ static bool wants_minimum(const struct world *w)
 		const struct w_group *g = &w->group[i];
 		const struct w_tenant *t = &w->tenant[g->tenant];
 
-		if (g->known && g->alive && g->tenant && !t->idle &&
-		    t->spec.cls == GP_TENANT_BE && !t->spec.cap_pct)
+		if (g->known && g->alive && g->tenant && !t->idle && t->spec.cls == GP_TENANT_BE &&
+		    !t->spec.cap_pct)
 			return w->config.be_min_pct && w->config.slice_preempts;
 	}
 	return false;
@@ -387,13 +403,11 @@ static bool still_fails(const struct sequence *q, uint32_t mutation)
 	return run_sequence(q, mutation) != NULL;
 }
 
-static bool try_without(struct sequence *q, size_t at, size_t n,
-			uint32_t mutation)
+static bool try_without(struct sequence *q, size_t at, size_t n, uint32_t mutation)
 {
 	struct sequence less = *q;
 
-	memmove(&less.op[at], &less.op[at + n],
-		(less.count - at - n) * sizeof(less.op[0]));
+	memmove(&less.op[at], &less.op[at + n], (less.count - at - n) * sizeof(less.op[0]));
 	less.count -= n;
 	if (!still_fails(&less, mutation))
 		return false;
@@ -437,11 +451,11 @@ static void shrink(struct sequence *q, uint32_t mutation)
 
 static void print_sequence(const struct sequence *q, const char *why)
 {
-	printf("broken: %s\n{ .config = %u, .close = %u, .count = %zu, .op = {\n",
-	       why, q->config, q->close, q->count);
+	printf("broken: %s\n{ .config = %u, .close = %u, .count = %zu, .op = {\n", why, q->config,
+	       q->close, q->count);
 	for (size_t i = 0; i < q->count; i++)
-		printf("\t{ %s, %u, %u, %u },\n", op_name[q->op[i].kind],
-		       q->op[i].a, q->op[i].b, q->op[i].dt_us);
+		printf("\t{ %s, %u, %u, %u },\n", op_name[q->op[i].kind], q->op[i].a, q->op[i].b,
+		       q->op[i].dt_us);
 	printf("} },\n");
 }
 
@@ -455,8 +469,7 @@ static uint64_t env_or(const char *name, uint64_t def)
 }
 
 /* Number of the first sequence that fails, in @q; @n: none did. */
-static uint64_t first_failure(uint64_t seed, uint64_t n, uint32_t mutation,
-			      struct sequence *q)
+static uint64_t first_failure(uint64_t seed, uint64_t n, uint32_t mutation, struct sequence *q)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		rnd_state = seed + (i << 20);
@@ -473,8 +486,7 @@ static void test_random_sequences(void **state)
 	uint64_t n = env_or("GP_SEQUENCES", SEQUENCES), at;
 	struct sequence q;
 
-	printf("seed %llu, %llu sequences\n", (unsigned long long)seed,
-	       (unsigned long long)n);
+	printf("seed %llu, %llu sequences\n", (unsigned long long)seed, (unsigned long long)n);
 	at = first_failure(seed, n, W_SOUND, &q);
 	if (at < n) {
 		printf("sequence %llu\n", (unsigned long long)at);
@@ -487,8 +499,7 @@ static void test_random_sequences(void **state)
 /* A device that does not do what it says must be seen, and shrunk to little. */
 static void test_checker_can_fail(void **state)
 {
-	static const uint32_t each[] = { W_SUSPEND_LOST, W_RESUME_LOST,
-					 W_RELEASE_LOST, W_HOLD_LOST,
+	static const uint32_t each[] = { W_SUSPEND_LOST, W_RESUME_LOST, W_RELEASE_LOST, W_HOLD_LOST,
 					 W_SLICE_LOST };
 
 	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {

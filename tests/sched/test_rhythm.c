@@ -15,8 +15,8 @@
 
 #define US 1000ll
 #define MS 1000000ll
-#define SEEN_NS (150 * US)		/* from work or a hold to a start in the log */
-#define SWITCH_NS (165 * US)		/* to its running */
+#define SEEN_NS (150 * US)   /* from work or a hold to a start in the log */
+#define SWITCH_NS (165 * US) /* to its running */
 #define LEAD_NS (230 * US)
 #define READ_NS (20 * MS)
 #define CUT_NS (370 * US)
@@ -26,17 +26,19 @@ struct sim {
 	struct gp_rhythm r;
 	uint64_t rnd;
 	uint64_t now_ns;
-	uint64_t free_ns;		/* the process's last stretch ended */
+	uint64_t free_ns; /* the process's last stretch ended */
 	uint64_t read_ns;
-	uint64_t lead_ns;		/* 0: LEAD_NS */
+	uint64_t lead_ns; /* 0: LEAD_NS */
 	bool beats;
-	bool others;			/* somebody else wants the device */
-	uint64_t keeps_ns, every_ns;	/* and keeps it so long, so often: a hold cuts that .. */
-	uint64_t cut_ns;		/* .. so long after it began; 0: CUT_NS after the work */
+	bool others;		     /* somebody else wants the device */
+	uint64_t keeps_ns, every_ns; /* and keeps it so long, so often: a hold cuts that .. */
+	uint64_t cut_ns;	     /* .. so long after it began; 0: CUT_NS after the work */
 	bool guessed;
 	struct gp_rhythm_guess guess;
 	uint64_t hold_from, hold_until;
-	struct { uint64_t start, end; } log[4096];
+	struct {
+		uint64_t start, end;
+	} log[4096];
 	size_t logged;
 	/* What came of it. */
 	uint32_t requests, saved, slow, late_read;
@@ -95,8 +97,7 @@ static void guess(struct sim *s, uint64_t now)
 	if (s->hold_from < now)
 		s->hold_from = now;
 	s->hold_from += (uint64_t)(rnd(s) % 30) * US;
-	s->hold_until = s->guess.at_ns + s->guess.linger_ns +
-			(uint64_t)(rnd(s) % 60) * US;
+	s->hold_until = s->guess.at_ns + s->guess.linger_ns + (uint64_t)(rnd(s) % 60) * US;
 	assert_true(s->hold_from >= now);
 	assert_true(s->hold_until > s->hold_from);
 }
@@ -146,8 +147,7 @@ static void pass(struct sim *s, uint64_t at)
 			break;
 		/* Late work may still be of the stretch before. */
 		if (s->hold_from > s->free_ns) {
-			stretch(s, s->hold_from + SEEN_NS,
-				s->hold_until + 30 * US);
+			stretch(s, s->hold_from + SEEN_NS, s->hold_until + 30 * US);
 			s->wasted_ns += s->hold_until - s->hold_from + SWITCH_NS;
 		}
 		hold_over(s);
@@ -176,8 +176,7 @@ static uint64_t request(struct sim *s, uint64_t at, uint64_t work)
 	held = s->guessed && s->hold_from < at;
 	/* Switches are not all alike, and beat with what is periodic (H200). */
 	more = s->beats ? (uint64_t)(40 * US) - at / 600 % (uint64_t)(40 * US) : 0;
-	start = (held ? s->hold_from : at) + SEEN_NS + more +
-		(uint64_t)(rnd(s) % 10) * US;
+	start = (held ? s->hold_from : at) + SEEN_NS + more + (uint64_t)(rnd(s) % 10) * US;
 	runs = (held ? s->hold_from : at) + SWITCH_NS + more;
 	if (runs < at)
 		runs = at;
@@ -210,8 +209,8 @@ static uint64_t request(struct sim *s, uint64_t at, uint64_t work)
 
 struct trace {
 	int64_t period, jitter, work, work_jitter;
-	int leave_out;			/* of 100 */
-	int extra;			/* of 100 */
+	int leave_out; /* of 100 */
+	int extra;     /* of 100 */
 };
 
 static void run(struct sim *s, const struct trace *t, int n)
@@ -269,8 +268,7 @@ static void test_periodic(void **state)
 		count_anew(&s);
 		run(&s, &traces[i], 2000);
 		print_message("%zu: saved %.3f wasted %.4f hits %llu misses %llu late %llu\n", i,
-			      share_saved(&s), share_wasted(&s),
-			      (unsigned long long)s.r.stat.hits,
+			      share_saved(&s), share_wasted(&s), (unsigned long long)s.r.stat.hits,
 			      (unsigned long long)s.r.stat.misses,
 			      (unsigned long long)s.r.stat.late);
 		assert_true(share_saved(&s) > 0.95);
@@ -323,10 +321,9 @@ static void test_kept_by_others_long_lead(void **state)
 	run(&s, &t, 200);
 	count_anew(&s);
 	run(&s, &t, REQUESTS);
-	print_message("saved %.3f slow %.4f wasted %.4f misses %llu late %llu\n",
-		      share_saved(&s), (double)s.slow / s.requests, share_wasted(&s),
-		      (unsigned long long)s.r.stat.misses,
-		      (unsigned long long)s.r.stat.late);
+	print_message("saved %.3f slow %.4f wasted %.4f misses %llu late %llu\n", share_saved(&s),
+		      (double)s.slow / s.requests, share_wasted(&s),
+		      (unsigned long long)s.r.stat.misses, (unsigned long long)s.r.stat.late);
 	assert_true(share_saved(&s) > 0.95);
 	assert_true(s.slow * 1000 < s.requests);
 	assert_true(share_wasted(&s) < 0.01);
@@ -412,8 +409,8 @@ static void test_modes(void **state)
 		run(&s, &d, 300);
 		s.now_ns += (uint64_t)(rnd(&s) % 3000) * US;
 	}
-	print_message("saved %.3f wasted %.4f misses %llu\n", share_saved(&s),
-		      share_wasted(&s), (unsigned long long)s.r.stat.misses);
+	print_message("saved %.3f wasted %.4f misses %llu\n", share_saved(&s), share_wasted(&s),
+		      (unsigned long long)s.r.stat.misses);
 	assert_true(share_saved(&s) > 0.6);
 	assert_true(share_wasted(&s) < 0.03);
 }
@@ -559,7 +556,7 @@ struct seen {
 	bool guessed;
 	struct gp_rhythm_guess guess;
 	uint64_t from_ns, until_ns;
-	uint32_t held;			/* requests whose device was theirs when they came */
+	uint32_t held; /* requests whose device was theirs when they came */
 };
 
 static void seen_init(struct seen *s, uint64_t seed)
@@ -614,7 +611,7 @@ static void test_seen_and_cut(void **state)
 		seen_init(&s, seed);
 		for (uint64_t i = 0; i < 500; i++)
 			seen_request(&s, 1000 * MS + i * 40 * MS + rnd(&s.draws) % (30 * US));
-		assert_in_range(s.held, 491, 492);	/* all but the first 8 or 9 */
+		assert_in_range(s.held, 491, 492); /* all but the first 8 or 9 */
 		assert_int_equal(s.r.stat.misses + s.r.stat.late, 0);
 		/* The spread, the lead and the wait for it: that is all of a hold. */
 		assert_in_range(s.until_ns - s.from_ns, LEAD_NS + 40 * US, LEAD_NS + 370 * US);

@@ -6,8 +6,12 @@
 #include "tests/sched/drive.h"
 
 static const struct gp_sched_config rotating = {
-	.rotate = 1, .slice_preempts = 1, .lc_slice_us = 5000000,
-	.be_slice_us = 1, .quantum_ns = 50 * MS, .hold_limit_ns = 20 * MS,
+	.rotate = 1,
+	.slice_preempts = 1,
+	.lc_slice_us = 5000000,
+	.be_slice_us = 1,
+	.quantum_ns = 50 * MS,
+	.hold_limit_ns = 20 * MS,
 	.lc_defer_max_ns = 20 * MS,
 };
 
@@ -20,8 +24,7 @@ static void test_fair_policy(void **state)
 	uint64_t r = 99;
 
 	for (uint32_t i = 0; i < 40; i++)
-		e[i] = (struct gp_be_entity){ .tenant = i + 1,
-					      .weight = 1 + i * 250 };
+		e[i] = (struct gp_be_entity){ .tenant = i + 1, .weight = 1 + i * 250 };
 	for (int round = 0; round < 20000; round++) {
 		size_t want = 0, got = 0;
 		uint64_t before, ran;
@@ -39,12 +42,10 @@ static void test_fair_policy(void **state)
 		ran = (r >> 33) % (100 * MS);
 		before = e[got].vruntime_ns;
 		gp_policy_fair.charge(&e[got], ran, &at);
-		assert_int_equal(e[got].vruntime_ns,
-				 before + ran * 100 / e[got].weight);
+		assert_int_equal(e[got].vruntime_ns, before + ran * 100 / e[got].weight);
 		gp_policy_fair.refund(&e[got], ran / 3);
-		assert_int_equal(e[got].vruntime_ns,
-				 before + ran * 100 / e[got].weight -
-				 ran / 3 * 100 / e[got].weight);
+		assert_int_equal(e[got].vruntime_ns, before + ran * 100 / e[got].weight -
+							     ran / 3 * 100 / e[got].weight);
 		e[got].waiting_since_ns = (uint64_t)round;
 	}
 	gp_policy_fair.enter(&e[0], &at);
@@ -90,8 +91,7 @@ static void many_carry_out(struct many *m)
 			m->on_since_ns[g] = m->d.now_ns;
 			m->off[g] = false;
 		}
-		drive_ev(&m->d, (struct gp_event){ .type = GP_EV_OUTCOME,
-						   .decision = dec->id });
+		drive_ev(&m->d, (struct gp_event){ .type = GP_EV_OUTCOME, .decision = dec->id });
 		many_carry_out(m);
 	}
 }
@@ -149,8 +149,7 @@ static void test_idle_is_skipped(void **state)
 	many_run(&m, 100 * MS);
 	before = m.ran_ns[1] + m.ran_ns[2];
 	many_run(&m, 10000 * MS);
-	assert_in_range(m.ran_ns[1] + m.ran_ns[2] - before, 9900 * MS,
-			10100 * MS);
+	assert_in_range(m.ran_ns[1] + m.ran_ns[2] - before, 9900 * MS, 10100 * MS);
 	drive_end(&m.d);
 }
 
@@ -249,14 +248,14 @@ static void test_segment_suspends(void **state)
 
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
 	assert_null(drive_find(&d, GP_DO_HOLD));
-	assert_int_equal(d.out.count, 3);	/* two suspends, the timer */
+	assert_int_equal(d.out.count, 3); /* two suspends, the timer */
 	assert_int_equal(d.out.d[0].type, GP_DO_SUSPEND);
 	assert_int_equal(d.out.d[1].type, GP_DO_SUSPEND);
 	assert_int_equal(d.out.d[0].group + d.out.d[1].group, 12 + 13);
 	for (uint32_t id = d.out.d[0].id, n = 0; n < 2; n++)
-		assert_int_equal(drive_ev(&d, (struct gp_event){
-					 .type = GP_EV_OUTCOME,
-					 .decision = id + n }), 0);
+		assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_OUTCOME,
+								 .decision = id + n }),
+				 0);
 	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_END, 1);
 	assert_int_equal(d.out.d[0].type, GP_DO_RESUME);
 	assert_int_equal(d.out.d[1].type, GP_DO_RESUME);
@@ -287,10 +286,9 @@ static void two_carry_out(struct two *t)
 			t->slice_us[dec->group] = dec->slice_us;
 		else
 			t->off[dec->group] = dec->type == GP_DO_SUSPEND;
-		assert_false(!t->off[1] && !t->off[2] &&
-			     t->slice_us[1] == 1 && t->slice_us[2] == 1);
-		drive_ev(&t->d, (struct gp_event){ .type = GP_EV_OUTCOME,
-						   .decision = dec->id });
+		assert_false(!t->off[1] && !t->off[2] && t->slice_us[1] == 1 &&
+			     t->slice_us[2] == 1);
+		drive_ev(&t->d, (struct gp_event){ .type = GP_EV_OUTCOME, .decision = dec->id });
 		two_carry_out(t);
 	}
 }
@@ -304,8 +302,8 @@ static void two_tell(struct two *t, uint32_t type, uint32_t tenant)
 static void two_idle_tells(struct two *t, uint32_t tenant)
 {
 	t->d.now_ns += MS;
-	drive_ev(&t->d, (struct gp_event){ .type = GP_EV_IDLE, .tenant = tenant,
-					   .ok = GP_IDLE_TELLS });
+	drive_ev(&t->d,
+		 (struct gp_event){ .type = GP_EV_IDLE, .tenant = tenant, .ok = GP_IDLE_TELLS });
 	two_carry_out(t);
 }
 

@@ -4,7 +4,7 @@
 #include "tests/sched/machine.h"
 
 #define QUANTUM_NS (50 * MS)
-#define LC 40				/* an LC tenant's id */
+#define LC 40 /* an LC tenant's id */
 
 static void start(struct machine *m, const struct gp_sched_config *more)
 {
@@ -28,8 +28,7 @@ static struct gp_sched_why why(const struct machine *m, uint32_t tenant)
 
 static void add_lc(struct machine *m, uint32_t id, uint32_t level)
 {
-	machine_add(m, id, (struct gp_class_spec){ .cls = GP_TENANT_LC,
-						   .level = level });
+	machine_add(m, id, (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = level });
 	machine_tell(m, GP_EV_IDLE, id);
 	machine_finish(m);
 }
@@ -67,16 +66,17 @@ static void test_turns(void **state)
 		assert_int_equal(y.ahead, ahead[i]);
 		assert_int_equal(y.since_ns, began);
 		/* It was on 0.8 ms after its turn began. */
-		assert_in_range(y.until_ns, began + QUANTUM_NS,
-				began + QUANTUM_NS + MS);
+		assert_in_range(y.until_ns, began + QUANTUM_NS, began + QUANTUM_NS + MS);
 	}
 	machine_tell(&m, GP_EV_IDLE, 4);
 	assert_int_equal(why(&m, 4).reason, GP_WHY_IDLE);
 	assert_int_equal(why(&m, 1).ahead, 1);
 	assert_int_equal(gp_sched_why(m.d.sched, 9, &y), -ENOENT);
-	assert_int_equal(machine_ev(&m, (struct gp_event){
-		.type = GP_EV_TENANT_JOIN, .tenant = 9,
-		.spec = { .cls = GP_TENANT_BE, .weight = 1 } }), 0);
+	assert_int_equal(
+		machine_ev(&m, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+						  .tenant = 9,
+						  .spec = { .cls = GP_TENANT_BE, .weight = 1 } }),
+		0);
 	assert_int_equal(why(&m, 9).reason, GP_WHY_NO_GROUP);
 	machine_end(&m);
 }
@@ -114,8 +114,7 @@ static void test_put_off_and_behind_lc(void **state)
 
 static void test_cap(void **state)
 {
-	static const struct gp_sched_config config = {
-		.be_policy = &gp_policy_credit };
+	static const struct gp_sched_config config = { .be_policy = &gp_policy_credit };
 	static struct machine m;
 	struct gp_sched_why y;
 
@@ -159,8 +158,7 @@ static void test_held_out(void **state)
 
 static void test_more_urgent(void **state)
 {
-	static const struct gp_sched_config config = {
-		.lc_cut = GP_LC_CUT_PREEMPT };
+	static const struct gp_sched_config config = { .lc_cut = GP_LC_CUT_PREEMPT };
 	static struct machine m;
 
 	start(&m, &config);
@@ -225,12 +223,9 @@ static void test_retry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_turns),
-		cmocka_unit_test(test_put_off_and_behind_lc),
-		cmocka_unit_test(test_cap),
-		cmocka_unit_test(test_held_out),
-		cmocka_unit_test(test_more_urgent),
-		cmocka_unit_test(test_minimum),
+		cmocka_unit_test(test_turns),	    cmocka_unit_test(test_put_off_and_behind_lc),
+		cmocka_unit_test(test_cap),	    cmocka_unit_test(test_held_out),
+		cmocka_unit_test(test_more_urgent), cmocka_unit_test(test_minimum),
 		cmocka_unit_test(test_retry),
 	};
 

@@ -19,25 +19,25 @@
 
 #include "sched/sched.h"
 
-#define W_TENANTS 6			/* ids 1.. */
+#define W_TENANTS 6 /* ids 1.. */
 #define W_GROUPS 10
 #define W_PENDING 64
-#define W_RENEW_NS 250000u		/* a hold may be renewed so early */
+#define W_RENEW_NS 250000u /* a hold may be renewed so early */
 
 enum w_mutation {
 	W_SOUND,
-	W_SUSPEND_LOST,			/* said to be done, is not */
+	W_SUSPEND_LOST, /* said to be done, is not */
 	W_RESUME_LOST,
 	W_RELEASE_LOST,
 	W_HOLD_LOST,
-	W_SLICE_LOST,			/* back to the driver's: not done */
+	W_SLICE_LOST, /* back to the driver's: not done */
 	W_MUTATIONS,
 };
 
 struct w_group {
-	bool known;			/* to the core */
+	bool known; /* to the core */
 	bool alive, runs;
-	uint32_t tenant;		/* 0: left */
+	uint32_t tenant; /* 0: left */
 	uint64_t slice_us, old_slice_us;
 	bool old_runs;
 	uint32_t slice_errors;
@@ -48,7 +48,7 @@ struct w_tenant {
 	bool there;
 	struct gp_class_spec spec;
 	uint32_t seg, hand, sync;
-	bool seg_cut;			/* by a device-wide wait */
+	bool seg_cut; /* by a device-wide wait */
 	bool idle, hinted, hold_broken, begun_held;
 	uint64_t hint_end_ns, seg_began_ns;
 	bool held;
@@ -67,14 +67,14 @@ struct world {
 	uint64_t now_ns, armed_ns;
 	uint32_t mutation;
 	bool closed;
-	bool edf, sjf;			/* who of LC goes first, now */
+	bool edf, sjf; /* who of LC goes first, now */
 	struct w_group group[W_GROUPS + 1];
 	struct w_tenant tenant[W_TENANTS + 1];
 	struct w_pending pending[W_PENDING];
 	size_t n_pending;
 	uint32_t last_id, last_hold_id, last_hold_tenant;
-	uint64_t be_ns;			/* BE had the device to itself */
-	const char *broken;		/* first invariant that did not hold */
+	uint64_t be_ns;	    /* BE had the device to itself */
+	const char *broken; /* first invariant that did not hold */
 };
 
 static inline void w_broken(struct world *w, const char *what)
@@ -90,7 +90,7 @@ static inline void w_lc_policy(struct world *w, const struct gp_lc_policy *polic
 }
 
 static inline void w_init(struct world *w, const struct gp_sched_config *config,
-		   struct gp_sched *mem)
+			  struct gp_sched *mem)
 {
 	memset(w, 0, sizeof(*w));
 	w->config = *config;
@@ -135,8 +135,7 @@ static inline void w_check_short(struct world *w)
 	for (size_t i = 1; i <= W_GROUPS; i++) {
 		const struct w_group *g = &w->group[i];
 
-		n += g->alive && g->runs &&
-		     g->slice_us == w->config.be_slice_us;
+		n += g->alive && g->runs && g->slice_us == w->config.be_slice_us;
 	}
 	if (n > 1)
 		w_broken(w, "1: two groups run at the short slice");
@@ -149,8 +148,7 @@ static inline void w_check_slots(struct world *w, uint32_t resumed)
 
 	for (size_t i = 1; i <= W_GROUPS; i++)
 		n += i != resumed && w->group[i].tenant && w->group[i].runs;
-	if (w->config.slots && w->group[resumed].tenant &&
-	    n >= w->config.slots)
+	if (w->config.slots && w->group[resumed].tenant && n >= w->config.slots)
 		w_broken(w, "more groups loaded than slots");
 }
 
@@ -187,8 +185,7 @@ static inline void w_check_preempt(struct world *w, const struct w_group *g)
 {
 	const struct w_tenant *t = &w->tenant[g->tenant];
 
-	if (w->config.lc_cut != GP_LC_CUT_PREEMPT || !w->config.rotate ||
-	    !w->config.slice_preempts)
+	if (w->config.lc_cut != GP_LC_CUT_PREEMPT || !w->config.rotate || !w->config.slice_preempts)
 		w_broken(w, "a turn ended where none can be");
 	if (!g->tenant || t->spec.cls != GP_TENANT_LC)
 		w_broken(w, "the turn ended of one that is not LC");
@@ -218,8 +215,7 @@ static inline void w_group_decision(struct world *w, const struct gp_decision *d
 	if (d->type != GP_DO_SET_SLICE && !w->config.rotate)
 		w_broken(w, "suspend or resume without rotation");
 	g = &w->group[d->group];
-	w->pending[w->n_pending++] = (struct w_pending){
-		d->id, d->type, d->group, d->slice_us };
+	w->pending[w->n_pending++] = (struct w_pending){ d->id, d->type, d->group, d->slice_us };
 	g->old_runs = g->runs;
 	g->old_slice_us = g->slice_us;
 	if (d->type == GP_DO_PREEMPT)
@@ -227,8 +223,7 @@ static inline void w_group_decision(struct world *w, const struct gp_decision *d
 	if (d->type == GP_DO_RESUME) {
 		w_check_slots(w, d->group);
 		g->runs = g->alive;
-	} else if (d->type == GP_DO_SET_SLICE &&
-		   d->slice_us == w->config.be_slice_us) {
+	} else if (d->type == GP_DO_SET_SLICE && d->slice_us == w->config.be_slice_us) {
 		g->slice_us = d->slice_us;
 	}
 	w_check_short(w);
@@ -359,8 +354,7 @@ static inline void w_group_gone(struct world *w, uint32_t group)
 /* Facts of the checker's own, from the event alone. */
 static inline void w_note(struct world *w, const struct gp_event *ev)
 {
-	struct w_tenant *t = &w->tenant[ev->tenant <= W_TENANTS ?
-					ev->tenant : 0];
+	struct w_tenant *t = &w->tenant[ev->tenant <= W_TENANTS ? ev->tenant : 0];
 	bool begun_held = t->held;
 
 	switch (ev->type) {
@@ -386,8 +380,8 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		break;
 	case GP_EV_GROUP_APPEAR:
 		if (!w->group[ev->group].known)
-			w->group[ev->group] = (struct w_group){
-				.known = true, .alive = true, .runs = true };
+			w->group[ev->group] =
+				(struct w_group){ .known = true, .alive = true, .runs = true };
 		w->group[ev->group].tenant = ev->tenant;
 		break;
 	case GP_EV_GROUP_GONE:
@@ -395,8 +389,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		break;
 	case GP_EV_HINT:
 		t->hinted = true;
-		t->hint_end_ns = (ev->at_ns > w->now_ns ? ev->at_ns :
-							  w->now_ns) +
+		t->hint_end_ns = (ev->at_ns > w->now_ns ? ev->at_ns : w->now_ns) +
 				 2 * w->config.hold_limit_ns;
 		break;
 	case GP_EV_SEGMENT_BEGIN:
@@ -465,8 +458,7 @@ static inline void w_check_why(struct world *w, uint32_t id)
 		w_broken(w, "why: no group, and there is one, or none");
 	if (why.reason == GP_WHY_RUNS && !runs)
 		w_broken(w, "why: runs, and is off");
-	if (why.other && (why.other == id || why.other > W_TENANTS ||
-			  !w->tenant[why.other].there))
+	if (why.other && (why.other == id || why.other > W_TENANTS || !w->tenant[why.other].there))
 		w_broken(w, "why: because of nobody");
 	if ((why.reason == GP_WHY_LC || why.reason == GP_WHY_PUT_OFF) !=
 	    (why.other && w->tenant[why.other].spec.cls == GP_TENANT_LC))
@@ -519,8 +511,7 @@ static inline void w_advance(struct world *w, uint64_t ns)
 }
 
 /* What the hardware did when @p is over with @error. */
-static inline void w_effect(struct world *w, const struct w_pending *p, int error,
-		     bool half)
+static inline void w_effect(struct world *w, const struct w_pending *p, int error, bool half)
 {
 	struct w_group *g = &w->group[p->group];
 
@@ -539,8 +530,7 @@ static inline void w_effect(struct world *w, const struct w_pending *p, int erro
 		g->slice_errors += error != 0;
 		if (error)
 			g->slice_us = g->old_slice_us;
-		else if (w->mutation != W_SLICE_LOST ||
-			 p->slice_us == w->config.be_slice_us)
+		else if (w->mutation != W_SLICE_LOST || p->slice_us == w->config.be_slice_us)
 			g->slice_us = p->slice_us;
 		break;
 	}
@@ -552,10 +542,9 @@ static inline void w_outcome(struct world *w, size_t which, int error, bool half
 	struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = p.id };
 
 	w->n_pending--;
-	memmove(&w->pending[which], &w->pending[which + 1],
-		(w->n_pending - which) * sizeof(p));
+	memmove(&w->pending[which], &w->pending[which + 1], (w->n_pending - which) * sizeof(p));
 	if (!w->group[p.group].known) {
-		error = -ESRCH;		/* gone meanwhile, perhaps come anew */
+		error = -ESRCH; /* gone meanwhile, perhaps come anew */
 	} else if (!w->group[p.group].alive) {
 		error = -ESRCH;
 		w_group_gone(w, p.group);
@@ -569,8 +558,7 @@ static inline void w_outcome(struct world *w, size_t which, int error, bool half
 
 static inline void w_hold_failed(struct world *w)
 {
-	struct gp_event ev = { .type = GP_EV_OUTCOME, .error = -EIO,
-			       .decision = w->last_hold_id };
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .error = -EIO, .decision = w->last_hold_id };
 	struct w_tenant *t = &w->tenant[w->last_hold_tenant];
 
 	if (!w->last_hold_id || !t->held)
@@ -617,8 +605,7 @@ static inline void w_run(struct world *w, uint64_t ns)
 
 	w_settle(w);
 	while (w->now_ns < to && !w->broken) {
-		uint64_t next = w->armed_ns && w->armed_ns < to ?
-					w->armed_ns : to;
+		uint64_t next = w->armed_ns && w->armed_ns < to ? w->armed_ns : to;
 
 		w_advance(w, next > w->now_ns ? next - w->now_ns : 0);
 		w_settle(w);

@@ -17,7 +17,7 @@
 #include "bench/common/work.h"
 
 #define THREADS 4u
-#define CONTEXTS 3u	/* a thread has, one after the other */
+#define CONTEXTS 3u /* a thread has, one after the other */
 #define ROUNDS 10u
 #define LAUNCHES 3u
 #define BLOCKS 4u
@@ -31,22 +31,18 @@ struct thread {
 	unsigned int launches, wrong;
 };
 
-static void one_round(struct thread *t, struct gp_work *work,
-		      struct gp_bench_client *client)
+static void one_round(struct thread *t, struct gp_work *work, struct gp_bench_client *client)
 {
 	if (t->client) {
-		gp_bench_client_check(client->hint(client->handle, HINT_NS),
-				      "gp_hint");
-		gp_bench_client_check(client->segment_begin(client->handle),
-				      "gp_segment_begin");
+		gp_bench_client_check(client->hint(client->handle, HINT_NS), "gp_hint");
+		gp_bench_client_check(client->segment_begin(client->handle), "gp_segment_begin");
 	}
 	for (unsigned int i = 0; i < LAUNCHES; i++)
 		gp_work_launch(work);
 	t->launches += LAUNCHES;
 	GP_CU(cuStreamSynchronize(work->stream));
 	if (t->client)
-		gp_bench_client_check(client->segment_end(client->handle),
-				      "gp_segment_end");
+		gp_bench_client_check(client->segment_end(client->handle), "gp_segment_end");
 }
 
 static void use_context(struct thread *t, const struct gp_bench_gpu *gpu)

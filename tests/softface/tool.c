@@ -28,8 +28,7 @@ struct cupti {
 
 static unsigned int count[2];
 
-static void seen(void *user, uint32_t domain, uint32_t cbid,
-		 const struct cupti_callback_data *data)
+static void seen(void *user, uint32_t domain, uint32_t cbid, const struct cupti_callback_data *data)
 {
 	count[data->site]++;
 }
@@ -58,8 +57,7 @@ static void enable_launches(const struct cupti *cupti, void *subscriber)
 
 static void one_segment(struct gp_work *work, const struct gp_bench_client *client)
 {
-	gp_bench_client_check(client->segment_begin(client->handle),
-			      "gp_segment_begin");
+	gp_bench_client_check(client->segment_begin(client->handle), "gp_segment_begin");
 	for (unsigned int i = 0; i < LAUNCHES; i++)
 		gp_work_launch(work);
 	GP_CU(cuCtxSynchronize());
@@ -92,7 +90,7 @@ int main(void)
 		one_segment(&work, &client);
 	right = gp_work_check(&work, NULL);
 	client.close(client.handle);
-	printf("subscribe=%d entered=%u left=%u of %u result=%s\n", error, count[0],
-	       count[1], SEGMENTS * LAUNCHES, right ? "right" : "WRONG");
+	printf("subscribe=%d entered=%u left=%u of %u result=%s\n", error, count[0], count[1],
+	       SEGMENTS * LAUNCHES, right ? "right" : "WRONG");
 	return right ? 0 : 1;
 }

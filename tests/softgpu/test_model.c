@@ -126,7 +126,9 @@ static uint64_t put(struct fix *f, uint32_t ch, struct gp_model_method method)
 static struct gp_model_method kernel(uint64_t blocks, uint64_t ns, uint64_t cookie)
 {
 	return (struct gp_model_method){
-		.type = GP_METHOD_KERNEL, .blocks = blocks, .block_ns = ns,
+		.type = GP_METHOD_KERNEL,
+		.blocks = blocks,
+		.block_ns = ns,
 		.cookie = cookie,
 	};
 }
@@ -135,8 +137,11 @@ static struct gp_model_method hold(const volatile uint32_t *word, uint32_t ticke
 				   uint64_t limit_ns, uint64_t cookie)
 {
 	return (struct gp_model_method){
-		.type = GP_METHOD_HOLD, .word = word, .ticket = ticket,
-		.limit_ns = limit_ns, .cookie = cookie,
+		.type = GP_METHOD_HOLD,
+		.word = word,
+		.ticket = ticket,
+		.limit_ns = limit_ns,
+		.cookie = cookie,
 	};
 }
 
@@ -268,7 +273,7 @@ static void hold_ends_by_word_or_limit(void **state)
 	struct fix *f = *state;
 	uint32_t ch = channel(f, group(f, 1)), word = UINT32_MAX;
 
-	put(f, ch, hold(&word, 1, 100 * US, 1));	/* tickets wrap */
+	put(f, ch, hold(&word, 1, 100 * US, 1)); /* tickets wrap */
 	gp_model_advance(f->m, 50 * US);
 	assert_true(when(f, GP_MODEL_DONE, 1) == UINT64_MAX);
 	word = 2;
@@ -286,19 +291,18 @@ static void wait_waits_for_another_channel(void **state)
 	uint32_t a = channel(f, group(f, 1)), b = channel(f, group(f, 2));
 	uint64_t seq = put(f, a, kernel(1, 100 * US, 1));
 
-	put(f, b, (struct gp_model_method){ .type = GP_METHOD_WAIT,
-					   .wait_channel = a, .wait_seq = seq });
+	put(f, b,
+	    (struct gp_model_method){ .type = GP_METHOD_WAIT, .wait_channel = a, .wait_seq = seq });
 	put(f, b, kernel(1, 10 * US, 2));
 	gp_model_advance(f->m, MS);
 	/* One who only waits does not take the device: no switch in between. */
 	assert_int_equal(when(f, GP_MODEL_DONE, 1), FIRST_NS + 100 * US + 100);
-	assert_int_equal(when(f, GP_MODEL_STARTED, 2),
-			 FIRST_NS + 100 * US + 2000 + 4000 + 500);
+	assert_int_equal(when(f, GP_MODEL_STARTED, 2), FIRST_NS + 100 * US + 2000 + 4000 + 500);
 
 	/* A channel that is gone keeps nobody waiting. */
 	seq = put(f, a, kernel(1, 100 * US, 3));
-	put(f, b, (struct gp_model_method){ .type = GP_METHOD_WAIT,
-					   .wait_channel = a, .wait_seq = seq });
+	put(f, b,
+	    (struct gp_model_method){ .type = GP_METHOD_WAIT, .wait_channel = a, .wait_seq = seq });
 	put(f, b, kernel(1, 10 * US, 4));
 	assert_int_equal(gp_model_channel_del(f->m, a), 0);
 	gp_model_advance(f->m, 2 * MS);
@@ -308,8 +312,7 @@ static void wait_waits_for_another_channel(void **state)
 static void copies_take_their_bandwidth(void **state)
 {
 	struct fix *f = *state;
-	struct gp_model_method copy = { .type = GP_METHOD_COPY, .bytes = 50000,
-					.cookie = 1 };
+	struct gp_model_method copy = { .type = GP_METHOD_COPY, .bytes = 50000, .cookie = 1 };
 	int g = gp_model_group_add(f->m, 1, GP_GROUP_COPY);
 	uint32_t ch = channel(f, (uint32_t)g), k = channel(f, group(f, 2));
 
@@ -319,11 +322,13 @@ static void copies_take_their_bandwidth(void **state)
 	put(f, k, kernel(8, 10 * US, 3));
 	gp_model_advance(f->m, MS);
 	/* 50.5 µs each, one after the other, beside the kernel. */
-	assert_int_equal(when(f, GP_MODEL_DONE, 2) - when(f, GP_MODEL_DONE, 1),
-			 50500);
+	assert_int_equal(when(f, GP_MODEL_DONE, 2) - when(f, GP_MODEL_DONE, 1), 50500);
 	assert_int_equal(when(f, GP_MODEL_DONE, 3), FIRST_NS + 10 * US + 100);
-	assert_int_equal(gp_model_submit(f->m, ch, &(struct gp_model_method){
-		.type = GP_METHOD_KERNEL, .blocks = 1 }, NULL), -EINVAL);
+	assert_int_equal(
+		gp_model_submit(f->m, ch,
+				&(struct gp_model_method){ .type = GP_METHOD_KERNEL, .blocks = 1 },
+				NULL),
+		-EINVAL);
 }
 
 /* ---- switches ---------------------------------------------------------------- */
@@ -541,15 +546,13 @@ static void instruction_mode_is_cut_at_once(void **state)
 static void block_mode_waits_for_the_blocks(void **state)
 {
 	/* 97 µs to the wave's end; nothing to save then. */
-	assert_int_equal(start_beside(*state, GP_PREEMPT_BLOCK),
-			 97 * US + 2000 + 4500);
+	assert_int_equal(start_beside(*state, GP_PREEMPT_BLOCK), 97 * US + 2000 + 4500);
 }
 
 static void wait_for_idle_cannot_be_cut(void **state)
 {
 	/* Ten waves to a kernel, three done. */
-	assert_int_equal(start_beside(*state, GP_PREEMPT_WAIT_IDLE),
-			 697 * US + 2000 + 4500);
+	assert_int_equal(start_beside(*state, GP_PREEMPT_WAIT_IDLE), 697 * US + 2000 + 4500);
 }
 
 static uint64_t suspend_beside_faults(uint64_t seed, uint32_t flags)
@@ -613,8 +616,8 @@ static void suspend_and_resume(void **state)
 	gp_model_advance(f->m, 30 * MS);
 	assert_int_equal(when(f, GP_MODEL_CONTROL_DONE, 72), 5 * MS + 3000);
 	/* 4 ms away, and what it takes to come back. */
-	assert_int_equal(when(f, GP_MODEL_DONE, 10), FIRST_NS + 10 * MS + 100 +
-			 4 * MS + 3000 + 4000 + 1000);
+	assert_int_equal(when(f, GP_MODEL_DONE, 10),
+			 FIRST_NS + 10 * MS + 100 + 4 * MS + 3000 + 4000 + 1000);
 	assert_int_equal(gp_model_usage(f->m, g, &later), 0);
 	assert_true(later > usage + 18 * MS);
 }
@@ -695,8 +698,7 @@ static void controls_refuse_what_is_wrong(void **state)
 	assert_int_equal(gp_model_set_slice(f->m, 0, 1), -ENOENT);
 	assert_int_equal(gp_model_get_slice(f->m, g[0], &us), 0);
 	assert_int_equal(us, 2000);
-	assert_int_equal(gp_model_set_mode(f->m, g[0], (enum gp_preempt_mode)9),
-			 -EINVAL);
+	assert_int_equal(gp_model_set_mode(f->m, g[0], (enum gp_preempt_mode)9), -EINVAL);
 	assert_int_equal(gp_model_group_del(f->m, g[1]), -ENOENT);
 	assert_int_equal(gp_model_channel_add(f->m, g[1]), -ENOENT);
 	assert_int_equal(gp_model_channel_del(f->m, 5), -ENOENT);
@@ -730,8 +732,9 @@ static void there_is_room_for_many(void **state)
 
 		for (uint64_t k = 0; k < 1024; k++)
 			put(f, ch, kernel(1, 10, 1));
-		assert_int_equal(gp_model_submit(f->m, ch,
-			&(struct gp_model_method){ .type = GP_METHOD_FENCE }, NULL),
+		assert_int_equal(
+			gp_model_submit(f->m, ch,
+					&(struct gp_model_method){ .type = GP_METHOD_FENCE }, NULL),
 			-ENOSPC);
 	}
 	gp_model_advance(f->m, 40 * MS);
@@ -880,8 +883,7 @@ static void random_control(struct random_run *r, size_t i)
 		(void)gp_model_set_slice(m, r->group[i], 1 + draw(r, 200));
 		break;
 	case 3:
-		(void)gp_model_set_mode(m, r->group[i],
-					(enum gp_preempt_mode)draw(r, 3));
+		(void)gp_model_set_mode(m, r->group[i], (enum gp_preempt_mode)draw(r, 3));
 		break;
 	default:
 		r->word++;
@@ -924,8 +926,7 @@ static void random_run_of(uint32_t kind, uint64_t seed)
 		else if (what < 56)
 			random_group(&r, i);
 		else
-			gp_model_advance(r.f->m, gp_model_now(r.f->m) +
-					 draw(&r, 60 * US));
+			gp_model_advance(r.f->m, gp_model_now(r.f->m) + draw(&r, 60 * US));
 	}
 	/* Nothing that is left behind may hang. */
 	r.word = UINT32_MAX / 4;

@@ -22,7 +22,11 @@
 #define MAX_REQUESTS 4096
 #define SEED 20240607u
 
-enum { COOKIE_BE = 1000, COOKIE_LC = 1, COOKIE_CONTROL = 2 };
+enum {
+	COOKIE_BE = 1000,
+	COOKIE_LC = 1,
+	COOKIE_CONTROL = 2
+};
 
 /* What a row's parameters may say; times in the unit that the name has. */
 struct scenario {
@@ -37,12 +41,14 @@ static const struct {
 	const char *name;
 	size_t offset;
 } params[] = {
-#define P(f) { #f, offsetof(struct scenario, f) }
-	P(lc), P(kernels), P(kernel_us), P(sync), P(gap_us), P(period_us),
-	P(jitter_us), P(prep_us), P(requests), P(lc_slice_us), P(holds),
-	P(lead_us), P(hold_all), P(be), P(be_kernel_us), P(be_block_us),
-	P(be_slice_us), P(be_mode), P(be_faults), P(rotate_ms), P(on_first),
-	P(seconds),
+#define P(f)                                     \
+	{                                        \
+#f, offsetof(struct scenario, f) \
+	}
+	P(lc),	      P(kernels),   P(kernel_us),    P(sync),	     P(gap_us),	     P(period_us),
+	P(jitter_us), P(prep_us),   P(requests),     P(lc_slice_us), P(holds),	     P(lead_us),
+	P(hold_all),  P(be),	    P(be_kernel_us), P(be_block_us), P(be_slice_us), P(be_mode),
+	P(be_faults), P(rotate_ms), P(on_first),     P(seconds),
 #undef P
 };
 
@@ -50,9 +56,9 @@ static const struct {
  * CPU time of the client. Fitted from what it does alone: five kernels of 110
  * µs in 561..574, one of 1 µs in 29.
  */
-#define COLD_NS 12000u		/* woken by a timer: the first launch is slow */
+#define COLD_NS 12000u /* woken by a timer: the first launch is slow */
 #define LAUNCH_NS 4000u
-#define RELAUNCH_NS 4000u	/* from one request's end to the next, if late */
+#define RELAUNCH_NS 4000u /* from one request's end to the next, if late */
 
 struct sim {
 	struct scenario s;
@@ -98,9 +104,9 @@ static void on_event(void *arg, const struct gp_model_event *ev)
 		return;
 	sim->be_done++;
 	sim->be_kernel.cookie = ev->cookie;
-	assert_int_equal(gp_model_submit(sim->m,
-			 sim->be_channel[ev->cookie - COOKIE_BE],
-			 &sim->be_kernel, NULL), 0);
+	assert_int_equal(gp_model_submit(sim->m, sim->be_channel[ev->cookie - COOKIE_BE],
+					 &sim->be_kernel, NULL),
+			 0);
 }
 
 /* ---- rotation, as a driver process does it ------------------------------- */
@@ -115,9 +121,9 @@ static void rotate_one(struct sim *sim, bool resume)
 	uint32_t group = sim->be_group[resume ? next_resident(sim) : sim->resident];
 
 	sim->control_done = false;
-	assert_int_equal(resume ?
-			 gp_model_resume(sim->m, &group, 1, COOKIE_CONTROL) :
-			 gp_model_suspend(sim->m, &group, 1, COOKIE_CONTROL), 0);
+	assert_int_equal(resume ? gp_model_resume(sim->m, &group, 1, COOKIE_CONTROL) :
+				  gp_model_suspend(sim->m, &group, 1, COOKIE_CONTROL),
+			 0);
 }
 
 /* Two calls, one after the other, then q of rest. */
@@ -162,8 +168,7 @@ static void cpu(struct sim *sim, uint64_t ns)
 
 /* ---- the latency-critical client ---------------------------------------- */
 
-static void submit(struct sim *sim, uint32_t channel,
-		   const struct gp_model_method *method)
+static void submit(struct sim *sim, uint32_t channel, const struct gp_model_method *method)
 {
 	assert_int_equal(gp_model_submit(sim->m, channel, method, NULL), 0);
 }
@@ -239,13 +244,11 @@ static void lc_run(struct sim *sim)
 	for (int i = 0; i < (int)sim->s.requests; i++) {
 		uint64_t cold = 0;
 
-		start = due + rnd(sim) % (us_ns(sim->s.jitter_us) + 1) +
-			us_ns(sim->s.prep_us);
+		start = due + rnd(sim) % (us_ns(sim->s.jitter_us) + 1) + us_ns(sim->s.prep_us);
 		if (start > gp_model_now(sim->m) + us_ns(sim->s.lead_us))
 			cold = COLD_NS;
 		else
-			start = gp_model_now(sim->m) + us_ns(sim->s.lead_us) +
-				RELAUNCH_NS;
+			start = gp_model_now(sim->m) + us_ns(sim->s.lead_us) + RELAUNCH_NS;
 		run_until(sim, start - us_ns(sim->s.lead_us));
 		if (sim->s.holds != 0)
 			hold(sim);
@@ -269,16 +272,15 @@ static void add_be(struct sim *sim, unsigned int i)
 {
 	uint64_t blocks;
 
-	sim->be_group[i] = must(gp_model_group_add(sim->m, 100 + (int)i,
-						   GP_GROUP_COMPUTE));
+	sim->be_group[i] = must(gp_model_group_add(sim->m, 100 + (int)i, GP_GROUP_COMPUTE));
 	sim->be_channel[i] = must(gp_model_channel_add(sim->m, sim->be_group[i]));
-	assert_int_equal(gp_model_set_slice(sim->m, sim->be_group[i],
-					    (uint64_t)sim->s.be_slice_us), 0);
+	assert_int_equal(gp_model_set_slice(sim->m, sim->be_group[i], (uint64_t)sim->s.be_slice_us),
+			 0);
 	assert_int_equal(gp_model_set_mode(sim->m, sim->be_group[i],
-					   (enum gp_preempt_mode)sim->s.be_mode), 0);
+					   (enum gp_preempt_mode)sim->s.be_mode),
+			 0);
 	if (sim->s.rotate_ms != 0 && i)
-		assert_int_equal(gp_model_suspend(sim->m, &sim->be_group[i], 1,
-						  COOKIE_CONTROL), 0);
+		assert_int_equal(gp_model_suspend(sim->m, &sim->be_group[i], 1, COOKIE_CONTROL), 0);
 	blocks = (uint64_t)(sim->s.be_kernel_us / sim->s.be_block_us);
 	sim->be_kernel = (struct gp_model_method){
 		.type = GP_METHOD_KERNEL,
@@ -301,12 +303,10 @@ static int compare(const void *a, const void *b)
 static double quantile_us(struct sim *sim, double q)
 {
 	qsort(sim->latency_ns, sim->latencies, sizeof(uint64_t), compare);
-	return (double)sim->latency_ns[(size_t)(q * (double)(sim->latencies - 1))] /
-	       1000.0;
+	return (double)sim->latency_ns[(size_t)(q * (double)(sim->latencies - 1))] / 1000.0;
 }
 
-static double metric(struct sim *sim, const char *name, uint64_t from_ns,
-		     uint64_t be_from)
+static double metric(struct sim *sim, const char *name, uint64_t from_ns, uint64_t be_from)
 {
 	double seconds = (double)(gp_model_now(sim->m) - from_ns) / 1e9;
 
@@ -341,8 +341,7 @@ static double play(const struct scenario *s, const char *name)
 	sim->lc_group = must(gp_model_group_add(sim->m, 1, GP_GROUP_COMPUTE));
 	sim->lc_channel = must(gp_model_channel_add(sim->m, sim->lc_group));
 	sim->hold_channel = must(gp_model_channel_add(sim->m, sim->lc_group));
-	assert_int_equal(gp_model_set_slice(sim->m, sim->lc_group,
-					    (uint64_t)s->lc_slice_us), 0);
+	assert_int_equal(gp_model_set_slice(sim->m, sim->lc_group, (uint64_t)s->lc_slice_us), 0);
 	for (unsigned int i = 0; i < (unsigned int)s->be; i++)
 		add_be(sim, i);
 	sim->rot_ns = us_ns(s->rotate_ms * 1000);
@@ -378,13 +377,18 @@ static void parse_params(struct scenario *s, char *text)
 	char *save = NULL;
 
 	*s = (struct scenario){
-		.kernels = 5, .kernel_us = 110, .period_us = 5000,
-		.jitter_us = 100, .requests = 1000, .lc_slice_us = 5000000,
-		.be_kernel_us = 10000, .be_block_us = 10000,
-		.be_slice_us = 1, .be_mode = GP_PREEMPT_INSTRUCTION,
+		.kernels = 5,
+		.kernel_us = 110,
+		.period_us = 5000,
+		.jitter_us = 100,
+		.requests = 1000,
+		.lc_slice_us = 5000000,
+		.be_kernel_us = 10000,
+		.be_block_us = 10000,
+		.be_slice_us = 1,
+		.be_mode = GP_PREEMPT_INSTRUCTION,
 	};
-	for (char *word = strtok_r(text, " ", &save); word;
-	     word = strtok_r(NULL, " ", &save)) {
+	for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		char *eq = strchr(word, '='), *end;
 		double value;
 
@@ -418,9 +422,10 @@ static bool check_row(char *line)
 	known = !strcmp(field[5], "1");
 	off = measured != 0 ? (model / measured - 1) * 100 : model;
 	met = fabs(off) <= tolerance;
-	printf("%-34s %-8s %10.1f %10.1f %+7.1f%% %s\n", field[0], field[2],
-	       measured, model, off, met ? (known ? "met, yet known=1" : "") :
-	       known ? "known" : "MISSED");
+	printf("%-34s %-8s %10.1f %10.1f %+7.1f%% %s\n", field[0], field[2], measured, model, off,
+	       met   ? (known ? "met, yet known=1" : "") :
+	       known ? "known" :
+		       "MISSED");
 	return met != known;
 }
 
@@ -432,8 +437,8 @@ static void model_meets_the_figures(void **state)
 	int rows = 0, wrong = 0;
 
 	assert_non_null(f);
-	printf("%-34s %-8s %10s %10s  (seed %u)\n", "scenario", "metric",
-	       "measured", "model", SEED);
+	printf("%-34s %-8s %10s %10s  (seed %u)\n", "scenario", "metric", "measured", "model",
+	       SEED);
 	while (fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (line[0] == '#' || !line[0] || !strncmp(line, "name,", 5))

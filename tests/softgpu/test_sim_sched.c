@@ -6,14 +6,16 @@
 #include "tests/softgpu/test_sim_sched.h"
 
 #define KERNEL_NS MS
-#define ALONE_NS (550 * US + 10 * US)	/* start, five kernels, end */
-#define LEARNING 10			/* requests */
+#define ALONE_NS (550 * US + 10 * US) /* start, five kernels, end */
+#define LEARNING 10		      /* requests */
 
 /* The first has twice the weight. */
 static struct world *crowd(size_t n_be, size_t n_lc, bool hinted)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .quantum_ns = QUANTUM_NS,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.quantum_ns = QUANTUM_NS,
 	};
 	struct gp_model_config model;
 	struct world *w;
@@ -23,10 +25,12 @@ static struct world *crowd(size_t n_be, size_t n_lc, bool hinted)
 	for (size_t i = 0; i < n_be; i++)
 		add_be(w, i ? 100 : 200, 0, KERNEL_NS);
 	for (uint32_t i = 0; i < n_lc; i++)
-		add_lc(w, &(struct lc){
-			.spec = { .level = i }, .hinted = hinted,
-			.segments = true, .kernels = 5, .kernel_ns = 110 * US,
-			.period_ns = (5000 + 2137 * i) * US });
+		add_lc(w, &(struct lc){ .spec = { .level = i },
+					.hinted = hinted,
+					.segments = true,
+					.kernels = 5,
+					.kernel_ns = 110 * US,
+					.period_ns = (5000 + 2137 * i) * US });
 	return w;
 }
 
@@ -48,8 +52,7 @@ static void check_shares(const struct world *w, uint64_t ns)
 
 		if (be->done + 3 * turns < fair || be->done > fair + 3 * turns)
 			fail_msg("tenant %zu: %llu kernels, fair %llu", i + 1,
-				 (unsigned long long)be->done,
-				 (unsigned long long)fair);
+				 (unsigned long long)be->done, (unsigned long long)fair);
 		assert_true(be->longest_ns < 2 * (w->n_be + 2) * QUANTUM_NS);
 		assert_true(be->last_ns + 2 * (w->n_be + 2) * QUANTUM_NS > ns);
 	}
@@ -77,12 +80,11 @@ static void hinted_lc_does_not_wait(void **state)
 	for (size_t i = 0; i < w->n_lc; i++) {
 		p50[i] = quantile(&w->lc[i], 50);
 		p99[i] = quantile(&w->lc[i], 99);
-		printf("LC %zu hinted: p50 %llu p99 %llu of %zu; alone %llu ns\n",
-		       i, (unsigned long long)p50[i], (unsigned long long)p99[i],
-		       w->lc[i].samples, ALONE_NS);
+		printf("LC %zu hinted: p50 %llu p99 %llu of %zu; alone %llu ns\n", i,
+		       (unsigned long long)p50[i], (unsigned long long)p99[i], w->lc[i].samples,
+		       ALONE_NS);
 	}
-	printf("16 BE beside it: %llu kernels in 10 s\n",
-	       (unsigned long long)be_total(w));
+	printf("16 BE beside it: %llu kernels in 10 s\n", (unsigned long long)be_total(w));
 	assert_true(p50[0] <= ALONE_NS * 105 / 100);
 	assert_true(p50[1] <= ALONE_NS * 105 / 100);
 	/* Two requests may meet: one waits for the other, not for BE. */
@@ -121,8 +123,8 @@ static void unhinted_lc_waits_for_one_switch(void **state)
 	run(w, 10000 * MS);
 	p50 = quantile(&w->lc[0], 50);
 	p99 = quantile(&w->lc[0], 99);
-	printf("LC not hinted: p50 %llu p99 %llu, alone %llu ns\n",
-	       (unsigned long long)p50, (unsigned long long)p99, ALONE_NS);
+	printf("LC not hinted: p50 %llu p99 %llu, alone %llu ns\n", (unsigned long long)p50,
+	       (unsigned long long)p99, ALONE_NS);
 	assert_true(p50 <= ALONE_NS + 190 * US);
 	assert_true(p99 <= ALONE_NS + 500 * US);
 	check_shares(w, gp_sim_now(w->sim));

@@ -26,10 +26,10 @@
 struct lc {
 	struct gp_sim_context *context;
 	struct gp_class_spec spec;
-	bool hinted;			/* says 300 us ahead that work comes */
-	bool segments;			/* says SEGMENT_*, else BUSY and IDLE */
-	bool silent;			/* says nothing at all */
-	bool endless;			/* the next request waits behind this one */
+	bool hinted;   /* says 300 us ahead that work comes */
+	bool segments; /* says SEGMENT_*, else BUSY and IDLE */
+	bool silent;   /* says nothing at all */
+	bool endless;  /* the next request waits behind this one */
 	uint32_t kernels;
 	uint64_t kernel_ns, period_ns;
 
@@ -60,11 +60,12 @@ static inline uint32_t lc_id(const struct world *w, size_t i)
 	return (uint32_t)(w->n_be + i + 1);
 }
 
-static inline void post(struct world *w, uint32_t type, uint32_t tenant,
-			uint64_t at_ns)
+static inline void post(struct world *w, uint32_t type, uint32_t tenant, uint64_t at_ns)
 {
 	const struct gp_event ev = {
-		.type = type, .tenant = tenant, .at_ns = at_ns,
+		.type = type,
+		.tenant = tenant,
+		.at_ns = at_ns,
 	};
 
 	assert_int_equal(gp_sim_sched_tell(w->host, &ev), 0);
@@ -95,7 +96,9 @@ static inline uint64_t agent_next(void *arg)
 static inline void lc_request(struct world *w, struct lc *lc)
 {
 	struct gp_model_method m = {
-		.type = GP_METHOD_KERNEL, .blocks = 132, .block_ns = lc->kernel_ns,
+		.type = GP_METHOD_KERNEL,
+		.blocks = 132,
+		.block_ns = lc->kernel_ns,
 	};
 
 	for (uint32_t i = 0; i < lc->kernels; i++)
@@ -131,8 +134,7 @@ static inline void agent_run(void *arg, uint64_t now_ns)
 			continue;
 		}
 		if (!lc->silent)
-			post(w, lc->segments ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY,
-			     lc_id(w, i), 0);
+			post(w, lc->segments ? GP_EV_SEGMENT_BEGIN : GP_EV_BUSY, lc_id(w, i), 0);
 		lc_launch(w, lc, now_ns);
 	}
 }
@@ -140,8 +142,10 @@ static inline void agent_run(void *arg, uint64_t now_ns)
 static inline void submit_be(const struct be *be, uint64_t cookie)
 {
 	const struct gp_model_method m = {
-		.type = GP_METHOD_KERNEL, .blocks = 1056,
-		.block_ns = be->kernel_ns, .cookie = cookie,
+		.type = GP_METHOD_KERNEL,
+		.blocks = 1056,
+		.block_ns = be->kernel_ns,
+		.cookie = cookie,
 	};
 
 	assert_int_equal(gp_sim_submit(be->context, 0, &m, NULL), 0);
@@ -208,16 +212,15 @@ static inline void join(struct world *w, uint32_t id, struct gp_sim_context **co
 	*context = gp_sim_sched_context(w->host, id);
 }
 
-static inline void add_be(struct world *w, uint32_t weight, uint32_t cap_pct,
-			  uint64_t kernel_ns)
+static inline void add_be(struct world *w, uint32_t weight, uint32_t cap_pct, uint64_t kernel_ns)
 {
 	struct be *be = &w->be[w->n_be++];
 	uint32_t id = (uint32_t)w->n_be;
 
 	be->weight = weight;
 	be->kernel_ns = kernel_ns;
-	join(w, id, &be->context, (struct gp_class_spec){
-		.cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct });
+	join(w, id, &be->context,
+	     (struct gp_class_spec){ .cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct });
 	be->last_ns = gp_sim_now(w->sim);
 	for (int i = 0; i < 2; i++)
 		submit_be(be, id);
@@ -238,11 +241,12 @@ static inline void add_lc(struct world *w, const struct lc *what)
 
 /* @report_ns: the core is told so often what everybody used; 0: never. */
 static inline struct world *make_reporting(const struct gp_sched_config *core,
-					   const struct gp_model_config *model,
-					   uint64_t report_ns)
+					   const struct gp_model_config *model, uint64_t report_ns)
 {
 	const struct gp_sim_sched_config config = {
-		.model = model, .core = core, .report_ns = report_ns,
+		.model = model,
+		.core = core,
+		.report_ns = report_ns,
 	};
 	struct world *w = calloc(1, sizeof(*w));
 	struct gp_sim_agent agent = { w, agent_next, agent_run, agent_event };

@@ -6,7 +6,7 @@
  */
 #include "tests/softgpu/test_sim_sched.h"
 
-#define ALONE_NS (550 * US + 10 * US)	/* start, five kernels, end */
+#define ALONE_NS (550 * US + 10 * US) /* start, five kernels, end */
 
 static struct world *world_of(struct gp_sched_config config, uint32_t kind)
 {
@@ -24,11 +24,15 @@ static struct world *world_of(struct gp_sched_config config, uint32_t kind)
 /* ---- levels ------------------------------------------------------------------- */
 
 static const struct lc level_0 = {
-	.kernels = 5, .kernel_ns = 110 * US, .period_ns = 5 * MS,
+	.kernels = 5,
+	.kernel_ns = 110 * US,
+	.period_ns = 5 * MS,
 };
 static const struct lc level_1 = {
 	.spec = { .level = 1 },
-	.kernels = 10, .kernel_ns = MS, .period_ns = 40 * MS,
+	.kernels = 10,
+	.kernel_ns = MS,
+	.period_ns = 40 * MS,
 };
 
 struct figures {
@@ -38,8 +42,7 @@ struct figures {
 
 static struct figures two_levels(uint32_t cut, bool hinted, bool beside)
 {
-	struct world *w = world_of((struct gp_sched_config){ .lc_cut = cut },
-				   GP_MODEL_TIMESLICE);
+	struct world *w = world_of((struct gp_sched_config){ .lc_cut = cut }, GP_MODEL_TIMESLICE);
 	struct lc lc = level_0;
 	struct figures f = { .p50 = { 0 } };
 
@@ -61,13 +64,14 @@ static struct figures two_levels(uint32_t cut, bool hinted, bool beside)
 	assert_int_equal(carried(w).failed, 0);
 	destroy(w);
 	printf("%s, %s: level 0 p50 %llu p99 %llu, level 1 p50 %llu max %llu us, "
-	       "%llu preempts\n", hinted ? "hinted" : "not hinted",
-	       !beside ? "level 1 not there" : cut == GP_LC_CUT_NONE ? "not cut" :
-	       cut == GP_LC_CUT_PREEMPT ? "preempted" : "suspended",
-	       (unsigned long long)f.p50[0] / 1000,
-	       (unsigned long long)f.p99[0] / 1000,
-	       (unsigned long long)f.p50[1] / 1000,
-	       (unsigned long long)f.max1 / 1000,
+	       "%llu preempts\n",
+	       hinted ? "hinted" : "not hinted",
+	       !beside			? "level 1 not there" :
+	       cut == GP_LC_CUT_NONE	? "not cut" :
+	       cut == GP_LC_CUT_PREEMPT ? "preempted" :
+					  "suspended",
+	       (unsigned long long)f.p50[0] / 1000, (unsigned long long)f.p99[0] / 1000,
+	       (unsigned long long)f.p50[1] / 1000, (unsigned long long)f.max1 / 1000,
 	       (unsigned long long)f.preempts);
 	return f;
 }
@@ -81,10 +85,9 @@ static void a_level_cuts_another(void **state)
 	assert_true(f.p99[0] > 5 * MS);
 	for (uint32_t cut = GP_LC_CUT_PREEMPT; cut <= GP_LC_CUT_SUSPEND; cut++) {
 		f = two_levels(cut, false, true);
-		assert_true(f.p99[0] <= ALONE_NS + 700 * US +
-			    (cut == GP_LC_CUT_SUSPEND ? 150 * US : 0));
-		assert_true(f.max1 <= level_1_ns + MS +
-			    (cut == GP_LC_CUT_SUSPEND ? 3 * MS : 0));
+		assert_true(f.p99[0] <=
+			    ALONE_NS + 700 * US + (cut == GP_LC_CUT_SUSPEND ? 150 * US : 0));
+		assert_true(f.max1 <= level_1_ns + MS + (cut == GP_LC_CUT_SUSPEND ? 3 * MS : 0));
 		assert_int_equal(f.preempts != 0, cut == GP_LC_CUT_PREEMPT);
 	}
 }
@@ -101,8 +104,8 @@ static void a_hint_cuts_in_time(void **state)
 /* Three of one level in each other's way: none of the two keeps it for long. */
 static void one_cuts_several(void **state)
 {
-	struct world *w = world_of((struct gp_sched_config){
-		.lc_cut = GP_LC_CUT_PREEMPT }, GP_MODEL_TIMESLICE);
+	struct world *w = world_of((struct gp_sched_config){ .lc_cut = GP_LC_CUT_PREEMPT },
+				   GP_MODEL_TIMESLICE);
 	struct lc other = level_1;
 
 	add_be(w, 100, 0, MS);
@@ -121,28 +124,32 @@ static void one_cuts_several(void **state)
 
 static void deadlines_hold(void **state)
 {
-	static const struct { uint32_t kernels; uint64_t period_ns; } each[] = {
-		{ 2, 10 * MS }, { 4, 17 * MS }, { 7, 29 * MS } };
-	struct world *w = world_of((struct gp_sched_config){
-		.lc_cut = GP_LC_CUT_PREEMPT, .lc_policy = &gp_policy_edf,
-		.lc_switch_ns = 350 * US }, GP_MODEL_TIMESLICE);
+	static const struct {
+		uint32_t kernels;
+		uint64_t period_ns;
+	} each[] = { { 2, 10 * MS }, { 4, 17 * MS }, { 7, 29 * MS } };
+	struct world *w = world_of((struct gp_sched_config){ .lc_cut = GP_LC_CUT_PREEMPT,
+							     .lc_policy = &gp_policy_edf,
+							     .lc_switch_ns = 350 * US },
+				   GP_MODEL_TIMESLICE);
 	struct gp_sched_admission a;
-	struct gp_class_spec fourth = {
-		.cls = GP_TENANT_LC, .runtime_ns = 3 * MS,
-		.deadline_ns = 10 * MS };
+	struct gp_class_spec fourth = { .cls = GP_TENANT_LC,
+					.runtime_ns = 3 * MS,
+					.deadline_ns = 10 * MS };
 
 	for (int i = 0; i < 4; i++)
 		add_be(w, 100, 0, MS);
 	for (size_t i = 0; i < 3; i++) {
-		struct lc lc = { .segments = true, .kernels = each[i].kernels,
+		struct lc lc = { .segments = true,
+				 .kernels = each[i].kernels,
 				 .kernel_ns = MS,
 				 .period_ns = each[i].period_ns };
 
 		lc.spec.cls = GP_TENANT_LC;
 		lc.spec.runtime_ns = lc.kernels * MS + 20 * US;
 		lc.spec.deadline_ns = lc.spec.period_ns = lc.period_ns;
-		assert_int_equal(gp_sched_admit(gp_sim_sched_core(w->host), lc_id(w, i), &lc.spec,
-						&a), 0);
+		assert_int_equal(
+			gp_sched_admit(gp_sim_sched_core(w->host), lc_id(w, i), &lc.spec, &a), 0);
 		add_lc(w, &lc);
 	}
 	assert_int_equal(gp_sched_admit(gp_sim_sched_core(w->host), 60, &fourth, &a), -ENOSPC);
@@ -158,8 +165,8 @@ static void deadlines_hold(void **state)
 		       (unsigned long long)worst / 1000);
 		assert_true(worst <= lc->period_ns);
 	}
-	printf("load %.3f, %llu best-effort kernels in 60 s\n",
-	       (double)a.load_ppm / 1e6, (unsigned long long)be_total(w));
+	printf("load %.3f, %llu best-effort kernels in 60 s\n", (double)a.load_ppm / 1e6,
+	       (unsigned long long)be_total(w));
 	assert_int_equal(carried(w).failed, 0);
 	destroy(w);
 }
@@ -168,23 +175,25 @@ static void deadlines_hold(void **state)
 
 static void minimum_of(uint32_t kind)
 {
-	struct world *w = world_of((struct gp_sched_config){
-		.be_min_pct = 5, .hold_limit_ns = 60000 * MS }, kind);
+	struct world *w = world_of(
+		(struct gp_sched_config){ .be_min_pct = 5, .hold_limit_ns = 60000 * MS }, kind);
 	uint64_t used[2], lc;
 
 	for (int i = 0; i < 2; i++)
 		add_be(w, 100, 0, MS);
 	/* On slots it is a segment that keeps best-effort off. */
-	add_lc(w, &(struct lc){
-		.endless = true, .segments = kind == GP_MODEL_SLOTS,
-		.kernels = 5, .kernel_ns = MS, .period_ns = 5 * MS });
+	add_lc(w, &(struct lc){ .endless = true,
+				.segments = kind == GP_MODEL_SLOTS,
+				.kernels = 5,
+				.kernel_ns = MS,
+				.period_ns = 5 * MS });
 	run(w, 30000 * MS);
 	for (uint32_t i = 0; i < 2; i++)
 		used[i] = gp_sim_sched_used(w->host, i + 1);
 	lc = gp_sim_sched_used(w->host, 3);
 	printf("be_min_pct 5, %s: %.4f %.4f, LC %.4f of 30 s\n",
-	       kind == GP_MODEL_SLOTS ? "slots" : "slices",
-	       (double)used[0] / 3e10, (double)used[1] / 3e10, (double)lc / 3e10);
+	       kind == GP_MODEL_SLOTS ? "slots" : "slices", (double)used[0] / 3e10,
+	       (double)used[1] / 3e10, (double)lc / 3e10);
 	assert_true(used[0] + used[1] >= 30000 * MS * 49 / 1000);
 	assert_true(used[0] * 10 > used[1] * 8 && used[1] * 10 > used[0] * 8);
 	assert_true(lc >= 30000 * MS * 88 / 100);

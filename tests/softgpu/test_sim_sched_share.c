@@ -10,13 +10,15 @@
 
 #define RUN_NS (30000 * MS)
 
-static const struct gp_be_policy *const policies[] = {
-	&gp_policy_credit, &gp_policy_fair, &gp_policy_rr };
+static const struct gp_be_policy *const policies[] = { &gp_policy_credit, &gp_policy_fair,
+						       &gp_policy_rr };
 
 static struct world *world_reporting(const struct gp_be_policy *policy, uint64_t report_ns)
 {
 	const struct gp_sched_config config = {
-		.rotate = 1, .slice_preempts = 1, .quantum_ns = QUANTUM_NS,
+		.rotate = 1,
+		.slice_preempts = 1,
+		.quantum_ns = QUANTUM_NS,
 		.be_policy = policy,
 	};
 	struct gp_model_config model;
@@ -89,10 +91,10 @@ static void weights_share(void **state)
 			double share = (double)used[i] / (double)sum(w, used);
 			double want = (1u << i) / 7.0;
 
-			printf("%s, weight %u: %.4f of %.4f\n",
-			       policies[p]->name, 1u << i, share, want);
-			assert_in_range(used[i] * 1000 / (uint64_t)(want * (double)
-					sum(w, used)), 980, 1020);
+			printf("%s, weight %u: %.4f of %.4f\n", policies[p]->name, 1u << i, share,
+			       want);
+			assert_in_range(used[i] * 1000 / (uint64_t)(want * (double)sum(w, used)),
+					980, 1020);
 		}
 		assert_int_equal(carried(w).failed, 0);
 		destroy(w);
@@ -139,8 +141,8 @@ static void caps_conserve(void **state)
 	measure(w, before, NULL);
 	run(w, RUN_NS);
 	measure(w, used, before);
-	printf("credit, cap 10 of weight 4 beside weight 1: %.4f, %.4f\n",
-	       (double)used[0] / RUN_NS, (double)used[1] / RUN_NS);
+	printf("credit, cap 10 of weight 4 beside weight 1: %.4f, %.4f\n", (double)used[0] / RUN_NS,
+	       (double)used[1] / RUN_NS);
 	/* Turns are 25 ms here: what a switch takes is more of them. */
 	assert_in_range(used[0], RUN_NS * 96 / 1000, RUN_NS / 10);
 	assert_true(used[1] >= RUN_NS * 885 / 1000);
@@ -153,19 +155,21 @@ static void caps_conserve(void **state)
 	measure(w, before, NULL);
 	run(w, RUN_NS);
 	measure(w, used, before);
-	printf("credit, caps 20 and 30 alone: %.4f, %.4f\n",
-	       (double)used[0] / RUN_NS, (double)used[1] / RUN_NS);
+	printf("credit, caps 20 and 30 alone: %.4f, %.4f\n", (double)used[0] / RUN_NS,
+	       (double)used[1] / RUN_NS);
 	assert_in_range(used[0], RUN_NS * 196 / 1000, RUN_NS / 5);
 	assert_in_range(used[1], RUN_NS * 294 / 1000, RUN_NS * 3 / 10);
 	destroy(w);
 }
 
 /* Of four equal tenants: the most that one got over the least, in 1/100. */
-static uint64_t spread_beside_lc(const struct gp_be_policy *policy,
-				 uint64_t report_ns)
+static uint64_t spread_beside_lc(const struct gp_be_policy *policy, uint64_t report_ns)
 {
 	const struct lc half = {
-		.silent = true, .kernels = 20, .kernel_ns = 5 * MS, .period_ns = 203140 * US,
+		.silent = true,
+		.kernels = 20,
+		.kernel_ns = 5 * MS,
+		.period_ns = 203140 * US,
 	};
 	struct world *w = world_reporting(policy, report_ns);
 	uint64_t used[MAX_BE], most = 0, least = UINT64_MAX;
@@ -180,9 +184,9 @@ static uint64_t spread_beside_lc(const struct gp_be_policy *policy,
 		least = used[i] < least ? used[i] : least;
 	}
 	printf("%s beside LC, %s: %.4f %.4f %.4f %.4f\n", policy->name,
-	       report_ns ? "by usage" : "by residency",
-	       (double)used[0] / RUN_NS / 2, (double)used[1] / RUN_NS / 2,
-	       (double)used[2] / RUN_NS / 2, (double)used[3] / RUN_NS / 2);
+	       report_ns ? "by usage" : "by residency", (double)used[0] / RUN_NS / 2,
+	       (double)used[1] / RUN_NS / 2, (double)used[2] / RUN_NS / 2,
+	       (double)used[3] / RUN_NS / 2);
 	destroy(w);
 	return most * 100 / least;
 }
@@ -225,8 +229,7 @@ static void an_hour_of_64(void **state)
 		printf("%s, 64 tenants, %llu min: %.2f s of CPU, %llu steps, max/min %.4f\n",
 		       policies[p]->name, (unsigned long long)minutes[p],
 		       (double)(clock() - from) / CLOCKS_PER_SEC,
-		       (unsigned long long)carried(w).steps,
-		       (double)most / (double)least);
+		       (unsigned long long)carried(w).steps, (double)most / (double)least);
 		assert_true(sum(w, used) >= ns / 100 * 98);
 		assert_true(most - least <= 2 * QUANTUM_NS);
 		assert_int_equal(carried(w).failed, 0);

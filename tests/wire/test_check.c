@@ -12,20 +12,29 @@
 
 #define MS 1000000ull
 
-#define LC(...) { .cls = GP_CLASS_LC, __VA_ARGS__ }
-#define BE(...) { .cls = GP_CLASS_BE, __VA_ARGS__ }
+#define LC(...)                                 \
+	{                                       \
+		.cls = GP_CLASS_LC, __VA_ARGS__ \
+	}
+#define BE(...)                                 \
+	{                                       \
+		.cls = GP_CLASS_BE, __VA_ARGS__ \
+	}
 
 static void requests_allowed(void **state)
 {
 	static const struct gp_wire_request good[] = {
 		{ .cls = GP_CLASS_NONE },
-		LC(0), LC(.value = GP_LEVEL_MAX),
+		LC(0),
+		LC(.value = GP_LEVEL_MAX),
 		LC(.value = 3, .period_ns = 20 * MS, .deadline_ns = 20 * MS, .runtime_ns = MS),
 		LC(.period_ns = 1, .deadline_ns = 1, .runtime_ns = 1),
 		LC(.period_ns = GP_PERIOD_MAX_NS, .deadline_ns = GP_PERIOD_MAX_NS,
 		   .runtime_ns = GP_PERIOD_MAX_NS),
-		BE(.value = GP_WEIGHT_MIN), BE(.value = GP_WEIGHT_MAX),
-		BE(.value = 100, .cap_pct = 1), BE(.value = 100, .cap_pct = 100),
+		BE(.value = GP_WEIGHT_MIN),
+		BE(.value = GP_WEIGHT_MAX),
+		BE(.value = 100, .cap_pct = 1),
+		BE(.value = 100, .cap_pct = 100),
 	};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -40,19 +49,27 @@ static void requests_refused(void **state)
 		{ .cls = GP_CLASS_NONE, .runtime_ns = 1 },
 		{ .cls = GP_CLASS_BE + 1 },
 		{ .cls = UINT32_MAX },
-		LC(.value = GP_LEVEL_MAX + 1), LC(.cap_pct = 1), LC(.pad = 1),
-		LC(.period_ns = 1), LC(.deadline_ns = 1), LC(.runtime_ns = 1),
-		LC(.period_ns = 2, .runtime_ns = 1), LC(.period_ns = 2, .deadline_ns = 1),
+		LC(.value = GP_LEVEL_MAX + 1),
+		LC(.cap_pct = 1),
+		LC(.pad = 1),
+		LC(.period_ns = 1),
+		LC(.deadline_ns = 1),
+		LC(.runtime_ns = 1),
+		LC(.period_ns = 2, .runtime_ns = 1),
+		LC(.period_ns = 2, .deadline_ns = 1),
 		LC(.deadline_ns = 2, .runtime_ns = 1),
 		LC(.period_ns = 2, .deadline_ns = 3, .runtime_ns = 1),
 		LC(.period_ns = 3, .deadline_ns = 2, .runtime_ns = 3),
 		LC(.period_ns = GP_PERIOD_MAX_NS + 1, .deadline_ns = 1, .runtime_ns = 1),
-		LC(.period_ns = UINT64_MAX, .deadline_ns = UINT64_MAX,
-		   .runtime_ns = UINT64_MAX),
-		BE(.value = 0), BE(.value = GP_WEIGHT_MAX + 1), BE(.value = UINT32_MAX),
-		BE(.value = 100, .cap_pct = 101), BE(.value = 100, .pad = 1),
+		LC(.period_ns = UINT64_MAX, .deadline_ns = UINT64_MAX, .runtime_ns = UINT64_MAX),
+		BE(.value = 0),
+		BE(.value = GP_WEIGHT_MAX + 1),
+		BE(.value = UINT32_MAX),
+		BE(.value = 100, .cap_pct = 101),
+		BE(.value = 100, .pad = 1),
 		BE(.value = 100, .period_ns = 2, .deadline_ns = 2, .runtime_ns = 1),
-		BE(.value = 100, .runtime_ns = 1), BE(.value = 100, .deadline_ns = 1),
+		BE(.value = 100, .runtime_ns = 1),
+		BE(.value = 100, .deadline_ns = 1),
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -70,9 +87,16 @@ static void requests_refused(void **state)
 static void requests_cross(void **state)
 {
 	static const char *const text[] = {
-		"lc", "lc:15", "be", "be:1", "be:10000,cap=100%", "be:7,cap=1%",
-		"lc:2,period=20ms,runtime=2ms", "lc,period=10s,deadline=10s,runtime=10s",
-		"lc:1,period=20ms,deadline=10ms,runtime=2ms", "lc,period=1us,runtime=1us",
+		"lc",
+		"lc:15",
+		"be",
+		"be:1",
+		"be:10000,cap=100%",
+		"be:7,cap=1%",
+		"lc:2,period=20ms,runtime=2ms",
+		"lc,period=10s,deadline=10s,runtime=10s",
+		"lc:1,period=20ms,deadline=10ms,runtime=2ms",
+		"lc,period=1us,runtime=1us",
 	};
 
 	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
@@ -121,21 +145,21 @@ static void expect(const union gp_wire_msg *msg, int want)
 }
 
 /* @field = @bad is refused, and nothing else is wrong with @msg. */
-#define REFUSED(msg, field, bad)                      \
-	do {                                          \
-		union gp_wire_msg changed = msg;      \
-		expect(&changed, 0);                  \
-		changed.field = (bad);                \
-		expect(&changed, -EINVAL);            \
+#define REFUSED(msg, field, bad)                 \
+	do {                                     \
+		union gp_wire_msg changed = msg; \
+		expect(&changed, 0);             \
+		changed.field = (bad);           \
+		expect(&changed, -EINVAL);       \
 	} while (0)
 /* A text that does not end is refused; the longest that does is not. */
-#define TEXT_ENDS(msg, field)                                                \
-	do {                                                                 \
-		union gp_wire_msg changed = msg;                             \
-		memset(changed.field, 'x', sizeof(changed.field));           \
-		expect(&changed, -EINVAL);                                   \
-		changed.field[sizeof(changed.field) - 1] = '\0';             \
-		expect(&changed, 0);                                         \
+#define TEXT_ENDS(msg, field)                                      \
+	do {                                                       \
+		union gp_wire_msg changed = msg;                   \
+		memset(changed.field, 'x', sizeof(changed.field)); \
+		expect(&changed, -EINVAL);                         \
+		changed.field[sizeof(changed.field) - 1] = '\0';   \
+		expect(&changed, 0);                               \
 	} while (0)
 
 static union gp_wire_msg new_msg(enum gp_wire_type type)
@@ -296,13 +320,20 @@ static void traces(void **state)
 int main(void)
 {
 	const struct CMUnitTest check[] = {
-		cmocka_unit_test(requests_allowed), cmocka_unit_test(requests_refused),
-		cmocka_unit_test(requests_cross),   cmocka_unit_test(none_crosses),
-		cmocka_unit_test(texts),	    cmocka_unit_test(result_is_no_number),
-		cmocka_unit_test(hellos),	    cmocka_unit_test(classes),
-		cmocka_unit_test(takes),	    cmocka_unit_test(tenants),
-		cmocka_unit_test(devices),	    cmocka_unit_test(reasons),
-		cmocka_unit_test(words),	    cmocka_unit_test(traces),
+		cmocka_unit_test(requests_allowed),
+		cmocka_unit_test(requests_refused),
+		cmocka_unit_test(requests_cross),
+		cmocka_unit_test(none_crosses),
+		cmocka_unit_test(texts),
+		cmocka_unit_test(result_is_no_number),
+		cmocka_unit_test(hellos),
+		cmocka_unit_test(classes),
+		cmocka_unit_test(takes),
+		cmocka_unit_test(tenants),
+		cmocka_unit_test(devices),
+		cmocka_unit_test(reasons),
+		cmocka_unit_test(words),
+		cmocka_unit_test(traces),
 	};
 
 	return gp_run_tests(check);

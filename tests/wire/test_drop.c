@@ -26,15 +26,14 @@
 
 #define SKIPPED 77
 #define FILES 3
-#define SERVER_S 10	/* so long the server lives, and a close would wait */
+#define SERVER_S 10 /* so long the server lives, and a close would wait */
 
-#define NEED(cond)                                                              \
-	do {                                                                    \
-		if (!(cond)) {                                                  \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__,        \
-				__LINE__, #cond);                               \
-			return 1;                                               \
-		}                                                               \
+#define NEED(cond)                                                                         \
+	do {                                                                               \
+		if (!(cond)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+			return 1;                                                          \
+		}                                                                          \
 	} while (0)
 
 static void answer(int dev, uint64_t unique, int err, const void *body, size_t bytes)
@@ -43,7 +42,8 @@ static void answer(int dev, uint64_t unique, int err, const void *body, size_t b
 		struct fuse_out_header head;
 		char body[256];
 	} out = { .head = { .len = (uint32_t)(sizeof(out.head) + bytes),
-			    .error = err, .unique = unique } };
+			    .error = err,
+			    .unique = unique } };
 
 	memcpy(out.body, body, bytes);
 	if (write(dev, &out, out.head.len) != (ssize_t)out.head.len)
@@ -54,7 +54,8 @@ static void answer(int dev, uint64_t unique, int err, const void *body, size_t b
 static void answer_to(int dev, const struct fuse_in_header *in)
 {
 	const struct fuse_attr file = { .ino = 2, .mode = S_IFREG | 0600, .nlink = 1 };
-	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = 31,
+	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION,
+					    .minor = 31,
 					    .max_write = 4096 };
 	const struct fuse_entry_out entry = { .nodeid = 2, .attr = file };
 	const struct fuse_attr_out attr = { .attr = file };
@@ -92,8 +93,7 @@ static void send_files(const char *dir, int fd)
 
 	snprintf(path, sizeof(path), "%s/file", dir);
 	for (int i = 0; i < FILES; i++) {
-		file[i] = i ? open(path, O_RDWR | O_CLOEXEC) :
-			memfd_create("peer", MFD_CLOEXEC);
+		file[i] = i ? open(path, O_RDWR | O_CLOEXEC) : memfd_create("peer", MFD_CLOEXEC);
 		if (file[i] < 0)
 			_exit(1);
 	}
@@ -125,8 +125,7 @@ static int hand_over(const char *dir, pid_t *server, pid_t *peer)
 	size_t n;
 
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", dev);
-	if (dev < 0 || unshare(CLONE_NEWNS) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	if (dev < 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("ctl", "/sys/fs/fuse/connections", "fusectl", 0, NULL) ||
 	    mount("test", dir, "fuse", MS_NOSUID | MS_NODEV, options))
 		return SKIPPED;

@@ -21,14 +21,14 @@
 #include "wire/wire.h"
 
 #define SEED 20261121u
-#define FILES_MOST 250	/* of one message, says the kernel: SCM_MAX_FD is 253 */
+#define FILES_MOST 250 /* of one message, says the kernel: SCM_MAX_FD is 253 */
 #define ROUNDS 20000
 /* Whoever waits for a peer here would wait for ever: the alarm ends it. */
 #define PATIENCE_S 60
 #define LINGER_S 10
 
 struct rig {
-	int pair[2];	/* blocking: what never blocks does not by itself */
+	int pair[2]; /* blocking: what never blocks does not by itself */
 	int file[FILES_MOST];
 };
 
@@ -149,8 +149,7 @@ static void files_cross(void **state)
 		size_t got = 99;
 
 		assert_int_equal(gp_wire_send(rig->pair[0], &hello, rig->file, n), 0);
-		assert_int_equal(gp_wire_recv(rig->pair[1], &msg, file, &got),
-				 hello.head.size);
+		assert_int_equal(gp_wire_recv(rig->pair[1], &msg, file, &got), hello.head.size);
 		assert_int_equal(got, n);
 		assert_memory_equal(&msg, &hello, hello.head.size);
 		for (size_t i = 0; i < n; i++) {
@@ -168,8 +167,8 @@ static void not_sent(void **state)
 	union gp_wire_msg msg = new_msg(GP_WIRE_HELLO);
 	int closed = dup(rig->file[0]);
 
-	assert_int_equal(gp_wire_send(rig->pair[0], &msg, rig->file,
-				      GP_WIRE_MAX_FILES + 1), -EINVAL);
+	assert_int_equal(gp_wire_send(rig->pair[0], &msg, rig->file, GP_WIRE_MAX_FILES + 1),
+			 -EINVAL);
 	assert_int_equal(gp_wire_send(rig->pair[0], &msg, rig->file, SIZE_MAX), -EINVAL);
 	close(closed);
 	assert_int_equal(gp_wire_send(rig->pair[0], &msg, &closed, 1), -EBADF);
@@ -225,8 +224,7 @@ static void files_dropped(void **state)
 
 	for (size_t n = 0; n <= FILES_MOST; n += 25) {
 		send_raw(rig, &hello, hello.head.size, n);
-		assert_int_equal(gp_wire_recv(rig->pair[1], &msg, NULL, NULL),
-				 hello.head.size);
+		assert_int_equal(gp_wire_recv(rig->pair[1], &msg, NULL, NULL), hello.head.size);
 		assert_int_equal(count_files(), before);
 	}
 }
@@ -281,15 +279,15 @@ static void other_control_data(void **state)
 	size_t n;
 
 	for (size_t files = 0; files <= GP_WIRE_MAX_FILES; files++) {
-		assert_int_equal(setsockopt(rig->pair[1], SOL_SOCKET, SO_PASSCRED, &on,
-					    sizeof(on)), 0);
+		assert_int_equal(setsockopt(rig->pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)),
+				 0);
 		send_raw(rig, &hello, hello.head.size, files);
 		n = 99;
 		assert_int_equal(gp_wire_recv(rig->pair[1], &msg, file, &n), -EPROTO);
 		assert_int_equal(n, 0);
 		assert_int_equal(count_files(), before);
-		assert_int_equal(setsockopt(rig->pair[1], SOL_SOCKET, SO_PASSCRED, &off,
-					    sizeof(off)), 0);
+		assert_int_equal(
+			setsockopt(rig->pair[1], SOL_SOCKET, SO_PASSCRED, &off, sizeof(off)), 0);
 	}
 }
 
@@ -466,9 +464,9 @@ static void one_of_garbage(const struct rig *rig, uint32_t *x)
 	static unsigned char bytes[sizeof(union gp_wire_msg) + 64];
 	const size_t len = next_random(x) % (sizeof(bytes) + 1);
 	const size_t files = next_random(x) % 4 ? next_random(x) % 20 :
-		next_random(x) % (FILES_MOST + 1);
-	const bool fits = len <= sizeof(union gp_wire_msg) &&
-		files <= GP_WIRE_MAX_FILES && (len || !files);
+						  next_random(x) % (FILES_MOST + 1);
+	const bool fits = len <= sizeof(union gp_wire_msg) && files <= GP_WIRE_MAX_FILES &&
+			  (len || !files);
 	int file[GP_WIRE_MAX_FILES];
 	union gp_wire_msg msg;
 	size_t n = 99;
@@ -476,8 +474,7 @@ static void one_of_garbage(const struct rig *rig, uint32_t *x)
 	for (size_t i = 0; i < len; i += 61)
 		bytes[i] = (unsigned char)next_random(x);
 	send_raw(rig, bytes, len, files);
-	assert_int_equal(gp_wire_recv(rig->pair[1], &msg, file, &n),
-			 fits ? (ssize_t)len : -EPROTO);
+	assert_int_equal(gp_wire_recv(rig->pair[1], &msg, file, &n), fits ? (ssize_t)len : -EPROTO);
 	assert_int_equal(n, fits ? files : 0);
 	assert_true(!fits || !memcmp(&msg, bytes, len));
 	for (size_t i = 0; i < n; i++) {
@@ -503,11 +500,13 @@ static void garbage(void **state)
 int main(void)
 {
 	const struct CMUnitTest files[] = {
-		TEST(files_cross),    TEST(not_sent),		TEST(too_many_files),
-		TEST(too_long),	      TEST(empty_with_files),	TEST(files_dropped),
-		TEST(two_rows),	      TEST(other_control_data), TEST(tables_full),
-		TEST(nobody_reads),   TEST(nobody_writes),	TEST(peer_gone),
-		TEST(lingering_files), TEST(garbage),
+		TEST(files_cross),	TEST(not_sent),
+		TEST(too_many_files),	TEST(too_long),
+		TEST(empty_with_files), TEST(files_dropped),
+		TEST(two_rows),		TEST(other_control_data),
+		TEST(tables_full),	TEST(nobody_reads),
+		TEST(nobody_writes),	TEST(peer_gone),
+		TEST(lingering_files),	TEST(garbage),
 	};
 
 	return gp_run_tests(files);

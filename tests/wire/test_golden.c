@@ -22,98 +22,151 @@ struct field {
 	bool text;
 };
 
-#define NUMBER(f) { #f, offsetof(union gp_wire_msg, f), sizeof(MSG->f), 1, 0, false }
-#define NUMBERS(f)                                                            \
-	{ #f, offsetof(union gp_wire_msg, f), sizeof(MSG->f[0]),              \
-	  sizeof(MSG->f) / sizeof(MSG->f[0]), sizeof(MSG->f[0]), false }
-#define TEXT(f) { #f, offsetof(union gp_wire_msg, f), sizeof(MSG->f), 1, 0, true }
-#define RECORDS(f)                                                            \
-	{ "traced.record[]." #f, offsetof(union gp_wire_msg, traced.record[0].f), \
-	  sizeof(MSG->traced.record[0].f), GP_WIRE_TRACE_RECORDS,             \
-	  sizeof(struct gp_wire_trace_record), false }
-#define REQUEST(r)                                                            \
-	NUMBER(r.cls), NUMBER(r.value), NUMBER(r.cap_pct), NUMBER(r.pad),     \
-	NUMBER(r.period_ns), NUMBER(r.deadline_ns), NUMBER(r.runtime_ns)
+#define NUMBER(f)                                                               \
+	{                                                                       \
+#f, offsetof(union gp_wire_msg, f), sizeof(MSG->f), 1, 0, false \
+	}
+#define NUMBERS(f)                                                                   \
+	{                                                                            \
+#f, offsetof(union gp_wire_msg, f), sizeof(MSG->f[0]),               \
+			sizeof(MSG->f) / sizeof(MSG->f[0]), sizeof(MSG->f[0]), false \
+	}
+#define TEXT(f)                                                                \
+	{                                                                      \
+#f, offsetof(union gp_wire_msg, f), sizeof(MSG->f), 1, 0, true \
+	}
+#define RECORDS(f)                                                                      \
+	{                                                                               \
+		"traced.record[]." #f, offsetof(union gp_wire_msg, traced.record[0].f), \
+			sizeof(MSG->traced.record[0].f), GP_WIRE_TRACE_RECORDS,         \
+			sizeof(struct gp_wire_trace_record), false                      \
+	}
+#define REQUEST(r)                                                                             \
+	NUMBER(r.cls), NUMBER(r.value), NUMBER(r.cap_pct), NUMBER(r.pad), NUMBER(r.period_ns), \
+		NUMBER(r.deadline_ns), NUMBER(r.runtime_ns)
 
 static const struct field head[] = { NUMBER(head.result), { 0 } };
 static const struct field set_class[] = {
-	NUMBER(head.result), NUMBER(set_class.cls), NUMBER(set_class.value), { 0 },
+	NUMBER(head.result),
+	NUMBER(set_class.cls),
+	NUMBER(set_class.value),
+	{ 0 },
 };
 static const struct field hint[] = { NUMBER(head.result), NUMBER(hint.in_ns), { 0 } };
 static const struct field yield[] = {
-	NUMBER(head.result), NUMBER(yield.on), NUMBER(yield.level),
+	NUMBER(head.result),	NUMBER(yield.on),    NUMBER(yield.level),
 	NUMBER(yield.limit_ns), NUMBERS(yield.uuid), { 0 },
 };
 static const struct field query[] = { NUMBER(head.result), NUMBER(query.number), { 0 } };
 static const struct field status[] = {
-	NUMBER(head.result), NUMBER(status.pid), NUMBER(status.uid),
-	NUMBER(status.cls), NUMBER(status.value), NUMBER(status.groups),
-	NUMBER(status.short_slice), NUMBER(status.sync_seen),
-	NUMBER(status.preloaded), NUMBER(status.slice_us), NUMBER(status.hints),
-	NUMBER(status.segments), NUMBER(status.holds), NUMBER(status.holds_late),
-	NUMBER(status.holds_expired), NUMBER(status.syncs_cut),
-	NUMBER(status.held_ns), NUMBER(status.switch_ns),
-	NUMBER(status.switch_min_ns), NUMBER(status.switch_max_ns),
-	NUMBER(status.margin_ns), NUMBER(status.learns), NUMBER(status.rhythm),
-	NUMBER(status.guesses), NUMBER(status.guess_hits),
-	NUMBER(status.guess_misses), TEXT(status.comm), TEXT(status.device),
-	TEXT(status.uuid), { 0 },
+	NUMBER(head.result),
+	NUMBER(status.pid),
+	NUMBER(status.uid),
+	NUMBER(status.cls),
+	NUMBER(status.value),
+	NUMBER(status.groups),
+	NUMBER(status.short_slice),
+	NUMBER(status.sync_seen),
+	NUMBER(status.preloaded),
+	NUMBER(status.slice_us),
+	NUMBER(status.hints),
+	NUMBER(status.segments),
+	NUMBER(status.holds),
+	NUMBER(status.holds_late),
+	NUMBER(status.holds_expired),
+	NUMBER(status.syncs_cut),
+	NUMBER(status.held_ns),
+	NUMBER(status.switch_ns),
+	NUMBER(status.switch_min_ns),
+	NUMBER(status.switch_max_ns),
+	NUMBER(status.margin_ns),
+	NUMBER(status.learns),
+	NUMBER(status.rhythm),
+	NUMBER(status.guesses),
+	NUMBER(status.guess_hits),
+	NUMBER(status.guess_misses),
+	TEXT(status.comm),
+	TEXT(status.device),
+	TEXT(status.uuid),
+	{ 0 },
 };
 static const struct field hello[] = {
-	NUMBER(head.result), NUMBERS(hello.uuid), NUMBER(hello.flags),
-	NUMBER(hello.pad), REQUEST(hello.request), NUMBERS(hello.key), { 0 },
+	NUMBER(head.result),
+	NUMBERS(hello.uuid),
+	NUMBER(hello.flags),
+	NUMBER(hello.pad),
+	REQUEST(hello.request),
+	NUMBERS(hello.key),
+	{ 0 },
 };
 static const struct field files[] = { NUMBER(head.result), NUMBERS(files.key), { 0 } };
 static const struct field welcome[] = {
-	NUMBER(head.result), NUMBER(welcome.daemon_pid), NUMBER(welcome.pad),
-	REQUEST(welcome.request), TEXT(welcome.why), { 0 },
+	NUMBER(head.result),	  NUMBER(welcome.daemon_pid), NUMBER(welcome.pad),
+	REQUEST(welcome.request), TEXT(welcome.why),	      { 0 },
 };
 static const struct field ask_class[] = {
-	NUMBER(head.result), REQUEST(ask_class.request), { 0 },
+	NUMBER(head.result),
+	REQUEST(ask_class.request),
+	{ 0 },
 };
 static const struct field take[] = {
-	NUMBER(head.result), NUMBER(take.pid), NUMBER(take.kind),
-	NUMBERS(take.uuid), REQUEST(take.request), { 0 },
+	NUMBER(head.result), NUMBER(take.pid),	    NUMBER(take.kind),
+	NUMBERS(take.uuid),  REQUEST(take.request), { 0 },
 };
 static const struct field said[] = { NUMBER(head.result), TEXT(said.text), { 0 } };
 static const struct field tenant[] = {
-	NUMBER(head.result), NUMBER(tenant.pid), NUMBER(tenant.uid),
-	NUMBERS(tenant.uuid), NUMBER(tenant.taken), NUMBER(tenant.flags),
-	NUMBER(tenant.groups), NUMBER(tenant.usage), REQUEST(tenant.request),
-	NUMBER(tenant.age_ns), NUMBER(tenant.resident_ns), NUMBER(tenant.used_ns),
-	NUMBER(tenant.suspended_ns), NUMBER(tenant.turns),
-	NUMBER(tenant.preempted), NUMBER(tenant.wait_p50_ns),
-	NUMBER(tenant.wait_p99_ns), NUMBER(tenant.switch_p50_ns),
-	NUMBER(tenant.switch_p99_ns), NUMBER(tenant.hints),
-	NUMBER(tenant.segments), NUMBER(tenant.holds), NUMBER(tenant.holds_late),
-	NUMBER(tenant.holds_expired), NUMBER(tenant.held_ns),
-	NUMBER(tenant.corrected), TEXT(tenant.comm), TEXT(tenant.device),
-	TEXT(tenant.why), { 0 },
+	NUMBER(head.result),	      NUMBER(tenant.pid),	  NUMBER(tenant.uid),
+	NUMBERS(tenant.uuid),	      NUMBER(tenant.taken),	  NUMBER(tenant.flags),
+	NUMBER(tenant.groups),	      NUMBER(tenant.usage),	  REQUEST(tenant.request),
+	NUMBER(tenant.age_ns),	      NUMBER(tenant.resident_ns), NUMBER(tenant.used_ns),
+	NUMBER(tenant.suspended_ns),  NUMBER(tenant.turns),	  NUMBER(tenant.preempted),
+	NUMBER(tenant.wait_p50_ns),   NUMBER(tenant.wait_p99_ns), NUMBER(tenant.switch_p50_ns),
+	NUMBER(tenant.switch_p99_ns), NUMBER(tenant.hints),	  NUMBER(tenant.segments),
+	NUMBER(tenant.holds),	      NUMBER(tenant.holds_late),  NUMBER(tenant.holds_expired),
+	NUMBER(tenant.held_ns),	      NUMBER(tenant.corrected),	  TEXT(tenant.comm),
+	TEXT(tenant.device),	      TEXT(tenant.why),		  { 0 },
 };
 static const struct field device[] = {
-	NUMBER(head.result), NUMBERS(device.uuid), TEXT(device.name),
-	TEXT(device.be_policy), TEXT(device.lc_policy), NUMBER(device.be_min_pct),
-	NUMBER(device.tenants), NUMBER(device.groups), NUMBER(device.resident_pid),
-	NUMBER(device.usage), NUMBER(device.daemon_pid), NUMBER(device.quantum_ns),
-	NUMBER(device.up_ns), NUMBER(device.turns), NUMBER(device.suspends),
-	NUMBER(device.resumes), NUMBER(device.slices), NUMBER(device.preempts),
-	NUMBER(device.failed), NUMBER(device.control_ns), NUMBER(device.log_lost),
-	{ 0 },
+	NUMBER(head.result),	     NUMBERS(device.uuid),
+	TEXT(device.name),	     TEXT(device.be_policy),
+	TEXT(device.lc_policy),	     NUMBER(device.be_min_pct),
+	NUMBER(device.tenants),	     NUMBER(device.groups),
+	NUMBER(device.resident_pid), NUMBER(device.usage),
+	NUMBER(device.daemon_pid),   NUMBER(device.quantum_ns),
+	NUMBER(device.up_ns),	     NUMBER(device.turns),
+	NUMBER(device.suspends),     NUMBER(device.resumes),
+	NUMBER(device.slices),	     NUMBER(device.preempts),
+	NUMBER(device.failed),	     NUMBER(device.control_ns),
+	NUMBER(device.log_lost),     { 0 },
 };
 static const struct field reason[] = {
-	NUMBER(head.result), NUMBER(reason.pid), NUMBER(reason.reason),
-	NUMBER(reason.other_pid), NUMBER(reason.ahead), NUMBER(reason.error),
-	NUMBER(reason.pad), NUMBERS(reason.uuid), NUMBER(reason.for_ns),
-	NUMBER(reason.until_ns), REQUEST(reason.request), TEXT(reason.comm),
-	TEXT(reason.other_comm), TEXT(reason.device), TEXT(reason.why), { 0 },
+	NUMBER(head.result),	 NUMBER(reason.pid),
+	NUMBER(reason.reason),	 NUMBER(reason.other_pid),
+	NUMBER(reason.ahead),	 NUMBER(reason.error),
+	NUMBER(reason.pad),	 NUMBERS(reason.uuid),
+	NUMBER(reason.for_ns),	 NUMBER(reason.until_ns),
+	REQUEST(reason.request), TEXT(reason.comm),
+	TEXT(reason.other_comm), TEXT(reason.device),
+	TEXT(reason.why),	 { 0 },
 };
 static const struct field buckets[] = {
-	NUMBER(head.result), NUMBER(buckets.sum_ns), NUMBERS(buckets.count), { 0 },
+	NUMBER(head.result),
+	NUMBER(buckets.sum_ns),
+	NUMBERS(buckets.count),
+	{ 0 },
 };
 static const struct field traced[] = {
-	NUMBER(head.result), NUMBER(traced.count), NUMBER(traced.lost),
-	RECORDS(time_ns), RECORDS(value), RECORDS(pid), RECORDS(context),
-	RECORDS(kind), RECORDS(device), RECORDS(pad), { 0 },
+	NUMBER(head.result),
+	NUMBER(traced.count),
+	NUMBER(traced.lost),
+	RECORDS(time_ns),
+	RECORDS(value),
+	RECORDS(pid),
+	RECORDS(context),
+	RECORDS(kind),
+	RECORDS(device),
+	RECORDS(pad),
+	{ 0 },
 };
 
 static const struct message {
@@ -246,8 +299,8 @@ static void compare(const struct message *m, const unsigned char *bytes)
 			uint64_t got = get(bytes + f->at + i * f->stride, f);
 
 			if (got != number(f, ordinal, i))
-				fail_msg("%s: %s, number %zu, is 0x%llx", m->name,
-					 f->name, i, (unsigned long long)got);
+				fail_msg("%s: %s, number %zu, is 0x%llx", m->name, f->name, i,
+					 (unsigned long long)got);
 		}
 	}
 }
@@ -296,8 +349,8 @@ static void every_byte_is_named(void **state)
 					named[f->at + k * f->stride + b]++;
 		gp_wire_init(&msg, m->type);
 		for (size_t b = 0; b < sizeof(msg); b++)
-			if (named[b] != (b >= offsetof(struct gp_wire_head, result) &&
-					 b < msg.head.size))
+			if (named[b] !=
+			    (b >= offsetof(struct gp_wire_head, result) && b < msg.head.size))
 				fail_msg("%s: byte %zu is %d fields'", m->name, b, named[b]);
 	}
 }

@@ -26,7 +26,7 @@ static uint64_t next_random(void)
 
 static unsigned int only_bucket(uint64_t ns)
 {
-	struct gp_hist hist = {0};
+	struct gp_hist hist = { 0 };
 
 	gp_hist_add(&hist, ns);
 	assert_int_equal(hist.total, 1);
@@ -66,7 +66,7 @@ static void a_bound_is_in_its_bucket(void **state)
 
 static void nothing_is_not_known(void **state)
 {
-	struct gp_hist hist = {0};
+	struct gp_hist hist = { 0 };
 
 	assert_true(gp_hist_quantile_ns(&hist, 0) == GP_WIRE_UNKNOWN);
 	assert_true(gp_hist_quantile_ns(&hist, 1000) == GP_WIRE_UNKNOWN);
@@ -85,8 +85,8 @@ static uint64_t some_time(void)
 	return next_random() >> (26 + next_random() % 38);
 }
 
-static void check_quantile(const struct gp_hist *hist, const uint64_t *sorted,
-			   size_t n, unsigned int per_mille)
+static void check_quantile(const struct gp_hist *hist, const uint64_t *sorted, size_t n,
+			   unsigned int per_mille)
 {
 	size_t rank = (n * per_mille + 999) / 1000;
 	uint64_t exact = sorted[rank ? rank - 1 : 0];

@@ -269,13 +269,12 @@ static void in_child(int (*body)(const struct place *), const struct place *p)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-#define NEED(cond)                                                              \
-	do {                                                                    \
-		if (!(cond)) {                                                  \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__,        \
-				__LINE__, #cond);                               \
-			return 1;                                               \
-		}                                                               \
+#define NEED(cond)                                                                         \
+	do {                                                                               \
+		if (!(cond)) {                                                             \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+			return 1;                                                          \
+		}                                                                          \
 	} while (0)
 
 /* Somebody else listens where the daemon would: nobody tells them anything. */
@@ -416,13 +415,20 @@ static void user_dir(void **state)
 int main(void)
 {
 	const struct CMUnitTest place[] = {
-		TEST(for_everybody),   TEST(live_stays),
-		TEST(stale_is_replaced), TEST(overrun_is_live),
-		TEST(other_types_are_live), TEST(files_stay),
-		TEST(bad_paths),       TEST(longest_path),
-		TEST(nobody_there),    TEST(many_clients),
-		TEST(impostors),       TEST(roots),
-		TEST(order),	       TEST(user_dir),
+		TEST(for_everybody),
+		TEST(live_stays),
+		TEST(stale_is_replaced),
+		TEST(overrun_is_live),
+		TEST(other_types_are_live),
+		TEST(files_stay),
+		TEST(bad_paths),
+		TEST(longest_path),
+		TEST(nobody_there),
+		TEST(many_clients),
+		TEST(impostors),
+		TEST(roots),
+		TEST(order),
+		TEST(user_dir),
 	};
 
 	return gp_run_tests(place);

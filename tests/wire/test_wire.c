@@ -13,17 +13,17 @@
 #include "wire/wire.h"
 
 #define SEED 20240611u
-#define PASSRIGHTS 83	/* SO_PASSRIGHTS, since Linux 6.16 */
+#define PASSRIGHTS 83 /* SO_PASSRIGHTS, since Linux 6.16 */
 
 static void check_sizes(void **state)
 {
 	static const enum gp_wire_type types[] = {
-		GP_WIRE_QUERY, GP_WIRE_SET_CLASS, GP_WIRE_HINT, GP_WIRE_YIELD,
-		GP_WIRE_QUERY_DEVICE, GP_WIRE_HELLO, GP_WIRE_FILES, GP_WIRE_ASK_CLASS, GP_WIRE_LIST,
-		GP_WIRE_DEVICES, GP_WIRE_WHY, GP_WIRE_TAKE, GP_WIRE_HISTOGRAM,
-		GP_WIRE_TRACE, GP_WIRE_STATUS, GP_WIRE_RESULT, GP_WIRE_WELCOME,
-		GP_WIRE_CLASS, GP_WIRE_TENANT, GP_WIRE_DEVICE, GP_WIRE_REASON,
-		GP_WIRE_SAID, GP_WIRE_BUCKETS, GP_WIRE_TRACED,
+		GP_WIRE_QUERY,	      GP_WIRE_SET_CLASS, GP_WIRE_HINT,	  GP_WIRE_YIELD,
+		GP_WIRE_QUERY_DEVICE, GP_WIRE_HELLO,	 GP_WIRE_FILES,	  GP_WIRE_ASK_CLASS,
+		GP_WIRE_LIST,	      GP_WIRE_DEVICES,	 GP_WIRE_WHY,	  GP_WIRE_TAKE,
+		GP_WIRE_HISTOGRAM,    GP_WIRE_TRACE,	 GP_WIRE_STATUS,  GP_WIRE_RESULT,
+		GP_WIRE_WELCOME,      GP_WIRE_CLASS,	 GP_WIRE_TENANT,  GP_WIRE_DEVICE,
+		GP_WIRE_REASON,	      GP_WIRE_SAID,	 GP_WIRE_BUCKETS, GP_WIRE_TRACED,
 	};
 	union gp_wire_msg msg;
 
@@ -135,8 +135,7 @@ static int serve_one(int listener, const void *reply, size_t len)
 	return 0;
 }
 
-static int call_with_reply(enum gp_wire_type request, const void *reply, size_t len,
-			   int timeout_ms)
+static int call_with_reply(enum gp_wire_type request, const void *reply, size_t len, int timeout_ms)
 {
 	union gp_wire_msg msg;
 	int fd = listen_here(), conn, result, status;
@@ -195,8 +194,10 @@ static void daemon_replies(void **state)
 	static const struct {
 		enum gp_wire_type request, answer;
 	} pairs[] = {
-		{ GP_WIRE_ASK_CLASS, GP_WIRE_SAID },  { GP_WIRE_TAKE, GP_WIRE_SAID },
-		{ GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS }, { GP_WIRE_WHY, GP_WIRE_REASON },
+		{ GP_WIRE_ASK_CLASS, GP_WIRE_SAID },
+		{ GP_WIRE_TAKE, GP_WIRE_SAID },
+		{ GP_WIRE_HISTOGRAM, GP_WIRE_BUCKETS },
+		{ GP_WIRE_WHY, GP_WIRE_REASON },
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
@@ -217,7 +218,7 @@ static void daemon_replies(void **state)
 static void not_calls(void **state)
 {
 	static const enum gp_wire_type types[] = {
-		GP_WIRE_HELLO, GP_WIRE_FILES, GP_WIRE_LIST, GP_WIRE_DEVICES,
+		GP_WIRE_HELLO, GP_WIRE_FILES,  GP_WIRE_LIST, GP_WIRE_DEVICES,
 		GP_WIRE_TRACE, GP_WIRE_STATUS, GP_WIRE_SAID,
 	};
 	union gp_wire_msg msg;
@@ -328,12 +329,12 @@ static void control_rights(void **state)
 int main(void)
 {
 	const struct CMUnitTest wire[] = {
-		cmocka_unit_test(check_sizes),	cmocka_unit_test(check_fields),
-		cmocka_unit_test(one_tenant),	cmocka_unit_test(wrong_owner),
-		cmocka_unit_test(no_files_to_tenants),
-		cmocka_unit_test(call_replies), cmocka_unit_test(daemon_replies),
-		cmocka_unit_test(not_calls),	cmocka_unit_test(next_messages),
-		cmocka_unit_test(garbage),	cmocka_unit_test(control_rights),
+		cmocka_unit_test(check_sizes),	       cmocka_unit_test(check_fields),
+		cmocka_unit_test(one_tenant),	       cmocka_unit_test(wrong_owner),
+		cmocka_unit_test(no_files_to_tenants), cmocka_unit_test(call_replies),
+		cmocka_unit_test(daemon_replies),      cmocka_unit_test(not_calls),
+		cmocka_unit_test(next_messages),       cmocka_unit_test(garbage),
+		cmocka_unit_test(control_rights),
 	};
 
 	return gp_run_tests(wire);

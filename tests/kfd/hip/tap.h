@@ -32,14 +32,13 @@ static inline int tap_done(void)
 }
 
 /* What is not the subject of a point: without it nothing else means a thing. */
-#define MUST(call)                                                             \
-	do {                                                                   \
-		hipError_t e_ = (call);                                        \
-		if (e_ != hipSuccess) {                                        \
-			printf("Bail out! %s: %s\n", #call,                    \
-			       hipGetErrorString(e_));                         \
-			exit(1);                                               \
-		}                                                              \
+#define MUST(call)                                                                  \
+	do {                                                                        \
+		hipError_t e_ = (call);                                             \
+		if (e_ != hipSuccess) {                                             \
+			printf("Bail out! %s: %s\n", #call, hipGetErrorString(e_)); \
+			exit(1);                                                    \
+		}                                                                   \
 	} while (0)
 
 #endif

@@ -161,7 +161,7 @@ static void dispatch(hsa_queue_t *q, uint64_t kernel, void *args, hsa_signal_t d
 
 static void barrier(hsa_queue_t *q, hsa_signal_t dep, hsa_signal_t done, uint16_t type)
 {
-	hsa_barrier_and_packet_t *b;	/* barrier-or has the same layout */
+	hsa_barrier_and_packet_t *b; /* barrier-or has the same layout */
 	void *slot;
 	uint64_t index = next_packet(q, &slot);
 
@@ -278,10 +278,10 @@ int main(void)
 	MUST(hsa_iterate_agents(on_agent, NULL));
 	if (!ok(p.has_gpu, "there is a GPU"))
 		return 1;
-	MUST(hsa_queue_create(p.gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX,
-			      UINT32_MAX, &q));
-	MUST(hsa_queue_create(p.gpu, 64, HSA_QUEUE_TYPE_SINGLE, NULL, NULL, UINT32_MAX,
-			      UINT32_MAX, &other));
+	MUST(hsa_queue_create(p.gpu, 64, HSA_QUEUE_TYPE_MULTI, NULL, NULL, UINT32_MAX, UINT32_MAX,
+			      &q));
+	MUST(hsa_queue_create(p.gpu, 64, HSA_QUEUE_TYPE_SINGLE, NULL, NULL, UINT32_MAX, UINT32_MAX,
+			      &other));
 	ok(true, "two queues");
 	kernel = load_kernel("k_hash.kd");
 	args = shared(p.kernarg, sizeof(*args));
