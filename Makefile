@@ -56,7 +56,8 @@ endif
 
 # ---- what is built from what -------------------------------------------------
 HSAQ_SRCS    := $(filter-out libhsaq/hal.c libhsaq/track.c,$(wildcard libhsaq/*.c))
-LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq/*.c client/*.c)
+LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq/*.c \
+	runtime/*.c client/*.c)
 PRELOAD_SRCS := $(wildcard preload/*.c)
 MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
@@ -146,7 +147,7 @@ $(HSAQ): $(call obj,$(HSAQ_SRCS)) libhsaq/libhsaq.map
 		-Wl,--version-script=libhsaq/libhsaq.map \
 		$(filter %.o,$^) -o $@
 
-$(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c) cli/parse.c client/duration.c cli/text.c) $(HSAQ) $(O)/lib/libhsaq.so
+$(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c) cli/parse.c runtime/duration.c cli/text.c) $(HSAQ) $(O)/lib/libhsaq.so
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) -L$(O)/lib -lhsaq \
 		-Wl,-rpath,'$$ORIGIN/../lib' -o $@ -ldl
@@ -188,7 +189,7 @@ $(O)/lib/gpreempt/bench/%: bench/%
 	$(Q)cp $< $@
 
 $(O)/bench/lc: $(call obj,$(wildcard bench/load/*.c))
-$(O)/bench/client: $(call obj,$(wildcard bench/client/*.c bench/kinds/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) client/duration.c)
+$(O)/bench/client: $(call obj,$(wildcard bench/client/*.c bench/kinds/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) runtime/duration.c)
 $(O)/bench/client: BENCH_LIBS := -ljansson
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)

@@ -14,8 +14,8 @@
 #include <sys/types.h>
 
 #include "cli/parse.h"
-#include "client/class.h"
 #include "gpreempt/hal.h"
+#include "runtime/class.h"
 
 /* Exit statuses of env(1), timeout(1). */
 #define GP_EXIT_OWN 125

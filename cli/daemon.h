@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "client/class.h"
+#include "runtime/class.h"
 #include "wire/wire.h"
 
 /**

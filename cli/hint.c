@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "cli/cli.h"
+#include "gpreempt/gpreempt.h"
 #include "wire/wire.h"
 
 struct hint {

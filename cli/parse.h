@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "client/duration.h"
+#include "runtime/duration.h"
 
 /** A PID: digits, > 0. 0, -EINVAL, -ERANGE. */
 int gp_parse_pid(const char *text, pid_t *pid);

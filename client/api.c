@@ -9,8 +9,8 @@
 #include "client/cuda.h"
 #include "client/engine.h"
 #include "client/hip.h"
-#include "client/log.h"
 #include "gpreempt/gpreempt.h"
+#include "runtime/log.h"
 
 #define WHY_LEN 160
 

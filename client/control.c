@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
+#include "gpreempt/gpreempt.h"
 
 static void read_comm(char *comm, size_t len)
 {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "client/engine.h"
-#include "client/log.h"
 #include "client/yield.h"
 #include "hal/timer.h"
+#include "runtime/log.h"
 #include "wire/wire.h"
 
 #define MESSAGES 32 /* read at a time: timers wait meanwhile */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/class.h"
+#include "runtime/class.h"
 
 struct gp_edev;
 

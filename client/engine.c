@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "client/learn.h"
-#include "client/log.h"
 #include "client/yield.h"
 #include "hal/spec.h"
+#include "runtime/log.h"
 
 /* A context's making takes 0.1 s; a process that dies in it is noticed anyway. */
 #define OTHERS_OFF_MAX_NS 500000000u

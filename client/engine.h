@@ -25,10 +25,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "client/class.h"
 #include "client/daemon.h"
 #include "client/page.h"
 #include "gpreempt/hal.h"
+#include "runtime/class.h"
 #include "sched/sched.h"
 
 #define GP_BASE_TENANT 1u

@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/clocks.h"
 #include "client/engine.h"
-#include "client/log.h"
+#include "runtime/clocks.h"
+#include "runtime/log.h"
 #include "sched/rhythm.h"
 
 #define MS 1000000ull

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
-#include "client/log.h"
+#include "runtime/log.h"
 
 static void tell_core(struct gp_edev *dev, bool ok)
 {

@@ -17,9 +17,9 @@
 #include "client/control.h"
 #include "client/engine.h"
 #include "client/learn.h"
-#include "client/log.h"
 #include "client/page.h"
 #include "client/yield.h"
+#include "runtime/log.h"
 
 #define CONNECTIONS 16
 

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/log.h"
 #include "hal/timer.h"
+#include "runtime/log.h"
 
 #define PEERS 64
 #define WISHES 32

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/duration.h"
 #include "daemon/config_words.h"
+#include "gpreempt/gpreempt.h"
+#include "runtime/duration.h"
 
 const char *const gp_config_be_policies[] = { "fair", "credit", "rr", NULL };
 const char *const gp_config_lc_policies[] = { "level", "sjf", "edf", NULL };

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "client/class.h"
 #include "hal/spec.h"
+#include "runtime/class.h"
 #include "yaml/yaml.h"
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/duration.h"
 #include "daemon/config_words.h"
 #include "daemon/config_yaml.h"
 #include "daemon/glob.h"
+#include "runtime/duration.h"
 
 #define NS_PER_MS 1000000ull
 #define QUANTUM_MIN_NS NS_PER_MS

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/log.h"
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
+#include "runtime/log.h"
 
 struct control {
 	struct gp_group_job base;

@@ -13,11 +13,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "client/log.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/restore.h"
+#include "runtime/log.h"
 
 #define CHECK_NS 1000000000u
 /* Tenants are put back in some milliseconds each; who hangs is left. */

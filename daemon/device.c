@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/log.h"
 #include "daemon/config_words.h"
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
+#include "runtime/log.h"
 
 #define SLOT_NS 100000000u
 

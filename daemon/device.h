@@ -8,7 +8,6 @@
 #ifndef GP_DAEMON_DEVICE_H
 #define GP_DAEMON_DEVICE_H
 
-#include "client/clocks.h"
 #include "daemon/config.h"
 #include "daemon/journal.h"
 #include "daemon/loop.h"
@@ -16,6 +15,7 @@
 #include "daemon/usage.h"
 #include "daemon/worker.h"
 #include "gpreempt/hal.h"
+#include "runtime/clocks.h"
 #include "sched/sched.h"
 #include "wire/hist.h"
 

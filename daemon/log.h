@@ -6,7 +6,7 @@
 #ifndef GP_DAEMON_LOG_H
 #define GP_DAEMON_LOG_H
 
-#include "client/log.h"
+#include "runtime/log.h"
 
 /**
  * gp_daemon_log() - from now on, what is of @level (enum gp_log_level) or worse.

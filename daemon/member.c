@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/log.h"
 #include "daemon/daemon_internal.h"
 #include "daemon/proc.h"
+#include "runtime/log.h"
 
 /* A process is looked into. */
 struct scan {

@@ -17,8 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client/class.h"
 #include "gpreempt/hal.h"
+#include "runtime/class.h"
 
 #define BACKLOG 16
 #define CONNECTIONS 16u

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/log.h"
+#include "runtime/log.h"
 
 #define ACCEPT_ROUND 4	/* a thousand at once keep nobody waiting */
 #define GUARD_NS 200000 /* for what peers hand over, at a time */

@@ -22,11 +22,11 @@
 
 #include "client/cuda.h"
 #include "client/engine.h"
-#include "client/log.h"
 #include "nvidia-backend/track.h"
 #include "preload/cupti_abi.h"
 #include "preload/kinds.h"
 #include "preload/preload.h"
+#include "runtime/log.h"
 
 #define CBID_MAX 4096
 #define CBID_GAP 256   /* so many unknown in a row: the end */

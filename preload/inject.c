@@ -20,14 +20,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "client/class.h"
 #include "client/cuda.h"
 #include "client/engine.h"
-#include "client/log.h"
 #include "libhsaq/track.h"
 #include "nvidia-backend/track.h"
 #include "preload/got.h"
 #include "preload/preload.h"
+#include "runtime/class.h"
+#include "runtime/log.h"
 
 /* Type of the RM's ioctls (nv-ioctl-numbers.h: NV_IOCTL_MAGIC). */
 #define NV_IOCTL_TYPE 'F'

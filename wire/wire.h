@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gpreempt/class.h"
+
 #define GP_WIRE_MAGIC 0x47505245u /* "GPRE" */
 #define GP_WIRE_VERSION 1u
 #define GP_WIRE_COMM_LEN 16
@@ -354,6 +356,13 @@ int gp_wire_check(const union gp_wire_msg *msg, size_t len);
 int gp_wire_check_body(const union gp_wire_msg *msg);
 /** A class as a user could have written it (deadline filled in)? 0 or -EINVAL. */
 int gp_wire_request_check(const struct gp_wire_request *request);
+/** @request as it goes over the wire. */
+void gp_class_request_to_wire(const struct gp_class_request *request, struct gp_wire_request *out);
+/**
+ * @wire, which a peer sent, as a request. 0; -EINVAL: no user could have written it,
+ * and @out is untouched.
+ */
+int gp_class_request_from_wire(const struct gp_wire_request *wire, struct gp_class_request *out);
 /** Does @text end within @size bytes? */
 bool gp_wire_text_ok(const char *text, size_t size);
 /** Listen for process @pid (non-blocking socket). fd or negative errno. */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "bench/common/opts.h"
-#include "client/clocks.h"
 #include "gpreempt/hal.h"
+#include "runtime/clocks.h"
 
 #define RECORDS 1024
 #define PERIOD_NS 20000000u

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/workload/reader.h"
-#include "client/duration.h"
+#include "runtime/duration.h"
 
 #define BLOCKS_MAX 65536u
 #define SCALE_MIN 8 /* whole blocks */

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpreempt/class.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,16 +33,6 @@ extern "C" {
 #endif
 #define GP_MUST_CHECK __attribute__((warn_unused_result))
 
-enum gp_class {
-	GP_CLASS_NONE = 0, /* as the driver does it */
-	GP_CLASS_LC = 1,
-	GP_CLASS_BE = 2,
-};
-
-#define GP_LEVEL_MAX 15 /* LC levels 0 (most urgent) .. 15 */
-#define GP_WEIGHT_MIN 1 /* BE weights */
-#define GP_WEIGHT_MAX 10000
-#define GP_WEIGHT_DEFAULT 100
 #define GP_HINT_MAX_NS 10000000000ull /* farthest that gp_hint() looks ahead: 10 s */
 
 struct gp_handle;

@@ -3,7 +3,7 @@
  * A class as users write it: what is accepted survives a round trip, and both
  * parsers are of one mind.
  */
-#include "client/class.h"
+#include "runtime/class.h"
 #include "tests/fuzz/fuzz.h"
 
 static void round_trip(const struct gp_class_request *request)

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/class.h"
+#include "runtime/class.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/wire.h"
 

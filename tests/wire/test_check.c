@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/class.h"
+#include "runtime/class.h"
 #include "tests/common/gp_test.h"
 #include "wire/wire.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/log.h"
+#include "runtime/log.h"
 
 #include <errno.h>
 #include <pthread.h>

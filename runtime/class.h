@@ -4,23 +4,17 @@
  * they may ask for besides: "lc:N,period=20ms,deadline=10ms,runtime=2ms",
  * "be:W,cap=30%".
  */
-#ifndef GP_CLIENT_CLASS_H
-#define GP_CLIENT_CLASS_H
+#ifndef GP_RUNTIME_CLASS_H
+#define GP_RUNTIME_CLASS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpreempt/gpreempt.h"
+#include "gpreempt/class.h"
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */
 #pragma GCC visibility push(default)
-
-/** A class with its level (LC), its weight (BE), or 0 (NONE). */
-struct gp_class_value {
-	uint32_t cls; /* enum gp_class */
-	uint32_t value;
-};
 
 /* Longest text of gp_class_format(), its NUL included. */
 #define GP_CLASS_TEXT_LEN 16
@@ -41,26 +35,6 @@ void gp_class_format(const struct gp_class_value *cls, char *buf, size_t len);
 
 /* ---- a class and what is asked for besides ----------------------------------- */
 
-#define GP_PERIOD_MAX_NS 10000000000ull /* 10 s */
-#define GP_CAP_MAX_PCT 100
-
-/**
- * struct gp_class_request - all that a user may ask for.
- * @period_ns: LC: its work comes once in so long; 0: nothing said of deadlines
- * @deadline_ns: and is done so long after it came, <= @period_ns (which it is
- *	when not said); 0 with @period_ns
- * @runtime_ns: and takes the device so long, <= @deadline_ns; 0 with @period_ns
- * @cap_pct: BE: of the device at most, 1..100; 0: no cap
- */
-struct gp_class_request {
-	struct gp_class_value cls;
-	uint32_t cap_pct;
-	uint32_t pad;
-	uint64_t period_ns;
-	uint64_t deadline_ns;
-	uint64_t runtime_ns;
-};
-
 /* Longest text of gp_class_request_format(), its NUL included. */
 #define GP_CLASS_REQUEST_TEXT_LEN 128
 
@@ -79,17 +53,6 @@ void gp_class_request_format(const struct gp_class_request *request, char *buf, 
 
 /** Is there more to it than class, level, weight? */
 bool gp_class_request_extra(const struct gp_class_request *request);
-
-struct gp_wire_request;
-
-/** gp_class_request_to_wire() - as it goes over the wire. */
-void gp_class_request_to_wire(const struct gp_class_request *request, struct gp_wire_request *out);
-
-/**
- * gp_class_request_from_wire() - as it came; a peer's, so it may be anything.
- * Return: 0; -EINVAL: nobody could have written that, @out is untouched.
- */
-int gp_class_request_from_wire(const struct gp_wire_request *wire, struct gp_class_request *out);
 
 #pragma GCC visibility pop
 

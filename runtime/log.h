@@ -4,8 +4,8 @@
  * stderr from the level that GPREEMPT_LOG names ("err", "warn", "info",
  * "debug"; "none"), else nowhere. Never on the path of a hold.
  */
-#ifndef GP_CLIENT_LOG_H
-#define GP_CLIENT_LOG_H
+#ifndef GP_RUNTIME_LOG_H
+#define GP_RUNTIME_LOG_H
 
 #include <stdatomic.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/clocks.h"
+#include "runtime/clocks.h"
 #include "tests/common/gp_test.h"
 
 #define US 1000ull

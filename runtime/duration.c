@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/duration.h"
+#include "runtime/duration.h"
 
 #include <errno.h>
 #include <inttypes.h>

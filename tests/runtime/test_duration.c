@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "client/duration.h"
+#include "runtime/duration.h"
 #include "tests/common/gp_test.h"
 
 #define UNTOUCHED 0x5a5a5a5au

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "client/class.h"
+#include "runtime/class.h"
 #include "tests/common/gp_test.h"
 
 static void accepts(void **state)

@@ -3,8 +3,8 @@
  * duration.h - a time as users write it, read strictly: no allocation, no
  * locale. The command line and the configuration file share it.
  */
-#ifndef GP_CLIENT_DURATION_H
-#define GP_CLIENT_DURATION_H
+#ifndef GP_RUNTIME_DURATION_H
+#define GP_RUNTIME_DURATION_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/clocks.h"
+#include "runtime/clocks.h"
 
 /* Crystals are within 50 of a million; a clock that is being set, within 500. */
 #define DRIFT_PPM 100u
