@@ -108,6 +108,16 @@ $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
 $(O)/tests/bench/test_models: TEST_LIBS += -Wl,--wrap=strdup
 $(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 
+# The same programs, and what they tell the core is written to a file.
+RECORD_WRAP := -Wl,--wrap=gp_sched_init,--wrap=gp_sched_step,--wrap=gp_sched_set_policy \
+	-Wl,--wrap=gp_sched_set_share,--wrap=gp_sched_set_hold_piece
+$(O)/tests/sched/record_%: $(O)/obj/tests/sched/test_%.o $(call obj,tests/sched/record.c $(TEST_COMMON)) $(CORE_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(RECORD_WRAP) $^ -o $@ -lcmocka -ldl -lm
+$(O)/tests/softgpu/record_%: $(O)/obj/tests/softgpu/test_%.o $(call obj,bench/virtual/sim_sched.c tests/sched/record.c $(TEST_COMMON)) $(MODEL_A) $(CORE_A)
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(RECORD_WRAP) $^ -o $@ -lcmocka -ldl -lm
+
 # The gfx9 interpreter of the software GPU, as a program of user space.
 GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
 $(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): \
