@@ -41,7 +41,7 @@ class Exact:
 
     def requests(self):
         """A little fewer than the best-effort program takes to come through: it
-        keeps about 0.82 of the device (docs/measured.md)."""
+        keeps about 0.82 of the device (docs/results.md)."""
         us = self.opt.kernels * self.opt.be_kernel_us / 0.84
         return max(int(us / PERIOD_US), 10)
 
