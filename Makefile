@@ -100,7 +100,7 @@ BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(
 	bench/workloads/*.json bench/plans/NOTICE bench/plans/*/what bench/plans/*/*.json bench/plans/*/*/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
-YAML_LIBS := -lcyaml -lyaml
+YAML_LIBS := -lyaml
 DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd
 
 PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \

@@ -12,7 +12,6 @@ need-cc:
 	@$(if $(call have_pkg,zlib),,echo 'no zlib: apt-get install zlib1g-dev' >&2; exit 1)
 	@$(if $(call have_pkg,ncursesw),,echo 'no ncurses: apt-get install libncurses-dev' >&2; exit 1)
 need-yaml:
-	@$(if $(call have_pkg,libcyaml),,echo 'no libcyaml: apt-get install libcyaml-dev' >&2; exit 1)
 	@$(if $(call have_pkg,yaml-0.1),,echo 'no libyaml: apt-get install libyaml-dev' >&2; exit 1)
 need-daemon: need-yaml
 	@$(if $(call have_pkg,libmicrohttpd),,echo 'no libmicrohttpd: apt-get install libmicrohttpd-dev' >&2; exit 1)

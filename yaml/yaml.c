@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * yaml.c - three passes over a text that nobody has to trust. The first refuses
- * what no file of ours has a use for, before anything is built of it; the second
- * holds it against the schema, since libcyaml takes a key twice and names the
- * wrong line of a key that it does not know; the third is libcyaml's.
+ * yaml.c - two passes over a text that nobody has to trust. The first refuses
+ * what no file of ours has a use for, before anything is built of it. The second
+ * holds libyaml's document against the schema.
  */
 #include "yaml/yaml.h"
 
@@ -18,13 +17,6 @@
 #define FOUND_LEN 64
 #define NAME_LEN 160
 #define IN_QUOTES ", in quotes if it begins with {"
-
-static const cyaml_config_t cyaml = {
-	.log_fn = NULL,
-	.mem_fn = cyaml_mem,
-	.log_level = CYAML_LOG_ERROR,
-	.flags = CYAML_CFG_DEFAULT,
-};
 
 /* ---- saying what is wrong ------------------------------------- */
 
@@ -101,21 +93,21 @@ static bool is_in_braces(const yaml_node_t *node)
 	       node->data.mapping.style == YAML_FLOW_MAPPING_STYLE;
 }
 
-static void known_keys(const cyaml_schema_field_t *fields, char *buf, size_t len)
+static void known_keys(const struct gp_yaml_key *keys, char *buf, size_t len)
 {
 	size_t used = 0;
 
-	for (; fields->key && used < len; fields++)
+	for (; keys->key && used < len; keys++)
 		used += (size_t)snprintf(buf + used, len - used, "%s%s", used ? ", " : "",
-					 fields->key);
+					 keys->key);
 }
 
 static int refuse_no_mapping(struct gp_yaml *y, size_t line, const char *key, const char *found,
-			     const cyaml_schema_field_t *fields)
+			     const struct gp_yaml_key *keys)
 {
 	char known[256];
 
-	known_keys(fields, known, sizeof(known));
+	known_keys(keys, known, sizeof(known));
 	return gp_yaml_refuse(y, line, key, NULL, "found %s; write KEY: VALUE, keys here are %s",
 			      found, known);
 }
@@ -290,7 +282,7 @@ static int check_events(struct gp_yaml *y, yaml_parser_t *parser)
 		yaml_event_delete(&e);
 	}
 	if (!err && !guard.documents)
-		err = refuse_no_mapping(y, 1, NULL, "nothing", y->schema->mapping.fields);
+		err = refuse_no_mapping(y, 1, NULL, "nothing", y->keys);
 	return err;
 }
 
@@ -316,7 +308,7 @@ static int guard_text(struct gp_yaml *y, const char *text, size_t bytes)
 
 /* ---- second pass: the schema ------------------------------------- */
 
-static int check_value(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
+static int check_value(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml_type *type,
 		       const char *key);
 
 uint32_t gp_yaml_line(const yaml_node_t *node)
@@ -341,11 +333,11 @@ static const char *kind_of(const yaml_node_t *node)
 	}
 }
 
-static const cyaml_schema_field_t *field_of(const cyaml_schema_field_t *fields, const char *key)
+static const struct gp_yaml_key *key_of(const struct gp_yaml_key *keys, const char *text)
 {
-	while (fields->key && strcmp(fields->key, key))
-		fields++;
-	return fields->key ? fields : NULL;
+	while (keys->key && strcmp(keys->key, text))
+		keys++;
+	return keys->key ? keys : NULL;
 }
 
 /* Where else in @mapping, before @pair, is its key? NULL: nowhere. */
@@ -364,57 +356,55 @@ static yaml_node_t *earlier(struct gp_yaml *y, const yaml_node_t *mapping,
 }
 
 static int check_pair(struct gp_yaml *y, const yaml_node_t *mapping, const yaml_node_pair_t *pair,
-		      const cyaml_schema_field_t *fields)
+		      const struct gp_yaml_key *keys)
 {
 	yaml_node_t *key = yaml_document_get_node(&y->document, pair->key);
-	const cyaml_schema_field_t *field;
+	const struct gp_yaml_key *known_key;
 	yaml_node_t *before;
 	char known[256];
 
-	known_keys(fields, known, sizeof(known));
+	known_keys(keys, known, sizeof(known));
 	if (key->type != YAML_SCALAR_NODE)
 		return gp_yaml_refuse(y, gp_yaml_line(key), NULL, NULL,
 				      "found %s where a key goes; keys here are %s", kind_of(key),
 				      known);
-	field = field_of(fields, text_of(key));
-	if (!field)
+	known_key = key_of(keys, text_of(key));
+	if (!known_key)
 		return gp_yaml_refuse(y, gp_yaml_line(key), text_of(key), NULL,
 				      "no such key; keys here are %s", known);
 	before = earlier(y, mapping, pair);
 	if (before)
-		return gp_yaml_refuse(y, gp_yaml_line(key), field->key, NULL,
+		return gp_yaml_refuse(y, gp_yaml_line(key), known_key->key, NULL,
 				      "found a second time, first in line %u; write it once",
 				      gp_yaml_line(before));
-	return check_value(y, yaml_document_get_node(&y->document, pair->value), &field->value,
-			   field->key);
+	return check_value(y, yaml_document_get_node(&y->document, pair->value), known_key->type,
+			   known_key->key);
 }
 
-static int check_all_there(struct gp_yaml *y, yaml_node_t *mapping,
-			   const cyaml_schema_field_t *field)
+static int check_all_there(struct gp_yaml *y, yaml_node_t *mapping, const struct gp_yaml_key *keys)
 {
-	for (; field->key; field++)
-		if (!(field->value.flags & CYAML_FLAG_OPTIONAL) &&
-		    !gp_yaml_value(y, mapping, field->key))
-			return gp_yaml_refuse(y, gp_yaml_line(mapping), field->key, NULL,
+	for (; keys->key; keys++)
+		if (keys->required && !gp_yaml_value(y, mapping, keys->key))
+			return gp_yaml_refuse(y, gp_yaml_line(mapping), keys->key, NULL,
 					      "found nowhere; it has to be there");
 	return 0;
 }
 
-static int check_mapping(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_field_t *fields,
+static int check_mapping(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml_key *keys,
 			 const char *key)
 {
 	yaml_node_pair_t *pair;
 	int err = 0;
 
 	if (node->type != YAML_MAPPING_NODE)
-		return refuse_no_mapping(y, gp_yaml_line(node), key, kind_of(node), fields);
+		return refuse_no_mapping(y, gp_yaml_line(node), key, kind_of(node), keys);
 	for (pair = node->data.mapping.pairs.start; !err && pair < node->data.mapping.pairs.top;
 	     pair++)
-		err = check_pair(y, node, pair, fields);
-	return err ? err : check_all_there(y, node, fields);
+		err = check_pair(y, node, pair, keys);
+	return err ? err : check_all_there(y, node, keys);
 }
 
-static int check_list(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
+static int check_list(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml_type *type,
 		      const char *key)
 {
 	uint32_t count = 0;
@@ -426,16 +416,15 @@ static int check_list(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_v
 				      "found %s; write a list, a dash before each entry",
 				      kind_of(node));
 	while (!err && (entry = gp_yaml_entry(y, node, count))) {
-		if (count++ == schema->sequence.max)
+		if (count++ == type->max)
 			return gp_yaml_refuse(y, gp_yaml_line(entry), key, NULL,
 					      "found one more than %u; write no more than that",
-					      schema->sequence.max);
-		err = check_value(y, entry, schema->sequence.entry, key);
+					      type->max);
+		err = check_value(y, entry, type->entry, key);
 	}
 	return err;
 }
 
-/* libcyaml takes whatever it does not know for true. */
 static int check_bool(struct gp_yaml *y, yaml_node_t *node, const char *key)
 {
 	if (!strcmp(text_of(node), "true") || !strcmp(text_of(node), "false"))
@@ -443,43 +432,42 @@ static int check_bool(struct gp_yaml *y, yaml_node_t *node, const char *key)
 	return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node), "write true or false");
 }
 
-static int check_string(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
+static int check_string(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml_type *type,
 			const char *key)
 {
 	const size_t bytes = node->data.scalar.length;
 
-	if (bytes < schema->string.min)
+	if (bytes < type->min)
 		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
 				      "found nothing; write a value");
-	if (bytes > schema->string.max)
+	if (bytes > type->max)
 		return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node),
-				      "write %u bytes at most", schema->string.max);
+				      "write %u bytes at most", type->max);
 	return 0;
 }
 
-static int check_value(struct gp_yaml *y, yaml_node_t *node, const cyaml_schema_value_t *schema,
+static int check_value(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml_type *type,
 		       const char *key)
 {
-	if (schema->type == CYAML_MAPPING)
-		return check_mapping(y, node, schema->mapping.fields, key);
-	if (schema->type == CYAML_SEQUENCE)
-		return check_list(y, node, schema, key);
+	if (type->kind == GP_YAML_MAPPING)
+		return check_mapping(y, node, type->keys, key);
+	if (type->kind == GP_YAML_LIST)
+		return check_list(y, node, type, key);
 	if (node->type != YAML_SCALAR_NODE)
 		return gp_yaml_refuse(y, gp_yaml_line(node), key, NULL,
 				      "found %s; write one value%s", kind_of(node),
 				      is_in_braces(node) ? IN_QUOTES : "");
-	return schema->type == CYAML_BOOL ? check_bool(y, node, key) :
-					    check_string(y, node, schema, key);
+	return type->kind == GP_YAML_BOOL ? check_bool(y, node, key) :
+					    check_string(y, node, type, key);
 }
 
-/* libcyaml gives NULL for it. */
 static int check_not_empty(struct gp_yaml *y)
 {
 	const yaml_node_t *root = gp_yaml_root(y);
 
 	if (root->data.mapping.pairs.start < root->data.mapping.pairs.top)
 		return 0;
-	return refuse_no_mapping(y, gp_yaml_line(root), NULL, "nothing", y->schema->mapping.fields);
+	return refuse_no_mapping(y, gp_yaml_line(root), NULL, "nothing", y->keys);
 }
 
 static int load_document(struct gp_yaml *y, const char *text, size_t bytes)
@@ -497,38 +485,23 @@ static int load_document(struct gp_yaml *y, const char *text, size_t bytes)
 	return err;
 }
 
-/* ---- third pass: libcyaml ------------------------------------- */
-
-static int load_data(struct gp_yaml *y, const char *text, size_t bytes)
-{
-	cyaml_data_t *data = NULL;
-	cyaml_err_t err =
-		cyaml_load_data((const uint8_t *)text, bytes, &cyaml, y->schema, &data, NULL);
-
-	if (err == CYAML_ERR_OOM)
-		return -ENOMEM;
-	if (err)
-		return gp_yaml_refuse(y, 0, NULL, NULL, "%s", cyaml_strerror(err));
-	y->data = data;
-	return 0;
-}
-
-int gp_yaml_open(struct gp_yaml *y, const cyaml_schema_value_t *schema, const char *name,
+int gp_yaml_open(struct gp_yaml *y, const struct gp_yaml_key *keys, const char *name,
 		 const char *text, size_t bytes, char *why, size_t why_len)
 {
 	int err;
 
-	*y = (struct gp_yaml){ .name = name, .schema = schema, .why = why, .why_len = why_len };
+	y->name = name;
+	y->keys = keys;
+	y->why = why;
+	y->why_len = why_len;
 	err = guard_text(y, text, bytes);
 	if (!err)
 		err = load_document(y, text, bytes);
 	if (err)
 		goto err_say;
-	err = check_value(y, gp_yaml_root(y), schema, NULL);
+	err = check_mapping(y, gp_yaml_root(y), keys, NULL);
 	if (!err)
 		err = check_not_empty(y);
-	if (!err)
-		err = load_data(y, text, bytes);
 	if (!err)
 		return 0;
 	yaml_document_delete(&y->document);
@@ -540,15 +513,10 @@ err_say:
 
 void gp_yaml_close(struct gp_yaml *y)
 {
-	gp_yaml_free(y->schema, y->data);
 	yaml_document_delete(&y->document);
 }
 
-void gp_yaml_free(const cyaml_schema_value_t *schema, void *data)
-{
-	if (data)
-		cyaml_free(&cyaml, schema, data, 0);
-}
+/* ---- taking values ------------------------------------- */
 
 yaml_node_t *gp_yaml_root(struct gp_yaml *y)
 {
@@ -566,11 +534,56 @@ yaml_node_t *gp_yaml_value(struct gp_yaml *y, yaml_node_t *mapping, const char *
 	return NULL;
 }
 
+size_t gp_yaml_entries(const yaml_node_t *list)
+{
+	return list ? (size_t)(list->data.sequence.items.top - list->data.sequence.items.start) : 0;
+}
+
 yaml_node_t *gp_yaml_entry(struct gp_yaml *y, yaml_node_t *list, size_t i)
 {
-	yaml_node_item_t *start = list->data.sequence.items.start;
-
-	if (i >= (size_t)(list->data.sequence.items.top - start))
+	if (i >= gp_yaml_entries(list))
 		return NULL;
-	return yaml_document_get_node(&y->document, start[i]);
+	return yaml_document_get_node(&y->document, list->data.sequence.items.start[i]);
+}
+
+int gp_yaml_refuse_value(struct gp_yaml *y, const yaml_node_t *node, const char *key)
+{
+	return gp_yaml_refuse(y, gp_yaml_line(node), key, text_of(node), "%s", y->right);
+}
+
+static int take_text(struct gp_yaml *y, const yaml_node_t *node, const struct gp_yaml_key *key,
+		     void *to)
+{
+	int err = key->take(y, text_of(node), to);
+
+	return err == -EINVAL ? gp_yaml_refuse_value(y, node, key->key) : err;
+}
+
+static int take_value(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml_key *key, void *to)
+{
+	yaml_node_t *entry;
+	int err = 0;
+
+	if (key->type->kind == GP_YAML_MAPPING)
+		return gp_yaml_take(y, node, key->type->keys, to);
+	if (!key->take)
+		return 0;
+	if (key->type->kind != GP_YAML_LIST)
+		return take_text(y, node, key, to);
+	for (size_t i = 0; !err && (entry = gp_yaml_entry(y, node, i)); i++)
+		err = take_text(y, entry, key, to);
+	return err;
+}
+
+int gp_yaml_take(struct gp_yaml *y, yaml_node_t *mapping, const struct gp_yaml_key *keys, void *to)
+{
+	int err = 0;
+
+	for (; !err && keys->key; keys++) {
+		yaml_node_t *node = gp_yaml_value(y, mapping, keys->key);
+
+		if (node)
+			err = take_value(y, node, keys, (char *)to + keys->offset);
+	}
+	return err;
 }

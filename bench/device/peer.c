@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,31 +15,43 @@ _Static_assert(GP_PEER_WHY_LEN >= GP_YAML_WHY_LEN, "its lines are not cut");
 
 /* ---- the file -------------------------------------------------------------------- */
 
-static const cyaml_schema_value_t word_schema = {
-	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, GP_PEER_TEXT_MAX),
-};
+static const struct gp_yaml_type text_type = { GP_YAML_TEXT, 1, GP_PEER_TEXT_MAX, NULL, NULL };
+static const struct gp_yaml_type bool_type = { .kind = GP_YAML_BOOL };
+static const struct gp_yaml_type words_type = { GP_YAML_LIST, 0, GP_PEER_WORDS, &text_type, NULL };
 
-#define TEXT(member)                                                                   \
-	CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER, struct gp_peer, member, 1, \
-			       GP_PEER_TEXT_MAX)
-#define BOOL(member, flags) CYAML_FIELD_BOOL(#member, flags, struct gp_peer, member)
-#define WORDS(member, flags)                                                                  \
-	CYAML_FIELD_SEQUENCE_COUNT(#member, flags, struct gp_peer, member.word, member.count, \
-				   &word_schema, 0, GP_PEER_WORDS)
+static int take_text(struct gp_yaml *y, const char *text, void *to)
+{
+	char **copy = to;
 
-static const cyaml_schema_field_t fields[] = { TEXT(name),
-					       TEXT(what),
-					       WORDS(lc, CYAML_FLAG_DEFAULT),
-					       WORDS(be, CYAML_FLAG_DEFAULT),
-					       BOOL(hint, CYAML_FLAG_DEFAULT),
-					       WORDS(needs, CYAML_FLAG_DEFAULT),
-					       WORDS(together, CYAML_FLAG_OPTIONAL),
-					       WORDS(beside, CYAML_FLAG_OPTIONAL),
-					       BOOL(cards_only, CYAML_FLAG_OPTIONAL),
-					       CYAML_FIELD_END };
+	*copy = strdup(text);
+	return *copy ? 0 : -ENOMEM;
+}
 
-static const cyaml_schema_value_t schema = {
-	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct gp_peer, fields),
+static int take_bool(struct gp_yaml *y, const char *text, void *to)
+{
+	*(bool *)to = !strcmp(text, "true");
+	return 0;
+}
+
+static int take_word(struct gp_yaml *y, const char *text, void *to)
+{
+	struct gp_peer_words *words = to;
+
+	return take_text(y, text, &words->word[words->count++]);
+}
+
+#define KEY(member, kind, required, fn)                                                           \
+	{                                                                                         \
+		.key = #member, .type = &kind##_type, required, offsetof(struct gp_peer, member), \
+		fn                                                                                \
+	}
+
+static const struct gp_yaml_key keys[] = {
+	KEY(name, text, true, take_text),	 KEY(what, text, true, take_text),
+	KEY(lc, words, true, take_word),	 KEY(be, words, true, take_word),
+	KEY(hint, bool, true, take_bool),	 KEY(needs, words, true, take_word),
+	KEY(together, words, false, take_word),	 KEY(beside, words, false, take_word),
+	KEY(cards_only, bool, false, take_bool), { NULL },
 };
 
 static char *folder_of(const char *path)
@@ -48,34 +61,39 @@ static char *folder_of(const char *path)
 	return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
 }
 
-/* 0, and what @y holds is whole; else it was said what is wrong. */
-static int finish(struct gp_yaml *y)
+static int take_all(struct gp_yaml *y, struct gp_peer *p)
 {
 	yaml_node_t *together = gp_yaml_value(y, gp_yaml_root(y), "together");
-	struct gp_peer *p = y->data;
+	int err = gp_yaml_take(y, gp_yaml_root(y), keys, p);
 
+	if (err)
+		return err;
 	if (p->together.count && (p->lc.count || p->be.count))
 		return gp_yaml_refuse(y, gp_yaml_line(together), "together", NULL,
 				      "found beside words in lc or be; write \"lc: []\" and "
 				      "\"be: []\", or no together");
 	p->folder = folder_of(y->name);
-	return p->folder ? 0 : gp_yaml_refuse(y, 0, NULL, NULL, "out of memory");
+	return p->folder ? 0 : -ENOMEM;
 }
 
 struct gp_peer *gp_peer_parse(const char *path, const char *text, size_t bytes, char *why,
 			      size_t why_len)
 {
-	struct gp_peer *p = NULL;
+	struct gp_peer *p;
 	struct gp_yaml y;
+	int err = gp_yaml_open(&y, keys, path, text, bytes, why, why_len);
 
-	if (gp_yaml_open(&y, &schema, path, text, bytes, why, why_len))
+	if (err)
 		return NULL;
-	if (!finish(&y)) {
-		p = y.data;
-		y.data = NULL;
-	}
+	p = calloc(1, sizeof(*p));
+	err = p ? take_all(&y, p) : -ENOMEM;
+	if (err == -ENOMEM)
+		gp_yaml_refuse(&y, 0, NULL, NULL, "out of memory");
 	gp_yaml_close(&y);
-	return p;
+	if (!err)
+		return p;
+	gp_peer_destroy(p);
+	return NULL;
 }
 
 struct gp_peer *gp_peer_read(const char *path, char *why, size_t why_len)
@@ -91,12 +109,25 @@ struct gp_peer *gp_peer_read(const char *path, char *why, size_t why_len)
 	return p;
 }
 
+static void destroy_words(const struct gp_peer_words *words)
+{
+	for (uint32_t i = 0; i < words->count; i++)
+		free(words->word[i]);
+}
+
 void gp_peer_destroy(struct gp_peer *peer)
 {
 	if (!peer)
 		return;
+	destroy_words(&peer->lc);
+	destroy_words(&peer->be);
+	destroy_words(&peer->needs);
+	destroy_words(&peer->together);
+	destroy_words(&peer->beside);
+	free(peer->name);
+	free(peer->what);
 	free(peer->folder);
-	gp_yaml_free(&schema, peer);
+	free(peer);
 }
 
 /* ---- words ----------------------------------------------------------------------- */
