@@ -6,6 +6,8 @@ E2E      := $(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py))
 E2E_PLAIN := tests/e2e/test_bench_suites.py
 # Of one thread; those of its clients run with test_bench_peers.py.
 E2E_NO_THREADS := tests/e2e/test_bench_cli.py
+# Tests of the checks themselves: they run no program of ours.
+CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
 # Unit tests and replayed inputs that pass, at least.
 UNIT_FLOOR ?= 400
@@ -43,8 +45,9 @@ SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_shar
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint format
-check-unit: need-tests $(TEST_PROGS) $(REPLAYS)
-	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(call slow_first,$(TEST_PROGS)) $(REPLAYS)
+check-unit: need-tests need-prose $(TEST_PROGS) $(REPLAYS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(call slow_first,$(TEST_PROGS)) $(REPLAYS) \
+		$(CHECKS)
 check-e2e: need-tests all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
@@ -171,7 +174,10 @@ fuzz: need-fuzz $(FUZZERS)
 	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
-.PHONY: need-lint
+# tests/prose.py checks documents and comments; it is not yet part of lint.
+.PHONY: need-lint need-prose
+need-prose:
+	@$(if $(call have_cmd,aspell),,echo 'no aspell: apt-get install aspell aspell-en' >&2; exit 1)
 need-lint:
 	@$(if $(call have_cmd,cppcheck),,echo 'no cppcheck: apt-get install cppcheck' >&2; exit 1)
 	@$(if $(call have_cmd,clang-format),,echo 'no clang-format: apt-get install clang-format' >&2; exit 1)
