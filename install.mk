@@ -1,11 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 INSTALL ?= install
-MAN_SRCS := $(wildcard docs/man/*.scd)
-MAN_PAGES := $(patsubst docs/man/%.scd,$(O)/man/%,$(MAN_SRCS))
+MAN_PAGES := $(patsubst docs/man/%.scd,$(O)/man/%,$(wildcard docs/man/*.scd))
 
 $(O)/man/%: docs/man/%.scd
 	$(call msg,MAN,$@)mkdir -p $(@D)
 	$(Q)scdoc <$< >$@
+
+# A page for each call of the libraries: the first node of a version map names them.
+api_pages = $(shell sed -n '/local:/q; s/^\t\t\(.*\);$$/\1.3/p' $(1))
+GP_API_PAGES   := $(addprefix $(O)/man/,$(call api_pages,client/libgpreempt.map))
+HSAQ_API_PAGES := $(addprefix $(O)/man/,$(call api_pages,libhsaq/libhsaq.map))
+MAN_PAGES      += $(GP_API_PAGES) $(HSAQ_API_PAGES)
+
+$(GP_API_PAGES): API = libgpreempt include/gpreempt/gpreempt.h
+$(GP_API_PAGES): include/gpreempt/class.h include/gpreempt/gpreempt.h
+$(HSAQ_API_PAGES): API = libhsaq include/hsaq.h
+$(HSAQ_API_PAGES): include/hsaq.h
+$(GP_API_PAGES) $(HSAQ_API_PAGES): docs/kerneldoc.py
+	$(call msg,MAN,$@)mkdir -p $(@D)
+	$(Q)$(PYTHON) docs/kerneldoc.py $(basename $(@F)) $(API) >$@.scd && scdoc <$@.scd >$@ && rm $@.scd
 
 $(O)/gpreempt.pc: client/gpreempt.pc.in
 $(O)/hsaq.pc: libhsaq/hsaq.pc.in
@@ -57,7 +70,7 @@ uninstall:
 		$(DESTDIR)$(libdir)/pkgconfig/gpreempt.pc \
 		$(DESTDIR)$(libdir)/pkgconfig/hsaq.pc
 	rm -rf $(DESTDIR)$(pkglibdir) $(DESTDIR)$(includedir)/gpreempt
-	$(foreach m,$(notdir $(MAN_SRCS:.scd=)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
+	$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:
 	rm -rf $(O) $(O)-asan $(O)-tsan
@@ -81,5 +94,5 @@ help:
 	'make kfd-mutants  faults planted in the series: each must be caught' \
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \
 	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \
-	'make man          man pages (needs scdoc)' \
+	'make man          man pages, those of each call from the headers (needs scdoc)' \
 	'make clean'

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hsaq.h - compute queues of the KFD, AMD's compute driver: list them, take
- * them off the device and put them on again, give them classes, hold a device.
+ * hsaq.h - libhsaq: compute queues of the KFD, AMD's compute driver. List queues,
+ * unload and load them, set classes, hold a device.
  *
- * What works depends on the kernel that runs; hsaq_mode() names it:
- *  SCHED   the driver of kfd-patch/ with amdgpu.sched_policy=2: everything
- *  NO_HWS  a stock driver with sched_policy=2: own queues off and on
- *  HWS     the firmware schedules: the same, and their classes as priorities
- * A call that the mode does not have returns -EOPNOTSUPP.
+ * The running kernel decides which calls work; hsaq_mode() names its mode:
+ *  SCHED   driver of kfd-patch/, amdgpu.sched_policy=2: all calls
+ *  NO_HWS  stock driver, amdgpu.sched_policy=2: unload and load own queues
+ *  HWS     firmware scheduling: the same, and own classes as priorities
+ * A call that the mode does not support returns -EOPNOTSUPP.
  *
- * Where not said otherwise, a function returns 0 or a negative errno (none sets
- * errno), leaves out-parameters alone on failure, is thread-safe, and does not
- * wait for the device. -EINVAL: a NULL where none may be, a number out of its
- * range, an unknown flag, or a size below the structure's of 0.1; -ENODEV: no
- * such device; -EPERM: takes CAP_SYS_ADMIN or a grant (hsaq_grant_open());
- * -ESRCH: no such process, or it never opened /dev/kfd; -EIO: the driver
- * failed. Times are in ns of CLOCK_MONOTONIC. Structures that start with their
- * size grow at their end: a later library takes an older size, an older one
- * refuses fields that it does not know unless they are zero (-E2BIG).
+ * Rules for every function, unless its comment differs:
+ *  - it returns 0 or a negative errno, and never sets errno;
+ *  - on failure, out-parameters are unchanged;
+ *  - any thread may call it, but no signal handler;
+ *  - handles and out-parameters must not be NULL. A status call returns -EINVAL
+ *    for a NULL that is not allowed, and -ECHILD in the child of a fork;
+ *  - times are ns of CLOCK_MONOTONIC.
  *
- * A handle belongs to the process that opened it: in the child of a fork calls
- * that ask the driver return -ECHILD, hsaq_close() only frees, and hsaq_mode()
- * and its like say what the parent found.
+ * A structure that begins with its size may grow at its end. A newer library
+ * accepts an older size. An older library refuses non-zero fields that it does
+ * not know (-E2BIG).
+ *
+ * A handle belongs to the process that opened it. In the child of a fork,
+ * hsaq_close() only frees memory, and hsaq_mode() and the other calls that
+ * return no status still report the parent's state.
  */
 #ifndef HSAQ_H
 #define HSAQ_H
@@ -40,7 +42,14 @@ extern "C" {
 
 struct hsaq;
 
-/* As above. A larger one offers more. */
+/**
+ * enum hsaq_mode - Support by the running kernel. A larger value supports more.
+ * @HSAQ_MODE_HWS: the firmware schedules. Own queues can be unloaded and loaded,
+ *	and have classes as priorities
+ * @HSAQ_MODE_NO_HWS: stock driver without firmware scheduling. Own queues can be
+ *	unloaded and loaded
+ * @HSAQ_MODE_SCHED: driver of kfd-patch/ without firmware scheduling: all calls
+ */
 enum hsaq_mode {
 	HSAQ_MODE_HWS = 1,
 	HSAQ_MODE_NO_HWS = 2,
@@ -48,14 +57,14 @@ enum hsaq_mode {
 };
 
 /**
- * struct hsaq_open_opts - how to open. Zero is the default of each field.
+ * struct hsaq_open_opts - Options of hsaq_open(). Zero is each field's default.
  * @size: sizeof(struct hsaq_open_opts)
- * @flags: 0
- * @grant_fd: an open file of /dev/kfd_sched; it is duplicated. 0 or -1: none,
- *	then GPREEMPT_GRANT_FD names one, else the node itself is opened where
- *	this user may. None at all is no error
- * @why: receives one line, without a newline, when opening fails; may be NULL
- * @why_len: bytes there
+ * @flags: must be 0
+ * @grant_fd: an open file of /dev/kfd_sched, which the library duplicates. 0 or
+ *	-1: the file that GPREEMPT_GRANT_FD names, else the node itself if this
+ *	user may open it. Having none is no error
+ * @why: receives one line without a newline if opening fails; may be NULL
+ * @why_len: size of @why, bytes
  */
 struct hsaq_open_opts {
 	size_t size;
@@ -66,90 +75,161 @@ struct hsaq_open_opts {
 };
 
 /**
- * hsaq_open() - open the KFD.
- * @opts: NULL for the defaults
- * @h: out; owned by the caller, hsaq_close() it
+ * hsaq_open() - Open the KFD and find each device's mode.
+ * @opts: options, borrowed for the call; NULL: all defaults
+ * @h: receives the handle, which the caller owns until hsaq_close()
  *
- * Return: 0; -ENOENT no KFD in this kernel; -EACCES may not open it; -EPROTO an
- * ABI that this library does not know; -E2BIG options that it does not know;
- * -EINVAL; -ENOMEM; what else open(2) fails with.
- * Since: 0.1
+ * Context: Any thread; not signal-safe. Does not wait for a device.
+ * Return: 0, or
+ * * -EINVAL: NULL @h, @opts->size too small, or non-zero flags
+ * * -E2BIG: a non-zero option that this library does not know
+ * * -ENOENT: this kernel has no KFD
+ * * -EACCES: this user may not open /dev/kfd
+ * * -EPROTO: the kernel's KFD ABI is not 1.x
+ * * -ENOMEM: out of memory
+ * * -EMFILE: too many open files, or another errno of open(2)
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_open(const struct hsaq_open_opts *opts, struct hsaq **h);
 
 /**
- * hsaq_close() - end what @h holds, put on what it took off, and free it. NULL
- * is legal. No other call on @h may be running. Since: 0.1
+ * hsaq_close() - End the handle's holds, load its unloaded queues, free it.
+ * @h: the handle; invalid afterwards. NULL is legal
+ *
+ * Context: Any thread, while no other call uses @h; not signal-safe. Blocks for
+ *	the driver: one ioctl for each own queue that is unloaded.
+ * Since: 0.1.0
  */
 HSAQ_API void hsaq_close(struct hsaq *h);
 
 /**
- * hsaq_mode() - what the running kernel offers, on the device where it offers
- * most: amdgpu.sched_policy is one for all, but some cards schedule by firmware
- * whatever it says. Since: 0.1
+ * hsaq_mode() - Get the mode of the device that supports most.
+ * @h: the handle
+ *
+ * amdgpu.sched_policy is one setting for all devices, but the firmware of some
+ * cards schedules under every setting. Ask hsaq_device_mode() for one device.
+ *
+ * Context: Any thread; signal-safe. Does not block.
+ * Return: enum hsaq_mode.
+ * Since: 0.1.0
  */
 HSAQ_API enum hsaq_mode hsaq_mode(const struct hsaq *h);
 
-/** hsaq_device_mode() - on @gpu_id; 0 and those unknown: hsaq_mode(). Since: 0.1 */
+/**
+ * hsaq_device_mode() - Get the mode of one device.
+ * @h: the handle
+ * @gpu_id: the device; 0 or unknown: as hsaq_mode()
+ *
+ * Context: Any thread; signal-safe. Does not block.
+ * Return: enum hsaq_mode.
+ * Since: 0.1.0
+ */
 HSAQ_API enum hsaq_mode hsaq_device_mode(const struct hsaq *h, uint32_t gpu_id);
 
 /**
- * hsaq_mode_line() - the mode in one line, cut at @len bytes: what was found,
- * what works, and what would give more. Since: 0.1
+ * hsaq_mode_line() - Describe hsaq_mode() in one line.
+ * @h: the handle
+ * @buf: receives the line, cut to fit, with a NUL
+ * @len: size of @buf, bytes
+ *
+ * The line names the kernel's ABI, the calls that work, and the change that
+ * would allow more.
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Since: 0.1.0
  */
 HSAQ_API void hsaq_mode_line(const struct hsaq *h, char *buf, size_t len);
 
-/** hsaq_device_mode_line() - the same of hsaq_device_mode(). Since: 0.1 */
+/**
+ * hsaq_device_mode_line() - Describe hsaq_device_mode() in one line.
+ * @h: the handle
+ * @gpu_id: the device; 0 or unknown: as hsaq_mode_line()
+ * @buf: receives the line, cut to fit, with a NUL
+ * @len: size of @buf, bytes
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Since: 0.1.0
+ */
 HSAQ_API void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, size_t len);
 
-/** hsaq_abi() - KFD ioctl ABI of the kernel. Since: 0.1 */
+/**
+ * hsaq_abi() - Get the version of the kernel's KFD ABI.
+ * @h: the handle
+ * @major: receives the major number
+ * @minor: receives the minor number
+ *
+ * Context: Any thread; signal-safe. Does not block.
+ * Since: 0.1.0
+ */
 HSAQ_API void hsaq_abi(const struct hsaq *h, uint32_t *major, uint32_t *minor);
 
-/* Of hsaq_grant_narrow(): what a grant lets its holder do. */
+/* Rights of a grant, for hsaq_grant_narrow(). */
 #define HSAQ_RIGHT_HOLD (1u << 0)   /* hold and release */
 #define HSAQ_RIGHT_RAISE (1u << 1)  /* raise the own class */
-#define HSAQ_RIGHT_OTHERS (1u << 2) /* classes of other processes */
-#define HSAQ_RIGHT_READ (1u << 3)   /* read everybody's states */
+#define HSAQ_RIGHT_OTHERS (1u << 2) /* set classes of other processes */
+#define HSAQ_RIGHT_READ (1u << 3)   /* read the queue states of all processes */
 #define HSAQ_RIGHT_ALL 0xfu
 
 /**
- * hsaq_grant_open() - open /dev/kfd_sched: all rights.
- * Return: an fd (close-on-exec, the caller's); -ENOENT the kernel has none;
- * -EACCES the node's group does not have this user. Since: 0.1
+ * hsaq_grant_open() - Open /dev/kfd_sched: a grant with all rights.
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Return: a file descriptor, close-on-exec, which the caller closes, or
+ * * -ENOENT: the kernel has no /dev/kfd_sched
+ * * -EACCES: this user may not open it
+ * * -EMFILE: too many open files, or another errno of open(2)
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_grant_open(void);
 
 /**
- * hsaq_grant_narrow() - take rights from a grant, before it is handed on.
- * @rights: those that stay
- * @min_level: most urgent LC level that it may give or hold at
+ * hsaq_grant_narrow() - Remove rights from a grant before handing it on.
+ * @grant_fd: the grant, borrowed
+ * @rights: HSAQ_RIGHT_* that remain; rights that are gone stay gone
+ * @min_level: most urgent LC level that the grant may set or hold at, 0 to
+ *	HSAQ_LEVEL_MAX
  * @gpu_id: the only device it is for; 0: all
- * Return: 0; -EINVAL; -EBADF, -ENOTTY not a grant. Since: 0.1
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Return: 0, or
+ * * -EINVAL: unknown right, or level out of range
+ * * -EBADF: no open file
+ * * -ENOTTY: not a file of /dev/kfd_sched
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_grant_narrow(int grant_fd, uint32_t rights, uint32_t min_level,
 					       uint32_t gpu_id);
 
-/** hsaq_has_grant() - 1 when @h found a grant. Since: 0.1 */
+/**
+ * hsaq_has_grant() - Ask whether the handle found a grant.
+ * @h: the handle
+ *
+ * Context: Any thread; signal-safe. Does not block.
+ * Return: 1: yes; 0: no.
+ * Since: 0.1.0
+ */
 HSAQ_API int hsaq_has_grant(const struct hsaq *h);
 
-/* ---- what there is ----------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------------ */
 
 #define HSAQ_NAME_LEN 64
 
 /**
- * struct hsaq_device_info - a device, from the topology in sysfs
- * @size: bytes that are valid
- * @gpu_id: names it in all calls
+ * struct hsaq_device_info - A device, from the topology in sysfs.
+ * @size: number of valid bytes
+ * @gpu_id: names the device in all calls
  * @node: number in the topology (/sys/class/kfd/kfd/topology/nodes)
- * @gfx_version: 90006 for gfx906: 10000 major, 100 minor, stepping
- * @vendor_id, @device_id, @pci_domain, @pci_bus, @pci_dev, @pci_fn: of PCI
- * @render_minor: /dev/dri/renderD of it
- * @unique_id: the card's; 0: it has none
+ * @gfx_version: 10000 * major + 100 * minor + stepping; 90006 is gfx906
+ * @vendor_id, @device_id, @pci_domain, @pci_bus, @pci_dev, @pci_fn: PCI identity
+ *	and address
+ * @pad: 0
+ * @render_minor: N of /dev/dri/renderDN
+ * @unique_id: the card's unique id; 0: none
  * @cp_queues: hardware queue slots for compute
- * @num_xcc: compute dies; 0: this kernel does not say
- * @cwsr_bytes: one queue's area for saved waves, on each compute die; 0: this
- *	kernel does not say
- * @name: as the driver calls it
+ * @num_xcc: compute dies; 0: this kernel does not report them
+ * @cwsr_bytes: save area of one queue on each compute die, bytes; 0: this kernel
+ *	does not report it
+ * @name: the driver's name of the device, NUL-terminated
  */
 struct hsaq_device_info {
 	size_t size;
@@ -169,42 +249,75 @@ struct hsaq_device_info {
 	char name[HSAQ_NAME_LEN];
 };
 
+/**
+ * enum hsaq_queue_type - Engine of a queue.
+ * @HSAQ_QUEUE_COMPUTE: compute
+ * @HSAQ_QUEUE_SDMA: copies
+ * @HSAQ_QUEUE_OTHER: another engine
+ */
 enum hsaq_queue_type {
 	HSAQ_QUEUE_COMPUTE = 0,
 	HSAQ_QUEUE_SDMA = 1,
 	HSAQ_QUEUE_OTHER = 2,
 };
 
+/**
+ * enum hsaq_state - State of a queue.
+ * @HSAQ_STATE_UNKNOWN: only mode SCHED reports states, and to permitted callers
+ * @HSAQ_STATE_INACTIVE: stopped by its owner, or not ready
+ * @HSAQ_STATE_LOADED: on a hardware queue slot
+ * @HSAQ_STATE_WAITING: runnable, waits for a slot
+ * @HSAQ_STATE_HELD: unloaded by a hold
+ * @HSAQ_STATE_EVICTED: unloaded by memory eviction or system suspend
+ * @HSAQ_STATE_SAVING: its save is under way
+ * @HSAQ_STATE_QUARANTINED: did not answer a save; its slot is lost with it
+ */
 enum hsaq_state {
-	HSAQ_STATE_UNKNOWN = -1, /* only SCHED tells, and to whom may see */
-	HSAQ_STATE_INACTIVE = 0, /* stopped by its owner, or not ready */
-	HSAQ_STATE_LOADED = 1,	 /* on a hardware queue slot */
-	HSAQ_STATE_WAITING = 2,	 /* for a slot */
-	HSAQ_STATE_HELD = 3,	 /* kept off by a hold */
-	HSAQ_STATE_EVICTED = 4,	 /* by memory eviction or suspend */
+	HSAQ_STATE_UNKNOWN = -1,
+	HSAQ_STATE_INACTIVE = 0,
+	HSAQ_STATE_LOADED = 1,
+	HSAQ_STATE_WAITING = 2,
+	HSAQ_STATE_HELD = 3,
+	HSAQ_STATE_EVICTED = 4,
 	HSAQ_STATE_SAVING = 5,
-	HSAQ_STATE_QUARANTINED = 6, /* did not answer; with its slot */
+	HSAQ_STATE_QUARANTINED = 6,
 };
 
+/**
+ * enum hsaq_class - Class of a queue or process.
+ * @HSAQ_CLASS_BE: best-effort: shares by weight
+ * @HSAQ_CLASS_LC: latency-critical: stays loaded
+ */
 enum hsaq_class {
-	HSAQ_CLASS_BE = 0, /* best effort: shares by weight */
-	HSAQ_CLASS_LC = 1, /* latency critical: stays loaded */
+	HSAQ_CLASS_BE = 0,
+	HSAQ_CLASS_LC = 1,
 };
 
-#define HSAQ_LEVEL_MAX 15 /* LC levels 0 (most urgent) to 15 */
+#define HSAQ_LEVEL_MAX 15 /* LC levels: 0 (most urgent) to 15 */
 #define HSAQ_WEIGHT_DEFAULT 100
 #define HSAQ_WEIGHT_MAX 10000
 
 /**
- * struct hsaq_queue_info - a queue
- * @size: bytes that are valid
- * @pid: its process; where the initial pid namespace is not the caller's and
- *	the mode is not SCHED, as the initial one has it
- * @state: enum hsaq_state; all that follows is valid only if it is not UNKNOWN
- * @pipe, @slot, @vmid: where it is loaded; ~0 when it is not
- * @loads, @saves, @saves_midwave: how often put on, taken off, and of these
- *	with work under way
- * @loaded_ns, @waiting_ns: time on a slot, and runnable without one, in all
+ * struct hsaq_queue_info - A queue.
+ * @size: number of valid bytes
+ * @gpu_id: its device
+ * @pid: its process, in the caller's pid namespace. In modes other than SCHED:
+ *	in the initial pid namespace
+ * @queue_id: number within its process
+ * @type: enum hsaq_queue_type
+ * @state: enum hsaq_state. UNKNOWN: the fields below are not valid
+ * @cls: enum hsaq_class
+ * @level: LC level, 0 to HSAQ_LEVEL_MAX; BE: 0
+ * @weight: BE weight, 1 to HSAQ_WEIGHT_MAX; LC: 0
+ * @pipe, @slot, @vmid: where it is loaded; ~0: not loaded
+ * @pad: 0
+ * @loads: number of times it was loaded
+ * @saves: number of times it was unloaded
+ * @saves_midwave: number of @saves that interrupted running work
+ * @loaded_ns: total time on a slot, ns
+ * @waiting_ns: total time runnable without a slot, ns
+ * @last_save_ns: duration of the last save, ns
+ * @max_save_ns: duration of the longest save, ns
  */
 struct hsaq_queue_info {
 	size_t size;
@@ -229,48 +342,109 @@ struct hsaq_queue_info {
 	uint64_t max_save_ns;
 };
 
-/*
- * What is not 0 ends the listing, which returns it. @info is the library's, for
- * this call; other calls of the library are allowed inside.
+/**
+ * typedef hsaq_device_fn - Receiver of hsaq_devices(). Returns 0 to go on; any
+ *	other value ends the listing, which returns it.
+ * @info: the device; the library's, valid during the call
+ * @arg: as given to hsaq_devices()
  */
 typedef int (*hsaq_device_fn)(const struct hsaq_device_info *info, void *arg);
+
+/**
+ * typedef hsaq_process_fn - Receiver of hsaq_processes(). Returns 0 to go on; any
+ *	other value ends the listing, which returns it.
+ * @pid: the process, in the initial pid namespace
+ * @queues: number of its queues
+ * @arg: as given to hsaq_processes()
+ */
 typedef int (*hsaq_process_fn)(int32_t pid, uint32_t queues, void *arg);
+
+/**
+ * typedef hsaq_queue_fn - Receiver of hsaq_queues(). Returns 0 to go on; any other
+ *	value ends the listing, which returns it.
+ * @info: the queue; the library's, valid during the call
+ * @arg: as given to hsaq_queues()
+ */
 typedef int (*hsaq_queue_fn)(const struct hsaq_queue_info *info, void *arg);
 
 /**
- * hsaq_devices() - call @fn for each device that this process may see (a cgroup
- * can hide some). Return: 0; what @fn returned; -EINVAL; -ENOMEM. Since: 0.1
+ * hsaq_devices() - List the devices that this process may see.
+ * @h: the handle
+ * @fn: called for each device; may call the library
+ * @arg: passed to @fn
+ *
+ * A cgroup can hide devices.
+ *
+ * Context: Any thread; not signal-safe. Reads sysfs.
+ * Return: 0, or the value with which @fn ended the listing, or
+ * * -EINVAL: NULL @fn
+ * * -ENOMEM: out of memory
+ * * -EACCES: sysfs is not readable
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API int hsaq_devices(struct hsaq *h, hsaq_device_fn fn, void *arg);
 
 /**
- * hsaq_processes() - call @fn for each process that has the KFD open, with how
- * many queues it has; its pid as the initial namespace has it. Return: as
- * hsaq_devices(). Since: 0.1
+ * hsaq_processes() - List the processes that have the KFD open.
+ * @h: the handle
+ * @fn: called for each process; may call the library
+ * @arg: passed to @fn
+ *
+ * Context: Any thread; not signal-safe. Reads sysfs.
+ * Return: 0, or the value with which @fn ended the listing, or
+ * * -EINVAL: NULL @fn
+ * * -ENOMEM: out of memory
+ * * -EACCES: sysfs is not readable
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API int hsaq_processes(struct hsaq *h, hsaq_process_fn fn, void *arg);
 
 /**
- * hsaq_queues() - call @fn for each queue, of @gpu_id (0: of all devices) and
- * @pid (0: of all processes). Return: 0; what @fn returned; -EINVAL; -ENOMEM;
- * -ENODEV (SCHED). Since: 0.1
+ * hsaq_queues() - List queues.
+ * @h: the handle
+ * @gpu_id: the device; 0: all
+ * @pid: the process; 0: all
+ * @fn: called for each queue; may call the library
+ * @arg: passed to @fn
+ *
+ * The state of another process's queue is reported only in mode SCHED, to a
+ * caller with CAP_SYS_ADMIN or a grant that may read.
+ *
+ * Context: Any thread; not signal-safe. Reads sysfs; in mode SCHED asks the driver.
+ * Return: 0, or the value with which @fn ended the listing, or
+ * * -EINVAL: NULL @fn or negative @pid
+ * * -ENODEV: no such device (SCHED)
+ * * -ENOMEM: out of memory
+ * * -EACCES: sysfs is not readable
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API int hsaq_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn, void *arg);
 
 /**
- * struct hsaq_device_state - SCHED only
- * @size: set by the caller to its sizeof
- * @slots: hardware queue slots for compute; @slots_quarantined of them lost
+ * struct hsaq_device_state - State of a device in mode SCHED.
+ * @size: the caller sets it to sizeof(struct hsaq_device_state)
+ * @slots: hardware queue slots for compute
+ * @slots_quarantined: number of @slots that are lost to queues without answer
  * @vmids: address spaces that can be bound at a time
- * @holders: holds that are on; @hold_level: the smallest level of them
- * @queues: compute queues there are, of all processes; @loaded: on a slot
- * @quantum_ns: a BE turn of default weight
- * @idle_quantum_ns: turn of a BE queue that had nothing to do
- * @lc_bound_ns: longest wait of an LC queue when there are more than slots
- * @max_hold_ns: largest limit of a hold
- * @seq: of the newest event, for hsaq_wait()
- * @rotations, @holds, @holds_expired, @quarantines, @recoveries, @resets: how
- *	many there were since the driver was loaded
+ * @holders: holds in force
+ * @hold_level: smallest level of the holds in force; ~0: none
+ * @queues: compute queues of all processes
+ * @loaded: number of @queues on a slot
+ * @pad: 0
+ * @quantum_ns: turn of a BE queue of default weight, ns
+ * @idle_quantum_ns: turn of a BE queue that had nothing to run, ns
+ * @lc_bound_ns: longest wait of an LC queue when LC queues outnumber slots, ns
+ * @max_hold_ns: longest limit of a hold, ns
+ * @seq: number of the newest event, for hsaq_wait()
+ * @rotations: BE rotations since the driver was loaded
+ * @holds: holds since the driver was loaded
+ * @holds_expired: holds that ended at their limit
+ * @quarantines: queues that did not answer a save
+ * @recoveries: quarantined queues that answered late, or were reset
+ * @resets: resets of the device
  */
 struct hsaq_device_state {
 	size_t size;
@@ -278,7 +452,7 @@ struct hsaq_device_state {
 	uint32_t slots_quarantined;
 	uint32_t vmids;
 	uint32_t holders;
-	uint32_t hold_level; /* ~0: none holds */
+	uint32_t hold_level;
 	uint32_t queues;
 	uint32_t loaded;
 	uint32_t pad;
@@ -295,20 +469,35 @@ struct hsaq_device_state {
 	uint64_t resets;
 };
 
-/** hsaq_device_state() - Return: 0; -EINVAL size; -EOPNOTSUPP. Since: 0.1 */
+/**
+ * hsaq_device_state() - Read the state of a device. SCHED only.
+ * @h: the handle
+ * @gpu_id: the device
+ * @state: receives the state; the caller's, with its size set
+ *
+ * Context: Any thread; not signal-safe. One ioctl.
+ * Return: 0, or
+ * * -EINVAL: NULL @state, or its size too small
+ * * -EOPNOTSUPP: not in this mode
+ * * -ENODEV: no such device
+ * * -ECHILD: forked child
+ * Since: 0.1.0
+ */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_device_state(struct hsaq *h, uint32_t gpu_id,
 					       struct hsaq_device_state *state);
 
-/* ---- own queues, where the driver knows nothing of classes --------------------- */
+/* ---- own queues, in the modes NO_HWS and HWS --------------------------------------- */
 
 /**
- * struct hsaq_ring - a queue of this process as it was created; UPDATE_QUEUE
- * wants it all again
+ * struct hsaq_ring - A queue of this process, as it was created. The KFD's
+ *	UPDATE_QUEUE needs all of these properties again.
  * @size: sizeof(struct hsaq_ring)
+ * @gpu_id: its device
  * @queue_id: as CREATE_QUEUE returned it
- * @ring_base: address in this process
- * @percentage: 0: it is off
- * @priority: 0 to 15, as the firmware scheduler takes it
+ * @ring_base: address of the ring in this process
+ * @ring_bytes: size of the ring, bytes
+ * @percentage: 0: stopped; else 1 to 100, as CREATE_QUEUE took it
+ * @priority: 0 to 15, for the firmware scheduler
  * @type: enum hsaq_queue_type
  */
 struct hsaq_ring {
@@ -323,55 +512,99 @@ struct hsaq_ring {
 };
 
 /**
- * hsaq_queue_adopt() - tell of a queue that this process created (or, with the
- * same @queue_id, changed). The class that was set for the whole process is
- * given to it. @ring is copied. Return: 0; -EINVAL; -ENOMEM; what giving the
- * class met, and then the queue is known all the same. Since: 0.1
+ * hsaq_queue_adopt() - Register a queue that this process created or changed.
+ * @h: the handle
+ * @ring: the queue; copied. A known @ring->queue_id replaces its properties
+ *
+ * In mode HWS the queue gets the class of the process. If the driver refuses
+ * the class, the call returns its errno and the queue is registered all the same.
+ *
+ * Context: Any thread; not signal-safe. At most one ioctl.
+ * Return: 0, or
+ * * -EINVAL: NULL @ring, or a field out of range
+ * * -ENOMEM: out of memory, nothing is registered
+ * * -ENOENT: the driver does not know the queue
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring);
 
-/** hsaq_queue_forget() - it was destroyed. Since: 0.1 */
+/**
+ * hsaq_queue_forget() - Unregister a queue that this process destroyed.
+ * @h: the handle
+ * @queue_id: the queue; unknown ones are ignored
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Since: 0.1.0
+ */
 HSAQ_API void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id);
 
-/* ---- doing ---------------------------------------------------------------------- */
+/* ---- unloading, classes, holds ------------------------------------------------------ */
 
 #define HSAQ_ALL_QUEUES (~0u)
 
 /**
- * hsaq_unload() - take a queue off the device, in the middle of its waves, and
- * keep it off until hsaq_load(), hsaq_close() or the end of this process.
- * @pid: 0: this process
- * @queue_id: HSAQ_ALL_QUEUES: all that it has on @gpu_id
- * @limit_ns: SCHED: it is loaded again after that, at most
- *	hsaq_device_state.max_hold_ns, 0: that long; other modes: ignored
+ * hsaq_unload() - Unload queues, in the middle of their work, and keep them so.
+ * @h: the handle
+ * @gpu_id: the device
+ * @pid: the process, SCHED only; 0: this process
+ * @queue_id: the queue; HSAQ_ALL_QUEUES: all queues of @pid on @gpu_id
+ * @limit_ns: SCHED: loaded again after this time, up to
+ *	hsaq_device_state.max_hold_ns; 0: max_hold_ns. Other modes: ignored
  *
- * Returns once it is off: waits for the save, in other modes than SCHED for one
- * queue after the other. Unloading what is unloaded renews the limit. Return: 0;
- * -ENOENT no such queue; -ERANGE limit; -EOPNOTSUPP not in this mode, or, for
- * another process, not in this kernel; -ETIME it did not answer; -EPERM; -ESRCH;
- * -EINVAL; -ENODEV; -ENOMEM. On failure it is as before. Since: 0.1
+ * The queues stay unloaded until hsaq_load(), hsaq_close(), the limit, or the
+ * end of this process. No work is lost. Unloading again renews the limit.
+ * After a failure all queues are as before.
+ *
+ * Context: Any thread; not signal-safe. Blocks until the queues are saved. In
+ *	other modes than SCHED one queue after the other.
+ * Return: 0, or
+ * * -ENOENT: no such queue
+ * * -ERANGE: @limit_ns too large
+ * * -EOPNOTSUPP: not in this mode, or this kernel cannot unload another
+ *	process's queues
+ * * -ETIME: a queue did not answer
+ * * -EPERM: takes CAP_SYS_ADMIN or a grant
+ * * -ESRCH: no such process, or it has not opened /dev/kfd
+ * * -EINVAL: negative @pid
+ * * -ENODEV: no such device
+ * * -ENOMEM: out of memory
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 					 uint32_t queue_id, uint64_t limit_ns);
 
 /**
- * hsaq_load() - let what this handle unloaded run again; @pid and @queue_id as
- * hsaq_unload() was given them. Loading what it did not unload is success, and
- * one queue that fails keeps no other off. Return: 0; -ENOENT own queues, none of
- * which is known (NO_HWS, HWS); -EOPNOTSUPP another process's, in these modes;
- * -EINVAL; the first failure. Since: 0.1
+ * hsaq_load() - Load the queues that this handle unloaded.
+ * @h: the handle
+ * @gpu_id: the device, as given to hsaq_unload()
+ * @pid: the process, as given to hsaq_unload()
+ * @queue_id: the queue, as given to hsaq_unload()
+ *
+ * Loading queues that this handle did not unload succeeds. A queue that fails
+ * does not stop the others.
+ *
+ * Context: Any thread; not signal-safe. One ioctl for each queue; SCHED: one.
+ * Return: 0, or
+ * * -ENOENT: no such own queue is registered (NO_HWS, HWS)
+ * * -EOPNOTSUPP: another process's queue in these modes
+ * * -EINVAL: negative @pid
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_load(struct hsaq *h, uint32_t gpu_id, int32_t pid,
 				       uint32_t queue_id);
 
 /**
- * struct hsaq_class_opts - a class
+ * struct hsaq_class_opts - A class, for hsaq_set_class().
  * @size: sizeof(struct hsaq_class_opts)
- * @pid: 0: this process; others: SCHED only
- * @queue_id: HSAQ_ALL_QUEUES: all it has, and those to come
+ * @gpu_id: the device
+ * @pid: the process, SCHED only; 0: this process
+ * @queue_id: the queue; HSAQ_ALL_QUEUES: all queues, and those created later
  * @cls: enum hsaq_class
- * @level: LC's; else 0
- * @weight: BE's, 0: HSAQ_WEIGHT_DEFAULT; else 0
+ * @level: LC: 0 to HSAQ_LEVEL_MAX; BE: 0
+ * @weight: BE: 1 to HSAQ_WEIGHT_MAX, or 0: HSAQ_WEIGHT_DEFAULT; LC: 0
  */
 struct hsaq_class_opts {
 	size_t size;
@@ -384,30 +617,59 @@ struct hsaq_class_opts {
 };
 
 /**
- * hsaq_set_class() - SCHED: in the driver; HWS: as priority (LC 15, BE 0) of the
- * adopted queues. Return: 0; -EINVAL; -E2BIG options that this library does not
- * know; -ENOENT no such queue; -EPERM; -ESRCH; -ENODEV; -ENOMEM; -EOPNOTSUPP.
- * Since: 0.1
+ * hsaq_set_class() - Set the class of queues.
+ * @h: the handle
+ * @opts: the class, borrowed for the call
+ *
+ * SCHED: the driver schedules by class. HWS: the class becomes the priority of
+ * the adopted queues, 15 for LC and 0 for BE.
+ *
+ * Context: Any thread; not signal-safe. SCHED: one ioctl. HWS: one for each queue.
+ * Return: 0, or
+ * * -EINVAL: NULL @opts, or a field out of range
+ * * -E2BIG: a non-zero option that this library does not know
+ * * -ENOENT: no such queue
+ * * -EPERM: raising takes CAP_SYS_ADMIN or a grant
+ * * -ESRCH: no such process, or it has not opened /dev/kfd
+ * * -ENODEV: no such device
+ * * -EOPNOTSUPP: not in this mode
+ * * -ENOMEM: out of memory
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_set_class(struct hsaq *h, const struct hsaq_class_opts *opts);
 
 /**
- * hsaq_reset_class() - as the driver has it without a class: SCHED: BE of
- * default weight (from a smaller weight that takes a right, as any raise does);
- * HWS: the priority that each queue was made with. Return: as hsaq_set_class().
- * Since: 0.1
+ * hsaq_reset_class() - Undo hsaq_set_class() for this process.
+ * @h: the handle
+ * @gpu_id: the device
+ *
+ * SCHED: all queues become BE of default weight, which takes a right where the
+ * weight was smaller. HWS: each queue gets its original priority.
+ *
+ * Context: Any thread; not signal-safe. SCHED: one ioctl. HWS: one for each queue.
+ * Return: 0, or
+ * * -EPERM: takes CAP_SYS_ADMIN or a grant
+ * * -ESRCH: this process has not opened /dev/kfd
+ * * -ENODEV: no such device
+ * * -EOPNOTSUPP: not in this mode
+ * * -ENOMEM: out of memory
+ * * -EINVAL: NULL @h
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_reset_class(struct hsaq *h, uint32_t gpu_id);
 
-#define HSAQ_HOLD_NOWAIT (1u << 0) /* ask for the saves, do not wait */
+#define HSAQ_HOLD_NOWAIT (1u << 0) /* request the saves, do not wait for them */
 
 /**
- * struct hsaq_hold_result - what a hold did
- * @size: set by the caller to its sizeof
- * @hold_id: for its release
- * @unloaded, @failed, @pending: queues that are off, that did not answer, and,
- *	with NOWAIT, whose save is still running
- * @wait_ns: from the first request to the last answer
+ * struct hsaq_hold_result - Result of hsaq_hold().
+ * @size: the caller sets it to sizeof(struct hsaq_hold_result)
+ * @hold_id: names the hold for hsaq_release()
+ * @unloaded: queues that are unloaded
+ * @failed: queues that did not answer and are quarantined
+ * @pending: with HSAQ_HOLD_NOWAIT, queues whose save is still under way
+ * @wait_ns: time from the first request to the last answer, ns
  */
 struct hsaq_hold_result {
 	size_t size;
@@ -419,36 +681,54 @@ struct hsaq_hold_result {
 };
 
 /**
- * hsaq_hold() - take all BE queues, and LC queues of a larger level number than
- * @level, of all processes, off a device and keep them off.
- * @level: 0..HSAQ_LEVEL_MAX, where only BE goes
- * @limit_ns: it ends by itself after that; 1..hsaq_device_state.max_hold_ns
+ * hsaq_hold() - Unload less urgent queues of all processes and keep them so.
+ * @h: the handle
+ * @gpu_id: the device
+ * @level: unload BE queues, and LC queues of larger levels than this; 0 to
+ *	HSAQ_LEVEL_MAX, which unloads only BE
+ * @limit_ns: the hold ends after this time; 1 to hsaq_device_state.max_hold_ns
  * @flags: 0, or HSAQ_HOLD_NOWAIT
- * @result: may be NULL
+ * @result: receives the result; the caller's, with its size set; may be NULL
  *
- * Returns once they are off, or, with NOWAIT, are about to be. Holds nest. It
- * ends by hsaq_release(), its limit, hsaq_close(), or the end of this process.
- * Return: 0, also where some queues did not answer (@result->failed); -ERANGE
- * limit; -EINVAL; -EPERM; -ENODEV; -EOPNOTSUPP. On failure nothing is held.
- * Since: 0.1
+ * Holds nest. A hold ends by hsaq_release(), its limit, hsaq_close(), or the end
+ * of this process. Queues that did not answer are no error: see @result->failed.
+ * After a failure nothing is held.
+ *
+ * Context: Any thread; not signal-safe. Blocks until the queues are saved. With
+ *	HSAQ_HOLD_NOWAIT returns once the saves are requested.
+ * Return: 0, or
+ * * -ERANGE: @limit_ns is 0 or too large
+ * * -EINVAL: level or flags out of range, or @result->size too small
+ * * -EPERM: takes CAP_SYS_ADMIN or a grant
+ * * -ENODEV: no such device
+ * * -EOPNOTSUPP: not in this mode
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level,
 				       uint64_t limit_ns, uint32_t flags,
 				       struct hsaq_hold_result *result);
 
+/**
+ * enum hsaq_ended - Cause of a hold's end.
+ * @HSAQ_ENDED_RELEASED: this release
+ * @HSAQ_ENDED_LIMIT: its limit, earlier
+ * @HSAQ_ENDED_RESET: a reset of the device
+ */
 enum hsaq_ended {
-	HSAQ_ENDED_RELEASED = 0, /* by this call */
-	HSAQ_ENDED_LIMIT = 1,	 /* had ended by its limit before */
-	HSAQ_ENDED_RESET = 2,	 /* by a reset of the device */
+	HSAQ_ENDED_RELEASED = 0,
+	HSAQ_ENDED_LIMIT = 1,
+	HSAQ_ENDED_RESET = 2,
 };
 
 /**
- * struct hsaq_release_result - what a release did
- * @size: set by the caller to its sizeof
+ * struct hsaq_release_result - Result of hsaq_release().
+ * @size: the caller sets it to sizeof(struct hsaq_release_result)
  * @ended: enum hsaq_ended
- * @loaded: queues that it loaded again
- * @holders: holds that are still on
- * @held_ns: how long the hold was on
+ * @loaded: queues that the release loaded
+ * @holders: holds that are still in force
+ * @pad: 0
+ * @held_ns: duration of the hold, ns
  */
 struct hsaq_release_result {
 	size_t size;
@@ -460,32 +740,53 @@ struct hsaq_release_result {
 };
 
 /**
- * hsaq_release() - end a hold. @result may be NULL. May be called from a signal
- * handler. Return: 0; -ENOENT: this process has no such hold; -EINVAL; -ENODEV;
- * -EOPNOTSUPP. Since: 0.1
+ * hsaq_release() - End a hold.
+ * @h: the handle
+ * @gpu_id: the device of the hold
+ * @hold_id: the hold, from hsaq_hold_result
+ * @result: receives the result; the caller's, with its size set; may be NULL
+ *
+ * Context: Any thread; signal-safe. One ioctl.
+ * Return: 0, or
+ * * -ENOENT: this process has no such hold
+ * * -EINVAL: @result->size too small
+ * * -ENODEV: no such device
+ * * -EOPNOTSUPP: not in this mode
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 					  struct hsaq_release_result *result);
 
+/**
+ * enum hsaq_event_kind - Kind of an event.
+ * @HSAQ_EVENT_HELD: the last queue of a hold is unloaded
+ * @HSAQ_EVENT_RELEASED: a hold ended; value: enum hsaq_ended
+ * @HSAQ_EVENT_QUARANTINED: a queue did not answer
+ * @HSAQ_EVENT_RECOVERED: a quarantined queue answered late, or was reset
+ * @HSAQ_EVENT_RESET: the device was reset
+ * @HSAQ_EVENT_LOST: events came too fast; value: the number of lost ones
+ */
 enum hsaq_event_kind {
-	HSAQ_EVENT_HELD = 1,	    /* a hold's last queue is off */
-	HSAQ_EVENT_RELEASED = 2,    /* a hold ended; value: enum hsaq_ended */
-	HSAQ_EVENT_QUARANTINED = 3, /* a queue did not answer */
-	HSAQ_EVENT_RECOVERED = 4,   /* it answered late, or was reset */
-	HSAQ_EVENT_RESET = 5,	    /* the device was reset */
-	HSAQ_EVENT_LOST = 6,	    /* value: events that came too fast */
+	HSAQ_EVENT_HELD = 1,
+	HSAQ_EVENT_RELEASED = 2,
+	HSAQ_EVENT_QUARANTINED = 3,
+	HSAQ_EVENT_RECOVERED = 4,
+	HSAQ_EVENT_RESET = 5,
+	HSAQ_EVENT_LOST = 6,
 };
 
 /**
- * struct hsaq_event - what hsaq_wait() tells
- * @size: set by the caller to its sizeof
- * @seq: of this event: what the next call's @after is
+ * struct hsaq_event - An event, from hsaq_wait().
+ * @size: the caller sets it to sizeof(struct hsaq_event)
+ * @seq: number of this event: @after of the next hsaq_wait()
  * @kind: enum hsaq_event_kind
- * @pid, @queue_id: whose; 0 where the caller may not know
- * @hold_id: which hold, of the caller's own
- * @value: see @kind
- * @time_ns: when
- * @took_ns: how long it took
+ * @pid: process of the queue; 0: none, or hidden from this caller
+ * @queue_id: the queue; 0: none, or hidden from this caller
+ * @hold_id: the hold, if it is the caller's own
+ * @value: see enum hsaq_event_kind
+ * @time_ns: time of the event, ns of CLOCK_MONOTONIC
+ * @took_ns: duration of the operation that ended, ns
  */
 struct hsaq_event {
 	size_t size;
@@ -500,15 +801,35 @@ struct hsaq_event {
 };
 
 /**
- * hsaq_wait() - wait for an event after number @after (0: any still kept), at
- * most @timeout_ms (0: do not wait). Without a grant that may read: only
- * the caller's own. Return: 0; -ETIME none came; -EINTR; -EINVAL; -ENODEV;
- * -EOPNOTSUPP. Since: 0.1
+ * hsaq_wait() - Wait for an event. SCHED only.
+ * @h: the handle
+ * @gpu_id: the device
+ * @after: number of the last known event; 0: any that the driver still keeps
+ * @timeout_ms: longest wait, ms; 0: do not wait
+ * @event: receives the event; the caller's, with its size set
+ *
+ * Without a grant that may read, the call reports only the caller's own events.
+ *
+ * Context: Any thread; not signal-safe. Blocks up to @timeout_ms.
+ * Return: 0, or
+ * * -ETIME: no event came
+ * * -EINTR: a signal came
+ * * -EINVAL: NULL @event, or its size too small
+ * * -ENODEV: no such device
+ * * -EOPNOTSUPP: not in this mode
+ * * -ECHILD: forked child
+ * Since: 0.1.0
  */
 HSAQ_API HSAQ_MUST_CHECK int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after,
 				       uint32_t timeout_ms, struct hsaq_event *event);
 
-/** hsaq_version() - "0.1.0". Since: 0.1 */
+/**
+ * hsaq_version() - Get the version of the library.
+ *
+ * Context: Any thread; signal-safe. Does not block.
+ * Return: "0.1.0"; static, never NULL.
+ * Since: 0.1.0
+ */
 HSAQ_API const char *hsaq_version(void);
 
 #ifdef __cplusplus

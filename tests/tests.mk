@@ -190,6 +190,7 @@ C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
 lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
+	$(Q)$(PYTHON) tests/kerneldoc.py
 	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format --dry-run -Werror
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 		--enable=warning,portability --suppress=missingIncludeSystem \

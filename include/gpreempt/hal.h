@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hal.h - what a gpreempt backend implements, and what its callers may rely on.
+ * hal.h - the operations of a gpreempt backend, and the rules for their callers.
  *
- * Conventions, for every op unless its comment says otherwise:
- *  - returns 0 or a negative errno; out-parameters are untouched on failure;
- *  - may sleep, holds no lock of the caller's, may be called from any thread;
- *  - calls on different devices never wait for each other;
- *  - an op that a backend does not have returns -EOPNOTSUPP (the dummies of
- *    hal/hal.c see to it), and its capability bit is clear;
- *  - -ENODEV: the device went away; -ESRCH: the group's process is gone;
- *    -EPERM: the kernel or the driver refused; -EIO: the driver failed.
+ * Rules for every op, unless its comment differs:
+ *  - it returns 0 or a negative errno; on failure out-parameters are unchanged;
+ *  - any thread may call it; it may sleep and takes no lock of the caller;
+ *  - calls for different devices never wait for each other;
+ *  - an op that a backend lacks returns -EOPNOTSUPP (hal/hal.c fills in dummies),
+ *    and its capability bit is clear.
  *
- * tests/conformance/ holds every backend to this text.
+ * Common errnos:
+ *  -ENODEV: the device is gone
+ *  -ESRCH: the group's process is gone
+ *  -EPERM: the kernel or the driver refused
+ *  -EIO: the driver failed
+ *  -ENOMEM: out of memory
+ *
+ * tests/conformance/ checks every backend against this text.
  */
 #ifndef GPREEMPT_HAL_H
 #define GPREEMPT_HAL_H
@@ -24,78 +29,131 @@
 extern "C" {
 #endif
 
-/* Bumped whenever a structure or an op in this file changes. */
+/* Changes whenever a structure or an op in this file changes. */
 #define GP_HAL_ABI 5u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
 
-/** What a backend can do. The core asks for these bits, never for a vendor. */
+/**
+ * enum gp_hal_cap - Capabilities of a device. The core tests these bits, never
+ *	the vendor.
+ * @GP_CAP_SLICES: set_slice works
+ * @GP_CAP_SLICE_PREEMPTS: slices alone let LC preempt BE
+ * @GP_CAP_SUSPEND: suspend and resume work
+ * @GP_CAP_HOLD: hold and release work
+ * @GP_CAP_PREEMPT_MODE: set_preempt_mode works
+ * @GP_CAP_SWITCH_LOG: log_* work: exact usage
+ * @GP_CAP_ATTACH: groups() of other processes works
+ * @GP_CAP_VIRTUAL_TIME: the clock is modelled
+ * @GP_CAP_CLASS: set_class works: the driver schedules by class
+ * @GP_CAP_HOLD_OUTSIDE: a hold belongs to the process (process_context) and is no
+ *	work of a context, so no wait for the device waits for it
+ * @GP_CAP_SUSPEND_OWN: suspend and resume work for this process's groups
+ * @GP_CAP_BUSY: busy works for tracked groups
+ * @GP_CAP_PREEMPT: preempt works
+ */
 enum gp_hal_cap {
-	GP_CAP_SLICES = 1u << 0,	 /* set_slice works */
-	GP_CAP_SLICE_PREEMPTS = 1u << 1, /* slices alone let LC cut BE */
-	GP_CAP_SUSPEND = 1u << 2,	 /* suspend and resume work */
-	GP_CAP_HOLD = 1u << 3,		 /* hold and release work */
-	GP_CAP_PREEMPT_MODE = 1u << 4,	 /* set_preempt_mode works */
-	GP_CAP_SWITCH_LOG = 1u << 5,	 /* log_* works: exact usage */
-	GP_CAP_ATTACH = 1u << 6,	 /* groups() of other processes works */
-	GP_CAP_VIRTUAL_TIME = 1u << 7,	 /* the clock is modelled, not the wall's */
-	GP_CAP_CLASS = 1u << 8,		 /* set_class works: the driver schedules */
-	GP_CAP_HOLD_OUTSIDE = 1u << 9,	 /* a hold is no work of its context, but the
-					 * process's (process_context): who waits
-					 * for the device waits for none */
-	GP_CAP_SUSPEND_OWN = 1u << 10,	 /* suspend, resume: this process's groups */
-	GP_CAP_BUSY = 1u << 11,		 /* busy works, of groups that are tracked */
-	GP_CAP_PREEMPT = 1u << 12,	 /* preempt works */
+	GP_CAP_SLICES = 1u << 0,
+	GP_CAP_SLICE_PREEMPTS = 1u << 1,
+	GP_CAP_SUSPEND = 1u << 2,
+	GP_CAP_HOLD = 1u << 3,
+	GP_CAP_PREEMPT_MODE = 1u << 4,
+	GP_CAP_SWITCH_LOG = 1u << 5,
+	GP_CAP_ATTACH = 1u << 6,
+	GP_CAP_VIRTUAL_TIME = 1u << 7,
+	GP_CAP_CLASS = 1u << 8,
+	GP_CAP_HOLD_OUTSIDE = 1u << 9,
+	GP_CAP_SUSPEND_OWN = 1u << 10,
+	GP_CAP_BUSY = 1u << 11,
+	GP_CAP_PREEMPT = 1u << 12,
 };
 
-/** Identity of a device. Filled by probe; compared by uuid. */
+/**
+ * struct gp_device_id - Identity of a device. probe() fills it in; two devices are
+ *	the same if their uuid is.
+ * @name: "NVIDIA H200", "soft0"; NUL-terminated
+ * @uuid: unique id
+ * @pci_domain, @pci_bus, @pci_dev, @pci_fn: PCI address
+ * @pad: 0
+ * @minor: N of /dev/nvidiaN or /dev/dri/renderDN, or the software GPU's number
+ */
 struct gp_device_id {
-	char name[GP_DEVICE_NAME_LEN]; /* "NVIDIA H200", "soft0"; NUL-terminated */
+	char name[GP_DEVICE_NAME_LEN];
 	uint8_t uuid[16];
 	uint32_t pci_domain;
 	uint8_t pci_bus, pci_dev, pci_fn;
 	uint8_t pad;
-	uint32_t minor; /* /dev/nvidiaN, /dev/dri/renderDN, or the
-					 * software GPU's number */
+	uint32_t minor;
 };
 
-/** Result of probe; @count entries are valid. */
+/**
+ * struct gp_device_list - Result of probe().
+ * @count: valid entries of @dev
+ * @dev: the devices
+ */
 struct gp_device_list {
 	size_t count;
 	struct gp_device_id dev[GP_HAL_MAX_DEVICES];
 };
 
-/** Costs are the backend's typical figures in ns, 0 where it knows none. */
+/**
+ * struct gp_hal_caps - Capabilities and typical costs. A cost of 0 is unknown.
+ * @caps: enum gp_hal_cap
+ * @slots: hardware queue slots; 0: no limit
+ * @min_slice_us: shortest slice that set_slice accepts, us
+ * @max_slice_us: longest slice that set_slice accepts, us
+ * @default_slice_us: the driver's slice of a compute group, us
+ * @switch_ns: one switch between two groups, ns
+ * @set_slice_ns: one set_slice call, ns
+ * @suspend_ns: one suspend call, ns
+ * @resume_ns: one resume call, ns
+ * @max_hold_ns: longest limit that hold accepts, ns
+ */
 struct gp_hal_caps {
-	uint32_t caps;	       /* enum gp_hal_cap */
-	uint32_t slots;	       /* hardware queue slots, 0: not limited */
-	uint64_t min_slice_us; /* shortest slice set_slice takes */
+	uint32_t caps;
+	uint32_t slots;
+	uint64_t min_slice_us;
 	uint64_t max_slice_us;
-	uint64_t default_slice_us; /* what the driver gives a compute group */
-	uint64_t switch_ns;	   /* one switch between two groups */
+	uint64_t default_slice_us;
+	uint64_t switch_ns;
 	uint64_t set_slice_ns;
 	uint64_t suspend_ns;
 	uint64_t resume_ns;
-	uint64_t max_hold_ns; /* longest limit hold() takes */
+	uint64_t max_hold_ns;
 };
 
+/**
+ * enum gp_group_kind - Engine of a group.
+ * @GP_GROUP_UNKNOWN: another engine, or not known
+ * @GP_GROUP_COMPUTE: compute
+ * @GP_GROUP_COPY: copies
+ */
 enum gp_group_kind {
 	GP_GROUP_UNKNOWN,
 	GP_GROUP_COMPUTE,
 	GP_GROUP_COPY,
 };
 
+/**
+ * enum gp_preempt_mode - The point at which a switch may stop a group.
+ * @GP_PREEMPT_WAIT_IDLE: after the running kernel
+ * @GP_PREEMPT_BLOCK: at block boundaries (NVIDIA: CTA)
+ * @GP_PREEMPT_INSTRUCTION: at any instruction (NVIDIA: CILP; AMD: CWSR)
+ */
 enum gp_preempt_mode {
-	GP_PREEMPT_WAIT_IDLE,	/* switch only when the running kernel ended */
-	GP_PREEMPT_BLOCK,	/* at block boundaries (NVIDIA: CTA) */
-	GP_PREEMPT_INSTRUCTION, /* anywhere (NVIDIA: CILP; AMD: CWSR) */
+	GP_PREEMPT_WAIT_IDLE,
+	GP_PREEMPT_BLOCK,
+	GP_PREEMPT_INSTRUCTION,
 };
 
 /**
- * struct gp_device - an open device. A backend embeds it as first member.
- * Owned by who opened it; close() needs all its groups, holds, logs and timers
- * put back first.
+ * struct gp_device - An open device. A backend embeds it as first member.
+ * @ops: its backend
+ * @id: its identity
+ *
+ * Its opener owns it. Put all its groups and destroy its holds, logs and timers
+ * before close().
  */
 struct gp_device {
 	const struct gp_hal_ops *ops;
@@ -103,10 +161,12 @@ struct gp_device {
 };
 
 /**
- * struct gp_group - what the hardware schedules as one. A backend embeds it.
+ * struct gp_group - The unit that the hardware schedules. A backend embeds it.
  * @dev: its device, borrowed
- * @pid: the process that owns it, as this process sees it
+ * @pid: its process, in the caller's pid namespace
+ * @kind: its engine
  * @id: stable for the life of the group, unique on its device
+ * @channels: number of its channels or queues
  */
 struct gp_group {
 	struct gp_device *dev;
@@ -116,28 +176,36 @@ struct gp_group {
 	uint32_t channels;
 };
 
-/** Owned by the caller: release with gp_group_list_put(). */
+/**
+ * struct gp_group_list - Groups, owned by the caller until gp_group_list_put().
+ * @count: number of groups
+ * @group: the groups
+ */
 struct gp_group_list {
 	size_t count;
 	struct gp_group **group;
 };
 
-/** A hold is made once per context and reused; a backend embeds this. */
+/**
+ * struct gp_hold - A hold of one context, made once and used again. A backend
+ *	embeds it.
+ * @dev: its device, borrowed
+ */
 struct gp_hold {
 	struct gp_device *dev;
 };
 
 /**
- * struct gp_hold_stat - what is known of the last hold that was released.
- * @seq: number of holds made so far with this gp_hold
- * @switch_ns: from hold() until the device ran for the holder; 0: not known
- *	(the last hold is still on, or ended by its limit)
- * @held_ns: how long the device was kept, in the device's own time
- * @expired: how many holds ended by their limit instead of by release()
- * @from_ns, @until_ns: when the last hold was asked for and when it was
- *	released, in the clock of gp_hal_ops.now(); 0: not known, or still on
- * @missed_ns: of a hold that was released before the device ran for the holder:
- *	after so long; else 0, and where that is not known
+ * struct gp_hold_stat - Figures of the last hold that was released.
+ * @seq: number of holds so far with this gp_hold
+ * @switch_ns: time from hold() until the device ran for the holder, ns; 0: not
+ *	known: the hold is still in force, or ended at its limit
+ * @held_ns: time that the device was kept, ns of the device clock
+ * @expired: number of holds that ended at their limit
+ * @from_ns: time of hold(), ns of gp_hal_ops.now; 0: not known
+ * @until_ns: time of release(), ns of gp_hal_ops.now; 0: not known, or in force
+ * @missed_ns: duration of a hold that was released before the device ran for the
+ *	holder, ns; 0: the device ran for it, or not known
  */
 struct gp_hold_stat {
 	uint64_t seq;
@@ -148,295 +216,656 @@ struct gp_hold_stat {
 	uint64_t missed_ns;
 };
 
+/**
+ * enum gp_switch_kind - Kind of a record in the context-switch log.
+ * @GP_SWITCH_START: a context starts to run on the device
+ * @GP_SWITCH_END: it stops running
+ * @GP_SWITCH_LOST: records were lost here
+ */
 enum gp_switch_kind {
-	GP_SWITCH_START = 1, /* a context's stretch on the device starts */
+	GP_SWITCH_START = 1,
 	GP_SWITCH_END = 2,
-	GP_SWITCH_LOST = 3, /* @count records were lost here */
+	GP_SWITCH_LOST = 3,
 };
 
-/** One record of the device's own context-switch log. */
+/**
+ * struct gp_switch_record - One record of the device's context-switch log.
+ * @time_ns: device clock, ns; gp_hal_ops.now describes its base
+ * @kind: enum gp_switch_kind
+ * @pid: its process; 0: hidden from this reader
+ * @context: its context; 0: hidden from this reader
+ * @count: LOST: number of lost records; else 1
+ */
 struct gp_switch_record {
-	uint64_t time_ns; /* device clock; see gp_hal_ops.now for its base */
-	uint32_t kind;	  /* enum gp_switch_kind */
-	int32_t pid;	  /* 0: the driver does not tell this reader */
-	uint32_t context; /* 0: likewise */
+	uint64_t time_ns;
+	uint32_t kind;
+	int32_t pid;
+	uint32_t context;
 	uint32_t count;
 };
 
 struct gp_log;
+
+/**
+ * struct gp_timer - A timer in the clock of gp_hal_ops.now.
+ * @dev: its device, borrowed
+ * @fd: readable (POLLIN) when the timer is due; borrowed
+ */
 struct gp_timer {
 	struct gp_device *dev;
-	int fd; /* poll for POLLIN: the timer is due. Borrowed. */
-};
-
-/** A class, for drivers that know classes. Numbers as in gpreempt.h. */
-struct gp_hal_class {
-	uint32_t cls;	/* enum gp_class: 0 none, 1 lc, 2 be */
-	uint32_t value; /* level (lc), weight (be), 0 (none) */
-};
-
-/** Where the lock of a device's one short best-effort slice lives. */
-struct gp_slot_place {
-	int fd;		 /* open file to lock, owned by the caller */
-	uint64_t offset; /* the byte to lock (open file description lock) */
+	int fd;
 };
 
 /**
- * struct gp_hal_ops - a backend. Fields sorted; a missing op is a dummy.
+ * struct gp_hal_class - A class, for drivers that schedule by class.
+ * @cls: enum gp_class of gpreempt.h
+ * @value: LC: level; BE: weight; none: 0
+ */
+struct gp_hal_class {
+	uint32_t cls;
+	uint32_t value;
+};
+
+/**
+ * struct gp_slot_place - Place of the lock for a device's one short BE slice.
+ * @fd: open file to lock, owned by the caller
+ * @offset: the byte to lock, with an open file description lock
+ */
+struct gp_slot_place {
+	int fd;
+	uint64_t offset;
+};
+
+/**
+ * struct gp_hal_ops - A backend. A dummy stands for a missing op.
+ * @name: "nvidia", "amd", "softgpu"
+ * @abi: GP_HAL_ABI
  */
 struct gp_hal_ops {
-	const char *name; /* "nvidia", "amd", "softgpu" */
-	uint32_t abi;	  /* GP_HAL_ABI */
+	const char *name;
+	uint32_t abi;
 
 	/**
-	 * Has @group, one of this process's own that a tracker gave, work
-	 * queued or running? 1 or 0. -ENODATA: it cannot be told. Never
-	 * blocks.
+	 * @busy: Report whether a group has work queued or running.
+	 * @group: group of this process, from a tracker
+	 * Context: Any thread; not signal-safe. Never blocks.
+	 * Return: 1: yes; 0: no; or
+	 * * -ENODATA: not known
+	 * * -EOPNOTSUPP: no GP_CAP_BUSY
+	 * Since: 0.1.0
 	 */
 	int (*busy)(struct gp_group *group);
 
-	/** Report capabilities and typical costs. Never blocks. */
+	/**
+	 * @caps: Report capabilities and typical costs.
+	 * @dev: the device
+	 * @caps: receives them
+	 * Context: Any thread; not signal-safe. Never blocks.
+	 * Return: 0.
+	 * Since: 0.1.0
+	 */
 	int (*caps)(struct gp_device *dev, struct gp_hal_caps *caps);
 
-	/** Close @dev and free it. NULL is legal. */
+	/**
+	 * @close: Close a device and free it.
+	 * @dev: the device; NULL is legal
+	 * Context: Any thread, while no other call uses @dev; may sleep.
+	 * Since: 0.1.0
+	 */
 	void (*close)(struct gp_device *dev);
 
 	/**
-	 * Has @pid work on @dev that the driver counts as computing, which takes
-	 * groups? 1 or 0: it has none, or not yet. Cheaper than groups() by far.
-	 * -EAGAIN, -EOPNOTSUPP, ..: it cannot be told.
+	 * @computes: Report whether the driver counts a process as computing.
+	 * @dev: the device
+	 * @pid: the process
+	 * A computing process has groups. Far cheaper than groups().
+	 * Context: Any thread; may sleep.
+	 * Return: 1: yes; 0: not, or not yet; or
+	 * * -EAGAIN, -E2BIG, -EOPNOTSUPP: not known
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*computes)(struct gp_device *dev, pid_t pid);
 
 	/**
-	 * The files by which another process can drive this process's groups on
-	 * @dev, for its groups_from(): duplicates, O_CLOEXEC, the caller's.
-	 * @key, of each: what of the file leads to groups; 0: it is to be looked
-	 * for. Returns how many (at most @max). -ENOENT: no tracker saw any.
+	 * @control_files: Get the files by which another process can control this
+	 *	process's groups, for its groups_from().
+	 * @dev: the device
+	 * @fd: receives duplicates, close-on-exec, which the caller closes
+	 * @key: receives for each file a number that leads to its groups; 0: search
+	 * @max: room in @fd and in @key
+	 * Context: Any thread; not signal-safe. Does not wait for the device.
+	 * Return: the number of files, or
+	 * * -ENOENT: no tracker saw any
+	 * * -EOPNOTSUPP: the backend has none
+	 * Since: 0.1.0
 	 */
 	ssize_t (*control_files)(struct gp_device *dev, int *fd, uint32_t *key, size_t max);
 
 	/**
-	 * One line on why open(), probe() or hold_create() failed with @err, or
-	 * found nothing (-ENODEV), and what would be right. What the backend has no
-	 * word for is left as it is.
+	 * @explain: Explain in one line why open(), probe() or hold_create() failed,
+	 *	and the remedy.
+	 * @err: the negative errno; -ENODEV also for an empty list
+	 * @why: receives the line; unchanged where the backend knows no more
+	 * @why_len: size of @why, bytes
+	 * Context: Any thread; may sleep.
+	 * Since: 0.1.0
 	 */
 	void (*explain)(int err, char *why, size_t why_len);
 
-	/** Read the slice that is in force, µs. -EPERM: as groups(). */
+	/**
+	 * @get_slice: Read the slice in force.
+	 * @group: the group
+	 * @us: receives the slice, us
+	 * Context: Any thread; may sleep: one driver call.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: no GP_CAP_SLICES
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*get_slice)(struct gp_group *group, uint64_t *us);
 
-	/** Drop a group; its hardware state stays as it is. NULL is legal. */
+	/**
+	 * @group_put: Free a group. Its hardware state stays as it is.
+	 * @group: the group; NULL is legal
+	 * Context: Any thread, while no other call uses @group.
+	 * Since: 0.1.0
+	 */
 	void (*group_put)(struct gp_group *group);
 
 	/**
-	 * Find the groups that @pid has on @dev (0: this process). An empty
-	 * list is success. -ESRCH: no such process; -EPERM: may not look into
-	 * it (NVIDIA: needs what ptrace needs).
+	 * @groups: Find the groups of a process.
+	 * @dev: the device
+	 * @pid: the process; 0: this one
+	 * @list: receives the groups, the caller's; may be empty
+	 * Context: Any thread; may sleep. NVIDIA: up to 250 ms for an old process.
+	 * Return: 0, or
+	 * * -ESRCH: no such process
+	 * * -EPERM: NVIDIA: needs the rights that ptrace needs
+	 * * -EOPNOTSUPP: no GP_CAP_ATTACH
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*groups)(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 
 	/**
-	 * As groups(), of @pid, which handed over its control_files(). @fd stay
-	 * the caller's. What is not a control file, or of another process's
-	 * client, has no groups. @key: theirs, or NULL; a wrong one costs time.
+	 * @groups_from: Find the groups of a process that handed over its files.
+	 * @dev: the device
+	 * @pid: the process
+	 * @fd: its control_files(); borrowed
+	 * @key: their keys, or NULL; a wrong key costs time
+	 * @n: number of files
+	 * @list: receives the groups, the caller's; may be empty
+	 * A file that is no control file, or belongs to another process's client,
+	 * has no groups.
+	 * Context: Any thread; may sleep: as groups().
+	 * Return: 0, or
+	 * * -ESRCH: no such process
+	 * * -EOPNOTSUPP: the backend has no control files
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*groups_from)(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
 			   size_t n, struct gp_group_list *list);
 
 	/**
-	 * Keep the device for the hold's context, even with nothing queued,
-	 * until release() or @limit_ns of device time. With GP_CAP_HOLD_OUTSIDE
-	 * returns once the others are off (AMD: the slowest save, up to
-	 * milliseconds); else at once, and the switch happens behind it.
-	 * -EBUSY: this gp_hold is on already. -ERANGE: @limit_ns is 0 or over
-	 * max_hold_ns. -EPERM: AMD: takes a grant.
-	 * Async: no syscall on NVIDIA's path besides what the driver makes.
-	 * On failure nothing is held.
+	 * @hold: Keep the device for a context, even with nothing queued.
+	 * @hold: the hold
+	 * @limit_ns: the hold ends after this device time, ns; 1 to max_hold_ns
+	 * After a failure nothing is held.
+	 * Context: Any thread; not signal-safe. With GP_CAP_HOLD_OUTSIDE blocks until
+	 *	other groups are saved (AMD: up to milliseconds). Else returns after the
+	 *	launch (NVIDIA: 5 us), and the switch follows.
+	 * Return: 0, or
+	 * * -EBUSY: @hold is in force already
+	 * * -ERANGE: @limit_ns out of range
+	 * * -ENXIO: the context is gone
+	 * * -EPERM: AMD: takes a grant
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*hold)(struct gp_hold *hold, uint64_t limit_ns);
 
 	/**
-	 * Prepare holds for @context (NVIDIA: a CUcontext, NULL: the calling
-	 * thread's current one; AMD: what process_context() gives). -ENXIO: no
-	 * such context, none is current; -ENODEV: it is of another device;
-	 * -EOPNOTSUPP: none can be had in this process, explain() says why.
-	 * Blocks: NVIDIA: compiles and launches once, behind what the context
-	 * has queued. The caller owns the hold; before close().
+	 * @hold_create: Prepare holds for a context.
+	 * @dev: the device
+	 * @context: NVIDIA: a CUcontext, NULL: the current one of the calling thread;
+	 *	AMD: from process_context()
+	 * @hold: receives the hold, the caller's until hold_destroy()
+	 * Context: Any thread; may sleep. NVIDIA: compiles and launches a kernel, which
+	 *	waits for earlier work of the context.
+	 * Return: 0, or
+	 * * -ENXIO: no such context, or none current
+	 * * -ENODEV: the context is on another device
+	 * * -EOPNOTSUPP: this process cannot hold; explain() gives the reason
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*hold_create)(struct gp_device *dev, void *context, struct gp_hold **hold);
 
-	/** Release if on, then free. NULL is legal. */
+	/**
+	 * @hold_destroy: Release a hold and free it.
+	 * @hold: the hold; NULL is legal
+	 * Context: Any thread, while no other call uses @hold; may sleep.
+	 * Since: 0.1.0
+	 */
 	void (*hold_destroy)(struct gp_hold *hold);
 
 	/**
-	 * Mark the end of what @stream has queued (NVIDIA: a CUstream of the hold's
-	 * context, NULL: its default one), so that until that is done the device's
-	 * front end stays with the group, also without a hold: work that others of the
-	 * group queue meanwhile (clients of one MPS server) begins beside it and need
-	 * not wait for its end. Async. -EOPNOTSUPP: there is no such thing to do;
-	 * else what the driver says of @stream or of the context.
+	 * @hold_queued: Mark the end of the work that a stream has queued.
+	 * @hold: hold of the stream's context; need not be in force
+	 * @stream: NVIDIA: a CUstream, NULL: the default one; borrowed
+	 * Until that work is done, the device's front end stays with the group. Work
+	 * that other processes of the group queue meanwhile then starts beside it.
+	 * Context: Any thread; not signal-safe. Does not wait for the work.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: the backend has nothing to do
+	 * * -ENXIO: the driver refuses the context or @stream
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*hold_queued)(struct gp_hold *hold, void *stream);
 
-	/** Figures of the last released hold. Never blocks. */
+	/**
+	 * @hold_stat: Read the figures of the last released hold.
+	 * @hold: the hold
+	 * @stat: receives them
+	 * Context: Any thread; not signal-safe. Never waits for the device.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: no GP_CAP_HOLD
+	 * Since: 0.1.0
+	 */
 	int (*hold_stat)(struct gp_hold *hold, struct gp_hold_stat *stat);
 
-	/** Stop and free a log. NULL is legal. */
+	/**
+	 * @log_close: Stop a log and free it.
+	 * @log: the log; NULL is legal
+	 * Context: Any thread, while no other call uses @log; may sleep.
+	 * Since: 0.1.0
+	 */
 	void (*log_close)(struct gp_log *log);
 
-	/** The clock of the log's records, now, to within some 10 µs. */
+	/**
+	 * @log_now: Read the clock of the log's records.
+	 * @log: the log
+	 * @ns: receives the time, ns, to within 10 us
+	 * Context: Any thread; may sleep.
+	 * Return: 0, or
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*log_now)(struct gp_log *log, uint64_t *ns);
 
-	/** Start reading the device's context-switch log, all processes. */
+	/**
+	 * @log_open: Start to read the device's context-switch log, all processes.
+	 * @dev: the device
+	 * @log: receives the log, the caller's until log_close()
+	 * Context: Any thread; may sleep.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: no GP_CAP_SWITCH_LOG
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*log_open)(struct gp_device *dev, struct gp_log **log);
 
 	/**
-	 * Copy up to @n records that have arrived, oldest first. Returns how
-	 * many (0: none now). Never blocks.
+	 * @log_read: Copy records that have arrived, oldest first.
+	 * @log: the log
+	 * @rec: receives the records
+	 * @n: room in @rec, records
+	 * Context: Any thread; not signal-safe. Never waits for records.
+	 * Return: the number of records, 0 to @n, or
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	ssize_t (*log_read)(struct gp_log *log, struct gp_switch_record *rec, size_t n);
 
 	/**
-	 * The clock that hints, timers and holds use, ns: CLOCK_MONOTONIC, or
-	 * the software GPU's virtual time. Switch records are in the device's
-	 * clock: NVIDIA's is near CLOCK_REALTIME (1.1 ms off at most so far), the
-	 * software GPU's is this one.
+	 * @now: Read the clock of hints, timers and holds.
+	 * @dev: the device
+	 * @ns: receives the time, ns of CLOCK_MONOTONIC, or the software GPU's
+	 *	virtual time
+	 * Switch records have the device's clock. NVIDIA: within 1.1 ms of
+	 * CLOCK_REALTIME on an H200. Software GPU: this clock.
+	 * Context: Any thread; does not wait for the device.
+	 * Return: 0.
+	 * Since: 0.1.0
 	 */
 	int (*now)(struct gp_device *dev, uint64_t *ns);
 
-	/** Open one device. -ENODEV: no such device. */
+	/**
+	 * @open: Open a device.
+	 * @id: the device, by its uuid
+	 * @dev: receives the device, the caller's until close()
+	 * Context: Any thread; may sleep.
+	 * Return: 0, or
+	 * * -ENODEV: no such device
+	 * * -EACCES: this user may not open the driver's files
+	 * * -EOPNOTSUPP: the driver is too old
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*open)(const struct gp_device_id *id, struct gp_device **dev);
 
 	/**
-	 * End the turn that @group has on the device: others that have work go
-	 * first. It runs on when its next turn comes. Success too when it was not
-	 * on the device.
+	 * @preempt: Preempt a group so that other groups with work run first.
+	 * @group: the group
+	 * Does not suspend: the hardware runs @group again in its next turn.
+	 * Context: Any thread; may sleep: one driver call, 0.26 ms on an H200.
+	 * Return: 0, also if @group was not running, or
+	 * * -EOPNOTSUPP: no GP_CAP_PREEMPT
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*preempt)(struct gp_group *group);
 
-	/** List the devices of this backend. None is success with count 0. */
+	/**
+	 * @probe: List the devices of this backend.
+	 * @list: receives them; may be empty
+	 * Context: Any thread; may sleep.
+	 * Return: 0, or
+	 * * -EACCES: this user may not open the driver's files
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*probe)(struct gp_device_list *list);
 
 	/**
-	 * The one context of this process, where the process is what holds
-	 * (AMD). Borrowed, as long as @dev.
+	 * @process_context: Get the context that stands for this process (AMD).
+	 * @dev: the device
+	 * @context: receives it; borrowed, valid as long as @dev
+	 * Context: Any thread; does not block.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: no GP_CAP_HOLD_OUTSIDE
+	 * Since: 0.1.0
 	 */
 	int (*process_context)(struct gp_device *dev, void **context);
 
 	/**
-	 * End a hold: a store, no syscall, async-signal-safe (AMD: one ioctl,
-	 * which puts the others back). Releasing what is not on is success.
+	 * @release: End a hold.
+	 * @hold: the hold; success if it is not in force
+	 * Context: Any thread. Signal-safe, but on the software GPU. NVIDIA: a store.
+	 *	AMD: one ioctl, which loads the other queues again.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: no GP_CAP_HOLD
+	 * * a common errno: still held
+	 * Since: 0.1.0
 	 */
 	int (*release)(struct gp_hold *hold);
 
 	/**
-	 * Let suspended groups run again. All groups must be of one device.
-	 * Resuming what runs is success. -EBUSY: the hardware has no queue
-	 * slot free for one of them (gp_hal_caps.slots); try again when one
-	 * is. On failure each group is as before or resumed, never suspended
-	 * that was not.
+	 * @resume: Let suspended groups run again.
+	 * @group: the groups, all of one device; those that run are left running
+	 * @n: number of groups
+	 * After a failure each group is resumed or as before.
+	 * Context: Any thread; may sleep. NVIDIA: 0.3 ms for up to 64 channels.
+	 * Return: 0, or
+	 * * -EBUSY: no hardware queue slot is free (gp_hal_caps.slots); retry later
+	 * * -EINVAL: groups of several devices
+	 * * -EOPNOTSUPP: no GP_CAP_SUSPEND, or GP_CAP_SUSPEND_OWN and another's group
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*resume)(struct gp_group *const *group, size_t n);
 
 	/**
-	 * Give @pid (0: this process) a class on @dev: all groups it has, and
-	 * those to come. -EPERM: takes a right that this process has not;
-	 * -ESRCH: it does not use the device; -EOPNOTSUPP: not for another
-	 * process. On failure the old class is in force.
+	 * @set_class: Give a process a class: all groups, and those created later.
+	 * @dev: the device
+	 * @pid: the process; 0: this one
+	 * @cls: the class
+	 * After a failure the old class is in force.
+	 * Context: Any thread; may sleep: one driver call.
+	 * Return: 0, or
+	 * * -EPERM: this process may not set it
+	 * * -ESRCH: the process does not use the device
+	 * * -EOPNOTSUPP: no GP_CAP_CLASS, or not for another process
+	 * * -EINVAL: no such class
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*set_class)(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls);
 
-	/** Set what a switch away from @group waits for. */
+	/**
+	 * @set_preempt_mode: Set the point at which a switch may stop a group.
+	 * @group: the group
+	 * @mode: the mode
+	 * Context: Any thread; may sleep: one driver call.
+	 * Return: 0, or
+	 * * -EINVAL: no such mode
+	 * * -EOPNOTSUPP: no GP_CAP_PREEMPT_MODE, or a copy group
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*set_preempt_mode)(struct gp_group *group, enum gp_preempt_mode mode);
 
 	/**
-	 * Set the slice. -ERANGE: outside min_slice_us..max_slice_us. On
-	 * failure the old slice is in force.
+	 * @set_slice: Set a group's slice.
+	 * @group: the group
+	 * @us: the slice, min_slice_us to max_slice_us, us
+	 * After a failure the old slice is in force.
+	 * Context: Any thread; may sleep: one driver call, 0.25 ms on an H200.
+	 * Return: 0, or
+	 * * -ERANGE: @us out of range
+	 * * -EOPNOTSUPP: no GP_CAP_SLICES
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*set_slice)(struct gp_group *group, uint64_t us);
 
-	/** Where the lock of the short best-effort slice lives. */
+	/**
+	 * @slot: Get the place of the lock for the short BE slice.
+	 * @dev: the device
+	 * @place: receives it, with a file that the caller closes
+	 * Context: Any thread; does not wait for the lock.
+	 * Return: 0, or
+	 * * -EOPNOTSUPP: the device has no short slice
+	 * * -EACCES, -EROFS: no file can be opened for the lock
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*slot)(struct gp_device *dev, struct gp_slot_place *place);
 
 	/**
-	 * Take groups off the device in the middle of what they run; returns
-	 * once they are off. All of one device. Suspending what is suspended
-	 * is success. AMD: whom nobody resumes runs again after max_hold_ns,
-	 * counted from the last such call. On failure all that this call
-	 * suspended run again.
+	 * @suspend: Stop groups in the middle of their work and keep them stopped.
+	 * @group: the groups, all of one device; suspended ones stay suspended
+	 * @n: number of groups
+	 * AMD: a group runs again after max_hold_ns, counted from the last suspend.
+	 * After a failure all groups that this call suspended run again.
+	 * Context: Any thread; may sleep until they are saved. NVIDIA: 0.5 ms for up to
+	 *	64 channels; 20 ms with page faults outstanding.
+	 * Return: 0, or
+	 * * -EINVAL: groups of several devices
+	 * * -EOPNOTSUPP: no GP_CAP_SUSPEND, or GP_CAP_SUSPEND_OWN and another's group
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*suspend)(struct gp_group *const *group, size_t n);
 
-	/** Arm (absolute, ns of now()) or, with 0, disarm. */
+	/**
+	 * @timer_arm: Arm or disarm a timer.
+	 * @timer: the timer
+	 * @at_ns: absolute time, ns of now(); 0: disarm
+	 * Context: Any thread; does not block.
+	 * Return: 0, or
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*timer_arm)(struct gp_timer *timer, uint64_t at_ns);
 
-	/** A timer in the clock of now(). */
+	/**
+	 * @timer_create: Create a timer in the clock of now().
+	 * @dev: the device
+	 * @timer: receives the timer, the caller's until timer_destroy()
+	 * Context: Any thread; does not wait for the device.
+	 * Return: 0, or
+	 * * -EMFILE: too many open files
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*timer_create)(struct gp_device *dev, struct gp_timer **timer);
 
-	/** NULL is legal. */
+	/**
+	 * @timer_destroy: Free a timer.
+	 * @timer: the timer; NULL is legal
+	 * Context: Any thread, while no other call uses @timer.
+	 * Since: 0.1.0
+	 */
 	void (*timer_destroy)(struct gp_timer *timer);
 
 	/**
-	 * Consume a due timer (its fd stops being readable). What is done
-	 * until the next timer_arm or timer_done is, to a virtual clock, work
-	 * during which time stands still.
+	 * @timer_ack: Consume a due timer: its fd stops being readable.
+	 * @timer: the timer
+	 * A virtual clock stands still until the next timer_arm() or timer_done().
+	 * Context: Any thread; does not block.
+	 * Return: 0, or
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*timer_ack)(struct gp_timer *timer);
+
+	/**
+	 * @timer_done: Report that the work of a due timer is done.
+	 * @timer: the timer
+	 * Lets a virtual clock go on, see timer_ack().
+	 * Context: Any thread; does not block.
+	 * Return: 0, or
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
 	int (*timer_done)(struct gp_timer *timer);
 
 	/**
-	 * Has @pid the driver's files open, so that it has groups on @dev, or may
-	 * come to have? 1 or 0. Cheaper than groups() by far. -ESRCH, -EPERM: as
-	 * there.
+	 * @uses: Report whether a process has the driver's files open.
+	 * @dev: the device
+	 * @pid: the process
+	 * Such a process has groups on @dev or may create some. Far cheaper than
+	 * groups().
+	 * Context: Any thread; does not wait for the device.
+	 * Return: 1: yes; 0: no; or
+	 * * -ESRCH: no such process
+	 * * -EPERM: this process may not look
+	 * * -EOPNOTSUPP: the backend cannot know
+	 * Since: 0.1.0
 	 */
 	int (*uses)(struct gp_device *dev, pid_t pid);
 
 	/**
-	 * Time @group was on the device since its tenant's log was opened, or,
-	 * without GP_CAP_SWITCH_LOG, on a queue slot since it was made, ns.
-	 * -ENODATA: there is no exact source here.
+	 * @usage: Read the time that a group was on the device.
+	 * @group: the group
+	 * @busy_ns: receives the time, ns. With GP_CAP_SWITCH_LOG: on the device since
+	 *	log_open(). Else: on a queue slot since the group was created
+	 * Context: Any thread; may sleep.
+	 * Return: 0, or
+	 * * -ENODATA: no exact source
+	 * * -EOPNOTSUPP: the backend has none
+	 * * a common errno
+	 * Since: 0.1.0
 	 */
 	int (*usage)(struct gp_group *group, uint64_t *busy_ns);
 };
 
-/*
- * hal/: registration and the few helpers that every caller would write again.
- * A backend registers with GP_HAL_BACKEND(ops) at file scope.
- */
+/* A backend registers itself with GP_HAL_BACKEND(ops) at file scope. */
 #define GP_HAL_BACKEND(ops_)                                        \
 	static const struct gp_hal_ops *const gp_hal_backend_##ops_ \
 		__attribute__((used, section("gp_hal_backends"))) = &(ops_)
 
-/** Backend by name, or NULL. "softgpu", "nvidia", "amd". */
+/**
+ * gp_hal_find() - Find a backend.
+ * @name: "nvidia", "amd" or "softgpu"; NULL finds none
+ *
+ * Context: Any thread; not signal-safe. Does not block.
+ * Return: the backend, all its ops filled in; NULL: none has this name. Static.
+ * Since: 0.1.0
+ */
 const struct gp_hal_ops *gp_hal_find(const char *name);
 
-/** Fill @full from @ops, a dummy returning -EOPNOTSUPP for each missing op. */
+/**
+ * gp_hal_set_ops() - Fill in dummies that return -EOPNOTSUPP for missing ops.
+ * @full: receives the table
+ * @ops: the backend's table; borrowed for the call
+ *
+ * Context: Any thread. Does not block.
+ * Since: 0.1.0
+ */
 void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops);
 
 /**
- * Find and open a device by what a user may write: "soft0", a UUID
- * ("GPU-xxxxxxxx-…", any unambiguous prefix of at least 8 digits), a PCI
- * address ("0000:3b:00.0", "3b:00.0"), or NULL: the first device there is
- * (GPREEMPT_BACKEND chooses the backend: "nvidia", "amd", "softgpu"; with none
- * set, NVIDIA where there is one, else AMD). A bare index is refused: CUDA_VISIBLE_DEVICES
- * makes it ambiguous. @why receives one line on failure (may be NULL).
+ * gp_device_open() - Find and open a device by a user's text.
+ * @spec: "soft0", a UUID ("GPU-" and at least 8 digits, unambiguous), a PCI address
+ *	("0000:3b:00.0", "3b:00.0"); NULL: the first device. A bare index is refused,
+ *	since CUDA_VISIBLE_DEVICES makes it ambiguous
+ * @dev: receives the device, the caller's until gp_device_close()
+ * @why: receives one line on failure; may be NULL
+ * @why_len: size of @why, bytes
+ *
+ * GPREEMPT_BACKEND selects the backend. Unset: NVIDIA where a GPU is, else AMD.
+ *
+ * Context: Any thread; not signal-safe. May sleep.
+ * Return: 0, or
+ * * -EINVAL: malformed text, several devices match, or no such backend
+ * * -ENODEV: no such device
+ * * -EACCES: this user may not open the driver's files
+ * * -EOPNOTSUPP: the driver is too old
+ * * a common errno
+ * Since: 0.1.0
  */
 int gp_device_open(const char *spec, struct gp_device **dev, char *why, size_t why_len);
+
+/**
+ * gp_device_close() - Close a device and free it.
+ * @dev: the device; NULL is legal
+ *
+ * Context: Any thread, while no other call uses @dev; may sleep.
+ * Since: 0.1.0
+ */
 void gp_device_close(struct gp_device *dev);
 
+/**
+ * gp_group_list_put() - Free all groups of a list.
+ * @list: the list; empty afterwards. NULL is legal
+ *
+ * Context: Any thread, while no other call uses the groups.
+ * Since: 0.1.0
+ */
 void gp_group_list_put(struct gp_group_list *list);
 
-/** "GPU-…" of @uuid into @buf (at least 41 bytes). */
+/**
+ * gp_uuid_format() - Write a UUID as "GPU-...".
+ * @uuid: the UUID
+ * @buf: receives the text, cut to fit, with a NUL
+ * @len: size of @buf, bytes; 41 hold all of it
+ *
+ * Context: Any thread. Does not block.
+ * Since: 0.1.0
+ */
 void gp_uuid_format(const uint8_t uuid[16], char *buf, size_t len);
 
 /**
- * The one short best-effort slice of a device (two groups at a short slice
- * livelock it). An open file description lock: gone with its holder.
- * gp_slot_try: 0 taken, -EBUSY another has it. gp_slot_wait blocks until it is
- * taken. Both give the open file, whose closing gives the slot back.
+ * gp_slot_try() - Take the right to a device's one short BE slice, if it is free.
+ * @dev: the device
+ * @slot_fd: receives an open file; closing it gives the right back
+ *
+ * Two groups at a short slice livelock the device. The right is an open file
+ * description lock, which ends with its holder.
+ *
+ * Context: Any thread; not signal-safe. Does not wait for the lock.
+ * Return: 0, or
+ * * -EBUSY: another process has it
+ * * an errno of gp_hal_ops.slot
+ * Since: 0.1.0
  */
 int gp_slot_try(struct gp_device *dev, int *slot_fd);
+
+/**
+ * gp_slot_wait() - Wait for the right to a device's one short BE slice.
+ * @dev: the device
+ * @slot_fd: receives an open file; closing it gives the right back
+ *
+ * Context: Any thread; not signal-safe. Blocks without limit.
+ * Return: 0, or
+ * * an errno of gp_hal_ops.slot
+ * Since: 0.1.0
+ */
 int gp_slot_wait(struct gp_device *dev, int *slot_fd);
 
 #ifdef __cplusplus
