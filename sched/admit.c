@@ -1,8 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admit.c - do all deadlines hold? docs/sched.md states the bound and argues
- * for it. Everything in whole us, rounded to the unfavourable side, so that
- * products of two times fit.
+ * admit.c - admission of tenants with deadlines. docs/sched.md states the bound.
+ * All times are whole us, rounded to the unfavourable side, so that the product
+ * of two fits.
+ *
+ * Proof that admitted tenants meet their deadlines. Suppose that a job misses its
+ * deadline d. Let t0 be the last moment before d without a pending job due by d,
+ * and t = d - t0. From t0 to d the device does only the following:
+ *
+ * - Jobs that came from t0 on, due by d. Tenant i has at most
+ *   floor((t - D_i) / T_i) + 1 of them, less than (t - D_i + T_i) / T_i.
+ * - Two switches for each of these jobs: to it, and back to the preempted job.
+ *   Both are in its cost, the 2 s in C'_i.
+ * - Once, the work that had the device at t0, or was being switched to: b to
+ *   suspend the one before, s to switch, b until it can be preempted itself. Less
+ *   urgent work runs again only when no such job is left, which is another t0.
+ * - Windows of the BE minimum, X long and P or more apart: at most
+ *   X (P - X + t) / P.
+ *
+ * The bound at each deadline D_k makes their sum less than t at t = D_k. Between
+ * the D_k, and beyond the last, the bound on the load keeps the sum from growing
+ * faster than t. So no job misses its deadline.
  */
 #include <errno.h>
 
