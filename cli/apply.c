@@ -256,8 +256,7 @@ static int apply_be(const struct target *t)
 /* The driver schedules by class itself. */
 static int apply_class(const struct target *t, const struct gp_class_value *cls)
 {
-	const struct gp_hal_class c = { cls->cls, cls->value };
-	int err = t->dev->ops->set_class(t->dev, t->pid, &c);
+	int err = t->dev->ops->set_class(t->dev, t->pid, cls);
 
 	return err ? fail_class(t->verb, t->pid, err) : 0;
 }

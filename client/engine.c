@@ -693,20 +693,10 @@ void gp_edev_timer(struct gp_edev *dev)
 	gp_edev_unlock(dev);
 }
 
-static struct gp_class_spec spec_of(const struct gp_class_value *v)
+/* Deadlines and caps are between processes: the daemon's alone. */
+static struct gp_class_request spec_of(const struct gp_class_value *cls)
 {
-	struct gp_class_spec spec = { .cls = v->cls, .weight = GP_WEIGHT_DEFAULT };
-
-	_Static_assert((int)GP_CLASS_LC == (int)GP_TENANT_LC &&
-			       (int)GP_CLASS_BE == (int)GP_TENANT_BE,
-		       "one numbering");
-	_Static_assert(GP_LEVEL_MAX == GP_SCHED_LEVELS - 1, "as many levels");
-	/* Deadlines and caps are between processes: the daemon's. */
-	if (v->cls == GP_CLASS_LC)
-		spec.level = v->value;
-	else if (v->cls == GP_CLASS_BE)
-		spec.weight = v->value;
-	return spec;
+	return (struct gp_class_request){ .cls = *cls };
 }
 
 /* ---- devices ------------------------------------------------------------ */
@@ -714,11 +704,9 @@ static struct gp_class_spec spec_of(const struct gp_class_value *v)
 /* Tell a driver that schedules by class itself. */
 static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
 {
-	const struct gp_hal_class c = { cls->cls, cls->value };
-
 	if (!(dev->caps.caps & GP_CAP_CLASS))
 		return 0;
-	return dev->ops.set_class(dev->hal, 0, &c);
+	return dev->ops.set_class(dev->hal, 0, cls);
 }
 
 /* A class that the driver refuses is not had: nothing is to go by it. */

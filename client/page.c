@@ -296,7 +296,7 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 			c->segment_ns = at_ns;
 	} else if (c && ev->type == GP_EV_SEGMENT_END) {
 		segment_ended(dev, c, at_ns);
-	} else if (c && ev->type == GP_EV_TENANT_CLASS && ev->spec.cls != GP_TENANT_LC) {
+	} else if (c && ev->type == GP_EV_TENANT_CLASS && ev->spec.cls.cls != GP_CLASS_LC) {
 		c->segment_ns = 0; /* such a one is in none */
 	} else if (c && (ev->type == GP_EV_BUSY || ev->type == GP_EV_IDLE)) {
 		take_work(c, ev->type == GP_EV_BUSY);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "daemon/config_words.h"
-#include "gpreempt/gpreempt.h"
 #include "runtime/duration.h"
 
 const char *const gp_config_be_policies[] = { "fair", "credit", "rr", NULL };

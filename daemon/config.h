@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "gpreempt/gpreempt.h"
 #include "hal/spec.h"
 #include "runtime/class.h"
 #include "yaml/yaml.h"

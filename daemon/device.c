@@ -150,24 +150,6 @@ enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev)
 			     GP_WIRE_USAGE_NONE;
 }
 
-struct gp_class_spec gp_ddev_spec(const struct gp_class_request *r)
-{
-	struct gp_class_spec spec = {
-		.cls = r->cls.cls,
-		.weight = GP_WEIGHT_DEFAULT,
-		.cap_pct = r->cap_pct,
-		.period_ns = r->period_ns,
-		.deadline_ns = r->deadline_ns,
-		.runtime_ns = r->runtime_ns,
-	};
-
-	if (r->cls.cls == GP_CLASS_LC)
-		spec.level = r->cls.value;
-	else if (r->cls.cls == GP_CLASS_BE)
-		spec.weight = r->cls.value;
-	return spec;
-}
-
 /* ---- groups ------------------------------------------------------------------- */
 
 struct gp_dgroup *gp_ddev_group(struct gp_ddev *dev, uint32_t id)

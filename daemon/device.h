@@ -128,7 +128,4 @@ void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value
 void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
 		      uint64_t at_ns);
 
-/* sched.h's class of what was asked for. */
-struct gp_class_spec gp_ddev_spec(const struct gp_class_request *request);
-
 #endif

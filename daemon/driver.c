@@ -15,7 +15,7 @@
 struct told {
 	struct gp_group_job base; /* of all groups: of none */
 	pid_t pid;
-	struct gp_hal_class cls;
+	struct gp_class_value cls;
 	int err;
 };
 
@@ -49,7 +49,7 @@ void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_va
 	if (!t)
 		return;
 	t->pid = pid;
-	t->cls = (struct gp_hal_class){ cls->cls, cls->value };
+	t->cls = *cls;
 	t->err = -ECANCELED;
 	gp_group_job_post(&t->base, dev, NULL, tell, was_told);
 }

@@ -157,7 +157,7 @@ static void count(struct gp_restore_stat *stat, const struct process *p, int sli
 
 static void reset_class(struct gp_device *dev, const struct process *p)
 {
-	const struct gp_hal_class none = { .cls = GP_CLASS_NONE };
+	const struct gp_class_value none = { .cls = GP_CLASS_NONE };
 	int err;
 
 	if (p->record.taken == GP_WIRE_BY_RUN)

@@ -586,7 +586,7 @@ static int core_join(struct gp_dtenant *t)
 {
 	const struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
 				     .tenant = t->id,
-				     .spec = gp_ddev_spec(&t->request) };
+				     .spec = t->request };
 
 	return gp_ddev_event(t->dev, &ev);
 }
@@ -723,9 +723,7 @@ void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *request, bool asked,
 		     const char *why)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_CLASS,
-			       .tenant = t->id,
-			       .spec = gp_ddev_spec(request) };
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .tenant = t->id, .spec = *request };
 	const struct gp_class_request old = t->request;
 	bool was_be = gp_dtenant_is_be(t);
 	int err;
@@ -800,7 +798,6 @@ static bool is_kept(const struct gp_ddev *dev, const struct gp_class_request *re
 int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 		     const struct gp_class_request *request, char *why, size_t len)
 {
-	const struct gp_class_spec spec = gp_ddev_spec(request);
 	struct gp_sched_admission a;
 	const struct gp_dtenant *whose;
 	int err;
@@ -809,7 +806,7 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 		return -EINVAL;
 	if (!request->period_ns)
 		return 0;
-	err = gp_sched_admit(dev->sched, t ? t->id : 0, &spec, &a);
+	err = gp_sched_admit(dev->sched, t ? t->id : 0, request, &a);
 	if (!err)
 		return 0;
 	whose = gp_dtenant_of(dev, a.tenant);

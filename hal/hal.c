@@ -138,7 +138,7 @@ static int no_resume(struct gp_group *const *group, size_t n)
 	return -EOPNOTSUPP;
 }
 
-static int no_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
+static int no_set_class(struct gp_device *dev, pid_t pid, const struct gp_class_value *cls)
 {
 	return -EOPNOTSUPP;
 }

@@ -494,7 +494,7 @@ static int amd_usage(struct gp_group *group, uint64_t *busy_ns)
 
 /* ---- classes ------------------------------------------------------------------------------ */
 
-static int amd_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
+static int amd_set_class(struct gp_device *dev, pid_t pid, const struct gp_class_value *cls)
 {
 	struct gp_amd_device *d = gp_amd_of(gp_amd_device, dev);
 	bool own = !pid || pid == getpid();

@@ -51,25 +51,25 @@ static uint64_t div_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-static uint64_t period_of(const struct gp_class_spec *spec)
+static uint64_t period_of(const struct gp_class_request *spec)
 {
 	return spec->period_ns ? spec->period_ns : spec->deadline_ns;
 }
 
-static bool spec_possible(const struct gp_class_spec *spec)
+static bool spec_possible(const struct gp_class_request *spec)
 {
 	return spec->runtime_ns && spec->runtime_ns <= spec->deadline_ns &&
 	       spec->deadline_ns <= period_of(spec) && spec->deadline_ns >= GP_NS_PER_US &&
 	       period_of(spec) < TIME_MAX_NS;
 }
 
-static bool asks(const struct gp_class_spec *spec)
+static bool asks(const struct gp_class_request *spec)
 {
-	return spec->cls == GP_TENANT_LC && spec->deadline_ns;
+	return spec->cls.cls == GP_CLASS_LC && spec->deadline_ns;
 }
 
 static void add(const struct gp_sched *s, struct demands *all, uint32_t tenant,
-		const struct gp_class_spec *spec)
+		const struct gp_class_request *spec)
 {
 	all->d[all->n++] = (struct demand){
 		.tenant = tenant,
@@ -181,7 +181,7 @@ static uint64_t groups_to_come(const struct gp_sched *s, uint32_t who)
 	return n;
 }
 
-int gp_sched_admit(const struct gp_sched *s, uint32_t tenant, const struct gp_class_spec *spec,
+int gp_sched_admit(const struct gp_sched *s, uint32_t tenant, const struct gp_class_request *spec,
 		   struct gp_sched_admission *a)
 {
 	struct demands all = { .n = 0 };

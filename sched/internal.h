@@ -43,7 +43,7 @@ enum gp_hint_state {
 struct gp_tenant {
 	uint32_t id; /* 0: free */
 	uint32_t activity;
-	struct gp_class_spec spec;
+	struct gp_class_request spec;
 
 	/* deadline.c */
 	struct gp_lc_entity lc;
@@ -168,7 +168,7 @@ static inline uint64_t gp_add_sat(uint64_t a, uint64_t b)
 
 static inline bool gp_is_lc(const struct gp_tenant *t)
 {
-	return t->id && t->spec.cls == GP_TENANT_LC;
+	return t->id && t->spec.cls.cls == GP_CLASS_LC;
 }
 
 /*
@@ -177,8 +177,8 @@ static inline bool gp_is_lc(const struct gp_tenant *t)
  */
 static inline bool gp_takes_turns(const struct gp_sched *s, const struct gp_tenant *t)
 {
-	return t->id &&
-	       (t->spec.cls == GP_TENANT_BE || (t->spec.cls == GP_TENANT_NONE && s->config.slots));
+	return t->id && (t->spec.cls.cls == GP_CLASS_BE ||
+			 (t->spec.cls.cls == GP_CLASS_NONE && s->config.slots));
 }
 
 /*

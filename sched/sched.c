@@ -6,9 +6,6 @@
 
 #include "sched/internal.h"
 
-#define LEVEL_MAX (GP_SCHED_LEVELS - 1)
-#define WEIGHT_MAX 10000
-#define WEIGHT_DEFAULT 100
 #define BE_MIN_PCT_MAX 50
 #define PERIOD_MAX_NS (10000 * GP_NS_PER_MS)
 
@@ -125,16 +122,18 @@ static struct gp_group_state *group_new(struct gp_sched *s)
 
 /* ---- is the event one that can be applied? Changes nothing. ------------- */
 
-static int check_spec(const struct gp_class_spec *spec)
+static int check_spec(const struct gp_class_request *spec)
 {
-	switch (spec->cls) {
-	case GP_TENANT_NONE:
+	switch (spec->cls.cls) {
+	case GP_CLASS_NONE:
 		return 0;
-	case GP_TENANT_LC:
-		return spec->level > LEVEL_MAX ? -EINVAL : 0;
-	case GP_TENANT_BE:
-		return !spec->weight || spec->weight > WEIGHT_MAX || spec->cap_pct > 100 ? -EINVAL :
-											   0;
+	case GP_CLASS_LC:
+		return spec->cls.value > GP_LEVEL_MAX ? -EINVAL : 0;
+	case GP_CLASS_BE:
+		return spec->cls.value < GP_WEIGHT_MIN || spec->cls.value > GP_WEIGHT_MAX ||
+				       spec->cap_pct > GP_CAP_MAX_PCT ?
+			       -EINVAL :
+			       0;
 	}
 	return -EINVAL;
 }
@@ -167,7 +166,7 @@ static int check_class(struct gp_sched *s, const struct gp_tenant *t, const stru
 {
 	if (check_spec(&ev->spec))
 		return -EINVAL;
-	return ev->spec.cls == GP_TENANT_LC ? check_slots(s, t, 0) : 0;
+	return ev->spec.cls.cls == GP_CLASS_LC ? check_slots(s, t, 0) : 0;
 }
 
 static int check_appear(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)
@@ -250,16 +249,16 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 
 /* ---- apply: facts only -------------------------------------------------- */
 
-static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_class_spec *spec)
+static void apply_spec(struct gp_sched *s, struct gp_tenant *t, const struct gp_class_request *spec)
 {
-	bool be = spec->cls == GP_TENANT_BE;
+	bool be = spec->cls.cls == GP_CLASS_BE;
 
-	if (spec->cls != GP_TENANT_LC)
+	if (spec->cls.cls != GP_CLASS_LC)
 		gp_hold_forget(t);
 	t->spec = *spec;
-	t->be.weight = be ? spec->weight : WEIGHT_DEFAULT;
+	t->be.weight = be ? spec->cls.value : GP_WEIGHT_DEFAULT;
 	t->be.cap_pct = be ? spec->cap_pct % 100 : 0;
-	t->lc.level = spec->level;
+	t->lc.level = gp_is_lc(t) ? spec->cls.value : 0;
 	gp_deadline_renew(s, t);
 }
 

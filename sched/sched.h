@@ -27,11 +27,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpreempt/class.h"
+
 #define GP_SCHED_MAX_TENANTS 64
 #define GP_SCHED_MAX_GROUPS 128
 #define GP_SCHED_MAX_DECISIONS 160 /* the most that one step gives */
 
-#define GP_SCHED_LEVELS 16
 #define GP_SCHED_NO_TIMER 0 /* ARM_TIMER at 0: disarm */
 
 /* Defaults that others go by as well. */
@@ -39,25 +40,11 @@
 #define GP_SCHED_BE_SLICE_US 1u
 #define GP_SCHED_HOLD_LIMIT_NS 20000000u
 
-enum gp_tenant_class {
-	GP_TENANT_NONE,
-	GP_TENANT_LC,
-	GP_TENANT_BE
-};
-
-struct gp_class_spec {
-	uint32_t cls;	  /* enum gp_tenant_class */
-	uint32_t level;	  /* LC: 0 most urgent .. 15 */
-	uint32_t weight;  /* BE: 1..10000 */
-	uint32_t cap_pct; /* BE: at most so much of the device, 1..99;
-					 * 0 and 100: no cap. gp_policy_credit
-					 * keeps it, other policies know none */
-	/* LC under gp_policy_edf; level goes by without. */
-	uint64_t period_ns;   /* its work comes this far apart at least;
-					 * 0: as far as deadline_ns */
-	uint64_t deadline_ns; /* done so long after it came; 0: none */
-	uint64_t runtime_ns;  /* it takes so much of the device */
-};
+/*
+ * The core takes a class as include/gpreempt/class.h has it. A cap is kept by
+ * gp_policy_credit alone; 100 is no cap. Deadlines count for LC under gp_policy_edf. A
+ * deadline without a period has a period as long.
+ */
 
 enum gp_event_type {
 	GP_EV_TENANT_JOIN,     /* tenant, spec */
@@ -128,7 +115,7 @@ struct gp_event {
 	uint32_t tenant;   /* caller's id, not 0 */
 	uint32_t group;	   /* caller's id, not 0 */
 	uint32_t decision; /* OUTCOME: which */
-	struct gp_class_spec spec;
+	struct gp_class_request spec;
 	uint64_t at_ns;
 	uint64_t limit_ns;
 	uint64_t took_ns;
@@ -302,7 +289,7 @@ uint32_t gp_sched_resident(const struct gp_sched *sched);
 
 /* What a view may show. Counters since init. */
 struct gp_sched_tenant_stat {
-	struct gp_class_spec spec;
+	struct gp_class_request spec;
 	uint32_t resident, suspended, in_segment, held;
 	uint32_t queued; /* it said that all of its work is: not long ago */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
@@ -379,8 +366,8 @@ struct gp_sched_admission {
  * nothing. Decides nothing by itself: the step takes any spec.
  * Return: 0; -EINVAL: GP_ADMIT_SPEC; -ENOSPC: the other reasons.
  */
-int gp_sched_admit(const struct gp_sched *sched, uint32_t tenant, const struct gp_class_spec *spec,
-		   struct gp_sched_admission *admission);
+int gp_sched_admit(const struct gp_sched *sched, uint32_t tenant,
+		   const struct gp_class_request *spec, struct gp_sched_admission *admission);
 
 /* ---- policies among LC tenants, one file each -------------------------- */
 

@@ -53,7 +53,8 @@ static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
 	if (!s->slot_ok)
 		return false;
 	for (const struct gp_group_state *o = s->group; o < g; o++)
-		if (o->id && o->tenant != GP_NONE && s->tenant[o->tenant].spec.cls == GP_TENANT_BE)
+		if (o->id && o->tenant != GP_NONE &&
+		    s->tenant[o->tenant].spec.cls.cls == GP_CLASS_BE)
 			return false;
 	return true;
 }
@@ -65,7 +66,7 @@ static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g)
 {
 	return s->config.idle_slice_us && s->config.rotate && s->config.slice_preempts &&
-	       g->tenant != GP_NONE && s->tenant[g->tenant].spec.cls == GP_TENANT_BE &&
+	       g->tenant != GP_NONE && s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE &&
 	       s->tenant[g->tenant].activity == GP_ACT_IDLE && !s->tenant[g->tenant].tells &&
 	       (uint32_t)(g - s->group) != s->resident;
 }
@@ -77,9 +78,9 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct gp_group_st
 	if (!s->config.slice_preempts || g->tenant == GP_NONE)
 		return 0;
 	t = &s->tenant[g->tenant];
-	if (t->spec.cls == GP_TENANT_LC)
+	if (t->spec.cls.cls == GP_CLASS_LC)
 		return s->config.lc_slice_us;
-	if (t->spec.cls != GP_TENANT_BE)
+	if (t->spec.cls.cls != GP_CLASS_BE)
 		return 0;
 	if (gp_group_idles(s, g))
 		return s->config.idle_slice_us;
@@ -120,7 +121,7 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 	if (gp_takes_turns(s, t))
 		return (uint32_t)(g - s->group) == s->resident && !holder && !must_yield(s) &&
 		       !gp_cut_keeps_be_off(s);
-	if (t->spec.cls != GP_TENANT_LC)
+	if (t->spec.cls.cls != GP_CLASS_LC)
 		return true;
 	return !s->window_since_ns && !gp_cut_off(s, t) &&
 	       (!holder || gp_urgency(s, t, holder) <= 0);

@@ -537,9 +537,11 @@ static bool is_watched(const struct gp_corun *run, size_t i)
 static int make_client(struct world *w, size_t i)
 {
 	const struct gp_plan_client *plan = &w->run->plan->client[i];
-	const struct gp_class_spec spec = { .cls = plan->lc ? GP_TENANT_LC : GP_TENANT_BE,
-					    .level = plan->level,
-					    .weight = plan->weight ? plan->weight : BE_WEIGHT };
+	const struct gp_class_request spec = {
+		.cls = { plan->lc ? GP_CLASS_LC : GP_CLASS_BE, plan->lc	    ? plan->level :
+							       plan->weight ? plan->weight :
+									      BE_WEIGHT },
+	};
 	char law[32];
 	struct client *c = &w->client[i];
 	int err, id = gp_sim_sched_join(w->host, &spec);

@@ -165,8 +165,8 @@ static void agent_event(void *arg, const struct gp_model_event *ev)
 
 static int join(struct world *w, const struct gp_edf_task *task)
 {
-	const struct gp_class_spec spec = {
-		.cls = GP_TENANT_LC,
+	const struct gp_class_request spec = {
+		.cls = { GP_CLASS_LC },
 		.period_ns = task->period_ns,
 		.deadline_ns = task->deadline_ns,
 		.runtime_ns = task->runtime_ns + LAUNCH_NS,
@@ -188,7 +188,7 @@ static int join(struct world *w, const struct gp_edf_task *task)
 
 static int join_be(struct world *w)
 {
-	const struct gp_class_spec spec = { .cls = GP_TENANT_BE, .weight = 100 };
+	const struct gp_class_request spec = { .cls = { GP_CLASS_BE, 100 } };
 	int id = gp_sim_sched_join(w->host, &spec);
 
 	if (id < 0)

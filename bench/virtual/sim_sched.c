@@ -15,7 +15,7 @@
 #define CONTROLS TENANTS
 
 struct tenant {
-	struct gp_class_spec spec;
+	struct gp_class_request spec;
 	struct gp_sim_context *context;
 	struct gp_group_list groups;
 	struct gp_hold *hold; /* LC's */
@@ -66,12 +66,12 @@ void gp_sim_sched_stat(const struct gp_sim_sched *s, struct gp_sim_sched_stat *s
 
 static bool is_be(const struct gp_sim_sched *s, uint32_t id)
 {
-	return s->tenant[id].spec.cls == GP_TENANT_BE;
+	return s->tenant[id].spec.cls.cls == GP_CLASS_BE;
 }
 
 static bool is_lc(const struct gp_sim_sched *s, uint32_t id)
 {
-	return s->tenant[id].spec.cls == GP_TENANT_LC;
+	return s->tenant[id].spec.cls.cls == GP_CLASS_LC;
 }
 
 static void failed(struct gp_sim_sched *s, int err)
@@ -536,7 +536,7 @@ static int tell_join(struct gp_sim_sched *s, uint32_t id)
 	return err ? err : s->error;
 }
 
-int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_spec *spec)
+int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_request *spec)
 {
 	const uint32_t id = s->tenants + 1;
 	struct tenant *t = &s->tenant[id];
@@ -551,7 +551,7 @@ int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_spec *spec)
 		return -errno;
 	s->tenants++;
 	err = s->dev->ops->groups(s->dev, pid, &t->groups);
-	if (!err && spec->cls == GP_TENANT_LC)
+	if (!err && spec->cls.cls == GP_CLASS_LC)
 		err = s->dev->ops->hold_create(s->dev, t->context, &t->hold);
 	if (!err)
 		err = tell_join(s, id);

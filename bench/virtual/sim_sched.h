@@ -35,7 +35,7 @@ void gp_sim_sched_destroy(struct gp_sim_sched *s); /* NULL is fine */
  * A process with one context of one stream; all that the core has to do to it is done
  * then, which takes time. Its id, from 1 on; or negative errno.
  */
-int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_spec *spec);
+int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_request *spec);
 struct gp_sim_context *gp_sim_sched_context(struct gp_sim_sched *s, uint32_t id);
 
 /** In place of gp_sim_set_agent(): the device's own agent is who drives the core. */

@@ -25,6 +25,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "gpreempt/class.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -254,16 +256,6 @@ struct gp_log;
 struct gp_timer {
 	struct gp_device *dev;
 	int fd;
-};
-
-/**
- * struct gp_hal_class - A class, for drivers that schedule by class.
- * @cls: enum gp_class of gpreempt.h
- * @value: LC: level; BE: weight; none: 0
- */
-struct gp_hal_class {
-	uint32_t cls;
-	uint32_t value;
 };
 
 /**
@@ -623,7 +615,7 @@ struct gp_hal_ops {
 	 * * a common errno
 	 * Since: 0.1.0
 	 */
-	int (*set_class)(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls);
+	int (*set_class)(struct gp_device *dev, pid_t pid, const struct gp_class_value *cls);
 
 	/**
 	 * @set_preempt_mode: Set the point at which a switch may stop a group.

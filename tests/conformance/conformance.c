@@ -135,7 +135,7 @@ struct lc {
  */
 static struct lc lc_start(struct world *w)
 {
-	const struct gp_hal_class cls = { .cls = CLASS_LC };
+	const struct gp_class_value cls = { .cls = CLASS_LC };
 	struct lc lc = { .proc = rig->lc_start() };
 	uint64_t us = 5000000;
 
@@ -154,7 +154,7 @@ static struct lc lc_start(struct world *w)
 
 static void lc_stop(struct world *w, struct lc *lc)
 {
-	const struct gp_hal_class none = { .cls = CLASS_NONE };
+	const struct gp_class_value none = { .cls = CLASS_NONE };
 
 	w->ops->hold_destroy(lc->hold);
 	if (w->caps.caps & GP_CAP_CLASS)
@@ -236,7 +236,7 @@ static void what_is_not_there_says_so(void **state)
 {
 	struct world *w = *state;
 	struct be be = be_start(w);
-	const struct gp_hal_class cls = { CLASS_BE, 100 };
+	const struct gp_class_value cls = { CLASS_BE, 100 };
 	uint64_t us = 77;
 	struct gp_log *log = NULL;
 	void *context = w;
@@ -645,9 +645,9 @@ static void preempt_leaves_who_is_alone_and_who_is_off(void **state)
 
 static void classes_are_taken_of_others(void **state)
 {
-	const struct gp_hal_class light = { CLASS_BE, 10 }, urgent = { CLASS_LC, 3 };
-	const struct gp_hal_class none = { CLASS_NONE, 0 }, no = { 9, 0 };
-	const struct gp_hal_class beyond = { CLASS_LC, 16 };
+	const struct gp_class_value light = { CLASS_BE, 10 }, urgent = { CLASS_LC, 3 };
+	const struct gp_class_value none = { CLASS_NONE, 0 }, no = { 9, 0 };
+	const struct gp_class_value beyond = { CLASS_LC, 16 };
 	struct world *w = *state;
 	struct be be;
 	pid_t pid;
@@ -668,7 +668,7 @@ static void classes_are_taken_of_others(void **state)
 /* A hold is at its holder's level: those at or above it stay. */
 static void hold_leaves_who_is_as_urgent(void **state)
 {
-	const struct gp_hal_class lc_0 = { CLASS_LC, 0 }, lc_1 = { CLASS_LC, 1 };
+	const struct gp_class_value lc_0 = { CLASS_LC, 0 }, lc_1 = { CLASS_LC, 1 };
 	struct world *w = *state;
 	struct be be;
 	struct lc lc;

@@ -164,7 +164,7 @@ static struct rig_be *be_start(void)
 /* It is another process: it gets the class that the holder has. */
 static struct rig_lc *lc_start(void)
 {
-	const struct gp_hal_class cls = { .cls = CLASS_LC };
+	const struct gp_class_value cls = { .cls = CLASS_LC };
 	struct rig_lc *lc = calloc(1, sizeof(*lc));
 	int down[2], up[2];
 

@@ -121,7 +121,7 @@ static int fake_resume(struct gp_group *const *group, size_t n)
 		       0;
 }
 
-static int fake_set_class(struct gp_device *dev, pid_t pid, const struct gp_hal_class *cls)
+static int fake_set_class(struct gp_device *dev, pid_t pid, const struct gp_class_value *cls)
 {
 	const struct gp_group whose = { .dev = dev, .pid = pid };
 

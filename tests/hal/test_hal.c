@@ -80,7 +80,7 @@ static void test_find(void **state)
 static void test_dummies(void **state)
 {
 	const struct gp_hal_ops *ops = gp_hal_find("toy");
-	const struct gp_hal_class cls = { 0 };
+	const struct gp_class_value cls = { 0 };
 	struct gp_hal_caps caps = { .caps = ~0u };
 	struct gp_group *none = NULL;
 	struct gp_hold *hold = NULL;

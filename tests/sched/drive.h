@@ -55,9 +55,7 @@ static inline void drive_join(struct drive *d, uint32_t tenant, uint32_t cls,
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = tenant };
 
-	ev.spec.cls = cls;
-	ev.spec.level = cls == GP_TENANT_LC ? level_or_weight : 0;
-	ev.spec.weight = cls == GP_TENANT_BE ? level_or_weight : 0;
+	ev.spec.cls = (struct gp_class_value){ cls, level_or_weight };
 	assert_int_equal(drive_ev(d, ev), 0);
 }
 

@@ -195,7 +195,7 @@ static inline void machine_finish(struct machine *m)
 		machine_run(m, m->queue[m->queued - 1].done_ns - m->d.now_ns);
 }
 
-static inline void machine_add(struct machine *m, uint32_t id, struct gp_class_spec spec)
+static inline void machine_add(struct machine *m, uint32_t id, struct gp_class_request spec)
 {
 	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
 							  .tenant = id,
@@ -213,11 +213,11 @@ static inline void machine_add(struct machine *m, uint32_t id, struct gp_class_s
 static inline void machine_add_be(struct machine *m, uint32_t id, uint32_t weight, uint32_t cap_pct)
 {
 	machine_add(m, id,
-		    (struct gp_class_spec){
-			    .cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct });
+		    (struct gp_class_request){ .cls = { GP_CLASS_BE, weight },
+					       .cap_pct = cap_pct });
 }
 
-static inline void machine_spec(struct machine *m, uint32_t id, struct gp_class_spec spec)
+static inline void machine_spec(struct machine *m, uint32_t id, struct gp_class_request spec)
 {
 	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
 							  .tenant = id,

@@ -63,12 +63,14 @@ static inline uint64_t rec_mix(uint64_t hash, uint64_t value)
 	return hash;
 }
 
+// clang-format off
 #define REC_CONFIG_FIELDS(X)                                                                      \
 	X(rotate)                                                                                 \
 	X(slice_preempts)                                                                         \
 	X(slots) X(be_min_pct) X(lc_cut) X(lc_slice_us) X(be_slice_us) X(quantum_ns) X(switch_ns) \
 		X(hold_limit_ns) X(hold_piece_ns) X(linger_ns) X(auto_hold_ns) X(lc_defer_max_ns) \
 			X(lc_switch_ns) X(cut_ns) X(control_ns) X(be_period_ns) X(idle_slice_us)
+// clang-format on
 
 /* ---- an event --------------------------------------------------------------- */
 
@@ -84,12 +86,10 @@ struct rec_event {
 #define REC_EVENT_FIELDS(X) \
 	X(t) X(g) X(c) X(v) X(p) X(P) X(D) X(R) X(a) X(l) X(k) X(x) X(d) X(e) X(o)
 
-static inline void rec_from_spec(struct rec_event *r, const struct gp_class_spec *spec)
+static inline void rec_from_spec(struct rec_event *r, const struct gp_class_request *spec)
 {
-	r->c = spec->cls;
-	r->v = spec->cls == GP_TENANT_LC ? spec->level :
-	       spec->cls == GP_TENANT_BE ? spec->weight :
-					   0;
+	r->c = spec->cls.cls;
+	r->v = spec->cls.value;
 	r->p = spec->cap_pct;
 	r->P = spec->period_ns;
 	r->D = spec->deadline_ns;
@@ -148,16 +148,12 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 
 static inline struct gp_event rec_to_event(const struct rec_event *r)
 {
-	const uint32_t value = (uint32_t)r->v;
-
 	return (struct gp_event){
 		.type = (uint32_t)r->type,
 		.tenant = (uint32_t)r->t,
 		.group = (uint32_t)r->g,
 		.decision = (uint32_t)r->d,
-		.spec = { .cls = (uint32_t)r->c,
-			  .level = r->c == GP_TENANT_LC ? value : 0,
-			  .weight = r->c == GP_TENANT_BE ? value : 0,
+		.spec = { .cls = { (uint32_t)r->c, (uint32_t)r->v },
 			  .cap_pct = (uint32_t)r->p,
 			  .period_ns = r->P,
 			  .deadline_ns = r->D,

@@ -142,12 +142,13 @@ static bool play_misses(struct play *p, uint64_t until_ns)
 
 /* ---- random sets ------------------------------------------------------------------ */
 
-static struct gp_class_spec spec_of(uint64_t runtime_us, uint64_t deadline_us, uint64_t period_us)
+static struct gp_class_request spec_of(uint64_t runtime_us, uint64_t deadline_us,
+				       uint64_t period_us)
 {
-	return (struct gp_class_spec){ .cls = GP_TENANT_LC,
-				       .runtime_ns = runtime_us * US,
-				       .deadline_ns = deadline_us * US,
-				       .period_ns = period_us * US };
+	return (struct gp_class_request){ .cls = { GP_CLASS_LC },
+					  .runtime_ns = runtime_us * US,
+					  .deadline_ns = deadline_us * US,
+					  .period_ns = period_us * US };
 }
 
 /* Asks for a random task, and lets it in if it is admitted. */
@@ -156,7 +157,7 @@ static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 	uint64_t deadline = 2000 + rnd(rnd(2) ? 10000 : 100000);
 	uint64_t period = rnd(2) ? deadline : deadline + rnd(2 * deadline);
 	uint64_t runtime = 1 + rnd(deadline * load_pct / 100 + 1);
-	struct gp_class_spec spec = spec_of(runtime, deadline, period);
+	struct gp_class_request spec = spec_of(runtime, deadline, period);
 	struct gp_sched_admission a;
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
 			       .tenant = (uint32_t)p->n + 1,
@@ -241,7 +242,7 @@ static void test_admitted_never_miss(void **state)
 		const struct gp_sched_config config = config_of(&p);
 		uint64_t each = 10 + rnd(80);
 		struct gp_sched_admission a;
-		struct gp_class_spec tiny = spec_of(1, 900000, 900000);
+		struct gp_class_request tiny = spec_of(1, 900000, 900000);
 		struct drive d;
 
 		drive_init(&d, &config);
@@ -377,9 +378,9 @@ static void test_reasons(void **state)
 /* A tenant that asks anew is not counted twice, nor one without a deadline. */
 static void test_asking_anew(void **state)
 {
-	struct gp_class_spec spec = spec_of(7000, 10000, 0);
-	struct gp_class_spec plain = { .cls = GP_TENANT_LC, .level = 3 };
-	struct gp_class_spec be = { .cls = GP_TENANT_BE, .weight = 100 };
+	struct gp_class_request spec = spec_of(7000, 10000, 0);
+	struct gp_class_request plain = { .cls = { GP_CLASS_LC, 3 } };
+	struct gp_class_request be = { .cls = { GP_CLASS_BE, 100 } };
 	struct gp_sched_admission a;
 	struct drive d;
 
@@ -403,7 +404,7 @@ static void test_asking_anew(void **state)
 /* Windows take off each group: those that are still to come count as well. */
 static void test_groups_to_come(void **state)
 {
-	struct gp_class_spec spec = spec_of(1000, 100000, 0);
+	struct gp_class_request spec = spec_of(1000, 100000, 0);
 	struct gp_sched_config config = edf;
 	struct gp_sched_admission before, after;
 	struct drive d;

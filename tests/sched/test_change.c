@@ -5,16 +5,15 @@
 
 #define QUANTUM_NS (50 * MS)
 
-static struct gp_class_spec be_spec(uint32_t weight, uint32_t cap_pct)
+static struct gp_class_request be_spec(uint32_t weight, uint32_t cap_pct)
 {
-	return (struct gp_class_spec){ .cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct };
+	return (struct gp_class_request){ .cls = { GP_CLASS_BE, weight }, .cap_pct = cap_pct };
 }
 
-static struct gp_class_spec lc_spec(uint32_t level, uint64_t deadline_ns)
+static struct gp_class_request lc_spec(uint32_t level, uint64_t deadline_ns)
 {
-	return (struct gp_class_spec){ .cls = GP_TENANT_LC,
-				       .level = level,
-				       .deadline_ns = deadline_ns };
+	return (struct gp_class_request){ .cls = { GP_CLASS_LC, level },
+					  .deadline_ns = deadline_ns };
 }
 
 static void start(struct machine *m, const struct gp_be_policy *policy, size_t n)

@@ -18,7 +18,7 @@ static void start(struct drive *d, uint32_t cut, const uint32_t *level, uint32_t
 	for (uint32_t i = 1; i <= n + 1; i++) {
 		const struct gp_decision *set;
 
-		drive_join(d, i, i <= n ? GP_TENANT_LC : GP_TENANT_BE, i <= n ? level[i - 1] : 100);
+		drive_join(d, i, i <= n ? GP_CLASS_LC : GP_CLASS_BE, i <= n ? level[i - 1] : 100);
 		assert_int_equal(drive_appear(d, i, i), 0);
 		set = drive_find(d, GP_DO_SET_SLICE);
 		assert_non_null(set);
@@ -586,7 +586,7 @@ static void test_unknown_is_last(void **state)
 	struct drive d;
 
 	start_sjf(&d, us, 2);
-	drive_join(&d, 9, GP_TENANT_LC, 0);
+	drive_join(&d, 9, GP_CLASS_LC, 0);
 	busy(&d, 9, 0);
 	busy(&d, 2, 0);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
@@ -613,10 +613,9 @@ static void test_a_level_is_not_cut_by_length(void **state)
 	struct drive d;
 
 	start_sjf(&d, us, 2);
-	assert_int_equal(drive_ev(&d,
-				  (struct gp_event){ .type = GP_EV_TENANT_CLASS,
-						     .tenant = 1,
-						     .spec = { .cls = GP_TENANT_LC, .level = 1 } }),
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
+							 .tenant = 1,
+							 .spec = { .cls = { GP_CLASS_LC, 1 } } }),
 			 0);
 	busy(&d, 1, 0);
 	busy(&d, 2, 0);

@@ -16,7 +16,7 @@ static const struct gp_sched_config client = { .slice_preempts = 1 };
 static void start_lc(struct drive *d, const struct gp_sched_config *config)
 {
 	drive_init(d, config);
-	drive_join(d, 1, GP_TENANT_LC, 3);
+	drive_join(d, 1, GP_CLASS_LC, 3);
 }
 
 static int hint(struct drive *d, uint32_t tenant, uint64_t at_ns)
@@ -62,7 +62,7 @@ static void test_one_short_slice(void **state)
 	struct drive d;
 
 	drive_init(&d, &client);
-	drive_join(&d, 1, GP_TENANT_BE, 100);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
 	assert_int_equal(drive_appear(&d, 1, 7), 0);
 	assert_int_equal(d.out.count, 0);
 	assert_int_equal(drive_ev(&d, slot), 0);
@@ -344,7 +344,7 @@ static void test_higher_level_cuts(void **state)
 	struct drive d;
 
 	start_lc(&d, &client);
-	drive_join(&d, 2, GP_TENANT_LC, 0);
+	drive_join(&d, 2, GP_CLASS_LC, 0);
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
 	assert_holds(&d);
 	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_BEGIN, 2);
@@ -523,14 +523,14 @@ static void test_refusals(void **state)
 	struct drive d;
 
 	drive_init(&d, &client);
-	ev.spec.cls = GP_TENANT_LC;
-	ev.spec.level = 16;
+	ev.spec.cls.cls = GP_CLASS_LC;
+	ev.spec.cls.value = 16;
 	assert_int_equal(drive_ev(&d, ev), -EINVAL);
-	ev.spec = (struct gp_class_spec){ .cls = GP_TENANT_BE };
+	ev.spec = (struct gp_class_request){ .cls = { GP_CLASS_BE } };
 	assert_int_equal(drive_ev(&d, ev), -EINVAL);
-	ev.spec.weight = 10001;
+	ev.spec.cls.value = 10001;
 	assert_int_equal(drive_ev(&d, ev), -EINVAL);
-	ev.spec.weight = 10000;
+	ev.spec.cls.value = 10000;
 	assert_int_equal(drive_ev(&d, ev), 0);
 	assert_int_equal(drive_ev(&d, ev), -EINVAL); /* joined already */
 	assert_int_equal(drive_tenant_ev(&d, GP_EV_SEGMENT_BEGIN, 1), -EPERM);
@@ -540,7 +540,7 @@ static void test_refusals(void **state)
 	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group = 3 }),
 			 -ENOENT);
 	for (uint32_t i = 2; i <= GP_SCHED_MAX_TENANTS; i++)
-		drive_join(&d, i, GP_TENANT_NONE, 0);
+		drive_join(&d, i, GP_CLASS_NONE, 0);
 	ev.tenant = GP_SCHED_MAX_TENANTS + 1;
 	assert_int_equal(drive_ev(&d, ev), -ENOSPC);
 	for (uint32_t i = 1; i <= GP_SCHED_MAX_GROUPS; i++)

@@ -246,7 +246,7 @@ static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
 	}
 	for (uint32_t i = LC_HINTED; i <= LC_RANDOM; i++) {
 		machine_add(&h->m, i,
-			    (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = i - LC_HINTED });
+			    (struct gp_class_request){ .cls = { GP_CLASS_LC, i - LC_HINTED } });
 		machine_tell(&h->m, GP_EV_IDLE, i);
 	}
 	/* Up to here they came one after another. */

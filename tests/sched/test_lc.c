@@ -30,7 +30,7 @@ struct job {
 };
 
 struct jobs {
-	struct gp_class_spec spec[LC + 1];
+	struct gp_class_request spec[LC + 1];
 	struct job job[LC + 1];
 	bool edf, sjf;
 };
@@ -38,7 +38,7 @@ struct jobs {
 /* The deadline that counts at @now_ns: missed ones have moved on by periods. */
 static uint64_t due(const struct jobs *all, uint32_t i, uint64_t now_ns)
 {
-	const struct gp_class_spec *spec = &all->spec[i];
+	const struct gp_class_request *spec = &all->spec[i];
 	uint64_t step = spec->period_ns > spec->deadline_ns ? spec->period_ns : spec->deadline_ns;
 	uint64_t at = all->job[i].came_ns + spec->deadline_ns;
 
@@ -59,10 +59,10 @@ static bool before(const struct jobs *all, uint32_t i, uint32_t j, uint64_t now_
 {
 	uint64_t a = due(all, i, now_ns), b = due(all, j, now_ns);
 
-	if (all->sjf && all->spec[i].level == all->spec[j].level)
+	if (all->sjf && all->spec[i].cls.value == all->spec[j].cls.value)
 		return is_shorter(&all->job[i], &all->job[j]);
 	if (!all->edf || (a == NO_DEADLINE && b == NO_DEADLINE))
-		return all->spec[i].level < all->spec[j].level;
+		return all->spec[i].cls.value < all->spec[j].cls.value;
 	return a < b || (a == b && i < j);
 }
 
@@ -120,9 +120,9 @@ static void set_up(struct drive *d, struct jobs *all, const struct gp_lc_policy 
 	*all = (struct jobs){ .edf = policy == &gp_policy_edf, .sjf = policy == &gp_policy_sjf };
 	drive_init(d, &config);
 	for (uint32_t i = 1; i <= LC; i++) {
-		struct gp_class_spec *spec = &all->spec[i];
+		struct gp_class_request *spec = &all->spec[i];
 
-		*spec = (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = rnd(4) };
+		*spec = (struct gp_class_request){ .cls = { GP_CLASS_LC, rnd(4) } };
 		if (rnd(3)) {
 			spec->deadline_ns = (1 + rnd(40)) * MS;
 			spec->period_ns = rnd(2) * (1 + rnd(60)) * MS;
@@ -225,7 +225,7 @@ static void join_edf(struct drive *d, uint32_t tenant, uint64_t deadline_ns)
 {
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
 							.tenant = tenant,
-							.spec = { .cls = GP_TENANT_LC,
+							.spec = { .cls = { GP_CLASS_LC },
 								  .deadline_ns = deadline_ns,
 								  .period_ns = deadline_ns } }),
 			 0);

@@ -122,8 +122,7 @@ static void start(struct machine *m, struct watch *w, uint32_t pct, bool suspend
 	for (uint32_t i = 1; i <= w->n_be; i++)
 		machine_add_be(m, i, 50 + rnd(200), 0);
 	for (uint32_t i = 0; i < w->n_lc; i++)
-		machine_add(m, LC + i,
-			    (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = rnd(3) });
+		machine_add(m, LC + i, (struct gp_class_request){ .cls = { GP_CLASS_LC, rnd(3) } });
 	memset(m->longest_off_ns, 0, sizeof(m->longest_off_ns));
 }
 
@@ -253,7 +252,7 @@ static void shares_of_the_minimum(uint64_t switch_ns)
 	m.off_ns = m.on_ns = 400 * US;
 	for (uint32_t i = 1; i <= 3; i++)
 		machine_add_be(&m, i, 100, 0);
-	machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+	machine_add(&m, LC, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
 	machine_tell(&m, GP_EV_BUSY, LC);
 	for (uint64_t before[4], had[4] = { 0 }, k = 0; k < 60; k++) {
 		for (int step = 0; step < 10000; step++) {
@@ -296,7 +295,7 @@ static void test_usage_spares_windows(void **state)
 	for (int told = 0; told < 2; told++) {
 		machine_init(&m, &config);
 		machine_add_be(&m, 1, 100, 0);
-		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+		machine_add(&m, LC, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
 		for (int k = 0; k < 200; k++) {
 			machine_run(&m, 20 * MS);
 			if (told)
@@ -324,7 +323,7 @@ static void test_all_usage_is_told_first(void **state)
 		machine_init(&m, &config);
 		m.off_ns = m.on_ns = 400 * US;
 		machine_add_be(&m, 1, 100, 0);
-		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+		machine_add(&m, LC, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
 		machine_run(&m, 49 * MS);
 		for (int k = 0; k < 20; k++) {
 			/* Its timer is due, and before it comes the log is read. */
@@ -358,7 +357,7 @@ static void test_what_was_told_is_over(void **state)
 		machine_init(&m, &config);
 		m.off_ns = m.on_ns = 400 * US;
 		machine_add_be(&m, 1, 100, 0);
-		machine_add(&m, LC, (struct gp_class_spec){ .cls = GP_TENANT_LC });
+		machine_add(&m, LC, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
 		for (int k = 0; k < 20; k++) {
 			machine_tell(&m, GP_EV_IDLE, LC);
 			machine_run(&m, 100 * MS);

@@ -143,15 +143,16 @@ static struct gp_sched_config config_of(uint16_t bits)
 	return c;
 }
 
-static struct gp_class_spec spec_of(uint8_t b)
+static struct gp_class_request spec_of(uint8_t b)
 {
-	return (struct gp_class_spec){ .cls = b % 8 < 4 ? GP_TENANT_BE :
-					      b % 8 < 7 ? GP_TENANT_LC :
-							  GP_TENANT_NONE,
-				       .level = b / 8 % 3,
-				       .weight = b & 128 ? 200 : 100,
-				       .cap_pct = b & 64 ? 30 : 0,
-				       .deadline_ns = b & 64 ? (3 + b / 8 % 4) * 1000000ull : 0 };
+	const uint32_t cls = b % 8 < 4 ? GP_CLASS_BE : b % 8 < 7 ? GP_CLASS_LC : GP_CLASS_NONE;
+
+	return (struct gp_class_request){ .cls = { cls, cls == GP_CLASS_LC ? b / 8 % 3 :
+							b & 128		   ? 200 :
+									     100 },
+					  .cap_pct = b & 64 ? 30 : 0,
+					  .deadline_ns = b & 64 ? (3 + b / 8 % 4) * 1000000ull :
+								  0 };
 }
 
 static void do_kill(struct world *w, uint32_t tenant)
@@ -242,7 +243,8 @@ static bool has_turns(const struct world *w, uint32_t tenant)
 	const struct w_tenant *t = &w->tenant[tenant];
 
 	return t->there && !t->idle &&
-	       (t->spec.cls == GP_TENANT_BE || (t->spec.cls == GP_TENANT_NONE && w->config.slots));
+	       (t->spec.cls.cls == GP_CLASS_BE ||
+		(t->spec.cls.cls == GP_CLASS_NONE && w->config.slots));
 }
 
 static bool all_turns_came(const struct world *w, const uint64_t *before)
@@ -291,8 +293,8 @@ static bool wants_minimum(const struct world *w)
 		const struct w_group *g = &w->group[i];
 		const struct w_tenant *t = &w->tenant[g->tenant];
 
-		if (g->known && g->alive && g->tenant && !t->idle && t->spec.cls == GP_TENANT_BE &&
-		    !t->spec.cap_pct)
+		if (g->known && g->alive && g->tenant && !t->idle &&
+		    t->spec.cls.cls == GP_CLASS_BE && !t->spec.cap_pct)
 			return w->config.be_min_pct && w->config.slice_preempts;
 	}
 	return false;
@@ -317,8 +319,8 @@ static bool may_be_off(const struct world *w, const struct w_group *g)
 {
 	const struct w_tenant *t = &w->tenant[g->tenant];
 
-	return g->tenant && t->spec.cls != GP_TENANT_LC &&
-	       (t->spec.cls != GP_TENANT_NONE || w->config.slots);
+	return g->tenant && t->spec.cls.cls != GP_CLASS_LC &&
+	       (t->spec.cls.cls != GP_CLASS_NONE || w->config.slots);
 }
 
 /*

@@ -101,7 +101,7 @@ static void many_start(struct many *m, uint32_t heavy)
 	memset(m, 0, sizeof(*m));
 	drive_init(&m->d, &rotating);
 	for (uint32_t i = 1; i <= MANY; i++) {
-		drive_join(&m->d, i, GP_TENANT_BE, i <= heavy ? 200 : 100);
+		drive_join(&m->d, i, GP_CLASS_BE, i <= heavy ? 200 : 100);
 		m->on_since_ns[i] = m->d.now_ns;
 		assert_int_equal(drive_appear(&m->d, i, i), 0);
 		many_carry_out(m);
@@ -160,7 +160,7 @@ static void test_rotation_waits_for_segment(void **state)
 	uint64_t due;
 
 	many_start(&m, 0);
-	drive_join(&m.d, 50, GP_TENANT_LC, 0);
+	drive_join(&m.d, 50, GP_CLASS_LC, 0);
 	many_carry_out(&m);
 	due = m.armed_ns;
 	drive_at(&m.d, due - MS, GP_EV_SEGMENT_BEGIN, 50);
@@ -193,7 +193,7 @@ static void test_rotation_waits_for_work(void **state)
 	uint64_t due;
 
 	many_start(&m, 0);
-	drive_join(&m.d, 50, GP_TENANT_LC, 0);
+	drive_join(&m.d, 50, GP_CLASS_LC, 0);
 	many_carry_out(&m);
 	due = m.armed_ns;
 	drive_at(&m.d, due - MS, GP_EV_BUSY, 50);
@@ -237,9 +237,9 @@ static void test_segment_suspends(void **state)
 	c.slice_preempts = 0;
 	c.slots = 4;
 	drive_init(&d, &c);
-	drive_join(&d, 1, GP_TENANT_LC, 0);
-	drive_join(&d, 2, GP_TENANT_LC, 5);
-	drive_join(&d, 3, GP_TENANT_BE, 100);
+	drive_join(&d, 1, GP_CLASS_LC, 0);
+	drive_join(&d, 2, GP_CLASS_LC, 5);
+	drive_join(&d, 3, GP_CLASS_BE, 100);
 	assert_int_equal(drive_appear(&d, 1, 11), 0);
 	assert_int_equal(drive_appear(&d, 2, 12), 0);
 	assert_int_equal(drive_appear(&d, 3, 13), 0);
@@ -332,7 +332,7 @@ static void two_start(struct two *t)
 	config.idle_slice_us = IDLE_US;
 	drive_init(&t->d, &config);
 	for (uint32_t i = 1; i <= 2; i++) {
-		drive_join(&t->d, i, GP_TENANT_BE, 100);
+		drive_join(&t->d, i, GP_CLASS_BE, 100);
 		assert_int_equal(drive_appear(&t->d, i, i), 0);
 		two_carry_out(t);
 	}

@@ -28,7 +28,7 @@ static struct gp_sched_why why(const struct machine *m, uint32_t tenant)
 
 static void add_lc(struct machine *m, uint32_t id, uint32_t level)
 {
-	machine_add(m, id, (struct gp_class_spec){ .cls = GP_TENANT_LC, .level = level });
+	machine_add(m, id, (struct gp_class_request){ .cls = { GP_CLASS_LC, level } });
 	machine_tell(m, GP_EV_IDLE, id);
 	machine_finish(m);
 }
@@ -72,11 +72,10 @@ static void test_turns(void **state)
 	assert_int_equal(why(&m, 4).reason, GP_WHY_IDLE);
 	assert_int_equal(why(&m, 1).ahead, 1);
 	assert_int_equal(gp_sched_why(m.d.sched, 9, &y), -ENOENT);
-	assert_int_equal(
-		machine_ev(&m, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
-						  .tenant = 9,
-						  .spec = { .cls = GP_TENANT_BE, .weight = 1 } }),
-		0);
+	assert_int_equal(machine_ev(&m, (struct gp_event){ .type = GP_EV_TENANT_JOIN,
+							   .tenant = 9,
+							   .spec = { .cls = { GP_CLASS_BE, 1 } } }),
+			 0);
 	assert_int_equal(why(&m, 9).reason, GP_WHY_NO_GROUP);
 	machine_end(&m);
 }

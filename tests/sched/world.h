@@ -46,7 +46,7 @@ struct w_group {
 
 struct w_tenant {
 	bool there;
-	struct gp_class_spec spec;
+	struct gp_class_request spec;
 	uint32_t seg, hand, sync;
 	bool seg_cut; /* by a device-wide wait */
 	bool idle, hinted, hold_broken, begun_held;
@@ -112,8 +112,8 @@ static inline bool w_be_has_it(const struct world *w)
 
 		if (!g->known || !g->runs || !g->tenant)
 			continue;
-		be |= t->spec.cls == GP_TENANT_BE;
-		lc |= t->spec.cls == GP_TENANT_LC && (!t->idle || t->seg || t->held);
+		be |= t->spec.cls.cls == GP_CLASS_BE;
+		lc |= t->spec.cls.cls == GP_CLASS_LC && (!t->idle || t->seg || t->held);
 	}
 	return be && !lc;
 }
@@ -168,7 +168,7 @@ static inline bool w_before(const struct world *w, const struct w_tenant *a,
 			    const struct w_tenant *b)
 {
 	if (!w->edf || (!a->spec.deadline_ns && !b->spec.deadline_ns))
-		return a->spec.level < b->spec.level;
+		return a->spec.cls.value < b->spec.cls.value;
 	return a->spec.deadline_ns && a->seg && !b->spec.deadline_ns;
 }
 
@@ -177,7 +177,7 @@ static inline bool w_may_be_before(const struct world *w, const struct w_tenant 
 {
 	if (w->edf)
 		return !w_before(w, b, a);
-	return w_before(w, a, b) || (w->sjf && a->spec.level == b->spec.level);
+	return w_before(w, a, b) || (w->sjf && a->spec.cls.value == b->spec.cls.value);
 }
 
 /* Somebody more urgent must have work, or be said to get it. */
@@ -187,12 +187,12 @@ static inline void w_check_preempt(struct world *w, const struct w_group *g)
 
 	if (w->config.lc_cut != GP_LC_CUT_PREEMPT || !w->config.rotate || !w->config.slice_preempts)
 		w_broken(w, "a turn ended where none can be");
-	if (!g->tenant || t->spec.cls != GP_TENANT_LC)
+	if (!g->tenant || t->spec.cls.cls != GP_CLASS_LC)
 		w_broken(w, "the turn ended of one that is not LC");
 	for (size_t i = 1; i <= W_TENANTS; i++) {
 		const struct w_tenant *u = &w->tenant[i];
 
-		if (u != t && u->there && u->spec.cls == GP_TENANT_LC &&
+		if (u != t && u->there && u->spec.cls.cls == GP_CLASS_LC &&
 		    (u->seg || u->hand || u->hinted || !u->idle) &&
 		    (w->edf || w_may_be_before(w, u, t)))
 			return;
@@ -242,7 +242,7 @@ static inline void w_hold_decision(struct world *w, const struct gp_decision *d)
 			t->held = false;
 		return;
 	}
-	if (!t->there || t->spec.cls != GP_TENANT_LC)
+	if (!t->there || t->spec.cls.cls != GP_CLASS_LC)
 		w_broken(w, "hold for a tenant that is not LC");
 	if (t->sync)
 		w_broken(w, "hold under a device-wide wait");
@@ -288,14 +288,14 @@ static inline void w_decide(struct world *w)
 /* Whether the core could have a reason to hold for @t. */
 static inline bool w_reason(const struct world *w, const struct w_tenant *t)
 {
-	return t->there && t->spec.cls == GP_TENANT_LC &&
+	return t->there && t->spec.cls.cls == GP_CLASS_LC &&
 	       (t->seg || t->hand || (t->hinted && t->hint_end_ns > w->now_ns));
 }
 
 /* Whether the core must hold for @t unless somebody more urgent does. */
 static inline bool w_must_hold(const struct world *w, const struct w_tenant *t)
 {
-	return t->there && t->spec.cls == GP_TENANT_LC && t->seg && !t->seg_cut &&
+	return t->there && t->spec.cls.cls == GP_CLASS_LC && t->seg && !t->seg_cut &&
 	       !t->hold_broken && !t->begun_held &&
 	       w->now_ns < t->seg_began_ns + w->config.hold_limit_ns;
 }
@@ -372,7 +372,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		}
 		break;
 	case GP_EV_TENANT_CLASS:
-		if (ev->spec.cls != GP_TENANT_LC) {
+		if (ev->spec.cls.cls != GP_CLASS_LC) {
 			t->seg = t->hand = 0;
 			t->hinted = false;
 		}
@@ -461,7 +461,7 @@ static inline void w_check_why(struct world *w, uint32_t id)
 	if (why.other && (why.other == id || why.other > W_TENANTS || !w->tenant[why.other].there))
 		w_broken(w, "why: because of nobody");
 	if ((why.reason == GP_WHY_LC || why.reason == GP_WHY_PUT_OFF) !=
-	    (why.other && w->tenant[why.other].spec.cls == GP_TENANT_LC))
+	    (why.other && w->tenant[why.other].spec.cls.cls == GP_CLASS_LC))
 		w_broken(w, "why: because of LC that is none");
 	if (why.until_ns && why.until_ns < w->now_ns)
 		w_broken(w, "why: until a time that has passed");

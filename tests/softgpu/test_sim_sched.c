@@ -25,7 +25,7 @@ static struct world *crowd(size_t n_be, size_t n_lc, bool hinted)
 	for (size_t i = 0; i < n_be; i++)
 		add_be(w, i ? 100 : 200, 0, KERNEL_NS);
 	for (uint32_t i = 0; i < n_lc; i++)
-		add_lc(w, &(struct lc){ .spec = { .level = i },
+		add_lc(w, &(struct lc){ .spec.cls.value = i,
 					.hinted = hinted,
 					.segments = true,
 					.kernels = 5,

@@ -25,7 +25,7 @@
 /* LC: requests of @kernels kernels. */
 struct lc {
 	struct gp_sim_context *context;
-	struct gp_class_spec spec;
+	struct gp_class_request spec;
 	bool hinted;   /* says 300 us ahead that work comes */
 	bool segments; /* says SEGMENT_*, else BUSY and IDLE */
 	bool silent;   /* says nothing at all */
@@ -206,7 +206,7 @@ static inline struct gp_sim_sched_stat carried(const struct world *w)
 /* ---- set up ---------------------------------------------------------------------- */
 
 static inline void join(struct world *w, uint32_t id, struct gp_sim_context **context,
-			struct gp_class_spec spec)
+			struct gp_class_request spec)
 {
 	assert_int_equal(gp_sim_sched_join(w->host, &spec), id);
 	*context = gp_sim_sched_context(w->host, id);
@@ -220,7 +220,7 @@ static inline void add_be(struct world *w, uint32_t weight, uint32_t cap_pct, ui
 	be->weight = weight;
 	be->kernel_ns = kernel_ns;
 	join(w, id, &be->context,
-	     (struct gp_class_spec){ .cls = GP_TENANT_BE, .weight = weight, .cap_pct = cap_pct });
+	     (struct gp_class_request){ .cls = { GP_CLASS_BE, weight }, .cap_pct = cap_pct });
 	be->last_ns = gp_sim_now(w->sim);
 	for (int i = 0; i < 2; i++)
 		submit_be(be, id);
@@ -232,7 +232,7 @@ static inline void add_lc(struct world *w, const struct lc *what)
 	struct lc *lc = &w->lc[w->n_lc];
 
 	*lc = *what;
-	lc->spec.cls = GP_TENANT_LC;
+	lc->spec.cls.cls = GP_CLASS_LC;
 	join(w, lc_id(w, w->n_lc), &lc->context, lc->spec);
 	if (!lc->due_ns)
 		lc->due_ns = gp_sim_now(w->sim) + lc->period_ns;

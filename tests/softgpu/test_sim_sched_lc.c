@@ -29,7 +29,7 @@ static const struct lc level_0 = {
 	.period_ns = 5 * MS,
 };
 static const struct lc level_1 = {
-	.spec = { .level = 1 },
+	.spec.cls.value = 1,
 	.kernels = 10,
 	.kernel_ns = MS,
 	.period_ns = 40 * MS,
@@ -133,9 +133,9 @@ static void deadlines_hold(void **state)
 							     .lc_switch_ns = 350 * US },
 				   GP_MODEL_TIMESLICE);
 	struct gp_sched_admission a;
-	struct gp_class_spec fourth = { .cls = GP_TENANT_LC,
-					.runtime_ns = 3 * MS,
-					.deadline_ns = 10 * MS };
+	struct gp_class_request fourth = { .cls = { GP_CLASS_LC },
+					   .runtime_ns = 3 * MS,
+					   .deadline_ns = 10 * MS };
 
 	for (int i = 0; i < 4; i++)
 		add_be(w, 100, 0, MS);
@@ -145,7 +145,7 @@ static void deadlines_hold(void **state)
 				 .kernel_ns = MS,
 				 .period_ns = each[i].period_ns };
 
-		lc.spec.cls = GP_TENANT_LC;
+		lc.spec.cls.cls = GP_CLASS_LC;
 		lc.spec.runtime_ns = lc.kernels * MS + 20 * US;
 		lc.spec.deadline_ns = lc.spec.period_ns = lc.period_ns;
 		assert_int_equal(
