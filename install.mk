@@ -88,8 +88,9 @@ help:
 	'make check-gpu SUITE=latency|exact|kill|safety|many|share|sjf|edf|rules|controls|devices' \
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
-	'make lint         clang-format, cppcheck, the arrows between folders, columns and blanks' \
+	'make lint         clang-format, cppcheck, commit messages, arrows between folders, columns' \
 	'make format       clang-format on all C files' \
+	'make hooks        have git check each commit message' \
 	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \
 	'make kfd-mutants  faults planted in the series: each must be caught' \
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \

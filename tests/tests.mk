@@ -178,7 +178,7 @@ fuzz: need-fuzz $(FUZZERS)
 .PHONY: need-lint need-prose
 need-prose:
 	@$(if $(call have_cmd,aspell),,echo 'no aspell: apt-get install aspell aspell-en' >&2; exit 1)
-need-lint:
+need-lint: need-prose
 	@$(if $(call have_cmd,cppcheck),,echo 'no cppcheck: apt-get install cppcheck' >&2; exit 1)
 	@$(if $(call have_cmd,clang-format),,echo 'no clang-format: apt-get install clang-format' >&2; exit 1)
 	@$(if $(call have_cmd,git),,echo 'no git: apt-get install git' >&2; exit 1)
@@ -191,6 +191,7 @@ FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
 lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
 	$(Q)$(PYTHON) tests/kerneldoc.py
+	$(Q)$(PYTHON) tests/commits.py
 	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format --dry-run -Werror
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 		--enable=warning,portability --suppress=missingIncludeSystem \
@@ -198,6 +199,11 @@ lint: need-lint
 
 format:
 	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format -i
+
+# git then checks each commit message by hooks/commit-msg.
+.PHONY: hooks
+hooks:
+	$(Q)git config core.hooksPath hooks
 
 # ---- all of it: each step, whatever became of the one before, and one total --
 steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
