@@ -87,9 +87,9 @@ class Together(unittest.TestCase):
 
 class Docs(unittest.TestCase):
     def test_whole_example(self):
-        """What docs/bench.md shows as a peer is one."""
+        """What docs/bench-plans.md shows as a peer is one."""
         texts = []
-        for name in ("docs/bench.md", "bench/peers/mps-priority.yaml"):
+        for name in ("docs/bench-plans.md", "bench/peers/mps-priority.yaml"):
             with open(os.path.join(TOP, name), encoding="utf-8") as f:
                 texts.append(f.read())
         self.assertIn(f"```yaml\n{texts[1]}```\n", texts[0])
