@@ -174,7 +174,8 @@ fuzz: need-fuzz $(FUZZERS)
 	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
-# tests/prose.py checks documents and comments; it is not yet part of lint.
+# tests/prose.py checks documents and comments, tests/links.py links and paths in documents;
+# they are not yet part of lint.
 .PHONY: need-lint need-prose
 need-prose:
 	@$(if $(call have_cmd,aspell),,echo 'no aspell: apt-get install aspell aspell-en' >&2; exit 1)
@@ -192,6 +193,7 @@ lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
 	$(Q)$(PYTHON) tests/kerneldoc.py
 	$(Q)$(PYTHON) tests/commits.py
+	$(Q)$(PYTHON) docs/figures/make.py --check
 	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format --dry-run -Werror
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
 		--enable=warning,portability --suppress=missingIncludeSystem \
