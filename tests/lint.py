@@ -4,7 +4,7 @@
 style what clang-format leaves alone: its strings may be too long, and Python is not its.
 
 A folder may include its own headers, the public ones, and those of the
-folders named here (docs/design.md, "Layout").
+folders named here (ARCHITECTURE.md, "Folder map").
 """
 import os
 import re

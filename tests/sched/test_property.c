@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Random sequences of events, outcomes, errors and deaths against the
- * invariants of docs/design.md, as world.h checks them. A failing sequence is
+ * invariants of ARCHITECTURE.md, as world.h checks them. A failing sequence is
  * shrunk and printed as a list that replay[] below takes.
  *
  * GP_SEED and GP_SEQUENCES choose others.
