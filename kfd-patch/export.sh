@@ -22,4 +22,4 @@ cover = open(path).read()
 cover = cover.replace("*** SUBJECT HERE ***", subject)
 open(path, "w").write(cover.replace("*** BLURB HERE ***", body))
 PY
-(cd "$here" && ls v1-*.patch | grep -v 0000 >series)
+find "$here" -name 'v1-*.patch' ! -name 'v1-0000-*' -printf '%f\n' | sort >"$here/series"
