@@ -113,7 +113,7 @@ PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER)
 .PHONY: all
 all: $(PRODUCTS)
 
-$(O)/obj/%.o: %.c | need-cc
+$(O)/obj/%.o: %.c | need-$(goal_set)
 	$(call msg,CC,$<)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
 
@@ -195,15 +195,13 @@ $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(BENCH_LIBS) -ldl -lm
 
-$(call obj,daemon/main.c $(DAEMON_SRCS)): | need-daemon
-$(call obj,$(YAML_SRCS) $(wildcard bench/cmd/*.c bench/device/*.c)): | need-yaml
 $(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
 # One source, compiled once more.
-$(O)/obj/examples/hint-hip.o: examples/hint.c | need-cc
+$(O)/obj/examples/hint-hip.o: examples/hint.c | need-$(goal_set)
 	$(call msg,CC,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) \
 		-DHINT_HIP -Wno-strict-prototypes -Wno-undef -MMD -MP -c $< -o $@

@@ -1,21 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-# What building needs, and which Debian package has it.
+# What this machine lacks, by Debian's names. ./setup has the whole table, and installs.
 
+hash := \#
 have_cmd = $(shell command -v $(1) 2>/dev/null)
-have_pkg = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
+# $(call lacks_command,NAME,PACKAGE), $(call lacks_header,NAME,PACKAGE): PACKAGE, or nothing
+lacks_command = $(if $(call have_cmd,$(1)),,$(2))
+lacks_header = $(shell printf '$(hash)if !__has_include(<%s>)\n$(hash)error\n$(hash)endif\n' $(1) | \
+	$(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || echo $(2))
 
-.PHONY: need-cc need-yaml need-daemon need-python need-tests
-need-cc:
-	@$(if $(call have_cmd,$(firstword $(CC))),,echo 'no C compiler: apt-get install gcc' >&2; exit 1)
-	@$(if $(call have_cmd,$(PKG_CONFIG)),,echo 'no pkg-config: apt-get install pkg-config' >&2; exit 1)
-	@$(if $(call have_pkg,jansson),,echo 'no jansson: apt-get install libjansson-dev' >&2; exit 1)
-	@$(if $(call have_pkg,zlib),,echo 'no zlib: apt-get install zlib1g-dev' >&2; exit 1)
-	@$(if $(call have_pkg,ncursesw),,echo 'no ncurses: apt-get install libncurses-dev' >&2; exit 1)
-need-yaml:
-	@$(if $(call have_pkg,yaml-0.1),,echo 'no libyaml: apt-get install libyaml-dev' >&2; exit 1)
-need-daemon: need-yaml
-	@$(if $(call have_pkg,libmicrohttpd),,echo 'no libmicrohttpd: apt-get install libmicrohttpd-dev' >&2; exit 1)
-need-python:
-	@$(if $(call have_cmd,$(PYTHON)),,echo 'no python3: apt-get install python3' >&2; exit 1)
-need-tests: need-cc need-daemon need-python
-	@$(if $(call have_pkg,cmocka),,echo 'no cmocka: apt-get install libcmocka-dev' >&2; exit 1)
+lacks_python = $(call lacks_command,$(PYTHON),python3)
+lacks_demo = $(call lacks_command,$(firstword $(CC)),gcc) \
+	$(call lacks_header,stdio.h,libc6-dev) \
+	$(call lacks_header,jansson.h,libjansson-dev) \
+	$(call lacks_header,ncurses.h,libncurses-dev) $(lacks_python)
+lacks_all = $(lacks_demo) $(call lacks_header,yaml.h,libyaml-dev) \
+	$(call lacks_header,microhttpd.h,libmicrohttpd-dev) \
+	$(call lacks_header,zlib.h,zlib1g-dev)
+lacks_check = $(lacks_all) $(call lacks_header,cmocka.h,libcmocka-dev)
+lacks_lint = $(call lacks_command,git,git) \
+	$(call lacks_command,clang-format,clang-format) \
+	$(call lacks_command,cppcheck,cppcheck) \
+	$(call lacks_command,aspell,aspell aspell-en) $(call lacks_command,shellcheck,shellcheck)
+lacks_fuzz = $(call lacks_command,clang,clang libclang-rt-dev)
+
+# need-SET ends a target that lacks packages, and names the command that installs them.
+NEEDS := $(addprefix need-,python demo all check lint fuzz)
+goals := $(or $(MAKECMDGOALS),all)
+goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% lint,$(goals)),check,all),demo)
+say_lacks = $(if $(1),echo 'gpreempt: missing packages: $(1). Run: ./setup $(2)' >&2; exit 1,:)
+.PHONY: $(NEEDS)
+$(NEEDS): need-%:
+	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz,$*),fuzz,$(goal_set)))

@@ -38,7 +38,7 @@ $(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
 # What gpreempt is for, on the model of an H200: a page, in some seconds, without a GPU.
 BENCH_DIR ?= $(O)/bench-quick
 .PHONY: bench
-bench: need-cc need-python $(BENCH) $(REPORT) $(BENCH_DATA)
+bench: need-all $(BENCH) $(REPORT) $(BENCH_DATA)
 	$(Q)rm -rf $(BENCH_DIR)
 	$(Q)$(BENCH) run quick --runs=5 --dir=$(BENCH_DIR)
 	$(Q)$(BENCH) report $(BENCH_DIR)
@@ -59,5 +59,7 @@ SUITE ?= latency
 check-gpu: need-python all
 	$(Q)$(PYTHON) tests/gpu/suite.py $(SUITE) --build $(O) $(ROWS)
 
-demo: need-python $(filter-out $(DAEMON) $(BENCH),$(PRODUCTS))
+# What bench/demo.py runs, and no more.
+DEMO_PROGS := $(LIB) $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(addprefix $(O)/bench/,lc be ctxlog)
+demo: need-demo $(DEMO_PROGS)
 	$(Q)$(PYTHON) bench/demo.py --build $(O) $(DEMO)

@@ -45,10 +45,10 @@ SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_shar
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint format
-check-unit: need-tests need-prose $(TEST_PROGS) $(REPLAYS)
+check-unit: need-check need-lint $(TEST_PROGS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(call slow_first,$(TEST_PROGS)) $(REPLAYS) \
 		$(CHECKS)
-check-e2e: need-tests all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
+check-e2e: need-check all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 		$(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(call slow_first,$(E2E))
@@ -131,13 +131,13 @@ $(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): \
 ifneq ($(SAN),)
 check-e2e: | check-unit
 endif
-check-asan: need-tests
+check-asan: need-check
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-asan TALLY=$(TALLY) \
 		SAN=address,undefined CFLAGS='-O1 -g' check-unit check-e2e
-check-tsan: need-tests
+check-tsan: need-check
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
-check-kills: need-tests all $(DAEMON_FAKE)
+check-kills: need-check all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=100 $(RUN) --jobs 5 --seeds 5 --match at_random_moments --timeout 900 \
 		tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
 	$(Q)$(RUN) --jobs 1 --timeout 900 tests/gpu/test_soft.py
@@ -165,32 +165,25 @@ $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS)
 	$(Q)clang -pthread $(FUZZ_SAN) -fsanitize=fuzzer $^ -o $@ $(DAEMON_LIBS) -ljansson -ldl -lm
 -include $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 
-.PHONY: check-replay need-fuzz
-check-replay: need-tests $(REPLAYS)
+.PHONY: check-replay
+check-replay: need-check $(REPLAYS)
 	$(Q)$(RUN) $(REPLAYS)
-need-fuzz:
-	@$(if $(call have_cmd,clang),,echo 'no clang: apt-get install clang libclang-rt-dev' >&2; exit 1)
 fuzz: need-fuzz $(FUZZERS)
 	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
 # tests/prose.py checks documents and comments, tests/links.py links and paths in documents;
 # they are not yet part of lint.
-.PHONY: need-lint need-prose
-need-prose:
-	@$(if $(call have_cmd,aspell),,echo 'no aspell: apt-get install aspell aspell-en' >&2; exit 1)
-need-lint: need-prose
-	@$(if $(call have_cmd,cppcheck),,echo 'no cppcheck: apt-get install cppcheck' >&2; exit 1)
-	@$(if $(call have_cmd,clang-format),,echo 'no clang-format: apt-get install clang-format' >&2; exit 1)
-	@$(if $(call have_cmd,git),,echo 'no git: apt-get install git' >&2; exit 1)
 # Kernel code has checkers of its own: make kfd-lint. cppcheck does not know
 # list_for_each_entry() nor, of the last one, an include by macro.
 C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 	-e ^tests/kfd/ -e tests/hsaq/test_abi)
 # Not what a compiler wrote; kfd-patch/uapi has a .clang-format of its own.
 FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
+SHELL_FILES = $(shell git ls-files | xargs grep -lE '^#!.*sh$$')
 lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
+	$(Q)shellcheck $(SHELL_FILES)
 	$(Q)$(PYTHON) tests/kerneldoc.py
 	$(Q)$(PYTHON) tests/commits.py
 	$(Q)$(PYTHON) docs/figures/make.py --check
@@ -207,12 +200,20 @@ format:
 hooks:
 	$(Q)git config core.hooksPath hooks
 
+# ---- the README's commands in a bare Debian 12, as root ----------------------
+BARE = $(PYTHON) tests/bare/run.py --out $(O)/bare
+.PHONY: bare-demo bare-check
+bare-demo: need-python
+	$(Q)$(BARE) "./setup demo" || test $$? = 77
+bare-check: need-python
+	$(Q)$(BARE) "./setup demo" "./setup check" || test $$? = 77
+
 # ---- all of it: each step, whatever became of the one before, and one total --
 steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
 	for step in $(1); do \
 		$(MAKE) --no-print-directory TALLY=$(TALLY) $$step || bad=1; \
 	done; $(PYTHON) tests/run.py --total $(TALLY) || bad=1; exit $$bad
-check: need-tests
+check: need-check
 	+$(Q)$(call steps,check-unit check-e2e check-asan)
-ci-more: need-tests
+ci-more: need-check
 	+$(Q)$(call steps,lint check-tsan fuzz check-kills kfd-check bench-rig)
