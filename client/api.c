@@ -263,7 +263,7 @@ int gp_set_class(struct gp_handle *h, enum gp_class cls, uint32_t level_or_weigh
 
 int gp_hint(struct gp_handle *h, uint64_t in_ns)
 {
-	struct gp_event ev = { .type = GP_EV_HINT, .at_ns = in_ns };
+	struct gp_event ev = { .type = GP_EV_HINT, .hint.at_ns = in_ns };
 
 	if (in_ns > GP_HINT_MAX_NS)
 		return -EINVAL;
@@ -310,14 +310,14 @@ int gp_segment_end(struct gp_handle *h)
 
 int gp_hold(struct gp_handle *h, uint64_t limit_ns)
 {
-	struct gp_event ev = { .type = GP_EV_HOLD, .limit_ns = limit_ns };
+	struct gp_event ev = { .type = GP_EV_HOLD, .hold.limit_ns = limit_ns };
 	int err = usable(h);
 
 	if (err != 1)
 		return err;
 	if (!limit_ns)
-		ev.limit_ns = h->limit_ns;
-	if (ev.limit_ns > h->limit_ns)
+		ev.hold.limit_ns = h->limit_ns;
+	if (ev.hold.limit_ns > h->limit_ns)
 		return -ERANGE;
 	watch(h);
 	return event(h, &ev);

@@ -257,13 +257,13 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	if (!c->untold[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
 	    st.seq == c->switch_seq[i])
 		return;
-	ev.took_ns = waited_ns(c, i, &st);
-	if (!ev.took_ns)
+	ev.measured.took_ns = waited_ns(c, i, &st);
+	if (!ev.measured.took_ns)
 		return;
 	c->switch_seq[i] = st.seq;
-	ev.ok = !st.switch_ns;
-	if (!ev.ok)
-		c->switch_ns = ev.took_ns;
+	ev.measured.missed = !st.switch_ns;
+	if (!ev.measured.missed)
+		c->switch_ns = ev.measured.took_ns;
 	else if (c->newest != i && c->renews[!i])
 		c->lacked[!i] = 1;
 	step(dev, &ev, NULL);
@@ -322,7 +322,7 @@ static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 		return err;
 	c->asked_ns = start_ns;
 	c->switch_ns = gp_edev_now(dev) - start_ns;
-	ev.took_ns = c->switch_ns;
+	ev.measured.took_ns = c->switch_ns;
 	step(dev, &ev, NULL);
 	return 0;
 }
@@ -384,10 +384,7 @@ static void outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
 {
 	struct gp_event ev = {
 		.type = GP_EV_OUTCOME,
-		.decision = d->id,
-		.tenant = d->tenant,
-		.group = d->group,
-		.error = err,
+		.outcome = { d->id, err },
 	};
 
 	step(dev, &ev, NULL);
@@ -588,7 +585,7 @@ static void queue_drain(struct gp_edev *dev)
 	while (atomic_load(&dev->queue_waits) && queue_take(dev, &ev)) {
 		gp_edev_event_locked(dev, &ev);
 		if (ev.type == GP_EV_GROUP_GONE)
-			group_forget(dev, ev.group);
+			group_forget(dev, ev.group.id);
 		gp_slot_follow(dev);
 	}
 }
@@ -655,7 +652,7 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
 
 	pthread_mutex_lock(&dev->lock);
 	if (ev->type == GP_EV_HINT)
-		ev->at_ns += gp_edev_now(dev);
+		ev->hint.at_ns += gp_edev_now(dev);
 	err = gp_edev_event_locked(dev, ev);
 	gp_edev_unlock(dev);
 	return err;
@@ -909,7 +906,9 @@ static int ctx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
 /* Without the lock: a write into a full stream waits. */
 int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream)
 {
-	const struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant, .ok = 1 };
+	const struct gp_event ev = { .type = GP_EV_QUEUED,
+				     .tenant = c->tenant,
+				     .queued.told = true };
 	struct gp_hold *hold = atomic_load(&c->marks);
 	int err = 0;
 
@@ -1190,7 +1189,7 @@ int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
 	struct gp_event ev = {
 		.type = GP_EV_GROUP_APPEAR,
 		.tenant = GP_BASE_TENANT,
-		.group = group->id,
+		.group.id = group->id,
 	};
 	int err = group_enter(dev, group);
 
@@ -1208,7 +1207,7 @@ size_t gp_edev_group_count(struct gp_edev *dev)
 
 static void group_gone(struct gp_edev *dev, struct gp_group *group)
 {
-	struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = group->id };
+	struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = group->id };
 	bool known = false;
 
 	pthread_mutex_lock(&dev->groups_lock);
@@ -1327,7 +1326,7 @@ static void groups_anew(struct gp_edev *dev)
 			id[n++] = dev->group[i].id;
 	pthread_mutex_unlock(&dev->groups_lock);
 	for (size_t i = 0; i < n; i++) {
-		ev.group = id[i];
+		ev.group.id = id[i];
 		ev.type = GP_EV_GROUP_GONE;
 		gp_edev_event_locked(dev, &ev);
 		ev.type = GP_EV_GROUP_APPEAR;

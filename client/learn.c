@@ -242,7 +242,7 @@ static void collect(struct gp_edev *dev, struct gp_learn *l,
 /* dev->lock held. */
 static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 {
-	struct gp_event ev = { .type = GP_EV_HINT, .ok = 1 };
+	struct gp_event ev = { .type = GP_EV_HINT, .hint.guess = true };
 	struct gp_sched_tenant_stat st;
 	uint64_t now = gp_edev_now(dev);
 
@@ -255,9 +255,9 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
 		return;
 	ev.tenant = l->ctx->tenant;
-	ev.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
-	ev.limit_ns = l->guess.linger_ns + l->guess.spread_ns;
-	ev.took_ns = l->guess.lead_max_ns;
+	ev.hint.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
+	ev.hint.limit_ns = l->guess.linger_ns + l->guess.spread_ns;
+	ev.hint.lead_ns = l->guess.lead_max_ns;
 	l->guessed_ns = now;
 	l->guessed = !gp_edev_event_locked(dev, &ev);
 }

@@ -287,9 +287,9 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 	struct gp_ectx *c = context_of(dev, ev->tenant);
 
 	if (c && ev->type == GP_EV_HINT) {
-		c->next_ns = ev->at_ns;
-		dev->tells.hints |= !ev->ok;
-		hint_came(c, ev->at_ns);
+		c->next_ns = ev->hint.at_ns;
+		dev->tells.hints |= !ev->hint.guess;
+		hint_came(c, ev->hint.at_ns);
 	} else if (c && ev->type == GP_EV_SEGMENT_BEGIN) {
 		c->next_ns = 0;
 		if (!c->segment_ns)

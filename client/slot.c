@@ -11,9 +11,9 @@
 #include "client/engine.h"
 #include "runtime/log.h"
 
-static void tell_core(struct gp_edev *dev, bool ok)
+static void tell_core(struct gp_edev *dev, bool have)
 {
-	struct gp_event ev = { .type = GP_EV_SLOT, .ok = ok };
+	struct gp_event ev = { .type = GP_EV_SLOT, .slot.have = have };
 
 	gp_edev_event_locked(dev, &ev);
 }

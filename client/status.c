@@ -118,7 +118,7 @@ static int hinted_context(struct gp_edev *dev, struct gp_ectx **out)
 
 static int hint_device(struct gp_edev *dev, uint64_t in_ns)
 {
-	struct gp_event ev = { .type = GP_EV_HINT, .at_ns = in_ns };
+	struct gp_event ev = { .type = GP_EV_HINT, .hint.at_ns = in_ns };
 	struct gp_ectx *c;
 	uint32_t cls;
 	int err;

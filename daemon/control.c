@@ -123,10 +123,7 @@ static void say_failure(const struct control *c, pid_t pid)
 static void done(struct gp_job *job)
 {
 	struct control *c = (struct control *)(void *)job;
-	const struct gp_event ev = { .type = GP_EV_OUTCOME,
-				     .decision = c->decision.id,
-				     .group = c->decision.group,
-				     .error = c->err };
+	const struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome = { c->decision.id, c->err } };
 	struct gp_ddev *dev = c->base.dev;
 	pid_t pid = c->base.hal ? c->base.hal->pid : 0;
 

@@ -164,7 +164,7 @@ int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant, struct gp_
 {
 	struct gp_event ev = { .type = GP_EV_GROUP_APPEAR,
 			       .tenant = tenant->id,
-			       .group = group->id };
+			       .group.id = group->id };
 	struct gp_dgroup *g = gp_ddev_group(dev, group->id);
 	int err;
 
@@ -225,7 +225,7 @@ void gp_group_job_end(struct gp_group_job *j)
 
 void gp_ddev_group_gone(struct gp_ddev *dev, struct gp_dgroup *group)
 {
-	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = group->id };
+	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = group->id };
 
 	group->tenant = NULL;
 	group->gone = true;
@@ -320,7 +320,7 @@ static void slot_due(struct gp_tick *tick)
 	if (gp_slot_try(dev->hal, &dev->slot_fd) == -EBUSY)
 		gp_tick_in(tick, SLOT_NS);
 	else
-		ev.ok = 1;
+		ev.slot.have = true;
 	gp_ddev_event(dev, &ev);
 }
 

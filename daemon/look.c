@@ -164,13 +164,15 @@ static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		struct gp_usage_process *p = gp_usage_of(&dev->usage, t->who.pid);
-		struct gp_event ev = { .type = GP_EV_USAGE, .tenant = t->id, .at_ns = until_ns };
+		struct gp_event ev = { .type = GP_EV_USAGE,
+				       .tenant = t->id,
+				       .usage.at_ns = until_ns };
 
 		if (!p)
 			continue;
-		gp_usage_take(p, &ev.took_ns, &ev.taken_ns);
-		gp_dtenant_used(t, ev.took_ns);
-		if (ev.took_ns || ev.taken_ns)
+		gp_usage_take(p, &ev.usage.used_ns, &ev.usage.displaced_ns);
+		gp_dtenant_used(t, ev.usage.used_ns);
+		if (ev.usage.used_ns || ev.usage.displaced_ns)
 			gp_ddev_event(dev, &ev);
 	}
 }

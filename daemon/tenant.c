@@ -207,11 +207,11 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 	if (same && how == t->told_how && guessed == t->told_guessed && !anew)
 		return;
 	if (what == GP_TOLD_IDLE)
-		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .ok = how };
+		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .idle.how = how };
 	else if (what == GP_TOLD_SOON)
-		ev.ok = GP_BUSY_SOON;
+		ev.busy.how = GP_BUSY_SOON;
 	else
-		ev.ok = (anew ? GP_BUSY_ANEW : 0u) | (guessed ? GP_BUSY_UNSURE : 0u);
+		ev.busy.how = (anew ? GP_BUSY_ANEW : 0u) | (guessed ? GP_BUSY_UNSURE : 0u);
 	t->told = what;
 	t->told_how = how;
 	t->told_guessed = guessed;
@@ -225,9 +225,9 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 
 void gp_dtenant_tell_on(struct gp_dtenant *t)
 {
-	const struct gp_event ev = {
-		.type = GP_EV_BUSY, .tenant = t->id, .ok = GP_BUSY_ON, .at_ns = t->dev->log_whole_ns
-	};
+	const struct gp_event ev = { .type = GP_EV_BUSY,
+				     .tenant = t->id,
+				     .busy = { GP_BUSY_ON, t->dev->log_whole_ns } };
 
 	/* Each time: it may have been cut since. */
 	if (is_lc(t) && t->told == GP_TOLD_BUSY && is_on(t))
@@ -754,7 +754,7 @@ void gp_dtenant_ban(struct gp_dtenant *t)
 	journal_put(t);
 	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
 		struct gp_dgroup *g = &t->dev->group[i];
-		const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group = g->id };
+		const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = g->id };
 
 		if (!g->id || g->tenant != t)
 			continue;

@@ -120,7 +120,8 @@ void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, const struct gp_even
 {
 	t->hint_guessed = 1;
 	t->guess_worked = 0;
-	hint_take(s, t, ev->at_ns, ev->limit_ns ? ev->limit_ns : s->config.linger_ns, ev->took_ns);
+	hint_take(s, t, ev->hint.at_ns, ev->hint.limit_ns ? ev->hint.limit_ns : s->config.linger_ns,
+		  ev->hint.lead_ns);
 }
 
 /* What a guess was off by is its maker's to learn. */

@@ -97,8 +97,8 @@ static uint64_t settle_with(uint64_t *open_ns, uint64_t ns, uint64_t late_ns)
 
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
 {
-	const uint64_t used_ns = ev->took_ns, taken_ns = ev->taken_ns;
-	const uint64_t late_ns = gp_min_u64(gp_sub_sat(s->now_ns, ev->at_ns), REPORT_LATE_NS);
+	const uint64_t used_ns = ev->usage.used_ns, displaced_ns = ev->usage.displaced_ns;
+	const uint64_t late_ns = gp_min_u64(gp_sub_sat(s->now_ns, ev->usage.at_ns), REPORT_LATE_NS);
 	const struct gp_be_time at = be_time(s);
 	uint64_t back, over;
 
@@ -106,7 +106,7 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_ev
 	if (!gp_takes_turns(s, t))
 		return;
 	charge(s, t);
-	back = gp_min_u64(taken_ns, t->charged_ns);
+	back = gp_min_u64(displaced_ns, t->charged_ns);
 	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns), REPORT_LATE_NS);
 	gp_min_usage(s, settle_with(&t->sure_ns, used_ns, late_ns));
 	if (over > back)

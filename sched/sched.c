@@ -171,9 +171,9 @@ static int check_class(struct gp_sched *s, const struct gp_tenant *t, const stru
 
 static int check_appear(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)
 {
-	const struct gp_group_state *g = group_find(s, ev->group);
+	const struct gp_group_state *g = group_find(s, ev->group.id);
 
-	if (!ev->group || (g && g->tenant != GP_NONE))
+	if (!ev->group.id || (g && g->tenant != GP_NONE))
 		return -EINVAL;
 	if (!g && !group_free_place(s))
 		return -ENOSPC;
@@ -209,7 +209,7 @@ static int check_tenant_event(struct gp_sched *s, const struct gp_event *ev)
 	case GP_EV_GROUP_APPEAR:
 		return check_appear(s, t, ev);
 	case GP_EV_HINT:
-		if (ev->ok && gp_is_lc(t) && gp_hold_guess_busy(t))
+		if (ev->hint.guess && gp_is_lc(t) && gp_hold_guess_busy(t))
 			return -EBUSY;
 		return check_lc(t, ev);
 	case GP_EV_SEGMENT_BEGIN:
@@ -237,7 +237,7 @@ static int check(struct gp_sched *s, const struct gp_event *ev)
 	case GP_EV_TENANT_JOIN:
 		return check_join(s, ev);
 	case GP_EV_GROUP_GONE:
-		return group_find(s, ev->group) ? 0 : -ENOENT;
+		return group_find(s, ev->group.id) ? 0 : -ENOENT;
 	case GP_EV_SLOT:
 	case GP_EV_TIMER:
 	case GP_EV_OUTCOME:
@@ -335,24 +335,24 @@ static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, uint32_t
 
 static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
 {
-	uint32_t id = ev->decision;
+	uint32_t id = ev->outcome.decision;
 
 	if (!id)
 		return;
 	if (id == s->arm_id) {
 		s->arm_id = 0;
-		s->arm_failed = ev->error != 0;
+		s->arm_failed = ev->outcome.error != 0;
 		return;
 	}
 	for (size_t i = 0; i < s->groups; i++) {
 		if (s->group[i].id && s->group[i].pending == id) {
-			gp_group_outcome(s, &s->group[i], ev->error);
+			gp_group_outcome(s, &s->group[i], ev->outcome.error);
 			return;
 		}
 	}
 	for (size_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id)
-			gp_hold_outcome(s, &s->tenant[i], id, ev->error);
+			gp_hold_outcome(s, &s->tenant[i], id, ev->outcome.error);
 }
 
 static void apply_idle(struct gp_tenant *t, uint32_t how)
@@ -400,13 +400,13 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		apply_spec(s, t, &ev->spec);
 		break;
 	case GP_EV_GROUP_APPEAR:
-		apply_appear(s, t, ev->group);
+		apply_appear(s, t, ev->group.id);
 		break;
 	case GP_EV_HINT:
-		if (ev->ok)
+		if (ev->hint.guess)
 			gp_hold_guess(s, t, ev);
 		else
-			gp_hold_hint(s, t, ev->at_ns);
+			gp_hold_hint(s, t, ev->hint.at_ns);
 		break;
 	case GP_EV_SEGMENT_BEGIN:
 		gp_deadline_begin(s, t);
@@ -418,20 +418,20 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		break;
 	case GP_EV_HOLD:
 		gp_deadline_begin(s, t);
-		gp_hold_by_hand(s, t, ev->limit_ns);
+		gp_hold_by_hand(s, t, ev->hold.limit_ns);
 		break;
 	case GP_EV_RELEASE:
 		gp_hold_by_hand_end(t);
 		gp_deadline_end(t);
 		break;
 	case GP_EV_BUSY:
-		apply_busy(s, t, ev->ok, ev->at_ns);
+		apply_busy(s, t, ev->busy.how, ev->busy.at_ns);
 		break;
 	case GP_EV_IDLE:
-		apply_idle(t, ev->ok);
+		apply_idle(t, ev->idle.how);
 		break;
 	case GP_EV_QUEUED:
-		gp_hold_queued(s, t, ev->ok);
+		gp_hold_queued(s, t, ev->queued.told);
 		break;
 	case GP_EV_SYNC:
 		gp_hold_sync(s, t);
@@ -440,14 +440,14 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		gp_hold_sync_done(t);
 		break;
 	case GP_EV_SWITCH_MEASURED:
-		if (ev->ok)
-			gp_prepreempt_missed(&t->pre, ev->took_ns);
+		if (ev->measured.missed)
+			gp_prepreempt_missed(&t->pre, ev->measured.took_ns);
 		else
-			gp_prepreempt_switch(&t->pre, ev->took_ns);
+			gp_prepreempt_switch(&t->pre, ev->measured.took_ns);
 		break;
 	case GP_EV_USAGE:
 		gp_rotate_usage(s, t, ev);
-		gp_length_usage(t, ev->took_ns);
+		gp_length_usage(t, ev->usage.used_ns);
 		break;
 	}
 }
@@ -461,10 +461,10 @@ static void apply(struct gp_sched *s, const struct gp_event *ev, struct gp_decis
 		apply_join(s, ev);
 		break;
 	case GP_EV_GROUP_GONE:
-		gp_group_free(s, group_find(s, ev->group));
+		gp_group_free(s, group_find(s, ev->group.id));
 		break;
 	case GP_EV_SLOT:
-		s->slot_ok = ev->ok != 0;
+		s->slot_ok = ev->slot.have;
 		break;
 	case GP_EV_TIMER:
 		s->armed_ns = GP_SCHED_NO_TIMER;

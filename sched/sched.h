@@ -46,50 +46,37 @@
  * deadline without a period has a period as long.
  */
 
+/* Each event has a tenant but where this says so, and the member of gp_event that is named. */
 enum gp_event_type {
-	GP_EV_TENANT_JOIN,     /* tenant, spec */
-	GP_EV_TENANT_LEAVE,    /* tenant: gone with all its groups. With
-					 * rotate, what was suspended is put back
-					 * first, in case its process lives on */
-	GP_EV_TENANT_CLASS,    /* tenant, spec: from now on */
-	GP_EV_GROUP_APPEAR,    /* tenant, group: a compute group */
-	GP_EV_GROUP_GONE,      /* group */
-	GP_EV_HINT,	       /* tenant, at_ns: its work comes then. With
-					 * ok=1 it is a guess, whose hold ends
-					 * limit_ns after that if no work came
-					 * and starts no longer than took_ns
-					 * before (0: as long as it takes);
-					 * -EBUSY: the tenant spoke for itself */
-	GP_EV_SEGMENT_BEGIN,   /* tenant */
-	GP_EV_SEGMENT_END,     /* tenant */
-	GP_EV_HOLD,	       /* tenant, limit_ns: by hand; nests */
-	GP_EV_RELEASE,	       /* tenant */
-	GP_EV_BUSY,	       /* tenant has work on the device or queued;
-					 * ok: enum gp_busy bits */
-	GP_EV_IDLE,	       /* tenant has none (LC: its work is done);
-					 * ok: enum gp_idle */
-	GP_EV_QUEUED,	       /* tenant waits for all that it has queued:
-					 * a hint's hold is not needed any more. With
-					 * ok=1 it says so itself, of work that may
-					 * not have been seen to come */
-	GP_EV_SYNC,	       /* tenant is about to wait for the whole
-					 * device: what holds it must end now */
+	GP_EV_TENANT_JOIN,  /* spec */
+	GP_EV_TENANT_LEAVE, /* gone with all its groups. With rotate, what was
+				* suspended is resumed first: its process may live on */
+	GP_EV_TENANT_CLASS, /* spec: from now on */
+	GP_EV_GROUP_APPEAR, /* group: a compute group */
+	GP_EV_GROUP_GONE,   /* group; no tenant */
+	GP_EV_HINT,	    /* hint: its work comes then. -EBUSY: a guess, and the
+				* tenant spoke for itself */
+	GP_EV_SEGMENT_BEGIN,
+	GP_EV_SEGMENT_END,
+	GP_EV_HOLD, /* hold: by hand; nests */
+	GP_EV_RELEASE,
+	GP_EV_BUSY,	       /* busy: it has work on the device or queued */
+	GP_EV_IDLE,	       /* idle: it has none (LC: its work is done) */
+	GP_EV_QUEUED,	       /* queued: it waits for all that it has queued; a hint's
+				* hold is not needed any more */
+	GP_EV_SYNC,	       /* it is about to wait for the whole device: what
+				* holds it must end now */
 	GP_EV_SYNC_DONE,       /* that wait is over */
-	GP_EV_SLOT,	       /* ok=1: this instance has the device's
-					 * short slice; ok=0: it has not. Who
-					 * rotates has it until told otherwise */
-	GP_EV_TIMER,	       /* the armed time has come */
-	GP_EV_OUTCOME,	       /* of decision id: error, took_ns */
-	GP_EV_SWITCH_MEASURED, /* tenant, took_ns: hold to having it;
-					 * ok=1: it did not have it by then */
-	GP_EV_USAGE,	       /* tenant, took_ns, taken_ns, at_ns: what
-					 * the hardware says of the time since
-					 * the last such event: see below */
-	GP_EV_CLOSE,	       /* this instance ends: releases, and puts
-					 * every group back as it was found. Then
-					 * only OUTCOME, TIMER, GROUP_GONE and
-					 * TENANT_LEAVE are taken, until
-					 * gp_sched_settled() */
+	GP_EV_SLOT,	       /* slot; no tenant. An instance that rotates has the
+				* slot until it is told otherwise */
+	GP_EV_TIMER,	       /* the armed time has come; no tenant */
+	GP_EV_OUTCOME,	       /* outcome: of a decision; no tenant */
+	GP_EV_SWITCH_MEASURED, /* measured: from hold to having the device */
+	GP_EV_USAGE,	       /* usage: see below */
+	GP_EV_CLOSE,	       /* this instance ends: releases, and restores every
+				* group as it was found; no tenant. Then only OUTCOME,
+				* TIMER, GROUP_GONE and TENANT_LEAVE are taken, until
+				* gp_sched_settled() */
 };
 
 enum gp_busy {
@@ -110,30 +97,81 @@ enum gp_idle {
 					 * on with idle_slice_us */
 };
 
+/**
+ * struct gp_event - something that the core has to know.
+ * @type: enum gp_event_type; it says which member of the union counts
+ * @tenant: the caller's id, not 0
+ * @spec: the class
+ * @group.id: the caller's id, not 0
+ * @hint.at_ns: work comes then
+ * @hint.guess: nobody said so. Only then @hint.limit_ns and @hint.lead_ns count
+ * @hint.limit_ns: its hold ends so long after @at_ns if no work came; 0: linger_ns
+ * @hint.lead_ns: its hold starts at most so long before @at_ns; 0: no limit
+ * @hold.limit_ns: the longest time
+ * @busy.how: enum gp_busy bits
+ * @busy.at_ns: with GP_BUSY_ON: it was seen to have the device then
+ * @idle.how: enum gp_idle
+ * @queued.told: the tenant says so itself, of work that may not have been seen to come
+ * @slot.have: this instance has the device's short slice
+ * @outcome.decision: its id
+ * @outcome.error: 0 or negative errno
+ * @measured.took_ns: from the hold to having the device
+ * @measured.missed: it did not have the device by then
+ * @usage.used_ns: it had the device so long since the last such event
+ * @usage.displaced_ns: others had it so long, LC above all, while this tenant was
+ *	resident; 0: not known
+ * @usage.at_ns: all use until then is reported; 0: not known
+ */
 struct gp_event {
 	uint32_t type;
-	uint32_t tenant;   /* caller's id, not 0 */
-	uint32_t group;	   /* caller's id, not 0 */
-	uint32_t decision; /* OUTCOME: which */
-	struct gp_class_request spec;
-	uint64_t at_ns;
-	uint64_t limit_ns;
-	uint64_t took_ns;
-	uint64_t taken_ns;
-	int32_t error; /* OUTCOME: 0 or negative errno */
-	uint32_t ok;
+	uint32_t tenant;
+	union {
+		struct gp_class_request spec;
+		struct {
+			uint32_t id;
+		} group;
+		struct {
+			uint64_t at_ns, limit_ns, lead_ns;
+			bool guess;
+		} hint;
+		struct {
+			uint64_t limit_ns;
+		} hold;
+		struct {
+			uint32_t how;
+			uint64_t at_ns;
+		} busy;
+		struct {
+			uint32_t how;
+		} idle;
+		struct {
+			bool told;
+		} queued;
+		struct {
+			bool have;
+		} slot;
+		struct {
+			uint32_t decision;
+			int32_t error;
+		} outcome;
+		struct {
+			uint64_t took_ns;
+			bool missed;
+		} measured;
+		struct {
+			uint64_t used_ns, displaced_ns, at_ns;
+		} usage;
+	};
 };
 
 /*
- * GP_EV_USAGE. Without it a BE tenant is charged the time that it was resident.
- * took_ns: it had the device so long. taken_ns: so long others had it, LC
- * above all, while this tenant was resident; 0: not known. It gets back what was
- * taken, and is charged what both are more than it was resident. So nobody pays
- * for what LC took, nobody gets for nothing what it left unused in its turn, and
- * what it used beyond its turn (it went late) is paid for. Reports may be late
- * (33 ms on NVIDIA): up to 100 ms of residency that none has told of yet count
- * for those to come. at_ns: all until then is told, so of what BE surely had
- * before it nothing is to come; 0: not known. For an LC tenant it is a figure for views.
+ * GP_EV_USAGE. Without it a BE tenant is charged the time that it was resident. With it
+ * the tenant gets back what others took, and is charged what both are more than it was
+ * resident. So nobody pays for what LC took, nobody gets for nothing what it left unused
+ * in its turn, and what it used beyond its turn (it went late) is paid for. Reports may be
+ * late (33 ms on NVIDIA): up to 100 ms of residency that none has told of yet count for
+ * those to come. Nothing of what BE surely had before @usage.at_ns is to come. For an LC
+ * tenant it is a figure for views.
  */
 
 enum gp_decision_type {
@@ -151,13 +189,15 @@ enum gp_decision_type {
 };
 
 struct gp_decision {
-	uint32_t type;
-	uint32_t id; /* for its OUTCOME; never 0 */
+	uint32_t type; /* enum gp_decision_type; it says which fields count */
+	uint32_t id;   /* for its OUTCOME; never 0 */
 	uint32_t tenant;
 	uint32_t group;
-	uint64_t slice_us;
-	uint64_t limit_ns;
-	uint64_t at_ns;
+	union {
+		uint64_t slice_us;
+		uint64_t limit_ns;
+		uint64_t at_ns;
+	};
 };
 
 /** Decisions in the order in which they are to be carried out. */

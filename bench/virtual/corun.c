@@ -198,13 +198,23 @@ static void tell_dependents(struct world *w, const struct client *done, uint64_t
 
 /* ---- what a client does ---------------------------------------------------------- */
 
-static void tell(struct world *w, const struct client *c, uint32_t type, uint64_t at_ns)
+static void tell_event(struct world *w, const struct gp_event *ev)
 {
-	const struct gp_event ev = { .type = type, .tenant = c->id, .at_ns = at_ns };
-	int err = gp_sim_sched_tell(w->host, &ev);
+	int err = gp_sim_sched_tell(w->host, ev);
 
 	if (err)
 		failed(w, err);
+}
+
+static void tell(struct world *w, const struct client *c, uint32_t type)
+{
+	tell_event(w, &(struct gp_event){ .type = type, .tenant = c->id });
+}
+
+static void tell_hint(struct world *w, const struct client *c, uint64_t at_ns)
+{
+	tell_event(w,
+		   &(struct gp_event){ .type = GP_EV_HINT, .tenant = c->id, .hint.at_ns = at_ns });
 }
 
 static void submit(struct world *w, const struct client *c, uint32_t type, uint64_t ns,
@@ -225,14 +235,14 @@ static void submit(struct world *w, const struct client *c, uint32_t type, uint6
 static void work_begins(struct world *w, struct client *c)
 {
 	if (!c->busy)
-		tell(w, c, GP_EV_BUSY, 0);
+		tell(w, c, GP_EV_BUSY);
 	c->busy = true;
 	c->idle_told_ns = NEVER;
 }
 
 static void tell_idle(struct world *w, struct client *c)
 {
-	tell(w, c, GP_EV_IDLE, 0);
+	tell(w, c, GP_EV_IDLE);
 	c->busy = false;
 	c->idle_told_ns = NEVER;
 }
@@ -267,14 +277,14 @@ static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
 static void begin_segment(struct world *w, struct client *c, uint64_t now_ns)
 {
 	if (c->segments)
-		tell(w, c, GP_EV_SEGMENT_BEGIN, 0);
+		tell(w, c, GP_EV_SEGMENT_BEGIN);
 	c->segment_ns = now_ns;
 }
 
 static void end_segment(struct world *w, const struct client *c)
 {
 	if (c->segments)
-		tell(w, c, GP_EV_SEGMENT_END, 0);
+		tell(w, c, GP_EV_SEGMENT_END);
 }
 
 static void launch(struct world *w, struct client *c, uint64_t now_ns)
@@ -310,7 +320,7 @@ static void begin(struct world *w, struct client *c, uint64_t now_ns)
 	c->state = PREPARING;
 	c->wake_ns = now_ns + prepare_ns;
 	if (c->plan->lc && says_when(w->run->scheduler))
-		tell(w, c, GP_EV_HINT, hinted_ns(c, now_ns));
+		tell_hint(w, c, hinted_ns(c, now_ns));
 }
 
 static void act(struct world *w, struct client *c, uint64_t now_ns)

@@ -179,8 +179,7 @@ static void report(struct gp_sim_sched *s)
 		const struct gp_event ev = {
 			.type = GP_EV_USAGE,
 			.tenant = id,
-			.took_ns = used_ns - t->told_ns,
-			.taken_ns = t->taken_ns,
+			.usage = { .used_ns = used_ns - t->told_ns, .displaced_ns = t->taken_ns },
 		};
 
 		t->told_ns = used_ns;
@@ -206,9 +205,9 @@ static void plan_look(struct gp_sim_sched *s)
 
 static void look(struct gp_sim_sched *s)
 {
-	const struct gp_event on = {
-		.type = GP_EV_BUSY, .tenant = s->has, .ok = GP_BUSY_ON, .at_ns = gp_sim_now(s->sim)
-	};
+	const struct gp_event on = { .type = GP_EV_BUSY,
+				     .tenant = s->has,
+				     .busy = { GP_BUSY_ON, gp_sim_now(s->sim) } };
 
 	s->look_ns = NEVER;
 	if (s->has && is_lc(s, s->has))
@@ -246,7 +245,7 @@ static int release(struct gp_sim_sched *s, uint32_t id)
 		const struct gp_event ev = {
 			.type = GP_EV_SWITCH_MEASURED,
 			.tenant = id,
-			.took_ns = stat.switch_ns,
+			.measured.took_ns = stat.switch_ns,
 		};
 
 		gp_sim_sched_tell(s, &ev);
@@ -255,14 +254,11 @@ static int release(struct gp_sim_sched *s, uint32_t id)
 }
 
 /* An outcome is told of what the core waits for, and of what failed. */
-static void tell_outcome(struct gp_sim_sched *s, const struct gp_decision *d, int error,
-			 uint64_t took_ns)
+static void tell_outcome(struct gp_sim_sched *s, const struct gp_decision *d, int error)
 {
 	const struct gp_event ev = {
 		.type = GP_EV_OUTCOME,
-		.decision = d->id,
-		.error = error,
-		.took_ns = took_ns,
+		.outcome = { d->id, error },
 	};
 
 	s->stat.failed += error != 0;
@@ -288,7 +284,7 @@ static void carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
 		queue_control(s, d);
 	}
 	if (err)
-		tell_outcome(s, d, err, 0);
+		tell_outcome(s, d, err);
 }
 
 static int step(struct gp_sim_sched *s, const struct gp_event *ev)
@@ -346,10 +342,8 @@ static int execute(struct gp_sim_sched *s, const struct gp_decision *d)
 static void work(struct gp_sim_sched *s)
 {
 	const struct gp_decision d = next_control(s);
-	const uint64_t start_ns = gp_sim_now(s->sim);
-	const int err = execute(s, &d);
 
-	tell_outcome(s, &d, err, gp_sim_now(s->sim) - start_ns);
+	tell_outcome(s, &d, execute(s, &d));
 }
 
 /* ---- who drives the core: an agent of the device, beside the user's ----------------- */
@@ -523,7 +517,7 @@ static int tell_join(struct gp_sim_sched *s, uint32_t id)
 {
 	const struct gp_event ev[] = {
 		{ .type = GP_EV_TENANT_JOIN, .tenant = id, .spec = s->tenant[id].spec },
-		{ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group = id },
+		{ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group.id = id },
 	};
 	int err = 0;
 

@@ -464,8 +464,12 @@ static struct gp_ectx *context(struct gp_edev *dev)
 
 static void event(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type, uint64_t ns)
 {
-	struct gp_event ev = { .type = type, .tenant = c->tenant, .at_ns = ns, .limit_ns = ns };
+	struct gp_event ev = { .type = type, .tenant = c->tenant };
 
+	if (type == GP_EV_HINT)
+		ev.hint.at_ns = ns;
+	else if (type == GP_EV_HOLD)
+		ev.hold.limit_ns = ns;
 	assert_int_equal(gp_edev_event(dev, &ev), 0);
 }
 

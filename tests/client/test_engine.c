@@ -47,7 +47,7 @@ static int fake_set_slice(struct gp_group *g, uint64_t us)
 		struct gp_event ev = {
 			.type = GP_EV_GROUP_APPEAR,
 			.tenant = GP_BASE_TENANT,
-			.group = more.reenter_group->id,
+			.group.id = more.reenter_group->id,
 		};
 		/* As libcuda does, when a group appears inside our own call. */
 		gp_edev_post(dev, &ev);
@@ -173,7 +173,10 @@ static int event(struct gp_edev *dev, struct gp_ectx *c, uint32_t type, uint64_t
 {
 	struct gp_event ev = { .type = type, .tenant = c->tenant };
 
-	ev.at_ns = ev.limit_ns = ns;
+	if (type == GP_EV_HINT)
+		ev.hint.at_ns = ns;
+	else if (type == GP_EV_HOLD)
+		ev.hold.limit_ns = ns;
 	return gp_edev_event(dev, &ev);
 }
 

@@ -61,8 +61,9 @@ static inline void drive_join(struct drive *d, uint32_t tenant, uint32_t cls,
 
 static inline int drive_appear(struct drive *d, uint32_t tenant, uint32_t group)
 {
-	return drive_ev(d, (struct gp_event){
-				   .type = GP_EV_GROUP_APPEAR, .tenant = tenant, .group = group });
+	return drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
+					      .tenant = tenant,
+					      .group.id = group });
 }
 
 static inline void drive_at(struct drive *d, uint64_t now_ns, uint32_t type, uint32_t tenant)
@@ -78,8 +79,7 @@ static inline void drive_outcome(struct drive *d, uint32_t type, int32_t error)
 
 	assert_non_null(dec);
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_OUTCOME,
-							.decision = dec->id,
-							.error = error }),
+							.outcome = { dec->id, error } }),
 			 0);
 }
 

@@ -117,9 +117,7 @@ static inline void machine_usage_until(struct machine *m, uint32_t tenant, uint6
 {
 	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_USAGE,
 							  .tenant = tenant,
-							  .took_ns = used_ns,
-							  .taken_ns = taken_ns,
-							  .at_ns = at_ns }),
+							  .usage = { used_ns, taken_ns, at_ns } }),
 			 0);
 }
 
@@ -132,14 +130,14 @@ static inline void machine_usage(struct machine *m, uint32_t tenant, uint64_t us
 static inline void machine_done(struct machine *m)
 {
 	struct gp_decision d = m->queue[0].what;
-	struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = d.id };
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome.decision = d.id };
 	uint32_t g = d.group;
 
 	m->queued--;
 	memmove(m->queue, m->queue + 1, m->queued * sizeof(m->queue[0]));
 	if (d.type == GP_DO_SUSPEND && m->errors_left) {
 		m->errors_left--;
-		ev.error = -EIO;
+		ev.outcome.error = -EIO;
 	} else if (d.type == GP_DO_SUSPEND) {
 		m->on[g] = m->runs[g] = false;
 		m->off_since_ns[g] = m->d.now_ns;
@@ -205,7 +203,7 @@ static inline void machine_add(struct machine *m, uint32_t id, struct gp_class_r
 	m->on[id] = m->runs[id] = true;
 	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
 							  .tenant = id,
-							  .group = id }),
+							  .group.id = id }),
 			 0);
 	machine_finish(m);
 }

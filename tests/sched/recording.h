@@ -109,38 +109,42 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 		break;
 	case GP_EV_GROUP_APPEAR:
 	case GP_EV_GROUP_GONE:
-		r.g = ev->group;
+		r.g = ev->group.id;
 		break;
 	case GP_EV_HINT:
-		r.a = ev->at_ns;
-		r.o = ev->ok;
-		r.l = ev->ok ? ev->limit_ns : 0;
-		r.k = ev->ok ? ev->took_ns : 0;
+		r.a = ev->hint.at_ns;
+		r.o = ev->hint.guess;
+		r.l = ev->hint.guess ? ev->hint.limit_ns : 0;
+		r.k = ev->hint.guess ? ev->hint.lead_ns : 0;
 		break;
 	case GP_EV_HOLD:
-		r.l = ev->limit_ns;
+		r.l = ev->hold.limit_ns;
 		break;
 	case GP_EV_BUSY:
-		r.a = ev->at_ns;
-		r.o = ev->ok;
+		r.a = ev->busy.at_ns;
+		r.o = ev->busy.how;
 		break;
 	case GP_EV_IDLE:
+		r.o = ev->idle.how;
+		break;
 	case GP_EV_QUEUED:
+		r.o = ev->queued.told;
+		break;
 	case GP_EV_SLOT:
-		r.o = ev->ok;
+		r.o = ev->slot.have;
 		break;
 	case GP_EV_OUTCOME:
-		r.d = ev->decision;
-		r.e = (uint64_t)-ev->error;
+		r.d = ev->outcome.decision;
+		r.e = (uint64_t)-ev->outcome.error;
 		break;
 	case GP_EV_SWITCH_MEASURED:
-		r.k = ev->took_ns;
-		r.o = ev->ok;
+		r.k = ev->measured.took_ns;
+		r.o = ev->measured.missed;
 		break;
 	case GP_EV_USAGE:
-		r.a = ev->at_ns;
-		r.k = ev->took_ns;
-		r.x = ev->taken_ns;
+		r.a = ev->usage.at_ns;
+		r.k = ev->usage.used_ns;
+		r.x = ev->usage.displaced_ns;
 		break;
 	}
 	return r;
@@ -148,23 +152,60 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 
 static inline struct gp_event rec_to_event(const struct rec_event *r)
 {
-	return (struct gp_event){
-		.type = (uint32_t)r->type,
-		.tenant = (uint32_t)r->t,
-		.group = (uint32_t)r->g,
-		.decision = (uint32_t)r->d,
-		.spec = { .cls = { (uint32_t)r->c, (uint32_t)r->v },
-			  .cap_pct = (uint32_t)r->p,
-			  .period_ns = r->P,
-			  .deadline_ns = r->D,
-			  .runtime_ns = r->R },
-		.at_ns = r->a,
-		.limit_ns = r->l,
-		.took_ns = r->k,
-		.taken_ns = r->x,
-		.error = -(int32_t)r->e,
-		.ok = (uint32_t)r->o,
-	};
+	struct gp_event ev = { .type = (uint32_t)r->type, .tenant = (uint32_t)r->t };
+
+	switch (ev.type) {
+	case GP_EV_TENANT_JOIN:
+	case GP_EV_TENANT_CLASS:
+		ev.spec = (struct gp_class_request){
+			.cls = { (uint32_t)r->c, (uint32_t)r->v },
+			.cap_pct = (uint32_t)r->p,
+			.period_ns = r->P,
+			.deadline_ns = r->D,
+			.runtime_ns = r->R,
+		};
+		break;
+	case GP_EV_GROUP_APPEAR:
+	case GP_EV_GROUP_GONE:
+		ev.group.id = (uint32_t)r->g;
+		break;
+	case GP_EV_HINT:
+		ev.hint.at_ns = r->a;
+		ev.hint.limit_ns = r->l;
+		ev.hint.lead_ns = r->k;
+		ev.hint.guess = r->o;
+		break;
+	case GP_EV_HOLD:
+		ev.hold.limit_ns = r->l;
+		break;
+	case GP_EV_BUSY:
+		ev.busy.how = (uint32_t)r->o;
+		ev.busy.at_ns = r->a;
+		break;
+	case GP_EV_IDLE:
+		ev.idle.how = (uint32_t)r->o;
+		break;
+	case GP_EV_QUEUED:
+		ev.queued.told = r->o;
+		break;
+	case GP_EV_SLOT:
+		ev.slot.have = r->o;
+		break;
+	case GP_EV_OUTCOME:
+		ev.outcome.decision = (uint32_t)r->d;
+		ev.outcome.error = -(int32_t)r->e;
+		break;
+	case GP_EV_SWITCH_MEASURED:
+		ev.measured.took_ns = r->k;
+		ev.measured.missed = r->o;
+		break;
+	case GP_EV_USAGE:
+		ev.usage.used_ns = r->k;
+		ev.usage.displaced_ns = r->x;
+		ev.usage.at_ns = r->a;
+		break;
+	}
+	return ev;
 }
 
 static inline void rec_write_event(FILE *f, const struct gp_event *ev)

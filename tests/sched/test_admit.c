@@ -172,7 +172,7 @@ static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 	/* Windows take off groups, one of each. */
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
 							.tenant = ev.tenant,
-							.group = ev.tenant }),
+							.group.id = ev.tenant }),
 			 0);
 	p->task[p->n++] = (struct task){ .runtime_ns = spec.runtime_ns,
 					 .deadline_ns = spec.deadline_ns,

@@ -42,10 +42,10 @@ static void over(struct drive *d, const struct gp_decisions *of, uint32_t type, 
 {
 	for (size_t i = 0; i < of->count; i++)
 		if (of->d[i].type == type && of->d[i].group == group) {
-			assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_OUTCOME,
-									.decision = of->d[i].id,
-									.error = error }),
-					 0);
+			assert_int_equal(
+				drive_ev(d, (struct gp_event){ .type = GP_EV_OUTCOME,
+							       .outcome = { of->d[i].id, error } }),
+				0);
 			return;
 		}
 	fail();
@@ -90,7 +90,8 @@ static void test_who_was_idle_a_while_ago(void **state)
 	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
 	assert_false(asked(&d, GP_DO_PREEMPT, 2));
 	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
-	drive_ev(&d, (struct gp_event){ .type = GP_EV_IDLE, .tenant = 2, .ok = 1 });
+	drive_ev(&d,
+		 (struct gp_event){ .type = GP_EV_IDLE, .tenant = 2, .idle.how = GP_IDLE_UNSURE });
 	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_end(&d);
@@ -98,9 +99,10 @@ static void test_who_was_idle_a_while_ago(void **state)
 
 static void busy(struct drive *d, uint32_t tenant, uint32_t how)
 {
-	assert_int_equal(
-		drive_ev(d, (struct gp_event){ .type = GP_EV_BUSY, .tenant = tenant, .ok = how }),
-		0);
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_BUSY,
+							.tenant = tenant,
+							.busy.how = how }),
+			 0);
 }
 
 /* Its work from before is done, and it has more: others may be on by now. */
@@ -146,8 +148,7 @@ static void seen_on(struct drive *d, uint32_t tenant, uint64_t at_ns)
 {
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_BUSY,
 							.tenant = tenant,
-							.ok = GP_BUSY_ON,
-							.at_ns = at_ns }),
+							.busy = { GP_BUSY_ON, at_ns } }),
 			 0);
 }
 
@@ -535,7 +536,7 @@ static void start_sjf(struct drive *d, const uint32_t *us, uint32_t n)
 		drive_at(d, d->now_ns, GP_EV_IDLE, i);
 		assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_USAGE,
 								.tenant = i,
-								.took_ns = us[i - 1] * US }),
+								.usage.used_ns = us[i - 1] * US }),
 				 0);
 	}
 }
@@ -598,10 +599,10 @@ static void test_unknown_is_last(void **state)
 	busy(&d, 1, 0);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
 	drive_at(&d, d.now_ns + 20 * MS, GP_EV_TIMER, 0);
-	assert_int_equal(
-		drive_ev(&d,
-			 (struct gp_event){ .type = GP_EV_USAGE, .tenant = 1, .took_ns = 20 * MS }),
-		0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_USAGE,
+							 .tenant = 1,
+							 .usage.used_ns = 20 * MS }),
+			 0);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
 	drive_end(&d);
 }

@@ -21,15 +21,15 @@ static void start_lc(struct drive *d, const struct gp_sched_config *config)
 
 static int hint(struct drive *d, uint32_t tenant, uint64_t at_ns)
 {
-	return drive_ev(d,
-			(struct gp_event){ .type = GP_EV_HINT, .tenant = tenant, .at_ns = at_ns });
+	return drive_ev(
+		d, (struct gp_event){ .type = GP_EV_HINT, .tenant = tenant, .hint.at_ns = at_ns });
 }
 
 static void hand_hold(struct drive *d, uint32_t tenant, uint64_t limit_ns)
 {
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_HOLD,
 							.tenant = tenant,
-							.limit_ns = limit_ns }),
+							.hold.limit_ns = limit_ns }),
 			 0);
 }
 
@@ -57,7 +57,7 @@ static void test_lc_slice(void **state)
 
 static void test_one_short_slice(void **state)
 {
-	struct gp_event slot = { .type = GP_EV_SLOT, .ok = 1 };
+	struct gp_event slot = { .type = GP_EV_SLOT, .slot.have = true };
 	const struct gp_decision *dec;
 	struct drive d;
 
@@ -76,7 +76,7 @@ static void test_one_short_slice(void **state)
 	 * first is gone. */
 	assert_int_equal(drive_appear(&d, 1, 8), 0);
 	assert_int_equal(d.out.count, 0);
-	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group = 7 }),
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group.id = 7 }),
 			 0);
 	dec = drive_find(&d, GP_DO_SET_SLICE);
 	assert_non_null(dec);
@@ -84,7 +84,7 @@ static void test_one_short_slice(void **state)
 	assert_int_equal(dec->slice_us, 1);
 	drive_outcome(&d, GP_DO_SET_SLICE, 0);
 
-	slot.ok = 0;
+	slot.slot.have = false;
 	assert_int_equal(drive_ev(&d, slot), 0);
 	dec = drive_find(&d, GP_DO_SET_SLICE);
 	assert_non_null(dec);
@@ -155,11 +155,11 @@ static void test_hint_then_segment(void **state)
 
 static int guess(struct drive *d, uint64_t at_ns, uint64_t linger_ns)
 {
-	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT,
-					      .tenant = 1,
-					      .at_ns = at_ns,
-					      .ok = 1,
-					      .limit_ns = linger_ns });
+	return drive_ev(d,
+			(struct gp_event){
+				.type = GP_EV_HINT,
+				.tenant = 1,
+				.hint = { .at_ns = at_ns, .guess = true, .limit_ns = linger_ns } });
 }
 
 /* A guess is a hint with an end of its own, and nobody's word. */
@@ -200,19 +200,20 @@ static void test_guess(void **state)
 /* A lead that does not fit is cut; a start that is near is not slept for late. */
 static void test_guess_starts(void **state)
 {
-	struct gp_event ev = {
-		.type = GP_EV_HINT, .tenant = 1, .ok = 1, .limit_ns = 80 * US, .took_ns = 100 * US
-	};
+	struct gp_event ev = { .type = GP_EV_HINT,
+			       .tenant = 1,
+			       .hint = {
+				       .guess = true, .limit_ns = 80 * US, .lead_ns = 100 * US } };
 	struct drive d;
 
 	start_lc(&d, &client);
-	ev.at_ns = d.now_ns + 3 * MS;
+	ev.hint.at_ns = d.now_ns + 3 * MS;
 	assert_int_equal(drive_ev(&d, ev), 0);
-	drive_at(&d, ev.at_ns - 101 * US, GP_EV_TIMER, 0);
+	drive_at(&d, ev.hint.at_ns - 101 * US, GP_EV_TIMER, 0);
 	assert_leaves_holds(&d);
-	drive_at(&d, ev.at_ns - 100 * US, GP_EV_TIMER, 0);
+	drive_at(&d, ev.hint.at_ns - 100 * US, GP_EV_TIMER, 0);
 	assert_holds(&d);
-	drive_at(&d, ev.at_ns + 80 * US, GP_EV_TIMER, 0);
+	drive_at(&d, ev.hint.at_ns + 80 * US, GP_EV_TIMER, 0);
 	assert_releases(&d);
 
 	/* The first wake-up for that came late: one 50 us away is not waited for. */
@@ -387,7 +388,9 @@ static void test_sync_cuts(void **state)
 /* A hint's hold is not needed beside all that there is, queued; a segment's is its owner's. */
 static void test_all_is_queued(void **state)
 {
-	const struct gp_event says_queued = { .type = GP_EV_QUEUED, .tenant = 1, .ok = 1 };
+	const struct gp_event says_queued = { .type = GP_EV_QUEUED,
+					      .tenant = 1,
+					      .queued.told = true };
 	struct gp_sched_config c = client;
 	struct drive d;
 
@@ -537,7 +540,7 @@ static void test_refusals(void **state)
 	assert_int_equal(hint(&d, 1, 5), -EPERM);
 	assert_int_equal(drive_tenant_ev(&d, GP_EV_BUSY, 2), -ENOENT);
 	assert_int_equal(drive_tenant_ev(&d, 99, 1), -EINVAL);
-	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group = 3 }),
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group.id = 3 }),
 			 -ENOENT);
 	for (uint32_t i = 2; i <= GP_SCHED_MAX_TENANTS; i++)
 		drive_join(&d, i, GP_CLASS_NONE, 0);

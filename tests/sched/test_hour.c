@@ -169,9 +169,10 @@ static void hinted_does(struct hour *h)
 		lc->at_ns = lc->begins_ns - MS;
 		lc->at_work = false;
 	} else if (h->m.d.now_ns < lc->begins_ns) {
-		assert_int_equal(machine_ev(&h->m, (struct gp_event){ .type = GP_EV_HINT,
-								      .tenant = LC_HINTED,
-								      .at_ns = lc->begins_ns }),
+		assert_int_equal(machine_ev(&h->m,
+					    (struct gp_event){ .type = GP_EV_HINT,
+							       .tenant = LC_HINTED,
+							       .hint.at_ns = lc->begins_ns }),
 				 0);
 		lc->at_ns = lc->begins_ns;
 	} else {

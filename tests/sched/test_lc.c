@@ -137,10 +137,10 @@ static void set_up(struct drive *d, struct jobs *all, const struct gp_lc_policy 
 /* What it used since the last report; the late ones count above all. */
 static void report(struct drive *d, struct job *job, uint32_t i, uint64_t used_ns)
 {
-	assert_int_equal(
-		drive_ev(d,
-			 (struct gp_event){ .type = GP_EV_USAGE, .tenant = i, .took_ns = used_ns }),
-		0);
+	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_USAGE,
+							.tenant = i,
+							.usage.used_ns = used_ns }),
+			 0);
 	job->used_ns += used_ns;
 	if (job->done)
 		job->length_ns = job->used_ns / job->done;
@@ -249,7 +249,8 @@ static void test_hint_sets_deadline(void **state)
 	start_edf(&d);
 	said = d.now_ns;
 	assert_int_equal(
-		drive_ev(&d, (struct gp_event){ .type = GP_EV_HINT, .tenant = 2, .at_ns = said }),
+		drive_ev(&d,
+			 (struct gp_event){ .type = GP_EV_HINT, .tenant = 2, .hint.at_ns = said }),
 		0);
 	assert_true(drive_stat(&d, 2).held);
 	/* Due in 30 ms from then; 3 in 30.1, 4 in 29.95. */

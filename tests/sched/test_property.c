@@ -197,6 +197,51 @@ static const uint8_t event_of[OP_KINDS] = {
 	[OP_USAGE] = GP_EV_USAGE,	  [OP_QUEUED] = GP_EV_QUEUED,
 };
 
+/* What an event of its kind has beside type and tenant. */
+static void fill(const struct world *w, const struct op *op, struct gp_event *ev)
+{
+	switch (op->kind) {
+	case OP_JOIN:
+	case OP_CLASS:
+		ev->spec = spec_of(op->b);
+		break;
+	case OP_APPEAR:
+	case OP_GONE:
+		ev->group.id = 1 + op->b % W_GROUPS;
+		break;
+	case OP_HINT:
+		ev->hint.at_ns = w->now_ns + op->b * 8000ull;
+		ev->hint.limit_ns = op->b * 20000ull;
+		ev->hint.lead_ns = op->b * 2000ull;
+		ev->hint.guess = op->b & 1;
+		break;
+	case OP_HOLD:
+		ev->hold.limit_ns = op->b * 20000ull;
+		break;
+	case OP_BUSY:
+		ev->busy.how = op->b & 15;
+		break;
+	case OP_IDLE:
+		ev->idle.how = op->b % 3;
+		break;
+	case OP_QUEUED:
+		ev->queued.told = op->b & 1;
+		break;
+	case OP_SLOT:
+		ev->slot.have = op->b & 1;
+		break;
+	case OP_MEASURED:
+		ev->measured.took_ns = op->b * 2000ull;
+		ev->measured.missed = op->b & 1;
+		break;
+	case OP_USAGE:
+		ev->usage.used_ns = op->b * 2000ull;
+		ev->usage.displaced_ns = op->a * 3000ull;
+		ev->usage.at_ns = op->b & 2 ? w->now_ns - op->b * 8000ull : 0;
+		break;
+	}
+}
+
 static void do_op(struct world *w, const struct op *op)
 {
 	struct gp_event ev = { .type = event_of[op->kind], .tenant = 1 + op->a % W_TENANTS };
@@ -218,22 +263,8 @@ static void do_op(struct world *w, const struct op *op)
 	case OP_POLICY:
 		do_policy(w, op);
 		return;
-	case OP_APPEAR:
-	case OP_GONE:
-		ev.group = 1 + op->b % W_GROUPS;
-		break;
-	case OP_HINT:
-		ev.at_ns = w->now_ns + op->b * 8000ull;
-		break;
-	case OP_USAGE:
-		ev.at_ns = op->b & 2 ? w->now_ns - op->b * 8000ull : 0;
-		break;
 	}
-	ev.spec = spec_of(op->b);
-	ev.limit_ns = op->b * 20000ull;
-	ev.ok = op->kind == OP_BUSY ? op->b & 15 : op->kind == OP_IDLE ? op->b % 3 : op->b & 1;
-	ev.took_ns = op->b * 2000ull;
-	ev.taken_ns = op->a * 3000ull;
+	fill(w, op, &ev);
 	w_step(w, &ev);
 }
 

@@ -91,7 +91,8 @@ static void many_carry_out(struct many *m)
 			m->on_since_ns[g] = m->d.now_ns;
 			m->off[g] = false;
 		}
-		drive_ev(&m->d, (struct gp_event){ .type = GP_EV_OUTCOME, .decision = dec->id });
+		drive_ev(&m->d,
+			 (struct gp_event){ .type = GP_EV_OUTCOME, .outcome.decision = dec->id });
 		many_carry_out(m);
 	}
 }
@@ -216,7 +217,7 @@ static void test_hand_over_in_order(void **state)
 	assert_null(drive_find(&m.d, GP_DO_RESUME));
 	/* The next gets its short slice meanwhile: it is off. */
 	assert_non_null(drive_find(&m.d, GP_DO_SET_SLICE));
-	done.decision = drive_find(&m.d, GP_DO_SET_SLICE)->id;
+	done.outcome.decision = drive_find(&m.d, GP_DO_SET_SLICE)->id;
 	drive_outcome(&m.d, GP_DO_SUSPEND, -EIO);
 	assert_null(drive_find(&m.d, GP_DO_RESUME));
 	assert_int_equal(drive_ev(&m.d, done), 0);
@@ -254,7 +255,7 @@ static void test_segment_suspends(void **state)
 	assert_int_equal(d.out.d[0].group + d.out.d[1].group, 12 + 13);
 	for (uint32_t id = d.out.d[0].id, n = 0; n < 2; n++)
 		assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_OUTCOME,
-								 .decision = id + n }),
+								 .outcome.decision = id + n }),
 				 0);
 	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_END, 1);
 	assert_int_equal(d.out.d[0].type, GP_DO_RESUME);
@@ -288,7 +289,8 @@ static void two_carry_out(struct two *t)
 			t->off[dec->group] = dec->type == GP_DO_SUSPEND;
 		assert_false(!t->off[1] && !t->off[2] && t->slice_us[1] == 1 &&
 			     t->slice_us[2] == 1);
-		drive_ev(&t->d, (struct gp_event){ .type = GP_EV_OUTCOME, .decision = dec->id });
+		drive_ev(&t->d,
+			 (struct gp_event){ .type = GP_EV_OUTCOME, .outcome.decision = dec->id });
 		two_carry_out(t);
 	}
 }
@@ -302,8 +304,8 @@ static void two_tell(struct two *t, uint32_t type, uint32_t tenant)
 static void two_idle_tells(struct two *t, uint32_t tenant)
 {
 	t->d.now_ns += MS;
-	drive_ev(&t->d,
-		 (struct gp_event){ .type = GP_EV_IDLE, .tenant = tenant, .ok = GP_IDLE_TELLS });
+	drive_ev(&t->d, (struct gp_event){
+				.type = GP_EV_IDLE, .tenant = tenant, .idle.how = GP_IDLE_TELLS });
 	two_carry_out(t);
 }
 
@@ -385,10 +387,10 @@ static void test_idle_stays_on(void **state)
 	two_tell(&t, GP_EV_BUSY, 1);
 	two_are(&t, false, 1, false, IDLE_US);
 	/* Somebody else has the device's short slice, and then not. */
-	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .ok = 0 });
+	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .slot.have = false });
 	two_carry_out(&t);
 	two_are(&t, false, 0, false, IDLE_US);
-	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .ok = 1 });
+	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .slot.have = true });
 	two_carry_out(&t);
 	two_are(&t, false, 1, false, IDLE_US);
 	two_tell(&t, GP_EV_TENANT_LEAVE, 1);

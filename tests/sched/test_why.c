@@ -197,7 +197,7 @@ static void test_minimum(void **state)
 static void test_retry(void **state)
 {
 	static const struct gp_sched_config config = { 0 };
-	struct gp_event done = { .type = GP_EV_OUTCOME, .error = -EIO };
+	struct gp_event done = { .type = GP_EV_OUTCOME, .outcome.error = -EIO };
 	static struct machine m;
 	struct gp_sched_why y;
 
@@ -207,7 +207,7 @@ static void test_retry(void **state)
 	/* Up to the resume of the one or the other. */
 	while (!m.queued || m.queue[0].what.type != GP_DO_RESUME)
 		machine_run(&m, 100 * US);
-	done.decision = m.queue[0].what.id;
+	done.outcome.decision = m.queue[0].what.id;
 	y.other = m.queue[0].what.group;
 	m.queued = 0;
 	assert_int_equal(machine_ev(&m, done), 0);

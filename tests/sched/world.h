@@ -379,17 +379,17 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		t->spec = ev->spec;
 		break;
 	case GP_EV_GROUP_APPEAR:
-		if (!w->group[ev->group].known)
-			w->group[ev->group] =
+		if (!w->group[ev->group.id].known)
+			w->group[ev->group.id] =
 				(struct w_group){ .known = true, .alive = true, .runs = true };
-		w->group[ev->group].tenant = ev->tenant;
+		w->group[ev->group.id].tenant = ev->tenant;
 		break;
 	case GP_EV_GROUP_GONE:
-		w_group_gone(w, ev->group);
+		w_group_gone(w, ev->group.id);
 		break;
 	case GP_EV_HINT:
 		t->hinted = true;
-		t->hint_end_ns = (ev->at_ns > w->now_ns ? ev->at_ns : w->now_ns) +
+		t->hint_end_ns = (ev->hint.at_ns > w->now_ns ? ev->hint.at_ns : w->now_ns) +
 				 2 * w->config.hold_limit_ns;
 		break;
 	case GP_EV_SEGMENT_BEGIN:
@@ -412,8 +412,8 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		break;
 	case GP_EV_BUSY:
 		/* That it is on says nothing of who was said to have none. */
-		if (!(ev->ok & GP_BUSY_ON))
-			t->idle = ev->ok & GP_BUSY_SOON;
+		if (!(ev->busy.how & GP_BUSY_ON))
+			t->idle = ev->busy.how & GP_BUSY_SOON;
 		break;
 	case GP_EV_IDLE:
 		t->idle = true;
@@ -539,7 +539,7 @@ static inline void w_effect(struct world *w, const struct w_pending *p, int erro
 static inline void w_outcome(struct world *w, size_t which, int error, bool half)
 {
 	struct w_pending p = w->pending[which];
-	struct gp_event ev = { .type = GP_EV_OUTCOME, .decision = p.id };
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome.decision = p.id };
 
 	w->n_pending--;
 	memmove(&w->pending[which], &w->pending[which + 1], (w->n_pending - which) * sizeof(p));
@@ -552,13 +552,13 @@ static inline void w_outcome(struct world *w, size_t which, int error, bool half
 		w_effect(w, &p, error, half);
 		w_check_short(w);
 	}
-	ev.error = error;
+	ev.outcome.error = error;
 	w_step(w, &ev);
 }
 
 static inline void w_hold_failed(struct world *w)
 {
-	struct gp_event ev = { .type = GP_EV_OUTCOME, .error = -EIO, .decision = w->last_hold_id };
+	struct gp_event ev = { .type = GP_EV_OUTCOME, .outcome = { w->last_hold_id, -EIO } };
 	struct w_tenant *t = &w->tenant[w->last_hold_tenant];
 
 	if (!w->last_hold_id || !t->held)

@@ -62,12 +62,10 @@ static inline uint32_t lc_id(const struct world *w, size_t i)
 
 static inline void post(struct world *w, uint32_t type, uint32_t tenant, uint64_t at_ns)
 {
-	const struct gp_event ev = {
-		.type = type,
-		.tenant = tenant,
-		.at_ns = at_ns,
-	};
+	struct gp_event ev = { .type = type, .tenant = tenant };
 
+	if (type == GP_EV_HINT)
+		ev.hint.at_ns = at_ns;
 	assert_int_equal(gp_sim_sched_tell(w->host, &ev), 0);
 }
 
