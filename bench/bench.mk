@@ -4,8 +4,7 @@
 
 NVCC ?= /usr/local/cuda/bin/nvcc
 
-# PTX 7.0 is what drivers of the oldest supported toolkit read; nothing newer
-# is used.
+# PTX 7.0, which drivers of the oldest supported toolkit read; nothing newer is used.
 PTX_SOURCES := bench/common/kernels_ptx.c bench/common/live_ptx.c
 .PHONY: bench-ptx $(PTX_SOURCES:%=make-%)
 bench-ptx: $(PTX_SOURCES:%=make-%)
@@ -35,7 +34,7 @@ $(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ldl -lm
 
-# What gpreempt is for, on the model of an H200: a page, in some seconds, without a GPU.
+# The suite quick on the model of an H200, and its page: some seconds, no GPU.
 BENCH_DIR ?= $(O)/bench-quick
 .PHONY: bench
 bench: need-all $(BENCH) $(REPORT) $(BENCH_DATA)
@@ -43,7 +42,7 @@ bench: need-all $(BENCH) $(REPORT) $(BENCH_DATA)
 	$(Q)$(BENCH) run quick --runs=5 --dir=$(BENCH_DIR)
 	$(Q)$(BENCH) report $(BENCH_DIR)
 
-# The same for AMD: HIP programs over the real KFD, in the rig. It takes what kfd-check takes.
+# The same for AMD: HIP programs over the real KFD, in the rig. It needs the packages of kfd-check.
 BENCH_RIG_DIR ?= $(O)/bench-rig
 .PHONY: bench-rig
 bench-rig: need-python all
@@ -52,8 +51,8 @@ bench-rig: need-python all
 	$(Q)$(RIG) run $(rig_opts) --suite bench --keep $(abspath $(BENCH_RIG_DIR)) --tally $(TALLY)
 	$(Q)$(BENCH) report $(BENCH_RIG_DIR)
 
-# SUITE=latency|exact|kill|safety|many|share|edf|rules|controls|devices; ROWS: which rows (default all); `make
-# check-gpu SUITE=latency ROWS=--list` says what there is.
+# SUITE=latency|exact|kill|safety|many|share|edf|rules|controls|devices; ROWS: which rows (default
+# all); `make check-gpu SUITE=latency ROWS=--list` lists all rows.
 SUITE ?= latency
 .PHONY: check-gpu demo
 check-gpu: need-python all

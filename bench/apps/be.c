@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * be - a best-effort program: kernels of fixed work back to back, two always
- * queued. Knows nothing of gpreempt. Prints how many it ran and a checksum of
- * the result that all of them made together, which it checks; each kernel's
- * completion time goes to a file as it happens.
+ * be - a best-effort program: kernels of fixed work back to back, two always queued. Knows nothing
+ * of gpreempt. Prints their number and a checksum of their common result, which it checks. Writes
+ * each kernel's completion time to a file as it happens.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * both - one process on all devices at once. Best-effort: a thread each, which keeps
- * two kernels queued there. With --requests latency-critical: every period a request
- * whose kernels run on all of them, hinted with --hint-us, over when the last device
- * is through. Starts at a line on stdin; best-effort ends at the next.
+ * both - one process on all devices at once. Best-effort: a thread for each device keeps two
+ * kernels queued there. With --requests latency-critical: every period a request whose kernels run
+ * on all of them, hinted with --hint-us, over when the last device is through. Starts at a line on
+ * stdin; best-effort ends at the next.
  *
- * A device's last kernel has nothing queued behind it until the devices before are
- * through, so it may be cut (docs/nvidia.md, "Holds"): --segment says that it is needed.
+ * A device's last kernel has nothing queued behind it until the devices before are through, so it
+ * may be preempted (docs/nvidia.md, "Holds"). --segment marks the device as needed.
  */
 #include <errno.h>
 #include <pthread.h>

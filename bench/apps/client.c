@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * client - one client of a plan, as a program of its own that knows of gpreempt only
- * where --hint asks for it: a workload, asked for when --arrivals says, in an open loop.
- * Latency counts from the moment a request was meant to come, and none is skipped.
- * Prints "ready", then waits for a line: "go", or the time at which to begin.
+ * client - one client of a plan, as a program of its own. It uses gpreempt only with --hint. It
+ * runs a workload in an open loop, at the times of --arrivals. Latency counts from the moment a
+ * request was meant to come, and none is skipped. Prints "ready", then waits for a line: "go", or
+ * the time at which to begin.
  *
- * --together: all clients of a plan in this process, each a thread with a stream of its
- * own; a line of the file has the options of one. What is printed is printed for each.
+ * --together: all clients of a plan in this process, each a thread with a stream of its own; a line
+ * of the file has the options of one. Each client prints its own output.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -253,7 +253,7 @@ static void tell(const struct client *c, uint64_t end_ns)
 			wrong("who waits for this one is behind by 65536 requests");
 }
 
-/* What has been said so far fits into a pipe. */
+/* The output so far fits into a pipe. */
 static uint64_t await_go(void)
 {
 	char line[64];
@@ -290,8 +290,8 @@ static void say_work_comes(struct client *c)
 }
 
 /*
- * A hint is for work up to the first wait for it. What waits several times needs the
- * device in the gaps between, too: that is a segment.
+ * A hint is for work up to the first wait for it. A request that waits several times needs the
+ * device in the gaps between, too. It is a segment.
  */
 static void begin_segment(struct client *c)
 {
@@ -364,7 +364,7 @@ static uint64_t do_request(struct client *c, uint64_t intended_ns)
 	return r->end_ns;
 }
 
-/* What came and did not end in time is not skipped: it is counted. */
+/* A request that arrived and did not end in time is counted, not skipped. */
 static void do_requests(struct client *c)
 {
 	const uint64_t end_ns = c->begin_ns + c->how.length_ms * 1000000u;
@@ -490,7 +490,7 @@ static bool close_client(struct client *c)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* Who waits by spinning needs a CPU that nobody else wants. It is the context's. */
+/* A client that waits by spinning needs a CPU of its own. The choice is the context's. */
 static unsigned int how_to_wait(const struct client *client, size_t n)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), want = client[0].how.clients;
@@ -513,7 +513,7 @@ static void open_stream(struct client *c)
 					 c->how.lc ? greatest : least));
 }
 
-/* What can be wrong with its options is found before the device is asked for anything. */
+/* Check all options before the first call to the device. */
 static void open_client(struct client *c)
 {
 	if (!how.workload[0])

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cost - CPU time, on the thread that asks: of a kernel launch in a row, of two
- * after a rest, and with --hold of gp_hold() and gp_release() together:
- * in a row, and each after a rest, when the CPU has slept and its caches are
- * others'; and of reading the clock, after such a rest, which is in each of these once,
- * in hold and release twice. Run it with and without gpreempt.
+ * cost - CPU time on the calling thread of kernel launches, in a row and two after a rest. With
+ * --hold also of gp_hold() and gp_release() together, in a row and after a rest. In a rest the CPU
+ * sleeps and loses its caches. It prints the cost of reading the clock after a rest, too. Each
+ * figure contains it once, hold and release twice. Run it with and without gpreempt.
  */
 #include <stdio.h>
 #include <time.h>

@@ -112,7 +112,7 @@ static const char *const inside_names[INSIDES] = {
 
 struct sample {
 	uint64_t intended_ns, start_ns, end_ns;
-	uint64_t inside_ns; /* what is done inside took */
+	uint64_t inside_ns; /* time of the work inside */
 	const char *kind;
 };
 
@@ -122,7 +122,7 @@ struct lc {
 	struct gp_bench_client client;
 	struct sample *sample;
 	struct gp_arrivals arrivals;
-	uint64_t random; /* of what is done inside requests */
+	uint64_t random; /* of the work inside requests */
 	uint64_t spare;	 /* memory for FREE, else 0 */
 	void *module;	 /* of MODULE, unloaded between requests */
 	void *context;	 /* of CONTEXT, likewise */
@@ -136,8 +136,8 @@ static uint64_t next_random(struct lc *lc)
 }
 
 /*
- * When the next request is meant to come. What it says before it comes takes time,
- * which a closed loop has to leave.
+ * When the next request is meant to come. A hint before it takes time, which a closed loop has to
+ * leave.
  */
 static uint64_t next_ns(struct lc *lc, uint64_t last_ns)
 {
@@ -185,7 +185,7 @@ static void fork_child(void)
 		waitpid(child, NULL, 0);
 }
 
-/* Load the module anew and launch from it: what a lazily loading app does. */
+/* Load the module again and launch from it, as a lazily loading app does. */
 static void load_module(struct lc *lc)
 {
 	uint32_t mul = GP_KERNEL_MUL, iters = 0;
@@ -227,7 +227,7 @@ static void do_inside(struct lc *lc, enum inside what)
 	}
 }
 
-/* Outside of any request: undo what the last one made, prepare the next. */
+/* Outside of any request: undo the last one's work, prepare the next. */
 static void tidy(struct lc *lc, enum inside next)
 {
 	if (lc->module)
@@ -257,7 +257,7 @@ static void hint(struct lc *lc, uint64_t work_ns)
 			      "gp_hint");
 }
 
-/* How long what is done inside took, ns. */
+/* Time of the work inside, ns. */
 static uint64_t launch_all(struct lc *lc, enum inside inside)
 {
 	uint64_t inside_ns = 0;

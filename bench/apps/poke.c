@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * poke - ask for one control of another process's compute groups again and again,
- * as gpreemptd does, and say what a call takes. What it does to whoever has the
- * device meanwhile is for the device's log to tell (ctxlog).
+ * poke - ask for one control of another process's compute groups again and again, as gpreemptd
+ * does, and print the time of a call. The device's log (ctxlog) has the effect on the running
+ * group.
  */
 #include <errno.h>
 #include <poll.h>

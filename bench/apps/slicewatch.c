@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slicewatch - a best-effort program whose own thread reads the slice of its
- * compute group all the time, and prints when (CLOCK_MONOTONIC) it first read
- * another than the one at the start: the clock of `gpreempt attach`.
+ * slicewatch - a best-effort program with a thread that reads the slice of its compute group all
+ * the time. It prints when (CLOCK_MONOTONIC) the slice first changed: the clock of `gpreempt
+ * attach`.
  */
 #include <errno.h>
 #include <pthread.h>

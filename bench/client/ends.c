@@ -16,7 +16,7 @@
 #define HEARD_NS 100000
 #define HEARD_TRIES 100
 
-/* Less than PIPE_BUF: whole or not at all, whoever else writes. */
+/* Less than PIPE_BUF: whole or not at all, beside other writers. */
 struct message {
 	uint64_t who, end_ns;
 };
@@ -40,7 +40,7 @@ int gp_ends_listen(struct gp_ends *ends, const char *path, uint64_t after)
 
 	if (fd < 0)
 		return fd;
-	/* Less is enough for who keeps up. */
+	/* Less is enough for a reader that keeps up. */
 	(void)fcntl(fd, F_SETPIPE_SZ, FIFO_BYTES);
 	*ends = (struct gp_ends){ .fd = fd, .after = after };
 	return 0;
@@ -89,8 +89,8 @@ uint64_t gp_ends_next(struct gp_ends *ends)
 }
 
 /*
- * Virtual time goes on as soon as nobody runs, and who is asleep at its FIFO counts as nobody
- * until it is up. Who is busy hears of it later, and is not waited for long.
+ * Virtual time goes on as soon as nobody runs. A thread that sleeps at its FIFO does not count as
+ * running until it is up. A busy thread reads it later; do not wait long for it.
  */
 static void let_it_be_heard(int fd)
 {

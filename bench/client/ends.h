@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ends.h - a client whose requests begin when those of others end. They are threads or
- * processes of their own: each of the others tells it through a FIFO, which somebody has
- * made. What was told first is heard first.
+ * ends.h - a client whose requests begin when those of others end. They are threads or processes of
+ * their own: each of the others writes to it through an existing FIFO. The order is kept.
  */
 #ifndef GP_BENCH_CLIENT_ENDS_H
 #define GP_BENCH_CLIENT_ENDS_H
@@ -34,8 +33,8 @@ uint64_t gp_ends_next(struct gp_ends *ends);
 /** A descriptor to tell by, or negative errno. */
 int gp_ends_teller(const char *path);
 /**
- * @end_ns: GP_ENDS_NO_MORE: this was the last. 0; -EAGAIN: who listens is behind by more
- * than a FIFO holds; or another negative errno.
+ * @end_ns: GP_ENDS_NO_MORE: this was the last. 0; -EAGAIN: the reader is behind by more than a FIFO
+ * holds; or another negative errno.
  */
 int gp_ends_tell(int fd, unsigned int who, uint64_t end_ns);
 

@@ -16,12 +16,12 @@
 #define ALONE_S 2
 #define ALONE_SOFT_S 0.25
 
-/* What is alone the same is measured once. */
+/* Clients that are the same alone are measured once. */
 struct known {
 	char *workload;
 	struct gp_plan_client client;
 	struct gp_plan_alone alone;
-	char *found; /* what it found out of its kernels, or will */
+	char *found; /* file of its kernels' measured lengths, now or later */
 };
 
 struct session {
@@ -200,7 +200,7 @@ static double offered_by_rates(const struct gp_plan_job *job)
 	return sum;
 }
 
-/* A deadline is the file's, whatever becomes of the rate. */
+/* A deadline is the file's, also with other rates. */
 static int check_periods(const struct gp_plan_job *job)
 {
 	for (size_t i = 0; i < job->plan->clients; i++) {
@@ -288,9 +288,9 @@ static int open_job(struct session *s, const struct gp_corun_plan *plan, struct 
 	return err;
 }
 
-/* ---- under whom ------------------------------------------------------------------ */
+/* ---- peers ------------------------------------------------------------------------- */
 
-/* Not guessed: a row says that it was not run. */
+/* No estimate: the row is marked as not run. */
 static int say_absent(const struct gp_plan_job *job, const struct gp_scheduler *scheduler,
 		      const char *why, FILE *out)
 {
@@ -300,7 +300,7 @@ static int say_absent(const struct gp_plan_job *job, const struct gp_scheduler *
 		       0;
 }
 
-/* What nobody can make threads of one process. */
+/* A client that cannot be a thread of another process. */
 static bool has_torch(const struct gp_plan_job *job)
 {
 	for (size_t i = 0; i < job->plan->clients; i++)
@@ -415,7 +415,7 @@ static void close_session(struct session *s)
 		rmdir(s->folder);
 }
 
-/* What one plan lacks, or fails at, keeps no other from being run. */
+/* A plan that fails keeps no other from running. */
 static bool is_the_plans_own(int err)
 {
 	return err == -ENOENT || err == -ECANCELED || err == -EINVAL;

@@ -6,8 +6,8 @@
 #include <limits.h>
 
 /**
- * @name: "peers", "report/report.py". Beside this program as it was built or installed,
- * else where the build was told to install it, whether it is there or not.
+ * @name: "peers", "report/report.py". Beside this program as it was built or installed, else the
+ * build's install path, whether it is there or not.
  */
 void gp_data_path(const char *name, char path[PATH_MAX]);
 

@@ -164,7 +164,7 @@ int gp_device_prepare(const char *device)
 	}
 	/* Where it is not there the device's log is not kept. */
 	(void)find_program(folder, "ctxlog", ctxlog_path);
-	/* Of a client that has ended its exit is told, not that it was written to. */
+	/* Of a client that has ended, report the exit, not the failed write. */
 	signal(SIGPIPE, SIG_IGN);
 	err = prepend("PATH", folder);
 	if (!err && gp_device_is_soft(device))

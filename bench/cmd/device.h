@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h - where the programs are that run on a device, and what they need. */
+/* device.h - where the programs are that run on a device, and their environment. */
 #ifndef GP_BENCH_CMD_DEVICE_H
 #define GP_BENCH_CMD_DEVICE_H
 
@@ -11,12 +11,12 @@ bool gp_device_is_soft(const char *device);
 /** Its driver's version, "" where nothing is known of one. Static. */
 const char *gp_device_driver(const char *device);
 
-/** What it is, and whose clock its times are of; NULL: the model, in virtual time. */
+/** Name of the device and of its clock; NULL: the model, in virtual time. */
 const char *gp_device_about(const char *device);
 
 /**
- * This build's gpreempt is found first; with the software GPU, its libcuda as well. 0, or
- * negative errno, which was said.
+ * This build's gpreempt is found first; with the software GPU, its libcuda as well. 0, or negative
+ * errno, reported.
  */
 int gp_device_prepare(const char *device);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * edf.c - the suite "edf": whom the admission test lets in, and what those and the others
- * miss, on the model of a GPU in virtual time.
+ * edf.c - the suite "edf": admitted and refused sets of tasks, and the misses of both, on the model
+ * of a GPU in virtual time.
  */
 #include <stdbool.h>
 

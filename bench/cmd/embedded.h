@@ -9,7 +9,7 @@ struct gp_embedded_plan {
 	const char *name, *text;
 };
 
-/** As gp_corun_plans(); -EINVAL: what is no plan, which was said. */
+/** As gp_corun_plans(); -EINVAL: no plan, reported. */
 int gp_embedded_run(const struct gp_embedded_plan *plan, size_t plans,
 		    const struct gp_suite_options *options, struct gp_results *results, FILE *out);
 

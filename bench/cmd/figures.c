@@ -74,7 +74,7 @@ static int late_figures(const struct gp_plan_done *c, uint64_t *ns, struct laten
 	return err;
 }
 
-/* What was left is late as well. */
+/* A request that was left is late as well. */
 static int64_t missed(const struct gp_plan_done *c, uint32_t deadline_us)
 {
 	int64_t count = (int64_t)c->left;
@@ -219,7 +219,7 @@ static int say_overall(const struct gp_plan_job *job, const char *scheduler,
 	return keep_overall(job, scheduler, &all, results);
 }
 
-/* By the device, and by what ran beside the clients. */
+/* By the device, and by processes beside the clients. */
 static void print_spent(const char *scheduler, const struct gp_plan_result *r, FILE *out)
 {
 	if (r->energy_j > 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figures.h - what a job found under one scheduler: printed, and kept. */
+/* figures.h - the figures of a job under one scheduler: printed, and kept. */
 #ifndef GP_BENCH_CMD_FIGURES_H
 #define GP_BENCH_CMD_FIGURES_H
 
@@ -12,7 +12,7 @@ void gp_figures_head(const struct gp_plan_job *job, uint64_t number, FILE *out);
 int gp_figures_say(const struct gp_plan_job *job, const char *scheduler, uint64_t number,
 		   const struct gp_plan_result *result, struct gp_results *results, FILE *out);
 
-/** What comes how often, in words of the plan's file. */
+/** The load, in words of the plan's file. */
 void gp_figures_load(const struct gp_plan_client *client, char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - a plan that is run: with its workloads, and what each client does alone. */
+/* job.h - a plan that is run: with its workloads, and each client's figures alone. */
 #ifndef GP_BENCH_CMD_JOB_H
 #define GP_BENCH_CMD_JOB_H
 
@@ -15,7 +15,7 @@ struct gp_plan_job {
 	struct gp_models models;
 	/* Which all is held against. */
 	struct gp_plan_alone alone[GP_PLAN_CLIENTS_MAX];
-	/* Files of what it found out of its kernels, on a device. Borrowed. */
+	/* Files of its kernels' measured lengths, on a device. Borrowed. */
 	char *found[GP_PLAN_CLIENTS_MAX];
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* list.c - gpreempt-bench list FILE: what kind of file it is, by its fields. */
+/* list.c - gpreempt-bench list FILE: the kind of file, by its fields. */
 #include "bench/cmd/list.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "bench/json/one_line.h"
 
-/* Once, as it may be a pipe. NULL with errno; @bytes is what was read. */
+/* Once, as it may be a pipe. NULL with errno; @bytes: size read. */
 static char *read_text(const char *path, size_t *bytes)
 {
 	FILE *file = fopen(path, "r");

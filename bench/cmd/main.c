@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreempt-bench: list the suites, or what a file says; run a suite or a plan, or say
- * what its rates come to here; compare what two runs found; make a page of a run's results.
+ * main.c - gpreempt-bench: lists suites and files, runs suites and plans, prints the load of their
+ * rates, compares two runs, makes the page of a run.
  */
 #include <argp.h>
 #include <errno.h>
@@ -221,7 +221,7 @@ static int open_dir(struct args *a)
 	return a->dir ? gp_rundir_create(a->dir, &about, &a->options.dir) : 0;
 }
 
-/* 0; 1: a bar was missed, or it failed; 2: what was asked makes no sense. All is said. */
+/* 0; 1: a bar was missed, or it failed; 2: a wrong command line. All are reported. */
 static int run_and_keep(struct args *a, const struct gp_suite *suite, struct gp_results *results)
 {
 	int err = open_dir(a), r;
@@ -237,7 +237,7 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite, struct gp_
 		return failed(a->dir, err);
 	r = suite ? suite->run(&a->options, results, stdout) : run_plans(a, results);
 	err = gp_rundir_close(a->options.dir);
-	/* What a plan or its workloads lack was said. */
+	/* Missing parts of a plan or its workloads were reported. */
 	if (r == -ENOENT || r == -EINVAL)
 		return 2;
 	if (r == -ECANCELED)

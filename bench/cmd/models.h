@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models.h - the workloads of a plan's clients: what their models' names stand for. */
+/* models.h - the workloads of a plan's clients, by their models' names. */
 #ifndef GP_BENCH_CMD_MODELS_H
 #define GP_BENCH_CMD_MODELS_H
 
@@ -8,14 +8,13 @@
 
 struct gp_models {
 	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];
-	char *name[GP_PLAN_CLIENTS_MAX]; /* what a program is told: a name, or a file */
+	char *name[GP_PLAN_CLIENTS_MAX]; /* argument of a program: a name, or a file */
 };
 
 /**
- * A model is @folder's MODEL.json, or what is made by a name with a colon; else what
- * aliases.json says, of @folder or that which comes with the program. @device: NULL: none;
- * what that cannot run is refused. 0; -ENOENT, after it was said what is missing.
- * gp_models_close() in any case.
+ * A model is @folder's MODEL.json, or made by a name with a colon. Else it is an alias in
+ * aliases.json of @folder, or in the installed one. @device: NULL: none; a workload that it cannot
+ * run is refused. 0; -ENOENT, with the missing file reported. gp_models_close() in any case.
  */
 int gp_models_open(struct gp_models *models, const char *plan_name, const struct gp_plan *plan,
 		   const char *folder, const char *device);

@@ -11,8 +11,10 @@
 struct gp_overall {
 	/* Of all latency-critical requests, over p50 of their client alone. 0: too few. */
 	double lc_mean, lc_p99;
-	/* What best-effort clients do of what they do alone, added up; < 0: there are none,
-	 * or of one, that is killed, it is not known. */
+	/*
+	 * Sum over best-effort clients of their rates, each over its rate alone; < 0: there are
+	 * none, or one is killed and its rate is not known.
+	 */
 	double be;
 };
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * plan.c - gpreempt-bench list FILE: what a plan says, and what of it is not taken.
- */
+/* plan.c - gpreempt-bench list FILE: the content of a plan, and its ignored fields. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "bench/cmd/list.h"
 #include "bench/plan/plan.h"
 
-/* What comes how often, in words of the file. */
+/* The load, in words of the file. */
 static void print_load(const struct gp_plan *p, const struct gp_plan_client *c)
 {
 	printf("%s", gp_plan_load_name(c->load));

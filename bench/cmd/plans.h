@@ -19,8 +19,8 @@ struct gp_plans {
 bool gp_plans_are(const char *word);
 /**
  * Those of a suite, with the folders below, by their names; or the one of a file that ends in
- * .json. 0; -EINVAL: one is none, which was said; or another negative errno.
- * gp_plans_close() in any case.
+ * .json. 0; -EINVAL: one is no plan, reported; or another negative errno. gp_plans_close() in any
+ * case.
  */
 int gp_plans_open(struct gp_plans *plans, const char *word);
 void gp_plans_close(struct gp_plans *plans);

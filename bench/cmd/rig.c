@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * rig.c - the suite "quick-rig": HIP programs over the real KFD, on the rig's modelled GPU
- * (docs/amd.md), thousands of times as slow as a card: times are of its clock. "make
+ * (docs/amd.md). That is thousands of times as slow as a card; times are of its clock. "make
  * bench-rig" boots the rig and runs it there.
  */
 #include "bench/cmd/embedded.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * suite.h - what gpreempt-bench can run. A suite is one file with one of these.
- */
+/* suite.h - suites of gpreempt-bench. A suite is one file with one of these. */
 #ifndef GP_BENCH_SUITE_H
 #define GP_BENCH_SUITE_H
 
@@ -21,15 +19,14 @@ struct gp_suite_options {
 	const char *device;    /* plans run there; NULL: in virtual time */
 	const char *peers;     /* the folder of those, with a device */
 	double seconds;	       /* of each plan; 0: as its file says */
-	double offered;	       /* what latency-critical clients are to offer together, by one
-				 * factor for all rates; 0: rates are as published */
+	double offered; /* load that latency-critical clients offer together, by one factor for all rates; 0: rates are as published */
 };
 
 struct gp_suite {
 	const char *name;
-	const char *what;	/* one line, of what it shows and needs */
+	const char *what;	/* one line: its purpose and needs */
 	bool samples;		/* it has raw ones, for --dir */
-	const char *deviceless; /* what is said without --device; NULL: it needs none */
+	const char *deviceless; /* message without --device; NULL: it needs none */
 	/**
 	 * Prints its tables to @out, and adds its figures to @results. 0; 1: a bar was
 	 * missed; negative errno.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * switch.c - the suite "switch": what one switch costs by GCAPS's method, on the model
- * of a GPU, beside what the model makes it cost.
+ * switch.c - the suite "switch": the cost of a switch by GCAPS's method on the model of a GPU,
+ * beside the model's own cost.
  */
 #include <math.h>
 #include <stdbool.h>
