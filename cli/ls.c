@@ -369,12 +369,18 @@ static json_t *device_json(const struct gp_wire_device *d)
 		const char *name;
 		uint64_t value;
 	} field[] = {
-		{ "be_min_pct", d->be_min_pct }, { "quantum_ns", d->quantum_ns },
-		{ "up_ns", d->up_ns },		 { "tenants", d->tenants },
-		{ "compute_groups", d->groups }, { "turns", d->turns },
-		{ "suspends", d->suspends },	 { "resumes", d->resumes },
-		{ "slice_sets", d->slices },	 { "preempts", d->preempts },
-		{ "failed", d->failed },	 { "control_ns", d->control_ns },
+		{ "be_min_pct", d->be_min_pct },
+		{ "be_quantum_ns", d->quantum_ns },
+		{ "up_ns", d->up_ns },
+		{ "tenants", d->tenants },
+		{ "compute_groups", d->groups },
+		{ "turns", d->turns },
+		{ "suspends", d->suspends },
+		{ "resumes", d->resumes },
+		{ "timeslice_sets", d->slices },
+		{ "preempts", d->preempts },
+		{ "hal_op_failures", d->failed },
+		{ "hal_op_ns", d->control_ns },
 		{ "log_lost", d->log_lost },
 	};
 	json_t *json = json_object();

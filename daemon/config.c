@@ -23,7 +23,7 @@ int gp_config_default(struct gp_config **config)
 		.lc_policy = GP_CONFIG_LEVEL,
 		.quantum_ns = GP_CONFIG_QUANTUM_NS,
 		.be_min_pct = GP_CONFIG_BE_MIN_PCT,
-		.strangers.cls.cls = GP_CLASS_NONE,
+		.default_class.cls.cls = GP_CLASS_NONE,
 	};
 	c->log_level = GP_LOG_INFO;
 	c->user_tenants = GP_CONFIG_TENANTS;
@@ -84,7 +84,7 @@ static bool same_settings(const struct gp_config_settings *a, const struct gp_co
 {
 	return a->be_policy == b->be_policy && a->lc_policy == b->lc_policy &&
 	       a->quantum_ns == b->quantum_ns && a->be_min_pct == b->be_min_pct &&
-	       same_class(&a->strangers, &b->strangers);
+	       same_class(&a->default_class, &b->default_class);
 }
 
 static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
@@ -93,7 +93,7 @@ static bool same_rule(const struct gp_rule *a, const struct gp_rule *b)
 	       a->gid == b->gid && same_text(a->cgroup, b->cgroup) && same_text(a->exe, b->exe) &&
 	       same_text(a->container, b->container) && same_text(a->device, b->device) &&
 	       a->has_class == b->has_class && same_class(&a->class_given, &b->class_given) &&
-	       a->has_may == b->has_may && same_class(&a->may, &b->may);
+	       a->has_max_class == b->has_max_class && same_class(&a->max_class, &b->max_class);
 }
 
 static bool same_metrics(const struct gp_config_metrics *a, const struct gp_config_metrics *b)
@@ -170,11 +170,11 @@ static void put_settings(FILE *to, const char *before, const struct gp_config_se
 	char quantum[GP_DURATION_TEXT_LEN];
 
 	gp_format_duration(s->quantum_ns, quantum, sizeof(quantum));
-	put(to, before, "policy", gp_config_be_policies[s->be_policy]);
+	put(to, before, "be_policy", gp_config_be_policies[s->be_policy]);
 	put(to, before, "lc_policy", gp_config_lc_policies[s->lc_policy]);
-	put(to, before, "quantum", quantum);
+	put(to, before, "be_quantum", quantum);
 	put_number(to, before, "be_min_pct", s->be_min_pct);
-	put_class(to, before, "strangers", &s->strangers);
+	put_class(to, before, "default_class", &s->default_class);
 }
 
 static void put_metrics(FILE *to, const struct gp_config_metrics *m)
@@ -186,7 +186,7 @@ static void put_metrics(FILE *to, const struct gp_config_metrics *m)
 		snprintf(text, sizeof(text), "off");
 		break;
 	case GP_CONFIG_METRICS_UNIX:
-		put(to, "", "metrics", m->path);
+		put(to, "", "metrics_listen", m->path);
 		return;
 	case GP_CONFIG_METRICS_IPV4:
 		snprintf(text, sizeof(text), "%u.%u.%u.%u:%u", m->ipv4[0], m->ipv4[1], m->ipv4[2],
@@ -196,7 +196,7 @@ static void put_metrics(FILE *to, const struct gp_config_metrics *m)
 		snprintf(text, sizeof(text), "[::1]:%u", m->port);
 		break;
 	}
-	put(to, "", "metrics", text);
+	put(to, "", "metrics_listen", text);
 }
 
 void gp_rule_matches(const struct gp_rule *rule, struct gp_rule_match match[GP_RULE_MATCHES])
@@ -223,8 +223,8 @@ static void put_rule(FILE *to, const struct gp_rule *rule)
 	}
 	if (rule->has_class)
 		put_class(to, before, "class", &rule->class_given);
-	if (rule->has_may)
-		put_class(to, before, "may", &rule->may);
+	if (rule->has_max_class)
+		put_class(to, before, "max_class", &rule->max_class);
 }
 
 int gp_config_print(const struct gp_config *c, FILE *to)

@@ -46,14 +46,14 @@ enum gp_config_lc_policy {
  * struct gp_config_settings - how one device is shared.
  * @quantum_ns: a best-effort tenant has the device so long at a time
  * @be_min_pct: best-effort's share at least, however busy latency-critical is
- * @strangers: the class of processes that no rule gives one
+ * @default_class: the class of processes that no rule gives one
  */
 struct gp_config_settings {
 	enum gp_config_be_policy be_policy;
 	enum gp_config_lc_policy lc_policy;
 	uint64_t quantum_ns;
 	uint32_t be_min_pct;
-	struct gp_class_request strangers;
+	struct gp_class_request default_class;
 };
 
 /** @text: as written; @settings: what the file does not say is as for all devices. */
@@ -83,9 +83,9 @@ struct gp_config_metrics {
  * @user, @group, @device: as written; @uid, @gid, @spec: what that is
  * @cgroup, @exe: patterns of glob.h
  * @container: leading hexadecimal digits of the id
- * @has_class: false: what strangers get
- * @may: it may ask for this and what is lower; @has_may: false: for @class_given
- *	and what is lower
+ * @has_class: false: the device's default_class counts
+ * @max_class: the highest class that its processes may ask for; @has_max_class: false:
+ *	that is @class_given
  */
 struct gp_rule {
 	uint32_t line;
@@ -93,9 +93,9 @@ struct gp_rule {
 	uid_t uid;
 	gid_t gid;
 	struct gp_spec spec;
-	bool has_class, has_may;
+	bool has_class, has_max_class;
 	struct gp_class_request class_given;
-	struct gp_class_request may;
+	struct gp_class_request max_class;
 };
 
 /* What a rule asks of a process, as it is written; text NULL: nothing. */

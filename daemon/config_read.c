@@ -71,7 +71,7 @@ static int take_copy(char **to, const char *text)
 
 /* ---- how a device is shared ------------------------------------- */
 
-static int take_policy(struct gp_yaml *y, const char *text, void *to)
+static int take_be_policy(struct gp_yaml *y, const char *text, void *to)
 {
 	struct gp_config_settings *s = to;
 
@@ -87,7 +87,7 @@ static int take_lc_policy(struct gp_yaml *y, const char *text, void *to)
 	return take_word(text, gp_config_lc_policies, &s->lc_policy);
 }
 
-static int take_quantum(struct gp_yaml *y, const char *text, void *to)
+static int take_be_quantum(struct gp_yaml *y, const char *text, void *to)
 {
 	struct gp_config_settings *s = to;
 	uint64_t ns;
@@ -121,7 +121,7 @@ static int take_class(struct gp_yaml *y, const char *text, struct gp_class_reque
 	return gp_class_request_parse(text, out, &y->right) ? -EINVAL : 0;
 }
 
-static int take_strangers(struct gp_yaml *y, const char *text, void *to)
+static int take_default_class(struct gp_yaml *y, const char *text, void *to)
 {
 	struct gp_config_settings *s = to;
 	struct gp_class_request request;
@@ -132,7 +132,7 @@ static int take_strangers(struct gp_yaml *y, const char *text, void *to)
 		err = -EINVAL;
 	}
 	if (!err)
-		s->strangers = request;
+		s->default_class = request;
 	return err;
 }
 
@@ -321,7 +321,7 @@ static int check_kept(struct gp_yaml *y, const struct gp_class_request *request)
 		credit |= c->device[i].settings.be_policy == GP_CONFIG_CREDIT;
 		edf |= c->device[i].settings.lc_policy == GP_CONFIG_EDF;
 	}
-	y->right = "caps are kept by policy: credit only, which no device here has";
+	y->right = "caps are kept by be_policy: credit only, which no device here has";
 	if (request->cap_pct && !credit)
 		return -EINVAL;
 	y->right = "deadlines are kept by lc_policy: edf only, which no device here has";
@@ -337,13 +337,13 @@ static int take_rule_class(struct gp_yaml *y, const char *text, void *to)
 	return err ? err : check_kept(y, &rule->class_given);
 }
 
-static int take_may(struct gp_yaml *y, const char *text, void *to)
+static int take_max_class(struct gp_yaml *y, const char *text, void *to)
 {
 	struct gp_rule *rule = to;
-	int err = take_class(y, text, &rule->may);
+	int err = take_class(y, text, &rule->max_class);
 
-	rule->has_may = true;
-	return err ? err : check_kept(y, &rule->may);
+	rule->has_max_class = true;
+	return err ? err : check_kept(y, &rule->max_class);
 }
 
 static bool matches_nothing(const struct gp_rule *rule)
@@ -365,7 +365,7 @@ static const struct gp_yaml_key rule_keys[] = {
 	KEY("container", take_container),
 	KEY("device", take_rule_device),
 	KEY("class", take_rule_class),
-	KEY("may", take_may),
+	KEY("max_class", take_max_class),
 	{ NULL },
 };
 
@@ -380,10 +380,11 @@ static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 	if (matches_nothing(rule))
 		return gp_yaml_refuse(y, rule->line, "rules", NULL,
 				      "found a rule for nobody; name a user, group, cgroup, exe, "
-				      "container or device (strangers: is for all others)");
-	if (!rule->has_class && !rule->has_may)
-		return gp_yaml_refuse(y, rule->line, "rules", NULL,
-				      "found a rule that gives nothing; write class: or may:");
+				      "container or device (default_class: is for all others)");
+	if (!rule->has_class && !rule->has_max_class)
+		return gp_yaml_refuse(
+			y, rule->line, "rules", NULL,
+			"found a rule that gives nothing; write class: or max_class:");
 	return 0;
 }
 
@@ -418,10 +419,11 @@ static int take_device(struct gp_yaml *y, const char *text, void *to)
 	{                                                                  \
 		name, &text_type, false, offsetof(struct of, settings), fn \
 	}
-#define SETTINGS(of)                                                                              \
-	SETTING("policy", of, take_policy), SETTING("lc_policy", of, take_lc_policy),             \
-		SETTING("quantum", of, take_quantum), SETTING("be_min_pct", of, take_be_min_pct), \
-		SETTING("strangers", of, take_strangers)
+#define SETTINGS(of)                                                                        \
+	SETTING("be_policy", of, take_be_policy), SETTING("lc_policy", of, take_lc_policy), \
+		SETTING("be_quantum", of, take_be_quantum),                                 \
+		SETTING("be_min_pct", of, take_be_min_pct),                                 \
+		SETTING("default_class", of, take_default_class)
 
 static const struct gp_yaml_key device_keys[] = {
 	KEY("device", take_device),
@@ -495,7 +497,7 @@ static const struct gp_yaml_type limits_type = { .kind = GP_YAML_MAPPING, .keys 
 
 static const struct gp_yaml_key file_keys[] = {
 	SETTINGS(gp_config),
-	KEY("metrics", take_metrics),
+	KEY("metrics_listen", take_metrics),
 	KEY("log_level", take_log_level),
 	{ .key = "limits_per_user", .type = &limits_type },
 	{ .key = "devices", .type = &devices_type },
@@ -504,22 +506,23 @@ static const struct gp_yaml_key file_keys[] = {
 };
 
 /* Once all policies are known. @mapping: where it was written. */
-static int check_strangers(struct gp_yaml *y, yaml_node_t *mapping,
-			   const struct gp_config_settings *s)
+static int check_default_class(struct gp_yaml *y, yaml_node_t *mapping,
+			       const struct gp_config_settings *s)
 {
-	yaml_node_t *node = gp_yaml_value(y, mapping, "strangers");
+	yaml_node_t *node = gp_yaml_value(y, mapping, "default_class");
 
-	return node && check_kept(y, &s->strangers) ? gp_yaml_refuse_value(y, node, "strangers") :
-						      0;
+	return node && check_kept(y, &s->default_class) ?
+		       gp_yaml_refuse_value(y, node, "default_class") :
+		       0;
 }
 
-static int check_all_strangers(struct gp_yaml *y, const struct gp_config *c)
+static int check_default_classes(struct gp_yaml *y, const struct gp_config *c)
 {
 	yaml_node_t *root = gp_yaml_root(y), *list = gp_yaml_value(y, root, "devices");
-	int err = check_strangers(y, root, &c->settings);
+	int err = check_default_class(y, root, &c->settings);
 
 	for (size_t i = 0; !err && i < c->device_count; i++)
-		err = check_strangers(y, gp_yaml_entry(y, list, i), &c->device[i].settings);
+		err = check_default_class(y, gp_yaml_entry(y, list, i), &c->device[i].settings);
 	return err;
 }
 
@@ -530,7 +533,7 @@ static int read_file(struct gp_yaml *y, struct gp_config *c)
 	if (!err)
 		err = read_devices(y, c);
 	if (!err)
-		err = check_all_strangers(y, c);
+		err = check_default_classes(y, c);
 	return err ? err : read_rules(y, c);
 }
 

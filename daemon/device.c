@@ -374,7 +374,7 @@ static void say_policies(const struct gp_ddev *dev)
 	    (s->be_policy == GP_CONFIG_FAIR && s->lc_policy == GP_CONFIG_LEVEL))
 		return;
 	gp_log(GP_LOG_WARN,
-	       "%s: policy: %s and lc_policy: %s are not kept there: its driver "
+	       "%s: be_policy: %s and lc_policy: %s are not kept there: its driver "
 	       "takes turns by itself, by weights and levels",
 	       dev->hal->id.name, gp_config_be_policies[s->be_policy],
 	       gp_config_lc_policies[s->lc_policy]);

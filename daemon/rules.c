@@ -84,16 +84,17 @@ static const struct gp_rule *find_rule(const struct gp_config *c, const struct g
 	return NULL;
 }
 
-static const struct gp_class_request *strangers_get(const struct gp_config *c,
-						    const struct gp_subject *s)
+static const struct gp_class_request *default_class_of(const struct gp_config *c,
+						       const struct gp_subject *s)
 {
-	return s->device ? &gp_config_settings_of(c, s->device)->strangers : &c->settings.strangers;
+	return s->device ? &gp_config_settings_of(c, s->device)->default_class :
+			   &c->settings.default_class;
 }
 
 static const struct gp_class_request *
 given_by(const struct gp_config *c, const struct gp_subject *s, const struct gp_rule *rule)
 {
-	return rule && rule->has_class ? &rule->class_given : strangers_get(c, s);
+	return rule && rule->has_class ? &rule->class_given : default_class_of(c, s);
 }
 
 /* ---- what is higher ------------------------------------- */
@@ -186,9 +187,9 @@ void gp_rules_find(const struct gp_config *c, const struct gp_subject *s, struct
 	if (v->rule && v->rule->has_class)
 		say_rule(v->why, sizeof(v->why), c, v->rule);
 	else if (v->rule)
-		say(v->why, sizeof(v->why), "strangers:, since ");
+		say(v->why, sizeof(v->why), "default_class:, since ");
 	else
-		say(v->why, sizeof(v->why), "strangers:, since no rule fits");
+		say(v->why, sizeof(v->why), "default_class:, since no rule fits");
 	if (v->rule && !v->rule->has_class) {
 		say_rule(v->why, sizeof(v->why), c, v->rule);
 		say(v->why, sizeof(v->why), " gives no class");
@@ -200,7 +201,7 @@ static void explain(const struct gp_config *c, const struct gp_verdict *v,
 		    const struct gp_class_request *asked, char *why, size_t len)
 {
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], given[GP_CLASS_REQUEST_TEXT_LEN],
-		may[GP_CLASS_REQUEST_TEXT_LEN];
+		max[GP_CLASS_REQUEST_TEXT_LEN];
 
 	gp_class_request_format(asked, cls, sizeof(cls));
 	gp_class_request_format(&v->given, given, sizeof(given));
@@ -208,17 +209,17 @@ static void explain(const struct gp_config *c, const struct gp_verdict *v,
 		why[0] = '\0';
 	if (!v->rule) {
 		say(why, len,
-		    "%s is higher than %s, which strangers get, and no rule fits that "
-		    "says may: %s",
+		    "%s is higher than %s, which default_class gives, and no rule fits that "
+		    "says max_class: %s",
 		    cls, given, cls);
 		return;
 	}
 	say(why, len, "%s is higher than %s, which it has", cls, given);
-	if (v->rule->has_may) {
-		gp_class_request_format(&v->rule->may, may, sizeof(may));
-		say(why, len, ", and than %s, which it may ask for by ", may);
+	if (v->rule->has_max_class) {
+		gp_class_request_format(&v->rule->max_class, max, sizeof(max));
+		say(why, len, ", and than %s, which it may ask for by ", max);
 	} else {
-		say(why, len, ", and there is no may: in ");
+		say(why, len, ", and there is no max_class: in ");
 	}
 	say_rule(why, len, c, v->rule);
 }
@@ -231,7 +232,7 @@ int gp_rules_may(const struct gp_config *c, const struct gp_subject *s,
 	gp_rules_find(c, s, &v);
 	if (gp_class_no_higher(asked, &v.given))
 		return 0;
-	if (v.rule && v.rule->has_may && gp_class_no_higher(asked, &v.rule->may))
+	if (v.rule && v.rule->has_max_class && gp_class_no_higher(asked, &v.rule->max_class))
 		return 0;
 	explain(c, &v, asked, why, len);
 	return -EPERM;

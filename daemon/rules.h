@@ -46,7 +46,7 @@ struct gp_subject {
 
 /**
  * struct gp_verdict
- * @rule: that fits; NULL: none does, it is a stranger. Lives as long as the
+ * @rule: that fits; NULL: none does, default_class counts. Lives as long as the
  *	configuration
  * @given: what it has without asking
  * @why: where that comes from, in words, one line
@@ -57,13 +57,13 @@ struct gp_verdict {
 	char why[GP_VERDICT_WHY_LEN];
 };
 
-/** The first rule that fits @subject, or what strangers get. */
+/** The first rule that fits @subject, or default_class. */
 void gp_rules_find(const struct gp_config *config, const struct gp_subject *subject,
 		   struct gp_verdict *verdict);
 
 /**
  * gp_rules_may() - may @subject have @asked, which it asks for itself or its
- * user for it? What it is given, and what its rule's may: says, and whatever is
+ * user for it? What it is given, and what its rule's max_class: says, and whatever is
  * no higher than one of them. Root is no exception: in containers everybody is.
  * @why: on refusal the reason, in words, one line, GP_VERDICT_WHY_LEN bytes
  * Return: 0; -EPERM.

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "gpreempt/gpreempt.h"
+
 #include "daemon/config.h"
 #include "tests/common/gp_test.h"
 
@@ -118,7 +120,7 @@ static void refuses_bytes(const char *text, size_t bytes, const char *line)
 
 static void test_defaults(void **state)
 {
-	struct gp_config *c = loads("policy: fair\n"), *none;
+	struct gp_config *c = loads("be_policy: fair\n"), *none;
 
 	assert_int_equal(gp_config_default(&none), 0);
 	assert_true(gp_config_equal(c, none));
@@ -126,7 +128,7 @@ static void test_defaults(void **state)
 	assert_int_equal(none->settings.lc_policy, GP_CONFIG_LEVEL);
 	assert_int_equal(none->settings.quantum_ns, 50 * MS);
 	assert_int_equal(none->settings.be_min_pct, 5);
-	assert_int_equal(none->settings.strangers.cls.cls, GP_CLASS_NONE);
+	assert_int_equal(none->settings.default_class.cls.cls, GP_CLASS_NONE);
 	assert_int_equal(none->metrics.kind, GP_CONFIG_METRICS_OFF);
 	assert_int_equal(none->log_level, GP_LOG_INFO);
 	assert_int_equal(none->user_tenants, 64);
@@ -140,19 +142,19 @@ static void test_defaults(void **state)
 
 static void test_everything(void **state)
 {
-	struct gp_config *c = loads("policy: credit\n"
+	struct gp_config *c = loads("be_policy: credit\n"
 				    "lc_policy: edf\n"
-				    "quantum: 20ms\n"
+				    "be_quantum: 20ms\n"
 				    "be_min_pct: 10\n"
-				    "strangers: be:50,cap=20%\n"
-				    "metrics: /run/gpreempt/metrics.sock\n"
+				    "default_class: be:50,cap=20%\n"
+				    "metrics_listen: /run/gpreempt/metrics.sock\n"
 				    "log_level: debug\n"
 				    "limits_per_user: {tenants: 10, connections: 1024}\n"
 				    "devices:\n"
 				    "  - device: soft0\n"
-				    "    policy: rr\n"
-				    "    strangers: none\n"
-				    "  - quantum: 1s\n"
+				    "    be_policy: rr\n"
+				    "    default_class: none\n"
+				    "  - be_quantum: 1s\n"
 				    "    device: GPU-01234567\n"
 				    "rules:\n"
 				    "  - user: alice\n"
@@ -162,7 +164,7 @@ static void test_everything(void **state)
 				    "    container: 0123456789ab\n"
 				    "    device: 0000:3b:00.0\n"
 				    "    class: lc:1,period=20ms,runtime=2ms\n"
-				    "    may: lc\n"
+				    "    max_class: lc\n"
 				    "\n"
 				    "  - user: 4294967294\n"
 				    "    class: none\n");
@@ -174,8 +176,8 @@ static void test_everything(void **state)
 	assert_int_equal(s->lc_policy, GP_CONFIG_EDF);
 	assert_int_equal(s->quantum_ns, 20 * MS);
 	assert_int_equal(s->be_min_pct, 10);
-	assert_int_equal(s->strangers.cls.value, 50);
-	assert_int_equal(s->strangers.cap_pct, 20);
+	assert_int_equal(s->default_class.cls.value, 50);
+	assert_int_equal(s->default_class.cap_pct, 20);
 	assert_int_equal(c->metrics.kind, GP_CONFIG_METRICS_UNIX);
 	assert_string_equal(c->metrics.path, "/run/gpreempt/metrics.sock");
 	assert_int_equal(c->log_level, GP_LOG_DEBUG);
@@ -186,10 +188,10 @@ static void test_everything(void **state)
 	assert_int_equal(c->device_count, 2);
 	assert_int_equal(c->device[0].settings.be_policy, GP_CONFIG_RR);
 	assert_int_equal(c->device[0].settings.quantum_ns, 20 * MS);
-	assert_int_equal(c->device[0].settings.strangers.cls.cls, GP_CLASS_NONE);
+	assert_int_equal(c->device[0].settings.default_class.cls.cls, GP_CLASS_NONE);
 	assert_int_equal(c->device[1].settings.be_policy, GP_CONFIG_CREDIT);
 	assert_int_equal(c->device[1].settings.quantum_ns, 1000 * MS);
-	assert_int_equal(c->device[1].settings.strangers.cls.value, 50);
+	assert_int_equal(c->device[1].settings.default_class.cls.value, 50);
 
 	assert_int_equal(c->rule_count, 2);
 	assert_int_equal(r->line, 16);
@@ -200,19 +202,19 @@ static void test_everything(void **state)
 	assert_string_equal(r->container, "0123456789ab");
 	assert_int_equal(r->spec.kind, GP_SPEC_PCI);
 	assert_int_equal(r->class_given.deadline_ns, 20 * MS);
-	assert_true(r->has_may && r->may.cls.cls == GP_CLASS_LC);
+	assert_true(r->has_max_class && r->max_class.cls.cls == GP_CLASS_LC);
 	assert_int_equal(r[1].line, 25);
 	assert_int_equal(r[1].uid, 4294967294u);
 	assert_null(r[1].exe);
-	assert_true(r[1].has_class && !r[1].has_may);
+	assert_true(r[1].has_class && !r[1].has_max_class);
 	round_trip(c);
 	gp_config_free(c);
 }
 
 static void test_settings_of(void **state)
 {
-	struct gp_config *c = loads("devices:\n- {device: soft1, policy: rr}\n"
-				    "- {device: GPU-00112233, policy: credit}\n");
+	struct gp_config *c = loads("devices:\n- {device: soft1, be_policy: rr}\n"
+				    "- {device: GPU-00112233, be_policy: credit}\n");
 	struct gp_device_id id = { .name = "soft0" };
 
 	assert_ptr_equal(gp_config_settings_of(c, &id), &c->settings);
@@ -230,37 +232,37 @@ static void test_forms(void **state)
 	static const char *const good[] = {
 		"rules: []\n",
 		"limits_per_user: {}\n",
-		"%YAML 1.1\n---\npolicy: rr\n...\n",
-		"policy: fair\r\nquantum: 1ms\r\n",
-		"\"policy\": 'rr'\n",
-		"policy: |-\n  rr\n",
-		"# a word\n\n{policy: rr, devices: []}",
-		"quantum: 10s\nbe_min_pct: 0\n",
-		"quantum: 1.5ms\nbe_min_pct: 50\n",
-		"quantum: 1000001ns\n",
-		"metrics: off\n",
-		"metrics: 127.0.0.1:9464\n",
-		"metrics: 127.255.255.255:65535\n",
-		"metrics: \"[::1]:1\"\n",
-		"metrics: /a b\n",
-		"metrics: \"/\\\"\\\\#: - \\u00fc\"\n",
-		"strangers: be\n",
+		"%YAML 1.1\n---\nbe_policy: rr\n...\n",
+		"be_policy: fair\r\nbe_quantum: 1ms\r\n",
+		"\"be_policy\": 'rr'\n",
+		"be_policy: |-\n  rr\n",
+		"# a word\n\n{be_policy: rr, devices: []}",
+		"be_quantum: 10s\nbe_min_pct: 0\n",
+		"be_quantum: 1.5ms\nbe_min_pct: 50\n",
+		"be_quantum: 1000001ns\n",
+		"metrics_listen: off\n",
+		"metrics_listen: 127.0.0.1:9464\n",
+		"metrics_listen: 127.255.255.255:65535\n",
+		"metrics_listen: \"[::1]:1\"\n",
+		"metrics_listen: /a b\n",
+		"metrics_listen: \"/\\\"\\\\#: - \\u00fc\"\n",
+		"default_class: be\n",
 		"rules:\n- user: 0\n  class: none\n",
-		"rules:\n- group: '0'\n  may: be:1\n",
+		"rules:\n- group: '0'\n  max_class: be:1\n",
 		"rules:\n- {cgroup: /, class: be}\n",
 		"rules:\n- {cgroup: '/x y/*', class: be}\n",
 		"rules:\n- {exe: /**/python3*, class: be}\n",
 		"rules:\n- {exe: '/a\\x2d: b #c', class: be}\n",
 		"rules:\n- {exe: '/\xe2\x82\xac/\xf0\x9f\x98\x80', class: be}\n",
-		"rules:\n- {container: 012345678901, may: none}\n",
+		"rules:\n- {container: 012345678901, max_class: none}\n",
 		"rules:\n- {device: GPU-00112233-4455, class: be}\n",
 		"devices:\n- device: 3b:00.0\n- device: 0001:3b:00.0\n- device: soft0\n",
-		"policy: credit\nrules:\n- {user: 1, class: 'be:3,cap=1%'}\n",
+		"be_policy: credit\nrules:\n- {user: 1, class: 'be:3,cap=1%'}\n",
 		/* One of the devices keeps it. */
-		"devices: [{device: soft0, policy: credit}]\n"
-		"strangers: be,cap=5%\n",
+		"devices: [{device: soft0, be_policy: credit}]\n"
+		"default_class: be,cap=5%\n",
 		"devices: [{device: soft0, lc_policy: edf}]\n"
-		"rules: [{user: 1, may: 'lc:15,runtime=1ms,period=3ms,deadline=2ms'}]\n",
+		"rules: [{user: 1, max_class: 'lc:15,runtime=1ms,period=3ms,deadline=2ms'}]\n",
 	};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -275,25 +277,25 @@ static void test_forms(void **state)
 static void test_equal(void **state)
 {
 	static const char *const one[] = {
-		"policy: fair",
-		"policy: rr",
+		"be_policy: fair",
+		"be_policy: rr",
 		"lc_policy: edf",
-		"quantum: 1ms",
+		"be_quantum: 1ms",
 		"be_min_pct: 6",
-		"strangers: be",
-		"strangers: be:2",
-		"metrics: /m",
-		"metrics: /n",
-		"metrics: 127.0.0.1:1",
-		"metrics: 127.0.0.2:1",
-		"metrics: 127.0.0.1:2",
-		"metrics: '[::1]:1'",
+		"default_class: be",
+		"default_class: be:2",
+		"metrics_listen: /m",
+		"metrics_listen: /n",
+		"metrics_listen: 127.0.0.1:1",
+		"metrics_listen: 127.0.0.2:1",
+		"metrics_listen: 127.0.0.1:2",
+		"metrics_listen: '[::1]:1'",
 		"log_level: err",
 		"limits_per_user: {tenants: 1}",
 		"limits_per_user: {connections: 1}",
 		"devices: [{device: soft0}]",
 		"devices: [{device: soft1}]",
-		"devices: [{device: soft1, policy: rr}]",
+		"devices: [{device: soft1, be_policy: rr}]",
 		"rules: [{user: 1, class: be}]",
 		"rules: [{user: 2, class: be}]",
 		"rules: [{user: alice, class: be}]",
@@ -304,8 +306,8 @@ static void test_equal(void **state)
 		"rules: [{device: soft0, class: be}]",
 		"rules: [{container: 0123456789ab, class: be}]",
 		"rules: [{user: 1, class: lc}]",
-		"rules: [{user: 1, may: lc}]",
-		"rules: [{user: 1, class: be, may: lc}]",
+		"rules: [{user: 1, max_class: lc}]",
+		"rules: [{user: 1, class: be, max_class: lc}]",
 		"rules: [{user: 1, class: be}, {user: 1, class: be}]",
 	};
 	const size_t count = sizeof(one) / sizeof(one[0]);
@@ -323,16 +325,16 @@ static void test_equal(void **state)
 
 /* ---- what does not ------------------------------------- */
 
-#define TOP_KEYS                                                                  \
-	"policy, lc_policy, quantum, be_min_pct, strangers, metrics, log_level, " \
+#define TOP_KEYS                                                                                   \
+	"be_policy, lc_policy, be_quantum, be_min_pct, default_class, metrics_listen, log_level, " \
 	"limits_per_user, devices, rules"
-#define RULE_KEYS "user, group, cgroup, exe, container, device, class, may"
+#define RULE_KEYS "user, group, cgroup, exe, container, device, class, max_class"
 #define NOT_YAML                                                                       \
 	"; write KEY: VALUE, further in with blanks, not tabs, and a value with { or " \
 	"a colon in it in quotes"
 #define NOBODY                                                                   \
 	"f:2: rules: found a rule for nobody; name a user, group, cgroup, exe, " \
-	"container or device (strangers: is for all others)"
+	"container or device (default_class: is for all others)"
 #define NO_METRICS                                                        \
 	"write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
 	"no other machine may read it"
@@ -358,47 +360,48 @@ static void test_not_yaml(void **state)
 		{ "---\n", "f:2: found nothing; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "fair\n", "f:1: found one value; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "\n- fair\n", "f:2: found a list; write KEY: VALUE, keys here are " TOP_KEYS },
-		{ "policy: fair\n\tquantum: 1s\n",
+		{ "be_policy: fair\n\tbe_quantum: 1s\n",
 		  "f:2: no YAML: found a tab character that violates indentation" NOT_YAML },
-		{ "policy: \"fair\n", "f:2: no YAML: found unexpected end of stream" NOT_YAML },
-		{ "policy: fair\n  quantum: 1s\n",
+		{ "be_policy: \"fair\n", "f:2: no YAML: found unexpected end of stream" NOT_YAML },
+		{ "be_policy: fair\n  be_quantum: 1s\n",
 		  "f:2: no YAML: mapping values are not allowed in this context" NOT_YAML },
-		{ "policy: fair\n]\n", "f:2: no YAML: did not find expected key" NOT_YAML },
-		{ "policy: fair\n---\npolicy: fair\n",
+		{ "be_policy: fair\n]\n", "f:2: no YAML: did not find expected key" NOT_YAML },
+		{ "be_policy: fair\n---\nbe_policy: fair\n",
 		  "f:2: found a second document; write one, without ---" },
-		{ "policy: f\xe4ir\n", "f:1: found byte 0xe4; a file is UTF-8 text" },
-		{ "\npolicy: \xed\xa0\x80\n", "f:2: found byte 0xed; a file is UTF-8 text" },
-		{ "\r\npolicy: \xc0\x80\n", "f:2: found byte 0xc0; a file is UTF-8 text" },
-		{ "\r\rpolicy: \xf4\x90\x80\x80", "f:3: found byte 0xf4; a file is UTF-8 text" },
-		{ "policy: \xe2\x82", "f:1: found byte 0xe2; a file is UTF-8 text" },
+		{ "be_policy: f\xe4ir\n", "f:1: found byte 0xe4; a file is UTF-8 text" },
+		{ "\nbe_policy: \xed\xa0\x80\n", "f:2: found byte 0xed; a file is UTF-8 text" },
+		{ "\r\nbe_policy: \xc0\x80\n", "f:2: found byte 0xc0; a file is UTF-8 text" },
+		{ "\r\rbe_policy: \xf4\x90\x80\x80", "f:3: found byte 0xf4; a file is UTF-8 text" },
+		{ "be_policy: \xe2\x82", "f:1: found byte 0xe2; a file is UTF-8 text" },
 		{ "# \x1b[31m\n", "f:1: found character U+001B; leave it out" },
-		{ "policy: fair # \xe2\x80\xa8\n", "f:1: found character U+2028; leave it out" },
+		{ "be_policy: fair # \xe2\x80\xa8\n", "f:1: found character U+2028; leave it out" },
 		{ "\xef\xbb\xbfpolicy: fair\n", "f:1: found character U+FEFF; leave it out" },
 		{ "# \xc2\x85\n", "f:1: found character U+0085; leave it out" },
 		{ "# \xef\xbf\xbf\n", "f:1: found character U+FFFF; leave it out" },
-		{ "\n\npolicy: \"fair\\n\"\n",
+		{ "\n\nbe_policy: \"fair\\n\"\n",
 		  "f:3: found a value with a line's end or a control character in it; "
 		  "write it in one line" },
-		{ "policy: \"fa\\0ir\"\n",
+		{ "be_policy: \"fa\\0ir\"\n",
 		  "f:1: found a value with a line's end or a control character in it; "
 		  "write it in one line" },
-		{ "policy: |\n  fair\n",
+		{ "be_policy: |\n  fair\n",
 		  "f:1: found a value with a line's end or a control character in it; "
 		  "write it in one line" },
-		{ "policy: &p fair\n",
+		{ "be_policy: &p fair\n",
 		  "f:1: found the anchor &p; write the value where it is needed" },
-		{ "policy: fair\nrules: &r\n- user: 0\n",
+		{ "be_policy: fair\nrules: &r\n- user: 0\n",
 		  "f:2: found the anchor &r; write the value where it is needed" },
-		{ "policy: fair\nrules: *r\n", "f:2: found the alias *r; write the value itself" },
-		{ "policy: !!str fair\n", "f:1: found the tag tag:yaml.org,2002:str; "
-					  "write the value without a tag" },
+		{ "be_policy: fair\nrules: *r\n",
+		  "f:2: found the alias *r; write the value itself" },
+		{ "be_policy: !!str fair\n", "f:1: found the tag tag:yaml.org,2002:str; "
+					     "write the value without a tag" },
 		{ "rules: !x [1]\n", "f:1: found the tag !x; write the value without a tag" },
 		{ "rules:\n- [[[1]]]\n", "f:2: found more than 4 lists and mappings in one "
 					 "another; nothing here is so deep" },
 	};
 
 	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
-	refuses_bytes("policy: \0", 9, "f:1: found character U+0000; leave it out");
+	refuses_bytes("be_policy: \0", 12, "f:1: found character U+0000; leave it out");
 	/* UTF-16, which libyaml would take. */
 	refuses_bytes("\xff\xfep\0", 4, "f:1: found byte 0xff; a file is UTF-8 text");
 }
@@ -406,24 +409,25 @@ static void test_not_yaml(void **state)
 static void test_keys_refused(void **state)
 {
 	static const struct bad bad[] = {
-		{ "policy: fair\npolcy: rr\n", "f:2: polcy: no such key; keys here are " TOP_KEYS },
+		{ "be_policy: fair\npolcy: rr\n",
+		  "f:2: polcy: no such key; keys here are " TOP_KEYS },
 		{ "Policy: rr\n", "f:1: Policy: no such key; keys here are " TOP_KEYS },
-		{ "<<: {policy: rr}\n", "f:1: <<: no such key; keys here are " TOP_KEYS },
-		{ "policy: fair\nquantum: 1s\npolicy: rr\n",
-		  "f:3: policy: found a second time, first in line 1; write it once" },
+		{ "<<: {be_policy: rr}\n", "f:1: <<: no such key; keys here are " TOP_KEYS },
+		{ "be_policy: fair\nbe_quantum: 1s\nbe_policy: rr\n",
+		  "f:3: be_policy: found a second time, first in line 1; write it once" },
 		{ "rules:\n- user: 0\n  user: 0\n",
 		  "f:3: user: found a second time, first in line 2; write it once" },
 		{ "rules:\n- user: 0\n  klass: be\n",
 		  "f:3: klass: no such key; keys here are " RULE_KEYS },
-		{ "devices:\n- device: soft0\n  metrics: off\n",
-		  "f:3: metrics: no such key; keys here are device, policy, lc_policy, "
-		  "quantum, be_min_pct, strangers" },
+		{ "devices:\n- device: soft0\n  metrics_listen: off\n",
+		  "f:3: metrics_listen: no such key; keys here are device, be_policy, lc_policy, "
+		  "be_quantum, be_min_pct, default_class" },
 		{ "limits_per_user:\n  rules: 1\n",
 		  "f:2: rules: no such key; keys here are tenants, connections" },
-		{ "policy: [fair]\n", "f:1: policy: found a list; write one value" },
-		{ "policy: {fair: 1}\n", "f:1: policy: found a mapping; write one value, "
-					 "in quotes if it begins with {" },
-		{ "policy:\n", "f:1: policy: found ''; write fair, credit or rr" },
+		{ "be_policy: [fair]\n", "f:1: be_policy: found a list; write one value" },
+		{ "be_policy: {fair: 1}\n", "f:1: be_policy: found a mapping; write one value, "
+					    "in quotes if it begins with {" },
+		{ "be_policy:\n", "f:1: be_policy: found ''; write fair, credit or rr" },
 		{ "? [policy]\n: fair\n",
 		  "f:1: found a list where a key goes; keys here are " TOP_KEYS },
 		{ "rules:\n", "f:1: rules: found nothing; write a list, a dash before each entry" },
@@ -442,50 +446,50 @@ static void test_values_refused(void **state)
 {
 	static const char quantum[] = "write a time from 1ms to 10s, such as 50ms";
 	static const char pct[] = "write a number from 0 to 50, in percent of the device's time";
-	static const char stranger[] = "write none, be or be:WEIGHT; who is to be lc needs a rule";
+	static const char no_lc[] = "write none, be or be:WEIGHT; who is to be lc needs a rule";
 	static const char path[] =
 		"the path of a socket has 107 bytes at most, and no / at its end";
 	static const char metrics[] = NO_METRICS;
 	static const struct {
 		const char *key, *value, *right;
 	} bad[] = {
-		{ "policy", "Fair", "write fair, credit or rr" },
-		{ "policy", "edf", "write fair, credit or rr" },
+		{ "be_policy", "Fair", "write fair, credit or rr" },
+		{ "be_policy", "edf", "write fair, credit or rr" },
 		{ "lc_policy", "fair", "write level, sjf or edf" },
 		{ "log_level", "verbose", "write err, warn, info or debug" },
-		{ "quantum", "50", quantum },
-		{ "quantum", "0.9ms", quantum },
-		{ "quantum", "11s", quantum },
-		{ "quantum", "50 ms", quantum },
-		{ "quantum", "1e3ms", quantum },
-		{ "quantum", "99999999999999999999s", quantum },
+		{ "be_quantum", "50", quantum },
+		{ "be_quantum", "0.9ms", quantum },
+		{ "be_quantum", "11s", quantum },
+		{ "be_quantum", "50 ms", quantum },
+		{ "be_quantum", "1e3ms", quantum },
+		{ "be_quantum", "99999999999999999999s", quantum },
 		{ "be_min_pct", "", pct },
 		{ "be_min_pct", "51", pct },
 		{ "be_min_pct", "05", pct },
 		{ "be_min_pct", "5%", pct },
 		{ "be_min_pct", "-5", pct },
 		{ "be_min_pct", "99999999999999999999", pct },
-		{ "strangers", "lc", stranger },
-		{ "strangers", "lc:3", stranger },
-		{ "strangers", "be:0", "weights are be:1 to be:10000" },
-		{ "strangers", "nobody", "write lc, lc:LEVEL, be or be:WEIGHT" },
-		{ "strangers", "be,cap=20%",
-		  "caps are kept by policy: credit only, which no device here has" },
-		{ "metrics", "0.0.0.0:9464", metrics },
-		{ "metrics", "127.0.0.1", metrics },
-		{ "metrics", "127.0.0.1:0", metrics },
-		{ "metrics", "127.0.0.1:65536", metrics },
-		{ "metrics", "127.0.0.256:1", metrics },
-		{ "metrics", "127.0.0.01:1", metrics },
-		{ "metrics", "127.0.1:1", metrics },
-		{ "metrics", "128.0.0.1:1", metrics },
-		{ "metrics", "localhost:9464", metrics },
-		{ "metrics", "[::]:9464", metrics },
-		{ "metrics", "[::1]:", metrics },
-		{ "metrics", ":9464", metrics },
-		{ "metrics", "metrics.sock", metrics },
-		{ "metrics", "yes", metrics },
-		{ "metrics", "/run/", path },
+		{ "default_class", "lc", no_lc },
+		{ "default_class", "lc:3", no_lc },
+		{ "default_class", "be:0", "weights are be:1 to be:10000" },
+		{ "default_class", "nobody", "write lc, lc:LEVEL, be or be:WEIGHT" },
+		{ "default_class", "be,cap=20%",
+		  "caps are kept by be_policy: credit only, which no device here has" },
+		{ "metrics_listen", "0.0.0.0:9464", metrics },
+		{ "metrics_listen", "127.0.0.1", metrics },
+		{ "metrics_listen", "127.0.0.1:0", metrics },
+		{ "metrics_listen", "127.0.0.1:65536", metrics },
+		{ "metrics_listen", "127.0.0.256:1", metrics },
+		{ "metrics_listen", "127.0.0.01:1", metrics },
+		{ "metrics_listen", "127.0.1:1", metrics },
+		{ "metrics_listen", "128.0.0.1:1", metrics },
+		{ "metrics_listen", "localhost:9464", metrics },
+		{ "metrics_listen", "[::]:9464", metrics },
+		{ "metrics_listen", "[::1]:", metrics },
+		{ "metrics_listen", ":9464", metrics },
+		{ "metrics_listen", "metrics.sock", metrics },
+		{ "metrics_listen", "yes", metrics },
+		{ "metrics_listen", "/run/", path },
 	};
 	char text[256], line[GP_CONFIG_WHY_LEN];
 
@@ -495,8 +499,8 @@ static void test_values_refused(void **state)
 			 bad[i].right);
 		refuses_bytes(text, strlen(text), line);
 	}
-	snprintf(text, sizeof(text), "metrics: /%0107d\n", 0);
-	snprintf(line, sizeof(line), "f:1: metrics: found '/%063d...'; %s", 0, path);
+	snprintf(text, sizeof(text), "metrics_listen: /%0107d\n", 0);
+	snprintf(line, sizeof(line), "f:1: metrics_listen: found '/%063d...'; %s", 0, path);
 	refuses_bytes(text, strlen(text), line);
 	refuses_all(
 		(const struct bad[]){
@@ -511,7 +515,7 @@ static void test_values_refused(void **state)
 static void test_devices_refused(void **state)
 {
 	static const struct bad bad[] = {
-		{ "devices:\n- policy: fair\n",
+		{ "devices:\n- be_policy: fair\n",
 		  "f:2: devices: found an entry for no device; write device: first" },
 		{ "devices:\n- device: 0\n",
 		  "f:2: device: found '0'; write a UUID (GPU- and 8 digits or more), "
@@ -520,13 +524,13 @@ static void test_devices_refused(void **state)
 		  "f:4: device: found 'soft0'; it has an entry already; write one" },
 		{ "devices:\n- device: 3b:00.0\n- device: 0000:3B:00.0\n",
 		  "f:3: device: found '0000:3B:00.0'; it has an entry already; write one" },
-		{ "devices:\n- device: soft0\n  quantum: 1m\n",
-		  "f:3: quantum: found '1m'; write a time from 1ms to 10s, such as 50ms" },
-		{ "policy: credit\ndevices:\n- device: soft0\n  strangers: lc\n",
-		  "f:4: strangers: found 'lc'; write none, be or be:WEIGHT; "
+		{ "devices:\n- device: soft0\n  be_quantum: 1m\n",
+		  "f:3: be_quantum: found '1m'; write a time from 1ms to 10s, such as 50ms" },
+		{ "be_policy: credit\ndevices:\n- device: soft0\n  default_class: lc\n",
+		  "f:4: default_class: found 'lc'; write none, be or be:WEIGHT; "
 		  "who is to be lc needs a rule" },
-		{ "devices:\n- device: soft0\n  strangers: be,cap=3%\n",
-		  "f:3: strangers: found 'be,cap=3%'; caps are kept by policy: credit only, "
+		{ "devices:\n- device: soft0\n  default_class: be,cap=3%\n",
+		  "f:3: default_class: found 'be,cap=3%'; caps are kept by be_policy: credit only, "
 		  "which no device here has" },
 	};
 
@@ -572,16 +576,16 @@ static void test_rules_refused(void **state)
 		{ "class", "idle", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "class", "lc,cap=3%", "cap is for be" },
 		{ "class", "be,cap=3%",
-		  "caps are kept by policy: credit only, which no device here has" },
-		{ "may", "lc:16", "levels are lc:0 (most urgent) to lc:15" },
-		{ "may", "lc,period=3ms,runtime=2ms",
+		  "caps are kept by be_policy: credit only, which no device here has" },
+		{ "max_class", "lc:16", "levels are lc:0 (most urgent) to lc:15" },
+		{ "max_class", "lc,period=3ms,runtime=2ms",
 		  "deadlines are kept by lc_policy: edf only, which no device here has" },
 	};
 	char text[256], line[GP_CONFIG_WHY_LEN];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), "rules:\n- device: soft0\n  %s: \"%s\"\n",
-			 strcmp(bad[i].key, "device") ? bad[i].key : "may", bad[i].value);
+			 strcmp(bad[i].key, "device") ? bad[i].key : "max_class", bad[i].value);
 		if (!strcmp(bad[i].key, "device"))
 			snprintf(text, sizeof(text), "rules:\n- class: be\n  device: \"%s\"\n",
 				 bad[i].value);
@@ -597,7 +601,7 @@ static void test_rules_refused(void **state)
 			{ "rules:\n- class: be\n", NOBODY },
 			{ "rules:\n- {}\n", NOBODY },
 			{ "rules:\n- user: 0\n", "f:2: rules: found a rule that gives nothing; "
-						 "write class: or may:" },
+						 "write class: or max_class:" },
 		},
 		3);
 }
@@ -607,18 +611,21 @@ static void test_long_values(void **state)
 {
 	char text[1024], line[GP_CONFIG_WHY_LEN];
 
-	snprintf(text, sizeof(text), "policy: %0512d\n", 0);
-	snprintf(line, sizeof(line), "f:1: policy: found '%064d...'; write fair, credit or rr", 0);
+	snprintf(text, sizeof(text), "be_policy: %0512d\n", 0);
+	snprintf(line, sizeof(line), "f:1: be_policy: found '%064d...'; write fair, credit or rr",
+		 0);
 	refuses_bytes(text, strlen(text), line);
-	snprintf(text, sizeof(text), "policy: %0513d\n", 0);
-	snprintf(line, sizeof(line), "f:1: policy: found '%064d...'; write 512 bytes at most", 0);
+	snprintf(text, sizeof(text), "be_policy: %0513d\n", 0);
+	snprintf(line, sizeof(line), "f:1: be_policy: found '%064d...'; write 512 bytes at most",
+		 0);
 	refuses_bytes(text, strlen(text), line);
-	snprintf(text, sizeof(text), "policy: %062d\xe2\x82\xac\n", 0);
-	snprintf(line, sizeof(line), "f:1: policy: found '%062d...'; write fair, credit or rr", 0);
+	snprintf(text, sizeof(text), "be_policy: %062d\xe2\x82\xac\n", 0);
+	snprintf(line, sizeof(line), "f:1: be_policy: found '%062d...'; write fair, credit or rr",
+		 0);
 	refuses_bytes(text, strlen(text), line);
-	snprintf(text, sizeof(text), "policy: %061d\xe2\x82\xac\n", 0);
+	snprintf(text, sizeof(text), "be_policy: %061d\xe2\x82\xac\n", 0);
 	snprintf(line, sizeof(line),
-		 "f:1: policy: found '%061d\xe2\x82\xac'; "
+		 "f:1: be_policy: found '%061d\xe2\x82\xac'; "
 		 "write fair, credit or rr",
 		 0);
 	refuses_bytes(text, strlen(text), line);
@@ -674,7 +681,7 @@ static void test_out_of_memory(void **state)
 /* Each piece of memory that is asked for here (not in the libraries), one after the other. */
 static void test_every_allocation(void **state)
 {
-	static const char text[] = "policy: credit\ndevices: [{device: soft0}]\n"
+	static const char text[] = "be_policy: credit\ndevices: [{device: soft0}]\n"
 				   "rules:\n- {user: alice, group: ml, cgroup: /a, exe: /a,\n"
 				   "   container: 0123456789ab, device: soft0, class: be}\n";
 	struct gp_config *const untouched = (void *)0x5a5a;
@@ -753,14 +760,14 @@ static void test_files(void **state)
 	unlink(path);
 
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
-	assert_int_equal(write(fd, "quantum: 3\n", 11), 11);
+	assert_int_equal(write(fd, "be_quantum: 3\n", 14), 14);
 	snprintf(line, sizeof(line),
-		 "%s:1: quantum: found '3'; "
+		 "%s:1: be_quantum: found '3'; "
 		 "write a time from 1ms to 10s, such as 50ms",
 		 path);
 	fails_to_load(path, -EINVAL, line);
 
-	assert_int_equal(pwrite(fd, "quantum: 3s", 11, 0), 11);
+	assert_int_equal(pwrite(fd, "be_quantum: 3s", 14, 0), 14);
 	assert_int_equal(gp_config_load(path, &c, line, sizeof(line)), 0);
 	assert_string_equal(c->file, path);
 	gp_config_free(c);
@@ -801,10 +808,10 @@ static void test_system_names(void **state)
 static void test_example(void **state)
 {
 	static const char *const keys[] = {
-		"policy",  "lc_policy", "quantum",	   "be_min_pct", "strangers",
-		"metrics", "log_level", "limits_per_user", "tenants",	 "connections",
-		"devices", "device",	"rules",	   "user",	 "group",
-		"cgroup",  "exe",	"container",	   "class",	 "may",
+		"be_policy",	  "lc_policy", "be_quantum",	  "be_min_pct", "default_class",
+		"metrics_listen", "log_level", "limits_per_user", "tenants",	"connections",
+		"devices",	  "device",    "rules",		  "user",	"group",
+		"cgroup",	  "exe",       "container",	  "class",	"max_class",
 	};
 	char why[GP_CONFIG_WHY_LEN], key[32], *text;
 	struct gp_config *c;

@@ -202,8 +202,8 @@ static void values(void **state)
 			  "lc_policy=\"level\"} 1");
 	assert_line(body, "gpreempt_device_up_seconds{device=\"" UUID "\"} 1.500000000");
 	assert_line(body, "gpreempt_be_min_ratio{device=\"" UUID "\"} 0.05");
-	assert_line(body, "gpreempt_groups{device=\"" UUID "\"} 3");
-	assert_line(body, "gpreempt_control_seconds_total{device=\"" UUID "\"} 2.000000001");
+	assert_line(body, "gpreempt_compute_groups{device=\"" UUID "\"} 3");
+	assert_line(body, "gpreempt_hal_op_seconds_total{device=\"" UUID "\"} 2.000000001");
 	assert_line(body, "gpreempt_tenants{device=\"" UUID "\",class=\"be\"} 3");
 	assert_line(body, "gpreempt_tenants{device=\"" UUID "\",class=\"lc\"} 1");
 	assert_line(body, "gpreempt_tenants_suspended{device=\"" UUID "\",class=\"be\"} 2");
@@ -242,16 +242,16 @@ static void buckets_are_cumulative(void **state)
 	gp_hist_add(&wait_hist, UINT64_MAX - 2000000000);
 	assert_int_equal(start(rig), 0);
 	body = scrape(rig);
-	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
+	assert_line(body, "gpreempt_turn_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
 			  "le=\"1.024e-06\"} 1");
-	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
+	assert_line(body, "gpreempt_turn_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
 			  "le=\"2.048e-06\"} 2");
-	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
+	assert_line(body, "gpreempt_turn_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
 			  "le=\"1.07374182\"} 3");
-	assert_line(body, "gpreempt_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
+	assert_line(body, "gpreempt_turn_wait_seconds_bucket{device=\"" UUID "\",class=\"be\","
 			  "le=\"+Inf\"} 4");
-	assert_line(body, "gpreempt_wait_seconds_count{device=\"" UUID "\",class=\"be\"} 4");
-	for (at = body; (at = strstr(at, "gpreempt_wait_seconds_bucket{")); at++) {
+	assert_line(body, "gpreempt_turn_wait_seconds_count{device=\"" UUID "\",class=\"be\"} 4");
+	for (at = body; (at = strstr(at, "gpreempt_turn_wait_seconds_bucket{")); at++) {
 		assert_int_equal(sscanf(strchr(at, '}') + 1, "%llu", &count), 1);
 		assert_true(count >= last);
 		last = count;

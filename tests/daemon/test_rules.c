@@ -248,21 +248,21 @@ static void test_matching(void **state)
 	}
 }
 
-static const char several[] = "strangers: be:7\n"
-			      "devices:\n- {device: soft1, strangers: none}\n"
+static const char several[] = "default_class: be:7\n"
+			      "devices:\n- {device: soft1, default_class: none}\n"
 			      "rules:\n"
 			      "- user: alice\n"
 			      "  exe: /usr/bin/triton\n"
 			      "  class: lc:1\n"
-			      "  may: lc:0\n"
+			      "  max_class: lc:0\n"
 			      "- user: alice\n"
 			      "  class: be:200\n"
 			      "- group: ml\n"
 			      "  device: soft0\n"
-			      "  may: lc:4\n"
+			      "  max_class: lc:4\n"
 			      "- user: 5\n"
 			      "  class: none\n"
-			      "  may: be\n";
+			      "  max_class: be\n";
 
 /* The first counts, and all that it names must fit. */
 static void test_order_of_rules(void **state)
@@ -285,15 +285,15 @@ static void test_order_of_rules(void **state)
 	s.uid = 1001;
 	gp_rules_find(c, &s, &v);
 	assert_null(v.rule);
-	assert_string_equal(v.why, "be:7 by strangers:, since no rule fits");
+	assert_string_equal(v.why, "be:7 by default_class:, since no rule fits");
 	s.device = &soft1;
 	gp_rules_find(c, &s, &v);
 	assert_null(v.rule);
-	assert_string_equal(v.why, "none by strangers:, since no rule fits");
+	assert_string_equal(v.why, "none by default_class:, since no rule fits");
 	s.device = &soft0;
 	gp_rules_find(c, &s, &v);
 	assert_ptr_equal(v.rule, &c->rule[2]);
-	assert_string_equal(v.why, "be:7 by strangers:, since the rule at f:11 "
+	assert_string_equal(v.why, "be:7 by default_class:, since the rule at f:11 "
 				   "(group ml, device soft0) gives no class");
 	gp_config_free(c);
 }
@@ -325,10 +325,10 @@ static void test_may(void **state)
 		{ &alice, "be:1", NULL },
 		{ &alice, "be:201",
 		  "be:201 is higher than be:200, which it has, and there is "
-		  "no may: in the rule at f:9 (user alice)" },
+		  "no max_class: in the rule at f:9 (user alice)" },
 		{ &alice, "none",
 		  "none is higher than be:200, which it has, and there is "
-		  "no may: in the rule at f:9 (user alice)" },
+		  "no max_class: in the rule at f:9 (user alice)" },
 		{ &ml, "lc:4", NULL },
 		{ &ml, "lc:9", NULL },
 		{ &ml, "lc:3",
@@ -345,13 +345,13 @@ static void test_may(void **state)
 		/* Root is nobody special. */
 		{ &root, "be:7", NULL },
 		{ &root, "lc",
-		  "lc:0 is higher than be:7, which strangers get, and no rule fits "
-		  "that says may: lc:0" },
+		  "lc:0 is higher than be:7, which default_class gives, and no rule fits "
+		  "that says max_class: lc:0" },
 		{ &on_soft1, "be:100", NULL },
 		{ &on_soft1, "none", NULL },
 		{ &on_soft1, "lc",
-		  "lc:0 is higher than none, which strangers get, and no rule "
-		  "fits that says may: lc:0" },
+		  "lc:0 is higher than none, which default_class gives, and no rule "
+		  "fits that says max_class: lc:0" },
 	};
 	struct gp_config *config = config_of(several);
 
@@ -366,7 +366,7 @@ static void test_may(void **state)
 	gp_config_free(config);
 }
 
-/* Whoever lowers itself may, whoever raises itself needs may:, whatever the rules are. */
+/* Whoever lowers itself may, whoever raises itself needs max_class:, whatever the rules are. */
 static void test_may_property(void **state)
 {
 	size_t allowed = 0, refused = 0;
@@ -379,13 +379,13 @@ static void test_may_property(void **state)
 					.uid = 1000,
 					.line = 3,
 					.has_class = next(&x) % 2,
-					.has_may = next(&x) % 2,
+					.has_max_class = next(&x) % 2,
 					.class_given = some_request(&x),
-					.may = some_request(&x) };
+					.max_class = some_request(&x) };
 		struct gp_config c = { .file = "f",
 				       .rule_count = 1,
 				       .rule = &rule,
-				       .settings.strangers = some_request(&x) };
+				       .settings.default_class = some_request(&x) };
 		struct gp_subject s = { .uid = 1000 + next(&x) % 2 };
 		struct gp_class_request asked = some_request(&x);
 		struct gp_verdict v;
@@ -393,7 +393,8 @@ static void test_may_property(void **state)
 
 		gp_rules_find(&c, &s, &v);
 		should = gp_class_no_higher(&asked, &v.given) ||
-			 (s.uid == 1000 && rule.has_may && gp_class_no_higher(&asked, &rule.may));
+			 (s.uid == 1000 && rule.has_max_class &&
+			  gp_class_no_higher(&asked, &rule.max_class));
 		why[0] = '\0';
 		assert_int_equal(gp_rules_may(&c, &s, &asked, why, sizeof(why)),
 				 should ? 0 : -EPERM);

@@ -415,18 +415,18 @@ class Start(Keep):
         path = os.path.join(self.dir, "gpreempt.yaml")
         self.refused(78, path, f"--config={path}")
         with open(path, "w") as f:
-            f.write("quantum: 50\n")
+            f.write("be_quantum: 50\n")
         os.chmod(path, 0o600)
-        self.refused(78, f"{path}:1: quantum: found '50'", f"--config={path}")
+        self.refused(78, f"{path}:1: be_quantum: found '50'", f"--config={path}")
         self.assertFalse(os.path.exists(self.run_dir))
         got, said = self.start_once(f"--check-config={path}")
         self.assertEqual((got, said.count("\n")), (78, 1), said)
         with open(path, "w") as f:
-            f.write("quantum: 70ms\n")
+            f.write("be_quantum: 70ms\n")
         done = subprocess.run([FAKE, "--check-config", path], text=True,
                               capture_output=True, timeout=PATIENCE_S)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("quantum: 70ms\n", done.stdout)
+        self.assertIn("be_quantum: 70ms\n", done.stdout)
         self.assertIn("be_min_pct: 5\n", done.stdout)
 
     def test_options(self):
@@ -479,19 +479,19 @@ class Told(Keep):
     def test_reload(self):
         path = os.path.join(self.dir, "gpreempt.yaml")
         with open(path, "w") as f:
-            f.write("quantum: 70ms\n")
+            f.write("be_quantum: 70ms\n")
         os.chmod(path, 0o600)
         three = self.up(f"--config={path}")
         used = os.path.join(self.run_dir, "gpreempt.yaml.used")
         with open(path, "w") as f:
-            f.write("quantum: 80ms\n")
+            f.write("be_quantum: 80ms\n")
         os.kill(three["keeper"], signal.SIGHUP)
         self.eventually("the daemon told", lambda: "fake: signal 1" in self.log())
         with open(used) as f:
-            self.assertIn("quantum: 80ms\n", f.read())
+            self.assertIn("be_quantum: 80ms\n", f.read())
         # One that is wrong does not keep a daemon from being started anew.
         with open(path, "w") as f:
-            f.write("quantum: 80\n")
+            f.write("be_quantum: 80\n")
         os.kill(three["keeper"], signal.SIGHUP)
         self.eventually("told again", lambda: self.log().count("fake: signal 1") == 2)
         os.kill(three["daemon"], signal.SIGKILL)
@@ -502,7 +502,7 @@ class Told(Keep):
         self.eventually("that it was wrong", lambda: right in self.log())
         self.assertIn("found '80'", self.log())
         with open(used) as f:
-            self.assertIn("quantum: 80ms\n", f.read())
+            self.assertIn("be_quantum: 80ms\n", f.read())
 
     def install(self, source):
         """Into the place of what runs, as package managers do."""

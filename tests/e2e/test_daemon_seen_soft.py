@@ -20,12 +20,12 @@ from rig import BUILD, CLI, PATIENCE_S, Rig  # noqa: E402
 
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
 CONFIG = """\
-metrics: {metrics}
+metrics_listen: {metrics}
 rules:
 - user: root
-  may: lc
+  max_class: lc
 - user: "{user}"
-  may: lc
+  max_class: lc
 """
 
 

@@ -89,7 +89,7 @@ class Daemon(Rig):
 
 class Turns(Daemon):
     def test_one_at_a_time_and_in_turn(self):
-        self.start_daemon("quantum: 10ms\n")
+        self.start_daemon("be_quantum: 10ms\n")
         procs = [self.start("be") for _ in range(3)]
         self.until_taken(*procs)
         self.eventually("two turns each", lambda: all(
@@ -197,7 +197,7 @@ class Rules(Daemon):
         self.assertLess(took, 5)
 
     def test_who_asks_for_more_is_told_why(self):
-        self.start_daemon("strangers: be:50\n")
+        self.start_daemon("default_class: be:50\n")
         proc = self.start("lc")
         self.until_taken(proc)
         row = self.rows()[proc.pid]
@@ -206,7 +206,7 @@ class Rules(Daemon):
 
     def test_who_gets_no_class_has_nothing_of_it(self):
         """What it was started with set its slice before the daemon was asked."""
-        self.start_daemon("strangers: none\nrules:\n  - user: nobody\n    may: lc:0\n")
+        self.start_daemon("default_class: none\nrules:\n  - user: nobody\n    max_class: lc:0\n")
         proc = self.start("lc")
         self.eventually("it has none", lambda: self.rows()[proc.pid]["class"] == "none")
         self.eventually("the driver's slice", lambda: self.slices(proc) == [DRIVER_US])
@@ -226,12 +226,12 @@ class Rules(Daemon):
         self.start_daemon(f"rules:\n  - exe: {self.BE}\n    class: be:70\n")
         proc = self.start()
         self.until_taken(proc)
-        self.write_config(f"policy: rr\nrules:\n  - exe: {self.BE}\n    class: be:80\n")
+        self.write_config(f"be_policy: rr\nrules:\n  - exe: {self.BE}\n    class: be:80\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.eventually("the new class", lambda: self.rows()[proc.pid]["weight"] == 80)
         self.assertEqual(self.devices()[0]["be_policy"], "rr")
         # A wrong one is said, and is not taken.
-        path = self.write_config("policy: best\n")
+        path = self.write_config("be_policy: best\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.eventually("what is wrong", lambda: f"{path}:1: policy" in self.said())
         self.assertEqual(self.devices()[0]["be_policy"], "rr")

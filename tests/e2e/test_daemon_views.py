@@ -248,7 +248,7 @@ class Apply(Views):
         self.assertEqual(bytes(self.takes()[0].uuid).hex(), uuid[4:].replace("-", ""))
 
     def test_refused(self):
-        self.daemon.take = (-errno.EPERM, "lc: rule at line 3 gives be, and may: be")
+        self.daemon.take = (-errno.EPERM, "lc: rule at line 3 gives be, and max_class: be")
         said = self.failed("attach", "--class=lc", str(self.me))
         self.assertIn("rule at line 3 gives be", said)
 

@@ -137,8 +137,8 @@ class OneDaemon(TwoDevices):
         self.addCleanup(self.stop)
         config = os.path.join(self.dir, "gpreempt.yaml")
         with open(config, "w", encoding="ascii") as f:
-            f.write("quantum: 10ms\n"
-                    "devices:\n- {device: soft1, policy: rr, quantum: 20ms}\n")
+            f.write("be_quantum: 10ms\n"
+                    "devices:\n- {device: soft1, be_policy: rr, be_quantum: 20ms}\n")
         with open(os.path.join(self.dir, "log"), "w", encoding="ascii") as log:
             self.daemon = subprocess.Popen(
                 [os.path.join(BUILD, "bin/gpreemptd"), f"--run-dir={self.run_dir}",

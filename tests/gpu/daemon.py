@@ -202,7 +202,7 @@ class Daemon:
         the config has rules of its own."""
         if self.users is None:
             return ""
-        return "rules:\n" + "".join(f"  - user: {user}\n    may: {self.may}\n"
+        return "rules:\n" + "".join(f"  - user: {user}\n    max_class: {self.may}\n"
                                     for user in self.users)
 
     def connect(self):

@@ -48,7 +48,7 @@ class DaemonKill:
         self.born = 0
 
     def daemon(self, name, config=""):
-        return Daemon(self.rig, name, f"quantum: {10 if self.rig.soft else 50}ms\n"
+        return Daemon(self.rig, name, f"be_quantum: {10 if self.rig.soft else 50}ms\n"
                       f"limits_per_user:\n  tenants: 32\n  connections: 64\n{config}")
 
     # ---- killed -------------------------------------------------------------

@@ -14,7 +14,7 @@ HINT_US, PERIOD_US = 300, 5000
 ABOVE = (20, 60)            # us: p50 and p99 above alone
 KEEPS = 0.99                # best-effort on the device that is not asked for, of alone
 FIRST, SECOND = "0", "1"
-PHASES = {"no-daemon": None, "daemon": "quantum: 50ms\n"}
+PHASES = {"no-daemon": None, "daemon": "be_quantum: 50ms\n"}
 
 
 def names():

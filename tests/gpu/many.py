@@ -251,7 +251,7 @@ class Many:
                 self.measure_level(row, number)
 
     def run(self):
-        self.daemon = Daemon(self.rig, "many", f"quantum: {self.size.quantum_ms}ms\n")
+        self.daemon = Daemon(self.rig, "many", f"be_quantum: {self.size.quantum_ms}ms\n")
         self.start()
         if any(map(self.wants, LEVELS)):
             self.measure_level1_alone()

@@ -37,7 +37,7 @@ class Share:
     def daemon(self, name, config):
         users = [harness.BE_UID if self.rig.users else os.geteuid()]
         return Daemon(self.rig, f"share-{name}",
-                      f"quantum: {self.quantum_ms}ms\n{config}", users)
+                      f"be_quantum: {self.quantum_ms}ms\n{config}", users)
 
     def keep(self, name, done, used):
         path = os.path.join(self.rig.out, f"share-{name}.kernels")
@@ -63,7 +63,7 @@ class Share:
     def row(self, name):
         policy, shares = ROWS[name]
         progress(f"share: {name}: {self.seconds} s")
-        daemon = self.daemon(name, f"policy: {policy}\n")
+        daemon = self.daemon(name, f"be_policy: {policy}\n")
         for i, cls in enumerate(shares):
             self.crowd.add(f"{name}-{i}", cls)
         self.crowd.await_ready()

@@ -51,7 +51,7 @@ static const char config[] = "rules:\n"
 			     "  - exe: /tmp/be100\n"
 			     "    class: be:100\n"
 			     "  - exe: " SELF "\n"
-			     "    may: be:200\n";
+			     "    max_class: be:200\n";
 
 enum way {
 	BY_RULE,

@@ -249,7 +249,7 @@ static void check_stock_daemon(void)
 	int status = -1;
 
 	must(f ? 0 : -errno, CONFIG);
-	fputs("strangers: be:50\n", f);
+	fputs("default_class: be:50\n", f);
 	fclose(f);
 	p = run_beside(argv);
 	ok(run_reads(&p, "is left alone, and so is who uses it"), "gpreemptd says what it cannot");
