@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start the bench's programs, speak to them, read what they measured.
+"""Start the bench's programs, speak to them, read their results.
 
 Used by bench/demo.py, tests/gpu/ and tests/e2e/: stdlib only.
 """
@@ -19,7 +19,7 @@ BE_UID, LC_UID = 12001, 12002   # two ordinary users that nobody has
 
 
 class BenchError(Exception):
-    """Something of the bench itself did not work; the message says what."""
+    """Something of the bench itself did not work; the message names it."""
 
 
 def fields(line):
@@ -55,7 +55,7 @@ def read_samples(path):
 
 
 def read_inside(path):
-    """[(kind, latency, what of it the call inside took)], ns, of a file of lc."""
+    """[(kind, latency, time of the call inside)], ns, of a file of lc."""
     return [(kind, int(end) - int(at), int(inside))
             for at, _, end, kind, inside in read_rows(path)]
 
@@ -179,7 +179,7 @@ class Proc:
             os.kill(self.app_pid or self.pid, sig)
 
     def finish(self, timeout_s=60, sig=None):
-        """Close its input (or send @sig), wait; (status, what it said)."""
+        """Close its input (or send @sig), wait; (status, its output)."""
         if sig is not None:
             self.kill(sig)
         try:
@@ -194,7 +194,7 @@ class Proc:
         return self.popen.returncode, text
 
     def destroy(self):
-        """Gone, whatever it does: with what it started."""
+        """Kill it in any state, with its descendants."""
         try:
             os.killpg(self.popen.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -218,8 +218,8 @@ class Rig:
         self.soft, self.gpus = soft, gpus
         self.device = None      # UUID of the one that CUDA has first, when it is known
         self.procs = []
-        self.services = []      # what outlives its starter: see destroy()
-        self.daemon = None      # the gpreemptd of what is started from now on
+        self.services = []      # they outlive their starter: see destroy()
+        self.daemon = None      # the gpreemptd of programs started from now on
         self.keep = os.path.abspath(out)    # where raw samples end up
         os.makedirs(self.keep, exist_ok=True)
         # While it runs, where every user may write.
@@ -274,7 +274,7 @@ class Rig:
         return env
 
     def user_env(self, user):
-        """What an ordinary user's login would have set."""
+        """The environment of an ordinary user's login."""
         if user is None:
             return {}
         home = os.path.join(self.scratch, f"home-{user}")

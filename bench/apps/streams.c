@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * streams ROUNDS [context] - a long kernel in one stream and a short one in another; it waits for
- * the short one first, and then for the long one, or for all of its context. Prints "ready" and
- * reads a line. Then prints the time of a round of the second half, in ns of the GPU's clock, and
- * the long kernel's time alone.
+ * streams ROUNDS [context] - a long kernel in one stream and a short one in another. It waits for
+ * the short one first, then for the long one, or for all of its context. Prints "ready" and reads a
+ * line. Then prints the time of a round of the second half, in ns of the GPU's clock, and the long
+ * kernel's time alone.
  */
 #include <inttypes.h>
 #include <stdbool.h>

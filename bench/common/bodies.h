@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bodies.h - what one thread does of those kernels that need nothing of CUDA's: kernels.cu
- * makes kernels of them, and the CPU can run them as they are, to hold them against other
- * ways to the same result.
+ * bodies.h - one thread's work in the kernels that need nothing of CUDA's. kernels.cu makes kernels
+ * of them. The CPU runs them as they are, to compare them with other ways to the same result.
  */
 #ifndef GP_BENCH_BODIES_H
 #define GP_BENCH_BODIES_H
@@ -29,11 +28,11 @@ GP_BODY uint32_t gp_body_iterate(uint32_t x, uint32_t mul, uint32_t add, uint32_
 }
 
 /*
- * The same, with pairs of registers that hold something all the while. Two rows, each of
- * sums of the two before, one of them by a multiplication, are alike where @one is 1, which
- * no compiler knows. What the iterations begin with is of the last pair, so all were made
- * before; and what all hold afterwards is in the result. A function for each number of
- * pairs: with another's constant the compiler leaves them in memory.
+ * The same, with pairs of registers that hold something all the while. Two rows, each of sums of
+ * the two before, one of them by a multiplication, are alike where @one is 1, which no compiler
+ * knows. The iterations begin with the last pair, so all were made before. The result contains all
+ * of their last values. A function for each number of pairs: with another's constant the compiler
+ * leaves them in memory.
  */
 #define GP_BODY_LIVE(registers, pairs)                                                    \
 	GP_BODY uint32_t gp_body_live_##registers(uint32_t x, uint32_t mul, uint32_t add, \
@@ -95,7 +94,7 @@ GP_BODY uint32_t gp_csr_rank(uint64_t shares)
 	return GP_CSR_RANK * 38 / 256 + (uint32_t)(shares * 218 / 256);
 }
 
-/* From @u, whose value is @x, to its neighbour @v, who has @best so far. */
+/* From @u, whose value is @x, to its neighbour @v, which has @best so far. */
 GP_BODY uint32_t gp_csr_better(uint32_t op, uint32_t u, uint32_t x, uint32_t v, uint32_t best)
 {
 	if (x == GP_CSR_NONE)

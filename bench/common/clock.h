@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - the clock in which the bench measures: CLOCK_MONOTONIC, or, on the
- * software GPU, that GPU's own, where time stands still while a program
- * computes and passes only as it declares.
+ * clock.h - the clock in which the bench measures: CLOCK_MONOTONIC, or the software GPU's own. The
+ * latter stands still while a program computes, and passes only as it declares.
  */
 #ifndef GP_BENCH_CLOCK_H
 #define GP_BENCH_CLOCK_H

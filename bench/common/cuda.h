@@ -86,7 +86,7 @@ extern struct gp_cuda gp_cu;
 #define GP_CU_DEVICE_SHARED_BYTES_MAX 97 /* of a block that asks for so much */
 #define GP_CU_FUNCTION_THREADS_MAX 0
 #define GP_CU_FUNCTION_REGISTERS 4
-#define GP_CU_FUNCTION_SHARED_BYTES 8 /* dynamic; set: what is asked for */
+#define GP_CU_FUNCTION_SHARED_BYTES 8 /* dynamic; the value to request */
 
 enum gp_bench_kernel {
 	GP_KERNEL_WORK,
@@ -110,7 +110,7 @@ struct gp_bench_gpu {
 	void *fn[GP_KERNEL_COUNT]; /* NULL: not for this device */
 };
 
-/** Print what failed and exit 1 unless @error is 0. */
+/** Print the failed call and exit 1 unless @error is 0. */
 void gp_cu_check(int error, const char *what);
 #define GP_CU(call) gp_cu_check(gp_cu.call, #call)
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * die.h - kill or stop this process at a chosen moment of the bench's clock,
- * whatever it is doing then: what the kill tests are made of.
- */
+/* die.h - kill or stop this process at a chosen moment of the bench's clock, for the kill tests. */
 #ifndef GP_BENCH_DIE_H
 #define GP_BENCH_DIE_H
 

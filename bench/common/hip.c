@@ -20,7 +20,7 @@
 
 #define CU_ATTRIBUTE_MULTIPROCESSOR_COUNT 16
 
-/* What has the same parameters; flags have the same values. */
+/* Calls with the same parameters; flags have the same values. */
 static const struct {
 	size_t place;
 	const char *name;
@@ -80,7 +80,7 @@ static int (*hip_attribute)(int *value, int attribute, int dev);
 static int (*hip_set_device)(int dev);
 static int (*hip_set_flags)(unsigned int flags);
 
-/* ---- what is not quite the same ---------------------------------------------------- */
+/* ---- calls that differ ------------------------------------------------------------- */
 
 static int error_name(int error, const char **name)
 {
@@ -139,7 +139,7 @@ static void *symbol(void *lib, const char *name)
 	return fn;
 }
 
-/* The calls here are the same in both; 5 is what they were tried with. */
+/* The calls here are the same in both; They were tried with version 5. */
 static void *open_library(void)
 {
 	void *lib = dlopen("libamdhip64.so.5", RTLD_NOW | RTLD_LOCAL);

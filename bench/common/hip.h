@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hip.h - AMD's GPUs, by HIP: its calls in the places of the CUDA driver API's that they
- * are the twins of, so that a program here does not know whose device it has. libamdhip64
- * is found by the loader, as libcuda is: no ROCm is needed to build.
+ * hip.h - AMD's GPUs, by HIP. Its calls replace their twins of the CUDA driver API, so that
+ * programs work on both. The loader finds libamdhip64, as it finds libcuda: the build needs no
+ * ROCm.
  */
 #ifndef GP_BENCH_HIP_H
 #define GP_BENCH_HIP_H

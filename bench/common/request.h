@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.h - what is kept of each request, by whoever made it. ns, of one clock a run. */
+/* request.h - record of each request, by the client that made it. ns, of one clock a run. */
 #ifndef GP_BENCH_REQUEST_H
 #define GP_BENCH_REQUEST_H
 

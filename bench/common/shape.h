@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shape.h - gp_live_R in the shape of another kernel: with as many threads a block, and at
- * least as many registers and as much shared memory, which decide how many blocks are
- * resident at once and how much a switch saves; as far as the device has them. What comes
- * of it can be launched. Not for several threads.
+ * shape.h - gp_live_R in the shape of another kernel: as many threads a block, and at least as many
+ * registers and as much shared memory. The device may limit them. These decide how many blocks are
+ * resident at once, and how much a switch saves. The result can be launched. Not for several
+ * threads.
  */
 #ifndef GP_BENCH_SHAPE_H
 #define GP_BENCH_SHAPE_H
@@ -34,7 +34,7 @@ struct gp_shapes {
 /** Loads the kernels into the current context, where they stay. */
 void gp_shapes_open(struct gp_shapes *shapes, const struct gp_bench_gpu *gpu);
 
-/** The nearest that there is to this one, whose fn is not looked at. */
+/** The nearest shape to this one. Ignores its fn. */
 struct gp_shape gp_shapes_near(const struct gp_shapes *shapes, struct gp_shape wanted);
 
 #endif

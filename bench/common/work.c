@@ -93,7 +93,7 @@ void gp_work_open(struct gp_work *work, const struct gp_bench_gpu *gpu, enum gp_
 	gp_work_open_shaped(work, gpu, kind, (struct gp_work_shape){ .blocks = blocks }, stream);
 }
 
-/* What one block of LIVE fills an SM with. */
+/* The blocks of LIVE that fill an SM. */
 static struct gp_shape all_live(const struct gp_bench_gpu *gpu)
 {
 	struct gp_shapes shapes;
@@ -207,7 +207,7 @@ static uint64_t run(struct gp_work *work, unsigned int n)
 	return gp_clock_now_ns() - start_ns;
 }
 
-/* The difference of two runs: what starting and waiting cost falls out. */
+/* The difference of two runs: the costs of starting and waiting cancel out. */
 uint64_t gp_work_measure(struct gp_work *work, unsigned int n)
 {
 	const uint64_t one_ns = run(work, n), two_ns = run(work, 2 * n);
@@ -215,7 +215,7 @@ uint64_t gp_work_measure(struct gp_work *work, unsigned int n)
 	return two_ns > one_ns ? (two_ns - one_ns) / n : 1;
 }
 
-/* Of few iterations two more or less are not to be had. */
+/* With few iterations, two more or less are too much. */
 static double calibrate_within(uint32_t iters)
 {
 	return iters < 20 ? 0.1 : iters < 200 ? 2.0 / iters : 0.01;
@@ -227,8 +227,8 @@ struct pass {
 };
 
 /*
- * Shorter than launching it takes, which is what was measured: of fewer iterations
- * nothing was seen. They are as many as those before said.
+ * The kernel is shorter than its launch, so the launch was measured. Keep the number of iterations
+ * of the estimate before.
  */
 static bool is_hidden(struct pass now, struct pass before, uint64_t wanted_ns)
 {

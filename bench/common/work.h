@@ -44,7 +44,7 @@ struct gp_work {
 /** Kind by name ("plain", "smem", ...); -1 for another. */
 int gp_work_kind_parse(const char *name);
 
-/* 0: what fills the device for this kind; none; 128 MiB. */
+/* 0: as many as fill the device; none; 128 MiB. */
 struct gp_work_shape {
 	uint32_t blocks, shared_bytes;
 	uint64_t set_bytes; /* MEMORY: rounded up to rows of all blocks */
@@ -74,9 +74,8 @@ uint64_t gp_work_measure(struct gp_work *work, unsigned int n);
 void gp_work_reset(struct gp_work *work);
 
 /**
- * Wait for all, read the result, @checksum of it (may be NULL), and compare it
- * with what the launches must have made of it: in full, or in a sample of the
- * blocks when so many launches would take the CPU seconds.
+ * Wait for all, read the result and its @checksum (may be NULL), and compare it with the expected
+ * one. Compares a sample of the blocks where all would take the CPU seconds.
  */
 bool gp_work_check(struct gp_work *work, uint64_t *checksum);
 

@@ -46,7 +46,7 @@ static void say_class(const struct gp_plan_client *c, char *text, size_t len)
 		snprintf(text, len, "%s", c->lc ? "lc" : "be");
 }
 
-/* What follows it there, where they are said: ",period=20ms,.." */
+/* Suffix of a class with deadlines: ",period=20ms,.." */
 static void say_class_times(const struct gp_plan_client *c, char *text, size_t len)
 {
 	*text = '\0';
@@ -150,7 +150,7 @@ void gp_command_client(struct gp_command *c, const struct gp_device_run *run, si
 	add(c, "--out=%s", samples);
 	if (!gp_command_is_torch(run, client)) {
 		add(c, "--found=%s", run->found[client]);
-		/* Whose latency counts does not wait for an interrupt. */
+		/* A latency-critical client does not wait for an interrupt. */
 		if (!one->lc)
 			add(c, "--clients=%zu", run->plan->clients);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.h - what is run: a peer's words, then a client's options. */
+/* command.h - the command of a client: a peer's words, then the client's options. */
 #ifndef GP_BENCH_DEVICE_COMMAND_H
 #define GP_BENCH_DEVICE_COMMAND_H
 
@@ -18,8 +18,8 @@ struct gp_command {
 };
 
 /**
- * gp_command_peer() - @words of the peer's, and for @client (by its place; any, where the
- * words are nobody's) what their names stand for. 0; -E2BIG; -ENOENT: there is no such name.
+ * gp_command_peer() - @words of the peer's, with their names replaced for @client (its index; any,
+ * where the words belong to no client). 0; -E2BIG; -ENOENT: there is no such name.
  */
 int gp_command_peer(struct gp_command *command, const struct gp_device_run *run, char *const *words,
 		    size_t client, const char *folder);
@@ -32,7 +32,7 @@ void gp_command_client(struct gp_command *command, const struct gp_device_run *r
 /** The file that its requests are written to. */
 void gp_command_samples(const char *folder, size_t client, char *path, size_t len);
 
-/** What its options name, in @folder: its trace, its FIFO. 0, or negative errno. */
+/** The files of its options, in @folder: its trace, its FIFO. 0, or negative errno. */
 int gp_command_files(const struct gp_device_run *run, size_t client, const char *folder);
 
 #endif

@@ -11,13 +11,13 @@
 struct gp_process {
 	pid_t pid;	 /* 0: none */
 	int in, out;	 /* its stdin, -1 once that is at its end, and its stdout */
-	char line[4096]; /* what was read and not given yet */
+	char line[4096]; /* read and not returned yet */
 	size_t have;
 };
 
 /** Its stderr is ours, and it ends when we do. 0, or negative errno. */
 int gp_process_start(struct gp_process *p, char *const argv[]);
-/** The same; whom one of those that it starts leaves behind is its own child from then on. */
+/** The same. It becomes the parent of its descendants that lose theirs. */
 int gp_process_start_tree(struct gp_process *p, char *const argv[]);
 /**
  * The next of its lines that begins with @word, in @line. 0; -ETIMEDOUT; -EPIPE: it said
@@ -29,11 +29,11 @@ int gp_process_expect(struct gp_process *p, const char *word, uint64_t timeout_m
 int gp_process_send(struct gp_process *p, const char *line);
 /** Its input is at its end. */
 void gp_process_say_no_more(struct gp_process *p);
-/** Has it ended by itself? Then @status is what gp_process_end() would give. */
+/** True if it has ended by itself, with the @status of gp_process_end(). */
 bool gp_process_has_ended(const struct gp_process *p, int *status);
 /** Its exit status, once it has ended by itself; -ETIMEDOUT: it was killed. */
 int gp_process_end(struct gp_process *p, uint64_t timeout_ms);
-/** Whatever it does. */
+/** In any state. */
 void gp_process_kill(struct gp_process *p);
 
 #endif

@@ -19,9 +19,9 @@
 #include "bench/device/timeline.h"
 #include "bench/device/usage.h"
 
-#define READY_MS 300000u   /* to find out what each of hundreds of kernels takes */
+#define READY_MS 300000u   /* to measure each of hundreds of kernels */
 #define END_MS 60000u	   /* more than the plan's length */
-#define BESIDE_MS 30000u   /* for what runs beside them to begin, and to end */
+#define BESIDE_MS 30000u   /* for a command beside them to begin, and to end */
 #define SOON_NS 300000000u /* from telling all to begin until they do */
 #define NS_PER_S 1000000000u
 #define NVML "libnvidia-ml.so.1"
@@ -36,7 +36,7 @@ struct run {
 	/* Of each client; of all, the first one, where one process is all. */
 	struct gp_process process[GP_PLAN_CLIENTS_MAX], beside;
 	size_t processes;
-	/* Of the programs themselves, in whatever they are wrapped; of each life of one. */
+	/* PIDs of the programs themselves, behind any wrapper; of each life of one. */
 	struct gp_timeline_who *who;
 	size_t whos;
 	struct gp_kills kills;
@@ -81,7 +81,7 @@ static uint64_t number_in(const char *line, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* @pid: what it says that it is. */
+/* @pid: as it reports. */
 static int await_ready(struct gp_process *p, uint64_t ms, pid_t *pid)
 {
 	char line[256];
@@ -193,7 +193,7 @@ static int start_together(struct run *r)
 	return err ? err : await_client_ready(r, 0, READY_MS * r->how->plan->clients);
 }
 
-/* One after the other: each finds out by itself what its kernels take. */
+/* One after the other: each measures its kernels alone. */
 static int start_all(struct run *r)
 {
 	char what[128];
@@ -254,7 +254,7 @@ static int end_life(struct run *r, size_t i)
 	return err;
 }
 
-/* It begins once it is ready, as one who starts a job anew does: nobody waits for that. */
+/* It begins once it is ready, as a restarted job does: nobody waits for it. */
 static int kill_one(struct run *r, size_t i)
 {
 	int err = end_life(r, i);
@@ -286,7 +286,7 @@ static uint64_t ms_until(uint64_t at_ns)
 	return at_ns > now ? (at_ns - now + NS_PER_MS - 1) / NS_PER_MS : 0;
 }
 
-/* What it says at its end; until then others are killed when it is time. */
+/* Reads its output at its end; until then kills others when it is time. */
 static int await_line(struct run *r, size_t i, char *line, size_t len)
 {
 	const uint64_t ms = (uint64_t)(r->how->plan->seconds * 1000) + END_MS;
@@ -350,7 +350,7 @@ static int await_all(struct run *r)
 	return err;
 }
 
-/* ---- what they found -------------------------------------------------------------- */
+/* ---- their results ----------------------------------------------------------------- */
 
 static int read_samples(struct run *r, size_t i)
 {
@@ -385,14 +385,14 @@ struct spent {
 	int64_t beside_cpu_ns;
 };
 
-/* So far; below 0: it is not told. */
+/* So far; below 0: not known. */
 static struct spent spent(const struct run *r, const struct gp_energy *energy)
 {
 	return (struct spent){ gp_energy_joules(energy),
 			       r->beside.pid ? gp_usage_ns(r->beside.pid) : -1 };
 }
 
-/* From when all are told to begin until the last has ended. */
+/* From the common beginning until the last has ended. */
 static int run_clients(struct run *r)
 {
 	struct gp_energy *energy = r->how->soft ? NULL : gp_energy_open(r->how->device, NVML);
@@ -428,7 +428,7 @@ static int run_all(struct run *r)
 	return err;
 }
 
-/* It ends when its input does. What went wrong @before was said, and is the error. */
+/* It ends when its input does. An error @before was reported, and is the result. */
 static int end_beside(struct run *r, int before)
 {
 	int err;

@@ -38,7 +38,7 @@ int gp_timeline_start(struct gp_timeline *t, const char *program, const char *de
 	return err;
 }
 
-/* As far as it was while the plan was: whoever is left alone keeps the device, idle or not. */
+/* Only as long as the plan: a group that is left alone keeps the device, idle or not. */
 static bool add(struct reader *r, size_t i, uint64_t until_ns)
 {
 	struct gp_plan_result *result = r->result;

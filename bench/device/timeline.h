@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline.h - who had the device when, by its own context-switch log, which a program
- * beside the clients (bench/apps/ctxlog.c) writes down.
+ * timeline.h - the device's timeline by its own context-switch log, which a program beside the
+ * clients (ctxlog) writes down.
  */
 #ifndef GP_BENCH_DEVICE_TIMELINE_H
 #define GP_BENCH_DEVICE_TIMELINE_H
@@ -15,7 +15,7 @@
 
 struct gp_timeline {
 	struct gp_process process;
-	char path[64]; /* of what it writes */
+	char path[64]; /* of its output */
 };
 
 /* A client's process; a client that is killed has several. */
@@ -31,13 +31,13 @@ struct gp_timeline_who {
 int gp_timeline_start(struct gp_timeline *timeline, const char *program, const char *device,
 		      const char *folder);
 /**
- * No longer: @result's stretches are those of the @count of @who while the plan was.
- * 0; -ENOMEM; -EBADMSG: what was written is no log.
+ * No longer: @result's stretches are those of the @count of @who while the plan was. 0; -ENOMEM;
+ * -EBADMSG: its output is no log.
  */
 int gp_timeline_end(struct gp_timeline *timeline, const struct gp_timeline_who *who, size_t count,
 		    struct gp_plan_result *result);
 
-/** The same of what is written already, "time start|end|lost pid context count" lines. */
+/** The same from written lines, "time start|end|lost pid context count". */
 int gp_timeline_read(FILE *file, const struct gp_timeline_who *who, size_t count,
 		     struct gp_plan_result *result);
 

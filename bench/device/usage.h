@@ -7,10 +7,9 @@
 #include <sys/types.h>
 
 /**
- * gp_usage_ns() - what @pid has used so far, with those below it and those who were waited
- * for: whose parent ends goes on counting where @pid was begun by gp_process_start_tree().
- * Of those who have ended it is to 10 ms, as the kernel tells no more.
- * Return: ns; < 0: /proc does not tell, or there is no such process.
+ * gp_usage_ns() - CPU time of @pid so far, with its descendants and the children it waited for.
+ * With gp_process_start_tree() an orphan still counts. Ended processes count to 10 ms, the kernel's
+ * resolution. Return: ns; < 0: not in /proc, or no such process.
  */
 int64_t gp_usage_ns(pid_t pid);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * one_line.h - what is quoted of a file may be anything; a line for a person it is
- * not. Pure: for any thread.
- */
+/* one_line.h - quotes any text of a file in one readable line. Pure: for any thread. */
 #ifndef GP_BENCH_ONE_LINE_H
 #define GP_BENCH_ONE_LINE_H
 
@@ -19,7 +16,7 @@ bool gp_is_one_line(const char *text);
 /** @value in @buf as it stands there, if that is short; NULL is "nothing". */
 void gp_one_line_value(const json_t *value, char *buf, size_t len);
 
-/** In @why, what is wrong with the file, or the text, that is called @name. */
+/** Writes into @why the error of the file, or the text, that is called @name. */
 void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format, va_list args)
 	__attribute__((format(printf, 4, 0)));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * csr.c - an algorithm on a graph, in rounds of one kernel each, until a round changes
- * nothing: after each the CPU is told whether one did, so that it waits.
+ * csr.c - an algorithm on a graph, in rounds of one kernel each, until a round changes nothing:
+ * after each the CPU waits for the kernel's report whether one did.
  */
 #include <stdlib.h>
 

@@ -116,8 +116,8 @@ void gp_graph_begin(const struct gp_graph *g, enum gp_csr_op op, uint32_t *value
 }
 
 /*
- * From those that @queue begins with, whoever found a shorter way tells its neighbours, once
- * more if need be: first come first served this is breadth first, and with weights
+ * Begins with the vertices of @queue. A vertex that found a shorter way updates its neighbours,
+ * several times if needed. First come first served, this is breadth first. With weights it is
  * Bellman's and Ford's in Moore's form.
  */
 static void spread(const struct gp_graph *g, enum gp_csr_op op, uint32_t *value, uint32_t *queue,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.h - a graph whose edges are seen from both ends, made at random, and what is known
- * of it by ways of the CPU's: queues and search, not rounds. Pure.
+ * graph.h - a graph whose edges are seen from both ends, made at random, and its results by ways of
+ * the CPU's: queues and search, not rounds. Pure.
  */
 #ifndef GP_BENCH_GRAPH_H
 #define GP_BENCH_GRAPH_H
@@ -28,9 +28,9 @@ struct gp_graph {
 struct gp_graph *gp_graph_create(uint32_t scale, uint64_t seed);
 void gp_graph_destroy(struct gp_graph *graph); /* NULL is fine */
 
-/** What each vertex begins with. */
+/** Each vertex's first value. */
 void gp_graph_begin(const struct gp_graph *graph, enum gp_csr_op op, uint32_t *value);
-/** What it comes to. False: out of memory. */
+/** The result. False: out of memory. */
 bool gp_graph_solve(const struct gp_graph *graph, enum gp_csr_op op, uint32_t *value);
 
 #endif

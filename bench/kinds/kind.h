@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kind.h - a workload of any kind on a device: its requests one after the other, and
- * whether their results are right. An error of CUDA's, and what a device cannot do or has
- * no room for, ends the program with a line. Not for several threads.
+ * kind.h - a workload of any kind on a device: its requests one after the other, and whether their
+ * results are right. An error of CUDA's, an unsupported operation and a lack of memory end the
+ * program with a line. Not for several threads.
  */
 #ifndef GP_BENCH_KIND_H
 #define GP_BENCH_KIND_H
@@ -14,11 +14,11 @@
 #include "bench/replay/replay.h"
 #include "bench/workload/workload.h"
 
-/* What a kind is. The @job of them all is what open gave. */
+/* A kind of workload. The @job of all calls is the result of open. */
 struct gp_kind {
 	void *(*open)(const struct gp_bench_gpu *gpu, const struct gp_workload *workload,
 		      void *stream);
-	/* One, to its end, but for what has to be seen of it. */
+	/* One request to its end; its results are read later. */
 	void (*request)(void *job);
 	/* Of all requests since the last reset, or open. */
 	bool (*check)(void *job);
@@ -37,7 +37,7 @@ struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workl
 void gp_job_close(struct gp_job *job);
 /** As gp_replay_request(). */
 uint64_t gp_job_request(struct gp_job *job, const struct gp_token_watch *watch);
-/** What a request takes alone, ns; then starts over. Nothing else may run meanwhile. */
+/** A request's time alone, ns; then starts over. Nothing else may run meanwhile. */
 uint64_t gp_job_solo_ns(struct gp_job *job);
 /** Waits; is the result what all requests must have made of it? */
 bool gp_job_check(struct gp_job *job);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * uvm.c - managed memory that is where it is not wanted: the CPU writes a word of each
- * page, which brings the page to the host, then a kernel goes through all of it, and faults.
+ * uvm.c - managed memory on the wrong side. The CPU writes a word of each page, which brings the
+ * page to the host. Then a kernel goes through all of it, and faults.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

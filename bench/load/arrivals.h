@@ -3,10 +3,9 @@
  * arrivals.h - when a client's requests are meant to come. Pure: no clock. All
  * times are ns.
  *
- * In an open loop a request comes when it comes, however late the ones before it
- * are: none is left out, and a client that falls behind shows it. Latency counts
- * from that moment. Two laws are of closed loops, where the next one waits for the
- * last: they say so by not being open.
+ * In an open loop a request comes when it comes, however late the ones before it are: none is left
+ * out, and a client that falls behind shows it. Latency counts from that moment. Two laws are of
+ * closed loops, where the next one waits for the last; they are not open.
  */
 #ifndef GP_BENCH_ARRIVALS_H
 #define GP_BENCH_ARRIVALS_H
@@ -25,7 +24,7 @@ enum gp_arrivals_law {
 	GP_ARRIVALS_DEPENDENT,	/* one mean after the last one is done */
 };
 
-#define GP_ARRIVALS_SIGMA 1.0 /* of bursts, if it is not said */
+#define GP_ARRIVALS_SIGMA 1.0 /* of bursts, by default */
 #define GP_ARRIVALS_SIGMA_MAX 3.0
 
 struct gp_arrivals {
