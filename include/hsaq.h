@@ -530,7 +530,7 @@ struct hsaq_ring {
 HSAQ_API HSAQ_MUST_CHECK int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring);
 
 /**
- * hsaq_queue_forget() - Unregister a queue that this process destroyed.
+ * hsaq_queue_forget() - Remove a queue that this process destroyed.
  * @h: the handle
  * @queue_id: the queue; unknown ones are ignored
  *
