@@ -233,7 +233,7 @@ class Rules(Daemon):
         # A wrong one is said, and is not taken.
         path = self.write_config("be_policy: best\n")
         self.daemon.send_signal(signal.SIGHUP)
-        self.eventually("what is wrong", lambda: f"{path}:1: policy" in self.said())
+        self.eventually("what is wrong", lambda: f"{path}:1: be_policy" in self.said())
         self.assertEqual(self.devices()[0]["be_policy"], "rr")
         self.assertEqual(self.rows()[proc.pid]["weight"], 80)
 
