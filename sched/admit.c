@@ -29,7 +29,7 @@
 #define TIME_MAX_NS (1000000 * GP_NS_PER_MS)
 #define PPM 1000000ull
 
-/* What one tenant asks for. */
+/* One tenant's request. */
 struct demand {
 	uint32_t tenant;
 	uint64_t cost_us; /* runtime, and two switches */
@@ -86,7 +86,7 @@ static uint64_t load_ppm(const struct demand *d)
 	return div_up(d->cost_us * PPM, d->period_us);
 }
 
-/* What @d may ask for in @t_us, by a straight line above its steps. */
+/* @d's demand in @t_us, by a straight line above its steps. */
 static uint64_t demand_us(const struct demand *d, uint64_t t_us)
 {
 	uint64_t more = t_us - d->deadline_us;
@@ -96,8 +96,8 @@ static uint64_t demand_us(const struct demand *d, uint64_t t_us)
 }
 
 /*
- * What stands in the way of who has just come: a change between two others that
- * was begun a moment before, and whoever is on then.
+ * The time until a tenant that has just come can run: a switch between two
+ * others that began a moment before, and the work that then has the device.
  */
 static uint64_t blocking_us(const struct gp_sched *s)
 {
@@ -106,8 +106,8 @@ static uint64_t blocking_us(const struct gp_sched *s)
 }
 
 /*
- * What BE's windows may take of @t_us: blackouts that begin a be_period_ns apart
- * or more, by a straight line again.
+ * BE's windows in @t_us: LC is suspended @blackout_us long, a be_period_ns
+ * apart or more. A straight line again.
  */
 static uint64_t window_us(const struct gp_sched *s, uint64_t blackout_us, uint64_t t_us)
 {
@@ -118,7 +118,7 @@ static uint64_t window_us(const struct gp_sched *s, uint64_t blackout_us, uint64
 	return div_up(blackout_us * (every - blackout_us + t_us), every);
 }
 
-/* What everybody may ask for by @t_us, with what stands in their way. */
+/* All demand by @t_us, with blocking and windows. */
 static uint64_t all_us(const struct gp_sched *s, const struct demands *all, uint64_t blackout_us,
 		       uint64_t t_us)
 {
@@ -164,7 +164,7 @@ static bool has_group(const struct gp_sched *s, size_t tenant)
 	return false;
 }
 
-/* Groups of LC that are not here yet: one of each, and of who asks. */
+/* LC groups that are not here yet: one of each tenant, and of the new one. */
 static uint64_t groups_to_come(const struct gp_sched *s, uint32_t who)
 {
 	uint64_t n = 1;
@@ -196,7 +196,7 @@ int gp_sched_admit(const struct gp_sched *s, uint32_t tenant, const struct gp_cl
 	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
 
-		/* Who was never admitted is no reason to refuse others. */
+		/* A tenant that was never admitted is no reason to refuse others. */
 		if (t->id && t->id != tenant && asks(&t->spec) && spec_possible(&t->spec))
 			add(s, &all, t->id, &t->spec);
 	}

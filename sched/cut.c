@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cut.c - less urgent LC makes way for more urgent LC, on a device whose slices
- * preempt.
+ * cut.c - preemption of LC by more urgent LC, on a device whose slices preempt.
  *
- * All LC groups have long slices there, so whoever of them runs keeps the
- * device until it gives up, whoever else waits. When another tenant becomes the
- * most urgent of those with work, the turns of the less urgent ones are ended.
- * That is done once, at the change: nobody is kept off, the hardware gives them
- * the device again when the urgent one leaves it. Also when the most urgent one
- * has ended: whom the hardware takes then is not ours to say.
+ * All LC groups have long slices there. The running group keeps the device
+ * until it idles, even if a more urgent one waits. When another tenant becomes
+ * the most urgent of those with work, the less urgent groups' turns are ended.
+ * This happens once, at the change: no group is suspended, and the hardware
+ * returns to them when the urgent one leaves. It also happens when the most
+ * urgent one ends, because the hardware may then choose any group.
  *
- * Ending a turn lets the next one in the hardware's order run, which may be
- * less urgent as well. The order is not known, so each of n is asked n times, who
- * was the most urgent until now first: most likely it is the one that is on; or
- * until the most urgent one is seen to have the device.
+ * Ending a turn lets the next group in the hardware's order run, which may be
+ * less urgent too. The order is unknown, so each of n groups is asked n times,
+ * or until the most urgent tenant is seen on the device. The group that was the
+ * most urgent until now is asked first: it most likely has the device.
  *
- * PREEMPT ends the turn of a group that has it, and does nothing to one that has not
- * (docs/sched.md: seen). Assumption: it leaves the order of the others. Where a device refuses it,
- * less urgent groups that may be running are suspended instead, for as long as a
- * hold may last.
+ * PREEMPT ends the turn of a group that has the device and does nothing to
+ * others (docs/experiments.md). Assumption: the order of the others stays.
+ * Where a device refuses PREEMPT, less urgent groups that may be running are
+ * suspended instead, for as long as a hold may last.
  */
 #include "sched/internal.h"
 
 #define LASTS_NS GP_NS_PER_MS	      /* shorter work is rarely cut */
-#define LONG_NS (5 * GP_NS_PER_MS)    /* what is lost before it begins is little beside it */
+#define LONG_NS (5 * GP_NS_PER_MS)    /* a switch before its begin is little beside it */
 #define BEGUN_NS (100 * GP_NS_PER_US) /* it does not have the device yet (H200: 0.2 ms) */
 #define LATELY_NS (100 * GP_NS_PER_MS)
 
@@ -62,7 +61,7 @@ static uint32_t top(const struct gp_sched *s)
 	return best;
 }
 
-/* Less urgent than who is the most urgent now, and perhaps running. */
+/* Less urgent than the most urgent tenant, and perhaps running. */
 static bool in_the_way(const struct gp_sched *s, const struct gp_group_state *g)
 {
 	return g->id && g->tenant != GP_NONE && may_run(&s->tenant[g->tenant]) &&
@@ -139,8 +138,8 @@ static bool urgent_lately(const struct gp_sched *s, const struct gp_tenant *u,
 }
 
 /*
- * Of those who are, one was; and none is. When @t is done has to be known: on a device
- * that it has to itself even an idle one seems to have work.
+ * @t is active and will likely be preempted. The end of its work must be known:
+ * on a device of its own even an idle tenant seems to have work.
  */
 static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, bool soon)
 {
@@ -157,10 +156,11 @@ static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, 
 }
 
 /*
- * Work of who had much the time before is believed to be as much. It has just begun, so
- * the device is BE's: that BE goes is what is wanted then, and cuts nobody. So it does
- * not matter that somebody more urgent will have work soon. Nobody more urgent began in
- * the same moment, if the next step does not know of it.
+ * A tenant that worked long the time before is expected to do so again. Its
+ * work has just begun, so BE has the device: suspending BE preempts nobody
+ * else. Work that a more urgent tenant will have soon therefore does not
+ * matter. No more urgent tenant began in the same moment, if the next step does
+ * not know of it.
  */
 static bool begun_as_before(const struct gp_sched *s, const struct gp_tenant *t)
 {
@@ -168,7 +168,10 @@ static bool begun_as_before(const struct gp_sched *s, const struct gp_tenant *t)
 	       urgent_between(s, t, false);
 }
 
-/* What is to come, as begun_as_before(): a suspend takes longer than work is held for. */
+/*
+ * Like begun_as_before(), for expected work: a suspend takes longer than the
+ * hold before that work.
+ */
 static bool comes_as_before(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	return t->lasted_ns >= LONG_NS && urgent_between(s, t, true);
@@ -221,10 +224,11 @@ static bool lc_surely_active(const struct gp_sched *s)
 }
 
 /*
- * The hardware would give BE a turn at each cut, two switches more, while LC has
- * work for all of the time. So BE is off while work lasts that is likely to be cut.
- * To suspend or resume one group ends the turn of whoever has it, where others
- * wait: that is not done to who is more urgent, or for as long as turns are put off.
+ * The hardware would give BE a turn at each preemption, two switches more,
+ * while LC always has work. So BE is suspended while work lasts that will
+ * likely be preempted. Suspending or resuming one group ends the running
+ * group's turn if others wait. That must not hit a more urgent tenant, nor
+ * happen while turns are deferred.
  */
 static void keep_be_off(struct gp_sched *s)
 {
@@ -253,7 +257,10 @@ bool gp_cut_keeps_be_off(const struct gp_sched *s)
 	return s->be_off && !s->window_since_ns && s->config.lc_cut == GP_LC_CUT_PREEMPT;
 }
 
-/* ---- whom to cut ----------------------------------------------------------------- */
+/*
+ * ---- groups to preempt
+ * -----------------------------------------------------------
+ */
 
 static void follow_top(struct gp_sched *s)
 {
@@ -276,7 +283,7 @@ void gp_cut_reconcile(struct gp_sched *s)
 	follow_top(s);
 }
 
-/* What @t had is done, and it has more at once: nobody comes back in between. */
+/* @t's job is done, and it has another at once: others do not return in between. */
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t)
 {
 	if (!cuts(s))
@@ -302,8 +309,9 @@ static void ask_nobody(struct gp_sched *s)
 }
 
 /*
- * It had the device at @at_ns. If it is the most urgent one, nobody is to be asked any more who
- * was to be before. If it is not, it got it in between.
+ * @t had the device at @at_ns. If it is the most urgent one, no earlier request
+ * to others is needed any more. If not, it got the device meanwhile and is
+ * asked once more.
  */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns)
 {

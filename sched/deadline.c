@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * deadline.c - by when an LC tenant's work is to be done.
+ * deadline.c - deadlines of LC tenants' work.
  *
- * Work is on from the first of BUSY, SEGMENT_BEGIN and HOLD to the last of
- * IDLE, SEGMENT_END and RELEASE. Its deadline counts from when it came. While it
- * is only expected, from when the hint says that it comes: but work that is late
- * for its hint has the full time from then, since a deadline that is nearer than
- * the tenant was admitted with would be at the others' cost.
+ * Work lasts from the first of BUSY, SEGMENT_BEGIN and HOLD to the last of
+ * IDLE, SEGMENT_END and RELEASE. Its deadline counts from its arrival. While
+ * work is only expected, the deadline counts from the hinted time. Work later
+ * than its hint gets the full time from its arrival: a deadline nearer than the
+ * admitted one would be at the others' cost.
  *
- * Who misses its deadline, because it needs more than it said, gets the next
- * one, a period on: so it stands behind those who keep to what they said.
+ * A tenant that misses its deadline gets the next one, a period later. So it
+ * stands behind tenants that keep to their runtime.
  */
 #include "sched/internal.h"
 

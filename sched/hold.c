@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hold.c - keeping the device for LC tenants: who wants it, until when, and
- * which of those who do get it.
+ * hold.c - which LC tenants want the device, until when, and which of them hold
+ * it.
  *
- * Three things make a tenant want it: a segment, a hold by hand (both nest),
- * and a hint whose time has come. Each has a limit of its own. The most urgent
- * that wants it has it (the LC policy says who that is); those of equal urgency
- * have it together.
+ * A tenant wants the device for a segment, for a hold by hand (both nest), or
+ * for a hint whose time has come. Each reason has its own limit. The LC policy
+ * picks the most urgent tenant that wants it. Tenants of equal urgency hold
+ * together.
  */
 #include <errno.h>
 
@@ -23,7 +23,7 @@
 /* A rotation takes some 0.6 ms: none is begun so short before a hold. */
 #define QUIET_NS GP_NS_PER_MS
 
-/* A fresh reason to hold: what failed before is tried again. */
+/* A new reason to hold: failed attempts count again from 0. */
 static void want_anew(struct gp_tenant *t)
 {
 	t->hold_tries = 0;
@@ -124,7 +124,7 @@ void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, const struct gp_even
 		  ev->hint.lead_ns);
 }
 
-/* What a guess was off by is its maker's to learn. */
+/* A prediction's error is for the predictor to correct. */
 static void hint_learn(struct gp_sched *s, struct gp_tenant *t)
 {
 	uint64_t lead = t->hint_work_ns > t->hint_given_ns ? t->hint_work_ns - t->hint_given_ns : 0;
@@ -198,10 +198,10 @@ void gp_hold_by_hand_end(struct gp_tenant *t)
 }
 
 /*
- * Only work after idleness is new work: what the request before is still
- * launching is not what the hint spoke of. With auto_hold_ns work that nobody
- * announced is held for as well, until the tenant is idle again: a tenant that
- * never says so has one such hold in its life.
+ * Only work after idleness is new work. Launches of the request before are not
+ * the hinted work. With auto_hold_ns unannounced work is held for as well,
+ * until the tenant is idle again. A tenant that never reports IDLE has one such
+ * hold in its life.
  */
 void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
 {
@@ -220,9 +220,9 @@ void gp_hold_busy(struct gp_sched *s, struct gp_tenant *t)
 }
 
 /*
- * Where slices preempt, what is queued keeps the device, without gaps, and the hold is a kernel
- * that takes room from it: one block of a kernel that fills the device comes after all others,
- * which then takes twice as long.
+ * Where slices preempt, queued work keeps the device without gaps, and the
+ * hold's kernel takes room from it. One block of a kernel that fills the device
+ * would run after all others, and the kernel would take twice as long.
  */
 void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said)
 {
@@ -250,11 +250,11 @@ void gp_hold_idle(struct gp_tenant *t)
 }
 
 /*
- * The hold's kernels live in the context that is about to be waited for: the
- * wait would last as long as the hold. What was held is over, for a segment
- * too: after an allocation the driver may have the next launch wait for all
- * that was launched before (seen on H200: 20 ms, the hold's limit), and a hold
- * made anew would be in front of it.
+ * The hold's kernels are in the context that the caller is about to wait for:
+ * the wait would last as long as the hold. So every reason ends, a segment's
+ * too. After an allocation the driver may have the next launch wait for all
+ * earlier ones. A new hold would be in front of it until its limit (H200: 20
+ * ms).
  */
 void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t)
 {
@@ -287,9 +287,9 @@ void gp_hold_forget(struct gp_tenant *t)
 }
 
 /*
- * A CPU that has slept for long wakes late (H200's virtual machine: 160 us one
- * time of ten, 300 one of a hundred), one that was awake 0.25 ms before does
- * not (11 us, 18). So it is woken, late perhaps, and sleeps twice more.
+ * A CPU wakes late after a long sleep (H200's VM: 160 us one time of ten, 300
+ * one of a hundred). A CPU that was awake 0.25 ms before does not (11 us, 18).
+ * So the timer wakes it early, perhaps late, and it sleeps twice more.
  */
 static uint64_t hint_wake_ns(const struct gp_tenant *t)
 {
@@ -387,13 +387,13 @@ static bool hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant 
 	return true;
 }
 
-/* Whose hold failed stands in nobody's way meanwhile. */
+/* A tenant whose hold failed blocks no other until its next try. */
 static bool may_hold(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	return t->hold_tries < GP_HOLD_TRIES && t->hold_retry_ns <= s->now_ns;
 }
 
-/* The most urgent of those who want the device and can get it. */
+/* The most urgent tenant that wants the device and can get it. */
 static const struct gp_tenant *most_urgent(const struct gp_sched *s)
 {
 	const struct gp_tenant *best = NULL;
@@ -416,7 +416,7 @@ static bool should_hold(const struct gp_sched *s, const struct gp_tenant *t,
 
 static void end_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
-	/* Cut by who is more urgent is not the same as out of time. */
+	/* A more urgent tenant took it: that is not out of time. */
 	bool expired = t->limit_hit && !want_until(s, t);
 
 	if (release(s, out, t) && expired)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal.h - what the files of the core share.
+ * internal.h - shared by the files of the core.
  *
- * A step is: account the time that passed, let limits that are over end, apply
- * the event to the facts, then compare what should be with what is and give
- * the decisions that close the gap (the three gp_*_reconcile). Nothing is
- * decided anywhere else, so a failed or late decision needs no path of its own:
- * the gap is still there at the next step.
+ * A step accounts the time that passed, ends holds and windows at their limits,
+ * and applies the event to the facts. Then it compares the wanted state with
+ * the facts and gives the decisions that close the gap (the gp_*_reconcile).
+ * Nothing is decided anywhere else. So a failed or late decision needs no path
+ * of its own: the gap still exists at the next step.
  */
 #ifndef GP_SCHED_INTERNAL_H
 #define GP_SCHED_INTERNAL_H
@@ -32,7 +32,7 @@ enum gp_activity {
 	GP_ACT_SOON
 };
 
-/* What a tenant's latest hint is doing. */
+/* State of a tenant's latest hint. */
 enum gp_hint_state {
 	GP_HINT_NONE,
 	GP_HINT_WAITING, /* its hold starts at hint_start_ns */
@@ -48,7 +48,7 @@ struct gp_tenant {
 	/* deadline.c */
 	struct gp_lc_entity lc;
 	uint32_t has_work;
-	uint32_t cut_met;	 /* cut.c: BE is off for what it has */
+	uint32_t cut_met;	 /* cut.c: BE is suspended for its job */
 	uint32_t unsure;	 /* as GP_BUSY_UNSURE said */
 	uint32_t tells;		 /* as GP_IDLE_TELLS said */
 	uint64_t soon_ns;	 /* since then GP_ACT_SOON */
@@ -70,9 +70,9 @@ struct gp_tenant {
 	uint32_t hint_guessed; /* nobody said it */
 	uint32_t hint_woken;   /* so often, for its start */
 	uint32_t hint_cold;    /* its start is too near for that */
-	uint32_t guess_worked; /* work came to the latest guess */
+	uint32_t guess_worked; /* work came to the latest prediction */
 	uint32_t held;	       /* HOLD given, neither released nor failed */
-	uint32_t limit_hit;    /* what wanted the hold ran into its limit */
+	uint32_t limit_hit;    /* the reason for the hold reached its limit */
 	uint32_t hold_tries, release_tries;
 	uint32_t hold_id, release_id; /* decisions whose outcome matters */
 	uint64_t hint_linger_ns;
@@ -86,7 +86,7 @@ struct gp_tenant {
 	/* rotate.c */
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
-	uint64_t charged_ns; /* no GP_EV_USAGE has told of it yet */
+	uint64_t charged_ns; /* not yet reported by GP_EV_USAGE */
 	uint64_t sure_ns;    /* it had the device, be_min_pct; likewise */
 	uint32_t last_group; /* index of its group that ran last */
 
@@ -95,7 +95,7 @@ struct gp_tenant {
 	uint64_t run_ns, used_ns;
 };
 
-/* What is known of a group: after a failed resume, nothing is (see hal.h). */
+/* Known state of a group: after a failed resume, none (see hal.h). */
 enum gp_run {
 	GP_RUN_ON,
 	GP_RUN_OFF,
@@ -104,7 +104,7 @@ enum gp_run {
 
 struct gp_group_state {
 	uint32_t id;	 /* 0: free */
-	uint32_t tenant; /* index; GP_NONE: left behind, is put back */
+	uint32_t tenant; /* index; GP_NONE: it left, and is restored */
 	uint32_t run;
 	uint32_t pending; /* id of the decision under way, or 0 */
 	uint32_t pending_type;
@@ -128,13 +128,13 @@ struct gp_sched {
 	uint64_t turn_since_ns;
 	uint64_t rotate_since_ns; /* a rotation is due since; 0: it is not */
 	uint64_t min_owed;	  /* to BE, of its minimum; 1/100 ns */
-	uint64_t window_since_ns; /* LC is off for BE since; 0: it is not */
+	uint64_t window_since_ns; /* LC is suspended for BE since; 0: it is not */
 	uint64_t be_back_ns;	  /* be_off ends then at the latest; 0: no end yet */
 	uint64_t window_next_ns;  /* no other window before */
 	uint32_t cut_top;	  /* most urgent of LC with work, or GP_NONE */
 	uint32_t cut_was;	  /* before this one */
-	uint64_t cut_asked_ns;	  /* for whom is the most urgent now */
-	uint32_t be_off;	  /* BE is off for LC that is likely to be cut */
+	uint64_t cut_asked_ns;	  /* asked for cut_top's job since */
+	uint32_t be_off;	  /* BE is suspended for LC that will likely be preempted */
 	uint32_t resident;	  /* index of a group, or GP_NONE */
 	uint32_t slot_ok;
 	uint32_t closed;
@@ -202,7 +202,7 @@ struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out, uint32
 
 /* hold.c */
 void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns);
-/* The same, of a guess; gp_hold_guess_busy(): the tenant speaks for itself. */
+/* The same for a prediction; gp_hold_guess_busy(): the tenant gives hints itself. */
 void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 bool gp_hold_guess_busy(const struct gp_tenant *t);
 bool gp_hold_guessing(const struct gp_tenant *t);
@@ -221,9 +221,9 @@ void gp_hold_forget(struct gp_tenant *t); /* wants nothing any more */
 void gp_hold_expire(struct gp_sched *s);
 void gp_hold_reconcile(struct gp_sched *s, struct gp_decisions *out);
 uint64_t gp_hold_next_ns(const struct gp_sched *s);
-/* The most urgent of those who hold the device; NULL: nobody does. */
+/* The most urgent tenant that holds the device; NULL: none does. */
 const struct gp_tenant *gp_hold_holder(const struct gp_sched *s);
-/* Who of LC has, or is about to have, the device: no time to rotate. */
+/* The LC tenant that has, or will soon have, the device: no time to rotate. */
 const struct gp_tenant *gp_hold_lc_active(const struct gp_sched *s);
 
 /* deadline.c */
@@ -231,19 +231,22 @@ void gp_deadline_hint(struct gp_tenant *t, uint64_t work_ns);
 void gp_deadline_begin(const struct gp_sched *s, struct gp_tenant *t);
 void gp_deadline_end(struct gp_tenant *t);
 void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t);
-/* Another policy, or spec: counted anew, and what has passed is no miss. */
+/*
+ * A new policy or spec: deadlines count again from now, and passed ones are no
+ * misses.
+ */
 void gp_deadline_renew(const struct gp_sched *s, struct gp_tenant *t);
 uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t);
 
 /* length.c */
-void gp_length_reconcile(struct gp_sched *s); /* what policies see */
+void gp_length_reconcile(struct gp_sched *s); /* lengths for the policies */
 void gp_length_done(struct gp_tenant *t);     /* its work is */
 void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
 
 /* rotate.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
-/* What ran up to now is charged as it is: its weight or cap is about to change. */
+/* Charge the time up to now: the weight or cap is about to change. */
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
@@ -263,7 +266,7 @@ void gp_min_account(struct gp_sched *s, uint64_t passed_ns);
 void gp_min_usage(struct gp_sched *s, uint64_t more_ns);
 /* The resident's time is its own, as far as is known. */
 bool gp_min_turn_runs(const struct gp_sched *s);
-/* Longest that LC is off for BE, with so many groups more than there are. */
+/* Longest time that LC is suspended for BE, with so many groups more than there are. */
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
 void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event);
 /* When the window that is open closes at the latest. */
@@ -274,17 +277,17 @@ uint64_t gp_min_next_ns(const struct gp_sched *s);
 /* The most urgent of LC with work that goes before @t; NULL: nobody. */
 const struct gp_tenant *gp_cut_before(const struct gp_sched *s, const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
-/* Is @t for whom others are cut? */
+/* Is @t the tenant for which others are preempted? */
 bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t);
 /* Of @t's work, which others may have begun in between; see GP_BUSY_ANEW. */
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t);
 /* @g's turn is to be ended. */
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
-/* @t is to be off for who is more urgent. */
+/* @t is to be suspended for a more urgent tenant. */
 bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
-/* BE is off as long as LC works that is likely to be cut. */
+/* BE is suspended while LC works that will likely be preempted. */
 bool gp_cut_keeps_be_off(const struct gp_sched *s);
-/* Nobody is left that is likely to be cut, and BE is off yet for who is active. */
+/* No such LC is left, but BE is still suspended for active LC. */
 bool gp_cut_waits(const struct gp_sched *s);
 /* @t was seen to have the device, at @at_ns. */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * length.c - how long an LC tenant's work is: what it used of the device, as
- * GP_EV_USAGE says, over how many pieces of work it did (deadline.c says what
- * one is), the late ones above all. Until a report has come nobody knows: such work
- * goes behind all other of its level. So does endless work, in time: no piece of
- * it is ever done, and what it used grows.
+ * length.c - lengths of LC tenants' jobs.
  *
- * A cut costs two switches. So work that has begun counts as shorter by these, if
- * it is the most urgent: only for what is shorter by more than that it is cut.
+ * A length is the tenant's use of the device (GP_EV_USAGE) over its jobs; late
+ * jobs weigh more. deadline.c defines a job. Until the first report the length
+ * is unknown, and the job comes behind all others of its level. Endless work
+ * comes there too, in time: no job of it ends, and its use grows.
+ *
+ * A preemption costs two switches. So the most urgent tenant's job counts as
+ * shorter by these once it has begun. Only a job that is shorter by more
+ * preempts it.
  */
 #include "sched/internal.h"
 

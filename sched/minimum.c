@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * minimum.c - what BE gets however much LC wants (be_min_pct).
+ * minimum.c - BE's guaranteed part of the device, however busy LC is
+ * (be_min_pct).
  *
- * While a BE tenant has its turn BE is owed be_min_pct of the time that passes,
- * less what it certainly had. When that comes to what is due for one be_period_ns
- * a window opens: all LC groups are suspended until nothing is owed. So LC
- * without pauses loses be_min_pct and the switches, and LC that leaves BE as
- * much by itself loses nothing.
+ * While a BE tenant has its turn, BE is owed be_min_pct of the time that
+ * passes, less the time it certainly had. When the debt reaches the part of one
+ * be_period_ns, a window opens: all LC groups are suspended until the debt is
+ * paid. So LC without pauses loses be_min_pct and the switches. LC that leaves
+ * BE as much by itself loses nothing.
  *
- * It is done by suspending on every kind of device. Slices could do it on one
- * whose slices preempt (BE's long, LC's cut short), but two LC groups at a short
- * slice would livelock it, and setting each costs as much as a suspend of all.
+ * The core suspends on every kind of device. Where slices preempt, slices could
+ * do it (BE's long, LC's short). But two LC groups at a short slice would
+ * livelock the device, and setting each costs as much as a suspend of all.
  */
 #include "sched/internal.h"
 
@@ -27,7 +28,7 @@ static bool known_busy(const struct gp_tenant *t)
 /* Has LC the device, as far as is known? @doubt: or could it have it? */
 static bool lc_has_device(const struct gp_sched *s, bool doubt)
 {
-	/* There BE is off while LC has the device. */
+	/* There BE is suspended while LC has the device. */
 	if (gp_holds_by_suspend(s))
 		return false;
 	for (size_t i = 0; i < s->groups; i++) {
@@ -70,7 +71,7 @@ static uint64_t due(const struct gp_sched *s)
 	return s->config.be_period_ns * s->config.be_min_pct;
 }
 
-/* What is owed for an opening that is late, by an 8th of a period at most. */
+/* The debt of a window that opens late: an eighth of a period at most. */
 static uint64_t owed_max(const struct gp_sched *s)
 {
 	return due(s) + due(s) / 8;
@@ -147,8 +148,8 @@ static void close_window(struct gp_sched *s)
 }
 
 /*
- * A window opens when its time comes, and not with whatever happens to come first then:
- * usage is told in between, for each tenant apart, and may be all that was owed.
+ * A window opens by its timer only, not with an earlier event. In between,
+ * usage of each tenant is reported and may pay the whole debt.
  */
 void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 {
@@ -193,6 +194,6 @@ uint64_t gp_min_next_ns(const struct gp_sched *s)
 		return GP_NEVER;
 	next = gp_add_sat(s->now_ns, div_up(gp_sub_sat(due(s), s->min_owed), pct));
 	next = gp_max_u64(next, s->window_next_ns);
-	/* Due: at once, or held up by what an outcome or another step will end. */
+	/* Due: at once, or when an outcome or another step frees it. */
 	return next > s->now_ns ? next : may_open(s) ? s->now_ns + 1 : GP_NEVER;
 }

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_credit.c - among BE tenants: weights and caps, after Xen's credit
+ * policy_credit.c - weights and caps among BE tenants, after Xen's credit
  * scheduler.
  *
- * Weights. What a tenant uses is taken from its credit; at the end of each turn
- * what all have used is handed out among the runnable ones by weight, so that
- * credits add up to 0. Who has credit goes before who owes, and within each of
- * the two who has waited longest. Who owes runs all the same when nobody with
- * credit wants to: nothing is left idle for a weight's sake.
+ * Weights. A tenant's use is taken from its credit. At the end of each turn the
+ * use of all is handed out among the runnable tenants by weight, so credits add
+ * up to 0. Tenants with credit go before tenants in debt. Within each of the
+ * two the longest wait goes first. A tenant in debt runs if no tenant with
+ * credit wants to: weights leave nothing idle.
  *
- * Caps. A bucket fills at cap_pct of real time, whoever runs, from empty; what
- * the tenant uses is taken out. A turn begins only when the bucket has all that
- * the turn may use, and ends when that is over, even if nobody else wants the
- * device. So a turn never has to be cut short, and since its first work a
- * tenant never has more than its cap but for what lengthened its last turn,
- * which the bucket then owes.
+ * Caps. A bucket fills at cap_pct of real time, from empty, and the tenant's
+ * use is taken out. A turn begins only when the bucket has all that the turn
+ * may use. It ends on time, even if no other tenant wants the device. So a turn
+ * need not be cut short. Since its first work a tenant never has more than its
+ * cap, apart from an overrun of its last turn, which the bucket then owes.
  */
 #include "sched/internal.h"
 
 /*
- * A capped turn takes at most what the cap is of a round of whole turns, and of
- * so many where there are fewer tenants: who had less would need more turns than
- * the others, and has one when they have ..
+ * A capped turn takes at most the cap's part of a round. A round has at least
+ * this many whole turns: with fewer, the tenant would need more turns than the
+ * others, and have one when they have ..
  */
 #define CAP_PERIOD 5
-/* .. and the bucket holds so many of these: what others kept it waiting. */
+/* so many rounds the bucket holds: others may have kept it waiting. */
 #define CAP_STORE 4
 #define BASE_MAX_NS (100000 * GP_NS_PER_MS)
 #define CREDIT_MAX ((int64_t)1 << 50) /* ns: 13 days */
@@ -107,9 +106,8 @@ static void credit_refund(struct gp_be_entity *e, uint64_t ns)
 }
 
 /*
- * What a tenant is owed, or owes, is forgotten by as much as it stayed away:
- * nobody saves up credit by being idle, and a pause of a millisecond clears no
- * turn.
+ * Absence erases as much credit or debt as it lasted. So idling saves up no
+ * credit, and a pause of a millisecond clears no turn.
  */
 static void credit_enter(struct gp_be_entity *e, const struct gp_be_time *t)
 {
@@ -147,7 +145,7 @@ static uint64_t weights_below_limit(struct gp_be_entity *const *e, size_t n,
 	return sum;
 }
 
-/* Hands out @pot by weight; returns what nobody had room for. */
+/* Hands out @pot by weight; returns the rest that found no room. */
 static int64_t hand_out(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t,
 			int64_t pot)
 {
@@ -182,7 +180,7 @@ static void credit_settle(struct gp_be_entity *const *e, size_t n, const struct 
 			break;
 		pot = left;
 	}
-	/* Less than one ns a head: whoever is first. */
+	/* Less than one ns a tenant: the first gets it. */
 	if (n && !e[0]->cap_pct && pot < (int64_t)n && pot > -(int64_t)n)
 		e[0]->credit_ns += pot;
 }

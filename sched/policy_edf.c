@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_edf.c - among LC tenants: whose deadline comes first. Who has none
- * comes behind all who have one, by level: a promise that was admitted does
- * not depend on who else is there.
+ * policy_edf.c - among LC tenants, the earliest deadline goes first. A tenant
+ * without a deadline comes behind all with one, by level. So an admitted
+ * promise does not depend on other tenants.
  */
 #include "sched/internal.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_fair.c - among BE tenants: who has had the least, for its weight.
+ * policy_fair.c - among BE tenants, the one with the least time for its weight.
  *
- * Virtual runtime is time resident, divided by weight (weight 100: as long as
- * real time). Who comes, or comes back, starts at the least virtual runtime
- * of those there: nobody saves up turns by being idle.
+ * Virtual runtime is time resident, divided by weight (weight 100: real time).
+ * A tenant that comes, or returns, starts at the least virtual runtime of the
+ * others. So idling saves up no turns.
  */
 #include "sched/internal.h"
 
@@ -36,7 +36,7 @@ static void fair_refund(struct gp_be_entity *e, uint64_t ns)
 	e->vruntime_ns = gp_sub_sat(e->vruntime_ns, virtual_ns(e, ns));
 }
 
-/* Equal ones: who has waited longest. */
+/* Equal ones: the longest wait goes first. */
 static bool fair_before(const struct gp_be_entity *a, const struct gp_be_entity *b)
 {
 	if (a->vruntime_ns != b->vruntime_ns)

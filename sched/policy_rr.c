@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_rr.c - among BE tenants: turns of equal length, to who has waited
- * longest. Weights and what anybody used are not looked at.
+ * policy_rr.c - among BE tenants, turns of equal length for the one that waited
+ * longest. Weights and use do not count.
  */
 #include "sched/internal.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_sjf.c - among LC tenants: fixed levels, the lower number first, and
- * of one level whose work is shorter (shortest job first, preemptive). Who of
- * two goes second waits for the first: so the time that the shorter one takes is
- * the least that can be waited.
+ * policy_sjf.c - among LC tenants, fixed levels, the lower number first; within
+ * a level the shortest job first, preemptive. The second of two waits for the
+ * first, so the total wait is least if the shorter one goes first.
  */
 #include "sched/internal.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * prepreempt.c - when a hold starts: so early that the switch is over when the
- * work comes, and no earlier, because best-effort loses every ns of it.
+ * prepreempt.c - when a hold starts: the switch must be over when the work
+ * comes. An earlier start costs best-effort time.
  *
- *   start = work said + bias - switch estimate - timer's lateness - margin
+ *   start = announced time + bias - switch estimate - timer lateness - margin
  *
  * Two predictions are judged. (1) The time from the hint to its work, bias
- * included. (2) The length of a switch: here only a longer one than estimated
- * counts as a miss, since a shorter one (the device was idle) is nothing that
- * a margin could mend.
+ * included. (2) The length of a switch: only one that is longer than estimated
+ * is a miss. A shorter one (the device was idle) is nothing that a margin could
+ * correct.
  */
 #include "sched/internal.h"
 
@@ -45,7 +45,7 @@ static bool margin_judge(struct gp_prepreempt *p, uint64_t error_ns, uint64_t sc
 	return missed;
 }
 
-/* a - b, within what a bias may be. */
+/* a - b, limited to the range of a bias. */
 static int64_t diff_clamped(uint64_t a, uint64_t b)
 {
 	uint64_t d = a > b ? a - b : b - a;
@@ -131,10 +131,9 @@ void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns)
 }
 
 /*
- * Up by half the difference, down by a 128th: switches into an idle device,
- * which are short, must not make the next real one come late, nor seven of eight
- * that are shorter the eighth, when it meets others' work. One outlier counts as
- * four times the estimate at most.
+ * Up by half the difference, down by a 128th. Short switches into an idle
+ * device must not make the next real one late, nor seven short ones of eight
+ * the eighth. One outlier counts as four times the estimate at most.
  */
 static void level_judge(struct gp_prepreempt *p, uint64_t took_ns)
 {
@@ -149,8 +148,8 @@ static void level_judge(struct gp_prepreempt *p, uint64_t took_ns)
 }
 
 /*
- * The longest but one: one in fifty meets a control of others that is under way, and
- * is three times as long as the rest (H200), which the level forgets in between.
+ * The second longest: one switch in fifty meets another control under way and
+ * takes three times as long (H200). The level forgets it in between.
  */
 static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
 {
@@ -167,8 +166,8 @@ static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
 }
 
 /*
- * What is expected is one of the longest, which few hit within 5 %: that none was
- * missed for so long says as much.
+ * The estimate is one of the longest, which few hit within 5 %. No miss for so
+ * long counts as a hit.
  */
 static void calm_judge(struct gp_prepreempt *p, bool missed)
 {

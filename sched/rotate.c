@@ -2,11 +2,10 @@
 /*
  * rotate.c - which BE group is resident, and for how long.
  *
- * Only the choice is made here: slice.c takes the old resident off, and lets
- * the new one on when the old is known to be off. The policy chooses among
- * tenants; a tenant with several groups gives its turns to them one by one,
- * because two contexts of one process at the short slice livelock like two
- * processes.
+ * This file only chooses. slice.c suspends the old resident, and resumes the
+ * new one when the old is known to be suspended. The policy chooses among
+ * tenants. A tenant with several groups gives its turns to them alternately:
+ * two contexts of one process at the short slice livelock like two processes.
  */
 #include "sched/internal.h"
 
@@ -75,7 +74,7 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
-		/* What was not charged yet is the new one's to forget, too. */
+		/* The new policy also forgets uncharged time. */
 		t->uncharged_ns = 0;
 		t->charged_ns = 0;
 		if (t->id)
@@ -84,8 +83,8 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 }
 
 /*
- * Takes @ns of a report from @open_ns, what no report has told of yet; returns
- * what is beyond that. The rest may be in the next one, as far as reports are late.
+ * Takes @ns of a report from @open_ns, the unreported part; returns the excess.
+ * The rest may be in a later report.
  */
 static uint64_t settle_with(uint64_t *open_ns, uint64_t ns, uint64_t late_ns)
 {
@@ -115,7 +114,7 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_ev
 		s->config.be_policy->refund(&t->be, back - over);
 }
 
-/* Time passed: it belongs to whoever of BE was on the device. */
+/* Time passed: charge it to the BE group on the device. */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 {
 	uint64_t passed = now_ns - s->now_ns;
@@ -169,7 +168,7 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 	t->be.waiting_since_ns = s->now_ns;
 }
 
-/* Charges what ran, and finds who may run from now on. */
+/* Charges the time that ran, and finds the tenants that may run from now on. */
 static void refresh(struct gp_sched *s)
 {
 	bool is[GP_SCHED_MAX_TENANTS], was[GP_SCHED_MAX_TENANTS] = { false };
@@ -211,7 +210,7 @@ static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
 	return s->config.be_policy->ready_ns && t->be.cap_pct;
 }
 
-/* Those who may have a turn now, after @after first. */
+/* The tenants that may have a turn now, after @after first. */
 static size_t list_ready(const struct gp_sched *s, uint32_t after,
 			 uint32_t tenant[GP_SCHED_MAX_TENANTS])
 {
@@ -227,7 +226,7 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 	return n;
 }
 
-/* Place in @tenant of who goes first of those @n. */
+/* Place in @tenant of the first of those @n in the policy's order. */
 static size_t first_of(const struct gp_sched *s, const uint32_t *tenant, size_t n)
 {
 	size_t first = 0;
@@ -336,7 +335,7 @@ static bool rotation_due(const struct gp_sched *s)
 	return others_wait(s) && (over || !t->be.runnable);
 }
 
-/* Who was resident may have left, or be of another class by now. */
+/* The former resident may have left, or have another class by now. */
 static void check_resident(struct gp_sched *s)
 {
 	const struct gp_group_state *g;
@@ -386,7 +385,7 @@ void gp_rotate_group_gone(struct gp_sched *s, uint32_t group)
 		s->resident = GP_NONE;
 }
 
-/* When somebody may run again who has used up what its cap allows. */
+/* The earliest time at which a tenant with a spent cap may run again. */
 static uint64_t next_ready_ns(const struct gp_sched *s)
 {
 	uint32_t has = resident_tenant(s);

@@ -26,7 +26,7 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 
 	if (c.be_slice_us && c.be_slice_us == c.lc_slice_us)
 		return -EINVAL;
-	/* One slot for the LC tenants, one for whoever else has its turn. */
+	/* One slot for the LC tenants, one for the tenant that has its turn. */
 	if (c.rotate && c.slots == 1)
 		return -EINVAL;
 	if (c.be_min_pct > BE_MIN_PCT_MAX || c.lc_cut > GP_LC_CUT_SUSPEND ||

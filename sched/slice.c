@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slice.c - brings each group to the slice it should have, and on or off the
- * device. One decision per group is under way at a time.
+ * slice.c - brings each group to its slice and run state. One decision per
+ * group is under way at a time.
  *
  * Two groups at the short slice that may both run make the GPU do nothing but
- * switch. So a group counts as short from the moment that it is told to be
- * until it is known not to be, and as running until it is known to be off; and
- * nobody joins a group that counts as both.
+ * switch. So a group counts as short from the decision that makes it short
+ * until it is known not to be. It counts as running until it is known to be
+ * suspended. No group joins one that counts as both.
  */
 #include <errno.h>
 
@@ -35,7 +35,7 @@ static bool slot_free(const struct gp_sched *s, const struct gp_group_state *sel
 {
 	uint32_t loaded = 0;
 
-	/* Who has left is put back in any case. */
+	/* Resume groups without a tenant even if no slot is free. */
 	if (!s->config.slots || self->tenant == GP_NONE)
 		return true;
 	for (size_t i = 0; i < s->groups; i++) {
@@ -90,8 +90,8 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct gp_group_st
 }
 
 /*
- * A group that must run, but whose slice cannot be brought away from the short
- * one while it is off: the resident makes room for it.
+ * A group that must run, although its short slice cannot be changed while it is
+ * suspended: the resident leaves for it.
  */
 static bool must_yield(const struct gp_sched *s)
 {
@@ -207,7 +207,10 @@ void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && is_put_back(&s->group[i]))
 			s->group[i] = (struct gp_group_state){ 0 };
-	/* Cuts are in a hurry; whoever was the most urgent is most likely on. */
+	/*
+	 * Preemptions are urgent; the most urgent until now most likely has the
+	 * device.
+	 */
 	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && s->group[i].tenant == s->cut_was &&
 		    gp_cut_now(s, &s->group[i]))
@@ -247,8 +250,10 @@ static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 		gp_rotate_group_gone(s, (uint32_t)(g - s->group));
 		break;
 	case GP_DO_SET_SLICE:
-		/* Who stays short matters to the others: never given up on
-		 * while there are others. */
+		/*
+		 * A group that stays short harms the others: never give up
+		 * while there are others.
+		 */
 		if (g->failures >= GP_SLICE_TRIES && (s->closed || !is_short(s, g)))
 			g->slice_refused_us = g->slice_next_us;
 		break;
