@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * device.c - one device of the process: made, its class, its groups, and who
+ * decides about them where there is a daemon.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/engine_internal.h"
+#include "runtime/log.h"
+
+/* A hold that is no work of the context stands in nobody's way. */
+uint64_t gp_edev_hold_piece_ns(const struct gp_edev *dev, bool seen)
+{
+	return seen || dev->caps.caps & GP_CAP_HOLD_OUTSIDE ? 0 : GP_HOLD_PIECE_NS;
+}
+
+/* Deadlines and caps are between processes: the daemon's alone. */
+struct gp_class_request gp_edev_spec(const struct gp_class_value *cls)
+{
+	return (struct gp_class_request){ .cls = *cls };
+}
+
+/* Tell a driver that schedules by class itself. */
+static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
+{
+	if (!(dev->caps.caps & GP_CAP_CLASS))
+		return 0;
+	return dev->ops.set_class(dev->hal, 0, cls);
+}
+
+/* A class that the driver refuses is not had: nothing is to go by it. */
+static void first_class(struct gp_edev *dev)
+{
+	char text[GP_CLASS_TEXT_LEN];
+	int err;
+
+	if (dev->cls.cls == GP_CLASS_NONE)
+		return;
+	err = tell_class(dev, &dev->cls);
+	if (!err)
+		return;
+	gp_class_format(&dev->cls, text, sizeof(text));
+	gp_log(GP_LOG_WARN, "%s: no class %s: %s; the program runs without", dev->hal->id.name,
+	       text,
+	       err == -EPERM ? "it takes CAP_SYS_ADMIN, or the right to open /dev/kfd_sched" :
+			       strerror(-err));
+	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
+}
+
+/* The instance of the core that decides for @dev. */
+static int core_create(struct gp_edev *dev)
+{
+	const bool seen = gp_engine_sync_seen();
+	const struct gp_sched_config config = {
+		.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS),
+		.switch_ns = dev->caps.switch_ns,
+		.hold_piece_ns = gp_edev_hold_piece_ns(dev, seen),
+		.auto_hold_ns = gp_engine_hooks()->auto_hold ? GP_AUTO_HOLD_NS : 0,
+	};
+	int err;
+
+	dev->sync_seen = seen;
+	dev->sched = calloc(1, gp_sched_size());
+	if (!dev->sched)
+		return -ENOMEM;
+	err = gp_sched_init(dev->sched, &config);
+	if (err)
+		free(dev->sched);
+	return err;
+}
+
+/* The base tenant, with the class that the process was started with. */
+static void join(struct gp_edev *dev)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
+
+	if (gp_engine_names(gp_engine_hooks()->device, &dev->hal->id))
+		dev->asked = gp_engine_hooks()->request;
+	dev->cls = dev->asked.cls;
+	first_class(dev);
+	ev.spec = gp_edev_spec(&dev->cls);
+	gp_edev_event_locked(dev, &ev);
+}
+
+int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
+		   struct gp_edev **out)
+{
+	struct gp_edev *dev;
+	int err;
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	err = ops->open(id, &dev->hal);
+	if (err)
+		goto err_free;
+	/* A backend's own table, which a tracker gives, may lack ops. */
+	gp_hal_set_ops(&dev->ops, dev->hal->ops);
+	dev->hal->ops = &dev->ops;
+	err = dev->hal->ops->caps(dev->hal, &dev->caps);
+	if (!err)
+		err = core_create(dev);
+	if (err)
+		goto err_close;
+	pthread_mutex_init(&dev->lock, NULL);
+	pthread_mutex_init(&dev->groups_lock, NULL);
+	pthread_mutex_init(&dev->queue_lock, NULL);
+	dev->slot_fd = -1;
+	atomic_init(&dev->timer_fd, -1);
+	for (uint32_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
+	dev->preloaded = gp_engine_hooks()->tracks;
+	dev->tells.wake_fd = -1;
+	dev->tells.looked = dev->told_busy = -ENODATA;
+	gp_edaemon_init(&dev->daemon);
+	join(dev);
+	*out = dev;
+	return 0;
+
+err_close:
+	dev->hal->ops->close(dev->hal);
+err_free:
+	free(dev);
+	return err;
+}
+
+/* ---- class ------------------------------------------------------------------- */
+
+struct gp_class_value gp_edev_class(struct gp_edev *dev)
+{
+	struct gp_class_value cls;
+
+	pthread_mutex_lock(&dev->lock);
+	cls = dev->cls;
+	gp_edev_unlock(dev);
+	return cls;
+}
+
+bool gp_edev_is_be(struct gp_edev *dev)
+{
+	return gp_edev_class(dev).cls == GP_CLASS_BE;
+}
+
+int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
+			const struct gp_class_request *wanted)
+{
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .spec = gp_edev_spec(cls) };
+	int err;
+
+	if (gp_class_check(cls->cls, cls->value))
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	err = tell_class(dev, cls);
+	/* What this process may not, the daemon may. */
+	if (err == -EPERM && dev->managed)
+		err = 0;
+	ev.tenant = GP_BASE_TENANT;
+	if (!err)
+		err = gp_edev_event_locked(dev, &ev);
+	for (size_t i = 0; !err && i < GP_EDEV_CONTEXTS; i++) {
+		if (!atomic_load(&dev->ctx[i].context))
+			continue;
+		ev.tenant = dev->ctx[i].tenant;
+		err = gp_edev_event_locked(dev, &ev);
+	}
+	if (!err) {
+		if (cls->cls == GP_CLASS_LC)
+			gp_ectx_holds_for_all(dev);
+		dev->cls = *cls;
+		if (wanted)
+			dev->asked = *wanted;
+		gp_slot_follow(dev);
+		gp_page_update(dev);
+	}
+	gp_edev_unlock(dev);
+	return err;
+}
+
+int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
+{
+	const struct gp_class_request request = { .cls = *cls };
+
+	if (gp_class_check(cls->cls, cls->value))
+		return -EINVAL;
+	if (gp_edaemon_manages(dev))
+		return gp_edaemon_wait(dev, gp_edaemon_ask(dev, &request));
+	return gp_edev_apply_class(dev, cls, &request);
+}
+
+/* ---- groups ------------------------------------------------------------------ */
+
+/* 0, or -EEXIST: known already (its pointer is brought up to date). */
+static int group_enter(struct gp_edev *dev, struct gp_group *group)
+{
+	struct gp_egroup *place = NULL;
+	int err = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		if (dev->group[i].id == group->id) {
+			place = &dev->group[i];
+			err = place->group ? -EEXIST : -EAGAIN;
+			break;
+		}
+		if (!dev->group[i].id && !place)
+			place = &dev->group[i];
+	}
+	if (!place)
+		err = -ENOSPC;
+	else if (err != -EAGAIN)
+		*place = (struct gp_egroup){ group->id, group };
+	if (!err) {
+		/* In this order: who greets the daemon for it does not say it again. */
+		gp_edaemon_regrouped(dev);
+		atomic_fetch_add(&dev->groups, 1);
+	}
+	/* It comes while the others are off. */
+	if (!err && dev->yielded)
+		(void)dev->ops.suspend(&group, 1);
+	pthread_mutex_unlock(&dev->groups_lock);
+	return err;
+}
+
+int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
+{
+	struct gp_event ev = {
+		.type = GP_EV_GROUP_APPEAR,
+		.tenant = GP_BASE_TENANT,
+		.group.id = group->id,
+	};
+	int err = group_enter(dev, group);
+
+	if (err)
+		return err;
+	gp_edev_post(dev, &ev);
+	gp_thread_wake();
+	return 0;
+}
+
+size_t gp_edev_group_count(struct gp_edev *dev)
+{
+	return atomic_load(&dev->groups);
+}
+
+void gp_edev_group_gone(struct gp_edev *dev, struct gp_group *group)
+{
+	struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = group->id };
+	bool known = false;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		if (dev->group[i].group == group) {
+			dev->group[i].group = NULL;
+			atomic_fetch_sub(&dev->groups, 1);
+			known = true;
+		}
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+	if (!known)
+		return;
+	gp_edev_post(dev, &ev);
+	gp_edaemon_regrouped(dev);
+}
+
+static bool list_has(const struct gp_group_list *list, uint32_t id)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->group[i]->id == id)
+			return true;
+	return false;
+}
+
+static void scan_take(struct gp_edev *dev, struct gp_group_list *list)
+{
+	struct gp_group_list old = dev->scanned;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (list->group[i]->kind == GP_GROUP_COMPUTE)
+			gp_edev_group_add(dev, list->group[i]);
+	for (size_t i = 0; i < old.count; i++)
+		if (!list_has(list, old.group[i]->id))
+			gp_edev_group_gone(dev, old.group[i]);
+	dev->scanned = *list;
+	gp_group_list_put(&old);
+}
+
+/* Called with no lock held, by gp_open() only, which has a lock of its own. */
+int gp_edev_scan(struct gp_edev *dev)
+{
+	struct gp_group_list list = { 0 };
+	int err;
+
+	if (dev->preloaded)
+		return 0;
+	err = dev->hal->ops->groups(dev->hal, 0, &list);
+	if (!err)
+		scan_take(dev, &list);
+	return err;
+}
+
+void gp_edev_scan_drop(struct gp_edev *dev)
+{
+	struct gp_group_list none = { 0 };
+
+	if (!dev->preloaded)
+		scan_take(dev, &none);
+}
+
+/* ---- with a daemon ----------------------------------------------------------- */
+
+void gp_edev_give(struct gp_edev *dev)
+{
+	/* First the slice, while it is ours to set. */
+	gp_slot_drop(dev);
+	dev->managed = true;
+}
+
+/* A slice that cannot be set is one of a group that is going: the core asks again. */
+static void slices_off(struct gp_edev *dev)
+{
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].group && dev->caps.caps & GP_CAP_SLICES)
+			(void)dev->ops.set_slice(dev->group[i].group, dev->caps.default_slice_us);
+	pthread_mutex_unlock(&dev->groups_lock);
+}
+
+/* Those that are off by agreement stay it, until that ends. */
+static int groups_on(struct gp_edev *dev)
+{
+	const bool off = dev->caps.caps & (GP_CAP_SUSPEND | GP_CAP_SUSPEND_OWN);
+	int err, result = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && off && !dev->yielded; i++) {
+		if (!dev->group[i].group)
+			continue;
+		err = dev->ops.resume(&dev->group[i].group, 1);
+		result = err && err != -ESRCH ? err : result;
+	}
+	pthread_mutex_unlock(&dev->groups_lock);
+	return result;
+}
+
+/* The core believed what the daemon may have done otherwise: it meets them anew. */
+static void groups_anew(struct gp_edev *dev)
+{
+	struct gp_event ev = { .tenant = GP_BASE_TENANT };
+	uint32_t id[GP_SCHED_MAX_GROUPS] = { 0 };
+	size_t n = 0;
+
+	pthread_mutex_lock(&dev->groups_lock);
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+		if (dev->group[i].group)
+			id[n++] = dev->group[i].id;
+	pthread_mutex_unlock(&dev->groups_lock);
+	for (size_t i = 0; i < n; i++) {
+		ev.group.id = id[i];
+		ev.type = GP_EV_GROUP_GONE;
+		gp_edev_event_locked(dev, &ev);
+		ev.type = GP_EV_GROUP_APPEAR;
+		gp_edev_event_locked(dev, &ev);
+	}
+}
+
+/* A daemon that ended took back what it had told the driver. dev->lock held. */
+static void class_again(struct gp_edev *dev)
+{
+	int err = dev->cls.cls == GP_CLASS_NONE ? 0 : tell_class(dev, &dev->cls);
+
+	if (err)
+		gp_log(GP_LOG_WARN,
+		       "%s: the class that the daemon gave cannot be kept without "
+		       "one: %s",
+		       dev->hal->id.name, strerror(-err));
+}
+
+int gp_edev_take_back(struct gp_edev *dev)
+{
+	const bool managed = dev->managed;
+	int err;
+
+	/* Two at the short slice are worse than being off a little longer. */
+	if (managed)
+		slices_off(dev);
+	err = groups_on(dev);
+	if (managed) {
+		dev->managed = false;
+		groups_anew(dev);
+		gp_slot_follow(dev);
+		class_again(dev);
+	}
+	return err;
+}
+
+void gp_edev_slices_off(struct gp_edev *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+	slices_off(dev);
+	gp_edev_unlock(dev);
+}
+
+void gp_edev_slices_again(struct gp_edev *dev)
+{
+	if (!dev->managed)
+		groups_anew(dev);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hold.c - holds of a context: made, renewed, ended, and what they took. Where the driver
+ * has no holds, others are asked to stay off.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "client/engine_internal.h"
+#include "client/yield.h"
+#include "runtime/log.h"
+
+/* A context's making takes 0.1 s; a process that dies in it is noticed anyway. */
+#define OTHERS_OFF_MAX_NS 500000000u
+/* What renews a hold that has the device has it within a launch, some 10 us. */
+#define RENEWAL_HAS_IT_NS 60000u
+
+struct gp_ectx *gp_ectx_of_tenant(struct gp_edev *dev, uint32_t tenant)
+{
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+		if (dev->ctx[i].tenant == tenant &&
+		    atomic_load_explicit(&dev->ctx[i].context, memory_order_relaxed))
+			return &dev->ctx[i];
+	return NULL;
+}
+
+/*
+ * How long the device was waited for, if that is known and there was a wait: what
+ * renews a hold that had it has it from its first moment. One that did not get it
+ * for so long says that what it renews did not have it either.
+ */
+static uint64_t waited_ns(const struct gp_ectx *c, int i, const struct gp_hold_stat *st)
+{
+	uint64_t own_ns = st->switch_ns ? st->switch_ns : st->missed_ns;
+
+	if (!own_ns || !c->renews[i])
+		return own_ns;
+	if (!c->lacked[i] && st->missed_ns < RENEWAL_HAS_IT_NS)
+		return 0;
+	return own_ns + st->from_ns - c->since_ns[i];
+}
+
+/* Count what a hold that ended kept; its end may be stamped a little later. */
+void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
+{
+	struct gp_hold_stat st;
+
+	if (!c->untold[i] || c->on[i] || c->hold[i]->dev->ops->hold_stat(c->hold[i], &st))
+		return;
+	if (!st.held_ns)
+		return;
+	/* Counted before, so it was over when its switch was asked for since. */
+	if (st.seq == c->counted_seq[i]) {
+		c->untold[i] = 0;
+		return;
+	}
+	c->counted_seq[i] = st.seq;
+	c->held_ns += st.held_ns;
+	gp_page_hold(dev, st.from_ns, st.held_ns, st.switch_ns ? waited_ns(c, i, &st) : 0);
+}
+
+static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
+{
+	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
+	struct gp_hold_stat st;
+
+	if (!c->untold[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
+	    st.seq == c->switch_seq[i])
+		return;
+	ev.measured.took_ns = waited_ns(c, i, &st);
+	if (!ev.measured.took_ns)
+		return;
+	c->switch_seq[i] = st.seq;
+	ev.measured.missed = !st.switch_ns;
+	if (!ev.measured.missed)
+		c->switch_ns = ev.measured.took_ns;
+	else if (c->newest != i && c->renews[!i])
+		c->lacked[!i] = 1;
+	gp_edev_step(dev, &ev, NULL);
+}
+
+/* The older one first: what it tells may be what the newer one waited for. */
+static void tell_ended(struct gp_edev *dev, struct gp_ectx *c)
+{
+	const int older = !c->newest;
+
+	tell_switch(dev, c, older);
+	tell_switch(dev, c, !older);
+	gp_ectx_account(dev, c, older);
+	gp_ectx_account(dev, c, !older);
+}
+
+static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
+{
+	int err = dev->hal->ops->release(c->hold[i]);
+
+	if (err)
+		return err;
+	c->on[i] = 0;
+	tell_ended(dev, c);
+	return 0;
+}
+
+static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t limit_ns, bool renews)
+{
+	int err;
+
+	/* Of the last ones, the ends may have come after their release. */
+	tell_ended(dev, c);
+	c->renews[i] = renews;
+	c->lacked[i] = 0;
+	c->newest = (uint8_t)i;
+	c->since_ns[i] = renews ? c->since_ns[!i] : dev->stepped_ns;
+	err = dev->hal->ops->hold(c->hold[i], limit_ns);
+	if (err == -EBUSY) {
+		dev->hal->ops->release(c->hold[i]);
+		err = dev->hal->ops->hold(c->hold[i], limit_ns);
+	}
+	if (!err)
+		c->on[i] = c->untold[i] = 1;
+	return err;
+}
+
+/* Where the driver has no holds. */
+static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+{
+	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
+	uint64_t start_ns = gp_edev_now(dev);
+	int err = gp_yield_ask(dev, dev->cls.value, limit_ns);
+
+	if (err || c->asked_ns)
+		return err;
+	c->asked_ns = start_ns;
+	c->switch_ns = gp_edev_now(dev) - start_ns;
+	ev.measured.took_ns = c->switch_ns;
+	gp_edev_step(dev, &ev, NULL);
+	return 0;
+}
+
+void gp_ectx_stop_asking(struct gp_edev *dev, struct gp_ectx *c)
+{
+	uint64_t held_ns;
+
+	if (!c->asked_ns)
+		return;
+	gp_yield_release(dev);
+	held_ns = gp_edev_now(dev) - c->asked_ns;
+	gp_page_hold(dev, c->asked_ns, held_ns, c->switch_ns);
+	c->held_ns += held_ns;
+	c->asked_ns = 0;
+}
+
+void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx)
+{
+	struct gp_sched_tenant_stat stat;
+	uint64_t held_ns;
+
+	gp_edev_stat(dev, ctx, &stat, &held_ns);
+	if (!stat.in_segment && !stat.held)
+		return;
+	/* The least urgent level: best effort alone yields. */
+	gp_yield_tell(dev, GP_LEVEL_MAX, OTHERS_OFF_MAX_NS);
+	atomic_store(&dev->others_off, 1);
+}
+
+void gp_edev_others_on(struct gp_edev *dev)
+{
+	if (atomic_exchange(&dev->others_off, 0))
+		gp_yield_release(dev);
+}
+
+/* A HOLD while one is on renews it: both on for a moment, then the old ends. */
+int gp_ectx_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+{
+	const bool renews = c->on[0] || c->on[1];
+	const int i = c->on[0] ? 1 : 0;
+	int err;
+
+	if (c->gone)
+		return -ENODEV;
+	if (gp_yields(dev))
+		return ask_others(dev, c, limit_ns);
+	if (!c->hold[i])
+		return -EOPNOTSUPP;
+	if (c->on[i])
+		return -EBUSY;
+	err = start_hold(dev, c, i, limit_ns, renews);
+	if (!err && renews)
+		err = release_one(dev, c, !i);
+	return err;
+}
+
+void gp_say_no_hold(const char *why)
+{
+	static atomic_int said;
+
+	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; going on without", why);
+}
+
+void gp_edev_hold_outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
+{
+	if (!err)
+		return;
+	gp_say_no_hold(strerror(-err));
+	gp_edev_outcome(dev, d, err);
+}
+
+void gp_ectx_release(struct gp_edev *dev, const struct gp_decision *d)
+{
+	struct gp_ectx *c = gp_ectx_of_tenant(dev, d->tenant);
+	int err = 0;
+
+	if (!c || c->gone)
+		return;
+	atomic_store(&dev->held, 0);
+	gp_ectx_stop_asking(dev, c);
+	for (int i = 0; i < 2; i++)
+		if (c->on[i] && !err)
+			err = release_one(dev, c, i);
+	if (err)
+		gp_edev_outcome(dev, d, err);
+}
+
+/* The thread may be asleep until a timer. */
+void gp_edev_watch_work(struct gp_edev *dev)
+{
+	if (!atomic_exchange(&dev->held, 1) && dev->caps.caps & GP_CAP_BUSY)
+		gp_thread_wake();
+}
+
+void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tenant_stat *stat,
+		  uint64_t *held_ns)
+{
+	*stat = (struct gp_sched_tenant_stat){ 0 };
+	pthread_mutex_lock(&dev->lock);
+	for (int i = 0; i < 2; i++)
+		gp_ectx_account(dev, ctx, i);
+	gp_sched_tenant_stat(dev->sched, ctx->tenant, stat);
+	*held_ns = ctx->held_ns;
+	gp_edev_unlock(dev);
+}
