@@ -219,6 +219,7 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(call obj,$(TEST_COMMON)) $(CORE_A) $(MODEL_A)
 -include $(shell find $(O)/obj -name '*.d' 2>/dev/null)
 
 include bench/bench.mk
+include abi/abi.mk
 include tests/tests.mk
 include kfd-patch/kfd.mk
 include install.mk

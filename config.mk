@@ -20,7 +20,9 @@ lacks_check = $(lacks_all) $(call lacks_header,cmocka.h,libcmocka-dev)
 lacks_lint = $(call lacks_command,git,git) \
 	$(call lacks_command,clang-format,clang-format) \
 	$(call lacks_command,cppcheck,cppcheck) \
-	$(call lacks_command,aspell,aspell aspell-en) $(call lacks_command,shellcheck,shellcheck)
+	$(call lacks_command,aspell,aspell aspell-en) $(call lacks_command,shellcheck,shellcheck) \
+	$(call lacks_command,codespell,codespell) $(call lacks_command,abidiff,abigail-tools) \
+	$(call lacks_command,readelf,binutils)
 lacks_fuzz = $(call lacks_command,clang,clang libclang-rt-dev)
 
 # need-SET ends a target that lacks packages, and names the command that installs them.

@@ -88,7 +88,8 @@ help:
 	'make check-gpu SUITE=latency|exact|kill|safety|many|share|sjf|edf|rules|controls|devices' \
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
-	'make lint         clang-format, cppcheck, commit messages, arrows between folders, columns' \
+	'make lint         clang-format, cppcheck, codespell, ABI, commit messages, folder arrows, columns' \
+	'make abi-update   accept the ABI of this build as the baseline' \
 	'make format       clang-format on all C files' \
 	'make hooks        have git check each commit message' \
 	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \

@@ -181,10 +181,11 @@ C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 # Not what a compiler wrote; kfd-patch/uapi has a .clang-format of its own.
 FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
 SHELL_FILES = $(shell git ls-files | xargs grep -lE '^#!.*sh$$')
-lint: need-lint
+lint: need-lint abi
 	$(Q)$(PYTHON) tests/lint.py
 	$(Q)shellcheck $(SHELL_FILES)
 	$(Q)$(PYTHON) tests/kerneldoc.py
+	$(Q)git ls-files -z | xargs -0 codespell -q 3
 	$(Q)$(PYTHON) tests/commits.py
 	$(Q)$(PYTHON) docs/figures/make.py --check
 	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format --dry-run -Werror
