@@ -5,12 +5,14 @@
  * are due at one time, one goes first and the next only when it waits again,
  * so that what happens does not depend on who is quicker.
  *
- * A thread is taken for running from our reply until its next call. When
- * nothing comes for a while, the kernel is asked: a thread that sleeps
- * somewhere else (a join, a pipe), that is stopped or a zombie, is away until
- * it calls again or is seen on a CPU.
+ * A thread counts as running from our reply until its next call. When no call
+ * comes for a while, the kernel is asked. A thread that sleeps somewhere else (a
+ * join, a pipe), is stopped or is a zombie counts as away. It counts as running
+ * again when it calls or when the kernel says that it ran since.
  */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +22,10 @@
 
 #include "softgpu/server/server.h"
 
-#define STALL_MS 1	      /* between two looks at a thread */
-#define STALL_NS 2000000u     /* asleep so long: away */
+#define LOOK_NS 50000u	      /* from silence to the first look at the threads */
+#define LOOK_MAX_NS 1000000u  /* between two looks while threads compute */
+#define ASLEEP_NS 200000u     /* asleep so long, and its whole process: away */
+#define STALL_NS 2000000u     /* asleep so long, whatever its process does: away */
 #define LINGER_NS 2000000000u /* without clients */
 #define BATCH 32
 
@@ -55,94 +59,196 @@ void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid)
 
 /* ---- what the kernel says of a thread -------------------------------------- */
 
-/* State letter and CPU ticks; false when the thread is gone. */
-static bool read_stat(int fd, char *letter, unsigned long *ticks)
+/* State letter and context switches; false when the thread is gone. */
+static bool read_status(int fd, char *letter, uint64_t *switches)
 {
-	unsigned long user, sys;
-	char buf[512], *p;
+	char buf[8192], *state, *count;
+	unsigned long own, forced;
 	ssize_t n = fd < 0 ? -1 : pread(fd, buf, sizeof(buf) - 1, 0);
 
 	if (n <= 0)
 		return false;
 	buf[n] = '\0';
-	p = strrchr(buf, ')'); /* the name may contain anything */
-	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", letter,
-			 &user, &sys) != 3)
+	state = strstr(buf, "\nState:");
+	count = strstr(buf, "\nvoluntary_ctxt_switches:");
+	if (!state || !count || sscanf(state, " State: %c", letter) != 1 ||
+	    sscanf(count, " voluntary_ctxt_switches: %lu nonvoluntary_ctxt_switches: %lu", &own,
+		   &forced) != 2)
 		return false;
-	*ticks = user + sys;
+	*switches = (uint64_t)own + forced;
 	return true;
 }
 
-static bool on_cpu(const struct soft_conn *c)
-{
-	unsigned long ticks;
-	char letter;
-
-	return read_stat(c->stat_fd, &letter, &ticks) && letter == 'R';
-}
-
-/* A timer has no thread of its own: any thread of its process may serve it. */
-static bool any_on_cpu(struct soft_server *s, const struct soft_proc *p)
+static bool is_registered(struct soft_server *s, const struct soft_proc *p, pid_t tid)
 {
 	for (const struct soft_conn *c = s->conns; c; c = c->next)
-		if (c->proc == p && c->kind == GP_SOFT_THREAD && on_cpu(c))
+		if (c->proc == p && c->kind == GP_SOFT_THREAD && c->tid == tid)
 			return true;
 	return false;
 }
 
-static bool is_running(const struct soft_conn *c)
+/* Does thread @tid of the process compute, or wait for a disk? */
+static bool is_busy(int tasks_fd, const char *tid)
 {
-	return c->state == SOFT_RUN ||
-	       ((c->state == SOFT_FIRED || c->state == SOFT_ACKED) && !c->ignored);
+	char path[64], letter = 'X';
+	uint64_t switches;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.20s/status", tid);
+	fd = openat(tasks_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (!read_status(fd, &letter, &switches))
+		letter = 'X';
+	close(fd);
+	return letter == 'R' || letter == 'D';
 }
 
-static void stall_look(struct soft_server *s, struct soft_conn *c, uint64_t now)
+/* Threads that never called may still wake one that did. */
+static bool others_run(struct soft_server *s, const struct soft_proc *p)
 {
-	unsigned long ticks = 0;
-	char letter = 'X';
-	bool busy;
+	char path[64];
+	struct dirent *entry;
+	bool run = false;
+	DIR *tasks;
 
-	if (c->kind == GP_SOFT_TIMER) {
-		busy = any_on_cpu(s, c->proc);
-	} else if (!read_stat(c->stat_fd, &letter, &ticks)) {
+	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
+	tasks = opendir(path);
+	while (tasks && !run && (entry = readdir(tasks))) {
+		if (entry->d_name[0] != '.' &&
+		    !is_registered(s, p, (pid_t)strtol(entry->d_name, NULL, 10)))
+			run = is_busy(dirfd(tasks), entry->d_name);
+	}
+	if (tasks)
+		closedir(tasks);
+	return run;
+}
+
+static bool any_others_run(struct soft_server *s)
+{
+	for (const struct soft_proc *p = s->procs; p; p = p->next)
+		if (!p->gone && others_run(s, p))
+			return true;
+	return false;
+}
+
+/* Does the thread run, or did it since its switches were @before? *letter 'X': it is gone. */
+static bool has_run(const struct soft_conn *c, uint64_t *before, char *letter)
+{
+	uint64_t switches, last = *before;
+
+	if (!read_status(c->status_fd, letter, &switches)) {
+		*letter = 'X';
+		return false;
+	}
+	*before = switches;
+	return *letter == 'R' || switches != last;
+}
+
+/* A timer has no thread of its own: any thread of its process may serve it. */
+static bool any_has_run(struct soft_server *s, const struct soft_proc *p, uint64_t *before)
+{
+	uint64_t sum = 0, last = *before;
+	bool run = false;
+	char letter;
+
+	for (struct soft_conn *c = s->conns; c; c = c->next) {
+		uint64_t switches = 0;
+
+		if (c->proc != p || c->kind != GP_SOFT_THREAD)
+			continue;
+		has_run(c, &switches, &letter);
+		run |= letter == 'R';
+		sum += switches;
+	}
+	*before = sum;
+	return run || sum != last;
+}
+
+/* It has called, and has no reply yet. */
+static bool is_in_call(const struct soft_conn *c)
+{
+	return c->state == SOFT_DELAY || c->state == SOFT_SLEEP || c->state == SOFT_WAIT ||
+	       c->state == SOFT_SPACE || c->state == SOFT_CONTROL;
+}
+
+/* Does the thread that works on the timer wait for us? */
+static bool worker_in_call(struct soft_server *s, const struct soft_conn *timer)
+{
+	for (const struct soft_conn *c = s->conns; c; c = c->next)
+		if (c->proc == timer->proc && c->kind == GP_SOFT_THREAD && c->tid == timer->ack_tid)
+			return is_in_call(c);
+	return false;
+}
+
+static bool is_running(struct soft_server *s, const struct soft_conn *c)
+{
+	switch (c->state) {
+	case SOFT_RUN:
+		return true;
+	case SOFT_FIRED:
+		return !c->ignored;
+	case SOFT_ACKED:
+		return !c->ignored && !worker_in_call(s, c);
+	default:
+		return false;
+	}
+}
+
+/* True: it is, or may be, on a CPU. */
+static bool stall_look(struct soft_server *s, struct soft_conn *c, uint64_t now)
+{
+	char letter = 'S';
+	bool busy = c->kind == GP_SOFT_TIMER ? any_has_run(s, c->proc, &c->switches) :
+					       has_run(c, &c->switches, &letter);
+	uint64_t asleep_ns;
+
+	if (letter == 'X') {
 		c->state = SOFT_AWAY; /* a zombie's socket may outlive it */
-		return;
-	} else {
-		busy = letter == 'R' || ticks != c->stall_ticks;
+		return false;
 	}
 	if (busy || !c->stall_since_ns) {
 		c->stall_since_ns = now;
-		c->stall_ticks = ticks;
-	} else if (now - c->stall_since_ns >= STALL_NS) {
-		if (c->kind == GP_SOFT_TIMER)
-			c->ignored = true;
-		else
-			c->state = SOFT_AWAY;
+		return busy;
 	}
+	asleep_ns = now - c->stall_since_ns;
+	if (asleep_ns < ASLEEP_NS || (asleep_ns < STALL_NS && (letter == 'D' || any_others_run(s))))
+		return false;
+	if (c->kind == GP_SOFT_TIMER)
+		c->ignored = true;
+	else
+		c->state = SOFT_AWAY;
+	return false;
 }
 
 /* Does anybody run? With @stalled, look who only seems to. */
 static bool anyone_runs(struct soft_server *s, bool stalled)
 {
 	const uint64_t now = stalled ? real_ns() : 0;
-	bool runs = false;
+	bool runs = false, busy = false;
 
 	for (struct soft_conn *c = s->conns; c; c = c->next) {
-		if (!is_running(c))
+		if (!is_running(s, c))
 			continue;
 		if (stalled)
-			stall_look(s, c, now);
-		runs |= is_running(c);
+			busy |= stall_look(s, c, now);
+		runs |= is_running(s, c);
 	}
+	if (!busy)
+		s->look_ns = LOOK_NS;
+	else if (s->look_ns < LOOK_MAX_NS)
+		s->look_ns *= 2;
 	return runs;
 }
 
 static bool anyone_came_back(struct soft_server *s)
 {
 	bool back = false;
+	char letter;
 
 	for (struct soft_conn *c = s->conns; c; c = c->next) {
-		if (c->state != SOFT_AWAY || c->kind != GP_SOFT_THREAD || !on_cpu(c))
+		if (c->state != SOFT_AWAY || c->kind != GP_SOFT_THREAD ||
+		    !has_run(c, &c->switches, &letter))
 			continue;
 		c->state = SOFT_RUN;
 		c->stall_since_ns = 0;
@@ -236,10 +342,15 @@ bool soft_advance(struct soft_server *s)
 
 /* ---- the loop ----------------------------------------------------------------- */
 
-static int take_messages(struct soft_server *s, int timeout_ms)
+static int take_messages(struct soft_server *s, uint64_t timeout_ns)
 {
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(timeout_ns / 1000000000u),
+		.tv_nsec = (long)(timeout_ns % 1000000000u),
+	};
 	struct epoll_event ev[BATCH];
-	int n = epoll_wait(s->epoll_fd, ev, BATCH, timeout_ms);
+	int n = epoll_pwait2(s->epoll_fd, ev, BATCH, timeout_ns == SOFT_NEVER ? NULL : &timeout,
+			     NULL);
 
 	for (int i = 0; i < n; i++) {
 		uintptr_t tag = (uintptr_t)ev[i].data.u64;
@@ -261,7 +372,7 @@ static void settle_one(struct soft_server *s)
 	if (c)
 		soft_go_on(s, c);
 	else if (!anyone_came_back(s) && !soft_advance(s))
-		take_messages(s, -1);
+		take_messages(s, SOFT_NEVER);
 }
 
 int soft_loop(struct soft_server *s)
@@ -276,7 +387,7 @@ int soft_loop(struct soft_server *s)
 		else if (!alone_since_ns)
 			alone_since_ns = real_ns();
 		if (!s->conns) {
-			take_messages(s, 100);
+			take_messages(s, 100000000u);
 			if (!s->conns && alone_since_ns && real_ns() - alone_since_ns > LINGER_NS)
 				return 0;
 			continue;
@@ -287,6 +398,6 @@ int soft_loop(struct soft_server *s)
 			settle_one(s);
 			continue;
 		}
-		stalled = take_messages(s, STALL_MS) == 0;
+		stalled = take_messages(s, s->look_ns) == 0;
 	}
 }

@@ -138,7 +138,7 @@ struct soft_conn *soft_conn_create(struct soft_server *s, int fd, pid_t pid, uid
 	c->fd = fd;
 	c->file2 = -1;
 	c->event_fd = -1;
-	c->stat_fd = -1;
+	c->status_fd = -1;
 	c->state = SOFT_AWAY;
 	ev.data.u64 = (uintptr_t)c;
 	if (fd >= 0)
@@ -182,8 +182,8 @@ void soft_conn_destroy(struct soft_server *s, struct soft_conn *c)
 		close(c->fd);
 	if (c->event_fd >= 0)
 		close(c->event_fd);
-	if (c->stat_fd >= 0)
-		close(c->stat_fd);
+	if (c->status_fd >= 0)
+		close(c->status_fd);
 	drop_file2(c);
 	free(c);
 }

@@ -73,13 +73,13 @@ static void reply(struct soft_server *s, struct soft_conn *c, int status, uint64
 
 /* ---- hello --------------------------------------------------------------- */
 
-static int open_stat(const struct soft_server *s, const struct soft_conn *c)
+static int open_status(const struct soft_server *s, const struct soft_conn *c)
 {
 	char path[64];
 
 	if (s->fuzzing)
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", c->proc->pid, c->tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", c->proc->pid, c->tid);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
@@ -102,7 +102,7 @@ static bool hello(struct soft_server *s, struct soft_conn *c)
 	c->kind = req->u.hello.kind;
 	c->tid = req->u.hello.tid;
 	if (c->kind == GP_SOFT_THREAD)
-		c->stat_fd = open_stat(s, c);
+		c->status_fd = open_status(s, c);
 	soft_reply(s, c, 0, 0, 0, NULL, 0, fd);
 	return true;
 }

@@ -86,7 +86,7 @@ enum soft_state {
 struct soft_conn {
 	struct soft_conn *next;
 	struct soft_proc *proc; /* NULL before HELLO */
-	int fd, event_fd, stat_fd;
+	int fd, event_fd, status_fd;
 	uint32_t kind;
 	pid_t tid;
 	enum soft_state state;
@@ -95,8 +95,8 @@ struct soft_conn {
 	bool control_done;
 	bool ignored; /* timer: nobody serves it, time goes on */
 	int ack_tid;
-	/* what was seen of its thread when time last stalled on it */
-	unsigned long stall_ticks;
+	/* what was seen of its thread last; when time stalled on it */
+	uint64_t switches;
 	uint64_t stall_since_ns;
 	uint64_t clock_debt_ns; /* of reading the clock */
 	bool closing;
@@ -164,7 +164,8 @@ struct soft_server {
 	uint32_t next_client;
 	uint64_t device_bytes;
 	uint64_t cookies;
-	bool fuzzing; /* no /proc, no sockets behind fds */
+	uint64_t look_ns; /* to wait for a call before the kernel is asked */
+	bool fuzzing;	  /* no /proc, no sockets behind fds */
 };
 
 /* clock.c */
