@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who had the GPU when, drawn from a context-switch log."""
+"""The GPU's timeline, drawn from a context-switch log."""
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ASCII = " .:-=+*#@"

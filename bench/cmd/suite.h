@@ -19,7 +19,7 @@ struct gp_suite_options {
 	const char *device;    /* plans run there; NULL: in virtual time */
 	const char *peers;     /* the folder of those, with a device */
 	double seconds;	       /* of each plan; 0: as its file says */
-	double offered; /* load that latency-critical clients offer together, by one factor for all rates; 0: rates are as published */
+	double offered;	       /* load of all latency-critical clients; 0: published rates */
 };
 
 struct gp_suite {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plan.c - from JSON. A reader stops at the first thing that is wrong: its place and
- * what would be right are in struct reader, and every function says so by false.
+ * plan.c - from JSON. A reader stops at the first error. Its place and a right value are in struct
+ * reader, and every function returns false.
  */
 #include "bench/plan/plan.h"
 
@@ -90,7 +90,7 @@ bool gp_plan_kills(const struct gp_plan *plan)
 	return false;
 }
 
-/* ---- what is wrong ---------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------- */
 
 static bool wrong(struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool wrong(struct reader *r, const char *format, ...)
@@ -118,7 +118,7 @@ static bool no_memory(struct reader *r)
 	return wrong(r, "out of memory");
 }
 
-/* ---- what is there ------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------- */
 
 static bool is_text(const json_t *value)
 {
@@ -132,7 +132,7 @@ static bool is_text(const json_t *value)
 	return true;
 }
 
-/* @text keeps what it has where there is no such key. */
+/* @text is unchanged where there is no such key. */
 static bool take_text(struct reader *r, const json_t *of, const char *part, const char *key,
 		      char **text)
 {
@@ -199,7 +199,7 @@ static bool is_positive(const json_t *value, double max)
 	return json_is_number(value) && isfinite(number) && number > 0 && number <= max;
 }
 
-/* ---- what is not taken ------------------------------------------------------------- */
+/* ---- ignored fields --------------------------------------------------------------- */
 
 static bool add_unknown(struct reader *r, const char *part, const char *key)
 {
@@ -401,7 +401,7 @@ static bool read_runtime(struct reader *r, const json_t *client, struct gp_plan_
 	return take_number(r, client, "client", key, 1, c->deadline_us, &c->runtime_us);
 }
 
-/* With its class and load known. Who waits for others' requests was told of them once. */
+/* With its class and load known. A client that waits for others' requests was given them once. */
 static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
 	static const char key[] = "killed_every_s";
@@ -478,12 +478,12 @@ static bool read_task(struct reader *r, json_t *task)
 			   "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
 			   "wanted",
 			   r->task, c.id, other);
-	/* Also of what is wrong: it is freed with the plan. */
+	/* Also after an error: it is freed with the plan. */
 	r->plan->client[r->plan->clients++] = c;
 	return ok;
 }
 
-/* ---- who waits for whom ------------------------------------------------------------------ */
+/* ---- dependencies ------------------------------------------------------------------------ */
 
 static bool read_after(struct reader *r, const json_t *task)
 {
@@ -509,7 +509,7 @@ static bool read_after(struct reader *r, const json_t *task)
 	return true;
 }
 
-/* Who waits for nobody begins; so does who waits for those only who begin. */
+/* A client without dependencies begins; so does one that depends only on clients that begin. */
 static bool all_begin(struct reader *r)
 {
 	struct gp_plan *p = r->plan;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - who runs beside whom, with what load, for how long: one run, read from a
- * JSON file. The files of GPreempt's and of DISB's artifacts are such files as they
- * are; what they say beyond what is taken here is named, and not taken.
+ * plan.h - clients beside each other, their loads and the length: one run, read from a
+ * JSON file. Files of GPreempt's and DISB's artifacts work unchanged. Fields beyond those
+ * here are listed, and ignored::
  *
  *   {"time": 60, "tasks": [{"id": "vgg_rt",
  *     "load": {"type": "periodic", "frequency": 100, "priority": 0},
@@ -10,17 +10,20 @@
  *                "use_cuda_graph": true, "preprocess_time": 200}}, ...]}
  *
  * Units: time s, frequency 1/s, preprocess_time us, trace ms from the start. Priority
- * 0 is latency-critical, 1 best-effort: the client's; else an id that ends in _rt or
- * _be says it, as DISB's do; else the load's; else it is best-effort.
+ * 0 is latency-critical, 1 best-effort. The client's counts; else an id that ends in _rt
+ * or _be, as DISB's do; else the load's; else the client is best-effort.
  *
- * Beyond theirs: "schema_version" (1), "what" and "source" (a line each) of the plan; of a
- * load "bursty" with "frequency" and "sigma", and "offered" instead of "frequency": that
- * part of what the client does alone; of a client "level" (latency-critical: 0, the most
- * urgent, to 15), "weight" (best-effort: 1 to 10000), "deadline_us", "hint_off_us": so
- * much later, or earlier, than its work comes its hints say that it does; latency-critical
- * and periodic, "runtime_us": its requests take the device so long, and are to be done within
- * deadline_us; and, best-effort, "killed_every_s": it is killed and started anew at random, so
- * many seconds apart on average.
+ * Beyond theirs:
+ *
+ * - "schema_version" (1), "what" and "source" (a line each) of the plan
+ * - of a load "bursty" with "frequency" and "sigma"
+ * - of a load "offered" instead of "frequency": a share of the client's rate alone
+ * - of a client "level" (latency-critical: 0, the most urgent, to 15)
+ * - of a client "weight" (best-effort: 1 to 10000)
+ * - of a client "deadline_us", and "hint_off_us": error of its hints, early below 0
+ * - of a latency-critical, periodic client "runtime_us": its requests take the device so
+ *   long, and are to be done within deadline_us
+ * - of a best-effort client "killed_every_s": mean time between random kills
  */
 #ifndef GP_BENCH_PLAN_H
 #define GP_BENCH_PLAN_H
@@ -47,14 +50,14 @@ struct gp_plan_client {
 	bool lc;
 	enum gp_plan_load load;
 	double rate;	    /* 1/s: periodic, poisson, bursty .. */
-	double offered;	    /* .. of what it does alone; 0: the rate is said */
+	double offered;	    /* .. of its rate alone; 0: frequency is set */
 	double sigma;	    /* bursty */
 	uint64_t *trace_ns; /* ascending, from the start */
 	size_t traces;
 	uint64_t after; /* dependent: bits of clients, by their place */
 	uint32_t batch;
 	uint32_t prepare_us;	/* of CPU, before each request */
-	uint32_t level, weight; /* lc; be, 0: none is said */
+	uint32_t level, weight; /* lc; be, 0: the default */
 	uint32_t deadline_us;	/* 0: none */
 	uint32_t runtime_us;	/* 0: not said */
 	int32_t hint_off_us;
@@ -72,11 +75,11 @@ struct gp_plan {
 };
 
 /**
- * NULL and one line in @why: the file, where in it, what was found there and what
- * would be right. Free with gp_plan_destroy().
+ * NULL and one line in @why: the file, the place, the value there and a right one.
+ * Free with gp_plan_destroy().
  */
 struct gp_plan *gp_plan_read(const char *path, char *why, size_t why_len);
-/** The same from memory; @name is what @why calls it. */
+/** The same from memory; @why calls it @name. */
 struct gp_plan *gp_plan_parse(const char *name, const char *text, size_t bytes, char *why,
 			      size_t why_len);
 void gp_plan_destroy(struct gp_plan *plan); /* NULL is fine */
@@ -87,7 +90,7 @@ const char *gp_plan_load_name(enum gp_plan_load load);
 bool gp_plan_has_rate(const struct gp_plan_client *client);
 /** Of one that has: as gp_arrivals_parse() reads it. */
 void gp_plan_law(const struct gp_plan_client *client, char *text, size_t len);
-/** Of one whose runtime is said: from one request to the next. */
+/** Of a client with a runtime: from one request to the next. */
 uint64_t gp_plan_period_ns(const struct gp_plan_client *client);
 /** Is its period as long as the deadline, and no longer than a class may say? */
 bool gp_plan_period_fits(const struct gp_plan_client *client);

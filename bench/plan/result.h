@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.h - what a run of a plan found, wherever it ran. */
+/* result.h - results of a run of a plan, in any place. */
 #ifndef GP_BENCH_PLAN_RESULT_H
 #define GP_BENCH_PLAN_RESULT_H
 
@@ -24,7 +24,7 @@ struct gp_plan_result {
 	struct gp_stretch *stretch;
 	size_t stretches;
 	double energy_j;	   /* of the device; 0: it does not tell */
-	uint64_t beside_cpu_ns;	   /* of what ran beside the clients; 0: nothing, or not known */
+	uint64_t beside_cpu_ns;	   /* of processes beside the clients; 0: none, or not known */
 	uint64_t begin_ns, end_ns; /* of the plan; all times are of one clock */
 };
 
@@ -33,7 +33,7 @@ void gp_plan_result_free(struct gp_plan_result *result);
 /** Requests a second that a client did before the plan's end. */
 double gp_plan_result_per_s(const struct gp_plan_result *result, size_t client);
 
-/* What a client does alone, which all is held against. */
+/* A client's figures alone, the reference of all others. */
 struct gp_plan_alone {
 	uint64_t p50_ns;	    /* the middle of how long its requests took */
 	uint64_t first_ns, next_ns; /* the same of its tokens; 0: there are none */
@@ -41,8 +41,8 @@ struct gp_plan_alone {
 };
 
 /**
- * Of its first client, each of whose requests came when the last was done. 0; -ENOMEM;
- * -ENODATA: no request ended.
+ * Of its first client; each of its requests came when the last was done. 0; -ENOMEM; -ENODATA: no
+ * request ended.
  */
 int gp_plan_result_alone(const struct gp_plan_result *result, struct gp_plan_alone *alone);
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""client - one client of a plan as a program in PyTorch: a workload torch:MODEL, asked for at
-the times in a file, or again and again. It takes the options of bench/apps/client.c that it
-can follow, and says and writes what that does.
+"""client - one client of a plan as a program in PyTorch: a workload torch:MODEL, asked for at the
+times in a file, or again and again. It takes the options of bench/apps/client.c that it can
+follow, and prints and writes the same.
 """
 import argparse
 import gc
@@ -20,7 +20,7 @@ from bench.record.models import MODELS              # noqa: E402
 
 SEED = 1
 WARM = 5                    # requests: caches and allocators fill
-SOLO = 20                   # so many say what one takes
+SOLO = 20                   # requests to measure one
 DRAIN_NS = 500_000_000      # so long after the end a request may still begin
 SOON_NS = 1_000_000
 WORKLOAD = re.compile(r"torch:([\w:]+)((?:,(?:batch|tokens)=\d+)*)")
@@ -44,7 +44,7 @@ def parse_workload(text):
     return found[1], batch, tokens
 
 
-# ---- what is asked for ----------------------------------------------------------------------
+# ---- the workload ---------------------------------------------------------------------------
 
 class Work:
     """A program of bench/record/models.py on a stream of its own, as graphs where wanted."""
@@ -56,7 +56,7 @@ class Work:
             raise WrongUse(f"--graph: {name} is none")
         torch.manual_seed(SEED)
         self.torch, self.stream = torch, torch.cuda.Stream()
-        # A graph does not keep what it reads from being freed: the steps do.
+        # A graph does not keep its inputs alive: the steps do.
         self.steps = list(model.build(batch or model.batch).values())
         with torch.cuda.stream(self.stream):
             for _ in range(WARM):
@@ -78,7 +78,7 @@ class Work:
 
 
 class Network(Work):
-    """One request, one answer, or one step of learning."""
+    """One request, one answer, or one step of training."""
 
     def request(self):
         with self.torch.cuda.stream(self.stream):
@@ -90,8 +90,8 @@ class Network(Work):
         self.first = self.last.clone()
 
     def right(self):
-        """Of the same input the same answer; cuDNN does not promise the same bits. Who learns
-        answers something else each time."""
+        """Of the same input the same answer; cuDNN does not promise the same bits. A network in
+        training answers something else each time."""
         if self.last.numel() == 1:
             return bool(self.torch.isfinite(self.last).all())
         return bool(self.torch.allclose(self.last, self.first, rtol=1e-2, atol=1e-2))
@@ -164,7 +164,7 @@ def do_request(work, hints, opt, intended_ns):
 
 
 def do_requests(work, hints, opt, begin_ns):
-    """(samples, how many were left): what came and did not end in time is counted."""
+    """(samples, number left): a request that arrived and did not end in time is counted."""
     end_ns = begin_ns + opt.length_ms * 1_000_000
     samples, left = [], 0
     for at_ns in times(opt, begin_ns):

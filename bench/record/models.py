@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be recorded: programs in PyTorch with random weights and input.
+"""Models to record: programs in PyTorch with random weights and input.
 
-Each build(batch) sets a program up on the device and returns {workload: request}: what to
-call for one request. It returns what was found: a network's answer, the loss of one that
-learns, a decoder's token, which is also where the next one is found. Input and weights stay
-in the device's memory.
+Each build(batch) sets a program up on the device and returns {workload: request}: a function
+for one request. It returns a network's answer, the loss of one in training, or a decoder's
+token, which is also the place of the next one. Input and weights stay in the device's memory.
 """
 from typing import Callable, NamedTuple
 
@@ -38,8 +37,8 @@ def network(name, side=224, **options):
 
 
 def training(name):
-    """torchvision's network of that name, as it learns: products in half precision, as is
-    usual, weights in single."""
+    """torchvision's network of that name, in training: products in half precision, as is usual,
+    weights in single."""
     def build(batch):
         import torch
         import torchvision
@@ -72,9 +71,8 @@ def encoder(batch):
 
 
 def decoder(batch):
-    """Token by token, each from those before: their keys and values are kept in a cache of
-    fixed size, so that a graph can be used again at the next place. At its end the place
-    starts anew."""
+    """Token by token, each from those before. A cache of fixed size keeps their keys and values,
+    so that a graph can be used again at the next place. At its end the place starts again."""
     import torch
     from torch.nn import functional
 

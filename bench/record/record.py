@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""record - what a request of a PyTorch program is to the GPU: each kernel's length, shape and
-distance from the one before, and how long the request takes alone. Into a JSON file,
-for programs that replay it without PyTorch.
+"""record - record a request of a PyTorch program: each kernel's length, shape and distance from
+the one before, and how long the request takes alone. Into a JSON file, for programs that
+replay it without PyTorch.
 """
 import argparse
 import gc
@@ -55,7 +55,7 @@ def device():
 
 
 def captured(step):
-    """A request that replays what @step does, as a CUDA graph."""
+    """A request that replays @step as a CUDA graph."""
     import torch
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -95,7 +95,7 @@ def trace(request):
     """The events of RECORDED requests, each followed by a pause."""
     import torch
     from torch.profiler import ProfilerActivity, profile, schedule
-    # What is on the CPU is not recorded: that would make the gaps of eager programs longer.
+    # Do not record CPU work: that would make the gaps of eager programs longer.
     with profile(activities=[ProfilerActivity.CUDA],
                  schedule=schedule(wait=0, warmup=1, active=1)) as profiler:
         warm(request)       # not kept: starting the profiler took a second
@@ -126,7 +126,7 @@ def record(opt):
     os.environ["TEARDOWN_CUPTI"] = "0"
     model = MODELS[opt.model]
     torch.manual_seed(SEED)
-    # A graph does not keep what it reads from being freed: the steps do.
+    # A graph does not keep its inputs alive: the steps do.
     steps = requests = model.build(opt.batch or model.batch)
     if model.graph and not opt.eager:
         requests = {name: captured(step) for name, step in steps.items()}
@@ -184,8 +184,8 @@ def last_error(text):
 
 
 def record_apart(name, opt):
-    """A model in a process of its own: what one does to the device, its memory or the profiler
-    does not reach the next. None, or why it failed."""
+    """A model in a process of its own. Its effects on the device, its memory or the profiler do
+    not reach the next. None, or why it failed."""
     argv = [sys.executable, os.path.abspath(__file__), name, "--out", opt.all,
             "--requests", str(opt.requests)]
     argv += ["--batch", str(opt.batch)] if opt.batch else []
@@ -204,7 +204,7 @@ def record_apart(name, opt):
 
 
 def record_all(opt):
-    """Each model, whatever became of the one before."""
+    """Each model, also after a failed one."""
     os.makedirs(opt.all, exist_ok=True)
     bad = 0
     print(HEAD, flush=True)

@@ -2,10 +2,9 @@
 """From a profiler's trace of several requests to the kernels of one. Pure.
 
 The trace is a Chrome trace as kineto writes it. The recorder waits for each request and then
-pauses, so requests are told apart by the pauses between them: that needs nothing but the
-device's own clock and the kernels themselves. The profiler's marks are on the CPU's clock,
-exist only when CPU work is recorded too, which makes the gaps longer, and are not drawn
-around the kernels of a graph by every version.
+pauses, so the pauses separate the requests. That needs only the device's own clock and the
+kernels themselves. The profiler's marks are on the CPU's clock. They need records of CPU work,
+which makes the gaps longer, and some versions draw none around the kernels of a graph.
 
 A request that differs (it was interrupted for longer than a pause, say, and so counts as two)
 is left out: those count that have the same kernels as most.
@@ -18,8 +17,8 @@ from typing import NamedTuple, Optional
 
 from bench.record.workload import RecordError
 
-# What is set or copied within the device has a length; what it occupies of the device meanwhile
-# the trace does not say. One warp is the least that has a length.
+# A memory set or a copy within the device has a length; the trace lacks its share of the device.
+# One warp is the least that has a length.
 ONE_BLOCK = (1, 32, 0, 0)
 
 
@@ -54,7 +53,7 @@ def kernel_shape(args):
 
 
 def on_device(events):
-    """What was on the device, in the order in which it began."""
+    """Work on the device, in the order in which it began."""
     found = []
     for event in events:
         kind = event.get("cat")

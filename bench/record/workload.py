@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload file: the kernels of one request of a program, and how long it takes alone.
 
-Pure, and strict on both sides: what is written is checked like what is read, so that a file
-that a reader would refuse is never made.
+Pure, and strict on both sides: checks apply to writing and reading, so that it never makes a
+file that a reader would refuse.
 """
 import json
 import math
@@ -21,7 +21,7 @@ WHOLE = {"blocks": (1, 2**31 - 1), "threads": (1, 1024), "registers": (0, 255),
 
 
 class RecordError(Exception):
-    """What could not be recorded, in one line."""
+    """A recording failed; the message is one line."""
 
 
 def us(ns):
@@ -33,9 +33,9 @@ def make(request, name, what, device, driver, solo_ns):
     """The workload of @request, a reduce.Request.
 
     No trace says how long it takes from asking to the first kernel: the asking is on another
-    clock. It takes what the request alone, measured without the profiler, takes more than
-    all that follows; what comes after the last kernel, until its end is seen, is in it too.
-    Tracing makes gaps longer, so there may be nothing left: then it is 0.
+    clock. It is the time of the request alone, without the profiler, less all that follows. So
+    it includes the time from the last kernel to its end seen. Tracing makes gaps longer, so
+    there may be nothing left: then it is 0.
     """
     rest_ns = sum(gap + length for gap, length, *_ in request.kernels)
     kernels = [[us(gap), us(length), *shape] for gap, length, *shape in request.kernels]
@@ -50,10 +50,9 @@ def make(request, name, what, device, driver, solo_ns):
 
 
 def decode(prefill, step, tokens, name):
-    """The workload of a request that gives @tokens tokens: the first with the end of the
-    workload @prefill, each other with that of one @step. What passes before the first kernel
-    of a step is the launch's and the wait's for the token before: whoever replays it waits,
-    and launches, too."""
+    """The workload of a request that gives @tokens tokens: the first with the end of the workload
+    @prefill, each other with that of one @step. The time before a step's first kernel is the
+    launch and the wait for the token before: a replay waits and launches, too."""
     for field in ("device", "driver"):
         if prefill[field] != step[field]:
             raise RecordError(f"{step['name']}: {field} {step[field]} is not "

@@ -14,7 +14,7 @@
 /* A buffer of 64 MiB: more blocks than that run one after the other anyway. */
 #define WORDS_MAX (65536u * GP_KERNEL_THREADS)
 #define FIT_PASSES 4
-#define ALIKE_PART 50 /* lengths that are apart by less of them are told by one */
+#define ALIKE_PART 50 /* closer lengths share one measurement */
 #define FIT_WITHIN 0.01
 
 struct kernel {
@@ -24,7 +24,7 @@ struct kernel {
 				 * last token; 0: at once */
 };
 
-/* Kernels up to a token, or to the request's end: what is waited for at once. */
+/* Kernels up to a token, or to the request's end: one wait covers them. */
 struct stretch {
 	size_t first, end;
 	void *captured, *exec; /* its graph, where it is one */
@@ -81,7 +81,7 @@ static uint64_t apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* Of those before it that are of its shape, who is nearest in length; NULL: none is. */
+/* The nearest in length of those before it with its shape; NULL: none. */
 static const struct kernel *nearest_of(const struct gp_replay *r, size_t i)
 {
 	const struct gp_workload_kernel *k = r->workload->kernel;
@@ -125,7 +125,7 @@ static void calibrate_one(struct gp_replay *r, size_t i, uint32_t iters)
 	r->kernel[i].iters = r->work.iters;
 }
 
-/* A network has hundreds of kernels that differ by less than what is measured. */
+/* A network has hundreds of kernels that differ by less than the measurement's error. */
 static void calibrate(struct gp_replay *r)
 {
 	const struct gp_workload_kernel *k = r->workload->kernel;
@@ -220,7 +220,7 @@ static uint32_t blocks_for(size_t words)
 	return (uint32_t)((words + GP_KERNEL_THREADS - 1) / GP_KERNEL_THREADS);
 }
 
-/* As many blocks as have all words: what a reset fills, and a check compares. */
+/* As many blocks as have all words. A reset fills them, a check compares them. */
 static void take_all(struct gp_replay *r)
 {
 	if (r->workload->kind != GP_WORKLOAD_PLAIN)
@@ -248,8 +248,8 @@ static void one(void *of)
 }
 
 /*
- * Kernels by themselves take as long as was recorded; a request of them takes what gaps
- * of this device and driver add. What it is off by is taken from all, in proportion.
+ * Kernels by themselves take the recorded time; this device and driver add gaps to a request of
+ * them. The difference is taken from all, in proportion.
  */
 static void fit(struct gp_replay *r)
 {
@@ -292,7 +292,7 @@ static bool read_found(struct gp_replay *r, const char *path)
 	return found;
 }
 
-/* Who cannot read it finds it out again. */
+/* A client that cannot read it measures again. */
 static void write_found(const struct gp_replay *r, const char *path)
 {
 	FILE *file = path ? fopen(path, "we") : NULL;
@@ -349,7 +349,7 @@ struct gp_replay *gp_replay_open(const struct gp_bench_gpu *gpu, const struct gp
 		return NULL;
 	}
 	r->workload = workload;
-	/* What is one by itself cannot be captured into another. */
+	/* A graph cannot be captured into another. */
 	r->graph = graph && workload->kind != GP_WORKLOAD_GRAPH;
 	shape(r, gpu);
 	say_what_is_less(r);
@@ -453,9 +453,9 @@ static int longest_first(const void *a, const void *b)
 }
 
 /*
- * What all requests made together; their period is 2^32, so that is all there is to know.
- * @kernel is sorted, @sum has room for as many: the first words, which all kernels have,
- * are those up to the last one's end.
+ * The result of all requests together; their period is 2^32, so it is complete. @kernel is sorted,
+ * @sum has room for as many: the first words, which all kernels have, are those up to the last
+ * one's end.
  */
 static void sum_up(const struct gp_replay *r, const struct kernel *kernel, struct gp_work_sum *sum)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tables say, and how: of all that ran (heading, field of run.json), of a client
-(heading, name of the figure, how to write it).
+"""Columns of the tables: of all that ran (heading, field of run.json), of a client (heading, name
+of the figure, its format).
 """
 import text
 
@@ -76,7 +76,7 @@ def best_effort(known):
 
 
 def work(known):
-    """What a client does, as far as it is told."""
+    """A client's description, as far as it is known."""
     return ", ".join(word for word in (known.workload, known.load) if word) or text.NONE
 
 

@@ -13,7 +13,7 @@ SHARES = (0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 
 def nines(share):
-    """90 % is one step up, 99 % two: where what is late can be seen."""
+    """90 % is one step up, 99 % two: late requests are visible."""
     return -math.log10(1 - share)
 
 
@@ -49,7 +49,7 @@ def alone_mark(x, alone_ns):
 
 
 def axis_of_time(curves, alone_ns):
-    """(scale, parts): from p50 of the request alone, or from what was faster."""
+    """(scale, parts): from p50 of the request alone, or from a faster one."""
     times = [ns for points in curves for ns, _ in points]
     low, high, ticks, unit = plot.log_axis(min([*times, alone_ns or times[0]]), max(times))
     x = svg.logarithmic(low, high, svg.LEFT, svg.WIDTH - svg.RIGHT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of each plan and scheduler, made of the runs. Pure."""
+"""Figures of each plan and scheduler, made of the runs. Pure."""
 import statistics
 from collections import namedtuple
 
@@ -12,10 +12,10 @@ PERCENTILES = (("p50", 500), ("p90", 900), ("p95", 950), ("p99", 990), ("p99.9",
 Spread = namedtuple("Spread", "median low high")
 # equal: of best-effort clients with the same work and load, (title, ids).
 Plan = namedtuple("Plan", "name rows lc be equal")
-# absent: why there are no runs, or none. The figures: {client: {name: Spread or None}}; took:
-# what it took to find them out, of each client, where that is known of one; energy, and
-# beside, the CPU time of what ran beside them: a Spread. together: {name: Spread or None} of
-# all clients.
+# absent: why there are no runs, or none. lc, be: {client: {name: Spread or None}}.
+# took: the same of the run's costs, where known.
+# energy, and beside, the CPU time of processes beside the clients: a Spread.
+# together: {name: Spread or None} of all clients.
 Row = namedtuple("Row", "scheduler runs absent lc be jain took energy beside together")
 # A client as all runs of a plan know it.
 Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s killed")
@@ -137,7 +137,7 @@ def of_client(runs, identity):
 
 
 def known(runs, identity):
-    """What of a client does not depend on the scheduler."""
+    """Figures of a client that do not depend on the scheduler."""
     mine = of_client(runs, identity)
     return Known(identity, mine[0].workload, mine[0].load, mine[0].tokens,
                  *(spread(getattr(c, name) for c in mine)
@@ -146,7 +146,7 @@ def known(runs, identity):
 
 
 def equals(be):
-    """(what they do, their ids) of best-effort clients that do the same."""
+    """(description, ids) of best-effort clients that do the same."""
     groups = {}
     for c in be:
         groups.setdefault((c.workload, c.load), []).append(c.id)

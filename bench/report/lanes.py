@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who had the device when: a lane for each client, 50 ms of it."""
+"""The device's timeline: a lane for each client, 50 ms of it."""
 import moments
 import plot
 import read
@@ -9,11 +9,11 @@ from text import cut, percent, time_of
 
 HEIGHT, STEP = 18, 46           # between them: a request's mark, the next one's name
 LEFT, MARK_BELOW = 14, 6
-SEEN = 0.4                      # units: what is thinner would not be seen
+SEEN = 0.4                      # units: a thinner line would not be visible
 
 
 def joined(stretches, x):
-    """(place, width) in the picture; what touches there is one."""
+    """(place, width) in the picture; touching stretches become one."""
     found = []
     for start, end in stretches:
         at, to = x(start), max(x(end), x(start) + SEEN)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements as text that is well-formed both as HTML and as XML.
 
-Names come from files that anybody may have written, so a plain string is always
-escaped; only what was made here is taken as it is.
+Names come from files that anybody may have written, so a plain string is always escaped; only
+text that was made here is taken as it is.
 """
 import re
 
-# What XML has no place for, what a browser would not show, and what would turn the
-# order of the letters after it.
+# Characters that XML forbids, that a browser would not show, and that would turn the order of the
+# letters after them.
 UNFIT = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 # The elements that HTML never closes. All others are closed by name: for a browser
 # that reads HTML, <td/> would still be open.

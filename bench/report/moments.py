@@ -43,8 +43,8 @@ def slowest(run, timeline):
 
 
 def quietest(run, timeline):
-    """Of the windows laid end to end over the run, and with a request in them, the one
-    whose slowest is least slow; None where that would be the only one."""
+    """Windows lie end to end over the run. Of those with a request, the one with the fastest
+    slowest request; None where that would be the only one."""
     first, last = span(timeline)
     worst = {}
     for request in requests(run, first, last):

@@ -88,8 +88,7 @@ def table(plan):
 
 
 def small_table(title, titles, rows, legend):
-    """One without groups of columns, with what has to be said of it; a row is its name, and
-    its cells."""
+    """A table without groups of columns, with its note; a row is its name, and its cells."""
     heads = [element("th", {"scope": "col"}, head) for head in titles]
     rows = [element("tr", None, element("th", {"scope": "row"}, name), *cells)
             for name, cells in rows]
@@ -113,7 +112,7 @@ def together(plan):
 
 
 def took(plan):
-    """What it took to find it out; nothing where nothing is known of that."""
+    """Costs of the run; empty where none are known."""
     if not figures.was_measured(plan):
         return ""
     rows = [(cells[0], [element("td", None, one) for one in cells[1:]])

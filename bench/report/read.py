@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run left in its directory: run.json, and the files that it names.
+"""Read a run's directory: run.json, and the files that it names.
 
-What is wrong is refused in one line: the file, where in it, what was found there and
-what would be right. Nothing is guessed: what a run did not know is None.
+An error is refused in one line: the file, the place, the value there and a right one. There
+are no defaults: an unknown value is None.
 """
 import array
 import csv
@@ -14,7 +14,7 @@ from collections import namedtuple
 
 SCHEMA_VERSION = 1
 NUMBER_MAX = 1e15
-DIGITS_MAX = 18             # what an array of 64 bits surely takes
+DIGITS_MAX = 18             # an array of 64 bits takes them in any case
 SAMPLES_HEADER = b"intended_ns,start_ns,end_ns"
 TOKENS_HEADER = SAMPLES_HEADER + b",tokens_ns"
 TIMELINE_HEADER = ["start_ns", "end_ns", "client"]
@@ -32,12 +32,12 @@ Client = namedtuple("Client", "id lc workload load offered alone_us alone_per_s 
 # Of each request, in order of intention; and how long its first token took, and each of
 # the others after the one before.
 Samples = namedtuple("Samples", "intended end first next")
-# Of each stretch, in order of its start; who: the client's place in the run.
+# Of each stretch, in order of its start; @who: the client's index in the run.
 Timeline = namedtuple("Timeline", "start end who")
 
 
 class Refused(Exception):
-    """A file that is not what it should be; the message is one line."""
+    """A wrong file; the message is one line."""
 
 
 def shown(value):
@@ -182,7 +182,7 @@ def client(place):
                   for name in ("alone_first_us", "alone_next_us")),
         *(number_if_there(place, name) for name in ("late_p50_us", "late_p99_us", "cpu_s")),
         intervals(place),
-        # Only what is shown is read: of best-effort no latency is.
+        # Read only figures that are shown: of best-effort no latency is.
         samples(path, tokens) if path and lc else None,
         number_if_there(place, "killed"))
 
@@ -248,7 +248,7 @@ def results(folder):
 # ---- the files that it names ---------------------------------------------------------
 
 def unpacked(path, read):
-    """What @read makes of the unpacked file."""
+    """The result of @read of the unpacked file."""
     try:
         with gzip.open(path, "rb") as f:
             return read(f)
@@ -268,7 +268,7 @@ def is_ns(cell):
 
 
 def add_tokens(found, intended, end, cell):
-    """Whether they are what a request's tokens can be."""
+    """Whether they can be a request's tokens."""
     came = cell.split(b" ")
     if not all(map(is_ns, came)):
         return False

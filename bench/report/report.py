@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpreempt-bench report DIR: report.html and report.md of what a run left there.
+"""gpreempt-bench report DIR: report.html and report.md of a run there.
 
-Both are made whole before either is written. Exit status: 0; 1 if one could not be
-written; 2 for what is not such a directory.
+Both are made whole before either is written. Exit status: 0; 1 if one could not be written; 2
+for another directory.
 """
 import os
 import sys
@@ -16,7 +16,7 @@ from markup import clean
 
 
 def fail(why, status):
-    """One line, whatever the names of files are made of."""
+    """One line, for any names of files."""
     print(clean(f"gpreempt-bench: {why}"), file=sys.stderr)
     return status
 

@@ -15,7 +15,7 @@ PLOT_HEIGHT = 210
 AXIS_HEIGHT = 52            # below a plot: numbers and label
 LEGEND_ROW = 17
 COLOURS = 8                 # .s0 to .s7 of style.css
-# Lines differ by more than colour: in print, and for who sees no colours.
+# Lines differ by more than colour: in print, and for readers who see no colours.
 DASHES = (None, "7 3", "2 2.5", "9 3 2 3", "4 4", "12 3", "6 2 2 2 2 2", "1 3")
 
 
@@ -85,7 +85,7 @@ def dot(x, y, number):
 
 
 def dash_of(number):
-    # Past the last colour they begin anew, each with another dash than before.
+    # Past the last colour they begin again, each with another dash than before.
     return DASHES[(number + number // COLOURS) % len(DASHES)]
 
 
