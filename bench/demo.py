@@ -38,7 +38,7 @@ def phases():
     return [
         Phase("LC alone", be=False),
         Phase("as the driver shares"),
-        Phase("gpreempt run --no-learn", "lc", "be", how=["--no-learn"]),
+        Phase("gpreempt run --no-predict", "lc", "be", how=["--no-predict"]),
         Phase("gpreempt run + hints", "lc", "be", hint_us=300),
     ]
 

@@ -83,15 +83,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j':
 		a->json = true;
 		return 0;
-	case 'd':
+	case GP_KEY_DEVICE:
 		a->device = arg;
 		return 0;
+	case 'p':
 	case ARGP_KEY_ARG:
-		if (a->pid) {
-			gp_fail("%s: one process at a time: %d and %s", a->verb, (int)a->pid, arg);
-			return GP_ARGS_SAID;
-		}
-		return gp_args_pid(a->verb, arg, &a->pid);
+		return gp_args_process(a->verb, arg, &a->pid);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -100,8 +97,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int gp_about(const struct gp_about_verb *verb, int argc, char **argv)
 {
 	const struct argp_option options[] = {
+		GP_OPTION_PID,
 		{ "json", 'j', NULL, 0, verb->json_doc, 0 },
-		{ "device", 'd', "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0 },
+		{ "device", GP_KEY_DEVICE, "DEVICE", 0,
+		  "only there: a UUID, a PCI address or soft0", 0 },
 		{ 0 },
 	};
 	const struct argp argp = {

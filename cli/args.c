@@ -18,8 +18,9 @@
 static int failed_at;
 
 static const struct argp_option common_options[] = {
-	{ "help", '?', NULL, 0, "say this", -1 },
-	{ "version", 'V', NULL, 0, "say which version this is", -1 },
+	{ "help", 'h', NULL, 0, "print this help", -1 },
+	{ NULL, '?', NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, -1 },
+	{ "version", 'V', NULL, 0, "print the version", -1 },
 	{ 0 },
 };
 
@@ -27,6 +28,7 @@ static const struct argp_option common_options[] = {
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
+	case 'h':
 	case '?':
 		argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, state->argv[0]);
 		exit(gp_flush_output(0));
@@ -131,6 +133,14 @@ int gp_args_pid(const char *verb, const char *text, pid_t *out)
 	return GP_ARGS_SAID;
 }
 
+int gp_args_process(const char *verb, const char *text, pid_t *pid)
+{
+	if (!*pid)
+		return gp_args_pid(verb, text, pid);
+	gp_fail("%s: more than one process: %d and %s; name one", verb, (int)*pid, text);
+	return GP_ARGS_SAID;
+}
+
 error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *arg,
 		    struct argp_state *state)
 {
@@ -138,7 +148,7 @@ error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *ar
 	case 'c':
 		cmd->class_text = arg;
 		return args_class_of_cmd(verb, arg);
-	case 'd':
+	case GP_KEY_DEVICE:
 		cmd->device = arg;
 		return 0;
 	case ARGP_KEY_ARG:

@@ -12,11 +12,12 @@ struct attach {
 };
 
 static const struct argp_option options[] = {
+	GP_OPTION_PID,
 	{ "class", 'c', "CLASS", 0,
 	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
 	  "deadlines and caps, too",
 	  0 },
-	{ "device", 'd', "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0 },
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0 },
 	{ 0 },
 };
 
@@ -28,15 +29,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c':
 		a->has_class = true;
 		return gp_args_request("attach", arg, &a->request);
-	case 'd':
+	case GP_KEY_DEVICE:
 		a->device = arg;
 		return 0;
+	case 'p':
 	case ARGP_KEY_ARG:
-		if (a->pid) {
-			gp_fail("attach: one process at a time: %d and %s", (int)a->pid, arg);
-			return GP_ARGS_SAID;
-		}
-		return gp_args_pid("attach", arg, &a->pid);
+		return gp_args_process("attach", arg, &a->pid);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

@@ -68,6 +68,14 @@ int gp_args_request(const char *verb, const char *text, struct gp_class_request 
 int gp_args_seconds(const char *verb, const char *name, const char *text, uint64_t *ns);
 /** A PID argument; 0 or GP_ARGS_SAID. */
 int gp_args_pid(const char *verb, const char *text, pid_t *out);
+/** The verb's only process, as PID or -p PID: @pid is 0 until then. 0 or GP_ARGS_SAID. */
+int gp_args_process(const char *verb, const char *text, pid_t *pid);
+#define GP_OPTION_PID                                                   \
+	{                                                               \
+		"pid", 'p', "PID", 0, "the same as the argument PID", 0 \
+	}
+/* --device has no short form: -d is a duration. */
+#define GP_KEY_DEVICE 0x100
 
 /** What run and stat start, and how. All of it points into main()'s argv. */
 struct gp_cmd_args {
@@ -75,7 +83,7 @@ struct gp_cmd_args {
 	const char *device;	/* NULL: none */
 	char **argv;		/* ends with NULL; NULL: no CMD */
 };
-/** The keys 'c' and 'd', and CMD; ARGP_ERR_UNKNOWN: it is another key. */
+/** --class, --device and CMD; ARGP_ERR_UNKNOWN: it is another key. */
 error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *arg,
 		    struct argp_state *state);
 

@@ -16,6 +16,7 @@ struct hint {
 };
 
 static const struct argp_option options[] = {
+	GP_OPTION_PID,
 	{ "in", 'i', "TIME", 0, "from now: a number and ns, us, ms or s", 0 },
 	{ 0 },
 };
@@ -45,12 +46,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'i':
 		return parse_in(arg, h);
+	case 'p':
 	case ARGP_KEY_ARG:
-		if (h->pid) {
-			gp_fail("hint: one process at a time: %d and %s", (int)h->pid, arg);
-			return GP_ARGS_SAID;
-		}
-		return gp_args_pid("hint", arg, &h->pid);
+		return gp_args_process("hint", arg, &h->pid);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

@@ -109,16 +109,15 @@ static bool may_use_amd(const struct gp_device *dev, const char *device)
 	return !device && !gp_device_is_soft(dev) && amd && !amd->probe(&list) && list.count;
 }
 
-/* A hold that nobody asked for needs launches to be seen. */
+/* An automatic hold begins with a launch that the preload sees. */
 static int check_hold(const char *verb, struct gp_device *dev)
 {
-	const char *hold = getenv("GPREEMPT_HOLD");
+	const char *hold = getenv("GPREEMPT_AUTO_HOLD");
 
-	if (!hold || strcmp(hold, "auto") || !is_amd(dev))
+	if (!hold || strcmp(hold, "1") || !is_amd(dev))
 		return 0;
-	return gp_fail("%s: --hold is not for %s: launches cannot be seen there; "
-		       "a lc process's queues stay loaded, and hints hold the "
-		       "device",
+	return gp_fail("%s: --auto-hold: %s does not show launches; leave the option out "
+		       "and hint with gp_hint()",
 		       verb, dev->id.name);
 }
 

@@ -476,7 +476,8 @@ struct ls {
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON; times are integers, _ns and _us", 0 },
-	{ "device", 'd', "DEVICE", 0, "look for processes that are no tenants only there", 0 },
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "look for processes that are no tenants only there",
+	  0 },
 	{ 0 },
 };
 
@@ -488,7 +489,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j':
 		ls->json = true;
 		return 0;
-	case 'd':
+	case GP_KEY_DEVICE:
 		ls->device = arg;
 		return 0;
 	case ARGP_KEY_ARG:

@@ -12,7 +12,7 @@ static const struct gp_verb verbs[] = {
 	{ "run", "--class=CLASS [--device=DEVICE] -- CMD", "run CMD with a class", gp_verb_run },
 	{ "attach", "--class=CLASS [--device=DEVICE] PID", "give a running process a class",
 	  gp_verb_attach },
-	{ "set", "-p PID --class=CLASS", "change a process's class", gp_verb_set },
+	{ "set", "--class=CLASS PID", "change the class of a process", gp_verb_set },
 	{ "hint", "PID --in=300us", "its work will arrive then", gp_verb_hint },
 	{ "ls", "[--json]", "who shares the GPU", gp_verb_ls },
 	{ "top", "[-b] [-n N] [-d SECONDS]", "watch them", gp_verb_top },
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 			"gpreempt --help");
 		return GP_EXIT_OWN;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return help();
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts(argp_program_version);

@@ -12,8 +12,8 @@
 
 struct run {
 	struct gp_cmd_args cmd;
-	bool hold;
-	bool no_learn;
+	bool auto_hold;
+	bool no_predict;
 };
 
 static const struct argp_option options[] = {
@@ -21,18 +21,16 @@ static const struct argp_option options[] = {
 	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also what comes after a "
 	  "comma, see gpreempt(1)",
 	  0 },
-	{ "device", 'd', "DEVICE", 0,
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0,
 	  "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
 	  "stays as it is",
 	  0 },
-	{ "hold", 'H', NULL, 0,
-	  "lc: hold the GPU unasked, from the first work after idleness until CMD "
-	  "has waited for it; takes CUPTI, which a profiler in CMD then has not",
+	{ "auto-hold", 'H', NULL, 0,
+	  "lc: hold the GPU from the first work after idleness until CMD has waited "
+	  "for it; CMD cannot be profiled then, as this takes CUPTI",
 	  0 },
-	{ "no-learn", 'L', NULL, 0,
-	  "lc: don't learn the rhythm of a CMD that gives no hints, to hold the GPU "
-	  "before its next request",
-	  0 },
+	{ "no-predict", 'P', NULL, 0,
+	  "lc: do not predict the next request of a CMD that gives no hints", 0 },
 	{ 0 },
 };
 
@@ -42,10 +40,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'H':
-		r->hold = true;
+		r->auto_hold = true;
 		return 0;
-	case 'L':
-		r->no_learn = true;
+	case 'P':
+		r->no_predict = true;
 		return 0;
 	default:
 		return gp_args_cmd("run", &r->cmd, key, arg, state);
@@ -73,10 +71,10 @@ int gp_verb_run(int argc, char **argv)
 	if (!r.cmd.argv)
 		return gp_fail("run: no command; write gpreempt run --class=%s -- CMD",
 			       r.cmd.class_text);
-	if (r.hold && strncmp(r.cmd.class_text, "lc", 2))
-		return gp_fail("run: --hold is for --class=lc; best-effort holds nothing");
-	if ((r.hold && setenv("GPREEMPT_HOLD", "auto", 1)) ||
-	    (r.no_learn && setenv("GPREEMPT_LEARN", "0", 1)))
+	if (r.auto_hold && strncmp(r.cmd.class_text, "lc", 2))
+		return gp_fail("run: --auto-hold is for --class=lc; best-effort holds nothing");
+	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
+	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: environment: %s", strerror(errno));
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device);
 	if (err)

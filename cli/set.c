@@ -12,12 +12,12 @@ struct set {
 };
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "the process", 0 },
+	GP_OPTION_PID,
 	{ "class", 'c', "CLASS", 0,
 	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
 	  "deadlines and caps, too",
 	  0 },
-	{ "device", 'd', "DEVICE", 0,
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0,
 	  "only there (a process that was attached): a UUID, a PCI address or "
 	  "soft0",
 	  0 },
@@ -29,19 +29,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct set *s = state->input;
 
 	switch (key) {
-	case 'p':
-		return gp_args_pid("set", arg, &s->pid);
 	case 'c':
 		s->has_class = true;
 		return gp_args_request("set", arg, &s->request);
-	case 'd':
+	case GP_KEY_DEVICE:
 		s->device = arg;
 		return 0;
+	case 'p':
 	case ARGP_KEY_ARG:
-		gp_fail("set: %s: not expected; write gpreempt set -p PID "
-			"--class=CLASS",
-			arg);
-		return GP_ARGS_SAID;
+		return gp_args_process("set", arg, &s->pid);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -52,7 +48,7 @@ int gp_verb_set(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "",
+		.args_doc = "PID",
 		.doc = "Give a process another class, however it came to the "
 		       "one it has.",
 	};
@@ -62,7 +58,7 @@ int gp_verb_set(int argc, char **argv)
 	if (err)
 		return err;
 	if (!s.pid)
-		return gp_fail("set: no process; write -p PID");
+		return gp_fail("set: no process; write gpreempt set --class=be PID");
 	if (!s.has_class)
 		return gp_fail("set: no class; write --class=lc or --class=be");
 	return gp_apply("set", s.pid, &s.request, s.device);

@@ -284,7 +284,7 @@ static void print_json(const struct stat_run *r)
 
 static const struct argp_option options[] = {
 	{ "class", 'c', "CLASS", 0, "as gpreempt run does: lc, lc:LEVEL, be or be:WEIGHT", 0 },
-	{ "device", 'd', "DEVICE", 0, "a UUID, a PCI address or soft0", 0 },
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "a UUID, a PCI address or soft0", 0 },
 	{ "json", 'j', NULL, 0, "write JSON; times are integers, _ns and _us", 0 },
 	{ "output", 'o', "FILE", 0, "write there instead of standard error", 0 },
 	{ 0 },

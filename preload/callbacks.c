@@ -7,7 +7,7 @@
  * CUPTI has one subscriber in a process, and watching costs each launch. So
  * nothing is subscribed until an LC tenant's first segment or hold by hand, or
  * until one that gives no hints shares its device with LC of other urgency under the
- * daemon, or a best-effort one with another, or from the start with --hold; and
+ * daemon, or a best-effort one with another, or from the start with --auto-hold; and
  * nothing at all where a tool came with the app or GPREEMPT_CUPTI=0 says so. Numbers
  * of callbacks are asked of CUPTI by name: they differ between releases, names do not.
  */
@@ -446,7 +446,7 @@ int gp_callbacks_watch_launches(void)
 void gp_callbacks_auto_hold(void)
 {
 	if (!gp_callbacks_watch_launches())
-		gp_log(GP_LOG_WARN, "--hold comes to nothing: launches cannot be seen");
+		gp_log(GP_LOG_WARN, "--auto-hold comes to nothing: launches cannot be seen");
 }
 
 const char *gp_callbacks_watch(void)

@@ -87,8 +87,8 @@ static void start(void)
 		.tracks = true,
 	};
 	const char *text = secure_getenv("GPREEMPT_CLASS");
-	const char *hold = secure_getenv("GPREEMPT_HOLD");
-	const char *learn = secure_getenv("GPREEMPT_LEARN");
+	const char *hold = secure_getenv("GPREEMPT_AUTO_HOLD");
+	const char *predict = secure_getenv("GPREEMPT_PREDICT");
 	const char *why;
 	int err;
 
@@ -98,9 +98,9 @@ static void start(void)
 	gp_log_to_stderr();
 	if (text && *text && gp_class_request_parse(text, &hooks.request, &why))
 		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (%s); none is set", text, why);
-	hooks.auto_hold = hold && !strcmp(hold, "auto") && hooks.request.cls.cls == GP_CLASS_LC;
-	/* What --hold holds for is seen; its holds would have to be told apart. */
-	hooks.learn = !hooks.auto_hold && (!learn || strcmp(learn, "0"));
+	hooks.auto_hold = hold && !strcmp(hold, "1") && hooks.request.cls.cls == GP_CLASS_LC;
+	/* With --auto-hold launches start holds: there is nothing to predict. */
+	hooks.learn = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (!err)

@@ -55,8 +55,8 @@ class Unannounced(Figures):
     def test_hold(self):
         """As alone: one switch, hidden in the first gap, instead of one a gap."""
         alone, _ = self.run_lc(*self.GAPS, cls=None, beside=False)
-        plain, _ = self.run_lc(*self.GAPS, how=["--no-learn"])
-        held, said = self.run_lc(*self.GAPS, how=["--hold"])
+        plain, _ = self.run_lc(*self.GAPS, how=["--no-predict"])
+        held, said = self.run_lc(*self.GAPS, how=["--auto-hold"])
         self.assertEqual(said, "")
         self.assertGreater(plain["p50_ns"], alone["p50_ns"] + 50 * US)
         self.assertLess(held["p50_ns"], alone["p50_ns"] + 20 * US)
@@ -64,10 +64,10 @@ class Unannounced(Figures):
 
     def test_unseen(self):
         """Nothing is held for, which is said; nothing gets worse."""
-        plain, _ = self.run_lc(*self.GAPS, how=["--no-learn"])
-        held, said = self.run_lc(*self.GAPS, how=["--hold"], env=UNSEEN)
+        plain, _ = self.run_lc(*self.GAPS, how=["--no-predict"])
+        held, said = self.run_lc(*self.GAPS, how=["--auto-hold"], env=UNSEEN)
         self.assertIn("GPREEMPT_CUPTI=0", said)
-        self.assertIn("--hold comes to nothing", said)
+        self.assertIn("--auto-hold comes to nothing", said)
         self.assertEqual(held["p50_ns"], plain["p50_ns"])
 
 
@@ -127,7 +127,7 @@ class Tool(Rig):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_ours(self):
-        done = self.tool("--hold")
+        done = self.tool("--auto-hold")
         self.assertEqual(done.stdout,
                          "subscribe=39 entered=0 left=0 of 80 result=right\n")
         self.assertEqual(done.stderr, "")

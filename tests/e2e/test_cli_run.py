@@ -154,7 +154,7 @@ class BadInput(Rig):
                 (["attach", "--class=be", "-1"], "-1"),
                 (["attach", "--class=be"], "PID"),
                 (["attach", mine], "--class"),
-                (["set", "--class=be"], "-p PID"),
+                (["set", "--class=be"], "no process"),
                 (["hint", mine], "--in"),
                 (["hint", mine, "--in=300"], "300us"),
                 (["hint", mine, "--in=11s"], "10s"),

@@ -88,7 +88,7 @@ class Client(Rig):
     def beside_be(self, workload, *args):
         """Fields of one beside kernels of 10 ms, which begin once it is ready."""
         lc = subprocess.Popen(
-            [CLI, "run", "--class=lc", "--no-learn", "--device=soft0", "--",
+            [CLI, "run", "--class=lc", "--no-predict", "--device=soft0", "--",
              os.path.join(BUILD, "bench/client"), f"--workload={workload}",
              "--prepare-us=1000", "--length-ms=1000", *args],
             env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

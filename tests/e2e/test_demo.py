@@ -37,7 +37,7 @@ class Demo(unittest.TestCase):
 
     def test_four_phases(self):
         self.assertEqual(list(self.rows), [
-            "LC alone", "as the driver shares", "gpreempt run --no-learn",
+            "LC alone", "as the driver shares", "gpreempt run --no-predict",
             "gpreempt run + hints"], self.done.stdout)
 
     def test_hinted_is_as_fast_as_alone(self):
@@ -47,13 +47,13 @@ class Demo(unittest.TestCase):
 
     def test_each_step_is_better(self):
         p50 = [int(self.rows[name][0]) for name in (
-            "as the driver shares", "gpreempt run --no-learn", "gpreempt run + hints")]
+            "as the driver shares", "gpreempt run --no-predict", "gpreempt run + hints")]
         self.assertGreater(p50[0], p50[1] * 1.2)
         self.assertGreater(p50[1], p50[2] * 1.1)
 
     def test_best_effort_keeps_its_share(self):
         """1 - 200/s x (5 x 110 us + lead + switches), and a little."""
-        self.assertGreater(float(self.rows["gpreempt run --no-learn"][3]), 78)
+        self.assertGreater(float(self.rows["gpreempt run --no-predict"][3]), 78)
         self.assertGreater(float(self.rows["gpreempt run + hints"][3]), 74)
 
     def test_the_picture(self):

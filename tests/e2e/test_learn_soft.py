@@ -35,7 +35,7 @@ class Learn(unittest.TestCase):
     def test_periodic(self):
         """As if hinted: one switch less for each request."""
         alone = self.run_lc(beside=False)
-        plain = self.run_lc(how=["--no-learn"])
+        plain = self.run_lc(how=["--no-predict"])
         learned = self.run_lc()
         self.assertGreater(plain["p50_ns"], alone["p50_ns"] + 100_000)
         self.assertLess(learned["p50_ns"], alone["p50_ns"] + 20_000)
@@ -44,7 +44,7 @@ class Learn(unittest.TestCase):
     def test_random(self):
         """Nothing gets worse where there is no rhythm."""
         args = ["--arrivals=poisson", "--period-us=3000"]
-        plain = self.run_lc(*args, how=["--no-learn"])
+        plain = self.run_lc(*args, how=["--no-predict"])
         learned = self.run_lc(*args)
         self.assertLess(learned["p50_ns"], plain["p50_ns"] + 10_000)
         self.assertLess(learned["p99_ns"], plain["p99_ns"] * 1.05)

@@ -59,7 +59,7 @@ PERIOD_US = {"five": 5000, "poisson": 2000, "segment": 2000, "rush": 100, "resne
 SERVICE_MS = 5              # of one of a rush, at most: a hold at its limit takes 20
 # More of gpreempt run's options, by the end of an LC process's name. What gives
 # no hints is learned from, unless this says no.
-HOW = {"-plain": ["--no-learn"], "-gp": [], "-hint": [], "-auto": ["--hold"]}
+HOW = {"-plain": ["--no-predict"], "-gp": [], "-hint": [], "-auto": ["--auto-hold"]}
 
 
 def names():

@@ -20,7 +20,7 @@ LEVEL0_HINT_US = 1000       # to end the turn of a less urgent one takes longer
 LEVEL1_PERIOD_US = 40000
 LEVEL1_KERNELS = 10         # of 1 ms
 LEARN_S = 1.5               # a level row is longer by that: until the rhythm of both is known
-WAYS = {"no-hint": ["--no-learn"], "learned": [], "hint": []}
+WAYS = {"no-hint": ["--no-predict"], "learned": [], "hint": []}
 # Above alone, us: p50 and p99.
 BARS = {"no-hint": (190, 260), "learned": (190, 260), "hint": (20, 60)}
 LEVELS = {"level0-hint": "hint", "level0": "learned"}

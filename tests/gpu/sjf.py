@@ -39,7 +39,7 @@ class Equals:
         for number, name in enumerate(KERNELS):
             self.procs[name] = self.rig.lc("--control", f"--iters={self.kernel['iters']}",
                                            f"--seed={seed + number}", cls="lc:0", name=name,
-                                           how=["--no-learn"])
+                                           how=["--no-predict"])
             self.procs[name].expect("ready", 120)
         self.crowd.await_ready()
         self.daemon.await_tenants(self.crowd.pids() + [p.app_pid for p in self.procs.values()])

@@ -358,9 +358,9 @@ static void hip(void)
 	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--", "/t/hint-hip"), 0, "hint-hip");
 	SAYS("10 requests");
 	SAYS("cfcc9961");
-	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--hold", "--", "/t/hint-hip"), 125,
-	       "--hold");
-	SAYS("--hold is not for AMD");
+	is_err(RUN("/t/gpreempt", "run", "--class=lc", "--auto-hold", "--", "/t/hint-hip"), 125,
+	       "--auto-hold");
+	SAYS("--auto-hold: AMD");
 	is_err(RUN("/t/hsaq", "ls"), 0, "hsaq ls");
 	kill(be_program.pid, SIGTERM);
 	ok(run_reads(&be_program, "result=right"), "best effort is exact");
