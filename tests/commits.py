@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import prose  # noqa: E402
 
 # Older commits have messages of an older form.
-BASE = "2af1c8b377ad0e6ee3896942ca2239bfbd3ad0b6"
+BASE = "1e029e80656b22fa5da75491f70665d7642b4a8b"
 
 COLUMNS = 72
 BODY_COLUMNS = 76           # git log indents the body by 4
