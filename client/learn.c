@@ -21,7 +21,7 @@
 #include "client/engine.h"
 #include "runtime/clocks.h"
 #include "runtime/log.h"
-#include "sched/rhythm.h"
+#include "sched/arrival_predictor.h"
 
 #define MS 1000000ull
 #define READ_NS (20 * MS)
@@ -256,7 +256,7 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	ev.tenant = l->ctx->tenant;
 	ev.hint.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
-	ev.hint.limit_ns = l->guess.linger_ns + l->guess.spread_ns;
+	ev.hint.limit_ns = l->guess.hint_timeout_ns + l->guess.spread_ns;
 	ev.hint.lead_ns = l->guess.lead_max_ns;
 	l->guessed_ns = now;
 	l->guessed = !gp_edev_event_locked(dev, &ev);

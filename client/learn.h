@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * learn.h - guesses for a latency-critical process that gives no hints: its
- * rhythm (sched/rhythm.h), read off the device's context-switch log, becomes
+ * rhythm (sched/arrival_predictor.h), read off the device's context-switch log, becomes
  * hints of the core's. All of it runs in the library's thread; of the process's
  * own calls those that are watched anyway leave the time here.
  */

@@ -283,9 +283,9 @@ static int core_create(struct gp_ddev *dev)
 		.slice_preempts = preempts,
 		.slots = dev->caps.slots,
 		.be_min_pct = dev->settings.be_min_pct,
-		.lc_cut = !preempts			  ? GP_LC_CUT_NONE :
-			  dev->caps.caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
-							    GP_LC_CUT_SUSPEND,
+		.lc_preempt = !preempts			      ? GP_LC_CUT_NONE :
+			      dev->caps.caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
+								GP_LC_CUT_SUSPEND,
 		.quantum_ns = dev->settings.quantum_ns,
 		.switch_ns = dev->caps.switch_ns,
 		.idle_slice_us = GP_DDEV_IDLE_SLICE_US,

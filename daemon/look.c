@@ -362,7 +362,7 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 	uint64_t now_ns = gp_ddev_now(dev), at_ns = 0;
 	uint32_t share = 0;
 
-	if (gp_sched_put_off(dev->sched))
+	if (gp_sched_rotation_deferred(dev->sched))
 		at_ns = now_ns + PUT_OFF_NS;
 	if (dev->woken || waits_for_cut(dev))
 		at_ns = gp_sooner(at_ns, now_ns + cut_wait_ns(dev));

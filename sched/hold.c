@@ -67,15 +67,15 @@ static void hint_start(struct gp_sched *s, struct gp_tenant *t)
 	want_anew(t);
 }
 
-static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns, uint64_t linger_ns,
-		      uint64_t lead_max_ns)
+static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
+		      uint64_t hint_timeout_ns, uint64_t lead_max_ns)
 {
 	t->hint = GP_HINT_WAITING;
 	t->hint_worked = 0;
 	t->hint_queued = 0;
 	t->hint_woken = 0;
 	t->hint_cold = 0;
-	t->hint_linger_ns = linger_ns;
+	t->hint_linger_ns = hint_timeout_ns;
 	t->hint_given_ns = s->now_ns;
 	t->hint_work_ns = at_ns;
 	gp_deadline_hint(t, at_ns);
@@ -97,7 +97,7 @@ void gp_hold_hint(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns)
 	t->said++;
 	t->hints++;
 	t->hint_guessed = 0;
-	hint_take(s, t, at_ns, s->config.linger_ns, 0);
+	hint_take(s, t, at_ns, s->config.hint_timeout_ns, 0);
 }
 
 static bool hint_pending(const struct gp_tenant *t)
@@ -120,7 +120,8 @@ void gp_hold_guess(struct gp_sched *s, struct gp_tenant *t, const struct gp_even
 {
 	t->hint_guessed = 1;
 	t->guess_worked = 0;
-	hint_take(s, t, ev->hint.at_ns, ev->hint.limit_ns ? ev->hint.limit_ns : s->config.linger_ns,
+	hint_take(s, t, ev->hint.at_ns,
+		  ev->hint.limit_ns ? ev->hint.limit_ns : s->config.hint_timeout_ns,
 		  ev->hint.lead_ns);
 }
 
@@ -231,10 +232,10 @@ void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said)
 	if (!said) {
 		gp_hold_idle(t);
 	} else if (t->hint == GP_HINT_WAITING || t->hint == GP_HINT_ON) {
-		/* When the work is over it does not say: linger_ns is for that. */
+		/* When the work is over it does not say: hint_timeout_ns is for that. */
 		t->hint = GP_HINT_ON;
 		t->hint_worked = t->hint_queued = 1;
-		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.linger_ns);
+		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.hint_timeout_ns);
 	}
 }
 

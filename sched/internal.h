@@ -48,17 +48,17 @@ struct gp_tenant {
 	/* deadline.c */
 	struct gp_lc_entity lc;
 	uint32_t has_work;
-	uint32_t cut_met;	 /* cut.c: BE is suspended for its job */
+	uint32_t cut_met;	 /* lc_preempt.c: BE is suspended for its job */
 	uint32_t unsure;	 /* as GP_BUSY_UNSURE said */
 	uint32_t tells;		 /* as GP_IDLE_TELLS said */
 	uint64_t soon_ns;	 /* since then GP_ACT_SOON */
-	uint64_t active_ns;	 /* cut.c: it had work, or held, then */
+	uint64_t active_ns;	 /* lc_preempt.c: it had work, or held, then */
 	uint64_t active_from_ns; /* likewise, without a gap since; 0: it has none */
 	uint64_t lasted_ns;	 /* likewise, so long the time before */
 	uint64_t came_ns;
 	uint64_t deadlines_missed;
 
-	/* length.c */
+	/* job_length.c */
 	uint32_t pieces;    /* of work, done .. */
 	uint64_t pieces_ns; /* .. with so much of the device */
 	uint64_t length_ns; /* of one; 0: not known */
@@ -83,7 +83,7 @@ struct gp_tenant {
 	uint64_t hold_retry_ns, release_retry_ns;
 	struct gp_prepreempt pre;
 
-	/* rotate.c */
+	/* be_rotation.c */
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
 	uint64_t charged_ns; /* not yet reported by GP_EV_USAGE */
@@ -238,12 +238,12 @@ void gp_deadline_expire(const struct gp_sched *s, struct gp_tenant *t);
 void gp_deadline_renew(const struct gp_sched *s, struct gp_tenant *t);
 uint64_t gp_deadline_next_ns(const struct gp_sched *s, const struct gp_tenant *t);
 
-/* length.c */
+/* job_length.c */
 void gp_length_reconcile(struct gp_sched *s); /* lengths for the policies */
 void gp_length_done(struct gp_tenant *t);     /* its work is */
 void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
 
-/* rotate.c */
+/* be_rotation.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
 /* Charge the time up to now: the weight or cap is about to change. */
@@ -260,7 +260,7 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t tenant);
 /* When the turn ends if others wait; GP_NEVER: it is not known. */
 uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s);
 
-/* minimum.c */
+/* be_minimum.c */
 void gp_min_account(struct gp_sched *s, uint64_t passed_ns);
 /* BE had @more_ns more of the device than was thought. */
 void gp_min_usage(struct gp_sched *s, uint64_t more_ns);
@@ -273,7 +273,7 @@ void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event);
 uint64_t gp_min_window_end_ns(const struct gp_sched *s);
 uint64_t gp_min_next_ns(const struct gp_sched *s);
 
-/* cut.c */
+/* lc_preempt.c */
 /* The most urgent of LC with work that goes before @t; NULL: nobody. */
 const struct gp_tenant *gp_cut_before(const struct gp_sched *s, const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
@@ -295,7 +295,7 @@ void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns);
 void gp_cut_refused(struct gp_sched *s);
 uint64_t gp_cut_next_ns(const struct gp_sched *s);
 
-/* slice.c: brings each group to its slice, and on or off the device. */
+/* group_reconcile.c: brings each group to its slice, and on or off the device. */
 /* Is it on, out of its turn, because its tenant has nothing to run? */
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g);
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);

@@ -29,7 +29,7 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	/* One slot for the LC tenants, one for the tenant that has its turn. */
 	if (c.rotate && c.slots == 1)
 		return -EINVAL;
-	if (c.be_min_pct > BE_MIN_PCT_MAX || c.lc_cut > GP_LC_CUT_SUSPEND ||
+	if (c.be_min_pct > BE_MIN_PCT_MAX || c.lc_preempt > GP_LC_CUT_SUSPEND ||
 	    c.be_period_ns > PERIOD_MAX_NS || c.control_ns > PERIOD_MAX_NS)
 		return -EINVAL;
 	if (!c.be_policy)
@@ -41,8 +41,8 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.quantum_ns, 50 * GP_NS_PER_MS);
 	or_default(&c.switch_ns, 200 * GP_NS_PER_US);
 	or_default(&c.hold_limit_ns, GP_SCHED_HOLD_LIMIT_NS);
-	or_default(&c.linger_ns, 500 * GP_NS_PER_US);
-	or_default(&c.lc_defer_max_ns, 20 * GP_NS_PER_MS);
+	or_default(&c.hint_timeout_ns, 500 * GP_NS_PER_US);
+	or_default(&c.rotation_defer_max_ns, 20 * GP_NS_PER_MS);
 	or_default(&c.lc_switch_ns, c.switch_ns);
 	or_default(&c.cut_ns, 500 * GP_NS_PER_US);
 	or_default(&c.control_ns, GP_NS_PER_MS);

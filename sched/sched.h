@@ -105,7 +105,7 @@ enum gp_idle {
  * @group.id: the caller's id, not 0
  * @hint.at_ns: work comes then
  * @hint.guess: nobody said so. Only then @hint.limit_ns and @hint.lead_ns count
- * @hint.limit_ns: its hold ends so long after @at_ns if no work came; 0: linger_ns
+ * @hint.limit_ns: its hold ends so long after @at_ns if no work came; 0: hint_timeout_ns
  * @hint.lead_ns: its hold starts at most so long before @at_ns; 0: no limit
  * @hold.limit_ns: the longest time
  * @busy.how: enum gp_busy bits
@@ -185,7 +185,7 @@ enum gp_decision_type {
 					 * others that have work go first; it runs
 					 * on when its turn comes. Has an OUTCOME;
 					 * -EOPNOTSUPP: suspend instead from now on.
-					 * Only with lc_cut */
+					 * Only with lc_preempt */
 };
 
 struct gp_decision {
@@ -206,7 +206,7 @@ struct gp_decisions {
 	struct gp_decision d[GP_SCHED_MAX_DECISIONS];
 };
 
-enum gp_lc_cut {
+enum gp_lc_preempt {
 	GP_LC_CUT_NONE,	   /* not this instance's */
 	GP_LC_CUT_PREEMPT, /* by GP_DO_PREEMPT */
 	GP_LC_CUT_SUSPEND, /* by GP_DO_SUSPEND, until it is done */
@@ -228,32 +228,32 @@ struct gp_sched_config {
 	uint32_t slots;
 	uint32_t be_min_pct; /* with rotate: BE gets so much of the
 					 * device, whatever LC does; 0..50 */
-	uint32_t lc_cut;     /* enum gp_lc_cut: how less urgent LC is
+	uint32_t lc_preempt; /* enum gp_lc_preempt: how less urgent LC is
 					 * cut, with rotate where slices preempt:
 					 * there all LC have long slices */
 	uint32_t pad;
-	uint64_t lc_slice_us;	  /* GP_SCHED_LC_SLICE_US */
-	uint64_t be_slice_us;	  /* GP_SCHED_BE_SLICE_US */
-	uint64_t quantum_ns;	  /* how long a BE tenant is resident: 50 ms */
-	uint64_t switch_ns;	  /* first guess of one switch: 200 µs */
-	uint64_t hold_limit_ns;	  /* longest single hold:
+	uint64_t lc_slice_us;		/* GP_SCHED_LC_SLICE_US */
+	uint64_t be_slice_us;		/* GP_SCHED_BE_SLICE_US */
+	uint64_t quantum_ns;		/* how long a BE tenant is resident: 50 ms */
+	uint64_t switch_ns;		/* first guess of one switch: 200 µs */
+	uint64_t hold_limit_ns;		/* longest single hold:
 					 * GP_SCHED_HOLD_LIMIT_NS, 20 ms */
-	uint64_t hold_piece_ns;	  /* 0: one piece; else holds are renewed in
+	uint64_t hold_piece_ns;		/* 0: one piece; else holds are renewed in
 					 * pieces of this (syncs cannot be seen) */
-	uint64_t linger_ns;	  /* a hint's hold ends so long after the
+	uint64_t hint_timeout_ns;	/* a hint's hold ends so long after the
 					 * time it named, if no work came: 500 µs */
-	uint64_t auto_hold_ns;	  /* 0: no; else LC work after idleness is
+	uint64_t auto_hold_ns;		/* 0: no; else LC work after idleness is
 					 * held for, unasked, until IDLE or so long */
-	uint64_t lc_defer_max_ns; /* a rotation waits for an LC segment at
+	uint64_t rotation_defer_max_ns; /* a rotation waits for an LC segment at
 					 * most so long: 20 ms */
-	uint64_t lc_switch_ns;	  /* from one LC tenant to another, at most:
+	uint64_t lc_switch_ns;		/* from one LC tenant to another, at most:
 					 * switch_ns */
-	uint64_t cut_ns;	  /* until what runs can be cut, at most:
+	uint64_t cut_ns;		/* until what runs can be cut, at most:
 					 * 500 µs */
-	uint64_t control_ns;	  /* one suspend or resume, at most: 1 ms */
-	uint64_t be_period_ns;	  /* LC is off for BE's minimum so often, at
+	uint64_t control_ns;		/* one suspend or resume, at most: 1 ms */
+	uint64_t be_period_ns;		/* LC is off for BE's minimum so often, at
 					 * most: 50 ms */
-	uint64_t idle_slice_us;	  /* with rotate where slices preempt: a BE
+	uint64_t idle_slice_us;		/* with rotate where slices preempt: a BE
 					 * tenant that is IDLE stays on, with this
 					 * slice, so that it can be seen to get work;
 					 * 0: it is off, as who waits is */
@@ -307,10 +307,10 @@ void gp_sched_set_policy(struct gp_sched *sched, const struct gp_be_policy *be,
 int gp_sched_set_share(struct gp_sched *sched, uint64_t quantum_ns, uint32_t be_min_pct);
 
 /**
- * gp_sched_put_off() - does something wait only for LC to be done: a turn that is over,
+ * gp_sched_rotation_deferred() - does something wait only for LC to be done: a turn that is over,
  * or best-effort to come back? Who has to look whether it is looks more often then.
  */
-bool gp_sched_put_off(const struct gp_sched *sched);
+bool gp_sched_rotation_deferred(const struct gp_sched *sched);
 
 /**
  * gp_sched_min_due() - as far as was told, is BE owed its minimum at @now_ns? LC goes
@@ -320,7 +320,7 @@ bool gp_sched_min_due(const struct gp_sched *sched, uint64_t now_ns);
 
 /**
  * The most urgent LC tenant that has work, or holds; 0: there is none, or nobody is
- * cut for it here (lc_cut).
+ * cut for it here (lc_preempt).
  */
 uint32_t gp_sched_most_urgent(const struct gp_sched *sched);
 

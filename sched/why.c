@@ -104,7 +104,7 @@ static void why_no_turn(const struct gp_sched *s, const struct gp_tenant *t,
 		why->reason = GP_WHY_PUT_OFF;
 		why->other = lc->id;
 		why->since_ns = s->rotate_since_ns;
-		why->until_ns = gp_add_sat(s->rotate_since_ns, s->config.lc_defer_max_ns);
+		why->until_ns = gp_add_sat(s->rotate_since_ns, s->config.rotation_defer_max_ns);
 		return;
 	}
 	why->reason = GP_WHY_TURN;

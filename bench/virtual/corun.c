@@ -581,7 +581,7 @@ static int make_host(struct world *w)
 	const struct gp_sched_config core = {
 		.rotate = 1,
 		.slice_preempts = 1,
-		.lc_cut = GP_LC_CUT_PREEMPT,
+		.lc_preempt = GP_LC_CUT_PREEMPT,
 		.lc_policy = w->run->scheduler == GP_CORUN_SJF ? &gp_policy_sjf : NULL,
 	};
 	const struct gp_sim_sched_config config = {

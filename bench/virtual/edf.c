@@ -205,7 +205,7 @@ static int make(struct world *w, const struct gp_model_config *device,
 	static const struct gp_sched_config core = {
 		.rotate = 1,
 		.slice_preempts = 1,
-		.lc_cut = GP_LC_CUT_PREEMPT,
+		.lc_preempt = GP_LC_CUT_PREEMPT,
 		.lc_policy = &gp_policy_edf,
 		.lc_switch_ns = LC_SWITCH_NS,
 	};

@@ -766,13 +766,13 @@ static void test_a_wake_ends_no_turn(void **state)
 	turns = a->tenant->turns + b->tenant->turns;
 	atomic_store(&page->next_ns, over_ns + MS);
 	run(over_ns + MS / 2 - gp_sim_now(device[0].sim));
-	assert_true(gp_sched_put_off(dev->sched));
+	assert_true(gp_sched_rotation_deferred(dev->sched));
 	/* Here it is. */
 	atomic_store(&page->next_ns, 0);
 	says(lc, GP_PAGE_HELD);
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
-	assert_true(gp_sched_put_off(dev->sched));
+	assert_true(gp_sched_rotation_deferred(dev->sched));
 	atomic_store(&page->doing, 0);
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);

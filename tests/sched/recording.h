@@ -67,9 +67,19 @@ static inline uint64_t rec_mix(uint64_t hash, uint64_t value)
 #define REC_CONFIG_FIELDS(X)                                                                      \
 	X(rotate)                                                                                 \
 	X(slice_preempts)                                                                         \
-	X(slots) X(be_min_pct) X(lc_cut) X(lc_slice_us) X(be_slice_us) X(quantum_ns) X(switch_ns) \
-		X(hold_limit_ns) X(hold_piece_ns) X(linger_ns) X(auto_hold_ns) X(lc_defer_max_ns) \
-			X(lc_switch_ns) X(cut_ns) X(control_ns) X(be_period_ns) X(idle_slice_us)
+	X(slots)                                                                                  \
+	X(be_min_pct)                                                                             \
+	X(lc_preempt)                                                                             \
+	X(lc_slice_us)                                                                            \
+	X(be_slice_us)                                                                            \
+	X(quantum_ns)                                                                             \
+	X(switch_ns)                                                                              \
+	X(hold_limit_ns)                                                                          \
+	X(hold_piece_ns)                                                                          \
+	X(hint_timeout_ns)                                                                        \
+	X(auto_hold_ns)                                                                           \
+	X(rotation_defer_max_ns)                                                                  \
+	X(lc_switch_ns) X(cut_ns) X(control_ns) X(be_period_ns) X(idle_slice_us)
 // clang-format on
 
 /* ---- an event --------------------------------------------------------------- */

@@ -153,13 +153,13 @@ static void test_hint_then_segment(void **state)
 	drive_end(&d);
 }
 
-static int guess(struct drive *d, uint64_t at_ns, uint64_t linger_ns)
+static int guess(struct drive *d, uint64_t at_ns, uint64_t hint_timeout_ns)
 {
-	return drive_ev(d,
-			(struct gp_event){
-				.type = GP_EV_HINT,
-				.tenant = 1,
-				.hint = { .at_ns = at_ns, .guess = true, .limit_ns = linger_ns } });
+	return drive_ev(d, (struct gp_event){ .type = GP_EV_HINT,
+					      .tenant = 1,
+					      .hint = { .at_ns = at_ns,
+							.guess = true,
+							.limit_ns = hint_timeout_ns } });
 }
 
 /* A guess is a hint with an end of its own, and nobody's word. */

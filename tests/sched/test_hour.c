@@ -228,7 +228,7 @@ static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
 		.be_policy = policy,
 		.be_min_pct = MIN_PCT,
 		.quantum_ns = QUANTUM_NS,
-		.lc_defer_max_ns = DEFER_NS,
+		.rotation_defer_max_ns = DEFER_NS,
 		.be_period_ns = PERIOD_NS,
 		.control_ns = CONTROL_NS,
 	};

@@ -128,13 +128,13 @@ static struct gp_sched_config config_of(uint16_t bits)
 		.be_slice_us = 1,
 		.quantum_ns = 5000000,
 		.hold_limit_ns = 4000000,
-		.linger_ns = 500000,
-		.lc_defer_max_ns = 2000000,
+		.hint_timeout_ns = 500000,
+		.rotation_defer_max_ns = 2000000,
 		.hold_piece_ns = (bits >> 4) % 4 == 0 ? 500000 : 0,
 		.be_policy = be_policy_of(bits >> 8),
 		.lc_policy = lc_policy_of(bits >> 10),
 		.be_min_pct = (bits >> 11) % 4 == 0 ? 20 : 0,
-		.lc_cut = (bits >> 13) % 4 % 3,
+		.lc_preempt = (bits >> 13) % 4 % 3,
 		.idle_slice_us = bits >> 15 ? 500 : 0,
 	};
 
@@ -304,7 +304,7 @@ static bool all_turns_came(const struct world *w, const uint64_t *before)
  */
 static void check_turns(struct world *w)
 {
-	uint64_t turn = w->config.quantum_ns + w->config.lc_defer_max_ns + 2000000;
+	uint64_t turn = w->config.quantum_ns + w->config.rotation_defer_max_ns + 2000000;
 	uint64_t end = w->now_ns + ((W_TENANTS - 1) * 3 * turn + 2 * w->now_ns) * 4 *
 					   (w->config.be_min_pct ? 5 : 1);
 	uint64_t before[W_GROUPS + 1];

@@ -157,7 +157,7 @@ static void test_held_out(void **state)
 
 static void test_more_urgent(void **state)
 {
-	static const struct gp_sched_config config = { .lc_cut = GP_LC_CUT_PREEMPT };
+	static const struct gp_sched_config config = { .lc_preempt = GP_LC_CUT_PREEMPT };
 	static struct machine m;
 
 	start(&m, &config);
@@ -173,7 +173,7 @@ static void test_more_urgent(void **state)
 	machine_end(&m);
 }
 
-static void test_minimum(void **state)
+static void test_be_minimum(void **state)
 {
 	static const struct gp_sched_config config = { .be_min_pct = 10 };
 	static struct machine m;
@@ -224,7 +224,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_turns),	    cmocka_unit_test(test_put_off_and_behind_lc),
 		cmocka_unit_test(test_cap),	    cmocka_unit_test(test_held_out),
-		cmocka_unit_test(test_more_urgent), cmocka_unit_test(test_minimum),
+		cmocka_unit_test(test_more_urgent), cmocka_unit_test(test_be_minimum),
 		cmocka_unit_test(test_retry),
 	};
 

@@ -185,7 +185,8 @@ static inline void w_check_preempt(struct world *w, const struct w_group *g)
 {
 	const struct w_tenant *t = &w->tenant[g->tenant];
 
-	if (w->config.lc_cut != GP_LC_CUT_PREEMPT || !w->config.rotate || !w->config.slice_preempts)
+	if (w->config.lc_preempt != GP_LC_CUT_PREEMPT || !w->config.rotate ||
+	    !w->config.slice_preempts)
 		w_broken(w, "a turn ended where none can be");
 	if (!g->tenant || t->spec.cls.cls != GP_CLASS_LC)
 		w_broken(w, "the turn ended of one that is not LC");

@@ -42,7 +42,8 @@ struct figures {
 
 static struct figures two_levels(uint32_t cut, bool hinted, bool beside)
 {
-	struct world *w = world_of((struct gp_sched_config){ .lc_cut = cut }, GP_MODEL_TIMESLICE);
+	struct world *w =
+		world_of((struct gp_sched_config){ .lc_preempt = cut }, GP_MODEL_TIMESLICE);
 	struct lc lc = level_0;
 	struct figures f = { .p50 = { 0 } };
 
@@ -104,7 +105,7 @@ static void a_hint_cuts_in_time(void **state)
 /* Three of one level in each other's way: none of the two keeps it for long. */
 static void one_cuts_several(void **state)
 {
-	struct world *w = world_of((struct gp_sched_config){ .lc_cut = GP_LC_CUT_PREEMPT },
+	struct world *w = world_of((struct gp_sched_config){ .lc_preempt = GP_LC_CUT_PREEMPT },
 				   GP_MODEL_TIMESLICE);
 	struct lc other = level_1;
 
@@ -128,7 +129,7 @@ static void deadlines_hold(void **state)
 		uint32_t kernels;
 		uint64_t period_ns;
 	} each[] = { { 2, 10 * MS }, { 4, 17 * MS }, { 7, 29 * MS } };
-	struct world *w = world_of((struct gp_sched_config){ .lc_cut = GP_LC_CUT_PREEMPT,
+	struct world *w = world_of((struct gp_sched_config){ .lc_preempt = GP_LC_CUT_PREEMPT,
 							     .lc_policy = &gp_policy_edf,
 							     .lc_switch_ns = 350 * US },
 				   GP_MODEL_TIMESLICE);

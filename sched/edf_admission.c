@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * admit.c - admission of tenants with deadlines. docs/sched.md states the bound.
+ * edf_admission.c - admission of tenants with deadlines. docs/sched.md states the bound.
  * All times are whole us, rounded to the unfavourable side, so that the product
  * of two fits.
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cut.c - preemption of LC by more urgent LC, on a device whose slices preempt.
+ * lc_preempt.c - preemption of LC by more urgent LC, on a device whose slices preempt.
  *
  * All LC groups have long slices there. The running group keeps the device
  * until it idles, even if a more urgent one waits. When another tenant becomes
@@ -85,7 +85,7 @@ static void ask_all(struct gp_sched *s)
 
 static bool cuts(const struct gp_sched *s)
 {
-	return s->config.lc_cut && s->config.rotate && s->config.slice_preempts;
+	return s->config.lc_preempt && s->config.rotate && s->config.slice_preempts;
 }
 
 bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t)
@@ -232,7 +232,7 @@ static bool lc_surely_active(const struct gp_sched *s)
  */
 static void keep_be_off(struct gp_sched *s)
 {
-	if (s->config.lc_cut != GP_LC_CUT_PREEMPT)
+	if (s->config.lc_preempt != GP_LC_CUT_PREEMPT)
 		return;
 	if (wants_be_off(s)) {
 		s->be_off = 1;
@@ -242,7 +242,7 @@ static void keep_be_off(struct gp_sched *s)
 	if (!s->be_off)
 		return;
 	if (!s->be_back_ns)
-		s->be_back_ns = gp_add_sat(s->now_ns, s->config.lc_defer_max_ns);
+		s->be_back_ns = gp_add_sat(s->now_ns, s->config.rotation_defer_max_ns);
 	if (!lc_surely_active(s) || s->be_back_ns <= s->now_ns)
 		s->be_off = 0;
 }
@@ -254,7 +254,7 @@ bool gp_cut_waits(const struct gp_sched *s)
 
 bool gp_cut_keeps_be_off(const struct gp_sched *s)
 {
-	return s->be_off && !s->window_since_ns && s->config.lc_cut == GP_LC_CUT_PREEMPT;
+	return s->be_off && !s->window_since_ns && s->config.lc_preempt == GP_LC_CUT_PREEMPT;
 }
 
 /*
@@ -271,7 +271,7 @@ static void follow_top(struct gp_sched *s)
 	s->cut_was = s->cut_top;
 	s->cut_top = now;
 	gp_length_reconcile(s);
-	if (s->config.lc_cut == GP_LC_CUT_PREEMPT)
+	if (s->config.lc_preempt == GP_LC_CUT_PREEMPT)
 		ask_all(s);
 }
 
@@ -294,7 +294,7 @@ void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t)
 
 static bool suspends(const struct gp_sched *s)
 {
-	return cuts(s) && s->config.lc_cut == GP_LC_CUT_SUSPEND;
+	return cuts(s) && s->config.lc_preempt == GP_LC_CUT_SUSPEND;
 }
 
 uint32_t gp_sched_most_urgent(const struct gp_sched *s)
@@ -315,7 +315,7 @@ static void ask_nobody(struct gp_sched *s)
  */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns)
 {
-	if (!cuts(s) || s->config.lc_cut != GP_LC_CUT_PREEMPT || s->cut_top == GP_NONE)
+	if (!cuts(s) || s->config.lc_preempt != GP_LC_CUT_PREEMPT || s->cut_top == GP_NONE)
 		return;
 	if (gp_cut_is_top(s, t) && at_ns > s->cut_asked_ns)
 		ask_nobody(s);
@@ -348,7 +348,7 @@ bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g)
 
 void gp_cut_refused(struct gp_sched *s)
 {
-	s->config.lc_cut = GP_LC_CUT_SUSPEND;
+	s->config.lc_preempt = GP_LC_CUT_SUSPEND;
 	s->be_off = 0;
 	ask_nobody(s);
 }

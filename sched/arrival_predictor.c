@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rhythm.c - see rhythm.h. Three parts: stretches become marks, a grid is laid
- * through the marks, guesses are judged by what came of their holds.
+ * arrival_predictor.c - see arrival_predictor.h. Three parts: stretches become marks, a
+ * grid is laid through the marks, guesses are judged by what came of their holds.
  *
  * A wrong guess costs best-effort time, a guess that is not made costs nothing.
  * So every doubt ends in LEARNING.
  */
 #include <string.h>
 
-#include "sched/rhythm.h"
+#include "sched/arrival_predictor.h"
 
 #define US 1000ll
 #define MS 1000000ll
@@ -895,7 +895,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns, uint64_t lead_
 	*guess = (struct gp_rhythm_guess){
 		.at_ns = best - slot_lag(r),
 		.spread_ns = spread_ns(r),
-		.linger_ns = (uint64_t)linger(r),
+		.hint_timeout_ns = (uint64_t)linger(r),
 		.slot_ns = best,
 		.early = is_early(r, best, phase),
 	};

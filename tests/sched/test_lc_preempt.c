@@ -11,7 +11,7 @@ static void start(struct drive *d, uint32_t cut, const uint32_t *level, uint32_t
 	const struct gp_sched_config config = {
 		.rotate = 1,
 		.slice_preempts = 1,
-		.lc_cut = cut,
+		.lc_preempt = cut,
 	};
 
 	drive_init(d, &config);
@@ -225,14 +225,14 @@ static void test_best_effort_is_off_meanwhile(void **state)
 	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
 	busy(&d, 1, 0);
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
-	assert_false(gp_sched_put_off(d.sched));
+	assert_false(gp_sched_rotation_deferred(d.sched));
 	/* A resume could end the turn of who is more urgent: when that is done is looked for. */
 	drive_at(&d, d.now_ns, GP_EV_IDLE, 2);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
-	assert_true(gp_sched_put_off(d.sched));
+	assert_true(gp_sched_rotation_deferred(d.sched));
 	drive_at(&d, d.now_ns, GP_EV_IDLE, 1);
 	assert_true(asked(&d, GP_DO_RESUME, 3));
-	assert_false(gp_sched_put_off(d.sched));
+	assert_false(gp_sched_rotation_deferred(d.sched));
 	drive_outcome(&d, GP_DO_RESUME, 0);
 	/* Of the most urgent one alone it may have what that leaves. */
 	busy(&d, 1, 0);

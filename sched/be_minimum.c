@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * minimum.c - BE's guaranteed part of the device, however busy LC is
+ * be_minimum.c - BE's guaranteed part of the device, however busy LC is
  * (be_min_pct).
  *
  * While a BE tenant has its turn, BE is owed be_min_pct of the time that

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * length.c - lengths of LC tenants' jobs.
+ * job_length.c - lengths of LC tenants' jobs.
  *
  * A length is the tenant's use of the device (GP_EV_USAGE) over its jobs; late
  * jobs weigh more. deadline.c defines a job. Until the first report the length

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slice.c - brings each group to its slice and run state. One decision per
+ * group_reconcile.c - brings each group to its slice and run state. One decision per
  * group is under way at a time.
  *
  * Two groups at the short slice that may both run make the GPU do nothing but

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rotate.c - which BE group is resident, and for how long.
+ * be_rotation.c - which BE group is resident, and for how long.
  *
- * This file only chooses. slice.c suspends the old resident, and resumes the
+ * This file only chooses. group_reconcile.c suspends the old resident, and resumes the
  * new one when the old is known to be suspended. The policy chooses among
  * tenants. A tenant with several groups gives its turns to them alternately:
  * two contexts of one process at the short slice livelock like two processes.
@@ -363,11 +363,12 @@ void gp_rotate_reconcile(struct gp_sched *s)
 	}
 	if (!s->rotate_since_ns)
 		s->rotate_since_ns = s->now_ns;
-	if (!gp_hold_lc_active(s) || s->now_ns - s->rotate_since_ns >= s->config.lc_defer_max_ns)
+	if (!gp_hold_lc_active(s) ||
+	    s->now_ns - s->rotate_since_ns >= s->config.rotation_defer_max_ns)
 		new_turn(s);
 }
 
-bool gp_sched_put_off(const struct gp_sched *s)
+bool gp_sched_rotation_deferred(const struct gp_sched *s)
 {
 	return (s->resident != GP_NONE && s->rotate_since_ns != 0) || gp_cut_waits(s);
 }
@@ -414,7 +415,7 @@ uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s)
 	if (!is_capped(s, t) && !others_wait(s))
 		return GP_NEVER;
 	if (s->rotate_since_ns)
-		return gp_add_sat(s->rotate_since_ns, s->config.lc_defer_max_ns);
+		return gp_add_sat(s->rotate_since_ns, s->config.rotation_defer_max_ns);
 	if (s->group[s->resident].run != GP_RUN_ON || !gp_min_turn_runs(s))
 		return GP_NEVER;
 	return gp_add_sat(s->now_ns, gp_sub_sat(s->turn_ns, s->turn_ran_ns));

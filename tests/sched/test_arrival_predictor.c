@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/rhythm.h"
+#include "sched/arrival_predictor.h"
 #include "tests/common/gp_test.h"
 
 #define US 1000ll
@@ -97,7 +97,7 @@ static void guess(struct sim *s, uint64_t now)
 	if (s->hold_from < now)
 		s->hold_from = now;
 	s->hold_from += (uint64_t)(rnd(s) % 30) * US;
-	s->hold_until = s->guess.at_ns + s->guess.linger_ns + (uint64_t)(rnd(s) % 60) * US;
+	s->hold_until = s->guess.at_ns + s->guess.hint_timeout_ns + (uint64_t)(rnd(s) % 60) * US;
 	assert_true(s->hold_from >= now);
 	assert_true(s->hold_until > s->hold_from);
 }
@@ -580,7 +580,7 @@ static void seen_guess(struct seen *s)
 {
 	s->guessed = gp_rhythm_next(&s->r, s->now_ns, LEAD_NS, &s->guess);
 	s->from_ns = s->guess.at_ns - s->guess.spread_ns - LEAD_NS;
-	s->until_ns = s->guess.at_ns + s->guess.spread_ns + s->guess.linger_ns;
+	s->until_ns = s->guess.at_ns + s->guess.spread_ns + s->guess.hint_timeout_ns;
 	assert_true(!s->guessed || s->from_ns >= s->now_ns);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rhythm.h - when the next work of a process comes that says nothing, from
+ * arrival_predictor.h - when the next work of a process comes that says nothing, from
  * when it had the device before.
  *
  * Pure: no clock, no call, a fixed size. Fed with the process's own stretches
@@ -52,10 +52,10 @@ struct gp_rhythm_mark {
 
 /** A guess. @slot_ns is the estimator's own. */
 struct gp_rhythm_guess {
-	uint64_t at_ns;	      /* work comes then .. */
-	uint64_t spread_ns;   /* .. give or take so much */
-	uint64_t linger_ns;   /* hold so long after at_ns for it .. */
-	uint64_t lead_max_ns; /* .. and from so long before, at most */
+	uint64_t at_ns;		  /* work comes then .. */
+	uint64_t spread_ns;	  /* .. give or take so much */
+	uint64_t hint_timeout_ns; /* hold so long after at_ns for it .. */
+	uint64_t lead_max_ns;	  /* .. and from so long before, at most */
 	uint64_t slot_ns;
 	bool early; /* sooner than thought right: is it better? */
 };

@@ -12,7 +12,7 @@ static const struct gp_sched_config rotating = {
 	.be_slice_us = 1,
 	.quantum_ns = 50 * MS,
 	.hold_limit_ns = 20 * MS,
-	.lc_defer_max_ns = 20 * MS,
+	.rotation_defer_max_ns = 20 * MS,
 };
 
 /* ---- the policy against its definition ---------------------------------- */
@@ -166,13 +166,13 @@ static void test_rotation_waits_for_segment(void **state)
 	due = m.armed_ns;
 	drive_at(&m.d, due - MS, GP_EV_SEGMENT_BEGIN, 50);
 	many_carry_out(&m);
-	assert_false(gp_sched_put_off(m.d.sched));
+	assert_false(gp_sched_rotation_deferred(m.d.sched));
 	drive_at(&m.d, due, GP_EV_TIMER, 0);
 	assert_null(drive_find(&m.d, GP_DO_SUSPEND));
-	assert_true(gp_sched_put_off(m.d.sched));
+	assert_true(gp_sched_rotation_deferred(m.d.sched));
 	assert_int_equal(gp_sched_resident(m.d.sched), 1);
 	drive_at(&m.d, due + 3 * MS, GP_EV_SEGMENT_END, 50);
-	assert_false(gp_sched_put_off(m.d.sched));
+	assert_false(gp_sched_rotation_deferred(m.d.sched));
 	assert_int_equal(gp_sched_resident(m.d.sched), 2);
 	assert_non_null(drive_find(&m.d, GP_DO_SUSPEND));
 	many_carry_out(&m);
