@@ -167,7 +167,7 @@ static void say_none(const char *only)
 		       "nvidia, amd and softgpu",
 		       only);
 	else
-		gp_log(GP_LOG_ERR, "no GPU is here to share: neither NVIDIA's driver nor AMD's KFD "
+		gp_log(GP_LOG_ERR, "no GPU found: neither NVIDIA's driver nor AMD's KFD "
 				   "has one; GPREEMPT_BACKEND=softgpu takes the software GPU");
 }
 
@@ -245,7 +245,7 @@ static void stop_due(struct gp_tick *tick)
 	struct gp_daemon *d = gp_holder(tick, struct gp_daemon, deadline);
 
 	if (putting_back(d))
-		gp_log(GP_LOG_ERR, "not all could be put back in %u s",
+		gp_log(GP_LOG_ERR, "cannot restore all processes within %u s",
 		       (unsigned int)(PUT_BACK_NS / 1000000000u));
 	gp_loop_stop(d->loop);
 }
@@ -445,7 +445,7 @@ int gp_daemon_run(const struct gp_daemon_setup *setup)
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	err = start(d);
 	if (err && err != -ENODEV)
-		gp_log(GP_LOG_ERR, "it cannot begin: %s", strerror(-err));
+		gp_log(GP_LOG_ERR, "startup failed: %s", strerror(-err));
 	if (!err)
 		err = run(d);
 	if (!err && d->leaves)

@@ -36,7 +36,7 @@ static void check(struct gp_job *job)
 static void ban(struct gp_dtenant *t)
 {
 	gp_log(GP_LOG_WARN,
-	       "%s: process %d (%s) set its slice back %u times, and is suspended "
+	       "%s: process %d (%s) reset its slice %u times; suspended "
 	       "until it ends",
 	       t->dev->hal->id.name, (int)t->who.pid, t->who.comm, GP_BAN_AFTER);
 	gp_dtenant_ban(t);

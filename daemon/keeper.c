@@ -119,7 +119,7 @@ static bool start_restorer(struct gp_keeper *k, uint64_t now)
 					   gp_loop_add(k->keep->loop, &k->restorer, EPOLLIN);
 	}
 	if (err) {
-		gp_log(GP_LOG_ERR, "cannot start what puts back: %s", strerror(-err));
+		gp_log(GP_LOG_ERR, "cannot start a restore process: %s", strerror(-err));
 		return false;
 	}
 	k->restorer_ns = now;
@@ -130,7 +130,8 @@ static bool start_restorer(struct gp_keeper *k, uint64_t now)
 static uint64_t wait_for_restorer(struct gp_keeper *k, uint64_t now)
 {
 	if (now >= k->restorer_ns + RESTORE_NS + records(k->keep->setup.journal) * PROCESS_NS) {
-		gp_log(GP_LOG_ERR, "what puts back hangs, and is killed");
+		gp_log(GP_LOG_ERR, "restore process %d timed out; killing it",
+		       (int)k->restorer_pid);
 		kill(k->restorer_pid, SIGKILL);
 	}
 	return ASK_NS;
@@ -166,7 +167,7 @@ int gp_keep_restore(const struct gp_keep_setup *setup)
 	gp_restore_all(journal, true, &stat);
 	gp_journal_restored(journal);
 	gp_log(stat.failed ? GP_LOG_ERR : GP_LOG_WARN,
-	       "no daemon: %u processes put back, %u gone, %u failed", stat.processes, stat.gone,
+	       "no daemon: restored %u processes, %u gone, %u failed", stat.processes, stat.gone,
 	       stat.failed);
 	return GP_EXIT_DONE;
 }
@@ -240,7 +241,7 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 static uint64_t kill_late_daemon(struct gp_keeper *k, uint64_t now)
 {
 	if (k->kill_daemon_ns && now >= k->kill_daemon_ns) {
-		gp_log(GP_LOG_ERR, "the daemon does not end, and is killed");
+		gp_log(GP_LOG_ERR, "the daemon does not end; killing it");
 		tell(k->keep, GP_ROLE_DAEMON, SIGKILL);
 		k->kill_daemon_ns = now + STOP_NS;
 	}
@@ -391,13 +392,13 @@ static void upgrade(struct gp_keeper *k)
 		return;
 	}
 	if (gp_journal_stopping(setup->journal) || k->restorer.fd >= 0) {
-		gp_log(GP_LOG_WARN, "no upgrade now");
+		gp_log(GP_LOG_WARN, "upgrade refused: a stop or a restore is under way; retry");
 		return;
 	}
 	gp_log(GP_LOG_INFO, "upgrade to %s", setup->program);
 	err = gp_spawn_successor(setup);
-	gp_log(GP_LOG_ERR, "no upgrade to %s: %s", setup->program,
-	       err == -EBADMSG ? "it does not take this one's journal: stop this one first" :
+	gp_log(GP_LOG_ERR, "upgrade refused: %s: %s", setup->program,
+	       err == -EBADMSG ? "it cannot read this journal: stop gpreemptd, then start it" :
 				 strerror(-err));
 }
 

@@ -242,7 +242,7 @@ static int load_config_again(const struct gp_keep_setup *setup, struct gp_config
 		return 0;
 	if (gp_rundir_load_config(setup->run_dir, config, why, sizeof(why)))
 		return -EINVAL;
-	gp_log(GP_LOG_WARN, "goes on with the configuration that was right");
+	gp_log(GP_LOG_WARN, "using the last valid configuration; fix the file, then send SIGHUP");
 	return 0;
 }
 
@@ -314,7 +314,7 @@ static int run_daemon(const struct gp_keep_setup *setup)
 	gp_daemon_log_level(daemon.config->log_level);
 	r = gp_keep_create(setup, &daemon.keep);
 	if (r) {
-		gp_log(GP_LOG_ERR, "it cannot watch the others: %s", strerror(-r));
+		gp_log(GP_LOG_ERR, "cannot watch the other roles: %s", strerror(-r));
 		gp_config_free(daemon.config);
 		return GP_EXIT_NOT_STARTED;
 	}

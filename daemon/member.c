@@ -215,8 +215,8 @@ static void hello_done(struct gp_job *job)
 	t->conn = conn;
 	conn->tenant = t;
 	if (refused)
-		gp_log(GP_LOG_WARN, "%s: process %d (%s) does not get what it asked for: %s",
-		       s->dev->hal->id.name, (int)t->who.pid, t->who.comm, why);
+		gp_log(GP_LOG_WARN, "%s: process %d (%s) class refused: %s", s->dev->hal->id.name,
+		       (int)t->who.pid, t->who.comm, why);
 	welcome(d, conn, t, refused, why);
 out:
 	gp_proc_clear(&who);

@@ -161,7 +161,7 @@ class Turns(Daemon):
         said = {"nvidea": "GPREEMPT_BACKEND=nvidea: no such device is here; backends are nvidia, "
                           "amd and softgpu"}
         if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
-            said[""] = ("no GPU is here to share: neither NVIDIA's driver nor AMD's KFD has one; "
+            said[""] = ("no GPU found: neither NVIDIA's driver nor AMD's KFD has one; "
                         "GPREEMPT_BACKEND=softgpu takes the software GPU")
         for backend, line in said.items():
             done = subprocess.run([DAEMON, f"--run-dir={self.run_dir}"], text=True, timeout=30,
