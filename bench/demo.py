@@ -139,19 +139,19 @@ class Demo:
                   "\nTimes are in its own clock, not this machine's.")
         else:
             print(f"On {self.device}; times are this machine's.")
-        print("LC: every 5 ms a request of five kernels of 110 us, from when it "
-              "was meant to come.\nBE: another process, kernels of "
+        print("LC: every 5 ms a request of five kernels of 110 us, timed from its "
+              "intended arrival.\nBE: another process, kernels of "
               f"{BE_MS} ms back to back; alone it would run "
               f"{1000 // BE_MS} a second.\n")
 
     @staticmethod
     def print_table(all_phases):
         alone = all_phases[0].p50
-        print(f"{'':22}{'LC p50':>10}{'LC p99':>10}{'x alone':>9}"
+        print(f"{'':26}{'LC p50':>10}{'LC p99':>10}{'x alone':>9}"
               f"{'BE kernels/s':>14}")
         for phase in all_phases:
             rate = "-" if phase.be_rate is None else f"{phase.be_rate:.1f}"
-            print(f"{phase.name:22}{phase.p50 / 1000:7.0f} us"
+            print(f"{phase.name:26}{phase.p50 / 1000:7.0f} us"
                   f"{phase.p99 / 1000:7.0f} us{phase.p50 / alone:9.2f}"
                   f"{rate:>14}")
 
