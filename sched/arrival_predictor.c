@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * arrival_predictor.c - see arrival_predictor.h. Three parts: stretches become marks, a
- * grid is laid through the marks, guesses are judged by what came of their holds.
+ * arrival_predictor.c - see arrival_predictor.h. In three parts, stretches become marks, marks
+ * are fitted to a grid, and the results of holds judge the predictions.
  *
- * A wrong guess costs best-effort time, a guess that is not made costs nothing.
- * So every doubt ends in LEARNING.
+ * A wrong prediction costs best-effort time. A missing one costs nothing. So every doubt ends
+ * in GP_RHYTHM_LEARNING.
  */
 #include <string.h>
 
@@ -14,66 +14,66 @@
 #define MS 1000000ll
 #define FP 1024 /* of cycle_fp */
 
-/* Stretches of one request: apart by less than two switches and some. */
+/* A request's stretches are less than two switches and a margin apart. */
 #define MERGE_NS (300 * US)
 #define LAG_MAX_NS (500 * US)
-/* A start so much sooner after its hold than others was the work's. */
+/* A stretch that starts this much sooner after its hold than others was begun by its work. */
 #define LATE_NS (60 * US)
 /* From a stretch's start until its kernels run: state is restored. */
 #define RESTORE_NS (60 * US)
 
-#define SLOT_MIN_NS (500 * US) /* between two requests, at least .. */
+#define SLOT_MIN_NS (500 * US) /* least distance of two requests */
 #define CYCLE_MAX_NS (500 * MS)
-#define PAUSE_NS (1000 * MS)	/* .. and when what was before is old */
-#define FUTURE_NS (10 * MS)	/* no clock is off by that */
-#define SPREAD_MAX_NS (60 * US) /* more is no rhythm */
+#define PAUSE_NS (1000 * MS)	/* older marks do not count after this pause */
+#define FUTURE_NS (10 * MS)	/* beyond any clock's error */
+#define SPREAD_MAX_NS (60 * US) /* larger: no period */
 #define DIFF_TOL_NS (100 * US)	/* of two marks one cycle apart */
-#define MARKS_FIRST 12u		/* .. and 4 for each phase but one */
-#define MARKS_EXACT 6u		/* .. of which none may be off, are enough */
-#define MARKS_RECENT 4u		/* of these one may be off the grid */
+#define MARKS_FIRST 12u		/* .. and 4 more for each further phase */
+#define MARKS_EXACT 6u		/* enough if none is off */
+#define MARKS_RECENT 4u		/* of these at most one is off the grid */
 /*
- * Another process that keeps the device (latency-critical work is not cut by a
- * switch) has requests start late, which come as ever: 3 of 10 marks may be off,
- * and each puts off two of the distances between them.
+ * Another process may keep the device: a switch does not preempt latency-critical work.
+ * Requests that came on time then start late. So 3 of 10 marks may be off, and each of them
+ * spoils two distances between marks.
  */
 #define NEAR_OF_10 7u
 #define GOOD_OF_10 6u
-#define WINDOW 32u /* marks of the fit, one phase */
+#define WINDOW 32u /* marks to fit one phase */
 #define TRIAL_HITS 4u
 #define TRIAL_HITS_EXACT 2u
 #define TRIAL_TOL_NS (100 * US) /* a hold bridges that */
 
-#define EXACT_LEAD_MAX_NS (1000ull * US) /* time to suspend best-effort, too */
-#define LEAD_MORE_NS (50ull * US)	 /* than switches are seen to take: enough */
+#define EXACT_LEAD_MAX_NS (1000ull * US) /* also enough to suspend best-effort */
+#define LEAD_MORE_NS (50ull * US)	 /* lead beyond the longest observed switch */
 #define GUARD_NS (50 * US)		 /* from a request's end to a hold */
 #define LINGER_MIN_NS (40 * US)
-/* Work may be there and not ready: a copy before it has to end (seen: 200 us). */
+/* Work may be there but not ready: a copy before it must end (seen: 200 us). */
 #define LINGER_MAX_NS (250 * US)
 
-#define STRAYS 8u	  /* then requests have a new length .. */
+#define STRAYS 8u	  /* after this many, requests have a new length .. */
 #define STRAYS_UNEVEN 32u /* .. or may have become alike */
-#define FOLLOW_MIN 8u	  /* marks to move a known grid by */
-#define FOLLOW_CYCLE 20u  /* .. and to change its cycle by */
-#define EVEN_NS (25 * US) /* ends are nearer than that, or not used */
-#define UNFIT_MARKS 4u	  /* fits failed: so many and marks go .. */
-#define UNFIT_MAX 16u	  /* .. and so many and the grid */
-/* As many slots after the last mark, one of 8 is left unheld to get one. */
+#define FOLLOW_MIN 8u	  /* least marks to move a known grid .. */
+#define FOLLOW_CYCLE 20u  /* .. and to change its cycle */
+#define EVEN_NS (25 * US) /* ends that scatter more do not count */
+#define UNFIT_MARKS 4u	  /* failed fits that drop the marks .. */
+#define UNFIT_MAX 16u	  /* .. and the grid */
+/* After as many slots as there are marks, one slot of 8 gets no hold, for a new mark. */
 #define BLIND_ONE_IN 8
 /*
- * One hold of 8 is made earlier than need be: where its work ends sooner than
- * others', all of them have been late.
+ * One hold of 8 starts early. If its work ends sooner than that of others, all others were
+ * late.
  */
 #define EARLY_ONE_IN 8
 #define EARLY_NS (60 * US)
-#define EARLY_MIN 3u /* so many, before they are compared */
+#define EARLY_MIN 3u /* samples before a comparison */
 #define EARLY_GAIN_NS (10 * US)
-#define EARLY_MAX_NS (200ull * US) /* gained in all, until learned anew */
+#define EARLY_MAX_NS (200ull * US) /* in all, until the period is lost */
 
 #define REST_FIRST_NS (20ull * MS)
 #define REST_MAX_NS (5000ull * MS)
-#define KEPT_WELL 64u /* hits that make a loss forgotten */
+#define KEPT_WELL 64u /* hits that reset the pause */
 #define CREDIT_MAX_NS (5 * MS)
-#define CREDIT_SHARE 50		/* misses take one 50th of the time */
+#define CREDIT_SHARE 50		/* misses may cost 1/50 of the time */
 #define MISS_COST_NS (340 * US) /* two switches, beside the hold */
 
 static int64_t diff(uint64_t a, uint64_t b)
@@ -100,11 +100,11 @@ static int64_t rank(int64_t *v, uint32_t n, uint32_t per_mille)
 	return n ? v[(uint64_t)(n - 1) * per_mille / 1000] : 0;
 }
 
-/* ---- what is learned of the switch and of requests ------------------------- */
+/* ---- tails of held requests --------------------------------------------------- */
 
 /*
- * A late one rather than the middle one: what is too early costs best-effort
- * little. @most: what one of them was off by, at most.
+ * The second latest, not the median: a hold that is early costs best-effort little. @most:
+ * largest distance from the median.
  */
 static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
 {
@@ -138,7 +138,7 @@ static int64_t cycle_of(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t
 	return divide(d, (int64_t)(g->cycle_fp / FP));
 }
 
-/* How far @at is after its nearest slot; which phase's that is. */
+/* Distance of @at from its nearest slot; @phase: that slot's. */
 static int64_t off_grid(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t *phase)
 {
 	int64_t best = INT64_MAX;
@@ -161,8 +161,8 @@ static int64_t tolerance(int64_t cycle_ns)
 }
 
 /*
- * With @m requests to a cycle, each comes one cycle after the @m-th before it.
- * Requests that were left out make it several. 0: that is not so.
+ * With @m requests to a cycle, each comes one cycle after the @m-th before it, or several
+ * cycles if requests are missing. Return: 0: no such cycle.
  */
 static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n, uint32_t m)
 {
@@ -187,8 +187,8 @@ static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n, uint3
 }
 
 /*
- * Least squares over all marks near their slots: one slope, and for each phase
- * a level of its own, which refine_phase() takes anew.
+ * Least squares over all marks near their slots: one slope, and a level for each phase.
+ * refine_phase() recomputes the levels.
  */
 static void refine_cycle(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
 {
@@ -221,7 +221,7 @@ static void refine_cycle(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *
 		g->cycle_fp = (uint64_t)(ky / kk * FP);
 }
 
-/* The middle of the latest marks of phase @j: older ones may be of a drift. */
+/* The median of the latest marks of phase @j; older ones may have drifted. */
 static void refine_phase(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n,
 			 uint32_t j)
 {
@@ -247,7 +247,10 @@ static bool filled(const struct gp_rhythm_grid *g, const struct gp_rhythm_mark *
 	return (int64_t)n * 4 >= slots * 3;
 }
 
-/* How near the marks are to the grid, and how long requests take. */
+/*
+ * Measures the distance of marks from the grid, and the length of requests. Return: is the
+ * grid usable?
+ */
 static bool grid_measure(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
 {
 	int64_t off[GP_RHYTHM_MARKS], busy[GP_RHYTHM_MARKS];
@@ -289,7 +292,7 @@ static bool grid_of_phases(struct gp_rhythm_grid *g, const struct gp_rhythm_mark
 	return filled(g, mark, n) && grid_measure(g, mark, n);
 }
 
-/* Requests that take longer for a while, by chance, bend no grid. */
+/* Requests that are longer for a while, by chance, must not bend the grid. */
 static uint64_t even_ns(const struct gp_rhythm *r)
 {
 	uint64_t ns = r->level_ns * 3 / 2;
@@ -297,10 +300,7 @@ static uint64_t even_ns(const struct gp_rhythm *r)
 	return ns > (uint64_t)EVEN_NS ? ns : (uint64_t)EVEN_NS;
 }
 
-/*
- * A grid that guesses were right on is moved with the marks, which may be few
- * by now.
- */
+/* Moves a grid that predicted right along with the marks, which may be few. */
 static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 {
 	uint32_t n = r->marks < WINDOW ? r->marks : WINDOW;
@@ -316,7 +316,7 @@ static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 	return grid_measure(g, mark, n) && (!r->by_ends || g->spread_ns <= even_ns(r));
 }
 
-/* By chance some marks are one cycle apart, not all. */
+/* A few marks may be one cycle apart by chance, so all must fit. */
 static bool grid_of_few(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 {
 	uint32_t phase = 0;
@@ -329,7 +329,7 @@ static bool grid_of_few(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 	return true;
 }
 
-/* Fewest phases first: with twice as many any rhythm fits as well. */
+/* Fewest phases first: twice as many phases fit any period too. */
 static bool grid_fit(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 {
 	for (uint32_t m = 1; m <= GP_RHYTHM_PHASES; m++) {
@@ -367,7 +367,7 @@ static void lose(struct gp_rhythm *r, enum gp_rhythm_loss why)
 	struct gp_rhythm_grid grid = r->grid;
 
 	learn_anew(r);
-	/* It may have been by chance: the next work will tell. */
+	/* The loss may be chance: the next work decides. */
 	r->grid = grid;
 	r->loss = why;
 	r->state = GP_RHYTHM_RESTING;
@@ -379,7 +379,7 @@ static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
 {
 	uint32_t phase = 0;
 
-	/* Of a slot there is one mark: a probe's start, or a held end. */
+	/* A slot has one mark: a probe's start, or a held end. */
 	if (r->marks && diff(at_ns, r->mark[r->marks - 1].at_ns) < 0)
 		return;
 	if (r->grid.phases && r->state != GP_RHYTHM_SURE) {
@@ -401,8 +401,8 @@ static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
 /* ---- verdicts -------------------------------------------------------------------- */
 
 /*
- * A stretch that work began. Where ends are what is gone by, starts, which are
- * some 40 us apart from each other for no reason of the process's, are not.
+ * A stretch that work began. Once ends are the marks, starts do not count: they scatter by
+ * some 40 us, which is not the process's doing.
  */
 static void add_start(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
@@ -411,9 +411,8 @@ static void add_start(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 }
 
 /*
- * Was the work there before the hold? Then the switch had begun already, which
- * is all there is to see of it: such a hold does no harm and little good, and
- * the work ends late by the same time each time.
+ * Was the work there before the hold? The switch had then begun already, and the hold changes
+ * little. Such work ends late by the same time each time.
  */
 static bool came_first(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
@@ -428,8 +427,8 @@ static void lag_is(struct gp_rhythm *r, uint64_t ns)
 }
 
 /*
- * The shortest but one of the latest: switches are longer while another
- * latency-critical process has the device, and one may be shorter by chance.
+ * The second shortest of the latest. Switches are longer while another latency-critical
+ * process has the device, and one may be short by chance.
  */
 static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
@@ -450,7 +449,7 @@ static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 	r->lag_ns = next;
 }
 
-/* Enough held ends: go by them if they are alike. Starts do not mix with them. */
+/* Enough held ends: use them if they are alike. Starts and ends do not mix. */
 static void take_ends(struct gp_rhythm *r)
 {
 	int64_t most;
@@ -464,13 +463,13 @@ static void take_ends(struct gp_rhythm *r)
 	r->ends[0] = r->ends[1] = 0;
 }
 
-/* Ends are near each other, but where all of them are the starts said. */
+/* Ends may be near each other although all are off: then the starts' spread counts. */
 static uint64_t spread_ns(const struct gp_rhythm *r)
 {
 	return r->by_ends && r->grid.spread_ns < r->level_ns ? r->level_ns : r->grid.spread_ns;
 }
 
-/* All slots were @ns late; what is known of ends stays right. */
+/* All slots were @ns late; the tails stay right. */
 static void shift(struct gp_rhythm *r, uint64_t ns)
 {
 	r->grid.base_ns -= ns;
@@ -499,10 +498,9 @@ static void compare_early(struct gp_rhythm *r, int64_t off_ns, bool early)
 }
 
 /*
- * Work came into a hold. Its end says when, once it is known how long after
- * its slot such work ends: the first few are taken to be on time, as later ones
- * are when all of them end at another time than that: requests got longer or
- * shorter. Where they differ from each other, their ends say nothing.
+ * Work came into a hold. Its end shows its arrival, once the time from the slot to the end is
+ * known. The first few are assumed to be on time. So are later ones that all end at another
+ * time: request lengths changed. Ends that differ from each other show nothing.
  */
 static void held_end(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
@@ -536,17 +534,17 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
 	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2) {
 		lose(r, GP_RHYTHM_MISSED);
 	} else if (__builtin_popcount(r->late_bits & 0xff) > 3) {
-		/* Or switches have become shorter: it is not so each time. */
+		/* Or switches became shorter: adapt, so that this does not repeat. */
 		lag_is(r, r->lag_ns - r->lag_ns / 8);
 		lose(r, GP_RHYTHM_EARLY);
 	}
 }
 
 /*
- * A hold in which no work came: the stretch is the hold without the switch to
- * it, and with the time it takes to leave (H200: 70 us of 175). It is as short
- * with work where another latency-critical process had the device, and the
- * switch took longer; that one ends when the work does, and not with the hold.
+ * No work came into the hold. The stretch is then as long as the hold, less the switch to it
+ * and plus the time to leave (H200: 70 us of 175). With work the stretch may be as short, if
+ * another latency-critical process made the switch longer. That stretch ends with the work,
+ * not with the hold.
  */
 static bool missed(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
 {
@@ -585,7 +583,7 @@ static void hold_drop(struct gp_rhythm *r)
 	memmove(r->hold, r->hold + 1, r->holds * sizeof(r->hold[0]));
 }
 
-/* The hold that a stretch is of, taken out; those before it came to nothing. */
+/* Takes the hold that @s belongs to. Earlier holds had no effect. */
 static bool hold_take(struct gp_rhythm *r, struct gp_rhythm_stretch *s)
 {
 	uint64_t lag = r->lag_ns;
@@ -656,7 +654,7 @@ void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess, ui
 		(struct gp_rhythm_hold){ guess->slot_ns, from_ns, until_ns, worked, guess->early };
 }
 
-/* Holds that were over by then, and no work had come. */
+/* Holds that ended before @ns without work. */
 static void miss_until(struct gp_rhythm *r, uint64_t ns)
 {
 	while (r->holds && diff(ns, r->hold[0].until_ns) > 0) {
@@ -713,7 +711,7 @@ void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
 
 /* ---- the states ------------------------------------------------------------------------ */
 
-/* By more than the latest, which may all have been put off. */
+/* By more than the latest marks, which may all be late. */
 static bool still_fits(const struct gp_rhythm *r)
 {
 	uint32_t n = r->marks < 16 ? r->marks : 16, near = 0, j = 0;
@@ -738,7 +736,7 @@ static void refit(struct gp_rhythm *r)
 	r->state = r->grid.phases ? GP_RHYTHM_TRIAL : GP_RHYTHM_LEARNING;
 }
 
-/* Its guesses are right, or it would be lost: marks that stray may be wrong. */
+/* The predictions are right, or the grid would be lost: stray marks may be wrong. */
 static void follow(struct gp_rhythm *r)
 {
 	struct gp_rhythm_grid grid = { 0 };
@@ -761,7 +759,7 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 			r->credit_ns = CREDIT_MAX_NS;
 	}
 	r->now_ns = now_ns;
-	/* A record of a time that has not come is none: those after it would all be older. */
+	/* Ignore a record from the future: all later ones would count as older. */
 	if (diff(r->last_end_ns, now_ns) > (int64_t)FUTURE_NS) {
 		r->last_end_ns = now_ns;
 		gp_rhythm_forget(r);
@@ -788,9 +786,9 @@ void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
 		refit(r);
 }
 
-/* ---- guesses ----------------------------------------------------------------------------- */
+/* ---- predictions ------------------------------------------------------------------------ */
 
-/* The end of the request before the slot of phase @j at @slot, at the latest. */
+/* The latest end of the request before slot @slot_ns of phase @j. */
 static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns, uint32_t j)
 {
 	int64_t back = j ? g->phase_ns[j] - g->phase_ns[j - 1] :
@@ -799,7 +797,7 @@ static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns, uint
 	return slot_ns - (uint64_t)back + g->busy_ns;
 }
 
-/* Left out, so that a start is seen that no hold had a part in. */
+/* No hold here, to see a start without one. */
 static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 {
 	int64_t cycles;
@@ -817,19 +815,19 @@ static bool is_early(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
 	return r->by_ends && !(cycle_of(&r->grid, slot_ns, j) % EARLY_ONE_IN);
 }
 
-/* From the work's coming to its slot in the grid. */
+/* From the work's arrival to its slot in the grid. */
 static uint64_t slot_lag(const struct gp_rhythm *r)
 {
 	return r->exact ? 0 : r->lag_ns;
 }
 
-/* How long a lead may be for work at @at of the slot @slot_ns. */
+/* Longest lead for work at @at_ns of slot @slot_ns. */
 static int64_t lead_max(const struct gp_rhythm *r, uint64_t at_ns, uint64_t slot_ns, uint32_t j)
 {
 	return diff(at_ns, free_from(&r->grid, slot_ns, j)) - GUARD_NS;
 }
 
-/* The first slot of phase @j that will do; the second and third are looked at too. */
+/* The first suitable slot of phase @j, of the next four. */
 static bool next_of_phase(const struct gp_rhythm *r, uint32_t j, uint64_t after_ns,
 			  uint64_t lead_ns, uint64_t *slot_ns)
 {
@@ -854,12 +852,12 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j, uint64_t after_
 }
 
 /*
- * Work that ends before the hold does cannot be told from none: 0, where
- * requests are too short for any hold to be judged.
+ * How long to hold past the arrival. Work that ends before its hold looks like none. Return:
+ * 0: requests are too short to judge any hold.
  */
 static int64_t linger(const struct gp_rhythm *r)
 {
-	/* From the work's coming, and beyond the switch that it takes to tell. */
+	/* Counts from the arrival, less the switch needed to see the work. */
 	int64_t most = (int64_t)r->grid.short_ns;
 
 	if (!r->exact)
@@ -878,12 +876,12 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns, uint64_t lead_
 	uint64_t best = 0, slot;
 	uint32_t phase = 0;
 
-	/* The estimate of switches may be off, and only holds would mend it. */
+	/* The switch estimate may be off, and only holds would correct it. */
 	if (lead_ns > r->lag_ns + LEAD_MORE_NS)
 		lead_ns = r->lag_ns + LEAD_MORE_NS;
 	if (r->state != GP_RHYTHM_SURE || r->credit_ns < 0 || !linger(r))
 		return false;
-	/* Nobody else has had the device since: the process has it anyway. */
+	/* No other process had the device lately, so this process has it anyway. */
 	if (diff(after_ns, r->last_end_ns) > 60 * MS + cycles_ns(g, 3))
 		return false;
 	for (uint32_t j = 0; j < g->phases; j++)
@@ -902,7 +900,7 @@ bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns, uint64_t lead_
 	if (guess->early)
 		guess->spread_ns += EARLY_NS;
 	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns, best, phase);
-	/* It counts waits for more urgent ones as well, which no lead makes shorter. */
+	/* The estimate includes waits for more urgent tenants, which no lead shortens. */
 	if (r->exact && guess->lead_max_ns > EXACT_LEAD_MAX_NS)
 		guess->lead_max_ns = EXACT_LEAD_MAX_NS;
 	return true;

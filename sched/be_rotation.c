@@ -9,7 +9,7 @@
  */
 #include "sched/internal.h"
 
-/* A report's figures are of a time that was over so long before, at most. */
+/* A report covers time up to this long ago. */
 #define REPORT_LATE_NS (100 * GP_NS_PER_MS)
 
 static bool group_usable(const struct gp_sched *s, const struct gp_group_state *g, uint32_t tenant)
@@ -83,8 +83,8 @@ void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy)
 }
 
 /*
- * Takes @ns of a report from @open_ns, the unreported part; returns the excess.
- * The rest may be in a later report.
+ * Takes @ns of a report from @open_ns, the unreported part; returns the excess. A later report
+ * may cover the rest.
  */
 static uint64_t settle_with(uint64_t *open_ns, uint64_t ns, uint64_t late_ns)
 {
@@ -130,7 +130,7 @@ void gp_rotate_account(struct gp_sched *s, uint64_t now_ns)
 
 		if (!g->id || g->tenant == GP_NONE || g->run == GP_RUN_OFF)
 			continue;
-		/* LC has it, and its minimum is still to come. */
+		/* LC has the device, and BE gets its minimum later. */
 		if (i == s->resident && !runs)
 			continue;
 		if (i == s->resident && g->run == GP_RUN_ON)
@@ -204,7 +204,7 @@ uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
 	return s->config.be_policy->ready_ns ? s->config.be_policy->ready_ns(&t->be, &at) : 0;
 }
 
-/* Its turn ends also when nobody waits. */
+/* A capped turn ends even if no other tenant waits. */
 static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	return s->config.be_policy->ready_ns && t->be.cap_pct;
@@ -226,7 +226,7 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 	return n;
 }
 
-/* Place in @tenant of the first of those @n in the policy's order. */
+/* Place in @tenant of the policy's first of @n. */
 static size_t first_of(const struct gp_sched *s, const uint32_t *tenant, size_t n)
 {
 	size_t first = 0;
@@ -239,8 +239,8 @@ static size_t first_of(const struct gp_sched *s, const uint32_t *tenant, size_t 
 }
 
 /*
- * Index of the tenant whose turn is next; GP_NONE: nobody may run. Of equal
- * ones the first is taken: @after, whose turn it was, comes last.
+ * Index of the tenant that has the next turn; GP_NONE: none may run. Among equals @after,
+ * which had the last turn, comes last.
  */
 static uint32_t pick(const struct gp_sched *s, uint32_t after)
 {

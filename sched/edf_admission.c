@@ -80,7 +80,7 @@ static void add(const struct gp_sched *s, struct demands *all, uint32_t tenant,
 	};
 }
 
-/* Part of the device that @d takes in the long run. */
+/* Long-run share of the device that @d takes. */
 static uint64_t load_ppm(const struct demand *d)
 {
 	return div_up(d->cost_us * PPM, d->period_us);
@@ -164,7 +164,7 @@ static bool has_group(const struct gp_sched *s, size_t tenant)
 	return false;
 }
 
-/* LC groups that are not here yet: one of each tenant, and of the new one. */
+/* LC groups that may still appear: one of each tenant, and of the new one. */
 static uint64_t groups_to_come(const struct gp_sched *s, uint32_t who)
 {
 	uint64_t n = 1;

@@ -47,7 +47,7 @@ static bool slot_free(const struct gp_sched *s, const struct gp_group_state *sel
 	return loaded < s->config.slots;
 }
 
-/* Without rotation: the first BE group there is has the instance's slot. */
+/* Without rotation the first BE group has the instance's slot. */
 static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
 {
 	if (!s->slot_ok)
@@ -60,8 +60,8 @@ static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
 }
 
 /*
- * Out of turn, and on all the same: it has nothing to run. Of its new work the
- * hardware gives it slices that livelock with nobody's until it is off.
+ * It runs without a turn, because its tenant is idle. Its slice is longer than the short one,
+ * so new work cannot livelock before the suspend.
  */
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g)
 {
@@ -90,8 +90,8 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct gp_group_st
 }
 
 /*
- * A group that must run, although its short slice cannot be changed while it is
- * suspended: the resident leaves for it.
+ * Does a group have to run although it is suspended and its short slice cannot be changed? The
+ * resident then leaves for it.
  */
 static bool must_yield(const struct gp_sched *s)
 {
@@ -194,7 +194,7 @@ static void group_reconcile(struct gp_sched *s, struct gp_decisions *out, struct
 	}
 }
 
-/* As it was found, or as near to that as the driver lets it come. */
+/* Restored, or as near to that as the driver allows. */
 static bool is_put_back(const struct gp_group_state *g)
 {
 	return g->tenant == GP_NONE && !g->pending && g->run == GP_RUN_ON &&
@@ -203,7 +203,7 @@ static bool is_put_back(const struct gp_group_state *g)
 
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 {
-	/* First, because others may wait for their place. */
+	/* First, because others may wait for their slot. */
 	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id && is_put_back(&s->group[i]))
 			s->group[i] = (struct gp_group_state){ 0 };
@@ -233,7 +233,7 @@ static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 {
 	uint32_t shift;
 
-	/* Once it is late it is no use: the next change asks again. */
+	/* A late PREEMPT is useless: the next change asks again. */
 	if (g->pending_type == GP_DO_PREEMPT) {
 		g->cut_left = 0;
 		return;
@@ -246,7 +246,7 @@ static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 		g->run = GP_RUN_ON;
 		break;
 	case GP_DO_RESUME:
-		/* Others need not wait for a group that does not come up. */
+		/* Other groups need not wait for a group that cannot be resumed. */
 		gp_rotate_group_gone(s, (uint32_t)(g - s->group));
 		break;
 	case GP_DO_SET_SLICE:

@@ -12,15 +12,15 @@
 
 #include "sched/internal.h"
 
-/* Work that comes so long after its hint says no more about hints. */
+/* Work this late says nothing about its hint. */
 #define LEARN_NS (10 * GP_NS_PER_MS)
 #define RETRY_NS (200 * GP_NS_PER_US)
 /* A renewal takes some 20 us from the timer on, which may be late by 200. */
 #define RENEW_EARLY_NS (250 * GP_NS_PER_US)
-/* A hold's start is slept for in three: see hint_wake_ns(). */
+/* The core sleeps for a hold's start in three steps: see hint_wake_ns(). */
 #define WAKE_FIRST_NS (600 * GP_NS_PER_US)
 #define WAKE_AGAIN_NS (250 * GP_NS_PER_US)
-/* A rotation takes some 0.6 ms: none is begun so short before a hold. */
+/* A rotation takes some 0.6 ms: none begins this short before a hold. */
 #define QUIET_NS GP_NS_PER_MS
 
 /* A new reason to hold: failed attempts count again from 0. */
@@ -35,7 +35,7 @@ static bool sync_forbids(const struct gp_sched *s, const struct gp_tenant *t)
 	return t->sync_depth && !gp_holds_by_suspend(s);
 }
 
-/* Until when @t wants the device; 0: it does not. */
+/* Latest limit of @t's reasons to hold; 0: none. */
 static uint64_t want_until(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	uint64_t until = 0;
@@ -80,7 +80,7 @@ static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
 	t->hint_work_ns = at_ns;
 	gp_deadline_hint(t, at_ns);
 	t->hint_start_ns = gp_prepreempt_start(&t->pre, s->now_ns, at_ns);
-	/* Too near to be awake for: then as much earlier as that makes it late. */
+	/* Too near to wake up for it: start earlier by the usual lateness. */
 	if (t->hint_start_ns < gp_add_sat(s->now_ns, WAKE_AGAIN_NS)) {
 		t->hint_woken = 2;
 		t->hint_cold = 1;
@@ -232,7 +232,7 @@ void gp_hold_queued(const struct gp_sched *s, struct gp_tenant *t, bool said)
 	if (!said) {
 		gp_hold_idle(t);
 	} else if (t->hint == GP_HINT_WAITING || t->hint == GP_HINT_ON) {
-		/* When the work is over it does not say: hint_timeout_ns is for that. */
+		/* No event reports the end of that work: hint_timeout_ns bounds it. */
 		t->hint = GP_HINT_ON;
 		t->hint_worked = t->hint_queued = 1;
 		t->hint_until_ns = gp_add_sat(s->now_ns, s->config.hint_timeout_ns);
@@ -251,11 +251,10 @@ void gp_hold_idle(struct gp_tenant *t)
 }
 
 /*
- * The hold's kernels are in the context that the caller is about to wait for:
- * the wait would last as long as the hold. So every reason ends, a segment's
- * too. After an allocation the driver may have the next launch wait for all
- * earlier ones. A new hold would be in front of it until its limit (H200: 20
- * ms).
+ * The hold's kernels are in the context that the caller is about to wait for: the wait would
+ * last as long as the hold. So every reason ends, a segment's too. After an allocation the
+ * driver may let the next launch wait for all earlier ones. A new hold would then delay it
+ * until the hold's limit (H200: 20 ms).
  */
 void gp_hold_sync(struct gp_sched *s, struct gp_tenant *t)
 {
@@ -417,7 +416,7 @@ static bool should_hold(const struct gp_sched *s, const struct gp_tenant *t,
 
 static void end_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant *t)
 {
-	/* A more urgent tenant took it: that is not out of time. */
+	/* A hold that a more urgent tenant ended did not expire. */
 	bool expired = t->limit_hit && !want_until(s, t);
 
 	if (release(s, out, t) && expired)
@@ -429,8 +428,8 @@ static void start_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_t
 	uint64_t until = want_until(s, t);
 
 	/*
-	 * The work that a hint speaks of makes its hold longer. Renewing it in
-	 * the middle of that work could cost the very switch that it saves.
+	 * The hinted work makes its hold longer. A renewal in the middle of that work could
+	 * cost the very switch that the hold saves.
 	 */
 	if (t->hint == GP_HINT_ON && !t->hint_queued)
 		until = gp_add_sat(s->now_ns, s->config.hold_limit_ns);
@@ -440,7 +439,7 @@ static void start_hold(struct gp_sched *s, struct gp_decisions *out, struct gp_t
 	t->held_since_ns = s->now_ns;
 }
 
-/* When @t's hold is renewed: before its limit, or the device is lost between. */
+/* When to renew @t's hold: before its limit, so that the device is not lost. */
 static uint64_t renew_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	uint64_t early = RENEW_EARLY_NS;
@@ -501,7 +500,7 @@ void gp_hold_outcome(struct gp_sched *s, struct gp_tenant *t, uint32_t id, int32
 			hold_failed(s, t, error);
 	} else if (id == t->release_id) {
 		t->release_id = 0;
-		/* Not ended: it would last until its limit. */
+		/* The hold would otherwise last until its limit. */
 		if (error && !t->held && t->held_until_ns > s->now_ns &&
 		    t->release_tries < GP_HOLD_TRIES) {
 			t->release_tries++;

@@ -49,27 +49,27 @@ struct gp_tenant {
 	struct gp_lc_entity lc;
 	uint32_t has_work;
 	uint32_t cut_met;	 /* lc_preempt.c: BE is suspended for its job */
-	uint32_t unsure;	 /* as GP_BUSY_UNSURE said */
-	uint32_t tells;		 /* as GP_IDLE_TELLS said */
+	uint32_t unsure;	 /* GP_BUSY_UNSURE */
+	uint32_t tells;		 /* GP_IDLE_TELLS */
 	uint64_t soon_ns;	 /* since then GP_ACT_SOON */
 	uint64_t active_ns;	 /* lc_preempt.c: it had work, or held, then */
 	uint64_t active_from_ns; /* likewise, without a gap since; 0: it has none */
-	uint64_t lasted_ns;	 /* likewise, so long the time before */
+	uint64_t lasted_ns;	 /* likewise, its length the time before */
 	uint64_t came_ns;
 	uint64_t deadlines_missed;
 
 	/* job_length.c */
-	uint32_t pieces;    /* of work, done .. */
-	uint64_t pieces_ns; /* .. with so much of the device */
-	uint64_t length_ns; /* of one; 0: not known */
+	uint32_t pieces;    /* jobs done .. */
+	uint64_t pieces_ns; /* .. and their time on the device */
+	uint64_t length_ns; /* of one job; 0: unknown */
 
 	/* hold.c */
 	uint32_t seg_depth, hand_depth, sync_depth;
 	uint32_t hint, hint_worked;
 	uint32_t hint_queued;  /* its work needs the device, and no hold */
-	uint32_t hint_guessed; /* nobody said it */
-	uint32_t hint_woken;   /* so often, for its start */
-	uint32_t hint_cold;    /* its start is too near for that */
+	uint32_t hint_guessed; /* a prediction */
+	uint32_t hint_woken;   /* wake-ups so far for its start */
+	uint32_t hint_cold;    /* its start is too near for wake-ups */
 	uint32_t guess_worked; /* work came to the latest prediction */
 	uint32_t held;	       /* HOLD given, neither released nor failed */
 	uint32_t limit_hit;    /* the reason for the hold reached its limit */
@@ -111,9 +111,9 @@ struct gp_group_state {
 	uint32_t failures;	   /* in a row */
 	uint64_t slice_us;	   /* in force; 0: the driver's own */
 	uint64_t slice_next_us;	   /* being set */
-	uint64_t slice_refused_us; /* given up on; GP_NEVER: none */
+	uint64_t slice_refused_us; /* refused for good; GP_NEVER: none */
 	uint64_t retry_ns;	   /* nothing before then */
-	uint32_t cut_left;	   /* so often is its turn to be ended yet */
+	uint32_t cut_left;	   /* PREEMPTs still to be sent */
 	int32_t error;		   /* of the last failure */
 };
 
@@ -129,10 +129,10 @@ struct gp_sched {
 	uint64_t rotate_since_ns; /* a rotation is due since; 0: it is not */
 	uint64_t min_owed;	  /* to BE, of its minimum; 1/100 ns */
 	uint64_t window_since_ns; /* LC is suspended for BE since; 0: it is not */
-	uint64_t be_back_ns;	  /* be_off ends then at the latest; 0: no end yet */
+	uint64_t be_back_ns;	  /* latest end of be_off; 0: none yet */
 	uint64_t window_next_ns;  /* no other window before */
 	uint32_t cut_top;	  /* most urgent of LC with work, or GP_NONE */
-	uint32_t cut_was;	  /* before this one */
+	uint32_t cut_was;	  /* the value before cut_top */
 	uint64_t cut_asked_ns;	  /* asked for cut_top's job since */
 	uint32_t be_off;	  /* BE is suspended for LC that will likely be preempted */
 	uint32_t resident;	  /* index of a group, or GP_NONE */
@@ -246,7 +246,7 @@ void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
 /* be_rotation.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
-/* Charge the time up to now: the weight or cap is about to change. */
+/* Charge the time up to now before the weight or cap changes. */
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
@@ -255,31 +255,31 @@ void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);
 uint64_t gp_rotate_next_ns(const struct gp_sched *s);
 /* When @t may have a turn; 0: now. */
 uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t);
-/* So many have their turns before @tenant, as things are. */
+/* Number of tenants with a turn before @tenant, as things are. */
 uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t tenant);
-/* When the turn ends if others wait; GP_NEVER: it is not known. */
+/* When the turn ends if others wait; GP_NEVER: unknown. */
 uint64_t gp_rotate_turn_end_ns(const struct gp_sched *s);
 
 /* be_minimum.c */
 void gp_min_account(struct gp_sched *s, uint64_t passed_ns);
-/* BE had @more_ns more of the device than was thought. */
+/* BE had @more_ns more of the device than assumed. */
 void gp_min_usage(struct gp_sched *s, uint64_t more_ns);
-/* The resident's time is its own, as far as is known. */
+/* Does the resident's turn make progress, as far as is known? */
 bool gp_min_turn_runs(const struct gp_sched *s);
-/* Longest time that LC is suspended for BE, with so many groups more than there are. */
+/* Longest time that LC is suspended for BE, with @more_groups more LC groups. */
 uint64_t gp_min_blackout_ns(const struct gp_sched *s, uint64_t more_groups);
 void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event);
-/* When the window that is open closes at the latest. */
+/* Latest end of the open window. */
 uint64_t gp_min_window_end_ns(const struct gp_sched *s);
 uint64_t gp_min_next_ns(const struct gp_sched *s);
 
 /* lc_preempt.c */
-/* The most urgent of LC with work that goes before @t; NULL: nobody. */
+/* The most urgent LC tenant with work that goes before @t; NULL: none. */
 const struct gp_tenant *gp_cut_before(const struct gp_sched *s, const struct gp_tenant *t);
 void gp_cut_reconcile(struct gp_sched *s);
 /* Is @t the tenant for which others are preempted? */
 bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t);
-/* Of @t's work, which others may have begun in between; see GP_BUSY_ANEW. */
+/* @t's new work begins: groups are asked again; see GP_BUSY_ANEW. */
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t);
 /* @g's turn is to be ended. */
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
@@ -291,12 +291,12 @@ bool gp_cut_keeps_be_off(const struct gp_sched *s);
 bool gp_cut_waits(const struct gp_sched *s);
 /* @t was seen to have the device, at @at_ns. */
 void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns);
-/* The device has no such thing as PREEMPT. */
+/* The device does not support PREEMPT. */
 void gp_cut_refused(struct gp_sched *s);
 uint64_t gp_cut_next_ns(const struct gp_sched *s);
 
 /* group_reconcile.c: brings each group to its slice, and on or off the device. */
-/* Is it on, out of its turn, because its tenant has nothing to run? */
+/* Does @g run without a turn because its tenant is idle? */
 bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g);
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out);
 void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error);

@@ -2,14 +2,13 @@
 /*
  * job_length.c - lengths of LC tenants' jobs.
  *
- * A length is the tenant's use of the device (GP_EV_USAGE) over its jobs; late
- * jobs weigh more. deadline.c defines a job. Until the first report the length
- * is unknown, and the job comes behind all others of its level. Endless work
- * comes there too, in time: no job of it ends, and its use grows.
+ * A length is the tenant's use of the device (GP_EV_USAGE) over its jobs; late jobs weigh
+ * more. deadline.c defines a job. Until the first report the length is unknown, and the job
+ * comes behind all others of its level. Endless work ends up there too, because its use grows
+ * without an end of the job.
  *
- * A preemption costs two switches. So the most urgent tenant's job counts as
- * shorter by these once it has begun. Only a job that is shorter by more
- * preempts it.
+ * A preemption costs two switches. So the job of the most urgent tenant counts as shorter by
+ * these once it has begun. Only a job that is shorter by more preempts it.
  */
 #include "sched/internal.h"
 

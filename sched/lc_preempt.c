@@ -21,9 +21,9 @@
  */
 #include "sched/internal.h"
 
-#define LASTS_NS GP_NS_PER_MS	      /* shorter work is rarely cut */
-#define LONG_NS (5 * GP_NS_PER_MS)    /* a switch before its begin is little beside it */
-#define BEGUN_NS (100 * GP_NS_PER_US) /* it does not have the device yet (H200: 0.2 ms) */
+#define LASTS_NS GP_NS_PER_MS	      /* shorter work is rarely preempted */
+#define LONG_NS (5 * GP_NS_PER_MS)    /* a switch before its begin costs little in comparison */
+#define BEGUN_NS (100 * GP_NS_PER_US) /* it does not have the device before (H200: 0.2 ms) */
 #define LATELY_NS (100 * GP_NS_PER_MS)
 
 static bool is_active(const struct gp_tenant *t)
@@ -110,7 +110,7 @@ static uint64_t since_ns(const struct gp_tenant *t)
 	return t->has_work ? t->came_ns : t->held_since_ns;
 }
 
-/* Others are suspended for @t's work so long, and not until it says it is done. */
+/* @t's work suspends others until then at most, even if its end is not reported. */
 static uint64_t suspends_until_ns(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	uint64_t ns = s->config.hold_limit_ns;
@@ -120,16 +120,16 @@ static uint64_t suspends_until_ns(const struct gp_sched *s, const struct gp_tena
 	return gp_add_sat(since_ns(t), ns);
 }
 
-/* ---- best-effort, between two of them ------------------------------------------ */
+/* ---- best-effort between two LC tenants ---------------------------------------- */
 
-/* Is somebody with work, or (@soon) about to have some, more urgent than @t? */
+/* Is @u more urgent than @t, with work or (@soon) about to have some? */
 static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
 		       const struct gp_tenant *t, bool soon)
 {
 	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 && (soon ? has_or_expects(u) : is_active(u));
 }
 
-/* Or was just now: it will come again. */
+/* Or was it lately? It will return. */
 static bool urgent_lately(const struct gp_sched *s, const struct gp_tenant *u,
 			  const struct gp_tenant *t)
 {
@@ -156,11 +156,10 @@ static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, 
 }
 
 /*
- * A tenant that worked long the time before is expected to do so again. Its
- * work has just begun, so BE has the device: suspending BE preempts nobody
- * else. Work that a more urgent tenant will have soon therefore does not
- * matter. No more urgent tenant began in the same moment, if the next step does
- * not know of it.
+ * A tenant whose last work was long is expected to work long again. Its work has just begun,
+ * so BE has the device, and a suspend of BE preempts no other tenant. Work that a more urgent
+ * tenant expects soon therefore does not matter. No more urgent tenant began at the same
+ * moment, or the next step would know of it.
  */
 static bool begun_as_before(const struct gp_sched *s, const struct gp_tenant *t)
 {
@@ -257,10 +256,7 @@ bool gp_cut_keeps_be_off(const struct gp_sched *s)
 	return s->be_off && !s->window_since_ns && s->config.lc_preempt == GP_LC_CUT_PREEMPT;
 }
 
-/*
- * ---- groups to preempt
- * -----------------------------------------------------------
- */
+/* ---- groups to preempt -------------------------------------------------------- */
 
 static void follow_top(struct gp_sched *s)
 {
@@ -283,7 +279,7 @@ void gp_cut_reconcile(struct gp_sched *s)
 	follow_top(s);
 }
 
-/* @t's job is done, and it has another at once: others do not return in between. */
+/* @t's job is done, and its next one begins at once: others do not return in between. */
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t)
 {
 	if (!cuts(s))
@@ -353,7 +349,7 @@ void gp_cut_refused(struct gp_sched *s)
 	ask_nobody(s);
 }
 
-/* When something begins or ends of itself that @t's work is the reason for. */
+/* When @t's work next begins or ends a suspend without an event; 0: never. */
 static uint64_t next_of(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	if (suspends(s) || t->cut_met)

@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_credit.c - weights and caps among BE tenants, after Xen's credit
- * scheduler.
+ * policy_credit.c - weights and caps among BE tenants, after Xen's credit scheduler.
  *
- * Weights. A tenant's use is taken from its credit. At the end of each turn the
- * use of all is handed out among the runnable tenants by weight, so credits add
- * up to 0. Tenants with credit go before tenants in debt. Within each of the
- * two the longest wait goes first. A tenant in debt runs if no tenant with
- * credit wants to: weights leave nothing idle.
+ * Weights. A tenant's use is taken from its credit. At the end of each turn the use of all is
+ * handed out among the runnable tenants by weight, so credits add up to 0. Tenants with credit
+ * go before tenants in debt. Within each of the two the longest wait goes first. A tenant in
+ * debt runs if no tenant with credit wants to: weights leave nothing idle.
  *
- * Caps. A bucket fills at cap_pct of real time, from empty, and the tenant's
- * use is taken out. A turn begins only when the bucket has all that the turn
- * may use. It ends on time, even if no other tenant wants the device. So a turn
- * need not be cut short. Since its first work a tenant never has more than its
- * cap, apart from an overrun of its last turn, which the bucket then owes.
+ * Caps. A bucket fills at cap_pct of real time, from empty, and the tenant's use is taken out.
+ * A turn begins only when the bucket has all that the turn may use. It ends on time, even if
+ * no other tenant wants the device. So no turn has to end early. Since its first work a tenant
+ * never has more than its cap, apart from an overrun of its last turn, which the bucket then
+ * owes.
  */
 #include "sched/internal.h"
 
 /*
- * A capped turn takes at most the cap's part of a round. A round has at least
- * this many whole turns: with fewer, the tenant would need more turns than the
- * others, and have one when they have ..
+ * A capped turn takes at most the cap's part of a round. A round has at least this many whole
+ * turns. With fewer, the tenant would need more turns than the others have.
  */
 #define CAP_PERIOD 5
-/* so many rounds the bucket holds: others may have kept it waiting. */
+/* The bucket holds this many rounds: others may have kept the tenant waiting. */
 #define CAP_STORE 4
 #define BASE_MAX_NS (100000 * GP_NS_PER_MS)
 #define CREDIT_MAX ((int64_t)1 << 50) /* ns: 13 days */
@@ -126,10 +123,7 @@ static void credit_reset(struct gp_be_entity *e, const struct gp_be_time *t)
 	e->budget_ns = t->now_ns;
 }
 
-/*
- * More than its cap allows it for a turn is no use to a capped tenant: the
- * others get it.
- */
+/* Credit beyond one capped turn is of no use to a capped tenant: the others get it. */
 static bool at_limit(const struct gp_be_entity *e, const struct gp_be_time *t)
 {
 	return e->cap_pct && e->credit_ns >= (int64_t)cap_turn_ns(e, t);
@@ -172,7 +166,7 @@ static void credit_settle(struct gp_be_entity *const *e, size_t n, const struct 
 
 	for (size_t i = 0; i < n; i++)
 		pot -= e[i]->credit_ns;
-	/* Each round but the last brings one at least to its limit. */
+	/* Each round but the last brings at least one tenant to its limit. */
 	for (size_t round = 0; round < n && (pot > 0 || !round); round++) {
 		int64_t left = hand_out(e, n, t, pot);
 

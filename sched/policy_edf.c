@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_edf.c - among LC tenants, the earliest deadline goes first. A tenant
- * without a deadline comes behind all with one, by level. So an admitted
- * promise does not depend on other tenants.
+ * policy_edf.c - among LC tenants, the earliest deadline goes first. Tenants without a
+ * deadline follow, by level, so that admitted deadlines do not depend on them.
  */
 #include "sched/internal.h"
 
@@ -12,7 +11,7 @@ static int edf_compare(const struct gp_lc_entity *a, const struct gp_lc_entity *
 		return a->deadline_ns < b->deadline_ns ? -1 : 1;
 	if (a->deadline_ns == GP_NEVER)
 		return (a->level > b->level) - (a->level < b->level);
-	/* One after the other is done sooner than both by turns. */
+	/* Two jobs in sequence are done sooner than by turns. */
 	return (a->tenant > b->tenant) - (a->tenant < b->tenant);
 }
 

@@ -36,7 +36,7 @@ static void fair_refund(struct gp_be_entity *e, uint64_t ns)
 	e->vruntime_ns = gp_sub_sat(e->vruntime_ns, virtual_ns(e, ns));
 }
 
-/* Equal ones: the longest wait goes first. */
+/* Among equals the longest wait goes first. */
 static bool fair_before(const struct gp_be_entity *a, const struct gp_be_entity *b)
 {
 	if (a->vruntime_ns != b->vruntime_ns)

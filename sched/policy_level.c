@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * policy_level.c - among LC tenants: fixed levels, the lower number first.
- * Tenants of one level do not cut each other.
+ * policy_level.c - among LC tenants: fixed levels, the lower number first. Tenants of one
+ * level do not preempt each other.
  */
 #include "sched/internal.h"
 

@@ -22,8 +22,8 @@
 #define BIAS_MAX_NS ((int64_t)(5 * GP_NS_PER_MS))
 
 /*
- * A miss is counted against the lead, within bounds: a percentage of a very
- * short one would be noise, of a very long one more than a hold can bridge.
+ * A miss is counted against the lead, within bounds. A percentage of a very short lead would
+ * be noise, that of a very long one more than a hold can bridge.
  */
 #define SCALE_MAX_NS GP_NS_PER_MS
 
@@ -60,8 +60,8 @@ static uint64_t abs_ns(int64_t v)
 }
 
 /*
- * Early work is met in full. Late work only as far as it is late reliably:
- * starting later is a gamble with the latency of the next request.
+ * Early work moves the start in full. Late work does so only as far as it is reliably late: a
+ * later start risks the latency of the next request.
  */
 static int64_t bias_used(const struct gp_prepreempt *p)
 {
@@ -105,10 +105,9 @@ uint64_t gp_prepreempt_start(const struct gp_prepreempt *p, uint64_t now_ns, uin
 }
 
 /*
- * A sleeping CPU, of a virtual machine above all, takes 50 to 200 us to wake.
- * Up at once and down slowly: the lead has to cover the late wake-ups, and a
- * hold that is early costs best-effort little. One wake-up that is much later
- * than others is no rule.
+ * A sleeping CPU takes 50 to 200 us to wake, above all that of a virtual machine. The estimate
+ * rises at once and falls slowly: the lead has to cover late wake-ups, and an early hold costs
+ * best-effort little. A single wake-up that is much later counts only in part.
  */
 static void late_judge(uint64_t *estimate, uint64_t late_ns)
 {
@@ -131,9 +130,9 @@ void gp_prepreempt_cold(struct gp_prepreempt *p, uint64_t late_ns)
 }
 
 /*
- * Up by half the difference, down by a 128th. Short switches into an idle
- * device must not make the next real one late, nor seven short ones of eight
- * the eighth. One outlier counts as four times the estimate at most.
+ * Up by half the difference, down by a 128th. Short switches into an idle device, even seven
+ * of eight, must not make the estimate too short for a real one. One outlier counts as four
+ * times the estimate at most.
  */
 static void level_judge(struct gp_prepreempt *p, uint64_t took_ns)
 {
@@ -148,8 +147,8 @@ static void level_judge(struct gp_prepreempt *p, uint64_t took_ns)
 }
 
 /*
- * The second longest: one switch in fifty meets another control under way and
- * takes three times as long (H200). The level forgets it in between.
+ * The second longest: one switch in fifty meets another control under way and takes three
+ * times as long (H200). The level has forgotten the last such one by then.
  */
 static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
 {
@@ -166,8 +165,8 @@ static uint64_t second_longest(struct gp_prepreempt *p, uint64_t took_ns)
 }
 
 /*
- * The estimate is one of the longest, which few hit within 5 %. No miss for so
- * long counts as a hit.
+ * The estimate is one of the longest switches, which few hit within 5 %. A long run without a
+ * miss counts as a hit.
  */
 static void calm_judge(struct gp_prepreempt *p, bool missed)
 {
@@ -201,7 +200,7 @@ void gp_prepreempt_switch(struct gp_prepreempt *p, uint64_t took_ns)
 	p->switch_ns = gp_max_u64(p->level_ns, second);
 }
 
-/* It takes longer than that: how much, nobody knows. */
+/* The full time is unknown, so the waited time stands for it. */
 void gp_prepreempt_missed(struct gp_prepreempt *p, uint64_t waited_ns)
 {
 	if (waited_ns > p->switch_ns)

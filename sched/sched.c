@@ -60,7 +60,7 @@ struct gp_decision *gp_emit(struct gp_sched *s, struct gp_decisions *out, uint32
 {
 	struct gp_decision *d;
 
-	/* The last place is the timer's, which asks for another step. */
+	/* The last place is the timer's, which requests another step. */
 	if (out->count >= GP_SCHED_MAX_DECISIONS - 1 && type != GP_DO_ARM_TIMER) {
 		s->overflow = 1;
 		return NULL;
@@ -120,7 +120,7 @@ static struct gp_group_state *group_new(struct gp_sched *s)
 	return g;
 }
 
-/* ---- is the event one that can be applied? Changes nothing. ------------- */
+/* ---- check: can the event be applied? Changes nothing. -------------------- */
 
 static int check_spec(const struct gp_class_request *spec)
 {
@@ -377,7 +377,7 @@ static void apply_busy(struct gp_sched *s, struct gp_tenant *t, uint32_t how, ui
 		t->unsure = 0;
 		return;
 	}
-	/* No decision is made in between: nobody gets a turn of that moment. */
+	/* No decision is made in between, so no other tenant gets a turn. */
 	if (how & GP_BUSY_ANEW) {
 		apply_idle(t, 0);
 		gp_cut_anew(s, t);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * why.c - for a view: why a tenant runs, or what it waits for. Looks at the
- * facts that the decisions are made of, and changes nothing.
+ * why.c - for views: why a tenant runs, or what it waits for. Reads the facts that decisions
+ * use, and changes nothing.
  */
 #include <errno.h>
 
 #include "sched/internal.h"
 
-/* The group that says most: one that runs, else the resident, else any. */
+/* The most telling group: one that runs, else the resident, else any. */
 static const struct gp_group_state *group_of(const struct gp_sched *s, uint32_t tenant)
 {
 	const struct gp_group_state *best = NULL;
@@ -36,7 +36,7 @@ static void because_of_lc(struct gp_sched_why *why, const struct gp_tenant *lc)
 	why->until_ns = lc->held ? lc->held_until_ns : 0;
 }
 
-/* On the device, or not known to be off. */
+/* On the device, or not known to be suspended. */
 static void why_on(const struct gp_sched *s, const struct gp_tenant *t, struct gp_sched_why *why)
 {
 	const struct gp_tenant *lc = gp_cut_before(s, t);
@@ -63,7 +63,7 @@ static void why_lc_off(const struct gp_sched *s, const struct gp_tenant *t,
 	}
 }
 
-/* It has its turn, and is not on yet. */
+/* It has its turn but does not run yet. */
 static void why_resident_off(const struct gp_sched *s, const struct gp_tenant *t,
 			     struct gp_sched_why *why)
 {
