@@ -60,14 +60,15 @@ LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq
 	runtime/*.c client/*.c)
 PRELOAD_SRCS := $(wildcard preload/*.c)
 MODEL_SRCS   := $(wildcard softgpu/*.c)
-SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/common/reference.c
+SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/gpu/reference.c
 FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
 YAML_SRCS    := $(wildcard yaml/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c)) $(YAML_SRCS)
-BENCH_COMMON := $(wildcard bench/common/*.c)
-BENCH_SRCS   := $(wildcard bench/json/*.c bench/load/*.c bench/device/*.c bench/plan/*.c bench/results/*.c bench/stats/*.c bench/theory/*.c bench/virtual/*.c \
-	bench/workload/*.c) $(YAML_SRCS)
+# What each program of bench/apps is linked with.
+APP_SRCS     := $(addprefix bench/gpu/,clock.c cuda.c die.c gpreempt_dl.c hip.c kernels_ptx.c live_ptx.c opts.c \
+	reference.c shape.c work.c) $(addprefix bench/plan/,samples.c tokens.c)
+BENCH_SRCS   := $(wildcard $(addprefix bench/,gpu/*.c model/*.c plan/*.c report/*.c run/*.c)) $(YAML_SRCS)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
 # The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
 HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
@@ -95,11 +96,12 @@ BENCH    := $(O)/bin/gpreempt-bench
 # Python, and what it takes from beside it: where the program looks, built or installed.
 REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
 	$(wildcard bench/report/*.py bench/report/*.css))
-BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(wildcard bench/peers/*)) \
-	$(wildcard bench/pytorch/*.py bench/record/models.py \
-	bench/workloads/*.json bench/plans/NOTICE bench/plans/*/what bench/plans/*/*.json bench/plans/*/*/*.json))
+BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(wildcard bench/data/peers/*)) \
+	$(wildcard bench/apps/app.py bench/apps/client.py bench/record/models.py \
+	bench/data/workloads/*.json bench/data/plans/NOTICE bench/data/plans/*/what bench/data/plans/*/*.json bench/data/plans/*/*/*.json))
 CORE_A   := $(O)/lib/libgpreempt-core.a
 MODEL_A  := $(O)/lib/libgpreempt-model.a
+BENCH_A  := $(O)/lib/libgpreempt-bench.a
 YAML_LIBS := -lyaml
 DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd
 
@@ -127,7 +129,8 @@ $(call obj,$(shell grep -lE 'GP_(PKG)?LIBDIR' */*.c */*/*.c)): $(FOLDERS)
 
 $(CORE_A): $(call obj,$(LIB_SRCS))
 $(MODEL_A): $(call obj,$(MODEL_SRCS))
-$(CORE_A) $(MODEL_A):
+$(BENCH_A): $(call obj,$(BENCH_SRCS))
+$(CORE_A) $(MODEL_A) $(BENCH_A):
 	$(call msg,AR,$@)mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
@@ -180,7 +183,7 @@ $(CLI): $(call obj,$(CLI_SRCS)) $(CORE_A)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ljansson -lncursesw -ldl -lm
 
-$(BENCH): $(call obj,$(wildcard bench/cmd/*.c) $(BENCH_SRCS) $(addprefix bench/common/,opts.c samples.c tokens.c)) $(MODEL_A) $(CORE_A)
+$(BENCH): $(call obj,$(wildcard bench/cmd/*.c)) $(BENCH_A) $(MODEL_A) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(YAML_LIBS) -ljansson -lz -ldl -lm
 
@@ -188,10 +191,11 @@ $(O)/lib/gpreempt/bench/%: bench/%
 	$(call msg,COPY,$@)mkdir -p $(@D)
 	$(Q)cp $< $@
 
-$(O)/bench/lc: $(call obj,$(wildcard bench/load/*.c))
-$(O)/bench/client: $(call obj,$(wildcard bench/client/*.c bench/kinds/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c bench/json/*.c) runtime/duration.c)
+$(O)/bench/lc: $(call obj,bench/plan/arrivals.c bench/plan/random.c)
+# With all of the bench, of which the linker takes what client.c calls.
+$(O)/bench/client: $(BENCH_A) $(CORE_A)
 $(O)/bench/client: BENCH_LIBS := -ljansson
-$(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON))
+$(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(APP_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(BENCH_LIBS) -ldl -lm
 

@@ -1,35 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 # demo, bench, check-gpu, and the PTX of the bench's kernels (bench-ptx needs a CUDA
 # toolkit; nothing else does, its output is in the tree).
+#
+# apps/	programs that a run starts: clients, peers' clients, probes
+# cmd/		gpreempt-bench: one file per verb or suite
+# data/		plans, peers and workloads, which the bench reads
+# gpu/		kernels and their reference results; CUDA and HIP behind one table
+# model/	the bench in virtual time, and queueing theory
+# plan/		formats of plans, workloads and results; arrivals
+# record/	Python: records a model's kernels on a card
+# report/	statistics, result folders, and the report's page (Python)
+# run/		starts processes on a device and collects their reports
 
 NVCC ?= /usr/local/cuda/bin/nvcc
 
 # PTX 7.0, which drivers of the oldest supported toolkit read; nothing newer is used.
-PTX_SOURCES := bench/common/kernels_ptx.c bench/common/live_ptx.c
+PTX_SOURCES := bench/gpu/kernels_ptx.c bench/gpu/live_ptx.c
 .PHONY: bench-ptx $(PTX_SOURCES:%=make-%)
 bench-ptx: $(PTX_SOURCES:%=make-%)
-$(PTX_SOURCES:%=make-%): make-bench/common/%_ptx.c:
+$(PTX_SOURCES:%=make-%): make-bench/gpu/%_ptx.c:
 	$(Q)mkdir -p $(O)
-	$(Q)$(NVCC) -ptx -arch=compute_75 -O3 -o $(O)/$*.ptx bench/common/$*.cu
+	$(Q)$(NVCC) -ptx -arch=compute_75 -O3 -o $(O)/$*.ptx bench/gpu/$*.cu
 	$(Q){ printf '%s\n' '// SPDX-License-Identifier: Apache-2.0' \
 		'/* Made of $*.cu by "make bench-ptx". */' \
-		'#include "bench/common/kernels.h"' '' \
+		'#include "bench/gpu/kernels.h"' '' \
 		'const char gp_$*_ptx[] ='; \
 	  sed -e 's/[[:space:]]*\/\/.*//' -e '/^[[:space:]]*$$/d' \
 		-e 's/^\.version .*/.version 7.0/' -e 's/\\/\\\\/g' -e 's/"/\\"/g' \
 		-e 's/\t/ /g' -e 's/^\(.*\)$$/"\1\\n"/' $(O)/$*.ptx; \
-	  echo ';'; } > bench/common/$*_ptx.c
+	  echo ';'; } > bench/gpu/$*_ptx.c
 
 # The cards that docs/amd.md names, as far as Debian's compiler knows them; the rig's GPU is a gfx900.
 HIP_ARCHS ?= gfx900 gfx906 gfx908 gfx90a
-$(O)/lib/gpreempt/bench/kernels.hsaco: $(addprefix bench/common/,kernels.cu live.cu kernels.h bodies.h)
+$(O)/lib/gpreempt/bench/kernels.hsaco: $(addprefix bench/gpu/,kernels.cu live.cu kernels.h bodies.h)
 	$(call msg,HIPCC,$@)mkdir -p $(@D)
 	$(Q)HIP_PLATFORM=amd $(HIPCC) --genco $(addprefix --offload-arch=,$(HIP_ARCHS)) \
 		-x hip -O3 -o $@ $<
 
 # These ask the backends.
 $(O)/bench/ctxlog $(O)/bench/slicewatch $(O)/bench/poke: $(O)/bench/%: \
-		$(O)/obj/bench/apps/%.o $(call obj,$(BENCH_COMMON)) $(CORE_A)
+		$(O)/obj/bench/apps/%.o $(call obj,$(APP_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ -ldl -lm

@@ -29,24 +29,13 @@ ARROWS = {
     "libhsaq/cmd": set(),
     "cli": {"wire", "hal", "sched", "runtime"},
     "daemon": {"wire", "hal", "sched", "runtime", "yaml"},
-    "bench/client": {"bench/common"},
-    "bench/common": set(),
-    "bench/apps": {"bench/client", "bench/common", "bench/kinds", "bench/load",
-                   "bench/workload"},
-    "bench/device": {"bench/common", "bench/load", "bench/plan", "yaml"},
-    "bench/kinds": {"bench/common", "bench/load", "bench/replay", "bench/workload"},
-    "bench/load": set(),
-    "bench/json": set(),
-    "bench/plan": {"bench/common", "bench/json"},
-    "bench/replay": {"bench/common", "bench/workload"},
-    "bench/results": {"bench/common", "bench/json", "bench/stats"},
-    "bench/stats": {"bench/common", "bench/load"},
-    "bench/theory": set(),
-    "bench/virtual": {"bench/common", "bench/load", "bench/plan", "bench/theory",
-                      "bench/workload", "sched", "softgpu"},
-    "bench/workload": {"bench/json"},
-    "bench/cmd": {"bench/common", "bench/device", "bench/json", "bench/plan", "bench/results",
-                  "bench/stats", "bench/virtual", "bench/workload", "softgpu"},
+    "bench/plan": set(),
+    "bench/gpu": {"bench/plan"},
+    "bench/apps": {"bench/gpu", "bench/plan"},
+    "bench/model": {"bench/plan", "sched", "softgpu"},
+    "bench/report": {"bench/plan"},
+    "bench/run": {"bench/plan", "yaml"},
+    "bench/cmd": {"bench/model", "bench/plan", "bench/report", "bench/run", "softgpu"},
     "examples": set(),
 }
 # Single headers that more folders share, and why.
@@ -61,13 +50,14 @@ SHARED = {
     # the hold's parameters and stamp: its kernels run on the software GPU
     "nvidia-backend/hold_abi.h": {"softgpu/server"},
     # what the measured kernels compute, in one place: reference.c
-    "bench/common/kernels.h": {"softgpu/server"},
+    "bench/gpu/kernels.h": {"softgpu/server"},
     # what the software GPU's libcuda.so.1 exports, found by dlsym
     "softgpu/softgpu.h": {"nvidia-backend"},
     # the preload speaks for its client
     "runtime/class.h": {"preload"},
     "runtime/log.h": {"preload"},
-    "runtime/duration.h": {"bench/workload"},
+    "bench/gpu/opts.h": {"bench/cmd"},
+    "runtime/duration.h": {"bench/plan"},
     "runtime/clocks.h": {"bench/apps"},
     "cli/parse.h": {"libhsaq/cmd"},
     "cli/text.h": {"libhsaq/cmd"},
@@ -115,7 +105,7 @@ def check_spdx(files):
             yield f"{path}: the SPDX line of a .c file is a // comment"
 
 
-GENERATED = {"bench/common/kernels_ptx.c"}
+GENERATED = {"bench/gpu/kernels_ptx.c"}
 COLUMNS = 100
 
 

@@ -34,7 +34,7 @@ DOCS_WORDS = 18000
 CODE = "\x01"               # one word that is no English
 SKIP = "\x02"               # markup: neither a word nor a space
 
-GENERATED = {"bench/common/kernels_ptx.c", "bench/common/live_ptx.c",
+GENERATED = {"bench/gpu/kernels_ptx.c", "bench/gpu/live_ptx.c",
              "tests/gfx9/names.h", "tests/gfx9/kernels_co.h"}
 # The kernel's own text, and inputs whose words are the test.
 FOREIGN = ("kfd-patch/uapi/", "tests/fuzz/corpus/", "tests/wire/golden/")

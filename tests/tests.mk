@@ -19,7 +19,7 @@ THREADS  := $(O)/tests/softface/threads
 TOOL     := $(O)/tests/softface/tool
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
-$(THREADS) $(TOOL): $(call obj,$(BENCH_COMMON))
+$(THREADS) $(TOOL): $(call obj,$(APP_SRCS))
 
 # Under a sanitizer: reports go to files, as the software GPU has no stderr.
 # Python is not built with it, so where it loads our libraries the runtime goes
@@ -94,22 +94,16 @@ KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
 	$(if $(KFD_IOCTL_H),-DKFD_IOCTL_H='"$(KFD_IOCTL_H)"')
 
-$(addprefix $(O)/tests/bench/test_,alias arrivals corun edf energy kills models peer percentile plan process random results rundir stats switch theory timeline usage workload): $(call obj,$(BENCH_SRCS) $(addprefix bench/common/,samples.c tokens.c))
+# With all of the bench; a test that defines a part of it itself is linked without that part.
+$(filter $(O)/tests/bench/% $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(BENCH_A)
+$(filter $(O)/tests/bench/% $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): \
+	TEST_LIBS := $(BENCH_A) $(YAML_LIBS) -ljansson -lz
 $(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c bench/cmd/device.c)
-# It has one of these in itself.
-$(O)/tests/bench/test_kinds: $(call obj,$(filter-out %/uvm.c,$(wildcard bench/kinds/*.c)) $(BENCH_COMMON) \
-	$(wildcard bench/json/*.c bench/load/*.c bench/replay/*.c bench/workload/*.c))
-# It has a clock of its own.
-$(O)/tests/bench/test_replay: $(call obj,$(filter-out %/clock.c,$(BENCH_COMMON)) \
-	$(wildcard bench/json/*.c bench/replay/*.c bench/workload/*.c))
-$(filter $(O)/tests/bench/%,$(TEST_PROGS)): TEST_LIBS := $(YAML_LIBS) -lz
-$(O)/tests/bench/test_ends: $(call obj,bench/client/ends.c bench/common/clock.c)
 $(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)
 # It is the library itself.
 $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
 # One lets memory run out.
 $(O)/tests/bench/test_models: TEST_LIBS += -Wl,--wrap=strdup
-$(filter $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): $(call obj,bench/virtual/sim_sched.c)
 
 # The same programs, and what they tell the core is written to a file.
 RECORD_WRAP := -Wl,--wrap=gp_sched_init,--wrap=gp_sched_step,--wrap=gp_sched_set_policy \
@@ -117,7 +111,7 @@ RECORD_WRAP := -Wl,--wrap=gp_sched_init,--wrap=gp_sched_step,--wrap=gp_sched_set
 $(O)/tests/sched/record_%: $(O)/obj/tests/sched/test_%.o $(call obj,tests/sched/record.c $(TEST_COMMON)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(RECORD_WRAP) $^ -o $@ -lcmocka -ldl -lm
-$(O)/tests/softgpu/record_%: $(O)/obj/tests/softgpu/test_%.o $(call obj,bench/virtual/sim_sched.c tests/sched/record.c $(TEST_COMMON)) $(MODEL_A) $(CORE_A)
+$(O)/tests/softgpu/record_%: $(O)/obj/tests/softgpu/test_%.o $(call obj,bench/model/sim_sched.c tests/sched/record.c $(TEST_COMMON)) $(MODEL_A) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(RECORD_WRAP) $^ -o $@ -lcmocka -ldl -lm
 
@@ -146,8 +140,7 @@ check-kills: need-check all $(DAEMON_FAKE)
 FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
 	cli/parse.c softgpu/cuda/ptx.c $(GFX9_SRCS) tests/gfx9/machine.c $(DAEMON_SRCS) \
-	$(wildcard bench/json/*.c bench/plan/*.c bench/load/*.c bench/results/results.c bench/stats/*.c bench/workload/*.c) \
-	bench/device/peer.c bench/common/samples.c bench/common/tokens.c
+	$(filter-out %/rundir.c,$(wildcard bench/plan/*.c bench/report/*.c)) bench/run/peer.c
 FUZZERS      := $(patsubst %,$(O)/fuzz/fuzz_%,$(FUZZ_NAMES))
 FUZZ_SAN     := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 fuzz_obj = $(patsubst %.c,$(O)/fuzz/obj/%.o,$(1))

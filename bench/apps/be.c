@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/cuda.h"
-#include "bench/common/die.h"
-#include "bench/common/opts.h"
-#include "bench/common/work.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/die.h"
+#include "bench/gpu/opts.h"
+#include "bench/gpu/work.h"
 
 #define QUEUED 2
 

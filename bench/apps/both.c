@@ -15,12 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/cuda.h"
-#include "bench/common/gpreempt_dl.h"
-#include "bench/common/opts.h"
-#include "bench/common/samples.h"
-#include "bench/common/work.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/gpreempt_dl.h"
+#include "bench/gpu/opts.h"
+#include "bench/plan/samples.h"
+#include "bench/gpu/work.h"
 
 #define DEVICES_MAX 16
 #define QUEUED 2

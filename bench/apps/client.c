@@ -17,17 +17,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bench/client/ends.h"
-#include "bench/client/turn.h"
-#include "bench/common/clock.h"
-#include "bench/common/cuda.h"
-#include "bench/common/gpreempt_dl.h"
-#include "bench/common/opts.h"
-#include "bench/common/request.h"
-#include "bench/common/samples.h"
-#include "bench/common/tokens.h"
-#include "bench/kinds/kind.h"
-#include "bench/load/arrivals.h"
+#include "bench/gpu/ends.h"
+#include "bench/gpu/turn.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/gpreempt_dl.h"
+#include "bench/gpu/opts.h"
+#include "bench/plan/request.h"
+#include "bench/plan/samples.h"
+#include "bench/plan/tokens.h"
+#include "bench/gpu/kind.h"
+#include "bench/plan/arrivals.h"
 
 #define SOON_NS 1000000u
 #define NEVER UINT64_MAX

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/cuda.h"
-#include "bench/common/gpreempt_dl.h"
-#include "bench/common/opts.h"
-#include "bench/common/samples.h"
-#include "bench/common/work.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/gpreempt_dl.h"
+#include "bench/gpu/opts.h"
+#include "bench/plan/samples.h"
+#include "bench/gpu/work.h"
 
 #define BATCH 100u
 #define MAX_ROUNDS 1000u

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/common/opts.h"
+#include "bench/gpu/opts.h"
 #include "gpreempt/hal.h"
 #include "runtime/clocks.h"
 

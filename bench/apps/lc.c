@@ -13,15 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/cuda.h"
-#include "bench/common/die.h"
-#include "bench/common/gpreempt_dl.h"
-#include "bench/common/kernels.h"
-#include "bench/common/opts.h"
-#include "bench/common/samples.h"
-#include "bench/common/work.h"
-#include "bench/load/arrivals.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/die.h"
+#include "bench/gpu/gpreempt_dl.h"
+#include "bench/gpu/kernels.h"
+#include "bench/gpu/opts.h"
+#include "bench/plan/samples.h"
+#include "bench/gpu/work.h"
+#include "bench/plan/arrivals.h"
 
 #define LC_BLOCKS 32
 #define ALLOC_BYTES (4u << 20)

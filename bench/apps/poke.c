@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/common/opts.h"
-#include "bench/common/samples.h"
+#include "bench/gpu/opts.h"
+#include "bench/plan/samples.h"
 #include "gpreempt/hal.h"
 
 #define MAX_TIMES 10000u

@@ -18,7 +18,7 @@ import torchvision
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../lib/gpreempt"))   # of what was built
 
-from bench.pytorch.app import Client, wait_until  # noqa: E402
+from bench.apps.app import Client, wait_until  # noqa: E402
 
 
 class Model:

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/opts.h"
-#include "bench/common/work.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/opts.h"
+#include "bench/gpu/work.h"
 #include "gpreempt/hal.h"
 
 #define KERNEL_NS 10000000u

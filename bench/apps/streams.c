@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/cuda.h"
-#include "bench/common/work.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/work.h"
 
 #define SHORT_NS 500000u
 #define LONG_NS 30000000u

@@ -9,8 +9,8 @@
 #include "bench/cmd/device.h"
 #include "bench/cmd/figures.h"
 #include "bench/cmd/schedulers.h"
-#include "bench/device/run.h"
-#include "bench/virtual/corun.h"
+#include "bench/run/run.h"
+#include "bench/model/corun.h"
 
 /* On a device, so long; a software GPU takes real time for each request. */
 #define ALONE_S 2

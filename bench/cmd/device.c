@@ -44,7 +44,7 @@ const char *gp_device_torch_client(void)
 {
 	static char path[PATH_MAX];
 
-	gp_data_path("pytorch/client.py", path);
+	gp_data_path("apps/client.py", path);
 	return path;
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "bench/cmd/suite.h"
-#include "bench/virtual/edf.h"
+#include "bench/model/edf.h"
 
 #define TASKS 3
 #define SETS 60

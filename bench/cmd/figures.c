@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/cmd/overall.h"
-#include "bench/stats/percentile.h"
+#include "bench/report/percentile.h"
 
 #define NS_PER_US 1000.0
 #define NS_PER_S 1e9

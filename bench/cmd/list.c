@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/json/one_line.h"
+#include "bench/plan/one_line.h"
 
 /* Once, as it may be a pipe. NULL with errno; @bytes: size read. */
 static char *read_text(const char *path, size_t *bytes)

@@ -17,7 +17,7 @@
 #include "bench/cmd/plans.h"
 #include "bench/cmd/report.h"
 #include "bench/cmd/suite.h"
-#include "bench/common/opts.h"
+#include "bench/gpu/opts.h"
 
 #define REQUESTS_MAX 100000000u
 #define RUNS_MAX 1000u
@@ -402,8 +402,8 @@ int main(int argc, char **argv)
 	args.line = gp_command_line(argc, argv);
 	if (!args.line)
 		return failed(argv[0], -ENOMEM);
-	gp_data_path("workloads", workloads);
-	gp_data_path("peers", peers);
+	gp_data_path("data/workloads", workloads);
+	gp_data_path("data/peers", peers);
 	argp_program_version = "gpreempt-bench " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, &args);

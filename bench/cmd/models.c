@@ -9,7 +9,7 @@
 
 #include "bench/cmd/data.h"
 #include "bench/cmd/device.h"
-#include "bench/workload/alias.h"
+#include "bench/plan/alias.h"
 
 #define NO_MODEL "-" /* as aliases.json calls it */
 
@@ -38,7 +38,7 @@ static bool path_of(const struct search *s, const char *model, char path[PATH_MA
 static void find_aliases(struct search *s)
 {
 	if (!path_of(s, "aliases", s->aliases) || access(s->aliases, R_OK))
-		gp_data_path("workloads/aliases.json", s->aliases);
+		gp_data_path("data/workloads/aliases.json", s->aliases);
 }
 
 static bool keep(const struct search *s, const char *text, char **copy)

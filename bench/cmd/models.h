@@ -4,7 +4,7 @@
 #define GP_BENCH_CMD_MODELS_H
 
 #include "bench/plan/plan.h"
-#include "bench/workload/workload.h"
+#include "bench/plan/workload.h"
 
 struct gp_models {
 	struct gp_workload *workload[GP_PLAN_CLIENTS_MAX];

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bench/stats/percentile.h"
+#include "bench/report/percentile.h"
 
 #define PART 1e6 /* percentiles are of whole numbers */
 

@@ -20,6 +20,8 @@ static bool is_folder(const char *path)
 	return !stat(path, &s) && S_ISDIR(s.st_mode);
 }
 
+#define PLANS "data/plans/"
+
 static bool is_plan_file(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -32,9 +34,9 @@ static void find_folder(const char *word, char path[PATH_MAX], size_t *below)
 {
 	char name[PATH_MAX];
 
-	snprintf(name, sizeof(name), "plans/%s", strcmp(word, GP_PLANS_ALL) ? word : "");
+	snprintf(name, sizeof(name), PLANS "%s", strcmp(word, GP_PLANS_ALL) ? word : "");
 	gp_data_path(name, path);
-	*below = strlen(path) - strlen(name) + strlen("plans/");
+	*below = strlen(path) - strlen(name) + strlen(PLANS);
 	if (!strchr(word, '.') && is_folder(path))
 		return;
 	snprintf(path, PATH_MAX, "%s", word);
@@ -153,7 +155,7 @@ void gp_plans_list(FILE *out)
 	char folder[PATH_MAX];
 	int n;
 
-	gp_data_path("plans/", folder);
+	gp_data_path(PLANS, folder);
 	n = scandir(folder, &entry, NULL, alphasort);
 	for (int i = 0; i < n; i++) {
 		list_one(folder, entry[i]->d_name, out);

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "bench/device/peer.h"
-#include "bench/virtual/corun.h"
+#include "bench/run/peer.h"
+#include "bench/model/corun.h"
 
 struct gp_scheduler {
 	const char *name;

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "bench/results/results.h"
-#include "bench/results/rundir.h"
+#include "bench/report/results.h"
+#include "bench/report/rundir.h"
 
 struct gp_suite_options {
 	uint64_t seed; /* of the first run; the next has the next */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "bench/cmd/suite.h"
-#include "bench/virtual/switch.h"
+#include "bench/model/switch.h"
 
 #define KERNEL_NS 1000000000u
 #define WITHIN 0.06

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "bench/cmd/suite.h"
-#include "bench/virtual/against_theory.h"
+#include "bench/model/against_theory.h"
 
 #define SERVICE_NS 500000u
 #define REQUESTS 400000u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* workload.c - gpreempt-bench list FILE: what a workload says. */
-#include "bench/workload/workload.h"
+#include "bench/plan/workload.h"
 
 #include <inttypes.h>
 #include <stdio.h>

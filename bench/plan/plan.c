@@ -14,7 +14,7 @@
 
 #include <gpreempt/gpreempt.h>
 
-#include "bench/json/one_line.h"
+#include "bench/plan/one_line.h"
 
 #define SECONDS_MAX 86400
 #define RATE_MAX 1000000

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bench/common/samples.h"
+#include "bench/plan/samples.h"
 
 #define NS_PER_S 1000000000u
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/common/request.h"
-#include "bench/common/tokens.h"
+#include "bench/plan/request.h"
+#include "bench/plan/tokens.h"
 #include "bench/plan/plan.h"
 
 struct gp_plan_done {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bench/common/kernels.h"
+#include "bench/gpu/kernels.h"
 #include "nvidia-backend/hold_abi.h"
 #include "softgpu/server/server.h"
 

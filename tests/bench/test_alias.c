@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/workload/alias.h"
+#include "bench/plan/alias.h"
 #include "tests/common/gp_test.h"
 
 static int find(const char *text, const char *model, char *name, char why[256])
@@ -23,8 +23,8 @@ static void finds(void **state)
 	assert_int_equal(find(text, "-", name, why), 0);
 	assert_string_equal(name, "spin:1ms");
 	assert_int_equal(find(text, "bfs", name, why), -ENOENT);
-	assert_int_equal(gp_alias_find("bench/workloads/aliases.json", "vgg19-imagenet", name, why,
-				       sizeof(why)),
+	assert_int_equal(gp_alias_find("bench/data/workloads/aliases.json", "vgg19-imagenet", name,
+				       why, sizeof(why)),
 			 0);
 	assert_string_equal(name, "vgg19");
 }

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "bench/load/arrivals.h"
+#include "bench/plan/arrivals.h"
 #include "tests/common/gp_test.h"
 
 #define MEAN_NS 5000000u

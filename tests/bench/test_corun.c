@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/common/samples.h"
-#include "bench/virtual/corun.h"
+#include "bench/plan/samples.h"
+#include "bench/model/corun.h"
 #include "tests/common/gp_test.h"
 
 #define US 1000ull

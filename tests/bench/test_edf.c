@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "bench/virtual/edf.h"
+#include "bench/model/edf.h"
 #include "tests/common/gp_test.h"
 
 #define MS 1000000ull

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/client/ends.h"
+#include "bench/gpu/ends.h"
 #include "tests/common/gp_test.h"
 
 #define ME 3

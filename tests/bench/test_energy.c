@@ -2,7 +2,7 @@
 /* What a device used, by a library that is this program itself. */
 #include <string.h>
 
-#include "bench/device/energy.h"
+#include "bench/run/energy.h"
 #include "tests/common/gp_test.h"
 
 #define NVML __attribute__((visibility("default")))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* When clients are killed: at random, as the seed has it, and nobody else. */
-#include "bench/device/kills.h"
+#include "bench/run/kills.h"
 #include "tests/common/gp_test.h"
 
 #define NS_PER_S 1000000000ull

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/common/bodies.h"
-#include "bench/kinds/graph.h"
-#include "bench/kinds/sweep.h"
+#include "bench/gpu/bodies.h"
+#include "bench/gpu/graph.h"
+#include "bench/gpu/sweep.h"
 #include "tests/common/gp_test.h"
 
 static void *fake_symbol(void *lib, const char *name);
 #define dlsym fake_symbol
-#include "bench/kinds/uvm.c"
+#include "bench/gpu/uvm.c"
 #undef dlsym
 
 /* ---- graphs -------------------------------------------------------------------------- */

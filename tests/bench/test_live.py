@@ -16,7 +16,7 @@ ALLOCATED = 8       # at a time
 
 def ptx():
     """What the file's lines of C say."""
-    with open(os.path.join(TOP, "bench/common/live_ptx.c"), encoding="ascii") as f:
+    with open(os.path.join(TOP, "bench/gpu/live_ptx.c"), encoding="ascii") as f:
         lines = re.findall(r'^"(.*)\\n"$', f.read(), re.M)
     return "\n".join(re.sub(r"\\(.)", r"\1", line) for line in lines) + "\n"
 

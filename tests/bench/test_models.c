@@ -40,19 +40,20 @@ static void opens(void **state)
 {
 	static const char *const model[][2] = {
 		{ "spin:1ms", "spin:1ms" },
-		{ "vgg19", "bench/workloads/vgg19.json" },
-		{ "vgg", "bench/workloads/vgg19.json" },
+		{ "vgg19", "bench/data/workloads/vgg19.json" },
+		{ "vgg", "bench/data/workloads/vgg19.json" },
 	};
 	struct gp_models models;
 
 	for (size_t i = 0; i < sizeof(model) / sizeof(model[0]); i++) {
 		struct gp_plan *plan = plan_of(model[i][0]);
 
-		assert_int_equal(gp_models_open(&models, "p", plan, "bench/workloads", NULL), 0);
+		assert_int_equal(gp_models_open(&models, "p", plan, "bench/data/workloads", NULL),
+				 0);
 		assert_string_equal(models.name[0], model[i][1]);
 		gp_models_close(&models);
 		next_fails = true;
-		assert_int_equal(gp_models_open(&models, "p", plan, "bench/workloads", NULL),
+		assert_int_equal(gp_models_open(&models, "p", plan, "bench/data/workloads", NULL),
 				 -ENOENT);
 		assert_null(models.workload[0]);
 		gp_models_close(&models);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/device/peer.h"
+#include "bench/run/peer.h"
 #include "tests/common/gp_test.h"
 
 #define KEYS "keys here are name, what, lc, be, hint, needs, together, beside, cards_only"
@@ -239,8 +239,8 @@ static unsigned int read_all(const char *folder)
 /* Also those that no test runs, as they need a card. */
 static void our_own(void **state)
 {
-	assert_int_equal(read_all("bench/peers"), 16);
-	assert_int_equal(read_all("bench/peers/rig"), 1);
+	assert_int_equal(read_all("bench/data/peers"), 16);
+	assert_int_equal(read_all("bench/data/peers/rig"), 1);
 }
 
 int main(void)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/common/samples.h"
-#include "bench/load/random.h"
-#include "bench/stats/percentile.h"
+#include "bench/plan/samples.h"
+#include "bench/plan/random.h"
+#include "bench/report/percentile.h"
 #include "tests/common/gp_test.h"
 
 #define SEED 7

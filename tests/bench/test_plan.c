@@ -317,10 +317,10 @@ static size_t read_all(const char *folder)
 
 static void reads_the_artifacts_files(void **state)
 {
-	assert_int_equal(read_all("bench/plans/gpreempt"), 9);
-	assert_int_equal(read_all("bench/plans/gpreempt/micro-3.2.2"), 5);
-	assert_int_equal(read_all("bench/plans/gpreempt/micro-5.3"), 6);
-	assert_int_equal(read_all("bench/plans/disb"), 7);
+	assert_int_equal(read_all("bench/data/plans/gpreempt"), 9);
+	assert_int_equal(read_all("bench/data/plans/gpreempt/micro-3.2.2"), 5);
+	assert_int_equal(read_all("bench/data/plans/gpreempt/micro-5.3"), 6);
+	assert_int_equal(read_all("bench/data/plans/disb"), 7);
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/device/process.h"
+#include "bench/run/process.h"
 #include "tests/common/gp_test.h"
 
 static struct gp_process shell(const char *script)

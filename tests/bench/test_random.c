@@ -2,7 +2,7 @@
 /* The bench's random numbers: the published sequence, and moments. */
 #include <math.h>
 
-#include "bench/load/random.h"
+#include "bench/plan/random.h"
 #include "tests/common/gp_test.h"
 
 #define DRAWS 1000000

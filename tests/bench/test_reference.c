@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "bench/common/reference.c"
+#include "bench/gpu/reference.c"
 
 #define BLOCKS 3u
 #define WORDS (BLOCKS * GP_KERNEL_WORDS)

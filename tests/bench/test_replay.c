@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/common/clock.h"
-#include "bench/common/kernels.h"
-#include "bench/replay/replay.h"
+#include "bench/gpu/clock.h"
+#include "bench/gpu/kernels.h"
+#include "bench/gpu/replay.h"
 #include "tests/common/gp_test.h"
 
 #define SMS 4u

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/load/random.h"
-#include "bench/results/results.h"
+#include "bench/plan/random.h"
+#include "bench/report/results.h"
 #include "tests/common/gp_test.h"
 
 #define ALPHA 0.01

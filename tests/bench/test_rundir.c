@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "bench/results/rundir.h"
+#include "bench/report/rundir.h"
 #include "tests/common/gp_test.h"
 
 static const struct gp_rundir_about about = {

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "bench/load/random.h"
-#include "bench/stats/compare.h"
-#include "bench/stats/jain.h"
+#include "bench/plan/random.h"
+#include "bench/report/compare.h"
+#include "bench/report/jain.h"
 #include "tests/common/gp_test.h"
 
 /* Tables of the distribution have these. */

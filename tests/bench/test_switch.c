@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "bench/virtual/switch.h"
+#include "bench/model/switch.h"
 #include "tests/common/gp_test.h"
 
 #define KERNEL_NS 2000000000u

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <math.h>
 
-#include "bench/theory/queue.h"
-#include "bench/virtual/against_theory.h"
-#include "bench/virtual/queue.h"
+#include "bench/model/theory.h"
+#include "bench/model/against_theory.h"
+#include "bench/model/queue.h"
 #include "tests/common/gp_test.h"
 
 #define STEP 0.01

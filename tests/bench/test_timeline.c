@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/device/timeline.h"
+#include "bench/run/timeline.h"
 #include "tests/common/gp_test.h"
 
 /* The third client was killed once. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "bench/device/process.h"
-#include "bench/device/usage.h"
+#include "bench/run/process.h"
+#include "bench/run/usage.h"
 #include "tests/common/gp_test.h"
 
 #define BUSY_NS 50000000

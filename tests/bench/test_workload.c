@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/workload/workload.h"
+#include "bench/plan/workload.h"
 #include "tests/common/gp_test.h"
 
 #define COLUMNS \

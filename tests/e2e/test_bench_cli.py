@@ -34,7 +34,7 @@ class Bench(unittest.TestCase):
             path, kept, mine = (os.path.join(folder, n) for n in ("p.json", "kept", "peers"))
             os.mkdir(mine)
             for peer in peers:
-                shutil.copy(os.path.join(TOP, f"bench/peers/{peer}.yaml"), mine)
+                shutil.copy(os.path.join(TOP, f"bench/data/peers/{peer}.yaml"), mine)
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(plan, f)
             done = subprocess.run(
@@ -72,7 +72,7 @@ class Bench(unittest.TestCase):
             self.assertIn(f"\n{suite}", f"\n{done.stdout}")
 
     def test_lists_a_plan(self):
-        done = bench("list", os.path.join(TOP, "bench/plans/disb/hellodisb.json"))
+        done = bench("list", os.path.join(TOP, "bench/data/plans/disb/hellodisb.json"))
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         self.assertEqual(lines[0].split(": ", 1)[1], "6 clients for 5 s")
@@ -199,7 +199,7 @@ class Bench(unittest.TestCase):
         command; one that is not installed is said to be absent."""
         with tempfile.TemporaryDirectory() as folder:
             peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
-            shutil.copytree(os.path.join(TOP, "bench/peers"), peers)
+            shutil.copytree(os.path.join(TOP, "bench/data/peers"), peers)
             with open(os.path.join(peers, "other.yaml"), "w", encoding="utf-8") as f:
                 f.write("name: other\nwhat: not there\nlc: [no-such-scheduler]\nbe: []\n"
                         "hint: false\nneeds: [no-such-scheduler]\n")
@@ -265,7 +265,7 @@ class Bench(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             peers, path, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
             os.mkdir(peers)
-            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.yaml"), peers)
+            shutil.copy(os.path.join(TOP, "bench/data/peers/time-slicing.yaml"), peers)
             with open(path, "w", encoding="utf-8") as f:
                 json.dump(plan, f)
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
@@ -308,7 +308,7 @@ class Bench(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             peers, path = os.path.join(folder, "peers"), os.path.join(folder, "p.json")
             os.mkdir(peers)
-            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.yaml"), peers)
+            shutil.copy(os.path.join(TOP, "bench/data/peers/time-slicing.yaml"), peers)
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
             for kind in ("spin:3ms,blocks=32,shared=40KiB", "memory:3ms,set=64KiB,blocks=8",
                          "smem:3ms,blocks=1", "tensor:3ms,blocks=1", "coop:3ms,blocks=2",
@@ -395,7 +395,7 @@ class Bench(unittest.TestCase):
         """What was said of KILLED under "mine", with @script, and under "sequential"."""
         peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
         os.mkdir(peers)
-        shutil.copy(os.path.join(TOP, "bench/peers/sequential.yaml"), peers)
+        shutil.copy(os.path.join(TOP, "bench/data/peers/sequential.yaml"), peers)
         self.peer_for_be(peers, "mine", script)
         with open(plan, "w", encoding="utf-8") as f:
             json.dump(self.KILLED, f)
@@ -465,7 +465,7 @@ class Bench(unittest.TestCase):
 
     def test_a_model_that_is_not_there(self):
         with tempfile.TemporaryDirectory() as folder:
-            plan = os.path.join(TOP, "bench/plans/gpreempt/A.json")
+            plan = os.path.join(TOP, "bench/data/plans/gpreempt/A.json")
             done = bench("run", plan, f"--workloads={folder}")
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: vgg, for which vgg19 "

@@ -45,12 +45,12 @@ def took_us(path):
 
 
 def run_plan(plan, *files):
-    """{scheduler: clients} under the peers that these files of bench/peers are."""
+    """{scheduler: clients} under the peers that these files of bench/data/peers are."""
     with tempfile.TemporaryDirectory() as folder:
         path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
         os.mkdir(peers)
         for name in files:
-            shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
+            shutil.copy(os.path.join(TOP, "bench/data/peers", name), peers)
         with open(path, "w", encoding="utf-8") as f:
             json.dump(plan, f)
         done = subprocess.run([BENCH, "run", path, "--device=soft0", f"--peers={peers}",
@@ -89,7 +89,7 @@ class Docs(unittest.TestCase):
     def test_whole_example(self):
         """What docs/bench-plans.md shows as a peer is one."""
         texts = []
-        for name in ("docs/bench-plans.md", "bench/peers/mps-priority.yaml"):
+        for name in ("docs/bench-plans.md", "bench/data/peers/mps-priority.yaml"):
             with open(os.path.join(TOP, name), encoding="utf-8") as f:
                 texts.append(f.read())
         self.assertIn(f"```yaml\n{texts[1]}```\n", texts[0])
@@ -104,7 +104,7 @@ class Beside(unittest.TestCase):
                                       for n in ("peers", "p.json", "kept", "out"))
             os.mkdir(peers)
             for name in ("gpreemptd", "gpreemptd.yaml", "time-slicing.yaml"):
-                shutil.copy(os.path.join(TOP, "bench/peers", name), peers)
+                shutil.copy(os.path.join(TOP, "bench/data/peers", name), peers)
             # Who is busy has been left by the one that started it.
             script = ("(sh -c 'while :; do :; done' & echo $! >{folder}/pid); echo ready; "
                       "cat >{folder}/none; cp /proc/$(cat {folder}/pid)/stat " + folder +
@@ -165,7 +165,7 @@ class Partly(unittest.TestCase):
 class Deadlines(unittest.TestCase):
     def bench(self, folder, plan, *more):
         return subprocess.run(
-            [BENCH, "run", os.path.join(TOP, f"bench/plans/deadlines/{plan}.json"),
+            [BENCH, "run", os.path.join(TOP, f"bench/data/plans/deadlines/{plan}.json"),
              "--device=soft0", f"--peers={folder}/peers", "--seconds=0.5", *more], text=True,
             capture_output=True, timeout=200, env=soft_env(folder))
 
@@ -196,7 +196,7 @@ class Deadlines(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(f"{folder}/peers")
             for name in ("gpreemptd", "gpreemptd-edf.yaml"):
-                shutil.copy(os.path.join(TOP, "bench/peers", name), f"{folder}/peers")
+                shutil.copy(os.path.join(TOP, "bench/data/peers", name), f"{folder}/peers")
             for plan, clients, refused in (("two", 2, 0), ("too-much", 4, 1)):
                 done = self.bench(folder, plan)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -240,7 +240,7 @@ class Mps(unittest.TestCase):
         os.chmod(program, 0o755)
         env = dict(os.environ, SAID=self.said, PATH=f"{self.folder}:{os.environ['PATH']}")
         self.start = lambda: subprocess.Popen(
-            [os.path.join(TOP, "bench/peers/mps"), self.folder], text=True, env=env,
+            [os.path.join(TOP, "bench/data/peers/mps"), self.folder], text=True, env=env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def told(self):
@@ -276,7 +276,7 @@ class Mps(unittest.TestCase):
         env = dict(soft_env(self.folder), SAID=self.said, GPREEMPT_BACKEND="softgpu",
                    PATH=f"{self.folder}:{BUILD}/bin:{os.environ['PATH']}",
                    LD_LIBRARY_PATH=os.path.join(BUILD, "lib/gpreempt/softgpu"))
-        with subprocess.Popen([os.path.join(TOP, "bench/peers/gpreemptd-mps"), self.folder,
+        with subprocess.Popen([os.path.join(TOP, "bench/data/peers/gpreemptd-mps"), self.folder,
                                *more], text=True, env=env, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE) as both:
             self.assertEqual(both.stdout.readline(), "ready\n")

@@ -24,7 +24,7 @@ class Suites(unittest.TestCase):
             models, peers = os.path.join(folder, "models"), os.path.join(folder, "peers")
             os.mkdir(models)
             os.mkdir(peers)
-            shutil.copy(os.path.join(TOP, "bench/peers/time-slicing.yaml"), peers)
+            shutil.copy(os.path.join(TOP, "bench/data/peers/time-slicing.yaml"), peers)
             for i, name in enumerate(MODELS):
                 with open(os.path.join(models, f"{name}.json"), "w", encoding="ascii") as f:
                     json.dump({"schema_version": 1, "name": name, "what": "made up",
@@ -41,7 +41,7 @@ class Suites(unittest.TestCase):
     def test_lists(self):
         """Each folder is a suite; of our own plans nothing is left aside."""
         listed = subprocess.run([BENCH, "list"], text=True, capture_output=True, timeout=60)
-        top = os.path.join(TOP, "bench/plans")
+        top = os.path.join(TOP, "bench/data/plans")
         suites = [name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name))]
         self.assertGreater(len(suites), 10)
         for suite in suites + ["paper"]:
@@ -79,7 +79,7 @@ class Suites(unittest.TestCase):
 
     def test_calibrates(self):
         """One factor for all rates, and latency-critical clients offer what they shall."""
-        plan = os.path.join(TOP, "bench/plans/gpreempt/C.json")
+        plan = os.path.join(TOP, "bench/data/plans/gpreempt/C.json")
         out = self.bench("calibrate", plan, "--offered=0.3").splitlines()
         self.assertEqual(out[2].split()[:4], ["vgg_rt", "lc", "vgg19", "for"])
         self.assertEqual(out[2].split()[-1], "0.300")

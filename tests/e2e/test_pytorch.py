@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/pytorch: its loop, its files, its errors, and a plan with such clients, over a PyTorch
+"""bench/apps/client.py: its loop, its files, its errors, and a plan with such clients, over a PyTorch
 that only takes its time. What PyTorch itself does needs a card."""
 import contextlib
 import glob
@@ -18,7 +18,7 @@ from unittest import mock
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 
-from bench.pytorch import client    # noqa: E402
+from bench.apps import client    # noqa: E402
 
 BENCH = os.path.join(os.environ.get("GP_BUILD", os.path.join(TOP, "build")),
                      "bin/gpreempt-bench")
@@ -159,7 +159,7 @@ class Plans(Faked):
         peers = os.path.join(self.folder, "peers")
         os.makedirs(peers, exist_ok=True)
         for name in ("time-slicing", "streams"):
-            for path in glob.glob(os.path.join(TOP, f"bench/peers/{name}.*")):
+            for path in glob.glob(os.path.join(TOP, f"bench/data/peers/{name}.*")):
                 shutil.copy(path, peers)
         if any(word.startswith("--device=") for word in args):
             args = (*args, f"--peers={peers}")

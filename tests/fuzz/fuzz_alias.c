@@ -2,7 +2,7 @@
 /* What stands for a model: what is refused leaves one line, what is taken is a name. */
 #include <errno.h>
 
-#include "bench/workload/alias.h"
+#include "bench/plan/alias.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "bench/device/peer.h"
+#include "bench/run/peer.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_line(const char *text)

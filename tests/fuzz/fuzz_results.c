@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "bench/results/results.h"
+#include "bench/report/results.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_why(const char *why)

@@ -3,7 +3,7 @@
  * Workloads of a benchmark, as a file and as a name: what is refused leaves one line,
  * what is taken can be run.
  */
-#include "bench/workload/workload.h"
+#include "bench/plan/workload.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_text(const char *text, size_t max)

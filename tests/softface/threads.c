@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/common/cuda.h"
-#include "bench/common/gpreempt_dl.h"
-#include "bench/common/kernels.h"
-#include "bench/common/work.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/gpreempt_dl.h"
+#include "bench/gpu/kernels.h"
+#include "bench/gpu/work.h"
 
 #define THREADS 4u
 #define CONTEXTS 3u /* a thread has, one after the other */

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/common/cuda.h"
-#include "bench/common/gpreempt_dl.h"
-#include "bench/common/work.h"
+#include "bench/gpu/cuda.h"
+#include "bench/gpu/gpreempt_dl.h"
+#include "bench/gpu/work.h"
 #include "preload/cupti_abi.h"
 
 #define SEGMENTS 20u

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/virtual/sim_sched.h"
+#include "bench/model/sim_sched.h"
 #include "tests/common/gp_test.h"
 
 #define US 1000ull
