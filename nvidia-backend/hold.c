@@ -402,7 +402,7 @@ int gp_nv_release(struct gp_hold *hold)
  * A group whose channels have no method pending has the front end no longer: it goes to
  * the next group that has some, and stands there until that one gets the device. What the
  * group's other channels queue meanwhile it sees only when it comes back, after what runs
- * (docs/nvidia.md, "Tried on the card"). The write waits for all that is before it.
+ * (docs/experiments.md, "Launches and queues"). The write waits for all that is before it.
  */
 int gp_nv_hold_queued(struct gp_hold *hold, void *stream)
 {

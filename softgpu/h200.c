@@ -18,7 +18,7 @@
  * the 165..175 that one switch adds to a request: 25 to save it, 25 to load.
  * The rest, up to 170, is the host noticing the doorbell. Slices of 500 to
  * 10,000 µs end 1.024 times that and 85 to 95 µs after START, of which
- * stopping and saving take 50 (docs/nvidia.md, "How long a slice is").
+ * stopping and saving take 50 (docs/experiments.md, "The hardware's scheduler").
  */
 void gp_model_config_h200(struct gp_model_config *config)
 {

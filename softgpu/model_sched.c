@@ -87,7 +87,7 @@ static uint32_t pick(struct gp_model *m, const struct model_runlist *rl, uint32_
 
 /*
  * While one runs, the host goes to the first other that has work and stands there: who comes
- * afterwards, and is between the two in the ring, is not next (docs/softgpu-model.md, "Turns").
+ * afterwards, and is between the two in the ring, is not next (docs/softgpu.md, "The model").
  */
 static uint32_t next_in_turn(struct gp_model *m, const struct model_runlist *rl)
 {
@@ -120,8 +120,8 @@ static void watch_renewing(struct gp_model *m, struct model_group *g)
 
 /*
  * A slice that ends while nobody waits is renewed, but where the group has only to say that
- * what runs is over: then the next who comes has the device at once (docs/softgpu-model.md,
- * "Slices"). So it ends at the first multiple after both another group and that came.
+ * what runs is over: then the next who comes has the device at once (docs/softgpu.md,
+ * "The model"). So it ends at the first multiple after both another group and that came.
  */
 static uint64_t slice_end(const struct gp_model *m, const struct model_runlist *rl,
 			  const struct model_group *g, uint64_t since_ns)

@@ -30,7 +30,7 @@
 
 /*
  * What calls cost their thread, ns: declared, since no CPU is measured. The two
- * of a launch are fitted to one H200 (docs/softgpu-model.md). Assumption: the others.
+ * of a launch are fitted to one H200 (docs/softgpu.md). Assumption: the others.
  */
 #define FACE_LAUNCH_NS 4000u
 #define FACE_COLD_NS 8000u /* more, for the first after a sleep */
