@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * device.c - find and open a device by what a user wrote. Strict: what is not
- * exactly one of the forms is refused, with the forms in the message.
+ * device.c - find and open a device by the user's text. Strict: it refuses any text that is
+ * not exactly one of the forms, and its message lists them.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static bool hex(const char **at, unsigned int digits, uint32_t *value)
 	return true;
 }
 
-/* How many digits stand from @at on. */
+/* Number of digits from @at on. */
 static unsigned int hex_run(const char *at)
 {
 	unsigned int n = 0;
@@ -220,8 +220,8 @@ static int refuse_spec(const char *text, char *why, size_t why_len)
 }
 
 /*
- * One backend's devices that match; opens one when it is the only one. @chosen:
- * that it has none at all is for it to explain.
+ * One backend's devices that match; opens one if it is the only one. @chosen: the user chose
+ * this backend, so it explains itself if it has no device.
  */
 static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec, const char *text,
 		   bool chosen, struct gp_device **dev, char *why, size_t why_len)

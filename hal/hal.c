@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * hal.c - the registry of backends, and the dummies that stand in for the ops a
- * backend does not have.
- */
+/* hal.c - the registry of backends, and dummies for the ops that a backend lacks. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -250,7 +247,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 
 /* ---- the registry ----------------------------------------------------------- */
 
-/* The linker's bounds of what GP_HAL_BACKEND put there. */
+/* The linker's bounds of the GP_HAL_BACKEND section. */
 extern const struct gp_hal_ops *const __start_gp_hal_backends[]
 	__attribute__((weak, visibility("hidden")));
 extern const struct gp_hal_ops *const __stop_gp_hal_backends[]

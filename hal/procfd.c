@@ -11,7 +11,7 @@
 
 #define TARGET_LEN 128
 
-/* May be seen, but not into: another user's, for who has not CAP_SYS_PTRACE. */
+/* EACCES: another user's process, visible but not readable without CAP_SYS_PTRACE. */
 static int seen_as(int err)
 {
 	switch (err) {
@@ -24,7 +24,7 @@ static int seen_as(int err)
 	}
 }
 
-/* 1: it begins so; 0: not, or it was closed meanwhile; negative errno. */
+/* 1: it begins with @prefix; 0: not, or it was closed meanwhile; negative errno. */
 static int begins_with(int dir, const char *name, const char *prefix, size_t len)
 {
 	char target[TARGET_LEN];

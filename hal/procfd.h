@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* procfd.h - which files a process has open, by what /proc says. */
+/* procfd.h - the files that a process has open, from /proc. */
 #ifndef GP_HAL_PROCFD_H
 #define GP_HAL_PROCFD_H
 
@@ -10,10 +10,10 @@
 typedef int (*gp_proc_fd_fn)(void *arg, int fd);
 
 /**
- * gp_proc_fds() - call @fn for each descriptor of @pid whose file's path begins with
- * @prefix, in no order.
- * Return: 0, or what @fn returned; -ESRCH: no such process; -EPERM: may not look into
- * it; other negative errno.
+ * gp_proc_fds() - call @fn for each descriptor of @pid whose file's path begins with @prefix,
+ * in no order.
+ * Return: 0, or @fn's result; -ESRCH: no such process; -EPERM: not readable; other negative
+ * errno.
  */
 int gp_proc_fds(pid_t pid, const char *prefix, gp_proc_fd_fn fn, void *arg);
 

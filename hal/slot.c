@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slot.c - a device's one short best-effort slice, as an open file description
- * lock: it is seen across users, is not inherited by exec (O_CLOEXEC), and
- * goes when its holder does, however that happens.
+ * slot.c - a device's one short best-effort slice, as an open file description lock. Other
+ * users' processes see it, exec does not inherit it (O_CLOEXEC), and it ends with its holder
+ * in any case.
  */
 #include "hal/slot.h"
 

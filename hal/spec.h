@@ -18,7 +18,7 @@ struct gp_spec {
 	enum gp_spec_kind kind;
 	uint32_t soft;
 	uint8_t uuid[16];
-	unsigned int uuid_digits; /* so many of uuid are given */
+	unsigned int uuid_digits; /* digits given in uuid */
 	uint32_t pci_domain;
 	uint8_t pci_bus, pci_dev, pci_fn;
 };

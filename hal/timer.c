@@ -57,7 +57,7 @@ int gp_wall_timer_ack(struct gp_timer *timer)
 {
 	uint64_t ticks;
 
-	/* EAGAIN: nothing was due, or it was armed anew meanwhile. */
+	/* EAGAIN: nothing was due, or the timer was armed again meanwhile. */
 	if (read(timer->fd, &ticks, sizeof(ticks)) < 0 && errno != EAGAIN)
 		return -errno;
 	return 0;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * timer.h - the clock and the timer ops of backends whose time is the wall's:
- * CLOCK_MONOTONIC and timerfd.
- */
+/* timer.h - the clock and the timer ops of backends in real time: CLOCK_MONOTONIC and timerfd. */
 #ifndef GP_HAL_TIMER_H
 #define GP_HAL_TIMER_H
 

@@ -94,7 +94,7 @@ static int parse_time(const char *text, uint64_t *ns, const char **why)
 	return err;
 }
 
-/* What comes after the "=" of @text when it begins with @key, else NULL. */
+/* The rest of @text after @key and "=", or NULL. */
 static const char *value_of(const char *text, const char *key)
 {
 	size_t n = strlen(key);
@@ -113,7 +113,7 @@ static int take_cap(struct gp_class_request *r, const char *value, const char **
 	return parse_cap(value, &r->cap_pct, why);
 }
 
-/* One "key=value". None of the values can be 0: what is not 0 was given. */
+/* One "key=value". No value can be 0, so a nonzero one was given. */
 static int parse_field(struct gp_class_request *r, const char *field, const char **why)
 {
 	const struct {
@@ -145,7 +145,7 @@ static int parse_field(struct gp_class_request *r, const char *field, const char
 	return -EINVAL;
 }
 
-/* Do its times make sense together? A deadline that was not said is the period. */
+/* Are its times consistent? The default deadline is the period. */
 static int check_times(struct gp_class_request *r, const char **why)
 {
 	if (!r->period_ns && !r->deadline_ns && !r->runtime_ns)
@@ -168,7 +168,7 @@ static int check_times(struct gp_class_request *r, const char **why)
 	return r->runtime_ns > r->deadline_ns ? -EINVAL : 0;
 }
 
-/* The next field, up to a comma or the end, to @field; NULL: it is too long. */
+/* Copies the next field, up to a comma or the end, to @field; NULL: too long. */
 static const char *next_field(const char *text, char field[FIELD_LEN])
 {
 	size_t n = strcspn(text, ",");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/clocks.h"
 
-/* Crystals are within 50 of a million; a clock that is being set, within 500. */
+/* Crystals are off by at most 50 ppm; a clock that is being set, by 500. */
 #define DRIFT_PPM 100u
-/* What took longer was interrupted: nothing is known by it. */
+/* A longer reading was interrupted and proves nothing. */
 #define TOOK_MAX_NS 200000u
-#define TRIES 5 /* the first time: one may be interrupted */
+#define TRIES 5 /* for the first reading: one may be interrupted */
 
 uint64_t gp_clocks_doubt(const struct gp_clocks *c, uint64_t now_ns)
 {

@@ -12,9 +12,9 @@
 #define LINE_LEN 640
 
 /*
- * Two words that change together: a reader that sees the new function with
- * the old argument would call it wrongly, hence the pair behind one pointer.
- * An old pair is never freed: somebody may be about to call it.
+ * Two words that change together: a reader that sees the new function with the old argument
+ * would call it wrongly. Hence the pair behind one pointer. An old pair is never freed,
+ * because a reader may be about to call it.
  */
 struct sink {
 	gp_log_fn fn;

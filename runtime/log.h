@@ -18,8 +18,8 @@
 void gp_log(enum gp_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /**
- * Under the preload: nobody set a callback there, and what cannot be done is
- * to be said. From now on warnings go to stderr unless GPREEMPT_LOG says other.
+ * For the preload, where nobody sets a callback but failures must show. From now on warnings
+ * go to stderr unless GPREEMPT_LOG sets another level.
  */
 void gp_log_to_stderr(void);
 

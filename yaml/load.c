@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * load.c - the text of a file, which may be none.
- */
+/* load.c - reads a file's text, if there is one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 
 #include "yaml/yaml.h"
 
-/* Up to @bytes of @fd to @text, one more than may be there. Negative errno. */
+/* Reads up to @bytes of @fd to @text, one more than allowed. Negative errno. */
 static ssize_t read_all(int fd, char *text, size_t bytes)
 {
 	size_t used = 0;
@@ -30,7 +28,7 @@ static ssize_t read_all(int fd, char *text, size_t bytes)
 	return (ssize_t)used;
 }
 
-/* -ENOTSUP: no regular file, so it may block, or never end. -EPERM: not guarded. */
+/* -ENOTSUP: no regular file: reading could block or never end. -EPERM: not guarded. */
 static int open_file(const char *path, bool guarded)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = 0;

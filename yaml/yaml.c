@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * yaml.c - two passes over a text that nobody has to trust. The first refuses
- * what no file of ours has a use for, before anything is built of it. The second
- * holds libyaml's document against the schema.
+ * yaml.c - two passes over a text that is not trusted. The first refuses features that no file
+ * of ours uses, before anything is built of them. The second checks libyaml's document against
+ * the schema.
  */
 #include "yaml/yaml.h"
 
@@ -12,15 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Mappings and lists around a value, at most: one more than any schema has. */
+/* Nesting of mappings and lists, at most: one more than any schema has. */
 #define DEPTH_MAX 4
 #define FOUND_LEN 64
 #define NAME_LEN 160
 #define IN_QUOTES ", in quotes if it begins with {"
 
-/* ---- saying what is wrong ------------------------------------- */
+/* ---- reporting errors ------------------------------------------ */
 
-/* Appends; what does not fit is cut. */
+/* Appends, and truncates at the end of the buffer. */
 static void say(struct gp_yaml *y, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(struct gp_yaml *y, const char *format, ...)
@@ -35,7 +35,7 @@ static void say(struct gp_yaml *y, const char *format, ...)
 	va_end(ap);
 }
 
-/* One line, and nothing that drives a terminal, whatever was in the file. */
+/* Makes one line of it, without terminal control characters from the file. */
 static void clean(struct gp_yaml *y)
 {
 	for (size_t i = 0; i < y->why_len && y->why[i]; i++)
@@ -43,7 +43,7 @@ static void clean(struct gp_yaml *y)
 			y->why[i] = '?';
 }
 
-/* Never half of a character: those end where the next begins. */
+/* Never half of a UTF-8 character. */
 static int shown_bytes(const char *text)
 {
 	size_t n = strnlen(text, FOUND_LEN);
@@ -54,7 +54,7 @@ static int shown_bytes(const char *text)
 	return (int)n;
 }
 
-/* Of a long path the end, which is the file's own name. */
+/* The end of a long path, with the file's own name. */
 static const char *shown_name(const char *name)
 {
 	const size_t n = strlen(name);
@@ -86,7 +86,7 @@ int gp_yaml_refuse(struct gp_yaml *y, size_t line, const char *key, const char *
 	return -EINVAL;
 }
 
-/* What was meant as one value that begins with a brace is one, too. */
+/* A plain value that begins with a brace is parsed as a mapping, too. */
 static bool is_in_braces(const yaml_node_t *node)
 {
 	return node->type == YAML_MAPPING_NODE &&
@@ -115,8 +115,8 @@ static int refuse_no_mapping(struct gp_yaml *y, size_t line, const char *key, co
 /* ---- characters ------------------------------------- */
 
 /*
- * The bytes of the character at @at, which goes to @c; 0: it is none. No second
- * way to write one, no surrogates, nothing beyond U+10FFFF.
+ * The length of the character at @at, stored to @c; 0: invalid. Refuses overlong forms,
+ * surrogates and anything beyond U+10FFFF.
  */
 static size_t utf8(const unsigned char *at, size_t left, uint32_t *c)
 {
@@ -141,7 +141,7 @@ static size_t utf8(const unsigned char *at, size_t left, uint32_t *c)
 	return n;
 }
 
-/* Controls, line ends that only some see, the byte order mark, no characters. */
+/* Controls, line ends of some tools only, the byte order mark, invalid characters. */
 static bool is_invisible(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
@@ -167,7 +167,7 @@ static int check_text(struct gp_yaml *y, const char *text, size_t bytes)
 	return 0;
 }
 
-/* What escapes made of it. */
+/* The text after its escapes are expanded. */
 static bool is_visible(const yaml_char_t *text, size_t bytes)
 {
 	uint32_t c;
@@ -181,7 +181,7 @@ static bool is_visible(const yaml_char_t *text, size_t bytes)
 	return true;
 }
 
-/* ---- first pass: what no file needs ------------------------------------- */
+/* ---- first pass: features that no file needs --------------------------------- */
 
 struct guard {
 	unsigned int depth, documents;
@@ -340,7 +340,7 @@ static const struct gp_yaml_key *key_of(const struct gp_yaml_key *keys, const ch
 	return keys->key ? keys : NULL;
 }
 
-/* Where else in @mapping, before @pair, is its key? NULL: nowhere. */
+/* An earlier place of @pair's key in @mapping; NULL: none. */
 static yaml_node_t *earlier(struct gp_yaml *y, const yaml_node_t *mapping,
 			    const yaml_node_pair_t *pair)
 {

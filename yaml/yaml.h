@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * yaml.h - a file that a user writes: libyaml's document, held against a schema of
- * ours. All values are texts; the schema's callbacks parse them.
+ * yaml.h - a file that a user writes: libyaml's document, checked against a schema of ours.
+ * All values are texts; the schema's callbacks parse them.
  */
 #ifndef GP_YAML_H
 #define GP_YAML_H
@@ -14,7 +14,7 @@
 #include <yaml.h>
 
 #define GP_YAML_BYTES_MAX 65536u /* of a file */
-#define GP_YAML_WHY_LEN 512u	 /* no line of why is cut shorter */
+#define GP_YAML_WHY_LEN 512u	 /* no line of why is longer */
 
 enum gp_yaml_kind {
 	GP_YAML_TEXT,
@@ -27,7 +27,7 @@ struct gp_yaml;
 struct gp_yaml_key;
 
 /**
- * struct gp_yaml_type - what a value may be.
+ * struct gp_yaml_type - The type of a value.
  * @min, @max: bytes of a text; @max: entries of a list
  * @entry: of a list
  * @keys: of a mapping; the last one has no name
@@ -40,8 +40,8 @@ struct gp_yaml_type {
 };
 
 /**
- * struct gp_yaml_key - a key of a mapping, and where its value goes.
- * @take: parses @text to @to, which is @offset bytes into what gp_yaml_take() got; of a
+ * struct gp_yaml_key - A key of a mapping, and the place of its value.
+ * @take: parses @text to @to, which is @offset bytes into gp_yaml_take()'s @to; for a
  *	list, each entry. -EINVAL: @y->right is set. NULL: gp_yaml_take() skips the key.
  */
 struct gp_yaml_key {
@@ -56,34 +56,33 @@ struct gp_yaml {
 	const char *name; /* of the file */
 	const struct gp_yaml_key *keys;
 	yaml_document_t document;
-	const char *right; /* of a value that was refused: what would be; static */
+	const char *right; /* valid values, after a refusal; static */
 	char *why;
 	size_t why_len;
 };
 
 /**
  * gp_yaml_load() - the text of the file @path, which the caller frees, to @text.
- * @guarded: one that anybody may write to is refused
- * Return: its bytes; -EINVAL: too many; -ENOTSUP: no regular file; -EPERM: anybody may
- * write to it; other negative errno: it could not be read. Then @why says it, and @text
- * is untouched.
+ * @guarded: refuse a file that anybody may write to
+ * Return: its bytes; -EINVAL: too many; -ENOTSUP: no regular file; -EPERM: anybody may write
+ * to it; other negative errno: not readable. On failure @why has the message, and @text is
+ * untouched.
  */
 ssize_t gp_yaml_load(const char *path, bool guarded, char **text, char *why, size_t why_len);
 
 /**
- * gp_yaml_open() - read @bytes of @text, a mapping of @keys. Every key is known, written
- * once and of its type; what is required is there. Texts are UTF-8 without control
- * characters.
- * Return: 0; -EINVAL, -ENOMEM: @why says it, and there is nothing to close.
+ * gp_yaml_open() - read @bytes of @text, a mapping of @keys. Every key is known, written once
+ * and of its type; every required key is there. Texts are UTF-8 without control characters.
+ * Return: 0; -EINVAL, -ENOMEM: @why has the message, and there is nothing to close.
  */
 int gp_yaml_open(struct gp_yaml *y, const struct gp_yaml_key *keys, const char *name,
 		 const char *text, size_t bytes, char *why, size_t why_len);
 void gp_yaml_close(struct gp_yaml *y);
 
 /**
- * gp_yaml_take() - give what @mapping says to the callbacks of @keys, in their order.
- * A mapping within it is taken likewise; a list of mappings is the caller's to walk.
- * Return: 0; -EINVAL: @why says it; another negative errno of a callback.
+ * gp_yaml_take() - pass the values of @mapping to the callbacks of @keys, in their order. Does
+ * so for a mapping within it, too. The caller walks a list of mappings.
+ * Return: 0; -EINVAL: @why has the message; another negative errno of a callback.
  */
 int gp_yaml_take(struct gp_yaml *y, yaml_node_t *mapping, const struct gp_yaml_key *keys, void *to);
 
@@ -95,13 +94,13 @@ size_t gp_yaml_entries(const yaml_node_t *list); /* NULL: 0 */
 uint32_t gp_yaml_line(const yaml_node_t *node);
 
 /**
- * "NAME:LINE: KEY: found 'FOUND'; RIGHT". @line 0: none; @key NULL: none; @found
- * NULL: RIGHT says it all. Returns -EINVAL.
+ * "NAME:LINE: KEY: found 'FOUND'; RIGHT". @line 0: none; @key NULL: none; @found NULL: RIGHT
+ * alone. Returns -EINVAL.
  */
 int gp_yaml_refuse(struct gp_yaml *y, size_t line, const char *key, const char *found,
 		   const char *right, ...) __attribute__((format(printf, 5, 6)));
 
-/** Refuse the text @node; @y->right says what would be right. Returns -EINVAL. */
+/** Refuse the text @node; @y->right names valid values. Returns -EINVAL. */
 int gp_yaml_refuse_value(struct gp_yaml *y, const yaml_node_t *node, const char *key);
 
 #endif
