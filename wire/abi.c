@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * abi.c - version 1 of the protocol, as every compiler must lay it out: without
- * padding that nobody named, so that nothing of a sender's memory leaves with a
- * message. tests/wire/golden/ has the bytes. What changes here is a new version.
+ * abi.c - version 1 of the protocol, as every compiler must lay it out. There is no unnamed
+ * padding, so no message leaks the sender's memory. tests/wire/golden/ has the bytes. Any
+ * change here needs a new version.
  */
 #include "wire/wire.h"
 

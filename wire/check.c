@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * check.c - what a message of the right size may say.
- */
+/* check.c - the contents that a message of the right size may have. */
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -56,7 +54,7 @@ int gp_wire_request_check(const struct gp_wire_request *request)
 	return request_ok(request) ? 0 : -EINVAL;
 }
 
-/* Where no class is asked for, none is given either. */
+/* Without a class the rest is 0 too. */
 static bool request_none(const struct gp_wire_request *r)
 {
 	return r->cls == GP_CLASS_NONE && request_ok(r);
@@ -102,7 +100,7 @@ static bool device_ok(const struct gp_wire_device *m)
 	       m->daemon_pid >= 0;
 }
 
-/* @reason is the scheduler's: who puts it in words knows which there are. */
+/* @reason is the scheduler's; the code that prints it knows the values. */
 static bool reason_ok(const struct gp_wire_reason *m)
 {
 	return m->pid > 0 && m->other_pid >= 0 && !m->pad && request_ok(&m->request) &&
@@ -149,13 +147,13 @@ static bool body_ok(const union gp_wire_msg *msg)
 	case GP_WIRE_TRACED:
 		return traced_ok(&msg->traced);
 	default:
-		/* Numbers only, and whoever acts on them looks at them. */
+		/* Numbers only; their users check them. */
 		return true;
 	}
 }
 
 int gp_wire_check_body(const union gp_wire_msg *msg)
 {
-	/* No peer tells of success by a number: it is 0, or an error. */
+	/* Success has no value but 0; errors are negative. */
 	return msg->head.result <= 0 && body_ok(msg) ? 0 : -EINVAL;
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * drop.c - closing files that a peer handed over and nobody looked at.
+ * drop.c - closing files that a peer passed and this process does not want.
  *
- * To close a file of a FUSE mount, which any user may have, is to tell its server
- * and to wait for it: no signal ends that, not even SIGKILL (Linux, fs/fuse/file.c:
- * fuse_flush() sends with force, and request_wait_answer() waits such a request
- * out). Whoever may, ends the mount: Documentation/filesystems/fuse.rst, "Aborting
- * a filesystem connection".
+ * Any user may have a FUSE mount. Closing one of its files asks its server and waits for the
+ * answer. No signal ends that wait, not even SIGKILL: fuse_flush() in fs/fuse/file.c sends
+ * with force, and request_wait_answer() waits for such a request. So end_mount() aborts the
+ * mount where it may: Documentation/filesystems/fuse.rst, "Aborting a filesystem connection".
  */
 #include "wire/wire.h"
 
@@ -18,24 +17,24 @@
 
 #include "wire/guard.h"
 
-/* If @fd is of a FUSE mount, then of none that lives. */
+/* If @fd is of a FUSE mount, aborts the mount. */
 static void end_mount(int fd)
 {
 	struct statx stx;
 	char path[64];
 	int abort_fd;
 
-	/* Without asking whoever serves it, who need not answer. */
+	/* Does not ask the mount's server, which may never answer. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx))
 		return;
-	/* A device that can be open here is of a mount of root's. */
+	/* A device file that can be open here is of a mount of root's. */
 	if (S_ISCHR(stx.stx_mode) || stx.stx_dev_major)
 		return;
 	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", stx.stx_dev_minor);
 	abort_fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (abort_fd < 0)
 		return;
-	/* Where this fails there is nothing else to be done about it. */
+	/* On failure nothing more can be done. */
 	if (write(abort_fd, "1", 1) != 1)
 		errno = 0;
 	close(abort_fd);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * files.c - messages that carry files, and where the daemon listens.
- */
+/* files.c - messages that carry files, and the daemon's socket. */
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -15,7 +13,7 @@
 
 #include "wire/guard.h"
 
-/* The kernel's maximum: a burst of clients waits here, and is not refused. */
+/* The kernel's maximum: a burst of clients waits here and is not refused. */
 #define DAEMON_BACKLOG SOMAXCONN
 #define DAEMON_ENV "GPREEMPT_DAEMON"
 
@@ -57,8 +55,8 @@ int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n
 }
 
 /*
- * The files of @hdr, which are this process's now whatever else is wrong.
- * Return: how many, -EPROTO (they are closed): there is something else.
+ * The files of @hdr, which belong to this process now, valid message or not.
+ * Return: their number; -EPROTO: other control data, and the files are closed.
  */
 static ssize_t take_files(struct msghdr *hdr, int file[GP_WIRE_MAX_FILES])
 {
@@ -73,7 +71,7 @@ static ssize_t take_files(struct msghdr *hdr, int file[GP_WIRE_MAX_FILES])
 			continue;
 		}
 		more = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		/* There is no room for more in union control. */
+		/* union control has no room for more. */
 		if (more > GP_WIRE_MAX_FILES - n)
 			more = GP_WIRE_MAX_FILES - n;
 		memcpy(file + n, CMSG_DATA(cmsg), more * sizeof(int));
@@ -86,7 +84,7 @@ static ssize_t take_files(struct msghdr *hdr, int file[GP_WIRE_MAX_FILES])
 	return (ssize_t)n;
 }
 
-/* What is wrong with a message of @len bytes that came with @n files? */
+/* Error of a message of @len bytes that came with @n files. */
 static int check_received(const struct msghdr *hdr, ssize_t len, size_t n)
 {
 	if (hdr->msg_flags & MSG_TRUNC)
@@ -94,7 +92,7 @@ static int check_received(const struct msghdr *hdr, ssize_t len, size_t n)
 	/* The end, or an empty message, which looks the same: it carries nothing. */
 	if (!len && n)
 		return -EPROTO;
-	/* There was room for more, so it is this process that may not have them. */
+	/* Since there was room for more, this process has reached its file limit. */
 	if (hdr->msg_flags & MSG_CTRUNC)
 		return n < GP_WIRE_MAX_FILES ? -EMFILE : -EPROTO;
 	return 0;
@@ -125,7 +123,7 @@ ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
 
 	if (n)
 		*n = 0;
-	/* Without room for any, the kernel drops them before they are files here. */
+	/* Without room for any, the kernel drops them before this process has them. */
 	if (file) {
 		hdr.msg_control = &control;
 		hdr.msg_controllen = sizeof(control);
@@ -153,7 +151,7 @@ int gp_wire_user_dir(char *path, size_t len)
 	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
 	int n;
 
-	/* A relative one is to be ignored, says its specification. */
+	/* The specification requires to ignore a relative path. */
 	if (!dir || *dir != '/')
 		return -ENOENT;
 	n = snprintf(path, len, "%s/gpreempt", dir);
@@ -181,7 +179,7 @@ static int seqpacket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* fd or negative errno; -ENOENT: nobody listens at @path. */
+/* fd or negative errno; -ENOENT: no process listens at @path. */
 static int connect_path(const char *path)
 {
 	struct sockaddr_un addr;
@@ -201,7 +199,7 @@ static int connect_path(const char *path)
 	return fd;
 }
 
-/* As connect_path(), and who listens may be believed. */
+/* Like connect_path(), for trusted listeners only. */
 static int connect_trusted(const char *path)
 {
 	pid_t pid;
@@ -240,7 +238,7 @@ int gp_wire_daemon_connect(void)
 	return connect_trusted(path);
 }
 
-/* 0: nothing is at @path any more; -EADDRINUSE: somebody listens there. */
+/* 0: nothing is at @path any more; -EADDRINUSE: a process listens there. */
 static int remove_stale(const char *path)
 {
 	struct stat st;
@@ -253,7 +251,7 @@ static int remove_stale(const char *path)
 	fd = connect_path(path);
 	if (fd >= 0)
 		close(fd);
-	/* Overrun, or of another type: somebody's all the same. */
+	/* Overrun, or of another type: a process still listens. */
 	if (fd >= 0 || fd == -EAGAIN || fd == -EPROTOTYPE)
 		return -EADDRINUSE;
 	if (fd != -ENOENT)
@@ -279,7 +277,7 @@ int gp_wire_daemon_listen(const char *path)
 		close(fd);
 		return err;
 	}
-	/* Anybody may speak to it: who it is, is known by SO_PEERCRED. */
+	/* Any user may connect; SO_PEERCRED identifies it. */
 	if (chmod(path, 0666) || listen(fd, DAEMON_BACKLOG)) {
 		err = -errno;
 		unlink(path);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * guard.c - nobody waits for a peer's files to be closed.
+ * guard.c - limits the wait for a peer's files to be closed.
  *
- * The last to hold a file closes it, on the way out of a system call, and a
- * socket with SO_LINGER then waits as long as its maker chose. A message that is
- * never read to the end, or whose files nobody wanted, makes that the receiver.
- * The wait ends when a signal is pending: one comes by a timer of the thread's.
+ * The last holder of a file closes it, at the end of a system call. With SO_LINGER, closing a
+ * socket waits as long as its creator chose. If a message is not read to the end, or its files
+ * are not wanted, the receiver is that last holder. A pending signal ends the wait, so a timer
+ * of the thread sends one.
  */
 #include "wire/wire.h"
 
@@ -18,7 +18,7 @@
 
 #include "wire/guard.h"
 
-/* Ignored by default, and of no use to whoever has no urgent data. */
+/* Ignored by default, and not used without urgent data. */
 #define GUARD_SIGNAL SIGURG
 
 /* C libraries before glibc 2.36 have no name for it. */
@@ -80,7 +80,7 @@ bool gp_guarded(void)
 
 void gp_guard_up(void)
 {
-	/* Again and again: the first may come before there is a wait to end. */
+	/* Repeatedly: the first signal may come before the wait begins. */
 	const struct itimerspec every = {
 		.it_value = guard.limit,
 		.it_interval = guard.limit,

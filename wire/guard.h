@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * guard.h - between these two, this thread's waits for a file to be closed end
- * after the limit of gp_wire_guard(); without one, they do nothing.
+ * guard.h - between these two calls, the limit of gp_wire_guard() bounds this thread's waits
+ * for a file to be closed. Without a guard they do nothing.
  */
 #ifndef GP_WIRE_GUARD_H
 #define GP_WIRE_GUARD_H
@@ -10,7 +10,7 @@
 
 void gp_guard_up(void);
 void gp_guard_down(void);
-/** Has this thread one? */
+/** Does this thread have a guard? */
 bool gp_guarded(void);
 
 #endif

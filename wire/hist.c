@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hist.c - a log-linear histogram. Bucket 0 is all up to 2^10 ns; then each doubling
- * has 16 buckets of one width, so a bucket is no wider than a 16th of what is in it.
+ * hist.c - a log-linear histogram. Bucket 0 covers up to 2^10 ns. Then each doubling has 16
+ * buckets of equal width, so a bucket is no wider than 1/16 of its values.
  */
 #include "wire/hist.h"
 
@@ -11,7 +11,7 @@
 
 static unsigned int bucket_of(uint64_t ns)
 {
-	/* Bounds are in the bucket that they end. */
+	/* A bound belongs to the bucket that it ends. */
 	uint64_t below = ns ? ns - 1 : 0;
 	unsigned int bits, bucket;
 

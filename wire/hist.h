@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hist.h - a log-linear histogram of times: 16 buckets to each doubling, from
- * 1 us (below: one bucket) to about 2^37 ns (above: the last one), so a quantile
- * is right to 1/16. Plain data, no lock.
+ * hist.h - a log-linear histogram of times. It has 16 buckets to each doubling, from 1 us
+ * (below: one bucket) to about 2^37 ns (above: the last one). So a quantile is right to 1/16.
+ * Plain data, no lock.
  */
 #ifndef GP_WIRE_HIST_H
 #define GP_WIRE_HIST_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - one page of memory between a tenant and the daemon, for each device
- * that the tenant uses: what would be a message on the path of a launch, a
- * segment or a hold is a store here, and the daemon looks when it has to decide.
+ * page.h - one page of memory between a tenant and the daemon, for each device that the tenant
+ * uses. A store here replaces a message on the path of a launch, a segment or a hold. The
+ * daemon reads the page when it has to decide.
  *
- * The daemon makes it (a sealed memfd) and both map it. Neither believes it: what
- * a tenant writes concerns only itself, and the daemon copies a value once and
- * checks the copy. Times are in the clock of gp_hal_ops.now().
+ * The daemon makes it (a sealed memfd) and both map it. Neither trusts the other: a tenant's
+ * values concern only the tenant itself, and the daemon copies a value once and checks the
+ * copy. Times are in the clock of gp_hal_ops.now().
  */
 #ifndef GP_WIRE_PAGE_H
 #define GP_WIRE_PAGE_H
@@ -24,59 +24,59 @@
 /* Why a tenant needs its device now: bits of gp_page.doing. */
 enum gp_page_doing {
 	GP_PAGE_SEGMENT = 1u << 0, /* between begin and end of a segment */
-	GP_PAGE_HELD = 1u << 1,	   /* the device is held for it, or just was, for
-					 * work that is queued now */
-	GP_PAGE_WORK = 1u << 2,	   /* it has work queued or running */
+	/* the device is held for it, or was just now, for work that is queued */
+	GP_PAGE_HELD = 1u << 1,
+	GP_PAGE_WORK = 1u << 2, /* it has work queued or running */
 };
 
-/* What it would tell: bits of gp_page.tells. */
+/* Facts that the tenant keeps up to date: bits of gp_page.tells. */
 enum gp_page_tells {
-	GP_PAGE_TELLS_WORK = 1u << 0, /* GP_PAGE_WORK is kept up to date */
-	GP_PAGE_TELLS_NEXT = 1u << 1, /* next_ns is, by hints or a rhythm */
+	GP_PAGE_TELLS_WORK = 1u << 0, /* GP_PAGE_WORK */
+	GP_PAGE_TELLS_NEXT = 1u << 1, /* next_ns, by hints or by prediction */
 };
 
-/* When the wake file is to be written: bits of gp_page.wakes. */
+/* When to write the wake file: bits of gp_page.wakes. */
 enum gp_page_wakes {
-	GP_PAGE_WAKES_LATER = 1u << 0, /* not now, but may be soon: LC of other urgency
-					 * shares the device */
-	GP_PAGE_WAKES_NOW = 1u << 1,   /* when this one needs the device, and when it
-					 * does not any more */
-	GP_PAGE_WAKES_NEXT = 1u << 2,  /* when next_ns is another, and it needs nothing now */
-	GP_PAGE_ASKS_WORK = 1u << 3,   /* never for this: best-effort is to keep GP_PAGE_WORK
-					 * up to date, since its turn ends when it has none */
+	/* not now, but perhaps soon: LC of another urgency shares the device */
+	GP_PAGE_WAKES_LATER = 1u << 0,
+	GP_PAGE_WAKES_NOW = 1u << 1,  /* when this tenant begins or ceases to need the device */
+	GP_PAGE_WAKES_NEXT = 1u << 2, /* when next_ns changes while the tenant needs nothing */
+	/*
+	 * never for this bit: best-effort keeps GP_PAGE_WORK up to date, because its turn ends
+	 * when it has none
+	 */
+	GP_PAGE_ASKS_WORK = 1u << 3,
 };
 
 /* One finished hold. */
 struct gp_page_sample {
 	_Atomic uint64_t from_ns;   /* asked for */
-	_Atomic uint64_t held_ns;   /* the device was kept so long */
-	_Atomic uint64_t switch_ns; /* from asking to having it; 0: not known */
+	_Atomic uint64_t held_ns;   /* time that the device was kept */
+	_Atomic uint64_t switch_ns; /* from asking to having it; 0: unknown */
 };
 
 struct gp_page {
-	uint32_t magic, version, bytes; /* the daemon's, before it is sent */
+	uint32_t magic, version, bytes; /* set by the daemon before it sends the page */
 	uint32_t pad;
 
-	/* The tenant's. */
+	/* Written by the tenant. */
 	_Alignas(64) _Atomic uint32_t doing; /* enum gp_page_doing */
 	_Atomic uint32_t tells;		     /* enum gp_page_tells */
-	_Atomic uint64_t next_ns;	     /* its next work comes then; 0: not known */
+	_Atomic uint64_t next_ns;	     /* its next work comes then; 0: unknown */
 	_Atomic uint64_t hints, segments, holds, holds_late, holds_expired;
-	_Atomic uint64_t held_ns; /* by all holds so far */
+	_Atomic uint64_t held_ns; /* total of all holds */
 	_Atomic uint64_t margin_ns;
-	_Atomic uint64_t samples; /* so many were written; the latest are in
-						 * sample[], at their number modulo
-						 * GP_PAGE_SAMPLES */
+	/* number written so far; sample[] has the latest, at their number modulo GP_PAGE_SAMPLES */
+	_Atomic uint64_t samples;
 	struct gp_page_sample sample[GP_PAGE_SAMPLES];
-	_Atomic uint64_t segments_timed;	       /* so many have ended; as samples is of
-						 * sample[] */
+	/* number that have ended; segment_ns[] is used like sample[] */
+	_Atomic uint64_t segments_timed;
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS]; /* from begin to end */
-	_Atomic uint64_t begun; /* so often doing was no longer 0: written before it */
+	_Atomic uint64_t begun; /* how often doing became nonzero; written before doing */
 
-	/* The daemon's. */
+	/* Written by the daemon. */
 	_Alignas(64) _Atomic uint32_t wakes; /* enum gp_page_wakes */
-	_Atomic uint32_t epoch;		     /* of this daemon; changes when
-						 * another takes over */
+	_Atomic uint32_t epoch;		     /* this daemon's; changes when another takes over */
 };
 
 _Static_assert(sizeof(struct gp_page) <= GP_PAGE_BYTES, "one page");

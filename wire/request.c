@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* request.c - a class request to a message's form and back. */
+/* request.c - converts a class request to and from its message form. */
 #include <errno.h>
 
 #include "gpreempt/class.h"
@@ -12,7 +12,7 @@ void gp_class_request_to_wire(const struct gp_class_request *r, struct gp_wire_r
 {
 	*out = (struct gp_wire_request){
 		.cls = r->cls.cls,
-		/* Of no meaning there, whatever was left in it. */
+		/* Meaningless there, so any value is dropped. */
 		.value = r->cls.cls == GP_CLASS_NONE ? 0 : r->cls.value,
 		.cap_pct = r->cap_pct,
 		.period_ns = r->period_ns,

@@ -114,8 +114,10 @@ int gp_wire_listen(pid_t pid)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* No message to a tenant has files, and one may take long to be closed, see
-	 * guard.c. An older kernel does not know this, and drops them late. */
+	/*
+	 * Messages to a tenant have no files, and closing one may take long, see guard.c. An
+	 * older kernel lacks this option, and drops them late.
+	 */
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 	if (bind(fd, (struct sockaddr *)&addr, len) || listen(fd, BACKLOG)) {
 		err = -errno;
@@ -178,7 +180,7 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* 0 when @fd is ready for @events; -ETIMEDOUT at @deadline_ms. */
+/* 0: @fd is ready for @events; -ETIMEDOUT at @deadline_ms. */
 static int wait_for(int fd, short events, int64_t deadline_ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = events };
@@ -194,7 +196,7 @@ static int wait_for(int fd, short events, int64_t deadline_ms)
 	return n ? 0 : -ETIMEDOUT;
 }
 
-/* The good answer of one message; 0: there is none, or there are many. */
+/* The type of the successful answer; 0: none, or many messages. */
 static uint16_t answer_type(uint16_t request)
 {
 	switch (request) {
@@ -222,12 +224,12 @@ static bool answers(uint16_t request, uint16_t type, int32_t result)
 {
 	if (type == answer_type(request))
 		return true;
-	/* Only the daemon refuses in words; anybody may refuse without. */
+	/* Only the daemon refuses with a text; any peer may refuse without one. */
 	return result < 0 &&
 	       (type == GP_WIRE_RESULT || (type == GP_WIRE_SAID && request >= GP_WIRE_HELLO));
 }
 
-/* The next message, checked; it may be any. */
+/* Any next message, checked. */
 static int next_message(int fd, union gp_wire_msg *msg, int64_t deadline_ms)
 {
 	ssize_t n;
@@ -275,7 +277,7 @@ int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms)
 	return msg->head.result;
 }
 
-/* The tenant that a line of /proc/net/unix shows listening, or 0. */
+/* The tenant that a line of /proc/net/unix shows as listening, or 0. */
 static pid_t line_tenant(const char *line)
 {
 	unsigned long flags, type;
@@ -283,7 +285,7 @@ static pid_t line_tenant(const char *line)
 	char *end;
 	long pid;
 
-	/* Num RefCount Protocol Flags Type St Inode Path */
+	/* "Num" "RefCount" "Protocol" "Flags" "Type" "St" "Inode" "Path" */
 	if (sscanf(line, "%*s %*s %*s %lx %lx", &flags, &type) != 2)
 		return 0;
 	if (!(flags & PROC_FLAG_LISTENS) || type != SOCK_SEQPACKET)

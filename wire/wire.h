@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wire.h - the one protocol between tenants (a process with libgpreempt or the
- * preload in it), the daemon and the CLI: fixed structs over SOCK_SEQPACKET.
+ * wire.h - the one protocol between tenants (a process with libgpreempt or the preload in it),
+ * the daemon and the CLI: fixed structs over SOCK_SEQPACKET.
  *
- * A tenant listens on the abstract address "gpreempt/1/tenant/PID": nothing on
- * disk, gone with the process, visible in /proc/net/unix. Who connects is known
- * by SO_PEERCRED: the tenant's own user and root may change it, others only
- * read. The daemon listens on a path, see daemon.h. Every message has the same
- * head; unknown versions and sizes are answered with -EPROTO and the connection
- * stays up.
+ * A tenant listens on the abstract address "gpreempt/1/tenant/PID": nothing on disk, gone with
+ * the process, visible in /proc/net/unix. SO_PEERCRED identifies the peer: only the tenant's
+ * own user and root may change it, others may read. The daemon listens on a path, see
+ * daemon.h. Every message has the same head. A receiver answers unknown versions and sizes
+ * with -EPROTO, and the connection stays up.
  */
 #ifndef GP_WIRE_H
 #define GP_WIRE_H
@@ -34,30 +33,33 @@ enum gp_wire_type {
 	GP_WIRE_QUERY = 1,	  /* -> GP_WIRE_STATUS */
 	GP_WIRE_SET_CLASS = 2,	  /* -> GP_WIRE_RESULT */
 	GP_WIRE_HINT = 3,	  /* -> GP_WIRE_RESULT */
-	GP_WIRE_YIELD = 4,	  /* -> GP_WIRE_RESULT; lasts as its connection */
+	GP_WIRE_YIELD = 4,	  /* -> GP_WIRE_RESULT; lasts as long as its connection */
 	GP_WIRE_QUERY_DEVICE = 5, /* -> GP_WIRE_STATUS, of one of its devices */
 
 	/* To the daemon, from a tenant: one connection for each device. */
-	GP_WIRE_HELLO = 16,	/* with its control files -> GP_WIRE_WELCOME with the
-				 * page and the wake file, or GP_WIRE_SAID */
-	GP_WIRE_FILES = 17,	/* with its control files: its groups are other
-				 * ones now. Has no answer */
+	/*
+	 * with its control files -> GP_WIRE_WELCOME with the page and the wake file, or
+	 * GP_WIRE_SAID
+	 */
+	GP_WIRE_HELLO = 16,
+	/* with its control files, after its groups changed. Has no answer */
+	GP_WIRE_FILES = 17,
 	GP_WIRE_ASK_CLASS = 18, /* -> GP_WIRE_SAID */
 
 	/* To the daemon, from anybody. */
 	GP_WIRE_LIST = 24,	/* -> GP_WIRE_TENANT .., GP_WIRE_RESULT */
 	GP_WIRE_DEVICES = 25,	/* -> GP_WIRE_DEVICE .., GP_WIRE_RESULT */
 	GP_WIRE_WHY = 26,	/* -> GP_WIRE_REASON or GP_WIRE_SAID */
-	GP_WIRE_TAKE = 27,	/* a process gets a class -> GP_WIRE_SAID */
+	GP_WIRE_TAKE = 27,	/* gives a process a class -> GP_WIRE_SAID */
 	GP_WIRE_HISTOGRAM = 28, /* -> GP_WIRE_BUCKETS or GP_WIRE_SAID */
-	GP_WIRE_TRACE = 29,	/* -> GP_WIRE_TRACED .., until it is closed */
+	GP_WIRE_TRACE = 29,	/* -> GP_WIRE_TRACED .., until the connection closes */
 
 	GP_WIRE_STATUS = 64,
 	GP_WIRE_RESULT = 65,
 
 	/* From the daemon. */
 	GP_WIRE_WELCOME = 80,
-	GP_WIRE_CLASS = 81, /* to a tenant, unasked: its class from now on */
+	GP_WIRE_CLASS = 81, /* to a tenant, at any time: its class from now on */
 	GP_WIRE_TENANT = 82,
 	GP_WIRE_DEVICE = 83,
 	GP_WIRE_REASON = 84,
@@ -85,21 +87,21 @@ struct gp_wire_hint {
 	uint64_t in_ns;
 };
 
-/* Between tenants: take your groups off a device, or put them back. */
+/* Between tenants: suspend your groups on a device, or resume them. */
 struct gp_wire_yield {
 	struct gp_wire_head head;
 	uint32_t on;
-	uint32_t level; /* who asks; as urgent ones stay */
+	uint32_t level; /* level of the asking tenant; equally urgent ones stay */
 	uint64_t limit_ns;
 	uint8_t uuid[16];
 };
 
 struct gp_wire_query {
 	struct gp_wire_head head;
-	uint32_t number; /* of its devices, from 0; -ENODEV: it has less */
+	uint32_t number; /* of its devices, from 0; -ENODEV: it has fewer */
 };
 
-/* Of all its devices together, or of one. */
+/* Of all its devices together, or of one of them. */
 struct gp_wire_status {
 	struct gp_wire_head head;
 	int32_t pid;
@@ -107,17 +109,17 @@ struct gp_wire_status {
 	uint32_t cls; /* enum gp_class */
 	uint32_t value;
 	uint32_t groups;      /* compute groups */
-	uint32_t short_slice; /* BE: 1 this one has the device's short slice */
+	uint32_t short_slice; /* BE: 1: this tenant has the device's short slice */
 	uint32_t sync_seen;   /* 1: device-wide synchronisation is seen */
 	uint32_t preloaded;   /* 1: by `gpreempt run` */
 	uint64_t slice_us;    /* of the first compute group, as read back */
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t held_ns, switch_ns, switch_min_ns, switch_max_ns, margin_ns;
-	uint32_t learns; /* LC: 1 its rhythm is, or may be, learned */
-	uint32_t rhythm; /* 1: it has one now */
+	uint32_t learns; /* LC: 1: its period is, or may be, predicted */
+	uint32_t rhythm; /* 1: it has a period now */
 	uint64_t guesses, guess_hits, guess_misses;
 	char comm[GP_WIRE_COMM_LEN];
-	char device[64]; /* name of the device, of all the first one's */
+	char device[64]; /* name of the device; of all: the first one's */
 	char uuid[48];
 };
 
@@ -126,7 +128,7 @@ struct gp_wire_status {
 #define GP_WIRE_PERIOD_MAX_NS 10000000000ull /* 10 s */
 #define GP_WIRE_CAP_MAX_PCT 100u
 
-/* A class and all that goes with it; 0 where nothing is asked. */
+/* A class and its options; 0: option not given. */
 struct gp_wire_request {
 	uint32_t cls;	/* enum gp_class */
 	uint32_t value; /* level or weight */
@@ -136,7 +138,7 @@ struct gp_wire_request {
 };
 
 enum gp_wire_hello_flags {
-	GP_WIRE_ASKS = 1u << 0, /* @request is asked for; else what rules give */
+	GP_WIRE_ASKS = 1u << 0, /* @request is asked for; else the rules decide */
 };
 
 struct gp_wire_hello {
@@ -148,13 +150,15 @@ struct gp_wire_hello {
 	uint32_t key[GP_WIRE_MAX_FILES];
 };
 
-/* @key: of each file, what of it leads to groups (hal.h, control_files()); or 0. */
+/*
+ * @key: of each file, the part that leads to groups (hal.h, control_files()); or 0.
+ */
 struct gp_wire_files {
 	struct gp_wire_head head;
 	uint32_t key[GP_WIRE_MAX_FILES];
 };
 
-/* Also GP_WIRE_CLASS. @why: where the class comes from, one line. */
+/* Also GP_WIRE_CLASS. @why: origin of the class, one line. */
 struct gp_wire_welcome {
 	struct gp_wire_head head;
 	int32_t daemon_pid; /* as the daemon sees itself */
@@ -168,7 +172,7 @@ struct gp_wire_ask_class {
 	struct gp_wire_request request;
 };
 
-/* WHY, TAKE, HISTOGRAM: of whom. uuid all 0: of its first device. */
+/* WHY, TAKE, HISTOGRAM: the process. uuid all 0: its first device. */
 struct gp_wire_take {
 	struct gp_wire_head head;
 	int32_t pid;
@@ -177,22 +181,22 @@ struct gp_wire_take {
 	struct gp_wire_request request; /* TAKE */
 };
 
-/* head.result, and one line in words: what was refused, and why. */
+/* head.result, and one line of text: the refused action and the cause. */
 struct gp_wire_said {
 	struct gp_wire_head head;
 	char text[GP_WIRE_TEXT_LEN];
 };
 
-/* How the daemon came to a tenant. */
+/* How the daemon got a tenant. */
 enum gp_wire_taken {
-	GP_WIRE_BY_RUN = 1,    /* it came itself: preload or library */
-	GP_WIRE_BY_RULE = 2,   /* it was found, and a rule names it */
-	GP_WIRE_BY_ATTACH = 3, /* somebody said so */
+	GP_WIRE_BY_RUN = 1,    /* it connected: preload or library */
+	GP_WIRE_BY_RULE = 2,   /* discovered, and named by a rule */
+	GP_WIRE_BY_ATTACH = 3, /* gpreempt attach named it */
 };
 
 /* Where a tenant's used_ns comes from. */
 enum gp_wire_usage {
-	GP_WIRE_USAGE_NONE,   /* nowhere: used_ns is GP_WIRE_UNKNOWN */
+	GP_WIRE_USAGE_NONE,   /* unknown: used_ns is GP_WIRE_UNKNOWN */
 	GP_WIRE_USAGE_LOG,    /* the device's context-switch log */
 	GP_WIRE_USAGE_DRIVER, /* the driver's counters */
 };
@@ -203,11 +207,11 @@ enum gp_wire_tenant_flags {
 	GP_WIRE_SEGMENT = 1u << 2,
 	GP_WIRE_HELD = 1u << 3,
 	GP_WIRE_BUSY = 1u << 4,	  /* known to have work .. */
-	GP_WIRE_IDLE = 1u << 5,	  /* .. or to have none; neither: not known */
-	GP_WIRE_BANNED = 1u << 6, /* it defied its class too often: off for good */
+	GP_WIRE_IDLE = 1u << 5,	  /* .. or to have none; neither: unknown */
+	GP_WIRE_BANNED = 1u << 6, /* it broke its class too often: suspended for good */
 };
 
-/* Figures that nobody knows are GP_WIRE_UNKNOWN. */
+/* Unknown figures are GP_WIRE_UNKNOWN. */
 struct gp_wire_tenant {
 	struct gp_wire_head head;
 	int32_t pid;
@@ -218,20 +222,20 @@ struct gp_wire_tenant {
 	uint32_t groups; /* compute groups */
 	uint32_t usage;	 /* enum gp_wire_usage */
 	struct gp_wire_request request;
-	uint64_t age_ns;      /* since the daemon has it */
-	uint64_t resident_ns; /* BE: had its turn so long */
-	uint64_t used_ns;     /* had the device so long, says the hardware */
+	uint64_t age_ns;      /* since the daemon got it */
+	uint64_t resident_ns; /* BE: total time of its turns */
+	uint64_t used_ns;     /* time on the device, by the hardware's report */
 	uint64_t suspended_ns;
-	uint64_t turns;			       /* BE: how often it became resident */
-	uint64_t preempted;		       /* BE: turns that were ended before it was idle */
+	uint64_t turns;			       /* BE: times it became resident */
+	uint64_t preempted;		       /* BE: turns that ended before it was idle */
 	uint64_t wait_p50_ns, wait_p99_ns;     /* BE: from having work to its turn */
 	uint64_t switch_p50_ns, switch_p99_ns; /* LC: from asking to having it */
 	uint64_t hints, segments, holds, holds_late, holds_expired;
 	uint64_t held_ns;
-	uint64_t corrected; /* what it set back itself was set again */
+	uint64_t corrected; /* times the daemon corrected a setting of the tenant */
 	char comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
-	char why[GP_WIRE_TEXT_LEN]; /* where its class comes from */
+	char why[GP_WIRE_TEXT_LEN]; /* origin of its class */
 };
 
 struct gp_wire_device {
@@ -241,15 +245,15 @@ struct gp_wire_device {
 	char be_policy[16], lc_policy[16];
 	uint32_t be_min_pct;
 	uint32_t tenants, groups;
-	int32_t resident_pid; /* 0: nobody is */
+	int32_t resident_pid; /* 0: none */
 	uint32_t usage;	      /* enum gp_wire_usage */
-	int32_t daemon_pid;   /* whose descriptors of tenants' files are not its own */
+	int32_t daemon_pid;   /* its own open files include those of tenants */
 	uint64_t quantum_ns;
-	uint64_t up_ns;					     /* since the daemon has it */
-	uint64_t turns, suspends, resumes, slices, preempts; /* carried out */
-	uint64_t failed;				     /* of these */
-	uint64_t control_ns;				     /* all of these took */
-	uint64_t log_lost;				     /* records of the log, so many */
+	uint64_t up_ns;					     /* since the daemon got it */
+	uint64_t turns, suspends, resumes, slices, preempts; /* executed */
+	uint64_t failed;				     /* failures of these */
+	uint64_t control_ns;				     /* total time of these */
+	uint64_t log_lost;				     /* lost records of the log */
 };
 
 /* enum gp_why of sched.h, with processes for tenants. */
@@ -257,25 +261,25 @@ struct gp_wire_reason {
 	struct gp_wire_head head;
 	int32_t pid;
 	uint32_t reason;
-	int32_t other_pid; /* 0: nobody */
+	int32_t other_pid; /* 0: none */
 	uint32_t ahead;
 	int32_t error;
 	uint32_t pad;
 	uint8_t uuid[16];
-	uint64_t for_ns;   /* since then; GP_WIRE_UNKNOWN */
+	uint64_t for_ns;   /* time since then; GP_WIRE_UNKNOWN */
 	uint64_t until_ns; /* from now on, at most; GP_WIRE_UNKNOWN */
 	struct gp_wire_request request;
 	char comm[GP_WIRE_COMM_LEN];
 	char other_comm[GP_WIRE_COMM_LEN];
 	char device[GP_WIRE_NAME_LEN];
-	char why[GP_WIRE_TEXT_LEN]; /* where its class comes from */
+	char why[GP_WIRE_TEXT_LEN]; /* origin of its class */
 };
 
 enum gp_wire_histogram {
 	GP_WIRE_HIST_WAIT,	/* BE: from having work to its turn */
 	GP_WIRE_HIST_SWITCH,	/* LC: from asking for the device to having it */
-	GP_WIRE_HIST_HOLD,	/* LC: how long it was held */
-	GP_WIRE_HIST_SUSPENDED, /* BE: off the device at a time */
+	GP_WIRE_HIST_HOLD,	/* LC: length of a hold */
+	GP_WIRE_HIST_SUSPENDED, /* BE: length of a suspension */
 	GP_WIRE_HIST_SEGMENT,	/* LC: from a segment's begin to its end */
 	GP_WIRE_HISTS,
 };
@@ -295,12 +299,12 @@ enum gp_wire_trace_kind {
 	GP_WIRE_TRACE_LOST, /* @value records of the hardware's */
 	GP_WIRE_TRACE_JOIN, /* @value: class << 32 | level or weight */
 	GP_WIRE_TRACE_LEAVE,
-	GP_WIRE_TRACE_RESIDENT, /* @pid has its turn; 0: nobody */
+	GP_WIRE_TRACE_RESIDENT, /* @pid has its turn; 0: none */
 	GP_WIRE_TRACE_SUSPEND,	/* @value: ns it took */
 	GP_WIRE_TRACE_RESUME,	/* likewise */
 	GP_WIRE_TRACE_SLICE,	/* @value: us */
 	GP_WIRE_TRACE_PREEMPT,	/* @value: ns it took */
-	GP_WIRE_TRACE_BUSY,	/* @value: enum gp_page_doing, as seen */
+	GP_WIRE_TRACE_BUSY,	/* @value: enum gp_page_doing, as observed */
 	GP_WIRE_TRACE_HOLD,	/* a hold of @value ns began then */
 };
 
@@ -310,7 +314,7 @@ struct gp_wire_trace_record {
 	uint64_t time_ns; /* CLOCK_MONOTONIC, or the software GPU's time */
 	uint64_t value;
 	int32_t pid;
-	uint32_t context; /* of the hardware's; 0: not known */
+	uint32_t context; /* the hardware's; 0: unknown */
 	uint16_t kind;	  /* enum gp_wire_trace_kind */
 	uint16_t device;  /* as GP_WIRE_DEVICES lists them, from 0 */
 	uint32_t pad;
@@ -319,7 +323,7 @@ struct gp_wire_trace_record {
 struct gp_wire_traced {
 	struct gp_wire_head head;
 	uint32_t count;
-	uint32_t lost; /* so many found no room before these */
+	uint32_t lost; /* records that found no room before these */
 	struct gp_wire_trace_record record[GP_WIRE_TRACE_RECORDS];
 };
 
@@ -345,81 +349,82 @@ union gp_wire_msg {
 
 /** Fill in the head of a request or reply of @type. */
 void gp_wire_init(union gp_wire_msg *msg, enum gp_wire_type type);
-/** Is @len bytes at @msg a message that may be acted on? 0, -EPROTO. */
+/** Is the message of @len bytes at @msg safe to act on? 0, -EPROTO. */
 int gp_wire_check(const union gp_wire_msg *msg, size_t len);
 /**
- * May what is in @msg, which gp_wire_check() has passed, be believed as far as it
- * can be seen from it alone? Every text ends, every enumeration and flag is a
- * known one, every class is one that a user could have written, and what is of
- * no meaning is 0. 0 or -EINVAL.
+ * Are the contents of @msg, which gp_wire_check() has passed, valid by themselves? Every text
+ * ends, every enumeration and flag is a known one, every class is valid for a user, and every
+ * meaningless field is 0. 0 or -EINVAL.
  */
 int gp_wire_check_body(const union gp_wire_msg *msg);
-/** A class as a user could have written it (deadline filled in)? 0 or -EINVAL. */
+/** Is it a class that a user could write (with the default deadline)? 0 or -EINVAL. */
 int gp_wire_request_check(const struct gp_wire_request *request);
-/** @request as it goes over the wire. */
+/** @request in its message form. */
 void gp_class_request_to_wire(const struct gp_class_request *request, struct gp_wire_request *out);
-/**
- * @wire, which a peer sent, as a request. 0; -EINVAL: no user could have written it,
- * and @out is untouched.
- */
+/** @wire, which a peer sent, as a request. 0; -EINVAL: not a valid class, and @out is untouched. */
 int gp_class_request_from_wire(const struct gp_wire_request *wire, struct gp_class_request *out);
 /** Does @text end within @size bytes? */
 bool gp_wire_text_ok(const char *text, size_t size);
 /** Listen for process @pid (non-blocking socket). fd or negative errno. */
 int gp_wire_listen(pid_t pid);
-/** Connect to tenant @pid; -ESRCH: no tenant there. fd or negative errno.
- * The listener's own PID is checked: a name can be taken by anybody. */
+/**
+ * Connect to tenant @pid; -ESRCH: no tenant there. fd or negative errno. Checks the listener's
+ * own PID, because any process can bind a name.
+ */
 int gp_wire_connect(pid_t pid);
-/** Send a request that has one answer, wait at most @timeout_ms for it, into the
- * same @msg. The reply's result, or -ETIMEDOUT, -EPROTO (also: a request with
- * many answers, or none), -ECONNRESET. A refusal is GP_WIRE_RESULT, or
- * GP_WIRE_SAID by the daemon. */
+/**
+ * Send a request that has one answer, wait at most @timeout_ms for it, into the same @msg. The
+ * reply's result, or -ETIMEDOUT, -EPROTO (also for a request with many answers, or none),
+ * -ECONNRESET. A refusal is GP_WIRE_RESULT, or GP_WIRE_SAID by the daemon.
+ */
 int gp_wire_call(int fd, union gp_wire_msg *msg, int timeout_ms);
-/** Wait at most @timeout_ms for the next message, any that passes gp_wire_check()
- * and gp_wire_check_body(); its files are dropped. 0, whatever its head.result;
- * -ETIMEDOUT; -EPROTO; -ECONNRESET: the peer is through; other negative errno. */
+/**
+ * Wait at most @timeout_ms for the next message, any that passes gp_wire_check() and
+ * gp_wire_check_body(); drops its files. 0, for any head.result; -ETIMEDOUT; -EPROTO;
+ * -ECONNRESET: the peer is done; other negative errno.
+ */
 int gp_wire_next(int fd, union gp_wire_msg *msg, int timeout_ms);
-/** Who is at the other end of @fd, as this process sees it. 0 or negative errno. */
+/** The peer at the other end of @fd, as this process sees it. 0 or negative errno. */
 int gp_wire_peer(int fd, pid_t *pid, uid_t *uid);
 /* ---- files and the daemon's place; files.c ------------------------------- */
 
 /**
- * Send @msg with @n files, which stay the caller's. Never blocks: -EAGAIN when
- * the peer does not read. 0; -EINVAL: more than GP_WIRE_MAX_FILES; -EPROTO: not
- * a message; -EPIPE: nobody is there; other negative errno.
+ * Send @msg with @n files, which remain the caller's. Never blocks: -EAGAIN when the peer does
+ * not read. 0; -EINVAL: more than GP_WIRE_MAX_FILES; -EPROTO: not a message; -EPIPE: the peer
+ * is gone; other negative errno.
  */
 int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n);
 /**
- * Receive one message, never blocks. @file: up to GP_WIRE_MAX_FILES, O_CLOEXEC,
- * the caller's; @n how many, 0 on failure. Both NULL: files are closed.
- * Return: its length (0: the peer is through), which gp_wire_check() has not seen
- * yet; -EAGAIN: none is there; -EPROTO: too long, or more files than fit; -EMFILE:
- * this process cannot have so many; other negative errno. After a failure the
- * files are closed; after -EPROTO and -EMFILE that message is gone and the next
- * can be received.
+ * Receive one message, never blocks. The caller runs gp_wire_check(). @file: up to
+ * GP_WIRE_MAX_FILES, O_CLOEXEC, the caller's; @n their number, 0 on failure. Both NULL: files
+ * are closed.
+ * Return: its length (0: the peer is done); -EAGAIN: none is there; -EPROTO: too long, or more
+ * files than fit; -EMFILE: file limit of this process; other negative errno.
+ *
+ * A failure closes the files. -EPROTO and -EMFILE drop that message, and the next can be
+ * received.
  */
 ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n);
 
 /**
- * From here on this thread waits @limit_ns at most, in gp_wire_recv() and
- * gp_wire_close(), for a file that a peer handed over to be closed: without it, a
- * socket that lingers holds whoever receives it, wanted or not, as long as the
- * peer chose. Whoever serves peers of other users needs this. Takes SIGURG.
- * 0 or negative errno.
+ * Limit this thread's wait, in gp_wire_recv() and gp_wire_close(), for a peer's file to be
+ * closed to @limit_ns. Without the limit, a socket that lingers blocks its receiver, wanted or
+ * not, as long as the peer chose. Servers of other users' peers need this. Takes SIGURG. 0 or
+ * negative errno.
  */
 int gp_wire_guard(uint64_t limit_ns);
-/** No more of that, before the thread ends. Legal without gp_wire_guard(). */
+/** End the limit before the thread ends. Legal without gp_wire_guard(). */
 void gp_wire_guard_end(void);
-/** Close a connection, with what is unread in it. */
+/** Close a connection and drop its unread messages. */
 void gp_wire_close(int fd);
 /**
- * Close files that came with a message. Under the guard nobody waits for whoever
- * serves one either: a FUSE mount that it is of is ended, where this process may
- * do that (root, or the mount's own user; needs /sys/fs/fuse/connections).
+ * Close files that came with a message. Under the guard this does not wait for a FUSE server
+ * either. It aborts the file's mount where this process may do so: root, or the mount's own
+ * user; needs /sys/fs/fuse/connections.
  */
 void gp_wire_drop(const int *file, size_t n);
 
-/** Where the daemon keeps what it has: /run/gpreempt for root's, else the user's. */
+/** The daemon's folder: /run/gpreempt for root's, else the user's. */
 #define GP_WIRE_RUN_DIR "/run/gpreempt"
 #define GP_WIRE_SOCKET "gpreemptd.sock"
 #define GP_WIRE_PATH_LEN 108 /* of sun_path */
@@ -430,21 +435,20 @@ void gp_wire_drop(const int *file, size_t n);
  */
 int gp_wire_user_dir(char *path, size_t len);
 /**
- * Connect to the daemon: $GPREEMPT_DAEMON (a path of a socket; "none": there is
- * none), else the machine's, else the user's own. The listener must run as root
- * or as this process's user. Non-blocking socket; -ENOENT: there is no daemon;
- * -EPERM: somebody else listens there; -EAGAIN: it is overrun.
+ * Connect to the daemon: $GPREEMPT_DAEMON (the path of a socket; "none": no daemon), else the
+ * machine's, else the user's own. The listener must run as root or as this process's user.
+ * Non-blocking socket; -ENOENT: there is no daemon; -EPERM: another user listens there;
+ * -EAGAIN: it is overrun.
  */
 int gp_wire_daemon_connect(void);
 /**
- * Listen at @path, for everybody (mode 0666); non-blocking socket. A socket that
- * nobody listens at any more is replaced. One process at a time does this.
- * fd or negative errno; -EADDRINUSE: somebody listens there; -ENOTSOCK: a file
- * that is none is in the way, and stays.
+ * Listen at @path, for every user (mode 0666); non-blocking socket. Replaces a socket without
+ * a listener. One process at a time does this. fd or negative errno; -EADDRINUSE: another
+ * process listens there; -ENOTSOCK: another kind of file is there, and remains.
  */
 int gp_wire_daemon_listen(const char *path);
 
-/** All tenants that listen now, at most @max; returns how many. */
+/** All tenants that listen now, at most @max; returns their number. */
 ssize_t gp_wire_tenants(pid_t *pid, size_t max);
 
 #endif
