@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * callbacks.c - what the app asks of the driver, by CUPTI's driver-API
- * callbacks: a hold ends before a call that waits for the whole device, and
- * the core learns when work comes and when it is done.
+ * callbacks.c - the app's driver calls, by CUPTI's driver-API callbacks. A hold ends before a
+ * call that waits for the whole device, and the core gets BUSY and IDLE.
  *
- * CUPTI has one subscriber in a process, and watching costs each launch. So
- * nothing is subscribed until an LC tenant's first segment or hold by hand, or
- * until one that gives no hints shares its device with LC of other urgency under the
- * daemon, or a best-effort one with another, or from the start with --auto-hold; and
- * nothing at all where a tool came with the app or GPREEMPT_CUPTI=0 says so. Numbers
- * of callbacks are asked of CUPTI by name: they differ between releases, names do not.
+ * CUPTI has one subscriber in a process, and watching costs time at each launch. So this file
+ * subscribes only when one of these needs it:
+ *
+ * - the first segment or hold by hand of an LC tenant
+ * - an LC tenant without hints that shares its device, under the daemon, with LC of another
+ *   urgency
+ * - a best-effort tenant that shares its device, under the daemon, with another
+ * - --auto-hold, from the start
+ *
+ * It never subscribes if the app has a tool of its own, or with GPREEMPT_CUPTI=0. It looks
+ * callbacks up by name, because their numbers differ between releases.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +33,7 @@
 #include "runtime/log.h"
 
 #define CBID_MAX 4096
-#define CBID_GAP 256   /* so many unknown in a row: the end */
+#define CBID_GAP 256   /* the table ends after this many unknown numbers in a row */
 #define FUNCTIONS 8192 /* power of two */
 #define PATH_LEN 512
 
@@ -43,22 +47,22 @@ struct cupti {
 static uint8_t kind_of[CBID_MAX]; /* enum gp_call_kind; set before enabling */
 static void *_Atomic last_context;
 /*
- * Work came since the last event was recorded: an event that is over says
- * nothing of it. (Allocators of pinned memory wait for, and ask, old events all
- * the time; those that only ask are not looked at.)
+ * Work was submitted after the last event was recorded, so that event's end shows nothing
+ * about it. (Allocators of pinned memory wait for old events, and query them, all the time.
+ * Mere queries of events are not watched.)
  */
 static atomic_bool unrecorded;
 /*
- * Something was launched since the last idleness. A request that copies its
- * input in and waits for that has not even begun.
+ * A kernel was launched since the last idleness. A request that copies its input in and waits
+ * for that has not begun yet.
  */
 static atomic_bool computes;
-static atomic_bool asks_contexts; /* of who works, to know when it does */
+static atomic_bool asks_contexts; /* make the context of new work known */
 
 /*
- * Functions launched before. The first launch of one may load it, which waits
- * for the device (CUDA_MODULE_LOADING=LAZY, the default since 11.7). When the
- * table is full the rest counts as known.
+ * Functions launched before. The first launch of a function may load it, which waits for the
+ * device (CUDA_MODULE_LOADING=LAZY, the default since 11.7). When the table is full, further
+ * functions count as known.
  */
 static void *_Atomic launched[FUNCTIONS];
 static atomic_uint launched_count;
@@ -86,7 +90,7 @@ static bool first_launch(void *function)
 	return false;
 }
 
-/* Addresses may come again for other functions. */
+/* A new function may get an old address. */
 static void forget_launched(void)
 {
 	for (size_t i = 0; i < FUNCTIONS; i++)
@@ -125,9 +129,8 @@ static void submitted(void)
 }
 
 /*
- * Who waits has not seen the end of all that it launched, whatever it saw the end of
- * before: a best-effort process that waits for its streams one after the other has work
- * until the last of them.
+ * A wait covers only part of the launched work. A BE process that waits for its streams in
+ * turn has work until the last of them ends.
  */
 static void still_busy(struct gp_edev *dev, struct gp_ectx *c)
 {
@@ -137,7 +140,7 @@ static void still_busy(struct gp_edev *dev, struct gp_ectx *c)
 	tell_busy(dev, c, 1);
 }
 
-/* Is what was launched before the call over when it returns? */
+/* Has the work launched before the call ended when the call returns? */
 static bool waited(enum gp_call_kind kind, const struct cupti_callback_data *data)
 {
 	const int *result = data->return_value;
@@ -156,8 +159,8 @@ static bool waited(enum gp_call_kind kind, const struct cupti_callback_data *dat
 }
 
 /*
- * Who waits for all that it launched has queued it: the device stays with that, and a hold
- * beside it is in its way.
+ * The app waits for all its work, so all of it is queued. The queue keeps the device, and a
+ * hold would only slow it.
  */
 static void begin_wait(enum gp_call_kind kind, const struct cupti_callback_data *data,
 		       struct gp_edev *dev, const struct gp_ectx *c)
@@ -173,7 +176,7 @@ static void begin_sync(const struct cupti_callback_data *data, struct gp_edev *d
 	tell(dev, c, GP_EV_SYNC);
 }
 
-/* cuCtxCreate ends in another context than it began in. */
+/* cuCtxCreate returns in another context. */
 static void end_sync(enum gp_call_kind kind, const struct cupti_callback_data *data)
 {
 	void *context = (void *)(uintptr_t)*data->correlation;
@@ -256,7 +259,7 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 	struct gp_edev *dev;
 	struct gp_ectx *c;
 
-	/* What the library itself asks of the driver is not the app's. */
+	/* Ignore the library's own calls. */
 	if (domain != CUPTI_DOMAIN_DRIVER_API || kind == GP_CALL_OTHER || gp_engine_inside() ||
 	    gp_engine_state())
 		return;
@@ -315,11 +318,11 @@ static int enable_all(const struct cupti *cupti, void *subscriber)
 			return -EIO;
 		seen |= 1u << kind;
 	}
-	/* Without these two nothing is safe. */
+	/* Holds are unsafe without these two. */
 	return (seen & (1u << GP_CALL_SYNC_IDLE)) && (seen & (1u << GP_CALL_LAUNCH)) ? 0 : -EIO;
 }
 
-/* 0; -EBUSY: another subscriber; else this one does not work here. */
+/* 0; -EBUSY: another subscriber; else CUPTI does not work here. */
 static int subscribe(void *lib)
 {
 	struct cupti cupti = { 0 };
@@ -344,12 +347,12 @@ static int try_path(const char *dir, const char *sub, const char *name, int flag
 
 	if (snprintf(path, sizeof(path), "%s%s%s", dir, sub, name) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	/* Never closed: the driver calls into it from now on. */
+	/* Never closed, because the driver calls into it from now on. */
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
 	return lib ? subscribe(lib) : -ENOENT;
 }
 
-/* The folder of @name, and what it is called there; NULL: neither is known. */
+/* Splits @name into its folder and the name there; NULL: unknown. */
 static const char *split(const char *name, char dir[PATH_LEN])
 {
 	const char *slash = name ? strrchr(name, '/') : NULL;
@@ -372,7 +375,7 @@ static int find_cudart(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* Stop looking: it works, or somebody else has it. */
+/* Stop searching: it works, or another tool has it. */
 static bool decided(int err)
 {
 	return !err || err == -EBUSY;
@@ -388,7 +391,7 @@ static int try_dirs(const char *name)
 
 	dl_iterate_phdr(find_cudart, dir);
 	if (dir[0]) {
-		/* NVIDIA's wheels: all in one folder, or one for each library. */
+		/* NVIDIA's wheels have one folder for all libraries, or one for each. */
 		err = try_path(dir, "/", name, 0);
 		if (!decided(err))
 			err = try_path(dir, "/../../cuda_cupti/lib/", name, 0);
@@ -399,7 +402,7 @@ static int try_dirs(const char *name)
 	return err;
 }
 
-/* Something in the software GPU's libcuda; NULL: it is NVIDIA's. */
+/* An address in the software GPU's libcuda; NULL: it is NVIDIA's. */
 static const void *in_software_gpu(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
@@ -408,7 +411,7 @@ static const void *in_software_gpu(void)
 	return symbol && strcmp(symbol, "ioctl") ? dlsym(lib, symbol) : NULL;
 }
 
-/* NVIDIA's, wherever it lies and whoever has loaded it, knows no other libcuda. */
+/* Searches beside the libcuda in use: NVIDIA's CUPTI works with its own libcuda only. */
 static int try_beside(const void *symbol, const char *name)
 {
 	char dir[PATH_LEN];
@@ -471,6 +474,6 @@ void *gp_callbacks_context(const struct gp_device_id *dev)
 	void *context = atomic_load(&last_context);
 	void *primary = gp_cuda_primary(dev->uuid);
 
-	/* Most programs have the primary one only, and it names its device. */
+	/* Most programs have only the primary context, and it names its device. */
 	return primary ? primary : context;
 }

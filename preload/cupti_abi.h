@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti_abi.h - of CUPTI's callbacks what is ABI (cupti_callbacks.h,
- * cupti_result.h): numbers, and what a callback on the driver API is given.
+ * cupti_abi.h - the ABI of CUPTI's callbacks that we use (cupti_callbacks.h, cupti_result.h):
+ * numbers, and the arguments of a callback on the driver API.
  *
  * libc only: the software GPU's libcupti.so.13 shares this file.
  */

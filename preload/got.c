@@ -51,7 +51,7 @@ static int find_relro(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* glibc has relocated these entries, musl and the vDSO's have not. */
+/* glibc has relocated these entries; musl and the vDSO have not. */
 static uintptr_t entry_address(const struct tables *t, const ElfW(Dyn) * dyn)
 {
 	return dyn->d_un.d_ptr < t->base ? t->base + dyn->d_un.d_ptr : dyn->d_un.d_ptr;
@@ -98,8 +98,8 @@ static int tables_read(void *object, struct tables *t)
 }
 
 /*
- * What the slot's call ends up in. A slot not bound yet points at the object's
- * own PLT; calling through that would make the linker bind it, over our hook.
+ * The function that the slot's call reaches. A slot not bound yet points to the object's own
+ * PLT. A call through that would let the linker bind it, over our hook.
  */
 static void *slot_target(const struct tables *t, const char *symbol, void *value)
 {
@@ -122,7 +122,7 @@ static int slot_write(const struct tables *t, void *_Atomic *slot, void *hook)
 	if (sealed && mprotect((void *)start, page, PROT_READ | PROT_WRITE))
 		return -errno;
 	atomic_store(slot, hook);
-	/* A page that stays writable is no reason to give up. */
+	/* It does no harm if the page remains writable. */
 	if (sealed)
 		(void)mprotect((void *)start, page, PROT_READ);
 	return 0;

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * got.h - put a function of ours where a loaded object calls an imported one.
- */
+/* got.h - replaces a function that a loaded object imports. */
 #ifndef GP_PRELOAD_GOT_H
 #define GP_PRELOAD_GOT_H
 
 /**
  * gp_got_patch() - let @object (a dlopen handle) call @hook for @symbol.
- * @orig: out, what it called before; stored before the first call can come.
- *	Left alone when @hook was there already.
+ * @orig: out, the function it called before; stored before the first call can come.
+ *	Unchanged if @hook is in place already.
  *
  * Other objects that import @symbol are not touched.
- * Return: 0, also when done before; -ENOENT @object does not import @symbol;
- * -ENOEXEC its tables make no sense; else the error of mprotect.
+ * Return: 0, also when done before; -ENOENT: @object does not import @symbol; -ENOEXEC:
+ * invalid tables; else the error of mprotect.
  */
 int gp_got_patch(void *object, const char *symbol, void *hook, void *_Atomic *orig);
 

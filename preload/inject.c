@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inject.c - the way in: the driver's own injection, which calls
- * InitializeInjection() inside cuInit, or LD_PRELOAD, which puts our ioctl()
- * before libc's. Both lead to the same: a tracker sees libcuda's calls of the
- * RM. AMD's runtime has no injection that sees its internal queues: there it is
- * LD_PRELOAD, and the calls are those on /dev/kfd.
+ * inject.c - the entry: the driver's own injection, which calls InitializeInjection() inside
+ * cuInit, or LD_PRELOAD, which puts our ioctl() before libc's. With both, a tracker sees
+ * libcuda's calls of the RM. AMD's runtime has no injection that sees its internal queues. So
+ * only LD_PRELOAD works there, and the calls are those on /dev/kfd.
  *
- * Nothing here ever fails an app: what does not work is said in one line.
+ * Nothing here ever fails an app: a failure logs one line.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,8 +37,8 @@ typedef int (*injection_fn)(void);
 int InitializeInjection(void) __attribute__((visibility("default")));
 int ioctl(int fd, unsigned long request, ...) __attribute__((visibility("default")));
 
-static void *_Atomic hooked;	 /* what the patched slot called before */
-static void *_Atomic next_ioctl; /* the one behind ours */
+static void *_Atomic hooked;	 /* target of the patched slot before */
+static void *_Atomic next_ioctl; /* the next ioctl() after ours */
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static atomic_int tracking;
 static bool auto_hold; /* set by start() */
@@ -92,14 +91,14 @@ static void start(void)
 	const char *why;
 	int err;
 
-	/* Privileges that the user has not are not to be steered by him. */
+	/* A user must not control a process with privileges that the user lacks. */
 	if (getauxval(AT_SECURE) || gp_engine_state())
 		return;
 	gp_log_to_stderr();
 	if (text && *text && gp_class_request_parse(text, &hooks.request, &why))
 		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (%s); none is set", text, why);
 	hooks.auto_hold = hold && !strcmp(hold, "1") && hooks.request.cls.cls == GP_CLASS_LC;
-	/* With --auto-hold launches start holds: there is nothing to predict. */
+	/* With --auto-hold launches start holds, so there is nothing to predict. */
 	hooks.learn = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
@@ -126,7 +125,7 @@ static void start_auto_hold(void)
 		gp_callbacks_auto_hold();
 }
 
-/* In a program that uses CUDA. */
+/* Starts in a program that uses CUDA. */
 static bool start_cuda(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -149,7 +148,7 @@ static void seen(int fd, unsigned long request, void *arg, int result)
 		gp_nv_track_ioctl(fd, request, arg, result);
 }
 
-/* Not variadic: both ABIs pass three arguments alike either way. */
+/* Not variadic: both ABIs pass three arguments the same way. */
 static int hook(int fd, unsigned long request, void *arg)
 {
 	ioctl_fn orig = (ioctl_fn)atomic_load(&hooked);
@@ -193,7 +192,7 @@ int ioctl(int fd, unsigned long request, ...)
 	saved = errno;
 	if (gp_amd_track_wants(request)) {
 		seen_amd(fd, request, arg, result);
-		/* Through the slot comes hook(), which calls us and then looks itself. */
+		/* The slot leads to hook(), which calls us and then tracks by itself. */
 	} else if (_IOC_TYPE(request) == NV_IOCTL_TYPE && !atomic_load(&hooked)) {
 		start_cuda();
 		seen(fd, request, arg, result);
@@ -221,7 +220,7 @@ static void patch_libcuda(void)
 		       symbol ? symbol : "ioctl", strerror(-err));
 }
 
-/* A profiler that was to be injected is, by us. */
+/* Loads the profiler that our injection displaced. */
 static void chain(void)
 {
 	const char *path = secure_getenv("GPREEMPT_CHAIN_INJECTION");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds.c - by name, because names are what stays.
+ * kinds.c - kinds of calls by name, because only names remain the same.
  *
- * "Implicit synchronisation" of the CUDA C programming guide: page-locked and
- * device memory allocation, freeing, and what changes the address space; also
- * seen: loading and unloading code, peer access, limits, new contexts.
+ * "Implicit synchronisation" of the CUDA C programming guide: page-locked and device memory
+ * allocation, freeing, and changes of the address space. Observed as well: loading and
+ * unloading code, peer access, limits, new contexts.
  */
 #include "preload/kinds.h"
 
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* First match counts. A name that ends in '*' stands for all it begins. */
+/* The first match counts. A "*" at the end matches any rest. */
 static const struct {
 	const char *name;
 	enum gp_call_kind kind;
@@ -101,7 +101,7 @@ static const struct {
 	{ "cuProfilerStop", GP_CALL_SYNC },
 };
 
-/* What is left of @name when its version is not counted. */
+/* Length of @name without its version. */
 static size_t base_length(const char *name)
 {
 	size_t n = strlen(name);
