@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * device.c - which GPUs there are, and the ops tables: "nvidia" over the
- * driver, "softgpu" the same code over the software GPU.
+ * device.c - the list of GPUs, and the ops tables: "nvidia" over the driver, "softgpu" the
+ * same code over the software GPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 /* ---- identity --------------------------------------------------------------- */
 
-/* 16 bytes from "GPU-xxxxxxxx-xxxx-..." at @text. */
+/* 16 bytes from "GPU-" and a UUID's digits at @text. */
 static bool parse_uuid(const char *text, uint8_t uuid[16])
 {
 	unsigned int digit, n = 0;
@@ -53,7 +53,7 @@ static bool information(const char *text, const char *key, char *value, size_t l
 	return n > 0;
 }
 
-/* What the driver tells without a client: no GPU is woken for it. */
+/* The identity from /proc, without a client: this wakes no GPU. */
 static bool identify_by_proc(struct gp_device_id *id)
 {
 	char path[96], text[2048], value[64];
@@ -111,7 +111,7 @@ int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id, uint32_t 
 		fd = c->t->open_gpu(minor);
 		if (fd < 0)
 			return fd;
-		/* Refused where the file is registered already; no matter. */
+		/* RM refuses a file that is registered already; no matter. */
 		c->t->ioctl(fd, GP_RM_REQUEST(GP_RM_ESC_REGISTER_FD, gp_rm_register_fd), &reg);
 	}
 	r = client_subdevice(c, gpu_id, device, subdevice);
@@ -136,7 +136,7 @@ static int gpu_name(const struct gp_nv_client *c, uint32_t subdevice, char *name
 	return r;
 }
 
-/* What only a client is told. */
+/* The rest of the identity, which needs a client. */
 static int identify_by_client(const struct gp_nv_transport *t, uint32_t gpu_id,
 			      struct gp_device_id *id)
 {
@@ -173,7 +173,7 @@ static int identify(const struct gp_nv_transport *t, const struct gp_rm_card_inf
 	if (!t->virtual_time && identify_by_proc(id))
 		return 0;
 	r = identify_by_client(t, card->gpu_id, id);
-	/* One name for users, whatever the server calls itself. */
+	/* One name for users, not the server's own. */
 	if (!r && t->virtual_time)
 		snprintf(id->name, sizeof(id->name), "soft%u", id->minor);
 	return r;
@@ -199,7 +199,7 @@ int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
 	for (size_t i = 0; i < GP_RM_MAX_CARDS; i++) {
 		if (!card[i].valid || found.count == GP_HAL_MAX_DEVICES)
 			continue;
-		/* A GPU that this container may not open is not ours to list. */
+		/* Skip a GPU that this container may not open. */
 		r = identify(t, &card[i], &found.dev[found.count]);
 		if (r) {
 			first = first ? first : r;
@@ -317,9 +317,9 @@ static void soft_explain(int err, char *why, size_t why_len)
 /* ---- the lock of the short slice ------------------------------------------------- */
 
 /*
- * A byte of the control device itself, at the GPU's number: an open file
- * description lock there is seen by every user and container on the machine,
- * leaves nothing on disk and goes with its holder.
+ * A byte of the control device itself, at the GPU's number. Every user and container on the
+ * machine sees an open file description lock there. It leaves nothing on disk and ends with
+ * its holder.
  */
 static int lock_works(int fd, uint64_t offset)
 {
@@ -345,7 +345,7 @@ static int slot_file(const char *dir, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* /run/gpreempt where it may be made or is there, else the user's own. */
+/* /run/gpreempt if it exists or can be made, else the user's own folder. */
 static int slot_fallback(void)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");

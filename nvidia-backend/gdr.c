@@ -8,7 +8,7 @@
 
 #include "nvidia-backend/gdr.h"
 
-#define PAGE 65536u /* of the GPU: pins are made of these */
+#define PAGE 65536u /* of the GPU: the unit of pins */
 
 struct gp_nv_gdr {
 	struct gp_nv_cuda cu;

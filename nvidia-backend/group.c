@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * group.c - what can be done to a channel group (TSG): slice, preemption mode,
- * off the GPU and on again.
- */
+/* group.c - operations on a channel group (TSG): slice, preemption mode, suspend, resume. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -11,7 +8,7 @@
 
 #include "nvidia-backend/nv_internal.h"
 
-/* One bit a descriptor; the few beyond are taken for the app's. */
+/* One bit per descriptor; higher ones count as the app's. */
 #define MARKS 65536
 static uint64_t marks[MARKS / 64]; /* atomic */
 
@@ -31,7 +28,7 @@ void gp_nv_fd_close(int fd)
 {
 	if (fd < 0)
 		return;
-	/* First: once it is closed, the number may be anybody's. */
+	/* First: after the close, another file may get the number. */
 	if (fd < MARKS)
 		__atomic_fetch_and(&marks[fd / 64], ~(1ull << fd % 64), __ATOMIC_RELAXED);
 	close(fd);
@@ -76,8 +73,8 @@ void gp_nv_file_unref(struct gp_nv_file *file)
 }
 
 /*
- * Client handles are unique in a system and end in a counter, as do object
- * handles of a client. Handles that do not follow libcuda's habit are mixed.
+ * Client handles are unique in a system and end in a counter, as do object handles of a
+ * client. Handles outside libcuda's habit are hashed.
  */
 uint32_t gp_nv_group_id(uint32_t client, uint32_t tsg)
 {
@@ -115,7 +112,7 @@ static int group_control(const struct gp_nv_group *g, uint32_t object, uint32_t 
 	if (gone(g))
 		return -ESRCH;
 	r = gp_nv_control(g->t, g->file->fd, g->client, object, cmd, params, bytes);
-	/* It may have ended meanwhile, and then any verdict means that. */
+	/* It may have ended meanwhile, which explains any error. */
 	return r && gone(g) ? -ESRCH : r;
 }
 
@@ -139,7 +136,7 @@ int gp_nv_set_slice(struct gp_group *group, uint64_t us)
 {
 	struct gp_rm_tsg_timeslice slice = { .us = us };
 
-	/* RM takes 0 as its shortest slice, which two groups livelock at. */
+	/* RM takes 0 as its shortest slice, at which two groups livelock. */
 	if (us < GP_NV_MIN_SLICE_US || us > GP_NV_MAX_SLICE_US)
 		return -ERANGE;
 	return tsg_control(gp_nv_of(gp_nv_group, group), GP_RM_CTRL_TSG_SET_TIMESLICE, &slice,
@@ -147,8 +144,8 @@ int gp_nv_set_slice(struct gp_group *group, uint64_t us)
 }
 
 /*
- * Without waiting for it to be off, which makes the call shorter (docs/nvidia.md).
- * Assumption: a group that is not on stays where it is in the runlist.
+ * Does not wait until it is off, which makes the call shorter (docs/nvidia.md). Assumption: a
+ * group that does not run stays at its place in the runlist.
  */
 int gp_nv_preempt(struct gp_group *group)
 {
@@ -183,8 +180,8 @@ int gp_nv_set_preempt_mode(struct gp_group *group, enum gp_preempt_mode mode)
 }
 
 /*
- * One call takes up to 64 channels, all of the client that calls: groups that
- * stand side by side and share a client share a call.
+ * One call takes up to 64 channels, all of the calling client. Adjacent groups that share a
+ * client share a call.
  */
 struct batch {
 	struct gp_rm_disable_channels params;
@@ -278,7 +275,7 @@ int gp_nv_suspend(struct gp_group *const *group, size_t n)
 	size_t done;
 	int r = check_groups(group, n);
 
-	/* Nobody is stopped for a call that cannot succeed. */
+	/* Suspend none for a call that cannot succeed. */
 	for (size_t i = 0; i < n && !r; i++)
 		if (gone(gp_nv_of(gp_nv_group, group[i])))
 			r = -ESRCH;
@@ -291,9 +288,8 @@ int gp_nv_suspend(struct gp_group *const *group, size_t n)
 		return 0;
 	}
 	/*
-	 * Back on with all that was running before, one by one: the failed
-	 * batch may be off in part, and one group that is gone must not keep
-	 * the others off.
+	 * Resume all that ran before, one by one. The failed batch may be suspended in part,
+	 * and one group that is gone must not keep the others suspended.
 	 */
 	for (size_t i = 0; i < n; i++) {
 		size_t ignored;

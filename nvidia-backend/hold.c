@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hold.c - keep the device for a context that has nothing queued yet: a hold kernel
- * (hold_abi.h) on a stream of its own, ended by a word in memory that both sides map.
+ * hold.c - keep the device for a context that has nothing queued yet. A hold kernel
+ * (hold_abi.h) runs on a stream of its own, and a word in memory that both sides map ends it.
  *
- * Tickets and the word only grow: nothing is ever reset, so a release can be
- * one store from a signal handler. Each ticket has a stamp in a ring; what a
- * hold did is read off it later, never waited for.
+ * Tickets and the word only grow: nothing is ever reset, so a release can be one store from a
+ * signal handler. Each ticket has a stamp in a ring. The results of a hold are read from it
+ * later, without a wait.
  *
- * gp_nv_hold.lock serialises hold, stat and destroy; release takes no lock and
- * touches only the fields marked atomic.
+ * gp_nv_hold.lock serialises hold, stat and destroy; release takes no lock and touches only
+ * the fields marked atomic.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@
 
 #define RING 32u /* stamps; holds in flight at most */
 #define WORD_OFFSET 0u
-#define BEHIND_OFFSET 32u /* the last ticket whose kernel and write are over */
-#define QUEUED_OFFSET 48u /* what hold_queued() writes; nobody reads it */
+#define BEHIND_OFFSET 32u /* the last ticket with kernel and write complete */
+#define QUEUED_OFFSET 48u /* target of hold_queued()'s write; never read */
 #define STAMP_OFFSET 64u
 #define AREA_BYTES (STAMP_OFFSET + RING * sizeof(struct gp_nv_hold_stamp))
-#define DRAIN_NS 50000u /* seen: 13 us at most, where the group has the device */
+#define DRAIN_NS 50000u /* measured: 13 us at most, while the group has the device */
 
 struct gp_nv_hold {
 	struct gp_hold base;
@@ -35,7 +35,7 @@ struct gp_nv_hold {
 	void *function;
 	void *stream;
 	uint8_t *area;	       /* mapped host memory */
-	uint64_t area_at;      /* where the device sees it */
+	uint64_t area_at;      /* its device address */
 	struct gp_nv_gdr *gdr; /* the word in device memory; or NULL */
 	volatile uint32_t *word;
 	uint64_t word_at;
@@ -44,7 +44,7 @@ struct gp_nv_hold {
 	uint32_t released;	 /* last one released; atomic */
 	uint64_t held_at_ns;	 /* when hold() was called */
 	uint64_t released_at_ns; /* atomic; of ticket `released` */
-	uint32_t accounted;	 /* tickets whose end has been seen */
+	uint32_t accounted;	 /* tickets known to have ended */
 	uint64_t seq;
 	uint64_t expired;
 };
@@ -64,7 +64,7 @@ static volatile uint32_t *behind(const struct gp_nv_hold *h)
 	return (volatile uint32_t *)(void *)(h->area + BEHIND_OFFSET);
 }
 
-/* Has the kernel of @ticket ended? Then its figures are there. */
+/* Has the kernel of @ticket ended? Then its figures are valid. */
 static bool ended(const struct gp_nv_hold *h, uint32_t ticket)
 {
 	return __atomic_load_n(&stamp_of(h, ticket)->ticket, __ATOMIC_ACQUIRE) == ticket;
@@ -93,7 +93,7 @@ static int guard_enter(struct guard *g, const struct gp_nv_cuda *cu, void *ctx)
 	if (r)
 		return gp_nv_cuda_errno(r);
 	g->cu = cu;
-	/* A thread that captures a graph must be able to go on with it. */
+	/* The thread may be capturing a graph, and must be able to continue. */
 	g->capture_mode = GP_CU_CAPTURE_MODE_RELAXED;
 	g->capture_changed = cu->exchange_capture_mode &&
 			     !cu->exchange_capture_mode(&g->capture_mode);
@@ -109,12 +109,12 @@ static void guard_leave(struct guard *g)
 	g->cu->ctx_pop(&ctx);
 }
 
-/* ---- making and unmaking ------------------------------------------------------- */
+/* ---- creating and destroying ------------------------------------------------------- */
 
 /*
- * A group without a method pending gives up the device, whatever runs: the write waits
- * for the kernel. A second kernel does as well, for 2 us more of the CPU; a recorded
- * event does not (docs/nvidia.md, tried on the card).
+ * A group without a pending method gives up the device, whatever it runs. The write gives it
+ * one: it waits for the kernel. A second kernel works as well, for 2 us more of the CPU. A
+ * recorded event does not (docs/nvidia.md, tried on the card).
  */
 static int launch(const struct gp_nv_hold *h, uint32_t ticket, uint64_t limit_ns)
 {
@@ -135,7 +135,7 @@ static int launch(const struct gp_nv_hold *h, uint32_t ticket, uint64_t limit_ns
 	return gp_nv_cuda_errno(r);
 }
 
-/* Is @context on @dev? Where the driver does not tell, it is believed. */
+/* Is @context on @dev? True if the driver cannot answer. */
 static int check_device(const struct gp_nv_hold *h)
 {
 	uint8_t uuid[16];
@@ -160,7 +160,7 @@ static int make_area(struct gp_nv_hold *h)
 	r = h->cu.host_device_pointer(&h->area_at, area, 0);
 	if (r)
 		return gp_nv_cuda_errno(r);
-	/* Ticket 0 would match a ring of zeros: the first one is 1. */
+	/* Ticket 0 would match a ring of zeros, so the first is 1. */
 	h->gdr = gp_nv_gdr_create(&h->cu, &h->word, &h->word_at);
 	if (!h->gdr) {
 		h->word = (volatile uint32_t *)(void *)(h->area + WORD_OFFSET);
@@ -188,7 +188,7 @@ static int make_kernel(struct gp_nv_hold *h)
 	return gp_nv_cuda_errno(r);
 }
 
-/* Everything that the driver does lazily at a first launch, done now. */
+/* Does everything now that the driver would do lazily at a first launch. */
 static int warm_up(struct gp_nv_hold *h)
 {
 	uint32_t ticket = 1;
@@ -202,10 +202,10 @@ static int warm_up(struct gp_nv_hold *h)
 }
 
 /*
- * Queued behind the end of the one before, where that one's group has the device still, a
- * hold can keep its own group's kernels off until its limit: one in a hundred such did, and
- * none that was launched when the write behind the last one was done (docs/nvidia.md). The
- * end of one that has not begun, or was cut, is a switch away, which nobody waits for.
+ * Wait for the write behind the last hold. A hold that was queued earlier, while its group had
+ * the device, can keep its own group's kernels off until its limit: one in a hundred did. None
+ * did after that write (docs/nvidia.md). There is no wait for a hold that has not begun or was
+ * preempted: its end is a switch away.
  */
 static void drain(const struct gp_nv_hold *h)
 {
@@ -232,8 +232,8 @@ static void unmake(struct gp_nv_hold *h)
 }
 
 /*
- * With one connection to the device all streams of a process are one queue, and a hold
- * would be in front of the work that it is for (libcuda takes 1 to 32; 8 if unset).
+ * With one connection to the device all streams of a process are one queue. A hold would block
+ * the work that it is for (libcuda takes 1 to 32; 8 if unset).
  */
 bool gp_nv_one_connection(void)
 {
@@ -305,7 +305,7 @@ void gp_nv_hold_destroy(struct gp_hold *hold)
 	if (!h)
 		return;
 	gp_nv_release(hold);
-	/* Where the app has destroyed its context, that took all of this along. */
+	/* If the app has destroyed its context, all of this went with it. */
 	if (!guard_enter(&guard, &h->cu, h->context)) {
 		unmake(h);
 		guard_leave(&guard);
@@ -316,7 +316,7 @@ void gp_nv_hold_destroy(struct gp_hold *hold)
 
 /* ---- holding ------------------------------------------------------------------------ */
 
-/* Count the ends that have come since. Lock held. */
+/* Account for tickets that ended since the last call. Lock held. */
 static void account(struct gp_nv_hold *h)
 {
 	while (h->accounted != h->ticket && ended(h, h->accounted + 1)) {
@@ -333,8 +333,8 @@ static bool is_on(const struct gp_nv_hold *h)
 }
 
 /*
- * Give up @ticket: what was launched of it ends at once, and its stamp says
- * that it ended, because a kernel that was not launched never will.
+ * Give up @ticket after a failed launch: any part that was launched ends at once. Its stamp
+ * marks it as ended, because a missing kernel never will.
  */
 static void forfeit(struct gp_nv_hold *h, uint32_t ticket)
 {
@@ -360,7 +360,7 @@ int gp_nv_hold(struct gp_hold *hold, uint64_t limit_ns)
 	pthread_mutex_lock(&h->lock);
 	account(h);
 	ticket = h->ticket + 1;
-	/* The stamp is reused: the kernel of its last owner must be over. */
+	/* The stamp is reused, so the kernel of its last owner must have ended. */
 	if (is_on(h) || (ticket > RING && !ended(h, ticket - RING))) {
 		pthread_mutex_unlock(&h->lock);
 		return -EBUSY;
@@ -399,10 +399,10 @@ int gp_nv_release(struct gp_hold *hold)
 }
 
 /*
- * A group whose channels have no method pending has the front end no longer: it goes to
- * the next group that has some, and stands there until that one gets the device. What the
- * group's other channels queue meanwhile it sees only when it comes back, after what runs
- * (docs/experiments.md, "Launches and queues"). The write waits for all that is before it.
+ * A group without pending methods loses the front end, which moves to the next group that has
+ * some, and waits there until that one gets the device. Work that the first group's other
+ * channels queue meanwhile runs only after the next switch (docs/experiments.md, "Launches and
+ * queues"). The write waits for all work before it.
  */
 int gp_nv_hold_queued(struct gp_hold *hold, void *stream)
 {
@@ -418,9 +418,9 @@ int gp_nv_hold_queued(struct gp_hold *hold, void *stream)
 }
 
 /*
- * The hold was on from held_at_ns to released_at_ns by the CPU's clock, and
- * from start to end by the GPU's: what the GPU's stretch is shorter by is the
- * time until it ran. No clock is compared with another.
+ * The hold was on from held_at_ns to released_at_ns by the CPU's clock, and from start to end
+ * by the GPU's. The difference of these lengths is the time until it ran. No clock is compared
+ * with another.
  */
 static void measure(const struct gp_nv_hold *h, struct gp_hold_stat *stat)
 {
@@ -433,7 +433,7 @@ static void measure(const struct gp_nv_hold *h, struct gp_hold_stat *stat)
 	if (how == GP_NV_HOLD_RELEASED) /* it found itself released */
 		stat->missed_ns = asked_ns;
 	if (how != (GP_NV_HOLD_RELEASED | GP_NV_HOLD_WAITED))
-		return; /* ended by its limit, or never had to wait */
+		return; /* it ended by its limit, or never had to wait */
 	if (asked_ns > stat->held_ns)
 		stat->switch_ns = asked_ns - stat->held_ns;
 }

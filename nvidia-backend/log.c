@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * log.c - the context-switch firmware's (FECS) own log: who had the GPU when,
- * whoever it was. A client of our own, an event buffer in memory that RM writes
- * and we map read-only.
+ * log.c - the log of the context-switch firmware (FECS): which process had the GPU, and when.
+ * It uses a client of our own, and an event buffer in memory that RM writes and we map
+ * read-only.
  *
- * Records are stamped by the GPU and arrive when the driver's timer fires
- * (33 ms) or a flush pulls them, which it does at once (580.159.04 on H200):
- * nothing that cannot wait is decided by them.
+ * The GPU stamps records. They arrive when the driver's timer fires (33 ms), or at once by a
+ * flush (580.159.04 on H200). So only decisions that can wait use them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,9 +33,9 @@ void gp_nv_ring_init(struct gp_nv_ring *ring, const void *header, const void *re
 }
 
 /*
- * Records that are there and not read. With the newest kept, count is the total
- * ever written: when that ran ahead by a ring or more, the oldest that is left
- * stands behind put, and the sequence numbers will show the hole.
+ * Number of unread records. With the newest kept, count is the total ever written. If it ran
+ * ahead by a ring or more, the oldest remaining record is just after put, and the sequence
+ * numbers show the gap.
  */
 static uint32_t ring_pending(struct gp_nv_ring *ring)
 {
@@ -45,11 +44,11 @@ static uint32_t ring_pending(struct gp_nv_ring *ring)
 	uint32_t pending;
 
 	put %= ring->size;
-	/* Signed: a count that stands behind ours is no ring ahead of it. */
+	/* Signed: a count behind ours is not a ring ahead. */
 	if ((int64_t)(count - ring->count) >= (int64_t)ring->size)
 		ring->get = (put + 1) % ring->size;
 	pending = (put + ring->size - ring->get) % ring->size;
-	/* Whatever it was: what is left to read ends at the count there is. */
+	/* In either case the unread records end at the present count. */
 	ring->count = count - pending;
 	return pending;
 }
@@ -74,7 +73,7 @@ static uint32_t known_or_zero(uint32_t value)
 	return value == 0xffffffffu ? 0 : value;
 }
 
-/* A record for the caller; false: one that says nothing of a switch. */
+/* A record for the caller; false: not about a switch. */
 static bool translate(const struct gp_rm_event_record *raw, struct gp_switch_record *rec)
 {
 	if (raw->type != GP_RM_EVENT_TYPE_FECS && raw->type != GP_RM_EVENT_TYPE_FECS_V2)
@@ -135,7 +134,7 @@ struct context_time {
 	int32_t pid;
 	uint32_t context;
 	uint64_t busy_ns;
-	uint64_t since_ns; /* 0: off the device */
+	uint64_t since_ns; /* 0: not on the device */
 };
 
 struct gp_nv_log {
@@ -175,7 +174,7 @@ static void count_time(struct gp_nv_log *log, const struct gp_switch_record *rec
 	struct context_time *t;
 
 	if (rec->kind == GP_SWITCH_LOST) {
-		/* Nobody knows who ran in between. */
+		/* It is unknown which context ran in between. */
 		for (size_t i = 0; i < log->times; i++)
 			log->time[i].since_ns = 0;
 		return;
@@ -233,7 +232,7 @@ static int shared_memory(struct gp_nv_log *log, size_t bytes, uint32_t *handle, 
 	struct gp_rm_memory_params mp = {
 		.owner = log->client.handle, /* RM refuses 0 */
 		.attr = GP_RM_ATTR_LOCATION_PCI | GP_RM_ATTR_NONCONTIGUOUS | GP_RM_ATTR_WRITE_BACK,
-		/* The driver insists. */
+		/* The driver requires this. */
 		.attr2 = GP_RM_ATTR2_USER_READ_ONLY,
 		.size = length,
 	};
@@ -271,7 +270,7 @@ err_close:
 	return r;
 }
 
-/* The driver signals new records there; a log without it still works. */
+/* The driver signals new records there; a log without it works too. */
 static void os_event(struct gp_nv_log *log)
 {
 	const struct gp_nv_transport *t = log->client.t;
@@ -353,7 +352,7 @@ static int build(struct gp_nv_log *log)
 
 static void unbuild(struct gp_nv_log *log)
 {
-	/* The client's file first: RM stops writing before the maps go. */
+	/* The client's file first: RM must stop writing before the unmap. */
 	gp_nv_client_close(&log->client);
 	if (log->header)
 		munmap(log->header, PAGE);
@@ -401,7 +400,7 @@ ssize_t gp_nv_log_read(struct gp_log *handle, struct gp_switch_record *rec, size
 	pthread_mutex_lock(&log->lock);
 	got = gp_nv_ring_read(&log->ring, rec, n);
 	if (!got) {
-		/* Where it is refused, what the timer brings has to do. */
+		/* If RM refuses it, the timer's records must do. */
 		control(log, log->buffer, GP_RM_CTRL_EVENT_BUFFER_FLUSH, NULL, 0);
 		got = gp_nv_ring_read(&log->ring, rec, n);
 	}

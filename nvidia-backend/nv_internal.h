@@ -2,8 +2,8 @@
 /*
  * nv_internal.h - shared by the files of nvidia-backend, and by its tests.
  *
- * Lock order: tracker -> file references; nothing else nests. No lock is held
- * over an RM call but a log's own.
+ * Lock order: tracker -> file references; nothing else nests. Only a log holds its lock over
+ * an RM call.
  */
 #ifndef GP_NV_INTERNAL_H
 #define GP_NV_INTERNAL_H
@@ -19,22 +19,22 @@
 
 #define GP_NV_MAX_CHANNELS 64 /* of one group */
 
-/* ---- transport: how RM calls travel; transport.c ------------------------ */
+/* ---- transport: the path of RM calls; transport.c ------------------------ */
 
 struct gp_nv_cuda;
 
 /**
  * struct gp_nv_transport - NVIDIA's driver, the software GPU, or a test.
- * @prefix: what readlink of /proc/PID/fd/N begins with for a control file
- * @is_ctl: is @fd, whoever gave it, a control file? NULL: @prefix tells
- * @open_ctl: a fresh control file, O_CLOEXEC; fd or negative errno
- * @open_gpu: what keeps GPU @minor awake; fd or negative errno; may be NULL
- * @open_slot: the file whose byte @minor is the short slice's lock; NULL: a
- *	control file
+ * @prefix: start of the readlink of /proc/PID/fd/N of a control file
+ * @is_ctl: is @fd, from any source, a control file? NULL: use @prefix
+ * @open_ctl: a new control file, O_CLOEXEC; fd or negative errno
+ * @open_gpu: a file that keeps GPU @minor awake; fd or negative errno; may be NULL
+ * @open_slot: the file with the short slice's lock at byte @minor; NULL: a control file
  * @ioctl: as ioctl(2)
- * @cuda: the driver API that goes with it; NULL: its libcuda's, by dlsym
- * Clock and timers are the ones that hints and holds use; a NULL now means
- * CLOCK_MONOTONIC and timerfd.
+ * @cuda: its driver API; NULL: its libcuda's, by dlsym
+ *
+ * Hints and holds use its clock and timers. If now is NULL they use CLOCK_MONOTONIC and
+ * timerfd.
  */
 struct gp_nv_transport {
 	const char *name;
@@ -56,11 +56,11 @@ struct gp_nv_transport {
 };
 
 const struct gp_nv_transport *gp_nv_transport_real(void);
-/* The software GPU's, loading its libcuda if @load; NULL: it is not there. */
+/* The software GPU's, loading its libcuda if @load; NULL: not available. */
 const struct gp_nv_transport *gp_nv_transport_soft(bool load);
-/* The one that the loaded libcuda uses (tracker). */
+/* The transport of the loaded libcuda (tracker). */
 const struct gp_nv_transport *gp_nv_transport_current(void);
-/* The libcuda that goes with @t, loaded if it is not; NULL and errno. */
+/* The libcuda for @t, loaded if necessary; NULL and errno. */
 void *gp_nv_libcuda(const struct gp_nv_transport *t);
 
 /* ---- RM calls; rm.c ------------------------------------------------------ */
@@ -70,10 +70,10 @@ struct gp_nv_client {
 	const struct gp_nv_transport *t;
 	int fd;
 	uint32_t handle;
-	pid_t pid; /* who made it: a fork's child must not free it */
+	pid_t pid; /* its creator: a fork's child must not free it */
 };
 
-/* RM's verdict of this thread's last call, for messages and tests. */
+/* RM's status of this thread's last call, for messages and tests. */
 uint32_t gp_nv_last_status(void);
 int gp_nv_status_errno(uint32_t status);
 const char *gp_nv_status_name(uint32_t status);
@@ -84,7 +84,7 @@ int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client, uint
 int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls, void *params,
 		uint32_t *object);
 int gp_nv_free(const struct gp_nv_client *c, uint32_t parent, uint32_t object);
-/* Let @map->fd be mapped. */
+/* Prepare @map->fd for mmap. */
 int gp_nv_map(const struct gp_nv_client *c, struct gp_rm_map_memory *map);
 int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c);
 void gp_nv_client_close(struct gp_nv_client *c);
@@ -97,7 +97,7 @@ int gp_nv_handle_parent(const struct gp_nv_transport *t, int fd, uint32_t client
 #define GP_NV_OLDEST_DRIVER 535
 int gp_nv_driver_version(const struct gp_nv_transport *t, char *buf, size_t len);
 
-/* The wall's clock, whatever the device's is; ns. */
+/* Real time in ns, even if the device's clock is virtual. */
 static inline uint64_t gp_nv_monotonic_ns(void)
 {
 	struct timespec ts;
@@ -116,8 +116,8 @@ struct gp_nv_device {
 	uint32_t gpu_id;
 	pthread_mutex_t lock;	   /* protects log, users */
 	struct gp_nv_log *log;	   /* the latest one opened: source of usage() */
-	struct gp_nv_users *users; /* made when first asked; or NULL */
-	uint32_t compute_class;	   /* atomic; 0: not known yet */
+	struct gp_nv_users *users; /* made at the first query; or NULL */
+	uint32_t compute_class;	   /* atomic; 0: unknown */
 };
 
 #define gp_nv_of(type, ptr) ((struct type *)(void *)(ptr))
@@ -127,24 +127,24 @@ int gp_nv_probe(const struct gp_nv_transport *t, struct gp_device_list *list,
 int gp_nv_device_open(const struct gp_nv_transport *t, const struct gp_hal_ops *ops,
 		      const struct gp_device_id *id, struct gp_device **dev);
 /*
- * On our own client: wake the GPU (@gpu_fd keeps it awake, -1 where nothing has
- * to) and make a device and a subdevice of it.
+ * On our own client, wake the GPU and make a device and a subdevice of it. @gpu_fd keeps the
+ * GPU awake; -1: not needed.
  */
 int gp_nv_client_device(const struct gp_nv_client *c, uint32_t gpu_id, uint32_t minor, int *gpu_fd,
 			uint32_t *device, uint32_t *subdevice);
-/* The ops table for a transport. */
+/* The ops table of a transport. */
 const struct gp_hal_ops *gp_nv_ops(const struct gp_nv_transport *t);
 
 /* ---- control files and groups; group.c ----------------------------------- */
 
 /*
- * An open control file, shared by the groups that were found on it. A file
- * that was taken keeps the RM client of a dead process, and with it its groups:
- * RM would go on serving them, so @pidfd tells whether the process lives.
+ * An open control file, shared by its groups. A duplicated file keeps the RM client of a dead
+ * process alive, and with it the groups, which RM would still serve. So @pidfd shows whether
+ * the process lives.
  */
 struct gp_nv_file {
 	int fd;
-	int pidfd;     /* of the process it was taken from; -1: ours */
+	int pidfd;     /* of the process it is from; -1: ours */
 	bool owned;    /* close with the last reference */
 	uint32_t refs; /* atomic */
 };
@@ -155,12 +155,12 @@ void gp_nv_file_unref(struct gp_nv_file *file);
 bool gp_nv_process_gone(int pidfd);
 
 /*
- * Descriptors of this process that this backend opened, duplicated or took:
- * what is found on them is not the app's. Lock-free, right in a fork's child.
+ * Descriptors of this process that this backend opened or duplicated: their groups are not the
+ * app's. Lock-free, correct in a fork's child.
  */
 void gp_nv_fd_mark(int fd);
 bool gp_nv_fd_marked(int fd);
-void gp_nv_fd_close(int fd); /* and unmark */
+void gp_nv_fd_close(int fd); /* and clear the mark */
 
 struct gp_nv_group {
 	struct gp_group base;
@@ -170,7 +170,7 @@ struct gp_nv_group {
 	uint32_t device;
 	uint32_t subdevice;
 	uint32_t tsg;
-	uint32_t engine; /* GP_RM_ENGINE_*, 0: not known */
+	uint32_t engine; /* GP_RM_ENGINE_*, 0: unknown */
 	bool suspended;	 /* by this object; caller serialises */
 	uint32_t channel[GP_NV_MAX_CHANNELS];
 };
@@ -189,18 +189,18 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
 #define GP_NV_MIN_SLICE_US 1u
 #define GP_NV_MAX_SLICE_US 5000000u /* LC's, proven on the card */
 
-/* ---- who computes on a device; users.c ------------------------------------- */
+/* ---- processes that compute on a device; users.c --------------------------- */
 
 /*
- * RM's own list, in one call: 1, @pid made a client that has a compute object there;
- * 0, it did not. -EAGAIN: of what class those are is not known. Else -errno.
+ * RM's own list, in one call. 1: @pid made a client with a compute object there; 0: it did
+ * not. -EAGAIN: the class of compute objects is unknown. Else -errno.
  */
 int gp_nv_computes(struct gp_device *dev, pid_t pid);
 void gp_nv_users_close(struct gp_nv_device *dev);
 
 /* ---- discovery; scan.c ---------------------------------------------------- */
 
-/* What a scan saw, for whoever looks for mistakes. */
+/* Figures of a scan, for debugging. */
 struct gp_nv_scan_stat {
 	uint32_t files; /* control files of the process */
 	uint32_t clients;
@@ -220,10 +220,10 @@ int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd, uint32_t clien
 int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group);
 
 struct gp_track_ops;
-/* As gp_nv_track_start(), with libcuda's calls taken to go over @t. */
+/* Like gp_nv_track_start(), for libcuda's calls over @t. */
 int gp_nv_track_start_over(const struct gp_nv_transport *t, const struct gp_track_ops *ops,
 			   void *arg);
-/* Groups that the tracker knows on @dev; -ENOENT: it is not watching. */
+/* Groups on @dev that the tracker knows; -ENOENT: it is not watching. */
 int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list);
 ssize_t gp_nv_control_files(struct gp_device *dev, int *fd, uint32_t *key, size_t max);
 
@@ -250,19 +250,19 @@ int gp_nv_log_open(struct gp_device *dev, struct gp_log **log);
 ssize_t gp_nv_log_read(struct gp_log *log, struct gp_switch_record *rec, size_t n);
 int gp_nv_log_now(struct gp_log *log, uint64_t *ns);
 void gp_nv_log_close(struct gp_log *log);
-/* Time that @pid's @context was seen on the device by @log. */
+/* Time that @log saw @group's context on the device. */
 int gp_nv_log_usage(struct gp_nv_log *log, const struct gp_nv_group *group, uint64_t *busy_ns);
 
 /*
- * The log's reader, apart from where its memory comes from: one consumer's
- * place in a ring of @size records.
+ * The log's reader, independent of the memory's source: one consumer's place in a ring of
+ * @size records.
  */
 struct gp_nv_ring {
 	const volatile struct gp_rm_event_header *header;
 	const volatile struct gp_rm_event_record *record;
 	uint32_t size;
-	uint32_t get;	/* index that is read next */
-	uint64_t count; /* header's count when get was put */
+	uint32_t get;	/* index to read next */
+	uint64_t count; /* header's count at the last update of get */
 	bool seq_known;
 	uint16_t seq; /* of the last record */
 };

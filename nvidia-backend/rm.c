@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rm.c - calls to the resource manager. The ioctl returns 0 even when RM
- * refuses: the verdict is in the structure's status.
+ * rm.c - calls to the resource manager. The ioctl returns 0 even if RM refuses: the result is
+ * in the structure's status.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -103,8 +103,8 @@ int gp_nv_control(const struct gp_nv_transport *t, int fd, uint32_t client, uint
 }
 
 /*
- * The short form: every release takes it, and it has no rights to ask for.
- * params_size 0 makes RM read as much as its own release's structure has.
+ * The short form: every release accepts it, and it requests no rights. With params_size 0 RM
+ * reads the size of its own release's structure.
  */
 int gp_nv_alloc(const struct gp_nv_client *c, uint32_t parent, uint32_t cls, void *params,
 		uint32_t *object)
@@ -157,9 +157,8 @@ int gp_nv_client_open(const struct gp_nv_transport *t, struct gp_nv_client *c)
 void gp_nv_client_close(struct gp_nv_client *c)
 {
 	/*
-	 * The last close of the file would free the client and all below it,
-	 * but a child that was forked meanwhile may have the file too, and the
-	 * software GPU does not see closes.
+	 * The file's last close would free the client and all below it. But a child forked
+	 * meanwhile may have the file too, and the software GPU does not see closes.
 	 */
 	if (c->fd >= 0 && c->pid == getpid())
 		gp_nv_free(c, 0, c->handle);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rm_abi.h - the part of the resource manager's (RM) ioctl interface that
- * gpreempt uses: escape codes, classes, controls and their structures.
+ * rm_abi.h - the part of the resource manager's (RM) ioctl interface that gpreempt uses:
+ * escape codes, classes, controls and their structures.
  *
- * Written anew from the published interface (open-gpu-kernel-modules; the file
- * that defines each is named beside it). "stable" means: the same layout in
- * every release from 535 to 595. RM checks sizes, and an allocation with
- * params_size 0 takes the release's own size, so structures that have grown
- * carry zeroed room behind them.
+ * Written from the published interface (open-gpu-kernel-modules); each item names its source
+ * file. "stable" means the same layout in every release from 535 to 595. RM checks sizes, and
+ * an allocation with params_size 0 takes the release's own size. So structures that have grown
+ * have zeroed room behind them.
  *
  * libc only: the software GPU speaks the same interface and shares this file.
  */
@@ -55,14 +54,14 @@ GP_RM_ASSERT_SIZE(gp_rm_free, 16);
 GP_RM_ASSERT_AT(gp_rm_free, object, 8);
 GP_RM_ASSERT_AT(gp_rm_free, status, 12);
 
-/* nvos.h, NVOS21_PARAMETERS: the short form of alloc; stable */
+/* nvos.h, NVOS21_PARAMETERS: the short form of an allocation; stable */
 struct gp_rm_alloc21 {
 	uint32_t client; /* 0 with a root class: make a client */
 	uint32_t parent;
 	uint32_t object; /* in/out: 0 lets RM choose the handle */
 	uint32_t cls;
 	uint64_t params;
-	uint32_t params_size; /* 0: whatever this release uses */
+	uint32_t params_size; /* 0: this release's own */
 	uint32_t status;
 };
 GP_RM_ASSERT_SIZE(gp_rm_alloc21, 32);
@@ -202,11 +201,13 @@ GP_RM_ASSERT_SIZE(gp_rm_version, 72);
 #define GP_RM_CLASS_CHANNEL_GROUP 0xa06cu /* cla06c.h: KEPLER_CHANNEL_GROUP_A */
 
 /*
- * The GPFIFO channel classes of every architecture end in 6F (cla06f.h Kepler
- * ... clc36f.h Volta, clc46f.h Turing, clc56f.h Ampere, clc86f.h Hopper,
- * clc96f.h, clca6f.h Blackwell), the compute engines' in C0 (clc3c0.h Volta,
- * clc5c0.h, clc6c0.h, clc7c0.h, clc9c0.h, clcbc0.h Hopper, clcdc0.h, clcec0.h),
- * the copy engines' in B5 (clc3b5.h ... clc8b5.h Hopper, clc9b5.h, clcab5.h).
+ * GPFIFO channel classes of every architecture end in 6F: cla06f.h Kepler to clc36f.h Volta,
+ * clc46f.h Turing, clc56f.h Ampere, clc86f.h Hopper, clc96f.h, clca6f.h Blackwell.
+ *
+ * Those of compute engines end in C0: clc3c0.h Volta, clc5c0.h, clc6c0.h, clc7c0.h, clc9c0.h,
+ * clcbc0.h Hopper, clcdc0.h, clcec0.h.
+ *
+ * Those of copy engines end in B5: clc3b5.h to clc8b5.h Hopper, clc9b5.h, clcab5.h.
  */
 static inline int gp_rm_class_is_channel(uint32_t cls)
 {
@@ -272,8 +273,8 @@ GP_RM_ASSERT_SIZE(gp_rm_channel_group_params, 20);
 GP_RM_ASSERT_AT(gp_rm_channel_group_params, engine, 12);
 
 /*
- * alloc_channel.h, NV_CHANNEL_ALLOC_PARAMS: its first 144 bytes, which are
- * stable; what follows them grows from release to release.
+ * alloc_channel.h, NV_CHANNEL_ALLOC_PARAMS: its first 144 bytes, which are stable; the rest
+ * grows from release to release.
  */
 struct gp_rm_channel_params_head {
 	uint32_t error;
@@ -478,8 +479,8 @@ GP_RM_ASSERT_AT(gp_rm_disable_channels, client, 24);
 GP_RM_ASSERT_AT(gp_rm_disable_channels, channel, 280);
 
 /*
- * ctrl2080gpu.h; stable. Whose clients have an object of class @id below a channel
- * (any engine's; channels and groups themselves are not found); as NVML asks.
+ * ctrl2080gpu.h; stable. Lists processes with an object of class @id below a channel of any
+ * engine, as NVML does. Channels and groups themselves do not count.
  */
 #define GP_RM_CTRL_GPU_GET_PIDS 0x2080018du
 #define GP_RM_GET_PIDS_MAX 950u
@@ -494,8 +495,8 @@ GP_RM_ASSERT_SIZE(gp_rm_get_pids, 3812);
 GP_RM_ASSERT_AT(gp_rm_get_pids, pid, 12);
 
 /*
- * ctrl0080gpu.h; stable. Without @cls: how many classes the device has; with it, which,
- * @count being what there is room for.
+ * ctrl0080gpu.h; stable. Without @cls it returns the number of the device's classes; with it,
+ * their list. @count is then the room in @cls.
  */
 #define GP_RM_CTRL_GPU_GET_CLASSLIST 0x800201u
 struct gp_rm_class_list {
@@ -608,8 +609,8 @@ GP_RM_ASSERT_SIZE(gp_rm_event_update_get, 8);
 #define GP_RM_CTRL_EVENT_BUFFER_FLUSH 0x90cd0104u /* no parameters */
 
 /*
- * What RM writes into the event buffer's memory. The header (cl90cd.h,
- * NV_EVENT_BUFFER_HEADER): @put is the index that is written next.
+ * Contents of the event buffer's memory, which RM writes. The header (cl90cd.h,
+ * NV_EVENT_BUFFER_HEADER): @put is the next index to write.
  */
 struct gp_rm_event_header {
 	uint32_t get;

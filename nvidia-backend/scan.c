@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * scan.c - find the channel groups of a process from outside: take its control
- * files, or have them handed over, find the clients made on them, and walk their
- * object handles.
+ * scan.c - discover the channel groups of a process from outside: duplicate its control files,
+ * or receive them from it, find the clients made on them, and walk their object handles.
  *
- * RM answers about a client only on the file that made it. libcuda counts
- * client handles up from 0xc1d00000 and object handles from 0x5c000000; that is
- * a habit, not a promise, so the scan starts there and widens when it finds
- * nothing.
+ * RM answers about a client only on the file that made it. libcuda counts client handles up
+ * from 0xc1d00000 and object handles from 0x5c000000. That is only a habit, so the scan starts
+ * there and widens when it finds nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +23,10 @@
 #define MAX_CLIENTS 64
 #define CLIENT_SPAN 0x100000u /* handles that RM gives to clients */
 #define NEAR 64u	      /* around a likely client */
-#define RECENT 4096u	      /* handles given lately */
+#define RECENT 4096u	      /* recently assigned handles */
 #define BLOCK 1024u
-#define DEEP_NS 250000000u /* most that the search for an old client takes */
-#define GAP 512u	   /* so many handles unused: the end */
+#define DEEP_NS 250000000u /* longest search for an old client */
+#define GAP 512u	   /* this many unused handles in a row end the search */
 
 /*
  * Where object handles may begin: libcuda's habit, RM's own choice
@@ -41,7 +39,7 @@ static const uint32_t object_base[] = {
 	0x80000000u,
 };
 
-/* An object that matters here. */
+/* A relevant object. */
 struct node {
 	uint32_t handle;
 	uint32_t cls;
@@ -53,15 +51,15 @@ struct scan {
 	const struct gp_nv_transport *t;
 	pid_t pid;
 	bool own;   /* our own process */
-	bool given; /* files were handed over */
-	int pidfd;  /* of another; or -1 */
+	bool given; /* the process passed its files */
+	int pidfd;  /* of another process; or -1 */
 	struct gp_group_list found;
 	struct gp_nv_scan_stat *stat;
 	struct {
 		struct gp_nv_file *file;
 		int theirs;   /* its number in the process */
-		uint32_t key; /* the client with groups, it was said; or 0 */
-		bool useless; /* nothing answers on it any more */
+		uint32_t key; /* its client with groups, as reported; or 0 */
+		bool useless; /* no client answers on it */
 	} file[MAX_FILES];
 	size_t files;
 	struct {
@@ -75,7 +73,7 @@ struct scan {
 
 /* ---- the control files ----------------------------------------------------- */
 
-/* @fd, ours from now on, as the process's @theirs. */
+/* Adds @fd, ours from now on, which is @theirs in the process. */
 static int add_file(struct scan *s, int fd, int theirs)
 {
 	struct gp_nv_file *file;
@@ -104,8 +102,8 @@ static int take_file(struct scan *s, int fd)
 }
 
 /*
- * Is @fd of @pid, our own process, this backend's: a client of ours, or taken
- * from another process, whose groups would pass for ours?
+ * Did this backend open @fd of @pid, our own process? It is then a client of ours, or another
+ * process's file: its groups must not count as ours.
  */
 static bool is_ours(pid_t pid, int fd)
 {
@@ -144,7 +142,7 @@ static int control_fds(const struct scan *s, pid_t pid, struct fd_list *l)
 	return r;
 }
 
-/* Where a program lies is its own, of each execve. */
+/* Addresses of the program, which each execve chooses. */
 struct image {
 	pid_t parent;
 	unsigned long long code, stack;
@@ -187,7 +185,7 @@ static void inherited_fds(const struct scan *s, struct fd_list *l)
 		l->n = 0;
 }
 
-/* Is @fd of @pid one of @l's files? Negative: it cannot be told. */
+/* Is @fd of @pid one of @l's files? Negative: unknown. */
 static int is_among(pid_t pid, int fd, const struct fd_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -219,7 +217,7 @@ static int take_files(struct scan *s)
 		inherited_fds(s, &theirs);
 	}
 	for (size_t i = 0; i < l.n && !r; i++) {
-		/* A fork's child has its parent's files, and not its groups. */
+		/* A fork's child has its parent's files, but not its groups. */
 		if (is_among(s->pid, l.fd[i], &theirs) == 1)
 			continue;
 		r = take_file(s, l.fd[i]);
@@ -235,8 +233,8 @@ static bool is_control_file(const struct scan *s, int fd)
 }
 
 /*
- * What a process hands over is what it likes: a call that is RM's alone must not
- * go to another file, nor another process's groups pass for its own.
+ * A process may pass any file. RM's calls must not go to another kind of file, and another
+ * process's groups must not count as its own.
  */
 static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t n)
 {
@@ -250,7 +248,7 @@ static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t
 		return seen;
 	inherited_fds(s, &theirs);
 	for (size_t i = 0; i < n && !r; i++) {
-		/* Who may not compare (a filter of system calls) takes its word. */
+		/* If a system call filter forbids to compare, trust the process. */
 		if (!is_control_file(s, fd[i]) || (!seen && !is_among(getpid(), fd[i], &l)) ||
 		    is_among(getpid(), fd[i], &theirs) == 1)
 			continue;
@@ -307,8 +305,8 @@ static size_t try_clients(struct scan *s, size_t file, uint32_t from, uint32_t c
 }
 
 /*
- * The counter that RM gives client handles from, read off a client of our own:
- * whoever runs now got a lower one, unless it wrapped.
+ * RM's counter for client handles, from a client of our own. Older clients have lower handles,
+ * unless it wrapped.
  */
 static uint32_t client_counter(struct scan *s)
 {
@@ -322,7 +320,7 @@ static uint32_t client_counter(struct scan *s)
 	return at < CLIENT_SPAN ? at : 0;
 }
 
-/* True: each file was said what client has groups on it, and has it. */
+/* True: each file has the client with groups that was reported for it. */
 static bool named_clients(struct scan *s)
 {
 	bool all = true;
@@ -333,9 +331,9 @@ static bool named_clients(struct scan *s)
 }
 
 /*
- * Clients whose handles lie close below the counter or close above the base,
- * on any file. A process's clients are neighbours, so each one that is found
- * moves the other files' first guess.
+ * Clients with handles just below the counter or just above the base, on any file. A process's
+ * clients are neighbours, so each one that is found moves the start of the search on other
+ * files.
  */
 static void likely_clients(struct scan *s, uint32_t counter)
 {
@@ -364,10 +362,9 @@ static bool any_file(const struct scan *s)
 }
 
 /*
- * How far down from the counter to look. Clients without groups may be all that
- * there is (an idle NVML user's), or younger ones of a process that has others:
- * CUPTI's are made when a tool subscribes. On files that were handed over for the
- * groups on them there are some.
+ * Size of the search below the counter. A process may have only clients without groups (an
+ * idle NVML user), or such clients may be younger than those with groups (CUPTI makes some
+ * when a tool subscribes). Files that a process passed for their groups do have some.
  */
 static uint32_t span(const struct scan *s)
 {
@@ -375,9 +372,9 @@ static uint32_t span(const struct scan *s)
 }
 
 /*
- * A process that has the driver's files open is looked at often until it computes, and
- * a long search each time would put off the next look. A client that another process
- * made is found among the likely ones only.
+ * A process that has the driver's files open is scanned often until it computes. A long search
+ * each time would delay the next scan. So a client that another process made is found among
+ * the likely ones only.
  */
 static bool may_have_groups(const struct scan *s)
 {
@@ -463,8 +460,8 @@ static bool node_any(const struct scan *s, uint32_t cls)
 }
 
 /*
- * A group's kind: its channels' engine objects tell. A compute group's
- * channels may have copy objects beside their compute one, so compute wins.
+ * A group's kind, from the engine objects of its channels. Channels of a compute group may
+ * have copy objects too, so compute wins.
  */
 static enum gp_group_kind kind_of(struct scan *s, const struct gp_nv_group *g)
 {
@@ -493,8 +490,10 @@ static enum gp_group_kind kind_of(struct scan *s, const struct gp_nv_group *g)
 	return kind;
 }
 
-/* Last resort: libcuda gives compute groups 2048 us, copy groups the driver's
- * default of 1024 us. */
+/*
+ * The last resort: libcuda gives compute groups 2048 us, copy groups the driver's default of
+ * 1024 us.
+ */
 static enum gp_group_kind kind_by_slice(struct gp_nv_group *g)
 {
 	uint64_t us;
@@ -551,7 +550,7 @@ int gp_nv_list_add(struct gp_group_list *list, struct gp_nv_group *group)
 	return 0;
 }
 
-/* Does @device (a handle) stand for the GPU that is being scanned? */
+/* Is @device (a handle) the scanned GPU? */
 static bool device_matches(struct scan *s, size_t c, uint32_t subdevice)
 {
 	uint8_t uuid[16];
@@ -563,7 +562,7 @@ static bool device_matches(struct scan *s, size_t c, uint32_t subdevice)
 	return !memcmp(uuid, s->dev->base.id.uuid, sizeof(uuid));
 }
 
-/* A file whose groups somebody will use: know when its process ends. */
+/* A file with groups in use: get to know when its process ends. */
 static int watch_owner(const struct scan *s, struct gp_nv_file *file)
 {
 	if (s->own || file->pidfd >= 0)
@@ -613,12 +612,12 @@ static int scan_client(struct scan *s, size_t c)
 {
 	int r;
 
-	/* Marked only since it was listed: another thread was taking it. */
+	/* Marked since it was listed: another thread was duplicating it. */
 	if (is_ours(s->pid, s->file[s->client[c].file].theirs))
 		return 0;
 	s->nodes = 0;
 	for (size_t b = 0; b < sizeof(object_base) / sizeof(object_base[0]); b++) {
-		/* A client with devices and groups needs no further guess. */
+		/* A client with devices and groups needs no further base. */
 		if (b && node_any(s, GP_RM_CLASS_CHANNEL_GROUP))
 			break;
 		r = scan_objects(s, c, object_base[b], b ? GAP / 4 : GAP);
@@ -669,9 +668,9 @@ static int scan_clients(struct scan *s, size_t *next)
 }
 
 /*
- * What is on the files that were taken. Where likely clients have no groups, all
- * are looked at, from the counter down and then the rest: the one wanted is
- * likelier young than old. Files that have none must not cost seconds.
+ * Scans the process's control files. If likely clients have no groups, scans all, from the
+ * counter down and then the rest, because a young client is likelier. Files without groups
+ * must not cost seconds.
  */
 static int scan_files(struct scan *s)
 {
@@ -705,7 +704,9 @@ out:
 	return r;
 }
 
-/* @r: of taking the files. */
+/*
+ * @r: result of getting the files.
+ */
 static int scan_end(struct scan *s, int r, struct gp_group_list *list)
 {
 	if (!r)
@@ -746,7 +747,7 @@ int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uin
 	return scan_end(&s, take_given(&s, fd, key, n), list);
 }
 
-/* One that is not this backend's ends the search. */
+/* A file that is not this backend's ends the search. */
 static int not_ours(void *arg, int fd)
 {
 	return !is_ours(*(const pid_t *)arg, fd);
@@ -771,7 +772,7 @@ int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list)
 		return -EINVAL;
 	if (!pid || pid == getpid()) {
 		r = gp_nv_track_groups(d, list);
-		/* None: perhaps they are older than the tracker. */
+		/* No groups: they may be older than the tracker. */
 		if (r != -ENOENT && (r || list->count))
 			return r;
 	}

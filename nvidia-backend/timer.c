@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * timer.c - the clock of hints and holds: the wall's, or the software GPU's.
- */
+/* timer.c - the clock of hints and holds: real time, or the software GPU's. */
 #include <errno.h>
 #include <stdlib.h>
 

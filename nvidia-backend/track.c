@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * track.c - this process's own channel groups, from libcuda's RM calls as they
- * go by: allocations make objects, frees take them and all below them, and
- * libcuda's own SET_TIMESLICE, its last step, makes a compute group ready.
+ * track.c - this process's own channel groups, from libcuda's RM calls. Allocations make
+ * objects; frees remove them and all below them. libcuda's own SET_TIMESLICE, its last step,
+ * makes a compute group ready.
  *
- * Only devices, subdevices, groups, channels and engine objects are kept. Calls
- * of the other kinds, which are nearly all, return before any lock.
+ * It keeps only devices, subdevices, groups, channels and engine objects. Other calls, which
+ * are nearly all, return before any lock.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,15 +24,15 @@ struct object {
 	uint32_t cls;
 	uint32_t engine;
 	int fd;
-	struct gp_nv_group *group; /* of a group that was made ready */
+	struct gp_nv_group *group; /* of a ready group */
 	bool telling;		   /* group_ready is being called */
 };
 
-/* lock protects all of this; it is not held while ops are called. */
+/* Protects all of this; not held while ops are called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const struct gp_track_ops *track_ops; /* atomic: NULL not started */
+static const struct gp_track_ops *track_ops; /* atomic; NULL: not started */
 static void *track_arg;
-static const struct gp_nv_transport *track_transport; /* NULL: the current */
+static const struct gp_nv_transport *track_transport; /* NULL: the current one */
 static struct object *objects;
 static struct gp_nv_device *devices[GP_HAL_MAX_DEVICES];
 
@@ -61,8 +61,8 @@ int gp_nv_track_start(const struct gp_track_ops *ops, void *arg)
 void gp_nv_track_forget(void)
 {
 	/*
-	 * In the child of a fork: the lock may be another thread's, which is
-	 * not here, and the memory stays the parent's copy. Nothing is freed.
+	 * In a fork's child another thread, which does not exist here, may own the lock. The
+	 * memory is a copy of the parent's, so nothing is freed.
 	 */
 	pthread_mutex_init(&lock, NULL);
 	objects = NULL;
@@ -86,7 +86,7 @@ static bool class_matters(uint32_t cls)
 	       gp_rm_class_is_compute(cls) || gp_rm_class_is_copy(cls);
 }
 
-/* One allocation, whichever form it had. */
+/* One allocation in either form. */
 struct allocation {
 	uint32_t client, parent, handle, cls;
 	uint32_t status;
@@ -140,7 +140,7 @@ static void saw_alloc(int fd, const struct allocation *a)
 		return;
 	o = calloc(1, sizeof(*o));
 	if (!o)
-		return; /* that group will be found by a scan */
+		return; /* a scan will find that group */
 	o->client = a->client;
 	o->handle = a->handle;
 	o->parent = a->parent;
@@ -153,7 +153,7 @@ static void saw_alloc(int fd, const struct allocation *a)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Take @handle of @client and all below it off the list, onto @gone. */
+/* Moves @handle of @client and all below it from the list to @gone. */
 static void unlink_tree(uint32_t client, uint32_t handle, struct object **gone)
 {
 	bool all = client == handle; /* the client itself */
@@ -232,7 +232,7 @@ static struct gp_nv_device *device_of(const struct gp_nv_transport *t, const uin
 	return d;
 }
 
-/* What is known of group @o, without its device. Lock held. */
+/* Describes group @o, without its device. Lock held. */
 static struct gp_nv_group *describe(const struct object *o)
 {
 	struct gp_nv_group *g = calloc(1, sizeof(*g));
@@ -352,7 +352,7 @@ void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result)
 	errno = saved;
 }
 
-/* Describe every group that is known. Lock held. */
+/* Describes all known groups. Lock held. */
 static int describe_all(struct gp_group_list *list)
 {
 	for (const struct object *o = objects; o; o = o->next) {
@@ -413,7 +413,7 @@ int gp_nv_track_groups(struct gp_nv_device *dev, struct gp_group_list *list)
 
 #define MAX_WAYS 64 /* files times clients times devices */
 
-/* How some groups are reached: @copy is ours of what libcuda has as @fd. */
+/* The access to some groups. @copy is our duplicate of libcuda's @fd. */
 struct way {
 	int fd, copy;
 	uint32_t client, subdevice;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * track.h - know this process's own channel groups from the RM calls that go
- * by, as libcuda makes them. The preload feeds it; no scan, no extra call.
+ * track.h - know this process's own channel groups from libcuda's RM calls. The preload passes
+ * each call; there is no scan and no extra call.
  */
 #ifndef GP_NV_TRACK_H
 #define GP_NV_TRACK_H
@@ -18,9 +18,8 @@ void gp_nv_track_ioctl(int fd, unsigned long request, void *arg, int result);
 void gp_nv_track_forget(void);
 
 /*
- * The transport: how RM calls of the loaded libcuda travel.
- * gp_nv_hook_symbol: the name that libcuda imports for them ("ioctl", or the
- * software GPU's), for whoever wants to see them go by.
+ * The transport of the loaded libcuda's RM calls. gp_nv_hook_symbol: the name that libcuda
+ * imports for them ("ioctl", or the software GPU's), for hooks.
  */
 const char *gp_nv_hook_symbol(void *libcuda);
 

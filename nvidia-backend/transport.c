@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * transport.c - how RM calls travel: to NVIDIA's driver, or to the software
- * GPU through its libcuda.
+ * transport.c - the path of RM calls: to NVIDIA's driver, or to the software GPU through its
+ * libcuda.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static int real_open_ctl(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A path proves nothing of a file that somebody handed over: its number does. */
+/* For a file from another process a path proves nothing, but its device number does. */
 static bool real_is_ctl(int fd)
 {
 	struct stat st;
@@ -190,7 +190,7 @@ static void *soft_try(const char *dir, const char *below)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* The directory of @path, in place; NULL when it has none. */
+/* The directory of @path, in place; NULL: it has none. */
 static char *directory(char *path)
 {
 	char *slash = strrchr(path, '/');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * users.c - which processes compute on a device, by RM's own list: one call says what
- * a search for a process's clients takes thousands for when there is nothing to find.
+ * users.c - processes that compute on a device, by RM's own list. One call replaces thousands
+ * that would search the clients of a process without groups.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "nvidia-backend/nv_internal.h"
 
 #define MAX_CLASSES 4096u
-#define FRESH_NS 20000000u /* less than between two looks at a process */
+#define FRESH_NS 20000000u /* shorter than the interval between scans of a process */
 
 struct gp_nv_users {
 	struct gp_nv_client client;
@@ -45,7 +45,7 @@ static int list_classes(const struct gp_nv_users *u, struct gp_rm_class_list *li
 			     GP_RM_CTRL_GPU_GET_CLASSLIST, list, sizeof(*list));
 }
 
-/* Of what class compute objects are; a driver that does not say leaves it to what is seen. */
+/* The class of compute objects. If a driver does not report it, scans find it. */
 static void learn_class(struct gp_nv_device *dev, const struct gp_nv_users *u)
 {
 	struct gp_rm_class_list list = { 0 };
@@ -94,7 +94,7 @@ void gp_nv_users_close(struct gp_nv_device *dev)
 	dev->users = NULL;
 }
 
-/* RM goes through all objects of all clients for it, and many are asked about at once. */
+/* RM walks all objects of all clients for it, and many queries come at once. */
 static int fetch(struct gp_nv_users *u, uint32_t cls)
 {
 	const uint64_t now_ns = gp_nv_monotonic_ns();
