@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amd.h - what hal.c and track.c, the backend over libhsaq, share. */
+/* amd.h - shared by hal.c and track.c, the backend over libhsaq. */
 #ifndef HSAQ_AMD_H
 #define HSAQ_AMD_H
 
@@ -28,9 +28,9 @@ struct gp_amd_device {
 
 /**
  * struct gp_amd_group - a queue
- * @wptr, @rptr: where its indices lie, in this process; 0: not known, as of all
- *	but tracked ones
- * @ring: its packets, where they are AQL's; else 0
+ * @wptr, @rptr: addresses of its indices in this process; 0: unknown, as for all but
+ *	tracked queues
+ * @ring: its packets, if they are AQL's; else 0
  */
 struct gp_amd_group {
 	struct gp_group base; /* first */
@@ -40,17 +40,18 @@ struct gp_amd_group {
 };
 
 /**
- * gp_amd_handle_get() - the one handle of this process: queues that it knows, and
- * the file that holds live by. 0, and a reference that is to be put; else what
- * hsaq_open() returned.
+ * gp_amd_handle_get() - this process's one handle, with the queues that it knows and the file
+ * that keeps holds alive. 0, and a reference to put; else hsaq_open()'s error.
  */
 int gp_amd_handle_get(struct hsaq **h);
 void gp_amd_handle_put(struct hsaq *h);
 
-/** @type: enum hsaq_queue_type. Put as all groups; NULL: out of memory. */
+/**
+ * @type: enum hsaq_queue_type. Put like all groups; NULL: out of memory.
+ */
 struct gp_group *gp_amd_group_new(struct gp_device *dev, pid_t pid, uint32_t queue_id,
 				  uint32_t type);
-/** The device of @gpu_id, to be closed. 0; -ENODEV; what opening it met. */
+/** The device of @gpu_id, to be closed. 0; -ENODEV; else the error of opening it. */
 int gp_amd_open_gpu(uint32_t gpu_id, struct gp_device **dev);
 
 #endif

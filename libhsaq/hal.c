@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hal.c - the backend "amd": the HAL over libhsaq. Groups are the queues of a
- * process; a hold is the driver's, of the whole device, and belongs to the
- * process. Not part of libhsaq.so.
+ * hal.c - the backend "amd": the HAL over libhsaq. Groups are the queues of a process. A hold
+ * is the driver's, covers the whole device, and belongs to the process. Not part of
+ * libhsaq.so.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "libhsaq/amd.h"
 #include "libhsaq/hsaq_internal.h"
 
-/* enum gp_class of gpreempt.h, which backends do not know. */
+/* enum gp_class of gpreempt.h, unknown to backends. */
 #define CLASS_NONE 0u
 #define CLASS_LC 1u
 #define CLASS_BE 2u
@@ -42,15 +42,15 @@ static void after_fork(void)
 	pthread_mutex_unlock(&self.lock);
 }
 
-/* See peek(). Made when it is first needed, kept as long as the process. */
+/* For peek(). Made on first use, kept as long as the process. */
 static struct {
 	pthread_mutex_t lock;
 	int fd[2];
 } words = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = { -1, -1 } };
 
 /*
- * The parent's handle is of no use to a child, which opens its own; and what one
- * of them writes into their one pipe the other would read.
+ * A child opens its own handle, because the parent's is useless to it. It also needs its own
+ * pipe: with a common one each would read the other's words.
  */
 static void after_fork_child(void)
 {
@@ -100,9 +100,8 @@ void gp_amd_handle_put(struct hsaq *h)
 /* ---- identity ---------------------------------------------------------------------- */
 
 /*
- * "GPU-" and the unique id, 16 digits, is how ROCr writes it
- * (ROCR_VISIBLE_DEVICES); it begins ours. The rest tells partitions of one card
- * apart, and cards without an id.
+ * ROCr writes "GPU-" and the unique id, 16 digits (ROCR_VISIBLE_DEVICES). Ours begins with
+ * these. The rest distinguishes partitions of one card, and cards without an id.
  */
 static void make_uuid(const struct hsaq_device_info *info, uint8_t uuid[16])
 {
@@ -137,7 +136,7 @@ static int add_device(const struct hsaq_device_info *info, void *arg)
 	return 0;
 }
 
-/* The topology alone: no file is opened, so that it can be listed by anybody. */
+/* Uses only the topology and opens no file, so that any user can list devices. */
 static int amd_probe(struct gp_device_list *list)
 {
 	struct gp_device_list found = { 0 };
@@ -157,7 +156,7 @@ static void amd_explain(int err, char *why, size_t why_len)
 	};
 	struct hsaq *h;
 
-	/* Opening says it best. */
+	/* An attempt to open gives the best explanation. */
 	if (!hsaq_open(&opts, &h)) {
 		if (err == -ENODEV)
 			snprintf(why, why_len,
@@ -170,7 +169,7 @@ static void amd_explain(int err, char *why, size_t why_len)
 /* ---- devices ------------------------------------------------------------------------- */
 
 struct wanted {
-	const struct gp_device_id *id; /* or, where NULL, */
+	const struct gp_device_id *id; /* or, if NULL, */
 	uint32_t gpu_id;
 	struct hsaq_device_info info;
 };
@@ -269,7 +268,7 @@ static int amd_caps(struct gp_device *dev, struct gp_hal_caps *caps)
 {
 	const struct gp_amd_device *d = gp_amd_of(gp_amd_device, dev);
 
-	/* No card has been measured: the costs are not known. */
+	/* Costs are unknown: no card has been measured. */
 	*caps = (struct gp_hal_caps){
 		.caps = d->caps,
 		.slots = d->slots,
@@ -350,7 +349,7 @@ static int stop_at_file(void *arg, int fd)
 	return 1;
 }
 
-/* Who opens /dev/kfd has a folder in sysfs until its last memory is gone. */
+/* A process that opens /dev/kfd has a folder in sysfs until its last memory is gone. */
 static int amd_uses(struct gp_device *dev, pid_t pid)
 {
 	char path[64];
@@ -369,13 +368,13 @@ static int amd_uses(struct gp_device *dev, pid_t pid)
 /* AQL: 64 bytes a packet, the completion signal last (HSA runtime 1.2, 2.9.6). */
 #define PACKET_BYTES 64u
 #define PACKET_SIGNAL 56u
-/* amd_signal_t, as ROCr and the packet processor have it: its value. */
+/* Offset of the value in amd_signal_t of ROCr and the packet processor. */
 #define SIGNAL_VALUE 8u
 
 /*
- * A word of our own memory that may be unmapped at any moment: the queue and its
- * signals are the application's. Through a pipe, since write() says -EFAULT; and
- * process_vm_readv() does not read what a device file has mapped.
+ * Reads a word of our own memory that may be unmapped at any moment: the queue and its signals
+ * are the application's. A write to a pipe returns -EFAULT then. process_vm_readv() cannot
+ * read the mapping of a device file.
  */
 static int peek(uint64_t at, uint64_t *value)
 {
@@ -391,9 +390,8 @@ static int peek(uint64_t at, uint64_t *value)
 }
 
 /*
- * Packets wait while the read index is behind. It passes a packet when that is
- * launched, so whether the last one is done is asked of its signal; one without
- * a signal is taken for done.
+ * Packets wait while the read index is behind. It passes a packet at its launch, so the last
+ * packet's signal shows whether it is done. A packet without a signal counts as done.
  */
 static int amd_busy(struct gp_group *group)
 {
@@ -428,7 +426,7 @@ static int group_unload(struct gp_group *group, bool *was_off)
 
 	*was_off = hsaq_is_unloaded(d->h, d->gpu_id, group->pid, queue_id);
 	r = hsaq_unload(d->h, d->gpu_id, group->pid, queue_id, 0);
-	/* The queue has gone, and so has its group. */
+	/* The queue is gone, and with it its group. */
 	return r == -ENOENT ? -ESRCH : r;
 }
 
@@ -531,9 +529,10 @@ static int amd_set_class(struct gp_device *dev, pid_t pid, const struct gp_class
 /* ---- holds ---------------------------------------------------------------------------------- */
 
 /*
- * @id: the driver's, 0: not on. Atomic: it is taken by whoever releases, which
- * may be a signal handler.
- * @stat: of who has the lock of the caller's, as hal.h has it for one gp_hold
+ * struct amd_hold - a hold of the process
+ * @id: the driver's, 0: none. Atomic: the releasing thread takes it, perhaps in a signal
+ *	handler.
+ * @stat: protected by the caller's lock for one gp_hold, see hal.h
  */
 struct amd_hold {
 	struct gp_hold base; /* first */
@@ -578,14 +577,14 @@ static int amd_release(struct gp_hold *hold)
 		return 0;
 	r = hsaq_release(d->h, d->gpu_id, id, &result);
 	if (r && r != -ENOENT) {
-		/* Still on: whoever tries again finds it. */
+		/* Still on: the next attempt must find it. */
 		atomic_store(&a->id, id);
 		return r;
 	}
 	a->stat.until_ns = gp_wall_ns();
 	a->stat.held_ns = result.held_ns;
 	a->stat.switch_ns = a->wait_ns;
-	/* What the driver no longer knows had ended by its limit. */
+	/* A hold that the driver no longer knows had reached its limit. */
 	if (r || result.ended == HSAQ_ENDED_LIMIT) {
 		a->stat.expired++;
 		a->stat.switch_ns = 0;

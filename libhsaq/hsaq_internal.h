@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hsaq_internal.h - what the files of libhsaq share.
+ * hsaq_internal.h - shared by the files of libhsaq.
  *
- * Lock order: struct hsaq.lock alone; no call of the kernel's that waits for the
- * device is made under it, but those for own queues, one after the other.
+ * Lock order: struct hsaq.lock alone. Under it no kernel call waits for the device, except
+ * calls for own queues, in sequence.
  */
 #ifndef HSAQ_INTERNAL_H
 #define HSAQ_INTERNAL_H
@@ -20,14 +20,14 @@
 #define HSAQ_SYSFS_POLICY "/sys/module/amdgpu/parameters/sched_policy"
 
 /**
- * struct hsaq_io - the way to the kernel; tests have one of their own.
+ * struct hsaq_io - access to the kernel; tests replace it.
  * @open: of a device node; fd or negative errno
  * @ioctl: 0 or more, or negative errno; EINTR is the caller's to retry
- * @is_kfd: is @fd, of whoever, an open file of /dev/kfd?
- * @read: the text of a file in sysfs, cut at @len - 1 bytes and ended by a NUL;
- *	0 or negative errno
- * @list: call @fn for each name in a directory of sysfs, until it returns other
- *	than 0, which is returned; else 0 or negative errno
+ * @is_kfd: is @fd, from any source, an open file of /dev/kfd?
+ * @read: the text of a file in sysfs, truncated at @len - 1 bytes, with a NUL; 0 or
+ *	negative errno
+ * @list: call @fn for each name in a directory of sysfs, until it returns nonzero, which
+ *	is returned; else 0 or negative errno
  */
 typedef int (*hsaq_name_fn)(const char *name, void *arg);
 struct hsaq_io {
@@ -50,7 +50,7 @@ struct hsaq_own {
 	uint32_t percentage, priority; /* as they are in force */
 };
 
-/* The class that a device's own queues get: HWS has it nowhere else. */
+/* The class for a device's own queues. With HWS only this remembers it. */
 struct hsaq_own_class {
 	struct hsaq_own_class *next;
 	uint32_t gpu_id;
@@ -66,7 +66,7 @@ struct hsaq_off {
 	uint32_t hold_id;
 };
 
-/* What a device offers. */
+/* A device's abilities. */
 struct hsaq_known {
 	uint32_t gpu_id;
 	enum hsaq_mode mode;
@@ -78,25 +78,25 @@ struct hsaq {
 	int grant_fd; /* -1: none */
 	pid_t owner;
 	enum hsaq_mode mode;	  /* the most that a device offers */
-	struct hsaq_known *known; /* as many as num_known; as found by open */
+	struct hsaq_known *known; /* num_known entries, from open */
 	size_t num_known;
-	bool patched; /* knows the calls, perhaps refuses them */
+	bool patched; /* knows the calls, but may refuse them */
 	uint32_t major, minor;
 
-	pthread_mutex_t lock; /* protects what follows */
+	pthread_mutex_t lock; /* protects the fields below */
 	struct hsaq_own *own;
 	struct hsaq_own_class *own_class;
 	struct hsaq_off *off;
-	bool asked_only, has_only; /* the kernel holds single processes */
+	bool asked_only, has_only; /* the kernel can hold single processes */
 };
 
 /* io.c */
 int hsaq_ioctl(const struct hsaq *h, unsigned long request, void *arg);
-/** -ECHILD where @h is another process's. */
+/** -ECHILD: @h is another process's. */
 int hsaq_usable(const struct hsaq *h);
 
 /* sysfs.c */
-/** The number that is all of a file. 0 or negative errno. */
+/** The number that is a file's whole text. 0 or negative errno. */
 int hsaq_sysfs_u64(const struct hsaq_io *io, const char *path, uint64_t *value);
 int hsaq_sysfs_devices(const struct hsaq_io *io, hsaq_device_fn fn, void *arg);
 int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg);
@@ -104,11 +104,11 @@ int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid, hs
 		      void *arg);
 
 /* queues.c */
-/** Are the PIDs in sysfs those that this process sees? */
+/** Are the PIDs in sysfs of this process's namespace? */
 bool hsaq_pids_are_ours(void);
 
 /* own.c */
-/** Puts on what is off, and forgets it all. */
+/** Loads all unloaded queues, and forgets all queues. */
 void hsaq_own_free(struct hsaq *h);
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
 bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);
@@ -118,15 +118,15 @@ int hsaq_own_class_reset(struct hsaq *h, uint32_t gpu_id);
 
 /* sched.c */
 void hsaq_off_free(struct hsaq *h);
-/* and for the backend: */
+/* For the backend: */
 /** Can queues of other processes be unloaded here? */
 bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id);
-/** Did @h unload this very queue (or this very process)? */
+/** Did @h unload exactly this queue (or this process)? */
 bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id);
 
 /*
- * Copy a structure that starts with its size to one of the caller's, which is
- * as large at least as the first release had it.
+ * Copy a structure that starts with its size to the caller's, which is at least as large as in
+ * the first release.
  */
 int hsaq_copy_out(void *to, const void *from, size_t known);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* io.c - the way to the kernel: everything that libhsaq asks of it passes here. */
+/* io.c - access to the kernel: all calls of libhsaq pass here. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static void real_close(int fd)
 }
 
 /*
- * Not by ioctl(), before which a preloaded library may have put its own:
- * gpreempt's does, and would see these calls as the application's.
+ * Not by ioctl(), which a preloaded library may replace. gpreempt's does, and would take these
+ * calls for the application's.
  */
 static int real_ioctl(int fd, unsigned long request, void *arg)
 {
@@ -40,7 +40,7 @@ static int real_ioctl(int fd, unsigned long request, void *arg)
 	return r < 0 ? -errno : (int)r;
 }
 
-/* Its major number is any: the node that is there says which. */
+/* Its major number varies, so compare with the present node. */
 static bool real_is_kfd(int fd)
 {
 	struct stat file, node;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kfd_abi.h - the few calls of /dev/kfd that every kernel has, as far as they
- * are used here: KFD ioctl ABI 1.0 and later, which only grew at the structures'
- * ends. Written anew, so that building needs no header of the kernel's;
- * tests/hsaq/test_abi.c compares them with the ones that are installed.
- * What the scheduling series adds is kfd_sched.h.
+ * kfd_abi.h - the calls of /dev/kfd that we use and every kernel has: KFD ioctl ABI 1.0 and
+ * later, which only extended the structures at their ends. Own definitions, so that building
+ * needs no kernel header. tests/hsaq/test_abi.c compares them with the installed ones.
+ * kfd_sched.h has the additions of the scheduling series.
  */
 #ifndef HSAQ_KFD_ABI_H
 #define HSAQ_KFD_ABI_H
@@ -13,14 +12,14 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-#define HSAQ_KFD_MAJOR 1u /* the ABI that this is */
+#define HSAQ_KFD_MAJOR 1u /* the ABI version here */
 #define HSAQ_KFD_MAGIC 'K'
 #define HSAQ_KFD_NR_GET_VERSION 0x01
 #define HSAQ_KFD_NR_CREATE_QUEUE 0x02
 #define HSAQ_KFD_NR_DESTROY_QUEUE 0x03
 #define HSAQ_KFD_NR_UPDATE_QUEUE 0x07
 
-/* Of CREATE_QUEUE; the driver counts on, with more kinds of SDMA. */
+/* Of CREATE_QUEUE; the driver has further numbers for kinds of SDMA. */
 #define HSAQ_KFD_QUEUE_COMPUTE 0u
 #define HSAQ_KFD_QUEUE_SDMA 1u
 #define HSAQ_KFD_QUEUE_COMPUTE_AQL 2u
@@ -34,7 +33,7 @@ struct hsaq_kfd_version {
 	uint32_t minor;
 };
 
-/* CREATE_QUEUE's beginning: what follows differs between versions. */
+/* The beginning of CREATE_QUEUE; the rest differs between versions. */
 struct hsaq_kfd_create {
 	uint64_t ring_base;
 	uint64_t write_pointer;

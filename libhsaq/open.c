@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * open.c - handles, grants, and which of the three modes the running kernel has.
- */
+/* open.c - handles, grants, and the mode of the running kernel. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -37,8 +35,8 @@ int hsaq_copy_out(void *to, const void *from, size_t known)
 /* ---- the mode ---------------------------------------------------------------- */
 
 /*
- * A driver that knows the call says yes, or, where the firmware schedules,
- * -EOPNOTSUPP; one that does not, -ENOTTY or -EINVAL.
+ * A driver that knows the call succeeds, or returns -EOPNOTSUPP if the firmware schedules.
+ * Others return -ENOTTY or -EINVAL.
  */
 static int probe_sched(struct hsaq *h, uint32_t gpu_id)
 {
@@ -79,7 +77,7 @@ static int add_known(const struct hsaq_device_info *info, void *arg)
 	return 0;
 }
 
-/* 0 or -ENOMEM. Without the topology no device is known, and the policy decides. */
+/* 0 or -ENOMEM. Without the topology no device is known, and the driver's policy decides. */
 static int find_modes(struct hsaq *h)
 {
 	int r = hsaq_sysfs_devices(h->io, add_known, h);
@@ -188,7 +186,7 @@ int hsaq_grant_narrow(int grant_fd, uint32_t rights, uint32_t min_level, uint32_
 	return r < 0 ? r : 0;
 }
 
-/* The fd that @text names; -1: none, or not a number. */
+/* The fd in @text; -1: none, or not a number. */
 static int parse_fd(const char *text)
 {
 	char *end;
@@ -201,7 +199,7 @@ static int parse_fd(const char *text)
 	return *end || errno || fd > INT32_MAX ? -1 : (int)fd;
 }
 
-/* None is no error: what needs one says -EPERM. */
+/* No grant is no error: calls that need one return -EPERM. */
 static int find_grant(const struct hsaq_io *io, int32_t given)
 {
 	int fd = given > 0 ? given : parse_fd(secure_getenv(GRANT_ENV));

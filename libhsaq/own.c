@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * own.c - queues of this process by UPDATE_QUEUE, which every kernel has: a
- * percentage of 0 takes a queue off in mid-wave, and the priority is the
- * firmware scheduler's. UPDATE_QUEUE sets all properties, so each queue's own
- * have to be known.
+ * own.c - queues of this process by UPDATE_QUEUE, which every kernel has. A percentage of 0
+ * unloads a queue in mid-wave, and the priority is the firmware scheduler's. UPDATE_QUEUE sets
+ * all properties, so each queue's own must be known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage,
 	if (q->percentage == percentage && q->priority == priority)
 		return 0;
 	r = hsaq_ioctl(h, HSAQ_KFD_UPDATE_QUEUE, &args);
-	/* pqm_update_queue_properties() says -EFAULT of one that it does not know. */
+	/* pqm_update_queue_properties() returns -EFAULT for an unknown queue. */
 	if (r)
 		return r == -EFAULT ? -ENOENT : r;
 	q->percentage = percentage;
@@ -60,7 +59,7 @@ static int take_off(const struct hsaq *h, struct hsaq_own *q)
 	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK, q->priority);
 }
 
-/* As the application has it. */
+/* With the application's own properties. */
 static int put_on(const struct hsaq *h, struct hsaq_own *q)
 {
 	return update(h, q, q->ring.percentage, q->priority);
@@ -132,7 +131,7 @@ void hsaq_own_free(struct hsaq *h)
 		struct hsaq_own *q = h->own;
 
 		h->own = q->next;
-		/* Whoever closes leaves nothing off. One that is gone is gone. */
+		/* Closing loads all unloaded queues. A failure means that the queue is gone. */
 		if (ours && is_off(q))
 			(void)put_on(h, q);
 		free(q);
@@ -145,7 +144,7 @@ void hsaq_own_free(struct hsaq *h)
 	}
 }
 
-/* ---- off and on ---------------------------------------------------------------- */
+/* ---- unload and load ------------------------------------------------------------ */
 
 static bool matches(const struct hsaq_own *q, uint32_t gpu_id, uint32_t queue_id)
 {
@@ -153,7 +152,7 @@ static bool matches(const struct hsaq_own *q, uint32_t gpu_id, uint32_t queue_id
 	       (queue_id == HSAQ_ALL_QUEUES || q->ring.queue_id == queue_id);
 }
 
-/* All that match, or none: what was off before one failed is put on again. */
+/* All that match, or none: after a failure, queues unloaded before it are loaded again. */
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
 	struct hsaq_own *taken[HSAQ_KFD_QUEUES_MAX];
@@ -188,7 +187,7 @@ bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 	return off;
 }
 
-/* One that fails leaves no other off. The first error. */
+/* Loads the others even if one fails. Returns the first error. */
 int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
 	size_t found = 0;
@@ -239,7 +238,7 @@ static void forget_class(struct hsaq *h, uint32_t gpu_id)
 	}
 }
 
-/* @priority NULL: each its own. Goes on past one that fails; the first error. */
+/* @priority NULL: each its own. Continues after a failure; the first error. */
 static int prioritise(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, const uint32_t *priority,
 		      size_t *found)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * queues.c - all queues that may be seen: the scheduler's own account of them
- * where it gives one, and the rest from sysfs.
+ * queues.c - all visible queues: the scheduler's own account of them if available, and the
+ * rest from sysfs.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct states {
 	uint32_t count;
 };
 
-/* What grows between two calls is asked for anew, with room to spare. */
+/* Repeats the call with spare room if the list grew in between. */
 static int read_states(struct hsaq *h, uint32_t gpu_id, int32_t pid, struct states *out)
 {
 	uint32_t room = SOME_QUEUES;
@@ -85,7 +85,7 @@ static void fill(struct hsaq_queue_info *info, uint32_t gpu_id,
 	};
 }
 
-/* sysfs has pids of the initial namespace; matching them elsewhere is wrong. */
+/* sysfs has PIDs of the initial namespace; elsewhere they would match wrong processes. */
 bool hsaq_pids_are_ours(void)
 {
 	char name[64];
@@ -122,7 +122,7 @@ static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queu
 	struct hsaq_queue_info info;
 	int r = 0;
 
-	/* Who may not see them, or finds none, has sysfs. */
+	/* Without permission, or without queues here, use sysfs. */
 	if (sched)
 		r = read_states(h, gpu_id, pid, &states);
 	if (r == -EPERM || r == -ESRCH)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * sched.c - the calls of kfd_sched.h, and where the kernel does not have them what
- * can be had without.
- */
+/* sched.c - the calls of kfd_sched.h, and their replacement on kernels without them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,7 +206,7 @@ int hsaq_hold(struct hsaq *h, uint32_t gpu_id, uint32_t level, uint64_t limit_ns
 	    (result && result->size < sizeof(*result)))
 		return -EINVAL;
 	r = do_hold(h, &args, result);
-	/* The one number that the driver may refuse when all else is right. */
+	/* The only value that the driver may refuse if all else is valid. */
 	if (r == -EINVAL)
 		r = check_limit(h, gpu_id, limit_ns, &max_ns) == -ERANGE ? -ERANGE : -EINVAL;
 	return r;
@@ -243,9 +240,9 @@ int hsaq_release(struct hsaq *h, uint32_t gpu_id, uint32_t hold_id,
 	return hsaq_copy_out(result, &res, sizeof(res));
 }
 
-/* ---- off and on ----------------------------------------------------------------------- */
+/* ---- unload and load ------------------------------------------------------------------- */
 
-/* The hold that @h has on this queue, or 0. */
+/* @h's hold of this queue, or 0. */
 static uint32_t find_off(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id)
 {
 	uint32_t hold_id = 0;
@@ -258,7 +255,7 @@ static uint32_t find_off(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t 
 	return hold_id;
 }
 
-/* Keep @off; the hold that the same queue had before, or 0. */
+/* Stores @off; returns the queue's former hold, or 0. */
 static uint32_t remember_off(struct hsaq *h, struct hsaq_off *off)
 {
 	uint32_t before = 0;
@@ -337,7 +334,7 @@ static int unload_by_hold(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t
 	if (!off)
 		return -ENOMEM;
 	r = do_hold(h, &args, &result);
-	/* Neither flag nor fields: a series without this kind of hold. */
+	/* Neither the flag nor the fields are known: a series without this kind of hold. */
 	if (r == -EINVAL || r == -E2BIG)
 		r = -EOPNOTSUPP;
 	if (!r && result.failed) {
@@ -354,8 +351,8 @@ static int unload_by_hold(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t
 }
 
 /*
- * Where the driver can, by a hold of that queue alone: it has a limit and ends
- * with the file. Own queues have UPDATE_QUEUE besides, in every mode.
+ * If the driver can, by a hold of that queue alone, which has a limit and ends with the file.
+ * Own queues also use UPDATE_QUEUE, in every mode.
  */
 int hsaq_unload(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t queue_id, uint64_t limit_ns)
 {
@@ -409,8 +406,8 @@ bool hsaq_is_unloaded(struct hsaq *h, uint32_t gpu_id, int32_t pid, uint32_t que
 }
 
 /*
- * Asked of a queue that no process can have: who knows such holds says -ENOENT.
- * Should it be there after all, it is off for 1 ns.
+ * Asks about a queue number that no process can have. A driver with such holds returns
+ * -ENOENT. Should the queue exist after all, it is off for 1 ns.
  */
 bool hsaq_unloads_others(struct hsaq *h, uint32_t gpu_id)
 {
@@ -453,7 +450,7 @@ int hsaq_wait(struct hsaq *h, uint32_t gpu_id, uint64_t after, uint32_t timeout_
 	if (!event || event->size < sizeof(*event))
 		return -EINVAL;
 	args.grant_fd = h->grant_fd;
-	/* Not retried: a signal is to end the wait. */
+	/* Not retried: a signal must end the wait. */
 	r = h->io->ioctl(h->fd, AMDKFD_IOC_SCHED_WAIT, &args);
 	if (r < 0)
 		return r;

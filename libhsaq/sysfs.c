@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sysfs.c - what every kernel tells everybody: the topology, and under proc/ the
- * processes and their queues. kfd_topology.c and kfd_process.c of the driver
- * write these files.
+ * sysfs.c - facts that every kernel publishes: the topology, and under proc/ the processes and
+ * their queues. kfd_topology.c and kfd_process.c of the driver write these files.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -60,7 +59,7 @@ static void read_name(const struct hsaq_io *io, uint32_t node, char *name, size_
 	name[strcspn(name, "\n")] = '\0';
 }
 
-/* 0; -ENODEV: a CPU; else the node is not to be seen. */
+/* 0; -ENODEV: a CPU; else the node is not readable. */
 static int read_node(const struct hsaq_io *io, uint32_t node, struct hsaq_device_info *info)
 {
 	char path[PATH_LEN], text[PROPERTIES_LEN];
@@ -98,7 +97,7 @@ static int read_node(const struct hsaq_io *io, uint32_t node, struct hsaq_device
 	return 0;
 }
 
-/* A directory's numbers, in order, behind one another. */
+/* A directory's numbers, ascending. */
 struct numbers {
 	uint32_t *v;
 	size_t count;
@@ -123,7 +122,7 @@ static bool read_number(const char *name, uint32_t *value)
 	return !*end && v <= UINT32_MAX;
 }
 
-/* A name that is no number is passed over. */
+/* Skips names that are not numbers. */
 static int add_number(const char *name, void *arg)
 {
 	struct numbers *n = arg;
@@ -139,10 +138,7 @@ static int add_number(const char *name, void *arg)
 	return 0;
 }
 
-/*
- * A directory that is not there is an empty one. n->v is the caller's to free,
- * also on failure.
- */
+/* A missing directory counts as empty. The caller frees n->v, also on failure. */
 static int list_numbers(const struct hsaq_io *io, const char *path, struct numbers *n)
 {
 	int r;
@@ -230,7 +226,7 @@ static int one_queue(const struct hsaq_io *io, uint32_t gpu_id, uint32_t pid, ui
 	uint64_t gpu, type;
 
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues/%u/gpuid", pid, queue_id);
-	/* One that went meanwhile is not listed. */
+	/* Skip one that disappeared meanwhile. */
 	if (hsaq_sysfs_u64(io, path, &gpu) || (gpu_id && gpu != gpu_id))
 		return 0;
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%u/queues/%u/type", pid, queue_id);

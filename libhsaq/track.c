@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * track.c - CREATE_QUEUE, UPDATE_QUEUE and DESTROY_QUEUE as they go by. Requests
- * are told by type and number alone: libraries are built with older, shorter
- * structures, and the driver takes any size. The type 'K' is the console's as
- * well, so the file is looked at, too.
+ * track.c - observes CREATE_QUEUE, UPDATE_QUEUE and DESTROY_QUEUE. It recognises requests by
+ * type and number alone: libraries use older, shorter structures, and the driver takes any
+ * size. The console also uses type 'K', so the file is checked, too.
  */
 #include "libhsaq/track.h"
 
@@ -23,7 +22,7 @@ struct queue {
 	struct gp_group *group; /* NULL: not compute, or no device */
 };
 
-/* lock protects all of this; it is not held while ops are called. */
+/* Protects all of this; not held while ops are called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct gp_track_ops *track_ops; /* atomic: NULL not started */
 static void *track_arg;
@@ -32,9 +31,9 @@ static struct queue *queues;
 static struct gp_device *devices[GP_HAL_MAX_DEVICES];
 
 /*
- * In the child of a fork the queues and the handle are the parent's still, and
- * the numbers of its own queues begin anew; the lock may be another thread's.
- * Nothing is freed: it may be half linked in. Followed again once started again.
+ * In a fork's child, the queues and the handle are still the parent's, and the child's own
+ * queues are numbered from the start. The lock may belong to another thread. Nothing is freed,
+ * because a list may be inconsistent. Tracking resumes at the next start.
  */
 static void child_after_fork(void)
 {
@@ -91,7 +90,7 @@ static struct hsaq *get_handle(void)
 	if (h || gp_amd_handle_get(&h))
 		return h;
 	pthread_mutex_lock(&lock);
-	/* Kept as long as the process: queues come again. */
+	/* Kept as long as the process, because more queues will come. */
 	if (handle) {
 		gp_amd_handle_put(h);
 		h = handle;
@@ -107,7 +106,7 @@ static uint32_t gpu_of(const struct gp_device *dev)
 	return ((const struct gp_amd_device *)dev)->gpu_id;
 }
 
-/* Under lock: the place of @gpu_id's device, or one that is free; NULL: none is. */
+/* Under lock: the place of @gpu_id's device, or a free one; NULL: full. */
 static struct gp_device **place_of(uint32_t gpu_id)
 {
 	for (size_t i = 0; i < GP_HAL_MAX_DEVICES; i++)
@@ -127,7 +126,7 @@ static struct gp_device *device_of(uint32_t gpu_id)
 	pthread_mutex_unlock(&lock);
 	if (found || !place || gp_amd_open_gpu(gpu_id, &made))
 		return found;
-	/* Another thread may have been faster. */
+	/* Another thread may have opened it meanwhile. */
 	pthread_mutex_lock(&lock);
 	place = place_of(gpu_id);
 	if (place && !*place)
@@ -188,9 +187,9 @@ static void saw_create(const struct hsaq_kfd_create *c)
 
 	q = h ? calloc(1, sizeof(*q)) : NULL;
 	if (!q)
-		return; /* that one is left as it is */
+		return; /* that queue remains as it is */
 	q->ring = ring;
-	/* A class that it does not get leaves it as the driver made it. */
+	/* Without a class the queue remains as the driver made it. */
 	(void)!hsaq_queue_adopt(h, &ring);
 	dev = ring.type == HSAQ_QUEUE_COMPUTE ? device_of(ring.gpu_id) : NULL;
 	if (dev)

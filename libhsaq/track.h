@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * track.h - know this process's own queues from the calls on /dev/kfd that go by,
- * ROCr's internal ones included. The preload feeds it.
+ * track.h - know this process's own queues from its calls on /dev/kfd, ROCr's internal queues
+ * included. The preload passes each call.
  */
 #ifndef HSAQ_TRACK_H
 #define HSAQ_TRACK_H
@@ -13,9 +13,9 @@
 /* Exported by libgpreempt.so to the preload. */
 #pragma GCC visibility push(default)
 
-/** May this be a call that the tracker wants? Cheap; only the type is looked at. */
+/** May the tracker want this call? Cheap; checks only the type. */
 bool gp_amd_track_wants(unsigned long request);
-/** -EALREADY when it was started before. */
+/** -EALREADY: started before. */
 int gp_amd_track_start(const struct gp_track_ops *ops, void *arg);
 /** After the real call returned @result. Preserves errno. */
 void gp_amd_track_ioctl(int fd, unsigned long request, void *arg, int result);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * drm.c - libdrm_amdgpu knows the names of cards by their PCI ids; the KFD knows
- * the chip only. Loaded where it is installed.
+ * drm.c - names of cards by their PCI ids, from libdrm_amdgpu if it is installed. The KFD only
+ * knows the chip.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

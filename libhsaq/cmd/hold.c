@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hold.c - hsaq hold, unload, load, grant. What is kept off is so as long as
- * the command runs: the driver's limit is renewed in good time.
+ * hold.c - hsaq hold, unload, load, grant. Queues stay off as long as the command runs: it
+ * renews the driver's limit early enough.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #include "cli/parse.h"
 #include "libhsaq/cmd/cmd.h"
 
-/* The one limit that a hold has, and when it is renewed. */
+/* A hold's one limit, and the interval of its renewals. */
 struct limit {
 	uint64_t limit_ns;
-	uint64_t renew_ns; /* 0: it is long enough */
+	uint64_t renew_ns; /* 0: the limit is long enough */
 	uint64_t until_ns; /* 0: no end */
 };
 
-/* What @err of a call about a device means. Returns HSAQ_EXIT_OWN. */
+/* Explains @err of a call about a device. Returns HSAQ_EXIT_OWN. */
 static int fail_device(const struct hsaq_args *args, const struct hsaq *h, uint32_t gpu_id, int err)
 {
 	char where[32];
@@ -51,7 +51,7 @@ static int find_limit(const struct hsaq_args *args, struct hsaq *h, uint32_t gpu
 	return 0;
 }
 
-/* Returns only where CMD cannot be run: the status to exit with, as of env(1). */
+/* Returns only if CMD cannot run: the exit status, as of env(1). */
 static int become(const struct hsaq_args *args)
 {
 	int err;
@@ -85,7 +85,7 @@ struct holding {
 	uint64_t limit_ns;
 };
 
-/* First the new one, then the old: nobody gets on in between. */
+/* The new hold first, then the old: no queue runs in between. */
 static int renew_hold(void *arg)
 {
 	struct hsaq_hold_result result = { .size = sizeof(result) };
@@ -100,7 +100,7 @@ static int renew_hold(void *arg)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* 0, or HSAQ_EXIT_OWN: said. CMD is not left behind where the hold is lost. */
+/* 0, or HSAQ_EXIT_OWN after a message. Ends CMD if the hold is lost. */
 static int stay_held(const struct hsaq_args *args, const struct holding *k, struct hsaq_stay *stay)
 {
 	int err = hsaq_stay(stay);
@@ -191,7 +191,7 @@ struct target {
 	uint64_t limit_ns;
 };
 
-/* The same about a process. */
+/* The same for a process. */
 static int fail_target(const struct hsaq_args *args, const struct target *t, int err)
 {
 	char where[32];
@@ -227,7 +227,7 @@ static int parse_target(const struct hsaq_args *args, struct target *t)
 	return 0;
 }
 
-/* Where the command that unloaded it listens for the word to end. */
+/* Address of the hsaq unload command, which listens for hsaq load. */
 static socklen_t address(const struct target *t, struct sockaddr_un *addr)
 {
 	int n;
@@ -268,7 +268,7 @@ int hsaq_check_target(const struct hsaq_args *args)
 	return parse_target(args, &t);
 }
 
-/* What is named, on which device: does it have queues there? */
+/* Finds the target and its device: does it have queues there? */
 static int find_target(const struct hsaq_args *args, struct hsaq *h, struct target *t)
 {
 	struct hsaq_device_info info;
@@ -298,7 +298,7 @@ static int renew_unload(void *arg)
 	return hsaq_unload(t->h, t->gpu_id, t->pid, t->queue_id, t->limit_ns);
 }
 
-/* Until it is to end, and then loaded again. 0 or negative errno. */
+/* Keeps it off until an event ends that, then loads it. 0 or negative errno. */
 static int keep_off(struct target *t, const struct limit *limit, int listen_fd)
 {
 	struct hsaq_stay stay = {
@@ -312,7 +312,7 @@ static int keep_off(struct target *t, const struct limit *limit, int listen_fd)
 
 	if (!err)
 		err = hsaq_load(t->h, t->gpu_id, t->pid, t->queue_id);
-	/* Who asked may unload it again at once: the address is free by then. */
+	/* The requester may unload it again at once: the address must be free by then. */
 	close(listen_fd);
 	if (stay.asker_fd >= 0) {
 		hsaq_answer(stay.asker_fd, err);
@@ -351,7 +351,7 @@ int hsaq_verb_unload(const struct hsaq_args *args, struct hsaq *h)
 	return err ? fail_target(args, &t, err) : 0;
 }
 
-/* Ask the hsaq unload that keeps @t off to end, and wait for that. */
+/* Asks the hsaq unload that keeps @t off to end, and waits for that. */
 static int ask_to_load(const struct hsaq_args *args, const struct target *t)
 {
 	struct sockaddr_un addr;
@@ -373,7 +373,7 @@ static int ask_to_load(const struct hsaq_args *args, const struct target *t)
 				 "process %d: another user's hsaq unload "
 				 "keeps it off (sudo)",
 				 (int)t->pid);
-	/* Without an answer: it ended otherwise, and the driver loads then. */
+	/* Without an answer it ended otherwise, and the driver loads then. */
 	return n == sizeof(answer) && answer ?
 		       hsaq_fail(args, "process %d: %s", (int)t->pid, strerror(-answer)) :
 		       0;
@@ -421,7 +421,7 @@ int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h)
 	err = hsaq_grant_narrow(fd, args->rights, args->min_level, info.gpu_id);
 	if (err)
 		return hsaq_fail(args, "narrowing: %s", strerror(-err));
-	/* CMD inherits it: without close-on-exec, which all else of ours has. */
+	/* CMD inherits it: no close-on-exec, unlike our other files. */
 	fd = dup(fd);
 	snprintf(text, sizeof(text), "%d", fd);
 	if (fd < 0 || setenv("GPREEMPT_GRANT_FD", text, 1))

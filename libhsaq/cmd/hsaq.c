@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hsaq.c - hsaq(1): options, the verb, and what all verbs say alike. */
+/* hsaq.c - hsaq(1): options, the verb, and messages that all verbs share. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -239,7 +239,7 @@ static int parse_for(const struct hsaq_args *args, const char *text, uint64_t *n
 	return 0;
 }
 
-/* The option that getopt_long() has just taken. */
+/* The option that getopt_long() just parsed. */
 static const char *option_name(int key)
 {
 	for (const struct option *o = options; o->name; o++)
@@ -248,13 +248,13 @@ static const char *option_name(int key)
 	return "";
 }
 
-/* 0, or what the command shall exit with; *@helped: 0, and nothing is to be done. */
+/* 0, or the command's exit status; *@helped: 0, after --help or the like. */
 static int parse(int argc, char **argv, const struct verb *verb, struct hsaq_args *args,
 		 bool *helped)
 {
 	int key, err = 0;
 
-	/* "+": what follows CMD is CMD's. */
+	/* "+": options after CMD are CMD's. */
 	opterr = 0;
 	while (!err && (key = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (key != '?' && !strchr(verb->takes, key))
@@ -294,7 +294,7 @@ static int parse(int argc, char **argv, const struct verb *verb, struct hsaq_arg
 	return err;
 }
 
-/* @status, or that not all could be written. */
+/* @status, or an error if output could not be written. */
 static int flush_output(const struct hsaq_args *args, int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

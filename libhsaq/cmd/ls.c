@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ls.c - hsaq mode, hsaq ls: what the kernel offers, devices, queues. */
+/* ls.c - hsaq mode, hsaq ls: the kernel's abilities, devices, queues. */
 #include <stdio.h>
 
 #include "cli/text.h"
@@ -38,7 +38,7 @@ static int print_mode(const struct hsaq_device_info *info, void *arg)
 	return 0;
 }
 
-/* Without a device it is said what the kernel would offer. */
+/* Without a device it prints what the kernel would offer. */
 int hsaq_verb_mode(const struct hsaq_args *args, struct hsaq *h)
 {
 	struct listing l = { .h = h, .device = args->device };
@@ -72,7 +72,7 @@ static int print_device(const struct hsaq_device_info *info, void *arg)
 	if (!hsaq_device_state(l->h, info->gpu_id, &state)) {
 		snprintf(slots, sizeof(slots), "%u/%u", state.loaded,
 			 state.slots - state.slots_quarantined);
-		/* One of a single process has no level. */
+		/* The hold of a single process has no level. */
 		if (state.holders && state.hold_level <= HSAQ_LEVEL_MAX)
 			snprintf(hold, sizeof(hold), "lc:%u", state.hold_level);
 	}

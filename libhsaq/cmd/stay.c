@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* stay.c - wait for the end of what the command keeps on, and renew it meanwhile. */
+/* stay.c - wait for the end of the command's state, and renew it meanwhile. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -41,7 +41,7 @@ void hsaq_stay_child(void)
 	sigprocmask(SIG_SETMASK, &old_mask, NULL);
 }
 
-/* A signal is for the child where there is one, which then ends us. */
+/* With a child, signals are for the child, and its end ends us. */
 static bool signals_end(struct hsaq_stay *s)
 {
 	struct signalfd_siginfo info;
@@ -62,7 +62,7 @@ void hsaq_answer(int fd, int err)
 {
 	const int32_t answer = err;
 
-	/* Who no longer listens need not be told. */
+	/* The requester may be gone; then there is no answer to give. */
 	(void)!send(fd, &answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -84,7 +84,7 @@ static bool asked_to_end(struct hsaq_stay *s)
 	return false;
 }
 
-/* Until the next thing to do, ms, rounded up: poll's unit. */
+/* Time to the next action in ms, poll's unit, rounded up. */
 static int wait_ms(const struct hsaq_stay *s, uint64_t renew_at_ns)
 {
 	uint64_t now = hsaq_now_ns(), at = renew_at_ns;
