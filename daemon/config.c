@@ -8,8 +8,6 @@
 #include "daemon/config_words.h"
 #include "runtime/duration.h"
 
-const char *const gp_config_be_policies[] = { "fair", "credit", "rr", NULL };
-const char *const gp_config_lc_policies[] = { "level", "sjf", "edf", NULL };
 const char *const gp_config_log_levels[] = { "err", "warn", "info", "debug", NULL };
 
 int gp_config_default(struct gp_config **config)
@@ -19,8 +17,8 @@ int gp_config_default(struct gp_config **config)
 	if (!c)
 		return -ENOMEM;
 	c->settings = (struct gp_config_settings){
-		.be_policy = GP_CONFIG_FAIR,
-		.lc_policy = GP_CONFIG_LEVEL,
+		.be_policy = &gp_policy_fair,
+		.lc_policy = &gp_policy_level,
 		.quantum_ns = GP_CONFIG_QUANTUM_NS,
 		.be_min_pct = GP_CONFIG_BE_MIN_PCT,
 		.default_class.cls.cls = GP_CLASS_NONE,
@@ -170,8 +168,8 @@ static void put_settings(FILE *to, const char *before, const struct gp_config_se
 	char quantum[GP_DURATION_TEXT_LEN];
 
 	gp_format_duration(s->quantum_ns, quantum, sizeof(quantum));
-	put(to, before, "be_policy", gp_config_be_policies[s->be_policy]);
-	put(to, before, "lc_policy", gp_config_lc_policies[s->lc_policy]);
+	put(to, before, "be_policy", s->be_policy->name);
+	put(to, before, "lc_policy", s->lc_policy->name);
 	put(to, before, "be_quantum", quantum);
 	put_number(to, before, "be_min_pct", s->be_min_pct);
 	put_class(to, before, "default_class", &s->default_class);

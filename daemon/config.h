@@ -15,6 +15,7 @@
 #include "gpreempt/gpreempt.h"
 #include "hal/spec.h"
 #include "runtime/class.h"
+#include "sched/sched.h"
 #include "yaml/yaml.h"
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"
@@ -31,17 +32,6 @@
 #define GP_CONFIG_TENANTS 64u
 #define GP_CONFIG_CONNECTIONS 64u
 
-enum gp_config_be_policy {
-	GP_CONFIG_FAIR,
-	GP_CONFIG_CREDIT,
-	GP_CONFIG_RR
-};
-enum gp_config_lc_policy {
-	GP_CONFIG_LEVEL,
-	GP_CONFIG_SJF,
-	GP_CONFIG_EDF
-};
-
 /**
  * struct gp_config_settings - how one device is shared.
  * @quantum_ns: a best-effort tenant has the device so long at a time
@@ -49,8 +39,8 @@ enum gp_config_lc_policy {
  * @default_class: the class of processes that no rule gives one
  */
 struct gp_config_settings {
-	enum gp_config_be_policy be_policy;
-	enum gp_config_lc_policy lc_policy;
+	const struct gp_be_policy *be_policy;
+	const struct gp_lc_policy *lc_policy;
 	uint64_t quantum_ns;
 	uint32_t be_min_pct;
 	struct gp_class_request default_class;

@@ -19,12 +19,14 @@
 #define USER_MAX 1024	  /* tenants, connections */
 #define CONTAINER_MIN 12  /* digits: as many as the runtimes show */
 #define CONTAINER_MAX 64
+#define CHOICES_MAX 128
 
 /* One file on its way. */
 struct reader {
 	struct gp_yaml yaml; /* first: its callbacks get the reader by it */
 	const struct gp_config_names *names;
 	struct gp_config *config;
+	char choices[CHOICES_MAX];
 };
 
 static const struct reader *reader_of(const struct gp_yaml *y)
@@ -71,20 +73,56 @@ static int take_copy(char **to, const char *text)
 
 /* ---- how a device is shared ------------------------------------- */
 
+/* Set @y->right to a list of what @name returns for 0, 1 ... until NULL. */
+static void list_choices(struct gp_yaml *y, const char *(*name)(size_t i))
+{
+	struct reader *r = (struct reader *)y;
+	FILE *to = fmemopen(r->choices, sizeof(r->choices), "w");
+
+	y->right = "write one that gpreempt.yaml(5) names";
+	if (!to)
+		return;
+	fprintf(to, "write %s", name(0));
+	for (size_t i = 1; name(i); i++)
+		fprintf(to, "%s%s", name(i + 1) ? ", " : " or ", name(i));
+	if (!fclose(to))
+		y->right = r->choices;
+}
+
+static const char *be_policy_name(size_t i)
+{
+	return gp_be_policies[i] ? gp_be_policies[i]->name : NULL;
+}
+
+static const char *lc_policy_name(size_t i)
+{
+	return gp_lc_policies[i] ? gp_lc_policies[i]->name : NULL;
+}
+
 static int take_be_policy(struct gp_yaml *y, const char *text, void *to)
 {
 	struct gp_config_settings *s = to;
 
-	y->right = "write fair, credit or rr";
-	return take_word(text, gp_config_be_policies, &s->be_policy);
+	for (size_t i = 0; gp_be_policies[i]; i++)
+		if (!strcmp(text, gp_be_policies[i]->name)) {
+			s->be_policy = gp_be_policies[i];
+			return 0;
+		}
+	list_choices(y, be_policy_name);
+	return -EINVAL;
 }
 
 static int take_lc_policy(struct gp_yaml *y, const char *text, void *to)
 {
 	struct gp_config_settings *s = to;
 
-	y->right = "write level, sjf or edf";
-	return take_word(text, gp_config_lc_policies, &s->lc_policy);
+	for (size_t i = 0; gp_lc_policies[i]; i++)
+		if (!strcmp(text, gp_lc_policies[i]->name)) {
+			s->lc_policy = gp_lc_policies[i];
+			return 0;
+		}
+	list_choices(y, lc_policy_name);
+	return -EINVAL;
 }
 
 static int take_be_quantum(struct gp_yaml *y, const char *text, void *to)
@@ -314,18 +352,18 @@ static int take_rule_device(struct gp_yaml *y, const char *text, void *to)
 static int check_kept(struct gp_yaml *y, const struct gp_class_request *request)
 {
 	const struct gp_config *c = reader_of(y)->config;
-	bool credit = c->settings.be_policy == GP_CONFIG_CREDIT;
-	bool edf = c->settings.lc_policy == GP_CONFIG_EDF;
+	bool caps = c->settings.be_policy->caps;
+	bool deadlines = c->settings.lc_policy->deadlines;
 
 	for (size_t i = 0; i < c->device_count; i++) {
-		credit |= c->device[i].settings.be_policy == GP_CONFIG_CREDIT;
-		edf |= c->device[i].settings.lc_policy == GP_CONFIG_EDF;
+		caps |= c->device[i].settings.be_policy->caps;
+		deadlines |= c->device[i].settings.lc_policy->deadlines;
 	}
 	y->right = "caps are kept by be_policy: credit only, which no device here has";
-	if (request->cap_pct && !credit)
+	if (request->cap_pct && !caps)
 		return -EINVAL;
 	y->right = "deadlines are kept by lc_policy: edf only, which no device here has";
-	return request->period_ns && !edf ? -EINVAL : 0;
+	return request->period_ns && !deadlines ? -EINVAL : 0;
 }
 
 static int take_rule_class(struct gp_yaml *y, const char *text, void *to)

@@ -3,9 +3,7 @@
 #ifndef GP_DAEMON_CONFIG_WORDS_H
 #define GP_DAEMON_CONFIG_WORDS_H
 
-/* Each ends with NULL. */
-extern const char *const gp_config_be_policies[]; /* enum gp_config_be_policy */
-extern const char *const gp_config_lc_policies[]; /* enum gp_config_lc_policy */
-extern const char *const gp_config_log_levels[];  /* enum gp_log_level */
+/* It ends with NULL. */
+extern const char *const gp_config_log_levels[]; /* enum gp_log_level */
 
 #endif

@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/config_words.h"
 #include "daemon/device_internal.h"
 #include "daemon/tenant.h"
 #include "runtime/log.h"
@@ -258,26 +257,12 @@ void gp_ddev_leaving(struct gp_ddev *dev, int place)
 
 /* ---- making and ending ------------------------------------------------------------ */
 
-static const struct gp_be_policy *be_policy(enum gp_config_be_policy p)
-{
-	return p == GP_CONFIG_CREDIT ? &gp_policy_credit :
-	       p == GP_CONFIG_RR     ? &gp_policy_rr :
-				       &gp_policy_fair;
-}
-
-static const struct gp_lc_policy *lc_policy(enum gp_config_lc_policy p)
-{
-	return p == GP_CONFIG_EDF ? &gp_policy_edf :
-	       p == GP_CONFIG_SJF ? &gp_policy_sjf :
-				    &gp_policy_level;
-}
-
 static int core_create(struct gp_ddev *dev)
 {
 	const bool preempts = dev->caps.caps & GP_CAP_SLICE_PREEMPTS;
 	const struct gp_sched_config config = {
-		.be_policy = be_policy(dev->settings.be_policy),
-		.lc_policy = lc_policy(dev->settings.lc_policy),
+		.be_policy = dev->settings.be_policy,
+		.lc_policy = dev->settings.lc_policy,
 		/* Who takes turns by itself is told classes: see driver.c. */
 		.rotate = dev->caps.caps & GP_CAP_SUSPEND && !(dev->caps.caps & GP_CAP_CLASS),
 		.slice_preempts = preempts,
@@ -371,13 +356,12 @@ static void say_policies(const struct gp_ddev *dev)
 	const struct gp_config_settings *s = &dev->settings;
 
 	if (!(dev->caps.caps & GP_CAP_CLASS) ||
-	    (s->be_policy == GP_CONFIG_FAIR && s->lc_policy == GP_CONFIG_LEVEL))
+	    (s->be_policy == &gp_policy_fair && s->lc_policy == &gp_policy_level))
 		return;
 	gp_log(GP_LOG_WARN,
 	       "%s: be_policy: %s and lc_policy: %s are not kept there: its driver "
 	       "takes turns by itself, by weights and levels",
-	       dev->hal->id.name, gp_config_be_policies[s->be_policy],
-	       gp_config_lc_policies[s->lc_policy]);
+	       dev->hal->id.name, s->be_policy->name, s->lc_policy->name);
 }
 
 int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
@@ -441,8 +425,7 @@ void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *sett
 {
 	const struct gp_event ev = { .type = GP_EV_TIMER };
 
-	gp_sched_set_policy(dev->sched, be_policy(settings->be_policy),
-			    lc_policy(settings->lc_policy));
+	gp_sched_set_policy(dev->sched, settings->be_policy, settings->lc_policy);
 	gp_sched_set_share(dev->sched, settings->quantum_ns, settings->be_min_pct);
 	dev->settings = *settings;
 	say_policies(dev);

@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/config_words.h"
 #include "daemon/device_internal.h"
 #include "daemon/proc.h"
 
@@ -245,11 +244,11 @@ bool gp_dtenant_tells_work(const struct gp_dtenant *t)
 /* Who is the more urgent one may change, by deadlines of all, by lengths within a level. */
 static bool may_cut(const struct gp_dtenant *t, const struct gp_dtenant *other)
 {
-	const enum gp_config_lc_policy policy = t->dev->settings.lc_policy;
+	const struct gp_lc_policy *policy = t->dev->settings.lc_policy;
 	const uint32_t mine = t->request.cls.value, its = other->request.cls.value;
 
 	return t != other && is_lc(t) && is_lc(other) &&
-	       (mine < its || policy == GP_CONFIG_EDF || (mine == its && policy == GP_CONFIG_SJF));
+	       (mine < its || policy->deadlines || (mine == its && policy->lengths));
 }
 
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
@@ -780,16 +779,16 @@ static bool is_kept(const struct gp_ddev *dev, const struct gp_class_request *re
 			 "%s are not kept on %s: its driver takes turns by itself, by "
 			 "weights and levels",
 			 request->cap_pct ? "caps" : "deadlines", name);
-	else if (request->cap_pct && s->be_policy != GP_CONFIG_CREDIT)
+	else if (request->cap_pct && !s->be_policy->caps)
 		snprintf(why, len,
 			 "caps are not kept on %s: its policy is %s; it takes credit "
 			 "(gpreempt.yaml(5))",
-			 name, gp_config_be_policies[s->be_policy]);
-	else if (request->period_ns && s->lc_policy != GP_CONFIG_EDF)
+			 name, s->be_policy->name);
+	else if (request->period_ns && !s->lc_policy->deadlines)
 		snprintf(why, len,
 			 "deadlines are not kept on %s: its lc_policy is %s; it takes "
 			 "edf (gpreempt.yaml(5))",
-			 name, gp_config_lc_policies[s->lc_policy]);
+			 name, s->lc_policy->name);
 	else
 		kept = true;
 	return kept;

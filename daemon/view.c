@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config_words.h"
 #include "daemon/daemon_internal.h"
 
 static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
@@ -16,10 +15,8 @@ static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 
 	memcpy(out->uuid, dev->hal->id.uuid, sizeof(out->uuid));
 	snprintf(out->name, sizeof(out->name), "%s", dev->hal->id.name);
-	snprintf(out->be_policy, sizeof(out->be_policy), "%s",
-		 gp_config_be_policies[dev->settings.be_policy]);
-	snprintf(out->lc_policy, sizeof(out->lc_policy), "%s",
-		 gp_config_lc_policies[dev->settings.lc_policy]);
+	snprintf(out->be_policy, sizeof(out->be_policy), "%s", dev->settings.be_policy->name);
+	snprintf(out->lc_policy, sizeof(out->lc_policy), "%s", dev->settings.lc_policy->name);
 	out->be_min_pct = dev->settings.be_min_pct;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		out->tenants++;

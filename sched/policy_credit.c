@@ -190,6 +190,7 @@ static bool credit_before(const struct gp_be_entity *a, const struct gp_be_entit
 
 const struct gp_be_policy gp_policy_credit = {
 	.name = "credit",
+	.caps = 1,
 	.before = credit_before,
 	.charge = credit_charge,
 	.enter = credit_enter,

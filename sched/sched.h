@@ -451,6 +451,8 @@ struct gp_lc_policy {
 extern const struct gp_lc_policy gp_policy_edf;
 extern const struct gp_lc_policy gp_policy_level;
 extern const struct gp_lc_policy gp_policy_sjf;
+/* All of them, and NULL: policies.c. */
+extern const struct gp_lc_policy *const gp_lc_policies[];
 
 /* ---- policies among BE tenants, one file each -------------------------- */
 
@@ -477,9 +479,11 @@ struct gp_be_time {
 	uint64_t runnable;	  /* number of runnable tenants */
 };
 
-/** Fields sorted; settle and ready_ns may be NULL. */
+/** Calls sorted; settle and ready_ns may be NULL. */
 struct gp_be_policy {
 	const char *name;
+	/* Caps count: cap_pct limits a tenant. */
+	uint32_t caps;
 	/* Of two runnable tenants, is @a resident sooner? A strict weak order. */
 	bool (*before)(const struct gp_be_entity *a, const struct gp_be_entity *b);
 	/* @e was resident for @ran_ns, or used that much. */
@@ -501,6 +505,8 @@ struct gp_be_policy {
 extern const struct gp_be_policy gp_policy_credit;
 extern const struct gp_be_policy gp_policy_fair;
 extern const struct gp_be_policy gp_policy_rr;
+/* All of them, and NULL: policies.c. */
+extern const struct gp_be_policy *const gp_be_policies[];
 
 /* ---- when a hold starts: prepreempt.c ---------------------------------- */
 

@@ -18,6 +18,8 @@
 #include "bench/cmd/report.h"
 #include "bench/cmd/suite.h"
 #include "bench/gpu/opts.h"
+#include "bench/model/policies.h"
+#include "bench/plan/workload.h"
 
 #define REQUESTS_MAX 100000000u
 #define RUNS_MAX 1000u
@@ -171,6 +173,10 @@ static int list(struct args *a)
 	for (size_t i = 0; i < SUITES; i++)
 		printf("%-13s %s\n", suites[i]->name, suites[i]->what);
 	gp_plans_list(stdout);
+	printf("\nworkloads of a plan or a client, besides files and recorded models:\n");
+	gp_workload_list(stdout);
+	printf("\npolicies of gpreemptd (be_policy, lc_policy in gpreempt.yaml):\n");
+	gp_policies_list(stdout);
 	return 0;
 }
 

@@ -261,6 +261,12 @@ static const struct kind {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
+void gp_workload_list(FILE *to)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		fprintf(to, "  %s\n", kinds[i].form);
+}
+
 static const struct kind *find_kind(const char *text)
 {
 	const size_t len = strcspn(text, ":");

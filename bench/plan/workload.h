@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define GP_WORKLOAD_KERNELS_MAX 100000u
 #define GP_WORKLOAD_THREADS 256u	    /* of a block of one that is made by a name */
@@ -88,6 +89,8 @@ struct gp_workload *gp_workload_parse(const char *name, const char *text, size_t
 				      size_t why_len);
 /** Made by a name, "spin:500us"; else as gp_workload_read(). */
 struct gp_workload *gp_workload_named(const char *text, char *why, size_t why_len);
+/** The forms of all such names, one a line. */
+void gp_workload_list(FILE *to);
 void gp_workload_destroy(struct gp_workload *workload); /* NULL is fine */
 
 /*

@@ -124,8 +124,8 @@ static void test_defaults(void **state)
 
 	assert_int_equal(gp_config_default(&none), 0);
 	assert_true(gp_config_equal(c, none));
-	assert_int_equal(none->settings.be_policy, GP_CONFIG_FAIR);
-	assert_int_equal(none->settings.lc_policy, GP_CONFIG_LEVEL);
+	assert_ptr_equal(none->settings.be_policy, &gp_policy_fair);
+	assert_ptr_equal(none->settings.lc_policy, &gp_policy_level);
 	assert_int_equal(none->settings.quantum_ns, 50 * MS);
 	assert_int_equal(none->settings.be_min_pct, 5);
 	assert_int_equal(none->settings.default_class.cls.cls, GP_CLASS_NONE);
@@ -172,8 +172,8 @@ static void test_everything(void **state)
 	const struct gp_rule *r = c->rule;
 
 	assert_string_equal(c->file, "f");
-	assert_int_equal(s->be_policy, GP_CONFIG_CREDIT);
-	assert_int_equal(s->lc_policy, GP_CONFIG_EDF);
+	assert_ptr_equal(s->be_policy, &gp_policy_credit);
+	assert_ptr_equal(s->lc_policy, &gp_policy_edf);
 	assert_int_equal(s->quantum_ns, 20 * MS);
 	assert_int_equal(s->be_min_pct, 10);
 	assert_int_equal(s->default_class.cls.value, 50);
@@ -186,10 +186,10 @@ static void test_everything(void **state)
 
 	/* What an entry of a device does not say is as for all. */
 	assert_int_equal(c->device_count, 2);
-	assert_int_equal(c->device[0].settings.be_policy, GP_CONFIG_RR);
+	assert_ptr_equal(c->device[0].settings.be_policy, &gp_policy_rr);
 	assert_int_equal(c->device[0].settings.quantum_ns, 20 * MS);
 	assert_int_equal(c->device[0].settings.default_class.cls.cls, GP_CLASS_NONE);
-	assert_int_equal(c->device[1].settings.be_policy, GP_CONFIG_CREDIT);
+	assert_ptr_equal(c->device[1].settings.be_policy, &gp_policy_credit);
 	assert_int_equal(c->device[1].settings.quantum_ns, 1000 * MS);
 	assert_int_equal(c->device[1].settings.default_class.cls.value, 50);
 
@@ -219,10 +219,10 @@ static void test_settings_of(void **state)
 
 	assert_ptr_equal(gp_config_settings_of(c, &id), &c->settings);
 	strcpy(id.name, "soft1");
-	assert_int_equal(gp_config_settings_of(c, &id)->be_policy, GP_CONFIG_RR);
+	assert_ptr_equal(gp_config_settings_of(c, &id)->be_policy, &gp_policy_rr);
 	memcpy(id.uuid, "\x00\x11\x22\x33", 4);
 	strcpy(id.name, "NVIDIA H200");
-	assert_int_equal(gp_config_settings_of(c, &id)->be_policy, GP_CONFIG_CREDIT);
+	assert_ptr_equal(gp_config_settings_of(c, &id)->be_policy, &gp_policy_credit);
 	gp_config_free(c);
 }
 

@@ -24,6 +24,7 @@
 #define STEP_NS 100000u
 #define DEVICES 2
 #define MOST 8
+#define POLICIES .be_policy = &gp_policy_fair, .lc_policy = &gp_policy_level
 
 struct process {
 	pid_t pid;
@@ -221,7 +222,7 @@ static struct process *be(struct device *d, uint32_t weight)
 
 static int start(void **state)
 {
-	const struct gp_config_settings settings = { .quantum_ns = 50 * MS };
+	const struct gp_config_settings settings = { .quantum_ns = 50 * MS, POLICIES };
 
 	snprintf(journal_path, sizeof(journal_path), "/tmp/gpreempt-test-device.%d", (int)getpid());
 	memset(device, 0, sizeof(device));
@@ -364,7 +365,9 @@ static void test_idle_costs_nothing(void **state)
  */
 static void test_two_that_idle_stop_nobody(void **state)
 {
-	const struct gp_config_settings settings = { .quantum_ns = 50 * MS, .be_min_pct = 5 };
+	const struct gp_config_settings settings = { .quantum_ns = 50 * MS,
+						     .be_min_pct = 5,
+						     POLICIES };
 	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
 	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
 	struct process *lc = tenant(&device[0], cls, false, false);
@@ -395,7 +398,8 @@ static void test_two_that_idle_stop_nobody(void **state)
 static void test_capped_and_idle(void **state)
 {
 	const struct gp_config_settings settings = { .quantum_ns = 50 * MS,
-						     .be_policy = GP_CONFIG_CREDIT };
+						     .be_policy = &gp_policy_credit,
+						     .lc_policy = &gp_policy_level };
 	struct gp_class_request capped = { .cls = { GP_CLASS_BE, 100 }, .cap_pct = 30 };
 	struct process *p[2];
 
@@ -458,8 +462,8 @@ static void test_what_is_not_kept_is_refused(void **state)
 
 	assert_admits(&due, "its lc_policy is level; it takes edf");
 	assert_admits(&capped, "its policy is fair; it takes credit");
-	s.lc_policy = GP_CONFIG_EDF;
-	s.be_policy = GP_CONFIG_CREDIT;
+	s.lc_policy = &gp_policy_edf;
+	s.be_policy = &gp_policy_credit;
 	gp_ddev_settings(device[0].dev, &s);
 	assert_admits(&due, NULL);
 	assert_admits(&capped, NULL);

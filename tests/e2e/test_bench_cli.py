@@ -70,6 +70,9 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         for suite in ("edf ", "quick ", "quick-rig ", "theory ", "switch "):
             self.assertIn(f"\n{suite}", f"\n{done.stdout}")
+        for line in ("spin:LENGTH[,blocks=NUMBER][,shared=SIZE]", "uvm:SIZE", "be credit",
+                     "lc sjf"):
+            self.assertIn(f"\n  {line}\n", done.stdout)
 
     def test_lists_a_plan(self):
         done = bench("list", os.path.join(TOP, "bench/data/plans/disb/hellodisb.json"))

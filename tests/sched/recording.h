@@ -26,33 +26,14 @@
 #define REC_INSTANCES 64
 #define REC_LINE 512
 
-static const struct {
-	const char *name;
-	const struct gp_be_policy *be;
-} rec_be[] = { { "fair", &gp_policy_fair },
-	       { "rr", &gp_policy_rr },
-	       { "credit", &gp_policy_credit } };
-static const struct {
-	const char *name;
-	const struct gp_lc_policy *lc;
-} rec_lc[] = { { "level", &gp_policy_level },
-	       { "edf", &gp_policy_edf },
-	       { "sjf", &gp_policy_sjf } };
-
 static inline const char *rec_be_name(const struct gp_be_policy *be)
 {
-	for (size_t i = 0; i < sizeof(rec_be) / sizeof(rec_be[0]); i++)
-		if (rec_be[i].be == be)
-			return rec_be[i].name;
-	return "-";
+	return be ? be->name : "-";
 }
 
 static inline const char *rec_lc_name(const struct gp_lc_policy *lc)
 {
-	for (size_t i = 0; i < sizeof(rec_lc) / sizeof(rec_lc[0]); i++)
-		if (rec_lc[i].lc == lc)
-			return rec_lc[i].name;
-	return "-";
+	return lc ? lc->name : "-";
 }
 
 static inline uint64_t rec_mix(uint64_t hash, uint64_t value)

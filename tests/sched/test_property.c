@@ -107,15 +107,20 @@ static void generate(struct sequence *q)
 
 static const struct gp_be_policy *be_policy_of(uint32_t bits)
 {
-	static const struct gp_be_policy *const each[] = { &gp_policy_fair, &gp_policy_rr,
-							   &gp_policy_credit, &gp_policy_credit };
+	uint32_t n = 0;
 
-	return each[bits % 4];
+	while (gp_be_policies[n])
+		n++;
+	return gp_be_policies[bits % n];
 }
 
 static const struct gp_lc_policy *lc_policy_of(uint32_t bits)
 {
-	return bits % 2 ? &gp_policy_edf : (bits >> 5) % 2 ? &gp_policy_sjf : &gp_policy_level;
+	uint32_t n = 0;
+
+	while (gp_lc_policies[n])
+		n++;
+	return gp_lc_policies[bits % n];
 }
 
 static struct gp_sched_config config_of(uint16_t bits)

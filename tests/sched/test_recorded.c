@@ -19,17 +19,17 @@ struct replay {
 
 static const struct gp_be_policy *be_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(rec_be) / sizeof(rec_be[0]); i++)
-		if (!strcmp(rec_be[i].name, name))
-			return rec_be[i].be;
+	for (size_t i = 0; gp_be_policies[i]; i++)
+		if (!strcmp(gp_be_policies[i]->name, name))
+			return gp_be_policies[i];
 	return NULL;
 }
 
 static const struct gp_lc_policy *lc_of(const char *name)
 {
-	for (size_t i = 0; i < sizeof(rec_lc) / sizeof(rec_lc[0]); i++)
-		if (!strcmp(rec_lc[i].name, name))
-			return rec_lc[i].lc;
+	for (size_t i = 0; gp_lc_policies[i]; i++)
+		if (!strcmp(gp_lc_policies[i]->name, name))
+			return gp_lc_policies[i];
 	return NULL;
 }
 
