@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * h200.c - the figures of one H200 (driver 580.159.04, open kernel module with
- * GSP, CUDA 13.0). Only what a process alone on the card showed, and what one
- * switch costs; everything else is for the model to predict
- * (tests/softgpu/figures.csv).
+ * h200.c - the figures of one H200 (driver 580.159.04, open kernel module with GSP, CUDA
+ * 13.0). They are the times of a process alone on the card, and the cost of one switch. The
+ * model must predict everything else (tests/softgpu/figures.csv).
  */
 #include <string.h>
 
@@ -12,13 +11,12 @@
 /**
  * gp_model_config_h200() - fill @config with the figures of an H200.
  *
- * The context-switch log has 83..85 µs from BE's end to LC's start, 80 from
- * LC's end to BE's start, and LC's stretch 603..605 µs for 561 of kernels, so
- * that stopping and beginning take some 25 each. Saved state is 30..45 µs of
- * the 165..175 that one switch adds to a request: 25 to save it, 25 to load.
- * The rest, up to 170, is the host noticing the doorbell. Slices of 500 to
- * 10,000 µs end 1.024 times that and 85 to 95 µs after START, of which
- * stopping and saving take 50 (docs/experiments.md, "The hardware's scheduler").
+ * The context-switch log has 83..85 µs from BE's end to LC's start, and 80 from LC's end to
+ * BE's start. LC's stretch lasts 603..605 µs for 561 of kernels, so stopping and beginning
+ * take some 25 each. Saved state costs 30..45 µs of the 165..175 that one switch adds to a
+ * request: 25 to save it, 25 to load. The rest, up to 170, is the host noticing the doorbell.
+ * Slices of 500 to 10,000 µs end 1.024 times that and 85 to 95 µs after START. Stopping and
+ * saving take 50 of these (docs/experiments.md, "The hardware's scheduler").
  */
 void gp_model_config_h200(struct gp_model_config *config)
 {

@@ -77,8 +77,8 @@ struct model_channel *model_channel_find(const struct gp_model *m, uint32_t id)
 }
 
 /*
- * An id names its slot and how often slots were given out, so that the id of
- * what is gone is not found again for a long time.
+ * An id has its slot and a count of slots given out. So the id of a former object is not
+ * reused for a long time.
  */
 static uint32_t make_id(uint32_t slot, uint32_t slots, uint32_t *gen)
 {
@@ -92,7 +92,7 @@ static uint32_t make_id(uint32_t slot, uint32_t slots, uint32_t *gen)
 
 void model_emit(struct gp_model *m, const struct gp_model_event *ev)
 {
-	/* A step makes a handful at most, and they leave after each step. */
+	/* A step makes a handful at most, and they are delivered after each step. */
 	if (m->event_count < MODEL_EVENTS)
 		m->event[m->event_count++] = *ev;
 }
@@ -253,8 +253,8 @@ int gp_model_channel_del(struct gp_model *m, uint32_t channel)
 }
 
 /*
- * Keep the list of channels with work, in the order of their doorbells, and
- * their group's count, right.
+ * Updates the list of channels with work, in the order of their doorbells, and their group's
+ * count.
  */
 void model_channel_update_busy(struct gp_model *m, struct model_channel *c)
 {
@@ -372,7 +372,7 @@ int gp_model_submit(struct gp_model *m, uint32_t channel, const struct gp_model_
 	return 0;
 }
 
-/* ---- what is asked of a group ------------------------------------------- */
+/* ---- controls of a group ------------------------------------------------ */
 
 int gp_model_get_slice(const struct gp_model *m, uint32_t group, uint64_t *us)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - a GPU in virtual time. Pure: time is an argument, no I/O, no
- * threads; it allocates at create, and for the queue of a channel.
+ * model.h - a GPU in virtual time. Pure: time is an argument, no I/O, no threads; it allocates
+ * at create, and for the queue of a channel.
  *
- * A model has runlists (compute, copy), channel groups with timeslices on
- * them, channels in groups, methods in channels. The host schedules groups
- * round robin by timeslice; a group whose channels have no pending method
- * gives up at once, even in the middle of its last kernel; a switch costs
- * switch_ns and saves the blocks that are left.
+ * A model has runlists (compute, copy), channel groups with timeslices on them, channels in
+ * groups, methods in channels. The host schedules groups round robin by timeslice. A group
+ * whose channels have no pending method gives up at once, even in the middle of its last
+ * kernel. A switch costs switch_ns and saves the remaining blocks.
  */
 #ifndef GP_SOFT_MODEL_H
 #define GP_SOFT_MODEL_H
@@ -21,34 +20,37 @@ struct gp_model;
 
 enum gp_model_kind {
 	GP_MODEL_TIMESLICE, /* NVIDIA kind: runlist of groups, timeslices */
-	GP_MODEL_SLOTS,	    /* AMD kind: a fixed number of queue slots,
-				 * loaded and unloaded by the driver */
+	/* AMD kind: a fixed number of queue slots, loaded and unloaded by the driver */
+	GP_MODEL_SLOTS,
 };
 
 /* Fitted from solo and switch-cost figures only; softgpu/h200.c has them. */
 struct gp_model_config {
 	uint32_t kind;	/* enum gp_model_kind */
-	uint32_t slots; /* GP_MODEL_SLOTS: how many */
+	uint32_t slots; /* GP_MODEL_SLOTS: their number */
 	uint32_t sms;	/* blocks that run at once: sms * per_sm */
 	uint32_t blocks_per_sm;
-	uint64_t notice_ns;	 /* doorbell until the host acts on it; also
-				 * how long a group that gives up runs on */
-	uint64_t switch_out_ns;	 /* a context stops .. its END record */
-	uint64_t save_ns;	 /* more, when it has blocks to save */
-	uint64_t switch_in_ns;	 /* END .. START of the next */
-	uint64_t idle_switch_ns; /* .. to START when none was loaded */
-	uint64_t begin_ns;	 /* START .. its first instruction */
-	uint64_t restore_ns;	 /* more, when it had been saved */
+	/*
+	 * doorbell until the host acts on it; also the time that a group runs on after it
+	 * gives up
+	 */
+	uint64_t notice_ns;
+	uint64_t switch_out_ns;	 /* a context's stop to its END record */
+	uint64_t save_ns;	 /* extra, if it has blocks to save */
+	uint64_t switch_in_ns;	 /* END to START of the next */
+	uint64_t idle_switch_ns; /* to START when no context was loaded */
+	uint64_t begin_ns;	 /* START to its first instruction */
+	uint64_t restore_ns;	 /* extra, if it was saved */
 	uint64_t start_ns;	 /* doorbell to first instruction */
 	uint64_t end_ns;	 /* last instruction to visible completion */
-	uint64_t slice_unit_ns;	 /* how long a slice of 1 us lasts */
-	uint64_t slice_begin_ns; /* START, or new work .. the slice counts */
+	uint64_t slice_unit_ns;	 /* real length of a slice of 1 us */
+	uint64_t slice_begin_ns; /* START or new work, until the slice counts */
 	uint64_t default_slice_us;
 	uint64_t min_slice_us;
 	uint64_t max_slice_us;
 	uint64_t copy_bytes_per_us;
 	uint64_t copy_setup_ns;
-	uint64_t set_slice_ns; /* what control calls cost the caller */
+	uint64_t set_slice_ns; /* cost of control calls for the caller */
 	uint64_t preempt_ns;
 	uint64_t suspend_ns;
 	uint64_t resume_ns;
@@ -60,36 +62,36 @@ void gp_model_config_h200(struct gp_model_config *config);
 enum gp_model_method_type {
 	GP_METHOD_KERNEL,
 	GP_METHOD_COPY,
-	GP_METHOD_HOLD,	 /* one block that spins until *word >= ticket or
-				 * limit_ns of its own running time is over */
-	GP_METHOD_FENCE, /* completes when all before it did */
+	/* one block that spins until *word >= ticket, or for limit_ns of its own running time */
+	GP_METHOD_HOLD,
+	GP_METHOD_FENCE, /* completes when all earlier methods did */
 	GP_METHOD_WAIT,	 /* waits for the fence of another channel */
 };
 
 struct gp_model_method {
 	uint32_t type;
-	uint32_t flags;		       /* GP_METHOD_FAULTS: raises page faults as it runs;
-				 * GP_METHOD_COOPERATIVE */
+	/* GP_METHOD_FAULTS: raises page faults while it runs; GP_METHOD_COOPERATIVE */
+	uint32_t flags;
 	uint64_t blocks;	       /* grid */
 	uint64_t block_ns;	       /* length of one block */
 	uint64_t bytes;		       /* COPY */
 	const volatile uint32_t *word; /* HOLD; read whenever time moves */
 	uint32_t ticket;
-	uint32_t wait_channel; /* WAIT: the channel, and .. */
-	uint64_t wait_seq;     /* .. the method of it that must be complete */
+	uint32_t wait_channel; /* WAIT: for this channel .. */
+	uint64_t wait_seq;     /* .. to complete this method */
 	uint64_t limit_ns;
-	uint64_t cookie; /* given back with events */
+	uint64_t cookie; /* returned with events */
 };
 #define GP_METHOD_FAULTS 1u
 #define GP_METHOD_COOPERATIVE 2u
 
 enum gp_model_event_type {
-	GP_MODEL_STARTED,      /* method's first block runs */
-	GP_MODEL_BLOCKS,       /* blocks [first, first + count) are done: a real
-				 * computation of them belongs here */
+	GP_MODEL_STARTED, /* method's first block runs */
+	/* blocks [first, first + count) are done: compute their real results here */
+	GP_MODEL_BLOCKS,
 	GP_MODEL_DONE,	       /* method complete and visible */
 	GP_MODEL_SWITCH,       /* context-switch record: rec */
-	GP_MODEL_CONTROL_DONE, /* an asynchronous control is through: cookie */
+	GP_MODEL_CONTROL_DONE, /* an asynchronous control is done: cookie */
 };
 struct gp_model_event {
 	uint32_t type;
@@ -102,7 +104,7 @@ struct gp_model_event {
 	uint32_t switch_kind; /* enum gp_switch_kind */
 	int32_t pid;
 };
-/* May call anything of the model but advance, next and destroy. */
+/* May call anything of the model except advance, next and destroy. */
 typedef void (*gp_model_event_fn)(void *arg, const struct gp_model_event *ev);
 
 /** NULL and errno on failure. */
@@ -118,20 +120,20 @@ int gp_model_group_del(struct gp_model *m, uint32_t group); /* drops its work */
 int gp_model_channel_add(struct gp_model *m, uint32_t group);
 int gp_model_channel_del(struct gp_model *m, uint32_t channel);
 
-/** Queue a method now. Returns its sequence number in @seq. -ENOSPC: full. */
+/** Queue a method now. Stores its sequence number in @seq. -ENOSPC: full. */
 int gp_model_submit(struct gp_model *m, uint32_t channel, const struct gp_model_method *method,
 		    uint64_t *seq);
 
 /**
- * Controls. Take effect at once in the model where the hardware's do; a
- * suspend is through (GP_MODEL_CONTROL_DONE with @cookie) when the group is
- * off the device, which faults or wait-for-idle may delay.
+ * Controls. They take effect at once where the hardware's do. A suspend is done
+ * (GP_MODEL_CONTROL_DONE with @cookie) when the group has left the device. Faults or
+ * wait-for-idle may delay it.
  */
 int gp_model_set_slice(struct gp_model *m, uint32_t group, uint64_t us);
 int gp_model_get_slice(const struct gp_model *m, uint32_t group, uint64_t *us);
 /**
- * The group's turn on the device ends now, if it has it and others have work;
- * they go first. GP_MODEL_SLOTS has no turns: -ENOTSUP.
+ * End the group's turn on the device if it has one and others have work: they run first.
+ * GP_MODEL_SLOTS has no turns: -ENOTSUP.
  */
 int gp_model_preempt(struct gp_model *m, uint32_t group);
 int gp_model_set_mode(struct gp_model *m, uint32_t group, enum gp_preempt_mode);
@@ -142,12 +144,11 @@ int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n, uint64_
 int gp_model_suspended(const struct gp_model *m, uint32_t group);
 
 /**
- * When the next thing happens if nothing is submitted meanwhile; UINT64_MAX:
- * never. Words of holds are looked at: a hold whose word has been written ends
- * now.
+ * Time of the next event if nothing is submitted meanwhile; UINT64_MAX: never. Reads the words
+ * of holds: a hold whose word was written ends now.
  */
 uint64_t gp_model_next(struct gp_model *m);
-/** Advance to @to_ns, giving all events up to then in order. */
+/** Advance to @to_ns, and deliver all events up to then in order. */
 void gp_model_advance(struct gp_model *m, uint64_t to_ns);
 
 /** Time on the device so far, ns. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_priv.h - what the files of the model share.
+ * model_priv.h - shared by the files of the model.
  *
- * model.c has the objects and the loop; model_work.c what a loaded group does
- * (front ends, blocks, completions); model_sched.c who is loaded (runlists,
- * slots, controls). Everything happens in steps: a step changes one thing at
- * the current time and queues the events of that change, which are delivered
- * between steps, so that a callback may call any function but advance.
+ * model.c has the objects and the loop. model_work.c runs a loaded group: front ends, blocks,
+ * completions. model_sched.c loads groups: runlists, slots, controls.
+ *
+ * Everything happens in steps. A step changes one thing at the current time and queues the
+ * events of that change. Events are delivered between steps, so a callback may call any
+ * function except advance.
  */
 #ifndef GP_SOFT_MODEL_PRIV_H
 #define GP_SOFT_MODEL_PRIV_H
@@ -27,16 +28,16 @@
 /* Blocks of one kernel that started together. */
 struct model_run {
 	uint64_t first, count;
-	uint64_t end_ns;  /* while its group runs: when they end */
-	uint64_t left_ns; /* while it is saved: what is left of them */
+	uint64_t end_ns;  /* while its group runs: their end */
+	uint64_t left_ns; /* while it is saved: their remaining time */
 };
 
 struct model_method {
 	struct gp_model_method m;
 	uint64_t seq;
 	uint64_t ready_ns;   /* the doorbell has reached the front end */
-	uint64_t visible_ns; /* completed: when it may be seen */
-	uint64_t launched;   /* order of launch, 0: not taken yet */
+	uint64_t visible_ns; /* completed: when clients see it */
+	uint64_t launched;   /* order of launch, 0: not started */
 	uint64_t next_block; /* first block that has not started */
 	uint64_t done_blocks;
 };
@@ -48,7 +49,7 @@ struct model_channel {
 	bool used, busy;
 	struct model_method *ring;
 	uint32_t ring_size;	   /* power of two */
-	uint64_t seen, head, tail; /* seqs: visible < head <= tail */
+	uint64_t seen, head, tail; /* sequence numbers: visible < head <= tail */
 	uint32_t run_count;
 	struct model_run run[MODEL_RUNS]; /* of the method at head */
 };
@@ -56,10 +57,10 @@ struct model_channel {
 enum model_phase {
 	PHASE_EMPTY, /* nothing loaded */
 	PHASE_RUN,
-	PHASE_STOP,  /* waits until the group can be cut */
+	PHASE_STOP,  /* waits until the group can stop */
 	PHASE_OUT,   /* saving */
-	PHASE_IN,    /* from the one's end to the next one's start */
-	PHASE_BEGIN, /* started, its first block not yet */
+	PHASE_IN,    /* from one context's end to the next one's start */
+	PHASE_BEGIN, /* started, but not its first block */
 };
 
 struct model_group {
@@ -72,17 +73,17 @@ struct model_group {
 	uint64_t slice_us;
 	enum gp_preempt_mode mode;
 	bool used, suspended;
-	bool running;	   /* its blocks move */
-	bool saved;	   /* has blocks that were cut */
-	bool stopping;	   /* is to go: takes no methods */
-	uint64_t stop_ns;  /* and not before this */
-	uint64_t since_ns; /* runnable, as the host sees it, since */
-	bool renews;	   /* a slice that ends while nobody waits begins anew */
-	uint64_t last_ns;  /* else: not any more since then */
+	bool running;	   /* its blocks progress */
+	bool saved;	   /* has blocks that a switch stopped */
+	bool stopping;	   /* must leave: takes no methods */
+	uint64_t stop_ns;  /* and not before this time */
+	uint64_t since_ns; /* runnable since then, as the host sees it */
+	bool renews;	   /* a slice that ends while no group waits starts again */
+	uint64_t last_ns;  /* otherwise: since then no longer */
 	uint64_t usage_ns;
-	uint64_t op; /* last control that concerns it */
+	uint64_t op; /* last control that affects it */
 	/* GP_MODEL_SLOTS only: */
-	bool claim; /* has a slot, or will when a control is through */
+	bool claim; /* has a slot, or will after a control */
 	enum model_phase phase;
 	uint64_t phase_ns;
 };
@@ -91,7 +92,7 @@ struct model_runlist {
 	uint32_t ring;	/* slot index + 1 of some group, 0: empty */
 	uint32_t after; /* slot index + 1: the round robin's place */
 	uint32_t cur;	/* slot index + 1 */
-	uint32_t next;	/* slot index + 1: whose turn is next, once known */
+	uint32_t next;	/* slot index + 1: the next group, once known */
 	enum model_phase phase;
 	uint64_t phase_ns;   /* when OUT, IN, BEGIN end */
 	uint64_t slice_ns;   /* the slice counts from here */
@@ -116,7 +117,7 @@ struct gp_model {
 	uint64_t ops;
 	uint32_t gen_group, gen_channel;
 	uint32_t busy, busy_last; /* slot index + 1: channels with work */
-	uint32_t slots_used;	  /* by what is loaded, loading or saving */
+	uint32_t slots_used;	  /* by contexts that are loaded, loading or saving */
 	uint32_t claims;
 	uint32_t controls_used;
 	uint32_t event_count;
@@ -133,7 +134,7 @@ static inline struct model_method *model_method_at(struct model_channel *c, uint
 	return &c->ring[seq & (c->ring_size - 1)];
 }
 
-/* What @c's front end works on, or will next; NULL: nothing is queued. */
+/* The method that @c's front end works on, or will next; NULL: nothing is queued. */
 static inline struct model_method *model_channel_head(struct model_channel *c)
 {
 	return c->head <= c->tail ? model_method_at(c, c->head) : NULL;

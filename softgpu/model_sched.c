@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * model_sched.c - who is on the device: runlists that switch by timeslice
- * (every engine of GP_MODEL_TIMESLICE, the copy engines of both kinds), slots
- * (the compute engine of GP_MODEL_SLOTS), and the controls that suspend and
- * resume.
+ * model_sched.c - which groups are on the device. Runlists switch by timeslice: all engines of
+ * GP_MODEL_TIMESLICE, and the copy engines of both kinds. Slots hold the queues of
+ * GP_MODEL_SLOTS's compute engine. The controls suspend and resume.
  */
 #include <errno.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static void emit_switch(struct gp_model *m, const struct model_group *g, enum gp
 		.pid = g->pid,
 	};
 
-	/* FECS, whose log this is, switches contexts of the compute engine. */
+	/* This is the log of FECS, which switches contexts of the compute engine. */
 	if (g->kind == GP_GROUP_COMPUTE)
 		model_emit(m, &ev);
 }
@@ -42,13 +41,13 @@ static bool runnable(struct gp_model *m, struct model_group *g)
 
 /* ---- timeslices --------------------------------------------------------- */
 
-/* Switching costs nothing on a copy engine: no context to speak of. */
+/* A copy engine has no context to switch, so it costs nothing. */
 static uint64_t cost(uint32_t r, uint64_t ns)
 {
 	return r ? 0 : ns;
 }
 
-/* Earliest that a group other than the current one was seen runnable. */
+/* Earliest time that another group than the current one was seen runnable. */
 static uint64_t others_since(struct gp_model *m, const struct model_runlist *rl)
 {
 	uint64_t since = MODEL_NEVER;
@@ -66,7 +65,7 @@ static uint64_t others_since(struct gp_model *m, const struct model_runlist *rl)
 	return since;
 }
 
-/* The next one behind @after that the host has seen runnable. 0: none. */
+/* The next after @after that the host has seen runnable. 0: none. */
 static uint32_t pick(struct gp_model *m, const struct model_runlist *rl, uint32_t after)
 {
 	uint32_t from, i;
@@ -86,8 +85,9 @@ static uint32_t pick(struct gp_model *m, const struct model_runlist *rl, uint32_
 }
 
 /*
- * While one runs, the host goes to the first other that has work and stands there: who comes
- * afterwards, and is between the two in the ring, is not next (docs/softgpu.md, "The model").
+ * While one group runs, the host goes to the first other group with work and waits there. A
+ * group that gets work later, between the two in the ring, is not next (docs/softgpu.md, "The
+ * model").
  */
 static uint32_t next_in_turn(struct gp_model *m, const struct model_runlist *rl)
 {
@@ -108,7 +108,7 @@ static void begin_slice(const struct gp_model *m, struct model_runlist *rl)
 	rl->slice_ns = m->now_ns + m->cfg.slice_begin_ns;
 }
 
-/* Since when have its front ends only had to say that what runs is over? */
+/* Since when have its front ends only had to report the end of running work? */
 static void watch_renewing(struct gp_model *m, struct model_group *g)
 {
 	const bool renews = model_group_renews(m, g);
@@ -119,9 +119,10 @@ static void watch_renewing(struct gp_model *m, struct model_group *g)
 }
 
 /*
- * A slice that ends while nobody waits is renewed, but where the group has only to say that
- * what runs is over: then the next who comes has the device at once (docs/softgpu.md,
- * "The model"). So it ends at the first multiple after both another group and that came.
+ * A slice that ends while no group waits is renewed. It is not if the group only has to report
+ * the end of its running work: the next group then has the device at once (docs/softgpu.md,
+ * "The model"). So the slice ends at the first multiple after both that state and another
+ * group came.
  */
 static uint64_t slice_end(const struct gp_model *m, const struct model_runlist *rl,
 			  const struct model_group *g, uint64_t since_ns)
@@ -135,7 +136,7 @@ static uint64_t slice_end(const struct gp_model *m, const struct model_runlist *
 	return rl->slice_ns + times * slice;
 }
 
-/* Who had nothing to do, and kept the device as nobody else had, begins a slice with its work. */
+/* A group that kept the device without work, as no other had any, begins a slice with new work. */
 void model_sched_work_came(struct gp_model *m, struct model_group *g)
 {
 	struct model_runlist *rl = &m->runlist[g->runlist];
@@ -164,7 +165,7 @@ static bool step_empty(struct gp_model *m, struct model_runlist *rl, uint32_t r)
 	return true;
 }
 
-/* Is it time for the running group to go? */
+/* Must the running group leave now? */
 static bool must_go(struct gp_model *m, struct model_runlist *rl, uint32_t r, struct model_group *g)
 {
 	uint64_t since = others_since(m, rl);
@@ -218,7 +219,7 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 			return false;
 		model_group_cut(m, g);
 		rl->phase = PHASE_OUT;
-		/* Time has to pass, or two groups would switch for ever. */
+		/* Time must pass, or two groups would switch for ever. */
 		rl->phase_ns =
 			m->now_ns + model_max(1, cost(r, m->cfg.switch_out_ns +
 								 (g->saved ? m->cfg.save_ns : 0)));
@@ -233,7 +234,7 @@ static bool step_runlist(struct gp_model *m, struct model_runlist *rl, uint32_t 
 		return step_out(m, rl, r);
 	case PHASE_IN:
 		emit_switch(m, g, GP_SWITCH_START);
-		/* Loading its state is in the slice: at 1 us nothing is left. */
+		/* Loading its state counts in the slice: at 1 us nothing is left. */
 		begin_slice(m, rl);
 		rl->phase = PHASE_BEGIN;
 		rl->phase_ns =
@@ -352,7 +353,7 @@ static bool on_device(const struct gp_model *m, const struct model_group *g)
 	return m->runlist[g->runlist].cur == slot_of(m, g);
 }
 
-/* Off, gone, or meanwhile resumed: nothing to wait for. */
+/* Suspended, gone, or meanwhile resumed: the control is done. */
 static bool suspend_over(const struct gp_model *m, const struct model_control *k)
 {
 	for (size_t i = 0; i < k->n; i++) {
@@ -471,7 +472,7 @@ int gp_model_suspend(struct gp_model *m, const uint32_t *group, size_t n, uint64
 	return 0;
 }
 
-/* A slot kind's groups all get their slots, or none is resumed. */
+/* All of a slot kind's groups get slots, or none is resumed. */
 static int claim_slots(struct gp_model *m, const uint32_t *group, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -505,7 +506,7 @@ int gp_model_resume(struct gp_model *m, const uint32_t *group, size_t n, uint64_
 	return err;
 }
 
-/** Takes effect at once: the slice of a running group counts from now. */
+/** Takes effect at once: a running group's slice counts from now. */
 int gp_model_set_slice(struct gp_model *m, uint32_t group, uint64_t us)
 {
 	struct model_group *g = model_group_find(m, group);
@@ -535,7 +536,7 @@ int gp_model_preempt(struct gp_model *m, uint32_t group)
 	return 0;
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------- */
 
 bool model_sched_step(struct gp_model *m)
 {
@@ -566,7 +567,7 @@ uint64_t model_sched_next(struct gp_model *m)
 	return next;
 }
 
-/* A group that stays loaded only because nobody else wants the device is idle. */
+/* A group that stays loaded only because no other wants the device is idle. */
 static void account_group(struct gp_model *m, struct model_group *g, enum model_phase phase,
 			  uint64_t dt_ns)
 {
@@ -591,7 +592,7 @@ void model_sched_account(struct gp_model *m, uint64_t dt_ns)
 	}
 }
 
-/* A queue that finds no slot starts out unloaded. */
+/* A queue without a free slot starts unloaded. */
 void model_sched_group_add(struct gp_model *m, struct model_group *g)
 {
 	struct model_runlist *rl = &m->runlist[g->runlist];
@@ -621,7 +622,7 @@ static void unload(struct gp_model *m, struct model_runlist *rl, struct model_gr
 	if (rl->phase != PHASE_IN)
 		emit_switch(m, g, GP_SWITCH_END);
 	rl->cur = 0;
-	/* Saving goes on to its end though there is nothing left to save. */
+	/* Saving continues to its end although nothing is left to save. */
 	if (rl->phase != PHASE_OUT)
 		rl->phase = PHASE_EMPTY;
 }

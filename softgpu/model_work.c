@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * model_work.c - what a group does while it runs: front ends take methods,
- * blocks start where there is room and end, methods complete.
+ * model_work.c - a running group: front ends take methods, blocks start where there is room
+ * and end, methods complete.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool is_work(const struct model_method *q)
 	       q->m.type == GP_METHOD_COPY;
 }
 
-/* A channel that is gone waits for nobody and lets nobody wait. */
+/* A channel that is gone neither waits nor delays others. */
 static bool wait_over(struct gp_model *m, const struct model_method *q)
 {
 	const struct model_channel *c = model_channel_find(m, q->m.wait_channel);
@@ -63,7 +63,7 @@ static void complete(struct gp_model *m, struct model_channel *c, struct model_m
 	for (uint32_t i_ = (g)->channels; i_ && ((c) = &(m)->channel[i_ - 1], 1); \
 	     i_ = (c)->next_of_group)
 
-/** Has @g anything that it could do if it were on the device? */
+/** Could @g do anything if it were on the device? */
 bool model_group_has_work(struct gp_model *m, struct model_group *g)
 {
 	struct model_channel *c;
@@ -81,9 +81,8 @@ bool model_group_has_work(struct gp_model *m, struct model_group *g)
 }
 
 /**
- * Does @g keep the device? On the compute engine it takes a method that a front
- * end still has before it: what runs does not count. A copy engine finishes
- * its copy.
+ * Does @g keep the device? On the compute engine that takes a method that a front end has not
+ * taken yet: running work does not count. A copy engine finishes its copy.
  */
 bool model_group_kept(struct gp_model *m, struct model_group *g)
 {
@@ -101,7 +100,7 @@ bool model_group_kept(struct gp_model *m, struct model_group *g)
 	return false;
 }
 
-/** Has a front end of @g work, other than to say that what runs is over? */
+/** Has a front end of @g other work than to report the end of running work? */
 bool model_group_renews(struct gp_model *m, struct model_group *g)
 {
 	struct model_channel *c;
@@ -156,9 +155,9 @@ bool model_group_can_stop(struct gp_model *m, struct model_group *g)
 }
 
 /**
- * From now on @g takes no methods. Faults in flight have to be served before
- * the context can be saved; in three cases of five there are none (suspends of
- * such a group on an H200: p50 without delay, p90 13 ms, longest 21 ms).
+ * @g takes no methods from now on. Faults in flight must be served before the context can be
+ * saved. In three cases of five there are none. (Suspends of such a group on an H200: p50
+ * without delay, p90 13 ms, longest 21 ms.)
  */
 void model_group_ask_stop(struct gp_model *m, struct model_group *g)
 {
@@ -253,7 +252,7 @@ static bool step_channel(struct gp_model *m, struct model_channel *c)
 	return q->launched ? step_end_run(m, c, q) : step_take(m, c, q);
 }
 
-/* Blocks of runlist @r that could start, in order of launch, and the room. */
+/* Blocks of runlist @r that could start, in order of launch, and the free room. */
 struct room {
 	uint64_t used;
 	struct model_channel *oldest;
@@ -306,7 +305,7 @@ static bool start_blocks(struct gp_model *m, struct room *r, uint64_t capacity)
 	return true;
 }
 
-/** One change of what running groups do. */
+/** One change in a running group. */
 bool model_work_step(struct gp_model *m)
 {
 	struct room room[MODEL_RUNLISTS] = { { 0 } };
@@ -339,7 +338,7 @@ static uint64_t channel_next(struct gp_model *m, struct model_channel *c)
 	return next;
 }
 
-/** When the next of these steps is due. All that is due now is done. */
+/** When the next of these steps is due. Everything due now is done. */
 uint64_t model_work_next(struct gp_model *m)
 {
 	uint64_t next = MODEL_NEVER;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proto.h - what the software GPU's libcuda.so.1 and its server say to each
- * other: one request, one reply, over SOCK_SEQPACKET. Each client thread has
- * a connection of its own, each timer another. Both ends come from one build,
- * so the version is only checked for equality.
+ * proto.h - the protocol between the software GPU's libcuda.so.1 and its server: one request,
+ * one reply, over SOCK_SEQPACKET. Each client thread and each timer has its own connection.
+ * Both ends come from one build, so the version is only checked for equality.
  *
- * A request is a gp_soft_req, a reply a gp_soft_rep; both may be followed by
- * data. Descriptors travel as SCM_RIGHTS: the RM file of an ioctl, then the file
- * that its structure names (u.ioctl.has_fd2); one at most in a reply.
+ * A request is a gp_soft_req, a reply a gp_soft_rep; data may follow both. Descriptors travel
+ * as SCM_RIGHTS: the RM file of an ioctl, then the file that its structure names
+ * (u.ioctl.has_fd2); at most one in a reply.
  */
 #ifndef GP_SOFT_PROTO_H
 #define GP_SOFT_PROTO_H
@@ -21,9 +20,9 @@
 #define GP_SOFT_WAITS_MAX 64u
 #define GP_SOFT_ARGS_MAX 4096u
 #define GP_SOFT_NAME_MAX 64u
-#define GP_SOFT_INLINE_MAX 8192u /* bytes a copy carries in its message */
+#define GP_SOFT_INLINE_MAX 8192u /* of a copy, within its message */
 
-/* The devices as every interface of them names them: each by its number, from 0. */
+/* Interfaces name the devices by their number, from 0. */
 #define GP_SOFT_GPUS_MAX 8u
 #define GP_SOFT_DEVICE_NAME "gpreempt software GPU"
 #define GP_SOFT_UUID(gpu)                                                                         \
@@ -38,16 +37,18 @@
 enum gp_soft_op {
 	GP_SOFT_HELLO = 1, /* u.hello; timers receive an eventfd */
 	GP_SOFT_NOW,	   /* reply: value */
-	GP_SOFT_SLEEP,	   /* a: absolute ns; reply when it is that late */
+	GP_SOFT_SLEEP,	   /* a: absolute ns; the reply comes at that time */
 	GP_SOFT_RM_OPEN,   /* reply: a file */
 	GP_SOFT_RM_IOCTL,  /* u.ioctl, then the structure, then parameters */
-	GP_SOFT_MEM_ALLOC, /* a: bytes, b: 1 host memory; reply: value, a file
-				 * for host memory. Device memory: its address */
-	GP_SOFT_MEM_BIND,  /* a: value of MEM_ALLOC, b: the address at which
-				 * the client has mapped it */
+	/*
+	 * a: bytes, b: 1 host memory; reply: value, a file for host memory. Device memory: its
+	 * address
+	 */
+	GP_SOFT_MEM_ALLOC,
+	GP_SOFT_MEM_BIND,  /* a: value of MEM_ALLOC, b: the address of the client's mapping */
 	GP_SOFT_MEM_FREE,  /* a: address */
 	GP_SOFT_MEM_INFO,  /* reply: value free, value2 total bytes */
-	GP_SOFT_KERNEL,	   /* a name follows; reply: value id */
+	GP_SOFT_KERNEL,	   /* a name follows; reply: value, its id */
 	GP_SOFT_SUBMIT,	   /* u.submit, arguments or bytes follow; value seq */
 	GP_SOFT_WAIT,	   /* u.wait; reply when all are complete */
 	GP_SOFT_QUERY,	   /* u.wait; status -EAGAIN while one is not */
@@ -61,7 +62,7 @@ enum gp_soft_conn_kind {
 	GP_SOFT_TIMER = 2,
 };
 
-/* One piece of work that is waited for: a channel's method. */
+/* Work to wait for: a channel's method. */
 struct gp_soft_point {
 	uint32_t channel; /* handle, in the client of the request */
 	uint32_t client;
@@ -70,7 +71,7 @@ struct gp_soft_point {
 
 enum gp_soft_work {
 	GP_SOFT_WORK_KERNEL = 1,
-	GP_SOFT_WORK_COPY,  /* dst, src or the bytes that follow */
+	GP_SOFT_WORK_COPY,  /* dst, src or the following bytes */
 	GP_SOFT_WORK_SET,   /* dst, value, width, bytes */
 	GP_SOFT_WORK_FENCE, /* stamp */
 	GP_SOFT_WORK_WRITE, /* dst, value: a fence that writes them */
@@ -84,17 +85,17 @@ struct gp_soft_submit {
 	uint32_t shared_bytes;
 	uint32_t flags; /* GP_SOFT_COOPERATIVE, GP_SOFT_INLINE */
 	uint32_t args_bytes;
-	uint32_t waits;	       /* gp_soft_points in front of the arguments */
+	uint32_t waits;	       /* gp_soft_points before the arguments */
 	uint32_t value, width; /* SET */
 	uint64_t dst, src, bytes;
 	uint64_t stamp; /* address of a gp_soft_stamp, or 0 */
 	uint64_t stamp_seq;
-	uint64_t cost_ns; /* what the call costs its thread */
+	uint64_t cost_ns; /* cost of the call for its thread */
 };
 #define GP_SOFT_COOPERATIVE 1u
 #define GP_SOFT_INLINE 2u
 
-/* What a fence writes when it is reached: the time, then the number. */
+/* A fence writes this when it is reached: the time, then the number. */
 struct gp_soft_stamp {
 	uint64_t time_ns;
 	uint64_t seq;

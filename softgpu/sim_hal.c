@@ -2,8 +2,8 @@
 /*
  * sim_hal.c - hal.h over the model, in this process, in virtual time.
  *
- * One mutex per simulated device, recursive because agents submit from within
- * time moving. The list of devices has its own, taken first.
+ * One mutex per simulated device, recursive because agents submit work while time moves. The
+ * list of devices has its own, taken first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 #define PIDS 512u
 #define FILE_NAME "gpreempt-sim-ctl"
 
-/* What is in a control file. */
+/* Contents of a control file. */
 struct sim_file {
 	char name[24]; /* FILE_NAME */
 	uint32_t minor;
@@ -41,7 +41,7 @@ struct gp_sim_context {
 	uint32_t compute, copy; /* groups */
 	uint32_t copy_channel;
 	unsigned int streams;
-	bool evicted; /* GP_MODEL_SLOTS: off for a hold */
+	bool evicted; /* GP_MODEL_SLOTS: suspended for a hold */
 	uint32_t stream[];
 };
 
@@ -94,8 +94,8 @@ struct gp_sim {
 	struct sim_timer *timers;
 	pid_t pid[PIDS];
 	uint64_t hold_ids, control_ids;
-	uint64_t waiting; /* cookie of a control, 0: it is through */
-	bool stop;	  /* an agent wants advancing to end */
+	uint64_t waiting; /* cookie of a control, 0: it is done */
+	bool stop;	  /* an agent ends advancing */
 	int slot_fd;
 	struct gp_switch_record log[LOG_RECORDS];
 	uint64_t log_head;
@@ -194,7 +194,7 @@ static void run_timers(struct gp_sim *sim)
 		if (!t->at_ns || t->at_ns > gp_model_now(sim->model))
 			continue;
 		t->at_ns = 0;
-		/* Cannot block: nobody counts to 2^64. */
+		/* Cannot block: the count never reaches 2^64. */
 		if (write(t->timer.fd, &one, sizeof(one)) != sizeof(one))
 			t->at_ns = gp_model_now(sim->model);
 	}
@@ -223,7 +223,7 @@ static uint64_t next_ns(struct gp_sim *sim)
 	return at < next ? at : next;
 }
 
-/* One thing that happens, at most at @to_ns. */
+/* One event, at most at @to_ns. */
 static void step(struct gp_sim *sim, uint64_t to_ns)
 {
 	uint64_t next = next_ns(sim), now;
@@ -284,7 +284,7 @@ void gp_sim_fail(struct gp_sim *sim, enum gp_sim_op op, size_t at, int err)
 	unlock(sim);
 }
 
-/* The error that was asked for at group @at of @op, once; else 0. */
+/* The error requested for group @at of @op, once; else 0. */
 static int injected(struct gp_sim *sim, enum gp_sim_op op, size_t at)
 {
 	if (!sim->fail[op].armed || sim->fail[op].at != at)
@@ -426,7 +426,7 @@ static void evict(struct gp_sim *sim, struct gp_sim_context *c)
 		c->evicted = gp_model_suspend(sim->model, &c->compute, 1, 0) == 0;
 }
 
-/* Both groups and all channels, or less: who calls undoes by destroying. */
+/* Makes both groups and all channels; after an error the caller destroys them. */
 static int context_fill(struct gp_sim *sim, struct gp_sim_context *c)
 {
 	int id = gp_model_group_add(sim->model, c->pid, GP_GROUP_COMPUTE);
@@ -612,7 +612,7 @@ static int sim_now(struct gp_device *dev, uint64_t *ns)
 	return 0;
 }
 
-/* Another open file each time: the lock belongs to it. */
+/* A new open file each time: the lock belongs to it. */
 static int sim_slot(struct gp_device *dev, struct gp_slot_place *place)
 {
 	char path[64];
@@ -810,7 +810,7 @@ static int sim_set_slice(struct gp_group *group, uint64_t us)
 	return gone(err);
 }
 
-/* Its effect is at the call's end, the later of what is possible. */
+/* Takes effect at the call's end, the latest possible time. */
 static int sim_preempt(struct gp_group *group)
 {
 	struct gp_sim *sim = to_group(group)->sim;
@@ -885,7 +885,7 @@ static int control(struct gp_sim *sim, const uint32_t *id, size_t n, bool resume
 	return 0;
 }
 
-/* Ids of all of @group into a fresh array; all have to be there. */
+/* Ids of all of @group into a new array; all must exist. */
 static int take_ids(struct gp_group *const *group, size_t n, uint32_t **ids)
 {
 	struct gp_sim *sim = to_group(group[0])->sim;
@@ -911,8 +911,8 @@ static int take_ids(struct gp_group *const *group, size_t n, uint32_t **ids)
 }
 
 /*
- * What a hold evicted comes back at its release, unless somebody suspended it
- * meanwhile; what is resumed during a hold comes back then.
+ * Groups that a hold evicted resume at its release, unless suspended meanwhile. A resume
+ * during a hold takes effect then, too.
  */
 static bool defer_to_hold(struct gp_sim *sim, uint32_t id, bool resume)
 {
@@ -924,7 +924,7 @@ static bool defer_to_hold(struct gp_sim *sim, uint32_t id, bool resume)
 	return resume;
 }
 
-/* Of @n ids those that this call has to change; the rest is so already. */
+/* Of @n ids those that this call must change. */
 static size_t to_change(struct gp_sim *sim, uint32_t *id, size_t n, bool resume)
 {
 	size_t kept = 0;
@@ -947,7 +947,7 @@ static int suspend_ids(struct gp_sim *sim, uint32_t *id, size_t n)
 		err = injected(sim, GP_SIM_SUSPEND, k);
 	if (!err)
 		return n ? control(sim, id, n, false) : 0;
-	/* It went wrong at the last of k: those before were off, and return. */
+	/* The last of k failed: those before were suspended, and are resumed. */
 	if (k > 1 && control(sim, id, k - 1, false) == 0)
 		control(sim, id, k - 1, true);
 	return err;
@@ -1030,7 +1030,7 @@ static int sim_hold_create(struct gp_device *dev, void *context, struct gp_hold 
 	return err;
 }
 
-/* Two kernels: nothing keeps the device for a lone one (softgpu/model.h). */
+/* Two kernels: a single one does not keep the device (softgpu/model.h). */
 static int hold_by_kernels(struct gp_sim *sim, struct sim_hold *h, uint64_t limit_ns)
 {
 	struct gp_model_method k = {
@@ -1046,7 +1046,7 @@ static int hold_by_kernels(struct gp_sim *sim, struct sim_hold *h, uint64_t limi
 
 		if (!err)
 			continue;
-		h->word = k.ticket; /* ends the one that was queued */
+		h->word = k.ticket; /* ends the queued one */
 		h->ticket = k.ticket;
 		return err;
 	}
@@ -1054,7 +1054,7 @@ static int hold_by_kernels(struct gp_sim *sim, struct sim_hold *h, uint64_t limi
 	return 0;
 }
 
-/* All others' queues go; they are off some 100 µs later. */
+/* Evicts all other queues; they are off the device some 100 µs later. */
 static int hold_by_eviction(struct gp_sim *sim, struct sim_hold *h)
 {
 	for (struct gp_sim_context *c = sim->contexts; c; c = c->next)
@@ -1152,7 +1152,7 @@ static void sim_hold_destroy(struct gp_hold *hold)
 	sim = h->sim;
 	sim_release(hold);
 	lock(sim);
-	/* Its kernels may not have seen the word yet, and it goes. */
+	/* Its kernels may not have read the word yet, and it is freed now. */
 	gp_model_channel_del(sim->model, h->channel);
 	for (link = &sim->holds; *link != h; link = &(*link)->next)
 		;
@@ -1256,7 +1256,7 @@ static int sim_timer_ack(struct gp_timer *timer)
 	return 0;
 }
 
-/* Time stands still here anyway. */
+/* Time does not move here anyway. */
 static int sim_timer_done(struct gp_timer *timer)
 {
 	return 0;
@@ -1313,7 +1313,7 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.uses = sim_uses,
 };
 
-/* Queues in slots have no slices, so no short one to lock either. */
+/* Queues in slots have no slices, so there is no short slice to lock. */
 const struct gp_hal_ops gp_sim_slots_ops = {
 	.name = "sim-slots",
 	.abi = GP_HAL_ABI,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_hal.h - the model behind hal.h, in one process and in virtual time: for
- * simulations and for the conformance suite. Processes are numbers.
+ * sim_hal.h - the model behind hal.h, in one process and in virtual time: for simulations and
+ * for the conformance suite. Processes are numbers.
  *
- * Time moves in gp_sim_advance() and in ops that take time (set_slice,
- * suspend, resume); what goes on meanwhile besides the model (clients that
- * launch) is an agent's. Safe for several threads; time is theirs together.
+ * Time moves in gp_sim_advance() and in ops that take time (set_slice, suspend, resume).
+ * Activity besides the model (clients that launch) is an agent's. Safe for several threads,
+ * which share the time.
  */
 #ifndef GP_SOFT_SIM_HAL_H
 #define GP_SOFT_SIM_HAL_H
@@ -16,14 +16,14 @@
 struct gp_sim;
 struct gp_sim_context;
 
-/* One backend for each kind; probe() lists what was created and lives. */
+/* One backend for each kind; probe() lists the created devices. */
 extern const struct gp_hal_ops gp_sim_timeslice_ops, gp_sim_slots_ops;
 
 /**
  * struct gp_sim_agent - a part of the simulated world besides the GPU.
  * @next: when it wants to run, UINT64_MAX: never
  * @run: its time has come; may submit work, not advance
- * @event: everything the model says (may be NULL); likewise
+ * @event: every event of the model (may be NULL); likewise
  */
 struct gp_sim_agent {
 	void *arg;
@@ -32,21 +32,21 @@ struct gp_sim_agent {
 	void (*event)(void *arg, const struct gp_model_event *ev);
 };
 
-/** A device; NULL and errno on failure. Destroy after all that came of it. */
+/** A device; NULL and errno on failure. Destroy it after everything made from it. */
 struct gp_sim *gp_sim_create(const struct gp_model_config *config);
 void gp_sim_destroy(struct gp_sim *sim);
 void gp_sim_id(const struct gp_sim *sim, struct gp_device_id *id);
 void gp_sim_set_agent(struct gp_sim *sim, const struct gp_sim_agent *agent);
 uint64_t gp_sim_now(struct gp_sim *sim);
 void gp_sim_advance(struct gp_sim *sim, uint64_t to_ns);
-/** An agent has something for who advances: gp_sim_advance() returns now. */
+/** For agents: gp_sim_advance() returns to its caller now. */
 void gp_sim_stop(struct gp_sim *sim);
 
 /** A process that may have contexts; it is gone with gp_sim_process_end(). */
 int gp_sim_process_add(struct gp_sim *sim, pid_t pid);
 void gp_sim_process_end(struct gp_sim *sim, pid_t pid);
 
-/** A control file that @pid hands over, the caller's; negative errno. */
+/** A control file of @pid, to be closed by the caller; negative errno. */
 int gp_sim_control_file(struct gp_sim *sim, pid_t pid);
 
 /** A context: one compute group with @streams channels, one copy group. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softgpu.h - what the software GPU's libcuda.so.1 exports besides the CUDA
- * driver API. Found by dlsym: nothing links it.
+ * softgpu.h - exports of the software GPU's libcuda.so.1 besides the CUDA driver API. Found by
+ * dlsym: no program links it.
  *
- * An "RM file" stands for an open /dev/nvidiactl: a descriptor that proves,
- * by being had (inherited, sent, or taken with pidfd_getfd), the right to
- * control the objects that were made on it. readlink of /proc/PID/fd/N begins
- * with GP_SOFT_FILE_PREFIX.
+ * An "RM file" stands for an open /dev/nvidiactl. Having the descriptor (inherited, sent, or
+ * duplicated with pidfd_getfd) proves the right to control the objects made on it. readlink of
+ * /proc/PID/fd/N begins with GP_SOFT_FILE_PREFIX.
  */
 #ifndef GP_SOFTGPU_H
 #define GP_SOFTGPU_H
@@ -15,20 +14,22 @@
 
 #define GP_SOFT_FILE_PREFIX "/memfd:gpreempt-soft-rm"
 #define GP_SOFT_ENV_SOCKET "GPREEMPT_SOFTGPU"	 /* path of the server's socket */
-#define GP_SOFT_ENV_GPUS "GPREEMPT_SOFTGPU_GPUS" /* of a server that it starts: 1 */
+#define GP_SOFT_ENV_GPUS "GPREEMPT_SOFTGPU_GPUS" /* of a server that it starts: default 1 */
 
-/* Open a fresh RM file (as open("/dev/nvidiactl")). fd or -1 and errno. */
+/* Open a new RM file (like open("/dev/nvidiactl")). fd or -1 and errno. */
 int gp_soft_rm_open(void);
 /* ioctl() on an RM file: escape codes and structures of nvidia-backend/rm_abi.h.
  * libcuda.so.1 itself calls this through its PLT, as NVIDIA's calls ioctl(). */
 int gp_soft_ioctl(int fd, unsigned long request, void *arg);
-/* Open the file beside the server's socket whose lock is the device's one short
- * slice: who shares the GPU shares the lock. fd or -1 and errno. */
+/*
+ * Open the file beside the server's socket with the lock of the device's one short slice:
+ * processes that share the GPU share the lock. fd or -1 and errno.
+ */
 int gp_soft_slot_open(void);
 
 /* The lockstep clock, ns. Needs no cuInit. */
 uint64_t gp_soft_now_ns(void);
-/* Declare that this thread computes until then; GPU time goes on meanwhile. */
+/* Declare that this thread computes until then; GPU time moves on meanwhile. */
 int gp_soft_sleep_until(uint64_t at_ns);
 
 /* A timer in that clock: an fd that is readable when due, closed with

@@ -66,8 +66,7 @@ typedef struct {
 	unsigned int numAttrs;
 } CUlaunchConfig;
 
-/* Every function by its exported name: how many arguments, the name, and type and
- * name of each argument. */
+/* Each function: number of arguments, exported name, and type and name of each argument. */
 #define FACE_API(X)                                                                                \
 	X(1, cuInit, unsigned int, flags)                                                          \
 	X(1, cuDriverGetVersion, int *, version)                                                   \
@@ -195,7 +194,7 @@ typedef struct {
 #define FACE_DECLARE_NONE void
 #define FACE_PARAMETERS(n, ...) FACE_EACH_##n(FACE_DECLARE, FACE_COMMA, __VA_ARGS__)
 
-/* calls.c exports each, so that it can be seen to go by; do_cuNAME() does it. */
+/* calls.c exports each of them so that CUPTI can observe it; do_cuNAME() does the work. */
 #define X(n, name, ...)                                             \
 	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__)); \
 	CUresult do_##name(FACE_PARAMETERS(n, __VA_ARGS__));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * calls.c - what is exported of the driver API, and who sees it go by. A call
- * that nobody wants to see costs one look at a flag. What the library asks of
- * itself is not seen: it calls do_cuNAME().
+ * calls.c - the exported driver API, and the callbacks that observe its calls. An unobserved
+ * call costs one check of a flag. The library's own calls are not observed: they use
+ * do_cuNAME().
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ enum {
 /* One call, from its entry to its exit. */
 struct seen {
 	struct cupti_callback_data data;
-	uint64_t watcher; /* the number of who saw the entry */
+	uint64_t watcher; /* number of the watcher that saw the entry */
 	uint64_t correlation;
 	uint32_t id;
 };
@@ -29,9 +29,9 @@ struct seen {
 static atomic_bool wanted[CALLS];
 static atomic_uint correlation_ids;
 static struct watcher {
-	cupti_callback_fn fn; /* NULL: nobody watches */
+	cupti_callback_fn fn; /* NULL: no watcher */
 	void *user;
-	uint64_t number; /* of those that have watched */
+	uint64_t number; /* counts watchers */
 } watcher;		 /* face_lock */
 
 static struct watcher watcher_now(void)
@@ -44,13 +44,13 @@ static struct watcher watcher_now(void)
 	return now;
 }
 
-/* No lock is held while it is called: it may call back into here. */
+/* No lock is held during the callback, because it may call the API. */
 static void tell(struct seen *seen, uint32_t site)
 {
 	const struct watcher now = watcher_now();
 	struct face_ctx *ctx = face_ctx_top();
 
-	/* Who came in the middle of a call sees nothing of it. */
+	/* A watcher that came in the middle of a call does not see its exit. */
 	if (!now.fn || now.number != seen->watcher)
 		return;
 	seen->data.site = site;
@@ -104,7 +104,7 @@ static bool is_wanted(uint32_t id)
 FACE_API(X)
 #undef X
 
-/* ---- who watches ------------------------------------------------------------- */
+/* ---- the watcher ------------------------------------------------------------- */
 
 int gp_soft_calls_watch(cupti_callback_fn fn, void *user)
 {

@@ -43,7 +43,7 @@ static int timer_open(void)
 		return sock;
 	pthread_mutex_lock(&timers_lock);
 	for (unsigned int i = 0; i < TIMERS_MAX && !t; i++) {
-		/* The number again means that the old one was closed. */
+		/* The same number again means that the old one was closed. */
 		if (timers[i].event_fd == event_fd + 1) {
 			face_disconnect(timers[i].sock - 1);
 			t = &timers[i];
@@ -136,7 +136,7 @@ FACE_EXPORT int gp_soft_timer_ack(int fd)
 {
 	int err = timer_call(fd, GP_SOFT_TIMER_ACK, 0);
 
-	/* Not due: armed anew meanwhile, as a timerfd may be. */
+	/* Not due: armed again meanwhile, as with a timerfd. */
 	return set_errno(err == -EAGAIN ? 0 : err);
 }
 

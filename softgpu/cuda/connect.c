@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * connect.c - connections to the server: one a thread, made at its first call;
- * the server itself is found beside this library and started when there is
- * none.
+ * connect.c - connections to the server: one per thread, made at its first call. The server is
+ * a program beside this library, and starts if none runs.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,7 +27,7 @@
 
 extern char **environ;
 
-/* Open connections, so that the child of a fork can let go of them. */
+/* Open connections, for a fork's child to close. */
 static int sockets[SOCKETS_MAX];
 static pthread_mutex_t sockets_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t thread_key;
@@ -63,8 +62,7 @@ static void thread_end(void *value)
 	face_disconnect((int)(intptr_t)value - 1);
 }
 
-/* The parent's connections are the parent's: a child that kept them open
- * would keep the parent alive in the server's eyes. */
+/* A child closes the parent's connections. Otherwise the server would count the parent as alive. */
 static void fork_child(void)
 {
 	pthread_mutex_init(&sockets_lock, NULL);
@@ -88,9 +86,9 @@ static void setup(void)
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* ---- where the server is ---------------------------------------------------- */
+/* ---- the server's place ----------------------------------------------------- */
 
-/* A directory that others can write to could hold a server of theirs. */
+/* Others could put their own server into a directory that they can write to. */
 static int own_dir(const char *path)
 {
 	struct stat st;
@@ -111,7 +109,7 @@ static int socket_path(char *path, size_t len)
 	char dir[PATH_MAX];
 	int err;
 
-	/* The server leaves this process's directory. */
+	/* The server leaves this process's directory, so a relative path would break. */
 	if (given && *given && *given != '/')
 		return -EINVAL;
 	if (given && *given)
@@ -140,7 +138,7 @@ static int server_path(char *path, size_t len)
 										    -ENAMETOOLONG;
 }
 
-/* The environment without what is meant for the application alone. */
+/* The environment without variables for the application alone. */
 static char **server_environ(void)
 {
 	static const char *const drop[] = { "LD_PRELOAD=", "LD_LIBRARY_PATH=",
@@ -165,8 +163,8 @@ static char **server_environ(void)
 }
 
 /*
- * A child without an exit signal: the application, whose child it would
- * otherwise be, neither gets a SIGCHLD nor can wait for it by mistake.
+ * A child without an exit signal: the application gets no SIGCHLD from it, and cannot wait for
+ * it by mistake.
  */
 static int server_start(const char *sock)
 {
@@ -225,7 +223,7 @@ static int connect_once(const char *path)
 	return fd;
 }
 
-/* One starter at a time; who waited for the lock finds the server there. */
+/* One starter at a time: after waiting for the lock, the others find the server. */
 static int connect_or_start(const char *path)
 {
 	int fd = connect_once(path), lock, err;
@@ -283,7 +281,7 @@ int face_connect(uint32_t kind, int *event_fd)
 			sockets_add(fd);
 			return fd;
 		}
-		/* It was just leaving. */
+		/* The server was just leaving. */
 		close(fd);
 	}
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* context.c - contexts, and the stack of them that each thread has. */
+/* context.c - contexts, and each thread's stack of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static struct face_ctx *contexts; /* face_lock */
 static struct primary {
 	struct face_ctx *ctx;
 	unsigned int refs, flags;
-} primaries[GP_SOFT_GPUS_MAX]; /* of each device; primary_lock */
+} primaries[GP_SOFT_GPUS_MAX]; /* per device; primary_lock */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local struct {
@@ -80,7 +80,7 @@ static CUresult ctx_create(struct face_ctx **out, unsigned int flags, CUdevice d
 	return CUDA_SUCCESS;
 }
 
-/* Stays allocated: other threads may have it current, and ask. */
+/* Stays allocated: it may be current in other threads, which may use it. */
 static void ctx_destroy(struct face_ctx *ctx)
 {
 	struct face_ctx **link;
@@ -119,7 +119,7 @@ CUresult face_wait(struct face_ctx *ctx, const struct gp_soft_point *point, size
 
 #define DRAIN_MAX 256u
 
-/** Wait for everything that was queued in @ctx so far. */
+/** Wait for everything queued in @ctx so far. */
 CUresult face_ctx_drain(struct face_ctx *ctx)
 {
 	struct face_stream *streams[DRAIN_MAX];
@@ -247,7 +247,7 @@ CUresult do_cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* ---- contexts of one's own, and the stack ------------------------------------------ */
+/* ---- created contexts, and the stack ------------------------------------------ */
 
 CUresult do_cuCtxPushCurrent_v2(CUcontext ctx)
 {
@@ -298,7 +298,7 @@ CUresult do_cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* Parameters ask for SMs of one's own, which this device does not hand out. */
+/* Parameters request SMs for this context alone, which this device does not offer. */
 CUresult do_cuCtxCreate_v4(CUcontext *ctx, void *params, unsigned int flags, CUdevice dev)
 {
 	return params ? CUDA_ERROR_NOT_SUPPORTED : do_cuCtxCreate_v2(ctx, flags, dev);

@@ -14,7 +14,7 @@ int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t
 int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name);
 #pragma GCC visibility pop
 
-static char only_subscriber; /* its address stands for it */
+static char only_subscriber; /* its address is the handle */
 
 int cuptiSubscribe(void **subscriber, cupti_callback_fn fn, void *user)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* device.c - the devices that there are, and which of them this process sees. */
+/* device.c - the devices, and the selection that this process sees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static uint32_t visible[GP_SOFT_GPUS_MAX]; /* the server's number of each device */
 static CUdevice device_count;		   /* both set once, by cuInit */
 
-/* ---- which there are ------------------------------------------------------- */
+/* ---- the selection ----------------------------------------------------------- */
 
 static void uuid_text(uint32_t gpu, char text[48])
 {
@@ -40,9 +40,8 @@ static bool visible_one(const char *word, size_t len, uint32_t gpus, uint32_t *g
 }
 
 /*
- * CUDA_VISIBLE_DEVICES as the driver reads it: up to the first word that names
- * nothing; none is left: no device. Where there is one software GPU it is not
- * meant: it names cards.
+ * Like the driver, reads CUDA_VISIBLE_DEVICES up to the first word that names no device; none
+ * left: no device. With a single software GPU it is ignored, because it then names real cards.
  */
 CUresult face_devices_init(uint32_t gpus)
 {
@@ -77,7 +76,7 @@ uint32_t face_device_gpu(CUdevice dev)
 	return visible[dev];
 }
 
-/* ---- what each is ------------------------------------------------------------ */
+/* ---- properties -------------------------------------------------------------- */
 
 static CUresult check_device(const void *out, CUdevice dev)
 {
@@ -172,7 +171,7 @@ CUresult do_cuDeviceGetByPCIBusId(CUdevice *dev, const char *id)
 
 #define PCI_BUS_ID 33
 
-/* CUdevice_attribute numbers; what is not here is 0, "does not have it". */
+/* CUdevice_attribute numbers; others are 0, "not supported". */
 static const struct {
 	int attribute, value;
 } attributes[] = {

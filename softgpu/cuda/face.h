@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * face.h - what the files of the software GPU's libcuda.so.1 share.
+ * face.h - shared by the files of the software GPU's libcuda.so.1.
  *
- * connect.c: connections, finding and starting the server. rm_ioctl.c and
- * rm_objects.c: RM-shaped calls. clock.c: time and timers. calls.c: the driver
- * API as it is exported. The rest are its objects, one file each, with
- * do_cuNAME() for cuNAME().
+ * connect.c: connections, finding and starting the server. rm_ioctl.c and rm_objects.c: RM
+ * calls. clock.c: time and timers. calls.c: the exported driver API. The rest are its objects,
+ * one file each, with do_cuNAME() for cuNAME().
  *
- * Lock order: stream->order, then ctx->lock, then face_lock. Only
- * stream->order is held while the server is asked.
+ * Lock order: stream->order, then ctx->lock, then face_lock. Only stream->order is held during
+ * a call of the server.
  */
 #ifndef GP_SOFT_FACE_H
 #define GP_SOFT_FACE_H
@@ -29,11 +28,11 @@
 #define FACE_BLOCKS_PER_SM 8u
 
 /*
- * What calls cost their thread, ns: declared, since no CPU is measured. The two
- * of a launch are fitted to one H200 (docs/softgpu.md). Assumption: the others.
+ * Costs of calls for their thread, ns. They are declared, since no CPU time is measured. The
+ * two of a launch are fitted to one H200 (docs/softgpu.md). Assumption: the others.
  */
 #define FACE_LAUNCH_NS 4000u
-#define FACE_COLD_NS 8000u /* more, for the first after a sleep */
+#define FACE_COLD_NS 8000u /* extra, for the first after a sleep */
 #define FACE_COPY_NS 3000u
 #define FACE_RECORD_NS 1000u
 #define FACE_WAIT_EVENT_NS 500u
@@ -41,16 +40,16 @@
 #define FACE_QUERY_NS 500u
 #define FACE_GRAPH_NS 5000u
 
-/* connect.c: 0 or -errno, of the connection or of the server. */
+/* connect.c. Calls return 0 or -errno, of the connection or of the server. */
 struct face_call {
 	struct gp_soft_req req;
-	const void *data, *data2; /* what follows the request */
+	const void *data, *data2; /* follow the request */
 	size_t data_bytes, data2_bytes;
-	int fds[2]; /* what goes with it */
+	int fds[2]; /* sent with it */
 	unsigned int fd_count;
 	struct gp_soft_rep rep;
-	void *reply;	    /* what followed the reply */
-	size_t reply_bytes; /* room, then what came */
+	void *reply;	    /* data of the reply */
+	size_t reply_bytes; /* its size: room, then received */
 	int reply_fd;	    /* -1: none */
 };
 int face_call(struct face_call *call);
@@ -127,7 +126,7 @@ struct face_function {
 	uint32_t max_threads;
 };
 
-/* One operation as it is queued, or recorded in a graph. */
+/* One operation, queued or recorded in a graph. */
 struct face_work {
 	struct gp_soft_submit sub;
 	bool on_copy;
@@ -178,7 +177,7 @@ int face_host_alloc(size_t bytes, void **ptr);
 CUresult face_graph_append(struct face_graph *graph, const struct face_work *work);
 
 /* clock.c */
-extern _Thread_local bool face_cold; /* has slept since its last launch */
+extern _Thread_local bool face_cold; /* this thread slept since its last launch */
 
 /* procaddr.c */
 void *face_symbol(const char *name);

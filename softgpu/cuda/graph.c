@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * graph.c - graphs, made by stream capture. Work is kept in the order in which
- * it was captured and runs in that order, in the stream of the launch.
+ * graph.c - graphs, made by stream capture. Work keeps the order of its capture and runs in
+ * that order, in the stream of the launch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct face_graph {
 
 struct face_exec {
 	uint32_t magic;
-	struct face_graph *graph; /* a copy, its own */
+	struct face_graph *graph; /* its own copy */
 };
 
 static _Thread_local int capture_mode;
@@ -96,7 +96,7 @@ CUresult do_cuStreamBeginCapture_v2(CUstream handle, int mode)
 	return err;
 }
 
-/* Streams that joined the capture leave it with its end. */
+/* Streams that joined the capture leave it when it ends. */
 static void release_joined(struct face_ctx *ctx, const struct face_graph *g)
 {
 	pthread_mutex_lock(&ctx->lock);
@@ -180,7 +180,7 @@ CUresult do_cuGraphInstantiate_v2(CUgraphExec *out, CUgraph graph, void **node, 
 	return do_cuGraphInstantiateWithFlags(out, graph, 0);
 }
 
-/* Memory that is not mapped is read when the graph is launched. */
+/* The launch of the graph reads memory that is not mapped. */
 static CUresult launch_node(struct face_stream *s, const struct face_work *node, uint64_t cost_ns)
 {
 	struct face_work work = *node;

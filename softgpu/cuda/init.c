@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* init.c - cuInit, injection, errors, what a fork leaves. */
+/* init.c - cuInit, injection, errors, behaviour after a fork. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ void face_log(const char *format, ...)
 	va_end(args);
 }
 
-/* A child cannot use what its parent made: the driver says so too. */
+/* A child cannot use its parent's objects; the driver refuses that too. */
 static void fork_child(void)
 {
 	pthread_mutex_init(&init_lock, NULL);
@@ -75,7 +75,7 @@ CUresult face_error(int err)
 	}
 }
 
-/* The driver loads a tool here, and goes on without it when it fails. */
+/* The driver loads a tool here, and continues if the tool fails. */
 static void inject(void)
 {
 	const char *path = getenv("CUDA_INJECTION64_PATH");
@@ -110,8 +110,8 @@ CUresult do_cuInit(unsigned int flags)
 	first = state == NEW && !injected++;
 	pthread_mutex_unlock(&init_lock);
 	/*
-	 * Before the first object is made, as NVIDIA's does; outside the lock,
-	 * because what is injected may call cuInit itself.
+	 * Before the first object is made, as in NVIDIA's library. Outside the lock, because
+	 * the injected tool may call cuInit itself.
 	 */
 	if (first)
 		inject();

@@ -4,7 +4,7 @@
 
 #include "softgpu/cuda/face.h"
 
-/* cuLaunchKernel's extra: key and value in turn, 0 ends it. */
+/* cuLaunchKernel's extra: pairs of key and value, ended by 0. */
 #define PARAM_END ((void *)0)
 #define PARAM_BUFFER ((void *)1)
 #define PARAM_BUFFER_SIZE ((void *)2)

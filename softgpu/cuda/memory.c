@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memory.c - device memory, host memory mapped on both sides, copies. What is
- * not mapped goes through staging memory, as libcuda's copies do.
+ * memory.c - device memory, host memory mapped on both sides, copies. Copies of other host
+ * memory use staging memory, as in libcuda.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static size_t page_round(size_t bytes)
 	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-/** Memory that the server has mapped too, at the address we have it. */
+/** Memory that the server maps too, at our address. */
 int face_host_alloc(size_t bytes, void **ptr)
 {
 	struct face_call call = {
@@ -252,8 +252,10 @@ static CUresult finish(struct face_stream *s, const struct gp_soft_point *point)
 	return point->seq ? face_wait(s->ctx, point, 1, FACE_SYNC_NS, false) : CUDA_SUCCESS;
 }
 
-/* From here on the caller may change @src, whatever kind of memory it is,
- * unless it is mapped and the copy asynchronous. */
+/*
+ * On return the caller may change @src of any kind, except mapped memory of an asynchronous
+ * copy.
+ */
 static CUresult copy_in(CUdeviceptr dst, const void *src, size_t bytes, CUstream handle, bool async)
 {
 	struct face_work work = copy_work(dst, (uintptr_t)src, bytes);
@@ -308,7 +310,7 @@ static CUresult copy_out(void *dst, CUdeviceptr src, size_t bytes, CUstream hand
 	}
 	if (!err)
 		err = face_submit(s, &work, &point);
-	/* Into memory that is not mapped a copy is never asynchronous. */
+	/* A copy into memory that is not mapped is never asynchronous. */
 	if (!err && (!async || staged))
 		err = finish(s, &point);
 	if (staged && !err)

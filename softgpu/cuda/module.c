@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * module.c - modules: PTX text, of which ptx.c reads the entries. What a kernel
- * computes the server knows by its name.
- */
+/* module.c - modules: PTX text; ptx.c parses its entries. The server knows kernels by name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +31,7 @@ CUresult do_cuModuleLoadData(CUmodule *module, const void *image)
 		return err;
 	if (!module || !image)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* A cubin or a fat binary is code for a GPU that this is not. */
+	/* A cubin or a fat binary is code for another GPU. */
 	if (!face_ptx_is(p))
 		return CUDA_ERROR_INVALID_IMAGE;
 	if (strnlen(p, IMAGE_MAX) == IMAGE_MAX)
@@ -126,7 +123,7 @@ static CUresult check_function(CUfunction fn)
 	return fn && fn->magic == FACE_FUNCTION ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Attributes: 0 threads a block, 1 static shared, 8 most dynamic shared. */
+/* Attributes: 0 threads per block, 1 static shared, 8 maximum dynamic shared. */
 CUresult do_cuFuncSetAttribute(CUfunction fn, int attribute, int value)
 {
 	CUresult err = check_function(fn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * procaddr.c - names of the driver API: by number, and by cuGetProcAddress, where
- * one without its version is the latest.
+ * procaddr.c - names of the driver API: by number, and by cuGetProcAddress, where a name
+ * without a version means the latest.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ void *face_symbol(const char *name)
 	char versioned[128];
 	void *fn = NULL;
 
-	/* cuCtxCreate_v4 takes other parameters: only by its full name. */
+	/* cuCtxCreate_v4 takes other parameters, so only its full name finds it. */
 	snprintf(versioned, sizeof(versioned), "%s_v2", name);
 	fn = find(versioned);
 	return fn ? fn : find(name);

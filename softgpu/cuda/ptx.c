@@ -23,7 +23,7 @@ static size_t name_length(const char *p)
 	return n;
 }
 
-/* Bytes of ".u64", ".f32", ".b8": the digits are bits. */
+/* Bytes of ".u64", ".f32", ".b8": the digits count bits. */
 static uint32_t type_bytes(const char *p)
 {
 	unsigned int bits = 0;
@@ -33,7 +33,7 @@ static uint32_t type_bytes(const char *p)
 	return bits / 8;
 }
 
-/* One ".param [.align N] .TYPE name[[COUNT]]"; NULL when it is not one. */
+/* One ".param [.align N] .TYPE name[[COUNT]]"; NULL: not one. */
 static const char *parse_param(const char *p, struct face_function *fn)
 {
 	uint32_t align = 0, bytes, count = 1, i = fn->param_count;

@@ -4,10 +4,9 @@
 
 #include "softgpu/cuda/face.h"
 
-/** Does the image begin as PTX text does? */
+/** Does the image begin like PTX text? */
 bool face_ptx_is(const char *image);
-/** All entries of @text, in front of *@functions; face_ptx_free() them, also
- * after an error. */
+/** Puts all entries of @text in front of *@functions; face_ptx_free() them, also after an error. */
 CUresult face_ptx_entries(const char *text, struct face_function **functions);
 void face_ptx_free(struct face_function *functions);
 

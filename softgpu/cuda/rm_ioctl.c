@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rm_ioctl.c - ioctl() on an RM file: the structure, and the parameters that it
- * points to, go to the server with the file itself, and come back.
+ * rm_ioctl.c - ioctl() on an RM file. The structure and the parameters that it points to go to
+ * the server, with the file itself, and come back.
  *
- * Alone in its file, so that the rest of the library calls it through its PLT
- * as NVIDIA's libcuda calls ioctl(): whoever wants to see calls go by can.
+ * In a file of its own, so that the rest of the library calls it through its PLT, as NVIDIA's
+ * libcuda calls ioctl(). A preload can hook it there.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,10 +16,10 @@
 struct shape {
 	void *params;
 	size_t bytes;
-	int file; /* that the structure names, or -1 */
+	int file; /* named in the structure, or -1 */
 };
 
-/* RM takes its own size where a caller gives none. */
+/* RM uses its own size if a caller gives none. */
 static size_t alloc_bytes(uint32_t cls, size_t given)
 {
 	if (given)

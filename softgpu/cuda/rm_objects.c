@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rm_objects.c - what libcuda makes of the resource manager: at cuInit a client
- * with all devices, for each context one compute group of 8 channels and three
- * copy groups of 4; it schedules each and then sets the compute group's slice.
+ * rm_objects.c - libcuda's objects in the resource manager. cuInit makes a client with all
+ * devices. Each context gets one compute group of 8 channels and three copy groups of 4.
+ * libcuda schedules each group and then sets the compute group's slice.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stream.c - streams. A stream has one compute and one copy channel, shared
- * with others when there are more streams than channels; what goes to another
- * channel than the stream's last work first waits for that.
+ * stream.c - streams. A stream has one compute and one copy channel. Streams share channels if
+ * there are more streams than channels. Work on another channel than the stream's last work
+ * first waits for that.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,8 +37,10 @@ static void add_point(struct gp_soft_point *points, uint32_t *n, const struct gp
 		points[(*n)++] = *p;
 }
 
-/* What must be over before the next work of @s: its own last, events it waits
- * for, and, between the legacy stream and blocking ones, each other's. */
+/*
+ * Dependencies of the next work of @s: its own last work, events it waits for, and, between
+ * the legacy stream and blocking ones, each other's work.
+ */
 static uint32_t gather(struct face_stream *s, struct gp_soft_point *points)
 {
 	struct face_ctx *ctx = s->ctx;
@@ -160,7 +162,7 @@ CUresult do_cuStreamDestroy_v2(CUstream handle)
 	if (*link)
 		*link = s->next;
 	pthread_mutex_unlock(&s->ctx->lock);
-	/* What it still has queued is waited for with the legacy stream's. */
+	/* Work still queued in it is waited for with the legacy stream's. */
 	pthread_mutex_lock(&s->ctx->legacy.order);
 	if (s->last.seq && s->ctx->legacy.wait_count < GP_SOFT_WAITS_MAX)
 		s->ctx->legacy.waits[s->ctx->legacy.wait_count++] = s->last;
@@ -171,8 +173,8 @@ CUresult do_cuStreamDestroy_v2(CUstream handle)
 }
 
 /*
- * A synchronisation queues a release of a semaphore, as libcuda's does: a
- * method behind the last kernel, without which the group gives up the device.
+ * A synchronisation queues a release of a semaphore, as in libcuda: a method behind the last
+ * kernel. Without it the group would give up the device.
  */
 CUresult face_stream_fence(struct face_stream *s)
 {
@@ -233,7 +235,7 @@ CUresult do_cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags
 	point = event->point;
 	pthread_mutex_unlock(&event->ctx->lock);
 	pthread_mutex_lock(&s->order);
-	/* Work captured behind a captured event belongs to the same graph. */
+	/* Work captured after a captured event belongs to the same graph. */
 	if (event->capture && !s->capture)
 		s->capture = event->capture;
 	if (!event->capture && point.seq && s->wait_count < GP_SOFT_WAITS_MAX - 2)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * clock.c - lockstep. GPU time stands still while a registered thread runs on
- * a CPU, and moves from event to event while all of them wait. Of several that
- * are due at one time, one goes first and the next only when it waits again,
- * so that what happens does not depend on who is quicker.
+ * clock.c - lockstep. GPU time stands still while a registered thread runs on a CPU, and moves
+ * from event to event while all of them wait. Of several events that are due at one time, one
+ * goes first, and the next only when its thread waits again. So results do not depend on the
+ * speed of threads.
  *
- * A thread counts as running from our reply until its next call. When no call
- * comes for a while, the kernel is asked. A thread that sleeps somewhere else (a
- * join, a pipe), is stopped or is a zombie counts as away. It counts as running
- * again when it calls or when the kernel says that it ran since.
+ * A thread counts as running from our reply until its next call. If no call comes for a while,
+ * the server asks the kernel. A thread that sleeps elsewhere (a join, a pipe), is stopped or
+ * is a zombie counts as away. It counts as running again when it calls, or when the kernel
+ * reports that it ran since.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,10 +22,10 @@
 
 #include "softgpu/server/server.h"
 
-#define LOOK_NS 50000u	      /* from silence to the first look at the threads */
-#define LOOK_MAX_NS 1000000u  /* between two looks while threads compute */
-#define ASLEEP_NS 200000u     /* asleep so long, and its whole process: away */
-#define STALL_NS 2000000u     /* asleep so long, whatever its process does: away */
+#define LOOK_NS 50000u	      /* from silence to the first check of the threads */
+#define LOOK_MAX_NS 1000000u  /* between two checks while threads compute */
+#define ASLEEP_NS 200000u     /* asleep this long with its whole process: away */
+#define STALL_NS 2000000u     /* asleep this long, even if its process runs: away */
 #define LINGER_NS 2000000000u /* without clients */
 #define BATCH 32
 
@@ -39,7 +39,7 @@ static uint64_t real_ns(void)
 
 uint64_t soft_now(struct soft_server *s)
 {
-	return gp_model_now(s->gpu[0].model); /* all alike */
+	return gp_model_now(s->gpu[0].model); /* the same for all GPUs */
 }
 
 void soft_conn_block(struct soft_server *s, struct soft_conn *c, enum soft_state state)
@@ -49,7 +49,7 @@ void soft_conn_block(struct soft_server *s, struct soft_conn *c, enum soft_state
 	c->control_done = false;
 }
 
-/* A timer's thread that has done its work goes back to polling. */
+/* A timer's thread that has finished its work polls again. */
 void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid)
 {
 	for (struct soft_conn *c = s->conns; c; c = c->next)
@@ -57,9 +57,9 @@ void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid)
 			c->state = SOFT_PARKED;
 }
 
-/* ---- what the kernel says of a thread -------------------------------------- */
+/* ---- a thread's state in the kernel ------------------------------------------ */
 
-/* State letter and context switches; false when the thread is gone. */
+/* State letter and number of context switches; false: the thread is gone. */
 static bool read_status(int fd, char *letter, uint64_t *switches)
 {
 	char buf[8192], *state, *count;
@@ -172,7 +172,7 @@ static bool is_in_call(const struct soft_conn *c)
 	       c->state == SOFT_SPACE || c->state == SOFT_CONTROL;
 }
 
-/* Does the thread that works on the timer wait for us? */
+/* Is the timer's working thread in a call? */
 static bool worker_in_call(struct soft_server *s, const struct soft_conn *timer)
 {
 	for (const struct soft_conn *c = s->conns; c; c = c->next)
@@ -204,7 +204,7 @@ static bool stall_look(struct soft_server *s, struct soft_conn *c, uint64_t now)
 	uint64_t asleep_ns;
 
 	if (letter == 'X') {
-		c->state = SOFT_AWAY; /* a zombie's socket may outlive it */
+		c->state = SOFT_AWAY; /* a zombie's socket may remain */
 		return false;
 	}
 	if (busy || !c->stall_since_ns) {
@@ -221,7 +221,7 @@ static bool stall_look(struct soft_server *s, struct soft_conn *c, uint64_t now)
 	return false;
 }
 
-/* Does anybody run? With @stalled, look who only seems to. */
+/* Does any thread run? @stalled: check threads that only seem to. */
 static bool anyone_runs(struct soft_server *s, bool stalled)
 {
 	const uint64_t now = stalled ? real_ns() : 0;
@@ -257,7 +257,7 @@ static bool anyone_came_back(struct soft_server *s)
 	return back;
 }
 
-/* ---- who goes on ------------------------------------------------------------- */
+/* ---- the next to continue ---------------------------------------------------- */
 
 static bool is_due(struct soft_server *s, struct soft_conn *c)
 {
@@ -299,7 +299,7 @@ static uint64_t next_wake(struct soft_server *s)
 	return next;
 }
 
-/* The next of all GPUs' events, or SOFT_NEVER. */
+/* The next event of all GPUs, or SOFT_NEVER. */
 static uint64_t next_event(struct soft_server *s)
 {
 	uint64_t next = SOFT_NEVER;
@@ -313,7 +313,7 @@ static uint64_t next_event(struct soft_server *s)
 	return next;
 }
 
-/* Who found a channel full tries again whenever something has happened. */
+/* Threads that found a channel full try again after each event. */
 static void retry_space(struct soft_server *s)
 {
 	for (struct soft_conn *c = s->conns; c; c = c->next)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* conn.c - connections and the processes at their other ends. */
+/* conn.c - connections and the client processes. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int gpu_create(struct soft_server *s, uint32_t index)
 	gpu->model = gp_model_create(&s->cfg, soft_model_event, gpu);
 	if (!gpu->model)
 		return -ENOMEM;
-	/* A clock that reads 0 would look like one that was never read. */
+	/* A clock at 0 would look like one that was never read. */
 	gp_model_advance(gpu->model, 1000000000u);
 	return 0;
 }
@@ -87,7 +87,7 @@ static struct soft_proc *proc_create(struct soft_server *s, pid_t pid, uid_t uid
 	p->pidfd = -1;
 	if (!s->fuzzing)
 		p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* Its end is told by the socket too, unless a child inherited that. */
+	/* The socket reports its end too, unless a child inherited the socket. */
 	if (p->pidfd >= 0) {
 		ev.data.u64 = (uintptr_t)p | 1;
 		epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, p->pidfd, &ev);
@@ -97,7 +97,7 @@ static struct soft_proc *proc_create(struct soft_server *s, pid_t pid, uid_t uid
 	return p;
 }
 
-/** Everything that @p had goes, at once: as when a process dies. */
+/** Removes everything of @p at once, as when a process dies. */
 void soft_proc_end(struct soft_server *s, struct soft_proc *p)
 {
 	if (p->gone)
@@ -188,7 +188,7 @@ void soft_conn_destroy(struct soft_server *s, struct soft_conn *c)
 	free(c);
 }
 
-/** Free what is closing, and processes that have no connection left. */
+/** Frees closing connections, and processes without connections. */
 void soft_reap(struct soft_server *s)
 {
 	struct soft_proc **link = &s->procs;
@@ -214,7 +214,7 @@ void soft_reap(struct soft_server *s)
 
 /* ---- messages ------------------------------------------------------------ */
 
-/* The first file that came along is only ever compared, the second may be mapped. */
+/* The first received file is only compared; the second may be mapped. */
 static void take_files(struct soft_conn *c, struct msghdr *hdr)
 {
 	uint32_t n = 0;
@@ -265,7 +265,7 @@ void soft_conn_receive(struct soft_server *s, struct soft_conn *c)
 	if (c->closing)
 		return;
 	if (busy) {
-		/* One request at a time: anything now is EOF or nonsense. */
+		/* One request at a time: data now is EOF or invalid. */
 		c->closing = true;
 		return;
 	}
@@ -315,7 +315,7 @@ void soft_reply(struct soft_server *s, struct soft_conn *c, int status, uint64_t
 		cm->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
 	}
-	/* A client that does not read its replies is closed, not waited for. */
+	/* Closes a client that does not read its replies, instead of waiting for it. */
 	if (sendmsg(c->fd, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		c->closing = true;
 }

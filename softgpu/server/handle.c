@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* handle.c - one message in: checked, paid for in modelled time, carried out. */
+/* handle.c - one message: checks it, charges it in modelled time, executes it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define NOW_COST_NS 25u /* clock_gettime() through the vDSO */
 #define MEM_COST_NS 2000u
 #define NOW_LUMP_NS 1000u    /* see now_cost_ns() */
-#define COST_MAX_NS 1000000u /* that a client may declare for one call */
+#define COST_MAX_NS 1000000u /* most that a client may declare for one call */
 
 static const struct gp_soft_req *request(const struct soft_conn *c)
 {
@@ -26,9 +26,9 @@ static uint64_t clamp_cost(uint64_t ns)
 }
 
 /*
- * Reading the clock is charged in lumps: who reads it under a lock that another
- * thread waits for must not have to wait for time to move, and who does nothing
- * but read it still sees it move.
+ * Charges clock reads in lumps. A thread may read the clock under a lock that another thread
+ * waits for: it must not have to wait for time to move. A thread that only reads the clock
+ * must still see it move.
  */
 static uint64_t now_cost_ns(struct soft_conn *c)
 {
@@ -112,7 +112,7 @@ static bool hello(struct soft_server *s, struct soft_conn *c)
 static void timer_clear(struct soft_conn *c)
 {
 	uint64_t count;
-	/* It fails when it was not due: nothing to clear then. */
+	/* Fails when it was not due: nothing to clear then. */
 	ssize_t n = read(c->event_fd, &count, sizeof(count));
 
 	(void)n;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * job.c - work on its way through a channel of the model: what it computes,
- * copies and stamps when the model says that it happened.
+ * job.c - work in a channel of the model: its computation, copies and stamps, at the times of
+ * the model's events.
  *
- * A hold's word is the client's memory; the model gets a word of ours instead,
- * because the kernel also ends by the GPU's own clock (nvidia-backend/hold_abi.h).
+ * A hold's word is the client's memory. The model gets a word of ours instead, because the
+ * kernel also ends by the GPU's own clock (nvidia-backend/hold_abi.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct soft_job {
 	bool fault;
 	/* hold */
 	bool started, waited;
-	uint32_t word; /* what the model looks at: 1 ends it */
+	uint32_t word; /* the model reads it: 1 ends the hold */
 	uint32_t how;
 	uint64_t from_ns;
 	unsigned char data[]; /* arguments, or bytes to copy */
@@ -85,7 +85,7 @@ static bool hold_released(const struct soft_job *j)
 	const struct gp_nv_hold_params p = hold_params(j);
 	const uint32_t *word = j->launch.ptr[0];
 
-	/* Pairs with the client's plain store, seen whenever time moves. */
+	/* Pairs with the client's plain store; read whenever time moves. */
 	return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - p.ticket) >= 0;
 }
 
@@ -208,7 +208,7 @@ static int prepare_copy(struct soft_job *j, struct soft_proc *p, struct gp_model
 	return 0;
 }
 
-/* Memory is set by a kernel of the driver's, on the compute engine. */
+/* A kernel of the driver's sets memory, on the compute engine. */
 static int prepare_set(struct soft_job *j, struct soft_proc *p, struct gp_model_method *m)
 {
 	const struct gp_soft_submit *sub = &j->sub;
@@ -293,10 +293,10 @@ static int submit_wait(struct soft_server *s, struct soft_conn *c, struct soft_o
 	struct soft_job *j;
 	int err;
 
-	/* What is gone is waited for by nobody. */
+	/* A channel that is gone delays nobody. */
 	if (!other || other == channel || other->done_seq >= point->seq)
 		return 0;
-	/* Each model knows of its own channels only. */
+	/* Each model knows its own channels only. */
 	if (other->gpu != channel->gpu)
 		return -EOPNOTSUPP;
 	j = job_create(s, channel, 0);
@@ -322,7 +322,7 @@ int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq)
 	struct soft_job *j;
 	int err;
 
-	/* Only a copy has its bytes in the message; a kernel has arguments. */
+	/* Only a copy has its bytes in the message; a kernel has arguments there. */
 	if (sub->flags & GP_SOFT_INLINE && sub->work != GP_SOFT_WORK_COPY)
 		return -EPROTO;
 	if (sub->waits > GP_SOFT_WAITS_MAX || data_bytes > GP_SOFT_MSG_MAX ||
@@ -353,7 +353,7 @@ int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq)
 	return err;
 }
 
-/* ---- what the model says ------------------------------------------------- */
+/* ---- events of the model -------------------------------------------------- */
 
 static void job_copy(struct soft_job *j)
 {

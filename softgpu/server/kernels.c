@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kernels.c - the kernels that the software GPU knows, by name: how long a
- * block of each takes, and what blocks compute.
+ * kernels.c - the kernels that the software GPU knows, by name: the time and the computation
+ * of a block.
  */
 #include <errno.h>
 #include <string.h>
@@ -79,8 +79,8 @@ static void work_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 }
 
 /*
- * ---- gp_live_R(buf, in, mul, iters, one): as gp_work, of blocks of any length. How many
- * registers a thread has, and shared memory a block, is nothing to this GPU.
+ * ---- gp_live_R(buf, in, mul, iters, one): like gp_work, with blocks of any length. Registers
+ * per thread and shared memory per block do not matter to this GPU.
  */
 
 static int live_prepare(struct soft_launch *l, uint64_t *block_ns)
@@ -150,7 +150,7 @@ static int csr_prepare(struct soft_launch *l, uint64_t *block_ns)
 	*block_ns = GP_COST_CSR_BLOCK_NS;
 	for (uint32_t i = 0; i < 4 && !err; i++)
 		err = take(l, i, arg_u64(l, 16 + 8 * i), words[i] * 4);
-	/* What a client can change meanwhile is not looked through. */
+	/* Does not check data that a client can change meanwhile. */
 	if (!err && (l->region[0]->host || l->region[1]->host))
 		err = -EFAULT;
 	return err;
@@ -205,14 +205,14 @@ static void tensor_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 
 static int coop_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
-	/* Iterations are jumped over, phases are not. */
+	/* Iterations are computed in closed form, phases are not. */
 	if (!bench_shape(l) || arg_u32(l, 16) > COOP_PHASES_MAX)
 		return -EINVAL;
 	*block_ns = gp_cost_coop_ns(arg_u32(l, 12), arg_u32(l, 16));
 	return take(l, 0, arg_u64(l, 0), l->blocks * GP_KERNEL_WORDS * 8);
 }
 
-/* Phases need the whole grid: computed when the last block is done. */
+/* Phases need the whole grid, so the last block computes it all. */
 static void coop_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 {
 	l->first_done += count;
@@ -220,7 +220,7 @@ static void coop_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 		gp_ref_coop(l->ptr[0], arg_u32(l, 8), arg_u32(l, 12), arg_u32(l, 16), l->blocks);
 }
 
-/* ---- gp_spin(ns): every block takes so long, and computes nothing ---------- */
+/* ---- gp_spin(ns): every block takes this time, and computes nothing -------- */
 
 static int spin_prepare(struct soft_launch *l, uint64_t *block_ns)
 {
@@ -235,7 +235,7 @@ static void spin_blocks(struct soft_launch *l, uint64_t first, uint64_t count)
 	(void)count;
 }
 
-/* ---- gp_hold: job.c carries it out ----------------------------------------- */
+/* ---- gp_hold: job.c executes it ---------------------------------------------- */
 
 static int hold_prepare(struct soft_launch *l, uint64_t *block_ns)
 {

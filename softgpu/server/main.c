@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpreempt-softgpud - the software GPU. Started by the first client that finds
- * none, under a lock that this client holds; returns when it listens, and goes
- * on in the background until the last client has been gone for two seconds.
+ * gpreempt-softgpud - the software GPU. The first client starts it if none runs, and holds a
+ * lock meanwhile. The program returns when it listens, and continues in the background until
+ * the last client has been gone for two seconds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static int listen_at(const char *path)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	/* Who started us holds the lock and found nobody listening. */
+	/* Our starter holds the lock, and found no server. */
 	unlink(path);
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 128)) {
 		int err = errno;
@@ -72,7 +72,7 @@ static void detach(void)
 		_exit(1);
 }
 
-/* Leave only when nobody is on the way in: the lock keeps starters out. */
+/* Leaves only if no client is connecting: the lock keeps starters out. */
 static bool may_leave(struct soft_server *s, const char *path)
 {
 	char lock[256];
@@ -94,7 +94,7 @@ static bool may_leave(struct soft_server *s, const char *path)
 	return true;
 }
 
-/* 1, or what GPREEMPT_SOFTGPU_GPUS says; 0: it says nothing that could be. */
+/* 1, or GPREEMPT_SOFTGPU_GPUS; 0: its value is invalid. */
 static uint32_t gpus_wanted(void)
 {
 	const char *text = getenv(GP_SOFT_ENV_GPUS);

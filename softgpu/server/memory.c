@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memory.c - device memory, and host memory that both sides have mapped.
- * Files are made here and sealed, so that no client can take pages away from
- * under the server.
+ * memory.c - device memory, and host memory that both sides map. The server makes and seals
+ * the files, so that no client can remove pages that the server uses.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +11,7 @@
 
 #include "softgpu/server/server.h"
 
-#define DEVICE_BASE 0x0a0000000000ull /* no process has anything there */
+#define DEVICE_BASE 0x0a0000000000ull /* no process uses addresses there */
 #define ALIGN_BYTES 0x200000ull
 
 int soft_memory_file(const char *name, uint64_t bytes, void **map)

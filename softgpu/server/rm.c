@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rm.c - the resource manager's objects, as far as anybody asks for them:
- * clients on files, devices, channel groups and channels, memory, event
- * buffers. Statuses are the ones the real one gives.
+ * rm.c - the resource manager's objects that clients use: clients on files, devices, channel
+ * groups and channels, memory, event buffers. Statuses are the real one's.
  *
- * A file is recognised by device and inode, so whoever has been handed its
- * descriptor may use it; another file is refused, as on the real thing.
+ * Device and inode identify a file, so any process with its descriptor may use it. RM refuses
+ * another file, as the real one does.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +19,8 @@
 #include "softgpu/server/server.h"
 
 /*
- * What calls cost their caller: measured on one H200 with driver 580.159.04, as
- * is the table of docs/nvidia.md.
+ * Costs of calls for their caller, measured on one H200 with driver 580.159.04, like the table
+ * of docs/nvidia.md.
  */
 #define QUERY_COST_NS 2000u
 #define INTERLEAVE_COST_NS 155000u
@@ -35,8 +34,10 @@
 #define MEMORY_MAX (64u << 20)
 #define CTRL_SET_INTERLEAVE 0xa06c0107u
 
-/* One ioctl: the structure and the parameters lie in the connection's message
- * and are answered in place. */
+/*
+ * One ioctl. The structure and the parameters are in the connection's message, and the answer
+ * overwrites them.
+ */
 struct rm_call {
 	struct soft_server *s;
 	struct soft_conn *c;
@@ -46,7 +47,7 @@ struct rm_call {
 	uint32_t arg_bytes;
 	void *params;
 	uint32_t params_bytes;
-	bool again; /* its control is through: answer */
+	bool again; /* its control is done: answer */
 	bool waits;
 };
 
@@ -111,7 +112,7 @@ struct soft_object *soft_rm_channel(struct soft_server *s, struct soft_proc *p, 
 	return o && gp_rm_class_is_channel(o->cls) ? o : NULL;
 }
 
-/* A group runs when it is scheduled and not all its channels are off. */
+/* A group runs when it is scheduled and not all its channels are disabled. */
 static bool group_may_run(const struct soft_object *g)
 {
 	bool any = false, on = false;
@@ -210,7 +211,7 @@ void soft_rm_proc_end(struct soft_server *s, struct soft_proc *p)
 
 /* ---- closed files ---------------------------------------------------------- */
 
-/* Note which files @pid has. False where that cannot be seen. */
+/* Notes the files that @pid has. False: not readable. */
 static bool files_seen(struct soft_server *s, pid_t pid)
 {
 	struct dirent *entry;
@@ -222,7 +223,7 @@ static bool files_seen(struct soft_server *s, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	dir = opendir(path);
 	if (!dir)
-		return errno == ENOENT; /* it is gone, and so are they */
+		return errno == ENOENT; /* the process is gone, and with it the files */
 	while ((entry = readdir(dir))) {
 		if (fstatat(dirfd(dir), entry->d_name, &st, 0))
 			continue;
@@ -235,9 +236,9 @@ static bool files_seen(struct soft_server *s, pid_t pid)
 }
 
 /*
- * A close takes the file's clients along on the real thing, but nobody tells
- * the server: it looks when @p is at a limit. A file that another process took
- * stays, as do the one that is being called (@keep) and mapped memory.
+ * A real close removes the file's clients, but the server gets no notice of it. So it checks
+ * when @p is at a limit. A file that another process took remains, as do the one of the
+ * present call (@keep) and mapped memory.
  */
 static void files_collect(struct soft_server *s, struct soft_proc *p, const struct soft_file *keep)
 {
@@ -269,9 +270,9 @@ static void files_collect(struct soft_server *s, struct soft_proc *p, const stru
 }
 
 /*
- * The server keeps none of them open: whoever looks for processes that use the
- * device would find it. Their numbers tell them apart, which are not given again
- * for 2^32 files (mm/shmem.c, shmem_reserve_inode()).
+ * The server keeps none of them open: a search for processes that use the device would find
+ * it. Inode numbers identify them. They do not repeat for 2^32 files (mm/shmem.c,
+ * shmem_reserve_inode()).
  */
 int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
 {
@@ -304,7 +305,7 @@ int soft_rm_open(struct soft_server *s, struct soft_proc *p, int *fd)
 	return 0;
 }
 
-/* ---- alloc --------------------------------------------------------------------- */
+/* ---- allocation ---------------------------------------------------------------- */
 
 static uint32_t alloc_client(struct rm_call *call, uint32_t *handle)
 {
@@ -334,7 +335,7 @@ static uint32_t alloc_client(struct rm_call *call, uint32_t *handle)
 	return GP_RM_OK;
 }
 
-/* Until it is scheduled it cannot run, but neither can it have work. */
+/* It cannot run until it is scheduled, but cannot have work before either. */
 static uint32_t make_group(struct rm_call *call, struct soft_object *o, uint32_t parent_cls)
 {
 	struct gp_rm_channel_group_params params;
@@ -667,7 +668,7 @@ static uint32_t status_of(int err)
 	}
 }
 
-/* A slice of 0 is the shortest there is, as on the card. */
+/* A slice of 0 is the shortest one, as on the card. */
 static uint32_t set_timeslice(struct rm_call *call, struct soft_object *g)
 {
 	const struct gp_rm_tsg_timeslice *p = call->params;
@@ -685,7 +686,7 @@ static uint32_t get_timeslice(struct rm_call *call, const struct soft_object *g)
 	return status_of(gp_model_get_slice(g->gpu->model, g->model, &p->us));
 }
 
-/* The call waits until @gpu's model says that it is through with @group. */
+/* The call waits until @gpu's model reports the end of the control of @group. */
 static uint32_t control_wait(struct rm_call *call, const struct soft_gpu *gpu,
 			     const uint32_t *group, size_t n, bool off)
 {
@@ -716,7 +717,7 @@ static uint32_t schedule(struct rm_call *call, struct soft_object *g)
 	return status_of(err);
 }
 
-/* Who waits for it to be off has it taken off, and back to its place. */
+/* With a wait the group is suspended and returns to its place. */
 static uint32_t preempt(struct rm_call *call, struct soft_object *g)
 {
 	const struct gp_rm_tsg_preempt *p = call->params;
@@ -753,7 +754,7 @@ static uint32_t control_group(struct rm_call *call, struct soft_object *g, uint3
 		info->tsg_id = g->model;
 		return GP_RM_OK;
 	case CTRL_SET_INTERLEAVE:
-		/* The access right NICE; the model has one level of runlist. */
+		/* This needs the access right NICE; the model has one runlist level. */
 		return call->c->proc->uid ? GP_RM_ERR_INSUFFICIENT_PERMISSIONS :
 					    GP_RM_ERR_NOT_SUPPORTED;
 	default:
@@ -935,7 +936,7 @@ static int esc_control(struct rm_call *call)
 
 /* ---- the other escapes ---------------------------------------------------------------- */
 
-/* The fresh file that is named becomes the memory's pages. */
+/* The named new file becomes the memory's pages. */
 static uint32_t map_file(struct rm_call *call, struct soft_object *o)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -956,7 +957,7 @@ static uint32_t map_file(struct rm_call *call, struct soft_object *o)
 	if (map == MAP_FAILED)
 		return GP_RM_ERR_NO_MEMORY;
 	memcpy(map, o->map, o->map_bytes);
-	/* Others hold the address, so the new pages go where the old were. */
+	/* Others have the address, so the new pages go where the old were. */
 	if (mremap(map, o->map_bytes, o->map_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, o->map) ==
 	    MAP_FAILED) {
 		munmap(map, o->map_bytes);
@@ -1034,7 +1035,7 @@ static int esc_version(struct rm_call *call)
 	return 0;
 }
 
-/* The event's file is a memfd, which poll always finds readable. */
+/* The event's file is a memfd, which is always readable for poll. */
 static int esc_os_event(struct rm_call *call)
 {
 	struct gp_rm_os_event *e = call->arg;
@@ -1091,7 +1092,7 @@ int soft_rm_ioctl(struct soft_server *s, struct soft_conn *c)
 	return 0;
 }
 
-/* ---- what calls cost -------------------------------------------------------------------- */
+/* ---- costs of calls --------------------------------------------------------------------- */
 
 static uint64_t control_cost(struct soft_server *s, const struct rm_call *call)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rm_log.c - the context-switch log: event buffers in memory that clients have
- * mapped. Records are written as they come, not by a timer of 33 ms.
+ * rm_log.c - the context-switch log: event buffers in memory that clients map. Records are
+ * written at once, not by a timer of 33 ms.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@ struct soft_log {
 	struct gp_rm_event_record *record;
 	uint32_t records;
 	uint32_t header_memory, records_memory;
-	uint32_t put, get; /* ours: a client cannot lead us astray */
+	uint32_t put, get; /* ours, safe from clients */
 	uint64_t count, drops;
 	uint16_t seqno;
-	const struct soft_gpu *bound; /* whose switches it gets; NULL: none's */
+	const struct soft_gpu *bound; /* source of its switches; NULL: none */
 	bool enabled, keep_newest;
 };
 
@@ -27,7 +27,7 @@ static struct soft_object *memory(struct soft_client *cl, uint32_t handle, uint6
 	return o && o->cls == GP_RM_CLASS_MEMORY_SYSTEM && o->map_bytes >= bytes ? o : NULL;
 }
 
-/* Memory that a buffer writes to may not go before it. */
+/* A buffer's memory must outlive it. */
 static bool find_memory(struct soft_client *cl, struct soft_log *log)
 {
 	struct soft_object *header = memory(cl, log->header_memory, sizeof(*log->header));
@@ -111,7 +111,7 @@ uint32_t soft_log_bind(struct soft_client *client, const struct soft_gpu *gpu,
 	return GP_RM_OK;
 }
 
-/* Whose stretch it was is told to root and to the same user. */
+/* Only root and the same user may see the process of a stretch. */
 static bool may_see(struct soft_server *s, const struct soft_client *cl, int pid)
 {
 	const struct soft_proc *reader = cl->file->proc;
@@ -154,7 +154,7 @@ static void write_record(struct soft_server *s, struct soft_object *buffer,
 	log->record[log->put] = rec;
 	log->put = next;
 	log->header->count = ++log->count;
-	/* The record is there before the index says so. */
+	/* The record must be complete before the index covers it. */
 	__atomic_store_n(&log->header->put, next, __ATOMIC_RELEASE);
 }
 

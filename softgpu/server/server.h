@@ -2,10 +2,10 @@
 /*
  * server.h - the software GPU's server: one thread, one loop.
  *
- * clock.c: the lockstep clock and the states of connections. conn.c: sockets
- * and processes. handle.c: one message in. memory.c: what addresses mean.
- * job.c: work in the model's channels. rm.c, rm_log.c: objects and controls
- * as the resource manager has them. kernels.c: what kernels compute.
+ * clock.c: the lockstep clock and the states of connections. conn.c: sockets and processes.
+ * handle.c: one message. memory.c: addresses. job.c: work in the model's channels. rm.c,
+ * rm_log.c: objects and controls, as in the resource manager. kernels.c: computations of
+ * kernels.
  */
 #ifndef GP_SOFT_SERVER_H
 #define GP_SOFT_SERVER_H
@@ -40,12 +40,12 @@ struct soft_gpu {
 
 /* ---- memory.c ---------------------------------------------------------- */
 
-/* A piece of memory; freed when the last of its users lets go. */
+/* A piece of memory; freed with its last reference. */
 struct soft_region {
 	struct soft_region *next;
 	uint64_t addr; /* 0: host memory that is not bound yet */
 	uint64_t bytes;
-	uint64_t token; /* what MEM_ALLOC answered, for MEM_BIND */
+	uint64_t token; /* MEM_ALLOC's answer, for MEM_BIND */
 	unsigned char *map;
 	uint32_t refs;
 	bool host;
@@ -63,24 +63,24 @@ struct soft_proc {
 	struct soft_region *regions;
 	uint64_t next_addr;
 	uint64_t device_bytes;
-	uint32_t error; /* a kernel of it touched what is not there */
+	uint32_t error; /* a kernel of it used an invalid address */
 	bool gone;
 };
 
 enum soft_state {
-	SOFT_RUN,     /* on a CPU: time stands still */
-	SOFT_AWAY,    /* asleep elsewhere, until its next call */
-	SOFT_PARKED,  /* a timer's thread between two of its expiries:
-				 * on a CPU or not, its next call matters */
-	SOFT_DELAY,   /* pays for its call, which then is carried out */
+	SOFT_RUN,  /* on a CPU: time stands still */
+	SOFT_AWAY, /* asleep elsewhere, until its next call */
+	/* a timer's thread between two of its expiries: its next call matters, on a CPU or not */
+	SOFT_PARKED,
+	SOFT_DELAY,   /* pays for its call, which runs after that */
 	SOFT_SLEEP,   /* reply is due at wake_ns */
 	SOFT_WAIT,    /* for points */
 	SOFT_SPACE,   /* for room in a channel */
 	SOFT_CONTROL, /* for a control of the model, and wake_ns */
 	SOFT_OFF,     /* timer: disarmed */
 	SOFT_ARMED,
-	SOFT_FIRED, /* its thread has not seen it */
-	SOFT_ACKED, /* its thread works on it */
+	SOFT_FIRED, /* its thread has not noticed it */
+	SOFT_ACKED, /* its thread serves it */
 };
 
 struct soft_conn {
@@ -90,22 +90,22 @@ struct soft_conn {
 	uint32_t kind;
 	pid_t tid;
 	enum soft_state state;
-	uint64_t order; /* who blocked first goes first */
+	uint64_t order; /* the first to block goes first */
 	uint64_t wake_ns;
 	bool control_done;
-	bool ignored; /* timer: nobody serves it, time goes on */
+	bool ignored; /* timer: not served, time continues */
 	int ack_tid;
-	/* what was seen of its thread last; when time stalled on it */
+	/* last observation of its thread; start of a stall */
 	uint64_t switches;
 	uint64_t stall_since_ns;
 	uint64_t clock_debt_ns; /* of reading the clock */
 	bool closing;
-	/* the request that is being carried out */
+	/* the present request */
 	uint32_t bytes;
 	dev_t file_dev;
 	ino_t file_ino;
 	bool has_file;
-	int file2; /* its second, until it is answered; or -1 */
+	int file2; /* its second, until the answer; or -1 */
 	_Alignas(8) unsigned char msg[GP_SOFT_MSG_MAX];
 };
 
@@ -116,8 +116,8 @@ struct soft_file {
 	struct soft_proc *proc;
 	dev_t dev;
 	ino_t ino;
-	bool mapped; /* a memory object has it as its pages */
-	bool seen;   /* while looking for closed ones */
+	bool mapped; /* a memory object uses its pages */
+	bool seen;   /* in the search for closed files */
 };
 
 struct soft_log;
@@ -134,7 +134,7 @@ struct soft_object {
 	bool disabled;	       /* channel */
 	uint64_t done_seq;     /* channel */
 	struct soft_job *jobs; /* channel: not complete */
-	void *map;	       /* memory */
+	void *map;	       /* memory: the server's mapping */
 	uint64_t map_bytes;
 	struct soft_file *map_file;
 	struct soft_log *log; /* event buffer */
@@ -164,7 +164,7 @@ struct soft_server {
 	uint32_t next_client;
 	uint64_t device_bytes;
 	uint64_t cookies;
-	uint64_t look_ns; /* to wait for a call before the kernel is asked */
+	uint64_t look_ns; /* wait for a call before asking the kernel */
 	bool fuzzing;	  /* no /proc, no sockets behind fds */
 };
 
@@ -174,7 +174,7 @@ uint64_t soft_now(struct soft_server *s);
 int soft_loop(struct soft_server *s);
 void soft_conn_block(struct soft_server *s, struct soft_conn *c, enum soft_state state);
 void soft_park_thread(struct soft_server *s, struct soft_proc *p, pid_t tid);
-/** Move time by one event; false: nothing is ever going to happen. */
+/** Move time by one event; false: no event will ever come. */
 bool soft_advance(struct soft_server *s);
 struct soft_conn *soft_ready(struct soft_server *s);
 
@@ -192,9 +192,9 @@ void soft_reply(struct soft_server *s, struct soft_conn *c, int status, uint64_t
 		uint64_t value2, const void *data, size_t bytes, int fd);
 
 /* handle.c */
-/** One message, from anybody. False: not one of ours, close the connection. */
+/** One message from any peer. False: invalid, close the connection. */
 bool soft_handle(struct soft_server *s, struct soft_conn *c, size_t bytes);
-/** Carry out (or go on with) the request of @c, whose time has come. */
+/** Execute (or continue) the due request of @c. */
 void soft_go_on(struct soft_server *s, struct soft_conn *c);
 bool soft_points_done(struct soft_server *s, struct soft_conn *c);
 
@@ -206,7 +206,7 @@ int soft_region_bind(struct soft_proc *p, uint64_t token, uint64_t addr);
 int soft_region_free(struct soft_server *s, struct soft_proc *p, uint64_t addr);
 void soft_region_put(struct soft_region *r);
 void soft_regions_drop(struct soft_server *s, struct soft_proc *p);
-/** Region that holds all of [addr, addr + bytes), referenced; or NULL. */
+/** The region that contains [addr, addr + bytes), referenced; or NULL. */
 struct soft_region *soft_region_get(struct soft_proc *p, uint64_t addr, uint64_t bytes);
 
 /* job.c */
@@ -214,7 +214,7 @@ int soft_submit(struct soft_server *s, struct soft_conn *c, uint64_t *seq);
 void soft_jobs_drop(struct soft_server *s, struct soft_object *channel);
 /** Of a soft_gpu's model: @arg. */
 void soft_model_event(void *arg, const struct gp_model_event *ev);
-/** Look at the words of holds. When one ends by its limit, or SOFT_NEVER. */
+/** Check the words of holds. Returns when one ends by its limit, or SOFT_NEVER. */
 uint64_t soft_holds_look(struct soft_server *s);
 
 /* rm.c */
@@ -248,7 +248,7 @@ struct soft_launch {
 	uint32_t args_bytes;
 	struct soft_region *region[SOFT_KERNEL_REGIONS];
 	void *ptr[SOFT_KERNEL_REGIONS];
-	uint64_t first_done; /* blocks done, for what needs all at once */
+	uint64_t first_done; /* blocks done, for kernels that compute at the end */
 };
 
 struct soft_kernel {
@@ -256,7 +256,7 @@ struct soft_kernel {
 	uint32_t args_bytes;
 	bool hold;
 	bool cooperative; /* only by a cooperative launch */
-	/* How long a block takes; finds the memory. -EFAULT: not there. */
+	/* Sets the time of a block; finds the memory. -EFAULT: invalid. */
 	int (*prepare)(struct soft_launch *l, uint64_t *block_ns);
 	void (*blocks)(struct soft_launch *l, uint64_t first, uint64_t count);
 };
