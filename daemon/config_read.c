@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config_read.c - from what the file's keys say to what they mean.
+ * config_read.c - parses the values of the file's keys.
  */
 #include "daemon/config.h"
 
@@ -73,7 +73,7 @@ static int take_copy(char **to, const char *text)
 
 /* ---- how a device is shared ------------------------------------- */
 
-/* Set @y->right to a list of what @name returns for 0, 1 ... until NULL. */
+/* Set @y->right to a list of the names that @name returns for 0, 1 ... until NULL. */
 static void list_choices(struct gp_yaml *y, const char *(*name)(size_t i))
 {
 	struct reader *r = (struct reader *)y;

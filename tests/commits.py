@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import prose  # noqa: E402
 
 # Older commits have messages of an older form.
-BASE = "7ea966d6339ac4531459c2361a48ed6daafc6bfe"
+BASE = "a994682cf14d88d3865baa3081702402b4540d6a"
 
 COLUMNS = 72
 BODY_COLUMNS = 76           # git log indents the body by 4
