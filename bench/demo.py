@@ -22,7 +22,7 @@ BE_MS = 10
 
 
 class Phase:
-    """One way of sharing, and what was seen."""
+    """One way of sharing, and its measurements."""
 
     def __init__(self, name, lc_class=None, be_class=None, be=True, hint_us=0,
                  how=()):
@@ -131,7 +131,7 @@ class Demo:
         self.print_table(all_phases)
         self.print_pictures(all_phases, self.stop_log())
 
-    # ---- what is shown ------------------------------------------------------
+    # ---- the output ---------------------------------------------------------
 
     def print_head(self):
         if self.rig.soft:

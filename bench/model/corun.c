@@ -14,21 +14,21 @@
 #define BE_WEIGHT 100u
 #define ALONE_REQUESTS 50u
 /*
- * That best-effort is idle nobody waits for. The daemon looks every ms whether who has the
- * turn is, and believes it half a ms later (daemon/idle.c): on average together this.
+ * How late it is seen that a BE client is idle. The daemon looks every ms whether the tenant
+ * in its turn is idle, and looks again half a ms later: together this on average.
  */
 #define BE_IDLE_SEEN_NS 1000000u
 /*
- * Launching a graph takes the CPU so much longer for each of its kernels once launches are
- * watched: 173 us of 1000 kernels, and 2.1 us where nothing watches (CUPTI on an
- * H200, driver 580.159.04; docs/nvidia.md).
+ * CPU time that watching launches adds to a graph's launch for each of its kernels. For
+ * 1000 kernels the launch takes 173 us, and 2.1 us if nothing watches (CUPTI on an H200,
+ * driver 580.159.04; docs/nvidia.md).
  */
 #define WATCHED_KERNEL_NS 171u
 
-/* One kernel for the device, launched so long after the request's, or the last token. */
+/* One kernel for the device. @at_ns counts from the request's start, or the last token. */
 struct part {
 	uint64_t at_ns, length_ns;
-	bool token; /* which is waited for */
+	bool token; /* the client waits for it */
 };
 
 enum state {
@@ -43,22 +43,22 @@ struct client {
 	struct part *part;
 	size_t parts;
 	struct gp_arrivals arrivals; /* periodic, poisson, bursty */
-	size_t traces;		     /* so many of its trace have come */
-	uint64_t *due_ns;	     /* dependent: those to come, first to last .. */
+	size_t traces;		     /* arrivals of its trace so far */
+	uint64_t *due_ns;	     /* dependent: requests to come, first to last */
 	size_t due_first, due_count, due_room;
-	uint64_t seen; /* .. and whose requests ended since the last */
+	uint64_t seen; /* bits of clients: they ended a request since the last due one */
 
 	enum state state;
-	uint64_t wake_ns; /* it does something then */
+	uint64_t wake_ns; /* its next action */
 	uint64_t next_ns; /* its next request; NEVER: none, or not known */
 	uint64_t intended_ns, start_ns, launched_ns;
 	size_t part_next;
 	size_t tokens;	       /* of this request, so far */
 	bool busy;	       /* and the core knows */
-	uint64_t idle_told_ns; /* it will know then that it is idle; NEVER */
-	bool watched;	       /* its launches are seen as they begin */
-	bool segments;	       /* a request is one, or several .. */
-	uint64_t segment_ns;   /* .. of which one began then */
+	uint64_t idle_told_ns; /* when the core will see it idle; NEVER */
+	bool watched;	       /* gpreempt sees its launches as they begin */
+	bool segments;	       /* it marks segments */
+	uint64_t segment_ns;   /* begin of the segment that runs */
 	struct gp_plan_done *result;
 	size_t room, token_room;
 };
@@ -139,7 +139,7 @@ static uint64_t next_due(struct client *c)
 	return c->due_first < c->due_count ? c->due_ns[c->due_first++] : NEVER;
 }
 
-/* The one after that which was meant to come at @last_ns and ended at @done_ns. */
+/* The request after the one that was intended for @last_ns and ended at @done_ns. */
 static uint64_t next_request(struct world *w, struct client *c, uint64_t last_ns, uint64_t done_ns)
 {
 	uint64_t at_ns = NEVER;
@@ -170,7 +170,7 @@ static void wait_for_next(struct client *c, uint64_t now_ns)
 	c->wake_ns = c->next_ns == NEVER || c->next_ns > now_ns ? c->next_ns : now_ns;
 }
 
-/* @done's request ended: who waits for it, and for others perhaps, may begin. */
+/* @done's request ended: clients that depend on it get a request if all others ended too. */
 static void tell_dependents(struct world *w, const struct client *done, uint64_t now_ns)
 {
 	const uint64_t bit = 1ull << (done - w->client);
@@ -196,7 +196,7 @@ static void tell_dependents(struct world *w, const struct client *done, uint64_t
 	}
 }
 
-/* ---- what a client does ---------------------------------------------------------- */
+/* ---- a client -------------------------------------------------------------------- */
 
 static void tell_event(struct world *w, const struct gp_event *ev)
 {
@@ -247,7 +247,7 @@ static void tell_idle(struct world *w, struct client *c)
 	c->idle_told_ns = NEVER;
 }
 
-/* As the library has it: whoever waits for all that it launched is idle then. */
+/* As in the library: an LC process that waited for all its work is idle at once. */
 static void work_ended(struct world *w, struct client *c, uint64_t now_ns)
 {
 	if (c->plan->lc)
@@ -256,7 +256,7 @@ static void work_ended(struct world *w, struct client *c, uint64_t now_ns)
 		c->idle_told_ns = now_ns + BE_IDLE_SEEN_NS;
 }
 
-/* All kernels whose time has come, up to one that is waited for. */
+/* Launch the kernels that are due, up to one that the client waits for. */
 static void launch_due(struct world *w, struct client *c, uint64_t now_ns)
 {
 	const struct part *part;
@@ -299,7 +299,7 @@ static void launch(struct world *w, struct client *c, uint64_t now_ns)
 	launch_due(w, c, now_ns);
 }
 
-/* When its work comes, by what it says. */
+/* The arrival that its hint announces, wrong by the plan's hint_off_us. */
 static uint64_t hinted_ns(const struct client *c, uint64_t now_ns)
 {
 	const int64_t at_ns = (int64_t)c->wake_ns + c->plan->hint_off_us * 1000ll;
@@ -370,7 +370,7 @@ static void ended(struct world *w, struct client *c, uint64_t now_ns)
 	tell_dependents(w, c, now_ns);
 }
 
-/* What was waited for: all, or a token that the next kernel depends on. */
+/* The end of what the client waits for: all its work, or a token. */
 static void reached(struct world *w, struct client *c, uint64_t now_ns)
 {
 	if (c->part[c->part_next - 1].token)
@@ -420,7 +420,7 @@ static void agent_run(void *arg, uint64_t now_ns)
 	}
 }
 
-/* Who has the device now, @client + 1, or nobody, 0. */
+/* @client: that has the device now, its index + 1; 0: none. */
 static void device_to(struct world *w, uint32_t client, uint64_t now_ns)
 {
 	struct gp_plan_result *r = w->result;
@@ -457,11 +457,11 @@ static void agent_event(void *arg, const struct gp_model_event *ev)
 		device_to(w, 0, ev->time_ns);
 }
 
-/* ---- making ---------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------- */
 
 /*
- * A recorded request takes as long alone as it was recorded to, as with replay: a profiler
- * makes kernels a little longer, and kernels that overlapped are one after the other.
+ * The factor by which a request alone takes as long as recorded, as in replay. It corrects
+ * for the profiler, which lengthens kernels, and for kernels that overlapped.
  */
 static double fit(const struct gp_workload *workload, const struct gp_model_config *device)
 {
@@ -480,7 +480,7 @@ static uint64_t fitted(uint64_t ns, double by)
 	return (uint64_t)((double)ns * by + 0.5);
 }
 
-/* What launching takes longer of all that is queued from kernel @i on. */
+/* CPU time that watching adds to the launch of the kernels queued from @i on. */
 static uint64_t launch_ns(const struct client *c, const struct gp_workload *workload, size_t i)
 {
 	uint64_t kernels = 1;
@@ -510,7 +510,7 @@ static int make_parts(struct client *c, const struct gp_workload *workload,
 
 		if (after_token)
 			at_ns = launch_ns(c, workload, i);
-		/* What passes before the first is the launch's own: the model has that. */
+		/* The gap before the first kernel is the launch, which the model adds. */
 		if (i)
 			at_ns += gap_ns;
 		if (queued)
@@ -523,7 +523,7 @@ static int make_parts(struct client *c, const struct gp_workload *workload,
 	return 0;
 }
 
-/* May one of the two end the other's turn, or is there more than one of best-effort? */
+/* Two clients that compete: one may preempt the other, or both are BE. */
 static bool concern_each_other(enum gp_corun_scheduler scheduler, const struct gp_plan_client *a,
 			       const struct gp_plan_client *b)
 {
@@ -532,7 +532,7 @@ static bool concern_each_other(enum gp_corun_scheduler scheduler, const struct g
 	return !a->lc || a->level != b->level || scheduler == GP_CORUN_SJF;
 }
 
-/* As daemon and library have it (wakes_of() in daemon/tenant.c). */
+/* gpreempt watches the launches of a client that competes with another, as gpreemptd asks. */
 static bool is_watched(const struct gp_corun *run, size_t i)
 {
 	const struct gp_plan *plan = run->plan;
@@ -599,7 +599,7 @@ static int make_host(struct world *w)
 	return err;
 }
 
-/* Joining took its time: the plan begins then. */
+/* The plan begins once all clients have joined: joining takes virtual time. */
 static void start_clients(struct world *w)
 {
 	const uint64_t now_ns = gp_sim_now(gp_sim_sched_sim(w->host));
@@ -614,7 +614,7 @@ static void start_clients(struct world *w)
 	}
 }
 
-/* What had come and waits for its turn: a closed loop's next one had not come. */
+/* Requests that arrived and did not start. In a closed loop the next one never arrived. */
 static size_t waiting(struct world *w, struct client *c)
 {
 	size_t count = 0;

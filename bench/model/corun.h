@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * corun.h - a plan on the model of a GPU, in virtual time: each client a process, its
- * requests a workload, under one of the schedulers that the model can have. The same
- * seed gives the same to the nanosecond on every machine.
+ * corun.h - run a plan on the model of a GPU in virtual time, under one scheduler.
+ * Each client is a process, and its requests are a workload. The same seed gives the
+ * same nanoseconds on every machine.
  *
- * A client does one request after the other. It takes the CPU time of its preparation,
- * then launches: a kernel comes as long after that as when the request is alone, however
- * late the GPU is; a decoder's as long after the token before it was seen. A graph's comes
- * later where its launches have to be watched. In an open loop
- * no request is left out. Latency-critical clients tell when they are idle; of best-effort
- * ones it is known somewhat later, as a daemon sees it.
+ * A client does one request after the other: it prepares on the CPU, then launches its
+ * kernels. The time from launch to launch is that of the request alone, however late the
+ * GPU is. A decoder counts it from when it sees the token before. Launching a graph takes
+ * longer if gpreempt watches launches. An open loop drops no request. LC clients report
+ * at once that they are idle; BE clients are seen idle later, as by gpreemptd.
  */
 #ifndef GP_BENCH_MODEL_CORUN_H
 #define GP_BENCH_MODEL_CORUN_H
@@ -25,16 +24,14 @@
 
 enum gp_corun_scheduler {
 	GP_CORUN_SLICES,   /* the driver's time slices */
-	GP_CORUN_GPREEMPT, /* gpreempt, and nobody says anything */
-	GP_CORUN_HINTED,   /* latency-critical clients say that work comes when its
-				 * preparation begins */
-	GP_CORUN_SJF,	   /* likewise, and of those of one level whose work is shorter
-				 * goes first */
+	GP_CORUN_GPREEMPT, /* gpreempt without hints */
+	GP_CORUN_HINTED,   /* LC clients give a hint when they begin to prepare */
+	GP_CORUN_SJF,	   /* likewise; within a level, shorter work goes first */
 	GP_CORUN_SCHEDULERS
 };
 
 const char *gp_corun_name(enum gp_corun_scheduler scheduler);
-/** false: @plan would go as under another one. */
+/** false: @plan would run just as under another scheduler. */
 bool gp_corun_differs(enum gp_corun_scheduler scheduler, const struct gp_plan *plan);
 
 struct gp_corun {
@@ -46,13 +43,13 @@ struct gp_corun {
 };
 
 /**
- * Free @result with gp_plan_result_free(). 0; -ENOMEM; -EINVAL: the device is not of the
- * timeslice kind, or a workload needs one that is there, or a client is killed; -ENOSPC: more
- * work is queued than a channel holds.
+ * Free @result with gp_plan_result_free(). 0; -ENOMEM; -ENOSPC: more work is queued than a
+ * channel holds; -EINVAL: the device has no time slices, a workload needs a real device, or
+ * the plan kills a client.
  */
 int gp_corun_run(const struct gp_corun *run, struct gp_plan_result *result);
 
-/** Client @i of the plan alone, each request when the last is done. As gp_corun_run(). */
+/** Run client @i of the plan alone, in a closed loop. Return: as gp_corun_run(). */
 int gp_corun_alone(const struct gp_corun *run, size_t i, struct gp_plan_alone *alone);
 
 #endif

@@ -13,9 +13,9 @@
 #define REPORT_NS (100 * MS)
 #define BE_KERNEL_NS (10 * MS)
 #define BE_COOKIE (GP_EDF_TASKS_MAX + 1)
-/* From launch to completion seen, beside the kernel, on the model of an H200. */
+/* Launch to completion seen, without the kernel itself, on the model of an H200. */
 #define LAUNCH_NS (20 * US)
-/* From one LC tenant to another, at most: the model's, with a cut on the way. */
+/* Upper bound of a switch between LC tenants on that model, a preemption included. */
 #define LC_SWITCH_NS (350 * US)
 #define PERIOD_MIN_NS (10.0 * MS)
 #define PERIOD_TIMES 10.0
@@ -25,8 +25,8 @@ struct job {
 	const struct gp_edf_task *task;
 	uint32_t id; /* the tenant's */
 	bool runs;
-	uint64_t came_ns; /* the one that runs */
-	uint64_t next_ns; /* the next one comes */
+	uint64_t came_ns; /* arrival of the job that runs */
+	uint64_t next_ns; /* next arrival */
 };
 
 struct world {
@@ -34,7 +34,7 @@ struct world {
 	struct job job[GP_EDF_TASKS_MAX];
 	size_t tasks;
 	uint32_t be;
-	uint64_t end_ns; /* no job comes later */
+	uint64_t end_ns; /* no job arrives later */
 	struct gp_edf_result *result;
 	int error;
 };
@@ -161,7 +161,7 @@ static void agent_event(void *arg, const struct gp_model_event *ev)
 		ended(w, &w->job[ev->cookie - 1], ev->time_ns);
 }
 
-/* ---- making ---------------------------------------------------------------------- */
+/* ---- set-up ---------------------------------------------------------------------- */
 
 static int join(struct world *w, const struct gp_edf_task *task)
 {
@@ -225,7 +225,7 @@ static int make(struct world *w, const struct gp_model_config *device,
 	return err;
 }
 
-/* Who waits for a job's end when the time is up has missed what it waited for. */
+/* Jobs that run when the time is up count, and miss a deadline that has passed. */
 static void count_rest(struct world *w)
 {
 	const uint64_t now_ns = gp_sim_now(gp_sim_sched_sim(w->host));

@@ -9,8 +9,8 @@
 #define BE_SLICE_US 1u
 #define BE_KERNEL_NS 10000000u
 #define BE_QUEUED 2
-#define SETTLE_NS 1000000u /* best-effort has the device by then */
-#define SOLO_NS 200000u	   /* the kernel by which a switch is measured */
+#define SETTLE_NS 1000000u /* BE has the device by then */
+#define SOLO_NS 200000u	   /* kernel with which a switch is measured */
 #define STEP_NS 1000u
 
 enum {
@@ -22,13 +22,13 @@ struct sim {
 	struct gp_model *m;
 	uint32_t lc, be;      /* channels */
 	size_t done;	      /* requests */
-	uint64_t done_ns;     /* the last one's end */
-	uint64_t *arrived_ns; /* a ring of what is queued */
+	uint64_t done_ns;     /* end of the last one */
+	uint64_t *arrived_ns; /* a ring of the queued requests */
 	size_t room, come;
 	uint64_t *time_ns; /* NULL: not kept */
 	size_t skip, keep;
 	uint64_t be_done;    /* kernels */
-	uint64_t be_done_ns; /* the last one's end */
+	uint64_t be_done_ns; /* end of the last one */
 };
 
 static void submit(struct sim *s, uint32_t channel, uint32_t type, uint64_t ns, uint64_t cookie)
@@ -99,14 +99,14 @@ static int begin(struct sim *s, const struct gp_model_config *device)
 	return 0;
 }
 
-/* A kernel, and what is waited for: without it the host gives its last blocks up. */
+/* A kernel and a fence. Without the fence, the group would yield during the last blocks. */
 static void arrive(struct sim *s, uint64_t service_ns)
 {
 	submit(s, s->lc, GP_METHOD_KERNEL, service_ns, 0);
 	submit(s, s->lc, GP_METHOD_FENCE, 0, COOKIE_LC);
 }
 
-/* The ring of what is queued has twice the room, in the order of arrival. */
+/* Double the ring's room; the order of arrival stays. */
 static int more_room(struct sim *s)
 {
 	size_t room = s->room ? 2 * s->room : 1024;
@@ -122,7 +122,7 @@ static int more_room(struct sim *s)
 	return 0;
 }
 
-/* Until @to_ns, or, with @until_done, until so many requests are done. */
+/* Run until @to_ns, or until @until_done requests are done. */
 static void advance(struct sim *s, uint64_t to_ns, size_t until_done)
 {
 	while (s->done < until_done) {
@@ -169,9 +169,9 @@ int gp_virtual_queue_run(const struct gp_virtual_queue *q, struct gp_virtual_res
 	return err;
 }
 
-/* ---- what a switch costs ------------------------------------------------------- */
+/* ---- the cost of a switch ------------------------------------------------------ */
 
-/* Of two requests: both at once, or, @apart, the second @idle_ns after the first's end. */
+/* Time two requests: both at once, or, with @apart, the second @idle_ns after the first's end. */
 static int time_two(const struct gp_model_config *device, bool apart, uint64_t idle_ns,
 		    uint64_t time_ns[2])
 {
@@ -195,7 +195,7 @@ static int time_two(const struct gp_model_config *device, bool apart, uint64_t i
 	return err;
 }
 
-/* When best-effort's second kernel ends, with @requests in the first. */
+/* When BE's second kernel ends, with @requests during its first. */
 static int be_ends(const struct gp_model_config *device, int requests, uint64_t *end_ns)
 {
 	struct sim s = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h - one latency-critical process beside a best-effort one that always has
- * work, on the model of a GPU in virtual time: what theory/queue.h is held against.
- * Slices as gpreempt sets them, no holds: each busy period pays for its switch.
+ * queue.h - run one LC process beside a BE process that always has work, on the model of
+ * a GPU in virtual time, to compare with bench/model/theory.h. The slices are gpreempt's.
+ * Nothing holds the device, so each busy period pays for its switch.
  */
 #ifndef GP_BENCH_MODEL_QUEUE_H
 #define GP_BENCH_MODEL_QUEUE_H
@@ -12,38 +12,38 @@
 
 #include "softgpu/model.h"
 
-/** The next time, ns: from one arrival to the next, or of a service. */
+/** Draw the next time, ns: between arrivals, or of a service. */
 typedef uint64_t (*gp_virtual_draw_fn)(void *arg);
 
 struct gp_virtual_queue {
 	const struct gp_model_config *device;
 	gp_virtual_draw_fn gap, service;
-	void *arg;	 /* of both */
-	size_t requests; /* that count, after .. */
-	size_t warmup;	 /* .. these */
+	void *arg;	 /* for both functions */
+	size_t requests; /* after the warm-up */
+	size_t warmup;	 /* requests before that */
 };
 
 struct gp_virtual_result {
-	uint64_t *time_ns;  /* of each request, arrival to completion seen; the
-				 * caller's, with room for requests */
-	uint64_t length_ns; /* from the first that counts to the last's end */
-	uint64_t be_ns;	    /* of it, best-effort's kernels ran */
+	uint64_t *time_ns;  /* arrival to completion seen, of each request; the
+				 * caller's array, with room for all requests */
+	uint64_t length_ns; /* from the first counted arrival to the last end */
+	uint64_t be_ns;	    /* part of it in which BE kernels ran */
 };
 
-/** 0; -ENOMEM; -EINVAL: the device is not of the timeslice kind. */
+/** 0; -ENOMEM; -EINVAL: the device has no time slices. */
 int gp_virtual_queue_run(const struct gp_virtual_queue *q, struct gp_virtual_result *result);
 
-/** What a switch costs here, by measuring it. */
+/** The measured cost of a switch. */
 struct gp_virtual_switch {
-	uint64_t alone_ns;	/* a request takes its kernel and this much, and the
-				 * next in the queue starts so much later */
-	uint64_t step_ns;	/* set-up after the queue was empty for i steps .. */
-	uint64_t setup_ns[512]; /* .. is setup_ns[i]; longer ones cost what the
-				 * last says */
-	uint64_t back_ns;	/* from a request's end to best-effort's going on */
+	uint64_t alone_ns;	/* time of a request beyond its kernel; the next
+				 * in the queue starts so much later */
+	uint64_t step_ns;	/* grid of the times for which the queue was empty */
+	uint64_t setup_ns[512]; /* set-up after i such steps; the last also holds
+				 * for all longer times */
+	uint64_t back_ns;	/* from a request's end until BE runs again */
 };
 
-/** 0, or as gp_virtual_queue_run(). */
+/** Return: as gp_virtual_queue_run(). */
 int gp_virtual_switch_measure(const struct gp_model_config *device, struct gp_virtual_switch *cost);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * switch.h - what one switch between processes costs, from outside, on the model of a
- * GPU: the method of GCAPS (ECRTS 2024), which needs nothing but run times.
+ * switch.h - estimate the cost of a switch between processes on the model of a GPU by
+ * the method of GCAPS (ECRTS 2024), which needs run times only.
  */
 #ifndef GP_BENCH_MODEL_SWITCH_H
 #define GP_BENCH_MODEL_SWITCH_H
@@ -15,18 +15,18 @@
 struct gp_switch_run {
 	uint32_t processes; /* 2 to GP_SWITCH_PROCESSES_MAX, one kernel each */
 	uint64_t slice_us;
-	uint64_t kernel_ns; /* many slices long */
+	uint64_t kernel_ns; /* many times the slice */
 };
 
 /**
- * Of E_1, the time one kernel takes alone, and E_n, the time n of them take together:
- * (E_n - n E_1) / (n E_1) x slice. 0; -ENOMEM; -EINVAL: too few or too many processes, or
- * a device that has no slices.
+ * With E_1 the time of one kernel alone, and E_n the time of n kernels together, the cost
+ * is (E_n - n E_1) / (n E_1) x slice. 0; -ENOMEM; -EINVAL: too few or too many processes,
+ * or the device has no time slices.
  */
 int gp_switch_estimate(const struct gp_model_config *device, const struct gp_switch_run *run,
 		       double *switch_us);
 
-/** What it should come to: the sum of the model's own constants. */
+/** The true cost: the sum of the model's own constants. */
 double gp_switch_of_model(const struct gp_model_config *device);
 
 #endif

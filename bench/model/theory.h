@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h - what queueing theory says of a latency-critical process beside
- * best-effort ones: M/G/1, first come first served, where best-effort has the
- * device whenever the queue is empty, and taking it back costs a switch.
+ * theory.h - queueing theory of an LC process beside BE ones: M/G/1, first come first
+ * served. BE has the device whenever the queue is empty; LC takes it back by a switch.
  *
- * Best-effort is preempted and resumed, so it never counts but by that switch: a
- * queue with a set-up time D at the start of each busy period (Welch, "On a
- * generalized M/G/1 queuing process in which the first customer of each busy period
- * receives exceptional service", Operations Research 12, 1964). A request's time in
- * it is a sum of three that are independent:
+ * BE is preempted and resumed, so only that switch delays LC. This is a queue with a
+ * set-up time D at the start of each busy period (Welch, Operations Research 12, 1964,
+ * on exceptional service of a busy period's first customer). A request's time in it is
+ * a sum of three independent times:
  *
  *     T = W + S + X
  *
- * W: the wait in the same queue without set-up, a geometric sum of residual
- *    services (Pollaczek and Khinchin)
- * S: the service
- * X: D with probability 1 / (1 + lambda E[D]), else D's residual
+ * - W: the wait in the same queue without set-up, a geometric sum of residual
+ *   services (Pollaczek and Khinchin)
+ * - S: the service
+ * - X: D with probability 1 / (1 + lambda E[D]), else D's residual
  *
- * D may depend on how long the queue had been empty: that is independent of all
- * that comes later, as arrivals have no memory.
+ * D may depend on how long the queue was empty: arrivals have no memory, so that time
+ * is independent of everything later.
  */
 #ifndef GP_BENCH_QUEUE_H
 #define GP_BENCH_QUEUE_H
@@ -27,9 +25,9 @@
 
 /** All times in one unit, distributions on one grid. */
 struct gp_queue {
-	double rate; /* lambda: arrivals in a unit of time */
+	double rate; /* lambda: arrivals per unit of time */
 	const struct gp_pmf *service;
-	const struct gp_pmf *setup; /* NULL: there is none */
+	const struct gp_pmf *setup; /* NULL: none */
 };
 
 /** rate x E[S]: the queue is stable below 1. */
@@ -42,9 +40,8 @@ double gp_queue_mean(const struct gp_queue *q);
  */
 int gp_queue_times(struct gp_pmf *out, const struct gp_queue *q, double most);
 /**
- * The share of the time that is best-effort's: what no service takes, less a
- * set-up for each busy period, and less @back for the way back to best-effort
- * after it, or less where the queue is empty for less than that.
+ * The share of the time that is left to BE: no service runs, and no switch. Each busy
+ * period costs a set-up before it, and after it up to @back, which the next one may end.
  */
 double gp_queue_left(const struct gp_queue *q, double back);
 

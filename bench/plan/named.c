@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * named.c - workloads by a name, KIND:FIRST[,KEY=VALUE ...]. See docs/bench.md for what
- * each of them is.
+ * named.c - workloads by a name, KIND:FIRST[,KEY=VALUE ...]. docs/bench.md describes
+ * each of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 #include "runtime/duration.h"
 
 #define BLOCKS_MAX 65536u
-#define SCALE_MIN 8 /* whole blocks */
+#define SCALE_MIN 8 /* below, the vertices fill no block */
 #define SCALE_MAX 22
-#define SIDE_MIN 4 /* a cell is no neighbour of its own */
+#define SIDE_MIN 4 /* with fewer, a cell would be its own neighbour */
 #define SIDE_MAX 16384
 #define STEPS_MAX 10000
 #define STEPS 20
-#define SHARED_MAX 49152u /* what a block may have without asking for more */
+#define SHARED_MAX 49152u /* a block needs an opt-in for more */
 #define BYTES_MAX (UINT64_C(64) << 30)
 #define BATCH_MAX 65536u
 #define TOKENS_MAX 65536u
-#define MODEL "abcdefghijklmnopqrstuvwxyz0123456789_:" /* of its name */
+#define MODEL "abcdefghijklmnopqrstuvwxyz0123456789_:" /* characters of a name */
 
 struct named {
 	struct gp_workload_reader *reader;
@@ -64,7 +64,7 @@ static bool take_number(struct named *n, const char *what, const char *text, siz
 	return take_within(n, what, text, 1, max, number);
 }
 
-/* "20x25us"; cut where its parts end. */
+/* "20x25us"; writes NULs into @text. */
 static bool take_row(struct named *n, const char *what, char *text, size_t max, size_t *count,
 		     uint64_t *ns)
 {
@@ -171,7 +171,7 @@ static bool take_size(struct named *n, char *text)
 	return take_bytes(n, "bytes", text, BYTES_MAX, &n->bytes);
 }
 
-/* Which there are, and what of this each takes, PyTorch's client knows. */
+/* Only the PyTorch client knows the models and the options of each. */
 static bool take_model(struct named *n, char *text)
 {
 	if (!*text || text[strspn(text, MODEL)])
@@ -292,7 +292,7 @@ static bool wrong_kind(struct named *n)
 				 list);
 }
 
-/* @seen: keys of @kind that were there before. */
+/* @seen: bits of @kind's keys in earlier words. */
 static bool take_key(struct named *n, const struct kind *kind, char *word, unsigned int *seen)
 {
 	const size_t len = strcspn(word, "=");
@@ -310,7 +310,7 @@ static bool take_key(struct named *n, const struct kind *kind, char *word, unsig
 				 kind->form);
 }
 
-/* @text is what is after the colon, and is cut where its parts end. */
+/* @text: after the colon; the function writes NULs into it. */
 static bool take_words(struct named *n, const struct kind *kind, char *text)
 {
 	char *word = strsep(&text, ",");
@@ -324,7 +324,7 @@ static bool take_words(struct named *n, const struct kind *kind, char *text)
 	return true;
 }
 
-/* ---- making -------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------------------- */
 
 static bool is_decoder(const struct kind *kind)
 {

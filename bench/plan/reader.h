@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader.h - inside bench/plan: what a workload is made of, and the first thing that
- * was wrong with it. Every function says by false that something was.
+ * reader.h - internal to bench/plan: make a workload from text, up to the first error.
+ * Every function returns false on an error.
  */
 #ifndef GP_BENCH_PLAN_READER_H
 #define GP_BENCH_PLAN_READER_H
@@ -14,18 +14,18 @@
 
 struct gp_workload_reader {
 	struct gp_workload *workload;
-	const char *name; /* what @why calls it */
+	const char *name; /* of the text, for @why */
 	char *why;
 	size_t why_len;
 };
 
-/** Its place and what would be right, into @why. */
+/** Write the place of an error and the expected text to @why. Return: false. */
 bool gp_workload_wrong(struct gp_workload_reader *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 bool gp_workload_no_memory(struct gp_workload_reader *r);
-/** So many, all zero. */
+/** Allocate @kernels kernels, all zero. */
 bool gp_workload_make_room(struct gp_workload_reader *r, size_t kernels);
-/** Makes of @r's workload what the name @text says: named.c. */
+/** Fill @r's workload by the name @text (named.c). */
 bool gp_workload_make_named(struct gp_workload_reader *r, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* workload.c - from JSON. A reader stops at the first thing that is wrong. */
+/* workload.c - workloads from JSON. A reader stops at the first error. */
 #include "bench/plan/workload.h"
 
 #include <jansson.h>
@@ -13,12 +13,12 @@
 #include "bench/plan/one_line.h"
 #include "bench/plan/reader.h"
 
-/* The second has tokens besides. */
+/* Version 2 adds tokens. */
 #define NEWEST_VERSION 2
 #define TEXT_MAX_BYTES 200
 #define NS_PER_US 1000
 #define TIME_MAX_US (GP_WORKLOAD_TIME_MAX_NS / NS_PER_US)
-#define TIME_MIN_US 0.001 /* a ns: what is less would be none */
+#define TIME_MIN_US 0.001 /* 1 ns; less would become 0 */
 
 enum {
 	GAP,
@@ -43,7 +43,7 @@ static const struct {
 	[SHARED] = { "shared_bytes", 0, 262144, true },
 };
 
-/* ---- what is wrong ---------------------------------------------------------------- */
+/* ---- errors ----------------------------------------------------------------------- */
 
 bool gp_workload_wrong(struct gp_workload_reader *r, const char *format, ...)
 {
@@ -99,7 +99,7 @@ static bool is_known(const char *key)
 	return false;
 }
 
-/* Before any other field: those of another version are others. */
+/* Read before any other field: other versions have other fields. */
 static bool read_version(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_int_t version = version_of(root);
@@ -141,7 +141,7 @@ static bool read_text(struct gp_workload_reader *r, const json_t *root, const ch
 	return *text || gp_workload_no_memory(r);
 }
 
-/* It stands in tables, and in other files. */
+/* Tables and other files quote the name: it must be short and without spaces. */
 static bool read_name(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *value = json_object_get(root, "name");
@@ -166,7 +166,7 @@ static uint64_t ns_of(double us)
 	return (uint64_t)llround(us * NS_PER_US);
 }
 
-/* At most as long as all it may consist of. */
+/* The upper bound is that of the sum of all kernels and gaps. */
 static bool read_solo(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *value = json_object_get(root, "solo_us");
@@ -251,7 +251,7 @@ static bool read_kernels(struct gp_workload_reader *r, const json_t *root)
 	return true;
 }
 
-/* So many kernels are done when each of them is out. */
+/* Each entry is the number of kernels up to that token's end. */
 static bool read_tokens(struct gp_workload_reader *r, const json_t *root)
 {
 	const json_t *list = json_object_get(root, "tokens"), *number;
@@ -310,7 +310,7 @@ static struct gp_workload *end(struct gp_workload_reader *r, bool ok)
 	return NULL;
 }
 
-/* Takes @root over. */
+/* Owns @root. */
 static struct gp_workload *accept_root(json_t *root, const char *name, const json_error_t *error,
 				       char *why, size_t why_len)
 {
@@ -363,7 +363,7 @@ void gp_workload_destroy(struct gp_workload *workload)
 	free(workload);
 }
 
-/* For each token, and for what comes after the last; for each round of a graph. */
+/* A decoder waits for each token and for the kernels after the last, a graph for each round. */
 bool gp_workload_waits_often(const struct gp_workload *w)
 {
 	switch (w->kind) {

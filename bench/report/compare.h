@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.h - is B better than A, worse, or can nobody tell?
+ * compare.h - is a figure of B higher or lower than that of A, or undecided?
  */
 #ifndef GP_BENCH_COMPARE_H
 #define GP_BENCH_COMPARE_H
@@ -18,17 +18,16 @@ enum gp_verdict {
 struct gp_comparison {
 	enum gp_verdict verdict; /* of B against A */
 	double ratio;		 /* B / A: geometric mean over the pairs */
-	double low, high;	 /* the ratio lies between these, 1 - alpha sure */
-	double p;		 /* so likely is that much by chance alone */
+	double low, high;	 /* confidence interval of the ratio, at 1 - alpha */
+	double p;		 /* probability of such a difference by chance */
 };
 
 /**
- * One figure of each run, all > 0: run i of A and run i of B were neighbours in
- * time (A B A B), so what disturbed one disturbed the other. Student's t over the
- * logarithms of the pairs' ratios: samples of one run depend on each other, and are not counted
- * as many. 0; -EINVAL: fewer than GP_COMPARE_PAIRS_MIN
- * pairs, or a figure that is not > 0; -EDOM:
- * alpha not in (0, 1).
+ * @a and @b have one figure of each run, all > 0. Runs i of A and B were neighbours in time
+ * (A B A B), so a disturbance hit both. The test is Student's t over the logarithms of the
+ * pairs' ratios. A run counts as one, because its samples depend on each other.
+ * 0; -EINVAL: fewer than GP_COMPARE_PAIRS_MIN pairs, or a figure <= 0; -EDOM: @alpha is not
+ * in (0, 1).
  */
 int gp_compare(const double *a, const double *b, size_t pairs, double alpha,
 	       struct gp_comparison *result);

@@ -1,33 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of each plan and scheduler, made of the runs. Pure."""
+"""Figures of each plan and scheduler, computed from the runs. Pure."""
 import statistics
 from collections import namedtuple
 
 from read import Absent
 
-# Fewer samples than this beyond a percentile, and it is chance.
+# A percentile with fewer samples beyond it is chance.
 BEYOND = 10
 PERCENTILES = (("p50", 500), ("p90", 900), ("p95", 950), ("p99", 990), ("p99.9", 999))
 
 Spread = namedtuple("Spread", "median low high")
-# equal: of best-effort clients with the same work and load, (title, ids).
+# equal: a list of (title, ids), of BE clients with the same work and load.
 Plan = namedtuple("Plan", "name rows lc be equal")
-# absent: why there are no runs, or none. lc, be: {client: {name: Spread or None}}.
-# took: the same of the run's costs, where known.
-# energy, and beside, the CPU time of processes beside the clients: a Spread.
-# together: {name: Spread or None} of all clients.
+# - absent: why there are no runs, or None
+# - lc, be: {client: {name: Spread or None}}
+# - took: the same of the run's costs, if known
+# - energy: a Spread
+# - beside: a Spread of the CPU time of processes beside the clients
+# - together: {name: Spread or None} of all clients
 Row = namedtuple("Row", "scheduler runs absent lc be jain took energy beside together")
 # A client as all runs of a plan know it.
 Known = namedtuple("Known", "id workload load tokens offered alone_us alone_per_s killed")
 
 
 def rank(ordered, per_mille):
-    """The place, from 1, of the smallest that per_mille of all do not exceed."""
+    """The place, from 1, of the smallest value that per_mille of all do not exceed."""
     return max((len(ordered) * per_mille + 999) // 1000, 1)
 
 
 def percentile(ordered, per_mille):
-    """None where too few samples are beyond it."""
+    """None if too few samples lie beyond it."""
     at = rank(ordered, per_mille)
     return ordered[at - 1] if len(ordered) - at >= BEYOND else None
 
@@ -45,14 +47,14 @@ def ratio(value, over):
 
 
 def jain(values):
-    """Jain's index of fairness: 1 when all are equal, 1/n when one has it all."""
+    """Jain's index of fairness: 1 if all are equal, 1/n if one has all."""
     if None in values or not any(values):
         return None
     return sum(values) ** 2 / (len(values) * sum(v * v for v in values))
 
 
 def latencies(client):
-    """Sorted, ns; None where there are no samples."""
+    """Sorted, ns; None without samples."""
     if client.samples is None:
         return None
     return sorted(end - at for at, end in zip(client.samples.intended, client.samples.end))
@@ -94,7 +96,7 @@ def be_once(client):
 
 
 def over_alone(client):
-    """Each latency over p50 of the client alone; None where that is not known."""
+    """Each latency / p50 of the client alone; None if that is not known."""
     ns = latencies(client)
     if ns is None or not client.alone_us:
         return None
@@ -102,7 +104,7 @@ def over_alone(client):
 
 
 def together_once(run):
-    """Of all clients of a class, each of which is held against itself alone."""
+    """Figures of all clients of a class, each relative to itself alone."""
     lc = [over_alone(c) for c in run.clients if c.lc]
     be = [ratio(c.done_per_s, c.alone_per_s) for c in run.clients if not c.lc]
     parts = [] if None in lc else sorted(one for client in lc for one in client)
@@ -124,7 +126,7 @@ def together(found):
 
 
 def lc_over(clients):
-    """As together(); of one repetition, the interval that a percentile lies in."""
+    """As together(); a single repetition has its percentiles' own intervals."""
     found = together([lc_once(c) for c in clients])
     for name, (low, high) in (clients[0].intervals if len(clients) == 1 else {}).items():
         if found.get(name) and high is not None:
@@ -146,7 +148,7 @@ def known(runs, identity):
 
 
 def equals(be):
-    """(description, ids) of best-effort clients that do the same."""
+    """(description, ids) of BE clients with the same work and load."""
     groups = {}
     for c in be:
         groups.setdefault((c.workload, c.load), []).append(c.id)
@@ -192,14 +194,14 @@ def plan(name, entries):
 
 
 def was_measured(plan):
-    """Is something known of what it took to find it all out?"""
+    """Does any row know a cost of its run?"""
     return any(row.energy or row.beside
                or any(value for found in row.took.values() for value in found.values())
                for row in plan.rows)
 
 
 def has_alone(plan):
-    """Is something known of all clients together?"""
+    """Does any row know a figure of all clients together?"""
     return any(value for row in plan.rows for value in row.together.values())
 
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * percentile.c - the interval is Woodruff's (JASA 47, 1952): at the percentile's value
- * it is asked how many samples might as well have lain beyond, and the samples of these
- * ranks are the interval's ends. How many might is found by the circular block
- * bootstrap (Politis and Romano, in "Exploring the Limits of Bootstrap", 1992): the run
- * is put together anew of blocks of it that begin anywhere. Only counts are put
- * together, so a block costs two reads however long it is. Of independent samples they
- * are binomial, and the interval is the textbooks' by order statistics.
+ * percentile.c - the interval is Woodruff's (JASA 47, 1952). It estimates the range of the
+ * number of samples beyond the percentile's value. The samples of the range's ranks are
+ * the interval's ends.
  *
- * The maximum has none: no resample has a larger one, and the bootstrap of it is wrong
+ * The range is from the circular block bootstrap (Politis and Romano, in "Exploring the
+ * Limits of Bootstrap", 1992). A resample joins blocks of the run, each from a random
+ * start. It sums counts only, so a block costs two reads at any length. Counts of
+ * independent samples are binomial, and the interval is the usual one by order statistics.
+ *
+ * The maximum has no interval. No resample has a larger one, and its bootstrap is wrong
  * for any number of samples (Bickel and Freedman, Annals of Statistics 9, 1981).
  */
 #include "bench/report/percentile.h"
@@ -22,7 +23,7 @@
 #include "bench/plan/random.h"
 
 /*
- * Of these 25 lie beyond each end: one that is meant for 2.5 % is off by 0.5 %. Efron and
+ * 25 of these lie beyond each end, so the 2.5 % of an end are accurate to 0.5 %. Efron and
  * Tibshirani (An Introduction to the Bootstrap, 1993) ask for about as many.
  */
 #define RESAMPLES 1000
@@ -37,12 +38,12 @@ static const struct {
 };
 
 struct run {
-	const uint64_t *sample; /* as they came */
+	const uint64_t *sample; /* in order of arrival */
 	uint64_t *sorted;
-	uint32_t *before; /* before[i]: of the first i samples, those that count */
+	uint32_t *before; /* before[i]: number of counted ones among the first i samples */
 	size_t count;
 	uint64_t seed;
-	double times_at_p90; /* struct spread's; p90 comes before those it is for */
+	double times_at_p90; /* of struct spread; p90 is computed before its users */
 };
 
 const char *gp_percentile_name(enum gp_percentile_name which)
@@ -51,18 +52,19 @@ const char *gp_percentile_name(enum gp_percentile_name which)
 }
 
 /*
- * A block has to be long against what one late request makes late, and blocks have to
- * be many. The square root of the samples does both, as in Doss, Flegal, Jones and Neath
- * (Electronic Journal of Statistics 8, 2014), who want intervals of quantiles, too. The
- * cube root of Hall, Horowitz and Jing (Biometrika 82, 1995), the best for short
- * dependence and long runs, is 46 of 100,000: less than a loaded queue is late at a time.
+ * A block has to be longer than a row of requests that one late request delays, and a run
+ * needs many blocks. The square root of the samples does both. Doss, Flegal, Jones and
+ * Neath (Electronic Journal of Statistics 8, 2014) use it for intervals of quantiles.
+ *
+ * The cube root (Hall, Horowitz and Jing, Biometrika 82, 1995) is best for short dependence
+ * and long runs. Of 100,000 samples it is 46, less than such a row of a loaded queue.
  */
 static size_t block_length(size_t count)
 {
 	return (size_t)sqrt((double)count);
 }
 
-/* Of @length samples from @from on; the first comes after the last. */
+/* Count @length samples from @from on, on a circle: the first follows the last. */
 static uint32_t count_block(const struct run *r, size_t from, size_t length)
 {
 	const size_t to = from + length;
@@ -72,7 +74,7 @@ static uint32_t count_block(const struct run *r, size_t from, size_t length)
 	return r->before[r->count] - r->before[from] + r->before[to - r->count];
 }
 
-/* How many samples would count in a run that is put together anew. */
+/* The number of counted samples in one resample. */
 static uint64_t resample(const struct run *r, struct gp_random *random)
 {
 	const size_t block = block_length(r->count);
@@ -88,13 +90,13 @@ static uint64_t resample(const struct run *r, struct gp_random *random)
 	return sum;
 }
 
-/* Of how many samples count: had the run been another one, how many more or fewer? */
+/* By how many the number of counted samples varies from run to run. */
 struct spread {
 	uint64_t fewer, more;
-	double times; /* its variance is so many times that of independent samples */
+	double times; /* variance / that of independent samples */
 };
 
-/* @found is sorted, of a run in which @is of @count samples count. */
+/* @found: sorted counts of resamples; @is: the count of the run itself. */
 static struct spread spread_of(const uint64_t *found, uint64_t is, size_t count)
 {
 	const uint64_t low = found[BEYOND_AN_END], high = found[RESAMPLES - 1 - BEYOND_AN_END];
@@ -108,7 +110,7 @@ static struct spread spread_of(const uint64_t *found, uint64_t is, size_t count)
 	return s;
 }
 
-/* Those count that are @least or more. */
+/* The spread of the number of samples >= @least. */
 static struct spread spread_at(struct run *r, uint64_t least)
 {
 	uint64_t found[RESAMPLES];
@@ -124,15 +126,15 @@ static struct spread spread_at(struct run *r, uint64_t least)
 }
 
 /*
- * What makes one of ten requests late makes them late one after another, and so for
- * one of a thousand; but of those a run has a few such pieces only, and their spread is
- * found too small as often as not. So it is taken to be p90's at least.
+ * Late requests come in rows, at p90 as at p99.9. But a run has only a few rows beyond
+ * p99.9, so the resamples often vary too little there. Their variance against that of
+ * independent samples is therefore at least p90's.
  */
 static void stretch(const struct run *r, struct spread *s)
 {
 	double by;
 
-	/* None at all where no sample counts, or each does: equal ones. */
+	/* No spread at all if no sample counts, or all do, as with equal samples. */
 	if (!(s->times > 0) || s->times >= r->times_at_p90)
 		return;
 	by = sqrt(r->times_at_p90 / s->times);
@@ -141,8 +143,8 @@ static void stretch(const struct run *r, struct spread *s)
 }
 
 /*
- * Where many samples are equal, how many are below the value and how many are above it
- * are two questions: the one says how low the percentile may be, the other how high.
+ * If many samples equal the percentile, the samples below it and those above it differ in
+ * number. The ones below give the interval's low end, the ones above its high end.
  */
 static struct gp_percentile find(struct run *r, enum gp_percentile_name which)
 {

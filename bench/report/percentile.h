@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * percentile.h - percentiles of one run's latencies, and how sure they are.
+ * percentile.h - percentiles of one run's latencies with confidence intervals.
  */
 #ifndef GP_BENCH_PERCENTILE_H
 #define GP_BENCH_PERCENTILE_H
@@ -19,31 +19,31 @@ enum gp_percentile_name {
 };
 
 /**
- * So many samples have to lie beyond a percentile for it to be given: p99 needs 1,000.
- * Of independent samples ten beyond are, in 19 of 20 runs, 4 to 17: the interval's upper
- * end is then the fourth largest sample. With three it would be beyond them all.
+ * A percentile needs so many samples beyond it: p99 needs 1,000 samples. If samples are
+ * independent and ten are expected beyond, 19 of 20 runs have 4 to 17. The interval's upper
+ * end is then the fourth largest sample. With three expected, no sample would bound it.
  */
 #define GP_PERCENTILE_BEYOND 10
-/** An interval's upper end that no sample bounds: what lies beyond came all at once. */
+/** Upper end of an interval that no sample bounds, because late requests came all at once. */
 #define GP_PERCENTILE_OPEN UINT64_MAX
 
 struct gp_percentile {
-	bool given;		  /* false: too few samples, and the rest is 0 */
-	uint64_t ns;		  /* the smallest that so many of all do not exceed */
-	uint64_t low_ns, high_ns; /* with runs without end it lies between, 95 % sure */
+	bool given;		  /* false: too few samples; the rest is 0 */
+	uint64_t ns;		  /* the smallest sample that this part of all do not exceed */
+	uint64_t low_ns, high_ns; /* 95 % confidence interval */
 };
 
 struct gp_percentiles {
 	struct gp_percentile of[GP_PERCENTILES];
-	/* The largest of these samples; it has no interval, as a larger one may come. */
+	/* The largest sample. It has no interval, as a longer run may have a larger one. */
 	uint64_t max_ns;
 };
 
 /**
- * Of @count latencies in the order in which they came: samples that depend on those
- * before them are not counted as many, as long as the square root of @count is more than
- * one late request makes late. The same @seed gives the same intervals.
- * 0; -ENOMEM; -EINVAL: none, or more than UINT32_MAX.
+ * Percentiles of @count latencies in the order of arrival. The intervals allow for samples
+ * that depend on those before. For that, one late request must delay fewer requests than
+ * the square root of @count. The same @seed gives the same intervals.
+ * 0; -ENOMEM; -EINVAL: no samples, or more than UINT32_MAX.
  */
 int gp_percentiles(const uint64_t *latency_ns, size_t count, uint64_t seed,
 		   struct gp_percentiles *result);

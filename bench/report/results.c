@@ -13,7 +13,7 @@
 #include "bench/report/compare.h"
 
 #define SCHEMA_VERSION 1
-#define DIGITS 12 /* of a value: more than any clock has */
+#define DIGITS 12 /* of a value: more than any clock gives */
 
 struct gp_results {
 	json_t *root;
@@ -25,7 +25,7 @@ static const char *const better_names[] = {
 	[GP_BETTER_HIGHER] = "higher",
 };
 
-/* ---- making ---------------------------------------------------------------------- */
+/* ---- create ---------------------------------------------------------------------- */
 
 static struct gp_results *wrap(json_t *root)
 {
@@ -96,7 +96,7 @@ int gp_results_add(struct gp_results *r, const char *row, const char *name, enum
 
 /* ---- files ----------------------------------------------------------------------- */
 
-/* Under another name first: whoever reads sees all of it, or the one before. */
+/* Write a draft and rename it: a reader sees the whole new file or the old one. */
 int gp_results_write(const struct gp_results *r, const char *path)
 {
 	char *draft;
@@ -114,7 +114,7 @@ int gp_results_write(const struct gp_results *r, const char *path)
 	return err;
 }
 
-/* Of one figure; what is wrong with it, or NULL. */
+/* Return: the error of one figure, or NULL. */
 static const char *check_figure(const json_t *figure)
 {
 	const json_t *values = json_object_get(figure, "values");
@@ -136,7 +136,7 @@ static const char *check_figure(const json_t *figure)
 	return NULL;
 }
 
-/* Is there one before it of the same name? */
+/* Does an earlier figure have the same name? */
 static bool is_second(const json_t *figures, size_t at)
 {
 	const json_t *is = json_array_get(figures, at);
@@ -185,7 +185,7 @@ static bool check(const json_t *root, const char *path, char *why, size_t why_le
 	return true;
 }
 
-/* Takes @root over. */
+/* Owns @root. */
 static struct gp_results *accept_root(json_t *root, const char *name, const json_error_t *error,
 				      char *why, size_t why_len)
 {
@@ -247,7 +247,7 @@ static double mean(const double *value, size_t count)
 	return sum / (double)count;
 }
 
-/* 1: worse, or different with too few runs to tell. */
+/* Return: 1: worse, or different with too few runs for a test; else 0. */
 static int judge(const json_t *figure, const double *a, const double *b, size_t count, double alpha,
 		 FILE *out)
 {
@@ -276,7 +276,7 @@ static int judge(const json_t *figure, const double *a, const double *b, size_t 
 	return c.verdict != GP_UNDECIDED && !better;
 }
 
-/* Of how many runs both have it. */
+/* The number of runs in which both have the figure. */
 static size_t pairs_of(const json_t *figure, const json_t *other)
 {
 	const size_t a = json_array_size(json_object_get(figure, "values"));
@@ -326,7 +326,7 @@ static bool is_tested(const json_t *figure, const json_t *other)
 	return false;
 }
 
-/* Of many figures some differ by chance: all of them together may with @alpha (Bonferroni). */
+/* Of many figures some differ by chance: @alpha is for all of them together (Bonferroni). */
 static double alpha_of_each(const struct gp_results *a, const struct gp_results *b, double alpha)
 {
 	size_t tested = 0, i;

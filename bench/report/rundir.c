@@ -32,7 +32,7 @@ static void path_of(const struct gp_rundir *dir, const char *name, char path[PAT
 
 /* ---- tables ---------------------------------------------------------------------- */
 
-/* What is a file's name on any machine. */
+/* Keep only characters that every file system allows in a name. */
 static void add_word(char name[NAME_LEN], const char *word)
 {
 	size_t at = strlen(name);
@@ -115,7 +115,7 @@ static int write_stretches(const struct gp_rundir *dir, const char *name,
 	return end_table(file);
 }
 
-/* ---- what ran -------------------------------------------------------------------- */
+/* ---- run.json -------------------------------------------------------------------- */
 
 static json_t *number_or_null(double value, bool known)
 {
@@ -173,7 +173,7 @@ static int add_interval(json_t *intervals, const char *name, const struct gp_per
 		       0;
 }
 
-/* Where each percentile of this run alone lies, 95 % sure. */
+/* The 95 % interval of each percentile of this run alone. */
 static int add_intervals(json_t *client, const struct gp_rundir_client *c, uint64_t seed)
 {
 	uint64_t *ns = calloc(c->requests + 1, sizeof(*ns));
@@ -223,7 +223,7 @@ static json_t *timeline_of(const struct gp_rundir *dir, const struct gp_rundir_r
 	return json_string(name);
 }
 
-/* In one step: whoever ends the command has all runs but the one that was under way. */
+/* Written in one step: if the command is killed, the file still has all complete runs. */
 static int write_runs(const struct gp_rundir *dir)
 {
 	char path[PATH_MAX], whole[PATH_MAX];
@@ -236,7 +236,7 @@ static int write_runs(const struct gp_rundir *dir)
 	return 0;
 }
 
-/* Takes @one. */
+/* Owns @one. */
 static int add(struct gp_rundir *dir, json_t *one)
 {
 	return json_array_append_new(dir->runs, one) ? -ENOMEM : write_runs(dir);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rundir.h - a folder with all that a run found, for "gpreempt-bench report" and for
- * whoever wants to reckon anew: run.json (schema_version 1) says what ran, and beside it
- * are the raw samples, one request a row, and who had the device when, as compressed CSV.
+ * rundir.h - a folder with all results of a command, for "gpreempt-bench report" and other
+ * evaluations. run.json (schema_version 1) describes the runs. Beside it, compressed CSV
+ * files have the raw samples, one request a row, and the use of the device over time.
  */
 #ifndef GP_BENCH_RUNDIR_H
 #define GP_BENCH_RUNDIR_H
@@ -29,13 +29,13 @@ struct gp_rundir_client {
 	const struct gp_request *request;
 	size_t requests;
 	double done_per_s;
-	size_t left;			      /* requests that had come, and were not done */
+	size_t left;			      /* requests that arrived and were not done */
 	struct gp_tokens tokens;	      /* of the requests */
 	double alone_first_us, alone_next_us; /* of its tokens */
 	int64_t missed;			      /* of deadlines; < 0: it has none */
-	double late_p50_us, late_p99_us;      /* the generator's own; < 0: not known */
-	double cpu_s;			      /* that the client used; 0: not known */
-	bool killed;			      /* .. kills times, so that what it did is not known */
+	double late_p50_us, late_p99_us;      /* of the load generator; < 0: not known */
+	double cpu_s;			      /* used by the client; 0: not known */
+	bool killed;			      /* .. kills times; its work is not known */
 	size_t kills;
 };
 
@@ -44,9 +44,9 @@ struct gp_rundir_run {
 	const char *plan, *scheduler;
 	uint64_t number; /* of the repetition */
 	double seconds;
-	double rates_times;  /* those of the plan's file */
+	double rates_times;  /* factor on the rates of the plan's file */
 	double energy_j;     /* 0: not known */
-	double beside_cpu_s; /* of what ran beside the clients; 0: nothing, or not known */
+	double beside_cpu_s; /* of processes beside the clients; 0: none, or not known */
 	const struct gp_rundir_client *client;
 	size_t clients;
 	const struct gp_stretch *stretch; /* NULL: not known */
@@ -55,13 +55,13 @@ struct gp_rundir_run {
 
 /** 0; -EEXIST: there is a run.json in @path; or another negative errno. */
 int gp_rundir_create(const char *path, const struct gp_rundir_about *about, struct gp_rundir **dir);
-/** Its samples are written at once, and run.json anew. 0, or negative errno. */
+/** Write the run's samples and a new run.json. 0, or negative errno. */
 int gp_rundir_add(struct gp_rundir *dir, const struct gp_rundir_run *run);
-/** It was not run, because; as above. */
+/** Record that the run is absent, and @why. 0, or negative errno. */
 int gp_rundir_absent(struct gp_rundir *dir, const char *plan, const char *scheduler,
 		     const char *why);
 /**
- * Frees @dir in any case. Where there was no run the folder goes, if nothing else is in it.
+ * Free @dir, in any case. If it has no run and no other file, the folder is removed.
  * NULL is fine.
  */
 int gp_rundir_close(struct gp_rundir *dir);
