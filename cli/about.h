@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* about.h - a verb that asks gpreemptd about one process: why, hist. */
+/* about.h - verbs that ask gpreemptd about one process: why, hist. */
 #ifndef GP_CLI_ABOUT_H
 #define GP_CLI_ABOUT_H
 
@@ -13,11 +13,11 @@
 #include "wire/wire.h"
 
 /**
- * struct gp_about - what was asked, and what is told
+ * struct gp_about - the query, and its results so far
  * @device: NULL: on each of its devices
- * @view: as the daemon had it when it was asked
- * @list: what @tell adds to is printed, with --json
- * @told: how many devices of the process have been told of
+ * @view: the daemon's, from the time of the query
+ * @list: receives JSON from @tell; printed with --json
+ * @told: number of the process's devices printed so far
  */
 struct gp_about {
 	const char *verb;
@@ -34,22 +34,22 @@ struct gp_about {
 struct gp_about_verb {
 	const char *name, *doc;
 	const char *json_doc; /* of the option */
-	const char *list;     /* name of what JSON has */
-	/* All that is asked for; 0 or an exit status, having said why. */
+	const char *list;     /* name of the list in JSON */
+	/* Prints one answer. 0, or an exit status after a message. */
 	int (*tell)(struct gp_about *about);
 };
 
-/** The verb, from its words to its exit status. */
+/** Runs the verb with its arguments; returns the exit status. */
 int gp_about(const struct gp_about_verb *verb, int argc, char **argv);
 
-/** Ask; the answer of type @wanted is in @msg. 0 or an exit status, having said why. */
+/** Ask; puts the answer of type @wanted into @msg. 0, or an exit status after a message. */
 int gp_about_ask(const struct gp_about *about, union gp_wire_msg *msg, enum gp_wire_type wanted);
 
-/** "process 12 (name), be, on gpu0", after an empty line if it is not the first. */
+/** Prints "process 12 (name), be, on gpu0", after an empty line unless it is the first. */
 void gp_about_head(const struct gp_about *about, const char *comm, const char *device,
 		   const struct gp_wire_request *request);
 
-/** With the process, its device, and nothing else yet. */
+/** An object with the process and its device. */
 json_t *gp_about_json(const struct gp_about *about, const char *comm, const char *device,
 		      const uint8_t uuid[16]);
 

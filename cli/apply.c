@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * apply.c - a class for a process that runs: by gpreemptd where one runs, else by its
- * own gpreempt where it has one, else from outside, through its channel groups.
- * Lasts, as renice does.
+ * apply.c - a class for a running process. gpreemptd applies it if it runs. Else the process's
+ * own gpreempt does so, if it has one. Else this program does, from outside, through the
+ * channel groups. The class stays in force after this program ends, as with renice.
  */
 #include <errno.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ int gp_fail_access(const char *verb, pid_t pid, int err)
 
 	if (err == -ESRCH)
 		return gp_fail("%s: process %d has ended", verb, (int)pid);
-	/* -EAGAIN: so many ask in vain already that no more may. */
+	/* -EAGAIN: too many requests wait for it already. */
 	if (err == -ETIMEDOUT || err == -EAGAIN)
 		return gp_fail("%s: process %d does not answer; is it stopped? "
 			       "(kill -CONT %d)",
@@ -79,7 +79,7 @@ size_t gp_compute_groups(struct gp_group_list *list)
 	return n;
 }
 
-/* Why the driver refused a class, and what would be right. */
+/* Explains the driver's refusal of a class, and names the next step. */
 static int fail_class(const char *verb, pid_t pid, int err)
 {
 	if (err == -EPERM || err == -EACCES)
@@ -96,7 +96,7 @@ static int fail_class(const char *verb, pid_t pid, int err)
 		       err == -ESRCH ? "it does not have the KFD open" : strerror(-err));
 }
 
-/* ---- a tenant: it does it itself ---------------------------------------------------- */
+/* ---- a tenant: it applies the class itself ------------------------------------------ */
 
 static int apply_tenant(const char *verb, pid_t pid, int fd, const struct gp_class_value *cls)
 {
@@ -109,7 +109,7 @@ static int apply_tenant(const char *verb, pid_t pid, int fd, const struct gp_cla
 	err = gp_wire_call(fd, &msg, GP_CALL_MS);
 	if (!err)
 		return 0;
-	/* It was willing, and its driver was not. */
+	/* The tenant accepted, but its driver refused. */
 	if (err == -EACCES || err == -EOPNOTSUPP)
 		return fail_class(verb, pid, err);
 	if (err == -EPERM)
@@ -160,7 +160,7 @@ static int set_default(const struct target *t, size_t from)
 	return err;
 }
 
-/* Nothing but instruction-level preemption can cut a long kernel. */
+/* Only instruction-level preemption can preempt a long kernel. */
 static void set_mode(const struct target *t)
 {
 	struct gp_hal_caps caps;
@@ -238,7 +238,7 @@ static int apply_be(const struct target *t)
 	if (keeper == GP_KEEPER_HAS) {
 		err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
 	} else {
-		/* One that waits: a new attach tries again and says how it is. */
+		/* It waits: a new attach tries again and reports the result. */
 		err = gp_keeper_stop(t->pid, t->dev);
 		err = err ? gp_fail_access(t->verb, t->pid, err) : apply_be_new(t);
 	}
@@ -306,9 +306,9 @@ static int apply_groups(const char *verb, pid_t pid, const struct gp_class_value
 	return 0;
 }
 
-/* ---- gpreemptd: it decides, and keeps to it -------------------------------------------- */
+/* ---- gpreemptd: it decides, and enforces ----------------------------------------------- */
 
-/* Once for each of @device (NULL: the daemon finds where the process is). */
+/* Once for each of @device (NULL: the daemon finds the process's devices). */
 static int apply_daemon(const char *verb, pid_t pid, int fd, const struct gp_class_request *request,
 			const char *device)
 {

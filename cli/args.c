@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * args.c - the options and arguments that verbs share.
- */
+/* args.c - options and arguments that several verbs share. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 #define SECONDS_MIN_NS 10000000ull
 #define SECONDS_MAX_NS (86400ull * 1000000000)
 
-/* Where getopt stood when it met what it does not know. */
+/* Place of the unknown argument that stopped getopt. */
 static int failed_at;
 
 static const struct argp_option common_options[] = {
@@ -24,7 +22,7 @@ static const struct argp_option common_options[] = {
 	{ 0 },
 };
 
-/* As argp's own --help and --version do, these end the program. */
+/* Like argp's own --help and --version, these end the program. */
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
@@ -43,7 +41,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* ARGP_NO_ERRS: argp itself would say two lines. It takes --help with it. */
+/* ARGP_NO_ERRS: argp itself would print two lines. That disables --help too. */
 int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 {
 	static const struct argp common = {
@@ -67,7 +65,7 @@ int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 		       failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?", argv[0]);
 }
 
-/* Its current argument and all that follow. */
+/* Its current argument and the rest. */
 static char **args_rest(struct argp_state *state)
 {
 	char **rest = &state->argv[state->next - 1];
@@ -88,7 +86,7 @@ int gp_args_request(const char *verb, const char *text, struct gp_class_request 
 	return GP_ARGS_SAID;
 }
 
-/* CMD asks for it itself: of gpreemptd, for what is more than a class. */
+/* CMD itself asks gpreemptd for a class with options. */
 static int args_class_of_cmd(const char *verb, const char *text)
 {
 	struct gp_class_request request;

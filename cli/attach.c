@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * attach.c - gpreempt attach: a class for what already runs.
- */
+/* attach.c - gpreempt attach: a class for a running process. */
 #include "cli/cli.h"
 
 struct attach {

@@ -27,7 +27,7 @@ int gp_child_block_signals(struct gp_child *child)
 	return child->signal_fd < 0 ? -errno : 0;
 }
 
-/* In the child; @fd, closed by a good exec, takes the reason of a bad one. */
+/* In the child. @fd receives the reason of a failed exec; a successful one closes it. */
 static void become_cmd(const struct gp_child *child, char **argv, int fd)
 {
 	int err;
@@ -67,7 +67,7 @@ int gp_child_start(struct gp_child *child, const char *verb, char **argv)
 	return child->pidfd < 0 ? gp_fail("%s: pidfd_open: %s", verb, strerror(errno)) : 0;
 }
 
-/* What a terminal sends has reached CMD already: one foreground group. */
+/* The terminal's signals have reached CMD already: one foreground group. */
 int gp_child_forward(const struct gp_child *child)
 {
 	struct signalfd_siginfo info;

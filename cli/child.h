@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child.h - CMD as a child, whose end is waited for while other things are done, and
- * to which signals are passed on.
+ * child.h - CMD as a child: signals are forwarded to it, and its end can be awaited together
+ * with other events.
  */
 #ifndef GP_CLI_CHILD_H
 #define GP_CLI_CHILD_H
@@ -24,15 +24,15 @@ struct gp_child {
 		.pid = 0, .pidfd = -1, .signal_fd = -1 \
 	}
 
-/** Signals that would end this process are read from @signal_fd now. 0 or negative errno. */
+/** From now on @signal_fd receives signals that would end this process. 0 or negative errno. */
 int gp_child_block_signals(struct gp_child *child);
-/** 0; or the exit status, said. */
+/** 0, or the exit status after a message. */
 int gp_child_start(struct gp_child *child, const char *verb, char **argv);
-/** Signals that came go to the child. How many came. */
+/** Forward received signals to the child. Returns their number. */
 int gp_child_forward(const struct gp_child *child);
-/** Its status, as waitpid() gives it. */
+/** Its status, in waitpid()'s form. */
 int gp_child_wait(const struct gp_child *child);
-/** What this process is to exit with. */
+/** This process's exit status. */
 int gp_child_exit_status(int status);
 /** Closes its files. */
 void gp_child_done(struct gp_child *child);

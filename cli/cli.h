@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h - what the verbs of gpreempt(1) share. A verb is one file; it returns
- * the exit status, and only main() exits.
+ * cli.h - shared by the verbs of gpreempt(1). A verb is one file; it returns the exit status,
+ * and only main() exits.
  */
 #ifndef GP_CLI_H
 #define GP_CLI_H
@@ -48,16 +48,16 @@ int gp_verb_doctor(int argc, char **argv);
 
 /** One line "gpreempt: ..." on stderr. Returns GP_EXIT_OWN. */
 int gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/** The same for what does not stop the verb. */
+/** The same for messages that do not end the verb. */
 void gp_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/** Write out what standard output still has. @status, or GP_EXIT_OWN: said. */
+/** Flush standard output. @status, or GP_EXIT_OWN after a message. */
 int gp_flush_output(int status);
 
 /* ---- args.c --------------------------------------------------------------- */
 
 /**
- * gp_args() - argp_parse(), with one line for what it does not know.
- * Return: 0, or GP_EXIT_OWN: said. A parser that has said why itself returns
+ * gp_args() - argp_parse(), with one line for an unknown argument.
+ * Return: 0, or GP_EXIT_OWN after a message. A parser that printed its own message returns
  * GP_ARGS_SAID.
  */
 #define GP_ARGS_SAID ECANCELED
@@ -77,9 +77,9 @@ int gp_args_process(const char *verb, const char *text, pid_t *pid);
 /* --device has no short form: -d is a duration. */
 #define GP_KEY_DEVICE 0x100
 
-/** What run and stat start, and how. All of it points into main()'s argv. */
+/** CMD and its options, for run and stat. All of it points into main()'s argv. */
 struct gp_cmd_args {
-	const char *class_text; /* as written, checked; NULL: none */
+	const char *class_text; /* as written, valid; NULL: none */
 	const char *device;	/* NULL: none */
 	char **argv;		/* ends with NULL; NULL: no CMD */
 };
@@ -87,7 +87,7 @@ struct gp_cmd_args {
 error_t gp_args_cmd(const char *verb, struct gp_cmd_args *cmd, int key, char *arg,
 		    struct argp_state *state);
 
-/* ---- paths.c: where the libraries lie -------------------------------------- */
+/* ---- paths.c: folders of the libraries ------------------------------------ */
 
 /** The directory of libgpreempt-preload.so. 0 or -ENOENT. */
 int gp_path_libdir(char *buf, size_t len);
@@ -101,10 +101,10 @@ struct gp_devices {
 	struct gp_device *dev[GP_HAL_MAX_DEVICES];
 };
 
-/** The one that @spec names, or all of the backend. 0; negative: @why says it. */
+/** Opens the device @spec, or all of the backend. 0; negative: @why has the message. */
 int gp_devices_open(const char *spec, struct gp_devices *devices, char *why, size_t why_len);
 void gp_devices_close(struct gp_devices *devices);
-/** What a user may write for @dev: "GPU-...", or "soft0". */
+/** A spec that a user may write for @dev: "GPU-...", or "soft0". */
 void gp_device_spec(const struct gp_device *dev, char *buf, size_t len);
 /** Does @dev belong to the software GPU? Its programs need its libcuda. */
 bool gp_device_is_soft(const struct gp_device *dev);
@@ -118,35 +118,37 @@ struct gp_wire_status;
  */
 int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms);
 /**
- * The same of each of its devices. How many, at least 1 (a tenant may have none yet:
- * @status[0] is of no device then), or a negative errno.
+ * The same for each of its devices. Returns their number, at least 1, or a negative errno. If
+ * the tenant has no device yet, @status[0] belongs to none.
  */
 ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, int timeout_ms);
 
 /* ---- environment of CMD; launch.c -------------------------------------------- */
 
 /**
- * gp_launch_prepare() - set this process's environment as CMD is to have it.
- * @class_text: NULL: only what @device needs, no class. @device: NULL: only look
- * whether there is a GPU. Returns 0 or GP_EXIT_OWN: said.
+ * gp_launch_prepare() - set this process's environment for CMD.
+ * @class_text: NULL: set only the variables for @device, no class.
+ * @device: NULL: only check whether there is a GPU.
+ *
+ * Returns 0, or GP_EXIT_OWN after a message.
  */
 int gp_launch_prepare(const char *verb, const char *class_text, const char *device);
-/** Exit status for execvp() that failed with @err; says so. */
+/** Exit status for execvp() that failed with @err, after a message. */
 int gp_launch_failed(const char *verb, const char *file, int err);
 
-/* ---- apply.c: a class for a process that runs ---------------------------------- */
+/* ---- apply.c: a class for a running process ------------------------------------- */
 
-/** attach and set: @pid gets @request, on @device (NULL: all that it uses). */
+/** attach and set: @pid gets @request, on @device (NULL: all its devices). */
 int gp_apply(const char *verb, pid_t pid, const struct gp_class_request *request,
 	     const char *device);
-/** Is there such a process? 0 or GP_EXIT_OWN: said. */
+/** Does the process exist? 0, or GP_EXIT_OWN after a message. */
 int gp_check_pid(const char *verb, pid_t pid);
-/** One line for a @err that came from looking into @pid, or of asking it. GP_EXIT_OWN. */
+/** Prints one line for @err of an access to @pid. GP_EXIT_OWN. */
 int gp_fail_access(const char *verb, pid_t pid, int err);
-/** Compute groups of @list, in front; how many. */
+/** Moves the compute groups to the front of @list; returns their number. */
 size_t gp_compute_groups(struct gp_group_list *list);
 
-/* ---- keeper.c: holds the short slice's slot for a process that never heard ------ */
+/* ---- keeper.c: holds the short slice's slot for a process without gpreempt ------ */
 
 enum gp_keeper_state {
 	GP_KEEPER_NONE,
@@ -156,7 +158,7 @@ enum gp_keeper_state {
 
 /** Ask the keeper of @pid on @dev. */
 int gp_keeper_query(pid_t pid, const struct gp_device *dev, enum gp_keeper_state *state);
-/** End it; returns once its slot is free. None there is success. -EPERM. */
+/** End it; returns after its slot is free. 0 also if there is none. -EPERM. */
 int gp_keeper_stop(pid_t pid, const struct gp_device *dev);
 /**
  * gp_keeper_start() - a process that lives as long as @pid.

@@ -30,7 +30,7 @@ static int send_request(int fd, const union gp_wire_msg *msg)
 		if (!err)
 			err = gp_wire_send(fd, msg, NULL, 0);
 	}
-	/* It may have said why before it hung up. */
+	/* It may have sent a reason before it hung up. */
 	return err == -EPIPE ? 0 : err;
 }
 
@@ -71,7 +71,7 @@ static int receive(int fd, union gp_wire_msg *msg)
 		if (err)
 			return err;
 	}
-	/* An error is told first, once; what it said before it hung up stands behind. */
+	/* The kernel reports an error once, before messages sent earlier. */
 	if (n == -ECONNRESET)
 		n = gp_wire_recv(fd, msg, NULL, NULL);
 	if (n < 0)
@@ -92,7 +92,7 @@ int gp_daemon_ask(int fd, union gp_wire_msg *msg, enum gp_wire_type type)
 		err = receive(fd, msg);
 	if (err)
 		return err;
-	/* What it does not know, or refuses before it looks, has no text. */
+	/* Unknown requests, and some refusals, have no text. */
 	if (msg->head.type == GP_WIRE_RESULT)
 		return msg->head.result ? msg->head.result : -EPROTO;
 	return msg->head.type == type || msg->head.type == GP_WIRE_SAID ? 0 : -EPROTO;

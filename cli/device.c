@@ -9,7 +9,7 @@
 
 #include "cli/cli.h"
 
-/* Add all other devices of the backend that @devices' first one is of. */
+/* Adds all other devices of the backend of @devices' first one. */
 static void open_others(struct gp_devices *devices)
 {
 	const struct gp_device *first = devices->dev[0];

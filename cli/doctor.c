@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * doctor.c - gpreempt doctor: one line for each thing that gpreempt needs or can
- * use, with the next step where it is not there. Changes nothing.
+ * doctor.c - gpreempt doctor: one line for each thing that gpreempt needs or can use, with the
+ * next step if it is missing. Changes nothing.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -80,7 +80,7 @@ static void check_node(const char *path)
 		       strerror(errno), path);
 }
 
-/* false: nothing else works, whatever is here. */
+/* false: nothing else can work. */
 static bool check_backend(void)
 {
 	const char *chosen = getenv("GPREEMPT_BACKEND");
@@ -139,7 +139,7 @@ static void check_grant(const struct hsaq *h)
 			     "660, or a udev rule)");
 }
 
-/* Each device's driver: what it offers. @arg: the struct hsaq. */
+/* Prints the abilities of each device's driver. @arg: the struct hsaq. */
 static int check_mode(const struct hsaq_device_info *info, void *arg)
 {
 	struct hsaq *h = arg;
@@ -240,7 +240,7 @@ static void check_profiling_param(void)
 		fclose(f);
 }
 
-/* ---- looking into other processes ----------------------------------------------- */
+/* ---- access to other processes --------------------------------------------------- */
 
 static bool has_ptrace_capability(void)
 {
@@ -300,7 +300,7 @@ static bool process_runs(const char *name)
 	return found;
 }
 
-/* comm has 15 characters: "nvidia-cuda-mps-control" is cut. */
+/* comm has 15 characters, fewer than "nvidia-cuda-mps-control". */
 static void check_mps(void)
 {
 	if (process_runs("nvidia-cuda-mps"))
@@ -312,7 +312,7 @@ static void check_mps(void)
 		report(OK, "MPS is not running");
 }
 
-/* ---- what goes into an application ------------------------------------------------ */
+/* ---- libraries in an application --------------------------------------------------- */
 
 static void check_preload(void)
 {
@@ -382,7 +382,7 @@ static bool try_cupti(const char *dir, const char *name)
 	return true;
 }
 
-/* Where the preload looks, but for what an application brings itself. */
+/* The preload's search path, except an application's own libraries. */
 static void check_cupti(void)
 {
 	static const char *const name[] = { "libcupti.so.13", "libcupti.so.12" };
@@ -406,7 +406,7 @@ static void check_cupti(void)
 		     "part of the CUDA toolkit, CUDA_HOME says where");
 }
 
-/* A process has one libcuda, and CUPTI may load NVIDIA's: not into this one. */
+/* A process has one libcuda, and CUPTI may load NVIDIA's: keep it out of this one. */
 static void in_child(void (*check)(void))
 {
 	pid_t pid;

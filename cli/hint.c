@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * hint.c - gpreempt hint: word, from a front end in another process, that work
- * is coming.
- */
+/* hint.c - gpreempt hint: a front end in another process announces work. */
 #include <errno.h>
 
 #include "cli/cli.h"
@@ -54,7 +51,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* -EPERM has two reasons: whose it is, and its class. */
+/* -EPERM has two reasons: the owner, and the class. */
 static bool is_lc(int fd)
 {
 	union gp_wire_msg msg;

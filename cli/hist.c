@@ -11,7 +11,7 @@
 #include "cli/json.h"
 #include "cli/view.h"
 
-#define STEPS 16u /* buckets of a doubling: a line */
+#define STEPS 16u /* buckets of a doubling, per line */
 #define BAR 40u
 
 static const struct {
@@ -38,13 +38,13 @@ static void print_bar(uint64_t count, uint64_t most)
 {
 	unsigned int len = (unsigned int)((double)count / (double)most * BAR + 0.5);
 
-	/* What is there is seen. */
+	/* Any count shows. */
 	if (count && !len)
 		len = 1;
 	printf("  %.*s\n", (int)len, "########################################");
 }
 
-/* The count of the buckets of one line: the first bucket, then STEPS each. */
+/* The count in one line's buckets: the first bucket, then STEPS each. */
 static uint64_t line_count(const struct gp_hist *hist, unsigned int line)
 {
 	unsigned int first = line ? 1 + (line - 1) * STEPS : 0;

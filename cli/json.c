@@ -40,7 +40,7 @@ void gp_json_holds(json_t *object, const struct gp_wire_status *st, bool lc)
 		{ "holds_expired", lc, st->holds_expired },
 		{ "syncs_cut", lc, st->syncs_cut },
 		{ "held_ns", lc, st->held_ns },
-		/* No switch takes 0: none was measured. */
+		/* No switch takes 0, so 0 means not measured. */
 		{ "switch_ns", st->switch_ns, st->switch_ns },
 		{ "switch_min_ns", st->switch_min_ns, st->switch_min_ns },
 		{ "switch_max_ns", st->switch_max_ns, st->switch_max_ns },

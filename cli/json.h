@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json.h - what the verbs with --json write alike: a figure without a source is
- * null, and a tenant's fields have one name and one unit.
+ * json.h - common parts of the verbs with --json. A figure without a source is null, and a
+ * tenant's fields have one name and one unit.
  */
 #ifndef GP_CLI_JSON_H
 #define GP_CLI_JSON_H
@@ -12,13 +12,13 @@
 
 struct gp_wire_status;
 
-/** A new reference: @value, or null where it is not @known. */
+/** A new reference: @value, or null if not @known. */
 json_t *gp_json_number(bool known, uint64_t value);
-/** A new reference; null: not UTF-8, which a command's name need not be. */
+/** A new reference; null: not UTF-8, because a command's name may be any bytes. */
 json_t *gp_json_text(const char *text);
 /** class, level, weight. @known: a tenant's; else all are null. */
 void gp_json_class(json_t *object, const struct gp_wire_status *st, bool known);
-/** segments to switch_max_ns. @lc: null where it is not so. */
+/** Adds segments to switch_max_ns; null unless @lc. */
 void gp_json_holds(json_t *object, const struct gp_wire_status *st, bool lc);
 
 #endif

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keeper.c - keeps the short slice's slot for a process that has no gpreempt in
- * it: a process of its own that ends when its target does, and the lock
- * with it. It has the target's pidfd and none of the target's files, which
- * would keep the GPU client of a dead process alive. Where another has the slot,
- * a child of the keeper waits for the lock (its open file description is the
- * keeper's too) and then sets the slice.
+ * keeper.c - keeps the short slice's slot for a process that has no gpreempt in it. The keeper
+ * is a process of its own. It ends with its target, and the lock with it. It has the target's
+ * pidfd and none of the target's files, which would keep the GPU client of a dead process
+ * alive. If another process has the slot, a child of the keeper waits for the lock (its open
+ * file description is the keeper's too) and then sets the slice.
  *
- * Found by the abstract address "gpreempt/1/keeper/PID/DEVICE". It is asked with
- * 'q' and says 'h' (has the slot) or 'w' (waits); told 'x' by its own user or
- * root, it gives the slot back, says 'k' and ends.
+ * Its abstract address is "gpreempt/1/keeper/PID/DEVICE". Asked with 'q', it answers 'h' (has
+ * the slot) or 'w' (waits). On 'x' from its own user or root it releases the slot, answers 'k'
+ * and ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,9 +50,9 @@ static socklen_t keeper_address(pid_t pid, const char *spec, struct sockaddr_un 
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* ---- asking a keeper ---------------------------------------------------------- */
+/* ---- queries to a keeper ------------------------------------------------------- */
 
-/* Non-blocking, so that a stopped keeper cannot stop the asker. */
+/* Non-blocking, so that a stopped keeper cannot stop its caller. */
 static int keeper_connect(pid_t pid, const struct gp_device *dev)
 {
 	struct sockaddr_un addr;
@@ -73,7 +72,7 @@ static int keeper_connect(pid_t pid, const struct gp_device *dev)
 	return err;
 }
 
-/* One letter in, one out; -ECONNRESET: it went away. */
+/* One letter in, one out; -ECONNRESET: it ended. */
 static int keeper_ask(int fd, char question, char *answer)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -147,7 +146,7 @@ static int set_short_slice(const struct keeper *k)
 	return err;
 }
 
-/* A keeper that is killed must not leave a waiter that takes the slot. */
+/* Not to outlive a killed keeper: it would take the slot. */
 static int waiter_start(struct keeper *k)
 {
 	pid_t parent = getpid();
@@ -174,7 +173,7 @@ static void waiter_stop(struct keeper *k)
 	k->waiter = 0;
 }
 
-/* The waiter has the slot, and the slice is set, if it ended well. */
+/* If the waiter succeeded, it has the slot, and the slice is set. */
 static int waiter_ended(struct keeper *k)
 {
 	int status;
@@ -199,7 +198,7 @@ static bool may_stop(int fd)
 	       (cred.uid == 0 || cred.uid == geteuid());
 }
 
-/* Serve one asker; true: the keeper is to end. */
+/* Serves one request; true: the keeper must end. */
 static bool serve(struct keeper *k)
 {
 	GP_CLOSE int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
@@ -243,7 +242,7 @@ static void keep(struct keeper *k)
 	}
 }
 
-/* PID SPEC SLOT_FD OFFSET PIDFD LISTEN_FD has|waits, as become_keeper() wrote. */
+/* Arguments: PID SPEC SLOT_FD OFFSET PIDFD LISTEN_FD has|waits, from become_keeper(). */
 int gp_keeper_main(int argc, char **argv)
 {
 	struct keeper k = { .waiter_fd = -1 };
@@ -310,7 +309,7 @@ static void become_keeper(const struct keeper *k)
 	_exit(GP_EXIT_OWN);
 }
 
-/* Twice forked: nobody's child, in a session of its own. */
+/* Forks twice, so it is no child of ours, and has its own session. */
 static int spawn_keeper(const struct keeper *k)
 {
 	pid_t pid = fork();

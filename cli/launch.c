@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * launch.c - the environment in which CMD runs under gpreempt. NVIDIA: the
- * driver's own injection loads the preload at cuInit, and processes that never
- * use CUDA are not touched. AMD: LD_PRELOAD, since a tool that ROCr loads does
- * not see the queues that ROCr makes for itself.
+ * launch.c - the environment in which CMD runs under gpreempt. NVIDIA: the driver's own
+ * injection loads the preload at cuInit, so processes that never use CUDA are not touched.
+ * AMD: LD_PRELOAD, because a tool that ROCr loads does not see ROCr's internal queues.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-/* Who was there before (a profiler) is called by ours; ours not by itself. */
+/* The preload loads a former injection (a profiler), but never itself. */
 static int set_injection(const char *libdir)
 {
 	const char *before = getenv(INJECTION);
@@ -37,7 +36,7 @@ static int set_injection(const char *libdir)
 	return setenv(INJECTION, path, 1) ? -errno : 0;
 }
 
-/* The loader takes blanks and colons for ends of a name. */
+/* The loader ends names at blanks and colons. */
 static int set_preload(const char *verb, const char *libdir)
 {
 	const char *before = getenv("LD_PRELOAD");
@@ -98,7 +97,7 @@ static bool is_amd(const struct gp_device *dev)
 	return !strcmp(dev->ops->name, "amd");
 }
 
-/* Without a device named, CMD may use another than the first one found. */
+/* Unless a device is named, CMD may use another than the first one found. */
 static bool may_use_amd(const struct gp_device *dev, const char *device)
 {
 	const struct gp_hal_ops *amd = gp_hal_find("amd");
@@ -109,7 +108,7 @@ static bool may_use_amd(const struct gp_device *dev, const char *device)
 	return !device && !gp_device_is_soft(dev) && amd && !amd->probe(&list) && list.count;
 }
 
-/* An automatic hold begins with a launch that the preload sees. */
+/* An automatic hold begins at a launch, which the preload must see. */
 static int check_hold(const char *verb, struct gp_device *dev)
 {
 	const char *hold = getenv("GPREEMPT_AUTO_HOLD");
@@ -151,7 +150,7 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 	char why[GP_WHY_LEN] = "";
 	int err;
 
-	/* A device that was chosen outside stays chosen. */
+	/* The environment may already name a device. */
 	if (!device)
 		device = getenv("GPREEMPT_DEVICE");
 	if (device && !*device)

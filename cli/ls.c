@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ls.c - gpreempt ls: tenants, as they say themselves, what else has channel groups
- * on the GPU, where this user may look, and what gpreemptd knows, where one runs. A
- * figure without a source is "-" in the table and null in JSON.
+ * ls.c - gpreempt ls: tenants by their own report, other processes with channel groups on the
+ * GPU that this user may inspect, and gpreemptd's view if it runs. A figure without a source
+ * is "-" in the table and null in JSON.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,13 +25,13 @@
 struct row {
 	bool tenant;
 	struct gp_wire_status st;	    /* others: pid, comm, device, uuid, groups, slice */
-	const struct gp_wire_tenant *taken; /* by gpreemptd; NULL: it is not */
+	const struct gp_wire_tenant *taken; /* by gpreemptd; NULL: not its tenant */
 };
 
 struct table {
 	struct row *row;
 	size_t count;
-	bool daemon; /* one runs, and said what is in view */
+	bool daemon; /* gpreemptd runs, and its view is complete */
 	struct gp_view view;
 };
 
@@ -104,8 +104,8 @@ static void add_other(struct table *t, struct gp_device *dev, pid_t pid)
 }
 
 /*
- * gpreempt itself, keepers of a slot, gpreemptd, and the software GPU's server have
- * control files open and no work of their own.
+ * gpreempt itself, keepers of a slot, gpreemptd, and the software GPU's server have control
+ * files open and no work of their own.
  */
 static bool is_ours(pid_t pid)
 {
@@ -122,7 +122,7 @@ static bool is_ours(pid_t pid)
 	name = strrchr(exe, '/');
 	if (!name)
 		return false;
-	/* " (deleted)" follows when it was installed anew meanwhile. */
+	/* " (deleted)" follows if the file was replaced meanwhile. */
 	len = strcspn(name, " ");
 	return (len == 9 && !strncmp(name, "/gpreempt", len)) ||
 	       (len == 10 && !strncmp(name, "/gpreemptd", len)) ||
@@ -153,7 +153,7 @@ static struct row *row_of(struct table *t, const struct gp_wire_tenant *taken, c
 	for (size_t i = 0; i < t->count; i++) {
 		struct row *row = &t->row[i];
 
-		/* A tenant that has no device yet: this is its first. */
+		/* A tenant without a device yet: this is its first. */
 		if (row->st.pid == taken->pid && !row->taken &&
 		    (!*row->st.uuid || !strcmp(row->st.uuid, uuid)))
 			return row;
@@ -182,7 +182,7 @@ static void join(struct table *t, const struct gp_wire_tenant *taken)
 	row->taken = taken;
 }
 
-/* The daemon has its tenants' files open, and uses no device by them. */
+/* The daemon has its tenants' files open, but uses no device itself. */
 static void drop_daemon(struct table *t)
 {
 	size_t n = 0;
@@ -209,7 +209,7 @@ static void find_taken(struct table *t)
 
 /* ---- showing ----------------------------------------------------------------------- */
 
-/* The daemon's word counts: it is what is in force. */
+/* The daemon's class is the one in force. */
 static void class_text(const struct row *row, char *buf, size_t len)
 {
 	struct gp_class_value cls = { row->st.cls, row->st.value };
@@ -251,7 +251,7 @@ static void print_row(struct row *row)
 	       gp_printable(st->comm));
 }
 
-/* With a daemon: more columns, and rows that say nothing themselves. */
+/* With a daemon: more columns, and rows for processes without gpreempt. */
 static void print_taken_row(struct row *row)
 {
 	static const struct gp_wire_tenant nobody = {
@@ -412,7 +412,7 @@ static json_t *devices_json(const struct table *t)
 	return list;
 }
 
-/* As the daemon has it, where it has it. */
+/* The daemon's class, if it knows one. */
 static void row_class_json(json_t *json, const struct row *row)
 {
 	struct gp_wire_status st = row->st;
@@ -523,7 +523,7 @@ int gp_verb_ls(int argc, char **argv)
 	if (!rows)
 		return gp_fail("ls: out of memory");
 	err = gp_devices_open(ls.device, &devices, why, sizeof(why));
-	/* Tenants are listed where no GPU is; what makes no sense is said. */
+	/* Tenants are listed without a GPU too, but an invalid option is an error. */
 	if (err && (ls.device || err == -EINVAL))
 		return gp_fail("ls: %s", why);
 	find_tenants(&t);

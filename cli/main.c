@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * main.c - gpreempt(1): find the verb, hand over.
- */
+/* main.c - gpreempt(1): find the verb and call it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

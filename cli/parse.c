@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * parse.c - what users write on the command line, read strictly. No locale, no
- * allocation: also a fuzz target.
- */
+/* parse.c - strict parsers for command lines. No locale, no allocation: also a fuzz target. */
 #include <errno.h>
 #include <stdbool.h>
 

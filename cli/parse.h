@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * parse.h - what users write on a command line, read strictly: no allocation, no
- * locale. hsaq(1) shares it.
- */
+/* parse.h - strict parsers for command lines: no allocation, no locale. hsaq(1) shares it. */
 #ifndef GP_CLI_PARSE_H
 #define GP_CLI_PARSE_H
 

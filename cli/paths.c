@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * paths.c - where the libraries lie: beside the program as it was built or
- * installed, else where the build was told to install them.
+ * paths.c - folders of the libraries: beside the program as built or installed, else the
+ * install folder from the build.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "cli/cli.h"
 
-/* @dir, without symbolic links, if it has @file. */
+/* @dir, without symbolic links, if it contains @file. */
 static int try_dir(const char *dir, const char *file, char *buf, size_t len)
 {
 	GP_FREE char *real = realpath(dir, NULL);

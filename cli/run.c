@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * run.c - gpreempt run: set the environment, then be CMD. A plain exec, so that
- * exit status, signals, terminal and process number are CMD's own.
+ * run.c - gpreempt run: set the environment, then exec CMD. Exit status, signals, terminal and
+ * process number are therefore CMD's own.
  */
 #include <errno.h>
 #include <stdlib.h>

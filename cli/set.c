@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * set.c - gpreempt set: another class, from now on.
- */
+/* set.c - gpreempt set: changes the class from now on. */
 #include "cli/cli.h"
 
 struct set {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stat.c - gpreempt stat: run CMD, then say what it asked of gpreempt and what
- * it got of the GPU. Two sources, named in what is printed: its own counters,
- * asked for while it runs, and the GPU's context-switch log. What has neither
- * is "-", in JSON null.
+ * stat.c - gpreempt stat: run CMD, then print its requests to gpreempt and its time on the
+ * GPU. The output names two sources: CMD's own counters, queried while it runs, and the GPU's
+ * context-switch log. A figure without a source is "-", in JSON null.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,7 +22,7 @@
 #define SCHEMA_VERSION 1
 #define MAX_TENANTS 64
 #define SAMPLE_MS 50
-#define FIRST_SAMPLE_MS 5 /* a short CMD is to be seen as well */
+#define FIRST_SAMPLE_MS 5 /* so that a short CMD has a sample */
 #define QUERY_MS 50
 #define LOG_LATE_MS 50 /* NVIDIA's records come up to 33 ms late */
 
@@ -36,7 +35,7 @@ struct stat_run {
 	struct gp_devices devices;
 	struct gp_usage *usage;
 	struct gp_child child;
-	int status; /* as waitpid() gives it */
+	int status; /* in waitpid()'s form */
 	uint64_t elapsed_ns;
 	struct gp_wire_status tenant[MAX_TENANTS];
 	size_t tenants;
@@ -332,7 +331,7 @@ static void stat_done(struct stat_run *r)
 	gp_child_done(&r->child);
 }
 
-/* All that can fail before CMD runs. */
+/* Every step that can fail before CMD runs. */
 static int prepare(struct stat_run *r)
 {
 	int err = 0;

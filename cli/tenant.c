@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * tenant.c - what a tenant says of itself.
- */
+/* tenant.c - a tenant's own report. */
 #include <errno.h>
 
 #include "cli/cli.h"
@@ -49,7 +47,7 @@ ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, 
 		if (err)
 			break;
 	}
-	/* It has none, or is too old to be asked so. */
+	/* It has none, or is too old for this query. */
 	if (!n && (err == -ENODEV || err == -EPROTO)) {
 		err = ask_all(fd, status, timeout_ms);
 		return err ? err : 1;

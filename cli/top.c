@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * top.c - gpreempt top: gpreemptd's tenants, again and again. -b writes to standard
- * output and needs no terminal. A daemon that goes away is waited for.
+ * top.c - gpreempt top: gpreemptd's tenants, repeatedly. -b writes to standard output and
+ * needs no terminal. It waits for a daemon that goes away.
  */
 #include <errno.h>
 #include <ncurses.h>
@@ -19,14 +19,14 @@
 
 struct top {
 	bool batch;
-	uint64_t times; /* 0: until it is ended */
+	uint64_t times; /* 0: no limit */
 	uint64_t interval_ns;
 	struct gp_top_order order;
 
 	int fd;			/* of the daemon; < 0: none, an errno */
 	struct gp_view view[2]; /* the latest is view[at] */
 	int at;
-	bool have, had; /* a latest one, and one before it */
+	bool have, had; /* the latest is valid, and the one before it */
 };
 
 static volatile sig_atomic_t ended;
@@ -107,7 +107,7 @@ static void print_head(const struct top *top)
 	printf("gpreempt top - %s, over %s\n", at, gp_view_time(top->interval_ns, every));
 }
 
-/* Rates are of the interval before each: the first has to be waited for, too. */
+/* A rate covers the interval before it, so even the first needs a wait. */
 static int batch(struct top *top)
 {
 	uint64_t due_ns = now_ns();
@@ -130,7 +130,7 @@ static int batch(struct top *top)
 			putchar('\n');
 		print_head(top);
 		print(top, stdout);
-		/* Nobody reads any more: gp_flush_output() says so. */
+		/* The reader is gone: gp_flush_output() reports it. */
 		if (fflush(stdout))
 			break;
 	}
@@ -141,9 +141,9 @@ static int batch(struct top *top)
 
 struct screen {
 	struct top *top;
-	char *text; /* what is shown, lines */
+	char *text; /* the lines on the screen */
 	int lines;
-	int first; /* of them on the screen */
+	int first; /* the top line on the screen */
 	int err;   /* of the daemon */
 };
 
@@ -216,7 +216,7 @@ static void sort_by(struct screen *s, enum gp_top_key key)
 	render(s);
 }
 
-/* false: it ends. */
+/* false: quit. */
 static bool key(struct screen *s, int ch)
 {
 	switch (ch) {
@@ -267,7 +267,7 @@ static bool key(struct screen *s, int ch)
 	return true;
 }
 
-/* Until it is time to look again; false: it ends. KEY_RESIZE is a key like others. */
+/* Until the next update; false: quit. KEY_RESIZE is a key like others. */
 static bool wait_keys(struct screen *s, uint64_t until_ns)
 {
 	uint64_t now;
@@ -277,7 +277,7 @@ static bool wait_keys(struct screen *s, uint64_t until_ns)
 		timeout((int)((until_ns - now) / 1000000) + 1);
 		ch = getch();
 		if (ch == ERR) {
-			/* Its terminal has gone: getch() would return at once for ever. */
+			/* The terminal is gone: getch() would return at once for ever. */
 			if (!isatty(STDIN_FILENO))
 				return false;
 			continue;
@@ -299,7 +299,7 @@ static void run_screen(struct top *top)
 		render(&s);
 		draw(&s);
 		due_ns += top->interval_ns;
-		/* After a stop, not all that was missed at once. */
+		/* After a stop, skip the missed updates. */
 		if (due_ns < now_ns())
 			due_ns = now_ns() + top->interval_ns;
 		if (!wait_keys(&s, due_ns))
@@ -308,7 +308,7 @@ static void run_screen(struct top *top)
 	free(s.text);
 }
 
-/* NULL: it is none on which one may write where one wants. */
+/* NULL: not a terminal with cursor control. */
 static SCREEN *open_screen(const char *term)
 {
 	SCREEN *screen = term && *term ? newterm(term, stdout, stdin) : NULL;
@@ -356,7 +356,7 @@ static error_t parse_count(const char *text, uint64_t *out)
 {
 	pid_t count;
 
-	/* The same strictness, and the same range. */
+	/* Same strictness and same range as a PID. */
 	if (gp_parse_pid(text, &count)) {
 		gp_fail("top: --count=%s: not a number from 1 on", text);
 		return GP_ARGS_SAID;

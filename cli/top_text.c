@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * top_text.c - what gpreempt top shows, as text: two views of one daemon, and what
- * came about between them. What one of them does not know is "-".
+ * top_text.c - the text of gpreempt top: two views of one daemon, and the changes between
+ * them. A figure that one of them lacks is "-".
  */
 #include <errno.h>
 #include <pwd.h>
@@ -15,15 +15,15 @@
 
 #define USERS 64
 
-/* A tenant, and what its figures became in the time between. */
+/* A tenant, and its rates between the views. */
 struct line {
 	const struct gp_wire_tenant *now;
-	double used_pct, turn_pct, preempted_hz; /* < 0: not known */
+	double used_pct, turn_pct, preempted_hz; /* < 0: unknown */
 };
 
 /* ---- figures ------------------------------------------------------------------ */
 
-/* What @now - @before is to @over; < 0: one of them is not known, or it fell. */
+/* (@now - @before) / @over; < 0: a value is unknown, or it fell. */
 static double rate(uint64_t now, uint64_t before, uint64_t over)
 {
 	if (now == GP_WIRE_UNKNOWN || before == GP_WIRE_UNKNOWN || now < before || !over)
@@ -49,7 +49,7 @@ static const char *count(uint64_t value, char buf[GP_VIEW_TEXT_LEN])
 	return buf;
 }
 
-/* Its name; looked up once, as that may go over the network. */
+/* A user's name, cached, because the lookup may use the network. */
 static const char *user_name(uint32_t uid)
 {
 	static struct {
@@ -84,7 +84,7 @@ static struct line line_of(const struct gp_wire_tenant *now, const struct gp_vie
 	struct line line = { .now = now, .used_pct = -1, .turn_pct = -1, .preempted_hz = -1 };
 	uint64_t over;
 
-	/* Younger than it was: another process, or another daemon. */
+	/* Younger than before: another process, or another daemon. */
 	if (!was || now->age_ns <= was->age_ns)
 		return line;
 	over = now->age_ns - was->age_ns;
@@ -123,7 +123,7 @@ static int compare_figures(double a, double b)
 	return a > b ? -1 : a < b;
 }
 
-/* What is not known is the least. */
+/* Unknown values come last. */
 static int compare_times(uint64_t a, uint64_t b)
 {
 	a = a == GP_WIRE_UNKNOWN ? 0 : a + 1;
@@ -131,7 +131,7 @@ static int compare_times(uint64_t a, uint64_t b)
 	return a > b ? -1 : a < b;
 }
 
-/* The greatest first; of names and PIDs the least. */
+/* The greatest first, but names and PIDs ascending. */
 static int compare_by(const struct line *a, const struct line *b, enum gp_top_key key)
 {
 	switch (key) {
@@ -206,7 +206,7 @@ static void print_device(FILE *out, const struct gp_view *before, const struct g
 	uint64_t over = was && d->up_ns > was->up_ns ? d->up_ns - was->up_ns : 0;
 
 	if (!was)
-		was = d; /* with @over 0: nothing is known */
+		was = d; /* with @over 0 all rates are unknown */
 	memcpy(name, d->name, sizeof(name));
 	memcpy(be, d->be_policy, sizeof(be));
 	memcpy(lc, d->lc_policy, sizeof(lc));

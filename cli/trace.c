@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trace.c - gpreempt trace: what the hardware ran and what gpreemptd decided, into a
+ * trace.c - gpreempt trace: writes the hardware's activity and gpreemptd's decisions to a
  * file, until Ctrl-C, for some time, or while CMD runs.
  */
 #include <errno.h>
@@ -16,12 +16,12 @@
 #include "cli/trace_json.h"
 
 #define WAKE_MS 50
-/* What happened before the end is told after it: NVIDIA's log by 33 ms. */
+/* Records of events before the end arrive after it: NVIDIA's log by 33 ms. */
 #define LINGER_NS 150000000ull
 
 struct trace {
 	const char *path;
-	uint64_t for_ns; /* 0: until it is ended */
+	uint64_t for_ns; /* 0: no limit */
 	struct gp_cmd_args cmd;
 
 	FILE *out;
@@ -29,7 +29,7 @@ struct trace {
 	struct gp_view view;
 	struct gp_trace_json *json;
 	struct gp_child child;
-	int err; /* of the daemon; 0: it still tells */
+	int err; /* of the daemon; 0: connected */
 };
 
 static uint64_t now_ns(void)
@@ -42,7 +42,7 @@ static uint64_t now_ns(void)
 
 /* ---- the daemon --------------------------------------------------------------------- */
 
-/* 0 or negative errno: it is no record, and why. */
+/* 0, or the negative errno of a message that is no record. */
 static int take(struct trace *t, const union gp_wire_msg *msg)
 {
 	const struct gp_wire_traced *traced = &msg->traced;
@@ -72,7 +72,7 @@ static void receive(struct trace *t)
 	}
 }
 
-/* The stream first, so that nothing is missed while the rest is asked for. */
+/* Requests the stream first, so that nothing is lost during the other requests. */
 static int ask(struct trace *t)
 {
 	GP_CLOSE int fd = -1;
@@ -84,7 +84,7 @@ static int ask(struct trace *t)
 		return t->fd;
 	gp_wire_init(&msg, GP_WIRE_TRACE);
 	err = gp_wire_send(t->fd, &msg, NULL, 0);
-	/* Who was turned away learns why from what is asked next. */
+	/* After a refusal, the next request returns the reason. */
 	if (err && err != -EPIPE)
 		return err;
 	fd = gp_wire_daemon_connect();
@@ -103,7 +103,7 @@ static int wake_ms(uint64_t until_ns)
 						       WAKE_MS;
 }
 
-/* Until @until_ns; with @ends also until a signal comes, CMD ends, or the daemon does. */
+/* Until @until_ns; with @ends also until a signal, or the end of CMD or the daemon. */
 static void watch_until(struct trace *t, uint64_t until_ns, bool ends)
 {
 	struct pollfd pfd[] = {
@@ -120,13 +120,13 @@ static void watch_until(struct trace *t, uint64_t until_ns, bool ends)
 			pfd[0].fd = -1;
 		if (pfd[1].revents && gp_child_forward(&t->child) && !t->cmd.argv)
 			return;
-		/* CMD is waited for, whatever became of the daemon. */
+		/* Wait for CMD even without the daemon. */
 		if (pfd[2].revents || (t->err && (!ends || !t->cmd.argv)))
 			return;
 	}
 }
 
-/* CMD may outlive the time that was asked for. */
+/* CMD may outlive the requested time. */
 static int wait_cmd(struct trace *t)
 {
 	struct pollfd pfd[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trace_json.c - a device is a "process" of the trace. Its first "thread" is what the
- * hardware ran; then each tenant has one for each kind of thing that may overlap.
+ * trace_json.c - a device is a "process" of the trace. Its first "thread" is the hardware;
+ * then each tenant has one for each kind of event that may overlap.
  */
 #include "cli/trace_json.h"
 
@@ -46,7 +46,7 @@ struct tenant {
 	int32_t pid;
 	uint16_t device;
 	bool left;
-	uint32_t number;      /* from 0, never used again */
+	uint32_t number;      /* from 0, never reused */
 	uint32_t named, open; /* bits of enum track */
 	uint64_t hold_to_ns;  /* the latest one's end */
 	char name[NAME_LEN];  /* "4711 serve" */
@@ -63,13 +63,13 @@ struct gp_trace_json {
 	const struct gp_view *view;
 	struct gp_trace_json_stat stat;
 	bool began, comma;
-	uint64_t base_ns; /* 0 of the trace */
+	uint64_t base_ns; /* start of the trace */
 	uint64_t last_ns; /* written up to here */
 	uint64_t lost_said;
 	uint32_t devices_named; /* bits */
 	struct {
 		bool on;
-		int32_t resident; /* 0: nobody */
+		int32_t resident; /* 0: none */
 	} device[GP_WIRE_MAX_DEVICES];
 	uint32_t numbers;
 	size_t tenants;
@@ -80,7 +80,7 @@ struct gp_trace_json {
 
 /* ---- events ------------------------------------------------------------------- */
 
-/* @text in quotes, as JSON has it. */
+/* @text as a JSON string. */
 static void write_text(FILE *out, const char *text)
 {
 	json_t *json = json_string(text);
@@ -97,13 +97,13 @@ static void begin_event(struct gp_trace_json *t)
 	t->comma = true;
 }
 
-/* Microseconds of ns, none of them lost. */
+/* Nanoseconds as exact microseconds. */
 static void write_us(FILE *out, const char *key, uint64_t ns)
 {
 	fprintf(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned int)(ns % 1000));
 }
 
-/* @kind of the Trace Event Format; its line is left open for more. */
+/* An event of @kind in the Trace Event Format; leaves its line open. */
 static void event(struct gp_trace_json *t, char kind, uint64_t time_ns, uint32_t device,
 		  uint32_t tid, const char *name)
 {
@@ -121,7 +121,9 @@ static void end_event(struct gp_trace_json *t)
 	fputc('}', t->out);
 }
 
-/* @what: "process_name" and its like. @name NULL: @number is told, not a text. */
+/*
+ * @what: "process_name" and its like. @name NULL: writes @number, not a text.
+ */
 static void metadata(struct gp_trace_json *t, const char *what, uint32_t device, uint32_t tid,
 		     const char *name, uint32_t number)
 {
@@ -184,7 +186,7 @@ static struct tenant *find_tenant(struct gp_trace_json *t, int32_t pid, uint16_t
 	return NULL;
 }
 
-/* A place of one's own, else of one that left. */
+/* A free place, else one of a tenant that left. */
 static struct tenant *free_tenant(struct gp_trace_json *t)
 {
 	if (t->tenants < GP_TRACE_TENANTS)
@@ -239,7 +241,9 @@ static void span_end(struct gp_trace_json *t, struct tenant *tenant, enum track 
 	end_event(t);
 }
 
-/* @took_ns: of the control that began it; 0: of none. */
+/*
+ * @took_ns: of the control that began it; 0: no control.
+ */
 static void span_begin(struct gp_trace_json *t, struct tenant *tenant, enum track track,
 		       uint64_t time_ns, uint64_t took_ns)
 {
@@ -261,7 +265,7 @@ static void span_set(struct gp_trace_json *t, struct tenant *tenant, enum track 
 		span_end(t, tenant, track, time_ns);
 }
 
-/* Something that happened, with one number. */
+/* An event without a length, with one number. */
 static void instant(struct gp_trace_json *t, uint64_t time_ns, uint32_t device, uint32_t tid,
 		    const char *name, const char *what, uint64_t number)
 {
@@ -270,7 +274,7 @@ static void instant(struct gp_trace_json *t, uint64_t time_ns, uint32_t device, 
 	end_event(t);
 }
 
-/* ---- what the hardware ran --------------------------------------------------------- */
+/* ---- the hardware's activity ---------------------------------------------------------- */
 
 static void hardware_end(struct gp_trace_json *t, uint32_t device, uint64_t time_ns)
 {
@@ -281,7 +285,7 @@ static void hardware_end(struct gp_trace_json *t, uint32_t device, uint64_t time
 	end_event(t);
 }
 
-/* One at a time has the device: who comes ends who was there. */
+/* One context at a time has the device, so a new one ends the former. */
 static void hardware_begin(struct gp_trace_json *t, const struct gp_wire_trace_record *r)
 {
 	char name[NAME_LEN] = "another user's";
@@ -299,7 +303,7 @@ static void hardware_begin(struct gp_trace_json *t, const struct gp_wire_trace_r
 	t->device[r->device].on = true;
 }
 
-/* ---- what was decided ---------------------------------------------------------------- */
+/* ---- decisions ------------------------------------------------------------------------- */
 
 static void resident(struct gp_trace_json *t, const struct gp_wire_trace_record *r)
 {
@@ -339,8 +343,8 @@ static void join(struct gp_trace_json *t, struct tenant *tenant,
 }
 
 /*
- * Known once it is over. Those of one tenant come in order; where one overlaps the one
- * before, only the rest is shown.
+ * Known once it is over. A tenant's holds come in order. If one overlaps its predecessor, only
+ * the rest is shown.
  */
 static void hold(struct gp_trace_json *t, struct tenant *tenant,
 		 const struct gp_wire_trace_record *r)
@@ -403,7 +407,7 @@ static void decided(struct gp_trace_json *t, const struct gp_wire_trace_record *
 
 /* ---- in order --------------------------------------------------------------------------- */
 
-/* How it stood when the trace began. */
+/* The state at the start of the trace. */
 static void begin(struct gp_trace_json *t, uint64_t time_ns)
 {
 	const struct gp_wire_tenant *now;
@@ -432,7 +436,7 @@ static void begin(struct gp_trace_json *t, uint64_t time_ns)
 		}
 }
 
-/* What was lost on the way here belongs to no device: it is the first one's. */
+/* Records lost on the way here have no device: count them for the first one. */
 static void say_lost(struct gp_trace_json *t)
 {
 	uint64_t more = t->stat.lost - t->lost_said;
@@ -470,7 +474,7 @@ static void write_record(struct gp_trace_json *t, const struct gp_wire_trace_rec
 		hardware_end(t, r->device, r->time_ns);
 		break;
 	case GP_WIRE_TRACE_LOST:
-		/* Nobody knows who had it in between. */
+		/* It is unknown which context had it in between. */
 		hardware_end(t, r->device, r->time_ns);
 		instant(t, r->time_ns, r->device, HARDWARE_TID, "log lost", "lost", r->value);
 		break;
@@ -497,7 +501,7 @@ static void swap(struct kept *a, struct kept *b)
 	*b = c;
 }
 
-/* The earliest is written, and goes. */
+/* Writes and removes the earliest. */
 static void pop(struct gp_trace_json *t)
 {
 	struct kept first = t->heap[0];
@@ -515,7 +519,7 @@ static void pop(struct gp_trace_json *t)
 	write_record(t, &first.record);
 }
 
-/* Readers of JSON know no integers beyond 63 bits; nor are there such times. */
+/* JSON readers have no integers beyond 63 bits, and no time is so large. */
 static uint64_t bounded(uint64_t number)
 {
 	return number < NUMBER_MAX ? number : NUMBER_MAX;

@@ -11,7 +11,7 @@
 #define BATCH 256
 #define MAX_DEPTH 64
 
-/* ---- who it is --------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------------- */
 
 /* The parent of @pid, or 0. */
 static pid_t parent_of(pid_t pid)
@@ -29,7 +29,7 @@ static pid_t parent_of(pid_t pid)
 	n = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[n] = '\0';
-	/* PID (COMM) STATE PPID: COMM may have anything in it, ")" too. */
+	/* PID (COMM) STATE PPID: COMM may contain any bytes, ")" too. */
 	at = strrchr(text, ')');
 	return at && sscanf(at + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
@@ -48,7 +48,7 @@ static bool is_ours(struct gp_usage *u, pid_t pid, pid_t root)
 {
 	bool ours;
 
-	/* 0: a process of another user, in a reader's log that hides whose. */
+	/* 0: a process of another user, hidden from this reader. */
 	if (pid <= 0)
 		return false;
 	for (size_t i = 0; i < u->pids; i++)
@@ -93,7 +93,7 @@ static void ours_off(struct gp_usage *u, uint64_t time_ns)
 void gp_usage_count(struct gp_usage *u, const struct gp_switch_record *rec, bool ours)
 {
 	if (rec->kind == GP_SWITCH_LOST) {
-		/* Nobody knows who was on in between. */
+		/* It is unknown which context ran in between. */
 		u->lost += rec->count;
 		u->since_ns = 0;
 		u->left_ns = 0;
@@ -131,7 +131,7 @@ static void count_group(struct gp_usage *u, struct gp_group *group)
 		i++;
 	if (i == GP_USAGE_GROUPS)
 		return;
-	/* Its number may be another's by now, which counts from 0. */
+	/* Its number may belong to a new group, which counts from 0. */
 	known = i < u->groups && busy_ns >= u->group[i].busy_ns;
 	u->busy_ns += busy_ns - (known ? u->group[i].busy_ns : 0);
 	u->groups += i == u->groups;

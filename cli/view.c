@@ -7,7 +7,7 @@
 
 #include "cli/daemon.h"
 
-/* Far more than a daemon takes, so that one gone wrong does not fill memory. */
+/* Far more than a daemon accepts, so that a faulty one cannot fill memory. */
 #define TENANTS_MAX 65536u
 
 static int add_device(void *arg, const union gp_wire_msg *msg)
@@ -110,7 +110,7 @@ const char *gp_view_time(uint64_t ns, char buf[GP_VIEW_TEXT_LEN])
 		snprintf(buf, GP_VIEW_TEXT_LEN, "-");
 		return buf;
 	}
-	/* 999.5 would be written as 1000. */
+	/* 999.5 would print as 1000. */
 	while (i < 3 && (double)ns >= 999.5 * unit[i].ns)
 		i++;
 	value = (double)ns / unit[i].ns;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.h - devices and tenants as gpreemptd has them now, and how figures are
- * written: what has no source is "-".
+ * view.h - gpreemptd's present devices and tenants, and the form of figures: "-" without a
+ * source.
  */
 #ifndef GP_CLI_VIEW_H
 #define GP_CLI_VIEW_H
@@ -20,9 +20,9 @@ struct gp_view {
 	struct gp_wire_tenant *tenant; /* owned */
 };
 
-/** Replaces what @view had. 0 or negative errno, as gp_daemon_list(). */
+/** Replaces @view's contents. 0 or negative errno, as gp_daemon_list(). */
 int gp_view_read(int fd, struct gp_view *view);
-/** Frees what is @view's; it is empty then. */
+/** Frees @view's contents; it is empty then. */
 void gp_view_clear(struct gp_view *view);
 #define GP_VIEW __attribute__((cleanup(gp_view_clear)))
 
@@ -30,7 +30,7 @@ void gp_view_clear(struct gp_view *view);
 const struct gp_wire_tenant *gp_view_tenant(const struct gp_view *view, int32_t pid,
 					    const uint8_t uuid[16]);
 
-/** "held", "segment", "waits", "idle", "runs", "banned"; "-": not known. */
+/** "held", "segment", "waits", "idle", "runs", "banned"; "-": unknown. */
 const char *gp_view_state(const struct gp_wire_tenant *tenant);
 /** "run", "rule", "attach", "-". */
 const char *gp_view_taken(const struct gp_wire_tenant *tenant);
@@ -60,7 +60,7 @@ struct gp_top_order {
 int gp_top_key_parse(const char *text, enum gp_top_key *key);
 const char *gp_top_key_name(enum gp_top_key key);
 
-/** What came about between @before (NULL: nothing is known) and @now. */
+/** Prints the changes between @before (NULL: unknown) and @now. */
 void gp_top_print(FILE *out, const struct gp_view *before, const struct gp_view *now,
 		  const struct gp_top_order *order);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * why.c - gpreempt why: why a process runs or waits now, on each of its devices, as
- * gpreemptd decides it.
+ * why.c - gpreempt why: the reason why a process runs or waits now, on each of its devices,
+ * from gpreemptd's decisions.
  */
 #include "cli/why.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* why.h - a reason of gpreemptd's, in words. */
+/* why.h - gpreemptd's reason as text. */
 #ifndef GP_CLI_WHY_H
 #define GP_CLI_WHY_H
 
@@ -11,13 +11,12 @@
 /** "turn" for GP_WHY_TURN, and so on; "unknown". */
 const char *gp_why_name(uint32_t reason);
 
-/** Why it is as @reason says: one or two sentences, no newline. */
+/** Prints one or two sentences on @reason, no newline. */
 void gp_why_sentence(FILE *out, const struct gp_wire_reason *reason);
 
 /**
- * What it costs that an LC @tenant does not announce its work, no newline: nothing is
- * written when it does, or is not LC. @device: what one change took on average, so
- * far; may be NULL.
+ * Prints the cost of an LC @tenant's work without hints, no newline. Prints nothing if it
+ * gives hints, or is not LC. @device: for the average time of one control so far; may be NULL.
  */
 void gp_why_late(FILE *out, const struct gp_wire_tenant *tenant,
 		 const struct gp_wire_device *device);
