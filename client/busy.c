@@ -28,15 +28,15 @@ uint64_t gp_busy_period_ns(const struct gp_edev *dev)
 /* 1: one of our groups has work; 0: none has, of those that tell; else none tells. */
 static int look(struct gp_edev *dev)
 {
-	int busy = -ENODATA;
+	struct gp_runtime_group *g = NULL;
+	int one, busy = -ENODATA;
 
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && busy != 1; i++) {
-		int one = dev->group[i].group ? dev->ops.busy(dev->group[i].group) : -ENODATA;
-
+	gp_runtime_lock(dev->rt);
+	while (busy != 1 && (g = gp_runtime_next(dev->rt, dev, g))) {
+		one = dev->ops.busy(g->hal);
 		busy = one >= 0 ? one : busy;
 	}
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_unlock(dev->rt);
 	return busy;
 }
 

@@ -50,25 +50,23 @@ static void first_class(struct gp_edev *dev)
 }
 
 /* The instance of the core that decides for @dev. */
-static int core_create(struct gp_edev *dev)
+static int runtime_create(struct gp_edev *dev)
 {
 	const bool seen = gp_engine_sync_seen();
-	const struct gp_sched_config config = {
-		.slice_preempts = !!(dev->caps.caps & GP_CAP_SLICE_PREEMPTS),
-		.switch_ns = dev->caps.switch_ns,
-		.hold_piece_ns = gp_edev_hold_piece_ns(dev, seen),
-		.auto_hold_ns = gp_engine_hooks()->auto_hold ? GP_AUTO_HOLD_NS : 0,
+	const struct gp_runtime_config config = {
+		.hal = dev->hal,
+		.executor = &gp_executor_inline,
+		.ops = &gp_edev_ops,
+		.host = dev,
+		.borrowed = true,
+		.core = {
+			.hold_piece_ns = gp_edev_hold_piece_ns(dev, seen),
+			.auto_hold_ns = gp_engine_hooks()->auto_hold ? GP_AUTO_HOLD_NS : 0,
+		},
 	};
-	int err;
 
 	dev->sync_seen = seen;
-	dev->sched = calloc(1, gp_sched_size());
-	if (!dev->sched)
-		return -ENOMEM;
-	err = gp_sched_init(dev->sched, &config);
-	if (err)
-		free(dev->sched);
-	return err;
+	return gp_runtime_create(&config, &dev->rt);
 }
 
 /* The base tenant, with the class that the process was started with. */
@@ -101,11 +99,10 @@ int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 	dev->hal->ops = &dev->ops;
 	err = dev->hal->ops->caps(dev->hal, &dev->caps);
 	if (!err)
-		err = core_create(dev);
+		err = runtime_create(dev);
 	if (err)
 		goto err_close;
 	pthread_mutex_init(&dev->lock, NULL);
-	pthread_mutex_init(&dev->groups_lock, NULL);
 	pthread_mutex_init(&dev->queue_lock, NULL);
 	dev->slot_fd = -1;
 	atomic_init(&dev->timer_fd, -1);
@@ -154,7 +151,7 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 	pthread_mutex_lock(&dev->lock);
 	err = tell_class(dev, cls);
 	/* What this process may not, the daemon may. */
-	if (err == -EPERM && dev->managed)
+	if (err == -EPERM && gp_runtime_is_managed(dev->rt))
 		err = 0;
 	ev.tenant = GP_BASE_TENANT;
 	if (!err)
@@ -191,26 +188,13 @@ int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
 
 /* ---- groups ------------------------------------------------------------------ */
 
-/* 0, or -EEXIST: known already (its pointer is brought up to date). */
+/* 0, or -EEXIST: known already. */
 static int group_enter(struct gp_edev *dev, struct gp_group *group)
 {
-	struct gp_egroup *place = NULL;
-	int err = 0;
+	int err;
 
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		if (dev->group[i].id == group->id) {
-			place = &dev->group[i];
-			err = place->group ? -EEXIST : -EAGAIN;
-			break;
-		}
-		if (!dev->group[i].id && !place)
-			place = &dev->group[i];
-	}
-	if (!place)
-		err = -ENOSPC;
-	else if (err != -EAGAIN)
-		*place = (struct gp_egroup){ group->id, group };
+	gp_runtime_lock(dev->rt);
+	err = gp_runtime_group_enter(dev->rt, GP_BASE_TENANT, dev, group);
 	if (!err) {
 		/* In this order: who greets the daemon for it does not say it again. */
 		gp_edaemon_regrouped(dev);
@@ -219,7 +203,7 @@ static int group_enter(struct gp_edev *dev, struct gp_group *group)
 	/* It comes while the others are off. */
 	if (!err && dev->yielded)
 		(void)dev->ops.suspend(&group, 1);
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_unlock(dev->rt);
 	return err;
 }
 
@@ -247,17 +231,13 @@ size_t gp_edev_group_count(struct gp_edev *dev)
 void gp_edev_group_gone(struct gp_edev *dev, struct gp_group *group)
 {
 	struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = group->id };
-	bool known = false;
+	bool known;
 
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		if (dev->group[i].group == group) {
-			dev->group[i].group = NULL;
-			atomic_fetch_sub(&dev->groups, 1);
-			known = true;
-		}
-	}
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_lock(dev->rt);
+	known = gp_runtime_group_leave(dev->rt, group);
+	if (known)
+		atomic_fetch_sub(&dev->groups, 1);
+	gp_runtime_unlock(dev->rt);
 	if (!known)
 		return;
 	gp_edev_post(dev, &ev);
@@ -314,55 +294,23 @@ void gp_edev_give(struct gp_edev *dev)
 {
 	/* First the slice, while it is ours to set. */
 	gp_slot_drop(dev);
-	dev->managed = true;
-}
-
-/* A slice that cannot be set is one of a group that is going: the core asks again. */
-static void slices_off(struct gp_edev *dev)
-{
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (dev->group[i].group && dev->caps.caps & GP_CAP_SLICES)
-			(void)dev->ops.set_slice(dev->group[i].group, dev->caps.default_slice_us);
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_managed(dev->rt, true);
 }
 
 /* Those that are off by agreement stay it, until that ends. */
 static int groups_on(struct gp_edev *dev)
 {
 	const bool off = dev->caps.caps & (GP_CAP_SUSPEND | GP_CAP_SUSPEND_OWN);
+	struct gp_runtime_group *g = NULL;
 	int err, result = 0;
 
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS && off && !dev->yielded; i++) {
-		if (!dev->group[i].group)
-			continue;
-		err = dev->ops.resume(&dev->group[i].group, 1);
+	gp_runtime_lock(dev->rt);
+	while (off && !dev->yielded && (g = gp_runtime_next(dev->rt, dev, g))) {
+		err = dev->ops.resume(&g->hal, 1);
 		result = err && err != -ESRCH ? err : result;
 	}
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_unlock(dev->rt);
 	return result;
-}
-
-/* The core believed what the daemon may have done otherwise: it meets them anew. */
-static void groups_anew(struct gp_edev *dev)
-{
-	struct gp_event ev = { .tenant = GP_BASE_TENANT };
-	uint32_t id[GP_SCHED_MAX_GROUPS] = { 0 };
-	size_t n = 0;
-
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (dev->group[i].group)
-			id[n++] = dev->group[i].id;
-	pthread_mutex_unlock(&dev->groups_lock);
-	for (size_t i = 0; i < n; i++) {
-		ev.group.id = id[i];
-		ev.type = GP_EV_GROUP_GONE;
-		gp_edev_event_locked(dev, &ev);
-		ev.type = GP_EV_GROUP_APPEAR;
-		gp_edev_event_locked(dev, &ev);
-	}
 }
 
 /* A daemon that ended took back what it had told the driver. dev->lock held. */
@@ -379,16 +327,15 @@ static void class_again(struct gp_edev *dev)
 
 int gp_edev_take_back(struct gp_edev *dev)
 {
-	const bool managed = dev->managed;
+	const bool managed = gp_runtime_is_managed(dev->rt);
 	int err;
 
 	/* Two at the short slice are worse than being off a little longer. */
 	if (managed)
-		slices_off(dev);
+		gp_runtime_slices_off(dev->rt);
 	err = groups_on(dev);
 	if (managed) {
-		dev->managed = false;
-		groups_anew(dev);
+		gp_runtime_managed(dev->rt, false);
 		gp_slot_follow(dev);
 		class_again(dev);
 	}
@@ -398,12 +345,12 @@ int gp_edev_take_back(struct gp_edev *dev)
 void gp_edev_slices_off(struct gp_edev *dev)
 {
 	pthread_mutex_lock(&dev->lock);
-	slices_off(dev);
+	gp_runtime_slices_off(dev->rt);
 	gp_edev_unlock(dev);
 }
 
 void gp_edev_slices_again(struct gp_edev *dev)
 {
-	if (!dev->managed)
-		groups_anew(dev);
+	if (!gp_runtime_is_managed(dev->rt))
+		gp_runtime_again(dev->rt);
 }

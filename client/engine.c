@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * engine.c - stepping the core and carrying its decisions out.
+ * engine.c - the devices there are, the host of the core, and the queue of events.
  */
 #include "client/engine_internal.h"
 
@@ -110,7 +110,7 @@ static void set_sync_seen(struct gp_edev *dev, bool seen)
 {
 	pthread_mutex_lock(&dev->lock);
 	dev->sync_seen = seen;
-	gp_sched_set_hold_piece(dev->sched, gp_edev_hold_piece_ns(dev, seen));
+	gp_sched_set_hold_piece(gp_runtime_core(dev->rt), gp_edev_hold_piece_ns(dev, seen));
 	gp_edev_unlock(dev);
 }
 
@@ -161,107 +161,19 @@ void gp_engine_watch_launches(void)
 
 uint64_t gp_edev_now(struct gp_edev *dev)
 {
-	uint64_t ns = 0;
-
-	/* A clock that fails stands still: the core takes the latest seen. */
-	dev->hal->ops->now(dev->hal, &ns);
-	return ns;
+	return gp_runtime_clock_ns(dev->rt);
 }
 
-/* ---- carrying out ------------------------------------------------------- */
+/* ---- the host of the core ------------------------------------------------------- */
 
-void gp_edev_step(struct gp_edev *dev, const struct gp_event *ev, int *result)
-{
-	int err;
-
-	dev->stepped_ns = gp_edev_now(dev);
-	err = gp_sched_step(dev->sched, dev->stepped_ns, ev, &dev->step);
-	if (result)
-		*result = err;
-	if (err)
-		return;
-	for (size_t i = 0; i < dev->step.count; i++) {
-		struct gp_decision *d = &dev->step.d[i];
-
-		if (d->type == GP_DO_ARM_TIMER) {
-			/*
-			 * Only the last one counts, and it comes last: on a
-			 * virtual clock, arming lets the time go on.
-			 */
-			dev->arm_asked = true;
-			dev->arm_at_ns = d->at_ns;
-			continue;
-		}
-		if (dev->pending_count == GP_EDEV_PENDING) {
-			gp_log(GP_LOG_ERR, "engine: too many decisions at once, one is lost");
-			continue;
-		}
-		dev->pending[(dev->pending_head + dev->pending_count++) % GP_EDEV_PENDING] = *d;
-	}
-}
-
-void gp_edev_outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
-{
-	struct gp_event ev = {
-		.type = GP_EV_OUTCOME,
-		.outcome = { d->id, err },
-	};
-
-	gp_edev_step(dev, &ev, NULL);
-}
-
-static int do_set_slice(struct gp_edev *dev, const struct gp_decision *d)
-{
-	uint64_t us = d->slice_us ? d->slice_us : dev->caps.default_slice_us;
-	int err = -ESRCH;
-
-	if (dev->caps.max_slice_us && us > dev->caps.max_slice_us)
-		us = dev->caps.max_slice_us;
-	if (us < dev->caps.min_slice_us)
-		us = dev->caps.min_slice_us;
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		if (dev->group[i].id == d->group && dev->group[i].group) {
-			err = dev->hal->ops->set_slice(dev->group[i].group, us);
-			break;
-		}
-	}
-	pthread_mutex_unlock(&dev->groups_lock);
-	return err;
-}
-
-static void execute(struct gp_edev *dev, const struct gp_decision *d)
+static void called(void *host, const struct gp_call *call)
 {
 	static atomic_int said;
-	struct gp_ectx *c;
-	int err;
 
-	switch (d->type) {
-	case GP_DO_SET_SLICE:
-		/* The daemon sets them; here nothing is left to be done. */
-		err = dev->managed ? 0 : do_set_slice(dev, d);
-		if (err && err != -ESRCH)
-			gp_log_once(&said, GP_LOG_WARN,
-				    "cannot set the timeslice: %s; it stays the driver's",
-				    strerror(-err));
-		gp_edev_outcome(dev, d, err);
-		break;
-	case GP_DO_HOLD:
-		c = gp_ectx_of_tenant(dev, d->tenant);
-		err = c ? gp_ectx_hold(dev, c, d->limit_ns) : -ENODEV;
-		gp_edev_hold_outcome(dev, d, err);
-		if (!err)
-			gp_edev_watch_work(dev);
-		break;
-	case GP_DO_RELEASE:
-		gp_ectx_release(dev, d);
-		break;
-	case GP_DO_SUSPEND:
-	case GP_DO_RESUME:
-		/* Asked only of who rotates; no instance in a process does. */
-		gp_edev_outcome(dev, d, -EOPNOTSUPP);
-		break;
-	}
+	if (call->what.type == GP_DO_SET_SLICE && call->err && call->err != -ESRCH)
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot set the timeslice: %s; it stays the driver's",
+			    strerror(-call->err));
 }
 
 /*
@@ -269,22 +181,23 @@ static void execute(struct gp_edev *dev, const struct gp_decision *d)
  * every hold and every release a system call, which a hold may need anyway (AMD). A
  * virtual clock would stop for it.
  */
-static bool comes_in_time(const struct gp_edev *dev)
+static bool comes_in_time(const struct gp_edev *dev, uint64_t at_ns)
 {
 	const uint32_t exact = GP_CAP_VIRTUAL_TIME | GP_CAP_HOLD_OUTSIDE;
 
 	return dev->timer_ns != GP_SCHED_NO_TIMER && !(dev->caps.caps & exact) &&
-	       (dev->arm_at_ns == GP_SCHED_NO_TIMER || dev->timer_ns <= dev->arm_at_ns);
+	       (at_ns == GP_SCHED_NO_TIMER || dev->timer_ns <= at_ns);
 }
 
-static void arm(struct gp_edev *dev)
+static void arm(void *host, uint64_t at_ns)
 {
 	static atomic_int said;
+	struct gp_edev *dev = host;
 	int err = -ENODEV;
 
-	if (!dev->timer && dev->arm_at_ns == GP_SCHED_NO_TIMER)
+	if (!dev->timer && at_ns == GP_SCHED_NO_TIMER)
 		return;
-	if (comes_in_time(dev))
+	if (comes_in_time(dev, at_ns))
 		return;
 	if (!dev->timer) {
 		err = dev->hal->ops->timer_create(dev->hal, &dev->timer);
@@ -295,42 +208,46 @@ static void arm(struct gp_edev *dev)
 		}
 	}
 	if (dev->timer)
-		err = dev->hal->ops->timer_arm(dev->timer, dev->arm_at_ns);
-	dev->timer_ns = err ? GP_SCHED_NO_TIMER : dev->arm_at_ns;
+		err = dev->hal->ops->timer_arm(dev->timer, at_ns);
+	dev->timer_ns = err ? GP_SCHED_NO_TIMER : at_ns;
 	if (err)
 		gp_log_once(&said, GP_LOG_WARN, "no timer: %s; hints come to nothing",
 			    strerror(-err));
 }
 
+/*
+ * First the page, as to execute takes time, and steps of its own: the daemon has others
+ * to move out of the way meanwhile.
+ */
+static void stepped(void *host, const struct gp_event *ev, uint64_t now_ns)
+{
+	gp_page_event(host, ev, now_ns);
+}
+
+static void settled(void *host, bool any)
+{
+	if (any)
+		gp_page_update(host);
+}
+
+static void timed(void *host)
+{
+	gp_learn_after_timer(host);
+}
+
+const struct gp_host_ops gp_edev_ops = {
+	.arm = arm,
+	.called = called,
+	.hold = gp_edev_hold,
+	.release = gp_edev_release,
+	.settled = settled,
+	.stepped = stepped,
+	.timed = timed,
+};
+
 int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 {
-	struct gp_decision d;
-	bool did;
-	int result;
-
-	gp_engine_depth++;
-	gp_edev_step(dev, ev, &result);
-	/*
-	 * First the page, as to carry out takes time, and steps of its own: the
-	 * daemon has others to move out of the way meanwhile.
-	 */
-	if (!result)
-		gp_page_event(dev, ev, dev->stepped_ns);
-	did = dev->pending_count;
-	while (dev->pending_count) {
-		d = dev->pending[dev->pending_head];
-		dev->pending_head = (dev->pending_head + 1) % GP_EDEV_PENDING;
-		dev->pending_count--;
-		execute(dev, &d);
-	}
-	if (did)
-		gp_page_update(dev);
-	if (dev->arm_asked && !dev->arm_later) {
-		dev->arm_asked = false;
-		arm(dev);
-	}
-	gp_engine_depth--;
-	return result;
+	return gp_runtime_event(dev->rt, ev);
 }
 
 /* ---- the queue of those who may not wait -------------------------------- */
@@ -351,23 +268,12 @@ static bool queue_take(struct gp_edev *dev, struct gp_event *ev)
 	return got;
 }
 
-static void group_forget(struct gp_edev *dev, uint32_t id)
-{
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (dev->group[i].id == id && !dev->group[i].group)
-			dev->group[i].id = 0;
-	pthread_mutex_unlock(&dev->groups_lock);
-}
-
 static void queue_drain(struct gp_edev *dev)
 {
 	struct gp_event ev;
 
 	while (atomic_load(&dev->queue_waits) && queue_take(dev, &ev)) {
 		gp_edev_event_locked(dev, &ev);
-		if (ev.type == GP_EV_GROUP_GONE)
-			group_forget(dev, ev.group.id);
 		gp_slot_follow(dev);
 	}
 }
@@ -440,31 +346,18 @@ int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
 	return err;
 }
 
-static void timer_event(struct gp_edev *dev)
-{
-	struct gp_event ev = { .type = GP_EV_TIMER };
-
-	dev->arm_at_ns = GP_SCHED_NO_TIMER;
-	/* Arming lets a virtual clock go on: what comes next is first. */
-	dev->arm_later = true;
-	gp_edev_event_locked(dev, &ev);
-	gp_learn_after_timer(dev);
-	dev->arm_later = false;
-	if (dev->arm_asked) {
-		dev->arm_asked = false;
-		arm(dev);
-	}
-}
-
 void gp_edev_timer(struct gp_edev *dev)
 {
+	uint64_t due_ns;
+
 	pthread_mutex_lock(&dev->lock);
 	if (dev->timer && !dev->hal->ops->timer_ack(dev->timer)) {
 		dev->timer_ns = GP_SCHED_NO_TIMER;
-		if (dev->arm_at_ns > gp_edev_now(dev))
-			arm(dev);
-		else if (dev->arm_at_ns != GP_SCHED_NO_TIMER)
-			timer_event(dev);
+		due_ns = gp_runtime_due_ns(dev->rt);
+		if (due_ns > gp_edev_now(dev))
+			arm(dev, due_ns);
+		else if (due_ns != GP_SCHED_NO_TIMER)
+			gp_runtime_timer(dev->rt);
 		/* What came meanwhile, too, is before a virtual clock goes on. */
 		queue_drain(dev);
 		dev->hal->ops->timer_done(dev->timer);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine.h - what one process knows and does about its devices.
+ * engine.h - the devices of one process.
  *
- * One engine per process, one struct gp_edev per device it uses. Each drives
- * an instance of the core: whoever has an event steps it and carries the
- * decisions out on its own thread.
+ * One engine per process, one struct gp_edev per device it uses. Each is the host of an
+ * instance of the core (runtime/runtime.h). The thread that reports an event executes the
+ * decisions itself.
  *
  * A device has one base tenant, which owns all compute groups of the process
  * (RM does not tell which context a group belongs to) and has its class, and a
  * tenant for each context that can hold.
  *
  * Lock order: gp_engine.lock, gp_edev.lock, then one of the leaves
- * gp_edev.groups_lock and gp_edev.queue_lock.
+ * gp_runtime_lock() and gp_edev.queue_lock.
  *  - Under gp_edev.lock hold() is called, which takes locks of libcuda. So
  *    whoever may have such locks (group_ready, group_gone: RM calls from
  *    inside libcuda) never waits for gp_edev.lock: it leaves its event in the
  *    queue, which whoever has the lock empties before it is through.
- *  - Under groups_lock only RM calls are made, which take none of libcuda's.
+ *  - Under gp_runtime_lock() only HAL calls are made, which take none of libcuda's.
  */
 #ifndef GP_CLIENT_ENGINE_H
 #define GP_CLIENT_ENGINE_H
@@ -29,13 +29,12 @@
 #include "client/page.h"
 #include "gpreempt/hal.h"
 #include "runtime/class.h"
+#include "runtime/runtime.h"
 #include "sched/sched.h"
 
 #define GP_BASE_TENANT 1u
 #define GP_EDEV_CONTEXTS 32
 #define GP_EDEV_QUEUE 64
-/* More than steps can leave unexecuted: each decision has one outcome. */
-#define GP_EDEV_PENDING 1024
 
 /* Holds are renewed after this where synchronisation cannot be seen. */
 #define GP_HOLD_PIECE_NS 500000u
@@ -80,11 +79,6 @@ struct gp_ectx {
 	uint8_t gone;		/* context destroyed; holds given up */
 };
 
-struct gp_egroup {
-	uint32_t id;		/* 0: place is free */
-	struct gp_group *group; /* NULL: gone, its event is queued */
-};
-
 enum gp_slot_state {
 	GP_SLOT_NONE,
 	GP_SLOT_WAITING,
@@ -98,27 +92,19 @@ struct gp_edev {
 	bool preloaded; /* groups are tracked, not scanned */
 
 	pthread_mutex_t lock;
-	struct gp_sched *sched;
+	struct gp_runtime *rt;
 	struct gp_class_value cls;     /* of the base tenant */
 	struct gp_class_request asked; /* of these, what the process wants itself */
 	struct gp_ectx ctx[GP_EDEV_CONTEXTS];
-	struct gp_decisions step; /* scratch of one step */
-	uint64_t stepped_ns;	  /* when the last one was */
-	struct gp_decision pending[GP_EDEV_PENDING];
-	size_t pending_head, pending_count;
-	bool arm_asked;
-	bool arm_later;	    /* more may be decided before arming */
-	uint64_t arm_at_ns; /* what the core asked for last */
-	uint64_t timer_ns;  /* what the timer is set to; it may be earlier */
+	uint64_t timer_ns; /* the timer's time; it may be earlier than the core's */
 	struct gp_timer *timer;
 	atomic_int timer_fd; /* its fd, for who polls; -1: none yet */
 	uint32_t handles;
 	struct gp_group_list scanned;
 	uint32_t sync_seen;
 
-	pthread_mutex_t groups_lock;
-	struct gp_egroup group[GP_SCHED_MAX_GROUPS];
-	atomic_uint groups; /* so many of these are there; no lock to read */
+	/* Written under gp_runtime_lock(). */
+	atomic_uint groups; /* so many exist; no lock to read */
 	bool yielded;	    /* groups are off for others (yield.h) */
 
 	pthread_mutex_t queue_lock;
@@ -142,7 +128,6 @@ struct gp_edev {
 	struct gp_learn *learn;	    /* the thread's own; NULL: not begun */
 	atomic_bool learns;	    /* it goes on: work is guessed, and not told */
 
-	bool managed; /* slices and turns are the daemon's; by lock */
 	struct gp_tells tells;
 	struct gp_edaemon daemon;
 };

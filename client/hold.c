@@ -15,7 +15,7 @@
 /* What renews a hold that has the device has it within a launch, some 10 us. */
 #define RENEWAL_HAS_IT_NS 60000u
 
-struct gp_ectx *gp_ectx_of_tenant(struct gp_edev *dev, uint32_t tenant)
+static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
 {
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
 		if (dev->ctx[i].tenant == tenant &&
@@ -76,7 +76,7 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 		c->switch_ns = ev.measured.took_ns;
 	else if (c->newest != i && c->renews[!i])
 		c->lacked[!i] = 1;
-	gp_edev_step(dev, &ev, NULL);
+	gp_runtime_event(dev->rt, &ev);
 }
 
 /* The older one first: what it tells may be what the newer one waited for. */
@@ -110,7 +110,7 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t li
 	c->renews[i] = renews;
 	c->lacked[i] = 0;
 	c->newest = (uint8_t)i;
-	c->since_ns[i] = renews ? c->since_ns[!i] : dev->stepped_ns;
+	c->since_ns[i] = renews ? c->since_ns[!i] : gp_runtime_stepped_ns(dev->rt);
 	err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	if (err == -EBUSY) {
 		dev->hal->ops->release(c->hold[i]);
@@ -133,7 +133,7 @@ static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 	c->asked_ns = start_ns;
 	c->switch_ns = gp_edev_now(dev) - start_ns;
 	ev.measured.took_ns = c->switch_ns;
-	gp_edev_step(dev, &ev, NULL);
+	gp_runtime_event(dev->rt, &ev);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ void gp_edev_others_on(struct gp_edev *dev)
 }
 
 /* A HOLD while one is on renews it: both on for a moment, then the old ends. */
-int gp_ectx_hold(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+static int hold_in(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	const bool renews = c->on[0] || c->on[1];
 	const int i = c->on[0] ? 1 : 0;
@@ -197,35 +197,45 @@ void gp_say_no_hold(const char *why)
 	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; going on without", why);
 }
 
-void gp_edev_hold_outcome(struct gp_edev *dev, const struct gp_decision *d, int err)
+/* The thread may be asleep until a timer. */
+static void watch_work(struct gp_edev *dev)
 {
-	if (!err)
-		return;
-	gp_say_no_hold(strerror(-err));
-	gp_edev_outcome(dev, d, err);
+	if (!atomic_exchange(&dev->held, 1) && dev->caps.caps & GP_CAP_BUSY)
+		gp_thread_wake();
 }
 
-void gp_ectx_release(struct gp_edev *dev, const struct gp_decision *d)
+int gp_edev_hold(void *host, uint32_t tenant, uint64_t limit_ns)
 {
-	struct gp_ectx *c = gp_ectx_of_tenant(dev, d->tenant);
+	struct gp_edev *dev = host;
+	struct gp_ectx *c = context_of(dev, tenant);
+	int err;
+
+	gp_engine_depth++;
+	err = c ? hold_in(dev, c, limit_ns) : -ENODEV;
+	gp_engine_depth--;
+	if (err)
+		gp_say_no_hold(strerror(-err));
+	else
+		watch_work(dev);
+	return err;
+}
+
+int gp_edev_release(void *host, uint32_t tenant)
+{
+	struct gp_edev *dev = host;
+	struct gp_ectx *c = context_of(dev, tenant);
 	int err = 0;
 
 	if (!c || c->gone)
-		return;
+		return 0;
 	atomic_store(&dev->held, 0);
+	gp_engine_depth++;
 	gp_ectx_stop_asking(dev, c);
 	for (int i = 0; i < 2; i++)
 		if (c->on[i] && !err)
 			err = release_one(dev, c, i);
-	if (err)
-		gp_edev_outcome(dev, d, err);
-}
-
-/* The thread may be asleep until a timer. */
-void gp_edev_watch_work(struct gp_edev *dev)
-{
-	if (!atomic_exchange(&dev->held, 1) && dev->caps.caps & GP_CAP_BUSY)
-		gp_thread_wake();
+	gp_engine_depth--;
+	return err;
 }
 
 void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tenant_stat *stat,
@@ -235,7 +245,7 @@ void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tena
 	pthread_mutex_lock(&dev->lock);
 	for (int i = 0; i < 2; i++)
 		gp_ectx_account(dev, ctx, i);
-	gp_sched_tenant_stat(dev->sched, ctx->tenant, stat);
+	gp_sched_tenant_stat(gp_runtime_core(dev->rt), ctx->tenant, stat);
 	*held_ns = ctx->held_ns;
 	gp_edev_unlock(dev);
 }

@@ -71,7 +71,7 @@ static uint64_t said(struct gp_edev *dev)
 	pthread_mutex_lock(&dev->lock);
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
 		if (atomic_load(&dev->ctx[i].context) &&
-		    !gp_sched_tenant_stat(dev->sched, dev->ctx[i].tenant, &st))
+		    !gp_sched_tenant_stat(gp_runtime_core(dev->rt), dev->ctx[i].tenant, &st))
 			sum += st.said;
 	gp_edev_unlock(dev);
 	return sum;
@@ -246,7 +246,8 @@ static void guess_next(struct gp_edev *dev, struct gp_learn *l)
 	struct gp_sched_tenant_stat st;
 	uint64_t now = gp_edev_now(dev);
 
-	if (!l->ctx || l->ctx->gone || gp_sched_tenant_stat(dev->sched, l->ctx->tenant, &st))
+	if (!l->ctx || l->ctx->gone ||
+	    gp_sched_tenant_stat(gp_runtime_core(dev->rt), l->ctx->tenant, &st))
 		return;
 	if (st.guessing || st.held)
 		return;

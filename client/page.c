@@ -89,11 +89,12 @@ struct sums {
 /* As it was hinted; else, where hints came at one distance, as the next one will. */
 static uint64_t next_of(const struct gp_edev *dev, const struct gp_ectx *c)
 {
+	const uint64_t now_ns = gp_runtime_stepped_ns(dev->rt);
 	uint64_t then_ns = c->hint_every_ns ? c->hint_ns + c->hint_every_ns : 0;
 
-	if (c->next_ns > dev->stepped_ns)
+	if (c->next_ns > now_ns)
 		return c->next_ns;
-	return then_ns > dev->stepped_ns ? then_ns : 0;
+	return then_ns > now_ns ? then_ns : 0;
 }
 
 static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, struct sums *s)
@@ -101,7 +102,7 @@ static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, stru
 	struct gp_sched_tenant_stat st;
 	uint64_t next_ns;
 
-	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st))
+	if (gp_sched_tenant_stat(gp_runtime_core(dev->rt), c->tenant, &st))
 		return;
 	s->hints += st.hints;
 	s->segments += st.segments;
@@ -258,7 +259,7 @@ static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns
 	struct gp_sched_tenant_stat st;
 
 	/* Of nested ones the last end is meant. */
-	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st) || st.in_segment)
+	if (gp_sched_tenant_stat(gp_runtime_core(dev->rt), c->tenant, &st) || st.in_segment)
 		return;
 	if (t->page) {
 		atomic_store_explicit(&t->page->segment_ns[t->segments_timed % GP_PAGE_SEGMENTS],
@@ -323,7 +324,7 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 	struct gp_tells *t = &dev->tells;
 	struct gp_sched_tenant_stat st;
 
-	if (gp_sched_tenant_stat(dev->sched, c->tenant, &st))
+	if (gp_sched_tenant_stat(gp_runtime_core(dev->rt), c->tenant, &st))
 		return;
 	t->left_hints += st.hints;
 	t->left_segments += st.segments;

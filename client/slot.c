@@ -109,7 +109,8 @@ void gp_slot_follow(struct gp_edev *dev)
 {
 	if (!(dev->caps.caps & GP_CAP_SLICES))
 		return;
-	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && !dev->managed && gp_edev_group_count(dev);
+	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && !gp_runtime_is_managed(dev->rt) &&
+			   gp_edev_group_count(dev);
 	if (dev->slot_wanted)
 		want(dev);
 	else

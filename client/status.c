@@ -47,18 +47,14 @@ static void add_learned(const struct gp_edev *dev, struct gp_wire_status *st)
 
 static void add_groups(struct gp_edev *dev, struct gp_wire_status *st)
 {
+	struct gp_runtime_group *g = NULL;
 	uint64_t us;
 
-	pthread_mutex_lock(&dev->groups_lock);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_group *g = dev->group[i].group;
-
-		if (!g)
-			continue;
-		if (!st->groups++ && !dev->hal->ops->get_slice(g, &us))
+	gp_runtime_lock(dev->rt);
+	while ((g = gp_runtime_next(dev->rt, dev, g)))
+		if (!st->groups++ && !dev->hal->ops->get_slice(g->hal, &us))
 			st->slice_us = us;
-	}
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_unlock(dev->rt);
 }
 
 static void add_device(struct gp_edev *dev, struct gp_wire_status *st)

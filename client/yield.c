@@ -216,19 +216,19 @@ static bool is_wanted(const struct gp_edev *dev)
 static int follow(struct gp_edev *dev)
 {
 	struct gp_group *group[GP_SCHED_MAX_GROUPS];
+	struct gp_runtime_group *g = NULL;
 	bool off = is_wanted(dev);
 	size_t n = 0;
 	int err = 0;
 
-	pthread_mutex_lock(&dev->groups_lock);
+	gp_runtime_lock(dev->rt);
 	if (off != dev->yielded) {
-		for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-			if (dev->group[i].group)
-				group[n++] = dev->group[i].group;
+		while ((g = gp_runtime_next(dev->rt, dev, g)))
+			group[n++] = g->hal;
 		err = off ? dev->ops.suspend(group, n) : dev->ops.resume(group, n);
 		dev->yielded = off && !err;
 	}
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_unlock(dev->rt);
 	return err;
 }
 
@@ -251,7 +251,7 @@ static bool gives_way(struct gp_edev *dev, uint32_t level)
 
 	pthread_mutex_lock(&dev->lock);
 	cls = dev->cls;
-	managed = dev->managed && dev->caps.caps & GP_CAP_SUSPEND;
+	managed = gp_runtime_is_managed(dev->rt) && dev->caps.caps & GP_CAP_SUSPEND;
 	gp_edev_unlock(dev);
 	return !managed && (cls.cls != GP_CLASS_LC || cls.value > level);
 }

@@ -22,7 +22,7 @@ ARROWS = {
     "softgpu": {"hal"},
     "softgpu/server": {"softgpu"},
     "softgpu/cuda": {"softgpu"},
-    "runtime": set(),
+    "runtime": {"hal", "sched"},
     "client": {"wire", "hal", "sched", "runtime"},
     "preload": {"client"},
     "libhsaq": {"hal"},

@@ -621,9 +621,9 @@ static void group_from_inside(void **state)
 	struct gp_group b = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 2 };
 
 	set_class(dev, GP_CLASS_LC, 0);
-	pthread_mutex_lock(&dev->groups_lock);
-	dev->group[9] = (struct gp_egroup){ b.id, &b };
-	pthread_mutex_unlock(&dev->groups_lock);
+	gp_runtime_lock(dev->rt);
+	assert_int_equal(gp_runtime_group_enter(dev->rt, GP_BASE_TENANT, dev, &b), 0);
+	gp_runtime_unlock(dev->rt);
 	more.reenter_group = &b;
 	more.reenter = dev;
 	assert_int_equal(gp_edev_group_add(dev, &a), 0);
