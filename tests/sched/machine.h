@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h - a device whose controls take a set time, and a worker that
- * carries out what the core decides, one thing after another. Tenants and
- * their groups have the same ids.
+ * machine.h - a device with controls of fixed duration, and a worker that executes the core's
+ * decisions in sequence. Tenants and their groups have the same ids.
  */
 #ifndef GP_TEST_SCHED_MACHINE_H
 #define GP_TEST_SCHED_MACHINE_H
@@ -16,7 +15,7 @@
 
 struct machine {
 	struct drive d;
-	uint64_t off_ns, on_ns, slice_ns; /* what controls take */
+	uint64_t off_ns, on_ns, slice_ns; /* durations of controls */
 	uint64_t armed_ns, free_ns;
 	struct {
 		struct gp_decision what;
@@ -24,16 +23,16 @@ struct machine {
 	} queue[M_QUEUE];
 	size_t queued;
 	bool there[M_TENANTS + 1], on[M_TENANTS + 1];
-	bool idle[M_TENANTS + 1];     /* on or not, it does nothing */
-	bool runs[M_TENANTS + 1];     /* on, or might be */
-	bool is_short[M_TENANTS + 1]; /* or might be */
+	bool idle[M_TENANTS + 1];     /* it has no work, whether it runs or not */
+	bool runs[M_TENANTS + 1];     /* on, or may be */
+	bool is_short[M_TENANTS + 1]; /* short, or may be */
 	uint64_t ran_ns[M_TENANTS + 1];
 	uint64_t off_since_ns[M_TENANTS + 1], longest_off_ns[M_TENANTS + 1];
 	uint64_t steps;
-	/* After each step; may look, not step. */
+	/* After each step; may read, not step. */
 	void (*look)(struct machine *m);
 	void *arg;
-	uint32_t errors_left; /* so many suspends fail */
+	uint32_t errors_left; /* number of suspends that fail */
 };
 
 static inline void machine_init(struct machine *m, const struct gp_sched_config *config)
@@ -47,7 +46,7 @@ static inline void machine_end(struct machine *m)
 	drive_end(&m->d);
 }
 
-/* docs/sched.md, invariant 1: runs and is short, or might be. Of two, never. */
+/* docs/sched.md, invariant 1: never two groups that may both run and be short. */
 static inline void machine_check_short(const struct machine *m)
 {
 	uint32_t n = 0;
@@ -111,7 +110,9 @@ static inline void machine_tell(struct machine *m, uint32_t type, uint32_t tenan
 	assert_int_equal(machine_ev(m, (struct gp_event){ .type = type, .tenant = tenant }), 0);
 }
 
-/* @at_ns: all until then is told; 0: not known. */
+/*
+ * @at_ns: everything until then is reported; 0: unknown.
+ */
 static inline void machine_usage_until(struct machine *m, uint32_t tenant, uint64_t used_ns,
 				       uint64_t taken_ns, uint64_t at_ns)
 {
@@ -186,7 +187,7 @@ static inline void machine_run(struct machine *m, uint64_t ns)
 	}
 }
 
-/* All that is under way is through; no time passes beyond that. */
+/* Finish all decisions under way, without further time. */
 static inline void machine_finish(struct machine *m)
 {
 	while (m->queued)
@@ -223,7 +224,7 @@ static inline void machine_spec(struct machine *m, uint32_t id, struct gp_class_
 			 0);
 }
 
-/* Whose turn it is; 0: nobody's. */
+/* The tenant that has the turn; 0: none. */
 static inline uint32_t machine_resident(const struct machine *m)
 {
 	for (uint32_t i = 1; i <= M_TENANTS; i++)

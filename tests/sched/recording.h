@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recording.h - what the core was told and what it decided, as text. A recording
- * shows that a change of the core's types or inner parts changes no decision.
- * One line is one call; an instance is named by a small number:
+ * recording.h - inputs and decisions of the core, as text. A recording shows that a change of
+ * the core's types or inner parts changes no decision. One line is one call; an instance is
+ * named by a small number:
  *
  *	C i CONFIG...			gp_sched_init()
- *	P i BE LC			gp_sched_set_policy(); "-": left as it is
+ *	P i BE LC			gp_sched_set_policy(); "-": unchanged
  *	S i QUANTUM MIN			gp_sched_set_share()
  *	H i PIECE			gp_sched_set_hold_piece()
  *	E i NOW TYPE [kVALUE]... = RC COUNT HASH	gp_sched_step()
  *
- * Of an event only the fields that its type has are written, each with a letter,
- * and none that is 0. COUNT and HASH are of its decisions.
+ * Of an event only the nonzero fields of its type are written, each with a letter. COUNT and
+ * HASH are of its decisions.
  */
 #ifndef GP_TEST_SCHED_RECORDING_H
 #define GP_TEST_SCHED_RECORDING_H
@@ -65,7 +65,7 @@ static inline uint64_t rec_mix(uint64_t hash, uint64_t value)
 
 /* ---- an event --------------------------------------------------------------- */
 
-/* All that an event may have; those that its type has not are 0. */
+/* All fields of events; fields of other types are 0. */
 struct rec_event {
 	uint64_t type;
 	uint64_t t, g;		   /* tenant, group */
@@ -211,7 +211,7 @@ static inline void rec_write_event(FILE *f, const struct gp_event *ev)
 #undef REC_WRITE
 }
 
-/* The event at @text; what follows it begins with "=". */
+/* The event at @text; the rest begins with "=". */
 static inline struct gp_event rec_read_event(char *text, char **rest)
 {
 	struct rec_event r = { .type = strtoull(text, &text, 10) };

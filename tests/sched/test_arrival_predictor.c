@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The estimator against a device in a few lines: a best-effort process that
- * always has work, a latency-critical one whose requests come as a test says,
- * holds where the estimator guesses, and the log, read every 20 ms.
+ * The predictor against a small device: a best-effort process that always has work, and a
+ * latency-critical one with a test's requests. Holds follow the predictions. The log is read
+ * every 20 ms.
  *
- * The work's clock is the device's; what a hold saves is what the request
- * takes less.
+ * The work's clock is the device's. A hold saves the time by which the request is shorter.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +25,15 @@ struct sim {
 	struct gp_rhythm r;
 	uint64_t rnd;
 	uint64_t now_ns;
-	uint64_t free_ns; /* the process's last stretch ended */
+	uint64_t free_ns; /* end of the process's last stretch */
 	uint64_t read_ns;
 	uint64_t lead_ns; /* 0: LEAD_NS */
 	bool beats;
-	bool others;		     /* somebody else wants the device */
-	uint64_t keeps_ns, every_ns; /* and keeps it so long, so often: a hold cuts that .. */
-	uint64_t cut_ns;	     /* .. so long after it began; 0: CUT_NS after the work */
+	bool others; /* another process wants the device */
+	/* it keeps the device so long, so often; a hold preempts it .. */
+	uint64_t keeps_ns, every_ns;
+	/* .. this long after the hold began; 0: CUT_NS after the work */
+	uint64_t cut_ns;
 	bool guessed;
 	struct gp_rhythm_guess guess;
 	uint64_t hold_from, hold_until;
@@ -40,7 +41,7 @@ struct sim {
 		uint64_t start, end;
 	} log[4096];
 	size_t logged;
-	/* What came of it. */
+	/* Results. */
 	uint32_t requests, saved, slow, late_read;
 	uint64_t wasted_ns, held_ns;
 	uint64_t start_ns;
@@ -57,12 +58,12 @@ static int64_t jitter(struct sim *s, int64_t most)
 	return most ? (int64_t)(rnd(s) % (uint64_t)(2 * most)) - most : 0;
 }
 
-/* -ln(u): of the distances of a Poisson process. */
+/* -ln(u): distances of a Poisson process. */
 static double exponential(struct sim *s)
 {
 	double u = ((double)rnd(s) + 1) / 2147483649.0, sum = 0, y;
 
-	/* ln by series of atanh: no -lm in this file. */
+	/* ln by a series of atanh, because this file has no -lm. */
 	int k = 0;
 
 	while (u < 0.5) {
@@ -132,7 +133,7 @@ static void read_log(struct sim *s, uint64_t now)
 	s->read_ns = now + READ_NS;
 }
 
-/* Holds in which no work comes, and reading, up to @at. */
+/* Holds without work, and reads of the log, up to @at. */
 static void pass(struct sim *s, uint64_t at)
 {
 	for (;;) {
@@ -145,7 +146,7 @@ static void pass(struct sim *s, uint64_t at)
 		}
 		if (!hold)
 			break;
-		/* Late work may still be of the stretch before. */
+		/* Late work may belong to the former stretch. */
 		if (s->hold_from > s->free_ns) {
 			stretch(s, s->hold_from + SEEN_NS, s->hold_until + 30 * US);
 			s->wasted_ns += s->hold_until - s->hold_from + SWITCH_NS;
@@ -154,7 +155,7 @@ static void pass(struct sim *s, uint64_t at)
 	}
 }
 
-/* When somebody else who has the device at @at, and keeps it, lets go of it. */
+/* When another process that has the device at @at, and keeps it, gives it up. */
 static uint64_t kept_until(const struct sim *s, uint64_t at, bool held)
 {
 	uint64_t since = s->every_ns ? at % s->every_ns : 0;
@@ -166,7 +167,7 @@ static uint64_t kept_until(const struct sim *s, uint64_t at, bool held)
 	return at - since + s->keeps_ns;
 }
 
-/* A request comes at @at and takes @work of the device. How long it takes. */
+/* A request comes at @at and needs @work of the device. Returns its duration. */
 static uint64_t request(struct sim *s, uint64_t at, uint64_t work)
 {
 	uint64_t start, runs, end, more;
@@ -174,7 +175,7 @@ static uint64_t request(struct sim *s, uint64_t at, uint64_t work)
 
 	pass(s, at);
 	held = s->guessed && s->hold_from < at;
-	/* Switches are not all alike, and beat with what is periodic (H200). */
+	/* Switches vary, and beat with periodic work (H200). */
 	more = s->beats ? (uint64_t)(40 * US) - at / 600 % (uint64_t)(40 * US) : 0;
 	start = (held ? s->hold_from : at) + SEEN_NS + more + (uint64_t)(rnd(s) % 10) * US;
 	runs = (held ? s->hold_from : at) + SWITCH_NS + more;
@@ -307,7 +308,7 @@ static void test_kept_by_others(void **state)
 	assert_true(share_wasted(&s) < 0.01);
 }
 
-/* The same, and holds are as early as that takes. */
+/* The same with holds that start as early as that requires. */
 static void test_kept_by_others_long_lead(void **state)
 {
 	static const struct trace t = { 5000 * US, 15 * US, 550 * US, 5 * US, 0, 0 };
@@ -353,7 +354,7 @@ static void test_poisson(void **state)
 	}
 }
 
-/* Two distances in turn are one cycle of two requests. */
+/* Two alternating distances are one cycle of two requests. */
 static void test_alternating(void **state)
 {
 	static struct sim s;
@@ -392,7 +393,7 @@ static void test_drift(void **state)
 	assert_true(share_wasted(&s) < 0.01);
 }
 
-/* Another period, another length, another phase: all of them every second. */
+/* Another period, length and phase every second. */
 static void test_modes(void **state)
 {
 	static const struct trace a = { 2000 * US, 10 * US, 900 * US, 5 * US, 0, 0 };
@@ -415,7 +416,7 @@ static void test_modes(void **state)
 	assert_true(share_wasted(&s) < 0.03);
 }
 
-/* It stops for good: what is guessed then is soon nothing. */
+/* It stops for good: predictions end soon. */
 static void test_stops(void **state)
 {
 	static const struct trace t = { 2000 * US, 10 * US, 900 * US, 5 * US, 0, 0 };
@@ -431,7 +432,7 @@ static void test_stops(void **state)
 	assert_false(s.guessed);
 }
 
-/* Alone it has the device anyway, and nothing is in the log. */
+/* Alone it has the device anyway, and the log is empty. */
 static void test_alone(void **state)
 {
 	static const struct trace t = { 2000 * US, 10 * US, 900 * US, 5 * US, 0, 0 };
@@ -452,7 +453,7 @@ static void test_alone(void **state)
 	assert_true(share_saved(&s) > 0.95);
 }
 
-/* What is shorter than a hold cannot be judged: left alone. */
+/* No holds for requests shorter than a hold, because they cannot be judged. */
 static void test_short(void **state)
 {
 	static const struct trace t = { 2000 * US, 10 * US, 60 * US, 2 * US, 0, 0 };
@@ -474,7 +475,7 @@ static void test_dense(void **state)
 	assert_int_equal(s.r.stat.held, 0);
 }
 
-/* What is believed of switches may be wrong, until holds show what is right. */
+/* The estimate of switches may be wrong until holds correct it. */
 static void test_long_lead(void **state)
 {
 	static const struct trace t = { 2000 * US, 5 * US, 900 * US, 2 * US, 0, 0 };
@@ -489,7 +490,7 @@ static void test_long_lead(void **state)
 	assert_true(share_saved(&s) > 0.95);
 }
 
-/* Records that are lost break no rhythm for long. */
+/* Lost records interrupt prediction for a short time only. */
 static void test_lost(void **state)
 {
 	static const struct trace t = { 2000 * US, 10 * US, 900 * US, 5 * US, 0, 0 };
@@ -505,7 +506,7 @@ static void test_lost(void **state)
 	}
 }
 
-/* A record that is of no time that there was hides none of those after it. */
+/* A record with an impossible time hides no later one. */
 static void test_future(void **state)
 {
 	static const struct trace t = { 5000 * US, 15 * US, 550 * US, 5 * US, 0, 0 };
@@ -521,7 +522,7 @@ static void test_future(void **state)
 	assert_true(share_saved(&s) > 0.95);
 }
 
-/* What has no rhythm for a while leaves nothing behind that is in its way later. */
+/* A while without a period does not disturb later prediction. */
 static void test_poisson_between(void **state)
 {
 	static const struct trace t = { 5000 * US, 15 * US, 550 * US, 2 * US, 0, 0 };
@@ -544,10 +545,10 @@ static void test_poisson_between(void **state)
 	assert_true(least > 0.9);
 }
 
-/* Anything may be told to it. */
+/* Any input is allowed. */
 /*
- * Requests that are seen to come, every 40 ms, and are cut two or three times each, so
- * that they are 12 to 13.5 ms long, and no stretch of theirs says when they came.
+ * Requests that are observed to come, every 40 ms. Each is preempted two or three times, so it
+ * lasts 12 to 13.5 ms, and its stretches do not show its arrival.
  */
 struct seen {
 	struct gp_rhythm r;
@@ -556,7 +557,7 @@ struct seen {
 	bool guessed;
 	struct gp_rhythm_guess guess;
 	uint64_t from_ns, until_ns;
-	uint32_t held; /* requests whose device was theirs when they came */
+	uint32_t held; /* requests that had the device on arrival */
 };
 
 static void seen_init(struct seen *s, uint64_t seed)
@@ -567,7 +568,7 @@ static void seen_init(struct seen *s, uint64_t seed)
 	s->now_ns = 1000 * MS;
 }
 
-/* The hold of the guess that is out is over. */
+/* The pending prediction's hold is over. */
 static void seen_hold_over(struct seen *s)
 {
 	if (!s->guessed)
@@ -584,12 +585,12 @@ static void seen_guess(struct seen *s)
 	assert_true(!s->guessed || s->from_ns >= s->now_ns);
 }
 
-/* One request at @at_ns, as the library's thread comes to know of it. */
+/* One request at @at_ns, as the library's thread observes it. */
 static void seen_request(struct seen *s, uint64_t at_ns)
 {
 	const uint64_t end_ns = at_ns + 12 * MS + rnd(&s->draws) % (3 * MS / 2);
 
-	/* Somebody else wants the device: there are stretches, and they are of no use. */
+	/* Another process wants the device, so there are stretches, but they do not count. */
 	gp_rhythm_stretch(&s->r, at_ns + 200 * US, at_ns + 4 * MS);
 	gp_rhythm_stretch(&s->r, at_ns + 5 * MS, end_ns);
 	s->held += s->guessed && s->from_ns + SWITCH_NS <= at_ns && s->until_ns >= at_ns;
@@ -611,14 +612,14 @@ static void test_seen_and_cut(void **state)
 		seen_init(&s, seed);
 		for (uint64_t i = 0; i < 500; i++)
 			seen_request(&s, 1000 * MS + i * 40 * MS + rnd(&s.draws) % (30 * US));
-		assert_in_range(s.held, 491, 492); /* all but the first 8 or 9 */
+		assert_in_range(s.held, 491, 492); /* all except the first 8 or 9 */
 		assert_int_equal(s.r.stat.misses + s.r.stat.late, 0);
-		/* The spread, the lead and the wait for it: that is all of a hold. */
+		/* A hold is the spread, the lead and the wait for the work. */
 		assert_in_range(s.until_ns - s.from_ns, LEAD_NS + 40 * US, LEAD_NS + 370 * US);
 	}
 }
 
-/* None come any more: two holds in vain, and it is over until they do. */
+/* Requests stop: after two holds without work prediction pauses until they return. */
 static void test_seen_no_more(void **state)
 {
 	struct seen s;
@@ -644,7 +645,7 @@ static void test_seen_no_more(void **state)
 	assert_true(s.guessed);
 }
 
-/* Without a rhythm nothing is held; nor while nobody else has had the device. */
+/* No hold without a period, nor while no other process had the device. */
 static void test_seen_without_a_rhythm(void **state)
 {
 	uint64_t most = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What BE gets beside LC without end (be_min_pct): the bound of docs/sched.md
- * over any stretch of time, and for how long LC is off at most.
+ * BE's time beside endless LC (be_min_pct): the bound of docs/sched.md over any stretch of
+ * time, and the longest suspension of LC.
  */
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 #define PERIOD_NS (50 * MS)
 #define CONTROL_NS MS
 #define SWITCH_NS (170 * US)
-#define LC 40 /* ids of LC tenants, from here on */
+#define LC 40 /* ids of LC tenants from here on */
 
 static uint64_t rnd_state;
 
@@ -23,14 +23,14 @@ static uint32_t rnd(uint32_t below)
 	return (uint32_t)(rnd_state >> 33) % below;
 }
 
-/* What BE had of the device: its group on, and no LC group that has work. */
+/* BE's time on the device: its group runs, and no LC group has work. */
 struct watch {
-	bool suspends;	/* LC has it by taking BE off */
-	bool lc_had_it; /* since the last look */
+	bool suspends;	/* LC gets the device by suspending BE */
+	bool lc_had_it; /* since the last call */
 	uint32_t n_be, n_lc;
 	uint64_t had_ns;
-	bool first_on;		       /* the first LC group, at the last look */
-	uint64_t first_off_ns, gap_ns; /* went off; the shortest time between */
+	bool first_on;		       /* the first LC group's state at the last call */
+	uint64_t first_off_ns, gap_ns; /* its last suspension; the shortest time between two */
 	uint64_t be_ran_ns[M_TENANTS + 1];
 	uint64_t at_ns[SAMPLES], had_at_ns[SAMPLES];
 	size_t n;
@@ -44,7 +44,7 @@ static bool lc_has_it(const struct machine *m, const struct watch *w)
 	return false;
 }
 
-/* Called at each step, between which nothing changes but the time. */
+/* Called at each step; between steps only time changes. */
 static void look(struct machine *m)
 {
 	struct watch *w = m->arg;
@@ -68,7 +68,7 @@ static void look(struct machine *m)
 	w->had_at_ns[w->n++] = w->had_ns;
 }
 
-/* Any two samples, but in steps: all pairs of 20,000 would be many. */
+/* Compares samples in strides: all pairs of 20,000 would be many. */
 static void check_bound(const struct watch *w, uint64_t pct, uint64_t lacks_ns)
 {
 	for (size_t i = 0; i < w->n; i += 7) {
@@ -85,7 +85,7 @@ static void check_bound(const struct watch *w, uint64_t pct, uint64_t lacks_ns)
 	}
 }
 
-/* docs/sched.md: 9/8 of a period's due, and pct of what taking LC off takes. */
+/* docs/sched.md: 9/8 of a period's due, and pct of the time to suspend LC. */
 static uint64_t lacks_ns(uint64_t pct, uint32_t n_lc)
 {
 	return PERIOD_NS * pct / 100 * 9 / 8 + n_lc * CONTROL_NS * pct / 100 + 2;
@@ -126,7 +126,7 @@ static void start(struct machine *m, struct watch *w, uint32_t pct, bool suspend
 	memset(m->longest_off_ns, 0, sizeof(m->longest_off_ns));
 }
 
-/* LC works without end; on the other kind, from one segment to the next. */
+/* Endless LC work; on the other kind, one segment after another. */
 static void endless(struct machine *m, struct watch *w, uint64_t ns)
 {
 	uint64_t end = m->d.now_ns + ns;
@@ -161,7 +161,7 @@ static void minimum_is_kept(bool suspends)
 		start(&m, &w, pct, suspends);
 		endless(&m, &w, 8000 * MS);
 		check_bound(&w, pct, lacks_ns(pct, w.n_lc));
-		/* .. and not more than that but for what controls take. */
+		/* .. and no more, except for the time of controls. */
 		if (!suspends) {
 			assert_true(w.had_ns <=
 				    8000 * MS * pct / 100 + PERIOD_NS +
@@ -182,7 +182,7 @@ static void test_suspends(void **state)
 	minimum_is_kept(true);
 }
 
-/* LC that comes and goes; what it leaves counts. */
+/* LC that comes and goes; the time it leaves counts. */
 static void test_comes_and_goes(void **state)
 {
 	static struct machine m;
@@ -208,7 +208,7 @@ static void test_comes_and_goes(void **state)
 	}
 }
 
-/* LC at work half of the time is not disturbed for 10 %. */
+/* LC at work half of the time is not disturbed for a minimum of 10 %. */
 static void test_no_window_without_need(void **state)
 {
 	static struct machine m;
@@ -230,8 +230,8 @@ static void test_no_window_without_need(void **state)
 }
 
 /*
- * Each of several BE tenants has its share of the minimum; what the switch to it
- * takes, once in each window, is not in it.
+ * Each of several BE tenants has its share of the minimum. The switch to it, once in each
+ * window, is not part of it.
  */
 static void shares_of_the_minimum(uint64_t switch_ns)
 {
@@ -282,7 +282,7 @@ static void test_shares_of_the_minimum(void **state)
 	shares_of_the_minimum(1 * MS);
 }
 
-/* Whose work nobody reports: by the hardware's word no window is needed. */
+/* Without IDLE events, the hardware's report shows that no window is needed. */
 static void test_usage_spares_windows(void **state)
 {
 	const struct gp_sched_config config = {
@@ -307,8 +307,8 @@ static void test_usage_spares_windows(void **state)
 }
 
 /*
- * What is due when usage is told may not be: the resident's share of it comes last, and
- * before any of it LC may be seen to have begun.
+ * A minimum that is due may not be due after a usage report. The resident's share comes last,
+ * and LC may be seen to have begun before it.
  */
 static void test_all_usage_is_told_first(void **state)
 {
@@ -326,7 +326,7 @@ static void test_all_usage_is_told_first(void **state)
 		machine_add(&m, LC, (struct gp_class_request){ .cls = { GP_CLASS_LC } });
 		machine_run(&m, 49 * MS);
 		for (int k = 0; k < 20; k++) {
-			/* Its timer is due, and before it comes the log is read. */
+			/* Its timer is due, and the log is read before it fires. */
 			m.d.now_ns += 2 * MS;
 			machine_tell(&m, GP_EV_BUSY, LC);
 			machine_usage(&m, LC, 20 * MS, 0);
@@ -339,10 +339,9 @@ static void test_all_usage_is_told_first(void **state)
 	}
 }
 
-/* A device that refuses to take LC off: LC is not off longer than stated. */
 /*
- * LC is seen idle while it has the device now and then. Of what BE was taken to have had
- * meanwhile nothing is to come, so what it has later counts.
+ * LC is reported idle while it has the device now and then. The time that BE was assumed to
+ * have is settled by a report, so its later time counts.
  */
 static void test_what_was_told_is_over(void **state)
 {
@@ -386,7 +385,7 @@ static void test_refused(void **state)
 	machine_end(&m);
 }
 
-/* One that is slower than it was said to be: windows are no closer for that. */
+/* Controls slower than configured: windows come no closer. */
 static void test_slow(void **state)
 {
 	static struct machine m;

@@ -64,13 +64,13 @@ struct many {
 	bool off[MANY + 1];
 };
 
-/* Carry out at once what was decided, as hardware that never fails would. */
+/* Execute decisions at once, like hardware that never fails. */
 static void many_carry_out(struct many *m)
 {
 	struct gp_decisions todo = m->d.out;
 	const struct gp_decision *arm = drive_find(&m->d, GP_DO_ARM_TIMER);
 
-	/* Before the steps for the outcomes, which may arm anew. */
+	/* Before the steps for outcomes, which may arm the timer again. */
 	if (arm)
 		m->armed_ns = arm->at_ns;
 	for (size_t i = 0; i < todo.count; i++) {
@@ -154,7 +154,7 @@ static void test_idle_is_skipped(void **state)
 	drive_end(&m.d);
 }
 
-/* Not inside a segment, unless it lasts longer than a rotation may wait. */
+/* A rotation waits for a segment, up to the limit. */
 static void test_rotation_waits_for_segment(void **state)
 {
 	static struct many m;
@@ -187,7 +187,7 @@ static void test_rotation_waits_for_segment(void **state)
 	drive_end(&m.d);
 }
 
-/* Nor while it has work that it did not announce. */
+/* It also waits for work without a hint. */
 static void test_rotation_waits_for_work(void **state)
 {
 	static struct many m;
@@ -206,7 +206,7 @@ static void test_rotation_waits_for_work(void **state)
 	drive_end(&m.d);
 }
 
-/* Next on only when the one before is known to be off. */
+/* The next runs only when the former is known to be suspended. */
 static void test_hand_over_in_order(void **state)
 {
 	struct gp_event done = { .type = GP_EV_OUTCOME };
@@ -215,7 +215,7 @@ static void test_hand_over_in_order(void **state)
 	many_start(&m, 0);
 	drive_at(&m.d, m.armed_ns, GP_EV_TIMER, 0);
 	assert_null(drive_find(&m.d, GP_DO_RESUME));
-	/* The next gets its short slice meanwhile: it is off. */
+	/* The next gets its short slice meanwhile, because it is suspended. */
 	assert_non_null(drive_find(&m.d, GP_DO_SET_SLICE));
 	done.outcome.decision = drive_find(&m.d, GP_DO_SET_SLICE)->id;
 	drive_outcome(&m.d, GP_DO_SUSPEND, -EIO);
@@ -229,7 +229,7 @@ static void test_hand_over_in_order(void **state)
 	drive_end(&m.d);
 }
 
-/* Where slices do not preempt, a segment takes all below it off. */
+/* Where slices do not preempt, a segment suspends all less urgent groups. */
 static void test_segment_suspends(void **state)
 {
 	struct gp_sched_config c = rotating;
@@ -263,7 +263,7 @@ static void test_segment_suspends(void **state)
 	drive_end(&d);
 }
 
-/* ---- who has nothing to run ------------------------------------------------ */
+/* ---- idle tenants ----------------------------------------------------------- */
 
 #define IDLE_US 500u
 
@@ -273,7 +273,7 @@ struct two {
 	uint64_t slice_us[3];
 };
 
-/* As hardware that never fails; two at the short slice never meet. */
+/* Like hardware that never fails; two at the short slice never meet. */
 static void two_carry_out(struct two *t)
 {
 	const struct gp_decisions todo = t->d.out;
@@ -341,7 +341,7 @@ static void two_start(struct two *t)
 	two_are(t, false, 1, true, 0);
 }
 
-/* Who will tell of its new work can be off until then, in nobody's way. */
+/* A tenant that reports new work can be suspended until then, and delays no other. */
 static void test_idle_that_tells_is_off(void **state)
 {
 	struct two t;
@@ -353,14 +353,14 @@ static void test_idle_that_tells_is_off(void **state)
 	two_tell(&t, GP_EV_BUSY, 1);
 	two_are(&t, true, 1, false, 1);
 	assert_int_equal(why(&t.d, 1), GP_WHY_TURN);
-	/* Nobody is left: on it goes at once, and the other may keep the device. */
+	/* None is left: it resumes at once, and the other may keep the device. */
 	two_idle_tells(&t, 2);
 	two_are(&t, false, 1, true, 1);
 	two_idle_tells(&t, 1);
 	two_are(&t, false, 1, true, 1);
 	two_tell(&t, GP_EV_BUSY, 2);
 	two_are(&t, true, 1, false, 1);
-	/* It does not tell any more. */
+	/* It no longer reports. */
 	two_tell(&t, GP_EV_IDLE, 1);
 	two_are(&t, false, IDLE_US, false, 1);
 	drive_end(&t.d);
@@ -371,22 +371,22 @@ static void test_idle_stays_on(void **state)
 	struct two t;
 
 	two_start(&t);
-	/* The resident is idle: the other's turn, and it stays on. */
+	/* The resident is idle: the other's turn, and it keeps running. */
 	two_tell(&t, GP_EV_IDLE, 1);
 	two_are(&t, false, IDLE_US, false, 1);
 	assert_int_equal(why(&t.d, 1), GP_WHY_IDLE);
 	assert_int_equal(why(&t.d, 2), GP_WHY_RUNS);
-	/* It has work again: off, until its turn. */
+	/* It has work again: suspended until its turn. */
 	two_tell(&t, GP_EV_BUSY, 1);
 	two_are(&t, true, IDLE_US, false, 1);
 	assert_int_equal(why(&t.d, 1), GP_WHY_TURN);
-	/* Both idle: whose turn it was keeps it. */
+	/* Both idle: the turn stays. */
 	two_tell(&t, GP_EV_IDLE, 1);
 	two_tell(&t, GP_EV_IDLE, 2);
 	two_are(&t, false, IDLE_US, false, 1);
 	two_tell(&t, GP_EV_BUSY, 1);
 	two_are(&t, false, 1, false, IDLE_US);
-	/* Somebody else has the device's short slice, and then not. */
+	/* Another instance has the device's short slice, then not. */
 	drive_ev(&t.d, (struct gp_event){ .type = GP_EV_SLOT, .slot.have = false });
 	two_carry_out(&t);
 	two_are(&t, false, 0, false, IDLE_US);

@@ -30,7 +30,7 @@ static void start(struct machine *m, const struct gp_be_policy *policy, size_t n
 		machine_add_be(m, i, 100, 0);
 }
 
-/* What 1 and 2 have of the next @ns, to two turns: in parts of @of. */
+/* Shares of tenants 1 and 2 in the next @ns, to two turns: in parts of @of. */
 static void check_shares(struct machine *m, uint64_t ns, uint64_t part1, uint64_t part2,
 			 uint64_t of)
 {
@@ -44,7 +44,7 @@ static void check_shares(struct machine *m, uint64_t ns, uint64_t part1, uint64_
 			ns * part2 / of + 2 * slack);
 }
 
-/* From then on by the new weight; what was is neither made up nor lost. */
+/* The new weight counts from then on; past time is neither made up nor lost. */
 static void test_weight(void **state)
 {
 	static const struct gp_be_policy *const each[] = { &gp_policy_credit, &gp_policy_fair };
@@ -85,7 +85,7 @@ static void change(struct machine *m, const struct gp_be_policy *be)
 	machine_tell(m, GP_EV_TIMER, 0);
 }
 
-/* Each from when it begins; nobody is paid back for what another did not give. */
+/* Each policy counts from its start, without debts of the former one. */
 static void test_be_policy(void **state)
 {
 	static struct machine m;
@@ -107,7 +107,7 @@ static void test_be_policy(void **state)
 	machine_end(&m);
 }
 
-/* Whose turn it is keeps it to its end. */
+/* The current turn continues to its end. */
 static void test_turn_is_kept(void **state)
 {
 	static struct machine m;
@@ -157,7 +157,7 @@ static void test_lc(void **state)
 	drive_at(&d, d.now_ns + MS, GP_EV_TIMER, 0);
 	assert_true(drive_stat(&d, 2).held);
 	assert_false(drive_stat(&d, 1).held);
-	/* Counted from when its work came, a ms ago. */
+	/* Counted from the arrival of its work, 1 ms ago. */
 	drive_ev(&d, (struct gp_event){ .type = GP_EV_TENANT_CLASS,
 					.tenant = 1,
 					.spec = lc_spec(1, 10 * MS - US) });
@@ -169,7 +169,7 @@ static void test_lc(void **state)
 	drive_end(&d);
 }
 
-/* Out of the rotation, on all the time; and back, with nothing saved up. */
+/* Out of the rotation it always runs; back in it, nothing is saved up. */
 static void test_class(void **state)
 {
 	static struct machine m;

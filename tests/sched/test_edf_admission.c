@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Admission by deadlines against a device played out job by job: whoever was
- * let in never misses, whatever it pays for switches and whatever cannot be
- * cut. And the bound lets in what it should.
+ * Admission by deadlines against a device played out job by job. No admitted tenant ever
+ * misses, whichever switches and uninterruptible sections it pays for. And the bound admits
+ * enough.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static uint64_t rnd(uint64_t below)
 struct task {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 	uint64_t release_ns;	  /* of the next job */
-	uint64_t left_ns, due_ns; /* of the job there is; left 0: none */
+	uint64_t left_ns, due_ns; /* of the present job; left 0: none */
 };
 
 struct play {
@@ -41,7 +41,7 @@ struct play {
 	bool missed;
 };
 
-/* Jobs that came by now; each comes as soon as it may, or later. */
+/* Jobs that came by now; each comes at its earliest time, or later. */
 static void release(struct play *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -90,7 +90,7 @@ static uint64_t next_release(const struct play *p)
 	return next;
 }
 
-/* What is on goes on until it can be cut, or is done; then nobody runs. */
+/* The running task continues until it can be preempted, or is done; then none runs. */
 static void change(struct play *p, int to)
 {
 	bool runs = p->on < 0 || p->task[p->on].left_ns;
@@ -151,7 +151,7 @@ static struct gp_class_request spec_of(uint64_t runtime_us, uint64_t deadline_us
 					  .period_ns = period_us * US };
 }
 
-/* Asks for a random task, and lets it in if it is admitted. */
+/* Asks for a random task, and adds it if it is admitted. */
 static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 {
 	uint64_t deadline = 2000 + rnd(rnd(2) ? 10000 : 100000);
@@ -169,7 +169,7 @@ static bool ask(struct drive *d, struct play *p, uint64_t load_pct)
 	if (rc)
 		return false;
 	assert_int_equal(drive_ev(d, ev), 0);
-	/* Windows take off groups, one of each. */
+	/* Windows suspend groups, one per tenant. */
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
 							.tenant = ev.tenant,
 							.group.id = ev.tenant }),
@@ -185,7 +185,7 @@ static void releases(struct play *p)
 	uint64_t longest = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		/* Together, shortly after one another, or anyhow. */
+		/* Together, shortly after one another, or at random. */
 		uint64_t scale[] = { 1, 2 * (p->switch_ns + p->cut_ns) + 1, p->task[i].period_ns };
 
 		p->task[i].release_ns = p->now_ns + rnd(scale[rnd(3)]);
@@ -209,7 +209,7 @@ static struct gp_sched_config config_of(struct play *p)
 {
 	p->switch_ns = rnd(3) * 150 * US;
 	p->cut_ns = 1 + rnd(3) * 300 * US;
-	/* As docs/sched.md has it, for groups that are not there yet. */
+	/* As in docs/sched.md, for groups that are still to come. */
 	if (rnd(2)) {
 		uint64_t pct = 1 + rnd(6), controls = TASKS * 100 * US;
 
@@ -254,7 +254,7 @@ static void test_admitted_never_miss(void **state)
 			continue;
 		set++;
 		tasks += p.n;
-		/* As many as there are: the bound was for those. */
+		/* All the tenants of the bound. */
 		if (p.window_ns)
 			p.window_ns -= (TASKS - p.n) * 100 * US *
 				       (200 + 100 * p.pct / (100 - p.pct)) / 100;
@@ -271,7 +271,7 @@ static void test_admitted_never_miss(void **state)
 	       (unsigned long long)tasks, (unsigned long long)refused, (double)load / SETS / 1e6);
 }
 
-/* The same, each runtime half as long again as was said: that is seen. */
+/* The same with each runtime half longer than declared: misses are found. */
 static void test_play_can_miss(void **state)
 {
 	int missed = 0;
@@ -295,13 +295,13 @@ static void test_play_can_miss(void **state)
 	assert_true(missed > 500);
 }
 
-/* ---- what it lets in, and why not -------------------------------------------------- */
+/* ---- admitted and refused sets ------------------------------------------------------ */
 
 struct wish {
 	uint64_t runtime_us, deadline_us, period_us;
 };
 
-/* The reason for the last of @n wishes; all before it must be let in. */
+/* The reason for the last of @n wishes; all before it must be admitted. */
 static struct gp_sched_admission last_of(const struct gp_sched_config *config, const struct wish *w,
 					 size_t n)
 {
@@ -331,7 +331,10 @@ static const struct gp_sched_config edf = {
 	.lc_switch_ns = 200 * US,
 };
 
-/* Three of 70 % together: not an empty promise. A fourth of 30 % is one. */
+/*
+ * Three that need 70 % together are admitted, so the bound is not vacuous. A fourth of 30 % is
+ * refused.
+ */
 static void test_bound_is_not_vacuous(void **state)
 {
 	static const struct wish equal[] = {
@@ -371,11 +374,11 @@ static void test_reasons(void **state)
 	assert_int_equal(a.reason, GP_ADMIT_DEADLINE);
 	assert_int_equal(a.tenant, 2);
 	assert_int_equal(a.deadline_ns, 8000 * US);
-	/* 4.4 ms, and 2 % of it for 2 ms on; 4.4 ms; 1.2 in the way */
+	/* 4.4 ms, and 2 % of it over 2 ms; 4.4 ms; blocking of 1.2 */
 	assert_int_equal(a.demand_ns, (4400 + 88 + 4400 + 1200) * US);
 }
 
-/* A tenant that asks anew is not counted twice, nor one without a deadline. */
+/* A tenant that asks again is not counted twice, nor one without a deadline. */
 static void test_asking_anew(void **state)
 {
 	struct gp_class_request spec = spec_of(7000, 10000, 0);
@@ -401,7 +404,7 @@ static void test_asking_anew(void **state)
 	drive_end(&d);
 }
 
-/* Windows take off each group: those that are still to come count as well. */
+/* Windows suspend each group: those that are still to come count as well. */
 static void test_groups_to_come(void **state)
 {
 	struct gp_class_request spec = spec_of(1000, 100000, 0);

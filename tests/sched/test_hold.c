@@ -72,8 +72,7 @@ static void test_one_short_slice(void **state)
 	assert_int_equal(dec->slice_us, 1);
 	drive_outcome(&d, GP_DO_SET_SLICE, 0);
 
-	/* A second context of the process keeps the driver's slice, until the
-	 * first is gone. */
+	/* A second context of the process keeps the driver's slice until the first is gone. */
 	assert_int_equal(drive_appear(&d, 1, 8), 0);
 	assert_int_equal(d.out.count, 0);
 	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_GROUP_GONE, .group.id = 7 }),
@@ -108,7 +107,7 @@ static void test_slice_failure_is_tried_again(void **state)
 		assert_non_null(arm);
 		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	}
-	assert_int_equal(tries, 6); /* five, then it is given up */
+	assert_int_equal(tries, 6); /* five, then the core gives up */
 	drive_end(&d);
 }
 
@@ -139,7 +138,7 @@ static void test_hint_then_segment(void **state)
 
 	drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);
 	assert_holds(&d);
-	/* Long enough for the work, which must not see it renewed. */
+	/* Long enough for the work, so no renewal disturbs it. */
 	assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns, 20 * MS);
 	drive_at(&d, work, GP_EV_SEGMENT_BEGIN, 1);
 	assert_leaves_holds(&d);
@@ -162,7 +161,7 @@ static int guess(struct drive *d, uint64_t at_ns, uint64_t hint_timeout_ns)
 							.limit_ns = hint_timeout_ns } });
 }
 
-/* A guess is a hint with an end of its own, and nobody's word. */
+/* A prediction is a hint with an end of its own, and not the tenant's report. */
 static void test_guess(void **state)
 {
 	struct drive d;
@@ -183,7 +182,7 @@ static void test_guess(void **state)
 	assert_int_equal(drive_stat(&d, 1).hints, 0);
 	assert_int_equal(drive_stat(&d, 1).said, 0);
 
-	/* Work that is seen to come keeps it, as it does a hint's. */
+	/* Observed work keeps the hold, as with a hint. */
 	work = d.now_ns + 3 * MS;
 	assert_int_equal(guess(&d, work, 80 * US), 0);
 	drive_at(&d, work - 250 * US, GP_EV_TIMER, 0);
@@ -197,7 +196,7 @@ static void test_guess(void **state)
 	drive_end(&d);
 }
 
-/* A lead that does not fit is cut; a start that is near is not slept for late. */
+/* A lead that does not fit is shortened; the start of a near hold has no wake-ups. */
 static void test_guess_starts(void **state)
 {
 	struct gp_event ev = { .type = GP_EV_HINT,
@@ -216,13 +215,13 @@ static void test_guess_starts(void **state)
 	drive_at(&d, ev.hint.at_ns + 80 * US, GP_EV_TIMER, 0);
 	assert_releases(&d);
 
-	/* The first wake-up for that came late: one 50 us away is not waited for. */
+	/* The first wake-up was late, so a start 50 us away gets none. */
 	assert_int_equal(hint(&d, 1, d.now_ns + drive_stat(&d, 1).lead_ns + 50 * US), 0);
 	assert_holds(&d);
 	drive_end(&d);
 }
 
-/* What the tenant says itself goes first, and is not learned from a guess. */
+/* The tenant's own hints go first, and predictions do not change the bias. */
 static void test_guess_gives_way(void **state)
 {
 	struct drive d;
@@ -251,7 +250,7 @@ static void test_hint_ends_with_its_work(void **state)
 	t0 = d.now_ns;
 	assert_int_equal(hint(&d, 1, t0), 0); /* for now: at once */
 	assert_holds(&d);
-	drive_at(&d, t0 + 50 * US, GP_EV_IDLE, 1); /* not its work */
+	drive_at(&d, t0 + 50 * US, GP_EV_IDLE, 1); /* before its work */
 	assert_leaves_holds(&d);
 	drive_at(&d, t0 + 300 * US, GP_EV_BUSY, 1);
 	assert_leaves_holds(&d);
@@ -385,7 +384,7 @@ static void test_sync_cuts(void **state)
 	drive_end(&d);
 }
 
-/* A hint's hold is not needed beside all that there is, queued; a segment's is its owner's. */
+/* A hint's hold ends when all its work is queued; a segment's belongs to its owner. */
 static void test_all_is_queued(void **state)
 {
 	const struct gp_event says_queued = { .type = GP_EV_QUEUED,
@@ -409,14 +408,17 @@ static void test_all_is_queued(void **state)
 	assert_leaves_holds(&d);
 	drive_end(&d);
 
-	/* Who says so itself need not have been seen to work; too early, it is not held for. */
+	/*
+	 * A tenant that reports it may have unobserved work; a report before its time ends the
+	 * hold.
+	 */
 	start_lc(&d, &client);
 	assert_int_equal(hint(&d, 1, d.now_ns), 0);
 	assert_holds(&d);
 	d.now_ns += 10 * US;
 	assert_int_equal(drive_ev(&d, says_queued), 0);
 	assert_releases(&d);
-	assert_true(drive_stat(&d, 1).queued); /* others go on staying away .. */
+	assert_true(drive_stat(&d, 1).queued); /* others still keep away .. */
 	drive_at(&d, d.now_ns + MS, GP_EV_TIMER, 0);
 	assert_leaves_holds(&d);
 	assert_false(drive_stat(&d, 1).queued); /* .. for a while */
@@ -431,7 +433,7 @@ static void test_all_is_queued(void **state)
 	assert_true(drive_stat(&d, 1).held);
 	drive_end(&d);
 
-	/* By suspending others: nothing is in its way. */
+	/* Held by suspending others: nothing has to end. */
 	c.slice_preempts = 0;
 	start_lc(&d, &c);
 	assert_int_equal(hint(&d, 1, d.now_ns), 0);
@@ -443,7 +445,7 @@ static void test_all_is_queued(void **state)
 	drive_end(&d);
 }
 
-/* Nobody announces anything: work after idleness is held for until idle. */
+/* No hints: work after idleness is held for until idle. */
 static void test_auto_hold(void **state)
 {
 	struct gp_sched_config c = client;
@@ -459,7 +461,7 @@ static void test_auto_hold(void **state)
 	assert_releases(&d);
 	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
 	assert_holds(&d);
-	/* Never idle: it ends by its limit, and is not made again. */
+	/* Never idle: the hold ends at its limit, and does not return. */
 	drive_at(&d, d.now_ns + 5 * MS, GP_EV_TIMER, 0);
 	assert_releases(&d);
 	drive_at(&d, d.now_ns + MS, GP_EV_BUSY, 1);
@@ -488,7 +490,7 @@ static void test_pieces(void **state)
 		assert_int_equal(drive_find(&d, GP_DO_HOLD)->limit_ns,
 				 left < 500 * US ? left : 500 * US);
 		assert_non_null(arm);
-		/* Each is made while the one before still holds. */
+		/* Each begins while the former still holds. */
 		assert_int_equal(arm->at_ns, d.now_ns + (left <= 500 * US ? left : 250 * US));
 		pieces++;
 		drive_at(&d, arm->at_ns, GP_EV_TIMER, 0);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An hour of a device's time, with as many tenants as there may be: 62 best-effort
- * ones of mixed weights under each policy, beside two of LC. One comes with hints
- * and segments, the other with work of any length, and once a minute with more
- * than fits: what is left to the others then is the minimum.
+ * An hour of a device's time with the maximum of tenants: 62 best-effort ones of mixed weights
+ * under each policy, beside two of LC. One comes with hints and segments. The other has work
+ * of any length, and once a minute more than fits: BE then gets the minimum.
  *
- * The core alone, over machine.h: controls take what an H200's do, LC that has work
- * has the device by its slice, and what each had is told every 0.1 s, as the daemon
- * does. That no two are short at a time machine.h sees to.
+ * The core alone, over machine.h. Controls take as long as on an H200. LC with work has the
+ * device by its slice. Usage is reported every 0.1 s, as in the daemon. machine.h checks that
+ * no two groups are short at a time.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@
 #define BE 62
 #define LC_HINTED 63
 #define LC_RANDOM 64
-/* ThreadSanitizer takes two minutes of CPU for an hour, and has nothing to find here. */
+/* ThreadSanitizer needs two minutes of CPU for an hour, and has nothing to find here. */
 #ifdef __SANITIZE_THREAD__
 #define SECONDS 600u
 #else
@@ -44,7 +43,7 @@ static uint32_t rnd(uint32_t below)
 	return (uint32_t)(rnd_state >> 33) % below;
 }
 
-/* LC: what it does next, and when. */
+/* LC: its next action and the time of it. */
 struct lc {
 	uint64_t at_ns, begins_ns;
 	bool at_work;
@@ -56,22 +55,22 @@ struct hour {
 	struct lc hinted, random;
 	uint64_t report_ns;
 
-	/* What was seen. */
+	/* Observations. */
 	uint32_t resident;
-	bool lc_has_it; /* since the last look */
+	bool lc_has_it; /* since the last call */
 	uint64_t looked_ns, ran_ns[BE + 1];
 	uint64_t used_ns[BE + 1], taken_ns[BE + 1], turns[BE + 1];
 	uint64_t told_used_ns[BE + 1], told_taken_ns[BE + 1];
-	uint64_t lc_ns;		    /* LC had the device so long, */
-	uint64_t be_ns;		    /* BE so long */
-	int64_t lacks, lacks_most;  /* of BE's minimum, in ns / 100 */
-	uint64_t free_ns;	    /* LC had it not for so long */
-	uint64_t off_at_ns[BE + 1]; /* in that time; NEVER: it is on */
+	uint64_t lc_ns;		    /* LC's time on the device, */
+	uint64_t be_ns;		    /* BE's time */
+	int64_t lacks, lacks_most;  /* deficit of BE's minimum, in ns / 100 */
+	uint64_t free_ns;	    /* time without LC on the device */
+	uint64_t off_at_ns[BE + 1]; /* at its suspension, in that time; NEVER: it runs */
 	uint64_t waits_ns[BE + 1];
-	int64_t ahead[BE + 1], ahead_most[BE + 1]; /* of its cap, in ns / 100 */
+	int64_t ahead[BE + 1], ahead_most[BE + 1]; /* lead over its cap, in ns / 100 */
 };
 
-/* ---- what is seen ---------------------------------------------------------- */
+/* ---- observations ----------------------------------------------------------- */
 
 static bool lc_has_it(const struct machine *m)
 {
@@ -79,7 +78,7 @@ static bool lc_has_it(const struct machine *m)
 	       (m->on[LC_RANDOM] && !m->idle[LC_RANDOM]);
 }
 
-/* Of any stretch of time up to now, the one in which most was lacking. */
+/* Of any stretch of time up to now, the largest deficit. */
 static void look_at_minimum(struct hour *h, uint64_t passed_ns, uint64_t had_ns)
 {
 	h->lacks += (int64_t)(passed_ns * MIN_PCT) - (int64_t)(had_ns * 100);
@@ -104,7 +103,7 @@ static void look_at_waits(struct hour *h)
 	}
 }
 
-/* Of any stretch of time up to now, the one in which most was had beyond the cap. */
+/* Of any stretch of time up to now, the largest lead over the cap. */
 static void look_at_cap(struct hour *h, uint32_t i, uint64_t passed_ns, uint64_t had_ns)
 {
 	h->ahead[i] += (int64_t)(had_ns * 100) - (int64_t)(passed_ns * h->cap_pct[i]);
@@ -157,7 +156,7 @@ static void report(struct hour *h)
 
 /* ---- LC -------------------------------------------------------------------- */
 
-/* Every 100 ms or so, for some; said a millisecond ahead. */
+/* Every 100 ms or so, for some time; announced a millisecond ahead. */
 static void hinted_does(struct hour *h)
 {
 	struct lc *lc = &h->hinted;
@@ -218,7 +217,7 @@ static void run(struct hour *h, uint64_t ns)
 
 /* ---- the hour --------------------------------------------------------------- */
 
-/* Each eighth is capped, at 1 to 4 %, where @caps says so. */
+/* With @caps every eighth is capped, at 1 to 4 %. */
 static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
 {
 	static const uint32_t weights[] = { 50, 100, 100, 150, 300 };
@@ -250,7 +249,7 @@ static void start(struct hour *h, const struct gp_be_policy *policy, bool caps)
 			    (struct gp_class_request){ .cls = { GP_CLASS_LC, i - LC_HINTED } });
 		machine_tell(&h->m, GP_EV_IDLE, i);
 	}
-	/* Up to here they came one after another. */
+	/* Until here they came one after another. */
 	memset(h->m.longest_off_ns, 0, sizeof(h->m.longest_off_ns));
 	memset(h->m.ran_ns, 0, sizeof(h->m.ran_ns));
 	h->looked_ns = h->m.d.now_ns;
@@ -272,7 +271,7 @@ static uint64_t weights(const struct hour *h)
 	return sum;
 }
 
-/* docs/sched.md: so many turns of others, once it waits. */
+/* docs/sched.md: number of others' turns while it waits. */
 static uint64_t turns_to_wait(const struct hour *h, const struct gp_be_policy *policy, uint32_t i)
 {
 	uint64_t turns = 0, least = UINT32_MAX;
@@ -289,8 +288,8 @@ static uint64_t turns_to_wait(const struct hour *h, const struct gp_be_policy *p
 }
 
 /*
- * A turn's clock stands still while LC has the device, so it is the time without
- * that is bounded. A capped one waits for its cap as well.
+ * A turn's clock stands still while LC has the device, so the bound excludes that time. A
+ * capped tenant waits for its cap as well.
  */
 static void check_waits(const struct hour *h, const struct gp_be_policy *policy)
 {
@@ -316,8 +315,8 @@ static void check_waits(const struct hour *h, const struct gp_be_policy *policy)
 }
 
 /*
- * docs/sched.md: 9/8 of a period's due, and what taking LC off takes. Twice that,
- * since a report pays for what is owed with what BE may have had before.
+ * docs/sched.md: 9/8 of a period's due, and the time to suspend LC. Twice that, because a
+ * report pays debt by time that BE may have had before.
  */
 static void check_minimum(const struct hour *h)
 {
@@ -332,11 +331,11 @@ static void check_minimum(const struct hour *h)
 	assert_in_range(h->lacks_most, MS * 100, 2 * bracket_ns * 100);
 	for (uint32_t i = LC_HINTED; i <= LC_RANDOM; i++)
 		assert_in_range(h->m.longest_off_ns[i], MS, blackout_ns);
-	/* Nothing else is lost but what switches take. */
+	/* Only switches lose time. */
 	assert_true(h->be_ns + h->lc_ns >= SECONDS * 985 * MS);
 }
 
-/* Of those without a cap each has the same for its weight: to a hundredth, and a turn. */
+/* Uncapped tenants have equal time for their weight: to a hundredth, and a turn. */
 static void check_shares(const struct hour *h, bool weighted)
 {
 	uint64_t used_ns = 0, sum = 0;
@@ -365,7 +364,7 @@ static void check_turns(const struct hour *h)
 		assert_in_range(h->turns[i], h->turns[1] - 1, h->turns[1] + 1);
 }
 
-/* What those without a cap had, for @weight. */
+/* Time of the uncapped tenants, for @weight. */
 static uint64_t of_weight_ns(const struct hour *h, uint32_t weight)
 {
 	uint64_t used_ns = 0, sum = 0;
@@ -378,9 +377,8 @@ static uint64_t of_weight_ns(const struct hour *h, uint32_t weight)
 }
 
 /*
- * docs/sched.md: at most the cap, and of any stretch of time what it is of four
- * rounds besides. No less either, but for switches, or what others of the same
- * weight have, if that is less.
+ * docs/sched.md: at most the cap of any stretch of time, and of four rounds besides. At least
+ * the same, except for switches, or the time of others of the same weight if that is less.
  */
 static void check_caps(const struct hour *h)
 {

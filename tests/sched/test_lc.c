@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Policies among LC tenants: who holds the device, against a list of jobs that
- * is searched from scratch each time.
+ * Policies among LC tenants: the holder, against a list of jobs that is searched from scratch
+ * each time.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static uint32_t rnd(uint32_t below)
 
 struct job {
 	bool on;
-	uint64_t used_ns, length_ns; /* as reports told */
+	uint64_t used_ns, length_ns; /* by reports */
 	uint32_t done;
 	uint64_t came_ns;
 	uint64_t until_ns; /* its hold's limit */
@@ -35,7 +35,7 @@ struct jobs {
 	bool edf, sjf;
 };
 
-/* The deadline that counts at @now_ns: missed ones have moved on by periods. */
+/* The deadline at @now_ns: missed ones move by periods. */
 static uint64_t due(const struct jobs *all, uint32_t i, uint64_t now_ns)
 {
 	const struct gp_class_request *spec = &all->spec[i];
@@ -94,7 +94,7 @@ static void begin(struct drive *d, struct jobs *all, uint32_t i)
 	job->until_ns = limit;
 }
 
-/* All timers up to @ns on, with the holders looked at after each. */
+/* Runs all timers of the next @ns, and checks the holders after each. */
 static void advance(struct drive *d, uint64_t *armed_ns, uint64_t ns, const struct jobs *all)
 {
 	uint64_t end = d->now_ns + ns;
@@ -134,7 +134,7 @@ static void set_up(struct drive *d, struct jobs *all, const struct gp_lc_policy 
 	}
 }
 
-/* What it used since the last report; the late ones count above all. */
+/* Its use since the last report; late jobs count more. */
 static void report(struct drive *d, struct job *job, uint32_t i, uint64_t used_ns)
 {
 	assert_int_equal(drive_ev(d, (struct gp_event){ .type = GP_EV_USAGE,
@@ -192,7 +192,7 @@ static void test_edf(void **state)
 	who_holds(&gp_policy_edf);
 }
 
-/* A total order, whatever the entities. */
+/* A total order for any entities. */
 static void test_orders(void **state)
 {
 	static const struct gp_lc_policy *const each[] = { &gp_policy_edf, &gp_policy_level,
@@ -240,7 +240,7 @@ static void start_edf(struct drive *d)
 	join_edf(d, 2, 30 * MS);
 }
 
-/* A hint's hold goes by when its work is said to come; the work by when it did. */
+/* A hint's hold starts from the announced time; the deadline counts from the arrival. */
 static void test_hint_sets_deadline(void **state)
 {
 	struct drive d;
@@ -263,7 +263,7 @@ static void test_hint_sets_deadline(void **state)
 	assert_true(drive_stat(&d, 4).held);
 	drive_at(&d, said + 250 * US, GP_EV_SEGMENT_END, 4);
 	assert_true(drive_stat(&d, 2).held);
-	/* Late for its hint: from when it came. */
+	/* Later than its hint: counted from its arrival. */
 	drive_at(&d, said + 300 * US, GP_EV_SEGMENT_BEGIN, 2);
 	drive_at(&d, said + 300 * US, GP_EV_SEGMENT_BEGIN, 3);
 	assert_true(drive_stat(&d, 3).held);
@@ -271,7 +271,7 @@ static void test_hint_sets_deadline(void **state)
 	drive_end(&d);
 }
 
-/* Held up to its deadline, also where that is later than holds last. */
+/* Held up to its deadline, even if that is later than a hold's limit. */
 static void test_segment_is_held_to_its_deadline(void **state)
 {
 	struct drive d;
@@ -294,7 +294,7 @@ static void test_segment_is_held_to_its_deadline(void **state)
 	drive_end(&d);
 }
 
-/* Who misses stands behind who keeps to what it said. */
+/* A tenant that misses stands behind one that keeps to its runtime. */
 static void test_missed_goes_behind(void **state)
 {
 	struct drive d;
@@ -303,7 +303,7 @@ static void test_missed_goes_behind(void **state)
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
 	drive_at(&d, d.now_ns + 9 * MS, GP_EV_SEGMENT_BEGIN, 2);
 	assert_true(drive_stat(&d, 1).held);
-	/* Its next deadline is 20 ms after it began, the other's 39. */
+	/* Its next deadline is 20 ms after its start, the other's 39. */
 	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
 	assert_true(drive_stat(&d, 1).held);
 	join_edf(&d, 3, 5 * MS);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who of LC is cut for whom, how often, and for how long. */
+/* Which LC groups are preempted for which, how often, and for how long. */
 #include <stdbool.h>
 
 #include "tests/common/gp_test.h"
 #include "tests/sched/drive.h"
 
-/* Tenants and their groups have the same ids; levels as given, BE behind. */
+/* Tenants and their groups have the same ids; levels as given, BE last. */
 static void start(struct drive *d, uint32_t cut, const uint32_t *level, uint32_t n)
 {
 	const struct gp_sched_config config = {
@@ -63,13 +63,13 @@ static void test_one_is_cut(void **state)
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
 	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 1);
-	/* Not who is idle, nor best-effort: slices see to that. */
+	/* Neither idle tenants nor best-effort: slices preempt these. */
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	assert_false(asked(&d, GP_DO_PREEMPT, 3));
 	assert_false(asked(&d, GP_DO_PREEMPT, 4));
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
-	/* Once for each time that it becomes the most urgent. */
+	/* Once each time that it becomes the most urgent. */
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
 	drive_at(&d, d.now_ns, GP_EV_SEGMENT_END, 1);
@@ -80,7 +80,7 @@ static void test_one_is_cut(void **state)
 	drive_end(&d);
 }
 
-/* Seen from outside, late: it had no work then. It is asked in case it has by now. */
+/* Observed late from outside: idle then, so it is asked in case it has work by now. */
 static void test_who_was_idle_a_while_ago(void **state)
 {
 	static const uint32_t level[] = { 0, 1 };
@@ -105,7 +105,7 @@ static void busy(struct drive *d, uint32_t tenant, uint32_t how)
 			 0);
 }
 
-/* Its work from before is done, and it has more: others may be on by now. */
+/* Its former work is done, and it has more: others may run by now. */
 static void test_other_work_cuts_again(void **state)
 {
 	static const uint32_t level[] = { 0, 1 };
@@ -122,7 +122,7 @@ static void test_other_work_cuts_again(void **state)
 	drive_end(&d);
 }
 
-/* Thought idle when the urgent one began, and then seen on the device. */
+/* Assumed idle when the urgent one began, and then seen on the device. */
 static void test_who_is_seen_on_is_cut(void **state)
 {
 	static const uint32_t level[] = { 0, 1 };
@@ -131,14 +131,14 @@ static void test_who_is_seen_on_is_cut(void **state)
 	start(&d, GP_LC_CUT_PREEMPT, level, 2);
 	busy(&d, 1, 0);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
-	/* To have work is not to have the device. */
+	/* Having work does not mean having the device. */
 	busy(&d, 2, 0);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
 	busy(&d, 2, GP_BUSY_ON);
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
-	/* The most urgent one may be. */
+	/* The most urgent one may have it. */
 	busy(&d, 1, GP_BUSY_ON);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
 	drive_end(&d);
@@ -152,7 +152,7 @@ static void seen_on(struct drive *d, uint32_t tenant, uint64_t at_ns)
 			 0);
 }
 
-/* The most urgent one has it: nobody else is asked. As it was before they were is no news. */
+/* The most urgent one has it, so no other is asked. An older sighting does not count. */
 static void test_who_has_it_needs_no_cut(void **state)
 {
 	static const uint32_t level[] = { 0, 1, 1 };
@@ -171,13 +171,13 @@ static void test_who_has_it_needs_no_cut(void **state)
 	seen_on(&d, 1, d.now_ns);
 	over(&d, &first, GP_DO_PREEMPT, 3, 0);
 	assert_false(asked(&d, GP_DO_PREEMPT, 3));
-	/* It loses it again. */
+	/* It loses the device again. */
 	busy(&d, 3, GP_BUSY_ON);
 	assert_true(asked(&d, GP_DO_PREEMPT, 3));
 	drive_end(&d);
 }
 
-/* What is to come is a reason not to rotate, and none to cut. */
+/* Expected work defers rotation, and preempts no tenant. */
 static void test_work_to_come_cuts_nobody(void **state)
 {
 	static const uint32_t level[] = { 0, 1 };
@@ -190,14 +190,14 @@ static void test_work_to_come_cuts_nobody(void **state)
 	busy(&d, 1, 0);
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
-	/* What it had is done. */
+	/* Its former work is done. */
 	busy(&d, 1, GP_BUSY_SOON);
 	busy(&d, 1, 0);
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_end(&d);
 }
 
-/* 1 had work just now, and 2 has some: it began at the time that is returned. */
+/* 1 had work a moment ago, and 2 has some: since the returned time. */
 static uint64_t second_begins(struct drive *d)
 {
 	static const uint32_t level[] = { 0, 1 };
@@ -210,7 +210,7 @@ static uint64_t second_begins(struct drive *d)
 	return d->now_ns;
 }
 
-/* Its turns would come between two of LC's: it is off until the one that is cut is done. */
+/* BE's turns would come between two of LC's, so it is suspended until the preempted job is done. */
 static void test_best_effort_is_off_meanwhile(void **state)
 {
 	struct drive d;
@@ -226,7 +226,7 @@ static void test_best_effort_is_off_meanwhile(void **state)
 	busy(&d, 1, 0);
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
 	assert_false(gp_sched_rotation_deferred(d.sched));
-	/* A resume could end the turn of who is more urgent: when that is done is looked for. */
+	/* A resume could end a more urgent tenant's turn, so its end is awaited. */
 	drive_at(&d, d.now_ns, GP_EV_IDLE, 2);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
 	assert_true(gp_sched_rotation_deferred(d.sched));
@@ -234,14 +234,14 @@ static void test_best_effort_is_off_meanwhile(void **state)
 	assert_true(asked(&d, GP_DO_RESUME, 3));
 	assert_false(gp_sched_rotation_deferred(d.sched));
 	drive_outcome(&d, GP_DO_RESUME, 0);
-	/* Of the most urgent one alone it may have what that leaves. */
+	/* BE may have the gaps of the most urgent tenant alone. */
 	busy(&d, 1, 0);
 	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
 	assert_false(asked(&d, GP_DO_SUSPEND, 3));
 	drive_end(&d);
 }
 
-/* Who had much is believed to have much again: before it has the device at all. */
+/* A tenant with long work is expected to have long work again, even before it has the device. */
 static void test_off_from_the_beginning_the_next_time(void **state)
 {
 	struct drive d;
@@ -259,14 +259,14 @@ static void test_off_from_the_beginning_the_next_time(void **state)
 	drive_at(&d, began + 40 * MS + MS / 2, GP_EV_IDLE, 1);
 	assert_true(asked(&d, GP_DO_RESUME, 3));
 	drive_outcome(&d, GP_DO_RESUME, 0);
-	/* That was little. */
+	/* That was short. */
 	drive_at(&d, began + 80 * MS, GP_EV_BUSY, 2);
 	drive_at(&d, began + 80 * MS + 1, GP_EV_TIMER, 0);
 	assert_false(asked(&d, GP_DO_SUSPEND, 3));
 	drive_end(&d);
 }
 
-/* 2 had work for @had_ns, and is to have more soon: that is told at the time returned. */
+/* 2 had work for @had_ns, and expects more: announced at the returned time. */
 static uint64_t second_is_to_come(struct drive *d, uint64_t had_ns)
 {
 	uint64_t began = second_begins(d);
@@ -279,7 +279,7 @@ static uint64_t second_is_to_come(struct drive *d, uint64_t had_ns)
 	return d->now_ns;
 }
 
-/* Long work that is to come finds best-effort gone. */
+/* Long expected work finds best-effort suspended. */
 static void test_off_before_long_work_comes(void **state)
 {
 	struct drive d;
@@ -289,7 +289,7 @@ static void test_off_before_long_work_comes(void **state)
 	drive_outcome(&d, GP_DO_SUSPEND, 0);
 	drive_at(&d, told + 2 * MS, GP_EV_BUSY, 2);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
-	/* Other work, at once. */
+	/* Further work, at once. */
 	busy(&d, 2, GP_BUSY_ANEW);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
 	drive_at(&d, told + 12 * MS, GP_EV_IDLE, 2);
@@ -297,7 +297,7 @@ static void test_off_before_long_work_comes(void **state)
 	drive_end(&d);
 }
 
-/* It is not lost for shorter work, nor for what does not come, .. */
+/* BE loses nothing for shorter work, nor for work that does not come, .. */
 static void test_best_effort_is_back_when_none_comes(void **state)
 {
 	struct drive d;
@@ -311,7 +311,7 @@ static void test_best_effort_is_back_when_none_comes(void **state)
 	drive_at(&d, told + 3 * MS, GP_EV_IDLE, 2);
 	assert_true(asked(&d, GP_DO_RESUME, 3));
 	drive_end(&d);
-	/* .. whatever is said of it. */
+	/* .. even if it is announced again. */
 	told = second_is_to_come(&d, 5 * MS);
 	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, told + 20 * MS);
 	drive_outcome(&d, GP_DO_SUSPEND, 0);
@@ -321,7 +321,7 @@ static void test_best_effort_is_back_when_none_comes(void **state)
 	drive_end(&d);
 }
 
-/* The more urgent one's comes as soon: a suspend could end its turn. */
+/* The urgent tenant's work comes as soon: a suspend could end its turn. */
 static void test_not_before_the_urgent_one_either(void **state)
 {
 	struct drive d;
@@ -387,7 +387,7 @@ static void test_not_for_who_was_not_there_lately(void **state)
 	drive_end(&d);
 }
 
-/* Who never says that it is done keeps nobody off for ever. */
+/* A tenant that never becomes idle suspends BE for a limited time only. */
 static void test_best_effort_comes_back(void **state)
 {
 	struct drive d;
@@ -397,7 +397,7 @@ static void test_best_effort_comes_back(void **state)
 	drive_outcome(&d, GP_DO_SUSPEND, 0);
 	drive_at(&d, began + 20 * MS - 1, GP_EV_TIMER, 0);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
-	/* For as long as a turn is put off it waits for who has work. */
+	/* BE waits for a busy tenant as long as a turn is deferred at most. */
 	drive_at(&d, began + 20 * MS, GP_EV_TIMER, 0);
 	assert_false(asked(&d, GP_DO_RESUME, 3));
 	assert_int_equal(drive_find(&d, GP_DO_ARM_TIMER)->at_ns, began + 40 * MS);
@@ -418,7 +418,7 @@ static void test_equals_are_not_cut(void **state)
 	drive_end(&d);
 }
 
-/* Of two, the second may come on when the first goes. */
+/* Of two, the second may run when the first stops. */
 static void test_two_are_asked_twice(void **state)
 {
 	static const uint32_t level[] = { 0, 1, 2 };
@@ -436,7 +436,7 @@ static void test_two_are_asked_twice(void **state)
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
-	/* Its end is a change as well: 3 may be on instead of 2. */
+	/* Its end is a change too: 3 may run instead of 2. */
 	over(&d, &first, GP_DO_PREEMPT, 3, 0);
 	assert_true(asked(&d, GP_DO_PREEMPT, 3));
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
@@ -446,7 +446,7 @@ static void test_two_are_asked_twice(void **state)
 	drive_end(&d);
 }
 
-/* Who was the most urgent before is most likely on: it is asked first. */
+/* The former most urgent tenant most likely has the device: asked first. */
 static void test_likely_one_first(void **state)
 {
 	static const uint32_t level[] = { 2, 1, 0 };
@@ -492,7 +492,7 @@ static void test_none(void **state)
 	drive_end(&d);
 }
 
-/* A device that cannot end turns: suspended, until it is done or 20 ms on. */
+/* A device without PREEMPT: suspended until the job is done, or for 20 ms. */
 static void test_suspends_instead(void **state)
 {
 	static const uint32_t level[] = { 0, 1 };
@@ -524,7 +524,7 @@ static void test_suspends_instead(void **state)
 
 /* ---- by length, within a level ---------------------------------------------------- */
 
-/* Each did one piece of work, of so many us. */
+/* Each did one job of the given us. */
 static void start_sjf(struct drive *d, const uint32_t *us, uint32_t n)
 {
 	static const uint32_t level[] = { 0, 0, 0, 0 };
@@ -555,14 +555,14 @@ static void test_the_shorter_cuts(void **state)
 	drive_outcome(&d, GP_DO_PREEMPT, 0);
 	busy(&d, 3, 0);
 	assert_null(drive_find(&d, GP_DO_PREEMPT));
-	/* Of those that wait the shortest is next. */
+	/* The shortest of those that wait is next. */
 	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 1);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 3);
 	assert_true(asked(&d, GP_DO_PREEMPT, 2));
 	drive_end(&d);
 }
 
-/* What a cut costs is not worth it for little less; before it begins, none is cut. */
+/* A preemption does not pay for a slightly shorter job; before its begin, a job preempts none. */
 static void test_what_has_begun_is_shorter(void **state)
 {
 	static const uint32_t us[] = { 3700, 4000, 3500 };
@@ -580,7 +580,7 @@ static void test_what_has_begun_is_shorter(void **state)
 	drive_end(&d);
 }
 
-/* Nothing is known of its work: it goes behind what is known, and cuts nobody. */
+/* Work of unknown length goes behind known work, and preempts none. */
 static void test_unknown_is_last(void **state)
 {
 	static const uint32_t us[] = { 4000, 9000 };
@@ -593,7 +593,7 @@ static void test_unknown_is_last(void **state)
 	assert_int_equal(gp_sched_most_urgent(d.sched), 2);
 	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 2);
 	assert_int_equal(gp_sched_most_urgent(d.sched), 9);
-	/* Endless work is as long as it has been by now. */
+	/* Endless work counts with its length so far. */
 	drive_at(&d, d.now_ns, GP_EV_IDLE, 9);
 	busy(&d, 2, 0);
 	busy(&d, 1, 0);

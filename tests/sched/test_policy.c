@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Policies among BE tenants, each against a model of its own: rr against a
- * queue, credit against accounts kept in long double, caps against what ran in
- * any stretch of time.
+ * Policies among BE tenants, each against a model of its own. rr has a queue, and credit has
+ * accounts in long double. For caps, the time in any stretch counts.
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,10 +35,10 @@ static struct gp_sched_config config_of(const struct gp_be_policy *policy)
 #define RR 7
 
 struct queue_model {
-	uint32_t waiting[RR], n; /* in the order in which they came */
-	uint32_t runs;		 /* 0: nobody */
+	uint32_t waiting[RR], n; /* in order of arrival */
+	uint32_t runs;		 /* 0: none */
 	uint64_t since_ns;
-	uint64_t came_ns; /* the last one who came */
+	uint64_t came_ns; /* arrival of the last one */
 };
 
 static void queue_next(struct queue_model *q, uint64_t now_ns)
@@ -64,7 +63,7 @@ static void queue_idle(struct queue_model *q, uint32_t id, uint64_t now_ns)
 {
 	uint32_t kept = 0;
 
-	/* The last one stays where it is, with nothing to do. */
+	/* The last one stays at its place, without work. */
 	if (id == q->runs && q->n)
 		queue_next(q, now_ns);
 	for (uint32_t i = 0; i < q->n; i++)
@@ -73,13 +72,13 @@ static void queue_idle(struct queue_model *q, uint32_t id, uint64_t now_ns)
 	q->n = kept;
 }
 
-/* Turns that end by @now_ns; @busy: who runs has work. */
+/* Turns that end by @now_ns; @busy: tenants with work. */
 static void queue_pass(struct queue_model *q, uint64_t now_ns, const bool *busy)
 {
 	while (q->runs && q->n && q->since_ns + QUANTUM_NS <= now_ns) {
 		uint64_t at = q->since_ns + QUANTUM_NS;
 
-		/* Alone, it went on beyond its turn. */
+		/* Alone, it ran beyond its turn. */
 		if (at < q->came_ns)
 			at = q->came_ns;
 		if (busy[q->runs])
@@ -105,11 +104,11 @@ static void test_rr_is_a_queue(void **state)
 	for (int i = 0; i < 20000; i++) {
 		uint32_t id = 1 + rnd(RR);
 
-		/* A step is never at the very end of a turn: either is right. */
+		/* A step is never exactly at the end of a turn, where both results are right. */
 		machine_run(&m, (1 + rnd(20000)) * 1000ull + 1 + rnd(900));
 		queue_pass(&q, m.d.now_ns, busy);
 		assert_int_equal(machine_resident(&m), q.runs);
-		/* An idle resident with nobody waiting keeps its turn's clock. */
+		/* An idle resident without waiters keeps its turn's clock. */
 		if (busy[id] && !(id == q.runs && !q.n)) {
 			machine_tell(&m, GP_EV_IDLE, id);
 			queue_idle(&q, id, m.d.now_ns);
@@ -147,7 +146,7 @@ static long double turn_of(const struct accounts *a, uint32_t i)
 	return a->cap[i] ? fminl(turn, turn * CR * a->cap[i] / 100) : turn;
 }
 
-/* Water is poured until all of @pot is in glasses, or all that have a rim are full. */
+/* Fills glasses until @pot is used up, or all glasses with a rim are full. */
 static void pour(struct accounts *a, long double pot)
 {
 	long double low = 0, high = pot * 2 + QUANTUM_NS * 1000.0L, given[CR + 1];
@@ -171,7 +170,7 @@ static void pour(struct accounts *a, long double pot)
 		a->owed[i] += given[i];
 }
 
-/* @i goes before @j, by the accounts; @sure: by more than rounding. */
+/* @i goes before @j by the accounts; @sure: by more than rounding. */
 static bool goes_first(const struct accounts *a, uint32_t i, uint32_t j, bool *sure)
 {
 	bool i_owes = a->owed[i] < 0, j_owes = a->owed[j] < 0;
@@ -179,7 +178,7 @@ static bool goes_first(const struct accounts *a, uint32_t i, uint32_t j, bool *s
 	*sure = fabsl(a->owed[i]) > 2000 && fabsl(a->owed[j]) > 2000;
 	if (i_owes != j_owes)
 		return j_owes;
-	/* All came at one moment: who has had no turn yet is any of them. */
+	/* All came at one moment, so any tenant without a turn yet may be next. */
 	if (a->queue_no[i] <= CR && a->queue_no[j] <= CR)
 		*sure = false;
 	return a->queue_no[i] < a->queue_no[j];
@@ -201,7 +200,7 @@ static void accounts_pass(struct machine *m, struct accounts *a)
 	}
 }
 
-/* Is who is resident now whom the accounts say? */
+/* Is the resident the tenant that the accounts name? */
 static void accounts_look(struct machine *m)
 {
 	uint32_t now = machine_resident(m);
@@ -277,7 +276,7 @@ static void test_credit_keeps_accounts(void **state)
 	}
 }
 
-/* Without caps, each has its weight's share of a long time, to two turns. */
+/* Without caps, each gets its weight's share of a long time, to two turns. */
 static void test_credit_shares(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_credit);
@@ -296,7 +295,7 @@ static void test_credit_shares(void **state)
 	machine_end(&m);
 }
 
-/* A pause does not clear what is owed, nor does it earn. */
+/* A pause neither clears a debt nor earns credit. */
 static void test_credit_pauses(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_credit);
@@ -306,7 +305,7 @@ static void test_credit_pauses(void **state)
 	machine_add_be(&m, 1, 10, 0);
 	machine_add_be(&m, 2, 100, 0);
 	machine_add_be(&m, 3, 100, 0);
-	/* Tenant 1 is away for 1 us again and again, but never at a turn's end. */
+	/* Tenant 1 is repeatedly away for 1 us, but never at a turn's end. */
 	machine_run(&m, 3 * MS);
 	for (int i = 0; i < 6000; i++) {
 		machine_run(&m, 10 * MS - US);
@@ -317,7 +316,7 @@ static void test_credit_pauses(void **state)
 	}
 	assert_in_range(m.ran_ns[1], 60000 * MS * 10 / 210 - 200 * MS,
 			60000 * MS * 10 / 210 + 200 * MS);
-	/* Away for as long as it likes, then no more than its share. */
+	/* After any absence it gets no more than its share. */
 	machine_tell(&m, GP_EV_IDLE, 1);
 	machine_run(&m, 60000 * MS);
 	machine_tell(&m, GP_EV_BUSY, 1);
@@ -327,7 +326,7 @@ static void test_credit_pauses(void **state)
 	machine_end(&m);
 }
 
-/* ---- caps: what ran in any stretch of time --------------------------------------- */
+/* ---- caps: time in any stretch --------------------------------------------------- */
 
 #define CAP_SAMPLES 16384
 
@@ -346,7 +345,7 @@ static void cap_look(struct machine *m)
 	w->ran_ns[w->n++] = m->ran_ns[w->id];
 }
 
-/* docs/sched.md: at most the cap, and four rounds' worth of it that were saved up. */
+/* docs/sched.md: at most the cap, and four saved rounds of it. */
 static void cap_check(const struct cap_watch *w, uint64_t round, uint64_t over_ns)
 {
 	uint64_t saved = 4 * round * QUANTUM_NS;
@@ -382,7 +381,7 @@ static void test_cap_of_one_alone(void **state)
 		m.look = cap_look;
 		machine_run(&m, 30000 * MS);
 		cap_check(&w, 5, m.off_ns + m.on_ns);
-		/* What the switches take comes off it: they are its own. */
+		/* Switches take from its own time. */
 		assert_in_range(m.ran_ns[1], want - want / 50 - QUANTUM_NS, want + m.off_ns);
 		machine_tell(&m, GP_EV_IDLE, 1);
 		machine_run(&m, 10000 * MS);
@@ -423,7 +422,7 @@ static void test_caps_hold_beside_others(void **state)
 			machine_run(&m, rnd(400) * MS);
 			machine_tell(&m, GP_EV_BUSY, 1);
 		}
-		/* A failed suspend leaves it on for a ms, then two. */
+		/* A failed suspend leaves it running for 1 ms, then two. */
 		cap_check(&w, 6, m.off_ns + m.on_ns + fails * 4 * MS);
 		machine_end(&m);
 	}
@@ -478,9 +477,9 @@ static void test_bounds_on_waiting(void **state)
 	}
 }
 
-/* ---- who is charged ------------------------------------------------------------- */
+/* ---- charging ------------------------------------------------------------------ */
 
-/* LC takes nine tenths of what 1 is resident for: by the hardware's word. */
+/* LC uses nine tenths of 1's residency, by the hardware's report. */
 static void test_usage_replaces_residency(void **state)
 {
 	static const struct gp_be_policy *const each[] = { &gp_policy_fair, &gp_policy_credit };
@@ -511,7 +510,7 @@ static void test_usage_replaces_residency(void **state)
 	}
 }
 
-/* Who leaves its turns unused gains nothing; who overstays pays. */
+/* An unused turn earns nothing, and a late end is paid for. */
 static void test_usage_of_unused_and_overrun(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_fair);
@@ -528,13 +527,13 @@ static void test_usage_of_unused_and_overrun(void **state)
 	}
 	assert_in_range(m.ran_ns[1], 20000 * MS - 100 * MS, 20000 * MS + 100 * MS);
 
-	/* Of 20 s, 0.1 may still be told of. */
+	/* Of 20 s, 0.1 may be reported later. */
 	machine_usage(&m, 2, 0, 0);
 	machine_usage(&m, 2, 100 * MS, 0);
 	v = drive_stat(&m.d, 2).vruntime_ns;
 	machine_usage(&m, 2, 70 * MS, 0);
 	assert_int_equal(drive_stat(&m.d, 2).vruntime_ns, v + 70 * MS);
-	/* Nothing is given back of what it used itself. */
+	/* Its own use is not refunded. */
 	ran = m.ran_ns[2];
 	machine_run(&m, 1000 * MS);
 	ran = m.ran_ns[2] - ran;
@@ -545,7 +544,7 @@ static void test_usage_of_unused_and_overrun(void **state)
 	machine_end(&m);
 }
 
-/* Reports 40 ms late: all the same in the long run, and no tenant pays twice. */
+/* Reports 40 ms late: the same in the long run, and no tenant pays twice. */
 static void test_usage_comes_late(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_fair);
@@ -569,7 +568,7 @@ static void test_usage_comes_late(void **state)
 			taken[t][i % 4] = lc;
 		}
 	}
-	/* 60 s: 1 is there four times as long, and both are charged 12 s. */
+	/* 60 s: 1 is resident four times as long, and both are charged 12 s. */
 	assert_in_range(m.ran_ns[1], 48000 * MS - 300 * MS, 48000 * MS + 300 * MS);
 	for (uint32_t t = 1; t <= 2; t++)
 		assert_in_range(drive_stat(&m.d, t).vruntime_ns, 12000 * MS - 200 * MS,
@@ -577,7 +576,7 @@ static void test_usage_comes_late(void **state)
 	machine_end(&m);
 }
 
-/* A cap is of what was used: reports that the hardware saw more count. */
+/* A cap limits use: additional time in the hardware's reports counts. */
 static void test_usage_counts_for_caps(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_credit);

@@ -27,7 +27,7 @@ static void test_steady_state(void **state)
 	assert_int_equal(p.switch_max_ns, 175 * US);
 }
 
-/* Late wake-ups count at once, and are forgotten slowly. */
+/* Late wake-ups count at once, and fade slowly. */
 static void test_timer_lateness(void **state)
 {
 	struct gp_prepreempt p;
@@ -106,7 +106,7 @@ static void test_switch_rises_fast_falls_slowly(void **state)
 	}
 }
 
-/* One long one in fifty is expected each time; one that was by chance is not. */
+/* One long switch in fifty is expected each time; a single one by chance is not. */
 static void test_now_and_then_a_long_one(void **state)
 {
 	struct gp_prepreempt p;
@@ -126,7 +126,7 @@ static void test_now_and_then_a_long_one(void **state)
 	assert_true(p.switch_ns < 220 * US);
 }
 
-/* Now and then a longer one than all before it: the margin is not the sum of these. */
+/* A longer switch than all before comes now and then: the margin is not their sum. */
 static void test_margin_falls_between_long_ones(void **state)
 {
 	struct gp_prepreempt p;
@@ -145,7 +145,7 @@ static void test_margin_falls_between_long_ones(void **state)
 	assert_true(most < 150 * US);
 }
 
-/* What was given up after a while is at least so long; less is no news. */
+/* An abandoned wait is a lower bound of the switch; a shorter one changes nothing. */
 static void test_missed_switches_count(void **state)
 {
 	struct gp_prepreempt p;
@@ -184,7 +184,7 @@ static void test_bias(void **state)
 	assert_true(lead(&p) >= p.switch_ns);
 }
 
-/* Whatever came before: never later than one switch before the work. */
+/* For any history: never later than one switch before the work. */
 static void test_never_late(void **state)
 {
 	struct gp_prepreempt p;

@@ -202,7 +202,7 @@ static const uint8_t event_of[OP_KINDS] = {
 	[OP_USAGE] = GP_EV_USAGE,	  [OP_QUEUED] = GP_EV_QUEUED,
 };
 
-/* What an event of its kind has beside type and tenant. */
+/* The fields of an event besides type and tenant. */
 static void fill(const struct world *w, const struct op *op, struct gp_event *ev)
 {
 	switch (op->kind) {
@@ -273,7 +273,7 @@ static void do_op(struct world *w, const struct op *op)
 	w_step(w, &ev);
 }
 
-/* Tenants whose turn must come: best-effort ones with work. */
+/* Tenants that must get turns: best-effort ones with work. */
 static bool has_turns(const struct world *w, uint32_t tenant)
 {
 	const struct w_tenant *t = &w->tenant[tenant];
@@ -302,10 +302,10 @@ static bool all_turns_came(const struct world *w, const uint64_t *before)
 }
 
 /*
- * Invariant 3: when nothing fails any more, every BE tenant with work runs
- * within the bound of docs/sched.md (weights 100 and 200: three turns of each
- * other tenant), and what it was ahead by before; four times that where caps of
- * 30 % are kept, and five where LC that is never idle leaves BE its 20 %.
+ * Invariant 3: once nothing fails, every BE tenant with work runs within the bound of
+ * docs/sched.md, plus its earlier lead. With weights 100 and 200 that is three turns of each
+ * other tenant. Four times that with caps of 30 %, and five times where LC that is never idle
+ * leaves BE its 20 %.
  */
 static void check_turns(struct world *w)
 {
@@ -337,8 +337,8 @@ static bool wants_minimum(const struct world *w)
 }
 
 /*
- * Invariant 3 under LC that may be busy all the time: 20 % of 600 ms, less the
- * bracket of docs/sched.md (a period is 50 ms, a control 1 ms).
+ * Invariant 3 under LC that may always be busy: 20 % of 600 ms, less the bracket of
+ * docs/sched.md (a period is 50 ms, a control 1 ms).
  */
 static void check_minimum(struct world *w)
 {
@@ -359,10 +359,7 @@ static bool may_be_off(const struct world *w, const struct w_group *g)
 	       (t->spec.cls.cls != GP_CLASS_NONE || w->config.slots);
 }
 
-/*
- * Invariant 2, for those that have no turns: they are on the device, LC but
- * for the time that BE is guaranteed.
- */
+/* Invariant 2, for tenants without turns: they run, LC except for BE's guaranteed time. */
 static void check_others_run(struct world *w)
 {
 	bool ran[W_GROUPS + 1] = { false };
@@ -381,7 +378,7 @@ static void check_others_run(struct world *w)
 	}
 }
 
-/* Everybody goes; whoever lives on finds things as they were. */
+/* All leave; groups of living processes are as they were found. */
 static void check_put_back(struct world *w, bool close)
 {
 	struct gp_event ev = { .type = GP_EV_CLOSE };
@@ -423,7 +420,7 @@ static const char *run_sequence(const struct sequence *q, uint32_t mutation)
 	w.mutation = mutation;
 	for (size_t i = 0; i < q->count && !w.broken; i++)
 		do_op(&w, &q->op[i]);
-	/* The dead are dead by now; everything else goes well. */
+	/* The dead are dead by now; nothing fails any more. */
 	w_run(&w, 200000000);
 	check_others_run(&w);
 	if (w.config.rotate) {
@@ -506,7 +503,7 @@ static uint64_t env_or(const char *name, uint64_t def)
 	return v ? strtoull(v, NULL, 0) : def;
 }
 
-/* Number of the first sequence that fails, in @q; @n: none did. */
+/* Number of the first failing sequence, in @q; @n: none. */
 static uint64_t first_failure(uint64_t seed, uint64_t n, uint32_t mutation, struct sequence *q)
 {
 	for (uint64_t i = 0; i < n; i++) {
@@ -534,7 +531,7 @@ static void test_random_sequences(void **state)
 	}
 }
 
-/* A device that does not do what it says must be seen, and shrunk to little. */
+/* A device that lies about its actions must be caught, and the sequence shrunk. */
 static void test_checker_can_fail(void **state)
 {
 	static const uint32_t each[] = { W_SUSPEND_LOST, W_RESUME_LOST, W_RELEASE_LOST, W_HOLD_LOST,
@@ -552,7 +549,7 @@ static void test_checker_can_fail(void **state)
 
 /* Sequences that failed once. */
 static const struct sequence replay[] = {
-	/* Turns end without end: five LC groups, of which one is overdue every 3 ms. */
+	/* Turns end endlessly: five LC groups, of which one is overdue every 3 ms. */
 	{ .config = 16197, .close = 1, .count = 16, .op = {
 		{ OP_JOIN, 52, 222, 0 },
 		{ OP_JOIN, 249, 218, 0 },
@@ -576,7 +573,7 @@ static const struct sequence replay[] = {
 		{ OP_APPEAR, 0, 0, 0 },
 		{ OP_LEAVE, 0, 0, 0 },
 	} },
-	/* A cap's debt of more than the bucket holds was never paid. */
+	/* A cap's debt beyond the bucket was never paid. */
 	{ .config = 48834, .close = 1, .count = 6, .op = {
 		{ OP_JOIN, 9, 227, 0 },
 		{ OP_APPEAR, 213, 51, 0 },
@@ -585,7 +582,7 @@ static const struct sequence replay[] = {
 		{ OP_BEGIN, 4, 228, 225 },
 		{ OP_APPEAR, 204, 74, 10399 },
 	} },
-	/* The turn was ended of one that was no longer LC. */
+	/* A group that was no longer LC had its turn ended. */
 	{ .config = 13259, .close = 0, .count = 5, .op = {
 		{ OP_JOIN, 172, 164, 0 },
 		{ OP_JOIN, 60, 37, 0 },
@@ -593,7 +590,7 @@ static const struct sequence replay[] = {
 		{ OP_HOLD, 18, 235, 0 },
 		{ OP_CLASS, 4, 199, 0 },
 	} },
-	/* A tenant kept the deadline of the class that it had before. */
+	/* A tenant kept the deadline of its former class. */
 	{ .config = 1772, .close = 1, .count = 5, .op = {
 		{ OP_JOIN, 249, 230, 0 },
 		{ OP_JOIN, 114, 93, 0 },

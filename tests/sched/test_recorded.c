@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the core was told once, told again: it decides the same. The recordings are of
+ * Recorded inputs of the core, replayed: it decides the same. The recordings are of
  * test_property, of the tests of single decisions, and of the virtual bench (record.c).
  * GP_RECORDING names another file to replay.
  */
@@ -10,7 +10,7 @@
 #include "tests/common/gp_test.h"
 #include "tests/sched/recording.h"
 
-#define EVENTS_MIN 3000 /* of all recordings: less of them shows little */
+#define EVENTS_MIN 3000 /* of all recordings: fewer show little */
 
 struct replay {
 	struct gp_sched *sched[REC_INSTANCES];
@@ -33,7 +33,7 @@ static const struct gp_lc_policy *lc_of(const char *name)
 	return NULL;
 }
 
-/* "BE LC" at @text, and what follows. */
+/* "BE LC" at @text, and the rest. */
 static char *read_policies(char *text, const struct gp_be_policy **be,
 			   const struct gp_lc_policy **lc)
 {

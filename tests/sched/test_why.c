@@ -65,7 +65,7 @@ static void test_turns(void **state)
 		assert_int_equal(y.other, 2);
 		assert_int_equal(y.ahead, ahead[i]);
 		assert_int_equal(y.since_ns, began);
-		/* It was on 0.8 ms after its turn began. */
+		/* It ran 0.8 ms after its turn began. */
 		assert_in_range(y.until_ns, began + QUANTUM_NS, began + QUANTUM_NS + MS);
 	}
 	machine_tell(&m, GP_EV_IDLE, 4);
@@ -130,7 +130,7 @@ static void test_cap(void **state)
 	machine_end(&m);
 }
 
-/* On a device with slots who holds takes the others off. */
+/* On a device with slots a holder suspends the others. */
 static void test_held_out(void **state)
 {
 	static const struct gp_sched_config config = { .slots = 4 };
@@ -204,7 +204,7 @@ static void test_retry(void **state)
 	start(&m, &config);
 	machine_add_be(&m, 1, 100, 0);
 	machine_add_be(&m, 2, 100, 0);
-	/* Up to the resume of the one or the other. */
+	/* Up to the resume of either one. */
 	while (!m.queued || m.queue[0].what.type != GP_DO_RESUME)
 		machine_run(&m, 100 * US);
 	done.outcome.decision = m.queue[0].what.id;

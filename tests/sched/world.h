@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world.h - a device and its tenants as the core's decisions make them, and a
- * checker that knows nothing of how the core decides.
+ * world.h - a device and its tenants, as the core's decisions make them, and a checker that
+ * does not know how the core decides.
  *
- * The world is pessimistic: a group runs from the moment that its resume is
- * asked for until its suspend is reported done, and is short from the moment
- * that it is asked to be. What is under way may fail, take any time, be
- * reported in any order, and its process may die meanwhile.
+ * The world is pessimistic. A group runs from the request of its resume until its suspend is
+ * reported done. It is short from the moment that this is requested. A decision under way may
+ * fail, take any time, and be reported in any order, and its process may die meanwhile.
  */
 #ifndef GP_TEST_SCHED_WORLD_H
 #define GP_TEST_SCHED_WORLD_H
@@ -22,22 +21,22 @@
 #define W_TENANTS 6 /* ids 1.. */
 #define W_GROUPS 10
 #define W_PENDING 64
-#define W_RENEW_NS 250000u /* a hold may be renewed so early */
+#define W_RENEW_NS 250000u /* a hold may be renewed this early */
 
 enum w_mutation {
 	W_SOUND,
-	W_SUSPEND_LOST, /* said to be done, is not */
+	W_SUSPEND_LOST, /* reported done, but is not */
 	W_RESUME_LOST,
 	W_RELEASE_LOST,
 	W_HOLD_LOST,
-	W_SLICE_LOST, /* back to the driver's: not done */
+	W_SLICE_LOST, /* the driver's slice was not restored */
 	W_MUTATIONS,
 };
 
 struct w_group {
 	bool known; /* to the core */
 	bool alive, runs;
-	uint32_t tenant; /* 0: left */
+	uint32_t tenant; /* 0: it left */
 	uint64_t slice_us, old_slice_us;
 	bool old_runs;
 	uint32_t slice_errors;
@@ -48,7 +47,7 @@ struct w_tenant {
 	bool there;
 	struct gp_class_request spec;
 	uint32_t seg, hand, sync;
-	bool seg_cut; /* by a device-wide wait */
+	bool seg_cut; /* ended by a device-wide wait */
 	bool idle, hinted, hold_broken, begun_held;
 	uint64_t hint_end_ns, seg_began_ns;
 	bool held;
@@ -67,14 +66,14 @@ struct world {
 	uint64_t now_ns, armed_ns;
 	uint32_t mutation;
 	bool closed;
-	bool edf, sjf; /* who of LC goes first, now */
+	bool edf, sjf; /* the present LC policy */
 	struct w_group group[W_GROUPS + 1];
 	struct w_tenant tenant[W_TENANTS + 1];
 	struct w_pending pending[W_PENDING];
 	size_t n_pending;
 	uint32_t last_id, last_hold_id, last_hold_tenant;
-	uint64_t be_ns;	    /* BE had the device to itself */
-	const char *broken; /* first invariant that did not hold */
+	uint64_t be_ns;	    /* BE's time alone on the device */
+	const char *broken; /* first broken invariant */
 };
 
 static inline void w_broken(struct world *w, const char *what)
@@ -101,7 +100,7 @@ static inline void w_init(struct world *w, const struct gp_sched_config *config,
 	w_lc_policy(w, config->lc_policy);
 }
 
-/* A BE group runs, and no LC group that could have work. */
+/* A BE group runs, and no LC group could have work. */
 static inline bool w_be_has_it(const struct world *w)
 {
 	bool be = false, lc = false;
@@ -118,7 +117,7 @@ static inline bool w_be_has_it(const struct world *w)
 	return be && !lc;
 }
 
-/* Time on the device is a group's from when it is there to when it is off. */
+/* A group's time on the device is from its appearance to its suspend. */
 static inline void w_pass(struct world *w, uint64_t ns)
 {
 	w->now_ns += ns;
@@ -141,7 +140,7 @@ static inline void w_check_short(struct world *w)
 		w_broken(w, "1: two groups run at the short slice");
 }
 
-/* Who has left is put back in any case: that goes before the limit. */
+/* Groups without a tenant resume in any case, even beyond the limit. */
 static inline void w_check_slots(struct world *w, uint32_t resumed)
 {
 	uint32_t n = 0;
@@ -161,8 +160,8 @@ static inline bool w_busy(const struct world *w, uint32_t group)
 }
 
 /*
- * Is @a surely more urgent than @b? Deadlines and lengths are not compared with each
- * other here (test_lc.c does); work with a deadline comes before what can have none.
+ * Is @a certainly more urgent than @b? Deadlines and lengths are not compared with each other
+ * here (test_lc.c does). Work with a deadline comes before work that cannot have one.
  */
 static inline bool w_before(const struct world *w, const struct w_tenant *a,
 			    const struct w_tenant *b)
@@ -180,7 +179,7 @@ static inline bool w_may_be_before(const struct world *w, const struct w_tenant 
 	return w_before(w, a, b) || (w->sjf && a->spec.cls.value == b->spec.cls.value);
 }
 
-/* Somebody more urgent must have work, or be said to get it. */
+/* A more urgent tenant must have work, or expect it. */
 static inline void w_check_preempt(struct world *w, const struct w_group *g)
 {
 	const struct w_tenant *t = &w->tenant[g->tenant];
@@ -286,14 +285,14 @@ static inline void w_decide(struct world *w)
 	}
 }
 
-/* Whether the core could have a reason to hold for @t. */
+/* Could the core have a reason to hold for @t? */
 static inline bool w_reason(const struct world *w, const struct w_tenant *t)
 {
 	return t->there && t->spec.cls.cls == GP_CLASS_LC &&
 	       (t->seg || t->hand || (t->hinted && t->hint_end_ns > w->now_ns));
 }
 
-/* Whether the core must hold for @t unless somebody more urgent does. */
+/* Must the core hold for @t unless a more urgent tenant holds? */
 static inline bool w_must_hold(const struct world *w, const struct w_tenant *t)
 {
 	return t->there && t->spec.cls.cls == GP_CLASS_LC && t->seg && !t->seg_cut &&
@@ -301,7 +300,7 @@ static inline bool w_must_hold(const struct world *w, const struct w_tenant *t)
 	       w->now_ns < t->seg_began_ns + w->config.hold_limit_ns;
 }
 
-/* Does @t have to wait for somebody who holds? */
+/* May @t have to wait for a holder? */
 static inline bool w_may_wait(const struct world *w, const struct w_tenant *t)
 {
 	for (size_t i = 1; i <= W_TENANTS; i++) {
@@ -342,8 +341,7 @@ static inline void w_check_holds(struct world *w)
 	}
 }
 
-/* What is under way for a group that went is nobody's any more: its id may
- * come anew. */
+/* Decisions for a group that is gone belong to none: its id may be used again. */
 static inline void w_group_gone(struct world *w, uint32_t group)
 {
 	w->group[group] = (struct w_group){ 0 };
@@ -352,7 +350,7 @@ static inline void w_group_gone(struct world *w, uint32_t group)
 			w->pending[i].group = 0;
 }
 
-/* Facts of the checker's own, from the event alone. */
+/* The checker's own facts, from the event alone. */
 static inline void w_note(struct world *w, const struct gp_event *ev)
 {
 	struct w_tenant *t = &w->tenant[ev->tenant <= W_TENANTS ? ev->tenant : 0];
@@ -412,7 +410,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 		t->hand--;
 		break;
 	case GP_EV_BUSY:
-		/* That it is on says nothing of who was said to have none. */
+		/* Its running does not contradict an IDLE report. */
 		if (!(ev->busy.how & GP_BUSY_ON))
 			t->idle = ev->busy.how & GP_BUSY_SOON;
 		break;
@@ -436,7 +434,7 @@ static inline void w_note(struct world *w, const struct gp_event *ev)
 	}
 }
 
-/* What a view is told fits what is there. */
+/* The facts of gp_sched_why() are consistent with the world. */
 static inline void w_check_why(struct world *w, uint32_t id)
 {
 	bool known = false, runs = false;
@@ -494,7 +492,7 @@ static inline void w_timer(struct world *w)
 	w_step(w, &ev);
 }
 
-/* All timers up to @ns from now, then that time. */
+/* Runs all timers of the next @ns, then advances to that time. */
 static inline void w_advance(struct world *w, uint64_t ns)
 {
 	uint64_t to = w->now_ns + ns;
@@ -511,7 +509,7 @@ static inline void w_advance(struct world *w, uint64_t ns)
 		w_pass(w, to - w->now_ns);
 }
 
-/* What the hardware did when @p is over with @error. */
+/* The hardware's state after @p ended with @error. */
 static inline void w_effect(struct world *w, const struct w_pending *p, int error, bool half)
 {
 	struct w_group *g = &w->group[p->group];
@@ -545,7 +543,7 @@ static inline void w_outcome(struct world *w, size_t which, int error, bool half
 	w->n_pending--;
 	memmove(&w->pending[which], &w->pending[which + 1], (w->n_pending - which) * sizeof(p));
 	if (!w->group[p.group].known) {
-		error = -ESRCH; /* gone meanwhile, perhaps come anew */
+		error = -ESRCH; /* gone meanwhile, and perhaps back */
 	} else if (!w->group[p.group].alive) {
 		error = -ESRCH;
 		w_group_gone(w, p.group);
@@ -579,9 +577,9 @@ static inline bool w_only_preempts(const struct world *w)
 }
 
 /*
- * Everything under way ends well, as fast as the hardware does it. By deadlines work that
- * never ends is overdue again every period, and others' turns end each time: with n groups
- * n times n turns, which may take as long as the period.
+ * Every decision under way succeeds, as fast as the hardware. By deadlines, endless work is
+ * overdue again every period, and others' turns end each time. With n groups these are n times
+ * n turns, which may take as long as the period.
  */
 static inline void w_settle(struct world *w)
 {
@@ -599,7 +597,7 @@ static inline void w_settle(struct world *w)
 	}
 }
 
-/* @ns of a world in which nothing fails. */
+/* @ns of a world without failures. */
 static inline void w_run(struct world *w, uint64_t ns)
 {
 	uint64_t to = w->now_ns + ns;
