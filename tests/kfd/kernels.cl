@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the tests run on the GPU, as OpenCL C without its library. Results can
- * be computed by kfd_ref.c; each kernel adds to its output, so that work that
- * ran twice shows as well as work that was lost.
+ * The tests' kernels, in OpenCL C without its library. ref.c computes their results on
+ * the CPU. Each kernel adds to its output, so that lost work and repeated work show.
  */
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
@@ -32,7 +31,7 @@ static uint peek(volatile global uint *p)
 				    memory_scope_all_svm_devices);
 }
 
-/* Nothing: for the packet processor alone. */
+/* Empty: a test of the packet processor alone. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void k_nop(void)
 {
@@ -49,7 +48,7 @@ kernel void k_hash(global uint *out, uint iters, uint seed)
 	add(&out[i], x);
 }
 
-/* As k_hash, and beat[i] goes up each time: shows when waves run. */
+/* As k_hash, and counts in beat[i], to show when waves run. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void k_beat(global uint *out, global uint *beat, uint iters, uint seed)
 {
@@ -62,7 +61,7 @@ kernel void k_beat(global uint *out, global uint *beat, uint iters, uint seed)
 	add(&out[i], x);
 }
 
-/* Four waves that need each other's LDS in every turn, and LDS atomics. */
+/* Four waves that read each other's LDS in every turn, and LDS atomics. */
 __attribute__((reqd_work_group_size(256, 1, 1)))
 kernel void k_lds(global uint *out, uint iters, uint seed)
 {
@@ -88,7 +87,7 @@ kernel void k_lds(global uint *out, uint iters, uint seed)
 	add(&out[i], cell[l] + sum);
 }
 
-/* A loop of another length in each lane: EXEC differs all the time. */
+/* Each lane loops a different number of times, so EXEC changes all the time. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void k_diverge(global uint *out, uint iters, uint seed)
 {
@@ -106,7 +105,7 @@ kernel void k_diverge(global uint *out, uint iters, uint seed)
 	add(&out[i], sum);
 }
 
-/* 32 values that all live over the loop: VGPRs by the dozen. */
+/* 32 values live across the loop, which takes dozens of VGPRs. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void k_regs(global uint *out, uint iters, uint seed)
 {
@@ -153,7 +152,7 @@ kernel void k_grid(global uint *out, uint width, uint height)
 	add(&out[(z * height + y) * width + x], x + 100 * y + 10000 * z);
 }
 
-/* Until *stop is not 0; then out[i] += 1. beat[i] as in k_beat. */
+/* Loop until *stop is not 0; then out[i] += 1. beat[i] is as in k_beat. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void k_spin(global uint *out, global uint *beat, global uint *stop)
 {
@@ -164,7 +163,7 @@ kernel void k_spin(global uint *out, global uint *beat, global uint *stop)
 	add(&out[i], 1);
 }
 
-/* A store to where nothing is. */
+/* A store to an unmapped address. */
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void k_fault(global uint *nowhere)
 {

@@ -271,8 +271,7 @@ int kfd_code_load(struct kfd *k, unsigned int gpu, uint32_t flags, struct kfd_co
 	err = kfd_mem_alloc(k, gpu, bytes, flags, &code->mem);
 	if (err)
 		return err;
-	/* No relocations: kernels and their descriptors refer to each other by
-	 * distance. */
+	/* No relocations: kernels and descriptors refer to each other by distance. */
 	for (i = 0; i < num; i++)
 		if (ph[i].p_type == PT_LOAD)
 			memcpy((uint8_t *)code->mem.va + ph[i].p_vaddr, kernels_co + ph[i].p_offset,

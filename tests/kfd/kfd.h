@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small library over /dev/kfd and the render node, for tests: what ROCr does,
- * as plainly as it can be done. Calls return 0 or -errno unless said otherwise.
+ * A small library over /dev/kfd and the render node, for tests. It makes the calls of
+ * ROCr in the simplest form. Functions return 0 or -errno unless documented otherwise.
  */
 #ifndef TESTS_KFD_H
 #define TESTS_KFD_H
@@ -19,12 +19,12 @@
 /* ---- devices --------------------------------------------------------------- */
 
 /**
- * struct kfd_gpu - a device, as the topology has it
+ * struct kfd_gpu - a device of the topology
  * @gpu_id: the KFD's number for it
  * @node: its node in the topology
  * @index: of the software GPU, for its debugfs folder
- * @render_fd: its render node, open once its VM was acquired, else -1
- * @cwsr_bytes, @ctl_stack_bytes, @debug_bytes: of the save area
+ * @render_fd: its render node, open from kfd_acquire() on, else -1
+ * @cwsr_bytes, @ctl_stack_bytes, @debug_bytes: sizes of the save area
  * @doorbells: this process's doorbells, mapped with the first queue
  */
 struct kfd_gpu {
@@ -50,14 +50,14 @@ struct kfd_mem {
 	bool mapped;
 };
 
-/** struct kfd - this process's use of the KFD. One thread at a time. */
+/** struct kfd - this process's use of the KFD, by one thread at a time */
 struct kfd {
 	int fd;
 	struct kfd_ioctl_get_version_args version;
 	struct kfd_gpu gpus[KFD_MAX_GPUS];
 	unsigned int num_gpus;
 	struct kfd_mem event_page;
-	/* Signals come from here, see kfd_signal_create(). */
+	/* kfd_signal_create() takes signals from here. */
 	struct kfd_mem signal_pool;
 	unsigned int signals_used;
 };
@@ -76,7 +76,7 @@ int kfd_call(const struct kfd *k, unsigned long request, void *args);
 /* ---- memory ---------------------------------------------------------------- */
 
 #define KFD_MEM_RW (KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE)
-/* System memory that both sides see at once: rings, signals, flags */
+/* System memory that the CPU and the GPU see at once: rings, signals, flags */
 #define KFD_MEM_GTT                                                                    \
 	(KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_GTT | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | \
 	 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
@@ -89,12 +89,12 @@ int kfd_call(const struct kfd *k, unsigned long request, void *args);
 	(KFD_MEM_RW | KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | \
 	 KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
 
-/** kfd_mem_alloc - allocate, map for CPU and GPU; zeroed. bytes is rounded up */
+/** kfd_mem_alloc - allocate zeroed memory and map it for CPU and GPU; bytes is rounded up */
 int kfd_mem_alloc(struct kfd *k, unsigned int gpu, uint64_t bytes, uint32_t flags,
 		  struct kfd_mem *mem);
 /** kfd_mem_import - map memory of the process, which may be shared, for the GPU */
 int kfd_mem_import(struct kfd *k, unsigned int gpu, void *va, uint64_t bytes, struct kfd_mem *mem);
-/** kfd_mem_free - unmap and free; of memory never allocated: nothing */
+/** kfd_mem_free - unmap and free; no effect on memory that was never allocated */
 int kfd_mem_free(struct kfd *k, struct kfd_mem *mem);
 
 /* ---- code ------------------------------------------------------------------ */
@@ -104,9 +104,9 @@ struct kfd_code {
 	struct kfd_mem mem;
 };
 
-/** kfd_code_load - into memory of the kind that flags name */
+/** kfd_code_load - load it into memory of the kind that flags name */
 int kfd_code_load(struct kfd *k, unsigned int gpu, uint32_t flags, struct kfd_code *code);
-/** kfd_code_find - GPU address of a kernel's descriptor; 0 when there is none */
+/** kfd_code_find - GPU address of a kernel's descriptor; 0: no such kernel */
 uint64_t kfd_code_find(const struct kfd_code *code, const char *name);
 
 /* ---- signals --------------------------------------------------------------- */
@@ -128,14 +128,12 @@ struct kfd_signal {
 	uint32_t reserved3[2];
 };
 
-/** kfd_signal_create - of the given value; by event: waits use an interrupt.
- *  NULL when there are no more */
+/** kfd_signal_create - take a signal from the pool; by_event: waits use an interrupt.
+ *  NULL: the pool is empty */
 struct kfd_signal *kfd_signal_create(struct kfd *k, int64_t value, bool by_event);
-/** kfd_signal_value - as it is now */
 int64_t kfd_signal_value(const struct kfd_signal *sig);
-/** kfd_signal_set - from the CPU */
 void kfd_signal_set(struct kfd_signal *sig, int64_t value);
-/** kfd_signal_wait - until the value is below limit. 0 or -ETIME */
+/** kfd_signal_wait - wait until the value is below limit. 0 or -ETIME */
 int kfd_signal_wait(struct kfd *k, struct kfd_signal *sig, int64_t limit, int timeout_ms);
 
 /* ---- queues ---------------------------------------------------------------- */
@@ -166,7 +164,7 @@ struct kfd_packet {
 
 #define KFD_KERNARG_BYTES 128 /* room for a packet's arguments */
 
-/** struct kfd_queue - an AQL queue and all that belongs to it */
+/** struct kfd_queue - an AQL queue with its buffers */
 struct kfd_queue {
 	struct kfd *k;
 	uint32_t gpu;
@@ -179,13 +177,13 @@ struct kfd_queue {
 	struct kfd_mem ring, pointers, eop, cwsr, kernarg;
 };
 
-/** kfd_queue_create - of that many packets, a power of 2, 64 at least */
+/** kfd_queue_create - packets: size of the ring, a power of 2, at least 64 */
 int kfd_queue_create(struct kfd *k, unsigned int gpu, uint32_t packets, struct kfd_queue *q);
 /** kfd_queue_update - AMDKFD_IOC_UPDATE_QUEUE */
 int kfd_queue_update(struct kfd_queue *q, uint32_t percentage);
-/** kfd_queue_destroy - and free what belongs to it */
+/** kfd_queue_destroy - destroy it and free its buffers */
 int kfd_queue_destroy(struct kfd_queue *q);
-/** kfd_queue_room - packets that can be put in now */
+/** kfd_queue_room - number of packets that fit into the ring now */
 uint32_t kfd_queue_room(const struct kfd_queue *q);
 
 #define KFD_BARRIER_BIT (1u << 8)
@@ -197,20 +195,20 @@ struct kfd_launch {
 	const void *args;
 	size_t args_bytes;
 	struct kfd_signal *signal;
-	uint32_t group_bytes; /* 0: as kernel's own */
+	uint32_t group_bytes; /* 0: the kernel's own */
 	bool barrier;
 	bool quiet; /* the caller rings the doorbell */
 };
 
-/** kfd_launch - put a kernel dispatch in. -EAGAIN when the ring is full */
+/** kfd_launch - queue a kernel dispatch. -EAGAIN: the ring is full */
 int kfd_launch(struct kfd_queue *q, const struct kfd_launch *l);
-/** kfd_barrier - barrier-AND, or barrier-OR with any */
+/** kfd_barrier - queue a barrier-AND, or with any, a barrier-OR */
 int kfd_barrier(struct kfd_queue *q, struct kfd_signal *const *deps, unsigned int num, bool any,
 		struct kfd_signal *signal);
-/** kfd_ring - tell the GPU of all packets so far */
+/** kfd_ring - ring the doorbell for all packets so far */
 void kfd_ring(struct kfd_queue *q);
 
-/* ---- the kernels, and what they must give ------------------------------------ */
+/* ---- the kernels and their reference results --------------------------------- */
 
 struct k_hash_args {
 	uint32_t *out;
@@ -240,17 +238,17 @@ uint32_t kfd_ref_hash(uint32_t i, uint32_t iters, uint32_t seed);
 uint32_t kfd_ref_diverge(uint32_t i, uint32_t iters, uint32_t seed);
 uint32_t kfd_ref_regs(uint32_t i, uint32_t iters, uint32_t seed);
 uint32_t kfd_ref_f32(uint32_t i, uint32_t iters, float a, float b);
-/** kfd_ref_lds - fills in the 256 results of one workgroup */
+/** kfd_ref_lds - fill in the 256 results of one workgroup */
 void kfd_ref_lds(uint32_t group, uint32_t iters, uint32_t seed, uint32_t out[256]);
 
-/* ---- work whose result is known ------------------------------------------------ */
+/* ---- work with a known result -------------------------------------------------- */
 
 #define WORK_VARIANTS 8
 
 /**
  * struct kfd_work - launches of kernels of all kinds into one output
  * @items: work-items of each launch, a multiple of 256
- * @launched: how often each variant was; the output must be that sum exactly
+ * @launched: launches of each variant; the output must be exactly their sum
  */
 struct kfd_work {
 	struct kfd *k;
@@ -262,30 +260,30 @@ struct kfd_work {
 	uint32_t *want[WORK_VARIANTS];
 };
 
-/** kfd_work_create - heavy: how long a launch is, 1 is some 20 turns of a loop */
+/** kfd_work_create - heavy: length of a launch, in units of some 20 turns of a loop */
 int kfd_work_create(struct kfd *k, unsigned int gpu, uint32_t items, uint32_t heavy,
 		    struct kfd_work *w);
-/** kfd_work_launch - one kernel, the variant-th of WORK_VARIANTS */
+/** kfd_work_launch - launch kernel variant % WORK_VARIANTS */
 int kfd_work_launch(struct kfd_work *w, struct kfd_queue *q, uint32_t variant,
 		    struct kfd_signal *signal);
-/** kfd_work_wrong - how many words are not what they must be */
+/** kfd_work_wrong - number of words that differ from the reference */
 uint32_t kfd_work_wrong(const struct kfd_work *w);
 
 /* ---- classes and holds ------------------------------------------------------- */
 
 /** kfd_has_sched - does the kernel know the calls of kfd_sched.h? */
 bool kfd_has_sched(struct kfd *k);
-/** kfd_open_sched - open /dev/kfd, or bail where the calls are not known */
+/** kfd_open_sched - open /dev/kfd; bail if the kernel lacks the calls */
 void kfd_open_sched(struct kfd *k);
+/** kfd_set_class - queue_id UINT32_MAX: the whole process */
 int kfd_set_class(struct kfd *k, uint32_t gpu_id, uint32_t pid, uint32_t queue_id,
 		  uint32_t sched_class, uint32_t level, uint32_t weight);
-/** kfd_hold - hold for limit_ns; args: what the kernel said */
-/* queue_id UINT32_MAX, in kfd_set_class(): the whole process */
+/** kfd_hold - hold for limit_ns; args: the kernel's answer */
 int kfd_hold(struct kfd *k, uint32_t gpu_id, uint32_t level, uint64_t limit_ns, uint32_t flags,
 	     struct kfd_ioctl_sched_hold_args *args);
 int kfd_release(struct kfd *k, uint32_t gpu_id, uint32_t hold_id,
 		struct kfd_ioctl_sched_release_args *args);
-/** kfd_states - up to num states of queues; returns how many there are */
+/** kfd_states - read up to num states of queues; returns the number of queues */
 int kfd_states(struct kfd *k, uint32_t gpu_id, struct kfd_sched_queue_state *states,
 	       unsigned int num, struct kfd_sched_device_state *dev);
 
@@ -295,13 +293,13 @@ int kfd_states(struct kfd *k, uint32_t gpu_id, struct kfd_sched_queue_state *sta
 int simgpu_write(unsigned int gpu, const char *file, const char *text);
 int simgpu_write_u64(unsigned int gpu, const char *file, uint64_t value);
 int simgpu_read_u64(unsigned int gpu, const char *file, uint64_t *value);
-/** simgpu_param - set a time of GPU 0's engine/params, or bail; returns what it was,
- *  for the end of the test: the next one may get the same module */
+/** simgpu_param - set a time of GPU 0's engine/params, or bail. Returns the old value: the
+ *  test must restore it, as the next one may get the same module */
 uint64_t simgpu_param(const char *name, uint64_t value);
 
-/** simgpu_counter - of engine/counters; 0 when there is none of that name */
+/** simgpu_counter - a value of engine/counters; 0: no such name */
 uint64_t simgpu_counter(unsigned int gpu, const char *name);
-/** simgpu_checks - how often the GPUs saw their driver do wrong since this test began */
+/** simgpu_checks - number of driver errors that the GPUs saw since this test began */
 uint64_t simgpu_checks(void);
 
 /** struct sim_event - a line of engine/events; see events.c of the software GPU */
@@ -324,11 +322,11 @@ struct sim_log {
 	size_t len, pos;
 };
 
-/** sim_log_open - only events from now on */
+/** sim_log_open - read events from now on */
 int sim_log_open(struct sim_log *log, unsigned int gpu);
-/** sim_log_next - false when there are no more yet */
+/** sim_log_next - false: no more events yet */
 bool sim_log_next(struct sim_log *log, struct sim_event *ev);
-/** sim_log_skip - forget what happened so far */
+/** sim_log_skip - drop all events so far */
 void sim_log_skip(struct sim_log *log);
 void sim_log_close(struct sim_log *log);
 
@@ -337,15 +335,15 @@ void sim_log_close(struct sim_log *log);
 #define TENANT_QUEUES 16
 
 /**
- * struct tenant - one process, and what it tells of itself
- * @queues: how many it makes; the rest of what stands before @pid is its orders
- * @heavy: of its work, see kfd_work_create(); 0: one endless wave per queue
- *	instead, that counts its beats
- * @gap_us: it rests so long after each launch
+ * struct tenant - one process, in memory that it shares with its parent
+ * @queues: number of its queues; the parent sets all fields before @pid
+ * @heavy: of its work, see kfd_work_create(); 0: each queue has one endless wave
+ *	instead, which counts its beats
+ * @gap_us: pause after each launch
  * @ahead: packets that it keeps in each ring
  * @stop: set by the parent: finish, check, exit
- * @ready: its queues are made and have been given work
- * @sent, @wrong: packets, and words that are not what they must be
+ * @ready: its queues exist and have work
+ * @sent, @wrong: packets, and words that differ from the reference
  * @unfinished: packets that did not end in time
  * @words: of each endless wave: seen by the GPU, the tenant and its parent
  */
@@ -361,75 +359,78 @@ struct tenant {
 	volatile uint32_t *words[TENANT_QUEUES];
 };
 
-/* What an endless wave has in a tenant's words, 64 of each */
+/* Offsets of an endless wave's arguments in a tenant's words, 64 of each */
 #define TENANT_OUT 0
 #define TENANT_BEAT 64
 #define TENANT_STOP 128
 
-/** tenants_alloc - in memory that parent and children share */
+/** tenants_alloc - allocate them in memory that parent and children share */
 struct tenant *tenants_alloc(unsigned int num);
-/** tenant_start - fork it; tenants_ready() waits until all are */
+/** tenant_start - fork it; tenants_ready() waits until all have work */
 void tenant_start(struct tenant *t);
 int tenants_ready(struct tenant *t, unsigned int num, int timeout_ms);
-/** tenants_stop - ask all to end, wait, and give one point for their results */
+/** tenants_stop - ask all to end, wait, and print one point for their results */
 void tenants_stop(struct tenant *t, unsigned int num, int timeout_ms);
 /** tenant_kill - SIGKILL, and reap */
 void tenant_kill(struct tenant *t);
 
-/** tenants_simple - start num tenants with so many queues of so heavy work each,
- *  and wait until all are under way */
+/** tenants_simple - start num tenants with queues of work each, as heavy as given, and
+ *  wait until all are ready */
 void tenants_simple(struct tenant *t, unsigned int num, unsigned int queues, unsigned int heavy);
 
 /* ---- TAP ----------------------------------------------------------------------- */
 
 /** ok - one point; returns cond */
 bool ok(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** ok_time - a point that is a bar of time: skipped with KFD_SLOW_KERNEL, as
- *  KASAN, say, makes everything slower, the software GPU's waves included */
+/** ok_time - a point on a time limit. It is skipped with KFD_SLOW_KERNEL, because such a
+ *  kernel (KASAN) slows everything down, the software GPU's waves included */
 bool ok_time(bool cond, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** is_err - a point: got is 0 or -errno, want too */
+/** is_err - one point: got equals want; each is 0 or -errno */
 bool is_err(int got, int want, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void skip(const char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/** figure - a measured value, which the rig shows */
+/** figure - print a measured value, which the rig shows */
 void figure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/** expect_dmesg - lines of the kernel's log that match are no failure */
+/** expect_dmesg - matching lines of the kernel's log are no failure */
 void expect_dmesg(const char *regex);
-/** bail - end at once: not ok */
+/** bail - fail and end at once */
 void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
-/** done - print the plan; what main() returns */
+/** done - print the plan; returns the exit status for main() */
 int done(void);
 /** must - bail unless err is 0 */
 void must(int err, const char *what);
 
 /* ---- the machine ------------------------------------------------------------- */
 
-/** machine_suspend - to RAM (S3), until the clock wakes it so much later */
+/** machine_suspend - suspend to RAM (S3); the clock wakes it after seconds */
 int machine_suspend(unsigned int seconds);
 /**
- * driver_be_patient - on a kernel that looks for faults (KFD_SLOW_KERNEL) a save
- * can take more than the driver's 100 ms: that is no stuck queue there
+ * driver_be_patient - raise the driver's limit for a save on a slow kernel
+ *
+ * With KFD_SLOW_KERNEL a save can take more than the driver's 100 ms, and the queue is
+ * not stuck.
  */
 void driver_be_patient(void);
-/** trace_exits - have the kernel note when processes are killed */
+/** trace_exits - have the kernel trace when processes are killed */
 int trace_exits(void);
 /**
  * trace_exit_ns - when the exit of pid by SIGKILL began, CLOCK_MONOTONIC; 0: not yet
  *
- * By signal_deliver: sched_process_exit comes after exit_mm(), which ends holds.
+ * From the event signal_deliver: sched_process_exit is after exit_mm(), which ends holds.
  */
 uint64_t trace_exit_ns(pid_t pid);
 
-/* ---- odds and ends --------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------- */
 
 /** scaled - count times KFD_SCALE, at least 1 */
 unsigned int scaled(unsigned int count);
 uint64_t now_ns(void);
 void sleep_ns(uint64_t ns);
-/** rng - xorshift; the seed is printed by rng_seed() */
+/** rng - the next number by xorshift */
 uint32_t rng(void);
+/** rng_seed - seed rng() and print the seed */
 void rng_seed(uint64_t seed);
-/** rng_start - as rng_seed(), of another's numbers, and prints nothing */
+/** rng_start - seed rng() in a child, without printing */
 void rng_start(uint64_t seed);
 /** shared_alloc - zeroed memory that children share */
 void *shared_alloc(size_t bytes);

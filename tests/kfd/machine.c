@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a test does to the machine it runs in. */
+/* Suspend the machine, and trace it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 
 #include "kfd.h"
 
-/* Of amd_queue_t, HSA runtime ABI: the packet processor finds the one by the
- * other's address. */
+/* Offsets in amd_queue_t of the HSA runtime ABI. The packet processor computes one address
+ * from the other. */
 #define WRITE_DISPATCH_ID_OFFSET 56
 #define READ_DISPATCH_ID_OFFSET 128
 #define DOORBELL_SLICE_BYTES 8192
@@ -141,7 +141,7 @@ uint32_t kfd_queue_room(const struct kfd_queue *q)
 	return q->packets - (q->next - __atomic_load_n(q->rptr, __ATOMIC_ACQUIRE));
 }
 
-/* The header goes last: with it the packet is the GPU's. */
+/* Write the header last, because it makes the packet valid for the GPU. */
 static void publish(struct kfd_queue *q, const struct kfd_packet *pkt)
 {
 	struct kfd_packet *slot = (struct kfd_packet *)q->ring.va + q->next % q->packets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernels of kernels.cl must give, computed by the CPU. */
+/* Reference results of the kernels of kernels.cl, computed by the CPU. */
 #include <math.h>
 #include <string.h>
 

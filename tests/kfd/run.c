@@ -17,7 +17,7 @@
 
 char run_output[RUN_OUTPUT_BYTES];
 
-/* Never returns; what it writes goes to @fd. */
+/* Does not return. The program's output goes to @fd. */
 static void become(char *const argv[], int fd)
 {
 	dup2(fd, 1);

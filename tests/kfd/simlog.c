@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The software GPU's own account of what happened. */
+/* The software GPU's log of events. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ uint64_t simgpu_counter(unsigned int gpu, const char *name)
 	return found;
 }
 
-/* What tests before this one have left. */
+/* The counters include earlier tests. */
 static uint64_t checks_before;
 
 __attribute__((constructor)) static void note_checks(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpreempt-bench in the guest: the suite quick-rig, HIP programs under each peer, and what
- * it must show. All that it found goes out as "archive:" lines, which rig.py --keep takes.
+ * gpreempt-bench in the guest: the suite quick-rig, HIP programs under each peer, and
+ * checks of its figures. The results are printed as "archive:" lines for rig.py --keep.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "kfd.h"
 #include "run.h"
 
-/* Any PCI device of the guest stands for the GPU's: simgpu's module.c. */
+/* A PCI device of the guest stands for the GPU's, as in simgpu's module.c. */
 #define DEVICE "0000:00:00.0"
 #define DIR "/tmp/quick-rig"
 
-/* The table's row of the latency-critical client: p50 over alone. */
+/* p50 over alone, from the LC client's row of the table. */
 static double over_alone(const char *plan, const char *scheduler)
 {
 	const char *at = strstr(run_output, plan);

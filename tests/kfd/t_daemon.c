@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpreemptd on a device whose driver takes turns itself: six best-effort
- * processes, two found by a rule, two attached, two under gpreempt run, and a
- * latency-critical one, on 4 slots. The driver knows everybody's class, shares
- * are by weight, LC stays on its slot, and the daemon shows the driver's counts.
- * A daemon that dies is started anew and has all of them again; one that is told
- * to end leaves no class behind.
+ * gpreemptd on a device whose driver rotates queues itself, with 4 slots, one LC
+ * process and six BE ones. Of these, a rule discovers two, the test attaches two,
+ * and two run under gpreempt run. The driver knows the class of each, BE shares by
+ * weight, LC stays on its slot, and the daemon shows the driver's counts. A daemon
+ * that dies is restarted with all tenants; one that stops leaves no class behind.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +25,7 @@
 #define LC_EXE "/tmp/lc"
 #define LC_LEVEL 1
 #define BES 6
-/* They look seldom, so that the guest's one CPU is not what LC waits for. */
+/* BE processes wake seldom, so that LC does not wait for the guest's one CPU. */
 #define BE_NAP_US "2000"
 #define BE_AHEAD "4"
 #define TENANTS (BES + 1)
@@ -34,7 +33,7 @@
 #define MS_NS 1000000ull
 #define SECOND_NS 1000000000ull
 #define PATIENCE_NS (20 * SECOND_NS)
-/* Turns of each: as many as t_sched_classes looks at, after some that it does not. */
+/* Turns of each process: some to settle, then as many as t_sched_classes measures. */
 #define SETTLE_QUANTA 30
 #define SHARE_QUANTA 200
 #define SAMPLES 100
@@ -65,7 +64,7 @@ static const char *const taken_name[] = {
 	[BY_RUN] = "run",
 };
 
-/* A best-effort process, and what is to be. */
+/* A BE process, and how it becomes a tenant. */
 struct be {
 	enum way way;
 	const char *exe;
@@ -88,9 +87,9 @@ static struct kfd k;
 static uint32_t gpu_id;
 static pid_t keeper_pid, lc_pid;
 static int lc_to, lc_from;
-static uint64_t lc_before_ns; /* loaded, before there was a daemon */
+static uint64_t lc_before_ns; /* loaded before the daemon started */
 
-/* ---- what the driver says --------------------------------------------------------- */
+/* ---- the driver's view ------------------------------------------------------------ */
 
 static struct kfd_sched_device_state device_state(struct kfd_sched_queue_state *q)
 {
@@ -100,7 +99,7 @@ static struct kfd_sched_device_state device_state(struct kfd_sched_queue_state *
 	return dev;
 }
 
-/* The only queue of a process; zeroes: it has none. */
+/* The only queue of a process; zeroes: none. */
 static struct kfd_sched_queue_state queue_of(pid_t pid)
 {
 	static struct kfd_sched_queue_state q[MAX_STATES];
@@ -131,7 +130,7 @@ static bool all_have_class(void)
 	return has_class(lc_pid, KFD_SCHED_CLASS_LC, LC_LEVEL);
 }
 
-/* ---- what the daemon says ---------------------------------------------------------- */
+/* ---- the daemon's view ------------------------------------------------------------- */
 
 static bool look(void)
 {
@@ -140,7 +139,7 @@ static bool look(void)
 	return !run_quietly(ls) && strstr(run_output, "\"daemon\": true");
 }
 
-/* What is said of a process, up to the next one's; NULL: nothing. */
+/* The entry of a process in run_output, up to the next one's at @end; NULL: none. */
 static const char *said_of(pid_t pid, const char **end)
 {
 	char key[32];
@@ -195,7 +194,7 @@ static bool daemon_has_all(void)
 	return daemon_has(lc_pid, BY_RULE, "lc", "level", LC_LEVEL);
 }
 
-/* ms until so; -1: never. */
+/* ms until so() holds; -1: it did not. */
 static int becomes(bool (*so)(void))
 {
 	uint64_t from = now_ns();
@@ -237,7 +236,7 @@ static bool has_word(const char *path, const char *word)
 	return false;
 }
 
-/* 0: there is none. */
+/* 0: no daemon runs. */
 static pid_t daemon_pid(void)
 {
 	DIR *dir = opendir("/proc");
@@ -303,7 +302,7 @@ static void start_lc(void)
 	lc_from = from[0];
 }
 
-/* ns from a launch to its end. */
+/* Have LC launch once. Return: ns from the launch to its end. */
 static uint64_t run_lc(void)
 {
 	uint64_t took;
@@ -320,7 +319,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* One every 8 to 12 ms; the longest. @hold: the hold before it counts. */
+/* The longest of @num launches, one every 8 to 12 ms. @hold: after a hold, from its call. */
 static uint64_t measure_lc(const char *how, unsigned int num, bool hold)
 {
 	struct kfd_ioctl_sched_hold_args args;
@@ -396,7 +395,7 @@ static void start_bes(void)
 	}
 }
 
-/* How many did nothing since @before. */
+/* Number of BE processes without progress since @before. */
 static unsigned int still_since(const uint64_t *before)
 {
 	unsigned int i, still = 0;
@@ -424,7 +423,7 @@ static uint64_t quantum_ns(void)
 	return device_state(NULL).quantum_ns;
 }
 
-/* LC runs meanwhile. */
+/* The BE processes share by weight while LC launches. */
 static void check_shares(void)
 {
 	struct kfd_sched_queue_state before[BES], after, lc = queue_of(lc_pid);
@@ -461,7 +460,7 @@ static void check_shares(void)
 	   "LC stays on its slot");
 }
 
-/* A save and a load take so long, whatever there is to be saved. */
+/* Times of a save and a load, regardless of the size of the state. */
 static const struct {
 	const char *name;
 	uint64_t ns;
@@ -474,7 +473,7 @@ static const struct {
 
 #define SWITCH_PARAMS (sizeof(switch_param) / sizeof(switch_param[0]))
 
-/* With a hold, from the call to the end of the work: the bound of t_sched_latency. */
+/* From the call of a hold to the end of LC's work, within the bound of t_sched_latency. */
 static void check_latency(uint64_t alone_ns)
 {
 	struct kfd_sched_queue_state before = queue_of(lc_pid), after;
@@ -500,7 +499,7 @@ static pid_t pid_of(unsigned int i)
 	return i < BES ? be[i].pid : lc_pid;
 }
 
-/* The daemon counts once a second. */
+/* gpreemptd reports the driver's usage, from when it discovered the tenant. */
 static void check_usage(void)
 {
 	uint64_t used[TENANTS], loaded[TENANTS], sum_ns = 0, counted_ns = 0;
@@ -528,7 +527,7 @@ static void check_usage(void)
 	ok(grew == TENANTS, "all have used some (%u of %u)", grew, TENANTS);
 	figure("%u s: %llu ms counted by the daemon, %llu by the driver", USAGE_S,
 	       (unsigned long long)(counted_ns / MS_NS), (unsigned long long)(sum_ns / MS_NS));
-	/* It counts once a second: at both ends one may be missing, or be too much. */
+	/* The daemon counts once a second: each end may be wrong by one second. */
 	ok_time(counted_ns * USAGE_S >= sum_ns * (USAGE_S - 2) &&
 			counted_ns * USAGE_S <= sum_ns * (USAGE_S + 2),
 		"as much as the driver says");
@@ -566,7 +565,7 @@ static bool have_no_class(void)
 	return has_class(lc_pid, KFD_SCHED_CLASS_BE, KFD_SCHED_WEIGHT_DEFAULT);
 }
 
-/* They asked for theirs, and have it without a daemon, too. */
+/* Processes under gpreempt run set their own class, which outlives the daemon. */
 static bool run_have_class(void)
 {
 	unsigned int i;
@@ -602,7 +601,7 @@ static void stop_all(void)
 	}
 }
 
-/* Nobody else has a queue, so a hold, and asking LC by a pipe, cost their calls only. */
+/* LC alone. No other process has a queue, so the hold and the pipe add their calls only. */
 static uint64_t measure_alone(void)
 {
 	uint64_t longest_ns;

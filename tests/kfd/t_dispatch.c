@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Packets of all kinds on one queue: what every other test builds upon. */
+/* Packets of all kinds on one queue; all other tests build on these. */
 #include <errno.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void check_variants(struct kfd_queue *q)
 	}
 }
 
-/* More packets than the ring has room for, one after the other. */
+/* More packets than the ring's size, one after the other. */
 static void check_wrap(struct kfd_queue *q)
 {
 	struct kfd_work w;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpreempt, hsaq and libhsaq on this kernel. Also what they act on:
+ * gpreempt, hsaq and libhsaq on this kernel, and programs for them to act on:
  *	t_gpreempt conformance	the suite of the HAL, over the backend "amd"
  *	t_gpreempt cli		hsaq, gpreempt attach, set, ls, doctor
- *	t_gpreempt stock	what they say and do without the series' calls
- *	t_gpreempt hip		HIP programs under gpreempt run, beside one another
- *	t_gpreempt still FILE	0 when nothing is counted there for 300 ms
- *	t_gpreempt be FILE [US [N]]	keep N packets in a queue, looking every so many
- *				us; count what is done into FILE
- *	t_gpreempt lc		launch at each byte of stdin; ns taken to stdout
+ *	t_gpreempt stock	the same on a stock kernel, without the series' calls
+ *	t_gpreempt hip		HIP programs side by side under gpreempt run
+ *	t_gpreempt still FILE	0: the count in FILE stays for 300 ms
+ *	t_gpreempt be FILE [US [N]]	keep N packets in a queue, polled every US us;
+ *				count completed packets in FILE
+ *	t_gpreempt lc		launch at each byte of stdin; write its ns to stdout
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static int still(const char *path)
 	volatile uint64_t *count = run_map_count(path);
 	uint64_t before;
 
-	/* What was done before may be counted a little later. */
+	/* Packets that completed before may be counted a little later. */
 	sleep_ns(20000000);
 	before = *count;
 	sleep_ns(300000000);
@@ -145,7 +145,7 @@ static void conformance(void)
 	ok(strstr(run_output, " 0 failed") != NULL, "none failed");
 }
 
-/* While hsaq unload runs, and no longer. */
+/* hsaq unload stops a process while it runs, and no longer. */
 static void check_unload(void)
 {
 	pid_t pid = fork();
@@ -235,7 +235,7 @@ static void cli(void)
 	stop_be();
 }
 
-/* It starts, says what it cannot, and leaves alone whom its rules would take. */
+/* On a stock kernel gpreemptd starts, reports its limits, and attaches no process. */
 static void check_stock_daemon(void)
 {
 	static char *const argv[] = {
@@ -257,7 +257,7 @@ static void check_stock_daemon(void)
 	setenv("GPREEMPT_DAEMON", RUN_DIR "/gpreemptd.sock", 1);
 	is_err(RUN("/t/gpreempt", "attach", "--class=be", run_text(be_pid)), 125, "attach");
 	SAYS("no such device");
-	/* Its look at everybody is over by then. */
+	/* By then it has scanned all processes. */
 	sleep_ns(3000000000);
 	is_err(RUN("/t/gpreempt", "ls", "--json"), 0, "gpreempt ls");
 	SAYS("\"daemon\": true");
@@ -311,7 +311,7 @@ static uint64_t p50_ns(void)
 #define HIP_REQUESTS 1000
 #define HIP_LC "/t/hip_lc", run_text(scaled(HIP_REQUESTS)), "30000", "50", "5000"
 
-/* How often queues of a process were taken off in mid-wave. */
+/* The number of times that queues of a process were saved in mid-wave. */
 static uint64_t cuts_of(pid_t pid)
 {
 	static struct kfd_sched_queue_state states[64];
@@ -350,7 +350,7 @@ static void hip(void)
 	figure("%u requests cut best effort %llu times in mid-wave", scaled(HIP_REQUESTS),
 	       (unsigned long long)cuts);
 	ok(cuts >= scaled(HIP_REQUESTS) * 9 / 10, "each request cut best effort in mid-wave");
-	/* Its samples take the one core from the program that it is about. */
+	/* gpreempt stat's sampling shares the one core with the program: no time limit here. */
 	is_err(RUN("/t/gpreempt", "stat", "--class=lc", "--", "/t/hip_lc", "10", "30000", "50",
 		   "5000"),
 	       0, "hip_lc under gpreempt stat --class=lc");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What only hardware can answer, one question a word, in the order in which
- * they are safe to ask: same, slot, vmid, leave, times. Needs nothing of the
- * software GPU, and runs there as well.
+ * Questions that only hardware can answer, each by a word, the safest first: same,
+ * slot, vmid, leave, times. The test uses nothing of the software GPU, but runs on
+ * it as well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define HOLD_NS 500000000ull
 #define CYCLES 400
 #define MAX_STATES 256
-#define FAR 1000000000ll /* each packet takes one off */
+#define FAR 1000000000ll /* start value of a signal; each packet subtracts 1 */
 
 static struct kfd k;
 static uint32_t gpu_id;
@@ -76,7 +76,7 @@ static void cut_once(struct kfd_ioctl_sched_hold_args *hold)
 		bail("a queue did not answer its dequeue request: see dmesg");
 }
 
-/* Saved and restored where it was, by what the stock driver can do, too. */
+/* A queue is saved and restored in its slot, as the stock driver can do. */
 static void same(void)
 {
 	unsigned int n, cycles = scaled(CYCLES);
@@ -105,7 +105,7 @@ static bool moved(const struct kfd_sched_queue_state *a, const struct kfd_sched_
 	       (a->pipe != b->pipe || a->slot != b->slot);
 }
 
-/* While it is off, an LC queue of the same process may take the slot it had. */
+/* While the queue is suspended, an LC queue of the process may take its slot. */
 static void slot(void)
 {
 	unsigned int n, moves = 0, cycles = scaled(CYCLES);
@@ -131,7 +131,7 @@ static void slot(void)
 	subject_end(&s, "restored on another slot");
 }
 
-/* More processes than VMIDs: each is restored in another one sooner or later. */
+/* With more processes than VMIDs, each is restored in another VMID at some time. */
 static void vmid(void)
 {
 	struct kfd_sched_device_state dev;
@@ -144,7 +144,7 @@ static void vmid(void)
 	t = tenants_alloc(num);
 	last = shared_alloc(num * sizeof(*last));
 	tenants_simple(t, num, 1, HEAVY);
-	/* Where saves are slow, the first move can be long in coming */
+	/* With slow saves, the first move can take long. */
 	for (n = 0; n < looks || (!moves && n < 50 * looks); n++) {
 		for (i = 0; i < num; i++) {
 			uint32_t now = state_of((uint32_t)t[i].pid, t[i].queue_id[0]).vmid;
@@ -159,7 +159,7 @@ static void vmid(void)
 	tenants_stop(t, num, 120000);
 }
 
-/* A queue that is destroyed while it is being saved: a second request. */
+/* A queue is destroyed during its save: a second request to leave its slot. */
 static void leave(void)
 {
 	unsigned int n, cycles = scaled(CYCLES) / 4 + 1;
@@ -183,7 +183,7 @@ static void leave(void)
 	ok(!dev.quarantines, "%u queues were destroyed while they were saved", cycles);
 }
 
-/* How long a hold takes, by the queues that it takes off. */
+/* The time of a hold, by the number of queues that it suspends. */
 static void times(void)
 {
 	static const unsigned int counts[] = { 1, 2, 4, 8, 16 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What classes, levels and weights do: LC stays loaded, BE shares by weight,
- * too many LC queues take turns within the bound that the driver states, and
- * nobody's turn ends before it has begun.
+ * Effects of classes, levels and weights. LC stays loaded, and BE shares by weight.
+ * Too many LC queues take turns within the driver's bound. No turn ends before it
+ * begins.
  */
 #include <errno.h>
 
@@ -111,7 +111,7 @@ static void check_weights(void)
 		tenants_stop(t[i], 1, 20000);
 }
 
-/* 3 slots for 5 LC queues: levels are strict, nobody waits beyond the bound. */
+/* 3 slots for 5 LC queues: levels are strict, and no queue waits beyond the bound. */
 static void check_rotation(void)
 {
 	struct tenant *high = start(2, KFD_SCHED_CLASS_LC, 0, 0);
@@ -155,7 +155,7 @@ static void check_rotation(void)
 	tenants_stop(be, 1, 20000);
 }
 
-/* A save and a load that each take longer than a turn, as of much state over a slow bus. */
+/* A save and a load each take longer than a turn, as with much state over a slow bus. */
 static void check_slow_saves(void)
 {
 	uint64_t save_ns, load_ns, quantum_ns = device_state().quantum_ns;

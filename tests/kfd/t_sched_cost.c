@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a hold and a release cost the CPU, with 1, 4, 24 and 128 queues on 24
- * slots: one ioctl each, growing with the loaded queues only.
+ * CPU time of a hold and a release with 1, 4, 24 and 128 queues on 24 slots. Each is
+ * one ioctl, and its cost grows with the loaded queues only.
  */
 #include <errno.h>
 #include <sys/resource.h>

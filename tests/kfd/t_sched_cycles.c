@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Queues go on and off all the time, by rotation and by holds, and nothing is
- * lost, runs twice, or stands still: 12 queues of 4 processes on 4 slots.
+ * Rotation and holds suspend and resume queues all the time: 12 queues of 4 processes
+ * on 4 slots. No work is lost, runs twice, or stops.
  */
 #include <errno.h>
 
@@ -14,7 +14,7 @@
 
 static struct kfd k;
 
-/* Hold and release, now and then, until that many saves were made. */
+/* Hold and release now and then, until the GPU has made @saves saves. */
 static bool run_cycles(uint64_t saves)
 {
 	uint64_t start = simgpu_counter(0, "saves"), last = start, moved = now_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A queue that does not answer a save, one that answers late, a wave that
- * faults: reported, quarantined or reset, and the others unharmed.
+ * A queue never answers a save, one answers late, and a wave faults. The driver
+ * reports, quarantines or resets, and the other queues are unharmed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static uint32_t hold_all(struct kfd_ioctl_sched_hold_args *hold)
 	return hold->hold_id;
 }
 
-/* Late: quarantined for a while, then as if nothing had been. */
+/* A queue that answers late is quarantined until then, and runs on. */
 static void check_late(struct tenant *good)
 {
 	struct kfd_ioctl_sched_hold_args hold;
@@ -72,7 +72,7 @@ static void check_late(struct tenant *good)
 	ok(!good->failed, "the others are there");
 }
 
-/* Its memory fault stops the queue of one tenant only. */
+/* A memory fault stops the queue of one tenant only. */
 static void check_fault(void)
 {
 	int status = -1;
@@ -101,7 +101,7 @@ static void check_fault(void)
 	ok(status == 0, "a wave that faults never ends (status %#x)", status);
 }
 
-/* No answer: quarantined, then the GPU is reset, and goes on. */
+/* A queue without an answer is quarantined; then the driver resets the GPU. */
 static void check_silent(void)
 {
 	struct tenant *bad = tenants_alloc(1);
@@ -126,7 +126,7 @@ static void check_silent(void)
 	tenant_kill(bad);
 }
 
-/* The device works for who comes afterwards. */
+/* The device works for later processes. */
 static void check_after(void)
 {
 	struct tenant *t = tenants_alloc(2);

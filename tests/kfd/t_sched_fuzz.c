@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Random sequences of all KFD calls, by root and by an ordinary user: no splat,
- * and the user gains no right. Arguments are half random, half taken from what
- * earlier calls gave.
+ * Random sequences of all KFD calls, by root and by an ordinary user. The kernel does
+ * not warn, and the user gains no right. Half the arguments are random, half are
+ * results of earlier calls.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static uint64_t value(struct kfd *k)
 	}
 }
 
-/* A structure of words; the sizes of the sched calls are right mostly. */
+/* Fill a structure with words; the size field of a sched call is mostly right. */
 static void fill(struct kfd *k, uint8_t *buf, unsigned int bytes, bool sized)
 {
 	unsigned int i;
@@ -120,7 +120,7 @@ static const unsigned long requests[] = {
 #define NUM_REQUESTS (sizeof(requests) / sizeof(requests[0]))
 #define FIRST_SCHED (NUM_REQUESTS - 5)
 
-/* What would only wait does not. */
+/* Shorten waits and holds. */
 static void tame(unsigned long request, uint8_t *buf)
 {
 	if (request == AMDKFD_IOC_WAIT_EVENTS)
@@ -134,7 +134,7 @@ static void tame(unsigned long request, uint8_t *buf)
 	}
 }
 
-/* What an ordinary user must not get: a hold, or another's queues. */
+/* An ordinary user must not get a hold. */
 static bool gained(unsigned long request, int err)
 {
 	return !err && request == AMDKFD_IOC_SCHED_HOLD;
@@ -161,7 +161,7 @@ static void one_call(struct kfd *k, struct kfd_queue *q, bool user, uint32_t *ri
 		kfd_queue_update(q, rng() % 2 * 100);
 }
 
-/* One process: real queues and memory first, so that calls find something. */
+/* One process. It begins with real queues and memory, so that calls have targets. */
 static int fuzz(uint32_t seed, bool user, unsigned int calls, uint32_t *rights)
 {
 	struct kfd_queue q[2] = { { .id = UINT32_MAX }, { .id = UINT32_MAX } };
@@ -206,7 +206,7 @@ static void check(bool user, unsigned int calls)
 		if (!pid)
 			_exit(fuzz(seed, user, now, rights));
 		waitpid(pid, &status, 0);
-		/* Calls may well end their caller, by a fault of its own. */
+		/* A call may end its caller by a fault, which is no error. */
 		bad += WIFEXITED(status) && WEXITSTATUS(status);
 		done_calls += now;
 	}
@@ -216,7 +216,7 @@ static void check(bool user, unsigned int calls)
 		ok(!*rights, "it gained no hold (%u)", *rights);
 }
 
-/* The device is as good as new for somebody else. */
+/* The device works as before for other processes. */
 static void check_after(void)
 {
 	struct tenant *t = tenants_alloc(2);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two GPUs, and processes with queues on both: what is asked of one device
- * leaves the other alone. A hold, classes, a hold's end, a process's end, a
- * reset. (A reset evicts all processes from all devices for good, as with the
- * stock driver, but the other GPU itself goes on.)
+ * Two GPUs, and processes with queues on both. A hold, a class, and the end of a hold
+ * or a process affect one device only. A reset evicts all processes from all devices
+ * for good, as in the stock driver, but the other GPU itself works on.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +26,7 @@
 #define RING_PACKETS 64
 #define TIMEOUT_MS 30000
 
-/* A process with endless waves on both GPUs, which shares this with it. */
+/* A process with endless waves on both GPUs; it shares this struct with its parent. */
 struct duo {
 	pid_t pid;
 	uint32_t ready, stop;
@@ -116,7 +115,7 @@ static void duo_start(struct duo *d)
 				d->words[g][n] = shared_alloc(KFD_PAGE_BYTES);
 			memset((void *)d->words[g][n], 0, KFD_PAGE_BYTES);
 		}
-	/* Shared memory: the child must not write its 0 there. */
+	/* The struct is shared memory: the child must not write its 0 to @pid. */
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -137,7 +136,7 @@ static void duo_kill(struct duo *d)
 	d->pid = 0;
 }
 
-/* Asks it to end; its exit status says whether all came out right. */
+/* Ask it to end. Exit status 0: all results were right. */
 static int duo_finish(struct duo *d)
 {
 	int status = -1;
@@ -148,7 +147,7 @@ static int duo_finish(struct duo *d)
 	return status;
 }
 
-/* ---- looking ------------------------------------------------------------------ */
+/* ---- states ------------------------------------------------------------------- */
 
 static struct kfd_sched_device_state look(unsigned int gpu, int *queues)
 {
@@ -197,8 +196,8 @@ static bool await_queues(unsigned int gpu, int want)
 }
 
 /*
- * How many endless waves of a GPU beat within a while? They are given time to
- * come to so many, as turns take long on a kernel that looks for faults.
+ * The number of endless waves of a GPU that beat. Waits until @want do, because turns
+ * take long on a kernel with checks (KFD_SLOW_KERNEL).
  */
 static unsigned int beating(const struct duo *d, unsigned int num, unsigned int gpu,
 			    unsigned int want)
@@ -293,7 +292,7 @@ static void check_classes(const struct duo *d)
 	     "class");
 }
 
-/* One line of hsaq ls for each GPU, one for each queue. */
+/* hsaq ls prints one line for each GPU and one for each queue. */
 static void check_hsaq(void)
 {
 	unsigned int gpus = 0, queues[GPUS] = { 0 }, g;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One call takes all BE queues of 8 processes off the device, and what is rung
- * in on an LC queue after it runs before any BE wave does.
+ * One call suspends all BE queues of 8 processes. Work that an LC queue gets after
+ * the call runs before any BE wave.
  */
 #include <errno.h>
 
@@ -34,7 +34,7 @@ static bool same_beats(const uint32_t a[TENANTS], const uint32_t b[TENANTS])
 }
 
 /**
- * struct look - what of the BE queues is on the device
+ * struct look - number of BE queues on the device
  * @loaded: on a slot and not asked to leave
  * @saving: asked to leave, by rotation or by a hold
  */
@@ -62,9 +62,9 @@ static struct look look(void)
 }
 
 /**
- * struct tally - of all tries
- * @took_none: holds that took no queue off themselves
- * @unexplained: of those, found none loaded though rotation had asked none
+ * struct tally - results of all tries
+ * @took_none: holds that suspended no queue themselves
+ * @unexplained: part of those, without a rotation that had asked the queues to leave
  * @left_on: holds after which a BE queue was on the device
  */
 struct tally {
@@ -74,8 +74,8 @@ struct tally {
 };
 
 /*
- * Queues that rotation has asked to leave are not counted by the hold that
- * comes then, though it waits for them as well.
+ * A hold does not count queues that rotation had already asked to leave, but it waits
+ * for them.
  */
 static void check_taken(const struct look *before, const struct look *after,
 			const struct kfd_ioctl_sched_hold_args *hold, struct tally *sum)
@@ -157,7 +157,7 @@ static void check_tries(void)
 	is_err(kfd_queue_destroy(&lc), 0, "destroy");
 }
 
-/* All goes on afterwards. */
+/* All BE waves run again. */
 static void check_goes_on(void)
 {
 	uint32_t beats[TENANTS];

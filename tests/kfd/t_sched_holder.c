@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A hold ends with its holder: killed at any moment, also in the call itself,
- * and also when a child that it forked still has the file open.
+ * A hold ends with its holder, even if SIGKILL arrives within the call, and even if a
+ * forked child still has the file open.
  */
 #include <errno.h>
 #include <signal.h>
@@ -58,7 +58,7 @@ static bool is_back(void)
 	return !dev.holders && dev.loaded >= SLOTS;
 }
 
-/* Returns how long after its exit began a hold was still on, or slots were empty. */
+/* Returns the time from the begin of its exit until the hold ended and slots were full. */
 static uint64_t kill_one(bool with_child, uint64_t *since_kill)
 {
 	struct shared *sh = shared_alloc(sizeof(*sh));
@@ -111,7 +111,7 @@ static void check_kills(bool with_child, unsigned int num)
 	       (unsigned long long)worst_since_kill / 1000);
 }
 
-/* How long until all slots are taken again; GIVEN_UP_NS: they are not. */
+/* Time until all slots are in use again; GIVEN_UP_NS: some stay empty. */
 static uint64_t wait_back(void)
 {
 	uint64_t start = now_ns();
@@ -124,7 +124,7 @@ static uint64_t wait_back(void)
 	return now_ns() - start;
 }
 
-/* The limit ends a hold, and says so. */
+/* The limit ends a hold, and the release reports it. */
 static void check_limit(void)
 {
 	struct kfd_ioctl_sched_hold_args hold;
@@ -140,7 +140,7 @@ static void check_limit(void)
 	ok(rel.ended == KFD_SCHED_ENDED_LIMIT, "says that its limit ended it (%u)", rel.ended);
 }
 
-/* Closing the file ends it too. */
+/* Closing the file ends the hold, too. */
 static void check_close(void)
 {
 	struct kfd_ioctl_sched_hold_args hold;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * From the call that holds the device to the end of an LC kernel: at most one
- * save, one load and its own work, with 4, 12 and 24 BE queues on 4 slots.
+ * The time from the call of a hold to the end of an LC kernel, with 4, 12 and 24 BE
+ * queues on 4 slots. It is at most one save, one load and the kernel.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ int main(void)
 	load_ns = simgpu_param("load_ns", LOAD_NS);
 	set_up_lc();
 	alone = measure(false, num);
-	/* 100 ns a KiB of registers and LDS, which a wave of k_spin has little of */
+	/* A load adds 100 ns a KiB of registers and LDS; a wave of k_spin has little. */
 	bound = alone + SAVE_NS + LOAD_NS + LOAD_NS / 10;
 	figure("LC alone: p50 %llu us, max %llu us; one save %llu us, one load %llu us",
 	       (unsigned long long)samples[num / 2] / 1000, (unsigned long long)alone / 1000,

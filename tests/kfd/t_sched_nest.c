@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How holds begin, nest and end: queues made under a hold, two holders, levels,
- * limits, the death of a holder while its child has the file, one process only.
+ * How holds begin, nest and end: queues created under a hold, two holders, levels, limits,
+ * and holds of one process. A holder also dies while its child has the file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -209,7 +209,7 @@ static void holder_main(bool with_child, int pipe_fd)
 		pause();
 }
 
-/* Killed, and with a child that has the file for as long as it likes. */
+/* The holder is killed; with_child: a child of it keeps the file open. */
 static void check_death(bool with_child)
 {
 	struct tenant *t = start(2, false, 0);

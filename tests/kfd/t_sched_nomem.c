@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory runs out at each place in turn: of every call, the first allocation
- * fails, then the second, until a call gets through without a failure. A call
- * says -ENOMEM or does without, works when it is made again, and keeps nothing
- * that it got. Needs a kernel with fault injection; see fault-injection.rst,
- * "systematic faults using fail-nth".
+ * Out of memory at each allocation in turn. For each call the first allocation fails,
+ * then the second, and so on, until the call makes no more. A call returns -ENOMEM or
+ * works without the memory. It leaks nothing, and works when repeated. Needs a kernel
+ * with fault injection: see fault-injection.rst, "systematic faults using fail-nth".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@ static struct kfd k;
 static uint32_t gpu_id;
 static int fail_nth_fd = -1;
 
-/* What an operation works on: made by its before(), or by the call itself. */
+/* The objects of an operation, created by its before() or by the call itself. */
 static struct kfd_mem mem;
 static struct kfd_mem ring, pointers, eop, cwsr;
 static uint32_t queue_id, event_id, hold_id;
@@ -48,7 +47,7 @@ static void set_option(const char *path, const char *text)
 	close(opt);
 }
 
-/* Also allocations that may sleep, and single pages; without a trace of each. */
+/* Inject also into allocations that may sleep and into single pages; log no traces. */
 static void arm(void)
 {
 	set_option(DEBUG "failslab/ignore-gfp-wait", "N");
@@ -68,7 +67,7 @@ static void write_nth(unsigned int nth)
 		bail(FAIL_NTH ": %s", strerror(errno));
 }
 
-/* Returns whether the allocation was come to, and failed. */
+/* Returns whether the call reached the allocation, which then failed. */
 static bool end_nth(void)
 {
 	char text[16] = "";
@@ -355,15 +354,15 @@ static int call_narrow(void)
 	return ioctl(fd, KFD_SCHED_IOC_NARROW, &args) ? -errno : 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------ */
+/* ---- all calls -------------------------------------------------------------------- */
 
 /**
- * struct op - a call that is to meet failing allocations
- * @least: allocations that it has at least; fewer mean that none were failed
- * @fresh: in a new process each time: what it does cannot be undone
- * @before: makes what the call needs
- * @call: fails without a trace, or does it
- * @after: undoes what @before and @call did
+ * struct op - a call under test
+ * @least: minimum of its allocations; with fewer, the injection did not work
+ * @fresh: run in a new process each time, because the call cannot be undone
+ * @before: creates the objects that the call needs
+ * @call: succeeds, or fails without any effect
+ * @after: undoes @before and @call
  */
 static const struct op {
 	const char *name;
@@ -400,19 +399,19 @@ static const struct op {
 };
 
 /**
- * struct tally - of one op
- * @failed: allocations that were made to fail, one a call
- * @refused: calls that said -ENOMEM then
- * @odd: that said something else
- * @again: that did not work when made again
- * @lost: around the call something went wrong
+ * struct tally - results of one op
+ * @failed: allocations that failed, one a call
+ * @refused: calls that returned -ENOMEM
+ * @odd: calls that returned another error
+ * @again: calls that failed when repeated
+ * @lost: calls whose @before or @after failed
  */
 struct tally {
 	unsigned int failed, refused, odd, again, lost;
 	int odd_err, again_err, lost_err;
 };
 
-/* Returns false when the call has no nth allocation. */
+/* Returns false if the call has no nth allocation. */
 static bool once(const struct op *op, unsigned int nth, struct tally *sum)
 {
 	int err = op->before ? op->before() : 0;
@@ -513,7 +512,7 @@ static void make_buffers(void)
 	must(place == MAP_FAILED ? -errno : 0, "memory");
 }
 
-/* The first event page is for good: it is not an event's own. */
+/* Create the event page, which the first event allocates and no event frees. */
 static void make_event_page(void)
 {
 	must(kfd_signal_create(&k, 1, true) ? 0 : -ENOMEM, "event page");
@@ -539,7 +538,7 @@ int main(void)
 	}
 	arm();
 	expect_dmesg("amdgpu: .*");
-	/* Before this process opens the KFD: children must not inherit that. */
+	/* Before this process opens the KFD, because children would inherit the file. */
 	check_all(true);
 	tenants_simple(t, 1, 2, 2);
 	kfd_open_sched(&k);

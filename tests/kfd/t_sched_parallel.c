@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A hold saves all queues at the same time: it waits for the slowest one, not
- * for the sum. TENANTS processes with 3 queues each, all loaded.
+ * A hold saves all queues in parallel: it takes as long as the slowest one, not as
+ * their sum. TENANTS processes have 3 queues each, all loaded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static struct kfd k;
 
-/* From the first request to the last answer, and the slowest single one. */
+/* Time from the first request to the last answer, and the slowest single save. */
 static void read_saves(struct sim_log *log, uint64_t *all_ns, uint64_t *slowest_ns,
 		       unsigned int *num)
 {

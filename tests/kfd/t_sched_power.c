@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory eviction, suspend of the system and reset of the GPU while queues are
- * held and while they take turns: the states are right afterwards.
+ * Memory eviction, suspend of the system and reset of the GPU, while queues are held
+ * and while they rotate. The states are right afterwards.
  */
 #include <errno.h>
 
@@ -29,7 +29,7 @@ static bool await(uint32_t state, uint32_t num)
 	uint64_t end = now_ns() + 5000 * MS;
 	bool seen;
 
-	/* Queues take turns: at the next look it can be another number */
+	/* Queues rotate, so the number can change until the next look. */
 	while (!(seen = count_in(state) == num) && now_ns() < end)
 		sleep_ns(MS);
 	return seen;
@@ -93,9 +93,8 @@ static void both_ways(struct tenant *t, void (*event)(void), const char *what)
 }
 
 /*
- * A reset ends holds. The KFD never gives the device back to processes that
- * lived through one (they are told, and must end): theirs stay evicted, and who
- * comes afterwards has all slots.
+ * A reset ends holds. The KFD evicts the processes of that time for good and sends them
+ * an event, so that they end. Later processes have all slots.
  */
 static void check_reset(void)
 {

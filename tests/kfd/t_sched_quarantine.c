@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A queue that does not leave its slot: it is reported and kept apart, the
- * others go on; it comes back when it answers late; the GPU is reset when it
- * does not; its process can die with it. And what a reset does to holds.
+ * A queue that does not leave its slot. The driver reports and quarantines it, and the
+ * others run on. It returns if it answers late; else the driver resets the GPU. Its
+ * process can die meanwhile. A reset also ends holds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,7 @@ static void kill_tenants(struct tenant *t)
 		tenant_kill(&t[i]);
 }
 
-/* How many of the endless waves beat within half a second? */
+/* The number of endless waves that beat within half a second. */
 static unsigned int beating(const struct tenant *t)
 {
 	uint32_t before[TENANTS][QUEUES];
@@ -116,7 +116,7 @@ static unsigned int beating(const struct tenant *t)
 	return num;
 }
 
-/* A dead process is taken apart some time later. */
+/* Wait until the KFD has destroyed the queues of dead processes, in a work item. */
 static void wait_empty(void)
 {
 	unsigned int tries = 0;
@@ -126,7 +126,7 @@ static void wait_empty(void)
 	ok(!device_state().queues, "the queues of the dead are gone");
 }
 
-/* All slots are there, and work is exact. */
+/* All slots work, and results are exact. */
 static void check_whole(const char *when)
 {
 	struct tenant *t = start_tenants();
@@ -242,8 +242,8 @@ static void check_reset_held(void)
 }
 
 /*
- * A reset begins on another CPU, at any moment while the driver moves queues:
- * here when it looks for the n-th time whether one has.
+ * A reset begins on another CPU at any moment while the driver moves queues. Here it
+ * begins at the driver's n-th check for a reset.
  */
 static void check_reset_rotating(void)
 {

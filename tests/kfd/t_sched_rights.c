@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who may do what with the calls of kfd_sched.h, by which grant, and what bad
- * arguments get.
+ * The rights that each call of kfd_sched.h needs, the rights that grants give, and the
+ * errors for bad arguments.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static void check_arguments(void)
 	       "a queue that is none");
 }
 
-/* Two holds: the smallest level counts, the last release ends it. */
+/* Two holds nest: the smallest level counts, and the last release ends them. */
 static void check_nesting(void)
 {
 	struct kfd_ioctl_sched_release_args rel;
@@ -118,7 +118,7 @@ static void check_nesting(void)
 	is_err(kfd_release(&k, gpu, a, &rel), -ENOENT, "once only");
 }
 
-/* Of an ordinary user; exit status: the first check that failed. */
+/* Run as an ordinary user. Exit status: the first check that failed. */
 static int as_user(int grant_fd, pid_t other)
 {
 	uint32_t id;
@@ -140,7 +140,7 @@ static int as_user(int grant_fd, pid_t other)
 		return 7;
 	if (open("/dev/kfd_sched", O_RDWR) >= 0 || errno != EACCES)
 		return 8;
-	/* The grant is narrowed to holds at level 4 and larger. */
+	/* The grant allows holds at level 4 and larger only. */
 	if (hold_with(&own, grant_fd, 3, &id) != -EPERM)
 		return 9;
 	if (hold_with(&own, grant_fd, 4, &id))
@@ -185,7 +185,7 @@ static void check_user(void)
 	close(fd);
 }
 
-/* Another process's states are nobody's business. */
+/* An ordinary user sees the states of its own process only. */
 static int sees_only_own(void)
 {
 	struct kfd_sched_queue_state states[8];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * SDMA queues beside compute queues that take turns: they keep their slots and
- * their process its VMID, and copy on while the device is held. Every packet is
- * counted, also those that lie over the end of the ring. And no VMID changes
- * hands before a reset is wholly over.
+ * SDMA queues beside compute queues that rotate. They keep their slots, their process
+ * keeps its VMID, and they copy on while the device is held. Every packet counts, also
+ * one that wraps around the ring's end. No VMID changes its process during a reset.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,8 +20,8 @@
 #define OP_FENCE 5u
 #define COPY_DWORDS 7u
 #define FENCE_DWORDS 4u
-#define COPY_BYTES 6000u /* over a page's end */
-#define ROUNDS 300	 /* so many times 44 bytes: some turns of the ring */
+#define COPY_BYTES 6000u /* crosses a page's end */
+#define ROUNDS 300	 /* of 44 bytes each: the ring wraps some times */
 #define TENANTS 3
 #define MAX_STATES 16
 #define MS_NS 1000000ull
@@ -34,7 +33,7 @@ struct sdma {
 	volatile uint32_t *fence;
 	volatile uint64_t *doorbell;
 	uint64_t *wptr;
-	uint64_t next; /* in bytes; it does not wrap */
+	uint64_t next; /* in bytes; does not wrap */
 	uint32_t id;
 };
 
@@ -89,7 +88,7 @@ static void put(struct sdma *s, const uint32_t *packet, uint32_t dwords)
 		ring[s->next / 4 % RING_DWORDS] = packet[i];
 }
 
-/* A copy of all of @from, then @value into the fence. */
+/* Submit a copy of all of @from, then a write of @value into the fence. */
 static void submit(struct sdma *s, uint32_t value)
 {
 	uint64_t from = (uintptr_t)s->from.va, to = (uintptr_t)s->to.va;
@@ -106,7 +105,7 @@ static void submit(struct sdma *s, uint32_t value)
 	*s->doorbell = s->next;
 }
 
-/* One copy by each queue; what came out wrong, or did not. */
+/* One copy by each queue. Returns the number of wrong or missing results. */
 static unsigned int copy_round(struct sdma *s, uint32_t round)
 {
 	unsigned int i, n, wrong = 0;
@@ -162,8 +161,8 @@ static uint64_t resets_over(void)
 }
 
 /*
- * A reset is not over when the KFD's part of it is: until then no VMID changes
- * hands, neither to who asks for one nor from who dies.
+ * A reset continues after the KFD's part of it. Until its end no VMID changes its
+ * process: a new process gets none, and a dying one frees none.
  */
 static void check_reset(struct tenant *be)
 {

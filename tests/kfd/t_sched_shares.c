@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * 64 queues of 12 processes on 4 slots and 4 VMIDs: all make progress, and share
+ * 64 queues of 12 processes on 4 slots and 4 VMIDs. All make progress, and they share
  * the busy time by weight.
  */
 #include <errno.h>
@@ -12,9 +12,9 @@
 #define QUEUES 64
 #define QUANTA 13000 /* turns, over all slots: some 203 for each queue */
 /*
- * Who got more while all of this started gets less for some time after it: that
- * is right, but not the share of a weight. Some 30 turns of each queue are not
- * counted, 7 % off at worst where it was looked at.
+ * Queues that got more time during the start get less for some time, to even it out. The
+ * share by weight therefore skips some 30 turns of each queue. In those, shares were up
+ * to 7 % off.
  */
 #define SETTLE 2000
 
@@ -46,7 +46,7 @@ static const struct account *same(const struct account *all, const struct accoun
 	bail("a queue went away");
 }
 
-/* Largest deviation of a queue's share from what its weight gives, in 1/1000. */
+/* Largest deviation of a queue's share from its share by weight, in 1/1000. */
 static unsigned int worst_share(const struct account *before, const struct account *after)
 {
 	uint64_t sum_ns = 0, sum_weight = 0;
@@ -67,7 +67,7 @@ static unsigned int worst_share(const struct account *before, const struct accou
 	return worst;
 }
 
-/* Until so many turns are over, in all. */
+/* Wait for @num turns of all queues together. Returns the time. */
 static uint64_t wait_turns(uint64_t num)
 {
 	uint64_t saves = simgpu_counter(0, "saves"), start = now_ns(), done;
@@ -94,7 +94,7 @@ int main(void)
 		t[i].queues = i < 4 ? 6 : 5;
 		t[i].by_class = 1;
 		t[i].weight = weights[i % 4];
-		if (t[i].weight > 100) /* which needs a right */
+		if (t[i].weight > 100) /* an ordinary process may not set it itself */
 			t[i].by_class = 0;
 		tenant_start(&t[i]);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tenants are killed, or exit, at any moment: while they are held, being saved,
- * being loaded. The others go on, and are exact.
+ * Tenants are killed or exit at any moment: while held, during a save, during a load.
+ * The others run on with exact results.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 static struct kfd k;
 
-/* Holds and releases all the time, so that every moment is one of change. */
+/* Holds and releases all the time, so that queues change state at every moment. */
 static pid_t start_holder(void)
 {
 	struct kfd_ioctl_sched_hold_args hold;
@@ -62,7 +62,7 @@ int main(void)
 		t->queues = 1 + rng() % 3;
 		t->heavy = rng() % 2 ? 4 : 0;
 		tenant_start(t);
-		/* Some die while they still make their queues. */
+		/* Some die while they still create their queues. */
 		if (rng() % 4)
 			failed += tenants_ready(t, 1, 60000) != 0;
 		sleep_ns(rng() % 3000000);

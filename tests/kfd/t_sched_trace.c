@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The trace events of queues and holds: what a hold and the death of its holder
- * do is there, in its order, and from the exit to the last load it takes no
- * longer than it may.
+ * The trace events of queues and holds. A hold and the death of its holder leave their
+ * events in order. The time from the exit to the last load is within its limit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +46,7 @@ static void read_trace(void)
 	fclose(f);
 }
 
-/* The next line from *at with both texts, as its time in ns; 0: none. */
+/* The time of the next line from *at that has both texts; 0: none. */
 static double find(const char **at, const char *event, const char *text)
 {
 	const char *line = *at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The calls of kfd_sched.h as such: sizes, flags, padding and tails; who may do
- * what, with and without a grant; what one process sees of another.
+ * The form of the calls of kfd_sched.h: sizes, flags, padding and tails; the rights that
+ * they need, with and without a grant; and the view of other processes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +156,7 @@ static void check_wait(void)
 	   "that it is over, and whose");
 }
 
-/* A child's points are one of its parent's. */
+/* A child counts its failures, and its parent prints one point for them. */
 static unsigned int unexpected;
 
 static void expect(int got, int want, const char *what)
@@ -171,7 +171,7 @@ static void expect_true(bool cond, const char *what)
 	expect(cond, true, what);
 }
 
-/* In a process of its own, as an ordinary user with one open grant or none. */
+/* Run @body in a child as an ordinary user, with one open grant or none. */
 static void as_nobody(void (*body)(struct kfd *kfd, int grant), int grant)
 {
 	static struct kfd own;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Queues that are destroyed while the scheduler is stopped, between pre_reset
- * and post_reset: they stayed in the list of their process, which was then
- * walked for ever, or after they were freed.
+ * Queues destroyed while the scheduler is stopped, between pre_reset and post_reset. The
+ * stock driver left them in the list of their process. It then walked the list without
+ * end, or used freed queues.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #define RESET_NS 100000000ull
 
-/* Resets in a process of its own: the write returns when the reset is over. */
+/* Reset in a child, because the write returns only at the end of the reset. */
 static pid_t start_reset(void)
 {
 	pid_t pid = fork();
@@ -46,7 +46,7 @@ static void check_kill(void)
 	end_reset(reset, "a process with two queues was killed in it");
 }
 
-/* In a process of its own: one that lives through a reset stays evicted. */
+/* Run in a child, because a process stays evicted after a reset. */
 static int destroy_in_reset(void)
 {
 	struct kfd_queue q;
@@ -73,7 +73,7 @@ static void check_call(void)
 	ok(!status, "DESTROY_QUEUE in a reset, which ends (status %#x)", status);
 }
 
-/* A dead process is taken apart in a work item, some time later. */
+/* Retry, because the KFD frees a dead process's queues later, in a work item. */
 static int create_soon(struct kfd *k, struct kfd_queue *q)
 {
 	int err, tries = 0;
@@ -86,7 +86,7 @@ static int create_soon(struct kfd *k, struct kfd_queue *q)
 	return err;
 }
 
-/* All slots and the VMID came back. */
+/* All slots and the VMID are free again. */
 static void check_new(struct kfd *k)
 {
 	struct kfd_queue q[4];

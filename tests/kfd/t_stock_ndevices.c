@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Counts in the arguments of calls were allocated for as they came, so that the
- * page allocator warned of what nobody could have meant. The rig fails a test
- * in which the kernel warns.
+ * Counts in the arguments of calls. The stock driver allocated memory for any count, and
+ * the page allocator warned about absurd ones. The rig fails a test if the kernel warns.
  */
 #include <errno.h>
 
@@ -25,7 +24,7 @@ static int wait_events(uint32_t num)
 
 static int with_devices(unsigned long request, const struct kfd_mem *mem, uint32_t num)
 {
-	/* A list of one device many times is odd, but was never refused. */
+	/* The driver always allowed a list that repeats one device. */
 	uint32_t ids[2] = { mem->gpu_id, mem->gpu_id };
 	struct kfd_ioctl_map_memory_to_gpu_args args = {
 		.handle = mem->handle,
@@ -42,7 +41,7 @@ int main(void)
 
 	must(kfd_setup(&k), "set up");
 	must(kfd_mem_alloc(&k, 0, 4096, KFD_MEM_GTT, &mem), "memory");
-	/* First: the page allocator warns once only. */
+	/* This comes first, because the page allocator warns only once. */
 	is_err(wait_events(MANY), -ENOMEM, "wait for %u events", MANY);
 	is_err(with_devices(AMDKFD_IOC_MAP_MEMORY_TO_GPU, &mem, MANY), -EINVAL,
 	       "map for %u devices", MANY);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A process that has /dev/kfd open and no VM, as any controller, goes through a
- * suspend of the system: restore_process_queues_nocpsch() used pdd->drm_priv
- * without looking whether there is one.
+ * A process with /dev/kfd open and no VM, such as a controller, during a suspend of the
+ * system. The stock restore_process_queues_nocpsch() used pdd->drm_priv without a check.
  */
 #include <errno.h>
 

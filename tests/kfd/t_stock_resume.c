@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a VMID needs besides its page table is programmed again after a suspend
- * in which the GPU lost its registers: the trap handler, without which no wave
- * can be saved, the LDS aperture, the PASID.
+ * The driver programs a VMID's registers again after a suspend, in which the GPU loses
+ * them: the trap handler, which saves waves, the LDS aperture, and the PASID.
  */
 #include <errno.h>
 

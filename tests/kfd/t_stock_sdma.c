@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An SDMA queue for a certain engine: without a firmware scheduler it was taken
- * for a compute queue, got the compute slot at pipe 0, queue 0, whoever was
- * there, and could not be destroyed.
+ * An SDMA queue for a certain engine. Without a firmware scheduler, the stock driver
+ * treated it as a compute queue and gave it the compute slot at pipe 0, queue 0, even if
+ * that was in use. It could not be destroyed.
  */
 #include <errno.h>
 

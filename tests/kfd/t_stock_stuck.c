@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A queue that does not answer and is destroyed: its slot was given back before
- * it was even asked to leave, and the next queue was loaded on top of it.
+ * A queue that does not answer is destroyed. The stock driver freed its slot before it
+ * asked the queue to leave, and loaded the next queue on top of it.
  */
 #include <errno.h>
 
@@ -49,14 +49,14 @@ int main(void)
 	must(kfd_work_create(&k, 0, 256, 1, &w), "work");
 	lose_queue();
 	sig = kfd_signal_create(&k, SLOTS, false);
-	/* As many as would need its slot. */
+	/* One more than the free slots: the last would need the stuck queue's slot. */
 	for (i = 0; i < SLOTS && !kfd_queue_create(&k, 0, 64, &q[i]); i++)
 		must(kfd_work_launch(&w, &q[i], i, sig), "launch");
 	ok(i >= SLOTS - 1, "%u queues are created", i);
 	is_err(kfd_signal_wait(&k, sig, SLOTS - i + 1, 1000), 0, "they run");
 	ok(!kfd_work_wrong(&w), "exactly");
 	ok(!simgpu_checks(), "the GPU saw no queue loaded on top of another");
-	/* The driver resets the GPU in two seconds for the lost slot: not under the next test */
+	/* The driver would reset the GPU in two seconds, during the next test: reset it now. */
 	must(simgpu_write_u64(0, "reset", 1), "reset");
 	return done();
 }

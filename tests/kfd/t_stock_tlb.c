@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A VMID goes from one process to another that has other memory at the same
- * address: the TLB must not remember the first one's. (That silicon does is an
- * assumption; the software GPU's TLB does.)
+ * A VMID goes from one process to another that has other memory at the same address. The
+ * TLB must not use the first one's entries. The software GPU's TLB would keep them; that
+ * silicon does, too, is an assumption.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -14,8 +14,8 @@
 #define ROUNDS 6
 
 /*
- * Runs a kernel that adds to a word, at the same address in each process, as
- * children of one parent have the same free addresses. Exit status 0: right.
+ * Runs a kernel that adds to a word. The address is the same in each child, as children
+ * of one parent have the same free addresses. Exit status 0: the result is right.
  */
 static int child(uint32_t round)
 {
@@ -57,7 +57,7 @@ int main(void)
 		waitpid(pid, &status, 0);
 		ok(WIFEXITED(status) && !WEXITSTATUS(status),
 		   "process %u has its own memory (status %#x)", round, status);
-		/* The KFD gives the VMID back in a work item. */
+		/* The KFD frees the VMID in a work item. */
 		sleep_ns(200000000);
 	}
 	ok(simgpu_counter(0, "check_stale_tlb") == stale, "no stale translation was used");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * UPDATE_QUEUE with percentage 0 takes the owner's queue off in mid-wave, with
- * 100 it goes on: what the stock driver offers without a firmware scheduler.
+ * UPDATE_QUEUE with percentage 0 suspends the owner's queue in mid-wave, and with 100
+ * resumes it. The stock driver offers only this without a firmware scheduler.
  */
 #include <errno.h>
 
@@ -12,7 +12,7 @@
 
 static struct kfd k;
 
-/* Keep the ring half full; returns false when nothing moves any more. */
+/* Keep the ring half full. Returns false if the queue makes no progress. */
 static void feed(struct kfd_work *w, struct kfd_queue *q, struct kfd_signal *sig, uint32_t *sent)
 {
 	while (kfd_queue_room(q) > q->packets / 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* TAP, time, random numbers: what all tests use. */
+/* TAP, time and random numbers for all tests. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

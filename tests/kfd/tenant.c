@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Processes that keep queues busy, and check what came out. */
+/* Processes that keep queues busy and check their results. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct lane {
 	uint32_t sent;
 };
 
-/* Exits when something fails: the parent sees @failed. */
+/* Exits on an error; the parent sees @failed. */
 static void check(struct tenant *t, int err)
 {
 	if (err) {
@@ -153,7 +153,7 @@ void tenant_start(struct tenant *t)
 		memset((void *)t->words[i], 0, KFD_PAGE_BYTES);
 	if (!t->ahead)
 		t->ahead = RING_PACKETS / 4;
-	/* Shared memory: the child must not write its 0 there */
+	/* The struct is shared memory: the child must not write its 0 to @pid. */
 	pid = fork();
 	if (pid) {
 		t->pid = pid;

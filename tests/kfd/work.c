@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Kernels of several kinds whose sum of results is known. */
+/* Kernels of several kinds with a known sum of results. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hip_be - a best-effort program, unaware of gpreempt: kernels back to back
- * until SIGTERM, results carried from one to the next and checked at the end.
+ * hip_be - a BE program, unaware of gpreempt. It runs kernels back to back until
+ * SIGTERM. Each continues from the last one's results, which are checked at the end.
  * usage: hip_be [ITERATIONS [BLOCKS]]
  */
 #include "tap.h"

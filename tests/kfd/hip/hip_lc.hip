@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hip_lc - a latency-critical program: every period a request of five short
- * kernels, in an open loop; latency counts from the intended arrival. Knows of
- * gpreempt only with a hint.
+ * hip_lc - an LC program. It runs a request of five short kernels every period, in an
+ * open loop; latency counts from the intended arrival. Only HINT_US uses gpreempt.
  * usage: hip_lc REQUESTS PERIOD_US ITERATIONS [HINT_US]
  */
 #include "tap.h"

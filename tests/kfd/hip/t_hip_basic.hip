@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What an ordinary HIP program does, with every value looked at: that a call
- * said hipSuccess proves nothing.
+ * The calls of an ordinary HIP program. The test checks every value, because
+ * hipSuccess alone proves nothing.
  */
 #include "tap.h"
 #include "work.h"
@@ -29,7 +29,7 @@ __global__ void grid2d(int *out, int width, int height)
 		out[y * width + x] = 1000 * y + x;
 }
 
-/* The sum of a block in LDS, with a barrier a step; blocks meet in an atomic. */
+/* Each block sums in LDS, with a barrier a step, and adds its sum by an atomic. */
 __global__ void reduce(const int *in, int *sum, int n)
 {
 	__shared__ int part[256];

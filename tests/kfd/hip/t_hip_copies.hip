@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Copies and fills of HIP, of all kinds and sizes, every word looked at. Where
- * the GPU has SDMA engines, they must have made them; where it has none, the
- * shaders.
+ * Copies and fills of HIP, of all kinds and sizes, with every word checked. The SDMA
+ * engines must have made them, or the shaders if the GPU has no engines.
  */
 #include "tap.h"
 #include "work.h"
@@ -12,9 +11,9 @@
 
 #define ENGINES "/sys/class/kfd/kfd/topology/nodes/1/properties"
 #define COUNTERS "/sys/kernel/debug/simgpu/0/engine/counters"
-/* A linear copy packet has 22 bits of bytes: two are needed for this. */
+/* A linear copy packet counts bytes in 22 bits: this copy needs two. */
 #define LARGE_WORDS (5u << 18)
-/* ROCr's SDMA ring has 1 MiB, and a copy takes 108 bytes of it at least. */
+/* ROCr's SDMA ring has 1 MiB, and a copy takes at least 108 bytes of it. */
 #define BATCH 100u
 #define BATCHES 100u
 
@@ -52,7 +51,7 @@ static void fill_words(uint32_t *to, uint32_t n, uint32_t seed)
 		to[i] = word(i, seed);
 }
 
-/* In, across and out again, by memory that the GPU sees or does not. */
+/* Copy in, across and out, from host memory that is pinned or not. */
 static void round_trip(uint32_t n, bool pinned)
 {
 	uint32_t *in, *out, *a, *b, wrong;
@@ -83,7 +82,7 @@ static void round_trip(uint32_t n, bool pinned)
 	}
 }
 
-/* Two streams, each of which copies in, works, and copies out. */
+/* Two streams, each of which copies in, runs a kernel, and copies out. */
 static void beside_kernels(void)
 {
 	const uint32_t n = 64 * 64, rounds = 4;
@@ -110,7 +109,7 @@ static void beside_kernels(void)
 	ok(!wrong, "copies and kernels in turn on two streams: %u wrong", wrong);
 }
 
-/* A window of a larger image, in and out. */
+/* Copy a window of a larger image in and out. */
 static void windows(void)
 {
 	const uint32_t pitch = 100, width = 37, height = 21;
@@ -132,7 +131,7 @@ static void windows(void)
 	ok(!wrong, "a window in and out: %u words wrong", wrong);
 }
 
-/* So many into the GPU that the ring's pointers come round. */
+/* Enough copies into the GPU that the ring's pointers wrap. */
 static void many(void)
 {
 	uint32_t *host, *d, wrong = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Debian's prebuilt librocrand: what its Philox kernels make of a seed, against
- * the generator as its authors published it (Salmon et al., "Parallel random
- * numbers: as easy as 1, 2, 3", SC 2011: Philox4x32-10).
+ * The Philox kernels of Debian's prebuilt librocrand against the published generator
+ * (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011:
+ * Philox4x32-10).
  */
 #include "tap.h"
 
@@ -32,7 +32,7 @@ static block philox4x32_10(block ctr, uint32_t k0, uint32_t k1)
 	return ctr;
 }
 
-/* The counter's words are the block's number and the subsequence's. */
+/* The counter's words are the number of the block and that of the subsequence. */
 static uint32_t textbook(uint64_t word)
 {
 	block ctr = { { (uint32_t)(word / 4), 0, 0, 0 } };

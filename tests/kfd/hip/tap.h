@@ -31,7 +31,7 @@ static inline int tap_done(void)
 	return tap_failures != 0;
 }
 
-/* What is not the subject of a point: without it nothing else means a thing. */
+/* A call that is not under test, but without which no point means anything. */
 #define MUST(call)                                                                  \
 	do {                                                                        \
 		hipError_t e_ = (call);                                             \

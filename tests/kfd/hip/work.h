@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel whose every result the CPU can check: a linear congruence, iterated. */
+/* A kernel that iterates a linear congruence, so that the CPU can check every result. */
 #ifndef TESTS_KFD_HIP_WORK_H
 #define TESTS_KFD_HIP_WORK_H
 
@@ -15,7 +15,7 @@ static inline __host__ __device__ uint32_t work_step(uint32_t x, uint32_t lane)
 	return x ^ (x >> 15);
 }
 
-/* Adds to what is there: a kernel that ran twice, or half, shows. */
+/* Continues from the buffer's values, so that a kernel that ran twice or half shows. */
 __global__ void work(uint32_t *buf, uint32_t iters)
 {
 	uint32_t lane = blockIdx.x * blockDim.x + threadIdx.x;

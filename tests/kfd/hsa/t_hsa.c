@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An HSA program over Debian's ROCr: what HIP is made of, without HIP. Queues,
- * a dispatch, barriers, signals by polling and by interrupt, an asynchronous
- * handler, locked memory.
+ * An HSA program over Debian's ROCr, the layer below HIP: queues, a dispatch,
+ * barriers, signals by polling and by interrupt, an asynchronous handler, and
+ * locked memory.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -92,7 +92,7 @@ static hsa_status_t on_agent(hsa_agent_t agent, void *data)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* Memory of the system that the GPU sees, zeroed. */
+/* Zeroed system memory that the GPU can access. */
 static void *shared(hsa_amd_memory_pool_t pool, size_t bytes)
 {
 	void *mem;
