@@ -166,7 +166,7 @@ static int take_default_class(struct gp_yaml *y, const char *text, void *to)
 	int err = take_class(y, text, &request);
 
 	if (!err && request.cls.cls == GP_CLASS_LC) {
-		y->right = "write none, be or be:WEIGHT; who is to be lc needs a rule";
+		y->right = "write none, be or be:WEIGHT; lc needs a rule";
 		err = -EINVAL;
 	}
 	if (!err)
@@ -213,11 +213,11 @@ static int take_metrics(struct gp_yaml *y, const char *text, void *to)
 	struct gp_config *c = to;
 	int err = 0;
 
-	y->right = "write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; "
-		   "no other machine may read it";
+	y->right = "write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; other machines "
+		   "have no access";
 	if (text[0] == '/') {
 		m.kind = GP_CONFIG_METRICS_UNIX;
-		y->right = "the path of a socket has 107 bytes at most, and no / at its end";
+		y->right = "write a socket path of at most 107 bytes, without / at its end";
 		if (strlen(text) >= sizeof(m.path) || text[strlen(text) - 1] == '/')
 			return -EINVAL;
 		strcpy(m.path, text);
@@ -359,10 +359,10 @@ static int check_kept(struct gp_yaml *y, const struct gp_class_request *request)
 		caps |= c->device[i].settings.be_policy->caps;
 		deadlines |= c->device[i].settings.lc_policy->deadlines;
 	}
-	y->right = "caps are kept by be_policy: credit only, which no device here has";
+	y->right = "caps need be_policy: credit; set it for a device";
 	if (request->cap_pct && !caps)
 		return -EINVAL;
-	y->right = "deadlines are kept by lc_policy: edf only, which no device here has";
+	y->right = "deadlines need lc_policy: edf; set it for a device";
 	return request->period_ns && !deadlines ? -EINVAL : 0;
 }
 
@@ -416,13 +416,13 @@ static int read_rule(struct gp_yaml *y, yaml_node_t *node, struct gp_rule *rule)
 	if (err)
 		return err;
 	if (matches_nothing(rule))
-		return gp_yaml_refuse(y, rule->line, "rules", NULL,
-				      "found a rule for nobody; name a user, group, cgroup, exe, "
-				      "container or device (default_class: is for all others)");
-	if (!rule->has_class && !rule->has_max_class)
 		return gp_yaml_refuse(
 			y, rule->line, "rules", NULL,
-			"found a rule that gives nothing; write class: or max_class:");
+			"found a rule without a condition; name a user, group, cgroup, exe, "
+			"container or device (default_class: applies to all other processes)");
+	if (!rule->has_class && !rule->has_max_class)
+		return gp_yaml_refuse(y, rule->line, "rules", NULL,
+				      "found a rule without a class; write class: or max_class:");
 	return 0;
 }
 
@@ -482,11 +482,11 @@ static int check_device(struct gp_yaml *y, uint32_t line, const struct gp_config
 
 	if (!d->text)
 		return gp_yaml_refuse(y, line, "devices", NULL,
-				      "found an entry for no device; write device: first");
+				      "found an entry without a device; write device: first");
 	for (const struct gp_config_device *other = c->device; other < d; other++)
 		if (same_spec(&other->spec, &d->spec))
 			return gp_yaml_refuse(y, line, "device", d->text,
-					      "it has an entry already; write one");
+					      "another entry names this device; write one");
 	return 0;
 }
 

@@ -49,17 +49,17 @@ static void trace_to(struct gp_daemon *d, struct gp_conn *conn)
 	int fd, err;
 
 	if (conn->tenant) {
-		gp_conn_say(conn, -EINVAL, "a tenant's connection is its own");
+		gp_conn_say(conn, -EINVAL, "this connection belongs to a tenant; open another");
 		return;
 	}
 	if (gp_trace_full(d->trace)) {
-		gp_conn_say(conn, -EUSERS, "as many read the trace as may at once");
+		gp_conn_say(conn, -EUSERS, "too many trace readers; retry when one has ended");
 		return;
 	}
 	fd = gp_conn_detach(conn);
 	err = gp_trace_reader(d->trace, fd);
 	if (err) {
-		gp_log(GP_LOG_WARN, "no trace: %s", strerror(-err));
+		gp_log(GP_LOG_WARN, "cannot start a trace: %s", strerror(-err));
 		close(fd);
 	}
 }
@@ -138,9 +138,7 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 	int err = ops->open(id, &hal);
 
 	if (!err && !can_share(hal)) {
-		gp_log(GP_LOG_WARN,
-		       "%s is left alone, and so is who uses it: its driver neither "
-		       "takes turns by class nor lets others suspend work",
+		gp_log(GP_LOG_WARN, "%s: not managed: its driver has neither classes nor suspend",
 		       id->name);
 		hal->ops->close(hal);
 		d->left_alone++;
@@ -154,7 +152,7 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 			hal->ops->close(hal);
 	}
 	if (err)
-		gp_log(GP_LOG_WARN, "%s is left alone: %s", id->name, strerror(-err));
+		gp_log(GP_LOG_WARN, "%s: not managed: %s", id->name, strerror(-err));
 	else
 		d->devs++;
 }
@@ -163,12 +161,12 @@ static void say_none(const char *only)
 {
 	if (only)
 		gp_log(GP_LOG_ERR,
-		       "GPREEMPT_BACKEND=%s: no such device is here; backends are "
-		       "nvidia, amd and softgpu",
+		       "no GPU found: GPREEMPT_BACKEND=%s has none here; backends are nvidia, amd "
+		       "and softgpu",
 		       only);
 	else
-		gp_log(GP_LOG_ERR, "no GPU found: neither NVIDIA's driver nor AMD's KFD "
-				   "has one; GPREEMPT_BACKEND=softgpu takes the software GPU");
+		gp_log(GP_LOG_ERR, "no GPU found: neither NVIDIA's driver nor AMD's KFD lists one; "
+				   "set GPREEMPT_BACKEND=softgpu for the software GPU");
 }
 
 /* Those of $GPREEMPT_BACKEND, else all that the machine has. */
@@ -204,19 +202,19 @@ static void metrics_open(struct gp_daemon *d)
 	d->metrics = NULL;
 	if (gp_metrics_create(d->loop, &d->config->metrics, &gp_view_metrics_ops, d, &d->metrics,
 			      why, sizeof(why)))
-		gp_log(GP_LOG_WARN, "no metrics: %s", why);
+		gp_log(GP_LOG_WARN, "metrics not served: %s", why);
 }
 
 static void reload(struct gp_daemon *d)
 {
 	struct gp_config *config;
-	char why[GP_CONFIG_WHY_LEN];
+	char why[GP_CONFIG_WHY_LEN] = "out of memory";
 	int err = d->setup->config_path ?
 			  gp_config_load(d->setup->config_path, &config, why, sizeof(why)) :
 			  gp_config_default(&config);
 
 	if (err) {
-		gp_log(GP_LOG_ERR, "%s; the configuration stays as it was", why);
+		gp_log(GP_LOG_ERR, "%s; keeping the old configuration", why);
 		return;
 	}
 	gp_config_free(d->config);
@@ -229,7 +227,7 @@ static void reload(struct gp_daemon *d)
 	metrics_open(d);
 	gp_member_rules(d);
 	gp_notify("READY=1");
-	gp_log(GP_LOG_INFO, "the configuration was read again");
+	gp_log(GP_LOG_INFO, "configuration reloaded");
 }
 
 static bool putting_back(const struct gp_daemon *d)
@@ -341,9 +339,7 @@ static void take_over(struct gp_daemon *d)
 
 	gp_restore_all(d->journal, false, &stat);
 	if (stat.processes + stat.failed)
-		gp_log(GP_LOG_WARN,
-		       "a daemon before this one left %u tenants; %u could "
-		       "not be put back",
+		gp_log(GP_LOG_WARN, "an earlier daemon left %u tenants; %u could not be restored",
 		       stat.processes + stat.failed, stat.failed);
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++) {
 		if (gp_journal_get(d->journal, i, &record) && !gp_member_again(d, &record, (int)i))
@@ -417,11 +413,10 @@ static int run(struct gp_daemon *d)
 
 	gp_journal_ready(d->journal);
 	gp_notify("READY=1");
-	gp_log(GP_LOG_INFO, "%zu devices; processes are found by %s", d->devs,
-	       gp_find_how(d->find));
+	gp_log(GP_LOG_INFO, "%zu devices; discovery by %s", d->devs, gp_find_how(d->find));
 	if (!d->setup->config_path)
-		gp_log(GP_LOG_INFO, "there is no configuration: whoever asks gets the class that "
-				    "it asks for");
+		gp_log(GP_LOG_INFO,
+		       "no configuration file: every process gets the class it asks for");
 	while (!err && !gp_loop_stopped(d->loop)) {
 		err = gp_loop_once(d->loop, -1);
 		if (d->stopping && !putting_back(d))

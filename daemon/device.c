@@ -359,8 +359,8 @@ static void say_policies(const struct gp_ddev *dev)
 	    (s->be_policy == &gp_policy_fair && s->lc_policy == &gp_policy_level))
 		return;
 	gp_log(GP_LOG_WARN,
-	       "%s: be_policy: %s and lc_policy: %s are not kept there: its driver "
-	       "takes turns by itself, by weights and levels",
+	       "%s: be_policy: %s and lc_policy: %s have no effect: the driver schedules by "
+	       "weights and levels",
 	       dev->hal->id.name, s->be_policy->name, s->lc_policy->name);
 }
 

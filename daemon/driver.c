@@ -31,7 +31,7 @@ static void was_told(struct gp_job *job)
 	struct told *t = (struct told *)(void *)job;
 
 	if (t->err && t->err != -ESRCH && t->err != -ECANCELED)
-		gp_log(GP_LOG_WARN, "%s: the driver gives process %d no class: %s",
+		gp_log(GP_LOG_WARN, "%s: cannot set the class of process %d: %s",
 		       t->base.dev->hal->id.name, (int)t->pid, strerror(-t->err));
 	/* From here on what it uses counts. */
 	if (!t->err)

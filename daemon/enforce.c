@@ -48,7 +48,8 @@ static void was_checked(struct gp_job *job)
 	struct gp_dtenant *t = c->base.group->tenant;
 
 	if (!c->err && c->found_us != c->decided_us && t && !t->banned) {
-		gp_log(GP_LOG_INFO, "%s: process %d (%s) had a slice of %llu us; %llu is set again",
+		gp_log(GP_LOG_INFO,
+		       "%s: process %d (%s) set its slice to %llu us; corrected to %llu us",
 		       c->base.dev->hal->id.name, (int)t->who.pid, t->who.comm,
 		       (unsigned long long)c->found_us, (unsigned long long)c->decided_us);
 		if (++t->corrected >= GP_BAN_AFTER)

@@ -157,8 +157,8 @@ int gp_keep_restore(const struct gp_keep_setup *setup)
 	int err = take_daemon(journal);
 
 	if (err) {
-		gp_log(GP_LOG_WARN, "nothing is put back: %s",
-		       err == -EBUSY ? "there is a daemon" : strerror(-err));
+		gp_log(GP_LOG_WARN, "restore skipped: %s",
+		       err == -EBUSY ? "a daemon runs" : strerror(-err));
 		return GP_EXIT_BUSY;
 	}
 	/* The other keeper's was first. */
@@ -241,7 +241,7 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 static uint64_t kill_late_daemon(struct gp_keeper *k, uint64_t now)
 {
 	if (k->kill_daemon_ns && now >= k->kill_daemon_ns) {
-		gp_log(GP_LOG_ERR, "the daemon does not end; killing it");
+		gp_log(GP_LOG_ERR, "the daemon did not stop in time; killing it");
 		tell(k->keep, GP_ROLE_DAEMON, SIGKILL);
 		k->kill_daemon_ns = now + STOP_NS;
 	}
@@ -360,7 +360,7 @@ static void stop(struct gp_keeper *k, int number)
 {
 	struct gp_keep *keep = k->keep;
 
-	gp_log(GP_LOG_INFO, "signal %d: everything is put back, and all end", number);
+	gp_log(GP_LOG_INFO, "signal %d: restoring all processes, then stopping", number);
 	gp_journal_stop(keep->setup.journal, true);
 	if (!is_first(keep))
 		tell(keep, GP_ROLE_KEEPER, number);

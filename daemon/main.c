@@ -45,12 +45,12 @@ enum option_key {
 };
 
 static const struct argp_option options[] = {
-	{ "config", KEY_CONFIG, "FILE", 0, "instead of " GP_CONFIG_PATH, 0 },
+	{ "config", KEY_CONFIG, "FILE", 0, "read FILE instead of " GP_CONFIG_PATH, 0 },
 	{ "check-config", KEY_CHECK, "FILE", 0,
-	  "say what is wrong in FILE, or all that it means, and end", 0 },
-	{ "foreground", KEY_FOREGROUND, NULL, 0, "as it always does", 0 },
+	  "check FILE, print its first error or all settings, and exit", 0 },
+	{ "foreground", KEY_FOREGROUND, NULL, 0, "stay in the foreground, as always", 0 },
 	{ "run-dir", KEY_RUN_DIR, "DIR", 0,
-	  "instead of /run/gpreempt, or $XDG_RUNTIME_DIR/gpreempt for a user", 0 },
+	  "use DIR instead of /run/gpreempt (root) or $XDG_RUNTIME_DIR/gpreempt (user)", 0 },
 	{ "role", KEY_ROLE, "NAME", OPTION_HIDDEN, NULL, 0 },
 	{ "journal-fd", KEY_JOURNAL_FD, "N", OPTION_HIDDEN, NULL, 0 },
 	{ "listen-fd", KEY_LISTEN_FD, "N", OPTION_HIDDEN, NULL, 0 },
@@ -138,7 +138,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->run_dir = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s': it takes options only", arg);
+		argp_error(state, "'%s': unexpected argument; write options only", arg);
 		return 0;
 	default:
 		return parse_own(key, arg, state);
@@ -148,9 +148,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Share GPUs between latency-critical and best-effort processes.\v"
-	       "SIGHUP: read the configuration again. SIGTERM: put everything back and end. "
-	       "gpreemptd(8) says more.",
+	.doc = "Share GPUs between latency-critical and best-effort processes.\vSIGHUP: reload the "
+	       "configuration. SIGTERM: restore all processes and exit. See gpreemptd(8).",
 };
 
 /* ---- before anything is done ---------------------------------------------------- */
@@ -209,7 +208,7 @@ static int check_config(const char *path)
 	err = gp_config_print(config, stdout);
 	gp_config_free(config);
 	if (fflush(stdout) || err) {
-		fprintf(stderr, "gpreemptd: standard output: %s\n", strerror(errno));
+		fprintf(stderr, "gpreemptd: cannot write standard output: %s\n", strerror(errno));
 		return GP_EXIT_FAILED;
 	}
 	return GP_EXIT_DONE;
@@ -272,7 +271,7 @@ static int keep(const struct gp_keep_setup *setup, enum gp_keep_start start)
 		gp_keep_destroy(k);
 	}
 	if (r < 0) {
-		gp_log(GP_LOG_ERR, "%s", strerror(-r));
+		gp_log(GP_LOG_ERR, "startup failed: %s", strerror(-r));
 		r = GP_EXIT_FAILED;
 	}
 	return r;
@@ -353,7 +352,7 @@ static int run_role(const struct options *o)
 		return GP_EXIT_USAGE;
 	err = gp_journal_adopt(o->journal_fd, &setup.journal);
 	if (err) {
-		gp_log(GP_LOG_ERR, "journal: %s", strerror(-err));
+		gp_log(GP_LOG_ERR, "cannot open the journal: %s", strerror(-err));
 		return GP_EXIT_NOT_STARTED;
 	}
 	if (o->role == GP_SPAWN_RESTORE)
@@ -362,7 +361,7 @@ static int run_role(const struct options *o)
 	if (err == -EBUSY)
 		return GP_EXIT_BUSY;
 	if (err) {
-		gp_log(GP_LOG_ERR, "journal: %s", strerror(-err));
+		gp_log(GP_LOG_ERR, "cannot take the role in the journal: %s", strerror(-err));
 		return GP_EXIT_NOT_STARTED;
 	}
 	if (setup.role == GP_ROLE_DAEMON)

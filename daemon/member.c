@@ -119,7 +119,7 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 	if (err)
 		snprintf(why, GP_WIRE_TEXT_LEN, "%.*s", GP_WIRE_TEXT_LEN - 1, text);
 	else if (asked)
-		snprintf(why, GP_WIRE_TEXT_LEN, "it asked for it");
+		snprintf(why, GP_WIRE_TEXT_LEN, "the process asked for it");
 	else
 		snprintf(why, GP_WIRE_TEXT_LEN, "%.*s", GP_WIRE_TEXT_LEN - 1, verdict.why);
 	return err;
@@ -203,12 +203,11 @@ static void hello_done(struct gp_job *job)
 	}
 	if (err) {
 		gp_conn_say(conn, err, "%s",
-			    err == -EUSERS ?
-				    "this user has too many tenants; limits_per_user: tenants: in "
-				    "gpreempt.yaml says how many" :
+			    err == -EUSERS ? "this user has too many tenants; raise "
+					     "limits_per_user: tenants: in gpreempt.yaml" :
 			    err == -EEXIST ? "this process has another connection for this device" :
-			    err == -ENOSPC ? "the device has as many tenants as there can be" :
-			    err == -EPERM  ? "this process has been suspended until it ends" :
+			    err == -ENOSPC ? "the device has no room for another tenant" :
+			    err == -EPERM  ? "this process is suspended until it ends" :
 					     strerror(-err));
 		goto out;
 	}
@@ -233,8 +232,8 @@ void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		gp_wire_drop(file, n);
 		gp_conn_say(conn, !dev ? -ENODEV : -EINVAL, "%s",
 			    !dev	 ? "this daemon has no such device" :
-			    conn->tenant ? "it said hello before" :
-					   "the daemon cannot see this process: it is of another "
+			    conn->tenant ? "this connection has a tenant already" :
+					   "the daemon cannot see this process: it is in another "
 					   "PID namespace");
 		return;
 	}
@@ -307,8 +306,7 @@ static void change(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant 
 	if (!err)
 		err = gp_dtenant_class(t, asked, true, why);
 	if (err == -ENOSPC && !why[0])
-		snprintf(why, sizeof(why), "there is no room for such a class on %s",
-			 t->dev->hal->id.name);
+		snprintf(why, sizeof(why), "no room for this class on %s", t->dev->hal->id.name);
 	if (!err && conn->tenant != t)
 		tell_class(t);
 	gp_conn_say(conn, err, "%s", err ? why : "");
@@ -319,7 +317,7 @@ void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wi
 	struct gp_class_request asked;
 
 	if (!conn->tenant)
-		gp_conn_say(conn, -EINVAL, "it said no hello before");
+		gp_conn_say(conn, -EINVAL, "this connection has no tenant; send a hello first");
 	else if (gp_class_request_from_wire(&msg->request, &asked))
 		gp_conn_say(conn, -EINVAL, "no such class");
 	else
@@ -358,12 +356,13 @@ static void take_done(struct gp_job *job)
 		err = -ENXIO;
 	if (err)
 		snprintf(why, sizeof(why), "%s",
-			 err == -ENXIO ? "it has no work on this device" :
+			 err == -ENXIO ? "it has no GPU work on this device" :
 			 err == -ESRCH ? "it has ended" :
-			 err == -EPERM ? "the daemon may not look into it" :
+			 err == -EPERM ? "the daemon may not access it; start gpreemptd with "
+					 "CAP_SYS_PTRACE" :
 					 strerror(-err));
 	if (!err && gp_dtenant_of_pid(s->dev, s->pid)) {
-		snprintf(why, sizeof(why), "it became a tenant meanwhile; try again");
+		snprintf(why, sizeof(why), "it became a tenant in the meantime; retry");
 		err = -EAGAIN;
 	}
 	given = s->request;
@@ -371,8 +370,7 @@ static void take_done(struct gp_job *job)
 		err = decide(s->daemon, s->dev, &who, NULL, &s->request, &given, why);
 	if (!err)
 		err = join(s, &who, &given, true,
-			   s->banned ? "it has been suspended for good" :
-				       "somebody said so (gpreempt attach)",
+			   s->banned ? "suspended until it ends" : "attached by gpreempt attach",
 			   &t);
 	if (err && !why[0])
 		snprintf(why, sizeof(why), "%s", strerror(-err));
@@ -424,10 +422,10 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	} else if (gp_proc_start(msg->pid, &start)) {
 		gp_conn_say(conn, -ESRCH, "no process %d", (int)msg->pid);
 	} else if (!may_take(conn, msg->pid)) {
-		gp_conn_say(conn, -EPERM,
-			    "process %d is another user's: it takes its own user "
-			    "or root",
-			    (int)msg->pid);
+		gp_conn_say(
+			conn, -EPERM,
+			"process %d belongs to another user; only that user or root may change it",
+			(int)msg->pid);
 	} else if (t) {
 		change(d, conn, t, &asked);
 	} else {
@@ -500,7 +498,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 	if (!err && given.cls.cls != GP_CLASS_NONE)
 		err = join(&s, &who, &given, false, why, &t);
 	if (err && err != -ESRCH && err != -EEXIST)
-		gp_log(GP_LOG_WARN, "%s: process %d is left alone: %s", hal->id.name, (int)pid,
+		gp_log(GP_LOG_WARN, "%s: cannot manage process %d: %s", hal->id.name, (int)pid,
 		       strerror(-err));
 	gp_group_list_put(&s.list);
 	gp_proc_clear(&who);
@@ -530,8 +528,8 @@ static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 		return;
 	err = gp_dtenant_class(t, &given, false, why);
 	if (err)
-		gp_log(GP_LOG_WARN, "%s: process %d keeps its class: %s", t->dev->hal->id.name,
-		       (int)t->who.pid, strerror(-err));
+		gp_log(GP_LOG_WARN, "%s: cannot change the class of process %d: %s",
+		       t->dev->hal->id.name, (int)t->who.pid, strerror(-err));
 	else
 		tell_class(t);
 }

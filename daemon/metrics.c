@@ -74,7 +74,7 @@ static void quoted(FILE *out, const char *text)
 
 static void device_info(struct page *p)
 {
-	family(p, "device_info", "gauge", "A device that the daemon shares out.");
+	family(p, "device_info", "gauge", "A device that the daemon manages.");
 	for (size_t i = 0; i < p->devices; i++) {
 		fprintf(p->out, "gpreempt_device_info{device=\"%s\",name=", p->uuid[i]);
 		quoted(p->out, p->device[i].name);
@@ -108,18 +108,17 @@ struct field {
 
 static const struct field fields[] = {
 	FIELD(up_ns, "device_up_seconds", "gauge", SECONDS,
-	      "Time since the daemon has the device."),
+	      "Time since the daemon manages the device."),
 	FIELD(groups, "compute_groups", "gauge", COUNT, "Compute groups of all tenants."),
 	FIELD(quantum_ns, "be_quantum_seconds", "gauge", SECONDS,
 	      "Turn of a best-effort tenant of the default weight."),
 	FIELD(be_min_pct, "be_min_ratio", "gauge", PERCENT,
-	      "Best-effort's share at least, however busy latency-critical is."),
+	      "Least share of best-effort, however busy latency-critical is."),
 	FIELD(turns, "turns_total", "counter", COUNT, "Turns of best-effort tenants."),
-	FIELD(suspends, "suspends_total", "counter", COUNT, "Groups taken off the device."),
-	FIELD(resumes, "resumes_total", "counter", COUNT, "Groups put back on the device."),
+	FIELD(suspends, "suspends_total", "counter", COUNT, "Suspends of groups."),
+	FIELD(resumes, "resumes_total", "counter", COUNT, "Resumes of groups."),
 	FIELD(slices, "timeslice_sets_total", "counter", COUNT, "Timeslices that were set."),
-	FIELD(preempts, "preempts_total", "counter", COUNT,
-	      "Groups whose turn on the device was ended by hand."),
+	FIELD(preempts, "preempts_total", "counter", COUNT, "Preempts of groups."),
 	FIELD(failed, "hal_op_failures_total", "counter", COUNT,
 	      "Suspends, resumes, timeslices and preempts that failed."),
 	FIELD(control_ns, "hal_op_seconds_total", "counter", SECONDS,
@@ -199,7 +198,7 @@ static void used(struct page *p)
 	if (!p->m->ops->used_ns)
 		return;
 	family(p, "used_seconds_total", "counter",
-	       "Time that tenants had the device, by its own account.");
+	       "Time that tenants had the device, by its log or its driver.");
 	for (size_t i = 0; i < p->devices; i++)
 		for (uint32_t cls = 0; cls < CLASSES; cls++) {
 			ns = p->m->ops->used_ns(p->m->arg, i, cls);
@@ -242,13 +241,10 @@ static void histogram(struct page *p, enum gp_wire_histogram kind)
 		[GP_WIRE_HIST_WAIT] = { "turn_wait_seconds", "be",
 					"From having work to its turn." },
 		[GP_WIRE_HIST_SWITCH] = { "lc_switch_seconds", "lc",
-					  "From asking for the device to having it." },
-		[GP_WIRE_HIST_HOLD] = { "hold_seconds", "lc",
-					"How long the device was held at a time." },
-		[GP_WIRE_HIST_SUSPENDED] = { "suspended_seconds", "be",
-					     "Off the device at a time." },
-		[GP_WIRE_HIST_SEGMENT] = { "segment_seconds", "lc",
-					   "From a segment's begin to its end." },
+					  "From requesting the device to having it." },
+		[GP_WIRE_HIST_HOLD] = { "hold_seconds", "lc", "Length of holds." },
+		[GP_WIRE_HIST_SUSPENDED] = { "suspended_seconds", "be", "Length of suspensions." },
+		[GP_WIRE_HIST_SEGMENT] = { "segment_seconds", "lc", "Length of segments." },
 	};
 	const struct gp_hist *hist;
 
@@ -262,15 +258,14 @@ static void histogram(struct page *p, enum gp_wire_histogram kind)
 
 static void write_page(struct page *p)
 {
-	family(p, "build_info", "gauge", "Which version this is.");
+	family(p, "build_info", "gauge", "Version of gpreemptd.");
 	fputs("gpreempt_build_info{version=\"" GP_VERSION "\"} 1\n", p->out);
 	device_info(p);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		device_field(p, &fields[i]);
 	tenants(p, "tenants", 0, "Tenants: a process on a device.");
-	tenants(p, "tenants_suspended", GP_WIRE_SUSPENDED, "Tenants off the device.");
-	tenants(p, "tenants_banned", GP_WIRE_BANNED,
-		"Tenants that defied their class and are off for good.");
+	tenants(p, "tenants_suspended", GP_WIRE_SUSPENDED, "Suspended tenants.");
+	tenants(p, "tenants_banned", GP_WIRE_BANNED, "Tenants suspended until they end.");
 	used(p);
 	for (int kind = 0; kind < GP_WIRE_HISTS; kind++)
 		histogram(p, (enum gp_wire_histogram)kind);
@@ -521,7 +516,7 @@ int gp_metrics_create(struct gp_loop *loop, const struct gp_config_metrics *conf
 	}
 	m = calloc(1, sizeof(*m));
 	if (!m) {
-		snprintf(why, len, "metrics: out of memory");
+		snprintf(why, len, "out of memory");
 		return -ENOMEM;
 	}
 	m->ops = ops;
@@ -535,7 +530,7 @@ int gp_metrics_create(struct gp_loop *loop, const struct gp_config_metrics *conf
 			unlink(m->path);
 	}
 	if (err) {
-		snprintf(why, len, "metrics: %s: %s", where, strerror(-err));
+		snprintf(why, len, "metrics_listen: %s: %s", where, strerror(-err));
 		free(m);
 		return err;
 	}

@@ -146,7 +146,7 @@ static void count(struct gp_restore_stat *stat, const struct process *p, int sli
 	if (slices)
 		say(p, "slice", slices);
 	if (resumed)
-		say(p, "resuming groups", resumed);
+		say(p, "resume", resumed);
 	if (slices == -ESRCH || resumed == -ESRCH)
 		stat->gone++;
 	else if (slices || resumed)

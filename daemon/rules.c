@@ -189,7 +189,7 @@ void gp_rules_find(const struct gp_config *c, const struct gp_subject *s, struct
 	else if (v->rule)
 		say(v->why, sizeof(v->why), "default_class:, since ");
 	else
-		say(v->why, sizeof(v->why), "default_class:, since no rule fits");
+		say(v->why, sizeof(v->why), "default_class:, since no rule matches");
 	if (v->rule && !v->rule->has_class) {
 		say_rule(v->why, sizeof(v->why), c, v->rule);
 		say(v->why, sizeof(v->why), " gives no class");
@@ -209,15 +209,15 @@ static void explain(const struct gp_config *c, const struct gp_verdict *v,
 		why[0] = '\0';
 	if (!v->rule) {
 		say(why, len,
-		    "%s is higher than %s, which default_class gives, and no rule fits that "
-		    "says max_class: %s",
+		    "%s is higher than %s, the default_class, and no rule with max_class: %s "
+		    "matches",
 		    cls, given, cls);
 		return;
 	}
-	say(why, len, "%s is higher than %s, which it has", cls, given);
+	say(why, len, "%s is higher than its class %s", cls, given);
 	if (v->rule->has_max_class) {
 		gp_class_request_format(&v->rule->max_class, max, sizeof(max));
-		say(why, len, ", and than %s, which it may ask for by ", max);
+		say(why, len, " and its max_class %s, by ", max);
 	} else {
 		say(why, len, ", and there is no max_class: in ");
 	}

@@ -65,12 +65,12 @@ static int make_dir(const char *path, char *why, size_t why_len)
 	struct stat st;
 
 	if (mkdir(path, geteuid() ? 0700 : 0755) && errno != EEXIST)
-		return explain(-errno, why, why_len, "%s: %s", path, strerror(errno));
+		return explain(-errno, why, why_len, "cannot create %s: %s", path, strerror(errno));
 	if (lstat(path, &st))
-		return explain(-errno, why, why_len, "%s: %s", path, strerror(errno));
+		return explain(-errno, why, why_len, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
 		return explain(-EPERM, why, why_len,
-			       "%s: must be a directory of user %u that nobody else may write to",
+			       "%s: make it a directory of user %u that no other user may write to",
 			       path, (unsigned int)geteuid());
 	return 0;
 }
@@ -94,12 +94,12 @@ static int put_aside(const char *dir, const char *path, char *why, size_t why_le
 
 	if (gp_journal_in_use(path))
 		return explain(-EBUSY, why, why_len,
-			       "already running, of another version: stop it first");
+			       "already running in another version; stop it first");
 	if (path_in(dir, ASIDE, aside) || rename(path, aside))
-		return explain(-errno, why, why_len, "%s: %s", path, strerror(errno));
+		return explain(-errno, why, why_len, "cannot rename %s: %s", path, strerror(errno));
 	gp_log(GP_LOG_WARN,
-	       "%s: not a journal of this version; kept as %s. Whom an earlier "
-	       "gpreemptd left suspended is not known: gpreempt ls shows all",
+	       "%s: not a journal of this version; kept as %s. An earlier gpreemptd may have left "
+	       "processes suspended: see gpreempt ls",
 	       path, aside);
 	return 0;
 }
@@ -116,12 +116,12 @@ static int try_journal(const char *dir, const char *path, struct gp_journal **jo
 		return err ? err : -EAGAIN;
 	}
 	if (err)
-		return explain(err, why, why_len, "%s: %s", path, strerror(-err));
+		return explain(err, why, why_len, "cannot open %s: %s", path, strerror(-err));
 	err = gp_journal_take(j, GP_ROLE_KEEPER);
 	if (err == -EBUSY || gp_journal_who(j, GP_ROLE_DAEMON) || gp_journal_who(j, GP_ROLE_SECOND))
 		err = busy(j, why, why_len);
 	else if (err)
-		explain(err, why, why_len, "%s: %s", path, strerror(-err));
+		explain(err, why, why_len, "cannot lock %s: %s", path, strerror(-err));
 	else if (!gp_journal_is_at(j, path))
 		err = -EAGAIN;
 	if (err) {
@@ -141,12 +141,13 @@ int gp_rundir_open(const char *dir, struct gp_journal **journal, char *why, size
 	if (err)
 		return err;
 	if (path_in(dir, JOURNAL, path))
-		return explain(-ENAMETOOLONG, why, why_len, "%s: too long", dir);
+		return explain(-ENAMETOOLONG, why, why_len, "%s: path too long", dir);
 	err = -EAGAIN;
 	for (int i = 0; i < OPEN_TRIES && err == -EAGAIN; i++)
 		err = try_journal(dir, path, journal, why, why_len);
 	if (err == -EAGAIN)
-		explain(err, why, why_len, "%s: changes all the time", path);
+		explain(err, why, why_len,
+			"cannot open %s: other processes keep replacing it; retry", path);
 	return err;
 }
 
@@ -179,7 +180,8 @@ static int take_passed(char *why, size_t why_len)
 			       "the service manager did not pass one listening socket of "
 			       "unix(7), SOCK_SEQPACKET (ListenSequentialPacket=)");
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) || fcntl(fd, F_SETFL, O_NONBLOCK))
-		return explain(-errno, why, why_len, "passed socket: %s", strerror(errno));
+		return explain(-errno, why, why_len, "cannot use the service manager's socket: %s",
+			       strerror(errno));
 	return fd;
 }
 
@@ -195,7 +197,8 @@ int gp_rundir_listen(const char *dir, bool *activated, char *why, size_t why_len
 		fd = path_in(dir, GP_WIRE_SOCKET, path);
 		fd = fd ? fd : gp_wire_daemon_listen(path);
 		if (fd < 0)
-			explain(fd, why, why_len, "%s/%s: %s", dir, GP_WIRE_SOCKET, strerror(-fd));
+			explain(fd, why, why_len, "cannot listen at %s/%s: %s", dir, GP_WIRE_SOCKET,
+				strerror(-fd));
 	}
 	/* They are of this process, not of those that it starts. */
 	unsetenv("LISTEN_PID");

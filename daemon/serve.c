@@ -134,7 +134,7 @@ bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int 
 	if (!err)
 		return true;
 	if (err == -EAGAIN)
-		gp_log(GP_LOG_INFO, "process %d does not read what it asked for; dropped",
+		gp_log(GP_LOG_INFO, "process %d does not read its answers; disconnected",
 		       (int)conn->pid);
 	gp_conn_close(conn);
 	return false;
@@ -219,8 +219,8 @@ static void conn_new(struct gp_serve *s, int fd)
 		return;
 	}
 	if (of_user(s, uid) >= s->user_max) {
-		refuse(fd, "this user has too many connections; limits_per_user: connections: "
-			   "in gpreempt.yaml says how many");
+		refuse(fd, "this user has too many connections; raise limits_per_user: "
+			   "connections: in gpreempt.yaml");
 		return;
 	}
 	conn = calloc(1, sizeof(*conn));

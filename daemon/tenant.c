@@ -776,18 +776,17 @@ static bool is_kept(const struct gp_ddev *dev, const struct gp_class_request *re
 		return true;
 	if (dev->caps.caps & GP_CAP_CLASS)
 		snprintf(why, len,
-			 "%s are not kept on %s: its driver takes turns by itself, by "
-			 "weights and levels",
+			 "%s have no effect on %s: its driver schedules by weights and levels",
 			 request->cap_pct ? "caps" : "deadlines", name);
 	else if (request->cap_pct && !s->be_policy->caps)
 		snprintf(why, len,
-			 "caps are not kept on %s: its policy is %s; it takes credit "
+			 "caps have no effect on %s: its be_policy is %s; they need credit "
 			 "(gpreempt.yaml(5))",
 			 name, s->be_policy->name);
 	else if (request->period_ns && !s->lc_policy->deadlines)
 		snprintf(why, len,
-			 "deadlines are not kept on %s: its lc_policy is %s; it takes "
-			 "edf (gpreempt.yaml(5))",
+			 "deadlines have no effect on %s: its lc_policy is %s; they need edf "
+			 "(gpreempt.yaml(5))",
 			 name, s->lc_policy->name);
 	else
 		kept = true;
@@ -812,17 +811,17 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 	switch (a.reason) {
 	case GP_ADMIT_SPEC:
 		snprintf(why, len,
-			 "runtime must be at most the deadline, and that at most the "
-			 "period, all below 1000 s");
+			 "write a runtime of at most the deadline, a deadline of at most the "
+			 "period, and a period below 1000 s");
 		break;
 	case GP_ADMIT_LOAD:
-		snprintf(why, len, "all that was promised would be %.1f %% of %s",
+		snprintf(why, len, "the promised load would be %.1f %% of %s",
 			 (double)a.load_ppm / 10000, dev->hal->id.name);
 		break;
 	default:
 		snprintf(why, len,
-			 "process %d could miss its deadline of %.3f ms: up to "
-			 "%.3f ms of work could have to be done by then on %s",
+			 "process %d could miss its deadline of %.3f ms: up to %.3f ms of work "
+			 "could be due by then on %s",
 			 whose ? (int)whose->who.pid : 0, (double)a.deadline_ns / 1e6,
 			 (double)a.demand_ns / 1e6, dev->hal->id.name);
 	}

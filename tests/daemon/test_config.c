@@ -332,12 +332,12 @@ static void test_equal(void **state)
 #define NOT_YAML                                                                       \
 	"; write KEY: VALUE, further in with blanks, not tabs, and a value with { or " \
 	"a colon in it in quotes"
-#define NOBODY                                                                   \
-	"f:2: rules: found a rule for nobody; name a user, group, cgroup, exe, " \
-	"container or device (default_class: is for all others)"
+#define NOBODY                                                                            \
+	"f:2: rules: found a rule without a condition; name a user, group, cgroup, exe, " \
+	"container or device (default_class: applies to all other processes)"
 #define NO_METRICS                                                        \
 	"write off, the path of a socket, 127.0.0.1:PORT or [::1]:PORT; " \
-	"no other machine may read it"
+	"other machines have no access"
 
 struct bad {
 	const char *text;
@@ -446,9 +446,8 @@ static void test_values_refused(void **state)
 {
 	static const char quantum[] = "write a time from 1ms to 10s, such as 50ms";
 	static const char pct[] = "write a number from 0 to 50, in percent of the device's time";
-	static const char no_lc[] = "write none, be or be:WEIGHT; who is to be lc needs a rule";
-	static const char path[] =
-		"the path of a socket has 107 bytes at most, and no / at its end";
+	static const char no_lc[] = "write none, be or be:WEIGHT; lc needs a rule";
+	static const char path[] = "write a socket path of at most 107 bytes, without / at its end";
 	static const char metrics[] = NO_METRICS;
 	static const struct {
 		const char *key, *value, *right;
@@ -474,7 +473,7 @@ static void test_values_refused(void **state)
 		{ "default_class", "be:0", "weights are be:1 to be:10000" },
 		{ "default_class", "nobody", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "default_class", "be,cap=20%",
-		  "caps are kept by be_policy: credit only, which no device here has" },
+		  "caps need be_policy: credit; set it for a device" },
 		{ "metrics_listen", "0.0.0.0:9464", metrics },
 		{ "metrics_listen", "127.0.0.1", metrics },
 		{ "metrics_listen", "127.0.0.1:0", metrics },
@@ -516,22 +515,21 @@ static void test_devices_refused(void **state)
 {
 	static const struct bad bad[] = {
 		{ "devices:\n- be_policy: fair\n",
-		  "f:2: devices: found an entry for no device; write device: first" },
+		  "f:2: devices: found an entry without a device; write device: first" },
 		{ "devices:\n- device: 0\n",
 		  "f:2: device: found '0'; write a UUID (GPU- and 8 digits or more), "
 		  "a PCI address (0000:3b:00.0) or soft0" },
 		{ "devices:\n- device: soft0\n- device: 3b:00.0\n- device: soft0\n",
-		  "f:4: device: found 'soft0'; it has an entry already; write one" },
+		  "f:4: device: found 'soft0'; another entry names this device; write one" },
 		{ "devices:\n- device: 3b:00.0\n- device: 0000:3B:00.0\n",
-		  "f:3: device: found '0000:3B:00.0'; it has an entry already; write one" },
+		  "f:3: device: found '0000:3B:00.0'; another entry names this device; write one" },
 		{ "devices:\n- device: soft0\n  be_quantum: 1m\n",
 		  "f:3: be_quantum: found '1m'; write a time from 1ms to 10s, such as 50ms" },
 		{ "be_policy: credit\ndevices:\n- device: soft0\n  default_class: lc\n",
-		  "f:4: default_class: found 'lc'; write none, be or be:WEIGHT; "
-		  "who is to be lc needs a rule" },
+		  "f:4: default_class: found 'lc'; write none, be or be:WEIGHT; lc needs a rule" },
 		{ "devices:\n- device: soft0\n  default_class: be,cap=3%\n",
-		  "f:3: default_class: found 'be,cap=3%'; caps are kept by be_policy: credit only, "
-		  "which no device here has" },
+		  "f:3: default_class: found 'be,cap=3%'; caps need be_policy: credit; set it for "
+		  "a device" },
 	};
 
 	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
@@ -575,11 +573,10 @@ static void test_rules_refused(void **state)
 		  "a PCI address (0000:3b:00.0) or soft0" },
 		{ "class", "idle", "write lc, lc:LEVEL, be or be:WEIGHT" },
 		{ "class", "lc,cap=3%", "cap is for be" },
-		{ "class", "be,cap=3%",
-		  "caps are kept by be_policy: credit only, which no device here has" },
+		{ "class", "be,cap=3%", "caps need be_policy: credit; set it for a device" },
 		{ "max_class", "lc:16", "levels are lc:0 (most urgent) to lc:15" },
 		{ "max_class", "lc,period=3ms,runtime=2ms",
-		  "deadlines are kept by lc_policy: edf only, which no device here has" },
+		  "deadlines need lc_policy: edf; set it for a device" },
 	};
 	char text[256], line[GP_CONFIG_WHY_LEN];
 
@@ -600,8 +597,8 @@ static void test_rules_refused(void **state)
 		(const struct bad[]){
 			{ "rules:\n- class: be\n", NOBODY },
 			{ "rules:\n- {}\n", NOBODY },
-			{ "rules:\n- user: 0\n", "f:2: rules: found a rule that gives nothing; "
-						 "write class: or max_class:" },
+			{ "rules:\n- user: 0\n",
+			  "f:2: rules: found a rule without a class; write class: or max_class:" },
 		},
 		3);
 }

@@ -460,8 +460,8 @@ static void test_what_is_not_kept_is_refused(void **state)
 					      .runtime_ns = MS };
 	const struct gp_class_request capped = { .cls = { GP_CLASS_BE, 100 }, .cap_pct = 30 };
 
-	assert_admits(&due, "its lc_policy is level; it takes edf");
-	assert_admits(&capped, "its policy is fair; it takes credit");
+	assert_admits(&due, "its lc_policy is level; they need edf");
+	assert_admits(&capped, "its be_policy is fair; they need credit");
 	s.lc_policy = &gp_policy_edf;
 	s.be_policy = &gp_policy_credit;
 	gp_ddev_settings(device[0].dev, &s);
@@ -469,8 +469,8 @@ static void test_what_is_not_kept_is_refused(void **state)
 	assert_admits(&capped, NULL);
 	device[0].dev->caps.caps |= GP_CAP_CLASS;
 	gp_ddev_settings(device[0].dev, &s);
-	assert_admits(&due, "deadlines are not kept on ");
-	assert_admits(&capped, "its driver takes turns by itself");
+	assert_admits(&due, "deadlines have no effect on ");
+	assert_admits(&capped, "its driver schedules by weights");
 	device[0].dev->caps.caps &= ~(uint32_t)GP_CAP_CLASS;
 }
 

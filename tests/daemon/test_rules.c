@@ -285,11 +285,11 @@ static void test_order_of_rules(void **state)
 	s.uid = 1001;
 	gp_rules_find(c, &s, &v);
 	assert_null(v.rule);
-	assert_string_equal(v.why, "be:7 by default_class:, since no rule fits");
+	assert_string_equal(v.why, "be:7 by default_class:, since no rule matches");
 	s.device = &soft1;
 	gp_rules_find(c, &s, &v);
 	assert_null(v.rule);
-	assert_string_equal(v.why, "none by default_class:, since no rule fits");
+	assert_string_equal(v.why, "none by default_class:, since no rule matches");
 	s.device = &soft0;
 	gp_rules_find(c, &s, &v);
 	assert_ptr_equal(v.rule, &c->rule[2]);
@@ -317,41 +317,40 @@ static void test_may(void **state)
 		{ &triton, "be:10000", NULL },
 		{ &triton, "none", NULL },
 		{ &triton, "lc:1,period=2ms,runtime=1ms",
-		  "lc:1,period=2ms,deadline=2ms,runtime=1ms is higher than lc:1, which it has, "
-		  "and than lc:0, which it may ask for by the rule at f:5 (user alice, "
-		  "exe /usr/bin/triton)" },
+		  "lc:1,period=2ms,deadline=2ms,runtime=1ms is higher than its class lc:1 and its "
+		  "max_class lc:0, by the rule at f:5 (user alice, exe /usr/bin/triton)" },
 		{ &alice, "be:200", NULL },
 		{ &alice, "be:200,cap=5%", NULL },
 		{ &alice, "be:1", NULL },
 		{ &alice, "be:201",
-		  "be:201 is higher than be:200, which it has, and there is "
-		  "no max_class: in the rule at f:9 (user alice)" },
+		  "be:201 is higher than its class be:200, and there is no max_class: in the rule "
+		  "at f:9 (user alice)" },
 		{ &alice, "none",
-		  "none is higher than be:200, which it has, and there is "
-		  "no max_class: in the rule at f:9 (user alice)" },
+		  "none is higher than its class be:200, and there is no max_class: in the rule at "
+		  "f:9 (user alice)" },
 		{ &ml, "lc:4", NULL },
 		{ &ml, "lc:9", NULL },
 		{ &ml, "lc:3",
-		  "lc:3 is higher than be:7, which it has, and than lc:4, which it "
-		  "may ask for by the rule at f:11 (group ml, device soft0)" },
+		  "lc:3 is higher than its class be:7 and its max_class lc:4, by the rule at f:11 "
+		  "(group ml, device soft0)" },
 		{ &five, "none", NULL },
 		{ &five, "be:100", NULL },
 		{ &five, "be:101",
-		  "be:101 is higher than none, which it has, and than be:100, "
-		  "which it may ask for by the rule at f:14 (user 5)" },
+		  "be:101 is higher than its class none and its max_class be:100, by the rule at "
+		  "f:14 (user 5)" },
 		{ &five, "lc:15",
-		  "lc:15 is higher than none, which it has, and than be:100, which "
-		  "it may ask for by the rule at f:14 (user 5)" },
+		  "lc:15 is higher than its class none and its max_class be:100, by the rule at "
+		  "f:14 (user 5)" },
 		/* Root is nobody special. */
 		{ &root, "be:7", NULL },
 		{ &root, "lc",
-		  "lc:0 is higher than be:7, which default_class gives, and no rule fits "
-		  "that says max_class: lc:0" },
+		  "lc:0 is higher than be:7, the default_class, and no rule with max_class: lc:0 "
+		  "matches" },
 		{ &on_soft1, "be:100", NULL },
 		{ &on_soft1, "none", NULL },
 		{ &on_soft1, "lc",
-		  "lc:0 is higher than none, which default_class gives, and no rule "
-		  "fits that says max_class: lc:0" },
+		  "lc:0 is higher than none, the default_class, and no rule with max_class: lc:0 "
+		  "matches" },
 	};
 	struct gp_config *config = config_of(several);
 

@@ -344,7 +344,7 @@ class End(Keep):
         self.when_off(be)
         os.kill(three["keeper"], signal.SIGTERM)
         self.ended()
-        self.assertIn("does not end; killing it", self.log())
+        self.assertIn("did not stop in time; killing it", self.log())
         self.assertIn("restored 1 processes", self.log())
         self.when_runs(be)
 
@@ -403,13 +403,13 @@ class Start(Keep):
         with open(os.path.join(self.run_dir, "journal"), "r+b") as f:
             f.seek(8)
             f.write(b"\x63")
-        self.refused(1, "already running, of another version")
+        self.refused(1, "already running in another version")
         self.assertEqual(self.when_three(), three)
 
     def test_a_folder_that_others_may_write_to(self):
         os.mkdir(self.run_dir)
         os.chmod(self.run_dir, 0o777)
-        self.refused(1, "nobody else may write")
+        self.refused(1, "no other user may write")
 
     def test_configuration(self):
         path = os.path.join(self.dir, "gpreempt.yaml")

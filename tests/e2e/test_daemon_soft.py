@@ -158,11 +158,11 @@ class Turns(Daemon):
 
     def test_no_gpu(self):
         """It ends, and says what is missing."""
-        said = {"nvidea": "GPREEMPT_BACKEND=nvidea: no such device is here; backends are nvidia, "
-                          "amd and softgpu"}
+        said = {"nvidea": "no GPU found: GPREEMPT_BACKEND=nvidea has none here; backends are "
+                          "nvidia, amd and softgpu"}
         if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
-            said[""] = ("no GPU found: neither NVIDIA's driver nor AMD's KFD has one; "
-                        "GPREEMPT_BACKEND=softgpu takes the software GPU")
+            said[""] = ("no GPU found: neither NVIDIA's driver nor AMD's KFD lists one; "
+                        "set GPREEMPT_BACKEND=softgpu for the software GPU")
         for backend, line in said.items():
             done = subprocess.run([DAEMON, f"--run-dir={self.run_dir}"], text=True, timeout=30,
                                   capture_output=True, stdin=subprocess.DEVNULL,
@@ -233,7 +233,8 @@ class Rules(Daemon):
         # A wrong one is said, and is not taken.
         path = self.write_config("be_policy: best\n")
         self.daemon.send_signal(signal.SIGHUP)
-        self.eventually("what is wrong", lambda: f"{path}:1: be_policy" in self.said())
+        self.eventually("the error", lambda: f"{path}:1: be_policy" in self.said() and
+                        "keeping the old configuration" in self.said())
         self.assertEqual(self.devices()[0]["be_policy"], "rr")
         self.assertEqual(self.rows()[proc.pid]["weight"], 80)
 

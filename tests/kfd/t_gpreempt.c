@@ -252,7 +252,8 @@ static void check_stock_daemon(void)
 	fputs("default_class: be:50\n", f);
 	fclose(f);
 	p = run_beside(argv);
-	ok(run_reads(&p, "is left alone, and so is who uses it"), "gpreemptd says what it cannot");
+	ok(run_reads(&p, "not managed: its driver has neither classes nor suspend"),
+	   "gpreemptd logs the device that it cannot manage");
 	ok(run_reads(&p, "0 devices"), "and runs");
 	setenv("GPREEMPT_DAEMON", RUN_DIR "/gpreemptd.sock", 1);
 	is_err(RUN("/t/gpreempt", "attach", "--class=be", run_text(be_pid)), 125, "attach");
