@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What tests/gfx9/test_kernels.c runs, as Debian's hipcc 5.2.3 compiles it:
- * make_kernels.py writes kernels_co.h.
+ * The kernels of tests/gfx9/test_kernels.c. make_kernels.py compiles them with Debian's
+ * hipcc 5.2.3 and writes kernels_co.h.
  */
 #include <hip/hip_runtime.h>
 
@@ -51,7 +51,7 @@ KERNEL functions(float *out, const float *in, int n)
 	out[i * 8 + 7] = fminf(fmaxf(in[i], -1.0f), 1.0f);
 }
 
-/* A sum of a workgroup's numbers by LDS, barriers and an atomic at the end. */
+/* Each workgroup sums its numbers by LDS and barriers, and adds the sum by an atomic. */
 KERNEL reduce(unsigned long long *sum, const unsigned *in, int n)
 {
 	__shared__ unsigned part[256];
@@ -68,7 +68,7 @@ KERNEL reduce(unsigned long long *sum, const unsigned *in, int n)
 		atomicAdd(sum, (unsigned long long)part[0]);
 }
 
-/* Different lanes, different numbers of turns: Collatz. */
+/* Collatz: lanes loop a different number of times. */
 KERNEL collatz(unsigned *steps, int n)
 {
 	int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -120,7 +120,7 @@ KERNEL grid3(unsigned *out, int width, int height)
 	out[(z * height + y) * width + x] = x | y << 10 | z << 20;
 }
 
-/* As grid3 in workgroups of 16 by 16, some of which are cut off by the grid's end. */
+/* As grid3, in workgroups of 16 by 16, the last of which are partial. */
 KERNEL partial(unsigned *out, int width)
 {
 	int x = blockIdx.x * 16 + threadIdx.x;
@@ -180,7 +180,7 @@ KERNEL atomics(unsigned *at, int n)
 		atomicAdd(&at[8 + threadIdx.x], local[threadIdx.x]);
 }
 
-/* Lanes that look at each other's registers. */
+/* Lanes read each other's registers. */
 KERNEL lanes(unsigned *out)
 {
 	unsigned v = threadIdx.x * 3 + 1;
@@ -198,7 +198,7 @@ __device__ __attribute__((noinline)) unsigned ackermann(unsigned m, unsigned n)
 	return ackermann(m - 1, n ? ackermann(m, n - 1) : 1);
 }
 
-/* Calls, a stack, returns. */
+/* Recursive calls with a stack. */
 KERNEL calls(unsigned *out)
 {
 	out[threadIdx.x] = ackermann(2, threadIdx.x % 4);
@@ -222,7 +222,7 @@ KERNEL matmul(float *c, const float *a, const float *b, int n)
 	c[row * n + col] = sum;
 }
 
-/* 64 lanes of xorshift: nothing but integer arithmetic, for speed. */
+/* xorshift in 64 lanes: integer arithmetic only, to measure speed. */
 KERNEL spin(unsigned *out, int turns)
 {
 	unsigned x = blockIdx.x * blockDim.x + threadIdx.x + 1;

@@ -191,9 +191,9 @@ u64 machine_code(struct machine *m, const u32 *words, u32 count, u32 vgprs)
 
 	memcpy(machine_at(m, code), words, count * 4);
 	put64(at, DESCRIPTOR_ENTRY, code - descriptor);
-	/* Subnormals kept, DX10_CLAMP, IEEE, all SGPRs. */
+	/* Keep subnormals; DX10_CLAMP, IEEE, all SGPRs. */
 	put32(at, DESCRIPTOR_RSRC1, (vgprs / 4 - 1) | 12 << 6 | 0xf0 << 12 | 1 << 21 | 1 << 23);
-	/* s[0:1] the arguments, s2 the workgroup, v0 to v2 the work item. */
+	/* s[0:1] are the arguments, s2 is the workgroup, v0 to v2 are the work item. */
 	put32(at, DESCRIPTOR_RSRC2, 2 << 1 | 1 << 7 | 2 << 11);
 	put32(at, DESCRIPTOR_PROPERTIES, 1 << 3);
 	return descriptor;
@@ -229,7 +229,7 @@ static void write_packet(struct machine *m, const struct launch *launch, u64 pac
 	put64(at, 40, args);
 }
 
-/* As ROCr describes scratch: interleaved by dword over 64 lanes. */
+/* ROCr's layout of scratch: interleaved by dword over 64 lanes. */
 static void give_scratch(struct machine *m, struct gfx9_queue *queue, u32 wave_bytes)
 {
 	const u64 bytes = (u64)wave_bytes * GFX9_MAX_WAVES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h - a GPU of the gfx9 interpreter and some memory, for its tests:
- * loads a code object, launches a kernel, runs its workgroups to their end.
+ * machine.h - a GPU with memory over the gfx9 interpreter, for its tests. It loads a
+ * code object, launches a kernel, and runs its workgroups to their end.
  */
 #ifndef GFX9_MACHINE_H
 #define GFX9_MACHINE_H
@@ -31,17 +31,17 @@ struct machine {
 
 struct machine *machine_create(u64 bytes);
 void machine_destroy(struct machine *machine);
-/* Zeroed, aligned to 256. */
+/* Zeroed memory, aligned to 256 bytes. */
 u64 machine_alloc(struct machine *machine, u64 bytes);
 void *machine_at(struct machine *machine, u64 va);
-/* Numbers that are the same in each run; a new machine begins with seed 1. */
+/* The numbers are the same in each run; a new machine begins with seed 1. */
 void random_seed(u32 seed);
 u32 random32(void);
-/* @count of them in the machine's memory. */
+/* @count random words in the machine's memory. */
 u64 random_words(struct machine *machine, u32 count);
 /* Returns the code object's GPU address; @object must outlive the machine. */
 u64 machine_load(struct machine *machine, const void *object, u64 bytes);
-/* Raw instructions as a kernel's whole code: the address of its descriptor. */
+/* A kernel of raw instructions. Returns the address of its descriptor. */
 u64 machine_code(struct machine *machine, const u32 *words, u32 count, u32 vgprs);
 /* The descriptor of kernel @name, or 0. */
 u64 machine_kernel(struct machine *machine, const char *name);
@@ -50,7 +50,7 @@ struct launch {
 	u64 kernel;
 	u32 groups[3]; /* workgroups; 0 is 1 */
 	u32 group[3];  /* work items of each; 0 is 1 */
-	u32 items[3];  /* work items in all, where not groups * group */
+	u32 items[3];  /* all work items; 0: groups * group */
 	const void *args;
 	u32 arg_bytes;
 	u32 lds_bytes;	   /* beyond the kernel's own */
@@ -59,7 +59,7 @@ struct launch {
 
 int machine_dispatch(struct machine *machine, const struct launch *launch,
 		     struct gfx9_dispatch *dispatch);
-/* Runs it all, @budget instructions at a time. How the last workgroup ended. */
+/* Run all workgroups, @budget instructions at a time. @result: the last one's end. */
 void machine_run(struct machine *machine, const struct launch *launch, u64 budget,
 		 struct gfx9_result *result);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes kernels_co.h from kernels.hip: make_kernels.py [hipcc]. The code
-objects are kept, so that the tests need no compiler for gfx9."""
+"""Writes kernels_co.h from kernels.hip: make_kernels.py [hipcc]. The tree keeps the code
+objects, so that the tests need no compiler for gfx9."""
 import os
 import subprocess
 import sys

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes names.h: for every opcode of every format an encoding, and what LLVM's
-disassembler calls it on gfx906, or NULL where it knows none. A format's fields
-can only hold some values with some opcodes, so several are tried.
-make_names.py [llvm-mc]"""
+"""Writes names.h: make_names.py [llvm-mc]. It has an encoding for every opcode of every
+format, with the name that LLVM's disassembler gives it on gfx906, or NULL. Some opcodes
+allow only some values of a format's fields, so the script tries several."""
 import itertools
 import os
 import re

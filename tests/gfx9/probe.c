@@ -51,7 +51,7 @@ void randomise(struct registers *r, u64 exec)
 	r->exec = exec;
 	r->vcc = random64();
 	r->m0 = 0;
-	r->mode = 0x3f0; /* as hipcc sets it: subnormals, IEEE, DX10_CLAMP */
+	r->mode = 0x3f0; /* hipcc's: subnormals, IEEE, DX10_CLAMP */
 	r->scc = random32() & 1;
 }
 

@@ -29,13 +29,13 @@ int probe_setup(void **state);
 int probe_teardown(void **state);
 
 u64 random64(void);
-/* Often a number at which something changes. */
+/* A random number, often one at which results change. */
 u32 odd_number(void);
-/* Anything, with @exec and a MODE as hipcc sets it. */
+/* Fill in random values, but @exec and hipcc's MODE. */
 void randomise(struct registers *r, u64 exec);
-/* Runs @count words on p->before to p->after. What stopped it. */
+/* Run @count words from p->before to p->after. Returns the reason of the stop. */
 u32 run_words(struct probe *p, const u32 *words, u32 count);
-/* One instruction of @count words, which must end well. */
+/* Run one instruction of @count words, which must succeed. */
 void run_one(struct probe *p, u32 first, u32 second, u32 count);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where results change their kind: the cases that a random operand hardly ever
- * is, each with the value that the ISA reference gives or implies.
+ * Corner cases that a random operand hardly ever hits, each with the result that the
+ * ISA reference gives or implies.
  */
 #include "tests/common/gp_test.h"
 #include "tests/gfx9/machine.h"
@@ -67,7 +67,7 @@ static const struct scalar scalars[] = {
 	{ "s_min_i32 s4, s2, s3", 0x83040302, 1, 1, 0, 1, 0, 0, false },
 };
 
-/* SCC is 1 before, which s_subb_u32 takes for a borrow and s_mul_hi_i32 leaves. */
+/* SCC is 1 before: s_subb_u32 uses it as a borrow, and s_mul_hi_i32 keeps it. */
 static void check_scalars(void **state)
 {
 	struct probe *p = *state;
@@ -165,7 +165,7 @@ static void check_atomics(void **state)
 
 /* ---- vectors -------------------------------------------------------------------------- */
 
-/* One instruction that makes v4 of v2 and v6 (and v8). */
+/* One instruction that computes v4 from v2 and v6 (and v8). */
 struct vector {
 	const char *text;
 	u32 words[2];
@@ -175,7 +175,7 @@ struct vector {
 };
 
 static const struct vector vectors[] = {
-	/* Subnormals are minima and maxima as MODE has them (gfx9, not before). */
+	/* MODE decides whether minima and maxima flush subnormals (from gfx9 on). */
 	{ "v_min_f32", { 0x14080d02 }, MODE_HIP, 1, 2, 0, 1 },
 	{ "v_min_f32", { 0x14080d02 }, MODE_FLUSH, 1, 2, 0, 0 },
 	{ "v_min_f32", { 0x14080d02 }, MODE_FLUSH, 0x80000001, 2, 0, 0x80000000 },
@@ -185,7 +185,7 @@ static const struct vector vectors[] = {
 	{ "v_max_f32", { 0x16080d02 }, MODE_FLUSH, 5, 0x3f800000, 0, 0x3f800000 },
 	{ "v_med3_f32", { 0xd1d60004, 0x04220d02 }, MODE_HIP, 1, 2, 3, 2 },
 	{ "v_med3_f32", { 0xd1d60004, 0x04220d02 }, MODE_FLUSH, 1, 2, 3, 0 },
-	/* OMOD works without IEEE and with results flushed alone, and then gives +0. */
+	/* OMOD works only without IEEE and with flushed results, and then gives +0. */
 	{ "v_add_f32 mul:2",
 	  { 0xd1010004, 0x08020d02 },
 	  MODE_PLAIN,
@@ -232,7 +232,7 @@ static void check_vectors(void **state)
 	}
 }
 
-/* A double's subnormals lie in other bits of MODE. */
+/* MODE has other bits for the subnormals of doubles. */
 static void check_flushed_doubles(void **state)
 {
 	struct probe *p = *state;
@@ -247,7 +247,7 @@ static void check_flushed_doubles(void **state)
 	assert_true(pair(&p->after, 4, 63, true) == 0);
 }
 
-/* A literal is half of a 64-bit operand: extended as the operand's type is. */
+/* A literal is the low half of a 64-bit operand, extended by the operand's type. */
 static void check_wide_literals(void **state)
 {
 	struct probe *p = *state;
@@ -282,7 +282,7 @@ static void check_wide_sums(void **state)
 	assert_int_equal(p->after.s[5], 0);
 }
 
-/* Which register is indexed by which bit of M0 (6.6.2). */
+/* Each bit of M0 selects an indexed register (6.6.2). */
 static void check_index_bits(void **state)
 {
 	/* s_set_gpr_idx_on s3, ...; the instruction; s_set_gpr_idx_off */
@@ -297,7 +297,7 @@ static void check_index_bits(void **state)
 	all_lanes(p->before.v[2], 0x40000000); /* 2 */
 	all_lanes(p->before.v[6], 0x3f800000); /* 1 */
 	all_lanes(p->before.v[7], 0x40800000); /* 4 */
-	/* What is added is the third operand, though the encoding's second. */
+	/* The addend is the third operand, but the second in the encoding. */
 	assert_int_equal(run_words(p, madmk, 4), GFX9_STOP_ENDED);
 	assert_int_equal(p->after.v[4][0], 0x40c00000);
 	madmk[0] = on_src1;

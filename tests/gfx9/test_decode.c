@@ -5,7 +5,7 @@
 #include "tests/gfx9/names.h"
 
 #define COUNT (sizeof(names) / sizeof(names[0]))
-/* What gfx906 has and the interpreter calls by name, at least. */
+/* Minimum of gfx906's opcodes that the interpreter must know by name. */
 #define KNOWN_FLOOR 1370
 
 static void check_names(void **state)
@@ -28,7 +28,7 @@ static void check_names(void **state)
 	assert_true(known >= KNOWN_FLOOR);
 }
 
-/* What the decoder refuses of what LLVM knows: these, and no more. */
+/* Of LLVM's opcodes the decoder refuses exactly these. */
 static void check_refused(void **state)
 {
 	static const char *const refused[] = {
@@ -56,7 +56,7 @@ static const char *name_of(u32 first, u32 second, u32 *size)
 	return gfx9_mnemonic(words, size);
 }
 
-/* A literal, SDWA and DPP make a VOP1 two dwords long. */
+/* With a literal, SDWA or DPP, a VOP1 is two dwords long. */
 static void check_lengths(void **state)
 {
 	const u32 v_mov = 0x7e000200;
@@ -72,7 +72,7 @@ static void check_lengths(void **state)
 	assert_int_equal(size, 2);
 }
 
-/* What would write trap temporaries is no instruction of a program. */
+/* Instructions that write trap temporaries are invalid in a program. */
 static void check_protected(void **state)
 {
 	u32 size;

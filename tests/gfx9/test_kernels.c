@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What hipcc makes of kernels.hip, against the same in C on the host. */
+/* The kernels of kernels.hip, compiled by hipcc, against the same in C on the host. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void launch(struct machine *m, const char *name, u32 groups, u32 group, c
 	assert_int_equal(result.stop, GFX9_STOP_ENDED);
 }
 
-/* Floats of moderate size, of both signs. */
+/* Floats of moderate size and both signs. */
 static u64 random_floats(struct machine *m, u32 count)
 {
 	const u64 va = machine_alloc(m, count * 4);
@@ -92,7 +92,7 @@ static void check_axpy(void **state)
 		assert_true(same_float(((float *)machine_at(m, a))[i], want[i]));
 }
 
-/* Any bits: subnormals, infinities, NaNs too. */
+/* Any bits, also subnormals, infinities and NaNs. */
 static void check_divide(void **state)
 {
 	enum {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A workgroup that is saved, and restored elsewhere, between any two of its
- * instructions ends with the same bits as one that was left alone.
+ * A workgroup that is saved and restored elsewhere, between any two of its instructions,
+ * ends with the same bits as one that runs through.
  */
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ static struct area area_create(u64 size)
 	return (struct area){ .bytes = malloc(size), .size = size, .fails_at = -1 };
 }
 
-/* Into memory that held something else before. */
+/* Restore into memory with other old contents. */
 static struct gfx9_workgroup *restored(struct area *area)
 {
 	struct gfx9_workgroup *wg;
@@ -60,7 +60,7 @@ static struct gfx9_workgroup *restored(struct area *area)
 	return wg;
 }
 
-/* Through an area and back; both areas hold the same. */
+/* Save, restore, and save the copy again: both areas have the same bytes. */
 static struct gfx9_workgroup *moved(struct gfx9_workgroup *wg)
 {
 	struct area first = area_create(gfx9_save_bytes(&wg->shape));
@@ -91,7 +91,7 @@ static struct gfx9_workgroup *start(struct machine *m, const struct launch *l)
 	return wg;
 }
 
-/* Of at most @most instructions between two saves. */
+/* Run with at most @most instructions between two saves. */
 static void run_in_pieces(struct machine *m, const struct launch *l, u32 most)
 {
 	struct gfx9_workgroup *wg = start(m, l);
@@ -153,7 +153,7 @@ static void prepare_calls(struct machine *m, struct launch *l)
 	l->group[0] = 64;
 }
 
-/* All of memory after a run in pieces of at most @most; 0: at once. */
+/* The whole memory after a run in pieces of at most @most instructions; 0: in one piece. */
 static u8 *memory_after(prepare_fn prepare, u32 most)
 {
 	struct machine *m = machine_create(MEMORY_BYTES);
@@ -220,7 +220,7 @@ static struct gfx9_workgroup *some_workgroup(struct machine *m)
 	return start(m, &l);
 }
 
-/* An error of the area stops the save or the restore, and is what they return. */
+/* An error of the area ends the save or the restore, which returns it. */
 static void check_errors(void **state)
 {
 	struct machine *m = machine_create(MEMORY_BYTES);
@@ -244,7 +244,7 @@ static void check_errors(void **state)
 	machine_destroy(m);
 }
 
-/* What is no save of such a workgroup is refused. */
+/* An area that is no save of such a workgroup is refused. */
 static void check_refusals(void **state)
 {
 	struct machine *m = machine_create(MEMORY_BYTES);
@@ -278,7 +278,7 @@ static void check_refusals(void **state)
 	assert_int_equal(gfx9_save_probe(area_read, &area, area.size - 1, &shape), -EINVAL);
 	assert_int_equal(gfx9_save_probe(area_read, &area, 10, &shape), -EINVAL);
 	assert_int_equal(gfx9_save_probe(area_read, &area, area.size, &shape), 0);
-	/* Changed after it was looked at. */
+	/* The area changed after the probe. */
 	header->vgpr_count -= 4;
 	assert_int_equal(gfx9_workgroup_restore(wg, &shape, area_read, &area), -EINVAL);
 	*header = good;
@@ -289,7 +289,7 @@ static void check_refusals(void **state)
 	machine_destroy(m);
 }
 
-/* Full CUs fit into what kfd_queue.c computes for one, whatever their shape. */
+/* Full CUs of any shape fit into the size that kfd_queue.c computes for one. */
 static void check_fits(void **state)
 {
 	const u64 cu_bytes = 0x40000 + 0x4000 + 0x10000 + 0x1000;
@@ -303,7 +303,7 @@ static void check_fits(void **state)
 				per_cu = gfx9_workgroups_per_cu(&shape);
 				assert_true(per_cu * gfx9_save_bytes(&shape) <= cu_bytes);
 				assert_true(per_cu * waves <= 40);
-				/* One always fits where its registers do. */
+				/* One workgroup fits if its registers do. */
 				if (waves <= 4 * (256 / vgprs))
 					assert_true(per_cu >= 1);
 			}

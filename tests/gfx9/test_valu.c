@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Single instructions, as LLVM encodes them, on random registers: each against
- * what the ISA reference says of it, written again here.
+ * Single instructions, as LLVM encodes them, on random registers. Each is checked
+ * against a function here, written from the ISA reference.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define NAMES (sizeof(names) / sizeof(names[0]))
 #define ROUNDS 30
 
-/* ---- modifiers and what has no plain function: by encoding ------------------------- */
+/* ---- by encoding: modifiers, and instructions without a plain function ------------- */
 
 typedef u32 (*want_fn)(const struct registers *r, u32 lane);
 
@@ -67,7 +67,7 @@ static u32 to_half(double value)
 		return expression;                           \
 	}
 
-/* The source lane's v2, 0 or the old v4 where there is none. */
+/* The source lane's v2; without such a lane 0 or the old v4. */
 static u32 from_lane(const struct registers *r, u32 lane, s32 source, bool zero)
 {
 	if (source >= 0 && source < 64 && r->exec >> source & 1)
@@ -149,7 +149,7 @@ static u32 dot4(const struct registers *r, u32 lane)
 	return sum;
 }
 
-/* v_mad_f32 and its like flush subnormals, and round the product. */
+/* v_mad_f32 and similar ones flush subnormals and round the product. */
 static float flushed(float value)
 {
 	return fpclassify(value) == FP_SUBNORMAL ? copysignf(0, value) : value;
@@ -226,14 +226,14 @@ static const struct encoded encoded[] = {
 	    swizzle_broadcast),
 };
 
-/* NaNs are equal: which bits they have is the host's. */
+/* All NaNs are equal, as the host chooses their bits. */
 static bool same(u32 got, u32 want)
 {
 	if (got == want)
 		return true;
 	if (isnan(f32(got)) && isnan(f32(want)))
 		return true;
-	/* And as halves. */
+	/* The same for two halves. */
 	for (u32 shift = 0; shift < 32; shift += 16) {
 		const u32 a = got >> shift & 0xffff, b = want >> shift & 0xffff;
 
@@ -304,7 +304,7 @@ static u32 min_float(u32 a, u32 b, bool max)
 	const float x = f32(a), y = f32(b);
 
 	if (isnan(x) || isnan(y)) {
-		/* In IEEE mode a signaling NaN makes the result one. */
+		/* In IEEE mode a signaling NaN makes the result a quiet one. */
 		if (isnan(x) && !(a & 0x400000))
 			return a | 0x400000;
 		if (isnan(y) && !(b & 0x400000))
@@ -629,7 +629,7 @@ static void check_comparisons(void **state)
 	assert_true(checked >= 250);
 }
 
-/* ---- of all vector instructions ------------------------------------------------------------- */
+/* ---- all vector instructions ---------------------------------------------------------------- */
 
 static bool crosses_lanes(const char *name)
 {
@@ -646,8 +646,8 @@ static bool crosses_lanes(const char *name)
 }
 
 /*
- * A lane that EXEC disables keeps its registers; one that is enabled gets what
- * it gets when all are.
+ * A lane that EXEC disables keeps its registers. An enabled lane gets the same result as
+ * with all lanes enabled.
  */
 static void check_lanes_alone(void **state)
 {
@@ -679,7 +679,7 @@ static void check_lanes_alone(void **state)
 	assert_true(ran >= 770);
 }
 
-/* ---- single ones --------------------------------------------------------------------- */
+/* ---- single instructions ------------------------------------------------------------- */
 
 static void check_lane_moves(void **state)
 {
@@ -726,7 +726,7 @@ static void check_index_mode(void **state)
 	assert_memory_equal(p->after.v[4], p->before.v[4], sizeof(p->after.v[4]));
 }
 
-/* Registers that the wave does not have: read as v0, written nowhere. */
+/* Registers that the wave does not have read as v0; writes to them have no effect. */
 static void check_missing_registers(void **state)
 {
 	struct probe *p = *state;
@@ -785,7 +785,7 @@ static void check_classes(void **state)
 	}
 }
 
-/* MODE's rounding and subnormals. */
+/* Rounding and subnormals by MODE. */
 static void check_mode(void **state)
 {
 	struct probe *p = *state;
@@ -801,7 +801,7 @@ static void check_mode(void **state)
 	p->before.mode = 0x3f1; /* up */
 	run_one(p, v_add, 0, 1);
 	assert_int_equal(p->after.v[4][0], 0x3f800001);
-	p->before.mode = 0x3c1; /* up, but nothing is there to round */
+	p->before.mode = 0x3c1; /* up; the flushed operand leaves nothing to round */
 	run_one(p, v_add, 0, 1);
 	assert_int_equal(p->after.v[4][0], 0x3f800000);
 	for (u32 lane = 0; lane < GFX9_LANES; lane++)
@@ -818,7 +818,7 @@ static void check_mode(void **state)
 	assert_int_equal(p->after.s[4], 15);
 }
 
-/* LDS addresses that wrap around, or lie outside: read as zero, written nowhere. */
+/* LDS addresses that wrap around or lie outside read as 0; writes have no effect. */
 static void check_lds_ends(void **state)
 {
 	struct probe *p = *state;

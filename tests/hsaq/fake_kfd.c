@@ -20,7 +20,7 @@
 #define QUEUES 64 /* of one process */
 #define HOLDS 256
 #define CALLS 256
-#define TEXTS 1024 /* files in sysfs */
+#define TEXTS 1024 /* files of sysfs */
 #define ANY (~0u)
 
 enum file_kind {
@@ -60,7 +60,7 @@ struct hold {
 	uint64_t since_ns, until_ns, ended_ns;
 };
 
-/* A file in sysfs. There are no directories but in paths. */
+/* A file of sysfs. Directories exist only as parts of paths. */
 struct text {
 	char path[128]; /* "": free */
 	char text[320];
@@ -88,7 +88,7 @@ static uint64_t wall_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* ---- the tree in sysfs -------------------------------------------------------- */
+/* ---- sysfs -------------------------------------------------------------------- */
 
 static void put(const char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -116,7 +116,7 @@ static void put(const char *path, const char *fmt, ...)
 	assert_true((size_t)n < sizeof(t->text));
 }
 
-/* What follows directory @dir and a slash in @path; NULL: it is not below. */
+/* The part of @path after directory @dir and a slash; NULL: @path is not below @dir. */
 static const char *below(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);
@@ -124,7 +124,7 @@ static const char *below(const char *path, const char *dir)
 	return !strncmp(path, dir, n) && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-/* The directory and all in it. */
+/* Remove all files below @dir. */
 static void take(const char *dir)
 {
 	for (size_t i = 0; i < TEXTS; i++)
@@ -148,7 +148,7 @@ struct name {
 	char name[32];
 };
 
-/* The @n-th file's next name below @dir, where no file before it has the same. */
+/* The next name of file @n below @dir; false if an earlier file has the same name. */
 static bool new_name(const char *dir, size_t n, struct name *out)
 {
 	const char *rest = below(k.text[n].path, dir);
@@ -219,7 +219,7 @@ static bool no_hws(void)
 	return k.config.kernel == FAKE_PATCHED || k.config.kernel == FAKE_STOCK;
 }
 
-/* ---- what is loaded ---------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------- */
 
 static struct process *process_find(pid_t pid)
 {
@@ -268,7 +268,7 @@ static void set_state(struct queue *q, uint32_t state, uint64_t at_ns)
 	q->since_ns = at_ns;
 }
 
-/* LC first, then BE in order of their making: nothing rotates here. */
+/* Fill the slots with LC queues, then with BE ones in order of creation. No rotation. */
 static void place(uint64_t at_ns)
 {
 	uint32_t used[2] = { 0 };
@@ -292,7 +292,7 @@ static void place(uint64_t at_ns)
 			}
 }
 
-/* Holds end by their limits, in order, as if a timer had done it. */
+/* End the holds whose limits have passed, in order, as a timer would have. */
 static void settle(void)
 {
 	uint64_t now_ns = wall_ns();
@@ -368,7 +368,7 @@ static bool known_gpu(uint32_t gpu_id)
 	return gpu_id == FAKE_GPU || gpu_id == FAKE_GPU2;
 }
 
-/* Bytes beyond what this kernel knows must be zero. */
+/* Bytes beyond the @known ones must be zero. */
 static int check_size(const void *arg, uint32_t size, uint32_t known)
 {
 	const unsigned char *bytes = arg;
@@ -686,12 +686,12 @@ static int do_version(struct hsaq_kfd_version *v)
 	return 0;
 }
 
-/* What the kernel of the config does with a call that only the series has. */
+/* The answer of the configured kernel to a call that only the series has. */
 static int sched_call(int fd, unsigned int nr, void *arg)
 {
 	if (!is_patched())
 		return -ENOTTY;
-	/* They all begin alike. */
+	/* All arguments begin with size and gpu_id. */
 	if (!no_hws() ||
 	    (k.config.gpu2_hws && ((struct kfd_ioctl_sched_state_args *)arg)->gpu_id == FAKE_GPU2))
 		return -EOPNOTSUPP;
@@ -833,7 +833,7 @@ int fake_open_kfd(void)
 	return fake_open(HSAQ_DEV_KFD, 0);
 }
 
-/* A grant's copy is another fd of the same file; here their rights part. */
+/* A real copy of a grant shares its rights; this copy gets rights of its own. */
 static int fake_dup(int fd)
 {
 	const struct file *f = file_of(fd);
@@ -900,7 +900,7 @@ void fake_kfd_privilege(bool has)
 	k.config.unprivileged = !has;
 }
 
-/* ---- others' processes --------------------------------------------------------------------- */
+/* ---- other processes ----------------------------------------------------------------------- */
 
 void fake_process_add(pid_t pid)
 {
@@ -944,7 +944,7 @@ void fake_queue_destroy(pid_t pid, uint32_t queue_id)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A copy of the queue as it is now. */
+/* A copy of the queue's present state. */
 static struct queue look(pid_t pid, uint32_t queue_id)
 {
 	const struct process *p;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_kfd.h - a KFD in this process, behind libhsaq's way to the kernel: what
- * kfd_sched.h says of the calls, over queues that do nothing but count the time
- * they are loaded. Its clock is the wall's.
+ * fake_kfd.h - a KFD in this process, behind libhsaq's way to the kernel. The calls of
+ * kfd_sched.h act on queues that only count their time on a slot, in real time.
  */
 #ifndef FAKE_KFD_H
 #define FAKE_KFD_H
@@ -17,21 +16,21 @@
 #define FAKE_MAX_HOLD_NS 1000000000ull
 
 enum fake_kernel {
-	FAKE_PATCHED, /* and sched_policy=2 */
+	FAKE_PATCHED, /* with sched_policy=2 */
 	FAKE_PATCHED_HWS,
 	FAKE_STOCK,
 	FAKE_STOCK_HWS,
 };
 
 /**
- * struct fake_config - zero is the default of each field
+ * struct fake_config - the default of each field is zero
  * @major, @minor: KFD ABI; 0.0: 1.18 patched, 1.17 stock
  * @slots: 0: 8
  * @no_kfd: an errno of opening /dev/kfd
  * @unprivileged: no CAP_SYS_ADMIN
  * @sched_node: errno of opening /dev/kfd_sched; 0: it opens
  * @no_only: without KFD_SCHED_HOLD_ONLY
- * @gpu2_hws: the second device's firmware schedules, whatever @kernel says
+ * @gpu2_hws: the second device's firmware schedules, for each @kernel
  */
 struct fake_config {
 	enum fake_kernel kernel;
@@ -46,37 +45,37 @@ struct fake_config {
 
 void fake_kfd_start(const struct fake_config *config);
 void fake_kfd_stop(void);
-/** Change the right of this process, at any time. */
+/** Give this process the right, or take it away, at any time. */
 void fake_kfd_privilege(bool has);
 
-/** @pid opens /dev/kfd; this process is added by its own opens, too. */
+/** @pid opens /dev/kfd; this process's own opens add it, too. */
 void fake_process_add(pid_t pid);
-/** It dies: its queues and holds go. */
+/** @pid dies, and its queues and holds end. */
 void fake_process_end(pid_t pid);
-/** Its queue number. @type: 0 compute, 1 SDMA. */
+/** Return: the queue's number. @type: 0 compute, 1 SDMA. */
 uint32_t fake_queue_create(pid_t pid, uint32_t gpu_id, uint32_t type);
 void fake_queue_destroy(pid_t pid, uint32_t queue_id);
-/** How long it was on a slot, ns. */
+/** Time on a slot, ns. */
 uint64_t fake_queue_ran_ns(pid_t pid, uint32_t queue_id);
-/** How often it was taken off. */
+/** Number of saves. */
 uint64_t fake_queue_saves(pid_t pid, uint32_t queue_id);
 /** KFD_SCHED_STATE_*; ~0: no such queue. */
 uint32_t fake_queue_state(pid_t pid, uint32_t queue_id);
 void fake_queue_class(pid_t pid, uint32_t queue_id, uint32_t *cls, uint32_t *level,
 		      uint32_t *weight);
-/** As UPDATE_QUEUE last set it. */
+/** As last set by UPDATE_QUEUE. */
 void fake_queue_properties(pid_t pid, uint32_t queue_id, uint32_t *percentage, uint32_t *priority);
 
-/** Of the coming calls with number @nr, that after @skip others fails. */
+/** One coming call with number @nr fails with @err, after @skip others. */
 void fake_fail(unsigned int nr, unsigned int skip, int err);
-/** How many calls with number @nr there were. */
+/** Number of calls with number @nr so far. */
 unsigned int fake_calls(unsigned int nr);
-/** Files that are open. */
+/** Number of open files. */
 unsigned int fake_files(void);
 
-/** A file of the fake's /dev/kfd, for whoever plays an application. */
+/** A file of the fake's /dev/kfd, for a test that acts as an application. */
 int fake_open_kfd(void);
-/** CREATE_QUEUE as libhsakmt 5.2.3 sends it: with the size of 1.11. */
+/** Accepts CREATE_QUEUE also with the size of ABI 1.11, as libhsakmt 5.2.3 sends it. */
 int fake_ioctl(int fd, unsigned long request, void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hsaq(1) over the fake KFD, for end-to-end tests: FAKE_HSAQ says what kernel
- * and what user, FAKE_PID a process with two queues on its first device.
+ * hsaq(1) over the fake KFD, for end-to-end tests. FAKE_HSAQ selects the kernel and the
+ * user, FAKE_PID a process with two queues on its first device.
  */
 #include <errno.h>
 #include <stdio.h>

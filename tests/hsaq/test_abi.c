@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kfd_abi.h against the kernel's own header, whichever version is installed: the
- * structures that libhsaq writes anew are the beginnings of the driver's.
+ * kfd_abi.h against the installed kernel's own header. Each structure that libhsaq
+ * defines itself equals the start of the driver's.
  */
 #ifdef KFD_IOCTL_H
 #include KFD_IOCTL_H
@@ -63,7 +63,7 @@ static void the_numbers_are_the_same(void **state)
 	assert_int_equal(HSAQ_KFD_MAJOR, KFD_IOCTL_MAJOR_VERSION);
 }
 
-/* The series' structures have no holes, and are the same for 32 bits. */
+/* The series' structures have no holes, and the same layout for 32 bits. */
 static void the_series_has_no_holes(void **state)
 {
 	assert_int_equal(sizeof(struct kfd_ioctl_sched_set_class_args), 40);

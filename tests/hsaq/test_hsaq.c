@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libhsaq over the fake KFD: the three modes, rights, errors, what ends what. */
+/* libhsaq over the fake KFD: the three modes, rights, errors, and lifetimes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "tests/hsaq/fake_kfd.h"
 
 #define MS 1000000ull
-#define OTHER 54321 /* no process is asked for by number here */
+#define OTHER 54321 /* exists in the fake only */
 
 static struct hsaq *start(const struct fake_config *config)
 {
@@ -54,7 +54,7 @@ static void modes_are_told_apart(void **state)
 	check_mode(FAKE_STOCK_HWS, HSAQ_MODE_HWS, "stock, firmware scheduling");
 }
 
-/* Where one card's firmware schedules, the other does what it can. */
+/* If the firmware of one card schedules, the other card keeps its own mode. */
 static void each_device_has_its_mode(void **state)
 {
 	const struct fake_config config = { .gpu2_hws = true };
@@ -145,7 +145,7 @@ static void a_child_has_nothing_of_it(void **state)
 	end(h);
 }
 
-/* ---- what there is -------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------- */
 
 struct seen {
 	struct hsaq_device_info device[4];
@@ -233,7 +233,7 @@ static void queues_are_listed(void **state)
 	check_listing(FAKE_STOCK, HSAQ_STATE_UNKNOWN, HSAQ_STATE_UNKNOWN);
 }
 
-/* What the driver writes as type: enum kfd_queue_type. */
+/* The driver's types are of enum kfd_queue_type. */
 static void queue_types_are_told_apart(void **state)
 {
 	static const struct {
@@ -256,7 +256,7 @@ static void queue_types_are_told_apart(void **state)
 	end(h);
 }
 
-/* Without a right to see states there is still sysfs; and more queues than room. */
+/* Without the right to see states, the list is from sysfs. More queues than room, too. */
 static void queues_are_listed_to_anybody(void **state)
 {
 	const struct fake_config config = { .unprivileged = true, .sched_node = -EACCES };
@@ -416,7 +416,7 @@ static void events_are_waited_for(void **state)
 	end(h);
 }
 
-/* What has a size is looked at before the driver is asked. */
+/* libhsaq checks the size of an argument before it calls the driver. */
 static void results_have_a_size(void **state)
 {
 	const struct fake_config config = { 0 };
@@ -450,7 +450,7 @@ static void others_are_unloaded_by_the_series(void **state)
 	assert_int_equal(fake_queue_state(OTHER, b), KFD_SCHED_STATE_LOADED);
 	assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, HSAQ_ALL_QUEUES, 0), 0);
 	assert_int_equal(fake_queue_state(OTHER, b), KFD_SCHED_STATE_HELD);
-	/* Renewed, it is off once all the same. */
+	/* A second unload of a queue replaces the first: one load resumes it. */
 	assert_int_equal(hsaq_unload(h, FAKE_GPU, OTHER, a, 500 * MS), 0);
 	assert_int_equal(hsaq_load(h, FAKE_GPU, OTHER, HSAQ_ALL_QUEUES), 0);
 	assert_int_equal(fake_queue_state(OTHER, a), KFD_SCHED_STATE_HELD);
@@ -540,7 +540,7 @@ static void own_queues_go_off_in_any_kernel(void **state)
 		assert_int_equal(percentage_of(a), 100);
 		assert_int_equal(percentage_of(b), 100);
 		assert_int_equal(hsaq_unload(h, FAKE_GPU, 0, 60, 0), -ENOENT);
-		/* Who closes leaves nothing off. */
+		/* Closing the handle resumes all queues. */
 		assert_int_equal(hsaq_unload(h, FAKE_GPU, 0, b, 0), 0);
 		hsaq_close(h);
 		assert_int_equal(percentage_of(b), 100);
@@ -565,7 +565,7 @@ static void half_an_unload_is_undone(void **state)
 	end(h);
 }
 
-/* The first of two fails to come back: the other does all the same. */
+/* The first of two queues cannot be resumed; the other is resumed nevertheless. */
 static void a_load_goes_on_past_a_failure(void **state)
 {
 	const struct fake_config config = { .kernel = FAKE_STOCK };
@@ -606,7 +606,7 @@ static void classes_go_to_the_driver(void **state)
 
 	fake_process_add(OTHER);
 	assert_int_equal(hsaq_set_class(h, &lc), 0);
-	/* Also those to come. */
+	/* Later queues get the class, too. */
 	id = fake_queue_create(OTHER, FAKE_GPU, 0);
 	fake_queue_class(OTHER, id, &cls, &level, &weight);
 	assert_int_equal(cls, KFD_SCHED_CLASS_LC);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the preload and gpreempt.h do in an AMD program, over the fake KFD: queues
- * seen by their ioctls, the class told to the driver, hints and segments that
- * hold the device. One process, one engine: the tests go on from one another.
+ * The preload and gpreempt.h in an AMD program, over the fake KFD. The preload sees
+ * queues by their ioctls and gives the class to the driver; hints and segments hold the
+ * device. There is one process with one engine: each test continues from the last one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@
 #define NR_HOLD 0x29
 #define NR_SET_CLASS 0x28
 
-/* libhsakmt's of 1.11 and the driver's of 1.17 end in different places. */
+/* libhsakmt's structure (ABI 1.11) is shorter than the driver's (ABI 1.17). */
 struct create_1_11 {
 	struct hsaq_kfd_create c;
 	uint64_t eop, eop_bytes, save;
@@ -131,7 +131,7 @@ static uint64_t saves_of_other(void)
 	return fake_queue_saves(OTHER, other_be);
 }
 
-/* A timer thread does what a hint asks for: soon, not at once. */
+/* Waits, because a timer thread starts the hold soon after the hint, not at once. */
 static bool was_off_and_is_on(uint64_t saves)
 {
 	const struct timespec ms = { .tv_nsec = MS };
@@ -156,7 +156,7 @@ static void every_queue_is_seen(void **state)
 	assert_class(pm4, KFD_SCHED_CLASS_LC, 1);
 	sdma = create(CREATE_1_17, HSAQ_KFD_QUEUE_SDMA);
 	assert_int_equal(ready, 2);
-	/* Told once, for the whole process. */
+	/* One call sets the class of the whole process. */
 	assert_int_equal(fake_calls(NR_SET_CLASS), 1);
 	destroy(sdma);
 	assert_int_equal(gone, 0);
@@ -172,7 +172,7 @@ static void other_calls_are_not(void **state)
 	assert_false(gp_amd_track_wants(_IO('K', NR_CREATE)));
 	assert_false(gp_amd_track_wants(_IOWR('F', NR_CREATE, args)));
 	assert_false(gp_amd_track_wants(_IOWR('K', NR_HOLD, args)));
-	/* A file that is not the KFD's, a call that failed, one too short. */
+	/* A file that is not the KFD's, a failed call, and a call with a short argument. */
 	gp_amd_track_ioctl(0, CREATE_1_17, &args, 0);
 	gp_amd_track_ioctl(kfd, CREATE_1_17, &args, -1);
 	gp_amd_track_ioctl(kfd, _IOWR('K', NR_CREATE, uint64_t), &args, 0);
@@ -204,12 +204,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* The other's queue before, in and after a segment; calls and counts of it. */
+/* State of the other process's queue before, in and after a segment, and its counts. */
 struct segment {
 	uint32_t before, inside, after;
 	unsigned int calls;
 	struct gp_stats stats;
-	uint64_t took_ns; /* from before its begin to after its end */
+	uint64_t took_ns; /* both calls included */
 };
 
 static struct segment segment_once(uint64_t for_ns)
@@ -236,8 +236,8 @@ static struct segment segment_once(uint64_t for_ns)
 }
 
 /*
- * A segment's hold ends after 20 ms of the wall's clock, whoever else has the
- * CPU: one in which that much went by says nothing, and there is another.
+ * A segment's hold ends after 20 ms, also if other processes use the CPU meanwhile. A
+ * segment that took as long proves nothing: repeat it.
  */
 static struct segment segment(uint64_t for_ns)
 {
@@ -257,7 +257,7 @@ static void a_segment_holds_the_device(void **state)
 	struct segment s = segment(0);
 
 	assert_int_equal(s.before, KFD_SCHED_STATE_LOADED);
-	/* Off before begin returns: nothing is rung in beside best effort. */
+	/* BE is suspended before begin returns, so no LC work runs beside BE. */
 	assert_int_equal(s.inside, KFD_SCHED_STATE_HELD);
 	assert_int_equal(s.after, KFD_SCHED_STATE_LOADED);
 	assert_int_equal(s.stats.segments, 1);
@@ -267,7 +267,7 @@ static void a_segment_holds_the_device(void **state)
 	assert_true(s.stats.switch_ns == 250000);
 }
 
-/* Not in pieces: nothing of the program's own waits for a hold. */
+/* The hold is not renewed in pieces, as it does not delay the program's own work. */
 static void a_hold_is_one_call(void **state)
 {
 	struct segment s = segment(5 * MS);
@@ -285,19 +285,19 @@ static void a_hint_holds_and_lapses(void **state)
 	assert_int_equal(gp_open(NULL, &h), 0);
 	before = saves_of_other();
 	assert_int_equal(gp_hint(h, 20 * MS), 0);
-	/* No work comes: it is on for a moment. */
+	/* No work comes: the hold lasts for a moment. */
 	assert_true(was_off_and_is_on(before));
 	assert_int_equal(gp_stats_get(h, &stats), 0);
 	assert_int_equal(stats.hints, 1);
 	assert_int_equal(stats.holds, 1);
-	/* From outside, as `gpreempt hint` does. */
+	/* A hint from outside, as by `gpreempt hint`. */
 	before = saves_of_other();
 	assert_int_equal(gp_engine_hint(0), 0);
 	assert_true(was_off_and_is_on(before));
 	gp_close(h);
 }
 
-/* Its indices, one packet with a signal, and the signal (value at +8). */
+/* The queue's indices, one packet with a signal, and the signal (value at +8). */
 static struct {
 	uint64_t w, r;
 	uint64_t signal[8];
@@ -313,9 +313,9 @@ static bool stays_off(void)
 }
 
 /*
- * Off while the work waits, and while it runs: launched, and its signal says that
- * it is not done. A hint lapses when nobody looks for half a millisecond, and a
- * hold ends after 20: on a machine slower than that, once more.
+ * BE is suspended while the work waits and while it runs, until its signal. A hint lapses
+ * if the library does not look for 0.5 ms, and a hold ends after 20 ms. A slow machine
+ * needs more tries.
  */
 static bool lasts_as_its_work(struct gp_handle *h)
 {
@@ -337,7 +337,7 @@ static bool lasts_as_its_work(struct gp_handle *h)
 	return false;
 }
 
-/* Longer than the half millisecond after which a hint in vain lapses. */
+/* The work lasts longer than the 0.5 ms after which a hint without work lapses. */
 static void a_hint_lasts_as_its_work(void **state)
 {
 	struct create_1_17 args = { .c.c = {
@@ -391,7 +391,7 @@ static size_t open_pipes(void)
 	return n;
 }
 
-/* A child's own queues, with the numbers of its parent's: 0, or what was wrong. */
+/* In a child, with queues of its parent's numbers. Return: 0, or the failed check. */
 static int forked(uint32_t id, size_t pipes)
 {
 	struct create_1_17 args = { .c.c = {
@@ -410,7 +410,7 @@ static int forked(uint32_t id, size_t pipes)
 
 	if (fd < 0 || app_ioctl(fd, CREATE_1_17, &args))
 		return 1;
-	/* As the driver would answer of the child's queue. */
+	/* The driver's answer for the child's own queue of that number. */
 	gp_amd_track_ioctl(fd, DESTROY, &gone_args, 0);
 	if (ready != was_ready || gone != was_gone)
 		return 2;
@@ -418,7 +418,7 @@ static int forked(uint32_t id, size_t pipes)
 		return 3;
 	if (fake_files() != files + 1)
 		return 4;
-	/* The pair that busy() reads through is the parent's. */
+	/* The child has closed the parent's pair of pipes for busy(). */
 	return open_pipes() + 2 == pipes ? 0 : 5;
 }
 
@@ -440,7 +440,7 @@ static void a_child_leaves_its_parents_alone(void **state)
 	assert_int_equal(gone, was_gone + 1);
 }
 
-/* The driver's refusal is said once, and the program goes on. */
+/* The driver refuses a hold: the program runs on without one. */
 static void a_hold_that_is_refused_costs_nothing(void **state)
 {
 	struct gp_handle *h = NULL;

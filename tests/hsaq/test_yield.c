@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Holds by agreement, on the stock driver without a firmware scheduler: this
- * process is best effort and has queues; children are latency critical, ask for
- * the device, and let go, wait for their limit, or are killed. Each process has a
- * fake KFD of its own, of the same device.
+ * Holds by agreement, on the stock driver without a firmware scheduler. This process is
+ * BE and has queues. Its children are LC and ask for the device; they release it, reach
+ * their limit, or are killed. Each process has a fake KFD of its own, of the same device.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +22,7 @@
 #define MS 1000000ull
 #define CREATE _IOWR('K', HSAQ_KFD_NR_CREATE_QUEUE, struct hsaq_kfd_create)
 
-/* One child, and the two pipes that lead to it: a letter is a step. */
+/* One child, and two pipes for its steps: one letter each. */
 struct lc {
 	pid_t pid;
 	int to, from;
@@ -33,7 +32,7 @@ static struct lc lc[2];
 static int kfd;
 static uint32_t queue;
 
-/* ---- the latency-critical child ----------------------------------------------- */
+/* ---- the LC child ------------------------------------------------------------- */
 
 static void step(int from, int to, struct gp_handle **h)
 {
@@ -95,7 +94,7 @@ static void tell(const struct lc *l, char letter)
 	assert_int_equal(answer, '.');
 }
 
-/* ---- the best-effort parent ------------------------------------------------------ */
+/* ---- the BE parent --------------------------------------------------------------- */
 
 static void group_ready(void *arg, struct gp_group *group)
 {
@@ -166,8 +165,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * A segment of @l begins, @then is done, and the queue is off. A segment's hold
- * ends after 20 ms: on a machine that was slower than that, once more.
+ * A segment of @l begins, @then runs, and the queue is suspended. A segment's hold ends
+ * after 20 ms: repeat if the machine took that long.
  */
 static bool off_in_segment(const struct lc *l, void (*then)(void))
 {
@@ -186,7 +185,7 @@ static bool off_in_segment(const struct lc *l, void (*then)(void))
 	return false;
 }
 
-/* A release is not waited for. */
+/* Waits, because a release does not wait for the resume. */
 static bool comes_on(uint32_t id)
 {
 	const struct timespec ms = { .tv_nsec = MS };
@@ -209,7 +208,7 @@ static void a_segment_is_yielded_to(void **state)
 {
 	tell(&lc[0], 'o');
 	assert_true(off_in_segment(&lc[0], create_later));
-	/* One that comes meanwhile is off as well. */
+	/* A queue created meanwhile was suspended, too. */
 	assert_true(was_off);
 	tell(&lc[0], 'e');
 	assert_true(comes_on(queue));
@@ -241,7 +240,7 @@ static void who_is_killed_lets_go(void **state)
 	assert_true(comes_on(queue));
 }
 
-/* Stopped, it can release nothing: the limit is kept here. */
+/* The holder is stopped and cannot release, so this process ends the hold at its limit. */
 static void the_limit_ends_it(void **state)
 {
 	tell(&lc[1], 'h');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_rm.h - a resource manager in the test's own memory, behind a transport.
- * A control file is a memfd; whose objects are whose is told by its inode, so
- * duplicates and files taken from another process stand for the same one.
+ * A control file is a memfd. Its inode identifies the owner of objects, so duplicates
+ * and files from another process work as the same one.
  */
 #ifndef GP_FAKE_RM_H
 #define GP_FAKE_RM_H
@@ -36,13 +36,13 @@ static struct {
 	uint32_t calls;
 	uint32_t disable_calls;
 	uint32_t largest_disable;
-	uint32_t interrupts; /* so many calls fail with EINTR */
+	uint32_t interrupts; /* number of calls that fail with EINTR */
 	ino_t dead_file;     /* calls on it fail with EBADF */
 	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
 	uint32_t fail_times; /* 0: each call from then on */
-	uint32_t computes;   /* this process does, and no other */
-	bool lists;	     /* which classes there are */
+	uint32_t computes;   /* the only process with compute objects */
+	bool lists;	     /* RM lists its classes */
 	char version[64];
 } fake;
 
@@ -301,7 +301,7 @@ static inline uint64_t fake_now_ns(void)
 	return fake_now;
 }
 
-/* virtual_time: identity comes from the client, not from /proc. */
+/* virtual_time: the client gives the identity, not /proc. */
 static const struct gp_nv_transport fake_transport = {
 	.name = "fake",
 	.prefix = "/memfd:gp-fake-rm",
@@ -331,9 +331,9 @@ static inline struct gp_nv_device *fake_device(uint32_t gpu)
 }
 
 /*
- * What libcuda makes for one context on @gpu, from handle @at on: device and
- * subdevice (once), some other objects, a compute group with 8 channels and
- * three copy groups with 4. Returns the handle after the last.
+ * Create libcuda's objects of one context on @gpu, from handle @at on. These are device
+ * and subdevice (once), some other objects, a compute group with 8 channels, and three
+ * copy groups with 4. Returns the handle after the last.
  */
 static inline uint32_t fake_context(int fd, uint32_t client, uint32_t gpu, uint32_t at)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu_smoke.c - each op of the backend once, on whatever GPU is there: its
- * status, RM's verdict and its time. For people, and for finding mistakes in
- * structures on a driver that has not been seen before.
+ * gpu_smoke.c - run each op of the backend once on a GPU, and print its status, RM's
+ * status and its time. It helps a person find errors in structures on an untested
+ * driver.
  *
  *   gpu_smoke [DEVICE]	(a UUID, a PCI address, soft0; none: the first)
  */
@@ -78,7 +78,7 @@ static int context_make(void **ctx)
 	return r ? -EIO : 0;
 }
 
-/* A process that has a context and waits until its input closes. */
+/* A process with a context that waits until its input closes. */
 static pid_t bystander(int *hold_open)
 {
 	int ready[2], stay[2];

@@ -6,7 +6,7 @@ static struct gp_nv_device *dev;
 static struct gp_group_list list;
 static int ctl;
 
-/* @contexts contexts of one client: as many compute groups in the list. */
+/* @contexts contexts of one client, and as many compute groups in the list. */
 static void setup(int contexts)
 {
 	uint32_t client, next = GP_RM_HABIT_OBJECT_BASE;
@@ -114,7 +114,7 @@ static void test_suspend_in_one_call(void **state)
 	assert_int_equal(gp_nv_suspend(list.group, list.count), 0);
 	assert_int_equal(fake.disable_calls, 1);
 	assert_int_equal(all_disabled(), 60);
-	/* What is suspended is left alone; resuming twice is success. */
+	/* A suspended group gets no call; resuming twice is success. */
 	assert_int_equal(gp_nv_suspend(list.group, list.count), 0);
 	assert_int_equal(fake.disable_calls, 1);
 	assert_int_equal(gp_nv_resume(list.group, list.count), 0);
@@ -143,7 +143,7 @@ static void test_failed_suspend_is_undone(void **state)
 	fake.fail_after = 2;
 	fake.fail_times = 1;
 	fake.fail_status = GP_RM_ERR_TIMEOUT;
-	/* Of three calls the last fails: what the first two stopped runs again. */
+	/* The last of three calls fails: the groups of the first two run again. */
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ETIMEDOUT);
 	assert_int_equal(fake.fail_cmd, 0);
 	assert_int_equal(disabled(list.group[0]), list.group[0]->channels);
@@ -153,7 +153,7 @@ static void test_failed_suspend_is_undone(void **state)
 	teardown();
 }
 
-/* The driver takes nothing any more, undoing neither; then it is right again. */
+/* The driver refuses all calls, also the undoing ones, and works again later. */
 static void test_suspend_that_cannot_be_undone(void **state)
 {
 	setup(8);
@@ -181,7 +181,7 @@ static void test_group_that_is_gone(void **state)
 	o = fake_find(fake_ino(ctl), g->client, g->channel[2]);
 	o->handle = 1;
 	assert_int_equal(gp_nv_suspend(list.group, list.count), -ESRCH);
-	/* Group 0 was off before and stays so; all others run again. */
+	/* Group 0 was suspended before and stays suspended; all others run again. */
 	assert_int_equal(disabled(list.group[0]), list.group[0]->channels);
 	for (size_t i = 1; i < list.count; i++)
 		if (i != 17)

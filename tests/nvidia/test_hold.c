@@ -7,27 +7,27 @@
 #include "tests/nvidia/fake_rm.h"
 
 /*
- * A driver API whose launches wait in a queue until the test runs them, at
- * times it chooses: the hold kernel as hold_abi.h has it in words.
+ * A driver API whose launches wait in a queue until the test runs them, at times that it
+ * chooses. kernel() does the work of the hold kernel, as hold_abi.h describes it.
  */
 #define QUEUE 128
 
 static struct {
 	struct gp_nv_hold_params queue[QUEUE];
 	size_t queued, ran;
-	size_t written;		   /* behind so many of them */
-	uint32_t *behind;	   /* where */
-	uint32_t behind_at_launch; /* what it was then, of the last one */
-	uint64_t write_at_ns;	   /* a write that is late: when it is done */
-	uint64_t tick_ns;	   /* between two looks at the clock */
+	size_t written;		   /* number of writes behind kernels */
+	uint32_t *behind;	   /* address of the last write */
+	uint32_t behind_at_launch; /* value there at the last launch */
+	uint64_t write_at_ns;	   /* when a late write is done */
+	uint64_t tick_ns;	   /* step of the clock at each read */
 	void *current;
 	int push_error, launch_error;
 	unsigned int calls, fail_at;
 	uint8_t uuid[16];
 	int modules, streams, hosts; /* alive */
-	char apps_stream;	     /* by its address */
-	unsigned int written_behind; /* in that one .. */
-	uint64_t behind_at;	     /* .. the last one there */
+	char apps_stream;	     /* its address stands for the app's stream */
+	unsigned int written_behind; /* writes in that stream */
+	uint64_t behind_at;	     /* address of the last one */
 	void *host;
 } cu;
 
@@ -53,7 +53,7 @@ static void write_behind(void)
 		*cu.behind = cu.queue[(cu.ran - 1) % QUEUE].ticket;
 }
 
-/* Run the one that is next in the queue, without what was written behind it. */
+/* Run the next kernel of the queue, without the write behind it. */
 static void run_kernel(uint64_t start_ns, uint64_t release_ns)
 {
 	kernel(&cu.queue[cu.ran++ % QUEUE], start_ns, release_ns);
@@ -180,7 +180,7 @@ static int f_synchronize(void *stream)
 	return 0;
 }
 
-/* Is it this call that fails? */
+/* Does this call fail? */
 static bool failing(void)
 {
 	return cu.launch_error && cu.calls++ == cu.fail_at;
@@ -206,7 +206,7 @@ static int f_launch(void *function, unsigned int gx, unsigned int gy, unsigned i
 
 static int app_context;
 
-/* Behind the kernel, and nowhere that its hold uses. */
+/* A write behind the kernel must not hit a word that its hold uses. */
 static int f_write(void *stream, uint64_t at, uint32_t value, unsigned int flags)
 {
 	const struct gp_nv_hold_params *p = &cu.queue[(cu.queued - 1) % QUEUE];
@@ -268,8 +268,8 @@ static void setup(void)
 	dev->t = &transport;
 	fake_uuid(0, cu.uuid);
 	assert_int_equal(gp_nv_hold_create(&dev->base, &app_context, &hold), 0);
-	assert_null(cu.current);     /* the thread's own is as it was */
-	assert_int_equal(cu.ran, 1); /* warmed up, and through */
+	assert_null(cu.current);     /* the thread's context is unchanged */
+	assert_int_equal(cu.ran, 1); /* the warm-up has ended */
 }
 
 static void teardown(void)
@@ -288,7 +288,7 @@ static struct gp_hold_stat stat_now(void)
 	return st;
 }
 
-/* Hold for 1 ms on the CPU's clock, the GPU's being elsewhere entirely. */
+/* Hold for 1 ms on the CPU's clock; the GPU's clock has another origin. */
 static void hold_once(uint64_t switch_ns)
 {
 	uint64_t gpu = 77000000000000ull;
@@ -312,7 +312,7 @@ static void test_measures_the_switch(void **state)
 	teardown();
 }
 
-/* Behind the app's own work a word of its own, whatever is held. */
+/* The write behind the app's own work has a word of its own, apart from holds. */
 static void test_behind_what_is_queued(void **state)
 {
 	uint64_t word;
@@ -343,14 +343,14 @@ static void test_busy_while_on(void **state)
 	assert_int_equal(stat_now().switch_ns, 0);
 	assert_int_equal(gp_nv_release(hold), 0);
 	assert_int_equal(gp_nv_release(hold), 0);
-	/* Released, though the kernel has not even begun. */
+	/* The hold is released, although its kernel has not begun. */
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	assert_int_equal(cu.queued, 3);
 	assert_int_equal(cu.written, 3);
 	teardown();
 }
 
-/* Hold, release, and have its kernel run, but not what is behind it. */
+/* Hold, release, and run the hold's kernel, but not the write behind it. */
 static void hold_and_run_kernel(void)
 {
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
@@ -370,7 +370,7 @@ static void test_waits_for_the_last_ones_end(void **state)
 	teardown();
 }
 
-/* What was cut in its middle ends when it is its turn again. */
+/* A preempted kernel ends in its next turn: a hold does not wait for that. */
 static void test_waits_for_no_switch(void **state)
 {
 	uint64_t from_ns;
@@ -381,7 +381,7 @@ static void test_waits_for_no_switch(void **state)
 	from_ns = fake_now;
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
 	assert_in_range(fake_now - from_ns, 10000, 100000);
-	/* This one was not begun. */
+	/* This kernel has not begun. */
 	assert_int_equal(gp_nv_release(hold), 0);
 	from_ns = fake_now;
 	assert_int_equal(gp_nv_hold(hold, 20000000), 0);
@@ -390,7 +390,7 @@ static void test_waits_for_no_switch(void **state)
 	teardown();
 }
 
-/* All streams are one queue then: a hold would be in front of its own work. */
+/* With one connection all streams are one queue, and a hold would block its own work. */
 static void test_one_connection(void **state)
 {
 	static const char name[] = "CUDA_DEVICE_MAX_CONNECTIONS";
@@ -420,7 +420,7 @@ static void test_limit(void **state)
 	run_one(100, 0);
 	assert_int_equal(stat_now().expired, 1);
 	assert_int_equal(stat_now().switch_ns, 0);
-	/* Over by its limit: no release is needed for the next. */
+	/* The limit ended the hold: the next one needs no release. */
 	hold_once(9000);
 	assert_int_equal(stat_now().expired, 1);
 	assert_int_equal(stat_now().seq, 2);
@@ -459,7 +459,7 @@ static void test_many_holds(void **state)
 	teardown();
 }
 
-/* A device that does not get round to them: a stamp in use is not reused. */
+/* The device runs no hold kernels: a stamp in use is not reused. */
 static void test_ring_full(void **state)
 {
 	int r = 0, n = 0;
@@ -517,7 +517,7 @@ static void test_dead_context(void **state)
 	cu.push_error = GP_CU_ERROR_CONTEXT_IS_DESTROYED;
 	assert_int_equal(gp_nv_hold(hold, 20000000), -ENXIO);
 	assert_int_equal(gp_nv_release(hold), 0);
-	/* Its memory went with the context: nothing of it is freed by hand. */
+	/* Its memory ended with the context: the backend frees nothing of it. */
 	gp_nv_hold_destroy(hold);
 	assert_int_equal(cu.hosts, 1);
 	free(cu.host);

@@ -18,7 +18,7 @@ static void start(uint16_t seq)
 	next_seq = seq;
 }
 
-/* As RM writes with the newest kept. */
+/* Write as RM does when it keeps the newest records. */
 static void put(uint8_t tag, uint32_t pid, uint64_t time_ns)
 {
 	struct gp_rm_event_record *r = &record[header.put];
@@ -52,7 +52,7 @@ static void test_reads_in_order(void **state)
 	assert_int_equal(rec[0].time_ns, 1000);
 	assert_int_equal(rec[1].kind, GP_SWITCH_END);
 	assert_int_equal(gp_nv_ring_read(&ring, rec, 8), 1);
-	assert_int_equal(rec[0].pid, 0); /* a kernel client is nobody */
+	assert_int_equal(rec[0].pid, 0); /* a kernel client is no process */
 	assert_int_equal(gp_nv_ring_read(&ring, rec, 8), 0);
 }
 
@@ -101,7 +101,7 @@ static void test_overrun(void **state)
 	for (uint64_t i = 0; i < 50; i++)
 		put(i % 2 ? GP_RM_FECS_TAG_SIMPLE_START : GP_RM_FECS_TAG_SIMPLE_END, 1, 10 + i);
 	n = gp_nv_ring_read(&ring, rec, 64);
-	/* 15 of the 50 are left, and one record tells of the other 35. */
+	/* 15 of the 50 are left, and one record counts the other 35. */
 	assert_int_equal(n, SIZE);
 	assert_int_equal(rec[0].kind, GP_SWITCH_LOST);
 	assert_int_equal(rec[0].count, 35);
@@ -124,7 +124,7 @@ static void test_other_records_are_skipped(void **state)
 	assert_int_equal(rec[0].time_ns, 3);
 }
 
-/* Whatever stands in the shared memory, the reader stays inside it. */
+/* With any contents of the shared memory, the reader stays inside it. */
 static void test_garbage_is_survived(void **state)
 {
 	struct gp_switch_record rec[64];

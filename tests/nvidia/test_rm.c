@@ -7,7 +7,7 @@
 
 static void test_request_numbers(void **state)
 {
-	/* As seen on the wire (nv_escape.h with the sizes of nvos.h). */
+	/* The real ioctl numbers (nv_escape.h with the sizes of nvos.h). */
 	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_CONTROL, gp_rm_control), 0xc020462aul);
 	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), 0xc020462bul);
 	assert_int_equal(GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc64), 0xc030462bul);

@@ -98,7 +98,7 @@ static void test_unusual_handles_are_found_too(void **state)
 	int fd;
 
 	fake_reset();
-	/* A client far from the counter, objects at RM's own base. */
+	/* A client far below the counter, with objects at RM's own base. */
 	fake.next_client = GP_RM_HABIT_CLIENT_BASE + 3000;
 	fd = fake_open_ctl();
 	client = fake_client(fd);
@@ -133,7 +133,7 @@ static void test_a_younger_client_hides_no_groups(void **state)
 	assert_int_equal(at(&list, 0)->client, client);
 	gp_group_list_put(&list);
 	dev->base.ops->close(&dev->base);
-	/* Handed over, it is looked for however old it is. */
+	/* In a file that was handed over, a client of any age is searched. */
 	fake.next_client = client + 20000;
 	fake_client(fd);
 	dev = fake_device(0);
@@ -199,7 +199,7 @@ static void test_gone_process(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* Another process that has a context, whose file nobody else has open. */
+/* Another process with a context; no other process has its file open. */
 struct other {
 	pid_t pid;
 	int fd; /* its file's number */
@@ -236,7 +236,7 @@ static void other_end(const struct other *o)
 	waitpid(o->pid, NULL, 0);
 }
 
-/* Its file, as if it were handed over. */
+/* A copy of its file, as a socket would hand it over. */
 static int other_file(const struct other *o)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
@@ -250,7 +250,7 @@ static int other_file(const struct other *o)
 	return fd;
 }
 
-/* Its groups; skipped where it may not be looked into (Yama, old kernels). */
+/* Its groups. Skips the test if this process may not inspect it (Yama, old kernels). */
 static void other_groups(struct gp_nv_device *dev, const struct other *o,
 			 struct gp_group_list *list)
 {
@@ -299,7 +299,7 @@ static void test_taken_files_are_not_our_own(void **state)
 	assert_int_equal(gp_nv_scan(dev, 0, &own, &stat), 0);
 	assert_int_equal(own.count, 0);
 	assert_int_equal(stat.files, 0);
-	/* That a number is ours here says nothing of it in the other. */
+	/* A mark on a file number here does not concern that number in the other process. */
 	gp_nv_fd_mark(o.fd);
 	other_groups(dev, &o, &again);
 	other_end(&o);
@@ -312,7 +312,7 @@ static void test_taken_files_are_not_our_own(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* What was taken keeps the client: RM itself would go on answering. */
+/* A copied file keeps the client alive: RM itself would still answer. */
 static void test_groups_of_the_dead_are_gone(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -339,7 +339,7 @@ static void test_groups_of_the_dead_are_gone(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* Beside the file of another, whose groups are not its own. */
+/* Two files are handed over; the other process's groups are not returned. */
 static void test_handed_over(void **state)
 {
 	struct gp_group_list list = { 0 }, none = { .count = 9 };
@@ -376,7 +376,7 @@ static void test_handed_over(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* Said which client it is, nobody looks for it; a wrong word is found out. */
+/* A given client needs no search; if it is wrong, the search runs. */
 static void by_keys(struct gp_nv_device *dev, int fd, uint32_t client)
 {
 	const uint32_t wrong[] = { client + 1, 1, UINT32_MAX };
@@ -397,7 +397,7 @@ static void by_keys(struct gp_nv_device *dev, int fd, uint32_t client)
 		assert_int_equal(list.count, 4);
 		gp_group_list_put(&list);
 	}
-	/* One that has no groups. */
+	/* A client without groups. */
 	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, &idle, 1, &list), 0);
 	assert_int_equal(list.count, 4);
 	gp_group_list_put(&list);
@@ -418,11 +418,11 @@ static void test_handed_over_by_ourselves(void **state)
 	client = fake_client(fd[0]);
 	fake_context(fd[0], client, 0, GP_RM_HABIT_OBJECT_BASE);
 	dev = fake_device(0);
-	/* Twice the same file: its groups once. */
+	/* The same file twice gives its groups once. */
 	assert_int_equal(gp_nv_groups_from(&dev->base, 0, fd, NULL, 2, &list), 0);
 	assert_int_equal(list.count, 4);
 	gp_group_list_put(&list);
-	/* No call goes to what is no control file. */
+	/* Files that are no control files get no call. */
 	fake.calls = 0;
 	assert_int_equal(gp_nv_groups_from(&dev->base, 0, odd, NULL, 2, &list), 0);
 	assert_int_equal(list.count, 0);
@@ -439,7 +439,7 @@ static void test_handed_over_by_ourselves(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* As a loader of data does: its files are its parent's, and so are the groups. */
+/* A forked child, such as a data loader, has its parent's files, but no groups. */
 static void test_a_fork_has_no_groups(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -471,7 +471,7 @@ static void test_a_fork_has_no_groups(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* Ours do not count: a client of the backend's, what was taken. */
+/* Neither the backend's own client nor copied files count as use. */
 static void test_uses(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -515,7 +515,7 @@ static void test_a_dead_file_costs_one_call(void **state)
 	assert_int_equal(list.count, 4);
 	assert_int_equal(fake.dead_calls, 1);
 	gp_group_list_put(&list);
-	/* Alone, it does not start the search for an old client either. */
+	/* A dead file alone does not start the search for an old client either. */
 	close(good);
 	fake.dead_calls = 0;
 	assert_int_equal(gp_nv_scan(dev, 0, &list, NULL), 0);
@@ -526,7 +526,7 @@ static void test_a_dead_file_costs_one_call(void **state)
 	close(bad);
 }
 
-/* How many of @o's groups are found, and in how many calls. */
+/* Count @o's groups that a scan finds, and the scan's calls. */
 static size_t found(struct gp_nv_device *dev, const struct other *o, uint32_t *calls)
 {
 	struct gp_group_list list = { 0 };
@@ -540,7 +540,7 @@ static size_t found(struct gp_nv_device *dev, const struct other *o, uint32_t *c
 	return count;
 }
 
-/* Its client is old: RM says whether there is anything to find. */
+/* For an old client, the scan first asks RM whether the process computes. */
 static void test_only_who_computes_is_looked_for_long(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -559,10 +559,10 @@ static void test_only_who_computes_is_looked_for_long(void **state)
 	assert_int_equal(found(dev, &o, &calls), 0);
 	assert_true(calls < 500);
 	fake.computes = (uint32_t)o.pid;
-	poll(NULL, 0, 25); /* what RM said is believed for a while */
+	poll(NULL, 0, 25); /* the backend caches RM's answer for a while */
 	assert_int_equal(found(dev, &o, &calls), 4);
 	assert_true(calls > 2000);
-	/* A driver that does not say. */
+	/* A driver without this call. */
 	poll(NULL, 0, 25);
 	fake.fail_cmd = GP_RM_CTRL_GPU_GET_PIDS;
 	fake.fail_status = GP_RM_ERR_NOT_SUPPORTED;
@@ -572,7 +572,7 @@ static void test_only_who_computes_is_looked_for_long(void **state)
 	assert_int_equal(open_fds(), fds);
 }
 
-/* Of what class compute objects are is said, or seen. */
+/* The class of compute objects is from RM's list, or else from a scan's groups. */
 static void test_who_computes_is_known(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -612,7 +612,7 @@ static void test_scan_stays_cheap(void **state)
 	dev = fake_device(0);
 	assert_int_equal(gp_nv_scan(dev, 0, &list, &stat), 0);
 	assert_int_equal(list.count, 4);
-	/* At 2 us a call: 4 ms of the 15 that attach has. */
+	/* At 2 us a call this is 4 ms, of the 15 ms that attach has. */
 	assert_true(stat.calls < 2000);
 	gp_group_list_put(&list);
 	dev->base.ops->close(&dev->base);

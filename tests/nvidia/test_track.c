@@ -11,7 +11,7 @@
 static int ready, gone;
 static struct gp_group *last_ready, *last_gone;
 
-/* HAL ops on the group are allowed inside. */
+/* The callback may call HAL ops on the group. */
 static void on_ready(void *arg, struct gp_group *group)
 {
 	uint64_t us = 0;
@@ -31,7 +31,7 @@ static void on_gone(void *arg, struct gp_group *group)
 
 static const struct gp_track_ops ops = { .group_ready = on_ready, .group_gone = on_gone };
 
-/* Make it in the fake, and let the tracker see the call go by. */
+/* Create an object in the fake, and show the call to the tracker. */
 static uint32_t alloc(int fd, uint32_t client, uint32_t parent, uint32_t cls, uint32_t handle,
 		      uint32_t engine, bool long_form)
 {
@@ -148,7 +148,7 @@ static void both_forms(bool long_form)
 	dev = fake_device(0);
 	m = make(long_form);
 	check_groups(dev, &m);
-	/* Freeing the copy group takes its channel, and nothing else. */
+	/* Freeing the copy group frees its channel and nothing else. */
 	free_object(m.fd, m.client, m.copy, 0);
 	assert_int_equal(known(dev), 1);
 	/* A refused free frees nothing. */
@@ -200,7 +200,7 @@ static void test_what_does_not_concern_it(void **state)
 	fake_reset();
 	dev = fake_device(0);
 	memset(junk, 0xff, sizeof(junk));
-	/* The call failed; RM refused; another driver's number; odd sizes. */
+	/* A failed call, a refusal of RM's, another driver's number, and odd sizes. */
 	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a, -1);
 	a.status = GP_RM_ERR_INVALID_CLASS;
 	gp_nv_track_ioctl(0, GP_RM_REQUEST(GP_RM_ESC_ALLOC, gp_rm_alloc21), &a, 0);
@@ -213,7 +213,7 @@ static void test_what_does_not_concern_it(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* libcuda's last step on group @tsg, in the fake and past the tracker. */
+/* libcuda's last step on group @tsg, in the fake and shown to the tracker. */
 static void set_slice(const struct made *m, uint32_t tsg, uint64_t us, uint32_t status)
 {
 	struct gp_rm_tsg_timeslice slice = { .us = us };
@@ -247,7 +247,7 @@ static void test_ready_and_gone(void **state)
 	assert_int_equal(last_ready->channels, 2);
 	assert_int_equal(last_ready->pid, getpid());
 	assert_int_equal(fake_find(fake_ino(m.fd), m.client, m.compute)->slice_us, 1);
-	/* Once per group. */
+	/* The callback comes once per group. */
 	set_slice(&m, m.compute, 2048, 0);
 	assert_int_equal(ready, 1);
 	assert_int_equal(gone, 0);
@@ -257,7 +257,7 @@ static void test_ready_and_gone(void **state)
 	close(m.fd);
 }
 
-/* One for each of libcuda's, whatever groups it has, and other devices' are not. */
+/* One file for each of libcuda's on this device, with any groups; none of other devices. */
 static void test_control_files(void **state)
 {
 	struct gp_nv_device *dev, *other;
@@ -277,7 +277,7 @@ static void test_control_files(void **state)
 	for (int i = 0; i < 2; i++) {
 		assert_true(fcntl(fd[i], F_GETFD) & FD_CLOEXEC);
 		assert_true(fd[i] != one.fd && fd[i] != two.fd);
-		/* The caller's, who closes it without our knowing. */
+		/* The caller owns it, and closes it without the backend. */
 		assert_false(gp_nv_fd_marked(fd[i]));
 	}
 	assert_int_equal(fake_ino(fd[0]) + fake_ino(fd[1]), fake_ino(one.fd) + fake_ino(two.fd));
@@ -304,7 +304,7 @@ static void test_control_files(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
-/* In the child of a fork nothing is known, and nothing of it is touched. */
+/* In a forked child the tracker forgets all, and calls nothing. */
 static void test_forget(void **state)
 {
 	struct gp_nv_device *dev;

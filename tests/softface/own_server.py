@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imported before worker: the software GPU that a test file starts is its own, and
-nothing is injected into its programs."""
+"""Imported before worker: gives a test file a software GPU of its own, and programs
+without an injected library."""
 import os
 import tempfile
 

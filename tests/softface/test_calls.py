@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The software GPU's libcupti.so.13: calls of the driver API are seen to go by.
-The callback's data is written down here once more, as CUPTI's headers have it."""
+"""The software GPU's libcupti.so.13 reports calls of the driver API to a callback.
+The layout of the callback's data is repeated here from CUPTI's headers."""
 import contextlib
 import ctypes as C
 import os
@@ -36,7 +36,7 @@ CALLBACK = C.CFUNCTYPE(None, C.c_void_p, C.c_uint32, C.c_uint32, C.POINTER(Data)
 
 
 def ids(lib):
-    """Name -> id, from 1 on until there is none."""
+    """Name -> id. Ids are 1, 2, and so on without gaps."""
     found, name, cbid = {}, C.c_char_p(), 1
     while not lib.cuptiGetCallbackName(DRIVER_API, cbid, C.byref(name)):
         found[name.value.decode()] = cbid
@@ -45,7 +45,7 @@ def ids(lib):
 
 
 class Seen:
-    """One entry or exit, copied: its data lives as long as the callback."""
+    """One entry or exit, copied because its data ends with the callback."""
 
     def __init__(self, domain, cbid, data, params):
         self.domain, self.cbid, self.site = domain, cbid, data.site
@@ -58,7 +58,7 @@ class Seen:
 
 
 class Subscriber:
-    """Sees the calls named, with the shapes of their arguments."""
+    """Records the named calls; @shapes gives the layout of their arguments."""
 
     def __init__(self, lib, shapes=(), inside=None):
         self.lib, self.shapes, self.inside = lib, dict(shapes), inside
@@ -108,7 +108,7 @@ class Calls(unittest.TestCase):
             subscriber.end()
 
     def pair(self, seen, name, params):
-        """@seen is an entry and an exit of @name; the exit."""
+        """Check that @seen is an entry and an exit of @name. Returns the exit."""
         self.assertEqual([(s.name, s.site) for s in seen], [(name, ENTER), (name, EXIT)])
         for one in seen:
             self.assertEqual((one.domain, one.cbid, one.user),
@@ -120,7 +120,7 @@ class Calls(unittest.TestCase):
         return seen[1]
 
     def check(self, name, shape, params, *args, result=0):
-        """One call, with all that is seen of it."""
+        """Make one call and return all that the callback saw."""
         with self.subscribed({name: shape}) as who:
             self.assertEqual(getattr(self.gpu.lib, name)(*args), result, name)
         last = self.pair(who.seen, name, params)
@@ -162,7 +162,7 @@ class Calls(unittest.TestCase):
                          (1, who.handle, DRIVER_API, 100000)):
                 self.assertEqual(self.lib.cuptiEnableCallback(*args), INVALID_PARAMETER)
             self.assertEqual(self.lib.cuptiUnsubscribe(other), INVALID_PARAMETER)
-        # Who has gone sees nothing.
+        # A former subscriber sees nothing.
         self.assertEqual(who.enable("cuStreamQuery"), INVALID_PARAMETER)
 
     def test_only_what_is_enabled_is_seen(self):
@@ -179,13 +179,13 @@ class Calls(unittest.TestCase):
             gpu.sync()
             self.assertEqual(len(who.seen), 4)
         gpu.sync()
-        # What the last one enabled is not the next one's.
+        # A new subscriber does not inherit the enabled calls.
         with self.subscribed() as later:
             gpu.sync()
         self.assertEqual((len(who.seen), later.seen), (4, []))
 
     def test_gone_inside_a_call(self):
-        """No exit for who has unsubscribed, nor for who came in between."""
+        """A subscriber that leaves inside a call sees no exit, nor does a new one."""
         def leave(_):
             first.end()
             later.append(Subscriber(self.lib, {"cuStreamSynchronize": "Q"}))
@@ -198,7 +198,7 @@ class Calls(unittest.TestCase):
             later[0].end()
 
     def test_a_callback_calls_the_driver(self):
-        """What it asks is seen as well, between its own entry and exit."""
+        """The callback's own calls are seen, too, within the outer call."""
         def ask(seen):
             if seen.name == "cuStreamSynchronize":
                 self.assertEqual(self.gpu.lib.cuStreamQuery(None), 0)
@@ -226,7 +226,7 @@ class Calls(unittest.TestCase):
         gpu.call("cuMemFreeHost", ptr)
 
     def test_threads(self):
-        """Each call's correlation is its own, whatever others do."""
+        """Calls of several threads do not mix up their correlation data."""
         shapes = {"cuMemGetInfo_v2": "QQ", "cuCtxSetCurrent": "Q"}
 
         def ask():
@@ -247,7 +247,7 @@ class Calls(unittest.TestCase):
         for seen in calls.values():
             self.pair(seen, seen[0].name, seen[0].params)
 
-    # ---- what is seen of each kind ----------------------------------------------
+    # ---- each kind of call ------------------------------------------------------
 
     def test_launches(self):
         gpu, fn, stream = self.gpu, self.gpu.function(b"gp_spin"), self.gpu.stream()
@@ -272,7 +272,7 @@ class Calls(unittest.TestCase):
         self.check("cuStreamDestroy_v2", "Q", [stream.value], stream)
 
     def graph(self, fn, ns, stream):
-        """Executable, of one launch."""
+        """An executable graph of one launch."""
         graph, executable = C.c_void_p(), C.c_void_p()
         self.gpu.call("cuStreamBeginCapture_v2", stream, 2)
         self.gpu.launch(fn, [ns], stream)
@@ -339,7 +339,7 @@ class Calls(unittest.TestCase):
         self.check("cuModuleUnload", "Q", [module.value], module)
 
     def test_contexts(self):
-        """A call begins in the context that is current then, and ends likewise."""
+        """Entry and exit each have the context that is current at that time."""
         gpu, made = self.gpu, C.c_void_p()
         create = self.check("cuCtxCreate_v2", "QIi", [C.addressof(made), 0, 0],
                             C.byref(made), 0, 0)
@@ -359,7 +359,7 @@ class Calls(unittest.TestCase):
         gpu.call("cuCtxSetCurrent", gpu.ctx)
 
     def test_nothing_costs_time(self):
-        """What watches takes no GPU time: it is not modelled."""
+        """The model charges no GPU time for a subscriber."""
         gpu = self.gpu
 
         def cost():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The software GPU's server and its libcuda.so.1, from outside."""
+"""The software GPU's server and its libcuda.so.1, tested from outside."""
 import contextlib
 import ctypes as C
 import os
@@ -164,7 +164,7 @@ class Face(unittest.TestCase):
 
 @contextlib.contextmanager
 def busy_machine(programs):
-    """So many @programs burn CPU time meanwhile."""
+    """Meanwhile, @programs processes burn CPU time."""
     burn = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
             for _ in range(programs)]
     try:

@@ -47,7 +47,7 @@ class TwoGpus(unittest.TestCase):
         self.assertEqual(self.lib.cuDeviceGet(C.byref(C.c_int()), 2), CUDA_ERROR_INVALID_DEVICE)
 
     def test_both_work_at_once(self):
-        """In one clock: 20 ms on each take 20 ms."""
+        """Both run in parallel on one clock: 20 ms on each take 20 ms."""
         streams = [self.current(number).stream() for number in (0, 1)]
         start = self.gpu[0].now()
         for number, stream in enumerate(streams):
@@ -58,7 +58,7 @@ class TwoGpus(unittest.TestCase):
         self.assertAlmostEqual(self.gpu[0].now() - start, 20 * MS, delta=MS)
 
     def test_memory_is_one(self):
-        """What one of them has written the other one copies."""
+        """One GPU copies memory that the other one wrote."""
         first, second = self.gpu
         self.current(0)
         buf = first.alloc(64)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * threads [--client] - threads that use the GPU at the same time, the odd ones
- * in contexts of their own that come and go, with results checked; --client:
- * each says when its work comes, through a handle of libgpreempt of its own.
- * Prints "ok" and the number of launches.
+ * threads [--client] - threads use the GPU at the same time and check their results.
+ * Odd threads create and destroy contexts of their own. With --client, each thread
+ * gives hints through a handle of libgpreempt of its own. Prints "ok" and the number
+ * of launches.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "bench/gpu/work.h"
 
 #define THREADS 4u
-#define CONTEXTS 3u /* a thread has, one after the other */
+#define CONTEXTS 3u /* of an odd thread, one after the other */
 #define ROUNDS 10u
 #define LAUNCHES 3u
 #define BLOCKS 4u

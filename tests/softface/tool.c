@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tool - a program that has a CUPTI tool of its own, which counts its launches,
- * and that uses segments of libgpreempt. Prints what subscribing gave, entries
- * and exits counted, and whether its results are right.
+ * tool - a program with segments of libgpreempt and a CUPTI tool of its own, which
+ * counts its launches. Prints the result of subscribing, the counted entries and
+ * exits, and whether its results are right.
  */
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver API of the software GPU by ctypes, and a few programs over it, run
-as processes of their own: worker.py ROLE [ARGUMENT...]."""
+"""The software GPU's driver API by ctypes, and a few programs over it. Each runs as a
+process of its own: worker.py ROLE [ARGUMENT...]."""
 import ctypes as C
 import os
 import struct
@@ -95,7 +95,7 @@ def rm_control(lib, fd, client, obj, cmd, params):
 
 
 def jump(x, c, iters):
-    """x after that many steps of x = MUL * x + c."""
+    """x after @iters steps of x = MUL * x + c."""
     a, g, step_a, step_g = 1, 0, MUL, 1
     while iters:
         if iters & 1:
@@ -129,7 +129,7 @@ def be(kernels):
 
 
 def lc(requests):
-    """Five kernels of 110 us every 5 ms: all latencies, in the GPU's clock."""
+    """Five kernels of 110 us every 5 ms. Prints all latencies, in the GPU's clock."""
     gpu = Gpu()
     fn, stream = gpu.function(b"gp_spin"), gpu.stream()
     times = []
@@ -144,7 +144,7 @@ def lc(requests):
 
 
 def rm():
-    """Have a context, whose RM file a parent may take, until stdin ends."""
+    """Keep a context until stdin ends; a parent may take its RM file."""
     gpu = Gpu()
     print(rm_file(), flush=True)
     sys.stdin.read()
@@ -152,7 +152,7 @@ def rm():
 
 
 def endless():
-    """Work without end, for who wants to kill or stop it."""
+    """Work without end, for a test that kills or stops it."""
     gpu = Gpu()
     fn = gpu.function(b"gp_spin")
     print("ready", flush=True)

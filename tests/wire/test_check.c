@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a message of the right size may say, and classes over the wire.
+ * Allowed values in a message of the right size, and classes over the wire.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void requests_refused(void **state)
 	}
 }
 
-/* All that a user may write comes over the wire as it was. */
+/* Every class that a user may write crosses the wire unchanged. */
 static void requests_cross(void **state)
 {
 	static const char *const text[] = {
@@ -144,7 +144,7 @@ static void expect(const union gp_wire_msg *msg, int want)
 			 gp_wire_check_body(msg), want);
 }
 
-/* @field = @bad is refused, and nothing else is wrong with @msg. */
+/* @field = @bad is refused; @msg is valid otherwise. */
 #define REFUSED(msg, field, bad)                 \
 	do {                                     \
 		union gp_wire_msg changed = msg; \
@@ -152,7 +152,7 @@ static void expect(const union gp_wire_msg *msg, int want)
 		changed.field = (bad);           \
 		expect(&changed, -EINVAL);       \
 	} while (0)
-/* A text that does not end is refused; the longest that does is not. */
+/* A text without a NUL is refused; the longest with one is valid. */
 #define TEXT_ENDS(msg, field)                                      \
 	do {                                                       \
 		union gp_wire_msg changed = msg;                   \
@@ -189,7 +189,7 @@ static void hellos(void **state)
 	REFUSED(msg, hello.flags, 2);
 	REFUSED(msg, hello.flags, UINT32_MAX);
 	REFUSED(msg, hello.pad, 1);
-	/* Who asks for nothing says nothing. */
+	/* Without GP_WIRE_ASKS the request must be empty. */
 	REFUSED(msg, hello.request.cls, GP_CLASS_LC);
 	REFUSED(msg, hello.request.cap_pct, 1);
 	msg.hello.flags = GP_WIRE_ASKS;
@@ -302,7 +302,7 @@ static void traces(void **state)
 	union gp_wire_msg msg = new_msg(GP_WIRE_TRACED);
 	const unsigned int last = GP_WIRE_TRACE_RECORDS - 1;
 
-	/* What is not counted is not looked at. */
+	/* Records beyond the count are not checked. */
 	msg.traced.record[last].kind = 99;
 	expect(&msg, 0);
 	REFUSED(msg, traced.count, GP_WIRE_TRACE_RECORDS);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A peer hands over files of a FUSE mount of its own, whose server does not
- * answer when one is closed: whoever gets them waits for nobody.
+ * A peer hands over files of its own FUSE mount, whose server does not answer a
+ * close. The receiver must not wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #define SKIPPED 77
 #define FILES 3
-#define SERVER_S 10 /* so long the server lives, and a close would wait */
+#define SERVER_S 10 /* lifetime of the server; a close would wait as long */
 
 #define NEED(cond)                                                                         \
 	do {                                                                               \
@@ -50,7 +50,7 @@ static void answer(int dev, uint64_t unique, int err, const void *body, size_t b
 		_exit(1);
 }
 
-/* Whatever is asked for is an empty file; but that it is closed, nobody hears. */
+/* Every name is an empty file. The request of a close (FUSE_FLUSH) gets no answer. */
 static void answer_to(int dev, const struct fuse_in_header *in)
 {
 	const struct fuse_attr file = { .ino = 2, .mode = S_IFREG | 0600, .nlink = 1 };
@@ -84,7 +84,7 @@ static void serve(int dev)
 	_exit(0);
 }
 
-/* The peer: opens files below @dir, sends them to @fd, and goes. */
+/* The peer: open files below @dir and send them to @fd. */
 static void send_files(const char *dir, int fd)
 {
 	int file[FILES];
@@ -100,7 +100,7 @@ static void send_files(const char *dir, int fd)
 	gp_wire_init(&msg, GP_WIRE_HELLO);
 	if (gp_wire_send(fd, &msg, file, FILES))
 		_exit(1);
-	/* Its own close would wait, too. */
+	/* Its exit would close them and wait, too. */
 	for (;;)
 		pause();
 }
@@ -113,7 +113,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* 0, 1, or SKIPPED: no such mounts here. @peer, @server: started, to be ended. */
+/* Return: 0, 1, or SKIPPED: no such mounts here. The caller ends @peer and @server. */
 static int hand_over(const char *dir, pid_t *server, pid_t *peer)
 {
 	int dev = open("/dev/fuse", O_RDWR | O_CLOEXEC), pair[2];
@@ -184,7 +184,7 @@ static void mounts_are_ended(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Whatever else it is, it is closed; under a guard and without. */
+/* All other kinds of files are closed, under a guard and without. */
 static void all_kinds(void **state)
 {
 	for (int guarded = 0; guarded < 2; guarded++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Messages with files: what crosses, what is refused, and that no descriptor is
- * left and nobody waits, whatever the peer does.
+ * Messages with files: valid ones cross, others are refused. For any peer, the receiver
+ * leaks no descriptor and does not wait.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,14 +21,14 @@
 #include "wire/wire.h"
 
 #define SEED 20261121u
-#define FILES_MOST 250 /* of one message, says the kernel: SCM_MAX_FD is 253 */
+#define FILES_MOST 250 /* of one message; the kernel's SCM_MAX_FD is 253 */
 #define ROUNDS 20000
-/* Whoever waits for a peer here would wait for ever: the alarm ends it. */
+/* A call that waits for a peer would never return: an alarm ends the test. */
 #define PATIENCE_S 60
 #define LINGER_S 10
 
 struct rig {
-	int pair[2]; /* blocking: what never blocks does not by itself */
+	int pair[2]; /* blocking, so that only the calls' own flags prevent a wait */
 	int file[FILES_MOST];
 };
 
@@ -95,7 +95,7 @@ static union gp_wire_msg new_msg(enum gp_wire_type type)
 	return msg;
 }
 
-/* @len bytes with @n files, past what gp_wire_send() would let through. */
+/* Send @len bytes with @n files, also ones that gp_wire_send() would refuse. */
 static void send_raw(const struct rig *rig, const void *bytes, size_t len, size_t n)
 {
 	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = len };
@@ -120,7 +120,7 @@ static void send_raw(const struct rig *rig, const void *bytes, size_t len, size_
 	assert_int_equal(sendmsg(rig->pair[0], &hdr, MSG_NOSIGNAL), len);
 }
 
-/* The next message is refused so, and leaves nothing; the one after it is not. */
+/* The next message is refused with @want and leaks nothing; the one after it is valid. */
 static void refused(const struct rig *rig, int want)
 {
 	const size_t before = count_files();
@@ -214,7 +214,7 @@ static void empty_with_files(void **state)
 	}
 }
 
-/* Whoever wants no files gets the message, and none. */
+/* A receiver that wants no files gets the message; the files are closed. */
 static void files_dropped(void **state)
 {
 	const struct rig *rig = *state;
@@ -229,7 +229,7 @@ static void files_dropped(void **state)
 	}
 }
 
-/* Files sent as two rows come as one. */
+/* Files in two control messages arrive as one row. */
 static void two_rows(void **state)
 {
 	const struct rig *rig = *state;
@@ -268,7 +268,7 @@ static void two_rows(void **state)
 	assert_int_equal(count_files(), before);
 }
 
-/* Control data that are no files: the kernel says who sent it, if asked to. */
+/* Control data that is no files: with SO_PASSCRED the kernel adds the sender's ids. */
 static void other_control_data(void **state)
 {
 	const struct rig *rig = *state;
@@ -291,7 +291,7 @@ static void other_control_data(void **state)
 	}
 }
 
-/* With room for @room more files in this process, 5 come. */
+/* Five files arrive at a process with room for @room more. */
 static void table_full(const struct rig *rig, size_t room)
 {
 	const union gp_wire_msg hello = new_msg(GP_WIRE_HELLO);
@@ -354,7 +354,7 @@ static void nobody_writes(void **state)
 	assert_int_equal(gp_wire_recv(-1, &msg, file, &n), -EBADF);
 }
 
-/* What was sent before the end is there still; then comes the end, and no signal. */
+/* The peer closes: its last message is still read, then the end, without a signal. */
 static void peer_gone(void **state)
 {
 	struct rig *rig = *state;
@@ -378,10 +378,10 @@ static void peer_gone(void **state)
 	assert_int_equal(count_files(), before - 1);
 }
 
-/* Whom nothing is taken from: without them, a connection is reset, and ends. */
+/* They never accept. If one ended, its connection would be reset and no longer linger. */
 static int listeners[8], listening;
 
-/* A connected socket whose close waits LINGER_S, as its peer takes nothing. */
+/* A connected socket whose close waits LINGER_S, as its peer reads nothing. */
 static int lingering(void)
 {
 	static const char bytes[65536];
@@ -424,7 +424,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
 }
 
-/* Without a guard this takes LINGER_S; with it, it is done while nobody looks. */
+/* Without a guard these closes take LINGER_S; the guard's thread does them meanwhile. */
 static void lingering_files(void **state)
 {
 	struct rig *rig = *state;
@@ -458,7 +458,7 @@ static uint32_t next_random(uint32_t *x)
 	return *x >> 8;
 }
 
-/* One message of anything; what comes is what was sent, or nothing. */
+/* Send one random message. It arrives unchanged, or not at all. */
 static void one_of_garbage(const struct rig *rig, uint32_t *x)
 {
 	static unsigned char bytes[sizeof(union gp_wire_msg) + 64];

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The bytes of version 1: tests/wire/golden/v1/ has each message as a compiler
- * of that version's day laid it out. What is there is read as it was meant, and
- * written again byte for byte. Of a version that was released these files never
- * change; --write makes those of messages that are new.
+ * The bytes of version 1: tests/wire/golden/v1/ has each message as the code of that
+ * version wrote it. The test reads each file with the right values and writes the same
+ * bytes. The files of a released version never change; --write adds those of new messages.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +14,7 @@
 #define FOLDER "tests/wire/golden/v1/"
 #define MSG ((union gp_wire_msg *)0)
 
-/* A number, or a row of them @stride apart; or a text, which is its own name. */
+/* A number, or a row of numbers @stride apart; or a text, whose value is its own name. */
 struct field {
 	const char *name;
 	size_t at, bytes, count, stride;
@@ -203,8 +202,8 @@ static const struct message {
 #define MESSAGES (sizeof(messages) / sizeof(messages[0]))
 
 /*
- * The @index-th of a field's numbers: of the @ordinal-th field of its message.
- * No two fields of one size, and no two of a row's first 32, are alike.
+ * Value @index of a field's row; the field has number @ordinal in its message. Fields of
+ * one size differ, and so do the first 32 values of a row.
  */
 static uint64_t number(const struct field *f, unsigned int ordinal, size_t index)
 {
@@ -269,7 +268,7 @@ static void path_of(const struct message *m, char *path, size_t len)
 	snprintf(path, len, FOLDER "%s.bin", m->name);
 }
 
-/* What the file of @m has, at most @max bytes; how many. */
+/* Read at most @max bytes from the file of @m. Return: the number of bytes. */
 static size_t read_golden(const struct message *m, void *bytes, size_t max)
 {
 	char path[128];
@@ -278,7 +277,7 @@ static size_t read_golden(const struct message *m, void *bytes, size_t max)
 
 	path_of(m, path, sizeof(path));
 	f = fopen(path, "rbe");
-	/* As all tests, this one runs at the top of the tree. */
+	/* Tests run at the top of the tree. */
 	assert_non_null(f);
 	len = fread(bytes, 1, max, f);
 	fclose(f);
@@ -335,7 +334,7 @@ static void encode_again(void **state)
 	}
 }
 
-/* Each byte after the head's fixed ones is one field's, or a new field is missed. */
+/* Each byte after the fixed head belongs to exactly one field, so no new field is missed. */
 static void every_byte_is_named(void **state)
 {
 	for (size_t i = 0; i < MESSAGES; i++) {
@@ -355,7 +354,7 @@ static void every_byte_is_named(void **state)
 	}
 }
 
-/* Two fields that changed places would be seen. */
+/* All fields of one size have different values, so that the test sees a swap. */
 static void no_two_alike(void **state)
 {
 	for (size_t i = 0; i < MESSAGES; i++)
@@ -384,7 +383,7 @@ static void every_message_has_one(void **state)
 	}
 }
 
-/* Those that are not there yet; what is there is never made anew. */
+/* Write missing files only; an existing one never changes. */
 static int write_missing(void)
 {
 	for (size_t i = 0; i < MESSAGES; i++) {

@@ -79,7 +79,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of all sizes alike: a few bits, or many. */
+/* A random time, uniform in its number of bits. */
 static uint64_t some_time(void)
 {
 	return next_random() >> (26 + next_random() % 38);
@@ -101,7 +101,7 @@ static void check_quantile(const struct gp_hist *hist, const uint64_t *sorted, s
 		assert_true((got - exact) * 16 <= exact);
 }
 
-/* Against exact percentiles: right to 1/16, never too small. */
+/* Quantiles exceed the exact percentiles by at most 1/16, and are never too small. */
 static void quantiles_of_any_times(void **state)
 {
 	static uint64_t value[VALUES_MAX];

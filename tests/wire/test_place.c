@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where the daemon listens, and who is believed to be it.
+ * The path of the daemon's socket, and the check of its owner.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static int must_listen(const char *path)
 	return fd;
 }
 
-/* Somebody else's socket at @path, with a backlog of @backlog; < 0: only bound. */
+/* A socket at @path that is not the daemon's; @backlog < 0: it does not listen. */
 static int other_socket(const char *path, int type, int backlog)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -78,7 +78,7 @@ static int other_socket(const char *path, int type, int backlog)
 	return fd;
 }
 
-/* The daemon at @listener is there for whoever connects. */
+/* A client reaches the daemon at @listener. */
 static void answers_at(int listener)
 {
 	union gp_wire_msg msg;
@@ -120,7 +120,7 @@ static void live_stays(void **state)
 	int fd = must_listen(p->path);
 
 	assert_int_equal(gp_wire_daemon_listen(p->path), -EADDRINUSE);
-	/* The question was a connection. */
+	/* The check for a living daemon was a connection. */
 	close(accept(fd, NULL, NULL));
 	answers_at(fd);
 	close(fd);
@@ -136,7 +136,7 @@ static void stale_is_replaced(void **state)
 	answers_at(fd);
 	close(fd);
 	unlink(p->path);
-	/* Bound once, and never listened at. */
+	/* A bound socket that never listened. */
 	close(other_socket(p->path, SOCK_STREAM, -1));
 	fd = must_listen(p->path);
 	answers_at(fd);
@@ -172,7 +172,7 @@ static void other_types_are_live(void **state)
 	close(fd);
 }
 
-/* What is no socket stays as it is. */
+/* A file that is no socket stays unchanged. */
 static void files_stay(void **state)
 {
 	const struct place *p = *state;
@@ -204,7 +204,7 @@ static void bad_paths(void **state)
 	assert_int_equal(gp_wire_daemon_connect(), -ENAMETOOLONG);
 }
 
-/* One less than too long is listened at, and found. */
+/* The longest allowed path works for listening and connecting. */
 static void longest_path(void **state)
 {
 	const struct place *p = *state;
@@ -232,7 +232,7 @@ static void nobody_there(void **state)
 	assert_int_equal(gp_wire_daemon_connect(), -ENOENT);
 }
 
-/* The backlog is the kernel's most: 1,000 clients at once are no reason to refuse. */
+/* The backlog is the kernel's maximum: 1,000 clients at once are not refused. */
 static void many_clients(void **state)
 {
 	const struct place *p = *state;
@@ -245,7 +245,7 @@ static void many_clients(void **state)
 			break;
 		conn[n] = last;
 	}
-	/* Where this process may not have as many files, it is that, no refusal. */
+	/* Only this process's own limit on files may end the loop early. */
 	assert_true(n == MANY || last == -EMFILE);
 	while (n)
 		close(conn[--n]);
@@ -277,7 +277,7 @@ static void in_child(int (*body)(const struct place *), const struct place *p)
 		}                                                                          \
 	} while (0)
 
-/* Somebody else listens where the daemon would: nobody tells them anything. */
+/* Another user listens at the daemon's path: other users' clients refuse to connect. */
 static int impostor(const struct place *p)
 {
 	int fd;
@@ -286,9 +286,9 @@ static int impostor(const struct place *p)
 		return SKIPPED;
 	fd = gp_wire_daemon_listen(p->path);
 	NEED(fd >= 0);
-	/* To themselves they are the daemon .. */
+	/* The user's own clients connect .. */
 	NEED(gp_wire_daemon_connect() >= 0);
-	/* .. to root they are not; nor to a third. */
+	/* .. but root's do not, nor a third user's. */
 	NEED(!seteuid(0));
 	NEED(gp_wire_daemon_connect() == -EPERM);
 	NEED(!seteuid(NOBODY - 1));
@@ -301,7 +301,7 @@ static void impostors(void **state)
 	in_child(impostor, *state);
 }
 
-/* Root's daemon is everybody's. */
+/* Clients of any user connect to root's daemon. */
 static int of_root(const struct place *p)
 {
 	int fd;
@@ -329,7 +329,7 @@ static bool put(const char *path, const char *text)
 	return done;
 }
 
-/* Be root, in a name space of users if need be. */
+/* Become root, in a user namespace if necessary. */
 static bool be_root(void)
 {
 	char uids[32], gids[32];
@@ -342,7 +342,7 @@ static bool be_root(void)
 	       put("/proc/self/uid_map", uids) && put("/proc/self/gid_map", gids);
 }
 
-/* A /run of its own. */
+/* Mount a private /run. */
 static bool own_run(void)
 {
 	if (!be_root() || unshare(CLONE_NEWNS))
@@ -373,14 +373,14 @@ static int in_order(const struct place *p)
 	NEED(is_from(user, gp_wire_daemon_connect()));
 	NEED(!mkdir(GP_WIRE_RUN_DIR, 0755));
 	NEED(is_from(user, gp_wire_daemon_connect()));
-	/* The machine's before the user's own; dead, it is none. */
+	/* The machine's daemon comes before the user's own, as long as it lives. */
 	machine = gp_wire_daemon_listen(GP_WIRE_RUN_DIR "/" GP_WIRE_SOCKET);
 	NEED(is_from(machine, gp_wire_daemon_connect()));
 	setenv("GPREEMPT_DAEMON", "", 1);
 	NEED(is_from(machine, gp_wire_daemon_connect()));
 	close(machine);
 	NEED(is_from(user, gp_wire_daemon_connect()));
-	/* Who is named is the only one asked. */
+	/* GPREEMPT_DAEMON names the only daemon that is tried. */
 	setenv("GPREEMPT_DAEMON", "/run/nobody", 1);
 	NEED(gp_wire_daemon_connect() == -ENOENT);
 	setenv("GPREEMPT_DAEMON", "none", 1);

@@ -88,7 +88,7 @@ static void one_tenant(void **state)
 	assert_int_equal(gp_wire_connect(-1), -ESRCH);
 }
 
-/* Files are for nobody there, where the kernel can be told so. */
+/* A tenant's socket refuses files if the kernel has SO_PASSRIGHTS. */
 static void no_files_to_tenants(void **state)
 {
 	int fd = listen_here(), conn = gp_wire_connect(getpid()), no;
@@ -107,7 +107,7 @@ static void no_files_to_tenants(void **state)
 	close(fd);
 }
 
-/* A name that somebody else took is not the tenant. */
+/* A socket of another process under the tenant's name is not the tenant. */
 static void wrong_owner(void **state)
 {
 	int fd = gp_wire_listen(1 << 30);
@@ -167,7 +167,7 @@ static void call_replies(void **state)
 	reply.head.result = -EPERM;
 	assert_int_equal(call_with_reply(GP_WIRE_HINT, &reply, reply.head.size, 10000), -EPERM);
 	assert_int_equal(call_with_reply(GP_WIRE_QUERY, &reply, reply.head.size, 10000), -EPERM);
-	/* A good result without the status that was asked for is no answer. */
+	/* Success without the requested status is an invalid answer. */
 	reply.head.result = 0;
 	assert_int_equal(call_with_reply(GP_WIRE_QUERY, &reply, reply.head.size, 10000), -EPROTO);
 	reply.head.result = 5;
@@ -209,12 +209,12 @@ static void daemon_replies(void **state)
 		assert_int_equal(daemon_answer(request, GP_WIRE_RESULT, 0), -EPROTO);
 		assert_int_equal(daemon_answer(request, GP_WIRE_TENANT, 0), -EPROTO);
 	}
-	/* A refusal in words is the daemon's. */
+	/* A text is no valid answer to these calls; the daemon sends texts itself. */
 	assert_int_equal(daemon_answer(GP_WIRE_WHY, GP_WIRE_SAID, 0), -EPROTO);
 	assert_int_equal(daemon_answer(GP_WIRE_HINT, GP_WIRE_SAID, -EPERM), -EPROTO);
 }
 
-/* What has many answers, or none, is not called. */
+/* Requests with several answers, or none, are no calls. */
 static void not_calls(void **state)
 {
 	static const enum gp_wire_type types[] = {
@@ -250,7 +250,7 @@ static void next_messages(void **state)
 	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), 0);
 	assert_int_equal(msg.head.type, GP_WIRE_SAID);
 	assert_int_equal(msg.head.result, -EPERM);
-	/* One whose text does not end, one of no known size; then nothing, the end. */
+	/* A text without a NUL, a message of unknown size, then a timeout and the end. */
 	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), -EPROTO);
 	assert_int_equal(gp_wire_next(pair[1], &msg, 10000), -EPROTO);
 	assert_int_equal(gp_wire_next(pair[1], &msg, 10), -ETIMEDOUT);
@@ -265,7 +265,7 @@ static uint32_t next_random(uint32_t *x)
 	return *x >> 8;
 }
 
-/* Without a daemon the answer is there at once. */
+/* Without a daemon the answer is immediate. */
 static void handle(const void *bytes, size_t len, bool may_change, union gp_wire_msg *reply)
 {
 	struct gp_control_wait wait = { 0 };
@@ -274,7 +274,7 @@ static void handle(const void *bytes, size_t len, bool may_change, union gp_wire
 	assert_int_equal(wait.count, 0);
 }
 
-/* Whatever comes in, a well-formed answer goes out, and refuses. */
+/* The answer to any input is well-formed, and refuses it. */
 static void garbage(void **state)
 {
 	unsigned char bytes[sizeof(union gp_wire_msg) + 16];
@@ -310,7 +310,7 @@ static void control_rights(void **state)
 	msg.set_class.cls = 1;
 	handle(&msg, msg.head.size, false, &reply);
 	assert_int_equal(reply.head.result, -EPERM);
-	/* No device here: may be changed, but there is nothing to change. */
+	/* The right is there, but this process has no device. */
 	handle(&msg, msg.head.size, true, &reply);
 	assert_int_equal(reply.head.result, -ENODEV);
 	msg.set_class.cls = 9;

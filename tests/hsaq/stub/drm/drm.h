@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The little that kfd_ioctl.h needs of it; libdrm-dev has it elsewhere. */
+/* The part that kfd_ioctl.h needs; libdrm-dev installs the real one elsewhere. */
 #include <linux/ioctl.h>
 #include <linux/types.h>
