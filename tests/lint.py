@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The arrows between folders, SPDX lines, headers that stand alone, and of the
-style what clang-format leaves alone: its strings may be too long, and Python is not its.
+"""Check the arrows between folders, SPDX lines, headers that stand alone, and the style that
+clang-format does not check: long strings, and Python.
 
-A folder may include its own headers, the public ones, and those of the
-folders named here (ARCHITECTURE.md, "Folder map").
+A folder may include its own headers, the public ones, and those of the folders named here
+(ARCHITECTURE.md, "Folder map").
 """
 import os
 import re
@@ -45,13 +45,13 @@ SHARED = {
     "libhsaq/track.h": {"preload"},
     # the UAPI of the kernel series, which both sides include
     "kfd-patch/uapi/linux/kfd_sched.h": {"libhsaq"},
-    # what CUPTI's callbacks are given: the software GPU has a libcupti
+    # arguments of CUPTI's callbacks: the software GPU has a libcupti
     "preload/cupti_abi.h": {"softgpu/cuda"},
     # the hold's parameters and stamp: its kernels run on the software GPU
     "nvidia-backend/hold_abi.h": {"softgpu/server"},
-    # what the measured kernels compute, in one place: reference.c
+    # the measured kernels' computations, in one place: reference.c
     "bench/gpu/kernels.h": {"softgpu/server"},
-    # what the software GPU's libcuda.so.1 exports, found by dlsym
+    # exports of the software GPU's libcuda.so.1, found by dlsym
     "softgpu/softgpu.h": {"nvidia-backend"},
     # the preload speaks for its client
     "runtime/class.h": {"preload"},

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run test programs and end-to-end test files; one line each, one total.
 
-A program says "NAME: N run, N failed, N skipped"; a .py file is run with
-unittest. A program that prints no such line, dies or runs out of time has
-failed, whatever its exit status; so has one of which a sanitizer wrote a report
-(some processes have no stderr of their own): the options in the environment name
-the folder --reports, in which each test gets its own.
-With --seeds N each is run N times, with GP_SEED=1 to N for what it draws.
+A program prints "NAME: N run, N failed, N skipped"; unittest runs a .py file. A program fails
+if it prints no such line, dies or runs out of time, for any exit status. It also fails if a
+sanitizer wrote a report. Some processes have no stderr of their own, so the sanitizers'
+options in the environment name the folder --reports, where each test gets a folder.
+
+With --seeds N each runs N times, with GP_SEED=1 to N.
 """
 import argparse
 import concurrent.futures
@@ -25,7 +25,7 @@ PARTS = re.compile(r"(failures|errors|skipped)=(\d+)")
 
 
 def counts(output, is_python):
-    """(passed, failed, skipped) as the test itself says, or None."""
+    """(passed, failed, skipped) from the test's own output, or None."""
     if not is_python:
         found = GROUP.findall(output)
         if not found:
@@ -42,7 +42,7 @@ def counts(output, is_python):
 
 
 def with_reports(env, folder):
-    """@env, and the folder of a test's own that the sanitizers' options in it name now."""
+    """@env with a report folder of the test's own in the sanitizers' options, and that folder."""
     if not folder:
         return env, None
     os.makedirs(folder, exist_ok=True)
@@ -96,7 +96,7 @@ def run_one(path, argv, env, timeout, reports):
 
 
 def total(tally):
-    """Add up what the runs of one `make` left in the file @tally."""
+    """Add up the runs of one `make`, from the file @tally."""
     with open(tally) as f:
         rows = [[int(n) for n in line.split()] for line in f]
     passed, failed, skipped = (sum(column) for column in zip(*rows))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# check: what a developer runs. ci-more: what is too long for that.
+# check: for developers. ci-more: tests that take too long for that.
 
 E2E      := $(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py))
-# Tens of plans of others: what runs them is tested with sanitizers by a few.
+# Tens of other projects' plans: a few of them test the runner with sanitizers.
 E2E_PLAIN := tests/e2e/test_bench_suites.py
-# Of one thread; those of its clients run with test_bench_peers.py.
+# Single-threaded; its clients' tests run with test_bench_peers.py.
 E2E_NO_THREADS := tests/e2e/test_bench_cli.py
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
-# Unit tests and replayed inputs that pass, at least.
+# Least number of passed unit tests and replayed inputs.
 UNIT_FLOOR ?= 400
 TALLY    ?= $(abspath $(O))/tally
 RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
@@ -21,10 +21,9 @@ HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
 $(THREADS) $(TOOL): $(call obj,$(APP_SRCS))
 
-# Under a sanitizer: reports go to files, as the software GPU has no stderr.
-# Python is not built with it, so where it loads our libraries the runtime goes
-# first; ThreadSanitizer's cannot, and threads.c does there what Python does.
-# Leaks are looked for in the unit tests: programs end with threads.
+# Under a sanitizer reports go to files, as the software GPU has no stderr. Python is not built
+# with it, so the runtime goes first if Python loads our libraries. ThreadSanitizer's cannot,
+# so threads.c plays Python's part. Only unit tests check for leaks: programs end with threads.
 ifneq ($(SAN),)
 REPORTS  := $(abspath $(O))/reports
 san_name := $(if $(findstring address,$(SAN)),asan,tsan)
@@ -40,7 +39,7 @@ E2E_TIMEOUT ?= 300
 # Tests that drive the built programs run two at a time: each has a software GPU of its own,
 # and its figures are in that GPU's clock.
 RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
-# They take a minute, by what they wait for or under a sanitizer: others run beside them.
+# They take a minute, because of waits or a sanitizer: others run beside them.
 SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_share) tests/e2e/test_kill_soft.py
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
@@ -58,7 +57,7 @@ check-e2e: need-check all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
 $(filter $(O)/tests/conformance/%,$(TEST_PROGS)): \
 	$(call obj,tests/conformance/conformance.c tests/conformance/sim_rig.c)
 
-# What plays the KFD where there is none.
+# A fake KFD, if there is no real one.
 $(O)/tests/conformance/test_conformance_amd_fake \
 $(filter $(O)/tests/hsaq/%,$(TEST_PROGS)): $(call obj,tests/hsaq/fake_kfd.c)
 
@@ -68,12 +67,12 @@ $(HSAQ_FAKE): $(call obj,tests/hsaq/fake_kfd.c cli/parse.c cli/text.c $(wildcard
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): $(call obj,$(DAEMON_SRCS))
 $(filter $(O)/tests/daemon/%,$(TEST_PROGS)): TEST_LIBS := $(DAEMON_LIBS)
 $(O)/tests/client/test_daemon $(O)/tests/client/test_engine: $(call obj,tests/client/fake_hal.c)
-# What a hold sends is counted.
+# Counts the messages that a hold sends.
 $(O)/tests/client/test_daemon: TEST_LIBS := -Wl,--wrap=send,--wrap=sendmsg
-# One lets memory run out, the other changes what is read while it is read.
+# One lets memory run out, the other changes files during a read.
 $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
-# What the kernel tells of processes may be kept from it, or be lost.
+# The kernel's process events may be withheld, or lost.
 $(O)/tests/daemon/test_find: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
 # gpreemptd with a daemon that decides nothing, for tests/e2e.
@@ -88,7 +87,7 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 # The rig's guest runs these.
 kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
 
-# The kernel's newest header there is: the driver's own, else the C library's.
+# The newest header of the kernel: the driver's own, else the C library's.
 KFD_IOCTL_H := $(lastword $(sort $(wildcard \
 	/usr/src/linux-headers-6.12*-common/include/uapi/linux/kfd_ioctl.h)))
 $(O)/obj/tests/hsaq/test_abi.o: EXTRA_CFLAGS += -Itests/hsaq/stub \
@@ -100,12 +99,12 @@ $(filter $(O)/tests/bench/% $(O)/tests/softgpu/test_sim_sched%,$(TEST_PROGS)): \
 	TEST_LIBS := $(BENCH_A) $(YAML_LIBS) -ljansson -lz
 $(O)/tests/bench/test_models: $(call obj,bench/cmd/models.c bench/cmd/data.c bench/cmd/device.c)
 $(O)/tests/bench/test_line: $(call obj,bench/cmd/line.c)
-# It is the library itself.
+# It stands for the library.
 $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
 # One lets memory run out.
 $(O)/tests/bench/test_models: TEST_LIBS += -Wl,--wrap=strdup
 
-# The same programs, and what they tell the core is written to a file.
+# The same programs, with the core's inputs written to a file.
 RECORD_WRAP := -Wl,--wrap=gp_sched_init,--wrap=gp_sched_step,--wrap=gp_sched_set_policy \
 	-Wl,--wrap=gp_sched_set_share,--wrap=gp_sched_set_hold_piece
 $(O)/tests/sched/record_%: $(O)/obj/tests/sched/test_%.o $(call obj,tests/sched/record.c $(TEST_COMMON)) $(CORE_A)
@@ -120,8 +119,8 @@ GFX9_SRCS := $(wildcard kfd-patch/simgpu/gfx9*.c)
 $(filter $(O)/tests/gfx9/%,$(TEST_PROGS)): \
 	$(call obj,tests/gfx9/machine.c tests/gfx9/probe.c $(GFX9_SRCS))
 
-# Every unit test, every replayed input, and the programs end to end: after one
-# another, also with -j, as both keep the cores busy.
+# Every unit test, every replayed input, and the programs end to end: in sequence even with -j,
+# because both use all cores.
 ifneq ($(SAN),)
 check-e2e: | check-unit
 endif
@@ -171,7 +170,7 @@ fuzz: need-fuzz $(FUZZERS)
 # list_for_each_entry() nor, of the last one, an include by macro.
 C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 	-e ^tests/kfd/ -e tests/hsaq/test_abi)
-# Not what a compiler wrote; kfd-patch/uapi has a .clang-format of its own.
+# Excludes compiler output; kfd-patch/uapi has a .clang-format of its own.
 FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
 SHELL_FILES = $(shell git ls-files | xargs grep -lE '^#!.*sh$$')
 lint: need-lint abi
@@ -202,7 +201,7 @@ bare-demo: need-python
 bare-check: need-python
 	$(Q)$(BARE) "./setup demo" "./setup check" || test $$? = 77
 
-# ---- all of it: each step, whatever became of the one before, and one total --
+# ---- all of it: each step, even after a failure, and one total ----
 steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
 	for step in $(1); do \
 		$(MAKE) --no-print-directory TALLY=$(TALLY) $$step || bad=1; \

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Run commands of the README in a bare Debian 12: a minimal root, HEAD's files, and
-what ./setup installs. A package that is only there by accident is missing here.
+"""Run commands of the README in a bare Debian 12: a minimal root, HEAD's files, and the
+packages that ./setup installs. A package that is only there by accident is missing here.
 
 Needs root, mmdebstrap, and the package mirror of this machine.
 """
@@ -16,7 +16,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOME = "root/gpreempt"
 SOURCES = ("/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list")
-# How apt on this machine reaches its mirror.
+# apt's settings on this machine for its mirror.
 APT_SETTINGS = ("Acquire::http", "Acquire::Check-")
 RUNS = "setup: running"     # setup's line before it starts make
 DEMO_LIMIT_S = 60
@@ -44,7 +44,7 @@ def say(text):
 
 
 def why_not():
-    """What this machine lacks for a bare root."""
+    """The reason why this machine cannot build a bare root, or None."""
     if os.geteuid():
         return "not root"
     if not shutil.which("mmdebstrap"):
@@ -74,7 +74,7 @@ def write(root, path, text):
 
 
 def fill(root, base):
-    """A fresh root: the base, how to reach the mirror, and HEAD's files."""
+    """A new root: the base, the mirror's settings, and HEAD's files."""
     remove(root)
     os.makedirs(os.path.join(root, HOME))
     subprocess.run(["tar", "-xf", base, "-C", root], check=True)

@@ -170,7 +170,7 @@ int fake_slot(struct gp_device *dev, struct gp_slot_place *place)
 
 	if (file < 0)
 		file = memfd_create("slot", MFD_CLOEXEC);
-	/* Opened anew, not shared: the lock is an open file description's. */
+	/* Opened again, not shared: the lock is an open file description's. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 	place->fd = open(path, O_RDWR | O_CLOEXEC);
 	place->offset = dev->id.uuid[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_hal.h - a HAL that only records, for tests of the client library. What
- * differs from test to test (slices, timers) is the test's own.
+ * fake_hal.h - a HAL that only records, for tests of the client library. Each test adds its
+ * own ops for slices and timers.
  */
 #ifndef GP_TESTS_FAKE_HAL_H
 #define GP_TESTS_FAKE_HAL_H
@@ -16,14 +16,14 @@
 #define FAKE_SWITCH_NS 111000u
 
 /**
- * struct fake_hal - all that was done, under its lock
+ * struct fake_hal - the recorded calls, under its lock
  * @now: its clock, which the test moves
- * @on: holds that are held; @on_max: at once, at most
+ * @on: active holds; @on_max: most at once
  * @hold_error: of every hold from here on, or 0
- * @switch_ns, @missed_ns: what a hold reports
- * @ends_late: a hold's figures are there when it is asked about a second time
+ * @switch_ns, @missed_ns: a hold's report
+ * @ends_late: a hold's figures are ready at the second query only
  * @limit_ns: of the last hold
- * @marked: the last stream that was marked while something was held
+ * @marked: the last stream marked during a hold
  * @mark_error: of every mark, or 0
  * @more_caps: beside slices and holds
  */
@@ -41,11 +41,11 @@ struct fake_hal {
 };
 
 extern struct fake_hal fake;
-/** The test's: what its devices are opened with. */
+/** The test's: ops of its devices. */
 extern struct gp_hal_ops fake_ops;
 
 void fake_lock(void);
-/** Whoever waits for a change is woken. */
+/** Wakes threads that wait for a change. */
 void fake_unlock(void);
 /** Read under the lock. */
 int fake_get(const int *what);
@@ -61,7 +61,7 @@ int fake_release(struct gp_hold *hold);
 int fake_queued(struct gp_hold *hold, void *stream);
 int fake_stat(struct gp_hold *hold, struct gp_hold_stat *st);
 int fake_slot(struct gp_device *dev, struct gp_slot_place *place);
-/** One whose file the test writes, or nobody. */
+/** A timer on a file that the test writes, or that is never written. */
 int fake_timer_create(struct gp_device *dev, struct gp_timer **timer);
 void fake_timer_destroy(struct gp_timer *timer);
 

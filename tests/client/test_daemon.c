@@ -28,20 +28,20 @@
 
 #define MS 1000000u
 #define KEY 0xc1d00010u /* of the first control file */
-#define LONG_MS 10000	/* nothing takes so long */
-#define QUIET_MS 100	/* what has not come by then does not */
+#define LONG_MS 10000	/* longer than anything takes */
+#define QUIET_MS 100	/* an event that has not come by then will not come */
 
 /* ---- a HAL -------------------------------------------------------------------- */
 
 #define GROUPS 4
 
-/* What the test's own part of the HAL records, under fake's lock. */
+/* Records of the test's own part of the HAL, under fake's lock. */
 static struct {
 	int resumes, resume_error, slice_is_default;
 	uint64_t slice_us[GROUPS + 1];
-	int files;    /* control files that there are; -1: untracked */
+	int files;    /* number of control files; -1: untracked */
 	int busy;     /* of its queues, or negative errno */
-	bool has_log; /* that may be read */
+	bool has_log; /* may be read */
 } more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
@@ -79,7 +79,7 @@ static int fake_timer_done(struct gp_timer *t)
 	return 0;
 }
 
-/* Each says which it is. */
+/* Each has its own key. */
 static ssize_t fake_control_files(struct gp_device *d, int *fd, uint32_t *key, size_t max)
 {
 	int n;
@@ -108,7 +108,7 @@ static int fake_busy(struct gp_group *group)
 	return busy;
 }
 
-/* A log that nobody's switches are in. */
+/* A log without switches. */
 struct gp_log {
 	struct gp_device *dev;
 };
@@ -165,11 +165,14 @@ static uint64_t slice(uint32_t group)
 	return us;
 }
 
-/* ---- what is counted ------------------------------------------------------------ */
+/* ---- counters ---------------------------------------------------------------- */
 
 static atomic_int sends;
 
-/* Requests: who lists processes, or asks for something, is answered at any time. */
+/*
+ * Counts requests, except those that list processes or ask for a class: these may come at any
+ * time.
+ */
 static void count(const void *msg, size_t len)
 {
 	struct gp_wire_head head;
@@ -197,7 +200,7 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 static atomic_int warnings;
-static char warning[256]; /* the last one; read when none can come */
+static char warning[256]; /* the last one; read while none can come */
 
 static void log_line(enum gp_log_level level, const char *message, void *arg)
 {
@@ -242,7 +245,7 @@ static void daemon_unlisten(void)
 
 static void daemon_listen(void)
 {
-	/* Of a test that failed. */
+	/* From a test that failed. */
 	if (listener >= 0)
 		daemon_unlisten();
 	listener = gp_wire_daemon_listen(path);
@@ -256,7 +259,7 @@ static bool readable(int fd, int ms)
 	return poll(&pfd, 1, ms) == 1;
 }
 
-/* A message of @type, with files; the connection's end: NULL. */
+/* Receives a message of @type, with files; NULL: the connection's end. */
 static void hear(int conn, uint16_t type, union gp_wire_msg *msg, int *file, size_t *n)
 {
 	ssize_t len;
@@ -355,8 +358,8 @@ static const char *watch_sync(void)
 }
 
 /*
- * A new one as long as there is room for one: counters begin at 0 there.
- * @request: NULL: as the process was started.
+ * A new device while there is room for one, with counters at 0. @request: NULL: as the process
+ * was started.
  */
 static struct gp_edev *new_device(const struct gp_class_request *request)
 {
@@ -396,7 +399,7 @@ static void group_add(struct rig *r, int i)
 	assert_int_equal(gp_edev_group_add(r->dev, &r->group[i]), 0);
 }
 
-/* Its groups go, then its connection: nobody is missed. */
+/* Its groups end, then its connection: the daemon misses none. */
 static void rig_end(struct rig *r)
 {
 	for (int i = 0; i < GROUPS; i++)
@@ -438,7 +441,7 @@ static bool has_page(struct gp_edev *dev)
 	return has;
 }
 
-/* A tenant with one group, welcome as what it asked for. */
+/* A tenant with one group, welcomed with its requested class. */
 static void rig_welcome(struct rig *r, const struct gp_class_request *request)
 {
 	union gp_wire_msg msg;
@@ -502,7 +505,7 @@ static void nobody_there(void **state)
 	rig_end(&r);
 }
 
-/* It has the short slice for all: nothing to be warned of. */
+/* The daemon has the short slice for all, so there is no warning. */
 static void daemon_has_the_slot(void **state)
 {
 	struct gp_class_request want = be(7);
@@ -523,7 +526,7 @@ static void daemon_has_the_slot(void **state)
 	rig_end(&r);
 }
 
-/* Who gives the short slice up may have done it for a daemon. */
+/* A process may release the short slice because a daemon started. */
 static void slot_comes_for_a_reason(void **state)
 {
 	struct gp_class_request want = be(7);
@@ -535,7 +538,7 @@ static void slot_comes_for_a_reason(void **state)
 	rig_make(&r, &want);
 	assert_int_equal(gp_slot_try(r.dev->hal, &slot), 0);
 	group_add(&r, 0);
-	/* The first look is in vain, and the next one is far. */
+	/* The first connection fails, and the next attempt is far away. */
 	soon(atomic_load(&warnings));
 	warned(1, "another best-effort process has the short timeslice");
 	daemon_listen();
@@ -579,7 +582,7 @@ static void hello_says_all(void **state)
 		assert_int_equal(which, i);
 		close(file[i]);
 	}
-	/* Slices are the daemon's already: whatever it sets now stays. */
+	/* Slices are the daemon's from here on: its settings remain. */
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	assert_true(slot_is_free(r.dev));
 	sets = fake_get(&fake.sets);
@@ -597,7 +600,7 @@ static void hello_says_all(void **state)
 	rig_end(&r);
 }
 
-/* Nobody tracks them: the daemon finds them itself. */
+/* Groups are untracked: the daemon discovers them itself. */
 static void hello_without_files(void **state)
 {
 	const struct gp_class_request none = { 0 };
@@ -650,7 +653,7 @@ static void groups_come_later(void **state)
 	}
 	if (together)
 		assert_int_equal(count, 1);
-	/* Their slices are not for this process to set. */
+	/* This process may not set their slices. */
 	for (uint32_t i = 2; i <= GROUPS; i++)
 		assert_int_equal(slice(i), FAKE_DEFAULT_US);
 	gp_engine_group_gone(&r.group[3]);
@@ -671,17 +674,17 @@ static void refused_for_good(void **state)
 	conn = greet(&msg);
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	answer(conn, -ENOSPC, "64 tenants are enough");
-	/* As without a daemon, soon, and by itself: nobody closed anything. */
+	/* As without a daemon, soon, although no connection was closed. */
 	soon(slice(1) == 1 && !gp_edaemon_manages(r.dev));
 	warned(1, "64 tenants are enough");
 	assert_true(has_class(r.dev, GP_CLASS_BE, 7));
-	/* Nor does it insist. */
+	/* It does not retry at once. */
 	assert_false(readable(listener, QUIET_MS));
 	close(conn);
 	rig_end(&r);
 }
 
-/* By a daemon that has not even read what was said to it. */
+/* By a daemon that has not read the greeting. */
 static void refused_at_the_door(void **state)
 {
 	struct gp_class_request want = lc(3);
@@ -695,7 +698,7 @@ static void refused_at_the_door(void **state)
 	assert_true(readable(listener, LONG_MS));
 	conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	assert_true(readable(conn, LONG_MS));
-	/* The thread is kept from reading until all of it has happened. */
+	/* Keeps the thread from reading until all of it has happened. */
 	control = gp_wire_connect(getpid());
 	assert_true(control >= 0);
 	gp_wire_init(&msg, GP_WIRE_QUERY);
@@ -708,7 +711,7 @@ static void refused_at_the_door(void **state)
 	hear(control, GP_WIRE_STATUS, &msg, NULL, NULL);
 	close(control);
 	soon(!gp_edaemon_manages(r.dev));
-	/* As the core has it, whatever it was meanwhile. */
+	/* The core's slice, whatever it was meanwhile. */
 	assert_int_equal(slice(1), GP_SCHED_LC_SLICE_US);
 	assert_int_equal(fake_get(&more.resumes), 1);
 	warned(1, "too many connections");
@@ -716,7 +719,7 @@ static void refused_at_the_door(void **state)
 	rig_end(&r);
 }
 
-/* It has a connection of this process still, and has not seen its end. */
+/* The daemon still has a connection of this process, and has not seen its end. */
 static void not_so_soon(void **state)
 {
 	struct gp_class_request want = be(7);
@@ -806,7 +809,7 @@ static void class_is_asked_for(void **state)
 	warned(1, "raising takes a rule");
 	assert_true(has_class(r.dev, GP_CLASS_BE, 20));
 
-	/* And what nobody asked for. */
+	/* And a class that was not requested. */
 	make_welcome(&msg, GP_WIRE_CLASS, GP_CLASS_LC, 4);
 	assert_int_equal(gp_wire_send(r.conn, &msg, NULL, 0), 0);
 	soon(has_class(r.dev, GP_CLASS_LC, 4));
@@ -814,7 +817,7 @@ static void class_is_asked_for(void **state)
 	rig_end(&r);
 }
 
-/* By `gpreempt set`, that is over the tenant's own socket. */
+/* By `gpreempt set`, over the tenant's own socket. */
 static void class_is_asked_for_from_outside(void **state)
 {
 	struct gp_class_request want = be(7);
@@ -822,7 +825,7 @@ static void class_is_asked_for_from_outside(void **state)
 	struct rig r;
 	int fd;
 
-	/* All that there is has to be told; so there is this one alone. */
+	/* The query covers all devices, so there is only this one. */
 	rig_welcome(&r, &want);
 	assert_int_equal(gp_thread_start(true), 0);
 	fd = gp_wire_connect(getpid());
@@ -840,7 +843,7 @@ static void class_is_asked_for_from_outside(void **state)
 		assert_int_equal(msg.head.result, i ? -EACCES : 0);
 		assert_true(has_class(r.dev, GP_CLASS_BE, 30));
 	}
-	/* Who goes before the answer is not waited for. */
+	/* The tenant does not wait for a requester that leaves before the answer. */
 	gp_wire_init(&msg, GP_WIRE_SET_CLASS);
 	msg.set_class.cls = GP_CLASS_BE;
 	msg.set_class.value = 40;
@@ -876,7 +879,7 @@ static void page_says_what_is_done(void **state)
 	assert_int_equal(atomic_load(&page->tells), 0);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(doing(&r), GP_PAGE_WORK);
-	/* From the first word of it on. */
+	/* From its first value on. */
 	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_WORK);
 	event(r.dev, c, GP_EV_IDLE, 0);
 	assert_int_equal(doing(&r), 0);
@@ -905,15 +908,15 @@ static void page_says_what_is_done(void **state)
 	fake.now += 6 * MS;
 	fake_unlock();
 	event(r.dev, c, GP_EV_IDLE, 0);
-	/* It has not come yet; it is held for, and when it comes is not known. */
+	/* It has not come yet: it is held for, and its time is unknown. */
 	assert_int_equal(atomic_load(&page->next_ns), 0);
 	assert_int_equal(doing(&r), GP_PAGE_HELD);
 
-	/* One group more than contexts: some work is not seen. */
+	/* One group more than contexts: some work is not observed. */
 	group_add(&r, 1);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_NEXT);
-	/* What is counted stays counted. */
+	/* Observed work stays counted. */
 	gp_edev_context_put(r.dev, c);
 	assert_int_equal(atomic_load(&page->segments), 1);
 	assert_int_equal(atomic_load(&page->held_ns), 2 * 5000);
@@ -921,7 +924,7 @@ static void page_says_what_is_done(void **state)
 	rig_end(&r);
 }
 
-/* Where launches are not seen its queues are looked at, whatever its class. */
+/* If launches are not observed, queues are, for any class. */
 static void queues_are_looked_at(void **state)
 {
 	struct gp_class_request want = be(7);
@@ -998,7 +1001,7 @@ static void segments_are_timed(void **state)
 
 	rig_welcome(&r, &want);
 	c = context(r.dev);
-	/* Nested ones: from the first begin to the last end. */
+	/* Nested segments: from the first begin to the last end. */
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	passes(MS);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
@@ -1020,7 +1023,7 @@ static void segments_are_timed(void **state)
 	event(r.dev, d, GP_EV_SEGMENT_END, 0);
 	segment_is(&r, 3, 3 * MS);
 	gp_edev_context_put(r.dev, d);
-	/* Another class ends it, and nobody said how long it was meant to be. */
+	/* Another class ends the segment, so its intended length is unknown. */
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	passes(50 * MS);
 	assert_int_equal(gp_edev_apply_class(r.dev, &other.cls, &other), 0);
@@ -1029,7 +1032,7 @@ static void segments_are_timed(void **state)
 	passes(4 * MS);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	segment_is(&r, 4, 4 * MS);
-	/* A level does not. */
+	/* Another level does not. */
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	passes(MS);
 	want.cls.value = 3;
@@ -1037,7 +1040,7 @@ static void segments_are_timed(void **state)
 	passes(MS);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	segment_is(&r, 5, 2 * MS);
-	/* Round. */
+	/* The ring wraps around. */
 	for (uint32_t i = 6; i <= 2 * GP_PAGE_SEGMENTS + 3; i++) {
 		event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 		passes(i * 1000);
@@ -1070,7 +1073,7 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(wakes(&r.given), 1);
 	assert_int_equal(atomic_load(&r.given.page->begun), 3);
-	/* It needs the device already: nothing new. Nor is it done before the last end. */
+	/* It needs the device already, so nothing changes. It ends with the last end. */
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	event(r.dev, c, GP_EV_IDLE, 0);
@@ -1078,14 +1081,14 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	assert_int_equal(wakes(&r.given), 1);
 	assert_int_equal(atomic_load(&r.given.page->begun), 3);
-	/* A hint alone is nobody's reason to move; that it is held for is. */
+	/* A hint alone wakes no tenant; its hold does. */
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(wakes(&r.given), 0);
 	event(r.dev, c, GP_EV_HOLD, MS);
 	assert_int_equal(wakes(&r.given), 1);
 	event(r.dev, c, GP_EV_RELEASE, 0);
 	assert_int_equal(wakes(&r.given), 1);
-	/* Unless that is asked for: each time that it is another one. */
+	/* Unless that is requested: then each change wakes. */
 	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NEXT);
 	event(r.dev, c, GP_EV_HINT, 7 * MS);
 	assert_int_equal(wakes(&r.given), 1);
@@ -1106,7 +1109,7 @@ static int watch_launches(void)
 	return atomic_fetch_add(&watched, 1);
 }
 
-/* From when the daemon has to know who works, and of who gives hints as well. */
+/* From the time when the daemon needs the activity of tenants, including those that give hints. */
 static void launches_are_watched_where_levels_share(void **state)
 {
 	struct gp_class_request want = lc(0);
@@ -1118,7 +1121,7 @@ static void launches_are_watched_where_levels_share(void **state)
 
 		rig_welcome(&r, &want);
 		c = context(r.dev);
-		/* As of a process that has just begun: its thread looks at the page. */
+		/* As in a process that has just begun: its thread reads the page. */
 		atomic_store(&r.dev->launches_asked, false);
 		gp_thread_wake();
 		if (hints)
@@ -1138,7 +1141,7 @@ static bool tells_work(const struct rig *r)
 	return atomic_load(&r->given.page->tells) & GP_PAGE_TELLS_WORK;
 }
 
-/* Of best-effort, when the daemon asks: its page tells then, and it holds nothing for that. */
+/* For best-effort, if the daemon requests it: its page has GP_PAGE_WORK, and it holds nothing. */
 static void best_effort_tells_when_it_is_asked(void **state)
 {
 	const int before = atomic_load(&watched);
@@ -1155,7 +1158,7 @@ static void best_effort_tells_when_it_is_asked(void **state)
 	assert_int_equal(atomic_load(&watched), before);
 	atomic_store(&r.given.page->wakes, GP_PAGE_ASKS_WORK);
 	soon(atomic_load(&watched) > before);
-	/* A launch was seen, of a context that is not known yet. */
+	/* A launch was observed in a context that is not known yet. */
 	c = context(r.dev);
 	assert_null(c->hold[0]);
 	assert_false(tells_work(&r));
@@ -1179,7 +1182,7 @@ static void best_effort_tells_when_it_is_asked(void **state)
 	rig_end(&r);
 }
 
-/* What is learned is not told as well: a guess's hold is as long as was learned. */
+/* The daemon gets no predictions: a predicted hold lasts as long as predicted. */
 static void work_is_told_to_the_daemon_alone(void **state)
 {
 	struct gp_class_request want = lc(0);
@@ -1214,7 +1217,7 @@ static void work_is_told_to_the_daemon_alone(void **state)
 	fake_unlock();
 }
 
-/* Hints at one distance: the next one is expected before it is given. */
+/* Hints at a constant distance: the next is expected before it is given. */
 static void page_says_when_the_next_hint_would_be(void **state)
 {
 	struct gp_class_request want = lc(0);
@@ -1237,7 +1240,7 @@ static void page_says_when_the_next_hint_would_be(void **state)
 		fake.now += 8 * MS;
 		fake_unlock();
 	}
-	/* Another distance, and nothing is expected. */
+	/* Another distance, so nothing is expected. */
 	fake_lock();
 	fake.now += 3 * MS;
 	fake_unlock();
@@ -1294,14 +1297,17 @@ static void another_daemon_comes(void **state)
 	s = (struct setting){ r.dev, { GP_CLASS_BE, 20 }, 1 };
 	assert_int_equal(pthread_create(&id, NULL, set_class, &s), 0);
 	for (int i = 0; i < 3; i++) {
-		/* What one was asked, and did not answer, the next one is. */
+		/* The next daemon gets a request that the former did not answer. */
 		hear(r.conn, GP_WIRE_ASK_CLASS, &msg, NULL, NULL);
 		assert_int_equal(msg.ask_class.request.value, 20);
 		close(r.conn);
 		ungive(&r.given);
 		gone_ns = gp_wall_ns();
 		r.conn = greet(&msg);
-		/* It is missed for 20 ms at a time; the rest is this machine's. */
+		/*
+		 * The library waits for it for 20 ms at a time; the rest is this machine's
+		 * delay.
+		 */
 		assert_true(gp_wall_ns() - gone_ns < 1000ull * MS);
 		assert_int_equal(msg.hello.request.value, 7);
 		make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
@@ -1313,7 +1319,7 @@ static void another_daemon_comes(void **state)
 	pthread_join(id, NULL);
 	assert_int_equal(s.result, 0);
 	assert_true(has_class(r.dev, GP_CLASS_BE, 20));
-	/* Meanwhile nothing was touched. */
+	/* Nothing was touched meanwhile. */
 	assert_int_equal(fake_get(&more.resumes), 0);
 	assert_int_equal(fake_get(&fake.sets), sets);
 	assert_int_equal(atomic_load(&warnings), 0);
@@ -1333,7 +1339,7 @@ static void no_other_daemon_comes(void **state)
 	c = context(r.dev);
 	fake_lock();
 	more.slice_us[1] = more.slice_us[2] = 777; /* as the daemon left them */
-	more.resume_error = -EBUSY;		   /* the first try comes to nothing */
+	more.resume_error = -EBUSY;		   /* the first try fails */
 	fake_unlock();
 	daemon_unlisten();
 	close(r.conn);
@@ -1343,24 +1349,24 @@ static void no_other_daemon_comes(void **state)
 	took_ns = gp_wall_ns() - gone_ns;
 	assert_in_range(took_ns, GP_EDAEMON_MISSED_NS - 100 * MS, GP_EDAEMON_MISSED_NS + 1000 * MS);
 	soon(fake_get(&more.resumes) >= 3);
-	/* The driver's slice first; then, as without a daemon, the slot. */
+	/* The driver's slice first; then the slot, as without a daemon. */
 	assert_true(fake_get(&more.slice_is_default) || slice(1) == 1);
 	soon(slice(1) == 1);
 	assert_int_equal(slice(2), FAKE_DEFAULT_US);
 	assert_false(slot_is_free(r.dev));
 	assert_false(gp_edaemon_manages(r.dev));
-	/* A keeper of the daemon's puts back what is back already. */
+	/* A supervisor of the daemon's restores groups that are restored already. */
 	fake_lock();
 	more.slice_us[1] = FAKE_DEFAULT_US;
 	fake_unlock();
 	soon(slice(1) == 1);
 	assert_int_equal(slice(2), FAKE_DEFAULT_US);
 	assert_int_equal(fake_get(&more.resumes), 3);
-	/* And a daemon that comes later. */
+	/* And a daemon that starts later. */
 	daemon_listen();
 	gone_ns = gp_wall_ns();
 	r.conn = greet(&msg);
-	/* Soon, as it has the short slice. */
+	/* Soon, because it has the short slice. */
 	assert_true(gp_wall_ns() - gone_ns < GP_EDAEMON_LOOK_NS / 2);
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	assert_true(slot_is_free(r.dev));
@@ -1371,7 +1377,7 @@ static void no_other_daemon_comes(void **state)
 	rig_end(&r);
 }
 
-/* A stopped one is connected to and says nothing. */
+/* A stopped daemon accepts connections and never answers. */
 static void stopped_daemon_stops_nobody(void **state)
 {
 	const struct gp_class_value other = { GP_CLASS_BE, 9 };
@@ -1395,16 +1401,16 @@ static void stopped_daemon_stops_nobody(void **state)
 		if (gp_wall_ns() - start_ns > most_ns)
 			most_ns = gp_wall_ns() - start_ns;
 	}
-	/* Far from what any wait for a daemon would be. */
+	/* Far less than any wait for a daemon. */
 	assert_true(most_ns < 200ull * MS);
 	start_ns = gp_wall_ns();
 	assert_int_equal(gp_edev_set_class(r.dev, &other), -ETIMEDOUT);
 	assert_true(gp_wall_ns() - start_ns < 1500ull * MS);
-	/* It is not waited for for ever; then what was asked for is had. */
+	/* The wait is limited; then the requested class is in force. */
 	soon(!gp_edaemon_manages(r.dev));
 	soon(has_class(r.dev, GP_CLASS_BE, 9));
 	assert_int_equal(slice(1), 1);
-	/* It goes on, and answers a greeting that no longer counts. */
+	/* It continues, and answers a greeting that no longer counts. */
 	r.conn = greet(&msg);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_LC, 0);
 	give_page(r.conn, &msg, SEALS, &r.given);
@@ -1504,16 +1510,16 @@ static void nonsense_is_the_end(void **state)
 		close(r.conn);
 		if (what == UNASKED)
 			ungive(&r.given);
-		/* Nothing of it is touched: it may have taken the groups. */
+		/* Nothing of it is touched: it may have the groups. */
 		assert_true(gp_edaemon_manages(r.dev));
-		/* Of many such daemons one is spoken of. */
+		/* One warning for many such daemons. */
 		assert_int_equal(atomic_load(&warnings), 1);
 		if (what == NONSENSES - 1)
 			break;
-		/* Who has no groups misses nobody. */
+		/* A tenant without groups misses none. */
 		gp_engine_group_gone(&r.group[0]);
 		soon(!gp_edaemon_manages(r.dev));
-		/* Files that came with it are gone. */
+		/* Files of the message are closed. */
 		assert_true(!what || open_files() == files);
 		files = open_files();
 	}
@@ -1553,9 +1559,9 @@ static void child_has_no_part_in_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest daemon[] = {
-		/* The first, as it sets all devices that there are. */
+		/* First, because it affects all devices. */
 		cmocka_unit_test(class_is_asked_for_from_outside),
-		/* While there are new devices: on one that was used, nothing is learned. */
+		/* While there are new devices: a used one predicts nothing. */
 		cmocka_unit_test(work_is_told_to_the_daemon_alone),
 		cmocka_unit_test(nobody_there),
 		cmocka_unit_test(hello_says_all),
@@ -1580,7 +1586,7 @@ int main(void)
 		cmocka_unit_test(stopped_daemon_stops_nobody),
 		cmocka_unit_test(nonsense_is_the_end),
 		cmocka_unit_test(child_has_no_part_in_it),
-		/* In this order: it is said once. */
+		/* In this order: the warning comes once. */
 		cmocka_unit_test(daemon_has_the_slot),
 		cmocka_unit_test(slot_comes_for_a_reason),
 	};
@@ -1598,7 +1604,7 @@ int main(void)
 		return 1;
 	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_SWITCH_LOG;
 	snprintf(path, sizeof(path), "%s/d.sock", dir);
-	/* Before there is a thread that reads it. */
+	/* Before a thread exists that reads it. */
 	setenv("GPREEMPT_DAEMON", path, 1);
 	gp_hal_set_ops(&fake_ops, &some);
 	gp_set_log(log_line, NULL);

@@ -24,7 +24,7 @@
 
 #define MS 1000000u
 
-/* What the test's own part of the HAL records, under fake's lock. */
+/* Records of the test's own part of the HAL, under fake's lock. */
 static struct {
 	uint64_t armed, slice_us;
 	int timer_fd;
@@ -49,7 +49,7 @@ static int fake_set_slice(struct gp_group *g, uint64_t us)
 			.tenant = GP_BASE_TENANT,
 			.group.id = more.reenter_group->id,
 		};
-		/* As libcuda does, when a group appears inside our own call. */
+		/* As in libcuda, when a group appears inside our own call. */
 		gp_edev_post(dev, &ev);
 	}
 	return 0;
@@ -112,7 +112,7 @@ static const struct gp_hal_ops some = {
 	.timer_done = fake_timer_done,
 };
 
-/* Time passes; what is due, is. */
+/* Time passes, and due timers fire. */
 static void advance(uint64_t ns)
 {
 	uint64_t one = 1;
@@ -126,7 +126,7 @@ static void advance(uint64_t ns)
 	fake_unlock();
 }
 
-/* Wait until @what, which counts, is @value or more; on real time at most 10 s. */
+/* Wait until the counter @what is @value or more, in real time at most 10 s. */
 static void wait_for_int(const int *what, int value)
 {
 	struct timespec end;
@@ -231,14 +231,16 @@ static void slot_is_passed_on(void **state)
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
 	set_class(dev, GP_CLASS_BE, 100);
 	assert_int_equal(gp_edev_group_add(dev, &group), 0);
-	/* From here on there is a thread that waits for the slot. */
+	/* From here on a thread waits for the slot. */
 	assert_int_equal(slice_now(&sets), FAKE_DEFAULT_US);
 	close(fd);
 	wait_for_int(&fake.sets, sets + 1);
 	assert_int_equal(slice_now(&sets), 1);
 	gp_engine_group_gone(&group);
-	/* The last group went, and the slot with it. Whoever has the lock does
-	 * that, maybe the thread that waited: come after it. */
+	/*
+	 * The slot ends with the last group. The holder of the lock, maybe the thread that
+	 * waited, does that: come after it.
+	 */
 	pthread_mutex_lock(&dev->lock);
 	gp_edev_unlock(dev);
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
@@ -259,12 +261,12 @@ static void segment_holds_in_pieces(void **state)
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(fake.holds, 1);
 	assert_int_equal(fake.limit_ns, GP_HOLD_PIECE_NS);
-	/* Renewed a little before it would end. */
+	/* Renewed shortly before its end. */
 	advance(GP_HOLD_PIECE_NS - 50000);
 	wait_for_int(&fake.releases, 1);
 	wait_for_int(&more.done, 1);
 	assert_int_equal(fake.holds, 2);
-	/* The new piece was on before the old one ended. */
+	/* The new piece began before the old one ended. */
 	assert_int_equal(fake.on_max, 2);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(fake.on, 0);
@@ -273,7 +275,7 @@ static void segment_holds_in_pieces(void **state)
 	assert_int_equal(held_ns, 10000);
 	assert_int_equal(st.switch_min_ns, 123000);
 	assert_true(st.switch_ns < 200000);
-	/* One that did not have the device before it was released. */
+	/* A hold that was released before it had the device. */
 	fake_lock();
 	fake.switch_ns = 0;
 	fake.missed_ns = 500000;
@@ -289,7 +291,7 @@ static void segment_holds_in_pieces(void **state)
 	gp_edev_context_put(dev, c);
 }
 
-/* A timer that is set already and comes before it is needed is left as it is. */
+/* A timer that is set and fires before it is needed is left alone. */
 static void holds_leave_the_timer(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -305,11 +307,11 @@ static void holds_leave_the_timer(void **state)
 		advance(1000);
 	}
 	assert_int_equal(fake_get(&more.arms), arms + 1);
-	/* It comes for nothing, and is not set again. */
+	/* It fires without need, and is not set again. */
 	advance(until_due_ns);
 	wait_for_int(&more.done, 1);
 	assert_int_equal(fake_get(&more.arms), arms + 1);
-	/* It comes too early: it is set to when it is needed. */
+	/* It fires too early, and is set to the needed time. */
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	advance(1000);
@@ -330,7 +332,7 @@ static void holds_leave_the_timer(void **state)
 	gp_edev_context_put(dev, c);
 }
 
-/* Its hold and three renewals; what it keeps is known late, as on a GPU. */
+/* Its hold and three renewals; its held time is known late, as on a GPU. */
 static void renewals_are_no_switches(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -370,7 +372,7 @@ static void renewals_are_no_switches(void **state)
 	gp_edev_context_put(dev, c);
 }
 
-/* The device came to the third of them: it was waited for since the first. */
+/* The third of them got the device: its wait counts since the first. */
 static void renewals_wait_on(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -419,9 +421,9 @@ static void hint_holds_and_lingers(void **state)
 	fake_unlock();
 	advance(5 * MS);
 	wait_for_int(&fake.holds, 1);
-	/* Held past the time that was named, though no work is there .. */
+	/* Held past the announced time, though no work is there .. */
 	assert_int_equal(fake_get(&fake.on), 1);
-	/* .. and given back, since none comes. */
+	/* .. and released, since none comes. */
 	for (int i = 0; i < 100 && fake_get(&fake.on); i++) {
 		int done = fake_get(&more.done);
 
@@ -448,14 +450,14 @@ static void sync_ends_the_segments_hold(void **state)
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(fake.on, 1);
-	/* No longer LC: no longer holding. */
+	/* No longer LC, so no longer holding. */
 	set_class(dev, GP_CLASS_BE, 1);
 	assert_int_equal(fake.on, 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), -EPERM);
 	gp_edev_context_put(dev, c);
 }
 
-/* A tenant, as others see it, that passes on what it is asked. */
+/* A tenant, as others see it, that passes requests on. */
 static pid_t start_tenant(int *from)
 {
 	union gp_wire_msg msg;
@@ -498,7 +500,7 @@ static void others_are_off_in_a_segment_only(void **state)
 	int from, status;
 	pid_t tenant = start_tenant(&from);
 
-	/* Nothing is asked outside, so what is asked first is of the segment. */
+	/* Queries from outside come later, so the first one is of the segment. */
 	gp_edev_others_off(dev, c);
 	gp_edev_others_on(dev);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
@@ -594,7 +596,7 @@ static void all_is_queued(void **state)
 	gp_edev_context_put(dev, c);
 }
 
-/* It has its class and its slices; that it has no holds is said. */
+/* It has its class and its slices, and one warning that it has no holds. */
 static void process_without_holds(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -613,7 +615,7 @@ static void process_without_holds(void **state)
 	gp_edev_context_put(dev, c);
 }
 
-/* A group that appears while its device's lock is held waits its turn. */
+/* A group that appears while its device's lock is held waits for it. */
 static void group_from_inside(void **state)
 {
 	struct gp_edev *dev = new_device();
@@ -695,7 +697,7 @@ static void socket_and_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest engine[] = {
-		/* The first, as it is said once. */
+		/* First, because the warning comes once. */
 		cmocka_unit_test(process_without_holds),
 		cmocka_unit_test(all_is_queued),
 		cmocka_unit_test(slices_follow_class),

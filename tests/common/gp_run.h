@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A test that could not run here says so before skip(). */
+/* A test that cannot run here calls this before skip(). */
 void gp_note_skip(void);
 /* Exit status of a group in which @failed of @count tests failed. */
 int gp_run_group(const char *name, int failed, size_t count);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A daemon that decides nothing, for what keeps daemons: it takes the processes
- * in GP_FAKE_TENANTS (PIDs, with commas) off the GPU, with the short slice, says so in
- * the journal before, and undoes it when it is told to end. What it does besides
- * stands in the file GP_FAKE_MODE: "crash" at once; "fail": it cannot start; "mute": it
- * does nothing and is never ready; "deaf": it does not end.
+ * A daemon that decides nothing, for tests of its supervisors. It suspends the processes in
+ * GP_FAKE_TENANTS (PIDs, with commas) at the short slice, after a record in the journal. It
+ * undoes that when it is ended. The file GP_FAKE_MODE has its further behaviour: "crash": at
+ * once; "fail": it cannot start; "mute": it does nothing and is never ready; "deaf": it does
+ * not end.
  */
 #include <errno.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ static bool mode_is(const char *mode)
 	return is;
 }
 
-/* A successor finds it there already. */
+/* A successor finds the record already. */
 static bool is_written(const struct gp_journal *journal, pid_t pid)
 {
 	struct gp_journal_record r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpreempt.yaml: what loads, and of what does not, the very line that is said. */
+/* gpreempt.yaml: valid files, and the exact message for invalid ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define MS 1000000ull
 #define EXAMPLE "daemon/gpreempt.yaml"
 
-/* So many more calls give memory; -1: all. The linker puts these before the real ones. */
+/* Number of further calls that get memory; -1: all. The linker puts these before the real ones. */
 static int allocations_left = -1;
 
 void *__real_calloc(size_t n, size_t size);
@@ -89,7 +89,7 @@ static char *print(const struct gp_config *c)
 	return text;
 }
 
-/* What it prints loads, is equal, and prints the same. */
+/* Its printed form loads, is equal, and prints the same. */
 static void round_trip(const struct gp_config *c)
 {
 	char *text = print(c), *text_again;
@@ -116,7 +116,7 @@ static void refuses_bytes(const char *text, size_t bytes, const char *line)
 	assert_ptr_equal(c, untouched);
 }
 
-/* ---- what loads ------------------------------------- */
+/* ---- valid files ----------------------------------- */
 
 static void test_defaults(void **state)
 {
@@ -184,7 +184,7 @@ static void test_everything(void **state)
 	assert_int_equal(c->user_tenants, 10);
 	assert_int_equal(c->user_connections, 1024);
 
-	/* What an entry of a device does not say is as for all. */
+	/* A device's entry inherits missing values. */
 	assert_int_equal(c->device_count, 2);
 	assert_ptr_equal(c->device[0].settings.be_policy, &gp_policy_rr);
 	assert_int_equal(c->device[0].settings.quantum_ns, 20 * MS);
@@ -226,7 +226,7 @@ static void test_settings_of(void **state)
 	gp_config_free(c);
 }
 
-/* Each loads, and what it prints is equal. */
+/* Each loads, and its printed form is equal. */
 static void test_forms(void **state)
 {
 	static const char *const good[] = {
@@ -273,7 +273,7 @@ static void test_forms(void **state)
 	}
 }
 
-/* Two that are not the same in one thing are not equal. */
+/* Configurations that differ in one value are not equal. */
 static void test_equal(void **state)
 {
 	static const char *const one[] = {
@@ -323,7 +323,7 @@ static void test_equal(void **state)
 		gp_config_free(c[i]);
 }
 
-/* ---- what does not ------------------------------------- */
+/* ---- invalid files ----------------------------------------- */
 
 #define TOP_KEYS                                                                                   \
 	"be_policy, lc_policy, be_quantum, be_min_pct, default_class, metrics_listen, log_level, " \
@@ -603,7 +603,7 @@ static void test_rules_refused(void **state)
 		3);
 }
 
-/* Names of what is found are shown whole or cut between characters. */
+/* Names in messages are shown whole, or truncated between characters. */
 static void test_long_values(void **state)
 {
 	char text[1024], line[GP_CONFIG_WHY_LEN];
@@ -675,7 +675,7 @@ static void test_out_of_memory(void **state)
 	assert_ptr_equal(c, untouched);
 }
 
-/* Each piece of memory that is asked for here (not in the libraries), one after the other. */
+/* Every allocation of ours (not of the libraries) fails, one after the other. */
 static void test_every_allocation(void **state)
 {
 	static const char text[] = "be_policy: credit\ndevices: [{device: soft0}]\n"
@@ -709,7 +709,7 @@ static void test_every_allocation(void **state)
 	assert_ptr_equal(c, untouched);
 }
 
-/* However short the buffer, nothing is written behind it, and it ends. */
+/* For any short buffer, nothing is written behind it, and it is terminated. */
 static void test_short_why(void **state)
 {
 	struct gp_config *c = NULL;
@@ -750,7 +750,7 @@ static void test_files(void **state)
 	snprintf(line, sizeof(line), "%s: cannot be read: No such file or directory", path);
 	fails_to_load(path, -ENOENT, line);
 
-	/* Nobody writes to it: nothing waits for that. */
+	/* A FIFO without a writer does not block. */
 	assert_int_equal(mkfifo(path, 0600), 0);
 	snprintf(line, sizeof(line), "%s: no regular file; write a file of text", path);
 	fails_to_load(path, -ENOTSUP, line);
@@ -801,7 +801,7 @@ static void test_system_names(void **state)
 	assert_int_equal(id, 77);
 }
 
-/* What is installed as documentation loads, on any machine, and shows every key. */
+/* The installed example loads on any machine, and shows every key. */
 static void test_example(void **state)
 {
 	static const char *const keys[] = {

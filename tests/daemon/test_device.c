@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two devices of the daemon's over the software GPU in virtual time: whose turn it
- * is, who has nothing to run, what a page puts off, and that all is put back.
- * Tenants are processes of ours that sleep; their work is the model's.
+ * Two devices of the daemon's over the software GPU in virtual time: turns, idle tenants,
+ * rotation deferred by pages, and complete restore. Tenants are sleeping processes of ours;
+ * their work is the model's.
  */
 #include <errno.h>
 #include <signal.h>
@@ -77,7 +77,7 @@ static void on_event(void *arg, const struct gp_model_event *ev)
 	}
 }
 
-/* Of the second device the log has a clock of its own, as a card's has. */
+/* The second device's log has a clock of its own, as a card's has. */
 #define LOG_AHEAD_NS (1000000 * MS)
 
 static const struct gp_hal_ops *sim_ops;
@@ -146,7 +146,7 @@ static void settle(void)
 	while (at_work());
 }
 
-/* A time that has come is not waited for again: that would be without end. */
+/* A timer is never armed for a past time: that would repeat endlessly. */
 static void check_timer(const struct device *d)
 {
 	assert_true(!d->dev->core_at_ns || d->dev->core_at_ns > gp_sim_now(d->sim));
@@ -206,7 +206,7 @@ static struct process *tenant(struct device *d, struct gp_class_value cls, bool 
 	return p;
 }
 
-/* A latency-critical one of @level whose page tells of its work. */
+/* A latency-critical tenant of @level with a page that reports its work. */
 static struct process *teller(struct device *d, uint32_t level)
 {
 	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_LC, level }, false, true);
@@ -263,7 +263,7 @@ static void expect_as_found(struct device *d, struct process *p)
 	assert_true(p->done > before);
 }
 
-/* All leave, are as they were found, and nothing of it is in the journal any more. */
+/* All leave, are as they were found, and the journal has nothing of them. */
 static int end(void **state)
 {
 	for (size_t i = 0; i < DEVICES; i++)
@@ -328,7 +328,7 @@ static void test_shares_on_each_device(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_true(share(p[i], ns) > sum / 3 - 0.02);
 	assert_true(share(other[1], ns) > 0.7 * others && share(other[1], ns) < 0.8 * others);
-	/* What the daemon believes is what was. */
+	/* The daemon's observation is right. */
 	for (int i = 0; i < 3; i++)
 		assert_in_range(p[i]->tenant->used_ns, p[i]->done * MS * 95 / 100,
 				p[i]->done * MS * 110 / 100 + 50 * MS);
@@ -347,11 +347,11 @@ static void test_idle_costs_nothing(void **state)
 	run(1000 * MS);
 	printf("beside an idle one: %.3f\n", (double)(busy->done - before) / 1000);
 	assert_true(busy->done - before >= 1000 * 98 / 100);
-	/* It has work again, and gets its half of what follows. */
+	/* It has work again, and gets its half of the time. */
 	idle->works = true;
 	submit(idle);
 	run(10 * MS);
-	gp_ddev_look(device[0].dev); /* by the wall's clock it comes nine times a second */
+	gp_ddev_look(device[0].dev); /* in real time this happens nine times a second */
 	run(100 * MS);
 	before = idle->done;
 	run(1000 * MS);
@@ -360,8 +360,8 @@ static void test_idle_costs_nothing(void **state)
 }
 
 /*
- * A latency-critical one that has no more to run keeps the device, and so does the turn
- * of a best-effort one that has none either: others that wait have it all the same.
+ * A latency-critical tenant without further work keeps the device, and a best-effort one
+ * without work keeps its turn. Waiting tenants still get it.
  */
 static void test_two_that_idle_stop_nobody(void **state)
 {
@@ -394,7 +394,7 @@ static void test_two_that_idle_stop_nobody(void **state)
 	assert_true(waits->done - before > 240);
 }
 
-/* Who is capped has turns that end; when nobody has work, none is to come. */
+/* A capped tenant's turns end; without any work, no turn is to come. */
 static void test_capped_and_idle(void **state)
 {
 	const struct gp_config_settings settings = { .quantum_ns = 50 * MS,
@@ -426,13 +426,13 @@ static void test_a_page_puts_off(void **state)
 
 	atomic_store(&lc->tenant->page->tells, GP_PAGE_TELLS_WORK);
 	run(200 * MS);
-	/* For ever: a turn of 50 ms becomes one of 70. */
+	/* The segment never ends: a turn of 50 ms becomes one of 70. */
 	atomic_store(&lc->tenant->page->doing, GP_PAGE_SEGMENT);
 	run(10 * MS);
 	turns = a->tenant->turns + b->tenant->turns;
 	run(700 * MS);
 	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 9, 11);
-	/* Not at all. */
+	/* No segment at all. */
 	atomic_store(&lc->tenant->page->doing, 0);
 	run(100 * MS);
 	turns = a->tenant->turns + b->tenant->turns;
@@ -450,7 +450,7 @@ static void assert_admits(const struct gp_class_request *request, const char *re
 		assert_non_null(strstr(why, refusal));
 }
 
-/* What nobody would keep is not promised. */
+/* A class that cannot be enforced is refused. */
 static void test_what_is_not_kept_is_refused(void **state)
 {
 	struct gp_config_settings s = device[0].dev->settings;
@@ -474,7 +474,7 @@ static void test_what_is_not_kept_is_refused(void **state)
 	device[0].dev->caps.caps &= ~(uint32_t)GP_CAP_CLASS;
 }
 
-/* What steps the core first when a turn is over is not what the pages say. */
+/* The first step after the end of a turn must consider the pages. */
 static void test_no_step_ends_a_turn_into_work(void **state)
 {
 	const struct gp_class_value cls = { GP_CLASS_LC, 0 };
@@ -495,13 +495,13 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	assert_int_equal(gp_ddev_event(dev, &ev), 0);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
 	assert_int_equal(lc->tenant->told, GP_TOLD_SOON);
-	/* It did not come, after all. */
+	/* It did not come after all. */
 	atomic_store(&page->next_ns, 0);
 	run(5 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
-/* As a tenant says it on its page .. */
+/* As the tenant's own code writes it on its page .. */
 static void begins(struct process *p, uint32_t doing)
 {
 	atomic_fetch_add(&p->tenant->page->begun, 1);
@@ -530,7 +530,7 @@ static bool is_off(const struct process *p)
 	return p->tenant->off_since_ns != 0;
 }
 
-/* Where nothing goes on it would look once a second of the wall's clock. */
+/* Without activity it would check once a second of real time. */
 static void look_after(struct process *p, uint64_t ns)
 {
 	run(ns);
@@ -546,7 +546,7 @@ static void work(struct process *p, bool works)
 	look_after(p, 100 * MS);
 }
 
-/* A best-effort one whose preload sees what it launches; without work so far. */
+/* A best-effort tenant with observed launches; idle so far. */
 static struct process *watched(struct device *d)
 {
 	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_BE, 100 }, false, true);
@@ -566,7 +566,7 @@ static void begin_burst(struct process *p)
 		wake_by(p);
 }
 
-/* For @ns, every @every_ns, work of @length_ns; it waits for that, and says so. */
+/* For @ns, every @every_ns, work of @length_ns; it waits for that, and reports it. */
 static void bursts(struct process *p, uint64_t length_ns, uint64_t every_ns, uint64_t ns)
 {
 	uint64_t until = 0;
@@ -584,7 +584,7 @@ static void bursts(struct process *p, uint64_t length_ns, uint64_t every_ns, uin
 	}
 }
 
-/* Who has work for a tenth of the time costs the others no more than that, and the turns. */
+/* A tenant with work for a tenth of the time costs the others only that, and the turns. */
 static void test_a_turn_ends_with_the_work(void **state)
 {
 	const uint64_t ns = 2000 * MS;
@@ -598,7 +598,7 @@ static void test_a_turn_ends_with_the_work(void **state)
 	assert_false(part->tenant->page_wrong);
 }
 
-/* Alone there is nobody to tell for. */
+/* A single tenant is not asked for reports. */
 static void test_one_alone_is_asked_nothing(void **state)
 {
 	struct process *one = watched(&device[0]), *two;
@@ -611,13 +611,13 @@ static void test_one_alone_is_asked_nothing(void **state)
 	assert_int_equal(atomic_load(&one->tenant->page->wakes), 0);
 }
 
-/* Off at first, since it tells; then on, in case that it does not. */
+/* Suspended at first, because it reports; then resumed, in case it does not. */
 static void test_who_tells_is_off_for_a_while(void **state)
 {
 	struct process *part = watched(&device[0]);
 
 	be(&device[0], 100);
-	/* Its turn has come, and is over. */
+	/* Its turn began, and is over. */
 	run(60 * MS);
 	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
 	assert_true(is_off(part));
@@ -634,13 +634,13 @@ static void test_who_tells_is_off_for_a_while(void **state)
 		run(MS);
 	run(2 * MS);
 	assert_true(is_off(part));
-	/* Its program was closed, or sees nothing any more. */
+	/* Its program ended, or no longer observes its work. */
 	atomic_store(&part->tenant->page->tells, 0);
 	look_after(part, 5 * MS);
 	assert_false(is_off(part));
 }
 
-/* It waited for one of two streams. What it has is run, and it has turns again. */
+/* It waited for one of two streams. Its remaining work runs, and it has turns again. */
 static void test_a_page_that_is_wrong(void **state)
 {
 	const uint64_t ns = 2000 * MS;
@@ -662,7 +662,7 @@ static void test_a_page_that_is_wrong(void **state)
 	assert_in_range(wrong->done - before[1], 900, 1050);
 }
 
-/* The log tells of its new work before its wake was heard. */
+/* The log shows its new work before its wake is handled. */
 static void test_a_page_that_is_right(void **state)
 {
 	struct process *part = watched(&device[0]);
@@ -684,7 +684,7 @@ static void test_a_page_that_is_right(void **state)
 	assert_int_equal(part->tenant->told, GP_TOLD_BUSY);
 }
 
-/* Of who always has work the page is looked at less and less often. */
+/* The page of a tenant that always has work is read less and less often. */
 static void test_who_is_always_busy(void **state)
 {
 	struct process *p[] = { be(&device[0], 100), be(&device[0], 100), watched(&device[0]) };
@@ -700,7 +700,7 @@ static void test_who_is_always_busy(void **state)
 	assert_int_equal(p[2]->tenant->look_shift, 3);
 }
 
-/* A wake is asked for while there is somebody to cut, and of who could be cut. */
+/* A wake is requested while some tenant could be preempted, and from that tenant. */
 static void test_nobody_to_cut_no_wake(void **state)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
@@ -723,7 +723,7 @@ static void test_nobody_to_cut_no_wake(void **state)
 	assert_int_equal(atomic_load(&page[1]->wakes), cut);
 }
 
-/* Where only the log tells, and late, who worked a moment ago may be cut. */
+/* Where only the log reports, and late, a tenant that worked a moment ago may be preempted. */
 static void wakes_by_the_log(struct device *d)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
@@ -751,7 +751,7 @@ static void test_wakes_by_the_log(void **state)
 	wakes_by_the_log(&device[1]);
 }
 
-/* A turn that is over waits for work that is about to come: its coming does not end that. */
+/* A turn that is over waits for expected work, also when that arrives. */
 static void test_a_wake_ends_no_turn(void **state)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
@@ -771,7 +771,7 @@ static void test_a_wake_ends_no_turn(void **state)
 	atomic_store(&page->next_ns, over_ns + MS);
 	run(over_ns + MS / 2 - gp_sim_now(device[0].sim));
 	assert_true(gp_sched_rotation_deferred(dev->sched));
-	/* Here it is. */
+	/* It arrives. */
 	atomic_store(&page->next_ns, 0);
 	says(lc, GP_PAGE_HELD);
 	run(2 * MS);
@@ -782,7 +782,7 @@ static void test_a_wake_ends_no_turn(void **state)
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
 
-/* All that a reader of the trace has got so far, of @kind. None is of the future. */
+/* All records of @kind that a trace's reader has got so far. None is of the future. */
 static size_t traced(int fd, uint16_t kind, const struct device *d)
 {
 	union gp_wire_msg msg;
@@ -799,7 +799,7 @@ static size_t traced(int fd, uint16_t kind, const struct device *d)
 	return n;
 }
 
-/* What the device ran and what was decided are told in one clock. */
+/* The device's activity and the decisions have one clock. */
 static void test_a_trace_has_one_clock(void **state)
 {
 	size_t starts = 0;
@@ -810,7 +810,7 @@ static void test_a_trace_has_one_clock(void **state)
 	be(&device[1], 100);
 	be(&device[1], 100);
 	run(200 * MS);
-	/* It is sent by the wall's clock. */
+	/* It is sent in real time. */
 	for (int i = 0; i < 100 && starts < 3; i++) {
 		assert_int_equal(gp_loop_once(loop, 10), 0);
 		starts += traced(fd[0], GP_WIRE_TRACE_START, &device[1]);
@@ -821,7 +821,7 @@ static void test_a_trace_has_one_clock(void **state)
 	close(fd[0]);
 }
 
-/* For 10 ms; then 20 ms pass. */
+/* Work for 10 ms; then 20 ms pass. */
 static void had_work(struct process *p)
 {
 	says(p, GP_PAGE_HELD);
@@ -830,7 +830,10 @@ static void had_work(struct process *p)
 	run(20 * MS);
 }
 
-/* Best-effort is off when long work comes that will be cut, and back when it does not. */
+/*
+ * Best-effort is suspended before long work that will be preempted, and resumed if that does
+ * not come.
+ */
 static void test_best_effort_is_off_before_long_work(void **state)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
@@ -856,7 +859,7 @@ static void test_best_effort_is_off_before_long_work(void **state)
 		run(3 * MS);
 		assert_int_equal(is_off(a), comes);
 	}
-	/* The wake of what was seen before it came is no news. */
+	/* The wake for an earlier observation changes nothing. */
 	wake_by(less);
 	run(MS);
 	assert_int_equal(less->tenant->told, GP_TOLD_BUSY);
@@ -866,7 +869,7 @@ static void test_best_effort_is_off_before_long_work(void **state)
 	assert_false(is_off(a));
 }
 
-/* Between two levels best-effort would have a turn at each cut. */
+/* Between two levels best-effort would have a turn at each preemption. */
 static void test_off_while_levels_alternate(void **state)
 {
 	struct process *a = be(&device[0], 100);
@@ -897,8 +900,10 @@ static void test_off_while_levels_alternate(void **state)
 	assert_false(is_off(a));
 }
 
-/* Done and begun between two looks: that it is other work is known, and cut for; by a wake
- * alone it is not. */
+/*
+ * One job ended and another began between two checks: the second is recognised as other work,
+ * and preempted for. A wake alone is not.
+ */
 static void test_other_work_is_told(void **state)
 {
 	struct process *urgent = teller(&device[0], 0);
@@ -919,7 +924,7 @@ static void test_other_work_is_told(void **state)
 	assert_true(dev->stat.preempts > preempts);
 }
 
-/* It got the device when the urgent one had asked for it, and no page tells. */
+/* It got the device although the urgent one had asked for it, and no page reports. */
 static void test_who_is_seen_on_is_cut(void **state)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
@@ -953,11 +958,11 @@ static void test_what_a_page_says_of_holds(void **state)
 		atomic_store(&page->samples, i + 1);
 	}
 	gp_dtenant_show(lc->tenant, &out);
-	/* Of three rounds the last is there; half of them say how long it took. */
+	/* Of three rounds the last is there; half of them have a duration. */
 	assert_int_equal(lc->tenant->hist[GP_WIRE_HIST_HOLD].total, GP_PAGE_SAMPLES);
 	assert_int_equal(lc->tenant->hist[GP_WIRE_HIST_SWITCH].total, GP_PAGE_SAMPLES / 2);
 	assert_in_range(out.switch_p50_ns, 170000, 170000 * 17 / 16);
-	/* A number that goes back, or leaps: no more than there is room for. */
+	/* A number that goes back, or jumps: no more than there is room for. */
 	atomic_store(&page->samples, 5);
 	gp_dtenant_samples(lc->tenant);
 	assert_true(lc->tenant->hist[GP_WIRE_HIST_HOLD].total <= 2 * GP_PAGE_SAMPLES);
@@ -980,7 +985,7 @@ static void test_what_a_page_says_of_segments(void **state)
 	assert_in_range(gp_hist_quantile_ns(hist, 500), 5 * MS, 5 * MS * 17 / 16);
 	assert_int_equal(device[0].dev->hist[GP_WIRE_HIST_SEGMENT].total, 10);
 	assert_int_equal(lc->tenant->hist[GP_WIRE_HIST_HOLD].total, 0);
-	/* A number that leaps, or goes back: no more than there is room for. */
+	/* A number that jumps, or goes back: no more than there is room for. */
 	atomic_store(&page->segments_timed, 10 + 5 * GP_PAGE_SEGMENTS);
 	gp_dtenant_samples(lc->tenant);
 	assert_int_equal(hist->total, 10 + GP_PAGE_SEGMENTS);
@@ -1026,7 +1031,7 @@ static void test_classes_change(void **state)
 	assert_int_equal(device[0].dev->resident, b->tenant->id);
 }
 
-/* It sets its slice back, and back, and is off in the end. */
+/* It resets its slice repeatedly, and is suspended in the end. */
 static void test_who_defies_is_suspended(void **state)
 {
 	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Processes are real, what drivers say of them is not: @world has it. Each test runs
- * with the kernel's events, where this process may hear them, and without.
+ * Processes are real, but the drivers' reports are faked in @world. Each test runs with the
+ * kernel's events, if this process may receive them, and without.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,32 +24,32 @@
 #define MS 1000000ull
 #define DEVICES 2
 #define PROCS 16
-#define FOUND_MS 100 /* what find.h's users count on */
+#define FOUND_MS 100 /* find.h promises this to its users */
 #define SWEEP_MS 2000
-/* Sweeps take a thousandth of a core: where one takes more than 2 ms the next is later. */
+/* Sweeps take a thousandth of a core: after one of over 2 ms the next is later. */
 #define SWEPT_MS (2 * SWEEP_MS + LATE_MS)
-#define OPENS 5	    /* other than what a fork's child closes at first */
-#define LATE_MS 500 /* how much later anything may be on a busy machine */
+#define OPENS 5	    /* other than the files that a fork's child closes first */
+#define LATE_MS 500 /* additional delay on a busy machine */
 
-/* ---- what the drivers say ------------------------------------------------------- */
+/* ---- the drivers' reports -------------------------------------------------------- */
 
 struct proc {
 	pid_t pid;
 	uint32_t uses, compute, copy; /* a bit for each device */
-	unsigned int groups_ms;	      /* what a scan takes of a core */
+	unsigned int groups_ms;	      /* CPU time of a scan */
 	unsigned int uses_calls, groups_calls, groups_done;
 };
 
 static struct {
-	pthread_mutex_t lock; /* protects all of it */
+	pthread_mutex_t lock; /* protects all fields */
 	struct proc proc[PROCS];
-	int groups; /* that nobody has put */
-	bool tells; /* who computes */
+	int groups; /* not put yet */
+	bool tells; /* reports computing processes */
 } world = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static struct gp_device device[DEVICES];
 static atomic_bool deaf;  /* there are no events */
-static atomic_bool lossy; /* what comes is lost */
+static atomic_bool lossy; /* events are lost */
 
 /* Lock held. */
 static struct proc *proc_of(pid_t pid)
@@ -218,7 +218,7 @@ static struct child child_start(uint32_t uses, uint32_t compute)
 	char byte;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	/* It is known before anybody can look at it. */
+	/* It is known before any thread can look at it. */
 	pthread_mutex_lock(&world.lock);
 	c.pid = fork();
 	assert_true(c.pid >= 0);
@@ -230,7 +230,7 @@ static struct child child_start(uint32_t uses, uint32_t compute)
 	pthread_mutex_unlock(&world.lock);
 	close(ends[1]);
 	c.to = ends[0];
-	/* What it has open is a change no more, however late a busy machine lets it run. */
+	/* Its open files count as no change from now on, even on a busy machine. */
 	assert_int_equal(read(c.to, &byte, 1), 1);
 	return c;
 }
@@ -276,7 +276,7 @@ static struct proc child_get(const struct child *c)
 struct fix {
 	struct gp_loop *loop;
 	struct gp_find *find;
-	pid_t skipped;	     /* 0: nobody .. */
+	pid_t skipped;	     /* 0: none .. */
 	uint32_t skipped_on; /* .. on these; 0: on all */
 	bool refuse, leave_alone;
 	unsigned int found; /* calls */
@@ -361,7 +361,7 @@ static bool hears(const struct fix *f)
 	return strcmp(gp_find_how(f->find), "scan") != 0;
 }
 
-/* Until @n were found, or @ms have passed; how many ms it took. */
+/* Until @n were found, or @ms have passed; returns the ms it took. */
 static unsigned int run(struct fix *f, unsigned int n, unsigned int ms)
 {
 	uint64_t from = gp_loop_now_ns(), now = from, before;
@@ -376,7 +376,7 @@ static unsigned int run(struct fix *f, unsigned int n, unsigned int ms)
 	return (unsigned int)((now - from) / MS);
 }
 
-/* The first sweep, of those who were there, is through when it has met @c. */
+/* The first sweep, of existing processes, is done when it has met @c. */
 static void first_sweep(struct fix *f, const struct child *c)
 {
 	for (int i = 0; i < 500 && !child_get(c).uses_calls; i++)
@@ -396,7 +396,7 @@ static void who_was_there_is_found(void **state)
 	assert_int_equal(f->found, 1);
 	assert_int_equal(f->pid, c.pid);
 	assert_int_equal(f->on, 2);
-	/* It is a tenant now: that is all. */
+	/* It is a tenant now, and that is all. */
 	run(f, 2, SWEEP_MS + LATE_MS);
 	assert_int_equal(f->found, 1);
 	stop(f);
@@ -408,7 +408,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* From when its groups are there. It takes some time to make them, and opens files. */
+/* From the time that its groups exist. Making them takes some time, and opens files. */
 static void who_comes_is_found_at_once(void **state)
 {
 	struct child there = child_start(0, 0), c[7];
@@ -437,7 +437,7 @@ static void who_comes_is_found_at_once(void **state)
 	stop(f);
 }
 
-/* A process that is no longer new, and opens the device. */
+/* An old process that opens the device. */
 static void who_opens_late_is_found_by_the_sweep(void **state)
 {
 	struct child c = child_start(0, 0);
@@ -454,7 +454,7 @@ static void who_opens_late_is_found_by_the_sweep(void **state)
 	child_end(&c);
 }
 
-/* Nor is anybody asked of whom nothing has changed but when it is his turn. */
+/* Unchanged processes are queried only in their turn. */
 static void drivers_are_asked_of_what_changed(void **state)
 {
 	struct child c = child_start(0, 0);
@@ -504,7 +504,7 @@ static void who_is_refused_comes_again_later(void **state)
 	child_end(&c);
 }
 
-/* It was taken, and is no tenant: not wanted as it is. */
+/* It was a candidate, and is no tenant: refused in its present state. */
 static void who_is_left_alone_comes_when_it_changes(void **state)
 {
 	struct child c = child_start(1, 1);
@@ -514,7 +514,7 @@ static void who_is_left_alone_comes_when_it_changes(void **state)
 	f->leave_alone = true;
 	run(f, 1, FOUND_MS + LATE_MS);
 	assert_int_equal(f->found, 1);
-	/* A look that had begun when it was taken may end after that. */
+	/* A scan that had begun at that time may end after it. */
 	for (int i = 0; i < 3; i++)
 		run(f, 2, FOUND_MS);
 	calls = child_get(&c).groups_calls;
@@ -542,7 +542,7 @@ static void groups_of_each_device_are_found(void **state)
 	child_end(&c);
 }
 
-/* A process opens the files of all devices, and computes on one: the others are asked. */
+/* A process opens the files of all devices, and computes on one: the others are queried. */
 static void where_none_computes_nothing_is_looked_for(void **state)
 {
 	struct fix *f;
@@ -562,7 +562,7 @@ static void where_none_computes_nothing_is_looked_for(void **state)
 	assert_int_equal(f->on, 3);
 	assert_int_equal(child_get(&c).groups_calls, 3);
 	stop(f);
-	/* Who is a tenant of one device already: one look on the other. */
+	/* A tenant of one device already: one scan on the other. */
 	child_set(&c, 3, 1);
 	f = start();
 	f->skipped = c.pid;
@@ -594,7 +594,7 @@ static void copies_alone_are_nothing(void **state)
 	child_end(&c);
 }
 
-/* A driver's scan may take long: neither does the loop wait, nor is it done often. */
+/* A driver's scan may take long: the loop does not wait, and scans are rare. */
 static void a_long_scan_keeps_nobody_waiting(void **state)
 {
 	struct child c = child_start(1, 0);
@@ -634,7 +634,7 @@ static void what_was_lost_is_looked_for(void **state)
 	child_end(&there);
 }
 
-/* What was found and not yet told is put back. */
+/* Discovered groups that were not passed on are released. */
 static void it_ends_at_any_time(void **state)
 {
 	struct child c = child_start(1, 1);
@@ -710,7 +710,7 @@ static void how_it_finds(void **state)
 	}
 }
 
-/* What a test that failed has left. */
+/* Cleans up after a failed test. */
 static int clean(void **state)
 {
 	if (current)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The journal: whole records or none, whenever its writer is killed; roles that
- * are gone with their process; files that are none.
+ * The journal: whole records or none, whenever its writer is killed; roles that end with their
+ * process; invalid files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #define SEED 11u
 #define KILLS 300
-#define TOLD 17 /* exit status of a child that has done its part */
+#define TOLD 17 /* exit status of a child that succeeded */
 
 static char folder[64], path[96];
 static unsigned int seed = SEED;
@@ -48,7 +48,7 @@ static struct gp_journal *opened(void)
 	return journal;
 }
 
-/* Every part of it says @n. */
+/* Every field has @n. */
 static struct gp_journal_record record_of(uint32_t n)
 {
 	struct gp_journal_record r = {
@@ -165,7 +165,7 @@ static void test_outlives_its_writer(void **state)
 	assert_int_equal(gp_journal_epoch(journal), epoch + 1);
 	assert_int_equal(gp_journal_restores(journal), 1);
 	assert_true(gp_journal_stopping(journal));
-	/* It said so without the role: nobody is. */
+	/* It is not ready without the role. */
 	assert_false(gp_journal_is_ready(journal));
 	gp_journal_close(journal);
 }
@@ -179,7 +179,7 @@ static void test_the_newer_of_two_counts(void **state)
 	new.banned = 99;
 	first = gp_journal_put(journal, &old);
 	second = gp_journal_put(journal, &new);
-	/* The same again, where the newer has the lower place. */
+	/* The same again, with the newer at the lower place. */
 	old.pid = new.pid = 6;
 	gp_journal_drop(journal, 0);
 	assert_int_equal(first, 0);
@@ -199,7 +199,7 @@ static void test_the_newer_of_two_counts(void **state)
 
 /* ---- roles ----------------------------------------------------------------- */
 
-/* None outlives a test that fails. */
+/* No child outlives a failed test. */
 static pid_t fork_child(void)
 {
 	pid_t pid = fork();
@@ -210,7 +210,7 @@ static pid_t fork_child(void)
 	return pid;
 }
 
-/* A child that takes @role, says so, and waits to be killed. */
+/* A child that takes @role, reports it, and waits to be killed. */
 static pid_t child_with(enum gp_role role)
 {
 	struct gp_journal *journal;
@@ -265,7 +265,7 @@ static void test_a_role_is_gone_with_its_process(void **state)
 	gp_journal_close(journal);
 }
 
-/* It has the role, and is no daemon: nobody waits for it to be ready. */
+/* It has the role, but is no daemon: no process waits for it to be ready. */
 static void test_who_puts_back(void **state)
 {
 	struct gp_journal *journal = opened(), *other = opened();
@@ -291,7 +291,7 @@ static void test_a_child_gets_the_file_and_no_role(void **state)
 	int fd;
 
 	assert_int_equal(gp_journal_take(journal, GP_ROLE_KEEPER), 0);
-	/* Even where nobody finds it by its name any more. */
+	/* Even if no process finds it by its name any more. */
 	assert_true(gp_journal_is_at(journal, path));
 	assert_int_equal(unlink(path), 0);
 	assert_false(gp_journal_is_at(journal, path));
@@ -325,7 +325,7 @@ static void test_a_program_that_takes_over_has_the_role(void **state)
 	gp_journal_close(other);
 }
 
-/* Started over and over, each time as early as it may be. */
+/* Starts again and again, each time as early as allowed. */
 static uint64_t start_in_a_row(struct gp_journal *journal, enum gp_role role,
 			       const uint64_t *pause_ms, size_t n)
 {
@@ -351,7 +351,7 @@ static void test_starts_in_a_row_are_paused(void **state)
 
 	start_in_a_row(journal, GP_ROLE_SECOND, keeper_ms,
 		       sizeof(keeper_ms) / sizeof(keeper_ms[0]));
-	/* One that lives long is not one that crashes at once. */
+	/* One that lived long does not count as crashing at once. */
 	now += 250000000;
 	gp_journal_started(journal, GP_ROLE_DAEMON, now);
 	assert_int_equal(gp_journal_start_at(journal, GP_ROLE_DAEMON), now);
@@ -362,7 +362,7 @@ static void test_starts_in_a_row_are_paused(void **state)
 	gp_journal_close(journal);
 }
 
-/* ---- files that are none ------------------------------------------------------ */
+/* ---- invalid files ------------------------------------------------------------ */
 
 static void put_file(const void *bytes, size_t n)
 {
@@ -387,7 +387,7 @@ static void test_garbage(void **state)
 		put_file(bytes, lengths[i]);
 		assert_int_equal(gp_journal_open(path, &journal), -EBADMSG);
 		assert_null(journal);
-		/* As it was: somebody may want to look into it. */
+		/* Unchanged, so that an operator can inspect it. */
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_size, lengths[i]);
 	}
@@ -442,7 +442,7 @@ static void pause_us(unsigned int us)
 	nanosleep(&t, NULL);
 }
 
-/* Changes the one record, over and over, as a daemon does. */
+/* Changes the one record again and again, like a daemon. */
 static void write_for_ever(int told)
 {
 	struct gp_journal *journal;
@@ -483,8 +483,8 @@ static pid_t start_writer(void)
 }
 
 /*
- * Whoever reads while it is written, or after the writer was killed, finds whole
- * records, and of the process that is in it one at least.
+ * A reader during a write, or after the writer was killed, finds whole records, and at least
+ * one of the process in it.
  */
 static void test_writer_is_killed(void **state)
 {
@@ -532,7 +532,7 @@ static void test_maker_is_killed(void **state)
 	}
 }
 
-/* Two that make it at the same time have the same one. */
+/* Two that create it at the same time get the same one. */
 static void test_made_by_two(void **state)
 {
 	for (int round = 0; round < KILLS; round++) {

@@ -40,7 +40,7 @@ static void removed_in_a_round(void **state)
 	assert_int_equal(gp_loop_create(&loop), 0);
 	add(loop, &a);
 	add(loop, &b);
-	/* Both are ready in one round; whichever is first removes the other. */
+	/* Both are ready in one round; the first removes the other. */
 	a.removes = &b;
 	b.removes = &a;
 	assert_int_equal(gp_loop_once(loop, 0), 0);
@@ -85,7 +85,7 @@ static void add_turn(struct gp_loop *loop, struct turn *t, int *count, bool urge
 	assert_int_equal(gp_loop_add(loop, &t->source, EPOLLIN), 0);
 }
 
-/* It comes up in the middle of a round, and is next; whom it removes is not. */
+/* It becomes ready in the middle of a round, and is next; a source that it removes is not. */
 static void urgent_waits_for_one(void **state)
 {
 	struct turn many[MANY], urgent;
@@ -146,7 +146,7 @@ static void ticks_and_stop(void **state)
 	assert_int_equal(gp_loop_run(s.loop), 0);
 	assert_int_equal(s.times, 3);
 	assert_true(gp_loop_now_ns() - start_ns >= 3000000);
-	/* Disarmed, it does not come. */
+	/* Disarmed, it does not fire. */
 	gp_tick_in(&s.tick, 1000000);
 	gp_tick_at(&s.tick, 0);
 	assert_int_equal(gp_loop_once(s.loop, 20), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a scrape of the metrics gets, over a view that is made up. Client and server
- * are one thread: the loop runs a round whenever the client has to wait.
+ * Scrapes of the metrics, over a constructed view. Client and server are one thread: the loop
+ * runs a round whenever the client has to wait.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -145,7 +145,7 @@ static int connect_unix(struct rig *rig)
 	return fd;
 }
 
-/* What the server says to @request until it closes, into rig->text. */
+/* The server's answer to @request until it closes, into rig->text. */
 static void ask(struct rig *rig, int fd, const char *request)
 {
 	size_t used = 0;
@@ -177,7 +177,7 @@ static const char *scrape(struct rig *rig)
 	return body + 4;
 }
 
-/* @line, whole, is in @body. */
+/* @body contains @line as a whole line. */
 static void assert_line(const char *body, const char *line)
 {
 	size_t len = strlen(line);
@@ -212,7 +212,7 @@ static void values(void **state)
 			  "0.250000000");
 }
 
-/* What has no source has no sample. */
+/* A figure without a source has no sample. */
 static void unknown_is_not_there(void **state)
 {
 	struct rig *rig = *state;
@@ -260,7 +260,7 @@ static void buckets_are_cumulative(void **state)
 	assert_int_equal(buckets, 29);
 }
 
-/* Prometheus' own judge, where it is installed. */
+/* Prometheus' own checker, if it is installed. */
 static void promtool_agrees(void **state)
 {
 	struct rig *rig = *state;
@@ -280,7 +280,7 @@ static void promtool_agrees(void **state)
 	assert_int_equal(pclose(judge), 0);
 }
 
-/* Every name in @expr is one that is served. */
+/* The server has every name in @expr. */
 static void check_names(const char *body, const char *expr)
 {
 	char type[128];
@@ -289,7 +289,7 @@ static void check_names(const char *body, const char *expr)
 	for (const char *at = expr; (at = strstr(at, "gpreempt_")); at += len) {
 		len = strspn(at, "abcdefghijklmnopqrstuvwxyz_");
 		snprintf(type, sizeof(type), "# TYPE %.*s ", (int)len, at);
-		/* Of a histogram the name is that of all its parts. */
+		/* A histogram's name covers all its parts. */
 		if (len > 7 && !strncmp(at + len - 7, "_bucket", 7))
 			snprintf(type, sizeof(type), "# TYPE %.*s histogram", (int)len - 7, at);
 		if (!strstr(body, type))
@@ -334,11 +334,11 @@ static void other_requests(void **state)
 	assert_non_null(strstr(rig->text, "HTTP/1.1 200 "));
 	assert_null(strstr(rig->text, "gpreempt_"));
 	ask(rig, connect_unix(rig), "nonsense\r\n\r\n\r\n");
-	/* It is still there. */
+	/* The server still answers. */
 	scrape(rig);
 }
 
-/* As many that say nothing as may be connected: who comes next has to wait. */
+/* As many silent clients as may connect: the next has to wait. */
 static void silent_ones(void **state)
 {
 	struct rig *rig = *state;
@@ -355,7 +355,7 @@ static void silent_ones(void **state)
 	scrape(rig);
 }
 
-/* Who is connected and silent does not keep the loop turning. */
+/* A silent connection does not keep the loop turning. */
 static void silence_costs_nothing(void **state)
 {
 	struct rig *rig = *state;
@@ -410,7 +410,7 @@ static void no_place(void **state)
 	assert_int_equal(start(rig), -ENOENT);
 }
 
-/* A port that nobody has: the kernel's choice, given back. */
+/* A free port: the kernel's choice, released again. */
 static uint16_t free_port(const uint8_t ipv4[4])
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What /proc says: of this process and its children, and of a folder that stands
- * for /proc. The linker puts a hook into readlinkat(), so that things change
- * while they are read.
+ * Reads of /proc for this process and its children, and of a folder that stands for /proc. The
+ * linker puts a hook into readlinkat(), so that things change during a read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -155,7 +154,7 @@ static void test_fields(void **state)
 	assert_null(s.cgroup);
 }
 
-/* "(", ")", blanks and line ends in the name, which stat shows as they are. */
+/* "(", ")", blanks and newlines in the name, which stat prints as they are. */
 static void test_hostile_comm(void **state)
 {
 	static const char *const names[] = { "a) S 1 (b", ")", "a\nb) 1 2 3", "((", " " };
@@ -206,7 +205,7 @@ static void test_cgroups(void **state)
 		/* Both, and the runtime made its own in version 1 only. */
 		{ "4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n",
 		  "/system.slice/containerd.service", ID },
-		/* Both, and they are not of one mind: version 2 counts. */
+		/* Both, and they differ: version 2 counts. */
 		{ "4:memory:/docker/" OTHER "\n0::/docker/" ID "\n", "/docker/" ID, ID },
 		{ "", NULL, "" },
 		{ "0::\n", NULL, "" },
@@ -265,7 +264,7 @@ static void test_nonsense(void **state)
 	refuses(-ESRCH);
 }
 
-/* As many groups as there can be fit; what has no end is not read to its end. */
+/* The maximum of groups fits; an endless file is not read to its end. */
 static void test_long_files(void **state)
 {
 	struct gp_subject s;
@@ -310,7 +309,7 @@ static void test_exe_of_files(void **state)
 	assert_null(s.exe);
 	assert_string_equal(s.cgroup, "/a/b");
 	gp_proc_clear(&s);
-	/* Longer than a path can be: cut by the kernel, so not shown. */
+	/* Longer than any path: truncated by the kernel, so not shown. */
 	memset(long_path, 'a', sizeof(long_path));
 	long_path[0] = '/';
 	long_path[PATH_MAX - 1] = '\0';
@@ -393,7 +392,7 @@ static void test_no_process(void **state)
 	refuses(-ESRCH);
 }
 
-/* ---- the real one ------------------------------------- */
+/* ---- the real /proc ------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -434,7 +433,7 @@ static void test_own_comm(void **state)
 
 	assert_int_equal(prctl(PR_SET_NAME, "a)\nUid:\t0"), 0);
 	assert_int_equal(gp_proc_read(getpid(), &s), 0);
-	/* The tabulator is written as it is, the line's end as two characters. */
+	/* The tab is kept, the newline becomes two characters. */
 	assert_string_equal(s.comm, "a)\\nUid:?0");
 	assert_int_equal(s.uid, geteuid());
 	gp_proc_clear(&s);
@@ -459,7 +458,7 @@ static void test_thread(void **state)
 	assert_int_equal(err, -ESRCH);
 }
 
-/* One that has ended and was not waited for is there, without a program; then gone. */
+/* A zombie is there, without a program; then it is gone. */
 static void test_ended(void **state)
 {
 	pid_t pid = fork();
@@ -495,7 +494,7 @@ static pid_t start(const char *path, int *hold)
 	assert_true(pid > 0);
 	close(in[0]);
 	close(ready[1]);
-	/* Closed by execve. */
+	/* execve closes it. */
 	assert_int_equal(read(ready[0], &byte, 1), 0);
 	close(ready[0]);
 	*hold = in[1];
@@ -516,7 +515,7 @@ static void copy(const char *from, const char *to)
 	close(out);
 }
 
-/* A program that is replaced while it runs keeps the path it was started by. */
+/* A program replaced while it runs keeps its original path. */
 static void test_deleted(void **state)
 {
 	char path[PATH_MAX], as_deleted[PATH_MAX];
@@ -532,14 +531,14 @@ static void test_deleted(void **state)
 	assert_string_equal(s.exe, path);
 	gp_proc_clear(&s);
 
-	/* Replaced, as a package manager does. */
+	/* Replaced as by a package manager. */
 	unlink(path);
 	copy("/bin/cat", path);
 	assert_int_equal(gp_proc_read(pid, &s), 0);
 	assert_string_equal(s.exe, path);
 	gp_proc_clear(&s);
 
-	/* A file that is really called so. */
+	/* A file that really has this name. */
 	snprintf(as_deleted, sizeof(as_deleted), "%.100s (deleted)", path);
 	copy("/bin/cat", as_deleted);
 	other = start(as_deleted, &again);
@@ -553,7 +552,7 @@ static void test_deleted(void **state)
 	assert_int_equal(waitpid(other, NULL, 0), other);
 }
 
-/* One that no mount has, and that says a path: a program in memory. */
+/* A program in memory, in no mount, that claims a path. */
 static void test_memory(void **state)
 {
 	int fd = (int)syscall(SYS_memfd_create, "a/bin/cat", 1u /* MFD_CLOEXEC */), hold;
@@ -574,8 +573,8 @@ static void test_memory(void **state)
 }
 
 /*
- * In a mount namespace of its own, @over is @program, for all who look there.
- * 0, or -1: not permitted here.
+ * In a mount namespace of its own, @over is @program for all processes there. 0, or -1: not
+ * permitted here.
  */
 static int mount_over(const char *program, const char *over)
 {
@@ -615,7 +614,7 @@ static pid_t start_in_namespace(const char *program, const char *over, int *hold
 	close(in[0]);
 	close(told[1]);
 	*hold = in[1];
-	/* Closed by execve. */
+	/* execve closes it. */
 	if (read(told[0], &byte, 1) == 1) {
 		assert_int_equal(read(told[0], &byte, 1), 0);
 		close(told[0]);
@@ -637,7 +636,7 @@ static void link_says(pid_t pid, const char *path)
 	assert_string_equal(link, path);
 }
 
-/* Anybody may mount his own program over another one, for himself, and pass it on. */
+/* Any user may mount a program over another one, in a private namespace, and share it. */
 static void test_false_path(void **state)
 {
 	char path[PATH_MAX], through[64];
@@ -658,7 +657,7 @@ static void test_false_path(void **state)
 	assert_null(s.exe);
 	gp_proc_clear(&s);
 
-	/* A process in our namespace runs it: the link says the same. */
+	/* A process in our namespace runs it: the link is the same. */
 	snprintf(through, sizeof(through), "/proc/%d/root/usr/bin/env", (int)pid);
 	ours = start(through, &again);
 	link_says(ours, "/usr/bin/env");
@@ -671,7 +670,7 @@ static void test_false_path(void **state)
 	assert_int_equal(waitpid(ours, NULL, 0), ours);
 }
 
-/* Whose mounts are copies of ours, as a service's: the file is the proof, while there. */
+/* A service's mounts are copies of ours: the file is the proof, while it exists. */
 static void test_copied_mounts(void **state)
 {
 	char path[PATH_MAX];
@@ -699,7 +698,7 @@ static void test_copied_mounts(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Threads that come and go, programs that change: never anything but these. */
+/* Threads that start and end, programs that change: never any but these. */
 static void test_many_that_end(void **state)
 {
 	size_t read_well = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Putting back, over a backend of this test's own that writes down what it is asked:
- * all slices of a device before anybody runs, whatever fails for one.
+ * Restore over a backend of this test, which records its calls: all slices of a device before
+ * any group runs, even if some calls fail.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,11 +19,11 @@
 
 #define DEVICES 2
 #define CHILDREN 3
-#define GROUPS 2 /* of a process: one computes, one copies */
+#define GROUPS 2 /* of a process: one compute, one copy */
 #define DEFAULT_US 2048
 #define CALLS_MAX 64
 
-/* What was asked: 's'lice, 'r'esume, 'c'lass (in us); of whom; of how many groups. */
+/* A call: 's': slice, 'r': resume, 'c': class (in us); its process; its number of groups. */
 struct call {
 	char what;
 	pid_t pid;
@@ -112,7 +112,7 @@ static int fake_set_slice(struct gp_group *group, uint64_t us)
 	return group->pid == fails_slice ? fails_with : 0;
 }
 
-/* One group of it cannot be: nor can all together. */
+/* One group cannot resume; nor can all together. */
 static int fake_resume(struct gp_group *const *group, size_t n)
 {
 	note('r', group[0], n, 0);
@@ -208,7 +208,7 @@ static void assert_stat(uint32_t processes, uint32_t gone, uint32_t failed)
 	assert_int_equal(stat.failed, failed);
 }
 
-/* Of @device: how many slices were set, how many resumed; none before all slices. */
+/* On @device: number of slices set and of groups resumed; none before all slices. */
 static void assert_order(uint8_t device, size_t slices, size_t resumes)
 {
 	size_t s = 0, r = 0;
@@ -254,7 +254,7 @@ static void test_who_is_not_put_back(void **state)
 
 	banned.banned = 1;
 	gp_journal_put(journal, &banned);
-	/* Its number, and not itself. */
+	/* Its number, but another process. */
 	another.start_ticks--;
 	gp_journal_put(journal, &another);
 	another.pid = -1;
@@ -286,14 +286,14 @@ static void test_one_fails_and_the_others_do_not(void **state)
 	fails_slice = child[1];
 	fails_with = -EIO;
 	assert_stat(2, 0, 1);
-	/* It runs all the same. */
+	/* It runs anyway. */
 	assert_order(1, 3, 3);
 
 	call_count = 0;
 	fails_slice = 0;
 	fails_resume = child[2];
 	assert_stat(2, 0, 1);
-	/* All at once, then each by itself. */
+	/* All at once, then each separately. */
 	assert_order(1, 3, 3 + GROUPS);
 }
 
@@ -306,7 +306,7 @@ static void test_a_device_that_is_not_there(void **state)
 	assert_order(2, 1, 1);
 }
 
-/* The only class that was told; 0: none was. */
+/* The process of the only class call; 0: none. */
 static pid_t class_told_to(void)
 {
 	pid_t pid = 0;
@@ -333,7 +333,7 @@ static void test_classes_of_a_driver(void **state)
 	gp_journal_put(journal, &came);
 	takes_classes = true;
 	assert_stat(2, 0, 0);
-	assert_int_equal(class_told_to(), 0); /* the driver knows none */
+	assert_int_equal(class_told_to(), 0); /* the driver has no classes */
 	fake_has = GP_CAP_CLASS;
 	assert_stat(2, 0, 0);
 	assert_int_equal(class_told_to(), child[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which rule fits whom, what is higher than what, and who may ask for it. */
+/* The matching of rules, the order of classes, and the right to ask for them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static struct gp_class_request request(const char *text)
 	return r;
 }
 
-/* ---- what is higher ------------------------------------- */
+/* ---- the order of classes ------------------------------------- */
 
 static void test_no_higher(void **state)
 {
@@ -73,7 +73,7 @@ static void test_no_higher(void **state)
 		{ "lc:3,period=20ms,runtime=1ms", "lc:3,period=20ms,runtime=2ms", true, false },
 		{ "lc:3,period=20ms,deadline=19ms,runtime=1ms", "lc:3,period=20ms,runtime=2ms",
 		  false, false },
-		/* A tenth of the device both, and both done in 20 ms. */
+		/* A tenth of the device each, both done in 20 ms. */
 		{ "lc:3,period=40ms,deadline=20ms,runtime=4ms", "lc:3,period=20ms,runtime=2ms",
 		  true, true },
 		{ "lc:4,period=20ms,runtime=2ms", "lc:3,period=20ms,runtime=2ms", true, false },
@@ -98,7 +98,7 @@ static uint32_t next(uint32_t *x)
 	return *x;
 }
 
-/* Of few values, so that many are equal in something. */
+/* Few values, so that many are equal in some field. */
 static struct gp_class_request some_request(uint32_t *x)
 {
 	struct gp_class_request r = { .cls.cls = next(x) % 3 };
@@ -115,7 +115,7 @@ static struct gp_class_request some_request(uint32_t *x)
 	return r;
 }
 
-/* As good as itself; and what is no higher than what is no higher is no higher. */
+/* The order is reflexive and transitive. */
 static void test_order(void **state)
 {
 	size_t chains = 0, apart = 0;
@@ -182,7 +182,7 @@ static void test_containers(void **state)
 	}
 }
 
-/* ---- which rule fits ------------------------------------- */
+/* ---- matching --------------------------------------------- */
 
 static struct gp_device_id soft0 = { .name = "soft0" }, soft1 = { .name = "soft1" };
 static gid_t groups[] = { 7, 2000, 9 };
@@ -204,7 +204,7 @@ static const char *given(const struct gp_config *c, const struct gp_subject *s)
 	return text;
 }
 
-/* Each thing that a rule names, by itself: who has it, and who lacks it. */
+/* Each condition of a rule alone: one process fits, another does not. */
 static void test_matching(void **state)
 {
 	const struct {
@@ -264,7 +264,7 @@ static const char several[] = "default_class: be:7\n"
 			      "  class: none\n"
 			      "  max_class: be\n";
 
-/* The first counts, and all that it names must fit. */
+/* The first match counts, and all its conditions must fit. */
 static void test_order_of_rules(void **state)
 {
 	struct gp_config *c = config_of(several);
@@ -298,7 +298,7 @@ static void test_order_of_rules(void **state)
 	gp_config_free(c);
 }
 
-/* ---- who may ask for what ------------------------------------- */
+/* ---- the right to a class ------------------------------------- */
 
 static void test_may(void **state)
 {
@@ -309,7 +309,7 @@ static void test_may(void **state)
 	const struct {
 		const struct gp_subject *who;
 		const char *asked;
-		const char *why; /* NULL: it may */
+		const char *why; /* NULL: allowed */
 	} c[] = {
 		{ &triton, "lc:1", NULL },
 		{ &triton, "lc:0", NULL },
@@ -341,7 +341,7 @@ static void test_may(void **state)
 		{ &five, "lc:15",
 		  "lc:15 is higher than its class none and its max_class be:100, by the rule at "
 		  "f:14 (user 5)" },
-		/* Root is nobody special. */
+		/* Root has no special right. */
 		{ &root, "be:7", NULL },
 		{ &root, "lc",
 		  "lc:0 is higher than be:7, the default_class, and no rule with max_class: lc:0 "
@@ -365,7 +365,7 @@ static void test_may(void **state)
 	gp_config_free(config);
 }
 
-/* Whoever lowers itself may, whoever raises itself needs max_class:, whatever the rules are. */
+/* A process may always lower its class, and needs max_class: to raise it, under any rules. */
 static void test_may_property(void **state)
 {
 	size_t allowed = 0, refused = 0;
@@ -404,7 +404,7 @@ static void test_may_property(void **state)
 	assert_true(allowed > 10000 && refused > 10000);
 }
 
-/* However short the buffer, nothing is written behind it, and it ends. */
+/* For any short buffer, nothing is written behind it, and it is terminated. */
 static void test_short_why(void **state)
 {
 	struct gp_config *c = config_of(several);

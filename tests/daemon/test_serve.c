@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The daemon's socket under a thousand clients, garbage, and who never reads. */
+/* The daemon's socket under a thousand clients, garbage, and clients that never read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static int listen_fd;
 static uint32_t messages, closes, files;
 static struct gp_conn *last;
 
-/* Each LIST is answered with as many tenants as .. */
+/* Number of tenants in each answer to LIST .. */
 static uint32_t rows;
 
 static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
@@ -123,7 +123,7 @@ static void test_a_user_has_so_many(void **state)
 		assert_non_null(strstr(msg.said.text, "connections"));
 		assert_int_equal(next(fd[i], &msg), 0);
 	}
-	/* One goes, and there is room for one. */
+	/* One leaves, so there is room for one. */
 	close(fd[0]);
 	rounds(4);
 	assert_int_equal(closes, 1);
@@ -157,7 +157,7 @@ static void test_garbage(void **state)
 		assert_int_equal(msg.head.result, -EPROTO);
 	}
 	assert_int_equal(messages, 0);
-	/* It is a connection like any other still. */
+	/* It is still a connection like any other. */
 	ask(fd, NULL, 0);
 	rounds(2);
 	assert_int_equal(next(fd, &msg), GP_WIRE_RESULT);
@@ -199,7 +199,7 @@ static void test_files_are_not_kept(void **state)
 	close(fd);
 }
 
-/* All of a long list comes, though no socket takes it at once. */
+/* All of a long list arrives, though no socket takes it at once. */
 static void test_a_list_longer_than_a_socket(void **state)
 {
 	union gp_wire_msg msg;
@@ -244,8 +244,8 @@ static void test_who_never_reads_is_dropped(void **state)
 }
 
 /*
- * A round of the loop, which is what a decision may have to wait for, while a
- * thousand come at once, as many as one user may have stay, and send garbage.
+ * A round of the loop may delay a decision. Here a thousand clients come at once, as many as
+ * one user may have stay, and they send garbage.
  */
 static void test_a_thousand_at_once(void **state)
 {
@@ -257,7 +257,7 @@ static void test_a_thousand_at_once(void **state)
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		skip();
 	for (int i = 0; i < CLIENTS; i++) {
-		/* Until the backlog is full, and then the daemon works on it. */
+		/* Until the backlog is full; then the daemon works on it. */
 		fd[n] = client();
 		if (fd[n] < 0) {
 			rounds(1);
@@ -277,7 +277,7 @@ static void test_a_thousand_at_once(void **state)
 	printf("%d clients: a round took %.1f us on average, %.1f at most\n", n,
 	       (double)sum_ns / took / 1000, (double)longest_ns / 1000);
 	assert_true(n > CLIENTS / 2);
-	/* Of so many only as many as it may have are there. */
+	/* Only the allowed number remains. */
 	ask(fd[0], NULL, 0);
 	rounds(4);
 	assert_int_equal(messages, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who reads a trace, who reads it too slowly, and who only says so. */
+/* Readers of a trace: fast, too slow, and mute ones. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The reader's end of a connection that is traced to. */
+/* The reader's end of a connection that receives the trace. */
 static int connect_reader(struct rig *rig)
 {
 	int fd[2];
@@ -80,7 +80,7 @@ static void few_come_soon(void **state)
 	assert_int_equal(msg.traced.lost, 0);
 	assert_int_equal(msg.traced.record[1].time_ns, 2);
 	assert_int_equal(msg.traced.record[1].pid, 7);
-	/* And again: the tick is armed anew. */
+	/* And again: the tick is armed a second time. */
 	add(rig, 3);
 	assert_int_equal(gp_loop_once(rig->loop, ROUND_MS), 0);
 	assert_true(receive(fd, &msg) > 0);
@@ -136,14 +136,17 @@ static void wanted_as_long_as_read(void **state)
 	close(a);
 	assert_int_equal(gp_loop_once(rig->loop, ROUND_MS), 0);
 	assert_true(gp_trace_wanted(rig->trace));
-	/* Who talks is no reader. */
+	/* A client that sends is no reader. */
 	assert_int_equal(send(b, "?", 1, 0), 1);
 	assert_int_equal(gp_loop_once(rig->loop, ROUND_MS), 0);
 	assert_false(gp_trace_wanted(rig->trace));
 	close(b);
 }
 
-/* Nobody waits for it, others lose nothing, and each record is either read or counted. */
+/*
+ * Others do not wait for a slow reader and lose nothing, and each record is either read or
+ * counted.
+ */
 static void a_slow_reader_is_told(void **state)
 {
 	const uint64_t records = 400 * GP_WIRE_TRACE_RECORDS;
@@ -165,7 +168,7 @@ static void a_slow_reader_is_told(void **state)
 			of_slow += msg.traced.count;
 			lost += msg.traced.lost;
 		}
-		/* No record comes any more: the loop finds that there is room. */
+		/* No record comes any more: the loop sees that there is room. */
 		assert_int_equal(gp_loop_once(rig->loop, 100), 0);
 		n = receive(slow, &msg);
 		if (n > 0) {
@@ -175,7 +178,7 @@ static void a_slow_reader_is_told(void **state)
 	}
 	assert_true(lost > 0);
 	assert_int_equal(of_slow + lost, records);
-	/* It is told once, and the loop has nothing more to do. */
+	/* It gets one message, and the loop has nothing more to do. */
 	assert_int_equal(gp_loop_once(rig->loop, 0), 0);
 	assert_int_equal(receive(slow, &msg), -EAGAIN);
 	/* It may go on. */

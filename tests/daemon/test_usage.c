@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a device's log says of its tenants, against sums made the simple way. */
+/* Usage of tenants by a device's log, against sums made in the simple way. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,14 +43,14 @@ static void test_stretches(void **state)
 	start();
 	rec(GP_SWITCH_START, 10 * MS, 1, 100);
 	rec(GP_SWITCH_END, 12 * MS, 1, 100);
-	rec(GP_SWITCH_START, 12 * MS, 77, 5); /* nobody's */
+	rec(GP_SWITCH_START, 12 * MS, 77, 5); /* no tenant's */
 	rec(GP_SWITCH_END, 13 * MS, 77, 5);
 	rec(GP_SWITCH_START, 13 * MS, 2, 200);
 	assert_true(gp_usage_of(&usage, 2)->on);
 	gp_usage_until(&usage, 20 * MS);
 	expect(1, 2 * MS, 0);
 	expect(2, 7 * MS, 0);
-	/* What is on is counted on from there, once. */
+	/* A running tenant's time counts up to there, once. */
 	rec(GP_SWITCH_END, 21 * MS, 2, 200);
 	gp_usage_until(&usage, 30 * MS);
 	expect(2, 1 * MS, 0);
@@ -65,7 +65,7 @@ static void test_taken(void **state)
 	gp_usage_turn(&usage, 0, 1);
 	gp_usage_turn(&usage, 50 * MS, 2);
 	gp_usage_turn(&usage, 100 * MS, 0);
-	/* 5 ms in each one's turn, and 1 in nobody's. */
+	/* 5 ms in each one's turn, and 1 ms outside of turns. */
 	rec(GP_SWITCH_START, 45 * MS, 9, 900);
 	rec(GP_SWITCH_END, 55 * MS, 9, 900);
 	rec(GP_SWITCH_START, 120 * MS, 9, 900);
@@ -85,7 +85,7 @@ static void test_what_is_lost_is_not_guessed(void **state)
 	gp_usage_until(&usage, 40 * MS);
 	expect(1, 5 * MS, 0);
 	assert_int_equal(usage.lost, 12);
-	/* An end that has no beginning is none. */
+	/* An end without a start does not count. */
 	rec(GP_SWITCH_END, 45 * MS, 1, 100);
 	expect(1, 0, 0);
 }
@@ -93,11 +93,11 @@ static void test_what_is_lost_is_not_guessed(void **state)
 static void test_late_records(void **state)
 {
 	start();
-	/* It was counted as on beyond its end, and then the end came late. */
+	/* It was counted beyond its end, and then the end came late. */
 	rec(GP_SWITCH_START, 10 * MS, 1, 100);
 	gp_usage_until(&usage, 20 * MS);
 	rec(GP_SWITCH_END, 15 * MS, 1, 100);
-	/* And a stretch that was over before that is counted from there only. */
+	/* A stretch that ended before counts from there only. */
 	rec(GP_SWITCH_START, 16 * MS, 2, 200);
 	gp_usage_until(&usage, 22 * MS);
 	expect(1, 10 * MS, 0);
@@ -158,7 +158,7 @@ static void test_random(void **state)
 	}
 }
 
-/* The log is read late: it has stretches of the time before somebody came. */
+/* The log is read late: it has stretches from before the tenant came. */
 static void test_before_it_came(void **state)
 {
 	start();
@@ -171,7 +171,7 @@ static void test_before_it_came(void **state)
 	gp_usage_until(&usage, 20 * MS);
 	expect(1, 3 * MS, 0);
 	expect(2, 3 * MS, 0);
-	gp_usage_from(&usage, 77, 30 * MS); /* nobody's */
+	gp_usage_from(&usage, 77, 30 * MS); /* no tenant's */
 }
 
 int main(void)

@@ -32,7 +32,7 @@ static void work(struct gp_job *job)
 	j->worked = true;
 }
 
-/* In the order in which they were asked for. */
+/* In order of the requests. */
 static void is_done(struct gp_job *job)
 {
 	struct job *j = (struct job *)(void *)job;
@@ -75,7 +75,7 @@ static size_t rounds(struct rig *r)
 
 		assert_int_equal(gp_loop_once(r->loop, 10000), 0);
 		n += r->done != had;
-		/* Somebody who is slow: what may wait has time to come one by one. */
+		/* A slow caller: waiting jobs have time to come one by one. */
 		poll(NULL, 0, 2);
 	}
 	return n;
@@ -110,7 +110,7 @@ static void what_was_not_begun_is_done_too(void **state)
 	assert_int_equal(r.done, JOBS);
 }
 
-/* Whoever is in a hurry does not wait for a thread to wake, and not its turn for others. */
+/* An urgent job waits neither for a thread to wake nor for the turn of others. */
 static void at_once_if_nothing_is_before(void **state)
 {
 	struct rig r;

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon that is made up: it speaks wire.h's protocol and says what the test has
-put into it."""
+"""A fake daemon: it speaks wire.h's protocol with the test's data."""
 import contextlib
 import ctypes as c
 import errno
@@ -116,8 +115,8 @@ def device(number=1, **fields):
 
 
 class FakeDaemon:
-    """Answers until it is stopped. @devices, @tenants: functions that give what is
-    listed at the time; @asked: what came, (type, Take or None)."""
+    """Answers until it is stopped. @devices, @tenants: functions that return the present list;
+    @asked: received requests, (type, Take or None)."""
 
     def __init__(self, path, devices=lambda: [], tenants=lambda: []):
         self.path, self.devices, self.tenants = path, devices, tenants
@@ -125,7 +124,7 @@ class FakeDaemon:
         self.take = (0, "")
         self.buckets = {}       # kind -> Buckets
         self.end_trace = False
-        self.door = None        # what is said to who comes, and nothing else
+        self.door = None        # the only message to a new client, or None
         self.peers = []
         self.start()
 
@@ -139,7 +138,7 @@ class FakeDaemon:
         self.thread.start()
 
     def stop(self):
-        """As if it were killed."""
+        """Like a kill."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()

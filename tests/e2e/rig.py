@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the end-to-end tests share: a software GPU of the test's own, the
-programs of the build, and gpreempt."""
+"""Shared by the end-to-end tests: a software GPU of the test's own, the programs of the build,
+and gpreempt."""
 import contextlib
 import json
 import os
@@ -29,7 +29,7 @@ class Rig(unittest.TestCase):
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("GPREEMPT_", "CUDA_INJECTION"))}
         self.env["GPREEMPT_SOFTGPU"] = os.path.join(self.dir, "soft.sock")
-        # Whatever daemon this machine has, these programs are not its tenants.
+        # These programs are not tenants of this machine's daemon.
         self.env["GPREEMPT_DAEMON"] = "none"
 
     def end_programs(self):
@@ -40,7 +40,7 @@ class Rig(unittest.TestCase):
                 pipe.close()
 
     def gp(self, *args, env=None, soft=True):
-        """gpreempt to its end: status, stdout, stderr as text."""
+        """Run gpreempt to its end: status, stdout, stderr as text."""
         more = {"GPREEMPT_BACKEND": "softgpu"} if soft else {}
         return subprocess.run([CLI, *args], text=True, capture_output=True,
                               timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
@@ -52,8 +52,8 @@ class Rig(unittest.TestCase):
         return done
 
     def start(self, cls=None, program="be", args=()):
-        """A program with small kernels, until the test ends; its PID is known
-        once it has work on the GPU. @cls None: it never heard of gpreempt."""
+        """A program with small kernels, until the test ends. Its PID is known once it has work
+        on the GPU. @cls None: without gpreempt."""
         argv = [os.path.join(BUILD, "bench", program), "--iters=1000",
                 "--blocks=2", *args]
         env = dict(self.env, GPREEMPT_BACKEND="softgpu")
@@ -69,12 +69,12 @@ class Rig(unittest.TestCase):
         return proc
 
     def rows(self):
-        """PID -> what `gpreempt ls --json` says of it."""
+        """PID -> its row of `gpreempt ls --json`."""
         listed = json.loads(self.ok("ls", "--json").stdout)
         return {row["pid"]: row for row in listed["processes"]}
 
     def eventually(self, what, condition):
-        """@condition becomes true; it is asked again and again."""
+        """Poll until @condition is true."""
         until = time.monotonic() + PATIENCE_S
         while not condition():
             if time.monotonic() > until:
@@ -87,14 +87,14 @@ class Rig(unittest.TestCase):
 
 
 def command_lines():
-    """(PID, words) of every process that says them."""
+    """(PID, words) of every process with a readable command line."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
             yield int(pid), f.read().decode(errors="replace").split("\0")
 
 
 def processes(name):
-    """PIDs whose command line has @name in it."""
+    """PIDs with @name in their command line."""
     return [pid for pid, words in command_lines() if name in " ".join(words)]
 
 

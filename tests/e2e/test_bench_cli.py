@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpreempt-bench: what it lists, what it runs, what it refuses."""
+"""gpreempt-bench: lists, runs and refusals."""
 import gzip
 import json
 import os
@@ -13,8 +13,8 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 BENCH = os.path.join(BUILD, "bin/gpreempt-bench")
 
-# Kernels of few blocks: of as many as fill the device one waits for the place of a hold, so
-# how soon the rhythm is learned would decide how long requests take.
+# Kernels of few blocks: with as many as fill the device, one block would wait for the hold's
+# place. The time until prediction starts would then decide the length of requests.
 PLAN = {"time": 2, "tasks": [
     {"id": "lc", "load": {"type": "periodic", "frequency": 200},
      "client": {"priority": 0, "model_name": "train:5x110us,blocks=32",
@@ -29,7 +29,7 @@ def bench(*args):
 
 class Bench(unittest.TestCase):
     def run_on_soft(self, plan, *peers, more=()):
-        """{scheduler: {client: its samples}} of a plan on a software GPU; what was said."""
+        """{scheduler: {client: its samples}} of a plan on a software GPU; the output."""
         with tempfile.TemporaryDirectory() as folder:
             path, kept, mine = (os.path.join(folder, n) for n in ("p.json", "kept", "peers"))
             os.mkdir(mine)
@@ -55,7 +55,7 @@ class Bench(unittest.TestCase):
 
     @staticmethod
     def had_device(kept, run):
-        """{client: ns that it had the device}, by the log that was kept."""
+        """{client: ns on the device}, from the kept log."""
         if not run.get("timeline"):
             return None
         had = {}
@@ -130,7 +130,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(len(rows), 12, first.stdout + first.stderr)
         self.assertEqual(first.stdout, again.stdout)
         self.assertNotEqual(first.stdout, other.stdout)
-        # Its exit status is what its table says.
+        # Its exit status agrees with its table.
         self.assertEqual(first.returncode, "FAIL" in first.stdout)
 
     def test_switch(self):
@@ -160,8 +160,8 @@ class Bench(unittest.TestCase):
                 self.assertEqual(done.stdout.count(f"  {verdict}"), 6, done.stdout)
 
     def test_as_it_was(self):
-        """Virtual time: the model does to the nanosecond what it did when the file
-        was written. A change that is meant writes it anew, by this command."""
+        """Virtual time: the model gives the same nanoseconds as when the file was written.
+        After an intended change this command writes the file again."""
         for suite, figures, more in (("theory", 36, ["--requests=2000"]),
                                      ("quick", 171, []), ("edf", 21, [])):
             with tempfile.TemporaryDirectory() as folder:
@@ -172,7 +172,7 @@ class Bench(unittest.TestCase):
             self.assertEqual(done.stdout.count("  same"), figures, done.stdout)
 
     def test_runs_a_plan(self):
-        """Its samples are what its table says."""
+        """Its samples agree with its table."""
         with tempfile.TemporaryDirectory() as folder:
             plan, kept = os.path.join(folder, "mine.json"), os.path.join(folder, "kept")
             with open(plan, "w", encoding="utf-8") as f:
@@ -199,7 +199,7 @@ class Bench(unittest.TestCase):
 
     def test_on_a_device(self):
         """The same plan with processes of their own on a software GPU, under each peer's
-        command; one that is not installed is said to be absent."""
+        command; a peer that is not installed is reported absent."""
         with tempfile.TemporaryDirectory() as folder:
             peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
             shutil.copytree(os.path.join(TOP, "bench/data/peers"), peers)
@@ -236,14 +236,14 @@ class Bench(unittest.TestCase):
             lc, be = runs[scheduler]["clients"]
             self.assertEqual(lc["requests"], 199)
             self.assertGreater(be["done_per_s"], 60)
-            # Five kernels of 110 us, and what it takes to be there, 199 times.
+            # Five kernels of 110 us, and the switches, 199 times.
             self.assertGreater(had[scheduler]["lc"] / 199, 550000)
             self.assertLess(had[scheduler]["lc"] / 199, 1200000)
             self.assertGreater(had[scheduler]["be"], 700000000)
         self.assertIsNone(had["other"])
 
     def test_a_peer_that_is_wrong(self):
-        """Its file, the line and what is wrong; nothing is run."""
+        """Reports its file, the line and the error; runs nothing."""
         with tempfile.TemporaryDirectory() as folder:
             peer, plan = (os.path.join(folder, n) for n in ("mine.yaml", "p.json"))
             with open(plan, "w", encoding="utf-8") as f:
@@ -298,7 +298,7 @@ class Bench(unittest.TestCase):
 
     @staticmethod
     def client(folder, *args):
-        """One on a software GPU of its own."""
+        """A client on a software GPU of its own."""
         env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"),
                    LD_LIBRARY_PATH=os.path.join(BUILD, "lib/gpreempt/softgpu"))
         return subprocess.run([os.path.join(BUILD, "bench/client"), *args], text=True,
@@ -306,8 +306,8 @@ class Bench(unittest.TestCase):
                               stdin=subprocess.DEVNULL)
 
     def test_kinds(self):
-        """Of each kind that is as long as asked for, as a process on a software GPU, whose
-        result is checked, and in virtual time."""
+        """Each kind with a length to choose, as a process on a software GPU, with a checked
+        result, and in virtual time."""
         with tempfile.TemporaryDirectory() as folder:
             peers, path = os.path.join(folder, "peers"), os.path.join(folder, "p.json")
             os.mkdir(peers)
@@ -325,7 +325,8 @@ class Bench(unittest.TestCase):
                     self.assertAlmostEqual(float(row[3]), 3015, delta=30)
 
     def test_kinds_that_take_what_they_take(self):
-        """Their results are right on a software GPU; virtual time does not guess."""
+        """Kinds without a known length: right results on a software GPU, refused in virtual
+        time."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "p.json")
             for kind in ("copy:in,bytes=1MiB", "copy:out,bytes=3B", "bfs:9", "sssp:10",
@@ -342,7 +343,7 @@ class Bench(unittest.TestCase):
                                  "say what it takes; --device=ID is wanted\n")
 
     def test_a_kind_that_the_device_lacks(self):
-        """Nothing faults on the software GPU, so managed memory is not made up."""
+        """Nothing faults on the software GPU, so it has no managed memory."""
         with tempfile.TemporaryDirectory() as folder:
             for more, says in ((["--workload=uvm:1MiB"], "uvm: gpreempt software GPU has no "
                                 "managed memory that faults"),
@@ -355,8 +356,8 @@ class Bench(unittest.TestCase):
                 self.assertTrue(done.stderr.startswith(f"client: {says}"), done.stderr)
 
     def test_a_trace_and_who_waits(self):
-        """On a device requests come at a list of times, and when others' have ended: "both"
-        waits for two, the one that is sooner done among them twice."""
+        """On a device requests come at listed times, and after others' requests end. "both"
+        waits for two clients; the one that ends sooner counts twice."""
         def task(identity, load, model):
             return {"id": identity, "load": load,
                     "client": {"priority": 0, "model_name": model}}
@@ -374,7 +375,7 @@ class Bench(unittest.TestCase):
         often = [end for _, _, end in rows["often"]]
         self.assertEqual(len(often), 4)
         lists = [end for _, _, end in rows["list"]]
-        # At 100 ms, what came at 3, 50.5 and 51 counts as one; at 400, with 200 and 300.
+        # At 100 ms, arrivals at 3, 50.5 and 51 count as one; at 400, with 200 and 300.
         self.assertEqual([at for at, _, _ in rows["both"]], [often[0], lists[3]], out)
         self.assertEqual([at for at, _, _ in rows["last"]],
                          [end for _, _, end in rows["both"]], out)
@@ -395,7 +396,7 @@ class Bench(unittest.TestCase):
                        "needs": []}, f)
 
     def run_killed(self, folder, script):
-        """What was said of KILLED under "mine", with @script, and under "sequential"."""
+        """The lines on KILLED under "mine", with @script, and under "sequential"."""
         peers, plan, kept = (os.path.join(folder, n) for n in ("peers", "p.json", "kept"))
         os.mkdir(peers)
         shutil.copy(os.path.join(TOP, "bench/data/peers/sequential.yaml"), peers)
@@ -408,8 +409,8 @@ class Bench(unittest.TestCase):
             env=dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))), kept
 
     def test_killed(self):
-        """A client is killed and started anew, and the other's requests are all there; none
-        of its processes stays."""
+        """A client is killed and restarted, and the other's requests are all there; none of
+        its processes remains."""
         with tempfile.TemporaryDirectory() as folder:
             lives = os.path.join(folder, "lives")
             done, kept = self.run_killed(folder, f"echo $$ >>{lives}")
@@ -430,7 +431,7 @@ class Bench(unittest.TestCase):
         self.assertNotIn("killed", lc)
         self.assertGreater(be["killed"], 1)
         self.assertEqual((be["requests"], be["done_per_s"]), (None, None))
-        # One that was killed at once had not come to say so.
+        # A process that was killed at once had not reported its PID.
         self.assertGreater(len(pids), 1)
         self.assertLessEqual(len(pids), be["killed"] + 1)
         for pid in pids:
@@ -442,7 +443,7 @@ class Bench(unittest.TestCase):
                          "all clients are one process there, and some are to be killed")
 
     def test_killed_and_does_not_come_back(self):
-        """Then nothing was beside the other: it is no result."""
+        """Then the other client ran alone, which is no result."""
         with tempfile.TemporaryDirectory() as folder:
             done, kept = self.run_killed(folder, f"[ ! -e {folder}/was ] || exit 3; "
                                                  f": >{folder}/was")
@@ -490,7 +491,7 @@ class Bench(unittest.TestCase):
         self.assertIn("/none/such/file: No such file or directory", done.stderr)
 
     def test_without_its_device(self):
-        """What cannot run leaves no folder behind."""
+        """A plan that cannot run leaves no folder behind."""
         with tempfile.TemporaryDirectory() as folder:
             kept = os.path.join(folder, "kept")
             done = bench("run", "quick-rig", f"--dir={kept}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpreempt-bench's peers: what runs beside the clients and is gone with them, and clients in
-one process."""
+"""gpreempt-bench's peers: programs that run beside the clients and end with them, and clients
+in one process."""
 import contextlib
 import csv
 import gzip
@@ -39,13 +39,13 @@ def soft_env(folder):
 
 
 def took_us(path):
-    """Of each request, from when it was meant to come."""
+    """Time of each request, from its intended arrival."""
     with gzip.open(path, "rt", encoding="ascii") as f:
         return [(int(row["end_ns"]) - int(row["intended_ns"])) / 1e3 for row in csv.DictReader(f)]
 
 
 def run_plan(plan, *files):
-    """{scheduler: clients} under the peers that these files of bench/data/peers are."""
+    """{scheduler: clients} under the peers in these files of bench/data/peers."""
     with tempfile.TemporaryDirectory() as folder:
         path, peers, kept = (os.path.join(folder, n) for n in ("p.json", "peers", "kept"))
         os.mkdir(peers)
@@ -81,13 +81,13 @@ class Together(unittest.TestCase):
             self.assertEqual((lc["requests"], lc["left"]), (49, 0), name)
             self.assertEqual(after["requests"], 49, name)
             self.assertGreater(be["done_per_s"], 150)
-        # One after the other: what is done together is what one can do.
+        # In sequence, all together do only as much as one can do.
         self.assertLess(runs["sequential"][2]["done_per_s"] * 4 + 49 + 4.9, 1000)
 
 
 class Docs(unittest.TestCase):
     def test_whole_example(self):
-        """What docs/bench-plans.md shows as a peer is one."""
+        """The peer in docs/bench-plans.md is valid."""
         texts = []
         for name in ("docs/bench-plans.md", "bench/data/peers/mps-priority.yaml"):
             with open(os.path.join(TOP, name), encoding="utf-8") as f:
@@ -97,15 +97,14 @@ class Docs(unittest.TestCase):
 
 class Beside(unittest.TestCase):
     def test_what_it_used(self):
-        """The CPU time of what runs beside the clients, with all that it starts; of a peer
-        that runs nothing there is none."""
+        """CPU time of a peer's program and its children; a peer without a program uses none."""
         with tempfile.TemporaryDirectory() as folder:
             peers, plan, kept, out = (os.path.join(folder, n)
                                       for n in ("peers", "p.json", "kept", "out"))
             os.mkdir(peers)
             for name in ("gpreemptd", "gpreemptd.yaml", "time-slicing.yaml"):
                 shutil.copy(os.path.join(TOP, "bench/data/peers", name), peers)
-            # Who is busy has been left by the one that started it.
+            # The busy process has been orphaned by its starter.
             script = ("(sh -c 'while :; do :; done' & echo $! >{folder}/pid); echo ready; "
                       "cat >{folder}/none; cp /proc/$(cat {folder}/pid)/stat " + folder +
                       "; kill $(cat {folder}/pid)")
@@ -146,8 +145,8 @@ class Beside(unittest.TestCase):
 
 class Partly(unittest.TestCase):
     def test_who_waits_for_work_keeps_nobody_off(self):
-        """Two best-effort clients that have work a tenth of the time, and one that always has:
-        under the daemon it gets most of what they leave."""
+        """Two best-effort clients with work a tenth of the time, and one that always has work:
+        under the daemon it gets most of the rest."""
         plan = {"time": 2, "tasks": [
             {"id": "full", "load": {"type": "continuous"},
              "client": {"priority": 1, "model_name": "spin:10ms"}}] + [
@@ -158,7 +157,7 @@ class Partly(unittest.TestCase):
               f"{two['done_per_s']:.1f} a second")
         for client in (one, two):
             self.assertGreater(client["done_per_s"], 45)
-        # 33 a second while each kept all of its turn.
+        # It was 33 a second when each kept all of its turn.
         self.assertGreater(full["done_per_s"], 60)
 
 
@@ -170,7 +169,7 @@ class Deadlines(unittest.TestCase):
             capture_output=True, timeout=200, env=soft_env(folder))
 
     def test_they_are_said(self):
-        """As gpreempt run --class takes them, by those alone who have any."""
+        """In gpreempt run --class's form, only for clients that have them."""
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(f"{folder}/peers")
             said = f"echo {{class}}{{class_times}} >>{folder}/said; exec \"$@\""
@@ -192,7 +191,7 @@ class Deadlines(unittest.TestCase):
                          "and 10 s at most, is wanted\n$")
 
     def test_they_are_promised(self):
-        """By the daemon of the peer, and what it cannot promise it refuses."""
+        """By the daemon of the peer, which refuses a deadline that it cannot promise."""
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(f"{folder}/peers")
             for name in ("gpreemptd", "gpreemptd-edf.yaml"):
@@ -207,8 +206,8 @@ class Deadlines(unittest.TestCase):
 
 class Equals(unittest.TestCase):
     def test_the_shorter_goes_first(self):
-        """Three of one level at the same moments: by lc_policy: sjf each waits for what is
-        shorter only. Their kernels fill the device, and their holds are not in the way."""
+        """Three of one level at the same moments: under lc_policy: sjf each waits for shorter
+        ones only. Their kernels fill the device, and their holds do not disturb."""
         def lc(name, length):
             return {"id": name, "load": {"type": "periodic", "frequency": 20},
                     "client": {"priority": 0, "model_name": f"spin:{length}ms",
@@ -217,7 +216,7 @@ class Equals(unittest.TestCase):
                 {"id": "be", "load": {"type": "continuous"},
                  "client": {"priority": 1, "model_name": "spin:5ms"}}]}
         runs = run_plan(plan, "gpreemptd", "gpreemptd-hinted.yaml", "gpreemptd-sjf.yaml")
-        # How long each is has to be learned, of its first second as a rule.
+        # Lengths become known in about the first second.
         took = {name: {c["id"]: statistics.median(c["took_us"][len(c["took_us"]) // 2:])
                        for c in clients} for name, clients in runs.items()}
         one, shortest = took["gpreemptd, hinted"], took["gpreemptd, sjf"]
@@ -228,7 +227,7 @@ class Equals(unittest.TestCase):
 
 
 class Mps(unittest.TestCase):
-    """Its script, with a control daemon that only says what it is told."""
+    """Its script, with a control daemon that only reports as configured."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -268,7 +267,7 @@ class Mps(unittest.TestCase):
             self.assertEqual(mps.stdout.readline(), "ready\n")
             mps.send_signal(signal.SIGKILL)
             mps.stdin.close()
-            mps.stderr.read()       # until what it had started has ended, too
+            mps.stderr.read()       # until its children have ended, too
         self.were_told(self.told(), "mps")
 
     @contextlib.contextmanager
@@ -290,7 +289,7 @@ class Mps(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(self.folder, "run/gpreemptd.sock")))
 
     def test_with_a_daemon(self):
-        """MPS's server is best-effort by a rule of it; both end with who asked for them."""
+        """MPS's server is best-effort by a rule; both end with their starter."""
         with self.with_a_daemon():
             shown = subprocess.run([os.path.join(BUILD, "bin/gpreemptd"), "--check-config",
                                     os.path.join(self.folder, "gpreempt.yaml")], text=True,
@@ -300,7 +299,7 @@ class Mps(unittest.TestCase):
         self.assertIn("  - exe: /**/nvidia-cuda-mps-server\n    class: be:100\n", shown.stdout)
 
     def server(self, pool, env):
-        """A program that stands for an MPS server, as its pool's control daemon names it."""
+        """A program in place of an MPS server, with its pool's control daemon in its name."""
         program = os.path.join(self.folder, "nvidia-cuda-mps-server")
         if not os.path.exists(program):
             shutil.copy(os.path.join(BUILD, "bench/be"), program)
@@ -314,7 +313,7 @@ class Mps(unittest.TestCase):
         return server.pid
 
     def test_a_pool_for_each_class(self):
-        """The server of best-effort has it by the rule, that of the other one is raised."""
+        """The best-effort server has its class by the rule; the other one is raised."""
         with self.with_a_daemon("lc") as env:
             wanted = {self.server("mps", env): "be", self.server("lc", env): "lc"}
             env["GPREEMPT_DAEMON"] = os.path.join(self.folder, "run/gpreemptd.sock")
@@ -338,7 +337,7 @@ class Mps(unittest.TestCase):
                       self.err)
 
     def test_one_is_there(self):
-        """By its name as the kernel has it: one of nobody's, which sleeps."""
+        """By its name in the kernel: a foreign server, which sleeps."""
         sleeper = os.path.join(self.folder, "nvidia-cuda-mps-server")
         shutil.copy(shutil.which("sleep"), sleeper)
         with subprocess.Popen([sleeper, "60"]) as other, self.start() as mps:

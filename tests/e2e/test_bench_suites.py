@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpreempt-bench's suites: which there are, and GPreempt's and DISB's own plans, all of them,
-on a software GPU."""
+"""gpreempt-bench's suites: their list, and all of GPreempt's and DISB's own plans, on a
+software GPU."""
 import json
 import os
 import shutil
@@ -13,7 +13,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 BENCH = os.path.join(BUILD, "bin/gpreempt-bench")
 COLUMNS = ["gap_us", "length_us", "blocks", "threads", "registers", "shared_bytes"]
-# What GPreempt's and DISB's plans name, by itself or by what stands for it.
+# Names in GPreempt's and DISB's plans, for themselves or for their stand-ins.
 MODELS = ("vgg19", "resnet152", "densenet201", "inception_v3", "encoder6", "miniweather",
           "bfs", "sssp", "pagerank", "cc")
 
@@ -39,7 +39,7 @@ class Suites(unittest.TestCase):
         return done.stdout
 
     def test_lists(self):
-        """Each folder is a suite; of our own plans nothing is left aside."""
+        """Each folder is a suite, and contains all of our own plans."""
         listed = subprocess.run([BENCH, "list"], text=True, capture_output=True, timeout=60)
         top = os.path.join(TOP, "bench/data/plans")
         suites = [name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name))]
@@ -55,7 +55,7 @@ class Suites(unittest.TestCase):
                     self.assertNotIn("not taken", done.stdout)
 
     def test_a_plan_that_lacks_something(self):
-        """The others run all the same, and the exit status tells."""
+        """The others run anyway, and the exit status reports it."""
         with tempfile.TemporaryDirectory() as folder:
             for name, model in (("a", "none-such"), ("b", "spin:1ms")):
                 with open(os.path.join(folder, f"{name}.json"), "w", encoding="ascii") as f:
@@ -78,7 +78,7 @@ class Suites(unittest.TestCase):
         self.assertEqual(out.count(", 0.1 s, run 1\n"), 7, out)
 
     def test_calibrates(self):
-        """One factor for all rates, and latency-critical clients offer what they shall."""
+        """One factor for all rates, and latency-critical clients offer their intended load."""
         plan = os.path.join(TOP, "bench/data/plans/gpreempt/C.json")
         out = self.bench("calibrate", plan, "--offered=0.3").splitlines()
         self.assertEqual(out[2].split()[:4], ["vgg_rt", "lc", "vgg19", "for"])

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the library sees of a program on the software GPU, by the libcupti that
-this has: holds for work that nobody announced, holds that end before a wait for
-the whole device, and what becomes of that where it may not look. All figures are
-in the GPU's own clock."""
+"""The library's view of a program on the software GPU, by its libcupti: holds for work without
+hints, and holds that end before a wait for the whole device. Also the behaviour where it
+may not watch. All figures are in the GPU's own clock."""
 import os
 import re
 import subprocess
@@ -32,8 +31,7 @@ class Figures(unittest.TestCase):
             cls.lc = rig.calibrate("lc", 22)["iters"]
 
     def run_lc(self, *args, cls="lc", how=(), env=None, beside=True):
-        """What lc says of its requests, and what was said on its stderr. Both
-        programs have computed what they should."""
+        """lc's figures for its requests, and its stderr. Checks the results of both programs."""
         with harness.Rig(BUILD, OUT, soft=True) as rig:
             be = rig.be(f"--iters={self.be}", cls="be") if beside else None
             if be:
@@ -49,11 +47,11 @@ class Figures(unittest.TestCase):
 
 
 class Unannounced(Figures):
-    # The program rests where the next launch is not there yet.
+    # The program waits when the next launch is not there yet.
     GAPS = ["--kernels=10", "--gap-us=100"]
 
     def test_hold(self):
-        """As alone: one switch, hidden in the first gap, instead of one a gap."""
+        """As alone: one switch, hidden in the first gap, instead of one per gap."""
         alone, _ = self.run_lc(*self.GAPS, cls=None, beside=False)
         plain, _ = self.run_lc(*self.GAPS, how=["--no-predict"])
         held, said = self.run_lc(*self.GAPS, how=["--auto-hold"])
@@ -63,7 +61,7 @@ class Unannounced(Figures):
         self.assertLess(held["p99_ns"], alone["p50_ns"] + 20 * US)
 
     def test_unseen(self):
-        """Nothing is held for, which is said; nothing gets worse."""
+        """A warning that there are no holds; nothing gets worse."""
         plain, _ = self.run_lc(*self.GAPS, how=["--no-predict"])
         held, said = self.run_lc(*self.GAPS, how=["--auto-hold"], env=UNSEEN)
         self.assertIn("GPREEMPT_CUPTI=0", said)
@@ -84,13 +82,13 @@ class Waits(Figures):
                 self.assertEqual(seen["syncs_cut"], REQUESTS + WARMUP)
                 self.assertEqual(seen["holds_expired"], 0)
                 self.assertLess(seen["max_ns"], alone["max_ns"] + 20 * US)
-                # Some switches more, but nowhere near the limit, which is 20 ms.
+                # A few switches more, but far from the limit of 20 ms.
                 beside, _ = self.run_lc(*args)
                 self.assertEqual(beside["syncs_cut"], REQUESTS + WARMUP)
                 self.assertLess(beside["max_ns"], alone["max_ns"] + 600 * US)
 
     def test_unseen(self):
-        """It waits for the piece, which is short, and for no other."""
+        """It waits for the piece, which is short, and for nothing else."""
         seen, _ = self.run_lc("--segment", "--inside=sync", beside=False)
         unseen, said = self.run_lc("--segment", "--inside=sync", beside=False,
                                    env=UNSEEN)
@@ -101,7 +99,7 @@ class Waits(Figures):
 
 
 class Tool(Rig):
-    """CUPTI has one subscriber, who comes first."""
+    """CUPTI has one subscriber; the first keeps it."""
 
     def tool(self, *how):
         self.start("be")
@@ -134,7 +132,7 @@ class Tool(Rig):
 
 
 class Listed(Rig):
-    """What gpreempt ls says."""
+    """The output of gpreempt ls."""
 
     def seen_after_a_segment(self, **env):
         errors = os.path.join(self.dir, "errors")
@@ -146,7 +144,7 @@ class Listed(Rig):
                 stdout=subprocess.PIPE, stderr=f)
         self.programs.append(lc)
         self.assertIn("ready", lc.stdout.readline())
-        # Nothing is watched before.
+        # Not watched before.
         self.assertFalse(self.rows()[lc.pid]["sync_seen"])
         lc.stdin.write("--requests=1 --warmup=0 --segment\n")
         lc.stdin.flush()
@@ -163,7 +161,7 @@ class Listed(Rig):
         self.assertIn("GPREEMPT_CUPTI=0", said)
 
     def test_no_other_libcupti(self):
-        """Only the one beside its libcuda: what a toolkit has is left alone."""
+        """Only the one beside its libcuda; a toolkit's is ignored."""
         face, root = os.path.join(self.dir, "face"), os.path.join(self.dir, "cuda")
         os.makedirs(face)
         os.makedirs(os.path.join(root, "lib64"))

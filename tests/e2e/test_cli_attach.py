@@ -16,7 +16,7 @@ LC_US, BE_US, DRIVER_US = 5000000, 1, 2048
 
 
 def open_files(pid):
-    """Where its descriptors lead; one that closes meanwhile leads nowhere."""
+    """Targets of its descriptors; skips one that closes meanwhile."""
     for fd in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(FileNotFoundError):
             yield os.readlink(f"/proc/{pid}/fd/{fd}")
@@ -44,7 +44,7 @@ class Attach(Rig):
         self.ok("attach", "--class=be", str(be.pid))
         self.eventually("keeper", lambda: len(self.keepers(be)) == 1)
         keeper = self.keepers(be)[0]
-        # It has just begun, and closes what was its parent's.
+        # It has just begun, and closes its parent's files.
         self.eventually("nothing of it", lambda: not [
             at for at in open_files(keeper) if "soft-rm" in at])
         self.kill(be)
@@ -82,7 +82,7 @@ class Tenants(Rig):
         self.assertEqual(row["slice_us"], LC_US)
 
     def test_slot_is_beside_the_socket(self):
-        """Whoever has the software GPU has its lock, with no /run/gpreempt."""
+        """A program with the software GPU has its lock, without /run/gpreempt."""
         del self.env["GPREEMPT_SOFTGPU"]
         self.env["XDG_RUNTIME_DIR"] = self.dir
         be = self.start("be")
@@ -115,8 +115,8 @@ class Tenants(Rig):
             self.assertIn("stopped", one.stderr)
 
     def test_garbage_for_an_answer(self):
-        """This process takes its own tenant's address and talks nonsense,
-        to whoever asks: a gpreempt ls of somebody else does so too."""
+        """This process takes its own tenant's address and answers every request with garbage,
+        also to a gpreempt ls of another test."""
         me = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         me.bind(f"\0gpreempt/1/tenant/{os.getpid()}")
         me.listen()

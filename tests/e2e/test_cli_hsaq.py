@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""hsaq over a fake KFD: what it does, and what it says of what cannot be."""
+"""hsaq over a fake KFD: its actions, and its error messages."""
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from rig import BUILD, PATIENCE_S  # noqa: E402
 
 HSAQ = os.path.join(BUILD, "tests/hsaq/hsaq_fake")
-# Not a process's, so that nobody else's socket has the name.
+# No process has this PID, so no other socket has the name.
 PID = str(4194304 + os.getpid())
 DEVICE = "--device=4711"
 
@@ -25,7 +25,7 @@ def hsaq(*args, place="patched", wait=True):
 
 
 class Refusals(unittest.TestCase):
-    """One line on stderr that says what, where, and what would be right."""
+    """One line on stderr with the object, the cause, and the next step."""
 
     def refused(self, *args, words=(), place="patched"):
         done = hsaq(*args, place=place)
@@ -64,7 +64,7 @@ class Refusals(unittest.TestCase):
         self.refused("hold", words=("2 devices", "--device"))
 
     def test_words(self):
-        """Looked at before the kernel is."""
+        """Checked before any call of the kernel."""
         for args, words in (
                 ((), ("no verb", "--help")),
                 (("frob",), ("frob", "--help")),

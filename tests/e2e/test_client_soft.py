@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One client of a plan as a program of its own, on the software GPU: a workload by name
-or from a file, in an open loop, its result checked."""
+"""One client of a plan as a separate program, on the software GPU: a workload by name or from
+a file, in an open loop, with a checked result."""
 import json
 import os
 import subprocess
@@ -47,8 +47,8 @@ class Client(Rig):
         self.assertEqual(late, sorted(late))
 
     def test_a_recorded_one(self):
-        """Its request takes alone what the file says, whatever its kernels' shapes; with
-        CPU time between them, or as a graph."""
+        """Alone, its request takes the time in the file for any kernel shapes, with CPU time
+        between them, or as a graph."""
         path = os.path.join(self.dir, "mine.json")
         with open(path, "w", encoding="ascii") as f:
             json.dump(MODEL, f)
@@ -61,7 +61,7 @@ class Client(Rig):
             self.assertEqual(len(rows), 199)
 
     def test_more_than_there_is(self):
-        """Blocks get as much shared memory as the device has, which is said once."""
+        """Blocks get as much shared memory as the device has, with one warning."""
         path = os.path.join(self.dir, "mine.json")
         with open(path, "w", encoding="ascii") as f:
             json.dump({**MODEL, "kernels": [[2, 200, 100, 384, 168, 262144],
@@ -81,12 +81,12 @@ class Client(Rig):
                                    "--arrivals=continuous", cls="be")
         self.assertEqual(fields["result"], "right")
         for before, after in zip(rows, rows[1:]):
-            # To read the clock takes time there, which is had in lumps of 1 us.
+            # Reading the clock takes time there, charged in lumps of 1 us.
             self.assertIn(after[0] - before[2], (0, 1000))
         self.assertAlmostEqual(int(fields["p50_ns"]), 950000, delta=30000)
 
     def beside_be(self, workload, *args):
-        """Fields of one beside kernels of 10 ms, which begin once it is ready."""
+        """A client's fields beside kernels of 10 ms, which begin once it is ready."""
         lc = subprocess.Popen(
             [CLI, "run", "--class=lc", "--no-predict", "--device=soft0", "--",
              os.path.join(BUILD, "bench/client"), f"--workload={workload}",
@@ -101,8 +101,8 @@ class Client(Rig):
         return dict(word.split("=") for word in line.split()[1:])
 
     def test_hinted_kernels_that_fill_the_device(self):
-        """All launched, it says so: until its hold ends each kernel lacks one block's place,
-        and takes twice as long."""
+        """It reports that it has launched all. Until then the hold takes one block's place
+        from each kernel, which takes twice as long."""
         alone_ns = 1000000 + 5 * 110000 + 22000
         hinted = self.beside_be("train:5x110us", "--hint", "--period-ns=5000000")
         self.assertEqual(hinted["result"], "right")
@@ -113,8 +113,8 @@ class Client(Rig):
                               *args)
 
     def test_hinted_tokens(self):
-        """A hinted decoder keeps the device between its tokens, also beyond the 20 ms that
-        a segment lasts; one that says nothing has it taken away in each gap."""
+        """A hinted decoder keeps the device between its tokens, even beyond a segment's 20 ms.
+        Without hints it loses the device in each gap."""
         alone_ns, request_ns = 872000, 2022000 + 31 * 872000 + 1000000
         hinted = self.decoder_beside_be("--hint")
         self.assertEqual(hinted["result"], "right")
@@ -127,7 +127,7 @@ class Client(Rig):
         self.assertGreater(int(silent["itl_p50_ns"]), alone_ns + 200000)
 
     def test_no_cuda(self):
-        """HIP stands in, if it is there, for each call that the bench makes."""
+        """A HIP stand-in, if HIP is there, for each call of the bench."""
         env = {name: value for name, value in os.environ.items()
                if name != "LD_LIBRARY_PATH" and not name.startswith("GPREEMPT_")}
         done = subprocess.run([os.path.join(BUILD, "bench/client"), "--workload=spin:1ms"],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon and its two keepers: killed one by one and two by two, at GP_KILLS
-(20) random moments, ended, upgraded, started wrongly. The daemon is one that decides
-nothing (tests/daemon/fake_daemon.c): it keeps a program off the software GPU, so
-that whoever puts back can be seen to."""
+"""The daemon and its two supervisors: killed one by one and two by two, at GP_KILLS (20)
+random moments, ended, upgraded, started wrongly. The daemon is one that decides nothing
+(tests/daemon/fake_daemon.c). It keeps a program off the software GPU, so that the restore
+can be observed."""
 import contextlib
 import itertools
 import os
@@ -27,7 +27,7 @@ KILLS = int(os.environ.get("GP_KILLS", "20"))
 SEED = int(os.environ.get("GP_SEED", "5"))
 ROLES = ("keeper", "daemon", "second")
 BOUND_S = 2.5
-CALM_START_S = 0.2      # three run so long after a start, on a machine at rest
+CALM_START_S = 0.2      # three processes run within this time after a start, on an idle machine
 DRIVER_US, SHORT_US = 2048, 1
 
 
@@ -40,19 +40,19 @@ class Keep(Rig):
         self.out = os.path.join(self.dir, "done")
         self.env["GP_FAKE_MODE"] = self.mode_file
         self.env["GPREEMPT_BACKEND"] = "softgpu"
-        self.env["GPREEMPT_SOFTGPU_LIBDIR"] = FACE      # it is not where gpreempt is
+        self.env["GPREEMPT_SOFTGPU_LIBDIR"] = FACE      # it is not in gpreempt's folder
         self.program, self.first = FAKE, None
         self.slow = 1.0
         self.addCleanup(self.kill_all)
 
-    # ---- what runs
+    # ---- processes
 
     def roles(self):
         return daemon_roles(self.run_dir)
 
     def journal(self):
-        """PID of the daemon that is ready; role -> who took it last: as
-        daemon/journal.c has them in its file."""
+        """PID of the ready daemon; role -> its latest process: from the file of
+        daemon/journal.c."""
         try:
             with open(os.path.join(self.run_dir, "journal"), "rb") as f:
                 ready, *held = struct.unpack_from("=28xI8x6Q", f.read(88))
@@ -61,12 +61,12 @@ class Keep(Rig):
         return ready, dict(zip(("daemon", "keeper", "second"), held[::2]))
 
     def successor(self, role):
-        """Who has it now; a daemon counts when it is ready."""
+        """The role's present process; a daemon counts when it is ready."""
         ready, held = self.journal()
         return ready if role == "daemon" else held.get(role, 0)
 
     def three(self):
-        """Role -> PID when there is one of each that has its role, else None."""
+        """Role -> PID if each role has one process that has taken it, else None."""
         found = self.roles()
         if found.pop("restore") or any(len(pids) != 1 for pids in found.values()):
             return None
@@ -79,8 +79,8 @@ class Keep(Rig):
         return found[-1]
 
     def when_another(self, role, before):
-        """The three that there are when another one has that role: who was killed is
-        seen for a while yet."""
+        """The three processes once another one has that role. A killed process remains visible
+        for a while."""
         self.eventually(f"another {role}", lambda: (
             self.three() or before)[role] != before[role])
         return self.when_three()
@@ -90,7 +90,7 @@ class Keep(Rig):
         return self.when_another(role, before)
 
     def stay(self, seconds):
-        """Are there three, and the same after so long?"""
+        """Are there three, and the same after this time?"""
         before = self.three()
         time.sleep(seconds)
         return before and self.three() == before
@@ -122,7 +122,7 @@ class Keep(Rig):
         return three
 
     def start_once(self, *args):
-        """To its end: status, what it said."""
+        """To its end: status and output."""
         done = subprocess.run([self.program, f"--run-dir={self.run_dir}", *args],
                               env=self.env, text=True, capture_output=True,
                               timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
@@ -142,7 +142,7 @@ class Keep(Rig):
     # ---- its tenant
 
     def tenant(self):
-        """A program that the daemon, when it comes, takes off the GPU."""
+        """A program that the daemon suspends when it starts."""
         be = self.start(args=[f"--out={self.out}"])
         self.eventually("work is done", lambda: self.kernels() > 2)
         self.env["GP_FAKE_TENANTS"] = str(be.pid)
@@ -165,7 +165,7 @@ class Keep(Rig):
         self.assertEqual(self.slice(be), DRIVER_US)
 
     def ends_well(self, be):
-        """Nothing of its work was lost."""
+        """None of its work was lost."""
         be.send_signal(signal.SIGTERM)
         self.assertIn("result=right", be.communicate(timeout=PATIENCE_S)[0])
 
@@ -188,7 +188,7 @@ class Death(Keep):
                 all((self.three() or b)[r] != b[r] for r in p)))
 
     def test_at_random_moments(self):
-        """One or two of them; in time there are others, or all is put back."""
+        """One or two of them; later there are others, or all is restored."""
         be = self.tenant()
         self.up()
         self.when_off(be)
@@ -222,7 +222,7 @@ class Death(Keep):
         self.eventually("the end", self.gone)
 
     def test_no_daemon_comes(self):
-        """With one keeper of the two left, and daemons that never come to it."""
+        """With one supervisor left of two, and daemons that never become ready."""
         for mode, victims in (("crash", ("daemon",)), ("mute", ("daemon", "keeper")),
                               ("crash", ("daemon", "second"))):
             with self.subTest(mode=mode, victims=victims):
@@ -250,8 +250,8 @@ class Death(Keep):
         self.mode("mute")
         os.kill(three["daemon"], signal.SIGKILL)
         self.eventually("put back", lambda: "restored 1 processes" in self.log())
-        # The next one has time: nothing is left to put back. Two keepers may have
-        # started one each, of which one finds the role taken.
+        # The next one has time: nothing is left to restore. Two supervisors may have started
+        # one each, and one of these finds the role taken.
         self.eventually("three that stay", lambda: self.stay(0.5))
         daemon = self.when_three()["daemon"]
         time.sleep(3)
@@ -259,7 +259,7 @@ class Death(Keep):
         self.assertEqual(self.log().count("no daemon: restored"), 1)
 
     def test_all_three(self):
-        """Nobody is left to put back: the next start finds what stands in the journal."""
+        """None is left to restore: the next start uses the journal."""
         be = self.tenant()
         self.up()
         self.when_off(be)
@@ -273,7 +273,7 @@ class Death(Keep):
         self.ends_well(be)
 
     def test_crash_loop(self):
-        """At once, then later and later; the socket is there all the time."""
+        """At once, then at growing intervals; the socket always exists."""
         self.mode("crash")
         self.launch("--config=" + self.config("log_level: debug\n"))
         time.sleep(2)
@@ -284,7 +284,7 @@ class Death(Keep):
         self.eventually("a daemon", self.three)
 
     def test_room_for_files(self):
-        """The daemon's table of them does not grow while threads share it."""
+        """The daemon's file table does not grow while threads share it."""
         with open(f"/proc/{self.up()['daemon']}/status", encoding="ascii") as f:
             slots = next(int(line.split()[1]) for line in f if line.startswith("FDSize:"))
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -366,7 +366,7 @@ class End(Keep):
 
 
 def inodes(pid):
-    """Of what it has open; it may close some while one looks."""
+    """Inodes of its open files; it may close some meanwhile."""
     found = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
@@ -489,7 +489,7 @@ class Told(Keep):
         self.eventually("the daemon told", lambda: "fake: signal 1" in self.log())
         with open(used) as f:
             self.assertIn("be_quantum: 80ms\n", f.read())
-        # One that is wrong does not keep a daemon from being started anew.
+        # An invalid one does not keep a daemon from being restarted.
         with open(path, "w") as f:
             f.write("be_quantum: 80\n")
         os.kill(three["keeper"], signal.SIGHUP)
@@ -497,7 +497,7 @@ class Told(Keep):
         os.kill(three["daemon"], signal.SIGKILL)
         self.eventually("another", lambda: (self.three() or three)["daemon"] !=
                         three["daemon"])
-        # The keeper knows of it before it has read anything.
+        # The supervisor knows of it before it has read anything.
         right = "using the last valid configuration; fix the file, then send SIGHUP"
         self.eventually("that it was wrong", lambda: right in self.log())
         self.assertIn("found '80'", self.log())
@@ -505,7 +505,7 @@ class Told(Keep):
             self.assertIn("be_quantum: 80ms\n", f.read())
 
     def install(self, source):
-        """Into the place of what runs, as package managers do."""
+        """Replaces the running program, as package managers do."""
         new = os.path.join(self.dir, "new")
         shutil.copy(source, new)
         os.rename(new, os.path.join(self.dir, "gpreemptd"))
@@ -525,7 +525,7 @@ class Told(Keep):
         self.assertEqual(after["keeper"], before["keeper"])
         for pid in after.values():
             self.assertEqual(os.readlink(f"/proc/{pid}/exe"), self.program)
-        # Nobody put anything back meanwhile.
+        # The slice was not restored meanwhile.
         self.assertEqual(self.slice(be), SHORT_US)
         self.assertLessEqual(self.kernels(), done + 2)
         self.assertEqual(self.first.poll(), None)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What is seen of gpreemptd with real tenants, on a software GPU: ls, top, why, trace,
-metrics, held against each other and against what the hardware did."""
+"""gpreemptd's reports with real tenants, on a software GPU: ls, top, why, trace and metrics,
+compared with each other and with the hardware's activity."""
 import json
 import math
 import os
@@ -62,7 +62,7 @@ class Seen(Rig):
             raise
 
     def begin(self, cls, args=()):
-        """Kernels of a millisecond and less, so that time goes on."""
+        """Kernels of a millisecond and less, so that time moves."""
         proc = subprocess.Popen(
             [CLI, "run", f"--class={cls}", "--device=soft0", "--",
              os.path.join(BUILD, "bench", cls), "--iters=20000", *args],
@@ -81,7 +81,7 @@ class Seen(Rig):
         return {row["pid"]: row for row in self.listed()["processes"] if row["daemon"]}
 
     def scrape(self):
-        """Sample -> value; what is served, as text."""
+        """Sample -> value; the scraped text."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(PATIENCE_S)
             s.connect(self.metrics)
@@ -173,7 +173,7 @@ class Seen(Rig):
         self.eventually("use", lambda: self.scrape()[0][used] > first[used])
         self.kill(self.be[0])
         self.eventually("it has left", lambda: self.scrape()[0][be] == 1)
-        # What it used stays counted: nothing of a counter falls.
+        # Its past use stays counted: no counter falls.
         second = self.scrape()[0]
         for name, value in first.items():
             if "_total" in name or "_bucket" in name or "_count" in name:

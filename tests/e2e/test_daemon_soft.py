@@ -51,7 +51,7 @@ class Daemon(Rig):
         if self.daemon and self.daemon.poll() is None:
             self.daemon.send_signal(signal.SIGTERM)
             self.daemon.wait(PATIENCE_S)
-        # One that is being started anew may be between two.
+        # During a restart a role may have no process.
         for name in ("keeper", "second", "daemon") * 5:
             for pid in self.role(name):
                 os.kill(pid, signal.SIGKILL)
@@ -64,7 +64,7 @@ class Daemon(Rig):
         """PIDs of this test's processes with that role."""
         return daemon_roles(self.run_dir)[name]
 
-    # ---- what it says
+    # ---- reports
 
     def listed(self):
         return json.loads(self.ok("ls", "--json").stdout)
@@ -75,7 +75,7 @@ class Daemon(Rig):
         return listed.get("devices")
 
     def taken(self):
-        """PID -> what the daemon says of it."""
+        """PID -> the daemon's row on it."""
         return {row["pid"]: row["daemon"] for row in self.listed()["processes"]
                 if row["daemon"]}
 
@@ -100,7 +100,7 @@ class Turns(Daemon):
             on = [t for t in taken if not t["suspended"]]
             self.assertLessEqual(len(on), 2, on)     # while they change
         had = [t["resident_ns"] for t in self.taken().values()]
-        # Nobody is a turn of 10 ms and what a rotation takes ahead of another.
+        # No tenant is more than a turn of 10 ms and a rotation ahead of another.
         self.assertLess(max(had) - min(had), 15e6, had)
         for t in self.taken().values():
             self.assertEqual(t["usage_source"], "log", t)
@@ -109,7 +109,7 @@ class Turns(Daemon):
             t["used_ns"] > 0 for t in self.taken().values()))
 
     def test_what_it_had_before_it_came(self):
-        """The log has it, which nobody reads before there are tenants. It is none of its use."""
+        """Without tenants no process reads the log, which has it. It does not count as its use."""
         self.start_daemon()
         proc = self.start(args=["--iters=0", "--kernel-us=10000"])
         begun = self.devices()[0]["up_ns"]
@@ -133,8 +133,8 @@ class Turns(Daemon):
                         self.taken()[procs[2].pid]["resident"])
 
     def a_round(self, *how):
-        """How long one of the program takes beside another that always has work, over what
-        it takes alone."""
+        """Length of the program's round beside another that always has work, relative to its
+        length alone."""
         self.start_daemon()
         self.start("be", args=["--iters=0", "--kernel-us=10000"])
         streams = subprocess.Popen(
@@ -149,15 +149,15 @@ class Turns(Daemon):
         return took_ns / alone_ns
 
     def test_who_waits_for_another_stream_has_work(self):
-        """It has seen the end of the one stream's, and is still in the other's: it has turns
-        as who always has work, which is the half."""
+        """It has waited for one stream, and still has work in the other. So it gets turns like
+        a tenant that always has work: half of the device."""
         self.assertLess(self.a_round(), 2.4)
 
     def test_who_waits_for_its_context_has_work(self):
         self.assertLess(self.a_round("context"), 2.4)
 
     def test_no_gpu(self):
-        """It ends, and says what is missing."""
+        """It ends, and reports the missing part."""
         said = {"nvidea": "no GPU found: GPREEMPT_BACKEND=nvidea has none here; backends are "
                           "nvidia, amd and softgpu"}
         if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/kfd"))):
@@ -168,7 +168,7 @@ class Turns(Daemon):
                                   capture_output=True, stdin=subprocess.DEVNULL,
                                   env=dict(self.env, GPREEMPT_BACKEND=backend))
             self.assertEqual(done.returncode, 1)
-            # The second keeper may have seen that it ended.
+            # The second supervisor may have seen that it ended.
             self.assertEqual(done.stderr.splitlines()[0], f"<3>gpreemptd: {line}")
 
     def test_why(self):
@@ -184,7 +184,7 @@ class Rules(Daemon):
 
     def test_who_never_asked_is_found(self):
         self.start_daemon(f"rules:\n  - exe: {self.BE}\n    class: be:70\n")
-        # Each has its own moment in the rounds of who looks.
+        # Each has its own moment in the scanner's rounds.
         for _ in range(3):
             proc = self.start()
             since = time.monotonic()
@@ -193,7 +193,7 @@ class Rules(Daemon):
             row = self.rows()[proc.pid]
             self.assertEqual((row["class"], row["weight"]), ("be", 70), row)
             self.assertEqual(row["daemon"]["taken"], "rule")
-        # It is bound to 100 ms where a test does not take the CPUs: see check-gpu.
+        # The bound is 100 ms if no other test uses the CPUs: see check-gpu.
         self.assertLess(took, 5)
 
     def test_who_asks_for_more_is_told_why(self):
@@ -205,7 +205,7 @@ class Rules(Daemon):
         self.assertIn("no rule", row["daemon"]["class_from"] + self.said())
 
     def test_who_gets_no_class_has_nothing_of_it(self):
-        """What it was started with set its slice before the daemon was asked."""
+        """Its start class set its slice before the daemon was asked."""
         self.start_daemon("default_class: none\nrules:\n  - user: nobody\n    max_class: lc:0\n")
         proc = self.start("lc")
         self.eventually("it has none", lambda: self.rows()[proc.pid]["class"] == "none")
@@ -230,7 +230,7 @@ class Rules(Daemon):
         self.daemon.send_signal(signal.SIGHUP)
         self.eventually("the new class", lambda: self.rows()[proc.pid]["weight"] == 80)
         self.assertEqual(self.devices()[0]["be_policy"], "rr")
-        # A wrong one is said, and is not taken.
+        # An invalid one is reported, and not used.
         path = self.write_config("be_policy: best\n")
         self.daemon.send_signal(signal.SIGHUP)
         self.eventually("the error", lambda: f"{path}:1: be_policy" in self.said() and
@@ -243,7 +243,7 @@ class Rules(Daemon):
         proc = self.start()
         self.ok("attach", "--class=be", str(proc.pid))
         self.eventually("its slice", lambda: self.slices(proc) == [BE_US])
-        # Past the daemon, as the process could do itself.
+        # Past the daemon, as the process itself could do.
         self.ok("attach", "--class=lc", str(proc.pid), env={"GPREEMPT_DAEMON": "none"})
         self.eventually("it was noticed", lambda: self.taken()[proc.pid]["corrected"] > 0)
         self.assertEqual(self.slices(proc), [BE_US])
@@ -259,7 +259,7 @@ class Ends(Daemon):
         self.stop_daemon()
         self.assertEqual(self.daemon.returncode, 0, self.said())
         self.assertFalse(os.path.exists(self.socket))
-        # The first goes on by itself, with the short slice; the other is as it was.
+        # The first continues by itself, with the short slice; the other is unchanged.
         self.assertEqual(self.slices(procs[1]), [DRIVER_US])
         self.eventually("it goes on by itself", lambda: self.slices(procs[0]) == [BE_US])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpreempt ls, top, why, trace, attach and set with a daemon, which is made up."""
+"""gpreempt ls, top, why, trace, attach and set with a fake daemon."""
 import errno
 import fcntl
 import json
@@ -21,11 +21,11 @@ import fake_daemon as fake  # noqa: E402
 import trace_rules  # noqa: E402
 from rig import CLI, PATIENCE_S, Rig  # noqa: E402
 
-LC_PID = 1      # a process that always is
+LC_PID = 1      # a process that always exists
 
 
 class Views(Rig):
-    """The daemon's time goes on by a second at each look; two tenants."""
+    """Each request moves the daemon's time by a second; two tenants."""
 
     def setUp(self):
         super().setUp()
@@ -64,7 +64,7 @@ class Views(Rig):
 
 class Ls(Views):
     def test_rows_are_joined(self):
-        """A tenant that says something itself, and the daemon about it."""
+        """A tenant's own report, and the daemon's on it."""
         be = self.start("be:7")
         own = self.rows()[be.pid]
         device = fake.U8x16(*bytes.fromhex(own["uuid"][4:].replace("-", "")))
@@ -98,7 +98,7 @@ class Ls(Views):
         self.assertIn(" 98.8ms ", mine)
 
     def test_without_a_daemon(self):
-        """As it was before there was one."""
+        """The same as before a daemon ran."""
         with_daemon = self.ok("ls").stdout
         self.daemon.stop()
         lines = self.ok("ls").stdout.splitlines()
@@ -188,7 +188,7 @@ switch, from asking for the device to having it: 4 times, 1.00ms on average
             f"   more {1:>19}  {'#' * 20}\n")
 
     def empty(self):
-        """The doublings between."""
+        """The empty lines between."""
         def text(ns):
             for unit, size in (("us", 1e3), ("ms", 1e6), ("s", 1e9)):
                 if ns < 999.5 * size:
@@ -238,7 +238,7 @@ class Apply(Views):
         self.assertEqual((second.request.cls, second.request.period_ns,
                           second.request.deadline_ns, second.request.runtime_ns),
                          (fake.LC, 20000000, 20000000, 2000000))
-        # Nothing was done besides.
+        # Nothing else was done.
         self.assertEqual(self.rows()[be.pid]["slice_us"], 2048)
 
     def test_one_device(self):
@@ -267,7 +267,7 @@ class Apply(Views):
         self.assertIn("too many connections", self.ok("ls").stderr)
 
     def test_it_does_not_answer(self):
-        """It hangs up, it says something else, it says nothing."""
+        """It hangs up, sends another message, or is silent."""
         self.daemon.answer = lambda peer, message: peer.shutdown(2)
         self.assertIn("closed the connection",
                       self.failed("attach", "--class=be", str(self.me)))
@@ -356,7 +356,7 @@ class Screen(Views):
         fcntl.ioctl(self.tty, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
 
     def read(self):
-        """What is on the screen, more or less: sequences are left out."""
+        """Roughly the text on the screen, without escape sequences."""
         if select.select([self.tty], [], [], 0.05)[0]:
             try:
                 self.seen += os.read(self.tty, 65536).decode(errors="replace")
@@ -396,7 +396,7 @@ class Screen(Views):
         self.press("\x1b[B\x1b[A\x1b[6~\x1b[5~x")
         self.press("q")
         self.assertEqual(self.exit_status(), 0)
-        # The screen is given back.
+        # The screen is restored.
         self.assertIn("\x1b[?1049l", self.seen)
 
     def test_resize(self):
@@ -508,7 +508,7 @@ class Trace(Views):
         self.assertEqual(done.returncode, 125)
         self.assertIn("whole up to then", done.stderr)
         self.assertIn("preempt", self.names(self.judge(), "i"))
-        # CMD is CMD's, whatever becomes of the daemon.
+        # CMD's exit status counts, whatever the daemon does.
         done = self.gp("trace", "-o", self.file, "--", "sh", "-c", "sleep 0.2; exit 3")
         self.assertEqual(done.returncode, 3)
 

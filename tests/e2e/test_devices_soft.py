@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two software GPUs, and processes that use both: each of gpreempt's is what it is on
-each device, or on the one that it was told. What one does to the other's latency is
-measured by tests/gpu/devices.py."""
+"""Two software GPUs, and processes that use both: the class applies on each device, or on the
+named one. tests/gpu/devices.py measures the effect of one on the other's latency."""
 import json
 import os
 import signal
@@ -24,7 +23,7 @@ class TwoDevices(Rig):
         self.env.update(GPREEMPT_BACKEND="softgpu", GPREEMPT_SOFTGPU_GPUS="2")
 
     def both(self, *words, args=("--iters=100000", "--blocks=2"), **env):
-        """A program on all devices that it sees, after @words."""
+        """A program on all visible devices, after @words."""
         env = {**self.env, **env}
         if not words:
             env["LD_LIBRARY_PATH"] = FACE
@@ -40,12 +39,12 @@ class TwoDevices(Rig):
         return proc
 
     def listed(self):
-        """(PID, device) -> what `gpreempt ls --json` says of it."""
+        """(PID, device) -> its row of `gpreempt ls --json`."""
         said = json.loads(self.ok("ls", "--json").stdout)
         return {(row["pid"], row["device"]): row for row in said["processes"]}
 
     def on_each(self, proc, what):
-        """Device -> that of @proc: others on this machine are not this test's."""
+        """Device -> that of @proc, without other processes of this machine."""
         return {device: row[what] for (pid, device), row in self.listed().items()
                 if pid == proc.pid}
 
@@ -98,7 +97,7 @@ class WithoutADaemon(TwoDevices):
         self.until_slices(proc, {"soft0": BE_US, "soft1": BE_US})
         proc.stdin.write("go\n")
         proc.stdin.flush()
-        # The slot of each device is taken: who comes later has the driver's slice.
+        # The slot of each device is taken: a later process has the driver's slice.
         later = self.ready(self.both(CLI, "run", "--class=be", "--"))
         self.until_slices(later, {"soft0": DRIVER_US, "soft1": DRIVER_US})
         self.ends_right(proc)
@@ -158,7 +157,7 @@ class OneDaemon(TwoDevices):
         return {row["device"]: row for row in said.get("devices") or []}
 
     def tenants(self):
-        """(PID, device) -> what the daemon says of those that it has."""
+        """(PID, device) -> the daemon's row on its tenants."""
         return {key: row["daemon"] for key, row in self.listed().items()
                 if row["daemon"] and row["daemon"]["turns"] is not None}
 
@@ -192,7 +191,7 @@ class OneDaemon(TwoDevices):
             self.ends_right(proc)
 
     def test_killed(self):
-        """A successor has the tenants of both, and they go on."""
+        """A successor has the tenants of both, and they continue."""
         procs = self.start(2)
         self.await_turns()
         os.kill(daemon_roles(self.run_dir)["daemon"][0], signal.SIGKILL)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A latency-critical program that gives no hints, beside a best-effort one, on
-the software GPU: its rhythm is learned, and where it has none nothing changes.
-All figures are in the GPU's own clock."""
+"""A latency-critical program without hints, beside a best-effort one, on the software GPU: its
+period is predicted, and without a period nothing changes. All figures are in the GPU's own
+clock."""
 import json
 import os
 import sys
@@ -33,7 +33,7 @@ class Learn(unittest.TestCase):
                                "--requests=500", *args], cls="lc", how=how)
 
     def test_periodic(self):
-        """As if hinted: one switch less for each request."""
+        """As with hints: one switch less for each request."""
         alone = self.run_lc(beside=False)
         plain = self.run_lc(how=["--no-predict"])
         learned = self.run_lc()
@@ -42,7 +42,7 @@ class Learn(unittest.TestCase):
         self.assertLess(learned["p99_ns"], plain["p99_ns"] + 20_000)
 
     def test_random(self):
-        """Nothing gets worse where there is no rhythm."""
+        """Nothing gets worse without a period."""
         args = ["--arrivals=poisson", "--period-us=3000"]
         plain = self.run_lc(*args, how=["--no-predict"])
         learned = self.run_lc(*args)
@@ -50,7 +50,7 @@ class Learn(unittest.TestCase):
         self.assertLess(learned["p99_ns"], plain["p99_ns"] * 1.05)
 
     def test_said(self):
-        """stat counts the guesses."""
+        """stat counts the predictions."""
         with harness.Rig(BUILD, OUT, soft=True) as rig:
             rig.be(f"--iters={self.be}", cls="be").expect("ready")
             path = os.path.join(rig.out, "stat.json")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/apps/client.py: its loop, its files, its errors, and a plan with such clients, over a PyTorch
-that only takes its time. What PyTorch itself does needs a card."""
+"""bench/apps/client.py: its loop, its files, its errors, and a plan with such clients, over a
+fake PyTorch that only takes time. Real PyTorch needs a card."""
 import contextlib
 import glob
 import io
@@ -22,7 +22,7 @@ from bench.apps import client    # noqa: E402
 
 BENCH = os.path.join(os.environ.get("GP_BUILD", os.path.join(TOP, "build")),
                      "bin/gpreempt-bench")
-# A request takes 1 ms, and what it finds is always the same.
+# A request takes 1 ms, and its result is always the same.
 TORCH = """import sys, time
 from unittest import mock
 m = sys.modules[__name__] = mock.MagicMock()
@@ -63,7 +63,7 @@ class Faked(unittest.TestCase):
 
 class Loop(Faked):
     def test_times_of_a_file(self):
-        """Open loop: what comes while another is under way waits, and none is skipped."""
+        """Open loop: a request that comes while another is under way waits, and none is skipped."""
         times = [5_000_000, 30_000_000, 30_100_000, 60_000_000, 200_000_000]
         trace = self.file("t", "".join(f"{at}\n" for at in times))
         status, out, err = self.main("--workload=torch:vgg19", f"--trace={trace}",
@@ -91,7 +91,7 @@ class Loop(Faked):
             self.assertGreaterEqual(int(after[0]), int(one[2]))
 
     def test_who_falls_behind(self):
-        """What had come and could not be done in time is counted."""
+        """Requests that came and were not done in time are counted."""
         self.torch.cuda.Stream.return_value.synchronize.side_effect = lambda: time.sleep(0.2)
         trace = self.file("t", "".join(f"{at * 1_000_000}\n" for at in range(1, 11)))
         with mock.patch.object(client, "SOLO", 1):
@@ -103,7 +103,7 @@ class Loop(Faked):
         self.assertEqual(len(self.samples()[1]), int(figures["requests"]))
 
     def test_tokens(self):
-        """Each is seen after the one before, the last with the request's end."""
+        """Each token counts after the one before, the last with the request's end."""
         status, out, _ = self.main("--workload=torch:decoder,tokens=5", "--length-ms=20",
                                    f"--out={self.folder}/out")
         self.assertEqual(status, 0, out)
@@ -174,7 +174,7 @@ class Plans(Faked):
          "client": {"priority": 0, "model_name": "torch:vgg19"}}]}
 
     def test_a_plan(self):
-        """Its rate, and what it takes alone, are those of a plan's other clients."""
+        """Its rate and its time alone match those of a plan's other clients."""
         kept = os.path.join(self.folder, "kept")
         done = self.bench(self.PLAN, "--device=GPU-0", f"--dir={kept}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench/record: from a trace to a workload file, on traces made here; and what the recorder
-says where there is no PyTorch. What PyTorch itself does needs a card."""
+"""bench/record: from a trace to a workload file, on constructed traces, and the recorder's
+messages without PyTorch. Real PyTorch needs a card."""
 import contextlib
 import copy
 import io
@@ -60,7 +60,7 @@ def reduced(events, asked):
 
 
 def a_workload(**changed):
-    """A good one, with one kernel."""
+    """A valid one, with one kernel."""
     found = {"schema_version": 1, "name": "n", "what": "w", "device": "d", "driver": "v",
              "solo_us": 9.5, "columns": list(workload.COLUMNS),
              "kernels": [[1.5, 2.5, 3, 32, 64, 0]]}
@@ -119,7 +119,7 @@ class Requests(unittest.TestCase):
         self.assertEqual(found.kernels[1], (2_000, 10_000, *B))
 
     def test_half_a_pause_parts_them(self):
-        """After the longest of what runs, not after what began last."""
+        """Counted from the longest kernel's end, not from the last begun one's."""
         for gap, pieces in ((PAUSE_US / 2, 1), (PAUSE_US / 2 + 1, 2)):
             events = [kernel(0, 100), kernel(10, 20), kernel(100 + gap, 5)]
             found = reduce.requests(reduce.on_device(events), PAUSE_US * 1000)
@@ -187,7 +187,7 @@ class Kernels(unittest.TestCase):
         self.assertEqual(reduced(one + after(other, 100_000), 2).alike, 2)
 
     def test_microseconds_to_the_nanosecond(self):
-        """Of a clock that counts from 1970, a float has not enough digits."""
+        """In a clock that counts from 1970, a float has too few digits."""
         text = json.dumps([kernel("@1", "@2", A), kernel("@3", 1, B)])
         for mark, number in (("@1", "1763818404123456.789"), ("@2", "1.001"),
                              ("@3", "1763818404123458.793")):
@@ -332,7 +332,7 @@ class Workload(unittest.TestCase):
 
 
 class FakeGraph:
-    """Says when it is replayed."""
+    """Records its replays."""
 
     def __init__(self, fake):
         self.fake = fake
@@ -342,7 +342,7 @@ class FakeGraph:
 
 
 class FakeTorch:
-    """In PyTorch's place: what it was asked, in order, and a trace of what was asked of the
+    """In PyTorch's place: records requests in order, and returns a trace of those to the
     profiler."""
 
     def __init__(self, events):
@@ -376,7 +376,7 @@ class Recorder(unittest.TestCase):
         self.folder = folder.name
 
     def record(self, words, events=None, there=None):
-        """(status, stdout, stderr, what was asked) of the recorder with a fake PyTorch."""
+        """(status, stdout, stderr, requests) of the recorder with a fake PyTorch."""
         fake = FakeTorch(events or repeated([kernel(0, 10)], record.RECORDED))
         fake.there = there or fake.there
         out, err = io.StringIO(), io.StringIO()
@@ -388,7 +388,7 @@ class Recorder(unittest.TestCase):
         return status, out.getvalue(), err.getvalue(), fake.said
 
     def program(self, *words):
-        """As a command, where PyTorch cannot be loaded."""
+        """As a command that cannot load PyTorch."""
         with open(os.path.join(self.folder, "torch.py"), "w") as f:
             f.write("raise ImportError('not here')\n")
         return subprocess.run(
@@ -461,7 +461,7 @@ class Recorder(unittest.TestCase):
             self.assertEqual(record.measure(None, 5), 7)
 
     def test_all_goes_on(self):
-        """One fails, one leaves what cannot be read: the rest is there, in the table."""
+        """One fails, one leaves an unreadable file: the rest is in the table."""
         def apart(name, opt):
             if name == "vgg19":
                 return "something (status 1)"

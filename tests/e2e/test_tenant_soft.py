@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs under gpreempt run as tenants of a daemon, on the software GPU. The
-daemon is played here: what is on the wire and in the page is looked at as such
-(wire/wire.h, wire/page.h)."""
+"""Programs under gpreempt run as tenants of a daemon, on the software GPU. The test plays the
+daemon and checks messages and pages byte by byte (wire/wire.h, wire/page.h)."""
 import array
 import ctypes
 import fcntl
@@ -69,7 +68,7 @@ class Daemon:
         return kind, data[HEAD.size:], len(files)
 
     def greet(self):
-        """The hello of who comes next: flags, class, value, cap, .., files."""
+        """The next client's hello: flags, class, value, cap, .., files."""
         self.conn, _ = self.listener.accept()
         self.conn.settimeout(PATIENCE_S)
         kind, body, files = self.hear()
@@ -121,7 +120,7 @@ class Tenant(Rig):
         return self.rows()[proc.pid]["weight"]
 
     def rows(self):
-        """As the process itself says it: nothing is asked of the daemon."""
+        """The process's own report: the daemon is not asked."""
         mine, self.env["GPREEMPT_DAEMON"] = self.env["GPREEMPT_DAEMON"], "none"
         try:
             return super().rows()
@@ -129,10 +128,10 @@ class Tenant(Rig):
             self.env["GPREEMPT_DAEMON"] = mine
 
     def test_best_effort(self):
-        """It hands over its files, and has no slice of its own while it is told
-        which; without a daemon it has."""
+        """It passes its files, and sets no slice while the daemon does; without a daemon it
+        has one."""
         proc = self.start("be:7,cap=30%", args=["--control"])
-        # gpreempt run looks first whether there is a daemon at all.
+        # gpreempt run first checks whether there is a daemon at all.
         self.daemon.listener.accept()[0].close()
         asked, files = self.daemon.greet()
         self.assertEqual(asked, (ASKS, BE, 7, 30, 0, 0, 0))
@@ -141,14 +140,14 @@ class Tenant(Rig):
         self.daemon.welcome(BE, 40)
         self.eventually("its class", lambda: self.weight(proc) == 40)
         self.assertFalse(self.slot(proc))
-        # Another daemon comes: the same again.
+        # Another daemon starts: the same again.
         self.daemon.conn.close()
         asked, files = self.daemon.greet()
         self.assertEqual(asked, (ASKS, BE, 7, 30, 0, 0, 0))
         self.assertGreater(files, 0)
         self.daemon.welcome(BE, 41)
         self.eventually("its class", lambda: self.weight(proc) == 41)
-        # None comes.
+        # No daemon starts.
         start = time.monotonic()
         self.daemon.close()
         self.eventually("its own slice", lambda: self.slot(proc))
@@ -156,7 +155,7 @@ class Tenant(Rig):
         self.assertEqual(self.rows()[proc.pid]["slice_us"], 1)
 
     def test_latency_critical(self):
-        """What it does stands in its page; no message says it."""
+        """Its page has its activity; no message does."""
         proc = self.start_lc("lc:2")
         asked, files = self.daemon.greet()
         self.assertEqual(asked, (ASKS, LC, 2, 0, 0, 0, 0))
@@ -179,7 +178,7 @@ class Tenant(Rig):
         # Each has a kernel in it, and none ends with the next one's.
         self.assertGreater(min(segment_ns[:timed]), 1000)
         self.assertLess(max(segment_ns[:timed]), PATIENCE_S * 10 ** 9)
-        # Of its groups it may have said more; of holds nothing.
+        # Messages may come about its groups, but not about holds.
         self.daemon.conn.setblocking(False)
         with self.assertRaises(BlockingIOError):
             while True:
@@ -202,18 +201,18 @@ class Tenant(Rig):
         return self.daemon.told()["samples"]
 
     def test_one_hold_a_segment(self):
-        # The last one's end may not have been told yet.
+        # The last one's end may come later.
         self.assertIn(self.holds_made(50), (49, 50))
 
     def test_pieces(self):
-        """Where it cannot be seen what waits for the device."""
+        """If waits for the device cannot be observed."""
         self.env["GPREEMPT_CUPTI"] = "0"
         self.assertGreaterEqual(self.holds_made(50), 149)
 
 
 class Nobody(Rig):
     def test_deadlines(self):
-        """More than a class is refused where nobody can keep it."""
+        """Options beyond a class are refused if nothing can enforce them."""
         done = self.gp("run", "--class=lc:1,period=20ms,runtime=3ms", "true",
                        env={"GPREEMPT_DAEMON": os.path.join(self.dir, "none")})
         self.assertEqual(done.returncode, 125)

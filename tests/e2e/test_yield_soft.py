@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A best-effort tenant takes its work off the software GPU when it is asked to,
-and puts it back: when told, when whoever asked is gone, and at the limit."""
+"""A best-effort tenant suspends its work on the software GPU when asked to. It resumes it when
+asked to, when the requester is gone, and at the limit."""
 import errno
 import os
 import socket
@@ -30,7 +30,7 @@ class Asker:
         self.sock.connect(f"\0gpreempt/1/tenant/{pid}")
 
     def ask(self, uuid, on=1, limit_ms=900, level=LEVEL_MAX):
-        """What the tenant answers: 0 or a negative errno."""
+        """The tenant's answer: 0 or a negative errno."""
         self.sock.send(YIELD.pack(MAGIC, VERSION, TYPE, YIELD.size, 0, on, level,
                                   limit_ms * 1000000, uuid))
         return HEAD.unpack(self.sock.recv(4096)[:HEAD.size])[4]
@@ -54,7 +54,7 @@ class Yield(Rig):
         return proc, asker
 
     def works(self):
-        """Does the file of its kernels' ends grow?"""
+        """Does the file grow that records ends of kernels?"""
         before = os.path.getsize(self.out)
         time.sleep(LOOK_S)
         return os.path.getsize(self.out) > before
