@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=controls: what gpreemptd asks of groups that do not have the device, and
-what that does to the one that has: is it cut, and what does its work lose? A
-latency-critical process with work without end has the device; beside it one that
-idles, or a best-effort one that waits. No bars: these are facts about a driver."""
+"""SUITE=controls: gpreemptd's controls of groups that do not have the device. Do they
+preempt the group that has it, and how much time does its work lose? An LC process with
+endless work has the device. Beside it is an idle process, or a BE one that waits. The
+suite has no bars, as it measures facts about a driver."""
 import os
 import time
 
@@ -32,7 +32,7 @@ class Controls:
         self.crowd.await_ready()
 
     def poke(self, what, who):
-        """Its line; of "nothing", after as long."""
+        """poke's line; for "nothing", zeros after the same time."""
         if what == "nothing":
             time.sleep(0.3 if self.rig.soft else self.times * EVERY_US / 1e6)
             return {"p50_ns": 0, "max_ns": 0}
@@ -53,7 +53,7 @@ class Controls:
         times = self.crowd.times("controls-runs")[had:]
         log.finish()
         self.rig.drop(log)
-        # First who has the device: the other waits for it to let go.
+        # Pause the process with the device first, because the other waits for the device.
         self.crowd.pause(["controls-runs"])
         if who == "waiting":
             self.crowd.pause(["controls-waiting"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Best-effort processes that run together for a while, and what each got done."""
+"""BE processes that run together for a while, and the work that each completes."""
 import os
 import time
 
@@ -11,11 +11,11 @@ SETTLE_S = 0.3
 
 
 class Crowd:
-    """Started once each, idle until they are let go."""
+    """Processes that start once and idle until "go"."""
 
     def __init__(self, rig, kernel_us):
         self.rig = rig
-        # Real computing is what costs time on a software GPU.
+        # On a software GPU only real computing takes time, so blocks are few.
         self.args = ["--blocks=2"] if rig.soft else []
         self.calibrated = rig.calibrate("be", kernel_us, *self.args)
         self.args.append(f"--iters={self.calibrated['iters']}")
@@ -25,7 +25,7 @@ class Crowd:
         return os.path.join(self.rig.out, f"{name}.times")
 
     def add(self, name, cls="be", *more, env=None):
-        """cls None: it knows nothing of gpreempt."""
+        """@cls None: the process runs without gpreempt."""
         argv = [self.rig.program("be"), "--control", f"--out={self.path(name)}",
                 *self.args, *more]
         self.procs[name] = self.rig.start(argv, cls, BE_UID, env, name)
@@ -54,7 +54,7 @@ class Crowd:
             self.procs[name].expect("paused", 60)
 
     def await_kernels(self, names, had, more, timeout_s=60):
-        """Until each has finished so many more than it had."""
+        """Wait until each has completed @more kernels beyond @had."""
         end = time.monotonic() + timeout_s
         for name in names:
             while len(self.times(name)) < had[name] + more:
@@ -63,8 +63,8 @@ class Crowd:
                 time.sleep(0.01)
 
     def start(self, names):
-        """Let go, wait until each runs, and until that is no news to anybody.
-        Since when it is so, in their clock."""
+        """Let them go, and wait until each runs and gpreempt has settled. Returns that
+        time, in their clock."""
         had = {name: len(self.times(name)) for name in names}
         self.go(names)
         self.await_kernels(names, had, 2)
@@ -72,7 +72,7 @@ class Crowd:
         return max(self.times(name)[-1] for name in names)
 
     def together(self, names, window_s, timeout_s=120):
-        """Kernels of each in so long, by their own clock: name -> kernels."""
+        """name -> kernels completed in @window_s, by the processes' clock."""
         start_ns = self.start(names)
         end_ns = start_ns + int(window_s * 1e9)
         end = time.monotonic() + timeout_s + window_s
@@ -85,7 +85,7 @@ class Crowd:
                 for name in names}
 
     def finish(self, table):
-        """All end, and were right: gone from the table of what runs."""
+        """End all, and check their results."""
         for name, proc in self.procs.items():
             proc.send("quit")
         for name, proc in self.procs.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gpreemptd of a suite's own, and what it says over its socket (wire/wire.h)."""
+"""A suite's own gpreemptd, and a client of its socket (wire/wire.h)."""
 import os
 import shutil
 import signal
@@ -22,7 +22,7 @@ TENANT_FIGURES = ("age_ns resident_ns used_ns suspended_ns turns preempted "
                   ).split()
 DEVICE_FIGURES = ("quantum_ns up_ns turns suspends resumes slices preempts failed "
                   "control_ns log_lost").split()
-# Of a trace's records.
+# Kinds of a trace's records.
 START, END, JOIN, TURN, SUSPEND, SLICE = 1, 2, 4, 6, 7, 9
 
 
@@ -78,7 +78,7 @@ class Connection:
             found.append(read(msg))
 
     def tenants(self):
-        """pid -> what it says of it."""
+        """pid -> the daemon's data on that tenant."""
         return {t["pid"]: t for t in self.many(LIST, read_tenant)}
 
     def device(self):
@@ -88,7 +88,7 @@ class Connection:
         self.send(message(TRACE))
 
     def trace_read(self, timeout_s):
-        """[(ns, kind, pid, value)] of what has come since; some, or []."""
+        """[(ns, kind, pid, value)] of the next message; [] if none arrives in time."""
         self.socket.settimeout(timeout_s)
         try:
             _, msg = self.recv()
@@ -115,7 +115,7 @@ class Connection:
 
 
 def threads_cpu_ns(pid):
-    """Name of a thread -> what it took, as the scheduler counted it."""
+    """Name of a thread -> its CPU time in ns, by the kernel's scheduler."""
     found = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/comm") as f:
@@ -126,7 +126,7 @@ def threads_cpu_ns(pid):
 
 
 def threads_wakes(pid):
-    """Name of a thread -> how often it slept, and was woken."""
+    """Name of a thread -> the number of its wake-ups."""
     found = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/status") as f:
@@ -147,7 +147,7 @@ def rss_kb(pid):
 
 
 class Trace:
-    """All that a daemon traces from enter to exit, read meanwhile: rows."""
+    """Reads all that a daemon traces from enter to exit into rows, by a thread."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -176,13 +176,13 @@ class Trace:
 
 
 class Daemon:
-    """gpreemptd with @config (YAML), which what @rig starts from now on finds."""
+    """gpreemptd with @config (YAML). Later processes of @rig connect to it."""
 
     def __init__(self, rig, name, config="", users=(), may="lc:0"):
         self.rig, self.name = rig, name
         self.users = [LC_UID if rig.users else os.geteuid()] if users == () else users
         self.may = may
-        # A virtual clock stands while anybody asks for it.
+        # A software GPU's virtual clock stands during each request.
         self.nap_s = 0.3 if rig.soft else 0.005
         self.dir = os.path.join(rig.scratch, f"run-{name}")
         self.socket = os.path.join(self.dir, "gpreemptd.sock")
@@ -198,8 +198,8 @@ class Daemon:
         self.await_up()
 
     def rules(self):
-        """Who may be latency-critical: who runs lc, if nothing else is said. None:
-        the config has rules of its own."""
+        """Rules by which the users may be LC; the default is the user that runs lc. None:
+        the config has its own rules."""
         if self.users is None:
             return ""
         return "rules:\n" + "".join(f"  - user: {user}\n    max_class: {self.may}\n"
@@ -212,7 +212,7 @@ class Daemon:
         return Trace(self.connect())
 
     def await_up(self, timeout_s=20):
-        """Until it answers; how long that took, s."""
+        """Wait until the daemon answers. Returns the time in s."""
         start = time.monotonic()
         while True:
             try:
@@ -227,7 +227,7 @@ class Daemon:
                 time.sleep(self.nap_s)
 
     def await_tenants(self, pids, timeout_s=20, groups=True):
-        """Until it has all of them; how long that took, s."""
+        """Wait until it has all of @pids as tenants. Returns the time in s."""
         start = time.monotonic()
         while True:
             try:
@@ -245,7 +245,7 @@ class Daemon:
             time.sleep(self.nap_s)
 
     def roles(self):
-        """Of all three, "daemon" "keeper" and "second": their PIDs."""
+        """Role -> PID of the living ones of "daemon", "keeper" and "second"."""
         found = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -260,7 +260,7 @@ class Daemon:
         return found
 
     def stop(self):
-        """As a user would; everything is put back. Its exit status."""
+        """Stop it by SIGTERM, so that it restores everything. Returns its exit status."""
         status, _ = self.proc.finish(20, signal.SIGTERM)
         self.destroy()
         return status
@@ -272,7 +272,7 @@ class Daemon:
     def destroy(self):
         if self not in self.rig.services:
             return
-        # One that is stopped starts nobody anew.
+        # SIGSTOP first, because a stopped role restarts no other.
         for sig in (signal.SIGSTOP, signal.SIGKILL):
             for pid in self.roles().values():
                 try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of SUITE=kill, what gpreemptd owes its tenants: its processes, its clients and
-tenants killed at random moments, one or two at once; what it costs when all
-idle; and what a flood of clients does to others' turns."""
+"""The part of SUITE=kill with gpreemptd. Its processes, clients and tenants are killed at
+random moments, one or two at once. Then its cost is measured while all idle, and the
+effect of a flood of clients on turns."""
 import os
 import random
 import resource
@@ -19,12 +19,12 @@ from daemon import TURN, Connection, Daemon, message, rss_kb, threads_cpu_ns, th
 RUN_AGAIN_S = 2.5
 STUCK_S = 30
 LC_PERIOD_US = 5000
-LC_REQUESTS = 200           # of a line: it is given the next one when it is through
+LC_REQUESTS = 200           # a line; LC gets the next line when it has completed one
 VICTIMS = ["daemon", "keeper", "second", "client", "tenant"]
 IDLE_TENANTS = 16
-FINDS = "gpreempt-find"     # the thread that looks for processes
+FINDS = "gpreempt-find"     # the discovery thread
 IDLE_CPU, IDLE_MB = 0.001, 20
-HOLD_WAKES = 0.5            # each would be one, or more, if it took a message
+HOLD_WAKES = 0.5            # if a hold took a message, it would be >= 1
 SANITIZED = any(name in os.environ for name in ("ASAN_OPTIONS", "TSAN_OPTIONS"))
 
 CLIENTS = 1000
@@ -51,10 +51,10 @@ class DaemonKill:
         return Daemon(self.rig, name, f"be_quantum: {10 if self.rig.soft else 50}ms\n"
                       f"limits_per_user:\n  tenants: 32\n  connections: 64\n{config}")
 
-    # ---- killed -------------------------------------------------------------
+    # ---- kills --------------------------------------------------------------
 
     def add_tenant(self):
-        """A best-effort one that works until the end, or until it is killed."""
+        """Start a BE process that works until the end or until it is killed."""
         self.born += 1
         name = f"kill-be{self.born}"
         proc = self.crowd.add(name)
@@ -64,7 +64,7 @@ class DaemonKill:
         return name
 
     def lc_go_on(self):
-        """The latency-critical one's next line, when it is through with one."""
+        """Give LC its next line of requests once it has completed the last one."""
         if self.lc_busy:
             while (line := self.lc.next_line(0)) is not None:
                 if line.startswith("lc requests"):
@@ -81,7 +81,7 @@ class DaemonKill:
                                 stderr=subprocess.DEVNULL)
 
     def kill(self, victim):
-        """A role's PID may be gone already: one of two just killed starts anew."""
+        """A role may have no PID at the moment, as one of two victims restarts."""
         if victim == "client":
             self.client.kill()
             self.client.wait()
@@ -98,8 +98,8 @@ class DaemonKill:
                 os.kill(pid, signal.SIGKILL)
 
     def slowest_s(self, had):
-        """Until each that lives has finished two kernels more: how long that took;
-        two, since one could have been finished on the device meanwhile."""
+        """The time until each living process has completed two more kernels. The first
+        of them may have completed before, unseen."""
         start = time.monotonic()
         while True:
             self.lc_go_on()
@@ -133,7 +133,7 @@ class DaemonKill:
             f.writelines(f"{who}: everyone runs after {runs_s} s, it has all "
                          f"after {has_s:.3f} s\n"
                          for who, runs_s, has_s in found)
-        # Where kernels are computed on a CPU, they take what it leaves them.
+        # On a software GPU kernels take CPU time, so the limit is larger.
         limit_s = STUCK_S if self.rig.soft else RUN_AGAIN_S
         lost = sum(runs_s is None or runs_s > limit_s for _, runs_s, _ in found)
         self.table.check(f"daemon-killed: not all running within {limit_s} s",
@@ -182,7 +182,7 @@ class DaemonKill:
         self.gpd.destroy()
 
     def stop_left(self):
-        """Any of the three may be told."""
+        """End the roles that are left by SIGTERM to any of them. Returns the exit status."""
         pids = self.gpd.roles()
         os.kill(pids.get("keeper", next(iter(pids.values()), 0)), signal.SIGTERM)
         end = time.monotonic() + 10
@@ -193,7 +193,7 @@ class DaemonKill:
     # ---- idle ---------------------------------------------------------------
 
     def cpu(self, pids):
-        """Threads' names -> ns, of all three."""
+        """Name of a thread -> CPU time in ns, of all three processes."""
         found = {}
         for pid in pids.values():
             for name, ns in threads_cpu_ns(pid).items():
@@ -216,7 +216,7 @@ class DaemonKill:
         used = {name: 100 * (ns - before.get(name, 0)) / seconds / 1e9
                 for name, ns in self.cpu(pids).items()}
         mb = {role: rss_kb(pid) / 1024 for role, pid in pids.items()}
-        # It looks at all processes that there are: at young ones often.
+        # Discovery depends on the machine's processes: it checks young ones often.
         finding = used.pop(FINDS, 0)
         whole = sum(used.values())
         self.table.note("daemon-idle: CPU, by thread", ", ".join(
@@ -228,7 +228,7 @@ class DaemonKill:
             self.table.check("daemon-idle: CPU of all three but that", f"{whole:.3f} %",
                              f"<= {100 * IDLE_CPU:.1f} %", whole <= 100 * IDLE_CPU)
         name = "daemon-idle: memory of the daemon"
-        if SANITIZED:       # its shadow is not the daemon's
+        if SANITIZED:       # the sanitizer's memory is not the daemon's
             self.table.note(name, f"{mb['daemon']:.1f} MB (no bar here)")
         else:
             self.table.at_most(name, mb["daemon"], IDLE_MB, "MB")
@@ -238,7 +238,7 @@ class DaemonKill:
         gpd.stop()
 
     def holds(self, gpd, pid, seconds):
-        """What a latency-critical process's holds make of the daemon's sleep."""
+        """Count the daemon's wake-ups by an LC process's holds."""
         def wakes():
             return sum(n for name, n in threads_wakes(pid).items() if name != FINDS)
 
@@ -249,7 +249,7 @@ class DaemonKill:
         time.sleep(seconds)
         idle = wakes() - idle
         busy, start = wakes(), time.monotonic()
-        # Where all these processes share a software GPU's clock, each takes long.
+        # All these processes share a software GPU's clock, so a request takes long there.
         requests = 50 if self.rig.soft else int(seconds * 1e6 / LC_PERIOD_US)
         lc.send(f"--requests={requests} --period-us={LC_PERIOD_US} --warmup=0 "
                 "--hint-us=300 --segment")
@@ -262,7 +262,7 @@ class DaemonKill:
         self.rig.drop(lc)
         self.table.check("daemon-idle: holds beside it", f"{held}",
                          f">= {result['requests']:.0f}", held >= result["requests"])
-        if self.rig.soft:   # there it sleeps each time that it asks for the clock
+        if self.rig.soft:   # there each read of the clock is a wake-up
             return
         more = busy - idle * took / seconds
         self.table.check("daemon-idle: its wake-ups for a hold",
@@ -272,8 +272,8 @@ class DaemonKill:
     # ---- a flood ------------------------------------------------------------
 
     def turns_us(self, trace, seconds):
-        """Lengths of turns, by the daemon's trace. A software GPU's clock may
-        stand for long on a busy machine: there it is read until some are over."""
+        """Lengths of turns, by the daemon's trace. On a busy machine a software GPU's
+        clock may stand for long, so this reads until some turns are over."""
         times = []
         end = time.monotonic() + seconds
         give_up = end + (SOFT_WAIT_S if self.rig.soft else 0)
@@ -294,7 +294,7 @@ class DaemonKill:
         crowd.await_ready()
         gpd.await_tenants(crowd.pids())
         crowd.start(list(crowd.procs))
-        # On a software GPU time stands while the daemon works: it gets pauses.
+        # A software GPU's clock stands while the daemon works: the flood needs pauses.
         flood = Flood(gpd.socket, FLOOD_UID if self.rig.users else None,
                       0.3 if self.rig.soft else 0)
         with gpd.connect() as trace:
@@ -308,7 +308,7 @@ class DaemonKill:
         crowd.pause(list(crowd.procs))
         self.keep("calm", calm)
         self.keep("flooded", turns)
-        # The longest calm one may be odd: it excuses nothing.
+        # Compare with the median, as the longest calm turn may be an outlier.
         late = max(turns) - harness.median(calm)
         figure = (f"{late:.0f} us later (calm: median {harness.median(calm):.0f} of "
                   f"{len(calm)}, flooded: {max(turns):.0f} of {len(turns)}; "
@@ -347,8 +347,8 @@ daemon_kill.flood_from(sys.argv[1], float(sys.argv[3]))
 
 
 def flood_from(path, pause_s):
-    """A thousand clients at once, over and over, who say what is none of their
-    business; and one that asks and asks, and never reads."""
+    """Again and again, a thousand clients at once that send invalid messages, and one that
+    sends requests and never reads the answers."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     count = 0
@@ -379,7 +379,7 @@ def flood_from(path, pause_s):
 
 
 class Flood:
-    """Of a process of its own, @user's (None: of whoever runs the suite)."""
+    """A flood from a process of @user (None: the suite's user)."""
 
     def __init__(self, path, user, pause_s):
         self.path, self.user, self.pause_s = path, user, pause_s

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=devices: two devices. What happens on one leaves the other alone; a process
-that uses both, latency-critical or best-effort, is what it is on each. Without
-gpreemptd, and with one daemon for both."""
+"""SUITE=devices: two devices, without gpreemptd and with one daemon for both. Work on one
+does not affect the other. A process that uses both has its class, LC or BE, on each."""
 import os
 
 from bench import harness
@@ -12,7 +11,7 @@ from daemon import Daemon
 GPUS = 2
 HINT_US, PERIOD_US = 300, 5000
 ABOVE = (20, 60)            # us: p50 and p99 above alone
-KEEPS = 0.99                # best-effort on the device that is not asked for, of alone
+KEEPS = 0.99                # BE on the device without LC, of its rate alone
 FIRST, SECOND = "0", "1"
 PHASES = {"no-daemon": None, "daemon": "be_quantum: 50ms\n"}
 
@@ -26,7 +25,7 @@ def only(device):
 
 
 class Phase:
-    """All of it, with a daemon or without one."""
+    """The whole suite, with a daemon or without one."""
 
     def __init__(self, rig, opt, table, name):
         self.rig, self.opt, self.table, self.name = rig, opt, table, name
@@ -68,7 +67,7 @@ class Phase:
         self.results.setdefault(row, []).append(result)
 
     def measure_lc(self, row, who):
-        """Requests on the second device; from when to when."""
+        """Measure requests on the second device. Returns their first and last time."""
         hint = [f"--hint-us={HINT_US}"] if who == "lc" else []
         self.lc[who].send(" ".join([f"--requests={self.requests}",
                                     f"--period-us={PERIOD_US}", f"--out={self.path(row)}",
@@ -78,7 +77,7 @@ class Phase:
         return samples[0][0], samples[-1][2]
 
     def measure_kept(self, row, times, window):
-        """Of what best-effort does there alone."""
+        """BE's rate in @window, relative to its rate alone."""
         done = harness.kernels_between(times, *window) / (window[1] - window[0]) * 1e9
         self.kept.setdefault(row, []).append(done / self.alone_rate)
 
@@ -87,7 +86,7 @@ class Phase:
         self.alone_rate = self.crowd.together(["first"], seconds)["first"] / seconds
 
     def other_device(self):
-        """A best-effort process on each, and requests on the second."""
+        """A BE process on each device, and requests on the second."""
         self.crowd.start(["first", "second"])
         window = self.measure_lc("one of each on both", "lc")
         self.crowd.pause(["first", "second"])
@@ -123,7 +122,7 @@ class Phase:
         self.rig.drop(proc)
 
     def rotate(self):
-        """Two on the first device take turns, which the one on the second does not see."""
+        """Two BE processes on the first device take turns; one on the second is unaffected."""
         self.add_be("third", FIRST)
         self.crowd.await_ready()
         self.daemon.await_tenants(self.crowd.pids())
@@ -135,7 +134,7 @@ class Phase:
         self.table.at_least("daemon: one on the second meanwhile, of one alone",
                             done["second"] / whole, 0.98, "x")
 
-    # ---- all of it ----------------------------------------------------------
+    # ---- the suite ----------------------------------------------------------
 
     def begin(self):
         config = PHASES[self.name]
@@ -173,7 +172,7 @@ class Phase:
             self.requests_on_both("segments on both", "lc", f"--hint-us={HINT_US}", "--segment")
         if self.daemon:
             self.rotate()
-        # Without a daemon one best-effort group a device has the short slice.
+        # Without a daemon only one BE group of a device has the short slice.
         self.crowd.finish(self.table)
         for self.number in range(self.opt.rounds):
             self.best_effort_on_both()

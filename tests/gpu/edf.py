@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=edf: periodic latency-critical processes whose deadlines gpreemptd has
-promised to keep, best-effort beside them, and those that it must refuse."""
+"""SUITE=edf: periodic LC processes with deadlines that gpreemptd has admitted, BE beside
+them, and processes that it must refuse."""
 import os
 import time
 
@@ -9,13 +9,13 @@ from bench.harness import BenchError, LC_UID, fields, progress
 from crowd import Crowd
 from daemon import Daemon
 
-# period, deadline, and kernels of 1 ms: 20, 25 and 25 % of the device.
+# Period, deadline, and kernels of 1 ms: 20, 25 and 25 % of the device.
 TASKS = {"a": (20, 10, 4), "b": (40, 25, 10), "c": (60, 60, 15)}
-SWITCH_US = 300             # of each request, on top of its work
-# Too much of the device; and too much by another's deadline.
+SWITCH_US = 300             # of each request, beyond its work
+# load: too much of the device; deadline: others would miss their deadlines.
 REFUSED = {"load": "lc:0,period=50ms,deadline=40ms,runtime=20ms",
            "deadline": "lc:0,period=1s,deadline=9ms,runtime=8ms"}
-MAY = "lc:0,period=1ms,deadline=1ms,runtime=1ms"    # all of the device
+MAY = "lc:0,period=1ms,deadline=1ms,runtime=1ms"    # the whole device
 CONFIG = "lc_policy: edf\nbe_min_pct: 0\n"
 
 
@@ -68,7 +68,7 @@ class Edf:
         self.procs[name].send(self.line(name, self.path(name, how), seconds))
 
     def missed(self, name, how):
-        """(missed, of so many, slowest in ms)"""
+        """(missed deadlines, requests, slowest in ms)"""
         limit_ns = TASKS[name][1] * 1000000
         took = [end - at for at, _, end, _ in
                 harness.read_samples(self.path(name, how))]
@@ -101,8 +101,8 @@ class Edf:
                              f"0 ({alone} alone)", missed <= alone)
 
     def refused(self, name):
-        """It runs all the same, under what the rules give; the reason is said by
-        the daemon and by run."""
+        """A refused process runs with the class of its rule. The daemon and gpreempt run
+        report the reason."""
         seen = len(self.daemon.warnings())
         proc = self.start_lc(f"refused {name}", REFUSED[name])
         end = time.monotonic() + 10

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=exact: six kinds of best-effort program, each cut thousands of times,
-give the bits that they give undisturbed."""
+"""SUITE=exact: six kinds of BE program, each preempted thousands of times, give the same
+bits as undisturbed."""
 import os
 
 from bench import harness
@@ -9,7 +9,7 @@ from bench.harness import BE_UID, fields, progress
 KINDS = ["plain", "smem", "tensor", "coop", "graph", "live"]
 PERIOD_US = 5000
 PREEMPTIONS = 2000
-LIVE_REGISTERS = range(248, 256)    # what a thread of "live" has: all that there can be
+LIVE_REGISTERS = range(248, 256)    # of a thread of "live": up to the hardware's maximum
 
 
 def names():
@@ -22,11 +22,11 @@ class Exact:
         self.lc_iters = rig.calibrate("lc", 110)["iters"]
 
     def alone(self, kind):
-        """Iterations of its 10 ms kernel, and the checksum to compare with."""
+        """Iterations of a 10 ms kernel, and the undisturbed checksum."""
         progress(f"exact: {kind}: undisturbed")
         found = self.rig.calibrate("be", self.opt.be_kernel_us, f"--kind={kind}")
         iters = found["iters"]
-        if kind == "live" and not self.opt.soft:    # which compiles nothing
+        if kind == "live" and not self.opt.soft:    # a software GPU compiles nothing
             self.table.check("live: registers a thread, by cuFuncGetAttribute",
                              str(found["registers"]),
                              f"{LIVE_REGISTERS[0]} to {LIVE_REGISTERS[-1]}",
@@ -40,13 +40,13 @@ class Exact:
                 f"--kernels={self.opt.kernels}"]
 
     def requests(self):
-        """A little fewer than the best-effort program takes to come through: it
-        keeps about 0.82 of the device (docs/results.md)."""
+        """A few requests less than BE's run would need. BE keeps about 0.82 of the device
+        (docs/results.md)."""
         us = self.opt.kernels * self.opt.be_kernel_us / 0.84
         return max(int(us / PERIOD_US), 10)
 
     def disturb(self, lc):
-        """Half by slices alone, half with hints: both ways of being cut."""
+        """Half the preemptions are by slices alone, half by hints."""
         half = self.requests() // 2
         for hint_us in (0, 300):
             lc.send(f"--requests={half} --hint-us={hint_us} "
@@ -83,8 +83,7 @@ class Exact:
         lost = sum(row[4] for row in log if row[1] == "lost")
         if any(row[2] for row in log):
             return harness.preemptions(log, pid), lost
-        # Not told who: LC and BE alternate, each preemption is one start of
-        # either.
+        # The log has no PIDs. LC and BE alternate, so two starts are one preemption.
         return sum(row[1] == "start" for row in log) // 2, lost
 
     def one(self, kind):

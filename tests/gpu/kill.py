@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=kill: LC or BE killed or stopped at random moments, while holding too;
-the other one is back at full speed as soon as it is without gpreempt, or
-little later.
+"""SUITE=kill: LC or BE is killed or stopped at random moments, also during holds. The
+survivor is at full speed again about as soon as without gpreempt.
 
-The victim raises the signal itself, from a thread, so that the moment is known
-in the clock in which the survivor's samples are; every third one is killed from
-outside instead, at a moment that nobody chose, and must only leave the survivor
-at full speed at the end.
+A thread of the victim raises the signal, so that its time is known in the clock of the
+survivor's samples. Every third victim is killed from outside instead, at an unknown time.
+Then the survivor only has to be at full speed at the end.
 
-Then all that again with gpreemptd: see daemon_kill.py.
+daemon_kill.py repeats this with gpreemptd.
 """
 import os
 import random
@@ -19,13 +17,13 @@ import daemon_kill
 from bench import harness
 from bench.harness import BenchError, fields, median, progress
 
-BATCH = 8               # victims that are started, idle, at a time
+BATCH = 8               # victims that start together and idle
 ALLOWED_MS = 50
 LC_PERIOD_US = 5000
-AFTER_MS = 250          # how long the survivor is watched
-LC_HINT_US = 1000       # long holds: a third of the time is held
+AFTER_MS = 250          # time for which the survivor is watched
+LC_HINT_US = 1000       # long holds: a third of the time
 REQUESTS_MORE = 20      # of LC, after a BE was killed from outside
-REFERENCE_SHARE = 5     # without gpreempt: one for so many
+REFERENCE_SHARE = 5     # one kill without gpreempt for so many with it
 
 CASES = {
     "lc-killed": ("lc", signal.SIGKILL),
@@ -72,7 +70,7 @@ class Kill:
         proc.destroy()
         self.rig.procs.remove(proc)
 
-    # ---- how fast each is when nobody disturbs it ---------------------------
+    # ---- undisturbed speed of each ------------------------------------------
 
     def measure_alone(self):
         lc = self.start_lc(False, "lc alone")
@@ -92,8 +90,8 @@ class Kill:
                         f"{self.be_alone_ns / 1e6:.2f} ms")
 
     def be_recovery_ns(self, times, died_ns):
-        """From the death to the start of two kernels on end at full speed;
-        None: never. A kernel that was running counts from its death on."""
+        """Time from the death to the start of two consecutive kernels at full speed; None:
+        never. A kernel that ran at the death counts from the death on."""
         steps = list(zip(times, times[1:]))
         fast = [b - a <= 1.1 * self.be_alone_ns for a, b in steps]
         for i, (start, end) in enumerate(steps[:-1]):
@@ -102,7 +100,7 @@ class Kill:
         return None
 
     def lc_recovery_ns(self, samples, died_ns):
-        """To the first of three requests on end that are as when alone."""
+        """Time to the first of three consecutive requests that are as fast as alone."""
         limit_ns = (self.lc_alone_us + 80) * 1000
         fast = [end - at <= limit_ns for at, _, end, _ in samples]
         for i, (at, _, _, _) in enumerate(samples[:-2]):
@@ -113,7 +111,7 @@ class Kill:
     # ---- one case -----------------------------------------------------------
 
     def moments(self, count):
-        """(µs after the victim's start, from outside?)"""
+        """(µs after the victim's start, killed from outside?)"""
         return [(self.random.randrange(60000, 250000), i % 3 == 2)
                 for i in range(count)]
 
@@ -124,7 +122,7 @@ class Kill:
         return [f"--die-after-us={after_us}", f"--die-signal={int(sig)}"]
 
     def await_death(self, victim, moment, sig):
-        """When it died, in the bench's clock; None: from outside."""
+        """The time of the death, in the bench's clock; None: killed from outside."""
         after_us, outside = moment
         if outside:
             time.sleep(after_us / 1e6)
@@ -138,7 +136,7 @@ class Kill:
             yield moments[at:at + BATCH]
 
     def lc_dies(self, ours, sig, count):
-        """Recoveries (ns, None: never) of one BE that outlives them all."""
+        """Recoveries (ns, None: never) of one BE process that survives all victims."""
         path = self.path(f"be-{'ours' if ours else 'plain'}.times")
         be = self.start_be(ours, "surviving be", f"--out={path}")
         be.expect("paused")
@@ -158,7 +156,7 @@ class Kill:
         return found
 
     def watch_be(self, path, died_ns):
-        """Let BE finish so many kernels, then look how it got on."""
+        """Let BE complete more kernels, then compute its recovery."""
         more = int(AFTER_MS * 1e6 / self.be_alone_ns)
         had = len(harness.read_times(path))
         end = time.monotonic() + 20
@@ -190,8 +188,8 @@ class Kill:
                 died_ns = self.await_death(victim, moment, sig)
                 lc.expect("lc requests", 60)
                 if died_ns is None:
-                    # Its requests may have been over before: some more, which
-                    # come after the death for certain.
+                    # Its requests may have ended before the death: some more are
+                    # certainly after it.
                     lc.send(self.lc_line(REQUESTS_MORE, ours, f"--out={path}"))
                     lc.expect("lc requests", 60)
                 samples = harness.read_samples(path)
@@ -207,7 +205,7 @@ class Kill:
         return os.path.join(self.rig.out, f"kill-{self.sequence:04d}-{tail}")
 
     def finish_right(self, survivor, word, found):
-        """A wrong result of the survivor spoils all that it saw."""
+        """End the survivor and check its result, which all recoveries depend on."""
         if word == "quit":
             survivor.send("quit")
             status, _ = survivor.finish()
@@ -240,7 +238,7 @@ class Kill:
                            median(known) + ALLOWED_MS, "ms")
 
     def later_runs(self):
-        """After all that, a pair of fresh processes is as ever."""
+        """At the end, a pair of new processes works as before."""
         be = self.rig.be(f"--iters={self.be_iters}", "--kernels=30", cls="be")
         lc = self.rig.lc(f"--iters={self.lc_iters}", "--requests=40",
                          "--hint-us=300", "--segment", cls="lc")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=latency: what a latency-critical process waits for, and what a
-best-effort one keeps, beside each other in interleaved rounds.
+"""SUITE=latency: the latency of an LC process and the rate that BE keeps beside it, in
+interleaved rounds.
 
-Every process is started once and waits, idle, between its turns: start-up is
-off the clock, and only the two of a row have work.
+Every process starts once and idles between its rows. So start-up is not measured, and
+only the two processes of a row have work.
 """
 import json
 import os
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from bench import harness
 from bench.harness import BenchError, LC_UID, BE_UID, fields, median, progress
 
-ALONE_S = 3                 # how long the best-effort rate alone is counted
+ALONE_S = 3                 # time for which BE's rate alone is counted
 ATTACHES = 5
-MPS_SECONDS = 3             # a backlog grows there: it is cut, and said so
+MPS_SECONDS = 3             # a backlog grows under MPS: the row ends early, and notes it
 
 
 @dataclass
@@ -27,10 +27,10 @@ class Row:
     name: str
     lc: str
     be: str = ""
-    load: str = "five"      # which requests: five, poisson, segment, rush, resnet
+    load: str = "five"      # kind of requests: five, poisson, segment, rush, resnet
     args: str = ""
     requests: int = 2000
-    extra: bool = False         # no part of a whole run: --only has it
+    extra: bool = False         # runs only if --only names it
 
 
 ROWS = [
@@ -46,7 +46,7 @@ ROWS = [
     Row("segment", "segment-gp", "be-gp", "segment", "--segment"),
     Row("segment-hint", "segment-hint", "be-gp", "segment",
         "--segment --hint-us=250"),
-    # Late from the first on: each begins where the last has ended.
+    # All requests are late: each begins at the end of the last.
     Row("rush", "segment-gp", "be-gp", "rush", "--segment", extra=True),
     Row("resnet-alone", "resnet", load="resnet"),
     Row("resnet-plain", "resnet-plain", "be-gp", "resnet", extra=True),
@@ -56,9 +56,9 @@ ROWS = [
 ]
 EXTRA = ["attach", "cost"]
 PERIOD_US = {"five": 5000, "poisson": 2000, "segment": 2000, "rush": 100, "resnet": 2000}
-SERVICE_MS = 5              # of one of a rush, at most: a hold at its limit takes 20
-# More of gpreempt run's options, by the end of an LC process's name. What gives
-# no hints is learned from, unless this says no.
+SERVICE_MS = 5              # of a rush's request, at most: a hold at its limit takes 20
+# Options of gpreempt run, by the end of an LC process's name. Without hints gpreempt
+# predicts, unless an option disables that.
 HOW = {"-plain": ["--no-predict"], "-gp": [], "-hint": [], "-auto": ["--auto-hold"]}
 
 
@@ -67,7 +67,7 @@ def names():
 
 
 def needed(only):
-    """The rows asked for, and the alone row that each is held against."""
+    """The rows that --only names, and the alone row that each is compared with."""
     if not only:
         return [row for row in ROWS if not row.extra]
     loads = {row.load for row in ROWS if row.name in only}
@@ -76,7 +76,7 @@ def needed(only):
 
 
 class Mps:
-    """An MPS pool of its own, for one ordinary user."""
+    """A private MPS pool for one ordinary user."""
 
     def __init__(self, rig):
         self.rig = rig
@@ -171,7 +171,7 @@ class Latency:
         times = os.path.join(self.rig.out, f"latency-{name}.times")
         args = ["--control", f"--iters={self.iters['be']}", f"--out={times}"]
         if name == "be-mps":
-            # One user's processes share an MPS server: LC's here.
+            # The processes of one user, here LC's, share an MPS server.
             return self.rig.start([self.rig.program("be"), *args], None, LC_UID,
                                   self.mps.env, name)
         return self.rig.be(*args, cls="be" if name == "be-gp" else None,
@@ -191,7 +191,7 @@ class Latency:
             except BenchError as error:
                 if not name.startswith("resnet"):
                     raise
-                self.without(name, error)   # the others can do without it
+                self.without(name, error)   # the other rows do not need it
                 continue
             if name.startswith("be"):
                 proc.expect("paused", 20)
@@ -248,8 +248,8 @@ class Latency:
             self.windows.append((row, samples[0][0], samples[-1][2]))
 
     def note_holds(self):
-        """How long the device was kept for each process that gpreempt knows: of all
-        its rows together, of the time that they took."""
+        """The part of its rows' time for which each process of gpreempt held the device,
+        over all its rows."""
         done = subprocess.run([self.rig.cli, "ls", "--json"], env=self.rig.env(), text=True,
                               capture_output=True, timeout=20, check=True)
         known = {one["pid"]: one for one in json.loads(done.stdout)["processes"]
@@ -264,7 +264,7 @@ class Latency:
                     f"{(found['switch_max_ns'] or 0) / 1000:.0f} us")))
 
     def measure_rate_alone(self):
-        """The best-effort kernels a second when nothing else runs."""
+        """BE kernels a second alone."""
         if "be-gp" not in self.procs:
             return
         self.be_go("be-gp")
@@ -333,15 +333,15 @@ class Latency:
                          15, "ms")
 
     def bar_of_card(self, name, value, bar, unit):
-        """CPU and wall time mean nothing where the GPU is a process."""
+        """A bar on CPU or wall time; with a software GPU, which is a process, a note."""
         if self.rig.soft:
             self.table.note(name, f"{value:.1f} {unit} (no bar here)")
         else:
             self.table.at_most(name, value, bar, unit)
 
     def cost(self):
-        """In turn, with gpreempt and without: what a rest costs changes with the
-        machine's other guests."""
+        """Alternate runs with gpreempt and without, because the cost of a rest changes
+        with the machine's other guests."""
         argv = [self.rig.program("cost"), f"--rounds={min(self.opt.requests, 60)}"]
         plain, ours = [], []
         for _ in range(self.opt.rounds):
@@ -349,7 +349,7 @@ class Latency:
             ours.append(self.rig.output(argv + ["--hold"], cls="lc", user=LC_UID))
 
         def us(runs, what, readings=0):
-            """Without what it takes to read the clock so many times."""
+            """Figures without the time of @readings reads of the clock."""
             return [(run[f"{what}_p50_ns"] - readings * run["clock_p50_ns"]) / 1e3
                     for run in runs]
 
@@ -386,7 +386,7 @@ class Latency:
             if row.name == "mps":
                 text += (f" (open loop, cut after {MPS_SECONDS} s; service "
                          f"{self.row_us(row.name, 'service_p50'):.1f} us)")
-            if row.load != "rush":      # of those, latency says nothing
+            if row.load != "rush":      # a rush's latency means nothing
                 self.table.note(f"{row.name}: p50 / p99 of {count}", text)
             wrong = sum(r["result"] != "right" for r in self.results[row.name])
             if wrong:
@@ -396,7 +396,7 @@ class Latency:
             self.table.note(what, text)
 
     def switch_us(self):
-        """(µs, source): as gpreempt measured it in the hinted runs."""
+        """(µs, source) of a switch: gpreempt's own figure from the hinted runs, if any."""
         seen = [r["switch_ns"] for r in self.results.get("hint", [])
                 if r.get("switch_ns")]
         if seen:
@@ -438,7 +438,7 @@ class Latency:
                                     0.97 * (1 - rate * away), "of alone")
 
     def bars_poisson(self):
-        """Where there is no rhythm, looking for one harms nobody."""
+        """Without a period, the search for one harms neither LC nor BE."""
         self.bar_above("poisson", "poisson-plain", 10, 50)
         kept = [self.kept.get(name) for name in ("poisson", "poisson-plain")]
         if all(kept):
@@ -484,7 +484,7 @@ class Latency:
         finally:
             if self.mps:
                 self.mps.stop()
-            self.print_rows()   # also what there is when it broke off
+            self.print_rows()   # even if the suite broke off
         self.bars()
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=many: up to 16 best-effort processes and latency-critical ones, under
-gpreemptd: what all of them get done together, how equal equals are, and what the
-latency-critical ones wait for, in interleaved rounds.
+"""SUITE=many: up to 16 BE processes and LC ones under gpreemptd, in interleaved rounds. The
+suite measures the rate of all BE together, the fairness of equal ones, and LC's latency.
 
-Every process is started once and idles, as a tenant, between its turns.
+Every process starts once and idles, as a tenant, between its rows.
 """
 import os
 import time
@@ -14,12 +13,12 @@ from crowd import Crowd
 from daemon import END, START, Daemon, cpu_ns
 
 PERIOD_US = 5000
-REQUESTS = 600              # a round of a row, at most: five rounds of all in 8 minutes
+REQUESTS = 600              # of a row, at most: five rounds of all rows take 8 minutes
 HINT_US = 300
-LEVEL0_HINT_US = 1000       # to end the turn of a less urgent one takes longer
+LEVEL0_HINT_US = 1000       # preempting level 1 takes longer
 LEVEL1_PERIOD_US = 40000
 LEVEL1_KERNELS = 10         # of 1 ms
-LEARN_S = 1.5               # a level row is longer by that: until the rhythm of both is known
+LEARN_S = 1.5               # added to a level row: both periods are predicted by then
 WAYS = {"no-hint": ["--no-predict"], "learned": [], "hint": []}
 # Above alone, us: p50 and p99.
 BARS = {"no-hint": (190, 260), "learned": (190, 260), "hint": (20, 60)}
@@ -30,16 +29,16 @@ KNOWN = ", once rhythms are known"
 
 
 class Size:
-    """How much of all that."""
+    """Extent of the suite."""
 
     def __init__(self, soft, seconds=None):
         self.counts = [1, 2]
         self.beside = [1, 4] if soft else [1, 4, 16]
         self.fair = {4: 1.02} if soft else {4: 1.02, 8: 1.05, 16: 1.05}
         self.quantum_ms = 50
-        # A kernel that a turn's end cuts is counted by halves at both edges of a window,
-        # and those of all are cut at much the same point: of 8, 2 % over 3 s. So more than
-        # two are counted over 30 s.
+        # Kernels at both edges of a window count in part, in all processes at about the
+        # same point. With 8 processes that is 2 % of 3 s. So more than two processes are
+        # counted over 30 s.
         self.sum_s = seconds or 3
         self.fair_s = 30
         self.kernel_us = 2000 if soft else None
@@ -57,8 +56,8 @@ def ratio(done):
 
 
 def stretches(rows, pid, switches):
-    """[(start, end)], ns, of a process on the device, of a daemon's trace. @switches:
-    from when the one before was off until the next one is on."""
+    """[(start, end)] in ns of a process on the device, by a daemon's trace. @switches:
+    include the switches before and after."""
     found, start, off, ended = [], None, None, None
     for at, kind, who, _ in sorted(row for row in rows if row[1] in (START, END)):
         if kind == END:
@@ -85,7 +84,7 @@ class Many:
         self.iters = rig.calibrate("lc", 110)["iters"]
         self.ms_iters = rig.calibrate("lc", 1000)["iters"]
         self.lc = {}
-        self.alone_rate = []        # kernels a second
+        self.alone_rate = []        # in kernels a second
         self.sums = {}              # count -> [kernels a second]
         self.spread = {}            # count -> [max / min], of short windows
         self.fair = {}              # count -> max / min
@@ -186,12 +185,12 @@ class Many:
         self.table.note("level 1's work alone: p50", f"{self.level1_alone_us:.0f} us")
 
     def measure_no_level1(self, number):
-        """What level0-hint is held against: traced as well, and hinted as early."""
+        """The reference for level0-hint, with the same hints, and traced, too."""
         with self.daemon.trace():
             self.measure_lc(NO_LEVEL1, "hint", 4, number, LEVEL0_HINT_US)
 
     def measure_level(self, row, number):
-        """Level 0 beside 4 BE and level 1, which has begun and outlasts it."""
+        """Level 0 beside 4 BE and level 1, which begins earlier and ends later."""
         way = LEVELS[row]
         path, path1 = self.path(row, number), self.path(f"{row}-level1", number)
         more = int(LEARN_S * 1e6 / PERIOD_US)
@@ -215,8 +214,8 @@ class Many:
             f.writelines(f"{at} {kind} {who} {value}\n" for at, kind, who, value in trace.rows)
 
     def lateness(self, path0, path1, had0, since_s):
-        """us that level 1's requests took, from @since_s after level 0's first on, beyond
-        their own time and that which level 0 had meanwhile, by the device's own log (@had0)."""
+        """Delay in us of each request of level 1, from @since_s after level 0's first on.
+        Its own time alone and level 0's time on the device (@had0) are subtracted."""
         level0 = [(at, end) for at, _, end, _ in harness.read_samples(path0)]
         late = []
         for at, _, end, _ in harness.read_samples(path1):
@@ -226,14 +225,14 @@ class Many:
             late.append((end - at - meanwhile) / 1000 - self.level1_alone_us)
         return late
 
-    # ---- all of it ----------------------------------------------------------
+    # ---- the suite ----------------------------------------------------------
 
     def lc_rows(self):
         return [(f"{way}-{n}", way, n) for way in WAYS for n in self.size.beside
                 if self.wants(f"{way}-{n}")]
 
     def daemon_cpu(self):
-        """Of a core, what gpreemptd takes, keepers included."""
+        """CPU time of gpreemptd and its keepers, ns."""
         return sum(map(cpu_ns, self.daemon.roles().values()))
 
     def round(self, number):

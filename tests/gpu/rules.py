@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=rules: processes that never heard of gpreempt, started outside it, are
-under their rule's class in time. Both moments are gpreemptd's trace's: the first
-stretch on the device that the hardware's log has of the process, at which its
-channel groups exist, and the first control that was carried out on them."""
+"""SUITE=rules: processes that start without gpreempt get their rule's class in time. The
+time is between two records of gpreemptd's trace. The first is the process's first stretch
+on the device, by the hardware's log, when its channel groups exist. The second is the
+first executed control on them."""
 import os
 import sys
 import time
@@ -19,7 +19,7 @@ CONFIG = """rules:
   - exe: {python}
     class: be:70
 """
-PROGRAMS = {"be": 50, "pytorch": 70}    # and their rules' weights
+PROGRAMS = {"be": 50, "pytorch": 70}    # with their rules' weights
 
 
 def names():
@@ -40,8 +40,8 @@ class Rules:
         return self.rig.start(argv, None, BE_UID, name=f"unaware {program}")
 
     def await_class(self, trace, pid):
-        """(its first stretch on the device, first control on it), ns; reads on
-        until the log, which is late, has shown the first."""
+        """(first stretch of @pid on the device, first control on it) in ns. The log is
+        late, so this reads on until it has the first stretch."""
         first, joined, controlled = None, None, None
         end = time.monotonic() + 60
         while first is None or controlled is None:
@@ -83,7 +83,7 @@ class Rules:
             f.writelines(f"{ms:.3f}\n" for ms in took_ms)
         self.table.note(f"{program}: from its first stretch to its class, median",
                         f"{median(took_ms):.1f} ms of {count}")
-        if self.rig.soft:       # looking is by the wall's clock, this by another
+        if self.rig.soft:       # discovery runs in real time, the trace in virtual time
             self.table.note(f"{program}: longest", f"{max(took_ms):.1f} ms (no bar here)")
         else:
             self.table.at_most(f"{program}: longest", max(took_ms), WITHIN_MS, "ms")
@@ -92,7 +92,7 @@ class Rules:
         config = CONFIG.format(be=os.path.realpath(self.rig.program("be")),
                                python=os.path.realpath(sys.executable))
         self.daemon = Daemon(self.rig, "rules", config, None)
-        # Who is alone there is not looked at as closely: one works all the time.
+        # Another process works all the time, as gpreemptd watches a lone one less closely.
         self.crowd.add("other")
         self.crowd.await_ready()
         self.daemon.await_tenants(self.crowd.pids())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=safety: an app that does inside its held segment what waits for the
-whole device, or starts it anew; and bad input."""
+"""SUITE=safety: calls inside a held segment that wait for the whole device, or create a
+context; and bad input."""
 import os
 import signal
 import subprocess
@@ -28,7 +28,7 @@ class Safety:
         return not self.opt.only or name in self.opt.only
 
     def slowest_us(self, name, inside, cls, requests, more=()):
-        """{what was done inside: (slowest, what of it the call took)} of a run."""
+        """{kind of call inside: (slowest request, part of the call in it)} of a run."""
         path = os.path.join(self.rig.out, f"safety-{name}.ns")
         lc = self.rig.lc(f"--iters={self.lc_iters}", f"--inside={inside}",
                          "--arrivals=dependent", "--period-us=2000",
@@ -44,7 +44,7 @@ class Safety:
         return slowest
 
     def beside(self, name, what, requests, be_args=(), held=True):
-        """The same beside a BE process, and that one's exit status."""
+        """The same beside a BE process. Returns its exit status, too."""
         be = self.rig.be(f"--iters={self.be_iters}", *be_args,
                          cls="be" if held else None)
         be.expect("ready")
@@ -55,7 +55,7 @@ class Safety:
         return slowest, status
 
     def inside(self, name, what):
-        """Rounds of the requests alone and in a held segment beside BE."""
+        """Rounds of requests alone, and in a held segment beside BE."""
         alone, held, exits = [], [], []
         for number in range(self.opt.rounds):
             progress(f"safety: {name}: round {number + 1} of {self.opt.rounds}")
@@ -75,8 +75,8 @@ class Safety:
                          "exit 0", not any(exits))
 
     def compare(self, what, slowest, alone):
-        """The median over the interleaved rounds of each round's slowest request,
-        so that one pause of the machine decides nothing; every round is printed."""
+        """Compare the median of the rounds' slowest requests, so that one pause of the
+        machine does not decide. Every round is printed."""
         held, calm = ([us for us, _ in rounds] for rounds in (slowest, alone))
         self.table.at_most(f"{what}: slowest of a round", harness.median(held),
                            harness.median(calm) + ALLOWED_US, "us")
@@ -86,8 +86,8 @@ class Safety:
             self.table.note(f"    {says}", " ".join(f"{us:.0f}" for us in rounds))
 
     def inside_context(self):
-        """Making a context takes longer wherever another process has one,
-        idle or not: what a busy one adds to that is what can be avoided."""
+        """Creating a context takes longer if another process has one, idle or not. Only
+        the time that a busy one adds is avoidable."""
         kinds = {"alone": None, "busy-stock": ([], False),
                  "idle-stock": (["--control"], False),
                  "idle-held": (["--control"], True), "held": ([], True)}
@@ -115,7 +115,7 @@ class Safety:
                          slowest["held"], slowest[against])
 
     def refused(self, words, codes, what):
-        """One line, the right exit status."""
+        """The error is one line, with the right exit status."""
         ids = {"user": LC_UID, "group": LC_UID, "extra_groups": []} \
             if self.rig.users else {}
         env = self.rig.env()
@@ -155,7 +155,7 @@ class Safety:
                      "file that is not there")
 
     def no_gpu_app(self):
-        """What never touches CUDA runs as if nothing were there."""
+        """Programs without CUDA run unchanged."""
         for words, want in ((["sh", "-c", "exit 7"], 7), (["true"], 0),
                             (["sh", "-c", "kill -TERM $$"], 143)):
             done = subprocess.run([self.rig.cli, "run", "--class=lc", "--",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=share: what gpreemptd's policies give is what was written: weights, caps,
-and best-effort's minimum beside latency-critical work without end."""
+"""SUITE=share: gpreemptd's policies give the configured shares: weights, caps, and BE's
+minimum beside endless LC work."""
 import os
 
 from bench import harness
@@ -46,7 +46,7 @@ class Share:
                          for who, kernels in done.items())
 
     def used_ns(self, daemon):
-        """name -> what the daemon charged it with."""
+        """name -> the time that the daemon charged."""
         with daemon.connect() as c:
             tenants = c.tenants()
         return {name: tenants[proc.app_pid]["used_ns"]
@@ -73,7 +73,7 @@ class Share:
         used = {who: ns - before[who] for who, ns in self.used_ns(daemon).items()}
         self.keep(name, done, used)
         all_kernels, all_ns = sum(done.values()), max(sum(used.values()), 1)
-        # A cap is of the device, a weight of what all have.
+        # A cap is a share of the device, a weight one of all tenants' time.
         whole = all_kernels if name == "weights" else self.alone * self.seconds
         for who, (cls, share) in zip(done, shares.items()):
             part = done[who] / whole
@@ -85,7 +85,7 @@ class Share:
         self.end(daemon)
 
     def minimum(self):
-        """The latency-critical one always has kernels queued."""
+        """BE's minimum beside an LC process that always has kernels queued."""
         progress(f"share: minimum: {self.seconds} s")
         daemon = self.daemon("minimum", f"be_min_pct: {MIN_PCT}\n")
         self.crowd.add("endless-lc", "lc")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SUITE=sjf: three latency-critical processes of one level that want the device at
-random moments, and best-effort: what the short one takes by lc_policy: level, where
-equals go one after the other, and by sjf, where it waits for none that is longer."""
+"""SUITE=sjf: three LC processes of one level with requests at random moments, beside BE.
+The suite measures the short one under both policies. With lc_policy level, processes of
+one level run one after the other. With sjf, the short one waits for no longer one."""
 import os
 
 from bench import harness
@@ -9,11 +9,11 @@ from bench.harness import BenchError, LC_UID, fields, progress, rank
 from crowd import Crowd
 from daemon import Daemon
 
-# Kernels of 1 ms: 42 % of the device, requests of each 40 ms apart on average.
+# Kernels of 1 ms in a request. Requests of each are 40 ms apart on average: 42 % load.
 KERNELS = {"short": 1, "middle": 4, "long": 12}
 PERIOD_US = 40000
 POLICIES = ["level", "sjf"]
-# What a more urgent level that gives no hints may take more, of each of two that it cuts.
+# Added time of a more urgent request without hints, for two preemptions of longer ones.
 CUTS_US = 2 * 700
 
 
@@ -55,7 +55,7 @@ class Equals:
             self.table.check(f"{name}: results", "WRONG", "right", False)
 
     def took_us(self, name, how):
-        """The middle one, and one of twenty: of so few there is no p99."""
+        """p50 and p95, as there are too few requests for p99."""
         took = [(end - at) / 1000 for at, _, end, _ in
                 harness.read_samples(self.path(name, how))]
         return rank(took, 500), rank(took, 950)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """check-gpu: one suite on the card, or with --soft on a software GPU.
 
-Raw samples stay under --out; one table at the end; exit 1 when a bar is
-missed or something did not run, 77 when there is no card.
+Raw samples stay below --out, and a table is printed at the end. The exit status is 1 if
+a bar is missed or something did not run, 77 without a card.
 """
 import argparse
 import os
@@ -65,7 +65,7 @@ def arguments():
 
 
 def defaults(opt):
-    """What was not given: the card's figures, or short ones."""
+    """Fill in missing options: full figures for a card, short ones for a software GPU."""
     full = {"rounds": 5, "requests": 2000, "kills": 200, "kernels": 1100}
     short = {"rounds": 1, "requests": 100, "kills": 20, "kernels": 40}
     for name, value in (short if opt.soft else full).items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table at a suite's end: what was measured, and against which bar."""
+"""The table at a suite's end: figures and their bars."""
 
 
 class Table:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check-gpu's suites of gpreemptd on a software GPU: the rows that are quick there,
-against the bars of the card. SUITE=kill has tests/e2e/test_kill_soft.py."""
+"""check-gpu's suites of gpreemptd on a software GPU: the quick rows, against the bars of
+the card. SUITE=kill has tests/e2e/test_kill_soft.py."""
 import os
 import subprocess
 import sys
@@ -14,7 +14,7 @@ BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 
 class Suites(unittest.TestCase):
     def suite(self, name, rows, *more):
-        """Its table; no row of it may miss its bar."""
+        """Run a suite, in which no row may miss its bar. Returns its table."""
         only = [f"--only={row}" for row in rows]
         with tempfile.TemporaryDirectory() as out:
             done = subprocess.run(
@@ -41,7 +41,7 @@ class Suites(unittest.TestCase):
         self.suite("rules", ["be"])
 
     def test_controls(self):
-        """On the model no control of others cuts who has the device."""
+        """On the model, controls of other groups do not preempt the running group."""
         table = self.suite("controls", [])
         for what in ("preempt", "slice", "suspend"):
             for who in ("idle", "waiting"):
