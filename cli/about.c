@@ -100,7 +100,7 @@ int gp_about(const struct gp_about_verb *verb, int argc, char **argv)
 		GP_OPTION_PID,
 		{ "json", 'j', NULL, 0, verb->json_doc, 0 },
 		{ "device", GP_KEY_DEVICE, "DEVICE", 0,
-		  "only there: a UUID, a PCI address or soft0", 0 },
+		  "report on this device only: a UUID, a PCI address or soft0", 0 },
 		{ 0 },
 	};
 	const struct argp argp = {
@@ -115,7 +115,7 @@ int gp_about(const struct gp_about_verb *verb, int argc, char **argv)
 	if (err)
 		return err;
 	if (!a.pid)
-		return gp_fail("%s: no process; write gpreempt %s PID", a.verb, a.verb);
+		return gp_fail("%s: PID missing; write gpreempt %s PID", a.verb, a.verb);
 	a.list = json_array();
 	err = show(&a, verb);
 	gp_cleanup_close(&a.fd);

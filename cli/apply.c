@@ -19,9 +19,8 @@ int gp_check_pid(const char *verb, pid_t pid)
 {
 	if (!kill(pid, 0) || errno == EPERM)
 		return 0;
-	return gp_fail("%s: no process %d; it may have ended (gpreempt ls "
-		       "lists those with GPU work)",
-		       verb, (int)pid);
+	return gp_fail("%s: no process %d; gpreempt ls lists processes with GPU work", verb,
+		       (int)pid);
 }
 
 static int read_yama(void)
@@ -45,22 +44,21 @@ int gp_fail_access(const char *verb, pid_t pid, int err)
 		return gp_fail("%s: process %d has ended", verb, (int)pid);
 	/* -EAGAIN: too many requests wait for it already. */
 	if (err == -ETIMEDOUT || err == -EAGAIN)
-		return gp_fail("%s: process %d does not answer; is it stopped? "
-			       "(kill -CONT %d)",
-			       verb, (int)pid, (int)pid);
+		return gp_fail(
+			"%s: process %d does not answer; if it is stopped, run kill -CONT %d", verb,
+			(int)pid, (int)pid);
 	if (err == -EPROTO)
-		return gp_fail("%s: process %d answers in another protocol; start "
-			       "it anew with this gpreempt run",
+		return gp_fail("%s: process %d uses another protocol version; restart it with this "
+			       "gpreempt run",
 			       verb, (int)pid);
 	if (err != -EPERM && err != -EACCES)
 		return gp_fail("%s: process %d: %s", verb, (int)pid, strerror(-err));
 	if (yama)
-		return gp_fail("%s: process %d: not permitted: "
-			       "kernel.yama.ptrace_scope is %d; it takes "
-			       "CAP_SYS_PTRACE (sudo), or start it with gpreempt run",
+		return gp_fail("%s: process %d: not permitted: kernel.yama.ptrace_scope is %d; use "
+			       "sudo (CAP_SYS_PTRACE), or start it with gpreempt run",
 			       verb, (int)pid, yama);
-	return gp_fail("%s: process %d: not permitted: it is another user's; "
-		       "it takes its own user or CAP_SYS_PTRACE (sudo)",
+	return gp_fail("%s: process %d: not permitted: it belongs to another user; use that user "
+		       "or sudo (CAP_SYS_PTRACE)",
 		       verb, (int)pid);
 }
 
@@ -83,14 +81,12 @@ size_t gp_compute_groups(struct gp_group_list *list)
 static int fail_class(const char *verb, pid_t pid, int err)
 {
 	if (err == -EPERM || err == -EACCES)
-		return gp_fail("%s: process %d: not permitted: the driver wants "
-			       "CAP_SYS_ADMIN (sudo), or the right to open "
-			       "/dev/kfd_sched (ls -l names its group)",
+		return gp_fail("%s: process %d: not permitted: use sudo (CAP_SYS_ADMIN), or join "
+			       "the group of /dev/kfd_sched (ls -l)",
 			       verb, (int)pid);
 	if (err == -EOPNOTSUPP)
-		return gp_fail("%s: process %d: this kernel's KFD lets nobody set "
-			       "another process's class (hsaq mode says why); "
-			       "start it with gpreempt run",
+		return gp_fail("%s: process %d: this kernel cannot set another process's class "
+			       "(see hsaq mode); start it with gpreempt run",
 			       verb, (int)pid);
 	return gp_fail("%s: process %d: %s", verb, (int)pid,
 		       err == -ESRCH ? "it does not have the KFD open" : strerror(-err));
@@ -113,8 +109,8 @@ static int apply_tenant(const char *verb, pid_t pid, int fd, const struct gp_cla
 	if (err == -EACCES || err == -EOPNOTSUPP)
 		return fail_class(verb, pid, err);
 	if (err == -EPERM)
-		return gp_fail("%s: process %d: not permitted: it is another user's; "
-			       "it takes its own user or root (sudo)",
+		return gp_fail("%s: process %d: not permitted: it belongs to another user; use "
+			       "that user or root (sudo)",
 			       verb, (int)pid);
 	return gp_fail_access(verb, pid, err);
 }
@@ -170,7 +166,7 @@ static void set_mode(const struct target *t)
 		return;
 	err = t->dev->ops->set_preempt_mode(t->list.group[0], GP_PREEMPT_INSTRUCTION);
 	if (err)
-		gp_note("%s: process %d: preemption mode left as it is: %s", t->verb, (int)t->pid,
+		gp_note("%s: process %d: cannot set the preemption mode: %s", t->verb, (int)t->pid,
 			strerror(-err));
 }
 
@@ -183,8 +179,8 @@ static int take_slot(const struct target *t, int slot_fd)
 	err = gp_keeper_start(t->pid, t->dev, slot_fd);
 	if (err) {
 		set_slice(t, 0, t->default_us);
-		return gp_fail("%s: process %d keeps the driver's slice: the "
-			       "keeper of its slot cannot start: %s",
+		return gp_fail("%s: process %d keeps the driver's slice: cannot start the holder "
+			       "of its slot: %s",
 			       t->verb, (int)t->pid, strerror(-err));
 	}
 	return 0;
@@ -199,9 +195,9 @@ static int wait_for_slot(const struct target *t)
 		return err;
 	err = gp_keeper_start(t->pid, t->dev, -1);
 	if (err)
-		return gp_fail("%s: process %d keeps the driver's slice: "
-			       "nobody can wait for the slot: %s",
-			       t->verb, (int)t->pid, strerror(-err));
+		return gp_fail(
+			"%s: process %d keeps the driver's slice: cannot wait for the slot: %s",
+			t->verb, (int)t->pid, strerror(-err));
 	gp_device_spec(t->dev, spec, sizeof(spec));
 	gp_note("%s: process %d keeps the driver's slice (%llu us) for now: "
 		"another best-effort process has the short slice of %s",
@@ -220,9 +216,9 @@ static int apply_be_new(const struct target *t)
 	}
 	if (err) {
 		slot_fd = -1;
-		return gp_fail("%s: the slot of the short slice: %s; see "
-			       "gpreempt doctor",
-			       t->verb, strerror(-err));
+		return gp_fail(
+			"%s: cannot lock the slot of the short slice: %s; see gpreempt doctor",
+			t->verb, strerror(-err));
 	}
 	return take_slot(t, slot_fd);
 }
@@ -233,8 +229,8 @@ static int apply_be(const struct target *t)
 	int err = gp_keeper_query(t->pid, t->dev, &keeper);
 
 	if (err)
-		return gp_fail("%s: process %d: its keeper does not answer: %s", t->verb,
-			       (int)t->pid, strerror(-err));
+		return gp_fail("%s: process %d: the holder of its slot does not answer: %s",
+			       t->verb, (int)t->pid, strerror(-err));
 	if (keeper == GP_KEEPER_HAS) {
 		err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
 	} else {
@@ -246,8 +242,8 @@ static int apply_be(const struct target *t)
 		return err;
 	err = set_default(t, 1);
 	if (!err && t->compute > 1)
-		gp_note("%s: process %d has %zu compute groups; one has the "
-			"short slice, the others the driver's",
+		gp_note("%s: process %d has %zu compute groups; one gets the short slice, the "
+			"others the driver's",
 			t->verb, (int)t->pid, t->compute);
 	set_mode(t);
 	return err;
@@ -341,8 +337,8 @@ static int apply_without(const char *verb, pid_t pid, const struct gp_class_requ
 
 	if (gp_class_request_extra(request)) {
 		gp_class_request_format(request, text, sizeof(text));
-		return gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which "
-			       "does not run; start it, or write --class=%.*s",
+		return gp_fail("%s: --class=%s: deadlines and caps need gpreemptd, which does not "
+			       "run; start it, or write --class=%.*s",
 			       verb, text, (int)strcspn(text, ","), text);
 	}
 	fd = gp_wire_connect(pid);

@@ -59,8 +59,7 @@ int gp_args(const struct argp *argp, int argc, char **argv, void *input)
 		return 0;
 	if (err == GP_ARGS_SAID)
 		return GP_EXIT_OWN;
-	return gp_fail("%s: %s: option not known, or its value missing or not wanted; "
-		       "see %s --help",
+	return gp_fail("%s: %s: unknown option, or wrong use of its value; see %s --help",
 		       argv[0] + strlen("gpreempt "),
 		       failed_at > 0 && failed_at <= argc ? argv[failed_at - 1] : "?", argv[0]);
 }
@@ -113,8 +112,8 @@ int gp_args_seconds(const char *verb, const char *name, const char *text, uint64
 	snprintf(seconds, sizeof(seconds), "%ss", text);
 	if ((gp_parse_duration(text, ns) && gp_parse_duration(seconds, ns)) ||
 	    *ns < SECONDS_MIN_NS || *ns > SECONDS_MAX_NS) {
-		gp_fail("%s: %s=%s: not a time between 10ms and 24 h; write seconds, or "
-			"a number and a unit: 2, 0.5, 500ms",
+		gp_fail("%s: %s=%s: not a time from 10ms to 24 h; write seconds, or a number and a "
+			"unit: 2, 0.5, 500ms",
 			verb, name, text);
 		return GP_ARGS_SAID;
 	}
@@ -125,9 +124,8 @@ int gp_args_pid(const char *verb, const char *text, pid_t *out)
 {
 	if (!gp_parse_pid(text, out))
 		return 0;
-	gp_fail("%s: %s: not a process number; write one such as %d (ps lists "
-		"them)",
-		verb, text, (int)getpid());
+	gp_fail("%s: %s: not a PID; write a number such as %d (ps lists them)", verb, text,
+		(int)getpid());
 	return GP_ARGS_SAID;
 }
 
@@ -135,7 +133,7 @@ int gp_args_process(const char *verb, const char *text, pid_t *pid)
 {
 	if (!*pid)
 		return gp_args_pid(verb, text, pid);
-	gp_fail("%s: more than one process: %d and %s; name one", verb, (int)*pid, text);
+	gp_fail("%s: two processes, %d and %s; name one", verb, (int)*pid, text);
 	return GP_ARGS_SAID;
 }
 

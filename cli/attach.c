@@ -12,10 +12,9 @@ struct attach {
 static const struct argp_option options[] = {
 	GP_OPTION_PID,
 	{ "class", 'c', "CLASS", 0,
-	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
-	  "deadlines and caps, too",
-	  0 },
-	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "only there: a UUID, a PCI address or soft0", 0 },
+	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also deadlines and caps", 0 },
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0,
+	  "act on this device only: a UUID, a PCI address or soft0", 0 },
 	{ 0 },
 };
 
@@ -44,12 +43,10 @@ int gp_verb_attach(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "PID",
-		.doc = "Give a process that runs already, and never heard of "
-		       "gpreempt, a class. "
-		       "It lasts until the process ends or is given another."
-		       "\vOnly what is on the GPU now is changed: contexts "
-		       "that the process makes "
-		       "later are as the driver makes them.",
+		.doc = "Give a running process a class, without a restart. The class lasts until "
+		       "the process ends or gets another one.\vThis changes the contexts that "
+		       "exist now. Contexts that the process creates later have the driver's "
+		       "timeslices.",
 	};
 	struct attach a = { 0 };
 	int err = gp_args(&argp, argc, argv, &a);
@@ -57,9 +54,8 @@ int gp_verb_attach(int argc, char **argv)
 	if (err)
 		return err;
 	if (!a.has_class)
-		return gp_fail("attach: no class; write --class=lc or --class=be");
+		return gp_fail("attach: class missing; write --class=lc or --class=be");
 	if (!a.pid)
-		return gp_fail("attach: no process; write gpreempt attach "
-			       "--class=be PID");
+		return gp_fail("attach: PID missing; write gpreempt attach --class=be PID");
 	return gp_apply("attach", a.pid, &a.request, a.device);
 }

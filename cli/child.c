@@ -45,12 +45,12 @@ int gp_child_start(struct gp_child *child, const char *verb, char **argv)
 	ssize_t n;
 
 	if (pipe2(fd, O_CLOEXEC))
-		return gp_fail("%s: pipe: %s", verb, strerror(errno));
+		return gp_fail("%s: cannot create a pipe: %s", verb, strerror(errno));
 	child->pid = fork();
 	if (child->pid < 0) {
 		close(fd[0]);
 		close(fd[1]);
-		return gp_fail("%s: fork: %s", verb, strerror(errno));
+		return gp_fail("%s: cannot start a process: %s", verb, strerror(errno));
 	}
 	if (!child->pid)
 		become_cmd(child, argv, fd[1]);
@@ -64,7 +64,9 @@ int gp_child_start(struct gp_child *child, const char *verb, char **argv)
 		return gp_launch_failed(verb, argv[0], err);
 	}
 	child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0u);
-	return child->pidfd < 0 ? gp_fail("%s: pidfd_open: %s", verb, strerror(errno)) : 0;
+	return child->pidfd < 0 ?
+		       gp_fail("%s: cannot watch the command: %s", verb, strerror(errno)) :
+		       0;
 }
 
 /* The terminal's signals have reached CMD already: one foreground group. */

@@ -123,29 +123,28 @@ int gp_fail_daemon(const char *verb, int err)
 {
 	switch (-err) {
 	case ENOENT:
-		return gp_fail("%s: no gpreemptd runs; start it for the machine "
-			       "(systemctl start gpreemptd), or for your own processes "
-			       "(gpreemptd --foreground)",
+		return gp_fail("%s: no gpreemptd runs; start it for the machine (systemctl start "
+			       "gpreemptd), or for your own processes (gpreemptd --foreground)",
 			       verb);
 	case EPERM:
-		return gp_fail("%s: who listens at gpreemptd's socket is neither root "
-			       "nor you",
+		return gp_fail("%s: refused to use gpreemptd's socket: its listener is neither "
+			       "root nor this user",
 			       verb);
 	case ETIMEDOUT:
 	case EAGAIN:
-		return gp_fail("%s: gpreemptd does not answer", verb);
+		return gp_fail("%s: gpreemptd does not answer; see its log", verb);
 	case ECONNRESET:
-		return gp_fail("%s: gpreemptd has ended, or closed the connection", verb);
+		return gp_fail("%s: gpreemptd closed the connection; retry, and see its log", verb);
 	case EUSERS:
-		return gp_fail("%s: gpreemptd has too many connections of yours already; "
-			       "limits_per_user: in gpreempt.yaml says how many",
+		return gp_fail("%s: this user has too many connections to gpreemptd; raise "
+			       "limits_per_user: connections: in gpreempt.yaml",
 			       verb);
 	case EPROTO:
-		return gp_fail("%s: gpreemptd answers in another protocol; is it "
-			       "of another version?",
+		return gp_fail("%s: gpreemptd uses another protocol version; install the same "
+			       "version of both",
 			       verb);
 	default:
-		return gp_fail("%s: gpreemptd: %s", verb, strerror(-err));
+		return gp_fail("%s: cannot query gpreemptd: %s", verb, strerror(-err));
 	}
 }
 

@@ -62,18 +62,17 @@ static void check_driver(void)
 		report(atoi(version) < 535 ? MISSING : OK, "NVIDIA driver %s%s", version,
 		       atoi(version) < 535 ? ": too old; install 535 or later" : "");
 	else
-		report(WARN, "NVIDIA driver: none loaded; --device soft0 runs "
-			     "on the software GPU");
+		report(WARN, "NVIDIA driver: not loaded; use --device=soft0, the software GPU");
 }
 
 static void check_node(const char *path)
 {
 	if (!access(path, R_OK | W_OK))
-		report(OK, "%s may be opened", path);
+		report(OK, "%s: this user may open it", path);
 	else if (errno == ENOENT)
 		report(MISSING,
-		       "%s: not there; in a container start it with the GPU "
-		       "(--gpus all), else run nvidia-modprobe -u -c=0",
+		       "%s: missing; start a container with the GPU (--gpus all), else run "
+		       "nvidia-modprobe -u -c=0",
 		       path);
 	else
 		report(MISSING, "%s: %s; join the group that owns it (ls -l %s)", path,
@@ -88,7 +87,7 @@ static bool check_backend(void)
 	if (!chosen || !*chosen || gp_hal_find(chosen))
 		return true;
 	report(MISSING,
-	       "GPREEMPT_BACKEND='%.32s': no such backend; unset it, or write nvidia, "
+	       "GPREEMPT_BACKEND='%.32s': unknown backend; unset it, or write nvidia, "
 	       "amd or softgpu",
 	       chosen);
 	return false;
@@ -104,7 +103,7 @@ static bool check_devices(const char *backend, struct gp_devices *devices)
 
 	if (err || !list.count) {
 		if (err && err != -ENODEV && err != -ENOENT)
-			report(MISSING, "%s: looking for devices: %s", backend, strerror(-err));
+			report(MISSING, "%s: cannot list devices: %s", backend, strerror(-err));
 		return false;
 	}
 	for (size_t i = 0; i < list.count; i++) {
@@ -132,11 +131,10 @@ static bool check_devices(const char *backend, struct gp_devices *devices)
 static void check_grant(const struct hsaq *h)
 {
 	if (!geteuid() || hsaq_has_grant(h))
-		report(OK, "lc and holds: this user has the right");
+		report(OK, "lc and holds: permitted");
 	else
-		report(WARN, "lc and holds: /dev/kfd_sched may not be opened; "
-			     "an administrator gives it a group (chgrp, chmod "
-			     "660, or a udev rule)");
+		report(WARN, "lc and holds: this user may not open /dev/kfd_sched; let an "
+			     "administrator give it a group (chgrp, chmod 660, or a udev rule)");
 }
 
 /* Prints the abilities of each device's driver. @arg: the struct hsaq. */
@@ -161,7 +159,7 @@ static bool check_amd(struct gp_devices *devices)
 	struct hsaq *h;
 
 	if (access("/sys/class/kfd", F_OK) && access("/dev/kfd", F_OK)) {
-		report(WARN, "AMD's KFD: none loaded");
+		report(WARN, "AMD's KFD: not loaded");
 		return false;
 	}
 	if (hsaq_open(&opts, &h)) {
@@ -191,9 +189,8 @@ static void check_slot(struct gp_device *dev)
 		       spec);
 	else
 		report(WARN,
-		       "%s: the lock of the short slice: %s; best-effort "
-		       "processes keep the driver's; make /run/gpreempt or set "
-		       "XDG_RUNTIME_DIR",
+		       "%s: cannot lock the slot of the short slice: %s; best-effort processes "
+		       "keep the driver's slice; create /run/gpreempt or set XDG_RUNTIME_DIR",
 		       spec, strerror(-err));
 }
 
@@ -206,19 +203,18 @@ static void check_log(struct gp_device *dev)
 	gp_device_spec(dev, spec, sizeof(spec));
 	if (!err)
 		report(OK,
-		       "%s: the context-switch log may be read: gpreempt stat "
-		       "is exact, and what gives no hints is learned",
+		       "%s: context-switch log: readable; gpreempt stat is exact, and arrivals can "
+		       "be predicted",
 		       spec);
 	else if (err == -EPERM || err == -EACCES)
 		report(WARN,
-		       "%s: the context-switch log is for administrators; "
-		       "nvidia.ko option NVreg_RestrictProfilingToAdminUsers=0 "
-		       "opens it",
+		       "%s: context-switch log: only administrators may read it; set the nvidia.ko "
+		       "option NVreg_RestrictProfilingToAdminUsers=0",
 		       spec);
 	else
 		report(WARN,
-		       "%s: no context-switch log (%s); gpreempt stat shows "
-		       "\"-\" for GPU time",
+		       "%s: context-switch log: unavailable (%s); gpreempt stat shows \"-\" for "
+		       "GPU time",
 		       spec, strerror(-err));
 	if (!err)
 		dev->ops->log_close(log);
@@ -265,21 +261,18 @@ static void check_attach(void)
 	scope = atoi(text);
 	if (scope >= 3)
 		report(WARN,
-		       "attach: kernel.yama.ptrace_scope is %d: nobody may "
-		       "look into a process until the next boot; use gpreempt "
-		       "run",
+		       "attach: not possible until the next boot: kernel.yama.ptrace_scope is %d; "
+		       "use gpreempt run",
 		       scope);
 	else if (has_ptrace_capability())
 		report(OK, "attach: any process (CAP_SYS_PTRACE)");
 	else if (scope)
 		report(WARN,
-		       "attach: kernel.yama.ptrace_scope is %d: takes "
-		       "CAP_SYS_PTRACE (sudo gpreempt attach), or sysctl "
-		       "kernel.yama.ptrace_scope=0",
+		       "attach: needs CAP_SYS_PTRACE, because kernel.yama.ptrace_scope is %d; use "
+		       "sudo gpreempt attach, or sysctl kernel.yama.ptrace_scope=0",
 		       scope);
 	else
-		report(OK, "attach: processes of your own; others' take "
-			   "CAP_SYS_PTRACE (sudo)");
+		report(OK, "attach: this user's processes; use sudo (CAP_SYS_PTRACE) for others");
 }
 
 static bool process_runs(const char *name)
@@ -304,12 +297,11 @@ static bool process_runs(const char *name)
 static void check_mps(void)
 {
 	if (process_runs("nvidia-cuda-mps"))
-		report(WARN, "MPS is running: all its clients are one group; "
-			     "run latency-critical processes outside it (unset "
-			     "CUDA_MPS_PIPE_DIRECTORY for them, or echo quit | "
+		report(WARN, "MPS runs, and all its clients are one group; run latency-critical "
+			     "processes outside it (unset CUDA_MPS_PIPE_DIRECTORY, or echo quit | "
 			     "nvidia-cuda-mps-control)");
 	else
-		report(OK, "MPS is not running");
+		report(OK, "MPS does not run");
 }
 
 /* ---- libraries in an application --------------------------------------------------- */
@@ -322,8 +314,8 @@ static void check_preload(void)
 
 	if (gp_path_libdir(dir, sizeof(dir))) {
 		report(MISSING,
-		       "libgpreempt-preload.so is neither beside gpreempt "
-		       "(../lib) nor in %s; make install puts it there",
+		       "libgpreempt-preload.so not found beside gpreempt (../lib) or in %s; run "
+		       "make install",
 		       GP_LIBDIR);
 		return;
 	}
@@ -333,7 +325,7 @@ static void check_preload(void)
 	if (lib && dlsym(lib, "InitializeInjection"))
 		report(OK, "%s", path);
 	else
-		report(MISSING, "%s cannot be loaded: %s; make install again", path,
+		report(MISSING, "cannot load %s: %s; run make install again", path,
 		       lib ? "it has no InitializeInjection" : dlerror());
 }
 
@@ -348,10 +340,9 @@ static void check_injection(void)
 			   "inside gpreempt run");
 	else
 		report(WARN,
-		       "CUDA_INJECTION64_PATH=%s: a profiler is in the way; "
-		       "gpreempt run chains it, and holds go in pieces of 500 "
-		       "us. A profiler started inside gpreempt run replaces "
-		       "gpreempt: start gpreempt run inside the profiler",
+		       "CUDA_INJECTION64_PATH=%s: a profiler is set; gpreempt run loads it too, "
+		       "and holds come in pieces of 500 us. A profiler started inside gpreempt run "
+		       "replaces gpreempt: start gpreempt run inside the profiler",
 		       value);
 }
 
@@ -362,8 +353,8 @@ static void check_connections(void)
 
 	if (value && strtol(value, NULL, 10) == 1)
 		report(WARN,
-		       "%s=%s: a hold would be in front of its own work, so there are none; "
-		       "unset it, or give it 2 or more",
+		       "%s=%s disables holds: a hold would block its own work; unset it, or set 2 "
+		       "or more",
 		       name, value);
 }
 
@@ -401,9 +392,8 @@ static void check_cupti(void)
 					return;
 			}
 	}
-	report(WARN, "libcupti not found: holds go in pieces of 500 us, unless "
-		     "the application brings it (PyTorch's wheels do); it is "
-		     "part of the CUDA toolkit, CUDA_HOME says where");
+	report(WARN, "libcupti not found: holds come in pieces of 500 us, unless the application "
+		     "has it (as PyTorch's wheels do); install the CUDA toolkit, or set CUDA_HOME");
 }
 
 /* A process has one libcuda, and CUPTI may load NVIDIA's: keep it out of this one. */
@@ -430,15 +420,14 @@ static bool check_softgpu(struct gp_devices *devices)
 
 	if (gp_path_softgpu(dir, sizeof(dir))) {
 		report(WARN,
-		       "software GPU: no libcuda.so.1 in %s/gpreempt/softgpu; "
-		       "make install puts it there",
+		       "software GPU: %s/gpreempt/softgpu/libcuda.so.1 not found; run make install",
 		       GP_LIBDIR);
 		return false;
 	}
 	if (check_devices("softgpu", devices))
 		return true;
-	report(WARN, "software GPU: its server does not answer; GPREEMPT_SOFTGPU "
-		     "names its socket, the directory must be your own");
+	report(WARN, "software GPU: its server does not answer; set GPREEMPT_SOFTGPU to a socket "
+		     "in a directory of this user");
 	return false;
 }
 
@@ -450,11 +439,10 @@ static void check_namespaces(void)
 
 	if (!access("/.dockerenv", F_OK) || !access("/run/.containerenv", F_OK) ||
 	    (n > 0 && m > 0 && strcmp(self, first)))
-		report(WARN, "container: gpreempt hint, set and ls reach tenants of "
-			     "the same network namespace; run them in there");
+		report(WARN, "container: gpreempt hint, set and ls reach only this network "
+			     "namespace; run them in the container");
 	else
-		report(OK, "hint, set and ls reach tenants of this network "
-			   "namespace");
+		report(OK, "hint, set and ls: reach this network namespace");
 }
 
 static const struct argp_option options[] = { { 0 } };
@@ -463,7 +451,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	gp_fail("doctor: %s: not expected", arg);
+	gp_fail("doctor: %s: unexpected argument", arg);
 	return GP_ARGS_SAID;
 }
 
@@ -473,11 +461,9 @@ int gp_verb_doctor(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "",
-		.doc = "Say what works on this machine, what does not, and "
-		       "what to do about it."
-		       "\vExit status: 0 when gpreempt run works here, on a "
-		       "GPU or on the software "
-		       "GPU; else 1.",
+		.doc = "Check this machine: what works, what is missing, and how to get it.\vExit "
+		       "status: 0 if gpreempt run works here, on a GPU or on the software GPU; "
+		       "else 1.",
 	};
 	GP_DEVICES struct gp_devices real = { 0 }, soft = { 0 }, amd = { 0 };
 	char dir[PATH_MAX];

@@ -14,7 +14,7 @@ struct hint {
 
 static const struct argp_option options[] = {
 	GP_OPTION_PID,
-	{ "in", 'i', "TIME", 0, "from now: a number and ns, us, ms or s", 0 },
+	{ "in", 'i', "TIME", 0, "time from now: a number and ns, us, ms or s", 0 },
 	{ 0 },
 };
 
@@ -29,7 +29,7 @@ static int parse_in(const char *text, struct hint *h)
 		return GP_ARGS_SAID;
 	}
 	if (err || h->in_ns > GP_HINT_MAX_NS) {
-		gp_fail("hint: --in=%s: too far; at most 10s", text);
+		gp_fail("hint: --in=%s: too long; write at most 10s", text);
 		return GP_ARGS_SAID;
 	}
 	h->has_in = true;
@@ -67,8 +67,8 @@ static int send_hint(const struct hint *h)
 	int err;
 
 	if (fd == -ESRCH)
-		return gp_fail("hint: process %d has no gpreempt in it; start "
-			       "it with gpreempt run --class=lc",
+		return gp_fail("hint: process %d does not run under gpreempt; start it with "
+			       "gpreempt run --class=lc",
 			       (int)h->pid);
 	if (fd < 0)
 		return gp_fail_access("hint", h->pid, fd);
@@ -76,14 +76,14 @@ static int send_hint(const struct hint *h)
 	msg.hint.in_ns = h->in_ns;
 	err = gp_wire_call(fd, &msg, GP_CALL_MS);
 	if (err == -EPERM && !is_lc(fd))
-		return gp_fail("hint: process %d is not lc; gpreempt set -p %d "
-			       "--class=lc",
+		return gp_fail("hint: process %d is not lc; write gpreempt set -p %d --class=lc",
 			       (int)h->pid, (int)h->pid);
 	if (err == -EPERM)
-		return gp_fail("hint: process %d: not permitted: it is another user's",
+		return gp_fail("hint: process %d: not permitted: it belongs to another user",
 			       (int)h->pid);
 	if (err == -ENXIO || err == -ENODEV)
-		return gp_fail("hint: process %d has no GPU context yet", (int)h->pid);
+		return gp_fail("hint: process %d has no GPU context yet; retry when it has one",
+			       (int)h->pid);
 	return err ? gp_fail_access("hint", h->pid, err) : 0;
 }
 
@@ -93,9 +93,8 @@ int gp_verb_hint(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "PID",
-		.doc = "Say that work of a latency-critical process will be "
-		       "there in TIME, so "
-		       "that it has the GPU by then.",
+		.doc = "Announce that work of a latency-critical process arrives in TIME, so that "
+		       "it has the GPU by then.",
 	};
 	struct hint h = { 0 };
 	int err = gp_args(&argp, argc, argv, &h);
@@ -103,9 +102,9 @@ int gp_verb_hint(int argc, char **argv)
 	if (err)
 		return err;
 	if (!h.pid)
-		return gp_fail("hint: no process; write gpreempt hint PID --in=300us");
+		return gp_fail("hint: PID missing; write gpreempt hint PID --in=300us");
 	if (!h.has_in)
-		return gp_fail("hint: no time; write --in=300us");
+		return gp_fail("hint: time missing; write --in=300us");
 	err = gp_check_pid("hint", h.pid);
 	return err ? err : send_hint(&h);
 }

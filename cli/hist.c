@@ -18,10 +18,10 @@ static const struct {
 	const char *name, *what;
 } kinds[GP_WIRE_HISTS] = {
 	[GP_WIRE_HIST_WAIT] = { "wait", "from having work to its turn" },
-	[GP_WIRE_HIST_SWITCH] = { "switch", "from asking for the device to having it" },
-	[GP_WIRE_HIST_HOLD] = { "hold", "how long the device was held at a time" },
-	[GP_WIRE_HIST_SUSPENDED] = { "suspended", "off the device at a time" },
-	[GP_WIRE_HIST_SEGMENT] = { "segment", "from a segment's begin to its end" },
+	[GP_WIRE_HIST_SWITCH] = { "switch", "from requesting the device to having it" },
+	[GP_WIRE_HIST_HOLD] = { "hold", "length of holds" },
+	[GP_WIRE_HIST_SUSPENDED] = { "suspended", "length of suspensions" },
+	[GP_WIRE_HIST_SEGMENT] = { "segment", "length of segments" },
 };
 
 static const struct {
@@ -170,7 +170,7 @@ static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
 		}
 	}
 	if (!a->json && !shown)
-		printf("  nothing was measured yet\n");
+		printf("  no measurements yet\n");
 	a->told++;
 	return 0;
 }
@@ -201,10 +201,9 @@ int gp_verb_hist(int argc, char **argv)
 {
 	static const struct gp_about_verb verb = {
 		.name = "hist",
-		.doc = "Show how long a process under gpreemptd waited for its turn, how "
-		       "long it took until it had the device, was held, was suspended, "
-		       "or was in a segment. Figures are right to a sixteenth; below "
-		       "1 us they are one.",
+		.doc = "Show histograms of a process under gpreemptd: waits for its turn, switches "
+		       "to it, holds, suspensions and segments. Figures are right to one "
+		       "sixteenth. Times below 1 us share a bucket.",
 		.json_doc = "print JSON, with all buckets; times are integers, _ns",
 		.list = "tenants",
 		.tell = tell_all,

@@ -248,7 +248,7 @@ int gp_keeper_main(int argc, char **argv)
 	struct keeper k = { .waiter_fd = -1 };
 
 	if (argc != 8)
-		return gp_fail("%s is not for use by hand", GP_KEEPER_VERB);
+		return gp_fail("%s: internal command; use gpreempt attach", GP_KEEPER_VERB);
 	k.pid = atoi(argv[1]);
 	k.spec = argv[2];
 	k.slot.fd = atoi(argv[3]);

@@ -43,15 +43,15 @@ static int set_preload(const char *verb, const char *libdir)
 	GP_FREE char *value = NULL;
 
 	if (strpbrk(libdir, " :"))
-		return gp_fail("%s: %s: LD_PRELOAD takes no path with a blank or "
-			       "a colon; install gpreempt elsewhere",
+		return gp_fail("%s: %s: LD_PRELOAD accepts no path with a blank or a colon; "
+			       "install gpreempt elsewhere",
 			       verb, libdir);
 	if (before && strstr(before, "/" PRELOAD))
 		return 0;
 	if (asprintf(&value, "%s/" PRELOAD "%s%s", libdir, before && *before ? ":" : "",
 		     before ? before : "") < 0 ||
 	    setenv("LD_PRELOAD", value, 1))
-		return gp_fail("%s: environment: %s", verb, strerror(ENOMEM));
+		return gp_fail("%s: cannot set the environment: %s", verb, strerror(ENOMEM));
 	return 0;
 }
 
@@ -73,13 +73,13 @@ static int set_softgpu(const char *verb)
 	int err = gp_path_softgpu(dir, sizeof(dir));
 
 	if (err)
-		return gp_fail("%s: the software GPU's libcuda.so.1 is not in "
-			       "%s/gpreempt/softgpu; make install puts it there",
+		return gp_fail("%s: %s/gpreempt/softgpu/libcuda.so.1 (software GPU) not found; run "
+			       "make install",
 			       verb, GP_LIBDIR);
 	err = prepend("LD_LIBRARY_PATH", dir);
 	if (!err && setenv("GPREEMPT_BACKEND", "softgpu", 1))
 		err = -errno;
-	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
+	return err ? gp_fail("%s: cannot set the environment: %s", verb, strerror(-err)) : 0;
 }
 
 static int set_device(const char *verb, const struct gp_device *dev)
@@ -88,7 +88,7 @@ static int set_device(const char *verb, const struct gp_device *dev)
 
 	gp_device_spec(dev, spec, sizeof(spec));
 	if (setenv("GPREEMPT_DEVICE", spec, 1))
-		return gp_fail("%s: environment: %s", verb, strerror(errno));
+		return gp_fail("%s: cannot set the environment: %s", verb, strerror(errno));
 	return 0;
 }
 
@@ -115,8 +115,8 @@ static int check_hold(const char *verb, struct gp_device *dev)
 
 	if (!hold || strcmp(hold, "1") || !is_amd(dev))
 		return 0;
-	return gp_fail("%s: --auto-hold: %s does not show launches; leave the option out "
-		       "and hint with gp_hint()",
+	return gp_fail("%s: --auto-hold needs visible launches, which %s does not have; call "
+		       "gp_hint() instead",
 		       verb, dev->id.name);
 }
 
@@ -127,8 +127,8 @@ static int set_environment(const char *verb, const char *class_text, const char 
 	int err;
 
 	if (class_text && gp_path_libdir(libdir, sizeof(libdir)))
-		return gp_fail("%s: " PRELOAD " is neither beside this program (../lib) nor "
-			       "in %s; make install puts it there",
+		return gp_fail("%s: " PRELOAD
+			       " not found beside this program (../lib) or in %s; run make install",
 			       verb, GP_LIBDIR);
 	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
 	if (!err && device)
@@ -141,7 +141,7 @@ static int set_environment(const char *verb, const char *class_text, const char 
 		err = set_injection(libdir);
 	if (!err && setenv("GPREEMPT_CLASS", class_text, 1))
 		err = -errno;
-	return err ? gp_fail("%s: environment: %s", verb, strerror(-err)) : 0;
+	return err ? gp_fail("%s: cannot set the environment: %s", verb, strerror(-err)) : 0;
 }
 
 int gp_launch_prepare(const char *verb, const char *class_text, const char *device)
@@ -168,8 +168,8 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 int gp_launch_failed(const char *verb, const char *file, int err)
 {
 	gp_fail("%s: %s: %s", verb, file,
-		err == ENOENT ? "not found; give its path, or look at PATH" :
-		err == EACCES ? "not executable; chmod +x, or name its interpreter" :
+		err == ENOENT ? "not found; write its path, or correct PATH" :
+		err == EACCES ? "not executable; run chmod +x, or write its interpreter before it" :
 				strerror(err));
 	return err == ENOENT ? GP_EXIT_NOT_FOUND : GP_EXIT_NOT_EXECUTABLE;
 }

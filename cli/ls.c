@@ -476,7 +476,7 @@ struct ls {
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON; times are integers, _ns and _us", 0 },
-	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "look for processes that are no tenants only there",
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "look only there for processes without gpreempt",
 	  0 },
 	{ 0 },
 };
@@ -493,7 +493,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		ls->device = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		gp_fail("ls: %s: not expected; see gpreempt ls --help", arg);
+		gp_fail("ls: %s: unexpected argument; see gpreempt ls --help", arg);
 		return GP_ARGS_SAID;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -506,10 +506,9 @@ int gp_verb_ls(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "",
-		.doc = "List tenants, and other processes that use the GPU, as "
-		       "far as this user may look into them, or gpreemptd has "
-		       "them: then USED_% is the share of the device that each "
-		       "had since, by its own account.",
+		.doc = "List processes under gpreempt, and other processes with GPU work as far as "
+		       "this user may see them. With gpreemptd, USED_% is each process's share of "
+		       "the device since gpreemptd knows it.",
 	};
 	GP_DEVICES struct gp_devices devices = { 0 };
 	GP_FREE struct row *rows = calloc(MAX_ROWS, sizeof(*rows));

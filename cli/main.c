@@ -11,31 +11,27 @@ static const struct gp_verb verbs[] = {
 	{ "attach", "--class=CLASS [--device=DEVICE] PID", "give a running process a class",
 	  gp_verb_attach },
 	{ "set", "--class=CLASS PID", "change the class of a process", gp_verb_set },
-	{ "hint", "PID --in=300us", "its work will arrive then", gp_verb_hint },
-	{ "ls", "[--json]", "who shares the GPU", gp_verb_ls },
-	{ "top", "[-b] [-n N] [-d SECONDS]", "watch them", gp_verb_top },
-	{ "why", "[--json] PID", "why it waits now", gp_verb_why },
-	{ "hist", "[--json] PID", "how long it waited, switched, was held", gp_verb_hist },
-	{ "stat", "[--json] [-o FILE] -- CMD", "run CMD, then say what happened", gp_verb_stat },
-	{ "trace", "-o FILE [-d SECONDS] [-- CMD]", "record who had the GPU, and why",
+	{ "hint", "PID --in=300us", "announce that its work arrives then", gp_verb_hint },
+	{ "ls", "[--json]", "list processes on the GPU", gp_verb_ls },
+	{ "top", "[-b] [-n N] [-d SECONDS]", "monitor GPU use, every 2 s", gp_verb_top },
+	{ "why", "[--json] PID", "explain why it runs or waits now", gp_verb_why },
+	{ "hist", "[--json] PID", "histograms of its waits, switches and holds", gp_verb_hist },
+	{ "stat", "[--json] [-o FILE] -- CMD", "run CMD, then print a summary", gp_verb_stat },
+	{ "trace", "-o FILE [-d SECONDS] [-- CMD]", "record GPU use and decisions for Perfetto",
 	  gp_verb_trace },
-	{ "doctor", "", "what works here, what does not, what to do", gp_verb_doctor },
+	{ "doctor", "", "check this machine", gp_verb_doctor },
 };
 #define VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
 static int help(void)
 {
-	printf("Usage: gpreempt VERB [OPTION...]\n\n"
-	       "Let a latency-critical process have the GPU the moment it "
-	       "needs it.\n\n");
+	printf("Usage: gpreempt VERB [OPTION...]\n\nGive a latency-critical process the GPU the "
+	       "moment it needs it.\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		printf("  %-7s %-39s %s\n", verbs[i].name, verbs[i].args, verbs[i].doc);
-	printf("\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, "
-	       "to %d), or\n"
-	       "be or be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a "
-	       "PCI address,\n"
-	       "or soft0, the software GPU.\n\n"
-	       "gpreempt VERB --help says more; so does gpreempt(1).\n",
+	printf("\nCLASS is lc or lc:LEVEL (latency-critical, 0 most urgent, to %d), or\nbe or "
+	       "be:WEIGHT (best-effort, %d to %d). DEVICE is a UUID, a PCI address,\nor soft0, the "
+	       "software GPU.\n\nSee gpreempt VERB --help, or gpreempt(1).\n",
 	       GP_LEVEL_MAX, GP_WEIGHT_MIN, GP_WEIGHT_MAX);
 	return gp_flush_output(0);
 }
@@ -55,8 +51,8 @@ int main(int argc, char **argv)
 	argp_program_version = "gpreempt " GP_VERSION;
 	argp_err_exit_status = GP_EXIT_OWN;
 	if (argc < 2) {
-		gp_note("no verb: write gpreempt run --class=lc -- CMD, or see "
-			"gpreempt --help");
+		gp_note("verb missing; write gpreempt run --class=lc -- CMD, or see gpreempt "
+			"--help");
 		return GP_EXIT_OWN;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
@@ -70,5 +66,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < VERBS; i++)
 		if (!strcmp(argv[1], verbs[i].name))
 			return call(&verbs[i], argc, argv);
-	return gp_fail("%s: no such verb; gpreempt --help lists them", argv[1]);
+	return gp_fail("%s: unknown verb; see gpreempt --help", argv[1]);
 }

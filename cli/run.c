@@ -18,16 +18,15 @@ struct run {
 
 static const struct argp_option options[] = {
 	{ "class", 'c', "CLASS", 0,
-	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also what comes after a "
-	  "comma, see gpreempt(1)",
+	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also deadlines and caps, see gpreempt(1)",
 	  0 },
 	{ "device", GP_KEY_DEVICE, "DEVICE", 0,
-	  "where gpreempt acts: a UUID, a PCI address or soft0; what CMD sees "
-	  "stays as it is",
+	  "act on this device only: a UUID, a PCI address or soft0; CMD sees the same devices as "
+	  "before",
 	  0 },
 	{ "auto-hold", 'H', NULL, 0,
-	  "lc: hold the GPU from the first work after idleness until CMD has waited "
-	  "for it; CMD cannot be profiled then, as this takes CUPTI",
+	  "lc: hold the GPU from the first work after idleness until CMD waits for it; takes "
+	  "CUPTI, so no profiler works in CMD",
 	  0 },
 	{ "no-predict", 'P', NULL, 0,
 	  "lc: do not predict the next request of a CMD that gives no hints", 0 },
@@ -56,10 +55,9 @@ int gp_verb_run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "-- CMD [ARG...]",
-		.doc = "Run CMD, and the processes it starts, with a class."
-		       "\vExit status: CMD's own; 125 gpreempt failed and CMD "
-		       "did not run, 126 CMD "
-		       "cannot be executed, 127 it was not found.",
+		.doc = "Run CMD, and the processes it starts, with a class.\vExit status: CMD's "
+		       "own; 125 gpreempt failed and CMD did not run, 126 CMD cannot be executed, "
+		       "127 CMD was not found.",
 	};
 	struct run r = { 0 };
 	int err = gp_args(&argp, argc, argv, &r);
@@ -67,15 +65,15 @@ int gp_verb_run(int argc, char **argv)
 	if (err)
 		return err;
 	if (!r.cmd.class_text)
-		return gp_fail("run: no class; write --class=lc or --class=be");
+		return gp_fail("run: class missing; write --class=lc or --class=be");
 	if (!r.cmd.argv)
-		return gp_fail("run: no command; write gpreempt run --class=%s -- CMD",
+		return gp_fail("run: command missing; write gpreempt run --class=%s -- CMD",
 			       r.cmd.class_text);
 	if (r.auto_hold && strncmp(r.cmd.class_text, "lc", 2))
-		return gp_fail("run: --auto-hold is for --class=lc; best-effort holds nothing");
+		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
-		return gp_fail("run: environment: %s", strerror(errno));
+		return gp_fail("run: cannot set the environment: %s", strerror(errno));
 	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device);
 	if (err)
 		return err;

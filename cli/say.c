@@ -40,7 +40,7 @@ int gp_flush_output(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
-	return gp_fail("standard output: not all could be written");
+	return gp_fail("cannot write standard output");
 }
 
 void gp_cleanup_close(int *fd)

@@ -12,13 +12,9 @@ struct set {
 static const struct argp_option options[] = {
 	GP_OPTION_PID,
 	{ "class", 'c', "CLASS", 0,
-	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd "
-	  "deadlines and caps, too",
-	  0 },
+	  "lc, lc:LEVEL, be or be:WEIGHT; with gpreemptd also deadlines and caps", 0 },
 	{ "device", GP_KEY_DEVICE, "DEVICE", 0,
-	  "only there (a process that was attached): a UUID, a PCI address or "
-	  "soft0",
-	  0 },
+	  "act on this device only (attached processes): a UUID, a PCI address or soft0", 0 },
 	{ 0 },
 };
 
@@ -47,8 +43,8 @@ int gp_verb_set(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "PID",
-		.doc = "Give a process another class, however it came to the "
-		       "one it has.",
+		.doc = "Change the class of a process, whether it was started, attached or "
+		       "discovered.",
 	};
 	struct set s = { 0 };
 	int err = gp_args(&argp, argc, argv, &s);
@@ -56,8 +52,8 @@ int gp_verb_set(int argc, char **argv)
 	if (err)
 		return err;
 	if (!s.pid)
-		return gp_fail("set: no process; write gpreempt set --class=be PID");
+		return gp_fail("set: PID missing; write gpreempt set --class=be PID");
 	if (!s.has_class)
-		return gp_fail("set: no class; write --class=lc or --class=be");
+		return gp_fail("set: class missing; write --class=lc or --class=be");
 	return gp_apply("set", s.pid, &s.request, s.device);
 }

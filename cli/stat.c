@@ -134,7 +134,7 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 
 	gp_device_spec(u->dev, spec, sizeof(spec));
 	if (u->by_group) {
-		fprintf(out, "\n%s, the driver's account, sampled:\n", spec);
+		fprintf(out, "\n%s, driver's counters, sampled:\n", spec);
 		if (u->groups)
 			row(out, "on queue slots", "%.3f ms", (double)u->busy_ns / 1e6);
 		else
@@ -142,20 +142,20 @@ static void print_usage(FILE *out, const struct gp_usage *u)
 		return;
 	}
 	if (!u->log) {
-		fprintf(out, "\n%s, context-switch log: not readable: %s\n", spec,
+		fprintf(out, "\n%s, cannot read the context-switch log: %s\n", spec,
 			strerror(-u->err));
 		row(out, "GPU time", "-");
 		row(out, "stretches", "-");
-		row(out, "others in between", "-");
+		row(out, "lost to others", "-");
 		return;
 	}
 	fprintf(out, "\n%s, context-switch log:\n", spec);
 	row(out, "GPU time", "%.3f ms", (double)u->busy_ns / 1e6);
 	row(out, "stretches", "%llu", (unsigned long long)u->stretches);
-	row(out, "others in between", "%llu times, %.3f ms in all, longest %.1f us",
+	row(out, "lost to others", "%llu times, %.3f ms in all, longest %.1f us",
 	    (unsigned long long)u->gaps, (double)u->gap_ns / 1e6, (double)u->gap_max_ns / 1000);
 	if (u->lost)
-		row(out, "records lost", "%llu: the figures are too small",
+		row(out, "records lost", "%llu, so the figures are too small",
 		    (unsigned long long)u->lost);
 }
 
@@ -163,12 +163,12 @@ static void print_lc(FILE *out, const struct gp_wire_status *st)
 {
 	row(out, "hints", "%llu", (unsigned long long)st->hints);
 	if (st->learns || st->guesses)
-		row(out, "guesses", "%llu, %llu right, %llu wrong; %s",
+		row(out, "predictions", "%llu, %llu right, %llu wrong; %s",
 		    (unsigned long long)st->guesses, (unsigned long long)st->guess_hits,
 		    (unsigned long long)st->guess_misses,
-		    st->rhythm ? "a rhythm is known" : "no rhythm is known");
+		    st->rhythm ? "period known" : "no period known");
 	else
-		row(out, "guesses", "-");
+		row(out, "predictions", "-");
 	row(out, "segments", "%llu", (unsigned long long)st->segments);
 	row(out, "holds", "%llu, %llu late, %llu ended by their limit",
 	    (unsigned long long)st->holds, (unsigned long long)st->holds_late,
@@ -186,8 +186,7 @@ static void print_tenant(FILE *out, const struct gp_wire_status *st)
 
 	gp_class_format(&cls, text, sizeof(text));
 	memcpy(comm, st->comm, sizeof(comm));
-	fprintf(out, "\nprocess %d (%s), its own counters, sampled:\n", st->pid,
-		gp_printable(comm));
+	fprintf(out, "\nprocess %d (%s), own counters, sampled:\n", st->pid, gp_printable(comm));
 	row(out, "class", "%s", text);
 	if (st->slice_us)
 		row(out, "slice", "%llu us", (unsigned long long)st->slice_us);
@@ -211,9 +210,9 @@ static void print_text(const struct stat_run *r)
 	for (size_t i = 0; i < r->tenants; i++)
 		print_tenant(out, &r->tenant[i]);
 	if (!r->tenants)
-		fprintf(out, "\ncounters: - (no gpreempt was seen in it; %s)\n",
-			r->cmd.class_text ? "it used no GPU, or nothing can be preloaded into it" :
-					    "run it with --class=CLASS");
+		fprintf(out, "\ncounters: - (gpreempt did not run in it: %s)\n",
+			r->cmd.class_text ? "it used no GPU, or cannot load the preload" :
+					    "add --class=CLASS");
 }
 
 /* ---- JSON ----------------------------------------------------------------------------- */
@@ -246,9 +245,9 @@ static json_t *tenant_json(const struct gp_wire_status *st)
 	gp_json_class(json, st, true);
 	json_object_set_new(json, "slice_us", gp_json_number(st->slice_us, st->slice_us));
 	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
-	json_object_set_new(json, "guesses", gp_json_number(guessed, st->guesses));
-	json_object_set_new(json, "guess_hits", gp_json_number(guessed, st->guess_hits));
-	json_object_set_new(json, "guess_misses", gp_json_number(guessed, st->guess_misses));
+	json_object_set_new(json, "predictions", gp_json_number(guessed, st->guesses));
+	json_object_set_new(json, "prediction_hits", gp_json_number(guessed, st->guess_hits));
+	json_object_set_new(json, "prediction_misses", gp_json_number(guessed, st->guess_misses));
 	gp_json_holds(json, st, lc);
 	return json;
 }
@@ -282,10 +281,11 @@ static void print_json(const struct stat_run *r)
 /* ---- the verb --------------------------------------------------------------------------- */
 
 static const struct argp_option options[] = {
-	{ "class", 'c', "CLASS", 0, "as gpreempt run does: lc, lc:LEVEL, be or be:WEIGHT", 0 },
-	{ "device", GP_KEY_DEVICE, "DEVICE", 0, "a UUID, a PCI address or soft0", 0 },
+	{ "class", 'c', "CLASS", 0, "run with this class: lc, lc:LEVEL, be or be:WEIGHT", 0 },
+	{ "device", GP_KEY_DEVICE, "DEVICE", 0,
+	  "act on this device only: a UUID, a PCI address or soft0", 0 },
 	{ "json", 'j', NULL, 0, "write JSON; times are integers, _ns and _us", 0 },
-	{ "output", 'o', "FILE", 0, "write there instead of standard error", 0 },
+	{ "output", 'o', "FILE", 0, "write to FILE instead of standard error", 0 },
 	{ 0 },
 };
 
@@ -344,10 +344,10 @@ static int prepare(struct stat_run *r)
 		return err;
 	r->out = r->out_path ? fopen(r->out_path, "we") : stderr;
 	if (!r->out)
-		return gp_fail("stat: %s: %s; write -o FILE where it can be made", r->out_path,
+		return gp_fail("stat: cannot create %s: %s; write another -o FILE", r->out_path,
 			       strerror(errno));
 	err = gp_child_block_signals(&r->child);
-	return err ? gp_fail("stat: signals: %s", strerror(-err)) : 0;
+	return err ? gp_fail("stat: cannot catch signals: %s", strerror(-err)) : 0;
 }
 
 static int run_and_tell(struct stat_run *r)
@@ -364,8 +364,7 @@ static int run_and_tell(struct stat_run *r)
 	else
 		print_text(r);
 	if (fflush(r->out) || ferror(r->out))
-		gp_note("stat: %s: not all could be written",
-			r->out_path ? r->out_path : "standard error");
+		gp_note("stat: cannot write %s", r->out_path ? r->out_path : "standard error");
 	return gp_child_exit_status(r->status);
 }
 
@@ -375,12 +374,9 @@ int gp_verb_stat(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "-- CMD [ARG...]",
-		.doc = "Run CMD, then say what it asked of gpreempt and what "
-		       "it got of the GPU."
-		       "\vExit status: CMD's own, 128+N when signal N ended "
-		       "it; 125 gpreempt failed "
-		       "and CMD did not run, 126 CMD cannot be executed, 127 "
-		       "it was not found.",
+		.doc = "Run CMD, then print its requests to gpreempt and its GPU time.\vExit "
+		       "status: CMD's own, 128+N if signal N ended it; 125 gpreempt failed and CMD "
+		       "did not run, 126 CMD cannot be executed, 127 CMD was not found.",
 	};
 	static struct stat_run r = { .child = GP_CHILD_NONE };
 	int err = gp_args(&argp, argc, argv, &r);
@@ -388,7 +384,7 @@ int gp_verb_stat(int argc, char **argv)
 	if (err)
 		return err;
 	if (!r.cmd.argv)
-		return gp_fail("stat: no command; write gpreempt stat -- CMD");
+		return gp_fail("stat: command missing; write gpreempt stat -- CMD");
 	err = run_and_tell(&r);
 	stat_done(&r);
 	return err;

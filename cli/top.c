@@ -198,8 +198,8 @@ static void draw(struct screen *s)
 	draw_title(s);
 	if (s->err)
 		mvprintw(2, 2, "%.*s", COLS - 2,
-			 s->err == -ENOENT ? "no gpreemptd runs: it is waited for" :
-					     "gpreemptd does not answer: it is tried again");
+			 s->err == -ENOENT ? "no gpreemptd runs; waiting for it" :
+					     "gpreemptd does not answer; retrying");
 	for (; at && (end = strchr(at, '\n')); at = end + 1, number++)
 		if (number >= s->first && number < s->first + room)
 			mvaddnstr(1 + number - s->first, 0, at,
@@ -326,11 +326,11 @@ static int interactive(struct top *top)
 	SCREEN *screen;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return gp_fail("top: no terminal; write gpreempt top -b -n 1");
+		return gp_fail("top: standard output is no terminal; write gpreempt top -b -n 1");
 	screen = open_screen(term);
 	if (!screen)
-		return gp_fail("top: cannot draw on this terminal (TERM=%s); write gpreempt "
-			       "top -b, or set TERM",
+		return gp_fail("top: cannot draw on this terminal (TERM=%s); write gpreempt top "
+			       "-b, or set TERM",
 			       term ? term : "");
 	cbreak();
 	noecho();
@@ -345,10 +345,10 @@ static int interactive(struct top *top)
 /* ---- the verb ------------------------------------------------------------------------ */
 
 static const struct argp_option options[] = {
-	{ "batch", 'b', NULL, 0, "write to standard output, one after the other", 0 },
-	{ "delay", 'd', "SECONDS", 0, "from one to the next: 2, 0.5, 500ms; by default 2", 0 },
-	{ "count", 'n', "N", 0, "so many, then end", 0 },
-	{ "sort", 's', "KEY", 0, "used, turn, wait, switch, pid or name", 0 },
+	{ "batch", 'b', NULL, 0, "print to standard output, without a terminal", 0 },
+	{ "delay", 'd', "SECONDS", 0, "interval: 2, 0.5, 500ms; default 2", 0 },
+	{ "count", 'n', "N", 0, "exit after N intervals", 0 },
+	{ "sort", 's', "KEY", 0, "sort by used, turn, wait, switch, pid or name", 0 },
 	{ 0 },
 };
 
@@ -358,7 +358,7 @@ static error_t parse_count(const char *text, uint64_t *out)
 
 	/* Same strictness and same range as a PID. */
 	if (gp_parse_pid(text, &count)) {
-		gp_fail("top: --count=%s: not a number from 1 on", text);
+		gp_fail("top: --count=%s: not a number; write 1 or more", text);
 		return GP_ARGS_SAID;
 	}
 	*out = (uint64_t)count;
@@ -380,12 +380,11 @@ static error_t parse(int opt, char *arg, struct argp_state *state)
 	case 's':
 		if (!gp_top_key_parse(arg, &top->order.key))
 			return 0;
-		gp_fail("top: --sort=%s: no such key; write used, turn, wait, switch, pid "
-			"or name",
+		gp_fail("top: --sort=%s: unknown key; write used, turn, wait, switch, pid or name",
 			arg);
 		return GP_ARGS_SAID;
 	case ARGP_KEY_ARG:
-		gp_fail("top: %s: not expected; see gpreempt top --help", arg);
+		gp_fail("top: %s: unexpected argument; see gpreempt top --help", arg);
 		return GP_ARGS_SAID;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -407,13 +406,12 @@ int gp_verb_top(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "",
-		.doc = "Watch gpreemptd's devices and tenants. USED% is the share of the "
-		       "device that a tenant had, by the device's own account; TURN% how "
-		       "much of the time it was its turn; WAIT from having work to its "
-		       "turn, SWITCH from asking for the device to having it, 50 and 99 "
-		       "in 100; CUT/s turns that ended before its work did."
-		       "\vKeys: q quits; u, t, w, s, p, n sort, r turns the order round; "
-		       "arrows and pages scroll.",
+		.doc = "Show gpreemptd's devices and tenants. USED% is the share of the device by "
+		       "its log or driver, TURN% the share of the time that was its turn. WAIT is "
+		       "from having work to its turn, SWITCH from requesting the device to having "
+		       "it, each as p50 and p99. CUT/s counts turns that ended before the work "
+		       "did.\vKeys: q quits; u, t, w, s, p, n sort, r reverses the order; arrows "
+		       "and page keys scroll.",
 	};
 	struct top top = { .interval_ns = INTERVAL_NS, .fd = -ENOENT };
 	int err = gp_args(&argp, argc, argv, &top);

@@ -176,11 +176,11 @@ static const char *usage_source(uint32_t usage)
 {
 	switch (usage) {
 	case GP_WIRE_USAGE_LOG:
-		return "by the device's own log";
+		return "by the device's log";
 	case GP_WIRE_USAGE_DRIVER:
-		return "by the driver's account";
+		return "by the driver's counters";
 	default:
-		return "not known here";
+		return "unknown here";
 	}
 }
 
@@ -269,5 +269,5 @@ void gp_top_print(FILE *out, const struct gp_view *before, const struct gp_view 
 		print_tenants(out, before, now, &now->device[i], *order);
 	}
 	if (!now->devices)
-		fprintf(out, "gpreemptd has no device\n");
+		fprintf(out, "gpreemptd manages no device\n");
 }

@@ -151,15 +151,15 @@ static int finish(struct trace *t)
 	t->json = NULL;
 	if (t->err) {
 		status = gp_fail_daemon("trace", t->err);
-		gp_note("trace: %s is whole up to then", t->path);
+		gp_note("trace: %s is complete up to that time", t->path);
 	}
 	if (stat.lost || stat.late || stat.crowded)
-		gp_note("trace: %llu records were lost, %llu came too late, %llu of too "
-			"many tenants are left out",
+		gp_note("trace: %llu records lost, %llu too late, %llu left out for lack of room "
+			"for tenants",
 			(unsigned long long)stat.lost, (unsigned long long)stat.late,
 			(unsigned long long)stat.crowded);
 	if (fflush(t->out) || ferror(t->out))
-		status = gp_fail("trace: %s: not all could be written", t->path);
+		status = gp_fail("trace: cannot write %s", t->path);
 	return status;
 }
 
@@ -191,19 +191,19 @@ static int run(struct trace *t)
 		return gp_fail_daemon("trace", err);
 	t->out = fopen(t->path, "we");
 	if (!t->out)
-		return gp_fail("trace: %s: %s; write -o FILE where it can be made", t->path,
+		return gp_fail("trace: cannot create %s: %s; write another -o FILE", t->path,
 			       strerror(errno));
 	err = gp_child_block_signals(&t->child);
 	if (err)
-		return gp_fail("trace: signals: %s", strerror(-err));
+		return gp_fail("trace: cannot catch signals: %s", strerror(-err));
 	return record(t);
 }
 
 /* ---- the verb ------------------------------------------------------------------------------ */
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "FILE", 0, "write there", 0 },
-	{ "duration", 'd', "SECONDS", 0, "for so long: 2, 0.5, 500ms", 0 },
+	{ "output", 'o', "FILE", 0, "write to FILE", 0 },
+	{ "duration", 'd', "SECONDS", 0, "stop after this time: 2, 0.5, 500ms", 0 },
 	{ 0 },
 };
 
@@ -230,10 +230,10 @@ int gp_verb_trace(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "[-- CMD [ARG...]]",
-		.doc = "Write a trace of what the hardware ran and what gpreemptd decided, "
-		       "for each device and tenant, until Ctrl-C, for SECONDS, or while "
-		       "CMD runs. ui.perfetto.dev and chrome://tracing open it."
-		       "\vWith CMD the exit status is CMD's own, as gpreempt stat has it.",
+		.doc = "Write a trace of the hardware's work and gpreemptd's decisions, for each "
+		       "device and tenant, until Ctrl-C, for SECONDS, or while CMD runs. "
+		       "ui.perfetto.dev and chrome://tracing open it.\vWith CMD, the exit status "
+		       "is that of gpreempt stat.",
 	};
 	static struct trace t = { .fd = -1, .child = GP_CHILD_NONE };
 	int err = gp_args(&argp, argc, argv, &t);
@@ -241,10 +241,10 @@ int gp_verb_trace(int argc, char **argv)
 	if (err)
 		return err;
 	if (!t.path)
-		return gp_fail("trace: no file; write gpreempt trace -o FILE");
+		return gp_fail("trace: file missing; write gpreempt trace -o FILE");
 	err = run(&t);
 	if (t.out && fclose(t.out) && !err)
-		err = gp_fail("trace: %s: not all could be written", t.path);
+		err = gp_fail("trace: cannot write %s", t.path);
 	gp_cleanup_close(&t.fd);
 	gp_view_clear(&t.view);
 	gp_child_done(&t.child);

@@ -41,9 +41,7 @@ static char *sentences(const struct gp_about *a, const struct gp_wire_reason *r)
 	if (!out)
 		return NULL;
 	if (is_banned(t))
-		fputs("It set back what gpreemptd set too often, and is off the device "
-		      "for good.",
-		      out);
+		fputs("It reset its slice too often, and is suspended until it ends.", out);
 	else
 		gp_why_sentence(out, r);
 	if (t && t->request.cls == GP_CLASS_LC && t->taken != GP_WIRE_BY_RUN) {
@@ -151,8 +149,8 @@ int gp_verb_why(int argc, char **argv)
 {
 	static const struct gp_about_verb verb = {
 		.name = "why",
-		.doc = "Say why a process runs or waits now, and where its class comes "
-		       "from, as gpreemptd decides it.",
+		.doc = "Explain why a process runs or waits now, and the origin of its class. "
+		       "Needs gpreemptd.",
 		.json_doc = "print JSON; times are integers, _ns",
 		.list = "reasons",
 		.tell = tell_all,

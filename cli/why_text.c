@@ -50,7 +50,7 @@ static void times(FILE *out, const struct gp_wire_reason *r)
 	if (has_since && has_until)
 		fprintf(out, ", for %s so far and %s more at most", since, until);
 	else if (has_since)
-		fprintf(out, ", for %s so far; how much longer is not known", since);
+		fprintf(out, ", for %s so far; the rest is unknown", since);
 	else if (has_until)
 		fprintf(out, ", for %s more at most", until);
 }
@@ -77,10 +77,10 @@ static void switching(FILE *out, const struct gp_wire_reason *r)
 	char process[PROCESS_LEN];
 
 	if (r->other_pid)
-		fprintf(out, "Its turn has begun: %s is being taken off the device first.",
+		fprintf(out, "Its turn has begun: gpreemptd suspends %s first.",
 			other(r, "", process));
 	else
-		fputs("Its turn has begun: it is being put back on the device.", out);
+		fputs("Its turn has begun: gpreemptd resumes it.", out);
 }
 
 static void capped(FILE *out, const struct gp_wire_reason *r)
@@ -88,26 +88,26 @@ static void capped(FILE *out, const struct gp_wire_reason *r)
 	char until[GP_VIEW_TEXT_LEN];
 
 	if (r->request.cap_pct)
-		fprintf(out, "Its cap, %u %% of the device, is used up for now",
+		fprintf(out, "It has used its cap, %u %% of the device, for now",
 			r->request.cap_pct);
 	else
-		fputs("Its cap is used up for now", out);
+		fputs("It has used its cap for now", out);
 	if (r->until_ns == GP_WIRE_UNKNOWN)
 		fputc('.', out);
 	else
-		fprintf(out, "; it may go on in %s.", gp_view_time(r->until_ns, until));
+		fprintf(out, "; it may run again in %s.", gp_view_time(r->until_ns, until));
 }
 
 static void retry(FILE *out, const struct gp_wire_reason *r)
 {
 	char until[GP_VIEW_TEXT_LEN];
 
-	fprintf(out, "It could not be put back on the device (%s)",
-		r->error ? strerror(r->error < 0 ? -r->error : r->error) : "no reason was given");
+	fprintf(out, "It could not be resumed (%s)",
+		r->error ? strerror(r->error < 0 ? -r->error : r->error) : "unknown error");
 	if (r->until_ns == GP_WIRE_UNKNOWN)
-		fputs("; that is tried again.", out);
+		fputs("; gpreemptd retries.", out);
 	else
-		fprintf(out, "; that is tried again in %s.", gp_view_time(r->until_ns, until));
+		fprintf(out, "; gpreemptd retries in %s.", gp_view_time(r->until_ns, until));
 }
 
 void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
@@ -116,12 +116,10 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 
 	switch (r->reason) {
 	case GP_WHY_RUNS:
-		fputs("Nothing is in its way: what work it has runs.", out);
+		fputs("Nothing delays it: its work runs.", out);
 		break;
 	case GP_WHY_NO_GROUP:
-		fputs("It has nothing to run: no compute group of it is known on this "
-		      "device.",
-		      out);
+		fputs("It has nothing to run: it has no known compute group on this device.", out);
 		break;
 	case GP_WHY_IDLE:
 		fputs("It has no work.", out);
@@ -130,7 +128,7 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		turn(out, r);
 		break;
 	case GP_WHY_PUT_OFF:
-		fprintf(out, "Its turn has come, but latency-critical %s puts it off",
+		fprintf(out, "Its turn has come, but latency-critical %s defers it",
 			other(r, "work", process));
 		times(out, r);
 		fputc('.', out);
@@ -142,7 +140,7 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		capped(out, r);
 		break;
 	case GP_WHY_LC:
-		fprintf(out, "Latency-critical %s has the device, or goes before it",
+		fprintf(out, "Latency-critical %s has the device, or goes first",
 			other(r, "work", process));
 		times(out, r);
 		fputc('.', out);
@@ -156,9 +154,7 @@ void gp_why_sentence(FILE *out, const struct gp_wire_reason *r)
 		retry(out, r);
 		break;
 	default:
-		fprintf(out,
-			"For a reason that this gpreempt does not know (%u); is "
-			"gpreemptd newer?",
+		fprintf(out, "Unknown reason %u; install the gpreempt of gpreemptd's version.",
 			r->reason);
 	}
 }
@@ -171,28 +167,28 @@ void gp_why_late(FILE *out, const struct gp_wire_tenant *tenant,
 
 	if (tenant->request.cls != GP_CLASS_LC || tenant->taken == GP_WIRE_BY_RUN)
 		return;
-	fputs("It announces nothing, as it was not started by gpreempt run: ", out);
+	fputs("It announces no work, since gpreempt run did not start it: ", out);
 	switch (tenant->usage) {
 	case GP_WIRE_USAGE_LOG:
-		fputs("its work is known from the device's context-switch log only, some "
-		      "33 ms after it came on NVIDIA.",
+		fputs("gpreemptd sees its work only in the context-switch log, on NVIDIA some 33 "
+		      "ms after it arrives.",
 		      out);
 		break;
 	case GP_WIRE_USAGE_DRIVER:
-		fputs("its work is known from the driver's account only, after it came.", out);
+		fputs("gpreemptd sees its work only in the driver's counters, after it arrives.",
+		      out);
 		break;
 	default:
-		fputs("its work is not known at all, as nothing here says who had the "
-		      "device.",
+		fputs("gpreemptd does not see its work, because nothing here reports the use of "
+		      "the device.",
 		      out);
 	}
-	fputs(" Its class still lets it cut best-effort, but nothing is held before "
-	      "its work comes, and turns of best-effort tenants may change in the middle "
-	      "of it",
+	fputs(" It still preempts best-effort, but without holds, and a best-effort turn may "
+	      "change during its work",
 	      out);
 	n = device ? device->suspends + device->resumes + device->slices + device->preempts : 0;
 	if (n)
-		fprintf(out, ": a change to one group took %s on average so far",
+		fprintf(out, ": one suspend, resume or slice takes %s on average",
 			gp_view_time(device->control_ns / n, each));
-	fputs(". gpreempt run takes that away.", out);
+	fputs(". Start it with gpreempt run to avoid this.", out);
 }

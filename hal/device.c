@@ -207,9 +207,8 @@ static int refuse_spec(const char *text, char *why, size_t why_len)
 {
 	if (digits_only(text))
 		explain(why, why_len,
-			"device '%.64s': a bare index is ambiguous under "
-			"CUDA_VISIBLE_DEVICES; give a UUID (GPU-...), a PCI "
-			"address (0000:3b:00.0) or soft0",
+			"device '%.64s': a bare index is ambiguous under CUDA_VISIBLE_DEVICES; "
+			"write a UUID (GPU-...), a PCI address (0000:3b:00.0) or soft0",
 			text);
 	else
 		explain(why, why_len,
@@ -231,7 +230,7 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec, con
 	int r = ops->probe(&list);
 
 	if (r) {
-		explain(why, why_len, "%s: listing devices: %s", ops->name, strerror(-r));
+		explain(why, why_len, "%s: cannot list devices: %s", ops->name, strerror(-r));
 		if (why && why_len)
 			ops->explain(r, why, why_len);
 		return r;
@@ -240,8 +239,8 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec, con
 		if (!gp_spec_matches(spec, &list.dev[i]))
 			continue;
 		if (match && spec->kind != GP_SPEC_ANY) {
-			explain(why, why_len, "device '%.64s': several match; give more digits",
-				text);
+			explain(why, why_len,
+				"device '%.64s': several devices match; write more digits", text);
 			return -EINVAL;
 		}
 		match = match ? match : &list.dev[i];
@@ -253,7 +252,8 @@ static int open_in(const struct gp_hal_ops *ops, const struct gp_spec *spec, con
 	}
 	r = ops->open(match, dev);
 	if (r) {
-		explain(why, why_len, "%s: opening %s: %s", ops->name, match->name, strerror(-r));
+		explain(why, why_len, "%s: cannot open %s: %s", ops->name, match->name,
+			strerror(-r));
 		if (why && why_len)
 			ops->explain(r, why, why_len);
 	}
@@ -279,8 +279,8 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why, size_t w
 		ops = gp_hal_find(chosen);
 		if (!ops) {
 			explain(why, why_len,
-				"GPREEMPT_BACKEND='%.32s': no such backend "
-				"(nvidia, amd, softgpu)",
+				"GPREEMPT_BACKEND='%.32s': unknown backend; write nvidia, amd or "
+				"softgpu",
 				chosen);
 			return -EINVAL;
 		}
@@ -295,11 +295,12 @@ int gp_device_open(const char *text, struct gp_device **dev, char *why, size_t w
 	}
 	if (r == -ENODEV && (!why || !why_len || !*why)) {
 		if (text)
-			explain(why, why_len, "device '%.64s': no such device here", text);
+			explain(why, why_len, "device '%.64s': no such device; see gpreempt doctor",
+				text);
 		else
 			explain(why, why_len,
-				"no GPU found (for the software "
-				"GPU: --device soft0 or GPREEMPT_BACKEND=softgpu)");
+				"no GPU found; for the software GPU use --device=soft0 or "
+				"GPREEMPT_BACKEND=softgpu");
 	}
 	return r;
 }

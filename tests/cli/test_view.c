@@ -174,7 +174,7 @@ static void what_came_about(void **state)
 	assert_non_null(strstr(text, "turns/s 20.0"));
 	assert_non_null(strstr(text, "control 1.0%"));
 	assert_non_null(strstr(text, "log lost -"));
-	assert_non_null(strstr(text, "USED% is not known here"));
+	assert_non_null(strstr(text, "USED% is unknown here"));
 	/* A name drives no terminal. */
 	assert_null(strchr(text, '\033'));
 	free(text);
@@ -274,10 +274,9 @@ static void a_sentence_for_each(void **state)
 	struct gp_wire_reason r;
 
 	r = reason_of(GP_WHY_RUNS);
-	assert_sentence(&r, "Nothing is in its way: what work it has runs.");
+	assert_sentence(&r, "Nothing delays it: its work runs.");
 	r = reason_of(GP_WHY_NO_GROUP);
-	assert_sentence(&r, "It has nothing to run: no compute group of it is known on this "
-			    "device.");
+	assert_sentence(&r, "It has nothing to run: it has no known compute group on this device.");
 	r = reason_of(GP_WHY_IDLE);
 	assert_sentence(&r, "It has no work.");
 
@@ -294,37 +293,36 @@ static void a_sentence_for_each(void **state)
 			    "process 4711 (train), for 12.0ms so far and 38.0ms more at most.");
 	r.until_ns = GP_WIRE_UNKNOWN;
 	assert_sentence(&r, "It waits for its turn; 2 others go before it. It is the turn of "
-			    "process 4711 (train), for 12.0ms so far; how much longer is not "
-			    "known.");
+			    "process 4711 (train), for 12.0ms so far; the rest is unknown.");
 
 	r.reason = GP_WHY_PUT_OFF;
 	r.for_ns = GP_WIRE_UNKNOWN;
 	r.until_ns = 20000000;
-	assert_sentence(&r, "Its turn has come, but latency-critical process 4711 (train) "
-			    "puts it off, for 20.0ms more at most.");
+	assert_sentence(&r, "Its turn has come, but latency-critical process 4711 (train) defers "
+			    "it, for 20.0ms more at most.");
 	r.reason = GP_WHY_SWITCHING;
-	assert_sentence(&r, "Its turn has begun: process 4711 (train) is being taken off the "
-			    "device first.");
+	assert_sentence(&r, "Its turn has begun: gpreemptd suspends process 4711 (train) first.");
 	r.reason = GP_WHY_LC;
-	assert_sentence(&r, "Latency-critical process 4711 (train) has the device, or goes "
-			    "before it, for 20.0ms more at most.");
+	assert_sentence(&r, "Latency-critical process 4711 (train) has the device, or goes first, "
+			    "for 20.0ms more at most.");
 	r.reason = GP_WHY_MINIMUM;
 	assert_sentence(&r, "Best-effort has its minimum of the device now, for 20.0ms more at "
 			    "most.");
 	r.reason = GP_WHY_RETRY;
 	r.error = -EBUSY;
-	assert_sentence(&r, "It could not be put back on the device (Device or resource "
-			    "busy); that is tried again in 20.0ms.");
+	assert_sentence(
+		&r,
+		"It could not be resumed (Device or resource busy); gpreemptd retries in 20.0ms.");
 	r.reason = GP_WHY_CAP;
 	r.request.cap_pct = 30;
-	assert_sentence(&r, "Its cap, 30 % of the device, is used up for now; it may go on in "
-			    "20.0ms.");
+	assert_sentence(
+		&r,
+		"It has used its cap, 30 % of the device, for now; it may run again in 20.0ms.");
 
 	r = reason_of(GP_WHY_SWITCHING);
-	assert_sentence(&r, "Its turn has begun: it is being put back on the device.");
+	assert_sentence(&r, "Its turn has begun: gpreemptd resumes it.");
 	r = reason_of(GP_WHY_RETRY + 1);
-	assert_sentence(&r, "For a reason that this gpreempt does not know (10); is gpreemptd "
-			    "newer?");
+	assert_sentence(&r, "Unknown reason 10; install the gpreempt of gpreemptd's version.");
 }
 
 static void each_reason_has_a_name(void **state)
@@ -358,11 +356,11 @@ static void late_knowledge_is_told(void **state)
 {
 	char *text = late(GP_CLASS_LC, GP_WIRE_BY_ATTACH, GP_WIRE_USAGE_LOG);
 
-	assert_non_null(strstr(text, "33 ms after it came"));
-	assert_non_null(strstr(text, "took 1.20ms on average so far"));
+	assert_non_null(strstr(text, "33 ms after it arrives"));
+	assert_non_null(strstr(text, "takes 1.20ms on average"));
 	free(text);
 	text = late(GP_CLASS_LC, GP_WIRE_BY_RULE, GP_WIRE_USAGE_NONE);
-	assert_non_null(strstr(text, "not known at all"));
+	assert_non_null(strstr(text, "does not see its work"));
 	free(text);
 	text = late(GP_CLASS_LC, GP_WIRE_BY_RUN, GP_WIRE_USAGE_LOG);
 	assert_string_equal(text, "");

@@ -141,7 +141,7 @@ class Seen(Rig):
             one, = json.loads(self.ok("why", "--json", str(pid)).stdout)["reasons"]
             self.assertIn(one["reason"], words)
             self.assertEqual(one["taken"], "run")
-            self.assertNotIn("announces nothing", one["text"])
+            self.assertNotIn("announces no work", one["text"])
             if one["other_pid"]:
                 self.assertIn(one["other_pid"], self.procs)
 

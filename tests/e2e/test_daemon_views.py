@@ -142,7 +142,7 @@ class Why(Views):
     def test_what_late_knowledge_costs(self):
         self.reason(pid=LC_PID, reason=0, request=fake.Request(fake.LC, 2))
         told = self.ok("why", str(LC_PID)).stdout
-        self.assertIn("not started by gpreempt run", told)
+        self.assertIn("gpreempt run did not start it", told)
 
     def test_every_device(self):
         self.daemon.tenants = lambda: [fake.tenant(self.me),
@@ -157,15 +157,15 @@ class Why(Views):
     def test_banned(self):
         self.daemon.tenants = lambda: [fake.tenant(self.me, flags=fake.BANNED)]
         self.reason(reason=3)
-        self.assertIn("off the device for good", self.ok("why", str(self.me)).stdout)
+        self.assertIn("suspended until it ends", self.ok("why", str(self.me)).stdout)
 
     def test_refused(self):
         self.daemon.tenants = lambda: []
         self.assertIn("it is no tenant", self.failed("why", str(self.me)))
         self.daemon.stop()
         self.assertIn("no gpreemptd runs", self.failed("why", str(self.me)))
-        self.assertIn("no process", self.failed("why"))
-        self.assertIn("not a process number", self.failed("why", "x"))
+        self.assertIn("PID missing", self.failed("why"))
+        self.assertIn("not a PID", self.failed("why", "x"))
 
 
 class Hist(Views):
@@ -181,7 +181,7 @@ class Hist(Views):
         self.assertEqual(self.ok("hist", str(LC_PID)).stdout, """\
 process 1 (serve), lc:2, on Fake GPU
 
-switch, from asking for the device to having it: 4 times, 1.00ms on average
+switch, from requesting the device to having it: 4 times, 1.00ms on average
   p50 2.05us  p90 -  p99 -  p99.9 -  p100 -
 """ + "".join(f"  up to {bound:>8} {count:>10}  {'#' * 20 * count}\n" for bound, count in
               [("1.02us", 1), ("2.05us", 2)] + self.empty()) +
@@ -213,11 +213,11 @@ switch, from asking for the device to having it: 4 times, 1.00ms on average
     def test_segments(self):
         self.daemon.buckets = {4: self.daemon.buckets[1]}
         told = self.ok("hist", str(LC_PID)).stdout
-        self.assertIn("\nsegment, from a segment's begin to its end: 4 times", told)
+        self.assertIn("\nsegment, length of segments: 4 times", told)
 
     def test_nothing_yet(self):
         self.daemon.buckets = {}
-        self.assertIn("nothing was measured yet", self.ok("hist", str(self.me)).stdout)
+        self.assertIn("no measurements yet", self.ok("hist", str(self.me)).stdout)
 
     def test_refused(self):
         self.daemon.tenants = lambda: []
@@ -459,7 +459,7 @@ class Trace(Views):
 
     def test_for_some_time(self):
         done = self.ok("trace", "-o", self.file, "-d", "0.3")
-        self.assertIn("5 records were lost", done.stderr)
+        self.assertIn("5 records lost", done.stderr)
         events = self.judge()
         self.assertCountEqual([n for n in self.names(events, "B") if n != "work"],
                               ["turn", "turn", f"{self.me} train", "1 serve", "suspended"])
@@ -506,18 +506,18 @@ class Trace(Views):
         self.daemon.end_trace = True
         done = self.gp("trace", "-o", self.file)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("whole up to then", done.stderr)
+        self.assertIn("complete up to that time", done.stderr)
         self.assertIn("preempt", self.names(self.judge(), "i"))
         # CMD's exit status counts, whatever the daemon does.
         done = self.gp("trace", "-o", self.file, "--", "sh", "-c", "sleep 0.2; exit 3")
         self.assertEqual(done.returncode, 3)
 
     def test_bad_arguments(self):
-        self.assertIn("no file", self.failed("trace"))
+        self.assertIn("file missing", self.failed("trace"))
         self.assertIn("/nowhere/", self.failed("trace", "-o", "/nowhere/trace"))
         done = self.gp("trace", "-o", "/dev/full", "-d", "0.05")
         self.assertEqual(done.returncode, 125)
-        self.assertIn("/dev/full: not all could be written", done.stderr)
+        self.assertIn("cannot write /dev/full", done.stderr)
         self.daemon.stop()
         self.assertIn("no gpreemptd runs", self.failed("trace", "-o", self.file))
         self.assertFalse(os.path.exists(self.file))

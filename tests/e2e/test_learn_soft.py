@@ -60,8 +60,8 @@ class Learn(unittest.TestCase):
             self.assertEqual(proc.finish(60)[0], 0)
             with open(path) as f:
                 row = json.load(f)["sampled"][0]
-        self.assertGreater(row["guesses"], 100)
-        self.assertGreater(row["guess_hits"], 0.9 * row["guesses"] - 20)
+        self.assertGreater(row["predictions"], 100)
+        self.assertGreater(row["prediction_hits"], 0.9 * row["predictions"] - 20)
         self.assertEqual(row["hints"], 0)
 
 

@@ -172,11 +172,11 @@ static void test_open_refusals(void **state)
 	setenv("GPREEMPT_BACKEND", "toy", 1);
 	refuse("0", -EINVAL, "CUDA_VISIBLE_DEVICES");
 	refuse("bogus", -EINVAL, "not a UUID");
-	refuse("GPU-abababab", -EINVAL, "several match");
-	refuse("GPU-00000000", -ENODEV, "no such device here");
-	refuse("05:00.0", -ENODEV, "no such device here");
+	refuse("GPU-abababab", -EINVAL, "several devices match");
+	refuse("GPU-00000000", -ENODEV, "no such device; see gpreempt doctor");
+	refuse("05:00.0", -ENODEV, "no such device; see gpreempt doctor");
 	setenv("GPREEMPT_BACKEND", "nvidea", 1);
-	refuse(NULL, -EINVAL, "no such backend");
+	refuse(NULL, -EINVAL, "unknown backend");
 	unsetenv("GPREEMPT_BACKEND");
 	assert_int_equal(opened, 0);
 }
