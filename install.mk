@@ -89,6 +89,7 @@ help:
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
 	'make lint         clang-format, cppcheck, codespell, ABI, commit messages, folder arrows, columns' \
+	'make recipes      follow two recipes of CONTRIBUTING.md in a copy of the tree' \
 	'make abi-update   accept the ABI of this build as the baseline' \
 	'make format       clang-format on all C files' \
 	'make hooks        have git check each commit message' \

@@ -193,6 +193,11 @@ format:
 hooks:
 	$(Q)git config core.hooksPath hooks
 
+# ---- the recipes of CONTRIBUTING.md, in a copy of the tree and this build -----
+.PHONY: recipes
+recipes: need-check need-lint all
+	$(Q)$(RUN) --timeout 900 tests/recipes.py
+
 # ---- the README's commands in a bare Debian 12, as root ----------------------
 BARE = $(PYTHON) tests/bare/run.py --out $(O)/bare
 .PHONY: bare-demo bare-check
@@ -209,4 +214,4 @@ steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e check-asan)
 ci-more: need-check
-	+$(Q)$(call steps,lint check-tsan fuzz check-kills kfd-check bench-rig)
+	+$(Q)$(call steps,lint recipes check-tsan fuzz check-kills kfd-check bench-rig)
