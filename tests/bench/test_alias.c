@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What stands for a model, and what is said of a file of that which is wrong. */
+/* Stand-ins for models, and messages about invalid files of them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

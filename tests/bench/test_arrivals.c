@@ -14,10 +14,10 @@ static void parse(const char *text, struct gp_arrivals *a)
 }
 
 struct moments {
-	double mean, deviation; /* of the gaps, in means */
+	double mean, deviation; /* of the gaps, in units of their mean */
 };
 
-/* However late each request is done. */
+/* For any lateness of requests. */
 static struct moments open_loop(const char *text, uint64_t late_ns)
 {
 	double sum = 0, squares = 0;
@@ -60,7 +60,7 @@ static void gaps_are_of_their_law(void **state)
 	near(m.deviation, sqrt(exp(1) - 1), 0.05);
 }
 
-/* Who falls behind is not waited for, and nothing is left out. */
+/* A late client is not waited for, and no request is left out. */
 static void an_open_loop_does_not_wait(void **state)
 {
 	struct moments in_time = open_loop("poisson", 0);

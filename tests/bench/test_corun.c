@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Plans on the model of a GPU: what comes when, and what each scheduler makes of it. */
+/* Plans on the model of a GPU: arrivals, and each scheduler's effect on them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define FIVE "\"priority\": 0, \"model_name\": \"train:5x110us\", \"preprocess_time\": 300"
 #define TEN_MS "\"priority\": 1, \"model_name\": \"spin:10ms\""
 #define PLAN(clients) "{\"time\": 2, \"tasks\": [" clients "]}"
-/* Preparation, five kernels, and what a request takes beside them. */
+/* Preparation, five kernels, and a request's overhead. */
 #define ALONE_NS (300 * US + 550 * US + 10 * US)
 
 struct fix {
@@ -100,7 +100,7 @@ static void alone(void **state)
 	end(&f);
 }
 
-/* What sjf needs to know costs a graph's launch some time for each kernel, and others none. */
+/* sjf observes launches, which costs time for each kernel of a graph, and none without it. */
 static void watched_launches(void **state)
 {
 	static const char *const graph[] = { "", ", \"use_cuda_graph\": true" };
@@ -123,7 +123,7 @@ static void watched_launches(void **state)
 	}
 }
 
-/* One switch where nothing is said, none that shows where it is. */
+/* One switch without hints, none visible with them. */
 static void beside_best_effort(void **state)
 {
 	const uint64_t switch_ns = 190 * US;
@@ -133,7 +133,7 @@ static void beside_best_effort(void **state)
 
 	begin(&f, PLAN(CLIENT("lc", EVERY_5MS, FIVE) ", " CLIENT("be", ENDLESS, TEN_MS)));
 	c = ran(&f, GP_CORUN_SLICES);
-	/* Who comes in a new kernel's first slice waits for the rest of that: every sixth. */
+	/* Arrival in a new kernel's first slice waits for the rest of the slice: every sixth. */
 	assert_true(latency(&c[0], 500) > ALONE_NS + 100 * US);
 	assert_true(latency(&c[0], 950) > 2 * ALONE_NS);
 	sliced = c[1].requests;
@@ -143,16 +143,19 @@ static void beside_best_effort(void **state)
 	assert_true(c[1].requests * 100 >= sliced * 97);
 	c = ran(&f, GP_CORUN_HINTED);
 	assert_true(latency(&c[0], 500) <= ALONE_NS + 5 * US);
-	/* It learns what a switch takes from the first. */
+	/* The first requests determine the length of a switch. */
 	assert_true(latency(&c[0], 980) <= ALONE_NS + 20 * US);
-	/* A request's kernels and two switches, and the lead, are not best-effort's. */
+	/* A request's kernels, two switches and the lead take from best-effort. */
 	kept = c[1].requests;
 	assert_true(kept >= 2000 / 10 * (1 - 0.2 * (0.56 + 2 * 0.18 + 0.1)));
 	assert_true(kept <= 2000 / 10 * (1 - 0.2 * (0.56 + 0.18)));
 	end(&f);
 }
 
-/* The daemon looks now and then: who goes on at once was not idle, who does not leaves its turn. */
+/*
+ * The daemon checks now and then: a tenant that continues at once was not idle, others lose
+ * their turn.
+ */
 static void best_effort_is_seen_idle(void **state)
 {
 	static const char endless[] =
@@ -176,7 +179,7 @@ static void best_effort_is_seen_idle(void **state)
 	end(&f);
 }
 
-/* Nobody has the device at the same time as another. */
+/* One client at a time has the device. */
 static void one_at_a_time(void **state)
 {
 	uint64_t had_ns[2] = { 0 }, last_ns = 0;
@@ -224,7 +227,7 @@ static void same_seed_same_run(void **state)
 	end(&b);
 }
 
-/* In an open loop who is late has more to do, and none of it is left out. */
+/* In an open loop a late client has more to do, and no request is left out. */
 static void nothing_is_left_out(void **state)
 {
 	const struct gp_plan_done *c;
@@ -261,7 +264,7 @@ static void by_a_list_and_after_others(void **state)
 	assert_int_equal(c[0].requests, 3);
 	assert_int_equal(c[0].request[1].intended_ns, f.result.begin_ns + 2500 * US);
 	assert_int_equal(c[0].request[2].intended_ns, f.result.begin_ns + 700 * MS);
-	/* The first of b ends after a second: then both have ended. */
+	/* b's first ends after a second: then both have ended. */
 	assert_int_equal(c[1].requests, 1);
 	assert_int_equal(c[2].requests, 1);
 	assert_int_equal(c[2].request[0].intended_ns, c[1].request[0].end_ns);
@@ -272,7 +275,7 @@ static void by_a_list_and_after_others(void **state)
 #define LC_SPIN(length) \
 	"\"priority\": 0, \"preprocess_time\": 300, \"model_name\": \"spin:" length "\""
 
-/* Three of one level at the same moment: the short one waits for the long ones, or not. */
+/* Three of one level at the same moment: does the short one wait for the long ones? */
 static void shorter_ones_first(void **state)
 {
 	static const char text[] = PLAN(CLIENT("long", EVERY_50MS, LC_SPIN("8ms")) ", " CLIENT(
@@ -289,7 +292,7 @@ static void shorter_ones_first(void **state)
 	c = ran(&f, GP_CORUN_HINTED);
 	assert_true(latency(&c[1], 500) > 8 * MS);
 	c = ran(&f, GP_CORUN_SJF);
-	/* Its own, what is shorter, preparation, and three switches by way of others. */
+	/* Its own time, shorter ones, preparation, and three switches through others. */
 	for (size_t i = 0, order[] = { 1, 2, 0 }; i < 3; i++) {
 		sum_ns += alone_ns[order[i]] + 1500 * US;
 		assert_true(latency(&c[order[i]], 900) < sum_ns);
@@ -301,7 +304,7 @@ static void shorter_ones_first(void **state)
 	end(&f);
 }
 
-/* CPU time between kernels passes on the CPU: others may have the device then. */
+/* CPU time between kernels leaves the device to others. */
 static void gaps_are_the_cpus(void **state)
 {
 	static const char text[] =
@@ -319,7 +322,7 @@ static void gaps_are_the_cpus(void **state)
 	end(&f);
 }
 
-/* Each token is waited for before the next can begin: under slices each waits by itself. */
+/* The next token can only begin after the last: with slices each waits separately. */
 static void a_decoder(void **state)
 {
 	static const char text[] = PLAN(CLIENT(
@@ -336,7 +339,7 @@ static void a_decoder(void **state)
 
 	begin(&f, text);
 	assert_int_equal(gp_corun_alone(&f.run, 0, &by_itself), 0);
-	/* What a launch and its end seen take is in each. */
+	/* Each includes a launch and the notice of its end. */
 	assert_in_range(by_itself.first_ns, 2 * MS, 2 * MS + 20 * US);
 	assert_in_range(by_itself.next_ns, 550 * US, 570 * US);
 	assert_in_range(by_itself.p50_ns, 2 * MS + 9 * 550 * US, 2 * MS + 9 * 570 * US + 20 * US);
@@ -368,7 +371,7 @@ static void a_decoder(void **state)
 	end(&f);
 }
 
-/* What was recorded of it alone is what it takes alone, whatever its kernels sum up to. */
+/* Its time alone is the recorded one, whatever its kernels sum up to. */
 static void takes_what_was_recorded(void **state)
 {
 	static const char recorded[] =

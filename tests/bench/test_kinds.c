@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Graphs and grids: what the kernels make of them, by their own text, is what other ways
- * come to; and managed memory on a device that is no more than a function.
+ * Graphs and grids: the kernels' results, computed by their own text, equal those of other
+ * methods. And managed memory on a fake device.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void *fake_symbol(void *lib, const char *name);
 
 /* ---- graphs -------------------------------------------------------------------------- */
 
-/* Rounds until one changes nothing; of ranks so many. Takes @value over. */
+/* Rounds until one changes nothing; for ranks a fixed number. Takes ownership of @value. */
 static uint32_t *in_rounds(const struct gp_graph *g, enum gp_csr_op op, uint32_t *value)
 {
 	uint32_t *next = calloc(g->vertices + 1, sizeof(*next)), *was;
@@ -75,7 +75,7 @@ static void a_small_graph(void **state)
 	assert_int_equal(value[1], by_1 < by_2 ? by_1 : by_2);
 	assert_int_equal(value[4], gp_csr_weight(4, 3));
 	assert_true(gp_graph_solve(&small, GP_CSR_PAGERANK, value));
-	/* Who has three neighbours has most, who has none the least that there is. */
+	/* The vertex with three neighbours ranks highest, the one with none lowest. */
 	for (int v = 0; v < 8; v++)
 		assert_true(value[v] <= value[3] && value[v] >= value[7]);
 	assert_int_equal(value[7], GP_CSR_RANK * 38 / 256);
@@ -93,7 +93,7 @@ static void made_graphs(void **state)
 	assert_memory_equal(g->col, again->col, g->edges * sizeof(*g->col));
 	assert_true(g->edges != other->edges ||
 		    memcmp(g->col, other->col, g->edges * sizeof(*g->col)));
-	/* But for those that led to themselves, all there are; a few vertices have many. */
+	/* All edges except loops; a few vertices have many. */
 	assert_in_range(g->edges, 1024 * GP_GRAPH_DEGREE * 9 / 10, 1024 * GP_GRAPH_DEGREE);
 	most = g->row[g->source + 1] - g->row[g->source];
 	assert_true(most > 20 * GP_GRAPH_DEGREE);
@@ -105,7 +105,7 @@ static void made_graphs(void **state)
 	gp_graph_destroy(NULL);
 }
 
-/* The software GPU does not believe what it is given. */
+/* The software GPU checks its input. */
 static void no_graph(void **state)
 {
 	uint32_t rows[9], cols[12], in[8] = { 0 }, out[9];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a plan's models stand for, also where there is no memory for their names. */
+/* Names of models in a plan, also without memory for them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static struct gp_plan *plan_of(const char *model)
 	return plan;
 }
 
-/* By a name, a file, and what stands for another. */
+/* By a name, by a file, and by a stand-in. */
 static void opens(void **state)
 {
 	static const char *const model[][2] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a peer's file says, and what is said of one that is wrong. */
+/* Peers' files: their contents, and messages about invalid ones. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -167,7 +167,7 @@ static void refused(void **state)
 	}
 }
 
-/* Of a long path the end is said, with all the rest. */
+/* A message has the end of a long path, and all the rest. */
 static void long_path(void **state)
 {
 	char path[512], why[GP_PEER_WHY_LEN], line[GP_PEER_WHY_LEN];
@@ -186,7 +186,7 @@ static void files(void **state)
 
 	assert_true(fd >= 0);
 	assert_true(dprintf(fd, HEAD "hint: true\nneeds: []\n") > 0);
-	/* Its words are for whoever runs it: others may write to it if he lets them. */
+	/* A user may let others write to a file with his own commands. */
 	assert_int_equal(fchmod(fd, 0666), 0);
 	p = gp_peer_read(path, why, sizeof(why));
 	assert_non_null(p);
@@ -236,7 +236,7 @@ static unsigned int read_all(const char *folder)
 	return count;
 }
 
-/* Also those that no test runs, as they need a card. */
+/* Also those that no test runs, because they need a card. */
 static void our_own(void **state)
 {
 	assert_int_equal(read_all("bench/data/peers"), 16);

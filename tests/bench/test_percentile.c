@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Percentiles of a run: what they are, how sure they are, when there are too few samples. */
+/* Percentiles of a run: their values, their intervals, and too few samples. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct gp_percentiles percentiles(const uint64_t *sample, size_t count)
 	return p;
 }
 
-/* ---- runs: whatever a sample depends on, its law is the exponential one of mean 1 ms - */
+/* ---- runs: dependent samples, all with the exponential law of mean 1 ms --------------- */
 
 typedef void (*make_fn)(struct gp_random *r, uint64_t *sample, size_t count);
 
@@ -46,7 +46,7 @@ static void make_independent(struct gp_random *r, uint64_t *sample, size_t count
 		sample[i] = ns_of(gp_random_exponential(r));
 }
 
-/* From a normal process that keeps 0.9 of what it was: AR(1). */
+/* From a normal process with a correlation of 0.9: AR(1). */
 static void make_autoregressive(struct gp_random *r, uint64_t *sample, size_t count)
 {
 	const double keep = 0.9;
@@ -58,7 +58,7 @@ static void make_autoregressive(struct gp_random *r, uint64_t *sample, size_t co
 	}
 }
 
-/* Times in the queue M/M/1, half loaded, by Lindley's recursion. */
+/* Times in the queue M/M/1 at half load, by Lindley's recursion. */
 static void make_queue(struct gp_random *r, uint64_t *sample, size_t count)
 {
 	const double load = 0.5;
@@ -72,7 +72,7 @@ static void make_queue(struct gp_random *r, uint64_t *sample, size_t count)
 	}
 }
 
-/* ---- what they are ------------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------------------- */
 
 static void as_sorted(void **state)
 {
@@ -90,7 +90,7 @@ static void as_sorted(void **state)
 		gp_samples_sort(sample, count);
 		assert_int_equal(p.max_ns, sample[count - 1]);
 		for (int i = 0; i < GP_PERCENTILES; i++) {
-			/* As many as that, rounded up; 1e-9: 0.95 is not quite that. */
+			/* That many, rounded up; 1e-9: 0.95 is not exact. */
 			const size_t rank = (size_t)ceil((double)count * parts[i] - 1e-9);
 
 			assert_int_equal(p.of[i].given, count - rank >= 10);
@@ -138,7 +138,7 @@ static void one_or_none(void **state)
 	assert_int_equal(gp_percentiles(&one, (size_t)UINT32_MAX + 1, SEED, &p), -EINVAL);
 }
 
-/* Of equal ones the interval is a point; where two values are, it is of these. */
+/* For equal samples the interval is a point; with two values it has both. */
 static void equal(void **state)
 {
 	static const uint64_t values[] = { 0, 5, UINT64_MAX };
@@ -160,13 +160,13 @@ static void equal(void **state)
 		sample[i] = i % 10 ? 5 : 6;
 	p = percentiles(sample, 10000);
 	assert_true(p.of[GP_P50].low_ns == 5 && p.of[GP_P50].high_ns == 5);
-	/* Nine of ten are 5: at p90 it may be either. */
+	/* Nine of ten are 5: p90 may be either. */
 	assert_true(p.of[GP_P90].low_ns == 5 && p.of[GP_P90].high_ns == 6);
 	assert_true(p.of[GP_P99].low_ns == 6 && p.of[GP_P99].high_ns == 6);
 	free(sample);
 }
 
-/* ---- how sure they are ---------------------------------------------------------------- */
+/* ---- intervals ------------------------------------------------------------------------ */
 
 static void same_seed_same_interval(void **state)
 {
@@ -189,7 +189,7 @@ static void same_seed_same_interval(void **state)
 	free(sample);
 }
 
-/* 100 late ones of 10,000: one by one p99 is known well, all at once it is not. */
+/* 100 late ones of 10,000: p99 is certain if they come singly, but not all at once. */
 static void what_comes_at_once_is_once(void **state)
 {
 	uint64_t *sample = room_for(10000);
@@ -208,7 +208,7 @@ static void what_comes_at_once_is_once(void **state)
 	free(sample);
 }
 
-/* How often the law's own percentile, -log(1 - part) ms, is within: of RUNS at least so. */
+/* The law's own percentile, -log(1 - part) ms, is within in at least @least of RUNS. */
 static void covers(const char *name, make_fn make, size_t count, int least)
 {
 	int within[GP_PERCENTILES] = { 0 };
@@ -235,7 +235,7 @@ static void covers(const char *name, make_fn make, size_t count, int least)
 	free(sample);
 }
 
-/* Chance alone makes 0.95 of 300 runs 0.92 to 0.98. */
+/* By chance 0.95 of 300 runs is 0.92 to 0.98. */
 static void coverage(void **state)
 {
 	covers("independent", make_independent, 2000, 275);
@@ -243,7 +243,7 @@ static void coverage(void **state)
 	covers("queue", make_queue, 4000, 264);
 }
 
-/* As a whole run has them: all are there, and known well. */
+/* A whole run's size: all percentiles exist, with narrow intervals. */
 static void long_run(void **state)
 {
 	const size_t count = 400000;

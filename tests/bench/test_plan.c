@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Plans: what is taken of a file, what is named and not taken, what is refused. */
+/* Plans: used, ignored and refused contents of a file. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void takes_what_it_says(void **state)
 	gp_plan_destroy(p);
 }
 
-/* The client's priority is its class; else its id says it; else the load's priority. */
+/* The client's priority is its class; else its id's; else the load's priority. */
 static void takes_more_than_theirs(void **state)
 {
 	struct gp_plan *p = good(
@@ -143,7 +143,7 @@ static void scales(void **state)
 	assert_int_equal(scaled->client[1].trace_ns[0], 0);
 	assert_int_equal(scaled->client[1].trace_ns[1], 2000000);
 	assert_int_equal(scaled->client[1].trace_ns[2], 600000000);
-	/* What it offers is said. */
+	/* Its offered rate is reported. */
 	assert_true(scaled->client[2].rate == 200);
 	gp_plan_destroy(scaled);
 }
@@ -289,7 +289,7 @@ static void refuses_circles(void **state)
 	assert_non_null(strstr(why, "tasks[1].load.prev_task_ids: \"b\" would wait"));
 }
 
-/* As they are: of each client is known what it runs, or who it is, and when. */
+/* Plans as their authors published them: the first client is LC, and others are beside it. */
 static size_t read_all(const char *folder)
 {
 	DIR *dir = opendir(folder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The bench's reference jumps ahead; here it is held against iterating. */
+/* The bench's reference computes in closed form; here it is compared with iteration. */
 #include "tests/common/gp_test.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static void work_iterates(void **state)
 	assert_memory_equal(buf, expect, sizeof(buf));
 }
 
-/* From any word on, any number of them, by whichever instructions, and none beside them. */
+/* From any word, any number of them, by any instructions, and none beside them. */
 static void any_number_of_words(void **state)
 {
 	const struct lcg_jump jump = lcg_jump(GP_KERNEL_MUL, 55);
@@ -47,7 +47,7 @@ static void any_number_of_words(void **state)
 	}
 }
 
-/* What the others hold counts: one pair of registers that is not alike, and it shows. */
+/* The other registers count: a wrong pair changes the result. */
 static void live_is_work(void **state)
 {
 	static uint32_t (*const live[])(uint32_t x, uint32_t mul, uint32_t add, uint32_t iters,
@@ -146,7 +146,7 @@ static void tensor_adds_up(void **state)
 	assert_memory_not_equal(at_once, in_steps, sizeof(at_once));
 }
 
-/* What one phase reads, no other block of that phase has written. */
+/* No block writes what another block of the same phase reads. */
 static void coop_uses_two_planes(void **state)
 {
 	uint32_t buf[2 * WORDS], expect[2 * WORDS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Recorded kernels in the shapes that they had, on a device that is a few functions: it
- * refuses what a card refuses, and takes as long as what is resident at once makes it.
+ * Recorded kernels in their shapes, on a fake device. It refuses shapes that a card refuses,
+ * and its time depends on the resident blocks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static uint64_t now_ns;
 static int lost, twice; /* blocks, at the end of each grid */
 static uint32_t memory[1u << 16];
 
-/* ---- the clock, in its place ----------------------------------------------------------- */
+/* ---- a fake clock ---------------------------------------------------------------------- */
 
 void gp_clock_choose(void *libcuda)
 {
@@ -217,7 +217,7 @@ static void as_many_registers_as_fit(void **state)
 		{ 384, 168, 168 },
 		{ 128, 169, 255 },
 		{ 256, 255, 255 },
-		/* A block of so many threads cannot have what is next. */
+		/* A block of this many threads cannot have the next values. */
 		{ 640, 97, 96 },
 		{ 1024, 72, 64 },
 		{ 512, 129, 128 },
@@ -235,7 +235,7 @@ static void as_many_registers_as_fit(void **state)
 	}
 }
 
-/* Whatever is asked for, on whatever device; and nothing is less than it need be. */
+/* Any shape on any device; no value is smaller than necessary. */
 static void nothing_that_is_refused(void **state)
 {
 	static const struct {
@@ -269,7 +269,7 @@ static void nothing_that_is_refused(void **state)
 
 /* ---- replaying ------------------------------------------------------------------------- */
 
-/* Two that differ in their registers alone, two in their shared memory alone. */
+/* Two differ in their registers alone, two in their shared memory alone. */
 #define KERNELS 6
 static struct gp_workload_kernel kernels[KERNELS] = {
 	{ .length_ns = 20000, .blocks = 64, .threads = 128, .registers = 32 },
@@ -313,7 +313,7 @@ static void each_has_its_shape_and_length(void **state)
 	gp_replay_close(r);
 }
 
-/* What was found out before is not found out again; what is no such file is. */
+/* Known shapes are not determined again, except after an invalid file. */
 static void what_was_found(void **state)
 {
 	char path[] = "/tmp/gpreempt-test-XXXXXX";

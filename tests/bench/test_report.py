@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpreempt-bench report: figures that are known beforehand, a page that needs nothing but
-itself, and one line for each input that is wrong.
-"""
+"""gpreempt-bench report: known figures, a page without external parts, and one line for each
+invalid input."""
 import contextlib
 import copy
 import gzip
@@ -105,7 +104,7 @@ def main_of(folder):
 
 
 class Balanced(html.parser.HTMLParser):
-    """As a browser reads it: what opens is closed in its turn."""
+    """Checks like a browser that elements are properly nested."""
 
     def __init__(self, text):
         super().__init__()
@@ -149,7 +148,7 @@ class Report(unittest.TestCase):
         return ElementTree.fromstring(self.text("report.html"))
 
     def rows(self, start):
-        """The cells of the rows of report.md that begin so."""
+        """The cells of report.md's rows that begin with @start."""
         return [line.strip("| ").split(" | ") for line in self.text("report.md").splitlines()
                 if line.startswith(f"| {start} |")]
 
@@ -171,14 +170,14 @@ class Figures(Report):
             values = [draw.randrange(1000) for _ in range(count)]
             ordered = sorted(values)
             for _, per_mille in figures.PERCENTILES:
-                # Told otherwise: of all, the least with so many at or below it.
+                # An independent definition: the least value with this many at or below it.
                 at = next(i for i in range(count) if (i + 1) * 1000 >= per_mille * count)
                 wanted = ordered[at] if count - at - 1 >= 10 else None
                 self.assertEqual(figures.percentile(ordered, per_mille), wanted,
                                  (count, per_mille))
 
     def test_too_few_are_a_dash(self):
-        # p50 needs 20, p99 1000, p99.9 10000; the order of the samples is nothing.
+        # p50 needs 20, p99 1000, p99.9 10000; the order of the samples does not matter.
         for count, known in ((19, 0), (20, 1), (100, 2), (999, 3), (1000, 4), (10000, 5)):
             values = [1000 + i for i in range(count)]
             random.Random(count).shuffle(values)
@@ -200,12 +199,13 @@ class Figures(Report):
         self.assertEqual(cells[9], "1.00 (0.60 – 1.40)")
         self.assertEqual(cells[11], "1 (0 – 2)")
         self.assertEqual(cells[2], "1,000")
-        # One that does not know it, and nobody does.
+        # One that does not know it, and no client does.
         self.make(results(run(clients=[lc(samples="0.gz")]), run(number=1)), files)
         self.assertEqual(self.rows("lc | hinted")[0][3], "-")
 
     def test_all_clients_together(self):
-        """Each against itself alone: 2 and 4 times 500 us, half and half; p99 of enough."""
+        """Each relative to itself alone: 2 and 4 times 500 us, half and half; p99 from enough
+        samples."""
         files = {"a.gz": samples([1000] * 600), "b.gz": samples([2000] * 600)}
         clients = [lc(samples="a.gz"), lc(id="other", samples="b.gz"), be(done_per_s=25.0)]
         self.make(results(run(clients=clients)), files)
@@ -229,8 +229,8 @@ class Figures(Report):
             self.assertEqual(figures.jain(values), wanted)
 
     def test_killed(self):
-        """How often, of a client that is; of what it did nothing is known. Others have no
-        such column."""
+        """A killed client has a count of kills, and no other figures. Others have no such
+        column."""
         clients = [lc(), be(id="stays"), be(id="dies", killed=7, requests=None, done_per_s=None)]
         tree = self.make(results(run(clients=clients)))
         self.assertEqual(self.rows("dies | hinted")[0][2:], ["-", "-", "7"])
@@ -248,8 +248,8 @@ class Figures(Report):
         self.assertIn("offered load -, alone -", self.text("report.md"))
 
     def test_what_it_took(self):
-        """Nothing of it where nothing is known; else of all clients, and the device's energy
-        and the CPU time beside them once for each scheduler."""
+        """Nothing if nothing is known. Else figures of all clients, and once for each
+        scheduler the device's energy and other CPU time."""
         self.make(results(run(clients=[lc(late_p50_us=None, late_p99_us=None, cpu_s=None),
                                        be()])))
         self.assertNotIn("Begun late", self.text("report.md"))
@@ -265,7 +265,7 @@ class Figures(Report):
         self.assertIn("Plan A: what it took", self.text("report.html"))
 
     def test_intervals(self):
-        """Of one repetition; of several the range is. None where nothing bounds it."""
+        """One repetition has an interval; several have a range. None if a side is unbounded."""
         one = {"intervals_us": {"p50": [95, 110.5], "p90": [130, None]}, "samples": "lc.csv.gz"}
         files = {"lc.csv.gz": "intended_ns,start_ns,end_ns\n" +
                  "".join(f"{k}000000,{k}000000,{k}{100 + k % 50:03}000\n" for k in range(200))}
@@ -286,7 +286,7 @@ class Figures(Report):
 class Moments(unittest.TestCase):
     @staticmethod
     def of(latencies_ms, gap_ms=10):
-        """A run with a request each 10 ms, and a device that was busy all the time."""
+        """A run with a request each 10 ms, and a device that was always busy."""
         at = [i * gap_ms * MS for i in range(len(latencies_ms))]
         end = [a + int(ms * MS) for a, ms in zip(at, latencies_ms)]
         client = read.Client("lc", True, "", "", *[None] * 13, {}, read.Samples(at, end, [], []),
@@ -326,8 +326,8 @@ class Moments(unittest.TestCase):
 # ---- the page ------------------------------------------------------------------------
 
 def everything(names=iter(())):
-    """Results with every kind of picture in them, and their files. @names: what clients,
-    schedulers and plans are called, if not by their own names."""
+    """Results with every kind of picture, and their files. @names: other names for clients,
+    schedulers and plans."""
     def called(name):
         return next(names, name)
     draw = random.Random(5)
@@ -365,7 +365,7 @@ def busy(clients):
 
 class Page(Report):
     def check_page(self):
-        """What is true of every page."""
+        """Rules for every page."""
         text = self.text("report.html")
         parsed = Balanced(text)
         self.assertEqual((parsed.wrong, parsed.open), ([], []))
@@ -397,7 +397,7 @@ class Page(Report):
         return tree
 
     def check_widths(self, tree):
-        """Each row of a table is as wide as its head says."""
+        """Each row of a table is as wide as its head."""
         for table in tree.iter(f"{XHTML}table"):
             head = table.find(f"{XHTML}thead")
             wide = sum(int(th.get("colspan", 1)) for th in head[0])
@@ -440,7 +440,7 @@ class Page(Report):
             loads = self.figure(tree, f"load-0-{client}-p50")[0]
             self.assertEqual(len(self.with_class(loads, "polyline", "line")), 3)
             self.assertEqual(len(self.with_class(loads, "circle", "dot")), 9)
-            # Of 50 samples no p99.
+            # 50 samples have no p99.
             self.assertEqual(self.figure(tree, f"load-0-{client}-p99"), [])
         self.assertEqual(self.figure(tree, "plan-3-when-0-slowest"), [])
         for row in (1, 2):
@@ -463,7 +463,7 @@ class Page(Report):
         found, files = everything(iter(HOSTILE))
         for name in ("suite", "command", "device", "machine", "driver", "date", "version"):
             found[name] = " ".join(HOSTILE)
-        # A name of a timeline is UTF-8, so half a character has no place there.
+        # A name of a timeline is UTF-8, so half a character is not allowed.
         files = {name: text.encode("utf-8", "replace") for name, text in files.items()}
         tree = self.make(found, files)
         self.check_page()
@@ -478,7 +478,7 @@ class Page(Report):
         self.assertLessEqual(set(widths), {3, 14, 5})
 
     def test_tokens(self):
-        """The first from when its request was due, the others after the one before."""
+        """The first counts from its request's due time, the others from the one before."""
         decoder = lc(samples="t.gz", tokens=3, alone_first_us=100.0, alone_next_us=20.0)
         self.make(results(run(clients=[decoder, lc(id="plain", samples="s.gz")])),
                   {"t.gz": tokens(range(1, 2001), 40), "s.gz": samples([500] * 30)})
@@ -488,7 +488,7 @@ class Page(Report):
                                        "2.00"])
         self.assertEqual(len(self.rows("plain")), 1)
         self.assertEqual(self.text("report.html").count("token after p50"), 2)
-        # One that gives no second token: there is nothing after the first.
+        # One without a second token has no such figures.
         one = lc(samples="t.gz", tokens=1, alone_first_us=100.0, alone_next_us=None)
         self.make(results(run(clients=[one])), {"t.gz": "intended_ns,start_ns,end_ns,tokens_ns\n"
                                                 + "0,0,9000,8000\n" * 30})
@@ -504,7 +504,7 @@ class Page(Report):
         self.assertIn("Nothing was run.", words)
 
     def test_extremes(self):
-        """What makes a scale of no length, or of many decades."""
+        """Scales of no length, and of many decades."""
         for values in ([0] * 30, [500] * 30, [1, 5e8] * 30, [500, 500.001] * 15):
             self.make(results(run("A@1", clients=[lc(samples="s.gz")], timeline="t.gz"),
                               run("A@0", clients=[lc(samples="s.gz")])),
@@ -544,8 +544,8 @@ class Page(Report):
 
 # ---- colours -------------------------------------------------------------------------
 
-# How colours are seen by who has no red-green sense (Machado, Oliveira, Fernandes 2009),
-# of linear light; and by who has.
+# Colours as seen by people with red-green blindness (Machado, Oliveira, Fernandes 2009), for
+# linear light; and by others.
 SIGHTS = (((1, 0, 0), (0, 1, 0), (0, 0, 1)),
           ((.367322, .860646, -.227968), (.280085, .672501, .047413),
            (-.011820, .042940, .968881)),
@@ -588,10 +588,10 @@ class Colours(unittest.TestCase):
                         self.assertGreater(apart, 15, (one, other))
 
 
-# ---- what is wrong -------------------------------------------------------------------
+# ---- invalid input -------------------------------------------------------------------
 
 def at(found, path, value):
-    """A copy of @found with another value; DROP takes it out."""
+    """A copy of @found with another value; DROP removes it."""
     found = copy.deepcopy(found)
     place = found
     for key in path[:-1]:
@@ -698,7 +698,7 @@ class Refuses(Report):
                 self.refused("run.json", says)
 
     def test_anything_anywhere(self):
-        """Every value of a file, as something else: a page, or one line."""
+        """Every value of a file, replaced by another: a page, or one line."""
         decoder = lc(samples="k.gz", tokens=3, alone_first_us=1, alone_next_us=2)
         good = results(run("A@1", clients=[lc(samples="s.gz"), be(), be(id="other")],
                            timeline="t.gz"), run("A@2", clients=[lc(samples="s.gz")]),
@@ -786,7 +786,7 @@ class Program(Report):
                          "gpreempt-bench: report: python3: No such file or directory\n")
 
     def test_where_it_is_installed(self):
-        """Beside the program wherever that is; and one line where it is nowhere."""
+        """It finds itself beside the program anywhere; one line if it is missing."""
         away = os.path.join(self.folder, "bin")
         os.mkdir(away)
         program = shutil.copy(BENCH, away)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files of what was found: written, read, refused, compared. */
+/* Files of results: written, read, refused, compared. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static struct gp_results *some(const double *p99, size_t runs)
 	return r;
 }
 
-/* What compare says of it, and how many are worse. */
+/* The output of compare, and the number of worse figures. */
 static int said(const struct gp_results *a, const struct gp_results *b, char *text, size_t len)
 {
 	FILE *f = fmemopen(text, len, "w");
@@ -101,7 +101,7 @@ static void verdicts(void **state)
 
 #define MANY 30
 
-/* Of many figures that are alike none is worse, but for one time in a hundred. */
+/* Of many similar figures none is worse, except one time in a hundred. */
 static void many_figures(void **state)
 {
 	struct gp_random r;
@@ -139,8 +139,8 @@ static void many_figures(void **state)
 
 /*
  * noise.json: an H200, the rows of check-gpu's latency suite, five rounds in turn of two
- * halves of 1,000 requests each: the first two values are one round's, and so on. Two
- * halves are two runs of the same, one after the other, as A B A B are.
+ * halves of 1,000 requests each. The first two values are of one round, and so on. Two halves
+ * are two runs of the same, in sequence, like A B A B.
  */
 #define NOISE "tests/bench/noise.json"
 #define ROUNDS 5
@@ -150,8 +150,8 @@ static void many_figures(void **state)
 struct noise {
 	json_t *root, *figures;
 	size_t count;
-	int worse[FIGURES_MAX]; /* tries in which it is */
-	int any;		/* tries in which one of them differs */
+	int worse[FIGURES_MAX]; /* number of tries in which it is worse */
+	int any;		/* number of tries in which any differs */
 };
 
 static void noise_read(struct noise *n)
@@ -178,7 +178,7 @@ static const char *noise_text(const json_t *figure, const char *key)
 	return json_string_value(json_object_get(figure, key));
 }
 
-/* A pair of runs, which all figures come of; B's times @slower. */
+/* A pair of runs for all figures; B's times @slower. */
 static void noise_pair(const struct noise *n, struct gp_random *r, double slower,
 		       struct gp_results *a, struct gp_results *b)
 {
@@ -199,7 +199,7 @@ static void noise_pair(const struct noise *n, struct gp_random *r, double slower
 	}
 }
 
-/* The lines of compare's table are in the figures' order. */
+/* The lines of compare's table have the figures' order. */
 static void noise_count(struct noise *n, const char *table)
 {
 	bool any = false;
@@ -237,7 +237,7 @@ static void noise_compare(struct noise *n, size_t runs, double slower)
 	}
 }
 
-/* All 24 figures at once: so a single one has to be very sure. */
+/* All 24 figures at once, so each single one must be very certain. */
 static void alike_with_the_cards_noise(void **state)
 {
 	struct noise n;
@@ -249,7 +249,7 @@ static void alike_with_the_cards_noise(void **state)
 	json_decref(n.root);
 }
 
-/* A whole network in PyTorch, and requests at random, vary more: they take more runs. */
+/* A whole network in PyTorch, and random requests, vary more and need more runs. */
 static bool varies_more(const json_t *figure)
 {
 	return !strncmp(noise_text(figure, "row"), "resnet", 6) ||

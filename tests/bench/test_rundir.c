@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a run leaves in its folder is what is read from there again. */
+/* A run's folder is read as it was written. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static void whole(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
-/* Where its percentiles lie, of those that it has samples for; of best-effort none. */
+/* Intervals of the percentiles with enough samples; none for best-effort. */
 static void intervals(void **state)
 {
 	struct gp_request many[100];
@@ -177,7 +177,7 @@ static void intervals(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* Who ends the command has the runs that were over. */
+/* A command that is ended keeps the finished runs. */
 static void before_it_is_over(void **state)
 {
 	const struct gp_rundir_client client = { .id = "lc", .workload = "w", .load = "l" };
@@ -203,7 +203,7 @@ static void before_it_is_over(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* Nothing is left of it, so that the same name can be given again. */
+/* Nothing of it remains, so the name is free again. */
 static void without_a_run(void **state)
 {
 	struct gp_rundir *dir;

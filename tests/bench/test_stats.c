@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether one thing is faster than another, and whether shares are equal. */
+/* Is one thing faster than another, and are shares equal? */
 #include <errno.h>
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include "bench/report/jain.h"
 #include "tests/common/gp_test.h"
 
-/* Tables of the distribution have these. */
+/* These values are in tables of the distribution. */
 static void student(void **state)
 {
 	static const struct {
@@ -25,7 +25,7 @@ static void student(void **state)
 	assert_true(gp_student_both_tails(0, 4) == 1);
 }
 
-/* How often, of 400 tries, B is said to differ: it is @times as slow. */
+/* Number of 400 tries that report a difference, if B is @times as slow. */
 static int found(size_t pairs, double times, double noise, double shared)
 {
 	struct gp_comparison c;
@@ -50,7 +50,7 @@ static int found(size_t pairs, double times, double noise, double shared)
 	return differs;
 }
 
-/* What disturbs both of a pair does not hide what is between them. */
+/* Common noise of a pair does not hide its difference. */
 static void comparisons(void **state)
 {
 	assert_true(found(5, 1, 0.01, 0.2) < 8);

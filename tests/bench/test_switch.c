@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What run times say of a switch, against what the model makes it cost. */
+/* The switch time computed from run times, against the model's cost of a switch. */
 #include <errno.h>
 #include <math.h>
 
@@ -9,9 +9,9 @@
 #define KERNEL_NS 2000000000u
 
 /*
- * A slice counts from slice_begin after the moment that a process is on, so some of loading
- * its state is in it, and of a slice L less is left to work in: the method finds the switch
- * times L / (L + slice_begin - begin - restore).
+ * A slice counts from slice_begin after the switch to a process, so part of loading its state
+ * is in it. Of a slice L less remains for work. So the method finds the switch times L / (L +
+ * slice_begin - begin - restore).
  */
 static void as_the_model_makes_it(void **state)
 {
@@ -30,7 +30,7 @@ static void as_the_model_makes_it(void **state)
 		assert_int_equal(gp_switch_estimate(&device, &run, &us), 0);
 		print_message("slice %llu us: %.2f of %.2f us\n", (unsigned long long)slices[i], us,
 			      expect);
-		/* Of the first and the last slice there is one part only. */
+		/* The first and the last slice have one part only. */
 		assert_true(fabs(us / expect - 1) < 0.01);
 	}
 	device.switch_in_ns += 100000;

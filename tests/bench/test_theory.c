@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What the bench says of queues, against closed forms from textbooks, and the model
- * of a GPU against what it says (the suite "theory" does that with more requests).
+ * The bench's queueing theory against closed forms from textbooks, and the model of a GPU
+ * against that theory. (The suite "theory" does the latter with more requests.)
  */
 #include <errno.h>
 #include <math.h>
@@ -41,14 +41,14 @@ static void distributions(void **state)
 	assert_near(gp_pmf_quantile(&sum, 0.5), 3 + 2 * log(2), 5e-3);
 	assert_int_equal(gp_pmf_mix(&mixed, &x, &three, 0.25), 0);
 	assert_near(gp_pmf_mean(&mixed), 0.25 * 2 + 0.75 * 3, 1e-4);
-	/* Of an exponential time as much is left at any moment; of 3, half. */
+	/* The rest of an exponential time has the same law at any moment; of 3, half. */
 	assert_int_equal(gp_pmf_residual(&rest, &x), 0);
 	assert_near(gp_pmf_mean(&rest), 2, 1e-3);
 	gp_pmf_free(&rest);
 	assert_int_equal(gp_pmf_residual(&rest, &three), 0);
 	assert_near(gp_pmf_mean(&rest), 1.5, 1e-3);
 	gp_pmf_free(&rest);
-	/* Cut off at its mean, what is missing is what lies beyond. */
+	/* Truncated at its mean, the missing part is the tail. */
 	gp_pmf_free(&sum);
 	assert_int_equal(gp_pmf_add(&sum, &x, &three, 5), 0);
 	assert_near(gp_pmf_missing(&sum), exp(-1), 1e-2);
@@ -103,7 +103,7 @@ static void constant_services(void **state)
 	gp_pmf_free(&service);
 }
 
-/* With a set-up the sum's mean is the one that moments alone give. */
+/* With a set-up the sum's mean follows from moments alone. */
 static void setups(void **state)
 {
 	const double mean = 1;
@@ -122,7 +122,7 @@ static void setups(void **state)
 	gp_pmf_free(&service);
 }
 
-/* What the model's constants add up to (softgpu/h200.c). */
+/* The sum of the model's constants (softgpu/h200.c). */
 static void a_switch_costs(void **state)
 {
 	struct gp_model_config device;
@@ -162,7 +162,7 @@ static void model_against_theory(void **state)
 	assert_int_equal(gp_against_theory(&device, &cost, &a, &r), -EDOM);
 }
 
-/* A switch that costs twice as much is not what theory was told of. */
+/* A switch that costs twice as much disagrees with the theory. */
 static void model_can_fail(void **state)
 {
 	struct gp_against a = { .service_ns = 500000, .requests = 20000, .seed = 1, .load = 0.3 };

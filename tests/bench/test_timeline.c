@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a device's log says of who had it: stretches of the clients', and nothing guessed. */
+/* A device's log becomes the clients' stretches; unknown parts stay unknown. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void test_stretches(void **state)
 	assert_int_equal(read_text("900 start 70 1 0\n990 end 70 1 0\n" /* before the plan */
 				   "995 start 90 2 0\n"
 				   "1100 start 70 1 0\n1200 end 70 1 0\n"
-				   "1250 start 5 3 0\n1300 end 5 3 0\n" /* nobody's */
+				   "1250 start 5 3 0\n1300 end 5 3 0\n" /* no client's */
 				   "1400 end 90 2 0\n1500 start 70 1 0\n"
 				   "9500 end 70 1 0\n9600 start 70 1 0\n" /* and after it */
 				   "9700 end 70 1 0\n9800 start 70 1 0\n",
@@ -60,13 +60,13 @@ static void test_what_is_lost_is_not_guessed(void **state)
 	assert_int_equal(r.stretches, 1);
 	assert_int_equal(r.stretch[0].start_ns, 1400);
 	gp_plan_result_free(&r);
-	/* A client whose process is not known is nobody. */
+	/* A process that is not known is no client. */
 	assert_int_equal(read_text("1100 start 0 1 0\n1200 end 0 1 0\n", &r), 0);
 	assert_int_equal(r.stretches, 0);
 	gp_plan_result_free(&r);
 }
 
-/* What was on when it was killed has no end that is known. */
+/* A stretch that was open at a kill has no known end. */
 static void test_another_life(void **state)
 {
 	struct gp_plan_result r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The CPU time of a process with those below it: that are there, were waited for, were left. */
+/* The CPU time of a process and its descendants: present, waited for, or orphaned. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #define STEP_US 5000
 
 #define LOOP "while :; do :; done"
-/* What does that is left by the one that started it. */
+/* The busy process is orphaned by its starter. */
 #define LEAVES "(sh -c '" LOOP "' & echo $!); echo ready; read x"
 
 static struct gp_process begin(const char *script,
@@ -31,7 +31,7 @@ static struct gp_process begin(const char *script,
 	return p;
 }
 
-/* Does it grow by so much, while this CPU waits? */
+/* Does it grow by this much, while this CPU waits? */
 static bool grows(pid_t pid)
 {
 	const int64_t before = gp_usage_ns(pid);
@@ -53,7 +53,7 @@ static void below(void **state)
 	gp_process_kill(&p);
 }
 
-/* Whoever is left behind is still below who began as a tree, and below nobody else. */
+/* An orphan still counts for the starter of its tree, and for no other. */
 static void left_behind(void **state)
 {
 	struct gp_process tree = begin(LEAVES, gp_process_start_tree);
@@ -66,7 +66,7 @@ static void left_behind(void **state)
 	gp_process_kill(&other);
 }
 
-/* As the shell itself has it of its children: "0m0.120000s 0m0.010000s". */
+/* The shell's own account of its children: "0m0.120000s 0m0.010000s". */
 static int64_t children_ns(struct gp_process *p)
 {
 	double minutes[2], seconds[2];
@@ -88,7 +88,7 @@ static void waited_for(void **state)
 	const int64_t children = children_ns(&p), all = gp_usage_ns(p.pid);
 
 	assert_true(children > 3 * TICK_NS);
-	/* User and system, each in whole ticks; and what the shell did itself. */
+	/* User and system time in whole ticks, and the shell's own time. */
 	assert_true(all > children - 3 * TICK_NS);
 	assert_true(all < children + 3 * TICK_NS);
 	gp_process_kill(&p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Workloads: what a file says and what a name makes, what is refused. */
+/* Workloads: from a file, from a name, and refused ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void reads_a_file(void **state)
 	assert_non_null(strstr(why, path));
 }
 
-/* What depends on a token is never queued before it is there. */
+/* Work that depends on a token is never queued before the token. */
 static void gives_tokens(void **state)
 {
 	char why[256] = "";
@@ -113,7 +113,7 @@ static void gives_tokens(void **state)
 	gp_workload_destroy(w);
 }
 
-/* Both sides of how many may be: 100,000 kernels, and one more. */
+/* Both sides of the limit: 100,000 kernels, and one more. */
 static void so_many_at_most(void **state)
 {
 	const size_t room = GP_WORKLOAD_KERNELS_MAX * 16 + 1000;
@@ -244,7 +244,7 @@ static void made_by_a_name(void **state)
 		assert_null(w->device);
 		assert_int_equal(w->solo_ns, 0);
 		assert_int_equal(w->kernels, kernels);
-		/* What is between them is not before the first. */
+		/* A gap between kernels is not before the first. */
 		assert_int_equal(w->kernel[0].gap_ns, 0);
 		assert_int_equal(w->kernel[0].blocks, 0);
 		assert_int_equal(w->kernel[kernels - 1].length_ns, tries[i].length_ns);
