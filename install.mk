@@ -88,7 +88,7 @@ help:
 	'make check-gpu SUITE=latency|exact|kill|safety|many|share|sjf|edf|rules|controls|devices' \
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
-	'make lint         clang-format, cppcheck, codespell, ABI, commit messages, folder arrows, columns' \
+	'make lint         clang-format, cppcheck, codespell, ABI, commit messages, folder arrows, links, columns' \
 	'make recipes      follow two recipes of CONTRIBUTING.md in a copy of the tree' \
 	'make abi-update   accept the ABI of this build as the baseline' \
 	'make format       clang-format on all C files' \
