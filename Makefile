@@ -119,13 +119,13 @@ $(O)/obj/%.o: %.c | need-$(goal_set)
 	$(call msg,CC,$<)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP -c $< -o $@
 
-# Of another prefix= than before: what has these folders in it is made anew.
+# Another prefix= or version rebuilds the files that contain it.
 FOLDERS := $(O)/folders
 $(FOLDERS): FORCE
-	$(Q)mkdir -p $(@D); echo '$(prefix) $(libdir) $(includedir) $(sbindir)' >$@.now; \
+	$(Q)mkdir -p $(@D); echo '$(prefix) $(libdir) $(includedir) $(sbindir) $(VERSION)' >$@.now; \
 		cmp -s $@.now $@ || cp $@.now $@; rm $@.now
 .PHONY: FORCE
-$(call obj,$(shell grep -lE 'GP_(PKG)?LIBDIR' */*.c */*/*.c)): $(FOLDERS)
+$(call obj,$(shell grep -lE 'GP_((PKG)?LIBDIR|VERSION)' */*.c */*/*.c)): $(FOLDERS)
 
 $(CORE_A): $(call obj,$(LIB_SRCS))
 $(MODEL_A): $(call obj,$(MODEL_SRCS))

@@ -8,6 +8,7 @@ dkms.conf. docs/amd.md says how to go on, and how to go back.
 """
 import argparse
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,8 +19,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "rig"))
 from common import Failure  # noqa: E402
 import tree as trees        # noqa: E402
 
-NAME, VERSION = "amdgpu-gpreempt", "0.1.0"
+NAME = "amdgpu-gpreempt"
+MAKEFILE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "Makefile")
 PARTS = ("drivers/gpu/drm/amd", "include/uapi/linux")
+
+
+def version():
+    """gpreempt's own."""
+    with open(MAKEFILE, encoding="utf-8") as f:
+        return re.search(r"^VERSION\s*:= (\S+)$", f.read(), re.M)[1]
 
 
 def copy_part(tree, dest, part):
@@ -31,7 +39,7 @@ def copy_part(tree, dest, part):
 
 
 def make(dest):
-    folder = os.path.join(dest, f"{NAME}-{VERSION}")
+    folder = os.path.join(dest, f"{NAME}-{version()}")
     if os.path.exists(folder):
         raise Failure(f"{folder} is there already; remove it first")
     if not trees.series():
@@ -43,7 +51,10 @@ def make(dest):
             copy_part(tree, folder, part)
     # The tracing headers name their files from include/trace of a whole tree.
     os.makedirs(os.path.join(folder, "include", "trace"))
-    shutil.copy(os.path.join(HERE, "dkms.conf"), folder)
+    with open(os.path.join(HERE, "dkms.conf.in"), encoding="utf-8") as f:
+        conf = f.read().replace("@version@", version())
+    with open(os.path.join(folder, "dkms.conf"), "w", encoding="utf-8") as f:
+        f.write(conf)
     return folder
 
 
