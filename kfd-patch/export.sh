@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# export.sh - write the series anew from a git branch of the kernel's files.
+# export.sh - write the series again from a git branch of the kernel's files.
 # usage: export.sh GITDIR BASE TIP
 #
-# BASE is a commit with the files of the source that kfd-patch/BASE names; the
-# cover letter's text is kfd-patch/cover.txt.
+# BASE is a commit with the source files that kfd-patch/BASE names. kfd-patch/cover.txt has the
+# cover letter's text.
 set -eu
 [ $# -eq 3 ] || { sed -n '3,7s/^# //p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)

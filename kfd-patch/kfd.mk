@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The KFD with the series, over a software GPU, in QEMU. All work is done by
-# kfd-patch/rig/rig.py, which says what it is for, and which Debian package is
-# missing when one is.
+# The KFD with the series, over a software GPU, in QEMU. kfd-patch/rig/rig.py does all work. It
+# describes its options, and names a missing Debian package.
 
 KFD_OUT  := $(O)/kfd
 KFD_JOBS ?= $(shell nproc)
@@ -9,14 +8,14 @@ RIG       = $(PYTHON) -B kfd-patch/rig/rig.py
 rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(KFD_OPTIONS)
 
 .PHONY: kfd-check kfd-check-long kfd-mutants kfd-build kfd-lint kfd-shell
-# The series, then what libhsaq offers on the kernel as it is.
+# The series, then libhsaq on the unmodified kernel.
 kfd-check: need-python
 	$(Q)bad=0; \
 	$(RIG) run $(rig_opts) --suite check --tally $(TALLY) || bad=1; \
 	$(RIG) run $(rig_opts) --base --suite stock --tally $(TALLY) || bad=1; \
 	exit $$bad
 
-# Debian's kernel, all counts; then a tenth of them on two kernels of our own.
+# Debian's kernel with all counts; then a tenth of them on two kernels of our own.
 kfd-check-long: need-python
 	$(Q)bad=0; \
 	$(RIG) run $(rig_opts) --suite long --scale 1 --tally $(TALLY) || bad=1; \

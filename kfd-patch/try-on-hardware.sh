@@ -1,15 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# try-on-hardware.sh - ask a real card what the software GPU cannot answer.
+# try-on-hardware.sh - check on a real card the questions that the software GPU cannot answer.
 # usage: try-on-hardware.sh [--out DIR]
 #
-# Run as root, with the patched amdgpu loaded by sched_policy=2 (docs/amd.md
-# says how) and nothing else using the card. The checks come in an order in
-# which each relies only on those before it; the first surprise, in a result, in
-# the kernel's log or in a program that does not end, ends the run. Either way a
-# report is packed: kernel log, topology, versions, timings. It names the machine
-# and its cards: look through it before you send it. Nothing is loaded, unloaded
-# or reset by this script.
+# Run as root, with the patched amdgpu loaded with sched_policy=2 (see docs/amd.md), and no
+# other program using the card. Each check relies only on earlier ones. The first surprise ends
+# the run: in a result, in the kernel's log, or a program that does not end. Either way a
+# report is packed: kernel log, topology, versions, timings. It names the machine and its
+# cards, so look through it before you send it. This script loads, unloads and resets nothing.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -111,7 +109,7 @@ pack() {
 	echo "report: $out.tar.gz"
 }
 
-# What the kernel has said since the last mark: its log forgets its beginning.
+# The kernel's log since the last mark: the log drops its beginning.
 log_since() {
 	dmesg | awk -v mark="$1" '
 		index($0, mark) {text = ""; next}
@@ -137,7 +135,7 @@ bounded() {
 	wait $pid
 }
 
-# check NAME WHAT PROGRAM ARGUMENTS...: stop where it fails or the kernel complains
+# check NAME WHAT PROGRAM ARGUMENTS...: stop if it fails or the kernel complains
 check() {
 	local name=$1 what=$2 status log
 	local mark="try-on-hardware: $1, $$"

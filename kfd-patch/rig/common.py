@@ -14,7 +14,7 @@ TESTS = os.path.join(REPO, 'tests', 'kfd')
 
 
 class Failure(Exception):
-    """One line that says what is missing or went wrong."""
+    """An error with a message of one line."""
 
 
 def base_version():
@@ -42,7 +42,7 @@ def need_file(pattern, package):
 
 
 def release():
-    """Debian's name of the kernel, 6.12.117+deb12-cloud-amd64 say."""
+    """Debian's name of the kernel, for example 6.12.117+deb12-cloud-amd64."""
     path = need_file(f'/usr/src/linux-headers-{VERSION}*-cloud-amd64',
                      f'linux-headers-{VERSION}+deb12-cloud-amd64')
     return path.split('linux-headers-', 1)[1]
@@ -61,7 +61,7 @@ def source_tarball():
     return need_file(f'/usr/src/linux-source-{ABI}.tar.xz', f'linux-source-{ABI}')
 
 
-# What an outer make was called with (O=, V=) is not meant for the kernel's.
+# The options of an outer make (O=, V=) are not for the kernel's make.
 for _name in ('MAKEFLAGS', 'MFLAGS', 'MAKEOVERRIDES', 'MAKELEVEL', 'O', 'V'):
     os.environ.pop(_name, None)
 
@@ -92,7 +92,7 @@ def warn(text):
 
 
 def write_if_changed(path, data):
-    """Write bytes, but leave the file and its time alone when they are there."""
+    """Write bytes; leave an equal file and its time alone."""
     try:
         with open(path, 'rb') as f:
             if f.read() == data:

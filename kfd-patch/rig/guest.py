@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boot QEMU, follow what the guest says, and judge it.
+"""Boot QEMU, follow the guest's output, and judge it.
 
 Two ways of keeping time:
   virtual  one host thread; the guest's clock counts executed instructions and
@@ -15,7 +15,7 @@ import time
 
 from common import need_command
 
-# Lines of the kernel's log that fail a test, wherever they come from.
+# Lines of the kernel's log that fail a test, from any source.
 SPLAT = re.compile(
     r'BUG:|WARNING:|kernel BUG|Oops|KASAN|UBSAN|KCSAN|general protection fault'
     r'|possible circular locking|possible recursive locking|inconsistent lock state'
@@ -23,7 +23,7 @@ SPLAT = re.compile(
     r'|soft lockup|refcount_t:|list_add corruption|list_del corruption|slab-'
     r'|unreferenced object|scheduling while atomic|sleeping function called'
     r'|simgpu.*CHECK|unable to handle|divide error|stack segment|Kernel panic')
-# After these the guest is not what it was: the tests to come get a new one.
+# After these the guest may be broken: later tests get a new one.
 FATAL = re.compile(r'Oops|kernel BUG|BUG:|KASAN|general protection|Kernel panic|unable to handle'
                    r'|possible circular|possible recursive|INFO: task|soft lockup|refcount_t:')
 
@@ -34,7 +34,7 @@ CMDLINE = ('console=ttyS0 quiet loglevel=4 oops=panic panic=-1 nokaslr mitigatio
 
 # rdrand: without it the kernel waits for entropy.
 PLAIN_CPU = 'qemu64,+rdrand,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16'
-# librocrand's host code uses AVX, which costs every context switch something.
+# librocrand's host code uses AVX, which makes every context switch slower.
 FULL_CPU = 'max'
 
 
@@ -53,7 +53,7 @@ def qemu_argv(time_mode, cpus, memory, kernel, initrd, console, port, cmdline=''
 
 
 class Outcome:
-    """What became of one test program."""
+    """The result of one test program."""
 
     def __init__(self, name):
         self.name = name
@@ -87,7 +87,7 @@ class Outcome:
         return passed, len(failed), skipped, failed
 
     def troubles(self, planned, seen):
-        """What is wrong besides points that say so."""
+        """Problems other than failed points."""
         found = []
         if self.how is None:
             found.append('the guest went away')
@@ -102,7 +102,7 @@ class Outcome:
         return found
 
     def allowed(self):
-        """A test that provokes a message says so: # dmesg-allow: REGEX"""
+        """A test announces a message that it provokes: # dmesg-allow: REGEX"""
         return [re.compile(line.split(':', 1)[1].strip()) for line in self.output
                 if line.startswith('# dmesg-allow:')]
 
@@ -121,7 +121,7 @@ class Outcome:
 class Boot:
     """One run of QEMU over a list of (name, host limit in seconds).
 
-    between is the limit of what is done before, between and after tests.
+    between is the limit for the phases before, between and after tests.
     """
 
     def __init__(self, argv, limits, log_dir, label, on_end=None, between=90):
@@ -167,13 +167,13 @@ class Boot:
             self.done = True
 
     def limit(self):
-        """When the host's patience ends."""
+        """The end of the host's time limit."""
         if self.current:
             return self.started + self.limits.get(self.current.name, 120)
         return self.started + self.between
 
     def follow(self, pipe, transcript):
-        """Read lines until the plan is done, QEMU ends, or patience does."""
+        """Read lines until the plan is done, QEMU ends, or the limit is reached."""
         sel = selectors.DefaultSelector()
         sel.register(pipe, selectors.EVENT_READ)
         rest = b''
@@ -227,7 +227,7 @@ class Boot:
             pass
 
     def console_tail(self):
-        """Where a panic's last words are."""
+        """The console's last lines, with a panic's message."""
         try:
             with open(self.transcript + '.console', encoding='utf-8', errors='replace') as f:
                 return f.read().splitlines()[-60:]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each patch of the series by itself: does it build, and does it warn?
+"""Each patch of the series alone: does it build, and does it warn?
 
-Compiled with W=1 and sparse, after each patch, and compared with the base:
-all of amdkfd and its half in amdgpu, and whatever else of amdgpu a patch
-touches, with CONFIG_HSA_AMD and without. Then checkpatch.pl --strict.
+Compiles after each patch with W=1 and sparse, and compares with the base. It does so for all
+of amdkfd and its half in amdgpu, and for other touched files of amdgpu, with CONFIG_HSA_AMD
+and without. Then it runs checkpatch.pl --strict.
 
-One set of objects goes from patch to patch: make compiles again what a patch
-touches, and warnings are compared of the files that were compiled.
+One set of objects serves all patches: make compiles the touched files again, and only warnings
+of compiled files are compared.
 """
 
 import collections
@@ -66,15 +66,14 @@ def sources_of(tree, patches, hsa):
         names |= {f'amdkfd/{os.path.basename(p)}' for p in glob.glob(amd + '/amdkfd/*.c')
                   if os.path.basename(p) not in skip and 'test' not in os.path.basename(p)}
     else:
-        # What remains of amdgpu without the KFD.
+        # The rest of amdgpu without the KFD.
         names = {n for n in names if 'amdgpu_amdkfd' not in n}
     return {n for n in names if os.path.exists(os.path.join(amd, n))}
 
 
 def sparse_wrapper(tree):
-    """sparse that reports and does not fail: the base has errors of its own,
-    among them a static assertion on packed bit fields, which sparse lays out
-    in another way than gcc."""
+    """A sparse that reports and does not fail, because the base has errors of its own. One is
+    a static assertion on packed bit fields, which sparse lays out differently from gcc."""
     path = os.path.join(tree, 'drivers/gpu/drm/amd', 'lint-sparse')
     write_if_changed(path, b'#!/bin/sh\nsparse "$@" || :\n')
     os.chmod(path, 0o755)
@@ -82,7 +81,7 @@ def sparse_wrapper(tree):
 
 
 def warnings_of(tree, patches, hsa, jobs):
-    """Compile; returns a Counter of warnings without their line numbers."""
+    """Compile; return a Counter of warnings without line numbers."""
     folder = write_kbuild(tree, 'lint-hsa' if hsa else 'lint-nohsa',
                           '-DCONFIG_HSA_AMD=1' if hsa else '', sources_of(tree, patches, hsa))
     text = run(['make', '-C', headers(), f'M={folder}', f'-j{jobs}', '-k', 'W=1', 'C=1',
@@ -101,7 +100,7 @@ def checkpatch(tree, path, explained):
     script = os.path.join(tree, 'scripts/checkpatch.pl')
     name = os.path.basename(path)
     need_command('perl', 'perl')
-    # By standard input: a file that git knows it takes for source, not for a patch.
+    # From standard input, because it takes a file known to git for source, not for a patch.
     done = subprocess.run(['perl', script, '--strict', '--terse', '--no-summary', '--no-tree',
                            '-'], input=read_bytes(path).decode(), stdout=subprocess.PIPE,
                           text=True, stderr=subprocess.STDOUT, check=False, cwd=tree)
@@ -114,7 +113,7 @@ def checkpatch(tree, path, explained):
 
 
 def forget_objects(tree):
-    """So that each file is compiled, and warns, again."""
+    """Forces each file to be compiled, and to warn, again."""
     for folder, _, names in os.walk(os.path.join(tree, 'drivers/gpu/drm/amd')):
         for name in names:
             if name.endswith('.o'):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/kfd/tests.ini: which tests there are, and what each needs."""
+"""tests/kfd/tests.ini: the tests and their needs."""
 
 import configparser
 import fnmatch
@@ -19,12 +19,12 @@ DEFAULTS = {
     'limit': '90',          # seconds of the host's
     'suites': 'check long', # check, long, bench, stock: on the base; only when named: none
     'check_scale': '1',     # KFD_SCALE in kfd-check
-    'long_scale': '',       # KFD_SCALE in the long suite, whatever --scale says
+    'long_scale': '',       # KFD_SCALE in the long suite, for any --scale
     'files': '',            # more host files, each with the libraries it needs; FILE:WHERE
-    'rocm': 'no',           # ROCm's libraries, with what they open at run time
-    'avx': 'yes',           # no: a CPU without it, which with rocm is the faster one
+    'rocm': 'no',           # ROCm's libraries, with those that they load
+    'avx': 'yes',           # no: a CPU without it, which is faster with rocm
     'boot': '',             # tests with the same word share a boot
-    'cost': '5',            # seconds on the host, about: for spreading over cores
+    'cost': '5',            # approximate seconds on the host, for spreading over cores
 }
 
 
@@ -68,7 +68,7 @@ def load():
 
 
 def choose(tests, patterns=(), suite=None, has_series=True):
-    """Those that match; a name that matches nothing is a mistake."""
+    """The matching tests; a pattern without a match is an error."""
     if not patterns:
         return [t for t in tests.values() if suite in t.suites
                 and (has_series or t.module != 'series')]

@@ -9,12 +9,12 @@ from common import (PATCHES, headers, need_command, read_bytes, run, say, write_
 SIMGPU = os.path.join(PATCHES, 'simgpu')
 
 
-# What make leaves: nothing of this is source.
+# Files that make produces, not source.
 BUILT = ('.o', '.ko', '.cmd', '.mod', '.mod.c', '.order', '.symvers', '.d')
 
 
 def copy_sources(src, dest):
-    """What changed; returns the names of all sources, relative to src."""
+    """Copy changed sources; return the names of all, relative to src."""
     names = set()
     for folder, _, files in os.walk(src):
         for file in files:
@@ -28,7 +28,7 @@ def copy_sources(src, dest):
 
 
 def drop_others(dest, names):
-    """Sources that an earlier copy left and that are no more."""
+    """Remove sources of an earlier copy that no longer exist."""
     for folder, dirs, files in os.walk(dest):
         dirs[:] = [d for d in dirs if not os.path.islink(os.path.join(folder, d))]
         for file in files:
@@ -58,10 +58,10 @@ def place_simgpu(tree, src):
 
 
 def build(tree, src=SIMGPU, kernel=None, jobs=2, log=None, extra=()):
-    """Build the module of a tree; returns the path of a stripped amdgpu.ko.
+    """Build the module of a tree; return the path of a stripped amdgpu.ko.
 
-    kernel is a built kernel tree; Debian's headers when there is none. The
-    tree's UAPI headers go first, before those of the kernel built against.
+    kernel is a built kernel tree; Debian's headers if it is None. The tree's UAPI headers go
+    first, before those of the kernel built against.
     """
     need_command('make', 'make')
     need_command('gcc-12', 'gcc-12')

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults planted in the series, each of which a test must catch.
 
-mutants/NAME.patch starts with lines of its own:
-    Fault: what is wrong, in a line
-    Tests: of which one must fail, the likeliest first. It must build
-    Kernel: kasan or kmemleak, where only that sees it
+mutants/NAME.patch starts with lines of its own::
+    Fault: a short description
+    Tests: one of these must fail, the likeliest first; it must build
+    Kernel: kasan or kmemleak, if only that finds it
 """
 
 import copy
@@ -23,7 +23,7 @@ from common import Failure, read_bytes, say
 from runner import Report, Session, boot_once
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'mutants')
-PATIENCE = 4                # with kernels of our own, which are slow
+PATIENCE = 4                # for kernels of our own, which are slow
 
 
 class Mutant:
@@ -43,7 +43,7 @@ class Mutant:
 
 
 class Catcher(Report):
-    """Remembers what failed, and says nothing of the rest."""
+    """Remembers failures, and reports nothing else."""
 
     def __init__(self):
         super().__init__(False)
@@ -56,7 +56,7 @@ class Catcher(Report):
 
 
 def judge(mutant, worker, args, tests):
-    """Build it and run its tests until one fails. Sets verdict when none does."""
+    """Build it and run its tests until one fails. Set the verdict if none does."""
     mine = copy.copy(args)
     mine.out = os.path.abspath(args.out)
     name = f'mutant-{worker}'

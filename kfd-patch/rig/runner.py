@@ -19,16 +19,16 @@ ROCM_FILES = ('/usr/lib/x86_64-linux-gnu/libamdhip64.so.5',
               '/usr/lib/x86_64-linux-gnu/libamd_comgr.so.2',
               '/usr/lib/x86_64-linux-gnu/libhsakmt.so.1')
 
-# Seconds of the host for what is not a test: the kernel's start, loading and
-# unloading the module, looking for leaks.
+# Seconds of the host outside of tests: the kernel's start, loading and unloading the module,
+# checking for leaks.
 BETWEEN_S = 90
 
-# What a test's line begins with that is part of files.
+# Prefix of a test's output lines with parts of files.
 ARCHIVE = 'archive: '
 
 
 class Cores:
-    """Lets so many host cores be used at a time."""
+    """Limits the number of host cores used at a time."""
 
     def __init__(self, count):
         self.free = count
@@ -49,7 +49,7 @@ class Cores:
 
 
 class Session:
-    """What all boots of one run have in common."""
+    """The common state of all boots of one run."""
 
     def __init__(self, args):
         self.out = os.path.abspath(args.out)
@@ -72,7 +72,7 @@ class Session:
             return f'{stem}-{os.getpid()}-{self.serial}'
 
     def archive(self, label, plan, files):
-        """An initramfs: what all have, the module, programs, the plan."""
+        """An initramfs: the common files, the module, programs, the plan."""
         cpio = initramfs.Cpio()
         for path in initramfs.module_closure(self.ko):
             cpio.file(guest_ko(path), initramfs.module_bytes(path), 0o644)
@@ -97,8 +97,8 @@ def guest_ko(path):
 
 
 def pick_tree(out, args):
-    """The source that the arguments ask for; one tree for each kernel, as
-    objects for one do not fit another."""
+    """The requested source; one tree for each kernel, because objects for one do not fit
+    another."""
     suffix = f'-{args.flavour}' if args.kernel_tree else ''
     if args.tree:
         name = 'author-' + os.path.basename(os.path.abspath(args.tree)) + suffix
@@ -123,13 +123,13 @@ def scale_of(args, test):
 
 
 def unload_lines(session):
-    """With its names known, a leak's stack says more; without it, no pointer is left."""
+    """Loaded symbols make a leak's stack more precise; unloading removes the last pointers."""
     scan = ['kmemleak'] if session.args.kmemleak else []
     return [*scan, 'unload amdgpu', *scan]
 
 
 def plan_of(session, tests):
-    """Lines for init: the module is loaded anew where parameters differ."""
+    """Lines for init: reload the module when parameters differ."""
     lines = [f'env {e}' for e in session.args.env]
     if session.args.flavour:
         lines.append('env KFD_SLOW_KERNEL=1')
@@ -151,8 +151,8 @@ def plan_of(session, tests):
 
 
 def place(session, word):
-    """A file of the host, and where it is in the guest: as on the host if that is
-    absolute, else as FILE:WHERE says, else beside the tests."""
+    """A file of the host, and its place in the guest. An absolute path is the same there,
+    FILE:WHERE names another, and other files go beside the tests."""
     host, _, where = word.partition(':')
     path = os.path.join(REPO, host.replace('$O', os.path.dirname(session.out)))
     if not where:
@@ -175,7 +175,7 @@ def files_for(session, tests):
 
 
 def boot_once(session, tests, label, report):
-    """One QEMU; returns those tests that it did not come to."""
+    """One QEMU; return the tests that did not run."""
     first = tests[0]
     plan = plan_of(session, tests)
     initrd = session.archive(label, plan, files_for(session, tests))
@@ -203,7 +203,7 @@ def boot_once(session, tests, label, report):
 
 
 def run_boot(session, tests, cores, report):
-    """Boot, and boot again for the tests that a broken guest left over."""
+    """Boot, and boot again for the remaining tests of a broken guest."""
     first = tests[0]
     taken = cores.take(1 if (session.args.time or first.time) == 'virtual' else 2)
     try:
@@ -214,7 +214,7 @@ def run_boot(session, tests, cores, report):
 
 
 def spread(tests, cores):
-    """Groups that share a boot; long ones of one core are cut for each core."""
+    """Groups that share a boot; long groups of one core are split, one part per core."""
     groups = {}
     for test in tests:
         groups.setdefault(test.boot_key(), []).append(test)
@@ -231,7 +231,7 @@ def spread(tests, cores):
 
 
 def unpack(lines, folder):
-    """The files that a test put out, as base64 of a compressed tar, into @folder."""
+    """Unpack a test's files, a base64-encoded compressed tar, into @folder."""
     data = base64.b64decode(''.join(lines))
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         for member in filter(tarfile.TarInfo.isfile, tar):
@@ -240,7 +240,7 @@ def unpack(lines, folder):
 
 
 class Report:
-    """Prints each test as it ends, and the sum at the end."""
+    """Prints each test as it ends, and the total at the end."""
 
     def __init__(self, verbose, keep=None):
         self.passed = self.failed = self.skipped = 0

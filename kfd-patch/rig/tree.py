@@ -9,7 +9,7 @@ import shutil
 from common import (Failure, PATCHES, VERSION, need_command, read_bytes, run, say,
                     source_tarball)
 
-# What the module needs of the kernel's source, and what a patch may touch.
+# The part of the kernel's source that the module and the patches need.
 PARTS = ('Makefile', 'MAINTAINERS', 'drivers/gpu/drm/amd', 'Documentation/gpu',
          'include/uapi/linux/kfd_ioctl.h', 'include/uapi/linux/kfd_sysfs.h',
          'tools/testing/selftests/Makefile', 'tools/testing/selftests/kselftest.h',
@@ -18,7 +18,7 @@ SOURCES = ('.c', '.h', '.S', '.rst', '.asm')
 
 
 def series():
-    """The patches of kfd-patch/series, in order; none when there is none."""
+    """The patches of kfd-patch/series, in order; none without that file."""
     path = os.path.join(PATCHES, 'series')
     if not os.path.exists(path):
         return []
@@ -28,7 +28,7 @@ def series():
 
 
 def check_version(tree):
-    """Refuse a tarball of another point release than the headers are."""
+    """Refuse a tarball of another point release than the headers."""
     fields = {}
     with open(os.path.join(tree, 'Makefile'), encoding='utf-8') as f:
         for line in f:
@@ -80,10 +80,10 @@ def files_of(tree):
 
 
 def sync(src, dest):
-    """Make dest's files those of src by links, touching only what differs.
+    """Make dest equal to src by links, touching only different files.
 
-    What a build left in dest stays; what an earlier sync brought and src no
-    longer has, goes.
+    Build output in dest remains. Files from an earlier sync that src no longer has are
+    removed.
     """
     os.makedirs(dest, exist_ok=True)
     listing = dest + '.files'
@@ -105,7 +105,7 @@ def sync(src, dest):
 
 
 def overlay(src, dest):
-    """Put those files of a kernel author's tree over dest that PARTS name."""
+    """Copy those files of a kernel author's tree over dest that PARTS name."""
     for part in PARTS:
         if part in ('scripts', 'Makefile'):
             continue

@@ -2,14 +2,13 @@
 /*
  * The command processor: packets, signals, queue errors.
  *
- * Packets are those of the HSA Platform System Architecture specification, 2.9,
- * and of AMD's vendor-specific formats (hsa_ext_amd.h; PM4 in a packet as
- * ROCr's AqlQueue::ExecutePM4() writes it). amd_queue_t and amd_signal_t are
- * those of amd_hsa_queue.h and amd_hsa_signal.h; the queue is found from where
- * the HQD is to report its read index, which is amd_queue_t.read_dispatch_id.
+ * Packets are those of the HSA Platform System Architecture specification, 2.9, and of AMD's
+ * vendor-specific formats (hsa_ext_amd.h; PM4 in a packet as ROCr's AqlQueue::ExecutePM4()
+ * writes it). amd_queue_t and amd_signal_t are those of amd_hsa_queue.h and amd_hsa_signal.h.
+ * The address for the HQD's read index, amd_queue_t.read_dispatch_id, leads to the queue.
  *
- * A packet keeps its place in the ring until it is done, since the kernel reads
- * it there; then its header becomes INVALID and the read index moves.
+ * A packet keeps its place in the ring until it is done, because the kernel reads it there.
+ * Then its header becomes INVALID and the read index moves.
  */
 #include <uapi/linux/kfd_ioctl.h>
 
@@ -59,7 +58,7 @@ static_assert(offsetof(struct signal, end_ts) == 40);
 #define TMPRING_WAVES(v) ((v)&0xfff)
 #define TMPRING_WAVE_BYTES(v) (((v) >> 12 & 0x1fff) * 1024)
 
-static const u32 completion_signal_at = 56; /* of every packet */
+static const u32 completion_signal_at = 56; /* in every packet */
 
 u64 sim_gpu_clock(struct sim_gpu *sim)
 {
@@ -114,7 +113,7 @@ void sim_cp_vm_fault(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 acce
 	sim_vm_fault(e, hqd->vmid, va, access, name);
 }
 
-/* The CP itself met an address that is not mapped: the queue stands. */
+/* The CP itself met an unmapped address: the queue stops. */
 static void cp_fault(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 access)
 {
 	hqd->halted = true;
@@ -139,7 +138,7 @@ static int cp_write(struct sim_engine *e, struct sim_hqd *hqd, u64 va, const voi
 	return err;
 }
 
-/* What a signal does once its value is written: tell whoever sleeps on it. */
+/* The action after a signal's value is written: wake its sleepers. */
 static void signal_event(struct sim_engine *e, struct sim_hqd *hqd, const struct signal *signal)
 {
 	u64 id = signal->event_id;
@@ -180,14 +179,14 @@ void sim_cp_signal(struct sim_engine *e, struct sim_hqd *hqd, u64 signal_va, u64
 	if (!value ||
 	    cp_write(e, hqd, signal_va + offsetof(struct signal, start_ts), stamps, sizeof(stamps)))
 		return;
-	/* The packet's work is seen before its signal, that before the event. */
+	/* The packet's work must be visible before its signal, that before the event. */
 	smp_mb__before_atomic();
 	atomic64_dec(value);
 	smp_mb__after_atomic(); /* see above */
 	signal_event(e, hqd, &signal);
 }
 
-/* The queue stops, and its runtime hears why by queue_inactive_signal. */
+/* The queue stops, and queue_inactive_signal gives the reason to its runtime. */
 void sim_cp_queue_error(struct sim_engine *e, struct sim_hqd *hqd, u64 code)
 {
 	struct signal signal;
@@ -210,8 +209,9 @@ void sim_cp_queue_error(struct sim_engine *e, struct sim_hqd *hqd, u64 code)
 	signal_event(e, hqd, &signal);
 }
 
-/* A bad packet: also the interrupt, whose context kfd_int_process_v9.c reads
- * as doorbell and error code.
+/*
+ * A bad packet also raises the interrupt. kfd_int_process_v9.c reads its context as doorbell
+ * and error code.
  */
 static void bad_packet(struct sim_engine *e, struct sim_hqd *hqd, u64 code, u32 kfd_code)
 {
@@ -229,16 +229,17 @@ static void bad_packet(struct sim_engine *e, struct sim_hqd *hqd, u64 code, u32 
 
 static void set_wptr(struct sim_hqd *hqd, u64 wptr)
 {
-	/* The owner may write what it likes; a ring is not more than full. */
+	/* The owner may write any value; a ring holds at most its size. */
 	hqd->wptr = clamp(wptr, hqd->wptr, hqd->rptr + hqd->ring_packets);
 }
 
 /**
  * sim_cp_poll_wptr - read the write pointer from memory
  * @e: the engine
- * @hqd: in LOADING, its read index is completed as well: the register has 32
- *	bits of dwords, the rest comes from the write pointer, which is at most
- *	a ring ahead. (The driver's guess of the upper bits is not used.)
+ * @hqd: in LOADING, its read index is completed as well
+ *
+ * The read index's register has 32 bits of dwords. The rest comes from the write pointer,
+ * which is at most a ring ahead. (The driver's value for the upper bits is not used.)
  */
 void sim_cp_poll_wptr(struct sim_engine *e, struct sim_hqd *hqd)
 {
@@ -281,7 +282,7 @@ static struct sim_packet *packet_at(struct sim_hqd *hqd, u64 index)
 	return &hqd->packets[index % SIM_INFLIGHT];
 }
 
-/* Frees the ring's places of the oldest packets that are done. */
+/* Frees the ring places of the oldest finished packets. */
 static void retire(struct sim_engine *e, struct sim_hqd *hqd)
 {
 	const u16 invalid = PACKET_INVALID;
@@ -350,7 +351,7 @@ static int read_queue(struct sim_engine *e, struct sim_hqd *hqd, u64 index,
 }
 
 /**
- * sim_cp_prepare - understand a dispatch packet
+ * sim_cp_prepare - parse a dispatch packet
  * @e: the engine
  * @hqd: its queue
  * @packet: its index is set; the rest is filled in
@@ -381,8 +382,9 @@ int sim_cp_prepare(struct sim_engine *e, struct sim_hqd *hqd, struct sim_packet 
 	return 0;
 }
 
-/* More scratch than the queue has: its runtime is asked, once, when nothing
- * runs any more, and the packet is looked at again when the signal is 0.
+/*
+ * More scratch than the queue has. Its runtime is asked once, after all running work, and the
+ * packet is tried again when the signal is 0.
  */
 static bool needs_scratch(struct sim_engine *e, struct sim_hqd *hqd, struct sim_packet *packet)
 {
@@ -447,7 +449,7 @@ static u64 qword(const u8 *aql, unsigned int at)
 	return value;
 }
 
-/* A packet without waves is done as soon as it is met. */
+/* A packet without waves is done at once. */
 static bool launch_done(struct sim_engine *e, struct sim_hqd *hqd, struct sim_packet *packet,
 			const u8 *aql, u64 now)
 {
@@ -463,7 +465,7 @@ enum {
 	DEPENDENCIES_AT = 8
 };
 
-/* How many of a barrier's dependencies there are, and how many are met. */
+/* Number of a barrier's dependencies; @met: of those that are met. */
 static int dependencies(struct sim_engine *e, struct sim_hqd *hqd, const u8 *aql, u32 *met)
 {
 	u32 i, count = 0;
@@ -590,7 +592,7 @@ static bool next_header(struct sim_engine *e, struct sim_hqd *hqd, u16 *header)
 	return true;
 }
 
-/* Launches the next packet, if it may be. */
+/* Launches the next packet if possible. */
 static bool step(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 {
 	u16 header;
@@ -598,7 +600,7 @@ static bool step(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	if (hqd->halted || hqd->next >= hqd->wptr || still_waiting_scratch(e, hqd) ||
 	    packet_at(hqd, hqd->next)->state != SIM_PACKET_FREE || !next_header(e, hqd, &header))
 		return false;
-	/* Reserved by its producer, but not written yet. */
+	/* Reserved by its producer, but not yet written. */
 	if (HEADER_TYPE(header) == PACKET_INVALID)
 		return false;
 	if (HEADER_BARRIER(header) && !nothing_running(hqd))
@@ -641,12 +643,12 @@ static void log_idle(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 }
 
 /**
- * sim_cp_run - take what a queue offers
+ * sim_cp_run - process a queue's packets
  * @e: the engine
- * @hqd: RUNNING, or DRAINING: then nothing new is launched
+ * @hqd: RUNNING, or DRAINING: launches nothing new
  * @now: time
  *
- * Return: something was launched.
+ * Return: was anything launched?
  */
 bool sim_cp_run(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 {

@@ -2,14 +2,13 @@
 /*
  * Compute units: workgroups get a place on one, and run there in modelled time.
  *
- * A CU has a clock of its own that follows the GPU's and never runs ahead of
- * it. Each instruction of a wave takes insn_ns; a CU's workgroups take turns
- * of "quantum" instructions. (Assumption: a CU issues one instruction at a
- * time. Silicon's four SIMDs issue in turn; what matters here is only that work
- * takes time, and that queues that share a CU share its time.)
+ * A CU has a clock of its own that follows the GPU's and never runs ahead of it. Each
+ * instruction of a wave takes insn_ns; a CU's workgroups take turns of "quantum" instructions.
+ * (Assumption: a CU issues one instruction at a time. Silicon's four SIMDs issue in turn. It
+ * only matters here that work takes time, and that queues on one CU share its time.)
  *
- * A machine too slow to interpret what insn_ns asks for lets the CU fall
- * behind; what is more than max_lag_ns is given up and counted in lag_ns.
+ * On a machine that is too slow to interpret at insn_ns, the CU falls behind. It drops lag
+ * beyond max_lag_ns and counts it in lag_ns.
  */
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -180,7 +179,7 @@ u32 sim_hqd_waves(const struct sim_hqd *hqd)
 	return READ_ONCE(hqd->waves);
 }
 
-/* A restored workgroup goes on with the scratch slots that it had. */
+/* A restored workgroup continues with its former scratch slots. */
 int sim_group_claim_scratch(struct sim_hqd *hqd, struct sim_group *group)
 {
 	u32 slot = group->wg->scratch_slot, waves = group->wg->shape.wave_count;
@@ -195,7 +194,7 @@ int sim_group_claim_scratch(struct sim_hqd *hqd, struct sim_group *group)
 	return 0;
 }
 
-/* First of the scratch slots for one more workgroup; -EBUSY: none now. */
+/* First scratch slot for one more workgroup; -EBUSY: none now. */
 static int find_scratch(const struct sim_hqd *hqd, const struct sim_packet *packet)
 {
 	u32 waves = packet->dispatch.shape.wave_count;
@@ -218,8 +217,9 @@ static void finish_packet(struct sim_engine *e, struct sim_hqd *hqd, struct sim_
 	sim_cp_packet_done(e, hqd, packet, now);
 }
 
-/* Assumption: a killed wave ends as by s_endpgm, and the rest of its packet's
- * workgroups is not started.
+/*
+ * Assumption: a killed wave ends as by s_endpgm, and the packet's remaining workgroups do not
+ * start.
  */
 void sim_groups_kill(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 {
@@ -309,7 +309,7 @@ static bool start_group(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	return true;
 }
 
-/* One workgroup of @hqd more: those that a restore brought back come first. */
+/* Starts one more workgroup of @hqd, restored ones first. */
 static bool fill_one(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 {
 	if (hqd->silent || (hqd->state != SIM_HQD_RUNNING && hqd->state != SIM_HQD_DRAINING))
@@ -448,7 +448,7 @@ static void run_group(struct sim_engine *e, struct sim_cu *cu, struct sim_group 
 	handle_stop(e, cu, group, &result);
 }
 
-/* One turn of one CU. Returns whether an instruction was run. */
+/* One turn of one CU. Returns whether it ran an instruction. */
 static bool run_cu(struct sim_engine *e, struct sim_cu *cu, u64 now)
 {
 	struct sim_params *p = &e->params;
@@ -505,7 +505,7 @@ int sim_cus_init(struct sim_engine *e)
 {
 	unsigned int i;
 
-	/* Not sim->cus: those that the save areas are made for. */
+	/* Not sim->cus: the number that save areas are made for. */
 	e->cu_count = e->sim->adev->gfx.cu_info.number;
 	e->cus = kcalloc(e->cu_count, sizeof(*e->cus), GFP_KERNEL);
 	if (!e->cus)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * The amdgpu_device of the software GPU: a Vega 10 (gfx900) as far as amdkfd
- * and amdgpu_amdkfd_gfx_v9.c look at it, with fewer compute units and queues.
+ * The amdgpu_device of the software GPU: a Vega 10 (gfx900) as seen by amdkfd and
+ * amdgpu_amdkfd_gfx_v9.c, with fewer compute units and queues.
  *
- * Figures are those of the driver for Vega 10 (gfx_v9_0.c, gmc_v9_0.c,
- * vega10_reg_init.c, vega10_ih.c) unless a parameter of the module says
- * otherwise. Clocks, firmware versions and bandwidths are made up.
+ * Figures are those of the driver for Vega 10 (gfx_v9_0.c, gmc_v9_0.c, vega10_reg_init.c,
+ * vega10_ih.c) unless a parameter of the module changes them. Clocks, firmware versions and
+ * bandwidths are invented.
  */
 #include "driver.h"
 #include "soc15.h"
@@ -90,8 +90,8 @@ static void gfxhub_setup_vm_pt_regs(struct amdgpu_device *adev, uint32_t vmid, u
 }
 
 /*
- * Assumption: the MM hub, which serves SDMA on Vega 10, always has what the
- * GFX hub has; the engine looks at the latter's registers for both.
+ * Assumption: the MM hub, which serves SDMA on Vega 10, always has the same values as the GFX
+ * hub. The engine reads the latter's registers for both.
  */
 static void mmhub_setup_vm_pt_regs(struct amdgpu_device *adev, uint32_t vmid, uint64_t pt_base)
 {
@@ -105,12 +105,11 @@ static const struct amdgpu_mmhub_funcs mmhub_funcs = {
 	.setup_vm_pt_regs = mmhub_setup_vm_pt_regs,
 };
 
-/* ---- What the device is -------------------------------------------------- */
+/* ---- The device's properties --------------------------------------------- */
 
 /*
- * The KFD may use the queues whose bit is clear in mec_bitmap (see
- * amdgpu_amdkfd_device_init()). They are dealt out over the pipes, as
- * allocate_hqd() does it with queues.
+ * The KFD may use the queues with a clear bit in mec_bitmap (see amdgpu_amdkfd_device_init()).
+ * They are distributed over the pipes like queues in allocate_hqd().
  */
 static void fill_queues(struct amdgpu_device *adev, unsigned int hqds)
 {
@@ -209,11 +208,11 @@ void sim_device_fill(struct sim_dev *sd, unsigned int hqds, unsigned int vmids, 
 	adev->gfx.ce_fw_version = SIM_FW_VERSION;
 	adev->gfx.rlc_fw_version = SIM_FW_VERSION;
 	adev->have_atomics_support = true;
-	/* /sys/class/kfd/.../unique_id: one to tell the GPUs apart */
+	/* /sys/class/kfd/.../unique_id: distinguishes the GPUs */
 	adev->unique_id = 0x5349474d00000001ULL + sd->gpu.index;
 }
 
-/* ---- What amdkfd asks --------------------------------------------------- */
+/* ---- Queries of amdkfd --------------------------------------------------- */
 
 uint32_t amdgpu_amdkfd_get_fw_version(struct amdgpu_device *adev, enum kgd_engine_type type)
 {
@@ -297,7 +296,7 @@ void amdgpu_amdkfd_debug_mem_fence(struct amdgpu_device *adev)
 {
 }
 
-/* No power states and no RLC to ask for safe mode. */
+/* No power states and no RLC that needs safe mode. */
 void amdgpu_amdkfd_set_compute_idle(struct amdgpu_device *adev, bool idle)
 {
 }
@@ -334,7 +333,7 @@ void amdgpu_pasid_free(u32 pasid)
 		ida_free(&pasid_ida, pasid);
 }
 
-/* Nobody to name: faults are logged by the engine. */
+/* There is no task to name: the engine logs faults. */
 struct amdgpu_task_info *amdgpu_vm_get_task_info_pasid(struct amdgpu_device *adev, u32 pasid)
 {
 	return NULL;

@@ -2,10 +2,9 @@
 /*
  * Sleeping until a doorbell is rung.
  *
- * Doorbells are memory that processes write to unseen, so an engine with a
- * queue on has to look at them all the time. One that has been idle for a while
- * takes the pages out of the processes' page tables instead; the first store
- * after that faults, gets the page back, and wakes the engine.
+ * Doorbells are memory that processes write to unseen, so an engine with an active queue must
+ * poll them. An engine that was idle for a while removes the pages from the processes' page
+ * tables instead. The first store after that faults, gets the page back, and wakes the engine.
  */
 #include <linux/fs.h>
 #include <linux/io.h>
@@ -37,8 +36,9 @@ void sim_doorbells_fini(struct sim_engine *e)
 		iput(e->mapped[i].inode);
 }
 
-/* The engine whose doorbell is at @pfn. It lives while a mapping does: the file
- * that was mapped holds the module.
+/*
+ * The engine with the doorbell at @pfn. It lives while a mapping does: the mapped file holds
+ * the module.
  */
 static struct sim_engine *find_engine(unsigned long pfn)
 {
@@ -55,7 +55,7 @@ static struct sim_engine *find_engine(unsigned long pfn)
 	return found;
 }
 
-/* Polls are made again, for a while at least: the store is yet to come. */
+/* Polls again, for a while at least: the store is yet to come. */
 static void disarm(struct sim_engine *e)
 {
 	WRITE_ONCE(e->last_work_ns, sim_now());
@@ -74,7 +74,7 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 	if (!e)
 		return VM_FAULT_SIGBUS;
 	ret = vmf_insert_pfn(vma, vmf->address, pfn);
-	/* Not before: the engine could be asleep again when the page comes. */
+	/* Not earlier: the engine could be asleep again when the page comes. */
 	disarm(e);
 	return ret;
 }
@@ -83,8 +83,9 @@ static const struct vm_operations_struct doorbell_vm_ops = {
 	.fault = doorbell_fault,
 };
 
-/* Remembers under which file and offset doorbells are mapped: all processes use
- * the same, unless the device has several nodes.
+/*
+ * Remembers the file and offset of doorbell mappings: all processes use the same, unless the
+ * device has several nodes.
  */
 static bool remember(struct sim_engine *e, const struct vm_area_struct *vma)
 {
@@ -118,8 +119,8 @@ int sim_map_doorbells(struct vm_area_struct *vma, unsigned long addr, unsigned l
 		return -ENXIO;
 	if (remember(e, vma)) {
 		/*
-		 * Pages come by faults only: until this returns, arming does not
-		 * find the mapping, and would leave in it what is put here.
+		 * Pages come by faults only: until this returns, arming does not find the
+		 * mapping, and would miss pages that are mapped here.
 		 */
 		vma->vm_ops = &doorbell_vm_ops;
 		vma->vm_private_data = (void *)pfn;
@@ -135,14 +136,14 @@ int sim_map_doorbells(struct vm_area_struct *vma, unsigned long addr, unsigned l
  * sim_doorbells_arm - have the next store to a doorbell wake the engine
  * @e: the engine, without any lock: this waits for locks that page reclaim holds
  *
- * Doorbells have to be looked at once more after this.
+ * The caller must check doorbells once more after this.
  */
 void sim_doorbells_arm(struct sim_engine *e)
 {
 	unsigned int i, count = READ_ONCE(e->mapped_files);
 
 	WRITE_ONCE(e->armed, true);
-	smp_mb(); /* before the pages go: whoever faults then clears it */
+	smp_mb(); /* before the pages are removed: a later fault clears it */
 	for (i = 0; i < count; i++)
 		unmap_mapping_range(e->mapped[i].mapping, (loff_t)e->mapped[i].pgoff << PAGE_SHIFT,
 				    e->sim->doorbell_bytes, 1);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The driver half of the software GPU: what its own files share.
+ * The driver half of the software GPU: shared by its files.
  *
- * Lock order, outermost first (each may be skipped):
+ * Lock order, outermost first; each may be skipped. The KFD calls in here with its own locks
+ * held, all of which come earlier.
+ *
  *	amdkfd_process_info.lock
  *	kgd_mem.lock
  *	reservation of a VM's root BO (amdgpu_bo_reserve)
  *	sim_bo.move_lock (also inside mmap_lock, in page faults)
  *	sim_mem.alloc_lock
  *	sim_mem.lock
- * The KFD calls in here with its own locks held, all of which are further out.
  */
 #ifndef DRIVER_H
 #define DRIVER_H
@@ -36,12 +37,12 @@ enum sim_bo_kind {
 
 /**
  * struct sim_bo - a buffer
- * @abo: what amdkfd sees of it; its kref is abo.tbo.base.refcount
+ * @abo: amdkfd's view of it; its kref is abo.tbo.base.refcount
  * @sim: GPU that it belongs to
- * @kind: where it lives
+ * @kind: its kind of memory
  * @npages: size
- * @move_lock: held while @pages change, and while the CPU's page faults and
- *	the like read them
+ * @move_lock: held while @pages change, and while the CPU's page faults and the like read
+ *	them
  * @pages: its memory, one reference each
  * @vram_first: first page of video memory; valid while @in_vram
  * @in_vram: false for an evicted SIM_BO_VRAM
@@ -100,15 +101,15 @@ struct sim_mem {
 };
 
 /**
- * struct sim_dev - a GPU as the driver half has it
+ * struct sim_dev - a GPU in the driver half
  * @render: only its index counts
- * @engine_up, @kfd_up: how far it was brought up
+ * @engine_up, @kfd_up: progress of its start
  * @suspended: the power is off
- * @reset_ns: how long the GPU takes for a reset, by debugfs
- * @reset_end_ns: how long the reset goes on when the KFD has done its part of it
- * @reset_looks: a fault to plant: a reset begins when the driver looks for the
- *	so-manieth time whether one is under way, 0: none
- * @resets, @evictions, @evicted_bytes, @restored_bytes: in all, for debugfs
+ * @reset_ns: duration of a reset of the GPU, by debugfs
+ * @reset_end_ns: duration of the rest of a reset after the KFD's part
+ * @reset_looks: a fault to plant: a reset begins at this one of the driver's checks for a
+ *	reset; 0: none
+ * @resets, @evictions, @evicted_bytes, @restored_bytes: totals for debugfs
  */
 struct sim_dev {
 	struct amdgpu_device adev;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The engine half of the software GPU: what its files share.
+ * The engine half of the software GPU: shared by its files.
  *
- * One kernel thread per GPU plays the hardware. It sleeps while no queue is
- * active; else it looks at doorbells every poll_ns and lets the compute units
- * catch up with the clock. Files:
+ * One kernel thread per GPU plays the hardware. It sleeps while no queue is active; else it
+ * reads doorbells every poll_ns and lets the compute units catch up with the clock. Files:
  *
  *	engine.c	the thread, power, reset
  *	regs.c		registers, their banks and side effects
@@ -19,14 +18,14 @@
  *	events.c	event log, counters, self-checks, debugfs
  *
  * Locks, in this order:
- *	run_lock (mutex)	everything that the thread works on. Not held over
- *				a register access, so the driver may wait for a
+ *	run_lock (mutex)	all state of the thread. Not held over a
+ *				register access, so the driver may wait for a
  *				queue with any lock of its own held
  *	reg_lock (spinlock)	the register file and the requests in it
  *	log_lock (spinlock)	the event log
  *
- * Time is ktime_get_ns() of the machine that the module runs in
- * (CLOCK_MONOTONIC), so that tests can compare it with their own.
+ * Time is ktime_get_ns() of the machine that runs the module (CLOCK_MONOTONIC), so that tests
+ * can compare it with their own.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
@@ -65,15 +64,17 @@
 #define SIM_PKT_BYTES 64
 #define SIM_PKT_DWORDS 16
 
-/* Nobody writes this packet index into a doorbell: a doorbell in which nothing
- * was written since we last looked. (An AQL doorbell takes the packet's index,
- * and the first is 0, so that "changed" would not do.)
+/*
+ * No queue writes this packet index to a doorbell: it marks a doorbell that was not written
+ * since the last poll. (An AQL doorbell takes the packet's index, and the first is 0, so
+ * "changed" would not do.)
  */
 #define SIM_DOORBELL_QUIET (~0ull)
 
-/* One CU's resources: "Vega" ISA, 3.6 and 3.7: 4 SIMDs with 256 VGPRs and 10
- * waves each, 64 KiB of LDS. The last is what the KFD reserves per CU in the
- * save area (kfd_queue.c, WG_CONTEXT_DATA_SIZE_PER_CU).
+/*
+ * One CU's resources: "Vega" ISA, 3.6 and 3.7: 4 SIMDs with 256 VGPRs and 10 waves each, 64
+ * KiB of LDS. The last is the KFD's reservation per CU in the save area (kfd_queue.c,
+ * WG_CONTEXT_DATA_SIZE_PER_CU).
  */
 #define SIM_CU_WAVES 40
 #define SIM_CU_VGPRS 1024
@@ -151,8 +152,9 @@ struct sim_log_entry {
 
 #define SIM_LOG_ENTRIES 65536
 
-/* What is kept of a queue beyond its stay on an HQD. Known by its pasid, its
- * ring's address and its MQD.
+/*
+ * The account of a queue, kept beyond its stay on an HQD. Its pasid, its ring's address and
+ * its MQD identify it.
  */
 struct sim_queue_stat {
 	struct list_head link;
@@ -174,7 +176,7 @@ struct sim_queue_stat {
 	u64 last_unload_ns;
 };
 
-/* A save that lies in a save area: which, so that a second restore shows. */
+/* A save in a save area; recorded so that a second restore is found. */
 struct sim_saved {
 	struct list_head link;
 	u64 mqd;
@@ -203,7 +205,7 @@ struct sim_packet {
 	struct gfx9_dispatch dispatch;
 };
 
-/* A workgroup in execution. On a CU's list when it has one, else parked. */
+/* A workgroup in execution: on a CU's list, or parked without a CU. */
 struct sim_group {
 	struct list_head hqd_link;
 	struct list_head cu_link;
@@ -220,7 +222,7 @@ struct sim_group {
 
 struct sim_cu {
 	struct list_head groups;
-	u64 clock_ns; /* how far its waves have come */
+	u64 clock_ns; /* progress of its waves */
 	u32 waves;
 	u32 vgprs;
 	u32 lds_bytes;
@@ -270,7 +272,7 @@ struct sim_hqd {
 	u32 vmid;
 	u64 mqd;
 	u64 ring_va;
-	u64 ring_packets; /* for PM4: dwords */
+	u64 ring_packets; /* for PM4: in dwords */
 	u64 rptr_report_va;
 	u64 wptr_poll_va;
 	u64 *doorbell;
@@ -280,10 +282,10 @@ struct sim_hqd {
 	u32 stack_offset;
 	u32 state_offset;
 
-	u64 rptr; /* oldest packet not done */
+	u64 rptr; /* oldest unfinished packet */
 	u64 next; /* next to launch */
 	u64 wptr;
-	bool poll;	 /* the driver asked to read it from memory */
+	bool poll;	 /* the driver requested to read it from memory */
 	u32 rptr_dwords; /* as loaded; CP_HQD_PQ_RPTR has 32 bits */
 	u64 load_from_ns;
 	u64 dequeue_from_ns;
@@ -316,7 +318,7 @@ struct sim_sdma {
 	u64 *doorbell;
 	u64 rptr;
 	u64 wptr;
-	u64 piece; /* how far a packet under way has come */
+	u64 piece; /* progress of a packet under way */
 	u64 busy_until_ns;
 };
 
@@ -347,7 +349,7 @@ struct sim_vmid {
 
 #define SIM_MAPPED_FILES 4
 
-/* Where processes map doorbells from. */
+/* File and offset of the processes' doorbell mappings. */
 struct sim_mapped {
 	struct inode *inode;
 	struct address_space *mapping;

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What a test can read and plant: the event log, counters, self-checks, times,
- * faults. In debugfs, in directory
- * "engine" of the GPU's:
+ * Data and settings for tests: the event log, counters, self-checks, times, planted faults. In
+ * debugfs, in the GPU's directory "engine":
  *
  *	events		one line per event: number, ns, kind, HQD, VMID, pasid,
  *			queue (its ring's address), value. A reader that keeps
- *			the file open gets what is new. "- LOST n" when the log
+ *			the file open gets new events. "- LOST n" if the log
  *			was overwritten before it was read
  *	queues		one line per queue that was ever loaded
  *	hqds		one line per HQD in use
  *	sdma		one line per SDMA queue in use
  *	counters	name and value, self-checks too
  *	params/		modelled times and other settings
- *	faults/		what to plant: ignore, late and wave count down from
- *			what is written, for queues of faults/pasid (0: any)
+ *	faults/		planted faults: ignore, late and wave count down from
+ *			the written value, for queues of faults/pasid (0: any)
  */
 #include <linux/debugfs.h>
 #include <linux/moduleparam.h>
@@ -104,7 +103,7 @@ void sim_event_vmid(struct sim_engine *e, enum sim_event kind, unsigned int vmid
 	log_add(e, &entry);
 }
 
-/* A self-check failed: the driver did what no hardware would forgive. */
+/* A self-check failed: the driver did something that no hardware would tolerate. */
 void sim_check(struct sim_engine *e, enum sim_check kind, const char *format, ...)
 {
 	struct va_format vaf = { .fmt = format };
@@ -141,9 +140,7 @@ static int events_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The next entry to read. Returns how many were overwritten before it, or
- * -ENODATA: none yet.
- */
+/* The next entry to read. Returns the number overwritten before it, or -ENODATA: none yet. */
 static s64 log_take(struct log_reader *reader, struct sim_log_entry *entry)
 {
 	struct sim_engine *e = reader->e;
@@ -224,8 +221,9 @@ static void stats_trim(struct sim_engine *e)
 	}
 }
 
-/* The account of a queue; run_lock is held. One account serves all for whom
- * there is no memory: it is only statistics.
+/*
+ * The account of a queue; run_lock is held. Without memory all further queues share one
+ * account: it is only statistics.
  */
 struct sim_queue_stat *sim_stat_get(struct sim_engine *e, u32 pasid, u64 queue_va, u64 mqd)
 {
@@ -256,7 +254,7 @@ void sim_stat_put(struct sim_queue_stat *stat)
 		stat->users--;
 }
 
-/* What runs now is not in the account yet. */
+/* The account does not include the present run. */
 static u64 loaded_now(struct sim_engine *e, const struct sim_queue_stat *stat, bool busy)
 {
 	u64 now = sim_now(), ns = 0;
@@ -409,7 +407,7 @@ void sim_params_defaults(struct sim_params *params)
 	};
 }
 
-/* Counts one of what is to be planted down, if @hqd is one of those meant. */
+/* Counts a planted fault down, if it applies to @hqd. */
 bool sim_fault_take(struct sim_engine *e, u32 *counter, const struct sim_hqd *hqd)
 {
 	u32 pasid = READ_ONCE(e->params.fault_pasid);

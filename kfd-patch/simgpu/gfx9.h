@@ -2,30 +2,26 @@
 /*
  * gfx9.h - an interpreter of gfx900 and gfx906 machine code.
  *
- * It executes waves of 64 lanes, one workgroup at a time, over memory that its
- * caller translates, and saves or restores a workgroup between any two
- * instructions. It allocates nothing, sleeps nowhere, prints nothing, and keeps
- * no state outside the memory that its caller gives. What the instructions do
- * is from AMD's "Vega" Instruction Set Architecture reference; how a wave
- * starts is from LLVM's AMDGPU usage page, "Initial Kernel Execution State".
+ * It executes waves of 64 lanes, one workgroup at a time, over memory that its caller
+ * translates, and saves or restores a workgroup between any two instructions. It allocates
+ * nothing, never sleeps, prints nothing, and keeps no state outside its caller's memory. The
+ * instructions are those of AMD's "Vega" Instruction Set Architecture reference. A wave starts
+ * as in LLVM's AMDGPU usage page, "Initial Kernel Execution State".
  *
  * Typical use, per kernel-dispatch packet:
  *
- *	gfx9_dispatch_init(&dispatch, packet, descriptor, &queue);
- *	for each workgroup id:
- *		wg = memory of gfx9_workgroup_bytes(&dispatch.shape), zeroed or not
- *		gfx9_workgroup_init(wg, &dispatch, id, scratch_slot);
- *		do
- *			gfx9_workgroup_run(env, wg, budget, &result);
- *		while (result.stop == GFX9_STOP_BUDGET);
+ * gfx9_dispatch_init(&dispatch, packet, descriptor, &queue); for each workgroup id: wg =
+ * memory of gfx9_workgroup_bytes(&dispatch.shape), zeroed or not gfx9_workgroup_init(wg,
+ * &dispatch, id, scratch_slot); do gfx9_workgroup_run(env, wg, budget, &result); while
+ * (result.stop == GFX9_STOP_BUDGET);
  *
- * and to preempt between two runs, gfx9_workgroup_save(); later, perhaps in
- * other memory, gfx9_save_probe() and gfx9_workgroup_restore().
+ * and to preempt between two runs, gfx9_workgroup_save(); later, perhaps in other memory,
+ * gfx9_save_probe() and gfx9_workgroup_restore().
  *
- * Threads: one env and one workgroup are used by one thread at a time; different
- * envs run different workgroups at once, over the same memory.
- * In the kernel: process context (runs use the FPU in short sections of their
- * own, during which preemption is off, so translate() may not sleep).
+ * Threads: one thread at a time uses one env and one workgroup. Several env objects run
+ * different workgroups at once, over the same memory. In the kernel: process context (runs use
+ * the FPU in short sections of their own, during which preemption is off, so translate() may
+ * not sleep).
  */
 #ifndef GFX9_H
 #define GFX9_H
@@ -47,21 +43,20 @@ enum gfx9_access {
 };
 
 /**
- * struct gfx9_ops - what the interpreter asks of its caller
- * @translate: the address in this kernel (process) of GPU address @va for
- *	@access (GFX9_READ, GFX9_WRITE, both for an atomic, or GFX9_EXECUTE), and
- *	in @span_bytes how many bytes from there on lie one after the other. @va
- *	is a multiple of 4,096 and the span at least that: smaller pages there
- *	are none. NULL: a memory fault. What it returns is used until the
- *	gfx9_wave_run() or gfx9_workgroup_run() that asked returns, and not
- *	after: the caller keeps the page till then. Called with preemption off;
- *	may not sleep.
- * @clock: the constant 100 MHz counter (s_memrealtime), and the shader clock
- *	(s_memtime) when @shader.
- * @message: s_sendmsg with its 16 bits and M0. ROCm's device library sends
- *	interrupts so (message 1, M0 the event id). May not sleep. NULL: ignored.
+ * struct gfx9_ops - callbacks of the interpreter
+ * @translate: the address in this kernel (process) of GPU address @va
+ * @clock: the constant 100 MHz counter (s_memrealtime), and the shader clock (s_memtime)
+ *	when @shader.
+ * @message: s_sendmsg with its 16 bits and M0. ROCm's device library sends interrupts
+ *	this way (message 1, M0 the event id). May not sleep. NULL: ignored.
  *
  * @ctx is that of gfx9_env_init().
+ *
+ * @translate's access is GFX9_READ, GFX9_WRITE, both for an atomic, or GFX9_EXECUTE. It sets
+ * span_bytes to the number of contiguous bytes from there. va is a multiple of 4,096 and the
+ * span at least that: there are no smaller pages. NULL: a memory fault. The result is used
+ * until the calling gfx9_wave_run() or gfx9_workgroup_run() returns; the caller keeps the page
+ * until then. Called with preemption off; may not sleep.
  */
 struct gfx9_ops {
 	void *(*translate)(void *ctx, u64 va, u32 access, u64 *span_bytes);
@@ -79,9 +74,9 @@ struct gfx9_ops {
 struct gfx9_env;
 
 /**
- * struct gfx9_env_config - what a runner is made with
+ * struct gfx9_env_config - parameters of a runner
  * @ops: see there; must outlive the env
- * @ctx: given back to @ops. May be changed between runs by gfx9_env_set_ctx().
+ * @ctx: passed to @ops. May be changed between runs by gfx9_env_set_ctx().
  * @shared_base: the LDS aperture's address for flat accesses (SH_MEM_BASES)
  * @private_base: the scratch aperture's address
  */
@@ -144,7 +139,7 @@ struct gfx9_wave {
 	u32 scc;
 };
 
-/* What a workgroup takes of its CU, and with that the sizes of all buffers. */
+/* A workgroup's needs on its CU, and with that the sizes of all buffers. */
 struct gfx9_shape {
 	u32 wave_count;
 	u32 vgpr_count; /* allocated, per lane */
@@ -155,11 +150,11 @@ struct gfx9_shape {
 /**
  * struct gfx9_workgroup - one workgroup in execution
  * @id: workgroup id in x, y, z
- * @owner: the caller's own words; saved and restored with the workgroup (for
- *	instance which packet it belongs to)
+ * @owner: the caller's own words; saved and restored with the workgroup (for instance its
+ *	packet)
  * @scratch_slot: first of its wave_count scratch slots
- * @hw_id: what s_getreg_b32 HW_REG_HW_ID says; the caller may set it
- * @next_wave: where gfx9_workgroup_run() goes on
+ * @hw_id: the value of s_getreg_b32 HW_REG_HW_ID; the caller may set it
+ * @next_wave: where gfx9_workgroup_run() continues
  * @waves: wave_count of them
  */
 struct gfx9_workgroup {
@@ -179,7 +174,7 @@ size_t gfx9_workgroup_bytes(const struct gfx9_shape *shape);
 /* ---- starting ------------------------------------------------------------ */
 
 /**
- * struct gfx9_queue - what a dispatch takes from its queue
+ * struct gfx9_queue - the queue's values for a dispatch
  * @queue_va: address of the amd_queue_t
  * @packet_va: address of the packet in the ring
  * @dispatch_id: the packet's index
@@ -232,14 +227,13 @@ struct gfx9_dispatch {
 u64 gfx9_packet_kernel_object(const void *packet);
 
 /**
- * gfx9_dispatch_init() - understand a packet
+ * gfx9_dispatch_init() - parse a packet
  * @packet: GFX9_PACKET_BYTES, an hsa_kernel_dispatch_packet_t
- * @descriptor: GFX9_DESCRIPTOR_BYTES read at its kernel_object (an
- *	amd_kernel_descriptor, or the head of an amd_kernel_code_t: what is read
- *	lies at the same places)
+ * @descriptor: GFX9_DESCRIPTOR_BYTES read at its kernel_object (an amd_kernel_descriptor,
+ *	or the head of an amd_kernel_code_t: both have these fields at the same offsets)
  *
- * Return: 0; -EINVAL when packet or descriptor cannot be run (zero sizes, more
- * than 1,024 work items or 64 KiB of LDS, more registers than a CU has, wave32).
+ * Return: 0; -EINVAL: packet or descriptor cannot be run (zero sizes, more than 1,024 work
+ * items or 64 KiB of LDS, more registers than a CU has, wave32).
  */
 int gfx9_dispatch_init(struct gfx9_dispatch *dispatch, const void *packet, const void *descriptor,
 		       const struct gfx9_queue *queue);
@@ -267,13 +261,13 @@ enum gfx9_stop {
 /**
  * struct gfx9_result - how a run ended
  * @stop: enum gfx9_stop
- * @wave: which wave it was (FAULT, UNKNOWN, TRAP)
+ * @wave: number of the wave (FAULT, UNKNOWN, TRAP)
  * @executed: wave-instructions executed in this run
  * @sleep_cycles: of s_sleep, the shortest (SLEEP)
  * @pc: of the instruction (FAULT, UNKNOWN, TRAP)
- * @address, @access: what could not be translated (FAULT)
+ * @address, @access: the failed translation (FAULT)
  * @encoding: the instruction's first two dwords (UNKNOWN)
- * @mnemonic: its name, or NULL when its opcode is not known (UNKNOWN)
+ * @mnemonic: its name, or NULL: unknown opcode (UNKNOWN)
  * @trap_id: of s_trap (TRAP)
  */
 struct gfx9_result {
@@ -292,10 +286,9 @@ struct gfx9_result {
 /**
  * gfx9_wave_run() - run one wave
  *
- * A wave that waits, ended or stopped executes nothing: BARRIER, ENDED, HALT.
- * After FAULT, UNKNOWN and TRAP the wave is GFX9_WAVE_STOPPED and runs no more
- * (TRAP leaves pc at s_trap; a caller that wants to go on sets pc += 4 and
- * state = GFX9_WAVE_READY).
+ * A wave that waits, ended or stopped executes nothing: BARRIER, ENDED, HALT. After FAULT,
+ * UNKNOWN and TRAP the wave is GFX9_WAVE_STOPPED and runs no more. TRAP leaves pc at s_trap:
+ * to continue, a caller sets pc += 4 and state = GFX9_WAVE_READY.
  */
 void gfx9_wave_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u32 wave, u64 max_instructions,
 		   struct gfx9_result *result);
@@ -317,23 +310,23 @@ void gfx9_workgroup_run(struct gfx9_env *env, struct gfx9_workgroup *wg, u64 max
 typedef int (*gfx9_save_write)(void *ctx, u64 offset, const void *from, size_t bytes);
 typedef int (*gfx9_save_read)(void *ctx, u64 offset, void *to, size_t bytes);
 
-/* What gfx9_workgroup_save() will write; a multiple of 8. */
+/* Bytes that gfx9_workgroup_save() will write; a multiple of 8. */
 u64 gfx9_save_bytes(const struct gfx9_shape *shape);
 
 int gfx9_workgroup_save(const struct gfx9_workgroup *wg, gfx9_save_write write, void *ctx);
 
 /**
- * gfx9_save_probe() - read and check what is in a save area
+ * gfx9_save_probe() - read and check a save area
  * @available: bytes that may be read from offset 0 on
  *
- * Return: 0 and the shape; -EINVAL when it is no save, or of another layout.
+ * Return: 0 and the shape; -EINVAL: not a save, or of another layout.
  */
 int gfx9_save_probe(gfx9_save_read read, void *ctx, u64 available, struct gfx9_shape *shape);
 
 /*
- * gfx9_workgroup_restore() - into memory of gfx9_workgroup_bytes(shape), the
- * shape being what gfx9_save_probe() said. The save area is its user's to
- * write: whatever it holds, no run reaches outside the workgroup's memory.
+ * gfx9_workgroup_restore() - into memory of gfx9_workgroup_bytes(shape), with
+ * gfx9_save_probe()'s shape. The save area's user may write to it: for any contents, no run
+ * reaches outside the workgroup's memory.
  */
 int gfx9_workgroup_restore(struct gfx9_workgroup *wg, const struct gfx9_shape *shape,
 			   gfx9_save_read read, void *ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * gfx9_access.h - what vector memory and LDS instructions move, and atomics on
- * one location of the host's memory.
+ * gfx9_access.h - transfers of vector memory and LDS instructions, and atomics on one location
+ * of the host's memory.
  */
 #ifndef GFX9_ACCESS_H
 #define GFX9_ACCESS_H
@@ -43,7 +43,7 @@ enum gfx9_atomic {
 	GFX9_ATOMIC_FCMPSWAP,
 };
 
-/* @at is aligned. Returns what was there. @compare: of CMPSWAP, mask of MSKOR. */
+/* @at is aligned. Returns the old value. @compare: of CMPSWAP, mask of MSKOR. */
 u32 gfx9_atomic32(u32 *at, u32 op, u32 data, u32 compare);
 u64 gfx9_atomic64(u64 *at, u32 op, u64 data, u64 compare);
 

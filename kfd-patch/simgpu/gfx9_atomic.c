@@ -12,7 +12,7 @@ static s64 as_signed(u64 value, bool wide)
 	return wide ? (s64)value : (s32)value;
 }
 
-/* Of 32 bits where not @wide: these are zero-extended, and the result is cut. */
+/* Of 32 bits unless @wide: these are zero-extended, and the result is truncated. */
 static u64 new_value(u32 op, u64 old, u64 data, u64 compare, bool wide)
 {
 	switch (op) {

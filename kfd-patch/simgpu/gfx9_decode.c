@@ -310,7 +310,7 @@ static void decode_vop3(struct gfx9_inst *inst, u32 first, u32 second)
 		inst->abs = BITS(first, 10, 8);
 		inst->opsel = BITS(first, 14, 11);
 	}
-	/* What needs a literal, or a scalar or second result, is not in VOP3. */
+	/* VOP3 has no instructions with a literal, or a scalar or second result. */
 	if (info->flags & GFX9_A_K || inst->op == GFX9_v_readfirstlane_b32 ||
 	    inst->op == GFX9_v_swap_b32)
 		inst->format = GFX9_FORMAT_UNKNOWN;
@@ -348,7 +348,7 @@ static bool type_is_32(u32 type)
 	return type <= GFX9_TYPE_F32;
 }
 
-/* Most of what programs execute: no carry, no lane but its own, no literal of its own. */
+/* The most frequent instructions: no carry, only their own lane, no literal of their own. */
 static bool valu_is_simple(const struct gfx9_inst *inst)
 {
 	const struct gfx9_valu_info *info = gfx9_valu_info(inst->op);
@@ -445,8 +445,8 @@ static void decode_mubuf(struct gfx9_inst *inst, u32 first, u32 second)
 /* ---- the whole ------------------------------------------------------------------ */
 
 /*
- * Trap temporaries are the trap handler's alone, and 125 is no register: what
- * would write them is refused, so that a save needs not hold them.
+ * Trap temporaries belong to the trap handler, and 125 is no register. Instructions that write
+ * them are refused, so a save needs not hold them.
  */
 static bool is_protected(u32 number)
 {

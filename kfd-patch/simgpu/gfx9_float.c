@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Vector ALU, 32-bit floats, conversions, and what chooses among the others:
- * "Vega" ISA reference, 12.7 to 12.12. The host's FPU does the arithmetic, its
- * MXCSR set to what the MODE register says.
+ * Vector ALU, 32-bit floats, conversions, and the dispatch to the others: "Vega" ISA
+ * reference, 12.7 to 12.12. The host's FPU does the arithmetic, with its MXCSR set from the
+ * MODE register.
  *
- * Assumption: an invalid operation gives the host's NaN, 0xffc00000, which is
- * also what the reference says for V_DIV_FIXUP_F32.
+ * Assumption: an invalid operation gives the host's NaN, 0xffc00000, as the reference states
+ * for V_DIV_FIXUP_F32.
  */
 #include "gfx9_access.h"
 #include "gfx9_float.h"
@@ -133,7 +133,7 @@ static bool fma_lanes(struct gfx9_lanes *lanes)
 	return true;
 }
 
-/* v_mad_f32 and v_mac_f32: the product is rounded; two roundings, two statements. */
+/* v_mad_f32 and v_mac_f32 round the product too: hence two statements. */
 static float mad32(float a, float b, float c)
 {
 	volatile float product = a * b;
@@ -147,9 +147,9 @@ static u32 quiet(u32 bits)
 }
 
 /*
- * An operand of a minimum or maximum. gfx9's obey MODE, as those before it did not
- * (LLVM, GCNSubtarget::supportsMinMaxDenormModes); the result is an operand, so
- * it is all one which of the two MODE flushes.
+ * An operand of a minimum or maximum. gfx9's obey MODE, unlike earlier ones (LLVM,
+ * GCNSubtarget::supportsMinMaxDenormModes). The result is an operand, so it does not matter
+ * which of the two MODE flushes.
  */
 static u32 kept32(const struct gfx9_lanes *lanes, u32 bits)
 {
@@ -302,7 +302,7 @@ static s32 exponent_of(u32 bits)
 	return bits >> 23 & 0xff;
 }
 
-/* "DENORM" in the reference; what is too small even for that counts, too. */
+/* "DENORM" in the reference; even smaller values count, too. */
 static bool is_tiny(float value)
 {
 	return !exponent_of(gfx9_f32_bits(value));
@@ -359,8 +359,8 @@ static bool scale_lanes(struct gfx9_lanes *lanes)
 }
 
 /*
- * V_DIV_FMAS_F32. The scale back is 2^64 for a quotient that was made small and
- * 2^-64 for one that was made large: what V_DIV_SCALE_F32 did, undone.
+ * V_DIV_FMAS_F32. It undoes V_DIV_SCALE_F32: times 2^64 for a quotient that was made small,
+ * 2^-64 for one that was made large.
  */
 static u32 div_fmas(u32 a, u32 b, u32 c, bool vcc)
 {
@@ -557,7 +557,7 @@ static __attribute__((__noinline__)) bool compute(u32 op, struct gfx9_lanes *lan
 	       gfx9_lanes_half(op, lanes);
 }
 
-/* v_mad_f32 and its like flush subnormals whatever MODE says (LLVM, SIInstrInfo). */
+/* v_mad_f32 and its like flush subnormals in any MODE (LLVM, SIInstrInfo). */
 static bool always_flushes(u32 op)
 {
 	return op == GFX9_v_mad_f32 || op == GFX9_v_mac_f32 || op == GFX9_v_madmk_f32 ||

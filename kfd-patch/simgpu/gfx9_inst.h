@@ -91,7 +91,7 @@ enum gfx9_valu_flag {
 	GFX9_A_K = 1 << 3,	   /* a literal always follows */
 	GFX9_A_SDST = 1 << 4,	   /* the result is an SGPR */
 	GFX9_A_CLASS = 1 << 5,	   /* src1 is a 32-bit mask of classes */
-	GFX9_A_S0_32 = 1 << 6,	   /* source n is 32 bits, whatever the type */
+	GFX9_A_S0_32 = 1 << 6,	   /* source n is 32 bits for any type */
 	GFX9_A_S1_32 = 1 << 7,
 	GFX9_A_S12_32 = 1 << 8,
 	GFX9_A_S2_64 = 1 << 9,
@@ -133,7 +133,7 @@ enum gfx9_inst_flag {
 	GFX9_I_SDWA = 1 << 1,
 	GFX9_I_DPP = 1 << 2,
 	GFX9_I_CLAMP = 1 << 3,
-	GFX9_I_GLC = 1 << 4,	 /* an atomic returns what was there */
+	GFX9_I_GLC = 1 << 4,	 /* an atomic returns the old value */
 	GFX9_I_IMM = 1 << 5,	 /* SMEM: an immediate offset */
 	GFX9_I_SOFFSET = 1 << 6, /* SMEM: a register offset as well */
 	GFX9_I_OFFEN = 1 << 7,

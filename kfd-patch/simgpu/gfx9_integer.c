@@ -257,7 +257,7 @@ static bool saturating(u32 op, struct gfx9_lanes *lanes)
 	}
 }
 
-/* ---- shifts: by the same count in all lanes is what programs mostly do ------------------- */
+/* ---- shifts: most programs shift all lanes by the same count ----------------------------- */
 
 static bool shifts(u32 op, struct gfx9_lanes *lanes)
 {
@@ -552,7 +552,7 @@ static bool mad_64(u32 op, struct gfx9_lanes *lanes)
 	return true;
 }
 
-/* By the same count in all lanes: what addresses are computed with. */
+/* By the same count in all lanes, as in address computations. */
 static bool shift_wide(u32 op, struct gfx9_lanes *lanes)
 {
 	const gfx9_v4u *low = (const gfx9_v4u *)lanes->src[1][0];

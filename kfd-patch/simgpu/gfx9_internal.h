@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* gfx9_internal.h - what the interpreter's files share. */
+/* gfx9_internal.h - shared by the interpreter's files. */
 #ifndef GFX9_INTERNAL_H
 #define GFX9_INTERNAL_H
 
@@ -11,7 +11,7 @@
 #define GFX9_ICACHE_ENTRIES 4096u
 #define GFX9_CONSTANT_ROWS 32u
 
-/* What became of an instruction. */
+/* The result of an instruction. */
 enum gfx9_outcome {
 	GFX9_X_OK,
 	GFX9_X_END,
@@ -32,8 +32,8 @@ struct gfx9_tlb_entry {
 typedef u32 gfx9_row[GFX9_LANES];
 
 /*
- * Rows for what is not in a VGPR as such: constants, values with modifiers,
- * results before they are written to the active lanes.
+ * Rows for values without a VGPR: constants, values with modifiers, results before they are
+ * written to the active lanes.
  */
 enum gfx9_scratch_row {
 	GFX9_ROW_SRC0, /* and the high half of 64 bits */
@@ -90,7 +90,7 @@ static inline u64 gfx9_vcc(const struct gfx9_wave *wave)
 
 u8 *gfx9_translate(struct gfx9_env *env, u64 va, u32 access);
 void gfx9_tlb_drop(struct gfx9_env *env);
-/* Within what gfx9_translate() says, page by page. False: a fault. */
+/* Access by gfx9_translate(), page by page. False: a fault. */
 bool gfx9_read_bytes(struct gfx9_env *env, u64 va, void *to, u32 bytes);
 bool gfx9_write_bytes(struct gfx9_env *env, u64 va, const void *from, u32 bytes);
 

@@ -6,7 +6,7 @@
 #include "gfx9_access.h"
 #include "gfx9_lanes.h"
 
-/* ds_* with one location per lane: what it moves, or 0 bytes. */
+/* The transfer of a ds_* with one location per lane, or 0 bytes. */
 static struct gfx9_transfer read_transfer(u32 op)
 {
 	switch (op) {
@@ -377,7 +377,7 @@ static bool lds_atomic(u32 op, u32 *atomic)
 	}
 }
 
-/* These take what to compare with, or the mask, first and the new value second. */
+/* Their first operand is the mask or the value to compare with, the second the new value. */
 static bool second_is_data(u32 atomic)
 {
 	return atomic == GFX9_ATOMIC_CMPSWAP || atomic == GFX9_ATOMIC_FCMPSWAP ||

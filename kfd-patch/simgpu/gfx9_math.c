@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the C library would offer. The transcendental functions are computed in
- * doubles to about 1e-12, so that rounded to float they are within the 1 ULP
- * that the hardware promises; its exact bits are not documented.
+ * Replacements for the C library. The transcendental functions are computed in doubles to
+ * about 1e-12. Rounded to float they are within the 1 ULP that the hardware promises; its
+ * exact bits are not documented.
  */
 #include "gfx9_math.h"
 
@@ -234,7 +234,7 @@ double gfx9_fma64_scaled(double a, double b, double c, s32 exponent)
 	struct wide_float product = unpack(a), factor = unpack(b), sum = unpack(c);
 	const u64 exponents = 0x7ff0000000000000ull;
 
-	/* Infinities, NaNs and zeroes: two roundings cannot differ from one. */
+	/* Infinities, NaNs and zeroes: rounding twice does not differ from once. */
 	if ((gfx9_f64_bits(a) & exponents) == exponents ||
 	    (gfx9_f64_bits(b) & exponents) == exponents ||
 	    (gfx9_f64_bits(c) & exponents) == exponents || a == 0 || b == 0)

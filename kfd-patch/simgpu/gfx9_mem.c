@@ -485,7 +485,7 @@ struct page_hint {
 	u8 *host;
 };
 
-/* The dwords' place, found anew when the lane before was elsewhere. */
+/* The dwords' place, looked up again if the last lane was elsewhere. */
 static u32 *locate_dwords(const struct vmem *m, struct page_hint *hint, u64 address, u32 bytes,
 			  u32 access)
 {

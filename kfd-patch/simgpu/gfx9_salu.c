@@ -573,7 +573,7 @@ static u64 replicate_bits(u32 bits)
 	return result;
 }
 
-/* Those whose operands and result are 32 bits. */
+/* Operations with operands and results of 32 bits. */
 static int sop1_32(struct gfx9_wave *wave, u32 op, u32 a, u32 *d)
 {
 	switch (op) {

@@ -157,7 +157,7 @@ static bool fetch(struct valu *v, u32 i, u32 number, u32 type)
 {
 	if (number < GFX9_SRC_VGPR)
 		return fetch_scalar(v, i, number, type);
-	/* What madmk encodes as its second source is its third (6.6.2). */
+	/* madmk's encoded second source is its third (6.6.2). */
 	number = indexed(v, i == 1 && is_madmk(v->inst->op) ? 2 : i, number - GFX9_SRC_VGPR);
 	v->lanes.src[i][0] = gfx9_vgpr_read(v->wave, number);
 	v->lanes.src[i][1] = gfx9_vgpr_read(v->wave, number + 1);
@@ -620,7 +620,7 @@ static int finish(struct valu *v)
 	return GFX9_X_OK;
 }
 
-/* Of the general way only what GFX9_I_SIMPLE instructions need. */
+/* The part of the general path that GFX9_I_SIMPLE instructions need. */
 static int exec_simple(struct gfx9_env *env, struct gfx9_wave *wave, const struct gfx9_inst *inst)
 {
 	const u64 exec = gfx9_exec(wave);
@@ -699,7 +699,7 @@ int gfx9_exec_valu(struct gfx9_env *env, struct gfx9_wave *wave, const struct gf
 	return exec_general(env, wave, inst);
 }
 
-/* As what a constant is meant: a half, or 32 bits where there are no halves. */
+/* The type of a constant: a half, or 32 bits in instructions without halves. */
 static u32 packed_type(const struct gfx9_inst *inst, u32 i)
 {
 	if (inst->op >= GFX9_v_fma_mix_f32 && inst->op <= GFX9_v_fma_mixhi_f16)

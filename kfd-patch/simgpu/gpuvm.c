@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Memory of KFD processes: what amdgpu_amdkfd_gpuvm.c offers, over the
- * software GPU's buffers and page tables.
+ * Memory of KFD processes: the functions of amdgpu_amdkfd_gpuvm.c over the software GPU's
+ * buffers and page tables.
  *
- * A process has one struct amdkfd_process_info with one eviction fence, the
- * real one of amdgpu_amdkfd_fence.c: to move its buffers, somebody enables the
- * fence's signaling, the KFD takes the queues off and signals it, and only
- * then the buffers move. The KFD asks for them back by
- * amdgpu_amdkfd_gpuvm_restore_process_bos().
+ * A process has one struct amdkfd_process_info with one eviction fence, the real one of
+ * amdgpu_amdkfd_fence.c. To move its buffers, the driver enables the fence's signaling. The
+ * KFD then suspends the queues and signals it, and only after that the buffers move. The KFD
+ * requests them back by amdgpu_amdkfd_gpuvm_restore_process_bos().
  */
 #include <linux/delay.h>
 #include <linux/dma-fence.h>
@@ -20,8 +19,8 @@
 
 /**
  * struct sim_process - the buffers of a process, on all GPUs
- * @info: what amdkfd is given
- * @ref: of the VMs, and of those who walk the list
+ * @info: passed to amdkfd
+ * @ref: of the VMs, and of walks over the list
  * @node: in processes
  */
 struct sim_process {
@@ -502,7 +501,7 @@ int amdgpu_ttm_tt_get_userptr(const struct ttm_buffer_object *tbo, uint64_t *use
 
 /* ---- Eviction ----------------------------------------------------------- */
 
-/* Takes one buffer's entries out of all page tables, or puts them back. */
+/* Removes one buffer's entries from all page tables, or restores them. */
 static int update_mappings(struct kgd_mem *mem, bool valid)
 {
 	struct sim_bo *bo = to_sim_bo(mem->bo);
@@ -548,7 +547,7 @@ static int evict_bos(struct sim_dev *sd, struct amdkfd_process_info *info)
 	return 0;
 }
 
-/* Does what TTM does when somebody else needs the memory of a process. */
+/* Does the same as TTM when other users need the memory of a process. */
 static int evict_process(struct sim_dev *sd, struct amdkfd_process_info *info)
 {
 	struct dma_fence *ef;
@@ -630,10 +629,10 @@ int sim_evict_all(struct sim_dev *sd)
  * sim_quiesce_pid - stop and resume the queues of a process
  * @nr: the process, in the initial pid namespace
  *
- * As amdgpu_amdkfd_evict_userptr() does it when user pages change, and its
- * restore worker a millisecond later.
+ * As amdgpu_amdkfd_evict_userptr() does it when user pages change, and its restore worker a
+ * millisecond later.
  *
- * Return: 0, -ESRCH, or what the KFD says.
+ * Return: 0, -ESRCH, or the KFD's error.
  */
 int sim_quiesce_pid(pid_t nr)
 {

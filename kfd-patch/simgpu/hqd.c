@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Hardware queue descriptors: what loads, unloads and resets a queue.
+ * Hardware queue descriptors: loading, unloading and resetting a queue.
  *
  *	OFF -> LOADING -> RUNNING -> DRAINING | RESETTING | SAVING -> OFF
  *
- * LOADING, RESETTING and SAVING take modelled time from the register write on.
- * A save goes to memory at its end, in one piece; until then the waves stand
- * still where they are, so that whoever takes the memory away too early is
- * found out. At the end of a dequeue the CP writes into the MQD what it needs
- * to go on, and only then clears ACTIVE. (That the CP updates the MQD is what
- * get_wave_state() of kfd_mqd_manager_v9.c relies on. Which fields, besides
- * those read there, is an assumption.)
+ * LOADING, RESETTING and SAVING take modelled time from the register write on. A save goes to
+ * memory at its end, in one piece. Until then the waves stay in place, so a test finds it if
+ * the memory is removed too early.
+ *
+ * At the end of a dequeue the CP writes its state for a later load into the MQD, and only then
+ * clears ACTIVE. get_wave_state() of kfd_mqd_manager_v9.c relies on the CP's update of the
+ * MQD. The fields besides those read there are an assumption.
  */
 #include "amdgpu.h"
 #include "gc/gc_9_0_offset.h"
@@ -95,7 +95,7 @@ static void go_off(struct sim_engine *e, struct sim_hqd *hqd, u64 now)
 	hqd->poll = false;
 }
 
-/* The slot is switched off under its queue: what ran is lost. */
+/* The slot is switched off under its queue: running work is lost. */
 void sim_hqd_drop(struct sim_engine *e, struct sim_hqd *hqd)
 {
 	if (hqd->state == SIM_HQD_OFF)
@@ -186,8 +186,9 @@ static void load(struct sim_engine *e, struct sim_hqd *hqd, const u32 *regs, u64
 	hqd->until_ns =
 		from + p->load_ns +
 		kib_ns(hqd->state_offset - min(hqd->stack_size, hqd->state_offset), p->load_kib_ns);
-	/* A doorbell rung while its queue was off is heard by nobody: the CP
-	 * learns of the packets from the write pointer (Assumption).
+	/*
+	 * The CP does not see a doorbell rung while its queue was off: it finds the packets by
+	 * the write pointer (Assumption).
 	 */
 	if (hqd->doorbell)
 		xchg(hqd->doorbell, SIM_DOORBELL_QUIET);
@@ -273,7 +274,7 @@ static void mqd_write(struct sim_engine *e, struct sim_hqd *hqd, size_t offset, 
 				    hqd->mqd);
 }
 
-/* What the CP keeps in the MQD, so that a later load goes on from here. */
+/* The CP's state in the MQD, so that a later load continues from here. */
 static void write_mqd(struct sim_engine *e, struct sim_hqd *hqd)
 {
 	u32 unit = hqd->aql ? SIM_PKT_DWORDS : 1;
@@ -484,7 +485,7 @@ static void kill_vmids(struct sim_engine *e)
 			sim_groups_kill(e, &e->hqds[i], sim_now());
 }
 
-/* Carries out what register writes asked for. run_lock is held. */
+/* Executes the requests of register writes. run_lock is held. */
 void sim_hqd_requests(struct sim_engine *e)
 {
 	unsigned int i;

@@ -2,11 +2,10 @@
 /*
  * Buffers of the software GPU: video memory, GART, doorbell BAR, user pages.
  *
- * Video memory is made of ordinary pages, so that the CPU sees all of it (a
- * large BAR) and that a stale translation of the engine's TLB keeps hold of a
- * page instead of pointing at somebody else's memory of the kernel. It has
- * addresses of its own all the same: a page table entry for it names a page of
- * video memory, not of the system, and they run out at the size of the card.
+ * Video memory consists of ordinary pages, so the CPU sees all of it (a large BAR). A stale
+ * translation of the engine's TLB then holds a page, and does not point at other memory of the
+ * kernel. Video memory still has addresses of its own: a page table entry names a page of
+ * video memory, not of the system. Addresses run out at the size of the card.
  *
  * Assumption: MTYPE and the caches do not matter; memory is coherent.
  */
@@ -247,9 +246,9 @@ err_free:
 }
 
 /*
- * Assumption: pinning stands for the MMU notifier of the real driver. The
- * pages stay what they are as long as the buffer lives, so queues never have
- * to stop for a change of the process's mappings.
+ * Assumption: pinning stands for the MMU notifier of the real driver. The pages remain the
+ * same while the buffer lives, so queues never have to stop for a change of the process's
+ * mappings.
  */
 int sim_bo_create_user(struct sim_gpu *sim, u64 addr, u64 bytes, struct sim_bo **out)
 {
@@ -356,7 +355,7 @@ static void copy_pages(struct page **to, struct page **from, unsigned long n)
 	}
 }
 
-/* What a queue that still runs would find where the buffer was. */
+/* A queue that still runs would find this in the buffer's former place. */
 static void poison_pages(struct page **pages, unsigned long n)
 {
 	unsigned long i;
@@ -459,7 +458,7 @@ void sim_bo_put(struct sim_bo *bo)
 	kref_put(&bo->abo.tbo.base.refcount, bo_release);
 }
 
-/* ---- What amdkfd calls ------------------------------------------------- */
+/* ---- Calls of amdkfd ---------------------------------------------------- */
 
 struct amdgpu_bo *amdgpu_bo_ref(struct amdgpu_bo *abo)
 {
@@ -571,7 +570,7 @@ int amdgpu_amdkfd_map_gtt_bo_to_gart(struct amdgpu_bo *abo, struct amdgpu_bo **b
 	return 0;
 }
 
-/* ---- What the engine calls --------------------------------------------- */
+/* ---- Calls of the engine ------------------------------------------------ */
 
 int sim_mc_walk(struct sim_gpu *sim, u64 addr, struct sim_xlat *xlat)
 {

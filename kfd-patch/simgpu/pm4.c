@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * PM4, as far as user space sends it to a compute queue: ROCr's cache
- * invalidations (ACQUIRE_MEM in an indirect buffer), and what a PM4 queue needs
- * to write memory and to signal. Formats: soc15d.h. There are no caches here,
- * so that the acquire has nothing to do.
+ * The PM4 that user space sends to a compute queue: ROCr's cache invalidations (ACQUIRE_MEM in
+ * an indirect buffer), and the packets to write memory and to signal. Formats: soc15d.h. There
+ * are no caches here, so the acquire has nothing to do.
  */
 #include "amdgpu.h"
 #include "soc15_int.h"
@@ -139,11 +138,11 @@ static int run(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dwords, un
 /**
  * sim_pm4_run - run PM4 packets
  * @e: the engine
- * @hqd: whose address space they are in
+ * @hqd: their address space
  * @va: address of the first
  * @dwords: of all of them
  *
- * Return: 0, or what was wrong with one of them; those before it were run.
+ * Return: 0, or the error of one of them; those before it were run.
  */
 int sim_pm4_run(struct sim_engine *e, struct sim_hqd *hqd, u64 va, u32 dwords)
 {

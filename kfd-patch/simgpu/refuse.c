@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * What the software GPU does not have, and what it answers when amdkfd asks.
+ * Features that the software GPU lacks, and its answers to amdkfd.
  *
- * Other families than gfx9, the firmware schedulers (HWS, MES), partitions,
- * SR-IOV, RAS, XGMI, GWS, dma-buf, CRIU. Everything here refuses or says "none",
- * in the way the real driver does on a card without the feature.
+ * These are other families than gfx9, the firmware schedulers (HWS, MES), partitions, SR-IOV,
+ * RAS, XGMI, GWS, DMA buffers, CRIU. Everything here refuses or answers "none", like the real
+ * driver on a card without the feature.
  */
 #include <linux/slab.h>
 
@@ -29,10 +29,9 @@ const struct kfd2kgd_calls gfx_v12_kfd2kgd;
 /* ---- Firmware schedulers ------------------------------------------------ */
 
 /*
- * With sched_policy 0 or 1 the KFD hands its HIQ to the firmware by the KIQ.
- * The ring takes what is written and nobody reads it: the device comes up, so
- * that it can be seen what the KFD's user interface says under HWS, but queues
- * do not run.
+ * With sched_policy 0 or 1 the KFD passes its HIQ to the firmware by the KIQ. This ring
+ * accepts writes that nothing reads. So the device starts, and a test can see the KFD's user
+ * interface under HWS, but queues do not run.
  */
 int sim_kiq_create(struct amdgpu_device *adev)
 {
@@ -165,7 +164,7 @@ void amdgpu_amdkfd_ras_pasid_poison_consumption_handler(struct amdgpu_device *ad
 {
 }
 
-/* ---- XGMI, GWS, dma-buf, CRIU ------------------------------------------- */
+/* ---- XGMI, GWS, DMA buffers, CRIU ------------------------------------------- */
 
 uint8_t amdgpu_amdkfd_get_xgmi_hops_count(struct amdgpu_device *dst, struct amdgpu_device *src)
 {

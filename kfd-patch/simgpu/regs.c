@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Registers: a flat file by offset, the banks that GRBM_GFX_CNTL chooses, and
- * what a write sets off. Names, offsets and fields are those of the kernel's
- * own register headers; which bank a register has is from how
- * amdgpu_amdkfd_gfx_v9.c selects before it writes.
+ * Registers: a flat file by offset, the banks that GRBM_GFX_CNTL chooses, and the effects of
+ * writes. Names, offsets and fields are those of the kernel's own register headers. The bank
+ * of a register follows from the selections in amdgpu_amdkfd_gfx_v9.c.
  *
- * A write only notes a request; the engine's thread carries it out. So no write
- * sleeps, and the driver may hold srbm_mutex over a wait.
+ * A write only notes a request; the engine's thread executes it. So no write sleeps, and the
+ * driver may hold srbm_mutex over a wait.
  */
 #include <linux/vmalloc.h>
 
@@ -155,8 +154,9 @@ static void reset_pipe(struct sim_engine *e, u32 value)
 	}
 }
 
-/* A binding of @vmid changes. None may while a queue with it is on an HQD; only
- * a queue that was told to go may see its address space taken away.
+/*
+ * A binding of @vmid changes. That is an error while a queue with it is on an HQD: only a
+ * queue with a pending dequeue may lose its address space.
  */
 static void check_vmid_change(struct sim_engine *e, unsigned int vmid, const char *what, u32 from,
 			      u32 to)
@@ -344,7 +344,7 @@ static u32 reg_read(struct sim_engine *e, u32 reg)
 u32 sim_reg_read(struct sim_gpu *sim, u32 reg)
 {
 	struct sim_engine *e = sim->engine;
-	u32 value = 0xffffffff; /* what PCIe gives when nobody answers */
+	u32 value = 0xffffffff; /* PCIe's value when no device answers */
 
 	if (WARN_ON_ONCE(reg >= SIM_REGS))
 		return value;

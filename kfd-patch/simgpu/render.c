@@ -2,10 +2,9 @@
 /*
  * The render node of the software GPU: /dev/dri/renderD128 and following.
  *
- * Just enough of DRM's user interface for the KFD (which takes a process's
- * address space from an open file of it), for libhsakmt (which maps buffers by
- * it and asks libdrm for a name) and for libdrm_amdgpu to open it: version and
- * device information. It submits nothing and makes no buffers.
+ * A minimum of DRM's user interface: version and device information. The KFD takes a process's
+ * address space from an open file of it. libhsakmt maps buffers by it and asks libdrm for a
+ * name. libdrm_amdgpu opens it. It submits nothing and makes no buffers.
  */
 #include <linux/cdev.h>
 #include <linux/fs.h>

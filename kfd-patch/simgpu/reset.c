@@ -5,9 +5,9 @@
  * The order of calls into the KFD is that of amdgpu_device_gpu_recover(),
  * amdgpu_device_suspend() and amdgpu_device_resume().
  *
- * Assumptions: a reset keeps video memory; at a suspend registers and video
- * memory are lost (the latter as on any card without power), so buffers in it
- * are moved out before and come back when the KFD restores its processes.
+ * Assumptions: a reset keeps video memory. A suspend loses registers and video memory, the
+ * latter as on any card without power. So buffers in it are moved out before, and return when
+ * the KFD restores its processes.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>

@@ -2,10 +2,9 @@
 /*
  * Waves to and from a queue's save area; sim_save.h has the layout.
  *
- * The GPU remembers each save that lies somewhere until it is restored, so that
- * one that is restored twice, or is forgotten, is reported. An MQD made anew
- * (init_mqd() clears it) ends the memory of what its address held before; the
- * mark that tells is in cp_mqd_save_end_time, which the CP owns.
+ * The GPU remembers each save until it is restored, so a save that is restored twice, or
+ * forgotten, is reported. A new MQD at the same address (init_mqd() clears it) ends that. It
+ * is recognised by cp_mqd_save_end_time, which the CP owns.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -37,7 +36,7 @@ static int area_read(void *ctx, u64 offset, void *to, size_t bytes)
 	return sim_va_read(area->e, area->hqd->vmid, area->va + offset, to, bytes);
 }
 
-/* Bytes of wave state that a save of what is on @hqd writes. */
+/* Bytes of wave state that a save of @hqd's waves writes. */
 u64 sim_save_bytes(const struct sim_hqd *hqd)
 {
 	const struct sim_group *group;
@@ -387,12 +386,12 @@ static void undo_read(struct sim_engine *e, struct sim_hqd *hqd)
 }
 
 /**
- * sim_save_read - bring back what a save put away
+ * sim_save_read - restore the waves of a save
  * @e: the engine
  * @hqd: just loaded, nothing under way
  *
- * Return: 0, also when there is nothing; -ENOMEM: nothing was changed, try
- * again; any other error: the area or the packets are damaged.
+ * Return: 0, also when there is nothing; -ENOMEM: nothing was changed, try again; any other
+ * error: the area or the packets are damaged.
  */
 int sim_save_read(struct sim_engine *e, struct sim_hqd *hqd)
 {

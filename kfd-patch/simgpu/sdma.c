@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * SDMA engines of Vega 10 (SDMA 4.0): the packets that ROCr's BlitSdma makes.
- * Formats are those of vega10_sdma_pkt_open.h. Ring pointers count bytes and do
- * not wrap.
+ * SDMA engines of Vega 10 (SDMA 4.0): the packets that ROCr's BlitSdma makes. Formats are
+ * those of vega10_sdma_pkt_open.h. Ring pointers count bytes and do not wrap.
  *
- * A queue runs while both RB_ENABLE and the doorbell's ENABLE are set: the
- * driver sets the first again after a queue has gone, with the second clear
- * (kgd_hqd_sdma_destroy()). A copy or fill is done in pieces, and starts anew
- * when its queue is taken off in the middle of it (Assumption).
+ * A queue runs while both RB_ENABLE and the doorbell's ENABLE are set: the driver sets the
+ * first again after a queue has gone, with the second clear (kgd_hqd_sdma_destroy()). A copy
+ * or fill is done in pieces, and restarts if its queue is suspended in the middle of it
+ * (Assumption).
  */
 #include "amdgpu.h"
 #include "sdma0/sdma0_4_0_offset.h"

@@ -2,19 +2,17 @@
 /*
  * The software GPU, in two halves.
  *
- * The driver half (this header's "Offered by the driver half") stands in for
- * amdgpu: devices, buffers, page tables, doorbell pages, interrupts, reset,
- * suspend. The engine half ("Offered by the engine") is the hardware: a file of
- * registers, HQDs, TLB, command processor, SDMA, waves, a clock. They meet here
- * only, and at the level of the real machine: registers, doorbells, memory by
- * GPU address, interrupt ring entries.
+ * The driver half (this header's "Offered by the driver half") stands in for amdgpu: devices,
+ * buffers, page tables, doorbell pages, interrupts, reset, suspend. The engine half ("Offered
+ * by the engine") is the hardware: a file of registers, HQDs, TLB, command processor, SDMA,
+ * waves, a clock. They meet here only, and at the level of the real machine: registers,
+ * doorbells, memory by GPU address, interrupt ring entries.
  *
- * Locks. The driver half calls sim_reg_read() and sim_reg_write() with
- * adev->srbm_mutex or adev->grbm_idx_mutex held or not, in process context; it
- * calls sim_tlb_flush() from process context, with locks of the KFD held. The
- * engine must not take the driver's mutexes (srbm_mutex among them): what it
- * calls here takes spinlocks only and may be called with preemption disabled,
- * unless said otherwise.
+ * Locks. The driver half calls sim_reg_read() and sim_reg_write() with adev->srbm_mutex or
+ * adev->grbm_idx_mutex held or not, in process context; it calls sim_tlb_flush() from process
+ * context, with locks of the KFD held. The engine must not take the driver's mutexes
+ * (srbm_mutex among them). The functions that it calls here take spinlocks only, and allow
+ * disabled preemption unless stated otherwise.
  */
 #ifndef SIM_H
 #define SIM_H
@@ -31,22 +29,21 @@ struct sim_ih;
 
 /**
  * struct sim_gpu - one software GPU
- * @adev: what the driver knows of it. The engine may read reg_offset (so that
- *	SOC15_REG_OFFSET works), gfx.mec.num_pipe_per_mec, num_queue_per_pipe,
- *	gfx.config, gfx.cu_info and sdma.num_instances, nothing else
+ * @adev: the driver's device. The engine may read reg_offset (so that SOC15_REG_OFFSET
+ *	works), gfx.mec.num_pipe_per_mec, num_queue_per_pipe, gfx.config, gfx.cu_info and
+ *	sdma.num_instances, nothing else
  * @dev: for dev_info() and the like
  * @index: 0 for the first
  * @hqds: compute queue slots that the KFD may use, of MEC 1
- * @first_vmid, @vmids: address spaces of the KFD: first_vmid to
- *	first_vmid + vmids - 1. VMID 0 is the driver's own
+ * @first_vmid, @vmids: address spaces of the KFD: first_vmid to first_vmid + vmids - 1.
+ *	VMID 0 is the driver's own
  * @cus: compute units, over all shader engines
  * @vram_bytes: size of video memory
- * @doorbells: the doorbell BAR as the CPU's stores find it. Users' stores land
- *	here unseen: the engine has to look. DOORBELL_OFFSET of an HQD counts
- *	dwords from here
+ * @doorbells: the doorbell BAR as the CPU's stores find it. Users' stores land here
+ *	unseen: the engine has to look. DOORBELL_OFFSET of an HQD counts dwords from here
  * @doorbell_bytes: size of @doorbells
- * @debugfs: directory of this GPU, /sys/kernel/debug/simgpu/@index; the engine
- *	adds its files in sim_engine_create()
+ * @debugfs: directory of this GPU, /sys/kernel/debug/simgpu/@index; the engine adds its
+ *	files in sim_engine_create()
  * @engine: the engine's own, set by sim_engine_create()
  * @mem: the driver half's memory
  * @ih: the driver half's interrupt ring
@@ -72,13 +69,12 @@ struct sim_gpu {
 
 /**
  * struct sim_xlat - translation of one page of GPU virtual addresses
- * @page: 4 KiB of memory behind it, with a reference for the caller, who ends
- *	it by put_page(). A TLB keeps the reference with its entry: a stale
- *	entry then reads and writes a page that nobody else was given, or one
- *	that is another process's now, but never memory of the kernel
- * @flags: AMDGPU_PTE_* of the page table entry (READABLE, WRITEABLE,
- *	EXECUTABLE, SYSTEM)
+ * @page: 4 KiB of memory, with a reference for the caller, released by put_page()
+ * @flags: AMDGPU_PTE_* of the page table entry (READABLE, WRITEABLE, EXECUTABLE, SYSTEM)
  * @doorbell: the page is one of sim_gpu.doorbells: a store rings
+ *
+ * A TLB keeps the page's reference with its entry. A stale entry then reads and writes a page
+ * without a user, or one of another process by now, but never memory of the kernel.
  */
 struct sim_xlat {
 	struct page *page;
@@ -127,13 +123,14 @@ int sim_mc_write(struct sim_gpu *sim, u64 addr, const void *buf, size_t len);
 /**
  * sim_ih_raise - put an entry into the interrupt ring
  * @sim: the GPU
- * @entry: SIM_IH_DWORDS in the format of vega10's IH (client_id, source_id,
- *	ring_id, vmid in dword 0; pasid from the IH's own table in dword 3;
- *	context ids in dwords 4 to 7). The timestamp (dwords 1, 2) is filled in
- *	here
+ * @entry: SIM_IH_DWORDS in the format of vega10's IH
  *
- * The driver half hands it to kgd2kfd_interrupt() from a thread, after the
- * delay that debugfs "ih_delay_ns" names. Any context but NMI.
+ * The entry has client_id, source_id, ring_id and vmid in dword 0, pasid from the IH's own
+ * table in dword 3, and context ids in dwords 4 to 7. This fills in the timestamp (dwords 1,
+ * 2).
+ *
+ * The driver half passes it to kgd2kfd_interrupt() from a thread, after the delay in debugfs
+ * "ih_delay_ns". Any context but NMI.
  */
 void sim_ih_raise(struct sim_gpu *sim, const u32 entry[SIM_IH_DWORDS]);
 
@@ -188,14 +185,13 @@ u32 sim_reg_read(struct sim_gpu *sim, u32 reg);
 void sim_reg_write(struct sim_gpu *sim, u32 reg, u32 value);
 
 /**
- * sim_tlb_flush - invalidate what a VMID has in the TLB
+ * sim_tlb_flush - invalidate a VMID's entries in the TLB
  * @sim: the GPU
  * @vmid: 0 to 15
  * @type: enum TLB_FLUSH_TYPE of amdgpu_amdkfd.h
  *
- * Stands for a request in VM_INVALIDATE_ENGx_REQ and the wait for its
- * acknowledgement. On return no access under way uses an old translation.
- * May sleep.
+ * Stands for a request in VM_INVALIDATE_ENGx_REQ and the wait for its acknowledgement. On
+ * return no access under way uses an old translation. May sleep.
  */
 void sim_tlb_flush(struct sim_gpu *sim, unsigned int vmid, unsigned int type);
 

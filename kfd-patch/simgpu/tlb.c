@@ -2,14 +2,14 @@
 /*
  * A TLB per VMID, and memory by a queue's virtual addresses.
  *
- * An entry lives until its VMID is flushed or its place is needed, whatever
- * became of the page tables. That gfx9's L2 TLB keeps entries over a change of
- * the page table base is an assumption; the driver's flushes after every
- * unmapping say that it keeps them over a change of the page tables.
+ * An entry lives until its VMID is flushed or its place is needed, even if the page tables
+ * change. It is an assumption that gfx9's L2 TLB keeps entries over a change of the page table
+ * base. The driver's flushes after every unmapping show that it keeps them over a change of
+ * the page tables.
  *
- * An entry holds a reference on its page, so a stale one reads and writes old
- * memory, never somebody else's. Each use is compared with a walk of the page
- * tables: a stale use is counted, and reported by a self-check.
+ * An entry holds a reference on its page, so a stale one reads and writes old memory, never
+ * unrelated memory. Each use is compared with a walk of the page tables: a stale use is
+ * counted, and reported by a self-check.
  */
 #include <linux/hash.h>
 #include <linux/mm.h>

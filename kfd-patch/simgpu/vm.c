@@ -140,10 +140,10 @@ static u64 pte_of(struct sim_bo *bo, unsigned long i, u64 pte_flags)
  * sim_vm_set - write the page table entries of a buffer
  * @vm: with its root reserved
  * @bo: the buffer, all of it
- * @va: where
+ * @va: its address
  * @pte_flags: AMDGPU_PTE_READABLE and the like
  *
- * What was valid before and is another page now makes a flush due, as in
+ * A valid entry that changes to another page makes a flush due, as in
  * amdgpu_vm_update_range().
  *
  * Return: 0, -ENOMEM (part of it may be written).
@@ -249,7 +249,7 @@ int sim_vm_walk(struct sim_gpu *sim, u64 pt_base, u64 va, struct sim_xlat *xlat)
 	return 0;
 }
 
-/* ---- What amdkfd and gpuvm.c call -------------------------------------- */
+/* ---- Calls of amdkfd and gpuvm.c ----------------------------------------- */
 
 struct amdgpu_bo_va_mapping *amdgpu_vm_bo_lookup_mapping(struct amdgpu_vm *vm, uint64_t addr)
 {
@@ -369,7 +369,7 @@ void amdgpu_gmc_flush_gpu_tlb(struct amdgpu_device *adev, uint32_t vmid, uint32_
 	up_read(&adev->reset_domain->sem);
 }
 
-/* Of the series: one VMID, whosever it was. On a card, a loop over its hubs. */
+/* Of the series: one VMID, of any process. On a card, a loop over its hubs. */
 void amdgpu_vm_flush_compute_vmid(struct amdgpu_device *adev, u32 vmid, u32 flush_type,
 				  u32 xcc_mask)
 {
