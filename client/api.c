@@ -113,7 +113,7 @@ static int open_device(const char *spec, void *context, struct gp_edev **dev)
 		spec = used_device(context, text, sizeof(text));
 	err = gp_device_open(spec, &hal, why, sizeof(why));
 	if (err) {
-		gp_log(GP_LOG_ERR, "open: device %s: %s", spec ? spec : "(first)",
+		gp_log(GP_LOG_ERR, "gp_open: cannot open device %s: %s", spec ? spec : "(first)",
 		       why[0] ? why : strerror(-err));
 		return err;
 	}

@@ -145,8 +145,8 @@ static int apply(struct gp_edev *dev, const struct gp_class_request *request, bo
 	int err = gp_edev_apply_class(dev, &request->cls, wanted ? request : NULL);
 
 	if (err)
-		gp_log(GP_LOG_WARN, "%s: a class of the daemon's cannot be had: %s",
-		       dev->hal->id.name, strerror(-err));
+		gp_log(GP_LOG_WARN, "%s: cannot apply gpreemptd's class: %s", dev->hal->id.name,
+		       strerror(-err));
 	return err;
 }
 
@@ -169,8 +169,7 @@ static void put_back(struct gp_edev *dev)
 	set_manages(dev, false);
 	d->resume_ns = err ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
 	if (err)
-		gp_log_once(&said, GP_LOG_WARN,
-			    "%s: a group is not back on the device yet: %s; trying again",
+		gp_log_once(&said, GP_LOG_WARN, "%s: cannot resume a group: %s; retrying",
 			    dev->hal->id.name, strerror(-err));
 }
 
@@ -240,8 +239,8 @@ static void distrust(struct gp_edev *dev, const char *what)
 	static atomic_int said;
 
 	gp_log_once(&said, GP_LOG_WARN,
-		    "the daemon says what makes no sense (%s); taken as gone. Is it of "
-		    "another version?",
+		    "gpreemptd sent an invalid message (%s); disconnecting; install the same "
+		    "version of both",
 		    what);
 	dev->daemon.distrusted = true;
 	gone(dev);
@@ -322,8 +321,8 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 	d->missed_ns = 0;
 	d->refused = d->said = false;
 	if (msg->head.result < 0)
-		gp_log(GP_LOG_WARN, "%s: the class asked for is refused: %.*s", dev->hal->id.name,
-		       WORDS, words(msg->welcome.why));
+		gp_log(GP_LOG_WARN, "%s: gpreemptd refused the requested class: %.*s",
+		       dev->hal->id.name, WORDS, words(msg->welcome.why));
 	(void)apply(dev, &request, false);
 	/* The daemon leaves who has no class as it found them: with what was set in advance. */
 	if (had && request.cls.cls == GP_CLASS_NONE)
@@ -342,8 +341,8 @@ static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
 		return;
 	}
 	if (!d->said)
-		gp_log(GP_LOG_WARN, "%s: the daemon refuses: %.*s", dev->hal->id.name, WORDS,
-		       words(msg->said.text));
+		gp_log(GP_LOG_WARN, "%s: gpreemptd refused this process: %.*s", dev->hal->id.name,
+		       WORDS, words(msg->said.text));
 	d->said = d->refused = true;
 	d->end_ns = gp_wall_ns() + REFUSED_WAIT_NS;
 }
@@ -359,12 +358,12 @@ static void ask_answered(struct gp_edev *dev, union gp_wire_msg *msg)
 	due = d->done < d->sent;
 	pthread_mutex_unlock(&d->lock);
 	if (!due || !ask_oldest(d, &request)) {
-		gp_log(GP_LOG_WARN, "%s: the daemon: %.*s", dev->hal->id.name, WORDS,
+		gp_log(GP_LOG_WARN, "%s: gpreemptd: %.*s", dev->hal->id.name, WORDS,
 		       words(msg->said.text));
 		return;
 	}
 	if (msg->head.result < 0) {
-		gp_log(GP_LOG_WARN, "%s: a class is refused: %.*s", dev->hal->id.name, WORDS,
+		gp_log(GP_LOG_WARN, "%s: gpreemptd refused a class: %.*s", dev->hal->id.name, WORDS,
 		       words(msg->said.text));
 		ask_done(d, -EPERM);
 		return;
@@ -380,7 +379,7 @@ static void class_given(struct gp_edev *dev, union gp_wire_msg *msg)
 		distrust(dev, "a class");
 		return;
 	}
-	gp_log(GP_LOG_INFO, "%s: another class: %.*s", dev->hal->id.name, WORDS,
+	gp_log(GP_LOG_INFO, "%s: gpreemptd changed the class: %.*s", dev->hal->id.name, WORDS,
 	       words(msg->welcome.why));
 	(void)apply(dev, &request, false);
 }
@@ -402,7 +401,7 @@ static bool take_message(struct gp_edev *dev, union gp_wire_msg *msg, int *file,
 	else if (state == GP_EDAEMON_WELCOME && type == GP_WIRE_CLASS)
 		class_given(dev, msg);
 	else
-		distrust(dev, "a message that was not due");
+		distrust(dev, "unexpected");
 	return false;
 }
 
@@ -496,8 +495,8 @@ static void look_for_it(struct gp_edev *dev)
 		return;
 	}
 	if (fd != -ENOENT && fd != -EAGAIN)
-		gp_log_once(&said, GP_LOG_WARN, "the daemon cannot be reached: %s",
-			    fd == -EPERM ? "another user listens there" : strerror(-fd));
+		gp_log_once(&said, GP_LOG_WARN, "cannot connect to gpreemptd: %s",
+			    fd == -EPERM ? "its socket belongs to another user" : strerror(-fd));
 	/* A daemon has the short timeslice itself, and gives each its turn. */
 	if (fd != -EAGAIN && d->state != GP_EDAEMON_MISSED)
 		say_slot(dev);
@@ -594,7 +593,7 @@ static void late(struct gp_edev *dev)
 		gone(dev);
 		return;
 	}
-	gp_log(GP_LOG_WARN, "%s: the daemon does not answer; going on without it",
+	gp_log(GP_LOG_WARN, "%s: gpreemptd does not answer; continuing without it",
 	       dev->hal->id.name);
 	alone(dev, 0);
 	d->state = GP_EDAEMON_LATE;
@@ -624,7 +623,7 @@ static void step(struct gp_edev *dev, uint64_t now_ns)
 				look_for_it(dev);
 			break;
 		}
-		gp_log(GP_LOG_WARN, "%s: the daemon is gone; going on without it",
+		gp_log(GP_LOG_WARN, "%s: gpreemptd is gone; continuing without it",
 		       dev->hal->id.name);
 		alone(dev, d->distrusted ? GP_EDAEMON_REFUSED_NS : GP_EDAEMON_SLOT_NS);
 		/* Its keepers put all groups back as well, about now. */

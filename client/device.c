@@ -42,9 +42,9 @@ static void first_class(struct gp_edev *dev)
 	if (!err)
 		return;
 	gp_class_format(&dev->cls, text, sizeof(text));
-	gp_log(GP_LOG_WARN, "%s: no class %s: %s; the program runs without", dev->hal->id.name,
-	       text,
-	       err == -EPERM ? "it takes CAP_SYS_ADMIN, or the right to open /dev/kfd_sched" :
+	gp_log(GP_LOG_WARN, "%s: cannot set class %s: %s; continuing without a class",
+	       dev->hal->id.name, text,
+	       err == -EPERM ? "it needs CAP_SYS_ADMIN or the right to open /dev/kfd_sched" :
 			       strerror(-err));
 	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
 }
@@ -319,9 +319,7 @@ static void class_again(struct gp_edev *dev)
 	int err = dev->cls.cls == GP_CLASS_NONE ? 0 : tell_class(dev, &dev->cls);
 
 	if (err)
-		gp_log(GP_LOG_WARN,
-		       "%s: the class that the daemon gave cannot be kept without "
-		       "one: %s",
+		gp_log(GP_LOG_WARN, "%s: cannot keep the class without gpreemptd: %s",
 		       dev->hal->id.name, strerror(-err));
 }
 

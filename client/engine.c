@@ -123,10 +123,12 @@ static void say_unseen(const char *why)
 		holds |= gp_edev_class(engine.dev[i]).cls != GP_CLASS_BE;
 	if (holds)
 		gp_log(GP_LOG_WARN,
-		       "synchronisation cannot be seen (%s): holds go in pieces of %u us", why,
-		       GP_HOLD_PIECE_NS / 1000);
+		       "cannot see synchronisation (%s): holds come in pieces of %u us; see "
+		       "gpreempt doctor",
+		       why, GP_HOLD_PIECE_NS / 1000);
 	else
-		gp_log(GP_LOG_DEBUG, "launches cannot be seen (%s): its turns end by time alone",
+		gp_log(GP_LOG_DEBUG,
+		       "cannot see launches (%s): turns end by time only; see gpreempt doctor",
 		       why);
 }
 
@@ -172,7 +174,7 @@ static void called(void *host, const struct gp_call *call)
 
 	if (call->what.type == GP_DO_SET_SLICE && call->err && call->err != -ESRCH)
 		gp_log_once(&said, GP_LOG_WARN,
-			    "cannot set the timeslice: %s; it stays the driver's",
+			    "cannot set the timeslice: %s; keeping the driver's",
 			    strerror(-call->err));
 }
 
@@ -211,7 +213,7 @@ static void arm(void *host, uint64_t at_ns)
 		err = dev->hal->ops->timer_arm(dev->timer, at_ns);
 	dev->timer_ns = err ? GP_SCHED_NO_TIMER : at_ns;
 	if (err)
-		gp_log_once(&said, GP_LOG_WARN, "no timer: %s; hints come to nothing",
+		gp_log_once(&said, GP_LOG_WARN, "cannot create a timer: %s; hints have no effect",
 			    strerror(-err));
 }
 
@@ -329,7 +331,7 @@ void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev)
 	atomic_store(&dev->queue_waits, 1);
 	pthread_mutex_unlock(&dev->queue_lock);
 	if (full)
-		gp_log(GP_LOG_ERR, "engine: too many groups at once, one is left alone");
+		gp_log(GP_LOG_ERR, "too many groups at once; one keeps the driver's timeslice");
 	if (!pthread_mutex_trylock(&dev->lock))
 		gp_edev_unlock(dev);
 }

@@ -194,7 +194,8 @@ void gp_say_no_hold(const char *why)
 {
 	static atomic_int said;
 
-	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; going on without", why);
+	gp_log_once(&said, GP_LOG_WARN, "cannot hold the device: %s; continuing without holds",
+		    why);
 }
 
 /* The thread may be asleep until a timer. */

@@ -86,7 +86,7 @@ static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
 {
 	const struct gp_hal_ops *ops = dev->hal->ops;
 
-	gp_log(GP_LOG_INFO, "learns no rhythm: %s", why);
+	gp_log(GP_LOG_INFO, "cannot predict: %s", why);
 	gp_page_rhythm(dev, false);
 	atomic_store(&dev->learns, false);
 	l->off = true;
@@ -290,9 +290,9 @@ static void find_context(struct gp_edev *dev, struct gp_learn *l)
 		return;
 	context = gp_edev_find_context(dev);
 	if (context && gp_edev_context(dev, context, &l->ctx))
-		stop(dev, l, "its context cannot be held in");
+		stop(dev, l, "its context cannot hold");
 	else if (!context && l->rhythm.state == GP_RHYTHM_SURE)
-		stop(dev, l, "its context is not known");
+		stop(dev, l, "its context is unknown");
 }
 
 /* ---- in the thread's loop -------------------------------------------------------------- */
@@ -300,11 +300,11 @@ static void find_context(struct gp_edev *dev, struct gp_learn *l)
 static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
 {
 	if (said(dev)) {
-		stop(dev, l, "the process speaks for itself");
+		stop(dev, l, "the process gives hints");
 	} else if (l->ctx && l->ctx->gone) {
 		stop(dev, l, "its context is gone");
 	} else if (gp_edev_group_count(dev) > 1) {
-		stop(dev, l, "more contexts than one");
+		stop(dev, l, "it has several contexts");
 	} else if (!l->ctx) {
 		find_context(dev, l);
 	}
@@ -328,19 +328,19 @@ static void say(struct gp_edev *dev, struct gp_learn *l)
 {
 	static const char *const why[] = {
 		[GP_RHYTHM_KEPT] = "a pause",
-		[GP_RHYTHM_MISSED] = "no work when it was due",
-		[GP_RHYTHM_EARLY] = "work before it was due",
-		[GP_RHYTHM_STRAYED] = "work comes at other times",
+		[GP_RHYTHM_MISSED] = "no work at the predicted time",
+		[GP_RHYTHM_EARLY] = "work before the predicted time",
+		[GP_RHYTHM_STRAYED] = "work at other times",
 	};
 	const struct gp_rhythm *r = &l->rhythm;
 	const bool sure = r->state == GP_RHYTHM_SURE;
 
 	if (sure && !l->said_sure)
-		gp_log(GP_LOG_DEBUG, "a rhythm: every %llu us, give or take %llu",
+		gp_log(GP_LOG_DEBUG, "predicting: period %llu us, +-%llu us",
 		       (unsigned long long)(r->grid.cycle_fp / 1024 / 1000),
 		       (unsigned long long)r->grid.spread_ns / 1000);
 	else if (!sure && l->said_sure)
-		gp_log(GP_LOG_DEBUG, "no rhythm any more: %s",
+		gp_log(GP_LOG_DEBUG, "predicting stopped: %s",
 		       why[r->state == GP_RHYTHM_RESTING ? r->loss : GP_RHYTHM_KEPT]);
 	if (sure != l->said_sure)
 		gp_page_rhythm(dev, sure);

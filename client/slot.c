@@ -81,8 +81,7 @@ static void want(struct gp_edev *dev)
 	}
 	if (err != -EBUSY) {
 		gp_log_once(&said, GP_LOG_WARN,
-			    "no lock for the short timeslice of %s: %s; "
-			    "this process keeps the driver's",
+			    "cannot lock the short timeslice of %s: %s; keeping the driver's",
 			    dev->hal->id.name, strerror(-err));
 		return;
 	}
@@ -123,8 +122,8 @@ void gp_slot_say(struct gp_edev *dev)
 
 	if (dev->slot == GP_SLOT_WAITING)
 		gp_log_once(&said, GP_LOG_WARN,
-			    "another best-effort process has the short timeslice of %s; "
-			    "this one keeps the driver's until that one ends",
+			    "another best-effort process has the short timeslice of %s; keeping "
+			    "the driver's until it ends",
 			    dev->hal->id.name);
 }
 

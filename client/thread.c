@@ -262,7 +262,8 @@ static void listen_locked(void)
 	fd = gp_wire_listen(getpid());
 	if (fd < 0)
 		gp_log_once(&said, GP_LOG_WARN,
-			    "no control socket: %s; `gpreempt ls` will not show this process",
+			    "cannot create the control socket: %s; gpreempt ls does not show this "
+			    "process",
 			    strerror(-fd));
 	else
 		atomic_store(&thread.listen_fd, fd);
@@ -282,7 +283,9 @@ int gp_thread_start(bool listen)
 	}
 	pthread_mutex_unlock(&thread.lock);
 	if (err)
-		gp_log_once(&said, GP_LOG_WARN, "no thread for timers: %s", strerror(-err));
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot start the library thread: %s; hints have no effect",
+			    strerror(-err));
 	else if (listen)
 		gp_thread_wake();
 	return err;

@@ -109,9 +109,10 @@ static int take_answer(size_t i)
 		return 1;
 	}
 	if (gp_wire_check(&reply, (size_t)n) || reply.head.result)
-		gp_log_once(&said, GP_LOG_WARN, "process %d does not yield the device: %s",
+		gp_log_once(&said, GP_LOG_WARN, "cannot unload the queues of process %d: %s",
 			    (int)p->pid,
-			    reply.head.result == -EPERM ? "it is another user's" : "it cannot");
+			    reply.head.result == -EPERM ? "it belongs to another user" :
+							  "its driver refused");
 	return 1;
 }
 

@@ -286,15 +286,15 @@ static bool explain_holds(int err, char *why, size_t why_len)
 	if (err != -EOPNOTSUPP || !gp_nv_one_connection())
 		return false;
 	snprintf(why, why_len,
-		 "CUDA_DEVICE_MAX_CONNECTIONS=1 puts a hold in front of "
-		 "the work that it is for (2 or more do not)");
+		 "with CUDA_DEVICE_MAX_CONNECTIONS=1 a hold would block its own work; unset it, or "
+		 "set 2 or more");
 	return true;
 }
 
 static void nv_explain(int err, char *why, size_t why_len)
 {
 	if (!explain_holds(err, why, why_len) && err == -EOPNOTSUPP)
-		snprintf(why, why_len, "nvidia: the driver is too old (535 or newer is needed)");
+		snprintf(why, why_len, "nvidia: the driver is too old; install 535 or later");
 }
 
 static void soft_explain(int err, char *why, size_t why_len)
@@ -303,14 +303,12 @@ static void soft_explain(int err, char *why, size_t why_len)
 		return;
 	if (!gp_nv_transport_soft(true))
 		snprintf(why, why_len,
-			 "softgpu: its libcuda.so.1 is not there "
-			 "(make install puts it into " GP_PKGLIBDIR "/softgpu; "
-			 "GPREEMPT_SOFTGPU_LIBDIR names another place)");
+			 "softgpu: libcuda.so.1 not found; run make install (it goes "
+			 "to " GP_PKGLIBDIR "/softgpu), or set GPREEMPT_SOFTGPU_LIBDIR");
 	else
 		snprintf(why, why_len,
-			 "softgpu: no server: %s; GPREEMPT_SOFTGPU "
-			 "names its socket, by an absolute path to a directory "
-			 "that is there and your own",
+			 "softgpu: cannot reach its server: %s; set GPREEMPT_SOFTGPU to an "
+			 "absolute path in an existing directory of this user",
 			 err == -ENODEV ? "not found" : strerror(-err));
 }
 

@@ -449,7 +449,8 @@ int gp_callbacks_watch_launches(void)
 void gp_callbacks_auto_hold(void)
 {
 	if (!gp_callbacks_watch_launches())
-		gp_log(GP_LOG_WARN, "--auto-hold comes to nothing: launches cannot be seen");
+		gp_log(GP_LOG_WARN,
+		       "--auto-hold has no effect: cannot see launches; run gpreempt doctor");
 }
 
 const char *gp_callbacks_watch(void)
@@ -460,11 +461,11 @@ const char *gp_callbacks_watch(void)
 	if (env && !strcmp(env, "0"))
 		return "GPREEMPT_CUPTI=0";
 	if (gp_preload_has_tool())
-		return "a tool is injected as well";
+		return "another injected tool may use CUPTI";
 	err = find_and_subscribe();
 	if (!err)
 		return NULL;
-	return err == -EBUSY  ? "a profiler has CUPTI" :
+	return err == -EBUSY  ? "a profiler uses CUPTI" :
 	       err == -ENOENT ? "libcupti.so.13 or .12 not found" :
 				"CUPTI does not work with this driver";
 }

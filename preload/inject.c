@@ -58,7 +58,8 @@ static void group_ready(void *arg, struct gp_group *group)
 	if (!err)
 		err = gp_edev_group_add(dev, group);
 	if (err && err != -EEXIST)
-		gp_log_once(&said, GP_LOG_WARN, "cannot take up %s: %s; left as it is",
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot manage %s: %s; its timeslices stay the driver's",
 			    group->dev->id.name, strerror(-err));
 	if (!err)
 		gp_thread_start(true);
@@ -96,7 +97,9 @@ static void start(void)
 		return;
 	gp_log_to_stderr();
 	if (text && *text && gp_class_request_parse(text, &hooks.request, &why))
-		gp_log(GP_LOG_WARN, "GPREEMPT_CLASS=%s is no class (%s); none is set", text, why);
+		gp_log(GP_LOG_WARN,
+		       "GPREEMPT_CLASS=%s: unknown class (%s); continuing without a class", text,
+		       why);
 	hooks.auto_hold = hold && !strcmp(hold, "1") && hooks.request.cls.cls == GP_CLASS_LC;
 	/* With --auto-hold launches start holds, so there is nothing to predict. */
 	hooks.learn = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
@@ -106,7 +109,7 @@ static void start(void)
 		err = gp_amd_track_start(&ops, NULL);
 	if (err)
 		gp_log(GP_LOG_WARN,
-		       "cannot follow the driver's calls: %s; the program runs without",
+		       "cannot follow the driver's calls: %s; continuing without a class",
 		       strerror(-err));
 	else
 		atomic_store(&tracking, 1);
@@ -215,8 +218,8 @@ static void patch_libcuda(void)
 	err = symbol ? gp_got_patch(libcuda, symbol, (void *)hook, &hooked) : -ENOENT;
 	if (err)
 		gp_log(GP_LOG_WARN,
-		       "cannot see the driver's calls (%s of libcuda): %s; "
-		       "the program runs without",
+		       "cannot see the driver's calls (%s of libcuda): %s; continuing without a "
+		       "class",
 		       symbol ? symbol : "ioctl", strerror(-err));
 }
 
@@ -235,7 +238,7 @@ static void chain(void)
 	if (fn && fn != InitializeInjection)
 		fn();
 	else if (!fn)
-		gp_log(GP_LOG_WARN, "cannot load %s, which was to be injected: %s", path,
+		gp_log(GP_LOG_WARN, "cannot load the injection library %s: %s", path,
 		       lib ? "it has no InitializeInjection" : dlerror());
 }
 

@@ -67,7 +67,7 @@ static int parse_cap(const char *text, uint32_t *pct, const char **why)
 	char number[FIELD_LEN];
 	int err;
 
-	*why = "a cap is a share of the device, such as cap=30%";
+	*why = "write a share of the device, such as cap=30%";
 	if (strcmp(text + digits, "%"))
 		return -EINVAL;
 	memcpy(number, text, digits);
@@ -87,8 +87,8 @@ static int parse_time(const char *text, uint64_t *ns, const char **why)
 
 	if (!err && (!value || value > GP_PERIOD_MAX_NS))
 		err = -ERANGE;
-	*why = err == -ERANGE ? "times are more than 0s and at most 10s" :
-				"a time is a number and a unit (us, ms, s), such as 20ms";
+	*why = err == -ERANGE ? "write a time above 0s and at most 10s" :
+				"write a number and a unit (us, ms, s), such as 20ms";
 	if (!err)
 		*ns = value;
 	return err;
@@ -197,7 +197,7 @@ int gp_class_request_parse(const char *text, struct gp_class_request *out, const
 	while (!err && *at == ',') {
 		at = next_field(at + 1, field);
 		if (!at) {
-			*why = "no value is that long";
+			*why = "the value is too long";
 			return -EINVAL;
 		}
 		err = parse_field(&r, field, why);

@@ -176,7 +176,7 @@ static void decide(struct gp_runtime *rt, const struct gp_decision *d)
 		rt->arm_asked = true;
 		rt->due_ns = d->at_ns;
 	} else if (rt->count == GP_RUNTIME_TODO) {
-		gp_log(GP_LOG_ERR, "runtime: too many decisions at once, one is lost");
+		gp_log(GP_LOG_ERR, "runtime: too many decisions at once; one is lost");
 	} else {
 		rt->todo[(rt->first + rt->count++) % GP_RUNTIME_TODO] = *d;
 	}

@@ -606,7 +606,8 @@ static void process_without_holds(void **state)
 	dev->ops.explain = explain_holds;
 	gp_set_log(keep_warning, NULL);
 	c = lc_context(dev, 0x6000);
-	assert_string_equal(warning, "cannot hold the device: one queue for all; going on without");
+	assert_string_equal(warning,
+			    "cannot hold the device: one queue for all; continuing without holds");
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_HOLD, MS), 0);

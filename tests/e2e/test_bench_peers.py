@@ -200,7 +200,7 @@ class Deadlines(unittest.TestCase):
                 done = self.bench(folder, plan)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 self.assertEqual(done.stdout.count(" missed"), clients, done.stdout)
-                self.assertEqual(done.stderr.count("the class asked for is refused"), refused,
+                self.assertEqual(done.stderr.count("refused the requested class"), refused,
                                  done.stderr)
 
 

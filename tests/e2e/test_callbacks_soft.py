@@ -65,7 +65,7 @@ class Unannounced(Figures):
         plain, _ = self.run_lc(*self.GAPS, how=["--no-predict"])
         held, said = self.run_lc(*self.GAPS, how=["--auto-hold"], env=UNSEEN)
         self.assertIn("GPREEMPT_CUPTI=0", said)
-        self.assertIn("--auto-hold comes to nothing", said)
+        self.assertIn("--auto-hold has no effect", said)
         self.assertEqual(held["p50_ns"], plain["p50_ns"])
 
 
@@ -120,7 +120,7 @@ class Tool(Rig):
         self.assertEqual(entered, left)
         self.assertGreater(entered, 80)
         self.assertEqual((entered - 80) % 2, 0)
-        self.assertIn("a profiler has CUPTI", done.stderr)
+        self.assertIn("a profiler uses CUPTI", done.stderr)
         self.assertIn("pieces of 500 us", done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 

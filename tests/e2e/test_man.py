@@ -117,6 +117,9 @@ class Diagnostics(unittest.TestCase):
     def test_gpreemptd(self):
         self.found("gpreemptd.8.scd", "daemon")
 
+    def test_gpreempt(self):
+        self.found("gpreempt.1.scd", "cli", "client", "preload")
+
 
 if __name__ == "__main__":
     unittest.main()

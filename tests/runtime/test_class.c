@@ -109,9 +109,9 @@ static void accepts_requests(void **state)
 
 static void refuses_requests(void **state)
 {
-	static const char times[] = "times are more than 0s and at most 10s";
-	static const char time[] = "a time is a number and a unit (us, ms, s), such as 20ms";
-	static const char cap[] = "a cap is a share of the device, such as cap=30%";
+	static const char times[] = "write a time above 0s and at most 10s";
+	static const char time[] = "write a number and a unit (us, ms, s), such as 20ms";
+	static const char cap[] = "write a share of the device, such as cap=30%";
 	static const char caps[] = "caps are cap=1% to cap=100%";
 	static const char after_lc[] =
 		"after lc:LEVEL come period=TIME, deadline=TIME and runtime=TIME";
@@ -172,7 +172,7 @@ static void refuses_requests(void **state)
 		{ "lc,period=20ms,runtime=21ms", -EINVAL,
 		  "the runtime is longer than the deadline" },
 		{ "lc,period=000000000000000000000000000000000000000020ms,runtime=1ms", -EINVAL,
-		  "no value is that long" },
+		  "the value is too long" },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
