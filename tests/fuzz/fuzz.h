@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz.h - what the targets share. A target is one function, run by libFuzzer
- * (make fuzz) or over its corpus by replay.c (make check-replay).
+ * fuzz.h - shared by the targets. A target is one function, run by libFuzzer (make fuzz) or
+ * over its corpus by replay.c (make check-replay).
  */
 #ifndef GP_FUZZ_H
 #define GP_FUZZ_H
@@ -13,14 +13,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must hold is checked in every build. */
+/* An invariant, checked in every build. */
 #define FUZZ_CHECK(cond)         \
 	do {                     \
 		if (!(cond))     \
 			abort(); \
 	} while (0)
 
-/* The input as a string of its own, so that a read past its end is seen. */
+/* The input as a separate string, so that a read past its end is found. */
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What stands for a model: what is refused leaves one line, what is taken is a name. */
+/* Stand-ins for models: refused input leaves one line, accepted input is a name. */
 #include <errno.h>
 
 #include "bench/plan/alias.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpreempt.yaml: what is refused leaves one line, what loads survives a round
- * trip by its own printing.
+ * gpreempt.yaml: refused input leaves one line, valid input survives a round trip by its own
+ * printed form.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "daemon/config.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Whose name has an odd number of letters is somebody. */
+/* A name with an odd number of letters exists. */
 static int id_of(const char *name, uint32_t *id)
 {
 	*id = (uint32_t)strlen(name);
@@ -33,7 +33,7 @@ static void round_trip(const struct gp_config *config)
 	FILE *f = open_memstream(&text, &bytes);
 
 	FUZZ_CHECK(f && !gp_config_print(config, f) && !fclose(f));
-	/* What is taken from the defaults makes it longer, at most as much. */
+	/* Defaults may make it longer, up to the limit. */
 	if (bytes <= GP_CONFIG_BYTES_MAX) {
 		FUZZ_CHECK(
 			!gp_config_parse("again", text, bytes, &names, &again, why, sizeof(why)));
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gp_config *config = NULL;
 	char why[GP_CONFIG_WHY_LEN] = "";
-	/* Of its own and without an end, so that a read past it is seen. */
+	/* In a buffer of its exact size, without a terminator, so that a read past it is found. */
 	char *text = malloc(size ? size : 1);
 
 	FUZZ_CHECK(text);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What peers send to the daemon, with files: only what is a message is taken for
- * one, what is believed can be acted on, and no file is left.
+ * Peers' messages to the daemon, with files. Only valid messages are accepted, their contents
+ * are safe to use, and no file stays open.
  *
- * The input is a row of messages: how many files, how they come (bits, below),
- * length (2 bytes), and so many bytes.
+ * The input is a row of messages: number of files, their form (bits, below), length (2 bytes),
+ * and the bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 #define MESSAGES_MOST 64
 
 enum how {
-	WITH_HEAD = 1, /* the first byte is its type; the head is as it should be */
+	WITH_HEAD = 1, /* the first byte is its type; the head is valid */
 	FILES_UNWANTED = 2,
 	TWO_ROWS = 4, /* of files */
-	GUARDED = 8,  /* as the daemon's loop is */
+	GUARDED = 8,  /* like the daemon's loop */
 };
 
 struct message {
@@ -45,7 +45,7 @@ static void set_up(void)
 	}
 }
 
-/* The next descriptor that this process would get. */
+/* The next descriptor of this process. */
 static int next_file(void)
 {
 	int fd = dup(file[0]);
@@ -78,7 +78,7 @@ static void check_text(const char *text, size_t size)
 	FUZZ_CHECK(strnlen(text, size) < size);
 }
 
-/* What whoever believes @msg goes by. */
+/* The assumptions of @msg's users. */
 static void check_believed(const union gp_wire_msg *msg)
 {
 	FUZZ_CHECK(msg->head.result <= 0);
@@ -126,7 +126,7 @@ static void check_believed(const union gp_wire_msg *msg)
 	}
 }
 
-/* Is it one? Looked at where it ends, so that a read past it is seen. */
+/* Is it a valid message? In a buffer of its exact size, so that a read past it is found. */
 static bool look(const uint8_t *bytes, size_t len)
 {
 	union gp_wire_msg *msg = malloc(len ? len : 1), whole;
@@ -140,7 +140,7 @@ static bool look(const uint8_t *bytes, size_t len)
 	if (!is_one)
 		return false;
 	FUZZ_CHECK(len >= sizeof(whole.head) && len <= sizeof(whole));
-	/* What is past its end is no NUL that a text could end with. */
+	/* No NUL past its end could terminate a text. */
 	memset(&whole, 0xff, sizeof(whole));
 	memcpy(&whole, bytes, len);
 	if (!gp_wire_check_body(&whole))
@@ -178,7 +178,7 @@ static void send_raw(const uint8_t *bytes, size_t len, size_t n, bool two_rows)
 	FUZZ_CHECK(sendmsg(pair[0], &hdr, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len);
 }
 
-/* What was sent arrives, or is refused for what it is. */
+/* A message arrives unchanged, or is refused with the right error. */
 static void receive(const uint8_t *bytes, size_t len, size_t files)
 {
 	const bool fits = len <= sizeof(union gp_wire_msg) && files <= GP_WIRE_MAX_FILES &&
@@ -205,7 +205,7 @@ static void receive_without(size_t len)
 		   (len > sizeof(msg) ? -EPROTO : (ssize_t)len));
 }
 
-/* What is a message passes through gp_wire_send() as it is. */
+/* A valid message passes through gp_wire_send() unchanged. */
 static void send_again(const uint8_t *bytes, size_t len, size_t files)
 {
 	union gp_wire_msg msg;
@@ -237,7 +237,7 @@ static void one_message(const struct message *m, const uint8_t *bytes, size_t le
 	FUZZ_CHECK(next_file() == before);
 }
 
-/* A type's own size and head, or hardly any would be looked at. Its length. */
+/* A type's own size and head, because most input would be refused otherwise. Its length. */
 static size_t put_head(uint8_t *bytes, size_t len)
 {
 	union gp_wire_msg msg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A peer's file: what is refused leaves one line, what is taken is whole, and its
- * words can be said.
+ * A peer's file: refused input leaves one line, accepted input is complete, and its commands
+ * can be printed.
  */
 #include <errno.h>
 
@@ -52,7 +52,7 @@ static void check_peer(const struct gp_peer *peer)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char why[GP_PEER_WHY_LEN] = "";
-	/* Of its own and without an end, so that a read past it is seen. */
+	/* In a buffer of its exact size, without a terminator, so that a read past it is found. */
 	char *text = malloc(size ? size : 1);
 	struct gp_peer *peer;
 

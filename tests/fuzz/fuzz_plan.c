@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * Plans of a benchmark: what is refused leaves one line, what is taken can be run.
- */
+/* Plans of a benchmark: refused input leaves one line, accepted input can run. */
 #include "bench/plan/plan.h"
 #include "tests/fuzz/fuzz.h"
 

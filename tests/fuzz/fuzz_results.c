@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Results of a benchmark: what is refused leaves one line, what is taken is the
- * same as itself, and can be printed.
+ * Results of a benchmark: refused input leaves one line. Accepted input equals itself, and can
+ * be printed.
  */
 #include <stdio.h>
 

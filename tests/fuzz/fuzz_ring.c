@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The switch log's ring, whose writer may be ahead, behind or broken: a byte
- * for its size and one for how much is read at a time; then, again and again,
- * a header and records that overwrite the ring.
+ * The switch log's ring, with a writer that may be ahead, behind or broken. The input has a
+ * byte for the ring's size and one for the size of a read. Then, repeatedly, a header and
+ * records overwrite the ring.
  */
 #include "nvidia-backend/nv_internal.h"
 #include "tests/fuzz/fuzz.h"
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	gp_nv_ring_init(&ring, &header, record, records);
 	while (take(&data, &size, &header, sizeof(header))) {
 		take(&data, &size, record, records * sizeof(*record));
-		/* A reader gets to the end: two entries a record at most. */
+		/* A reader gets to the end: at most two entries per record. */
 		for (uint32_t i = 0; i <= 2 * records; i++) {
 			size_t n = gp_nv_ring_read(&ring, out, batch);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The software GPU's server, fed by clients that say anything: two threads and
- * a timer of one process, a thread of another user's. A group with a channel
- * and 64 KiB of memory of the device are there already.
+ * The software GPU's server, with clients that send anything: two threads and a timer of one
+ * process, and a thread of another user's. A group with a channel and 64 KiB of device memory
+ * exist already.
  *
- * The input is a row of records: connection, operation, file, number of the
- * ioctl, bytes of its structure / 4, length (2 bytes), and so many bytes, which
- * follow the request's magic and operation.
+ * The input is a row of records: connection, operation, file, number of the ioctl, bytes of
+ * its structure / 4, length (2 bytes), and the bytes. These follow the request's magic and
+ * operation.
  */
 #include <fcntl.h>
 #include <unistd.h>
@@ -169,7 +169,7 @@ struct record {
 	uint8_t conn, op, file, nr, words, len[2];
 };
 
-/* An ioctl's sizes fit its bytes, or hardly any would be looked at. */
+/* An ioctl's sizes match its bytes, because most input would be refused otherwise. */
 static void fit_ioctl(struct gp_soft_req *req, const struct record *r, size_t bytes)
 {
 	const size_t room = bytes - sizeof(*req);

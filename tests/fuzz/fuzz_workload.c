@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Workloads of a benchmark, as a file and as a name: what is refused leaves one line,
- * what is taken can be run.
+ * Workloads of a benchmark, as a file and as a name: refused input leaves one line, accepted
+ * input can run.
  */
 #include "bench/plan/workload.h"
 #include "tests/fuzz/fuzz.h"
@@ -22,7 +22,7 @@ static void check_kernel(const struct gp_workload_kernel *k, uint32_t least)
 	FUZZ_CHECK(k->registers <= 255 && k->shared_bytes <= 262144);
 }
 
-/* Takes @w over. @least: blocks and threads there are. */
+/* Takes ownership of @w. @least: minimum of blocks and threads. */
 static void check(struct gp_workload *w, const char *why, uint32_t least)
 {
 	size_t tokens = 0;

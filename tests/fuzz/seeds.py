@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the seeds of the fuzz targets to tests/fuzz/corpus/. What a fuzzer has
-found lies beside them under the name of what it was."""
+"""Write the seeds of the fuzz targets to tests/fuzz/corpus/. A fuzzer's findings are beside
+them, named after the fault."""
 import os
 import struct
 
@@ -155,8 +155,8 @@ def request(cls, value, cap=0, period=0, deadline=0, runtime=0, pad=0):
 
 
 def daemon_wire():
-    """Files, how (1: bytes begin with the type, no head; 2: files unwanted; 4: in
-    two rows; 8: under the guard), length; and the golden messages, as they are."""
+    """Files, flags (1: bytes begin with the type, no head; 2: files unwanted; 4: in two rows;
+    8: under the guard), length; and the unchanged golden messages."""
     def row(*msgs):
         return b"".join(struct.pack("<BBH", files, how, len(m)) + m
                         for files, how, m in msgs)
@@ -389,7 +389,7 @@ def server():
 
 
 def gfx9():
-    """Parts of what a compiler made, with registers and LDS to go with them."""
+    """Parts of a compiler's output, with suitable registers and LDS."""
     with open(os.path.join(HERE, "..", "gfx9", "kernels_co.h")) as f:
         body = f.read().split("{", 1)[1].split("}", 1)[0]
     data = bytes(int(b) for b in body.replace("\n", "").split(",") if b.strip())

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_model.c - each behaviour of the model by itself, to the nanosecond, on
- * a small device with round costs; and a long random run of everything.
+ * test_model.c - each behaviour of the model separately, to the nanosecond, on a small device
+ * with round costs; and a long random run of everything.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -295,11 +295,11 @@ static void wait_waits_for_another_channel(void **state)
 	    (struct gp_model_method){ .type = GP_METHOD_WAIT, .wait_channel = a, .wait_seq = seq });
 	put(f, b, kernel(1, 10 * US, 2));
 	gp_model_advance(f->m, MS);
-	/* One who only waits does not take the device: no switch in between. */
+	/* A group that only waits does not take the device: no switch in between. */
 	assert_int_equal(when(f, GP_MODEL_DONE, 1), FIRST_NS + 100 * US + 100);
 	assert_int_equal(when(f, GP_MODEL_STARTED, 2), FIRST_NS + 100 * US + 2000 + 4000 + 500);
 
-	/* A channel that is gone keeps nobody waiting. */
+	/* A channel that is gone delays no other. */
 	seq = put(f, a, kernel(1, 100 * US, 3));
 	put(f, b,
 	    (struct gp_model_method){ .type = GP_METHOD_WAIT, .wait_channel = a, .wait_seq = seq });
@@ -321,7 +321,7 @@ static void copies_take_their_bandwidth(void **state)
 	put(f, ch, copy);
 	put(f, k, kernel(8, 10 * US, 3));
 	gp_model_advance(f->m, MS);
-	/* 50.5 µs each, one after the other, beside the kernel. */
+	/* 50.5 µs each, in sequence, beside the kernel. */
 	assert_int_equal(when(f, GP_MODEL_DONE, 2) - when(f, GP_MODEL_DONE, 1), 50500);
 	assert_int_equal(when(f, GP_MODEL_DONE, 3), FIRST_NS + 10 * US + 100);
 	assert_int_equal(
@@ -343,10 +343,10 @@ static void slices_alternate(void **state)
 	busy(f, a, 100 * MS, 10);
 	busy(f, b, 100 * MS, 20);
 	gp_model_advance(f->m, 40 * MS);
-	/* Of a round of 414 µs, 98.5 and 298.5 are left to work .. */
+	/* Of a round of 414 µs, 98.5 and 298.5 remain for work .. */
 	assert_true(switches(f, 1, GP_SWITCH_END) >= 95);
 	assert_true(switches(f, 1, GP_SWITCH_END) <= 98);
-	/* .. and the slice of one who is alone is renewed without a switch. */
+	/* .. and the slice of a single group is renewed without a switch. */
 	assert_int_equal(gp_model_suspend(f->m, &b, 1, 0), 0);
 	gp_model_advance(f->m, 41 * MS);
 	f->n = 0;
@@ -354,7 +354,7 @@ static void slices_alternate(void **state)
 	assert_int_equal(switches(f, 1, GP_SWITCH_END), 0);
 }
 
-/* Whenever it was that it came on: nobody wanted the device since. */
+/* At any time since it came: no other group wanted the device. */
 static void work_begins_a_slice(void **state)
 {
 	struct fix *f = *state;
@@ -403,7 +403,7 @@ static void a_slice_lasts_what_it_says(void **state)
 	(void)state;
 }
 
-/* How long who comes at @at_ns waits, beside two kernels or one that somebody waits for. */
+/* Wait of a group that comes at @at_ns, beside two kernels, or one that has a waiter. */
 static uint64_t waits_beside(bool waited_for, uint64_t at_ns)
 {
 	const struct gp_model_method fence = { .type = GP_METHOD_FENCE, .cookie = 12 };
@@ -423,7 +423,7 @@ static uint64_t waits_beside(bool waited_for, uint64_t at_ns)
 	return start_ns - at_ns;
 }
 
-/* Within the first slice who comes waits for its end; afterwards only beside more work. */
+/* Within the first slice a new group waits for its end; after it only beside more work. */
 static void what_is_waited_for_has_one_slice(void **state)
 {
 	(void)state;
@@ -433,7 +433,7 @@ static void what_is_waited_for_has_one_slice(void **state)
 	assert_in_range(waits_beside(false, 5 * MS), MS, MS + 20 * US);
 }
 
-/* The host has gone on to the third before the second came. */
+/* The host moved on to the third before the second came. */
 static void who_comes_later_is_not_next(void **state)
 {
 	struct fix *f = *state;
@@ -449,7 +449,7 @@ static void who_comes_later_is_not_next(void **state)
 	assert_true(when(f, GP_MODEL_STARTED, 10) < when(f, GP_MODEL_STARTED, 30));
 	assert_true(when(f, GP_MODEL_STARTED, 30) < when(f, GP_MODEL_STARTED, 20));
 	assert_true(when(f, GP_MODEL_STARTED, 20) != UINT64_MAX);
-	/* Who is next may go, or have its work taken away. */
+	/* The next group may leave, or lose its work. */
 	f->n = 0;
 	assert_int_equal(gp_model_group_del(f->m, g[0]), 0);
 	assert_int_equal(gp_model_suspend(f->m, &g[1], 1, 0), 0);
@@ -475,7 +475,7 @@ static void a_switch_costs_what_it_says(void **state)
 	/* Noticed, saved with blocks, loaded; a slice of 1 µs may end meanwhile. */
 	assert_in_range(when(f, GP_MODEL_STARTED, 1), MS + 1000 + 3000 + 4500,
 			MS + 1000 + 3000 + 4500 + 1000);
-	/* BE's blocks go on where they were cut. */
+	/* BE's blocks continue where they stopped. */
 	gp_model_advance(f->m, 40 * MS);
 	assert_int_equal(blocks_of(f, 10), 8);
 	assert_in_range(when(f, GP_MODEL_DONE, 10), FIRST_NS + 10 * MS + 18 * US,
@@ -494,7 +494,7 @@ static void lone_hold_is_lost_a_pair_is_not(void **state)
 	gp_model_advance(f->m, MS);
 	put(f, ch, hold(&word, 1, 50 * MS, 1));
 	gp_model_advance(f->m, MS + 20 * US);
-	/* It came on, and gave up though its slice is a second. */
+	/* It started, and gave up though its slice is a second. */
 	assert_int_equal(switches(f, 2, GP_SWITCH_START), 1);
 	assert_int_equal(switches(f, 2, GP_SWITCH_END), 1);
 	put(f, ch, hold(&word, 1, 50 * MS, 2));
@@ -518,7 +518,7 @@ static void two_at_1_us_livelock(void **state)
 		busy(f, g, 20 * US, 10 * (uint64_t)i);
 	}
 	gp_model_advance(f->m, 20 * MS);
-	/* Loading alone takes up the slice of whoever was cut before. */
+	/* Loading alone uses up the slice of a preempted group. */
 	assert_true(blocks_of(f, 10) + blocks_of(f, 20) == 0);
 	assert_true(switches(f, 1, GP_SWITCH_START) > 1000);
 }
@@ -615,14 +615,14 @@ static void suspend_and_resume(void **state)
 	assert_int_equal(gp_model_resume(f->m, &g, 1, 72), 0);
 	gp_model_advance(f->m, 30 * MS);
 	assert_int_equal(when(f, GP_MODEL_CONTROL_DONE, 72), 5 * MS + 3000);
-	/* 4 ms away, and what it takes to come back. */
+	/* 4 ms away, and the time to return. */
 	assert_int_equal(when(f, GP_MODEL_DONE, 10),
 			 FIRST_NS + 10 * MS + 100 + 4 * MS + 3000 + 4000 + 1000);
 	assert_int_equal(gp_model_usage(f->m, g, &later), 0);
 	assert_true(later > usage + 18 * MS);
 }
 
-/* One with a long slice is cut, and has it again when its turn comes. */
+/* A group with a long slice is preempted, and has its slice again in its next turn. */
 static void preempt_ends_a_turn(void **state)
 {
 	struct fix *f = *state;
@@ -632,12 +632,12 @@ static void preempt_ends_a_turn(void **state)
 	assert_int_equal(gp_model_set_slice(f->m, b, 200), 0);
 	busy(f, a, 100 * MS, 10);
 	gp_model_advance(f->m, MS);
-	/* Nobody waits: nothing happens, then or later. */
+	/* No other group waits: no effect, then or later. */
 	assert_int_equal(gp_model_preempt(f->m, a), 0);
 	busy(f, b, 100 * MS, 20);
 	gp_model_advance(f->m, 5 * MS);
 	assert_int_equal(switches(f, 1, GP_SWITCH_END), 0);
-	/* Not on the device: likewise. */
+	/* Not on the device: the same. */
 	assert_int_equal(gp_model_preempt(f->m, b), 0);
 	gp_model_advance(f->m, 6 * MS);
 	assert_int_equal(switches(f, 1, GP_SWITCH_END), 0);
@@ -672,7 +672,7 @@ static void resume_overtakes_a_suspend(void **state)
 	assert_true(when(f, GP_MODEL_CONTROL_DONE, 72) < 2 * MS);
 	assert_true(when(f, GP_MODEL_DONE, 11) != UINT64_MAX);
 
-	/* And the other way round it stays off. */
+	/* In the opposite order it stays suspended. */
 	busy(f, g, 10 * MS, 20);
 	gp_model_advance(f->m, 41 * MS);
 	assert_int_equal(gp_model_suspend(f->m, &g, 1, 0), 0);
@@ -769,7 +769,7 @@ static void slots_are_counted(void **state)
 	assert_true(when(f, GP_MODEL_STARTED, 3) == UINT64_MAX);
 	assert_int_equal(gp_model_resume(f->m, &g[2], 1, 0), -EBUSY);
 
-	/* Unloaded in the middle, loaded again, its blocks go on. */
+	/* Unloaded in the middle, loaded again, its blocks continue. */
 	assert_int_equal(gp_model_suspend(f->m, &g[0], 1, 71), 0);
 	assert_int_equal(gp_model_resume(f->m, &g[2], 1, 72), 0);
 	gp_model_advance(f->m, 4 * MS + 100 * US);
@@ -816,7 +816,7 @@ struct random_run {
 	uint64_t cookies;
 };
 
-/* What each kernel had done: its blocks, once each and no others. */
+/* The finished blocks of each kernel, once each and no others. */
 static uint8_t done_kernel[R_STEPS + 1], blocks_done[R_STEPS + 1][16];
 
 static uint64_t draw(struct random_run *r, uint64_t below)
@@ -928,7 +928,7 @@ static void random_run_of(uint32_t kind, uint64_t seed)
 		else
 			gp_model_advance(r.f->m, gp_model_now(r.f->m) + draw(&r, 60 * US));
 	}
-	/* Nothing that is left behind may hang. */
+	/* No leftover may hang. */
 	r.word = UINT32_MAX / 4;
 	for (size_t i = 0; i < R_GROUPS; i++) {
 		(void)gp_model_set_slice(r.f->m, r.group[i], 1000);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * test_model_figures.c - the model against what was measured on a card
- * (figures.csv, or GP_FIGURES=file). Each row is a scenario, a metric, the
- * measured value and a tolerance. Prints model and measurement side by side.
+ * test_model_figures.c - the model against measurements on a card (figures.csv, or
+ * GP_FIGURES=file). Each row is a scenario, a metric, the measured value and a tolerance.
+ * Prints model and measurement side by side.
  *
- * A row with known=1 is one that the model does not meet, and why stands in
- * its note; it fails when the model meets it after all, so that the table
- * stays true.
+ * A row with known=1 is one that the model misses, for the reason in its note. It fails if the
+ * model meets it after all, so that the table stays true.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +27,7 @@ enum {
 	COOKIE_CONTROL = 2
 };
 
-/* What a row's parameters may say; times in the unit that the name has. */
+/* The possible parameters of a row; times in the unit of the name. */
 struct scenario {
 	double lc, kernels, kernel_us, sync, gap_us, period_us, jitter_us;
 	double prep_us, requests, lc_slice_us;
@@ -53,8 +52,8 @@ static const struct {
 };
 
 /*
- * CPU time of the client. Fitted from what it does alone: five kernels of 110
- * µs in 561..574, one of 1 µs in 29.
+ * CPU time of the client. Fitted from the client alone: five kernels of 110 µs in 561..574,
+ * one of 1 µs in 29.
  */
 #define COLD_NS 12000u /* woken by a timer: the first launch is slow */
 #define LAUNCH_NS 4000u
@@ -126,7 +125,7 @@ static void rotate_one(struct sim *sim, bool resume)
 			 0);
 }
 
-/* Two calls, one after the other, then q of rest. */
+/* Two calls in sequence, then a pause of q. */
 static void rotate(struct sim *sim)
 {
 	if (sim->rot_step && !sim->control_done)
@@ -143,7 +142,7 @@ static void rotate(struct sim *sim)
 	sim->rot_step = 0;
 }
 
-/* To the next thing that happens, at most to @to_ns. */
+/* To the next event, at most to @to_ns. */
 static void step(struct sim *sim, uint64_t to_ns)
 {
 	uint64_t next = gp_model_next(sim->m);
@@ -234,8 +233,8 @@ static void request(struct sim *sim)
 }
 
 /*
- * Every period, at once when late. The hold starts lead_us before the first
- * launch, or, with lead_us = 0, with it.
+ * Every period, or at once when late. The hold starts lead_us before the first launch, or,
+ * with lead_us = 0, with it.
  */
 static void lc_run(struct sim *sim)
 {

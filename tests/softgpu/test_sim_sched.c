@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Dozens of BE tenants, two LC ones, whole seconds of virtual time: shares,
- * the longest wait of any BE tenant, LC's latency, and what BE keeps.
+ * Dozens of BE tenants, two LC ones, whole seconds of virtual time: shares, the longest wait
+ * of any BE tenant, LC's latency, and BE's remaining share.
  */
 #include "tests/softgpu/test_sim_sched.h"
 
@@ -34,7 +34,7 @@ static struct world *crowd(size_t n_be, size_t n_lc, bool hinted)
 	return w;
 }
 
-/* ---- what must be true -------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------------------- */
 
 /* Each has its share by weight, to a turn; none waits longer than a round. */
 static void check_shares(const struct world *w, uint64_t ns)
@@ -97,14 +97,14 @@ static void hinted_lc_does_not_wait(void **state)
 	destroy(w);
 }
 
-/* Holds asked for while turns change, which is 800 us in 50 ms: of 2000 some 30. */
+/* Holds during a change of turns, which is 800 us in 50 ms: of 2000 some 30. */
 static void a_hold_waits_for_no_control(void **state)
 {
 	struct world *w = crowd(4, 1, true);
 	uint64_t slowest_ns = 0;
 
 	run(w, 10000 * MS);
-	/* The first teach it what a switch takes. */
+	/* The first requests determine the length of a switch. */
 	for (size_t i = LEARNING; i < w->lc[0].samples; i++)
 		if (w->lc[0].sample[i] > slowest_ns)
 			slowest_ns = w->lc[0].sample[i];

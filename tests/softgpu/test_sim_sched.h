@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * test_sim_sched.h - the core drives the simulated device: what launches work there.
- */
+/* test_sim_sched.h - the core drives the simulated device: the programs that launch work. */
 #ifndef GP_TEST_SIM_SCHED_H
 #define GP_TEST_SIM_SCHED_H
 
@@ -26,9 +24,9 @@
 struct lc {
 	struct gp_sim_context *context;
 	struct gp_class_request spec;
-	bool hinted;   /* says 300 us ahead that work comes */
-	bool segments; /* says SEGMENT_*, else BUSY and IDLE */
-	bool silent;   /* says nothing at all */
+	bool hinted;   /* announces work 300 us ahead */
+	bool segments; /* gives SEGMENT_*, else BUSY and IDLE */
+	bool silent;   /* gives no events at all */
 	bool endless;  /* the next request waits behind this one */
 	uint32_t kernels;
 	uint64_t kernel_ns, period_ns;
@@ -54,7 +52,7 @@ struct world {
 	size_t n_be, n_lc;
 };
 
-/* Tenants and their groups have the same ids: BE from 1, LC behind them. */
+/* Tenants and their groups have the same ids: BE from 1, LC after them. */
 static inline uint32_t lc_id(const struct world *w, size_t i)
 {
 	return (uint32_t)(w->n_be + i + 1);
@@ -69,7 +67,7 @@ static inline void post(struct world *w, uint32_t type, uint32_t tenant, uint64_
 	assert_int_equal(gp_sim_sched_tell(w->host, &ev), 0);
 }
 
-/* ---- what goes on besides the GPU ------------------------------------------- */
+/* ---- activity besides the GPU ------------------------------------------------ */
 
 static inline uint64_t lc_next(const struct lc *lc, uint64_t ahead_ns)
 {
@@ -192,7 +190,7 @@ static inline void run(struct world *w, uint64_t ns)
 	assert_int_equal(gp_sim_sched_run(w->host, gp_sim_now(w->sim) + ns), 0);
 }
 
-/* How many of what were carried out. */
+/* Number of executed decisions by type. */
 static inline struct gp_sim_sched_stat carried(const struct world *w)
 {
 	struct gp_sim_sched_stat stat;
@@ -224,7 +222,7 @@ static inline void add_be(struct world *w, uint32_t weight, uint32_t cap_pct, ui
 		submit_be(be, id);
 }
 
-/* After all BE. */
+/* After all BE tenants. */
 static inline void add_lc(struct world *w, const struct lc *what)
 {
 	struct lc *lc = &w->lc[w->n_lc];
@@ -237,7 +235,9 @@ static inline void add_lc(struct world *w, const struct lc *what)
 	w->n_lc++;
 }
 
-/* @report_ns: the core is told so often what everybody used; 0: never. */
+/*
+ * @report_ns: interval of usage reports to the core; 0: none.
+ */
 static inline struct world *make_reporting(const struct gp_sched_config *core,
 					   const struct gp_model_config *model, uint64_t report_ns)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Several LC tenants on the simulated device, and best-effort beside them:
- * levels and how one cuts another, deadlines, and what best-effort keeps when
- * LC never ends.
+ * Several LC tenants on the simulated device, and best-effort beside them: levels and their
+ * preemption, deadlines, and best-effort's share beside endless LC.
  */
 #include "tests/softgpu/test_sim_sched.h"
 
@@ -102,7 +101,7 @@ static void a_hint_cuts_in_time(void **state)
 	assert_true(f.p99[0] <= alone.p99[0] * 105 / 100 + 60 * US);
 }
 
-/* Three of one level in each other's way: none of the two keeps it for long. */
+/* Three of one level compete: neither of the two keeps the device for long. */
 static void one_cuts_several(void **state)
 {
 	struct world *w = world_of((struct gp_sched_config){ .lc_preempt = GP_LC_CUT_PREEMPT },
@@ -182,7 +181,7 @@ static void minimum_of(uint32_t kind)
 
 	for (int i = 0; i < 2; i++)
 		add_be(w, 100, 0, MS);
-	/* On slots it is a segment that keeps best-effort off. */
+	/* On slots a segment suspends best-effort. */
 	add_lc(w, &(struct lc){ .endless = true,
 				.segments = kind == GP_MODEL_SLOTS,
 				.kernels = 5,

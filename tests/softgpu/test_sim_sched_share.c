@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Who gets how much, under each policy among BE, on the simulated device with
- * what suspends and resumes cost there: 30 s as the bars have it, and an hour
- * of 64 tenants.
+ * Shares under each policy among BE, on the simulated device with its costs of suspend and
+ * resume: 30 s as in the bars, and an hour of 64 tenants.
  */
 #include <time.h>
 
@@ -102,9 +101,8 @@ static void weights_share(void **state)
 }
 
 /*
- * All of the device given away in caps: each within 2 %, and none above. A
- * second goes by first: caps are kept from a tenant's first work on, so each
- * waits for its first turn.
+ * The whole device given away in caps: each within 2 %, and none above. The first second does
+ * not count: caps apply from a tenant's first work on, so each waits for its first turn.
  */
 static void caps_share(void **state)
 {
@@ -129,7 +127,7 @@ static void caps_share(void **state)
 	destroy(w);
 }
 
-/* What a capped one leaves, the others have; what all leave, nobody. */
+/* Others get the rest of a capped tenant; the rest of all is unused. */
 static void caps_conserve(void **state)
 {
 	struct world *w = world_of(&gp_policy_credit);
@@ -143,7 +141,7 @@ static void caps_conserve(void **state)
 	measure(w, used, before);
 	printf("credit, cap 10 of weight 4 beside weight 1: %.4f, %.4f\n", (double)used[0] / RUN_NS,
 	       (double)used[1] / RUN_NS);
-	/* Turns are 25 ms here: what a switch takes is more of them. */
+	/* Turns are 25 ms here, so switches take a larger part. */
 	assert_in_range(used[0], RUN_NS * 96 / 1000, RUN_NS / 10);
 	assert_true(used[1] >= RUN_NS * 885 / 1000);
 	destroy(w);
@@ -162,7 +160,7 @@ static void caps_conserve(void **state)
 	destroy(w);
 }
 
-/* Of four equal tenants: the most that one got over the least, in 1/100. */
+/* Of four equal tenants: largest over least, in 1/100. */
 static uint64_t spread_beside_lc(const struct gp_be_policy *policy, uint64_t report_ns)
 {
 	const struct lc half = {
@@ -192,9 +190,8 @@ static uint64_t spread_beside_lc(const struct gp_be_policy *policy, uint64_t rep
 }
 
 /*
- * LC that says nothing has the device for half of every round of turns: who is
- * resident then gets nothing. By residency shares are what chance makes them; by the hardware's
- * figures they are equal.
+ * LC without events has the device for half of every round of turns, so the resident of that
+ * time gets nothing. By residency shares are random; by the hardware's figures they are equal.
  */
 static void usage_makes_up_for_lc(void **state)
 {
@@ -206,7 +203,7 @@ static void usage_makes_up_for_lc(void **state)
 	}
 }
 
-/* An hour for the policy that has most to do. */
+/* An hour for the most complex policy. */
 static void an_hour_of_64(void **state)
 {
 	static const uint64_t minutes[] = { 60, 3, 3 };
