@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Traces, held against the rules of the Trace Event Format: what is written is JSON,
- * events of one thread that begin and end are balanced and in order, nothing of one
- * length overlaps another in its thread, and each thread has a name.
+ * Traces, checked against the rules of the Trace Event Format. The output is JSON. Begin and
+ * end events of one thread are balanced and in order. No event with a length overlaps another
+ * in its thread, and each thread has a name.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define THREADS_MAX 8192
 #define BASE_NS 1700000000000000000ull
 
-/* ---- the judge --------------------------------------------------------------------- */
+/* ---- the checker -------------------------------------------------------------------- */
 
 struct thread {
 	json_int_t pid, tid;
@@ -83,10 +83,10 @@ static void judge_event(json_t *event)
 		judge_metadata(event, th);
 		return;
 	}
-	/* Named before it is used. */
+	/* Named before use. */
 	assert_true(th->named);
 	if (*ph == 'X') {
-		/* Its end is a sum, of doubles. */
+		/* Its end is a sum of doubles. */
 		assert_true(ts >= th->whole_to_us * (1 - 1e-15) - 0.0005);
 		th->whole_to_us = ts + number(event, "dur");
 		assert_non_null(name);
@@ -100,7 +100,7 @@ static void judge_event(json_t *event)
 	if (*ph != 'E')
 		assert_true(name && *name);
 	th->open += *ph == 'B' ? 1 : *ph == 'E' ? -1 : 0;
-	/* Of ours, no span is inside another of its thread. */
+	/* In our traces no span is inside another of its thread. */
 	assert_true(th->open == 0 || th->open == 1);
 }
 
@@ -181,7 +181,7 @@ static int setup(void **state)
 	rig.view.tenant = rig.tenant;
 	rig.view.tenants = 3;
 	for (int i = 0; i < 3; i++) {
-		rig.tenant[i].pid = -10 - i; /* nobody's, so /proc has no name */
+		rig.tenant[i].pid = -10 - i; /* no process's, so /proc has no name */
 		memset(rig.tenant[i].uuid, 1, 16);
 		snprintf(rig.tenant[i].comm, sizeof(rig.tenant[i].comm), "t\\\"%d", i);
 	}
@@ -266,7 +266,7 @@ static void each_kind(void **state)
 	json_decref(events);
 }
 
-/* The log is later than what was decided: they are sorted. */
+/* The log is later than decisions: records are sorted. */
 static void what_comes_late_is_in_order(void **state)
 {
 	struct rig *rig = *state;
@@ -285,7 +285,7 @@ static void what_comes_late_is_in_order(void **state)
 	json_decref(events);
 }
 
-/* Not in memory without end: written once it is old enough, and no sooner. */
+/* Memory is bounded: records are written when they are old enough, and no sooner. */
 static void written_as_it_comes(void **state)
 {
 	struct rig *rig = *state;
@@ -299,7 +299,7 @@ static void written_as_it_comes(void **state)
 	assert_int_equal(ftell(rig->out), before);
 	gp_trace_json_write(rig->trace, GP_TRACE_LATE_NS);
 	assert_true(ftell(rig->out) > before);
-	/* Older than what is written: counted, but for a hold. */
+	/* Older than written records: counted, except a hold. */
 	add(rig, 100, GP_WIRE_TRACE_END, A, 0);
 	gp_trace_json_write(rig->trace, GP_TRACE_LATE_NS * 2);
 	add(rig, 50, GP_WIRE_TRACE_SUSPEND, A, 0);
@@ -354,7 +354,7 @@ static void what_was_lost_is_said(void **state)
 	json_decref(events);
 }
 
-/* A PID that comes again is another tenant, and more than there is room for come and go. */
+/* A reused PID is another tenant, and more than the maximum come and go. */
 static void many_come_and_go(void **state)
 {
 	struct rig *rig = *state;
@@ -395,7 +395,7 @@ static uint64_t next_random(void)
 	return random_state;
 }
 
-/* Whatever a daemon says, in whatever order, the trace is one. */
+/* For any records in any order the trace is valid. */
 static void any_records(void **state)
 {
 	struct rig *rig = *state;

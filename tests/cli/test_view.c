@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Figures as they are shown, what top makes of two views, and reasons in words. */
+/* The form of figures, top's text for two views, and reasons as text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,12 +175,12 @@ static void what_came_about(void **state)
 	assert_non_null(strstr(text, "control 1.0%"));
 	assert_non_null(strstr(text, "log lost -"));
 	assert_non_null(strstr(text, "USED% is unknown here"));
-	/* A name drives no terminal. */
+	/* A name cannot control the terminal. */
 	assert_null(strchr(text, '\033'));
 	free(text);
 }
 
-/* Neither what was not there, nor what began anew, has a rate. */
+/* A new tenant, or one with restarted counters, has no rate. */
 static void nothing_to_compare_with(void **state)
 {
 	char *text = top(NULL, GP_TOP_PID, false);

@@ -14,7 +14,7 @@
 
 #define MS 1000000ull
 #define NO_PID 0x3ffffff /* above any pid_max */
-/* enum gp_class, which backends have by number. */
+/* enum gp_class, by number for backends. */
 #define CLASS_NONE 0u
 #define CLASS_LC 1u
 #define CLASS_BE 2u
@@ -22,7 +22,7 @@
 
 static const struct rig *rig;
 
-/* What most tests start from. */
+/* The start of most tests. */
 struct world {
 	struct gp_device *dev;
 	const struct gp_hal_ops *ops;
@@ -61,7 +61,7 @@ static void need(const struct world *w, uint32_t cap)
 	skip();
 }
 
-/* The next such op will fail; false: this rig cannot have that. */
+/* Makes the next such op fail; false: this rig cannot. */
 static bool inject(enum rig_fault fault, size_t at, int err)
 {
 	return rig->inject && rig->inject(fault, at, err);
@@ -108,7 +108,7 @@ static uint64_t progress(struct be *be, uint64_t ns)
 	return rig->be_done(be->proc) - before;
 }
 
-/* What was on its way when the count began may still come in. */
+/* Kernels that were finishing when the count began may still be counted. */
 static void assert_off(struct be *be)
 {
 	rig->run(10 * MS);
@@ -129,10 +129,7 @@ struct lc {
 	struct gp_hold *hold;
 };
 
-/*
- * With slices, a hold is one only while its own slice lasts; with classes, it
- * is one for LC.
- */
+/* With slices, a hold lasts only as long as its own slice; with classes, it needs LC. */
 static struct lc lc_start(struct world *w)
 {
 	const struct gp_class_value cls = { .cls = CLASS_LC };
@@ -186,7 +183,7 @@ static void probe_lists_what_open_opens(void **state)
 	dev->ops->close(dev);
 }
 
-/* More often than any table has entries: nothing stays behind. */
+/* More often than any table has entries: nothing is left behind. */
 static void devices_and_timers_leave_nothing(void **state)
 {
 	struct world *w = *state;
@@ -345,11 +342,11 @@ static void uses_tells_who_has_it_open(void **state)
 	assert_int_equal(w->ops->uses(w->dev, pid), -ESRCH);
 }
 
-/* ---- groups that are handed over ------------------------------------------------ */
+/* ---- groups from a process's own files ------------------------------------------ */
 
 struct files {
 	int fd[FILES];
-	uint32_t key[FILES]; /* 0: not said */
+	uint32_t key[FILES]; /* 0: not given */
 	size_t n;
 };
 
@@ -362,7 +359,7 @@ static struct files files_of(struct be *be)
 	return f;
 }
 
-/* They stay the caller's: each is still open here. */
+/* They remain the caller's: each is still open here. */
 static void close_files(struct files *f)
 {
 	for (size_t i = 0; i < f->n; i++)
@@ -409,7 +406,7 @@ static void groups_from_files_are_those_of_the_process(void **state)
 		assert_int_equal(list.group[i]->kind, be.list.group[i]->kind);
 		assert_int_equal(list.group[i]->channels, be.list.group[i]->channels);
 	}
-	/* What came of the files works when they are closed. */
+	/* Groups work after the files are closed. */
 	gp_group_list_put(&be.list);
 	be.list = list;
 	be.group = compute_of(&be.list);
@@ -436,7 +433,7 @@ static void groups_from_files_of_the_dead_are_gone(void **state)
 	be_stop(&be);
 	assert_int_equal(w->ops->suspend(list.group, 1), -ESRCH);
 	gp_group_list_put(&list);
-	/* The files still drive what it had, but nobody is there to drive. */
+	/* The files are still valid, but their process is gone. */
 	assert_int_equal(from(w, pid, &f, &none), -ESRCH);
 	assert_int_equal(from(w, NO_PID, &f, &none), -ESRCH);
 	assert_int_equal(none.count, 99);
@@ -467,7 +464,7 @@ static void groups_from_other_files_are_none(void **state)
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);
 
-	/* Another's, by themselves and beside its own. */
+	/* Another process's files, by themselves and beside its own. */
 	other = be_start(w);
 	f = files_of(&other);
 	assert_int_equal(from(w, pid, &f, &list), 0);
@@ -485,7 +482,7 @@ static void groups_from_other_files_are_none(void **state)
 	be_stop(&be);
 }
 
-/* What this process hands over is what it has itself. */
+/* This process's own files give its own groups. */
 static void control_files_are_handed_over(void **state)
 {
 	struct gp_group_list list = { 0 };
@@ -506,7 +503,7 @@ static void control_files_are_handed_over(void **state)
 	f.n = (size_t)n;
 	for (size_t i = 0; i < f.n; i++)
 		assert_true(fcntl(f.fd[i], F_GETFD) & FD_CLOEXEC);
-	/* By their keys, without, and by wrong ones. */
+	/* With their keys, without, and with wrong ones. */
 	for (uint32_t wrong = 0; wrong < 3; wrong++) {
 		for (size_t i = 0; i < f.n && wrong; i++)
 			f.key[i] = wrong - 1;
@@ -591,7 +588,7 @@ static void modes_are_taken(void **state)
 
 /* ---- the end of a turn ------------------------------------------------------- */
 
-/* @be's slice is its turn, which lasts: it alone runs from now on. */
+/* @be's slice is its long turn: it alone runs from now on. */
 static void keep_on(struct world *w, struct be *be, struct be *other)
 {
 	assert_int_equal(w->ops->set_slice(be->group, w->caps.max_slice_us), 0);
@@ -611,13 +608,13 @@ static void preempt_ends_a_turn(void **state)
 	b = be_start(w);
 	assert_int_equal(w->ops->set_slice(b.group, 20000), 0);
 	keep_on(w, &a, &b);
-	/* Of the other, which is not on, there is no turn to end. */
+	/* The other one is not on the device, so it has no turn to end. */
 	assert_int_equal(w->ops->preempt(b.group), 0);
 	assert_true(progress(&a, 50 * MS) > 0);
 	assert_true(progress(&b, 50 * MS) == 0);
 	assert_int_equal(w->ops->preempt(a.group), 0);
 	assert_true(progress(&b, 30 * MS) > 0);
-	/* And it runs on when its next turn comes. */
+	/* And it runs again in its next turn. */
 	rig->run(50 * MS);
 	assert_true(progress(&a, 50 * MS) > 0);
 	be_stop(&b);
@@ -665,7 +662,7 @@ static void classes_are_taken_of_others(void **state)
 	be_stop(&be);
 }
 
-/* A hold is at its holder's level: those at or above it stay. */
+/* A hold has its holder's level: groups at or above it keep running. */
 static void hold_leaves_who_is_as_urgent(void **state)
 {
 	const struct gp_class_value lc_0 = { CLASS_LC, 0 }, lc_1 = { CLASS_LC, 1 };
@@ -741,7 +738,7 @@ static void suspend_of_none_is_nothing(void **state)
 	assert_int_equal(w->ops->resume(NULL, 0), 0);
 }
 
-/* One of the list is gone: the other must not stay off. */
+/* One of the list is gone: the other must not stay suspended. */
 static void suspend_with_a_bad_group_leaves_the_good_running(void **state)
 {
 	struct world *w = *state;
@@ -771,7 +768,7 @@ static void suspend_that_fails_halfway_is_undone(void **state)
 		be[i] = be_start(w);
 		all[i] = be[i].group;
 	}
-	/* One that was off before stays off: this call did not suspend it. */
+	/* A group that was suspended before stays so: this call did not suspend it. */
 	assert_int_equal(w->ops->suspend(&all[2], 1), 0);
 	if (!inject(RIG_FAIL_SUSPEND, 1, -EIO)) {
 		for (int i = 0; i < 3; i++)
@@ -916,7 +913,7 @@ static void hold_that_is_destroyed_ends(void **state)
 	be_stop(&be);
 }
 
-/* A context has to be current, and in a fresh thread none is. */
+/* A hold needs a current context, and a new thread has none. */
 static void *create_without_context(void *arg)
 {
 	struct world *w = arg;
@@ -973,7 +970,7 @@ static void work_under_a_hold_does_not_wait(void **state)
 
 /* ---- log and usage ----------------------------------------------------------- */
 
-/* Times do not go back; how often @be_pid came on. */
+/* Times do not go back. Returns how often @be_pid started. */
 static void check_records(const struct gp_switch_record *rec, ssize_t n, pid_t be_pid,
 			  size_t *starts)
 {
@@ -1017,14 +1014,14 @@ static void log_tells_of_switches(void **state)
 	check_records(rec, n, rig->be_pid(be.proc), &starts);
 	assert_true(starts >= 5);
 	assert_int_equal(w->ops->log_read(log, rec, 0), 0);
-	/* Where its clock can be read, no record is of the future. */
+	/* If its clock is readable, no record is of the future. */
 	if (w->ops->log_now && !w->ops->log_now(log, &now) && n > 0)
 		assert_true(now >= rec[n - 1].time_ns);
 	w->ops->log_close(log);
 	be_stop(&be);
 }
 
-/* The log is what counts where there is one; who may not read it skips. */
+/* The log is the standard if there is one; skips without permission. */
 static struct gp_log *open_log_if_any(struct world *w)
 {
 	struct gp_log *log = NULL;
@@ -1099,14 +1096,14 @@ static void timer_comes_when_it_should(void **state)
 	assert_false(due(timer));
 	assert_int_equal(w->ops->timer_done(timer), 0);
 
-	/* Disarmed, it does not come. */
+	/* Disarmed, it does not fire. */
 	assert_int_equal(w->ops->now(w->dev, &now), 0);
 	assert_int_equal(w->ops->timer_arm(timer, now + 20 * MS), 0);
 	assert_int_equal(w->ops->timer_arm(timer, 0), 0);
 	rig->run(50 * MS);
 	assert_false(due(timer));
 
-	/* A time that is over is due now. */
+	/* A past time is due now. */
 	assert_int_equal(w->ops->timer_arm(timer, 1), 0);
 	rig->run(MS);
 	assert_true(due(timer));

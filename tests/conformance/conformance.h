@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conformance.h - one suite that every backend passes: what hal.h says of each
- * op, its errors, and what remains true when it fails halfway. A rig makes the
- * world that the ops act on.
+ * conformance.h - one suite that every backend passes: the contract of each op in hal.h, its
+ * errors, and its invariants after a partial failure. A rig provides the environment of the
+ * ops.
  */
 #ifndef GP_CONFORMANCE_H
 #define GP_CONFORMANCE_H
@@ -21,24 +21,24 @@ enum rig_fault {
 };
 
 /**
- * struct rig - what the suite needs of a backend's surroundings.
+ * struct rig - a backend's environment in the suite.
  * @ops: the backend under test
- * @setup: make the device; non-zero: there is none here, skip (it said why)
+ * @setup: make the device; nonzero: there is none here, skip (after a message)
  * @open: open it
  * @be_start: a process that keeps the device full with short kernels
- * @be_done: how many kernels it has finished
- * @be_files: files as it would hand them over, the caller's; how many. NULL: this
- *	backend's processes have none to hand over
- * @lc_start: a context of this test's own, current where that means anything
+ * @be_done: number of kernels that it has finished
+ * @be_files: its files for another process, the caller's; returns their number. NULL:
+ *	this backend's processes pass no files
+ * @lc_start: a context of this test's own, current if the backend has that
  * @lc_request: launch a kernel of some 100 µs and wait; its latency, ns
- * @reset: stop what a test that failed has left
+ * @reset: stop the leftovers of a failed test
  * @run: let at least @ns of the device's time pass
- * @slow: here all takes so many times as long (a kernel that looks for faults
- *	in itself); 0: as it should
- * @stranger: a process that lives, and has nothing of the device's open, until
- *	reset(); NULL: this rig has none
- * @inject: the next such op fails with @err at its group number @at; false, or
- *	NULL: this rig cannot do that
+ * @slow: factor by which everything takes longer here (a kernel with checks for its own
+ *	faults); 0: none
+ * @stranger: a process that lives without open files of the device, until reset(); NULL:
+ *	this rig has none
+ * @inject: the next such op fails with @err at its group number @at; false, or NULL: this
+ *	rig cannot
  */
 struct rig {
 	const char *name;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The suite over the AMD backend, on the KFD that the kernel has. Processes that
- * use the GPU are the program that GP_KFD_HELPER names (tests/kfd/t_gpreempt.c),
- * which knows packets and code objects: "be FILE" keeps a queue full and counts
- * into FILE what is done; "lc" has a queue, launches on request, and answers with
- * the time it took. Skipped where there is no KFD.
+ * The suite over the AMD backend, on the running kernel's KFD. Processes that use the GPU are
+ * the program in GP_KFD_HELPER (tests/kfd/t_gpreempt.c), which knows packets and code objects.
+ * "be FILE" keeps a queue full and counts finished work in FILE. "lc" has a queue, launches on
+ * request, and answers with the time. Skipped without a KFD.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +37,7 @@ struct rig_lc {
 };
 
 static const char *helper;
-static struct gp_device *opened; /* the last that the suite opened */
+static struct gp_device *opened; /* the suite's last */
 static struct rig_be *bes;
 static struct rig_lc *lc_left; /* at most one at a time */
 static struct rig rig;
@@ -161,7 +160,7 @@ static struct rig_be *be_start(void)
 
 /* ---- latency critical ---------------------------------------------------------------- */
 
-/* It is another process: it gets the class that the holder has. */
+/* Another process, which gets the holder's class. */
 static struct rig_lc *lc_start(void)
 {
 	const struct gp_class_value cls = { .cls = CLASS_LC };
@@ -183,7 +182,7 @@ static struct rig_lc *lc_start(void)
 	lc->to = down[1];
 	lc->from = up[0];
 	lc_left = lc;
-	/* One request, so that its queue is there. */
+	/* One request creates its queue. */
 	assert_true(rig.lc_request(lc) > 0);
 	assert_int_equal(rig.ops->set_class(opened, lc->pid, &cls), 0);
 	return lc;
@@ -224,7 +223,7 @@ static void reset(void)
 		lc_stop(lc_left);
 }
 
-/* No inject: nothing in a driver fails on demand. */
+/* No inject: a driver does not fail on demand. */
 static struct rig rig = {
 	.name = "kfd",
 	.setup = setup,

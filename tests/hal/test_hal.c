@@ -126,7 +126,7 @@ static void test_dummies(void **state)
 	gp_device_close(NULL);
 }
 
-/* One word of 8 bytes each but for the name and the ABI: nothing is left out. */
+/* One word of 8 bytes each except the name and the ABI: no op is left out. */
 static void test_no_op_is_missing(void **state)
 {
 	struct gp_hal_ops empty = { .name = "empty", .abi = GP_HAL_ABI };
@@ -214,7 +214,7 @@ static void test_slot(void **state)
 	assert_int_equal(gp_slot_try(&device, &one), -ENOENT);
 }
 
-/* The slot comes free when its holder is killed, and wakes who waits. */
+/* The slot is released when its holder is killed, and a waiter wakes. */
 static void test_slot_passes_on_at_death(void **state)
 {
 	int fd = -1, ready[2];

@@ -104,7 +104,7 @@ static uint32_t next_random(uint32_t *x)
 	return *x >> 8;
 }
 
-/* Whatever parses names what it says: printing it and parsing again agrees. */
+/* Printing a parsed text and parsing it again gives the same. */
 static void test_random_text(void **state)
 {
 	static const char letters[] = "GPU-soft0123456789abcdefABCDEF:.-x ";
