@@ -22,14 +22,16 @@ lacks_lint = $(call lacks_command,git,git) \
 	$(call lacks_command,cppcheck,cppcheck) \
 	$(call lacks_command,aspell,aspell aspell-en) $(call lacks_command,shellcheck,shellcheck) \
 	$(call lacks_command,codespell,codespell) $(call lacks_command,abidiff,abigail-tools) \
-	$(call lacks_command,readelf,binutils)
+	$(call lacks_command,readelf,binutils) $(call lacks_command,mdl,ruby-mdl)
+lacks_tidy = $(lacks_check) $(call lacks_command,clang-tidy,clang-tidy)
+lacks_coverage = $(lacks_check) $(call lacks_command,gcovr,gcovr)
 lacks_fuzz = $(call lacks_command,clang,clang libclang-rt-dev)
 
 # need-SET ends a target that lacks packages, and names the command that installs them.
-NEEDS := $(addprefix need-,python demo all check lint fuzz)
+NEEDS := $(addprefix need-,python demo all check lint fuzz tidy coverage)
 goals := $(or $(MAKECMDGOALS),all)
 goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% lint,$(goals)),check,all),demo)
 say_lacks = $(if $(1),echo 'gpreempt: missing packages: $(1). Run: ./setup $(2)' >&2; exit 1,:)
 .PHONY: $(NEEDS)
 $(NEEDS): need-%:
-	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz,$*),fuzz,$(goal_set)))
+	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz tidy coverage,$*),$*,$(goal_set)))

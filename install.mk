@@ -73,7 +73,7 @@ uninstall:
 	$(foreach m,$(notdir $(MAN_PAGES)),rm -f $(DESTDIR)$(mandir)/man$(lastword $(subst ., ,$(m)))/$(m);)
 
 clean:
-	rm -rf $(O) $(O)-asan $(O)-tsan
+	rm -rf $(O) $(O)-asan $(O)-tsan $(O)-coverage
 
 help:
 	@printf '%s\n' \
@@ -88,9 +88,12 @@ help:
 	'make check-gpu SUITE=latency|exact|kill|safety|many|share|sjf|edf|rules|controls|devices' \
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
-	'make lint         clang-format, cppcheck, codespell, ABI, commit messages, folder arrows, links, columns' \
+	'make lint         clang-format, cppcheck, codespell, mdl, ABI, commit messages, folder arrows, links, columns' \
 	'make recipes      follow two recipes of CONTRIBUTING.md in a copy of the tree' \
 	'make abi-update   accept the ABI of this build as the baseline' \
+	'make tidy         clang-tidy on files changed since SINCE (HEAD~1); tidy-all: on all' \
+	'make coverage     lines and branches that unit and end-to-end tests run' \
+	'make compile_commands.json  for editors' \
 	'make format       clang-format on all C files' \
 	'make hooks        have git check each commit message' \
 	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \

@@ -518,11 +518,12 @@ static void test_maker_is_killed(void **state)
 		struct gp_journal *journal;
 		pid_t pid = fork_child();
 
-		while (!pid)
-			if (!gp_journal_open(path, &journal)) {
-				gp_journal_close(journal);
-				unlink(path);
-			}
+		if (!pid)
+			for (;;)
+				if (!gp_journal_open(path, &journal)) {
+					gp_journal_close(journal);
+					unlink(path);
+				}
 		pause_us(us);
 		end(pid);
 		journal = opened();
