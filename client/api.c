@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * api.c - the calls of gpreempt.h: check, and hand events to the engine.
- */
+/* api.c - the calls of gpreempt.h: check them, and pass events to the engine. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +13,9 @@
 #define WHY_LEN 160
 
 /*
- * @dev: NULL in an inert handle (GPREEMPT_DISABLE=1), whose calls do nothing
- * @at_open: counters of the context then; handles of one context share them
+ * struct gp_handle - a handle
+ * @dev: NULL in an inert handle (GPREEMPT_DISABLE=1), which does nothing
+ * @at_open: the context's counters at that time; handles of one context share them
  */
 struct gp_handle {
 	struct gp_edev *dev;
@@ -26,10 +25,10 @@ struct gp_handle {
 	uint64_t held_at_open_ns;
 };
 
-/* Opens and closes look at and change the groups that were scanned. */
+/* Opens and closes read and change the scanned groups. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Sizes of the first release: what every caller has at least. */
+/* Sizes of the first release: the minimum of every caller. */
 #define OPTS_SIZE_MIN sizeof(struct gp_open_opts)
 #define STATS_SIZE_MIN sizeof(struct gp_stats)
 
@@ -54,7 +53,7 @@ static int opts_read(const struct gp_open_opts *in, struct gp_open_opts *out)
 	return 0;
 }
 
-/* What the program uses: by its CUDA context, else by HIP's current device. */
+/* The program's device: from its CUDA context, else HIP's current device. */
 static const char *used_device(void *context, char *text, size_t len)
 {
 	uint8_t uuid[16];
@@ -79,9 +78,9 @@ static bool has_groups(struct gp_device *hal)
 }
 
 /*
- * Of several devices of one kind the first that this process has groups on:
- * @hal, or another that takes its place. (An HSA program has no current one;
- * what ROCR_VISIBLE_DEVICES hides from it, it has no queue on.)
+ * Of several devices of one kind the first with groups of this process: @hal, or a
+ * replacement. (An HSA program has no current device, and no queues on devices that
+ * ROCR_VISIBLE_DEVICES hides.)
  */
 static struct gp_device *prefer_used(struct gp_device *hal)
 {
@@ -124,7 +123,7 @@ static int open_device(const char *spec, void *context, struct gp_edev **dev)
 	return err;
 }
 
-/* The class that @opts asks for, or the one in force, or LC. */
+/* The class in @opts, else the one in force, else LC. */
 static int open_class(struct gp_edev *dev, const struct gp_open_opts *opts)
 {
 	struct gp_class_value cls = { opts->cls, opts->level };
@@ -138,7 +137,7 @@ static int open_class(struct gp_edev *dev, const struct gp_open_opts *opts)
 	if (cls.cls == GP_CLASS_BE)
 		cls.value = opts->weight ? opts->weight : GP_WEIGHT_DEFAULT;
 	err = gp_edev_set_class(dev, &cls);
-	/* A daemon that does not answer yet is asked still. */
+	/* A daemon that has not answered yet may still do so. */
 	return err == -ETIMEDOUT ? 0 : err;
 }
 
@@ -152,7 +151,7 @@ static int handle_create(const struct gp_open_opts *opts, struct gp_handle *h)
 		return err;
 	if (!context)
 		context = gp_cuda_current();
-	/* Where the process holds, not a context, there is the one. */
+	/* If the process holds, not a context, it stands for the context. */
 	if (!context && h->dev->ops.process_context(h->dev->hal, &context))
 		context = NULL;
 	err = gp_edev_context(h->dev, context, &h->ctx);
@@ -200,7 +199,7 @@ int gp_open(const struct gp_open_opts *opts, struct gp_handle **handle)
 	return err;
 }
 
-/* 1: go on; 0 or negative: what the call returns. */
+/* 1: continue; 0 or negative: the call's result. */
 static int usable(const struct gp_handle *h)
 {
 	int state = gp_engine_state();
@@ -223,7 +222,7 @@ void gp_close(struct gp_handle *h)
 		pthread_mutex_lock(&open_lock);
 		gp_edev_context_put(h->dev, h->ctx);
 		if (!--h->dev->handles && !h->dev->preloaded) {
-			/* Nobody else set a class: as the driver does it again. */
+			/* There was no other class: undo it in the driver, too. */
 			(void)gp_edev_apply_class(h->dev, &none.cls, &none);
 			gp_edev_scan_drop(h->dev);
 		}
@@ -281,10 +280,9 @@ int gp_queued(struct gp_handle *h, void *stream)
 }
 
 /*
- * What lasts as long as the program says has to end before a device-wide wait.
- * A hint's hold lasts some 0.5 ms, so nothing is watched for hints alone:
- * watched, a request of PyTorch's (a copy and a CUDA graph of 1 ms) took 65 us
- * more on an H200.
+ * Holds of a program-defined length must end before a device-wide wait. A hint's hold lasts
+ * some 0.5 ms, so hints alone need no watching. Watching costs time: a request of PyTorch's (a
+ * copy and a CUDA graph of 1 ms) took 65 us more on an H200.
  */
 static void watch(const struct gp_handle *h)
 {

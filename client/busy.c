@@ -5,7 +5,7 @@
 
 #include "hal/timer.h"
 
-/* A request's launches have gaps between them: so many looks in a row are idle. */
+/* A request's launches have gaps in between: this many checks in a row mean idle. */
 #define IDLE_LOOKS 3
 
 static bool watches_hold(const struct gp_edev *dev)
@@ -25,7 +25,7 @@ uint64_t gp_busy_period_ns(const struct gp_edev *dev)
 									   GP_BUSY_PAGE_NS;
 }
 
-/* 1: one of our groups has work; 0: none has, of those that tell; else none tells. */
+/* 1: one of our groups has work; 0: none of those that can report; else none can. */
 static int look(struct gp_edev *dev)
 {
 	struct gp_runtime_group *g = NULL;
@@ -40,7 +40,7 @@ static int look(struct gp_edev *dev)
 	return busy;
 }
 
-/* Where queues can be looked at the process is the one context. */
+/* If queues can be polled, the process is the one context. */
 static struct gp_ectx *context_of(struct gp_edev *dev)
 {
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
@@ -49,7 +49,7 @@ static struct gp_ectx *context_of(struct gp_edev *dev)
 	return NULL;
 }
 
-/* A change, and what the first look and the last show. */
+/* Reports a change, and the results of the first and the last check. */
 static void tell(struct gp_edev *dev, int busy)
 {
 	struct gp_ectx *c = context_of(dev);
@@ -83,7 +83,7 @@ void gp_busy_serve(struct gp_edev *dev)
 		return;
 	}
 	if (!atomic_load(&dev->held)) {
-		/* What comes later, unseen, is new work. */
+		/* Later work, unobserved by then, is new work. */
 		dev->looks = 0;
 		tell(dev, 0);
 		return;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * busy.h - work of ours that nobody announces, on devices where its launches
- * cannot be seen but its queues can be looked at (GP_CAP_BUSY): while the device
- * is held for us the thread looks, and tells the core BUSY and IDLE. So a hint's
- * hold lasts until the work that it spoke of is done. A daemon is told of it at any
- * time, some milliseconds late: its page says whether there is work. All of it is the
- * thread's.
+ * busy.h - detects work without hints on devices where launches cannot be watched but queues
+ * can be polled (GP_CAP_BUSY). While the device is held for us, the library's thread polls,
+ * and reports BUSY and IDLE to the core. So a hint's hold lasts until the hinted work is done.
+ * The page shows the daemon at any time, some milliseconds late, whether there is work. Only
+ * the thread uses all of this.
  */
 #ifndef GP_CLIENT_BUSY_H
 #define GP_CLIENT_BUSY_H
@@ -14,10 +13,10 @@
 
 #define GP_BUSY_LOOK_NS 100000u		   /* while the device is held */
 #define GP_BUSY_PAGE_NS 5000000u	   /* for the daemon .. */
-#define GP_BUSY_QUIET_NS 20000000u	   /* .. while there has been no work for .. */
-#define GP_BUSY_QUIET_AFTER_NS 1000000000u /* .. so long */
+#define GP_BUSY_QUIET_NS 20000000u	   /* .. after a time without work .. */
+#define GP_BUSY_QUIET_AFTER_NS 1000000000u /* .. of this length */
 
-/** So often is @dev to be looked at, ns; 0: it is not. */
+/** Interval of polling @dev, ns; 0: none. */
 uint64_t gp_busy_period_ns(const struct gp_edev *dev);
 void gp_busy_serve(struct gp_edev *dev);
 

@@ -18,7 +18,7 @@ void gp_ectx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
 	}
 }
 
-/* Where the process is the context, it is one without holds, too. */
+/* If the process is the context, it has none without holds, too. */
 static bool can_hold(const struct gp_edev *dev)
 {
 	return dev->caps.caps & GP_CAP_HOLD || !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
@@ -32,7 +32,7 @@ static void explain_no_holds(const struct gp_edev *dev)
 	gp_say_no_hold(why);
 }
 
-/* -EOPNOTSUPP is said, and no error: the context is one without. */
+/* -EOPNOTSUPP logs a message and is no error: the context has no holds. */
 int gp_ectx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
 {
 	int err = 0;
@@ -50,7 +50,7 @@ int gp_ectx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
 	return err == -EOPNOTSUPP ? 0 : err;
 }
 
-/* Without the lock: a write into a full stream waits. */
+/* Without the lock: a write into a full stream blocks. */
 int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream)
 {
 	const struct gp_event ev = { .type = GP_EV_QUEUED,
@@ -66,12 +66,12 @@ int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream
 	}
 	if (err && err != -EOPNOTSUPP)
 		return err;
-	/* The hint's hold ends behind that: in between the front end would have nothing. */
+	/* The hint's hold ends after that: in between the front end would have no method. */
 	gp_edev_post(dev, &ev);
 	return 0;
 }
 
-/* Contexts that it met as best-effort have none. */
+/* Contexts made while best-effort have none. */
 void gp_ectx_holds_for_all(struct gp_edev *dev)
 {
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
@@ -121,7 +121,7 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 		return -ENOSPC;
 	atomic_store(&c->busy, 0);
 	memset(&c->refs, 0, sizeof(*c) - offsetof(struct gp_ectx, refs));
-	/* Best-effort holds nothing: it is here for what it launches. */
+	/* Best-effort holds nothing: the context is for its launches. */
 	if (dev->cls.cls != GP_CLASS_BE)
 		err = gp_ectx_make_holds(dev, c, context);
 	if (err)
@@ -165,7 +165,7 @@ void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx)
 	gp_edev_unlock(dev);
 }
 
-/* Contexts that gp_engine_ask_context() was called for. */
+/* Contexts from gp_engine_ask_context(). */
 static void *_Atomic asked_context;
 static void *_Atomic asked_in_vain;
 
@@ -189,7 +189,7 @@ void gp_engine_serve_context(void)
 
 	if (!context)
 		return;
-	/* Its reference is the engine's own, until the context goes. */
+	/* The engine keeps its reference until the context is destroyed. */
 	for (size_t i = 0; i < n && err; i++)
 		err = gp_edev_context(dev[i], context, &c);
 	if (err)
@@ -208,7 +208,7 @@ void gp_engine_context_gone(void *context)
 	if (ctx_find(dev, context) == c && !c->gone) {
 		struct gp_event ev = { .type = GP_EV_SYNC, .tenant = c->tenant };
 
-		/* Never undone: what it held ends, and nothing holds again. */
+		/* Final: its holds end, and it never holds again. */
 		gp_edev_event_locked(dev, &ev);
 		gp_engine_depth++;
 		gp_ectx_destroy_holds(dev, c);

@@ -23,7 +23,7 @@ static void read_comm(char *comm, size_t len)
 	comm[strcspn(comm, "\n")] = 0;
 }
 
-/* 0, or -ENODEV: nothing is answered. */
+/* 0, or -ENODEV: no answer. */
 static int answer_query(const union gp_wire_msg *msg, union gp_wire_msg *reply)
 {
 	gp_wire_init(reply, GP_WIRE_STATUS);
@@ -41,7 +41,7 @@ static bool is_query(const union gp_wire_msg *msg)
 	return msg->head.type == GP_WIRE_QUERY || msg->head.type == GP_WIRE_QUERY_DEVICE;
 }
 
-/* The daemon is not waited for here: this is the thread that hears of it. */
+/* Does not wait for the daemon, because this thread receives its answers. */
 static int set_device(struct gp_edev *dev, const struct gp_class_request *request,
 		      struct gp_control_wait *wait)
 {
@@ -57,7 +57,7 @@ static int set_device(struct gp_edev *dev, const struct gp_class_request *reques
 	return 0;
 }
 
-/* -EPERM is what a peer gets that may change nothing at all. */
+/* -EPERM means that the peer may change nothing at all. */
 static int class_result(int err)
 {
 	return err == -EPERM ? -EACCES : err;
@@ -98,7 +98,7 @@ void gp_control_handle(const void *bytes, size_t len, bool may_change, union gp_
 	union gp_wire_msg msg = { 0 };
 	int result = -EPROTO;
 
-	/* A copy: the bytes are aligned to nothing, and may be too few. */
+	/* A copy, because the bytes are not aligned and may be too few. */
 	if (len <= sizeof(msg)) {
 		memcpy(&msg, bytes, len);
 		result = gp_wire_check(&msg, len);

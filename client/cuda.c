@@ -10,7 +10,7 @@ struct cu_uuid {
 	uint8_t bytes[16];
 };
 
-/* Names with the suffix that the exported symbols of the CUDA 12 ABI have. */
+/* Names with the suffixes of the CUDA 12 ABI's exported symbols. */
 static struct {
 	int (*ctx_get_current)(void **ctx);
 	int (*ctx_push)(void *ctx);
@@ -32,7 +32,7 @@ static void *symbol(const char *name, const char *older)
 	return fn || !older ? fn : dlsym(lib, older);
 }
 
-/* Only what is loaded: a program without CUDA is not given any. */
+/* Only a loaded library: a program without CUDA gets none. */
 static int load(void)
 {
 	pthread_mutex_lock(&lock);
@@ -111,7 +111,7 @@ void *gp_cuda_primary(const uint8_t uuid[16])
 		return NULL;
 	if (cu.primary_retain(&ctx, dev))
 		return NULL;
-	/* Only its name was wanted; it lives as long as the app keeps it. */
+	/* Only its name was needed; it lives as long as the app keeps it. */
 	cu.primary_release(dev);
 	return ctx;
 }

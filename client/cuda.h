@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cuda.h - the little that the library itself asks of a loaded CUDA driver.
- */
+/* cuda.h - the library's few own calls of a loaded CUDA driver. */
 #ifndef GP_CLIENT_CUDA_H
 #define GP_CLIENT_CUDA_H
 

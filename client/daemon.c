@@ -13,9 +13,9 @@
 #include "runtime/log.h"
 #include "wire/wire.h"
 
-#define MESSAGES 32 /* read at a time: timers wait meanwhile */
-#define WORDS 180   /* of the daemon's, in a line of ours */
-/* What follows a refusal, if anything does, comes with it. */
+#define MESSAGES 32 /* per read: timers wait meanwhile */
+#define WORDS 180   /* longest text of the daemon's in our messages */
+/* A welcome after a refusal comes right after it. */
 #define REFUSED_WAIT_NS 100000000u
 
 void gp_edaemon_init(struct gp_edaemon *d)
@@ -77,7 +77,7 @@ uint64_t gp_edaemon_ask(struct gp_edev *dev, const struct gp_class_request *requ
 	return ask;
 }
 
-/* d->lock held. Who looks so late that its place has another's answer gets none. */
+/* d->lock held. A late query, after its place was reused, gets no answer. */
 static bool answered(const struct gp_edaemon *d, uint64_t ask, int *result)
 {
 	if (ask > d->done)
@@ -115,7 +115,7 @@ int gp_edaemon_wait(struct gp_edev *dev, uint64_t ask)
 	return result;
 }
 
-/* The oldest one that has no answer; false: there is none. */
+/* The oldest unanswered request; false: none. */
 static bool ask_oldest(struct gp_edaemon *d, struct gp_class_request *request)
 {
 	bool is;
@@ -139,7 +139,9 @@ static void ask_done(struct gp_edaemon *d, int result)
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* @wanted: it was asked for; else somebody gives it. */
+/*
+ * @wanted: requested by this process; else given from outside.
+ */
 static int apply(struct gp_edev *dev, const struct gp_class_request *request, bool wanted)
 {
 	int err = gp_edev_apply_class(dev, &request->cls, wanted ? request : NULL);
@@ -150,7 +152,7 @@ static int apply(struct gp_edev *dev, const struct gp_class_request *request, bo
 	return err;
 }
 
-/* ---- going on without --------------------------------------------------------------- */
+/* ---- continuing without a daemon ------------------------------------------------------ */
 
 static void set_manages(struct gp_edev *dev, bool manages)
 {
@@ -191,7 +193,7 @@ static void alone(struct gp_edev *dev, uint64_t look_in_ns)
 	d->next_ns = gp_wall_ns() + look_in_ns;
 }
 
-/* ---- losing it --------------------------------------------------------------------- */
+/* ---- losing the daemon -------------------------------------------------------------- */
 
 static void disconnect(struct gp_edev *dev)
 {
@@ -204,13 +206,13 @@ static void disconnect(struct gp_edev *dev)
 	pthread_mutex_lock(&dev->lock);
 	gp_page_drop(dev);
 	gp_edev_unlock(dev);
-	/* What it has not answered the next one is asked. */
+	/* The next daemon gets the unanswered requests. */
 	pthread_mutex_lock(&d->lock);
 	d->sent = d->done;
 	pthread_mutex_unlock(&d->lock);
 }
 
-/* The connection is over; what it may have done to the groups is not. */
+/* The connection is over, but its effects on groups may remain. */
 static void gone(struct gp_edev *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
@@ -246,9 +248,9 @@ static void distrust(struct gp_edev *dev, const char *what)
 	gone(dev);
 }
 
-/* ---- saying ------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------ */
 
-/* With the control files of @dev, if there are any; @key: of @msg, theirs. */
+/* Sends @msg with @dev's control files, if any; @key: @msg's field for their keys. */
 static int send_files(struct gp_edev *dev, const union gp_wire_msg *msg, uint32_t *key)
 {
 	int fd[GP_WIRE_MAX_FILES], err;
@@ -279,7 +281,7 @@ static int say_hello(struct gp_edev *dev)
 	return send_files(dev, &msg, msg.hello.key);
 }
 
-/* It takes the groups when it hears of them: by then they have to be its own. */
+/* The daemon uses the groups from then on, so they must be its own by then. */
 static void give(struct gp_edev *dev)
 {
 	gp_yield_drop(dev);
@@ -289,9 +291,9 @@ static void give(struct gp_edev *dev)
 	set_manages(dev, true);
 }
 
-/* ---- hearing ------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------- */
 
-/* A text that was sent ends somewhere, whatever was sent. */
+/* Terminates a received text. */
 static const char *words(char text[GP_WIRE_TEXT_LEN])
 {
 	text[GP_WIRE_TEXT_LEN - 1] = '\0';
@@ -324,17 +326,17 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 		gp_log(GP_LOG_WARN, "%s: gpreemptd refused the requested class: %.*s",
 		       dev->hal->id.name, WORDS, words(msg->welcome.why));
 	(void)apply(dev, &request, false);
-	/* The daemon leaves who has no class as it found them: with what was set in advance. */
+	/* The daemon leaves a tenant without a class as it was: with its slices from before. */
 	if (had && request.cls.cls == GP_CLASS_NONE)
 		gp_edev_slices_off(dev);
 }
 
-/* In answer to HELLO: for now, or for good unless a welcome follows. */
+/* An answer to HELLO: temporary, or final unless a welcome follows. */
 static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
-	/* It has not seen yet that the last connection is closed. */
+	/* The daemon has not yet noticed the end of the last connection. */
 	if (msg->head.result == -EEXIST) {
 		gone(dev);
 		d->next_ns += GP_EDAEMON_NAP_NS;
@@ -347,7 +349,7 @@ static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
 	d->end_ns = gp_wall_ns() + REFUSED_WAIT_NS;
 }
 
-/* Answers come in the order of what was asked. */
+/* Answers come in the order of the requests. */
 static void ask_answered(struct gp_edev *dev, union gp_wire_msg *msg)
 {
 	struct gp_edaemon *d = &dev->daemon;
@@ -384,7 +386,7 @@ static void class_given(struct gp_edev *dev, union gp_wire_msg *msg)
 	(void)apply(dev, &request, false);
 }
 
-/* True: @file are somebody's now. */
+/* True: @file have an owner now. */
 static bool take_message(struct gp_edev *dev, union gp_wire_msg *msg, int *file, size_t n)
 {
 	const enum gp_edaemon_state state = dev->daemon.state;
@@ -405,7 +407,7 @@ static bool take_message(struct gp_edev *dev, union gp_wire_msg *msg, int *file,
 	return false;
 }
 
-/* False: nothing more is there, or it is gone. */
+/* False: no further message, or no connection. */
 static bool hear(struct gp_edev *dev)
 {
 	int file[GP_WIRE_MAX_FILES];
@@ -413,7 +415,7 @@ static bool hear(struct gp_edev *dev)
 	size_t files = 0;
 	ssize_t n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
 
-	/* Said once, where the peer closed without reading; then comes what it wrote. */
+	/* If the peer closed without reading, this comes once; then its last messages. */
 	if (n == -ECONNRESET)
 		n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
 	if (n == -EAGAIN)
@@ -433,7 +435,7 @@ static bool hear(struct gp_edev *dev)
 
 static void hear_all(struct gp_edev *dev)
 {
-	/* Whatever a late one says is of a greeting that no longer counts. */
+	/* A late answer belongs to a greeting that no longer counts. */
 	if (dev->daemon.state == GP_EDAEMON_LATE) {
 		gone(dev);
 		return;
@@ -452,19 +454,19 @@ static void join(struct gp_edev *dev, int fd)
 	d->refused = d->distrusted = false;
 	d->resume_ns = d->again_ns = 0;
 	give(dev);
-	/* Groups that come from here on are told of again. */
+	/* Later groups are reported again. */
 	atomic_store(&d->regrouped, false);
 	d->state = GP_EDAEMON_JOINING;
 	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_JOIN_NS;
 	if (!say_hello(dev))
 		return;
-	/* It may have said why, before it closed. */
+	/* It may have sent a reason before it closed. */
 	hear_all(dev);
 	if (d->fd >= 0)
 		gone(dev);
 }
 
-/* A look that finds nobody takes 8 us. */
+/* A failed attempt takes 8 us. */
 static uint64_t look_again_ns(struct gp_edev *dev, int err)
 {
 	bool slot;
@@ -497,7 +499,7 @@ static void look_for_it(struct gp_edev *dev)
 	if (fd != -ENOENT && fd != -EAGAIN)
 		gp_log_once(&said, GP_LOG_WARN, "cannot connect to gpreemptd: %s",
 			    fd == -EPERM ? "its socket belongs to another user" : strerror(-fd));
-	/* A daemon has the short timeslice itself, and gives each its turn. */
+	/* A daemon has the short timeslice itself, and gives each tenant its turn. */
 	if (fd != -EAGAIN && d->state != GP_EDAEMON_MISSED)
 		say_slot(dev);
 	d->next_ns = gp_wall_ns() + look_again_ns(dev, fd);
@@ -523,7 +525,7 @@ static void say_files(struct gp_edev *dev)
 		gone(dev);
 }
 
-/* The next one that was not sent yet; false: there is none, or no room. */
+/* The next unsent request; false: none, or no room. */
 static bool say_ask(struct gp_edev *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
@@ -551,7 +553,7 @@ static bool say_ask(struct gp_edev *dev)
 	return true;
 }
 
-/* With nobody to ask, what is asked for is had. */
+/* Without a daemon, requested classes are in force. */
 static void grant_all(struct gp_edev *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
@@ -573,7 +575,7 @@ static void say_all(struct gp_edev *dev, uint64_t now_ns)
 		;
 }
 
-/* Linked programs that closed their last handle: nothing is looked after here. */
+/* Linked programs without an open handle need none. */
 static bool wants_one(struct gp_edev *dev)
 {
 	return gp_edev_group_count(dev) || (dev->preloaded && dev->daemon.fd >= 0);
@@ -626,7 +628,7 @@ static void step(struct gp_edev *dev, uint64_t now_ns)
 		gp_log(GP_LOG_WARN, "%s: gpreemptd is gone; continuing without it",
 		       dev->hal->id.name);
 		alone(dev, d->distrusted ? GP_EDAEMON_REFUSED_NS : GP_EDAEMON_SLOT_NS);
-		/* Its keepers put all groups back as well, about now. */
+		/* Its supervisors restore all groups as well, about now. */
 		d->again_ns = gp_wall_ns() + GP_EDAEMON_AGAIN_NS;
 		break;
 	}
@@ -673,7 +675,7 @@ static uint64_t due_ns(const struct gp_edaemon *d)
 	return UINT64_MAX;
 }
 
-/* Of what is asked for and does not go through: the daemon is not reading. */
+/* Requests that are not sent, because the daemon does not read. */
 static bool unsent(struct gp_edaemon *d)
 {
 	bool is;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * device.c - one device of the process: made, its class, its groups, and who
- * decides about them where there is a daemon.
+ * device.c - one device of the process: its creation, its class, its groups, and the transfer
+ * of decisions to and from a daemon.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,19 +10,19 @@
 #include "client/engine_internal.h"
 #include "runtime/log.h"
 
-/* A hold that is no work of the context stands in nobody's way. */
+/* A hold outside of the context delays no wait of it, so it needs no pieces. */
 uint64_t gp_edev_hold_piece_ns(const struct gp_edev *dev, bool seen)
 {
 	return seen || dev->caps.caps & GP_CAP_HOLD_OUTSIDE ? 0 : GP_HOLD_PIECE_NS;
 }
 
-/* Deadlines and caps are between processes: the daemon's alone. */
+/* Deadlines and caps apply between processes, so only the daemon uses them. */
 struct gp_class_request gp_edev_spec(const struct gp_class_value *cls)
 {
 	return (struct gp_class_request){ .cls = *cls };
 }
 
-/* Tell a driver that schedules by class itself. */
+/* Sets the class in a driver that schedules by class itself. */
 static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
 {
 	if (!(dev->caps.caps & GP_CAP_CLASS))
@@ -30,7 +30,7 @@ static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
 	return dev->ops.set_class(dev->hal, 0, cls);
 }
 
-/* A class that the driver refuses is not had: nothing is to go by it. */
+/* If the driver refuses the class, fall back to none. */
 static void first_class(struct gp_edev *dev)
 {
 	char text[GP_CLASS_TEXT_LEN];
@@ -49,7 +49,7 @@ static void first_class(struct gp_edev *dev)
 	dev->cls = (struct gp_class_value){ GP_CLASS_NONE, 0 };
 }
 
-/* The instance of the core that decides for @dev. */
+/* The core's instance for @dev. */
 static int runtime_create(struct gp_edev *dev)
 {
 	const bool seen = gp_engine_sync_seen();
@@ -69,7 +69,7 @@ static int runtime_create(struct gp_edev *dev)
 	return gp_runtime_create(&config, &dev->rt);
 }
 
-/* The base tenant, with the class that the process was started with. */
+/* The base tenant, with the class from the process's start. */
 static void join(struct gp_edev *dev)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
@@ -94,7 +94,7 @@ int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 	err = ops->open(id, &dev->hal);
 	if (err)
 		goto err_free;
-	/* A backend's own table, which a tracker gives, may lack ops. */
+	/* A backend's own table, from a tracker, may lack ops. */
 	gp_hal_set_ops(&dev->ops, dev->hal->ops);
 	dev->hal->ops = &dev->ops;
 	err = dev->hal->ops->caps(dev->hal, &dev->caps);
@@ -150,7 +150,7 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 		return -EINVAL;
 	pthread_mutex_lock(&dev->lock);
 	err = tell_class(dev, cls);
-	/* What this process may not, the daemon may. */
+	/* The daemon may do it even if this process may not. */
 	if (err == -EPERM && gp_runtime_is_managed(dev->rt))
 		err = 0;
 	ev.tenant = GP_BASE_TENANT;
@@ -196,11 +196,11 @@ static int group_enter(struct gp_edev *dev, struct gp_group *group)
 	gp_runtime_lock(dev->rt);
 	err = gp_runtime_group_enter(dev->rt, GP_BASE_TENANT, dev, group);
 	if (!err) {
-		/* In this order: who greets the daemon for it does not say it again. */
+		/* In this order: then a new greeting of the daemon does not report it twice. */
 		gp_edaemon_regrouped(dev);
 		atomic_fetch_add(&dev->groups, 1);
 	}
-	/* It comes while the others are off. */
+	/* A group that appears while the others are suspended. */
 	if (!err && dev->yielded)
 		(void)dev->ops.suspend(&group, 1);
 	gp_runtime_unlock(dev->rt);
@@ -292,12 +292,12 @@ void gp_edev_scan_drop(struct gp_edev *dev)
 
 void gp_edev_give(struct gp_edev *dev)
 {
-	/* First the slice, while it is ours to set. */
+	/* First the slice, while this process may set it. */
 	gp_slot_drop(dev);
 	gp_runtime_managed(dev->rt, true);
 }
 
-/* Those that are off by agreement stay it, until that ends. */
+/* Groups suspended by agreement remain so until that ends. */
 static int groups_on(struct gp_edev *dev)
 {
 	const bool off = dev->caps.caps & (GP_CAP_SUSPEND | GP_CAP_SUSPEND_OWN);
@@ -313,7 +313,7 @@ static int groups_on(struct gp_edev *dev)
 	return result;
 }
 
-/* A daemon that ended took back what it had told the driver. dev->lock held. */
+/* A daemon that ended has reset the driver's class. dev->lock held. */
 static void class_again(struct gp_edev *dev)
 {
 	int err = dev->cls.cls == GP_CLASS_NONE ? 0 : tell_class(dev, &dev->cls);
@@ -328,7 +328,7 @@ int gp_edev_take_back(struct gp_edev *dev)
 	const bool managed = gp_runtime_is_managed(dev->rt);
 	int err;
 
-	/* Two at the short slice are worse than being off a little longer. */
+	/* Two at the short slice are worse than a longer suspension. */
 	if (managed)
 		gp_runtime_slices_off(dev->rt);
 	err = groups_on(dev);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * engine.c - the devices there are, the host of the core, and the queue of events.
- */
+/* engine.c - the list of devices, the host of the core, and the queue of events. */
 #include "client/engine_internal.h"
 
 #include <dlfcn.h>
@@ -21,9 +19,9 @@ static struct {
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	atomic_size_t count;
 	struct gp_engine_hooks hooks; /* set before anything else runs */
-	/* Not engine.lock: whoever is inside libcuda may wait for that one. */
+	/* Not engine.lock: a thread inside libcuda may wait for that one. */
 	pthread_mutex_t watch_lock;
-	atomic_int sync_watched; /* 0 not asked, 1 seen, 2 cannot */
+	atomic_int sync_watched; /* 0: not tried, 1: watched, 2: cannot */
 } engine = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.watch_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -35,9 +33,9 @@ static int disabled;
 _Thread_local int gp_engine_depth;
 
 /*
- * In the child of a fork nothing of the parent's is ours: its threads are not
- * here, its locks may be taken, its GPU objects are the parent's. The files
- * have to be closed, though: a slot's lock lives until its last copy closes.
+ * In a fork's child the parent's threads do not exist, its locks may be taken, and its GPU
+ * objects are the parent's. The files must be closed, though: a slot's lock lives until its
+ * last copy closes.
  */
 static void child_after_fork(void)
 {
@@ -59,7 +57,7 @@ static void init_once(void)
 
 	disabled = text && !strcmp(text, "1");
 	pthread_atfork(NULL, NULL, child_after_fork);
-	/* Threads run in here: stay, whoever calls dlclose. */
+	/* Threads run in this library: it must stay loaded after any dlclose. */
 	if (dladdr((void *)init_once, &info) && info.dli_fname)
 		dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
@@ -114,7 +112,7 @@ static void set_sync_seen(struct gp_edev *dev, bool seen)
 	gp_edev_unlock(dev);
 }
 
-/* To best-effort it is not worth a warning: it holds nothing. */
+/* Warn unless all devices are BE: BE never holds. */
 static void say_unseen(const char *why)
 {
 	bool holds = !atomic_load(&engine.count);
@@ -144,7 +142,7 @@ int gp_engine_watch_sync(void)
 	pthread_mutex_lock(&engine.watch_lock);
 	if (!atomic_load(&engine.sync_watched)) {
 		why = engine.hooks.watch_sync();
-		/* First the word: a device made from here on reads it. */
+		/* First this flag: a device created from now on reads it. */
 		atomic_store(&engine.sync_watched, why ? 2 : 1);
 		for (size_t i = 0; i < atomic_load(&engine.count); i++)
 			set_sync_seen(engine.dev[i], !why);
@@ -179,9 +177,9 @@ static void called(void *host, const struct gp_call *call)
 }
 
 /*
- * A timer that is too early costs the thread a wake-up, now and then; setting it costs
- * every hold and every release a system call, which a hold may need anyway (AMD). A
- * virtual clock would stop for it.
+ * An early timer costs the thread a wake-up now and then. Setting it costs every hold and
+ * every release a system call, which a hold may need anyway (AMD). A virtual clock would stop
+ * for it.
  */
 static bool comes_in_time(const struct gp_edev *dev, uint64_t at_ns)
 {
@@ -218,8 +216,8 @@ static void arm(void *host, uint64_t at_ns)
 }
 
 /*
- * First the page, as to execute takes time, and steps of its own: the daemon has others
- * to move out of the way meanwhile.
+ * First the page: execution takes time and makes further steps, and the daemon can preempt
+ * others meanwhile.
  */
 static void stepped(void *host, const struct gp_event *ev, uint64_t now_ns)
 {
@@ -252,7 +250,7 @@ int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
 	return gp_runtime_event(dev->rt, ev);
 }
 
-/* ---- the queue of those who may not wait -------------------------------- */
+/* ---- the queue for callers that must not wait ---------------------------------- */
 
 static bool queue_take(struct gp_edev *dev, struct gp_event *ev)
 {
@@ -281,8 +279,8 @@ static void queue_drain(struct gp_edev *dev)
 }
 
 /*
- * Whoever queues first queues, then tries the lock; whoever unlocks looks at
- * the queue again afterwards. So one of the two always sees the event.
+ * A caller queues its event and then tries the lock. The owner of the lock unlocks and then
+ * checks the queue again. So one of the two always sees the event.
  */
 void gp_edev_unlock(struct gp_edev *dev)
 {
@@ -300,7 +298,7 @@ void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 	pthread_mutex_lock(&dev->lock);
 	if (learns)
 		gp_learn_work(dev, busy);
-	/* Of best-effort only the daemon wants to know. */
+	/* For best-effort only the daemon needs it. */
 	if (learns || dev->cls.cls == GP_CLASS_BE)
 		gp_page_work(dev, c, busy);
 	else
@@ -360,7 +358,7 @@ void gp_edev_timer(struct gp_edev *dev)
 			arm(dev, due_ns);
 		else if (due_ns != GP_SCHED_NO_TIMER)
 			gp_runtime_timer(dev->rt);
-		/* What came meanwhile, too, is before a virtual clock goes on. */
+		/* Events that arrived meanwhile also precede the virtual clock's next move. */
 		queue_drain(dev);
 		dev->hal->ops->timer_done(dev->timer);
 	}

@@ -6,12 +6,12 @@
 #include "client/engine.h"
 
 /* engine.c */
-/** More than 0: this thread carries a decision out. */
+/** More than 0: this thread is executing a decision. */
 extern _Thread_local int gp_engine_depth;
 const struct gp_engine_hooks *gp_engine_hooks(void);
-/** Is device-wide synchronisation seen? */
+/** Is device-wide synchronisation watched? */
 bool gp_engine_sync_seen(void);
-/** As the host of the core: its first argument is the device. */
+/** The host of the core; its first argument is the device. */
 extern const struct gp_host_ops gp_edev_ops;
 
 /* device.c */

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-/* Only what is loaded: a program without HIP is not given any. */
+/* Only a loaded library: a program without HIP gets none. */
 static void *find_runtime(void)
 {
 	static const char *const name[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hip.h - the little that the library itself asks of a loaded HIP runtime. */
+/* hip.h - the library's one own call of a loaded HIP runtime. */
 #ifndef GP_CLIENT_HIP_H
 #define GP_CLIENT_HIP_H
 

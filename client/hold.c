@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hold.c - holds of a context: made, renewed, ended, and what they took. Where the driver
- * has no holds, others are asked to stay off.
+ * hold.c - holds of a context: begin, renewal, end, and their figures. If the driver has no
+ * holds, others are asked to suspend.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "client/yield.h"
 #include "runtime/log.h"
 
-/* A context's making takes 0.1 s; a process that dies in it is noticed anyway. */
+/* Creating a context takes 0.1 s; the death of the process ends it anyway. */
 #define OTHERS_OFF_MAX_NS 500000000u
-/* What renews a hold that has the device has it within a launch, some 10 us. */
+/* A renewal of a hold with the device has it within a launch, some 10 us. */
 #define RENEWAL_HAS_IT_NS 60000u
 
 static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
@@ -25,9 +25,9 @@ static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
 }
 
 /*
- * How long the device was waited for, if that is known and there was a wait: what
- * renews a hold that had it has it from its first moment. One that did not get it
- * for so long says that what it renews did not have it either.
+ * The wait for the device, if it is known and there was one. A renewal of a hold with the
+ * device has it from the first moment. If a renewal misses the device for a while, the renewed
+ * hold did not have it either.
  */
 static uint64_t waited_ns(const struct gp_ectx *c, int i, const struct gp_hold_stat *st)
 {
@@ -40,7 +40,7 @@ static uint64_t waited_ns(const struct gp_ectx *c, int i, const struct gp_hold_s
 	return own_ns + st->from_ns - c->since_ns[i];
 }
 
-/* Count what a hold that ended kept; its end may be stamped a little later. */
+/* Adds up the time of an ended hold; its end may be stamped a little later. */
 void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
 {
 	struct gp_hold_stat st;
@@ -49,7 +49,7 @@ void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
 		return;
 	if (!st.held_ns)
 		return;
-	/* Counted before, so it was over when its switch was asked for since. */
+	/* Counted before, so it was over when its switch was last queried. */
 	if (st.seq == c->counted_seq[i]) {
 		c->untold[i] = 0;
 		return;
@@ -79,7 +79,7 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	gp_runtime_event(dev->rt, &ev);
 }
 
-/* The older one first: what it tells may be what the newer one waited for. */
+/* The older one first: the newer one's wait may depend on it. */
 static void tell_ended(struct gp_edev *dev, struct gp_ectx *c)
 {
 	const int older = !c->newest;
@@ -105,7 +105,7 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t li
 {
 	int err;
 
-	/* Of the last ones, the ends may have come after their release. */
+	/* Previous holds may have ended after their release. */
 	tell_ended(dev, c);
 	c->renews[i] = renews;
 	c->lacked[i] = 0;
@@ -121,7 +121,7 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t li
 	return err;
 }
 
-/* Where the driver has no holds. */
+/* If the driver has no holds. */
 static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
@@ -158,7 +158,7 @@ void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx)
 	gp_edev_stat(dev, ctx, &stat, &held_ns);
 	if (!stat.in_segment && !stat.held)
 		return;
-	/* The least urgent level: best effort alone yields. */
+	/* The least urgent level: only best effort yields. */
 	gp_yield_tell(dev, GP_LEVEL_MAX, OTHERS_OFF_MAX_NS);
 	atomic_store(&dev->others_off, 1);
 }
@@ -169,7 +169,7 @@ void gp_edev_others_on(struct gp_edev *dev)
 		gp_yield_release(dev);
 }
 
-/* A HOLD while one is on renews it: both on for a moment, then the old ends. */
+/* A HOLD during a hold renews it: both are on for a moment, then the old one ends. */
 static int hold_in(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	const bool renews = c->on[0] || c->on[1];
@@ -198,7 +198,7 @@ void gp_say_no_hold(const char *why)
 		    why);
 }
 
-/* The thread may be asleep until a timer. */
+/* The thread may be sleeping until a timer. */
 static void watch_work(struct gp_edev *dev)
 {
 	if (!atomic_exchange(&dev->held, 1) && dev->caps.caps & GP_CAP_BUSY)

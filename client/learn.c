@@ -2,14 +2,13 @@
 /*
  * learn.c - see learn.h.
  *
- * While the process runs beside others, the log is read every 20 ms, or, when
- * guesses are given, right after a hold's end, so that reading is never in the
- * way of the next. While nothing of the process's is in the log (it is idle, or
- * alone, and then has the device all the time) the log is looked at ten times a
- * second. A process that speaks for itself, once, is left to it for good.
+ * While the process runs beside others, the log is read every 20 ms. While it predicts, that
+ * is right after a hold's end, so that no read delays the next hold. A process without records
+ * is idle, or alone and has the device all the time: the log is then read ten times a second.
+ * A process that gives hints itself, once, is never predicted again.
  *
- * Where its launches are watched for the daemon, requests are known exactly, cut or
- * not: they are queued where they happen, and looked at when the log is.
+ * If launches are watched for the daemon, requests are known exactly, even if preempted. They
+ * are queued as they happen, and processed when the log is read.
  */
 #include "client/learn.h"
 
@@ -25,15 +24,15 @@
 
 #define MS 1000000ull
 #define READ_NS (20 * MS)
-#define READ_TRIAL_NS (10 * MS) /* a rhythm is seen: sure of it soon? */
-#define READ_SURE_NS (30 * MS)	/* after_timer() does it sooner .. */
+#define READ_TRIAL_NS (10 * MS) /* a period is found: sure of it soon? */
+#define READ_SURE_NS (30 * MS)	/* after_timer() reads sooner .. */
 #define READ_AFTER_NS (15 * MS) /* .. from here on */
-#define QUIET_NS (2000 * MS)	/* so long without a record: idle */
+#define QUIET_NS (2000 * MS)	/* idle after this time without a record */
 #define IDLE_MS 100
 #define BATCH 256
-#define EDGES 128 /* of work, between two readings: 2,000 requests/s */
+#define EDGES 128 /* begins and ends of work between two reads: 2,000 requests/s */
 
-/* Work came, or was over. */
+/* Work came, or ended. */
 struct edge {
 	uint64_t at_ns;
 	bool busy;
@@ -43,16 +42,16 @@ struct gp_learn {
 	struct gp_log *log;
 	struct gp_timer *timer;
 	struct gp_rhythm rhythm;
-	struct gp_ectx *ctx; /* where it holds; NULL: none yet */
-	bool off;	     /* for good */
+	struct gp_ectx *ctx; /* the context that holds; NULL: none yet */
+	bool off;	     /* disabled for good */
 	bool ticking;	     /* the timer is armed */
-	bool seen;	     /* it had the device */
+	bool seen;	     /* the process had the device */
 	bool same_clock;
 	struct gp_clocks clocks;  /* the log's, against the device's */
 	uint64_t read_ns, own_ns; /* last reading; last record of ours */
-	uint64_t start_ns;	  /* ours is on since; 0: it is off */
+	uint64_t start_ns;	  /* our present stretch's begin; 0: none */
 	bool said_sure;
-	bool guessed; /* guess is out */
+	bool guessed; /* a prediction is pending */
 	uint64_t guessed_ns;
 	struct gp_rhythm_guess guess;
 	/* Under dev->lock. */
@@ -161,7 +160,7 @@ static void take_record(struct gp_learn *l, const struct gp_switch_record *rec)
 	}
 }
 
-/* ---- work that is seen -------------------------------------------------------- */
+/* ---- observed work ----------------------------------------------------------- */
 
 void gp_learn_work(struct gp_edev *dev, bool busy)
 {
@@ -191,7 +190,7 @@ static void take_edges(struct gp_learn *l, uint64_t until_ns)
 	memmove(l->edge, l->edge + n, l->edges * sizeof(l->edge[0]));
 }
 
-/* What came since a guess was made is judged when what was held for it is over. */
+/* Work since a prediction is judged after the predicted hold. */
 static void see_work(struct gp_edev *dev, struct gp_learn *l)
 {
 	const uint64_t until_ns = l->guessed ? l->guessed_ns : gp_edev_now(dev);
@@ -220,9 +219,9 @@ static void read_log(struct gp_edev *dev, struct gp_learn *l)
 	gp_rhythm_update(&l->rhythm, to_log(l, gp_edev_now(dev)));
 }
 
-/* ---- guesses ------------------------------------------------------------------------ */
+/* ---- predictions --------------------------------------------------------------------- */
 
-/* What was held for the guess, from its first moment to the last. */
+/* Passes the predicted hold's whole time to the predictor. */
 static void collect(struct gp_edev *dev, struct gp_learn *l,
 		    const struct gp_sched_tenant_stat *tenant)
 {
@@ -275,9 +274,9 @@ void gp_learn_after_timer(struct gp_edev *dev)
 }
 
 /*
- * As soon as there is one, before requests come: making a hold waits for the
- * context (12 ms on a busy H200). A program has its context, or has none that
- * is known, before its first record; it is asked for until then.
+ * As early as possible, before requests come: creating a hold waits for the context (12 ms on
+ * a busy H200). A program has its context, or no known one, before its first record; tried
+ * again until then.
  */
 static void find_context(struct gp_edev *dev, struct gp_learn *l)
 {

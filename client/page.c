@@ -11,11 +11,11 @@
 #include "client/learn.h"
 #include "wire/page.h"
 
-#define LOOK_MS 100 /* others that share the device may come any time */
+#define LOOK_MS 100 /* others may come to share the device at any time */
 
-/* ---- taking and giving up ----------------------------------------------------- */
+/* ---- taking and dropping ------------------------------------------------------- */
 
-/* Whoever could make it shorter could have us die of a store. */
+/* If the file could shrink, a store could kill this process. */
 static int check_file(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -33,7 +33,7 @@ int gp_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
 
 	if (err)
 		return err;
-	/* A wake must never wait, whatever the daemon made it of. */
+	/* A wake must never wait, for any kind of file. */
 	if (flags < 0 || fcntl(wake_fd, F_SETFL, flags | O_NONBLOCK))
 		return -errno;
 	page = mmap(NULL, GP_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
@@ -72,21 +72,21 @@ void gp_page_forget(struct gp_edev *dev)
 {
 	if (dev->tells.wake_fd >= 0)
 		close(dev->tells.wake_fd);
-	/* MADV_DONTFORK: there is no such memory here. */
+	/* MADV_DONTFORK: a fork's child does not have this memory. */
 	dev->tells.page = NULL;
 	dev->tells.wake_fd = -1;
 }
 
-/* ---- telling ------------------------------------------------------------------ */
+/* ---- updating ----------------------------------------------------------------- */
 
-/* Over the contexts that there are, and of the counters, that there were. */
+/* Sums over present contexts; counters include former ones. */
 struct sums {
 	uint64_t hints, segments, holds, late, expired, held_ns, margin_ns, next_ns;
 	uint32_t doing;
 	size_t contexts, untold;
 };
 
-/* As it was hinted; else, where hints came at one distance, as the next one will. */
+/* As hinted; else, after hints at a constant distance, the expected next one. */
 static uint64_t next_of(const struct gp_edev *dev, const struct gp_ectx *c)
 {
 	const uint64_t now_ns = gp_runtime_stepped_ns(dev->rt);
@@ -144,11 +144,11 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
 }
 
 /*
- * Launches are seen in contexts that were asked for (callbacks.c), so all groups have
- * to be such contexts'. There, work is over when the program has waited for it.
- * Assumption: what a latency-critical program did not wait for is not what it is
- * measured by. A best-effort one that goes on without waiting for all of its streams
- * loses a turn by it, and its page is not believed any more when it is seen to run.
+ * Launches are watched in requested contexts (callbacks.c), so all groups must belong to such
+ * contexts. There, work is over when the program has waited for it. Assumption: latency only
+ * counts work that a latency-critical program waits for. A best-effort program that does not
+ * wait for all of its streams loses a turn. When it is seen to run, its page is not trusted
+ * any more.
  */
 static bool tells_work(struct gp_edev *dev, const struct sums *s)
 {
@@ -158,7 +158,7 @@ static bool tells_work(struct gp_edev *dev, const struct sums *s)
 	       gp_edev_group_count(dev) == s->contexts;
 }
 
-/* Where its queues are looked at, that is what counts. */
+/* If its queues are polled, that counts. */
 static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
 {
 	if (!(dev->caps.caps & GP_CAP_BUSY))
@@ -167,14 +167,14 @@ static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
 }
 
 /*
- * The daemon sets wakes, then looks at doing; here it is the other way round, and
- * both are in one order: one of the two always sees the other.
+ * The daemon sets wakes, then reads doing; here it is the other way round, and both are in one
+ * order. So one of the two always sees the other.
  */
 static void wake(const struct gp_tells *t, enum gp_page_wakes why)
 {
 	const uint64_t one = 1;
 
-	/* Full means that the daemon has not even seen the last one. */
+	/* Full means that the daemon has not even seen the last wake. */
 	if (atomic_load(&t->page->wakes) & why)
 		(void)!write(t->wake_fd, &one, sizeof(one));
 }
@@ -225,7 +225,7 @@ void gp_page_update(struct gp_edev *dev)
 		tells |= GP_PAGE_TELLS_WORK;
 	if (t->hints || t->rhythm)
 		tells |= GP_PAGE_TELLS_NEXT;
-	/* Bits of work are believed from when they are said to be kept up. */
+	/* Work bits are valid from the time that they are kept up to date. */
 	if (!(tells & GP_PAGE_TELLS_WORK))
 		atomic_store_explicit(&page->tells, tells, memory_order_release);
 	tell_doing(dev, doing_of(dev, &s));
@@ -258,7 +258,7 @@ static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns
 	struct gp_tells *t = &dev->tells;
 	struct gp_sched_tenant_stat st;
 
-	/* Of nested ones the last end is meant. */
+	/* Only the last end of nested segments counts. */
 	if (gp_sched_tenant_stat(gp_runtime_core(dev->rt), c->tenant, &st) || st.in_segment)
 		return;
 	if (t->page) {
@@ -271,7 +271,7 @@ static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns
 
 static void take_work(struct gp_ectx *c, bool busy)
 {
-	/* Only work after idleness is what a hint spoke of. */
+	/* Only work after idleness is the hinted work. */
 	if (busy && c->work != GP_WORK_THERE)
 		c->next_ns = 0;
 	c->work = busy ? GP_WORK_THERE : GP_WORK_NONE;
@@ -298,7 +298,7 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 	} else if (c && ev->type == GP_EV_SEGMENT_END) {
 		segment_ended(dev, c, at_ns);
 	} else if (c && ev->type == GP_EV_TENANT_CLASS && ev->spec.cls.cls != GP_CLASS_LC) {
-		c->segment_ns = 0; /* such a one is in none */
+		c->segment_ns = 0; /* it is in no segment then */
 	} else if (c && (ev->type == GP_EV_BUSY || ev->type == GP_EV_IDLE)) {
 		take_work(c, ev->type == GP_EV_BUSY);
 	}
@@ -333,11 +333,11 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 	t->left_expired += st.holds_expired;
 }
 
-/* ---- what the daemon wants to know ---------------------------------------------- */
+/* ---- requests of the daemon ------------------------------------------------------ */
 
 /*
- * Who gives hints holds in time, but that its work is over nothing else tells: less urgent
- * ones were cut for it once more.
+ * A tenant with hints holds in time, but only launches show the end of its work. Without that,
+ * less urgent tenants were preempted once more.
  */
 static bool wants_launches(struct gp_edev *dev)
 {
@@ -367,7 +367,7 @@ int gp_page_wait_ms(const struct gp_edev *dev)
 											LOOK_MS;
 }
 
-/* ---- what the thread sees ------------------------------------------------------ */
+/* ---- observations of the thread -------------------------------------------------- */
 
 void gp_page_looked(struct gp_edev *dev, int busy)
 {

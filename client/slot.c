@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slot.c - the device's one short best-effort slice: taken when the class is
- * BE and there is a group, passed on when either ends or the process does.
+ * slot.c - the device's one short best-effort slice: taken when the class is BE and there is a
+ * group, released when either ends or the process does.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,8 +26,8 @@ static void take(struct gp_edev *dev, int fd)
 }
 
 /*
- * Waits for the holder to leave. A wait cannot be called off: whoever no
- * longer wants the slot gives it back as soon as it comes.
+ * Waits for the holder to leave. The wait cannot be cancelled: if the slot is no longer
+ * wanted, it is released as soon as it comes.
  */
 static void *wait_thread(void *arg)
 {
@@ -41,7 +41,7 @@ static void *wait_thread(void *arg)
 		dev->slot = GP_SLOT_NONE;
 	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE) {
 		take(dev, fd);
-		/* Did its holder give it up for a daemon? */
+		/* Did its holder release it for a daemon? */
 		gp_edaemon_look(dev);
 	} else if (!err) {
 		close(fd);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * status.c - what this process tells of itself, and hints from outside.
- */
+/* status.c - this process's own status report, and hints from outside. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +97,7 @@ int gp_engine_status_of(uint32_t number, struct gp_wire_status *st)
 	return 0;
 }
 
-/* The context that a hint from outside is for; made when it is the first. */
+/* The context for a hint from outside; the first one creates it. */
 static int hinted_context(struct gp_edev *dev, struct gp_ectx **out)
 {
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
@@ -108,7 +106,7 @@ static int hinted_context(struct gp_edev *dev, struct gp_ectx **out)
 			return 0;
 		}
 	}
-	/* Its reference is the engine's own, until the context goes. */
+	/* The engine keeps its reference until the context is destroyed. */
 	return gp_edev_context(dev, gp_edev_find_context(dev), out);
 }
 

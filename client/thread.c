@@ -2,7 +2,7 @@
 /*
  * thread.c - the one thread of the library: timers, and the control socket.
  *
- * It is there from the first need on, blocks all signals, and sleeps in poll.
+ * It starts when it is first needed, blocks all signals, and sleeps in poll.
  */
 #include <errno.h>
 #include <poll.h>
@@ -56,7 +56,7 @@ static void conn_accept(void)
 
 	if (fd < 0)
 		return;
-	/* Who keeps connections open shuts nobody out. */
+	/* A peer that keeps connections open must not block others. */
 	if (thread.conns == CONNECTIONS)
 		conn_drop(0);
 	thread.conn[thread.conns++] = (struct conn){ .fd = fd };
@@ -72,7 +72,7 @@ static bool peer_may_change(int fd)
 	return uid == 0 || uid == geteuid();
 }
 
-/* What lasts as long as its connection; false: it is something else. */
+/* A request that lasts as long as its connection; false: another kind. */
 static bool serve_yield(int fd, const unsigned char *bytes, size_t len, union gp_wire_msg *reply)
 {
 	union gp_wire_msg msg = { 0 };
@@ -94,11 +94,11 @@ static int conn_reply(const struct conn *conn, const union gp_wire_msg *reply)
 	return n < 0 ? -1 : 0;
 }
 
-/* 0, or -1: the peer is through. */
+/* 0, or -1: the peer is done. */
 static int conn_serve(struct conn *conn)
 {
 	union gp_wire_msg reply;
-	/* One byte more, so that what is too long reads as too long. */
+	/* One byte more, so that a message that is too long is detected. */
 	unsigned char bytes[sizeof(reply) + 1];
 	ssize_t n = recv(conn->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
 
@@ -111,7 +111,7 @@ static int conn_serve(struct conn *conn)
 	return conn->wait.count ? 0 : conn_reply(conn, &reply);
 }
 
-/* Whose answer is with the daemon says nothing more until it is there. */
+/* No further request is read while the daemon's answer is pending. */
 static int conn_wait(struct conn *conn, short revents)
 {
 	union gp_wire_msg reply;
@@ -141,7 +141,7 @@ static int sooner(int a_ms, int b_ms)
 	return a_ms < 0 || (b_ms >= 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
-/* @wait_ms, or less where queues are looked at; NULL: for ever. */
+/* @wait_ms, or less if queues are polled; NULL: for ever. */
 static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs, int wait_ms,
 				  struct timespec *ts)
 {
@@ -160,7 +160,7 @@ static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs, int w
 	return wait_ns == UINT64_MAX ? NULL : ts;
 }
 
-/* Timers before anything else: they are the ones in a hurry. */
+/* Timers first, because they are urgent. */
 static void serve_once(void)
 {
 	struct pollfd pfd[3 * GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
@@ -194,7 +194,7 @@ static void serve_once(void)
 					    thread.conn[i].wait.count ? 0 : POLLIN, 0 };
 	if (ppoll(pfd, n, wait_time(dev, devs, wait_ms, &ts), NULL) < 0)
 		return;
-	/* Work that came is seen before its hint may lapse. */
+	/* Notice work before its hint may lapse. */
 	for (size_t i = 0; i < devs; i++)
 		gp_busy_serve(dev[i]);
 	for (size_t i = 0; i < devs; i++)
@@ -219,7 +219,7 @@ static void serve_once(void)
 
 static void *thread_main(void *arg)
 {
-	/* The default of 50 us would be on top of every hint. */
+	/* The default of 50 us would delay every hint. */
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	prctl(PR_SET_NAME, "gpreempt");
 	for (;;)

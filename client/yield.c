@@ -12,8 +12,8 @@
 
 #define PEERS 64
 #define WISHES 32
-#define SCAN_NS 50000000u   /* new tenants are found so late */
-#define ANSWER_NS 20000000u /* a stopped tenant stops nobody longer */
+#define SCAN_NS 50000000u   /* delay until new tenants are discovered */
+#define ANSWER_NS 20000000u /* longest wait for a stopped tenant */
 #define LIMIT_MAX_NS 1000000000u
 
 bool gp_yields(const struct gp_edev *dev)
@@ -28,7 +28,7 @@ static bool can_yield(const struct gp_edev *dev)
 	       !(dev->caps.caps & GP_CAP_CLASS);
 }
 
-/* ---- asking ----------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------- */
 
 struct peer {
 	pid_t pid;
@@ -77,7 +77,7 @@ static void scan(void)
 	asking.scanned_ns = gp_wall_ns();
 }
 
-/* What came too late for the question before is no answer to the next. */
+/* A late answer to an earlier request does not answer this one. */
 static void tell(const union gp_wire_msg *msg)
 {
 	union gp_wire_msg late;
@@ -182,7 +182,7 @@ void gp_yield_tell(struct gp_edev *dev, uint32_t level, uint64_t limit_ns)
 
 void gp_yield_release(struct gp_edev *dev)
 {
-	/* Nobody needs to know when it is through. */
+	/* No caller waits for its end. */
 	wish(dev, WISH_END, 0, 0);
 }
 
@@ -196,10 +196,10 @@ void gp_yield_forget(void)
 
 /* ---- being asked --------------------------------------------------------------- */
 
-/* One connection's wish for one device. */
+/* One connection's request for one device. */
 struct wanted {
 	int fd;
-	struct gp_edev *dev; /* NULL: place is free */
+	struct gp_edev *dev; /* NULL: free */
 	uint64_t until_ns;
 };
 
@@ -213,7 +213,7 @@ static bool is_wanted(const struct gp_edev *dev)
 	return false;
 }
 
-/* All groups of ours, off or on; those that come later follow. */
+/* Suspends or resumes all our groups; later groups follow. */
 static int follow(struct gp_edev *dev)
 {
 	struct gp_group *group[GP_SCHED_MAX_GROUPS];
@@ -244,7 +244,7 @@ static struct gp_edev *device_of(const uint8_t uuid[16])
 	return NULL;
 }
 
-/* As the driver would: BE, and LC that is less urgent. */
+/* As the driver would decide: BE, and less urgent LC. */
 static bool gives_way(struct gp_edev *dev, uint32_t level)
 {
 	struct gp_class_value cls;
@@ -276,7 +276,7 @@ int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own)
 	struct wanted *w;
 	int err;
 
-	/* Who does not use it is not in the way. */
+	/* A process that does not use the device has nothing to suspend. */
 	if (!dev)
 		return 0;
 	if (!can_yield(dev))
