@@ -160,8 +160,7 @@ static void amd_explain(int err, char *why, size_t why_len)
 	if (!hsaq_open(&opts, &h)) {
 		if (err == -ENODEV)
 			snprintf(why, why_len,
-				 "the KFD lists no GPU; "
-				 "does amdgpu support this one? (dmesg)");
+				 "the KFD lists no GPU; see dmesg for errors of amdgpu");
 		hsaq_close(h);
 	}
 }

@@ -134,8 +134,8 @@ void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, siz
 			 "of all queues%s",
 			 abi,
 			 h->grant_fd >= 0 ? "" :
-					    "; without CAP_SYS_ADMIN or a grant only lowering the "
-					    "own class");
+					    "; without CAP_SYS_ADMIN or a grant, a process may "
+					    "only lower its class");
 	else if (mode == HSAQ_MODE_NO_HWS)
 		snprintf(buf, len,
 			 "%s, stock, no HWS: a process unloads and loads its own "
@@ -143,20 +143,18 @@ void hsaq_device_mode_line(const struct hsaq *h, uint32_t gpu_id, char *buf, siz
 			 abi);
 	else if (h->mode == HSAQ_MODE_SCHED)
 		snprintf(buf, len,
-			 "%s, patched, but this card's firmware schedules, whatever "
-			 "amdgpu.sched_policy says: own classes as priorities",
+			 "%s, patched, but this card's firmware always schedules: classes are "
+			 "priorities of own queues",
 			 abi);
 	else if (h->patched)
 		snprintf(buf, len,
-			 "%s, patched, but the firmware schedules: own classes as "
-			 "priorities; boot with amdgpu.sched_policy=2 for classes "
-			 "and holds",
+			 "%s, patched, but the firmware schedules: classes are priorities of own "
+			 "queues; boot with amdgpu.sched_policy=2 for classes and holds",
 			 abi);
 	else
 		snprintf(buf, len,
-			 "%s, stock, firmware scheduling: own classes as "
-			 "priorities; holds need the patched driver and "
-			 "amdgpu.sched_policy=2",
+			 "%s, stock, firmware scheduling: classes are priorities of own queues; "
+			 "holds need the patched driver and amdgpu.sched_policy=2",
 			 abi);
 }
 
@@ -249,9 +247,8 @@ static int open_kfd(const struct hsaq_io *io, const struct hsaq_open_opts *opts)
 	int fd = io->open(HSAQ_DEV_KFD, O_RDWR);
 
 	if (fd == -ENOENT || fd == -ENXIO || fd == -ENODEV) {
-		explain(opts, "no " HSAQ_DEV_KFD ": this kernel has no KFD "
-			      "loaded; modprobe amdgpu, or in a container pass "
-			      "--device " HSAQ_DEV_KFD);
+		explain(opts, "no " HSAQ_DEV_KFD ": the KFD is not loaded; run modprobe amdgpu, or "
+			      "start the container with --device " HSAQ_DEV_KFD);
 		return -ENOENT;
 	}
 	if (fd == -EACCES || fd == -EPERM) {
@@ -270,13 +267,15 @@ static int check_version(struct hsaq *h, const struct hsaq_open_opts *opts)
 	int r = hsaq_ioctl(h, HSAQ_KFD_GET_VERSION, &v);
 
 	if (r) {
-		explain(opts, HSAQ_DEV_KFD ": GET_VERSION: %s; is this the KFD?", strerror(-r));
+		explain(opts,
+			HSAQ_DEV_KFD ": cannot read its version: %s; check that it is the KFD",
+			strerror(-r));
 		return r;
 	}
 	if (v.major != HSAQ_KFD_MAJOR) {
 		explain(opts,
-			HSAQ_DEV_KFD ": KFD ABI %u.%u; this library knows "
-				     "%u.x: it takes a newer %s",
+			HSAQ_DEV_KFD
+			": KFD ABI %u.%u, but this library needs %u.x; install a newer %s",
 			v.major, v.minor, HSAQ_KFD_MAJOR,
 			v.major < HSAQ_KFD_MAJOR ? "kernel" : "libhsaq");
 		return -EPROTO;
@@ -297,7 +296,7 @@ int hsaq_open(const struct hsaq_open_opts *in, struct hsaq **out)
 		return -EINVAL;
 	r = read_opts(in, &opts);
 	if (r) {
-		explain(&opts, "options that this library does not know");
+		explain(&opts, "unknown options; install a newer libhsaq");
 		return r;
 	}
 	h = calloc(1, sizeof(*h));

@@ -74,15 +74,14 @@ ssize_t gp_yaml_load(const char *path, bool guarded, char **text, char *why, siz
 	}
 	free(buf);
 	if (n == -ENOTSUP)
-		gp_yaml_refuse(&y, 0, NULL, NULL, "no regular file; write a file of text");
+		gp_yaml_refuse(&y, 0, NULL, NULL, "not a regular file; write a text file");
 	else if (n == -EPERM)
-		gp_yaml_refuse(&y, 0, NULL, NULL, "anybody may write to it; chmod o-w");
+		gp_yaml_refuse(&y, 0, NULL, NULL, "every user may write to it; run chmod o-w");
 	else if (n < 0)
-		gp_yaml_refuse(&y, 0, NULL, NULL, "cannot be read: %s", strerror((int)-n));
+		gp_yaml_refuse(&y, 0, NULL, NULL, "cannot read the file: %s", strerror((int)-n));
 	else
 		n = gp_yaml_refuse(&y, 0, NULL, NULL,
-				   "found more than %u bytes; write no more "
-				   "than that",
+				   "found more than %u bytes; write a shorter file",
 				   GP_YAML_BYTES_MAX);
 	return n;
 }

@@ -158,7 +158,7 @@ static int check_text(struct gp_yaml *y, const char *text, size_t bytes)
 		n = utf8(t + i, bytes - i, &c);
 		if (!n)
 			return gp_yaml_refuse(y, line, NULL, NULL,
-					      "found byte 0x%02x; a file is UTF-8 text", t[i]);
+					      "found byte 0x%02x; write UTF-8 text", t[i]);
 		if (is_invisible(c) && c != '\n' && c != '\r' && c != '\t')
 			return gp_yaml_refuse(y, line, NULL, NULL,
 					      "found character U+%04X; leave it out", c);
@@ -207,8 +207,8 @@ static int check_scalar(struct gp_yaml *y, size_t line, const yaml_event_t *e)
 
 	if (!err && !is_visible(e->data.scalar.value, e->data.scalar.length))
 		err = gp_yaml_refuse(y, line, NULL, NULL,
-				     "found a value with a line's end or a control character "
-				     "in it; write it in one line");
+				     "found a line break or a control character in a value; write "
+				     "the value in one line");
 	return err;
 }
 
@@ -217,8 +217,7 @@ static int check_depth(struct gp_yaml *y, size_t line, struct guard *g)
 	if (++g->depth <= DEPTH_MAX)
 		return 0;
 	return gp_yaml_refuse(y, line, NULL, NULL,
-			      "found more than %d lists and mappings in one another; "
-			      "nothing here is so deep",
+			      "found more than %d nested lists and mappings; write fewer levels",
 			      DEPTH_MAX);
 }
 
@@ -262,9 +261,9 @@ static int not_yaml(struct gp_yaml *y, const yaml_parser_t *parser)
 		return -ENOMEM;
 	}
 	return gp_yaml_refuse(y, parser->problem_mark.line + 1, NULL, NULL,
-			      "no YAML: %s; write KEY: VALUE, further in with blanks, not tabs, "
-			      "and a value with { or a colon in it in quotes",
-			      parser->problem ? parser->problem : "cannot be read");
+			      "not YAML: %s; write KEY: VALUE, indent with blanks, not tabs, and "
+			      "quote a value with { or a colon",
+			      parser->problem ? parser->problem : "unreadable text");
 }
 
 static int check_events(struct gp_yaml *y, yaml_parser_t *parser)
@@ -292,7 +291,7 @@ static int guard_text(struct gp_yaml *y, const char *text, size_t bytes)
 	int err;
 
 	if (bytes > GP_YAML_BYTES_MAX)
-		return gp_yaml_refuse(y, 0, NULL, NULL, "found %zu bytes; %u at most", bytes,
+		return gp_yaml_refuse(y, 0, NULL, NULL, "found %zu bytes; write at most %u", bytes,
 				      GP_YAML_BYTES_MAX);
 	err = check_text(y, text, bytes);
 	if (err)
@@ -386,7 +385,7 @@ static int check_all_there(struct gp_yaml *y, yaml_node_t *mapping, const struct
 	for (; keys->key; keys++)
 		if (keys->required && !gp_yaml_value(y, mapping, keys->key))
 			return gp_yaml_refuse(y, gp_yaml_line(mapping), keys->key, NULL,
-					      "found nowhere; it has to be there");
+					      "required key missing; add it");
 	return 0;
 }
 
@@ -418,8 +417,7 @@ static int check_list(struct gp_yaml *y, yaml_node_t *node, const struct gp_yaml
 	while (!err && (entry = gp_yaml_entry(y, node, count))) {
 		if (count++ == type->max)
 			return gp_yaml_refuse(y, gp_yaml_line(entry), key, NULL,
-					      "found one more than %u; write no more than that",
-					      type->max);
+					      "found more than %u entries; write fewer", type->max);
 		err = check_value(y, entry, type->entry, key);
 	}
 	return err;

@@ -68,7 +68,7 @@ static int start(const struct hsaq_args *args, pid_t *child)
 	*child = fork();
 	if (*child < 0) {
 		*child = 0;
-		return hsaq_fail(args, "fork: %s", strerror(errno));
+		return hsaq_fail(args, "cannot start the command: %s", strerror(errno));
 	}
 	if (!*child) {
 		hsaq_stay_child();
@@ -119,11 +119,11 @@ static int end_hold(const struct hsaq_args *args, const struct holding *k)
 	struct hsaq_release_result result = { .size = sizeof(result) };
 
 	if (hsaq_release(k->h, k->gpu_id, k->hold_id, &result))
-		return hsaq_fail(args, "the hold had ended by itself");
+		return hsaq_fail(args, "the hold ended before its release");
 	if (result.ended == HSAQ_ENDED_RELEASED)
 		fprintf(stderr, "hsaq: released: %u queues loaded\n", result.loaded);
 	else
-		fprintf(stderr, "hsaq: the hold had ended by %s\n",
+		fprintf(stderr, "hsaq: the hold ended early, by %s\n",
 			result.ended == HSAQ_ENDED_LIMIT ? "its limit" : "a reset");
 	return 0;
 }
@@ -152,8 +152,7 @@ static int keep_hold(const struct hsaq_args *args, struct holding *k, const stru
 int hsaq_check_hold(const struct hsaq_args *args)
 {
 	if (args->rest[0] && args->has_for)
-		return hsaq_fail(args, "--for and a command: which of the two is "
-				       "to end it?");
+		return hsaq_fail(args, "--for and a command exclude each other; write one of them");
 	return 0;
 }
 
@@ -209,9 +208,7 @@ static int parse_target(const struct hsaq_args *args, struct target *t)
 	unsigned long queue;
 
 	if (!text || args->rest[1])
-		return hsaq_fail(args,
-				 "write hsaq %s [OPTION...] PID or PID:QUEUE "
-				 "(hsaq ls lists them)",
+		return hsaq_fail(args, "write hsaq %s [OPTION...] PID or PID:QUEUE (see hsaq ls)",
 				 args->verb);
 	colon = strchr(text, ':');
 	snprintf(pid, sizeof(pid), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
@@ -219,11 +216,11 @@ static int parse_target(const struct hsaq_args *args, struct target *t)
 	if (colon) {
 		queue = strtoul(colon + 1, &end, 10);
 		if (colon[1] < '0' || colon[1] > '9' || *end || queue > 1023)
-			return hsaq_fail(args, "%s: not a queue's number", text);
+			return hsaq_fail(args, "%s: not a queue number; see hsaq ls", text);
 		t->queue_id = (uint32_t)queue;
 	}
 	if (gp_parse_pid(pid, &t->pid))
-		return hsaq_fail(args, "%s: not a process's number", text);
+		return hsaq_fail(args, "%s: not a PID; see hsaq ls", text);
 	return 0;
 }
 
@@ -285,9 +282,7 @@ static int find_target(const struct hsaq_args *args, struct hsaq *h, struct targ
 	if (err)
 		return fail_target(args, t, err);
 	return queues ? 0 :
-			hsaq_fail(args,
-				  "process %d has no queues on device "
-				  "%u (hsaq ls lists who has)",
+			hsaq_fail(args, "process %d has no queues on device %u; see hsaq ls",
 				  (int)t->pid, t->gpu_id);
 }
 
@@ -335,18 +330,16 @@ int hsaq_verb_unload(const struct hsaq_args *args, struct hsaq *h)
 	listen_fd = listen_for_load(&t);
 	if (listen_fd == -EADDRINUSE)
 		return hsaq_fail(args,
-				 "process %d: another hsaq unload keeps it "
-				 "off",
+				 "process %d: another hsaq unload keeps it unloaded; end that with "
+				 "hsaq load",
 				 (int)t.pid);
 	err = listen_fd < 0 ? listen_fd : hsaq_stay_prepare();
 	if (!err)
 		err = renew_unload(&t);
 	if (err)
 		return fail_target(args, &t, err);
-	fprintf(stderr,
-		"hsaq: process %d is off; hsaq load, Ctrl-C%s puts it "
-		"back\n",
-		(int)t.pid, limit.until_ns ? " or the time's end" : "");
+	fprintf(stderr, "hsaq: process %d is unloaded; hsaq load or Ctrl-C%s loads it again\n",
+		(int)t.pid, limit.until_ns ? " or the end of --for" : "");
 	err = keep_off(&t, &limit, listen_fd);
 	return err ? fail_target(args, &t, err) : 0;
 }
@@ -360,19 +353,18 @@ static int ask_to_load(const struct hsaq_args *args, const struct target *t)
 	ssize_t n = -1;
 
 	if (fd < 0)
-		return hsaq_fail(args, "socket: %s", strerror(errno));
+		return hsaq_fail(args, "cannot create a socket: %s", strerror(errno));
 	if (connect(fd, (struct sockaddr *)&addr, address(t, &addr))) {
 		close(fd);
-		return hsaq_fail(args, "no hsaq unload keeps process %d off%s", (int)t->pid,
+		return hsaq_fail(args, "no hsaq unload keeps process %d unloaded%s", (int)t->pid,
 				 t->queue_id == HSAQ_ALL_QUEUES ? "" : " by that queue");
 	}
 	n = read(fd, &answer, sizeof(answer));
 	close(fd);
 	if (n == sizeof(answer) && answer == -EPERM)
-		return hsaq_fail(args,
-				 "process %d: another user's hsaq unload "
-				 "keeps it off (sudo)",
-				 (int)t->pid);
+		return hsaq_fail(
+			args, "process %d: another user's hsaq unload keeps it unloaded; use sudo",
+			(int)t->pid);
 	/* Without an answer it ended otherwise, and the driver loads then. */
 	return n == sizeof(answer) && answer ?
 		       hsaq_fail(args, "process %d: %s", (int)t->pid, strerror(-answer)) :
@@ -391,9 +383,7 @@ int hsaq_verb_load(const struct hsaq_args *args, struct hsaq *h)
 
 int hsaq_check_grant(const struct hsaq_args *args)
 {
-	return args->rest[0] ? 0 :
-			       hsaq_fail(args, "no command; write hsaq grant "
-					       "-- CMD");
+	return args->rest[0] ? 0 : hsaq_fail(args, "command missing; write hsaq grant -- CMD");
 }
 
 static int open_grant(const struct hsaq_args *args, int *fd)
@@ -401,9 +391,8 @@ static int open_grant(const struct hsaq_args *args, int *fd)
 	*fd = hsaq_grant_open();
 	if (*fd >= 0)
 		return 0;
-	return hsaq_fail(args, "/dev/kfd_sched: %s%s", strerror(-*fd),
-			 *fd == -ENOENT ? "; it takes the patched driver with "
-					  "amdgpu.sched_policy=2" :
+	return hsaq_fail(args, "cannot open /dev/kfd_sched: %s%s", strerror(-*fd),
+			 *fd == -ENOENT ? "; boot the patched driver with amdgpu.sched_policy=2" :
 			 *fd == -EACCES ? "; join the group that owns it" :
 					  "");
 }
@@ -420,11 +409,11 @@ int hsaq_verb_grant(const struct hsaq_args *args, struct hsaq *h)
 		return err;
 	err = hsaq_grant_narrow(fd, args->rights, args->min_level, info.gpu_id);
 	if (err)
-		return hsaq_fail(args, "narrowing: %s", strerror(-err));
+		return hsaq_fail(args, "cannot restrict the grant's rights: %s", strerror(-err));
 	/* CMD inherits it: no close-on-exec, unlike our other files. */
 	fd = dup(fd);
 	snprintf(text, sizeof(text), "%d", fd);
 	if (fd < 0 || setenv("GPREEMPT_GRANT_FD", text, 1))
-		return hsaq_fail(args, "%s", strerror(errno));
+		return hsaq_fail(args, "cannot pass the grant to the command: %s", strerror(errno));
 	return become(args);
 }

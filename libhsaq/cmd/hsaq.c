@@ -14,7 +14,7 @@
 static int check_nothing(const struct hsaq_args *args)
 {
 	if (args->rest[0])
-		return hsaq_fail(args, "%s: not expected", args->rest[0]);
+		return hsaq_fail(args, "%s: unexpected argument", args->rest[0]);
 	return 0;
 }
 
@@ -27,13 +27,12 @@ static const struct verb {
 	int (*check)(const struct hsaq_args *args);
 	int (*run)(const struct hsaq_args *args, struct hsaq *h);
 } verbs[] = {
-	{ "mode", "hd", "", "what this kernel offers, device by device", check_nothing,
-	  hsaq_verb_mode },
-	{ "ls", "hd", "", "devices and queues", check_nothing, hsaq_verb_ls },
-	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "keep queues off the device",
+	{ "mode", "hd", "", "print the mode of each device", check_nothing, hsaq_verb_mode },
+	{ "ls", "hd", "", "list devices and queues", check_nothing, hsaq_verb_ls },
+	{ "unload", "hdf", "[--for=1s] PID[:QUEUE]", "unload queues, and keep them unloaded",
 	  hsaq_check_target, hsaq_verb_unload },
 	{ "load", "hd", "PID[:QUEUE]", "end an hsaq unload", hsaq_check_target, hsaq_verb_load },
-	{ "hold", "hdfl", "[--level=N] [--for=1s | -- CMD]", "keep all best-effort queues off",
+	{ "hold", "hdfl", "[--level=N] [--for=1s | -- CMD]", "unload all best-effort queues",
 	  hsaq_check_hold, hsaq_verb_hold },
 	{ "grant", "hdmr", "[--rights=R] [--min-level=N] -- CMD", "run CMD with a right to hold",
 	  hsaq_check_grant, hsaq_verb_grant },
@@ -56,9 +55,8 @@ static void help(void)
 	       "(KFD).\n\n");
 	for (size_t i = 0; i < VERBS; i++)
 		printf("  %-6s %-39s %s\n", verbs[i].name, verbs[i].args, verbs[i].doc);
-	printf("\nAll take --device=D: a PCI address, GPU-<unique id>, or a "
-	       "gpu_id.\nLevels are 0 (most urgent) to %d. R: hold, raise, others, "
-	       "read, with commas.\nhsaq(1) says more.\n",
+	printf("\nAll take --device=D: a PCI address, GPU-<unique id>, or a gpu_id.\nLevels are 0 "
+	       "(most urgent) to %d. R: hold, raise, others, read, with commas.\nSee hsaq(1).\n",
 	       HSAQ_LEVEL_MAX);
 }
 
@@ -88,9 +86,8 @@ int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h, uint32_t 
 		return hsaq_fail(args, "%s: not with this kernel: %s", what, line);
 	case -EPERM:
 		return hsaq_fail(args,
-				 "%s: not permitted: it takes CAP_SYS_ADMIN "
-				 "(sudo), or the right to open /dev/kfd_sched "
-				 "(ls -l names its group)",
+				 "%s: not permitted: use sudo (CAP_SYS_ADMIN), or join the group "
+				 "of /dev/kfd_sched (ls -l)",
 				 what);
 	case -ESRCH:
 		return hsaq_fail(args,
@@ -98,12 +95,10 @@ int hsaq_fail_call(const struct hsaq_args *args, const struct hsaq *h, uint32_t 
 				 "the KFD open",
 				 what);
 	case -ENOENT:
-		return hsaq_fail(args, "%s: no such queue (hsaq ls)", what);
+		return hsaq_fail(args, "%s: no such queue; see hsaq ls", what);
 	case -ETIME:
-		return hsaq_fail(args,
-				 "%s: the queue did not answer, and is "
-				 "quarantined (dmesg)",
-				 what);
+		return hsaq_fail(
+			args, "%s: the queue did not answer, and is quarantined; see dmesg", what);
 	default:
 		return hsaq_fail(args, "%s: %s", what, strerror(-err));
 	}
@@ -144,10 +139,8 @@ bool hsaq_names(const char *device, const struct hsaq_device_info *info)
 int hsaq_fail_device(const struct hsaq_args *args)
 {
 	if (args->device)
-		return hsaq_fail(args, "--device=%s: no such device (hsaq ls lists them)",
-				 args->device);
-	return hsaq_fail(args, "the KFD lists no GPU; does amdgpu support this "
-			       "one? (dmesg)");
+		return hsaq_fail(args, "--device=%s: no such device; see hsaq ls", args->device);
+	return hsaq_fail(args, "the KFD lists no GPU; see dmesg for errors of amdgpu");
 }
 
 struct choice {
@@ -175,9 +168,7 @@ int hsaq_get_device(const struct hsaq_args *args, struct hsaq *h, struct hsaq_de
 	if (!c.count)
 		return hsaq_fail_device(args);
 	if (c.count > 1)
-		return hsaq_fail(args,
-				 "%zu devices: say which by --device (hsaq "
-				 "ls lists them)",
+		return hsaq_fail(args, "%zu devices; select one by --device (see hsaq ls)",
 				 c.count);
 	return 0;
 }
@@ -191,8 +182,8 @@ static int parse_level(const struct hsaq_args *args, const char *option, const c
 	unsigned long v = strtoul(text, &end, 10);
 
 	if (*text < '0' || *text > '9' || *end || v > HSAQ_LEVEL_MAX)
-		return hsaq_fail(args, "--%s=%s: not a level; 0 (most urgent) to %d", option, text,
-				 HSAQ_LEVEL_MAX);
+		return hsaq_fail(args, "--%s=%s: not a level; write 0 (most urgent) to %d", option,
+				 text, HSAQ_LEVEL_MAX);
 	*level = (uint32_t)v;
 	return 0;
 }
@@ -218,15 +209,12 @@ static int parse_rights(const struct hsaq_args *args, char *text, uint32_t *righ
 		while (i < count && strcmp(word, right[i].name))
 			i++;
 		if (i == count)
-			return hsaq_fail(args,
-					 "%s: no such right; hold, raise, "
-					 "others, read",
-					 word);
+			return hsaq_fail(
+				args, "%s: unknown right; write hold, raise, others or read", word);
 		*rights |= right[i].bit;
 	}
 	return *rights ? 0 :
-			 hsaq_fail(args, "--rights= names none; hold, raise, "
-					 "others, read");
+			 hsaq_fail(args, "--rights= is empty; write hold, raise, others or read");
 }
 
 static int parse_for(const struct hsaq_args *args, const char *text, uint64_t *ns)
@@ -258,9 +246,7 @@ static int parse(int argc, char **argv, const struct verb *verb, struct hsaq_arg
 	opterr = 0;
 	while (!err && (key = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (key != '?' && !strchr(verb->takes, key))
-			return hsaq_fail(args,
-					 "--%s: no option of this verb; see "
-					 "hsaq --help",
+			return hsaq_fail(args, "--%s: this verb does not take it; see hsaq --help",
 					 option_name(key));
 		switch (key) {
 		case 'd':
@@ -285,8 +271,7 @@ static int parse(int argc, char **argv, const struct verb *verb, struct hsaq_arg
 			break;
 		default:
 			err = hsaq_fail(args,
-					"%s: option not known, or its value "
-					"missing; see hsaq --help",
+					"%s: unknown option, or missing value; see hsaq --help",
 					argv[optind - 1]);
 		}
 	}
@@ -299,7 +284,7 @@ static int flush_output(const struct hsaq_args *args, int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return status;
-	return hsaq_fail(args, "standard output: not all could be written");
+	return hsaq_fail(args, "cannot write standard output");
 }
 
 int main(int argc, char **argv)
@@ -313,7 +298,7 @@ int main(int argc, char **argv)
 	int err;
 
 	if (argc < 2) {
-		fprintf(stderr, "hsaq: no verb; see hsaq --help\n");
+		fprintf(stderr, "hsaq: verb missing; see hsaq --help\n");
 		return HSAQ_EXIT_OWN;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
@@ -334,5 +319,5 @@ int main(int argc, char **argv)
 			err = run(&args, &verbs[i]);
 		return flush_output(&args, err);
 	}
-	return hsaq_fail(&args, "no such verb; hsaq --help lists them");
+	return hsaq_fail(&args, "unknown verb; see hsaq --help");
 }

@@ -116,13 +116,13 @@ static void refused(void **state)
 		{ "[]", ":1: found a list; write KEY: VALUE, " KEYS },
 		{ "name: x\nnme: x\n", ":2: nme: no such key; " KEYS },
 		{ "{\"schema_version\": 1}", ":1: schema_version: no such key; " KEYS },
-		{ "\"a\\eb\": 1\n", ":1: found a value with a line's end or a control character "
-				    "in it; write it in one line" },
+		{ "\"a\\eb\": 1\n", ":1: found a line break or a control character in a value; "
+				    "write the value in one line" },
 		{ "name:\n", ":1: name: found nothing; write a value" },
 		{ "name: [x]\n", ":1: name: found a list; write one value" },
 		{ "name: x\nwhat: ''\n", ":2: what: found nothing; write a value" },
-		{ "what: |\n  a\n  b\n", ":1: found a value with a line's end or a control "
-					 "character in it; write it in one line" },
+		{ "what: |\n  a\n  b\n", ":1: found a line break or a control character in a "
+					 "value; write the value in one line" },
 		{ "name: x\nwhat: y\nlc: a\n",
 		  ":3: lc: found one value; write a list, a dash before each entry" },
 		{ "lc:\n", ":1: lc: found nothing; write a list, a dash before each entry" },
@@ -131,26 +131,26 @@ static void refused(void **state)
 		{ "lc: [{client}]\n",
 		  ":1: lc: found a mapping; write one value, in quotes if it begins with {" },
 		{ "lc:\n- {client}/x\n",
-		  ":2: no YAML: did not find expected key; write KEY: VALUE, further "
-		  "in with blanks, not tabs, and a value with { or a colon in it in quotes" },
+		  ":2: not YAML: did not find expected key; write KEY: VALUE, indent with blanks, "
+		  "not tabs, and quote a value with { or a colon" },
 		{ "be: [a, '']\n", ":1: be: found nothing; write a value" },
 		{ "needs: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,\n17]\n",
-		  ":2: needs: found one more than 16; write no more than that" },
+		  ":2: needs: found more than 16 entries; write fewer" },
 		{ HEAD "hint: 1\n", ":5: hint: found '1'; write true or false" },
 		{ HEAD "hint: yes\n", ":5: hint: found 'yes'; write true or false" },
 		{ HEAD "hint:\n", ":5: hint: found ''; write true or false" },
 		{ HEAD "cards_only: True\n", ":5: cards_only: found 'True'; write true or false" },
 		{ HEAD "lc: []\n", ":5: lc: found a second time, first in line 3; write it once" },
 		{ "# of whom?\nwhat: y\nlc: []\nbe: []\nhint: true\nneeds: []\n",
-		  ":2: name: found nowhere; it has to be there" },
+		  ":2: name: required key missing; add it" },
 		{ "name: x\nlc: []\nbe: []\nhint: true\nneeds: []\n",
-		  ":1: what: found nowhere; it has to be there" },
+		  ":1: what: required key missing; add it" },
 		{ "name: x\nwhat: y\nbe: []\nhint: true\nneeds: []\n",
-		  ":1: lc: found nowhere; it has to be there" },
+		  ":1: lc: required key missing; add it" },
 		{ "name: x\nwhat: y\nlc: []\nhint: true\nneeds: []\n",
-		  ":1: be: found nowhere; it has to be there" },
-		{ HEAD "needs: []\n", ":1: hint: found nowhere; it has to be there" },
-		{ HEAD "hint: true\n", ":1: needs: found nowhere; it has to be there" },
+		  ":1: be: required key missing; add it" },
+		{ HEAD "needs: []\n", ":1: hint: required key missing; add it" },
+		{ HEAD "hint: true\n", ":1: needs: required key missing; add it" },
 		{ HEAD "hint: true\nneeds: []\ntogether: [b]\n",
 		  ":7: together: found beside words in lc or be; write \"lc: []\" and "
 		  "\"be: []\", or no together" },
@@ -198,17 +198,17 @@ static void files(void **state)
 	assert_string_equal(why, line);
 	assert_int_equal(ftruncate(fd, 65537), 0);
 	assert_null(gp_peer_read(path, why, sizeof(why)));
-	snprintf(line, sizeof(line), "%s: found more than 65536 bytes; write no more than that",
-		 path);
+	snprintf(line, sizeof(line), "%s: found more than 65536 bytes; write a shorter file", path);
 	assert_string_equal(why, line);
 	close(fd);
 	unlink(path);
 	assert_null(gp_peer_read("/none/such.yaml", why, sizeof(why)));
-	assert_string_equal(why, "/none/such.yaml: cannot be read: No such file or directory");
+	assert_string_equal(why,
+			    "/none/such.yaml: cannot read the file: No such file or directory");
 	assert_null(gp_peer_read("/", why, sizeof(why)));
-	assert_string_equal(why, "/: cannot be read: Is a directory");
+	assert_string_equal(why, "/: cannot read the file: Is a directory");
 	assert_null(gp_peer_read("/dev/null", why, sizeof(why)));
-	assert_string_equal(why, "/dev/null: no regular file; write a file of text");
+	assert_string_equal(why, "/dev/null: not a regular file; write a text file");
 }
 
 static unsigned int read_all(const char *folder)

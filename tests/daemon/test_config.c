@@ -329,9 +329,9 @@ static void test_equal(void **state)
 	"be_policy, lc_policy, be_quantum, be_min_pct, default_class, metrics_listen, log_level, " \
 	"limits_per_user, devices, rules"
 #define RULE_KEYS "user, group, cgroup, exe, container, device, class, max_class"
-#define NOT_YAML                                                                       \
-	"; write KEY: VALUE, further in with blanks, not tabs, and a value with { or " \
-	"a colon in it in quotes"
+#define NOT_YAML                                                                         \
+	"; write KEY: VALUE, indent with blanks, not tabs, and quote a value with { or " \
+	"a colon"
 #define NOBODY                                                                            \
 	"f:2: rules: found a rule without a condition; name a user, group, cgroup, exe, " \
 	"container or device (default_class: applies to all other processes)"
@@ -361,32 +361,29 @@ static void test_not_yaml(void **state)
 		{ "fair\n", "f:1: found one value; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "\n- fair\n", "f:2: found a list; write KEY: VALUE, keys here are " TOP_KEYS },
 		{ "be_policy: fair\n\tbe_quantum: 1s\n",
-		  "f:2: no YAML: found a tab character that violates indentation" NOT_YAML },
-		{ "be_policy: \"fair\n", "f:2: no YAML: found unexpected end of stream" NOT_YAML },
+		  "f:2: not YAML: found a tab character that violates indentation" NOT_YAML },
+		{ "be_policy: \"fair\n", "f:2: not YAML: found unexpected end of stream" NOT_YAML },
 		{ "be_policy: fair\n  be_quantum: 1s\n",
-		  "f:2: no YAML: mapping values are not allowed in this context" NOT_YAML },
-		{ "be_policy: fair\n]\n", "f:2: no YAML: did not find expected key" NOT_YAML },
+		  "f:2: not YAML: mapping values are not allowed in this context" NOT_YAML },
+		{ "be_policy: fair\n]\n", "f:2: not YAML: did not find expected key" NOT_YAML },
 		{ "be_policy: fair\n---\nbe_policy: fair\n",
 		  "f:2: found a second document; write one, without ---" },
-		{ "be_policy: f\xe4ir\n", "f:1: found byte 0xe4; a file is UTF-8 text" },
-		{ "\nbe_policy: \xed\xa0\x80\n", "f:2: found byte 0xed; a file is UTF-8 text" },
-		{ "\r\nbe_policy: \xc0\x80\n", "f:2: found byte 0xc0; a file is UTF-8 text" },
-		{ "\r\rbe_policy: \xf4\x90\x80\x80", "f:3: found byte 0xf4; a file is UTF-8 text" },
-		{ "be_policy: \xe2\x82", "f:1: found byte 0xe2; a file is UTF-8 text" },
+		{ "be_policy: f\xe4ir\n", "f:1: found byte 0xe4; write UTF-8 text" },
+		{ "\nbe_policy: \xed\xa0\x80\n", "f:2: found byte 0xed; write UTF-8 text" },
+		{ "\r\nbe_policy: \xc0\x80\n", "f:2: found byte 0xc0; write UTF-8 text" },
+		{ "\r\rbe_policy: \xf4\x90\x80\x80", "f:3: found byte 0xf4; write UTF-8 text" },
+		{ "be_policy: \xe2\x82", "f:1: found byte 0xe2; write UTF-8 text" },
 		{ "# \x1b[31m\n", "f:1: found character U+001B; leave it out" },
 		{ "be_policy: fair # \xe2\x80\xa8\n", "f:1: found character U+2028; leave it out" },
 		{ "\xef\xbb\xbfpolicy: fair\n", "f:1: found character U+FEFF; leave it out" },
 		{ "# \xc2\x85\n", "f:1: found character U+0085; leave it out" },
 		{ "# \xef\xbf\xbf\n", "f:1: found character U+FFFF; leave it out" },
-		{ "\n\nbe_policy: \"fair\\n\"\n",
-		  "f:3: found a value with a line's end or a control character in it; "
-		  "write it in one line" },
-		{ "be_policy: \"fa\\0ir\"\n",
-		  "f:1: found a value with a line's end or a control character in it; "
-		  "write it in one line" },
-		{ "be_policy: |\n  fair\n",
-		  "f:1: found a value with a line's end or a control character in it; "
-		  "write it in one line" },
+		{ "\n\nbe_policy: \"fair\\n\"\n", "f:3: found a line break or a control character "
+						  "in a value; write the value in one line" },
+		{ "be_policy: \"fa\\0ir\"\n", "f:1: found a line break or a control character in a "
+					      "value; write the value in one line" },
+		{ "be_policy: |\n  fair\n", "f:1: found a line break or a control character in a "
+					    "value; write the value in one line" },
 		{ "be_policy: &p fair\n",
 		  "f:1: found the anchor &p; write the value where it is needed" },
 		{ "be_policy: fair\nrules: &r\n- user: 0\n",
@@ -396,14 +393,14 @@ static void test_not_yaml(void **state)
 		{ "be_policy: !!str fair\n", "f:1: found the tag tag:yaml.org,2002:str; "
 					     "write the value without a tag" },
 		{ "rules: !x [1]\n", "f:1: found the tag !x; write the value without a tag" },
-		{ "rules:\n- [[[1]]]\n", "f:2: found more than 4 lists and mappings in one "
-					 "another; nothing here is so deep" },
+		{ "rules:\n- [[[1]]]\n",
+		  "f:2: found more than 4 nested lists and mappings; write fewer levels" },
 	};
 
 	refuses_all(bad, sizeof(bad) / sizeof(bad[0]));
 	refuses_bytes("be_policy: \0", 12, "f:1: found character U+0000; leave it out");
 	/* UTF-16, which libyaml would take. */
-	refuses_bytes("\xff\xfep\0", 4, "f:1: found byte 0xff; a file is UTF-8 text");
+	refuses_bytes("\xff\xfep\0", 4, "f:1: found byte 0xff; write UTF-8 text");
 }
 
 static void test_keys_refused(void **state)
@@ -649,15 +646,13 @@ static void test_too_many(void **state)
 	gp_config_free(c);
 	fputs("- {user: 128, class: be}\n", f);
 	fflush(f);
-	refuses_bytes(text, bytes,
-		      "f:130: rules: found one more than 128; "
-		      "write no more than that");
+	refuses_bytes(text, bytes, "f:130: rules: found more than 128 entries; write fewer");
 	while (bytes <= 65536) {
 		fputs("#\n", f);
 		fflush(f);
 	}
 	fclose(f);
-	snprintf(line, sizeof(line), "f: found %zu bytes; 65536 at most", bytes);
+	snprintf(line, sizeof(line), "f: found %zu bytes; write at most 65536", bytes);
 	refuses_bytes(text, bytes, line);
 	free(text);
 }
@@ -747,12 +742,12 @@ static void test_files(void **state)
 	assert_non_null(huge);
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/a", folder);
-	snprintf(line, sizeof(line), "%s: cannot be read: No such file or directory", path);
+	snprintf(line, sizeof(line), "%s: cannot read the file: No such file or directory", path);
 	fails_to_load(path, -ENOENT, line);
 
 	/* A FIFO without a writer does not block. */
 	assert_int_equal(mkfifo(path, 0600), 0);
-	snprintf(line, sizeof(line), "%s: no regular file; write a file of text", path);
+	snprintf(line, sizeof(line), "%s: not a regular file; write a text file", path);
 	fails_to_load(path, -ENOTSUP, line);
 	unlink(path);
 
@@ -770,18 +765,18 @@ static void test_files(void **state)
 	gp_config_free(c);
 
 	assert_int_equal(fchmod(fd, 0602), 0);
-	snprintf(line, sizeof(line), "%s: anybody may write to it; chmod o-w", path);
+	snprintf(line, sizeof(line), "%s: every user may write to it; run chmod o-w", path);
 	fails_to_load(path, -EPERM, line);
 	assert_int_equal(fchmod(fd, 0660), 0);
 	memset(huge, '#', 65537);
 	assert_int_equal(pwrite(fd, huge, 65537, 0), 65537);
-	snprintf(line, sizeof(line), "%s: found more than 65536 bytes; write no more than that",
-		 path);
+	snprintf(line, sizeof(line), "%s: found more than 65536 bytes; write a shorter file", path);
 	fails_to_load(path, -EINVAL, line);
 	close(fd);
 	unlink(path);
-	fails_to_load("/no\nline", -ENOENT, "/no?line: cannot be read: No such file or directory");
-	fails_to_load("/", -EISDIR, "/: cannot be read: Is a directory");
+	fails_to_load("/no\nline", -ENOENT,
+		      "/no?line: cannot read the file: No such file or directory");
+	fails_to_load("/", -EISDIR, "/: cannot read the file: Is a directory");
 	rmdir(folder);
 	free(huge);
 }

@@ -120,6 +120,9 @@ class Diagnostics(unittest.TestCase):
     def test_gpreempt(self):
         self.found("gpreempt.1.scd", "cli", "client", "preload")
 
+    def test_hsaq(self):
+        self.found("hsaq.1.scd", "libhsaq")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -66,7 +66,7 @@ static void each_device_has_its_mode(void **state)
 	assert_int_equal(hsaq_device_mode(h, FAKE_GPU2), HSAQ_MODE_HWS);
 	assert_int_equal(hsaq_device_mode(h, 1), HSAQ_MODE_SCHED);
 	hsaq_device_mode_line(h, FAKE_GPU2, line, sizeof(line));
-	assert_non_null(strstr(line, "this card's firmware schedules"));
+	assert_non_null(strstr(line, "this card's firmware always schedules"));
 	assert_int_equal(hsaq_hold(h, FAKE_GPU, 15, MS, 0, NULL), 0);
 	assert_int_equal(hsaq_hold(h, FAKE_GPU2, 15, MS, 0, NULL), -EOPNOTSUPP);
 	assert_int_equal(hsaq_reset_class(h, FAKE_GPU2), 0);
