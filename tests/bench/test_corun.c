@@ -89,7 +89,7 @@ static void alone(void **state)
 
 		assert_int_equal(r->intended_ns, f.result.begin_ns + (i + 1) * 5 * MS);
 		assert_int_equal(r->start_ns, r->intended_ns);
-		/* The first has its context loaded. */
+		/* The first request loads its context. */
 		if (i)
 			assert_int_equal(r->end_ns - r->intended_ns, ALONE_NS);
 	}
@@ -168,13 +168,13 @@ static void best_effort_is_seen_idle(void **state)
 
 	begin(&f, endless);
 	c = ran(&f, GP_CORUN_GPREEMPT);
-	/* Four of five are within a turn. */
+	/* Four of five kernels are within one turn. */
 	assert_true(latency(&c[0], 500) <= 11 * MS);
 	assert_true(latency(&c[1], 500) <= 11 * MS);
 	end(&f);
 	begin(&f, now_and_then);
 	c = ran(&f, GP_CORUN_GPREEMPT);
-	/* A turn of a whole quantum would be half of the time. */
+	/* If an idle tenant kept its turn, the other would get half of the time. */
 	assert_true(c[1].requests >= 2000 / 10 * 85 / 100);
 	end(&f);
 }
@@ -237,7 +237,7 @@ static void nothing_is_left_out(void **state)
 	c = ran(&f, GP_CORUN_GPREEMPT);
 	assert_int_equal(c->requests + c->left, 399);
 	assert_true(c->left > 80);
-	/* In 2 s, and half a second more. */
+	/* Requests complete in the 2 s of the plan and 0.5 s after it. */
 	assert_in_range(c->requests, 300, 312);
 	for (size_t i = 1; i < c->requests; i++)
 		assert_int_equal(c->request[i].intended_ns - c->request[i - 1].intended_ns, 5 * MS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tasks with deadlines, drawn at random, and what they miss. */
+/* Random tasks with deadlines, and the deadlines that they miss. */
 #include <errno.h>
 #include <math.h>
 
@@ -35,7 +35,7 @@ static void as_much_as_was_asked_for(void **state)
 		if (!i)
 			first = task[0];
 	}
-	/* Not alike: that would be one kind of set only. */
+	/* The shares differ, so that sets of several kinds are tested. */
 	assert_true(most > 0.6 && least < 0.01);
 	gp_random_seed(&random, 1, 1);
 	gp_edf_draw(&random, 0.7, task, TASKS);
@@ -53,12 +53,12 @@ static void one_alone(void **state)
 	assert_true(r.admitted);
 	assert_int_equal(r.jobs, 50);
 	assert_int_equal(r.missed, 0);
-	/* Its kernel, and one switch from best-effort. */
+	/* The time of its kernel and one switch from BE. */
 	assert_true(r.worst > 0.4 && r.worst < 0.45);
 	assert_true(r.promised > 0.2 && r.promised < 0.25);
 }
 
-/* More than the device has: they are not let in, and they miss. */
+/* Tasks that need more than the device are refused, and miss deadlines. */
 static void too_much(void **state)
 {
 	const struct gp_edf_task task[2] = { { 20 * MS, 20 * MS, 12 * MS, 0 },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A client that waits for others: what it hears, in which order, and when no more comes. */
+/* A client that waits for the ends of others' requests: their order, and the last one. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void waits_for_all(void **state)
 	tell(&f, 5, 15);
 	tell(&f, 5, 30);
 	tell(&f, 0, 40);
-	/* The second one of the first counts with it; the last that ended says when. */
+	/* Two ends of client 0 count as one. The last end of all is the time. */
 	assert_int_equal(gp_ends_next(&f.ends), 20);
 	assert_int_equal(gp_ends_next(&f.ends), 40);
 	end(&f);
@@ -73,7 +73,7 @@ static void is_over(void **state)
 	tell(&f, 0, 20);
 	tell(&f, 0, 30);
 	assert_int_equal(gp_ends_next(&f.ends), 20);
-	/* One has no more: the other's do not matter. */
+	/* One client has no more, so the other's ends do not matter. */
 	assert_true(gp_ends_next(&f.ends) == GP_ENDS_NO_MORE);
 	assert_true(gp_ends_next(&f.ends) == GP_ENDS_NO_MORE);
 	end(&f);
@@ -88,7 +88,7 @@ static void has_a_limit(void **state)
 	while (!gp_ends_tell(f.teller, 0, ++told))
 		;
 	assert_int_equal(gp_ends_tell(f.teller, 0, 1), -EAGAIN);
-	/* 4096 where the pipe could not be made longer. */
+	/* A pipe of the default size holds 4096 entries. */
 	assert_true(told > 4096);
 	for (size_t i = 1; i < told; i++)
 		assert_int_equal(gp_ends_next(&f.ends), i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a device used, by a library that is this program itself. */
+/* A device's energy. This program itself stands for the library. */
 #include <string.h>
 
 #include "bench/run/energy.h"

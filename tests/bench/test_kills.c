@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* When clients are killed: at random, as the seed has it, and nobody else. */
+/* Times of kills: random, by the seed, and only of clients that the plan kills. */
 #include "bench/run/kills.h"
 #include "tests/common/gp_test.h"
 
@@ -11,7 +11,7 @@ static const struct gp_plan plan = {
 	.client = { [0] = { .killed_every_s = 2 }, [2] = { .killed_every_s = 0.5 } },
 };
 
-/* How often each was; the last moment. */
+/* Count the kills of each client. Return: the time of the last one. */
 static uint64_t play(uint64_t seed, uint64_t end_ns, size_t count[3])
 {
 	uint64_t last_ns = BEGIN_NS, next_ns;
@@ -33,7 +33,7 @@ static void as_often_as_said(void **state)
 	size_t count[3];
 
 	play(1, BEGIN_NS + 10000 * NS_PER_S, count);
-	/* Of a Poisson law: within four deviations. */
+	/* Within four deviations of a Poisson law. */
 	assert_in_range(count[0], 5000 - 284, 5000 + 284);
 	assert_int_equal(count[1], 0);
 	assert_in_range(count[2], 20000 - 566, 20000 + 566);
@@ -49,7 +49,7 @@ static void by_the_seed(void **state)
 	assert_true(play(6, end_ns, count) != first);
 }
 
-/* Two whose moment has come: one after the other. */
+/* Two clients are due at the same time: one kill after the other. */
 static void all_that_are_due(void **state)
 {
 	struct gp_kills k;

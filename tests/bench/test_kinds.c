@@ -54,7 +54,7 @@ static void same_by_both_ways(const struct gp_graph *g)
 	}
 }
 
-/* 0 - 1 - 2 - 3 - 0, 3 - 4, and 5 - 6 by itself, 7 alone. */
+/* Edges 0 - 1 - 2 - 3 - 0, 3 - 4 and 5 - 6; vertex 7 has none. */
 static uint32_t row[] = { 0, 2, 4, 6, 9, 10, 11, 12, 12 };
 static uint32_t col[] = { 1, 3, 0, 2, 1, 3, 2, 0, 4, 3, 6, 5 };
 static const struct gp_graph small = { 8, 12, row, col, 3 };
@@ -149,7 +149,7 @@ static void steps_over_a_grid(void **state)
 /* ---- managed memory ------------------------------------------------------------------ */
 
 static uint32_t *memory;
-static bool loses; /* a block */
+static bool loses; /* the device skips a block */
 
 static int fake_alloc(uint64_t *ptr, size_t bytes, unsigned int flags)
 {

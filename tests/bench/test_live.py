@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of so many registers a thread have so many once they are compiled, where
-there is a compiler for it: all that they hold stays in registers, at once."""
+"""The gp_live kernels really use the number of registers in their names, without spills.
+Needs `ptxas`."""
 import os
 import re
 import shutil
@@ -11,11 +11,11 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PTXAS = shutil.which(os.environ.get("PTXAS", "ptxas")) or "/usr/local/cuda/bin/ptxas"
 REGISTERS = [32, 40, 64, 96, 128, 168, 255]
-ALLOCATED = 8       # at a time
+ALLOCATED = 8       # registers are allocated in such steps
 
 
 def ptx():
-    """What the file's lines of C say."""
+    """The PTX text in the file's C strings."""
     with open(os.path.join(TOP, "bench/gpu/live_ptx.c"), encoding="ascii") as f:
         lines = re.findall(r'^"(.*)\\n"$', f.read(), re.M)
     return "\n".join(re.sub(r"\\(.)", r"\1", line) for line in lines) + "\n"
@@ -24,7 +24,7 @@ def ptx():
 @unittest.skipUnless(os.access(PTXAS, os.X_OK), "no ptxas")
 class Live(unittest.TestCase):
     def compiled(self, arch):
-        """Kernel's registers -> those it has."""
+        """Registers by the kernel's name -> registers that it uses."""
         done = subprocess.run([PTXAS, "-v", f"-arch={arch}", "-o", "/dev/null", "-"],
                               input=ptx(), text=True, capture_output=True, timeout=60)
         if done.returncode and "is not defined for option" in done.stderr:
@@ -42,7 +42,7 @@ class Live(unittest.TestCase):
             self.assertIn(has, range(registers - ALLOCATED + 1, registers + 1), found)
 
     def test_elsewhere_no_more(self):
-        """So that blocks fit on any card that they fit on by their name."""
+        """No kernel uses more than its name says, so its blocks fit on other cards, too."""
         for arch in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_100", "sm_120"):
             with self.subTest(arch):
                 for registers, has in self.compiled(arch).items():

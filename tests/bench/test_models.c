@@ -9,7 +9,7 @@
 
 static bool next_fails;
 
-/* The linker puts it before the real one. */
+/* The linker replaces strdup() by this one. */
 char *__real_strdup(const char *text);
 char *__wrap_strdup(const char *text);
 

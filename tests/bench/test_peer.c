@@ -85,7 +85,7 @@ static void words(void **state)
 	gp_peer_destroy(p);
 }
 
-/* Most words, and the longest. */
+/* The largest number of words, and the longest word. */
 static void limits(void **state)
 {
 	char text[2048], why[GP_PEER_WHY_LEN];

@@ -61,7 +61,7 @@ static void takes_what_it_says(void **state)
 	assert_int_equal(c[2].batch, 1);
 	assert_string_equal(c[3].id, "task-3");
 	assert_int_equal(c[3].after, 1u << 0 | 1u << 2);
-	/* Each once. */
+	/* Each unknown field once. */
 	assert_int_equal(p->unknowns, 3);
 	assert_string_equal(p->unknown[0], "load.x");
 	assert_string_equal(p->unknown[1], "client.addr");
@@ -273,7 +273,7 @@ static void says_what_is_wrong(void **state)
 	}
 }
 
-/* Two that wait for each other, beside one that does not. */
+/* Two clients wait for each other, beside one that does not. */
 static void refuses_circles(void **state)
 {
 	static const char text[] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs that say lines, say none, end early, or do not end. */
+/* Programs that print lines, print none, end early, or do not end. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void a_line_that_is_too_long(void **state)
 	gp_process_kill(&p);
 }
 
-/* What it started goes with it. */
+/* Its children end with it. */
 static void it_does_not_end(void **state)
 {
 	struct gp_process p = shell("sleep 1000 & echo $!; wait");
@@ -63,7 +63,7 @@ static void it_does_not_end(void **state)
 	gp_process_kill(&p);
 }
 
-/* Asked twice, and it can still be waited for. */
+/* The question does not reap the process: it can be repeated, and the end waited for. */
 static void has_ended(void **state)
 {
 	struct gp_process p = shell("read x; exit 3"), killed = shell("kill -9 $$");

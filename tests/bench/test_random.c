@@ -45,7 +45,7 @@ static double lognormal(struct gp_random *r)
 	return gp_random_lognormal(r, 0.5);
 }
 
-/* Mean and variance within five times what they scatter by. */
+/* Mean and variance are within five standard errors. */
 static void moments(void **state)
 {
 	static const struct {
@@ -55,7 +55,7 @@ static void moments(void **state)
 		{ uniform, 0.5, 1.0 / 12, 1.0 / 80 },
 		{ gp_random_exponential, 1, 1, 9 },
 		{ gp_random_normal, 0, 1, 3 },
-		/* e^(s^2) - 1, and a fourth moment from the same law. */
+		/* The variance is e^(s^2) - 1; the fourth moment is from the same law. */
 		{ lognormal, 1, 0.284025, 0.718 },
 	};
 

@@ -30,7 +30,7 @@ static struct launch {
 static size_t launched;
 static uint32_t shared_max, threads_max;
 static uint64_t now_ns;
-static int lost, twice; /* blocks, at the end of each grid */
+static int lost, twice; /* blocks at the end of each grid that run never, or twice */
 static uint32_t memory[1u << 16];
 
 /* ---- a fake clock ---------------------------------------------------------------------- */

@@ -38,21 +38,21 @@ HOSTILE = ["<script>alert(1)</script>", "\"a' onload='x", "nul\0 bell\a esc\x1b[
            "]]>", "one|two\nthree", "\u202eturned", "half \ud800", "{{x}} `y` *z* [l](m)"]
 
 
-# ---- a directory of results ----------------------------------------------------------
+# ---- a folder of results -------------------------------------------------------------
 
 def packed(text):
     return gzip.compress(text.encode() if isinstance(text, str) else text, mtime=0)
 
 
 def samples(latencies_us, gap_ms=10):
-    """One request each 10 ms."""
+    """Samples of one request every @gap_ms."""
     rows = [(i * gap_ms * MS, i * gap_ms * MS, i * gap_ms * MS + int(us * 1000))
             for i, us in enumerate(latencies_us)]
     return "intended_ns,start_ns,end_ns\n" + "".join(f"{a},{b},{c}\n" for a, b, c in rows)
 
 
 def tokens(firsts_us, next_us):
-    """A request each 10 ms, of three tokens."""
+    """Samples of one request of three tokens every 10 ms."""
     rows = []
     for i, us in enumerate(firsts_us):
         at = i * 10 * MS
@@ -96,7 +96,7 @@ def fill(folder, found, files=None):
 
 
 def main_of(folder):
-    """(exit status, stdout, stderr), in this process."""
+    """Run the report in this process: (exit status, stdout, stderr)."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = report.main(["report.py", folder])
@@ -141,7 +141,7 @@ class Report(unittest.TestCase):
             return f.read()
 
     def make(self, found, files=None):
-        """The page, as a tree."""
+        """Make the report, and return its page as a tree."""
         fill(self.folder, found, files)
         status, _, err = main_of(self.folder)
         self.assertEqual((status, err), (0, ""))
@@ -357,7 +357,7 @@ def everything(names=iter(())):
 
 
 def busy(clients):
-    """A timeline in which each has the device for 1 ms in turn."""
+    """A timeline in which each client has the device for 1 ms in turn."""
     quoted = ['"' + c.replace('"', '""') + '"' for c in clients]
     return "start_ns,end_ns,client\n" + "".join(
         f"{i * MS},{(i + 1) * MS - 1000},{quoted[i % len(quoted)]}\n" for i in range(500))
@@ -604,7 +604,7 @@ def at(found, path, value):
 
 
 def places(value, path=()):
-    """The paths of all values in it."""
+    """The paths of all values in @value."""
     if path:
         yield path
     if isinstance(value, (dict, list)):

@@ -278,7 +278,7 @@ static void slower_with_the_cards_noise(void **state)
 	}
 }
 
-/* More of BE is better. */
+/* A higher BE rate is better. */
 static void higher_is_better(void **state)
 {
 	struct gp_results *a = gp_results_create("some", 1), *b = gp_results_create("some", 1);

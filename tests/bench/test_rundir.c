@@ -111,7 +111,7 @@ static void whole(void **state)
 	assert_true(json_real_value(json_object_get(one, "beside_cpu_s")) == 0.25);
 	c = json_array_get(json_object_get(one, "clients"), 0);
 	assert_string_equal(json_string_value(json_object_get(c, "class")), "lc");
-	/* No name leads out of the folder. */
+	/* A client's name cannot lead out of the folder. */
 	read_table(folder, json_string_value(json_object_get(c, "samples")), text, sizeof(text));
 	assert_string_equal(text, "intended_ns,start_ns,end_ns\n10,11,20\n30,30,45\n");
 	assert_null(json_object_get(c, "tokens"));

@@ -87,7 +87,7 @@ static double jain(const double *share, size_t count)
 	return index;
 }
 
-/* From 1 / count to 1; (1 + 2 + 3)^2 / (3 x 14) is 6 / 7. */
+/* The index is from 1 / count to 1; (1 + 2 + 3)^2 / (3 x 14) is 6 / 7. */
 static void fairness(void **state)
 {
 	static const double equal[] = { 0.3, 0.3, 0.3, 0.3 }, one[] = { 0, 5, 0, 0 };

@@ -81,7 +81,7 @@ static void exponential_services(void **state)
 	gp_pmf_free(&service);
 }
 
-/* M/D/1 at half load: waiting 1/2 on average; Erlang's P(no wait) = 1/2. */
+/* M/D/1 at half load: the mean wait is 1/2; Erlang's P(no wait) = 1/2. */
 static void constant_services(void **state)
 {
 	struct gp_pmf service, times;
@@ -115,7 +115,7 @@ static void setups(void **state)
 	assert_near(gp_queue_mean(&q), 1 / 0.4 + (1.4 + 0.6 * 0.49) / (2 * (1 + 0.42)), 1e-3);
 	assert_int_equal(gp_queue_times(&times, &q, 100), 0);
 	assert_near(gp_pmf_mean(&times), gp_queue_mean(&q), 2e-3);
-	/* Busy for (0.7 + 1) / 0.4, empty for 1 / 0.6. */
+	/* The queue is busy for (0.7 + 1) / 0.4 on average, and empty for 1 / 0.6. */
 	assert_near(gp_queue_left(&q, 0), (1 / 0.6) / (1 / 0.6 + 1.7 / 0.4), 1e-3);
 	gp_pmf_free(&times);
 	gp_pmf_free(&setup);
@@ -134,7 +134,7 @@ static void a_switch_costs(void **state)
 	made_ns = device.notice_ns + device.switch_out_ns + device.save_ns + device.switch_in_ns +
 		  device.begin_ns + device.end_ns;
 	assert_int_equal(gp_virtual_switch_measure(&device, &cost), 0);
-	/* A slice of 1 us may have to end meanwhile. */
+	/* BE's slice of 1 us may have to end first. */
 	assert_in_range(cost.setup_ns[last], made_ns, made_ns + device.slice_unit_ns);
 	assert_true(cost.setup_ns[0] > cost.setup_ns[last]);
 	device.kind = GP_MODEL_SLOTS;
