@@ -14,7 +14,7 @@ includedir ?= $(prefix)/include
 mandir    ?= $(prefix)/share/man
 docdir    ?= $(prefix)/share/doc/gpreempt
 unitdir   ?= $(prefix)/lib/systemd/system
-# Where gpreemptd looks: GP_CONFIG_PATH of daemon/config.h.
+# gpreemptd reads its configuration here: GP_CONFIG_PATH of daemon/config.h.
 sysconfdir := /etc
 pkglibdir := $(libdir)/gpreempt
 
@@ -45,8 +45,8 @@ gp_LDFLAGS := -pthread -Wl,-z,relro,-z,now
 ifneq ($(SAN),)
 gp_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 gp_LDFLAGS += -fsanitize=$(SAN)
-# gcc says of each fence that TSan does not see it; what a fence orders here
-# is what the GPU sees.
+# gcc warns about each fence, which TSan does not see. Our fences order memory
+# for the GPU, not between threads.
 gp_CFLAGS += $(if $(findstring thread,$(SAN)),-Wno-tsan)
 else
 gp_CFLAGS += -fstack-protector-strong
@@ -54,7 +54,7 @@ gp_CPPFLAGS += $(if $(findstring -O0,$(CFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SO
 gp_LDFLAGS += -Wl,-z,defs
 endif
 
-# ---- what is built from what -------------------------------------------------
+# ---- sources of each product -------------------------------------------------
 HSAQ_SRCS    := $(filter-out libhsaq/hal.c libhsaq/track.c,$(wildcard libhsaq/*.c))
 LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq/*.c \
 	runtime/*.c client/*.c)
@@ -65,12 +65,12 @@ FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
 YAML_SRCS    := $(wildcard yaml/*.c)
 DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c)) $(YAML_SRCS)
-# What each program of bench/apps is linked with.
+# Each program of bench/apps is linked with these.
 APP_SRCS     := $(addprefix bench/gpu/,clock.c cuda.c die.c gpreempt_dl.c hip.c kernels_ptx.c live_ptx.c opts.c \
 	reference.c shape.c work.c) $(addprefix bench/plan/,samples.c tokens.c)
 BENCH_SRCS   := $(wildcard $(addprefix bench/,gpu/*.c model/*.c plan/*.c report/*.c run/*.c)) $(YAML_SRCS)
 BENCH_PROGS  := $(patsubst bench/apps/%.c,$(O)/bench/%,$(wildcard bench/apps/*.c))
-# The twin for HIP needs its headers (libamdhip64-dev) and nothing else of ROCm.
+# The HIP stand-in needs HIP's headers (libamdhip64-dev) and nothing else of ROCm.
 HIP_HEADER   := $(wildcard /usr/include/hip/hip_runtime_api.h)
 HIPCC        ?= hipcc
 HIP_KERNELS  := $(if $(shell command -v $(HIPCC)),$(O)/lib/gpreempt/bench/kernels.hsaco)
@@ -93,7 +93,7 @@ DAEMON   := $(O)/bin/gpreemptd
 HSAQ     := $(O)/lib/libhsaq.so.$(SOVERSION)
 HSAQ_CMD := $(O)/bin/hsaq
 BENCH    := $(O)/bin/gpreempt-bench
-# Python, and what it takes from beside it: where the program looks, built or installed.
+# Python programs with their data, where gpreempt-bench looks for them, built or installed.
 REPORT   := $(patsubst bench/report/%,$(O)/lib/gpreempt/bench/report/%, \
 	$(wildcard bench/report/*.py bench/report/*.css))
 BENCH_DATA := $(patsubst bench/%,$(O)/lib/gpreempt/bench/%,$(filter-out %/rig,$(wildcard bench/data/peers/*)) \
@@ -192,7 +192,7 @@ $(O)/lib/gpreempt/bench/%: bench/%
 	$(Q)cp $< $@
 
 $(O)/bench/lc: $(call obj,bench/plan/arrivals.c bench/plan/random.c)
-# With all of the bench, of which the linker takes what client.c calls.
+# The linker takes only the parts of the bench that client.c calls.
 $(O)/bench/client: $(BENCH_A) $(CORE_A)
 $(O)/bench/client: BENCH_LIBS := -ljansson
 $(O)/bench/%: $(O)/obj/bench/apps/%.o $(call obj,$(APP_SRCS))
@@ -204,7 +204,7 @@ $(DAEMON): $(call obj,daemon/main.c $(DAEMON_SRCS)) $(CORE_A)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
-# One source, compiled once more.
+# hint.c is compiled a second time, for HIP.
 $(O)/obj/examples/hint-hip.o: examples/hint.c | need-$(goal_set)
 	$(call msg,CC,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_CPPFLAGS) $(CPPFLAGS) $(gp_CFLAGS) $(CFLAGS) $(EXTRA_CFLAGS) \

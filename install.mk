@@ -32,8 +32,8 @@ $(O)/gpreemptd.service: systemd/gpreemptd.service.in $(FOLDERS)
 .PHONY: man install uninstall clean help
 man: $(if $(call have_cmd,scdoc),$(MAN_PAGES))
 
-# hal.h is for those who write a backend; gpreempt.h is for everyone. The example of
-# a configuration is no configuration: it would change who gets what.
+# hal.h is for authors of a backend, gpreempt.h for all programs. The example of a
+# configuration is not installed as the configuration, as its rules would take effect.
 install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -d $(DESTDIR)$(bindir) $(DESTDIR)$(sbindir) $(DESTDIR)$(pkglibdir)/softgpu \
 		$(DESTDIR)$(pkglibdir)/bench/report $(DESTDIR)$(libdir)/pkgconfig \

@@ -104,7 +104,7 @@ $(O)/tests/bench/test_energy: TEST_LIBS += -rdynamic
 # One lets memory run out.
 $(O)/tests/bench/test_models: TEST_LIBS += -Wl,--wrap=strdup
 
-# The same programs, with the core's inputs written to a file.
+# The same programs, which also write the core's inputs to a file.
 RECORD_WRAP := -Wl,--wrap=gp_sched_init,--wrap=gp_sched_step,--wrap=gp_sched_set_policy \
 	-Wl,--wrap=gp_sched_set_share,--wrap=gp_sched_set_hold_piece
 $(O)/tests/sched/record_%: $(O)/obj/tests/sched/test_%.o $(call obj,tests/sched/record.c $(TEST_COMMON)) $(CORE_A)
@@ -186,9 +186,9 @@ lint: need-lint abi
 		--enable=warning,portability --suppress=missingIncludeSystem \
 		--suppress=unknownMacro -I. -Iinclude $(C_FILES)
 
-# ---- more looks at the code: clang-tidy, coverage, and commands for editors -----
-# compile_commands.json: for clangd and clang-tidy. tidy: files that changed since SINCE;
-# .clang-tidy has the checks. clang 14 has no _Float16 for test_valu.c.
+# ---- clang-tidy, coverage, and commands for editors -----------------------------
+# compile_commands.json is for `clangd` and clang-tidy. `tidy` checks files that changed since
+# SINCE, by .clang-tidy. clang 14 has no _Float16 for test_valu.c.
 SINCE    ?= HEAD~1
 TIDY_ALL  = $(filter-out tests/gfx9/test_valu.c tests/fuzz/%,$(C_FILES))
 TIDY      = $(filter $(TIDY_ALL),$(shell git diff --name-only --diff-filter=d $(SINCE)))
