@@ -115,9 +115,8 @@ static int check_hold(const char *verb, struct gp_device *dev)
 
 	if (!hold || strcmp(hold, "1") || !is_amd(dev))
 		return 0;
-	return gp_fail("%s: --auto-hold needs visible launches, which %s does not have; call "
-		       "gp_hint() instead",
-		       verb, dev->id.name);
+	return gp_fail("%s: --auto-hold: %s does not show launches; call gp_hint() instead", verb,
+		       dev->id.name);
 }
 
 static int set_environment(const char *verb, const char *class_text, const char *device,
