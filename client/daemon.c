@@ -628,7 +628,7 @@ static void step(struct gp_edev *dev, uint64_t now_ns)
 		gp_log(GP_LOG_WARN, "%s: gpreemptd is gone; continuing without it",
 		       dev->hal->id.name);
 		alone(dev, d->distrusted ? GP_EDAEMON_REFUSED_NS : GP_EDAEMON_SLOT_NS);
-		/* Its supervisors restore all groups as well, about now. */
+		/* Its keepers restore all groups as well, about now. */
 		d->again_ns = gp_wall_ns() + GP_EDAEMON_AGAIN_NS;
 		break;
 	}

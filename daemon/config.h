@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h - gpreempt.yaml(5): who gets which class, and how devices are shared.
- * A configuration is made whole from a text or not at all, and never changed.
+ * config.h - gpreempt.yaml(5): the classes of processes, and the sharing of devices. A
+ * configuration is made whole from a text or not at all, and never changed.
  */
 #ifndef GP_DAEMON_CONFIG_H
 #define GP_DAEMON_CONFIG_H
@@ -22,11 +22,11 @@
 
 #define GP_CONFIG_BYTES_MAX GP_YAML_BYTES_MAX /* of a file */
 #define GP_CONFIG_RULES_MAX 128u
-#define GP_CONFIG_DEVICES_MAX 16u /* as many as a backend lists */
+#define GP_CONFIG_DEVICES_MAX 16u /* the maximum of a backend's list */
 #define GP_CONFIG_TEXT_MAX 512u	  /* bytes of one value */
 #define GP_CONFIG_WHY_LEN GP_YAML_WHY_LEN
 
-/* What they are when the file does not say. */
+/* Defaults for values that are not in the file. */
 #define GP_CONFIG_QUANTUM_NS 50000000u
 #define GP_CONFIG_BE_MIN_PCT 5u
 #define GP_CONFIG_TENANTS 64u
@@ -34,9 +34,9 @@
 
 /**
  * struct gp_config_settings - how one device is shared.
- * @quantum_ns: a best-effort tenant has the device so long at a time
- * @be_min_pct: best-effort's share at least, however busy latency-critical is
- * @default_class: the class of processes that no rule gives one
+ * @quantum_ns: length of a best-effort tenant's turn
+ * @be_min_pct: best-effort's minimum, however busy latency-critical is
+ * @default_class: the class of processes without a rule
  */
 struct gp_config_settings {
 	const struct gp_be_policy *be_policy;
@@ -46,7 +46,9 @@ struct gp_config_settings {
 	struct gp_class_request default_class;
 };
 
-/** @text: as written; @settings: what the file does not say is as for all devices. */
+/**
+ * @text: as written; @settings: other values are as for all devices.
+ */
 struct gp_config_device {
 	char *text;
 	struct gp_spec spec;
@@ -62,15 +64,15 @@ enum gp_config_metrics_kind {
 
 struct gp_config_metrics {
 	enum gp_config_metrics_kind kind;
-	char path[108];	 /* as sun_path has it, with its NUL */
+	char path[108];	 /* as in sun_path, with its NUL */
 	uint8_t ipv4[4]; /* 127.x.y.z */
 	uint16_t port;
 };
 
 /**
- * struct gp_rule - what it matches (all that is not NULL), and what it gives.
+ * struct gp_rule - its conditions (all that are not NULL), and its class.
  * @line: of its first key
- * @user, @group, @device: as written; @uid, @gid, @spec: what that is
+ * @user, @group, @device: as written; @uid, @gid, @spec: their values
  * @cgroup, @exe: patterns of glob.h
  * @container: leading hexadecimal digits of the id
  * @has_class: false: the device's default_class counts
@@ -88,7 +90,7 @@ struct gp_rule {
 	struct gp_class_request max_class;
 };
 
-/* What a rule asks of a process, as it is written; text NULL: nothing. */
+/* A rule's condition, as written; text NULL: none. */
 #define GP_RULE_MATCHES 6
 struct gp_rule_match {
 	const char *key, *text; /* borrowed from the rule */
@@ -109,7 +111,7 @@ struct gp_config {
 	struct gp_rule *rule; /* the first that fits counts */
 };
 
-/** Who is meant by a name. 0; -ENOENT: nobody; other negative errno. */
+/** Looks names up. 0; -ENOENT: unknown; other negative errno. */
 struct gp_config_names {
 	int (*uid)(const char *name, uid_t *uid);
 	int (*gid)(const char *name, gid_t *gid);
@@ -120,12 +122,12 @@ extern const struct gp_config_names gp_config_system_names;
 
 /**
  * gp_config_load() - read @path.
- * @config: on success the new one, which the caller frees; what was there is
- *	neither looked at nor freed. Untouched on failure.
- * @why: on failure one line "FILE:LINE: KEY: what was found; what would be
- *	right", GP_CONFIG_WHY_LEN bytes; no control characters are in it
- * Return: 0; -EINVAL: the file is wrong; -EPERM: anybody may write to it; other
- * negative errno: it could not be read, or -ENOMEM. May block on the file and on name services.
+ * @config: on success the new one, which the caller frees; the old value is neither read
+ *	nor freed. Untouched on failure.
+ * @why: on failure one line "FILE:LINE: KEY: found value; valid values",
+ *	GP_CONFIG_WHY_LEN bytes, without control characters
+ * Return: 0; -EINVAL: invalid file; -EPERM: anybody may write to it; other negative errno: not
+ * readable, or -ENOMEM. May block on the file and on name services.
  */
 int gp_config_load(const char *path, struct gp_config **config, char *why, size_t len);
 
@@ -134,19 +136,19 @@ int gp_config_parse(const char *file, const char *text, size_t bytes,
 		    const struct gp_config_names *names, struct gp_config **config, char *why,
 		    size_t len);
 
-/** What holds without a file. 0 or -ENOMEM. */
+/** The defaults without a file. 0 or -ENOMEM. */
 int gp_config_default(struct gp_config **config);
 
 /** NULL is legal. */
 void gp_config_free(struct gp_config *config);
 
 /**
- * gp_config_print() - everything that @config says, what it took from defaults,
- * too; gp_config_parse() makes an equal one of it. 0 or -EIO.
+ * gp_config_print() - print all of @config, with defaults; gp_config_parse() makes an equal
+ * one of it. 0 or -EIO.
  */
 int gp_config_print(const struct gp_config *config, FILE *to);
 
-/** Do they say the same? Names of files and lines do not count. */
+/** Are they equal? Names of files and lines do not count. */
 bool gp_config_equal(const struct gp_config *a, const struct gp_config *b);
 
 /** How @id is shared. */

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * config_load.c - the file, and the machine's users: all that a configuration
- * takes from outside.
- */
+/* config_load.c - the file, and the machine's users: the external parts of a configuration. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -72,7 +69,7 @@ const struct gp_config_names gp_config_system_names = { .uid = uid_of, .gid = gi
 
 /* ---- the file ------------------------------------- */
 
-/* Whoever may write to it could give himself any class. */
+/* A user with write access could take any class. */
 #define GUARDED true
 
 int gp_config_load(const char *path, struct gp_config **config, char *why, size_t len)

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * find.c - one thread looks at /proc, hears of processes, and scans for groups; the
- * loop says only who is wanted, and takes what was found. docs/daemon.md has what it
- * costs.
+ * find.c - the discovery thread: it reads /proc, receives process events, and scans for
+ * groups. The loop only answers which processes are wanted, and takes the discovered groups.
+ * docs/daemon.md has its cost.
  *
- * Who is new (the kernel said that it forked or called execve, or its PID came) is
- * looked at every FAST_NS for YOUNG_NS, and so is who has a driver's files open and
- * changed what it has open; all others every SLOW_NS. A look is one stat of
- * /proc/PID/fd, whose size is the number of open files since Linux 6.2: only when that
- * has changed is the driver asked who has its files open (uses), and only of those
- * which groups they have. Where the size says nothing, each look asks.
+ * A new process (an event of its fork or execve came, or its PID appeared) is checked every
+ * FAST_NS for YOUNG_NS. So is a process with a driver's files open, when its number of open
+ * files changes. All others are checked every SLOW_NS.
  *
- * Without the kernel's events, the PID given last (/proc/loadavg) is read every
- * NEW_NS, and the numbers in between are looked at.
+ * A check is one stat of /proc/PID/fd. Its size is the number of open files since Linux 6.2.
+ * Only if that has changed does the thread ask the driver whether the process has its files
+ * open (uses), and only then for its groups. Where the size is always 0, each check asks.
  *
- * What looking takes is bounded by what it took: see the SHARE_ constants.
+ * Without the kernel's events, the thread reads the last PID (/proc/loadavg) every NEW_NS, and
+ * checks the numbers in between.
  *
- * The thread owns everything in struct gp_find but what stands under its lock, and
- * sends numbers of processes, not pointers: a process may have gone meanwhile, and its
- * PID be another's, which its serial tells.
+ * The cost of checks is bounded relative to their own length: see the SHARE_ constants.
+ *
+ * The thread owns all of struct gp_find except the fields under its lock. It sends PIDs, not
+ * pointers: a process may be gone meanwhile, and another may have its PID. A serial number
+ * distinguishes them.
  */
 #include "daemon/find.h"
 
@@ -49,24 +50,24 @@
 #define MS 1000000ull
 #define FAST_NS (50 * MS)
 #define SLOW_NS (2000 * MS)
-#define NEW_NS (100 * MS) /* without events: between looks at the last PID */
+#define NEW_NS (100 * MS) /* without events: interval of reads of the last PID */
 #define YOUNG_NS (30000 * MS)
-#define MORE_NS (500 * MS)  /* for groups on further devices, of one that has some */
-#define GATHER_NS (50 * MS) /* events that come close together are heard together */
-#define REGARDLESS 64u	    /* in so many sweeps a driver is asked though nothing changed */
+#define MORE_NS (500 * MS)  /* interval of scans for further devices, after the first groups */
+#define GATHER_NS (50 * MS) /* close events are handled together */
+#define REGARDLESS 64u	    /* a driver is asked once in this many sweeps without a change */
 #define NEW_MAX 128	    /* PIDs that are tried one by one */
 #define BUCKETS 1024u
 #define EVENTS_BYTES (4 << 20)
 #define NEVER UINT64_MAX
 
 /*
- * After what took t of a core, the next of its kind is so many t later at the
- * earliest. Not of time: a busy machine is no reason to find less.
+ * After work that took t of a core, the next of its kind comes at least this many t later.
+ * Only CPU time counts, so a busy machine does not slow discovery.
  */
 #define SHARE_SWEEP 1000u
-#define SHARE_LOST 50u /* a sweep because something was not heard */
+#define SHARE_LOST 50u /* a sweep because events were lost */
 #define SHARE_ROUND 50u
-#define SHARE_GROUPS 1u /* of one process that is new */
+#define SHARE_GROUPS 1u /* of one new process */
 #define SHARE_MORE 20u
 #define SHARE_OLD 1000u
 
@@ -75,17 +76,17 @@ struct seen {
 	struct seen *next; /* of its bucket */
 	pid_t pid;
 	uint32_t serial;
-	uint32_t sweep;		  /* that met it last */
-	uint32_t asked_sweep;	  /* that asked the drivers last */
-	ino_t ino;		  /* of its /proc/PID/fd: another's is another */
-	off_t files;		  /* how many it had open; -1: not looked yet */
+	uint32_t sweep;		  /* last sweep that met it */
+	uint32_t asked_sweep;	  /* last sweep that asked the drivers */
+	ino_t ino;		  /* of its /proc/PID/fd: another inode is another process */
+	off_t files;		  /* number of open files; -1: not read yet */
 	uint32_t uses;		  /* has the driver's files open */
-	uint32_t calm;		  /* of these, not wanted when last asked */
-	uint32_t done;		  /* taken, until it changes what it has open */
+	uint32_t calm;		  /* of these, not wanted at the last query */
+	uint32_t done;		  /* handled, until its open files change */
 	uint32_t asked;		  /* of these; the loop has not answered yet */
-	bool has_some;		  /* groups of it were found, or it is not wanted somewhere */
-	uint64_t young_ns;	  /* looked at often until then */
-	uint64_t end_ns, cost_ns; /* of its last scan for groups */
+	bool has_some;		  /* it has known groups, or is not wanted on some device */
+	uint64_t young_ns;	  /* end of frequent checks */
+	uint64_t end_ns, cost_ns; /* of its last scan for groups: end and CPU time */
 };
 
 enum say {
@@ -95,7 +96,7 @@ enum say {
 	SAY_DONE
 };
 
-/* To the loop: is it wanted; found. Back: is wanted (@mask), was not taken, was. */
+/* To the loop: is it wanted; discovered. Back: is wanted (@mask), was refused, was taken. */
 struct word {
 	struct word *next;
 	enum say say;
@@ -115,9 +116,9 @@ struct gp_find {
 	size_t n;
 	const struct gp_find_ops *ops;
 	void *arg;
-	bool counts; /* the size of /proc/PID/fd says something */
+	bool counts; /* the size of /proc/PID/fd is a count */
 	int proc_fd, load_fd;
-	int events_fd;		 /* -1: there are none */
+	int events_fd;		 /* -1: none */
 	int wake_fd;		 /* eventfd: for the thread */
 	struct gp_source source; /* eventfd: for the loop */
 	pthread_t thread;
@@ -129,16 +130,16 @@ struct gp_find {
 	/* The thread's. */
 	struct seen *bucket[BUCKETS];
 	uint32_t serial, sweep;
-	pid_t last_pid;		    /* as /proc/loadavg had it */
-	bool lost;		    /* something was not heard: look at all */
-	uint64_t sweep_ns, lost_ns; /* the next one; because of what was lost */
-	uint64_t round_ns;	    /* NEVER: nobody is looked at often */
+	pid_t last_pid;		    /* from /proc/loadavg */
+	bool lost;		    /* events were lost: check all */
+	uint64_t sweep_ns, lost_ns; /* next sweep; next one for lost events */
+	uint64_t round_ns;	    /* NEVER: no frequent checks */
 	uint64_t round_min_ns;
 	uint64_t gather_ns;
-	uint64_t asking_ns; /* of a core, for who computes where: due_ns() */
+	uint64_t asking_ns; /* CPU time of queries for computing processes: due_ns() */
 };
 
-/* ---- words ------------------------------------------------------------------ */
+/* ---- messages to and from the loop ---------------------------------------------- */
 
 static void words_init(struct words *w)
 {
@@ -156,7 +157,7 @@ static void ring(int fd)
 {
 	const uint64_t one = 1;
 
-	/* Cannot fail: nobody counts to 2^64. */
+	/* Cannot fail: the count never reaches 2^64. */
 	(void)!write(fd, &one, sizeof(one));
 }
 
@@ -177,7 +178,7 @@ static void send_word(struct gp_find *f, struct words *to, int fd, struct word *
 	ring(fd);
 }
 
-/* All that came, in order. */
+/* All received messages, in order. */
 static struct word *take_words(struct gp_find *f, struct words *from)
 {
 	struct word *first;
@@ -207,7 +208,7 @@ static bool say(struct gp_find *f, const struct seen *s, enum say say, uint32_t 
 	return true;
 }
 
-/* ---- who was seen ------------------------------------------------------------- */
+/* ---- known processes ----------------------------------------------------------- */
 
 static struct seen **seen_link(struct gp_find *f, pid_t pid)
 {
@@ -228,7 +229,7 @@ static void seen_drop(struct seen **link)
 	free(s);
 }
 
-/* From here on it is another: what is still under way for it does not count. */
+/* It counts as another process from here on: pending results for it are dropped. */
 static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
 {
 	s->serial = ++f->serial;
@@ -266,7 +267,7 @@ static void seen_drop_all(struct gp_find *f)
 			seen_drop(&f->bucket[i]);
 }
 
-/* ---- a look --------------------------------------------------------------------- */
+/* ---- a check -------------------------------------------------------------------- */
 
 static uint64_t cpu_ns(void)
 {
@@ -276,24 +277,24 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Of which looks have their share: what asking took has one of its own. */
+/* CPU time of checks; queries have a share of their own. */
 static uint64_t looking_ns(const struct gp_find *f)
 {
 	return cpu_ns() - f->asking_ns;
 }
 
-/* Looked at often, unless nobody wants what it uses. */
+/* Checked often, unless its devices do not want it. */
 static bool is_young(const struct seen *s, uint64_t now_ns)
 {
 	return now_ns < s->young_ns && (!s->uses || s->uses & ~s->calm & ~s->done);
 }
 
-/* When groups are looked for again. */
+/* Time of the next scan for groups. */
 static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 {
 	if (!s->end_ns)
 		return 0;
-	/* At the next sweep, which the last scan may have come some time behind. */
+	/* At the next sweep, which may come before the last scan is that old. */
 	if (!is_young(s, now_ns))
 		return s->end_ns + gp_later(SLOW_NS * 3 / 4, SHARE_OLD * s->cost_ns);
 	if (s->has_some)
@@ -303,9 +304,9 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
 }
 
 /*
- * Of those in @mask where it may have groups. Who has some on one device opens the files
- * of all, and has none on the others as a rule. (Where nothing was found yet the scan asks
- * by itself, when it has looked at what is likely.)
+ * The part of @mask with groups. A process with groups on one device opens the files of all,
+ * but rarely has groups on the others. (The first scan of a process asks this itself, after
+ * the likely clients.)
  */
 static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
 {
@@ -315,7 +316,7 @@ static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint3
 	return mask;
 }
 
-/* Those that are not wanted are asked for only when their time has come. */
+/* Unwanted processes are queried only when their time has come. */
 static void ask_if_due(struct gp_find *f, struct seen *s)
 {
 	uint64_t now = gp_loop_now_ns(), from;
@@ -344,13 +345,13 @@ static uint32_t used_by(const struct gp_find *f, pid_t pid)
 	return mask;
 }
 
-/* Who closed one file and opened another has as many as before. */
+/* A process that closed one file and opened another has the same count. */
 static bool is_turn(const struct gp_find *f, const struct seen *s)
 {
 	return (f->sweep + (uint32_t)s->pid) % REGARDLESS == 0 && s->asked_sweep != f->sweep;
 }
 
-/* Who opens or closes files may be about to make a context. */
+/* A process that opens or closes files may be creating a context. */
 static void look_inside(struct gp_find *f, struct seen *s, bool changed)
 {
 	if (changed) {
@@ -446,7 +447,7 @@ static void hear_loop(struct gp_find *f, const struct word *word)
 	s->cost_ns = 0;
 }
 
-/* ---- all of them --------------------------------------------------------------------- */
+/* ---- all processes ------------------------------------------------------------------- */
 
 static void drop_unmet(struct gp_find *f)
 {
@@ -459,7 +460,7 @@ static void drop_unmet(struct gp_find *f)
 		}
 }
 
-/* Who is met for the first time is new, but for the first time of all. */
+/* A process that is met for the first time is new, except in the first sweep. */
 static void sweep(struct gp_find *f)
 {
 	uint64_t from = looking_ns(f), took, now;
@@ -488,11 +489,11 @@ static void sweep(struct gp_find *f)
 	took = looking_ns(f) - from;
 	f->lost = false;
 	f->lost_ns = now + SHARE_LOST * took;
-	/* The first asks the drivers of everybody, which the others do not. */
+	/* The first sweep asks the drivers about all processes; the others do not. */
 	f->sweep_ns = now + (first ? SLOW_NS : gp_later(SLOW_NS, SHARE_SWEEP * took));
 }
 
-/* ---- the new ones ---------------------------------------------------------------------- */
+/* ---- new processes -------------------------------------------------------------------- */
 
 static pid_t read_last_pid(struct gp_find *f)
 {
@@ -506,7 +507,7 @@ static pid_t read_last_pid(struct gp_find *f)
 	return last ? atoi(last) : f->last_pid;
 }
 
-/* A thread has a folder too, and its process's files in it. */
+/* A thread has a folder too, with its process's files. */
 static bool is_process(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -530,7 +531,7 @@ static void look_at_new(struct gp_find *f, uint64_t now_ns)
 	f->last_pid = last;
 }
 
-/* Those that are looked at often; true: there are some. */
+/* Checks the new processes; true: there are some. */
 static bool look_at_young(struct gp_find *f, uint64_t now_ns)
 {
 	bool any = false;
@@ -569,7 +570,7 @@ static void do_round(struct gp_find *f)
 
 /* ---- the kernel's events ------------------------------------------------------------------ */
 
-/* What a program will open, it has not opened yet. */
+/* A new program has not opened its files yet. */
 static void hear_new(struct gp_find *f, pid_t pid, bool execs)
 {
 	uint64_t now = gp_loop_now_ns();
@@ -605,7 +606,7 @@ union event_buf {
 	char bytes[NLMSG_SPACE(sizeof(struct cn_msg) + sizeof(struct proc_event)) + 64];
 };
 
-/* 1: an event; 0: something else; -EAGAIN: no more; -ENOBUFS: some were lost. */
+/* 1: an event; 0: another message; -EAGAIN: none; -ENOBUFS: some were lost. */
 static int receive(int fd, struct proc_event *e)
 {
 	struct sockaddr_nl from = { 0 };
@@ -616,7 +617,7 @@ static int receive(int fd, struct proc_event *e)
 
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* From the kernel, and whole. */
+	/* From the kernel, and complete. */
 	if (from.nl_pid || (size_t)n < NLMSG_LENGTH(sizeof(*msg) + sizeof(*e)) ||
 	    msg->id.idx != CN_IDX_PROC || msg->id.val != CN_VAL_PROC)
 		return 0;
@@ -639,7 +640,7 @@ static void hear_kernel(struct gp_find *f)
 	f->gather_ns = gp_loop_now_ns() + GATHER_NS;
 }
 
-/* It is acknowledged before send() returns (cn_proc.c, cn_proc_mcast_ctl()), or not. */
+/* The kernel acknowledges before send() returns (cn_proc.c, cn_proc_mcast_ctl()), or never. */
 static bool is_heard(int fd)
 {
 	struct proc_event e;
@@ -664,7 +665,7 @@ static bool listen_to(int fd)
 
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)))
 		return false;
-	/* More than rmem_max takes the right that listening takes too. */
+	/* More than rmem_max needs the same right as listening. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
 	buf.head.nlmsg_len = NLMSG_LENGTH(sizeof(*msg) + sizeof(op));
 	buf.head.nlmsg_type = NLMSG_DONE;
@@ -675,7 +676,7 @@ static bool listen_to(int fd)
 	return send(fd, &buf, buf.head.nlmsg_len, 0) >= 0 && is_heard(fd);
 }
 
-/* -1: it takes CAP_NET_ADMIN, and the machine's own PIDs, users and network. */
+/* -1: it needs CAP_NET_ADMIN, and the machine's own PIDs, users and network. */
 static int open_events(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
@@ -688,7 +689,7 @@ static int open_events(void)
 
 /* ---- the thread --------------------------------------------------------------------------- */
 
-/* false: it is to end. */
+/* false: it must end. */
 static bool hear_all(struct gp_find *f)
 {
 	struct word *word, *next;
@@ -719,7 +720,7 @@ static uint64_t sweep_at(const struct gp_find *f)
 	return f->lost && f->lost_ns < f->sweep_ns ? f->lost_ns : f->sweep_ns;
 }
 
-/* ms, rounded up. */
+/* In ms, rounded up. */
 static int wait_ms(uint64_t until_ns, uint64_t now_ns)
 {
 	uint64_t ms = until_ns > now_ns ? (until_ns - now_ns + MS - 1) / MS : 0;
@@ -727,7 +728,7 @@ static int wait_ms(uint64_t until_ns, uint64_t now_ns)
 	return ms > SLOW_NS / MS ? (int)(SLOW_NS / MS) : (int)ms;
 }
 
-/* Until something is to be done; events are left lying until they are gathered. */
+/* Waits for work; events wait until they are gathered. */
 static bool wait_for_work(struct gp_find *f)
 {
 	struct pollfd p[2] = {
@@ -788,7 +789,7 @@ static void tell_found(struct gp_find *f, struct word *word)
 {
 	struct gp_device *dev = word->list.group[0]->dev;
 
-	/* It may have come by itself meanwhile. */
+	/* It may have connected meanwhile. */
 	if (f->ops->skip(f->arg, dev, word->pid)) {
 		word_free(word);
 	} else if (f->ops->found(f->arg, dev, word->pid, &word->list)) {
@@ -816,7 +817,7 @@ static void loop_ready(struct gp_source *source, uint32_t events)
 	}
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static void close_if(int fd)
 {
@@ -845,13 +846,13 @@ static int open_files(struct gp_find *f)
 	f->load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 	if (f->wake_fd < 0 || f->source.fd < 0 || f->proc_fd < 0 || f->load_fd < 0)
 		return -errno;
-	/* Ours are some in any case. */
+	/* This process has open files in any case. */
 	f->counts = !fstatat(f->proc_fd, "self/fd", &st, 0) && st.st_size > 0;
 	f->events_fd = open_events();
 	return 0;
 }
 
-/* Signals are the loop's. */
+/* The loop handles signals. */
 static int start_thread(struct gp_find *f)
 {
 	sigset_t all, old;

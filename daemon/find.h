@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * find.h - processes that use a device and never asked: seen by the kernel's process
- * events (proc connector) where this process may hear them, and by a scan of /proc
- * besides or instead. Who has the driver's files open and no groups yet is looked
- * at again every 50 ms for some time, then every 2 s; nobody else is.
+ * find.h - discovers processes that use a device and never asked. It uses the kernel's process
+ * events (proc connector) if this process may receive them, and a scan of /proc besides or
+ * instead. A process with a driver's files open and no groups yet is checked every 50 ms for
+ * some time, then every 2 s. Others are not.
  */
 #ifndef GP_DAEMON_FIND_H
 #define GP_DAEMON_FIND_H
@@ -17,9 +17,9 @@ struct gp_find;
 
 /**
  * struct gp_find_ops - called in the loop.
- * @skip: is @pid none of ours to look at (it is a tenant already, or the daemon)?
- * @found: @pid has @list's groups on @dev now, compute ones among them. The list
- *	is the callee's from then on if it returns true; false: look again later
+ * @skip: is @pid not to be checked (it is a tenant already, or the daemon)?
+ * @found: @pid has @list's groups on @dev now, compute ones among them. Returns true: the
+ *	list is the callee's; false: check again later
  */
 struct gp_find_ops {
 	bool (*skip)(void *arg, struct gp_device *dev, pid_t pid);
@@ -31,9 +31,9 @@ int gp_find_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
 		   const struct gp_find_ops *ops, void *arg, struct gp_find **find);
 /** NULL is legal. */
 void gp_find_destroy(struct gp_find *find);
-/** Look at all processes now (rules have changed). */
+/** Check all processes now (the rules changed). */
 void gp_find_all(struct gp_find *find);
-/** "events and scan", "scan": how it finds; static. */
+/** "events and scan", "scan": the method; static. */
 const char *gp_find_how(const struct gp_find *find);
 
 #endif

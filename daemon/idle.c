@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * idle.c - has a best-effort tenant work? Who has none does not keep its turn from
- * the others. Two tell of it:
- *  - the log: who has not had the device 5 ms after it could. Once it has it, the log
- *    says no more: a device that nobody else wants stays whose it was;
- *  - its page, where its preload sees what it launches and waits for. In its turn that is
- *    looked at every ms, less often if it had work all through its last turns, and
- *    believed half a ms later. Then it is off: it tells when it begins again. After a
- *    while it is on, with a slice of some length, as who is known by the log: if it has
- *    work after all, of which it does not tell, that runs, and its page is not believed
- *    any more.
+ * idle.c - has a best-effort tenant work? A tenant without work must not keep its turn from
+ * the others. There are two sources:
+ *
+ * - The log: a tenant that has not had the device 5 ms after it could is idle. Once it has the
+ *   device, the log shows nothing: a device that no other tenant wants remains its own.
+ * - Its page, if its preload observes launches and waits. During its turn the daemon reads the
+ *   page every ms, less often if it had work all through its last turns. "No work" counts half
+ *   a ms later.
+ *
+ * A tenant that is idle by its page is suspended, and reports when it begins again. After a
+ * while it runs with a slice of some length, like one that is idle by the log. If it has
+ * unreported work, that runs then, and its page is not trusted any more.
  */
 #include <stddef.h>
 
@@ -20,9 +22,9 @@
 #define TURN_NS 5000000u
 #define LOOK_NS 1000000u
 #define LOOK_SHIFT_MAX 3u      /* .. up to 8 ms */
-#define IDLE_NS 500000u	       /* with the look before, as long as a rotation takes */
-#define OFF_NS 100000000u      /* so long it is off for that */
-#define LOG_LATE_NS 100000000u /* what it tells is of that time before, at most */
+#define IDLE_NS 500000u	       /* with the interval of reads, as long as a rotation */
+#define OFF_NS 100000000u      /* it is suspended for this long */
+#define LOG_LATE_NS 100000000u /* its records are at most this old */
 
 static bool is_believed(const struct gp_dtenant *t)
 {
@@ -34,7 +36,7 @@ bool gp_dtenant_will_tell(const struct gp_dtenant *t, uint64_t now_ns)
 	return is_believed(t) && t->idle_since_ns && now_ns - t->idle_since_ns < OFF_NS;
 }
 
-/* Those who take turns where slices preempt are to say when they have no work. */
+/* Tenants with turns must report when they have no work, where slices preempt. */
 uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *t)
 {
 	const uint32_t needs = GP_CAP_SLICE_PREEMPTS | GP_CAP_SUSPEND;
@@ -46,13 +48,13 @@ uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *t)
 		others += u != t && gp_dtenant_is_be(u);
 	if (!others)
 		return 0;
-	/* It was seen without work: before that is believed, it knows whom to wake. */
+	/* It was seen without work: request wakes before that counts. */
 	return GP_PAGE_ASKS_WORK | (t->idle_since_ns ? GP_PAGE_WAKES_NOW : 0u);
 }
 
 /* ---- the log ------------------------------------------------------------------ */
 
-/* It ran since, although it said that it had nothing to run. */
+/* It ran since, although it reported no work. */
 static bool is_wrong(const struct gp_dtenant *t)
 {
 	return t->idle_since_ns && t->log_seen_ns > t->idle_since_ns + LOG_LATE_NS;
@@ -60,8 +62,8 @@ static bool is_wrong(const struct gp_dtenant *t)
 
 static void was_on(struct gp_dtenant *t, uint64_t starts)
 {
-	t->on_since_ns = 0; /* it has shown that it has work */
-	/* Still on says nothing: nobody else wanted it. */
+	t->on_since_ns = 0; /* it had the device, so it has work */
+	/* That it still runs proves nothing: no other tenant wanted the device. */
 	if (is_believed(t) && starts != t->starts && is_wrong(t))
 		t->page_wrong = true;
 	t->starts = starts;
@@ -84,11 +86,11 @@ static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
 	t->log_seen_ns = t->dev->log_read_ns;
 }
 
-/* ---- its page ----------------------------------------------------------------- */
+/* ---- the page ----------------------------------------------------------------- */
 
 static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 {
-	/* In this order: what begins in between is seen by the next look. */
+	/* In this order: the next read sees work that begins in between. */
 	const uint64_t begun = gp_dtenant_begun(t);
 	const bool works = gp_dtenant_says_work(t), began = begun != t->idle_begun;
 
@@ -109,19 +111,19 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 
 void gp_dtenant_look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 {
-	/* In this order: what it began, and told of, may be in the log already. */
+	/* In this order: reported work may be in the log already. */
 	if (is_believed(t))
 		look_at_page(t, now_ns);
 	look_at_log(t, now_ns);
 	if (is_believed(t))
 		return;
 	t->idle_since_ns = 0;
-	/* It told, and does not any more: it may have work by now. */
+	/* It reported before, but no longer: it may have work by now. */
 	if (t->told == GP_TOLD_IDLE)
 		gp_dtenant_tell(t, GP_TOLD_IDLE);
 }
 
-/* Who is never seen without work is looked at less often. */
+/* A tenant that always has work is checked less often. */
 void gp_dtenant_had_turn(struct gp_dtenant *t)
 {
 	if (t->told != GP_TOLD_IDLE && t->look_shift < LOOK_SHIFT_MAX)

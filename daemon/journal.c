@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * journal.c - a file of words that its processes map. It has to be right whatever
- * instruction its writer was killed at, so each record has a word that says what
- * it is, written last, and a new record never takes the place of the one that it
- * replaces. Roles are open file description locks: gone with their holder, told
- * by the kernel, and not by what is written in the file.
+ * journal.c - a file of words that its processes map. It must be right if its writer is killed
+ * at any instruction. So each record has a state word, written last, and a new record never
+ * overwrites the one that it replaces. Roles are open file description locks: they end with
+ * their holder, and the kernel answers for them, not the file.
  */
 #include "daemon/journal.h"
 
@@ -23,19 +22,19 @@
 
 #define MAGIC 0x6c6e726a65727067ull /* "gprejrnl" */
 #define WORDS (sizeof(struct gp_journal_record) / sizeof(uint64_t))
-#define INIT_BYTE GP_ROLES /* locked while the file is made */
+#define INIT_BYTE GP_ROLES /* locked during the file's creation */
 #define WHO_TRIES 5
 #define WHO_PAUSE_NS 1000000
-#define SOON_NS 250000000ull  /* who lives so long does not crash at once */
+#define SOON_NS 250000000ull  /* after this time the end is not a crash at start */
 #define PAUSE_NS 100000000ull /* before the third start in a row, doubling */
 #define PAUSE_MAX_NS 5000000000ull
-#define KEEPER_PAUSE_MAX_NS 1000000000ull /* without it nobody puts back */
+#define KEEPER_PAUSE_MAX_NS 1000000000ull /* shorter, because only keepers restore */
 #define PAUSE_DOUBLINGS 6
 
 _Static_assert(sizeof(struct gp_journal_record) == 80, "part of the file");
 _Static_assert(GP_ROLES == 3, "part of the file");
 
-/* A slot's word: what it is, and in the other bits how often it changed. */
+/* A slot's word: its state, and in the other bits the number of its changes. */
 enum slot_state {
 	SLOT_FREE,
 	SLOT_WRITING,
@@ -44,32 +43,34 @@ enum slot_state {
 #define STATE_MASK 3ull
 #define CHANGE 4ull
 
-/* @stamp: of two records of one process the newer has the greater. */
+/*
+ * @stamp: of two records of one process the newer has the greater.
+ */
 struct slot {
 	_Atomic uint64_t state;
 	_Atomic uint64_t stamp;
 	_Atomic uint64_t word[WORDS];
 };
 
-/* @pid 0: whoever has the lock has not come to writing it yet. */
+/* @pid 0: the lock's holder has not written it yet. */
 struct holder {
 	_Atomic uint64_t pid;
 	_Atomic uint64_t start_ticks;
 };
 
 struct file {
-	_Atomic uint64_t magic; /* 0: not made to its end */
+	_Atomic uint64_t magic; /* 0: not complete */
 	uint32_t version;
 	uint32_t bytes;
 	_Atomic uint32_t epoch;
 	_Atomic uint32_t restores;
 	_Atomic uint32_t stopping;
-	_Atomic uint32_t ready; /* PID of the daemon that is; 0: none */
+	_Atomic uint32_t ready; /* PID of the ready daemon; 0: none */
 	_Atomic uint64_t stamp; /* the last one given */
 	struct holder holder[GP_ROLES];
 	_Atomic uint64_t started_ns[GP_ROLES];
 	_Atomic uint32_t soon[GP_ROLES]; /* starts in a row that came too soon */
-	_Atomic uint32_t restorer;	 /* PID of who took the daemon's role to put back */
+	_Atomic uint32_t restorer;	 /* process that has the daemon's role only to restore */
 	struct slot slot[GP_JOURNAL_RECORDS];
 };
 
@@ -79,7 +80,7 @@ struct gp_journal {
 	int fd;
 	struct file *file;
 	bool mine[GP_ROLES];
-	uint32_t next; /* place to look for room from */
+	uint32_t next; /* where to look for a free place */
 };
 
 /* ---- the file ------------------------------------------------------------- */
@@ -95,7 +96,7 @@ static int lock(int fd, int command, short type, off_t byte)
 	return err;
 }
 
-/* 1: somebody else's open file has it. 0 or negative errno. */
+/* 1: another process's open file has it. 0 or negative errno. */
 static int is_locked(int fd, off_t byte)
 {
 	struct flock place = { .l_type = F_WRLCK, .l_start = byte, .l_len = 1 };
@@ -118,7 +119,7 @@ static int map(int fd, struct file **file)
 		return -EPERM;
 	if (st.st_size && st.st_size != sizeof(*f))
 		return -EBADMSG;
-	/* What the pages take is taken now: a full tmpfs kills at a store. */
+	/* Allocates all pages now: with a full tmpfs a later store would kill us. */
 	err = posix_fallocate(fd, 0, sizeof(*f));
 	if (err)
 		return -err;
@@ -139,7 +140,7 @@ static int map(int fd, struct file **file)
 	return 0;
 }
 
-/* One at a time: a file that is half made is nobody else's to judge. */
+/* One process at a time, so that no other sees a file that is half made. */
 static int map_alone(int fd, struct file **file)
 {
 	int err = lock(fd, F_OFD_SETLKW, F_WRLCK, INIT_BYTE);
@@ -209,7 +210,7 @@ void gp_journal_close(struct gp_journal *journal)
 {
 	if (!journal)
 		return;
-	/* A mapping keeps the open file, and the locks. */
+	/* A mapping keeps the open file, and the locks, alive. */
 	munmap(journal->file, sizeof(*journal->file));
 	close(journal->fd);
 	free(journal);
@@ -237,7 +238,7 @@ static void write_slot(struct slot *slot, const struct gp_journal_record *record
 
 	memcpy(word, record, sizeof(word));
 	atomic_store_explicit(&slot->state, (was + CHANGE) | SLOT_WRITING, memory_order_relaxed);
-	/* Who sees any of the words sees that they are being written. */
+	/* A reader that sees any of the words also sees that they are being written. */
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&slot->stamp, stamp, memory_order_relaxed);
 	for (size_t i = 0; i < WORDS; i++)
@@ -245,7 +246,7 @@ static void write_slot(struct slot *slot, const struct gp_journal_record *record
 	atomic_store_explicit(&slot->state, (was + CHANGE) | SLOT_VALID, memory_order_release);
 }
 
-/* False: there is none. */
+/* False: no valid record. */
 static bool read_slot(const struct slot *slot, struct gp_journal_record *record, uint64_t *stamp)
 {
 	uint64_t word[WORDS], before, after;
@@ -266,7 +267,7 @@ static bool read_slot(const struct slot *slot, struct gp_journal_record *record,
 
 static bool is_free(const struct slot *slot)
 {
-	/* One that is being written has lost its writer: there is one at a time. */
+	/* A record that is being written has lost its writer: only one writes at a time. */
 	return (atomic_load_explicit(&slot->state, memory_order_relaxed) & STATE_MASK) !=
 	       SLOT_VALID;
 }
@@ -313,7 +314,7 @@ static bool same_process(const struct gp_journal_record *a, const struct gp_jour
 	       !memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 }
 
-/* Whoever was killed between a put and the drop that goes with it left two. */
+/* A writer killed between a put and its drop left two. */
 static void drop_older(struct gp_journal *journal)
 {
 	const struct slot *slot = journal->file->slot;
@@ -334,7 +335,7 @@ static void drop_older(struct gp_journal *journal)
 
 /* ---- roles ----------------------------------------------------------------- */
 
-/* What this process is stands there before its name does. */
+/* Writes this process's kind before its PID. */
 static void write_holder(struct gp_journal *journal, enum gp_role role, uint64_t ticks,
 			 bool restores)
 {
@@ -378,7 +379,7 @@ int gp_journal_take_to_restore(struct gp_journal *journal)
 	return take(journal, GP_ROLE_DAEMON, true);
 }
 
-/* The process that the file names, if it is the one that wrote it; else 0. */
+/* The process named in the file, if it is the one that wrote it; else 0. */
 static pid_t written(const struct holder *holder)
 {
 	uint64_t pid = atomic_load(&holder->pid), ticks;
@@ -396,7 +397,7 @@ pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role)
 
 	if (journal->mine[role])
 		return getpid();
-	/* Between its lock and its word it is nobody that can be named. */
+	/* Between its lock and its word the holder is unknown. */
 	for (int i = 0; i < WHO_TRIES; i++) {
 		if (is_locked(journal->fd, (off_t)role) <= 0)
 			return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keep.c - who watches whom, the same in all three. A pidfd tells when one has died.
- * Who started the next one is not told to the third: it asks the journal
- * every few milliseconds until it knows. Two that are started for one role by
- * mistake do no harm: the role is a lock, and one ends at once.
+ * keep.c - mutual supervision; all three processes run this. A pidfd reports a death. A
+ * process that is restarted is unknown to the third one, which asks the journal every few
+ * milliseconds until it knows. Two that are started for one role by mistake do no harm: the
+ * role is a lock, and one ends at once.
  */
 #include "daemon/keep.h"
 
@@ -22,9 +22,9 @@
 
 #define MS 1000000ull
 #define ASK_NS (10 * MS)
-#define SLACK_NS (500 * MS) /* whose turn it is first has so long for it */
+#define SLACK_NS (500 * MS) /* the first starter gets this much time */
 
-/* By role: who starts it, and who does if that one is dead, too. */
+/* By role: its starter, and the starter's substitute. */
 static const enum gp_role starters[GP_ROLES][2] = {
 	[GP_ROLE_DAEMON] = { GP_ROLE_KEEPER, GP_ROLE_SECOND },
 	[GP_ROLE_KEEPER] = { GP_ROLE_DAEMON, GP_ROLE_SECOND },
@@ -43,7 +43,7 @@ bool gp_keep_has(const struct gp_keep *keep, enum gp_role role)
 	return role == keep->setup.role || keep->other[role].pid;
 }
 
-/* ---- watching one --------------------------------------------------------------- */
+/* ---- watching a process ---------------------------------------------------------- */
 
 static void forget(struct gp_other *other)
 {
@@ -56,7 +56,7 @@ static void forget(struct gp_other *other)
 	other->died_ns = gp_loop_now_ns();
 }
 
-/* Of its status, -1: it is not this process's child. */
+/* Of its status; -1: it is not this process's child. */
 static int reap(pid_t pid)
 {
 	int status;
@@ -95,7 +95,7 @@ static int watch(struct gp_other *other, pid_t pid)
 	return 0;
 }
 
-/* Whoever has the role now. Its number may be another's before it is opened. */
+/* The role's present process. Its number may be another's before it is opened. */
 static void find(struct gp_other *other)
 {
 	const struct gp_journal *journal = other->keep->setup.journal;
@@ -107,9 +107,9 @@ static void find(struct gp_other *other)
 		forget(other);
 }
 
-/* ---- starting one ---------------------------------------------------------------- */
+/* ---- starting a process ---------------------------------------------------------- */
 
-/* When this process is to start it; it has died. */
+/* When this process must start it after its death. */
 static uint64_t turn_at(const struct gp_keep *keep, const struct gp_other *other)
 {
 	const enum gp_role first = starters[other->role][0];
@@ -135,7 +135,7 @@ static void start(struct gp_keep *keep, struct gp_other *other, uint64_t now)
 		return;
 	}
 	gp_log(GP_LOG_DEBUG, "%s started: process %d", name, (int)pid);
-	/* One that has ended already is a zombie until it is reaped: it can be watched. */
+	/* A process that has ended is a zombie until it is reaped: it can be watched. */
 	err = watch(other, pid);
 	if (err)
 		gp_log(GP_LOG_ERR, "cannot watch the %s: %s", name, strerror(-err));
@@ -187,7 +187,7 @@ static void tick_due(struct gp_tick *tick)
 	gp_keep_look(gp_holder(tick, struct gp_keep, tick));
 }
 
-/* ---- all of it -------------------------------------------------------------------- */
+/* ---- all together ---------------------------------------------------------------- */
 
 int gp_keep_create(const struct gp_keep_setup *setup, struct gp_keep **keep)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keeper.c - the two that are no daemon: they see that there is one, have
- * everything put back when there is none for too long, and end it all in order. What
- * touches a device is a child, so that no driver can hang or end a keeper.
+ * keeper.c - the two processes besides the daemon. They see that there is a daemon, have
+ * everything restored if there is none for too long, and end all in order. Only a child
+ * touches a device, so no driver can hang or end a keeper.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,27 +23,27 @@
 #include "daemon/spawn.h"
 
 #define MS 1000000ull
-#define UNREADY_NS (1200 * MS)	   /* so long may be no daemon */
-#define SECOND_LATER_NS (600 * MS) /* the second keeper leaves the first so much */
-#define AGAIN_NS (500 * MS)	   /* until what cannot be started is tried again */
-#define RESTORE_NS (5000 * MS)	   /* a child that puts back has so long, and .. */
-#define PROCESS_NS (250 * MS)	   /* .. so much for each: an old one's scan on NVIDIA */
-#define STOP_NS (10000 * MS)	   /* a daemon that is to end, */
-#define SECOND_STOP_NS (1000 * MS) /* the second keeper, */
-#define REPLACE_NS (5000 * MS)	   /* a daemon that is to make room for another */
+#define UNREADY_NS (1200 * MS)	   /* longest time without a daemon */
+#define SECOND_LATER_NS (600 * MS) /* the second keeper leaves the first this much time */
+#define AGAIN_NS (500 * MS)	   /* before the next attempt after a failed start */
+#define RESTORE_NS (5000 * MS)	   /* limit of a restore process, .. */
+#define PROCESS_NS (250 * MS)	   /* .. and for each record: an old process's scan on NVIDIA */
+#define STOP_NS (10000 * MS)	   /* limit of a daemon's end, */
+#define SECOND_STOP_NS (1000 * MS) /* of the second keeper's end, */
+#define REPLACE_NS (5000 * MS)	   /* of a daemon's end for its replacement */
 #define ASK_NS (20 * MS)
-#define TAKE_TRIES 100 /* for the role of a daemon just killed */
+#define TAKE_TRIES 100 /* attempts to get the role of a daemon just killed */
 #define TAKE_PAUSE_NS (10 * MS)
 
 /**
  * struct gp_keeper
- * @unready_ns: since when there is no daemon that is ready; 0: there is
- * @put_back: what the last daemon left has been; the next has time
+ * @unready_ns: since when there is no ready daemon; 0: there is one
+ * @put_back: the last daemon's tenants are restored; the next daemon has time
  * @restores: the journal's count at @unready_ns
- * @restorer: on the pidfd of the child that puts back; fd -1: none runs
- * @kill_daemon_ns: when the daemon, told to end or make room, is killed; 0: not told
- * @stop_ns, @second_ns: since when all are to end, the second was told; 0: not
- * @replace: @epoch was an older program's: the second follows the next
+ * @restorer: on the restore process's pidfd; fd -1: none runs
+ * @kill_daemon_ns: when an ending daemon is killed; 0: none is ending
+ * @stop_ns, @second_ns: start of the end of all, of the second's end; 0: none
+ * @replace: @epoch was an older program's: the second follows the next one
  */
 struct gp_keeper {
 	struct gp_keep *keep;
@@ -67,7 +67,7 @@ static bool is_first(const struct gp_keep *keep)
 	return keep->setup.role == GP_ROLE_KEEPER;
 }
 
-/* To the process that is watched, and to no other that has its number. */
+/* To the watched process, and to no later one with its number. */
 static void tell(const struct gp_keep *keep, enum gp_role role, int number)
 {
 	const struct gp_other *other = &keep->other[role];
@@ -86,7 +86,7 @@ static uint32_t records(const struct gp_journal *journal)
 	return n;
 }
 
-/* ---- putting back ------------------------------------------------------------- */
+/* ---- restore ------------------------------------------------------------------ */
 
 static void restorer_ended(struct gp_source *source, uint32_t events)
 {
@@ -96,8 +96,10 @@ static void restorer_ended(struct gp_source *source, uint32_t events)
 	gp_loop_remove(source);
 	close(source->fd);
 	source->fd = -1;
-	/* Whoever could not try, and nobody else did meanwhile, finds the time to wait
-	 * for a daemon begun anew. */
+	/*
+	 * If this one could not try, and no other process did meanwhile, the wait for a daemon
+	 * starts again.
+	 */
 	k->put_back = (waitpid(k->restorer_pid, &status, WNOHANG) == k->restorer_pid &&
 		       WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_DONE) ||
 		      k->restores != gp_journal_restores(k->keep->setup.journal);
@@ -106,7 +108,7 @@ static void restorer_ended(struct gp_source *source, uint32_t events)
 	gp_keep_look(k->keep);
 }
 
-/* False: it cannot be. */
+/* False: it cannot start. */
 static bool start_restorer(struct gp_keeper *k, uint64_t now)
 {
 	int err;
@@ -161,7 +163,7 @@ int gp_keep_restore(const struct gp_keep_setup *setup)
 		       err == -EBUSY ? "a daemon runs" : strerror(-err));
 		return GP_EXIT_BUSY;
 	}
-	/* The other keeper's was first. */
+	/* The other keeper's restore came first. */
 	if (gp_journal_restores(journal) != setup->restores)
 		return GP_EXIT_DONE;
 	gp_restore_all(journal, true, &stat);
@@ -196,7 +198,7 @@ static uint64_t ready(struct gp_keeper *k)
 	return 0;
 }
 
-/* Whoever started it may be dead. */
+/* Its starter may be dead. */
 static uint64_t wait_for_anothers(pid_t restorer, uint64_t limit, uint64_t now)
 {
 	if (now >= limit + RESTORE_NS)
@@ -217,7 +219,7 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 	limit = k->unready_ns + UNREADY_NS;
 	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
 		limit += SECOND_LATER_NS;
-	/* One that is there looks into them, too, before it is ready. */
+	/* A daemon inspects all records, too, before it is ready. */
 	if (gp_keep_has(keep, GP_ROLE_DAEMON))
 		limit += records(keep->setup.journal) * PROCESS_NS;
 	if (now < limit)
@@ -231,7 +233,7 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 		k->put_back = true;
 		return ASK_NS;
 	}
-	/* One that does not come to itself must not do so in the middle of it. */
+	/* A daemon that hangs must not wake up in the middle of the restore. */
 	tell(keep, GP_ROLE_DAEMON, SIGKILL);
 	if (!start_restorer(k, now))
 		k->unready_ns = now - UNREADY_NS + AGAIN_NS;
@@ -308,7 +310,7 @@ static uint64_t looked(struct gp_keep *keep)
 	return unready(k, now);
 }
 
-/* ---- somebody died ---------------------------------------------------------------- */
+/* ---- deaths ----------------------------------------------------------------------- */
 
 static void say_death(enum gp_role role, pid_t pid, int status)
 {
@@ -328,7 +330,7 @@ static void say_death(enum gp_role role, pid_t pid, int status)
 		       WEXITSTATUS(status));
 }
 
-/* The first daemon there is to be cannot be: nor can the second. */
+/* If the first daemon ever cannot start, no other can. */
 static bool is_hopeless(const struct gp_keeper *k, enum gp_role role, int status)
 {
 	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
@@ -353,9 +355,9 @@ static void died(struct gp_keep *keep, enum gp_role role, pid_t pid, int status)
 	}
 }
 
-/* ---- what it is told --------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------- */
 
-/* Whoever is told, the first keeper does it, and the second where there is none. */
+/* For a request to any process: the first keeper acts, or the second if there is none. */
 static void stop(struct gp_keeper *k, int number)
 {
 	struct gp_keep *keep = k->keep;
@@ -373,7 +375,7 @@ static void reload(struct gp_keeper *k)
 	struct gp_config *config;
 	char why[GP_CONFIG_WHY_LEN];
 
-	/* That it is wrong is said by the daemon, which keeps what it has. */
+	/* The daemon reports an invalid file and keeps its configuration. */
 	if (setup->config_path && !gp_config_load(setup->config_path, &config, why, sizeof(why))) {
 		gp_daemon_log_level(config->log_level);
 		gp_rundir_keep_config(setup->run_dir, config);
@@ -402,7 +404,7 @@ static void upgrade(struct gp_keeper *k)
 				 strerror(-err));
 }
 
-/* Process 1 of a container is the parent of whoever lost his own. */
+/* Process 1 of a container becomes the parent of orphans. */
 static void reap_orphans(const struct gp_keeper *k)
 {
 	siginfo_t info = { 0 };
@@ -464,9 +466,9 @@ static int listen_to_signals(struct gp_keeper *k, struct gp_loop *loop)
 	return err;
 }
 
-/* ---- its life -------------------------------------------------------------------- */
+/* ---- its main loop ---------------------------------------------------------------- */
 
-/* The daemon first: the second is replaced once there is another that watches. */
+/* The daemon first; the second is replaced once another daemon watches. */
 static void begin(struct gp_keeper *k)
 {
 	struct gp_keep *keep = k->keep;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * proc.c - everything is read through one descriptor of /proc/PID: it belongs to
- * the process that it was opened for, and gives errors once that has ended,
- * whoever has the number by then. What execve or setuid change in between is
- * seen by reading the users and the program once before and once after.
+ * proc.c - all reads go through one descriptor of /proc/PID. It belongs to the process that it
+ * was opened for, and returns errors once that has ended, even if another has the number. The
+ * users and the program are read before and after the rest, to detect an execve or setuid in
+ * between.
  */
 #include "daemon/proc.h"
 
@@ -38,7 +38,7 @@ static ssize_t read_some(int fd, char *buf, size_t bytes)
 	return n < 0 ? -errno : n;
 }
 
-/* All of @fd, with a NUL behind it; -EFBIG: @max bytes or more. */
+/* All of @fd, with a NUL after it; -EFBIG: @max bytes or more. */
 static int read_fd(int fd, size_t max, char **text)
 {
 	size_t used = 0, size = READ_BYTES;
@@ -86,7 +86,7 @@ static int read_file(int dir, const char *name, size_t max, char **text)
 
 /* ---- stat, status ------------------------------------- */
 
-/* PID (COMM) STATE ...: COMM may have anything in it, ")" too. The 22nd is the start. */
+/* PID (COMM) STATE ...: COMM may contain any bytes, ")" too. The 22nd field is the start. */
 static int parse_start(const char *text, uint64_t *ticks)
 {
 	const char *at = strrchr(text, ')');
@@ -113,7 +113,7 @@ static int read_start(int dir, uint64_t *ticks)
 	return err;
 }
 
-/* What follows "KEY:" at the beginning of a line; NULL: no such line. */
+/* The rest after "KEY:" at the beginning of a line; NULL: no such line. */
 static const char *line_of(const char *text, const char *key)
 {
 	size_t n = strlen(key);
@@ -125,7 +125,7 @@ static const char *line_of(const char *text, const char *key)
 	return text ? text + n + 1 : NULL;
 }
 
-/* The next number of a line at *@at, moved past; false: none is left. */
+/* The next number of a line at *@at, which moves past it; false: none. */
 static bool next_id(const char **at, uint32_t *id)
 {
 	unsigned long long v;
@@ -172,7 +172,7 @@ static int parse_groups(const char *text, struct gp_subject *s)
 	return 0;
 }
 
-/* The kernel writes a line's end in it as two characters, "\" and "n". */
+/* The kernel writes a newline in it as two characters, "\" and "n". */
 static int parse_comm(const char *text, char comm[GP_COMM_LEN])
 {
 	const char *at = line_of(text, "Name");
@@ -219,7 +219,7 @@ static int read_status(int dir, struct gp_subject *s)
 
 /* ---- cgroup ------------------------------------- */
 
-/* "12:memory,cpu:/path": the path when the middle is @controller. */
+/* "12:memory,cpu:/path": the path if the middle is @controller. */
 static const char *path_of(const char *line, const char *controller)
 {
 	const char *at = strchr(line, ':');
@@ -230,7 +230,7 @@ static const char *path_of(const char *line, const char *controller)
 	return at[2 + n] == '/' ? at + 2 + n : NULL;
 }
 
-/* Cuts the end that the kernel writes behind what is no longer there. */
+/* Removes the suffix that the kernel adds to deleted names. */
 static void cut_deleted(char *path)
 {
 	size_t n = strlen(path), m = strlen(DELETED);
@@ -240,9 +240,9 @@ static void cut_deleted(char *path)
 }
 
 /*
- * Version 2 first: "0::/path". Where it is not mounted, the one that systemd keeps,
- * or any: runtimes of containers make the same path in all. With both versions,
- * some make theirs in version 1 only, so the id is looked for in all lines.
+ * Version 2 first: "0::/path". If it is not mounted, systemd's hierarchy, or any: container
+ * runtimes make the same path in all. With both versions, some make theirs in version 1 only,
+ * so all lines are searched for the id.
  */
 static int parse_cgroup(char *text, struct gp_subject *s)
 {
@@ -283,7 +283,7 @@ static int read_cgroup(int dir, struct gp_subject *s)
 
 /* ---- exe ------------------------------------- */
 
-/* 1: not to be seen, or there is none. */
+/* 1: not readable, or none. */
 static int read_link(int dir, char path[PATH_MAX])
 {
 	ssize_t n = readlinkat(dir, "exe", path, PATH_MAX);
@@ -300,10 +300,9 @@ static int read_link(int dir, char path[PATH_MAX])
 }
 
 /*
- * A path that somebody else chose may lie in a file system whose server, his
- * own, never answers. What a process runs has its names in the kernel's cache,
- * so nothing else is asked. Old kernels, and filters of containers, know no
- * openat2.
+ * Another user's path may lie in a file system with a server, his own, that never answers. The
+ * kernel's cache has the names of a running program, so openat2 uses only that. Old kernels,
+ * and filters of containers, lack openat2.
  */
 static int open_cached(const char *path)
 {
@@ -313,7 +312,7 @@ static int open_cached(const char *path)
 	};
 	int fd = -1;
 
-	/* A rename nearby makes it look elsewhere, too. */
+	/* It also fails after a rename nearby. */
 	for (int i = 0; fd < 0 && i < TRIES; i++) {
 		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 		if (fd < 0 && errno != EAGAIN)
@@ -330,7 +329,7 @@ static bool identify(int fd, struct statx *st)
 				 STATX_INO | STATX_NLINK | STATX_MNT_ID, st);
 }
 
-/* Does process @who ("self", "1") see mount @id? Its number begins a line. */
+/* Does process @who ("self", "1") see mount @id? A line begins with its number. */
 static bool sees_mount(int proc, const char *who, uint64_t id)
 {
 	char name[32], *text, *line;
@@ -348,8 +347,8 @@ static bool sees_mount(int proc, const char *who, uint64_t id)
 }
 
 /*
- * On a mount that the machine's first process has, or we, the path that the kernel
- * writes is the one there. @theirs is open, so the number is no other mount's.
+ * On a mount of the machine's first process, or of ours, the kernel's path is the one there.
+ * @theirs is open, so no other mount has its number.
  */
 static bool is_our_mount(int proc, const struct statx *theirs)
 {
@@ -357,7 +356,7 @@ static bool is_our_mount(int proc, const struct statx *theirs)
 						   sees_mount(proc, "1", theirs->stx_mnt_id));
 }
 
-/* Is it the file that is at @path for us? */
+/* Is it our file at @path? */
 static bool is_at(const struct statx *theirs, const char *path)
 {
 	int fd = open_cached(path);
@@ -372,9 +371,9 @@ static bool is_at(const struct statx *theirs, const char *path)
 }
 
 /*
- * The path is as its mount namespace has it, which may be one that the user made,
- * or comes with a descriptor that was passed on: the mount proves it, or the file
- * itself. What was deleted, or replaced by an upgrade, is at no path any more.
+ * The path is from the process's mount namespace, which a user may have made, or from a
+ * received descriptor. The mount proves it, or the file itself. A deleted or upgraded program
+ * has no path any more.
  */
 static bool is_proven(int proc, int dir, char *path)
 {
@@ -405,7 +404,7 @@ static int read_exe(int proc, int dir, struct gp_subject *s)
 	return s->exe ? 0 : -ENOMEM;
 }
 
-/* ---- the whole ------------------------------------- */
+/* ---- all together ------------------------------------ */
 
 void gp_proc_clear(struct gp_subject *s)
 {
@@ -430,7 +429,7 @@ static bool same_groups(const struct gp_subject *a, const struct gp_subject *b)
 		!memcmp(a->groups, b->groups, a->group_count * sizeof(*a->groups)));
 }
 
-/* Still the same program with the same users, and alive? */
+/* Does it still run the same program with the same users? */
 static int check_again(int proc, int dir, const struct gp_subject *s)
 {
 	struct gp_subject now = { .pid = s->pid };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * restore.c - a device at a time: look into all its processes, set all slices,
- * then resume all.
- */
+/* restore.c - a device at a time: scan all its processes, set all slices, then resume all. */
 #include "daemon/restore.h"
 
 #include <errno.h>
@@ -16,7 +13,7 @@
 #define UUID_TEXT 48
 #define WHY_LEN 256
 
-/* A process of the journal, and its groups on the device that is looked at. */
+/* A process of the journal, and its groups on the present device. */
 struct process {
 	struct gp_journal_record record;
 	struct gp_group_list list;
@@ -58,7 +55,7 @@ static bool same_device(const struct process *a, const struct process *b)
 
 /* ---- one device -------------------------------------------------------------- */
 
-/* By name the software GPU is opened; nothing else asks that backend for a UUID. */
+/* The software GPU is opened by name; no other code asks that backend for a UUID. */
 static int open_soft(const uint8_t uuid[16], struct gp_device **dev)
 {
 	const struct gp_hal_ops *ops = gp_hal_find("softgpu");
@@ -95,7 +92,7 @@ static void say(const struct process *p, const char *what, int err)
 	       strerror(-err));
 }
 
-/* Without groups there is nothing of it to put back. */
+/* Without groups there is nothing to restore. */
 static void look_into(struct gp_device *dev, struct process *p, struct gp_restore_stat *stat)
 {
 	int err = dev->ops->groups(dev, p->record.pid, &p->list);
@@ -109,7 +106,7 @@ static void look_into(struct gp_device *dev, struct process *p, struct gp_restor
 	}
 }
 
-/* All are tried, whatever becomes of one. The first error. */
+/* Tries all, even after a failure. The first error. */
 static int reset_slices(struct gp_device *dev, const struct process *p, uint64_t us)
 {
 	int first = 0;
@@ -125,7 +122,7 @@ static int reset_slices(struct gp_device *dev, const struct process *p, uint64_t
 	return first;
 }
 
-/* One by one: what fails for one is not to keep another off the device. */
+/* One by one, so that a failure of one does not keep another suspended. */
 static int resume_each(struct gp_device *dev, const struct process *p)
 {
 	int first = dev->ops->resume(p->list.group, p->list.count);
@@ -187,7 +184,7 @@ static void restore_on(struct gp_device *dev, struct process *const *p, uint32_t
 		gp_group_list_put(&p[i]->list);
 }
 
-/* All that are on the device of the @at th; they are moved to stand behind it. */
+/* Moves all records of the @at th one's device next to it. */
 static uint32_t gather(struct restore *re, uint32_t at, struct process **p)
 {
 	uint32_t n = 0;

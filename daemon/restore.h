@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restore.h - put back what a dead daemon may have left: every process that the
- * journal names runs again, with the driver's own slices.
+ * restore.h - restore the processes that a dead daemon may have changed. Every process in the
+ * journal runs again, with the driver's own slices.
  */
 #ifndef GP_DAEMON_RESTORE_H
 #define GP_DAEMON_RESTORE_H
@@ -11,18 +11,18 @@
 #include "daemon/journal.h"
 
 struct gp_restore_stat {
-	uint32_t processes; /* that live, and were put back */
+	uint32_t processes; /* living processes that were restored */
 	uint32_t gone;
-	uint32_t failed; /* could not be looked into, or set */
+	uint32_t failed; /* not accessible, or not set */
 };
 
 /**
- * gp_restore_all() - slices first, of all of a device's groups, then all are
- * resumed: two groups at a short slice would livelock the device. Blocks: some ms
- * a process. Records stay; who has the daemon's role drops them.
- * @classes: those that a driver was told are taken back, too, but of who came itself,
- * and tells its own. Not for a daemon's successor, who tells them anew: latency-
- * critical work would lose its place meanwhile
+ * gp_restore_all() - first sets the slices of all of a device's groups, then resumes all: two
+ * groups at a short slice would livelock the device. Blocks: some ms per process. Records
+ * remain; the daemon's role drops them.
+ * @classes: also reset classes in a driver, except those of tenants that connected, which
+ *	set their own. Not for a daemon's successor, which sets them again: latency-critical
+ *	work would lose its place meanwhile
  */
 void gp_restore_all(const struct gp_journal *journal, bool classes, struct gp_restore_stat *stat);
 

@@ -97,7 +97,7 @@ given_by(const struct gp_config *c, const struct gp_subject *s, const struct gp_
 	return rule && rule->has_class ? &rule->class_given : default_class_of(c, s);
 }
 
-/* ---- what is higher ------------------------------------- */
+/* ---- the order of classes ----------------------------------- */
 
 static uint32_t cap_of(const struct gp_class_request *r)
 {
@@ -141,9 +141,9 @@ bool gp_class_no_higher(const struct gp_class_request *a, const struct gp_class_
 	return b->cls.cls != GP_CLASS_BE;
 }
 
-/* ---- in words ------------------------------------- */
+/* ---- reasons as text -------------------------------------- */
 
-/* Appends; what does not fit is cut. */
+/* Appends, and truncates at the end of the buffer. */
 static void say(char *why, size_t len, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -196,7 +196,7 @@ void gp_rules_find(const struct gp_config *c, const struct gp_subject *s, struct
 	}
 }
 
-/* @asked is refused: what would have been allowed, and by what. */
+/* @asked is refused: explains the allowed classes, and their origin. */
 static void explain(const struct gp_config *c, const struct gp_verdict *v,
 		    const struct gp_class_request *asked, char *why, size_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules.h - which class a process has, and which it may ask for. Pure: what is
- * known of the process goes in, a verdict comes out.
+ * rules.h - the class of a process, and the classes that it may ask for. Pure: facts on the
+ * process go in, a verdict comes out.
  */
 #ifndef GP_DAEMON_RULES_H
 #define GP_DAEMON_RULES_H
@@ -14,21 +14,20 @@
 #include "daemon/config.h"
 
 #define GP_CONTAINER_LEN 65 /* 64 hexadecimal digits */
-#define GP_COMM_LEN 64	    /* as the kernel shows it, kernel threads too */
+#define GP_COMM_LEN 64	    /* in the kernel's form, also for kernel threads */
 #define GP_VERDICT_WHY_LEN 1024
 
 /**
- * struct gp_subject - a process, as proc.h reads it.
- * @start_ticks: since boot: with @pid the one process there ever was
- * @uid, @gid: the effective ones, as SO_PEERCRED has them
+ * struct gp_subject - a process, as read by proc.h.
+ * @start_ticks: since boot: with @pid it identifies the process for ever
+ * @uid, @gid: the effective ones, as in SO_PEERCRED
  * @groups: supplementary; owned
- * @exe: of its program; owned. NULL: not known, or nobody can say that this path
- *	is that program: no rule with exe: fits
- * @cgroup: in cgroup v2, where there is none in v1; owned. NULL: not known
+ * @exe: of its program; owned. NULL: unknown, or the path is not proven: no rule with
+ *	exe: fits
+ * @cgroup: in cgroup v2, else in v1; owned. NULL: unknown
  * @container: its id; "": in none
- * @comm: for people only, a process names itself; control characters are "?"
- * @device: the one that is asked about; borrowed. NULL: none, and no rule with
- *	device: fits
+ * @comm: for people only, because a process names itself; control characters are "?"
+ * @device: the device in question; borrowed. NULL: none, and no rule with device: fits
  */
 struct gp_subject {
 	pid_t pid;
@@ -46,10 +45,10 @@ struct gp_subject {
 
 /**
  * struct gp_verdict
- * @rule: that fits; NULL: none does, default_class counts. Lives as long as the
+ * @rule: the one that fits; NULL: none, default_class counts. Lives as long as the
  *	configuration
- * @given: what it has without asking
- * @why: where that comes from, in words, one line
+ * @given: its class without asking
+ * @why: the origin of that, one line
  */
 struct gp_verdict {
 	const struct gp_rule *rule;
@@ -62,10 +61,10 @@ void gp_rules_find(const struct gp_config *config, const struct gp_subject *subj
 		   struct gp_verdict *verdict);
 
 /**
- * gp_rules_may() - may @subject have @asked, which it asks for itself or its
- * user for it? What it is given, and what its rule's max_class: says, and whatever is
- * no higher than one of them. Root is no exception: in containers everybody is.
- * @why: on refusal the reason, in words, one line, GP_VERDICT_WHY_LEN bytes
+ * gp_rules_may() - may @subject have @asked, for itself or by its user? Allowed are its given
+ * class, its rule's max_class:, and any class no higher than one of them. Root is no
+ * exception, because in containers everybody is root.
+ * @why: on refusal the reason, one line, GP_VERDICT_WHY_LEN bytes
  * Return: 0; -EPERM.
  */
 int gp_rules_may(const struct gp_config *config, const struct gp_subject *subject,
@@ -74,21 +73,22 @@ int gp_rules_may(const struct gp_config *config, const struct gp_subject *subjec
 /**
  * gp_class_no_higher() - does @a claim no more of a device than @b does?
  *
- * be with the default weight or less is lower than none, which has the driver's
- * slice and is never set aside; more weight takes more from others of be than none
- * does. be and none are lower than lc. Among be: no greater weight, and no greater cap (none is
- * 100 %). Among lc: no more urgent level; and where @a has a deadline, so has
- * @b, no later than @a's, for a greater or equal part of the device
- * (runtime / period): a deadline is a claim more. Two may each claim something
- * that the other does not: then neither is lower.
+ * - be with at most the default weight is lower than none, which has the driver's slice and is
+ *   never suspended. With more weight it takes more from other be.
+ * - be and none are lower than lc.
+ * - Among be: no greater weight, and no greater cap (none is 100 %).
+ * - Among lc: no more urgent level. A deadline is a further claim: if @a has one, so has @b.
+ *   @b's is no later, for at least the same part of the device (runtime / period).
+ *
+ * Each of two may claim something that the other does not: then neither is lower.
  */
 bool gp_class_no_higher(const struct gp_class_request *a, const struct gp_class_request *b);
 
 /**
- * gp_container_of() - the id in @cgroup: of its last name that is 64 hexadecimal
- * digits, or ends so behind a dash or colon, ".scope" aside. So docker, podman, containerd,
- * CRI-O and kubelet name cgroups of containers; a conmon is in none, though named
- * as one. "" where there is none.
+ * gp_container_of() - the container id in @cgroup: from its last name of 64 hexadecimal
+ * digits, or with such an end after a dash or colon, without ".scope". These are the names of
+ * docker, podman, containerd, CRI-O and kubelet. A conmon is in no container, in spite of its
+ * name. "": none.
  */
 void gp_container_of(const char *cgroup, char id[GP_CONTAINER_LEN]);
 

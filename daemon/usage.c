@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * usage.c - sums of stretches. A stretch that is lost in part (records were
- * dropped) is not guessed at: it counts from what is known of it.
- */
+/* usage.c - sums of stretches. If records were dropped, a stretch counts from its known part on. */
 #include "daemon/usage.h"
 
 #include <errno.h>
@@ -61,7 +58,7 @@ static uint64_t overlap(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 	return to > from ? to - from : 0;
 }
 
-/* LC had the device from @from_ns to @to_ns: whose turns were that? */
+/* LC had the device from @from_ns to @to_ns: charge it to the turns of that time. */
 static void take_from_turns(struct gp_usage *usage, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t end_ns = UINT64_MAX;

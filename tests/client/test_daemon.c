@@ -1355,7 +1355,7 @@ static void no_other_daemon_comes(void **state)
 	assert_int_equal(slice(2), FAKE_DEFAULT_US);
 	assert_false(slot_is_free(r.dev));
 	assert_false(gp_edaemon_manages(r.dev));
-	/* A supervisor of the daemon's restores groups that are restored already. */
+	/* A keeper of the daemon's restores groups that are restored already. */
 	fake_lock();
 	more.slice_us[1] = FAKE_DEFAULT_US;
 	fake_unlock();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A daemon that decides nothing, for tests of its supervisors. It suspends the processes in
+ * A daemon that decides nothing, for tests of its keepers. It suspends the processes in
  * GP_FAKE_TENANTS (PIDs, with commas) at the short slice, after a record in the journal. It
  * undoes that when it is ended. The file GP_FAKE_MODE has its further behaviour: "crash": at
  * once; "fail": it cannot start; "mute": it does nothing and is never ready; "deaf": it does

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon and its two supervisors: killed one by one and two by two, at GP_KILLS (20)
+"""The daemon and its two keepers: killed one by one and two by two, at GP_KILLS (20)
 random moments, ended, upgraded, started wrongly. The daemon is one that decides nothing
 (tests/daemon/fake_daemon.c). It keeps a program off the software GPU, so that the restore
 can be observed."""
@@ -222,7 +222,7 @@ class Death(Keep):
         self.eventually("the end", self.gone)
 
     def test_no_daemon_comes(self):
-        """With one supervisor left of two, and daemons that never become ready."""
+        """With one keeper left of two, and daemons that never become ready."""
         for mode, victims in (("crash", ("daemon",)), ("mute", ("daemon", "keeper")),
                               ("crash", ("daemon", "second"))):
             with self.subTest(mode=mode, victims=victims):
@@ -250,7 +250,7 @@ class Death(Keep):
         self.mode("mute")
         os.kill(three["daemon"], signal.SIGKILL)
         self.eventually("put back", lambda: "restored 1 processes" in self.log())
-        # The next one has time: nothing is left to restore. Two supervisors may have started
+        # The next one has time: nothing is left to restore. Two keepers may have started
         # one each, and one of these finds the role taken.
         self.eventually("three that stay", lambda: self.stay(0.5))
         daemon = self.when_three()["daemon"]
@@ -497,7 +497,7 @@ class Told(Keep):
         os.kill(three["daemon"], signal.SIGKILL)
         self.eventually("another", lambda: (self.three() or three)["daemon"] !=
                         three["daemon"])
-        # The supervisor knows of it before it has read anything.
+        # The keeper knows of it before it has read anything.
         right = "using the last valid configuration; fix the file, then send SIGHUP"
         self.eventually("that it was wrong", lambda: right in self.log())
         self.assertIn("found '80'", self.log())

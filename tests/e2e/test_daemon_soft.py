@@ -168,7 +168,7 @@ class Turns(Daemon):
                                   capture_output=True, stdin=subprocess.DEVNULL,
                                   env=dict(self.env, GPREEMPT_BACKEND=backend))
             self.assertEqual(done.returncode, 1)
-            # The second supervisor may have seen that it ended.
+            # The second keeper may have seen that it ended.
             self.assertEqual(done.stderr.splitlines()[0], f"<3>gpreemptd: {line}")
 
     def test_why(self):
