@@ -120,7 +120,7 @@ bool gp_config_equal(const struct gp_config *a, const struct gp_config *b)
 
 #define PLAIN_FIRST "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/"
 
-/* Anything that YAML may read as more than letters is put in quotes. */
+/* Quotes any text that YAML may not read as plain letters. */
 static void put_text(FILE *to, const char *text)
 {
 	size_t n = strlen(text);
@@ -139,7 +139,9 @@ static void put_text(FILE *to, const char *text)
 	fputc('"', to);
 }
 
-/* @before: what the line begins with. NULL is not written. */
+/*
+ * @before: start of the line. NULL is not written.
+ */
 static void put(FILE *to, const char *before, const char *key, const char *text)
 {
 	if (!text)

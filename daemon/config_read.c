@@ -15,13 +15,13 @@
 #define NS_PER_MS 1000000ull
 #define QUANTUM_MIN_NS NS_PER_MS
 #define QUANTUM_MAX_NS (10000 * NS_PER_MS)
-#define BE_MIN_PCT_MAX 50 /* as the core has it */
+#define BE_MIN_PCT_MAX 50 /* the core's limit */
 #define USER_MAX 1024	  /* tenants, connections */
-#define CONTAINER_MIN 12  /* digits: as many as the runtimes show */
+#define CONTAINER_MIN 12  /* digits, as many as runtimes show */
 #define CONTAINER_MAX 64
 #define CHOICES_MAX 128
 
-/* One file on its way. */
+/* State of reading one file. */
 struct reader {
 	struct gp_yaml yaml; /* first: its callbacks get the reader by it */
 	const struct gp_config_names *names;
@@ -54,7 +54,7 @@ static int take_number(const char *text, uint64_t max, uint64_t *out)
 	return 0;
 }
 
-/* Which of @word, which ends with NULL, is @text? */
+/* Index of @text in @word, which ends with NULL. */
 static int take_word(const char *text, const char *const *word, unsigned int *out)
 {
 	for (size_t i = 0; word[i]; i++)
@@ -174,7 +174,7 @@ static int take_default_class(struct gp_yaml *y, const char *text, void *to)
 	return err;
 }
 
-/* ---- the rest of the file's own keys ------------------------------------- */
+/* ---- the file's other keys ------------------------------------------------ */
 
 static int take_port(const char *text, uint16_t *port)
 {
@@ -274,7 +274,7 @@ static int take_id(struct gp_yaml *y, const char *text, int (*find)(const char *
 	uint64_t n;
 	int err;
 
-	/* (uid_t)-1 is nobody's: it means "leave as it is" to the kernel. */
+	/* (uid_t)-1 is no user: it means "unchanged" to the kernel. */
 	if (text[0] >= '0' && text[0] <= '9') {
 		err = take_number(text, UINT32_MAX - 1, &n);
 		if (!err)
@@ -348,7 +348,7 @@ static int take_rule_device(struct gp_yaml *y, const char *text, void *to)
 	return err ? err : take_copy(&rule->device, text);
 }
 
-/* Does any device have the policy that keeps what @request asks for besides? */
+/* Does any device have a policy that keeps @request's options? */
 static int check_kept(struct gp_yaml *y, const struct gp_class_request *request)
 {
 	const struct gp_config *c = reader_of(y)->config;
@@ -516,7 +516,7 @@ static int read_devices(struct gp_yaml *y, struct gp_config *c)
 	return err;
 }
 
-/* ---- the whole ------------------------------------- */
+/* ---- all together ----------------------------------- */
 
 static const struct gp_yaml_type device_type = { .kind = GP_YAML_MAPPING, .keys = device_keys };
 static const struct gp_yaml_type rule_type = { .kind = GP_YAML_MAPPING, .keys = rule_keys };
@@ -543,7 +543,7 @@ static const struct gp_yaml_key file_keys[] = {
 	{ NULL },
 };
 
-/* Once all policies are known. @mapping: where it was written. */
+/* After all policies are known. @mapping: its place in the file. */
 static int check_default_class(struct gp_yaml *y, yaml_node_t *mapping,
 			       const struct gp_config_settings *s)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * daemon.h - the process that decides. keep.h starts it, and starts it anew.
- */
+/* daemon.h - the process that decides. keep.h starts and restarts it. */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
 
@@ -10,12 +8,12 @@
 #include "daemon/keep.h"
 
 /**
- * struct gp_daemon_setup - what it is started with; borrowed but for the config.
- * @config_path: read again at SIGHUP; NULL: there is no file
+ * struct gp_daemon_setup - its start parameters; borrowed except the config.
+ * @config_path: read again at SIGHUP; NULL: no file
  * @config: of it, the daemon's from here on
  * @journal: with GP_ROLE_DAEMON taken
- * @listen_fd: its socket, listening
- * @keep: the other roles, which it watches; NULL: there are none (tests)
+ * @listen_fd: its listening socket
+ * @keep: the other roles, which it watches; NULL: none (tests)
  */
 struct gp_daemon_setup {
 	const char *config_path;
@@ -26,12 +24,12 @@ struct gp_daemon_setup {
 };
 
 /**
- * gp_daemon_run() - until SIGTERM or SIGINT: takes up what the journal says, serves
- * the socket, finds processes, rotates; at the end puts everything back as it
- * was found and empties the journal. SIGHUP: reads the configuration again, keeps
- * the old one if it is wrong. SIGUSR2: ends at once, leaving everything and the
- * journal as it is, for a successor. Says READY=1 to a service manager.
- * Return: 0: put back; 1: to be succeeded; negative errno: it could not start.
+ * gp_daemon_run() - runs until SIGTERM or SIGINT: takes over the journal's tenants, serves the
+ * socket, discovers processes, rotates. At the end it restores everything and empties the
+ * journal. SIGHUP: reads the configuration again, and keeps the old one if it is invalid.
+ * SIGUSR2: ends at once, leaving everything and the journal as it is, for a successor. Sends
+ * READY=1 to a service manager.
+ * Return: 0: restored; 1: needs a successor; negative errno: it could not start.
  */
 int gp_daemon_run(const struct gp_daemon_setup *setup);
 

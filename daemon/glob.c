@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * glob.c - all places of the pattern that a path's beginning may have led to,
- * moved on byte by byte.
- */
+/* glob.c - all places of the pattern that a path's beginning may match, advanced byte by byte. */
 #include "daemon/glob.h"
 
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
-/* The places reached: so many bytes of the pattern are used up. */
+/* The reached places: number of used bytes of the pattern. */
 struct places {
 	uint8_t at[GP_GLOB_MAX + 1];
 	size_t low, high; /* none outside of these; low > high: none */
@@ -34,13 +31,13 @@ static void mark(struct places *p, size_t at)
 	p->at[at] = 1;
 }
 
-/* How long the wildcard at @pattern is; 0: it is a plain byte, or the end. */
+/* Length of the wildcard at @pattern; 0: a plain byte, or the end. */
 static size_t wildcard(const char *pattern)
 {
 	return pattern[0] != '*' ? 0 : pattern[1] != '*' ? 1 : 2;
 }
 
-/* Marks where a wildcard that stands for nothing leads to: always further on. */
+/* Marks the places after wildcards that match nothing: always further on. */
 static void close_over(struct places *p, const char *pattern)
 {
 	for (size_t at = p->low; at <= p->high; at++)
@@ -48,7 +45,7 @@ static void close_over(struct places *p, const char *pattern)
 			mark(p, at + wildcard(pattern + at));
 }
 
-/* Behind a byte of the pattern; behind a slash, "**" and a slash may be that slash. */
+/* After a byte of the pattern; after a slash, "**" and a slash may be that slash. */
 static void pass(struct places *to, const char *pattern, size_t at)
 {
 	mark(to, at + 1);
@@ -107,7 +104,7 @@ bool gp_glob_match(const char *pattern, const char *path)
 
 bool gp_glob_match_under(const char *pattern, const char *path)
 {
-	/* The root, in which everything lies, is the one folder that ends with "/". */
+	/* The root, which contains everything, is the only folder that ends with "/". */
 	return !strcmp(pattern, "/") ? *path == '/' : match(pattern, path, true);
 }
 

@@ -27,7 +27,7 @@ static int priority(enum gp_log_level level)
 	return of[level];
 }
 
-/* One write: lines of several processes do not mix. */
+/* One write, so that lines of several processes do not mix. */
 static void write_line(enum gp_log_level level, const char *message, void *arg)
 {
 	char line[LINE_LEN], before[8] = "";
@@ -51,7 +51,7 @@ static void write_line(enum gp_log_level level, const char *message, void *arg)
 void gp_daemon_log(const char *role, int level)
 {
 	prefix = role;
-	/* Set by systemd where stderr goes to its journal. */
+	/* Set by systemd if stderr goes to its journal. */
 	levels = getenv("JOURNAL_STREAM") || !isatty(STDERR_FILENO);
 	gp_daemon_log_level(level);
 	gp_set_log(write_line, NULL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loop.c - epoll, one round at a time. What a source's ready() removes is told
- * nothing any more, though it may stand in the round that is under way. Urgent
- * sources have an epoll of their own, which is looked at before each of the others:
- * however many of those are ready, an urgent one waits for one of them at most.
+ * loop.c - epoll, one round at a time. A source that another's ready() removes is not called
+ * any more, even if it is in the present round. Urgent sources have an epoll of their own,
+ * which is checked before each of the others. So an urgent source waits for at most one of the
+ * others, however many are ready.
  */
 #include "daemon/loop.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define ROUND 32
-#define URGENT_ROUND 8 /* then one of the others has its turn */
+#define URGENT_ROUND 8 /* then one of the others is next */
 
 struct gp_loop {
 	int epoll_fd;
@@ -24,7 +24,7 @@ struct gp_loop {
 	bool stopped;
 	struct gp_source stop;
 	struct gp_source urgent;	 /* an epoll in the epoll */
-	struct epoll_event event[ROUND]; /* of the round under way */
+	struct epoll_event event[ROUND]; /* of the present round */
 	int events, at;
 };
 
@@ -33,7 +33,7 @@ static void stop_ready(struct gp_source *source, uint32_t events)
 	source->loop->stopped = true;
 }
 
-/* One at a time: what it removes is in no list here. */
+/* One at a time, so that no list has a removed source. */
 static void serve_urgent(struct gp_loop *l)
 {
 	struct epoll_event ev;
@@ -45,7 +45,7 @@ static void serve_urgent(struct gp_loop *l)
 	}
 }
 
-/* It was served just before, as before each of the others. */
+/* It was served before this source, as before each of the others. */
 static void urgent_ready(struct gp_source *source, uint32_t events)
 {
 }
@@ -198,7 +198,7 @@ static void tick_ready(struct gp_source *source, uint32_t events)
 	struct gp_tick *tick = (struct gp_tick *)(void *)source;
 	uint64_t ticks;
 
-	/* EAGAIN: it was set anew since it was due. */
+	/* EAGAIN: it was set again since it was due. */
 	if (read(source->fd, &ticks, sizeof(ticks)) == sizeof(ticks))
 		tick->due(tick);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.h - the daemon's one loop: files that are ready, and times that have come.
- * All of it is of the thread that runs it, but for gp_loop_stop().
+ * loop.h - the daemon's one loop: ready files, and due times. All calls are for the thread
+ * that runs it, except gp_loop_stop().
  */
 #ifndef GP_DAEMON_LOOP_H
 #define GP_DAEMON_LOOP_H
@@ -11,16 +11,16 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-/* The structure that @ptr is the @member of. */
+/* The structure in which @ptr is the @member. */
 #define gp_holder(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 struct gp_loop;
 
 /**
- * struct gp_source - a file that is watched; embedded by whoever waits for it.
- * @fd: borrowed; -1: watched no longer
+ * struct gp_source - a watched file; embedded in its user's structure.
+ * @fd: borrowed; -1: not watched any more
  * @ready: called with EPOLLIN and its like; may remove and free any source
- * @is_urgent: set before it is added: decisions, and what they wait for
+ * @is_urgent: set before it is added: for decisions, and their inputs
  */
 struct gp_source {
 	int fd;
@@ -29,7 +29,7 @@ struct gp_source {
 	bool is_urgent;
 };
 
-/** struct gp_tick - a time that is waited for, CLOCK_MONOTONIC. */
+/** struct gp_tick - a timer, CLOCK_MONOTONIC. */
 struct gp_tick {
 	struct gp_source source;
 	void (*due)(struct gp_tick *tick);
@@ -42,21 +42,21 @@ void gp_loop_destroy(struct gp_loop *loop);
 /** 0 or negative errno. @source->fd and ->ready are set by the caller. */
 int gp_loop_add(struct gp_loop *loop, struct gp_source *source, uint32_t events);
 int gp_loop_change(struct gp_source *source, uint32_t events);
-/** Legal for what was not added; what is ready of it already is not told. */
+/** Legal for a source that was not added; it gets no pending call any more. */
 void gp_loop_remove(struct gp_source *source);
 
 /** @tick->due is set by the caller. 0 or negative errno. */
 int gp_tick_add(struct gp_loop *loop, struct gp_tick *tick);
-/** At @at_ns, once; 0: not at all. */
+/** Due at @at_ns, once; 0: not at all. */
 void gp_tick_at(struct gp_tick *tick, uint64_t at_ns);
-/** In @in_ns from now. */
+/** Due in @in_ns from now. */
 void gp_tick_in(struct gp_tick *tick, uint64_t in_ns);
-/** Removes and closes it. Legal for what was not added. */
+/** Removes and closes it. Legal for a tick that was not added. */
 void gp_tick_remove(struct gp_tick *tick);
 
 uint64_t gp_loop_now_ns(void);
 
-/** Until gp_loop_stop(). 0 or negative errno. */
+/** Runs until gp_loop_stop(). 0 or negative errno. */
 int gp_loop_run(struct gp_loop *loop);
 /** One round, waiting at most @wait_ms (-1: for ever). For tests. */
 int gp_loop_once(struct gp_loop *loop, int wait_ms);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * main.c - gpreemptd(8): what the user starts is the keeper; the same program with
- * --role=NAME, which no user writes, is one of the others.
+ * main.c - gpreemptd(8): the user starts the keeper; the same program with --role=NAME, which
+ * is internal, is one of the others.
  */
 #include <argp.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ enum option_key {
 	KEY_CHECK,
 	KEY_FOREGROUND,
 	KEY_RUN_DIR,
-	/* Of its own. */
+	/* Internal options. */
 	KEY_ROLE,
 	KEY_JOURNAL_FD,
 	KEY_LISTEN_FD,
@@ -152,9 +152,9 @@ static const struct argp argp = {
 	       "configuration. SIGTERM: restore all processes and exit. See gpreemptd(8).",
 };
 
-/* ---- before anything is done ---------------------------------------------------- */
+/* ---- preparation ----------------------------------------------------------------- */
 
-/* A file that is opened as 0 to 2 would be written to as if it were a terminal. */
+/* A file opened as 0 to 2 would receive output for a terminal. */
 static void open_standard(void)
 {
 	int fd;
@@ -166,7 +166,7 @@ static void open_standard(void)
 		close(fd);
 }
 
-/* All roles take them from a signalfd. */
+/* All roles read them from a signalfd. */
 static void block_signals(void)
 {
 	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
@@ -179,7 +179,7 @@ static void block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* The path that was started, where an upgrade puts the next one. */
+/* The started path, where an upgrade puts the next program. */
 static const char *own_path(char path[PATH_MAX])
 {
 	const size_t cut = strlen(DELETED);
@@ -214,7 +214,7 @@ static int check_config(const char *path)
 	return GP_EXIT_DONE;
 }
 
-/* What is given must be there. */
+/* A given file must exist. */
 static const char *config_path(const struct options *o)
 {
 	if (o->config)
@@ -232,7 +232,7 @@ static int load_config(const char *path, struct gp_config **config)
 	return err;
 }
 
-/* A file that is wrong is no reason to leave tenants to themselves. */
+/* An invalid file is no reason to stop serving tenants. */
 static int load_config_again(const struct gp_keep_setup *setup, struct gp_config **config)
 {
 	char why[GP_CONFIG_WHY_LEN];
@@ -245,7 +245,7 @@ static int load_config_again(const struct gp_keep_setup *setup, struct gp_config
 	return 0;
 }
 
-/* As the configuration in use says. */
+/* The level of the configuration in use. */
 static int level_in_use(const char *run_dir)
 {
 	char why[GP_CONFIG_WHY_LEN];
@@ -278,9 +278,9 @@ static int keep(const struct gp_keep_setup *setup, enum gp_keep_start start)
 }
 
 /*
- * A table of files that threads share is made larger only when all CPUs have been
- * waited for (Linux, fs/file.c: expand_fdtable()): one accept4() of a flood of clients
- * took 5.6 ms. It never shrinks, and there is one thread yet.
+ * The kernel enlarges a file table that threads share only after a wait for all CPUs (Linux,
+ * fs/file.c: expand_fdtable()). One accept4() of a flood of clients took 5.6 ms for that. The
+ * table never shrinks, and there is only one thread yet.
  */
 static void widen_files(void)
 {
@@ -304,7 +304,7 @@ static int run_daemon(const struct gp_keep_setup *setup)
 	};
 	int r;
 
-	/* All began to end while this one was started. */
+	/* The end of all began during this start. */
 	if (gp_journal_stopping(setup->journal))
 		return GP_EXIT_DONE;
 	widen_files();
@@ -318,14 +318,14 @@ static int run_daemon(const struct gp_keep_setup *setup)
 		return GP_EXIT_NOT_STARTED;
 	}
 	r = gp_daemon_run(&daemon);
-	/* Told to end, it is not to be started anew. */
+	/* After a signal to end, it must not be restarted. */
 	if (!r)
 		gp_journal_stop(setup->journal, true);
 	gp_keep_destroy(daemon.keep);
 	return !r ? GP_EXIT_DONE : r > 0 ? GP_EXIT_FAILED : GP_EXIT_NOT_STARTED;
 }
 
-/* One of the others, by the same program. */
+/* One of the other roles, by the same program. */
 static int run_role(const struct options *o)
 {
 	static const char *const names[] = {
@@ -345,7 +345,7 @@ static int run_role(const struct options *o)
 	};
 	int err;
 
-	/* Started as /proc/self/exe, it would be "exe" in every list. */
+	/* Started as /proc/self/exe, it would be named "exe" in every list. */
 	prctl(PR_SET_NAME, "gpreemptd");
 	gp_daemon_log(names[o->role], level_in_use(o->run_dir));
 	if (fcntl(o->listen_fd, F_SETFD, FD_CLOEXEC))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * metrics.c - libmicrohttpd without threads: its epoll file is a source of our loop,
- * and its time-out a tick. What is served is written anew at each request.
+ * metrics.c - libmicrohttpd without threads: its epoll file is a source of our loop, and its
+ * time-out a tick. Each request generates the text again.
  */
 #include "daemon/metrics.h"
 
@@ -27,7 +27,7 @@
 #define TENANTS_MAX 1024u
 #define UUID_LEN 48
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
-/* Each is a doubling: 16 buckets of gp_hist, the first and last ones aside. */
+/* Each is a doubling: 16 buckets of gp_hist, except the first and last ones. */
 #define LE_STEP 16u
 
 struct gp_metrics {
@@ -39,7 +39,7 @@ struct gp_metrics {
 	char path[sizeof(((struct gp_config_metrics *)0)->path)]; /* "": none */
 };
 
-/* What one answer is made of. */
+/* State of one answer. */
 struct page {
 	const struct gp_metrics *m;
 	FILE *out;
@@ -57,7 +57,7 @@ static void family(struct page *p, const char *name, const char *type, const cha
 	fprintf(p->out, "# HELP gpreempt_%s %s\n# TYPE gpreempt_%s %s\n", name, help, name, type);
 }
 
-/* In quotes, as the format escapes it. */
+/* In quotes, escaped as the format requires. */
 static void quoted(FILE *out, const char *text)
 {
 	fputc('"', out);
@@ -156,7 +156,7 @@ static void device_field(struct page *p, const struct field *f)
 			memcpy(&number, at, sizeof(number));
 		else
 			number = number32;
-		/* No sample says that there is no source. */
+		/* Without a source there is no sample. */
 		if (f->bytes == sizeof(number) && number == GP_WIRE_UNKNOWN)
 			continue;
 		fprintf(p->out, "gpreempt_%s{device=\"%s\"}", f->name, p->uuid[i]);
@@ -271,7 +271,7 @@ static void write_page(struct page *p)
 		histogram(p, (enum gp_wire_histogram)kind);
 }
 
-/* 0; *@text is the caller's, to free. */
+/* 0; the caller frees *@text. */
 static int make_page(const struct gp_metrics *m, char **text, size_t *len)
 {
 	struct page *p = calloc(1, sizeof(*p));
@@ -338,7 +338,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 	char *text;
 	size_t len;
 
-	/* The first call of a request may not answer yet: what it uploads comes. */
+	/* The first call of a request must not answer yet: its upload comes first. */
 	if (!*state) {
 		*state = &seen;
 		return MHD_YES;
@@ -378,9 +378,9 @@ static void http_due(struct gp_tick *tick)
 	run(gp_holder(tick, struct gp_metrics, tick));
 }
 
-/* ---- where it listens ------------------------------------------------------------ */
+/* ---- the listener ------------------------------------------------------------------ */
 
-/* A socket that nobody listens at any more is in the way. */
+/* Removes a socket without a listener. */
 static void remove_stale(const struct sockaddr_un *addr)
 {
 	struct stat st;
@@ -404,7 +404,7 @@ static int listen_at(const struct sockaddr *addr, socklen_t len)
 
 	if (fd < 0)
 		return -errno;
-	/* Of a daemon that ended, connections may be left. */
+	/* Connections of a former daemon may be left. */
 	if (addr->sa_family != AF_UNIX)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, addr, len) || listen(fd, BACKLOG)) {
@@ -424,7 +424,7 @@ static int listen_unix(const struct gp_config_metrics *config, char *where, size
 	snprintf(where, len, "%s", config->path);
 	remove_stale(&addr);
 	fd = listen_at((const struct sockaddr *)&addr, sizeof(addr));
-	/* What it tells, anybody may ask the daemon as well. */
+	/* Any user may ask the daemon for the same data. */
 	if (fd >= 0)
 		chmod(config->path, 0666);
 	return fd;
@@ -452,7 +452,7 @@ static int listen_ipv6(const struct gp_config_metrics *config, char *where, size
 	return listen_at((const struct sockaddr *)&addr, sizeof(addr));
 }
 
-/* fd or negative errno; @where in words. */
+/* fd or negative errno; @where as text. */
 static int open_listener(const struct gp_config_metrics *config, char *where, size_t len)
 {
 	switch (config->kind) {
@@ -467,9 +467,9 @@ static int open_listener(const struct gp_config_metrics *config, char *where, si
 	}
 }
 
-/* ---- life ------------------------------------------------------------------------ */
+/* ---- start and end ----------------------------------------------------------------- */
 
-/* @fd is the server's from here on, or closed. */
+/* The server owns @fd from here on; closed on failure. */
 static int start(struct gp_metrics *m, struct gp_loop *loop, int fd)
 {
 	const union MHD_DaemonInfo *info;

@@ -59,7 +59,7 @@ int gp_rundir_path(const char *given, char *path, size_t len, char *why, size_t 
 	return 0;
 }
 
-/* Whoever may write there could put another socket into its place. */
+/* A user with write access could replace the socket. */
 static int make_dir(const char *path, char *why, size_t why_len)
 {
 	struct stat st;
@@ -87,7 +87,7 @@ static int busy(const struct gp_journal *journal, char *why, size_t why_len)
 	return explain(-EBUSY, why, why_len, "already running (PID %d)", (int)pid);
 }
 
-/* What stood in it is nobody's knowledge any more. */
+/* Its contents are unknown from now on. */
 static int put_aside(const char *dir, const char *path, char *why, size_t why_len)
 {
 	char aside[PATH_MAX];
@@ -104,7 +104,7 @@ static int put_aside(const char *dir, const char *path, char *why, size_t why_le
 	return 0;
 }
 
-/* -EAGAIN: it was put aside, or taken away by one that ended. */
+/* -EAGAIN: it was moved aside, or removed by a process that ended. */
 static int try_journal(const char *dir, const char *path, struct gp_journal **journal, char *why,
 		       size_t why_len)
 {
@@ -200,14 +200,14 @@ int gp_rundir_listen(const char *dir, bool *activated, char *why, size_t why_len
 			explain(fd, why, why_len, "cannot listen at %s/%s: %s", dir, GP_WIRE_SOCKET,
 				strerror(-fd));
 	}
-	/* They are of this process, not of those that it starts. */
+	/* They are for this process, not for its children. */
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");
 	return fd;
 }
 
-/* ---- the configuration that was last right --------------------------------------- */
+/* ---- the last valid configuration ------------------------------------------------ */
 
 static int write_config(const char *path, const struct gp_config *config)
 {
@@ -260,7 +260,7 @@ void gp_rundir_clear(const char *dir, bool activated)
 	};
 	char path[PATH_MAX];
 
-	/* The journal last: until then nobody can make another of these. */
+	/* The journal last: until then no other process can make these files. */
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!(activated && i == SOCKET_AT) && !path_in(dir, names[i], path))
 			unlink(path);

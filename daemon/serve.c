@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * serve.c - connections. A round of the loop takes one message of each at most, so
- * who sends much gets no more of it than others.
+ * serve.c - connections. A round of the loop takes at most one message of each, so a peer that
+ * sends much gets no more of it than others.
  */
 #include "daemon/serve.h"
 
@@ -17,8 +17,8 @@
 
 #include "runtime/log.h"
 
-#define ACCEPT_ROUND 4	/* a thousand at once keep nobody waiting */
-#define GUARD_NS 200000 /* for what peers hand over, at a time */
+#define ACCEPT_ROUND 4	/* so that a thousand at once delay no other source */
+#define GUARD_NS 200000 /* per wait for peers' files to close */
 
 struct gp_serve {
 	struct gp_source source;
@@ -28,7 +28,7 @@ struct gp_serve {
 	struct gp_conn *conns;
 	uint32_t user_max;
 	uint64_t last_id;
-	int spare_fd; /* to take a connection when files run out */
+	int spare_fd; /* to accept a connection when files run out */
 };
 
 static uint32_t of_user(const struct gp_serve *s, uid_t uid)
@@ -49,10 +49,10 @@ struct gp_conn *gp_serve_find(struct gp_serve *s, uint64_t id)
 	return c;
 }
 
-/* A message that found no room in the socket. */
+/* A message without room in the socket. */
 struct gp_late {
 	struct gp_late *next;
-	union gp_wire_msg msg; /* as much of it as there is */
+	union gp_wire_msg msg; /* allocated up to head.size bytes */
 };
 
 static void forget(struct gp_conn *conn)
@@ -106,7 +106,7 @@ static int send_later(struct gp_conn *conn, const union gp_wire_msg *msg)
 	return gp_loop_change(&conn->source, EPOLLIN | EPOLLOUT);
 }
 
-/* 0 when all that waited is sent, or has to wait on. */
+/* 0: all waiting messages are sent, or must wait on. */
 static int send_late(struct gp_conn *conn)
 {
 	struct gp_late *late;
@@ -195,7 +195,7 @@ static void conn_ready(struct gp_source *source, uint32_t events)
 	conn->serve->ops->message(conn->serve->arg, conn, &msg, file, n);
 }
 
-/* In one word, why it is not served; then it is closed. */
+/* Sends the reason as one text; then the caller closes it. */
 static void refuse(int fd, const char *text)
 {
 	union gp_wire_msg msg;
@@ -213,7 +213,7 @@ static void conn_new(struct gp_serve *s, int fd)
 	pid_t pid;
 	uid_t uid;
 
-	/* Of another PID namespace that this one does not see into: pid 0. */
+	/* From a PID namespace that this one cannot see: pid 0. */
 	if (gp_wire_peer(fd, &pid, &uid)) {
 		gp_wire_close(fd);
 		return;
@@ -244,7 +244,7 @@ static void conn_new(struct gp_serve *s, int fd)
 	s->conns = conn;
 }
 
-/* Files ran out: take the next one all the same, and let it go. */
+/* Files ran out: accept the next one, and close it. */
 static void shed(struct gp_serve *s)
 {
 	int fd;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve.h - the daemon's socket: who connects, and whole messages of theirs. A
- * peer that sends garbage is told so and stays; one that does not read loses its
- * connection; nobody waits for either.
+ * serve.h - the daemon's socket: connections, and their complete messages. A peer that sends
+ * garbage gets an error and remains. One that does not read loses its connection. The daemon
+ * waits for neither.
  */
 #ifndef GP_DAEMON_SERVE_H
 #define GP_DAEMON_SERVE_H
@@ -14,15 +14,15 @@ struct gp_serve;
 struct gp_dtenant;
 struct gp_late;
 
-/* More than a list of all tenants of some devices is. */
+/* More than a list of all tenants of some devices needs. */
 #define GP_CONN_LATE_MAX 512u
 
 /**
  * struct gp_conn
- * @pid, @uid: the peer's when it connected, as this process sees them
- * @id: of this connection alone, ever
- * @tenant: that it speaks for; NULL: none. The callee's to use
- * @late: messages that it has not read yet; @lates of them
+ * @pid, @uid: the peer's at the connection, as this process sees them
+ * @id: of this connection, never reused
+ * @tenant: the tenant that it speaks for; NULL: none. The callee's to use
+ * @late: its unread messages; @lates of them
  */
 struct gp_conn {
 	struct gp_source source;
@@ -40,7 +40,7 @@ struct gp_conn {
  * struct gp_serve_ops - called in the loop.
  * @message: passed gp_wire_check() and gp_wire_check_body(). @file: @n files, the
  *	callee's
- * @closed: the peer is through, or was dropped; @conn is freed afterwards
+ * @closed: the peer is done, or was dropped; @conn is freed afterwards
  */
 struct gp_serve_ops {
 	void (*message)(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
@@ -58,17 +58,17 @@ void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
 struct gp_conn *gp_serve_find(struct gp_serve *serve, uint64_t id);
 
 /**
- * Send. What the peer does not read at once waits, without files; who has
- * GP_CONN_LATE_MAX messages waiting is dropped. False: @conn is gone.
+ * Send. Unread messages wait, without files; a peer with GP_CONN_LATE_MAX waiting messages is
+ * dropped. False: @conn is gone.
  */
 bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file, size_t n);
-/** GP_WIRE_SAID, in words. False: likewise. */
+/** GP_WIRE_SAID with a text. False: likewise. */
 bool gp_conn_say(struct gp_conn *conn, int result, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /** GP_WIRE_RESULT. */
 bool gp_conn_result(struct gp_conn *conn, int result);
 void gp_conn_close(struct gp_conn *conn);
-/** It is the caller's from now on, as a bare file; @conn is freed. */
+/** The caller owns it from now on, as a bare file; @conn is freed. */
 int gp_conn_detach(struct gp_conn *conn);
 
 #endif

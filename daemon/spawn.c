@@ -16,7 +16,7 @@
 #define ARGS_MAX 10
 #define ARG_LEN 4224 /* an option, and a path of PATH_MAX */
 #define CHECK_MS 5000
-/* Where a child finds its files, and from where on they are out of the way. */
+/* A child's file numbers, and the first number beyond them. */
 #define JOURNAL_FD 3
 #define LISTEN_FD 4
 #define HIGH_FD 10
@@ -67,7 +67,7 @@ static void fill(struct args *args, const struct gp_keep_setup *setup, const cha
 		add(args, "--activated", "");
 }
 
-/* Signals as a program expects them, and no terminal that may hang up. */
+/* Default signals, and no terminal that may hang up. */
 static int fill_attr(posix_spawnattr_t *attr)
 {
 	sigset_t none, all;
@@ -108,7 +108,7 @@ out:
 	return -err;
 }
 
-/* Out of the way of the numbers that it is given in the child. */
+/* Moves it beyond the child's file numbers. */
 static int move_up(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
@@ -140,7 +140,7 @@ int gp_spawn(const struct gp_keep_setup *setup, unsigned int role, pid_t *pid)
 
 /* ---- a successor ------------------------------------------------------------ */
 
-/* Its exit status; -ETIMEDOUT: it is killed. */
+/* Its exit status; -ETIMEDOUT: it was killed. */
 static int outcome(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0u), status, n;
@@ -161,7 +161,7 @@ static int outcome(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EBADMSG;
 }
 
-/* A program that knows nothing of this option fails, too. */
+/* A program without this option fails, too. */
 static int check_program(const char *program)
 {
 	char option[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn.h - how gpreemptd starts itself in another role, from a process that may
- * have threads, and how it becomes its successor.
+ * spawn.h - starts gpreemptd in another role, from a process that may have threads, and
+ * replaces it by its successor.
  */
 #ifndef GP_DAEMON_SPAWN_H
 #define GP_DAEMON_SPAWN_H
@@ -10,7 +10,7 @@
 
 #include "daemon/keep.h"
 
-/* Names of what is started: --role=NAME. By enum gp_role, and one more. */
+/* Names for --role=NAME. By enum gp_role, and one more. */
 #define GP_SPAWN_RESTORE GP_ROLES
 extern const char *const gp_spawn_names[GP_ROLES + 1];
 
@@ -18,9 +18,9 @@ extern const char *const gp_spawn_names[GP_ROLES + 1];
 int gp_spawn(const struct gp_keep_setup *setup, unsigned int role, pid_t *pid);
 
 /**
- * Become the program at @setup->program, with the keeper's role. Returns on failure
- * only: -EBADMSG: it does not take this journal; -ETIMEDOUT: it does not say;
- * other negative errno.
+ * Become the program at @setup->program, with the keeper's role. Returns on failure only:
+ * -EBADMSG: it does not accept this journal; -ETIMEDOUT: it does not answer; other negative
+ * errno.
  */
 int gp_spawn_successor(const struct gp_keep_setup *setup);
 

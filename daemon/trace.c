@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trace.c - records are gathered into one message for all readers, which goes out
- * when it is full or FLUSH_NS after its first record. A reader's queue is its
- * socket's buffer: what does not fit there is lost to it, and counted.
+ * trace.c - records are gathered into one message for all readers, which is sent when it is
+ * full or FLUSH_NS after its first record. A reader's queue is its socket's buffer: messages
+ * that do not fit are lost to it, and counted.
  */
 #include "daemon/trace.h"
 
@@ -14,12 +14,12 @@
 
 #define READERS_MAX 8
 #define FLUSH_NS 20000000u
-/* Some 100 messages as the kernel counts them; it may give less. */
+/* Some 100 messages in the kernel's count; it may give less. */
 #define BUFFER_BYTES 212992
 
 struct reader {
 	struct gp_source source; /* first: see reader_ready() */
-	struct gp_trace *trace;	 /* NULL: nobody's place */
+	struct gp_trace *trace;	 /* NULL: free */
 	uint32_t lost;
 };
 
@@ -29,7 +29,7 @@ struct gp_trace {
 	bool armed;
 	size_t readers;
 	struct reader reader[READERS_MAX];
-	union gp_wire_msg msg; /* what was gathered */
+	union gp_wire_msg msg; /* gathered records */
 };
 
 static void reader_end(struct reader *reader)
@@ -49,7 +49,7 @@ static void lose(struct reader *reader, uint32_t count)
 	reader->lost = lost < reader->lost ? UINT32_MAX : lost;
 }
 
-/* Send @msg to @reader, or remember how much it lost. */
+/* Sends @msg to @reader, or counts the loss. */
 static void tell(struct reader *reader, union gp_wire_msg *msg)
 {
 	bool behind = reader->lost;
@@ -65,7 +65,7 @@ static void tell(struct reader *reader, union gp_wire_msg *msg)
 		lose(reader, msg->traced.count);
 	else
 		reader->lost = 0;
-	/* It is told of its loss when it reads again, though nothing else comes. */
+	/* It gets its loss when it reads again, even without further records. */
 	if (behind != !!reader->lost &&
 	    gp_loop_change(&reader->source, EPOLLIN | (reader->lost ? EPOLLOUT : 0u)))
 		reader_end(reader);
@@ -88,7 +88,7 @@ static void flush_due(struct gp_tick *tick)
 	flush(trace);
 }
 
-/* A reader has nothing more to say: whatever comes from it ends it. */
+/* A reader sends nothing: any input ends it. */
 static void reader_ready(struct gp_source *source, uint32_t events)
 {
 	struct reader *reader = (struct reader *)(void *)source;
@@ -134,7 +134,7 @@ void gp_trace_destroy(struct gp_trace *trace)
 	free(trace);
 }
 
-/* NULL: there is none. */
+/* NULL: none is free. */
 static struct reader *free_place(const struct gp_trace *trace)
 {
 	const struct reader *reader = trace->reader;
@@ -161,9 +161,9 @@ int gp_trace_reader(struct gp_trace *trace, int fd)
 	err = gp_loop_add(trace->loop, &reader->source, EPOLLIN);
 	if (err)
 		return err;
-	/* Smaller is no failure: more is lost. */
+	/* A smaller buffer is no failure: more is lost. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	/* What was gathered before is not for it. */
+	/* Earlier records are not for it. */
 	flush(trace);
 	reader->trace = trace;
 	trace->readers++;
