@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs in PyTorch that are measured share: libgpreempt, and waiting for a time."""
+"""Shared parts of measured PyTorch programs: libgpreempt, and waits until a time."""
 import ctypes
 import os
 import sys

@@ -76,7 +76,7 @@ struct be {
 	bool paused;
 };
 
-/* One line of control; returns at once when there is none. */
+/* Read one line of control, if there is one. */
 static void control(struct be *be)
 {
 	struct pollfd poll_fd = { .fd = 0, .events = POLLIN };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * both - one process on all devices at once. Best-effort: a thread for each device keeps two
- * kernels queued there. With --requests latency-critical: every period a request whose kernels run
- * on all of them, hinted with --hint-us, over when the last device is through. Starts at a line on
- * stdin; best-effort ends at the next.
+ * both - one process on all devices at once. As BE program, a thread for each device keeps two
+ * kernels queued there. With --requests it is an LC program: every period a request has kernels
+ * on all devices, and ends with the last of them. --hint-us gives hints. It starts at a line on
+ * stdin; a BE program ends at the next line.
  *
- * A device's last kernel has nothing queued behind it until the devices before are through, so it
- * may be preempted (docs/nvidia.md, "Holds"). --segment marks the device as needed.
+ * Until the devices before it are done, no work is queued behind a device's last kernel. So that
+ * kernel may be preempted (docs/nvidia.md, "Holds"). --segment marks the device as needed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -171,7 +171,7 @@ static void latency_critical(void)
 	free(took_ns);
 }
 
-/* ---- either ---------------------------------------------------------------- */
+/* ---- both kinds ------------------------------------------------------------ */
 
 static void open_out(struct device *d, int number)
 {

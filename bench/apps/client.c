@@ -31,7 +31,7 @@
 
 #define SOON_NS 1000000u
 #define NEVER UINT64_MAX
-#define DRAIN_NS 500000000u /* so long after the end a request may still begin */
+#define DRAIN_NS 500000000u /* a request may begin so long after the plan's end */
 #define CLIENTS_MAX 64
 
 struct how {
@@ -48,7 +48,7 @@ static const struct how unless_said = {
 	.stream = 1,
 	.clients = 1,
 };
-static struct how how; /* of the client whose options are read */
+static struct how how; /* options of the client that is read now */
 static char together[512];
 static bool one_queue;
 
@@ -123,22 +123,22 @@ struct client {
 	struct how how;
 	struct gp_bench_gpu gpu;
 	struct gp_bench_client gpreempt;
-	bool segments;	     /* a request is one, or several .. */
-	uint64_t segment_ns; /* .. of which one began then */
+	bool segments;	     /* it marks segments */
+	uint64_t segment_ns; /* begin of the segment that runs */
 	struct gp_arrivals arrivals;
 	uint64_t *trace_ns;
 	size_t traces, trace_next;
-	struct gp_ends ends;   /* how.after: of those that are waited for */
-	int tell[CLIENTS_MAX]; /* those that wait for this one .. */
-	size_t tells;	       /* .. so many */
-	struct gp_turn *turn;  /* NULL: it need not wait for one */
+	struct gp_ends ends;   /* how.after: ends of the other clients' requests */
+	int tell[CLIENTS_MAX]; /* FIFOs of the clients that wait for this one */
+	size_t tells;	       /* number of them */
+	struct gp_turn *turn;  /* NULL: requests do not take turns */
 	struct gp_workload *workload;
 	struct gp_job *job;
 	void *stream;
 	struct gp_request *request;
 	struct gp_tokens tokens;
 	size_t requests, room;
-	size_t left; /* had come, and did not end in time */
+	size_t left; /* requests that arrived and did not end in time */
 	uint64_t solo_ns, begin_ns, cpu_ns;
 };
 
@@ -236,7 +236,7 @@ static void open_arrivals(struct client *c)
 		open_ends(c);
 }
 
-/* The one after that which was meant to come at @last_ns. */
+/* The request after the one that was intended for @last_ns. */
 static uint64_t next_ns(struct client *c, uint64_t last_ns)
 {
 	if (c->how.after)
@@ -308,7 +308,7 @@ static void end_segment(struct client *c)
 				      "gp_segment_end");
 }
 
-/* A request that is longer than a segment lasts is several. */
+/* A request that is longer than a segment gets several. */
 static void renew_segment(void *of, uint64_t now_ns)
 {
 	struct client *c = of;
@@ -319,7 +319,7 @@ static void renew_segment(void *of, uint64_t now_ns)
 	begin_segment(c);
 }
 
-/* A segment lasts as long as its owner says. */
+/* Without segments, report that all is queued; a segment has an explicit end. */
 static void say_all_is_queued(void *of)
 {
 	struct client *c = of;
@@ -383,7 +383,7 @@ static void do_requests(struct client *c)
 	tell(c, GP_ENDS_NO_MORE);
 }
 
-/* Of the process; of this thread where all clients are in one. */
+/* CPU time of the process, or of this thread if all clients are in one process. */
 static uint64_t cpu_ns(void)
 {
 	struct rusage used;
@@ -406,7 +406,7 @@ static void *be_client(void *arg)
 	return NULL;
 }
 
-/* ---- what is left of it ---------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------- */
 static void write_tokens(FILE *file, const uint64_t *ns, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -490,7 +490,7 @@ static bool close_client(struct client *c)
 
 /* ---- all of it ------------------------------------------------------------------- */
 
-/* A client that waits by spinning needs a CPU of its own. The choice is the context's. */
+/* A client that spins needs a CPU of its own. A context has one way to wait. */
 static unsigned int how_to_wait(const struct client *client, size_t n)
 {
 	uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), want = client[0].how.clients;
@@ -523,7 +523,7 @@ static void open_client(struct client *c)
 	open_arrivals(c);
 }
 
-/* A process's first segment costs milliseconds, which are no request's. */
+/* Mark one segment now, as a process's first one costs milliseconds. */
 static void open_gpreempt(struct client *c)
 {
 	gp_bench_client_open(&c->gpreempt);

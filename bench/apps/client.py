@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""client - one client of a plan as a program in PyTorch: a workload torch:MODEL, asked for at the
-times in a file, or again and again. It takes the options of bench/apps/client.c that it can
-follow, and prints and writes the same.
+"""client - one client of a plan as a program in PyTorch. It runs a workload torch:MODEL at the
+times in a file, or again and again. It has those options of bench/apps/client.c that it can
+follow, and the same output.
 """
 import argparse
 import gc
@@ -21,17 +21,17 @@ from bench.record.models import MODELS              # noqa: E402
 SEED = 1
 WARM = 5                    # requests: caches and allocators fill
 SOLO = 20                   # requests to measure one
-DRAIN_NS = 500_000_000      # so long after the end a request may still begin
+DRAIN_NS = 500_000_000      # a request may begin so long after the plan's end
 SOON_NS = 1_000_000
 WORKLOAD = re.compile(r"torch:([\w:]+)((?:,(?:batch|tokens)=\d+)*)")
 
 
 class WrongUse(Exception):
-    """Of its options; one line."""
+    """An error in the options; one line."""
 
 
 def parse_workload(text):
-    """(model, batch, tokens); batch and tokens None: not said."""
+    """(model, batch, tokens); batch and tokens are None if @text does not name them."""
     found = WORKLOAD.fullmatch(text)
     if not found or found[1] not in MODELS:
         raise WrongUse(f"--workload={text}: torch:MODEL[,batch=NUMBER][,tokens=NUMBER] is wanted, "
@@ -47,7 +47,7 @@ def parse_workload(text):
 # ---- the workload ---------------------------------------------------------------------------
 
 class Work:
-    """A program of bench/record/models.py on a stream of its own, as graphs where wanted."""
+    """A program of bench/record/models.py on a stream of its own; @graph: as CUDA graphs."""
 
     def __init__(self, name, batch, graph):
         import torch
@@ -56,7 +56,7 @@ class Work:
             raise WrongUse(f"--graph: {name} is none")
         torch.manual_seed(SEED)
         self.torch, self.stream = torch, torch.cuda.Stream()
-        # A graph does not keep its inputs alive: the steps do.
+        # Keep the steps, as a graph does not keep its inputs alive.
         self.steps = list(model.build(batch or model.batch).values())
         with torch.cuda.stream(self.stream):
             for _ in range(WARM):
@@ -90,15 +90,15 @@ class Network(Work):
         self.first = self.last.clone()
 
     def right(self):
-        """Of the same input the same answer; cuDNN does not promise the same bits. A network in
-        training answers something else each time."""
+        """The answers to the same input are close; cuDNN does not promise the same bits. A network
+        in training gives another answer each time, so only its loss must be finite."""
         if self.last.numel() == 1:
             return bool(self.torch.isfinite(self.last).all())
         return bool(self.torch.allclose(self.last, self.first, rtol=1e-2, atol=1e-2))
 
 
 class Decoder(Work):
-    """Token by token: each is read before the next is asked for."""
+    """Token by token: the CPU reads each before it requests the next."""
 
     def __init__(self, name, batch, graph, tokens):
         super().__init__(name, batch, graph)
@@ -144,7 +144,7 @@ def read_times(path):
 
 
 def times(opt, begin_ns):
-    """When each request is meant to come: those of the file, or when the last is done."""
+    """Intended time of each request: from the file, or when the last one is done."""
     if opt.trace is None:
         while True:
             yield time.monotonic_ns()

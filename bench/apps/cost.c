@@ -54,7 +54,7 @@ static void rest(void)
 	gp_clock_sleep_until(gp_clock_now_ns() + REST_NS);
 }
 
-/* Of two readings of the clock, with nothing in between. */
+/* The time between two readings of the clock in a row. */
 static uint64_t clock_cost_ns(void)
 {
 	uint64_t start_ns;
@@ -89,7 +89,7 @@ static uint64_t hold_cost_ns(struct gp_bench_client *client, bool rested)
 	start_ns = cpu_ns();
 	gp_bench_client_check(client->release(client->handle), "gp_release");
 	took_ns += cpu_ns() - start_ns;
-	/* Spins until the hold's kernels are off. */
+	/* Spins until the hold's kernels have ended. */
 	GP_CU(cuCtxSynchronize());
 	if (rested)
 		rest();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ctxlog - write the device's own context-switch log to a file, one record a
- * line: time (ns, the device's clock, or the one that programs go by), start|end|lost,
- * pid, context, count. Ends at the end of its input, or at SIGTERM.
+ * ctxlog - write the device's own context-switch log to a file, one record a line: time
+ * (ns, by the device's clock or the programs' clock), start|end|lost, pid, context, count.
+ * It ends at the end of its input, or at SIGTERM.
  */
 #include <errno.h>
 #include <poll.h>
@@ -60,7 +60,7 @@ static void write_records(FILE *out, const struct gp_switch_record *rec, ssize_t
 			rec[i].pid, rec[i].context, rec[i].count);
 }
 
-/* Until the clocks are known nothing is read, and so nothing lost. */
+/* The program reads no record before the clocks are known, so that it loses none. */
 static int compare_clocks(struct gp_device *dev, struct gp_log *log)
 {
 	struct gp_hal_caps caps;
@@ -100,8 +100,8 @@ static bool wait_due(struct gp_timer *timer)
 }
 
 /*
- * In the device's own clock: a virtual one stands still while a program runs,
- * so nothing may wait for it in real time.
+ * Wait by the device's own clock. A virtual one stands still while a program runs, so no
+ * wait may be in real time.
  */
 static int follow(struct gp_device *dev, struct gp_log *log, FILE *out)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lc - a latency-critical program: every period a request of a few short
- * kernels, in an open loop unless --arrivals says another. Latency counts from
- * the moment a request was meant to come, and no release is skipped. It knows
- * of gpreempt only where --hint-us or --segment asks for it.
+ * lc - an LC program: every period a request of a few short kernels, in an open
+ * loop unless --arrivals selects another law. Latency counts from the intended
+ * arrival, and no request is skipped. It uses gpreempt only with --hint-us or
+ * --segment.
  */
 #include <errno.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 
 #define LC_BLOCKS 32
 #define ALLOC_BYTES (4u << 20)
-#define CONTEXT_ONE_IN 8 /* of its turns: a context takes 0.1 s */
+#define CONTEXT_ONE_IN 8 /* only one CONTEXT of 8, as a context takes 0.1 s */
 #define LINE 1024
 
 struct lc_opts {
@@ -136,8 +136,7 @@ static uint64_t next_random(struct lc *lc)
 }
 
 /*
- * When the next request is meant to come. A hint before it takes time, which a closed loop has to
- * leave.
+ * The intended time of the next request. A closed loop leaves time for the hint before it.
  */
 static uint64_t next_ns(struct lc *lc, uint64_t last_ns)
 {
@@ -227,7 +226,7 @@ static void do_inside(struct lc *lc, enum inside what)
 	}
 }
 
-/* Outside of any request: undo the last one's work, prepare the next. */
+/* Between requests: undo the last one's inside call, and prepare the next one's. */
 static void tidy(struct lc *lc, enum inside next)
 {
 	if (lc->module)
@@ -257,7 +256,7 @@ static void hint(struct lc *lc, uint64_t work_ns)
 			      "gp_hint");
 }
 
-/* Time of the work inside, ns. */
+/* Return: ns of the call inside the request. */
 static uint64_t launch_all(struct lc *lc, enum inside inside)
 {
 	uint64_t inside_ns = 0;
@@ -276,12 +275,12 @@ static uint64_t launch_all(struct lc *lc, enum inside inside)
 	return inside_ns;
 }
 
-/* One request whose work is meant to start at @sample->intended_ns. */
+/* One request, intended for @sample->intended_ns. */
 static void request(struct lc *lc, struct sample *sample, enum inside inside)
 {
 	const uint64_t work_ns = sample->intended_ns;
 
-	/* A hint that is not earlier than the request itself comes with it. */
+	/* Otherwise the hint comes with the request. */
 	if (opt.hint_us > opt.prepare_us)
 		hint(lc, work_ns);
 	gp_clock_sleep_until(work_ns - opt.prepare_us * 1000);
@@ -387,7 +386,7 @@ static size_t run_requests(struct lc *lc)
 	return i;
 }
 
-/* Whether its result was right; the next run starts from a fresh one. */
+/* Return: the result was right. The next run starts with a fresh buffer. */
 static bool run(struct lc *lc)
 {
 	const size_t warmup = opt.warmup;
@@ -424,7 +423,7 @@ static bool run(struct lc *lc)
 	return right;
 }
 
-/* Each line: the options of a run, on top of the command line's. */
+/* Each line has options of one run, in addition to the command line's. */
 static bool control(struct lc *lc)
 {
 	const struct lc_opts base = opt;

@@ -39,7 +39,7 @@ static int fail(const char *doing, int error, const char *why)
 	return 1;
 }
 
-/* ---- what there is to ask for ------------------------------------------------- */
+/* ---- the controls ------------------------------------------------------------- */
 
 static int preempt(struct gp_group *group)
 {
@@ -78,7 +78,7 @@ static const struct control *control_of(const char *name)
 	return NULL;
 }
 
-/* ---- asking --------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------- */
 
 static struct gp_group *compute_group(const struct gp_group_list *list)
 {
@@ -88,7 +88,7 @@ static struct gp_group *compute_group(const struct gp_group_list *list)
 	return NULL;
 }
 
-/* In the device's own clock: a virtual one stands still while nobody waits for it. */
+/* Wait by the device's own clock, because a virtual one only advances for waiters. */
 static int wait_until(struct gp_timer *timer, uint64_t at_ns)
 {
 	const struct gp_hal_ops *ops = timer->dev->ops;

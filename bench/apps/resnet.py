@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""resnet - ResNet-50 in PyTorch as a latency-critical program: batch 1, half
-precision, a CUDA graph. A request copies its image in, an ordinary tensor of
-floats (602 kB), replays the graph and waits. Prints "ready", then takes each line of its input as the options of one
-run, as lc --control does, and answers with a line of figures.
+"""resnet - ResNet-50 in PyTorch as an LC program: batch 1, half precision, a CUDA graph. A
+request copies its image in, an ordinary tensor of floats (602 kB), replays the graph and
+waits. It prints "ready". Each line of its input has the options of one run, as with
+lc --control, and it answers with a line of figures.
 """
 import argparse
 import gc
@@ -47,7 +47,7 @@ class Model:
         self.stream.synchronize()
 
     def right(self):
-        """The same image again; cuDNN does not promise the same bits."""
+        """The answers to the same image are close; cuDNN does not promise the same bits."""
         return bool(torch.allclose(self.output, self.first, rtol=1e-2,
                                    atol=1e-2))
 

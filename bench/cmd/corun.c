@@ -12,11 +12,11 @@
 #include "bench/run/run.h"
 #include "bench/model/corun.h"
 
-/* On a device, so long; a software GPU takes real time for each request. */
+/* Length of a run alone on a device. A software GPU is slower than real time. */
 #define ALONE_S 2
 #define ALONE_SOFT_S 0.25
 
-/* Clients that are the same alone are measured once. */
+/* Clients with equal work are measured alone once. */
 struct known {
 	char *workload;
 	struct gp_plan_client client;
@@ -30,7 +30,7 @@ struct session {
 	struct gp_schedulers schedulers;
 	struct known *known;
 	size_t knowns;
-	char folder[32]; /* of files that are its own; "": none is wanted */
+	char folder[32]; /* of the session's own files; "": none */
 };
 
 /* ---- alone ----------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static int run_on_device(const struct gp_plan_job *job, const struct gp_plan *pl
 	return err ? -ECANCELED : 0;
 }
 
-/* A process of its own with nothing in front of it, each request when the last is done. */
+/* Run client @i alone without a peer's command, in a closed loop. */
 static int alone_on_device(struct gp_plan_job *job, size_t i, char *found)
 {
 	static char nothing[] = "alone";
@@ -110,7 +110,7 @@ static const struct known *find_known(const struct session *s, const struct gp_p
 	return NULL;
 }
 
-/* -ENOMEM. The name of a file that is not there yet. */
+/* @found: the name of a new file. 0 or -ENOMEM. */
 static int name_found(const struct session *s, char **found)
 {
 	*found = NULL;
@@ -185,7 +185,7 @@ static int scale_by(struct gp_plan_job *job, double factor)
 	return 0;
 }
 
-/* Of the latency-critical clients' rates that are the file's. */
+/* The load of the LC clients whose rates are in the file. */
 static double offered_by_rates(const struct gp_plan_job *job)
 {
 	double sum = 0;
@@ -200,7 +200,7 @@ static double offered_by_rates(const struct gp_plan_job *job)
 	return sum;
 }
 
-/* A deadline is the file's, also with other rates. */
+/* Deadlines do not scale with the rates, so a period may no longer fit. */
 static int check_periods(const struct gp_plan_job *job)
 {
 	for (size_t i = 0; i < job->plan->clients; i++) {
@@ -243,7 +243,7 @@ static void close_job(struct gp_plan_job *job)
 	free(job);
 }
 
-/* In virtual time there is no process that could be killed. */
+/* Virtual time has no processes to kill. */
 static int check_kills(const struct gp_plan_job *job)
 {
 	for (size_t i = 0; i < job->plan->clients && !job->options->device; i++) {
@@ -258,7 +258,7 @@ static int check_kills(const struct gp_plan_job *job)
 	return 0;
 }
 
-/* 0 and @out; or as gp_corun_plans(). */
+/* Return: as gp_corun_plans(). */
 static int open_job(struct session *s, const struct gp_corun_plan *plan, struct gp_plan_job **out)
 {
 	static const double none[GP_PLAN_CLIENTS_MAX];
@@ -269,7 +269,7 @@ static int open_job(struct session *s, const struct gp_corun_plan *plan, struct 
 		return -ENOMEM;
 	job->name = plan->name;
 	job->options = s->options;
-	/* Its own, as its rates are. */
+	/* A copy, because its rates may change. */
 	job->plan = gp_plan_scaled(plan->plan, none, 1);
 	if (job->plan && s->options->seconds > 0)
 		job->plan->seconds = s->options->seconds;
@@ -290,7 +290,7 @@ static int open_job(struct session *s, const struct gp_corun_plan *plan, struct 
 
 /* ---- peers ------------------------------------------------------------------------- */
 
-/* No estimate: the row is marked as not run. */
+/* The row is marked as not run; there is no estimate. */
 static int say_absent(const struct gp_plan_job *job, const struct gp_scheduler *scheduler,
 		      const char *why, FILE *out)
 {
@@ -300,7 +300,7 @@ static int say_absent(const struct gp_plan_job *job, const struct gp_scheduler *
 		       0;
 }
 
-/* A client that cannot be a thread of another process. */
+/* Is there a PyTorch client, which cannot be a thread of another process? */
 static bool has_torch(const struct gp_plan_job *job)
 {
 	for (size_t i = 0; i < job->plan->clients; i++)
@@ -309,7 +309,7 @@ static bool has_torch(const struct gp_plan_job *job)
 	return false;
 }
 
-/* The others run all the same. */
+/* Report the failure; other schedulers still run. */
 static int say_failed(const struct gp_plan_job *job, const struct gp_scheduler *scheduler,
 		      const char *why, FILE *out)
 {
@@ -318,7 +318,7 @@ static int say_failed(const struct gp_plan_job *job, const struct gp_scheduler *
 	return err ? err : -ECANCELED;
 }
 
-/* Can it not be had here, or this plan not be run so? Then @why says it. */
+/* Is the peer missing here, or unable to run this plan? @why has the reason. */
 static bool is_absent(const struct gp_plan_job *job, const struct gp_peer *peer, char *why,
 		      size_t why_len)
 {
@@ -415,7 +415,7 @@ static void close_session(struct session *s)
 		rmdir(s->folder);
 }
 
-/* A plan that fails keeps no other from running. */
+/* Errors of one plan do not end the others. */
 static bool is_the_plans_own(int err)
 {
 	return err == -ENOENT || err == -ECANCELED || err == -EINVAL;

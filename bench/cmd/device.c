@@ -18,7 +18,7 @@ bool gp_device_is_soft(const char *device)
 	return !strncmp(device, "soft", 4);
 }
 
-/* kfd-patch/simgpu is there, and all else in the guest keeps its time. */
+/* kfd-patch/simgpu is loaded: this is the rig's guest, in the modelled GPU's time. */
 static bool is_rig(void)
 {
 	return !access("/sys/kernel/debug/simgpu", F_OK);
@@ -53,7 +53,7 @@ const char *gp_device_ctxlog(void)
 	return ctxlog_path[0] ? ctxlog_path : NULL;
 }
 
-/* The folder of this program. */
+/* The program's own folder. */
 static int own_folder(char folder[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
@@ -69,7 +69,7 @@ static int own_folder(char folder[PATH_MAX])
 	return 0;
 }
 
-/* @word goes first in the list of folders that @name is. */
+/* Put @word first in the variable @name, a list of folders. */
 static int prepend(const char *name, const char *word)
 {
 	const char *was = getenv(name);
@@ -92,7 +92,7 @@ static int use_software_gpu(const char *folder)
 	err = prepend("LD_LIBRARY_PATH", path);
 	if (err)
 		return err;
-	/* Its clients are nobody else's tenants: of another clock. */
+	/* A software GPU's clients are no tenants of the machine's daemon: it has another clock. */
 	return setenv("GPREEMPT_BACKEND", "softgpu", 1) || setenv("GPREEMPT_DAEMON", "none", 1) ?
 		       -errno :
 		       0;
@@ -130,7 +130,7 @@ const char *gp_device_driver(const char *device)
 	return "";
 }
 
-/* A software GPU makes as many as its first client asks for: 1 to 8, 1 as a rule. */
+/* A software GPU's server has as many GPUs as its first client requests: 1 to 8, 1 by default. */
 static int check_soft(const char *device)
 {
 	const char *text = getenv("GPREEMPT_SOFTGPU_GPUS");
@@ -162,9 +162,9 @@ int gp_device_prepare(const char *device)
 		fprintf(stderr, "gpreempt-bench: its program \"client\" is not there\n");
 		return err;
 	}
-	/* Where it is not there the device's log is not kept. */
+	/* Without ctxlog, the device's log is not kept. */
 	(void)find_program(folder, "ctxlog", ctxlog_path);
-	/* Of a client that has ended, report the exit, not the failed write. */
+	/* If a client has ended, the caller reports its exit, not the failed write. */
 	signal(SIGPIPE, SIG_IGN);
 	err = prepend("PATH", folder);
 	if (!err && gp_device_is_soft(device))

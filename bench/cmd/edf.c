@@ -15,7 +15,7 @@
 static const double loads[] = { 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9 };
 #define LOADS (sizeof(loads) / sizeof(loads[0]))
 
-/* Of those that were let in, [1], and of the others. */
+/* [1]: of admitted sets; [0]: of refused ones. */
 struct tally {
 	unsigned int sets[2], missing[2];
 	uint64_t jobs[2], missed[2];

@@ -11,19 +11,19 @@
 #define NS_PER_US 1000.0
 #define NS_PER_S 1e9
 
-/* 0: there are too few for it. */
+/* 0: too few samples. */
 struct latency {
 	double p50_us, p99_us;
 };
 
-/* As many as percentiles want: ten beyond. */
+/* As many samples as percentiles need: ten beyond. */
 #define LATE_MIN_P50 20u
 #define LATE_MIN_P99 1000u
 
 struct figures {
 	struct latency request;
 	struct latency first, next; /* tokens */
-	struct latency late;	    /* begun, by the generator's own fault */
+	struct latency late;	    /* delays of starts by the load generator itself */
 	double done_per_s;
 	int64_t missed; /* < 0: it has no deadline */
 };
@@ -52,8 +52,8 @@ static int token_figures(const struct gp_plan_done *c, struct figures *f)
 }
 
 /*
- * From when a request could begin, being due and the one before it done, to when it was
- * begun. 0 is a figure, too: < 0 is none.
+ * The delay of a request's start, from when it is due and the one before is done. 0 is a
+ * figure, too; < 0: none.
  */
 static int late_figures(const struct gp_plan_done *c, uint64_t *ns, struct latency *late)
 {
@@ -74,7 +74,7 @@ static int late_figures(const struct gp_plan_done *c, uint64_t *ns, struct laten
 	return err;
 }
 
-/* A request that was left is late as well. */
+/* A request that was not done misses its deadline, too. */
 static int64_t missed(const struct gp_plan_done *c, uint32_t deadline_us)
 {
 	int64_t count = (int64_t)c->left;
@@ -139,7 +139,7 @@ static void print_tokens(const char *scheduler, const struct gp_plan_alone *alon
 	fputc('\n', out);
 }
 
-/* On a device only: in virtual time a client is never late, and takes no CPU. */
+/* Figures of a device only: in virtual time a client is never late and uses no CPU. */
 static void print_device(const struct gp_plan_job *job, const struct figures *f, uint64_t cpu_ns,
 			 FILE *out)
 {
@@ -219,7 +219,7 @@ static int say_overall(const struct gp_plan_job *job, const char *scheduler,
 	return keep_overall(job, scheduler, &all, results);
 }
 
-/* By the device, and by processes beside the clients. */
+/* Print the device's energy and the CPU time of processes beside the clients. */
 static void print_spent(const char *scheduler, const struct gp_plan_result *r, FILE *out)
 {
 	if (r->energy_j > 0)

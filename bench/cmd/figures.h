@@ -8,7 +8,7 @@
 #include "bench/cmd/job.h"
 
 void gp_figures_head(const struct gp_plan_job *job, uint64_t number, FILE *out);
-/** Prints a row for each client; figures go to @results, and all to the job's folder. */
+/** Print a row for each client. Figures go to @results, raw samples to the job's folder. */
 int gp_figures_say(const struct gp_plan_job *job, const char *scheduler, uint64_t number,
 		   const struct gp_plan_result *result, struct gp_results *results, FILE *out);
 

@@ -7,7 +7,7 @@
 
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_"
 
-/* Within quotes a shell takes all but a quote as it is. */
+/* Within single quotes only the quote itself is special to a shell. */
 static void add_quoted(FILE *line, const char *word)
 {
 	fputc('\'', line);

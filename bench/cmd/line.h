@@ -5,7 +5,7 @@
 #ifndef GP_BENCH_LINE_H
 #define GP_BENCH_LINE_H
 
-/** As a shell takes it; the program by its name alone. The caller frees it. NULL: no memory. */
+/** Quoted for a shell; the program without its folder. The caller frees it. NULL: no memory. */
 char *gp_command_line(int argc, char *const *argv);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "bench/plan/one_line.h"
 
-/* Once, as it may be a pipe. NULL with errno; @bytes: size read. */
+/* Read the file once, as it may be a pipe. @bytes: its size. NULL with errno on error. */
 static char *read_text(const char *path, size_t *bytes)
 {
 	FILE *file = fopen(path, "r");

@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/** Prints what the file @path says, a plan or a workload. The exit status. */
+/** Print the content of the file @path, a plan or a workload. Return: the exit status. */
 int gp_list_file(const char *path);
 
-/** One of the two, of the file's text. The exit status. */
+/** The same for the text of a plan, or of a workload. */
 int gp_list_plan(const char *path, const char *text, size_t bytes);
 int gp_list_workload(const char *path, const char *text, size_t bytes);
 

@@ -69,7 +69,7 @@ static const struct argp_option argp_options[] = {
 
 struct args {
 	const char *command, *word[WORDS], *out, *dir;
-	char *line; /* the command, as it was given */
+	char *line; /* the command line */
 	int words;
 	bool peers_said;
 	struct gp_suite_options options;
@@ -85,7 +85,7 @@ static uint64_t number(struct argp_state *state, const char *name, const char *t
 	return value;
 }
 
-/* strtod() takes signs, hexadecimal and more: here it is digits. */
+/* Digits only, as strtod() also accepts signs, hexadecimal and more. */
 static double real(struct argp_state *state, const char *name, const char *text, double max)
 {
 	double value = 0;
@@ -227,7 +227,7 @@ static int open_dir(struct args *a)
 	return a->dir ? gp_rundir_create(a->dir, &about, &a->options.dir) : 0;
 }
 
-/* 0; 1: a bar was missed, or it failed; 2: a wrong command line. All are reported. */
+/* Return: 0; 1: a bar was missed, or an error; 2: a wrong command line. All are reported. */
 static int run_and_keep(struct args *a, const struct gp_suite *suite, struct gp_results *results)
 {
 	int err = open_dir(a), r;
@@ -292,7 +292,7 @@ static int calibrate(struct args *a)
 	return err ? failed(a->word[0], err) : 0;
 }
 
-/* NULL: it can be. */
+/* Return: the reason why the suite cannot run; NULL: it can. */
 static const char *cannot_run(const struct args *a, const struct gp_suite *suite)
 {
 	if (suite->deviceless && !a->options.device)
@@ -305,7 +305,7 @@ static const char *cannot_run(const struct args *a, const struct gp_suite *suite
 	return NULL;
 }
 
-/* Better before a suite has run than after. */
+/* Check this before the suite runs, which may take long. */
 static int can_write(const char *path)
 {
 	FILE *file = fopen(path, "ae");
@@ -404,7 +404,7 @@ int main(int argc, char **argv)
 		.options = { .seed = 1, .runs = 1, .workloads = workloads, .peers = peers }
 	};
 
-	/* Before argp puts options first. */
+	/* Before argp reorders the words. */
 	args.line = gp_command_line(argc, argv);
 	if (!args.line)
 		return failed(argv[0], -ENOMEM);

@@ -11,7 +11,7 @@
 #include "bench/cmd/device.h"
 #include "bench/plan/alias.h"
 
-#define NO_MODEL "-" /* as aliases.json calls it */
+#define NO_MODEL "-" /* of a client without a model, in aliases.json */
 
 struct search {
 	const char *folder;
@@ -49,7 +49,7 @@ static bool keep(const struct search *s, const char *text, char **copy)
 	return *copy;
 }
 
-/* Of a model itself, or of what stands for it. */
+/* Open the workload of a model, or of its alias. */
 static struct gp_workload *open_named(const struct search *s, const char *model, char **name)
 {
 	char path[PATH_MAX];
@@ -99,7 +99,7 @@ static struct gp_workload *open_model(const struct search *s, const char *model,
 	return w;
 }
 
-/* NULL: it can. */
+/* Return: the reason why the workload cannot run there; NULL: it can. */
 static const char *what_keeps(const struct gp_workload *w, const struct gp_plan *plan, size_t i,
 			      const char *device)
 {

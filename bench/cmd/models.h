@@ -20,7 +20,7 @@ int gp_models_open(struct gp_models *models, const char *plan_name, const struct
 		   const char *folder, const char *device);
 void gp_models_close(struct gp_models *models);
 
-/** For a table: the workload, and the model that it stands for where that is another. */
+/** For a table: the workload, and the model if that has another name. */
 void gp_models_say(const struct gp_models *models, const struct gp_plan *plan, size_t client,
 		   char *text, size_t len);
 

@@ -6,7 +6,7 @@
 
 #include "bench/report/percentile.h"
 
-#define PART 1e6 /* percentiles are of whole numbers */
+#define PART 1e6 /* scales ratios to whole numbers for percentiles */
 
 static bool is_lc(const struct gp_plan_job *job, size_t i)
 {
@@ -22,7 +22,7 @@ static size_t requests_of(const struct gp_plan_job *job, const struct gp_plan_re
 	return count;
 }
 
-/* One client after the other: samples that depend on each other stay together. */
+/* One client after the other, so that dependent samples stay together. */
 static size_t fill(const struct gp_plan_job *job, const struct gp_plan_result *r, uint64_t *parts)
 {
 	size_t n = 0;

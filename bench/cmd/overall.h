@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overall.h - all clients of a class together, each held against itself alone: so those
- * with requests of different lengths can be added up.
+ * overall.h - figures of all clients of a class together. Each client's figures are relative
+ * to itself alone, so requests of different lengths can be added.
  */
 #ifndef GP_BENCH_CMD_OVERALL_H
 #define GP_BENCH_CMD_OVERALL_H
@@ -9,11 +9,11 @@
 #include "bench/cmd/job.h"
 
 struct gp_overall {
-	/* Of all latency-critical requests, over p50 of their client alone. 0: too few. */
+	/* Of all LC requests: latency / p50 of their client alone. 0: too few. */
 	double lc_mean, lc_p99;
 	/*
-	 * Sum over best-effort clients of their rates, each over its rate alone; < 0: there are
-	 * none, or one is killed and its rate is not known.
+	 * Sum of the BE clients' rates, each relative to its rate alone. < 0: there are none, or
+	 * one is killed and its rate is not known.
 	 */
 	double be;
 };

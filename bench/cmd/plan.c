@@ -6,7 +6,7 @@
 #include "bench/cmd/list.h"
 #include "bench/plan/plan.h"
 
-/* The load, in words of the file. */
+/* Print the load with the words of the file. */
 static void print_load(const struct gp_plan *p, const struct gp_plan_client *c)
 {
 	printf("%s", gp_plan_load_name(c->load));

@@ -9,7 +9,7 @@
 
 #include "bench/cmd/data.h"
 
-/* In a suite's folder, what it shows, in one line. */
+/* The file of a suite's description, one line, in its folder. */
 #define WHAT "what"
 #define DEPTH_MAX 4
 
@@ -29,7 +29,7 @@ static bool is_plan_file(const char *name)
 	return dot && !strcmp(dot, ".json");
 }
 
-/* Of a suite that comes with the program, or of the user's; @below: where names begin. */
+/* The folder of an installed suite or of the user's; @below: where plan names begin in it. */
 static void find_folder(const char *word, char path[PATH_MAX], size_t *below)
 {
 	char name[PATH_MAX];

@@ -8,7 +8,7 @@
 
 #include "bench/cmd/corun.h"
 
-#define GP_PLANS_ALL "paper" /* the suite that is all of them */
+#define GP_PLANS_ALL "paper" /* the suite of all others */
 
 struct gp_plans {
 	struct gp_corun_plan *list;
@@ -18,14 +18,14 @@ struct gp_plans {
 /** Is @word the name of such a suite, or a folder of plans? */
 bool gp_plans_are(const char *word);
 /**
- * Those of a suite, with the folders below, by their names; or the one of a file that ends in
- * .json. 0; -EINVAL: one is no plan, reported; or another negative errno. gp_plans_close() in any
- * case.
+ * Read the plans of a suite and of the folders below, sorted by name, or the one of a file that
+ * ends in .json. 0; -EINVAL: a file is no valid plan, reported; or another negative errno. Call
+ * gp_plans_close() in any case.
  */
 int gp_plans_open(struct gp_plans *plans, const char *word);
 void gp_plans_close(struct gp_plans *plans);
 
-/** A line for each suite. */
+/** Print a line for each suite. */
 void gp_plans_list(FILE *out);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quick.c - the suite "quick": what gpreempt is for, on the model of an H200 in virtual
- * time, by small plans that need no recorded model.
+ * quick.c - the suite "quick": the purpose of gpreempt on the model of an H200 in virtual
+ * time, with small plans that need no recorded model.
  */
 #include "bench/cmd/embedded.h"
 

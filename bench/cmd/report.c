@@ -13,7 +13,7 @@
 int gp_report(const char *dir)
 {
 	char program[PATH_MAX];
-	/* -B: where it is installed is no place for what Python compiles it to. */
+	/* -B: Python must not write compiled files to the install folder. */
 	const char *argv[] = { "python3", "-B", program, dir, NULL };
 
 	gp_data_path("report/report.py", program);

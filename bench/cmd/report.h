@@ -3,8 +3,8 @@
 #define GP_BENCH_CMD_REPORT_H
 
 /**
- * Becomes the program that makes a page of the results in @dir: bench/report/. Comes
- * back only where there is none, with the exit status.
+ * Execute the program that makes a page of the results in @dir (bench/report/). Returns only
+ * if it is missing, with the exit status.
  */
 int gp_report(const char *dir);
 

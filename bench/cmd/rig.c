@@ -6,7 +6,7 @@
  */
 #include "bench/cmd/embedded.h"
 
-/* Its hint comes with its preparation, which is longer than a switch. */
+/* The hint comes at the start of the preparation, which is longer than a switch. */
 #define PLAN(workload)                                                             \
 	"{\"time\": 4, \"tasks\": ["                                               \
 	"{\"id\": \"lc\", \"load\": {\"type\": \"periodic\", \"frequency\": 25}, " \
@@ -15,7 +15,7 @@
 	"{\"id\": \"be\", \"load\": {\"type\": \"continuous\"}, "                  \
 	"\"client\": {\"priority\": 1, \"model_name\": \"spin:20ms\"}}]}"
 
-/* Shorter than one hold may be, and small: a wave takes 5 us for an instruction. */
+/* Kernels are shorter than the longest hold, and small, as a wave takes 5 us an instruction. */
 static const struct gp_embedded_plan plans[] = {
 	{ "spin", PLAN("spin:6ms,blocks=2") },
 	{ "copies", PLAN("copy:in,bytes=64KiB") },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedulers.h - schedulers of plans: peers on a device, in virtual time the model's. */
+/* schedulers.h - schedulers of plans: peers on a device, or the model's in virtual time. */
 #ifndef GP_BENCH_CMD_SCHEDULERS_H
 #define GP_BENCH_CMD_SCHEDULERS_H
 
@@ -20,8 +20,8 @@ struct gp_schedulers {
 };
 
 /**
- * @peers: a folder of their files; NULL: the model's. 0; -ENOENT, -EINVAL: reported; -ENOMEM.
- * gp_schedulers_close() in any case.
+ * @peers: a folder of their files; NULL: the model's schedulers. 0; -ENOENT, -EINVAL: reported;
+ * -ENOMEM. Call gp_schedulers_close() in any case.
  */
 int gp_schedulers_open(struct gp_schedulers *schedulers, const char *peers);
 void gp_schedulers_close(struct gp_schedulers *schedulers);

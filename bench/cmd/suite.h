@@ -11,25 +11,25 @@
 #include "bench/report/rundir.h"
 
 struct gp_suite_options {
-	uint64_t seed; /* of the first run; the next has the next */
+	uint64_t seed; /* of the first run; run i has seed + i */
 	uint64_t runs;
 	uint64_t requests;     /* of each run of theory; 0: its own number */
-	const char *workloads; /* the folder of those that were recorded */
-	struct gp_rundir *dir; /* for raw samples; NULL: they are not kept */
+	const char *workloads; /* folder of recorded workloads */
+	struct gp_rundir *dir; /* for raw samples; NULL: not kept */
 	const char *device;    /* plans run there; NULL: in virtual time */
-	const char *peers;     /* the folder of those, with a device */
-	double seconds;	       /* of each plan; 0: as its file says */
-	double offered;	       /* load of all latency-critical clients; 0: published rates */
+	const char *peers;     /* folder of peers, with a device */
+	double seconds;	       /* of each plan; 0: as in its file */
+	double offered;	       /* load of all LC clients; 0: published rates */
 };
 
 struct gp_suite {
 	const char *name;
 	const char *what;	/* one line: its purpose and needs */
-	bool samples;		/* it has raw ones, for --dir */
-	const char *deviceless; /* message without --device; NULL: it needs none */
+	bool samples;		/* it has raw samples for --dir */
+	const char *deviceless; /* message without --device; NULL: needs no device */
 	/**
-	 * Prints its tables to @out, and adds its figures to @results. 0; 1: a bar was
-	 * missed; negative errno.
+	 * Print tables to @out, and add figures to @results. 0; 1: a bar was missed; negative
+	 * errno.
 	 */
 	int (*run)(const struct gp_suite_options *options, struct gp_results *results, FILE *out);
 };

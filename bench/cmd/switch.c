@@ -51,7 +51,7 @@ static int run_switch(const struct gp_suite_options *options, struct gp_results 
 		"one switch, us, from run times alone, on the model of an H200; within "
 		"%.0f %%\nprocesses   slice, us     seen     made      off\n",
 		100 * WITHIN);
-	/* Nothing here is random: each run finds the same. */
+	/* All runs are equal, as nothing here is random. */
 	for (size_t i = 0; i < options->runs * ROWS; i++) {
 		int r = run_row(&device, i % ROWS, results, out);
 

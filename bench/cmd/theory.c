@@ -26,7 +26,7 @@ static const struct {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* Where theory says nothing there is nothing to be off by. */
+/* Relative deviation; 0 if theory has no value. */
 static double off(double run, double theory)
 {
 	return theory > 0 ? run / theory - 1 : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* workload.c - gpreempt-bench list FILE: what a workload says. */
+/* workload.c - gpreempt-bench list FILE: the content of a workload. */
 #include "bench/plan/workload.h"
 
 #include <inttypes.h>

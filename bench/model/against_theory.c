@@ -13,7 +13,7 @@
 #define STEP_US 2.0
 #define NS_PER_US 1000.0
 #define WARMUP 1000
-/* So many mean times of a queue: one of three million requests takes longer. */
+/* End of the grid in mean times of the queue: one of three million requests takes longer. */
 #define REACH 15
 
 const char *gp_service_name(enum gp_service service)
@@ -51,7 +51,7 @@ static uint64_t draw_service(void *arg)
 		times = gp_random_exponential(&s->services);
 	else if (s->a->service == GP_SERVICE_LOGNORMAL)
 		times = gp_random_lognormal(&s->services, SIGMA);
-	/* A kernel of no length is none. */
+	/* At least 1 ns, as a kernel needs a length. */
 	return (uint64_t)llround(fmax(1, times * (double)s->a->service_ns));
 }
 

@@ -81,7 +81,7 @@ int gp_pmf_residual(struct gp_pmf *out, const struct gp_pmf *x)
 	const double mean_steps = gp_pmf_mean(x) / x->step;
 	double more = 1; /* P(X > i steps) */
 
-	/* One more: what is spread over [i, i + 1) is shared by its two ends. */
+	/* One step more: the probability in [i, i + 1) is split between its two ends. */
 	if (create(out, x->count + 1, x->step))
 		return -ENOMEM;
 	for (size_t i = 0; i < x->count; i++) {

@@ -20,7 +20,7 @@ static void on_event(void *arg, const struct gp_model_event *ev)
 	t->last_ns = ev->time_ns;
 }
 
-/* A kernel, and what is waited for: without it the host gives its last blocks up. */
+/* A kernel and a fence. Without the fence, the group would yield during the last blocks. */
 static int add_process(struct gp_model *m, int32_t pid, const struct gp_switch_run *run)
 {
 	const struct gp_model_method kernel = {
@@ -42,7 +42,7 @@ static int add_process(struct gp_model *m, int32_t pid, const struct gp_switch_r
 	return err ? err : gp_model_submit(m, (uint32_t)channel, &fence, NULL);
 }
 
-/* How long @processes of them take together. */
+/* The time of @processes processes together. */
 static int time_of(const struct gp_model_config *device, const struct gp_switch_run *run,
 		   uint32_t processes, double *ns)
 {

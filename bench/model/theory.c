@@ -23,7 +23,7 @@ double gp_queue_mean(const struct gp_queue *q)
 	       (2 * d + q->rate * d2) / (2 * (1 + q->rate * d));
 }
 
-/* X of the sum: a request meets the set-up whole, or what is left of it. */
+/* X of the sum: a request waits for the whole set-up, or for its residual. */
 static int setup_met(struct gp_pmf *out, const struct gp_queue *q)
 {
 	struct gp_pmf rest;
@@ -76,8 +76,8 @@ int gp_queue_times(struct gp_pmf *out, const struct gp_queue *q, double most)
 }
 
 /*
- * A busy period lasts E[D + S] / (1 - load), an empty one I, exponential with mean
- * 1 / lambda: of each such cycle E[max(0, I - back)] is left.
+ * A busy period lasts E[D + S] / (1 - load) on average. An empty period I is exponential with
+ * mean 1 / lambda. Of each cycle of both, E[max(0, I - back)] is left to BE.
  */
 double gp_queue_left(const struct gp_queue *q, double back)
 {

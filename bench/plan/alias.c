@@ -74,7 +74,7 @@ static int find(const struct file *f, const json_t *root, const char *model,
 	return 0;
 }
 
-/* Takes @root over. */
+/* Owns @root. */
 static int find_in(json_t *root, const json_error_t *error, const struct file *f, const char *model,
 		   char name[GP_ALIAS_LEN])
 {

@@ -16,7 +16,7 @@ static int parse_sigma(const char *text, double *sigma)
 {
 	char *end;
 
-	/* strtod() takes spaces, signs, hexadecimal, infinity: here it is digits. */
+	/* Digits only, as strtod() also accepts spaces, signs, hexadecimal and infinity. */
 	if (strspn(text, "0123456789.") != strlen(text) || !*text)
 		return -EINVAL;
 	*sigma = strtod(text, &end);

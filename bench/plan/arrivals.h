@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arrivals.h - when a client's requests are meant to come. Pure: no clock. All
- * times are ns.
+ * arrivals.h - intended times of a client's requests. Pure: no clock. All times are ns.
  *
- * In an open loop a request comes when it comes, however late the ones before it are: none is left
- * out, and a client that falls behind shows it. Latency counts from that moment. Two laws are of
- * closed loops, where the next one waits for the last; they are not open.
+ * In an open loop a request arrives at its time, even if the ones before are late. None is
+ * dropped, so the latencies of a client that falls behind grow. Latency counts from the intended
+ * time. Two laws are closed loops, in which each request waits for the last.
  */
 #ifndef GP_BENCH_ARRIVALS_H
 #define GP_BENCH_ARRIVALS_H
@@ -39,7 +38,7 @@ struct gp_arrivals {
 /**
  * gp_arrivals_parse() - a law by its name.
  * @stream: of @seed: two clients of one run draw from streams of their own
- * Return: 0; -EINVAL: no such law, or @text has more to it than that;
+ * Return: 0; -EINVAL: no such law, or @text continues after it;
  * -ERANGE: SIGMA is not above 0 and up to GP_ARRIVALS_SIGMA_MAX.
  */
 int gp_arrivals_parse(const char *text, double mean_ns, uint64_t seed, uint64_t stream,
@@ -49,8 +48,8 @@ int gp_arrivals_parse(const char *text, double mean_ns, uint64_t seed, uint64_t 
 bool gp_arrivals_is_open(const struct gp_arrivals *arrivals);
 
 /**
- * When the next request is meant to come.
- * @last_ns: when the last one was meant to; @done_ns: when it was done
+ * The intended time of the next request.
+ * @last_ns: intended time of the last one; @done_ns: when it was done
  */
 uint64_t gp_arrivals_next_ns(struct gp_arrivals *arrivals, uint64_t last_ns, uint64_t done_ns);
 

@@ -50,7 +50,7 @@ void gp_one_line_say(char *why, size_t why_len, const char *name, const char *fo
 
 void gp_one_line_json(const json_error_t *error, const char *name, char *why, size_t why_len)
 {
-	/* Without a line it is the file that could not be read, and is named. */
+	/* Without a line number the file could not be read, and the text names it. */
 	if (error->line < 0)
 		snprintf(why, why_len, "%s", error->text);
 	else

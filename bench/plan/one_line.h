@@ -10,17 +10,17 @@
 
 /** Control characters of @text become '?', in place. */
 void gp_one_line(char *text);
-/** Is it printable as it is? NULL is not. */
+/** Is @text printable unchanged? NULL is not. */
 bool gp_is_one_line(const char *text);
 
-/** @value in @buf as it stands there, if that is short; NULL is "nothing". */
+/** @value as JSON text in @buf, if that is short; NULL is "nothing". */
 void gp_one_line_value(const json_t *value, char *buf, size_t len);
 
-/** Writes into @why the error of the file, or the text, that is called @name. */
+/** Write an error of the file, or text, @name to @why. */
 void gp_one_line_say(char *why, size_t why_len, const char *name, const char *format, va_list args)
 	__attribute__((format(printf, 4, 0)));
 
-/** In @why, why jansson took no file, or no text that is called @name: as one line. */
+/** Write jansson's error of the file, or text, @name to @why in one line. */
 void gp_one_line_json(const json_error_t *error, const char *name, char *why, size_t why_len);
 
 #endif

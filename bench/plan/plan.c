@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plan.c - from JSON. A reader stops at the first error. Its place and a right value are in struct
- * reader, and every function returns false.
+ * plan.c - plans from JSON. A reader stops at the first error. Struct reader then has its place
+ * and a right value, and every function returns false.
  */
 #include "bench/plan/plan.h"
 
@@ -32,7 +32,7 @@ struct reader {
 	const char *name;
 	char *why;
 	size_t why_len;
-	size_t task; /* the one that is read */
+	size_t task; /* index of the task that is read */
 };
 
 static const char *const load_names[] = {
@@ -132,7 +132,7 @@ static bool is_text(const json_t *value)
 	return true;
 }
 
-/* @text is unchanged where there is no such key. */
+/* @text stays if the key is missing. */
 static bool take_text(struct reader *r, const json_t *of, const char *part, const char *key,
 		      char **text)
 {
@@ -335,7 +335,7 @@ static bool read_load(struct reader *r, json_t *load, struct gp_plan_client *c)
 
 /* ---- a client ------------------------------------------------------------------------- */
 
-/* Its own id, else its client's name or model's, and its place. */
+/* The task's id; else its client's or model's name with its index. */
 static bool read_id(struct reader *r, const json_t *task, const json_t *client,
 		    struct gp_plan_client *c)
 {
@@ -359,7 +359,7 @@ static bool ends_in(const char *text, const char *end)
 	return length >= of && !strcmp(text + length - of, end);
 }
 
-/* With its id known. */
+/* Read after the id. */
 static bool read_class(struct reader *r, const json_t *load, const json_t *client,
 		       struct gp_plan_client *c)
 {
@@ -377,7 +377,7 @@ static bool read_class(struct reader *r, const json_t *load, const json_t *clien
 	return true;
 }
 
-/* With its class, load and deadline known: as a class of deadlines has it. */
+/* Read after class, load and deadline, which a runtime needs. */
 static bool read_runtime(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
 	static const char key[] = "runtime_us";
@@ -401,7 +401,7 @@ static bool read_runtime(struct reader *r, const json_t *client, struct gp_plan_
 	return take_number(r, client, "client", key, 1, c->deadline_us, &c->runtime_us);
 }
 
-/* With its class and load known. A client that waits for others' requests was given them once. */
+/* Read after class and load. A dependent client cannot be killed: each end is sent to it once. */
 static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
 	static const char key[] = "killed_every_s";
@@ -422,7 +422,7 @@ static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_c
 	return true;
 }
 
-/* With its class known. */
+/* Read after the class. */
 static bool read_asked(struct reader *r, const json_t *client, struct gp_plan_client *c)
 {
 	const char *other = c->lc ? "weight" : "level";
@@ -478,7 +478,7 @@ static bool read_task(struct reader *r, json_t *task)
 			   "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
 			   "wanted",
 			   r->task, c.id, other);
-	/* Also after an error: it is freed with the plan. */
+	/* Also after an error, so that the plan frees it. */
 	r->plan->client[r->plan->clients++] = c;
 	return ok;
 }
@@ -530,7 +530,7 @@ static bool all_begin(struct reader *r)
 	return true;
 }
 
-/* The plan is at its end when those have ended that are not killed. */
+/* The clients that are not killed end the plan, so there must be one. */
 static bool one_stays(struct reader *r)
 {
 	for (size_t i = 0; i < r->plan->clients; i++)
@@ -598,7 +598,7 @@ static bool read_root(struct reader *r, json_t *root)
 	       NAME_UNKNOWN(r, root, "", "schema_version", "what", "source", "time", "tasks");
 }
 
-/* Takes @root over. */
+/* Owns @root. */
 static struct gp_plan *accept_root(json_t *root, const char *name, const json_error_t *error,
 				   char *why, size_t why_len)
 {

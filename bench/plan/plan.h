@@ -45,32 +45,32 @@ enum gp_plan_load {
 };
 
 struct gp_plan_client {
-	char *id;    /* unique; made of name and place where it has none */
-	char *model; /* NULL: none is named */
+	char *id;    /* unique; by default its name and index */
+	char *model; /* NULL: none */
 	bool lc;
 	enum gp_plan_load load;
 	double rate;	    /* 1/s: periodic, poisson, bursty .. */
-	double offered;	    /* .. of its rate alone; 0: frequency is set */
+	double offered;	    /* .. as a share of its rate alone; 0: frequency is set */
 	double sigma;	    /* bursty */
 	uint64_t *trace_ns; /* ascending, from the start */
 	size_t traces;
 	uint64_t after; /* dependent: bits of clients, by their place */
 	uint32_t batch;
-	uint32_t prepare_us;	/* of CPU, before each request */
+	uint32_t prepare_us;	/* CPU time before each request */
 	uint32_t level, weight; /* lc; be, 0: the default */
 	uint32_t deadline_us;	/* 0: none */
-	uint32_t runtime_us;	/* 0: not said */
+	uint32_t runtime_us;	/* 0: not set */
 	int32_t hint_off_us;
 	double killed_every_s; /* 0: never */
 	bool graph;
 };
 
 struct gp_plan {
-	char *what, *source; /* NULL: not said */
+	char *what, *source; /* NULL: not set */
 	double seconds;
 	struct gp_plan_client client[GP_PLAN_CLIENTS_MAX];
 	size_t clients;
-	char **unknown; /* fields that were not taken, each once: client.name .. */
+	char **unknown; /* ignored fields, each once: client.name .. */
 	size_t unknowns;
 };
 
@@ -79,29 +79,29 @@ struct gp_plan {
  * Free with gp_plan_destroy().
  */
 struct gp_plan *gp_plan_read(const char *path, char *why, size_t why_len);
-/** The same from memory; @why calls it @name. */
+/** The same from memory; @why names the text @name. */
 struct gp_plan *gp_plan_parse(const char *name, const char *text, size_t bytes, char *why,
 			      size_t why_len);
 void gp_plan_destroy(struct gp_plan *plan); /* NULL is fine */
 
-/** As it stands in files: "periodic". */
+/** The load's name in files: "periodic". */
 const char *gp_plan_load_name(enum gp_plan_load load);
 /** Has it a rate: periodic, poisson, bursty? */
 bool gp_plan_has_rate(const struct gp_plan_client *client);
-/** Of one that has: as gp_arrivals_parse() reads it. */
+/** The law of a client with a rate, in the form of gp_arrivals_parse(). */
 void gp_plan_law(const struct gp_plan_client *client, char *text, size_t len);
-/** Of a client with a runtime: from one request to the next. */
+/** The period of a client with a runtime. */
 uint64_t gp_plan_period_ns(const struct gp_plan_client *client);
-/** Is its period as long as the deadline, and no longer than a class may say? */
+/** Is its period at least the deadline, and within the limit of a class? */
 bool gp_plan_period_fits(const struct gp_plan_client *client);
-/** Those that wait for @client's requests: a bit for each. */
+/** Bits of the clients that depend on @client's requests. */
 uint64_t gp_plan_waiters(const struct gp_plan *plan, size_t client);
 /** Is one of its clients killed? */
 bool gp_plan_kills(const struct gp_plan *plan);
 
 /**
- * The same with all rates, those of traces too, @factor times as high; with "offered" its
- * part of @alone_per_s of the client instead. NULL: out of memory.
+ * A copy with all rates multiplied by @factor, traces included. A rate by "offered" becomes
+ * that share of @alone_per_s instead. NULL: out of memory.
  */
 struct gp_plan *gp_plan_scaled(const struct gp_plan *plan, const double *alone_per_s,
 			       double factor);

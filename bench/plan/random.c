@@ -42,7 +42,7 @@ uint64_t gp_random_u64(struct gp_random *r)
 
 double gp_random_uniform(struct gp_random *r)
 {
-	/* 53 bits, and half a step up: never 0. */
+	/* 53 bits plus half a step, so that it is never 0. */
 	return ((double)(gp_random_u64(r) >> 11) + 0.5) * 0x1p-53;
 }
 
@@ -51,7 +51,7 @@ double gp_random_exponential(struct gp_random *r)
 	return -log(gp_random_uniform(r));
 }
 
-/* Box and Muller; the second of the pair is given up, as no state is kept. */
+/* Box and Muller; the second of the pair is dropped, as no state is kept. */
 double gp_random_normal(struct gp_random *r)
 {
 	const double radius = sqrt(2 * gp_random_exponential(r));

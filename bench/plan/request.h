@@ -6,15 +6,15 @@
 #include <stdint.h>
 
 struct gp_request {
-	uint64_t intended_ns; /* meant to come: latency counts from here */
-	uint64_t start_ns;    /* the client turned to it */
+	uint64_t intended_ns; /* intended arrival; latency counts from here */
+	uint64_t start_ns;    /* the client began it */
 	uint64_t end_ns;
 };
 
-/* A client had the device. */
+/* A time in which a client had the device. */
 struct gp_stretch {
 	uint64_t start_ns, end_ns;
-	uint32_t client; /* by its place in the plan */
+	uint32_t client; /* index in the plan */
 };
 
 #endif

@@ -28,7 +28,7 @@ double gp_plan_result_per_s(const struct gp_plan_result *r, size_t client)
 	return (double)done * NS_PER_S / (double)(r->end_ns - r->begin_ns);
 }
 
-/* Sorts. */
+/* Sorts @ns. */
 static uint64_t middle(uint64_t *ns, size_t count)
 {
 	gp_samples_sort(ns, count);

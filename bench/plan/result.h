@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result.h - results of a run of a plan, in any place. */
+/* result.h - results of a run of a plan, on a device or in virtual time. */
 #ifndef GP_BENCH_PLAN_RESULT_H
 #define GP_BENCH_PLAN_RESULT_H
 
@@ -12,18 +12,18 @@
 
 struct gp_plan_done {
 	struct gp_request *request;
-	size_t requests;	 /* that ended, half a second after the plan's end at most */
-	size_t left;		 /* that had come, and had not ended by then */
+	size_t requests;	 /* that ended, at most 0.5 s after the plan's end */
+	size_t left;		 /* that arrived and had not ended by then */
 	struct gp_tokens tokens; /* of the requests that ended */
-	uint64_t cpu_ns;	 /* that it used meanwhile; 0: not known */
-	size_t kills;		 /* of one that is killed, of which no more than this is known */
+	uint64_t cpu_ns;	 /* CPU time meanwhile; 0: not known */
+	size_t kills;		 /* the only known figure of a killed client */
 };
 
 struct gp_plan_result {
 	struct gp_plan_done client[GP_PLAN_CLIENTS_MAX];
 	struct gp_stretch *stretch;
 	size_t stretches;
-	double energy_j;	   /* of the device; 0: it does not tell */
+	double energy_j;	   /* of the device; 0: not known */
 	uint64_t beside_cpu_ns;	   /* of processes beside the clients; 0: none, or not known */
 	uint64_t begin_ns, end_ns; /* of the plan; all times are of one clock */
 };
@@ -35,14 +35,14 @@ double gp_plan_result_per_s(const struct gp_plan_result *result, size_t client);
 
 /* A client's figures alone, the reference of all others. */
 struct gp_plan_alone {
-	uint64_t p50_ns;	    /* the middle of how long its requests took */
-	uint64_t first_ns, next_ns; /* the same of its tokens; 0: there are none */
+	uint64_t p50_ns;	    /* median of its requests' times */
+	uint64_t first_ns, next_ns; /* the same of its tokens; 0: none */
 	double per_s;
 };
 
 /**
- * Of its first client; each of its requests came when the last was done. 0; -ENOMEM; -ENODATA: no
- * request ended.
+ * Figures of the result's first client, from a closed loop. 0; -ENOMEM; -ENODATA: no request
+ * ended.
  */
 int gp_plan_result_alone(const struct gp_plan_result *result, struct gp_plan_alone *alone);
 

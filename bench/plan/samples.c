@@ -12,7 +12,7 @@ static int compare(const void *a, const void *b)
 
 void gp_samples_sort(uint64_t *value, size_t count)
 {
-	/* Of none @value may be NULL. */
+	/* @value may be NULL if @count is 0. */
 	if (count)
 		qsort(value, count, sizeof(*value), compare);
 }

@@ -27,7 +27,7 @@ static bool copy_client(struct gp_plan_client *to, const struct gp_plan_client *
 
 	*to = *from;
 	to->rate = from->offered > 0 ? from->offered * alone_per_s : from->rate * factor;
-	/* Each, so that all that is there is its own when it is destroyed. */
+	/* Copy each text even after an error: destroying the copy must free no text of @from. */
 	ok = copy_text(&to->id, from->id);
 	ok = copy_text(&to->model, from->model) && ok;
 	return copy_trace(to, from, factor) && ok;

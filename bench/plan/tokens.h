@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokens.h - of requests that give one token after another, a decoder's: how long the
- * first took (TTFT), and how long after each came the next (ITL).
+ * tokens.h - token times of a decoder's requests: the time to the first token (TTFT), and
+ * the times between tokens (ITL).
  */
 #ifndef GP_BENCH_TOKENS_H
 #define GP_BENCH_TOKENS_H
@@ -11,20 +11,20 @@
 
 #include "bench/plan/request.h"
 
-/* When each came, request by request; as many of each. */
+/* Times of all tokens, request by request; each request has as many. */
 struct gp_tokens {
 	uint64_t *ns;
 	size_t of_each; /* 0: none */
 };
 
-/* Latencies, ns, in the order in which they came. */
+/* Latencies in ns, in order of arrival. */
 struct gp_token_latencies {
 	uint64_t *first_ns, *next_ns;
 	size_t firsts, nexts;
 };
 
 /**
- * The first of each request counts from when the request was meant to come. 0; -ENOMEM.
+ * A request's first token counts from the request's intended time. 0; -ENOMEM.
  * Free with gp_token_latencies_free().
  */
 int gp_token_latencies(const struct gp_tokens *tokens, const struct gp_request *request,
