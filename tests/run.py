@@ -8,11 +8,15 @@ sanitizer wrote a report. Some processes have no stderr of their own, so the san
 options in the environment name the folder --reports, where each test gets a folder.
 
 With --seeds N each runs N times, with GP_SEED=1 to N.
+
+The file BUILD/times remembers the length and the CPU time of each test. The longest start
+first, and as many at once as keep the cores busy: a test that waits leaves its core free.
 """
 import argparse
-import concurrent.futures
+import ctypes
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -59,56 +63,231 @@ def reports_in(folder):
     return text
 
 
+def short_name(path, build):
+    return os.path.relpath(path, build) if path.startswith(build) else path
+
+
 def command(path, match):
     if not path.endswith(".py"):
         return [path]
     return [sys.executable, "-m", "unittest", "-v", *(["-k", match] if match else []), path]
 
 
-def run_one(path, argv, env, timeout, reports):
-    is_python = path.endswith(".py")
-    start = time.monotonic()
-    with tempfile.TemporaryFile("w+", errors="replace") as log:
-        proc = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT,
-                                stdin=subprocess.DEVNULL, env=env,
-                                start_new_session=True)
+# ---- one test, and all that it starts ----------------------------------------
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def descendants():
+    """PIDs of the processes below this one."""
+    parent = {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
-            status = proc.wait(timeout)
-            why = f"exit status {status}"
-        except subprocess.TimeoutExpired:
-            why = f"no end after {timeout} s"
-            status = None
+            with open(f"/proc/{entry}/stat") as f:
+                # The name may have anything in it, and ends with the last bracket.
+                parent[int(entry)] = int(f.read().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    below, found = {os.getpid()}, set()
+    while below:
+        below = {pid for pid, up in parent.items() if up in below}
+        found |= below
+    return found
+
+
+def signal_all(pids, number):
+    for pid in pids:
         try:
-            os.killpg(proc.pid, signal.SIGKILL)
+            os.kill(pid, number)
         except ProcessLookupError:
             pass
-        proc.wait()
-        log.seek(0)
-        output = log.read()
-    said = counts(output, is_python)
-    passed, failed, skipped = said or (0, 0, 0)
-    if not said or (status not in (0, 77) and not failed):
-        failed += 1
-    reported = reports_in(reports)
-    if reported:
-        failed, output, why = failed + 1, output + reported, "sanitizer"
-    return path, passed, failed, skipped, time.monotonic() - start, why, output
+
+
+def end_descendants():
+    """Stop all before the first is killed: some start each other again."""
+    stopped = set()
+    while new := descendants() - stopped:
+        signal_all(new, signal.SIGSTOP)
+        stopped |= new
+    signal_all(stopped, signal.SIGKILL)
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        pass
+
+
+def supervise(argv, env, log):
+    """The exit status of a test, or None after a SIGTERM. Orphans become children of this
+    process: so it can kill them and wait for them."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    try:
+        proc = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT,
+                                stdin=subprocess.DEVNULL, env=env, start_new_session=True)
+        pid = 0
+        while pid != proc.pid:
+            pid, status = os.wait()
+        proc.returncode = os.waitstatus_to_exitcode(status)
+        return proc.returncode
+    except InterruptedError:
+        return None
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        end_descendants()
+
+
+class Test:
+    """A test that runs, under a process that supervises it."""
+
+    def __init__(self, name, argv, env, timeout, reports):
+        self.name, self.argv, self.reports = name, argv, reports
+        self.start, self.why = time.monotonic(), None
+        self.until = self.start + timeout
+        self.timeout = timeout
+        self.log = tempfile.TemporaryFile("w+", errors="replace")
+        self.pid = os.fork()
+        if not self.pid:
+            self.be_supervisor(env)
+        self.pidfd = os.pidfd_open(self.pid)
+
+    def be_supervisor(self, env):
+        code = 1
+        try:
+            def stop(*_):
+                raise InterruptedError
+            signal.signal(signal.SIGTERM, stop)
+            signal.signal(signal.SIGINT, lambda *_: None)
+            status = supervise(self.argv, env, self.log)
+            code = 0 if status is None else status if status >= 0 else 128 - status
+        except BaseException as error:              # it must never go on as run.py
+            print(f"run.py: {error!r}", file=self.log, flush=True)
+        os._exit(code)
+
+    def stop(self):
+        self.why = f"no end after {self.timeout} s"
+        self.until = float("inf")
+        os.kill(self.pid, signal.SIGTERM)
+
+    def result(self):
+        """Its Result, now that its supervisor has ended."""
+        _, status, usage = os.wait4(self.pid, 0)
+        os.close(self.pidfd)
+        status = os.waitstatus_to_exitcode(status)
+        self.log.seek(0)
+        output = self.log.read()
+        self.log.close()
+        done = Result(output, counts(output, self.argv[-1].endswith(".py")))
+        done.wall_s = time.monotonic() - self.start
+        done.cpu_s = usage.ru_utime + usage.ru_stime
+        done.why = self.why or f"exit status {status}"
+        if self.why or not done.counted or (status not in (0, 77) and not done.failed):
+            done.failed += 1
+        reported = reports_in(self.reports)
+        if reported:
+            done.failed, done.output, done.why = \
+                done.failed + 1, done.output + reported, "sanitizer"
+        return done
+
+
+class Result:
+    """Counts, output and times of one test."""
+
+    def __init__(self, output, said):
+        self.output, self.counted, self.why = output, said is not None, ""
+        self.passed, self.failed, self.skipped = said or (0, 0, 0)
+        self.wall_s = self.cpu_s = 0
+
+
+# ---- which runs when -----------------------------------------------------------
+
+class Times:
+    """Seconds, and CPU seconds, of each test's last run; in a file."""
+
+    def __init__(self, path):
+        self.path, self.last = path, {}
+        try:
+            with open(path) as f:
+                for line in f:
+                    wall_s, cpu_s, name = line.split(None, 2)
+                    self.last[name.strip()] = float(wall_s), float(cpu_s)
+        except (FileNotFoundError, ValueError):
+            pass
+
+    def length(self, name):
+        """A new test is as long as can be: whether it is, nobody knows."""
+        return self.last[name][0] if name in self.last else float("inf")
+
+    def load(self, name, cores):
+        """Cores that it keeps busy. A .py file that is new waits for programs."""
+        if name not in self.last:
+            return 0.5 if name.endswith(".py") else 1
+        wall_s, cpu_s = self.last[name]
+        return min(max(cpu_s / max(wall_s, 0.01), 0.1), cores)
+
+    def save(self):
+        os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
+        with open(f"{self.path}.part", "w") as f:
+            f.writelines(f"{wall_s:.2f} {cpu_s:.2f} {name}\n"
+                         for name, (wall_s, cpu_s) in sorted(self.last.items()))
+        os.replace(f"{self.path}.part", self.path)
+
+
+def run_all(jobs, times, cores, most):
+    """Run each (name, arguments of Test); yield (name, Result) as they end."""
+    jobs = sorted(jobs, key=lambda job: -times.length(job[0]))
+    running = {}                                    # pidfd: (Test, load)
+    poll = select.poll()
+    try:
+        while jobs or running:
+            free = cores - sum(load for _, load in running.values())
+            for job in list(jobs):
+                load = times.load(job[0], cores)
+                if len(running) < most and (load <= free + 0.01 or not running):
+                    jobs.remove(job)
+                    test = Test(*job)
+                    running[test.pidfd] = test, load
+                    poll.register(test.pidfd, select.POLLIN)
+                    free -= load
+            next_s = min(test.until for test, _ in running.values()) - time.monotonic()
+            for fd, _ in poll.poll(min(max(next_s, 0), 3600) * 1000):
+                poll.unregister(fd)
+                test, _ = running.pop(fd)
+                yield test.name, test.result()
+            for test, _ in running.values():
+                if test.until <= time.monotonic():
+                    test.stop()
+    finally:
+        for test, _ in running.values():
+            test.stop()
+        for test, _ in running.values():
+            os.waitpid(test.pid, 0)
 
 
 def total(tally):
-    """Add up the runs of one `make`, from the file @tally."""
+    """Add up the runs of one `make`, from the file @tally: lines of counts, and after
+    those of a step "# STEP SECONDS"."""
+    sums, step = [0, 0, 0], [0, 0, 0]
     with open(tally) as f:
-        rows = [[int(n) for n in line.split()] for line in f]
-    passed, failed, skipped = (sum(column) for column in zip(*rows))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+        for line in f:
+            words = line.split()
+            if words[0] != "#":
+                step = [a + int(word) for a, word in zip(step, words)]
+                continue
+            print(f"{words[1]}: {step[0]} passed, {step[1]} failed, {step[2]} skipped, "
+                  f"{words[2]} s")
+            sums = [a + b for a, b in zip(sums, step)]
+            step = [0, 0, 0]
+    print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
+    return 1 if sums[1] else 0
 
 
 def options():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--timeout", type=int, default=180)
-    ap.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    ap.add_argument("--jobs", type=int, help="tests at once, at most; else three a core")
     ap.add_argument("--floor", type=int, default=1,
                     help="fail when fewer tests than this passed")
     ap.add_argument("--reports", help="the sanitizers' log_path, a folder")
@@ -126,25 +305,27 @@ def main():
     env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
     envs = [{**env, "GP_SEED": str(n + 1)} for n in range(args.seeds)] or [env]
     sums = [0, 0, 0]
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(run_one, test, command(test, args.match), env, args.timeout, own)
-                for test in args.tests for plain in envs
-                for env, own in [with_reports(plain, args.reports)]]
-        for job in concurrent.futures.as_completed(jobs):
-            path, passed, failed, skipped, secs, why, output = job.result()
-            for i, n in enumerate((passed, failed, skipped)):
-                sums[i] += n
-            word = "FAIL" if failed else "ok" if passed else "skip"
-            name = os.path.relpath(path, args.build) if path.startswith(
-                args.build) else path
-            print(f"{word:4} {name} ({passed} passed, {skipped} skipped, "
-                  f"{secs:.1f} s)", flush=True)
-            if failed:
-                print(output.rstrip()[-8000:] + f"\n     {name}: {why}", flush=True)
+    times, start = Times(os.path.join(args.build, "times")), time.monotonic()
+    cores = len(os.sched_getaffinity(0))
+    jobs = [(short_name(test, args.build), command(test, args.match), env, args.timeout, own)
+            for test in args.tests for plain in envs
+            for env, own in [with_reports(plain, args.reports)]]
+    for name, done in run_all(jobs, times, cores, args.jobs or 3 * cores):
+        for i, n in enumerate((done.passed, done.failed, done.skipped)):
+            sums[i] += n
+        word = "FAIL" if done.failed else "ok" if done.passed else "skip"
+        print(f"{word:4} {name} ({done.passed} passed, {done.skipped} skipped, "
+              f"{done.wall_s:.1f} s)", flush=True)
+        if done.failed:
+            print(done.output.rstrip()[-8000:] + f"\n     {name}: {done.why}", flush=True)
+        elif not args.match and not args.seeds:
+            times.last[name] = done.wall_s, done.cpu_s
+    times.save()
     if sums[0] < args.floor:
         print(f"only {sums[0]} tests passed, expected at least {args.floor}")
         sums[1] += 1
-    print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
+    print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped, "
+          f"{time.monotonic() - start:.0f} s")
     if args.tally:
         os.makedirs(os.path.dirname(os.path.abspath(args.tally)), exist_ok=True)
         with open(args.tally, "a") as f:

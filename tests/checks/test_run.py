@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""tests/run.py: counts, what ends with a test, and which test starts first."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "run.py")
+PASSES = "echo one: 3 run, 0 failed, 1 skipped"
+# Each starts the other again when it ends.
+KEEPERS = """
+setsid sh -c 'while :; do sleep 1000 & wait $!; sh "$0" & done' "$0" &
+"""
+
+
+def alive(mark):
+    """How many processes have @mark in their environment."""
+    n = 0
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/environ", "rb") as f:
+                n += mark.encode() in f.read()
+        except OSError:
+            pass
+    return n
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="gpreempt-run-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.mark = f"GP_MARK={self.folder}"
+
+    def script(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as f:
+            f.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(path, 0o755)
+        return path
+
+    def run_py(self, *args):
+        env = dict(os.environ, GP_MARK=self.folder)
+        return subprocess.run([sys.executable, RUN, "--build", self.folder, *args], text=True,
+                              env=env, capture_output=True, timeout=120)
+
+    def test_counts(self):
+        tally = os.path.join(self.folder, "tally")
+        done = self.run_py("--tally", tally, self.script("a", PASSES), self.script("b", PASSES))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("6 passed, 0 failed, 2 skipped", done.stdout)
+        with open(tally, "a") as f:
+            f.write("# step 7\n")
+        done = subprocess.run([sys.executable, RUN, "--total", tally], text=True,
+                              capture_output=True)
+        self.assertEqual(done.stdout.splitlines(), ["step: 6 passed, 0 failed, 2 skipped, 7 s",
+                                                    "6 passed, 0 failed, 2 skipped"])
+
+    def test_what_fails(self):
+        for text, why in (("echo one: 3 run, 1 failed, 0 skipped; exit 1", "exit status 1"),
+                          ("exit 0", "exit status 0"),
+                          (f"{PASSES}; kill -SEGV $$", "exit status 139"),
+                          (f"{PASSES}; sleep 30", "no end after 1 s")):
+            with self.subTest(why):
+                done = self.run_py("--timeout", "1", self.script("a", text))
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"a: {why}", done.stdout)
+
+    def test_nothing_is_left(self):
+        """Daemons of a test end with it, also those that start each other again."""
+        keepers = self.script("keepers", KEEPERS)
+        for end in ("sleep 0.3", "sleep 30"):
+            with self.subTest(end):
+                self.run_py("--timeout", "1", self.script("a", f"{keepers}\n{end}\n{PASSES}"))
+                self.assertEqual(alive(self.mark), 0)
+
+    def test_orphans_are_counted(self):
+        """The CPU time of a daemon is its test's."""
+        self.run_py(self.script("a", f"setsid timeout 0.5 sh -c 'while :; do :; done' &\n"
+                                     f"sleep 1\n{PASSES}"))
+        with open(os.path.join(self.folder, "times")) as f:
+            wall_s, cpu_s, name = f.read().split()
+        self.assertEqual(name, "a")
+        self.assertGreater(float(wall_s), 0.9)
+        self.assertGreater(float(cpu_s), 0.02)
+
+    def test_the_longest_starts_first(self):
+        """From the second run on."""
+        names = [self.script(name, f"sleep {s}\n{PASSES}")
+                 for name, s in (("a", 0.1), ("b", 1), ("c", 0.5))]
+        order = [re.findall(r"^ok +(\w)", self.run_py("--jobs", "1", *names).stdout, re.M)
+                 for _ in range(2)]
+        self.assertEqual(order, [["a", "b", "c"], ["b", "c", "a"]])
+
+    def test_waiting_leaves_the_core(self):
+        """Tests that only wait run beside each other, more than there are cores."""
+        n = 3 * len(os.sched_getaffinity(0))
+        meet = os.path.join(self.folder, "meet")
+        names = [self.script(f"w{i}", f"""sleep 1
+            if [ -d {meet} ]; then
+                touch {meet}/{i}; i=0
+                while [ "$(ls {meet} | wc -l)" -lt {n} ]; do
+                    i=$((i + 1)); [ $i -lt 300 ] || exit 1; sleep 0.1
+                done
+            fi
+            {PASSES}""") for i in range(n)]
+        self.assertEqual(self.run_py(*names).returncode, 0)
+        os.mkdir(meet)
+        self.assertEqual(self.run_py(*names).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
