@@ -145,7 +145,7 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 		return;
 	}
 	if (!err) {
-		err = gp_ddev_create(d->loop, hal, (uint16_t)d->devs,
+		err = gp_ddev_create(d->loop, &gp_look_ops, hal, (uint16_t)d->devs,
 				     gp_config_settings_of(d->config, id), d->journal, d->trace,
 				     &d->dev[d->devs]);
 		if (err)
@@ -261,7 +261,7 @@ static void stop(struct gp_daemon *d)
 	for (size_t i = 0; i < d->devs; i++) {
 		while (d->dev[i]->tenants)
 			gp_dtenant_leave(d->dev[i]->tenants, false);
-		gp_ddev_event(d->dev[i], &ev);
+		gp_runtime_event(d->dev[i]->rt, &ev);
 	}
 	gp_tick_in(&d->deadline, PUT_BACK_NS);
 }
@@ -359,7 +359,7 @@ static int start(struct gp_daemon *d)
 	if (!err)
 		err = devices_open(d);
 	if (!err)
-		err = gp_worker_create(d->loop, &d->scanner);
+		err = gp_loop_worker_create(d->loop, &d->scanner);
 	if (!err)
 		err = gp_serve_create(d->loop, d->setup->listen_fd, d->config->user_connections,
 				      &serve_ops, d, &d->serve);
@@ -394,7 +394,7 @@ static void end(struct gp_daemon *d)
 	gp_keep_unwatch(d->setup->keep);
 	gp_metrics_destroy(d->metrics);
 	gp_find_destroy(d->find);
-	gp_worker_destroy(d->scanner);
+	gp_loop_worker_destroy(&d->scanner);
 	gp_serve_destroy(d->serve);
 	for (size_t i = 0; i < d->devs; i++)
 		gp_ddev_destroy(d->dev[i]);

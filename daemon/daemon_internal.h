@@ -18,7 +18,7 @@ struct gp_daemon {
 	struct gp_serve *serve;
 	struct gp_find *find;
 	struct gp_metrics *metrics;
-	struct gp_worker *scanner; /* looks into processes */
+	struct gp_loop_worker scanner; /* looks into processes */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
 	size_t left_alone; /* devices that are none of them: see can_share() */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * device.c - steps the core, and keeps what it decides about. control.c carries
- * out, look.c sees what tenants are doing.
+ * device.c - the host of a device's core: its worker, its timer, its slot.
  */
 #include "daemon/device.h"
 
@@ -13,18 +12,13 @@
 #include <unistd.h>
 
 #include "daemon/device_internal.h"
-#include "daemon/tenant.h"
 #include "runtime/log.h"
 
 #define SLOT_NS 100000000u
 
 uint64_t gp_ddev_now(struct gp_ddev *dev)
 {
-	uint64_t ns = 0;
-
-	/* A clock that fails stands still: the core takes the latest seen. */
-	dev->hal->ops->now(dev->hal, &ns);
-	return ns;
+	return gp_runtime_clock_ns(dev->rt);
 }
 
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value)
@@ -46,7 +40,7 @@ void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t va
 
 void gp_ddev_arm(struct gp_ddev *dev)
 {
-	uint64_t at_ns = dev->core_at_ns;
+	uint64_t at_ns = gp_runtime_due_ns(dev->rt);
 
 	if (dev->look_at_ns && (!at_ns || dev->look_at_ns < at_ns))
 		at_ns = dev->look_at_ns;
@@ -56,7 +50,7 @@ void gp_ddev_arm(struct gp_ddev *dev)
 
 void gp_ddev_let_go(struct gp_ddev *dev)
 {
-	if (!dev->acked || dev->jobs || dev->looking)
+	if (!dev->acked || gp_runtime_jobs(dev->rt) || dev->looking)
 		return;
 	dev->acked = false;
 	gp_ddev_arm(dev);
@@ -70,7 +64,7 @@ static void timer_ready(struct gp_source *source, uint32_t events)
 	if (dev->hal->ops->timer_ack(dev->timer))
 		return;
 	dev->acked = true;
-	gp_ddev_look(dev);
+	dev->above->due(dev);
 	gp_ddev_let_go(dev);
 }
 
@@ -78,68 +72,15 @@ static void idle_due(struct gp_tick *tick)
 {
 	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, idle);
 
-	gp_ddev_look(dev);
-	gp_ddev_count(dev);
-	gp_ddev_enforce(dev);
+	dev->above->idle(dev);
 	gp_tick_in(tick, GP_LOOK_IDLE_NS);
 }
 
-/* ---- stepping ------------------------------------------------------------------- */
-
-/* Who is resident may have changed: turns are counted here. */
-static void follow_turns(struct gp_ddev *dev)
+static void notice_due(struct gp_tick *tick)
 {
-	uint32_t now = gp_sched_resident(dev->sched);
-	struct gp_dtenant *t;
+	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, notice);
 
-	if (now == dev->resident)
-		return;
-	t = gp_dtenant_of(dev, dev->resident);
-	if (t)
-		gp_dtenant_turn_ends(t);
-	dev->resident = now;
-	t = gp_dtenant_of(dev, now);
-	if (t)
-		gp_dtenant_turn_begins(t);
-	gp_usage_turn(&dev->usage, (uint64_t)((int64_t)gp_ddev_now(dev) + dev->clocks.ahead_ns),
-		      t ? t->who.pid : 0);
-	gp_ddev_trace(dev, GP_WIRE_TRACE_RESIDENT, t ? t->who.pid : 0, 0);
-}
-
-/* A turn may end with any step, at the latest then: not into work that is to come. */
-static void before_step(struct gp_ddev *dev)
-{
-	if (dev->in_step || !dev->core_at_ns || gp_ddev_now(dev) < dev->core_at_ns)
-		return;
-	dev->in_step = true;
-	gp_ddev_look_at_lc(dev);
-	dev->in_step = false;
-}
-
-int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev)
-{
-	int err;
-
-	before_step(dev);
-	err = gp_sched_step(dev->sched, gp_ddev_now(dev), ev, &dev->out);
-	if (err)
-		return err;
-	/* The core takes it for fired, and says so only if another is to come. */
-	if (ev->type == GP_EV_TIMER)
-		dev->core_at_ns = 0;
-	for (size_t i = 0; i < dev->out.count; i++) {
-		const struct gp_decision *d = &dev->out.d[i];
-
-		if (d->type == GP_DO_ARM_TIMER)
-			dev->core_at_ns = d->at_ns;
-		else
-			gp_ddev_control(dev, d);
-	}
-	follow_turns(dev);
-	gp_ddev_plan_look(dev);
-	if (!dev->acked)
-		gp_ddev_arm(dev);
-	return 0;
+	dev->above->notice(dev);
 }
 
 enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev)
@@ -151,103 +92,45 @@ enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev)
 
 /* ---- groups ------------------------------------------------------------------- */
 
-struct gp_dgroup *gp_ddev_group(struct gp_ddev *dev, uint32_t id)
-{
-	for (size_t i = 0; id && i < GP_SCHED_MAX_GROUPS; i++)
-		if (dev->group[i].id == id)
-			return &dev->group[i];
-	return NULL;
-}
-
-int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant, struct gp_group *group)
-{
-	struct gp_event ev = { .type = GP_EV_GROUP_APPEAR,
-			       .tenant = tenant->id,
-			       .group.id = group->id };
-	struct gp_dgroup *g = gp_ddev_group(dev, group->id);
-	int err;
-
-	/* It left, and is back before it was put back: still the same group. */
-	if (g && (g->tenant || g->gone))
-		return -EEXIST;
-	for (size_t i = 0; !g && i < GP_SCHED_MAX_GROUPS; i++)
-		if (!dev->group[i].id)
-			g = &dev->group[i];
-	if (!g)
-		return -ENOSPC;
-	if (g->id) {
-		dev->hal->ops->group_put(group);
-		g->tenant = tenant;
-	} else {
-		*g = (struct gp_dgroup){ .id = group->id, .group = group, .tenant = tenant };
-	}
-	err = gp_ddev_event(dev, &ev);
-	if (!err)
-		return 0;
-	if (g->group == group)
-		*g = (struct gp_dgroup){ 0 };
-	return err;
-}
-
-void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group)
-{
-	dev->hal->ops->group_put(group->group);
-	*group = (struct gp_dgroup){ 0 };
-}
-
-void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_dgroup *group,
+void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_runtime_group *group,
 		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job))
 {
 	j->job.work = work;
 	j->job.done = done;
 	j->dev = dev;
 	j->group = group;
-	j->hal = group ? group->group : NULL;
-	dev->jobs++;
-	if (group)
-		group->jobs++;
-	gp_worker_post(dev->worker, &j->job);
+	j->hal = group ? group->hal : NULL;
+	gp_runtime_job_begin(dev->rt, group);
+	gp_worker_post(dev->worker.worker, &j->job);
 }
 
 void gp_group_job_end(struct gp_group_job *j)
 {
-	struct gp_dgroup *group = j->group;
 	struct gp_ddev *dev = j->dev;
 
+	gp_runtime_job_end(dev->rt, j->group);
 	free(j);
-	dev->jobs--;
-	if (group && !--group->jobs && group->gone)
-		gp_ddev_group_free(dev, group);
-	gp_ddev_sweep(dev);
-	gp_ddev_let_go(dev);
-}
-
-void gp_ddev_group_gone(struct gp_ddev *dev, struct gp_dgroup *group)
-{
-	const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = group->id };
-
-	group->tenant = NULL;
-	group->gone = true;
-	gp_ddev_event(dev, &ev);
-	if (!group->jobs)
-		gp_ddev_group_free(dev, group);
+	gp_ddev_over(dev);
 }
 
 bool gp_ddev_putting_back(const struct gp_ddev *dev)
 {
-	return dev->jobs || !gp_sched_settled(dev->sched);
+	return gp_runtime_jobs(dev->rt) || !gp_sched_settled(gp_runtime_core(dev->rt));
 }
 
 /* What the core has put back, and nobody owns, is forgotten. */
 void gp_ddev_sweep(struct gp_ddev *dev)
 {
-	if (!gp_sched_settled(dev->sched))
+	if (!gp_runtime_sweep(dev->rt))
 		return;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (dev->group[i].id && !dev->group[i].tenant && !dev->group[i].jobs)
-			gp_ddev_group_free(dev, &dev->group[i]);
 	while (dev->leaving_count)
 		gp_journal_drop(dev->journal, dev->leaving[--dev->leaving_count]);
+}
+
+void gp_ddev_over(void *host)
+{
+	gp_ddev_sweep(host);
+	gp_ddev_let_go(host);
 }
 
 void gp_ddev_leaving(struct gp_ddev *dev, int place)
@@ -257,27 +140,29 @@ void gp_ddev_leaving(struct gp_ddev *dev, int place)
 
 /* ---- making and ending ------------------------------------------------------------ */
 
-static int core_create(struct gp_ddev *dev)
+static int runtime_create(struct gp_ddev *dev)
 {
-	const bool preempts = dev->caps.caps & GP_CAP_SLICE_PREEMPTS;
-	const struct gp_sched_config config = {
-		.be_policy = dev->settings.be_policy,
-		.lc_policy = dev->settings.lc_policy,
-		/* Who takes turns by itself is told classes: see driver.c. */
-		.rotate = dev->caps.caps & GP_CAP_SUSPEND && !(dev->caps.caps & GP_CAP_CLASS),
-		.slice_preempts = preempts,
-		.slots = dev->caps.slots,
-		.be_min_pct = dev->settings.be_min_pct,
-		.lc_preempt = !preempts			      ? GP_LC_CUT_NONE :
-			      dev->caps.caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
-								GP_LC_CUT_SUSPEND,
-		.quantum_ns = dev->settings.quantum_ns,
-		.switch_ns = dev->caps.switch_ns,
-		.idle_slice_us = GP_DDEV_IDLE_SLICE_US,
+	const uint32_t caps = dev->caps.caps;
+	const struct gp_runtime_config config = {
+		.hal = dev->hal,
+		.executor = gp_worker_executor(dev->worker.worker),
+		.ops = &dev->above->host,
+		.host = dev,
+		.core = {
+			.be_policy = dev->settings.be_policy,
+			.lc_policy = dev->settings.lc_policy,
+			/* Who takes turns by itself is told classes: see driver.c. */
+			.rotate = caps & GP_CAP_SUSPEND && !(caps & GP_CAP_CLASS),
+			.be_min_pct = dev->settings.be_min_pct,
+			.lc_preempt = !(caps & GP_CAP_SLICE_PREEMPTS) ? GP_LC_CUT_NONE :
+				      caps & GP_CAP_PREEMPT ? GP_LC_CUT_PREEMPT :
+							      GP_LC_CUT_SUSPEND,
+			.quantum_ns = dev->settings.quantum_ns,
+			.idle_slice_us = GP_DDEV_IDLE_SLICE_US,
+		},
 	};
 
-	dev->sched = calloc(1, gp_sched_size());
-	return dev->sched ? gp_sched_init(dev->sched, &config) : -ENOMEM;
+	return gp_runtime_create(&config, &dev->rt);
 }
 
 static int core_timer_create(struct gp_ddev *dev)
@@ -306,7 +191,7 @@ static void slot_due(struct gp_tick *tick)
 		gp_tick_in(tick, SLOT_NS);
 	else
 		ev.slot.have = true;
-	gp_ddev_event(dev, &ev);
+	gp_runtime_event(dev->rt, &ev);
 }
 
 static int slot_create(struct gp_ddev *dev)
@@ -322,7 +207,7 @@ static int idle_create(struct gp_ddev *dev)
 	int err;
 
 	dev->idle.due = idle_due;
-	dev->notice.due = gp_ddev_notice_due;
+	dev->notice.due = notice_due;
 	err = gp_tick_add(dev->loop, &dev->idle);
 	if (!err)
 		err = gp_tick_add(dev->loop, &dev->notice);
@@ -337,17 +222,14 @@ static void unmake(struct gp_ddev *dev)
 	gp_tick_remove(&dev->idle);
 	gp_tick_remove(&dev->notice);
 	gp_tick_remove(&dev->slot);
-	gp_worker_destroy(dev->worker);
+	gp_runtime_destroy(dev->rt);
+	gp_loop_worker_destroy(&dev->worker);
 	gp_loop_remove(&dev->timer_source);
 	dev->hal->ops->timer_destroy(dev->timer);
 	dev->hal->ops->log_close(dev->log);
 	if (dev->slot_fd >= 0)
 		close(dev->slot_fd);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (dev->group[i].id)
-			gp_ddev_group_free(dev, &dev->group[i]);
 	dev->hal->ops = dev->hal_ops;
-	free(dev->sched);
 	free(dev);
 }
 
@@ -364,15 +246,16 @@ static void say_policies(const struct gp_ddev *dev)
 	       dev->hal->id.name, s->be_policy->name, s->lc_policy->name);
 }
 
-int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
-		   const struct gp_config_settings *settings, struct gp_journal *journal,
-		   struct gp_trace *trace, struct gp_ddev **out)
+int gp_ddev_create(struct gp_loop *loop, const struct gp_ddev_ops *above, struct gp_device *hal,
+		   uint16_t number, const struct gp_config_settings *settings,
+		   struct gp_journal *journal, struct gp_trace *trace, struct gp_ddev **out)
 {
 	struct gp_ddev *dev = calloc(1, sizeof(*dev));
 	int err;
 
 	if (!dev)
 		return -ENOMEM;
+	dev->above = above;
 	dev->hal = hal;
 	dev->hal_ops = hal->ops;
 	gp_hal_set_ops(&dev->ops, hal->ops);
@@ -383,24 +266,24 @@ int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
 	dev->loop = loop;
 	dev->trace = trace;
 	dev->journal = journal;
-	dev->since_ns = gp_ddev_now(dev);
 	err = hal->ops->caps(hal, &dev->caps);
 	if (!err)
 		say_policies(dev);
 	if (!err)
-		err = core_create(dev);
+		err = gp_loop_worker_create(loop, &dev->worker);
+	if (!err)
+		err = runtime_create(dev);
 	if (!err)
 		err = core_timer_create(dev);
 	if (!err)
 		err = idle_create(dev);
 	if (!err)
 		err = slot_create(dev);
-	if (!err)
-		err = gp_worker_create(loop, &dev->worker);
 	if (err) {
 		unmake(dev);
 		return err;
 	}
+	dev->since_ns = gp_ddev_now(dev);
 	/* Where it may not be read, usage has no source, and is shown as none. */
 	if (dev->caps.caps & GP_CAP_SWITCH_LOG && hal->ops->log_open(hal, &dev->log))
 		dev->log = NULL;
@@ -423,12 +306,11 @@ void gp_ddev_destroy(struct gp_ddev *dev)
 
 void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *settings)
 {
-	const struct gp_event ev = { .type = GP_EV_TIMER };
+	struct gp_sched *core = gp_runtime_core(dev->rt);
 
-	gp_sched_set_policy(dev->sched, settings->be_policy, settings->lc_policy);
-	gp_sched_set_share(dev->sched, settings->quantum_ns, settings->be_min_pct);
+	gp_sched_set_policy(core, settings->be_policy, settings->lc_policy);
+	gp_sched_set_share(core, settings->quantum_ns, settings->be_min_pct);
 	dev->settings = *settings;
 	say_policies(dev);
-	gp_dtenant_say_wakes(dev);
-	gp_ddev_event(dev, &ev);
+	dev->above->changed(dev);
 }

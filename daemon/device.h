@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.h - one device of the daemon's: an instance of the core, the groups it
- * decides about, and who carries its decisions out. All of it is the loop's; only
- * struct gp_control's hal, slice_us, err and took_ns are the worker's while one is
- * under way.
+ * device.h - one device of the daemon: its runtime with an instance of the core, its
+ * worker, and its tenants. All of it belongs to the loop.
  */
 #ifndef GP_DAEMON_DEVICE_H
 #define GP_DAEMON_DEVICE_H
@@ -11,30 +9,22 @@
 #include "daemon/config.h"
 #include "daemon/journal.h"
 #include "daemon/loop.h"
+#include "daemon/loop_worker.h"
 #include "daemon/trace.h"
 #include "daemon/usage.h"
-#include "daemon/worker.h"
 #include "gpreempt/hal.h"
 #include "runtime/clocks.h"
+#include "runtime/runtime.h"
 #include "sched/sched.h"
 #include "wire/hist.h"
 
 struct gp_dtenant;
 struct gp_log_look;
 
+struct gp_ddev;
+
 /* A best-effort tenant that idles has slices of this: see sched.h. */
 #define GP_DDEV_IDLE_SLICE_US 500u
-
-struct gp_dgroup {
-	uint32_t id; /* of the HAL and the core; 0: place is free */
-	struct gp_group *group;
-	struct gp_dtenant *tenant; /* NULL: it left, and is put back */
-	uint32_t jobs;		   /* controls under way */
-	bool gone;		   /* freed when they are done */
-	bool off;		   /* suspended, as far as is known */
-	uint64_t slice_us;	   /* as it was set last; 0: as it was found */
-	uint64_t used_ns;	   /* by the driver's counters, as of the last look */
-};
 
 /* Controls carried out. */
 struct gp_ddev_stat {
@@ -42,7 +32,21 @@ struct gp_ddev_stat {
 	uint64_t control_ns;
 };
 
+/** struct gp_ddev_ops - what is above a device, about its tenants. */
+struct gp_ddev_ops {
+	struct gp_host_ops host; /* its argument is the device */
+	/** The timer is due. */
+	void (*due)(struct gp_ddev *dev);
+	/** Once a second. */
+	void (*idle)(struct gp_ddev *dev);
+	/** gp_ddev.notice is due. */
+	void (*notice)(struct gp_ddev *dev);
+	/** The settings are others now. */
+	void (*changed)(struct gp_ddev *dev);
+};
+
 struct gp_ddev {
+	const struct gp_ddev_ops *above;
 	struct gp_device *hal;
 	struct gp_hal_ops ops; /* its, with the dummies */
 	struct gp_hal_caps caps;
@@ -54,19 +58,14 @@ struct gp_ddev {
 	struct gp_loop *loop;
 	struct gp_trace *trace;
 	struct gp_journal *journal;
-	struct gp_worker *worker;
-	struct gp_sched *sched;
-	struct gp_decisions out; /* scratch of one step */
+	struct gp_loop_worker worker;
+	struct gp_runtime *rt;
 	struct gp_timer *timer;
 	struct gp_source timer_source;
 	bool counts;	     /* the driver's counters tell usage */
 	bool acked;	     /* the timer's time stands still */
-	uint32_t jobs;	     /* controls under way */
-	uint64_t core_at_ns; /* the core's timer; 0: none */
-	bool in_step;	     /* pages are looked at for one */
-	uint64_t look_at_ns; /* ours: pages are looked at; 0: not */
+	uint64_t look_at_ns; /* the next look at pages; 0: none */
 
-	struct gp_dgroup group[GP_SCHED_MAX_GROUPS];
 	struct gp_dtenant *tenants; /* newest first */
 	uint32_t last_tenant_id;
 	uint32_t resident;		 /* tenant id, as it was traced */
@@ -95,26 +94,21 @@ struct gp_ddev {
 
 /**
  * gp_ddev_create() - take over @hal, which is closed with it. @settings: copied;
- * @journal, @trace: borrowed. 0 or negative errno, and @hal is the caller's still.
+ * @above, @journal, @trace: borrowed. 0 or negative errno, and @hal is the caller's still.
  */
-int gp_ddev_create(struct gp_loop *loop, struct gp_device *hal, uint16_t number,
-		   const struct gp_config_settings *settings, struct gp_journal *journal,
-		   struct gp_trace *trace, struct gp_ddev **dev);
+int gp_ddev_create(struct gp_loop *loop, const struct gp_ddev_ops *above, struct gp_device *hal,
+		   uint16_t number, const struct gp_config_settings *settings,
+		   struct gp_journal *journal, struct gp_trace *trace, struct gp_ddev **dev);
 /** All tenants must have left and been put back. NULL is legal. */
 void gp_ddev_destroy(struct gp_ddev *dev);
 
 /** The clock of the core, ns. */
 uint64_t gp_ddev_now(struct gp_ddev *dev);
-/** Step the core, and have carried out what it decides. What it said. */
-int gp_ddev_event(struct gp_ddev *dev, const struct gp_event *ev);
 /** Other settings from now on. */
 void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *settings);
 
-/** @group, the device's from now on, is @tenant's. 0; -EEXIST: known; -ENOSPC. */
-int gp_ddev_group_add(struct gp_ddev *dev, struct gp_dtenant *tenant, struct gp_group *group);
-/** It exists no longer: nothing is put back. */
-void gp_ddev_group_gone(struct gp_ddev *dev, struct gp_dgroup *group);
-struct gp_dgroup *gp_ddev_group(struct gp_ddev *dev, uint32_t id);
+/** The ops of its tenants: look.c. */
+extern const struct gp_ddev_ops gp_look_ops;
 
 /** Is anything that was done to groups of @tenant still to be undone? */
 bool gp_ddev_putting_back(const struct gp_ddev *dev);

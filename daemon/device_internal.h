@@ -12,7 +12,6 @@
 void gp_ddev_arm(struct gp_ddev *dev);
 /** Let a virtual clock go on, if nothing is under way. */
 void gp_ddev_let_go(struct gp_ddev *dev);
-void gp_ddev_group_free(struct gp_ddev *dev, struct gp_dgroup *group);
 void gp_ddev_sweep(struct gp_ddev *dev);
 /**
  * struct gp_group_job - work of the device's worker, about @group, which stays until
@@ -23,23 +22,21 @@ void gp_ddev_sweep(struct gp_ddev *dev);
 struct gp_group_job {
 	struct gp_job job;
 	struct gp_ddev *dev;
-	struct gp_dgroup *group;
+	struct gp_runtime_group *group;
 	struct gp_group *hal;
 };
-void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_dgroup *group,
+void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_runtime_group *group,
 		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job));
+/** A call or a job is over: free its place, and let a virtual clock go on. */
+void gp_ddev_over(void *host);
 /** The last that its done() does: frees it, and what waited for it. */
 void gp_group_job_end(struct gp_group_job *j);
 /** The journal's record at @place is dropped when all is put back. */
 void gp_ddev_leaving(struct gp_ddev *dev, int place);
 
 /* control.c */
-/** Have @d carried out; its OUTCOME comes later, whatever happens. */
-void gp_ddev_control(struct gp_ddev *dev, const struct gp_decision *d);
-/** What runs in @group is cut anywhere, not at its end. No decision of the core's. */
-void gp_ddev_preemptible(struct gp_ddev *dev, struct gp_dgroup *group);
-/** GP_DO_SUSPEND, _RESUME, _SET_SLICE (the driver's), and no decision of the core's either. */
-void gp_ddev_control_own(struct gp_ddev *dev, struct gp_dgroup *group, uint32_t type);
+/** gp_host_ops.called: count and trace the call. */
+void gp_ddev_called(void *host, const struct gp_call *call);
 
 /* driver.c */
 /** Tell a driver that knows classes of @pid's. */
@@ -62,16 +59,10 @@ void gp_ddev_look(struct gp_ddev *dev);
 void gp_ddev_look_at_pages(struct gp_ddev *dev);
 /** The same, for latency-critical work that has come or is done: others may be cut for it. */
 void gp_ddev_woken(struct gp_ddev *dev);
-/** Of these, only whether latency-critical work is there, or about to come. */
-void gp_ddev_look_at_lc(struct gp_ddev *dev);
-/** When that is to be next, as things are. */
-void gp_ddev_plan_look(struct gp_ddev *dev);
-/** dev->notice is due. */
-void gp_ddev_notice_due(struct gp_tick *tick);
 
 /* tenant.c */
-void gp_dtenant_turn_begins(struct gp_dtenant *tenant);
-void gp_dtenant_turn_ends(struct gp_dtenant *tenant);
+/** The resident tenant may be another one now: turns are counted here. */
+void gp_dtenant_follow_turns(struct gp_ddev *dev);
 
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);

@@ -71,7 +71,7 @@ static void count(struct gp_job *job)
 }
 
 /* Its number may be another's by now, which counts from 0. */
-static uint64_t used_since(const struct gp_dgroup *g, uint64_t used_ns)
+static uint64_t used_since(const struct gp_runtime_group *g, uint64_t used_ns)
 {
 	return used_ns - (used_ns >= g->used_ns ? g->used_ns : 0);
 }
@@ -79,10 +79,10 @@ static uint64_t used_since(const struct gp_dgroup *g, uint64_t used_ns)
 static void was_counted(struct gp_job *job)
 {
 	struct counted *c = (struct counted *)(void *)job;
-	struct gp_dgroup *g = c->base.group;
+	struct gp_runtime_group *g = c->base.group;
 
-	if (!c->err && g->tenant) {
-		gp_dtenant_used(g->tenant, c->first ? 0 : used_since(g, c->used_ns));
+	if (!c->err && g->owner) {
+		gp_dtenant_used(g->owner, c->first ? 0 : used_since(g, c->used_ns));
 		g->used_ns = c->used_ns;
 		c->base.dev->counts = true;
 	}
@@ -91,18 +91,20 @@ static void was_counted(struct gp_job *job)
 
 void gp_ddev_count(struct gp_ddev *dev)
 {
+	struct gp_runtime_group *g = NULL;
+
 	if (dev->log || !dev->tenants)
 		return;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_dgroup *g = &dev->group[i];
+	while ((g = gp_runtime_next(dev->rt, NULL, g))) {
+		const struct gp_dtenant *tenant = g->owner;
 		struct counted *c;
 
-		if (!g->id || !g->tenant || g->gone)
+		if (!tenant)
 			continue;
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return;
-		c->first = g->tenant->used_ns == GP_WIRE_UNKNOWN;
+		c->first = tenant->used_ns == GP_WIRE_UNKNOWN;
 		c->err = -ECANCELED;
 		gp_group_job_post(&c->base, dev, g, count, was_counted);
 	}

@@ -45,7 +45,7 @@ static void ban(struct gp_dtenant *t)
 static void was_checked(struct gp_job *job)
 {
 	struct check *c = (struct check *)(void *)job;
-	struct gp_dtenant *t = c->base.group->tenant;
+	struct gp_dtenant *t = c->base.group->owner;
 
 	if (!c->err && c->found_us != c->decided_us && t && !t->banned) {
 		gp_log(GP_LOG_INFO,
@@ -60,19 +60,20 @@ static void was_checked(struct gp_job *job)
 
 void gp_ddev_enforce(struct gp_ddev *dev)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_dgroup *g = &dev->group[i];
+	struct gp_runtime_group *g = NULL;
+
+	while ((g = gp_runtime_next(dev->rt, NULL, g))) {
+		const struct gp_dtenant *tenant = g->owner;
 		struct check *c;
 
 		/* What is being set is not read meanwhile. */
-		if (!g->id || !g->tenant || !g->slice_us || g->jobs)
+		if (!tenant || !g->slice_us || g->jobs)
 			continue;
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return;
 		c->decided_us = g->slice_us;
-		c->mode = g->tenant->request.cls.cls == GP_CLASS_BE &&
-			  dev->caps.caps & GP_CAP_PREEMPT_MODE;
+		c->mode = gp_dtenant_is_be(tenant) && dev->caps.caps & GP_CAP_PREEMPT_MODE;
 		c->err = -ECANCELED;
 		c->base.job.can_wait = true;
 		gp_group_job_post(&c->base, dev, g, check, was_checked);

@@ -80,7 +80,8 @@ static void tell_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_told what,
 /* Does the most urgent one wait for one that is less so? */
 static bool waits_for_cut(struct gp_ddev *dev)
 {
-	const struct gp_dtenant *t = gp_dtenant_of(dev, gp_sched_most_urgent(dev->sched));
+	const struct gp_dtenant *t =
+		gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));
 
 	return dev->log && t && gp_dtenant_waits_for_cut(t);
 }
@@ -90,7 +91,7 @@ static bool waits_for_cut(struct gp_ddev *dev)
  * those the most urgent one last: whom it is to cut is known then. When all that is
  * told, also whether the most urgent one has the device, and who else, if it waits.
  */
-void gp_ddev_look_at_lc(struct gp_ddev *dev)
+static void look_at_lc(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
 	struct gp_dtenant *first;
@@ -103,7 +104,7 @@ void gp_ddev_look_at_lc(struct gp_ddev *dev)
 		gp_dtenant_tell(first, GP_TOLD_BUSY);
 	tell_lc(dev, now_ns, GP_TOLD_SOON, NULL);
 	tell_lc(dev, now_ns, GP_TOLD_IDLE, NULL);
-	first = gp_dtenant_of(dev, gp_sched_most_urgent(dev->sched));
+	first = gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));
 	if (first)
 		gp_dtenant_tell_on(first);
 	for (struct gp_dtenant *t = dev->tenants; waits_for_cut(dev) && t; t = t->next)
@@ -114,7 +115,7 @@ static void look_at_tenants(struct gp_ddev *dev)
 {
 	uint64_t now_ns;
 
-	gp_ddev_look_at_lc(dev);
+	look_at_lc(dev);
 	now_ns = gp_ddev_now(dev);
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC)
@@ -139,15 +140,15 @@ void gp_ddev_look_at_pages(struct gp_ddev *dev)
 	look_at_tenants(dev);
 	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
 	dev->cut_looks = waits_for_cut(dev) ? dev->cut_looks + 1 : 0;
-	gp_ddev_event(dev, &ev);
+	gp_runtime_event(dev->rt, &ev);
 }
 
 void gp_ddev_woken(struct gp_ddev *dev)
 {
 	dev->cut_looks = 0;
 	dev->woken = dev->log != NULL;
-	if (dev->log && gp_sched_min_due(dev->sched, gp_ddev_now(dev))) {
-		gp_ddev_look_at_lc(dev);
+	if (dev->log && gp_sched_min_due(gp_runtime_core(dev->rt), gp_ddev_now(dev))) {
+		look_at_lc(dev);
 		gp_ddev_look(dev);
 		return;
 	}
@@ -173,7 +174,7 @@ static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 		gp_usage_take(p, &ev.usage.used_ns, &ev.usage.displaced_ns);
 		gp_dtenant_used(t, ev.usage.used_ns);
 		if (ev.usage.used_ns || ev.usage.displaced_ns)
-			gp_ddev_event(dev, &ev);
+			gp_runtime_event(dev->rt, &ev);
 	}
 }
 
@@ -263,7 +264,7 @@ static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 	if (!dev->log || dev->looking)
 		return false;
 	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) || dev->woken ||
-	    waits_for_cut(dev) || gp_sched_min_due(dev->sched, now_ns))
+	    waits_for_cut(dev) || gp_sched_min_due(gp_runtime_core(dev->rt), now_ns))
 		return true;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
@@ -295,7 +296,7 @@ void gp_ddev_look(struct gp_ddev *dev)
 	look->log_ns = 0;
 	look->core_ns = now_ns;
 	dev->looking = look;
-	gp_worker_post(dev->worker, &look->job);
+	gp_worker_post(dev->worker.worker, &look->job);
 }
 
 /* ---- when next ------------------------------------------------------------------ */
@@ -340,10 +341,8 @@ static void plan_notice(struct gp_ddev *dev)
 	gp_tick_in(&dev->notice, (uint64_t)NOTICE_NS << notice_shift(dev));
 }
 
-void gp_ddev_notice_due(struct gp_tick *tick)
+static void notice(struct gp_ddev *dev)
 {
-	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, notice);
-
 	dev->noticing = false;
 	dev->quiet_looks = is_quiet(dev) ? dev->quiet_looks + 1 : 0;
 	gp_ddev_look(dev);
@@ -357,12 +356,12 @@ static uint64_t cut_wait_ns(const struct gp_ddev *dev)
 	return (uint64_t)CUT_NS << (shift < CUT_SHIFT_MAX ? shift : CUT_SHIFT_MAX);
 }
 
-void gp_ddev_plan_look(struct gp_ddev *dev)
+static void plan_look(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev), at_ns = 0;
 	uint32_t share = 0;
 
-	if (gp_sched_rotation_deferred(dev->sched))
+	if (gp_sched_rotation_deferred(gp_runtime_core(dev->rt)))
 		at_ns = now_ns + PUT_OFF_NS;
 	if (dev->woken || waits_for_cut(dev))
 		at_ns = gp_sooner(at_ns, now_ns + cut_wait_ns(dev));
@@ -382,3 +381,49 @@ void gp_ddev_plan_look(struct gp_ddev *dev)
 	dev->look_at_ns = gp_sooner(at_ns, dev->look_at_ns);
 	plan_notice(dev);
 }
+
+/* ---- what the device calls -------------------------------------------------------- */
+
+/* A turn may end with any step, at the latest then: not into work that is to come. */
+static void before(void *host)
+{
+	look_at_lc(host);
+}
+
+static void settled(void *host, bool any)
+{
+	struct gp_ddev *dev = host;
+
+	gp_dtenant_follow_turns(dev);
+	plan_look(dev);
+	if (!dev->acked)
+		gp_ddev_arm(dev);
+}
+
+static void idle(struct gp_ddev *dev)
+{
+	gp_ddev_look(dev);
+	gp_ddev_count(dev);
+	gp_ddev_enforce(dev);
+}
+
+static void changed(struct gp_ddev *dev)
+{
+	const struct gp_event ev = { .type = GP_EV_TIMER };
+
+	gp_dtenant_say_wakes(dev);
+	gp_runtime_event(dev->rt, &ev);
+}
+
+const struct gp_ddev_ops gp_look_ops = {
+	.host = {
+		.before = before,
+		.called = gp_ddev_called,
+		.over = gp_ddev_over,
+		.settled = settled,
+	},
+	.changed = changed,
+	.due = gp_ddev_look,
+	.idle = idle,
+	.notice = notice,
+};

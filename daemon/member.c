@@ -246,7 +246,7 @@ void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 	s->asks = msg->flags & GP_WIRE_ASKS;
 	if (gp_class_request_from_wire(&msg->request, &s->request))
 		s->asks = false;
-	gp_worker_post(d->scanner, &s->job);
+	gp_worker_post(d->scanner.worker, &s->job);
 }
 
 static void groups_done(struct gp_job *job)
@@ -269,7 +269,7 @@ static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *fil
 		return;
 	if (key)
 		memcpy(s->key, key, sizeof(s->key));
-	gp_worker_post(d->scanner, &s->job);
+	gp_worker_post(d->scanner.worker, &s->job);
 }
 
 void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
@@ -435,7 +435,7 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		s->conn = conn->id;
 		s->taken = GP_WIRE_BY_ATTACH;
 		s->request = asked;
-		gp_worker_post(d->scanner, &s->job);
+		gp_worker_post(d->scanner.worker, &s->job);
 	}
 }
 
@@ -457,7 +457,7 @@ bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	s->request = request;
 	s->banned = r->banned;
 	s->place = place;
-	gp_worker_post(d->scanner, &s->job);
+	gp_worker_post(d->scanner.worker, &s->job);
 	return true;
 }
 

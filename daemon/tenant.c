@@ -67,7 +67,7 @@ static void wants_turn(struct gp_dtenant *t)
 		t->wants_since_ns = 0;
 }
 
-void gp_dtenant_turn_begins(struct gp_dtenant *t)
+static void turn_begins(struct gp_dtenant *t)
 {
 	uint64_t now_ns = gp_ddev_now(t->dev);
 
@@ -79,13 +79,32 @@ void gp_dtenant_turn_begins(struct gp_dtenant *t)
 	t->dev->stat.turns++;
 }
 
-void gp_dtenant_turn_ends(struct gp_dtenant *t)
+static void turn_ends(struct gp_dtenant *t)
 {
 	t->turn_since_ns = 0;
 	t->on_since_ns = 0;
 	gp_dtenant_had_turn(t);
 	t->preempted += t->told != GP_TOLD_IDLE;
 	wants_turn(t);
+}
+
+void gp_dtenant_follow_turns(struct gp_ddev *dev)
+{
+	uint32_t now = gp_sched_resident(gp_runtime_core(dev->rt));
+	struct gp_dtenant *t;
+
+	if (now == dev->resident)
+		return;
+	t = gp_dtenant_of(dev, dev->resident);
+	if (t)
+		turn_ends(t);
+	dev->resident = now;
+	t = gp_dtenant_of(dev, now);
+	if (t)
+		turn_begins(t);
+	gp_usage_turn(&dev->usage, (uint64_t)((int64_t)gp_ddev_now(dev) + dev->clocks.ahead_ns),
+		      t ? t->who.pid : 0);
+	gp_ddev_trace(dev, GP_WIRE_TRACE_RESIDENT, t ? t->who.pid : 0, 0);
 }
 
 /* From now on it has the device if it has work: whether it has is seen by that. */
@@ -219,7 +238,7 @@ void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
 	if (!same)
 		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid,
 			      what == GP_TOLD_BUSY ? why_busy(t) : 0);
-	gp_ddev_event(t->dev, &ev);
+	gp_runtime_event(t->dev->rt, &ev);
 }
 
 void gp_dtenant_tell_on(struct gp_dtenant *t)
@@ -230,7 +249,7 @@ void gp_dtenant_tell_on(struct gp_dtenant *t)
 
 	/* Each time: it may have been cut since. */
 	if (is_lc(t) && t->told == GP_TOLD_BUSY && is_on(t))
-		gp_ddev_event(t->dev, &ev);
+		gp_runtime_event(t->dev->rt, &ev);
 }
 
 /* ---- its page -------------------------------------------------------- */
@@ -555,9 +574,12 @@ static void free_tenant(struct gp_dtenant *t)
 /* Cut anywhere: nothing else can end a long kernel's turn. */
 static void make_preemptible(struct gp_dtenant *t)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (t->dev->group[i].tenant == t)
-			gp_ddev_preemptible(t->dev, &t->dev->group[i]);
+	struct gp_runtime_group *g = NULL;
+
+	if (!(t->dev->caps.caps & GP_CAP_PREEMPT_MODE))
+		return;
+	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+		gp_runtime_own(t->dev->rt, g, GP_CALL_PREEMPT_MODE);
 }
 
 /* Compute groups are the device's from then on; the rest is dropped. */
@@ -569,7 +591,7 @@ static int take_groups(struct gp_dtenant *t, struct gp_group_list *list)
 		struct gp_group *group = list->group[i];
 
 		err = group->kind == GP_GROUP_COMPUTE && group->dev == t->dev->hal ?
-			      gp_ddev_group_add(t->dev, t, group) :
+			      gp_runtime_group_add(t->dev->rt, t->id, t, group) :
 			      -EEXIST;
 		if (err)
 			t->dev->hal->ops->group_put(group);
@@ -587,7 +609,7 @@ static int core_join(struct gp_dtenant *t)
 				     .tenant = t->id,
 				     .spec = t->request };
 
-	return gp_ddev_event(t->dev, &ev);
+	return gp_runtime_event(t->dev->rt, &ev);
 }
 
 int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant **out)
@@ -646,26 +668,24 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 
 static void forget_groups(struct gp_dtenant *t, bool gone)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_dgroup *g = &t->dev->group[i];
+	struct gp_runtime_group *g = NULL;
 
-		if (g->id && g->tenant == t && gone)
-			gp_ddev_group_gone(t->dev, g);
-		else if (g->id && g->tenant == t)
-			g->tenant = NULL;
+	while ((g = gp_runtime_next(t->dev->rt, t, g))) {
+		if (gone)
+			gp_runtime_group_gone(t->dev->rt, g);
+		else
+			g->owner = NULL;
 	}
 }
 
 /* It runs again, as it was found. */
 static void pardon(struct gp_dtenant *t)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_dgroup *g = &t->dev->group[i];
+	struct gp_runtime_group *g = NULL;
 
-		if (!g->id || g->tenant != t)
-			continue;
-		gp_ddev_control_own(t->dev, g, GP_DO_SET_SLICE);
-		gp_ddev_control_own(t->dev, g, GP_DO_RESUME);
+	while ((g = gp_runtime_next(t->dev->rt, t, g))) {
+		gp_runtime_own(t->dev->rt, g, GP_DO_SET_SLICE);
+		gp_runtime_own(t->dev->rt, g, GP_DO_RESUME);
 	}
 }
 
@@ -688,7 +708,7 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 		gp_ddev_leaving(dev, t->place);
 		t->place = -1;
 	}
-	gp_ddev_event(dev, &ev);
+	gp_runtime_event(dev->rt, &ev);
 	gp_usage_leave(&dev->usage, t->who.pid);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_LEAVE, t->who.pid, 0);
 	gp_dtenant_say_wakes(dev);
@@ -706,12 +726,11 @@ static bool has_group(const struct gp_group_list *list, uint32_t id)
 
 void gp_dtenant_groups(struct gp_dtenant *t, struct gp_group_list *list)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_dgroup *g = &t->dev->group[i];
+	struct gp_runtime_group *g = NULL;
 
-		if (g->id && g->tenant == t && !has_group(list, g->id))
-			gp_ddev_group_gone(t->dev, g);
-	}
+	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+		if (!has_group(list, g->id))
+			gp_runtime_group_gone(t->dev->rt, g);
 	(void)take_groups(t, list);
 	if (t->banned)
 		gp_dtenant_ban(t);
@@ -730,7 +749,7 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	t->request = *request;
 	err = journal_put(t);
 	if (!err)
-		err = gp_ddev_event(t->dev, &ev);
+		err = gp_runtime_event(t->dev->rt, &ev);
 	if (err) {
 		t->request = old;
 		return err;
@@ -749,16 +768,15 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 /* The core decides no more about its groups: they are gone, as far as it knows. */
 void gp_dtenant_ban(struct gp_dtenant *t)
 {
+	struct gp_runtime_group *g = NULL;
+
 	t->banned = true;
 	journal_put(t);
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
-		struct gp_dgroup *g = &t->dev->group[i];
+	while ((g = gp_runtime_next(t->dev->rt, t, g))) {
 		const struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = g->id };
 
-		if (!g->id || g->tenant != t)
-			continue;
-		gp_ddev_event(t->dev, &ev);
-		gp_ddev_control_own(t->dev, g, GP_DO_SUSPEND);
+		gp_runtime_event(t->dev->rt, &ev);
+		gp_runtime_own(t->dev->rt, g, GP_DO_SUSPEND);
 	}
 }
 
@@ -804,7 +822,7 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 		return -EINVAL;
 	if (!request->period_ns)
 		return 0;
-	err = gp_sched_admit(dev->sched, t ? t->id : 0, request, &a);
+	err = gp_sched_admit(gp_runtime_core(dev->rt), t ? t->id : 0, request, &a);
 	if (!err)
 		return 0;
 	whose = gp_dtenant_of(dev, a.tenant);
@@ -832,10 +850,11 @@ int gp_dtenant_admit(struct gp_ddev *dev, const struct gp_dtenant *t,
 
 static uint32_t group_count(const struct gp_dtenant *t)
 {
+	const struct gp_runtime_group *g = NULL;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		n += t->dev->group[i].id && t->dev->group[i].tenant == t;
+	while ((g = gp_runtime_next(t->dev->rt, t, g)))
+		n++;
 	return n;
 }
 
@@ -878,7 +897,7 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	const bool turns = gp_dtenant_is_be(t) && !(t->dev->caps.caps & GP_CAP_CLASS);
 	struct gp_sched_tenant_stat st = { 0 };
 
-	gp_sched_tenant_stat(t->dev->sched, t->id, &st);
+	gp_sched_tenant_stat(gp_runtime_core(t->dev->rt), t->id, &st);
 	show_page(t, out);
 	out->pid = t->who.pid;
 	out->uid = t->who.uid;

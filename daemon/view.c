@@ -12,6 +12,7 @@
 static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 {
 	const struct gp_dtenant *resident = gp_dtenant_of(dev, dev->resident);
+	const struct gp_runtime_group *g = NULL;
 
 	memcpy(out->uuid, dev->hal->id.uuid, sizeof(out->uuid));
 	snprintf(out->name, sizeof(out->name), "%s", dev->hal->id.name);
@@ -20,8 +21,8 @@ static void show_device(struct gp_ddev *dev, struct gp_wire_device *out)
 	out->be_min_pct = dev->settings.be_min_pct;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
 		out->tenants++;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		out->groups += dev->group[i].id && dev->group[i].tenant;
+	while ((g = gp_runtime_next(dev->rt, NULL, g)))
+		out->groups += g->owner != NULL;
 	out->resident_pid = resident ? (int32_t)resident->who.pid : 0;
 	out->usage = gp_ddev_usage(dev);
 	out->daemon_pid = (int32_t)getpid();
@@ -91,7 +92,7 @@ void gp_view_why(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire
 		return;
 	gp_wire_init(&out, GP_WIRE_REASON);
 	now_ns = gp_ddev_now(t->dev);
-	gp_sched_why(t->dev->sched, t->id, &why);
+	gp_sched_why(gp_runtime_core(t->dev->rt), t->id, &why);
 	other = gp_dtenant_of(t->dev, why.other);
 	out.reason.pid = (int32_t)t->who.pid;
 	out.reason.reason = why.reason;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "gpreempt/hal.h"
+#include "runtime/worker.h"
 #include "sched/sched.h"
 
 struct gp_runtime;
@@ -52,6 +53,7 @@ struct gp_runtime_group {
 
 /**
  * struct gp_call - a call of the HAL about one group
+ * @job: for a worker
  * @rt: the runtime
  * @group: stays valid until the call is done
  * @what: the decision
@@ -62,6 +64,7 @@ struct gp_runtime_group {
  * @err: 0 or negative errno; -ECANCELED: not run
  */
 struct gp_call {
+	struct gp_job job;
 	struct gp_runtime *rt;
 	struct gp_runtime_group *group;
 	struct gp_decision what;

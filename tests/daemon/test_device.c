@@ -128,13 +128,15 @@ static void device_start(struct device *d, uint16_t number,
 	other_clock_ops.log_read = other_log_read;
 	if (number)
 		hal->ops = &other_clock_ops;
-	assert_int_equal(gp_ddev_create(loop, hal, number, settings, journal, trace, &d->dev), 0);
+	assert_int_equal(gp_ddev_create(loop, &gp_look_ops, hal, number, settings, journal, trace,
+					&d->dev),
+			 0);
 }
 
 static bool at_work(void)
 {
 	for (size_t i = 0; i < DEVICES; i++)
-		if (device[i].dev->jobs || device[i].dev->looking)
+		if (gp_runtime_jobs(device[i].dev->rt) || device[i].dev->looking)
 			return true;
 	return false;
 }
@@ -149,7 +151,8 @@ static void settle(void)
 /* A timer is never armed for a past time: that would repeat endlessly. */
 static void check_timer(const struct device *d)
 {
-	assert_true(!d->dev->core_at_ns || d->dev->core_at_ns > gp_sim_now(d->sim));
+	assert_true(!gp_runtime_due_ns(d->dev->rt) ||
+		    gp_runtime_due_ns(d->dev->rt) > gp_sim_now(d->sim));
 }
 
 static void run(uint64_t ns)
@@ -414,7 +417,7 @@ static void test_capped_and_idle(void **state)
 	for (int i = 0; i < 2; i++)
 		p[i]->works = false;
 	run(500 * MS);
-	assert_int_equal(device[0].dev->core_at_ns, 0);
+	assert_int_equal(gp_runtime_due_ns(device[0].dev->rt), 0);
 }
 
 static void test_a_page_puts_off(void **state)
@@ -487,12 +490,12 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 
 	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
 	run(210 * MS);
-	over_ns = dev->core_at_ns;
+	over_ns = gp_runtime_due_ns(dev->rt);
 	assert_true(over_ns > gp_sim_now(device[0].sim));
 	turns = a->tenant->turns + b->tenant->turns;
 	atomic_store(&page->next_ns, over_ns + MS);
 	gp_sim_advance(device[0].sim, over_ns);
-	assert_int_equal(gp_ddev_event(dev, &ev), 0);
+	assert_int_equal(gp_runtime_event(dev->rt, &ev), 0);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
 	assert_int_equal(lc->tenant->told, GP_TOLD_SOON);
 	/* It did not come after all. */
@@ -766,17 +769,17 @@ static void test_a_wake_ends_no_turn(void **state)
 	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
 	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
 	run(210 * MS);
-	over_ns = dev->core_at_ns;
+	over_ns = gp_runtime_due_ns(dev->rt);
 	turns = a->tenant->turns + b->tenant->turns;
 	atomic_store(&page->next_ns, over_ns + MS);
 	run(over_ns + MS / 2 - gp_sim_now(device[0].sim));
-	assert_true(gp_sched_rotation_deferred(dev->sched));
+	assert_true(gp_sched_rotation_deferred(gp_runtime_core(dev->rt)));
 	/* It arrives. */
 	atomic_store(&page->next_ns, 0);
 	says(lc, GP_PAGE_HELD);
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
-	assert_true(gp_sched_rotation_deferred(dev->sched));
+	assert_true(gp_sched_rotation_deferred(gp_runtime_core(dev->rt)));
 	atomic_store(&page->doing, 0);
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
@@ -1016,15 +1019,12 @@ static void test_classes_change(void **state)
 {
 	const struct gp_class_request lc = { .cls = { GP_CLASS_LC, 2 } };
 	struct process *a = be(&device[0], 100), *b = be(&device[0], 100);
-	struct gp_dgroup *g;
+	const struct gp_runtime_group *g;
 
 	run(120 * MS);
 	assert_int_equal(gp_dtenant_class(a->tenant, &lc, true, "a test"), 0);
 	run(20 * MS);
-	g = NULL;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
-		if (device[0].dev->group[i].tenant == a->tenant)
-			g = &device[0].dev->group[i];
+	g = gp_runtime_next(device[0].dev->rt, a->tenant, NULL);
 	assert_non_null(g);
 	assert_false(g->off);
 	assert_int_equal(g->slice_us, GP_SCHED_LC_SLICE_US);

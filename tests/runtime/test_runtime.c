@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The loop over a real core. Its HAL and its host only write down their calls. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -513,6 +514,33 @@ static void a_call_that_is_not_run_is_cancelled(void **state)
 	assert_int_equal(r.put, 1);
 }
 
+/* The host hears of a call when the worker's file is readable, or when it stops. */
+static void a_worker_runs_calls(void **state)
+{
+	struct gp_group a = group(1), b = group(2);
+	struct pollfd pfd = { .events = POLLIN };
+	struct gp_worker *worker;
+
+	assert_int_equal(gp_worker_create(&worker), 0);
+	make(gp_worker_executor(worker), &few_ops, false, 0);
+	pfd.fd = gp_worker_fd(worker);
+	join(BASE, GP_CLASS_LC, 0);
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &a), 0);
+	assert_int_equal(gp_runtime_jobs(r.rt), 1);
+	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	gp_worker_ready(worker);
+	assert_int_equal(gp_runtime_jobs(r.rt), 0);
+	assert_int_equal(gp_runtime_group(r.rt, 1)->slice_us, SLICE_MAX_US);
+	assert_called("slice(1,1000000) called(0)");
+	assert_int_equal(gp_runtime_group_add(r.rt, BASE, &r, &b), 0);
+	gp_runtime_destroy(r.rt);
+	r.rt = NULL;
+	assert_non_null(strstr(r.log, "called("));
+	assert_int_equal(r.put, 2);
+	gp_worker_destroy(worker);
+	gp_worker_destroy(NULL);
+}
+
 static void the_host_has_calls_of_its_own(void **state)
 {
 	struct gp_group a = group(1);
@@ -598,6 +626,7 @@ int main(void)
 		cmocka_unit_test_teardown(calls_may_be_run_later, teardown),
 		cmocka_unit_test_teardown(a_group_stays_until_its_last_job, teardown),
 		cmocka_unit_test_teardown(a_call_that_is_not_run_is_cancelled, teardown),
+		cmocka_unit_test_teardown(a_worker_runs_calls, teardown),
 		cmocka_unit_test_teardown(the_host_has_calls_of_its_own, teardown),
 		cmocka_unit_test_teardown(a_group_that_left_may_come_back, teardown),
 		cmocka_unit_test(what_is_wrong_makes_no_runtime),
