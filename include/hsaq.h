@@ -410,11 +410,13 @@ HSAQ_API int hsaq_processes(struct hsaq *h, hsaq_process_fn fn, void *arg);
  * @arg: passed to @fn
  *
  * The state of another process's queue is reported only in mode SCHED, to a
- * caller with CAP_SYS_ADMIN or a grant that may read.
+ * caller with CAP_SYS_ADMIN or a grant that may read. In a PID namespace, mode
+ * SCHED lists only queues that the caller may read.
  *
  * Context: Any thread; not signal-safe. Reads sysfs; in mode SCHED asks the driver.
  * Return: 0, or the value with which @fn ended the listing, or
  * * -EINVAL: NULL @fn or negative @pid
+ * * -EPERM: the caller may not read @pid's queues, in a PID namespace
  * * -ENODEV: no such device (SCHED)
  * * -ENOMEM: out of memory
  * * -EACCES: sysfs is not readable

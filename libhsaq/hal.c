@@ -357,7 +357,7 @@ static int amd_uses(struct gp_device *dev, pid_t pid)
 	if (pid < 0 || (pid && kill(pid, 0) && errno == ESRCH))
 		return -ESRCH;
 	pid = pid ? pid : getpid();
-	if (!hsaq_pids_are_ours())
+	if (!hsaq_io_current()->pids_are_ours())
 		return gp_proc_fds(pid, HSAQ_DEV_KFD, stop_at_file, NULL);
 	snprintf(path, sizeof(path), HSAQ_SYSFS "/proc/%d", (int)pid);
 	r = hsaq_io_current()->list(path, stop_at_first, NULL);

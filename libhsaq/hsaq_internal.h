@@ -28,6 +28,8 @@
  *	negative errno
  * @list: call @fn for each name in a directory of sysfs, until it returns nonzero, which
  *	is returned; else 0 or negative errno
+ * @pids_are_ours: sysfs has PIDs of the initial namespace; is it this process's? In another
+ *	one they would match wrong processes.
  */
 typedef int (*hsaq_name_fn)(const char *name, void *arg);
 struct hsaq_io {
@@ -38,6 +40,7 @@ struct hsaq_io {
 	bool (*is_kfd)(int fd);
 	int (*read)(const char *path, char *buf, size_t len);
 	int (*list)(const char *path, hsaq_name_fn fn, void *arg);
+	bool (*pids_are_ours)(void);
 };
 const struct hsaq_io *hsaq_io_current(void);
 /** Tests: from the next hsaq_open() on; NULL: the kernel again. */
@@ -102,10 +105,6 @@ int hsaq_sysfs_devices(const struct hsaq_io *io, hsaq_device_fn fn, void *arg);
 int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg);
 int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn,
 		      void *arg);
-
-/* queues.c */
-/** Are the PIDs in sysfs of this process's namespace? */
-bool hsaq_pids_are_ours(void);
 
 /* own.c */
 /** Loads all unloaded queues, and forgets all queues. */

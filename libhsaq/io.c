@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libhsaq/hsaq_internal.h"
+
+/* PROC_PID_INIT_INO of the kernel: the initial PID namespace's number. */
+#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
 static int real_open(const char *path, int flags)
 {
@@ -79,6 +83,17 @@ static int real_list(const char *path, hsaq_name_fn fn, void *arg)
 	return r;
 }
 
+static bool real_pids_are_ours(void)
+{
+	char name[64];
+	ssize_t n = readlink("/proc/self/ns/pid", name, sizeof(name) - 1);
+
+	if (n <= 0)
+		return true;
+	name[n] = '\0';
+	return !strcmp(name, INITIAL_PID_NAMESPACE);
+}
+
 static const struct hsaq_io real_io = {
 	.open = real_open,
 	.dup = real_dup,
@@ -87,6 +102,7 @@ static const struct hsaq_io real_io = {
 	.is_kfd = real_is_kfd,
 	.read = real_read,
 	.list = real_list,
+	.pids_are_ours = real_pids_are_ours,
 };
 
 static const struct hsaq_io *current_io = &real_io; /* atomic */

@@ -6,14 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kfd-patch/uapi/linux/kfd_sched.h"
 #include "libhsaq/hsaq_internal.h"
 
 #define SOME_QUEUES 64u
-/* PROC_PID_INIT_INO of the kernel: the initial pid namespace's number. */
-#define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
 struct states {
 	struct kfd_sched_queue_state *q;
@@ -85,18 +82,6 @@ static void fill(struct hsaq_queue_info *info, uint32_t gpu_id,
 	};
 }
 
-/* sysfs has PIDs of the initial namespace; elsewhere they would match wrong processes. */
-bool hsaq_pids_are_ours(void)
-{
-	char name[64];
-	ssize_t n = readlink("/proc/self/ns/pid", name, sizeof(name) - 1);
-
-	if (n <= 0)
-		return true;
-	name[n] = '\0';
-	return !strcmp(name, INITIAL_PID_NAMESPACE);
-}
-
 struct rest {
 	const struct states *seen;
 	hsaq_queue_fn fn;
@@ -120,18 +105,19 @@ static int device_queues(struct hsaq *h, uint32_t gpu_id, int32_t pid, hsaq_queu
 	struct rest rest = { &states, fn, arg };
 	bool sched = hsaq_device_mode(h, gpu_id) == HSAQ_MODE_SCHED;
 	struct hsaq_queue_info info;
+	bool sysfs = !sched || h->io->pids_are_ours();
 	int r = 0;
 
 	/* Without permission, or without queues here, use sysfs. */
 	if (sched)
 		r = read_states(h, gpu_id, pid, &states);
-	if (r == -EPERM || r == -ESRCH)
+	if (r == -ESRCH || (r == -EPERM && sysfs))
 		r = 0;
 	for (uint32_t i = 0; !r && i < states.count; i++) {
 		fill(&info, gpu_id, &states.q[i]);
 		r = fn(&info, arg);
 	}
-	if (!r && (!sched || hsaq_pids_are_ours()))
+	if (!r && sysfs)
 		r = hsaq_sysfs_queues(h->io, gpu_id, pid, call_unseen, &rest);
 	free(states.q);
 	return r;

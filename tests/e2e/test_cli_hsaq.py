@@ -50,9 +50,10 @@ class Refusals(unittest.TestCase):
 
     def test_rights(self):
         right = ("CAP_SYS_ADMIN", "/dev/kfd_sched")
-        self.refused("hold", DEVICE, place="user", words=("device 4711", *right))
-        self.refused("unload", DEVICE, PID, place="user",
-                     words=(f"process {PID}", *right))
+        for place in ("user", "user-in-container"):
+            self.refused("hold", DEVICE, place=place, words=("device 4711", *right))
+            self.refused("unload", DEVICE, PID, place=place,
+                         words=(f"process {PID}", *right))
 
     def test_processes_and_devices(self):
         self.refused("unload", DEVICE, "1", words=("process 1 has no queues", "hsaq ls"))

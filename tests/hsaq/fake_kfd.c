@@ -861,6 +861,12 @@ static bool fake_is_kfd(int fd)
 	return f && f->kind == FILE_KFD;
 }
 
+/* Not the namespace that the test runs in: a container has one of its own. */
+static bool fake_pids_are_ours(void)
+{
+	return !k.config.pid_namespace;
+}
+
 static struct hsaq_io fake_io = {
 	.open = fake_open,
 	.dup = fake_dup,
@@ -869,6 +875,7 @@ static struct hsaq_io fake_io = {
 	.is_kfd = fake_is_kfd,
 	.read = fake_read,
 	.list = fake_list,
+	.pids_are_ours = fake_pids_are_ours,
 };
 
 void fake_kfd_start(const struct fake_config *config)

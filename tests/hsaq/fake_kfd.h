@@ -31,6 +31,7 @@ enum fake_kernel {
  * @sched_node: errno of opening /dev/kfd_sched; 0: it opens
  * @no_only: without KFD_SCHED_HOLD_ONLY
  * @gpu2_hws: the second device's firmware schedules, for each @kernel
+ * @pid_namespace: the PIDs in sysfs are of another PID namespace
  */
 struct fake_config {
 	enum fake_kernel kernel;
@@ -41,6 +42,7 @@ struct fake_config {
 	int sched_node;
 	bool no_only;
 	bool gpu2_hws;
+	bool pid_namespace;
 };
 
 void fake_kfd_start(const struct fake_config *config);

@@ -24,6 +24,8 @@ static const struct place {
 	{ "new-abi", { .kernel = FAKE_STOCK, .major = 2 } },
 	{ "one-hws", { .kernel = FAKE_PATCHED, .gpu2_hws = true } },
 	{ "user", { .unprivileged = true, .sched_node = -EACCES } },
+	{ "user-in-container",
+	  { .unprivileged = true, .sched_node = -EACCES, .pid_namespace = true } },
 };
 
 static __attribute__((constructor)) void start(void)

@@ -281,6 +281,28 @@ static void queues_are_listed_to_anybody(void **state)
 	end(h);
 }
 
+/* In a PID namespace of one's own, sysfs is no use: its PIDs are other processes there. */
+static void queues_in_a_pid_namespace(void **state)
+{
+	const struct fake_config config = { .sched_node = -EACCES, .pid_namespace = true };
+	struct hsaq *h = start(&config);
+	struct seen s = { 0 };
+
+	fake_process_add(OTHER);
+	fake_queue_create(OTHER, FAKE_GPU, 0);
+	fake_queue_create(OTHER, FAKE_GPU, 1);
+	assert_int_equal(hsaq_queues(h, 0, 0, see_queue, &s), 0);
+	assert_int_equal(s.queues, 1);
+	assert_int_equal(s.queue[0].state, HSAQ_STATE_LOADED);
+	assert_int_equal(hsaq_queues(h, FAKE_GPU, OTHER + 1, see_queue, &s), 0);
+	assert_int_equal(s.queues, 1);
+	fake_kfd_privilege(false);
+	assert_int_equal(hsaq_queues(h, FAKE_GPU, 0, see_queue, &s), 0);
+	assert_int_equal(s.queues, 1);
+	assert_int_equal(hsaq_queues(h, FAKE_GPU, OTHER, see_queue, &s), -EPERM);
+	end(h);
+}
+
 /* ---- holds ------------------------------------------------------------------------- */
 
 static void a_hold_keeps_best_effort_off(void **state)
@@ -669,6 +691,7 @@ int main(void)
 		cmocka_unit_test(queues_are_listed),
 		cmocka_unit_test(queue_types_are_told_apart),
 		cmocka_unit_test(queues_are_listed_to_anybody),
+		cmocka_unit_test(queues_in_a_pid_namespace),
 		cmocka_unit_test(a_hold_keeps_best_effort_off),
 		cmocka_unit_test(a_hold_ends_with_its_handle),
 		cmocka_unit_test(holds_refuse_nonsense),
