@@ -32,7 +32,7 @@ ARROWS = {
     "bench/plan": set(),
     "bench/gpu": {"bench/plan"},
     "bench/apps": {"bench/gpu", "bench/plan"},
-    "bench/model": {"bench/plan", "sched", "softgpu"},
+    "bench/model": {"bench/plan", "runtime", "sched", "softgpu"},
     "bench/report": {"bench/plan"},
     "bench/run": {"bench/plan", "yaml"},
     "bench/cmd": {"bench/model", "bench/plan", "bench/report", "bench/run", "softgpu"},

@@ -1,45 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
+/*
+ * sim_sched.c - a host of the runtime in virtual time, with an executor that needs no thread.
+ *
+ * Events and ended calls wait in one queue. The device's agent reports them in their order, so
+ * an outcome keeps its place behind the events that came while the call ran.
+ */
 #include "bench/model/sim_sched.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/runtime.h"
+
 #define PID_FIRST 1000
 #define TENANTS GP_SCHED_MAX_TENANTS
-#define DEFAULT_SLICE_US 2048u
 #define NEVER UINT64_MAX
-/* Who has the device is looked at so often while the most urgent one waits (daemon/look.c). */
+/* First estimate of a switch; NVIDIA's backend measured 170 us on a card. */
+#define SWITCH_NS 200000u
+/* Interval at which the daemon reads the running group while the most urgent tenant waits. */
 #define LOOK_NS 250000u
-/* Each tenant has one group, and a group gets no control before the last one's outcome. */
-#define CONTROLS TENANTS
 
 struct tenant {
 	struct gp_class_request spec;
 	struct gp_sim_context *context;
-	struct gp_group_list groups;
-	struct gp_hold *hold; /* LC's */
-	uint64_t told_ns;     /* usage when it was last reported */
-	uint64_t taken_ns;    /* by LC, while it could have run, since */
+	struct gp_group *group; /* its compute group */
+	bool entered;		/* the runtime owns the group */
+	struct gp_hold *hold;	/* of an LC tenant */
+	uint64_t reported_ns;	/* usage at the last report */
+	uint64_t displaced_ns;	/* LC's usage since then while this tenant was resident */
+};
+
+/* An event for the core, or a call that ended. */
+struct entry {
+	struct gp_event ev;
+	struct gp_call *ended; /* NULL: an event */
 };
 
 struct gp_sim_sched {
+	struct gp_executor executor; /* the first member */
 	struct gp_sim *sim;
 	struct gp_device *dev;
-	struct gp_sched *core;
-	struct gp_sim_sched_config config;
+	struct gp_runtime *runtime;	  /* NULL: no scheduler */
+	struct gp_job *call, **last_call; /* to run */
+	uint64_t report_interval_ns, next_report_ns;
 	struct tenant tenant[TENANTS + 1]; /* ids are places */
 	uint32_t tenants;
 	struct gp_sim_agent user;
-	struct gp_event *queue; /* a ring */
+	struct entry *queue; /* a ring */
 	size_t first, count, room;
-	struct gp_decision control[CONTROLS]; /* likewise: the worker's */
-	size_t control_first, controls;
-	uint64_t timer_ns, next_report_ns; /* timer_ns 0: not armed */
-	uint64_t look_ns;		   /* NEVER: nobody waits */
-	uint32_t has;			   /* the tenant that has the device; 0: none */
-	uint64_t lc_seen_ns;
-	uint32_t on; /* the BE tenant that was resumed last */
+	uint64_t look_ns;    /* NEVER: the most urgent tenant does not wait */
+	uint32_t running;    /* the tenant on the device; 0: none */
+	uint64_t lc_used_ns; /* at the last look */
+	uint32_t resident;   /* the BE tenant that was resumed last; 0: none */
 	struct gp_sim_sched_stat stat;
 	int error;
 };
@@ -51,7 +64,7 @@ struct gp_sim *gp_sim_sched_sim(struct gp_sim_sched *s)
 
 struct gp_sched *gp_sim_sched_core(struct gp_sim_sched *s)
 {
-	return s->core;
+	return s->runtime ? gp_runtime_core(s->runtime) : NULL;
 }
 
 struct gp_sim_context *gp_sim_sched_context(struct gp_sim_sched *s, uint32_t id)
@@ -81,12 +94,12 @@ static void failed(struct gp_sim_sched *s, int err)
 	gp_sim_stop(s->sim);
 }
 
-/* ---- what waits in line ---------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------- */
 
 static int more_room(struct gp_sim_sched *s)
 {
 	const size_t room = s->room ? 2 * s->room : 64;
-	struct gp_event *queue = malloc(room * sizeof(*queue));
+	struct entry *queue = malloc(room * sizeof(*queue));
 
 	if (!queue)
 		return -ENOMEM;
@@ -99,118 +112,120 @@ static int more_room(struct gp_sim_sched *s)
 	return 0;
 }
 
-int gp_sim_sched_tell(struct gp_sim_sched *s, const struct gp_event *ev)
+static int enqueue(struct gp_sim_sched *s, const struct entry *e)
 {
-	int err = s->core && s->count == s->room ? more_room(s) : 0;
+	int err = s->count == s->room ? more_room(s) : 0;
 
-	if (!s->core)
-		return 0;
 	if (err) {
 		failed(s, err);
 		return err;
 	}
-	s->queue[(s->first + s->count++) % s->room] = *ev;
+	s->queue[(s->first + s->count++) % s->room] = *e;
 	return 0;
 }
 
-static struct gp_event next_event(struct gp_sim_sched *s)
+int gp_sim_sched_tell(struct gp_sim_sched *s, const struct gp_event *ev)
 {
-	const struct gp_event ev = s->queue[s->first];
+	const struct entry e = { .ev = *ev };
+
+	return s->runtime ? enqueue(s, &e) : 0;
+}
+
+static struct entry dequeue(struct gp_sim_sched *s)
+{
+	const struct entry e = s->queue[s->first];
 
 	s->first = (s->first + 1) % s->room;
 	s->count--;
-	return ev;
+	return e;
 }
 
-static void queue_control(struct gp_sim_sched *s, const struct gp_decision *d)
+static void report_event(struct gp_sim_sched *s, const struct gp_event *ev)
 {
-	s->control[(s->control_first + s->controls++) % CONTROLS] = *d;
-	gp_sim_stop(s->sim);
+	int err = gp_runtime_event(s->runtime, ev);
+
+	s->stat.steps++;
+	if (err)
+		failed(s, err);
 }
 
-static struct gp_decision next_control(struct gp_sim_sched *s)
+static void report_all(struct gp_sim_sched *s)
 {
-	const struct gp_decision d = s->control[s->control_first];
+	while (s->count) {
+		const struct entry e = dequeue(s);
 
-	s->control_first = (s->control_first + 1) % CONTROLS;
-	s->controls--;
-	return d;
+		if (e.ended)
+			gp_call_done(e.ended);
+		else
+			report_event(s, &e.ev);
+	}
 }
 
 /* ---- usage ----------------------------------------------------------------------- */
-
-static struct gp_group *compute_group(struct gp_sim_sched *s, uint32_t id)
-{
-	struct gp_group_list *list = &s->tenant[id].groups;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->group[i]->kind == GP_GROUP_COMPUTE)
-			return list->group[i];
-	return NULL;
-}
 
 uint64_t gp_sim_sched_used(struct gp_sim_sched *s, uint32_t id)
 {
 	uint64_t ns = 0;
 
-	return s->dev->ops->usage(compute_group(s, id), &ns) ? 0 : ns;
+	return s->dev->ops->usage(s->tenant[id].group, &ns) ? 0 : ns;
 }
 
-/* What LC used since this was last asked is taken from who is on. */
-static void note_taken(struct gp_sim_sched *s)
+/* LC's usage since the last call displaced the resident tenant. */
+static void count_displaced(struct gp_sim_sched *s)
 {
 	uint64_t lc_ns = 0;
 
 	for (uint32_t id = 1; id <= s->tenants; id++)
 		if (!is_be(s, id))
 			lc_ns += gp_sim_sched_used(s, id);
-	if (s->on)
-		s->tenant[s->on].taken_ns += lc_ns - s->lc_seen_ns;
-	s->lc_seen_ns = lc_ns;
+	if (s->resident)
+		s->tenant[s->resident].displaced_ns += lc_ns - s->lc_used_ns;
+	s->lc_used_ns = lc_ns;
 }
 
-/* What the hardware says of each tenant. */
-static void report(struct gp_sim_sched *s)
+static void report_usage(struct gp_sim_sched *s)
 {
-	note_taken(s);
+	count_displaced(s);
 	for (uint32_t id = 1; id <= s->tenants; id++) {
 		struct tenant *t = &s->tenant[id];
 		const uint64_t used_ns = gp_sim_sched_used(s, id);
 		const struct gp_event ev = {
 			.type = GP_EV_USAGE,
 			.tenant = id,
-			.usage = { .used_ns = used_ns - t->told_ns, .displaced_ns = t->taken_ns },
+			.usage = { .used_ns = used_ns - t->reported_ns,
+				   .displaced_ns = t->displaced_ns },
 		};
 
-		t->told_ns = used_ns;
-		t->taken_ns = 0;
+		t->reported_ns = used_ns;
+		t->displaced_ns = 0;
 		gp_sim_sched_tell(s, &ev);
 	}
 }
 
-/* ---- whom the hardware took ------------------------------------------------------- */
+/* ---- the running tenant ----------------------------------------------------------- */
 
-static bool waits_for_cut(const struct gp_sim_sched *s)
+/* A less urgent LC tenant runs. */
+static bool urgent_waits(const struct gp_sim_sched *s)
 {
-	const uint32_t first = s->core ? gp_sched_most_urgent(s->core) : 0;
+	const uint32_t first = s->runtime ? gp_sched_most_urgent(gp_runtime_core(s->runtime)) : 0;
 
-	return first && s->has && first != s->has && is_lc(s, s->has);
+	return first && s->running && first != s->running && is_lc(s, s->running);
 }
 
 static void plan_look(struct gp_sim_sched *s)
 {
-	if (waits_for_cut(s) && s->look_ns == NEVER)
+	if (urgent_waits(s) && s->look_ns == NEVER)
 		s->look_ns = gp_sim_now(s->sim) + LOOK_NS;
 }
 
 static void look(struct gp_sim_sched *s)
 {
 	const struct gp_event on = { .type = GP_EV_BUSY,
-				     .tenant = s->has,
+				     .tenant = s->running,
 				     .busy = { GP_BUSY_ON, gp_sim_now(s->sim) } };
 
 	s->look_ns = NEVER;
-	if (s->has && is_lc(s, s->has))
+	if (s->running && is_lc(s, s->running))
 		gp_sim_sched_tell(s, &on);
 }
 
@@ -225,26 +240,37 @@ static uint32_t tenant_of(const struct gp_sim_sched *s, uint32_t group)
 static void switched(struct gp_sim_sched *s, const struct gp_model_event *ev)
 {
 	if (ev->switch_kind == GP_SWITCH_START)
-		s->has = tenant_of(s, ev->group);
+		s->running = tenant_of(s, ev->group);
 	else if (ev->switch_kind == GP_SWITCH_END)
-		s->has = 0;
+		s->running = 0;
 	plan_look(s);
 }
 
-/* ---- decisions ------------------------------------------------------------------- */
+/* ---- ops of the runtime ---------------------------------------------------------- */
 
-/* What the hold's switch took is learned from, as a client does. */
-static int release(struct gp_sim_sched *s, uint32_t id)
+static int sim_hold(void *host, uint32_t tenant, uint64_t limit_ns)
 {
+	struct gp_sim_sched *s = host;
+	int err = s->dev->ops->hold(s->tenant[tenant].hold, limit_ns);
+
+	s->stat.failed += err != 0;
+	return err;
+}
+
+/* Reports the switch that the hold measured, as a client does. */
+static int sim_release(void *host, uint32_t tenant)
+{
+	struct gp_sim_sched *s = host;
 	const struct gp_hal_ops *ops = s->dev->ops;
-	struct gp_hold *hold = s->tenant[id].hold;
+	struct gp_hold *hold = s->tenant[tenant].hold;
 	struct gp_hold_stat stat;
 	int err = ops->release(hold);
 
+	s->stat.failed += err != 0;
 	if (!err && !ops->hold_stat(hold, &stat) && stat.switch_ns) {
 		const struct gp_event ev = {
 			.type = GP_EV_SWITCH_MEASURED,
-			.tenant = id,
+			.tenant = tenant,
 			.measured.took_ns = stat.switch_ns,
 		};
 
@@ -253,138 +279,109 @@ static int release(struct gp_sim_sched *s, uint32_t id)
 	return err;
 }
 
-/* An outcome is told of what the core waits for, and of what failed. */
-static void tell_outcome(struct gp_sim_sched *s, const struct gp_decision *d, int error)
+static void sim_called(void *host, const struct gp_call *call)
 {
-	const struct gp_event ev = {
-		.type = GP_EV_OUTCOME,
-		.outcome = { d->id, error },
-	};
+	struct gp_sim_sched *s = host;
 
-	s->stat.failed += error != 0;
-	gp_sim_sched_tell(s, &ev);
+	s->stat.failed += call->err != 0;
 }
 
-/* What takes no control is a client's own to do, whatever the worker is at. */
-static void carry_out(struct gp_sim_sched *s, const struct gp_decision *d)
-{
-	int err = 0;
+static const struct gp_host_ops host_ops = {
+	.hold = sim_hold,
+	.release = sim_release,
+	.called = sim_called,
+};
 
-	switch (d->type) {
-	case GP_DO_ARM_TIMER:
-		s->timer_ns = d->at_ns;
-		break;
-	case GP_DO_HOLD:
-		err = s->dev->ops->hold(s->tenant[d->tenant].hold, d->limit_ns);
-		break;
-	case GP_DO_RELEASE:
-		err = release(s, d->tenant);
-		break;
-	default:
-		queue_control(s, d);
-	}
-	if (err)
-		tell_outcome(s, d, err);
+/* ---- the executor ---------------------------------------------------------------- */
+
+static void start_call(struct gp_executor *ex, struct gp_call *call)
+{
+	struct gp_sim_sched *s = (struct gp_sim_sched *)(void *)ex;
+
+	call->job.next = NULL;
+	*s->last_call = &call->job;
+	s->last_call = &call->job.next;
+	gp_sim_stop(s->sim);
 }
 
-static int step(struct gp_sim_sched *s, const struct gp_event *ev)
+static struct gp_call *next_call(struct gp_sim_sched *s)
 {
-	struct gp_decisions todo;
-	int err = gp_sched_step(s->core, gp_sim_now(s->sim), ev, &todo);
+	struct gp_job *job = s->call;
 
-	s->stat.steps++;
-	for (size_t i = 0; i < todo.count && !err; i++)
-		carry_out(s, &todo.d[i]);
-	return err;
+	s->call = job->next;
+	if (!s->call)
+		s->last_call = &s->call;
+	return (struct gp_call *)(void *)job;
 }
 
-/* ---- the worker ------------------------------------------------------------------ */
-
-static int call(struct gp_sim_sched *s, const struct gp_decision *d)
+static void stop_calls(struct gp_executor *ex)
 {
-	const struct gp_hal_ops *ops = s->dev->ops;
-	struct gp_group *group = compute_group(s, d->group);
+	struct gp_sim_sched *s = (struct gp_sim_sched *)(void *)ex;
 
-	switch (d->type) {
-	case GP_DO_SET_SLICE:
-		return ops->set_slice(group, d->slice_us ? d->slice_us : DEFAULT_SLICE_US);
-	case GP_DO_SUSPEND:
-		s->stat.suspends++;
-		return ops->suspend(&group, 1);
-	case GP_DO_RESUME:
-		return ops->resume(&group, 1);
-	case GP_DO_PREEMPT:
-		s->stat.preempts++;
-		return ops->preempt(group);
-	default:
-		return -EINVAL;
+	while (s->count || s->call) {
+		const struct entry e = s->count ? dequeue(s) :
+						  (struct entry){ .ended = next_call(s) };
+
+		if (e.ended)
+			gp_call_done(e.ended);
 	}
 }
 
-static int execute(struct gp_sim_sched *s, const struct gp_decision *d)
+static void run_call(struct gp_sim_sched *s, struct gp_call *call)
 {
-	const bool be = is_be(s, d->group);
-	int err;
+	const uint32_t id = call->group->tenant, type = call->what.type;
 
-	if (be && d->type == GP_DO_RESUME) {
-		note_taken(s);
-		s->on = d->group;
+	s->stat.suspends += type == GP_DO_SUSPEND;
+	s->stat.preempts += type == GP_DO_PREEMPT;
+	if (is_be(s, id) && type == GP_DO_RESUME) {
+		count_displaced(s);
+		s->resident = id;
 	}
-	err = call(s, d);
-	if (be && d->type == GP_DO_SUSPEND && s->on == d->group) {
-		note_taken(s);
-		s->on = 0;
+	gp_call_run(call);
+	if (type == GP_DO_SUSPEND && s->resident == id) {
+		count_displaced(s);
+		s->resident = 0;
 	}
-	return err;
 }
 
-/* It takes time, in which events are told, and steps made of them. */
+/* The call takes time. The agent reports events meanwhile. */
 static void work(struct gp_sim_sched *s)
 {
-	const struct gp_decision d = next_control(s);
+	const struct entry e = { .ended = next_call(s) };
 
-	tell_outcome(s, &d, execute(s, &d));
+	run_call(s, e.ended);
+	if (enqueue(s, &e))
+		gp_call_done(e.ended);
 }
 
-/* ---- who drives the core: an agent of the device, beside the user's ----------------- */
-
-static void step_all(struct gp_sim_sched *s)
-{
-	while (s->count) {
-		const struct gp_event ev = next_event(s);
-		int err = step(s, &ev);
-
-		if (err)
-			failed(s, err);
-	}
-}
+/* ---- the device's agent, beside the user's ------------------------------------------ */
 
 static uint64_t report_due_ns(const struct gp_sim_sched *s)
 {
-	return s->config.report_ns ? s->next_report_ns : NEVER;
+	return s->report_interval_ns ? s->next_report_ns : NEVER;
 }
 
 static uint64_t timer_due_ns(const struct gp_sim_sched *s)
 {
-	return s->timer_ns ? s->timer_ns : NEVER;
+	const uint64_t ns = s->runtime ? gp_runtime_due_ns(s->runtime) : GP_SCHED_NO_TIMER;
+
+	return ns == GP_SCHED_NO_TIMER ? NEVER : ns;
 }
 
 /* All that is due by now. */
 static void serve(struct gp_sim_sched *s, uint64_t now_ns)
 {
-	static const struct gp_event timer = { .type = GP_EV_TIMER };
-
 	if (report_due_ns(s) <= now_ns) {
-		s->next_report_ns += s->config.report_ns;
-		report(s);
+		s->next_report_ns += s->report_interval_ns;
+		report_usage(s);
 	}
 	if (s->look_ns <= now_ns)
 		look(s);
-	step_all(s);
+	report_all(s);
 	if (timer_due_ns(s) <= now_ns) {
-		s->timer_ns = 0;
-		gp_sim_sched_tell(s, &timer);
-		step_all(s);
+		s->stat.steps++;
+		gp_runtime_timer(s->runtime);
+		report_all(s);
 	}
 	plan_look(s);
 }
@@ -403,7 +400,6 @@ static uint64_t agent_next(void *arg)
 {
 	const struct gp_sim_sched *s = arg;
 
-	/* What was told waits for no time to come. */
 	if (s->count)
 		return 0;
 	return sooner(sooner(users_next(s), s->look_ns), sooner(report_due_ns(s), timer_due_ns(s)));
@@ -438,7 +434,7 @@ void gp_sim_sched_set_agent(struct gp_sim_sched *s, const struct gp_sim_agent *a
 int gp_sim_sched_run(struct gp_sim_sched *s, uint64_t to_ns)
 {
 	while (gp_sim_now(s->sim) < to_ns && !s->error) {
-		if (s->controls)
+		if (s->call)
 			work(s);
 		else
 			gp_sim_advance(s->sim, to_ns);
@@ -458,12 +454,19 @@ static int open_device(struct gp_sim_sched *s, uint32_t kind)
 	return ops->open(&id, &s->dev);
 }
 
-static int make_core(struct gp_sim_sched *s)
+static int make_runtime(struct gp_sim_sched *s, const struct gp_sched_config *core)
 {
-	if (!s->config.core)
-		return 0;
-	s->core = calloc(1, gp_sched_size());
-	return s->core ? gp_sched_init(s->core, s->config.core) : -ENOMEM;
+	struct gp_runtime_config config = {
+		.hal = s->dev,
+		.executor = &s->executor,
+		.ops = &host_ops,
+		.host = s,
+		.core = *core,
+	};
+
+	if (!core->switch_ns)
+		config.core.switch_ns = SWITCH_NS;
+	return gp_runtime_create(&config, &s->runtime);
 }
 
 int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_sched **out)
@@ -474,17 +477,15 @@ int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_
 
 	if (!s)
 		return -ENOMEM;
-	s->config = *config;
+	s->executor = (struct gp_executor){ start_call, stop_calls };
+	s->last_call = &s->call;
 	s->look_ns = NEVER;
-	if (!config->core)
-		s->config.report_ns = 0;
 	s->sim = gp_sim_create(config->model);
 	err = s->sim ? open_device(s, config->model->kind) : -ENOMEM;
-	if (!err)
-		err = make_core(s);
-	/* The core is the config's only reader. */
-	s->config.core = NULL;
-	s->config.model = NULL;
+	if (!err && config->core) {
+		s->report_interval_ns = config->report_ns;
+		err = make_runtime(s, config->core);
+	}
 	if (err) {
 		gp_sim_sched_destroy(s);
 		return err;
@@ -498,36 +499,57 @@ void gp_sim_sched_destroy(struct gp_sim_sched *s)
 {
 	if (!s)
 		return;
+	gp_runtime_destroy(s->runtime);
 	for (uint32_t id = 1; id <= s->tenants; id++) {
-		if (s->tenant[id].hold)
-			s->dev->ops->hold_destroy(s->tenant[id].hold);
-		gp_group_list_put(&s->tenant[id].groups);
+		struct tenant *t = &s->tenant[id];
+
+		if (t->hold)
+			s->dev->ops->hold_destroy(t->hold);
+		if (t->group && !t->entered)
+			s->dev->ops->group_put(t->group);
 	}
 	if (s->dev)
 		s->dev->ops->close(s->dev);
 	if (s->sim)
 		gp_sim_destroy(s->sim);
-	free(s->core);
 	free(s->queue);
 	free(s);
 }
 
-/* The core has it, and all that follows from that is done. */
-static int tell_join(struct gp_sim_sched *s, uint32_t id)
+/* Runs until the core's decisions are executed. */
+static int report_join(struct gp_sim_sched *s, uint32_t id)
 {
-	const struct gp_event ev[] = {
-		{ .type = GP_EV_TENANT_JOIN, .tenant = id, .spec = s->tenant[id].spec },
-		{ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group.id = id },
-	};
-	int err = 0;
+	struct tenant *t = &s->tenant[id];
+	const struct gp_event join = { .type = GP_EV_TENANT_JOIN, .tenant = id, .spec = t->spec };
+	int err = gp_runtime_event(s->runtime, &join);
 
-	for (size_t i = 0; s->core && i < 2 && !err; i++)
-		err = step(s, &ev[i]);
-	while (s->controls && !s->error) {
+	if (!err)
+		err = gp_runtime_group_add(s->runtime, id, t, t->group);
+	if (err)
+		return err;
+	t->entered = true;
+	s->stat.steps += 2;
+	while (s->call && !s->error) {
 		work(s);
-		step_all(s);
+		report_all(s);
 	}
-	return err ? err : s->error;
+	return s->error;
+}
+
+static int open_group(struct gp_sim_sched *s, pid_t pid, struct gp_group **group)
+{
+	struct gp_group_list list;
+	int err = s->dev->ops->groups(s->dev, pid, &list);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < list.count && !*group; i++)
+		if (list.group[i]->kind == GP_GROUP_COMPUTE) {
+			*group = list.group[i];
+			list.group[i] = list.group[--list.count];
+		}
+	gp_group_list_put(&list);
+	return *group ? 0 : -ESRCH;
 }
 
 int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_request *spec)
@@ -544,10 +566,10 @@ int gp_sim_sched_join(struct gp_sim_sched *s, const struct gp_class_request *spe
 	if (!t->context)
 		return -errno;
 	s->tenants++;
-	err = s->dev->ops->groups(s->dev, pid, &t->groups);
+	err = open_group(s, pid, &t->group);
 	if (!err && spec->cls.cls == GP_CLASS_LC)
 		err = s->dev->ops->hold_create(s->dev, t->context, &t->hold);
-	if (!err)
-		err = tell_join(s, id);
+	if (!err && s->runtime)
+		err = report_join(s, id);
 	return err ? err : (int)id;
 }
