@@ -28,7 +28,7 @@
 #include "client/engine.h"
 #include "nvidia-backend/track.h"
 #include "preload/cupti_abi.h"
-#include "preload/kinds.h"
+#include "preload/call_kinds.h"
 #include "preload/preload.h"
 #include "runtime/log.h"
 

@@ -9,7 +9,7 @@
 
 /* Tests link the library, not the preload: its sources are part of this one. */
 #include "preload/got.c"
-#include "preload/kinds.c"
+#include "preload/call_kinds.c"
 #include "tests/common/gp_test.h"
 
 static void *_Atomic orig;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinds.h - the driver-API calls that affect a hold. */
-#ifndef GP_PRELOAD_KINDS_H
-#define GP_PRELOAD_KINDS_H
+/* call_kinds.h - the driver-API calls that affect a hold. */
+#ifndef GP_PRELOAD_CALL_KINDS_H
+#define GP_PRELOAD_CALL_KINDS_H
 
 enum gp_call_kind {
 	GP_CALL_OTHER,

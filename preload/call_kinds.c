@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds.c - kinds of calls by name, because only names remain the same.
+ * call_kinds.c - kinds of calls by name, because only names remain the same.
  *
  * "Implicit synchronisation" of the CUDA C programming guide: page-locked and device memory
  * allocation, freeing, and changes of the address space. Observed as well: loading and
  * unloading code, peer access, limits, new contexts.
  */
-#include "preload/kinds.h"
+#include "preload/call_kinds.h"
 
 #include <stdbool.h>
 #include <stddef.h>
