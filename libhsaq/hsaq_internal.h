@@ -106,7 +106,7 @@ int hsaq_sysfs_processes(const struct hsaq_io *io, hsaq_process_fn fn, void *arg
 int hsaq_sysfs_queues(const struct hsaq_io *io, uint32_t gpu_id, int32_t pid, hsaq_queue_fn fn,
 		      void *arg);
 
-/* own.c */
+/* own_queues.c */
 /** Loads all unloaded queues, and forgets all queues. */
 void hsaq_own_free(struct hsaq *h);
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id);

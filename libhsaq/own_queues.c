@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * own.c - queues of this process by UPDATE_QUEUE, which every kernel has. A percentage of 0
- * unloads a queue in mid-wave, and the priority is the firmware scheduler's. UPDATE_QUEUE sets
- * all properties, so each queue's own must be known.
+ * own_queues.c - queues of this process by UPDATE_QUEUE, which every kernel has. A percentage of
+ * 0 unloads a queue in mid-wave, and the priority is the firmware scheduler's. UPDATE_QUEUE
+ * sets all properties, so each queue's own must be known.
  */
 #include <errno.h>
 #include <stdlib.h>
