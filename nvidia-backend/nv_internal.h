@@ -189,7 +189,7 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
 #define GP_NV_MIN_SLICE_US 1u
 #define GP_NV_MAX_SLICE_US 5000000u /* LC's, proven on the card */
 
-/* ---- processes that compute on a device; users.c --------------------------- */
+/* ---- processes that compute on a device; compute_clients.c ----------------- */
 
 /*
  * RM's own list, in one call. 1: @pid made a client with a compute object there; 0: it did

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * users.c - processes that compute on a device, by RM's own list. One call replaces thousands
- * that would search the clients of a process without groups.
+ * compute_clients.c - processes that compute on a device, by RM's own list. One call replaces
+ * thousands that would search the clients of a process without groups.
  */
 #include <errno.h>
 #include <stdlib.h>
