@@ -3,7 +3,7 @@
  * daemon.h - this process as a tenant of gpreemptd, with one connection for each device that
  * it has groups on. The library's thread does everything except requests. The app's own calls
  * neither connect nor wait for a daemon (except gp_edaemon_wait()), and a hold sends no
- * message (page.h).
+ * message (status_page.h).
  *
  * With a daemon, slices and turns are the daemon's. This process still holds, takes hints and
  * predicts. Without one it does everything itself.

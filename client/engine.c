@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/learn.h"
+#include "client/predict.h"
 #include "client/yield.h"
 #include "hal/spec.h"
 #include "runtime/log.h"

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #include "client/daemon.h"
-#include "client/page.h"
+#include "client/status_page.h"
 #include "gpreempt/hal.h"
 #include "runtime/class.h"
 #include "runtime/runtime.h"
@@ -122,7 +122,7 @@ struct gp_edev {
 
 	atomic_int held;       /* 1: for a context of ours, by hold() */
 	atomic_int others_off; /* 1: requested, see gp_edev_others_off() */
-	int looks, idle_looks; /* the thread's own, see busy.c */
+	int looks, idle_looks; /* the thread's own, see queue_poll.c */
 	uint64_t seen_work_ns; /* likewise, also the next */
 	int told_busy;
 	atomic_bool launches_asked; /* request to watch launches, for the daemon; likewise */
@@ -150,7 +150,7 @@ struct gp_engine_hooks {
 	const char *device;
 	/** Groups are tracked as they come and go, not scanned for. */
 	bool tracks;
-	/** Predict an LC process's period, and hold for it (learn.h). */
+	/** Predict an LC process's period, and hold for it (predict.h). */
 	bool learn;
 	/** Hold automatically for work of an LC context, until it is idle. */
 	bool auto_hold;

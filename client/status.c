@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/engine.h"
-#include "client/learn.h"
+#include "client/predict.h"
 #include "wire/wire.h"
 
 static void add_context(struct gp_edev *dev, struct gp_ectx *c, struct gp_wire_status *st)

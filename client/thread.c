@@ -13,11 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client/busy.h"
-#include "client/control.h"
+#include "client/queue_poll.h"
+#include "client/tenant_socket.h"
 #include "client/engine.h"
-#include "client/learn.h"
-#include "client/page.h"
+#include "client/predict.h"
+#include "client/status_page.h"
 #include "client/yield.h"
 #include "runtime/log.h"
 

@@ -130,24 +130,24 @@ def wire(kind, body=b"", magic=0x47505245, version=1, size=None):
     return struct.pack("<IHHIi", magic, version, kind, size, 0) + body
 
 
-def control():
+def tenant_socket():
     def row(may, *msgs):
         return bytes([may]) + b"".join(
             struct.pack("<H", len(m)) + m for m in msgs)
-    put("control", "query", row(0, wire(1)))
-    put("control", "set", row(1, wire(2, struct.pack("<II", 1, 3)), wire(1)))
-    put("control", "set-none", row(1, wire(2, struct.pack("<II", 2, 0))))
-    put("control", "set-class", row(1, wire(2, struct.pack("<II", 99, 0))))
-    put("control", "set-refused", row(0, wire(2, struct.pack("<II", 1, 3))))
-    put("control", "hint", row(1, wire(3, struct.pack("<Q", 300000))))
-    put("control", "hint-far", row(1, wire(3, struct.pack("<Q", 2**64 - 1))))
-    put("control", "short", row(1, wire(3)[:9]))
-    put("control", "size", row(1, wire(3, bytes(8), size=400)))
-    put("control", "magic", row(1, wire(1, magic=1)))
-    put("control", "version", row(1, wire(1, version=2)))
-    put("control", "reply", row(1, wire(64), wire(65)))
-    put("control", "long", row(1, wire(1, bytes(500))))
-    put("control", "empty", row(1, b""))
+    put("tenant_socket", "query", row(0, wire(1)))
+    put("tenant_socket", "set", row(1, wire(2, struct.pack("<II", 1, 3)), wire(1)))
+    put("tenant_socket", "set-none", row(1, wire(2, struct.pack("<II", 2, 0))))
+    put("tenant_socket", "set-class", row(1, wire(2, struct.pack("<II", 99, 0))))
+    put("tenant_socket", "set-refused", row(0, wire(2, struct.pack("<II", 1, 3))))
+    put("tenant_socket", "hint", row(1, wire(3, struct.pack("<Q", 300000))))
+    put("tenant_socket", "hint-far", row(1, wire(3, struct.pack("<Q", 2**64 - 1))))
+    put("tenant_socket", "short", row(1, wire(3)[:9]))
+    put("tenant_socket", "size", row(1, wire(3, bytes(8), size=400)))
+    put("tenant_socket", "magic", row(1, wire(1, magic=1)))
+    put("tenant_socket", "version", row(1, wire(1, version=2)))
+    put("tenant_socket", "reply", row(1, wire(64), wire(65)))
+    put("tenant_socket", "long", row(1, wire(1, bytes(500))))
+    put("tenant_socket", "empty", row(1, b""))
 
 
 def request(cls, value, cap=0, period=0, deadline=0, runtime=0, pad=0):
@@ -508,7 +508,7 @@ if __name__ == "__main__":
     ptx()
     config()
     peer()
-    control()
+    tenant_socket()
     daemon_wire()
     ring()
     server()

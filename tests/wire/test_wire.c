@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client/control.h"
+#include "client/tenant_socket.h"
 #include "tests/common/gp_test.h"
 #include "wire/wire.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * page.h - this process's reports to the daemon without a message: its page of wire/page.h,
- * one for each device. Written when the core's state changes, with gp_edev.lock held, so its
- * contents are of one moment. A launch without a change does not come here.
+ * status_page.h - this process's reports to the daemon without a message: its page of
+ * wire/page.h, one for each device. Written when the core's state changes, with gp_edev.lock
+ * held, so its contents are of one moment. A launch without a change does not come here.
  */
-#ifndef GP_CLIENT_PAGE_H
-#define GP_CLIENT_PAGE_H
+#ifndef GP_CLIENT_STATUS_PAGE_H
+#define GP_CLIENT_STATUS_PAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control.h - a tenant's answers to received messages. */
-#ifndef GP_CLIENT_CONTROL_H
-#define GP_CLIENT_CONTROL_H
+/* tenant_socket.h - a tenant's answers to received messages. */
+#ifndef GP_CLIENT_TENANT_SOCKET_H
+#define GP_CLIENT_TENANT_SOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>

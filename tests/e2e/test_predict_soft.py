@@ -14,10 +14,10 @@ BUILD = os.environ.get("GP_BUILD", os.path.join(TOP, "build"))
 
 from bench import harness  # noqa: E402
 
-OUT = os.path.join(BUILD, "e2e-learn")
+OUT = os.path.join(BUILD, "e2e-predict")
 
 
-class Learn(unittest.TestCase):
+class Predict(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         with harness.Rig(BUILD, OUT, soft=True) as rig:

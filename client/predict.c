@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * learn.c - see learn.h.
+ * predict.c - see predict.h.
  *
  * While the process runs beside others, the log is read every 20 ms. While it predicts, that
  * is right after a hold's end, so that no read delays the next hold. A process without records
@@ -10,7 +10,7 @@
  * If launches are watched for the daemon, requests are known exactly, even if preempted. They
  * are queued as they happen, and processed when the log is read.
  */
-#include "client/learn.h"
+#include "client/predict.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * learn.h - prediction for a latency-critical process without hints. Its period
+ * predict.h - prediction for a latency-critical process without hints. Its period
  * (sched/arrival_predictor.h), from the device's context-switch log, becomes hints of the
  * core's. All of it runs in the library's thread; the process's own watched calls only leave
  * their time here.
  */
-#ifndef GP_CLIENT_LEARN_H
-#define GP_CLIENT_LEARN_H
+#ifndef GP_CLIENT_PREDICT_H
+#define GP_CLIENT_PREDICT_H
 
 #include <stdbool.h>
 #include <stdint.h>

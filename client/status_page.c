@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/page.h"
+#include "client/status_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "client/engine.h"
-#include "client/learn.h"
+#include "client/predict.h"
 #include "wire/page.h"
 
 #define LOOK_MS 100 /* others may come to share the device at any time */

@@ -3,7 +3,7 @@
  * A tenant's socket: messages, each behind two bytes of its length; the first
  * byte of the input says whether the peer may change anything.
  */
-#include "client/control.h"
+#include "client/tenant_socket.h"
 #include "tests/fuzz/fuzz.h"
 
 static void one_message(const uint8_t *data, size_t size, bool may_change)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/control.h"
+#include "client/tenant_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>

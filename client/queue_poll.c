@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/busy.h"
+#include "client/queue_poll.h"
 
 #include <errno.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * busy.h - detects work without hints on devices where launches cannot be watched but queues
- * can be polled (GP_CAP_BUSY). While the device is held for us, the library's thread polls,
- * and reports BUSY and IDLE to the core. So a hint's hold lasts until the hinted work is done.
- * The page shows the daemon at any time, some milliseconds late, whether there is work. Only
- * the thread uses all of this.
+ * queue_poll.h - detects work without hints on devices where launches cannot be watched but
+ * queues can be polled (GP_CAP_BUSY). While the device is held for us, the library's thread
+ * polls, and reports BUSY and IDLE to the core. So a hint's hold lasts until the hinted work is
+ * done. The page shows the daemon at any time, some milliseconds late, whether there is work.
+ * Only the thread uses all of this.
  */
-#ifndef GP_CLIENT_BUSY_H
-#define GP_CLIENT_BUSY_H
+#ifndef GP_CLIENT_QUEUE_POLL_H
+#define GP_CLIENT_QUEUE_POLL_H
 
 #include "client/engine.h"
 
