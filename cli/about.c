@@ -30,7 +30,7 @@ void gp_about_head(const struct gp_about *a, const char *comm, const char *devic
 	gp_daemon_class(request, cls, sizeof(cls));
 	snprintf(name, sizeof(name), "%s", comm);
 	snprintf(on, sizeof(on), "%s", device);
-	printf("%sprocess %d (%s), %s, on %s\n", a->told ? "\n" : "", (int)a->pid,
+	printf("%sprocess %d (%s), %s, on %s\n", a->printed ? "\n" : "", (int)a->pid,
 	       gp_printable(name), cls, gp_printable(on));
 }
 

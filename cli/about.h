@@ -17,7 +17,7 @@
  * @device: NULL: on each of its devices
  * @view: the daemon's, from the time of the query
  * @list: receives JSON from @tell; printed with --json
- * @told: number of the process's devices printed so far
+ * @printed: number of the process's devices printed so far
  */
 struct gp_about {
 	const char *verb;
@@ -28,7 +28,7 @@ struct gp_about {
 	int fd;
 	struct gp_view view;
 	json_t *list;
-	size_t told;
+	size_t printed;
 };
 
 struct gp_about_verb {

@@ -171,7 +171,7 @@ static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
 	}
 	if (!a->json && !shown)
 		printf("  no measurements yet\n");
-	a->told++;
+	a->printed++;
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static int tell_all(struct gp_about *a)
 		     !memcmp(tenant->uuid, devices.dev[0]->id.uuid, sizeof(tenant->uuid))))
 			err = tell(a, tenant);
 	}
-	if (err || a->told)
+	if (err || a->printed)
 		return err;
 	return gp_fail("hist: process %d is not under gpreemptd%s%s", (int)a->pid,
 		       a->device ? " on " : "", a->device ? a->device : "");

@@ -24,8 +24,8 @@
 
 struct row {
 	bool tenant;
-	struct gp_wire_status st;	    /* others: pid, comm, device, uuid, groups, slice */
-	const struct gp_wire_tenant *taken; /* by gpreemptd; NULL: not its tenant */
+	struct gp_wire_status st;	      /* others: pid, comm, device, uuid, groups, slice */
+	const struct gp_wire_tenant *managed; /* by gpreemptd; NULL: not its tenant */
 };
 
 struct table {
@@ -148,38 +148,38 @@ static void find_others(struct table *t, const struct gp_devices *devices)
 
 /* ---- gpreemptd's ------------------------------------------------------------------- */
 
-static struct row *row_of(struct table *t, const struct gp_wire_tenant *taken, const char *uuid)
+static struct row *row_of(struct table *t, const struct gp_wire_tenant *managed, const char *uuid)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct row *row = &t->row[i];
 
 		/* A tenant without a device yet: this is its first. */
-		if (row->st.pid == taken->pid && !row->taken &&
+		if (row->st.pid == managed->pid && !row->managed &&
 		    (!*row->st.uuid || !strcmp(row->st.uuid, uuid)))
 			return row;
 	}
 	return NULL;
 }
 
-static void join(struct table *t, const struct gp_wire_tenant *taken)
+static void join(struct table *t, const struct gp_wire_tenant *managed)
 {
 	struct gp_wire_status *st;
 	char uuid[sizeof(st->uuid)];
 	struct row *row;
 
-	gp_uuid_format(taken->uuid, uuid, sizeof(uuid));
-	row = row_of(t, taken, uuid);
+	gp_uuid_format(managed->uuid, uuid, sizeof(uuid));
+	row = row_of(t, managed, uuid);
 	if (!row) {
 		row = add_row(t);
 		if (!row)
 			return;
-		*row = (struct row){ .st = { .pid = taken->pid, .groups = taken->groups } };
+		*row = (struct row){ .st = { .pid = managed->pid, .groups = managed->groups } };
 		st = &row->st;
-		memcpy(st->comm, taken->comm, sizeof(st->comm));
-		memcpy(st->device, taken->device, sizeof(st->device));
+		memcpy(st->comm, managed->comm, sizeof(st->comm));
+		memcpy(st->device, managed->device, sizeof(st->device));
 		memcpy(st->uuid, uuid, sizeof(st->uuid));
 	}
-	row->taken = taken;
+	row->managed = managed;
 }
 
 /* The daemon has its tenants' files open, but uses no device itself. */
@@ -193,7 +193,7 @@ static void drop_daemon(struct table *t)
 	t->count = n;
 }
 
-static void find_taken(struct table *t)
+static void find_managed(struct table *t)
 {
 	GP_CLOSE int fd = gp_wire_daemon_connect();
 	int err = fd < 0 ? fd : gp_view_read(fd, &t->view);
@@ -214,8 +214,8 @@ static void class_text(const struct row *row, char *buf, size_t len)
 {
 	struct gp_class_value cls = { row->st.cls, row->st.value };
 
-	if (row->taken)
-		gp_daemon_class(&row->taken->request, buf, len);
+	if (row->managed)
+		gp_daemon_class(&row->managed->request, buf, len);
 	else if (row->tenant)
 		gp_class_format(&cls, buf, len);
 	else
@@ -252,7 +252,7 @@ static void print_row(struct row *row)
 }
 
 /* With a daemon: more columns, and rows for processes without gpreempt. */
-static void print_taken_row(struct row *row)
+static void print_managed_row(struct row *row)
 {
 	static const struct gp_wire_tenant nobody = {
 		.flags = 0,
@@ -265,12 +265,12 @@ static void print_taken_row(struct row *row)
 		.switch_p50_ns = GP_WIRE_UNKNOWN,
 		.switch_p99_ns = GP_WIRE_UNKNOWN,
 	};
-	const struct gp_wire_tenant *d = row->taken ? row->taken : &nobody;
+	const struct gp_wire_tenant *d = row->managed ? row->managed : &nobody;
 	struct gp_wire_status *st = &row->st;
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], slice[24], hints[24], holds[24], late[24];
 	char used[24], time[4][GP_VIEW_TEXT_LEN];
-	bool lc = row->taken ? d->request.cls == GP_CLASS_LC :
-			       row->tenant && st->cls == GP_CLASS_LC;
+	bool lc = row->managed ? d->request.cls == GP_CLASS_LC :
+				 row->tenant && st->cls == GP_CLASS_LC;
 
 	class_text(row, cls, sizeof(cls));
 	number(slice, sizeof(slice), st->slice_us, st->slice_us);
@@ -292,19 +292,19 @@ static void print_taken_row(struct row *row)
 	       gp_view_time(d->wait_p99_ns, time[3]), gp_printable(st->comm));
 }
 
-static void print_taken_table(struct table *t)
+static void print_managed_table(struct table *t)
 {
 	printf("%7s  %-12s %-22s %-7s %6s %6s %8s %8s %8s %6s %8s %8s %8s %8s  %s\n", "PID",
 	       "CLASS", "DEVICE", "STATE", "USED_%", "GROUPS", "SLICE_US", "HINTS", "HOLDS", "LATE",
 	       "SWITCH50", "SWITCH99", "WAIT50", "WAIT99", "COMMAND");
 	for (size_t i = 0; i < t->count; i++)
-		print_taken_row(&t->row[i]);
+		print_managed_row(&t->row[i]);
 }
 
 static void print_table(struct table *t)
 {
 	if (t->daemon) {
-		print_taken_table(t);
+		print_managed_table(t);
 		return;
 	}
 	printf("%7s  %-9s %-22s %6s %8s %8s %8s %6s %9s  %s\n", "PID", "CLASS", "DEVICE", "GROUPS",
@@ -313,7 +313,7 @@ static void print_table(struct table *t)
 		print_row(&t->row[i]);
 }
 
-static json_t *taken_json(const struct gp_wire_tenant *d)
+static json_t *managed_json(const struct gp_wire_tenant *d)
 {
 	static const char *const usage[] = { NULL, "log", "driver" };
 	const struct {
@@ -342,7 +342,7 @@ static json_t *taken_json(const struct gp_wire_tenant *d)
 	const char *state = gp_view_state(d);
 	json_t *json = json_object();
 
-	json_object_set_new(json, "taken", json_string(gp_view_taken(d)));
+	json_object_set_new(json, "origin", json_string(gp_view_origin(d)));
 	json_object_set_new(json, "state", *state == '-' ? json_null() : json_string(state));
 	json_object_set_new(json, "resident", json_boolean(d->flags & GP_WIRE_RESIDENT));
 	json_object_set_new(json, "suspended", json_boolean(d->flags & GP_WIRE_SUSPENDED));
@@ -417,11 +417,11 @@ static void row_class_json(json_t *json, const struct row *row)
 {
 	struct gp_wire_status st = row->st;
 
-	if (row->taken) {
-		st.cls = row->taken->request.cls;
-		st.value = row->taken->request.value;
+	if (row->managed) {
+		st.cls = row->managed->request.cls;
+		st.value = row->managed->request.value;
 	}
-	gp_json_class(json, &st, row->tenant || row->taken);
+	gp_json_class(json, &st, row->tenant || row->managed);
 }
 
 static json_t *row_json(const struct row *row)
@@ -435,8 +435,8 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "command", gp_json_text(st->comm));
 	json_object_set_new(json, "tenant", json_boolean(t));
 	json_object_set_new(json, "uid",
-			    gp_json_number(t || row->taken,
-					   row->taken ? row->taken->uid : st->uid));
+			    gp_json_number(t || row->managed,
+					   row->managed ? row->managed->uid : st->uid));
 	row_class_json(json, row);
 	json_object_set_new(json, "device", gp_json_text(st->device));
 	json_object_set_new(json, "uuid", gp_json_text(st->uuid));
@@ -448,7 +448,8 @@ static json_t *row_json(const struct row *row)
 	json_object_set_new(json, "hints", gp_json_number(lc, st->hints));
 	gp_json_holds(json, st, lc);
 	json_object_set_new(json, "margin_ns", gp_json_number(st->margin_ns, st->margin_ns));
-	json_object_set_new(json, "daemon", row->taken ? taken_json(row->taken) : json_null());
+	json_object_set_new(json, "daemon",
+			    row->managed ? managed_json(row->managed) : json_null());
 	return json;
 }
 
@@ -527,7 +528,7 @@ int gp_verb_ls(int argc, char **argv)
 		return gp_fail("ls: %s", why);
 	find_tenants(&t);
 	find_others(&t, &devices);
-	find_taken(&t);
+	find_managed(&t);
 	if (ls.json)
 		print_json(&t);
 	else

@@ -83,9 +83,9 @@ const char *gp_view_state(const struct gp_wire_tenant *tenant)
 	return flags & (GP_WIRE_RESIDENT | GP_WIRE_BUSY) ? "runs" : "-";
 }
 
-const char *gp_view_taken(const struct gp_wire_tenant *tenant)
+const char *gp_view_origin(const struct gp_wire_tenant *tenant)
 {
-	switch (tenant->taken) {
+	switch (tenant->origin) {
 	case GP_WIRE_BY_RUN:
 		return "run";
 	case GP_WIRE_BY_RULE:

@@ -33,7 +33,7 @@ const struct gp_wire_tenant *gp_view_tenant(const struct gp_view *view, int32_t 
 /** "held", "segment", "waits", "idle", "runs", "banned"; "-": unknown. */
 const char *gp_view_state(const struct gp_wire_tenant *tenant);
 /** "run", "rule", "attach", "-". */
-const char *gp_view_taken(const struct gp_wire_tenant *tenant);
+const char *gp_view_origin(const struct gp_wire_tenant *tenant);
 
 #define GP_VIEW_TEXT_LEN 24
 /** Three digits and a unit: "12.3ms"; "-": GP_WIRE_UNKNOWN. Returns @buf. */

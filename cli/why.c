@@ -44,7 +44,7 @@ static char *sentences(const struct gp_about *a, const struct gp_wire_reason *r)
 		fputs("It reset its slice too often, and is suspended until it ends.", out);
 	else
 		gp_why_sentence(out, r);
-	if (t && t->request.cls == GP_CLASS_LC && t->taken != GP_WIRE_BY_RUN) {
+	if (t && t->request.cls == GP_CLASS_LC && t->origin != GP_WIRE_BY_RUN) {
 		fputc(' ', out);
 		gp_why_late(out, t, device_of(&a->view, r->uuid));
 	}
@@ -78,7 +78,7 @@ static json_t *reason_json(const struct gp_about *a, const struct gp_wire_reason
 	gp_daemon_class(&r->request, cls, sizeof(cls));
 	json_object_set_new(json, "class", gp_json_text(cls));
 	json_object_set_new(json, "class_from", gp_json_text(r->why));
-	json_object_set_new(json, "taken", t ? json_string(gp_view_taken(t)) : json_null());
+	json_object_set_new(json, "origin", t ? json_string(gp_view_origin(t)) : json_null());
 	json_object_set_new(json, "reason",
 			    json_string(is_banned(t) ? "banned" : gp_why_name(r->reason)));
 	json_object_set_new(json, "text", gp_json_text(text));
@@ -114,7 +114,7 @@ static int tell(struct gp_about *a, const uint8_t uuid[16])
 		json_array_append_new(a->list, reason_json(a, &msg.reason, text));
 	else
 		print_reason(a, &msg.reason, text);
-	a->told++;
+	a->printed++;
 	free(text);
 	return 0;
 }
@@ -142,7 +142,7 @@ static int tell_all(struct gp_about *a)
 		if (a->view.tenant[i].pid == a->pid)
 			err = tell(a, a->view.tenant[i].uuid);
 	/* The daemon says best why it has no such tenant. */
-	return err || a->told ? err : tell(a, first);
+	return err || a->printed ? err : tell(a, first);
 }
 
 int gp_verb_why(int argc, char **argv)

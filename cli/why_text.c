@@ -165,7 +165,7 @@ void gp_why_late(FILE *out, const struct gp_wire_tenant *tenant,
 	char each[GP_VIEW_TEXT_LEN];
 	uint64_t n;
 
-	if (tenant->request.cls != GP_CLASS_LC || tenant->taken == GP_WIRE_BY_RUN)
+	if (tenant->request.cls != GP_CLASS_LC || tenant->origin == GP_WIRE_BY_RUN)
 		return;
 	fputs("It announces no work, since gpreempt run did not start it: ", out);
 	switch (tenant->usage) {

@@ -14,7 +14,7 @@ void gp_ectx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
 		if (c->hold[i])
 			dev->hal->ops->hold_destroy(c->hold[i]);
 		c->hold[i] = NULL;
-		c->on[i] = c->untold[i] = 0;
+		c->on[i] = c->unreported[i] = 0;
 	}
 }
 
@@ -55,7 +55,7 @@ int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream
 {
 	const struct gp_event ev = { .type = GP_EV_QUEUED,
 				     .tenant = c->tenant,
-				     .queued.told = true };
+				     .queued.reported = true };
 	struct gp_hold *hold = atomic_load(&c->marks);
 	int err = 0;
 

@@ -110,7 +110,7 @@ int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
 	dev->preloaded = gp_engine_hooks()->tracks;
 	dev->tells.wake_fd = -1;
-	dev->tells.looked = dev->told_busy = -ENODATA;
+	dev->tells.looked = dev->reported_busy = -ENODATA;
 	gp_edaemon_init(&dev->daemon);
 	join(dev);
 	*out = dev;

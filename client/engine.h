@@ -64,7 +64,7 @@ struct gp_ectx {
 	uint8_t renews[2];	 /* began while the other was on */
 	uint8_t lacked[2];	 /* the renewed hold never had the device */
 	uint8_t newest;		 /* the latest of the two */
-	uint8_t untold[2];	 /* its last hold may have unreported figures */
+	uint8_t unreported[2];	 /* its last hold may have unreported figures */
 	uint64_t since_ns[2];	 /* begin of the first of its renewals */
 	uint64_t counted_seq[2]; /* holds whose held_ns is in held_ns */
 	uint64_t switch_seq[2];	 /* holds with a switch reported to the core */
@@ -124,7 +124,7 @@ struct gp_edev {
 	atomic_int others_off; /* 1: requested, see gp_edev_others_off() */
 	int looks, idle_looks; /* the thread's own, see queue_poll.c */
 	uint64_t seen_work_ns; /* likewise, also the next */
-	int told_busy;
+	int reported_busy;
 	atomic_bool launches_asked; /* request to watch launches, for the daemon; likewise */
 	struct gp_learn *learn;	    /* the thread's own; NULL: not begun */
 	atomic_bool learns;	    /* prediction is on: work is predicted, not reported */

@@ -45,13 +45,13 @@ void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
 {
 	struct gp_hold_stat st;
 
-	if (!c->untold[i] || c->on[i] || c->hold[i]->dev->ops->hold_stat(c->hold[i], &st))
+	if (!c->unreported[i] || c->on[i] || c->hold[i]->dev->ops->hold_stat(c->hold[i], &st))
 		return;
 	if (!st.held_ns)
 		return;
 	/* Counted before, so it was over when its switch was last queried. */
 	if (st.seq == c->counted_seq[i]) {
-		c->untold[i] = 0;
+		c->unreported[i] = 0;
 		return;
 	}
 	c->counted_seq[i] = st.seq;
@@ -64,7 +64,7 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
 	struct gp_hold_stat st;
 
-	if (!c->untold[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
+	if (!c->unreported[i] || dev->hal->ops->hold_stat(c->hold[i], &st) ||
 	    st.seq == c->switch_seq[i])
 		return;
 	ev.measured.took_ns = waited_ns(c, i, &st);
@@ -117,7 +117,7 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t li
 		err = dev->hal->ops->hold(c->hold[i], limit_ns);
 	}
 	if (!err)
-		c->on[i] = c->untold[i] = 1;
+		c->on[i] = c->unreported[i] = 1;
 	return err;
 }
 

@@ -67,9 +67,9 @@ static void look_for_daemon(struct gp_edev *dev, int busy)
 		return;
 	if (busy == 1)
 		dev->seen_work_ns = gp_wall_ns();
-	if (busy != dev->told_busy)
+	if (busy != dev->reported_busy)
 		gp_page_looked(dev, busy);
-	dev->told_busy = busy;
+	dev->reported_busy = busy;
 }
 
 void gp_busy_serve(struct gp_edev *dev)

@@ -62,10 +62,10 @@ void gp_page_drop(struct gp_edev *dev)
 	close(t->wake_fd);
 	t->page = NULL;
 	t->wake_fd = -1;
-	t->doing = 0;
-	t->begun = t->next_ns = 0;
+	t->activity = 0;
+	t->work_seq = t->next_ns = 0;
 	t->samples = t->segments_timed = 0;
-	t->looked = dev->told_busy = -ENODATA;
+	t->looked = dev->reported_busy = -ENODATA;
 }
 
 void gp_page_forget(struct gp_edev *dev)
@@ -82,8 +82,8 @@ void gp_page_forget(struct gp_edev *dev)
 /* Sums over present contexts; counters include former ones. */
 struct sums {
 	uint64_t hints, segments, holds, late, expired, held_ns, margin_ns, next_ns;
-	uint32_t doing;
-	size_t contexts, untold;
+	uint32_t activity;
+	size_t contexts, unreported;
 };
 
 /* As hinted; else, after hints at a constant distance, the expected next one. */
@@ -117,13 +117,13 @@ static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, stru
 	if (next_ns && (!s->next_ns || next_ns < s->next_ns))
 		s->next_ns = next_ns;
 	if (st.in_segment)
-		s->doing |= GP_PAGE_SEGMENT;
+		s->activity |= GP_PAGE_SEGMENT;
 	if (st.held || st.queued)
-		s->doing |= GP_PAGE_HELD;
+		s->activity |= GP_PAGE_HELD;
 	if (c->work == GP_WORK_THERE)
-		s->doing |= GP_PAGE_WORK;
+		s->activity |= GP_PAGE_WORK;
 	s->contexts++;
-	s->untold += c->work == GP_WORK_UNKNOWN;
+	s->unreported += c->work == GP_WORK_UNKNOWN;
 }
 
 static void add_all(const struct gp_edev *dev, struct sums *s)
@@ -150,32 +150,33 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
  * wait for all of its streams loses a turn. When it is seen to run, its page is not trusted
  * any more.
  */
-static bool tells_work(struct gp_edev *dev, const struct sums *s)
+static bool provides_work(struct gp_edev *dev, const struct sums *s)
 {
 	if (dev->caps.caps & GP_CAP_BUSY)
 		return dev->tells.looked >= 0;
-	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts && !s->untold &&
+	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts && !s->unreported &&
 	       gp_edev_group_count(dev) == s->contexts;
 }
 
 /* If its queues are polled, that counts. */
-static uint32_t doing_of(const struct gp_edev *dev, const struct sums *s)
+static uint32_t activity_of(const struct gp_edev *dev, const struct sums *s)
 {
 	if (!(dev->caps.caps & GP_CAP_BUSY))
-		return s->doing;
-	return (s->doing & ~(uint32_t)GP_PAGE_WORK) | (dev->tells.looked == 1 ? GP_PAGE_WORK : 0);
+		return s->activity;
+	return (s->activity & ~(uint32_t)GP_PAGE_WORK) |
+	       (dev->tells.looked == 1 ? GP_PAGE_WORK : 0);
 }
 
 /*
- * The daemon sets wakes, then reads doing; here it is the other way round, and both are in one
- * order. So one of the two always sees the other.
+ * The daemon sets wake_on, then reads activity; here it is the other way round, and both are in
+ * one order. So one of the two always sees the other.
  */
-static void wake(const struct gp_tells *t, enum gp_page_wakes why)
+static void wake(const struct gp_tells *t, enum gp_page_wake_on why)
 {
 	const uint64_t one = 1;
 
 	/* Full means that the daemon has not even seen the last wake. */
-	if (atomic_load(&t->page->wakes) & why)
+	if (atomic_load(&t->page->wake_on) & why)
 		(void)!write(t->wake_fd, &one, sizeof(one));
 }
 
@@ -184,26 +185,26 @@ static void put(_Atomic uint64_t *where, uint64_t value)
 	atomic_store_explicit(where, value, memory_order_release);
 }
 
-static void tell_doing(struct gp_edev *dev, uint32_t doing)
+static void set_activity(struct gp_edev *dev, uint32_t activity)
 {
 	struct gp_tells *t = &dev->tells;
-	const uint32_t before = t->doing;
+	const uint32_t before = t->activity;
 
-	if (doing == before)
+	if (activity == before)
 		return;
-	t->doing = doing;
+	t->activity = activity;
 	if (!before)
-		put(&t->page->begun, ++t->begun);
-	atomic_store(&t->page->doing, doing);
-	if (!before || !doing)
-		wake(t, GP_PAGE_WAKES_NOW);
+		put(&t->page->work_seq, ++t->work_seq);
+	atomic_store(&t->page->activity, activity);
+	if (!before || !activity)
+		wake(t, GP_PAGE_WAKE_NOW);
 }
 
 void gp_page_update(struct gp_edev *dev)
 {
 	struct gp_tells *t = &dev->tells;
 	struct gp_page *page = t->page;
-	uint32_t tells = 0;
+	uint32_t provides = 0;
 	bool other_next;
 	struct sums s;
 
@@ -221,18 +222,18 @@ void gp_page_update(struct gp_edev *dev)
 	put(&page->holds_expired, s.expired);
 	put(&page->held_ns, s.held_ns);
 	put(&page->margin_ns, s.margin_ns);
-	if (tells_work(dev, &s))
-		tells |= GP_PAGE_TELLS_WORK;
+	if (provides_work(dev, &s))
+		provides |= GP_PAGE_PROVIDES_WORK;
 	if (t->hints || t->rhythm)
-		tells |= GP_PAGE_TELLS_NEXT;
+		provides |= GP_PAGE_PROVIDES_NEXT;
 	/* Work bits are valid from the time that they are kept up to date. */
-	if (!(tells & GP_PAGE_TELLS_WORK))
-		atomic_store_explicit(&page->tells, tells, memory_order_release);
-	tell_doing(dev, doing_of(dev, &s));
-	if (other_next && s.next_ns && !t->doing)
-		wake(t, GP_PAGE_WAKES_NEXT);
-	if (tells & GP_PAGE_TELLS_WORK)
-		atomic_store_explicit(&page->tells, tells, memory_order_release);
+	if (!(provides & GP_PAGE_PROVIDES_WORK))
+		atomic_store_explicit(&page->provides, provides, memory_order_release);
+	set_activity(dev, activity_of(dev, &s));
+	if (other_next && s.next_ns && !t->activity)
+		wake(t, GP_PAGE_WAKE_NEXT);
+	if (provides & GP_PAGE_PROVIDES_WORK)
+		atomic_store_explicit(&page->provides, provides, memory_order_release);
 }
 
 static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
@@ -342,12 +343,13 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 static bool wants_launches(struct gp_edev *dev)
 {
 	const bool saw_work = gp_learn_saw_work(dev);
-	uint32_t wakes;
+	uint32_t wake_on;
 	bool wants;
 
 	pthread_mutex_lock(&dev->lock);
-	wakes = dev->tells.page ? atomic_load(&dev->tells.page->wakes) : 0;
-	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wakes : (wakes & GP_PAGE_ASKS_WORK) != 0;
+	wake_on = dev->tells.page ? atomic_load(&dev->tells.page->wake_on) : 0;
+	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wake_on :
+					      (wake_on & GP_PAGE_ASKS_WORK) != 0;
 	gp_edev_unlock(dev);
 	return wants;
 }

@@ -19,8 +19,8 @@ struct gp_page;
 struct gp_tells {
 	struct gp_page *page;		  /* NULL: none */
 	int wake_fd;			  /* the daemon's; -1: none */
-	uint32_t doing;			  /* the page's present value .. */
-	uint64_t begun, next_ns;	  /* .. and of these */
+	uint32_t activity;		  /* the page's present value .. */
+	uint64_t work_seq, next_ns;	  /* .. and of these */
 	uint64_t samples, segments_timed; /* since this page exists */
 	bool hints;			  /* the process has given hints */
 	bool rhythm;			  /* or has a predicted period */
@@ -52,7 +52,7 @@ void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c);
 void gp_page_update(struct gp_edev *dev);
 
 /* For the thread; these take the lock if anything changed. */
-/** Start watching launches when the daemon requests their wakes. */
+/** Start watching launches when the daemon requests wakes. */
 void gp_page_serve(struct gp_edev *dev);
 /** Time until the next call; -1: any. */
 int gp_page_wait_ms(const struct gp_edev *dev);

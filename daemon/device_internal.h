@@ -78,7 +78,7 @@ uint64_t gp_dtenant_be_look_ns(const struct gp_dtenant *tenant, uint64_t now_ns)
 bool gp_dtenant_be_needs_log(const struct gp_dtenant *tenant, uint64_t now_ns);
 /** It has no work, and will say when it has. */
 bool gp_dtenant_will_tell(const struct gp_dtenant *tenant, uint64_t now_ns);
-/** What its page is to be told to tell: bits of enum gp_page_wakes. */
+/** Wakes that its page is to request: bits of enum gp_page_wake_on. */
 uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *tenant);
 /** Its turn is over. */
 void gp_dtenant_had_turn(struct gp_dtenant *tenant);

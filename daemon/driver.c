@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver.c - devices whose driver knows classes and takes turns by itself (AMD
- * with kfd-patch/): it is told the class of a tenant, and asked what its groups
- * used. Decisions of the core's come to nothing there.
+ * driver.c - devices whose driver knows classes and schedules turns by itself (AMD with
+ * kfd-patch/). It receives the class of a tenant, and reports the use of the tenant's groups.
+ * Decisions of the core have no effect there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,23 +12,23 @@
 #include "daemon/tenant.h"
 #include "runtime/log.h"
 
-struct told {
+struct class_call {
 	struct gp_group_job base; /* of all groups: of none */
 	pid_t pid;
 	struct gp_class_value cls;
 	int err;
 };
 
-static void tell(struct gp_job *job)
+static void set_class(struct gp_job *job)
 {
-	struct told *t = (struct told *)(void *)job;
+	struct class_call *t = (struct class_call *)(void *)job;
 
 	t->err = t->base.dev->hal->ops->set_class(t->base.dev->hal, t->pid, &t->cls);
 }
 
-static void was_told(struct gp_job *job)
+static void class_was_set(struct gp_job *job)
 {
-	struct told *t = (struct told *)(void *)job;
+	struct class_call *t = (struct class_call *)(void *)job;
 
 	if (t->err && t->err != -ESRCH && t->err != -ECANCELED)
 		gp_log(GP_LOG_WARN, "%s: cannot set the class of process %d: %s",
@@ -41,7 +41,7 @@ static void was_told(struct gp_job *job)
 
 void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls)
 {
-	struct told *t;
+	struct class_call *t;
 
 	if (!(dev->caps.caps & GP_CAP_CLASS))
 		return;
@@ -51,7 +51,7 @@ void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_va
 	t->pid = pid;
 	t->cls = *cls;
 	t->err = -ECANCELED;
-	gp_group_job_post(&t->base, dev, NULL, tell, was_told);
+	gp_group_job_post(&t->base, dev, NULL, set_class, class_was_set);
 }
 
 /* ---- what its counters say ------------------------------------------------------ */

@@ -28,7 +28,7 @@
 
 static bool is_believed(const struct gp_dtenant *t)
 {
-	return gp_dtenant_is_be(t) && gp_dtenant_tells_work(t) && !t->page_wrong;
+	return gp_dtenant_is_be(t) && gp_dtenant_provides_work(t) && !t->page_wrong;
 }
 
 bool gp_dtenant_will_tell(const struct gp_dtenant *t, uint64_t now_ns)
@@ -49,7 +49,7 @@ uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *t)
 	if (!others)
 		return 0;
 	/* It was seen without work: request wakes before that counts. */
-	return GP_PAGE_ASKS_WORK | (t->idle_since_ns ? GP_PAGE_WAKES_NOW : 0u);
+	return GP_PAGE_ASKS_WORK | (t->idle_since_ns ? GP_PAGE_WAKE_NOW : 0u);
 }
 
 /* ---- the log ------------------------------------------------------------------ */
@@ -67,8 +67,8 @@ static void was_on(struct gp_dtenant *t, uint64_t starts)
 	if (is_believed(t) && starts != t->starts && is_wrong(t))
 		t->page_wrong = true;
 	t->starts = starts;
-	if (t->told == GP_TOLD_IDLE && (!is_believed(t) || !t->idle_since_ns))
-		gp_dtenant_tell(t, GP_TOLD_BUSY);
+	if (t->reported == GP_REPORTED_IDLE && (!is_believed(t) || !t->idle_since_ns))
+		gp_dtenant_report(t, GP_REPORTED_BUSY);
 }
 
 static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
@@ -81,7 +81,7 @@ static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
 		was_on(t, p->starts);
 	} else if (t->on_since_ns && now_ns - t->on_since_ns >= TURN_NS) {
 		t->on_since_ns = 0;
-		gp_dtenant_tell(t, GP_TOLD_IDLE);
+		gp_dtenant_report(t, GP_REPORTED_IDLE);
 	}
 	t->log_seen_ns = t->dev->log_read_ns;
 }
@@ -91,21 +91,21 @@ static void look_at_log(struct gp_dtenant *t, uint64_t now_ns)
 static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 {
 	/* In this order: the next read sees work that begins in between. */
-	const uint64_t begun = gp_dtenant_begun(t);
-	const bool works = gp_dtenant_says_work(t), began = begun != t->idle_begun;
+	const uint64_t work_seq = gp_dtenant_work_seq(t);
+	const bool works = gp_dtenant_says_work(t), began = work_seq != t->idle_work_seq;
 
-	t->idle_begun = begun;
+	t->idle_work_seq = work_seq;
 	if (began && t->on_since_ns)
 		t->on_since_ns = now_ns;
 	if (works) {
 		t->idle_since_ns = 0;
-		if (began && t->told == GP_TOLD_IDLE)
-			gp_dtenant_tell(t, GP_TOLD_BUSY);
+		if (began && t->reported == GP_REPORTED_IDLE)
+			gp_dtenant_report(t, GP_REPORTED_BUSY);
 	} else if (!t->idle_since_ns || began) {
 		t->idle_since_ns = now_ns;
 	} else if (now_ns - t->idle_since_ns >= IDLE_NS) {
 		t->look_shift = 0;
-		gp_dtenant_tell(t, GP_TOLD_IDLE);
+		gp_dtenant_report(t, GP_REPORTED_IDLE);
 	}
 }
 
@@ -119,21 +119,21 @@ void gp_dtenant_look_at_be(struct gp_dtenant *t, uint64_t now_ns)
 		return;
 	t->idle_since_ns = 0;
 	/* It reported before, but no longer: it may have work by now. */
-	if (t->told == GP_TOLD_IDLE)
-		gp_dtenant_tell(t, GP_TOLD_IDLE);
+	if (t->reported == GP_REPORTED_IDLE)
+		gp_dtenant_report(t, GP_REPORTED_IDLE);
 }
 
 /* A tenant that always has work is checked less often. */
 void gp_dtenant_had_turn(struct gp_dtenant *t)
 {
-	if (t->told != GP_TOLD_IDLE && t->look_shift < LOOK_SHIFT_MAX)
+	if (t->reported != GP_REPORTED_IDLE && t->look_shift < LOOK_SHIFT_MAX)
 		t->look_shift++;
 }
 
 static bool others_want(const struct gp_dtenant *t)
 {
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
-		if (u != t && gp_dtenant_is_be(u) && u->told != GP_TOLD_IDLE)
+		if (u != t && gp_dtenant_is_be(u) && u->reported != GP_REPORTED_IDLE)
 			return true;
 	return false;
 }
@@ -147,7 +147,7 @@ static uint64_t page_look_ns(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (!is_believed(t))
 		return 0;
-	if (t->told == GP_TOLD_IDLE)
+	if (t->reported == GP_REPORTED_IDLE)
 		return gp_dtenant_will_tell(t, now_ns) ? t->idle_since_ns + OFF_NS : 0;
 	if (t->idle_since_ns)
 		return t->idle_since_ns + IDLE_NS;

@@ -25,13 +25,13 @@
 /**
  * struct gp_journal_record
  * @start_ticks: as in struct gp_subject: with @pid it identifies the process
- * @taken: enum gp_wire_taken
+ * @origin: enum gp_wire_origin
  * @request: its class; a successor gives it the same
  * @banned: suspended for good: only a successor daemon keeps it so
  */
 struct gp_journal_record {
 	int32_t pid;
-	uint32_t taken;
+	uint32_t origin;
 	uint64_t start_ticks;
 	uint8_t uuid[16];
 	struct gp_wire_request request;

@@ -49,13 +49,13 @@ struct gp_log_look {
 	struct gp_switch_record rec[RECORDS];
 };
 
-/* ---- who is to be told busy, or idle ------------------------------------------- */
+/* ---- reports of BUSY and IDLE ------------------------------------------------- */
 
-static enum gp_told doing(const struct gp_dtenant *t, uint64_t now_ns)
+static enum gp_reported activity(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (t->request.cls.cls != GP_CLASS_LC || (!t->page && !t->dev->log))
-		return GP_TOLD_NOTHING;
-	return gp_dtenant_doing(t, now_ns, gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
+		return GP_REPORTED_NOTHING;
+	return gp_dtenant_activity(t, now_ns, gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
 }
 
 static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns)
@@ -63,18 +63,18 @@ static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns
 	struct gp_dtenant *best = NULL;
 
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (doing(t, now_ns) == GP_TOLD_BUSY &&
+		if (activity(t, now_ns) == GP_REPORTED_BUSY &&
 		    (!best || t->request.cls.value < best->request.cls.value))
 			best = t;
 	return best;
 }
 
-static void tell_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_told what,
-		    const struct gp_dtenant *but)
+static void report_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_reported what,
+		      const struct gp_dtenant *but)
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t != but && doing(t, now_ns) == what)
-			gp_dtenant_tell(t, what);
+		if (t != but && activity(t, now_ns) == what)
+			gp_dtenant_report(t, what);
 }
 
 /* Does the most urgent one wait for one that is less so? */
@@ -99,16 +99,16 @@ static void look_at_lc(struct gp_ddev *dev)
 	/* Before pages are looked at: who begins after that look says so. */
 	gp_dtenant_say_wakes(dev);
 	first = most_urgent(dev, now_ns);
-	tell_lc(dev, now_ns, GP_TOLD_BUSY, first);
+	report_lc(dev, now_ns, GP_REPORTED_BUSY, first);
 	if (first)
-		gp_dtenant_tell(first, GP_TOLD_BUSY);
-	tell_lc(dev, now_ns, GP_TOLD_SOON, NULL);
-	tell_lc(dev, now_ns, GP_TOLD_IDLE, NULL);
+		gp_dtenant_report(first, GP_REPORTED_BUSY);
+	report_lc(dev, now_ns, GP_REPORTED_SOON, NULL);
+	report_lc(dev, now_ns, GP_REPORTED_IDLE, NULL);
 	first = gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));
 	if (first)
-		gp_dtenant_tell_on(first);
+		gp_dtenant_report_on(first);
 	for (struct gp_dtenant *t = dev->tenants; waits_for_cut(dev) && t; t = t->next)
-		gp_dtenant_tell_on(t);
+		gp_dtenant_report_on(t);
 }
 
 static void look_at_tenants(struct gp_ddev *dev)
@@ -128,7 +128,7 @@ static void look_at_tenants(struct gp_ddev *dev)
 static bool lc_is_busy(const struct gp_ddev *dev)
 {
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->request.cls.cls == GP_CLASS_LC && t->told == GP_TOLD_BUSY)
+		if (t->request.cls.cls == GP_CLASS_LC && t->reported == GP_REPORTED_BUSY)
 			return true;
 	return false;
 }
@@ -267,7 +267,7 @@ static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 	    waits_for_cut(dev) || gp_sched_min_due(gp_runtime_core(dev->rt), now_ns))
 		return true;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
-		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_tells_work(t))
+		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_provides_work(t))
 			return true;
 		if (gp_dtenant_be_needs_log(t, now_ns))
 			return true;
@@ -310,7 +310,7 @@ static bool waits_for_work(const struct gp_ddev *dev)
 	if (!dev->log || !dev->tenants || !dev->tenants->next)
 		return false;
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (gp_dtenant_is_be(t) && t->told == GP_TOLD_IDLE)
+		if (gp_dtenant_is_be(t) && t->reported == GP_REPORTED_IDLE)
 			return true;
 	return false;
 }
@@ -318,7 +318,7 @@ static bool waits_for_work(const struct gp_ddev *dev)
 static bool is_quiet(const struct gp_ddev *dev)
 {
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
-		if (t->request.cls.cls != GP_CLASS_NONE && t->told == GP_TOLD_BUSY)
+		if (t->request.cls.cls != GP_CLASS_NONE && t->reported == GP_REPORTED_BUSY)
 			return false;
 	return true;
 }
@@ -366,7 +366,7 @@ static void plan_look(struct gp_ddev *dev)
 	if (dev->woken || waits_for_cut(dev))
 		at_ns = gp_sooner(at_ns, now_ns + cut_wait_ns(dev));
 	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
-		share += t->request.cls.cls != GP_CLASS_NONE && t->told != GP_TOLD_IDLE;
+		share += t->request.cls.cls != GP_CLASS_NONE && t->reported != GP_REPORTED_IDLE;
 		at_ns = gp_sooner(at_ns, gp_dtenant_be_look_ns(t, now_ns));
 		if (gp_dtenant_may_be_cut(t))
 			at_ns = gp_sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));

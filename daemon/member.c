@@ -27,7 +27,7 @@ struct scan {
 	uint64_t conn; /* that asked; 0: nobody waits */
 	struct gp_class_request request;
 	bool asks;
-	enum gp_wire_taken taken; /* how it is to become a tenant; 0: it is one */
+	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
 	bool banned;
 	int place; /* in the journal, of what it was; -1 */
 	struct gp_group_list list;
@@ -138,11 +138,11 @@ static int join(struct scan *s, struct gp_subject *who, const struct gp_class_re
 	struct gp_join how = {
 		.who = *who,
 		.list = s->list,
-		.taken = s->taken,
+		.origin = s->origin,
 		.request = *given,
 		.asked = asked,
 		.why = why,
-		.page = s->taken == GP_WIRE_BY_RUN,
+		.page = s->origin == GP_WIRE_BY_RUN,
 		.gone = tenant_gone,
 		.arg = s->daemon,
 	};
@@ -242,7 +242,7 @@ void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		return;
 	memcpy(s->key, msg->key, sizeof(s->key));
 	s->conn = conn->id;
-	s->taken = GP_WIRE_BY_RUN;
+	s->origin = GP_WIRE_BY_RUN;
 	s->asks = msg->flags & GP_WIRE_ASKS;
 	if (gp_class_request_from_wire(&msg->request, &s->request))
 		s->asks = false;
@@ -433,7 +433,7 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		if (!s)
 			return;
 		s->conn = conn->id;
-		s->taken = GP_WIRE_BY_ATTACH;
+		s->origin = GP_WIRE_BY_ATTACH;
 		s->request = asked;
 		gp_worker_post(d->scanner.worker, &s->job);
 	}
@@ -446,14 +446,14 @@ bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	uint64_t start;
 	struct scan *s;
 
-	if ((r->taken != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
+	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
 	    gp_class_request_from_wire(&r->request, &request) || gp_proc_start(r->pid, &start) ||
 	    start != r->start_ticks)
 		return false;
 	s = scan_new(d, dev, r->pid, NULL, 0, take_done);
 	if (!s)
 		return false;
-	s->taken = GP_WIRE_BY_ATTACH;
+	s->origin = GP_WIRE_BY_ATTACH;
 	s->request = request;
 	s->banned = r->banned;
 	s->place = place;
@@ -485,7 +485,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 	struct scan s = { .daemon = d,
 			  .dev = of_hal(d, hal),
 			  .pid = pid,
-			  .taken = GP_WIRE_BY_RULE,
+			  .origin = GP_WIRE_BY_RULE,
 			  .list = *list };
 	struct gp_class_request given;
 	struct gp_subject who = { 0 };
@@ -520,7 +520,7 @@ static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 	if (asked)
 		return;
 	decide(d, t->dev, &t->who, t, NULL, &given, why);
-	if (t->taken == GP_WIRE_BY_RULE && given.cls.cls == GP_CLASS_NONE) {
+	if (t->origin == GP_WIRE_BY_RULE && given.cls.cls == GP_CLASS_NONE) {
 		gp_dtenant_leave(t, false);
 		return;
 	}

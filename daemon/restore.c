@@ -157,7 +157,7 @@ static void reset_class(struct gp_device *dev, const struct process *p)
 	const struct gp_class_value none = { .cls = GP_CLASS_NONE };
 	int err;
 
-	if (p->record.taken == GP_WIRE_BY_RUN)
+	if (p->record.origin == GP_WIRE_BY_RUN)
 		return;
 	err = dev->ops->set_class(dev, p->record.pid, &none);
 	if (err && err != -ESRCH)

@@ -61,7 +61,7 @@ static void record(struct gp_dtenant *t, enum gp_wire_histogram kind, uint64_t n
 
 static void wants_turn(struct gp_dtenant *t)
 {
-	if (gp_dtenant_is_be(t) && !t->turn_since_ns && t->told != GP_TOLD_IDLE)
+	if (gp_dtenant_is_be(t) && !t->turn_since_ns && t->reported != GP_REPORTED_IDLE)
 		t->wants_since_ns = gp_ddev_now(t->dev);
 	else
 		t->wants_since_ns = 0;
@@ -84,7 +84,7 @@ static void turn_ends(struct gp_dtenant *t)
 	t->turn_since_ns = 0;
 	t->on_since_ns = 0;
 	gp_dtenant_had_turn(t);
-	t->preempted += t->told != GP_TOLD_IDLE;
+	t->preempted += t->reported != GP_REPORTED_IDLE;
 	wants_turn(t);
 }
 
@@ -151,34 +151,35 @@ void gp_dtenant_group_off(struct gp_dtenant *t, bool off)
 	}
 }
 
-static uint32_t said_doing(const struct gp_dtenant *t)
+static uint32_t activity_bits(const struct gp_dtenant *t)
 {
-	uint32_t bits = t->page ? atomic_load_explicit(&t->page->doing, memory_order_acquire) : 0;
+	uint32_t bits = t->page ? atomic_load_explicit(&t->page->activity, memory_order_acquire) :
+				  0;
 
 	return bits & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK);
 }
 
 bool gp_dtenant_says_work(const struct gp_dtenant *t)
 {
-	return said_doing(t) != 0;
+	return activity_bits(t) != 0;
 }
 
-uint64_t gp_dtenant_begun(const struct gp_dtenant *t)
+uint64_t gp_dtenant_work_seq(const struct gp_dtenant *t)
 {
-	return t->page ? atomic_load_explicit(&t->page->begun, memory_order_acquire) : 0;
+	return t->page ? atomic_load_explicit(&t->page->work_seq, memory_order_acquire) : 0;
 }
 
 /* Why it counts as busy; what no page says is work. */
 static uint32_t why_busy(const struct gp_dtenant *t)
 {
-	uint32_t bits = said_doing(t);
+	uint32_t bits = activity_bits(t);
 
 	return bits ? bits : GP_PAGE_WORK;
 }
 
 static bool known_by_log(const struct gp_dtenant *t)
 {
-	return is_lc(t) && !gp_dtenant_tells_work(t);
+	return is_lc(t) && !gp_dtenant_provides_work(t);
 }
 
 /*
@@ -202,7 +203,7 @@ static bool may_have_work(const struct gp_dtenant *t)
 /* Not by its page: it was seen to have the device. */
 static bool is_guessed(const struct gp_dtenant *t)
 {
-	return known_by_log(t) && !said_doing(t);
+	return known_by_log(t) && !activity_bits(t);
 }
 
 static uint32_t how_idle(const struct gp_dtenant *t)
@@ -212,52 +213,52 @@ static uint32_t how_idle(const struct gp_dtenant *t)
 	return gp_dtenant_will_tell(t, gp_ddev_now(t->dev)) ? GP_IDLE_TELLS : 0;
 }
 
-void gp_dtenant_tell(struct gp_dtenant *t, enum gp_told what)
+void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what)
 {
-	const uint32_t how = what == GP_TOLD_IDLE ? how_idle(t) : 0;
-	const bool same = t->told == what;
-	const bool guessed = what == GP_TOLD_BUSY && is_guessed(t);
-	const uint64_t begun = gp_dtenant_begun(t);
-	/* That it had none in between is not told: a turn that waits for it would end. */
-	const bool anew = what == GP_TOLD_BUSY && same && is_lc(t) && begun != t->begun;
+	const uint32_t how = what == GP_REPORTED_IDLE ? how_idle(t) : 0;
+	const bool same = t->reported == what;
+	const bool guessed = what == GP_REPORTED_BUSY && is_guessed(t);
+	const uint64_t work_seq = gp_dtenant_work_seq(t);
+	/* An idle moment in between is not reported: a turn that waits for it would end. */
+	const bool anew = what == GP_REPORTED_BUSY && same && is_lc(t) && work_seq != t->work_seq;
 	struct gp_event ev = { .type = GP_EV_BUSY, .tenant = t->id };
 
-	if (same && how == t->told_how && guessed == t->told_guessed && !anew)
+	if (same && how == t->reported_how && guessed == t->reported_guessed && !anew)
 		return;
-	if (what == GP_TOLD_IDLE)
+	if (what == GP_REPORTED_IDLE)
 		ev = (struct gp_event){ .type = GP_EV_IDLE, .tenant = t->id, .idle.how = how };
-	else if (what == GP_TOLD_SOON)
+	else if (what == GP_REPORTED_SOON)
 		ev.busy.how = GP_BUSY_SOON;
 	else
 		ev.busy.how = (anew ? GP_BUSY_ANEW : 0u) | (guessed ? GP_BUSY_UNSURE : 0u);
-	t->told = what;
-	t->told_how = how;
-	t->told_guessed = guessed;
-	t->begun = begun;
+	t->reported = what;
+	t->reported_how = how;
+	t->reported_guessed = guessed;
+	t->work_seq = work_seq;
 	wants_turn(t);
 	if (!same)
 		gp_ddev_trace(t->dev, GP_WIRE_TRACE_BUSY, t->who.pid,
-			      what == GP_TOLD_BUSY ? why_busy(t) : 0);
+			      what == GP_REPORTED_BUSY ? why_busy(t) : 0);
 	gp_runtime_event(t->dev->rt, &ev);
 }
 
-void gp_dtenant_tell_on(struct gp_dtenant *t)
+void gp_dtenant_report_on(struct gp_dtenant *t)
 {
 	const struct gp_event ev = { .type = GP_EV_BUSY,
 				     .tenant = t->id,
 				     .busy = { GP_BUSY_ON, t->dev->log_whole_ns } };
 
 	/* Each time: it may have been cut since. */
-	if (is_lc(t) && t->told == GP_TOLD_BUSY && is_on(t))
+	if (is_lc(t) && t->reported == GP_REPORTED_BUSY && is_on(t))
 		gp_runtime_event(t->dev->rt, &ev);
 }
 
 /* ---- its page -------------------------------------------------------- */
 
-bool gp_dtenant_tells_work(const struct gp_dtenant *t)
+bool gp_dtenant_provides_work(const struct gp_dtenant *t)
 {
-	return t->page &&
-	       atomic_load_explicit(&t->page->tells, memory_order_relaxed) & GP_PAGE_TELLS_WORK;
+	return t->page && atomic_load_explicit(&t->page->provides, memory_order_relaxed) &
+				  GP_PAGE_PROVIDES_WORK;
 }
 
 /* Who is the more urgent one may change, by deadlines of all, by lengths within a level. */
@@ -275,7 +276,7 @@ bool gp_dtenant_waits_for_cut(const struct gp_dtenant *t)
 	if (is_on(t))
 		return false;
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next)
-		if (may_cut(t, u) && (u->told == GP_TOLD_BUSY || known_by_log(u)))
+		if (may_cut(t, u) && (u->reported == GP_REPORTED_BUSY || known_by_log(u)))
 			return true;
 	return false;
 }
@@ -285,29 +286,30 @@ static uint64_t said_next_ns(const struct gp_dtenant *t)
 	return t->page ? atomic_load_explicit(&t->page->next_ns, memory_order_relaxed) : 0;
 }
 
-static enum gp_told page_says(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
+static enum gp_reported page_activity(const struct gp_dtenant *t, uint64_t now_ns,
+				      uint64_t ahead_ns)
 {
 	uint64_t next_ns;
 
-	if (said_doing(t))
-		return GP_TOLD_BUSY;
+	if (activity_bits(t))
+		return GP_REPORTED_BUSY;
 	next_ns = said_next_ns(t);
 	return next_ns && next_ns < now_ns + ahead_ns &&
 			       (next_ns > now_ns || now_ns - next_ns < NEXT_LATE_NS) ?
-		       GP_TOLD_SOON :
-		       GP_TOLD_IDLE;
+		       GP_REPORTED_SOON :
+		       GP_REPORTED_IDLE;
 }
 
-enum gp_told gp_dtenant_doing(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
+enum gp_reported gp_dtenant_activity(const struct gp_dtenant *t, uint64_t now_ns, uint64_t ahead_ns)
 {
-	enum gp_told says = page_says(t, now_ns, ahead_ns);
+	enum gp_reported says = page_activity(t, now_ns, ahead_ns);
 
 	/* Where it cannot take the device itself, it is taken for it, and in time. */
-	if (says == GP_TOLD_SOON && !(t->dev->caps.caps & GP_CAP_SLICE_PREEMPTS))
-		says = GP_TOLD_BUSY;
-	if (says == GP_TOLD_BUSY || gp_dtenant_tells_work(t))
+	if (says == GP_REPORTED_SOON && !(t->dev->caps.caps & GP_CAP_SLICE_PREEMPTS))
+		says = GP_REPORTED_BUSY;
+	if (says == GP_REPORTED_BUSY || gp_dtenant_provides_work(t))
 		return says;
-	return is_on(t) ? GP_TOLD_BUSY : says;
+	return is_on(t) ? GP_REPORTED_BUSY : says;
 }
 
 bool gp_dtenant_may_be_cut(const struct gp_dtenant *t)
@@ -324,11 +326,11 @@ uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *t, uint64_t now_ns, ui
 {
 	const uint64_t next_ns = said_next_ns(t);
 
-	if (!next_ns || t->told == GP_TOLD_BUSY || next_ns + NEXT_LATE_NS <= now_ns)
+	if (!next_ns || t->reported == GP_REPORTED_BUSY || next_ns + NEXT_LATE_NS <= now_ns)
 		return 0;
-	if (t->told == GP_TOLD_SOON)
+	if (t->reported == GP_REPORTED_SOON)
 		return next_ns + NEXT_LATE_NS;
-	/* From then on page_says() that it comes soon, and not at that time yet. */
+	/* From then on page_activity() returns SOON, and not at that time yet. */
 	return next_ns > now_ns + ahead_ns ? next_ns - ahead_ns + 1 : now_ns;
 }
 
@@ -465,7 +467,7 @@ static uint64_t went_off_ns(const struct gp_dtenant *t)
  */
 static void see_work(struct gp_dtenant *t, uint64_t now_ns)
 {
-	if (gp_dtenant_doing(t, now_ns, 0) != GP_TOLD_IDLE)
+	if (gp_dtenant_activity(t, now_ns, 0) != GP_REPORTED_IDLE)
 		t->worked_ns = now_ns;
 	else if (went_off_ns(t) > t->worked_ns)
 		t->worked_ns = went_off_ns(t);
@@ -474,7 +476,7 @@ static void see_work(struct gp_dtenant *t, uint64_t now_ns)
 static bool has_nothing_to_cut(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	if (!known_by_log(t))
-		return gp_dtenant_doing(t, now_ns, 0) == GP_TOLD_IDLE;
+		return gp_dtenant_activity(t, now_ns, 0) == GP_REPORTED_IDLE;
 	return t->dev->log && (!t->worked_ns || t->worked_ns + LATELY_NS <= now_ns);
 }
 
@@ -484,12 +486,12 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 
 	for (const struct gp_dtenant *u = t->dev->tenants; u; u = u->next) {
 		if (may_cut(u, t) || (may_cut(t, u) && !has_nothing_to_cut(u, now_ns)))
-			wakes |= GP_PAGE_WAKES_NOW;
+			wakes |= GP_PAGE_WAKE_NOW;
 		if (may_cut(u, t) || may_cut(t, u))
-			wakes |= GP_PAGE_WAKES_LATER;
+			wakes |= GP_PAGE_WAKE_LATER;
 	}
 	if (gp_dtenant_may_be_cut(t))
-		wakes |= GP_PAGE_WAKES_NEXT;
+		wakes |= GP_PAGE_WAKE_NEXT;
 	return wakes;
 }
 
@@ -508,8 +510,8 @@ void gp_dtenant_say_wakes(struct gp_ddev *dev)
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
 		const uint32_t wakes = t->page ? wakes_of(t, now_ns) : 0;
 
-		if (t->page && atomic_load(&t->page->wakes) != wakes)
-			atomic_store(&t->page->wakes, wakes);
+		if (t->page && atomic_load(&t->page->wake_on) != wakes)
+			atomic_store(&t->page->wake_on, wakes);
 	}
 }
 
@@ -543,7 +545,7 @@ static int journal_put(struct gp_dtenant *t)
 	struct gp_journal_record r = {
 		.pid = t->who.pid,
 		.start_ticks = t->who.start_ticks,
-		.taken = t->taken,
+		.origin = t->origin,
 		.banned = t->banned,
 	};
 	int place;
@@ -624,7 +626,7 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 		return -ENOMEM;
 	t->dev = dev;
 	t->id = ++dev->last_tenant_id;
-	t->taken = how->taken;
+	t->origin = how->origin;
 	t->request = how->request;
 	t->asked = how->asked;
 	snprintf(t->why, sizeof(t->why), "%s", how->why);
@@ -860,16 +862,16 @@ static uint32_t group_count(const struct gp_dtenant *t)
 
 static uint32_t flags_of(const struct gp_dtenant *t, const struct gp_sched_tenant_stat *st)
 {
-	uint32_t flags = 0, doing = 0;
+	uint32_t flags = 0, activity = 0;
 
 	if (t->page)
-		doing = atomic_load_explicit(&t->page->doing, memory_order_relaxed);
+		activity = atomic_load_explicit(&t->page->activity, memory_order_relaxed);
 	flags |= t->dev->resident == t->id ? GP_WIRE_RESIDENT : 0;
 	flags |= st->suspended ? GP_WIRE_SUSPENDED : 0;
-	flags |= doing & GP_PAGE_SEGMENT ? GP_WIRE_SEGMENT : 0;
-	flags |= doing & GP_PAGE_HELD ? GP_WIRE_HELD : 0;
-	flags |= t->told == GP_TOLD_BUSY ? GP_WIRE_BUSY : 0;
-	flags |= t->told == GP_TOLD_IDLE ? GP_WIRE_IDLE : 0;
+	flags |= activity & GP_PAGE_SEGMENT ? GP_WIRE_SEGMENT : 0;
+	flags |= activity & GP_PAGE_HELD ? GP_WIRE_HELD : 0;
+	flags |= t->reported == GP_REPORTED_BUSY ? GP_WIRE_BUSY : 0;
+	flags |= t->reported == GP_REPORTED_IDLE ? GP_WIRE_IDLE : 0;
 	flags |= t->banned ? GP_WIRE_BANNED : 0;
 	return flags;
 }
@@ -902,7 +904,7 @@ void gp_dtenant_show(struct gp_dtenant *t, struct gp_wire_tenant *out)
 	out->pid = t->who.pid;
 	out->uid = t->who.uid;
 	memcpy(out->uuid, t->dev->hal->id.uuid, sizeof(out->uuid));
-	out->taken = t->taken;
+	out->origin = t->origin;
 	out->flags = flags_of(t, &st);
 	out->groups = group_count(t);
 	out->usage = gp_ddev_usage(t->dev);

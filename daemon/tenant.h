@@ -12,12 +12,12 @@
 
 struct gp_conn;
 
-/* What the core was told of a tenant. */
-enum gp_told {
-	GP_TOLD_NOTHING,
-	GP_TOLD_IDLE,
-	GP_TOLD_SOON, /* LC: it will have work */
-	GP_TOLD_BUSY,
+/* The last report to the core on a tenant. */
+enum gp_reported {
+	GP_REPORTED_NOTHING,
+	GP_REPORTED_IDLE,
+	GP_REPORTED_SOON, /* LC: it will have work */
+	GP_REPORTED_BUSY,
 };
 
 struct gp_dtenant {
@@ -26,7 +26,7 @@ struct gp_dtenant {
 	uint32_t id; /* the core's */
 	struct gp_subject who;
 	struct gp_source ended; /* its pidfd */
-	enum gp_wire_taken taken;
+	enum gp_wire_origin origin;
 	struct gp_class_request request;
 	bool asked;		    /* its class is what it asked for */
 	char why[GP_WIRE_TEXT_LEN]; /* where it comes from */
@@ -41,11 +41,11 @@ struct gp_dtenant {
 	struct gp_source wake;		  /* its wake file */
 	uint64_t samples, segments_timed; /* of the page, that were counted */
 
-	enum gp_told told;
-	uint32_t told_how;  /* idle: enum gp_idle */
-	bool told_guessed;  /* busy, as far as can be seen */
-	uint64_t begun;	    /* page->begun when it was told last */
-	uint64_t worked_ns; /* it was seen to have work last; 0: never */
+	enum gp_reported reported;
+	uint32_t reported_how; /* idle: enum gp_idle */
+	bool reported_guessed; /* busy, as far as can be seen */
+	uint64_t work_seq;     /* page->work_seq at the last report */
+	uint64_t worked_ns;    /* it was seen to have work last; 0: never */
 
 	/* Best-effort: its turns. */
 	uint64_t wants_since_ns; /* a turn; 0: it has one, or no work */
@@ -57,7 +57,7 @@ struct gp_dtenant {
 	uint64_t starts;	 /* stretches of its on the device, as of then .. */
 	uint64_t log_seen_ns;	 /* .. or, since then, of when the log was read */
 	uint64_t idle_since_ns;	 /* its page says it has no work; 0: it has */
-	uint64_t idle_begun;	 /* and page->begun, as it was looked at last */
+	uint64_t idle_work_seq;	 /* page->work_seq at the last look */
 	uint32_t look_shift;	 /* it had work in so many turns in a row */
 	bool page_wrong;	 /* it ran all the same */
 	uint64_t off_ns, turns, preempted, corrected;
@@ -78,7 +78,7 @@ struct gp_dtenant {
 struct gp_join {
 	struct gp_subject who;
 	struct gp_group_list list;
-	enum gp_wire_taken taken;
+	enum gp_wire_origin origin;
 	struct gp_class_request request;
 	bool asked;
 	const char *why;
@@ -121,25 +121,26 @@ struct gp_dtenant *gp_dtenant_of(struct gp_ddev *dev, uint32_t id);
 struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
 
 /** Does its page tell whether it has work? */
-bool gp_dtenant_tells_work(const struct gp_dtenant *tenant);
+bool gp_dtenant_provides_work(const struct gp_dtenant *tenant);
 /** Does it say that it has? */
 bool gp_dtenant_says_work(const struct gp_dtenant *tenant);
 /** Of what it has now, or had last: other work than before has another number. */
-uint64_t gp_dtenant_begun(const struct gp_dtenant *tenant);
+uint64_t gp_dtenant_work_seq(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
-enum gp_told gp_dtenant_doing(const struct gp_dtenant *tenant, uint64_t now_ns, uint64_t ahead_ns);
+enum gp_reported gp_dtenant_activity(const struct gp_dtenant *tenant, uint64_t now_ns,
+				     uint64_t ahead_ns);
 /** Can LC that is more urgent, perhaps only by a deadline, take its device from it? */
 bool gp_dtenant_may_be_cut(const struct gp_dtenant *tenant);
 /**
- * When gp_dtenant_doing() will say another thing than what was told, by the time that
+ * When gp_dtenant_activity() will return another value than the reported one, by the time that
  * its page names for its next work; 0: it names none.
  */
 uint64_t gp_dtenant_next_look_ns(const struct gp_dtenant *tenant, uint64_t now_ns,
 				 uint64_t ahead_ns);
 /** Tell the core, if that is news. */
-void gp_dtenant_tell(struct gp_dtenant *tenant, enum gp_told what);
+void gp_dtenant_report(struct gp_dtenant *tenant, enum gp_reported what);
 /** And that it was seen on the device, if it is LC with work. */
-void gp_dtenant_tell_on(struct gp_dtenant *tenant);
+void gp_dtenant_report_on(struct gp_dtenant *tenant);
 /** The most urgent one: somebody who is less so may have the device in its place. */
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *tenant);
 /** Count what its page says of holds and segments that are over. */

@@ -69,7 +69,7 @@ static void take_from_turns(struct gp_usage *usage, uint64_t from_ns, uint64_t t
 		struct gp_usage_process *p = gp_usage_of(usage, t->pid);
 
 		if (p)
-			p->taken_ns += overlap(from_ns, to_ns, t->at_ns, end_ns);
+			p->displaced_ns += overlap(from_ns, to_ns, t->at_ns, end_ns);
 		end_ns = t->at_ns;
 	}
 }
@@ -123,10 +123,10 @@ void gp_usage_until(struct gp_usage *usage, uint64_t now_ns)
 		usage->until_ns = now_ns;
 }
 
-void gp_usage_take(struct gp_usage_process *p, uint64_t *used_ns, uint64_t *taken_ns)
+void gp_usage_take(struct gp_usage_process *p, uint64_t *used_ns, uint64_t *displaced_ns)
 {
 	*used_ns = p->used_ns;
-	*taken_ns = p->taken_ns;
+	*displaced_ns = p->displaced_ns;
 	p->used_ns = 0;
-	p->taken_ns = 0;
+	p->displaced_ns = 0;
 }

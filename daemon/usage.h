@@ -18,16 +18,16 @@
 
 /* A process on the device. Contexts are counted separately, and summed up. */
 struct gp_usage_process {
-	pid_t pid;	   /* 0: free */
-	bool lc;	   /* its time counts as taken from best-effort */
-	bool on;	   /* one of its contexts has the device */
-	uint32_t context;  /* which */
-	uint64_t from_ns;  /* time before this is not its own as a tenant */
-	uint64_t since_ns; /* counted until then, if @on */
-	uint64_t used_ns;  /* since the last query */
-	uint64_t taken_ns; /* likewise: time of lc in this one's turns */
-	uint64_t starts;   /* number of all stretches */
-	uint64_t ended_ns; /* end of the last one; 0: none */
+	pid_t pid;	       /* 0: free */
+	bool lc;	       /* its time counts as taken from best-effort */
+	bool on;	       /* one of its contexts has the device */
+	uint32_t context;      /* which */
+	uint64_t from_ns;      /* time before this is not its own as a tenant */
+	uint64_t since_ns;     /* counted until then, if @on */
+	uint64_t used_ns;      /* since the last query */
+	uint64_t displaced_ns; /* likewise: time of lc in this one's turns */
+	uint64_t starts;       /* number of all stretches */
+	uint64_t ended_ns;     /* end of the last one; 0: none */
 };
 
 /* A turn began: the resident from then on; 0: none. */
@@ -57,6 +57,6 @@ void gp_usage_until(struct gp_usage *usage, uint64_t now_ns);
 /** NULL: not a tenant. */
 struct gp_usage_process *gp_usage_of(struct gp_usage *usage, pid_t pid);
 /** The counts since the last call, which are reset. */
-void gp_usage_take(struct gp_usage_process *process, uint64_t *used_ns, uint64_t *taken_ns);
+void gp_usage_take(struct gp_usage_process *process, uint64_t *used_ns, uint64_t *displaced_ns);
 
 #endif

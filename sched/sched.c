@@ -431,7 +431,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		apply_idle(t, ev->idle.how);
 		break;
 	case GP_EV_QUEUED:
-		gp_hold_queued(s, t, ev->queued.told);
+		gp_hold_queued(s, t, ev->queued.reported);
 		break;
 	case GP_EV_SYNC:
 		gp_hold_sync(s, t);

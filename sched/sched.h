@@ -121,7 +121,7 @@ enum gp_idle {
  * @busy.how: enum gp_busy bits
  * @busy.at_ns: with GP_BUSY_ON: when the tenant had the device
  * @idle.how: enum gp_idle
- * @queued.told: the tenant reports this itself; BUSY may have missed the work
+ * @queued.reported: the tenant reports this itself; BUSY may have missed the work
  * @slot.have: this instance has the device's short slice
  * @outcome.decision: its id
  * @outcome.error: 0 or negative errno
@@ -155,7 +155,7 @@ struct gp_event {
 			uint32_t how;
 		} idle;
 		struct {
-			bool told;
+			bool reported;
 		} queued;
 		struct {
 			bool have;

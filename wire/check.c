@@ -88,7 +88,7 @@ static bool take_ok(const struct gp_wire_take *m)
 
 static bool tenant_ok(const struct gp_wire_tenant *m)
 {
-	return m->pid > 0 && m->taken >= GP_WIRE_BY_RUN && m->taken <= GP_WIRE_BY_ATTACH &&
+	return m->pid > 0 && m->origin >= GP_WIRE_BY_RUN && m->origin <= GP_WIRE_BY_ATTACH &&
 	       !(m->flags & ~(uint32_t)TENANT_FLAGS) && m->usage <= GP_WIRE_USAGE_DRIVER &&
 	       request_ok(&m->request) && TEXT_OK(m->comm) && TEXT_OK(m->device) && TEXT_OK(m->why);
 }

@@ -21,26 +21,26 @@
 #define GP_PAGE_SAMPLES 128u /* powers of two */
 #define GP_PAGE_SEGMENTS 64u
 
-/* Why a tenant needs its device now: bits of gp_page.doing. */
-enum gp_page_doing {
+/* Why a tenant needs its device now: bits of gp_page.activity. */
+enum gp_page_activity {
 	GP_PAGE_SEGMENT = 1u << 0, /* between begin and end of a segment */
 	/* the device is held for it, or was just now, for work that is queued */
 	GP_PAGE_HELD = 1u << 1,
 	GP_PAGE_WORK = 1u << 2, /* it has work queued or running */
 };
 
-/* Facts that the tenant keeps up to date: bits of gp_page.tells. */
-enum gp_page_tells {
-	GP_PAGE_TELLS_WORK = 1u << 0, /* GP_PAGE_WORK */
-	GP_PAGE_TELLS_NEXT = 1u << 1, /* next_ns, by hints or by prediction */
+/* Facts that the tenant keeps up to date: bits of gp_page.provides. */
+enum gp_page_provides {
+	GP_PAGE_PROVIDES_WORK = 1u << 0, /* GP_PAGE_WORK */
+	GP_PAGE_PROVIDES_NEXT = 1u << 1, /* next_ns, by hints or by prediction */
 };
 
-/* When to write the wake file: bits of gp_page.wakes. */
-enum gp_page_wakes {
+/* When to write the wake file: bits of gp_page.wake_on. */
+enum gp_page_wake_on {
 	/* not now, but perhaps soon: LC of another urgency shares the device */
-	GP_PAGE_WAKES_LATER = 1u << 0,
-	GP_PAGE_WAKES_NOW = 1u << 1,  /* when this tenant begins or ceases to need the device */
-	GP_PAGE_WAKES_NEXT = 1u << 2, /* when next_ns changes while the tenant needs nothing */
+	GP_PAGE_WAKE_LATER = 1u << 0,
+	GP_PAGE_WAKE_NOW = 1u << 1,  /* when this tenant begins or ceases to need the device */
+	GP_PAGE_WAKE_NEXT = 1u << 2, /* when next_ns changes while the tenant needs nothing */
 	/*
 	 * never for this bit: best-effort keeps GP_PAGE_WORK up to date, because its turn ends
 	 * when it has none
@@ -60,9 +60,9 @@ struct gp_page {
 	uint32_t pad;
 
 	/* Written by the tenant. */
-	_Alignas(64) _Atomic uint32_t doing; /* enum gp_page_doing */
-	_Atomic uint32_t tells;		     /* enum gp_page_tells */
-	_Atomic uint64_t next_ns;	     /* its next work comes then; 0: unknown */
+	_Alignas(64) _Atomic uint32_t activity; /* enum gp_page_activity */
+	_Atomic uint32_t provides;		/* enum gp_page_provides */
+	_Atomic uint64_t next_ns;		/* its next work comes then; 0: unknown */
 	_Atomic uint64_t hints, segments, holds, holds_late, holds_expired;
 	_Atomic uint64_t held_ns; /* total of all holds */
 	_Atomic uint64_t margin_ns;
@@ -72,18 +72,18 @@ struct gp_page {
 	/* number that have ended; segment_ns[] is used like sample[] */
 	_Atomic uint64_t segments_timed;
 	_Atomic uint64_t segment_ns[GP_PAGE_SEGMENTS]; /* from begin to end */
-	_Atomic uint64_t begun; /* how often doing became nonzero; written before doing */
+	_Atomic uint64_t work_seq; /* how often activity became nonzero; written before activity */
 
 	/* Written by the daemon. */
-	_Alignas(64) _Atomic uint32_t wakes; /* enum gp_page_wakes */
-	_Atomic uint32_t epoch;		     /* this daemon's; changes when another takes over */
+	_Alignas(64) _Atomic uint32_t wake_on; /* enum gp_page_wake_on */
+	_Atomic uint32_t epoch;		       /* this daemon's; changes when another takes over */
 };
 
 _Static_assert(sizeof(struct gp_page) <= GP_PAGE_BYTES, "one page");
-_Static_assert(offsetof(struct gp_page, doing) == 64, "ABI");
+_Static_assert(offsetof(struct gp_page, activity) == 64, "ABI");
 _Static_assert(offsetof(struct gp_page, sample) == 144, "ABI");
 _Static_assert(offsetof(struct gp_page, segments_timed) == 3216, "ABI");
-_Static_assert(offsetof(struct gp_page, begun) == 3736, "ABI");
-_Static_assert(offsetof(struct gp_page, wakes) == 3776, "ABI");
+_Static_assert(offsetof(struct gp_page, work_seq) == 3736, "ABI");
+_Static_assert(offsetof(struct gp_page, wake_on) == 3776, "ABI");
 
 #endif

@@ -188,7 +188,7 @@ struct gp_wire_said {
 };
 
 /* How the daemon got a tenant. */
-enum gp_wire_taken {
+enum gp_wire_origin {
 	GP_WIRE_BY_RUN = 1,    /* it connected: preload or library */
 	GP_WIRE_BY_RULE = 2,   /* discovered, and named by a rule */
 	GP_WIRE_BY_ATTACH = 3, /* gpreempt attach named it */
@@ -217,7 +217,7 @@ struct gp_wire_tenant {
 	int32_t pid;
 	uint32_t uid;
 	uint8_t uuid[16];
-	uint32_t taken;	 /* enum gp_wire_taken */
+	uint32_t origin; /* enum gp_wire_origin */
 	uint32_t flags;	 /* enum gp_wire_tenant_flags */
 	uint32_t groups; /* compute groups */
 	uint32_t usage;	 /* enum gp_wire_usage */
@@ -304,7 +304,7 @@ enum gp_wire_trace_kind {
 	GP_WIRE_TRACE_RESUME,	/* likewise */
 	GP_WIRE_TRACE_SLICE,	/* @value: us */
 	GP_WIRE_TRACE_PREEMPT,	/* @value: ns it took */
-	GP_WIRE_TRACE_BUSY,	/* @value: enum gp_page_doing, as observed */
+	GP_WIRE_TRACE_BUSY,	/* @value: enum gp_page_activity, as observed */
 	GP_WIRE_TRACE_HOLD,	/* a hold of @value ns began then */
 };
 

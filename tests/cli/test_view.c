@@ -335,11 +335,11 @@ static void each_reason_has_a_name(void **state)
 	assert_string_equal(gp_why_name(GP_WHY_RETRY + 1), "unknown");
 }
 
-static char *late(uint32_t cls, uint32_t taken, uint32_t usage)
+static char *late(uint32_t cls, uint32_t origin, uint32_t usage)
 {
 	const struct gp_wire_tenant t = {
 		.request = { .cls = cls },
-		.taken = taken,
+		.origin = origin,
 		.usage = usage,
 	};
 	const struct gp_wire_device d = { .suspends = 2, .resumes = 2, .control_ns = 4800000 };

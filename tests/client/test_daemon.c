@@ -860,9 +860,9 @@ static void class_is_asked_for_from_outside(void **state)
 
 /* ---- the page -------------------------------------------------------------------- */
 
-static uint32_t doing(const struct rig *r)
+static uint32_t activity(const struct rig *r)
 {
-	return atomic_load(&r->given.page->doing);
+	return atomic_load(&r->given.page->activity);
 }
 
 static void page_says_what_is_done(void **state)
@@ -877,26 +877,27 @@ static void page_says_what_is_done(void **state)
 	page = r.given.page;
 	assert_int_equal(gp_engine_watch_sync(), 1);
 	c = context(r.dev);
-	assert_int_equal(doing(&r), 0);
-	assert_int_equal(atomic_load(&page->tells), 0);
+	assert_int_equal(activity(&r), 0);
+	assert_int_equal(atomic_load(&page->provides), 0);
 	event(r.dev, c, GP_EV_BUSY, 0);
-	assert_int_equal(doing(&r), GP_PAGE_WORK);
+	assert_int_equal(activity(&r), GP_PAGE_WORK);
 	/* From its first value on. */
-	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_WORK);
+	assert_int_equal(atomic_load(&page->provides), GP_PAGE_PROVIDES_WORK);
 	event(r.dev, c, GP_EV_IDLE, 0);
-	assert_int_equal(doing(&r), 0);
+	assert_int_equal(activity(&r), 0);
 
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(atomic_load(&page->next_ns), from_ns + 5 * MS);
-	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	assert_int_equal(atomic_load(&page->provides),
+			 GP_PAGE_PROVIDES_WORK | GP_PAGE_PROVIDES_NEXT);
 	assert_int_equal(atomic_load(&page->hints), 1);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
-	assert_int_equal(doing(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
+	assert_int_equal(activity(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
 	assert_int_equal(atomic_load(&page->next_ns), 0);
 	assert_int_equal(atomic_load(&page->holds), 1);
 	assert_int_equal(atomic_load(&page->samples), 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
-	assert_int_equal(doing(&r), 0);
+	assert_int_equal(activity(&r), 0);
 	assert_int_equal(atomic_load(&page->segments), 1);
 	assert_int_equal(atomic_load(&page->held_ns), 5000);
 	assert_int_equal(atomic_load(&page->samples), 1);
@@ -912,17 +913,17 @@ static void page_says_what_is_done(void **state)
 	event(r.dev, c, GP_EV_IDLE, 0);
 	/* It has not come yet: it is held for, and its time is unknown. */
 	assert_int_equal(atomic_load(&page->next_ns), 0);
-	assert_int_equal(doing(&r), GP_PAGE_HELD);
+	assert_int_equal(activity(&r), GP_PAGE_HELD);
 
 	/* One group more than contexts: some work is not observed. */
 	group_add(&r, 1);
 	event(r.dev, c, GP_EV_BUSY, 0);
-	assert_int_equal(atomic_load(&page->tells), GP_PAGE_TELLS_NEXT);
+	assert_int_equal(atomic_load(&page->provides), GP_PAGE_PROVIDES_NEXT);
 	/* Observed work stays counted. */
 	gp_edev_context_put(r.dev, c);
 	assert_int_equal(atomic_load(&page->segments), 1);
 	assert_int_equal(atomic_load(&page->held_ns), 2 * 5000);
-	assert_int_equal(doing(&r), 0);
+	assert_int_equal(activity(&r), 0);
 	rig_end(&r);
 }
 
@@ -935,22 +936,22 @@ static void queues_are_looked_at(void **state)
 	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_BUSY;
 	rig_welcome(&r, &want);
 	fake.more_caps = GP_CAP_SUSPEND | GP_CAP_SWITCH_LOG;
-	soon(atomic_load(&r.given.page->tells) == GP_PAGE_TELLS_WORK);
-	assert_int_equal(doing(&r), 0);
+	soon(atomic_load(&r.given.page->provides) == GP_PAGE_PROVIDES_WORK);
+	assert_int_equal(activity(&r), 0);
 	for (int i = 0; i < 3; i++) {
 		fake_lock();
 		more.busy = 1;
 		fake_unlock();
-		soon(doing(&r) == GP_PAGE_WORK);
+		soon(activity(&r) == GP_PAGE_WORK);
 		fake_lock();
 		more.busy = 0;
 		fake_unlock();
-		soon(!doing(&r));
+		soon(!activity(&r));
 	}
 	fake_lock();
 	more.busy = -ENODATA;
 	fake_unlock();
-	soon(!atomic_load(&r.given.page->tells));
+	soon(!atomic_load(&r.given.page->provides));
 	fake_lock();
 	more.busy = 0;
 	fake_unlock();
@@ -1050,7 +1051,7 @@ static void segments_are_timed(void **state)
 		segment_is(&r, i, i * 1000);
 	}
 	assert_int_equal(atomic_load(&r.given.page->segment_ns[3]), (GP_PAGE_SEGMENTS + 4) * 1000);
-	assert_int_equal(atomic_load(&r.given.page->wakes), 0);
+	assert_int_equal(atomic_load(&r.given.page->wake_on), 0);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
 }
@@ -1066,15 +1067,15 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_IDLE, 0);
 	assert_int_equal(wakes(&r.given), 0);
-	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_IDLE, 0);
 	assert_int_equal(wakes(&r.given), 0);
-	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
-	assert_int_equal(atomic_load(&r.given.page->begun), 2);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER | GP_PAGE_WAKE_NOW);
+	assert_int_equal(atomic_load(&r.given.page->work_seq), 2);
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(wakes(&r.given), 1);
-	assert_int_equal(atomic_load(&r.given.page->begun), 3);
+	assert_int_equal(atomic_load(&r.given.page->work_seq), 3);
 	/* It needs the device already, so nothing changes. It ends with the last end. */
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
@@ -1082,7 +1083,7 @@ static void wakes_when_others_share(void **state)
 	assert_int_equal(wakes(&r.given), 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	assert_int_equal(wakes(&r.given), 1);
-	assert_int_equal(atomic_load(&r.given.page->begun), 3);
+	assert_int_equal(atomic_load(&r.given.page->work_seq), 3);
 	/* A hint alone wakes no tenant; its hold does. */
 	event(r.dev, c, GP_EV_HINT, 5 * MS);
 	assert_int_equal(wakes(&r.given), 0);
@@ -1091,7 +1092,7 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_RELEASE, 0);
 	assert_int_equal(wakes(&r.given), 1);
 	/* Unless that is requested: then each change wakes. */
-	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NEXT);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER | GP_PAGE_WAKE_NEXT);
 	event(r.dev, c, GP_EV_HINT, 7 * MS);
 	assert_int_equal(wakes(&r.given), 1);
 	event(r.dev, c, GP_EV_SYNC, 0);
@@ -1130,7 +1131,7 @@ static void launches_are_watched_where_levels_share(void **state)
 			event(r.dev, c, GP_EV_HINT, 5 * MS);
 		poll(NULL, 0, 300);
 		assert_int_equal(atomic_load(&watched), before);
-		atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER);
+		atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER);
 		soon(atomic_load(&watched) > before);
 		assert_int_equal(atomic_load(&watched), before + 1);
 		gp_edev_context_put(r.dev, c);
@@ -1140,7 +1141,7 @@ static void launches_are_watched_where_levels_share(void **state)
 
 static bool tells_work(const struct rig *r)
 {
-	return atomic_load(&r->given.page->tells) & GP_PAGE_TELLS_WORK;
+	return atomic_load(&r->given.page->provides) & GP_PAGE_PROVIDES_WORK;
 }
 
 /* For best-effort, if the daemon requests it: its page has GP_PAGE_WORK, and it holds nothing. */
@@ -1155,22 +1156,22 @@ static void best_effort_tells_when_it_is_asked(void **state)
 	rig_welcome(&r, &want);
 	atomic_store(&r.dev->launches_asked, false);
 	gp_thread_wake();
-	atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_NOW);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_NOW);
 	poll(NULL, 0, 300);
 	assert_int_equal(atomic_load(&watched), before);
-	atomic_store(&r.given.page->wakes, GP_PAGE_ASKS_WORK);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_ASKS_WORK);
 	soon(atomic_load(&watched) > before);
 	/* A launch was observed in a context that is not known yet. */
 	c = context(r.dev);
 	assert_null(c->hold[0]);
 	assert_false(tells_work(&r));
 	gp_edev_work(r.dev, c, true);
-	assert_int_equal(doing(&r), GP_PAGE_WORK);
+	assert_int_equal(activity(&r), GP_PAGE_WORK);
 	assert_true(tells_work(&r));
 	gp_edev_work(r.dev, c, false);
-	assert_int_equal(doing(&r), 0);
+	assert_int_equal(activity(&r), 0);
 	assert_int_equal(wakes(&r.given), 0);
-	atomic_store(&r.given.page->wakes, GP_PAGE_ASKS_WORK | GP_PAGE_WAKES_NOW);
+	atomic_store(&r.given.page->wake_on, GP_PAGE_ASKS_WORK | GP_PAGE_WAKE_NOW);
 	gp_edev_work(r.dev, c, true);
 	assert_int_equal(wakes(&r.given), 1);
 	gp_edev_work(r.dev, c, false);
@@ -1178,7 +1179,7 @@ static void best_effort_tells_when_it_is_asked(void **state)
 	assert_int_equal(gp_edev_apply_class(r.dev, &lc0.cls, &lc0), 0);
 	assert_non_null(c->hold[0]);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
-	assert_int_equal(doing(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
+	assert_int_equal(activity(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	gp_edev_context_put(r.dev, c);
 	rig_end(&r);
@@ -1200,17 +1201,17 @@ static void work_is_told_to_the_daemon_alone(void **state)
 		c = context(r.dev);
 		gp_thread_wake();
 		soon(atomic_load(&r.dev->learns) == learns);
-		atomic_store(&r.given.page->wakes, GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW);
+		atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER | GP_PAGE_WAKE_NOW);
 		event(r.dev, c, GP_EV_HINT, MS);
 		fake_lock();
 		fake.now += MS;
 		fake_unlock();
 		event(r.dev, c, GP_EV_TIMER, 0);
-		assert_int_equal(doing(&r), GP_PAGE_HELD);
+		assert_int_equal(activity(&r), GP_PAGE_HELD);
 		gp_edev_work(r.dev, c, true);
-		assert_int_equal(doing(&r), GP_PAGE_HELD | GP_PAGE_WORK);
+		assert_int_equal(activity(&r), GP_PAGE_HELD | GP_PAGE_WORK);
 		gp_edev_work(r.dev, c, false);
-		assert_int_equal(doing(&r), learns ? GP_PAGE_HELD : 0);
+		assert_int_equal(activity(&r), learns ? GP_PAGE_HELD : 0);
 		gp_edev_context_put(r.dev, c);
 		rig_end(&r);
 	}

@@ -60,7 +60,7 @@ static bool is_written(const struct gp_journal *journal, pid_t pid)
 
 static void take(struct fake *f, pid_t pid)
 {
-	struct gp_journal_record r = { .pid = pid, .taken = GP_WIRE_BY_ATTACH };
+	struct gp_journal_record r = { .pid = pid, .origin = GP_WIRE_BY_ATTACH };
 	struct gp_group_list *list = &f->list[f->tenants];
 
 	if (f->tenants == TENANTS_MAX || gp_proc_start(pid, &r.start_ticks) ||

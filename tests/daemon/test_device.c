@@ -190,7 +190,7 @@ static void gone(struct gp_dtenant *tenant, void *arg)
 static struct process *tenant(struct device *d, struct gp_class_value cls, bool works, bool page)
 {
 	struct process *p = &d->process[d->count++];
-	struct gp_join how = { .taken = GP_WIRE_BY_RUN,
+	struct gp_join how = { .origin = GP_WIRE_BY_RUN,
 			       .request.cls = cls,
 			       .why = "a test",
 			       .page = page,
@@ -214,7 +214,7 @@ static struct process *teller(struct device *d, uint32_t level)
 {
 	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_LC, level }, false, true);
 
-	atomic_store(&p->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	atomic_store(&p->tenant->page->provides, GP_PAGE_PROVIDES_WORK);
 	return p;
 }
 
@@ -345,7 +345,7 @@ static void test_idle_costs_nothing(void **state)
 	uint64_t before;
 
 	run(200 * MS);
-	assert_int_equal(idle->tenant->told, GP_TOLD_IDLE);
+	assert_int_equal(idle->tenant->reported, GP_REPORTED_IDLE);
 	before = busy->done;
 	run(1000 * MS);
 	printf("beside an idle one: %.3f\n", (double)(busy->done - before) / 1000);
@@ -359,7 +359,7 @@ static void test_idle_costs_nothing(void **state)
 	before = idle->done;
 	run(1000 * MS);
 	assert_true(idle->done - before > 1000 * 4 / 10);
-	assert_int_equal(idle->tenant->told, GP_TOLD_BUSY);
+	assert_int_equal(idle->tenant->reported, GP_REPORTED_BUSY);
 }
 
 /*
@@ -388,7 +388,7 @@ static void test_two_that_idle_stop_nobody(void **state)
 	run(3 * MS);
 	gp_ddev_look(device[0].dev);
 	run(2 * MS);
-	assert_int_equal(lc->tenant->told, GP_TOLD_BUSY);
+	assert_int_equal(lc->tenant->reported, GP_REPORTED_BUSY);
 	lc->works = false;
 	run(10 * MS);
 	before = waits->done;
@@ -427,16 +427,16 @@ static void test_a_page_puts_off(void **state)
 	struct process *lc = tenant(&device[0], cls, false, true);
 	uint64_t turns;
 
-	atomic_store(&lc->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	atomic_store(&lc->tenant->page->provides, GP_PAGE_PROVIDES_WORK);
 	run(200 * MS);
 	/* The segment never ends: a turn of 50 ms becomes one of 70. */
-	atomic_store(&lc->tenant->page->doing, GP_PAGE_SEGMENT);
+	atomic_store(&lc->tenant->page->activity, GP_PAGE_SEGMENT);
 	run(10 * MS);
 	turns = a->tenant->turns + b->tenant->turns;
 	run(700 * MS);
 	assert_in_range(a->tenant->turns + b->tenant->turns - turns, 9, 11);
 	/* No segment at all. */
-	atomic_store(&lc->tenant->page->doing, 0);
+	atomic_store(&lc->tenant->page->activity, 0);
 	run(100 * MS);
 	turns = a->tenant->turns + b->tenant->turns;
 	run(700 * MS);
@@ -488,7 +488,7 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	const struct gp_event ev = { .type = GP_EV_USAGE, .tenant = a->tenant->id };
 	uint64_t turns, over_ns;
 
-	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+	atomic_store(&page->provides, GP_PAGE_PROVIDES_WORK | GP_PAGE_PROVIDES_NEXT);
 	run(210 * MS);
 	over_ns = gp_runtime_due_ns(dev->rt);
 	assert_true(over_ns > gp_sim_now(device[0].sim));
@@ -497,7 +497,7 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 	gp_sim_advance(device[0].sim, over_ns);
 	assert_int_equal(gp_runtime_event(dev->rt, &ev), 0);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
-	assert_int_equal(lc->tenant->told, GP_TOLD_SOON);
+	assert_int_equal(lc->tenant->reported, GP_REPORTED_SOON);
 	/* It did not come after all. */
 	atomic_store(&page->next_ns, 0);
 	run(5 * MS);
@@ -505,10 +505,10 @@ static void test_no_step_ends_a_turn_into_work(void **state)
 }
 
 /* As the tenant's own code writes it on its page .. */
-static void begins(struct process *p, uint32_t doing)
+static void begins(struct process *p, uint32_t activity)
 {
-	atomic_fetch_add(&p->tenant->page->begun, 1);
-	atomic_store(&p->tenant->page->doing, doing);
+	atomic_fetch_add(&p->tenant->page->work_seq, 1);
+	atomic_store(&p->tenant->page->activity, activity);
 }
 
 static void wake_by(struct process *p)
@@ -519,12 +519,12 @@ static void wake_by(struct process *p)
 }
 
 /* .. with a wake. */
-static void says(struct process *p, uint32_t doing)
+static void says(struct process *p, uint32_t activity)
 {
-	if (doing)
-		begins(p, doing);
+	if (activity)
+		begins(p, activity);
 	else
-		atomic_store(&p->tenant->page->doing, 0);
+		atomic_store(&p->tenant->page->activity, 0);
 	wake_by(p);
 }
 
@@ -545,7 +545,7 @@ static void work(struct process *p, bool works)
 {
 	p->works = works;
 	submit(p);
-	atomic_store(&p->tenant->page->doing, works ? GP_PAGE_WORK : 0);
+	atomic_store(&p->tenant->page->activity, works ? GP_PAGE_WORK : 0);
 	look_after(p, 100 * MS);
 }
 
@@ -554,13 +554,13 @@ static struct process *watched(struct device *d)
 {
 	struct process *p = tenant(d, (struct gp_class_value){ GP_CLASS_BE, 100 }, false, true);
 
-	atomic_store(&p->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	atomic_store(&p->tenant->page->provides, GP_PAGE_PROVIDES_WORK);
 	return p;
 }
 
 static void begin_burst(struct process *p)
 {
-	const bool wakes = atomic_load(&p->tenant->page->wakes) & GP_PAGE_WAKES_NOW;
+	const bool wakes = atomic_load(&p->tenant->page->wake_on) & GP_PAGE_WAKE_NOW;
 
 	begins(p, GP_PAGE_WORK);
 	p->works = true;
@@ -583,7 +583,7 @@ static void bursts(struct process *p, uint64_t length_ns, uint64_t every_ns, uin
 			p->works = false;
 		run(STEP_NS);
 		if (!p->queued)
-			atomic_store(&p->tenant->page->doing, 0);
+			atomic_store(&p->tenant->page->activity, 0);
 	}
 }
 
@@ -593,7 +593,7 @@ static void test_a_turn_ends_with_the_work(void **state)
 	const uint64_t ns = 2000 * MS;
 	struct process *full = be(&device[0], 100), *part = watched(&device[0]);
 
-	assert_true(atomic_load(&part->tenant->page->wakes) & GP_PAGE_ASKS_WORK);
+	assert_true(atomic_load(&part->tenant->page->wake_on) & GP_PAGE_ASKS_WORK);
 	bursts(part, 10 * MS, 100 * MS, ns);
 	printf("one always, one 10 of 100 ms: %.3f %.3f\n", share(full, ns), share(part, ns));
 	assert_true(share(part, ns) > 0.09);
@@ -606,12 +606,12 @@ static void test_one_alone_is_asked_nothing(void **state)
 {
 	struct process *one = watched(&device[0]), *two;
 
-	assert_int_equal(atomic_load(&one->tenant->page->wakes), 0);
+	assert_int_equal(atomic_load(&one->tenant->page->wake_on), 0);
 	two = watched(&device[0]);
-	assert_int_equal(atomic_load(&one->tenant->page->wakes), GP_PAGE_ASKS_WORK);
+	assert_int_equal(atomic_load(&one->tenant->page->wake_on), GP_PAGE_ASKS_WORK);
 	gp_dtenant_leave(two->tenant, false);
 	run(10 * MS);
-	assert_int_equal(atomic_load(&one->tenant->page->wakes), 0);
+	assert_int_equal(atomic_load(&one->tenant->page->wake_on), 0);
 }
 
 /* Suspended at first, because it reports; then resumed, in case it does not. */
@@ -622,23 +622,23 @@ static void test_who_tells_is_off_for_a_while(void **state)
 	be(&device[0], 100);
 	/* Its turn began, and is over. */
 	run(60 * MS);
-	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
+	assert_int_equal(part->tenant->reported, GP_REPORTED_IDLE);
 	assert_true(is_off(part));
 	run(120 * MS);
-	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
+	assert_int_equal(part->tenant->reported, GP_REPORTED_IDLE);
 	assert_false(is_off(part));
 	begin_burst(part);
 	run(2 * MS);
-	assert_int_equal(part->tenant->told, GP_TOLD_BUSY);
+	assert_int_equal(part->tenant->reported, GP_REPORTED_BUSY);
 	part->works = false;
 	run(100 * MS);
-	atomic_store(&part->tenant->page->doing, 0);
-	for (int i = 0; i < 100 && part->tenant->told != GP_TOLD_IDLE; i++)
+	atomic_store(&part->tenant->page->activity, 0);
+	for (int i = 0; i < 100 && part->tenant->reported != GP_REPORTED_IDLE; i++)
 		run(MS);
 	run(2 * MS);
 	assert_true(is_off(part));
 	/* Its program ended, or no longer observes its work. */
-	atomic_store(&part->tenant->page->tells, 0);
+	atomic_store(&part->tenant->page->provides, 0);
 	look_after(part, 5 * MS);
 	assert_false(is_off(part));
 }
@@ -675,7 +675,7 @@ static void test_a_page_that_is_right(void **state)
 		run(100 * MS);
 		gp_ddev_look(device[0].dev);
 	}
-	assert_int_equal(part->tenant->told, GP_TOLD_IDLE);
+	assert_int_equal(part->tenant->reported, GP_REPORTED_IDLE);
 	run(100 * MS);
 	begins(part, GP_PAGE_WORK);
 	part->works = true;
@@ -684,7 +684,7 @@ static void test_a_page_that_is_right(void **state)
 	gp_ddev_look(device[0].dev);
 	run(MS);
 	assert_false(part->tenant->page_wrong);
-	assert_int_equal(part->tenant->told, GP_TOLD_BUSY);
+	assert_int_equal(part->tenant->reported, GP_REPORTED_BUSY);
 }
 
 /* The page of a tenant that always has work is read less and less often. */
@@ -710,27 +710,27 @@ static void test_nobody_to_cut_no_wake(void **state)
 	struct process *lc = tenant(&device[0], cls[0], false, true);
 	struct process *less = tenant(&device[0], cls[1], false, true);
 	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
-	const uint32_t now = GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW;
-	const uint32_t cut = now | GP_PAGE_WAKES_NEXT;
+	const uint32_t now = GP_PAGE_WAKE_LATER | GP_PAGE_WAKE_NOW;
+	const uint32_t cut = now | GP_PAGE_WAKE_NEXT;
 
 	/* The log has never shown them. */
-	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
-	assert_int_equal(atomic_load(&page[1]->wakes), cut);
+	assert_int_equal(atomic_load(&page[0]->wake_on), GP_PAGE_WAKE_LATER);
+	assert_int_equal(atomic_load(&page[1]->wake_on), cut);
 	for (int i = 0; i < 2; i++)
-		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK);
+		atomic_store(&page[i]->provides, GP_PAGE_PROVIDES_WORK);
 	work(less, true);
-	assert_int_equal(atomic_load(&page[0]->wakes), now);
-	assert_int_equal(atomic_load(&page[1]->wakes), cut);
+	assert_int_equal(atomic_load(&page[0]->wake_on), now);
+	assert_int_equal(atomic_load(&page[1]->wake_on), cut);
 	work(less, false);
-	assert_int_equal(atomic_load(&page[0]->wakes), GP_PAGE_WAKES_LATER);
-	assert_int_equal(atomic_load(&page[1]->wakes), cut);
+	assert_int_equal(atomic_load(&page[0]->wake_on), GP_PAGE_WAKE_LATER);
+	assert_int_equal(atomic_load(&page[1]->wake_on), cut);
 }
 
 /* Where only the log reports, and late, a tenant that worked a moment ago may be preempted. */
 static void wakes_by_the_log(struct device *d)
 {
 	const struct gp_class_value cls[] = { { GP_CLASS_LC, 0 }, { GP_CLASS_LC, 1 } };
-	const uint32_t now = GP_PAGE_WAKES_LATER | GP_PAGE_WAKES_NOW;
+	const uint32_t now = GP_PAGE_WAKE_LATER | GP_PAGE_WAKE_NOW;
 	struct process *lc = tenant(d, cls[0], false, true);
 	struct process *less = tenant(d, cls[1], false, true);
 	struct gp_page *page = lc->tenant->page;
@@ -738,14 +738,14 @@ static void wakes_by_the_log(struct device *d)
 	less->works = true;
 	submit(less);
 	look_after(less, 200 * MS);
-	assert_int_equal(atomic_load(&page->wakes), now);
+	assert_int_equal(atomic_load(&page->wake_on), now);
 	less->works = false;
 	lc->works = true;
 	submit(lc);
 	look_after(lc, 200 * MS);
-	assert_int_equal(atomic_load(&page->wakes), now);
+	assert_int_equal(atomic_load(&page->wake_on), now);
 	look_after(lc, 2000 * MS);
-	assert_int_equal(atomic_load(&page->wakes), GP_PAGE_WAKES_LATER);
+	assert_int_equal(atomic_load(&page->wake_on), GP_PAGE_WAKE_LATER);
 }
 
 static void test_wakes_by_the_log(void **state)
@@ -765,9 +765,9 @@ static void test_a_wake_ends_no_turn(void **state)
 	struct gp_ddev *dev = device[0].dev;
 	uint64_t turns, over_ns;
 
-	assert_true(atomic_load(&less->tenant->page->wakes) & GP_PAGE_WAKES_NOW);
-	atomic_store(&page->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
-	atomic_store(&less->tenant->page->tells, GP_PAGE_TELLS_WORK);
+	assert_true(atomic_load(&less->tenant->page->wake_on) & GP_PAGE_WAKE_NOW);
+	atomic_store(&page->provides, GP_PAGE_PROVIDES_WORK | GP_PAGE_PROVIDES_NEXT);
+	atomic_store(&less->tenant->page->provides, GP_PAGE_PROVIDES_WORK);
 	run(210 * MS);
 	over_ns = gp_runtime_due_ns(dev->rt);
 	turns = a->tenant->turns + b->tenant->turns;
@@ -780,7 +780,7 @@ static void test_a_wake_ends_no_turn(void **state)
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns);
 	assert_true(gp_sched_rotation_deferred(gp_runtime_core(dev->rt)));
-	atomic_store(&page->doing, 0);
+	atomic_store(&page->activity, 0);
 	run(2 * MS);
 	assert_int_equal(a->tenant->turns + b->tenant->turns, turns + 1);
 }
@@ -846,7 +846,7 @@ static void test_best_effort_is_off_before_long_work(void **state)
 	struct gp_page *page[] = { lc->tenant->page, less->tenant->page };
 
 	for (int i = 0; i < 2; i++)
-		atomic_store(&page[i]->tells, GP_PAGE_TELLS_WORK | GP_PAGE_TELLS_NEXT);
+		atomic_store(&page[i]->provides, GP_PAGE_PROVIDES_WORK | GP_PAGE_PROVIDES_NEXT);
 	for (int comes = 0; comes < 2; comes++) {
 		had_work(lc);
 		had_work(less);
@@ -865,7 +865,7 @@ static void test_best_effort_is_off_before_long_work(void **state)
 	/* The wake for an earlier observation changes nothing. */
 	wake_by(less);
 	run(MS);
-	assert_int_equal(less->tenant->told, GP_TOLD_BUSY);
+	assert_int_equal(less->tenant->reported, GP_REPORTED_BUSY);
 	assert_true(is_off(a));
 	says(less, 0);
 	run(3 * MS);

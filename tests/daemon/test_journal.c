@@ -53,7 +53,7 @@ static struct gp_journal_record record_of(uint32_t n)
 {
 	struct gp_journal_record r = {
 		.pid = (int32_t)n,
-		.taken = n,
+		.origin = n,
 		.start_ticks = n,
 		.request = { .cls = n,
 			     .value = n,
@@ -72,7 +72,7 @@ static struct gp_journal_record record_of(uint32_t n)
 
 static void assert_whole(const struct gp_journal_record *r)
 {
-	const struct gp_journal_record all = record_of(r->taken);
+	const struct gp_journal_record all = record_of(r->origin);
 
 	assert_memory_equal(r, &all, sizeof(all));
 }
@@ -91,7 +91,7 @@ static struct gp_journal_record version_of(uint32_t n)
 
 static void assert_version(const struct gp_journal_record *r)
 {
-	const struct gp_journal_record all = version_of(r->taken);
+	const struct gp_journal_record all = version_of(r->origin);
 
 	assert_memory_equal(r, &all, sizeof(all));
 }

@@ -327,8 +327,8 @@ static void test_classes_of_a_driver(void **state)
 	struct gp_journal_record attached = record_of(child[0], 1);
 	struct gp_journal_record came = record_of(child[1], 1);
 
-	attached.taken = GP_WIRE_BY_ATTACH;
-	came.taken = GP_WIRE_BY_RUN;
+	attached.origin = GP_WIRE_BY_ATTACH;
+	came.origin = GP_WIRE_BY_RUN;
 	gp_journal_put(journal, &attached);
 	gp_journal_put(journal, &came);
 	takes_classes = true;

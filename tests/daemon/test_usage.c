@@ -21,13 +21,13 @@ static void rec(uint32_t kind, uint64_t at_ns, pid_t pid, uint32_t context)
 							    .count = 1 });
 }
 
-static void expect(pid_t pid, uint64_t used_ns, uint64_t taken_ns)
+static void expect(pid_t pid, uint64_t used_ns, uint64_t displaced_ns)
 {
-	uint64_t used, taken;
+	uint64_t used, displaced;
 
-	gp_usage_take(gp_usage_of(&usage, pid), &used, &taken);
+	gp_usage_take(gp_usage_of(&usage, pid), &used, &displaced);
 	assert_int_equal(used, used_ns);
-	assert_int_equal(taken, taken_ns);
+	assert_int_equal(displaced, displaced_ns);
 }
 
 static void start(void)
@@ -121,14 +121,14 @@ static void test_many(void **state)
 /* Random switching, one at a time, with turns: sums agree with a second by second count. */
 static void test_random(void **state)
 {
-	uint64_t used[4] = { 0 }, taken[4] = { 0 }, now = 0, r = 20261121;
+	uint64_t used[4] = { 0 }, displaced[4] = { 0 }, now = 0, r = 20261121;
 	const pid_t pid[4] = { 1, 2, 9, 0 };
 	pid_t turn = 0;
 
 	printf("seed %llu\n", (unsigned long long)r);
 	start();
 	for (int i = 0; i < 20000; i++) {
-		uint64_t got, got_taken, length;
+		uint64_t got, got_displaced, length;
 		int who;
 
 		r = r * 6364136223846793005ull + 1442695040888963407ull;
@@ -144,16 +144,16 @@ static void test_random(void **state)
 			used[who] += length;
 		}
 		if (pid[who] == 9 && turn)
-			taken[turn == 1 ? 0 : 1] += length;
+			displaced[turn == 1 ? 0 : 1] += length;
 		now += length;
 		if ((r >> 20) % 16)
 			continue;
 		gp_usage_until(&usage, now);
 		for (int k = 0; k < 3; k++) {
-			gp_usage_take(gp_usage_of(&usage, pid[k]), &got, &got_taken);
+			gp_usage_take(gp_usage_of(&usage, pid[k]), &got, &got_displaced);
 			assert_int_equal(got, used[k]);
-			assert_int_equal(got_taken, taken[k]);
-			used[k] = taken[k] = 0;
+			assert_int_equal(got_displaced, displaced[k]);
+			used[k] = displaced[k] = 0;
 		}
 	}
 }

@@ -42,7 +42,7 @@ class Said(c.Structure):
 
 class Tenant(c.Structure):
     _fields_ = [("head", Head), ("pid", c.c_int32), ("uid", c.c_uint32), ("uuid", U8x16),
-                ("taken", c.c_uint32), ("flags", c.c_uint32), ("groups", c.c_uint32),
+                ("origin", c.c_uint32), ("flags", c.c_uint32), ("groups", c.c_uint32),
                 ("usage", c.c_uint32), ("request", Request)] + [
         (name, c.c_uint64) for name in
         "age_ns resident_ns used_ns suspended_ns turns preempted wait_p50_ns wait_p99_ns "
@@ -102,7 +102,7 @@ def uuid(number):
 def tenant(pid, **fields):
     unknown = {n: UNKNOWN for n in ("used_ns", "wait_p50_ns", "wait_p99_ns",
                                     "switch_p50_ns", "switch_p99_ns")}
-    fields = {"uuid": uuid(1), "taken": BY_RUN, "groups": 1, "comm": b"job",
+    fields = {"uuid": uuid(1), "origin": BY_RUN, "groups": 1, "comm": b"job",
               "device": b"Fake GPU", "request": Request(BE, 100), "uid": os.getuid(),
               **unknown, **fields}
     return Tenant(pid=pid, **fields)

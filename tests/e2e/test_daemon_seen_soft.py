@@ -51,7 +51,7 @@ class Seen(Rig):
         self.be = [self.begin("be"), self.begin("be")]
         self.lc = self.begin("lc", ["--hint-us=300", "--segment", "--requests=1000000"])
         self.procs = {proc.pid for proc in (*self.be, self.lc)}
-        self.eventually("they are tenants", lambda: self.procs <= set(self.taken()))
+        self.eventually("they are tenants", lambda: self.procs <= set(self.tenants()))
 
     def stop_daemon(self):
         self.daemon.send_signal(signal.SIGTERM)
@@ -77,7 +77,7 @@ class Seen(Rig):
     def listed(self):
         return json.loads(self.ok("ls", "--json").stdout)
 
-    def taken(self):
+    def tenants(self):
         return {row["pid"]: row for row in self.listed()["processes"] if row["daemon"]}
 
     def scrape(self):
@@ -98,8 +98,8 @@ class Seen(Rig):
     def test_ls_and_top(self):
         self.eventually("turns and holds", lambda: all(
             row["daemon"]["turns"] if row["class"] == "be" else row["daemon"]["holds"]
-            for row in self.taken().values()))
-        rows = self.taken()
+            for row in self.tenants().values()))
+        rows = self.tenants()
         for proc in self.be:
             row = rows[proc.pid]
             self.assertTrue(row["tenant"] and row["class"] == "be")
@@ -127,7 +127,7 @@ class Seen(Rig):
     def test_histograms(self):
         """They say the same as ls does, if nothing came in between."""
         def same():
-            row = self.taken()[self.lc.pid]["daemon"]
+            row = self.tenants()[self.lc.pid]["daemon"]
             told = json.loads(self.ok("hist", "--json", str(self.lc.pid)).stdout)
             switch = told["tenants"][0]["histograms"][1]
             return (switch["count"] > 2 and
@@ -140,7 +140,7 @@ class Seen(Rig):
         for pid in self.procs:
             one, = json.loads(self.ok("why", "--json", str(pid)).stdout)["reasons"]
             self.assertIn(one["reason"], words)
-            self.assertEqual(one["taken"], "run")
+            self.assertEqual(one["origin"], "run")
             self.assertNotIn("announces no work", one["text"])
             if one["other_pid"]:
                 self.assertIn(one["other_pid"], self.procs)

@@ -74,13 +74,13 @@ class Daemon(Rig):
         listed = json.loads(done.stdout) if done.returncode == 0 else {}
         return listed.get("devices")
 
-    def taken(self):
+    def tenants(self):
         """PID -> the daemon's row on it."""
         return {row["pid"]: row["daemon"] for row in self.listed()["processes"]
                 if row["daemon"]}
 
     def until_taken(self, *procs):
-        self.eventually("they are tenants", lambda: {p.pid for p in procs} <= set(self.taken()))
+        self.eventually("they are tenants", lambda: {p.pid for p in procs} <= set(self.tenants()))
 
     def slices(self, *procs):
         rows = self.rows()
@@ -93,20 +93,20 @@ class Turns(Daemon):
         procs = [self.start("be") for _ in range(3)]
         self.until_taken(*procs)
         self.eventually("two turns each", lambda: all(
-            t["turns"] >= 2 for t in self.taken().values()))
+            t["turns"] >= 2 for t in self.tenants().values()))
         for _ in range(10):
-            taken = self.taken().values()
-            self.assertLessEqual(sum(t["resident"] for t in taken), 1)
-            on = [t for t in taken if not t["suspended"]]
+            tenants = self.tenants().values()
+            self.assertLessEqual(sum(t["resident"] for t in tenants), 1)
+            on = [t for t in tenants if not t["suspended"]]
             self.assertLessEqual(len(on), 2, on)     # while they change
-        had = [t["resident_ns"] for t in self.taken().values()]
+        had = [t["resident_ns"] for t in self.tenants().values()]
         # No tenant is more than a turn of 10 ms and a rotation ahead of another.
         self.assertLess(max(had) - min(had), 15e6, had)
-        for t in self.taken().values():
+        for t in self.tenants().values():
             self.assertEqual(t["usage_source"], "log", t)
         # The log is read ten times a second: five turns of 10 ms may come before that.
         self.eventually("what each has used", lambda: all(
-            t["used_ns"] > 0 for t in self.taken().values()))
+            t["used_ns"] > 0 for t in self.tenants().values()))
 
     def test_what_it_had_before_it_came(self):
         """Without tenants no process reads the log, which has it. It does not count as its use."""
@@ -117,8 +117,8 @@ class Turns(Daemon):
                         lambda: self.devices()[0]["up_ns"] > begun + 500e6)
         self.ok("attach", "--class=be", str(proc.pid))
         self.until_taken(proc)
-        self.eventually("what it has used", lambda: self.taken()[proc.pid]["used_ns"] > 0)
-        t = self.taken()[proc.pid]
+        self.eventually("what it has used", lambda: self.tenants()[proc.pid]["used_ns"] > 0)
+        t = self.tenants()[proc.pid]
         self.assertLessEqual(t["used_ns"], t["age_ns"], t)
 
     def test_who_leaves_is_not_waited_for(self):
@@ -128,9 +128,9 @@ class Turns(Daemon):
         for proc in procs[:2]:
             self.kill(proc)
         self.eventually("the others are forgotten",
-                        lambda: set(self.taken()) == {procs[2].pid})
+                        lambda: set(self.tenants()) == {procs[2].pid})
         self.eventually("it has the device", lambda: self.slices(procs[2]) == [BE_US] and
-                        self.taken()[procs[2].pid]["resident"])
+                        self.tenants()[procs[2].pid]["resident"])
 
     def a_round(self, *how):
         """Length of the program's round beside another that always has work, relative to its
@@ -192,7 +192,7 @@ class Rules(Daemon):
             took = time.monotonic() - since
             row = self.rows()[proc.pid]
             self.assertEqual((row["class"], row["weight"]), ("be", 70), row)
-            self.assertEqual(row["daemon"]["taken"], "rule")
+            self.assertEqual(row["daemon"]["origin"], "rule")
         # The bound is 100 ms if no other test uses the CPUs: see check-gpu.
         self.assertLess(took, 5)
 
@@ -245,7 +245,7 @@ class Rules(Daemon):
         self.eventually("its slice", lambda: self.slices(proc) == [BE_US])
         # Past the daemon, as the process itself could do.
         self.ok("attach", "--class=lc", str(proc.pid), env={"GPREEMPT_DAEMON": "none"})
-        self.eventually("it was noticed", lambda: self.taken()[proc.pid]["corrected"] > 0)
+        self.eventually("it was noticed", lambda: self.tenants()[proc.pid]["corrected"] > 0)
         self.assertEqual(self.slices(proc), [BE_US])
 
 
@@ -274,7 +274,7 @@ class Ends(Daemon):
         self.until_taken(*procs)
         self.assertEqual(self.rows()[procs[2].pid]["weight"], 20)
         self.eventually("turns go on", lambda: all(
-            t["turns"] for t in self.taken().values()))
+            t["turns"] for t in self.tenants().values()))
 
     def test_all_three_killed(self):
         self.start_daemon()
@@ -311,9 +311,9 @@ class Latency(Daemon):
         alone = self.lc("alone", "--hint-us=300")
         procs = [self.start("be") for _ in range(3)]
         self.until_taken(*procs)
-        turns = sum(t["turns"] for t in self.taken().values())
+        turns = sum(t["turns"] for t in self.tenants().values())
         beside = self.lc("beside", "--hint-us=300")
-        self.assertGreater(sum(t["turns"] for t in self.taken().values()), turns)
+        self.assertGreater(sum(t["turns"] for t in self.tenants().values()), turns)
         worst = int(0.99 * len(beside)) - 1
         print(f"alone {alone[worst]:.0f} us, beside three {beside[worst]:.0f} us")
         self.assertLessEqual(beside[worst], alone[worst] + 60)

@@ -50,7 +50,7 @@ class Views(Rig):
                             usage=1, wait_p50_ns=1234567, wait_p99_ns=98765432,
                             why=b"rule at line 3: user: root"),
                 fake.tenant(LC_PID, comm=b"serve", age_ns=second, flags=fake.HELD,
-                            request=fake.Request(fake.LC, 2), taken=fake.BY_RULE)]
+                            request=fake.Request(fake.LC, 2), origin=fake.BY_RULE)]
 
     def failed(self, *args):
         done = self.gp(*args)
@@ -87,7 +87,7 @@ class Ls(Views):
         rows = {row["pid"]: row for row in listed["processes"]}
         row = rows[LC_PID]
         self.assertEqual((row["class"], row["level"], row["weight"]), ("lc", 2, None))
-        self.assertEqual(row["daemon"]["taken"], "rule")
+        self.assertEqual(row["daemon"]["origin"], "rule")
         self.assertEqual(rows[self.me]["daemon"]["wait_p99_ns"], 98765432)
         self.assertEqual(rows[self.me]["daemon"]["usage_source"], "log")
         device = listed["devices"][0]

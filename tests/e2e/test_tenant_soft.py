@@ -27,13 +27,13 @@ LC, BE = 1, 2
 PAGE_HEAD = struct.Struct("=III")
 PAGE_MAGIC, PAGE_BYTES = 0x47505047, 4096
 F_ADD_SEALS, SEALS = 1033, 0x7
-# doing, tells, next_ns, hints, segments, holds, holds_late, holds_expired,
+# activity, provides, next_ns, hints, segments, holds, holds_late, holds_expired,
 # held_ns, margin_ns, samples: from byte 64 on
 TENANT = struct.Struct("=IIQQQQQQQQQ")
 # segments_timed, segment_ns: from byte 3216 on
 SEGMENTS = struct.Struct("=Q64Q")
 SEGMENT, HELD, WORK = 1, 2, 4
-TELLS_NEXT = 2
+PROVIDES_NEXT = 2
 
 
 class Daemon:
@@ -91,8 +91,8 @@ class Daemon:
         socket.send_fds(self.conn, [head + body], [fd, self.wake])
         os.close(fd)
 
-    def told(self):
-        names = ("doing", "tells", "next_ns", "hints", "segments", "holds", "late",
+    def reported(self):
+        names = ("activity", "provides", "next_ns", "hints", "segments", "holds", "late",
                  "expired", "held_ns", "margin_ns", "samples")
         return dict(zip(names, TENANT.unpack_from(self.page, 64)))
 
@@ -164,17 +164,17 @@ class Tenant(Rig):
         proc.stdin.write("--requests=50 --hint-us=2000 --segment --kernels=1\n")
         proc.stdin.flush()
         self.eventually("its segments",
-                        lambda: self.daemon.told()["segments"] >= 50)
-        told = self.daemon.told()
-        self.assertEqual(told["tells"] & TELLS_NEXT, TELLS_NEXT)
-        self.assertGreaterEqual(told["hints"], 50)
-        self.assertGreaterEqual(told["holds"], 50)
-        self.assertGreater(told["held_ns"], 0)
+                        lambda: self.daemon.reported()["segments"] >= 50)
+        reported = self.daemon.reported()
+        self.assertEqual(reported["provides"] & PROVIDES_NEXT, PROVIDES_NEXT)
+        self.assertGreaterEqual(reported["hints"], 50)
+        self.assertGreaterEqual(reported["holds"], 50)
+        self.assertGreater(reported["held_ns"], 0)
         self.eventually("nothing is going on",
-                        lambda: not self.daemon.told()["doing"] & (SEGMENT | HELD))
-        self.assertGreaterEqual(self.daemon.told()["samples"], 49)
+                        lambda: not self.daemon.reported()["activity"] & (SEGMENT | HELD))
+        self.assertGreaterEqual(self.daemon.reported()["samples"], 49)
         timed, *segment_ns = SEGMENTS.unpack_from(self.daemon.page, 3216)
-        self.assertEqual(timed, self.daemon.told()["segments"])
+        self.assertEqual(timed, self.daemon.reported()["segments"])
         # Each has a kernel in it, and none ends with the next one's.
         self.assertGreater(min(segment_ns[:timed]), 1000)
         self.assertLess(max(segment_ns[:timed]), PATIENCE_S * 10 ** 9)
@@ -194,11 +194,11 @@ class Tenant(Rig):
                          "--kernels=10 --iters=27500\n")
         proc.stdin.flush()
         self.eventually("the segments",
-                        lambda: self.daemon.told()["segments"] == segments)
+                        lambda: self.daemon.reported()["segments"] == segments)
         self.assertIn("ready", proc.stdout.readline())
         self.assertIn("result=right", proc.stdout.readline())
-        self.assertEqual(self.daemon.told()["holds"], segments)
-        return self.daemon.told()["samples"]
+        self.assertEqual(self.daemon.reported()["holds"], segments)
+        return self.daemon.reported()["samples"]
 
     def test_one_hold_a_segment(self):
         # The last one's end may come later.

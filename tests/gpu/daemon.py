@@ -36,10 +36,10 @@ def message(kind, body=b""):
 
 def read_tenant(msg):
     pid, uid = struct.unpack_from("<iI", msg, 16)
-    taken, flags, groups, _, cls, value = struct.unpack_from("<6I", msg, 40)
+    origin, flags, groups, _, cls, value = struct.unpack_from("<6I", msg, 40)
     figures = struct.unpack_from("<17Q", msg, 96)
     why = msg[312:].split(b"\0")[0].decode()
-    return dict(zip(TENANT_FIGURES, known(figures)), pid=pid, uid=uid, taken=taken,
+    return dict(zip(TENANT_FIGURES, known(figures)), pid=pid, uid=uid, origin=origin,
                 flags=flags, groups=groups, cls=CLASSES[cls], value=value, why=why)
 
 

@@ -58,7 +58,7 @@ enum way {
 	BY_RUN
 };
 
-static const char *const taken_name[] = {
+static const char *const origin_name[] = {
 	[BY_RULE] = "rule",
 	[BY_ATTACH] = "attach",
 	[BY_RUN] = "run",
@@ -178,7 +178,7 @@ static uint64_t says_number(pid_t pid, const char *name)
 
 static bool daemon_has(pid_t pid, enum way way, const char *cls, const char *name, uint64_t value)
 {
-	return says_word(pid, "taken", taken_name[way]) && says_word(pid, "class", cls) &&
+	return says_word(pid, "origin", origin_name[way]) && says_word(pid, "class", cls) &&
 	       says_number(pid, name) == value;
 }
 
@@ -448,7 +448,7 @@ static void check_shares(void)
 		double off = share * sum_weight / be[i].weight - 1;
 
 		figure("weight %u (%s): %.4f of the time, %.2f %% off", be[i].weight,
-		       taken_name[be[i].way], share, off * 100);
+		       origin_name[be[i].way], share, off * 100);
 		off = off < 0 ? -off : off;
 		worst = off > worst ? off : worst;
 	}

@@ -262,7 +262,7 @@ static void check_stock_daemon(void)
 	sleep_ns(3000000000);
 	is_err(RUN("/t/gpreempt", "ls", "--json"), 0, "gpreempt ls");
 	SAYS("\"daemon\": true");
-	ok(!strstr(run_output, "\"taken\""), "it has taken nobody");
+	ok(!strstr(run_output, "\"origin\""), "it has taken nobody");
 	ok(be_runs(), "the process runs");
 	kill(p.pid, SIGTERM);
 	waitpid(p.pid, &status, 0);

@@ -114,18 +114,19 @@ static inline void machine_tell(struct machine *m, uint32_t type, uint32_t tenan
  * @at_ns: everything until then is reported; 0: unknown.
  */
 static inline void machine_usage_until(struct machine *m, uint32_t tenant, uint64_t used_ns,
-				       uint64_t taken_ns, uint64_t at_ns)
+				       uint64_t displaced_ns, uint64_t at_ns)
 {
-	assert_int_equal(machine_ev(m, (struct gp_event){ .type = GP_EV_USAGE,
-							  .tenant = tenant,
-							  .usage = { used_ns, taken_ns, at_ns } }),
+	assert_int_equal(machine_ev(m,
+				    (struct gp_event){ .type = GP_EV_USAGE,
+						       .tenant = tenant,
+						       .usage = { used_ns, displaced_ns, at_ns } }),
 			 0);
 }
 
 static inline void machine_usage(struct machine *m, uint32_t tenant, uint64_t used_ns,
-				 uint64_t taken_ns)
+				 uint64_t displaced_ns)
 {
-	machine_usage_until(m, tenant, used_ns, taken_ns, 0);
+	machine_usage_until(m, tenant, used_ns, displaced_ns, 0);
 }
 
 static inline void machine_done(struct machine *m)

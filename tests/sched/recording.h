@@ -119,7 +119,7 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 		r.o = ev->idle.how;
 		break;
 	case GP_EV_QUEUED:
-		r.o = ev->queued.told;
+		r.o = ev->queued.reported;
 		break;
 	case GP_EV_SLOT:
 		r.o = ev->slot.have;
@@ -177,7 +177,7 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 		ev.idle.how = (uint32_t)r->o;
 		break;
 	case GP_EV_QUEUED:
-		ev.queued.told = r->o;
+		ev.queued.reported = r->o;
 		break;
 	case GP_EV_SLOT:
 		ev.slot.have = r->o;

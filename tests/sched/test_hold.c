@@ -389,7 +389,7 @@ static void test_all_is_queued(void **state)
 {
 	const struct gp_event says_queued = { .type = GP_EV_QUEUED,
 					      .tenant = 1,
-					      .queued.told = true };
+					      .queued.reported = true };
 	struct gp_sched_config c = client;
 	struct drive d;
 

@@ -59,8 +59,8 @@ struct hour {
 	uint32_t resident;
 	bool lc_has_it; /* since the last call */
 	uint64_t looked_ns, ran_ns[BE + 1];
-	uint64_t used_ns[BE + 1], taken_ns[BE + 1], turns[BE + 1];
-	uint64_t told_used_ns[BE + 1], told_taken_ns[BE + 1];
+	uint64_t used_ns[BE + 1], displaced_ns[BE + 1], turns[BE + 1];
+	uint64_t reported_used_ns[BE + 1], reported_displaced_ns[BE + 1];
 	uint64_t lc_ns;		    /* LC's time on the device, */
 	uint64_t be_ns;		    /* BE's time */
 	int64_t lacks, lacks_most;  /* deficit of BE's minimum, in ns / 100 */
@@ -124,7 +124,7 @@ static void look(struct machine *m)
 		uint64_t ran_ns = m->ran_ns[i] - h->ran_ns[i];
 
 		h->ran_ns[i] = m->ran_ns[i];
-		*(h->lc_has_it ? &h->taken_ns[i] : &h->used_ns[i]) += ran_ns;
+		*(h->lc_has_it ? &h->displaced_ns[i] : &h->used_ns[i]) += ran_ns;
 		had_ns += h->lc_has_it ? 0 : ran_ns;
 		if (h->cap_pct[i])
 			look_at_cap(h, i, passed_ns, h->lc_has_it ? 0 : ran_ns);
@@ -142,14 +142,14 @@ static void look(struct machine *m)
 static void report(struct hour *h)
 {
 	for (uint32_t i = 1; i <= BE; i++) {
-		uint64_t used_ns = h->used_ns[i] - h->told_used_ns[i];
-		uint64_t taken_ns = h->taken_ns[i] - h->told_taken_ns[i];
+		uint64_t used_ns = h->used_ns[i] - h->reported_used_ns[i];
+		uint64_t displaced_ns = h->displaced_ns[i] - h->reported_displaced_ns[i];
 
-		if (!used_ns && !taken_ns)
+		if (!used_ns && !displaced_ns)
 			continue;
-		h->told_used_ns[i] += used_ns;
-		h->told_taken_ns[i] += taken_ns;
-		machine_usage(&h->m, i, used_ns, taken_ns);
+		h->reported_used_ns[i] += used_ns;
+		h->reported_displaced_ns[i] += displaced_ns;
+		machine_usage(&h->m, i, used_ns, displaced_ns);
 	}
 	h->report_ns += REPORT_NS;
 }

@@ -230,7 +230,7 @@ static void fill(const struct world *w, const struct op *op, struct gp_event *ev
 		ev->idle.how = op->b % 3;
 		break;
 	case OP_QUEUED:
-		ev->queued.told = op->b & 1;
+		ev->queued.reported = op->b & 1;
 		break;
 	case OP_SLOT:
 		ev->slot.have = op->b & 1;

@@ -115,7 +115,7 @@ static const struct field take[] = {
 static const struct field said[] = { NUMBER(head.result), TEXT(said.text), { 0 } };
 static const struct field tenant[] = {
 	NUMBER(head.result),	      NUMBER(tenant.pid),	  NUMBER(tenant.uid),
-	NUMBERS(tenant.uuid),	      NUMBER(tenant.taken),	  NUMBER(tenant.flags),
+	NUMBERS(tenant.uuid),	      NUMBER(tenant.origin),	  NUMBER(tenant.flags),
 	NUMBER(tenant.groups),	      NUMBER(tenant.usage),	  REQUEST(tenant.request),
 	NUMBER(tenant.age_ns),	      NUMBER(tenant.resident_ns), NUMBER(tenant.used_ns),
 	NUMBER(tenant.suspended_ns),  NUMBER(tenant.turns),	  NUMBER(tenant.preempted),
