@@ -10,7 +10,8 @@
  *
  * A check is one stat of /proc/PID/fd. Its size is the number of open files since Linux 6.2.
  * Only if that has changed does the thread ask the driver whether the process has its files
- * open (uses), and only then for its groups. Where the size is always 0, each check asks.
+ * open (has_driver_open), and only then for its groups. Where the size is always 0, each check
+ * asks.
  *
  * Without the kernel's events, the thread reads the last PID (/proc/loadavg) every NEW_NS, and
  * checks the numbers in between.
@@ -80,7 +81,7 @@ struct seen {
 	uint32_t asked_sweep;	  /* last sweep that asked the drivers */
 	ino_t ino;		  /* of its /proc/PID/fd: another inode is another process */
 	off_t files;		  /* number of open files; -1: not read yet */
-	uint32_t uses;		  /* has the driver's files open */
+	uint32_t driver_open;	  /* has the driver's files open */
 	uint32_t calm;		  /* of these, not wanted at the last query */
 	uint32_t done;		  /* handled, until its open files change */
 	uint32_t asked;		  /* of these; the loop has not answered yet */
@@ -234,7 +235,7 @@ static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
 {
 	s->serial = ++f->serial;
 	s->files = -1;
-	s->uses = 0;
+	s->driver_open = 0;
 	s->calm = 0;
 	s->done = 0;
 	s->asked = 0;
@@ -286,7 +287,7 @@ static uint64_t looking_ns(const struct gp_find *f)
 /* Checked often, unless its devices do not want it. */
 static bool is_young(const struct seen *s, uint64_t now_ns)
 {
-	return now_ns < s->young_ns && (!s->uses || s->uses & ~s->calm & ~s->done);
+	return now_ns < s->young_ns && (!s->driver_open || s->driver_open & ~s->calm & ~s->done);
 }
 
 /* Time of the next scan for groups. */
@@ -308,10 +309,10 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
  * but rarely has groups on the others. (The first scan of a process asks this itself, after
  * the likely clients.)
  */
-static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
+static uint32_t compute_clients_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (mask & 1u << i && !f->dev[i]->ops->computes(f->dev[i], s->pid))
+		if (mask & 1u << i && !f->dev[i]->ops->has_compute_client(f->dev[i], s->pid))
 			mask &= ~(1u << i);
 	return mask;
 }
@@ -320,13 +321,13 @@ static uint32_t computes_on(const struct gp_find *f, const struct seen *s, uint3
 static void ask_if_due(struct gp_find *f, struct seen *s)
 {
 	uint64_t now = gp_loop_now_ns(), from;
-	uint32_t mask = s->uses & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
+	uint32_t mask = s->driver_open & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
 
 	if (!mask || s->asked || now < due_ns(s, now))
 		return;
 	from = cpu_ns();
 	if (s->has_some)
-		mask = computes_on(f, s, mask);
+		mask = compute_clients_on(f, s, mask);
 	s->asked = mask && say(f, s, SAY_WANTED, mask, NULL) ? mask : 0;
 	if (s->asked)
 		return;
@@ -340,7 +341,7 @@ static uint32_t used_by(const struct gp_find *f, pid_t pid)
 	uint32_t mask = 0;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->dev[i]->ops->uses(f->dev[i], pid) == 1)
+		if (f->dev[i]->ops->has_driver_open(f->dev[i], pid) == 1)
 			mask |= 1u << i;
 	return mask;
 }
@@ -358,10 +359,10 @@ static void look_inside(struct gp_find *f, struct seen *s, bool changed)
 		s->calm |= s->done;
 		s->done = 0;
 	}
-	changed |= !s->uses;
+	changed |= !s->driver_open;
 	s->asked_sweep = f->sweep;
-	s->uses = used_by(f, s->pid);
-	if (changed && s->uses & ~s->calm)
+	s->driver_open = used_by(f, s->pid);
+	if (changed && s->driver_open & ~s->calm)
 		s->young_ns = gp_loop_now_ns() + YOUNG_NS;
 }
 

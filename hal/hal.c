@@ -56,7 +56,7 @@ static int no_hold(struct gp_hold *hold, uint64_t limit_ns)
 	return -EOPNOTSUPP;
 }
 
-static int no_computes(struct gp_device *dev, pid_t pid)
+static int no_has_compute_client(struct gp_device *dev, pid_t pid)
 {
 	return -EOPNOTSUPP;
 }
@@ -184,7 +184,7 @@ static int no_timer_done(struct gp_timer *timer)
 	return -EOPNOTSUPP;
 }
 
-static int no_uses(struct gp_device *dev, pid_t pid)
+static int no_has_driver_open(struct gp_device *dev, pid_t pid)
 {
 	return -EOPNOTSUPP;
 }
@@ -206,13 +206,14 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(busy);
 	FILL(caps);
 	FILL(close);
-	FILL(computes);
 	FILL(control_files);
 	FILL(explain);
 	FILL(get_slice);
 	FILL(group_put);
 	FILL(groups);
 	FILL(groups_from);
+	FILL(has_compute_client);
+	FILL(has_driver_open);
 	FILL(hold);
 	FILL(hold_create);
 	FILL(hold_destroy);
@@ -240,7 +241,6 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(timer_destroy);
 	FILL(timer_done);
 	FILL(usage);
-	FILL(uses);
 #undef FILL
 	*full = f;
 }

@@ -349,7 +349,7 @@ static int stop_at_file(void *arg, int fd)
 }
 
 /* A process that opens /dev/kfd has a folder in sysfs until its last memory is gone. */
-static int amd_uses(struct gp_device *dev, pid_t pid)
+static int amd_has_driver_open(struct gp_device *dev, pid_t pid)
 {
 	char path[64];
 	int r;
@@ -646,6 +646,7 @@ static const struct gp_hal_ops amd_ops = {
 	.explain = amd_explain,
 	.group_put = amd_group_put,
 	.groups = amd_groups,
+	.has_driver_open = amd_has_driver_open,
 	.hold = amd_hold_start,
 	.hold_create = amd_hold_create,
 	.hold_destroy = amd_hold_destroy,
@@ -664,6 +665,5 @@ static const struct gp_hal_ops amd_ops = {
 	.timer_destroy = gp_wall_timer_destroy,
 	.timer_done = gp_wall_timer_done,
 	.usage = amd_usage,
-	.uses = amd_uses,
 };
 GP_HAL_BACKEND(amd_ops);

@@ -47,8 +47,8 @@ const struct hsaq_io *hsaq_io_current(void);
 void hsaq_io_set(const struct hsaq_io *io);
 
 /* A queue of this process. */
-struct hsaq_own {
-	struct hsaq_own *next;
+struct hsaq_own_queue {
+	struct hsaq_own_queue *next;
 	struct hsaq_ring ring;	       /* as the application last set it */
 	uint32_t percentage, priority; /* as they are in force */
 };
@@ -87,7 +87,7 @@ struct hsaq {
 	uint32_t major, minor;
 
 	pthread_mutex_t lock; /* protects the fields below */
-	struct hsaq_own *own;
+	struct hsaq_own_queue *own_queues;
 	struct hsaq_own_class *own_class;
 	struct hsaq_off *off;
 	bool asked_only, has_only; /* the kernel can hold single processes */

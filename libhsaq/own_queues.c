@@ -11,9 +11,9 @@
 #include "libhsaq/hsaq_internal.h"
 #include "libhsaq/kfd_abi.h"
 
-static struct hsaq_own *find(struct hsaq *h, uint32_t queue_id)
+static struct hsaq_own_queue *find(struct hsaq *h, uint32_t queue_id)
 {
-	for (struct hsaq_own *q = h->own; q; q = q->next)
+	for (struct hsaq_own_queue *q = h->own_queues; q; q = q->next)
 		if (q->ring.queue_id == queue_id)
 			return q;
 	return NULL;
@@ -27,7 +27,8 @@ static struct hsaq_own_class *find_class(struct hsaq *h, uint32_t gpu_id)
 	return NULL;
 }
 
-static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage, uint32_t priority)
+static int update(const struct hsaq *h, struct hsaq_own_queue *q, uint32_t percentage,
+		  uint32_t priority)
 {
 	struct hsaq_kfd_update args = {
 		.ring_base = q->ring.ring_base,
@@ -49,18 +50,18 @@ static int update(const struct hsaq *h, struct hsaq_own *q, uint32_t percentage,
 	return 0;
 }
 
-static bool is_off(const struct hsaq_own *q)
+static bool is_off(const struct hsaq_own_queue *q)
 {
 	return !(q->percentage & HSAQ_KFD_PERCENTAGE_MASK);
 }
 
-static int take_off(const struct hsaq *h, struct hsaq_own *q)
+static int take_off(const struct hsaq *h, struct hsaq_own_queue *q)
 {
 	return update(h, q, q->ring.percentage & ~HSAQ_KFD_PERCENTAGE_MASK, q->priority);
 }
 
 /* With the application's own properties. */
-static int put_on(const struct hsaq *h, struct hsaq_own *q)
+static int put_on(const struct hsaq *h, struct hsaq_own_queue *q)
 {
 	return update(h, q, q->ring.percentage, q->priority);
 }
@@ -76,7 +77,7 @@ static int check_ring(const struct hsaq_ring *ring)
 int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
 {
 	const struct hsaq_own_class *cls;
-	struct hsaq_own *q;
+	struct hsaq_own_queue *q;
 	int r = hsaq_usable(h);
 
 	if (!r)
@@ -91,8 +92,8 @@ int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
 			pthread_mutex_unlock(&h->lock);
 			return -ENOMEM;
 		}
-		q->next = h->own;
-		h->own = q;
+		q->next = h->own_queues;
+		h->own_queues = q;
 	}
 	q->ring = *ring;
 	q->ring.size = sizeof(q->ring);
@@ -107,12 +108,12 @@ int hsaq_queue_adopt(struct hsaq *h, const struct hsaq_ring *ring)
 
 void hsaq_queue_forget(struct hsaq *h, uint32_t queue_id)
 {
-	struct hsaq_own *gone = NULL;
+	struct hsaq_own_queue *gone = NULL;
 
 	if (hsaq_usable(h))
 		return;
 	pthread_mutex_lock(&h->lock);
-	for (struct hsaq_own **at = &h->own; *at; at = &(*at)->next) {
+	for (struct hsaq_own_queue **at = &h->own_queues; *at; at = &(*at)->next) {
 		if ((*at)->ring.queue_id == queue_id) {
 			gone = *at;
 			*at = gone->next;
@@ -127,10 +128,10 @@ void hsaq_own_free(struct hsaq *h)
 {
 	bool ours = !hsaq_usable(h);
 
-	while (h->own) {
-		struct hsaq_own *q = h->own;
+	while (h->own_queues) {
+		struct hsaq_own_queue *q = h->own_queues;
 
-		h->own = q->next;
+		h->own_queues = q->next;
 		/* Closing loads all unloaded queues. A failure means that the queue is gone. */
 		if (ours && is_off(q))
 			(void)put_on(h, q);
@@ -146,7 +147,7 @@ void hsaq_own_free(struct hsaq *h)
 
 /* ---- unload and load ------------------------------------------------------------ */
 
-static bool matches(const struct hsaq_own *q, uint32_t gpu_id, uint32_t queue_id)
+static bool matches(const struct hsaq_own_queue *q, uint32_t gpu_id, uint32_t queue_id)
 {
 	return q->ring.gpu_id == gpu_id &&
 	       (queue_id == HSAQ_ALL_QUEUES || q->ring.queue_id == queue_id);
@@ -155,12 +156,12 @@ static bool matches(const struct hsaq_own *q, uint32_t gpu_id, uint32_t queue_id
 /* All that match, or none: after a failure, queues unloaded before it are loaded again. */
 int hsaq_own_unload(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 {
-	struct hsaq_own *taken[HSAQ_KFD_QUEUES_MAX];
+	struct hsaq_own_queue *taken[HSAQ_KFD_QUEUES_MAX];
 	size_t n = 0, found = 0;
 	int r = 0;
 
 	pthread_mutex_lock(&h->lock);
-	for (struct hsaq_own *q = h->own; q && !r; q = q->next) {
+	for (struct hsaq_own_queue *q = h->own_queues; q && !r; q = q->next) {
 		if (!matches(q, gpu_id, queue_id))
 			continue;
 		found++;
@@ -181,7 +182,7 @@ bool hsaq_own_is_unloaded(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 	bool off = false;
 
 	pthread_mutex_lock(&h->lock);
-	for (struct hsaq_own *q = h->own; q && !off; q = q->next)
+	for (struct hsaq_own_queue *q = h->own_queues; q && !off; q = q->next)
 		off = matches(q, gpu_id, queue_id) && is_off(q);
 	pthread_mutex_unlock(&h->lock);
 	return off;
@@ -194,7 +195,7 @@ int hsaq_own_load(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id)
 	int first = 0;
 
 	pthread_mutex_lock(&h->lock);
-	for (struct hsaq_own *q = h->own; q; q = q->next) {
+	for (struct hsaq_own_queue *q = h->own_queues; q; q = q->next) {
 		int r;
 
 		if (!matches(q, gpu_id, queue_id))
@@ -244,7 +245,7 @@ static int prioritise(struct hsaq *h, uint32_t gpu_id, uint32_t queue_id, const 
 {
 	int first = 0;
 
-	for (struct hsaq_own *q = h->own; q; q = q->next) {
+	for (struct hsaq_own_queue *q = h->own_queues; q; q = q->next) {
 		int r;
 
 		if (!matches(q, gpu_id, queue_id) || q->ring.type != HSAQ_QUEUE_COMPUTE)

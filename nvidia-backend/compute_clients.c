@@ -12,7 +12,7 @@
 #define MAX_CLASSES 4096u
 #define FRESH_NS 20000000u /* shorter than the interval between scans of a process */
 
-struct gp_nv_users {
+struct gp_nv_compute_clients {
 	struct gp_nv_client client;
 	int gpu_fd;
 	uint32_t device, subdevice;
@@ -20,12 +20,12 @@ struct gp_nv_users {
 	uint64_t fresh_until_ns; /* CLOCK_MONOTONIC */
 };
 
-static void users_free(struct gp_nv_users *u)
+static void clients_free(struct gp_nv_compute_clients *c)
 {
-	if (u->gpu_fd >= 0)
-		close(u->gpu_fd);
-	gp_nv_client_close(&u->client);
-	free(u);
+	if (c->gpu_fd >= 0)
+		close(c->gpu_fd);
+	gp_nv_client_close(&c->client);
+	free(c);
 }
 
 /* libcuda makes objects of the newest. */
@@ -39,107 +39,107 @@ static uint32_t newest_compute(const uint32_t *cls, uint32_t count)
 	return newest;
 }
 
-static int list_classes(const struct gp_nv_users *u, struct gp_rm_class_list *list)
+static int list_classes(const struct gp_nv_compute_clients *c, struct gp_rm_class_list *list)
 {
-	return gp_nv_control(u->client.t, u->client.fd, u->client.handle, u->device,
+	return gp_nv_control(c->client.t, c->client.fd, c->client.handle, c->device,
 			     GP_RM_CTRL_GPU_GET_CLASSLIST, list, sizeof(*list));
 }
 
 /* The class of compute objects. If a driver does not report it, scans find it. */
-static void learn_class(struct gp_nv_device *dev, const struct gp_nv_users *u)
+static void find_compute_class(struct gp_nv_device *dev, const struct gp_nv_compute_clients *c)
 {
 	struct gp_rm_class_list list = { 0 };
 	uint32_t *cls, newest = 0;
 
-	if (list_classes(u, &list) || !list.count || list.count > MAX_CLASSES)
+	if (list_classes(c, &list) || !list.count || list.count > MAX_CLASSES)
 		return;
 	cls = calloc(list.count, sizeof(*cls));
 	list.cls = (uintptr_t)cls;
-	if (cls && !list_classes(u, &list) && list.count <= MAX_CLASSES)
+	if (cls && !list_classes(c, &list) && list.count <= MAX_CLASSES)
 		newest = newest_compute(cls, list.count);
 	free(cls);
 	if (newest)
 		__atomic_store_n(&dev->compute_class, newest, __ATOMIC_RELAXED);
 }
 
-static int users_open(struct gp_nv_device *dev, struct gp_nv_users **users)
+static int clients_open(struct gp_nv_device *dev, struct gp_nv_compute_clients **clients)
 {
-	struct gp_nv_users *u = calloc(1, sizeof(*u));
+	struct gp_nv_compute_clients *c = calloc(1, sizeof(*c));
 	int r;
 
-	if (!u)
+	if (!c)
 		return -ENOMEM;
-	u->gpu_fd = -1;
-	r = gp_nv_client_open(dev->t, &u->client);
+	c->gpu_fd = -1;
+	r = gp_nv_client_open(dev->t, &c->client);
 	if (r) {
-		free(u);
+		free(c);
 		return r;
 	}
-	r = gp_nv_client_device(&u->client, dev->gpu_id, dev->base.id.minor, &u->gpu_fd, &u->device,
-				&u->subdevice);
+	r = gp_nv_client_device(&c->client, dev->gpu_id, dev->base.id.minor, &c->gpu_fd, &c->device,
+				&c->subdevice);
 	if (r) {
-		users_free(u);
+		clients_free(c);
 		return r;
 	}
 	if (!__atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED))
-		learn_class(dev, u);
-	*users = u;
+		find_compute_class(dev, c);
+	*clients = c;
 	return 0;
 }
 
-void gp_nv_users_close(struct gp_nv_device *dev)
+void gp_nv_compute_clients_close(struct gp_nv_device *dev)
 {
-	if (dev->users)
-		users_free(dev->users);
-	dev->users = NULL;
+	if (dev->compute_clients)
+		clients_free(dev->compute_clients);
+	dev->compute_clients = NULL;
 }
 
 /* RM walks all objects of all clients for it, and many queries come at once. */
-static int fetch(struct gp_nv_users *u, uint32_t cls)
+static int fetch(struct gp_nv_compute_clients *c, uint32_t cls)
 {
 	const uint64_t now_ns = gp_nv_monotonic_ns();
 	int r;
 
-	if (u->list.id == cls && now_ns < u->fresh_until_ns)
+	if (c->list.id == cls && now_ns < c->fresh_until_ns)
 		return 0;
-	u->fresh_until_ns = 0;
-	u->list.id_type = GP_RM_GET_PIDS_CLASS;
-	u->list.id = cls;
-	u->list.count = 0;
-	r = gp_nv_control(u->client.t, u->client.fd, u->client.handle, u->subdevice,
-			  GP_RM_CTRL_GPU_GET_PIDS, &u->list, sizeof(u->list));
+	c->fresh_until_ns = 0;
+	c->list.id_type = GP_RM_GET_PIDS_CLASS;
+	c->list.id = cls;
+	c->list.count = 0;
+	r = gp_nv_control(c->client.t, c->client.fd, c->client.handle, c->subdevice,
+			  GP_RM_CTRL_GPU_GET_PIDS, &c->list, sizeof(c->list));
 	if (!r)
-		u->fresh_until_ns = now_ns + FRESH_NS;
+		c->fresh_until_ns = now_ns + FRESH_NS;
 	return r;
 }
 
-static int ask(struct gp_nv_users *u, uint32_t cls, pid_t pid)
+static int ask(struct gp_nv_compute_clients *c, uint32_t cls, pid_t pid)
 {
-	int r = fetch(u, cls);
+	int r = fetch(c, cls);
 
 	if (r)
 		return r;
 	/* A full list may lack some. */
-	if (u->list.count >= GP_RM_GET_PIDS_MAX)
+	if (c->list.count >= GP_RM_GET_PIDS_MAX)
 		return -E2BIG;
-	for (uint32_t i = 0; i < u->list.count; i++)
-		if (u->list.pid[i] == (uint32_t)pid)
+	for (uint32_t i = 0; i < c->list.count; i++)
+		if (c->list.pid[i] == (uint32_t)pid)
 			return 1;
 	return 0;
 }
 
-int gp_nv_computes(struct gp_device *device, pid_t pid)
+int gp_nv_has_compute_client(struct gp_device *device, pid_t pid)
 {
 	struct gp_nv_device *dev = gp_nv_of(gp_nv_device, device);
 	uint32_t cls;
 	int r = 0;
 
 	pthread_mutex_lock(&dev->lock);
-	if (!dev->users)
-		r = users_open(dev, &dev->users);
+	if (!dev->compute_clients)
+		r = clients_open(dev, &dev->compute_clients);
 	cls = __atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED);
 	if (!r)
-		r = cls ? ask(dev->users, cls, pid) : -EAGAIN;
+		r = cls ? ask(dev->compute_clients, cls, pid) : -EAGAIN;
 	pthread_mutex_unlock(&dev->lock);
 	return r;
 }

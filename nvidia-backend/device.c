@@ -253,7 +253,7 @@ static void nv_close(struct gp_device *dev)
 
 	if (!d)
 		return;
-	gp_nv_users_close(d);
+	gp_nv_compute_clients_close(d);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -384,9 +384,10 @@ static int softgpu_open(const struct gp_device_id *id, struct gp_device **dev);
 static int softgpu_probe(struct gp_device_list *list);
 
 #define SHARED_OPS                                                                                 \
-	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close, .computes = gp_nv_computes,         \
+	.abi = GP_HAL_ABI, .caps = nv_caps, .close = nv_close,                                     \
 	.control_files = gp_nv_control_files, .get_slice = gp_nv_get_slice,                        \
 	.group_put = gp_nv_group_put, .groups = gp_nv_groups, .groups_from = gp_nv_groups_from,    \
+	.has_compute_client = gp_nv_has_compute_client, .has_driver_open = gp_nv_has_driver_open,  \
 	.hold = gp_nv_hold, .hold_create = gp_nv_hold_create, .hold_destroy = gp_nv_hold_destroy,  \
 	.hold_queued = gp_nv_hold_queued, .hold_stat = gp_nv_hold_stat,                            \
 	.log_close = gp_nv_log_close, .log_now = gp_nv_log_now, .log_open = gp_nv_log_open,        \
@@ -395,7 +396,7 @@ static int softgpu_probe(struct gp_device_list *list);
 	.set_preempt_mode = gp_nv_set_preempt_mode, .set_slice = gp_nv_set_slice, .slot = nv_slot, \
 	.suspend = gp_nv_suspend, .timer_ack = gp_nv_timer_ack, .timer_arm = gp_nv_timer_arm,      \
 	.timer_create = gp_nv_timer_create, .timer_destroy = gp_nv_timer_destroy,                  \
-	.timer_done = gp_nv_timer_done, .uses = gp_nv_uses, .usage = gp_nv_usage
+	.timer_done = gp_nv_timer_done, .usage = gp_nv_usage
 
 static const struct gp_hal_ops nvidia_ops = {
 	.name = "nvidia",

@@ -114,10 +114,10 @@ struct gp_nv_device {
 	struct gp_device base;
 	const struct gp_nv_transport *t;
 	uint32_t gpu_id;
-	pthread_mutex_t lock;	   /* protects log, users */
-	struct gp_nv_log *log;	   /* the latest one opened: source of usage() */
-	struct gp_nv_users *users; /* made at the first query; or NULL */
-	uint32_t compute_class;	   /* atomic; 0: unknown */
+	pthread_mutex_t lock;  /* protects log, compute_clients */
+	struct gp_nv_log *log; /* the latest one opened: source of usage() */
+	struct gp_nv_compute_clients *compute_clients; /* made at the first query; or NULL */
+	uint32_t compute_class;			       /* atomic; 0: unknown */
 };
 
 #define gp_nv_of(type, ptr) ((struct type *)(void *)(ptr))
@@ -195,8 +195,8 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
  * RM's own list, in one call. 1: @pid made a client with a compute object there; 0: it did
  * not. -EAGAIN: the class of compute objects is unknown. Else -errno.
  */
-int gp_nv_computes(struct gp_device *dev, pid_t pid);
-void gp_nv_users_close(struct gp_nv_device *dev);
+int gp_nv_has_compute_client(struct gp_device *dev, pid_t pid);
+void gp_nv_compute_clients_close(struct gp_nv_device *dev);
 
 /* ---- discovery; scan.c ---------------------------------------------------- */
 
@@ -212,7 +212,7 @@ struct gp_nv_scan_stat {
 int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
 		      size_t n, struct gp_group_list *list);
-int gp_nv_uses(struct gp_device *dev, pid_t pid);
+int gp_nv_has_driver_open(struct gp_device *dev, pid_t pid);
 int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	       struct gp_nv_scan_stat *stat);
 int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd, uint32_t client,

@@ -378,7 +378,7 @@ static uint32_t span(const struct scan *s)
  */
 static bool may_have_groups(const struct scan *s)
 {
-	return s->own || s->given || gp_nv_computes(&s->dev->base, s->pid);
+	return s->own || s->given || gp_nv_has_compute_client(&s->dev->base, s->pid);
 }
 
 /* The next block of handles, on every file. */
@@ -753,7 +753,7 @@ static int not_ours(void *arg, int fd)
 	return !is_ours(*(const pid_t *)arg, fd);
 }
 
-int gp_nv_uses(struct gp_device *dev, pid_t pid)
+int gp_nv_has_driver_open(struct gp_device *dev, pid_t pid)
 {
 	const struct gp_nv_transport *t = gp_nv_of(gp_nv_device, dev)->t;
 

@@ -763,7 +763,7 @@ static int sim_groups_from(struct gp_device *dev, pid_t pid, const int *fd, cons
 	return 0;
 }
 
-static int sim_uses(struct gp_device *dev, pid_t pid)
+static int sim_has_driver_open(struct gp_device *dev, pid_t pid)
 {
 	struct gp_sim *sim = to_device(dev)->sim;
 	bool known;
@@ -1287,6 +1287,7 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.group_put = sim_group_put,
 	.groups = sim_groups,
 	.groups_from = sim_groups_from,
+	.has_driver_open = sim_has_driver_open,
 	.hold = sim_hold,
 	.hold_create = sim_hold_create,
 	.hold_destroy = sim_hold_destroy,
@@ -1310,7 +1311,6 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.timer_ack = sim_timer_ack,
 	.timer_done = sim_timer_done,
 	.usage = sim_usage,
-	.uses = sim_uses,
 };
 
 /* Queues in slots have no slices, so there is no short slice to lock. */
@@ -1321,6 +1321,7 @@ const struct gp_hal_ops gp_sim_slots_ops = {
 	.close = sim_close,
 	.group_put = sim_group_put,
 	.groups = sim_groups,
+	.has_driver_open = sim_has_driver_open,
 	.hold = sim_hold,
 	.hold_create = sim_hold_create,
 	.hold_destroy = sim_hold_destroy,
@@ -1340,5 +1341,4 @@ const struct gp_hal_ops gp_sim_slots_ops = {
 	.timer_ack = sim_timer_ack,
 	.timer_done = sim_timer_done,
 	.usage = sim_usage,
-	.uses = sim_uses,
 };

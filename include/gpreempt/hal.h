@@ -307,19 +307,6 @@ struct gp_hal_ops {
 	void (*close)(struct gp_device *dev);
 
 	/**
-	 * @computes: Report whether the driver counts a process as computing.
-	 * @dev: the device
-	 * @pid: the process
-	 * A computing process has groups. Far cheaper than groups().
-	 * Context: Any thread; may sleep.
-	 * Return: 1: yes; 0: not, or not yet; or
-	 * * -EAGAIN, -E2BIG, -EOPNOTSUPP: not known
-	 * * a common errno
-	 * Since: 0.1.0
-	 */
-	int (*computes)(struct gp_device *dev, pid_t pid);
-
-	/**
 	 * @control_files: Get the files by which another process can control this
 	 *	process's groups, for its groups_from().
 	 * @dev: the device
@@ -399,6 +386,34 @@ struct gp_hal_ops {
 	 */
 	int (*groups_from)(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
 			   size_t n, struct gp_group_list *list);
+
+	/**
+	 * @has_compute_client: Report whether the driver counts a process as computing.
+	 * @dev: the device
+	 * @pid: the process
+	 * A computing process has groups. Far cheaper than groups().
+	 * Context: Any thread; may sleep.
+	 * Return: 1: yes; 0: not, or not yet; or
+	 * * -EAGAIN, -E2BIG, -EOPNOTSUPP: not known
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
+	int (*has_compute_client)(struct gp_device *dev, pid_t pid);
+
+	/**
+	 * @has_driver_open: Report whether a process has the driver's files open.
+	 * @dev: the device
+	 * @pid: the process
+	 * Such a process has groups on @dev or may create some. Far cheaper than
+	 * groups().
+	 * Context: Any thread; does not wait for the device.
+	 * Return: 1: yes; 0: no; or
+	 * * -ESRCH: no such process
+	 * * -EPERM: this process may not look
+	 * * -EOPNOTSUPP: the backend cannot know
+	 * Since: 0.1.0
+	 */
+	int (*has_driver_open)(struct gp_device *dev, pid_t pid);
 
 	/**
 	 * @hold: Keep the device for a context, even with nothing queued.
@@ -725,21 +740,6 @@ struct gp_hal_ops {
 	 * Since: 0.1.0
 	 */
 	int (*timer_done)(struct gp_timer *timer);
-
-	/**
-	 * @uses: Report whether a process has the driver's files open.
-	 * @dev: the device
-	 * @pid: the process
-	 * Such a process has groups on @dev or may create some. Far cheaper than
-	 * groups().
-	 * Context: Any thread; does not wait for the device.
-	 * Return: 1: yes; 0: no; or
-	 * * -ESRCH: no such process
-	 * * -EPERM: this process may not look
-	 * * -EOPNOTSUPP: the backend cannot know
-	 * Since: 0.1.0
-	 */
-	int (*uses)(struct gp_device *dev, pid_t pid);
 
 	/**
 	 * @usage: Read the time that a group was on the device.

@@ -325,21 +325,21 @@ static void groups_of_the_dead_are_gone(void **state)
 	gp_group_list_put(&be.list);
 }
 
-static void uses_tells_who_has_it_open(void **state)
+static void has_driver_open_names_processes(void **state)
 {
 	struct world *w = *state;
 	struct be be = be_start(w);
 	pid_t pid = rig->be_pid(be.proc);
 
-	assert_int_equal(w->ops->uses(w->dev, pid), 1);
-	assert_int_equal(w->ops->uses(w->dev, NO_PID), -ESRCH);
+	assert_int_equal(w->ops->has_driver_open(w->dev, pid), 1);
+	assert_int_equal(w->ops->has_driver_open(w->dev, NO_PID), -ESRCH);
 	if (rig->stranger)
-		assert_int_equal(w->ops->uses(w->dev, rig->stranger()), 0);
-	assert_int_not_equal(w->ops->computes(w->dev, pid), 0);
+		assert_int_equal(w->ops->has_driver_open(w->dev, rig->stranger()), 0);
+	assert_int_not_equal(w->ops->has_compute_client(w->dev, pid), 0);
 	if (rig->stranger)
-		assert_int_not_equal(w->ops->computes(w->dev, rig->stranger()), 1);
+		assert_int_not_equal(w->ops->has_compute_client(w->dev, rig->stranger()), 1);
 	be_stop(&be);
-	assert_int_equal(w->ops->uses(w->dev, pid), -ESRCH);
+	assert_int_equal(w->ops->has_driver_open(w->dev, pid), -ESRCH);
 }
 
 /* ---- groups from a process's own files ------------------------------------------ */
@@ -1138,7 +1138,7 @@ int gp_conformance(const struct rig *of)
 		TEST(groups_are_found_and_stay),
 		TEST(groups_of_nobody),
 		TEST(groups_of_the_dead_are_gone),
-		TEST(uses_tells_who_has_it_open),
+		TEST(has_driver_open_names_processes),
 		TEST(groups_from_files_are_those_of_the_process),
 		TEST(groups_from_files_of_the_dead_are_gone),
 		TEST(groups_from_other_files_are_none),

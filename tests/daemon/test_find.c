@@ -35,9 +35,9 @@
 
 struct proc {
 	pid_t pid;
-	uint32_t uses, compute, copy; /* a bit for each device */
-	unsigned int groups_ms;	      /* CPU time of a scan */
-	unsigned int uses_calls, groups_calls, groups_done;
+	uint32_t driver_open, compute, copy; /* a bit for each device */
+	unsigned int groups_ms;		     /* CPU time of a scan */
+	unsigned int open_calls, groups_calls, groups_done;
 };
 
 static struct {
@@ -65,7 +65,7 @@ static uint32_t bit_of(const struct gp_device *dev)
 	return 1u << (dev - device);
 }
 
-static int fake_uses(struct gp_device *dev, pid_t pid)
+static int fake_has_driver_open(struct gp_device *dev, pid_t pid)
 {
 	struct proc *p;
 	int r = 0;
@@ -73,14 +73,14 @@ static int fake_uses(struct gp_device *dev, pid_t pid)
 	pthread_mutex_lock(&world.lock);
 	p = proc_of(pid);
 	if (p) {
-		p->uses_calls++;
-		r = !!(p->uses & bit_of(dev));
+		p->open_calls++;
+		r = !!(p->driver_open & bit_of(dev));
 	}
 	pthread_mutex_unlock(&world.lock);
 	return r;
 }
 
-static int fake_computes(struct gp_device *dev, pid_t pid)
+static int fake_has_compute_client(struct gp_device *dev, pid_t pid)
 {
 	const struct proc *p;
 	int r = -EAGAIN;
@@ -158,10 +158,10 @@ static void fake_group_put(struct gp_group *group)
 static const struct gp_hal_ops fake_ops = {
 	.name = "fake",
 	.abi = GP_HAL_ABI,
-	.computes = fake_computes,
+	.has_compute_client = fake_has_compute_client,
 	.group_put = fake_group_put,
 	.groups = fake_groups,
-	.uses = fake_uses,
+	.has_driver_open = fake_has_driver_open,
 };
 
 int __real_socket(int domain, int type, int protocol);
@@ -211,7 +211,7 @@ static void be_child(int from)
 	_exit(0);
 }
 
-static struct child child_start(uint32_t uses, uint32_t compute)
+static struct child child_start(uint32_t driver_open, uint32_t compute)
 {
 	struct child c;
 	int ends[2];
@@ -226,7 +226,7 @@ static struct child child_start(uint32_t uses, uint32_t compute)
 		close(ends[0]);
 		be_child(ends[1]);
 	}
-	*proc_of(0) = (struct proc){ .pid = c.pid, .uses = uses, .compute = compute };
+	*proc_of(0) = (struct proc){ .pid = c.pid, .driver_open = driver_open, .compute = compute };
 	pthread_mutex_unlock(&world.lock);
 	close(ends[1]);
 	c.to = ends[0];
@@ -250,13 +250,13 @@ static void child_opens(const struct child *c)
 	assert_int_equal(write(c->to, "o", 1), 1);
 }
 
-static void child_set(const struct child *c, uint32_t uses, uint32_t compute)
+static void child_set(const struct child *c, uint32_t driver_open, uint32_t compute)
 {
 	struct proc *p;
 
 	pthread_mutex_lock(&world.lock);
 	p = proc_of(c->pid);
-	p->uses = uses;
+	p->driver_open = driver_open;
 	p->compute = compute;
 	pthread_mutex_unlock(&world.lock);
 }
@@ -379,9 +379,9 @@ static unsigned int run(struct fix *f, unsigned int n, unsigned int ms)
 /* The first sweep, of existing processes, is done when it has met @c. */
 static void first_sweep(struct fix *f, const struct child *c)
 {
-	for (int i = 0; i < 500 && !child_get(c).uses_calls; i++)
+	for (int i = 0; i < 500 && !child_get(c).open_calls; i++)
 		run(f, UINT32_MAX, 5);
-	assert_true(child_get(c).uses_calls > 0);
+	assert_true(child_get(c).open_calls > 0);
 	run(f, UINT32_MAX, 50);
 }
 
@@ -463,7 +463,7 @@ static void drivers_are_asked_of_what_changed(void **state)
 
 	first_sweep(f, &c);
 	run(f, UINT32_MAX, 2 * SWEEP_MS + 100);
-	calls = child_get(&c).uses_calls;
+	calls = child_get(&c).open_calls;
 	assert_true(calls == DEVICES || calls == 2 * DEVICES);
 	assert_int_equal(child_get(&c).groups_calls, 0);
 	stop(f);
@@ -680,7 +680,7 @@ static void threads_are_no_processes(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, sleeper_thread, &s), 0);
 	while (!s.tid)
 		usleep(100);
-	*proc_of(0) = (struct proc){ .pid = s.tid, .uses = 1, .compute = 1 };
+	*proc_of(0) = (struct proc){ .pid = s.tid, .driver_open = 1, .compute = 1 };
 	pthread_mutex_unlock(&world.lock);
 	run(f, 1, 300);
 	assert_int_equal(f->found, 0);
@@ -688,7 +688,7 @@ static void threads_are_no_processes(void **state)
 	pthread_join(thread, NULL);
 	close(ends[0]);
 	pthread_mutex_lock(&world.lock);
-	assert_int_equal(proc_of(s.tid)->uses_calls, 0);
+	assert_int_equal(proc_of(s.tid)->open_calls, 0);
 	memset(proc_of(s.tid), 0, sizeof(struct proc));
 	pthread_mutex_unlock(&world.lock);
 	stop(f);

@@ -40,9 +40,9 @@ static struct {
 	ino_t dead_file;     /* calls on it fail with EBADF */
 	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
-	uint32_t fail_times; /* 0: each call from then on */
-	uint32_t computes;   /* the only process with compute objects */
-	bool lists;	     /* RM lists its classes */
+	uint32_t fail_times;  /* 0: each call from then on */
+	uint32_t compute_pid; /* the only process with compute objects */
+	bool lists;	      /* RM lists its classes */
 	char version[64];
 } fake;
 
@@ -173,9 +173,9 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 
 		if (list->id_type != GP_RM_GET_PIDS_CLASS || list->id != GP_RM_CLASS_HOPPER_COMPUTE)
 			return GP_RM_ERR_INVALID_ARGUMENT;
-		list->count = fake.computes ? 2 : 1;
+		list->count = fake.compute_pid ? 2 : 1;
 		list->pid[0] = 1;
-		list->pid[1] = fake.computes;
+		list->pid[1] = fake.compute_pid;
 		return GP_RM_OK;
 	}
 	case GP_RM_CTRL_GET_ID_INFO_V2: {

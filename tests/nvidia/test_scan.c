@@ -472,7 +472,7 @@ static void test_a_fork_has_no_groups(void **state)
 }
 
 /* Neither the backend's own client nor copied files count as use. */
-static void test_uses(void **state)
+static void test_has_driver_open(void **state)
 {
 	struct gp_group_list list = { 0 };
 	struct gp_nv_device *dev;
@@ -485,15 +485,15 @@ static void test_uses(void **state)
 	dev = fake_device(0);
 	assert_int_equal(gp_nv_client_open(&fake_transport, &c), 0);
 	other_groups(dev, &o, &list);
-	assert_int_equal(gp_nv_uses(&dev->base, 0), 0);
-	assert_int_equal(gp_nv_uses(&dev->base, o.pid), 1);
+	assert_int_equal(gp_nv_has_driver_open(&dev->base, 0), 0);
+	assert_int_equal(gp_nv_has_driver_open(&dev->base, o.pid), 1);
 	fd = fake_open_ctl();
-	assert_int_equal(gp_nv_uses(&dev->base, getpid()), 1);
+	assert_int_equal(gp_nv_has_driver_open(&dev->base, getpid()), 1);
 	close(fd);
-	assert_int_equal(gp_nv_uses(&dev->base, getpid()), 0);
+	assert_int_equal(gp_nv_has_driver_open(&dev->base, getpid()), 0);
 	other_end(&o);
-	assert_int_equal(gp_nv_uses(&dev->base, o.pid), -ESRCH);
-	assert_int_equal(gp_nv_uses(&dev->base, -2), -EINVAL);
+	assert_int_equal(gp_nv_has_driver_open(&dev->base, o.pid), -ESRCH);
+	assert_int_equal(gp_nv_has_driver_open(&dev->base, -2), -EINVAL);
 	gp_group_list_put(&list);
 	gp_nv_client_close(&c);
 	dev->base.ops->close(&dev->base);
@@ -558,7 +558,7 @@ static void test_only_who_computes_is_looked_for_long(void **state)
 	fake.next_client += 3000;
 	assert_int_equal(found(dev, &o, &calls), 0);
 	assert_true(calls < 500);
-	fake.computes = (uint32_t)o.pid;
+	fake.compute_pid = (uint32_t)o.pid;
 	poll(NULL, 0, 25); /* the backend caches RM's answer for a while */
 	assert_int_equal(found(dev, &o, &calls), 4);
 	assert_true(calls > 2000);
@@ -585,13 +585,14 @@ static void test_who_computes_is_known(void **state)
 		fake.lists = lists;
 		o = other_start();
 		dev = fake_device(0);
-		fake.computes = (uint32_t)o.pid;
-		assert_int_equal(dev->base.ops->computes(&dev->base, o.pid), lists ? 1 : -EAGAIN);
+		fake.compute_pid = (uint32_t)o.pid;
+		assert_int_equal(dev->base.ops->has_compute_client(&dev->base, o.pid),
+				 lists ? 1 : -EAGAIN);
 		other_groups(dev, &o, &list);
 		gp_group_list_put(&list);
 		assert_int_equal(found(dev, &o, &calls), 4);
-		assert_int_equal(dev->base.ops->computes(&dev->base, o.pid), 1);
-		assert_int_equal(dev->base.ops->computes(&dev->base, getpid()), 0);
+		assert_int_equal(dev->base.ops->has_compute_client(&dev->base, o.pid), 1);
+		assert_int_equal(dev->base.ops->has_compute_client(&dev->base, getpid()), 0);
 		other_end(&o);
 		dev->base.ops->close(&dev->base);
 	}
@@ -636,7 +637,7 @@ int main(void)
 		cmocka_unit_test(test_handed_over),
 		cmocka_unit_test(test_handed_over_by_ourselves),
 		cmocka_unit_test(test_a_fork_has_no_groups),
-		cmocka_unit_test(test_uses),
+		cmocka_unit_test(test_has_driver_open),
 		cmocka_unit_test(test_a_dead_file_costs_one_call),
 		cmocka_unit_test(test_only_who_computes_is_looked_for_long),
 		cmocka_unit_test(test_who_computes_is_known),
