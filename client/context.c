@@ -89,7 +89,7 @@ static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_LEAVE, .tenant = c->tenant };
 
-	gp_page_leave(dev, c);
+	gp_status_page_leave(dev, c);
 	gp_edev_event_locked(dev, &ev);
 	gp_engine_depth++;
 	gp_ectx_stop_asking(dev, c);
@@ -97,7 +97,7 @@ static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 	gp_engine_depth--;
 	dev->base_held_ns += c->held_ns;
 	atomic_store(&c->context, NULL);
-	gp_page_update(dev);
+	gp_status_page_update(dev);
 }
 
 static struct gp_ectx *ctx_find(struct gp_edev *dev, void *context)
@@ -133,7 +133,7 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 		return err;
 	}
 	atomic_store(&c->context, context);
-	gp_page_update(dev);
+	gp_status_page_update(dev);
 	*out = c;
 	return 0;
 }
@@ -214,7 +214,7 @@ void gp_engine_context_gone(void *context)
 		gp_ectx_destroy_holds(dev, c);
 		gp_engine_depth--;
 		c->gone = 1;
-		gp_page_update(dev);
+		gp_status_page_update(dev);
 	}
 	gp_edev_unlock(dev);
 }

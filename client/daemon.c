@@ -35,7 +35,7 @@ void gp_edaemon_forget(struct gp_edev *dev)
 	if (dev->daemon.fd >= 0)
 		close(dev->daemon.fd);
 	dev->daemon.fd = -1;
-	gp_page_forget(dev);
+	gp_status_page_forget(dev);
 }
 
 bool gp_edaemon_manages(const struct gp_edev *dev)
@@ -204,7 +204,7 @@ static void disconnect(struct gp_edev *dev)
 	d->fd = -1;
 	d->files_ns = 0;
 	pthread_mutex_lock(&dev->lock);
-	gp_page_drop(dev);
+	gp_status_page_drop(dev);
 	gp_edev_unlock(dev);
 	/* The next daemon gets the unanswered requests. */
 	pthread_mutex_lock(&d->lock);
@@ -310,7 +310,7 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 	err = gp_class_request_from_wire(&msg->welcome.request, &request);
 	if (!err) {
 		pthread_mutex_lock(&dev->lock);
-		err = gp_page_take(dev, file[0], file[1]);
+		err = gp_status_page_take(dev, file[0], file[1]);
 		gp_edev_unlock(dev);
 	}
 	close(file[0]);

@@ -109,8 +109,8 @@ int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 	for (uint32_t i = 0; i < GP_EDEV_CONTEXTS; i++)
 		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
 	dev->preloaded = gp_engine_hooks()->tracks;
-	dev->tells.wake_fd = -1;
-	dev->tells.looked = dev->reported_busy = -ENODATA;
+	dev->status_page.wake_fd = -1;
+	dev->status_page.looked = dev->reported_busy = -ENODATA;
 	gp_edaemon_init(&dev->daemon);
 	join(dev);
 	*out = dev;
@@ -169,7 +169,7 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 		if (wanted)
 			dev->asked = *wanted;
 		gp_slot_follow(dev);
-		gp_page_update(dev);
+		gp_status_page_update(dev);
 	}
 	gp_edev_unlock(dev);
 	return err;

@@ -221,13 +221,13 @@ static void arm(void *host, uint64_t at_ns)
  */
 static void stepped(void *host, const struct gp_event *ev, uint64_t now_ns)
 {
-	gp_page_event(host, ev, now_ns);
+	gp_status_page_event(host, ev, now_ns);
 }
 
 static void settled(void *host, bool any)
 {
 	if (any)
-		gp_page_update(host);
+		gp_status_page_update(host);
 }
 
 static void timed(void *host)
@@ -300,7 +300,7 @@ void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 		gp_learn_work(dev, busy);
 	/* For best-effort only the daemon needs it. */
 	if (learns || dev->cls.cls == GP_CLASS_BE)
-		gp_page_work(dev, c, busy);
+		gp_status_page_work(dev, c, busy);
 	else
 		(void)gp_edev_event_locked(dev, &ev);
 	gp_edev_unlock(dev);

@@ -129,7 +129,7 @@ struct gp_edev {
 	struct gp_learn *learn;	    /* the thread's own; NULL: not begun */
 	atomic_bool learns;	    /* prediction is on: work is predicted, not reported */
 
-	struct gp_tells tells;
+	struct gp_status_page status_page;
 	struct gp_edaemon daemon;
 };
 

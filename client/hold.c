@@ -56,7 +56,7 @@ void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
 	}
 	c->counted_seq[i] = st.seq;
 	c->held_ns += st.held_ns;
-	gp_page_hold(dev, st.from_ns, st.held_ns, st.switch_ns ? waited_ns(c, i, &st) : 0);
+	gp_status_page_hold(dev, st.from_ns, st.held_ns, st.switch_ns ? waited_ns(c, i, &st) : 0);
 }
 
 static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
@@ -145,7 +145,7 @@ void gp_ectx_stop_asking(struct gp_edev *dev, struct gp_ectx *c)
 		return;
 	gp_yield_release(dev);
 	held_ns = gp_edev_now(dev) - c->asked_ns;
-	gp_page_hold(dev, c->asked_ns, held_ns, c->switch_ns);
+	gp_status_page_hold(dev, c->asked_ns, held_ns, c->switch_ns);
 	c->held_ns += held_ns;
 	c->asked_ns = 0;
 }

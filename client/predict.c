@@ -86,7 +86,7 @@ static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
 	const struct gp_hal_ops *ops = dev->hal->ops;
 
 	gp_log(GP_LOG_INFO, "cannot predict: %s", why);
-	gp_page_rhythm(dev, false);
+	gp_status_page_predicts(dev, false);
 	atomic_store(&dev->learns, false);
 	l->off = true;
 	l->guessed = false;
@@ -342,7 +342,7 @@ static void say(struct gp_edev *dev, struct gp_learn *l)
 		gp_log(GP_LOG_DEBUG, "predicting stopped: %s",
 		       why[r->state == GP_RHYTHM_RESTING ? r->loss : GP_RHYTHM_KEPT]);
 	if (sure != l->said_sure)
-		gp_page_rhythm(dev, sure);
+		gp_status_page_predicts(dev, sure);
 	l->said_sure = sure;
 }
 

@@ -68,7 +68,7 @@ static void look_for_daemon(struct gp_edev *dev, int busy)
 	if (busy == 1)
 		dev->seen_work_ns = gp_wall_ns();
 	if (busy != dev->reported_busy)
-		gp_page_looked(dev, busy);
+		gp_status_page_looked(dev, busy);
 	dev->reported_busy = busy;
 }
 

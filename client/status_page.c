@@ -26,7 +26,7 @@ static int check_file(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) && st.st_size == GP_PAGE_BYTES ? 0 : -EPROTO;
 }
 
-int gp_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
+int gp_status_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
 {
 	struct gp_page *page;
 	int err = check_file(page_fd), flags = fcntl(wake_fd, F_GETFL);
@@ -45,36 +45,36 @@ int gp_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
 		return -EPROTO;
 	}
 	(void)madvise(page, GP_PAGE_BYTES, MADV_DONTFORK);
-	gp_page_drop(dev);
-	dev->tells.page = page;
-	dev->tells.wake_fd = wake_fd;
-	gp_page_update(dev);
+	gp_status_page_drop(dev);
+	dev->status_page.page = page;
+	dev->status_page.wake_fd = wake_fd;
+	gp_status_page_update(dev);
 	return 0;
 }
 
-void gp_page_drop(struct gp_edev *dev)
+void gp_status_page_drop(struct gp_edev *dev)
 {
-	struct gp_tells *t = &dev->tells;
+	struct gp_status_page *p = &dev->status_page;
 
-	if (!t->page)
+	if (!p->page)
 		return;
-	munmap(t->page, GP_PAGE_BYTES);
-	close(t->wake_fd);
-	t->page = NULL;
-	t->wake_fd = -1;
-	t->activity = 0;
-	t->work_seq = t->next_ns = 0;
-	t->samples = t->segments_timed = 0;
-	t->looked = dev->reported_busy = -ENODATA;
+	munmap(p->page, GP_PAGE_BYTES);
+	close(p->wake_fd);
+	p->page = NULL;
+	p->wake_fd = -1;
+	p->activity = 0;
+	p->work_seq = p->next_ns = 0;
+	p->samples = p->segments_timed = 0;
+	p->looked = dev->reported_busy = -ENODATA;
 }
 
-void gp_page_forget(struct gp_edev *dev)
+void gp_status_page_forget(struct gp_edev *dev)
 {
-	if (dev->tells.wake_fd >= 0)
-		close(dev->tells.wake_fd);
+	if (dev->status_page.wake_fd >= 0)
+		close(dev->status_page.wake_fd);
 	/* MADV_DONTFORK: a fork's child does not have this memory. */
-	dev->tells.page = NULL;
-	dev->tells.wake_fd = -1;
+	dev->status_page.page = NULL;
+	dev->status_page.wake_fd = -1;
 }
 
 /* ---- updating ----------------------------------------------------------------- */
@@ -128,14 +128,14 @@ static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, stru
 
 static void add_all(const struct gp_edev *dev, struct sums *s)
 {
-	const struct gp_tells *t = &dev->tells;
+	const struct gp_status_page *p = &dev->status_page;
 
 	*s = (struct sums){
-		.hints = t->left_hints,
-		.segments = t->left_segments,
-		.holds = t->left_holds,
-		.late = t->left_late,
-		.expired = t->left_expired,
+		.hints = p->left_hints,
+		.segments = p->left_segments,
+		.holds = p->left_holds,
+		.late = p->left_late,
+		.expired = p->left_expired,
 		.held_ns = dev->base_held_ns,
 	};
 	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
@@ -153,7 +153,7 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
 static bool provides_work(struct gp_edev *dev, const struct sums *s)
 {
 	if (dev->caps.caps & GP_CAP_BUSY)
-		return dev->tells.looked >= 0;
+		return dev->status_page.looked >= 0;
 	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts && !s->unreported &&
 	       gp_edev_group_count(dev) == s->contexts;
 }
@@ -164,20 +164,20 @@ static uint32_t activity_of(const struct gp_edev *dev, const struct sums *s)
 	if (!(dev->caps.caps & GP_CAP_BUSY))
 		return s->activity;
 	return (s->activity & ~(uint32_t)GP_PAGE_WORK) |
-	       (dev->tells.looked == 1 ? GP_PAGE_WORK : 0);
+	       (dev->status_page.looked == 1 ? GP_PAGE_WORK : 0);
 }
 
 /*
  * The daemon sets wake_on, then reads activity; here it is the other way round, and both are in
  * one order. So one of the two always sees the other.
  */
-static void wake(const struct gp_tells *t, enum gp_page_wake_on why)
+static void wake(const struct gp_status_page *p, enum gp_page_wake_on why)
 {
 	const uint64_t one = 1;
 
 	/* Full means that the daemon has not even seen the last wake. */
-	if (atomic_load(&t->page->wake_on) & why)
-		(void)!write(t->wake_fd, &one, sizeof(one));
+	if (atomic_load(&p->page->wake_on) & why)
+		(void)!write(p->wake_fd, &one, sizeof(one));
 }
 
 static void put(_Atomic uint64_t *where, uint64_t value)
@@ -187,23 +187,23 @@ static void put(_Atomic uint64_t *where, uint64_t value)
 
 static void set_activity(struct gp_edev *dev, uint32_t activity)
 {
-	struct gp_tells *t = &dev->tells;
-	const uint32_t before = t->activity;
+	struct gp_status_page *p = &dev->status_page;
+	const uint32_t before = p->activity;
 
 	if (activity == before)
 		return;
-	t->activity = activity;
+	p->activity = activity;
 	if (!before)
-		put(&t->page->work_seq, ++t->work_seq);
-	atomic_store(&t->page->activity, activity);
+		put(&p->page->work_seq, ++p->work_seq);
+	atomic_store(&p->page->activity, activity);
 	if (!before || !activity)
-		wake(t, GP_PAGE_WAKE_NOW);
+		wake(p, GP_PAGE_WAKE_NOW);
 }
 
-void gp_page_update(struct gp_edev *dev)
+void gp_status_page_update(struct gp_edev *dev)
 {
-	struct gp_tells *t = &dev->tells;
-	struct gp_page *page = t->page;
+	struct gp_status_page *p = &dev->status_page;
+	struct gp_page *page = p->page;
 	uint32_t provides = 0;
 	bool other_next;
 	struct sums s;
@@ -211,8 +211,8 @@ void gp_page_update(struct gp_edev *dev)
 	if (!page)
 		return;
 	add_all(dev, &s);
-	other_next = s.next_ns != t->next_ns;
-	t->next_ns = s.next_ns;
+	other_next = s.next_ns != p->next_ns;
+	p->next_ns = s.next_ns;
 	if (other_next)
 		atomic_store(&page->next_ns, s.next_ns);
 	put(&page->hints, s.hints);
@@ -224,14 +224,14 @@ void gp_page_update(struct gp_edev *dev)
 	put(&page->margin_ns, s.margin_ns);
 	if (provides_work(dev, &s))
 		provides |= GP_PAGE_PROVIDES_WORK;
-	if (t->hints || t->rhythm)
+	if (p->hints || p->predicts)
 		provides |= GP_PAGE_PROVIDES_NEXT;
 	/* Work bits are valid from the time that they are kept up to date. */
 	if (!(provides & GP_PAGE_PROVIDES_WORK))
 		atomic_store_explicit(&page->provides, provides, memory_order_release);
 	set_activity(dev, activity_of(dev, &s));
-	if (other_next && s.next_ns && !t->activity)
-		wake(t, GP_PAGE_WAKE_NEXT);
+	if (other_next && s.next_ns && !p->activity)
+		wake(p, GP_PAGE_WAKE_NEXT);
 	if (provides & GP_PAGE_PROVIDES_WORK)
 		atomic_store_explicit(&page->provides, provides, memory_order_release);
 }
@@ -256,16 +256,16 @@ static void hint_came(struct gp_ectx *c, uint64_t at_ns)
 
 static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns)
 {
-	struct gp_tells *t = &dev->tells;
+	struct gp_status_page *p = &dev->status_page;
 	struct gp_sched_tenant_stat st;
 
 	/* Only the last end of nested segments counts. */
 	if (gp_sched_tenant_stat(gp_runtime_core(dev->rt), c->tenant, &st) || st.in_segment)
 		return;
-	if (t->page) {
-		atomic_store_explicit(&t->page->segment_ns[t->segments_timed % GP_PAGE_SEGMENTS],
+	if (p->page) {
+		atomic_store_explicit(&p->page->segment_ns[p->segments_timed % GP_PAGE_SEGMENTS],
 				      at_ns - c->segment_ns, memory_order_relaxed);
-		put(&t->page->segments_timed, ++t->segments_timed);
+		put(&p->page->segments_timed, ++p->segments_timed);
 	}
 	c->segment_ns = 0;
 }
@@ -278,19 +278,19 @@ static void take_work(struct gp_ectx *c, bool busy)
 	c->work = busy ? GP_WORK_THERE : GP_WORK_NONE;
 }
 
-void gp_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
+void gp_status_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 {
 	take_work(c, busy);
-	gp_page_update(dev);
+	gp_status_page_update(dev);
 }
 
-void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns)
+void gp_status_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns)
 {
 	struct gp_ectx *c = context_of(dev, ev->tenant);
 
 	if (c && ev->type == GP_EV_HINT) {
 		c->next_ns = ev->hint.at_ns;
-		dev->tells.hints |= !ev->hint.guess;
+		dev->status_page.hints |= !ev->hint.guess;
 		hint_came(c, ev->hint.at_ns);
 	} else if (c && ev->type == GP_EV_SEGMENT_BEGIN) {
 		c->next_ns = 0;
@@ -303,35 +303,36 @@ void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_n
 	} else if (c && (ev->type == GP_EV_BUSY || ev->type == GP_EV_IDLE)) {
 		take_work(c, ev->type == GP_EV_BUSY);
 	}
-	gp_page_update(dev);
+	gp_status_page_update(dev);
 }
 
-void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns, uint64_t switch_ns)
+void gp_status_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
+			 uint64_t switch_ns)
 {
-	struct gp_tells *t = &dev->tells;
+	struct gp_status_page *p = &dev->status_page;
 	struct gp_page_sample *sample;
 
-	if (!t->page)
+	if (!p->page)
 		return;
-	sample = &t->page->sample[t->samples % GP_PAGE_SAMPLES];
+	sample = &p->page->sample[p->samples % GP_PAGE_SAMPLES];
 	atomic_store_explicit(&sample->from_ns, from_ns, memory_order_relaxed);
 	atomic_store_explicit(&sample->held_ns, held_ns, memory_order_relaxed);
 	atomic_store_explicit(&sample->switch_ns, switch_ns, memory_order_relaxed);
-	put(&t->page->samples, ++t->samples);
+	put(&p->page->samples, ++p->samples);
 }
 
-void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
+void gp_status_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
 {
-	struct gp_tells *t = &dev->tells;
+	struct gp_status_page *p = &dev->status_page;
 	struct gp_sched_tenant_stat st;
 
 	if (gp_sched_tenant_stat(gp_runtime_core(dev->rt), c->tenant, &st))
 		return;
-	t->left_hints += st.hints;
-	t->left_segments += st.segments;
-	t->left_holds += st.holds;
-	t->left_late += st.holds_late;
-	t->left_expired += st.holds_expired;
+	p->left_hints += st.hints;
+	p->left_segments += st.segments;
+	p->left_holds += st.holds;
+	p->left_late += st.holds_late;
+	p->left_expired += st.holds_expired;
 }
 
 /* ---- requests of the daemon ------------------------------------------------------ */
@@ -347,14 +348,14 @@ static bool wants_launches(struct gp_edev *dev)
 	bool wants;
 
 	pthread_mutex_lock(&dev->lock);
-	wake_on = dev->tells.page ? atomic_load(&dev->tells.page->wake_on) : 0;
+	wake_on = dev->status_page.page ? atomic_load(&dev->status_page.page->wake_on) : 0;
 	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wake_on :
 					      (wake_on & GP_PAGE_ASKS_WORK) != 0;
 	gp_edev_unlock(dev);
 	return wants;
 }
 
-void gp_page_serve(struct gp_edev *dev)
+void gp_status_page_serve(struct gp_edev *dev)
 {
 	if (atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ||
 	    !wants_launches(dev))
@@ -363,7 +364,7 @@ void gp_page_serve(struct gp_edev *dev)
 	gp_engine_watch_launches();
 }
 
-int gp_page_wait_ms(const struct gp_edev *dev)
+int gp_status_page_wait_ms(const struct gp_edev *dev)
 {
 	return atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ? -1 :
 											LOOK_MS;
@@ -371,20 +372,20 @@ int gp_page_wait_ms(const struct gp_edev *dev)
 
 /* ---- observations of the thread -------------------------------------------------- */
 
-void gp_page_looked(struct gp_edev *dev, int busy)
+void gp_status_page_looked(struct gp_edev *dev, int busy)
 {
 	pthread_mutex_lock(&dev->lock);
-	if (dev->tells.looked != busy) {
-		dev->tells.looked = busy;
-		gp_page_update(dev);
+	if (dev->status_page.looked != busy) {
+		dev->status_page.looked = busy;
+		gp_status_page_update(dev);
 	}
 	gp_edev_unlock(dev);
 }
 
-void gp_page_rhythm(struct gp_edev *dev, bool rhythm)
+void gp_status_page_predicts(struct gp_edev *dev, bool predicts)
 {
 	pthread_mutex_lock(&dev->lock);
-	dev->tells.rhythm = rhythm;
-	gp_page_update(dev);
+	dev->status_page.predicts = predicts;
+	gp_status_page_update(dev);
 	gp_edev_unlock(dev);
 }

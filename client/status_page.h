@@ -16,47 +16,48 @@ struct gp_event;
 struct gp_page;
 
 /* Protected by gp_edev.lock. */
-struct gp_tells {
+struct gp_status_page {
 	struct gp_page *page;		  /* NULL: none */
 	int wake_fd;			  /* the daemon's; -1: none */
 	uint32_t activity;		  /* the page's present value .. */
 	uint64_t work_seq, next_ns;	  /* .. and of these */
 	uint64_t samples, segments_timed; /* since this page exists */
 	bool hints;			  /* the process has given hints */
-	bool rhythm;			  /* or has a predicted period */
+	bool predicts;			  /* or has a predicted period */
 	int looked;			  /* its queues: 1 work, 0 none; else unknown */
 	/* Sums of contexts that are gone. */
 	uint64_t left_hints, left_segments, left_holds, left_late, left_expired;
 };
 
 /**
- * gp_page_take() - use the daemon's page and wake file from now on.
+ * gp_status_page_take() - use the daemon's page and wake file from now on.
  * @page_fd: remains the caller's; @wake_fd: is the page's on success
  * Return: 0; -EPROTO: not a page, or it could shrink; other negative errno.
  */
-int gp_page_take(struct gp_edev *dev, int page_fd, int wake_fd);
+int gp_status_page_take(struct gp_edev *dev, int page_fd, int wake_fd);
 /** Stop using it. Legal without a page. */
-void gp_page_drop(struct gp_edev *dev);
+void gp_status_page_drop(struct gp_edev *dev);
 /** In a fork's child, which has no part in it. */
-void gp_page_forget(struct gp_edev *dev);
+void gp_status_page_forget(struct gp_edev *dev);
 
 /** The core took @ev, at @at_ns; its decisions were executed. */
-void gp_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns);
+void gp_status_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns);
 /** @c has work, or has none any more, without an event of the core's. */
-void gp_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy);
+void gp_status_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy);
 /** A hold ended. @switch_ns: 0: unknown. */
-void gp_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns, uint64_t switch_ns);
+void gp_status_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
+			 uint64_t switch_ns);
 /** @c is about to leave the core. */
-void gp_page_leave(struct gp_edev *dev, const struct gp_ectx *c);
+void gp_status_page_leave(struct gp_edev *dev, const struct gp_ectx *c);
 /** Update everything. */
-void gp_page_update(struct gp_edev *dev);
+void gp_status_page_update(struct gp_edev *dev);
 
 /* For the thread; these take the lock if anything changed. */
 /** Start watching launches when the daemon requests wakes. */
-void gp_page_serve(struct gp_edev *dev);
+void gp_status_page_serve(struct gp_edev *dev);
 /** Time until the next call; -1: any. */
-int gp_page_wait_ms(const struct gp_edev *dev);
-void gp_page_looked(struct gp_edev *dev, int busy);
-void gp_page_rhythm(struct gp_edev *dev, bool rhythm);
+int gp_status_page_wait_ms(const struct gp_edev *dev);
+void gp_status_page_looked(struct gp_edev *dev, int busy);
+void gp_status_page_predicts(struct gp_edev *dev, bool predicts);
 
 #endif

@@ -182,7 +182,7 @@ static void serve_once(void)
 	for (size_t i = 0; i < devs; i++) {
 		pfd[n++] = (struct pollfd){ gp_edaemon_fd(dev[i]), POLLIN, 0 };
 		wait_ms = sooner(wait_ms, gp_edaemon_wait_ms(dev[i]));
-		wait_ms = sooner(wait_ms, gp_page_wait_ms(dev[i]));
+		wait_ms = sooner(wait_ms, gp_status_page_wait_ms(dev[i]));
 	}
 	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
 	wake = n;
@@ -209,7 +209,7 @@ static void serve_once(void)
 	for (size_t i = 0; i < devs; i++)
 		gp_edaemon_serve(dev[i], pfd[2 * devs + i].revents);
 	for (size_t i = 0; i < devs; i++)
-		gp_page_serve(dev[i]);
+		gp_status_page_serve(dev[i]);
 	for (size_t i = conns; i-- > 0;)
 		if (conn_step(&thread.conn[i], pfd[first_conn + i].revents))
 			conn_drop(i);

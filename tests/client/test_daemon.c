@@ -436,7 +436,7 @@ static bool has_page(struct gp_edev *dev)
 	bool has;
 
 	pthread_mutex_lock(&dev->lock);
-	has = dev->tells.page != NULL;
+	has = dev->status_page.page != NULL;
 	gp_edev_unlock(dev);
 	return has;
 }
@@ -1545,7 +1545,7 @@ static void child_has_no_part_in_it(void **state)
 	rig_welcome(&r, &want);
 	fd = r.dev->daemon.fd;
 	pthread_mutex_lock(&r.dev->lock);
-	wake = r.dev->tells.wake_fd;
+	wake = r.dev->status_page.wake_fd;
 	gp_edev_unlock(r.dev);
 	child = fork();
 	if (!child)
