@@ -13,16 +13,17 @@ static bool watches_hold(const struct gp_edev *dev)
 	return atomic_load(&dev->held) || dev->looks;
 }
 
-uint64_t gp_busy_period_ns(const struct gp_edev *dev)
+uint64_t gp_queue_poll_period_ns(const struct gp_edev *dev)
 {
 	if (!(dev->caps.caps & GP_CAP_BUSY))
 		return 0;
 	if (watches_hold(dev))
-		return GP_BUSY_LOOK_NS;
+		return GP_QUEUE_POLL_NS;
 	if (!gp_edaemon_welcome(&dev->daemon))
 		return 0;
-	return gp_wall_ns() - dev->seen_work_ns > GP_BUSY_QUIET_AFTER_NS ? GP_BUSY_QUIET_NS :
-									   GP_BUSY_PAGE_NS;
+	return gp_wall_ns() - dev->seen_work_ns > GP_QUEUE_POLL_QUIET_AFTER_NS ?
+		       GP_QUEUE_POLL_QUIET_NS :
+		       GP_QUEUE_POLL_PAGE_NS;
 }
 
 /* 1: one of our groups has work; 0: none of those that can report; else none can. */
@@ -50,7 +51,7 @@ static struct gp_ectx *context_of(struct gp_edev *dev)
 }
 
 /* Reports a change, and the results of the first and the last check. */
-static void tell(struct gp_edev *dev, int busy)
+static void report(struct gp_edev *dev, int busy)
 {
 	struct gp_ectx *c = context_of(dev);
 	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE };
@@ -61,7 +62,7 @@ static void tell(struct gp_edev *dev, int busy)
 	(void)gp_edev_event(dev, &ev);
 }
 
-static void look_for_daemon(struct gp_edev *dev, int busy)
+static void report_to_daemon(struct gp_edev *dev, int busy)
 {
 	if (!gp_edaemon_welcome(&dev->daemon))
 		return;
@@ -72,28 +73,28 @@ static void look_for_daemon(struct gp_edev *dev, int busy)
 	dev->reported_busy = busy;
 }
 
-void gp_busy_serve(struct gp_edev *dev)
+void gp_queue_poll_serve(struct gp_edev *dev)
 {
 	int busy;
 
-	if (!gp_busy_period_ns(dev))
+	if (!gp_queue_poll_period_ns(dev))
 		return;
 	if (!watches_hold(dev)) {
-		look_for_daemon(dev, look(dev));
+		report_to_daemon(dev, look(dev));
 		return;
 	}
 	if (!atomic_load(&dev->held)) {
 		/* Later work, unobserved by then, is new work. */
 		dev->looks = 0;
-		tell(dev, 0);
+		report(dev, 0);
 		return;
 	}
 	busy = look(dev);
-	look_for_daemon(dev, busy);
+	report_to_daemon(dev, busy);
 	if (busy < 0)
 		return;
 	dev->idle_looks = busy ? 0 : dev->idle_looks + 1;
 	if (busy || !dev->looks || dev->idle_looks >= IDLE_LOOKS)
-		tell(dev, busy);
+		report(dev, busy);
 	dev->looks = 1;
 }

@@ -11,13 +11,13 @@
 
 #include "client/engine.h"
 
-#define GP_BUSY_LOOK_NS 100000u		   /* while the device is held */
-#define GP_BUSY_PAGE_NS 5000000u	   /* for the daemon .. */
-#define GP_BUSY_QUIET_NS 20000000u	   /* .. after a time without work .. */
-#define GP_BUSY_QUIET_AFTER_NS 1000000000u /* .. of this length */
+#define GP_QUEUE_POLL_NS 100000u		 /* while the device is held */
+#define GP_QUEUE_POLL_PAGE_NS 5000000u		 /* for the daemon .. */
+#define GP_QUEUE_POLL_QUIET_NS 20000000u	 /* .. after a time without work .. */
+#define GP_QUEUE_POLL_QUIET_AFTER_NS 1000000000u /* .. of this length */
 
 /** Interval of polling @dev, ns; 0: none. */
-uint64_t gp_busy_period_ns(const struct gp_edev *dev);
-void gp_busy_serve(struct gp_edev *dev);
+uint64_t gp_queue_poll_period_ns(const struct gp_edev *dev);
+void gp_queue_poll_serve(struct gp_edev *dev);
 
 #endif

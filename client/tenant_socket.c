@@ -43,7 +43,7 @@ static bool is_query(const union gp_wire_msg *msg)
 
 /* Does not wait for the daemon, because this thread receives its answers. */
 static int set_device(struct gp_edev *dev, const struct gp_class_request *request,
-		      struct gp_control_wait *wait)
+		      struct gp_tenant_socket_wait *wait)
 {
 	uint64_t ask;
 
@@ -63,7 +63,7 @@ static int class_result(int err)
 	return err == -EPERM ? -EACCES : err;
 }
 
-static int set_class(const struct gp_wire_set_class *msg, struct gp_control_wait *wait)
+static int set_class(const struct gp_wire_set_class *msg, struct gp_tenant_socket_wait *wait)
 {
 	struct gp_class_request request = { .cls = { msg->cls, msg->value } };
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
@@ -79,7 +79,7 @@ static int set_class(const struct gp_wire_set_class *msg, struct gp_control_wait
 	return class_result(err);
 }
 
-static int act(const union gp_wire_msg *msg, bool may_change, struct gp_control_wait *wait)
+static int act(const union gp_wire_msg *msg, bool may_change, struct gp_tenant_socket_wait *wait)
 {
 	if (msg->head.type != GP_WIRE_SET_CLASS && msg->head.type != GP_WIRE_HINT)
 		return -EPROTO;
@@ -92,8 +92,8 @@ static int act(const union gp_wire_msg *msg, bool may_change, struct gp_control_
 	return gp_engine_hint(msg->hint.in_ns);
 }
 
-void gp_control_handle(const void *bytes, size_t len, bool may_change, union gp_wire_msg *reply,
-		       struct gp_control_wait *wait)
+void gp_tenant_socket_handle(const void *bytes, size_t len, bool may_change,
+			     union gp_wire_msg *reply, struct gp_tenant_socket_wait *wait)
 {
 	union gp_wire_msg msg = { 0 };
 	int result = -EPROTO;
@@ -117,7 +117,7 @@ void gp_control_handle(const void *bytes, size_t len, bool may_change, union gp_
 	reply->head.result = result;
 }
 
-bool gp_control_answered(struct gp_control_wait *wait, union gp_wire_msg *reply)
+bool gp_tenant_socket_answered(struct gp_tenant_socket_wait *wait, union gp_wire_msg *reply)
 {
 	int err, result = wait->result;
 

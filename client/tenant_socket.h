@@ -12,7 +12,7 @@
 struct gp_edev;
 
 /** A request that waits for the daemon's answer; @count 0: none. */
-struct gp_control_wait {
+struct gp_tenant_socket_wait {
 	size_t count;
 	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
 	uint64_t ask[GP_HAL_MAX_DEVICES]; /* of gp_edaemon_ask() */
@@ -20,14 +20,14 @@ struct gp_control_wait {
 };
 
 /**
- * gp_control_handle() - act on @len bytes from a peer, valid or not.
+ * gp_tenant_socket_handle() - act on @len bytes from a peer, valid or not.
  * @may_change: the peer is the tenant's own user, or root
  * @reply: out, send back its head.size bytes; filled unless @wait is set
  * @wait: in: empty; out: a request that waits
  */
-void gp_control_handle(const void *bytes, size_t len, bool may_change, union gp_wire_msg *reply,
-		       struct gp_control_wait *wait);
+void gp_tenant_socket_handle(const void *bytes, size_t len, bool may_change,
+			     union gp_wire_msg *reply, struct gp_tenant_socket_wait *wait);
 /** Has the answer come? Then @reply has it, and @wait is empty. */
-bool gp_control_answered(struct gp_control_wait *wait, union gp_wire_msg *reply);
+bool gp_tenant_socket_answered(struct gp_tenant_socket_wait *wait, union gp_wire_msg *reply);
 
 #endif

@@ -25,7 +25,7 @@
 
 struct conn {
 	int fd;
-	struct gp_control_wait wait;
+	struct gp_tenant_socket_wait wait;
 };
 
 static struct {
@@ -107,7 +107,8 @@ static int conn_serve(struct conn *conn)
 	if (n == 0)
 		return -1;
 	if (!serve_yield(conn->fd, bytes, (size_t)n, &reply))
-		gp_control_handle(bytes, (size_t)n, peer_may_change(conn->fd), &reply, &conn->wait);
+		gp_tenant_socket_handle(bytes, (size_t)n, peer_may_change(conn->fd), &reply,
+					&conn->wait);
 	return conn->wait.count ? 0 : conn_reply(conn, &reply);
 }
 
@@ -118,7 +119,7 @@ static int conn_wait(struct conn *conn, short revents)
 
 	if (revents & (POLLHUP | POLLERR))
 		return -1;
-	return gp_control_answered(&conn->wait, &reply) ? conn_reply(conn, &reply) : 0;
+	return gp_tenant_socket_answered(&conn->wait, &reply) ? conn_reply(conn, &reply) : 0;
 }
 
 static int conn_step(struct conn *conn, short revents)
@@ -148,7 +149,7 @@ static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs, int w
 	uint64_t wait_ns = wait_ms < 0 ? UINT64_MAX : (uint64_t)wait_ms * 1000000;
 
 	for (size_t i = 0; i < devs; i++) {
-		uint64_t look_ns = gp_busy_period_ns(dev[i]);
+		uint64_t look_ns = gp_queue_poll_period_ns(dev[i]);
 
 		if (look_ns && look_ns < wait_ns)
 			wait_ns = look_ns;
@@ -196,7 +197,7 @@ static void serve_once(void)
 		return;
 	/* Notice work before its hint may lapse. */
 	for (size_t i = 0; i < devs; i++)
-		gp_busy_serve(dev[i]);
+		gp_queue_poll_serve(dev[i]);
 	for (size_t i = 0; i < devs; i++)
 		if (pfd[i].revents)
 			gp_edev_timer(dev[i]);

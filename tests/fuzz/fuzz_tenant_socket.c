@@ -10,13 +10,13 @@ static void one_message(const uint8_t *data, size_t size, bool may_change)
 {
 	/* Odd and of its own: the handler may not trust alignment or length. */
 	uint8_t *bytes = malloc(size + 1);
-	struct gp_control_wait wait = { 0 };
+	struct gp_tenant_socket_wait wait = { 0 };
 	union gp_wire_msg reply;
 
 	FUZZ_CHECK(bytes);
 	if (size)
 		memcpy(bytes + 1, data, size);
-	gp_control_handle(bytes + 1, size, may_change, &reply, &wait);
+	gp_tenant_socket_handle(bytes + 1, size, may_change, &reply, &wait);
 	FUZZ_CHECK(!wait.count);
 	FUZZ_CHECK(!gp_wire_check(&reply, reply.head.size) || reply.head.type == GP_WIRE_RESULT ||
 		   reply.head.type == GP_WIRE_STATUS);

@@ -268,9 +268,9 @@ static uint32_t next_random(uint32_t *x)
 /* Without a daemon the answer is immediate. */
 static void handle(const void *bytes, size_t len, bool may_change, union gp_wire_msg *reply)
 {
-	struct gp_control_wait wait = { 0 };
+	struct gp_tenant_socket_wait wait = { 0 };
 
-	gp_control_handle(bytes, len, may_change, reply, &wait);
+	gp_tenant_socket_handle(bytes, len, may_change, reply, &wait);
 	assert_int_equal(wait.count, 0);
 }
 
