@@ -90,9 +90,9 @@ bool gp_engine_sync_seen(void)
 	return atomic_load(&engine.sync_watched) == 1;
 }
 
-bool gp_engine_learns(void)
+bool gp_engine_predicts(void)
 {
-	return engine.hooks.learn;
+	return engine.hooks.predict;
 }
 
 void *gp_edev_find_context(struct gp_edev *dev)
@@ -232,7 +232,7 @@ static void settled(void *host, bool any)
 
 static void timed(void *host)
 {
-	gp_learn_after_timer(host);
+	gp_predict_after_timer(host);
 }
 
 const struct gp_host_ops gp_edev_ops = {
@@ -293,13 +293,13 @@ void gp_edev_unlock(struct gp_edev *dev)
 void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 {
 	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE, .tenant = c->tenant };
-	const bool learns = atomic_load_explicit(&dev->learns, memory_order_relaxed);
+	const bool predicts = atomic_load_explicit(&dev->predicts, memory_order_relaxed);
 
 	pthread_mutex_lock(&dev->lock);
-	if (learns)
-		gp_learn_work(dev, busy);
+	if (predicts)
+		gp_predict_work(dev, busy);
 	/* For best-effort only the daemon needs it. */
-	if (learns || dev->cls.cls == GP_CLASS_BE)
+	if (predicts || dev->cls.cls == GP_CLASS_BE)
 		gp_status_page_work(dev, c, busy);
 	else
 		(void)gp_edev_event_locked(dev, &ev);
@@ -310,7 +310,7 @@ void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant };
 
-	if (atomic_load_explicit(&dev->learns, memory_order_relaxed))
+	if (atomic_load_explicit(&dev->predicts, memory_order_relaxed))
 		return;
 	pthread_mutex_lock(&dev->lock);
 	if (dev->cls.cls == GP_CLASS_LC)

@@ -125,9 +125,9 @@ struct gp_edev {
 	int looks, idle_looks; /* the thread's own, see queue_poll.c */
 	uint64_t seen_work_ns; /* likewise, also the next */
 	int reported_busy;
-	atomic_bool launches_asked; /* request to watch launches, for the daemon; likewise */
-	struct gp_learn *learn;	    /* the thread's own; NULL: not begun */
-	atomic_bool learns;	    /* prediction is on: work is predicted, not reported */
+	atomic_bool launches_asked;	/* request to watch launches, for the daemon; likewise */
+	struct gp_predictor *predictor; /* the thread's own; NULL: not begun */
+	atomic_bool predicts;		/* prediction is on: work is predicted, not reported */
 
 	struct gp_status_page status_page;
 	struct gp_edaemon daemon;
@@ -151,7 +151,7 @@ struct gp_engine_hooks {
 	/** Groups are tracked as they come and go, not scanned for. */
 	bool tracks;
 	/** Predict an LC process's period, and hold for it (predict.h). */
-	bool learn;
+	bool predict;
 	/** Hold automatically for work of an LC context, until it is idle. */
 	bool auto_hold;
 };
@@ -163,7 +163,7 @@ bool gp_engine_inside(void);
 void gp_engine_set_hooks(const struct gp_engine_hooks *hooks);
 int gp_engine_watch_sync(void);
 void gp_engine_watch_launches(void);
-bool gp_engine_learns(void);
+bool gp_engine_predicts(void);
 
 /**
  * The engine's device for @id, created if necessary; @ops opens it. Borrowed, lives as long as

@@ -38,7 +38,7 @@ struct edge {
 	bool busy;
 };
 
-struct gp_learn {
+struct gp_predictor {
 	struct gp_log *log;
 	struct gp_timer *timer;
 	struct gp_rhythm rhythm;
@@ -81,196 +81,196 @@ static bool is_lc(struct gp_edev *dev)
 	return gp_edev_class(dev).cls == GP_CLASS_LC;
 }
 
-static void stop(struct gp_edev *dev, struct gp_learn *l, const char *why)
+static void stop(struct gp_edev *dev, struct gp_predictor *p, const char *why)
 {
 	const struct gp_hal_ops *ops = dev->hal->ops;
 
 	gp_log(GP_LOG_INFO, "cannot predict: %s", why);
 	gp_status_page_predicts(dev, false);
-	atomic_store(&dev->learns, false);
-	l->off = true;
-	l->guessed = false;
-	l->ticking = false;
-	if (l->timer)
-		ops->timer_destroy(l->timer);
-	l->timer = NULL;
-	if (l->log)
-		ops->log_close(l->log);
-	l->log = NULL;
+	atomic_store(&dev->predicts, false);
+	p->off = true;
+	p->guessed = false;
+	p->ticking = false;
+	if (p->timer)
+		ops->timer_destroy(p->timer);
+	p->timer = NULL;
+	if (p->log)
+		ops->log_close(p->log);
+	p->log = NULL;
 }
 
 static void begin(struct gp_edev *dev)
 {
 	const uint32_t needs = GP_CAP_SWITCH_LOG | GP_CAP_HOLD | GP_CAP_SLICE_PREEMPTS;
 	const struct gp_hal_ops *ops = dev->hal->ops;
-	struct gp_learn *l;
+	struct gp_predictor *p;
 	int err;
 
-	if (!gp_engine_learns() || !dev->preloaded || (dev->caps.caps & needs) != needs ||
+	if (!gp_engine_predicts() || !dev->preloaded || (dev->caps.caps & needs) != needs ||
 	    !is_lc(dev) || !gp_edev_group_count(dev))
 		return;
-	l = calloc(1, sizeof(*l));
-	if (!l)
+	p = calloc(1, sizeof(*p));
+	if (!p)
 		return;
-	gp_rhythm_init(&l->rhythm, dev->caps.switch_ns);
-	l->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
+	gp_rhythm_init(&p->rhythm, dev->caps.switch_ns);
+	p->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
 	pthread_mutex_lock(&dev->lock);
-	dev->learn = l;
-	atomic_store(&dev->learns, true);
+	dev->predictor = p;
+	atomic_store(&dev->predicts, true);
 	gp_edev_unlock(dev);
-	err = ops->log_open(dev->hal, &l->log);
+	err = ops->log_open(dev->hal, &p->log);
 	if (!err)
-		err = ops->timer_create(dev->hal, &l->timer);
+		err = ops->timer_create(dev->hal, &p->timer);
 	if (err)
-		stop(dev, l, strerror(-err));
+		stop(dev, p, strerror(-err));
 	else
-		l->own_ns = gp_edev_now(dev);
+		p->own_ns = gp_edev_now(dev);
 }
 
 /* ---- clocks ---------------------------------------------------------------------- */
 
-static uint64_t to_log(const struct gp_learn *l, uint64_t ns)
+static uint64_t to_log(const struct gp_predictor *p, uint64_t ns)
 {
-	return ns + (uint64_t)l->clocks.ahead_ns;
+	return ns + (uint64_t)p->clocks.ahead_ns;
 }
 
-static uint64_t from_log(const struct gp_learn *l, uint64_t ns)
+static uint64_t from_log(const struct gp_predictor *p, uint64_t ns)
 {
-	return ns - (uint64_t)l->clocks.ahead_ns;
+	return ns - (uint64_t)p->clocks.ahead_ns;
 }
 
 /* ---- the log --------------------------------------------------------------------- */
 
-static void take_record(struct gp_learn *l, const struct gp_switch_record *rec)
+static void take_record(struct gp_predictor *p, const struct gp_switch_record *rec)
 {
 	if (rec->kind == GP_SWITCH_LOST) {
-		l->start_ns = 0;
-		gp_rhythm_forget(&l->rhythm);
+		p->start_ns = 0;
+		gp_rhythm_forget(&p->rhythm);
 		return;
 	}
 	if (rec->pid != getpid())
 		return;
-	l->own_ns = l->read_ns;
+	p->own_ns = p->read_ns;
 	if (rec->kind == GP_SWITCH_START) {
-		l->seen = true;
-		l->start_ns = rec->time_ns;
-	} else if (l->start_ns) {
-		gp_rhythm_stretch(&l->rhythm, l->start_ns, rec->time_ns);
-		l->start_ns = 0;
+		p->seen = true;
+		p->start_ns = rec->time_ns;
+	} else if (p->start_ns) {
+		gp_rhythm_stretch(&p->rhythm, p->start_ns, rec->time_ns);
+		p->start_ns = 0;
 	}
 }
 
 /* ---- observed work ----------------------------------------------------------- */
 
-void gp_learn_work(struct gp_edev *dev, bool busy)
+void gp_predict_work(struct gp_edev *dev, bool busy)
 {
-	struct gp_learn *l = dev->learn;
+	struct gp_predictor *p = dev->predictor;
 
-	if (l->edges == EDGES) {
-		l->edges = 0;
-		l->edges_lost = true;
+	if (p->edges == EDGES) {
+		p->edges = 0;
+		p->edges_lost = true;
 	}
-	l->edge[l->edges++] = (struct edge){ gp_edev_now(dev), busy };
+	p->edge[p->edges++] = (struct edge){ gp_edev_now(dev), busy };
 }
 
-static void take_edges(struct gp_learn *l, uint64_t until_ns)
+static void take_edges(struct gp_predictor *p, uint64_t until_ns)
 {
 	size_t n = 0;
 
-	if (l->edges_lost)
-		gp_rhythm_forget(&l->rhythm);
-	l->edges_lost = false;
-	for (; n < l->edges && l->edge[n].at_ns < until_ns; n++) {
-		if (l->edge[n].busy)
-			gp_rhythm_came(&l->rhythm, to_log(l, l->edge[n].at_ns));
+	if (p->edges_lost)
+		gp_rhythm_forget(&p->rhythm);
+	p->edges_lost = false;
+	for (; n < p->edges && p->edge[n].at_ns < until_ns; n++) {
+		if (p->edge[n].busy)
+			gp_rhythm_came(&p->rhythm, to_log(p, p->edge[n].at_ns));
 		else
-			gp_rhythm_over(&l->rhythm, to_log(l, l->edge[n].at_ns));
+			gp_rhythm_over(&p->rhythm, to_log(p, p->edge[n].at_ns));
 	}
-	l->edges -= n;
-	memmove(l->edge, l->edge + n, l->edges * sizeof(l->edge[0]));
+	p->edges -= n;
+	memmove(p->edge, p->edge + n, p->edges * sizeof(p->edge[0]));
 }
 
 /* Work since a prediction is judged after the predicted hold. */
-static void see_work(struct gp_edev *dev, struct gp_learn *l)
+static void see_work(struct gp_edev *dev, struct gp_predictor *p)
 {
-	const uint64_t until_ns = l->guessed ? l->guessed_ns : gp_edev_now(dev);
+	const uint64_t until_ns = p->guessed ? p->guessed_ns : gp_edev_now(dev);
 
-	if (!l->clocks.known)
+	if (!p->clocks.known)
 		return;
 	pthread_mutex_lock(&dev->lock);
-	take_edges(l, until_ns);
+	take_edges(p, until_ns);
 	gp_edev_unlock(dev);
-	gp_rhythm_seen_until(&l->rhythm, to_log(l, until_ns));
+	gp_rhythm_seen_until(&p->rhythm, to_log(p, until_ns));
 }
 
-static void read_log(struct gp_edev *dev, struct gp_learn *l)
+static void read_log(struct gp_edev *dev, struct gp_predictor *p)
 {
 	struct gp_switch_record rec[BATCH];
 	ssize_t n;
 
-	l->read_ns = gp_edev_now(dev);
+	p->read_ns = gp_edev_now(dev);
 	do {
-		n = dev->hal->ops->log_read(l->log, rec, BATCH);
+		n = dev->hal->ops->log_read(p->log, rec, BATCH);
 		for (ssize_t i = 0; i < n; i++)
-			take_record(l, &rec[i]);
+			take_record(p, &rec[i]);
 	} while (n == BATCH);
-	(void)gp_clocks_of_log(&l->clocks, &dev->ops, dev->hal, l->log, l->same_clock);
-	see_work(dev, l);
-	gp_rhythm_update(&l->rhythm, to_log(l, gp_edev_now(dev)));
+	(void)gp_clocks_of_log(&p->clocks, &dev->ops, dev->hal, p->log, p->same_clock);
+	see_work(dev, p);
+	gp_rhythm_update(&p->rhythm, to_log(p, gp_edev_now(dev)));
 }
 
 /* ---- predictions --------------------------------------------------------------------- */
 
 /* Passes the predicted hold's whole time to the predictor. */
-static void collect(struct gp_edev *dev, struct gp_learn *l,
+static void collect(struct gp_edev *dev, struct gp_predictor *p,
 		    const struct gp_sched_tenant_stat *tenant)
 {
 	uint64_t from = tenant->held_since_ns, until = 0;
 	struct gp_hold_stat st;
 
-	l->guessed = false;
+	p->guessed = false;
 	for (int i = 0; i < 2; i++)
-		if (l->ctx->hold[i] && !dev->hal->ops->hold_stat(l->ctx->hold[i], &st) &&
+		if (p->ctx->hold[i] && !dev->hal->ops->hold_stat(p->ctx->hold[i], &st) &&
 		    st.until_ns > until)
 			until = st.until_ns;
-	if (from >= l->guessed_ns && from < until)
-		gp_rhythm_held(&l->rhythm, &l->guess, to_log(l, from), to_log(l, until),
+	if (from >= p->guessed_ns && from < until)
+		gp_rhythm_held(&p->rhythm, &p->guess, to_log(p, from), to_log(p, until),
 			       tenant->guess_worked);
 }
 
 /* dev->lock held. */
-static void guess_next(struct gp_edev *dev, struct gp_learn *l)
+static void guess_next(struct gp_edev *dev, struct gp_predictor *p)
 {
 	struct gp_event ev = { .type = GP_EV_HINT, .hint.guess = true };
 	struct gp_sched_tenant_stat st;
 	uint64_t now = gp_edev_now(dev);
 
-	if (!l->ctx || l->ctx->gone ||
-	    gp_sched_tenant_stat(gp_runtime_core(dev->rt), l->ctx->tenant, &st))
+	if (!p->ctx || p->ctx->gone ||
+	    gp_sched_tenant_stat(gp_runtime_core(dev->rt), p->ctx->tenant, &st))
 		return;
 	if (st.guessing || st.held)
 		return;
-	if (l->guessed)
-		collect(dev, l, &st);
-	if (!gp_rhythm_next(&l->rhythm, to_log(l, now), st.lead_ns, &l->guess))
+	if (p->guessed)
+		collect(dev, p, &st);
+	if (!gp_rhythm_next(&p->rhythm, to_log(p, now), st.lead_ns, &p->guess))
 		return;
-	ev.tenant = l->ctx->tenant;
-	ev.hint.at_ns = from_log(l, l->guess.at_ns - l->guess.spread_ns);
-	ev.hint.limit_ns = l->guess.hint_timeout_ns + l->guess.spread_ns;
-	ev.hint.lead_ns = l->guess.lead_max_ns;
-	l->guessed_ns = now;
-	l->guessed = !gp_edev_event_locked(dev, &ev);
+	ev.tenant = p->ctx->tenant;
+	ev.hint.at_ns = from_log(p, p->guess.at_ns - p->guess.spread_ns);
+	ev.hint.limit_ns = p->guess.hint_timeout_ns + p->guess.spread_ns;
+	ev.hint.lead_ns = p->guess.lead_max_ns;
+	p->guessed_ns = now;
+	p->guessed = !gp_edev_event_locked(dev, &ev);
 }
 
-void gp_learn_after_timer(struct gp_edev *dev)
+void gp_predict_after_timer(struct gp_edev *dev)
 {
-	struct gp_learn *l = dev->learn;
+	struct gp_predictor *p = dev->predictor;
 
-	if (!l || l->off || !l->guessed)
+	if (!p || p->off || !p->guessed)
 		return;
-	guess_next(dev, l);
-	if (l->ticking && gp_edev_now(dev) > l->read_ns + READ_AFTER_NS)
-		dev->hal->ops->timer_arm(l->timer, gp_edev_now(dev) + 1);
+	guess_next(dev, p);
+	if (p->ticking && gp_edev_now(dev) > p->read_ns + READ_AFTER_NS)
+		dev->hal->ops->timer_arm(p->timer, gp_edev_now(dev) + 1);
 }
 
 /*
@@ -278,52 +278,52 @@ void gp_learn_after_timer(struct gp_edev *dev)
  * a busy H200). A program has its context, or no known one, before its first record; tried
  * again until then.
  */
-static void find_context(struct gp_edev *dev, struct gp_learn *l)
+static void find_context(struct gp_edev *dev, struct gp_predictor *p)
 {
 	void *context;
 
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS && !l->ctx; i++)
+	for (size_t i = 0; i < GP_EDEV_CONTEXTS && !p->ctx; i++)
 		if (atomic_load(&dev->ctx[i].context) && !dev->ctx[i].gone)
-			l->ctx = &dev->ctx[i];
-	if (l->ctx)
+			p->ctx = &dev->ctx[i];
+	if (p->ctx)
 		return;
 	context = gp_edev_find_context(dev);
-	if (context && gp_edev_context(dev, context, &l->ctx))
-		stop(dev, l, "its context cannot hold");
-	else if (!context && l->rhythm.state == GP_RHYTHM_SURE)
-		stop(dev, l, "its context is unknown");
+	if (context && gp_edev_context(dev, context, &p->ctx))
+		stop(dev, p, "its context cannot hold");
+	else if (!context && p->rhythm.state == GP_RHYTHM_SURE)
+		stop(dev, p, "its context is unknown");
 }
 
 /* ---- in the thread's loop -------------------------------------------------------------- */
 
-static bool may_go_on(struct gp_edev *dev, struct gp_learn *l)
+static bool may_go_on(struct gp_edev *dev, struct gp_predictor *p)
 {
 	if (said(dev)) {
-		stop(dev, l, "the process gives hints");
-	} else if (l->ctx && l->ctx->gone) {
-		stop(dev, l, "its context is gone");
+		stop(dev, p, "the process gives hints");
+	} else if (p->ctx && p->ctx->gone) {
+		stop(dev, p, "its context is gone");
 	} else if (gp_edev_group_count(dev) > 1) {
-		stop(dev, l, "it has several contexts");
-	} else if (!l->ctx) {
-		find_context(dev, l);
+		stop(dev, p, "it has several contexts");
+	} else if (!p->ctx) {
+		find_context(dev, p);
 	}
-	return !l->off;
+	return !p->off;
 }
 
-static void arm(struct gp_edev *dev, struct gp_learn *l)
+static void arm(struct gp_edev *dev, struct gp_predictor *p)
 {
 	const uint64_t now = gp_edev_now(dev);
 	uint64_t in_ns = READ_NS;
 
-	if (l->rhythm.state == GP_RHYTHM_TRIAL)
+	if (p->rhythm.state == GP_RHYTHM_TRIAL)
 		in_ns = READ_TRIAL_NS;
-	else if (l->rhythm.state == GP_RHYTHM_SURE && l->guessed)
+	else if (p->rhythm.state == GP_RHYTHM_SURE && p->guessed)
 		in_ns = READ_SURE_NS;
-	l->ticking = now < l->own_ns + QUIET_NS;
-	dev->hal->ops->timer_arm(l->timer, l->ticking ? now + in_ns : 0);
+	p->ticking = now < p->own_ns + QUIET_NS;
+	dev->hal->ops->timer_arm(p->timer, p->ticking ? now + in_ns : 0);
 }
 
-static void say(struct gp_edev *dev, struct gp_learn *l)
+static void say(struct gp_edev *dev, struct gp_predictor *p)
 {
 	static const char *const why[] = {
 		[GP_RHYTHM_KEPT] = "a pause",
@@ -331,89 +331,89 @@ static void say(struct gp_edev *dev, struct gp_learn *l)
 		[GP_RHYTHM_EARLY] = "work before the predicted time",
 		[GP_RHYTHM_STRAYED] = "work at other times",
 	};
-	const struct gp_rhythm *r = &l->rhythm;
+	const struct gp_rhythm *r = &p->rhythm;
 	const bool sure = r->state == GP_RHYTHM_SURE;
 
-	if (sure && !l->said_sure)
+	if (sure && !p->said_sure)
 		gp_log(GP_LOG_DEBUG, "predicting: period %llu us, +-%llu us",
 		       (unsigned long long)(r->grid.cycle_fp / 1024 / 1000),
 		       (unsigned long long)r->grid.spread_ns / 1000);
-	else if (!sure && l->said_sure)
+	else if (!sure && p->said_sure)
 		gp_log(GP_LOG_DEBUG, "predicting stopped: %s",
 		       why[r->state == GP_RHYTHM_RESTING ? r->loss : GP_RHYTHM_KEPT]);
-	if (sure != l->said_sure)
+	if (sure != p->said_sure)
 		gp_status_page_predicts(dev, sure);
-	l->said_sure = sure;
+	p->said_sure = sure;
 }
 
-static void tick(struct gp_edev *dev, struct gp_learn *l)
+static void tick(struct gp_edev *dev, struct gp_predictor *p)
 {
 	if (!is_lc(dev)) {
-		gp_rhythm_forget(&l->rhythm);
-		arm(dev, l);
+		gp_rhythm_forget(&p->rhythm);
+		arm(dev, p);
 		return;
 	}
-	read_log(dev, l);
-	say(dev, l);
-	if (!may_go_on(dev, l))
+	read_log(dev, p);
+	say(dev, p);
+	if (!may_go_on(dev, p))
 		return;
-	if (l->clocks.known) {
+	if (p->clocks.known) {
 		pthread_mutex_lock(&dev->lock);
-		guess_next(dev, l);
+		guess_next(dev, p);
 		gp_edev_unlock(dev);
 	}
-	arm(dev, l);
+	arm(dev, p);
 }
 
-void gp_learn_serve(struct gp_edev *dev, bool due)
+void gp_predict_serve(struct gp_edev *dev, bool due)
 {
-	struct gp_learn *l = dev->learn;
+	struct gp_predictor *p = dev->predictor;
 
-	if (!l) {
+	if (!p) {
 		begin(dev);
-		l = dev->learn;
-		if (l && !l->off)
-			tick(dev, l);
+		p = dev->predictor;
+		if (p && !p->off)
+			tick(dev, p);
 		return;
 	}
-	if (l->off)
+	if (p->off)
 		return;
-	if (l->ticking) {
-		if (!due || dev->hal->ops->timer_ack(l->timer))
+	if (p->ticking) {
+		if (!due || dev->hal->ops->timer_ack(p->timer))
 			return;
-	} else if (gp_edev_now(dev) < l->read_ns + IDLE_MS * MS) {
+	} else if (gp_edev_now(dev) < p->read_ns + IDLE_MS * MS) {
 		return;
 	}
-	tick(dev, l);
+	tick(dev, p);
 }
 
-int gp_learn_fd(const struct gp_edev *dev)
+int gp_predict_fd(const struct gp_edev *dev)
 {
-	return dev->learn && dev->learn->ticking ? dev->learn->timer->fd : -1;
+	return dev->predictor && dev->predictor->ticking ? dev->predictor->timer->fd : -1;
 }
 
-int gp_learn_wait_ms(const struct gp_edev *dev)
+int gp_predict_wait_ms(const struct gp_edev *dev)
 {
-	return dev->learn && !dev->learn->off && !dev->learn->ticking ? IDLE_MS : -1;
+	return dev->predictor && !dev->predictor->off && !dev->predictor->ticking ? IDLE_MS : -1;
 }
 
-bool gp_learn_saw_work(const struct gp_edev *dev)
+bool gp_predict_saw_work(const struct gp_edev *dev)
 {
-	const struct gp_learn *l = dev->learn;
+	const struct gp_predictor *p = dev->predictor;
 
-	return l ? l->off || l->seen : !dev->preloaded || !gp_engine_learns();
+	return p ? p->off || p->seen : !dev->preloaded || !gp_engine_predicts();
 }
 
-void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat)
+void gp_predict_stats(const struct gp_edev *dev, struct gp_predict_stat *stat)
 {
-	const struct gp_learn *l = dev->learn;
+	const struct gp_predictor *p = dev->predictor;
 
-	*stat = (struct gp_learn_stat){ 0 };
-	if (!l)
+	*stat = (struct gp_predict_stat){ 0 };
+	if (!p)
 		return;
-	stat->on = !l->off;
-	stat->sure = !l->off && l->rhythm.state == GP_RHYTHM_SURE;
-	stat->guesses = l->rhythm.stat.held;
-	stat->hits = l->rhythm.stat.hits;
-	stat->misses = l->rhythm.stat.misses;
+	stat->on = !p->off;
+	stat->sure = !p->off && p->rhythm.state == GP_RHYTHM_SURE;
+	stat->guesses = p->rhythm.stat.held;
+	stat->hits = p->rhythm.stat.hits;
+	stat->misses = p->rhythm.stat.misses;
 }

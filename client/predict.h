@@ -13,24 +13,24 @@
 
 struct gp_edev;
 
-struct gp_learn_stat {
+struct gp_predict_stat {
 	bool on;			/* it predicts, or may */
 	bool sure;			/* it has a period */
 	uint64_t guesses, hits, misses; /* late ones are the rest */
 };
 
 /* Begin when allowed, read the log when due. @due: the timer. */
-void gp_learn_serve(struct gp_edev *dev, bool due);
-/* A timer for gp_learn_serve(); -1: none. */
-int gp_learn_fd(const struct gp_edev *dev);
+void gp_predict_serve(struct gp_edev *dev, bool due);
+/* A timer for gp_predict_serve(); -1: none. */
+int gp_predict_fd(const struct gp_edev *dev);
 /* The thread may sleep this long without it; -1: for ever. */
-int gp_learn_wait_ms(const struct gp_edev *dev);
+int gp_predict_wait_ms(const struct gp_edev *dev);
 /* The core's timer fired; dev->lock held. */
-void gp_learn_after_timer(struct gp_edev *dev);
-/* With prediction (dev->learns): work was seen to come, or to end; dev->lock held. */
-void gp_learn_work(struct gp_edev *dev, bool busy);
+void gp_predict_after_timer(struct gp_edev *dev);
+/* With prediction (dev->predicts): work was seen to come, or to end; dev->lock held. */
+void gp_predict_work(struct gp_edev *dev, bool busy);
 /* Has the process had work? True without prediction. */
-bool gp_learn_saw_work(const struct gp_edev *dev);
-void gp_learn_stats(const struct gp_edev *dev, struct gp_learn_stat *stat);
+bool gp_predict_saw_work(const struct gp_edev *dev);
+void gp_predict_stats(const struct gp_edev *dev, struct gp_predict_stat *stat);
 
 #endif

@@ -33,9 +33,9 @@ static void add_context(struct gp_edev *dev, struct gp_ectx *c, struct gp_wire_s
 
 static void add_learned(const struct gp_edev *dev, struct gp_wire_status *st)
 {
-	struct gp_learn_stat ls;
+	struct gp_predict_stat ls;
 
-	gp_learn_stats(dev, &ls);
+	gp_predict_stats(dev, &ls);
 	st->learns |= ls.on;
 	st->rhythm |= ls.sure;
 	st->guesses += ls.guesses;

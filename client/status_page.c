@@ -343,7 +343,7 @@ void gp_status_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
  */
 static bool wants_launches(struct gp_edev *dev)
 {
-	const bool saw_work = gp_learn_saw_work(dev);
+	const bool saw_work = gp_predict_saw_work(dev);
 	uint32_t wake_on;
 	bool wants;
 

@@ -174,9 +174,9 @@ static void serve_once(void)
 	for (size_t i = 0; i < devs; i++)
 		pfd[n++] = (struct pollfd){ atomic_load(&dev[i]->timer_fd), POLLIN, 0 };
 	for (size_t i = 0; i < devs; i++) {
-		int ms = gp_learn_wait_ms(dev[i]);
+		int ms = gp_predict_wait_ms(dev[i]);
 
-		pfd[n++] = (struct pollfd){ gp_learn_fd(dev[i]), POLLIN, 0 };
+		pfd[n++] = (struct pollfd){ gp_predict_fd(dev[i]), POLLIN, 0 };
 		if (ms >= 0)
 			wait_ms = ms;
 	}
@@ -202,7 +202,7 @@ static void serve_once(void)
 		if (pfd[i].revents)
 			gp_edev_timer(dev[i]);
 	for (size_t i = 0; i < devs; i++)
-		gp_learn_serve(dev[i], pfd[devs + i].revents);
+		gp_predict_serve(dev[i], pfd[devs + i].revents);
 	gp_yield_expire();
 	if (pfd[wake].revents)
 		drain_wake();

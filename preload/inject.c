@@ -102,7 +102,7 @@ static void start(void)
 		       why);
 	hooks.auto_hold = hold && !strcmp(hold, "1") && hooks.request.cls.cls == GP_CLASS_LC;
 	/* With --auto-hold launches start holds, so there is nothing to predict. */
-	hooks.learn = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
+	hooks.predict = !hooks.auto_hold && (!predict || strcmp(predict, "0"));
 	gp_engine_set_hooks(&hooks);
 	err = gp_nv_track_start(&ops, NULL);
 	if (!err)

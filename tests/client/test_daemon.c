@@ -1190,17 +1190,17 @@ static void work_is_told_to_the_daemon_alone(void **state)
 {
 	struct gp_class_request want = lc(0);
 
-	for (int learns = 0; learns < 2; learns++) {
+	for (int predicts = 0; predicts < 2; predicts++) {
 		struct gp_ectx *c;
 		struct rig r;
 
 		fake_lock();
-		more.has_log = learns;
+		more.has_log = predicts;
 		fake_unlock();
 		rig_welcome(&r, &want);
 		c = context(r.dev);
 		gp_thread_wake();
-		soon(atomic_load(&r.dev->learns) == learns);
+		soon(atomic_load(&r.dev->predicts) == predicts);
 		atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER | GP_PAGE_WAKE_NOW);
 		event(r.dev, c, GP_EV_HINT, MS);
 		fake_lock();
@@ -1211,7 +1211,7 @@ static void work_is_told_to_the_daemon_alone(void **state)
 		gp_edev_work(r.dev, c, true);
 		assert_int_equal(activity(&r), GP_PAGE_HELD | GP_PAGE_WORK);
 		gp_edev_work(r.dev, c, false);
-		assert_int_equal(activity(&r), learns ? GP_PAGE_HELD : 0);
+		assert_int_equal(activity(&r), predicts ? GP_PAGE_HELD : 0);
 		gp_edev_context_put(r.dev, c);
 		rig_end(&r);
 	}
@@ -1595,7 +1595,7 @@ int main(void)
 	};
 	const struct gp_engine_hooks hooks = {
 		.tracks = true,
-		.learn = true,
+		.predict = true,
 		.watch_sync = watch_sync,
 		.watch_launches = watch_launches,
 		.request = { .cls = { GP_CLASS_BE, 7 }, .cap_pct = 30 },
