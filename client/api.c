@@ -18,7 +18,7 @@
  * @at_open: the context's counters at that time; handles of one context share them
  */
 struct gp_handle {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	struct gp_ectx *ctx;
 	uint64_t limit_ns;
 	struct gp_sched_tenant_stat at_open;
@@ -102,7 +102,7 @@ static struct gp_device *prefer_used(struct gp_device *hal)
 	return hal;
 }
 
-static int open_device(const char *spec, void *context, struct gp_edev **dev)
+static int open_device(const char *spec, void *context, struct gp_client_device **dev)
 {
 	char text[48], why[WHY_LEN] = "";
 	struct gp_device *hal;
@@ -124,19 +124,19 @@ static int open_device(const char *spec, void *context, struct gp_edev **dev)
 }
 
 /* The class in @opts, else the one in force, else LC. */
-static int open_class(struct gp_edev *dev, const struct gp_open_opts *opts)
+static int open_class(struct gp_client_device *dev, const struct gp_open_opts *opts)
 {
 	struct gp_class_value cls = { opts->cls, opts->level };
 	int err;
 
 	if (opts->cls == GP_CLASS_NONE) {
-		if (gp_edev_class(dev).cls != GP_CLASS_NONE)
+		if (gp_client_device_class(dev).cls != GP_CLASS_NONE)
 			return 0;
 		cls.cls = GP_CLASS_LC;
 	}
 	if (cls.cls == GP_CLASS_BE)
 		cls.value = opts->weight ? opts->weight : GP_WEIGHT_DEFAULT;
-	err = gp_edev_set_class(dev, &cls);
+	err = gp_client_device_set_class(dev, &cls);
 	/* A daemon that has not answered yet may still do so. */
 	return err == -ETIMEDOUT ? 0 : err;
 }
@@ -154,19 +154,19 @@ static int handle_create(const struct gp_open_opts *opts, struct gp_handle *h)
 	/* If the process holds, not a context, it stands for the context. */
 	if (!context && h->dev->ops.process_context(h->dev->hal, &context))
 		context = NULL;
-	err = gp_edev_context(h->dev, context, &h->ctx);
+	err = gp_client_device_context(h->dev, context, &h->ctx);
 	if (err)
 		return err;
-	err = gp_edev_scan(h->dev);
+	err = gp_client_device_scan(h->dev);
 	if (!err)
 		err = open_class(h->dev, opts);
 	if (err) {
-		gp_edev_context_put(h->dev, h->ctx);
+		gp_client_device_context_put(h->dev, h->ctx);
 		return err;
 	}
 	h->dev->handles++;
 	gp_thread_start(true);
-	gp_edev_stat(h->dev, h->ctx, &h->at_open, &h->held_at_open_ns);
+	gp_client_device_stat(h->dev, h->ctx, &h->at_open, &h->held_at_open_ns);
 	return 0;
 }
 
@@ -220,11 +220,11 @@ void gp_close(struct gp_handle *h)
 		return;
 	if (usable(h) == 1) {
 		pthread_mutex_lock(&open_lock);
-		gp_edev_context_put(h->dev, h->ctx);
+		gp_client_device_context_put(h->dev, h->ctx);
 		if (!--h->dev->handles && !h->dev->preloaded) {
 			/* There was no other class: undo it in the driver, too. */
-			(void)gp_edev_apply_class(h->dev, &none.cls, &none);
-			gp_edev_scan_drop(h->dev);
+			(void)gp_client_device_apply_class(h->dev, &none.cls, &none);
+			gp_client_device_scan_drop(h->dev);
 		}
 		pthread_mutex_unlock(&open_lock);
 	}
@@ -238,7 +238,7 @@ static int event(struct gp_handle *h, struct gp_event *ev)
 
 	if (err == 1) {
 		ev->tenant = h->ctx->tenant;
-		err = gp_edev_event(h->dev, ev);
+		err = gp_client_device_event(h->dev, ev);
 	}
 	errno = saved;
 	return err;
@@ -255,7 +255,7 @@ int gp_set_class(struct gp_handle *h, enum gp_class cls, uint32_t level_or_weigh
 		return -EINVAL;
 	err = usable(h);
 	if (err == 1)
-		err = gp_edev_set_class(h->dev, &v);
+		err = gp_client_device_set_class(h->dev, &v);
 	errno = saved;
 	return err;
 }
@@ -274,7 +274,7 @@ int gp_queued(struct gp_handle *h, void *stream)
 	int saved = errno, err = usable(h);
 
 	if (err == 1)
-		err = gp_edev_queued_in(h->dev, h->ctx, stream);
+		err = gp_client_device_queued_in(h->dev, h->ctx, stream);
 	errno = saved;
 	return err;
 }
@@ -287,7 +287,7 @@ int gp_queued(struct gp_handle *h, void *stream)
 static void watch(const struct gp_handle *h)
 {
 	if (usable(h) == 1 && !(h->dev->caps.caps & GP_CAP_HOLD_OUTSIDE) &&
-	    gp_edev_class(h->dev).cls == GP_CLASS_LC)
+	    gp_client_device_class(h->dev).cls == GP_CLASS_LC)
 		gp_engine_watch_sync();
 }
 
@@ -334,7 +334,7 @@ static void stats_fill(struct gp_handle *h, struct gp_stats *out)
 	struct gp_sched_tenant_stat now;
 	uint64_t held_ns;
 
-	gp_edev_stat(h->dev, h->ctx, &now, &held_ns);
+	gp_client_device_stat(h->dev, h->ctx, &now, &held_ns);
 	out->hints = now.hints - was->hints;
 	out->segments = now.segments - was->segments;
 	out->holds = now.holds - was->holds;

@@ -7,7 +7,7 @@
 #include "client/engine_internal.h"
 #include "runtime/log.h"
 
-void gp_ectx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
+void gp_ectx_destroy_holds(struct gp_client_device *dev, struct gp_ectx *c)
 {
 	atomic_store(&c->marks, NULL);
 	for (int i = 0; i < 2; i++) {
@@ -19,12 +19,12 @@ void gp_ectx_destroy_holds(struct gp_edev *dev, struct gp_ectx *c)
 }
 
 /* If the process is the context, it has none without holds, too. */
-static bool can_hold(const struct gp_edev *dev)
+static bool can_hold(const struct gp_client_device *dev)
 {
 	return dev->caps.caps & GP_CAP_HOLD || !(dev->caps.caps & GP_CAP_HOLD_OUTSIDE);
 }
 
-static void explain_no_holds(const struct gp_edev *dev)
+static void explain_no_holds(const struct gp_client_device *dev)
 {
 	char why[256] = "";
 
@@ -33,7 +33,7 @@ static void explain_no_holds(const struct gp_edev *dev)
 }
 
 /* -EOPNOTSUPP logs a message and is no error: the context has no holds. */
-int gp_ectx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
+int gp_ectx_make_holds(struct gp_client_device *dev, struct gp_ectx *c, void *context)
 {
 	int err = 0;
 
@@ -51,7 +51,7 @@ int gp_ectx_make_holds(struct gp_edev *dev, struct gp_ectx *c, void *context)
 }
 
 /* Without the lock: a write into a full stream blocks. */
-int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream)
+int gp_client_device_queued_in(struct gp_client_device *dev, const struct gp_ectx *c, void *stream)
 {
 	const struct gp_event ev = { .type = GP_EV_QUEUED,
 				     .tenant = c->tenant,
@@ -67,14 +67,14 @@ int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *c, void *stream
 	if (err && err != -EOPNOTSUPP)
 		return err;
 	/* The hint's hold ends after that: in between the front end would have no method. */
-	gp_edev_post(dev, &ev);
+	gp_client_device_post(dev, &ev);
 	return 0;
 }
 
 /* Contexts made while best-effort have none. */
-void gp_ectx_holds_for_all(struct gp_edev *dev)
+void gp_ectx_holds_for_all(struct gp_client_device *dev)
 {
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++) {
 		struct gp_ectx *c = &dev->ctx[i];
 		void *context = atomic_load(&c->context);
 		int err = context && !c->hold[0] && !c->gone ? gp_ectx_make_holds(dev, c, context) :
@@ -85,12 +85,12 @@ void gp_ectx_holds_for_all(struct gp_edev *dev)
 	}
 }
 
-static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
+static void ctx_leave(struct gp_client_device *dev, struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_LEAVE, .tenant = c->tenant };
 
 	gp_status_page_leave(dev, c);
-	gp_edev_event_locked(dev, &ev);
+	gp_client_device_event_locked(dev, &ev);
 	gp_engine_depth++;
 	gp_ectx_stop_asking(dev, c);
 	gp_ectx_destroy_holds(dev, c);
@@ -100,21 +100,22 @@ static void ctx_leave(struct gp_edev *dev, struct gp_ectx *c)
 	gp_status_page_update(dev);
 }
 
-static struct gp_ectx *ctx_find(struct gp_edev *dev, void *context)
+static struct gp_ectx *ctx_find(struct gp_client_device *dev, void *context)
 {
-	for (size_t i = 0; context && i < GP_EDEV_CONTEXTS; i++)
+	for (size_t i = 0; context && i < GP_CLIENT_DEVICE_CONTEXTS; i++)
 		if (atomic_load(&dev->ctx[i].context) == context)
 			return &dev->ctx[i];
 	return NULL;
 }
 
-static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
+static int ctx_create(struct gp_client_device *dev, void *context, struct gp_ectx **out)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .spec = gp_edev_spec(&dev->cls) };
+	struct gp_event ev = { .type = GP_EV_TENANT_JOIN,
+			       .spec = gp_client_device_spec(&dev->cls) };
 	struct gp_ectx *c = NULL;
 	int err = 0;
 
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS && !c; i++)
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS && !c; i++)
 		if (!atomic_load(&dev->ctx[i].context))
 			c = &dev->ctx[i];
 	if (!c)
@@ -127,7 +128,7 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 	if (err)
 		return err;
 	ev.tenant = c->tenant;
-	err = gp_edev_event_locked(dev, &ev);
+	err = gp_client_device_event_locked(dev, &ev);
 	if (err) {
 		gp_ectx_destroy_holds(dev, c);
 		return err;
@@ -138,7 +139,7 @@ static int ctx_create(struct gp_edev *dev, void *context, struct gp_ectx **out)
 	return 0;
 }
 
-int gp_edev_context(struct gp_edev *dev, void *context, struct gp_ectx **out)
+int gp_client_device_context(struct gp_client_device *dev, void *context, struct gp_ectx **out)
 {
 	struct gp_ectx *c;
 	int err = 0;
@@ -153,16 +154,16 @@ int gp_edev_context(struct gp_edev *dev, void *context, struct gp_ectx **out)
 		c->refs++;
 		*out = c;
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return err;
 }
 
-void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx)
+void gp_client_device_context_put(struct gp_client_device *dev, struct gp_ectx *ctx)
 {
 	pthread_mutex_lock(&dev->lock);
 	if (!--ctx->refs)
 		ctx_leave(dev, ctx);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }
 
 /* Contexts from gp_engine_ask_context(). */
@@ -182,7 +183,7 @@ void gp_engine_ask_context(void *context)
 void gp_engine_serve_context(void)
 {
 	void *context = atomic_load(&asked_context);
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 	struct gp_ectx *c;
 	int err = -ENODEV;
@@ -191,7 +192,7 @@ void gp_engine_serve_context(void)
 		return;
 	/* The engine keeps its reference until the context is destroyed. */
 	for (size_t i = 0; i < n && err; i++)
-		err = gp_edev_context(dev[i], context, &c);
+		err = gp_client_device_context(dev[i], context, &c);
 	if (err)
 		atomic_store(&asked_in_vain, context);
 	atomic_store(&asked_context, NULL);
@@ -199,7 +200,7 @@ void gp_engine_serve_context(void)
 
 void gp_engine_context_gone(void *context)
 {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	struct gp_ectx *c = gp_engine_find(context, &dev);
 
 	if (!c)
@@ -209,12 +210,12 @@ void gp_engine_context_gone(void *context)
 		struct gp_event ev = { .type = GP_EV_SYNC, .tenant = c->tenant };
 
 		/* Final: its holds end, and it never holds again. */
-		gp_edev_event_locked(dev, &ev);
+		gp_client_device_event_locked(dev, &ev);
 		gp_engine_depth++;
 		gp_ectx_destroy_holds(dev, c);
 		gp_engine_depth--;
 		c->gone = 1;
 		gp_status_page_update(dev);
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }

@@ -30,7 +30,7 @@ void gp_edaemon_init(struct gp_edaemon *d)
 	pthread_condattr_destroy(&attr);
 }
 
-void gp_edaemon_forget(struct gp_edev *dev)
+void gp_edaemon_forget(struct gp_client_device *dev)
 {
 	if (dev->daemon.fd >= 0)
 		close(dev->daemon.fd);
@@ -38,7 +38,7 @@ void gp_edaemon_forget(struct gp_edev *dev)
 	gp_status_page_forget(dev);
 }
 
-bool gp_edaemon_manages(const struct gp_edev *dev)
+bool gp_edaemon_manages(const struct gp_client_device *dev)
 {
 	return atomic_load(&dev->daemon.manages);
 }
@@ -48,13 +48,13 @@ bool gp_edaemon_welcome(const struct gp_edaemon *d)
 	return d->state == GP_EDAEMON_WELCOME;
 }
 
-void gp_edaemon_regrouped(struct gp_edev *dev)
+void gp_edaemon_regrouped(struct gp_client_device *dev)
 {
 	atomic_store(&dev->daemon.regrouped, true);
 	gp_thread_wake();
 }
 
-void gp_edaemon_look(struct gp_edev *dev)
+void gp_edaemon_look(struct gp_client_device *dev)
 {
 	atomic_store(&dev->daemon.look, true);
 	gp_thread_wake();
@@ -62,7 +62,7 @@ void gp_edaemon_look(struct gp_edev *dev)
 
 /* ---- asking ------------------------------------------------------------------ */
 
-uint64_t gp_edaemon_ask(struct gp_edev *dev, const struct gp_class_request *request)
+uint64_t gp_edaemon_ask(struct gp_client_device *dev, const struct gp_class_request *request)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	uint64_t ask = 0;
@@ -86,7 +86,7 @@ static bool answered(const struct gp_edaemon *d, uint64_t ask, int *result)
 	return true;
 }
 
-bool gp_edaemon_answered(struct gp_edev *dev, uint64_t ask, int *result)
+bool gp_edaemon_answered(struct gp_client_device *dev, uint64_t ask, int *result)
 {
 	bool is;
 
@@ -96,7 +96,7 @@ bool gp_edaemon_answered(struct gp_edev *dev, uint64_t ask, int *result)
 	return is;
 }
 
-int gp_edaemon_wait(struct gp_edev *dev, uint64_t ask)
+int gp_edaemon_wait(struct gp_client_device *dev, uint64_t ask)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	uint64_t end_ns = gp_wall_ns() + GP_EDAEMON_ANSWER_NS;
@@ -142,9 +142,9 @@ static void ask_done(struct gp_edaemon *d, int result)
 /*
  * @wanted: requested by this process; else given from outside.
  */
-static int apply(struct gp_edev *dev, const struct gp_class_request *request, bool wanted)
+static int apply(struct gp_client_device *dev, const struct gp_class_request *request, bool wanted)
 {
-	int err = gp_edev_apply_class(dev, &request->cls, wanted ? request : NULL);
+	int err = gp_client_device_apply_class(dev, &request->cls, wanted ? request : NULL);
 
 	if (err)
 		gp_log(GP_LOG_WARN, "%s: cannot apply gpreemptd's class: %s", dev->hal->id.name,
@@ -154,20 +154,20 @@ static int apply(struct gp_edev *dev, const struct gp_class_request *request, bo
 
 /* ---- continuing without a daemon ------------------------------------------------------ */
 
-static void set_manages(struct gp_edev *dev, bool manages)
+static void set_manages(struct gp_client_device *dev, bool manages)
 {
 	atomic_store(&dev->daemon.manages, manages);
 }
 
-static void put_back(struct gp_edev *dev)
+static void put_back(struct gp_client_device *dev)
 {
 	static atomic_int said;
 	struct gp_edaemon *d = &dev->daemon;
 	int err;
 
 	pthread_mutex_lock(&dev->lock);
-	err = gp_edev_take_back(dev);
-	gp_edev_unlock(dev);
+	err = gp_client_device_take_back(dev);
+	gp_client_device_unlock(dev);
 	set_manages(dev, false);
 	d->resume_ns = err ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
 	if (err)
@@ -175,15 +175,15 @@ static void put_back(struct gp_edev *dev)
 			    dev->hal->id.name, strerror(-err));
 }
 
-static void slices_again(struct gp_edev *dev)
+static void slices_again(struct gp_client_device *dev)
 {
 	dev->daemon.again_ns = 0;
 	pthread_mutex_lock(&dev->lock);
-	gp_edev_slices_again(dev);
-	gp_edev_unlock(dev);
+	gp_client_device_slices_again(dev);
+	gp_client_device_unlock(dev);
 }
 
-static void alone(struct gp_edev *dev, uint64_t look_in_ns)
+static void alone(struct gp_client_device *dev, uint64_t look_in_ns)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -195,7 +195,7 @@ static void alone(struct gp_edev *dev, uint64_t look_in_ns)
 
 /* ---- losing the daemon -------------------------------------------------------------- */
 
-static void disconnect(struct gp_edev *dev)
+static void disconnect(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -205,7 +205,7 @@ static void disconnect(struct gp_edev *dev)
 	d->files_ns = 0;
 	pthread_mutex_lock(&dev->lock);
 	gp_status_page_drop(dev);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	/* The next daemon gets the unanswered requests. */
 	pthread_mutex_lock(&d->lock);
 	d->sent = d->done;
@@ -213,7 +213,7 @@ static void disconnect(struct gp_edev *dev)
 }
 
 /* The connection is over, but its effects on groups may remain. */
-static void gone(struct gp_edev *dev)
+static void gone(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	const uint64_t now_ns = gp_wall_ns();
@@ -236,7 +236,7 @@ static void gone(struct gp_edev *dev)
 	d->next_ns = now_ns + (d->distrusted ? GP_EDAEMON_MISSED_NS / 2 : 0);
 }
 
-static void distrust(struct gp_edev *dev, const char *what)
+static void distrust(struct gp_client_device *dev, const char *what)
 {
 	static atomic_int said;
 
@@ -251,7 +251,7 @@ static void distrust(struct gp_edev *dev, const char *what)
 /* ---- sending ------------------------------------------------------------------------ */
 
 /* Sends @msg with @dev's control files, if any; @key: @msg's field for their keys. */
-static int send_files(struct gp_edev *dev, const union gp_wire_msg *msg, uint32_t *key)
+static int send_files(struct gp_client_device *dev, const union gp_wire_msg *msg, uint32_t *key)
 {
 	int fd[GP_WIRE_MAX_FILES], err;
 	ssize_t n = dev->ops.control_files(dev->hal, fd, key, GP_WIRE_MAX_FILES);
@@ -265,14 +265,14 @@ static int send_files(struct gp_edev *dev, const union gp_wire_msg *msg, uint32_
 	return err;
 }
 
-static int say_hello(struct gp_edev *dev)
+static int say_hello(struct gp_client_device *dev)
 {
 	struct gp_class_request asked;
 	union gp_wire_msg msg;
 
 	pthread_mutex_lock(&dev->lock);
 	asked = dev->asked;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	gp_wire_init(&msg, GP_WIRE_HELLO);
 	memcpy(msg.hello.uuid, dev->hal->id.uuid, sizeof(msg.hello.uuid));
 	if (asked.cls.cls != GP_CLASS_NONE)
@@ -282,12 +282,12 @@ static int say_hello(struct gp_edev *dev)
 }
 
 /* The daemon uses the groups from then on, so they must be its own by then. */
-static void give(struct gp_edev *dev)
+static void give(struct gp_client_device *dev)
 {
 	gp_yield_drop(dev);
 	pthread_mutex_lock(&dev->lock);
-	gp_edev_give(dev);
-	gp_edev_unlock(dev);
+	gp_client_device_give(dev);
+	gp_client_device_unlock(dev);
 	set_manages(dev, true);
 }
 
@@ -300,9 +300,9 @@ static const char *words(char text[GP_WIRE_TEXT_LEN])
 	return text;
 }
 
-static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
+static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int file[2])
 {
-	const bool had = gp_edev_class(dev).cls != GP_CLASS_NONE;
+	const bool had = gp_client_device_class(dev).cls != GP_CLASS_NONE;
 	struct gp_edaemon *d = &dev->daemon;
 	struct gp_class_request request;
 	int err;
@@ -311,7 +311,7 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 	if (!err) {
 		pthread_mutex_lock(&dev->lock);
 		err = gp_status_page_take(dev, file[0], file[1]);
-		gp_edev_unlock(dev);
+		gp_client_device_unlock(dev);
 	}
 	close(file[0]);
 	if (err) {
@@ -328,11 +328,11 @@ static void welcome(struct gp_edev *dev, union gp_wire_msg *msg, int file[2])
 	(void)apply(dev, &request, false);
 	/* The daemon leaves a tenant without a class as it was: with its slices from before. */
 	if (had && request.cls.cls == GP_CLASS_NONE)
-		gp_edev_slices_off(dev);
+		gp_client_device_slices_off(dev);
 }
 
 /* An answer to HELLO: temporary, or final unless a welcome follows. */
-static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
+static void refused(struct gp_client_device *dev, union gp_wire_msg *msg)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -350,7 +350,7 @@ static void refused(struct gp_edev *dev, union gp_wire_msg *msg)
 }
 
 /* Answers come in the order of the requests. */
-static void ask_answered(struct gp_edev *dev, union gp_wire_msg *msg)
+static void ask_answered(struct gp_client_device *dev, union gp_wire_msg *msg)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	struct gp_class_request request;
@@ -373,7 +373,7 @@ static void ask_answered(struct gp_edev *dev, union gp_wire_msg *msg)
 	ask_done(d, apply(dev, &request, true));
 }
 
-static void class_given(struct gp_edev *dev, union gp_wire_msg *msg)
+static void class_given(struct gp_client_device *dev, union gp_wire_msg *msg)
 {
 	struct gp_class_request request;
 
@@ -387,7 +387,7 @@ static void class_given(struct gp_edev *dev, union gp_wire_msg *msg)
 }
 
 /* True: @file have an owner now. */
-static bool take_message(struct gp_edev *dev, union gp_wire_msg *msg, int *file, size_t n)
+static bool take_message(struct gp_client_device *dev, union gp_wire_msg *msg, int *file, size_t n)
 {
 	const enum gp_edaemon_state state = dev->daemon.state;
 	const uint16_t type = msg->head.type;
@@ -408,7 +408,7 @@ static bool take_message(struct gp_edev *dev, union gp_wire_msg *msg, int *file,
 }
 
 /* False: no further message, or no connection. */
-static bool hear(struct gp_edev *dev)
+static bool hear(struct gp_client_device *dev)
 {
 	int file[GP_WIRE_MAX_FILES];
 	union gp_wire_msg msg;
@@ -433,7 +433,7 @@ static bool hear(struct gp_edev *dev)
 	return dev->daemon.fd >= 0;
 }
 
-static void hear_all(struct gp_edev *dev)
+static void hear_all(struct gp_client_device *dev)
 {
 	/* A late answer belongs to a greeting that no longer counts. */
 	if (dev->daemon.state == GP_EDAEMON_LATE) {
@@ -446,7 +446,7 @@ static void hear_all(struct gp_edev *dev)
 
 /* ---- joining --------------------------------------------------------------------- */
 
-static void join(struct gp_edev *dev, int fd)
+static void join(struct gp_client_device *dev, int fd)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -467,7 +467,7 @@ static void join(struct gp_edev *dev, int fd)
 }
 
 /* A failed attempt takes 8 us. */
-static uint64_t look_again_ns(struct gp_edev *dev, int err)
+static uint64_t look_again_ns(struct gp_client_device *dev, int err)
 {
 	bool slot;
 
@@ -475,18 +475,18 @@ static uint64_t look_again_ns(struct gp_edev *dev, int err)
 		return GP_EDAEMON_NAP_NS;
 	pthread_mutex_lock(&dev->lock);
 	slot = dev->slot == GP_SLOT_HAVE;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return slot ? GP_EDAEMON_SLOT_NS : GP_EDAEMON_LOOK_NS;
 }
 
-static void say_slot(struct gp_edev *dev)
+static void say_slot(struct gp_client_device *dev)
 {
 	pthread_mutex_lock(&dev->lock);
 	gp_slot_say(dev);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }
 
-static void look_for_it(struct gp_edev *dev)
+static void look_for_it(struct gp_client_device *dev)
 {
 	static atomic_int said;
 	struct gp_edaemon *d = &dev->daemon;
@@ -507,12 +507,12 @@ static void look_for_it(struct gp_edev *dev)
 
 /* ---- in the thread's loop ------------------------------------------------------------ */
 
-int gp_edaemon_fd(const struct gp_edev *dev)
+int gp_edaemon_fd(const struct gp_client_device *dev)
 {
 	return dev->daemon.fd;
 }
 
-static void say_files(struct gp_edev *dev)
+static void say_files(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	union gp_wire_msg msg;
@@ -526,7 +526,7 @@ static void say_files(struct gp_edev *dev)
 }
 
 /* The next unsent request; false: none, or no room. */
-static bool say_ask(struct gp_edev *dev)
+static bool say_ask(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	union gp_wire_msg msg;
@@ -554,16 +554,16 @@ static bool say_ask(struct gp_edev *dev)
 }
 
 /* Without a daemon, requested classes are in force. */
-static void grant_all(struct gp_edev *dev)
+static void grant_all(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	struct gp_class_request request;
 
 	while (ask_oldest(d, &request))
-		ask_done(d, gp_edev_apply_class(dev, &request.cls, &request));
+		ask_done(d, gp_client_device_apply_class(dev, &request.cls, &request));
 }
 
-static void say_all(struct gp_edev *dev, uint64_t now_ns)
+static void say_all(struct gp_client_device *dev, uint64_t now_ns)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -576,18 +576,18 @@ static void say_all(struct gp_edev *dev, uint64_t now_ns)
 }
 
 /* Linked programs without an open handle need none. */
-static bool wants_one(struct gp_edev *dev)
+static bool wants_one(struct gp_client_device *dev)
 {
-	return gp_edev_group_count(dev) || (dev->preloaded && dev->daemon.fd >= 0);
+	return gp_client_device_group_count(dev) || (dev->preloaded && dev->daemon.fd >= 0);
 }
 
-static void leave(struct gp_edev *dev)
+static void leave(struct gp_client_device *dev)
 {
 	disconnect(dev);
 	alone(dev, 0);
 }
 
-static void late(struct gp_edev *dev)
+static void late(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -601,7 +601,7 @@ static void late(struct gp_edev *dev)
 	d->state = GP_EDAEMON_LATE;
 }
 
-static void step(struct gp_edev *dev, uint64_t now_ns)
+static void step(struct gp_client_device *dev, uint64_t now_ns)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -634,7 +634,7 @@ static void step(struct gp_edev *dev, uint64_t now_ns)
 	}
 }
 
-void gp_edaemon_serve(struct gp_edev *dev, short revents)
+void gp_edaemon_serve(struct gp_client_device *dev, short revents)
 {
 	struct gp_edaemon *d = &dev->daemon;
 
@@ -686,7 +686,7 @@ static bool unsent(struct gp_edaemon *d)
 	return is;
 }
 
-int gp_edaemon_wait_ms(struct gp_edev *dev)
+int gp_edaemon_wait_ms(struct gp_client_device *dev)
 {
 	struct gp_edaemon *d = &dev->daemon;
 	const uint64_t now_ns = gp_wall_ns();

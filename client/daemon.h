@@ -18,7 +18,7 @@
 
 #include "runtime/class.h"
 
-struct gp_edev;
+struct gp_client_device;
 
 #define GP_EDAEMON_ASKS 8
 #define GP_EDAEMON_NAP_NS 20000000u	 /* between attempts, after a daemon was lost .. */
@@ -68,31 +68,31 @@ struct gp_edaemon {
 
 void gp_edaemon_init(struct gp_edaemon *d);
 /** In a fork's child: close the parent's connection. */
-void gp_edaemon_forget(struct gp_edev *dev);
+void gp_edaemon_forget(struct gp_client_device *dev);
 
 /** Does the daemon decide slices and turns of @dev? Any thread. */
-bool gp_edaemon_manages(const struct gp_edev *dev);
+bool gp_edaemon_manages(const struct gp_client_device *dev);
 /** The groups of @dev changed. Any thread, under libcuda's locks too. */
-void gp_edaemon_regrouped(struct gp_edev *dev);
+void gp_edaemon_regrouped(struct gp_client_device *dev);
 
 /** A daemon may have started: look now. Any thread. */
-void gp_edaemon_look(struct gp_edev *dev);
+void gp_edaemon_look(struct gp_client_device *dev);
 
 /**
  * gp_edaemon_ask() - request a class of the daemon. It is in force when granted, or without a
  * daemon. Never waits. Returns its number; 0: too many wait.
  */
-uint64_t gp_edaemon_ask(struct gp_edev *dev, const struct gp_class_request *request);
+uint64_t gp_edaemon_ask(struct gp_client_device *dev, const struct gp_class_request *request);
 /** Has the answer to @ask come? Then *@result: 0, -EPERM: refused, other errno. */
-bool gp_edaemon_answered(struct gp_edev *dev, uint64_t ask, int *result);
+bool gp_edaemon_answered(struct gp_client_device *dev, uint64_t ask, int *result);
 /** Wait for it, a second at most. -ETIMEDOUT; @ask 0: -EBUSY. Not for the thread. */
-int gp_edaemon_wait(struct gp_edev *dev, uint64_t ask);
+int gp_edaemon_wait(struct gp_client_device *dev, uint64_t ask);
 
 /* In the thread's loop. */
-int gp_edaemon_fd(const struct gp_edev *dev);
+int gp_edaemon_fd(const struct gp_client_device *dev);
 /** The thread may sleep this long without a message; -1: for ever. */
-int gp_edaemon_wait_ms(struct gp_edev *dev);
-void gp_edaemon_serve(struct gp_edev *dev, short revents);
+int gp_edaemon_wait_ms(struct gp_client_device *dev);
+void gp_edaemon_serve(struct gp_client_device *dev, short revents);
 /** Does it have our page? */
 bool gp_edaemon_welcome(const struct gp_edaemon *d);
 

@@ -11,19 +11,19 @@
 #include "runtime/log.h"
 
 /* A hold outside of the context delays no wait of it, so it needs no pieces. */
-uint64_t gp_edev_hold_piece_ns(const struct gp_edev *dev, bool seen)
+uint64_t gp_client_device_hold_piece_ns(const struct gp_client_device *dev, bool seen)
 {
 	return seen || dev->caps.caps & GP_CAP_HOLD_OUTSIDE ? 0 : GP_HOLD_PIECE_NS;
 }
 
 /* Deadlines and caps apply between processes, so only the daemon uses them. */
-struct gp_class_request gp_edev_spec(const struct gp_class_value *cls)
+struct gp_class_request gp_client_device_spec(const struct gp_class_value *cls)
 {
 	return (struct gp_class_request){ .cls = *cls };
 }
 
 /* Sets the class in a driver that schedules by class itself. */
-static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
+static int tell_class(struct gp_client_device *dev, const struct gp_class_value *cls)
 {
 	if (!(dev->caps.caps & GP_CAP_CLASS))
 		return 0;
@@ -31,7 +31,7 @@ static int tell_class(struct gp_edev *dev, const struct gp_class_value *cls)
 }
 
 /* If the driver refuses the class, fall back to none. */
-static void first_class(struct gp_edev *dev)
+static void first_class(struct gp_client_device *dev)
 {
 	char text[GP_CLASS_TEXT_LEN];
 	int err;
@@ -50,17 +50,17 @@ static void first_class(struct gp_edev *dev)
 }
 
 /* The core's instance for @dev. */
-static int runtime_create(struct gp_edev *dev)
+static int runtime_create(struct gp_client_device *dev)
 {
 	const bool seen = gp_engine_sync_seen();
 	const struct gp_runtime_config config = {
 		.hal = dev->hal,
 		.executor = &gp_executor_inline,
-		.ops = &gp_edev_ops,
+		.ops = &gp_client_device_ops,
 		.host = dev,
 		.borrowed = true,
 		.core = {
-			.hold_piece_ns = gp_edev_hold_piece_ns(dev, seen),
+			.hold_piece_ns = gp_client_device_hold_piece_ns(dev, seen),
 			.auto_hold_ns = gp_engine_hooks()->auto_hold ? GP_AUTO_HOLD_NS : 0,
 		},
 	};
@@ -70,7 +70,7 @@ static int runtime_create(struct gp_edev *dev)
 }
 
 /* The base tenant, with the class from the process's start. */
-static void join(struct gp_edev *dev)
+static void join(struct gp_client_device *dev)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = GP_BASE_TENANT };
 
@@ -78,14 +78,14 @@ static void join(struct gp_edev *dev)
 		dev->asked = gp_engine_hooks()->request;
 	dev->cls = dev->asked.cls;
 	first_class(dev);
-	ev.spec = gp_edev_spec(&dev->cls);
-	gp_edev_event_locked(dev, &ev);
+	ev.spec = gp_client_device_spec(&dev->cls);
+	gp_client_device_event_locked(dev, &ev);
 }
 
-int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
-		   struct gp_edev **out)
+int gp_client_device_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
+			    struct gp_client_device **out)
 {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	int err;
 
 	dev = calloc(1, sizeof(*dev));
@@ -106,7 +106,7 @@ int gp_edev_create(const struct gp_hal_ops *ops, const struct gp_device_id *id,
 	pthread_mutex_init(&dev->queue_lock, NULL);
 	dev->slot_fd = -1;
 	atomic_init(&dev->timer_fd, -1);
-	for (uint32_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+	for (uint32_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++)
 		dev->ctx[i].tenant = GP_BASE_TENANT + 1 + i;
 	dev->preloaded = gp_engine_hooks()->tracks;
 	dev->status_page.wake_fd = -1;
@@ -125,25 +125,25 @@ err_free:
 
 /* ---- class ------------------------------------------------------------------- */
 
-struct gp_class_value gp_edev_class(struct gp_edev *dev)
+struct gp_class_value gp_client_device_class(struct gp_client_device *dev)
 {
 	struct gp_class_value cls;
 
 	pthread_mutex_lock(&dev->lock);
 	cls = dev->cls;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return cls;
 }
 
-bool gp_edev_is_be(struct gp_edev *dev)
+bool gp_client_device_is_be(struct gp_client_device *dev)
 {
-	return gp_edev_class(dev).cls == GP_CLASS_BE;
+	return gp_client_device_class(dev).cls == GP_CLASS_BE;
 }
 
-int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
-			const struct gp_class_request *wanted)
+int gp_client_device_apply_class(struct gp_client_device *dev, const struct gp_class_value *cls,
+				 const struct gp_class_request *wanted)
 {
-	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .spec = gp_edev_spec(cls) };
+	struct gp_event ev = { .type = GP_EV_TENANT_CLASS, .spec = gp_client_device_spec(cls) };
 	int err;
 
 	if (gp_class_check(cls->cls, cls->value))
@@ -155,12 +155,12 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 		err = 0;
 	ev.tenant = GP_BASE_TENANT;
 	if (!err)
-		err = gp_edev_event_locked(dev, &ev);
-	for (size_t i = 0; !err && i < GP_EDEV_CONTEXTS; i++) {
+		err = gp_client_device_event_locked(dev, &ev);
+	for (size_t i = 0; !err && i < GP_CLIENT_DEVICE_CONTEXTS; i++) {
 		if (!atomic_load(&dev->ctx[i].context))
 			continue;
 		ev.tenant = dev->ctx[i].tenant;
-		err = gp_edev_event_locked(dev, &ev);
+		err = gp_client_device_event_locked(dev, &ev);
 	}
 	if (!err) {
 		if (cls->cls == GP_CLASS_LC)
@@ -171,11 +171,11 @@ int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
 		gp_slot_follow(dev);
 		gp_status_page_update(dev);
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return err;
 }
 
-int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
+int gp_client_device_set_class(struct gp_client_device *dev, const struct gp_class_value *cls)
 {
 	const struct gp_class_request request = { .cls = *cls };
 
@@ -183,13 +183,13 @@ int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls)
 		return -EINVAL;
 	if (gp_edaemon_manages(dev))
 		return gp_edaemon_wait(dev, gp_edaemon_ask(dev, &request));
-	return gp_edev_apply_class(dev, cls, &request);
+	return gp_client_device_apply_class(dev, cls, &request);
 }
 
 /* ---- groups ------------------------------------------------------------------ */
 
 /* 0, or -EEXIST: known already. */
-static int group_enter(struct gp_edev *dev, struct gp_group *group)
+static int group_enter(struct gp_client_device *dev, struct gp_group *group)
 {
 	int err;
 
@@ -207,7 +207,7 @@ static int group_enter(struct gp_edev *dev, struct gp_group *group)
 	return err;
 }
 
-int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
+int gp_client_device_group_add(struct gp_client_device *dev, struct gp_group *group)
 {
 	struct gp_event ev = {
 		.type = GP_EV_GROUP_APPEAR,
@@ -218,17 +218,17 @@ int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group)
 
 	if (err)
 		return err;
-	gp_edev_post(dev, &ev);
+	gp_client_device_post(dev, &ev);
 	gp_thread_wake();
 	return 0;
 }
 
-size_t gp_edev_group_count(struct gp_edev *dev)
+size_t gp_client_device_group_count(struct gp_client_device *dev)
 {
 	return atomic_load(&dev->groups);
 }
 
-void gp_edev_group_gone(struct gp_edev *dev, struct gp_group *group)
+void gp_client_device_group_gone(struct gp_client_device *dev, struct gp_group *group)
 {
 	struct gp_event ev = { .type = GP_EV_GROUP_GONE, .group.id = group->id };
 	bool known;
@@ -240,7 +240,7 @@ void gp_edev_group_gone(struct gp_edev *dev, struct gp_group *group)
 	gp_runtime_unlock(dev->rt);
 	if (!known)
 		return;
-	gp_edev_post(dev, &ev);
+	gp_client_device_post(dev, &ev);
 	gp_edaemon_regrouped(dev);
 }
 
@@ -252,22 +252,22 @@ static bool list_has(const struct gp_group_list *list, uint32_t id)
 	return false;
 }
 
-static void scan_take(struct gp_edev *dev, struct gp_group_list *list)
+static void scan_take(struct gp_client_device *dev, struct gp_group_list *list)
 {
 	struct gp_group_list old = dev->scanned;
 
 	for (size_t i = 0; i < list->count; i++)
 		if (list->group[i]->kind == GP_GROUP_COMPUTE)
-			gp_edev_group_add(dev, list->group[i]);
+			gp_client_device_group_add(dev, list->group[i]);
 	for (size_t i = 0; i < old.count; i++)
 		if (!list_has(list, old.group[i]->id))
-			gp_edev_group_gone(dev, old.group[i]);
+			gp_client_device_group_gone(dev, old.group[i]);
 	dev->scanned = *list;
 	gp_group_list_put(&old);
 }
 
 /* Called with no lock held, by gp_open() only, which has a lock of its own. */
-int gp_edev_scan(struct gp_edev *dev)
+int gp_client_device_scan(struct gp_client_device *dev)
 {
 	struct gp_group_list list = { 0 };
 	int err;
@@ -280,7 +280,7 @@ int gp_edev_scan(struct gp_edev *dev)
 	return err;
 }
 
-void gp_edev_scan_drop(struct gp_edev *dev)
+void gp_client_device_scan_drop(struct gp_client_device *dev)
 {
 	struct gp_group_list none = { 0 };
 
@@ -290,7 +290,7 @@ void gp_edev_scan_drop(struct gp_edev *dev)
 
 /* ---- with a daemon ----------------------------------------------------------- */
 
-void gp_edev_give(struct gp_edev *dev)
+void gp_client_device_give(struct gp_client_device *dev)
 {
 	/* First the slice, while this process may set it. */
 	gp_slot_drop(dev);
@@ -298,7 +298,7 @@ void gp_edev_give(struct gp_edev *dev)
 }
 
 /* Groups suspended by agreement remain so until that ends. */
-static int groups_on(struct gp_edev *dev)
+static int groups_on(struct gp_client_device *dev)
 {
 	const bool off = dev->caps.caps & (GP_CAP_SUSPEND | GP_CAP_SUSPEND_OWN);
 	struct gp_runtime_group *g = NULL;
@@ -314,7 +314,7 @@ static int groups_on(struct gp_edev *dev)
 }
 
 /* A daemon that ended has reset the driver's class. dev->lock held. */
-static void class_again(struct gp_edev *dev)
+static void class_again(struct gp_client_device *dev)
 {
 	int err = dev->cls.cls == GP_CLASS_NONE ? 0 : tell_class(dev, &dev->cls);
 
@@ -323,7 +323,7 @@ static void class_again(struct gp_edev *dev)
 		       dev->hal->id.name, strerror(-err));
 }
 
-int gp_edev_take_back(struct gp_edev *dev)
+int gp_client_device_take_back(struct gp_client_device *dev)
 {
 	const bool managed = gp_runtime_is_managed(dev->rt);
 	int err;
@@ -340,14 +340,14 @@ int gp_edev_take_back(struct gp_edev *dev)
 	return err;
 }
 
-void gp_edev_slices_off(struct gp_edev *dev)
+void gp_client_device_slices_off(struct gp_client_device *dev)
 {
 	pthread_mutex_lock(&dev->lock);
 	gp_runtime_slices_off(dev->rt);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }
 
-void gp_edev_slices_again(struct gp_edev *dev)
+void gp_client_device_slices_again(struct gp_client_device *dev)
 {
 	if (!gp_runtime_is_managed(dev->rt))
 		gp_runtime_again(dev->rt);

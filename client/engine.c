@@ -16,7 +16,7 @@
 static struct {
 	pthread_mutex_t lock;
 	/* Written under lock, published by count; entries never change. */
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	atomic_size_t count;
 	struct gp_engine_hooks hooks; /* set before anything else runs */
 	/* Not engine.lock: a thread inside libcuda may wait for that one. */
@@ -95,7 +95,7 @@ bool gp_engine_predicts(void)
 	return engine.hooks.predict;
 }
 
-void *gp_edev_find_context(struct gp_edev *dev)
+void *gp_client_device_find_context(struct gp_client_device *dev)
 {
 	void *context;
 
@@ -104,12 +104,13 @@ void *gp_edev_find_context(struct gp_edev *dev)
 	return engine.hooks.find_context ? engine.hooks.find_context(&dev->hal->id) : NULL;
 }
 
-static void set_sync_seen(struct gp_edev *dev, bool seen)
+static void set_sync_seen(struct gp_client_device *dev, bool seen)
 {
 	pthread_mutex_lock(&dev->lock);
 	dev->sync_seen = seen;
-	gp_sched_set_hold_piece(gp_runtime_core(dev->rt), gp_edev_hold_piece_ns(dev, seen));
-	gp_edev_unlock(dev);
+	gp_sched_set_hold_piece(gp_runtime_core(dev->rt),
+				gp_client_device_hold_piece_ns(dev, seen));
+	gp_client_device_unlock(dev);
 }
 
 /* Warn unless all devices are BE: BE never holds. */
@@ -118,7 +119,7 @@ static void say_unseen(const char *why)
 	bool holds = !atomic_load(&engine.count);
 
 	for (size_t i = 0; i < atomic_load(&engine.count); i++)
-		holds |= gp_edev_class(engine.dev[i]).cls != GP_CLASS_BE;
+		holds |= gp_client_device_class(engine.dev[i]).cls != GP_CLASS_BE;
 	if (holds)
 		gp_log(GP_LOG_WARN,
 		       "cannot see synchronisation (%s): holds come in pieces of %u us; see "
@@ -159,7 +160,7 @@ void gp_engine_watch_launches(void)
 		engine.hooks.watch_launches();
 }
 
-uint64_t gp_edev_now(struct gp_edev *dev)
+uint64_t gp_client_device_now(struct gp_client_device *dev)
 {
 	return gp_runtime_clock_ns(dev->rt);
 }
@@ -181,7 +182,7 @@ static void called(void *host, const struct gp_call *call)
  * every release a system call, which a hold may need anyway (AMD). A virtual clock would stop
  * for it.
  */
-static bool comes_in_time(const struct gp_edev *dev, uint64_t at_ns)
+static bool comes_in_time(const struct gp_client_device *dev, uint64_t at_ns)
 {
 	const uint32_t exact = GP_CAP_VIRTUAL_TIME | GP_CAP_HOLD_OUTSIDE;
 
@@ -192,7 +193,7 @@ static bool comes_in_time(const struct gp_edev *dev, uint64_t at_ns)
 static void arm(void *host, uint64_t at_ns)
 {
 	static atomic_int said;
-	struct gp_edev *dev = host;
+	struct gp_client_device *dev = host;
 	int err = -ENODEV;
 
 	if (!dev->timer && at_ns == GP_SCHED_NO_TIMER)
@@ -235,24 +236,24 @@ static void timed(void *host)
 	gp_predict_after_timer(host);
 }
 
-const struct gp_host_ops gp_edev_ops = {
+const struct gp_host_ops gp_client_device_ops = {
 	.arm = arm,
 	.called = called,
-	.hold = gp_edev_hold,
-	.release = gp_edev_release,
+	.hold = gp_client_device_hold,
+	.release = gp_client_device_release,
 	.settled = settled,
 	.stepped = stepped,
 	.timed = timed,
 };
 
-int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev)
+int gp_client_device_event_locked(struct gp_client_device *dev, struct gp_event *ev)
 {
 	return gp_runtime_event(dev->rt, ev);
 }
 
 /* ---- the queue for callers that must not wait ---------------------------------- */
 
-static bool queue_take(struct gp_edev *dev, struct gp_event *ev)
+static bool queue_take(struct gp_client_device *dev, struct gp_event *ev)
 {
 	bool got = false;
 
@@ -268,12 +269,12 @@ static bool queue_take(struct gp_edev *dev, struct gp_event *ev)
 	return got;
 }
 
-static void queue_drain(struct gp_edev *dev)
+static void queue_drain(struct gp_client_device *dev)
 {
 	struct gp_event ev;
 
 	while (atomic_load(&dev->queue_waits) && queue_take(dev, &ev)) {
-		gp_edev_event_locked(dev, &ev);
+		gp_client_device_event_locked(dev, &ev);
 		gp_slot_follow(dev);
 	}
 }
@@ -282,7 +283,7 @@ static void queue_drain(struct gp_edev *dev)
  * A caller queues its event and then tries the lock. The owner of the lock unlocks and then
  * checks the queue again. So one of the two always sees the event.
  */
-void gp_edev_unlock(struct gp_edev *dev)
+void gp_client_device_unlock(struct gp_client_device *dev)
 {
 	do {
 		queue_drain(dev);
@@ -290,7 +291,7 @@ void gp_edev_unlock(struct gp_edev *dev)
 	} while (atomic_load(&dev->queue_waits) && !pthread_mutex_trylock(&dev->lock));
 }
 
-void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
+void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
 {
 	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE, .tenant = c->tenant };
 	const bool predicts = atomic_load_explicit(&dev->predicts, memory_order_relaxed);
@@ -302,11 +303,11 @@ void gp_edev_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
 	if (predicts || dev->cls.cls == GP_CLASS_BE)
 		gp_status_page_work(dev, c, busy);
 	else
-		(void)gp_edev_event_locked(dev, &ev);
-	gp_edev_unlock(dev);
+		(void)gp_client_device_event_locked(dev, &ev);
+	gp_client_device_unlock(dev);
 }
 
-void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *c)
+void gp_client_device_queued(struct gp_client_device *dev, const struct gp_ectx *c)
 {
 	struct gp_event ev = { .type = GP_EV_QUEUED, .tenant = c->tenant };
 
@@ -314,16 +315,16 @@ void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *c)
 		return;
 	pthread_mutex_lock(&dev->lock);
 	if (dev->cls.cls == GP_CLASS_LC)
-		(void)gp_edev_event_locked(dev, &ev);
-	gp_edev_unlock(dev);
+		(void)gp_client_device_event_locked(dev, &ev);
+	gp_client_device_unlock(dev);
 }
 
-void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev)
+void gp_client_device_post(struct gp_client_device *dev, const struct gp_event *ev)
 {
 	bool full;
 
 	pthread_mutex_lock(&dev->queue_lock);
-	full = dev->queue_count == GP_EDEV_QUEUE;
+	full = dev->queue_count == GP_CLIENT_DEVICE_QUEUE;
 	if (!full)
 		dev->queue[dev->queue_count++] = *ev;
 	atomic_store(&dev->queue_waits, 1);
@@ -331,22 +332,22 @@ void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev)
 	if (full)
 		gp_log(GP_LOG_ERR, "too many groups at once; one keeps the driver's timeslice");
 	if (!pthread_mutex_trylock(&dev->lock))
-		gp_edev_unlock(dev);
+		gp_client_device_unlock(dev);
 }
 
-int gp_edev_event(struct gp_edev *dev, struct gp_event *ev)
+int gp_client_device_event(struct gp_client_device *dev, struct gp_event *ev)
 {
 	int err;
 
 	pthread_mutex_lock(&dev->lock);
 	if (ev->type == GP_EV_HINT)
-		ev->hint.at_ns += gp_edev_now(dev);
-	err = gp_edev_event_locked(dev, ev);
-	gp_edev_unlock(dev);
+		ev->hint.at_ns += gp_client_device_now(dev);
+	err = gp_client_device_event_locked(dev, ev);
+	gp_client_device_unlock(dev);
 	return err;
 }
 
-void gp_edev_timer(struct gp_edev *dev)
+void gp_client_device_timer(struct gp_client_device *dev)
 {
 	uint64_t due_ns;
 
@@ -354,7 +355,7 @@ void gp_edev_timer(struct gp_edev *dev)
 	if (dev->timer && !dev->hal->ops->timer_ack(dev->timer)) {
 		dev->timer_ns = GP_SCHED_NO_TIMER;
 		due_ns = gp_runtime_due_ns(dev->rt);
-		if (due_ns > gp_edev_now(dev))
+		if (due_ns > gp_client_device_now(dev))
 			arm(dev, due_ns);
 		else if (due_ns != GP_SCHED_NO_TIMER)
 			gp_runtime_timer(dev->rt);
@@ -362,12 +363,12 @@ void gp_edev_timer(struct gp_edev *dev)
 		queue_drain(dev);
 		dev->hal->ops->timer_done(dev->timer);
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }
 
 /* ---- the registry ------------------------------------------------------------ */
 
-static struct gp_edev *device_find(const struct gp_device_id *id)
+static struct gp_client_device *device_find(const struct gp_device_id *id)
 {
 	size_t n = atomic_load(&engine.count);
 
@@ -387,7 +388,7 @@ bool gp_engine_names(const char *spec, const struct gp_device_id *id)
 }
 
 int gp_engine_device(const struct gp_hal_ops *ops, const struct gp_device_id *id,
-		     struct gp_edev **out)
+		     struct gp_client_device **out)
 {
 	size_t n;
 	int err = 0;
@@ -403,7 +404,7 @@ int gp_engine_device(const struct gp_hal_ops *ops, const struct gp_device_id *id
 	err = -ENOSPC;
 	if (n == GP_HAL_MAX_DEVICES)
 		goto out;
-	err = gp_edev_create(ops, id, out);
+	err = gp_client_device_create(ops, id, out);
 	if (err)
 		goto out;
 	engine.dev[n] = *out;
@@ -413,7 +414,7 @@ out:
 	return err;
 }
 
-size_t gp_engine_devices(struct gp_edev **dev, size_t max)
+size_t gp_engine_devices(struct gp_client_device **dev, size_t max)
 {
 	size_t n = atomic_load(&engine.count);
 
@@ -423,14 +424,14 @@ size_t gp_engine_devices(struct gp_edev **dev, size_t max)
 	return n;
 }
 
-struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev)
+struct gp_ectx *gp_engine_find(void *context, struct gp_client_device **dev)
 {
 	size_t n = atomic_load_explicit(&engine.count, memory_order_acquire);
 
 	for (size_t i = 0; context && i < n; i++) {
-		struct gp_edev *d = engine.dev[i];
+		struct gp_client_device *d = engine.dev[i];
 
-		for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++) {
+		for (size_t k = 0; k < GP_CLIENT_DEVICE_CONTEXTS; k++) {
 			if (atomic_load_explicit(&d->ctx[k].context, memory_order_acquire) ==
 			    context) {
 				*dev = d;
@@ -446,5 +447,5 @@ void gp_engine_group_gone(struct gp_group *group)
 	size_t n = atomic_load(&engine.count);
 
 	for (size_t i = 0; i < n; i++)
-		gp_edev_group_gone(engine.dev[i], group);
+		gp_client_device_group_gone(engine.dev[i], group);
 }

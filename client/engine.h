@@ -2,7 +2,7 @@
 /*
  * engine.h - the devices of one process.
  *
- * One engine per process, one struct gp_edev per device it uses. Each is the host of an
+ * One engine per process, one struct gp_client_device per device it uses. Each is the host of an
  * instance of the core (runtime/runtime.h). The thread that reports an event executes the
  * decisions itself.
  *
@@ -10,13 +10,13 @@
  * because RM does not report a group's context. Each context that can hold is a further
  * tenant.
  *
- * Lock order: gp_engine.lock, gp_edev.lock, then one of the leaves gp_runtime_lock() and
- * gp_edev.queue_lock.
+ * Lock order: gp_engine.lock, gp_client_device.lock, then one of the leaves gp_runtime_lock() and
+ * gp_client_device.queue_lock.
  *
- * - hold() is called under gp_edev.lock and takes locks of libcuda. A caller inside libcuda
- *   may have these (group_ready, group_gone). It therefore never waits for gp_edev.lock: it
- *   puts its event into the queue, and the owner of the lock empties the queue before it
- *   returns.
+ * - hold() is called under gp_client_device.lock and takes locks of libcuda. A caller inside
+ *   libcuda may have these (group_ready, group_gone). It therefore never waits for
+ *   gp_client_device.lock: it puts its event into the queue, and the owner of the lock empties
+ *   the queue before it returns.
  * - Under gp_runtime_lock() only HAL calls are made, which take no lock of libcuda's.
  */
 #ifndef GP_CLIENT_ENGINE_H
@@ -34,8 +34,8 @@
 #include "sched/sched.h"
 
 #define GP_BASE_TENANT 1u
-#define GP_EDEV_CONTEXTS 32
-#define GP_EDEV_QUEUE 64
+#define GP_CLIENT_DEVICE_CONTEXTS 32
+#define GP_CLIENT_DEVICE_QUEUE 64
 
 /* Interval of renewing holds if synchronisation cannot be watched. */
 #define GP_HOLD_PIECE_NS 500000u
@@ -49,14 +49,14 @@ enum gp_work {
 };
 
 /*
- * One context that can hold. Protected by gp_edev.lock, except the first fields, which
+ * One context that can hold. Protected by gp_client_device.lock, except the first fields, which
  * gp_engine_find() and its callers read without the lock.
  */
 struct gp_ectx {
 	_Atomic(void *) context;       /* NULL: free */
 	uint32_t tenant;	       /* permanent for this place */
 	atomic_int busy;	       /* last reported BUSY (1) or IDLE (0) */
-	struct gp_hold *_Atomic marks; /* hold[0], for gp_edev_queued_in(); NULL: none */
+	struct gp_hold *_Atomic marks; /* hold[0], for gp_client_device_queued_in(); NULL: none */
 
 	uint32_t refs;		 /* handles; all fields from here on belong to one context */
 	struct gp_hold *hold[2]; /* two: a renewal overlaps */
@@ -86,7 +86,7 @@ enum gp_slot_state {
 	GP_SLOT_HAVE
 };
 
-struct gp_edev {
+struct gp_client_device {
 	struct gp_device *hal;
 	struct gp_hal_ops ops; /* its own, completed with dummies */
 	struct gp_hal_caps caps;
@@ -96,7 +96,7 @@ struct gp_edev {
 	struct gp_runtime *rt;
 	struct gp_class_value cls;     /* of the base tenant */
 	struct gp_class_request asked; /* the process's own request */
-	struct gp_ectx ctx[GP_EDEV_CONTEXTS];
+	struct gp_ectx ctx[GP_CLIENT_DEVICE_CONTEXTS];
 	uint64_t timer_ns; /* the timer's time; may be earlier than the core's */
 	struct gp_timer *timer;
 	atomic_int timer_fd; /* for poll(); -1: none yet */
@@ -109,7 +109,7 @@ struct gp_edev {
 	bool yielded;	    /* groups are suspended for others (yield.h) */
 
 	pthread_mutex_t queue_lock;
-	struct gp_event queue[GP_EDEV_QUEUE];
+	struct gp_event queue[GP_CLIENT_DEVICE_QUEUE];
 	size_t queue_count;
 	atomic_int queue_waits;
 
@@ -121,7 +121,7 @@ struct gp_edev {
 	uint64_t base_held_ns; /* of contexts that are gone */
 
 	atomic_int held;       /* 1: for a context of ours, by hold() */
-	atomic_int others_off; /* 1: requested, see gp_edev_others_off() */
+	atomic_int others_off; /* 1: requested, see gp_client_device_others_off() */
 	int looks, idle_looks; /* the thread's own, see queue_poll.c */
 	uint64_t seen_work_ns; /* likewise, also the next */
 	int reported_busy;
@@ -170,51 +170,52 @@ bool gp_engine_predicts(void);
  * the process. May block.
  */
 int gp_engine_device(const struct gp_hal_ops *ops, const struct gp_device_id *id,
-		     struct gp_edev **dev);
+		     struct gp_client_device **dev);
 /** Does @spec, as users write devices, name @id? NULL names all. */
 bool gp_engine_names(const char *spec, const struct gp_device_id *id);
-size_t gp_engine_devices(struct gp_edev **dev, size_t max);
+size_t gp_engine_devices(struct gp_client_device **dev, size_t max);
 
 /** Apply @ev and execute all decisions. Returns the core's result. */
-int gp_edev_event(struct gp_edev *dev, struct gp_event *ev);
+int gp_client_device_event(struct gp_client_device *dev, struct gp_event *ev);
 /**
  * @ctx has work from now on, or has none any more, as observed from its calls. The daemon
  * always gets this. The core gets it unless work is predicted: the end of a predicted hold
  * shows when the work came. For best-effort only the daemon needs it.
  */
-void gp_edev_work(struct gp_edev *dev, struct gp_ectx *ctx, bool busy);
+void gp_client_device_work(struct gp_client_device *dev, struct gp_ectx *ctx, bool busy);
 /** @ctx waits for all its queued work. No effect with prediction. */
-void gp_edev_queued(struct gp_edev *dev, const struct gp_ectx *ctx);
+void gp_client_device_queued(struct gp_client_device *dev, const struct gp_ectx *ctx);
 /** @ctx reports that all its work is queued, the last in @stream: gp_queued(). */
-int gp_edev_queued_in(struct gp_edev *dev, const struct gp_ectx *ctx, void *stream);
+int gp_client_device_queued_in(struct gp_client_device *dev, const struct gp_ectx *ctx,
+			       void *stream);
 /** Is the process best-effort there? Takes the lock. */
-bool gp_edev_is_be(struct gp_edev *dev);
-/** gp_edev_event(), later if another thread has the lock. Never waits. */
-void gp_edev_post(struct gp_edev *dev, const struct gp_event *ev);
+bool gp_client_device_is_be(struct gp_client_device *dev);
+/** gp_client_device_event(), later if another thread has the lock. Never waits. */
+void gp_client_device_post(struct gp_client_device *dev, const struct gp_event *ev);
 /**
  * A call will wait for @dev many times, and a hold would delay each wait. If @ctx is in a
  * segment or holds, best-effort tenants that can are asked to suspend until
- * gp_edev_others_on(), for 500 ms at most. Does not wait for them.
+ * gp_client_device_others_on(), for 500 ms at most. Does not wait for them.
  */
-void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx);
-void gp_edev_others_on(struct gp_edev *dev);
+void gp_client_device_others_off(struct gp_client_device *dev, struct gp_ectx *ctx);
+void gp_client_device_others_on(struct gp_client_device *dev);
 /** The timer of @dev is due. */
-void gp_edev_timer(struct gp_edev *dev);
+void gp_client_device_timer(struct gp_client_device *dev);
 
 /**
  * The process wants @cls. Asks a daemon and waits for it, so only for an app's thread. -EPERM:
  * refused by the daemon, or by a driver with classes; -ETIMEDOUT: the daemon does not answer.
  */
-int gp_edev_set_class(struct gp_edev *dev, const struct gp_class_value *cls);
+int gp_client_device_set_class(struct gp_client_device *dev, const struct gp_class_value *cls);
 /** An existing context of @dev that can hold; NULL: none known. */
-void *gp_edev_find_context(struct gp_edev *dev);
+void *gp_client_device_find_context(struct gp_client_device *dev);
 /** Get or make the tenant of @context (NULL: the current one). Blocks. */
-int gp_edev_context(struct gp_edev *dev, void *context, struct gp_ectx **ctx);
-void gp_edev_context_put(struct gp_edev *dev, struct gp_ectx *ctx);
+int gp_client_device_context(struct gp_client_device *dev, void *context, struct gp_ectx **ctx);
+void gp_client_device_context_put(struct gp_client_device *dev, struct gp_ectx *ctx);
 /** The app will destroy @context now: its holds end for good. */
 void gp_engine_context_gone(void *context);
 /** Its tenant, without a lock; NULL: cannot hold. */
-struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev);
+struct gp_ectx *gp_engine_find(void *context, struct gp_client_device **dev);
 
 /**
  * Request holds in @context: the thread makes its tenant soon. Never waits. Repeated until
@@ -222,47 +223,47 @@ struct gp_ectx *gp_engine_find(void *context, struct gp_edev **dev);
  */
 void gp_engine_ask_context(void *context);
 
-int gp_edev_group_add(struct gp_edev *dev, struct gp_group *group);
+int gp_client_device_group_add(struct gp_client_device *dev, struct gp_group *group);
 /** @group is being freed: forget it on every device. */
 void gp_engine_group_gone(struct gp_group *group);
 /** Scan for this process's groups if they are not tracked. */
-int gp_edev_scan(struct gp_edev *dev);
-void gp_edev_scan_drop(struct gp_edev *dev);
+int gp_client_device_scan(struct gp_client_device *dev);
+void gp_client_device_scan_drop(struct gp_client_device *dev);
 
-void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tenant_stat *stat,
-		  uint64_t *held_ns);
+void gp_client_device_stat(struct gp_client_device *dev, struct gp_ectx *ctx,
+			   struct gp_sched_tenant_stat *stat, uint64_t *held_ns);
 
 #pragma GCC visibility pop
 
 /** Number of present compute groups. */
-size_t gp_edev_group_count(struct gp_edev *dev);
-struct gp_class_value gp_edev_class(struct gp_edev *dev);
+size_t gp_client_device_group_count(struct gp_client_device *dev);
+struct gp_class_value gp_client_device_class(struct gp_client_device *dev);
 /**
  * @cls is in force from now on, from any source. @wanted: requested by the process, with its
  * options; NULL: from another source.
  */
-int gp_edev_apply_class(struct gp_edev *dev, const struct gp_class_value *cls,
-			const struct gp_class_request *wanted);
+int gp_client_device_apply_class(struct gp_client_device *dev, const struct gp_class_value *cls,
+				 const struct gp_class_request *wanted);
 
 /*
  * Called with dev->lock held. Give: the daemon decides slices and turns from now on. Take
  * back: this process does again, and its groups run as the driver made them. 0, or the
  * negative errno of a group that does not run yet: call again.
  */
-void gp_edev_give(struct gp_edev *dev);
-int gp_edev_take_back(struct gp_edev *dev);
+void gp_client_device_give(struct gp_client_device *dev);
+int gp_client_device_take_back(struct gp_client_device *dev);
 /** Set the driver's slice for all groups, whatever was set before. */
-void gp_edev_slices_off(struct gp_edev *dev);
+void gp_client_device_slices_off(struct gp_client_device *dev);
 /** Another process may have set slices: set the core's once more. */
-void gp_edev_slices_again(struct gp_edev *dev);
+void gp_client_device_slices_again(struct gp_client_device *dev);
 
 /* slot.c. Called with dev->lock held; report the SLOT event to the core. */
-void gp_slot_follow(struct gp_edev *dev);
+void gp_slot_follow(struct gp_client_device *dev);
 /* Warn once, without a daemon, that another process has the slot. */
-void gp_slot_say(struct gp_edev *dev);
+void gp_slot_say(struct gp_client_device *dev);
 /** Release it if this process has it. */
-void gp_slot_drop(struct gp_edev *dev);
-void gp_slot_forget(struct gp_edev *dev);
+void gp_slot_drop(struct gp_client_device *dev);
+void gp_slot_forget(struct gp_client_device *dev);
 
 /* thread.c */
 #pragma GCC visibility push(default)
@@ -284,10 +285,10 @@ void gp_engine_serve_context(void);
 int gp_engine_hint(uint64_t in_ns);
 
 /** The clock of hints and holds, ns; 0: unreadable. */
-uint64_t gp_edev_now(struct gp_edev *dev);
+uint64_t gp_client_device_now(struct gp_client_device *dev);
 
-/* For other files here: gp_edev_event() with dev->lock held. */
-int gp_edev_event_locked(struct gp_edev *dev, struct gp_event *ev);
-void gp_edev_unlock(struct gp_edev *dev);
+/* For other files here: gp_client_device_event() with dev->lock held. */
+int gp_client_device_event_locked(struct gp_client_device *dev, struct gp_event *ev);
+void gp_client_device_unlock(struct gp_client_device *dev);
 
 #endif

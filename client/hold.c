@@ -15,9 +15,9 @@
 /* A renewal of a hold with the device has it within a launch, some 10 us. */
 #define RENEWAL_HAS_IT_NS 60000u
 
-static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
+static struct gp_ectx *context_of(struct gp_client_device *dev, uint32_t tenant)
 {
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++)
 		if (dev->ctx[i].tenant == tenant &&
 		    atomic_load_explicit(&dev->ctx[i].context, memory_order_relaxed))
 			return &dev->ctx[i];
@@ -41,7 +41,7 @@ static uint64_t waited_ns(const struct gp_ectx *c, int i, const struct gp_hold_s
 }
 
 /* Adds up the time of an ended hold; its end may be stamped a little later. */
-void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
+void gp_ectx_account(struct gp_client_device *dev, struct gp_ectx *c, int i)
 {
 	struct gp_hold_stat st;
 
@@ -59,7 +59,7 @@ void gp_ectx_account(struct gp_edev *dev, struct gp_ectx *c, int i)
 	gp_status_page_hold(dev, st.from_ns, st.held_ns, st.switch_ns ? waited_ns(c, i, &st) : 0);
 }
 
-static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
+static void tell_switch(struct gp_client_device *dev, struct gp_ectx *c, int i)
 {
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
 	struct gp_hold_stat st;
@@ -80,7 +80,7 @@ static void tell_switch(struct gp_edev *dev, struct gp_ectx *c, int i)
 }
 
 /* The older one first: the newer one's wait may depend on it. */
-static void tell_ended(struct gp_edev *dev, struct gp_ectx *c)
+static void tell_ended(struct gp_client_device *dev, struct gp_ectx *c)
 {
 	const int older = !c->newest;
 
@@ -90,7 +90,7 @@ static void tell_ended(struct gp_edev *dev, struct gp_ectx *c)
 	gp_ectx_account(dev, c, !older);
 }
 
-static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
+static int release_one(struct gp_client_device *dev, struct gp_ectx *c, int i)
 {
 	int err = dev->hal->ops->release(c->hold[i]);
 
@@ -101,7 +101,8 @@ static int release_one(struct gp_edev *dev, struct gp_ectx *c, int i)
 	return 0;
 }
 
-static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t limit_ns, bool renews)
+static int start_hold(struct gp_client_device *dev, struct gp_ectx *c, int i, uint64_t limit_ns,
+		      bool renews)
 {
 	int err;
 
@@ -122,40 +123,40 @@ static int start_hold(struct gp_edev *dev, struct gp_ectx *c, int i, uint64_t li
 }
 
 /* If the driver has no holds. */
-static int ask_others(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+static int ask_others(struct gp_client_device *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	struct gp_event ev = { .type = GP_EV_SWITCH_MEASURED, .tenant = c->tenant };
-	uint64_t start_ns = gp_edev_now(dev);
+	uint64_t start_ns = gp_client_device_now(dev);
 	int err = gp_yield_ask(dev, dev->cls.value, limit_ns);
 
 	if (err || c->asked_ns)
 		return err;
 	c->asked_ns = start_ns;
-	c->switch_ns = gp_edev_now(dev) - start_ns;
+	c->switch_ns = gp_client_device_now(dev) - start_ns;
 	ev.measured.took_ns = c->switch_ns;
 	gp_runtime_event(dev->rt, &ev);
 	return 0;
 }
 
-void gp_ectx_stop_asking(struct gp_edev *dev, struct gp_ectx *c)
+void gp_ectx_stop_asking(struct gp_client_device *dev, struct gp_ectx *c)
 {
 	uint64_t held_ns;
 
 	if (!c->asked_ns)
 		return;
 	gp_yield_release(dev);
-	held_ns = gp_edev_now(dev) - c->asked_ns;
+	held_ns = gp_client_device_now(dev) - c->asked_ns;
 	gp_status_page_hold(dev, c->asked_ns, held_ns, c->switch_ns);
 	c->held_ns += held_ns;
 	c->asked_ns = 0;
 }
 
-void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx)
+void gp_client_device_others_off(struct gp_client_device *dev, struct gp_ectx *ctx)
 {
 	struct gp_sched_tenant_stat stat;
 	uint64_t held_ns;
 
-	gp_edev_stat(dev, ctx, &stat, &held_ns);
+	gp_client_device_stat(dev, ctx, &stat, &held_ns);
 	if (!stat.in_segment && !stat.held)
 		return;
 	/* The least urgent level: only best effort yields. */
@@ -163,14 +164,14 @@ void gp_edev_others_off(struct gp_edev *dev, struct gp_ectx *ctx)
 	atomic_store(&dev->others_off, 1);
 }
 
-void gp_edev_others_on(struct gp_edev *dev)
+void gp_client_device_others_on(struct gp_client_device *dev)
 {
 	if (atomic_exchange(&dev->others_off, 0))
 		gp_yield_release(dev);
 }
 
 /* A HOLD during a hold renews it: both are on for a moment, then the old one ends. */
-static int hold_in(struct gp_edev *dev, struct gp_ectx *c, uint64_t limit_ns)
+static int hold_in(struct gp_client_device *dev, struct gp_ectx *c, uint64_t limit_ns)
 {
 	const bool renews = c->on[0] || c->on[1];
 	const int i = c->on[0] ? 1 : 0;
@@ -199,15 +200,15 @@ void gp_say_no_hold(const char *why)
 }
 
 /* The thread may be sleeping until a timer. */
-static void watch_work(struct gp_edev *dev)
+static void watch_work(struct gp_client_device *dev)
 {
 	if (!atomic_exchange(&dev->held, 1) && dev->caps.caps & GP_CAP_BUSY)
 		gp_thread_wake();
 }
 
-int gp_edev_hold(void *host, uint32_t tenant, uint64_t limit_ns)
+int gp_client_device_hold(void *host, uint32_t tenant, uint64_t limit_ns)
 {
-	struct gp_edev *dev = host;
+	struct gp_client_device *dev = host;
 	struct gp_ectx *c = context_of(dev, tenant);
 	int err;
 
@@ -221,9 +222,9 @@ int gp_edev_hold(void *host, uint32_t tenant, uint64_t limit_ns)
 	return err;
 }
 
-int gp_edev_release(void *host, uint32_t tenant)
+int gp_client_device_release(void *host, uint32_t tenant)
 {
-	struct gp_edev *dev = host;
+	struct gp_client_device *dev = host;
 	struct gp_ectx *c = context_of(dev, tenant);
 	int err = 0;
 
@@ -239,8 +240,8 @@ int gp_edev_release(void *host, uint32_t tenant)
 	return err;
 }
 
-void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tenant_stat *stat,
-		  uint64_t *held_ns)
+void gp_client_device_stat(struct gp_client_device *dev, struct gp_ectx *ctx,
+			   struct gp_sched_tenant_stat *stat, uint64_t *held_ns)
 {
 	*stat = (struct gp_sched_tenant_stat){ 0 };
 	pthread_mutex_lock(&dev->lock);
@@ -248,5 +249,5 @@ void gp_edev_stat(struct gp_edev *dev, struct gp_ectx *ctx, struct gp_sched_tena
 		gp_ectx_account(dev, ctx, i);
 	gp_sched_tenant_stat(gp_runtime_core(dev->rt), ctx->tenant, stat);
 	*held_ns = ctx->held_ns;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }

@@ -62,26 +62,26 @@ struct gp_predictor {
 
 /* ---- beginning and ending ----------------------------------------------------- */
 
-static uint64_t said(struct gp_edev *dev)
+static uint64_t said(struct gp_client_device *dev)
 {
 	struct gp_sched_tenant_stat st;
 	uint64_t sum = 0;
 
 	pthread_mutex_lock(&dev->lock);
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++)
 		if (atomic_load(&dev->ctx[i].context) &&
 		    !gp_sched_tenant_stat(gp_runtime_core(dev->rt), dev->ctx[i].tenant, &st))
 			sum += st.said;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return sum;
 }
 
-static bool is_lc(struct gp_edev *dev)
+static bool is_lc(struct gp_client_device *dev)
 {
-	return gp_edev_class(dev).cls == GP_CLASS_LC;
+	return gp_client_device_class(dev).cls == GP_CLASS_LC;
 }
 
-static void stop(struct gp_edev *dev, struct gp_predictor *p, const char *why)
+static void stop(struct gp_client_device *dev, struct gp_predictor *p, const char *why)
 {
 	const struct gp_hal_ops *ops = dev->hal->ops;
 
@@ -99,7 +99,7 @@ static void stop(struct gp_edev *dev, struct gp_predictor *p, const char *why)
 	p->log = NULL;
 }
 
-static void begin(struct gp_edev *dev)
+static void begin(struct gp_client_device *dev)
 {
 	const uint32_t needs = GP_CAP_SWITCH_LOG | GP_CAP_HOLD | GP_CAP_SLICE_PREEMPTS;
 	const struct gp_hal_ops *ops = dev->hal->ops;
@@ -107,7 +107,7 @@ static void begin(struct gp_edev *dev)
 	int err;
 
 	if (!gp_engine_predicts() || !dev->preloaded || (dev->caps.caps & needs) != needs ||
-	    !is_lc(dev) || !gp_edev_group_count(dev))
+	    !is_lc(dev) || !gp_client_device_group_count(dev))
 		return;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -117,14 +117,14 @@ static void begin(struct gp_edev *dev)
 	pthread_mutex_lock(&dev->lock);
 	dev->predictor = p;
 	atomic_store(&dev->predicts, true);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	err = ops->log_open(dev->hal, &p->log);
 	if (!err)
 		err = ops->timer_create(dev->hal, &p->timer);
 	if (err)
 		stop(dev, p, strerror(-err));
 	else
-		p->own_ns = gp_edev_now(dev);
+		p->own_ns = gp_client_device_now(dev);
 }
 
 /* ---- clocks ---------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void take_record(struct gp_predictor *p, const struct gp_switch_record *r
 
 /* ---- observed work ----------------------------------------------------------- */
 
-void gp_predict_work(struct gp_edev *dev, bool busy)
+void gp_predict_work(struct gp_client_device *dev, bool busy)
 {
 	struct gp_predictor *p = dev->predictor;
 
@@ -170,7 +170,7 @@ void gp_predict_work(struct gp_edev *dev, bool busy)
 		p->edges = 0;
 		p->edges_lost = true;
 	}
-	p->edge[p->edges++] = (struct edge){ gp_edev_now(dev), busy };
+	p->edge[p->edges++] = (struct edge){ gp_client_device_now(dev), busy };
 }
 
 static void take_edges(struct gp_predictor *p, uint64_t until_ns)
@@ -191,24 +191,24 @@ static void take_edges(struct gp_predictor *p, uint64_t until_ns)
 }
 
 /* Work since a prediction is judged after the predicted hold. */
-static void see_work(struct gp_edev *dev, struct gp_predictor *p)
+static void see_work(struct gp_client_device *dev, struct gp_predictor *p)
 {
-	const uint64_t until_ns = p->guessed ? p->guessed_ns : gp_edev_now(dev);
+	const uint64_t until_ns = p->guessed ? p->guessed_ns : gp_client_device_now(dev);
 
 	if (!p->clocks.known)
 		return;
 	pthread_mutex_lock(&dev->lock);
 	take_edges(p, until_ns);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	gp_rhythm_seen_until(&p->rhythm, to_log(p, until_ns));
 }
 
-static void read_log(struct gp_edev *dev, struct gp_predictor *p)
+static void read_log(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	struct gp_switch_record rec[BATCH];
 	ssize_t n;
 
-	p->read_ns = gp_edev_now(dev);
+	p->read_ns = gp_client_device_now(dev);
 	do {
 		n = dev->hal->ops->log_read(p->log, rec, BATCH);
 		for (ssize_t i = 0; i < n; i++)
@@ -216,13 +216,13 @@ static void read_log(struct gp_edev *dev, struct gp_predictor *p)
 	} while (n == BATCH);
 	(void)gp_clocks_of_log(&p->clocks, &dev->ops, dev->hal, p->log, p->same_clock);
 	see_work(dev, p);
-	gp_rhythm_update(&p->rhythm, to_log(p, gp_edev_now(dev)));
+	gp_rhythm_update(&p->rhythm, to_log(p, gp_client_device_now(dev)));
 }
 
 /* ---- predictions --------------------------------------------------------------------- */
 
 /* Passes the predicted hold's whole time to the predictor. */
-static void collect(struct gp_edev *dev, struct gp_predictor *p,
+static void collect(struct gp_client_device *dev, struct gp_predictor *p,
 		    const struct gp_sched_tenant_stat *tenant)
 {
 	uint64_t from = tenant->held_since_ns, until = 0;
@@ -239,11 +239,11 @@ static void collect(struct gp_edev *dev, struct gp_predictor *p,
 }
 
 /* dev->lock held. */
-static void guess_next(struct gp_edev *dev, struct gp_predictor *p)
+static void guess_next(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	struct gp_event ev = { .type = GP_EV_HINT, .hint.guess = true };
 	struct gp_sched_tenant_stat st;
-	uint64_t now = gp_edev_now(dev);
+	uint64_t now = gp_client_device_now(dev);
 
 	if (!p->ctx || p->ctx->gone ||
 	    gp_sched_tenant_stat(gp_runtime_core(dev->rt), p->ctx->tenant, &st))
@@ -259,18 +259,18 @@ static void guess_next(struct gp_edev *dev, struct gp_predictor *p)
 	ev.hint.limit_ns = p->guess.hint_timeout_ns + p->guess.spread_ns;
 	ev.hint.lead_ns = p->guess.lead_max_ns;
 	p->guessed_ns = now;
-	p->guessed = !gp_edev_event_locked(dev, &ev);
+	p->guessed = !gp_client_device_event_locked(dev, &ev);
 }
 
-void gp_predict_after_timer(struct gp_edev *dev)
+void gp_predict_after_timer(struct gp_client_device *dev)
 {
 	struct gp_predictor *p = dev->predictor;
 
 	if (!p || p->off || !p->guessed)
 		return;
 	guess_next(dev, p);
-	if (p->ticking && gp_edev_now(dev) > p->read_ns + READ_AFTER_NS)
-		dev->hal->ops->timer_arm(p->timer, gp_edev_now(dev) + 1);
+	if (p->ticking && gp_client_device_now(dev) > p->read_ns + READ_AFTER_NS)
+		dev->hal->ops->timer_arm(p->timer, gp_client_device_now(dev) + 1);
 }
 
 /*
@@ -278,17 +278,17 @@ void gp_predict_after_timer(struct gp_edev *dev)
  * a busy H200). A program has its context, or no known one, before its first record; tried
  * again until then.
  */
-static void find_context(struct gp_edev *dev, struct gp_predictor *p)
+static void find_context(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	void *context;
 
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS && !p->ctx; i++)
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS && !p->ctx; i++)
 		if (atomic_load(&dev->ctx[i].context) && !dev->ctx[i].gone)
 			p->ctx = &dev->ctx[i];
 	if (p->ctx)
 		return;
-	context = gp_edev_find_context(dev);
-	if (context && gp_edev_context(dev, context, &p->ctx))
+	context = gp_client_device_find_context(dev);
+	if (context && gp_client_device_context(dev, context, &p->ctx))
 		stop(dev, p, "its context cannot hold");
 	else if (!context && p->rhythm.state == GP_RHYTHM_SURE)
 		stop(dev, p, "its context is unknown");
@@ -296,13 +296,13 @@ static void find_context(struct gp_edev *dev, struct gp_predictor *p)
 
 /* ---- in the thread's loop -------------------------------------------------------------- */
 
-static bool may_go_on(struct gp_edev *dev, struct gp_predictor *p)
+static bool may_go_on(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	if (said(dev)) {
 		stop(dev, p, "the process gives hints");
 	} else if (p->ctx && p->ctx->gone) {
 		stop(dev, p, "its context is gone");
-	} else if (gp_edev_group_count(dev) > 1) {
+	} else if (gp_client_device_group_count(dev) > 1) {
 		stop(dev, p, "it has several contexts");
 	} else if (!p->ctx) {
 		find_context(dev, p);
@@ -310,9 +310,9 @@ static bool may_go_on(struct gp_edev *dev, struct gp_predictor *p)
 	return !p->off;
 }
 
-static void arm(struct gp_edev *dev, struct gp_predictor *p)
+static void arm(struct gp_client_device *dev, struct gp_predictor *p)
 {
-	const uint64_t now = gp_edev_now(dev);
+	const uint64_t now = gp_client_device_now(dev);
 	uint64_t in_ns = READ_NS;
 
 	if (p->rhythm.state == GP_RHYTHM_TRIAL)
@@ -323,7 +323,7 @@ static void arm(struct gp_edev *dev, struct gp_predictor *p)
 	dev->hal->ops->timer_arm(p->timer, p->ticking ? now + in_ns : 0);
 }
 
-static void say(struct gp_edev *dev, struct gp_predictor *p)
+static void say(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	static const char *const why[] = {
 		[GP_RHYTHM_KEPT] = "a pause",
@@ -346,7 +346,7 @@ static void say(struct gp_edev *dev, struct gp_predictor *p)
 	p->said_sure = sure;
 }
 
-static void tick(struct gp_edev *dev, struct gp_predictor *p)
+static void tick(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	if (!is_lc(dev)) {
 		gp_rhythm_forget(&p->rhythm);
@@ -360,12 +360,12 @@ static void tick(struct gp_edev *dev, struct gp_predictor *p)
 	if (p->clocks.known) {
 		pthread_mutex_lock(&dev->lock);
 		guess_next(dev, p);
-		gp_edev_unlock(dev);
+		gp_client_device_unlock(dev);
 	}
 	arm(dev, p);
 }
 
-void gp_predict_serve(struct gp_edev *dev, bool due)
+void gp_predict_serve(struct gp_client_device *dev, bool due)
 {
 	struct gp_predictor *p = dev->predictor;
 
@@ -381,30 +381,30 @@ void gp_predict_serve(struct gp_edev *dev, bool due)
 	if (p->ticking) {
 		if (!due || dev->hal->ops->timer_ack(p->timer))
 			return;
-	} else if (gp_edev_now(dev) < p->read_ns + IDLE_MS * MS) {
+	} else if (gp_client_device_now(dev) < p->read_ns + IDLE_MS * MS) {
 		return;
 	}
 	tick(dev, p);
 }
 
-int gp_predict_fd(const struct gp_edev *dev)
+int gp_predict_fd(const struct gp_client_device *dev)
 {
 	return dev->predictor && dev->predictor->ticking ? dev->predictor->timer->fd : -1;
 }
 
-int gp_predict_wait_ms(const struct gp_edev *dev)
+int gp_predict_wait_ms(const struct gp_client_device *dev)
 {
 	return dev->predictor && !dev->predictor->off && !dev->predictor->ticking ? IDLE_MS : -1;
 }
 
-bool gp_predict_saw_work(const struct gp_edev *dev)
+bool gp_predict_saw_work(const struct gp_client_device *dev)
 {
 	const struct gp_predictor *p = dev->predictor;
 
 	return p ? p->off || p->seen : !dev->preloaded || !gp_engine_predicts();
 }
 
-void gp_predict_stats(const struct gp_edev *dev, struct gp_predict_stat *stat)
+void gp_predict_stats(const struct gp_client_device *dev, struct gp_predict_stat *stat)
 {
 	const struct gp_predictor *p = dev->predictor;
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gp_edev;
+struct gp_client_device;
 
 struct gp_predict_stat {
 	bool on;			/* it predicts, or may */
@@ -20,17 +20,17 @@ struct gp_predict_stat {
 };
 
 /* Begin when allowed, read the log when due. @due: the timer. */
-void gp_predict_serve(struct gp_edev *dev, bool due);
+void gp_predict_serve(struct gp_client_device *dev, bool due);
 /* A timer for gp_predict_serve(); -1: none. */
-int gp_predict_fd(const struct gp_edev *dev);
+int gp_predict_fd(const struct gp_client_device *dev);
 /* The thread may sleep this long without it; -1: for ever. */
-int gp_predict_wait_ms(const struct gp_edev *dev);
+int gp_predict_wait_ms(const struct gp_client_device *dev);
 /* The core's timer fired; dev->lock held. */
-void gp_predict_after_timer(struct gp_edev *dev);
+void gp_predict_after_timer(struct gp_client_device *dev);
 /* With prediction (dev->predicts): work was seen to come, or to end; dev->lock held. */
-void gp_predict_work(struct gp_edev *dev, bool busy);
+void gp_predict_work(struct gp_client_device *dev, bool busy);
 /* Has the process had work? True without prediction. */
-bool gp_predict_saw_work(const struct gp_edev *dev);
-void gp_predict_stats(const struct gp_edev *dev, struct gp_predict_stat *stat);
+bool gp_predict_saw_work(const struct gp_client_device *dev);
+void gp_predict_stats(const struct gp_client_device *dev, struct gp_predict_stat *stat);
 
 #endif

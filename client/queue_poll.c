@@ -8,12 +8,12 @@
 /* A request's launches have gaps in between: this many checks in a row mean idle. */
 #define IDLE_LOOKS 3
 
-static bool watches_hold(const struct gp_edev *dev)
+static bool watches_hold(const struct gp_client_device *dev)
 {
 	return atomic_load(&dev->held) || dev->looks;
 }
 
-uint64_t gp_queue_poll_period_ns(const struct gp_edev *dev)
+uint64_t gp_queue_poll_period_ns(const struct gp_client_device *dev)
 {
 	if (!(dev->caps.caps & GP_CAP_BUSY))
 		return 0;
@@ -27,7 +27,7 @@ uint64_t gp_queue_poll_period_ns(const struct gp_edev *dev)
 }
 
 /* 1: one of our groups has work; 0: none of those that can report; else none can. */
-static int look(struct gp_edev *dev)
+static int look(struct gp_client_device *dev)
 {
 	struct gp_runtime_group *g = NULL;
 	int one, busy = -ENODATA;
@@ -42,16 +42,16 @@ static int look(struct gp_edev *dev)
 }
 
 /* If queues can be polled, the process is the one context. */
-static struct gp_ectx *context_of(struct gp_edev *dev)
+static struct gp_ectx *context_of(struct gp_client_device *dev)
 {
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++)
 		if (atomic_load(&dev->ctx[i].context))
 			return &dev->ctx[i];
 	return NULL;
 }
 
 /* Reports a change, and the results of the first and the last check. */
-static void report(struct gp_edev *dev, int busy)
+static void report(struct gp_client_device *dev, int busy)
 {
 	struct gp_ectx *c = context_of(dev);
 	struct gp_event ev = { .type = busy ? GP_EV_BUSY : GP_EV_IDLE };
@@ -59,10 +59,10 @@ static void report(struct gp_edev *dev, int busy)
 	if (!c || (atomic_exchange(&c->busy, busy) == busy && dev->looks))
 		return;
 	ev.tenant = c->tenant;
-	(void)gp_edev_event(dev, &ev);
+	(void)gp_client_device_event(dev, &ev);
 }
 
-static void report_to_daemon(struct gp_edev *dev, int busy)
+static void report_to_daemon(struct gp_client_device *dev, int busy)
 {
 	if (!gp_edaemon_welcome(&dev->daemon))
 		return;
@@ -73,7 +73,7 @@ static void report_to_daemon(struct gp_edev *dev, int busy)
 	dev->reported_busy = busy;
 }
 
-void gp_queue_poll_serve(struct gp_edev *dev)
+void gp_queue_poll_serve(struct gp_client_device *dev)
 {
 	int busy;
 

@@ -17,7 +17,7 @@
 #define GP_QUEUE_POLL_QUIET_AFTER_NS 1000000000u /* .. of this length */
 
 /** Interval of polling @dev, ns; 0: none. */
-uint64_t gp_queue_poll_period_ns(const struct gp_edev *dev);
-void gp_queue_poll_serve(struct gp_edev *dev);
+uint64_t gp_queue_poll_period_ns(const struct gp_client_device *dev);
+void gp_queue_poll_serve(struct gp_client_device *dev);
 
 #endif

@@ -11,14 +11,14 @@
 #include "client/engine.h"
 #include "runtime/log.h"
 
-static void tell_core(struct gp_edev *dev, bool have)
+static void tell_core(struct gp_client_device *dev, bool have)
 {
 	struct gp_event ev = { .type = GP_EV_SLOT, .slot.have = have };
 
-	gp_edev_event_locked(dev, &ev);
+	gp_client_device_event_locked(dev, &ev);
 }
 
-static void take(struct gp_edev *dev, int fd)
+static void take(struct gp_client_device *dev, int fd)
 {
 	dev->slot_fd = fd;
 	dev->slot = GP_SLOT_HAVE;
@@ -31,7 +31,7 @@ static void take(struct gp_edev *dev, int fd)
  */
 static void *wait_thread(void *arg)
 {
-	struct gp_edev *dev = arg;
+	struct gp_client_device *dev = arg;
 	int fd = -1;
 	int err = gp_slot_wait(dev->hal, &fd);
 
@@ -46,11 +46,11 @@ static void *wait_thread(void *arg)
 	} else if (!err) {
 		close(fd);
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return NULL;
 }
 
-static int start_thread(struct gp_edev *dev)
+static int start_thread(struct gp_client_device *dev)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
@@ -67,7 +67,7 @@ static int start_thread(struct gp_edev *dev)
 	return err;
 }
 
-static void want(struct gp_edev *dev)
+static void want(struct gp_client_device *dev)
 {
 	static atomic_int said;
 	int fd = -1, err;
@@ -93,7 +93,7 @@ static void want(struct gp_edev *dev)
 	dev->slot = GP_SLOT_WAITING;
 }
 
-static void unwant(struct gp_edev *dev)
+static void unwant(struct gp_client_device *dev)
 {
 	if (dev->slot == GP_SLOT_HAVE) {
 		/* First the slice, then the right to it. */
@@ -104,19 +104,19 @@ static void unwant(struct gp_edev *dev)
 	dev->slot = GP_SLOT_NONE;
 }
 
-void gp_slot_follow(struct gp_edev *dev)
+void gp_slot_follow(struct gp_client_device *dev)
 {
 	if (!(dev->caps.caps & GP_CAP_SLICES))
 		return;
 	dev->slot_wanted = dev->cls.cls == GP_CLASS_BE && !gp_runtime_is_managed(dev->rt) &&
-			   gp_edev_group_count(dev);
+			   gp_client_device_group_count(dev);
 	if (dev->slot_wanted)
 		want(dev);
 	else
 		unwant(dev);
 }
 
-void gp_slot_say(struct gp_edev *dev)
+void gp_slot_say(struct gp_client_device *dev)
 {
 	static atomic_int said;
 
@@ -127,13 +127,13 @@ void gp_slot_say(struct gp_edev *dev)
 			    dev->hal->id.name);
 }
 
-void gp_slot_drop(struct gp_edev *dev)
+void gp_slot_drop(struct gp_client_device *dev)
 {
 	dev->slot_wanted = false;
 	unwant(dev);
 }
 
-void gp_slot_forget(struct gp_edev *dev)
+void gp_slot_forget(struct gp_client_device *dev)
 {
 	if (dev->slot_fd >= 0)
 		close(dev->slot_fd);

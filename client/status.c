@@ -8,12 +8,12 @@
 #include "client/predict.h"
 #include "wire/wire.h"
 
-static void add_context(struct gp_edev *dev, struct gp_ectx *c, struct gp_wire_status *st)
+static void add_context(struct gp_client_device *dev, struct gp_ectx *c, struct gp_wire_status *st)
 {
 	struct gp_sched_tenant_stat ts;
 	uint64_t held_ns;
 
-	gp_edev_stat(dev, c, &ts, &held_ns);
+	gp_client_device_stat(dev, c, &ts, &held_ns);
 	st->hints += ts.hints;
 	st->segments += ts.segments;
 	st->holds += ts.holds;
@@ -31,7 +31,7 @@ static void add_context(struct gp_edev *dev, struct gp_ectx *c, struct gp_wire_s
 	st->margin_ns = ts.margin_ns;
 }
 
-static void add_learned(const struct gp_edev *dev, struct gp_wire_status *st)
+static void add_learned(const struct gp_client_device *dev, struct gp_wire_status *st)
 {
 	struct gp_predict_stat ls;
 
@@ -43,7 +43,7 @@ static void add_learned(const struct gp_edev *dev, struct gp_wire_status *st)
 	st->guess_misses += ls.misses;
 }
 
-static void add_groups(struct gp_edev *dev, struct gp_wire_status *st)
+static void add_groups(struct gp_client_device *dev, struct gp_wire_status *st)
 {
 	struct gp_runtime_group *g = NULL;
 	uint64_t us;
@@ -55,13 +55,13 @@ static void add_groups(struct gp_edev *dev, struct gp_wire_status *st)
 	gp_runtime_unlock(dev->rt);
 }
 
-static void add_device(struct gp_edev *dev, struct gp_wire_status *st)
+static void add_device(struct gp_client_device *dev, struct gp_wire_status *st)
 {
 	const bool first = !*st->uuid;
 
 	add_groups(dev, st);
 	add_learned(dev, st);
-	for (size_t k = 0; k < GP_EDEV_CONTEXTS; k++)
+	for (size_t k = 0; k < GP_CLIENT_DEVICE_CONTEXTS; k++)
 		if (atomic_load(&dev->ctx[k].context))
 			add_context(dev, &dev->ctx[k], st);
 	pthread_mutex_lock(&dev->lock);
@@ -74,12 +74,12 @@ static void add_device(struct gp_edev *dev, struct gp_wire_status *st)
 		snprintf(st->device, sizeof(st->device), "%s", dev->hal->id.name);
 		gp_uuid_format(dev->hal->id.uuid, st->uuid, sizeof(st->uuid));
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }
 
 void gp_engine_status(struct gp_wire_status *st)
 {
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 
 	for (size_t i = 0; i < n; i++)
@@ -88,7 +88,7 @@ void gp_engine_status(struct gp_wire_status *st)
 
 int gp_engine_status_of(uint32_t number, struct gp_wire_status *st)
 {
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 
 	if (number >= n)
@@ -98,19 +98,19 @@ int gp_engine_status_of(uint32_t number, struct gp_wire_status *st)
 }
 
 /* The context for a hint from outside; the first one creates it. */
-static int hinted_context(struct gp_edev *dev, struct gp_ectx **out)
+static int hinted_context(struct gp_client_device *dev, struct gp_ectx **out)
 {
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++) {
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++) {
 		if (atomic_load(&dev->ctx[i].context) && !dev->ctx[i].gone) {
 			*out = &dev->ctx[i];
 			return 0;
 		}
 	}
 	/* The engine keeps its reference until the context is destroyed. */
-	return gp_edev_context(dev, gp_edev_find_context(dev), out);
+	return gp_client_device_context(dev, gp_client_device_find_context(dev), out);
 }
 
-static int hint_device(struct gp_edev *dev, uint64_t in_ns)
+static int hint_device(struct gp_client_device *dev, uint64_t in_ns)
 {
 	struct gp_event ev = { .type = GP_EV_HINT, .hint.at_ns = in_ns };
 	struct gp_ectx *c;
@@ -119,19 +119,19 @@ static int hint_device(struct gp_edev *dev, uint64_t in_ns)
 
 	pthread_mutex_lock(&dev->lock);
 	cls = dev->cls.cls;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	if (cls != GP_CLASS_LC)
 		return -EPERM;
 	err = hinted_context(dev, &c);
 	if (err)
 		return err;
 	ev.tenant = c->tenant;
-	return gp_edev_event(dev, &ev);
+	return gp_client_device_event(dev, &ev);
 }
 
 int gp_engine_hint(uint64_t in_ns)
 {
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 	int err, result = -ENODEV;
 

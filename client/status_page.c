@@ -26,7 +26,7 @@ static int check_file(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK) && st.st_size == GP_PAGE_BYTES ? 0 : -EPROTO;
 }
 
-int gp_status_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
+int gp_status_page_take(struct gp_client_device *dev, int page_fd, int wake_fd)
 {
 	struct gp_page *page;
 	int err = check_file(page_fd), flags = fcntl(wake_fd, F_GETFL);
@@ -52,7 +52,7 @@ int gp_status_page_take(struct gp_edev *dev, int page_fd, int wake_fd)
 	return 0;
 }
 
-void gp_status_page_drop(struct gp_edev *dev)
+void gp_status_page_drop(struct gp_client_device *dev)
 {
 	struct gp_status_page *p = &dev->status_page;
 
@@ -68,7 +68,7 @@ void gp_status_page_drop(struct gp_edev *dev)
 	p->looked = dev->reported_busy = -ENODATA;
 }
 
-void gp_status_page_forget(struct gp_edev *dev)
+void gp_status_page_forget(struct gp_client_device *dev)
 {
 	if (dev->status_page.wake_fd >= 0)
 		close(dev->status_page.wake_fd);
@@ -87,7 +87,7 @@ struct sums {
 };
 
 /* As hinted; else, after hints at a constant distance, the expected next one. */
-static uint64_t next_of(const struct gp_edev *dev, const struct gp_ectx *c)
+static uint64_t next_of(const struct gp_client_device *dev, const struct gp_ectx *c)
 {
 	const uint64_t now_ns = gp_runtime_stepped_ns(dev->rt);
 	uint64_t then_ns = c->hint_every_ns ? c->hint_ns + c->hint_every_ns : 0;
@@ -97,7 +97,7 @@ static uint64_t next_of(const struct gp_edev *dev, const struct gp_ectx *c)
 	return then_ns > now_ns ? then_ns : 0;
 }
 
-static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, struct sums *s)
+static void add_context(const struct gp_client_device *dev, const struct gp_ectx *c, struct sums *s)
 {
 	struct gp_sched_tenant_stat st;
 	uint64_t next_ns;
@@ -126,7 +126,7 @@ static void add_context(const struct gp_edev *dev, const struct gp_ectx *c, stru
 	s->unreported += c->work == GP_WORK_UNKNOWN;
 }
 
-static void add_all(const struct gp_edev *dev, struct sums *s)
+static void add_all(const struct gp_client_device *dev, struct sums *s)
 {
 	const struct gp_status_page *p = &dev->status_page;
 
@@ -138,7 +138,7 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
 		.expired = p->left_expired,
 		.held_ns = dev->base_held_ns,
 	};
-	for (size_t i = 0; i < GP_EDEV_CONTEXTS; i++)
+	for (size_t i = 0; i < GP_CLIENT_DEVICE_CONTEXTS; i++)
 		if (atomic_load_explicit(&dev->ctx[i].context, memory_order_relaxed))
 			add_context(dev, &dev->ctx[i], s);
 }
@@ -150,16 +150,16 @@ static void add_all(const struct gp_edev *dev, struct sums *s)
  * wait for all of its streams loses a turn. When it is seen to run, its page is not trusted
  * any more.
  */
-static bool provides_work(struct gp_edev *dev, const struct sums *s)
+static bool provides_work(struct gp_client_device *dev, const struct sums *s)
 {
 	if (dev->caps.caps & GP_CAP_BUSY)
 		return dev->status_page.looked >= 0;
 	return dev->cls.cls != GP_CLASS_NONE && dev->sync_seen && s->contexts && !s->unreported &&
-	       gp_edev_group_count(dev) == s->contexts;
+	       gp_client_device_group_count(dev) == s->contexts;
 }
 
 /* If its queues are polled, that counts. */
-static uint32_t activity_of(const struct gp_edev *dev, const struct sums *s)
+static uint32_t activity_of(const struct gp_client_device *dev, const struct sums *s)
 {
 	if (!(dev->caps.caps & GP_CAP_BUSY))
 		return s->activity;
@@ -185,7 +185,7 @@ static void put(_Atomic uint64_t *where, uint64_t value)
 	atomic_store_explicit(where, value, memory_order_release);
 }
 
-static void set_activity(struct gp_edev *dev, uint32_t activity)
+static void set_activity(struct gp_client_device *dev, uint32_t activity)
 {
 	struct gp_status_page *p = &dev->status_page;
 	const uint32_t before = p->activity;
@@ -200,7 +200,7 @@ static void set_activity(struct gp_edev *dev, uint32_t activity)
 		wake(p, GP_PAGE_WAKE_NOW);
 }
 
-void gp_status_page_update(struct gp_edev *dev)
+void gp_status_page_update(struct gp_client_device *dev)
 {
 	struct gp_status_page *p = &dev->status_page;
 	struct gp_page *page = p->page;
@@ -236,11 +236,11 @@ void gp_status_page_update(struct gp_edev *dev)
 		atomic_store_explicit(&page->provides, provides, memory_order_release);
 }
 
-static struct gp_ectx *context_of(struct gp_edev *dev, uint32_t tenant)
+static struct gp_ectx *context_of(struct gp_client_device *dev, uint32_t tenant)
 {
 	const uint32_t i = tenant - GP_BASE_TENANT - 1;
 
-	return i < GP_EDEV_CONTEXTS ? &dev->ctx[i] : NULL;
+	return i < GP_CLIENT_DEVICE_CONTEXTS ? &dev->ctx[i] : NULL;
 }
 
 static void hint_came(struct gp_ectx *c, uint64_t at_ns)
@@ -254,7 +254,7 @@ static void hint_came(struct gp_ectx *c, uint64_t at_ns)
 	c->hint_ns = at_ns;
 }
 
-static void segment_ended(struct gp_edev *dev, struct gp_ectx *c, uint64_t at_ns)
+static void segment_ended(struct gp_client_device *dev, struct gp_ectx *c, uint64_t at_ns)
 {
 	struct gp_status_page *p = &dev->status_page;
 	struct gp_sched_tenant_stat st;
@@ -278,13 +278,13 @@ static void take_work(struct gp_ectx *c, bool busy)
 	c->work = busy ? GP_WORK_THERE : GP_WORK_NONE;
 }
 
-void gp_status_page_work(struct gp_edev *dev, struct gp_ectx *c, bool busy)
+void gp_status_page_work(struct gp_client_device *dev, struct gp_ectx *c, bool busy)
 {
 	take_work(c, busy);
 	gp_status_page_update(dev);
 }
 
-void gp_status_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64_t at_ns)
+void gp_status_page_event(struct gp_client_device *dev, const struct gp_event *ev, uint64_t at_ns)
 {
 	struct gp_ectx *c = context_of(dev, ev->tenant);
 
@@ -306,7 +306,7 @@ void gp_status_page_event(struct gp_edev *dev, const struct gp_event *ev, uint64
 	gp_status_page_update(dev);
 }
 
-void gp_status_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns,
+void gp_status_page_hold(struct gp_client_device *dev, uint64_t from_ns, uint64_t held_ns,
 			 uint64_t switch_ns)
 {
 	struct gp_status_page *p = &dev->status_page;
@@ -321,7 +321,7 @@ void gp_status_page_hold(struct gp_edev *dev, uint64_t from_ns, uint64_t held_ns
 	put(&p->page->samples, ++p->samples);
 }
 
-void gp_status_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
+void gp_status_page_leave(struct gp_client_device *dev, const struct gp_ectx *c)
 {
 	struct gp_status_page *p = &dev->status_page;
 	struct gp_sched_tenant_stat st;
@@ -341,7 +341,7 @@ void gp_status_page_leave(struct gp_edev *dev, const struct gp_ectx *c)
  * A tenant with hints holds in time, but only launches show the end of its work. Without that,
  * less urgent tenants were preempted once more.
  */
-static bool wants_launches(struct gp_edev *dev)
+static bool wants_launches(struct gp_client_device *dev)
 {
 	const bool saw_work = gp_predict_saw_work(dev);
 	uint32_t wake_on;
@@ -351,11 +351,11 @@ static bool wants_launches(struct gp_edev *dev)
 	wake_on = dev->status_page.page ? atomic_load(&dev->status_page.page->wake_on) : 0;
 	wants = dev->cls.cls == GP_CLASS_LC ? saw_work && wake_on :
 					      (wake_on & GP_PAGE_ASKS_WORK) != 0;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return wants;
 }
 
-void gp_status_page_serve(struct gp_edev *dev)
+void gp_status_page_serve(struct gp_client_device *dev)
 {
 	if (atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ||
 	    !wants_launches(dev))
@@ -364,7 +364,7 @@ void gp_status_page_serve(struct gp_edev *dev)
 	gp_engine_watch_launches();
 }
 
-int gp_status_page_wait_ms(const struct gp_edev *dev)
+int gp_status_page_wait_ms(const struct gp_client_device *dev)
 {
 	return atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ? -1 :
 											LOOK_MS;
@@ -372,20 +372,20 @@ int gp_status_page_wait_ms(const struct gp_edev *dev)
 
 /* ---- observations of the thread -------------------------------------------------- */
 
-void gp_status_page_looked(struct gp_edev *dev, int busy)
+void gp_status_page_looked(struct gp_client_device *dev, int busy)
 {
 	pthread_mutex_lock(&dev->lock);
 	if (dev->status_page.looked != busy) {
 		dev->status_page.looked = busy;
 		gp_status_page_update(dev);
 	}
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }
 
-void gp_status_page_predicts(struct gp_edev *dev, bool predicts)
+void gp_status_page_predicts(struct gp_client_device *dev, bool predicts)
 {
 	pthread_mutex_lock(&dev->lock);
 	dev->status_page.predicts = predicts;
 	gp_status_page_update(dev);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 }

@@ -42,13 +42,13 @@ static bool is_query(const union gp_wire_msg *msg)
 }
 
 /* Does not wait for the daemon, because this thread receives its answers. */
-static int set_device(struct gp_edev *dev, const struct gp_class_request *request,
+static int set_device(struct gp_client_device *dev, const struct gp_class_request *request,
 		      struct gp_tenant_socket_wait *wait)
 {
 	uint64_t ask;
 
 	if (!gp_edaemon_manages(dev))
-		return gp_edev_apply_class(dev, &request->cls, request);
+		return gp_client_device_apply_class(dev, &request->cls, request);
 	ask = gp_edaemon_ask(dev, request);
 	if (!ask)
 		return -EBUSY;
@@ -66,7 +66,7 @@ static int class_result(int err)
 static int set_class(const struct gp_wire_set_class *msg, struct gp_tenant_socket_wait *wait)
 {
 	struct gp_class_request request = { .cls = { msg->cls, msg->value } };
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 	int err = n ? 0 : -ENODEV;
 

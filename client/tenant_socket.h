@@ -9,12 +9,12 @@
 #include "gpreempt/hal.h"
 #include "wire/wire.h"
 
-struct gp_edev;
+struct gp_client_device;
 
 /** A request that waits for the daemon's answer; @count 0: none. */
 struct gp_tenant_socket_wait {
 	size_t count;
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	uint64_t ask[GP_HAL_MAX_DEVICES]; /* of gp_edaemon_ask() */
 	int result;			  /* for the other devices */
 };

@@ -143,7 +143,7 @@ static int sooner(int a_ms, int b_ms)
 }
 
 /* @wait_ms, or less if queues are polled; NULL: for ever. */
-static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs, int wait_ms,
+static struct timespec *wait_time(struct gp_client_device *const *dev, size_t devs, int wait_ms,
 				  struct timespec *ts)
 {
 	uint64_t wait_ns = wait_ms < 0 ? UINT64_MAX : (uint64_t)wait_ms * 1000000;
@@ -165,7 +165,7 @@ static struct timespec *wait_time(struct gp_edev *const *dev, size_t devs, int w
 static void serve_once(void)
 {
 	struct pollfd pfd[3 * GP_HAL_MAX_DEVICES + 2 + CONNECTIONS];
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t devs = gp_engine_devices(dev, GP_HAL_MAX_DEVICES), n = 0;
 	size_t wake, first_conn, conns = thread.conns;
 	struct timespec ts;
@@ -200,7 +200,7 @@ static void serve_once(void)
 		gp_queue_poll_serve(dev[i]);
 	for (size_t i = 0; i < devs; i++)
 		if (pfd[i].revents)
-			gp_edev_timer(dev[i]);
+			gp_client_device_timer(dev[i]);
 	for (size_t i = 0; i < devs; i++)
 		gp_predict_serve(dev[i], pfd[devs + i].revents);
 	gp_yield_expire();

@@ -16,13 +16,13 @@
 #define ANSWER_NS 20000000u /* longest wait for a stopped tenant */
 #define LIMIT_MAX_NS 1000000000u
 
-bool gp_yields(const struct gp_edev *dev)
+bool gp_yields(const struct gp_client_device *dev)
 {
 	return (dev->caps.caps & GP_CAP_SUSPEND_OWN) &&
 	       !(dev->caps.caps & (GP_CAP_HOLD | GP_CAP_CLASS));
 }
 
-static bool can_yield(const struct gp_edev *dev)
+static bool can_yield(const struct gp_client_device *dev)
 {
 	return (dev->caps.caps & (GP_CAP_SUSPEND_OWN | GP_CAP_SUSPEND)) &&
 	       !(dev->caps.caps & GP_CAP_CLASS);
@@ -37,7 +37,7 @@ struct peer {
 };
 
 static struct {
-	pthread_mutex_t lock; /* leaf, below gp_edev.lock */
+	pthread_mutex_t lock; /* leaf, below gp_client_device.lock */
 	struct peer peer[PEERS];
 	size_t count;
 	uint64_t scanned_ns;
@@ -151,7 +151,7 @@ enum wish {
 	WISH_WAIT
 };
 
-static void wish(struct gp_edev *dev, enum wish what, uint32_t level, uint64_t limit_ns)
+static void wish(struct gp_client_device *dev, enum wish what, uint32_t level, uint64_t limit_ns)
 {
 	union gp_wire_msg msg;
 
@@ -169,18 +169,18 @@ static void wish(struct gp_edev *dev, enum wish what, uint32_t level, uint64_t l
 	pthread_mutex_unlock(&asking.lock);
 }
 
-int gp_yield_ask(struct gp_edev *dev, uint32_t level, uint64_t limit_ns)
+int gp_yield_ask(struct gp_client_device *dev, uint32_t level, uint64_t limit_ns)
 {
 	wish(dev, WISH_WAIT, level, limit_ns);
 	return 0;
 }
 
-void gp_yield_tell(struct gp_edev *dev, uint32_t level, uint64_t limit_ns)
+void gp_yield_tell(struct gp_client_device *dev, uint32_t level, uint64_t limit_ns)
 {
 	wish(dev, WISH_TELL, level, limit_ns);
 }
 
-void gp_yield_release(struct gp_edev *dev)
+void gp_yield_release(struct gp_client_device *dev)
 {
 	/* No caller waits for its end. */
 	wish(dev, WISH_END, 0, 0);
@@ -199,13 +199,13 @@ void gp_yield_forget(void)
 /* One connection's request for one device. */
 struct wanted {
 	int fd;
-	struct gp_edev *dev; /* NULL: free */
+	struct gp_client_device *dev; /* NULL: free */
 	uint64_t until_ns;
 };
 
 static struct wanted wanted[WISHES];
 
-static bool is_wanted(const struct gp_edev *dev)
+static bool is_wanted(const struct gp_client_device *dev)
 {
 	for (size_t i = 0; i < WISHES; i++)
 		if (wanted[i].dev == dev)
@@ -214,7 +214,7 @@ static bool is_wanted(const struct gp_edev *dev)
 }
 
 /* Suspends or resumes all our groups; later groups follow. */
-static int follow(struct gp_edev *dev)
+static int follow(struct gp_client_device *dev)
 {
 	struct gp_group *group[GP_SCHED_MAX_GROUPS];
 	struct gp_runtime_group *g = NULL;
@@ -233,9 +233,9 @@ static int follow(struct gp_edev *dev)
 	return err;
 }
 
-static struct gp_edev *device_of(const uint8_t uuid[16])
+static struct gp_client_device *device_of(const uint8_t uuid[16])
 {
-	struct gp_edev *dev[GP_HAL_MAX_DEVICES];
+	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n = gp_engine_devices(dev, GP_HAL_MAX_DEVICES);
 
 	for (size_t i = 0; i < n; i++)
@@ -245,7 +245,7 @@ static struct gp_edev *device_of(const uint8_t uuid[16])
 }
 
 /* As the driver would decide: BE, and less urgent LC. */
-static bool gives_way(struct gp_edev *dev, uint32_t level)
+static bool gives_way(struct gp_client_device *dev, uint32_t level)
 {
 	struct gp_class_value cls;
 	bool managed;
@@ -253,11 +253,11 @@ static bool gives_way(struct gp_edev *dev, uint32_t level)
 	pthread_mutex_lock(&dev->lock);
 	cls = dev->cls;
 	managed = gp_runtime_is_managed(dev->rt) && dev->caps.caps & GP_CAP_SUSPEND;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return !managed && (cls.cls != GP_CLASS_LC || cls.value > level);
 }
 
-static struct wanted *place(int fd, const struct gp_edev *dev)
+static struct wanted *place(int fd, const struct gp_client_device *dev)
 {
 	struct wanted *empty = NULL;
 
@@ -272,7 +272,7 @@ static struct wanted *place(int fd, const struct gp_edev *dev)
 
 int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own)
 {
-	struct gp_edev *dev = device_of(msg->uuid);
+	struct gp_client_device *dev = device_of(msg->uuid);
 	struct wanted *w;
 	int err;
 
@@ -302,7 +302,7 @@ int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own)
 void gp_yield_gone(int fd)
 {
 	for (size_t i = 0; i < WISHES; i++) {
-		struct gp_edev *dev = wanted[i].dev;
+		struct gp_client_device *dev = wanted[i].dev;
 
 		if (!dev || wanted[i].fd != fd)
 			continue;
@@ -311,7 +311,7 @@ void gp_yield_gone(int fd)
 	}
 }
 
-void gp_yield_drop(struct gp_edev *dev)
+void gp_yield_drop(struct gp_client_device *dev)
 {
 	for (size_t i = 0; i < WISHES; i++)
 		if (wanted[i].dev == dev)
@@ -335,7 +335,7 @@ int gp_yield_wait_ms(void)
 void gp_yield_expire(void)
 {
 	for (size_t i = 0; i < WISHES; i++) {
-		struct gp_edev *dev = wanted[i].dev;
+		struct gp_client_device *dev = wanted[i].dev;
 
 		if (!dev || wanted[i].until_ns > gp_wall_ns())
 			continue;

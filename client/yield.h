@@ -21,7 +21,7 @@
 #include "wire/wire.h"
 
 /** Is this the way to hold @dev? */
-bool gp_yields(const struct gp_edev *dev);
+bool gp_yields(const struct gp_client_device *dev);
 
 /*
  * Requests; any thread.
@@ -29,9 +29,9 @@ bool gp_yields(const struct gp_edev *dev);
  * gp_yield_ask: returns when all that answer have yielded, after 20 ms at most; a repetition
  * before its end moves its limit. gp_yield_tell: does not wait for them.
  */
-int gp_yield_ask(struct gp_edev *dev, uint32_t level, uint64_t limit_ns);
-void gp_yield_tell(struct gp_edev *dev, uint32_t level, uint64_t limit_ns);
-void gp_yield_release(struct gp_edev *dev);
+int gp_yield_ask(struct gp_client_device *dev, uint32_t level, uint64_t limit_ns);
+void gp_yield_tell(struct gp_client_device *dev, uint32_t level, uint64_t limit_ns);
+void gp_yield_release(struct gp_client_device *dev);
 /** In a fork's child: close the parent's connections. */
 void gp_yield_forget(void);
 
@@ -40,7 +40,7 @@ int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own);
 /** The connection @fd is closed. */
 void gp_yield_gone(int fd);
 /** End all requests for @dev: from now on the daemon decides. */
-void gp_yield_drop(struct gp_edev *dev);
+void gp_yield_drop(struct gp_client_device *dev);
 /** Time until the next limit; -1: none. */
 int gp_yield_wait_ms(void);
 /** End requests over their limit. */

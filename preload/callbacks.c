@@ -106,20 +106,20 @@ static void *launched_function(enum gp_call_kind kind, const void *params)
 	return kind == GP_CALL_LAUNCH_EX ? word[1] : word[0];
 }
 
-static void tell(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type)
+static void tell(struct gp_client_device *dev, const struct gp_ectx *c, uint32_t type)
 {
 	struct gp_event ev = { .type = type, .tenant = c->tenant };
 
-	(void)gp_edev_event(dev, &ev);
+	(void)gp_client_device_event(dev, &ev);
 }
 
 /* Only a change is an event: a launch among others costs two loads. */
-static void tell_busy(struct gp_edev *dev, struct gp_ectx *c, int busy)
+static void tell_busy(struct gp_client_device *dev, struct gp_ectx *c, int busy)
 {
 	if (atomic_load_explicit(&c->busy, memory_order_relaxed) == busy ||
 	    atomic_exchange(&c->busy, busy) == busy)
 		return;
-	gp_edev_work(dev, c, busy);
+	gp_client_device_work(dev, c, busy);
 }
 
 static void submitted(void)
@@ -132,9 +132,9 @@ static void submitted(void)
  * A wait covers only part of the launched work. A BE process that waits for its streams in
  * turn has work until the last of them ends.
  */
-static void still_busy(struct gp_edev *dev, struct gp_ectx *c)
+static void still_busy(struct gp_client_device *dev, struct gp_ectx *c)
 {
-	if (!gp_edev_is_be(dev))
+	if (!gp_client_device_is_be(dev))
 		return;
 	atomic_store_explicit(&computes, true, memory_order_relaxed);
 	tell_busy(dev, c, 1);
@@ -163,13 +163,13 @@ static bool waited(enum gp_call_kind kind, const struct cupti_callback_data *dat
  * hold would only slow it.
  */
 static void begin_wait(enum gp_call_kind kind, const struct cupti_callback_data *data,
-		       struct gp_edev *dev, const struct gp_ectx *c)
+		       struct gp_client_device *dev, const struct gp_ectx *c)
 {
 	if (waited(kind, data) && atomic_load_explicit(&c->busy, memory_order_relaxed))
-		gp_edev_queued(dev, c);
+		gp_client_device_queued(dev, c);
 }
 
-static void begin_sync(const struct cupti_callback_data *data, struct gp_edev *dev,
+static void begin_sync(const struct cupti_callback_data *data, struct gp_client_device *dev,
 		       const struct gp_ectx *c)
 {
 	*data->correlation = (uint64_t)(uintptr_t)data->context;
@@ -180,7 +180,7 @@ static void begin_sync(const struct cupti_callback_data *data, struct gp_edev *d
 static void end_sync(enum gp_call_kind kind, const struct cupti_callback_data *data)
 {
 	void *context = (void *)(uintptr_t)*data->correlation;
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	const struct gp_ectx *c = context ? gp_engine_find(context, &dev) : NULL;
 
 	*data->correlation = 0;
@@ -188,11 +188,11 @@ static void end_sync(enum gp_call_kind kind, const struct cupti_callback_data *d
 		return;
 	tell(dev, c, GP_EV_SYNC_DONE);
 	if (kind == GP_CALL_CONTEXT)
-		gp_edev_others_on(dev);
+		gp_client_device_others_on(dev);
 }
 
 static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data,
-		  struct gp_edev *dev, struct gp_ectx *c)
+		  struct gp_client_device *dev, struct gp_ectx *c)
 {
 	switch (kind) {
 	case GP_CALL_LAUNCH:
@@ -214,7 +214,7 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 		atomic_store_explicit(&unrecorded, false, memory_order_relaxed);
 		break;
 	case GP_CALL_CONTEXT:
-		gp_edev_others_off(dev, c);
+		gp_client_device_others_off(dev, c);
 		begin_sync(data, dev, c);
 		break;
 	case GP_CALL_UNLOAD:
@@ -238,7 +238,7 @@ static void enter(enum gp_call_kind kind, const struct cupti_callback_data *data
 }
 
 static void leave(enum gp_call_kind kind, const struct cupti_callback_data *data,
-		  struct gp_edev *dev, struct gp_ectx *c)
+		  struct gp_client_device *dev, struct gp_ectx *c)
 {
 	if (waited(kind, data) &&
 	    (kind == GP_CALL_SYNC_IDLE ||
@@ -256,7 +256,7 @@ static void callback(void *user, uint32_t domain, uint32_t cbid,
 		     const struct cupti_callback_data *data)
 {
 	enum gp_call_kind kind = cbid < CBID_MAX ? kind_of[cbid] : GP_CALL_OTHER;
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	struct gp_ectx *c;
 
 	/* Ignore the library's own calls. */

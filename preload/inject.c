@@ -48,7 +48,7 @@ static bool auto_hold; /* set by start() */
 static void group_ready(void *arg, struct gp_group *group)
 {
 	static atomic_int said;
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	int err;
 
 	if (gp_engine_state() || group->kind != GP_GROUP_COMPUTE ||
@@ -56,7 +56,7 @@ static void group_ready(void *arg, struct gp_group *group)
 		return;
 	err = gp_engine_device(group->dev->ops, &group->dev->id, &dev);
 	if (!err)
-		err = gp_edev_group_add(dev, group);
+		err = gp_client_device_group_add(dev, group);
 	if (err && err != -EEXIST)
 		gp_log_once(&said, GP_LOG_WARN,
 			    "cannot manage %s: %s; its timeslices stay the driver's",

@@ -346,7 +346,7 @@ static uint64_t wakes(const struct given *g)
 /* ---- a tenant ------------------------------------------------------------------- */
 
 struct rig {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	struct gp_group group[GROUPS]; /* ids from 1 on */
 	int conn;
 	struct given given;
@@ -361,17 +361,17 @@ static const char *watch_sync(void)
  * A new device while there is room for one, with counters at 0. @request: NULL: as the process
  * was started.
  */
-static struct gp_edev *new_device(const struct gp_class_request *request)
+static struct gp_client_device *new_device(const struct gp_class_request *request)
 {
 	static uint8_t number;
 	struct gp_device_id id = { .name = "fake" };
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 
 	number += number < GP_HAL_MAX_DEVICES;
 	id.uuid[0] = number;
 	assert_int_equal(gp_engine_device(&fake_ops, &id, &dev), 0);
 	if (request)
-		assert_int_equal(gp_edev_apply_class(dev, &request->cls, request), 0);
+		assert_int_equal(gp_client_device_apply_class(dev, &request->cls, request), 0);
 	return dev;
 }
 
@@ -396,7 +396,7 @@ static void rig_make(struct rig *r, const struct gp_class_request *request)
 
 static void group_add(struct rig *r, int i)
 {
-	assert_int_equal(gp_edev_group_add(r->dev, &r->group[i]), 0);
+	assert_int_equal(gp_client_device_group_add(r->dev, &r->group[i]), 0);
 }
 
 /* Its groups end, then its connection: the daemon misses none. */
@@ -404,7 +404,7 @@ static void rig_end(struct rig *r)
 {
 	for (int i = 0; i < GROUPS; i++)
 		gp_engine_group_gone(&r->group[i]);
-	soon(!gp_edev_group_count(r->dev));
+	soon(!gp_client_device_group_count(r->dev));
 	if (r->conn >= 0) {
 		close(r->conn);
 		ungive(&r->given);
@@ -424,20 +424,20 @@ static struct gp_class_request lc(uint32_t level)
 	return (struct gp_class_request){ .cls = { GP_CLASS_LC, level } };
 }
 
-static bool has_class(struct gp_edev *dev, uint32_t cls, uint32_t value)
+static bool has_class(struct gp_client_device *dev, uint32_t cls, uint32_t value)
 {
-	struct gp_class_value v = gp_edev_class(dev);
+	struct gp_class_value v = gp_client_device_class(dev);
 
 	return v.cls == cls && v.value == value;
 }
 
-static bool has_page(struct gp_edev *dev)
+static bool has_page(struct gp_client_device *dev)
 {
 	bool has;
 
 	pthread_mutex_lock(&dev->lock);
 	has = dev->status_page.page != NULL;
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	return has;
 }
 
@@ -455,17 +455,17 @@ static void rig_welcome(struct rig *r, const struct gp_class_request *request)
 	soon(has_page(r->dev) && has_class(r->dev, request->cls.cls, request->cls.value));
 }
 
-static struct gp_ectx *context(struct gp_edev *dev)
+static struct gp_ectx *context(struct gp_client_device *dev)
 {
 	static uintptr_t name = 0x1000;
 	struct gp_ectx *c;
 
 	name += 16;
-	assert_int_equal(gp_edev_context(dev, (void *)name, &c), 0);
+	assert_int_equal(gp_client_device_context(dev, (void *)name, &c), 0);
 	return c;
 }
 
-static void event(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type, uint64_t ns)
+static void event(struct gp_client_device *dev, const struct gp_ectx *c, uint32_t type, uint64_t ns)
 {
 	struct gp_event ev = { .type = type, .tenant = c->tenant };
 
@@ -473,10 +473,10 @@ static void event(struct gp_edev *dev, const struct gp_ectx *c, uint32_t type, u
 		ev.hint.at_ns = ns;
 	else if (type == GP_EV_HOLD)
 		ev.hold.limit_ns = ns;
-	assert_int_equal(gp_edev_event(dev, &ev), 0);
+	assert_int_equal(gp_client_device_event(dev, &ev), 0);
 }
 
-static bool slot_is_free(struct gp_edev *dev)
+static bool slot_is_free(struct gp_client_device *dev)
 {
 	int fd, err = gp_slot_try(dev->hal, &fd);
 
@@ -499,7 +499,7 @@ static void nobody_there(void **state)
 	assert_false(slot_is_free(r.dev));
 	usleep(QUIET_MS * 1000);
 	assert_false(gp_edaemon_manages(r.dev));
-	assert_int_equal(gp_edev_set_class(r.dev, &other), 0);
+	assert_int_equal(gp_client_device_set_class(r.dev, &other), 0);
 	assert_int_equal(slice(1), 1);
 	assert_int_equal(atomic_load(&warnings), 0);
 	rig_end(&r);
@@ -709,7 +709,7 @@ static void refused_at_the_door(void **state)
 	usleep(QUIET_MS * 1000);
 	answer(conn, -EUSERS, "too many connections");
 	close(conn);
-	gp_edev_unlock(r.dev);
+	gp_client_device_unlock(r.dev);
 	hear(control, GP_WIRE_STATUS, &msg, NULL, NULL);
 	close(control);
 	soon(!gp_edaemon_manages(r.dev));
@@ -769,7 +769,7 @@ static void another_class_than_asked(void **state)
 /* ---- classes -------------------------------------------------------------------- */
 
 struct setting {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 	struct gp_class_value cls;
 	int result;
 };
@@ -778,7 +778,7 @@ static void *set_class(void *arg)
 {
 	struct setting *s = arg;
 
-	s->result = gp_edev_set_class(s->dev, &s->cls);
+	s->result = gp_client_device_set_class(s->dev, &s->cls);
 	return NULL;
 }
 
@@ -920,7 +920,7 @@ static void page_says_what_is_done(void **state)
 	event(r.dev, c, GP_EV_BUSY, 0);
 	assert_int_equal(atomic_load(&page->provides), GP_PAGE_PROVIDES_NEXT);
 	/* Observed work stays counted. */
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	assert_int_equal(atomic_load(&page->segments), 1);
 	assert_int_equal(atomic_load(&page->held_ns), 2 * 5000);
 	assert_int_equal(activity(&r), 0);
@@ -977,7 +977,7 @@ static void samples_go_round(void **state)
 	assert_int_equal(atomic_load(&r.given.page->sample[2].from_ns) -
 				 atomic_load(&r.given.page->sample[3].from_ns),
 			 (GP_PAGE_SAMPLES - 1) * (uint64_t)MS);
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1025,12 +1025,12 @@ static void segments_are_timed(void **state)
 	passes(2 * MS);
 	event(r.dev, d, GP_EV_SEGMENT_END, 0);
 	segment_is(&r, 3, 3 * MS);
-	gp_edev_context_put(r.dev, d);
+	gp_client_device_context_put(r.dev, d);
 	/* Another class ends the segment, so its intended length is unknown. */
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	passes(50 * MS);
-	assert_int_equal(gp_edev_apply_class(r.dev, &other.cls, &other), 0);
-	assert_int_equal(gp_edev_apply_class(r.dev, &want.cls, &want), 0);
+	assert_int_equal(gp_client_device_apply_class(r.dev, &other.cls, &other), 0);
+	assert_int_equal(gp_client_device_apply_class(r.dev, &want.cls, &want), 0);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	passes(4 * MS);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
@@ -1039,7 +1039,7 @@ static void segments_are_timed(void **state)
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	passes(MS);
 	want.cls.value = 3;
-	assert_int_equal(gp_edev_apply_class(r.dev, &want.cls, &want), 0);
+	assert_int_equal(gp_client_device_apply_class(r.dev, &want.cls, &want), 0);
 	passes(MS);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	segment_is(&r, 5, 2 * MS);
@@ -1052,7 +1052,7 @@ static void segments_are_timed(void **state)
 	}
 	assert_int_equal(atomic_load(&r.given.page->segment_ns[3]), (GP_PAGE_SEGMENTS + 4) * 1000);
 	assert_int_equal(atomic_load(&r.given.page->wake_on), 0);
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1101,7 +1101,7 @@ static void wakes_when_others_share(void **state)
 	event(r.dev, c, GP_EV_BUSY, 0);
 	event(r.dev, c, GP_EV_HINT, 9 * MS);
 	assert_int_equal(wakes(&r.given), 0);
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1134,7 +1134,7 @@ static void launches_are_watched_where_levels_share(void **state)
 		atomic_store(&r.given.page->wake_on, GP_PAGE_WAKE_LATER);
 		soon(atomic_load(&watched) > before);
 		assert_int_equal(atomic_load(&watched), before + 1);
-		gp_edev_context_put(r.dev, c);
+		gp_client_device_context_put(r.dev, c);
 		rig_end(&r);
 	}
 }
@@ -1165,23 +1165,23 @@ static void best_effort_tells_when_it_is_asked(void **state)
 	c = context(r.dev);
 	assert_null(c->hold[0]);
 	assert_false(tells_work(&r));
-	gp_edev_work(r.dev, c, true);
+	gp_client_device_work(r.dev, c, true);
 	assert_int_equal(activity(&r), GP_PAGE_WORK);
 	assert_true(tells_work(&r));
-	gp_edev_work(r.dev, c, false);
+	gp_client_device_work(r.dev, c, false);
 	assert_int_equal(activity(&r), 0);
 	assert_int_equal(wakes(&r.given), 0);
 	atomic_store(&r.given.page->wake_on, GP_PAGE_ASKS_WORK | GP_PAGE_WAKE_NOW);
-	gp_edev_work(r.dev, c, true);
+	gp_client_device_work(r.dev, c, true);
 	assert_int_equal(wakes(&r.given), 1);
-	gp_edev_work(r.dev, c, false);
+	gp_client_device_work(r.dev, c, false);
 	/* Latency-critical from now on: it can hold. */
-	assert_int_equal(gp_edev_apply_class(r.dev, &lc0.cls, &lc0), 0);
+	assert_int_equal(gp_client_device_apply_class(r.dev, &lc0.cls, &lc0), 0);
 	assert_non_null(c->hold[0]);
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	assert_int_equal(activity(&r), GP_PAGE_SEGMENT | GP_PAGE_HELD);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1208,11 +1208,11 @@ static void work_is_told_to_the_daemon_alone(void **state)
 		fake_unlock();
 		event(r.dev, c, GP_EV_TIMER, 0);
 		assert_int_equal(activity(&r), GP_PAGE_HELD);
-		gp_edev_work(r.dev, c, true);
+		gp_client_device_work(r.dev, c, true);
 		assert_int_equal(activity(&r), GP_PAGE_HELD | GP_PAGE_WORK);
-		gp_edev_work(r.dev, c, false);
+		gp_client_device_work(r.dev, c, false);
 		assert_int_equal(activity(&r), predicts ? GP_PAGE_HELD : 0);
-		gp_edev_context_put(r.dev, c);
+		gp_client_device_context_put(r.dev, c);
 		rig_end(&r);
 	}
 	fake_lock();
@@ -1251,7 +1251,7 @@ static void page_says_when_the_next_hint_would_be(void **state)
 	event(r.dev, c, GP_EV_SEGMENT_BEGIN, 0);
 	event(r.dev, c, GP_EV_SEGMENT_END, 0);
 	assert_int_equal(atomic_load(&page->next_ns), 0);
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1279,7 +1279,7 @@ static void holds_cost_no_message(void **state)
 	assert_false(readable(r.conn, QUIET_MS));
 	assert_int_equal(atomic_load(&sends), before);
 	assert_int_equal(wakes(&r.given), 0);
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1376,7 +1376,7 @@ static void no_other_daemon_comes(void **state)
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_page(r.dev));
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1407,7 +1407,7 @@ static void stopped_daemon_stops_nobody(void **state)
 	/* Far less than any wait for a daemon. */
 	assert_true(most_ns < 200ull * MS);
 	start_ns = gp_wall_ns();
-	assert_int_equal(gp_edev_set_class(r.dev, &other), -ETIMEDOUT);
+	assert_int_equal(gp_client_device_set_class(r.dev, &other), -ETIMEDOUT);
 	assert_true(gp_wall_ns() - start_ns < 1500ull * MS);
 	/* The wait is limited; then the requested class is in force. */
 	soon(!gp_edaemon_manages(r.dev));
@@ -1425,7 +1425,7 @@ static void stopped_daemon_stops_nobody(void **state)
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 9);
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_page(r.dev));
-	gp_edev_context_put(r.dev, c);
+	gp_client_device_context_put(r.dev, c);
 	rig_end(&r);
 }
 
@@ -1546,7 +1546,7 @@ static void child_has_no_part_in_it(void **state)
 	fd = r.dev->daemon.fd;
 	pthread_mutex_lock(&r.dev->lock);
 	wake = r.dev->status_page.wake_fd;
-	gp_edev_unlock(r.dev);
+	gp_client_device_unlock(r.dev);
 	child = fork();
 	if (!child)
 		_exit(fcntl(fd, F_GETFD) < 0 && fcntl(wake, F_GETFD) < 0 &&

@@ -28,14 +28,14 @@
 static struct {
 	uint64_t armed, slice_us;
 	int timer_fd;
-	struct gp_edev *reenter; /* add this group from inside set_slice */
+	struct gp_client_device *reenter; /* add this group from inside set_slice */
 	struct gp_group *reenter_group;
 	int acked, done, arms;
 } more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
 {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 
 	fake_lock();
 	more.slice_us = us;
@@ -50,7 +50,7 @@ static int fake_set_slice(struct gp_group *g, uint64_t us)
 			.group.id = more.reenter_group->id,
 		};
 		/* As in libcuda, when a group appears inside our own call. */
-		gp_edev_post(dev, &ev);
+		gp_client_device_post(dev, &ev);
 	}
 	return 0;
 }
@@ -142,11 +142,11 @@ static void wait_for_int(const int *what, int value)
 	assert_false(err);
 }
 
-static struct gp_edev *new_device(void)
+static struct gp_client_device *new_device(void)
 {
 	static uint8_t number;
 	struct gp_device_id id = { .name = "fake", .uuid = { ++number } };
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 
 	gp_hal_set_ops(&fake_ops, &some);
 	fake_ops.timer_create = timer_create_known;
@@ -162,14 +162,14 @@ static struct gp_edev *new_device(void)
 	return dev;
 }
 
-static void set_class(struct gp_edev *dev, uint32_t cls, uint32_t value)
+static void set_class(struct gp_client_device *dev, uint32_t cls, uint32_t value)
 {
 	struct gp_class_value v = { cls, value };
 
-	assert_int_equal(gp_edev_set_class(dev, &v), 0);
+	assert_int_equal(gp_client_device_set_class(dev, &v), 0);
 }
 
-static int event(struct gp_edev *dev, struct gp_ectx *c, uint32_t type, uint64_t ns)
+static int event(struct gp_client_device *dev, struct gp_ectx *c, uint32_t type, uint64_t ns)
 {
 	struct gp_event ev = { .type = type, .tenant = c->tenant };
 
@@ -177,28 +177,28 @@ static int event(struct gp_edev *dev, struct gp_ectx *c, uint32_t type, uint64_t
 		ev.hint.at_ns = ns;
 	else if (type == GP_EV_HOLD)
 		ev.hold.limit_ns = ns;
-	return gp_edev_event(dev, &ev);
+	return gp_client_device_event(dev, &ev);
 }
 
-static struct gp_ectx *lc_context(struct gp_edev *dev, uintptr_t name)
+static struct gp_ectx *lc_context(struct gp_client_device *dev, uintptr_t name)
 {
 	struct gp_ectx *c;
 
 	set_class(dev, GP_CLASS_LC, 0);
-	assert_int_equal(gp_edev_context(dev, (void *)name, &c), 0);
+	assert_int_equal(gp_client_device_context(dev, (void *)name, &c), 0);
 	return c;
 }
 
 static void slices_follow_class(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_group group = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 7 };
 	int fd;
 
 	set_class(dev, GP_CLASS_LC, 3);
-	assert_int_equal(gp_edev_group_add(dev, &group), 0);
+	assert_int_equal(gp_client_device_group_add(dev, &group), 0);
 	assert_int_equal(more.slice_us, 5000000);
-	assert_int_equal(gp_edev_group_add(dev, &group), -EEXIST);
+	assert_int_equal(gp_client_device_group_add(dev, &group), -EEXIST);
 	set_class(dev, GP_CLASS_BE, 100);
 	assert_int_equal(more.slice_us, 1);
 	assert_int_equal(gp_slot_try(dev->hal, &fd), -EBUSY);
@@ -224,13 +224,13 @@ static uint64_t slice_now(int *sets)
 
 static void slot_is_passed_on(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_group group = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 7 };
 	int fd, sets;
 
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
 	set_class(dev, GP_CLASS_BE, 100);
-	assert_int_equal(gp_edev_group_add(dev, &group), 0);
+	assert_int_equal(gp_client_device_group_add(dev, &group), 0);
 	/* From here on a thread waits for the slot. */
 	assert_int_equal(slice_now(&sets), FAKE_DEFAULT_US);
 	close(fd);
@@ -242,14 +242,14 @@ static void slot_is_passed_on(void **state)
 	 * waited, does that: come after it.
 	 */
 	pthread_mutex_lock(&dev->lock);
-	gp_edev_unlock(dev);
+	gp_client_device_unlock(dev);
 	assert_int_equal(gp_slot_try(dev->hal, &fd), 0);
 	close(fd);
 }
 
 static void segment_holds_in_pieces(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x1000);
 	struct gp_sched_tenant_stat st;
 	uint64_t held_ns;
@@ -270,7 +270,7 @@ static void segment_holds_in_pieces(void **state)
 	assert_int_equal(fake.on_max, 2);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(fake.on, 0);
-	gp_edev_stat(dev, c, &st, &held_ns);
+	gp_client_device_stat(dev, c, &st, &held_ns);
 	assert_int_equal(st.segments, 1);
 	assert_int_equal(held_ns, 10000);
 	assert_int_equal(st.switch_min_ns, 123000);
@@ -282,19 +282,19 @@ static void segment_holds_in_pieces(void **state)
 	fake_unlock();
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
-	gp_edev_stat(dev, c, &st, &held_ns);
+	gp_client_device_stat(dev, c, &st, &held_ns);
 	assert_true(st.switch_ns > 200000);
 	fake_lock();
 	fake.switch_ns = FAKE_SWITCH_NS;
 	fake.missed_ns = 0;
 	fake_unlock();
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 /* A timer that is set and fires before it is needed is left alone. */
 static void holds_leave_the_timer(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x1400);
 	const int arms = fake_get(&more.arms);
 	uint64_t until_due_ns = 0, due_ns;
@@ -329,13 +329,13 @@ static void holds_leave_the_timer(void **state)
 	wait_for_int(&fake.holds, 6);
 	wait_for_int(&more.done, 3);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 /* Its hold and three renewals; its held time is known late, as on a GPU. */
 static void renewals_are_no_switches(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x1800);
 	struct gp_sched_tenant_stat st;
 	uint64_t held_ns;
@@ -361,7 +361,7 @@ static void renewals_are_no_switches(void **state)
 		assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 		assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	}
-	gp_edev_stat(dev, c, &st, &held_ns);
+	gp_client_device_stat(dev, c, &st, &held_ns);
 	assert_int_equal(st.holds, 3);
 	assert_int_equal(st.switch_min_ns, 123000);
 	assert_int_equal(st.switch_max_ns, 123000);
@@ -369,13 +369,13 @@ static void renewals_are_no_switches(void **state)
 	fake.ends_late = false;
 	fake.switch_ns = FAKE_SWITCH_NS;
 	fake_unlock();
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 /* The third of them got the device: its wait counts since the first. */
 static void renewals_wait_on(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x1900);
 	struct gp_sched_tenant_stat st;
 	uint64_t held_ns;
@@ -401,17 +401,17 @@ static void renewals_wait_on(void **state)
 	fake_unlock();
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
-	gp_edev_stat(dev, c, &st, &held_ns);
+	gp_client_device_stat(dev, c, &st, &held_ns);
 	assert_int_equal(st.switch_max_ns, 2 * (GP_HOLD_PIECE_NS - 50000) + 74000);
 	fake_lock();
 	fake.ends_late = false;
 	fake_unlock();
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 static void hint_holds_and_lingers(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x2000);
 
 	assert_int_equal(event(dev, c, GP_EV_HINT, 5 * MS), 0);
@@ -433,12 +433,12 @@ static void hint_holds_and_lingers(void **state)
 	}
 	assert_int_equal(fake_get(&fake.on), 0);
 	wait_for_int(&more.done, fake_get(&more.acked));
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 static void sync_ends_the_segments_hold(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x3000);
 
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
@@ -454,7 +454,7 @@ static void sync_ends_the_segments_hold(void **state)
 	set_class(dev, GP_CLASS_BE, 1);
 	assert_int_equal(fake.on, 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), -EPERM);
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 /* A tenant, as others see it, that passes requests on. */
@@ -494,26 +494,26 @@ static struct gp_wire_yield told(int from)
 
 static void others_are_off_in_a_segment_only(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x3800);
 	struct gp_wire_yield msg;
 	int from, status;
 	pid_t tenant = start_tenant(&from);
 
 	/* Queries from outside come later, so the first one is of the segment. */
-	gp_edev_others_off(dev, c);
-	gp_edev_others_on(dev);
+	gp_client_device_others_off(dev, c);
+	gp_client_device_others_on(dev);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
-	gp_edev_others_off(dev, c);
+	gp_client_device_others_off(dev, c);
 	msg = told(from);
 	assert_int_equal(msg.on, 1);
 	assert_int_equal(msg.level, GP_LEVEL_MAX);
 	assert_int_equal(msg.limit_ns, 500 * MS);
 	assert_memory_equal(msg.uuid, dev->hal->id.uuid, sizeof(msg.uuid));
-	gp_edev_others_on(dev);
+	gp_client_device_others_on(dev);
 	assert_int_equal(told(from).on, 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 	kill(tenant, SIGKILL);
 	assert_int_equal(waitpid(tenant, &status, 0), tenant);
 	close(from);
@@ -521,7 +521,7 @@ static void others_are_off_in_a_segment_only(void **state)
 
 static void context_gone(void **state)
 {
-	struct gp_edev *dev = new_device(), *found;
+	struct gp_client_device *dev = new_device(), *found;
 	struct gp_ectx *c = lc_context(dev, 0x4000);
 
 	assert_ptr_equal(gp_engine_find((void *)0x4000, &found), c);
@@ -530,13 +530,13 @@ static void context_gone(void **state)
 	gp_engine_context_gone((void *)0x4000);
 	assert_int_equal(event(dev, c, GP_EV_HOLD, MS), 0);
 	assert_int_equal(fake.holds, 1);
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 	assert_null(gp_engine_find((void *)0x4000, &found));
 }
 
 static void failing_hold_is_given_up(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x5000);
 
 	fake_lock();
@@ -546,7 +546,7 @@ static void failing_hold_is_given_up(void **state)
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(fake.holds, 0);
 	assert_int_equal(fake.on, 0);
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 static int no_hold_create(struct gp_device *dev, void *ctx, struct gp_hold **out)
@@ -573,7 +573,7 @@ static void keep_warning(enum gp_log_level level, const char *message, void *arg
 /* The end of the work is marked first, and the hint's hold ends then. */
 static void all_is_queued(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c = lc_context(dev, 0x6000);
 	char stream;
 
@@ -581,25 +581,25 @@ static void all_is_queued(void **state)
 	assert_int_equal(event(dev, c, GP_EV_HINT, 0), 0);
 	assert_int_equal(fake_get(&fake.on), 1);
 	fake.mark_error = -EINVAL;
-	assert_int_equal(gp_edev_queued_in(dev, c, &stream), -EINVAL);
+	assert_int_equal(gp_client_device_queued_in(dev, c, &stream), -EINVAL);
 	assert_int_equal(fake_get(&fake.on), 1);
 	fake.mark_error = 0;
-	assert_int_equal(gp_edev_queued_in(dev, c, &stream), 0);
+	assert_int_equal(gp_client_device_queued_in(dev, c, &stream), 0);
 	assert_ptr_equal(fake.marked, &stream);
 	assert_int_equal(fake_get(&fake.on), 0);
 
 	assert_int_equal(event(dev, c, GP_EV_HINT, 0), 0);
 	fake.mark_error = -EOPNOTSUPP; /* nothing to do there */
-	assert_int_equal(gp_edev_queued_in(dev, c, NULL), 0);
+	assert_int_equal(gp_client_device_queued_in(dev, c, NULL), 0);
 	assert_int_equal(fake_get(&fake.on), 0);
 	fake.mark_error = 0;
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 /* It has its class and its slices, and one warning that it has no holds. */
 static void process_without_holds(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_ectx *c;
 
 	dev->ops.hold_create = no_hold_create;
@@ -611,15 +611,15 @@ static void process_without_holds(void **state)
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_HOLD, MS), 0);
-	assert_int_equal(gp_edev_queued_in(dev, c, NULL), 0);
+	assert_int_equal(gp_client_device_queued_in(dev, c, NULL), 0);
 	assert_int_equal(fake.holds, 0);
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 }
 
 /* A group that appears while its device's lock is held waits for it. */
 static void group_from_inside(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	struct gp_group a = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 1 };
 	struct gp_group b = { .dev = dev->hal, .kind = GP_GROUP_COMPUTE, .id = 2 };
 
@@ -629,7 +629,7 @@ static void group_from_inside(void **state)
 	gp_runtime_unlock(dev->rt);
 	more.reenter_group = &b;
 	more.reenter = dev;
-	assert_int_equal(gp_edev_group_add(dev, &a), 0);
+	assert_int_equal(gp_client_device_group_add(dev, &a), 0);
 	assert_int_equal(fake.sets, 2);
 	gp_engine_group_gone(&a);
 	gp_engine_group_gone(&b);
@@ -640,10 +640,10 @@ static void group_from_inside(void **state)
 
 static void *hammer(void *arg)
 {
-	struct gp_edev *dev = arg;
+	struct gp_client_device *dev = arg;
 	struct gp_ectx *c;
 
-	if (gp_edev_context(dev, (void *)0x6000, &c))
+	if (gp_client_device_context(dev, (void *)0x6000, &c))
 		return (void *)1;
 	for (int i = 0; i < ROUNDS; i++) {
 		(void)event(dev, c, GP_EV_HINT, 100000);
@@ -653,13 +653,13 @@ static void *hammer(void *arg)
 		(void)event(dev, c, GP_EV_SYNC_DONE, 0);
 		(void)event(dev, c, GP_EV_SEGMENT_END, 0);
 	}
-	gp_edev_context_put(dev, c);
+	gp_client_device_context_put(dev, c);
 	return NULL;
 }
 
 static void threads_share_a_context(void **state)
 {
-	struct gp_edev *dev = new_device();
+	struct gp_client_device *dev = new_device();
 	pthread_t id[THREADS];
 	void *bad;
 

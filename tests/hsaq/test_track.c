@@ -47,13 +47,13 @@ static uint32_t other_be;
 /* As preload/inject.c does. */
 static void group_ready(void *arg, struct gp_group *group)
 {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 
 	ready++;
 	assert_int_equal(group->kind, GP_GROUP_COMPUTE);
 	assert_int_equal(group->pid, getpid());
 	assert_int_equal(gp_engine_device(group->dev->ops, &group->dev->id, &dev), 0);
-	assert_int_equal(gp_edev_group_add(dev, group), 0);
+	assert_int_equal(gp_client_device_group_add(dev, group), 0);
 }
 
 static void group_gone(void *arg, struct gp_group *group)
@@ -182,7 +182,7 @@ static void other_calls_are_not(void **state)
 static void a_handle_is_of_the_used_device(void **state)
 {
 	const struct gp_open_opts first = { .size = sizeof(first), .device = "0001:3c:00.0" };
-	struct gp_edev *dev[4];
+	struct gp_client_device *dev[4];
 	struct gp_handle *h = NULL;
 
 	/* Two devices; the queue is on the second. */

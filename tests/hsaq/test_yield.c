@@ -98,10 +98,10 @@ static void tell(const struct lc *l, char letter)
 
 static void group_ready(void *arg, struct gp_group *group)
 {
-	struct gp_edev *dev;
+	struct gp_client_device *dev;
 
 	assert_int_equal(gp_engine_device(group->dev->ops, &group->dev->id, &dev), 0);
-	assert_int_equal(gp_edev_group_add(dev, group), 0);
+	assert_int_equal(gp_client_device_group_add(dev, group), 0);
 	gp_thread_start(true);
 }
 
@@ -253,14 +253,14 @@ static void who_is_as_urgent_stays(void **state)
 {
 	const struct gp_class_value as_urgent = { GP_CLASS_LC, 0 };
 	const struct gp_class_value be = { GP_CLASS_BE, 100 };
-	struct gp_edev *dev[1];
+	struct gp_client_device *dev[1];
 
 	assert_int_equal(gp_engine_devices(dev, 1), 1);
-	assert_int_equal(gp_edev_set_class(dev[0], &as_urgent), 0);
+	assert_int_equal(gp_client_device_set_class(dev[0], &as_urgent), 0);
 	tell(&lc[1], 'b');
 	assert_false(is_off(queue));
 	tell(&lc[1], 'e');
-	assert_int_equal(gp_edev_set_class(dev[0], &be), 0);
+	assert_int_equal(gp_client_device_set_class(dev[0], &be), 0);
 }
 
 int main(void)
