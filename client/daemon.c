@@ -18,7 +18,7 @@
 /* A welcome after a refusal comes right after it. */
 #define REFUSED_WAIT_NS 100000000u
 
-void gp_edaemon_init(struct gp_edaemon *d)
+void gp_daemon_link_init(struct gp_daemon_link *d)
 {
 	pthread_condattr_t attr;
 
@@ -30,46 +30,46 @@ void gp_edaemon_init(struct gp_edaemon *d)
 	pthread_condattr_destroy(&attr);
 }
 
-void gp_edaemon_forget(struct gp_client_device *dev)
+void gp_daemon_link_forget(struct gp_client_device *dev)
 {
-	if (dev->daemon.fd >= 0)
-		close(dev->daemon.fd);
-	dev->daemon.fd = -1;
+	if (dev->link.fd >= 0)
+		close(dev->link.fd);
+	dev->link.fd = -1;
 	gp_status_page_forget(dev);
 }
 
-bool gp_edaemon_manages(const struct gp_client_device *dev)
+bool gp_daemon_link_manages(const struct gp_client_device *dev)
 {
-	return atomic_load(&dev->daemon.manages);
+	return atomic_load(&dev->link.manages);
 }
 
-bool gp_edaemon_welcome(const struct gp_edaemon *d)
+bool gp_daemon_link_welcome(const struct gp_daemon_link *d)
 {
-	return d->state == GP_EDAEMON_WELCOME;
+	return d->state == GP_DAEMON_LINK_WELCOME;
 }
 
-void gp_edaemon_regrouped(struct gp_client_device *dev)
+void gp_daemon_link_regrouped(struct gp_client_device *dev)
 {
-	atomic_store(&dev->daemon.regrouped, true);
+	atomic_store(&dev->link.regrouped, true);
 	gp_thread_wake();
 }
 
-void gp_edaemon_look(struct gp_client_device *dev)
+void gp_daemon_link_look(struct gp_client_device *dev)
 {
-	atomic_store(&dev->daemon.look, true);
+	atomic_store(&dev->link.look, true);
 	gp_thread_wake();
 }
 
 /* ---- asking ------------------------------------------------------------------ */
 
-uint64_t gp_edaemon_ask(struct gp_client_device *dev, const struct gp_class_request *request)
+uint64_t gp_daemon_link_ask(struct gp_client_device *dev, const struct gp_class_request *request)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	uint64_t ask = 0;
 
 	pthread_mutex_lock(&d->lock);
-	if (d->asked - d->done < GP_EDAEMON_ASKS) {
-		d->ask[d->asked % GP_EDAEMON_ASKS] = *request;
+	if (d->asked - d->done < GP_DAEMON_LINK_ASKS) {
+		d->ask[d->asked % GP_DAEMON_LINK_ASKS] = *request;
 		ask = ++d->asked;
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -78,28 +78,29 @@ uint64_t gp_edaemon_ask(struct gp_client_device *dev, const struct gp_class_requ
 }
 
 /* d->lock held. A late query, after its place was reused, gets no answer. */
-static bool answered(const struct gp_edaemon *d, uint64_t ask, int *result)
+static bool answered(const struct gp_daemon_link *d, uint64_t ask, int *result)
 {
 	if (ask > d->done)
 		return false;
-	*result = d->done - ask < GP_EDAEMON_ASKS ? d->result[(ask - 1) % GP_EDAEMON_ASKS] : -EBUSY;
+	*result = d->done - ask < GP_DAEMON_LINK_ASKS ? d->result[(ask - 1) % GP_DAEMON_LINK_ASKS] :
+							-EBUSY;
 	return true;
 }
 
-bool gp_edaemon_answered(struct gp_client_device *dev, uint64_t ask, int *result)
+bool gp_daemon_link_answered(struct gp_client_device *dev, uint64_t ask, int *result)
 {
 	bool is;
 
-	pthread_mutex_lock(&dev->daemon.lock);
-	is = answered(&dev->daemon, ask, result);
-	pthread_mutex_unlock(&dev->daemon.lock);
+	pthread_mutex_lock(&dev->link.lock);
+	is = answered(&dev->link, ask, result);
+	pthread_mutex_unlock(&dev->link.lock);
 	return is;
 }
 
-int gp_edaemon_wait(struct gp_client_device *dev, uint64_t ask)
+int gp_daemon_link_wait(struct gp_client_device *dev, uint64_t ask)
 {
-	struct gp_edaemon *d = &dev->daemon;
-	uint64_t end_ns = gp_wall_ns() + GP_EDAEMON_ANSWER_NS;
+	struct gp_daemon_link *d = &dev->link;
+	uint64_t end_ns = gp_wall_ns() + GP_DAEMON_LINK_ANSWER_NS;
 	const struct timespec end = {
 		.tv_sec = (time_t)(end_ns / 1000000000),
 		.tv_nsec = (long)(end_ns % 1000000000),
@@ -116,22 +117,22 @@ int gp_edaemon_wait(struct gp_client_device *dev, uint64_t ask)
 }
 
 /* The oldest unanswered request; false: none. */
-static bool ask_oldest(struct gp_edaemon *d, struct gp_class_request *request)
+static bool ask_oldest(struct gp_daemon_link *d, struct gp_class_request *request)
 {
 	bool is;
 
 	pthread_mutex_lock(&d->lock);
 	is = d->done < d->asked;
 	if (is)
-		*request = d->ask[d->done % GP_EDAEMON_ASKS];
+		*request = d->ask[d->done % GP_DAEMON_LINK_ASKS];
 	pthread_mutex_unlock(&d->lock);
 	return is;
 }
 
-static void ask_done(struct gp_edaemon *d, int result)
+static void ask_done(struct gp_daemon_link *d, int result)
 {
 	pthread_mutex_lock(&d->lock);
-	d->result[d->done % GP_EDAEMON_ASKS] = result;
+	d->result[d->done % GP_DAEMON_LINK_ASKS] = result;
 	d->done++;
 	if (d->sent < d->done)
 		d->sent = d->done;
@@ -156,20 +157,20 @@ static int apply(struct gp_client_device *dev, const struct gp_class_request *re
 
 static void set_manages(struct gp_client_device *dev, bool manages)
 {
-	atomic_store(&dev->daemon.manages, manages);
+	atomic_store(&dev->link.manages, manages);
 }
 
 static void put_back(struct gp_client_device *dev)
 {
 	static atomic_int said;
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	int err;
 
 	pthread_mutex_lock(&dev->lock);
 	err = gp_client_device_take_back(dev);
 	gp_client_device_unlock(dev);
 	set_manages(dev, false);
-	d->resume_ns = err ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
+	d->resume_ns = err ? gp_wall_ns() + GP_DAEMON_LINK_NAP_NS : 0;
 	if (err)
 		gp_log_once(&said, GP_LOG_WARN, "%s: cannot resume a group: %s; retrying",
 			    dev->hal->id.name, strerror(-err));
@@ -177,7 +178,7 @@ static void put_back(struct gp_client_device *dev)
 
 static void slices_again(struct gp_client_device *dev)
 {
-	dev->daemon.again_ns = 0;
+	dev->link.again_ns = 0;
 	pthread_mutex_lock(&dev->lock);
 	gp_client_device_slices_again(dev);
 	gp_client_device_unlock(dev);
@@ -185,10 +186,10 @@ static void slices_again(struct gp_client_device *dev)
 
 static void alone(struct gp_client_device *dev, uint64_t look_in_ns)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	put_back(dev);
-	d->state = GP_EDAEMON_NONE;
+	d->state = GP_DAEMON_LINK_NONE;
 	d->missed_ns = 0;
 	d->next_ns = gp_wall_ns() + look_in_ns;
 }
@@ -197,7 +198,7 @@ static void alone(struct gp_client_device *dev, uint64_t look_in_ns)
 
 static void disconnect(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	if (d->fd >= 0)
 		close(d->fd);
@@ -215,25 +216,25 @@ static void disconnect(struct gp_client_device *dev)
 /* The connection is over, but its effects on groups may remain. */
 static void gone(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	const uint64_t now_ns = gp_wall_ns();
-	const bool late = d->state == GP_EDAEMON_LATE;
+	const bool late = d->state == GP_DAEMON_LINK_LATE;
 
 	disconnect(dev);
 	if (late) {
-		d->state = GP_EDAEMON_NONE;
+		d->state = GP_DAEMON_LINK_NONE;
 		d->next_ns = now_ns;
 		return;
 	}
 	if (d->refused) {
 		d->refused = false;
-		alone(dev, GP_EDAEMON_REFUSED_NS);
+		alone(dev, GP_DAEMON_LINK_REFUSED_NS);
 		return;
 	}
 	if (!d->missed_ns)
-		d->missed_ns = now_ns + GP_EDAEMON_MISSED_NS;
-	d->state = GP_EDAEMON_MISSED;
-	d->next_ns = now_ns + (d->distrusted ? GP_EDAEMON_MISSED_NS / 2 : 0);
+		d->missed_ns = now_ns + GP_DAEMON_LINK_MISSED_NS;
+	d->state = GP_DAEMON_LINK_MISSED;
+	d->next_ns = now_ns + (d->distrusted ? GP_DAEMON_LINK_MISSED_NS / 2 : 0);
 }
 
 static void distrust(struct gp_client_device *dev, const char *what)
@@ -244,7 +245,7 @@ static void distrust(struct gp_client_device *dev, const char *what)
 		    "gpreemptd sent an invalid message (%s); disconnecting; install the same "
 		    "version of both",
 		    what);
-	dev->daemon.distrusted = true;
+	dev->link.distrusted = true;
 	gone(dev);
 }
 
@@ -259,7 +260,7 @@ static int send_files(struct gp_client_device *dev, const union gp_wire_msg *msg
 	/* Then the daemon looks for them itself. */
 	if (n < 0)
 		n = 0;
-	err = gp_wire_send(dev->daemon.fd, msg, fd, (size_t)n);
+	err = gp_wire_send(dev->link.fd, msg, fd, (size_t)n);
 	for (ssize_t i = 0; i < n; i++)
 		close(fd[i]);
 	return err;
@@ -303,7 +304,7 @@ static const char *words(char text[GP_WIRE_TEXT_LEN])
 static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int file[2])
 {
 	const bool had = gp_client_device_class(dev).cls != GP_CLASS_NONE;
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	struct gp_class_request request;
 	int err;
 
@@ -319,7 +320,7 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 		distrust(dev, "a welcome");
 		return;
 	}
-	d->state = GP_EDAEMON_WELCOME;
+	d->state = GP_DAEMON_LINK_WELCOME;
 	d->missed_ns = 0;
 	d->refused = d->said = false;
 	if (msg->head.result < 0)
@@ -334,12 +335,12 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 /* An answer to HELLO: temporary, or final unless a welcome follows. */
 static void refused(struct gp_client_device *dev, union gp_wire_msg *msg)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	/* The daemon has not yet noticed the end of the last connection. */
 	if (msg->head.result == -EEXIST) {
 		gone(dev);
-		d->next_ns += GP_EDAEMON_NAP_NS;
+		d->next_ns += GP_DAEMON_LINK_NAP_NS;
 		return;
 	}
 	if (!d->said)
@@ -352,7 +353,7 @@ static void refused(struct gp_client_device *dev, union gp_wire_msg *msg)
 /* Answers come in the order of the requests. */
 static void ask_answered(struct gp_client_device *dev, union gp_wire_msg *msg)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	struct gp_class_request request;
 	bool due;
 
@@ -389,18 +390,18 @@ static void class_given(struct gp_client_device *dev, union gp_wire_msg *msg)
 /* True: @file have an owner now. */
 static bool take_message(struct gp_client_device *dev, union gp_wire_msg *msg, int *file, size_t n)
 {
-	const enum gp_edaemon_state state = dev->daemon.state;
+	const enum gp_daemon_link_state state = dev->link.state;
 	const uint16_t type = msg->head.type;
 
-	if (state == GP_EDAEMON_JOINING && type == GP_WIRE_WELCOME && n == 2) {
+	if (state == GP_DAEMON_LINK_JOINING && type == GP_WIRE_WELCOME && n == 2) {
 		welcome(dev, msg, file);
 		return true;
 	}
-	if (state == GP_EDAEMON_JOINING && type == GP_WIRE_SAID)
+	if (state == GP_DAEMON_LINK_JOINING && type == GP_WIRE_SAID)
 		refused(dev, msg);
-	else if (state == GP_EDAEMON_WELCOME && type == GP_WIRE_SAID)
+	else if (state == GP_DAEMON_LINK_WELCOME && type == GP_WIRE_SAID)
 		ask_answered(dev, msg);
-	else if (state == GP_EDAEMON_WELCOME && type == GP_WIRE_CLASS)
+	else if (state == GP_DAEMON_LINK_WELCOME && type == GP_WIRE_CLASS)
 		class_given(dev, msg);
 	else
 		distrust(dev, "unexpected");
@@ -413,11 +414,11 @@ static bool hear(struct gp_client_device *dev)
 	int file[GP_WIRE_MAX_FILES];
 	union gp_wire_msg msg;
 	size_t files = 0;
-	ssize_t n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
+	ssize_t n = gp_wire_recv(dev->link.fd, &msg, file, &files);
 
 	/* If the peer closed without reading, this comes once; then its last messages. */
 	if (n == -ECONNRESET)
-		n = gp_wire_recv(dev->daemon.fd, &msg, file, &files);
+		n = gp_wire_recv(dev->link.fd, &msg, file, &files);
 	if (n == -EAGAIN)
 		return false;
 	if (n == -EPROTO)
@@ -430,13 +431,13 @@ static bool hear(struct gp_client_device *dev)
 		files = 0;
 	while (files)
 		close(file[--files]);
-	return dev->daemon.fd >= 0;
+	return dev->link.fd >= 0;
 }
 
 static void hear_all(struct gp_client_device *dev)
 {
 	/* A late answer belongs to a greeting that no longer counts. */
-	if (dev->daemon.state == GP_EDAEMON_LATE) {
+	if (dev->link.state == GP_DAEMON_LINK_LATE) {
 		gone(dev);
 		return;
 	}
@@ -448,7 +449,7 @@ static void hear_all(struct gp_client_device *dev)
 
 static void join(struct gp_client_device *dev, int fd)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	d->fd = fd;
 	d->refused = d->distrusted = false;
@@ -456,8 +457,8 @@ static void join(struct gp_client_device *dev, int fd)
 	give(dev);
 	/* Later groups are reported again. */
 	atomic_store(&d->regrouped, false);
-	d->state = GP_EDAEMON_JOINING;
-	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_EDAEMON_JOIN_NS;
+	d->state = GP_DAEMON_LINK_JOINING;
+	d->end_ns = d->missed_ns ? d->missed_ns : gp_wall_ns() + GP_DAEMON_LINK_JOIN_NS;
 	if (!say_hello(dev))
 		return;
 	/* It may have sent a reason before it closed. */
@@ -471,12 +472,12 @@ static uint64_t look_again_ns(struct gp_client_device *dev, int err)
 {
 	bool slot;
 
-	if (dev->daemon.state == GP_EDAEMON_MISSED || err == -EAGAIN)
-		return GP_EDAEMON_NAP_NS;
+	if (dev->link.state == GP_DAEMON_LINK_MISSED || err == -EAGAIN)
+		return GP_DAEMON_LINK_NAP_NS;
 	pthread_mutex_lock(&dev->lock);
 	slot = dev->slot == GP_SLOT_HAVE;
 	gp_client_device_unlock(dev);
-	return slot ? GP_EDAEMON_SLOT_NS : GP_EDAEMON_LOOK_NS;
+	return slot ? GP_DAEMON_LINK_SLOT_NS : GP_DAEMON_LINK_LOOK_NS;
 }
 
 static void say_slot(struct gp_client_device *dev)
@@ -489,7 +490,7 @@ static void say_slot(struct gp_client_device *dev)
 static void look_for_it(struct gp_client_device *dev)
 {
 	static atomic_int said;
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	int fd = gp_wire_daemon_connect();
 
 	if (fd >= 0) {
@@ -500,27 +501,27 @@ static void look_for_it(struct gp_client_device *dev)
 		gp_log_once(&said, GP_LOG_WARN, "cannot connect to gpreemptd: %s",
 			    fd == -EPERM ? "its socket belongs to another user" : strerror(-fd));
 	/* A daemon has the short timeslice itself, and gives each tenant its turn. */
-	if (fd != -EAGAIN && d->state != GP_EDAEMON_MISSED)
+	if (fd != -EAGAIN && d->state != GP_DAEMON_LINK_MISSED)
 		say_slot(dev);
 	d->next_ns = gp_wall_ns() + look_again_ns(dev, fd);
 }
 
 /* ---- in the thread's loop ------------------------------------------------------------ */
 
-int gp_edaemon_fd(const struct gp_client_device *dev)
+int gp_daemon_link_fd(const struct gp_client_device *dev)
 {
-	return dev->daemon.fd;
+	return dev->link.fd;
 }
 
 static void say_files(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	union gp_wire_msg msg;
 	int err;
 
 	gp_wire_init(&msg, GP_WIRE_FILES);
 	err = send_files(dev, &msg, msg.files.key);
-	d->files_ns = err == -EAGAIN ? gp_wall_ns() + GP_EDAEMON_NAP_NS : 0;
+	d->files_ns = err == -EAGAIN ? gp_wall_ns() + GP_DAEMON_LINK_NAP_NS : 0;
 	if (err && err != -EAGAIN)
 		gone(dev);
 }
@@ -528,7 +529,7 @@ static void say_files(struct gp_client_device *dev)
 /* The next unsent request; false: none, or no room. */
 static bool say_ask(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	union gp_wire_msg msg;
 	bool is;
 	int err;
@@ -537,7 +538,7 @@ static bool say_ask(struct gp_client_device *dev)
 	pthread_mutex_lock(&d->lock);
 	is = d->sent < d->asked;
 	if (is)
-		gp_class_request_to_wire(&d->ask[d->sent % GP_EDAEMON_ASKS],
+		gp_class_request_to_wire(&d->ask[d->sent % GP_DAEMON_LINK_ASKS],
 					 &msg.ask_class.request);
 	pthread_mutex_unlock(&d->lock);
 	if (!is)
@@ -556,7 +557,7 @@ static bool say_ask(struct gp_client_device *dev)
 /* Without a daemon, requested classes are in force. */
 static void grant_all(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	struct gp_class_request request;
 
 	while (ask_oldest(d, &request))
@@ -565,20 +566,20 @@ static void grant_all(struct gp_client_device *dev)
 
 static void say_all(struct gp_client_device *dev, uint64_t now_ns)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	if (atomic_exchange(&d->regrouped, false) && !d->files_ns)
-		d->files_ns = now_ns + GP_EDAEMON_FILES_NS;
+		d->files_ns = now_ns + GP_DAEMON_LINK_FILES_NS;
 	if (d->files_ns && d->files_ns <= now_ns)
 		say_files(dev);
-	while (d->state == GP_EDAEMON_WELCOME && say_ask(dev))
+	while (d->state == GP_DAEMON_LINK_WELCOME && say_ask(dev))
 		;
 }
 
 /* Linked programs without an open handle need none. */
 static bool wants_one(struct gp_client_device *dev)
 {
-	return gp_client_device_group_count(dev) || (dev->preloaded && dev->daemon.fd >= 0);
+	return gp_client_device_group_count(dev) || (dev->preloaded && dev->link.fd >= 0);
 }
 
 static void leave(struct gp_client_device *dev)
@@ -589,7 +590,7 @@ static void leave(struct gp_client_device *dev)
 
 static void late(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	if (d->refused) {
 		gone(dev);
@@ -598,28 +599,28 @@ static void late(struct gp_client_device *dev)
 	gp_log(GP_LOG_WARN, "%s: gpreemptd does not answer; continuing without it",
 	       dev->hal->id.name);
 	alone(dev, 0);
-	d->state = GP_EDAEMON_LATE;
+	d->state = GP_DAEMON_LINK_LATE;
 }
 
 static void step(struct gp_client_device *dev, uint64_t now_ns)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	switch (d->state) {
-	case GP_EDAEMON_NONE:
+	case GP_DAEMON_LINK_NONE:
 		if (atomic_exchange(&d->look, false) || now_ns >= d->next_ns)
 			look_for_it(dev);
 		break;
-	case GP_EDAEMON_JOINING:
+	case GP_DAEMON_LINK_JOINING:
 		if (now_ns >= d->end_ns)
 			late(dev);
 		break;
-	case GP_EDAEMON_LATE:
+	case GP_DAEMON_LINK_LATE:
 		break;
-	case GP_EDAEMON_WELCOME:
+	case GP_DAEMON_LINK_WELCOME:
 		say_all(dev, now_ns);
 		break;
-	case GP_EDAEMON_MISSED:
+	case GP_DAEMON_LINK_MISSED:
 		if (now_ns < d->missed_ns) {
 			if (now_ns >= d->next_ns)
 				look_for_it(dev);
@@ -627,24 +628,24 @@ static void step(struct gp_client_device *dev, uint64_t now_ns)
 		}
 		gp_log(GP_LOG_WARN, "%s: gpreemptd is gone; continuing without it",
 		       dev->hal->id.name);
-		alone(dev, d->distrusted ? GP_EDAEMON_REFUSED_NS : GP_EDAEMON_SLOT_NS);
+		alone(dev, d->distrusted ? GP_DAEMON_LINK_REFUSED_NS : GP_DAEMON_LINK_SLOT_NS);
 		/* Its keepers restore all groups as well, about now. */
-		d->again_ns = gp_wall_ns() + GP_EDAEMON_AGAIN_NS;
+		d->again_ns = gp_wall_ns() + GP_DAEMON_LINK_AGAIN_NS;
 		break;
 	}
 }
 
-void gp_edaemon_serve(struct gp_client_device *dev, short revents)
+void gp_daemon_link_serve(struct gp_client_device *dev, short revents)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 
 	if (revents && d->fd >= 0)
 		hear_all(dev);
 	if (wants_one(dev))
 		step(dev, gp_wall_ns());
-	else if (d->state != GP_EDAEMON_NONE)
+	else if (d->state != GP_DAEMON_LINK_NONE)
 		leave(dev);
-	if (d->state == GP_EDAEMON_NONE || d->state == GP_EDAEMON_LATE)
+	if (d->state == GP_DAEMON_LINK_NONE || d->state == GP_DAEMON_LINK_LATE)
 		grant_all(dev);
 	if (d->resume_ns && gp_wall_ns() >= d->resume_ns)
 		put_back(dev);
@@ -658,43 +659,43 @@ static uint64_t sooner(uint64_t a_ns, uint64_t b_ns)
 }
 
 /* UINT64_MAX: nothing is due. */
-static uint64_t due_ns(const struct gp_edaemon *d)
+static uint64_t due_ns(const struct gp_daemon_link *d)
 {
 	switch (d->state) {
-	case GP_EDAEMON_NONE:
+	case GP_DAEMON_LINK_NONE:
 		return d->next_ns;
-	case GP_EDAEMON_JOINING:
+	case GP_DAEMON_LINK_JOINING:
 		return d->end_ns;
-	case GP_EDAEMON_WELCOME:
+	case GP_DAEMON_LINK_WELCOME:
 		return sooner(UINT64_MAX, d->files_ns);
-	case GP_EDAEMON_MISSED:
+	case GP_DAEMON_LINK_MISSED:
 		return sooner(d->next_ns, d->missed_ns);
-	case GP_EDAEMON_LATE:
+	case GP_DAEMON_LINK_LATE:
 		break;
 	}
 	return UINT64_MAX;
 }
 
 /* Requests that are not sent, because the daemon does not read. */
-static bool unsent(struct gp_edaemon *d)
+static bool unsent(struct gp_daemon_link *d)
 {
 	bool is;
 
 	pthread_mutex_lock(&d->lock);
-	is = d->state == GP_EDAEMON_WELCOME && d->sent < d->asked;
+	is = d->state == GP_DAEMON_LINK_WELCOME && d->sent < d->asked;
 	pthread_mutex_unlock(&d->lock);
 	return is;
 }
 
-int gp_edaemon_wait_ms(struct gp_client_device *dev)
+int gp_daemon_link_wait_ms(struct gp_client_device *dev)
 {
-	struct gp_edaemon *d = &dev->daemon;
+	struct gp_daemon_link *d = &dev->link;
 	const uint64_t now_ns = gp_wall_ns();
 	uint64_t ns = wants_one(dev) ? due_ns(d) : UINT64_MAX;
 
 	ns = sooner(sooner(ns, d->resume_ns), d->again_ns);
 	if (unsent(d))
-		ns = sooner(ns, now_ns + GP_EDAEMON_NAP_NS);
+		ns = sooner(ns, now_ns + GP_DAEMON_LINK_NAP_NS);
 	if (ns == UINT64_MAX)
 		return -1;
 	return ns <= now_ns ? 0 : (int)((ns - now_ns + 999999) / 1000000);

@@ -111,7 +111,7 @@ int gp_client_device_create(const struct gp_hal_ops *ops, const struct gp_device
 	dev->preloaded = gp_engine_hooks()->tracks;
 	dev->status_page.wake_fd = -1;
 	dev->status_page.looked = dev->reported_busy = -ENODATA;
-	gp_edaemon_init(&dev->daemon);
+	gp_daemon_link_init(&dev->link);
 	join(dev);
 	*out = dev;
 	return 0;
@@ -181,8 +181,8 @@ int gp_client_device_set_class(struct gp_client_device *dev, const struct gp_cla
 
 	if (gp_class_check(cls->cls, cls->value))
 		return -EINVAL;
-	if (gp_edaemon_manages(dev))
-		return gp_edaemon_wait(dev, gp_edaemon_ask(dev, &request));
+	if (gp_daemon_link_manages(dev))
+		return gp_daemon_link_wait(dev, gp_daemon_link_ask(dev, &request));
 	return gp_client_device_apply_class(dev, cls, &request);
 }
 
@@ -197,7 +197,7 @@ static int group_enter(struct gp_client_device *dev, struct gp_group *group)
 	err = gp_runtime_group_enter(dev->rt, GP_BASE_TENANT, dev, group);
 	if (!err) {
 		/* In this order: then a new greeting of the daemon does not report it twice. */
-		gp_edaemon_regrouped(dev);
+		gp_daemon_link_regrouped(dev);
 		atomic_fetch_add(&dev->groups, 1);
 	}
 	/* A group that appears while the others are suspended. */
@@ -241,7 +241,7 @@ void gp_client_device_group_gone(struct gp_client_device *dev, struct gp_group *
 	if (!known)
 		return;
 	gp_client_device_post(dev, &ev);
-	gp_edaemon_regrouped(dev);
+	gp_daemon_link_regrouped(dev);
 }
 
 static bool list_has(const struct gp_group_list *list, uint32_t id)

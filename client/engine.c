@@ -45,7 +45,7 @@ static void child_after_fork(void)
 	for (size_t i = 0; i < n; i++)
 		gp_slot_forget(engine.dev[i]);
 	for (size_t i = 0; i < n; i++)
-		gp_edaemon_forget(engine.dev[i]);
+		gp_daemon_link_forget(engine.dev[i]);
 	gp_thread_forget();
 	gp_yield_forget();
 }

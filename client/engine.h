@@ -130,7 +130,7 @@ struct gp_client_device {
 	atomic_bool predicts;		/* prediction is on: work is predicted, not reported */
 
 	struct gp_status_page status_page;
-	struct gp_edaemon daemon;
+	struct gp_daemon_link link;
 };
 
 /* Exported to the preload: see the PRIVATE node of libgpreempt.map. */

@@ -19,7 +19,7 @@ uint64_t gp_queue_poll_period_ns(const struct gp_client_device *dev)
 		return 0;
 	if (watches_hold(dev))
 		return GP_QUEUE_POLL_NS;
-	if (!gp_edaemon_welcome(&dev->daemon))
+	if (!gp_daemon_link_welcome(&dev->link))
 		return 0;
 	return gp_wall_ns() - dev->seen_work_ns > GP_QUEUE_POLL_QUIET_AFTER_NS ?
 		       GP_QUEUE_POLL_QUIET_NS :
@@ -64,7 +64,7 @@ static void report(struct gp_client_device *dev, int busy)
 
 static void report_to_daemon(struct gp_client_device *dev, int busy)
 {
-	if (!gp_edaemon_welcome(&dev->daemon))
+	if (!gp_daemon_link_welcome(&dev->link))
 		return;
 	if (busy == 1)
 		dev->seen_work_ns = gp_wall_ns();

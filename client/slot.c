@@ -42,7 +42,7 @@ static void *wait_thread(void *arg)
 	if (!err && dev->slot_wanted && dev->slot == GP_SLOT_NONE) {
 		take(dev, fd);
 		/* Did its holder release it for a daemon? */
-		gp_edaemon_look(dev);
+		gp_daemon_link_look(dev);
 	} else if (!err) {
 		close(fd);
 	}

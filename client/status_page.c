@@ -357,7 +357,7 @@ static bool wants_launches(struct gp_client_device *dev)
 
 void gp_status_page_serve(struct gp_client_device *dev)
 {
-	if (atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ||
+	if (atomic_load(&dev->launches_asked) || !gp_daemon_link_welcome(&dev->link) ||
 	    !wants_launches(dev))
 		return;
 	atomic_store(&dev->launches_asked, true);
@@ -366,8 +366,8 @@ void gp_status_page_serve(struct gp_client_device *dev)
 
 int gp_status_page_wait_ms(const struct gp_client_device *dev)
 {
-	return atomic_load(&dev->launches_asked) || !gp_edaemon_welcome(&dev->daemon) ? -1 :
-											LOOK_MS;
+	return atomic_load(&dev->launches_asked) || !gp_daemon_link_welcome(&dev->link) ? -1 :
+											  LOOK_MS;
 }
 
 /* ---- observations of the thread -------------------------------------------------- */

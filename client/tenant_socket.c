@@ -47,9 +47,9 @@ static int set_device(struct gp_client_device *dev, const struct gp_class_reques
 {
 	uint64_t ask;
 
-	if (!gp_edaemon_manages(dev))
+	if (!gp_daemon_link_manages(dev))
 		return gp_client_device_apply_class(dev, &request->cls, request);
-	ask = gp_edaemon_ask(dev, request);
+	ask = gp_daemon_link_ask(dev, request);
 	if (!ask)
 		return -EBUSY;
 	wait->dev[wait->count] = dev;
@@ -122,7 +122,7 @@ bool gp_tenant_socket_answered(struct gp_tenant_socket_wait *wait, union gp_wire
 	int err, result = wait->result;
 
 	for (size_t i = 0; i < wait->count; i++) {
-		if (!gp_edaemon_answered(wait->dev[i], wait->ask[i], &err))
+		if (!gp_daemon_link_answered(wait->dev[i], wait->ask[i], &err))
 			return false;
 		if (err && !result)
 			result = class_result(err);

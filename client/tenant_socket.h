@@ -15,7 +15,7 @@ struct gp_client_device;
 struct gp_tenant_socket_wait {
 	size_t count;
 	struct gp_client_device *dev[GP_HAL_MAX_DEVICES];
-	uint64_t ask[GP_HAL_MAX_DEVICES]; /* of gp_edaemon_ask() */
+	uint64_t ask[GP_HAL_MAX_DEVICES]; /* of gp_daemon_link_ask() */
 	int result;			  /* for the other devices */
 };
 

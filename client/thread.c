@@ -181,8 +181,8 @@ static void serve_once(void)
 			wait_ms = ms;
 	}
 	for (size_t i = 0; i < devs; i++) {
-		pfd[n++] = (struct pollfd){ gp_edaemon_fd(dev[i]), POLLIN, 0 };
-		wait_ms = sooner(wait_ms, gp_edaemon_wait_ms(dev[i]));
+		pfd[n++] = (struct pollfd){ gp_daemon_link_fd(dev[i]), POLLIN, 0 };
+		wait_ms = sooner(wait_ms, gp_daemon_link_wait_ms(dev[i]));
 		wait_ms = sooner(wait_ms, gp_status_page_wait_ms(dev[i]));
 	}
 	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
@@ -208,7 +208,7 @@ static void serve_once(void)
 		drain_wake();
 	gp_engine_serve_context();
 	for (size_t i = 0; i < devs; i++)
-		gp_edaemon_serve(dev[i], pfd[2 * devs + i].revents);
+		gp_daemon_link_serve(dev[i], pfd[2 * devs + i].revents);
 	for (size_t i = 0; i < devs; i++)
 		gp_status_page_serve(dev[i]);
 	for (size_t i = conns; i-- > 0;)

@@ -409,7 +409,7 @@ static void rig_end(struct rig *r)
 		close(r->conn);
 		ungive(&r->given);
 	}
-	soon(!gp_edaemon_manages(r->dev));
+	soon(!gp_daemon_link_manages(r->dev));
 	if (listener >= 0)
 		daemon_unlisten();
 }
@@ -498,7 +498,7 @@ static void nobody_there(void **state)
 	assert_int_equal(slice(1), 1);
 	assert_false(slot_is_free(r.dev));
 	usleep(QUIET_MS * 1000);
-	assert_false(gp_edaemon_manages(r.dev));
+	assert_false(gp_daemon_link_manages(r.dev));
 	assert_int_equal(gp_client_device_set_class(r.dev, &other), 0);
 	assert_int_equal(slice(1), 1);
 	assert_int_equal(atomic_load(&warnings), 0);
@@ -547,7 +547,7 @@ static void slot_comes_for_a_reason(void **state)
 	free_ns = gp_wall_ns();
 	close(slot);
 	r.conn = greet(&msg);
-	assert_true(gp_wall_ns() - free_ns < GP_EDAEMON_LOOK_NS / 2);
+	assert_true(gp_wall_ns() - free_ns < GP_DAEMON_LINK_LOOK_NS / 2);
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
 	give_page(r.conn, &msg, SEALS, &r.given);
@@ -646,7 +646,7 @@ static void groups_come_later(void **state)
 	from_ns = gp_wall_ns();
 	for (int i = 1; i < GROUPS; i++)
 		group_add(&r, i);
-	together = gp_wall_ns() - from_ns < GP_EDAEMON_FILES_NS;
+	together = gp_wall_ns() - from_ns < GP_DAEMON_LINK_FILES_NS;
 	for (count = 0; !count || readable(r.conn, QUIET_MS); count++) {
 		hear(r.conn, GP_WIRE_FILES, &msg, file, &n);
 		assert_int_equal(n, 5);
@@ -677,7 +677,7 @@ static void refused_for_good(void **state)
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	answer(conn, -ENOSPC, "64 tenants are enough");
 	/* As without a daemon, soon, although no connection was closed. */
-	soon(slice(1) == 1 && !gp_edaemon_manages(r.dev));
+	soon(slice(1) == 1 && !gp_daemon_link_manages(r.dev));
 	warned(1, "64 tenants are enough");
 	assert_true(has_class(r.dev, GP_CLASS_BE, 7));
 	/* It does not retry at once. */
@@ -712,7 +712,7 @@ static void refused_at_the_door(void **state)
 	gp_client_device_unlock(r.dev);
 	hear(control, GP_WIRE_STATUS, &msg, NULL, NULL);
 	close(control);
-	soon(!gp_edaemon_manages(r.dev));
+	soon(!gp_daemon_link_manages(r.dev));
 	/* The core's slice, whatever it was meanwhile. */
 	assert_int_equal(slice(1), GP_SCHED_LC_SLICE_US);
 	assert_int_equal(fake_get(&more.resumes), 1);
@@ -734,7 +734,7 @@ static void not_so_soon(void **state)
 	for (int i = 0; i < 3; i++) {
 		r.conn = greet(&msg);
 		answer(r.conn, -EEXIST, "this process has another connection");
-		assert_true(gp_edaemon_manages(r.dev));
+		assert_true(gp_daemon_link_manages(r.dev));
 		close(r.conn);
 	}
 	r.conn = greet(&msg);
@@ -762,7 +762,7 @@ static void another_class_than_asked(void **state)
 	give_page(r.conn, &msg, SEALS, &r.given);
 	soon(has_class(r.dev, GP_CLASS_BE, 100));
 	warned(1, "no rule lets you");
-	assert_true(gp_edaemon_manages(r.dev));
+	assert_true(gp_daemon_link_manages(r.dev));
 	rig_end(&r);
 }
 
@@ -1350,14 +1350,15 @@ static void no_other_daemon_comes(void **state)
 	gone_ns = gp_wall_ns();
 	soon(fake_get(&more.resumes) == 1);
 	took_ns = gp_wall_ns() - gone_ns;
-	assert_in_range(took_ns, GP_EDAEMON_MISSED_NS - 100 * MS, GP_EDAEMON_MISSED_NS + 1000 * MS);
+	assert_in_range(took_ns, GP_DAEMON_LINK_MISSED_NS - 100 * MS,
+			GP_DAEMON_LINK_MISSED_NS + 1000 * MS);
 	soon(fake_get(&more.resumes) >= 3);
 	/* The driver's slice first; then the slot, as without a daemon. */
 	assert_true(fake_get(&more.slice_is_default) || slice(1) == 1);
 	soon(slice(1) == 1);
 	assert_int_equal(slice(2), FAKE_DEFAULT_US);
 	assert_false(slot_is_free(r.dev));
-	assert_false(gp_edaemon_manages(r.dev));
+	assert_false(gp_daemon_link_manages(r.dev));
 	/* A keeper of the daemon's restores groups that are restored already. */
 	fake_lock();
 	more.slice_us[1] = FAKE_DEFAULT_US;
@@ -1370,7 +1371,7 @@ static void no_other_daemon_comes(void **state)
 	gone_ns = gp_wall_ns();
 	r.conn = greet(&msg);
 	/* Soon, because it has the short slice. */
-	assert_true(gp_wall_ns() - gone_ns < GP_EDAEMON_LOOK_NS / 2);
+	assert_true(gp_wall_ns() - gone_ns < GP_DAEMON_LINK_LOOK_NS / 2);
 	assert_int_equal(slice(1), FAKE_DEFAULT_US);
 	assert_true(slot_is_free(r.dev));
 	make_welcome(&msg, GP_WIRE_WELCOME, GP_CLASS_BE, 7);
@@ -1394,7 +1395,7 @@ static void stopped_daemon_stops_nobody(void **state)
 	rig_make(&r, &want);
 	group_add(&r, 0);
 	c = context(r.dev);
-	soon(gp_edaemon_manages(r.dev));
+	soon(gp_daemon_link_manages(r.dev));
 	end_ns = gp_wall_ns() + 500ull * MS;
 	while (gp_wall_ns() < end_ns) {
 		start_ns = gp_wall_ns();
@@ -1410,7 +1411,7 @@ static void stopped_daemon_stops_nobody(void **state)
 	assert_int_equal(gp_client_device_set_class(r.dev, &other), -ETIMEDOUT);
 	assert_true(gp_wall_ns() - start_ns < 1500ull * MS);
 	/* The wait is limited; then the requested class is in force. */
-	soon(!gp_edaemon_manages(r.dev));
+	soon(!gp_daemon_link_manages(r.dev));
 	soon(has_class(r.dev, GP_CLASS_BE, 9));
 	assert_int_equal(slice(1), 1);
 	/* It continues, and answers a greeting that no longer counts. */
@@ -1514,14 +1515,14 @@ static void nonsense_is_the_end(void **state)
 		if (what == UNASKED)
 			ungive(&r.given);
 		/* Nothing of it is touched: it may have the groups. */
-		assert_true(gp_edaemon_manages(r.dev));
+		assert_true(gp_daemon_link_manages(r.dev));
 		/* One warning for many such daemons. */
 		assert_int_equal(atomic_load(&warnings), 1);
 		if (what == NONSENSES - 1)
 			break;
 		/* A tenant without groups misses none. */
 		gp_engine_group_gone(&r.group[0]);
-		soon(!gp_edaemon_manages(r.dev));
+		soon(!gp_daemon_link_manages(r.dev));
 		/* Files of the message are closed. */
 		assert_true(!what || open_files() == files);
 		files = open_files();
@@ -1543,7 +1544,7 @@ static void child_has_no_part_in_it(void **state)
 	pid_t child;
 
 	rig_welcome(&r, &want);
-	fd = r.dev->daemon.fd;
+	fd = r.dev->link.fd;
 	pthread_mutex_lock(&r.dev->lock);
 	wake = r.dev->status_page.wake_fd;
 	gp_client_device_unlock(r.dev);
