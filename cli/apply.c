@@ -12,7 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/daemon.h"
-#include "sched/sched.h"
+#include "runtime/outside.h"
 #include "wire/wire.h"
 
 int gp_check_pid(const char *verb, pid_t pid)
@@ -122,63 +122,41 @@ struct target {
 	pid_t pid;
 	struct gp_device *dev;
 	struct gp_group_list list;
+	const struct gp_class_value *cls;
 	size_t compute; /* these are in front */
 	uint64_t default_us;
 };
 
-static int set_slice(const struct target *t, size_t i, uint64_t us)
+static int set_slices(const struct target *t, bool has_slot)
 {
-	int err = t->dev->ops->set_slice(t->list.group[i], us);
+	int mode_err = 0;
+	int err = gp_outside_set(t->dev, t->list.group, t->compute, t->cls, has_slot, &mode_err);
 
+	if (mode_err)
+		gp_note("%s: process %d: cannot set the preemption mode: %s", t->verb, (int)t->pid,
+			strerror(-mode_err));
 	return err ? gp_fail_access(t->verb, t->pid, err) : 0;
 }
 
 static int apply_lc(const struct target *t)
 {
-	int err;
+	int err = set_slices(t, false);
 
-	for (size_t i = 0; i < t->compute; i++) {
-		err = set_slice(t, i, GP_SCHED_LC_SLICE_US);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	err = gp_keeper_stop(t->pid, t->dev);
 	return err ? gp_fail_access(t->verb, t->pid, err) : 0;
 }
 
-/* All but the first @from keep the driver's slice: two short ones livelock. */
-static int set_default(const struct target *t, size_t from)
-{
-	int err = 0;
-
-	for (size_t i = from; !err && i < t->compute; i++)
-		err = set_slice(t, i, t->default_us);
-	return err;
-}
-
-/* Only instruction-level preemption can preempt a long kernel. */
-static void set_mode(const struct target *t)
-{
-	struct gp_hal_caps caps;
-	int err;
-
-	if (t->dev->ops->caps(t->dev, &caps) || !(caps.caps & GP_CAP_PREEMPT_MODE))
-		return;
-	err = t->dev->ops->set_preempt_mode(t->list.group[0], GP_PREEMPT_INSTRUCTION);
-	if (err)
-		gp_note("%s: process %d: cannot set the preemption mode: %s", t->verb, (int)t->pid,
-			strerror(-err));
-}
-
 static int take_slot(const struct target *t, int slot_fd)
 {
-	int err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
+	int err = set_slices(t, true);
 
 	if (err)
 		return err;
 	err = gp_keeper_start(t->pid, t->dev, slot_fd);
 	if (err) {
-		set_slice(t, 0, t->default_us);
+		set_slices(t, false);
 		return gp_fail("%s: process %d keeps the driver's slice: cannot start the holder "
 			       "of its slot: %s",
 			       t->verb, (int)t->pid, strerror(-err));
@@ -189,7 +167,7 @@ static int take_slot(const struct target *t, int slot_fd)
 static int wait_for_slot(const struct target *t)
 {
 	char spec[GP_DEVICE_NAME_LEN];
-	int err = set_default(t, 0);
+	int err = set_slices(t, false);
 
 	if (err)
 		return err;
@@ -232,7 +210,7 @@ static int apply_be(const struct target *t)
 		return gp_fail("%s: process %d: the holder of its slot does not answer: %s",
 			       t->verb, (int)t->pid, strerror(-err));
 	if (keeper == GP_KEEPER_HAS) {
-		err = set_slice(t, 0, GP_SCHED_BE_SLICE_US);
+		err = set_slices(t, true);
 	} else {
 		/* It waits: a new attach tries again and reports the result. */
 		err = gp_keeper_stop(t->pid, t->dev);
@@ -240,24 +218,22 @@ static int apply_be(const struct target *t)
 	}
 	if (err)
 		return err;
-	err = set_default(t, 1);
-	if (!err && t->compute > 1)
+	if (t->compute > 1)
 		gp_note("%s: process %d has %zu compute groups; one gets the short slice, the "
 			"others the driver's",
 			t->verb, (int)t->pid, t->compute);
-	set_mode(t);
-	return err;
+	return 0;
 }
 
 /* The driver schedules by class itself. */
-static int apply_class(const struct target *t, const struct gp_class_value *cls)
+static int apply_class(const struct target *t)
 {
-	int err = t->dev->ops->set_class(t->dev, t->pid, cls);
+	int err = t->dev->ops->set_class(t->dev, t->pid, t->cls);
 
 	return err ? fail_class(t->verb, t->pid, err) : 0;
 }
 
-static int apply_device(struct target *t, const struct gp_class_value *cls, size_t *found)
+static int apply_device(struct target *t, size_t *found)
 {
 	struct gp_hal_caps caps;
 	int err;
@@ -271,9 +247,9 @@ static int apply_device(struct target *t, const struct gp_class_value *cls, size
 	t->compute = gp_compute_groups(&t->list);
 	*found += t->compute;
 	if (t->compute && !(caps.caps & GP_CAP_SLICES))
-		err = apply_class(t, cls);
+		err = apply_class(t);
 	else if (t->compute)
-		err = cls->cls == GP_CLASS_LC ? apply_lc(t) : apply_be(t);
+		err = t->cls->cls == GP_CLASS_LC ? apply_lc(t) : apply_be(t);
 	gp_group_list_put(&t->list);
 	return err;
 }
@@ -289,9 +265,9 @@ static int apply_groups(const char *verb, pid_t pid, const struct gp_class_value
 	if (err)
 		return gp_fail("%s: %s", verb, why);
 	for (size_t i = 0; i < devices.count; i++) {
-		struct target t = { .verb = verb, .pid = pid, .dev = devices.dev[i] };
+		struct target t = { .verb = verb, .pid = pid, .dev = devices.dev[i], .cls = cls };
 
-		err = apply_device(&t, cls, &found);
+		err = apply_device(&t, &found);
 		if (err)
 			return err;
 	}

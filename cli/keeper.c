@@ -26,7 +26,7 @@
 
 #include "cli/cli.h"
 #include "hal/slot.h"
-#include "sched/sched.h"
+#include "runtime/outside.h"
 
 #define SPEC_LEN GP_DEVICE_NAME_LEN
 #define BACKLOG 8
@@ -132,16 +132,20 @@ struct keeper {
 static int set_short_slice(const struct keeper *k)
 {
 	GP_DEVICES struct gp_devices devices = { 0 };
+	const struct gp_class_value be = { GP_CLASS_BE, GP_WEIGHT_DEFAULT };
 	struct gp_group_list list = { 0 };
+	size_t compute = 0;
 	char why[GP_WHY_LEN];
 	int err = gp_devices_open(k->spec, &devices, why, sizeof(why));
 
 	if (!err)
 		err = devices.dev[0]->ops->groups(devices.dev[0], k->pid, &list);
-	if (!err)
-		err = gp_compute_groups(&list) ?
-			      devices.dev[0]->ops->set_slice(list.group[0], GP_SCHED_BE_SLICE_US) :
+	if (!err) {
+		compute = gp_compute_groups(&list);
+		err = compute ?
+			      gp_outside_set(devices.dev[0], list.group, compute, &be, true, NULL) :
 			      -ESRCH;
+	}
 	gp_group_list_put(&list);
 	return err;
 }

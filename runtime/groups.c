@@ -108,7 +108,7 @@ int gp_runtime_group_add(struct gp_runtime *rt, uint32_t tenant, void *owner, st
 	const struct gp_event ev = {
 		.type = GP_EV_GROUP_APPEAR,
 		.tenant = tenant,
-		.group.id = hal->id,
+		.group = { .id = hal->id, .slice_unknown = rt->config.slices_unknown },
 	};
 	struct gp_runtime_group *g;
 	int err;

@@ -123,6 +123,7 @@ struct gp_host_ops {
  * @borrowed: a group may be freed as soon as it has left, and other threads enter and
  *	leave groups. So calls are made under the table's lock. Else the runtime owns its
  *	groups, and only the thread that reports events uses the table
+ * @slices_unknown: a group that enters may have any slice; else it has the driver's
  * @core: of the core. slice_preempts, with rotate slots, and switch_ns if it is 0, are
  *	filled in from the device's capabilities
  */
@@ -131,7 +132,7 @@ struct gp_runtime_config {
 	struct gp_executor *executor;
 	const struct gp_host_ops *ops;
 	void *host;
-	bool borrowed;
+	bool borrowed, slices_unknown;
 	struct gp_sched_config core;
 };
 

@@ -14,7 +14,7 @@
 
 static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	if (g->slice_us == s->config.be_slice_us)
+	if (g->slice_us == s->config.be_slice_us || g->slice_us == GP_NEVER)
 		return true;
 	return g->pending && g->pending_type == GP_DO_SET_SLICE &&
 	       g->slice_next_us == s->config.be_slice_us;

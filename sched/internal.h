@@ -109,7 +109,7 @@ struct gp_group_state {
 	uint32_t pending; /* id of the decision under way, or 0 */
 	uint32_t pending_type;
 	uint32_t failures;	   /* in a row */
-	uint64_t slice_us;	   /* in force; 0: the driver's own */
+	uint64_t slice_us;	   /* in force; 0: the driver's own; GP_NEVER: unknown */
 	uint64_t slice_next_us;	   /* being set */
 	uint64_t slice_refused_us; /* refused for good; GP_NEVER: none */
 	uint64_t retry_ns;	   /* nothing before then */

@@ -321,13 +321,15 @@ static void apply_close(struct gp_sched *s, struct gp_decisions *out)
 	s->closed = 1;
 }
 
-static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, uint32_t id)
+static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)
 {
-	struct gp_group_state *g = group_find(s, id);
+	struct gp_group_state *g = group_find(s, ev->group.id);
 
 	if (!g) {
 		g = group_new(s);
-		*g = (struct gp_group_state){ .id = id };
+		*g = (struct gp_group_state){ .id = ev->group.id };
+		if (ev->group.slice_unknown)
+			g->slice_us = GP_NEVER;
 	}
 	g->tenant = (uint32_t)(t - s->tenant);
 	g->slice_refused_us = GP_NEVER;
@@ -400,7 +402,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 		apply_spec(s, t, &ev->spec);
 		break;
 	case GP_EV_GROUP_APPEAR:
-		apply_appear(s, t, ev->group.id);
+		apply_appear(s, t, ev);
 		break;
 	case GP_EV_HINT:
 		if (ev->hint.guess)

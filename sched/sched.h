@@ -112,6 +112,7 @@ enum gp_idle {
  * @tenant: the caller's id, not 0
  * @spec: the class
  * @group.id: the caller's id, not 0
+ * @group.slice_unknown: GROUP_APPEAR: it may have any slice; else it has the driver's
  * @hint.at_ns: when the work comes
  * @hint.guess: a prediction; only then @hint.limit_ns and @hint.lead_ns count
  * @hint.limit_ns: the hold ends this long after @at_ns if no work came; 0:
@@ -139,6 +140,7 @@ struct gp_event {
 		struct gp_class_request spec;
 		struct {
 			uint32_t id;
+			bool slice_unknown;
 		} group;
 		struct {
 			uint64_t at_ns, limit_ns, lead_ns;

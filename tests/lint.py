@@ -94,6 +94,45 @@ def check_arrows(files):
         yield f"tests/lint.py: {home}/ does not include {inc}: no need to share it"
 
 
+# Functions that only these folders call: the runtime is the core's one host.
+CALLERS = {
+    "gp_sched_step": ("runtime/", "sched/", "tests/"),
+    "gp_sched_init": ("runtime/", "sched/", "tests/"),
+}
+
+
+def check_callers(files):
+    for path in files:
+        text = open(path).read()
+        for name, homes in CALLERS.items():
+            if not path.startswith(homes) and re.search(rf"\b{name}\(", text):
+                yield f"{path}: calls {name}(); only {', '.join(homes)} may"
+
+
+def check_circles(files):
+    """Units, each a .c and its header, whose includes form a circle lie in one folder."""
+    units = {}
+    for path in files:
+        if folder(path):
+            units.setdefault(os.path.splitext(path)[0], set()).update(
+                os.path.splitext(inc)[0] for inc in INCLUDE.findall(open(path).read()))
+    reach = {}
+
+    def reached(unit):
+        if unit not in reach:
+            reach[unit], todo = set(), [unit]
+            while todo:
+                for other in units.get(todo.pop(), set()) - reach[unit]:
+                    reach[unit].add(other)
+                    todo.append(other)
+        return reach[unit]
+
+    for unit in units:
+        for other in reached(unit):
+            if other > unit and folder(other) != folder(unit) and unit in reached(other):
+                yield f"{unit} and {other} include each other by a circle"
+
+
 def check_spdx(files):
     for path in files:
         first = open(path).readline()
@@ -143,7 +182,7 @@ def main():
                            check=True).stdout.split()
     c_files = [f for f in files if f.endswith((".c", ".h"))]
     code = c_files + [f for f in files if f.endswith((".py", ".mk"))]
-    bad = [*check_arrows(c_files), *check_spdx(code), *check_style(code),
+    bad = [*check_arrows(c_files), *check_callers(c_files), *check_circles(c_files), *check_spdx(code), *check_style(code),
            *check_headers(c_files)]
     print("\n".join(bad) if bad else f"lint: {len(code)} files, nothing to say")
     return 1 if bad else 0

@@ -27,7 +27,7 @@ struct gp_sim_sched_stat {
 
 struct gp_sim_sched;
 
-/** 0; -ENOMEM; -EINVAL: of gp_sched_init(). Free with gp_sim_sched_destroy(). */
+/** 0; -ENOMEM; -EINVAL: of gp_runtime_create(). Free with gp_sim_sched_destroy(). */
 int gp_sim_sched_create(const struct gp_sim_sched_config *config, struct gp_sim_sched **s);
 void gp_sim_sched_destroy(struct gp_sim_sched *s); /* NULL is fine */
 

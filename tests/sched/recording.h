@@ -99,6 +99,8 @@ static inline struct rec_event rec_from_event(const struct gp_event *ev)
 		rec_from_spec(&r, &ev->spec);
 		break;
 	case GP_EV_GROUP_APPEAR:
+		r.o = ev->group.slice_unknown;
+		/* fallthrough */
 	case GP_EV_GROUP_GONE:
 		r.g = ev->group.id;
 		break;
@@ -157,6 +159,8 @@ static inline struct gp_event rec_to_event(const struct rec_event *r)
 		};
 		break;
 	case GP_EV_GROUP_APPEAR:
+		ev.group.slice_unknown = r->o;
+		/* fallthrough */
 	case GP_EV_GROUP_GONE:
 		ev.group.id = (uint32_t)r->g;
 		break;

@@ -91,6 +91,40 @@ static void test_one_short_slice(void **state)
 	drive_end(&d);
 }
 
+static int appear_unknown(struct drive *d, uint32_t group)
+{
+	return drive_ev(d, (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
+					      .tenant = 1,
+					      .group = { .id = group, .slice_unknown = true } });
+}
+
+/* An unknown slice may be the short one: the other group waits until it is replaced. */
+static void test_unknown_slice(void **state)
+{
+	struct gp_event slot = { .type = GP_EV_SLOT, .slot.have = true };
+	struct gp_event outcome = { .type = GP_EV_OUTCOME };
+	const struct gp_decision *dec;
+	struct drive d;
+
+	drive_init(&d, &client);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	assert_int_equal(drive_appear(&d, 1, 7), 0);
+	assert_int_equal(appear_unknown(&d, 8), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->group, 8);
+	assert_int_equal(dec->slice_us, 0);
+	outcome.outcome.decision = dec->id;
+	assert_int_equal(drive_ev(&d, slot), 0);
+	assert_int_equal(d.out.count, 0);
+	assert_int_equal(drive_ev(&d, outcome), 0);
+	dec = drive_find(&d, GP_DO_SET_SLICE);
+	assert_non_null(dec);
+	assert_int_equal(dec->group, 7);
+	assert_int_equal(dec->slice_us, 1);
+	drive_end(&d);
+}
+
 static void test_slice_failure_is_tried_again(void **state)
 {
 	struct drive d;
@@ -560,6 +594,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lc_slice),
 		cmocka_unit_test(test_one_short_slice),
+		cmocka_unit_test(test_unknown_slice),
 		cmocka_unit_test(test_slice_failure_is_tried_again),
 		cmocka_unit_test(test_hint_then_segment),
 		cmocka_unit_test(test_guess),
