@@ -41,7 +41,7 @@ struct edge {
 struct gp_predictor {
 	struct gp_log *log;
 	struct gp_timer *timer;
-	struct gp_rhythm rhythm;
+	struct gp_arrival_predictor arrivals;
 	struct gp_ectx *ctx; /* the context that holds; NULL: none yet */
 	bool off;	     /* disabled for good */
 	bool ticking;	     /* the timer is armed */
@@ -53,7 +53,7 @@ struct gp_predictor {
 	bool said_sure;
 	bool guessed; /* a prediction is pending */
 	uint64_t guessed_ns;
-	struct gp_rhythm_guess guess;
+	struct gp_arrival_prediction guess;
 	/* Under dev->lock. */
 	struct edge edge[EDGES]; /* oldest first */
 	size_t edges;
@@ -112,7 +112,7 @@ static void begin(struct gp_client_device *dev)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return;
-	gp_rhythm_init(&p->rhythm, dev->caps.switch_ns);
+	gp_arrival_init(&p->arrivals, dev->caps.switch_ns);
 	p->same_clock = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
 	pthread_mutex_lock(&dev->lock);
 	dev->predictor = p;
@@ -145,7 +145,7 @@ static void take_record(struct gp_predictor *p, const struct gp_switch_record *r
 {
 	if (rec->kind == GP_SWITCH_LOST) {
 		p->start_ns = 0;
-		gp_rhythm_forget(&p->rhythm);
+		gp_arrival_forget(&p->arrivals);
 		return;
 	}
 	if (rec->pid != getpid())
@@ -155,7 +155,7 @@ static void take_record(struct gp_predictor *p, const struct gp_switch_record *r
 		p->seen = true;
 		p->start_ns = rec->time_ns;
 	} else if (p->start_ns) {
-		gp_rhythm_stretch(&p->rhythm, p->start_ns, rec->time_ns);
+		gp_arrival_stretch(&p->arrivals, p->start_ns, rec->time_ns);
 		p->start_ns = 0;
 	}
 }
@@ -178,13 +178,13 @@ static void take_edges(struct gp_predictor *p, uint64_t until_ns)
 	size_t n = 0;
 
 	if (p->edges_lost)
-		gp_rhythm_forget(&p->rhythm);
+		gp_arrival_forget(&p->arrivals);
 	p->edges_lost = false;
 	for (; n < p->edges && p->edge[n].at_ns < until_ns; n++) {
 		if (p->edge[n].busy)
-			gp_rhythm_came(&p->rhythm, to_log(p, p->edge[n].at_ns));
+			gp_arrival_came(&p->arrivals, to_log(p, p->edge[n].at_ns));
 		else
-			gp_rhythm_over(&p->rhythm, to_log(p, p->edge[n].at_ns));
+			gp_arrival_over(&p->arrivals, to_log(p, p->edge[n].at_ns));
 	}
 	p->edges -= n;
 	memmove(p->edge, p->edge + n, p->edges * sizeof(p->edge[0]));
@@ -200,7 +200,7 @@ static void see_work(struct gp_client_device *dev, struct gp_predictor *p)
 	pthread_mutex_lock(&dev->lock);
 	take_edges(p, until_ns);
 	gp_client_device_unlock(dev);
-	gp_rhythm_seen_until(&p->rhythm, to_log(p, until_ns));
+	gp_arrival_seen_until(&p->arrivals, to_log(p, until_ns));
 }
 
 static void read_log(struct gp_client_device *dev, struct gp_predictor *p)
@@ -216,7 +216,7 @@ static void read_log(struct gp_client_device *dev, struct gp_predictor *p)
 	} while (n == BATCH);
 	(void)gp_clocks_of_log(&p->clocks, &dev->ops, dev->hal, p->log, p->same_clock);
 	see_work(dev, p);
-	gp_rhythm_update(&p->rhythm, to_log(p, gp_client_device_now(dev)));
+	gp_arrival_update(&p->arrivals, to_log(p, gp_client_device_now(dev)));
 }
 
 /* ---- predictions --------------------------------------------------------------------- */
@@ -234,8 +234,8 @@ static void collect(struct gp_client_device *dev, struct gp_predictor *p,
 		    st.until_ns > until)
 			until = st.until_ns;
 	if (from >= p->guessed_ns && from < until)
-		gp_rhythm_held(&p->rhythm, &p->guess, to_log(p, from), to_log(p, until),
-			       tenant->guess_worked);
+		gp_arrival_held(&p->arrivals, &p->guess, to_log(p, from), to_log(p, until),
+				tenant->guess_worked);
 }
 
 /* dev->lock held. */
@@ -252,7 +252,7 @@ static void guess_next(struct gp_client_device *dev, struct gp_predictor *p)
 		return;
 	if (p->guessed)
 		collect(dev, p, &st);
-	if (!gp_rhythm_next(&p->rhythm, to_log(p, now), st.lead_ns, &p->guess))
+	if (!gp_arrival_next(&p->arrivals, to_log(p, now), st.lead_ns, &p->guess))
 		return;
 	ev.tenant = p->ctx->tenant;
 	ev.hint.at_ns = from_log(p, p->guess.at_ns - p->guess.spread_ns);
@@ -290,7 +290,7 @@ static void find_context(struct gp_client_device *dev, struct gp_predictor *p)
 	context = gp_client_device_find_context(dev);
 	if (context && gp_client_device_context(dev, context, &p->ctx))
 		stop(dev, p, "its context cannot hold");
-	else if (!context && p->rhythm.state == GP_RHYTHM_SURE)
+	else if (!context && p->arrivals.state == GP_ARRIVAL_SURE)
 		stop(dev, p, "its context is unknown");
 }
 
@@ -315,9 +315,9 @@ static void arm(struct gp_client_device *dev, struct gp_predictor *p)
 	const uint64_t now = gp_client_device_now(dev);
 	uint64_t in_ns = READ_NS;
 
-	if (p->rhythm.state == GP_RHYTHM_TRIAL)
+	if (p->arrivals.state == GP_ARRIVAL_TRIAL)
 		in_ns = READ_TRIAL_NS;
-	else if (p->rhythm.state == GP_RHYTHM_SURE && p->guessed)
+	else if (p->arrivals.state == GP_ARRIVAL_SURE && p->guessed)
 		in_ns = READ_SURE_NS;
 	p->ticking = now < p->own_ns + QUIET_NS;
 	dev->hal->ops->timer_arm(p->timer, p->ticking ? now + in_ns : 0);
@@ -326,13 +326,13 @@ static void arm(struct gp_client_device *dev, struct gp_predictor *p)
 static void say(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	static const char *const why[] = {
-		[GP_RHYTHM_KEPT] = "a pause",
-		[GP_RHYTHM_MISSED] = "no work at the predicted time",
-		[GP_RHYTHM_EARLY] = "work before the predicted time",
-		[GP_RHYTHM_STRAYED] = "work at other times",
+		[GP_ARRIVAL_KEPT] = "a pause",
+		[GP_ARRIVAL_MISSED] = "no work at the predicted time",
+		[GP_ARRIVAL_EARLY] = "work before the predicted time",
+		[GP_ARRIVAL_STRAYED] = "work at other times",
 	};
-	const struct gp_rhythm *r = &p->rhythm;
-	const bool sure = r->state == GP_RHYTHM_SURE;
+	const struct gp_arrival_predictor *r = &p->arrivals;
+	const bool sure = r->state == GP_ARRIVAL_SURE;
 
 	if (sure && !p->said_sure)
 		gp_log(GP_LOG_DEBUG, "predicting: period %llu us, +-%llu us",
@@ -340,7 +340,7 @@ static void say(struct gp_client_device *dev, struct gp_predictor *p)
 		       (unsigned long long)r->grid.spread_ns / 1000);
 	else if (!sure && p->said_sure)
 		gp_log(GP_LOG_DEBUG, "predicting stopped: %s",
-		       why[r->state == GP_RHYTHM_RESTING ? r->loss : GP_RHYTHM_KEPT]);
+		       why[r->state == GP_ARRIVAL_RESTING ? r->loss : GP_ARRIVAL_KEPT]);
 	if (sure != p->said_sure)
 		gp_status_page_predicts(dev, sure);
 	p->said_sure = sure;
@@ -349,7 +349,7 @@ static void say(struct gp_client_device *dev, struct gp_predictor *p)
 static void tick(struct gp_client_device *dev, struct gp_predictor *p)
 {
 	if (!is_lc(dev)) {
-		gp_rhythm_forget(&p->rhythm);
+		gp_arrival_forget(&p->arrivals);
 		arm(dev, p);
 		return;
 	}
@@ -412,8 +412,8 @@ void gp_predict_stats(const struct gp_client_device *dev, struct gp_predict_stat
 	if (!p)
 		return;
 	stat->on = !p->off;
-	stat->sure = !p->off && p->rhythm.state == GP_RHYTHM_SURE;
-	stat->guesses = p->rhythm.stat.held;
-	stat->hits = p->rhythm.stat.hits;
-	stat->misses = p->rhythm.stat.misses;
+	stat->sure = !p->off && p->arrivals.state == GP_ARRIVAL_SURE;
+	stat->guesses = p->arrivals.stat.held;
+	stat->hits = p->arrivals.stat.hits;
+	stat->misses = p->arrivals.stat.misses;
 }

@@ -4,7 +4,7 @@
  * are fitted to a grid, and the results of holds judge the predictions.
  *
  * A wrong prediction costs best-effort time. A missing one costs nothing. So every doubt ends
- * in GP_RHYTHM_LEARNING.
+ * in GP_ARRIVAL_OBSERVING.
  */
 #include <string.h>
 
@@ -106,20 +106,20 @@ static int64_t rank(int64_t *v, uint32_t n, uint32_t per_mille)
  * The second latest, not the median: a hold that is early costs best-effort little. @most:
  * largest distance from the median.
  */
-static int64_t tail_ns(const struct gp_rhythm *r, int64_t *most)
+static int64_t tail_ns(const struct gp_arrival_predictor *p, int64_t *most)
 {
-	int64_t v[GP_RHYTHM_TAILS], middle;
+	int64_t v[GP_ARRIVAL_TAILS], middle;
 
-	memcpy(v, r->tail, GP_RHYTHM_TAILS * sizeof(v[0]));
-	middle = rank(v, GP_RHYTHM_TAILS, 500);
-	*most = middle - v[0] > v[GP_RHYTHM_TAILS - 1] - middle ? middle - v[0] :
-								  v[GP_RHYTHM_TAILS - 1] - middle;
-	return v[GP_RHYTHM_TAILS - 2];
+	memcpy(v, p->tail, GP_ARRIVAL_TAILS * sizeof(v[0]));
+	middle = rank(v, GP_ARRIVAL_TAILS, 500);
+	*most = middle - v[0] > v[GP_ARRIVAL_TAILS - 1] - middle ? middle - v[0] :
+								   v[GP_ARRIVAL_TAILS - 1] - middle;
+	return v[GP_ARRIVAL_TAILS - 2];
 }
 
 /* ---- the grid ---------------------------------------------------------------- */
 
-static int64_t cycles_ns(const struct gp_rhythm_grid *g, int64_t k)
+static int64_t cycles_ns(const struct gp_arrival_grid *g, int64_t k)
 {
 	return k * (int64_t)g->cycle_fp / FP;
 }
@@ -131,7 +131,7 @@ static int64_t divide(int64_t a, int64_t b)
 }
 
 /* The cycle of @at for phase @j. */
-static int64_t cycle_of(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t j)
+static int64_t cycle_of(const struct gp_arrival_grid *g, uint64_t at_ns, uint32_t j)
 {
 	int64_t d = diff(at_ns, g->base_ns) - g->phase_ns[j];
 
@@ -139,7 +139,7 @@ static int64_t cycle_of(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t
 }
 
 /* Distance of @at from its nearest slot; @phase: that slot's. */
-static int64_t off_grid(const struct gp_rhythm_grid *g, uint64_t at_ns, uint32_t *phase)
+static int64_t off_grid(const struct gp_arrival_grid *g, uint64_t at_ns, uint32_t *phase)
 {
 	int64_t best = INT64_MAX;
 
@@ -164,9 +164,9 @@ static int64_t tolerance(int64_t cycle_ns)
  * With @m requests to a cycle, each comes one cycle after the @m-th before it, or several
  * cycles if requests are missing. Return: 0: no such cycle.
  */
-static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n, uint32_t m)
+static int64_t cycle_of_lag(const struct gp_arrival_mark *mark, uint32_t n, uint32_t m)
 {
-	int64_t d[GP_RHYTHM_MARKS], cycle, sum = 0, count = 0;
+	int64_t d[GP_ARRIVAL_MARKS], cycle, sum = 0, count = 0;
 	uint32_t good = 0;
 
 	for (uint32_t i = m; i < n; i++)
@@ -190,10 +190,10 @@ static int64_t cycle_of_lag(const struct gp_rhythm_mark *mark, uint32_t n, uint3
  * Least squares over all marks near their slots: one slope, and a level for each phase.
  * refine_phase() recomputes the levels.
  */
-static void refine_cycle(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
+static void refine_cycle(struct gp_arrival_grid *g, const struct gp_arrival_mark *mark, uint32_t n)
 {
-	double k_mean[GP_RHYTHM_PHASES] = { 0 }, y_mean[GP_RHYTHM_PHASES] = { 0 };
-	double count[GP_RHYTHM_PHASES] = { 0 }, ky = 0, kk = 0;
+	double k_mean[GP_ARRIVAL_PHASES] = { 0 }, y_mean[GP_ARRIVAL_PHASES] = { 0 };
+	double count[GP_ARRIVAL_PHASES] = { 0 }, ky = 0, kk = 0;
 	int64_t tol = tolerance((int64_t)(g->cycle_fp / FP));
 	uint32_t j = 0;
 
@@ -222,7 +222,7 @@ static void refine_cycle(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *
 }
 
 /* The median of the latest marks of phase @j; older ones may have drifted. */
-static void refine_phase(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n,
+static void refine_phase(struct gp_arrival_grid *g, const struct gp_arrival_mark *mark, uint32_t n,
 			 uint32_t j)
 {
 	int64_t off[16], tol = tolerance((int64_t)(g->cycle_fp / FP));
@@ -239,7 +239,7 @@ static void refine_phase(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *
 }
 
 /* Are most slots between the first mark and the last filled? */
-static bool filled(const struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
+static bool filled(const struct gp_arrival_grid *g, const struct gp_arrival_mark *mark, uint32_t n)
 {
 	int64_t span = diff(mark[n - 1].at_ns, mark[0].at_ns);
 	int64_t slots = divide(span, (int64_t)(g->cycle_fp / FP)) * g->phases;
@@ -251,9 +251,9 @@ static bool filled(const struct gp_rhythm_grid *g, const struct gp_rhythm_mark *
  * Measures the distance of marks from the grid, and the length of requests. Return: is the
  * grid usable?
  */
-static bool grid_measure(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n)
+static bool grid_measure(struct gp_arrival_grid *g, const struct gp_arrival_mark *mark, uint32_t n)
 {
-	int64_t off[GP_RHYTHM_MARKS], busy[GP_RHYTHM_MARKS];
+	int64_t off[GP_ARRIVAL_MARKS], busy[GP_ARRIVAL_MARKS];
 	uint32_t j = 0, strays = 0, near = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -272,14 +272,14 @@ static bool grid_measure(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *
 	return g->spread_ns <= (uint64_t)SPREAD_MAX_NS;
 }
 
-static bool grid_of_phases(struct gp_rhythm_grid *g, const struct gp_rhythm_mark *mark, uint32_t n,
-			   uint32_t m)
+static bool grid_of_phases(struct gp_arrival_grid *g, const struct gp_arrival_mark *mark,
+			   uint32_t n, uint32_t m)
 {
 	int64_t cycle = cycle_of_lag(mark, n, m);
 
 	if (!cycle)
 		return false;
-	*g = (struct gp_rhythm_grid){
+	*g = (struct gp_arrival_grid){
 		.base_ns = mark[n - m].at_ns,
 		.cycle_fp = (uint64_t)cycle * FP,
 		.phases = m,
@@ -293,55 +293,55 @@ static bool grid_of_phases(struct gp_rhythm_grid *g, const struct gp_rhythm_mark
 }
 
 /* Requests that are longer for a while, by chance, must not bend the grid. */
-static uint64_t even_ns(const struct gp_rhythm *r)
+static uint64_t even_ns(const struct gp_arrival_predictor *p)
 {
-	uint64_t ns = r->level_ns * 3 / 2;
+	uint64_t ns = p->level_ns * 3 / 2;
 
 	return ns > (uint64_t)EVEN_NS ? ns : (uint64_t)EVEN_NS;
 }
 
 /* Moves a grid that predicted right along with the marks, which may be few. */
-static bool grid_follow(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
+static bool grid_follow(struct gp_arrival_grid *g, const struct gp_arrival_predictor *p)
 {
-	uint32_t n = r->marks < WINDOW ? r->marks : WINDOW;
-	const struct gp_rhythm_mark *mark = r->mark + r->marks - n;
+	uint32_t n = p->marks < WINDOW ? p->marks : WINDOW;
+	const struct gp_arrival_mark *mark = p->mark + p->marks - n;
 
-	*g = r->grid;
+	*g = p->grid;
 	if (n < FOLLOW_MIN)
 		return true;
-	if (n >= FOLLOW_CYCLE || r->exact)
+	if (n >= FOLLOW_CYCLE || p->exact)
 		refine_cycle(g, mark, n);
 	for (uint32_t j = 0; j < g->phases; j++)
 		refine_phase(g, mark, n, j);
-	return grid_measure(g, mark, n) && (!r->by_ends || g->spread_ns <= even_ns(r));
+	return grid_measure(g, mark, n) && (!p->by_ends || g->spread_ns <= even_ns(p));
 }
 
 /* A few marks may be one cycle apart by chance, so all must fit. */
-static bool grid_of_few(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
+static bool grid_of_few(struct gp_arrival_grid *g, const struct gp_arrival_predictor *p)
 {
 	uint32_t phase = 0;
 
-	if (!r->exact || r->marks < MARKS_EXACT || !grid_of_phases(g, r->mark, r->marks, 1))
+	if (!p->exact || p->marks < MARKS_EXACT || !grid_of_phases(g, p->mark, p->marks, 1))
 		return false;
-	for (uint32_t i = 0; i < r->marks; i++)
-		if (abs64(off_grid(g, r->mark[i].at_ns, &phase)) > SPREAD_MAX_NS)
+	for (uint32_t i = 0; i < p->marks; i++)
+		if (abs64(off_grid(g, p->mark[i].at_ns, &phase)) > SPREAD_MAX_NS)
 			return false;
 	return true;
 }
 
 /* Fewest phases first: twice as many phases fit any period too. */
-static bool grid_fit(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
+static bool grid_fit(struct gp_arrival_grid *g, const struct gp_arrival_predictor *p)
 {
-	for (uint32_t m = 1; m <= GP_RHYTHM_PHASES; m++) {
-		uint32_t n = r->marks, most = WINDOW + 8 * (m - 1);
+	for (uint32_t m = 1; m <= GP_ARRIVAL_PHASES; m++) {
+		uint32_t n = p->marks, most = WINDOW + 8 * (m - 1);
 
 		if (n < MARKS_FIRST && m == 1)
-			return grid_of_few(g, r);
+			return grid_of_few(g, p);
 		if (n < MARKS_FIRST + 4 * (m - 1))
 			return false;
 		if (n > most)
 			n = most;
-		if (grid_of_phases(g, r->mark + r->marks - n, n, m))
+		if (grid_of_phases(g, p->mark + p->marks - n, n, m))
 			return true;
 	}
 	return false;
@@ -349,53 +349,53 @@ static bool grid_fit(struct gp_rhythm_grid *g, const struct gp_rhythm *r)
 
 /* ---- marks --------------------------------------------------------------------- */
 
-static void learn_anew(struct gp_rhythm *r)
+static void observe_again(struct gp_arrival_predictor *p)
 {
-	r->marks = r->fresh = 0;
-	r->by_ends = false;
-	r->shifted_ns = 0;
-	r->unfit = 0;
-	r->grid.phases = 0;
-	r->tails = r->strays = 0;
-	r->miss_bits = r->late_bits = 0;
-	r->kept = 0;
-	r->state = GP_RHYTHM_LEARNING;
+	p->marks = p->fresh = 0;
+	p->by_ends = false;
+	p->shifted_ns = 0;
+	p->unfit = 0;
+	p->grid.phases = 0;
+	p->tails = p->strays = 0;
+	p->miss_bits = p->late_bits = 0;
+	p->kept = 0;
+	p->state = GP_ARRIVAL_OBSERVING;
 }
 
-static void lose(struct gp_rhythm *r, enum gp_rhythm_loss why)
+static void lose(struct gp_arrival_predictor *p, enum gp_arrival_loss why)
 {
-	struct gp_rhythm_grid grid = r->grid;
+	struct gp_arrival_grid grid = p->grid;
 
-	learn_anew(r);
+	observe_again(p);
 	/* The loss may be chance: the next work decides. */
-	r->grid = grid;
-	r->loss = why;
-	r->state = GP_RHYTHM_RESTING;
-	r->rest_until_ns = r->now_ns + r->rest_ns;
-	r->rest_ns = r->rest_ns * 2 < REST_MAX_NS ? r->rest_ns * 2 : REST_MAX_NS;
+	p->grid = grid;
+	p->loss = why;
+	p->state = GP_ARRIVAL_RESTING;
+	p->rest_until_ns = p->now_ns + p->rest_ns;
+	p->rest_ns = p->rest_ns * 2 < REST_MAX_NS ? p->rest_ns * 2 : REST_MAX_NS;
 }
 
-static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
+static void add_mark(struct gp_arrival_predictor *p, uint64_t at_ns, uint64_t end_ns)
 {
 	uint32_t phase = 0;
 
 	/* A slot has one mark: a probe's start, or a held end. */
-	if (r->marks && diff(at_ns, r->mark[r->marks - 1].at_ns) < 0)
+	if (p->marks && diff(at_ns, p->mark[p->marks - 1].at_ns) < 0)
 		return;
-	if (r->grid.phases && r->state != GP_RHYTHM_SURE) {
-		if (abs64(off_grid(&r->grid, at_ns, &phase)) <= TRIAL_TOL_NS)
-			r->kept++;
-		else if (r->kept)
-			r->kept--;
+	if (p->grid.phases && p->state != GP_ARRIVAL_SURE) {
+		if (abs64(off_grid(&p->grid, at_ns, &phase)) <= TRIAL_TOL_NS)
+			p->kept++;
+		else if (p->kept)
+			p->kept--;
 		else
-			r->grid.phases = 0;
+			p->grid.phases = 0;
 	}
-	if (r->marks == GP_RHYTHM_MARKS) {
-		r->marks--;
-		memmove(r->mark, r->mark + 1, r->marks * sizeof(r->mark[0]));
+	if (p->marks == GP_ARRIVAL_MARKS) {
+		p->marks--;
+		memmove(p->mark, p->mark + 1, p->marks * sizeof(p->mark[0]));
 	}
-	r->mark[r->marks++] = (struct gp_rhythm_mark){ at_ns, end_ns };
-	r->fresh++;
+	p->mark[p->marks++] = (struct gp_arrival_mark){ at_ns, end_ns };
+	p->fresh++;
 }
 
 /* ---- verdicts -------------------------------------------------------------------- */
@@ -404,97 +404,97 @@ static void add_mark(struct gp_rhythm *r, uint64_t at_ns, uint64_t end_ns)
  * A stretch that work began. Once ends are the marks, starts do not count: they scatter by
  * some 40 us, which is not the process's doing.
  */
-static void add_start(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+static void add_start(struct gp_arrival_predictor *p, const struct gp_arrival_stretch *s)
 {
-	if (!r->by_ends)
-		add_mark(r, s->start_ns, s->end_ns);
+	if (!p->by_ends)
+		add_mark(p, s->start_ns, s->end_ns);
 }
 
 /*
  * Was the work there before the hold? The switch had then begun already, and the hold changes
  * little. Such work ends late by the same time each time.
  */
-static bool came_first(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+static bool came_first(const struct gp_arrival_predictor *p, const struct gp_arrival_stretch *s)
 {
-	return diff(s->start_ns, s->hold.from_ns) + LATE_NS < (int64_t)r->lag_ns;
+	return diff(s->start_ns, s->hold.from_ns) + LATE_NS < (int64_t)p->lag_ns;
 }
 
-static void lag_is(struct gp_rhythm *r, uint64_t ns)
+static void lag_is(struct gp_arrival_predictor *p, uint64_t ns)
 {
-	r->lag_ns = ns;
-	for (uint32_t i = 0; i < GP_RHYTHM_LAGS; i++)
-		r->lag[i] = ns;
+	p->lag_ns = ns;
+	for (uint32_t i = 0; i < GP_ARRIVAL_LAGS; i++)
+		p->lag[i] = ns;
 }
 
 /*
  * The second shortest of the latest. Switches are longer while another latency-critical
  * process has the device, and one may be short by chance.
  */
-static void count_lag(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+static void count_lag(struct gp_arrival_predictor *p, const struct gp_arrival_stretch *s)
 {
 	int64_t lag = diff(s->start_ns, s->hold.from_ns);
 	uint64_t least = UINT64_MAX, next = UINT64_MAX;
 
 	if (lag < 0 || lag > LAG_MAX_NS)
 		return;
-	r->lag[r->lags++ % GP_RHYTHM_LAGS] = (uint64_t)lag;
-	for (uint32_t i = 0; i < GP_RHYTHM_LAGS; i++) {
-		if (r->lag[i] < least) {
+	p->lag[p->lags++ % GP_ARRIVAL_LAGS] = (uint64_t)lag;
+	for (uint32_t i = 0; i < GP_ARRIVAL_LAGS; i++) {
+		if (p->lag[i] < least) {
 			next = least;
-			least = r->lag[i];
-		} else if (r->lag[i] < next) {
-			next = r->lag[i];
+			least = p->lag[i];
+		} else if (p->lag[i] < next) {
+			next = p->lag[i];
 		}
 	}
-	r->lag_ns = next;
+	p->lag_ns = next;
 }
 
 /* Enough held ends: use them if they are alike. Starts and ends do not mix. */
-static void take_ends(struct gp_rhythm *r)
+static void take_ends(struct gp_arrival_predictor *p)
 {
 	int64_t most;
 
-	tail_ns(r, &most);
-	if (!r->by_ends)
-		r->level_ns = r->grid.spread_ns;
+	tail_ns(p, &most);
+	if (!p->by_ends)
+		p->level_ns = p->grid.spread_ns;
 	if (most <= SPREAD_MAX_NS / 2)
-		r->marks = r->fresh = 0;
-	r->by_ends = most <= SPREAD_MAX_NS / 2;
-	r->ends[0] = r->ends[1] = 0;
+		p->marks = p->fresh = 0;
+	p->by_ends = most <= SPREAD_MAX_NS / 2;
+	p->ends[0] = p->ends[1] = 0;
 }
 
 /* Ends may be near each other although all are off: then the starts' spread counts. */
-static uint64_t spread_ns(const struct gp_rhythm *r)
+static uint64_t spread_ns(const struct gp_arrival_predictor *p)
 {
-	return r->by_ends && r->grid.spread_ns < r->level_ns ? r->level_ns : r->grid.spread_ns;
+	return p->by_ends && p->grid.spread_ns < p->level_ns ? p->level_ns : p->grid.spread_ns;
 }
 
 /* All slots were @ns late; the tails stay right. */
-static void shift(struct gp_rhythm *r, uint64_t ns)
+static void shift(struct gp_arrival_predictor *p, uint64_t ns)
 {
-	r->grid.base_ns -= ns;
-	for (uint32_t i = 0; i < r->marks; i++)
-		r->mark[i].at_ns -= ns;
-	for (uint32_t i = 0; i < r->holds; i++)
-		r->hold[i].slot_ns -= ns;
-	for (uint32_t i = 0; i < GP_RHYTHM_TAILS; i++)
-		r->tail[i] += (int64_t)ns;
-	r->shifted_ns += ns;
+	p->grid.base_ns -= ns;
+	for (uint32_t i = 0; i < p->marks; i++)
+		p->mark[i].at_ns -= ns;
+	for (uint32_t i = 0; i < p->holds; i++)
+		p->hold[i].slot_ns -= ns;
+	for (uint32_t i = 0; i < GP_ARRIVAL_TAILS; i++)
+		p->tail[i] += (int64_t)ns;
+	p->shifted_ns += ns;
 }
 
-static void compare_early(struct gp_rhythm *r, int64_t off_ns, bool early)
+static void compare_early(struct gp_arrival_predictor *p, int64_t off_ns, bool early)
 {
 	int64_t gain;
 
-	r->end_off_ns[early] += r->ends[early] ? (off_ns - r->end_off_ns[early]) / 4 :
-						 off_ns - r->end_off_ns[early];
-	r->ends[early]++;
-	if (!early || r->ends[1] < EARLY_MIN || r->ends[0] < EARLY_MIN)
+	p->end_off_ns[early] += p->ends[early] ? (off_ns - p->end_off_ns[early]) / 4 :
+						 off_ns - p->end_off_ns[early];
+	p->ends[early]++;
+	if (!early || p->ends[1] < EARLY_MIN || p->ends[0] < EARLY_MIN)
 		return;
-	gain = r->end_off_ns[0] - r->end_off_ns[1];
-	r->ends[0] = r->ends[1] = 0;
-	if (gain > EARLY_GAIN_NS + (int64_t)r->level_ns / 2 && r->shifted_ns < EARLY_MAX_NS)
-		shift(r, (uint64_t)(gain < EARLY_NS ? gain : EARLY_NS));
+	gain = p->end_off_ns[0] - p->end_off_ns[1];
+	p->ends[0] = p->ends[1] = 0;
+	if (gain > EARLY_GAIN_NS + (int64_t)p->level_ns / 2 && p->shifted_ns < EARLY_MAX_NS)
+		shift(p, (uint64_t)(gain < EARLY_NS ? gain : EARLY_NS));
 }
 
 /*
@@ -502,41 +502,41 @@ static void compare_early(struct gp_rhythm *r, int64_t off_ns, bool early)
  * known. The first few are assumed to be on time. So are later ones that all end at another
  * time: request lengths changed. Ends that differ from each other show nothing.
  */
-static void held_end(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+static void held_end(struct gp_arrival_predictor *p, const struct gp_arrival_stretch *s)
 {
 	int64_t tail = diff(s->end_ns, s->hold.slot_ns);
 	int64_t off, most;
 
-	if (r->tails < GP_RHYTHM_TAILS) {
-		r->tail[r->tails++] = tail;
-		if (r->tails == GP_RHYTHM_TAILS)
-			take_ends(r);
+	if (p->tails < GP_ARRIVAL_TAILS) {
+		p->tail[p->tails++] = tail;
+		if (p->tails == GP_ARRIVAL_TAILS)
+			take_ends(p);
 		return;
 	}
-	off = tail - tail_ns(r, &most);
-	if (r->by_ends && abs64(off) <= SPREAD_MAX_NS) {
-		r->strays = 0;
-		compare_early(r, off, s->hold.early);
-		add_mark(r, s->hold.slot_ns + (uint64_t)off, s->end_ns);
-	} else if (++r->strays == (r->by_ends ? STRAYS : STRAYS_UNEVEN)) {
-		r->tails = r->strays = 0;
+	off = tail - tail_ns(p, &most);
+	if (p->by_ends && abs64(off) <= SPREAD_MAX_NS) {
+		p->strays = 0;
+		compare_early(p, off, s->hold.early);
+		add_mark(p, s->hold.slot_ns + (uint64_t)off, s->end_ns);
+	} else if (++p->strays == (p->by_ends ? STRAYS : STRAYS_UNEVEN)) {
+		p->tails = p->strays = 0;
 	}
 }
 
-static void verdict(struct gp_rhythm *r, bool miss, bool late)
+static void verdict(struct gp_arrival_predictor *p, bool miss, bool late)
 {
-	r->miss_bits = r->miss_bits << 1 | miss;
-	r->late_bits = r->late_bits << 1 | late;
-	if (r->state != GP_RHYTHM_SURE)
+	p->miss_bits = p->miss_bits << 1 | miss;
+	p->late_bits = p->late_bits << 1 | late;
+	if (p->state != GP_ARRIVAL_SURE)
 		return;
-	if (!miss && ++r->kept >= KEPT_WELL)
-		r->rest_ns = REST_FIRST_NS;
-	if ((r->miss_bits & 3) == 3 || __builtin_popcount(r->miss_bits & 0xff) > 2) {
-		lose(r, GP_RHYTHM_MISSED);
-	} else if (__builtin_popcount(r->late_bits & 0xff) > 3) {
+	if (!miss && ++p->kept >= KEPT_WELL)
+		p->rest_ns = REST_FIRST_NS;
+	if ((p->miss_bits & 3) == 3 || __builtin_popcount(p->miss_bits & 0xff) > 2) {
+		lose(p, GP_ARRIVAL_MISSED);
+	} else if (__builtin_popcount(p->late_bits & 0xff) > 3) {
 		/* Or switches became shorter: adapt, so that this does not repeat. */
-		lag_is(r, r->lag_ns - r->lag_ns / 8);
-		lose(r, GP_RHYTHM_EARLY);
+		lag_is(p, p->lag_ns - p->lag_ns / 8);
+		lose(p, GP_ARRIVAL_EARLY);
 	}
 }
 
@@ -546,250 +546,250 @@ static void verdict(struct gp_rhythm *r, bool miss, bool late)
  * another latency-critical process made the switch longer. That stretch ends with the work,
  * not with the hold.
  */
-static bool missed(const struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+static bool missed(const struct gp_arrival_predictor *p, const struct gp_arrival_stretch *s)
 {
 	return s->held && !s->hold.worked && s->start_ns >= s->hold.from_ns &&
-	       diff(s->end_ns, s->hold.until_ns) <= (int64_t)r->lag_ns &&
+	       diff(s->end_ns, s->hold.until_ns) <= (int64_t)p->lag_ns &&
 	       diff(s->end_ns, s->start_ns) <=
-		       diff(s->hold.until_ns, s->hold.from_ns) - (int64_t)r->lag_ns / 4;
+		       diff(s->hold.until_ns, s->hold.from_ns) - (int64_t)p->lag_ns / 4;
 }
 
-static void judge(struct gp_rhythm *r, const struct gp_rhythm_stretch *s)
+static void judge(struct gp_arrival_predictor *p, const struct gp_arrival_stretch *s)
 {
-	if (came_first(r, s) && !missed(r, s)) {
-		r->stat.late++;
-		add_start(r, s);
-		verdict(r, false, true);
+	if (came_first(p, s) && !missed(p, s)) {
+		p->stat.late++;
+		add_start(p, s);
+		verdict(p, false, true);
 		return;
 	}
-	count_lag(r, s);
-	if (!missed(r, s)) {
-		r->stat.hits++;
-		if (r->state == GP_RHYTHM_SURE)
-			held_end(r, s);
-		verdict(r, false, false);
+	count_lag(p, s);
+	if (!missed(p, s)) {
+		p->stat.hits++;
+		if (p->state == GP_ARRIVAL_SURE)
+			held_end(p, s);
+		verdict(p, false, false);
 		return;
 	}
-	r->stat.misses++;
-	r->credit_ns -= diff(s->hold.until_ns, s->hold.from_ns) + MISS_COST_NS;
-	verdict(r, true, false);
+	p->stat.misses++;
+	p->credit_ns -= diff(s->hold.until_ns, s->hold.from_ns) + MISS_COST_NS;
+	verdict(p, true, false);
 }
 
 /* ---- stretches --------------------------------------------------------------------- */
 
-static void hold_drop(struct gp_rhythm *r)
+static void hold_drop(struct gp_arrival_predictor *p)
 {
-	r->holds--;
-	memmove(r->hold, r->hold + 1, r->holds * sizeof(r->hold[0]));
+	p->holds--;
+	memmove(p->hold, p->hold + 1, p->holds * sizeof(p->hold[0]));
 }
 
 /* Takes the hold that @s belongs to. Earlier holds had no effect. */
-static bool hold_take(struct gp_rhythm *r, struct gp_rhythm_stretch *s)
+static bool hold_take(struct gp_arrival_predictor *p, struct gp_arrival_stretch *s)
 {
-	uint64_t lag = r->lag_ns;
+	uint64_t lag = p->lag_ns;
 
-	while (r->holds && diff(s->start_ns, r->hold[0].until_ns + lag) > 0)
-		hold_drop(r);
-	if (!r->holds || diff(s->end_ns, r->hold[0].from_ns) <= 0)
+	while (p->holds && diff(s->start_ns, p->hold[0].until_ns + lag) > 0)
+		hold_drop(p);
+	if (!p->holds || diff(s->end_ns, p->hold[0].from_ns) <= 0)
 		return false;
-	s->hold = r->hold[0];
+	s->hold = p->hold[0];
 	s->held = true;
-	hold_drop(r);
+	hold_drop(p);
 	return true;
 }
 
-void gp_rhythm_forget(struct gp_rhythm *r)
+void gp_arrival_forget(struct gp_arrival_predictor *p)
 {
-	const bool resting = r->state == GP_RHYTHM_RESTING;
+	const bool resting = p->state == GP_ARRIVAL_RESTING;
 
-	r->open.end_ns = 0;
-	r->came_ns = 0;
-	learn_anew(r);
+	p->open.end_ns = 0;
+	p->came_ns = 0;
+	observe_again(p);
 	if (resting)
-		r->state = GP_RHYTHM_RESTING;
+		p->state = GP_ARRIVAL_RESTING;
 }
 
-static void close_open(struct gp_rhythm *r)
+static void close_open(struct gp_arrival_predictor *p)
 {
-	struct gp_rhythm_stretch s = r->open;
+	struct gp_arrival_stretch s = p->open;
 
 	if (!s.end_ns)
 		return;
-	r->open.end_ns = 0;
+	p->open.end_ns = 0;
 	if (s.held)
-		judge(r, &s);
+		judge(p, &s);
 	else
-		add_start(r, &s);
+		add_start(p, &s);
 }
 
-void gp_rhythm_stretch(struct gp_rhythm *r, uint64_t start_ns, uint64_t end_ns)
+void gp_arrival_stretch(struct gp_arrival_predictor *p, uint64_t start_ns, uint64_t end_ns)
 {
-	struct gp_rhythm_stretch s = { .start_ns = start_ns, .end_ns = end_ns };
+	struct gp_arrival_stretch s = { .start_ns = start_ns, .end_ns = end_ns };
 
-	if (diff(end_ns, start_ns) <= 0 || diff(start_ns, r->last_end_ns) < 0)
+	if (diff(end_ns, start_ns) <= 0 || diff(start_ns, p->last_end_ns) < 0)
 		return;
-	if (r->exact) {
-		r->last_end_ns = end_ns;
-		return;
-	}
-	if (diff(start_ns, r->last_end_ns) > PAUSE_NS)
-		gp_rhythm_forget(r);
-	r->last_end_ns = end_ns;
-	if (!hold_take(r, &s) && r->open.end_ns && !missed(r, &r->open) &&
-	    diff(start_ns, r->open.end_ns) < MERGE_NS) {
-		r->open.end_ns = end_ns;
+	if (p->exact) {
+		p->last_end_ns = end_ns;
 		return;
 	}
-	close_open(r);
-	r->open = s;
+	if (diff(start_ns, p->last_end_ns) > PAUSE_NS)
+		gp_arrival_forget(p);
+	p->last_end_ns = end_ns;
+	if (!hold_take(p, &s) && p->open.end_ns && !missed(p, &p->open) &&
+	    diff(start_ns, p->open.end_ns) < MERGE_NS) {
+		p->open.end_ns = end_ns;
+		return;
+	}
+	close_open(p);
+	p->open = s;
 }
 
-void gp_rhythm_held(struct gp_rhythm *r, const struct gp_rhythm_guess *guess, uint64_t from_ns,
-		    uint64_t until_ns, bool worked)
+void gp_arrival_held(struct gp_arrival_predictor *p, const struct gp_arrival_prediction *guess,
+		     uint64_t from_ns, uint64_t until_ns, bool worked)
 {
-	if (r->holds == GP_RHYTHM_HOLDS)
-		hold_drop(r);
-	r->stat.held++;
-	r->hold[r->holds++] =
-		(struct gp_rhythm_hold){ guess->slot_ns, from_ns, until_ns, worked, guess->early };
+	if (p->holds == GP_ARRIVAL_HOLDS)
+		hold_drop(p);
+	p->stat.held++;
+	p->hold[p->holds++] =
+		(struct gp_arrival_hold){ guess->slot_ns, from_ns, until_ns, worked, guess->early };
 }
 
 /* Holds that ended before @ns without work. */
-static void miss_until(struct gp_rhythm *r, uint64_t ns)
+static void miss_until(struct gp_arrival_predictor *p, uint64_t ns)
 {
-	while (r->holds && diff(ns, r->hold[0].until_ns) > 0) {
-		r->stat.misses++;
-		r->credit_ns -= diff(r->hold[0].until_ns, r->hold[0].from_ns) + MISS_COST_NS;
-		hold_drop(r);
-		verdict(r, true, false);
+	while (p->holds && diff(ns, p->hold[0].until_ns) > 0) {
+		p->stat.misses++;
+		p->credit_ns -= diff(p->hold[0].until_ns, p->hold[0].from_ns) + MISS_COST_NS;
+		hold_drop(p);
+		verdict(p, true, false);
 	}
 }
 
-void gp_rhythm_came(struct gp_rhythm *r, uint64_t came_ns)
+void gp_arrival_came(struct gp_arrival_predictor *p, uint64_t came_ns)
 {
-	if (!r->exact) {
-		gp_rhythm_forget(r);
-		r->holds = 0;
-		r->exact = true;
+	if (!p->exact) {
+		gp_arrival_forget(p);
+		p->holds = 0;
+		p->exact = true;
 	}
-	if (r->marks && diff(came_ns, r->mark[r->marks - 1].at_ns) > PAUSE_NS)
-		gp_rhythm_forget(r);
-	miss_until(r, came_ns);
-	r->came_ns = came_ns;
+	if (p->marks && diff(came_ns, p->mark[p->marks - 1].at_ns) > PAUSE_NS)
+		gp_arrival_forget(p);
+	miss_until(p, came_ns);
+	p->came_ns = came_ns;
 }
 
-void gp_rhythm_over(struct gp_rhythm *r, uint64_t end_ns)
+void gp_arrival_over(struct gp_arrival_predictor *p, uint64_t end_ns)
 {
 	bool late;
 
-	if (!r->came_ns || diff(end_ns, r->came_ns) <= 0)
+	if (!p->came_ns || diff(end_ns, p->came_ns) <= 0)
 		return;
-	if (r->holds && diff(end_ns, r->hold[0].from_ns) > 0) {
-		late = diff(r->hold[0].from_ns, r->came_ns) > 0;
-		hold_drop(r);
-		r->stat.hits += !late;
-		r->stat.late += late;
-		verdict(r, false, late);
+	if (p->holds && diff(end_ns, p->hold[0].from_ns) > 0) {
+		late = diff(p->hold[0].from_ns, p->came_ns) > 0;
+		hold_drop(p);
+		p->stat.hits += !late;
+		p->stat.late += late;
+		verdict(p, false, late);
 	}
-	add_mark(r, r->came_ns, end_ns);
-	r->came_ns = 0;
+	add_mark(p, p->came_ns, end_ns);
+	p->came_ns = 0;
 }
 
-void gp_rhythm_seen_until(struct gp_rhythm *r, uint64_t ns)
+void gp_arrival_seen_until(struct gp_arrival_predictor *p, uint64_t ns)
 {
-	if (r->exact && !r->came_ns)
-		miss_until(r, ns);
+	if (p->exact && !p->came_ns)
+		miss_until(p, ns);
 }
 
-void gp_rhythm_init(struct gp_rhythm *r, uint64_t switch_ns)
+void gp_arrival_init(struct gp_arrival_predictor *p, uint64_t switch_ns)
 {
-	memset(r, 0, sizeof(*r));
-	lag_is(r, switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns : (uint64_t)LAG_MAX_NS);
-	r->rest_ns = REST_FIRST_NS;
-	r->credit_ns = CREDIT_MAX_NS;
+	memset(p, 0, sizeof(*p));
+	lag_is(p, switch_ns < (uint64_t)LAG_MAX_NS ? switch_ns : (uint64_t)LAG_MAX_NS);
+	p->rest_ns = REST_FIRST_NS;
+	p->credit_ns = CREDIT_MAX_NS;
 }
 
 /* ---- the states ------------------------------------------------------------------------ */
 
 /* By more than the latest marks, which may all be late. */
-static bool still_fits(const struct gp_rhythm *r)
+static bool still_fits(const struct gp_arrival_predictor *p)
 {
-	uint32_t n = r->marks < 16 ? r->marks : 16, near = 0, j = 0;
+	uint32_t n = p->marks < 16 ? p->marks : 16, near = 0, j = 0;
 
-	for (uint32_t i = r->marks - n; r->grid.phases && i < r->marks; i++)
-		near += abs64(off_grid(&r->grid, r->mark[i].at_ns, &j)) <= TRIAL_TOL_NS;
+	for (uint32_t i = p->marks - n; p->grid.phases && i < p->marks; i++)
+		near += abs64(off_grid(&p->grid, p->mark[i].at_ns, &j)) <= TRIAL_TOL_NS;
 	return near * 10 >= n * NEAR_OF_10;
 }
 
-static void refit(struct gp_rhythm *r)
+static void refit(struct gp_arrival_predictor *p)
 {
-	struct gp_rhythm_grid grid = { 0 };
-	bool good = grid_fit(&grid, r);
+	struct gp_arrival_grid grid = { 0 };
+	bool good = grid_fit(&grid, p);
 
 	if (good) {
-		if (!r->grid.phases)
-			r->kept = 0;
-		r->grid = grid;
-	} else if (r->marks >= MARKS_FIRST && !still_fits(r)) {
-		r->grid.phases = 0;
+		if (!p->grid.phases)
+			p->kept = 0;
+		p->grid = grid;
+	} else if (p->marks >= MARKS_FIRST && !still_fits(p)) {
+		p->grid.phases = 0;
 	}
-	r->state = r->grid.phases ? GP_RHYTHM_TRIAL : GP_RHYTHM_LEARNING;
+	p->state = p->grid.phases ? GP_ARRIVAL_TRIAL : GP_ARRIVAL_OBSERVING;
 }
 
 /* The predictions are right, or the grid would be lost: stray marks may be wrong. */
-static void follow(struct gp_rhythm *r)
+static void follow(struct gp_arrival_predictor *p)
 {
-	struct gp_rhythm_grid grid = { 0 };
+	struct gp_arrival_grid grid = { 0 };
 
-	if (grid_follow(&grid, r)) {
-		r->grid = grid;
-		r->unfit = 0;
-	} else if (++r->unfit == UNFIT_MAX) {
-		lose(r, GP_RHYTHM_STRAYED);
-	} else if (!(r->unfit % UNFIT_MARKS)) {
-		r->marks = 0;
+	if (grid_follow(&grid, p)) {
+		p->grid = grid;
+		p->unfit = 0;
+	} else if (++p->unfit == UNFIT_MAX) {
+		lose(p, GP_ARRIVAL_STRAYED);
+	} else if (!(p->unfit % UNFIT_MARKS)) {
+		p->marks = 0;
 	}
 }
 
-void gp_rhythm_update(struct gp_rhythm *r, uint64_t now_ns)
+void gp_arrival_update(struct gp_arrival_predictor *p, uint64_t now_ns)
 {
-	if (r->now_ns && diff(now_ns, r->now_ns) > 0) {
-		r->credit_ns += diff(now_ns, r->now_ns) / CREDIT_SHARE;
-		if (r->credit_ns > CREDIT_MAX_NS)
-			r->credit_ns = CREDIT_MAX_NS;
+	if (p->now_ns && diff(now_ns, p->now_ns) > 0) {
+		p->credit_ns += diff(now_ns, p->now_ns) / CREDIT_SHARE;
+		if (p->credit_ns > CREDIT_MAX_NS)
+			p->credit_ns = CREDIT_MAX_NS;
 	}
-	r->now_ns = now_ns;
+	p->now_ns = now_ns;
 	/* Ignore a record from the future: all later ones would count as older. */
-	if (diff(r->last_end_ns, now_ns) > (int64_t)FUTURE_NS) {
-		r->last_end_ns = now_ns;
-		gp_rhythm_forget(r);
+	if (diff(p->last_end_ns, now_ns) > (int64_t)FUTURE_NS) {
+		p->last_end_ns = now_ns;
+		gp_arrival_forget(p);
 	}
-	if (r->open.end_ns && diff(now_ns, r->open.end_ns) > MERGE_NS)
-		close_open(r);
-	if (r->state == GP_RHYTHM_RESTING) {
-		if (diff(now_ns, r->rest_until_ns) < 0)
+	if (p->open.end_ns && diff(now_ns, p->open.end_ns) > MERGE_NS)
+		close_open(p);
+	if (p->state == GP_ARRIVAL_RESTING) {
+		if (diff(now_ns, p->rest_until_ns) < 0)
 			return;
-		r->state = r->grid.phases ? GP_RHYTHM_TRIAL : GP_RHYTHM_LEARNING;
+		p->state = p->grid.phases ? GP_ARRIVAL_TRIAL : GP_ARRIVAL_OBSERVING;
 	}
-	if (r->state == GP_RHYTHM_TRIAL && r->grid.phases &&
-	    r->kept >= (r->exact ? TRIAL_HITS_EXACT : TRIAL_HITS)) {
-		r->state = GP_RHYTHM_SURE;
-		r->kept = 0;
-		r->miss_bits = r->late_bits = 0;
+	if (p->state == GP_ARRIVAL_TRIAL && p->grid.phases &&
+	    p->kept >= (p->exact ? TRIAL_HITS_EXACT : TRIAL_HITS)) {
+		p->state = GP_ARRIVAL_SURE;
+		p->kept = 0;
+		p->miss_bits = p->late_bits = 0;
 	}
-	if (!r->fresh)
+	if (!p->fresh)
 		return;
-	r->fresh = 0;
-	if (r->state == GP_RHYTHM_SURE)
-		follow(r);
+	p->fresh = 0;
+	if (p->state == GP_ARRIVAL_SURE)
+		follow(p);
 	else
-		refit(r);
+		refit(p);
 }
 
 /* ---- predictions ------------------------------------------------------------------------ */
 
 /* The latest end of the request before slot @slot_ns of phase @j. */
-static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns, uint32_t j)
+static uint64_t free_from(const struct gp_arrival_grid *g, uint64_t slot_ns, uint32_t j)
 {
 	int64_t back = j ? g->phase_ns[j] - g->phase_ns[j - 1] :
 			   g->phase_ns[0] - g->phase_ns[g->phases - 1] + cycles_ns(g, 1);
@@ -798,52 +798,53 @@ static uint64_t free_from(const struct gp_rhythm_grid *g, uint64_t slot_ns, uint
 }
 
 /* No hold here, to see a start without one. */
-static bool is_probe(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
+static bool is_probe(const struct gp_arrival_predictor *p, uint64_t slot_ns, uint32_t j)
 {
 	int64_t cycles;
 
-	if (!r->marks)
+	if (!p->marks)
 		return false;
 	cycles =
-		cycle_of(&r->grid, slot_ns, j) - cycle_of(&r->grid, r->mark[r->marks - 1].at_ns, j);
-	return !r->by_ends && !r->exact && cycles * r->grid.phases > (int64_t)r->marks &&
+		cycle_of(&p->grid, slot_ns, j) - cycle_of(&p->grid, p->mark[p->marks - 1].at_ns, j);
+	return !p->by_ends && !p->exact && cycles * p->grid.phases > (int64_t)p->marks &&
 	       !(cycles % BLIND_ONE_IN);
 }
 
-static bool is_early(const struct gp_rhythm *r, uint64_t slot_ns, uint32_t j)
+static bool is_early(const struct gp_arrival_predictor *p, uint64_t slot_ns, uint32_t j)
 {
-	return r->by_ends && !(cycle_of(&r->grid, slot_ns, j) % EARLY_ONE_IN);
+	return p->by_ends && !(cycle_of(&p->grid, slot_ns, j) % EARLY_ONE_IN);
 }
 
 /* From the work's arrival to its slot in the grid. */
-static uint64_t slot_lag(const struct gp_rhythm *r)
+static uint64_t slot_lag(const struct gp_arrival_predictor *p)
 {
-	return r->exact ? 0 : r->lag_ns;
+	return p->exact ? 0 : p->lag_ns;
 }
 
 /* Longest lead for work at @at_ns of slot @slot_ns. */
-static int64_t lead_max(const struct gp_rhythm *r, uint64_t at_ns, uint64_t slot_ns, uint32_t j)
+static int64_t lead_max(const struct gp_arrival_predictor *p, uint64_t at_ns, uint64_t slot_ns,
+			uint32_t j)
 {
-	return diff(at_ns, free_from(&r->grid, slot_ns, j)) - GUARD_NS;
+	return diff(at_ns, free_from(&p->grid, slot_ns, j)) - GUARD_NS;
 }
 
 /* The first suitable slot of phase @j, of the next four. */
-static bool next_of_phase(const struct gp_rhythm *r, uint32_t j, uint64_t after_ns,
+static bool next_of_phase(const struct gp_arrival_predictor *p, uint32_t j, uint64_t after_ns,
 			  uint64_t lead_ns, uint64_t *slot_ns)
 {
-	const struct gp_rhythm_grid *g = &r->grid;
-	const uint64_t before = lead_ns + spread_ns(r) + slot_lag(r);
+	const struct gp_arrival_grid *g = &p->grid;
+	const uint64_t before = lead_ns + spread_ns(p) + slot_lag(p);
 	int64_t k = cycle_of(g, after_ns + before, j);
 
 	for (int tries = 0; tries < 4; tries++, k++) {
 		uint64_t slot = g->base_ns + (uint64_t)(g->phase_ns[j] + cycles_ns(g, k));
 		uint64_t start = slot - before;
 
-		if (is_early(r, slot, j))
+		if (is_early(p, slot, j))
 			start -= EARLY_NS;
-		if (diff(start, after_ns) < 0 || is_probe(r, slot, j))
+		if (diff(start, after_ns) < 0 || is_probe(p, slot, j))
 			continue;
-		if (lead_max(r, start + lead_ns, slot, j) < (int64_t)lead_ns)
+		if (lead_max(p, start + lead_ns, slot, j) < (int64_t)lead_ns)
 			return false;
 		*slot_ns = slot;
 		return true;
@@ -855,53 +856,53 @@ static bool next_of_phase(const struct gp_rhythm *r, uint32_t j, uint64_t after_
  * How long to hold past the arrival. Work that ends before its hold looks like none. Return:
  * 0: requests are too short to judge any hold.
  */
-static int64_t linger(const struct gp_rhythm *r)
+static int64_t hint_timeout(const struct gp_arrival_predictor *p)
 {
 	/* Counts from the arrival, less the switch needed to see the work. */
-	int64_t most = (int64_t)r->grid.short_ns;
+	int64_t most = (int64_t)p->grid.short_ns;
 
-	if (!r->exact)
+	if (!p->exact)
 		most -= RESTORE_NS;
-	if (!r->exact && !r->by_ends)
-		most -= (int64_t)r->lag_ns + RESTORE_NS;
+	if (!p->exact && !p->by_ends)
+		most -= (int64_t)p->lag_ns + RESTORE_NS;
 	if (most > LINGER_MAX_NS)
 		return LINGER_MAX_NS;
 	return most < LINGER_MIN_NS ? 0 : most;
 }
 
-bool gp_rhythm_next(const struct gp_rhythm *r, uint64_t after_ns, uint64_t lead_ns,
-		    struct gp_rhythm_guess *guess)
+bool gp_arrival_next(const struct gp_arrival_predictor *p, uint64_t after_ns, uint64_t lead_ns,
+		     struct gp_arrival_prediction *guess)
 {
-	const struct gp_rhythm_grid *g = &r->grid;
+	const struct gp_arrival_grid *g = &p->grid;
 	uint64_t best = 0, slot;
 	uint32_t phase = 0;
 
 	/* The switch estimate may be off, and only holds would correct it. */
-	if (lead_ns > r->lag_ns + LEAD_MORE_NS)
-		lead_ns = r->lag_ns + LEAD_MORE_NS;
-	if (r->state != GP_RHYTHM_SURE || r->credit_ns < 0 || !linger(r))
+	if (lead_ns > p->lag_ns + LEAD_MORE_NS)
+		lead_ns = p->lag_ns + LEAD_MORE_NS;
+	if (p->state != GP_ARRIVAL_SURE || p->credit_ns < 0 || !hint_timeout(p))
 		return false;
 	/* No other process had the device lately, so this process has it anyway. */
-	if (diff(after_ns, r->last_end_ns) > 60 * MS + cycles_ns(g, 3))
+	if (diff(after_ns, p->last_end_ns) > 60 * MS + cycles_ns(g, 3))
 		return false;
 	for (uint32_t j = 0; j < g->phases; j++)
-		if (next_of_phase(r, j, after_ns, lead_ns, &slot) &&
+		if (next_of_phase(p, j, after_ns, lead_ns, &slot) &&
 		    (!best || diff(slot, best) < 0))
 			best = slot, phase = j;
 	if (!best)
 		return false;
-	*guess = (struct gp_rhythm_guess){
-		.at_ns = best - slot_lag(r),
-		.spread_ns = spread_ns(r),
-		.hint_timeout_ns = (uint64_t)linger(r),
+	*guess = (struct gp_arrival_prediction){
+		.at_ns = best - slot_lag(p),
+		.spread_ns = spread_ns(p),
+		.hint_timeout_ns = (uint64_t)hint_timeout(p),
 		.slot_ns = best,
-		.early = is_early(r, best, phase),
+		.early = is_early(p, best, phase),
 	};
 	if (guess->early)
 		guess->spread_ns += EARLY_NS;
-	guess->lead_max_ns = (uint64_t)lead_max(r, guess->at_ns - guess->spread_ns, best, phase);
+	guess->lead_max_ns = (uint64_t)lead_max(p, guess->at_ns - guess->spread_ns, best, phase);
 	/* The estimate includes waits for more urgent tenants, which no lead shortens. */
-	if (r->exact && guess->lead_max_ns > EXACT_LEAD_MAX_NS)
+	if (p->exact && guess->lead_max_ns > EXACT_LEAD_MAX_NS)
 		guess->lead_max_ns = EXACT_LEAD_MAX_NS;
 	return true;
 }

@@ -62,7 +62,7 @@ static void hint_start(struct gp_sched *s, struct gp_tenant *t)
 	work = gp_max_u64(work, t->hint_work_ns);
 	work = gp_max_u64(work, s->now_ns);
 	t->hint = GP_HINT_ON;
-	t->hint_until_ns = gp_min_u64(gp_add_sat(work, t->hint_linger_ns),
+	t->hint_until_ns = gp_min_u64(gp_add_sat(work, t->hint_timeout_ns),
 				      gp_add_sat(s->now_ns, s->config.hold_limit_ns));
 	want_anew(t);
 }
@@ -75,7 +75,7 @@ static void hint_take(struct gp_sched *s, struct gp_tenant *t, uint64_t at_ns,
 	t->hint_queued = 0;
 	t->hint_woken = 0;
 	t->hint_cold = 0;
-	t->hint_linger_ns = hint_timeout_ns;
+	t->hint_timeout_ns = hint_timeout_ns;
 	t->hint_given_ns = s->now_ns;
 	t->hint_work_ns = at_ns;
 	gp_deadline_hint(t, at_ns);

@@ -75,7 +75,7 @@ struct gp_tenant {
 	uint32_t limit_hit;    /* the reason for the hold reached its limit */
 	uint32_t hold_tries, release_tries;
 	uint32_t hold_id, release_id; /* decisions whose outcome matters */
-	uint64_t hint_linger_ns;
+	uint64_t hint_timeout_ns;
 	uint64_t hint_given_ns, hint_work_ns, hint_start_ns, hint_until_ns;
 	uint64_t seg_until_ns, hand_until_ns; /* 0: over, or cut */
 	uint64_t held_since_ns;		      /* since then without a gap */

@@ -22,7 +22,7 @@
 #define REQUESTS 20000
 
 struct sim {
-	struct gp_rhythm r;
+	struct gp_arrival_predictor r;
 	uint64_t rnd;
 	uint64_t now_ns;
 	uint64_t free_ns; /* end of the process's last stretch */
@@ -35,7 +35,7 @@ struct sim {
 	/* .. this long after the hold began; 0: CUT_NS after the work */
 	uint64_t cut_ns;
 	bool guessed;
-	struct gp_rhythm_guess guess;
+	struct gp_arrival_prediction guess;
 	uint64_t hold_from, hold_until;
 	struct {
 		uint64_t start, end;
@@ -79,7 +79,7 @@ static double exponential(struct sim *s)
 static void sim_init(struct sim *s, uint64_t seed)
 {
 	memset(s, 0, sizeof(*s));
-	gp_rhythm_init(&s->r, 170 * US);
+	gp_arrival_init(&s->r, 170 * US);
 	s->rnd = seed * 2654435761u + 12345;
 	s->start_ns = s->now_ns = s->read_ns = 1000 * MS;
 	s->others = true;
@@ -89,7 +89,7 @@ static void guess(struct sim *s, uint64_t now)
 {
 	uint64_t lead = s->lead_ns ? s->lead_ns : LEAD_NS;
 
-	if (s->guessed || !gp_rhythm_next(&s->r, now, lead, &s->guess))
+	if (s->guessed || !gp_arrival_next(&s->r, now, lead, &s->guess))
 		return;
 	s->guessed = true;
 	if (lead > s->guess.lead_max_ns)
@@ -114,7 +114,7 @@ static void stretch(struct sim *s, uint64_t start, uint64_t end)
 
 static void hold_over(struct sim *s)
 {
-	gp_rhythm_held(&s->r, &s->guess, s->hold_from, s->hold_until, false);
+	gp_arrival_held(&s->r, &s->guess, s->hold_from, s->hold_until, false);
 	s->guessed = false;
 	guess(s, s->hold_until);
 }
@@ -124,11 +124,11 @@ static void read_log(struct sim *s, uint64_t now)
 	size_t i, k = 0;
 
 	for (i = 0; i < s->logged && s->log[i].end <= now; i++)
-		gp_rhythm_stretch(&s->r, s->log[i].start, s->log[i].end);
+		gp_arrival_stretch(&s->r, s->log[i].start, s->log[i].end);
 	for (; i < s->logged; i++)
 		s->log[k++] = s->log[i];
 	s->logged = k;
-	gp_rhythm_update(&s->r, now);
+	gp_arrival_update(&s->r, now);
 	guess(s, now);
 	s->read_ns = now + READ_NS;
 }
@@ -499,10 +499,10 @@ static void test_lost(void **state)
 	sim_init(&s, 12);
 	run(&s, &t, 200);
 	for (int i = 0; i < 10; i++) {
-		gp_rhythm_forget(&s.r);
-		assert_int_equal(s.r.state, GP_RHYTHM_LEARNING);
+		gp_arrival_forget(&s.r);
+		assert_int_equal(s.r.state, GP_ARRIVAL_OBSERVING);
 		run(&s, &t, 200);
-		assert_int_equal(s.r.state, GP_RHYTHM_SURE);
+		assert_int_equal(s.r.state, GP_ARRIVAL_SURE);
 	}
 }
 
@@ -514,8 +514,8 @@ static void test_future(void **state)
 
 	sim_init(&s, 12);
 	run(&s, &t, 200);
-	gp_rhythm_stretch(&s.r, s.now_ns + (uint64_t)(600000 * MS),
-			  s.now_ns + (uint64_t)(600001 * MS));
+	gp_arrival_stretch(&s.r, s.now_ns + (uint64_t)(600000 * MS),
+			   s.now_ns + (uint64_t)(600001 * MS));
 	run(&s, &t, 100);
 	count_anew(&s);
 	run(&s, &t, 1000);
@@ -551,11 +551,11 @@ static void test_poisson_between(void **state)
  * lasts 12 to 13.5 ms, and its stretches do not show its arrival.
  */
 struct seen {
-	struct gp_rhythm r;
+	struct gp_arrival_predictor r;
 	struct sim draws;
 	uint64_t now_ns;
 	bool guessed;
-	struct gp_rhythm_guess guess;
+	struct gp_arrival_prediction guess;
 	uint64_t from_ns, until_ns;
 	uint32_t held; /* requests that had the device on arrival */
 };
@@ -564,7 +564,7 @@ static void seen_init(struct seen *s, uint64_t seed)
 {
 	memset(s, 0, sizeof(*s));
 	sim_init(&s->draws, seed);
-	gp_rhythm_init(&s->r, 170 * US);
+	gp_arrival_init(&s->r, 170 * US);
 	s->now_ns = 1000 * MS;
 }
 
@@ -573,13 +573,13 @@ static void seen_hold_over(struct seen *s)
 {
 	if (!s->guessed)
 		return;
-	gp_rhythm_held(&s->r, &s->guess, s->from_ns, s->until_ns, false);
+	gp_arrival_held(&s->r, &s->guess, s->from_ns, s->until_ns, false);
 	s->guessed = false;
 }
 
 static void seen_guess(struct seen *s)
 {
-	s->guessed = gp_rhythm_next(&s->r, s->now_ns, LEAD_NS, &s->guess);
+	s->guessed = gp_arrival_next(&s->r, s->now_ns, LEAD_NS, &s->guess);
 	s->from_ns = s->guess.at_ns - s->guess.spread_ns - LEAD_NS;
 	s->until_ns = s->guess.at_ns + s->guess.spread_ns + s->guess.hint_timeout_ns;
 	assert_true(!s->guessed || s->from_ns >= s->now_ns);
@@ -591,15 +591,15 @@ static void seen_request(struct seen *s, uint64_t at_ns)
 	const uint64_t end_ns = at_ns + 12 * MS + rnd(&s->draws) % (3 * MS / 2);
 
 	/* Another process wants the device, so there are stretches, but they do not count. */
-	gp_rhythm_stretch(&s->r, at_ns + 200 * US, at_ns + 4 * MS);
-	gp_rhythm_stretch(&s->r, at_ns + 5 * MS, end_ns);
+	gp_arrival_stretch(&s->r, at_ns + 200 * US, at_ns + 4 * MS);
+	gp_arrival_stretch(&s->r, at_ns + 5 * MS, end_ns);
 	s->held += s->guessed && s->from_ns + SWITCH_NS <= at_ns && s->until_ns >= at_ns;
 	seen_hold_over(s);
-	gp_rhythm_came(&s->r, at_ns);
-	gp_rhythm_update(&s->r, at_ns + 5 * MS);
-	gp_rhythm_over(&s->r, end_ns);
-	gp_rhythm_seen_until(&s->r, end_ns);
-	gp_rhythm_update(&s->r, end_ns + MS);
+	gp_arrival_came(&s->r, at_ns);
+	gp_arrival_update(&s->r, at_ns + 5 * MS);
+	gp_arrival_over(&s->r, end_ns);
+	gp_arrival_seen_until(&s->r, end_ns);
+	gp_arrival_update(&s->r, end_ns + MS);
 	s->now_ns = end_ns + MS;
 	seen_guess(s);
 }
@@ -632,21 +632,21 @@ static void test_seen_no_more(void **state)
 			break;
 		s.now_ns = s.until_ns + MS;
 		seen_hold_over(&s);
-		gp_rhythm_stretch(&s.r, s.now_ns - 900 * US, s.now_ns - 800 * US);
-		gp_rhythm_seen_until(&s.r, s.now_ns);
-		gp_rhythm_update(&s.r, s.now_ns);
+		gp_arrival_stretch(&s.r, s.now_ns - 900 * US, s.now_ns - 800 * US);
+		gp_arrival_seen_until(&s.r, s.now_ns);
+		gp_arrival_update(&s.r, s.now_ns);
 		seen_guess(&s);
 	}
 	assert_false(s.guessed);
 	assert_int_equal(s.r.stat.misses, 2);
-	assert_int_equal(s.r.loss, GP_RHYTHM_MISSED);
+	assert_int_equal(s.r.loss, GP_ARRIVAL_MISSED);
 	for (uint64_t i = 0; i < 40; i++)
 		seen_request(&s, s.now_ns - s.now_ns % (40 * MS) + 40 * MS);
 	assert_true(s.guessed);
 }
 
 /* No hold without a period, nor while no other process had the device. */
-static void test_seen_without_a_rhythm(void **state)
+static void test_seen_without_a_period(void **state)
 {
 	uint64_t most = 0;
 	struct seen s;
@@ -661,40 +661,40 @@ static void test_seen_without_a_rhythm(void **state)
 	print_message("held for: %llu of 500 at most\n", (unsigned long long)most);
 	seen_init(&s, 6);
 	for (uint64_t i = 0; i < 100; i++) {
-		gp_rhythm_came(&s.r, 1000 * MS + i * 40 * MS);
-		gp_rhythm_over(&s.r, 1010 * MS + i * 40 * MS);
-		gp_rhythm_update(&s.r, 1011 * MS + i * 40 * MS);
+		gp_arrival_came(&s.r, 1000 * MS + i * 40 * MS);
+		gp_arrival_over(&s.r, 1010 * MS + i * 40 * MS);
+		gp_arrival_update(&s.r, 1011 * MS + i * 40 * MS);
 	}
-	assert_int_equal(s.r.state, GP_RHYTHM_SURE);
-	assert_false(gp_rhythm_next(&s.r, 1011 * MS + 99 * 40 * MS, LEAD_NS, &s.guess));
+	assert_int_equal(s.r.state, GP_ARRIVAL_SURE);
+	assert_false(gp_arrival_next(&s.r, 1011 * MS + 99 * 40 * MS, LEAD_NS, &s.guess));
 }
 
 static void test_nonsense(void **state)
 {
 	static struct sim s;
-	struct gp_rhythm_guess g;
+	struct gp_arrival_prediction g;
 
 	for (uint64_t seed = 0; seed < 300; seed++) {
 		sim_init(&s, seed);
 		for (int i = 0; i < 2000; i++) {
 			uint64_t a = s.now_ns + rnd(&s) % (uint64_t)(5 * MS);
 
-			g = (struct gp_rhythm_guess){ .slot_ns = a };
+			g = (struct gp_arrival_prediction){ .slot_ns = a };
 			switch (rnd(&s) % 6) {
 			case 0:
 			case 1:
 			case 2:
-				gp_rhythm_stretch(&s.r, a, a + rnd(&s) % (uint64_t)(2 * MS));
+				gp_arrival_stretch(&s.r, a, a + rnd(&s) % (uint64_t)(2 * MS));
 				break;
 			case 3:
-				gp_rhythm_held(&s.r, &g, a, a + rnd(&s) % (uint64_t)MS,
-					       rnd(&s) & 1);
+				gp_arrival_held(&s.r, &g, a, a + rnd(&s) % (uint64_t)MS,
+						rnd(&s) & 1);
 				break;
 			case 4:
-				gp_rhythm_update(&s.r, a);
+				gp_arrival_update(&s.r, a);
 				break;
 			case 5:
-				if (gp_rhythm_next(&s.r, a, LEAD_NS, &g)) {
+				if (gp_arrival_next(&s.r, a, LEAD_NS, &g)) {
 					assert_true(g.at_ns - g.spread_ns >= a);
 					assert_true(g.at_ns < a + (uint64_t)(5000 * MS));
 				}
@@ -726,7 +726,7 @@ int main(void)
 		cmocka_unit_test(test_poisson_between),
 		cmocka_unit_test(test_seen_and_cut),
 		cmocka_unit_test(test_seen_no_more),
-		cmocka_unit_test(test_seen_without_a_rhythm),
+		cmocka_unit_test(test_seen_without_a_period),
 		cmocka_unit_test(test_nonsense),
 	};
 
