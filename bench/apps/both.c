@@ -38,14 +38,21 @@ static const struct gp_opt opts[] = {
 	{ .name = "out",
 	  .text = opt.out,
 	  .text_len = sizeof(opt.out),
-	  .help = "with .NUMBER of the device: files for the completion times, ns, one a line" },
-	{ .name = "iters", .number = &opt.iters, .help = "of a kernel; be and lc --calibrate" },
-	{ .name = "blocks", .number = &opt.blocks, .help = "of best-effort (the whole device)" },
-	{ .name = "requests", .number = &opt.requests, .help = "latency-critical, so many" },
-	{ .name = "period-us", .number = &opt.period_us, .help = "(5000)" },
+	  .help = "files for the completion times, ns, one a line; .NUMBER of the device is "
+		  "added" },
+	{ .name = "iters",
+	  .number = &opt.iters,
+	  .help = "iterations of a kernel, from be --calibrate or lc --calibrate" },
+	{ .name = "blocks",
+	  .number = &opt.blocks,
+	  .help = "grid of best-effort (the whole device)" },
+	{ .name = "requests",
+	  .number = &opt.requests,
+	  .help = "number of latency-critical requests" },
+	{ .name = "period-us", .number = &opt.period_us, .help = "time between requests (5000)" },
 	{ .name = "hint-us",
 	  .number = &opt.hint_us,
-	  .help = "give a hint so long before the work (0: none)" },
+	  .help = "time from a hint to its work (0: no hints)" },
 	{ .name = "segment",
 	  .flag = &opt.segment,
 	  .help = "declare each request as a segment, on each device" },
@@ -213,7 +220,8 @@ int main(int argc, char **argv)
 	gp_opts_parse(opts, sizeof(opts) / sizeof(*opts), argc, argv);
 	setvbuf(stdin, NULL, _IONBF, 0); /* poll() sees all there is */
 	if (!opt.iters || opt.iters > UINT32_MAX) {
-		fprintf(stderr, "both: --iters: what be or lc --calibrate printed\n");
+		fprintf(stderr, "both: --iters: write the number that be --calibrate or lc "
+				"--calibrate prints\n");
 		return 2;
 	}
 	devices = gp_bench_gpu_count();

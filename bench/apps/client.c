@@ -56,51 +56,61 @@ static const struct gp_opt opts[] = {
 	{ .name = "workload",
 	  .text = how.workload,
 	  .text_len = sizeof(how.workload),
-	  .help = "its file (.json), or a name such as train:5x110us" },
+	  .help = "the workload: a file (.json), or a name such as train:5x110us" },
 	{ .name = "found",
 	  .text = how.found,
 	  .text_len = sizeof(how.found),
-	  .help = "file of how often kernels loop to be as long as they should; if there is none "
-		  "that is found out, and written there" },
+	  .help = "file of loop counts that give kernels their length; if it is missing, measure "
+		  "and write it" },
 	{ .name = "arrivals",
 	  .text = how.arrivals,
 	  .text_len = sizeof(how.arrivals),
 	  .help = GP_ARRIVALS_NAMES ", a period apart on average (periodic)" },
-	{ .name = "period-ns", .number = &how.period_ns, .help = "(10000000)" },
+	{ .name = "period-ns",
+	  .number = &how.period_ns,
+	  .help = "mean time between requests (10000000)" },
 	{ .name = "trace",
 	  .text = how.trace,
 	  .text_len = sizeof(how.trace),
-	  .help = "file of when requests come, ns from the beginning, one a line" },
+	  .help = "file of arrival times, ns from the beginning, one a line" },
 	{ .name = "ends",
 	  .text = how.ends,
 	  .text_len = sizeof(how.ends),
-	  .help = "FIFOs of that name, and a dot and a client's number, are there" },
+	  .help = "name of the clients' FIFOs, before a dot and a client's number" },
 	{ .name = "after",
 	  .number = &how.after,
-	  .help = "requests come when those of these clients have ended: bits of their numbers" },
-	{ .name = "tell", .number = &how.tell, .help = "these clients that one has ended: bits" },
+	  .help = "start a request when these clients complete theirs: a bit for each client's "
+		  "number" },
+	{ .name = "tell",
+	  .number = &how.tell,
+	  .help = "notify these clients of each completed request: a bit for each client's "
+		  "number" },
 	{ .name = "prepare-us",
 	  .number = &how.prepare_us,
-	  .help = "of CPU before each request (0)" },
-	{ .name = "length-ms", .number = &how.length_ms, .help = "no request comes later (10000)" },
-	{ .name = "seed", .number = &how.seed, .help = "of what is random (1)" },
+	  .help = "CPU time before each request (0)" },
+	{ .name = "length-ms",
+	  .number = &how.length_ms,
+	  .help = "time of the last request (10000)" },
+	{ .name = "seed", .number = &how.seed, .help = "seed of the random numbers (1)" },
 	{ .name = "stream",
 	  .number = &how.stream,
-	  .help = "of the seed, each client's own: its number and 1 (1)" },
+	  .help = "the client's own stream of random numbers: its number plus 1 (1)" },
 	{ .name = "clients",
 	  .number = &how.clients,
-	  .help = "there are so many: waits by spinning where there are two more CPUs (1)" },
+	  .help = "number of clients; spin while waiting if there are at least two more CPUs (1)" },
 	{ .name = "hint",
 	  .flag = &how.hint,
-	  .help = "say that work comes when its preparation begins, and, of a request that waits "
-		  "several times, from when to when it is, of another when all is launched" },
+	  .help = "give a hint when preparation begins; declare a segment for a request with "
+		  "several waits, else the end of its launches" },
 	{ .name = "hint-early-us",
 	  .number = &how.hint_early_us,
-	  .help = "that it comes so much earlier than it does (0)" },
-	{ .name = "hint-late-us", .number = &how.hint_late_us, .help = "or later (0)" },
+	  .help = "shift the hinted time by this much to before the work (0)" },
+	{ .name = "hint-late-us",
+	  .number = &how.hint_late_us,
+	  .help = "shift the hinted time by this much to after the work (0)" },
 	{ .name = "graph",
 	  .flag = &how.graph,
-	  .help = "all kernels of a request are one CUDA graph" },
+	  .help = "launch all kernels of a request as one CUDA graph" },
 	{ .name = "out",
 	  .text = how.out,
 	  .text_len = sizeof(how.out),
@@ -108,14 +118,14 @@ static const struct gp_opt opts[] = {
 	{ .name = "together",
 	  .text = together,
 	  .text_len = sizeof(together),
-	  .help = "file of clients: the options above of one in each line" },
+	  .help = "file of clients, one a line, each with the options above" },
 	{ .name = "lc",
 	  .flag = &how.lc,
-	  .help = "together: its stream has the highest priority, "
-		  "the others have the lowest" },
+	  .help = "with --together: give this client the highest stream priority, others the "
+		  "lowest" },
 	{ .name = "one-queue",
 	  .flag = &one_queue,
-	  .help = "together: one request after the other, in the order in which they came" },
+	  .help = "with --together: run one request at a time, in order of arrival" },
 };
 #define OPTS (sizeof(opts) / sizeof(*opts))
 
@@ -170,9 +180,7 @@ static void wrong_file(const char *option, const char *path, int err)
 
 static void wrong_time(const struct client *c)
 {
-	fprintf(stderr,
-		"client: --trace=%s: line %zu: a time in ns is wanted, and none before "
-		"the one before it\n",
+	fprintf(stderr, "client: --trace=%s: line %zu: write times in ns, in ascending order\n",
 		c->how.trace, c->traces + 1);
 	exit(2);
 }
@@ -209,7 +217,7 @@ static void open_ends(struct client *c)
 	int err;
 
 	if (c->how.stream < 1 || c->how.stream > CLIENTS_MAX)
-		wrong("--stream: with --after and --tell a number from 1 to 64 is wanted");
+		wrong("--stream: write a number from 1 to 64 with --after or --tell");
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++) {
 		if (!(c->how.tell >> i & 1))
 			continue;
@@ -250,7 +258,7 @@ static void tell(const struct client *c, uint64_t end_ns)
 {
 	for (size_t i = 0; i < c->tells; i++)
 		if (gp_ends_tell(c->tell[i], (unsigned int)c->how.stream - 1, end_ns))
-			wrong("who waits for this one is behind by 65536 requests");
+			wrong("a client that depends on this client is 65536 requests behind");
 }
 
 /* The output so far fits into a pipe. */
@@ -517,7 +525,7 @@ static void open_stream(struct client *c)
 static void open_client(struct client *c)
 {
 	if (!how.workload[0])
-		wrong("--workload is wanted");
+		wrong("--workload is missing; name a workload");
 	c->how = how;
 	open_workload(c);
 	open_arrivals(c);
@@ -553,14 +561,14 @@ static size_t open_together(struct client *client)
 		wrong_file("together", together, errno);
 	while (fgets(line, sizeof(line), file)) {
 		if (n == CLIENTS_MAX)
-			wrong("--together: at most 64 clients are wanted");
+			wrong("--together: more than 64 clients; remove some");
 		how = unless_said;
 		gp_opts_parse_line(opts, OPTS, line);
 		open_client(&client[n++]);
 	}
 	fclose(file);
 	if (!n)
-		wrong("--together: a client in each line is wanted, and there is none");
+		wrong("--together: no client in the file; write one a line");
 	return n;
 }
 
@@ -572,7 +580,7 @@ static void run_together(struct client *client, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		client[i].turn = one_queue ? &turn : NULL;
 		if (pthread_create(&thread[i], NULL, be_client, &client[i]))
-			wrong("no thread for so many clients");
+			wrong("cannot start a thread for each client");
 	}
 	for (size_t i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);

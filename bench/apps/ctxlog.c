@@ -34,7 +34,7 @@ static const struct gp_opt opts[] = {
 	  .help = "file (default: stdout)" },
 	{ .name = "common-clock",
 	  .flag = &common_clock,
-	  .help = "times as programs have them, not the log's own" },
+	  .help = "write times of the system's clock, not the log's own" },
 };
 
 static volatile sig_atomic_t stop;

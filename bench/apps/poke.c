@@ -24,13 +24,13 @@ static const struct gp_opt opts[] = {
 	  .text = device,
 	  .text_len = sizeof(device),
 	  .help = "soft0, UUID or PCI address (default: the first)" },
-	{ .name = "pid", .number = &pid, .help = "whose groups" },
+	{ .name = "pid", .number = &pid, .help = "process with the groups" },
 	{ .name = "what",
 	  .text = what,
 	  .text_len = sizeof(what),
-	  .help = "preempt, suspend (and resume) or slice (the one it has)" },
-	{ .name = "times", .number = &times, .help = "at most 10000 (50)" },
-	{ .name = "every-us", .number = &every_us, .help = "from one to the next (20000)" },
+	  .help = "preempt, suspend (and resume), or slice (set the present one again)" },
+	{ .name = "times", .number = &times, .help = "number of calls, at most 10000 (50)" },
+	{ .name = "every-us", .number = &every_us, .help = "time between calls (20000)" },
 };
 
 static int fail(const char *doing, int error, const char *why)

@@ -28,9 +28,11 @@ static const struct gp_opt opts[] = {
 	{ .name = "device",
 	  .text = device,
 	  .text_len = sizeof(device),
-	  .help = "UUID of the one that CUDA has first (default: the first there is)" },
-	{ .name = "iters", .number = &iters, .help = "of a 10 ms kernel, from be --calibrate" },
-	{ .name = "seconds", .number = &seconds, .help = "give up after so long (20)" },
+	  .help = "UUID of CUDA's first device (default: the first device)" },
+	{ .name = "iters",
+	  .number = &iters,
+	  .help = "iterations of a 10 ms kernel, from be --calibrate" },
+	{ .name = "seconds", .number = &seconds, .help = "time limit (20)" },
 };
 
 static atomic_bool watched;

@@ -209,9 +209,8 @@ static int check_periods(const struct gp_plan_job *job)
 		if (!c->runtime_us || gp_plan_period_fits(c))
 			continue;
 		fprintf(stderr,
-			"gpreempt-bench: %s: %s: --offered: its requests would come every "
-			"%.0f us, and are due in %u us; no shorter than that, and 10 s at most, is "
-			"wanted\n",
+			"gpreempt-bench: %s: %s: --offered: the period of %.0f us is below the "
+			"deadline of %u us, or above 10 s; name another load\n",
 			job->name, c->id, 1e6 / c->rate, c->deadline_us);
 		return -EINVAL;
 	}
@@ -250,8 +249,8 @@ static int check_kills(const struct gp_plan_job *job)
 		if (!(job->plan->client[i].killed_every_s > 0))
 			continue;
 		fprintf(stderr,
-			"gpreempt-bench: %s: %s: client.killed_every_s: only with a device "
-			"are clients processes, which can be killed; --device=ID is wanted\n",
+			"gpreempt-bench: %s: %s: client.killed_every_s: virtual time has no "
+			"processes to kill; add --device=ID\n",
 			job->name, job->plan->client[i].id);
 		return -EINVAL;
 	}
@@ -327,9 +326,9 @@ static bool is_absent(const struct gp_plan_job *job, const struct gp_peer *peer,
 	if (gp_peer_is_absent(peer, gp_device_is_soft(job->options->device), why, why_len))
 		return true;
 	if (peer->together.count && gp_plan_kills(job->plan))
-		own = "all clients are one process there, and some are to be killed";
+		own = "its clients share one process, but the plan kills some of them";
 	else if (peer->together.count && has_torch(job))
-		own = "all clients are one process there, and one in PyTorch is its own";
+		own = "its clients share one process, but a client in PyTorch needs its own";
 	if (own)
 		snprintf(why, why_len, "%s", own);
 	return own;

@@ -141,7 +141,7 @@ static int check_soft(const char *device)
 	if (end != device + 4 && !*end && number < count)
 		return 0;
 	fprintf(stderr,
-		"gpreempt-bench: --device=%s: no such device; the last one is soft%lu "
+		"gpreempt-bench: --device=%s: no such device; the last is soft%lu "
 		"(GPREEMPT_SOFTGPU_GPUS)\n",
 		device, count ? count - 1 : 0);
 	return -EINVAL;
@@ -159,7 +159,8 @@ int gp_device_prepare(const char *device)
 	if (!err)
 		err = find_program(folder, "client", client_path);
 	if (err) {
-		fprintf(stderr, "gpreempt-bench: its program \"client\" is not there\n");
+		fprintf(stderr, "gpreempt-bench: program \"client\" not found; run make, or make "
+				"install\n");
 		return err;
 	}
 	/* Without ctxlog, the device's log is not kept. */

@@ -93,6 +93,7 @@ static int run_edf(const struct gp_suite_options *options, struct gp_results *re
 
 const struct gp_suite gp_suite_edf = {
 	.name = "edf",
-	.what = "whom the test of deadlines lets in, and what they miss; no GPU, 5 s",
+	.what = "tasks that EDF's admission test accepts, and the deadlines that they miss; no "
+		"GPU, 5 s",
 	.run = run_edf,
 };

@@ -46,23 +46,21 @@ enum {
 };
 
 static const struct argp_option argp_options[] = {
-	{ "seed", OPT_SEED, "N", 0, "of what is random in the first run (1)", 0 },
-	{ "runs", OPT_RUNS, "N", 0, "each with the next seed (1)", 0 },
-	{ "requests", OPT_REQUESTS, "N", 0, "of each run of theory (400000)", 0 },
-	{ "out", OPT_OUT, "FILE", 0, "what was found, for compare (JSON)", 0 },
-	{ "dir", OPT_DIR, "DIR", 0, "raw samples and all there is, for report", 0 },
+	{ "seed", OPT_SEED, "N", 0, "seed of the first run (1)", 0 },
+	{ "runs", OPT_RUNS, "N", 0, "number of runs; each next run adds 1 to the seed (1)", 0 },
+	{ "requests", OPT_REQUESTS, "N", 0, "requests in each run of theory (400000)", 0 },
+	{ "out", OPT_OUT, "FILE", 0, "write the results, for compare (JSON)", 0 },
+	{ "dir", OPT_DIR, "DIR", 0, "write raw samples and all results, for report", 0 },
 	{ "device", OPT_DEVICE, "ID", 0,
-	  "plans run there, not in virtual time (soft0, UUID, "
-	  "PCI address)",
+	  "run plans on this device, not in virtual time (soft0, UUID, PCI address)", 0 },
+	{ "peers", OPT_PEERS, "DIR", 0,
+	  "folder of the schedulers to compare, with --device (the installed one)", 0 },
+	{ "workloads", OPT_WORKLOADS, "DIR", 0, "folder of recorded models (the installed one)",
 	  0 },
-	{ "peers", OPT_PEERS, "DIR", 0, "under whom, on a device (those that came with this)", 0 },
-	{ "workloads", OPT_WORKLOADS, "DIR", 0, "of recorded models (those that came with this)",
-	  0 },
-	{ "seconds", OPT_SECONDS, "S", 0, "so long, whatever the plan says", 0 },
+	{ "seconds", OPT_SECONDS, "S", 0, "length of each run, instead of the plan's", 0 },
 	{ "offered", OPT_OFFERED, "LOAD", 0,
-	  "all rates of a plan times the one factor with which "
-	  "its latency-critical clients together offer this load, above 0 and up to 1 (as in the "
-	  "file)",
+	  "scale all rates of a plan by one factor, so that its latency-critical clients together "
+	  "offer this load, above 0 and up to 1 (as in the file)",
 	  0 },
 	{ 0 },
 };
@@ -147,12 +145,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		else if (a->words < WORDS)
 			a->word[a->words++] = text;
 		else
-			argp_error(state, "%s: what is that for?", text);
+			argp_error(state, "%s: unexpected argument", text);
 		return 0;
 	case ARGP_KEY_END:
 		if (!a->command)
-			argp_error(state, "what? list [FILE], run SUITE|PLAN, calibrate "
-					  "SUITE|PLAN, compare FILE FILE, or report DIR");
+			argp_error(state, "command missing; write list [FILE], run SUITE|PLAN, "
+					  "calibrate SUITE|PLAN, compare FILE FILE, or report DIR");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -160,7 +158,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static int wrong_use(const char *use)
 {
-	fprintf(stderr, "gpreempt-bench: it is \"gpreempt-bench %s\"\n", use);
+	fprintf(stderr, "gpreempt-bench: wrong number of arguments; write \"gpreempt-bench %s\"\n",
+		use);
 	return 2;
 }
 
@@ -234,8 +233,7 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite, struct gp_
 
 	if (err == -EEXIST) {
 		fprintf(stderr,
-			"gpreempt-bench: --dir=%s: there is a run in it; a new folder "
-			"is wanted\n",
+			"gpreempt-bench: --dir=%s: the folder has a run; name a new folder\n",
 			a->dir);
 		return 2;
 	}
@@ -259,8 +257,8 @@ static int run_and_keep(struct args *a, const struct gp_suite *suite, struct gp_
 static int no_such_suite(const char *command, const char *word)
 {
 	fprintf(stderr,
-		"gpreempt-bench: %s %s: no such suite; \"gpreempt-bench list\" says which "
-		"there are, a plan's file ends in .json, and a folder of them is a suite\n",
+		"gpreempt-bench: %s %s: no such suite; see \"gpreempt-bench list\", or name a "
+		"plan's file (.json) or a folder of plans\n",
 		command, word);
 	return 2;
 }
@@ -274,8 +272,8 @@ static int calibrate(struct args *a)
 		return wrong_use("calibrate SUITE|PLAN");
 	if (find(a->word[0])) {
 		fprintf(stderr,
-			"gpreempt-bench: calibrate %s: it has no rates of its own; plans "
-			"and folders of them have\n",
+			"gpreempt-bench: calibrate %s: the suite has no rates of its own; name a "
+			"plan or a folder of plans\n",
 			a->word[0]);
 		return 2;
 	}
@@ -298,10 +296,10 @@ static const char *cannot_run(const struct args *a, const struct gp_suite *suite
 	if (suite->deviceless && !a->options.device)
 		return suite->deviceless;
 	if (!suite->samples && a->dir)
-		return "it has no raw samples for --dir; --out=FILE keeps what it found";
+		return "the suite has no raw samples for --dir; --out=FILE writes its results";
 	if (!suite->samples &&
 	    (a->options.device || a->options.seconds > 0 || a->options.offered > 0))
-		return "it runs no plans, which --device, --offered and --seconds are for";
+		return "the suite runs no plans; --device, --offered and --seconds are for plans";
 	return NULL;
 }
 
@@ -327,8 +325,7 @@ static int run(struct args *a)
 		return no_such_suite("run", a->word[0]);
 	if (a->peers_said && !a->options.device) {
 		fprintf(stderr,
-			"gpreempt-bench: --peers=%s: they are for a device; --device=ID "
-			"says which\n",
+			"gpreempt-bench: --peers=%s: schedulers need a device; add --device=ID\n",
 			a->options.peers);
 		return 2;
 	}
@@ -390,7 +387,7 @@ int main(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "list [FILE]\nrun SUITE|PLAN\ncalibrate SUITE|PLAN\n"
 			    "compare FILE FILE\nreport DIR",
-		.doc = "Run gpreempt's benchmarks, compare what they found, and show it.",
+		.doc = "Run gpreempt's benchmarks, compare results, and draw reports.",
 	};
 	static const struct {
 		const char *name;
@@ -421,8 +418,8 @@ int main(int argc, char **argv)
 			return r;
 		}
 	fprintf(stderr,
-		"gpreempt-bench: %s: no such command; list [FILE], run SUITE|PLAN, "
-		"calibrate SUITE|PLAN, compare FILE FILE, or report DIR\n",
+		"gpreempt-bench: %s: no such command; write list [FILE], run SUITE|PLAN, calibrate "
+		"SUITE|PLAN, compare FILE FILE, or report DIR\n",
 		args.command);
 	return 2;
 }

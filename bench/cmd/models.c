@@ -84,8 +84,8 @@ static struct gp_workload *open_model(const struct search *s, const char *model,
 		return NULL;
 	if (err) {
 		snprintf(s->why, s->why_len,
-			 "%s is neither a file of --workloads=%s nor in %s: "
-			 "record it (bench/record/record.py), or say there what stands for it",
+			 "%s is neither a file of --workloads=%s nor in %s; record it with "
+			 "bench/record/record.py, or name a substitute there",
 			 model, s->folder, s->aliases);
 		return NULL;
 	}
@@ -93,8 +93,8 @@ static struct gp_workload *open_model(const struct search *s, const char *model,
 		       alias, name);
 	if (!w)
 		snprintf(s->why, s->why_len,
-			 "%s, for which %s stands: %s; --workloads=DIR is "
-			 "where recorded models are",
+			 "%s, replaced by %s: %s; name the folder of recorded models with "
+			 "--workloads=DIR",
 			 model, alias, why);
 	return w;
 }
@@ -104,13 +104,13 @@ static const char *what_keeps(const struct gp_workload *w, const struct gp_plan 
 			      const char *device)
 {
 	if (gp_workload_needs_device(w) && !device)
-		return "only a device can say what it takes; --device=ID is wanted";
+		return "its time is known only on a device; add --device=ID";
 	if (!gp_workload_is_torch(w))
 		return NULL;
 	if (gp_device_is_soft(device))
-		return "PyTorch runs on cards only, not on the software GPU";
+		return "PyTorch does not run on the software GPU";
 	if (plan->client[i].after || gp_plan_waiters(plan, i))
-		return "a client in PyTorch waits for no other, and none for it";
+		return "a client in PyTorch cannot depend on other clients, nor they on it";
 	return NULL;
 }
 

@@ -118,8 +118,7 @@ int gp_plans_open(struct gp_plans *plans, const char *word)
 	err = add_folder(plans, path, below, 0);
 	if (err || plans->count)
 		return err;
-	fprintf(stderr, "gpreempt-bench: %s: there is no plan in it, a file that ends in .json\n",
-		path);
+	fprintf(stderr, "gpreempt-bench: %s: no plan there; a plan's file ends in .json\n", path);
 	return -EINVAL;
 }
 

@@ -44,7 +44,8 @@ static int run_quick(const struct gp_suite_options *options, struct gp_results *
 
 const struct gp_suite gp_suite_quick = {
 	.name = "quick",
-	.what = "latency-critical beside best-effort on the model of an H200; no GPU, 20 s",
+	.what = "ways to share an H200 between latency-critical and best-effort, on a model; no "
+		"GPU, 20 s",
 	.samples = true,
 	.run = run_quick,
 };

@@ -18,7 +18,7 @@ int gp_report(const char *dir)
 
 	gp_data_path("report/report.py", program);
 	if (access(program, R_OK)) {
-		fprintf(stderr, "gpreempt-bench: report: %s: %s (make install puts it there)\n",
+		fprintf(stderr, "gpreempt-bench: report: cannot read %s: %s; run make install\n",
 			program, strerror(errno));
 		return 1;
 	}

@@ -31,7 +31,7 @@ static int run_rig(const struct gp_suite_options *options, struct gp_results *re
 const struct gp_suite gp_suite_rig = {
 	.name = "quick-rig",
 	.what = "HIP programs beside each other on an AMD GPU, the rig's; make bench-rig",
-	.deviceless = "--device=ID of an AMD GPU is wanted; \"make bench-rig\" runs it in the rig",
+	.deviceless = "needs --device=ID of an AMD GPU; \"make bench-rig\" runs it in the rig",
 	.samples = true,
 	.run = run_rig,
 };

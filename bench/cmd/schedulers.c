@@ -36,7 +36,7 @@ static int all_peers(struct gp_schedulers *s, const char *folder)
 
 	if (n <= 0) {
 		fprintf(stderr, "gpreempt-bench: --peers=%s: %s\n", folder,
-			n ? strerror(errno) : "there is none in it, a file that ends in .yaml");
+			n ? strerror(errno) : "no file there ends in .yaml");
 		return -ENOENT;
 	}
 	s->list = calloc((size_t)n, sizeof(*s->list));

@@ -64,6 +64,6 @@ static int run_switch(const struct gp_suite_options *options, struct gp_results 
 
 const struct gp_suite gp_suite_switch = {
 	.name = "switch",
-	.what = "what one switch costs, from run times alone (GCAPS); no GPU, 1 s",
+	.what = "cost of one switch, from run times alone (GCAPS); no GPU, 1 s",
 	.run = run_switch,
 };

@@ -37,11 +37,11 @@ int gp_list_workload(const char *path, const char *text, size_t bytes)
 	most = longest(w);
 	printf("%s: %s, %s\n", path, w->name, w->what);
 	printf("recorded on    %s, driver %s\n", w->device, w->driver);
-	printf("alone          %.1f us, from asking to its completion seen\n", us(w->solo_ns));
-	printf("kernels        %zu, together %.1f us, and %.1f us before and between\n", w->kernels,
+	printf("alone          %.1f us, from launch to completion\n", us(w->solo_ns));
+	printf("kernels        %zu, together %.1f us, with gaps of %.1f us in all\n", w->kernels,
 	       us(sum.length_ns), us(sum.gap_ns));
 	if (w->tokens)
-		printf("tokens         %zu, each waited for before the next can begin\n",
+		printf("tokens         %zu; each begins when the one before is complete\n",
 		       w->tokens);
 	printf("the longest    %.1f us: %" PRIu32 " blocks of %" PRIu32 " threads, %" PRIu32
 	       " registers a thread, %" PRIu32 " bytes shared\n",

@@ -53,7 +53,7 @@ static void *open_csr(const struct gp_bench_gpu *gpu, const struct gp_workload *
 	expect = gp_kind_alloc(c->graph->vertices * sizeof(*expect));
 	gp_graph_begin(c->graph, op, begin);
 	if (!gp_graph_solve(c->graph, op, expect))
-		gp_kind_cannot("no memory for what a graph comes to");
+		gp_kind_cannot("no memory for the graph's reference result");
 	c->row = on_device(c->graph->row, c->graph->vertices + 1);
 	c->col = on_device(c->graph->col, c->graph->edges);
 	GP_CU(cuMemHostAlloc((void **)&c->changed, sizeof(*c->changed), 0));

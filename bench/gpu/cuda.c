@@ -49,7 +49,9 @@ static void load(void)
 	if (!gp_cu.lib && !gp_hip_load(&gp_cu))
 		return;
 	if (!gp_cu.lib) {
-		fprintf(stderr, "%s: neither libcuda.so.1 nor libamdhip64 is there\n",
+		fprintf(stderr,
+			"%s: neither libcuda.so.1 nor libamdhip64 found; install a driver, or use "
+			"device soft0\n",
 			program_invocation_short_name);
 		exit(1);
 	}

@@ -223,9 +223,7 @@ const void *gp_hip_kernels(void)
 	if (fd >= 0 && !fstat(fd, &st))
 		kernels = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (kernels == MAP_FAILED) {
-		fprintf(stderr,
-			"%s: no kernels.hsaco beside it: make builds it where hipcc "
-			"is\n",
+		fprintf(stderr, "%s: kernels.hsaco not found; install hipcc, then run make\n",
 			program_invocation_short_name);
 		exit(1);
 	}

@@ -44,8 +44,8 @@ uint64_t gp_kind_device_alloc(size_t bytes)
 
 	GP_CU(cuMemGetInfo_v2(&free_bytes, &total));
 	if (bytes > free_bytes)
-		gp_kind_cannot("the device has %zu MiB free, %zu are wanted", free_bytes >> 20,
-			       bytes >> 20);
+		gp_kind_cannot("the device has %zu MiB free; the workload needs %zu",
+			       free_bytes >> 20, bytes >> 20);
 	GP_CU(cuMemAlloc_v2(&ptr, bytes));
 	return ptr;
 }
@@ -76,10 +76,10 @@ struct gp_job *gp_job_open(const struct gp_bench_gpu *gpu, const struct gp_workl
 	struct gp_job *job = gp_kind_alloc(sizeof(*job));
 
 	if (gp_workload_is_torch(workload))
-		gp_kind_cannot("%s: PyTorch's client has it, not this one", workload->name);
+		gp_kind_cannot("%s: only the PyTorch client runs it", workload->name);
 	job->kind = kind_of(workload);
 	if (job->kind && graph)
-		gp_kind_cannot("%s as a graph: a workload of kernels alone can be one",
+		gp_kind_cannot("%s: cannot run as a graph; only a workload of kernels alone can",
 			       workload->name);
 	if (job->kind)
 		job->of_kind = job->kind->open(gpu, workload, stream);

@@ -72,7 +72,7 @@ void gp_opts_parse(const struct gp_opt *opts, size_t count, int argc, char **arg
 		set(&opts[which - 1], optarg ? optarg : "");
 	}
 	if (optind < argc) {
-		fprintf(stderr, "%s: %s: no arguments are taken, see --help\n",
+		fprintf(stderr, "%s: %s: unexpected argument; see --help\n",
 			program_invocation_short_name, argv[optind]);
 		exit(2);
 	}

@@ -173,8 +173,7 @@ static void say_what_is_less(const struct gp_replay *r)
 			at = i;
 	if (r->kernel[at].shape.shared_bytes < most[at].shared_bytes)
 		fprintf(stderr,
-			"%s: %s: blocks of up to %u bytes of shared memory: here they get "
-			"%u, as many as there are\n",
+			"%s: %s: blocks of up to %u bytes of shared memory; the device allows %u\n",
 			program_invocation_short_name, r->workload->name, most[at].shared_bytes,
 			r->kernel[at].shape.shared_bytes);
 }

@@ -40,7 +40,7 @@ static uint32_t *managed(const struct gp_bench_gpu *gpu, size_t bytes)
 		gp_kind_cannot("uvm: %s has no managed memory that faults", gpu->name);
 	GP_CU(cuMemGetInfo_v2(&free_bytes, &total));
 	if (bytes > free_bytes / 2)
-		gp_kind_cannot("uvm: the device has %zu MiB free, half of that at most is taken",
+		gp_kind_cannot("uvm: the device has %zu MiB free; a workload may use half of that",
 			       free_bytes >> 20);
 	gp_cu_check(alloc(&ptr, bytes, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
 	return (uint32_t *)(uintptr_t)ptr;

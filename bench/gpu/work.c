@@ -112,7 +112,7 @@ void gp_work_open_shaped(struct gp_work *work, const struct gp_bench_gpu *gpu,
 	size_t bytes;
 
 	if (!gpu->fn[kinds[kind].kernel]) {
-		fprintf(stderr, "%s: %s work is not for this device\n",
+		fprintf(stderr, "%s: this device has no kernel for %s work\n",
 			program_invocation_short_name, kinds[kind].name);
 		exit(1);
 	}

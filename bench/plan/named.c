@@ -286,10 +286,9 @@ static bool wrong_kind(struct named *n)
 			strcat(list, i + 1 < KINDS ? ", " : " or ");
 		strcat(list, kinds[i].name);
 	}
-	return gp_workload_wrong(n->reader,
-				 "found another kind, %s, and what it takes after a "
-				 "colon, is wanted",
-				 list);
+	return gp_workload_wrong(
+		n->reader, "found another kind; %s is wanted, with its argument after a colon",
+		list);
 }
 
 /* @seen: bits of @kind's keys in earlier words. */

@@ -308,7 +308,7 @@ static bool read_trace(struct reader *r, const json_t *load, struct gp_plan_clie
 		c->trace_ns[c->traces] = (uint64_t)llround(json_number_value(ms) * NS_PER_MS);
 		if (c->traces && c->trace_ns[c->traces] < c->trace_ns[c->traces - 1])
 			return wrong_value(r, "load", key, ms,
-					   "no time before the one before it is wanted");
+					   "times in ascending order are wanted");
 	}
 	return true;
 }
@@ -416,8 +416,7 @@ static bool read_killed(struct reader *r, const json_t *client, struct gp_plan_c
 		return wrong_value(r, "client", key, value,
 				   "\"killed_every_s\" is a best-effort client's");
 	if (c->load == GP_PLAN_DEPENDENT)
-		return wrong_value(r, "client", key, value,
-				   "of a client whose load is dependent none is wanted");
+		return wrong_value(r, "client", key, value, "a dependent client cannot have it");
 	c->killed_every_s = json_number_value(value);
 	return true;
 }
@@ -475,8 +474,7 @@ static bool read_task(struct reader *r, json_t *task)
 			  "hint_off_us", "runtime_us", "killed_every_s");
 	if (ok && is_known_id(r->plan, c.id, &other))
 		ok = wrong(r,
-			   "tasks[%zu].id: found \"%s\", which tasks[%zu] has; another is "
-			   "wanted",
+			   "tasks[%zu].id: found \"%s\", the id of tasks[%zu]; another is wanted",
 			   r->task, c.id, other);
 	/* Also after an error, so that the plan frees it. */
 	r->plan->client[r->plan->clients++] = c;
@@ -524,8 +522,8 @@ static bool all_begin(struct reader *r)
 	for (r->task = 0; r->task < p->clients; r->task++)
 		if (!(begin >> r->task & 1))
 			return wrong(r,
-				     "tasks[%zu].load.prev_task_ids: \"%s\" would wait for "
-				     "itself; tasks that wait in a circle never begin",
+				     "tasks[%zu].load.prev_task_ids: \"%s\" waits for itself; "
+				     "remove the circle",
 				     r->task, p->client[r->task].id);
 	return true;
 }
@@ -536,7 +534,9 @@ static bool one_stays(struct reader *r)
 	for (size_t i = 0; i < r->plan->clients; i++)
 		if (!(r->plan->client[i].killed_every_s > 0))
 			return true;
-	return wrong(r, "tasks: all clients are killed, one without \"killed_every_s\" is wanted");
+	return wrong(
+		r,
+		"tasks: found \"killed_every_s\" in all clients; one client without it is wanted");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

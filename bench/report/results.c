@@ -263,8 +263,8 @@ static int judge(const json_t *figure, const double *a, const double *b, size_t 
 	}
 	if (gp_compare(a, b, count, alpha, &c)) {
 		fprintf(out, "differs (%s)\n",
-			count < GP_COMPARE_PAIRS_MIN ? "too few runs to say more" :
-						       "not all are > 0");
+			count < GP_COMPARE_PAIRS_MIN ? "too few runs to compare" :
+						       "not all values are > 0");
 		return 1;
 	}
 	better = (c.verdict == GP_LOWER) == lower;

@@ -220,7 +220,7 @@ bool gp_peer_is_absent(const struct gp_peer *peer, bool soft, char *why, size_t 
 	char need[PATH_MAX];
 
 	if (soft && peer->cards_only) {
-		snprintf(why, why_len, "it is nothing for the software GPU");
+		snprintf(why, why_len, "does not run on the software GPU");
 		return true;
 	}
 	for (char *const *word = peer->needs.word; *word; word++) {

@@ -125,7 +125,7 @@ static int start_beside(struct run *r)
 	if (!err)
 		err = await_ready(&r->beside, BESIDE_MS, &nobody);
 	if (err)
-		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not start",
+		snprintf(r->why, r->why_len, "%s: the program beside the clients did not start",
 			 r->how->peer->name);
 	return err;
 }
@@ -202,7 +202,7 @@ static int start_all(struct run *r)
 	for (size_t i = 0; i < r->how->plan->clients && !err; i++)
 		err = gp_command_files(r->how, i, r->folder);
 	if (err)
-		return failed(r, 0, err, "what it needs cannot be written");
+		return failed(r, 0, err, "cannot write its input files");
 	for (size_t i = 0; i < r->processes; i++) {
 		err = is_together(r) ? start_together(r) : start_one(r, i);
 		if (!err)
@@ -234,7 +234,7 @@ static int go(struct run *r)
 	begin_kills(r, begin_ns);
 	for (size_t i = 0; i < r->processes; i++)
 		if (gp_process_send(&r->process[i], line))
-			return failed(r, i, -EPIPE, "ended before it began");
+			return failed(r, i, -EPIPE, "its process ended before the plan began");
 	return 0;
 }
 
@@ -247,7 +247,7 @@ static int end_life(struct run *r, size_t i)
 	int status, err = 0;
 
 	if (gp_process_has_ended(p, &status) && status)
-		return failed(r, i, -EPROTO, "ended before it was killed");
+		return failed(r, i, -EPROTO, "its process ended before the planned kill");
 	if (await_client_ready(r, i, 0) == -ENOMEM)
 		err = -ENOMEM;
 	gp_process_kill(p);
@@ -265,7 +265,7 @@ static int kill_one(struct run *r, size_t i)
 	err = start_process(r, i);
 	if (!err)
 		err = gp_process_send(&r->process[i], AT_ONCE);
-	return err ? failed(r, i, err, "did not start anew") : 0;
+	return err ? failed(r, i, err, "did not restart after a kill") : 0;
 }
 
 static int kill_due(struct run *r)
@@ -301,7 +301,7 @@ static int await_line(struct run *r, size_t i, char *line, size_t len)
 		if (!err)
 			return 0;
 		if (err != -ETIMEDOUT || now_ns() >= until_ns)
-			return failed(r, i, err, "did not come to its end");
+			return failed(r, i, err, "did not finish");
 		err = kill_due(r);
 		if (err)
 			return err;
@@ -334,8 +334,9 @@ static int end_process(struct run *r, size_t i)
 {
 	if (is_killed(r, i))
 		return end_life(r, i);
-	return gp_process_end(&r->process[i], END_MS) ? failed(r, i, -EPROTO, "did not end well") :
-							0;
+	return gp_process_end(&r->process[i], END_MS) ?
+		       failed(r, i, -EPROTO, "its process failed at exit") :
+		       0;
 }
 
 static int await_all(struct run *r)
@@ -360,8 +361,8 @@ static int read_samples(struct run *r, size_t i)
 	gp_command_samples(r->folder, i, path, sizeof(path));
 	err = gp_requests_read(path, &r->result->client[i]);
 	if (err == -ENOENT)
-		return failed(r, i, err, "did not leave its requests");
-	return err ? failed(r, i, err, "left samples that are none, or do not fit") : 0;
+		return failed(r, i, err, "wrote no samples");
+	return err ? failed(r, i, err, "wrote invalid samples") : 0;
 }
 
 /* Of clients in one process nobody can tell which of them it was. */
@@ -377,7 +378,7 @@ static int end_timeline(struct run *r)
 
 	if (r->timeline.process.pid)
 		err = gp_timeline_end(&r->timeline, r->who, r->whos, r->result);
-	return err ? failed(r, 0, err, "who had the device was not written down") : 0;
+	return err ? failed(r, 0, err, "cannot record the device's context switches") : 0;
 }
 
 struct spent {
@@ -438,7 +439,7 @@ static int end_beside(struct run *r, int before)
 	gp_process_say_no_more(&r->beside);
 	err = gp_process_end(&r->beside, BESIDE_MS);
 	if (err && !before)
-		snprintf(r->why, r->why_len, "%s: what runs beside the clients did not end well",
+		snprintf(r->why, r->why_len, "%s: the program beside the clients failed at exit",
 			 r->how->peer->name);
 	return before || !err ? before : -EPROTO;
 }

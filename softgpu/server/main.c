@@ -133,12 +133,12 @@ int main(int argc, char **argv)
 	}
 	if (path[0] != '/') {
 		errno = EINVAL;
-		return fail("needs an absolute path, not", path);
+		return fail("cannot listen at relative path", path);
 	}
 	if (!gpus) {
 		fprintf(stderr,
-			"gpreempt-softgpud: " GP_SOFT_ENV_GPUS "=%s: so many GPUs cannot "
-			"be; write 1 to %u\n",
+			"gpreempt-softgpud: " GP_SOFT_ENV_GPUS
+			"=%s: wrong number of GPUs; write 1 to %u\n",
 			getenv(GP_SOFT_ENV_GPUS), GP_SOFT_GPUS_MAX);
 		return 1;
 	}
@@ -146,10 +146,10 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	fd = listen_at(path);
 	if (fd < 0)
-		return fail("listen at", path);
+		return fail("cannot listen at", path);
 	pid = fork();
 	if (pid < 0)
-		return fail("fork for", path);
+		return fail("cannot fork for", path);
 	if (pid)
 		return 0;
 	detach();

@@ -81,7 +81,7 @@ static void words(void **state)
 	assert_true(gp_peer_is_absent(p, false, why, sizeof(why)));
 	assert_string_equal(why, "$GP_NO_SUCH is not set");
 	assert_true(gp_peer_is_absent(p, true, why, sizeof(why)));
-	assert_string_equal(why, "it is nothing for the software GPU");
+	assert_string_equal(why, "does not run on the software GPU");
 	gp_peer_destroy(p);
 }
 

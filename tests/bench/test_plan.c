@@ -193,13 +193,13 @@ static void says_what_is_wrong(void **state)
 		{ TASK("{\"type\": \"trace\", \"trace\": [1, \"2\"]}", "{}"),
 		  "load.trace[1]: found \"2\", a time in ms" },
 		{ TASK("{\"type\": \"trace\", \"trace\": [1, 0.5]}", "{}"),
-		  "load.trace[1]: found 0.5, no time before" },
+		  "load.trace[1]: found 0.5, times in ascending" },
 		{ TASK("{\"type\": \"trace\", \"trace\": [1e15]}", "{}"), "of one day" },
 		{ TASK("{\"type\": \"dependent\"}", "{}"), "prev_task_ids: found nothing" },
 		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"b\"]}", "{}"),
 		  "prev_task_ids: found \"b\", the id of another" },
 		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"a\"]}", "{}"),
-		  "\"a\" would wait for itself" },
+		  "\"a\" waits for itself; remove the circle" },
 		{ "{\"schema_version\": 2, \"time\": 1, \"tasks\": []}",
 		  "p.json: schema_version: found 2, 1 is wanted" },
 		{ "{\"what\": \"a\\nb\", \"time\": 1, \"tasks\": []}", "what: found " },
@@ -240,11 +240,11 @@ static void says_what_is_wrong(void **state)
 		{ TASK(LOAD, "{\"killed_every_s\": 2, \"priority\": 0}"),
 		  "killed_every_s: found 2, \"killed_every_s\" is a best-effort client's" },
 		{ TASK(LOAD, "{\"killed_every_s\": 2}"),
-		  "p.json: tasks: all clients are killed, one without \"killed_every_s\" is "
-		  "wanted" },
+		  "p.json: tasks: found \"killed_every_s\" in all clients; one client without "
+		  "it is wanted" },
 		{ TASK("{\"type\": \"dependent\", \"prev_task_ids\": [\"b\"]}",
 		       "{\"killed_every_s\": 2}"),
-		  "of a client whose load is dependent none" },
+		  "a dependent client cannot have it" },
 		{ "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": {\"type\": "
 		  "\"continuous\"}, \"client\": {\"killed_every_s\": 2}}, {\"id\": \"b\", "
 		  "\"load\": {\"type\": \"dependent\", \"prev_task_ids\": [\"a\"]}, "
@@ -261,7 +261,7 @@ static void says_what_is_wrong(void **state)
 		{ "{\"time\": 1, \"tasks\": [{\"id\": \"a\", \"load\": {\"type\": "
 		  "\"continuous\"}, \"client\": {}}, {\"id\": \"a\", \"load\": {\"type\": "
 		  "\"continuous\"}, \"client\": {}}]}",
-		  "tasks[1].id: found \"a\", which tasks[0] has" },
+		  "tasks[1].id: found \"a\", the id of tasks[0]" },
 	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
@@ -286,7 +286,7 @@ static void refuses_circles(void **state)
 	char why[256] = "";
 
 	assert_null(parse(text, why, sizeof(why)));
-	assert_non_null(strstr(why, "tasks[1].load.prev_task_ids: \"b\" would wait"));
+	assert_non_null(strstr(why, "tasks[1].load.prev_task_ids: \"b\" waits"));
 }
 
 /* Plans as their authors published them: the first client is LC, and others are beside it. */

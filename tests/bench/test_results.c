@@ -82,8 +82,8 @@ static void verdicts(void **state)
 		{ { 103, 104, 102, 103.1, 105 }, 5, "worse", 1 },
 		{ { 97, 98, 96, 97.1, 99 }, 5, "better", 0 },
 		{ { 120, 90, 99, 80, 102 }, 5, "undecided", 0 },
-		{ { 100, 102 }, 2, "differs (too few runs to say more)", 1 },
-		{ { 100, 0, 99 }, 3, "differs (not all are > 0)", 1 },
+		{ { 100, 102 }, 2, "differs (too few runs to compare)", 1 },
+		{ { 100, 0, 99 }, 3, "differs (not all values are > 0)", 1 },
 	};
 	static const double a[] = { 100, 101, 99, 100, 102 };
 	struct gp_results *first = some(a, 5);

@@ -322,7 +322,7 @@ static void other_names_are_refused(void **state)
 	static const struct {
 		const char *text, *why;
 	} tries[] = {
-		{ "", "found another kind, spin, train, decoder, memory, smem, " },
+		{ "", "found another kind; spin, train, decoder, memory, smem, " },
 		{ "spin", "found another kind" },
 		{ "Spin:1us", "found another kind" },
 		{ "spin:", "length: found \"\", a time such as 25us, from 1ns to 1s, is wanted" },

@@ -106,8 +106,8 @@ class Bench(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines(), [
             f"{f.name}: vgg19, a model, batch 1",
             "recorded on    NVIDIA H200, driver 580.159.04",
-            "alone          50.5 us, from asking to its completion seen",
-            "kernels        2, together 30.4 us, and 3.7 us before and between",
+            "alone          50.5 us, from launch to completion",
+            "kernels        2, together 30.4 us, with gaps of 3.7 us in all",
             "the longest    20.0 us: 1 blocks of 32 threads, 8 registers a thread, "
             "1024 bytes shared"])
         self.assertEqual(piped.stdout.splitlines()[1:], done.stdout.splitlines()[1:])
@@ -194,8 +194,8 @@ class Bench(unittest.TestCase):
                 self.assertIn(f" {took[(len(took) + 1) // 2 - 1] / 1000:.1f} ", row)
             again = bench("run", plan, f"--dir={kept}")
             self.assertEqual(again.returncode, 2)
-            self.assertEqual(again.stderr, f"gpreempt-bench: --dir={kept}: there is a run in "
-                             "it; a new folder is wanted\n")
+            self.assertEqual(again.stderr, f"gpreempt-bench: --dir={kept}: the folder has a "
+                             "run; name a new folder\n")
 
     def test_on_a_device(self):
         """The same plan with processes of their own on a software GPU, under each peer's
@@ -251,8 +251,8 @@ class Bench(unittest.TestCase):
             args = ("run", plan, "--device=soft0", f"--peers={folder}")
             done = bench(*args)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertEqual(done.stderr, f"gpreempt-bench: --peers={folder}: there is none in "
-                             "it, a file that ends in .yaml\n")
+            self.assertEqual(done.stderr, f"gpreempt-bench: --peers={folder}: no file there "
+                             "ends in .yaml\n")
             with open(peer, "w", encoding="utf-8") as f:
                 f.write("name: mine\nwhat: of mine\nlc: [a, {device}]\n")
             done = bench(*args)
@@ -339,16 +339,16 @@ class Bench(unittest.TestCase):
                 self.plan_of(path, kind)
                 done = bench("run", path)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
-                self.assertEqual(done.stderr, f"gpreempt-bench: p: a: {kind}: only a device can "
-                                 "say what it takes; --device=ID is wanted\n")
+                self.assertEqual(done.stderr, f"gpreempt-bench: p: a: {kind}: its time is known "
+                                 "only on a device; add --device=ID\n")
 
     def test_a_kind_that_the_device_lacks(self):
         """Nothing faults on the software GPU, so it has no managed memory."""
         with tempfile.TemporaryDirectory() as folder:
             for more, says in ((["--workload=uvm:1MiB"], "uvm: gpreempt software GPU has no "
                                 "managed memory that faults"),
-                               (["--workload=bfs:9", "--graph"], "bfs:9 as a graph: a workload "
-                                "of kernels alone can be one"),
+                               (["--workload=bfs:9", "--graph"], "bfs:9: cannot run as a graph; "
+                                "only a workload of kernels alone can"),
                                (["--workload=copy:in,bytes=64GiB"], "the device has ")):
                 done = self.client(folder, *more)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
@@ -440,7 +440,7 @@ class Bench(unittest.TestCase):
         self.assertIn(f"| be | mine | - | - | {be['killed']} |\n", table)
         self.assertEqual(rows, {"p, mine: lc", "p, mine: all"})
         self.assertEqual(runs["sequential"]["absent"],
-                         "all clients are one process there, and some are to be killed")
+                         "its clients share one process, but the plan kills some of them")
 
     def test_killed_and_does_not_come_back(self):
         """Then the other client ran alone, which is no result."""
@@ -450,8 +450,8 @@ class Bench(unittest.TestCase):
             with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
                 absent = [run["absent"] for run in json.load(f)["runs"]]
         self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(absent[0], "^mine, be: (ended before it was killed|"
-                                    "did not start anew)$")
+        self.assertRegex(absent[0], "^mine, be: (its process ended before the planned "
+                                    "kill|did not restart after a kill)$")
         self.assertIn(absent[0], done.stderr)
 
     def test_killed_in_virtual_time(self):
@@ -462,9 +462,8 @@ class Bench(unittest.TestCase):
             done = bench("run", plan)
             listed = bench("list", plan)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, "gpreempt-bench: p: be: client.killed_every_s: only with "
-                         "a device are clients processes, which can be killed; --device=ID is "
-                         "wanted\n")
+        self.assertEqual(done.stderr, "gpreempt-bench: p: be: client.killed_every_s: virtual "
+                         "time has no processes to kill; add --device=ID\n")
         self.assertIn("continuous, killed every 0.1 s\n", listed.stdout)
 
     def test_a_model_that_is_not_there(self):
@@ -472,17 +471,18 @@ class Bench(unittest.TestCase):
             plan = os.path.join(TOP, "bench/data/plans/gpreempt/A.json")
             done = bench("run", plan, f"--workloads={folder}")
             self.assertEqual(done.returncode, 2)
-            self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: vgg, for which vgg19 "
-                             f"stands: unable to open {folder}/vgg19.json: No such file or "
-                             "directory; --workloads=DIR is where recorded models are\n")
+            self.assertEqual(done.stderr, "gpreempt-bench: A: vgg_rt: vgg, replaced by "
+                             f"vgg19: unable to open {folder}/vgg19.json: No such file or "
+                             "directory; name the folder of recorded models with "
+                             "--workloads=DIR\n")
             aliases = os.path.join(folder, "aliases.json")
             with open(aliases, "w", encoding="utf-8") as f:
                 json.dump({"schema_version": 1, "aliases": {"vgg": "spin:1ms"}}, f)
             done = bench("run", plan, f"--workloads={folder}")
             self.assertEqual(done.returncode, 2)
             self.assertEqual(done.stderr, "gpreempt-bench: A: resnet152_be: resnet152 is neither "
-                             f"a file of --workloads={folder} nor in {aliases}: record it "
-                             "(bench/record/record.py), or say there what stands for it\n")
+                             f"a file of --workloads={folder} nor in {aliases}; record it "
+                             "with bench/record/record.py, or name a substitute there\n")
 
     def test_out_of_reach(self):
         """Nothing is run for it."""
@@ -496,30 +496,32 @@ class Bench(unittest.TestCase):
             kept = os.path.join(folder, "kept")
             done = bench("run", "quick-rig", f"--dir={kept}")
             self.assertEqual((done.returncode, os.listdir(folder)), (2, []))
-        self.assertEqual(done.stderr, "gpreempt-bench: run quick-rig: --device=ID of an AMD GPU is "
-                         'wanted; "make bench-rig" runs it in the rig\n')
+        self.assertEqual(done.stderr, "gpreempt-bench: run quick-rig: needs --device=ID of an AMD "
+                         'GPU; "make bench-rig" runs it in the rig\n')
 
     def test_refuses(self):
-        for args, says in ((("run", "quick-rig"), "run quick-rig: --device=ID of an AMD GPU"),
-                           (("run", "switch", "--dir=/tmp/x"), "run switch: it has no raw samples"),
-                           (("run", "switch", "--device=soft0"), "run switch: it runs no plans, "
-                            "which --device, --offered and --seconds are for"),
-                           (("run", "theory", "--seconds=1"), "run theory: it runs no plans"),
-                           (("run", "quick", "--peers=/tmp"), "--peers=/tmp: they are for a "
-                            "device; --device=ID says which"),
-                           (("run", "none"), 'none: no such suite; "gpreempt-bench list"'),
-                           (("run",), 'it is "gpreempt-bench run SUITE|PLAN"'),
-                           (("walk",), "walk: no such command; list [FILE], run SUITE|PLAN, "),
-                           ((), "what? list [FILE], run SUITE|PLAN, calibrate SUITE|PLAN, "
-                            "compare FILE FILE, or report DIR"),
-                           (("run", "theory", "theory"), 'it is "gpreempt-bench run'),
-                           (("list", "a", "b"), 'it is "gpreempt-bench list [FILE]"'),
+        for args, says in ((("run", "quick-rig"), "run quick-rig: needs --device=ID of an AMD GPU"),
+                           (("run", "switch", "--dir=/tmp/x"),
+                            "run switch: the suite has no raw samples"),
+                           (("run", "switch", "--device=soft0"), "run switch: the suite runs no "
+                            "plans; --device, --offered and --seconds are for plans"),
+                           (("run", "theory", "--seconds=1"),
+                            "run theory: the suite runs no plans"),
+                           (("run", "quick", "--peers=/tmp"), "--peers=/tmp: schedulers need a "
+                            "device; add --device=ID"),
+                           (("run", "none"), 'none: no such suite; see "gpreempt-bench list"'),
+                           (("run",), 'write "gpreempt-bench run SUITE|PLAN"'),
+                           (("walk",), "walk: no such command; write list [FILE], run "),
+                           ((), "command missing; write list [FILE], run SUITE|PLAN, calibrate "
+                            "SUITE|PLAN, compare FILE FILE, or report DIR"),
+                           (("run", "theory", "theory"), 'write "gpreempt-bench run'),
+                           (("list", "a", "b"), 'write "gpreempt-bench list [FILE]"'),
                            (("list", "/none/x"), "/none/x: No such file"),
-                           (("report",), 'it is "gpreempt-bench report DIR'),
-                           (("report", "a", "b"), 'it is "gpreempt-bench report DIR'),
-                           (("compare", "x"), 'it is "gpreempt-bench compare FILE'),
+                           (("report",), 'write "gpreempt-bench report DIR'),
+                           (("report", "a", "b"), 'write "gpreempt-bench report DIR'),
+                           (("compare", "x"), 'write "gpreempt-bench compare FILE'),
                            (("compare", "/none/x", "y"), "/none/x: No such file"),
-                           (("compare", "a", "b", "c"), "c: what is that for?"),
+                           (("compare", "a", "b", "c"), "c: unexpected argument"),
                            (("run", "theory", "--requests=-3"),
                             "--requests=-3: a number from 1 to 100000000 is wanted"),
                            (("run", "switch", "--out="), "--out=: the name of a file"),
@@ -527,8 +529,8 @@ class Bench(unittest.TestCase):
                            (("run", "/none/x.json"), "/none/x.json: No such file"),
                            (("run", "theory", "--offered=1.5"), "--offered=1.5: a number above"),
                            (("run", "theory", "--offered=-1"), "--offered=-1: a number above"),
-                           (("calibrate",), 'it is "gpreempt-bench calibrate SUITE|PLAN"'),
-                           (("calibrate", "theory"), "theory: it has no rates of its own"),
+                           (("calibrate",), 'write "gpreempt-bench calibrate SUITE|PLAN"'),
+                           (("calibrate", "theory"), "theory: the suite has no rates of its own"),
                            (("calibrate", "none"), "none: no such suite"),
                            (("run", "shares", "--device=soft9"), "soft9: no such device"),
                            (("run", "shares", "--device=soft"), "soft: no such device"),

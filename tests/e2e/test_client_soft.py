@@ -74,7 +74,7 @@ class Client(Rig):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("result=right", done.stdout)
         self.assertEqual(done.stderr, "client: mine: blocks of up to 262144 bytes of shared "
-                         "memory: here they get 232448, as many as there are\n")
+                         "memory; the device allows 232448\n")
 
     def test_closed_loop_beside_nobody(self):
         fields, rows = self.client("--workload=train:4x200us,gap=50us", "--length-ms=1000",
@@ -137,7 +137,7 @@ class Client(Rig):
         self.assertIn(done.returncode, (0, 1), done.stderr)
 
     def test_refuses(self):
-        for args, says in (([], "client: --workload is wanted"),
+        for args, says in (([], "client: --workload is missing; name a workload"),
                            (["--workload=spin:"], "client: spin:"),
                            (["--workload=/none/x.json"], "/none/x.json: No such file"),
                            (["--workload=spin:1ms", "--arrivals=often"],

@@ -178,8 +178,8 @@ class Plans(Faked):
         kept = os.path.join(self.folder, "kept")
         done = self.bench(self.PLAN, "--device=GPU-0", f"--dir={kept}")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("streams, priority absent: all clients are one process there, and one",
-                      done.stdout)
+        self.assertIn("streams, priority absent: its clients share one process, but a client "
+                      "in PyTorch", done.stdout)
         with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
             run = next(run for run in json.load(f)["runs"] if "clients" in run)
         (lc,) = run["clients"]
@@ -191,9 +191,9 @@ class Plans(Faked):
             "id": "after", "load": {"type": "dependent", "prev_task_ids": ["lc"]},
             "client": {"model_name": "spin:1ms"}}]}
         for plan, words, why in (
-                (self.PLAN, (), "only a device can say what it takes"),
-                (self.PLAN, ("--device=soft0",), "PyTorch runs on cards only"),
-                (waits, ("--device=GPU-0",), "a client in PyTorch waits for no other")):
+                (self.PLAN, (), "its time is known only on a device"),
+                (self.PLAN, ("--device=soft0",), "PyTorch does not run on the software GPU"),
+                (waits, ("--device=GPU-0",), "a client in PyTorch cannot depend on other clients")):
             done = self.bench(plan, *words)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertTrue(done.stderr.startswith("gpreempt-bench: p: lc: torch:vgg19: "))

@@ -303,7 +303,7 @@ class Workload(unittest.TestCase):
         self.assertEqual([row[0] for row in found["kernels"]], [3.5, 3.5, 3.5, 0, 0.5, 0, 0.5])
         self.assertEqual((found["name"], found["solo_us"]), ("llm", 75 + 2 * 9.5))
         self.assertEqual(said.returncode, 0, said.stderr)
-        self.assertIn("tokens         3, each waited for before the next can begin\n", said.stdout)
+        self.assertIn("tokens         3; each begins when the one before is complete\n", said.stdout)
         self.assertEqual((other.returncode, other.stderr),
                          (1, "decoder: s: driver other is not p's, v\n"))
 
