@@ -14,7 +14,7 @@ includedir ?= $(prefix)/include
 mandir    ?= $(prefix)/share/man
 docdir    ?= $(prefix)/share/doc/gpreempt
 unitdir   ?= $(prefix)/lib/systemd/system
-# gpreemptd reads its configuration here: GP_CONFIG_PATH of daemon/config.h.
+# gpreemptd reads its configuration here: GP_CONFIG_PATH of daemon/config/config.h.
 sysconfdir := /etc
 pkglibdir := $(libdir)/gpreempt
 
@@ -64,7 +64,7 @@ SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/gpu/reference.c
 FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
 CLI_SRCS     := $(wildcard cli/*.c)
 YAML_SRCS    := $(wildcard yaml/*.c)
-DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c)) $(YAML_SRCS)
+DAEMON_SRCS  := $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c)) $(YAML_SRCS)
 # Each program of bench/apps is linked with these.
 APP_SRCS     := $(addprefix bench/gpu/,clock.c cuda.c die.c gpreempt_dl.c hip.c kernels_ptx.c live_ptx.c opts.c \
 	reference.c shape.c work.c) $(addprefix bench/plan/,samples.c tokens.c)

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
-#include "daemon/log.h"
-#include "daemon/notify.h"
-#include "daemon/restore.h"
+#include "daemon/loop/log.h"
+#include "daemon/supervise/notify.h"
+#include "daemon/supervise/restore.h"
 #include "runtime/log.h"
 
 #define CHECK_NS 1000000000u

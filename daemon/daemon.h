@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon.h - the process that decides. keep.h starts and restarts it. */
+/* daemon.h - the process that decides. supervise.h starts and restarts it. */
 #ifndef GP_DAEMON_DAEMON_H
 #define GP_DAEMON_DAEMON_H
 
-#include "daemon/config.h"
-#include "daemon/journal.h"
-#include "daemon/keep.h"
+#include "daemon/config/config.h"
+#include "daemon/supervise/journal.h"
+#include "daemon/supervise/supervise.h"
 
 /**
  * struct gp_daemon_setup - its start parameters; borrowed except the config.

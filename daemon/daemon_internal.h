@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon_internal.h - shared by daemon.c, member.c, view.c. */
+/* daemon_internal.h - shared by daemon.c, enroll.c, view.c. */
 #ifndef GP_DAEMON_INTERNAL_H
 #define GP_DAEMON_INTERNAL_H
 
 #include "daemon/daemon.h"
-#include "daemon/find.h"
-#include "daemon/metrics.h"
-#include "daemon/serve.h"
-#include "daemon/tenant.h"
+#include "daemon/discover/discover.h"
+#include "daemon/serve/metrics.h"
+#include "daemon/serve/serve.h"
+#include "daemon/device/tenant.h"
 
 struct gp_daemon {
 	const struct gp_daemon_setup *setup;
@@ -28,7 +28,7 @@ struct gp_daemon {
 	bool stopping, leaves;	 /* put back; leave all as it is */
 };
 
-/* member.c: who becomes a tenant, and of which class. */
+/* enroll.c: who becomes a tenant, and of which class. */
 void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
 		     const int *file, size_t n);
 void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,

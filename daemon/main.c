@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "daemon/daemon.h"
-#include "daemon/journal.h"
-#include "daemon/keep.h"
-#include "daemon/log.h"
-#include "daemon/rundir.h"
-#include "daemon/spawn.h"
+#include "daemon/supervise/journal.h"
+#include "daemon/supervise/supervise.h"
+#include "daemon/loop/log.h"
+#include "daemon/supervise/rundir.h"
+#include "daemon/supervise/spawn.h"
 
 #define DELETED " (deleted)"
 #define NO_ROLE (-1)

@@ -40,7 +40,7 @@ E2E_TIMEOUT ?= 300
 # and its figures are in that GPU's clock.
 RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
 # They take a minute, because of waits or a sanitizer: others run beside them.
-SLOW     := $(addprefix $(O)/tests/,daemon/test_find softgpu/test_sim_sched_share) tests/e2e/test_kill_soft.py
+SLOW     := $(addprefix $(O)/tests/,daemon/test_discover softgpu/test_sim_sched_share) tests/e2e/test_kill_soft.py
 slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
 	fuzz lint format
@@ -73,12 +73,11 @@ $(O)/tests/client/test_daemon: TEST_LIBS := -Wl,--wrap=send,--wrap=sendmsg
 $(O)/tests/daemon/test_config: TEST_LIBS += -Wl,--wrap=calloc,--wrap=strdup
 $(O)/tests/daemon/test_proc: TEST_LIBS += -Wl,--wrap=readlinkat
 # The kernel's process events may be withheld, or lost.
-$(O)/tests/daemon/test_find: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
+$(O)/tests/daemon/test_discover: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
 # gpreemptd with a daemon that decides nothing, for tests/e2e.
-KEEP_SRCS := tests/daemon/fake_daemon.c $(wildcard daemon/config*.c) $(YAML_SRCS) \
-	$(addprefix daemon/,main.c journal.c keep.c keeper.c spawn.c rundir.c restore.c \
-	notify.c log.c loop.c proc.c rules.c glob.c)
+KEEP_SRCS := tests/daemon/fake_daemon.c daemon/main.c daemon/discover/proc.c $(YAML_SRCS) \
+	$(wildcard $(addprefix daemon/,config/*.c loop/*.c supervise/*.c))
 $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \

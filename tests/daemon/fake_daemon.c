@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/notify.h"
-#include "daemon/proc.h"
+#include "daemon/loop/log.h"
+#include "daemon/supervise/notify.h"
+#include "daemon/discover/proc.h"
 #include "gpreempt/hal.h"
 
 #define SHORT_US 1

@@ -10,7 +10,7 @@
 
 #include "gpreempt/gpreempt.h"
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/common/gp_test.h"
 
 #define MS 1000000ull

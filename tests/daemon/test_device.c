@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/device_internal.h"
-#include "daemon/proc.h"
-#include "daemon/tenant.h"
+#include "daemon/device/device_internal.h"
+#include "daemon/discover/proc.h"
+#include "daemon/device/tenant.h"
 #include "softgpu/sim_hal.h"
 #include "tests/common/gp_test.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/glob.h"
+#include "daemon/config/glob.h"
 #include "tests/common/gp_test.h"
 
 static void test_matches(void **state)

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/journal.h"
-#include "daemon/proc.h"
+#include "daemon/supervise/journal.h"
+#include "daemon/discover/proc.h"
 #include "tests/common/gp_test.h"
 
 #define SEED 11u

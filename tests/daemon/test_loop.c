@@ -4,7 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "daemon/loop.h"
+#include "daemon/loop/loop.h"
 #include "tests/common/gp_test.h"
 
 struct seen {

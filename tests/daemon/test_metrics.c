@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/metrics.h"
+#include "daemon/serve/metrics.h"
 #include "gpreempt/gpreempt.h"
 #include "tests/common/gp_test.h"
 

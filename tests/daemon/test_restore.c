@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/proc.h"
-#include "daemon/restore.h"
+#include "daemon/discover/proc.h"
+#include "daemon/supervise/restore.h"
 #include "gpreempt/hal.h"
 #include "tests/common/gp_test.h"
 

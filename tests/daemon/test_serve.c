@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/serve.h"
+#include "daemon/serve/serve.h"
 #include "tests/common/gp_test.h"
 
 #define USER_MAX 8u

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/trace.h"
+#include "daemon/device/trace.h"
 #include "tests/common/gp_test.h"
 
 #define ROUND_MS 1000

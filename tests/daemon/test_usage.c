@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/usage.h"
+#include "daemon/device/usage.h"
 #include "tests/common/gp_test.h"
 
 #define MS 1000000ull

@@ -52,7 +52,7 @@ class Keep(Rig):
 
     def journal(self):
         """PID of the ready daemon; role -> its latest process: from the file of
-        daemon/journal.c."""
+        daemon/supervise/journal.c."""
         try:
             with open(os.path.join(self.run_dir, "journal"), "rb") as f:
                 ready, *held = struct.unpack_from("=28xI8x6Q", f.read(88))

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "daemon/config.h"
+#include "daemon/config/config.h"
 #include "tests/fuzz/fuzz.h"
 
 /* A name with an odd number of letters exists. */

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * observe.c - what tenants are doing: their pages, and the device's own log. Nobody
+ * sends word of it; it is looked at when it matters, which is
+ *  - when a turn is over: is latency-critical work on the device, or about to
+ *    come? Then again every 200 us, and the turn ends when it is not;
+ *  - 250 us after a tenant said that it has work, or has done it, where levels share a
+ *    device, and so on until the most urgent one has it: another one may have got it
+ *    in between;
+ *  - when best-effort may have nothing to run (be_activity.c);
+ *  - 2 ms before work of who is cut is to come, and when it has not come;
+ *  - ten times a second while two share a device, for usage, and while one of them
+ *    had no work of which only the log would tell: ever less often, where nobody
+ *    uses the device; once a second else;
+ *  - soon again when latency-critical work was seen: that it lasts is not believed
+ *    without looking, since best-effort's minimum would be taken from it.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "daemon/device/device_internal.h"
+#include "daemon/device/tenant.h"
+#include "daemon/loop/times.h"
+
+#define PUT_OFF_NS 200000u
+#define CUT_NS 250000u /* after some of these twice as long .. */
+#define CUT_LOOKS 8u
+#define CUT_SHIFT_MAX 6u  /* .. up to 16 ms */
+#define BUSY_NS 500000u	  /* doubles .. */
+#define BUSY_SHIFT_MAX 5u /* .. to 16 ms */
+#define USAGE_NS 100000000u
+#define NOTICE_NS 110000000u /* by the wall's clock: past USAGE_NS for certain; doubles .. */
+#define NOTICE_SHIFT_MAX 3u  /* .. to 0.9 s while nobody uses the device .. */
+#define NOTICE_SHIFT_LC 2u   /* .. or 0.4 where latency-critical work may begin */
+/* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
+ * one off, 0.3 ms the next one on (H200, driver 580). */
+#define AHEAD_NS 1500000u
+/* Of who may be cut: best-effort is off before the device is held for it. */
+#define AHEAD_CUT_NS 2000000u
+#define RECORDS 4096u /* more are read by the next look */
+
+struct gp_log_look {
+	struct gp_job job;
+	struct gp_ddev *dev;
+	struct gp_clocks clocks;
+	uint64_t core_ns, log_ns; /* just before it was read, in both clocks */
+	size_t count;
+	struct gp_switch_record rec[RECORDS];
+};
+
+/* ---- reports of BUSY and IDLE ------------------------------------------------- */
+
+static enum gp_reported activity(const struct gp_dtenant *t, uint64_t now_ns)
+{
+	if (t->request.cls.cls != GP_CLASS_LC || (!t->page && !t->dev->log))
+		return GP_REPORTED_NOTHING;
+	return gp_dtenant_activity(t, now_ns, gp_dtenant_may_be_cut(t) ? AHEAD_CUT_NS : AHEAD_NS);
+}
+
+static struct gp_dtenant *most_urgent(const struct gp_ddev *dev, uint64_t now_ns)
+{
+	struct gp_dtenant *best = NULL;
+
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (activity(t, now_ns) == GP_REPORTED_BUSY &&
+		    (!best || t->request.cls.value < best->request.cls.value))
+			best = t;
+	return best;
+}
+
+static void report_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_reported what,
+		      const struct gp_dtenant *but)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t != but && activity(t, now_ns) == what)
+			gp_dtenant_report(t, what);
+}
+
+/* Does the most urgent one wait for one that is less so? */
+static bool waits_for_cut(struct gp_ddev *dev)
+{
+	const struct gp_dtenant *t =
+		gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));
+
+	return dev->log && t && gp_dtenant_waits_for_cut(t);
+}
+
+/*
+ * Who needs the device first: a turn that is over ends as soon as nobody does. And of
+ * those the most urgent one last: whom it is to cut is known then. When all that is
+ * told, also whether the most urgent one has the device, and who else, if it waits.
+ */
+static void look_at_lc(struct gp_ddev *dev)
+{
+	uint64_t now_ns = gp_ddev_now(dev);
+	struct gp_dtenant *first;
+
+	/* Before pages are looked at: who begins after that look says so. */
+	gp_dtenant_say_wakes(dev);
+	first = most_urgent(dev, now_ns);
+	report_lc(dev, now_ns, GP_REPORTED_BUSY, first);
+	if (first)
+		gp_dtenant_report(first, GP_REPORTED_BUSY);
+	report_lc(dev, now_ns, GP_REPORTED_SOON, NULL);
+	report_lc(dev, now_ns, GP_REPORTED_IDLE, NULL);
+	first = gp_dtenant_of(dev, gp_sched_most_urgent(gp_runtime_core(dev->rt)));
+	if (first)
+		gp_dtenant_report_on(first);
+	for (struct gp_dtenant *t = dev->tenants; waits_for_cut(dev) && t; t = t->next)
+		gp_dtenant_report_on(t);
+}
+
+static void look_at_tenants(struct gp_ddev *dev)
+{
+	uint64_t now_ns;
+
+	look_at_lc(dev);
+	now_ns = gp_ddev_now(dev);
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		if (t->request.cls.cls == GP_CLASS_LC)
+			gp_dtenant_samples(t);
+		else if (gp_dtenant_is_be(t))
+			gp_dtenant_look_at_be(t, now_ns);
+	}
+}
+
+static bool lc_is_busy(const struct gp_ddev *dev)
+{
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls == GP_CLASS_LC && t->reported == GP_REPORTED_BUSY)
+			return true;
+	return false;
+}
+
+void gp_ddev_look_at_pages(struct gp_ddev *dev)
+{
+	const struct gp_event ev = { .type = GP_EV_TIMER };
+
+	look_at_tenants(dev);
+	dev->busy_looks = lc_is_busy(dev) ? dev->busy_looks + 1 : 0;
+	dev->cut_looks = waits_for_cut(dev) ? dev->cut_looks + 1 : 0;
+	gp_runtime_event(dev->rt, &ev);
+}
+
+void gp_ddev_woken(struct gp_ddev *dev)
+{
+	dev->cut_looks = 0;
+	dev->woken = dev->log != NULL;
+	if (dev->log && gp_sched_min_due(gp_runtime_core(dev->rt), gp_ddev_now(dev))) {
+		look_at_lc(dev);
+		gp_ddev_look(dev);
+		return;
+	}
+	gp_ddev_look_at_pages(dev);
+	/* Of others the log may know more; it is read when they have been cut. */
+	if (waits_for_cut(dev))
+		gp_ddev_look(dev);
+}
+
+/* ---- the log ------------------------------------------------------------------ */
+
+/* @until_ns: all until then is told, in the core's clock; 0: not known. */
+static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
+{
+	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		struct gp_usage_process *p = gp_usage_of(&dev->usage, t->who.pid);
+		struct gp_event ev = { .type = GP_EV_USAGE,
+				       .tenant = t->id,
+				       .usage.at_ns = until_ns };
+
+		if (!p)
+			continue;
+		gp_usage_take(p, &ev.usage.used_ns, &ev.usage.displaced_ns);
+		gp_dtenant_used(t, ev.usage.used_ns);
+		if (ev.usage.used_ns || ev.usage.displaced_ns)
+			gp_runtime_event(dev->rt, &ev);
+	}
+}
+
+/* The log is read late: it tells of the time before they came as well. */
+static void tell_since_when(struct gp_ddev *dev, const struct gp_clocks *clocks)
+{
+	for (const struct gp_dtenant *t = dev->tenants; clocks->known && t; t = t->next)
+		gp_usage_from(&dev->usage, t->who.pid, t->since_ns + (uint64_t)clocks->ahead_ns);
+}
+
+static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
+{
+	if (!dev->clocks.known)
+		return; /* of what time they are is not known */
+	for (size_t i = 0; gp_trace_wanted(dev->trace) && i < look->count; i++) {
+		const struct gp_switch_record *r = &look->rec[i];
+
+		gp_trace_add(dev->trace,
+			     &(struct gp_wire_trace_record){
+				     .time_ns = r->time_ns - (uint64_t)dev->clocks.ahead_ns,
+				     .pid = r->pid,
+				     .context = r->context,
+				     .value = r->count,
+				     .device = dev->number,
+				     .kind = r->kind == GP_SWITCH_START ? GP_WIRE_TRACE_START :
+					     r->kind == GP_SWITCH_END	? GP_WIRE_TRACE_END :
+									  GP_WIRE_TRACE_LOST });
+	}
+}
+
+/* Just before the log is read: what comes later is not in it. */
+static void compare_clocks(struct gp_log_look *look)
+{
+	struct gp_ddev *dev = look->dev;
+	const bool same = dev->caps.caps & GP_CAP_VIRTUAL_TIME;
+	int err = gp_clocks_of_log(&look->clocks, dev->hal->ops, dev->hal, dev->log, same);
+
+	dev->hal->ops->now(dev->hal, &look->core_ns);
+	look->log_ns = err || !look->clocks.known ? 0 :
+						    look->core_ns + (uint64_t)look->clocks.ahead_ns;
+}
+
+static void read_log(struct gp_job *job)
+{
+	struct gp_log_look *look = (struct gp_log_look *)(void *)job;
+	const struct gp_hal_ops *ops = look->dev->hal->ops;
+	struct gp_log *log = look->dev->log;
+	ssize_t n;
+
+	look->count = 0;
+	compare_clocks(look);
+	do {
+		n = ops->log_read(log, look->rec + look->count, RECORDS - look->count);
+		look->count += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && look->count < RECORDS);
+}
+
+static void log_was_read(struct gp_job *job)
+{
+	struct gp_log_look *look = (struct gp_log_look *)(void *)job;
+	const bool whole = look->log_ns && look->count < RECORDS;
+	struct gp_ddev *dev = look->dev;
+
+	if (look->count)
+		dev->quiet_looks = 0;
+	tell_since_when(dev, &look->clocks);
+	for (size_t i = 0; i < look->count; i++)
+		gp_usage_record(&dev->usage, &look->rec[i]);
+	dev->clocks = look->clocks;
+	if (whole)
+		gp_usage_until(&dev->usage, look->log_ns);
+	trace_records(dev, look);
+	dev->looking = NULL;
+	dev->woken = false;
+	dev->log_read_ns = look->core_ns;
+	if (whole)
+		dev->log_whole_ns = look->core_ns;
+	free(look);
+	tell_usage(dev, whole ? dev->log_read_ns : 0);
+	gp_ddev_look_at_pages(dev);
+	gp_ddev_let_go(dev);
+}
+
+/* Does what the pages do not tell matter now? */
+static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
+{
+	if (!dev->log || dev->looking)
+		return false;
+	if (now_ns - dev->log_read_ns >= USAGE_NS || gp_trace_wanted(dev->trace) || dev->woken ||
+	    waits_for_cut(dev) || gp_sched_min_due(gp_runtime_core(dev->rt), now_ns))
+		return true;
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		if (t->request.cls.cls == GP_CLASS_LC && !gp_dtenant_provides_work(t))
+			return true;
+		if (gp_dtenant_be_needs_log(t, now_ns))
+			return true;
+	}
+	return false;
+}
+
+void gp_ddev_look(struct gp_ddev *dev)
+{
+	uint64_t now_ns = gp_ddev_now(dev);
+	struct gp_log_look *look = NULL;
+
+	dev->look_at_ns = 0;
+	if (dev->looking)
+		return;
+	if (dev->tenants && needs_log(dev, now_ns))
+		look = malloc(sizeof(*look));
+	if (!look) {
+		gp_ddev_look_at_pages(dev);
+		return;
+	}
+	look->job = (struct gp_job){ .work = read_log, .done = log_was_read };
+	look->dev = dev;
+	look->clocks = dev->clocks;
+	look->count = 0;
+	look->log_ns = 0;
+	look->core_ns = now_ns;
+	dev->looking = look;
+	gp_worker_post(dev->worker.worker, &look->job);
+}
+
+/* ---- when next ------------------------------------------------------------------ */
+
+/*
+ * Who had no work, and is on with a slice of some length, is in the others' way from
+ * when it has some until that is seen.
+ */
+static bool waits_for_work(const struct gp_ddev *dev)
+{
+	if (!dev->log || !dev->tenants || !dev->tenants->next)
+		return false;
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (gp_dtenant_is_be(t) && t->reported == GP_REPORTED_IDLE)
+			return true;
+	return false;
+}
+
+static bool is_quiet(const struct gp_ddev *dev)
+{
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls != GP_CLASS_NONE && t->reported == GP_REPORTED_BUSY)
+			return false;
+	return true;
+}
+
+static uint32_t notice_shift(const struct gp_ddev *dev)
+{
+	uint32_t most = NOTICE_SHIFT_MAX;
+
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next)
+		if (t->request.cls.cls == GP_CLASS_LC)
+			most = NOTICE_SHIFT_LC;
+	return dev->quiet_looks < most ? dev->quiet_looks : most;
+}
+
+static void plan_notice(struct gp_ddev *dev)
+{
+	if (dev->noticing || !waits_for_work(dev))
+		return;
+	dev->noticing = true;
+	gp_tick_in(&dev->notice, (uint64_t)NOTICE_NS << notice_shift(dev));
+}
+
+static void notice(struct gp_ddev *dev)
+{
+	dev->noticing = false;
+	dev->quiet_looks = is_quiet(dev) ? dev->quiet_looks + 1 : 0;
+	gp_ddev_look(dev);
+	plan_notice(dev);
+}
+
+static uint64_t cut_wait_ns(const struct gp_ddev *dev)
+{
+	uint32_t shift = dev->cut_looks < CUT_LOOKS ? 0 : dev->cut_looks - CUT_LOOKS + 1;
+
+	return (uint64_t)CUT_NS << (shift < CUT_SHIFT_MAX ? shift : CUT_SHIFT_MAX);
+}
+
+static void plan_look(struct gp_ddev *dev)
+{
+	uint64_t now_ns = gp_ddev_now(dev), at_ns = 0;
+	uint32_t share = 0;
+
+	if (gp_sched_rotation_deferred(gp_runtime_core(dev->rt)))
+		at_ns = now_ns + PUT_OFF_NS;
+	if (dev->woken || waits_for_cut(dev))
+		at_ns = gp_sooner(at_ns, now_ns + cut_wait_ns(dev));
+	for (const struct gp_dtenant *t = dev->tenants; t; t = t->next) {
+		share += t->request.cls.cls != GP_CLASS_NONE && t->reported != GP_REPORTED_IDLE;
+		at_ns = gp_sooner(at_ns, gp_dtenant_be_look_ns(t, now_ns));
+		if (gp_dtenant_may_be_cut(t))
+			at_ns = gp_sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));
+	}
+	/* What nobody shares needs no account. */
+	if (share > 1 && dev->busy_looks)
+		at_ns = gp_sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
+								       dev->busy_looks :
+								       BUSY_SHIFT_MAX)));
+	if (share > 1)
+		at_ns = gp_sooner(at_ns, now_ns + USAGE_NS);
+	dev->look_at_ns = gp_sooner(at_ns, dev->look_at_ns);
+	plan_notice(dev);
+}
+
+/* ---- what the device calls -------------------------------------------------------- */
+
+/* A turn may end with any step, at the latest then: not into work that is to come. */
+static void before(void *host)
+{
+	look_at_lc(host);
+}
+
+static void settled(void *host, bool any)
+{
+	struct gp_ddev *dev = host;
+
+	gp_dtenant_follow_turns(dev);
+	plan_look(dev);
+	if (!dev->acked)
+		gp_ddev_arm(dev);
+}
+
+static void idle(struct gp_ddev *dev)
+{
+	gp_ddev_look(dev);
+	gp_ddev_count(dev);
+	gp_ddev_enforce(dev);
+}
+
+static void changed(struct gp_ddev *dev)
+{
+	const struct gp_event ev = { .type = GP_EV_TIMER };
+
+	gp_dtenant_say_wakes(dev);
+	gp_runtime_event(dev->rt, &ev);
+}
+
+const struct gp_ddev_ops gp_look_ops = {
+	.host = {
+		.before = before,
+		.called = gp_ddev_called,
+		.over = gp_ddev_over,
+		.settled = settled,
+	},
+	.changed = changed,
+	.due = gp_ddev_look,
+	.idle = idle,
+	.notice = notice,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.h - passes the hardware's activity and the daemon's decisions to readers. A slow
+ * reader loses records, and gets their number. The daemon never waits for it.
+ */
+#ifndef GP_DAEMON_TRACE_H
+#define GP_DAEMON_TRACE_H
+
+#include <stdbool.h>
+
+#include "daemon/loop/loop.h"
+#include "wire/wire.h"
+
+struct gp_trace;
+
+int gp_trace_create(struct gp_loop *loop, struct gp_trace **trace);
+/** NULL is legal; closes its readers' connections. */
+void gp_trace_destroy(struct gp_trace *trace);
+/**
+ * From now on the connection @fd gets GP_WIRE_TRACED. It is closed at the end, or when its
+ * peer sends anything. 0; -EUSERS: too many readers; other negative errno: it remains the
+ * caller's.
+ */
+int gp_trace_reader(struct gp_trace *trace, int fd);
+/** Is the maximum of readers reached? */
+bool gp_trace_full(const struct gp_trace *trace);
+/** Is there a reader? Else the daemon can skip expensive records. */
+bool gp_trace_wanted(const struct gp_trace *trace);
+void gp_trace_add(struct gp_trace *trace, const struct gp_wire_trace_record *record);
+
+#endif

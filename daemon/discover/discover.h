@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * discover.h - discovers processes that use a device and never asked. It uses the kernel's process
+ * events (proc connector) if this process may receive them, and a scan of /proc besides or
+ * instead. A process with a driver's files open and no groups yet is checked every 50 ms for
+ * some time, then every 2 s. Others are not.
+ */
+#ifndef GP_DAEMON_DISCOVER_H
+#define GP_DAEMON_DISCOVER_H
+
+#include <sys/types.h>
+
+#include "daemon/loop/loop.h"
+#include "gpreempt/hal.h"
+
+struct gp_find;
+
+/**
+ * struct gp_find_ops - called in the loop.
+ * @skip: is @pid not to be checked (it is a tenant already, or the daemon)?
+ * @found: @pid has @list's groups on @dev now, compute ones among them. Returns true: the
+ *	list is the callee's; false: check again later
+ */
+struct gp_find_ops {
+	bool (*skip)(void *arg, struct gp_device *dev, pid_t pid);
+	bool (*found)(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list);
+};
+
+/** @dev: @n devices, borrowed. 0 or negative errno. */
+int gp_find_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
+		   const struct gp_find_ops *ops, void *arg, struct gp_find **find);
+/** NULL is legal. */
+void gp_find_destroy(struct gp_find *find);
+/** Check all processes now (the rules changed). */
+void gp_find_all(struct gp_find *find);
+/** "events and scan", "scan": the method; static. */
+const char *gp_find_how(const struct gp_find *find);
+
+#endif

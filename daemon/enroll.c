@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * enroll.c - who becomes a tenant, and of which class: by what it asks for and what
+ * the rules say, or by the rules alone. To look for a process's groups takes
+ * milliseconds of driver calls, so that is done by a worker of its own, and what
+ * was asked for is looked up anew when it is through.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/daemon_internal.h"
+#include "daemon/discover/proc.h"
+#include "runtime/log.h"
+
+/* A process is looked into. */
+struct scan {
+	struct gp_job job;
+	struct gp_daemon *daemon;
+	struct gp_ddev *dev;
+	pid_t pid;
+	int file[GP_WIRE_MAX_FILES]; /* handed over; none: they are taken */
+	uint32_t key[GP_WIRE_MAX_FILES];
+	size_t files;
+	uint64_t conn; /* that asked; 0: nobody waits */
+	struct gp_class_request request;
+	bool asks;
+	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
+	bool banned;
+	int place; /* in the journal, of what it was; -1 */
+	struct gp_group_list list;
+	int err;
+};
+
+static void scan_work(struct gp_job *job)
+{
+	struct scan *s = (struct scan *)(void *)job;
+	const struct gp_hal_ops *ops = s->dev->hal->ops;
+
+	if (s->files)
+		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->key, s->files, &s->list);
+	else
+		s->err = ops->groups(s->dev->hal, s->pid, &s->list);
+}
+
+static void scan_free(struct scan *s)
+{
+	gp_wire_drop(s->file, s->files);
+	gp_group_list_put(&s->list);
+	free(s);
+}
+
+/* @file is the scan's from then on, also if it fails. */
+static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid, const int *file,
+			     size_t n, void (*done)(struct gp_job *job))
+{
+	struct scan *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		gp_wire_drop(file, n);
+		return NULL;
+	}
+	s->job = (struct gp_job){ .work = scan_work, .done = done };
+	s->daemon = d;
+	s->dev = dev;
+	s->pid = pid;
+	s->err = -ECANCELED;
+	if (n)
+		memcpy(s->file, file, n * sizeof(*file));
+	s->files = n;
+	s->place = -1;
+	return s;
+}
+
+/* ---- whose class ----------------------------------------------------- */
+
+/*
+ * A daemon of one user's serves that user, who could do without it. And where
+ * nobody wrote rules, there are none.
+ */
+static bool may_have_any(const struct gp_daemon *d, const struct gp_subject *who)
+{
+	return !d->setup->config_path || (geteuid() != 0 && who->uid == geteuid());
+}
+
+static uint32_t of_user(const struct gp_daemon *d, uid_t uid)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < d->devs; i++)
+		for (const struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next)
+			n += t->who.uid == uid;
+	return n;
+}
+
+/*
+ * The class of @who on @dev: what it asks for, if it may have it; else what the
+ * rules give. @why: of that, or of the refusal. 0; -EPERM, -ENOSPC, -EINVAL: not
+ * what it asked for.
+ */
+static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *who,
+		  const struct gp_dtenant *tenant, const struct gp_class_request *asked,
+		  struct gp_class_request *given, char why[GP_WIRE_TEXT_LEN])
+{
+	char text[GP_VERDICT_WHY_LEN];
+	struct gp_verdict verdict;
+	int err = 0;
+
+	who->device = &dev->hal->id;
+	gp_rules_find(d->config, who, &verdict);
+	if (asked && !may_have_any(d, who))
+		err = gp_rules_may(d->config, who, asked, text, sizeof(text));
+	if (asked && !err)
+		err = gp_dtenant_admit(dev, tenant, asked, text, sizeof(text));
+	who->device = NULL;
+	*given = asked && !err ? *asked : verdict.given;
+	if (err)
+		snprintf(why, GP_WIRE_TEXT_LEN, "%.*s", GP_WIRE_TEXT_LEN - 1, text);
+	else if (asked)
+		snprintf(why, GP_WIRE_TEXT_LEN, "the process asked for it");
+	else
+		snprintf(why, GP_WIRE_TEXT_LEN, "%.*s", GP_WIRE_TEXT_LEN - 1, verdict.why);
+	return err;
+}
+
+static void tenant_gone(struct gp_dtenant *t, void *arg)
+{
+	if (t->conn)
+		t->conn->tenant = NULL;
+	t->conn = NULL;
+}
+
+static int join(struct scan *s, struct gp_subject *who, const struct gp_class_request *given,
+		bool asked, const char *why, struct gp_dtenant **tenant)
+{
+	struct gp_join how = {
+		.who = *who,
+		.list = s->list,
+		.origin = s->origin,
+		.request = *given,
+		.asked = asked,
+		.why = why,
+		.page = s->origin == GP_WIRE_BY_RUN,
+		.gone = tenant_gone,
+		.arg = s->daemon,
+	};
+	int err = gp_dtenant_join(s->dev, &how, tenant);
+
+	*who = how.who;
+	s->list = how.list;
+	if (!err)
+		gp_log(GP_LOG_INFO, "%s: process %d (%s) is a tenant: %s", s->dev->hal->id.name,
+		       (int)(*tenant)->who.pid, (*tenant)->who.comm, why);
+	return err;
+}
+
+/* ---- who came itself ------------------------------------------------- */
+
+static bool welcome(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant *t, int result,
+		    const char *why)
+{
+	const int file[] = { t->page_fd, t->wake.fd };
+	union gp_wire_msg msg;
+
+	gp_wire_init(&msg, GP_WIRE_WELCOME);
+	msg.head.result = result;
+	msg.welcome.daemon_pid = (int32_t)getpid();
+	gp_class_request_to_wire(&t->request, &msg.welcome.request);
+	snprintf(msg.welcome.why, sizeof(msg.welcome.why), "%s", why);
+	return gp_conn_send(conn, &msg, file, 2);
+}
+
+static void hello_done(struct gp_job *job)
+{
+	struct scan *s = (struct scan *)(void *)job;
+	struct gp_daemon *d = s->daemon;
+	struct gp_conn *conn = gp_serve_find(d->serve, s->conn);
+	struct gp_class_request given;
+	struct gp_subject who = { 0 };
+	struct gp_dtenant *t;
+	char why[GP_WIRE_TEXT_LEN];
+	int err = s->err, refused = 0;
+
+	if (!conn || conn->tenant || d->stopping)
+		goto out;
+	if (!err)
+		err = gp_proc_read(conn->pid, &who);
+	t = gp_dtenant_of_pid(s->dev, conn->pid);
+	/* It is known by what others said of it, or by a connection that it lost. */
+	if (!err && t && t->conn)
+		err = -EEXIST;
+	else if (!err && t && t->banned)
+		err = -EPERM;
+	else if (!err && t)
+		gp_dtenant_leave(t, false);
+	else if (!err && of_user(d, who.uid) >= d->config->user_tenants)
+		err = -EUSERS;
+	if (!err) {
+		refused = decide(d, s->dev, &who, NULL, s->asks ? &s->request : NULL, &given, why);
+		err = join(s, &who, &given, s->asks && !refused, why, &t);
+	}
+	if (err) {
+		gp_conn_say(conn, err, "%s",
+			    err == -EUSERS ? "this user has too many tenants; raise "
+					     "limits_per_user: tenants: in gpreempt.yaml" :
+			    err == -EEXIST ? "this process has another connection for this device" :
+			    err == -ENOSPC ? "the device has no room for another tenant" :
+			    err == -EPERM  ? "this process is suspended until it ends" :
+					     strerror(-err));
+		goto out;
+	}
+	t->conn = conn;
+	conn->tenant = t;
+	if (refused)
+		gp_log(GP_LOG_WARN, "%s: process %d (%s) class refused: %s", s->dev->hal->id.name,
+		       (int)t->who.pid, t->who.comm, why);
+	welcome(d, conn, t, refused, why);
+out:
+	gp_proc_clear(&who);
+	scan_free(s);
+}
+
+void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
+		     const int *file, size_t n)
+{
+	struct gp_ddev *dev = gp_daemon_device(d, msg->uuid);
+	struct scan *s;
+
+	if (!dev || conn->tenant || conn->pid <= 0) {
+		gp_wire_drop(file, n);
+		gp_conn_say(conn, !dev ? -ENODEV : -EINVAL, "%s",
+			    !dev	 ? "this daemon has no such device" :
+			    conn->tenant ? "this connection has a tenant already" :
+					   "the daemon cannot see this process: it is in another "
+					   "PID namespace");
+		return;
+	}
+	s = scan_new(d, dev, conn->pid, file, n, hello_done);
+	if (!s)
+		return;
+	memcpy(s->key, msg->key, sizeof(s->key));
+	s->conn = conn->id;
+	s->origin = GP_WIRE_BY_RUN;
+	s->asks = msg->flags & GP_WIRE_ASKS;
+	if (gp_class_request_from_wire(&msg->request, &s->request))
+		s->asks = false;
+	gp_worker_post(d->scanner.worker, &s->job);
+}
+
+static void groups_done(struct gp_job *job)
+{
+	struct scan *s = (struct scan *)(void *)job;
+	struct gp_dtenant *t = gp_dtenant_of_pid(s->dev, s->pid);
+
+	if (t && !s->err)
+		gp_dtenant_groups(t, &s->list);
+	scan_free(s);
+}
+
+/* @key: of @file, or NULL. */
+static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *file,
+		       const uint32_t *key, size_t n)
+{
+	struct scan *s = scan_new(d, t->dev, t->who.pid, file, n, groups_done);
+
+	if (!s)
+		return;
+	if (key)
+		memcpy(s->key, key, sizeof(s->key));
+	gp_worker_post(d->scanner.worker, &s->job);
+}
+
+void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
+		     const int *file, size_t n)
+{
+	if (conn->tenant)
+		look_again(d, conn->tenant, file, msg->key, n);
+	else
+		gp_wire_drop(file, n);
+}
+
+/* Whoever speaks for the tenant is told of a class that it did not ask for. */
+static void tell_class(struct gp_dtenant *t)
+{
+	union gp_wire_msg msg;
+
+	if (!t->conn)
+		return;
+	gp_wire_init(&msg, GP_WIRE_CLASS);
+	msg.welcome.daemon_pid = (int32_t)getpid();
+	gp_class_request_to_wire(&t->request, &msg.welcome.request);
+	snprintf(msg.welcome.why, sizeof(msg.welcome.why), "%s", t->why);
+	gp_conn_send(t->conn, &msg, NULL, 0);
+}
+
+/* @conn is answered. */
+static void change(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant *t,
+		   const struct gp_class_request *asked)
+{
+	char why[GP_WIRE_TEXT_LEN];
+	struct gp_class_request given;
+	int err = decide(d, t->dev, &t->who, t, asked, &given, why);
+
+	if (!err)
+		err = gp_dtenant_class(t, asked, true, why);
+	if (err == -ENOSPC && !why[0])
+		snprintf(why, sizeof(why), "no room for this class on %s", t->dev->hal->id.name);
+	if (!err && conn->tenant != t)
+		tell_class(t);
+	gp_conn_say(conn, err, "%s", err ? why : "");
+}
+
+void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
+{
+	struct gp_class_request asked;
+
+	if (!conn->tenant)
+		gp_conn_say(conn, -EINVAL, "this connection has no tenant; send a hello first");
+	else if (gp_class_request_from_wire(&msg->request, &asked))
+		gp_conn_say(conn, -EINVAL, "no such class");
+	else
+		change(d, conn, conn->tenant, &asked);
+}
+
+void gp_member_left(struct gp_daemon *d, struct gp_conn *conn)
+{
+	struct gp_dtenant *t = conn->tenant;
+
+	conn->tenant = NULL;
+	if (!t)
+		return;
+	t->conn = NULL;
+	/* Its process's end is told by its pidfd: this one lives, and goes; but not from
+	 * what it is suspended for. */
+	if (!t->banned)
+		gp_dtenant_leave(t, false);
+}
+
+/* ---- who is taken ---------------------------------------------------- */
+
+static void take_done(struct gp_job *job)
+{
+	struct scan *s = (struct scan *)(void *)job;
+	struct gp_conn *conn = gp_serve_find(s->daemon->serve, s->conn);
+	struct gp_class_request given;
+	struct gp_subject who = { 0 };
+	struct gp_dtenant *t;
+	char why[GP_WIRE_TEXT_LEN] = "";
+	int err = s->err;
+
+	if (!err)
+		err = gp_proc_read(s->pid, &who);
+	if (!err && !s->list.count)
+		err = -ENXIO;
+	if (err)
+		snprintf(why, sizeof(why), "%s",
+			 err == -ENXIO ? "it has no GPU work on this device" :
+			 err == -ESRCH ? "it has ended" :
+			 err == -EPERM ? "the daemon may not access it; start gpreemptd with "
+					 "CAP_SYS_PTRACE" :
+					 strerror(-err));
+	if (!err && gp_dtenant_of_pid(s->dev, s->pid)) {
+		snprintf(why, sizeof(why), "it became a tenant in the meantime; retry");
+		err = -EAGAIN;
+	}
+	given = s->request;
+	if (!err && !s->banned)
+		err = decide(s->daemon, s->dev, &who, NULL, &s->request, &given, why);
+	if (!err)
+		err = join(s, &who, &given, true,
+			   s->banned ? "suspended until it ends" : "attached by gpreempt attach",
+			   &t);
+	if (err && !why[0])
+		snprintf(why, sizeof(why), "%s", strerror(-err));
+	if (!err && s->banned)
+		gp_dtenant_ban(t);
+	/* The new record is there before the old one goes. */
+	if (s->place >= 0)
+		gp_journal_drop(s->daemon->journal, s->place);
+	if (conn)
+		gp_conn_say(conn, err, "%s", err ? why : "");
+	gp_proc_clear(&who);
+	scan_free(s);
+}
+
+/* Root's word counts, but not that of a container's. */
+static bool is_admin(const struct gp_conn *conn)
+{
+	struct gp_subject who = { 0 };
+	bool is = conn->uid == 0 && !gp_proc_read(conn->pid, &who) && !who.container[0];
+
+	gp_proc_clear(&who);
+	return is;
+}
+
+static bool may_take(const struct gp_conn *conn, pid_t pid)
+{
+	struct gp_subject who = { 0 };
+	bool may = !gp_proc_read(pid, &who) && (who.uid == conn->uid || is_admin(conn));
+
+	gp_proc_clear(&who);
+	return may;
+}
+
+void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
+{
+	static const uint8_t any[16];
+	struct gp_dtenant *t = gp_daemon_tenant(d, msg->pid, msg->uuid);
+	struct gp_ddev *dev = t					  ? t->dev :
+			      memcmp(msg->uuid, any, sizeof(any)) ? gp_daemon_device(d, msg->uuid) :
+								    d->dev[0];
+	struct gp_class_request asked;
+	uint64_t start;
+	struct scan *s;
+
+	if (!dev) {
+		gp_conn_say(conn, -ENODEV, "this daemon has no such device");
+	} else if (gp_class_request_from_wire(&msg->request, &asked)) {
+		gp_conn_say(conn, -EINVAL, "no such class");
+	} else if (gp_proc_start(msg->pid, &start)) {
+		gp_conn_say(conn, -ESRCH, "no process %d", (int)msg->pid);
+	} else if (!may_take(conn, msg->pid)) {
+		gp_conn_say(
+			conn, -EPERM,
+			"process %d belongs to another user; only that user or root may change it",
+			(int)msg->pid);
+	} else if (t) {
+		change(d, conn, t, &asked);
+	} else {
+		s = scan_new(d, dev, msg->pid, NULL, 0, take_done);
+		if (!s)
+			return;
+		s->conn = conn->id;
+		s->origin = GP_WIRE_BY_ATTACH;
+		s->request = asked;
+		gp_worker_post(d->scanner.worker, &s->job);
+	}
+}
+
+bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)
+{
+	struct gp_ddev *dev = gp_daemon_device(d, r->uuid);
+	struct gp_class_request request;
+	uint64_t start;
+	struct scan *s;
+
+	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
+	    gp_class_request_from_wire(&r->request, &request) || gp_proc_start(r->pid, &start) ||
+	    start != r->start_ticks)
+		return false;
+	s = scan_new(d, dev, r->pid, NULL, 0, take_done);
+	if (!s)
+		return false;
+	s->origin = GP_WIRE_BY_ATTACH;
+	s->request = request;
+	s->banned = r->banned;
+	s->place = place;
+	gp_worker_post(d->scanner.worker, &s->job);
+	return true;
+}
+
+/* ---- who is found ---------------------------------------------------- */
+
+static struct gp_ddev *of_hal(struct gp_daemon *d, const struct gp_device *hal)
+{
+	for (size_t i = 0; i < d->devs; i++)
+		if (d->dev[i]->hal == hal)
+			return d->dev[i];
+	return NULL;
+}
+
+static bool find_skip(void *arg, struct gp_device *hal, pid_t pid)
+{
+	struct gp_ddev *dev = of_hal(arg, hal);
+
+	return !dev || pid == getpid() || gp_dtenant_of_pid(dev, pid);
+}
+
+/* Who gets no class is left alone: true, it need not be looked at again. */
+static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_group_list *list)
+{
+	struct gp_daemon *d = arg;
+	struct scan s = { .daemon = d,
+			  .dev = of_hal(d, hal),
+			  .pid = pid,
+			  .origin = GP_WIRE_BY_RULE,
+			  .list = *list };
+	struct gp_class_request given;
+	struct gp_subject who = { 0 };
+	char why[GP_WIRE_TEXT_LEN];
+	struct gp_dtenant *t;
+	int err = gp_proc_read(pid, &who);
+
+	if (!err)
+		decide(d, s.dev, &who, NULL, NULL, &given, why);
+	if (!err && given.cls.cls != GP_CLASS_NONE)
+		err = join(&s, &who, &given, false, why, &t);
+	if (err && err != -ESRCH && err != -EEXIST)
+		gp_log(GP_LOG_WARN, "%s: cannot manage process %d: %s", hal->id.name, (int)pid,
+		       strerror(-err));
+	gp_group_list_put(&s.list);
+	gp_proc_clear(&who);
+	return true;
+}
+
+const struct gp_find_ops gp_member_find_ops = { .skip = find_skip, .found = find_found };
+
+/* ---- what changes ---------------------------------------------------- */
+
+static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
+{
+	const struct gp_class_request old = t->request;
+	char why[GP_WIRE_TEXT_LEN];
+	struct gp_class_request given;
+	bool asked = t->asked && !decide(d, t->dev, &t->who, t, &old, &given, why);
+	int err;
+
+	if (asked)
+		return;
+	decide(d, t->dev, &t->who, t, NULL, &given, why);
+	if (t->origin == GP_WIRE_BY_RULE && given.cls.cls == GP_CLASS_NONE) {
+		gp_dtenant_leave(t, false);
+		return;
+	}
+	if (!memcmp(&given, &old, sizeof(given)))
+		return;
+	err = gp_dtenant_class(t, &given, false, why);
+	if (err)
+		gp_log(GP_LOG_WARN, "%s: cannot change the class of process %d: %s",
+		       t->dev->hal->id.name, (int)t->who.pid, strerror(-err));
+	else
+		tell_class(t);
+}
+
+void gp_member_rules(struct gp_daemon *d)
+{
+	for (size_t i = 0; i < d->devs; i++) {
+		struct gp_dtenant *next;
+
+		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = next) {
+			next = t->next;
+			rule_anew(d, t);
+		}
+	}
+	gp_find_all(d->find);
+}
+
+/* Since Linux 6.2 the folder's size is how many files a process has open. */
+static uint64_t open_files(pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+void gp_member_check(struct gp_daemon *d)
+{
+	for (size_t i = 0; i < d->devs; i++) {
+		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
+			uint64_t files = t->conn ? 0 : open_files(t->who.pid);
+
+			/* A queue of AMD's takes no file. */
+			if (files != t->files || t->dev->caps.caps & GP_CAP_CLASS)
+				look_again(d, t, NULL, NULL, 0);
+			t->files = files;
+		}
+	}
+}

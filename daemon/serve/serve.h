@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.h - the daemon's socket: connections, and their complete messages. A peer that sends
+ * garbage gets an error and remains. One that does not read loses its connection. The daemon
+ * waits for neither.
+ */
+#ifndef GP_DAEMON_SERVE_H
+#define GP_DAEMON_SERVE_H
+
+#include "daemon/loop/loop.h"
+#include "wire/wire.h"
+
+struct gp_serve;
+struct gp_dtenant;
+struct gp_late;
+
+/* More than a list of all tenants of some devices needs. */
+#define GP_CONN_LATE_MAX 512u
+
+/**
+ * struct gp_conn
+ * @pid, @uid: the peer's at the connection, as this process sees them
+ * @id: of this connection, never reused
+ * @tenant: the tenant that it speaks for; NULL: none. The callee's to use
+ * @late: its unread messages; @lates of them
+ */
+struct gp_conn {
+	struct gp_source source;
+	struct gp_serve *serve;
+	struct gp_conn *next;
+	uint64_t id;
+	pid_t pid;
+	uid_t uid;
+	struct gp_dtenant *tenant;
+	struct gp_late *late, **late_end;
+	uint32_t lates;
+};
+
+/**
+ * struct gp_serve_ops - called in the loop.
+ * @message: passed gp_wire_check() and gp_wire_check_body(). @file: @n files, the
+ *	callee's
+ * @closed: the peer is done, or was dropped; @conn is freed afterwards
+ */
+struct gp_serve_ops {
+	void (*message)(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
+			const int *file, size_t n);
+	void (*closed)(void *arg, struct gp_conn *conn);
+};
+
+/** @listen_fd: borrowed. 0 or negative errno. */
+int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connections,
+		    const struct gp_serve_ops *ops, void *arg, struct gp_serve **serve);
+/** Closes all connections. NULL is legal. */
+void gp_serve_destroy(struct gp_serve *serve);
+void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
+/** NULL: it is closed. */
+struct gp_conn *gp_serve_find(struct gp_serve *serve, uint64_t id);
+
+/**
+ * Send. Unread messages wait, without files; a peer with GP_CONN_LATE_MAX waiting messages is
+ * dropped. False: @conn is gone.
+ */
+bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file, size_t n);
+/** GP_WIRE_SAID with a text. False: likewise. */
+bool gp_conn_say(struct gp_conn *conn, int result, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/** GP_WIRE_RESULT. */
+bool gp_conn_result(struct gp_conn *conn, int result);
+void gp_conn_close(struct gp_conn *conn);
+/** The caller owns it from now on, as a bare file; @conn is freed. */
+int gp_conn_detach(struct gp_conn *conn);
+
+#endif

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/supervise/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SELF "/proc/self/exe"
+#define ARGS_MAX 10
+#define ARG_LEN 4224 /* an option, and a path of PATH_MAX */
+#define CHECK_MS 5000
+/* A child's file numbers, and the first number beyond them. */
+#define JOURNAL_FD 3
+#define LISTEN_FD 4
+#define HIGH_FD 10
+
+extern char **environ;
+
+const char *const gp_spawn_names[GP_ROLES + 1] = {
+	[GP_ROLE_DAEMON] = "daemon",
+	[GP_ROLE_KEEPER] = "keeper",
+	[GP_ROLE_SECOND] = "second",
+	[GP_SPAWN_RESTORE] = "restore",
+};
+
+struct args {
+	char text[ARGS_MAX][ARG_LEN];
+	char *argv[ARGS_MAX + 2];
+	size_t n;
+};
+
+static void add(struct args *args, const char *option, const char *value)
+{
+	if (!value || args->n == ARGS_MAX)
+		return;
+	snprintf(args->text[args->n], ARG_LEN, "%s%s", option, value);
+	args->argv[args->n + 1] = args->text[args->n];
+	args->n++;
+}
+
+static void fill(struct args *args, const struct gp_keep_setup *setup, const char *role,
+		 int journal_fd, int listen_fd)
+{
+	static char name[] = "gpreemptd";
+	char number[16];
+
+	memset(args, 0, sizeof(*args));
+	args->argv[0] = name;
+	add(args, "--role=", role);
+	snprintf(number, sizeof(number), "%d", journal_fd);
+	add(args, "--journal-fd=", number);
+	snprintf(number, sizeof(number), "%d", listen_fd);
+	add(args, "--listen-fd=", number);
+	add(args, "--run-dir=", setup->run_dir);
+	add(args, "--config=", setup->config_path);
+	add(args, "--program=", setup->program);
+	snprintf(number, sizeof(number), "%u", setup->restores);
+	add(args, "--restores=", number);
+	if (setup->activated)
+		add(args, "--activated", "");
+}
+
+/* Default signals, and no terminal that may hang up. */
+static int fill_attr(posix_spawnattr_t *attr)
+{
+	sigset_t none, all;
+	int err = posix_spawnattr_init(attr);
+
+	if (err)
+		return -err;
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_setsigmask(attr, &none);
+	posix_spawnattr_setsigdefault(attr, &all);
+	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+					       POSIX_SPAWN_SETSID);
+	return 0;
+}
+
+static int spawn_with(char *const *argv, int journal_fd, int listen_fd, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	int err = fill_attr(&attr);
+
+	if (err)
+		return err;
+	err = posix_spawn_file_actions_init(&files);
+	if (err)
+		goto out;
+	err = posix_spawn_file_actions_adddup2(&files, journal_fd, JOURNAL_FD);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&files, listen_fd, LISTEN_FD);
+	if (!err)
+		err = posix_spawn_file_actions_addclosefrom_np(&files, LISTEN_FD + 1);
+	if (!err)
+		err = posix_spawn(pid, SELF, &files, &attr, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+out:
+	posix_spawnattr_destroy(&attr);
+	return -err;
+}
+
+/* Moves it beyond the child's file numbers. */
+static int move_up(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	return high < 0 ? -errno : high;
+}
+
+int gp_spawn(const struct gp_keep_setup *setup, unsigned int role, pid_t *pid)
+{
+	int again = gp_journal_again(setup->journal), journal_fd, listen_fd, err;
+	struct args args;
+
+	if (again < 0)
+		return again;
+	journal_fd = move_up(again);
+	close(again);
+	if (journal_fd < 0)
+		return journal_fd;
+	listen_fd = move_up(setup->listen_fd);
+	err = listen_fd < 0 ? listen_fd : 0;
+	if (!err) {
+		fill(&args, setup, gp_spawn_names[role], JOURNAL_FD, LISTEN_FD);
+		err = spawn_with(args.argv, journal_fd, listen_fd, pid);
+		close(listen_fd);
+	}
+	close(journal_fd);
+	return err;
+}
+
+/* ---- a successor ------------------------------------------------------------ */
+
+/* Its exit status; -ETIMEDOUT: it was killed. */
+static int outcome(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0u), status, n;
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	do {
+		n = fd < 0 ? 1 : poll(&pfd, 1, CHECK_MS);
+	} while (n < 0 && errno == EINTR);
+	if (fd >= 0)
+		close(fd);
+	if (!n)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	if (!n)
+		return -ETIMEDOUT;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -EBADMSG;
+}
+
+/* A program without this option fails, too. */
+static int check_program(const char *program)
+{
+	char option[32];
+	char *const argv[] = { (char *)(uintptr_t)program, option, NULL };
+	posix_spawnattr_t attr;
+	pid_t pid;
+	int err = fill_attr(&attr);
+
+	if (err)
+		return err;
+	snprintf(option, sizeof(option), "--takes-journal=%u", GP_JOURNAL_VERSION);
+	err = -posix_spawn(&pid, program, NULL, &attr, argv, environ);
+	posix_spawnattr_destroy(&attr);
+	if (err)
+		return err;
+	err = outcome(pid);
+	return err > 0 ? -EBADMSG : err;
+}
+
+static void keep_at_exec(int fd, bool keep)
+{
+	fcntl(fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+}
+
+int gp_spawn_successor(const struct gp_keep_setup *setup)
+{
+	int journal_fd = gp_journal_fd(setup->journal), err = check_program(setup->program);
+	struct args args;
+
+	if (err)
+		return err;
+	fill(&args, setup, gp_spawn_names[GP_ROLE_KEEPER], journal_fd, setup->listen_fd);
+	add(&args, "--upgraded", "");
+	keep_at_exec(journal_fd, true);
+	keep_at_exec(setup->listen_fd, true);
+	execv(setup->program, args.argv);
+	err = -errno;
+	keep_at_exec(journal_fd, false);
+	keep_at_exec(setup->listen_fd, false);
+	return err;
+}

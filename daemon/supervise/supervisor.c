@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * supervisor.c - the two processes besides the daemon. They see that there is a daemon, have
+ * everything restored if there is none for too long, and end all in order. Only a child
+ * touches a device, so no driver can hang or end a keeper.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/config/config.h"
+#include "daemon/supervise/supervise_internal.h"
+#include "daemon/loop/log.h"
+#include "daemon/supervise/notify.h"
+#include "daemon/supervise/restore.h"
+#include "daemon/supervise/rundir.h"
+#include "daemon/supervise/spawn.h"
+
+#define MS 1000000ull
+#define UNREADY_NS (1200 * MS)	   /* longest time without a daemon */
+#define SECOND_LATER_NS (600 * MS) /* the second keeper leaves the first this much time */
+#define AGAIN_NS (500 * MS)	   /* before the next attempt after a failed start */
+#define RESTORE_NS (5000 * MS)	   /* limit of a restore process, .. */
+#define PROCESS_NS (250 * MS)	   /* .. and for each record: an old process's scan on NVIDIA */
+#define STOP_NS (10000 * MS)	   /* limit of a daemon's end, */
+#define SECOND_STOP_NS (1000 * MS) /* of the second keeper's end, */
+#define REPLACE_NS (5000 * MS)	   /* of a daemon's end for its replacement */
+#define ASK_NS (20 * MS)
+#define TAKE_TRIES 100 /* attempts to get the role of a daemon just killed */
+#define TAKE_PAUSE_NS (10 * MS)
+
+/**
+ * struct gp_keeper
+ * @unready_ns: since when there is no ready daemon; 0: there is one
+ * @put_back: the last daemon's tenants are restored; the next daemon has time
+ * @restores: the journal's count at @unready_ns
+ * @restorer: on the restore process's pidfd; fd -1: none runs
+ * @kill_daemon_ns: when an ending daemon is killed; 0: none is ending
+ * @stop_ns, @second_ns: start of the end of all, of the second's end; 0: none
+ * @replace: @epoch was an older program's: the second follows the next one
+ */
+struct gp_keeper {
+	struct gp_keep *keep;
+	enum gp_keep_start start;
+	struct gp_source signals;
+	struct gp_source restorer;
+	pid_t restorer_pid;
+	uint64_t restorer_ns;
+	uint64_t unready_ns;
+	bool put_back, was_ready;
+	uint32_t restores;
+	uint64_t kill_daemon_ns;
+	uint64_t stop_ns, second_ns;
+	bool replace;
+	uint32_t epoch;
+	int status;
+};
+
+static bool is_first(const struct gp_keep *keep)
+{
+	return keep->setup.role == GP_ROLE_KEEPER;
+}
+
+/* To the watched process, and to no later one with its number. */
+static void tell(const struct gp_keep *keep, enum gp_role role, int number)
+{
+	const struct gp_other *other = &keep->other[role];
+
+	if (other->pid)
+		syscall(SYS_pidfd_send_signal, other->source.fd, number, NULL, 0u);
+}
+
+static uint32_t records(const struct gp_journal *journal)
+{
+	struct gp_journal_record record;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		n += gp_journal_get(journal, i, &record);
+	return n;
+}
+
+/* ---- restore ------------------------------------------------------------------ */
+
+static void restorer_ended(struct gp_source *source, uint32_t events)
+{
+	struct gp_keeper *k = gp_holder(source, struct gp_keeper, restorer);
+	int status = 0;
+
+	gp_loop_remove(source);
+	close(source->fd);
+	source->fd = -1;
+	/*
+	 * If this one could not try, and no other process did meanwhile, the wait for a daemon
+	 * starts again.
+	 */
+	k->put_back = (waitpid(k->restorer_pid, &status, WNOHANG) == k->restorer_pid &&
+		       WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_DONE) ||
+		      k->restores != gp_journal_restores(k->keep->setup.journal);
+	k->unready_ns = 0;
+	k->keep->hold_daemon = false;
+	gp_keep_look(k->keep);
+}
+
+/* False: it cannot start. */
+static bool start_restorer(struct gp_keeper *k, uint64_t now)
+{
+	int err;
+
+	k->keep->setup.restores = k->restores;
+	err = gp_spawn(&k->keep->setup, GP_SPAWN_RESTORE, &k->restorer_pid);
+	if (!err) {
+		k->restorer.fd = gp_keep_pidfd(k->restorer_pid);
+		err = k->restorer.fd < 0 ? k->restorer.fd :
+					   gp_loop_add(k->keep->loop, &k->restorer, EPOLLIN);
+	}
+	if (err) {
+		gp_log(GP_LOG_ERR, "cannot start a restore process: %s", strerror(-err));
+		return false;
+	}
+	k->restorer_ns = now;
+	k->keep->hold_daemon = true;
+	return true;
+}
+
+static uint64_t wait_for_restorer(struct gp_keeper *k, uint64_t now)
+{
+	if (now >= k->restorer_ns + RESTORE_NS + records(k->keep->setup.journal) * PROCESS_NS) {
+		gp_log(GP_LOG_ERR, "restore process %d timed out; killing it",
+		       (int)k->restorer_pid);
+		kill(k->restorer_pid, SIGKILL);
+	}
+	return ASK_NS;
+}
+
+static int take_daemon(struct gp_journal *journal)
+{
+	const struct timespec pause = { .tv_nsec = TAKE_PAUSE_NS };
+	int err = -EBUSY;
+
+	for (int i = 0; i < TAKE_TRIES && err == -EBUSY; i++) {
+		err = gp_journal_take_to_restore(journal);
+		if (err == -EBUSY)
+			nanosleep(&pause, NULL);
+	}
+	return err;
+}
+
+int gp_keep_restore(const struct gp_keep_setup *setup)
+{
+	struct gp_journal *journal = setup->journal;
+	struct gp_restore_stat stat;
+	int err = take_daemon(journal);
+
+	if (err) {
+		gp_log(GP_LOG_WARN, "restore skipped: %s",
+		       err == -EBUSY ? "a daemon runs" : strerror(-err));
+		return GP_EXIT_BUSY;
+	}
+	/* The other keeper's restore came first. */
+	if (gp_journal_restores(journal) != setup->restores)
+		return GP_EXIT_DONE;
+	gp_restore_all(journal, true, &stat);
+	gp_journal_restored(journal);
+	gp_log(stat.failed ? GP_LOG_ERR : GP_LOG_WARN,
+	       "no daemon: restored %u processes, %u gone, %u failed", stat.processes, stat.gone,
+	       stat.failed);
+	return GP_EXIT_DONE;
+}
+
+/* ---- is there a daemon? --------------------------------------------------------- */
+
+static void begin_unready(struct gp_keeper *k, uint64_t now)
+{
+	k->unready_ns = now;
+	k->restores = gp_journal_restores(k->keep->setup.journal);
+}
+
+static uint64_t ready(struct gp_keeper *k)
+{
+	struct gp_keep *keep = k->keep;
+
+	if (k->replace && gp_journal_epoch(keep->setup.journal) == k->epoch)
+		return ASK_NS;
+	if (k->replace) {
+		k->replace = false;
+		tell(keep, GP_ROLE_SECOND, SIGUSR2);
+	}
+	k->was_ready = true;
+	k->unready_ns = 0;
+	k->put_back = false;
+	return 0;
+}
+
+/* Its starter may be dead. */
+static uint64_t wait_for_anothers(pid_t restorer, uint64_t limit, uint64_t now)
+{
+	if (now >= limit + RESTORE_NS)
+		kill(restorer, SIGKILL);
+	return ASK_NS;
+}
+
+static uint64_t unready(struct gp_keeper *k, uint64_t now)
+{
+	struct gp_keep *keep = k->keep;
+	uint64_t limit;
+	pid_t restorer;
+
+	if (k->put_back)
+		return ASK_NS;
+	if (!k->unready_ns)
+		begin_unready(k, now);
+	limit = k->unready_ns + UNREADY_NS;
+	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
+		limit += SECOND_LATER_NS;
+	/* A daemon inspects all records, too, before it is ready. */
+	if (gp_keep_has(keep, GP_ROLE_DAEMON))
+		limit += records(keep->setup.journal) * PROCESS_NS;
+	if (now < limit)
+		return limit - now < ASK_NS ? limit - now : ASK_NS;
+	restorer = gp_journal_restorer(keep->setup.journal);
+	if (restorer)
+		return wait_for_anothers(restorer,
+					 limit + records(keep->setup.journal) * PROCESS_NS, now);
+	if (k->restores != gp_journal_restores(keep->setup.journal) ||
+	    !records(keep->setup.journal)) {
+		k->put_back = true;
+		return ASK_NS;
+	}
+	/* A daemon that hangs must not wake up in the middle of the restore. */
+	tell(keep, GP_ROLE_DAEMON, SIGKILL);
+	if (!start_restorer(k, now))
+		k->unready_ns = now - UNREADY_NS + AGAIN_NS;
+	return ASK_NS;
+}
+
+static uint64_t kill_late_daemon(struct gp_keeper *k, uint64_t now)
+{
+	if (k->kill_daemon_ns && now >= k->kill_daemon_ns) {
+		gp_log(GP_LOG_ERR, "the daemon did not stop in time; killing it");
+		tell(k->keep, GP_ROLE_DAEMON, SIGKILL);
+		k->kill_daemon_ns = now + STOP_NS;
+	}
+	return k->kill_daemon_ns ? ASK_NS : 0;
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+static uint64_t end_second(struct gp_keeper *k, uint64_t now)
+{
+	if (!k->second_ns) {
+		k->second_ns = now;
+		tell(k->keep, GP_ROLE_SECOND, SIGUSR2);
+	} else if (now >= k->second_ns + SECOND_STOP_NS) {
+		tell(k->keep, GP_ROLE_SECOND, SIGKILL);
+	}
+	return ASK_NS;
+}
+
+static uint64_t stopping(struct gp_keeper *k, uint64_t now)
+{
+	struct gp_keep *keep = k->keep;
+
+	if (!k->stop_ns) {
+		k->stop_ns = now;
+		k->put_back = false;
+		gp_notify("STOPPING=1");
+	}
+	if (gp_keep_has(keep, GP_ROLE_DAEMON)) {
+		if (!k->kill_daemon_ns) {
+			k->kill_daemon_ns = now + STOP_NS;
+			tell(keep, GP_ROLE_DAEMON, SIGTERM);
+		}
+		return kill_late_daemon(k, now);
+	}
+	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
+		return ASK_NS;
+	if (!k->put_back && records(keep->setup.journal)) {
+		k->put_back = !start_restorer(k, now);
+		return ASK_NS;
+	}
+	if (is_first(keep) && gp_keep_has(keep, GP_ROLE_SECOND))
+		return end_second(k, now);
+	gp_rundir_clear(keep->setup.run_dir, keep->setup.activated);
+	gp_loop_stop(keep->loop);
+	return 0;
+}
+
+static uint64_t looked(struct gp_keep *keep)
+{
+	struct gp_keeper *k = keep->keeper;
+	uint64_t now = gp_loop_now_ns(), late;
+
+	if (k->restorer.fd >= 0)
+		return wait_for_restorer(k, now);
+	if (gp_journal_stopping(keep->setup.journal))
+		return stopping(k, now);
+	late = kill_late_daemon(k, now);
+	if (gp_journal_is_ready(keep->setup.journal)) {
+		uint64_t in_ns = ready(k);
+
+		return in_ns ? in_ns : late;
+	}
+	return unready(k, now);
+}
+
+/* ---- deaths ----------------------------------------------------------------------- */
+
+static void say_death(enum gp_role role, pid_t pid, int status)
+{
+	const char *name = gp_spawn_names[role];
+
+	if (status == -1)
+		gp_log(GP_LOG_WARN, "the %s (process %d) has ended", name, (int)pid);
+	else if (WIFSIGNALED(status))
+		gp_log(GP_LOG_WARN, "the %s (process %d) was killed by signal %d", name, (int)pid,
+		       WTERMSIG(status));
+	else if (WEXITSTATUS(status) == GP_EXIT_BUSY || WEXITSTATUS(status) == GP_EXIT_DONE ||
+		 (role == GP_ROLE_DAEMON && (WEXITSTATUS(status) == GP_EXIT_FAILED ||
+					     WEXITSTATUS(status) == GP_EXIT_NOT_STARTED)))
+		gp_log(GP_LOG_DEBUG, "the %s (process %d) has ended", name, (int)pid);
+	else
+		gp_log(GP_LOG_WARN, "the %s (process %d) ended with status %d", name, (int)pid,
+		       WEXITSTATUS(status));
+}
+
+/* If the first daemon ever cannot start, no other can. */
+static bool is_hopeless(const struct gp_keeper *k, enum gp_role role, int status)
+{
+	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
+	       status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
+	       !records(k->keep->setup.journal);
+}
+
+static void died(struct gp_keep *keep, enum gp_role role, pid_t pid, int status)
+{
+	struct gp_keeper *k = keep->keeper;
+
+	if (role == GP_ROLE_DAEMON) {
+		k->put_back = false;
+		k->kill_daemon_ns = 0;
+	}
+	if (gp_journal_stopping(keep->setup.journal))
+		return;
+	say_death(role, pid, status);
+	if (is_hopeless(k, role, status)) {
+		k->status = GP_EXIT_FAILED;
+		gp_journal_stop(keep->setup.journal, true);
+	}
+}
+
+/* ---- requests ----------------------------------------------------------------------- */
+
+/* For a request to any process: the first keeper acts, or the second if there is none. */
+static void stop(struct gp_keeper *k, int number)
+{
+	struct gp_keep *keep = k->keep;
+
+	gp_log(GP_LOG_INFO, "signal %d: restoring all processes, then stopping", number);
+	gp_journal_stop(keep->setup.journal, true);
+	if (!is_first(keep))
+		tell(keep, GP_ROLE_KEEPER, number);
+	gp_keep_look(keep);
+}
+
+static void reload(struct gp_keeper *k)
+{
+	const struct gp_keep_setup *setup = &k->keep->setup;
+	struct gp_config *config;
+	char why[GP_CONFIG_WHY_LEN];
+
+	/* The daemon reports an invalid file and keeps its configuration. */
+	if (setup->config_path && !gp_config_load(setup->config_path, &config, why, sizeof(why))) {
+		gp_daemon_log_level(config->log_level);
+		gp_rundir_keep_config(setup->run_dir, config);
+		gp_config_free(config);
+	}
+	tell(k->keep, GP_ROLE_DAEMON, SIGHUP);
+}
+
+static void upgrade(struct gp_keeper *k)
+{
+	const struct gp_keep_setup *setup = &k->keep->setup;
+	int err;
+
+	if (!is_first(k->keep)) {
+		gp_loop_stop(k->keep->loop);
+		return;
+	}
+	if (gp_journal_stopping(setup->journal) || k->restorer.fd >= 0) {
+		gp_log(GP_LOG_WARN, "upgrade refused: a stop or a restore is under way; retry");
+		return;
+	}
+	gp_log(GP_LOG_INFO, "upgrade to %s", setup->program);
+	err = gp_spawn_successor(setup);
+	gp_log(GP_LOG_ERR, "upgrade refused: %s: %s", setup->program,
+	       err == -EBADMSG ? "it cannot read this journal: stop gpreemptd, then start it" :
+				 strerror(-err));
+}
+
+/* Process 1 of a container becomes the parent of orphans. */
+static void reap_orphans(const struct gp_keeper *k)
+{
+	siginfo_t info = { 0 };
+
+	while (getpid() == 1 && !waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       info.si_pid) {
+		for (enum gp_role role = 0; role < GP_ROLES; role++)
+			if (k->keep->other[role].pid == info.si_pid)
+				return;
+		if (info.si_pid == k->restorer_pid && k->restorer.fd >= 0)
+			return;
+		waitpid(info.si_pid, NULL, WNOHANG);
+		info.si_pid = 0;
+	}
+}
+
+static void signal_ready(struct gp_source *source, uint32_t events)
+{
+	struct gp_keeper *k = gp_holder(source, struct gp_keeper, signals);
+	struct signalfd_siginfo info;
+
+	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	switch (info.ssi_signo) {
+	case SIGTERM:
+	case SIGINT:
+		stop(k, (int)info.ssi_signo);
+		break;
+	case SIGHUP:
+		reload(k);
+		break;
+	case SIGUSR2:
+		upgrade(k);
+		break;
+	case SIGCHLD:
+		reap_orphans(k);
+		break;
+	}
+}
+
+static int listen_to_signals(struct gp_keeper *k, struct gp_loop *loop)
+{
+	sigset_t set;
+	int err;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	k->signals.ready = signal_ready;
+	k->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (k->signals.fd < 0)
+		return -errno;
+	err = gp_loop_add(loop, &k->signals, EPOLLIN);
+	if (err)
+		close(k->signals.fd);
+	return err;
+}
+
+/* ---- its main loop ---------------------------------------------------------------- */
+
+/* The daemon first; the second is replaced once another daemon watches. */
+static void begin(struct gp_keeper *k)
+{
+	struct gp_keep *keep = k->keep;
+
+	if (k->start == GP_KEEP_ANEW && is_first(keep))
+		gp_notify("MAINPID=%d", (int)getpid());
+	if (k->start != GP_KEEP_UPGRADED)
+		return;
+	k->replace = true;
+	k->epoch = gp_journal_epoch(keep->setup.journal);
+	k->kill_daemon_ns = gp_loop_now_ns() + REPLACE_NS;
+	tell(keep, GP_ROLE_DAEMON, SIGUSR2);
+	gp_keep_look(keep);
+}
+
+int gp_keep_run(struct gp_keep *keep, enum gp_keep_start start)
+{
+	struct gp_keeper k = { .keep = keep, .start = start };
+	struct gp_loop *loop;
+	int err = gp_loop_create(&loop);
+
+	if (err)
+		return err;
+	k.restorer = (struct gp_source){ .fd = -1, .ready = restorer_ended };
+	keep->keeper = &k;
+	keep->died = died;
+	keep->looked = looked;
+	err = listen_to_signals(&k, loop);
+	if (err)
+		goto out;
+	err = gp_keep_watch(keep, loop);
+	if (!err) {
+		begin(&k);
+		err = gp_loop_run(loop);
+		gp_keep_unwatch(keep);
+	}
+	if (k.restorer.fd >= 0) {
+		gp_loop_remove(&k.restorer);
+		close(k.restorer.fd);
+	}
+	gp_loop_remove(&k.signals);
+	close(k.signals.fd);
+out:
+	keep->keeper = NULL;
+	gp_loop_destroy(loop);
+	return err ? err : k.status;
+}
