@@ -78,16 +78,16 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 		gp_wire_drop(file, n);
 	switch (msg->head.type) {
 	case GP_WIRE_HELLO:
-		gp_member_hello(d, conn, &msg->hello, file, n);
+		gp_enroll_hello(d, conn, &msg->hello, file, n);
 		break;
 	case GP_WIRE_FILES:
-		gp_member_files(d, conn, &msg->files, file, n);
+		gp_enroll_files(d, conn, &msg->files, file, n);
 		break;
 	case GP_WIRE_ASK_CLASS:
-		gp_member_ask(d, conn, &msg->ask_class);
+		gp_enroll_ask(d, conn, &msg->ask_class);
 		break;
 	case GP_WIRE_TAKE:
-		gp_member_take(d, conn, &msg->take);
+		gp_enroll_take(d, conn, &msg->take);
 		break;
 	case GP_WIRE_LIST:
 		gp_view_list(d, conn);
@@ -111,7 +111,7 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 
 static void closed(void *arg, struct gp_conn *conn)
 {
-	gp_member_left(arg, conn);
+	gp_enroll_left(arg, conn);
 }
 
 static const struct gp_serve_ops serve_ops = { .message = message, .closed = closed };
@@ -145,7 +145,7 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 		return;
 	}
 	if (!err) {
-		err = gp_ddev_create(d->loop, &gp_look_ops, hal, (uint16_t)d->devs,
+		err = gp_ddev_create(d->loop, &gp_observe_ops, hal, (uint16_t)d->devs,
 				     gp_config_settings_of(d->config, id), d->journal, d->trace,
 				     &d->dev[d->devs]);
 		if (err)
@@ -225,7 +225,7 @@ static void reload(struct gp_daemon *d)
 	for (size_t i = 0; i < d->devs; i++)
 		gp_ddev_settings(d->dev[i], gp_config_settings_of(config, &d->dev[i]->hal->id));
 	metrics_open(d);
-	gp_member_rules(d);
+	gp_enroll_rules(d);
 	gp_notify("READY=1");
 	gp_log(GP_LOG_INFO, "configuration reloaded");
 }
@@ -256,7 +256,7 @@ static void stop(struct gp_daemon *d)
 		return;
 	d->stopping = true;
 	gp_notify("STOPPING=1");
-	gp_find_destroy(d->find);
+	gp_discover_destroy(d->find);
 	d->find = NULL;
 	for (size_t i = 0; i < d->devs; i++) {
 		while (d->dev[i]->tenants)
@@ -310,7 +310,7 @@ static void check_due(struct gp_tick *tick)
 {
 	struct gp_daemon *d = gp_holder(tick, struct gp_daemon, check);
 
-	gp_member_check(d);
+	gp_enroll_check(d);
 	gp_tick_in(tick, CHECK_NS);
 }
 
@@ -342,7 +342,7 @@ static void take_over(struct gp_daemon *d)
 		gp_log(GP_LOG_WARN, "an earlier daemon left %u tenants; %u could not be restored",
 		       stat.processes + stat.failed, stat.failed);
 	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++) {
-		if (gp_journal_get(d->journal, i, &record) && !gp_member_again(d, &record, (int)i))
+		if (gp_journal_get(d->journal, i, &record) && !gp_enroll_again(d, &record, (int)i))
 			gp_journal_drop(d->journal, (int)i);
 	}
 }
@@ -370,9 +370,9 @@ static int start(struct gp_daemon *d)
 	take_over(d);
 	for (size_t i = 0; i < d->devs; i++)
 		hal[i] = d->dev[i]->hal;
-	err = gp_find_create(d->loop, hal, d->devs, &gp_member_find_ops, d, &d->find);
+	err = gp_discover_create(d->loop, hal, d->devs, &gp_enroll_discover_ops, d, &d->find);
 	if (!err && d->setup->keep)
-		err = gp_keep_watch(d->setup->keep, d->loop);
+		err = gp_supervise_watch(d->setup->keep, d->loop);
 	if (!err)
 		metrics_open(d);
 	return err;
@@ -391,9 +391,9 @@ static void end(struct gp_daemon *d)
 {
 	if (!d->loop)
 		return;
-	gp_keep_unwatch(d->setup->keep);
+	gp_supervise_unwatch(d->setup->keep);
 	gp_metrics_destroy(d->metrics);
-	gp_find_destroy(d->find);
+	gp_discover_destroy(d->find);
 	gp_loop_worker_destroy(&d->scanner);
 	gp_serve_destroy(d->serve);
 	for (size_t i = 0; i < d->devs; i++)
@@ -413,7 +413,7 @@ static int run(struct gp_daemon *d)
 
 	gp_journal_ready(d->journal);
 	gp_notify("READY=1");
-	gp_log(GP_LOG_INFO, "%zu devices; discovery by %s", d->devs, gp_find_how(d->find));
+	gp_log(GP_LOG_INFO, "%zu devices; discovery by %s", d->devs, gp_discover_how(d->find));
 	if (!d->setup->config_path)
 		gp_log(GP_LOG_INFO,
 		       "no configuration file: every process gets the class it asks for");

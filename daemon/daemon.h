@@ -20,7 +20,7 @@ struct gp_daemon_setup {
 	struct gp_config *config;
 	struct gp_journal *journal;
 	int listen_fd;
-	struct gp_keep *keep;
+	struct gp_supervision *keep;
 };
 
 /**

@@ -16,37 +16,37 @@ struct gp_daemon {
 	struct gp_loop *loop;
 	struct gp_trace *trace;
 	struct gp_serve *serve;
-	struct gp_find *find;
+	struct gp_discovery *find;
 	struct gp_metrics *metrics;
 	struct gp_loop_worker scanner; /* looks into processes */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
 	size_t left_alone; /* devices that are none of them: see can_share() */
 	struct gp_source signals;
-	struct gp_tick check;	 /* every second: see gp_member_check() */
+	struct gp_tick check;	 /* every second: see gp_enroll_check() */
 	struct gp_tick deadline; /* of putting back */
 	bool stopping, leaves;	 /* put back; leave all as it is */
 };
 
 /* enroll.c: who becomes a tenant, and of which class. */
-void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
+void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
 		     const int *file, size_t n);
-void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
+void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
 		     const int *file, size_t n);
-void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
-void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
+void gp_enroll_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
+void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
 /** Its connection is closed. */
-void gp_member_left(struct gp_daemon *d, struct gp_conn *conn);
-extern const struct gp_find_ops gp_member_find_ops;
+void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn);
+extern const struct gp_discover_ops gp_enroll_discover_ops;
 /**
  * Who is in the journal at @place, and would not come by itself (attached, banned),
  * is taken again; the record stays until then. False: it need not be.
  */
-bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *record, int place);
+bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *record, int place);
 /** The rules are others now. */
-void gp_member_rules(struct gp_daemon *d);
+void gp_enroll_rules(struct gp_daemon *d);
 /** Once a second: have tenants that were taken from outside other groups now? */
-void gp_member_check(struct gp_daemon *d);
+void gp_enroll_check(struct gp_daemon *d);
 
 /* view.c: what there is to see. */
 void gp_view_list(struct gp_daemon *d, struct gp_conn *conn);

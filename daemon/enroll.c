@@ -222,7 +222,7 @@ out:
 	scan_free(s);
 }
 
-void gp_member_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
+void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
 		     const int *file, size_t n)
 {
 	struct gp_ddev *dev = gp_daemon_device(d, msg->uuid);
@@ -272,7 +272,7 @@ static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *fil
 	gp_worker_post(d->scanner.worker, &s->job);
 }
 
-void gp_member_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
+void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
 		     const int *file, size_t n)
 {
 	if (conn->tenant)
@@ -312,7 +312,7 @@ static void change(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant 
 	gp_conn_say(conn, err, "%s", err ? why : "");
 }
 
-void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
+void gp_enroll_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
 {
 	struct gp_class_request asked;
 
@@ -324,7 +324,7 @@ void gp_member_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wi
 		change(d, conn, conn->tenant, &asked);
 }
 
-void gp_member_left(struct gp_daemon *d, struct gp_conn *conn)
+void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn)
 {
 	struct gp_dtenant *t = conn->tenant;
 
@@ -404,7 +404,7 @@ static bool may_take(const struct gp_conn *conn, pid_t pid)
 	return may;
 }
 
-void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
+void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
 {
 	static const uint8_t any[16];
 	struct gp_dtenant *t = gp_daemon_tenant(d, msg->pid, msg->uuid);
@@ -439,7 +439,7 @@ void gp_member_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	}
 }
 
-bool gp_member_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)
+bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)
 {
 	struct gp_ddev *dev = gp_daemon_device(d, r->uuid);
 	struct gp_class_request request;
@@ -505,7 +505,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 	return true;
 }
 
-const struct gp_find_ops gp_member_find_ops = { .skip = find_skip, .found = find_found };
+const struct gp_discover_ops gp_enroll_discover_ops = { .skip = find_skip, .found = find_found };
 
 /* ---- what changes ---------------------------------------------------- */
 
@@ -534,7 +534,7 @@ static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 		tell_class(t);
 }
 
-void gp_member_rules(struct gp_daemon *d)
+void gp_enroll_rules(struct gp_daemon *d)
 {
 	for (size_t i = 0; i < d->devs; i++) {
 		struct gp_dtenant *next;
@@ -544,7 +544,7 @@ void gp_member_rules(struct gp_daemon *d)
 			rule_anew(d, t);
 		}
 	}
-	gp_find_all(d->find);
+	gp_discover_all(d->find);
 }
 
 /* Since Linux 6.2 the folder's size is how many files a process has open. */
@@ -557,7 +557,7 @@ static uint64_t open_files(pid_t pid)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-void gp_member_check(struct gp_daemon *d)
+void gp_enroll_check(struct gp_daemon *d)
 {
 	for (size_t i = 0; i < d->devs; i++) {
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {

@@ -233,7 +233,7 @@ static int load_config(const char *path, struct gp_config **config)
 }
 
 /* An invalid file is no reason to stop serving tenants. */
-static int load_config_again(const struct gp_keep_setup *setup, struct gp_config **config)
+static int load_config_again(const struct gp_supervise_setup *setup, struct gp_config **config)
 {
 	char why[GP_CONFIG_WHY_LEN];
 
@@ -261,14 +261,14 @@ static int level_in_use(const char *run_dir)
 
 /* ---- the roles ------------------------------------------------------------------- */
 
-static int keep(const struct gp_keep_setup *setup, enum gp_keep_start start)
+static int keep(const struct gp_supervise_setup *setup, enum gp_supervise_start start)
 {
-	struct gp_keep *k;
-	int r = gp_keep_create(setup, &k);
+	struct gp_supervision *k;
+	int r = gp_supervise_create(setup, &k);
 
 	if (!r) {
-		r = gp_keep_run(k, start);
-		gp_keep_destroy(k);
+		r = gp_supervise_run(k, start);
+		gp_supervise_destroy(k);
 	}
 	if (r < 0) {
 		gp_log(GP_LOG_ERR, "startup failed: %s", strerror(-r));
@@ -295,7 +295,7 @@ static void widen_files(void)
 		close(fd);
 }
 
-static int run_daemon(const struct gp_keep_setup *setup)
+static int run_daemon(const struct gp_supervise_setup *setup)
 {
 	struct gp_daemon_setup daemon = {
 		.config_path = setup->config_path,
@@ -311,7 +311,7 @@ static int run_daemon(const struct gp_keep_setup *setup)
 	if (load_config_again(setup, &daemon.config))
 		return GP_EXIT_NOT_STARTED;
 	gp_daemon_log_level(daemon.config->log_level);
-	r = gp_keep_create(setup, &daemon.keep);
+	r = gp_supervise_create(setup, &daemon.keep);
 	if (r) {
 		gp_log(GP_LOG_ERR, "cannot watch the other roles: %s", strerror(-r));
 		gp_config_free(daemon.config);
@@ -321,7 +321,7 @@ static int run_daemon(const struct gp_keep_setup *setup)
 	/* After a signal to end, it must not be restarted. */
 	if (!r)
 		gp_journal_stop(setup->journal, true);
-	gp_keep_destroy(daemon.keep);
+	gp_supervise_destroy(daemon.keep);
 	return !r ? GP_EXIT_DONE : r > 0 ? GP_EXIT_FAILED : GP_EXIT_NOT_STARTED;
 }
 
@@ -334,7 +334,7 @@ static int run_role(const struct options *o)
 		[GP_ROLE_SECOND] = "second keeper: ",
 		[GP_SPAWN_RESTORE] = "restore: ",
 	};
-	struct gp_keep_setup setup = {
+	struct gp_supervise_setup setup = {
 		.role = (enum gp_role)o->role,
 		.run_dir = o->run_dir,
 		.config_path = o->config,
@@ -356,7 +356,7 @@ static int run_role(const struct options *o)
 		return GP_EXIT_NOT_STARTED;
 	}
 	if (o->role == GP_SPAWN_RESTORE)
-		return gp_keep_restore(&setup);
+		return gp_supervise_restore(&setup);
 	err = gp_journal_take(setup.journal, setup.role);
 	if (err == -EBUSY)
 		return GP_EXIT_BUSY;
@@ -370,7 +370,8 @@ static int run_role(const struct options *o)
 }
 
 /* Its folder, journal and socket. */
-static int open_run_dir(const struct options *o, struct gp_keep_setup *setup, char dir[PATH_MAX])
+static int open_run_dir(const struct options *o, struct gp_supervise_setup *setup,
+			char dir[PATH_MAX])
 {
 	char why[GP_RUNDIR_WHY_LEN];
 	int err = gp_rundir_path(o->run_dir, dir, PATH_MAX, why, sizeof(why));
@@ -392,7 +393,7 @@ static int open_run_dir(const struct options *o, struct gp_keep_setup *setup, ch
 static int run_first(const struct options *o)
 {
 	char program[PATH_MAX], dir[PATH_MAX];
-	struct gp_keep_setup setup = {
+	struct gp_supervise_setup setup = {
 		.role = GP_ROLE_KEEPER,
 		.config_path = config_path(o),
 		.program = own_path(program),

@@ -31,7 +31,7 @@ static bool is_believed(const struct gp_dtenant *t)
 	return gp_dtenant_is_be(t) && gp_dtenant_provides_work(t) && !t->page_wrong;
 }
 
-bool gp_dtenant_will_tell(const struct gp_dtenant *t, uint64_t now_ns)
+bool gp_dtenant_will_report(const struct gp_dtenant *t, uint64_t now_ns)
 {
 	return is_believed(t) && t->idle_since_ns && now_ns - t->idle_since_ns < OFF_NS;
 }
@@ -92,7 +92,7 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 {
 	/* In this order: the next read sees work that begins in between. */
 	const uint64_t work_seq = gp_dtenant_work_seq(t);
-	const bool works = gp_dtenant_says_work(t), began = work_seq != t->idle_work_seq;
+	const bool works = gp_dtenant_reports_work(t), began = work_seq != t->idle_work_seq;
 
 	t->idle_work_seq = work_seq;
 	if (began && t->on_since_ns)
@@ -109,7 +109,7 @@ static void look_at_page(struct gp_dtenant *t, uint64_t now_ns)
 	}
 }
 
-void gp_dtenant_look_at_be(struct gp_dtenant *t, uint64_t now_ns)
+void gp_dtenant_observe_be(struct gp_dtenant *t, uint64_t now_ns)
 {
 	/* In this order: reported work may be in the log already. */
 	if (is_believed(t))
@@ -148,7 +148,7 @@ static uint64_t page_look_ns(const struct gp_dtenant *t, uint64_t now_ns)
 	if (!is_believed(t))
 		return 0;
 	if (t->reported == GP_REPORTED_IDLE)
-		return gp_dtenant_will_tell(t, now_ns) ? t->idle_since_ns + OFF_NS : 0;
+		return gp_dtenant_will_report(t, now_ns) ? t->idle_since_ns + OFF_NS : 0;
 	if (t->idle_since_ns)
 		return t->idle_since_ns + IDLE_NS;
 	return t->turn_since_ns && others_want(t) ? now_ns + (LOOK_NS << t->look_shift) : 0;

@@ -73,7 +73,7 @@ static void idle_due(struct gp_tick *tick)
 	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, idle);
 
 	dev->above->idle(dev);
-	gp_tick_in(tick, GP_LOOK_IDLE_NS);
+	gp_tick_in(tick, GP_OBSERVE_IDLE_NS);
 }
 
 static void notice_due(struct gp_tick *tick)
@@ -212,7 +212,7 @@ static int idle_create(struct gp_ddev *dev)
 	if (!err)
 		err = gp_tick_add(dev->loop, &dev->notice);
 	if (!err)
-		gp_tick_in(&dev->idle, GP_LOOK_IDLE_NS);
+		gp_tick_in(&dev->idle, GP_OBSERVE_IDLE_NS);
 	return err;
 }
 

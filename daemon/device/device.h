@@ -108,7 +108,7 @@ uint64_t gp_ddev_now(struct gp_ddev *dev);
 void gp_ddev_settings(struct gp_ddev *dev, const struct gp_config_settings *settings);
 
 /** The ops of its tenants: observe.c. */
-extern const struct gp_ddev_ops gp_look_ops;
+extern const struct gp_ddev_ops gp_observe_ops;
 
 /** Is anything that was done to groups of @tenant still to be undone? */
 bool gp_ddev_putting_back(const struct gp_ddev *dev);

@@ -6,7 +6,7 @@
 #include "daemon/device/device.h"
 
 /* Where nothing goes on, tenants are looked at so often, by the wall's clock. */
-#define GP_LOOK_IDLE_NS 1000000000u
+#define GP_OBSERVE_IDLE_NS 1000000000u
 
 /* device.c */
 void gp_ddev_arm(struct gp_ddev *dev);
@@ -40,9 +40,9 @@ void gp_ddev_called(void *host, const struct gp_call *call);
 
 /* driver_sched.c */
 /** Tell a driver that knows classes of @pid's. */
-void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls);
+void gp_ddev_report_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls);
 /** Ask the driver's counters, where there is no log, what tenants used. */
-void gp_ddev_count(struct gp_ddev *dev);
+void gp_ddev_read_usage(struct gp_ddev *dev);
 
 /* enforce.c */
 #define GP_BAN_AFTER 100u
@@ -54,9 +54,9 @@ void gp_ddev_enforce(struct gp_ddev *dev);
  * See what tenants are doing, tell the core what is news, and that its time has
  * come. At once, or when the log was read.
  */
-void gp_ddev_look(struct gp_ddev *dev);
+void gp_ddev_observe(struct gp_ddev *dev);
 /** At once, and by what is known of the log. */
-void gp_ddev_look_at_pages(struct gp_ddev *dev);
+void gp_ddev_observe_pages(struct gp_ddev *dev);
 /** The same, for latency-critical work that has come or is done: others may be cut for it. */
 void gp_ddev_woken(struct gp_ddev *dev);
 
@@ -67,17 +67,17 @@ void gp_dtenant_follow_turns(struct gp_ddev *dev);
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
 /** Tell who has to say when it needs the device. */
-void gp_dtenant_say_wakes(struct gp_ddev *dev);
+void gp_dtenant_request_wakes(struct gp_ddev *dev);
 
 /* be_activity.c, of best-effort */
 /** Has it work? Tell the core, if that is news. */
-void gp_dtenant_look_at_be(struct gp_dtenant *tenant, uint64_t now_ns);
+void gp_dtenant_observe_be(struct gp_dtenant *tenant, uint64_t now_ns);
 /** When that may be seen next; 0: it is not known. */
 uint64_t gp_dtenant_be_look_ns(const struct gp_dtenant *tenant, uint64_t now_ns);
 /** Is it the log that would tell now? */
 bool gp_dtenant_be_needs_log(const struct gp_dtenant *tenant, uint64_t now_ns);
 /** It has no work, and will say when it has. */
-bool gp_dtenant_will_tell(const struct gp_dtenant *tenant, uint64_t now_ns);
+bool gp_dtenant_will_report(const struct gp_dtenant *tenant, uint64_t now_ns);
 /** Wakes that its page is to request: bits of enum gp_page_wake_on. */
 uint32_t gp_dtenant_be_wakes(const struct gp_dtenant *tenant);
 /** Its turn is over. */

@@ -35,11 +35,11 @@ static void class_was_set(struct gp_job *job)
 		       t->base.dev->hal->id.name, (int)t->pid, strerror(-t->err));
 	/* From here on what it uses counts. */
 	if (!t->err)
-		gp_ddev_count(t->base.dev);
+		gp_ddev_read_usage(t->base.dev);
 	gp_group_job_end(&t->base);
 }
 
-void gp_ddev_tell_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls)
+void gp_ddev_report_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls)
 {
 	struct class_call *t;
 
@@ -89,7 +89,7 @@ static void was_counted(struct gp_job *job)
 	gp_group_job_end(&c->base);
 }
 
-void gp_ddev_count(struct gp_ddev *dev)
+void gp_ddev_read_usage(struct gp_ddev *dev)
 {
 	struct gp_runtime_group *g = NULL;
 

@@ -97,7 +97,7 @@ static void look_at_lc(struct gp_ddev *dev)
 	struct gp_dtenant *first;
 
 	/* Before pages are looked at: who begins after that look says so. */
-	gp_dtenant_say_wakes(dev);
+	gp_dtenant_request_wakes(dev);
 	first = most_urgent(dev, now_ns);
 	report_lc(dev, now_ns, GP_REPORTED_BUSY, first);
 	if (first)
@@ -121,7 +121,7 @@ static void look_at_tenants(struct gp_ddev *dev)
 		if (t->request.cls.cls == GP_CLASS_LC)
 			gp_dtenant_samples(t);
 		else if (gp_dtenant_is_be(t))
-			gp_dtenant_look_at_be(t, now_ns);
+			gp_dtenant_observe_be(t, now_ns);
 	}
 }
 
@@ -133,7 +133,7 @@ static bool lc_is_busy(const struct gp_ddev *dev)
 	return false;
 }
 
-void gp_ddev_look_at_pages(struct gp_ddev *dev)
+void gp_ddev_observe_pages(struct gp_ddev *dev)
 {
 	const struct gp_event ev = { .type = GP_EV_TIMER };
 
@@ -149,13 +149,13 @@ void gp_ddev_woken(struct gp_ddev *dev)
 	dev->woken = dev->log != NULL;
 	if (dev->log && gp_sched_min_due(gp_runtime_core(dev->rt), gp_ddev_now(dev))) {
 		look_at_lc(dev);
-		gp_ddev_look(dev);
+		gp_ddev_observe(dev);
 		return;
 	}
-	gp_ddev_look_at_pages(dev);
+	gp_ddev_observe_pages(dev);
 	/* Of others the log may know more; it is read when they have been cut. */
 	if (waits_for_cut(dev))
-		gp_ddev_look(dev);
+		gp_ddev_observe(dev);
 }
 
 /* ---- the log ------------------------------------------------------------------ */
@@ -254,7 +254,7 @@ static void log_was_read(struct gp_job *job)
 		dev->log_whole_ns = look->core_ns;
 	free(look);
 	tell_usage(dev, whole ? dev->log_read_ns : 0);
-	gp_ddev_look_at_pages(dev);
+	gp_ddev_observe_pages(dev);
 	gp_ddev_let_go(dev);
 }
 
@@ -275,7 +275,7 @@ static bool needs_log(struct gp_ddev *dev, uint64_t now_ns)
 	return false;
 }
 
-void gp_ddev_look(struct gp_ddev *dev)
+void gp_ddev_observe(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
 	struct gp_log_look *look = NULL;
@@ -286,7 +286,7 @@ void gp_ddev_look(struct gp_ddev *dev)
 	if (dev->tenants && needs_log(dev, now_ns))
 		look = malloc(sizeof(*look));
 	if (!look) {
-		gp_ddev_look_at_pages(dev);
+		gp_ddev_observe_pages(dev);
 		return;
 	}
 	look->job = (struct gp_job){ .work = read_log, .done = log_was_read };
@@ -345,7 +345,7 @@ static void notice(struct gp_ddev *dev)
 {
 	dev->noticing = false;
 	dev->quiet_looks = is_quiet(dev) ? dev->quiet_looks + 1 : 0;
-	gp_ddev_look(dev);
+	gp_ddev_observe(dev);
 	plan_notice(dev);
 }
 
@@ -402,8 +402,8 @@ static void settled(void *host, bool any)
 
 static void idle(struct gp_ddev *dev)
 {
-	gp_ddev_look(dev);
-	gp_ddev_count(dev);
+	gp_ddev_observe(dev);
+	gp_ddev_read_usage(dev);
 	gp_ddev_enforce(dev);
 }
 
@@ -411,11 +411,11 @@ static void changed(struct gp_ddev *dev)
 {
 	const struct gp_event ev = { .type = GP_EV_TIMER };
 
-	gp_dtenant_say_wakes(dev);
+	gp_dtenant_request_wakes(dev);
 	gp_runtime_event(dev->rt, &ev);
 }
 
-const struct gp_ddev_ops gp_look_ops = {
+const struct gp_ddev_ops gp_observe_ops = {
 	.host = {
 		.before = before,
 		.called = gp_ddev_called,
@@ -423,7 +423,7 @@ const struct gp_ddev_ops gp_look_ops = {
 		.settled = settled,
 	},
 	.changed = changed,
-	.due = gp_ddev_look,
+	.due = gp_ddev_observe,
 	.idle = idle,
 	.notice = notice,
 };

@@ -159,7 +159,7 @@ static uint32_t activity_bits(const struct gp_dtenant *t)
 	return bits & (GP_PAGE_SEGMENT | GP_PAGE_HELD | GP_PAGE_WORK);
 }
 
-bool gp_dtenant_says_work(const struct gp_dtenant *t)
+bool gp_dtenant_reports_work(const struct gp_dtenant *t)
 {
 	return activity_bits(t) != 0;
 }
@@ -210,7 +210,7 @@ static uint32_t how_idle(const struct gp_dtenant *t)
 {
 	if (may_have_work(t))
 		return GP_IDLE_UNSURE;
-	return gp_dtenant_will_tell(t, gp_ddev_now(t->dev)) ? GP_IDLE_TELLS : 0;
+	return gp_dtenant_will_report(t, gp_ddev_now(t->dev)) ? GP_IDLE_TELLS : 0;
 }
 
 void gp_dtenant_report(struct gp_dtenant *t, enum gp_reported what)
@@ -397,7 +397,7 @@ static void wake_ready(struct gp_source *source, uint32_t events)
 
 	(void)!read(source->fd, &n, sizeof(n));
 	if (gp_dtenant_is_be(t))
-		gp_ddev_look_at_pages(t->dev);
+		gp_ddev_observe_pages(t->dev);
 	else
 		gp_ddev_woken(t->dev);
 }
@@ -501,7 +501,7 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
  * off meanwhile. Who alone has work need not say so, if nobody is more urgent: a wake
  * is two system calls in its way. Best-effort says when it begins again (be_activity.c).
  */
-void gp_dtenant_say_wakes(struct gp_ddev *dev)
+void gp_dtenant_request_wakes(struct gp_ddev *dev)
 {
 	const uint64_t now_ns = gp_ddev_now(dev);
 
@@ -658,12 +658,12 @@ int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant 
 	gp_ddev_trace(dev, GP_WIRE_TRACE_JOIN, t->who.pid,
 		      (uint64_t)t->request.cls.cls << 32 | t->request.cls.value);
 	wants_turn(t);
-	gp_ddev_tell_class(dev, t->who.pid, &t->request.cls);
+	gp_ddev_report_class(dev, t->who.pid, &t->request.cls);
 	/* One group too many is left alone; the others are not for that. */
 	(void)take_groups(t, &how->list);
 	if (gp_dtenant_is_be(t))
 		make_preemptible(t);
-	gp_dtenant_say_wakes(dev);
+	gp_dtenant_request_wakes(dev);
 	*out = t;
 	return 0;
 }
@@ -706,14 +706,14 @@ void gp_dtenant_leave(struct gp_dtenant *t, bool process_ended)
 		pardon(t);
 	forget_groups(t, process_ended);
 	if (!process_ended) {
-		gp_ddev_tell_class(dev, t->who.pid, &none);
+		gp_ddev_report_class(dev, t->who.pid, &none);
 		gp_ddev_leaving(dev, t->place);
 		t->place = -1;
 	}
 	gp_runtime_event(dev->rt, &ev);
 	gp_usage_leave(&dev->usage, t->who.pid);
 	gp_ddev_trace(dev, GP_WIRE_TRACE_LEAVE, t->who.pid, 0);
-	gp_dtenant_say_wakes(dev);
+	gp_dtenant_request_wakes(dev);
 	free_tenant(t);
 	gp_ddev_sweep(dev);
 }
@@ -759,11 +759,11 @@ int gp_dtenant_class(struct gp_dtenant *t, const struct gp_class_request *reques
 	t->asked = asked;
 	snprintf(t->why, sizeof(t->why), "%s", why);
 	gp_usage_join(&t->dev->usage, t->who.pid, request->cls.cls == GP_CLASS_LC);
-	gp_ddev_tell_class(t->dev, t->who.pid, &request->cls);
+	gp_ddev_report_class(t->dev, t->who.pid, &request->cls);
 	if (gp_dtenant_is_be(t) && !was_be)
 		make_preemptible(t);
 	wants_turn(t);
-	gp_dtenant_say_wakes(t->dev);
+	gp_dtenant_request_wakes(t->dev);
 	return 0;
 }
 

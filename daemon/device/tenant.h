@@ -123,7 +123,7 @@ struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
 /** Does its page tell whether it has work? */
 bool gp_dtenant_provides_work(const struct gp_dtenant *tenant);
 /** Does it say that it has? */
-bool gp_dtenant_says_work(const struct gp_dtenant *tenant);
+bool gp_dtenant_reports_work(const struct gp_dtenant *tenant);
 /** Of what it has now, or had last: other work than before has another number. */
 uint64_t gp_dtenant_work_seq(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */

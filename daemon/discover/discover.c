@@ -18,7 +18,7 @@
  *
  * The cost of checks is bounded relative to their own length: see the SHARE_ constants.
  *
- * The thread owns all of struct gp_find except the fields under its lock. It sends PIDs, not
+ * The thread owns all of struct gp_discovery except the fields under its lock. It sends PIDs, not
  * pointers: a process may be gone meanwhile, and another may have its PID. A serial number
  * distinguishes them.
  */
@@ -111,11 +111,11 @@ struct words {
 	struct word *first, **last;
 };
 
-struct gp_find {
+struct gp_discovery {
 	/* Constant. */
 	struct gp_device *dev[GP_HAL_MAX_DEVICES];
 	size_t n;
-	const struct gp_find_ops *ops;
+	const struct gp_discover_ops *ops;
 	void *arg;
 	bool counts; /* the size of /proc/PID/fd is a count */
 	int proc_fd, load_fd;
@@ -169,7 +169,7 @@ static void silence(int fd)
 	(void)!read(fd, &count, sizeof(count));
 }
 
-static void send_word(struct gp_find *f, struct words *to, int fd, struct word *word)
+static void send_word(struct gp_discovery *f, struct words *to, int fd, struct word *word)
 {
 	pthread_mutex_lock(&f->lock);
 	word->next = NULL;
@@ -180,7 +180,7 @@ static void send_word(struct gp_find *f, struct words *to, int fd, struct word *
 }
 
 /* All received messages, in order. */
-static struct word *take_words(struct gp_find *f, struct words *from)
+static struct word *take_words(struct gp_discovery *f, struct words *from)
 {
 	struct word *first;
 
@@ -192,7 +192,7 @@ static struct word *take_words(struct gp_find *f, struct words *from)
 }
 
 /* false: out of memory. */
-static bool say(struct gp_find *f, const struct seen *s, enum say say, uint32_t mask,
+static bool say(struct gp_discovery *f, const struct seen *s, enum say say, uint32_t mask,
 		struct gp_group_list *list)
 {
 	struct word *word = calloc(1, sizeof(*word));
@@ -211,7 +211,7 @@ static bool say(struct gp_find *f, const struct seen *s, enum say say, uint32_t 
 
 /* ---- known processes ----------------------------------------------------------- */
 
-static struct seen **seen_link(struct gp_find *f, pid_t pid)
+static struct seen **seen_link(struct gp_discovery *f, pid_t pid)
 {
 	struct seen **link = &f->bucket[(uint32_t)pid % BUCKETS];
 
@@ -231,7 +231,7 @@ static void seen_drop(struct seen **link)
 }
 
 /* It counts as another process from here on: pending results for it are dropped. */
-static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
+static void seen_anew(struct gp_discovery *f, struct seen *s, uint64_t young_ns)
 {
 	s->serial = ++f->serial;
 	s->files = -1;
@@ -245,7 +245,7 @@ static void seen_anew(struct gp_find *f, struct seen *s, uint64_t young_ns)
 	s->cost_ns = 0;
 }
 
-static struct seen *seen_get(struct gp_find *f, pid_t pid, uint64_t young_ns)
+static struct seen *seen_get(struct gp_discovery *f, pid_t pid, uint64_t young_ns)
 {
 	struct seen **link = seen_link(f, pid), *s = *link;
 
@@ -261,7 +261,7 @@ static struct seen *seen_get(struct gp_find *f, pid_t pid, uint64_t young_ns)
 	return s;
 }
 
-static void seen_drop_all(struct gp_find *f)
+static void seen_drop_all(struct gp_discovery *f)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (f->bucket[i])
@@ -279,7 +279,7 @@ static uint64_t cpu_ns(void)
 }
 
 /* CPU time of checks; queries have a share of their own. */
-static uint64_t looking_ns(const struct gp_find *f)
+static uint64_t looking_ns(const struct gp_discovery *f)
 {
 	return cpu_ns() - f->asking_ns;
 }
@@ -309,7 +309,8 @@ static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
  * but rarely has groups on the others. (The first scan of a process asks this itself, after
  * the likely clients.)
  */
-static uint32_t compute_clients_on(const struct gp_find *f, const struct seen *s, uint32_t mask)
+static uint32_t compute_clients_on(const struct gp_discovery *f, const struct seen *s,
+				   uint32_t mask)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (mask & 1u << i && !f->dev[i]->ops->has_compute_client(f->dev[i], s->pid))
@@ -318,7 +319,7 @@ static uint32_t compute_clients_on(const struct gp_find *f, const struct seen *s
 }
 
 /* Unwanted processes are queried only when their time has come. */
-static void ask_if_due(struct gp_find *f, struct seen *s)
+static void ask_if_due(struct gp_discovery *f, struct seen *s)
 {
 	uint64_t now = gp_loop_now_ns(), from;
 	uint32_t mask = s->driver_open & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
@@ -336,7 +337,7 @@ static void ask_if_due(struct gp_find *f, struct seen *s)
 	f->asking_ns += s->cost_ns;
 }
 
-static uint32_t used_by(const struct gp_find *f, pid_t pid)
+static uint32_t used_by(const struct gp_discovery *f, pid_t pid)
 {
 	uint32_t mask = 0;
 
@@ -347,13 +348,13 @@ static uint32_t used_by(const struct gp_find *f, pid_t pid)
 }
 
 /* A process that closed one file and opened another has the same count. */
-static bool is_turn(const struct gp_find *f, const struct seen *s)
+static bool is_turn(const struct gp_discovery *f, const struct seen *s)
 {
 	return (f->sweep + (uint32_t)s->pid) % REGARDLESS == 0 && s->asked_sweep != f->sweep;
 }
 
 /* A process that opens or closes files may be creating a context. */
-static void look_inside(struct gp_find *f, struct seen *s, bool changed)
+static void look_inside(struct gp_discovery *f, struct seen *s, bool changed)
 {
 	if (changed) {
 		s->calm |= s->done;
@@ -367,7 +368,7 @@ static void look_inside(struct gp_find *f, struct seen *s, bool changed)
 }
 
 /* 0; -ESRCH: it has ended. */
-static int look(struct gp_find *f, struct seen *s)
+static int look(struct gp_discovery *f, struct seen *s)
 {
 	struct stat st;
 	char path[32];
@@ -396,7 +397,7 @@ static bool any_compute(const struct gp_group_list *list)
 }
 
 /* 0; -ESRCH: it has ended. */
-static int scan_device(struct gp_find *f, struct seen *s, size_t i)
+static int scan_device(struct gp_discovery *f, struct seen *s, size_t i)
 {
 	struct gp_group_list list = { 0 };
 	int err = f->dev[i]->ops->groups(f->dev[i], s->pid, &list);
@@ -411,7 +412,7 @@ static int scan_device(struct gp_find *f, struct seen *s, size_t i)
 	return 0;
 }
 
-static void scan(struct gp_find *f, struct seen *s, uint32_t mask)
+static void scan(struct gp_discovery *f, struct seen *s, uint32_t mask)
 {
 	uint64_t from = cpu_ns();
 	int err = 0;
@@ -425,7 +426,7 @@ static void scan(struct gp_find *f, struct seen *s, uint32_t mask)
 		seen_drop(seen_link(f, s->pid));
 }
 
-static void hear_loop(struct gp_find *f, const struct word *word)
+static void hear_loop(struct gp_discovery *f, const struct word *word)
 {
 	struct seen *s = *seen_link(f, word->pid);
 
@@ -450,7 +451,7 @@ static void hear_loop(struct gp_find *f, const struct word *word)
 
 /* ---- all processes ------------------------------------------------------------------- */
 
-static void drop_unmet(struct gp_find *f)
+static void drop_unmet(struct gp_discovery *f)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct seen **link = &f->bucket[i]; *link;) {
@@ -462,7 +463,7 @@ static void drop_unmet(struct gp_find *f)
 }
 
 /* A process that is met for the first time is new, except in the first sweep. */
-static void sweep(struct gp_find *f)
+static void sweep(struct gp_discovery *f)
 {
 	uint64_t from = looking_ns(f), took, now;
 	const bool first = !f->sweep;
@@ -496,7 +497,7 @@ static void sweep(struct gp_find *f)
 
 /* ---- new processes -------------------------------------------------------------------- */
 
-static pid_t read_last_pid(struct gp_find *f)
+static pid_t read_last_pid(struct gp_discovery *f)
 {
 	char text[128], *last;
 	ssize_t n = pread(f->load_fd, text, sizeof(text) - 1, 0);
@@ -519,7 +520,7 @@ static bool is_process(pid_t pid)
 	return true;
 }
 
-static void look_at_new(struct gp_find *f, uint64_t now_ns)
+static void look_at_new(struct gp_discovery *f, uint64_t now_ns)
 {
 	pid_t last = read_last_pid(f);
 
@@ -533,7 +534,7 @@ static void look_at_new(struct gp_find *f, uint64_t now_ns)
 }
 
 /* Checks the new processes; true: there are some. */
-static bool look_at_young(struct gp_find *f, uint64_t now_ns)
+static bool look_at_young(struct gp_discovery *f, uint64_t now_ns)
 {
 	bool any = false;
 
@@ -553,7 +554,7 @@ static bool look_at_young(struct gp_find *f, uint64_t now_ns)
 	return any;
 }
 
-static void do_round(struct gp_find *f)
+static void do_round(struct gp_discovery *f)
 {
 	uint64_t from = looking_ns(f), now = gp_loop_now_ns();
 	bool young;
@@ -572,7 +573,7 @@ static void do_round(struct gp_find *f)
 /* ---- the kernel's events ------------------------------------------------------------------ */
 
 /* A new program has not opened its files yet. */
-static void hear_new(struct gp_find *f, pid_t pid, bool execs)
+static void hear_new(struct gp_discovery *f, pid_t pid, bool execs)
 {
 	uint64_t now = gp_loop_now_ns();
 	struct seen *s = seen_get(f, pid, now + YOUNG_NS);
@@ -583,7 +584,7 @@ static void hear_new(struct gp_find *f, pid_t pid, bool execs)
 		f->round_ns = gp_later(now + FAST_NS, f->round_min_ns);
 }
 
-static void hear_event(struct gp_find *f, const struct proc_event *e)
+static void hear_event(struct gp_discovery *f, const struct proc_event *e)
 {
 	switch (e->what) {
 	case PROC_EVENT_FORK:
@@ -626,7 +627,7 @@ static int receive(int fd, struct proc_event *e)
 	return 1;
 }
 
-static void hear_kernel(struct gp_find *f)
+static void hear_kernel(struct gp_discovery *f)
 {
 	struct proc_event e;
 	int r;
@@ -691,7 +692,7 @@ static int open_events(void)
 /* ---- the thread --------------------------------------------------------------------------- */
 
 /* false: it must end. */
-static bool hear_all(struct gp_find *f)
+static bool hear_all(struct gp_discovery *f)
 {
 	struct word *word, *next;
 	bool all, stop;
@@ -716,7 +717,7 @@ static bool hear_all(struct gp_find *f)
 	return !stop;
 }
 
-static uint64_t sweep_at(const struct gp_find *f)
+static uint64_t sweep_at(const struct gp_discovery *f)
 {
 	return f->lost && f->lost_ns < f->sweep_ns ? f->lost_ns : f->sweep_ns;
 }
@@ -730,7 +731,7 @@ static int wait_ms(uint64_t until_ns, uint64_t now_ns)
 }
 
 /* Waits for work; events wait until they are gathered. */
-static bool wait_for_work(struct gp_find *f)
+static bool wait_for_work(struct gp_discovery *f)
 {
 	struct pollfd p[2] = {
 		{ .fd = f->wake_fd, .events = POLLIN },
@@ -752,7 +753,7 @@ static bool wait_for_work(struct gp_find *f)
 
 static void *find_thread(void *arg)
 {
-	struct gp_find *f = arg;
+	struct gp_discovery *f = arg;
 	uint64_t now;
 
 	prctl(PR_SET_NAME, "gpreempt-find");
@@ -769,14 +770,14 @@ static void *find_thread(void *arg)
 
 /* ---- the loop ----------------------------------------------------------------------------- */
 
-static void answer(struct gp_find *f, struct word *word, enum say say, uint32_t mask)
+static void answer(struct gp_discovery *f, struct word *word, enum say say, uint32_t mask)
 {
 	word->say = say;
 	word->mask = mask;
 	send_word(f, &f->to_thread, f->wake_fd, word);
 }
 
-static void tell_wanted(struct gp_find *f, struct word *word)
+static void tell_wanted(struct gp_discovery *f, struct word *word)
 {
 	uint32_t mask = word->mask;
 
@@ -786,7 +787,7 @@ static void tell_wanted(struct gp_find *f, struct word *word)
 	answer(f, word, SAY_WANTED, mask);
 }
 
-static void tell_found(struct gp_find *f, struct word *word)
+static void tell_found(struct gp_discovery *f, struct word *word)
 {
 	struct gp_device *dev = word->list.group[0]->dev;
 
@@ -804,8 +805,9 @@ static void tell_found(struct gp_find *f, struct word *word)
 
 static void loop_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_find *f =
-		(struct gp_find *)(void *)((char *)source - offsetof(struct gp_find, source));
+	struct gp_discovery *f =
+		(struct gp_discovery *)(void *)((char *)source -
+						offsetof(struct gp_discovery, source));
 	struct word *word, *next;
 
 	silence(source->fd);
@@ -826,7 +828,7 @@ static void close_if(int fd)
 		close(fd);
 }
 
-static void find_free(struct gp_find *f)
+static void find_free(struct gp_discovery *f)
 {
 	close_if(f->proc_fd);
 	close_if(f->load_fd);
@@ -837,7 +839,7 @@ static void find_free(struct gp_find *f)
 	free(f);
 }
 
-static int open_files(struct gp_find *f)
+static int open_files(struct gp_discovery *f)
 {
 	struct stat st;
 
@@ -854,7 +856,7 @@ static int open_files(struct gp_find *f)
 }
 
 /* The loop handles signals. */
-static int start_thread(struct gp_find *f)
+static int start_thread(struct gp_discovery *f)
 {
 	sigset_t all, old;
 	int err;
@@ -866,10 +868,10 @@ static int start_thread(struct gp_find *f)
 	return -err;
 }
 
-int gp_find_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
-		   const struct gp_find_ops *ops, void *arg, struct gp_find **find)
+int gp_discover_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
+		       const struct gp_discover_ops *ops, void *arg, struct gp_discovery **find)
 {
-	struct gp_find *f;
+	struct gp_discovery *f;
 	int err;
 
 	if (n > GP_HAL_MAX_DEVICES)
@@ -916,7 +918,7 @@ static void free_words(struct word *word)
 	}
 }
 
-void gp_find_destroy(struct gp_find *find)
+void gp_discover_destroy(struct gp_discovery *find)
 {
 	if (!find)
 		return;
@@ -931,7 +933,7 @@ void gp_find_destroy(struct gp_find *find)
 	find_free(find);
 }
 
-void gp_find_all(struct gp_find *find)
+void gp_discover_all(struct gp_discovery *find)
 {
 	pthread_mutex_lock(&find->lock);
 	find->all = true;
@@ -939,7 +941,7 @@ void gp_find_all(struct gp_find *find)
 	ring(find->wake_fd);
 }
 
-const char *gp_find_how(const struct gp_find *find)
+const char *gp_discover_how(const struct gp_discovery *find)
 {
 	return find->events_fd >= 0 ? "events and scan" : "scan";
 }

@@ -13,27 +13,27 @@
 #include "daemon/loop/loop.h"
 #include "gpreempt/hal.h"
 
-struct gp_find;
+struct gp_discovery;
 
 /**
- * struct gp_find_ops - called in the loop.
+ * struct gp_discover_ops - called in the loop.
  * @skip: is @pid not to be checked (it is a tenant already, or the daemon)?
  * @found: @pid has @list's groups on @dev now, compute ones among them. Returns true: the
  *	list is the callee's; false: check again later
  */
-struct gp_find_ops {
+struct gp_discover_ops {
 	bool (*skip)(void *arg, struct gp_device *dev, pid_t pid);
 	bool (*found)(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 };
 
 /** @dev: @n devices, borrowed. 0 or negative errno. */
-int gp_find_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
-		   const struct gp_find_ops *ops, void *arg, struct gp_find **find);
+int gp_discover_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
+		       const struct gp_discover_ops *ops, void *arg, struct gp_discovery **find);
 /** NULL is legal. */
-void gp_find_destroy(struct gp_find *find);
+void gp_discover_destroy(struct gp_discovery *find);
 /** Check all processes now (the rules changed). */
-void gp_find_all(struct gp_find *find);
+void gp_discover_all(struct gp_discovery *find);
 /** "events and scan", "scan": the method; static. */
-const char *gp_find_how(const struct gp_find *find);
+const char *gp_discover_how(const struct gp_discovery *find);
 
 #endif

@@ -45,7 +45,7 @@ static void add(struct args *args, const char *option, const char *value)
 	args->n++;
 }
 
-static void fill(struct args *args, const struct gp_keep_setup *setup, const char *role,
+static void fill(struct args *args, const struct gp_supervise_setup *setup, const char *role,
 		 int journal_fd, int listen_fd)
 {
 	static char name[] = "gpreemptd";
@@ -116,7 +116,7 @@ static int move_up(int fd)
 	return high < 0 ? -errno : high;
 }
 
-int gp_spawn(const struct gp_keep_setup *setup, unsigned int role, pid_t *pid)
+int gp_spawn(const struct gp_supervise_setup *setup, unsigned int role, pid_t *pid)
 {
 	int again = gp_journal_again(setup->journal), journal_fd, listen_fd, err;
 	struct args args;
@@ -186,7 +186,7 @@ static void keep_at_exec(int fd, bool keep)
 	fcntl(fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
-int gp_spawn_successor(const struct gp_keep_setup *setup)
+int gp_spawn_successor(const struct gp_supervise_setup *setup)
 {
 	int journal_fd = gp_journal_fd(setup->journal), err = check_program(setup->program);
 	struct args args;

@@ -15,13 +15,13 @@
 extern const char *const gp_spawn_names[GP_ROLES + 1];
 
 /** Start @role (enum gp_role, GP_SPAWN_RESTORE). 0 or negative errno. */
-int gp_spawn(const struct gp_keep_setup *setup, unsigned int role, pid_t *pid);
+int gp_spawn(const struct gp_supervise_setup *setup, unsigned int role, pid_t *pid);
 
 /**
  * Become the program at @setup->program, with the keeper's role. Returns on failure only:
  * -EBADMSG: it does not accept this journal; -ETIMEDOUT: it does not answer; other negative
  * errno.
  */
-int gp_spawn_successor(const struct gp_keep_setup *setup);
+int gp_spawn_successor(const struct gp_supervise_setup *setup);
 
 #endif

@@ -31,14 +31,14 @@ static const enum gp_role starters[GP_ROLES][2] = {
 	[GP_ROLE_SECOND] = { GP_ROLE_DAEMON, GP_ROLE_KEEPER },
 };
 
-int gp_keep_pidfd(pid_t pid)
+int gp_supervise_pidfd(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0u);
 
 	return fd < 0 ? -errno : fd;
 }
 
-bool gp_keep_has(const struct gp_keep *keep, enum gp_role role)
+bool gp_supervise_has(const struct gp_supervision *keep, enum gp_role role)
 {
 	return role == keep->setup.role || keep->other[role].pid;
 }
@@ -67,7 +67,7 @@ static int reap(pid_t pid)
 static void other_died(struct gp_source *source, uint32_t events)
 {
 	struct gp_other *other = (struct gp_other *)(void *)source;
-	struct gp_keep *keep = other->keep;
+	struct gp_supervision *keep = other->keep;
 	pid_t pid = other->pid;
 
 	forget(other);
@@ -75,14 +75,14 @@ static void other_died(struct gp_source *source, uint32_t events)
 		keep->died(keep, other->role, pid, reap(pid));
 	else
 		reap(pid);
-	gp_keep_look(keep);
+	gp_supervise_check(keep);
 }
 
 static int watch(struct gp_other *other, pid_t pid)
 {
 	int err;
 
-	other->source.fd = gp_keep_pidfd(pid);
+	other->source.fd = gp_supervise_pidfd(pid);
 	if (other->source.fd < 0)
 		return other->source.fd;
 	err = gp_loop_add(other->keep->loop, &other->source, EPOLLIN);
@@ -110,19 +110,19 @@ static void find(struct gp_other *other)
 /* ---- starting a process ---------------------------------------------------------- */
 
 /* When this process must start it after its death. */
-static uint64_t turn_at(const struct gp_keep *keep, const struct gp_other *other)
+static uint64_t turn_at(const struct gp_supervision *keep, const struct gp_other *other)
 {
 	const enum gp_role first = starters[other->role][0];
 	uint64_t at = gp_journal_start_at(keep->setup.journal, other->role);
 
 	if (at < other->died_ns)
 		at = other->died_ns;
-	if (keep->setup.role != first && gp_keep_has(keep, first))
+	if (keep->setup.role != first && gp_supervise_has(keep, first))
 		at += SLACK_NS;
 	return at;
 }
 
-static void start(struct gp_keep *keep, struct gp_other *other, uint64_t now)
+static void start(struct gp_supervision *keep, struct gp_other *other, uint64_t now)
 {
 	const char *name = gp_spawn_names[other->role];
 	pid_t pid;
@@ -141,7 +141,7 @@ static void start(struct gp_keep *keep, struct gp_other *other, uint64_t now)
 		gp_log(GP_LOG_ERR, "cannot watch the %s: %s", name, strerror(-err));
 }
 
-static bool may_start(const struct gp_keep *keep, enum gp_role role)
+static bool may_start(const struct gp_supervision *keep, enum gp_role role)
 {
 	const struct gp_journal *journal = keep->setup.journal;
 
@@ -149,7 +149,7 @@ static bool may_start(const struct gp_keep *keep, enum gp_role role)
 	       !(role == GP_ROLE_DAEMON && (keep->hold_daemon || gp_journal_restorer(journal)));
 }
 
-static void look_for(struct gp_keep *keep, struct gp_other *other)
+static void look_for(struct gp_supervision *keep, struct gp_other *other)
 {
 	uint64_t now;
 
@@ -162,7 +162,7 @@ static void look_for(struct gp_keep *keep, struct gp_other *other)
 		start(keep, other, now);
 }
 
-void gp_keep_look(struct gp_keep *keep)
+void gp_supervise_check(struct gp_supervision *keep)
 {
 	uint64_t in_ns = 0;
 
@@ -170,7 +170,7 @@ void gp_keep_look(struct gp_keep *keep)
 		if (role != keep->setup.role)
 			look_for(keep, &keep->other[role]);
 	for (enum gp_role role = 0; role < GP_ROLES; role++)
-		if (!gp_keep_has(keep, role))
+		if (!gp_supervise_has(keep, role))
 			in_ns = ASK_NS;
 	if (keep->looked)
 		in_ns = gp_sooner(keep->looked(keep), in_ns);
@@ -184,14 +184,14 @@ void gp_keep_look(struct gp_keep *keep)
 
 static void tick_due(struct gp_tick *tick)
 {
-	gp_keep_look(gp_holder(tick, struct gp_keep, tick));
+	gp_supervise_check(gp_holder(tick, struct gp_supervision, tick));
 }
 
 /* ---- all together ---------------------------------------------------------------- */
 
-int gp_keep_create(const struct gp_keep_setup *setup, struct gp_keep **keep)
+int gp_supervise_create(const struct gp_supervise_setup *setup, struct gp_supervision **keep)
 {
-	struct gp_keep *k = calloc(1, sizeof(*k));
+	struct gp_supervision *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
@@ -206,7 +206,7 @@ int gp_keep_create(const struct gp_keep_setup *setup, struct gp_keep **keep)
 	return 0;
 }
 
-int gp_keep_watch(struct gp_keep *keep, struct gp_loop *loop)
+int gp_supervise_watch(struct gp_supervision *keep, struct gp_loop *loop)
 {
 	int err;
 
@@ -215,11 +215,11 @@ int gp_keep_watch(struct gp_keep *keep, struct gp_loop *loop)
 	if (err)
 		return err;
 	keep->loop = loop;
-	gp_keep_look(keep);
+	gp_supervise_check(keep);
 	return 0;
 }
 
-void gp_keep_unwatch(struct gp_keep *keep)
+void gp_supervise_unwatch(struct gp_supervision *keep)
 {
 	if (!keep || !keep->loop)
 		return;
@@ -229,8 +229,8 @@ void gp_keep_unwatch(struct gp_keep *keep)
 	keep->loop = NULL;
 }
 
-void gp_keep_destroy(struct gp_keep *keep)
+void gp_supervise_destroy(struct gp_supervision *keep)
 {
-	gp_keep_unwatch(keep);
+	gp_supervise_unwatch(keep);
 	free(keep);
 }

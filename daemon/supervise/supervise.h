@@ -19,7 +19,7 @@
 #include "daemon/supervise/journal.h"
 #include "daemon/loop/loop.h"
 
-struct gp_keep;
+struct gp_supervision;
 
 /* Exit status of a daemon and of gpreemptd. */
 enum gp_exit {
@@ -32,7 +32,7 @@ enum gp_exit {
 };
 
 /**
- * struct gp_keep_setup - the start parameters of each of the three, passed on to those that it
+ * struct gp_supervise_setup - the start parameters of each of the three, passed on to those that it
  * starts. Borrowed.
  * @run_dir: folder of the journal and the socket
  * @config_path: NULL: no file
@@ -42,7 +42,7 @@ enum gp_exit {
  * @listen_fd: the listening socket
  * @restores: number of restores at the time of the decision to restore
  */
-struct gp_keep_setup {
+struct gp_supervise_setup {
 	enum gp_role role;
 	const char *run_dir;
 	const char *config_path;
@@ -53,34 +53,34 @@ struct gp_keep_setup {
 	uint32_t restores;
 };
 
-int gp_keep_create(const struct gp_keep_setup *setup, struct gp_keep **keep);
+int gp_supervise_create(const struct gp_supervise_setup *setup, struct gp_supervision **keep);
 /** Stops watching. NULL is legal. */
-void gp_keep_destroy(struct gp_keep *keep);
+void gp_supervise_destroy(struct gp_supervision *keep);
 
 /** In the daemon: watch the keepers from now on. 0 or negative errno. */
-int gp_keep_watch(struct gp_keep *keep, struct gp_loop *loop);
+int gp_supervise_watch(struct gp_supervision *keep, struct gp_loop *loop);
 /** Stop watching: they must end with this process. NULL is legal. */
-void gp_keep_unwatch(struct gp_keep *keep);
+void gp_supervise_unwatch(struct gp_supervision *keep);
 
 /** The reason of a keeper's start. */
-enum gp_keep_start {
+enum gp_supervise_start {
 	GP_KEEP_FIRST,	  /* by the user, or a service manager */
 	GP_KEEP_ANEW,	  /* in place of a dead one */
 	GP_KEEP_UPGRADED, /* in place of itself: the others must follow */
 };
 
 /**
- * gp_keep_run() - a keeper's main loop, until all have ended, or for the second until its own
+ * gp_supervise_run() - a keeper's main loop, until all have ended, or for the second until its own
  * end. SIGTERM, SIGINT: all end. SIGHUP: the daemon reads the configuration again. SIGUSR2 to
  * the keeper: use the replaced program; to the second: end. They must be blocked.
  * Return: enum gp_exit; negative errno.
  */
-int gp_keep_run(struct gp_keep *keep, enum gp_keep_start start);
+int gp_supervise_run(struct gp_supervision *keep, enum gp_supervise_start start);
 
 /**
  * The restore process in a dead daemon's place: takes its role meanwhile.
  * Return: enum gp_exit.
  */
-int gp_keep_restore(const struct gp_keep_setup *setup);
+int gp_supervise_restore(const struct gp_supervise_setup *setup);
 
 #endif

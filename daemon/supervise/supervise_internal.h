@@ -13,38 +13,38 @@
  */
 struct gp_other {
 	struct gp_source source;
-	struct gp_keep *keep;
+	struct gp_supervision *keep;
 	enum gp_role role;
 	pid_t pid;
 	uint64_t died_ns;
 };
 
 /**
- * struct gp_keep
+ * struct gp_supervision
  * @died: for a keeper: @role has died, with its status of waitpid(2) if it was this
  *	process's child, else -1. NULL in the daemon
  * @looked: for a keeper: after each check of the others. Returns the ns until the next
  *	check at the latest; 0: no need
  * @hold_daemon: no daemon may be started now
  */
-struct gp_keep {
-	struct gp_keep_setup setup;
+struct gp_supervision {
+	struct gp_supervise_setup setup;
 	struct gp_loop *loop; /* NULL: not watching */
 	struct gp_tick tick;
 	struct gp_other other[GP_ROLES];
 	bool hold_daemon;
-	void (*died)(struct gp_keep *keep, enum gp_role role, pid_t pid, int status);
-	uint64_t (*looked)(struct gp_keep *keep);
-	struct gp_keeper *keeper;
+	void (*died)(struct gp_supervision *keep, enum gp_role role, pid_t pid, int status);
+	uint64_t (*looked)(struct gp_supervision *keep);
+	struct gp_supervisor *keeper;
 };
 
 /** Check the others, and start a missing one if it is this process's turn. */
-void gp_keep_look(struct gp_keep *keep);
+void gp_supervise_check(struct gp_supervision *keep);
 
 /** Does any process have @role, or is about to? */
-bool gp_keep_has(const struct gp_keep *keep, enum gp_role role);
+bool gp_supervise_has(const struct gp_supervision *keep, enum gp_role role);
 
 /** pidfd_open(2). fd (O_CLOEXEC) or negative errno. */
-int gp_keep_pidfd(pid_t pid);
+int gp_supervise_pidfd(pid_t pid);
 
 #endif

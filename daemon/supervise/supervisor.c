@@ -36,7 +36,7 @@
 #define TAKE_PAUSE_NS (10 * MS)
 
 /**
- * struct gp_keeper
+ * struct gp_supervisor
  * @unready_ns: since when there is no ready daemon; 0: there is one
  * @put_back: the last daemon's tenants are restored; the next daemon has time
  * @restores: the journal's count at @unready_ns
@@ -45,9 +45,9 @@
  * @stop_ns, @second_ns: start of the end of all, of the second's end; 0: none
  * @replace: @epoch was an older program's: the second follows the next one
  */
-struct gp_keeper {
-	struct gp_keep *keep;
-	enum gp_keep_start start;
+struct gp_supervisor {
+	struct gp_supervision *keep;
+	enum gp_supervise_start start;
 	struct gp_source signals;
 	struct gp_source restorer;
 	pid_t restorer_pid;
@@ -62,13 +62,13 @@ struct gp_keeper {
 	int status;
 };
 
-static bool is_first(const struct gp_keep *keep)
+static bool is_first(const struct gp_supervision *keep)
 {
 	return keep->setup.role == GP_ROLE_KEEPER;
 }
 
 /* To the watched process, and to no later one with its number. */
-static void tell(const struct gp_keep *keep, enum gp_role role, int number)
+static void tell(const struct gp_supervision *keep, enum gp_role role, int number)
 {
 	const struct gp_other *other = &keep->other[role];
 
@@ -90,7 +90,7 @@ static uint32_t records(const struct gp_journal *journal)
 
 static void restorer_ended(struct gp_source *source, uint32_t events)
 {
-	struct gp_keeper *k = gp_holder(source, struct gp_keeper, restorer);
+	struct gp_supervisor *k = gp_holder(source, struct gp_supervisor, restorer);
 	int status = 0;
 
 	gp_loop_remove(source);
@@ -105,18 +105,18 @@ static void restorer_ended(struct gp_source *source, uint32_t events)
 		      k->restores != gp_journal_restores(k->keep->setup.journal);
 	k->unready_ns = 0;
 	k->keep->hold_daemon = false;
-	gp_keep_look(k->keep);
+	gp_supervise_check(k->keep);
 }
 
 /* False: it cannot start. */
-static bool start_restorer(struct gp_keeper *k, uint64_t now)
+static bool start_restorer(struct gp_supervisor *k, uint64_t now)
 {
 	int err;
 
 	k->keep->setup.restores = k->restores;
 	err = gp_spawn(&k->keep->setup, GP_SPAWN_RESTORE, &k->restorer_pid);
 	if (!err) {
-		k->restorer.fd = gp_keep_pidfd(k->restorer_pid);
+		k->restorer.fd = gp_supervise_pidfd(k->restorer_pid);
 		err = k->restorer.fd < 0 ? k->restorer.fd :
 					   gp_loop_add(k->keep->loop, &k->restorer, EPOLLIN);
 	}
@@ -129,7 +129,7 @@ static bool start_restorer(struct gp_keeper *k, uint64_t now)
 	return true;
 }
 
-static uint64_t wait_for_restorer(struct gp_keeper *k, uint64_t now)
+static uint64_t wait_for_restorer(struct gp_supervisor *k, uint64_t now)
 {
 	if (now >= k->restorer_ns + RESTORE_NS + records(k->keep->setup.journal) * PROCESS_NS) {
 		gp_log(GP_LOG_ERR, "restore process %d timed out; killing it",
@@ -152,7 +152,7 @@ static int take_daemon(struct gp_journal *journal)
 	return err;
 }
 
-int gp_keep_restore(const struct gp_keep_setup *setup)
+int gp_supervise_restore(const struct gp_supervise_setup *setup)
 {
 	struct gp_journal *journal = setup->journal;
 	struct gp_restore_stat stat;
@@ -176,15 +176,15 @@ int gp_keep_restore(const struct gp_keep_setup *setup)
 
 /* ---- is there a daemon? --------------------------------------------------------- */
 
-static void begin_unready(struct gp_keeper *k, uint64_t now)
+static void begin_unready(struct gp_supervisor *k, uint64_t now)
 {
 	k->unready_ns = now;
 	k->restores = gp_journal_restores(k->keep->setup.journal);
 }
 
-static uint64_t ready(struct gp_keeper *k)
+static uint64_t ready(struct gp_supervisor *k)
 {
-	struct gp_keep *keep = k->keep;
+	struct gp_supervision *keep = k->keep;
 
 	if (k->replace && gp_journal_epoch(keep->setup.journal) == k->epoch)
 		return ASK_NS;
@@ -206,9 +206,9 @@ static uint64_t wait_for_anothers(pid_t restorer, uint64_t limit, uint64_t now)
 	return ASK_NS;
 }
 
-static uint64_t unready(struct gp_keeper *k, uint64_t now)
+static uint64_t unready(struct gp_supervisor *k, uint64_t now)
 {
-	struct gp_keep *keep = k->keep;
+	struct gp_supervision *keep = k->keep;
 	uint64_t limit;
 	pid_t restorer;
 
@@ -217,10 +217,10 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 	if (!k->unready_ns)
 		begin_unready(k, now);
 	limit = k->unready_ns + UNREADY_NS;
-	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
+	if (!is_first(keep) && gp_supervise_has(keep, GP_ROLE_KEEPER))
 		limit += SECOND_LATER_NS;
 	/* A daemon inspects all records, too, before it is ready. */
-	if (gp_keep_has(keep, GP_ROLE_DAEMON))
+	if (gp_supervise_has(keep, GP_ROLE_DAEMON))
 		limit += records(keep->setup.journal) * PROCESS_NS;
 	if (now < limit)
 		return limit - now < ASK_NS ? limit - now : ASK_NS;
@@ -240,7 +240,7 @@ static uint64_t unready(struct gp_keeper *k, uint64_t now)
 	return ASK_NS;
 }
 
-static uint64_t kill_late_daemon(struct gp_keeper *k, uint64_t now)
+static uint64_t kill_late_daemon(struct gp_supervisor *k, uint64_t now)
 {
 	if (k->kill_daemon_ns && now >= k->kill_daemon_ns) {
 		gp_log(GP_LOG_ERR, "the daemon did not stop in time; killing it");
@@ -252,7 +252,7 @@ static uint64_t kill_late_daemon(struct gp_keeper *k, uint64_t now)
 
 /* ---- the end --------------------------------------------------------------------- */
 
-static uint64_t end_second(struct gp_keeper *k, uint64_t now)
+static uint64_t end_second(struct gp_supervisor *k, uint64_t now)
 {
 	if (!k->second_ns) {
 		k->second_ns = now;
@@ -263,38 +263,38 @@ static uint64_t end_second(struct gp_keeper *k, uint64_t now)
 	return ASK_NS;
 }
 
-static uint64_t stopping(struct gp_keeper *k, uint64_t now)
+static uint64_t stopping(struct gp_supervisor *k, uint64_t now)
 {
-	struct gp_keep *keep = k->keep;
+	struct gp_supervision *keep = k->keep;
 
 	if (!k->stop_ns) {
 		k->stop_ns = now;
 		k->put_back = false;
 		gp_notify("STOPPING=1");
 	}
-	if (gp_keep_has(keep, GP_ROLE_DAEMON)) {
+	if (gp_supervise_has(keep, GP_ROLE_DAEMON)) {
 		if (!k->kill_daemon_ns) {
 			k->kill_daemon_ns = now + STOP_NS;
 			tell(keep, GP_ROLE_DAEMON, SIGTERM);
 		}
 		return kill_late_daemon(k, now);
 	}
-	if (!is_first(keep) && gp_keep_has(keep, GP_ROLE_KEEPER))
+	if (!is_first(keep) && gp_supervise_has(keep, GP_ROLE_KEEPER))
 		return ASK_NS;
 	if (!k->put_back && records(keep->setup.journal)) {
 		k->put_back = !start_restorer(k, now);
 		return ASK_NS;
 	}
-	if (is_first(keep) && gp_keep_has(keep, GP_ROLE_SECOND))
+	if (is_first(keep) && gp_supervise_has(keep, GP_ROLE_SECOND))
 		return end_second(k, now);
 	gp_rundir_clear(keep->setup.run_dir, keep->setup.activated);
 	gp_loop_stop(keep->loop);
 	return 0;
 }
 
-static uint64_t looked(struct gp_keep *keep)
+static uint64_t looked(struct gp_supervision *keep)
 {
-	struct gp_keeper *k = keep->keeper;
+	struct gp_supervisor *k = keep->keeper;
 	uint64_t now = gp_loop_now_ns(), late;
 
 	if (k->restorer.fd >= 0)
@@ -331,16 +331,16 @@ static void say_death(enum gp_role role, pid_t pid, int status)
 }
 
 /* If the first daemon ever cannot start, no other can. */
-static bool is_hopeless(const struct gp_keeper *k, enum gp_role role, int status)
+static bool is_hopeless(const struct gp_supervisor *k, enum gp_role role, int status)
 {
 	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
 	       status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
 	       !records(k->keep->setup.journal);
 }
 
-static void died(struct gp_keep *keep, enum gp_role role, pid_t pid, int status)
+static void died(struct gp_supervision *keep, enum gp_role role, pid_t pid, int status)
 {
-	struct gp_keeper *k = keep->keeper;
+	struct gp_supervisor *k = keep->keeper;
 
 	if (role == GP_ROLE_DAEMON) {
 		k->put_back = false;
@@ -358,20 +358,20 @@ static void died(struct gp_keep *keep, enum gp_role role, pid_t pid, int status)
 /* ---- requests ----------------------------------------------------------------------- */
 
 /* For a request to any process: the first keeper acts, or the second if there is none. */
-static void stop(struct gp_keeper *k, int number)
+static void stop(struct gp_supervisor *k, int number)
 {
-	struct gp_keep *keep = k->keep;
+	struct gp_supervision *keep = k->keep;
 
 	gp_log(GP_LOG_INFO, "signal %d: restoring all processes, then stopping", number);
 	gp_journal_stop(keep->setup.journal, true);
 	if (!is_first(keep))
 		tell(keep, GP_ROLE_KEEPER, number);
-	gp_keep_look(keep);
+	gp_supervise_check(keep);
 }
 
-static void reload(struct gp_keeper *k)
+static void reload(struct gp_supervisor *k)
 {
-	const struct gp_keep_setup *setup = &k->keep->setup;
+	const struct gp_supervise_setup *setup = &k->keep->setup;
 	struct gp_config *config;
 	char why[GP_CONFIG_WHY_LEN];
 
@@ -384,9 +384,9 @@ static void reload(struct gp_keeper *k)
 	tell(k->keep, GP_ROLE_DAEMON, SIGHUP);
 }
 
-static void upgrade(struct gp_keeper *k)
+static void upgrade(struct gp_supervisor *k)
 {
-	const struct gp_keep_setup *setup = &k->keep->setup;
+	const struct gp_supervise_setup *setup = &k->keep->setup;
 	int err;
 
 	if (!is_first(k->keep)) {
@@ -405,7 +405,7 @@ static void upgrade(struct gp_keeper *k)
 }
 
 /* Process 1 of a container becomes the parent of orphans. */
-static void reap_orphans(const struct gp_keeper *k)
+static void reap_orphans(const struct gp_supervisor *k)
 {
 	siginfo_t info = { 0 };
 
@@ -423,7 +423,7 @@ static void reap_orphans(const struct gp_keeper *k)
 
 static void signal_ready(struct gp_source *source, uint32_t events)
 {
-	struct gp_keeper *k = gp_holder(source, struct gp_keeper, signals);
+	struct gp_supervisor *k = gp_holder(source, struct gp_supervisor, signals);
 	struct signalfd_siginfo info;
 
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
@@ -445,7 +445,7 @@ static void signal_ready(struct gp_source *source, uint32_t events)
 	}
 }
 
-static int listen_to_signals(struct gp_keeper *k, struct gp_loop *loop)
+static int listen_to_signals(struct gp_supervisor *k, struct gp_loop *loop)
 {
 	sigset_t set;
 	int err;
@@ -469,9 +469,9 @@ static int listen_to_signals(struct gp_keeper *k, struct gp_loop *loop)
 /* ---- its main loop ---------------------------------------------------------------- */
 
 /* The daemon first; the second is replaced once another daemon watches. */
-static void begin(struct gp_keeper *k)
+static void begin(struct gp_supervisor *k)
 {
-	struct gp_keep *keep = k->keep;
+	struct gp_supervision *keep = k->keep;
 
 	if (k->start == GP_KEEP_ANEW && is_first(keep))
 		gp_notify("MAINPID=%d", (int)getpid());
@@ -481,12 +481,12 @@ static void begin(struct gp_keeper *k)
 	k->epoch = gp_journal_epoch(keep->setup.journal);
 	k->kill_daemon_ns = gp_loop_now_ns() + REPLACE_NS;
 	tell(keep, GP_ROLE_DAEMON, SIGUSR2);
-	gp_keep_look(keep);
+	gp_supervise_check(keep);
 }
 
-int gp_keep_run(struct gp_keep *keep, enum gp_keep_start start)
+int gp_supervise_run(struct gp_supervision *keep, enum gp_supervise_start start)
 {
-	struct gp_keeper k = { .keep = keep, .start = start };
+	struct gp_supervisor k = { .keep = keep, .start = start };
 	struct gp_loop *loop;
 	int err = gp_loop_create(&loop);
 
@@ -499,11 +499,11 @@ int gp_keep_run(struct gp_keep *keep, enum gp_keep_start start)
 	err = listen_to_signals(&k, loop);
 	if (err)
 		goto out;
-	err = gp_keep_watch(keep, loop);
+	err = gp_supervise_watch(keep, loop);
 	if (!err) {
 		begin(&k);
 		err = gp_loop_run(loop);
-		gp_keep_unwatch(keep);
+		gp_supervise_unwatch(keep);
 	}
 	if (k.restorer.fd >= 0) {
 		gp_loop_remove(&k.restorer);

@@ -138,7 +138,7 @@ static int listen_to_signals(struct fake *f)
 
 static void finish(struct fake *f)
 {
-	gp_keep_unwatch(f->setup->keep);
+	gp_supervise_unwatch(f->setup->keep);
 	gp_loop_remove(&f->signals);
 	close(f->signals.fd);
 	for (size_t t = 0; t < f->tenants; t++)
@@ -167,7 +167,7 @@ int gp_daemon_run(const struct gp_daemon_setup *setup)
 		gp_journal_ready(setup->journal);
 		gp_notify("READY=1");
 	}
-	err = gp_keep_watch(setup->keep, f.loop);
+	err = gp_supervise_watch(setup->keep, f.loop);
 	if (!err)
 		err = gp_loop_run(f.loop);
 	finish(&f);

@@ -128,8 +128,8 @@ static void device_start(struct device *d, uint16_t number,
 	other_clock_ops.log_read = other_log_read;
 	if (number)
 		hal->ops = &other_clock_ops;
-	assert_int_equal(gp_ddev_create(loop, &gp_look_ops, hal, number, settings, journal, trace,
-					&d->dev),
+	assert_int_equal(gp_ddev_create(loop, &gp_observe_ops, hal, number, settings, journal,
+					trace, &d->dev),
 			 0);
 }
 
@@ -354,7 +354,7 @@ static void test_idle_costs_nothing(void **state)
 	idle->works = true;
 	submit(idle);
 	run(10 * MS);
-	gp_ddev_look(device[0].dev); /* in real time this happens nine times a second */
+	gp_ddev_observe(device[0].dev); /* in real time this happens nine times a second */
 	run(100 * MS);
 	before = idle->done;
 	run(1000 * MS);
@@ -386,7 +386,7 @@ static void test_two_that_idle_stop_nobody(void **state)
 	lc->works = true;
 	submit(lc);
 	run(3 * MS);
-	gp_ddev_look(device[0].dev);
+	gp_ddev_observe(device[0].dev);
 	run(2 * MS);
 	assert_int_equal(lc->tenant->reported, GP_REPORTED_BUSY);
 	lc->works = false;
@@ -654,7 +654,7 @@ static void test_a_page_that_is_wrong(void **state)
 	submit(wrong);
 	for (int i = 0; i < 10; i++) {
 		run(100 * MS);
-		gp_ddev_look(device[0].dev);
+		gp_ddev_observe(device[0].dev);
 		run(MS);
 	}
 	assert_true(wrong->tenant->page_wrong);
@@ -673,7 +673,7 @@ static void test_a_page_that_is_right(void **state)
 	be(&device[0], 100);
 	for (int i = 0; i < 4; i++) {
 		run(100 * MS);
-		gp_ddev_look(device[0].dev);
+		gp_ddev_observe(device[0].dev);
 	}
 	assert_int_equal(part->tenant->reported, GP_REPORTED_IDLE);
 	run(100 * MS);
@@ -681,7 +681,7 @@ static void test_a_page_that_is_right(void **state)
 	part->works = true;
 	submit(part);
 	gp_sim_advance(device[0].sim, gp_sim_now(device[0].sim) + 5 * MS);
-	gp_ddev_look(device[0].dev);
+	gp_ddev_observe(device[0].dev);
 	run(MS);
 	assert_false(part->tenant->page_wrong);
 	assert_int_equal(part->tenant->reported, GP_REPORTED_BUSY);

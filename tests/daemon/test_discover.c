@@ -275,7 +275,7 @@ static struct proc child_get(const struct child *c)
 
 struct fix {
 	struct gp_loop *loop;
-	struct gp_find *find;
+	struct gp_discovery *find;
 	pid_t skipped;	     /* 0: none .. */
 	uint32_t skipped_on; /* .. on these; 0: on all */
 	bool refuse, leave_alone;
@@ -325,7 +325,7 @@ static bool is_found(void *arg, struct gp_device *dev, pid_t pid, struct gp_grou
 
 static struct fix *current; /* NULL: none */
 
-static const struct gp_find_ops find_ops = { .skip = is_skipped, .found = is_found };
+static const struct gp_discover_ops find_ops = { .skip = is_skipped, .found = is_found };
 
 static struct fix *start(void)
 {
@@ -338,7 +338,7 @@ static struct fix *start(void)
 		dev[i] = &device[i];
 	}
 	assert_int_equal(gp_loop_create(&f->loop), 0);
-	assert_int_equal(gp_find_create(f->loop, dev, DEVICES, &find_ops, f, &f->find), 0);
+	assert_int_equal(gp_discover_create(f->loop, dev, DEVICES, &find_ops, f, &f->find), 0);
 	current = f;
 	return f;
 }
@@ -346,7 +346,7 @@ static struct fix *start(void)
 static void stop(struct fix *f)
 {
 	current = NULL;
-	gp_find_destroy(f->find);
+	gp_discover_destroy(f->find);
 	gp_loop_destroy(f->loop);
 	for (size_t i = 0; i < f->n_taken; i++)
 		gp_group_list_put(&f->taken[i]);
@@ -358,7 +358,7 @@ static void stop(struct fix *f)
 
 static bool hears(const struct fix *f)
 {
-	return strcmp(gp_find_how(f->find), "scan") != 0;
+	return strcmp(gp_discover_how(f->find), "scan") != 0;
 }
 
 /* Until @n were found, or @ms have passed; returns the ms it took. */
@@ -497,7 +497,7 @@ static void who_is_refused_comes_again_later(void **state)
 	assert_int_equal(f->found, 2);
 	/* The rules have changed: at once. */
 	f->refuse = false;
-	gp_find_all(f->find);
+	gp_discover_all(f->find);
 	assert_true(run(f, 3, FOUND_MS + LATE_MS) < SWEEP_MS);
 	assert_int_equal(f->found, 3);
 	stop(f);
@@ -647,7 +647,7 @@ static void it_ends_at_any_time(void **state)
 		stop(f);
 	}
 	child_end(&c);
-	gp_find_destroy(NULL);
+	gp_discover_destroy(NULL);
 }
 
 struct sleeper {
@@ -700,7 +700,7 @@ static void how_it_finds(void **state)
 	struct fix *f = start();
 	bool heard = hears(f);
 
-	assert_string_equal(gp_find_how(f->find), heard ? "events and scan" : "scan");
+	assert_string_equal(gp_discover_how(f->find), heard ? "events and scan" : "scan");
 	stop(f);
 	if (deaf)
 		assert_false(heard);
