@@ -57,5 +57,5 @@ int gp_verb_attach(int argc, char **argv)
 		return gp_fail("attach: class missing; write --class=lc or --class=be");
 	if (!a.pid)
 		return gp_fail("attach: PID missing; write gpreempt attach --class=be PID");
-	return gp_apply("attach", a.pid, &a.request, a.device);
+	return gp_process_set_class("attach", a.pid, &a.request, a.device);
 }

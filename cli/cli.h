@@ -44,7 +44,7 @@ int gp_verb_trace(int argc, char **argv);
 int gp_verb_why(int argc, char **argv);
 int gp_verb_doctor(int argc, char **argv);
 
-/* ---- say.c ---------------------------------------------------------------- */
+/* ---- message.c ---------------------------------------------------------------- */
 
 /** One line "gpreempt: ..." on stderr. Returns GP_EXIT_OWN. */
 int gp_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -116,7 +116,7 @@ struct gp_wire_status;
  * Ask tenant @pid; its texts are terminated. 0; -ESRCH: no tenant; -ETIMEDOUT: no
  * answer in @timeout_ms; other negative errno of the socket.
  */
-int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms);
+int gp_tenant_status(pid_t pid, struct gp_wire_status *status, int timeout_ms);
 /**
  * The same for each of its devices. Returns their number, at least 1, or a negative errno. If
  * the tenant has no device yet, @status[0] belongs to none.
@@ -136,11 +136,11 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 /** Exit status for execvp() that failed with @err, after a message. */
 int gp_launch_failed(const char *verb, const char *file, int err);
 
-/* ---- apply.c: a class for a running process ------------------------------------- */
+/* ---- set_class.c: a class for a running process ------------------------------------- */
 
 /** attach and set: @pid gets @request, on @device (NULL: all its devices). */
-int gp_apply(const char *verb, pid_t pid, const struct gp_class_request *request,
-	     const char *device);
+int gp_process_set_class(const char *verb, pid_t pid, const struct gp_class_request *request,
+			 const char *device);
 /** Does the process exist? 0, or GP_EXIT_OWN after a message. */
 int gp_check_pid(const char *verb, pid_t pid);
 /** Prints one line for @err of an access to @pid. GP_EXIT_OWN. */
@@ -148,26 +148,26 @@ int gp_fail_access(const char *verb, pid_t pid, int err);
 /** Moves the compute groups to the front of @list; returns their number. */
 size_t gp_compute_groups(struct gp_group_list *list);
 
-/* ---- keeper.c: holds the short slice's slot for a process without gpreempt ------ */
+/* ---- slot_holder.c: holds the short slice's slot for a process without gpreempt ------ */
 
-enum gp_keeper_state {
-	GP_KEEPER_NONE,
-	GP_KEEPER_HAS,
-	GP_KEEPER_WAITS
+enum gp_slot_holder_state {
+	GP_SLOT_HOLDER_NONE,
+	GP_SLOT_HOLDER_HAS,
+	GP_SLOT_HOLDER_WAITS
 };
 
 /** Ask the keeper of @pid on @dev. */
-int gp_keeper_query(pid_t pid, const struct gp_device *dev, enum gp_keeper_state *state);
+int gp_slot_holder_query(pid_t pid, const struct gp_device *dev, enum gp_slot_holder_state *state);
 /** End it; returns after its slot is free. 0 also if there is none. -EPERM. */
-int gp_keeper_stop(pid_t pid, const struct gp_device *dev);
+int gp_slot_holder_stop(pid_t pid, const struct gp_device *dev);
 /**
- * gp_keeper_start() - a process that lives as long as @pid.
+ * gp_slot_holder_start() - a process that lives as long as @pid.
  * @slot_fd: as gp_slot_try() gave it, or -1: wait for it, then set the slice.
  */
-int gp_keeper_start(pid_t pid, struct gp_device *dev, int slot_fd);
+int gp_slot_holder_start(pid_t pid, struct gp_device *dev, int slot_fd);
 /** The keeper's own main(). */
-int gp_keeper_main(int argc, char **argv);
-#define GP_KEEPER_VERB "keep-slot"
+int gp_slot_holder_main(int argc, char **argv);
+#define GP_SLOT_HOLDER_VERB "keep-slot"
 
 /* ---- cleanup --------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "cli/about.h"
+#include "cli/tenant_query.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/view.h"
@@ -124,7 +124,7 @@ static json_t *hist_json(const struct gp_hist *hist, enum gp_wire_histogram kind
 
 /* ---- one tenant ---------------------------------------------------------------------- */
 
-static int ask(const struct gp_about *a, const struct gp_wire_tenant *tenant,
+static int ask(const struct gp_tenant_query *a, const struct gp_wire_tenant *tenant,
 	       enum gp_wire_histogram kind, struct gp_hist *hist)
 {
 	union gp_wire_msg msg;
@@ -134,7 +134,7 @@ static int ask(const struct gp_about *a, const struct gp_wire_tenant *tenant,
 	msg.take.pid = tenant->pid;
 	msg.take.kind = kind;
 	memcpy(msg.take.uuid, tenant->uuid, sizeof(msg.take.uuid));
-	err = gp_about_ask(a, &msg, GP_WIRE_BUCKETS);
+	err = gp_tenant_query_ask(a, &msg, GP_WIRE_BUCKETS);
 	if (err)
 		return err;
 	memset(hist, 0, sizeof(*hist));
@@ -146,9 +146,9 @@ static int ask(const struct gp_about *a, const struct gp_wire_tenant *tenant,
 	return 0;
 }
 
-static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
+static int print_answer(struct gp_tenant_query *a, const struct gp_wire_tenant *tenant)
 {
-	json_t *json = gp_about_json(a, tenant->comm, tenant->device, tenant->uuid);
+	json_t *json = gp_tenant_query_json(a, tenant->comm, tenant->device, tenant->uuid);
 	json_t *hists = json_array();
 	struct gp_hist hist;
 	int err = 0, shown = 0;
@@ -156,7 +156,7 @@ static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
 	json_object_set_new(json, "histograms", hists);
 	json_array_append_new(a->list, json);
 	if (!a->json)
-		gp_about_head(a, tenant->comm, tenant->device, &tenant->request);
+		gp_tenant_query_head(a, tenant->comm, tenant->device, &tenant->request);
 	for (int kind = 0; kind < GP_WIRE_HISTS; kind++) {
 		err = ask(a, tenant, (enum gp_wire_histogram)kind, &hist);
 		if (err)
@@ -175,7 +175,7 @@ static int tell(struct gp_about *a, const struct gp_wire_tenant *tenant)
 	return 0;
 }
 
-static int tell_all(struct gp_about *a)
+static int print_all(struct gp_tenant_query *a)
 {
 	GP_DEVICES struct gp_devices devices = { 0 };
 	char why[GP_WHY_LEN];
@@ -189,7 +189,7 @@ static int tell_all(struct gp_about *a)
 		if (tenant->pid == a->pid &&
 		    (!a->device ||
 		     !memcmp(tenant->uuid, devices.dev[0]->id.uuid, sizeof(tenant->uuid))))
-			err = tell(a, tenant);
+			err = print_answer(a, tenant);
 	}
 	if (err || a->printed)
 		return err;
@@ -199,15 +199,15 @@ static int tell_all(struct gp_about *a)
 
 int gp_verb_hist(int argc, char **argv)
 {
-	static const struct gp_about_verb verb = {
+	static const struct gp_tenant_query_verb verb = {
 		.name = "hist",
 		.doc = "Show histograms of a process under gpreemptd: waits for its turn, switches "
 		       "to it, holds, suspensions and segments. Figures are right to one "
 		       "sixteenth. Times below 1 us share a bucket.",
 		.json_doc = "print JSON, with all buckets; times are integers, _ns",
 		.list = "tenants",
-		.tell = tell_all,
+		.print = print_all,
 	};
 
-	return gp_about(&verb, argc, argv);
+	return gp_tenant_query_run(&verb, argc, argv);
 }

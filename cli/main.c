@@ -61,8 +61,8 @@ int main(int argc, char **argv)
 		puts(argp_program_version);
 		return gp_flush_output(0);
 	}
-	if (!strcmp(argv[1], GP_KEEPER_VERB))
-		return gp_keeper_main(argc - 1, argv + 1);
+	if (!strcmp(argv[1], GP_SLOT_HOLDER_VERB))
+		return gp_slot_holder_main(argc - 1, argv + 1);
 	for (size_t i = 0; i < VERBS; i++)
 		if (!strcmp(argv[1], verbs[i].name))
 			return call(&verbs[i], argc, argv);

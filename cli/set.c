@@ -55,5 +55,5 @@ int gp_verb_set(int argc, char **argv)
 		return gp_fail("set: PID missing; write gpreempt set --class=be PID");
 	if (!s.has_class)
 		return gp_fail("set: class missing; write --class=lc or --class=be");
-	return gp_apply("set", s.pid, &s.request, s.device);
+	return gp_process_set_class("set", s.pid, &s.request, s.device);
 }

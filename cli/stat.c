@@ -68,7 +68,7 @@ static void sample_tenants(struct stat_run *r)
 	for (ssize_t i = 0; i < n; i++) {
 		place = tenant_place(r, pid[i]);
 		if (!place || !gp_is_descendant(pid[i], r->child.pid) ||
-		    gp_tenant_query(pid[i], &status, QUERY_MS))
+		    gp_tenant_status(pid[i], &status, QUERY_MS))
 			continue;
 		r->tenants += place == &r->tenant[r->tenants];
 		*place = status;

@@ -26,7 +26,7 @@ static int ask_all(int fd, struct gp_wire_status *status, int timeout_ms)
 	return ask(fd, &msg, status, timeout_ms);
 }
 
-int gp_tenant_query(pid_t pid, struct gp_wire_status *status, int timeout_ms)
+int gp_tenant_status(pid_t pid, struct gp_wire_status *status, int timeout_ms)
 {
 	GP_CLOSE int fd = gp_wire_connect(pid);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/about.h"
+#include "cli/tenant_query.h"
 #include "cli/cli.h"
 #include "cli/daemon.h"
 #include "cli/json.h"
@@ -31,7 +31,7 @@ static bool is_banned(const struct gp_wire_tenant *t)
 }
 
 /* All sentences, in one line; to be freed. */
-static char *sentences(const struct gp_about *a, const struct gp_wire_reason *r)
+static char *sentences(const struct gp_tenant_query *a, const struct gp_wire_reason *r)
 {
 	const struct gp_wire_tenant *t = gp_view_tenant(&a->view, r->pid, r->uuid);
 	char *text = NULL;
@@ -55,9 +55,10 @@ static char *sentences(const struct gp_about *a, const struct gp_wire_reason *r)
 	return text;
 }
 
-static void print_reason(const struct gp_about *a, struct gp_wire_reason *r, const char *text)
+static void print_reason(const struct gp_tenant_query *a, struct gp_wire_reason *r,
+			 const char *text)
 {
-	gp_about_head(a, r->comm, r->device, &r->request);
+	gp_tenant_query_head(a, r->comm, r->device, &r->request);
 	printf("  %s\n", text);
 	if (*r->why)
 		printf("  Its class: %s\n", gp_printable(r->why));
@@ -68,11 +69,11 @@ static json_t *known_pid(int32_t pid)
 	return gp_json_number(pid, (uint64_t)pid);
 }
 
-static json_t *reason_json(const struct gp_about *a, const struct gp_wire_reason *r,
+static json_t *reason_json(const struct gp_tenant_query *a, const struct gp_wire_reason *r,
 			   const char *text)
 {
 	const struct gp_wire_tenant *t = gp_view_tenant(&a->view, r->pid, r->uuid);
-	json_t *json = gp_about_json(a, r->comm, r->device, r->uuid);
+	json_t *json = gp_tenant_query_json(a, r->comm, r->device, r->uuid);
 	char cls[GP_CLASS_REQUEST_TEXT_LEN];
 
 	gp_daemon_class(&r->request, cls, sizeof(cls));
@@ -95,7 +96,7 @@ static json_t *reason_json(const struct gp_about *a, const struct gp_wire_reason
 }
 
 /* @uuid all 0: the process's first device. */
-static int tell(struct gp_about *a, const uint8_t uuid[16])
+static int print_answer(struct gp_tenant_query *a, const uint8_t uuid[16])
 {
 	union gp_wire_msg msg;
 	char *text;
@@ -104,7 +105,7 @@ static int tell(struct gp_about *a, const uint8_t uuid[16])
 	gp_wire_init(&msg, GP_WIRE_WHY);
 	msg.take.pid = a->pid;
 	memcpy(msg.take.uuid, uuid, sizeof(msg.take.uuid));
-	err = gp_about_ask(a, &msg, GP_WIRE_REASON);
+	err = gp_tenant_query_ask(a, &msg, GP_WIRE_REASON);
 	if (err)
 		return err;
 	text = sentences(a, &msg.reason);
@@ -121,17 +122,17 @@ static int tell(struct gp_about *a, const uint8_t uuid[16])
 
 /* ---- the verb -------------------------------------------------------------------- */
 
-static int tell_device(struct gp_about *a)
+static int tell_device(struct gp_tenant_query *a)
 {
 	GP_DEVICES struct gp_devices devices = { 0 };
 	char why[GP_WHY_LEN];
 
 	if (gp_devices_open(a->device, &devices, why, sizeof(why)))
 		return gp_fail("why: %s", why);
-	return tell(a, devices.dev[0]->id.uuid);
+	return print_answer(a, devices.dev[0]->id.uuid);
 }
 
-static int tell_all(struct gp_about *a)
+static int print_all(struct gp_tenant_query *a)
 {
 	static const uint8_t first[16];
 	int err = 0;
@@ -140,21 +141,21 @@ static int tell_all(struct gp_about *a)
 		return tell_device(a);
 	for (size_t i = 0; !err && i < a->view.tenants; i++)
 		if (a->view.tenant[i].pid == a->pid)
-			err = tell(a, a->view.tenant[i].uuid);
+			err = print_answer(a, a->view.tenant[i].uuid);
 	/* The daemon says best why it has no such tenant. */
-	return err || a->printed ? err : tell(a, first);
+	return err || a->printed ? err : print_answer(a, first);
 }
 
 int gp_verb_why(int argc, char **argv)
 {
-	static const struct gp_about_verb verb = {
+	static const struct gp_tenant_query_verb verb = {
 		.name = "why",
 		.doc = "Explain why a process runs or waits now, and the origin of its class. "
 		       "Needs gpreemptd.",
 		.json_doc = "print JSON; times are integers, _ns",
 		.list = "reasons",
-		.tell = tell_all,
+		.print = print_all,
 	};
 
-	return gp_about(&verb, argc, argv);
+	return gp_tenant_query_run(&verb, argc, argv);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/daemon.c"
-#include "cli/say.c"
+#include "cli/message.c"
 #include "cli/text.c"
 #include "cli/trace_json.c"
 #include "cli/view.c"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/daemon.c"
-#include "cli/say.c"
+#include "cli/message.c"
 #include "cli/text.c"
 #include "cli/top_text.c"
 #include "cli/view.c"

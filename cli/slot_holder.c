@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keeper.c - keeps the short slice's slot for a process that has no gpreempt in it. The keeper
+ * slot_holder.c - keeps the short slice's slot for a process that has no gpreempt in it. The keeper
  * is a process of its own. It ends with its target, and the lock with it. It has the target's
  * pidfd and none of the target's files, which would keep the GPU client of a dead process
  * alive. If another process has the slot, a child of the keeper waits for the lock (its open
@@ -88,22 +88,22 @@ static int keeper_ask(int fd, char question, char *answer)
 	return n ? 0 : -ECONNRESET;
 }
 
-int gp_keeper_query(pid_t pid, const struct gp_device *dev, enum gp_keeper_state *state)
+int gp_slot_holder_query(pid_t pid, const struct gp_device *dev, enum gp_slot_holder_state *state)
 {
 	GP_CLOSE int fd = keeper_connect(pid, dev);
 	char answer = 0;
 	int err = fd < 0 ? fd : keeper_ask(fd, 'q', &answer);
 
 	if (err == -ECONNREFUSED || err == -ECONNRESET) {
-		*state = GP_KEEPER_NONE;
+		*state = GP_SLOT_HOLDER_NONE;
 		return 0;
 	}
 	if (!err)
-		*state = answer == 'h' ? GP_KEEPER_HAS : GP_KEEPER_WAITS;
+		*state = answer == 'h' ? GP_SLOT_HOLDER_HAS : GP_SLOT_HOLDER_WAITS;
 	return err;
 }
 
-int gp_keeper_stop(pid_t pid, const struct gp_device *dev)
+int gp_slot_holder_stop(pid_t pid, const struct gp_device *dev)
 {
 	GP_CLOSE int fd = keeper_connect(pid, dev);
 	char answer = 0;
@@ -247,12 +247,12 @@ static void keep(struct keeper *k)
 }
 
 /* Arguments: PID SPEC SLOT_FD OFFSET PIDFD LISTEN_FD has|waits, from become_keeper(). */
-int gp_keeper_main(int argc, char **argv)
+int gp_slot_holder_main(int argc, char **argv)
 {
 	struct keeper k = { .waiter_fd = -1 };
 
 	if (argc != 8)
-		return gp_fail("%s: internal command; use gpreempt attach", GP_KEEPER_VERB);
+		return gp_fail("%s: internal command; use gpreempt attach", GP_SLOT_HOLDER_VERB);
 	k.pid = atoi(argv[1]);
 	k.spec = argv[2];
 	k.slot.fd = atoi(argv[3]);
@@ -293,8 +293,10 @@ static void keep_over_exec(int fd)
 static void become_keeper(const struct keeper *k)
 {
 	char pid[16], slot[16], offset[24], pidfd[16], listen_fd[16];
-	char *argv[] = { "gpreempt", GP_KEEPER_VERB, pid,	(char *)k->spec,	  slot,
-			 offset,     pidfd,	     listen_fd, k->has ? "has" : "waits", NULL };
+	char *argv[] = {
+		"gpreempt", GP_SLOT_HOLDER_VERB,      pid, (char *)k->spec, slot, offset, pidfd,
+		listen_fd,  k->has ? "has" : "waits", NULL
+	};
 	int null = open("/dev/null", O_RDWR);
 
 	snprintf(pid, sizeof(pid), "%d", (int)k->pid);
@@ -334,7 +336,7 @@ static int spawn_keeper(const struct keeper *k)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EAGAIN;
 }
 
-int gp_keeper_start(pid_t pid, struct gp_device *dev, int slot_fd)
+int gp_slot_holder_start(pid_t pid, struct gp_device *dev, int slot_fd)
 {
 	char spec[SPEC_LEN];
 	struct gp_slot_place place = { .fd = slot_fd };

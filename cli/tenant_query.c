@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/about.h"
+#include "cli/tenant_query.h"
 
 #include <string.h>
 
@@ -10,7 +10,8 @@
 
 #define SCHEMA_VERSION 1
 
-int gp_about_ask(const struct gp_about *a, union gp_wire_msg *msg, enum gp_wire_type wanted)
+int gp_tenant_query_ask(const struct gp_tenant_query *a, union gp_wire_msg *msg,
+			enum gp_wire_type wanted)
 {
 	int err = gp_daemon_ask(a->fd, msg, wanted);
 
@@ -22,8 +23,8 @@ int gp_about_ask(const struct gp_about *a, union gp_wire_msg *msg, enum gp_wire_
 	return 0;
 }
 
-void gp_about_head(const struct gp_about *a, const char *comm, const char *device,
-		   const struct gp_wire_request *request)
+void gp_tenant_query_head(const struct gp_tenant_query *a, const char *comm, const char *device,
+			  const struct gp_wire_request *request)
 {
 	char cls[GP_CLASS_REQUEST_TEXT_LEN], name[GP_WIRE_COMM_LEN], on[GP_WIRE_NAME_LEN];
 
@@ -34,8 +35,8 @@ void gp_about_head(const struct gp_about *a, const char *comm, const char *devic
 	       gp_printable(name), cls, gp_printable(on));
 }
 
-json_t *gp_about_json(const struct gp_about *a, const char *comm, const char *device,
-		      const uint8_t uuid[16])
+json_t *gp_tenant_query_json(const struct gp_tenant_query *a, const char *comm, const char *device,
+			     const uint8_t uuid[16])
 {
 	json_t *json = json_object();
 	char text[48];
@@ -48,7 +49,7 @@ json_t *gp_about_json(const struct gp_about *a, const char *comm, const char *de
 	return json;
 }
 
-static void print_json(const struct gp_about *a, const char *name)
+static void print_json(const struct gp_tenant_query *a, const char *name)
 {
 	json_t *json = json_object();
 
@@ -59,7 +60,7 @@ static void print_json(const struct gp_about *a, const char *name)
 	json_decref(json);
 }
 
-static int show(struct gp_about *a, const struct gp_about_verb *verb)
+static int show(struct gp_tenant_query *a, const struct gp_tenant_query_verb *verb)
 {
 	int err = gp_check_pid(a->verb, a->pid);
 
@@ -69,7 +70,7 @@ static int show(struct gp_about *a, const struct gp_about_verb *verb)
 	err = a->fd < 0 ? a->fd : gp_view_read(a->fd, &a->view);
 	if (err)
 		return gp_fail_daemon(a->verb, err);
-	err = verb->tell(a);
+	err = verb->print(a);
 	if (!err && a->json)
 		print_json(a, verb->list);
 	return err;
@@ -77,7 +78,7 @@ static int show(struct gp_about *a, const struct gp_about_verb *verb)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct gp_about *a = state->input;
+	struct gp_tenant_query *a = state->input;
 
 	switch (key) {
 	case 'j':
@@ -94,7 +95,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-int gp_about(const struct gp_about_verb *verb, int argc, char **argv)
+int gp_tenant_query_run(const struct gp_tenant_query_verb *verb, int argc, char **argv)
 {
 	const struct argp_option options[] = {
 		GP_OPTION_PID,
@@ -109,7 +110,7 @@ int gp_about(const struct gp_about_verb *verb, int argc, char **argv)
 		.args_doc = "PID",
 		.doc = verb->doc,
 	};
-	struct gp_about a = { .verb = verb->name, .fd = -1 };
+	struct gp_tenant_query a = { .verb = verb->name, .fd = -1 };
 	int err = gp_args(&argp, argc, argv, &a);
 
 	if (err)

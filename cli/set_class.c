@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * apply.c - a class for a running process. gpreemptd applies it if it runs. Else the process's
+ * set_class.c - a class for a running process. gpreemptd applies it if it runs. Else the process's
  * own gpreempt does so, if it has one. Else this program does, from outside, through the
  * channel groups. The class stays in force after this program ends, as with renice.
  */
@@ -144,7 +144,7 @@ static int apply_lc(const struct target *t)
 
 	if (err)
 		return err;
-	err = gp_keeper_stop(t->pid, t->dev);
+	err = gp_slot_holder_stop(t->pid, t->dev);
 	return err ? gp_fail_access(t->verb, t->pid, err) : 0;
 }
 
@@ -154,7 +154,7 @@ static int take_slot(const struct target *t, int slot_fd)
 
 	if (err)
 		return err;
-	err = gp_keeper_start(t->pid, t->dev, slot_fd);
+	err = gp_slot_holder_start(t->pid, t->dev, slot_fd);
 	if (err) {
 		set_slices(t, false);
 		return gp_fail("%s: process %d keeps the driver's slice: cannot start the holder "
@@ -171,7 +171,7 @@ static int wait_for_slot(const struct target *t)
 
 	if (err)
 		return err;
-	err = gp_keeper_start(t->pid, t->dev, -1);
+	err = gp_slot_holder_start(t->pid, t->dev, -1);
 	if (err)
 		return gp_fail(
 			"%s: process %d keeps the driver's slice: cannot wait for the slot: %s",
@@ -203,17 +203,17 @@ static int apply_be_new(const struct target *t)
 
 static int apply_be(const struct target *t)
 {
-	enum gp_keeper_state keeper;
-	int err = gp_keeper_query(t->pid, t->dev, &keeper);
+	enum gp_slot_holder_state keeper;
+	int err = gp_slot_holder_query(t->pid, t->dev, &keeper);
 
 	if (err)
 		return gp_fail("%s: process %d: the holder of its slot does not answer: %s",
 			       t->verb, (int)t->pid, strerror(-err));
-	if (keeper == GP_KEEPER_HAS) {
+	if (keeper == GP_SLOT_HOLDER_HAS) {
 		err = set_slices(t, true);
 	} else {
 		/* It waits: a new attach tries again and reports the result. */
-		err = gp_keeper_stop(t->pid, t->dev);
+		err = gp_slot_holder_stop(t->pid, t->dev);
 		err = err ? gp_fail_access(t->verb, t->pid, err) : apply_be_new(t);
 	}
 	if (err)
@@ -325,8 +325,8 @@ static int apply_without(const char *verb, pid_t pid, const struct gp_class_requ
 	return apply_tenant(verb, pid, fd, &request->cls);
 }
 
-int gp_apply(const char *verb, pid_t pid, const struct gp_class_request *request,
-	     const char *device)
+int gp_process_set_class(const char *verb, pid_t pid, const struct gp_class_request *request,
+			 const char *device)
 {
 	GP_CLOSE int fd = -1;
 	int err = gp_check_pid(verb, pid);

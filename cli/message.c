@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* say.c - one line for an error. */
+/* message.c - one line for an error. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
