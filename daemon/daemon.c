@@ -370,7 +370,7 @@ static int start(struct gp_daemon *d)
 	take_over(d);
 	for (size_t i = 0; i < d->devs; i++)
 		hal[i] = d->dev[i]->hal;
-	err = gp_discover_create(d->loop, hal, d->devs, &gp_enroll_discover_ops, d, &d->find);
+	err = gp_discover_create(d->loop, hal, d->devs, &gp_enroll_discover_ops, d, 1, &d->find);
 	if (!err && d->setup->keep)
 		err = gp_supervise_watch(d->setup->keep, d->loop);
 	if (!err)

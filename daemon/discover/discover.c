@@ -118,6 +118,7 @@ struct gp_discovery {
 	const struct gp_discover_ops *ops;
 	void *arg;
 	bool counts; /* the size of /proc/PID/fd is a count */
+	unsigned int hurry;
 	int proc_fd, load_fd;
 	int events_fd;		 /* -1: none */
 	int wake_fd;		 /* eventfd: for the thread */
@@ -291,17 +292,18 @@ static bool is_young(const struct seen *s, uint64_t now_ns)
 }
 
 /* Time of the next scan for groups. */
-static uint64_t due_ns(const struct seen *s, uint64_t now_ns)
+static uint64_t due_ns(const struct gp_discovery *f, const struct seen *s, uint64_t now_ns)
 {
 	if (!s->end_ns)
 		return 0;
 	/* At the next sweep, which may come before the last scan is that old. */
 	if (!is_young(s, now_ns))
-		return s->end_ns + gp_later(SLOW_NS * 3 / 4, SHARE_OLD * s->cost_ns);
+		return s->end_ns +
+		       gp_later(SLOW_NS / f->hurry * 3 / 4, SHARE_OLD / f->hurry * s->cost_ns);
 	if (s->has_some)
-		return s->end_ns + gp_later(MORE_NS, SHARE_MORE * s->cost_ns);
+		return s->end_ns + gp_later(MORE_NS / f->hurry, SHARE_MORE * s->cost_ns);
 	/* The first round after that is up to FAST_NS later. */
-	return s->end_ns + gp_later(FAST_NS / 2, SHARE_GROUPS * s->cost_ns);
+	return s->end_ns + gp_later(FAST_NS / f->hurry / 2, SHARE_GROUPS * s->cost_ns);
 }
 
 /*
@@ -324,7 +326,7 @@ static void ask_if_due(struct gp_discovery *f, struct seen *s)
 	uint64_t now = gp_loop_now_ns(), from;
 	uint32_t mask = s->driver_open & ~s->done & (is_young(s, now) ? ~s->calm : ~0u);
 
-	if (!mask || s->asked || now < due_ns(s, now))
+	if (!mask || s->asked || now < due_ns(f, s, now))
 		return;
 	from = cpu_ns();
 	if (s->has_some)
@@ -492,7 +494,8 @@ static void sweep(struct gp_discovery *f)
 	f->lost = false;
 	f->lost_ns = now + SHARE_LOST * took;
 	/* The first sweep asks the drivers about all processes; the others do not. */
-	f->sweep_ns = now + (first ? SLOW_NS : gp_later(SLOW_NS, SHARE_SWEEP * took));
+	f->sweep_ns = now + (first ? SLOW_NS / f->hurry :
+				     gp_later(SLOW_NS / f->hurry, SHARE_SWEEP / f->hurry * took));
 }
 
 /* ---- new processes -------------------------------------------------------------------- */
@@ -563,11 +566,11 @@ static void do_round(struct gp_discovery *f)
 		look_at_new(f, now);
 	young = look_at_young(f, now);
 	now = gp_loop_now_ns();
-	f->round_min_ns = now + gp_later(FAST_NS, SHARE_ROUND * (looking_ns(f) - from));
+	f->round_min_ns = now + gp_later(FAST_NS / f->hurry, SHARE_ROUND * (looking_ns(f) - from));
 	if (young)
 		f->round_ns = f->round_min_ns;
 	else
-		f->round_ns = f->events_fd < 0 ? now + NEW_NS : NEVER;
+		f->round_ns = f->events_fd < 0 ? now + NEW_NS / f->hurry : NEVER;
 }
 
 /* ---- the kernel's events ------------------------------------------------------------------ */
@@ -581,7 +584,7 @@ static void hear_new(struct gp_discovery *f, pid_t pid, bool execs)
 	if (s && execs)
 		seen_anew(f, s, now + YOUNG_NS);
 	if (f->round_ns == NEVER)
-		f->round_ns = gp_later(now + FAST_NS, f->round_min_ns);
+		f->round_ns = gp_later(now + FAST_NS / f->hurry, f->round_min_ns);
 }
 
 static void hear_event(struct gp_discovery *f, const struct proc_event *e)
@@ -639,7 +642,7 @@ static void hear_kernel(struct gp_discovery *f)
 		else if (r == -ENOBUFS)
 			f->lost = true;
 	} while (r >= 0 || r == -ENOBUFS);
-	f->gather_ns = gp_loop_now_ns() + GATHER_NS;
+	f->gather_ns = gp_loop_now_ns() + GATHER_NS / f->hurry;
 }
 
 /* The kernel acknowledges before send() returns (cn_proc.c, cn_proc_mcast_ctl()), or never. */
@@ -869,7 +872,8 @@ static int start_thread(struct gp_discovery *f)
 }
 
 int gp_discover_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
-		       const struct gp_discover_ops *ops, void *arg, struct gp_discovery **find)
+		       const struct gp_discover_ops *ops, void *arg, unsigned int hurry,
+		       struct gp_discovery **find)
 {
 	struct gp_discovery *f;
 	int err;
@@ -883,6 +887,7 @@ int gp_discover_create(struct gp_loop *loop, struct gp_device *const *dev, size_
 	f->n = n;
 	f->ops = ops;
 	f->arg = arg;
+	f->hurry = hurry;
 	f->events_fd = -1;
 	pthread_mutex_init(&f->lock, NULL);
 	words_init(&f->to_loop);

@@ -26,9 +26,10 @@ struct gp_discover_ops {
 	bool (*found)(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 };
 
-/** @dev: @n devices, borrowed. 0 or negative errno. */
+/** @dev: @n devices, borrowed. @hurry: 1; n: all periods are an n-th. 0 or negative errno. */
 int gp_discover_create(struct gp_loop *loop, struct gp_device *const *dev, size_t n,
-		       const struct gp_discover_ops *ops, void *arg, struct gp_discovery **find);
+		       const struct gp_discover_ops *ops, void *arg, unsigned int hurry,
+		       struct gp_discovery **find);
 /** NULL is legal. */
 void gp_discover_destroy(struct gp_discovery *find);
 /** Check all processes now (the rules changed). */
