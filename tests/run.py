@@ -10,7 +10,7 @@ options in the environment name the folder --reports, where each test gets a fol
 With --seeds N each runs N times, with GP_SEED=1 to N.
 
 The file BUILD/times remembers the length and the CPU time of each test. The longest start
-first, and as many at once as keep the cores busy: a test that waits leaves its core free.
+first: one a core, and more of them while cores are idle, because tests wait.
 """
 import argparse
 import ctypes
@@ -25,6 +25,7 @@ import time
 
 GROUP = re.compile(r"^\S+: (\d+) run, (\d+) failed, (\d+) skipped$", re.M)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
+WHAT = "passed", "failed", "skipped"
 PARTS = re.compile(r"(failures|errors|skipped)=(\d+)")
 
 
@@ -202,6 +203,9 @@ class Result:
 
 # ---- which runs when -----------------------------------------------------------
 
+LOOK_S = 0.5                    # between two looks for idle cores
+
+
 class Times:
     """Seconds, and CPU seconds, of each test's last run; in a file."""
 
@@ -219,13 +223,6 @@ class Times:
         """A new test is as long as can be: whether it is, nobody knows."""
         return self.last[name][0] if name in self.last else float("inf")
 
-    def load(self, name, cores):
-        """Cores that it keeps busy. A .py file that is new waits for programs."""
-        if name not in self.last:
-            return 0.5 if name.endswith(".py") else 1
-        wall_s, cpu_s = self.last[name]
-        return min(max(cpu_s / max(wall_s, 0.01), 0.1), cores)
-
     def save(self):
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
         with open(f"{self.path}.part", "w") as f:
@@ -234,64 +231,93 @@ class Times:
         os.replace(f"{self.path}.part", self.path)
 
 
-def run_all(jobs, times, cores, most):
-    """Run each (name, arguments of Test); yield (name, Result) as they end."""
+class Idle:
+    """Cores of the machine that were idle since the last call."""
+
+    def __init__(self):
+        self.last = self.read()
+
+    @staticmethod
+    def read():
+        with open("/proc/stat") as f:
+            ticks = [int(word) for word in f.readline().split()[1:9]]
+        return ticks[3] + ticks[4], sum(ticks)
+
+    def __call__(self):
+        (idle, total), self.last = self.last, self.read()
+        return (self.last[0] - idle) / max(self.last[1] - total, 1) * os.cpu_count()
+
+
+def run_all(jobs, times, cores, most, idle):
+    """Run each (name, arguments of Test); yield (name, Result) as they end. @most at once;
+    over one for each of @cores only if @idle() reports more than half of a core."""
     jobs = sorted(jobs, key=lambda job: -times.length(job[0]))
-    running = {}                                    # pidfd: (Test, load)
+    running = {}                                    # pidfd: Test
     poll = select.poll()
+    look = 0
     try:
         while jobs or running:
-            free = cores - sum(load for _, load in running.values())
-            for job in list(jobs):
-                load = times.load(job[0], cores)
-                if len(running) < most and (load <= free + 0.01 or not running):
-                    jobs.remove(job)
-                    test = Test(*job)
-                    running[test.pidfd] = test, load
-                    poll.register(test.pidfd, select.POLLIN)
-                    free -= load
-            next_s = min(test.until for test, _ in running.values()) - time.monotonic()
-            for fd, _ in poll.poll(min(max(next_s, 0), 3600) * 1000):
+            now = time.monotonic()
+            more, look = (idle() > 0.5, now + LOOK_S) if now >= look else (False, look)
+            while jobs and len(running) < most and (len(running) < cores or more):
+                more = more and len(running) < cores
+                test = Test(*jobs.pop(0))
+                running[test.pidfd] = test
+                poll.register(test.pidfd, select.POLLIN)
+            until = min([look] * bool(jobs) + [test.until for test in running.values()])
+            for fd, _ in poll.poll(min(max(until - time.monotonic(), 0), 3600) * 1000):
                 poll.unregister(fd)
-                test, _ = running.pop(fd)
+                test = running.pop(fd)
                 yield test.name, test.result()
-            for test, _ in running.values():
+            for test in running.values():
                 if test.until <= time.monotonic():
                     test.stop()
     finally:
-        for test, _ in running.values():
+        for test in running.values():
             test.stop()
-        for test, _ in running.values():
+        for test in running.values():
             os.waitpid(test.pid, 0)
 
 
 def total(tally):
-    """Add up the runs of one `make`, from the file @tally: lines of counts, and after
-    those of a step "# STEP SECONDS"."""
-    sums, step = [0, 0, 0], [0, 0, 0]
+    """Add up the runs of one `make`, from the file @tally: "= SECONDS TEST" for each test of
+    a run, then the counts of the run. After all runs of a step comes "# STEP SECONDS FAILED"."""
+    sums, step, bad, tests = [0, 0, 0], [0, 0, 0], 0, []
     with open(tally) as f:
-        for line in f:
-            words = line.split()
-            if words[0] != "#":
-                step = [a + int(word) for a, word in zip(step, words)]
-                continue
-            print(f"{words[1]}: {step[0]} passed, {step[1]} failed, {step[2]} skipped, "
-                  f"{words[2]} s")
-            sums = [a + b for a, b in zip(sums, step)]
-            step = [0, 0, 0]
-    print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped")
-    return 1 if sums[1] else 0
+        for kind, *words in map(str.split, f):
+            if kind == "=":
+                tests.append((float(words[0]), words[1], None))
+            elif kind == "#":
+                name, seconds, failed = words
+                tests = [(s, test, step_name or name) for s, test, step_name in tests]
+                counted = ", ".join(f"{n} {what}" for n, what in zip(step, WHAT)) + ", "
+                print(f"{'FAIL' if int(failed) else 'ok':4} {name}: "
+                      f"{counted if any(step) else ''}{seconds} s")
+                sums = [a + b for a, b in zip(sums, step)]
+                step, bad = [0, 0, 0], bad + int(failed)
+            else:
+                step = [a + int(n) for a, n in zip(step, (kind, *words))]
+    for seconds, test, name in sorted(tests, reverse=True)[:10]:
+        print(f"{seconds:8.1f} s {name}: {test}")
+    print(", ".join(f"{n} {what}" for n, what in zip(sums, WHAT)))
+    return 1 if sums[1] or bad else 0
+
+
+def add_line(path, line):
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with open(path, "a") as f:
+        print(line, file=f)
 
 
 def options():
     ap = argparse.ArgumentParser()
     ap.add_argument("--build", required=True)
     ap.add_argument("--timeout", type=int, default=180)
-    ap.add_argument("--jobs", type=int, help="tests at once, at most; else three a core")
+    ap.add_argument("--jobs", type=int, help="tests at once, at most; else four a core")
     ap.add_argument("--floor", type=int, default=1,
                     help="fail when fewer tests than this passed")
     ap.add_argument("--reports", help="the sanitizers' log_path, a folder")
-    ap.add_argument("--tally", help="file to add a line with the counts to")
+    ap.add_argument("--tally", help="file to add the tests' times and the counts to")
     ap.add_argument("--match", help="of a .py file: only the tests with this in their name")
     ap.add_argument("--seeds", type=int, default=0, help="run each so many times")
     ap.add_argument("tests", nargs="+")
@@ -310,7 +336,7 @@ def main():
     jobs = [(short_name(test, args.build), command(test, args.match), env, args.timeout, own)
             for test in args.tests for plain in envs
             for env, own in [with_reports(plain, args.reports)]]
-    for name, done in run_all(jobs, times, cores, args.jobs or 3 * cores):
+    for name, done in run_all(jobs, times, cores, args.jobs or 4 * cores, Idle()):
         for i, n in enumerate((done.passed, done.failed, done.skipped)):
             sums[i] += n
         word = "FAIL" if done.failed else "ok" if done.passed else "skip"
@@ -320,6 +346,8 @@ def main():
             print(done.output.rstrip()[-8000:] + f"\n     {name}: {done.why}", flush=True)
         elif not args.match and not args.seeds:
             times.last[name] = done.wall_s, done.cpu_s
+        if args.tally:
+            add_line(args.tally, f"= {done.wall_s:.1f} {name}")
     times.save()
     if sums[0] < args.floor:
         print(f"only {sums[0]} tests passed, expected at least {args.floor}")
@@ -327,9 +355,7 @@ def main():
     print(f"{sums[0]} passed, {sums[1]} failed, {sums[2]} skipped, "
           f"{time.monotonic() - start:.0f} s")
     if args.tally:
-        os.makedirs(os.path.dirname(os.path.abspath(args.tally)), exist_ok=True)
-        with open(args.tally, "a") as f:
-            print(*sums, file=f)
+        add_line(args.tally, " ".join(map(str, sums)))
     return 1 if sums[1] else 0
 
 
