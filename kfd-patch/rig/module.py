@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """amdgpu.ko: the tree's amdkfd and gfx v9 file over the software GPU."""
 
+import hashlib
 import os
 import shutil
 
@@ -57,6 +58,19 @@ def place_simgpu(tree, src):
     return dest
 
 
+def key_of(tree, src, build_dir):
+    """Of all that make_tree() and @src put in; none of an author's tree, whose files change."""
+    stamp = tree + '.stamp'
+    if not os.path.exists(stamp):
+        return None
+    key = hashlib.sha256(read_bytes(stamp) + build_dir.encode())
+    for folder, dirs, files in os.walk(src):
+        dirs.sort()
+        for file in sorted(files):
+            key.update(file.encode() + read_bytes(os.path.join(folder, file)))
+    return key.hexdigest()
+
+
 def build(tree, src=SIMGPU, kernel=None, jobs=2, log=None, extra=()):
     """Build the module of a tree; return the path of a stripped amdgpu.ko.
 
@@ -68,6 +82,11 @@ def build(tree, src=SIMGPU, kernel=None, jobs=2, log=None, extra=()):
     build_dir = kernel or headers()
     name = os.path.basename(tree)
     dest = place_simgpu(tree, src)
+    out = tree + '.ko'
+    key = None if extra else key_of(tree, src, build_dir)
+    if key and os.path.exists(out) and os.path.exists(out + '.key') and \
+            read_bytes(out + '.key').decode() == key:
+        return out
     say(f'  MODULE   {name}')
     run(['make', '-C', build_dir, f'M={dest}', f'-j{jobs}',
          f'AMD_SRC={tree}/drivers/gpu/drm/amd', f'KFD_TREE={tree}',
@@ -75,9 +94,10 @@ def build(tree, src=SIMGPU, kernel=None, jobs=2, log=None, extra=()):
          'CONFIG_DEBUG_INFO_BTF_MODULES=', *extra, 'modules'],
         log=log or tree + '.build.log')
     built = os.path.join(dest, 'amdgpu.ko')
-    out = tree + '.ko'
     if not os.path.exists(out) or os.stat(out).st_mtime_ns < os.stat(built).st_mtime_ns:
         shutil.copyfile(built, out + '.new')
         run(['strip', '-g', out + '.new'])
         os.replace(out + '.new', out)
+    with open(out + '.key', 'w', encoding='utf-8') as f:
+        f.write(key or '')
     return out

@@ -152,6 +152,7 @@ def make_tree(out, name, patches, author_tree=None, more=()):
     apply_patches(stage, more, fuzz=2)
     sync(stage, dest)
     shutil.rmtree(stage)
-    with open(stamp, 'w', encoding='utf-8') as f:
-        f.write(key + read_bytes(base + '.stamp').decode())
+    if not author_tree:
+        with open(stamp, 'w', encoding='utf-8') as f:
+            f.write(key + read_bytes(base + '.stamp').decode())
     return dest
