@@ -26,7 +26,7 @@ class Live(unittest.TestCase):
     def compiled(self, arch):
         """Registers by the kernel's name -> registers that it uses."""
         done = subprocess.run([PTXAS, "-v", f"-arch={arch}", "-o", "/dev/null", "-"],
-                              input=ptx(), text=True, capture_output=True, timeout=60)
+                              input=ptx(), text=True, capture_output=True, timeout=300)
         if done.returncode and "is not defined for option" in done.stderr:
             self.skipTest(f"this ptxas has no {arch}")
         self.assertEqual(done.returncode, 0, done.stderr)

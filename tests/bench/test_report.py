@@ -533,7 +533,7 @@ class Page(Report):
         seen = set()
         for seed in ("0", "1", "2"):
             done = subprocess.run(
-                [BENCH, "report", self.folder], text=True, capture_output=True, timeout=60,
+                [BENCH, "report", self.folder], text=True, capture_output=True, timeout=300,
                 env=dict(os.environ, PYTHONHASHSEED=seed, TZ=f"X{seed}", LC_ALL="C"))
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.split(), [self.path("report.html"),
@@ -770,7 +770,7 @@ class Refuses(Report):
 
 class Program(Report):
     def bench(self, *args, program=BENCH, **env):
-        return subprocess.run([program, *args], text=True, capture_output=True, timeout=60,
+        return subprocess.run([program, *args], text=True, capture_output=True, timeout=300,
                               env=dict(os.environ, **env))
 
     def test_refusal_is_its_own(self):

@@ -1409,7 +1409,7 @@ static void stopped_daemon_stops_nobody(void **state)
 	assert_true(most_ns < 200ull * MS);
 	start_ns = gp_wall_ns();
 	assert_int_equal(gp_client_device_set_class(r.dev, &other), -ETIMEDOUT);
-	assert_true(gp_wall_ns() - start_ns < 1500ull * MS);
+	assert_true(gp_wall_ns() - start_ns < LONG_MS * MS);
 	/* The wait is limited; then the requested class is in force. */
 	soon(!gp_daemon_link_manages(r.dev));
 	soon(has_class(r.dev, GP_CLASS_BE, 9));
@@ -1524,7 +1524,7 @@ static void nonsense_is_the_end(void **state)
 		gp_engine_group_gone(&r.group[0]);
 		soon(!gp_daemon_link_manages(r.dev));
 		/* Files of the message are closed. */
-		assert_true(!what || open_files() == files);
+		soon(!what || open_files() == files);
 		files = open_files();
 	}
 	r.conn = greet(&msg);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -243,6 +244,14 @@ static void test_who_never_reads_is_dropped(void **state)
 	close(other);
 }
 
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
 /*
  * A round of the loop may delay a decision. Here a thousand clients come at once, as many as
  * one user may have stay, and they send garbage.
@@ -251,7 +260,7 @@ static void test_a_thousand_at_once(void **state)
 {
 	struct rlimit limit = { CLIENTS + 200, CLIENTS + 200 };
 	static int fd[CLIENTS];
-	uint64_t longest_ns = 0, sum_ns = 0;
+	uint64_t longest_ns = 0, cpu_ns;
 	int n = 0, took = 0;
 
 	if (setrlimit(RLIMIT_NOFILE, &limit))
@@ -266,22 +275,24 @@ static void test_a_thousand_at_once(void **state)
 		if (fd[n] >= 0 && send(fd[n], "garbage", 7, MSG_NOSIGNAL) >= 0)
 			n++;
 	}
+	cpu_ns = thread_cpu_ns();
 	for (; took < 500; took++) {
 		uint64_t start_ns = gp_loop_now_ns(), ns;
 
 		rounds(1);
 		ns = gp_loop_now_ns() - start_ns;
 		longest_ns = ns > longest_ns ? ns : longest_ns;
-		sum_ns += ns;
 	}
-	printf("%d clients: a round took %.1f us on average, %.1f at most\n", n,
-	       (double)sum_ns / took / 1000, (double)longest_ns / 1000);
+	/* Of a core: a busy machine does not count. */
+	cpu_ns = thread_cpu_ns() - cpu_ns;
+	printf("%d clients: a round took %.1f us of a core on average; the longest %.1f us\n", n,
+	       (double)cpu_ns / took / 1000, (double)longest_ns / 1000);
 	assert_true(n > CLIENTS / 2);
 	/* Only the allowed number remains. */
 	ask(fd[0], NULL, 0);
 	rounds(4);
 	assert_int_equal(messages, 1);
-	assert_true(sum_ns / (uint64_t)took < 1000000);
+	assert_true(cpu_ns / (uint64_t)took < 1000000);
 	for (int i = 0; i < n; i++)
 		close(fd[i]);
 }

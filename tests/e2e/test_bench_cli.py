@@ -24,7 +24,7 @@ PLAN = {"time": 2, "tasks": [
 
 
 def bench(*args):
-    return subprocess.run([BENCH, *args], text=True, capture_output=True, timeout=200)
+    return subprocess.run([BENCH, *args], text=True, capture_output=True, timeout=300)
 
 
 class Bench(unittest.TestCase):
@@ -39,7 +39,7 @@ class Bench(unittest.TestCase):
                 json.dump(plan, f)
             done = subprocess.run(
                 [BENCH, "run", path, "--device=soft0", f"--peers={mine}", f"--dir={kept}", *more],
-                text=True, capture_output=True, timeout=250,
+                text=True, capture_output=True, timeout=300,
                 env=dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock")))
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             with open(os.path.join(kept, "run.json"), encoding="utf-8") as f:
@@ -100,7 +100,7 @@ class Bench(unittest.TestCase):
             f.flush()
             done = bench("list", f.name)
             with open(f.name, encoding="utf-8") as again:
-                piped = subprocess.run([BENCH, "list", "/dev/stdin"], text=True, timeout=200,
+                piped = subprocess.run([BENCH, "list", "/dev/stdin"], text=True, timeout=300,
                                        capture_output=True, input=again.read())
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.splitlines(), [
@@ -211,7 +211,7 @@ class Bench(unittest.TestCase):
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
             done = subprocess.run(
                 [BENCH, "run", plan, "--device=soft0", f"--peers={peers}", f"--dir={kept}"],
-                text=True, capture_output=True, timeout=250, env=env)
+                text=True, capture_output=True, timeout=300, env=env)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn("other             absent: no-such-scheduler is not installed\n",
                           done.stdout)
@@ -273,7 +273,7 @@ class Bench(unittest.TestCase):
                 json.dump(plan, f)
             env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))
             for more in ([], ["--device=soft0", f"--peers={peers}", f"--dir={kept}"]):
-                done = subprocess.run([BENCH, "run", path, *more], text=True, timeout=250,
+                done = subprocess.run([BENCH, "run", path, *more], text=True, timeout=300,
                                       capture_output=True, env=env)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 rows = [line.split() for line in done.stdout.splitlines() if "token" in line]
@@ -302,7 +302,7 @@ class Bench(unittest.TestCase):
         env = dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"),
                    LD_LIBRARY_PATH=os.path.join(BUILD, "lib/gpreempt/softgpu"))
         return subprocess.run([os.path.join(BUILD, "bench/client"), *args], text=True,
-                              timeout=100, capture_output=True, env=env,
+                              timeout=300, capture_output=True, env=env,
                               stdin=subprocess.DEVNULL)
 
     def test_kinds(self):
@@ -318,7 +318,7 @@ class Bench(unittest.TestCase):
                          "graph:3ms,blocks=8"):
                 self.plan_of(path, kind)
                 for more in ([], ["--device=soft0", f"--peers={peers}"]):
-                    done = subprocess.run([BENCH, "run", path, *more], text=True, timeout=250,
+                    done = subprocess.run([BENCH, "run", path, *more], text=True, timeout=300,
                                           capture_output=True, env=env)
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                     row = [line.split() for line in done.stdout.splitlines() if " a " in line][0]
@@ -405,7 +405,7 @@ class Bench(unittest.TestCase):
             json.dump(self.KILLED, f)
         return subprocess.run(
             [BENCH, "run", plan, "--device=soft0", f"--peers={peers}", f"--dir={kept}",
-             "--seconds=6", f"--out={folder}/out"], text=True, capture_output=True, timeout=250,
+             "--seconds=6", f"--out={folder}/out"], text=True, capture_output=True, timeout=300,
             env=dict(os.environ, GPREEMPT_SOFTGPU=os.path.join(folder, "soft.sock"))), kept
 
     def test_killed(self):
@@ -422,7 +422,7 @@ class Bench(unittest.TestCase):
             with open(f"{folder}/out", encoding="utf-8") as f:
                 rows = {figure["row"] for figure in json.load(f)["figures"]}
             page = subprocess.run([BENCH, "report", kept], text=True, capture_output=True,
-                                  timeout=100)
+                                  timeout=300)
             self.assertEqual(page.returncode, 0, page.stderr)
             with open(os.path.join(kept, "report.md"), encoding="utf-8") as f:
                 table = f.read()

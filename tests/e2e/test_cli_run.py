@@ -84,12 +84,12 @@ class ExitStatus(Rig):
             env=dict(self.env, GPREEMPT_BACKEND="softgpu"))
         self.assertEqual(proc.stdout.readline(), "up\n")
         proc.send_signal(signal.SIGUSR1)
-        _, err = proc.communicate(timeout=60)
+        _, err = proc.communicate(timeout=300)
         self.assertEqual(proc.returncode, 42, err)
 
     def test_stat_of_what_used_no_gpu(self):
         for args, says in (((), "add --class=CLASS"), (("--class=lc",), "it used no GPU")):
-            done = subprocess.run([CLI, "stat", *args, "--", "true"], text=True, timeout=60,
+            done = subprocess.run([CLI, "stat", *args, "--", "true"], text=True, timeout=300,
                                   capture_output=True, env=dict(self.env, GPREEMPT_BACKEND="softgpu"))
             self.assertIn(f"counters: - (gpreempt did not run in it: {says}", done.stderr)
 
@@ -181,7 +181,7 @@ class BadInput(Rig):
             with self.subTest(args=args), open("/dev/full", "w") as full:
                 done = subprocess.run([CLI, *args], stdout=full, text=True,
                                       stderr=subprocess.PIPE, env=self.env,
-                                      timeout=60)
+                                      timeout=300)
                 self.assertEqual(done.returncode, 125)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertIn("standard output", done.stderr)

@@ -28,7 +28,7 @@ class Conformance(unittest.TestCase):
             with open(os.path.join(tmp, "log"), "w+", encoding="utf-8") as log:
                 done = subprocess.run([SUITE], env=env, stdout=log,
                                       stderr=subprocess.STDOUT,
-                                      stdin=subprocess.DEVNULL, timeout=240)
+                                      stdin=subprocess.DEVNULL, timeout=300)
                 log.seek(0)
                 said = log.read()
         self.assertEqual(done.returncode, 0, said)

@@ -25,7 +25,7 @@ class Demo(unittest.TestCase):
         cls.done = subprocess.run(
             [sys.executable, os.path.join(TOP, "bench/demo.py"), "--soft",
              "--ascii", "--build", BUILD], text=True, capture_output=True,
-            timeout=120, env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
+            timeout=300, env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
         cls.took_s = time.monotonic() - start
         cls.rows = {r[0]: r[1:] for r in ROW.findall(cls.done.stdout)}
 

@@ -165,7 +165,7 @@ class Plans(Faked):
             args = (*args, f"--peers={peers}")
         return subprocess.run(
             [BENCH, "run", self.file("p.json", json.dumps(plan)), *args],
-            text=True, capture_output=True, timeout=200,
+            text=True, capture_output=True, timeout=300,
             env=dict(os.environ, PYTHONPATH=self.folder, PYTHONDONTWRITEBYTECODE="1",
                      GPREEMPT_SOFTGPU=os.path.join(self.folder, "soft.sock")))
 

@@ -290,14 +290,14 @@ class Workload(unittest.TestCase):
             paths = [os.path.join(folder, n) for n in ("p.json", "s.json", "llm.json")]
             workload.write(paths[0], prefill)
             workload.write(paths[1], step)
-            done = subprocess.run([DECODER, *paths, "--tokens", "3"], text=True, timeout=60,
+            done = subprocess.run([DECODER, *paths, "--tokens", "3"], text=True, timeout=300,
                                   capture_output=True)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
             found = workload.read(paths[2])
-            said = subprocess.run([BENCH, "list", paths[2]], text=True, timeout=60,
+            said = subprocess.run([BENCH, "list", paths[2]], text=True, timeout=300,
                                   capture_output=True)
             workload.write(paths[1], {**step, "driver": "other"})
-            other = subprocess.run([DECODER, *paths], text=True, timeout=60, capture_output=True)
+            other = subprocess.run([DECODER, *paths], text=True, timeout=300, capture_output=True)
         self.assertEqual(found["tokens"], [3, 5, 7])
         # The wait for a token, and the launch after it, are the replay's own.
         self.assertEqual([row[0] for row in found["kernels"]], [3.5, 3.5, 3.5, 0, 0.5, 0, 0.5])
@@ -392,7 +392,7 @@ class Recorder(unittest.TestCase):
         with open(os.path.join(self.folder, "torch.py"), "w") as f:
             f.write("raise ImportError('not here')\n")
         return subprocess.run(
-            [sys.executable, PROGRAM, *words], text=True, capture_output=True, timeout=120,
+            [sys.executable, PROGRAM, *words], text=True, capture_output=True, timeout=300,
             env=dict(os.environ, PYTHONPATH=self.folder, PYTHONDONTWRITEBYTECODE="1"))
 
     def test_a_model(self):

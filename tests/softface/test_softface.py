@@ -32,7 +32,7 @@ def start(*args, sock=None, **more):
 
 
 def finish(proc):
-    out = proc.communicate(timeout=120)[0]
+    out = proc.communicate(timeout=300)[0]
     return out.strip().splitlines()[-1] if out.strip() else ""
 
 
