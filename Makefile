@@ -20,7 +20,12 @@ pkglibdir := $(libdir)/gpreempt
 
 PKG_CONFIG ?= pkg-config
 PYTHON    ?= python3
-CC        ?= cc
+CCACHE    ?= $(if $(shell command -v ccache),ccache)
+ifeq ($(origin CC),default)
+CC        := $(CCACHE) cc
+endif
+# Sources and -I are relative: a clone in another folder has the same objects.
+export CCACHE_NOHASHDIR := 1
 CFLAGS    ?= -O2 -g
 
 include config.mk

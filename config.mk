@@ -9,7 +9,8 @@ lacks_header = $(shell printf '$(hash)if !__has_include(<%s>)\n$(hash)error\n$(h
 	$(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || echo $(2))
 
 lacks_python = $(call lacks_command,$(PYTHON),python3)
-lacks_demo = $(call lacks_command,$(firstword $(CC)),gcc) \
+compiler = $(firstword $(filter-out ccache,$(CC)))
+lacks_demo = $(call lacks_command,$(compiler),gcc) \
 	$(call lacks_header,stdio.h,libc6-dev) \
 	$(call lacks_header,jansson.h,libjansson-dev) \
 	$(call lacks_header,ncurses.h,libncurses-dev) $(lacks_python)
@@ -30,7 +31,7 @@ lacks_fuzz = $(call lacks_command,clang,clang libclang-rt-dev)
 # need-SET ends a target that lacks packages, and names the command that installs them.
 NEEDS := $(addprefix need-,python demo all check lint fuzz tidy coverage)
 goals := $(or $(MAKECMDGOALS),all)
-goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% lint,$(goals)),check,all),demo)
+goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% quick% lint,$(goals)),check,all),demo)
 say_lacks = $(if $(1),echo 'gpreempt: missing packages: $(1). Run: ./setup $(2)' >&2; exit 1,:)
 .PHONY: $(NEEDS)
 $(NEEDS): need-%:

@@ -81,10 +81,12 @@ help:
 	'make demo         see preemption: on the GPU where there is one, else on the software GPU' \
 	'make bench        gpreempt and time slices on the model of an H200, in virtual time: a page' \
 	'make bench-rig    HIP programs over the KFD with the series, in the rig: the same page' \
-	'make check        all tests that need no GPU, ASan and UBSan included' \
-	'make check-asan   unit tests, and the programs end to end, under ASan and UBSan' \
-	'make check-tsan   the same under TSan' \
-	'make ci-more      TSan, 500 kills, fuzzing, lint: what is too long for check' \
+	'make check-quick  tests and style of what changed since main: a minute' \
+	'make check        unit tests, and the programs end to end, on the software GPU' \
+	'make check-asan   unit tests, and end-to-end tests that parse, under ASan and UBSan' \
+	'make check-tsan   the tests with threads under TSan' \
+	'make ci-more      lint, sanitizers, fuzzing, 500 kills, the KFD: what check leaves out' \
+	'make nightly      HIP programs over the KFD, all tests with sanitizers, fuzzing of 5 minutes' \
 	'make check-gpu SUITE=latency|exact|kill|safety|many|share|sjf|edf|rules|controls|devices' \
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
@@ -96,7 +98,8 @@ help:
 	'make compile_commands.json  for editors' \
 	'make format       clang-format on all C files' \
 	'make hooks        have git check each commit message' \
-	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-check-long: all counts' \
+	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-hip: HIP programs' \
+	'make kfd-check-long  the same with all counts' \
 	'make kfd-mutants  faults planted in the series: each must be caught' \
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \
 	'make install      DESTDIR, prefix, libdir as usual; uninstall takes it back' \

@@ -1,16 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-# check: for developers. ci-more: tests that take too long for that.
+# check-quick and check: for developers. ci-more: the rest. nightly: the longest tests.
 
-E2E      := $(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py))
-# Tens of other projects' plans: a few of them test the runner with sanitizers.
-E2E_PLAIN := tests/e2e/test_bench_suites.py
-# Single-threaded; its clients' tests run with test_bench_peers.py.
-E2E_NO_THREADS := tests/e2e/test_bench_cli.py
+e2e       = $(addprefix tests/e2e/test_,$(addsuffix .py,$(1)))
+UNITS    := $(TEST_PROGS)
+SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
+# check-kills has more kills.
+E2E      := $(filter-out $(call e2e,kill_soft),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
-SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
+
+# With a sanitizer, check-asan runs files that parse or share memory, check-tsan files with
+# threads. Their tests that judge times are skipped: these need a build without a sanitizer.
+# WHOLE=1 runs all files and all tests.
+E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views pytorch tenant_soft yield_soft)
+E2E_TSAN := $(call e2e,callbacks_soft client_soft daemon_seen_soft daemon_soft devices_soft \
+	tenant_soft threads_soft yield_soft)
+UNITS_TSAN := $(foreach d,client daemon runtime,$(filter $(O)/tests/$d/%,$(TEST_PROGS)))
+# Programs that only other files run.
+SAN_LEAVES = $(HIP_KERNELS) $(if $(WHOLE),,$(EXAMPLES))
+# Tens of other projects' plans, which need no sanitizer.
+E2E_PLAIN := $(call e2e,bench_suites)
+# Single-threaded; its clients' tests run with test_bench_peers.py.
+E2E_NO_THREADS := $(call e2e,bench_cli)
+
 # Least number of passed unit tests and replayed inputs.
-UNIT_FLOOR ?= 400
+UNIT_FLOOR ?= 1300
 TALLY    ?= $(abspath $(O))/tally
 RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 
@@ -31,26 +45,33 @@ san_env   = $(if $(filter asan,$(san_name)),ASAN,TSAN)_OPTIONS=log_path=$(REPORT
 	UBSAN_OPTIONS=log_path=$(REPORTS)/ubsan:print_stacktrace=1
 SAN_MORE  = $(if $(filter asan,$(san_name)),:detect_leaks=0,:suppressions=$(abspath tests/tsan.supp))
 san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
-E2E      := $(filter-out $(E2E_PLAIN) $(if $(filter tsan,$(san_name)),$(E2E_NO_THREADS)),$(E2E))
-E2E_TIMEOUT ?= 600
+E2E_TIMEOUT ?= 900
+ifneq ($(WHOLE),)
+E2E      := $(filter-out $(E2E_PLAIN) $(if $(filter tsan,$(san_name)),$(E2E_NO_THREADS)),$(E2E)) \
+	$(call e2e,kill_soft)
+else
+export GP_FIGURES := no
+E2E      := $(if $(filter tsan,$(san_name)),$(E2E_TSAN),$(E2E_ASAN))
+ifeq ($(san_name),tsan)
+UNITS    := $(UNITS_TSAN)
+REPLAYS  :=
+UNIT_FLOOR := 180
 endif
-E2E_TIMEOUT ?= 300
+endif
+endif
+E2E_TIMEOUT ?= 600
 
-# Tests that drive the built programs run two at a time: each has a software GPU of its own,
-# and its figures are in that GPU's clock.
-RUN_E2E   = $(RUN) --jobs 2 --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
-# They take a minute, because of waits or a sanitizer: others run beside them.
-SLOW     := $(addprefix $(O)/tests/,daemon/test_discover softgpu/test_sim_sched_share) tests/e2e/test_kill_soft.py
-slow_first = $(filter $(SLOW),$(1)) $(filter-out $(SLOW),$(1))
-.PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more \
+# Each end-to-end test has a software GPU of its own, and its figures are in that GPU's clock. A
+# limit only ends a test that hangs.
+RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
+.PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more nightly \
 	fuzz lint format
-check-unit: need-check need-lint $(TEST_PROGS) $(REPLAYS)
-	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(call slow_first,$(TEST_PROGS)) $(REPLAYS) \
-		$(CHECKS)
-check-e2e: need-check all $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE) \
-		$(O)/tests/conformance/test_conformance_nvidia
+check-unit: need-check need-lint $(UNITS) $(REPLAYS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
+check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
+		$(HSAQ_FAKE) $(DAEMON_FAKE) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
-	$(Q)$(san_env) $(RUN_E2E) $(call slow_first,$(E2E))
+	$(Q)$(san_env) $(RUN_E2E) $(E2E)
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
 
 # One suite for every backend.
@@ -84,7 +105,7 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
 # The rig's guest runs these.
-kfd-check kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
+kfd-series kfd-stock kfd-hip kfd-and-bench kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
 
 # The newest header of the kernel: the driver's own, else the C library's.
 KFD_IOCTL_H := $(lastword $(sort $(wildcard \
@@ -149,7 +170,7 @@ $(O)/fuzz/replay_%: $(O)/obj/tests/fuzz/fuzz_%.o $(O)/obj/tests/fuzz/replay.o \
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $^ -o $@ $(DAEMON_LIBS) -ljansson -ldl -lm
 $(O)/fuzz/obj/%.o: %.c
 	$(call msg,CLANG,$<)mkdir -p $(@D)
-	$(Q)clang $(gp_CPPFLAGS) -std=gnu11 -O1 -g -fPIC -pthread $(FUZZ_SAN) \
+	$(Q)$(CCACHE) clang $(gp_CPPFLAGS) -std=gnu11 -O1 -g -fPIC -pthread $(FUZZ_SAN) \
 		-fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 $(O)/fuzz/fuzz_%: $(O)/fuzz/obj/tests/fuzz/fuzz_%.o $(call fuzz_obj,$(FUZZ_SRCS))
 	$(call msg,LD,$@)mkdir -p $(@D)
@@ -170,6 +191,9 @@ C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
 	-e ^tests/kfd/ -e tests/hsaq/test_abi)
 # Excludes compiler output; kfd-patch/uapi has a .clang-format of its own.
 FORMAT_FILES = $(shell git ls-files '*.c' '*.h' | grep -v _ptx.c)
+CPPCHECK = cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
+	--enable=warning,portability --suppress=missingIncludeSystem \
+	--suppress=unknownMacro -I. -Iinclude
 SHELL_FILES = $(shell git ls-files | xargs grep -lE '^#!.*sh$$')
 lint: need-lint abi
 	$(Q)$(PYTHON) tests/lint.py
@@ -181,9 +205,8 @@ lint: need-lint abi
 	$(Q)$(PYTHON) tests/commits.py
 	$(Q)$(PYTHON) docs/figures/make.py --check
 	$(Q)echo $(FORMAT_FILES) | xargs -P2 -n64 clang-format --dry-run -Werror
-	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 \
-		--enable=warning,portability --suppress=missingIncludeSystem \
-		--suppress=unknownMacro -I. -Iinclude $(C_FILES)
+	$(Q)mkdir -p $(O)/cppcheck
+	$(Q)$(CPPCHECK) -j2 --cppcheck-build-dir=$(O)/cppcheck $(C_FILES)
 
 # ---- clang-tidy, coverage, and commands for editors -----------------------------
 # compile_commands.json is for `clangd` and clang-tidy. `tidy` checks files that changed since
@@ -205,7 +228,7 @@ tidy-all: need-tidy
 COVERAGE := -O0 -g --coverage -fprofile-update=atomic
 coverage: need-coverage
 	$(Q)find $(O)-coverage -name '*.gcda' -delete 2>/dev/null || :
-	$(Q)$(MAKE) -k --no-print-directory O=$(O)-coverage TALLY=$(TALLY) CFLAGS='$(COVERAGE)' \
+	$(Q)$(MAKE) -k --no-print-directory O=$(O)-coverage TALLY=$(TALLY) CFLAGS='$(COVERAGE)' CC='$(filter-out ccache,$(CC))' \
 		LDFLAGS=--coverage check-unit check-e2e || echo 'coverage: a test failed' >&2
 	$(Q)gcovr --root . --object-directory $(O)-coverage/obj --exclude tests/ --exclude kfd-patch/ \
 		--gcov-ignore-parse-errors -j2 --print-summary --txt $(O)-coverage/coverage.txt
@@ -232,12 +255,52 @@ bare-demo: need-python
 bare-check: need-python
 	$(Q)$(BARE) "./setup demo" "./setup check" || test $$? = 77
 
+# ---- files that changed since main; on main itself, since the last commit ----
+BASE     ?= $(or $(shell for main in main origin/main; do \
+	git merge-base HEAD $$main 2>/dev/null && break; done),HEAD)
+CHANGED  := $(if $(filter check-quick quick-%,$(MAKECMDGOALS)),$(shell \
+	git diff --name-only --diff-filter=d $(BASE); git ls-files --others --exclude-standard))
+# Unit tests of the changed folders but the longest, changed tests, and some of each part.
+UNITS_LONG := $(addprefix $(O)/tests/,sched/test_hour softgpu/test_sim_sched_share \
+	gfx9/test_kernels bench/test_results daemon/test_journal)
+UNITS_QUICK := $(addprefix $(O)/tests/,bench/test_workload cli/test_parse client/test_engine \
+	daemon/test_config daemon/test_device hal/test_hal hsaq/test_hsaq nvidia/test_hold \
+	preload/test_preload runtime/test_runtime sched/test_lc sched/test_be_rotation \
+	sched/test_property softgpu/test_model wire/test_wire)
+folders   = $(patsubst nvidia-backend,nvidia,$(patsubst libhsaq,hsaq,$(patsubst kfd-patch,gfx9,$(sort \
+	$(foreach f,$(CHANGED:tests/%=%),$(firstword $(subst /, ,$f)))))))
+UNITS_NOW = $(sort $(UNITS_QUICK) $(filter $(CHANGED:%.c=$(O)/%),$(TEST_PROGS)) \
+	$(filter-out $(UNITS_LONG),$(filter $(folders:%=$(O)/tests/%/test_%),$(TEST_PROGS))))
+E2E_QUICK := $(call e2e,cli_attach cli_hsaq cli_run daemon_views demo tenant_soft threads_soft)
+# $(call each,FILES,COMMAND): unless there are none
+each      = $(if $(strip $(1)),$(Q)$(2) $(1))
+.PHONY: check-quick quick-tests quick-lint
+quick-tests: need-check $(UNITS_NOW) $(PRODUCTS) $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE)
+	$(Q)$(RUN) --timeout 120 $(UNITS_NOW) $(E2E_QUICK)
+quick-lint: need-lint
+	$(Q)$(PYTHON) tests/lint.py
+	$(Q)$(PYTHON) tests/commits.py
+	$(call each,$(filter $(FORMAT_FILES),$(CHANGED)),clang-format --dry-run -Werror)
+	$(call each,$(filter $(C_FILES),$(CHANGED)),$(CPPCHECK))
+	$(call each,$(filter $(SHELL_FILES),$(CHANGED)),shellcheck)
+	$(call each,$(filter %.md,$(CHANGED)),mdl --style .mdl-style.rb)
+	$(call each,$(CHANGED),codespell -q 3)
+	$(call each,$(CHANGED),$(PYTHON) tests/prose.py)
+check-quick: need-check
+	+$(Q)$(call steps,quick-lint quick-tests,BASE=$(BASE))
+
 # ---- all of it: each step, even after a failure, and one total ----
 steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
 	for step in $(1); do \
-		$(MAKE) --no-print-directory TALLY=$(TALLY) $$step || bad=1; \
+		begin=$$(date +%s); failed=0; \
+		$(MAKE) --no-print-directory TALLY=$(TALLY) $(2) $$step || bad=1 failed=1; \
+		echo "\# $$step $$(($$(date +%s) - begin)) $$failed" >>$(TALLY); \
 	done; $(PYTHON) tests/run.py --total $(TALLY) || bad=1; exit $$bad
 check: need-check
-	+$(Q)$(call steps,check-unit check-e2e check-asan)
+	+$(Q)$(call steps,check-unit check-e2e)
+CI_MORE := lint tidy-all recipes check-asan check-tsan fuzz check-kills kfd-and-bench kfd-stock
 ci-more: need-check
-	+$(Q)$(call steps,lint tidy-all recipes check-tsan fuzz check-kills kfd-check bench-rig)
+	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
+# Nobody waits for these.
+nightly: need-check
+	+$(Q)$(call steps,kfd-hip check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

@@ -17,8 +17,8 @@ DEFAULTS = {
     'module': 'any',        # any: also the base passes; series: it must be applied
     'timeout': '60',        # seconds of the guest's clock
     'limit': '90',          # seconds of the host's
-    'suites': 'check long', # check, long, bench, stock: on the base; only when named: none
-    'check_scale': '1',     # KFD_SCALE in kfd-check
+    'suites': 'check long', # check, hip, long, bench, stock: on the base; only when named: none
+    'check_scale': '1',     # KFD_SCALE in kfd-check and kfd-hip
     'long_scale': '',       # KFD_SCALE in the long suite, for any --scale
     'files': '',            # more host files, each with the libraries it needs; FILE:WHERE
     'rocm': 'no',           # ROCm's libraries, with those that they load
@@ -70,7 +70,8 @@ def load():
 def choose(tests, patterns=(), suite=None, has_series=True):
     """The matching tests; a pattern without a match is an error."""
     if not patterns:
-        return [t for t in tests.values() if suite in t.suites
+        wanted = set(suite.split(','))
+        return [t for t in tests.values() if wanted & set(t.suites)
                 and (has_series or t.module != 'series')]
     chosen = {}
     for pattern in patterns:

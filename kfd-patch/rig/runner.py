@@ -117,7 +117,7 @@ def scale_of(args, test):
     """The fraction of a test's counts."""
     if args.suite == 'long' and test.long_scale:
         return test.long_scale
-    if args.scale is None and args.suite == 'check':
+    if args.scale is None and not args.suite.startswith('long'):
         return test.check_scale
     return args.scale or '1'
 

@@ -12,7 +12,7 @@ import unittest
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [TOP, os.path.dirname(os.path.abspath(__file__))]
 from bench import harness  # noqa: E402
-from rig import BUILD, CLI, FACE, PATIENCE_S, Rig  # noqa: E402
+from rig import BUILD, CLI, FACE, FIGURES, PATIENCE_S, Rig  # noqa: E402
 
 OUT = os.path.join(BUILD, "e2e-callbacks")
 TOOL = os.path.join(BUILD, "tests/softface/tool")
@@ -56,9 +56,10 @@ class Unannounced(Figures):
         plain, _ = self.run_lc(*self.GAPS, how=["--no-predict"])
         held, said = self.run_lc(*self.GAPS, how=["--auto-hold"])
         self.assertEqual(said, "")
-        self.assertGreater(plain["p50_ns"], alone["p50_ns"] + 50 * US)
-        self.assertLess(held["p50_ns"], alone["p50_ns"] + 20 * US)
-        self.assertLess(held["p99_ns"], alone["p50_ns"] + 20 * US)
+        if FIGURES:
+            self.assertGreater(plain["p50_ns"], alone["p50_ns"] + 50 * US)
+            self.assertLess(held["p50_ns"], alone["p50_ns"] + 20 * US)
+            self.assertLess(held["p99_ns"], alone["p50_ns"] + 20 * US)
 
     def test_unseen(self):
         """A warning that there are no holds; nothing gets worse."""
@@ -66,7 +67,8 @@ class Unannounced(Figures):
         held, said = self.run_lc(*self.GAPS, how=["--auto-hold"], env=UNSEEN)
         self.assertIn("GPREEMPT_CUPTI=0", said)
         self.assertIn("--auto-hold has no effect", said)
-        self.assertEqual(held["p50_ns"], plain["p50_ns"])
+        if FIGURES:
+            self.assertEqual(held["p50_ns"], plain["p50_ns"])
 
 
 class Waits(Figures):
@@ -81,11 +83,13 @@ class Waits(Figures):
                 self.assertEqual(said, "")
                 self.assertEqual(seen["syncs_cut"], REQUESTS + WARMUP)
                 self.assertEqual(seen["holds_expired"], 0)
-                self.assertLess(seen["max_ns"], alone["max_ns"] + 20 * US)
+                if FIGURES:
+                    self.assertLess(seen["max_ns"], alone["max_ns"] + 20 * US)
                 # A few switches more, but far from the limit of 20 ms.
                 beside, _ = self.run_lc(*args)
                 self.assertEqual(beside["syncs_cut"], REQUESTS + WARMUP)
-                self.assertLess(beside["max_ns"], alone["max_ns"] + 600 * US)
+                if FIGURES:
+                    self.assertLess(beside["max_ns"], alone["max_ns"] + 600 * US)
 
     def test_unseen(self):
         """It waits for the piece, which is short, and for nothing else."""
@@ -94,8 +98,9 @@ class Waits(Figures):
                                    env=UNSEEN)
         self.assertIn("pieces of 500 us", said)
         self.assertEqual(unseen["syncs_cut"], 0)
-        self.assertGreater(unseen["p50_ns"], seen["p50_ns"] + 100 * US)
-        self.assertLess(unseen["max_ns"], seen["max_ns"] + 500 * US)
+        if FIGURES:
+            self.assertGreater(unseen["p50_ns"], seen["p50_ns"] + 100 * US)
+            self.assertLess(unseen["max_ns"], seen["max_ns"] + 500 * US)
 
 
 class Tool(Rig):
