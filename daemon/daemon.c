@@ -20,7 +20,7 @@
 #include "runtime/log.h"
 
 #define CHECK_NS 1000000000u
-/* Tenants are put back in some milliseconds each; who hangs is left. */
+/* A tenant is restored in some milliseconds; one that hangs is not waited for. */
 #define PUT_BACK_NS 5000000000u
 
 struct gp_ddev *gp_daemon_device(struct gp_daemon *d, const uint8_t uuid[16])
@@ -127,7 +127,7 @@ static bool can_share(struct gp_device *hal)
 	struct gp_hal_caps caps;
 
 	if (hal->ops->caps(hal, &caps))
-		return true; /* to be said when it is made */
+		return true; /* gp_ddev_create() reports the error */
 	return caps.caps & GP_CAP_SUSPEND || (caps.caps & GP_CAP_CLASS && caps.caps & GP_CAP_HOLD);
 }
 
@@ -329,8 +329,8 @@ static int ticks_open(struct gp_daemon *d)
 }
 
 /*
- * What a daemon before this one left is put back, and whom it had from outside is
- * taken again; who came itself comes again.
+ * Restores the changes of the daemon before this one, and takes its tenants from outside again.
+ * Connected tenants reconnect by themselves.
  */
 static void take_over(struct gp_daemon *d)
 {
