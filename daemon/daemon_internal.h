@@ -24,11 +24,11 @@ struct gp_daemon {
 	size_t left_alone; /* devices that are none of them: see can_share() */
 	struct gp_source signals;
 	struct gp_tick check;	 /* every second: see gp_enroll_check() */
-	struct gp_tick deadline; /* of putting back */
-	bool stopping, leaves;	 /* put back; leave all as it is */
+	struct gp_tick deadline; /* of the restore */
+	bool stopping, leaves;	 /* restore all; leave all as it is */
 };
 
-/* enroll.c: who becomes a tenant, and of which class. */
+/* enroll.c: makes processes tenants, with a class. */
 void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_hello *msg,
 		     const int *file, size_t n);
 void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
@@ -39,13 +39,13 @@ void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn);
 extern const struct gp_discover_ops gp_enroll_discover_ops;
 /**
- * Who is in the journal at @place, and would not come by itself (attached, banned),
- * is taken again; the record stays until then. False: it need not be.
+ * Enroll the process of the journal's record at @place again if it would not connect: it
+ * was attached or banned. The record stays until then. False: not needed.
  */
 bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *record, int place);
 /** The rules are others now. */
 void gp_enroll_rules(struct gp_daemon *d);
-/** Once a second: have tenants that were taken from outside other groups now? */
+/** Once a second: find new groups of discovered and attached tenants. */
 void gp_enroll_check(struct gp_daemon *d);
 
 /* view.c: what there is to see. */

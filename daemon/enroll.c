@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * enroll.c - who becomes a tenant, and of which class: by what it asks for and what
- * the rules say, or by the rules alone. To look for a process's groups takes
- * milliseconds of driver calls, so that is done by a worker of its own, and what
- * was asked for is looked up anew when it is through.
+ * enroll.c - makes processes tenants. The class comes from the process's request and the
+ * rules, or from the rules alone. A search for a process's groups takes milliseconds of
+ * driver calls, so the scanner does it. Afterwards the request is checked again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ struct scan {
 	bool asks;
 	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
 	bool banned;
-	int place; /* in the journal, of what it was; -1 */
+	int place; /* of the earlier tenant in the journal; -1 */
 	struct gp_group_list list;
 	int err;
 };
@@ -74,7 +73,7 @@ static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid
 	return s;
 }
 
-/* ---- whose class ----------------------------------------------------- */
+/* ---- the class ------------------------------------------------------- */
 
 /*
  * A daemon of one user's serves that user, who could do without it. And where
@@ -96,9 +95,9 @@ static uint32_t of_user(const struct gp_daemon *d, uid_t uid)
 }
 
 /*
- * The class of @who on @dev: what it asks for, if it may have it; else what the
- * rules give. @why: of that, or of the refusal. 0; -EPERM, -ENOSPC, -EINVAL: not
- * what it asked for.
+ * The class of @who on @dev: the requested one if the rules allow it, else the rules' own.
+ * @why: the reason of the class or of the refusal. 0; -EPERM, -ENOSPC, -EINVAL: the request
+ * is refused.
  */
 static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *who,
 		  const struct gp_dtenant *tenant, const struct gp_class_request *asked,
@@ -156,7 +155,7 @@ static int join(struct scan *s, struct gp_subject *who, const struct gp_class_re
 	return err;
 }
 
-/* ---- who came itself ------------------------------------------------- */
+/* ---- connected tenants ----------------------------------------------- */
 
 static bool welcome(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant *t, int result,
 		    const char *why)
@@ -188,7 +187,7 @@ static void hello_done(struct gp_job *job)
 	if (!err)
 		err = gp_proc_read(conn->pid, &who);
 	t = gp_dtenant_of_pid(s->dev, conn->pid);
-	/* It is known by what others said of it, or by a connection that it lost. */
+	/* Otherwise it is known from discovery, an attach, or a lost connection. */
 	if (!err && t && t->conn)
 		err = -EEXIST;
 	else if (!err && t && t->banned)
@@ -281,7 +280,7 @@ void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		gp_wire_drop(file, n);
 }
 
-/* Whoever speaks for the tenant is told of a class that it did not ask for. */
+/* Report a class that the tenant did not request on its connection. */
 static void tell_class(struct gp_dtenant *t)
 {
 	union gp_wire_msg msg;
@@ -332,13 +331,12 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn)
 	if (!t)
 		return;
 	t->conn = NULL;
-	/* Its process's end is told by its pidfd: this one lives, and goes; but not from
-	 * what it is suspended for. */
+	/* Its pidfd would report its end: the process lives and only leaves. A ban stays. */
 	if (!t->banned)
 		gp_dtenant_leave(t, false);
 }
 
-/* ---- who is taken ---------------------------------------------------- */
+/* ---- attached tenants ------------------------------------------------ */
 
 static void take_done(struct gp_job *job)
 {
@@ -461,7 +459,7 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	return true;
 }
 
-/* ---- who is found ---------------------------------------------------- */
+/* ---- discovered tenants ---------------------------------------------- */
 
 static struct gp_ddev *of_hal(struct gp_daemon *d, const struct gp_device *hal)
 {
@@ -478,7 +476,7 @@ static bool find_skip(void *arg, struct gp_device *hal, pid_t pid)
 	return !dev || pid == getpid() || gp_dtenant_of_pid(dev, pid);
 }
 
-/* Who gets no class is left alone: true, it need not be looked at again. */
+/* A process without a class is left alone: true, no need to check it again. */
 static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_group_list *list)
 {
 	struct gp_daemon *d = arg;
@@ -507,7 +505,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 
 const struct gp_discover_ops gp_enroll_discover_ops = { .skip = find_skip, .found = find_found };
 
-/* ---- what changes ---------------------------------------------------- */
+/* ---- changes of rules and groups -------------------------------------- */
 
 static void rule_anew(struct gp_daemon *d, struct gp_dtenant *t)
 {

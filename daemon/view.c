@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * view.c - what the daemon shows: to who connects, and to metrics.
+ * view.c - answers queries of connections and of metrics.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -44,7 +44,7 @@ void gp_ddev_arm(struct gp_ddev *dev)
 
 	if (dev->look_at_ns && (!at_ns || dev->look_at_ns < at_ns))
 		at_ns = dev->look_at_ns;
-	/* Before timer_done a virtual clock stands: what comes next is first. */
+	/* A virtual clock stands until timer_done, so the next event is known by then. */
 	dev->hal->ops->timer_arm(dev->timer, at_ns);
 }
 
@@ -118,7 +118,7 @@ bool gp_ddev_putting_back(const struct gp_ddev *dev)
 	return gp_runtime_jobs(dev->rt) || !gp_sched_settled(gp_runtime_core(dev->rt));
 }
 
-/* What the core has put back, and nobody owns, is forgotten. */
+/* Forget groups without a tenant that the core has restored. */
 void gp_ddev_sweep(struct gp_ddev *dev)
 {
 	if (!gp_runtime_sweep(dev->rt))
@@ -151,7 +151,7 @@ static int runtime_create(struct gp_ddev *dev)
 		.core = {
 			.be_policy = dev->settings.be_policy,
 			.lc_policy = dev->settings.lc_policy,
-			/* Who takes turns by itself is told classes: see driver_sched.c. */
+			/* A driver that rotates by itself gets classes: see driver_sched.c. */
 			.rotate = caps & GP_CAP_SUSPEND && !(caps & GP_CAP_CLASS),
 			.be_min_pct = dev->settings.be_min_pct,
 			.lc_preempt = !(caps & GP_CAP_SLICE_PREEMPTS) ? GP_LC_CUT_NONE :

@@ -32,7 +32,7 @@ struct gp_ddev_stat {
 	uint64_t control_ns;
 };
 
-/** struct gp_ddev_ops - what is above a device, about its tenants. */
+/** struct gp_ddev_ops - the part of a device that knows tenants. */
 struct gp_ddev_ops {
 	struct gp_host_ops host; /* its argument is the device */
 	/** The timer is due. */
@@ -69,7 +69,7 @@ struct gp_ddev {
 	struct gp_dtenant *tenants; /* newest first */
 	uint32_t last_tenant_id;
 	uint32_t resident;		 /* tenant id, as it was traced */
-	int leaving[GP_JOURNAL_RECORDS]; /* places of who left, and is put back */
+	int leaving[GP_JOURNAL_RECORDS]; /* places of tenants that left and are being restored */
 	size_t leaving_count;
 
 	struct gp_log *log;	     /* NULL: may not be read */
@@ -79,13 +79,13 @@ struct gp_ddev {
 	uint64_t log_whole_ns;	     /* likewise, and nothing was left in it */
 	uint32_t busy_looks;	     /* in a row that saw LC work */
 	bool woken;		     /* since the log was read last */
-	uint32_t cut_looks;	     /* in a row that saw one wait for who is less urgent */
+	uint32_t cut_looks;	     /* in a row that saw the most urgent tenant wait */
 	struct gp_usage usage;
 	struct gp_tick idle;   /* looks where nothing goes on */
 	int slot_fd;	       /* the right to the short slice; -1: not ours */
 	struct gp_tick slot;   /* then: tries again */
-	struct gp_tick notice; /* looks for work of who had none */
-	uint32_t quiet_looks;  /* such ones in a row that saw nobody's */
+	struct gp_tick notice; /* looks for new work of idle tenants */
+	uint32_t quiet_looks;  /* of these in a row without new work */
 	bool noticing;	       /* it is to come */
 	struct gp_ddev_stat stat;
 	struct gp_hist hist[GP_WIRE_HISTS];
@@ -99,7 +99,7 @@ struct gp_ddev {
 int gp_ddev_create(struct gp_loop *loop, const struct gp_ddev_ops *above, struct gp_device *hal,
 		   uint16_t number, const struct gp_config_settings *settings,
 		   struct gp_journal *journal, struct gp_trace *trace, struct gp_ddev **dev);
-/** All tenants must have left and been put back. NULL is legal. */
+/** All tenants must have left and been restored. NULL is legal. */
 void gp_ddev_destroy(struct gp_ddev *dev);
 
 /** The clock of the core, ns. */
@@ -118,7 +118,7 @@ enum gp_wire_usage gp_ddev_usage(const struct gp_ddev *dev);
 
 /** Add a record to the trace, of now. */
 void gp_ddev_trace(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value);
-/** The same of what was at @at_ns, by the core's clock; not in the future. */
+/** The same for time @at_ns of the core's clock, not in the future. */
 void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t value,
 		      uint64_t at_ns);
 

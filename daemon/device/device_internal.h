@@ -14,10 +14,10 @@ void gp_ddev_arm(struct gp_ddev *dev);
 void gp_ddev_let_go(struct gp_ddev *dev);
 void gp_ddev_sweep(struct gp_ddev *dev);
 /**
- * struct gp_group_job - work of the device's worker, about @group, which stays until
- * it is done; the first member of what is to be done.
- * @group: NULL: about none, or about one that nobody knows
- * @hal: it, for the worker; NULL likewise
+ * struct gp_group_job - work of the device's worker about @group, which stays until the job
+ * ends. The first member of each job's own struct.
+ * @group: NULL: about no known group
+ * @hal: the same group for the worker; NULL likewise
  */
 struct gp_group_job {
 	struct gp_job job;
@@ -29,9 +29,9 @@ void gp_group_job_post(struct gp_group_job *j, struct gp_ddev *dev, struct gp_ru
 		       void (*work)(struct gp_job *job), void (*done)(struct gp_job *job));
 /** A call or a job is over: free its place, and let a virtual clock go on. */
 void gp_ddev_over(void *host);
-/** The last that its done() does: frees it, and what waited for it. */
+/** Frees the job and the places that waited for it. The last call of its done(). */
 void gp_group_job_end(struct gp_group_job *j);
-/** The journal's record at @place is dropped when all is put back. */
+/** Drop the journal's record at @place when all groups are restored. */
 void gp_ddev_leaving(struct gp_ddev *dev, int place);
 
 /* call_stats.c */
@@ -39,9 +39,9 @@ void gp_ddev_leaving(struct gp_ddev *dev, int place);
 void gp_ddev_called(void *host, const struct gp_call *call);
 
 /* driver_sched.c */
-/** Tell a driver that knows classes of @pid's. */
+/** Report @pid's class to a driver that knows classes. */
 void gp_ddev_report_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_value *cls);
-/** Ask the driver's counters, where there is no log, what tenants used. */
+/** Without a log: read the tenants' usage from the driver's counters. */
 void gp_ddev_read_usage(struct gp_ddev *dev);
 
 /* enforce.c */
@@ -51,13 +51,13 @@ void gp_ddev_enforce(struct gp_ddev *dev);
 
 /* observe.c */
 /**
- * See what tenants are doing, tell the core what is news, and that its time has
- * come. At once, or when the log was read.
+ * Observe the tenants, and report changes and the timer to the core: at once, or after the
+ * log was read.
  */
 void gp_ddev_observe(struct gp_ddev *dev);
-/** At once, and by what is known of the log. */
+/** The same at once, by the part of the log that was read. */
 void gp_ddev_observe_pages(struct gp_ddev *dev);
-/** The same, for latency-critical work that has come or is done: others may be cut for it. */
+/** The same after LC work began or ended: other tenants may be preempted for it. */
 void gp_ddev_woken(struct gp_ddev *dev);
 
 /* tenant.c */
@@ -66,7 +66,7 @@ void gp_dtenant_follow_turns(struct gp_ddev *dev);
 
 /** A group of its was suspended, or resumed. */
 void gp_dtenant_group_off(struct gp_dtenant *tenant, bool off);
-/** Tell who has to say when it needs the device. */
+/** Request wakes from tenants that must report when they need the device. */
 void gp_dtenant_request_wakes(struct gp_ddev *dev);
 
 /* be_activity.c, of best-effort */

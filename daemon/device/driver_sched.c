@@ -33,7 +33,7 @@ static void class_was_set(struct gp_job *job)
 	if (t->err && t->err != -ESRCH && t->err != -ECANCELED)
 		gp_log(GP_LOG_WARN, "%s: cannot set the class of process %d: %s",
 		       t->base.dev->hal->id.name, (int)t->pid, strerror(-t->err));
-	/* From here on what it uses counts. */
+	/* Its usage counts from now on. */
 	if (!t->err)
 		gp_ddev_read_usage(t->base.dev);
 	gp_group_job_end(&t->base);
@@ -54,11 +54,11 @@ void gp_ddev_report_class(struct gp_ddev *dev, pid_t pid, const struct gp_class_
 	gp_group_job_post(&t->base, dev, NULL, set_class, class_was_set);
 }
 
-/* ---- what its counters say ------------------------------------------------------ */
+/* ---- the driver's counters ------------------------------------------------------- */
 
 struct counted {
 	struct gp_group_job base;
-	bool first; /* its tenant has just come: what was before is not ours */
+	bool first; /* of a new tenant: earlier usage does not count */
 	uint64_t used_ns;
 	int err;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * enforce.c - a tenant may set its own slices, and what cutting it waits for, as
- * the driver lets it. Once a second each group's slice is read (4 us on an H200);
- * one that is not what was decided is set again, with the mode, and counted. Who
- * does that GP_BAN_AFTER times means it, and is suspended until it ends.
+ * enforce.c - restores decided slices. The driver lets a tenant set its own slices and
+ * preemption mode. Once a second the daemon reads each group's slice (4 us on an H200). It
+ * counts a changed slice and sets slice and mode again. A tenant with GP_BAN_AFTER changes
+ * is suspended until it ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 struct check {
 	struct gp_group_job base;
 	uint64_t decided_us, found_us;
-	bool mode; /* of how it is cut, set again too */
+	bool mode; /* set the preemption mode again, too */
 	int err;
 };
 
@@ -66,7 +66,7 @@ void gp_ddev_enforce(struct gp_ddev *dev)
 		const struct gp_dtenant *tenant = g->owner;
 		struct check *c;
 
-		/* What is being set is not read meanwhile. */
+		/* Do not read a slice that is being set. */
 		if (!tenant || !g->slice_us || g->jobs)
 			continue;
 		c = calloc(1, sizeof(*c));

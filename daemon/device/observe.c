@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * observe.c - what tenants are doing: their pages, and the device's own log. Nobody
- * sends word of it; it is looked at when it matters, which is
- *  - when a turn is over: is latency-critical work on the device, or about to
- *    come? Then again every 200 us, and the turn ends when it is not;
- *  - 250 us after a tenant said that it has work, or has done it, where levels share a
- *    device, and so on until the most urgent one has it: another one may have got it
- *    in between;
- *  - when best-effort may have nothing to run (be_activity.c);
- *  - 2 ms before work of who is cut is to come, and when it has not come;
- *  - ten times a second while two share a device, for usage, and while one of them
- *    had no work of which only the log would tell: ever less often, where nobody
- *    uses the device; once a second else;
- *  - soon again when latency-critical work was seen: that it lasts is not believed
- *    without looking, since best-effort's minimum would be taken from it.
+ * observe.c - observes tenants by their pages and the device's log. Tenants send no messages
+ * about their work, so the daemon looks:
+ *  - at the end of a turn. While LC work runs or is about to come, it looks again every
+ *    200 us, and the turn ends without such work;
+ *  - where levels share a device: 250 us after a tenant reported work or its end, and again
+ *    until the most urgent tenant has the device. Another one may have got it in between;
+ *  - when a BE tenant may have nothing to run (be_activity.c);
+ *  - 2 ms before expected work of a tenant that may be preempted, and when it did not come;
+ *  - ten times a second while two tenants share a device, for usage, and while only the log
+ *    would show new work of an idle tenant. On an unused device the interval grows;
+ *  - once a second otherwise;
+ *  - soon again after it saw LC work. The BE minimum counts this time, so the daemon checks
+ *    that the work lasts.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -36,7 +35,7 @@
 /* A rotation takes so long, in which work of LC's would be late: 0.5 ms to get
  * one off, 0.3 ms the next one on (H200, driver 580). */
 #define AHEAD_NS 1500000u
-/* Of who may be cut: best-effort is off before the device is held for it. */
+/* For a tenant that may be preempted: BE is suspended before its hold starts. */
 #define AHEAD_CUT_NS 2000000u
 #define RECORDS 4096u /* more are read by the next look */
 
@@ -77,7 +76,7 @@ static void report_lc(struct gp_ddev *dev, uint64_t now_ns, enum gp_reported wha
 			gp_dtenant_report(t, what);
 }
 
-/* Does the most urgent one wait for one that is less so? */
+/* Does the most urgent tenant wait for a less urgent one? */
 static bool waits_for_cut(struct gp_ddev *dev)
 {
 	const struct gp_dtenant *t =
@@ -87,16 +86,16 @@ static bool waits_for_cut(struct gp_ddev *dev)
 }
 
 /*
- * Who needs the device first: a turn that is over ends as soon as nobody does. And of
- * those the most urgent one last: whom it is to cut is known then. When all that is
- * told, also whether the most urgent one has the device, and who else, if it waits.
+ * BUSY comes first: a turn that is over ends as soon as no tenant needs the device. The most
+ * urgent tenant comes last, because the core then knows which ones to preempt. At the end:
+ * does the most urgent tenant have the device, and if not, which one does?
  */
 static void look_at_lc(struct gp_ddev *dev)
 {
 	uint64_t now_ns = gp_ddev_now(dev);
 	struct gp_dtenant *first;
 
-	/* Before pages are looked at: who begins after that look says so. */
+	/* Before the pages are read: a tenant that begins later reports that. */
 	gp_dtenant_request_wakes(dev);
 	first = most_urgent(dev, now_ns);
 	report_lc(dev, now_ns, GP_REPORTED_BUSY, first);
@@ -153,14 +152,14 @@ void gp_ddev_woken(struct gp_ddev *dev)
 		return;
 	}
 	gp_ddev_observe_pages(dev);
-	/* Of others the log may know more; it is read when they have been cut. */
+	/* The log may know more of the others. It is read after their preemption. */
 	if (waits_for_cut(dev))
 		gp_ddev_observe(dev);
 }
 
 /* ---- the log ------------------------------------------------------------------ */
 
-/* @until_ns: all until then is told, in the core's clock; 0: not known. */
+/* @until_ns: all usage until then is reported, in the core's clock; 0: unknown. */
 static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 {
 	for (struct gp_dtenant *t = dev->tenants; t; t = t->next) {
@@ -178,7 +177,7 @@ static void tell_usage(struct gp_ddev *dev, uint64_t until_ns)
 	}
 }
 
-/* The log is read late: it tells of the time before they came as well. */
+/* The log is read late and contains the time before the tenants joined. */
 static void tell_since_when(struct gp_ddev *dev, const struct gp_clocks *clocks)
 {
 	for (const struct gp_dtenant *t = dev->tenants; clocks->known && t; t = t->next)
@@ -188,7 +187,7 @@ static void tell_since_when(struct gp_ddev *dev, const struct gp_clocks *clocks)
 static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
 {
 	if (!dev->clocks.known)
-		return; /* of what time they are is not known */
+		return; /* the time of the records is unknown */
 	for (size_t i = 0; gp_trace_wanted(dev->trace) && i < look->count; i++) {
 		const struct gp_switch_record *r = &look->rec[i];
 
@@ -205,7 +204,7 @@ static void trace_records(struct gp_ddev *dev, const struct gp_log_look *look)
 	}
 }
 
-/* Just before the log is read: what comes later is not in it. */
+/* Just before the log is read: it ends here. */
 static void compare_clocks(struct gp_log_look *look)
 {
 	struct gp_ddev *dev = look->dev;
@@ -302,8 +301,8 @@ void gp_ddev_observe(struct gp_ddev *dev)
 /* ---- when next ------------------------------------------------------------------ */
 
 /*
- * Who had no work, and is on with a slice of some length, is in the others' way from
- * when it has some until that is seen.
+ * An idle tenant runs with a longer slice. From its next work on it delays the others until
+ * the daemon sees that.
  */
 static bool waits_for_work(const struct gp_ddev *dev)
 {
@@ -371,7 +370,7 @@ static void plan_look(struct gp_ddev *dev)
 		if (gp_dtenant_may_be_cut(t))
 			at_ns = gp_sooner(at_ns, gp_dtenant_next_look_ns(t, now_ns, AHEAD_CUT_NS));
 	}
-	/* What nobody shares needs no account. */
+	/* A device that is not shared needs no accounting. */
 	if (share > 1 && dev->busy_looks)
 		at_ns = gp_sooner(at_ns, now_ns + (BUSY_NS << (dev->busy_looks < BUSY_SHIFT_MAX ?
 								       dev->busy_looks :
@@ -382,7 +381,7 @@ static void plan_look(struct gp_ddev *dev)
 	plan_notice(dev);
 }
 
-/* ---- what the device calls -------------------------------------------------------- */
+/* ---- ops of the device ------------------------------------------------------------ */
 
 /* A turn may end with any step, at the latest then: not into work that is to come. */
 static void before(void *host)

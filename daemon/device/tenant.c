@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tenant.c - what is known of a process on a device, and what it says of itself.
+ * tenant.c - state of a process on a device, and the reports of its page.
  */
 #include "daemon/device/tenant.h"
 
@@ -17,7 +17,7 @@
 #include "daemon/device/device_internal.h"
 #include "daemon/discover/proc.h"
 
-/* What was said for a time that is over by more than this was wrong. */
+/* An announcement that is late by more than this was wrong. */
 #define NEXT_LATE_NS 1000000u
 #define LATELY_NS 1000000000u /* it has worked since: it may again, any time */
 #define QUIET_NS 2000000u     /* off the device for so long: not between two kernels */
@@ -117,9 +117,8 @@ static void watch_for_work(struct gp_dtenant *t, uint64_t now_ns)
 }
 
 /*
- * Latency-critical ones are off, for best-effort's minimum. Who of them has nothing
- * to run has had the device all the same, until somebody else has work: so has the
- * one whose turn it is any, with others waiting?
+ * In a window of the BE minimum LC is suspended, and the resident counts as running even
+ * without work. So check whether the resident has work while other BE tenants wait.
  */
 static void watch_resident(const struct gp_ddev *dev, uint64_t now_ns)
 {
@@ -169,7 +168,7 @@ uint64_t gp_dtenant_work_seq(const struct gp_dtenant *t)
 	return t->page ? atomic_load_explicit(&t->page->work_seq, memory_order_acquire) : 0;
 }
 
-/* Why it counts as busy; what no page says is work. */
+/* Why it counts as busy. Without a page it is assumed to have work. */
 static uint32_t why_busy(const struct gp_dtenant *t)
 {
 	uint32_t bits = activity_bits(t);
@@ -183,9 +182,9 @@ static bool known_by_log(const struct gp_dtenant *t)
 }
 
 /*
- * The log says late that it has none: it may have the device again by now. Who had
- * it long before the log was read has not; if it has begun since, the look after a
- * wake sees it.
+ * The log shows late that a tenant has no work: by now it may have the device again. A tenant
+ * that last had the device long before the log was read has none. If it has begun since, its
+ * wake shows that.
  */
 static bool may_have_work(const struct gp_dtenant *t)
 {
@@ -248,7 +247,7 @@ void gp_dtenant_report_on(struct gp_dtenant *t)
 				     .tenant = t->id,
 				     .busy = { GP_BUSY_ON, t->dev->log_whole_ns } };
 
-	/* Each time: it may have been cut since. */
+	/* Each time, because it may have been preempted since. */
 	if (is_lc(t) && t->reported == GP_REPORTED_BUSY && is_on(t))
 		gp_runtime_event(t->dev->rt, &ev);
 }
@@ -261,7 +260,7 @@ bool gp_dtenant_provides_work(const struct gp_dtenant *t)
 				  GP_PAGE_PROVIDES_WORK;
 }
 
-/* Who is the more urgent one may change, by deadlines of all, by lengths within a level. */
+/* Deadlines change the order of all tenants, job lengths the order within a level. */
 static bool may_cut(const struct gp_dtenant *t, const struct gp_dtenant *other)
 {
 	const struct gp_lc_policy *policy = t->dev->settings.lc_policy;
@@ -341,8 +340,8 @@ void gp_dtenant_used(struct gp_dtenant *t, uint64_t ns)
 }
 
 /*
- * So many are in a ring of @size now, of which *@counted were. What was
- * overwritten, or a number that went back, is passed over.
+ * Number of new entries in a ring of @size, of which *@counted were counted. Overwritten
+ * entries, and a number that went back, are skipped.
  */
 static uint64_t written(_Atomic uint64_t *number, uint64_t *counted, uint64_t size)
 {
@@ -462,8 +461,8 @@ static uint64_t went_off_ns(const struct gp_dtenant *t)
 }
 
 /*
- * The log tells late, and what it tells is of a moment: who had work a moment ago may be
- * between two requests, or in the next.
+ * The log shows a past moment. A tenant that had work then may be between two requests now,
+ * or in the next one.
  */
 static void see_work(struct gp_dtenant *t, uint64_t now_ns)
 {
@@ -496,10 +495,10 @@ static uint32_t wakes_of(const struct gp_dtenant *t, uint64_t now_ns)
 }
 
 /*
- * Where more than one level shares a device, the daemon has to know at once who
- * begins and who is done: it ends the turns of less urgent ones, and keeps best-effort
- * off meanwhile. Who alone has work need not say so, if nobody is more urgent: a wake
- * is two system calls in its way. Best-effort says when it begins again (be_activity.c).
+ * Where several levels share a device, the daemon must know at once when work begins or
+ * ends: it ends the turns of less urgent tenants and suspends BE meanwhile. The only tenant
+ * with work need not report it if none is more urgent, because a wake costs two system
+ * calls. A BE tenant reports new work (be_activity.c).
  */
 void gp_dtenant_request_wakes(struct gp_ddev *dev)
 {

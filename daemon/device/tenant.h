@@ -28,13 +28,13 @@ struct gp_dtenant {
 	struct gp_source ended; /* its pidfd */
 	enum gp_wire_origin origin;
 	struct gp_class_request request;
-	bool asked;		    /* its class is what it asked for */
-	char why[GP_WIRE_TEXT_LEN]; /* where it comes from */
+	bool asked;		    /* it has the class that it requested */
+	char why[GP_WIRE_TEXT_LEN]; /* source of the class */
 	uint64_t since_ns;	    /* by the core's clock */
 	int place;		    /* in the journal */
 	uint64_t files;		    /* that it had open, when it was looked at */
 
-	/* Of who came itself; NULL, -1 else. */
+	/* Of a connected tenant; otherwise NULL, -1. */
 	struct gp_conn *conn;
 	struct gp_page *page;
 	int page_fd;
@@ -73,7 +73,7 @@ struct gp_dtenant {
  * struct gp_join - how a tenant comes to be.
  * @who: the tenant's from then on
  * @list: its groups, compute ones and others; the tenant's if it succeeds
- * @gone: called once, when it leaves, for whatever reason; it is freed after that
+ * @gone: called once, when it leaves; it is freed after that
  */
 struct gp_join {
 	struct gp_subject who;
@@ -94,9 +94,8 @@ struct gp_join {
  */
 int gp_dtenant_join(struct gp_ddev *dev, struct gp_join *how, struct gp_dtenant **tenant);
 /**
- * It is left alone from now on: what was done to its groups is undone, in the
- * background (gp_ddev_putting_back()). Frees it. @ended: its process has, there
- * is nothing to undo.
+ * Restore its groups in the background (gp_ddev_putting_back()), and free it. @ended: its
+ * process has ended, so nothing needs a restore.
  */
 void gp_dtenant_leave(struct gp_dtenant *tenant, bool ended);
 
@@ -124,7 +123,7 @@ struct gp_dtenant *gp_dtenant_of_pid(struct gp_ddev *dev, pid_t pid);
 bool gp_dtenant_provides_work(const struct gp_dtenant *tenant);
 /** Does it say that it has? */
 bool gp_dtenant_reports_work(const struct gp_dtenant *tenant);
-/** Of what it has now, or had last: other work than before has another number. */
+/** Number of its present or last work; new work has another number. */
 uint64_t gp_dtenant_work_seq(const struct gp_dtenant *tenant);
 /** LC: does it need the device now, or within @ahead_ns? By its page; else by the log. */
 enum gp_reported gp_dtenant_activity(const struct gp_dtenant *tenant, uint64_t now_ns,
@@ -143,7 +142,7 @@ void gp_dtenant_report(struct gp_dtenant *tenant, enum gp_reported what);
 void gp_dtenant_report_on(struct gp_dtenant *tenant);
 /** The most urgent one: somebody who is less so may have the device in its place. */
 bool gp_dtenant_waits_for_cut(const struct gp_dtenant *tenant);
-/** Count what its page says of holds and segments that are over. */
+/** Count the finished holds and segments of its page. */
 void gp_dtenant_samples(struct gp_dtenant *tenant);
 /** It had the device for @ns more. */
 void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
@@ -151,7 +150,7 @@ void gp_dtenant_used(struct gp_dtenant *tenant, uint64_t ns);
 /** Off, until its process ends or the daemon does. */
 void gp_dtenant_ban(struct gp_dtenant *tenant);
 
-/** What a view shows of it. */
+/** Fill in its row of a view. */
 void gp_dtenant_show(struct gp_dtenant *tenant, struct gp_wire_tenant *out);
 
 #endif
