@@ -184,7 +184,6 @@ fuzz: need-fuzz $(FUZZERS)
 	$(Q)$(PYTHON) tests/fuzz/run.py --tally $(TALLY) $(FUZZ_SECONDS) $(O) $(FUZZ_NAMES)
 
 # ---- style ------------------------------------------------------------------
-# tests/prose.py checks documents and comments; it is not yet part of lint.
 # Kernel code has checkers of its own: make kfd-lint. cppcheck does not know
 # list_for_each_entry() nor, of the last one, an include by macro.
 C_FILES = $(shell git ls-files '*.c' | grep -v -e kernels_ptx -e ^kfd-patch/ \
@@ -198,6 +197,7 @@ SHELL_FILES = $(shell git ls-files | xargs grep -lE '^#!.*sh$$')
 lint: need-lint abi
 	$(Q)$(PYTHON) tests/lint.py
 	$(Q)$(PYTHON) tests/links.py
+	$(Q)$(PYTHON) tests/prose.py
 	$(Q)shellcheck $(SHELL_FILES)
 	$(Q)$(PYTHON) tests/kerneldoc.py
 	$(Q)git ls-files -z | xargs -0 codespell -q 3
