@@ -793,8 +793,8 @@ class Program(Report):
         done = self.bench("report", "/none/such", program=program)
         if done.returncode != 2:        # else it is installed on this machine
             self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1))
-            self.assertRegex(done.stderr, r"^gpreempt-bench: report: /.*/report.py: No such file "
-                             r"or directory \(make install puts it there\)")
+            self.assertRegex(done.stderr, r"^gpreempt-bench: report: cannot read /.*/report.py: "
+                             r"No such file or directory; run make install")
         shutil.copytree(os.path.join(os.path.dirname(BENCH), "../lib/gpreempt/bench"),
                         os.path.join(self.folder, "lib/gpreempt/bench"))
         fill(self.folder, results(run()))

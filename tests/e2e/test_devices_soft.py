@@ -87,8 +87,8 @@ class WhichThereAre(TwoDevices):
                                   capture_output=True, timeout=PATIENCE_S,
                                   env={**self.env, "GPREEMPT_SOFTGPU_GPUS": gpus})
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stderr, f"gpreempt-softgpud: GPREEMPT_SOFTGPU_GPUS={gpus}: so "
-                             "many GPUs cannot be; write 1 to 8\n")
+            self.assertEqual(done.stderr, f"gpreempt-softgpud: GPREEMPT_SOFTGPU_GPUS={gpus}: "
+                             "wrong number of GPUs; write 1 to 8\n")
 
 
 class WithoutADaemon(TwoDevices):
