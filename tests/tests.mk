@@ -62,8 +62,8 @@ endif
 E2E_TIMEOUT ?= 600
 
 # Each end-to-end test has a software GPU of its own, and its figures are in that GPU's clock. A
-# limit only ends a test that hangs.
-RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--reports $(REPORTS))
+# limit only ends a test that hangs. With a sanitizer two of them use two cores.
+RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REPORTS))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more nightly \
 	fuzz lint format
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
