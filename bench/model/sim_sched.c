@@ -499,7 +499,10 @@ void gp_sim_sched_destroy(struct gp_sim_sched *s)
 {
 	if (!s)
 		return;
+	/* The simulation still reports its end to the agent. */
+	s->user = (struct gp_sim_agent){ 0 };
 	gp_runtime_destroy(s->runtime);
+	s->runtime = NULL;
 	for (uint32_t id = 1; id <= s->tenants; id++) {
 		struct tenant *t = &s->tenant[id];
 
