@@ -50,7 +50,7 @@ ifneq ($(WHOLE),)
 E2E      := $(filter-out $(E2E_PLAIN) $(if $(filter tsan,$(san_name)),$(E2E_NO_THREADS)),$(E2E)) \
 	$(call e2e,kill_soft)
 else
-export GP_FIGURES := no
+export GP_NO_TIMES := 1
 E2E      := $(if $(filter tsan,$(san_name)),$(E2E_TSAN),$(E2E_ASAN))
 ifeq ($(san_name),tsan)
 UNITS    := $(UNITS_TSAN)
