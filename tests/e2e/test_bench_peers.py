@@ -133,8 +133,9 @@ class Beside(unittest.TestCase):
         ticks_s = (int(in_user) + int(in_kernel)) / os.sysconf("SC_CLK_TCK")
         self.assertIsNone(used["time-slicing"])
         self.assertGreater(used["gpreemptd"], 0)
-        # More than its shell needs, and no more than the kernel counted until its end.
-        self.assertGreater(used["busy"], 0.02)
+        # Other tests may leave it few of its cores' time. A shell that sleeps uses none. It uses
+        # no more than the kernel counted until its end.
+        self.assertGreater(used["busy"], 0.002)
         self.assertLessEqual(used["busy"], ticks_s + 0.02)
         self.assertLess(used["busy"], took)
         self.assertEqual({one["row"]: one["values"] for one in figures},
