@@ -98,7 +98,7 @@ help:
 	'make compile_commands.json  for editors' \
 	'make format       clang-format on all C files' \
 	'make hooks        have git check each commit message' \
-	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-hip: HIP programs' \
+	'make kfd-check    the KFD with the series over a software GPU, in QEMU; kfd-slow: HIP programs' \
 	'make kfd-check-long  the same with all counts' \
 	'make kfd-mutants  faults planted in the series: each must be caught' \
 	'make kfd-build    the series against the whole amdgpu driver; kfd-lint: each patch by itself' \

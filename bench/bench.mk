@@ -54,13 +54,11 @@ bench: need-all $(BENCH) $(REPORT) $(BENCH_DATA)
 
 # The same for AMD: HIP programs over the real KFD, in the rig. It needs the packages of kfd-check.
 BENCH_RIG_DIR ?= $(O)/bench-rig
-# kfd-and-bench runs the tests of kfd-series beside it, so that no core is idle.
-.PHONY: bench-rig kfd-and-bench
-kfd-and-bench: RIG_SUITES := check,bench
-bench-rig kfd-and-bench: need-python all
+.PHONY: bench-rig
+bench-rig: need-python all
 	$(if $(HIP_KERNELS),,$(error no $(HIPCC): apt-get install hipcc))
 	$(Q)rm -rf $(BENCH_RIG_DIR)
-	$(Q)$(RIG) run $(rig_opts) --suite $(or $(RIG_SUITES),bench) --keep $(abspath $(BENCH_RIG_DIR)) --tally $(TALLY)
+	$(Q)$(RIG) run $(rig_opts) --suite bench --keep $(abspath $(BENCH_RIG_DIR)) --tally $(TALLY)
 	$(Q)$(BENCH) report $(BENCH_RIG_DIR)
 
 # SUITE=latency|exact|kill|safety|many|share|edf|rules|controls|devices; ROWS: which rows (default

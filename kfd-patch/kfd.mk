@@ -7,9 +7,9 @@ KFD_JOBS ?= $(shell nproc)
 RIG       = $(PYTHON) -B kfd-patch/rig/rig.py
 rig_opts  = --out $(KFD_OUT) -j $(KFD_JOBS) $(KFD_OPTIONS)
 
-.PHONY: kfd-check kfd-series kfd-stock kfd-hip kfd-check-long kfd-mutants kfd-build \
+.PHONY: kfd-check kfd-series kfd-stock kfd-slow kfd-check-long kfd-mutants kfd-build \
 	kfd-lint kfd-shell
-# The series, then libhsaq on the unmodified kernel. HIP programs take longer: kfd-hip.
+# The series, then libhsaq on the unmodified kernel. kfd-slow: HIP programs, and long counts.
 kfd-check: need-python
 	+$(Q)bad=0; for part in kfd-series kfd-stock; do \
 		$(MAKE) --no-print-directory $$part || bad=1; done; exit $$bad
@@ -17,8 +17,8 @@ kfd-series: need-python
 	$(Q)$(RIG) run $(rig_opts) --suite check --tally $(TALLY)
 kfd-stock: need-python
 	$(Q)$(RIG) run $(rig_opts) --base --suite stock --tally $(TALLY)
-kfd-hip: need-python
-	$(Q)$(RIG) run $(rig_opts) --suite hip --tally $(TALLY)
+kfd-slow: need-python
+	$(Q)$(RIG) run $(rig_opts) --suite slow,hip --tally $(TALLY)
 
 # Debian's kernel with all counts; then a tenth of them on two kernels of our own.
 kfd-check-long: need-python

@@ -13,8 +13,10 @@ CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 # threads. Their tests that judge times are skipped: these need a build without a sanitizer.
 # WHOLE=1 runs all files and all tests.
 E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views pytorch tenant_soft yield_soft)
-E2E_TSAN := $(call e2e,callbacks_soft client_soft daemon_seen_soft daemon_soft devices_soft \
-	tenant_soft threads_soft yield_soft)
+E2E_TSAN := $(call e2e,callbacks_soft client_soft daemon_soft tenant_soft threads_soft yield_soft)
+# Long runs of the pure core, the theory and the model.
+UNITS_ASAN := $(filter-out $(addprefix $(O)/tests/,bench/test_theory sched/test_hour \
+	softgpu/test_sim_sched_share),$(TEST_PROGS))
 UNITS_TSAN := $(foreach d,client daemon runtime,$(filter $(O)/tests/$d/%,$(TEST_PROGS)))
 # Programs that only other files run.
 SAN_LEAVES = $(HIP_KERNELS) $(if $(WHOLE),,$(EXAMPLES))
@@ -56,6 +58,9 @@ ifeq ($(san_name),tsan)
 UNITS    := $(UNITS_TSAN)
 REPLAYS  :=
 UNIT_FLOOR := 180
+else
+UNITS    := $(UNITS_ASAN)
+UNIT_FLOOR := 1250
 endif
 endif
 endif
@@ -64,7 +69,7 @@ E2E_TIMEOUT ?= 600
 # Each end-to-end test has a software GPU of its own, and its figures are in that GPU's clock. A
 # limit only ends a test that hangs. With a sanitizer two of them use two cores.
 RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REPORTS))
-.PHONY: check check-unit check-e2e check-asan check-tsan check-kills ci-more nightly \
+.PHONY: check check-unit check-e2e check-asan check-tsan check-kills check-soft ci-more nightly \
 	fuzz lint format
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
@@ -105,7 +110,7 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
 
 # The rig's guest runs these.
-kfd-series kfd-stock kfd-hip kfd-and-bench kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
+kfd-series kfd-stock kfd-slow kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
 
 # The newest header of the kernel: the driver's own, else the C library's.
 KFD_IOCTL_H := $(lastword $(sort $(wildcard \
@@ -150,9 +155,13 @@ check-asan: need-check
 check-tsan: need-check
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
+KILLS := $(if $(WHOLE),100,40)
+SEEDS := $(if $(WHOLE),5,2)
 check-kills: need-check all $(DAEMON_FAKE)
-	$(Q)GP_KILLS=100 $(RUN) --jobs 5 --seeds 5 --match at_random_moments --timeout 900 \
-		tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
+	$(Q)GP_KILLS=$(KILLS) $(RUN) --jobs $(SEEDS) --seeds $(SEEDS) --match at_random_moments \
+		--timeout 900 tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
+# The suites of check-gpu on the software GPU, against their bars.
+check-soft: need-check all
 	$(Q)$(RUN) --jobs 1 --timeout 900 tests/gpu/test_soft.py
 
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
@@ -298,9 +307,9 @@ steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
 	done; $(PYTHON) tests/run.py --total $(TALLY) || bad=1; exit $$bad
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
-CI_MORE := lint tidy-all recipes check-asan check-tsan fuzz check-kills kfd-and-bench kfd-stock
+CI_MORE := lint tidy-all recipes check-asan check-tsan fuzz check-kills kfd-series kfd-stock
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
 nightly: need-check
-	+$(Q)$(call steps,kfd-hip check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

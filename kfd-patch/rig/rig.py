@@ -95,7 +95,7 @@ def parser():
     add('--env', action='append', default=[], help='NAME=VALUE for the tests')
     add('--time', choices=('virtual', 'wall'), help='for all tests')
     add('--scale', help='KFD_SCALE for all tests')
-    add('--suite', default='check', help='of check, hip, long, bench and stock, with commas')
+    add('--suite', default='check', help='of check, slow, hip, long, bench and stock, with commas')
     add('--patience', type=float, default=1.0, help='multiplies the host\'s time limits')
     add('--keep', help='folder for the files that tests put out')
     add('--tally', help='file to add a line with the counts to')

@@ -188,13 +188,13 @@ class Kill:
                 died_ns = self.await_death(victim, moment, sig)
                 lc.expect("lc requests", 60)
                 if died_ns is None:
-                    # Its requests may have ended before the death: some more are
-                    # certainly after it.
+                    # Its requests may have ended before the death. More requests are certainly
+                    # after it, and the recovery counts from the first of them.
                     lc.send(self.lc_line(REQUESTS_MORE, ours, f"--out={path}"))
                     lc.expect("lc requests", 60)
                 samples = harness.read_samples(path)
                 if died_ns is None:
-                    died_ns = samples[-4][0]
+                    died_ns = samples[0][0]
                 found.append(self.lc_recovery_ns(samples, died_ns))
                 self.end(victim)
         self.finish_right(lc, "quit", found)
