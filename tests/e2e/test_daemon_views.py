@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """gpreempt ls, top, why, trace, attach and set with a fake daemon."""
+import contextlib
 import errno
 import fcntl
 import json
@@ -356,13 +357,13 @@ class Screen(Views):
         fcntl.ioctl(self.tty, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
 
     def read(self):
-        """Roughly the text on the screen, without escape sequences."""
+        """Add to self.seen what the process wrote. Return: false if it wrote nothing."""
+        text = b""
         if select.select([self.tty], [], [], 0.05)[0]:
-            try:
-                self.seen += os.read(self.tty, 65536).decode(errors="replace")
-            except OSError:         # it has ended
-                return
-        self.seen = self.seen[-200000:]
+            with contextlib.suppress(OSError):         # it has ended
+                text = os.read(self.tty, 65536)
+        self.seen = (self.seen + text.decode(errors="replace"))[-200000:]
+        return bool(text)
 
     def see(self, pattern, after=lambda: None):
         self.seen = ""
@@ -385,6 +386,8 @@ class Screen(Views):
             return result[0]
         self.eventually("its end", ended)
         self.pid = 0
+        while self.read():
+            pass
         return os.waitstatus_to_exitcode(result[1])
 
     def test_keys(self):
