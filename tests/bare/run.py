@@ -194,7 +194,7 @@ def run(root, packages, cache, command, limit_s):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", required=True, help="folder of the base and the root")
-    parser.add_argument("--timeout", type=int, default=1500, help="seconds for each command")
+    parser.add_argument("--timeout", type=int, default=3600, help="seconds for each command")
     parser.add_argument("--keep", action="store_true", help="leave the root")
     parser.add_argument("commands", nargs="+")
     opt = parser.parse_args()
