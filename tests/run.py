@@ -25,6 +25,7 @@ import time
 
 GROUP = re.compile(r"^\S+: (\d+) run, (\d+) failed, (\d+) skipped$", re.M)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
+END_LINES = 20  # of a failed step
 WHAT = "passed", "failed", "skipped"
 PARTS = re.compile(r"(failures|errors|skipped)=(\d+)")
 
@@ -279,10 +280,19 @@ def run_all(jobs, times, cores, most, idle):
             os.waitpid(test.pid, 0)
 
 
-def total(tally):
+def print_end(path):
+    """The last lines of what a failed step printed."""
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as f:
+            lines = f.read().splitlines()[-END_LINES:]
+        print(f"---- the end of {path}", *lines, sep="\n")
+
+
+def total(tally, logs):
     """Add up the runs of one `make`, from the file @tally: "= SECONDS TEST" for each test of
-    a run, then the counts of the run. After all runs of a step comes "# STEP SECONDS FAILED"."""
-    sums, step, bad, tests = [0, 0, 0], [0, 0, 0], 0, []
+    a run, then the counts of the run. After all runs of a step comes "# STEP SECONDS FAILED".
+    @logs: the folder of STEP.log."""
+    sums, step, failing, tests = [0, 0, 0], [0, 0, 0], [], []
     with open(tally) as f:
         for kind, *words in map(str.split, f):
             if kind == "=":
@@ -294,13 +304,16 @@ def total(tally):
                 print(f"{'FAIL' if int(failed) else 'ok':4} {name}: "
                       f"{counted if any(step) else ''}{seconds} s")
                 sums = [a + b for a, b in zip(sums, step)]
-                step, bad = [0, 0, 0], bad + int(failed)
+                step = [0, 0, 0]
+                failing += [name] if int(failed) else []
             else:
                 step = [a + int(n) for a, n in zip(step, (kind, *words))]
     for seconds, test, name in sorted(tests, reverse=True)[:10]:
         print(f"{seconds:8.1f} s {name}: {test}")
+    for name in failing:
+        print_end(os.path.join(logs, f"{name}.log"))
     print(", ".join(f"{n} {what}" for n, what in zip(sums, WHAT)))
-    return 1 if sums[1] or bad else 0
+    return 1 if sums[1] or failing else 0
 
 
 def add_line(path, line):
@@ -326,7 +339,7 @@ def options():
 
 def main():
     if sys.argv[1:2] == ["--total"]:
-        return total(sys.argv[2])
+        return total(*sys.argv[2:4])
     args = options()
     env = dict(os.environ, GP_BUILD=os.path.abspath(args.build))
     envs = [{**env, "GP_SEED": str(n + 1)} for n in range(args.seeds)] or [env]

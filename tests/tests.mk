@@ -227,9 +227,12 @@ TIDY      = $(filter $(TIDY_ALL),$(shell git diff --name-only --diff-filter=d $(
 compile_commands.json: need-check
 	$(Q)$(MAKE) --no-print-directory -Bn V=1 all $(TEST_PROGS) $(REPLAYS) 2>/dev/null | \
 		$(PYTHON) tests/compile_commands.py >$@
+# Findings come each time. A crash of clang-tidy does not, so a second run decides.
+CLANG_TIDY = clang-tidy --quiet -p .
 tidy: need-tidy compile_commands.json
-	$(Q)echo $(TIDY) | xargs -r -P2 -n8 clang-tidy --quiet -p . \
-		2>$(O)/tidy.log || { cat $(O)/tidy.log >&2; exit 1; }
+	$(Q)echo $(TIDY) | xargs -r -P2 -n8 $(CLANG_TIDY) >$(O)/tidy.log 2>&1 || { \
+		cat $(O)/tidy.log; bad=0; echo 'clang-tidy failed: once more, file by file'; \
+		for file in $(TIDY); do $(CLANG_TIDY) $$file || bad=1; done; exit $$bad; }
 tidy-all: need-tidy
 	$(Q)$(MAKE) --no-print-directory TIDY='$$(TIDY_ALL)' tidy
 
@@ -303,12 +306,15 @@ check-quick: need-check
 	+$(Q)$(call steps,quick-lint quick-tests,BASE=$(BASE))
 
 # ---- all of it: each step, even after a failure, and one total ----
-steps = rm -f $(TALLY); bad=0; mkdir -p $(O); \
+# What a step printed is in $(O)/steps/, for the end of the output.
+steps = rm -rf $(TALLY) $(O)/steps; mkdir -p $(O)/steps; \
 	for step in $(1); do \
-		begin=$$(date +%s); failed=0; \
-		$(MAKE) --no-print-directory TALLY=$(TALLY) $(2) $$step || bad=1 failed=1; \
+		log=$(O)/steps/$$step; begin=$$(date +%s); \
+		{ $(MAKE) --no-print-directory TALLY=$(TALLY) $(2) $$step 2>&1 || : >$$log.failed; } | \
+			tee $$log.log; \
+		failed=0; [ ! -e $$log.failed ] || failed=1; \
 		echo "\# $$step $$(($$(date +%s) - begin)) $$failed" >>$(TALLY); \
-	done; $(PYTHON) tests/run.py --total $(TALLY) || bad=1; exit $$bad
+	done; $(PYTHON) tests/run.py --total $(TALLY) $(O)/steps
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
 CI_MORE := lint tidy-all recipes check-asan check-tsan fuzz check-kills kfd-and-bare

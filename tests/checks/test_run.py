@@ -58,12 +58,16 @@ class Run(unittest.TestCase):
         self.assertIn("6 passed, 0 failed, 2 skipped", done.stdout)
         with open(tally, "a") as f:
             f.write("# step 7 0\n# lint 5 1\n")
-        done = subprocess.run([sys.executable, RUN, "--total", tally], text=True,
+        for step in "step", "lint":
+            with open(os.path.join(self.folder, f"{step}.log"), "w") as f:
+                f.write(f"first of {step}\n" + 19 * "more\n" + f"last of {step}\n")
+        done = subprocess.run([sys.executable, RUN, "--total", tally, self.folder], text=True,
                               capture_output=True)
         # A step may fail without a test that does.
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\Aok   step: 6 passed, 0 failed, 2 skipped, 7 s\n"
                          r"FAIL lint: 5 s\n( +\d+\.\d s step: [ab]\n){2}"
+                         rf"---- the end of {self.folder}/lint.log\n(more\n){{19}}last of lint\n"
                          r"6 passed, 0 failed, 2 skipped\n\Z")
 
     def test_what_fails(self):
