@@ -357,7 +357,7 @@ class Screen(Views):
         fcntl.ioctl(self.tty, termios.TIOCSWINSZ, struct.pack("4H", rows, cols, 0, 0))
 
     def read(self):
-        """Add to self.seen what the process wrote. Return: false if it wrote nothing."""
+        """Add the new output to self.seen. Return: false if there was none."""
         text = b""
         if select.select([self.tty], [], [], 0.05)[0]:
             with contextlib.suppress(OSError):         # it has ended
