@@ -37,7 +37,36 @@ static struct gp_be_time be_time(const struct gp_sched *s)
 		.base_ns = s->config.quantum_ns,
 		.min_vruntime_ns = s->min_vruntime_ns,
 		.runnable = s->runnable,
+		.late_ns = REPORT_LATE_NS,
 	};
+}
+
+static size_t all_entities(struct gp_sched *s, struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS])
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->tenants; i++)
+		if (s->tenant[i].id)
+			entity[n++] = &s->tenant[i].be;
+	return n;
+}
+
+/* Use up to now is handed out among the tenants that are runnable until now. */
+static void settle(struct gp_sched *s)
+{
+	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
+	const struct gp_be_time at = be_time(s);
+
+	if (s->config.be_policy->settle)
+		s->config.be_policy->settle(entity, all_entities(s, entity), &at);
+}
+
+static void balance(struct gp_sched *s)
+{
+	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
+
+	if (s->config.be_policy->balance)
+		s->config.be_policy->balance(entity, all_entities(s, entity));
 }
 
 static void charge(struct gp_sched *s, struct gp_tenant *t)
@@ -50,13 +79,42 @@ static void charge(struct gp_sched *s, struct gp_tenant *t)
 	t->uncharged_ns = 0;
 }
 
+static void charge_all(struct gp_sched *s)
+{
+	for (size_t i = 0; i < s->tenants; i++)
+		if (s->tenant[i].id)
+			charge(s, &s->tenant[i]);
+}
+
+/* The least virtual runtime of the tenants that are, or were, runnable; it never falls. */
+static void follow_min(struct gp_sched *s, const bool runnable[GP_SCHED_MAX_TENANTS])
+{
+	uint64_t min = GP_NEVER;
+
+	for (size_t i = 0; i < s->tenants; i++)
+		if (runnable ? runnable[i] : s->tenant[i].be.runnable)
+			min = gp_min_u64(min, s->tenant[i].be.vruntime_ns);
+	if (min != GP_NEVER)
+		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
+}
+
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t)
 {
 	const struct gp_be_time at = be_time(s);
 
-	charge(s, t);
+	if (!s->config.rotate)
+		return;
+	charge_all(s);
+	follow_min(s, NULL);
+	settle(s);
 	/* A budget that grew at the old rate until now is made up, too. */
 	s->config.be_policy->charge(&t->be, 0, &at);
+}
+
+void gp_rotate_left(struct gp_sched *s)
+{
+	if (s->config.rotate)
+		balance(s);
 }
 
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t)
@@ -111,7 +169,7 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_ev
 	if (over > back)
 		s->config.be_policy->charge(&t->be, over - back, &at);
 	else if (over < back)
-		s->config.be_policy->refund(&t->be, back - over);
+		s->config.be_policy->refund(&t->be, back - over, &at);
 }
 
 /* Time passed: charge it to the BE group on the device. */
@@ -168,33 +226,46 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 	t->be.waiting_since_ns = s->now_ns;
 }
 
+/*
+ * @is: the tenants that may run from now on. Use until now counts among those that could run
+ * until now, and what the leaving ones used reaches the minimum.
+ */
+static void change_runnable(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
+{
+	bool stays[GP_SCHED_MAX_TENANTS], enters[GP_SCHED_MAX_TENANTS];
+
+	settle(s);
+	for (size_t i = 0; i < s->tenants; i++) {
+		struct gp_be_entity *be = &s->tenant[i].be;
+
+		stays[i] = be->runnable && is[i];
+		enters[i] = !be->runnable && is[i];
+		if (be->runnable && !is[i])
+			be->left_ns = s->now_ns;
+		be->runnable = is[i];
+	}
+	follow_min(s, stays);
+	for (size_t i = 0; i < s->tenants; i++)
+		if (enters[i])
+			enter(s, &s->tenant[i]);
+	balance(s);
+}
+
 /* Charges the time that ran, and finds the tenants that may run from now on. */
 static void refresh(struct gp_sched *s)
 {
-	bool is[GP_SCHED_MAX_TENANTS], was[GP_SCHED_MAX_TENANTS] = { false };
-	uint64_t min = GP_NEVER, runnable = 0;
+	bool is[GP_SCHED_MAX_TENANTS], changed = false;
 
 	find_runnable(s, is);
+	charge_all(s);
+	follow_min(s, NULL);
+	s->runnable = 0;
 	for (size_t i = 0; i < s->tenants; i++) {
-		struct gp_tenant *t = &s->tenant[i];
-
-		was[i] = t->be.runnable;
-		if (!t->id)
-			continue;
-		charge(s, t);
-		t->be.runnable = is[i];
-		runnable += is[i];
-		if (was[i] && !is[i])
-			t->be.left_ns = s->now_ns;
-		if (was[i] && is[i])
-			min = gp_min_u64(min, t->be.vruntime_ns);
+		changed |= is[i] != s->tenant[i].be.runnable;
+		s->runnable += is[i];
 	}
-	s->runnable = runnable;
-	if (min != GP_NEVER)
-		s->min_vruntime_ns = gp_max_u64(s->min_vruntime_ns, min);
-	for (size_t i = 0; i < s->tenants; i++)
-		if (!was[i] && is[i])
-			enter(s, &s->tenant[i]);
+	if (changed)
+		change_runnable(s, is);
 }
 
 uint64_t gp_rotate_ready_ns(const struct gp_sched *s, const struct gp_tenant *t)
@@ -210,6 +281,12 @@ static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
 	return s->config.be_policy->ready_ns && t->be.cap_pct;
 }
 
+/* It may have a turn now. */
+static bool is_ready(const struct gp_sched *s, const struct gp_tenant *t)
+{
+	return t->id && t->be.runnable && gp_rotate_ready_ns(s, t) <= s->now_ns;
+}
+
 /* The tenants that may have a turn now, after @after first. */
 static size_t list_ready(const struct gp_sched *s, uint32_t after,
 			 uint32_t tenant[GP_SCHED_MAX_TENANTS])
@@ -218,9 +295,8 @@ static size_t list_ready(const struct gp_sched *s, uint32_t after,
 
 	for (uint32_t k = 1; k <= s->tenants; k++) {
 		uint32_t i = (after + k) % s->tenants;
-		const struct gp_tenant *t = &s->tenant[i];
 
-		if (t->id && t->be.runnable && gp_rotate_ready_ns(s, t) <= s->now_ns)
+		if (is_ready(s, &s->tenant[i]))
 			tenant[n++] = i;
 	}
 	return n;
@@ -274,18 +350,19 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 	return ahead;
 }
 
-static void settle(struct gp_sched *s)
+/* Of those that may have the next turn at least one gets credit. */
+static void lift(struct gp_sched *s)
 {
 	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
-	const struct gp_be_time at = be_time(s);
 	size_t n = 0;
 
-	if (!s->config.be_policy->settle)
+	if (!s->config.be_policy->lift)
 		return;
 	for (uint32_t i = 0; i < s->tenants; i++)
-		if (s->tenant[i].id && s->tenant[i].be.runnable)
+		if (is_ready(s, &s->tenant[i]))
 			entity[n++] = &s->tenant[i].be;
-	s->config.be_policy->settle(entity, n, &at);
+	s->config.be_policy->lift(entity, n);
+	balance(s);
 }
 
 static void new_turn(struct gp_sched *s)
@@ -299,6 +376,7 @@ static void new_turn(struct gp_sched *s)
 		s->tenant[old].be.waiting_since_ns = s->now_ns;
 	}
 	settle(s);
+	lift(s);
 	tenant = pick(s, old);
 	s->rotate_since_ns = 0;
 	s->resident = GP_NONE;

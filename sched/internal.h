@@ -246,8 +246,10 @@ void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
 /* be_rotation.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
-/* Charge the time up to now before the weight or cap changes. */
+/* Charge the time up to now before @t's weight or cap changes, or before it leaves. */
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
+/* Then, when it has left. */
+void gp_rotate_left(struct gp_sched *s);
 void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
 void gp_rotate_reconcile(struct gp_sched *s);

@@ -2,10 +2,19 @@
 /*
  * policy_credit.c - weights and caps among BE tenants, after Xen's credit scheduler.
  *
- * Weights. A tenant's use is taken from its credit. At the end of each turn the use of all is
- * handed out among the runnable tenants by weight, so credits add up to 0. Tenants with credit
- * go before tenants in debt. Within each of the two the longest wait goes first. A tenant in
- * debt runs if no tenant with credit wants to: weights leave nothing idle.
+ * Weights. A tenant's use is taken from its credit. At the end of each turn, and before the set
+ * of runnable tenants changes, the use of all is handed out by weight among those that were
+ * runnable. So the credits of all tenants add up to 0, and nobody gets a share of time from
+ * before it came. Tenants with credit go before tenants in debt. Within each of the two the
+ * longest wait goes first.
+ *
+ * Absence erases credit and debt, and a tenant takes its own along when it leaves. The credits
+ * of the others, or their debts, then shrink in proportion until the sum is 0 again. So no
+ * change makes a debt larger, nor a credit a debt.
+ *
+ * Credit of absent or capped tenants is no use to those that could run now. If these are all
+ * in debt, they get credit by weight until one of them owes nothing, and it runs. So a turn
+ * leads into a debt of that turn at most.
  *
  * Caps. A bucket fills at cap_pct of real time, from empty, and the tenant's use is taken out.
  * A turn begins only when the bucket has all that the turn may use. It ends on time, even if
@@ -22,6 +31,8 @@
 #define CAP_PERIOD 5
 /* The bucket holds this many rounds: others may have kept the tenant waiting. */
 #define CAP_STORE 4
+/* Of handing out use. The rest waits for the next time. */
+#define ROUNDS 8
 #define BASE_MAX_NS (100000 * GP_NS_PER_MS)
 #define CREDIT_MAX ((int64_t)1 << 50) /* ns: 13 days */
 
@@ -93,7 +104,7 @@ static void credit_charge(struct gp_be_entity *e, uint64_t ran_ns, const struct 
 	e->budget_ns = t->now_ns;
 }
 
-static void credit_refund(struct gp_be_entity *e, uint64_t ns)
+static void credit_refund(struct gp_be_entity *e, uint64_t ns, const struct gp_be_time *t)
 {
 	int64_t back = to_signed(ns);
 
@@ -129,13 +140,18 @@ static bool at_limit(const struct gp_be_entity *e, const struct gp_be_time *t)
 	return e->cap_pct && e->credit_ns >= (int64_t)cap_turn_ns(e, t);
 }
 
+static bool takes_part(const struct gp_be_entity *e, const struct gp_be_time *t)
+{
+	return e->runnable && !at_limit(e, t);
+}
+
 static uint64_t weights_below_limit(struct gp_be_entity *const *e, size_t n,
 				    const struct gp_be_time *t)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += at_limit(e[i], t) ? 0 : e[i]->weight;
+		sum += takes_part(e[i], t) ? e[i]->weight : 0;
 	return sum;
 }
 
@@ -148,7 +164,7 @@ static int64_t hand_out(struct gp_be_entity *const *e, size_t n, const struct gp
 	for (size_t i = 0; i < n && weights; i++) {
 		int64_t share, room;
 
-		if (at_limit(e[i], t))
+		if (!takes_part(e[i], t))
 			continue;
 		share = pot / weights * e[i]->weight + pot % weights * e[i]->weight / weights;
 		room = (int64_t)cap_turn_ns(e[i], t) - e[i]->credit_ns;
@@ -160,40 +176,96 @@ static int64_t hand_out(struct gp_be_entity *const *e, size_t n, const struct gp
 	return left;
 }
 
-static void credit_settle(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t)
+static bool owes(const struct gp_be_entity *e)
 {
-	int64_t pot = 0;
+	return e->credit_ns < 0;
+}
+
+static int64_t sum_of(struct gp_be_entity *const *e, size_t n)
+{
+	int64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		pot -= e[i]->credit_ns;
-	/* Each round but the last brings at least one tenant to its limit. */
-	for (size_t round = 0; round < n && (pot > 0 || !round); round++) {
+		sum += e[i]->credit_ns;
+	return sum;
+}
+
+/* Less than one ns a tenant is left: the first gets it. */
+static void hand_rest(struct gp_be_entity *const *e, size_t n, int64_t rest)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!e[i]->runnable || e[i]->cap_pct)
+			continue;
+		if (rest < (int64_t)n && rest > -(int64_t)n)
+			e[i]->credit_ns += rest;
+		return;
+	}
+}
+
+static void credit_settle(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t)
+{
+	int64_t pot = -sum_of(e, n);
+
+	/* Each round but the last brings at least one tenant to its limit, mostly just one. */
+	for (size_t round = 0; round < ROUNDS && (pot > 0 || !round); round++) {
 		int64_t left = hand_out(e, n, t, pot);
 
 		if (left == pot)
 			break;
 		pot = left;
 	}
-	/* Less than one ns a tenant: the first gets it. */
-	if (n && !e[0]->cap_pct && pot < (int64_t)n && pot > -(int64_t)n)
-		e[0]->credit_ns += pot;
+	hand_rest(e, n, pot);
+}
+
+/* @credit less its part of @less, of @all. */
+static int64_t shrunk(int64_t credit, int64_t less, int64_t all)
+{
+	return credit - (int64_t)((__int128)credit * less / all);
+}
+
+static void credit_balance(struct gp_be_entity *const *e, size_t n)
+{
+	int64_t sum = sum_of(e, n), same_sign = 0;
+
+	for (size_t i = 0; i < n; i++)
+		same_sign += owes(e[i]) == (sum < 0) ? e[i]->credit_ns : 0;
+	for (size_t i = 0; i < n && sum; i++)
+		if (owes(e[i]) == (sum < 0))
+			e[i]->credit_ns = shrunk(e[i]->credit_ns, sum, same_sign);
+}
+
+/* @e needs this much, for each unit of its weight, to be without debt. */
+static uint64_t lacks(const struct gp_be_entity *e)
+{
+	return owes(e) ? ((uint64_t)-e->credit_ns + e->weight - 1) / e->weight : 0;
+}
+
+static void credit_lift(struct gp_be_entity *const *e, size_t n)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		least = gp_min_u64(least, lacks(e[i]));
+	for (size_t i = 0; i < n && least; i++)
+		e[i]->credit_ns +=
+			(int64_t)gp_min_u64(least * e[i]->weight, (uint64_t)-e[i]->credit_ns);
 }
 
 static bool credit_before(const struct gp_be_entity *a, const struct gp_be_entity *b)
 {
-	bool a_owes = a->credit_ns < 0, b_owes = b->credit_ns < 0;
-
-	if (a_owes != b_owes)
-		return b_owes;
+	if (owes(a) != owes(b))
+		return owes(b);
 	return a->waiting_since_ns < b->waiting_since_ns;
 }
 
 const struct gp_be_policy gp_policy_credit = {
 	.name = "credit",
 	.caps = 1,
+	.balance = credit_balance,
 	.before = credit_before,
 	.charge = credit_charge,
 	.enter = credit_enter,
+	.lift = credit_lift,
 	.quantum = credit_quantum,
 	.ready_ns = credit_ready_ns,
 	.refund = credit_refund,

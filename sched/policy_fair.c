@@ -4,7 +4,12 @@
  *
  * Virtual runtime is time resident, divided by weight (weight 100: real time).
  * A tenant that comes, or returns, starts at the least virtual runtime of the
- * others. So idling saves up no turns.
+ * others, or of the last one that ran if there are no others. So idling saves up no
+ * turns.
+ *
+ * The minimum may count time that a late report refunds. So a refund may lead below it, by
+ * as much as such a report can cover. With more, a tenant alone on the device would gain
+ * a lead over tenants to come.
  */
 #include "sched/internal.h"
 
@@ -31,9 +36,12 @@ static void fair_charge(struct gp_be_entity *e, uint64_t ran_ns, const struct gp
 	e->vruntime_ns = gp_add_sat(e->vruntime_ns, virtual_ns(e, ran_ns));
 }
 
-static void fair_refund(struct gp_be_entity *e, uint64_t ns)
+static void fair_refund(struct gp_be_entity *e, uint64_t ns, const struct gp_be_time *t)
 {
-	e->vruntime_ns = gp_sub_sat(e->vruntime_ns, virtual_ns(e, ns));
+	uint64_t least = gp_sub_sat(t->min_vruntime_ns, virtual_ns(e, t->late_ns));
+	uint64_t refunded = gp_sub_sat(e->vruntime_ns, virtual_ns(e, ns));
+
+	e->vruntime_ns = gp_min_u64(e->vruntime_ns, gp_max_u64(refunded, least));
 }
 
 /* Among equals the longest wait goes first. */

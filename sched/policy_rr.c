@@ -13,7 +13,7 @@ static void rr_charge(struct gp_be_entity *e, uint64_t ran_ns, const struct gp_b
 {
 }
 
-static void rr_refund(struct gp_be_entity *e, uint64_t ns)
+static void rr_refund(struct gp_be_entity *e, uint64_t ns, const struct gp_be_time *t)
 {
 }
 

@@ -310,15 +310,19 @@ static void tenant_leave(struct gp_sched *s, struct gp_decisions *out, struct gp
 			d->tenant = t->id;
 	}
 	leave_groups(s, t, restore);
+	if (!s->closed)
+		gp_rotate_charge(s, t);
 	*t = (struct gp_tenant){ 0 };
+	if (!s->closed)
+		gp_rotate_left(s);
 }
 
 static void apply_close(struct gp_sched *s, struct gp_decisions *out)
 {
+	s->closed = 1;
 	for (size_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id)
 			tenant_leave(s, out, &s->tenant[i], true);
-	s->closed = 1;
 }
 
 static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)

@@ -479,28 +479,39 @@ struct gp_be_time {
 	uint64_t base_ns;	  /* gp_sched_config.quantum_ns */
 	uint64_t min_vruntime_ns; /* least of the runnable tenants; never falls */
 	uint64_t runnable;	  /* number of runnable tenants */
+	uint64_t late_ns;	  /* a report of usage comes at most this late */
 };
 
-/** Calls sorted; settle and ready_ns may be NULL. */
+/** Calls sorted; balance, lift, ready_ns and settle may be NULL. */
 struct gp_be_policy {
 	const char *name;
 	/* Caps count: cap_pct limits a tenant. */
 	uint32_t caps;
+	/*
+	 * Accounts changed that no use explains: a tenant left for good, or returned. @e are
+	 * all @n tenants.
+	 */
+	void (*balance)(struct gp_be_entity *const *e, size_t n);
 	/* Of two runnable tenants, is @a resident sooner? A strict weak order. */
 	bool (*before)(const struct gp_be_entity *a, const struct gp_be_entity *b);
 	/* @e was resident for @ran_ns, or used that much. */
 	void (*charge)(struct gp_be_entity *e, uint64_t ran_ns, const struct gp_be_time *t);
 	/* @e joins the runnable ones. */
 	void (*enter)(struct gp_be_entity *e, const struct gp_be_time *t);
+	/* The next turn is one of these @n tenants'. balance() follows. */
+	void (*lift)(struct gp_be_entity *const *e, size_t n);
 	/* Length of @e's turn in ns. */
 	uint64_t (*quantum)(const struct gp_be_entity *e, const struct gp_be_time *t);
 	/* Earliest time of @e's next turn; 0: any time. */
 	uint64_t (*ready_ns)(const struct gp_be_entity *e, const struct gp_be_time *t);
 	/* It was charged @ns too much. */
-	void (*refund)(struct gp_be_entity *e, uint64_t ns);
+	void (*refund)(struct gp_be_entity *e, uint64_t ns, const struct gp_be_time *t);
 	/* This policy takes over with @e: clear the former policy's state. */
 	void (*reset)(struct gp_be_entity *e, const struct gp_be_time *t);
-	/* A turn is over; @e are all @n runnable tenants. */
+	/*
+	 * A turn is over, or the set of runnable tenants or a weight is about to change: hand
+	 * out the use up to now. @e are all @n tenants.
+	 */
 	void (*settle)(struct gp_be_entity *const *e, size_t n, const struct gp_be_time *t);
 };
 

@@ -19,7 +19,7 @@ static const struct gp_sched_config rotating = {
 
 static void test_fair_policy(void **state)
 {
-	struct gp_be_time at = { .base_ns = 7, .min_vruntime_ns = UINT64_MAX };
+	struct gp_be_time at = { .base_ns = 7 };
 	struct gp_be_entity e[40];
 	uint64_t r = 99;
 
@@ -43,11 +43,12 @@ static void test_fair_policy(void **state)
 		before = e[got].vruntime_ns;
 		gp_policy_fair.charge(&e[got], ran, &at);
 		assert_int_equal(e[got].vruntime_ns, before + ran * 100 / e[got].weight);
-		gp_policy_fair.refund(&e[got], ran / 3);
+		gp_policy_fair.refund(&e[got], ran / 3, &at);
 		assert_int_equal(e[got].vruntime_ns, before + ran * 100 / e[got].weight -
 							     ran / 3 * 100 / e[got].weight);
 		e[got].waiting_since_ns = (uint64_t)round;
 	}
+	at.min_vruntime_ns = UINT64_MAX;
 	gp_policy_fair.enter(&e[0], &at);
 	assert_true(e[0].vruntime_ns == UINT64_MAX);
 	assert_int_equal(gp_policy_fair.quantum(&e[0], &at), 7);
