@@ -152,16 +152,36 @@ static uint64_t settle_with(uint64_t *open_ns, uint64_t ns, uint64_t late_ns)
 	return beyond;
 }
 
-void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
+/*
+ * Reports cover no more than the time that passed, and REPORT_LATE_NS besides: a report may be
+ * late, and the next one not. A wrong figure would starve the tenant, or others.
+ */
+static void believe(const struct gp_sched *s, struct gp_tenant *t, uint64_t *used_ns,
+		    uint64_t *displaced_ns)
 {
-	const uint64_t used_ns = ev->usage.used_ns, displaced_ns = ev->usage.displaced_ns;
+	const uint64_t passed_ns = s->now_ns - t->reported_ns;
+	const uint64_t new_ns = gp_sub_sat(passed_ns, t->ahead_ns);
+	uint64_t limit_ns;
+
+	t->reported_ns = s->now_ns;
+	t->ahead_ns = gp_sub_sat(t->ahead_ns, passed_ns);
+	limit_ns = new_ns + REPORT_LATE_NS - t->ahead_ns;
+	*used_ns = gp_min_u64(*used_ns, limit_ns);
+	*displaced_ns = gp_min_u64(*displaced_ns, limit_ns - *used_ns);
+	t->ahead_ns += gp_sub_sat(*used_ns + *displaced_ns, new_ns);
+}
+
+uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
+{
+	uint64_t used_ns = ev->usage.used_ns, displaced_ns = ev->usage.displaced_ns;
 	const uint64_t late_ns = gp_min_u64(gp_sub_sat(s->now_ns, ev->usage.at_ns), REPORT_LATE_NS);
 	const struct gp_be_time at = be_time(s);
 	uint64_t back, over;
 
+	believe(s, t, &used_ns, &displaced_ns);
 	t->used_ns = gp_add_sat(t->used_ns, used_ns);
 	if (!gp_takes_turns(s, t))
-		return;
+		return used_ns;
 	charge(s, t);
 	back = gp_min_u64(displaced_ns, t->charged_ns);
 	over = settle_with(&t->charged_ns, gp_add_sat(back, used_ns), REPORT_LATE_NS);
@@ -170,6 +190,7 @@ void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_ev
 		s->config.be_policy->charge(&t->be, over - back, &at);
 	else if (over < back)
 		s->config.be_policy->refund(&t->be, back - over, &at);
+	return used_ns;
 }
 
 /* Time passed: charge it to the BE group on the device. */

@@ -99,7 +99,7 @@ static bool must_yield(const struct gp_sched *s)
 		const struct gp_group_state *g = &s->group[i];
 
 		if (g->id && g->run == GP_RUN_OFF && is_short(s, g) &&
-		    g->failures >= GP_SLICE_TRIES &&
+		    g->slice_failures >= GP_SLICE_TRIES &&
 		    (g->tenant == GP_NONE || !gp_takes_turns(s, &s->tenant[g->tenant])))
 			return true;
 	}
@@ -177,7 +177,7 @@ static void preempt(struct gp_sched *s, struct gp_decisions *out, struct gp_grou
 static void group_reconcile(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
 {
 	uint64_t slice = want_slice_us(s, g);
-	bool stuck = g->failures >= GP_SLICE_TRIES;
+	bool stuck = g->slice_failures >= GP_SLICE_TRIES;
 
 	if (g->pending || g->retry_ns > s->now_ns)
 		return;
@@ -254,10 +254,17 @@ static void group_failed(struct gp_sched *s, struct gp_group_state *g)
 		 * A group that stays short harms the others: never give up
 		 * while there are others.
 		 */
-		if (g->failures >= GP_SLICE_TRIES && (s->closed || !is_short(s, g)))
+		g->slice_failures++;
+		if (g->slice_failures >= GP_SLICE_TRIES && (s->closed || !is_short(s, g)))
 			g->slice_refused_us = g->slice_next_us;
 		break;
 	}
+}
+
+static void slice_is_set(struct gp_group_state *g)
+{
+	g->slice_us = g->slice_next_us;
+	g->slice_failures = 0;
 }
 
 void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error)
@@ -283,7 +290,7 @@ void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t erro
 	else if (g->pending_type == GP_DO_RESUME)
 		g->run = GP_RUN_ON;
 	else
-		g->slice_us = g->slice_next_us;
+		slice_is_set(g);
 }
 
 uint64_t gp_group_next_ns(const struct gp_sched *s)

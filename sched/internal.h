@@ -86,9 +86,11 @@ struct gp_tenant {
 	/* be_rotation.c */
 	struct gp_be_entity be;
 	uint64_t uncharged_ns;
-	uint64_t charged_ns; /* not yet reported by GP_EV_USAGE */
-	uint64_t sure_ns;    /* it had the device, be_min_pct; likewise */
-	uint32_t last_group; /* index of its group that ran last */
+	uint64_t charged_ns;  /* not yet reported by GP_EV_USAGE */
+	uint64_t sure_ns;     /* it had the device, be_min_pct; likewise */
+	uint64_t reported_ns; /* its last report, or its join, was then */
+	uint64_t ahead_ns;    /* so much more was reported than passed */
+	uint32_t last_group;  /* index of its group that ran last */
 
 	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
@@ -109,6 +111,7 @@ struct gp_group_state {
 	uint32_t pending; /* id of the decision under way, or 0 */
 	uint32_t pending_type;
 	uint32_t failures;	   /* in a row */
+	uint32_t slice_failures;   /* likewise, of SET_SLICE */
 	uint64_t slice_us;	   /* in force; 0: the driver's own; GP_NEVER: unknown */
 	uint64_t slice_next_us;	   /* being set */
 	uint64_t slice_refused_us; /* refused for good; GP_NEVER: none */
@@ -140,6 +143,7 @@ struct gp_sched {
 	uint32_t closed;
 	uint32_t overflow; /* a decision found no room in this step */
 	uint32_t arm_id, arm_failed;
+	uint32_t arm_fails; /* this event reports so */
 	uint32_t last_id;
 	uint32_t tenants, groups; /* places from there on were never used */
 	struct gp_tenant tenant[GP_SCHED_MAX_TENANTS];
@@ -250,7 +254,8 @@ void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
 /* Then, when it has left. */
 void gp_rotate_left(struct gp_sched *s);
-void gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
+/* Return: @t's use, as far as the report is believed. */
+uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
 void gp_rotate_reconcile(struct gp_sched *s);
 void gp_rotate_group_gone(struct gp_sched *s, uint32_t group);

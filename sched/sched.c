@@ -270,7 +270,8 @@ static void apply_join(struct gp_sched *s, const struct gp_event *ev)
 				 .be.tenant = ev->tenant,
 				 .lc.tenant = ev->tenant,
 				 .lc.deadline_ns = GP_NEVER,
-				 .lc.length_ns = GP_NEVER };
+				 .lc.length_ns = GP_NEVER,
+				 .reported_ns = s->now_ns };
 	gp_prepreempt_init(&t->pre, s->config.switch_ns);
 	apply_spec(s, t, &ev->spec);
 	gp_rotate_join(s, t);
@@ -296,6 +297,7 @@ static void leave_groups(struct gp_sched *s, struct gp_tenant *t, bool restore)
 		g->tenant = GP_NONE;
 		g->slice_refused_us = GP_NEVER;
 		g->failures = 0;
+		g->slice_failures = 0;
 		g->retry_ns = 0;
 	}
 }
@@ -337,6 +339,7 @@ static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, const st
 	}
 	g->tenant = (uint32_t)(t - s->tenant);
 	g->slice_refused_us = GP_NEVER;
+	g->slice_failures = 0;
 }
 
 static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
@@ -348,6 +351,7 @@ static void apply_outcome(struct gp_sched *s, const struct gp_event *ev)
 	if (id == s->arm_id) {
 		s->arm_id = 0;
 		s->arm_failed = ev->outcome.error != 0;
+		s->arm_fails = s->arm_failed;
 		return;
 	}
 	for (size_t i = 0; i < s->groups; i++) {
@@ -452,8 +456,7 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 			gp_prepreempt_switch(&t->pre, ev->measured.took_ns);
 		break;
 	case GP_EV_USAGE:
-		gp_rotate_usage(s, t, ev);
-		gp_length_usage(t, ev->usage.used_ns);
+		gp_length_usage(t, gp_rotate_usage(s, t, ev));
 		break;
 	}
 }
@@ -503,14 +506,13 @@ static uint64_t next_ns(const struct gp_sched *s)
 	return gp_max_u64(next, gp_add_sat(s->now_ns, 1));
 }
 
-static void arm(struct gp_sched *s, const struct gp_event *ev, struct gp_decisions *out)
+static void arm(struct gp_sched *s, struct gp_decisions *out)
 {
 	uint64_t at = next_ns(s);
 	struct gp_decision *d;
 
-	/* A timer that could not be armed is tried again with the next event
-	 * that is not news of that failure. */
-	if (s->arm_failed && ev->type == GP_EV_OUTCOME)
+	/* The report of a failure gets no new try at once: the host would be at it for ever. */
+	if (s->arm_fails)
 		return;
 	if (at == s->armed_ns && !s->arm_failed)
 		return;
@@ -532,6 +534,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns, const struct gp_event *ev
 	gp_rotate_account(s, gp_max_u64(now_ns, s->now_ns));
 	gp_hold_expire(s);
 	s->overflow = 0;
+	s->arm_fails = 0;
 	apply(s, event, out);
 	gp_length_reconcile(s);
 	gp_hold_reconcile(s, out);
@@ -539,7 +542,7 @@ int gp_sched_step(struct gp_sched *s, uint64_t now_ns, const struct gp_event *ev
 	gp_min_reconcile(s, event);
 	gp_cut_reconcile(s);
 	gp_group_reconcile(s, out);
-	arm(s, event, out);
+	arm(s, out);
 	return 0;
 }
 

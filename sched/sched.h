@@ -12,7 +12,8 @@
  * - It executes decisions in order.
  * - It reports the OUTCOME of each SET_SLICE, SUSPEND, RESUME and PREEMPT, success too. The
  *   group gets no new decision before that.
- * - HOLD, RELEASE and ARM_TIMER count as done, so the host reports only their failures.
+ * - HOLD, RELEASE and ARM_TIMER count as done, so the host reports only their failures. The
+ *   core arms a failed timer again with the next event. If none comes, the host tries again.
  * - -ESRCH and -ENODEV mean that the group is gone. The core retries after other errors.
  * - A step for an OUTCOME returns decisions like any other. The core ignores an OUTCOME of an
  *   unknown decision.
@@ -128,7 +129,8 @@ enum gp_idle {
  * @outcome.error: 0 or negative errno
  * @measured.took_ns: from the hold to having the device
  * @measured.missed: the tenant did not have the device by then
- * @usage.used_ns: time on the device since the last such event
+ * @usage.used_ns: time on the device since the last such event. With @displaced_ns, the core
+ *	believes at most the time that passed since then, and 100 ms besides
  * @usage.displaced_ns: time that other tenants, mostly LC, had the device while this one
  *	was resident; 0: unknown
  * @usage.at_ns: all use until then is reported; 0: unknown

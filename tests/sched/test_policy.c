@@ -566,9 +566,13 @@ static void test_usage_of_unused_and_overrun(void **state)
 	/* Of 20 s, 0.1 may be reported later. */
 	machine_usage(&m, 2, 0, 0);
 	machine_usage(&m, 2, 100 * MS, 0);
+	machine_tell(&m, GP_EV_IDLE, 2);
+	machine_finish(&m);
+	machine_run(&m, 100 * MS);
 	v = drive_stat(&m.d, 2).vruntime_ns;
 	machine_usage(&m, 2, 70 * MS, 0);
 	assert_int_equal(drive_stat(&m.d, 2).vruntime_ns, v + 70 * MS);
+	machine_tell(&m, GP_EV_BUSY, 2);
 	/* Its own use is not refunded. */
 	ran = m.ran_ns[2];
 	machine_run(&m, 1000 * MS);
@@ -578,6 +582,45 @@ static void test_usage_of_unused_and_overrun(void **state)
 	machine_usage(&m, 2, ran, ran / 2);
 	assert_int_equal(drive_stat(&m.d, 2).vruntime_ns, v);
 	machine_end(&m);
+}
+
+/* In all, reports are believed up to the time that passed, and 100 ms. */
+static void test_usage_beyond_time_is_not_believed(void **state)
+{
+	static const struct gp_be_policy *const each[] = { &gp_policy_fair, &gp_policy_credit };
+
+	for (size_t p = 0; p < 4; p++) {
+		const struct gp_sched_config config = config_of(each[p % 2]);
+		static struct machine m;
+
+		machine_init(&m, &config);
+		machine_add_be(&m, 1, 100, 0);
+		machine_add_be(&m, 2, 100, 0);
+		machine_run(&m, 500 * MS);
+		/* Tenant 1 used 60 s, or was displaced for them, in half a second. */
+		machine_usage(&m, 1, p < 2 ? 60000 * MS : 0, p < 2 ? 0 : 60000 * MS);
+		if (p < 2)
+			assert_int_equal(drive_stat(&m.d, 1).used_ns, 600 * MS);
+		for (int i = 0; i < 100; i++)
+			machine_usage(&m, 1, 100 * MS, 0);
+		if (p < 2)
+			assert_int_equal(drive_stat(&m.d, 1).used_ns, 600 * MS);
+		memset(m.longest_off_ns, 0, sizeof(m.longest_off_ns));
+		machine_run(&m, 3000 * MS);
+		for (uint32_t i = 1; i <= 2; i++) {
+			assert_true(m.longest_off_ns[i] > 0);
+			assert_true(m.longest_off_ns[i] <= 700 * MS);
+		}
+		/* Time makes up for it. */
+		if (p < 2) {
+			machine_usage(&m, 1, 10000 * MS, 0);
+			assert_int_equal(drive_stat(&m.d, 1).used_ns, 3600 * MS);
+			machine_run(&m, 40 * MS);
+			machine_usage(&m, 1, 10000 * MS, 0);
+			assert_int_equal(drive_stat(&m.d, 1).used_ns, 3640 * MS);
+		}
+		machine_end(&m);
+	}
 }
 
 /* Reports 40 ms late: the same in the long run, and no tenant pays twice. */
@@ -645,6 +688,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_on_waiting),
 		cmocka_unit_test(test_usage_replaces_residency),
 		cmocka_unit_test(test_usage_of_unused_and_overrun),
+		cmocka_unit_test(test_usage_beyond_time_is_not_believed),
 		cmocka_unit_test(test_usage_comes_late),
 		cmocka_unit_test(test_usage_counts_for_caps),
 	};
