@@ -13,6 +13,8 @@
 #include "hal/spec.h"
 #include "runtime/log.h"
 
+#define REARM_MS 10 /* a timer that could not be set is set then */
+
 static struct {
 	pthread_mutex_t lock;
 	/* Written under lock, published by count; entries never change. */
@@ -190,30 +192,53 @@ static bool comes_in_time(const struct gp_client_device *dev, uint64_t at_ns)
 	       (at_ns == GP_SCHED_NO_TIMER || dev->timer_ns <= at_ns);
 }
 
-static void arm(void *host, uint64_t at_ns)
+static int create_timer(struct gp_client_device *dev)
+{
+	int err = dev->hal->ops->timer_create(dev->hal, &dev->timer);
+
+	if (err)
+		return err;
+	atomic_store(&dev->timer_fd, dev->timer->fd);
+	gp_thread_start(false);
+	gp_thread_wake();
+	return 0;
+}
+
+static void arm_fails(struct gp_client_device *dev, int err)
 {
 	static atomic_int said;
-	struct gp_client_device *dev = host;
-	int err = -ENODEV;
 
-	if (!dev->timer && at_ns == GP_SCHED_NO_TIMER)
+	gp_log_once(&said, GP_LOG_WARN, "cannot set a timer: %s; trying again every %d ms",
+		    strerror(-err), REARM_MS);
+	if (atomic_exchange(&dev->arm_failed, true))
 		return;
+	gp_thread_start(false);
+	gp_thread_wake();
+}
+
+static int arm(void *host, uint64_t at_ns)
+{
+	struct gp_client_device *dev = host;
+	int err = 0;
+
 	if (comes_in_time(dev, at_ns))
-		return;
-	if (!dev->timer) {
-		err = dev->hal->ops->timer_create(dev->hal, &dev->timer);
-		if (!err) {
-			atomic_store(&dev->timer_fd, dev->timer->fd);
-			gp_thread_start(false);
-			gp_thread_wake();
-		}
-	}
-	if (dev->timer)
+		return 0;
+	if (!dev->timer && at_ns != GP_SCHED_NO_TIMER)
+		err = create_timer(dev);
+	if (!err && dev->timer)
 		err = dev->hal->ops->timer_arm(dev->timer, at_ns);
 	dev->timer_ns = err ? GP_SCHED_NO_TIMER : at_ns;
-	if (err)
-		gp_log_once(&said, GP_LOG_WARN, "cannot create a timer: %s; hints have no effect",
-			    strerror(-err));
+	/* A timer that cannot be stopped only comes early. */
+	if (err && at_ns != GP_SCHED_NO_TIMER)
+		arm_fails(dev, err);
+	else
+		atomic_store(&dev->arm_failed, false);
+	return err;
+}
+
+int gp_client_device_rearm_wait_ms(struct gp_client_device *dev)
+{
+	return atomic_load(&dev->arm_failed) ? REARM_MS : -1;
 }
 
 /*
@@ -347,18 +372,31 @@ int gp_client_device_event(struct gp_client_device *dev, struct gp_event *ev)
 	return err;
 }
 
+static void serve_timer(struct gp_client_device *dev)
+{
+	uint64_t due_ns = gp_runtime_due_ns(dev->rt);
+
+	dev->timer_ns = GP_SCHED_NO_TIMER;
+	if (due_ns > gp_client_device_now(dev))
+		arm(dev, due_ns);
+	else if (due_ns != GP_SCHED_NO_TIMER)
+		gp_runtime_timer(dev->rt);
+}
+
+void gp_client_device_rearm(struct gp_client_device *dev)
+{
+	if (!atomic_load(&dev->arm_failed))
+		return;
+	pthread_mutex_lock(&dev->lock);
+	serve_timer(dev);
+	gp_client_device_unlock(dev);
+}
+
 void gp_client_device_timer(struct gp_client_device *dev)
 {
-	uint64_t due_ns;
-
 	pthread_mutex_lock(&dev->lock);
 	if (dev->timer && !dev->hal->ops->timer_ack(dev->timer)) {
-		dev->timer_ns = GP_SCHED_NO_TIMER;
-		due_ns = gp_runtime_due_ns(dev->rt);
-		if (due_ns > gp_client_device_now(dev))
-			arm(dev, due_ns);
-		else if (due_ns != GP_SCHED_NO_TIMER)
-			gp_runtime_timer(dev->rt);
+		serve_timer(dev);
 		/* Events that arrived meanwhile also precede the virtual clock's next move. */
 		queue_drain(dev);
 		dev->hal->ops->timer_done(dev->timer);

@@ -99,7 +99,8 @@ struct gp_client_device {
 	struct gp_ectx ctx[GP_CLIENT_DEVICE_CONTEXTS];
 	uint64_t timer_ns; /* the timer's time; may be earlier than the core's */
 	struct gp_timer *timer;
-	atomic_int timer_fd; /* for poll(); -1: none yet */
+	atomic_int timer_fd;	/* for poll(); -1: none yet */
+	atomic_bool arm_failed; /* the timer is not set: the thread tries again */
 	uint32_t handles;
 	struct gp_group_list scanned;
 	uint32_t sync_seen;
@@ -201,6 +202,10 @@ void gp_client_device_others_off(struct gp_client_device *dev, struct gp_ectx *c
 void gp_client_device_others_on(struct gp_client_device *dev);
 /** The timer of @dev is due. */
 void gp_client_device_timer(struct gp_client_device *dev);
+/** When the thread sets a timer that could not be set, in ms; -1: there is none. */
+int gp_client_device_rearm_wait_ms(struct gp_client_device *dev);
+/** Set it, or do what is due. */
+void gp_client_device_rearm(struct gp_client_device *dev);
 
 /**
  * The process wants @cls. Asks a daemon and waits for it, so only for an app's thread. -EPERM:

@@ -184,6 +184,7 @@ static void serve_once(void)
 		pfd[n++] = (struct pollfd){ gp_daemon_link_fd(dev[i]), POLLIN, 0 };
 		wait_ms = sooner(wait_ms, gp_daemon_link_wait_ms(dev[i]));
 		wait_ms = sooner(wait_ms, gp_status_page_wait_ms(dev[i]));
+		wait_ms = sooner(wait_ms, gp_client_device_rearm_wait_ms(dev[i]));
 	}
 	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
 	wake = n;
@@ -201,6 +202,8 @@ static void serve_once(void)
 	for (size_t i = 0; i < devs; i++)
 		if (pfd[i].revents)
 			gp_client_device_timer(dev[i]);
+	for (size_t i = 0; i < devs; i++)
+		gp_client_device_rearm(dev[i]);
 	for (size_t i = 0; i < devs; i++)
 		gp_predict_serve(dev[i], pfd[devs + i].revents);
 	gp_yield_expire();

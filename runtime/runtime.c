@@ -174,6 +174,7 @@ static void decide(struct gp_runtime *rt, const struct gp_decision *d)
 	if (d->type == GP_DO_ARM_TIMER) {
 		/* Only the last one counts. */
 		rt->arm_asked = true;
+		rt->arm_id = d->id;
 		rt->due_ns = d->at_ns;
 	} else if (rt->count == GP_RUNTIME_TODO) {
 		gp_log(GP_LOG_ERR, "runtime: too many decisions at once; one is lost");
@@ -242,11 +243,15 @@ static void start_all(struct gp_runtime *rt)
 
 static void arm(struct gp_runtime *rt)
 {
+	int err = 0;
+
 	if (!rt->arm_asked || rt->arm_later)
 		return;
 	rt->arm_asked = false;
 	if (rt->config.ops->arm)
-		rt->config.ops->arm(rt->config.host, rt->due_ns);
+		err = rt->config.ops->arm(rt->config.host, rt->due_ns);
+	if (err)
+		report_outcome(rt, rt->arm_id, err);
 }
 
 static void look_before(struct gp_runtime *rt)

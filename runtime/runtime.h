@@ -110,8 +110,12 @@ struct gp_host_ops {
 	void (*settled)(void *host, bool any);
 	/** The timer's event is through, and the timer not armed yet. May report events. */
 	void (*timed)(void *host);
-	/** The core wants the timer at @at_ns, or none (GP_SCHED_NO_TIMER). Comes last. */
-	void (*arm)(void *host, uint64_t at_ns);
+	/**
+	 * The core wants the timer at @at_ns, or none (GP_SCHED_NO_TIMER). Comes last. 0, or
+	 * negative errno: the core asks again with the next event, and the host tries again
+	 * by itself.
+	 */
+	int (*arm)(void *host, uint64_t at_ns);
 };
 
 /**

@@ -21,6 +21,7 @@ struct gp_runtime {
 	bool in_before; /* in ops->before */
 	bool managed;
 	bool arm_asked, arm_later;
+	uint32_t arm_id; /* of the decision */
 	uint64_t due_ns, stepped_ns;
 	uint32_t jobs;
 

@@ -15,6 +15,7 @@
 #include "runtime/log.h"
 
 #define SLOT_NS 100000000u
+#define REARM_NS 10000000u
 
 uint64_t gp_ddev_now(struct gp_ddev *dev)
 {
@@ -38,14 +39,38 @@ void gp_ddev_trace_at(struct gp_ddev *dev, uint16_t kind, pid_t pid, uint64_t va
 
 /* ---- the timer ---------------------------------------------------------------- */
 
-void gp_ddev_arm(struct gp_ddev *dev)
+/* The time of the timer; 0: none. */
+static uint64_t due_ns(const struct gp_ddev *dev)
 {
 	uint64_t at_ns = gp_runtime_due_ns(dev->rt);
 
 	if (dev->look_at_ns && (!at_ns || dev->look_at_ns < at_ns))
 		at_ns = dev->look_at_ns;
+	return at_ns;
+}
+
+void gp_ddev_arm(struct gp_ddev *dev)
+{
 	/* A virtual clock stands until timer_done, so the next event is known by then. */
-	dev->hal->ops->timer_arm(dev->timer, at_ns);
+	int err = dev->hal->ops->timer_arm(dev->timer, due_ns(dev));
+
+	if (err && !dev->arm_failed)
+		gp_log(GP_LOG_ERR, "%s: cannot set the timer: %s; trying again every %u ms",
+		       dev->hal->id.name, strerror(-err), REARM_NS / 1000000);
+	dev->arm_failed = err;
+	if (err)
+		gp_tick_in(&dev->rearm, REARM_NS);
+}
+
+static void rearm_due(struct gp_tick *tick)
+{
+	struct gp_ddev *dev = gp_holder(tick, struct gp_ddev, rearm);
+
+	if (!dev->arm_failed || dev->acked)
+		return;
+	if (due_ns(dev) && due_ns(dev) <= gp_ddev_now(dev))
+		dev->above->due(dev);
+	gp_ddev_arm(dev);
 }
 
 void gp_ddev_let_go(struct gp_ddev *dev)
@@ -208,7 +233,10 @@ static int idle_create(struct gp_ddev *dev)
 
 	dev->idle.due = idle_due;
 	dev->notice.due = notice_due;
+	dev->rearm.due = rearm_due;
 	err = gp_tick_add(dev->loop, &dev->idle);
+	if (!err)
+		err = gp_tick_add(dev->loop, &dev->rearm);
 	if (!err)
 		err = gp_tick_add(dev->loop, &dev->notice);
 	if (!err)
@@ -221,6 +249,7 @@ static void unmake(struct gp_ddev *dev)
 {
 	gp_tick_remove(&dev->idle);
 	gp_tick_remove(&dev->notice);
+	gp_tick_remove(&dev->rearm);
 	gp_tick_remove(&dev->slot);
 	gp_runtime_destroy(dev->rt);
 	gp_loop_worker_destroy(&dev->worker);

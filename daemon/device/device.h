@@ -62,9 +62,11 @@ struct gp_ddev {
 	struct gp_runtime *rt;
 	struct gp_timer *timer;
 	struct gp_source timer_source;
-	bool counts;	     /* the driver's counters tell usage */
-	bool acked;	     /* the timer's time stands still */
-	uint64_t look_at_ns; /* the next look at pages; 0: none */
+	struct gp_tick rearm; /* after a failure to set the timer */
+	bool counts;	      /* the driver's counters tell usage */
+	bool acked;	      /* the timer's time stands still */
+	bool arm_failed;      /* the timer is not set */
+	uint64_t look_at_ns;  /* the next look at pages; 0: none */
 
 	struct gp_dtenant *tenants; /* newest first */
 	uint32_t last_tenant_id;

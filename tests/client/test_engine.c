@@ -31,6 +31,7 @@ static struct {
 	struct gp_client_device *reenter; /* add this group from inside set_slice */
 	struct gp_group *reenter_group;
 	int acked, done, arms;
+	int arm_error;
 } more;
 
 static int fake_set_slice(struct gp_group *g, uint64_t us)
@@ -75,14 +76,16 @@ static int timer_create_known(struct gp_device *d, struct gp_timer **t)
 static int fake_timer_arm(struct gp_timer *t, uint64_t at)
 {
 	uint64_t one = 1;
+	int err;
 
 	fake_lock();
-	more.armed = at;
+	err = more.arm_error;
+	more.armed = err ? 0 : at;
 	more.arms++;
-	if (at && at <= fake.now)
+	if (!err && at && at <= fake.now)
 		assert_int_equal(write(t->fd, &one, sizeof(one)), sizeof(one));
 	fake_unlock();
-	return 0;
+	return err;
 }
 
 static int fake_timer_ack(struct gp_timer *t)
@@ -328,6 +331,40 @@ static void holds_leave_the_timer(void **state)
 	advance(1000);
 	wait_for_int(&fake.holds, 6);
 	wait_for_int(&more.done, 3);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	gp_client_device_context_put(dev, c);
+}
+
+static void set_arm_error(int error)
+{
+	fake_lock();
+	more.arm_error = error;
+	fake_unlock();
+}
+
+/* No event is needed: the thread sets it, or does itself what is due. */
+static void a_timer_that_fails_is_set_again(void **state)
+{
+	struct gp_client_device *dev = new_device();
+	struct gp_ectx *c = lc_context(dev, 0x1500);
+	const int arms = fake_get(&more.arms);
+
+	set_arm_error(-ENOMEM);
+	assert_int_equal(event(dev, c, GP_EV_HINT, 50 * MS), 0);
+	wait_for_int(&more.arms, arms + 4);
+	assert_int_equal(fake_get(&fake.holds), 0);
+	advance(50 * MS);
+	wait_for_int(&fake.holds, 1);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
+	assert_int_equal(event(dev, c, GP_EV_HINT, 50 * MS), 0);
+	wait_for_int(&more.arms, fake_get(&more.arms) + 2);
+	set_arm_error(0);
+	wait_for_int(&more.arms, fake_get(&more.arms) + 1);
+	fake_lock();
+	assert_in_range(more.armed, fake.now + 40 * MS, fake.now + 50 * MS);
+	fake_unlock();
+	assert_int_equal(event(dev, c, GP_EV_SEGMENT_BEGIN, 0), 0);
 	assert_int_equal(event(dev, c, GP_EV_SEGMENT_END, 0), 0);
 	gp_client_device_context_put(dev, c);
 }
@@ -705,6 +742,7 @@ int main(void)
 		cmocka_unit_test(slot_is_passed_on),
 		cmocka_unit_test(segment_holds_in_pieces),
 		cmocka_unit_test(holds_leave_the_timer),
+		cmocka_unit_test(a_timer_that_fails_is_set_again),
 		cmocka_unit_test(renewals_are_no_switches),
 		cmocka_unit_test(renewals_wait_on),
 		cmocka_unit_test(hint_holds_and_lingers),

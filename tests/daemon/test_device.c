@@ -337,6 +337,48 @@ static void test_shares_on_each_device(void **state)
 				p[i]->done * MS * 110 / 100 + 50 * MS);
 }
 
+static int fails_to_arm(struct gp_timer *timer, uint64_t at_ns)
+{
+	return -ENOMEM;
+}
+
+/* The tenant of the next turn within 0.5 s of real time; the same one: no turn ended. */
+static uint32_t next_resident(struct device *d)
+{
+	const struct gp_sched *core = gp_runtime_core(d->dev->rt);
+	const uint32_t had = gp_sched_resident(core);
+
+	for (int i = 0; i < 50 && gp_sched_resident(core) == had; i++) {
+		gp_sim_advance(d->sim, gp_sim_now(d->sim) + 5 * MS);
+		usleep(10000);
+		settle();
+	}
+	return gp_sched_resident(core);
+}
+
+/* Turns end without the device's timer, too: long before the next look, 1 s later. */
+static void test_a_timer_that_fails(void **state)
+{
+	struct gp_ddev *dev = device[0].dev;
+
+	be(&device[0], 100);
+	be(&device[0], 100);
+	run(100 * MS);
+	dev->ops.timer_arm = fails_to_arm;
+	/* The first one has its timer still. */
+	for (int k = 0; k < 3; k++) {
+		const uint32_t had = gp_sched_resident(gp_runtime_core(dev->rt));
+
+		assert_int_not_equal(next_resident(&device[0]), had);
+	}
+	assert_true(dev->arm_failed);
+	/* It is set again as soon as it can be. */
+	dev->ops.timer_arm = sim_ops->timer_arm;
+	usleep(20000);
+	settle();
+	assert_false(dev->arm_failed);
+}
+
 static void test_idle_costs_nothing(void **state)
 {
 	const struct gp_class_value cls = { GP_CLASS_BE, 100 };
@@ -1068,6 +1110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_shares_on_each_device),
+		TEST(test_a_timer_that_fails),
 		TEST(test_idle_costs_nothing),
 		TEST(test_two_that_idle_stop_nobody),
 		TEST(test_capped_and_idle),

@@ -24,7 +24,7 @@ struct rig {
 	struct gp_call *waits[8];
 	size_t waiting;
 	uint64_t now_ns;
-	int slice_error, hold_error;
+	int slice_error, hold_error, arm_error;
 	uint64_t arm_ns;
 	struct gp_event *nested; /* reported from hold() */
 	struct gp_event *early;	 /* .. from before() */
@@ -159,10 +159,11 @@ static void timed(void *host)
 		assert_int_equal(gp_runtime_event(r.rt, r.late), 0);
 }
 
-static void arm(void *host, uint64_t at_ns)
+static int arm(void *host, uint64_t at_ns)
 {
 	note("arm");
 	r.arm_ns = at_ns;
+	return r.arm_error;
 }
 
 /* All of them; most tests want less to be written down. */
@@ -317,6 +318,30 @@ static void ops_come_in_their_order(void **state)
 	assert_int_equal(tenant_event(GP_EV_SYNC, BASE), 0);
 	assert_called("stepped release(1) settled(1) arm");
 	assert_int_equal(r.arm_ns, GP_SCHED_NO_TIMER);
+}
+
+/* The core hears of a timer that is not set, and wants it again with the next event. */
+static void a_timer_that_fails_is_asked_for_again(void **state)
+{
+	struct gp_event hint = { .type = GP_EV_HINT, .tenant = BASE };
+
+	make(&gp_executor_inline, &all_ops, false, 0);
+	join(BASE, GP_CLASS_LC, 0);
+	r.log[0] = 0;
+	hint.hint.at_ns = r.now_ns + 10 * MS;
+	r.arm_error = -ENOMEM;
+	assert_int_equal(gp_runtime_event(r.rt, &hint), 0);
+	assert_called("stepped settled(0) arm stepped settled(0)");
+	assert_int_equal(tenant_event(GP_EV_SYNC_DONE, BASE), 0);
+	assert_called("stepped settled(0) arm stepped settled(0)");
+	r.arm_error = 0;
+	r.arm_ns = 0;
+	assert_int_equal(tenant_event(GP_EV_SYNC_DONE, BASE), 0);
+	assert_called("stepped settled(0) arm");
+	assert_int_equal(r.arm_ns, gp_runtime_due_ns(r.rt));
+	assert_true(r.arm_ns > r.now_ns);
+	assert_int_equal(tenant_event(GP_EV_SYNC_DONE, BASE), 0);
+	assert_called("stepped settled(0)");
 }
 
 /* An event from an op is a step, and its decisions come after those that wait. */
@@ -618,6 +643,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(slices_are_in_the_range_of_the_device, teardown),
 		cmocka_unit_test_teardown(ops_come_in_their_order, teardown),
+		cmocka_unit_test_teardown(a_timer_that_fails_is_asked_for_again, teardown),
 		cmocka_unit_test_teardown(an_op_may_report_events, teardown),
 		cmocka_unit_test_teardown(the_core_knows_of_a_failed_hold, teardown),
 		cmocka_unit_test_teardown(who_else_sets_slices_has_them_left_alone, teardown),
