@@ -20,7 +20,7 @@
 #include "wire/wire.h"
 
 #define SCHEMA_VERSION 1
-#define MAX_TENANTS 64
+#define MAX_TENANTS 512
 #define SAMPLE_MS 50
 #define FIRST_SAMPLE_MS 5 /* so that a short CMD has a sample */
 #define QUERY_MS 50

@@ -21,7 +21,7 @@ void gp_runtime_unlock(struct gp_runtime *rt)
 
 struct gp_runtime_group *gp_runtime_group(struct gp_runtime *rt, uint32_t id)
 {
-	for (size_t i = 0; id && i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; id && i < rt->groups; i++)
 		if (rt->group[i].id == id)
 			return &rt->group[i];
 	return NULL;
@@ -42,7 +42,7 @@ struct gp_runtime_group *gp_runtime_group_present(struct gp_runtime *rt, uint32_
 struct gp_runtime_group *gp_runtime_next(struct gp_runtime *rt, const void *owner,
 					 const struct gp_runtime_group *after)
 {
-	for (size_t i = after ? (size_t)(after - rt->group) + 1 : 0; i < GP_SCHED_MAX_GROUPS; i++) {
+	for (size_t i = after ? (size_t)(after - rt->group) + 1 : 0; i < rt->groups; i++) {
 		struct gp_runtime_group *g = &rt->group[i];
 
 		if (g->id && !g->gone && (!owner || g->owner == owner))
@@ -55,10 +55,10 @@ struct gp_runtime_group *gp_runtime_next(struct gp_runtime *rt, const void *owne
 
 static struct gp_runtime_group *free_place(struct gp_runtime *rt)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < rt->groups; i++)
 		if (!rt->group[i].id)
 			return &rt->group[i];
-	return NULL;
+	return rt->groups < GP_SCHED_MAX_GROUPS ? &rt->group[rt->groups++] : NULL;
 }
 
 static void place_free(struct gp_runtime *rt, struct gp_runtime_group *g)
@@ -167,7 +167,7 @@ void gp_runtime_group_forget(struct gp_runtime *rt, uint32_t id)
 
 void gp_runtime_groups_free(struct gp_runtime *rt)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < rt->groups; i++)
 		if (rt->group[i].id)
 			place_free(rt, &rt->group[i]);
 }
@@ -202,7 +202,7 @@ bool gp_runtime_sweep(struct gp_runtime *rt)
 {
 	if (!gp_sched_settled(rt->core))
 		return false;
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < rt->groups; i++)
 		if (rt->group[i].id && !rt->group[i].owner && !rt->group[i].jobs)
 			place_free(rt, &rt->group[i]);
 	return true;
@@ -221,23 +221,22 @@ void gp_runtime_slices_off(struct gp_runtime *rt)
 	gp_runtime_unlock(rt);
 }
 
+/* Groups may enter and leave meanwhile, so the lock protects the look at each place. */
 void gp_runtime_again(struct gp_runtime *rt)
 {
-	struct gp_event appear[GP_SCHED_MAX_GROUPS];
-	struct gp_runtime_group *g = NULL;
-	size_t n = 0;
+	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++) {
+		struct gp_event gone = { .type = GP_EV_GROUP_GONE };
+		struct gp_event appear = { .type = GP_EV_GROUP_APPEAR };
 
-	gp_runtime_lock(rt);
-	while ((g = gp_runtime_next(rt, NULL, g)))
-		appear[n++] = (struct gp_event){ .type = GP_EV_GROUP_APPEAR,
-						 .tenant = g->tenant,
-						 .group.id = g->id };
-	gp_runtime_unlock(rt);
-	for (size_t i = 0; i < n; i++) {
-		const struct gp_event gone = { .type = GP_EV_GROUP_GONE,
-					       .group.id = appear[i].group.id };
-
+		gp_runtime_lock(rt);
+		if (!rt->group[i].gone)
+			gone.group.id = rt->group[i].id;
+		appear.tenant = rt->group[i].tenant;
+		gp_runtime_unlock(rt);
+		if (!gone.group.id)
+			continue;
+		appear.group.id = gone.group.id;
 		gp_runtime_event(rt, &gone);
-		gp_runtime_event(rt, &appear[i]);
+		gp_runtime_event(rt, &appear);
 	}
 }

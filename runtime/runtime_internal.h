@@ -8,7 +8,7 @@
 #include "runtime/runtime.h"
 
 /* More than can wait at once: each decision has one outcome. */
-#define GP_RUNTIME_TODO 1024
+#define GP_RUNTIME_TODO (GP_SCHED_MAX_GROUPS + 2 * GP_SCHED_MAX_TENANTS)
 
 struct gp_runtime {
 	struct gp_runtime_config config;
@@ -26,6 +26,7 @@ struct gp_runtime {
 	uint32_t jobs;
 
 	pthread_mutex_t groups_lock; /* protects group[], of borrowed ones */
+	size_t groups;		     /* places from there on were never used */
 	struct gp_runtime_group group[GP_SCHED_MAX_GROUPS];
 };
 

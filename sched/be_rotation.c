@@ -354,19 +354,21 @@ static uint32_t resident_tenant(const struct gp_sched *s)
 
 uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 {
-	uint32_t has = resident_tenant(s), ahead = 0;
-	uint32_t tenant[GP_SCHED_MAX_TENANTS];
-	size_t n = list_ready(s, has == GP_NONE ? s->tenants - 1 : has, tenant);
+	const uint32_t has = resident_tenant(s), last = has == GP_NONE ? s->tenants - 1 : has;
+	const struct gp_be_entity *own = &s->tenant[who].be;
+	uint32_t ahead = 0;
+	bool met = false;
 
-	while (n) {
-		size_t at = first_of(s, tenant, n);
+	/* In the order in which equals have their turns. */
+	for (uint32_t k = 1; k <= s->tenants; k++) {
+		const uint32_t i = (last + k) % s->tenants;
+		const struct gp_tenant *t = &s->tenant[i];
 
-		if (tenant[at] == who)
-			break;
-		ahead += tenant[at] != has;
-		n--;
-		for (size_t i = at; i < n; i++)
-			tenant[i] = tenant[i + 1];
+		met |= i == who;
+		if (i == who || i == has || !is_ready(s, t))
+			continue;
+		ahead += s->config.be_policy->before(&t->be, own) ||
+			 (!met && !s->config.be_policy->before(own, &t->be));
 	}
 	return ahead;
 }

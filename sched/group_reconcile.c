@@ -20,43 +20,71 @@ static bool is_short(const struct gp_sched *s, const struct gp_group_state *g)
 	       g->slice_next_us == s->config.be_slice_us;
 }
 
-static bool other_short_runs(const struct gp_sched *s, const struct gp_group_state *self)
-{
-	for (size_t i = 0; i < s->groups; i++) {
-		const struct gp_group_state *g = &s->group[i];
+/*
+ * Facts about all groups, gathered once a step. Each group's own part of a count is taken out
+ * while it is reconciled.
+ */
+struct pass {
+	const struct gp_tenant *holder;	   /* LC that has the device by suspends; NULL: none */
+	const struct gp_tenant *suspender; /* LC for which less urgent LC is suspended */
+	const struct gp_group_state *first_be;
+	uint32_t may_run, may_run_short;
+	uint32_t cut; /* groups whose turn is still to be ended */
+};
 
-		if (g->id && g != self && g->run != GP_RUN_OFF && is_short(s, g))
-			return true;
-	}
-	return false;
+static void count(const struct gp_sched *s, struct pass *p, const struct gp_group_state *g,
+		  uint32_t one)
+{
+	if (!g->id || g->run == GP_RUN_OFF)
+		return;
+	p->may_run += one;
+	if (is_short(s, g))
+		p->may_run_short += one;
 }
 
-static bool slot_free(const struct gp_sched *s, const struct gp_group_state *self)
+static bool is_best_effort(const struct gp_sched *s, const struct gp_group_state *g)
 {
-	uint32_t loaded = 0;
+	return g->id && g->tenant != GP_NONE && s->tenant[g->tenant].spec.cls.cls == GP_CLASS_BE;
+}
 
-	/* Resume groups without a tenant even if no slot is free. */
-	if (!s->config.slots || self->tenant == GP_NONE)
-		return true;
+/* Restored, or as near to that as the driver allows. */
+static bool is_put_back(const struct gp_group_state *g)
+{
+	return g->tenant == GP_NONE && !g->pending && g->run == GP_RUN_ON &&
+	       (!g->slice_us || !g->slice_refused_us);
+}
+
+/* Restored groups are forgotten first, because others may wait for their slot. */
+static struct pass look_at_all(struct gp_sched *s)
+{
+	struct pass p = { .suspender = gp_cut_suspender(s) };
+
+	if (gp_holds_by_suspend(s) && !s->window_since_ns)
+		p.holder = gp_hold_holder(s);
 	for (size_t i = 0; i < s->groups; i++) {
-		const struct gp_group_state *g = &s->group[i];
+		struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g != self && g->run != GP_RUN_OFF)
-			loaded++;
+		if (g->id && is_put_back(g))
+			*g = (struct gp_group_state){ 0 };
+		count(s, &p, g, 1);
+		p.cut += g->cut_left != 0;
+		if (!p.first_be && is_best_effort(s, g))
+			p.first_be = g;
 	}
-	return loaded < s->config.slots;
+	return p;
+}
+
+static bool slot_free(const struct gp_sched *s, const struct pass *p,
+		      const struct gp_group_state *g)
+{
+	/* Resume groups without a tenant even if no slot is free. */
+	return !s->config.slots || g->tenant == GP_NONE || p->may_run < s->config.slots;
 }
 
 /* Without rotation the first BE group has the instance's slot. */
-static bool has_slot(const struct gp_sched *s, const struct gp_group_state *g)
+static bool has_slot(const struct gp_sched *s, const struct pass *p, const struct gp_group_state *g)
 {
-	if (!s->slot_ok)
-		return false;
-	for (const struct gp_group_state *o = s->group; o < g; o++)
-		if (o->id && o->tenant != GP_NONE &&
-		    s->tenant[o->tenant].spec.cls.cls == GP_CLASS_BE)
-			return false;
-	return true;
+	return s->slot_ok && g == p->first_be;
 }
 
 /*
@@ -71,7 +99,8 @@ bool gp_group_idles(const struct gp_sched *s, const struct gp_group_state *g)
 	       (uint32_t)(g - s->group) != s->resident;
 }
 
-static uint64_t want_slice_us(const struct gp_sched *s, const struct gp_group_state *g)
+static uint64_t want_slice_us(const struct gp_sched *s, const struct pass *p,
+			      const struct gp_group_state *g)
 {
 	const struct gp_tenant *t;
 
@@ -86,7 +115,7 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct gp_group_st
 		return s->config.idle_slice_us;
 	if (s->config.rotate)
 		return s->slot_ok ? s->config.be_slice_us : 0;
-	return has_slot(s, g) ? s->config.be_slice_us : 0;
+	return has_slot(s, p, g) ? s->config.be_slice_us : 0;
 }
 
 /*
@@ -106,12 +135,9 @@ static bool must_yield(const struct gp_sched *s)
 	return false;
 }
 
-static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
+static bool wants_on(const struct gp_sched *s, const struct pass *p, const struct gp_group_state *g)
 {
-	const struct gp_tenant *holder = NULL, *t;
-
-	if (gp_holds_by_suspend(s) && !s->window_since_ns)
-		holder = gp_hold_holder(s);
+	const struct gp_tenant *t;
 
 	if (!s->config.rotate || g->tenant == GP_NONE)
 		return true;
@@ -119,12 +145,12 @@ static bool wants_on(const struct gp_sched *s, const struct gp_group_state *g)
 	if (gp_group_idles(s, g))
 		return true;
 	if (gp_takes_turns(s, t))
-		return (uint32_t)(g - s->group) == s->resident && !holder && !must_yield(s) &&
+		return (uint32_t)(g - s->group) == s->resident && !p->holder && !must_yield(s) &&
 		       !gp_cut_keeps_be_off(s);
 	if (t->spec.cls.cls != GP_CLASS_LC)
 		return true;
-	return !s->window_since_ns && !gp_cut_off(s, t) &&
-	       (!holder || gp_urgency(s, t, holder) <= 0);
+	return !s->window_since_ns && !(p->suspender && gp_cut_off(s, t, p->suspender)) &&
+	       (!p->holder || gp_urgency(s, t, p->holder) <= 0);
 }
 
 static struct gp_decision *group_do(struct gp_sched *s, struct gp_decisions *out,
@@ -146,20 +172,21 @@ static void suspend(struct gp_sched *s, struct gp_decisions *out, struct gp_grou
 		g->run = GP_RUN_UNKNOWN;
 }
 
-static void resume(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
+static void resume(struct gp_sched *s, const struct pass *p, struct gp_decisions *out,
+		   struct gp_group_state *g)
 {
-	if (is_short(s, g) && other_short_runs(s, g))
+	if (is_short(s, g) && p->may_run_short)
 		return;
-	if (slot_free(s, g) && group_do(s, out, g, GP_DO_RESUME))
+	if (slot_free(s, p, g) && group_do(s, out, g, GP_DO_RESUME))
 		g->run = GP_RUN_UNKNOWN;
 }
 
-static void set_slice(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g,
-		      uint64_t slice_us)
+static void set_slice(struct gp_sched *s, const struct pass *p, struct gp_decisions *out,
+		      struct gp_group_state *g, uint64_t slice_us)
 {
 	struct gp_decision *d;
 
-	if (slice_us == s->config.be_slice_us && g->run != GP_RUN_OFF && other_short_runs(s, g))
+	if (slice_us == s->config.be_slice_us && g->run != GP_RUN_OFF && p->may_run_short)
 		return;
 	d = group_do(s, out, g, GP_DO_SET_SLICE);
 	if (!d)
@@ -174,53 +201,57 @@ static void preempt(struct gp_sched *s, struct gp_decisions *out, struct gp_grou
 		g->cut_left--;
 }
 
-static void group_reconcile(struct gp_sched *s, struct gp_decisions *out, struct gp_group_state *g)
+/* @p: without @g. */
+static void decide(struct gp_sched *s, const struct pass *p, struct gp_decisions *out,
+		   struct gp_group_state *g)
 {
-	uint64_t slice = want_slice_us(s, g);
 	bool stuck = g->slice_failures >= GP_SLICE_TRIES;
+	uint64_t slice;
 
-	if (g->pending || g->retry_ns > s->now_ns)
-		return;
-	if (!wants_on(s, g)) {
+	if (!wants_on(s, p, g)) {
 		if (g->run != GP_RUN_OFF)
 			suspend(s, out, g);
-	} else if (gp_cut_now(s, g)) {
+		return;
+	}
+	slice = want_slice_us(s, p, g);
+	if (gp_cut_now(s, g)) {
 		preempt(s, out, g);
 	} else if (g->slice_us != slice && g->slice_refused_us != slice &&
 		   !(stuck && g->run != GP_RUN_ON)) {
-		set_slice(s, out, g, slice);
+		set_slice(s, p, out, g, slice);
 	} else if (g->run != GP_RUN_ON) {
-		resume(s, out, g);
+		resume(s, p, out, g);
 	}
 }
 
-/* Restored, or as near to that as the driver allows. */
-static bool is_put_back(const struct gp_group_state *g)
+static void group_reconcile(struct gp_sched *s, struct pass *p, struct gp_decisions *out,
+			    struct gp_group_state *g)
 {
-	return g->tenant == GP_NONE && !g->pending && g->run == GP_RUN_ON &&
-	       (!g->slice_us || !g->slice_refused_us);
+	if (g->pending || g->retry_ns > s->now_ns)
+		return;
+	count(s, p, g, -1u);
+	decide(s, p, out, g);
+	count(s, p, g, 1);
 }
 
 void gp_group_reconcile(struct gp_sched *s, struct gp_decisions *out)
 {
-	/* First, because others may wait for their slot. */
-	for (size_t i = 0; i < s->groups; i++)
-		if (s->group[i].id && is_put_back(&s->group[i]))
-			s->group[i] = (struct gp_group_state){ 0 };
+	struct pass p = look_at_all(s);
+
 	/*
 	 * Preemptions are urgent; the most urgent until now most likely has the
 	 * device.
 	 */
-	for (size_t i = 0; i < s->groups; i++)
-		if (s->group[i].id && s->group[i].tenant == s->cut_was &&
+	for (size_t i = 0; p.cut && i < s->groups; i++)
+		if (s->group[i].cut_left && s->group[i].tenant == s->cut_was &&
 		    gp_cut_now(s, &s->group[i]))
-			group_reconcile(s, out, &s->group[i]);
-	for (size_t i = 0; i < s->groups; i++)
-		if (s->group[i].id && gp_cut_now(s, &s->group[i]))
-			group_reconcile(s, out, &s->group[i]);
+			group_reconcile(s, &p, out, &s->group[i]);
+	for (size_t i = 0; p.cut && i < s->groups; i++)
+		if (s->group[i].cut_left && gp_cut_now(s, &s->group[i]))
+			group_reconcile(s, &p, out, &s->group[i]);
 	for (size_t i = 0; i < s->groups; i++)
 		if (s->group[i].id)
-			group_reconcile(s, out, &s->group[i]);
+			group_reconcile(s, &p, out, &s->group[i]);
 }
 
 void gp_group_free(struct gp_sched *s, struct gp_group_state *g)

@@ -81,7 +81,6 @@ struct gp_tenant {
 	uint64_t held_since_ns;		      /* since then without a gap */
 	uint64_t held_from_ns, held_until_ns; /* of the latest HOLD */
 	uint64_t hold_retry_ns, release_retry_ns;
-	struct gp_prepreempt pre;
 
 	/* be_rotation.c */
 	struct gp_be_entity be;
@@ -95,6 +94,8 @@ struct gp_tenant {
 	uint64_t said;
 	uint64_t hints, segments, holds, holds_late, holds_expired, syncs_cut;
 	uint64_t run_ns, used_ns;
+
+	struct gp_prepreempt pre; /* hold.c; large, so it comes last */
 };
 
 /* Known state of a group: after a failed resume, none (see hal.h). */
@@ -290,8 +291,11 @@ bool gp_cut_is_top(const struct gp_sched *s, const struct gp_tenant *t);
 void gp_cut_anew(struct gp_sched *s, struct gp_tenant *t);
 /* @g's turn is to be ended. */
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g);
-/* @t is to be suspended for a more urgent tenant. */
-bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t);
+/* The most urgent tenant for which others are suspended; NULL: none. */
+const struct gp_tenant *gp_cut_suspender(const struct gp_sched *s);
+/* @t is to be suspended for @suspender. */
+bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t,
+		const struct gp_tenant *suspender);
 /* BE is suspended while LC works that will likely be preempted. */
 bool gp_cut_keeps_be_off(const struct gp_sched *s);
 /* No such LC is left, but BE is still suspended for active LC. */

@@ -122,37 +122,55 @@ static uint64_t suspends_until_ns(const struct gp_sched *s, const struct gp_tena
 
 /* ---- best-effort between two LC tenants ---------------------------------------- */
 
-/* Is @u more urgent than @t, with work or (@soon) about to have some? */
-static bool urgent_now(const struct gp_sched *s, const struct gp_tenant *u,
-		       const struct gp_tenant *t, bool soon)
+/* The most urgent LC tenants; NULL: none. */
+struct urgent {
+	const struct gp_tenant *active;	 /* has work */
+	const struct gp_tenant *expects; /* has work, or will soon have some */
+	const struct gp_tenant *lately;	 /* had work lately: it will return */
+};
+
+static void prefer(const struct gp_sched *s, const struct gp_tenant **best,
+		   const struct gp_tenant *t)
 {
-	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 && (soon ? has_or_expects(u) : is_active(u));
+	if (!*best || gp_urgency(s, t, *best) < 0)
+		*best = t;
 }
 
-/* Or was it lately? It will return. */
-static bool urgent_lately(const struct gp_sched *s, const struct gp_tenant *u,
-			  const struct gp_tenant *t)
+static struct urgent find_urgent(const struct gp_sched *s)
 {
-	return gp_is_lc(u) && gp_urgency(s, u, t) < 0 && u->active_ns &&
-	       s->now_ns - u->active_ns < LATELY_NS;
+	struct urgent best = { NULL, NULL, NULL };
+
+	for (size_t i = 0; i < s->tenants; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (!gp_is_lc(t))
+			continue;
+		if (is_active(t))
+			prefer(s, &best.active, t);
+		if (has_or_expects(t))
+			prefer(s, &best.expects, t);
+		if (t->active_ns && s->now_ns - t->active_ns < LATELY_NS)
+			prefer(s, &best.lately, t);
+	}
+	return best;
+}
+
+static bool goes_before(const struct gp_sched *s, const struct gp_tenant *u,
+			const struct gp_tenant *t)
+{
+	return u && gp_urgency(s, u, t) < 0;
 }
 
 /*
- * @t is active and will likely be preempted. The end of its work must be known:
- * on a device of its own even an idle tenant seems to have work.
+ * @t is active and will likely be preempted: no more urgent tenant has work, or (@soon) is
+ * about to, but one had some lately. The end of @t's work must be known: on a device of its
+ * own even an idle tenant seems to have work.
  */
-static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, bool soon)
+static bool urgent_between(const struct gp_sched *s, const struct urgent *best,
+			   const struct gp_tenant *t, bool soon)
 {
-	bool lately = false;
-
-	for (size_t i = 0; i < s->tenants; i++) {
-		const struct gp_tenant *u = &s->tenant[i];
-
-		if (urgent_now(s, u, t, soon))
-			return false;
-		lately |= urgent_lately(s, u, t);
-	}
-	return lately && !t->unsure;
+	return !goes_before(s, soon ? best->expects : best->active, t) &&
+	       goes_before(s, best->lately, t) && !t->unsure;
 }
 
 /*
@@ -161,28 +179,32 @@ static bool urgent_between(const struct gp_sched *s, const struct gp_tenant *t, 
  * tenant expects soon therefore does not matter. No more urgent tenant began at the same
  * moment, or the next step would know of it.
  */
-static bool begun_as_before(const struct gp_sched *s, const struct gp_tenant *t)
+static bool begun_as_before(const struct gp_sched *s, const struct urgent *best,
+			    const struct gp_tenant *t)
 {
 	return t->lasted_ns >= LASTS_NS && s->now_ns - since_ns(t) <= BEGUN_NS &&
-	       urgent_between(s, t, false);
+	       urgent_between(s, best, t, false);
 }
 
 /*
  * Like begun_as_before(), for expected work: a suspend takes longer than the
  * hold before that work.
  */
-static bool comes_as_before(const struct gp_sched *s, const struct gp_tenant *t)
+static bool comes_as_before(const struct gp_sched *s, const struct urgent *best,
+			    const struct gp_tenant *t)
 {
-	return t->lasted_ns >= LONG_NS && urgent_between(s, t, true);
+	return t->lasted_ns >= LONG_NS && urgent_between(s, best, t, true);
 }
 
-static bool will_be_cut(const struct gp_sched *s, const struct gp_tenant *t)
+static bool will_be_cut(const struct gp_sched *s, const struct urgent *best,
+			const struct gp_tenant *t)
 {
 	const uint64_t ns = s->now_ns - since_ns(t);
 
 	if (is_coming(t))
-		return comes_as_before(s, t);
-	return ns >= LASTS_NS ? urgent_between(s, t, true) : ns && begun_as_before(s, t);
+		return comes_as_before(s, best, t);
+	return ns >= LASTS_NS ? urgent_between(s, best, t, true) :
+				ns && begun_as_before(s, best, t);
 }
 
 static void time_work(struct gp_tenant *t, uint64_t now_ns, bool active)
@@ -199,13 +221,16 @@ static void time_work(struct gp_tenant *t, uint64_t now_ns, bool active)
 
 static bool wants_be_off(struct gp_sched *s)
 {
+	struct urgent best;
 	bool wants = false;
 
+	for (size_t i = 0; i < s->tenants; i++)
+		time_work(&s->tenant[i], s->now_ns, is_active(&s->tenant[i]));
+	best = find_urgent(s);
 	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_tenant *t = &s->tenant[i];
 
-		time_work(t, s->now_ns, is_active(t));
-		t->cut_met = has_or_expects(t) && (t->cut_met || will_be_cut(s, t));
+		t->cut_met = has_or_expects(t) && (t->cut_met || will_be_cut(s, &best, t));
 		wants |= t->cut_met && suspends_until_ns(s, t) > s->now_ns;
 	}
 	return wants;
@@ -324,17 +349,23 @@ void gp_cut_seen(struct gp_sched *s, const struct gp_tenant *t, uint64_t at_ns)
 	}
 }
 
-bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t)
+const struct gp_tenant *gp_cut_suspender(const struct gp_sched *s)
 {
-	if (!suspends(s) || !may_run(t))
-		return false;
-	for (size_t i = 0; i < s->tenants; i++) {
-		const struct gp_tenant *u = &s->tenant[i];
+	const struct gp_tenant *best = NULL;
 
-		if (is_active(u) && suspends_until_ns(s, u) > s->now_ns && gp_urgency(s, u, t) < 0)
-			return true;
+	for (size_t i = 0; suspends(s) && i < s->tenants; i++) {
+		const struct gp_tenant *t = &s->tenant[i];
+
+		if (is_active(t) && suspends_until_ns(s, t) > s->now_ns)
+			prefer(s, &best, t);
 	}
-	return false;
+	return best;
+}
+
+bool gp_cut_off(const struct gp_sched *s, const struct gp_tenant *t,
+		const struct gp_tenant *suspender)
+{
+	return may_run(t) && goes_before(s, suspender, t);
 }
 
 bool gp_cut_now(const struct gp_sched *s, const struct gp_group_state *g)
@@ -350,24 +381,30 @@ void gp_cut_refused(struct gp_sched *s)
 }
 
 /* When @t's work next begins or ends a suspend without an event; 0: never. */
-static uint64_t next_of(const struct gp_sched *s, const struct gp_tenant *t)
+static uint64_t next_of(const struct gp_sched *s, const struct urgent *best,
+			const struct gp_tenant *t)
 {
 	if (suspends(s) || t->cut_met)
 		return suspends_until_ns(s, t);
 	if (is_coming(t))
 		return 0;
-	if (begun_as_before(s, t))
+	if (begun_as_before(s, best, t))
 		return gp_add_sat(since_ns(t), 1);
-	return urgent_between(s, t, true) ? gp_add_sat(since_ns(t), LASTS_NS) : 0;
+	return urgent_between(s, best, t, true) ? gp_add_sat(since_ns(t), LASTS_NS) : 0;
 }
 
 uint64_t gp_cut_next_ns(const struct gp_sched *s)
 {
 	uint64_t next = s->be_off && s->be_back_ns > s->now_ns ? s->be_back_ns : GP_NEVER;
 
-	for (size_t i = 0; cuts(s) && i < s->tenants; i++) {
+	struct urgent best;
+
+	if (!cuts(s))
+		return next;
+	best = find_urgent(s);
+	for (size_t i = 0; i < s->tenants; i++) {
 		const struct gp_tenant *t = &s->tenant[i];
-		uint64_t at = has_or_expects(t) ? next_of(s, t) : 0;
+		uint64_t at = has_or_expects(t) ? next_of(s, &best, t) : 0;
 
 		if (at > s->now_ns)
 			next = gp_min_u64(next, at);

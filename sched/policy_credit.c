@@ -207,7 +207,7 @@ static void credit_settle(struct gp_be_entity *const *e, size_t n, const struct 
 	int64_t pot = -sum_of(e, n);
 
 	/* Each round but the last brings at least one tenant to its limit, mostly just one. */
-	for (size_t round = 0; round < ROUNDS && (pot > 0 || !round); round++) {
+	for (size_t round = 0; round < ROUNDS && (pot > 0 || (pot && !round)); round++) {
 		int64_t left = hand_out(e, n, t, pot);
 
 		if (left == pot)
@@ -227,9 +227,11 @@ static void credit_balance(struct gp_be_entity *const *e, size_t n)
 {
 	int64_t sum = sum_of(e, n), same_sign = 0;
 
+	if (!sum)
+		return;
 	for (size_t i = 0; i < n; i++)
 		same_sign += owes(e[i]) == (sum < 0) ? e[i]->credit_ns : 0;
-	for (size_t i = 0; i < n && sum; i++)
+	for (size_t i = 0; i < n; i++)
 		if (owes(e[i]) == (sum < 0))
 			e[i]->credit_ns = shrunk(e[i]->credit_ns, sum, same_sign);
 }

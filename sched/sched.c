@@ -3,6 +3,8 @@
  * sched.c - one step: check the event, apply it, reconcile, arm the timer.
  */
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "sched/internal.h"
 
@@ -48,11 +50,13 @@ int gp_sched_init(struct gp_sched *s, const struct gp_sched_config *config)
 	or_default(&c.control_ns, GP_NS_PER_MS);
 	or_default(&c.be_period_ns, 50 * GP_NS_PER_MS);
 
-	*s = (struct gp_sched){ .config = c,
-				.resident = GP_NONE,
-				.cut_top = GP_NONE,
-				.cut_was = GP_NONE,
-				.slot_ok = c.rotate };
+	/* Memory of places that are never used stays untouched. */
+	memset(s, 0, offsetof(struct gp_sched, tenant));
+	s->config = c;
+	s->resident = GP_NONE;
+	s->cut_top = GP_NONE;
+	s->cut_was = GP_NONE;
+	s->slot_ok = c.rotate;
 	return 0;
 }
 
@@ -82,10 +86,10 @@ static struct gp_tenant *tenant_find(struct gp_sched *s, uint32_t id)
 
 static struct gp_tenant *tenant_free_place(struct gp_sched *s)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_TENANTS; i++)
+	for (size_t i = 0; i < s->tenants; i++)
 		if (!s->tenant[i].id)
 			return &s->tenant[i];
-	return NULL;
+	return s->tenants < GP_SCHED_MAX_TENANTS ? &s->tenant[s->tenants] : NULL;
 }
 
 static struct gp_tenant *tenant_new(struct gp_sched *s)
@@ -106,10 +110,10 @@ static struct gp_group_state *group_find(struct gp_sched *s, uint32_t id)
 
 static struct gp_group_state *group_free_place(struct gp_sched *s)
 {
-	for (size_t i = 0; i < GP_SCHED_MAX_GROUPS; i++)
+	for (size_t i = 0; i < s->groups; i++)
 		if (!s->group[i].id)
 			return &s->group[i];
-	return NULL;
+	return s->groups < GP_SCHED_MAX_GROUPS ? &s->group[s->groups] : NULL;
 }
 
 static struct gp_group_state *group_new(struct gp_sched *s)

@@ -32,8 +32,8 @@
 
 #include "gpreempt/class.h"
 
-#define GP_SCHED_MAX_TENANTS 64
-#define GP_SCHED_MAX_GROUPS 128
+#define GP_SCHED_MAX_TENANTS 512
+#define GP_SCHED_MAX_GROUPS 1024
 #define GP_SCHED_MAX_DECISIONS 160 /* the most that one step gives */
 
 #define GP_SCHED_NO_TIMER 0 /* ARM_TIMER at 0: disarm */

@@ -8,22 +8,32 @@
 
 struct gp_usage_process *gp_usage_of(struct gp_usage *usage, pid_t pid)
 {
-	for (size_t i = 0; pid && i < GP_USAGE_PROCESSES; i++)
+	for (size_t i = 0; pid && i < usage->processes; i++)
 		if (usage->process[i].pid == pid)
 			return &usage->process[i];
 	return NULL;
+}
+
+static struct gp_usage_process *place_new(struct gp_usage *usage, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < usage->processes && usage->process[i].pid)
+		i++;
+	if (i == GP_USAGE_PROCESSES)
+		return NULL;
+	if (i == usage->processes)
+		usage->processes++;
+	usage->process[i] = (struct gp_usage_process){ .pid = pid };
+	return &usage->process[i];
 }
 
 int gp_usage_join(struct gp_usage *usage, pid_t pid, bool lc)
 {
 	struct gp_usage_process *p = gp_usage_of(usage, pid);
 
-	for (size_t i = 0; !p && i < GP_USAGE_PROCESSES; i++) {
-		if (!usage->process[i].pid) {
-			p = &usage->process[i];
-			*p = (struct gp_usage_process){ .pid = pid };
-		}
-	}
+	if (!p)
+		p = place_new(usage, pid);
 	if (!p)
 		return -ENOSPC;
 	p->lc = lc;
@@ -87,7 +97,7 @@ static void count(struct gp_usage *usage, struct gp_usage_process *p, uint64_t u
 static void lost(struct gp_usage *usage, uint32_t records)
 {
 	usage->lost += records;
-	for (size_t i = 0; i < GP_USAGE_PROCESSES; i++)
+	for (size_t i = 0; i < usage->processes; i++)
 		usage->process[i].on = false;
 }
 
@@ -116,7 +126,7 @@ void gp_usage_record(struct gp_usage *usage, const struct gp_switch_record *rec)
 
 void gp_usage_until(struct gp_usage *usage, uint64_t now_ns)
 {
-	for (size_t i = 0; i < GP_USAGE_PROCESSES; i++)
+	for (size_t i = 0; i < usage->processes; i++)
 		if (usage->process[i].pid)
 			count(usage, &usage->process[i], now_ns);
 	if (now_ns > usage->until_ns)

@@ -13,7 +13,7 @@
 
 #include "gpreempt/hal.h"
 
-#define GP_USAGE_PROCESSES 256
+#define GP_USAGE_PROCESSES 1024 /* tenants, and processes that were some */
 #define GP_USAGE_TURNS 256
 
 /* A process on the device. Contexts are counted separately, and summed up. */
@@ -37,6 +37,7 @@ struct gp_usage_turn {
 };
 
 struct gp_usage {
+	size_t processes; /* places from there on were never used */
 	struct gp_usage_process process[GP_USAGE_PROCESSES];
 	struct gp_usage_turn turn[GP_USAGE_TURNS]; /* a ring */
 	uint64_t turns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An hour of a device's time with the maximum of tenants: 62 best-effort ones of mixed weights
+ * An hour of a device's time with 64 tenants: 62 best-effort ones of mixed weights
  * under each policy, beside two of LC. One comes with hints and segments. The other has work
  * of any length, and once a minute more than fits: BE then gets the minimum.
  *
