@@ -51,7 +51,7 @@ static size_t all_entities(struct gp_sched *s, struct gp_be_entity *entity[GP_SC
 	return n;
 }
 
-/* Use up to now is handed out among the tenants that are runnable until now. */
+/* Hands out the use up to now among the tenants that are runnable until now. */
 static void settle(struct gp_sched *s)
 {
 	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];
@@ -160,15 +160,12 @@ static void believe(const struct gp_sched *s, struct gp_tenant *t, uint64_t *use
 		    uint64_t *displaced_ns)
 {
 	const uint64_t passed_ns = s->now_ns - t->reported_ns;
-	const uint64_t new_ns = gp_sub_sat(passed_ns, t->ahead_ns);
-	uint64_t limit_ns;
+	const uint64_t limit_ns = gp_add_sat(passed_ns, REPORT_LATE_NS - t->ahead_ns);
 
-	t->reported_ns = s->now_ns;
-	t->ahead_ns = gp_sub_sat(t->ahead_ns, passed_ns);
-	limit_ns = new_ns + REPORT_LATE_NS - t->ahead_ns;
 	*used_ns = gp_min_u64(*used_ns, limit_ns);
 	*displaced_ns = gp_min_u64(*displaced_ns, limit_ns - *used_ns);
-	t->ahead_ns += gp_sub_sat(*used_ns + *displaced_ns, new_ns);
+	t->ahead_ns = gp_sub_sat(gp_add_sat(t->ahead_ns, *used_ns + *displaced_ns), passed_ns);
+	t->reported_ns = s->now_ns;
 }
 
 uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev)
@@ -247,15 +244,11 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 	t->be.waiting_since_ns = s->now_ns;
 }
 
-/*
- * @is: the tenants that may run from now on. Use until now counts among those that could run
- * until now, and what the leaving ones used reaches the minimum.
- */
+/* @is: the tenants that may run from now on. */
 static void change_runnable(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
 {
 	bool stays[GP_SCHED_MAX_TENANTS], enters[GP_SCHED_MAX_TENANTS];
 
-	settle(s);
 	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_be_entity *be = &s->tenant[i].be;
 
@@ -272,19 +265,25 @@ static void change_runnable(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENAN
 	balance(s);
 }
 
-/* Charges the time that ran, and finds the tenants that may run from now on. */
+/*
+ * Charges the time that ran, and finds the tenants that may run from now on. Time until now
+ * counts among those that could run until now, and the use of all of them reaches the minimum.
+ */
 static void refresh(struct gp_sched *s)
 {
 	bool is[GP_SCHED_MAX_TENANTS], changed = false;
+	uint64_t runnable = 0;
 
 	find_runnable(s, is);
-	charge_all(s);
-	follow_min(s, NULL);
-	s->runnable = 0;
 	for (size_t i = 0; i < s->tenants; i++) {
 		changed |= is[i] != s->tenant[i].be.runnable;
-		s->runnable += is[i];
+		runnable += is[i];
 	}
+	charge_all(s);
+	follow_min(s, NULL);
+	if (changed)
+		settle(s);
+	s->runnable = runnable;
 	if (changed)
 		change_runnable(s, is);
 }
@@ -302,7 +301,7 @@ static bool is_capped(const struct gp_sched *s, const struct gp_tenant *t)
 	return s->config.be_policy->ready_ns && t->be.cap_pct;
 }
 
-/* It may have a turn now. */
+/* @t may have a turn now. */
 static bool is_ready(const struct gp_sched *s, const struct gp_tenant *t)
 {
 	return t->id && t->be.runnable && gp_rotate_ready_ns(s, t) <= s->now_ns;
@@ -373,7 +372,7 @@ uint32_t gp_rotate_ahead(const struct gp_sched *s, uint32_t who)
 	return ahead;
 }
 
-/* Of those that may have the next turn at least one gets credit. */
+/* At least one of the tenants that may have the next turn then owes nothing. */
 static void lift(struct gp_sched *s)
 {
 	struct gp_be_entity *entity[GP_SCHED_MAX_TENANTS];

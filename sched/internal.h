@@ -144,7 +144,7 @@ struct gp_sched {
 	uint32_t closed;
 	uint32_t overflow; /* a decision found no room in this step */
 	uint32_t arm_id, arm_failed;
-	uint32_t arm_fails; /* this event reports so */
+	uint32_t arm_fails; /* this event reports the failure */
 	uint32_t last_id;
 	uint32_t tenants, groups; /* places from there on were never used */
 	struct gp_tenant tenant[GP_SCHED_MAX_TENANTS];
@@ -251,11 +251,11 @@ void gp_length_usage(struct gp_tenant *t, uint64_t used_ns);
 /* be_rotation.c */
 void gp_rotate_account(struct gp_sched *s, uint64_t now_ns);
 void gp_rotate_join(struct gp_sched *s, struct gp_tenant *t);
-/* Charge the time up to now before @t's weight or cap changes, or before it leaves. */
+/* Charge the time up to now before @t leaves, or its weight or cap changes. */
 void gp_rotate_charge(struct gp_sched *s, struct gp_tenant *t);
-/* Then, when it has left. */
+/* Call when a tenant has left. */
 void gp_rotate_left(struct gp_sched *s);
-/* Return: @t's use, as far as the report is believed. */
+/* Return: @t's use, as far as the core believes the report. */
 uint64_t gp_rotate_usage(struct gp_sched *s, struct gp_tenant *t, const struct gp_event *ev);
 void gp_rotate_set_policy(struct gp_sched *s, const struct gp_be_policy *policy);
 void gp_rotate_reconcile(struct gp_sched *s);

@@ -396,7 +396,6 @@ static uint64_t next_of(const struct gp_sched *s, const struct urgent *best,
 uint64_t gp_cut_next_ns(const struct gp_sched *s)
 {
 	uint64_t next = s->be_off && s->be_back_ns > s->now_ns ? s->be_back_ns : GP_NEVER;
-
 	struct urgent best;
 
 	if (!cuts(s))

@@ -316,19 +316,15 @@ static void tenant_leave(struct gp_sched *s, struct gp_decisions *out, struct gp
 			d->tenant = t->id;
 	}
 	leave_groups(s, t, restore);
-	if (!s->closed)
-		gp_rotate_charge(s, t);
 	*t = (struct gp_tenant){ 0 };
-	if (!s->closed)
-		gp_rotate_left(s);
 }
 
 static void apply_close(struct gp_sched *s, struct gp_decisions *out)
 {
-	s->closed = 1;
 	for (size_t i = 0; i < s->tenants; i++)
 		if (s->tenant[i].id)
 			tenant_leave(s, out, &s->tenant[i], true);
+	s->closed = 1;
 }
 
 static void apply_appear(struct gp_sched *s, const struct gp_tenant *t, const struct gp_event *ev)
@@ -407,7 +403,9 @@ static void apply_tenant(struct gp_sched *s, const struct gp_event *ev, struct g
 {
 	switch (ev->type) {
 	case GP_EV_TENANT_LEAVE:
+		gp_rotate_charge(s, t);
 		tenant_leave(s, out, t, s->config.rotate);
+		gp_rotate_left(s);
 		break;
 	case GP_EV_TENANT_CLASS:
 		gp_rotate_charge(s, t);
@@ -515,7 +513,7 @@ static void arm(struct gp_sched *s, struct gp_decisions *out)
 	uint64_t at = next_ns(s);
 	struct gp_decision *d;
 
-	/* The report of a failure gets no new try at once: the host would be at it for ever. */
+	/* A new try right after the report of a failure could fail again, without end. */
 	if (s->arm_fails)
 		return;
 	if (at == s->armed_ns && !s->arm_failed)
