@@ -357,7 +357,6 @@ static bool release(struct gp_sched *s, struct gp_decisions *out, struct gp_tena
 		t->release_id = d->id;
 	}
 	t->held = 0;
-	t->release_tries = 0;
 	t->release_retry_ns = 0;
 	return true;
 }
@@ -383,6 +382,7 @@ static bool hold(struct gp_sched *s, struct gp_decisions *out, struct gp_tenant 
 	}
 	t->held = 1;
 	t->held_from_ns = s->now_ns;
+	t->release_tries = 0;
 	t->release_retry_ns = 0;
 	return true;
 }

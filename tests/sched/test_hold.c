@@ -556,6 +556,33 @@ static void test_hold_failure(void **state)
 	drive_end(&d);
 }
 
+/* A RELEASE that fails is tried three times more, 200 us apart, while the hold would last. */
+static void test_release_failure(void **state)
+{
+	struct drive d;
+	int tries = 0;
+
+	start_lc(&d, &client);
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	drive_at(&d, d.now_ns + MS, GP_EV_SEGMENT_END, 1);
+	while (drive_find(&d, GP_DO_RELEASE)) {
+		tries++;
+		drive_outcome(&d, GP_DO_RELEASE, -EBUSY);
+		assert_null(drive_find(&d, GP_DO_RELEASE));
+		drive_at(&d, d.now_ns + 200 * US - 1, GP_EV_TIMER, 0);
+		assert_null(drive_find(&d, GP_DO_RELEASE));
+		drive_at(&d, d.now_ns + 1, GP_EV_TIMER, 0);
+	}
+	assert_int_equal(tries, 4);
+	/* Not once the hold is over by itself. */
+	drive_at(&d, d.now_ns, GP_EV_SEGMENT_BEGIN, 1);
+	drive_at(&d, d.now_ns + 20 * MS, GP_EV_SEGMENT_END, 1);
+	drive_outcome(&d, GP_DO_RELEASE, -EBUSY);
+	drive_at(&d, d.now_ns + MS, GP_EV_TIMER, 0);
+	assert_null(drive_find(&d, GP_DO_RELEASE));
+	drive_end(&d);
+}
+
 static void test_refusals(void **state)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = 1 };
@@ -611,6 +638,7 @@ int main(void)
 		cmocka_unit_test(test_auto_hold),
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_hold_failure),
+		cmocka_unit_test(test_release_failure),
 		cmocka_unit_test(test_refusals),
 	};
 
