@@ -141,12 +141,6 @@ static bool may_open(const struct gp_sched *s)
 	return gp_holds_by_suspend(s) || resident_runs(s);
 }
 
-static void close_window(struct gp_sched *s)
-{
-	s->window_since_ns = 0;
-	s->min_owed = gp_min_u64(s->min_owed, owed_max(s));
-}
-
 /*
  * A window opens by its timer only, not with an earlier event. In between,
  * usage of each tenant is reported and may pay the whole debt.
@@ -157,7 +151,7 @@ void gp_min_reconcile(struct gp_sched *s, const struct gp_event *event)
 		return;
 	if (s->window_since_ns &&
 	    (!s->min_owed || !be_wants(s) || !lc_groups(s) || s->now_ns >= gp_min_window_end_ns(s)))
-		close_window(s);
+		s->window_since_ns = 0;
 	if (s->window_since_ns || s->min_owed < due(s) || !may_open(s) ||
 	    event->type != GP_EV_TIMER)
 		return;

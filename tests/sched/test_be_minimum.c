@@ -385,6 +385,26 @@ static void test_refused(void **state)
 	machine_end(&m);
 }
 
+/* After a second without a step BE is owed 9/8 of a period's due, not a second's. */
+static void test_debt_is_bounded(void **state)
+{
+	const uint64_t due_ns = PERIOD_NS * 5 * 9 / 8 / 95 + SWITCH_NS;
+	static struct machine m;
+	static struct watch w;
+
+	rnd_state = SEED;
+	start(&m, &w, 5, false);
+	m.off_ns = m.on_ns = 0;
+	for (uint32_t i = 0; i < w.n_lc; i++)
+		machine_tell(&m, GP_EV_BUSY, LC + i);
+	m.d.now_ns += 1000 * MS;
+	m.armed_ns = 0;
+	machine_tell(&m, GP_EV_TIMER, 0);
+	machine_run(&m, 20 * MS);
+	assert_in_range(m.longest_off_ns[LC], due_ns - 10 * US, due_ns + 10 * US);
+	machine_end(&m);
+}
+
 /* Controls slower than configured: windows come no closer. */
 static void test_slow(void **state)
 {
@@ -412,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_all_usage_is_told_first),
 		cmocka_unit_test(test_what_was_told_is_over),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_debt_is_bounded),
 		cmocka_unit_test(test_slow),
 	};
 
