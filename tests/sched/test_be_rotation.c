@@ -155,6 +155,31 @@ static void test_idle_is_skipped(void **state)
 	drive_end(&m.d);
 }
 
+/* A rotation waits for a hold that starts within 1 ms, not for a later one. */
+static void test_rotation_waits_for_a_hint(void **state)
+{
+	static struct many m;
+	uint64_t due;
+
+	many_start(&m, 0);
+	drive_join(&m.d, 50, GP_CLASS_LC, 0);
+	many_carry_out(&m);
+	for (int near = 0; near < 2; near++) {
+		struct gp_event ev = { .type = GP_EV_HINT, .tenant = 50 };
+
+		due = m.armed_ns;
+		m.d.now_ns = due - MS;
+		ev.hint.at_ns = due + (near ? 1100 * US : 3 * MS);
+		assert_int_equal(drive_ev(&m.d, ev), 0);
+		many_carry_out(&m);
+		drive_at(&m.d, due, GP_EV_TIMER, 0);
+		assert_int_equal(gp_sched_rotation_deferred(m.d.sched), near);
+		many_carry_out(&m);
+		many_run(&m, 40 * MS);
+	}
+	drive_end(&m.d);
+}
+
 /* A rotation waits for a segment, up to the limit. */
 static void test_rotation_waits_for_segment(void **state)
 {
@@ -408,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_idle_is_skipped),
 		cmocka_unit_test(test_idle_that_tells_is_off),
 		cmocka_unit_test(test_idle_stays_on),
+		cmocka_unit_test(test_rotation_waits_for_a_hint),
 		cmocka_unit_test(test_rotation_waits_for_segment),
 		cmocka_unit_test(test_rotation_waits_for_work),
 		cmocka_unit_test(test_hand_over_in_order),

@@ -62,6 +62,25 @@ static void test_weight(void **state)
 	}
 }
 
+/* Time up to the change, which no step has charged yet, counts by the old weight and policy. */
+static void test_past_time(void **state)
+{
+	static struct machine m;
+
+	start(&m, &gp_policy_fair, 1);
+	machine_run(&m, 1000 * MS);
+	machine_spec(&m, 1, be_spec(1000, 0));
+	assert_int_equal(drive_stat(&m.d, 1).vruntime_ns, 1000 * MS);
+	machine_run(&m, 1000 * MS);
+	machine_tell(&m, GP_EV_TIMER, 0);
+	assert_int_equal(drive_stat(&m.d, 1).vruntime_ns, 1100 * MS);
+	/* The account begins again: reports refund nothing of the time before. */
+	gp_sched_set_policy(m.d.sched, &gp_policy_fair, NULL);
+	machine_usage(&m, 1, 100 * MS, 900 * MS);
+	assert_int_equal(drive_stat(&m.d, 1).vruntime_ns, 1110 * MS);
+	machine_end(&m);
+}
+
 static void test_cap(void **state)
 {
 	static struct machine m;
@@ -192,9 +211,10 @@ static void test_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_weight),	  cmocka_unit_test(test_cap),
-		cmocka_unit_test(test_be_policy), cmocka_unit_test(test_turn_is_kept),
-		cmocka_unit_test(test_lc),	  cmocka_unit_test(test_class),
+		cmocka_unit_test(test_weight),	     cmocka_unit_test(test_past_time),
+		cmocka_unit_test(test_cap),	     cmocka_unit_test(test_be_policy),
+		cmocka_unit_test(test_turn_is_kept), cmocka_unit_test(test_lc),
+		cmocka_unit_test(test_class),
 	};
 
 	return gp_run_tests(tests);

@@ -90,13 +90,18 @@ static void add(struct device *dev, uint32_t id, uint32_t cls)
 	event(dev, (struct gp_event){ .type = GP_EV_GROUP_APPEAR, .tenant = id, .group.id = id });
 }
 
-static void start(struct device *dev, uint32_t be)
+static void start_with(struct device *dev, const struct gp_sched_config *config, uint32_t be)
 {
 	memset(dev, 0, sizeof(*dev));
 	dev->error = -EIO;
-	drive_init(&dev->d, &rotating);
+	drive_init(&dev->d, config);
 	for (uint32_t i = 1; i <= be; i++)
 		add(dev, i, GP_CLASS_BE);
+}
+
+static void start(struct device *dev, uint32_t be)
+{
+	start_with(dev, &rotating, be);
 }
 
 static void set_class(struct device *dev, uint32_t id, uint32_t cls)
@@ -212,6 +217,55 @@ static void test_a_failed_resume_gives_its_turn_away(void **state)
 	drive_end(&dev.d);
 }
 
+/* Of two groups the one that can be resumed has the turns. */
+static void test_a_failed_resume_of_one_of_two(void **state)
+{
+	struct device dev;
+
+	start(&dev, 2);
+	event(&dev, (struct gp_event){ .type = GP_EV_GROUP_APPEAR, .tenant = 2, .group.id = 3 });
+	dev.fails[GP_DO_RESUME][2] = FOR_EVER;
+	run(&dev, 2000 * MS);
+	assert_in_range(drive_stat(&dev.d, 2).run_ns, 900 * MS, 1100 * MS);
+	assert_true(dev.asked[GP_DO_RESUME][3] > 10);
+	drive_end(&dev.d);
+}
+
+/* Rounds are shorter than the pause before the other one's next try. No turn waits for that. */
+static void test_no_turn_waits_for_a_retry(void **state)
+{
+	const struct gp_sched_config config = {
+		.rotate = 1,
+		.slots = 4,
+		.quantum_ns = 200 * US,
+		.be_policy = &gp_policy_rr,
+	};
+	struct device dev;
+
+	start_with(&dev, &config, 2);
+	event(&dev, (struct gp_event){ .type = GP_EV_GROUP_APPEAR, .tenant = 2, .group.id = 3 });
+	dev.fails[GP_DO_RESUME][2] = FOR_EVER;
+	run(&dev, 2000 * MS);
+	assert_in_range(drive_stat(&dev.d, 1).run_ns, 990 * MS, 1000 * MS);
+	drive_end(&dev.d);
+}
+
+/* At once: LC at work defers the end of a turn, but this turn cannot begin. */
+static void test_a_failed_resume_beside_lc(void **state)
+{
+	struct device dev;
+
+	start(&dev, 2);
+	add(&dev, 3, GP_CLASS_LC);
+	event(&dev, (struct gp_event){ .type = GP_EV_BUSY, .tenant = 3 });
+	dev.fails[GP_DO_RESUME][2] = FOR_EVER;
+	run(&dev, 80 * MS);
+	assert_int_equal(dev.asked[GP_DO_RESUME][2], 1);
+	assert_int_equal(gp_sched_resident(dev.d.sched), 1);
+	assert_false(dev.off[1]);
+	drive_end(&dev.d);
+}
+
 /* -ENODEV and -ESRCH: the group is gone, and nothing is tried again. */
 static void test_a_gone_group_is_forgotten(void **state)
 {
@@ -261,6 +315,24 @@ static void test_the_resident_yields(void **state)
 	run(&dev, 200 * MS);
 	assert_int_equal(dev.slice_us[1], 0);
 	assert_true(gp_sched_settled(dev.d.sched));
+	assert_false(dev.off[2]);
+	drive_end(&dev.d);
+}
+
+/* A group that left is resumed even if all slots are taken. */
+static void test_a_left_group_needs_no_slot(void **state)
+{
+	struct gp_sched_config config = { .rotate = 1, .slots = 2 };
+	struct device dev = { .error = -EIO };
+
+	drive_init(&dev.d, &config);
+	add(&dev, 3, GP_CLASS_LC);
+	add(&dev, 1, GP_CLASS_BE);
+	add(&dev, 2, GP_CLASS_BE);
+	assert_false(dev.off[1]);
+	assert_true(dev.off[2]);
+	event(&dev, (struct gp_event){ .type = GP_EV_TENANT_LEAVE, .tenant = 2 });
+	assert_false(dev.off[1]);
 	assert_false(dev.off[2]);
 	drive_end(&dev.d);
 }
@@ -366,8 +438,12 @@ int main(void)
 		cmocka_unit_test(test_failures_count_in_a_row),
 		cmocka_unit_test(test_a_short_slice_is_not_given_up),
 		cmocka_unit_test(test_a_failed_resume_gives_its_turn_away),
+		cmocka_unit_test(test_a_failed_resume_of_one_of_two),
+		cmocka_unit_test(test_no_turn_waits_for_a_retry),
+		cmocka_unit_test(test_a_failed_resume_beside_lc),
 		cmocka_unit_test(test_a_gone_group_is_forgotten),
 		cmocka_unit_test(test_the_resident_yields),
+		cmocka_unit_test(test_a_left_group_needs_no_slot),
 		cmocka_unit_test(test_a_slot_that_is_taken),
 		cmocka_unit_test(test_at_the_end_a_slice_is_given_up),
 		cmocka_unit_test(test_after_the_end),

@@ -583,6 +583,29 @@ static void test_release_failure(void **state)
 	drive_end(&d);
 }
 
+/* The process's first best-effort group has the slot, also while its slice fails. */
+static void test_the_first_group_has_the_slot(void **state)
+{
+	const struct gp_decision *dec;
+	struct drive d;
+
+	drive_init(&d, &client);
+	drive_join(&d, 1, GP_CLASS_BE, 100);
+	assert_int_equal(drive_appear(&d, 1, 7), 0);
+	assert_int_equal(drive_appear(&d, 1, 8), 0);
+	assert_int_equal(drive_ev(&d, (struct gp_event){ .type = GP_EV_SLOT, .slot.have = true }),
+			 0);
+	for (int i = 0; i < 3; i++) {
+		dec = drive_find(&d, GP_DO_SET_SLICE);
+		assert_non_null(dec);
+		assert_int_equal(dec->group, 7);
+		drive_outcome(&d, GP_DO_SET_SLICE, -EIO);
+		assert_null(drive_find(&d, GP_DO_SET_SLICE));
+		drive_at(&d, d.now_ns + 10 * MS, GP_EV_TIMER, 0);
+	}
+	drive_end(&d);
+}
+
 static void test_refusals(void **state)
 {
 	struct gp_event ev = { .type = GP_EV_TENANT_JOIN, .tenant = 1 };
@@ -639,6 +662,7 @@ int main(void)
 		cmocka_unit_test(test_pieces),
 		cmocka_unit_test(test_hold_failure),
 		cmocka_unit_test(test_release_failure),
+		cmocka_unit_test(test_the_first_group_has_the_slot),
 		cmocka_unit_test(test_refusals),
 	};
 

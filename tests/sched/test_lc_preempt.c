@@ -80,6 +80,28 @@ static void test_one_is_cut(void **state)
 	drive_end(&d);
 }
 
+/* A request that fails is too late by then: the group is not asked again for this work. */
+static void test_a_failed_request_is_not_repeated(void **state)
+{
+	static const uint32_t level[] = { 0, 1, 1 };
+	struct gp_decisions asks;
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 2);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 3);
+	drive_at(&d, d.now_ns, GP_EV_BUSY, 1);
+	asks = d.out;
+	over(&d, &asks, GP_DO_PREEMPT, 2, -EIO);
+	assert_false(asked(&d, GP_DO_PREEMPT, 2));
+	/* The other one is asked twice, as there are two. */
+	over(&d, &asks, GP_DO_PREEMPT, 3, 0);
+	assert_true(asked(&d, GP_DO_PREEMPT, 3));
+	drive_at(&d, d.now_ns + 100 * MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_PREEMPT, 2));
+	drive_end(&d);
+}
+
 /* Observed late from outside: idle then, so it is asked in case it has work by now. */
 static void test_who_was_idle_a_while_ago(void **state)
 {
@@ -375,6 +397,23 @@ static void test_not_while_the_urgent_one_runs(void **state)
 	drive_end(&d);
 }
 
+/* The end of work that only the log shows may be unknown. */
+static void test_not_for_unsure_work(void **state)
+{
+	static const uint32_t level[] = { 0, 1, 2 };
+	struct drive d;
+
+	start(&d, GP_LC_CUT_PREEMPT, level, 3);
+	busy(&d, 1, 0);
+	drive_at(&d, d.now_ns + MS, GP_EV_IDLE, 1);
+	busy(&d, 2, GP_BUSY_UNSURE);
+	/* It is sure that LC works. */
+	busy(&d, 3, 0);
+	drive_at(&d, d.now_ns + 2 * MS, GP_EV_TIMER, 0);
+	assert_false(asked(&d, GP_DO_SUSPEND, 4));
+	drive_end(&d);
+}
+
 static void test_not_for_who_was_not_there_lately(void **state)
 {
 	struct drive d;
@@ -627,6 +666,7 @@ static void test_a_level_is_not_cut_by_length(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_failed_request_is_not_repeated),
 		cmocka_unit_test(test_one_is_cut),
 		cmocka_unit_test(test_who_was_idle_a_while_ago),
 		cmocka_unit_test(test_other_work_cuts_again),
@@ -640,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_not_before_the_urgent_one_either),
 		cmocka_unit_test(test_not_at_once_beside_the_urgent_one),
 		cmocka_unit_test(test_not_while_the_urgent_one_runs),
+		cmocka_unit_test(test_not_for_unsure_work),
 		cmocka_unit_test(test_not_for_who_was_not_there_lately),
 		cmocka_unit_test(test_best_effort_comes_back),
 		cmocka_unit_test(test_equals_are_not_cut),

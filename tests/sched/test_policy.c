@@ -331,25 +331,46 @@ static void test_credit_shares(void **state)
 	machine_end(&m);
 }
 
+/* As much as the absence lasted; never beyond 0. */
+static void test_absence_erases_credit_and_debt(void **state)
+{
+	static const int64_t had_ms[] = { 50, 50, -50, -50, 0 }, has_ms[] = { 30, 0, -30, 0, 0 };
+	static const uint64_t away_ms[] = { 20, 60, 20, 60, 20 };
+
+	for (size_t i = 0; i < 5; i++) {
+		struct gp_be_time at = { .now_ns = 1000 * MS };
+		struct gp_be_entity e = { .credit_ns = had_ms[i] * (int64_t)MS };
+
+		e.left_ns = at.now_ns - away_ms[i] * MS;
+		gp_policy_credit.enter(&e, &at);
+		assert_true(e.credit_ns == has_ms[i] * (int64_t)MS);
+	}
+}
+
+/* For a minute, tenant 1 is repeatedly away for 1 us, but never at a turn's end. */
+static void start_pauses(struct machine *m, const struct gp_sched_config *config)
+{
+	machine_init(m, config);
+	machine_add_be(m, 1, 10, 0);
+	machine_add_be(m, 2, 100, 0);
+	machine_add_be(m, 3, 100, 0);
+	machine_run(m, 3 * MS);
+	for (int i = 0; i < 6000; i++) {
+		machine_run(m, 10 * MS - US);
+		if (machine_resident(m) != 1)
+			machine_tell(m, GP_EV_IDLE, 1);
+		machine_run(m, US);
+		machine_tell(m, GP_EV_BUSY, 1);
+	}
+}
+
 /* A pause neither clears a debt nor earns credit. */
 static void test_credit_pauses(void **state)
 {
 	const struct gp_sched_config config = config_of(&gp_policy_credit);
 	static struct machine m;
 
-	machine_init(&m, &config);
-	machine_add_be(&m, 1, 10, 0);
-	machine_add_be(&m, 2, 100, 0);
-	machine_add_be(&m, 3, 100, 0);
-	/* Tenant 1 is repeatedly away for 1 us, but never at a turn's end. */
-	machine_run(&m, 3 * MS);
-	for (int i = 0; i < 6000; i++) {
-		machine_run(&m, 10 * MS - US);
-		if (machine_resident(&m) != 1)
-			machine_tell(&m, GP_EV_IDLE, 1);
-		machine_run(&m, US);
-		machine_tell(&m, GP_EV_BUSY, 1);
-	}
+	start_pauses(&m, &config);
 	assert_in_range(m.ran_ns[1], 60000 * MS * 10 / 210 - 200 * MS,
 			60000 * MS * 10 / 210 + 200 * MS);
 	/* After any absence it gets no more than its share. */
@@ -359,6 +380,18 @@ static void test_credit_pauses(void **state)
 	memset(m.ran_ns, 0, sizeof(m.ran_ns));
 	machine_run(&m, 21000 * MS);
 	assert_in_range(m.ran_ns[1], 900 * MS, 1100 * MS);
+	machine_end(&m);
+}
+
+/* Nor does it change an account of fair. */
+static void test_fair_pauses(void **state)
+{
+	const struct gp_sched_config config = config_of(&gp_policy_fair);
+	static struct machine m;
+
+	start_pauses(&m, &config);
+	assert_in_range(m.ran_ns[1], 60000 * MS * 10 / 210 - 200 * MS,
+			60000 * MS * 10 / 210 + 200 * MS);
 	machine_end(&m);
 }
 
@@ -682,7 +715,9 @@ int main(void)
 		cmocka_unit_test(test_rr_is_a_queue),
 		cmocka_unit_test(test_credit_keeps_accounts),
 		cmocka_unit_test(test_credit_shares),
+		cmocka_unit_test(test_absence_erases_credit_and_debt),
 		cmocka_unit_test(test_credit_pauses),
+		cmocka_unit_test(test_fair_pauses),
 		cmocka_unit_test(test_cap_of_one_alone),
 		cmocka_unit_test(test_caps_hold_beside_others),
 		cmocka_unit_test(test_bounds_on_waiting),

@@ -176,11 +176,14 @@ static void test_bias(void **state)
 	gp_prepreempt_init(&p, 200 * US);
 	for (int i = 0; i < 100; i++) /* always late */
 		gp_prepreempt_work(&p, 10 * MS, 2 * MS, 10 * MS + 400 * US);
+	assert_in_range(gp_prepreempt_expected(&p, 10 * MS), 10 * MS + 390 * US,
+			10 * MS + 400 * US);
 	assert_true(gp_prepreempt_start(&p, 0, 10 * MS) > 10 * MS);
 
 	gp_prepreempt_init(&p, 200 * US);
 	for (int i = 0; i < 100; i++) /* late by chance */
 		gp_prepreempt_work(&p, 10 * MS, 2 * MS, 10 * MS + (i % 2 ? 800 * US : 0));
+	assert_int_equal(gp_prepreempt_expected(&p, 10 * MS), 10 * MS);
 	assert_true(lead(&p) >= p.switch_ns);
 }
 

@@ -62,6 +62,14 @@ static uint64_t turns_to_wait(const struct gp_be_policy *policy, uint32_t own,
 	return turns;
 }
 
+/* The longest wait of @i, the present one too. */
+static uint64_t longest_wait_ns(const struct machine *m, uint32_t i)
+{
+	uint64_t now_ns = m->on[i] ? 0 : m->d.now_ns - m->off_since_ns[i];
+
+	return now_ns > m->longest_off_ns[i] ? now_ns : m->longest_off_ns[i];
+}
+
 /* Its process ends. */
 static void leaves(struct machine *m, uint32_t i)
 {
@@ -96,9 +104,7 @@ static void both_get_turns(struct machine *m, const struct gp_be_policy *policy,
 		uint64_t due_ns = total_ns / sum * weight[i];
 
 		assert_true(m->longest_off_ns[i + 1] > 0);
-		assert_true(m->longest_off_ns[i + 1] <= turns * TURN_NS + SWITCH_NS);
-		/* Its last turn may not have come yet. */
-		assert_true(m->ran_ns[i + 1] > 0);
+		assert_true(longest_wait_ns(m, i + 1) <= turns * TURN_NS + SWITCH_NS);
 		if (policy != &gp_policy_rr)
 			assert_in_range(m->ran_ns[i + 1], due_ns - due_ns / 50 - 2 * TURN_NS,
 					due_ns + due_ns / 50 + 2 * TURN_NS);
@@ -182,10 +188,44 @@ static void test_leaver_takes_its_account_along(void **state)
 			uint64_t turns = turns_to_wait(each[p], 100, weight + 1, 1);
 
 			assert_in_range(m.ran_ns[i], 4800 * MS, 5200 * MS);
-			assert_true(m.longest_off_ns[i] <= turns * TURN_NS + SWITCH_NS);
+			assert_true(longest_wait_ns(&m, i) <= turns * TURN_NS + SWITCH_NS);
 		}
 		machine_end(&m);
 	}
+}
+
+#define LIGHT 20u
+#define HEAVY 100u
+#define OTHERS 20u
+
+/* A light tenant, 1, and heavier others, under credit. */
+static void start_light(struct machine *m)
+{
+	start(m, &gp_policy_credit);
+	machine_add_be(m, 1, LIGHT, 0);
+	for (uint32_t i = 2; i <= 1 + OTHERS; i++)
+		machine_add_be(m, i, HEAVY, 0);
+	machine_run(m, 2000 * MS);
+	memset(m->longest_off_ns, 0, sizeof(m->longest_off_ns));
+}
+
+/* The light one waits within its bound. Debts of others that are forgiven bring it a bit more. */
+static void check_light(const struct machine *m)
+{
+	uint64_t ran_ns = 0, due_ns, bound_ns;
+	uint32_t weight[OTHERS];
+
+	for (uint32_t i = 0; i < OTHERS; i++)
+		weight[i] = HEAVY;
+	for (uint32_t i = 1; i <= 1 + OTHERS; i++)
+		ran_ns += m->ran_ns[i];
+	due_ns = ran_ns * LIGHT / (LIGHT + OTHERS * HEAVY);
+	assert_in_range(m->ran_ns[1], due_ns - due_ns / 10, due_ns + due_ns / 4);
+	assert_true(m->longest_off_ns[1] > TURN_NS);
+	/* One of them may have left, and its successor have come, in a turn of the other. */
+	bound_ns =
+		turns_to_wait(&gp_policy_credit, LIGHT, weight, OTHERS) * (TURN_NS + 2 * SWITCH_NS);
+	assert_true(longest_wait_ns(m, 1) <= bound_ns);
 }
 
 /*
@@ -194,16 +234,9 @@ static void test_leaver_takes_its_account_along(void **state)
  */
 static void test_debts_that_leave_are_not_inherited(void **state)
 {
-	static const uint32_t weight[] = { 100, 100, 100 };
 	static struct machine m;
-	uint32_t next = 2;
 
-	start(&m, &gp_policy_credit);
-	machine_add_be(&m, 1, 20, 0);
-	for (uint32_t i = 0; i < 3; i++)
-		machine_add_be(&m, next++, 100, 0);
-	machine_run(&m, 2000 * MS);
-	memset(m.longest_off_ns, 0, sizeof(m.longest_off_ns));
+	start_light(&m);
 	for (int i = 0; i < 2000; i++) {
 		uint32_t had = machine_resident(&m);
 
@@ -211,12 +244,48 @@ static void test_debts_that_leave_are_not_inherited(void **state)
 		if (had < 2 || machine_resident(&m) == had)
 			continue;
 		leaves(&m, had);
-		machine_add_be(&m, had, 100, 0);
+		machine_add_be(&m, had, HEAVY, 0);
 	}
-	assert_true(m.longest_off_ns[1] > TURN_NS);
-	/* One of them may have left, and its successor have come, in a turn of the other. */
-	assert_true(m.longest_off_ns[1] <=
-		    turns_to_wait(&gp_policy_credit, 20, weight, 3) * (TURN_NS + 2 * SWITCH_NS));
+	check_light(&m);
+	machine_end(&m);
+}
+
+/* They leave in the middle of a turn: what they used until then counts. */
+static void test_use_of_a_leaver_counts(void **state)
+{
+	static struct machine m;
+
+	start_light(&m);
+	for (int i = 0; i < 2000; i++) {
+		uint32_t has = machine_resident(&m);
+
+		machine_run(&m, QUANTUM_NS * 3 / 4);
+		if (has < 2 || machine_resident(&m) != has)
+			continue;
+		leaves(&m, has);
+		machine_add_be(&m, has, HEAVY, 0);
+	}
+	check_light(&m);
+	machine_end(&m);
+}
+
+/* They pause after each turn, until their debt is forgiven: the others do not pay for it. */
+static void test_forgiven_debts_are_not_inherited(void **state)
+{
+	static struct machine m;
+
+	start_light(&m);
+	for (int i = 0; i < 2000; i++) {
+		uint32_t had = machine_resident(&m);
+
+		machine_run(&m, TURN_NS);
+		for (uint32_t t = 2; t <= 1 + OTHERS; t++)
+			if (m.idle[t] && t != had)
+				machine_tell(&m, GP_EV_BUSY, t);
+		if (had >= 2 && machine_resident(&m) != had && !m.idle[had])
+			machine_tell(&m, GP_EV_IDLE, had);
+	}
+	check_light(&m);
 	machine_end(&m);
 }
 
@@ -235,12 +304,29 @@ static void test_refunds_alone_are_no_lead(void **state)
 		memset(m.longest_off_ns, 0, sizeof(m.longest_off_ns));
 		m.off_since_ns[2] = m.d.now_ns;
 		machine_run(&m, 1000 * MS);
-		assert_true(m.longest_off_ns[1] <= 3 * TURN_NS);
+		assert_true(longest_wait_ns(&m, 1) <= 3 * TURN_NS);
 		/* A late report may cover a lead. */
 		assert_true(m.longest_off_ns[2] > 0);
-		assert_true(m.longest_off_ns[2] <= 3 * TURN_NS + 100 * MS);
+		assert_true(longest_wait_ns(&m, 2) <= 3 * TURN_NS + 100 * MS);
 		machine_end(&m);
 	}
+}
+
+/* A refund leads below the minimum. A tenant that comes then starts at the minimum. */
+static void test_the_minimum_never_falls(void **state)
+{
+	static struct machine m;
+
+	start(&m, &gp_policy_fair);
+	machine_add_be(&m, 1, 100, 0);
+	machine_run(&m, 1000 * MS);
+	machine_tell(&m, GP_EV_TIMER, 0);
+	machine_usage(&m, 1, 920 * MS, 80 * MS);
+	assert_int_equal(drive_stat(&m.d, 1).vruntime_ns, 920 * MS);
+	machine_tell(&m, GP_EV_TIMER, 0);
+	machine_add_be(&m, 2, 100, 0);
+	assert_in_range(drive_stat(&m.d, 2).vruntime_ns, 1000 * MS, 1000 * MS + SWITCH_NS);
+	machine_end(&m);
 }
 
 /* ---- an hour ------------------------------------------------------------------- */
@@ -293,11 +379,15 @@ static void meet(struct tenant *t, uint32_t j, const struct tenant *u)
 	t->met[j] = u->weight > t->met[j] ? u->weight : t->met[j];
 }
 
+/* @i runs, pauses or leaves. */
 static void wait_over(struct hour *h, uint32_t i)
 {
 	struct tenant *t = &h->t[i];
-	double part = (double)(h->m.d.now_ns - t->since_ns) / (double)bound_ns(h, i);
+	double part;
 
+	if (!t->waits)
+		return;
+	part = (double)(h->m.d.now_ns - t->since_ns) / (double)bound_ns(h, i);
 	t->waits = false;
 	h->waits++;
 	if (part > h->worst)
@@ -316,9 +406,7 @@ static void look(struct machine *m)
 		struct tenant *t = &h->t[i];
 
 		if (!t->busy || (m->on[i] && resident == i)) {
-			if (t->waits && t->busy)
-				wait_over(h, i);
-			t->waits = false;
+			wait_over(h, i);
 			continue;
 		}
 		if (!t->waits) {
@@ -401,6 +489,8 @@ static void hour_of(const struct gp_be_policy *policy, uint32_t n)
 			machine_run(&h.m, h.t[next].acts_ns - h.m.d.now_ns);
 		acts(&h, next);
 	}
+	for (uint32_t i = 1; i <= n; i++)
+		wait_over(&h, i);
 	printf("%s, %u tenants: %llu waits, the worst %.3f of its bound\n", policy->name, n,
 	       (unsigned long long)h.waits, h.worst);
 	assert_true(h.waits > SECONDS / 10);
@@ -425,7 +515,10 @@ int main(void)
 		cmocka_unit_test(test_one_alone_then_the_other),
 		cmocka_unit_test(test_leaver_takes_its_account_along),
 		cmocka_unit_test(test_debts_that_leave_are_not_inherited),
+		cmocka_unit_test(test_use_of_a_leaver_counts),
+		cmocka_unit_test(test_forgiven_debts_are_not_inherited),
 		cmocka_unit_test(test_refunds_alone_are_no_lead),
+		cmocka_unit_test(test_the_minimum_never_falls),
 		cmocka_unit_test(test_an_hour_of_pauses),
 	};
 
