@@ -91,6 +91,7 @@ help:
 	'                  on an NVIDIA GPU' \
 	'make fuzz         fuzz each parser for FUZZ_SECONDS (30)' \
 	'make lint         clang-format, cppcheck, codespell, mdl, ABI, commit messages, folder arrows, links, columns' \
+	'make mutations    mistakes planted in the core: each must be caught by its unit tests' \
 	'make recipes      follow two recipes of CONTRIBUTING.md in a copy of the tree' \
 	'make abi-update   accept the ABI of this build as the baseline' \
 	'make tidy         clang-tidy on files changed since SINCE (HEAD~1); tidy-all: on all' \

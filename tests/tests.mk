@@ -164,6 +164,11 @@ check-kills: need-check all $(DAEMON_FAKE)
 check-soft: need-check all
 	$(Q)$(RUN) --jobs 1 --timeout 900 tests/gpu/test_soft.py
 
+# Plausible mistakes in the core, one at a time: the unit tests of sched/ catch each.
+.PHONY: mutations
+mutations: need-check
+	$(Q)CC='$(CC)' $(PYTHON) tests/mutate.py --jobs 2
+
 # ---- fuzzing: libFuzzer where clang is, and the corpora replayed anywhere ----
 FUZZ_SECONDS ?= 30
 FUZZ_SRCS    := $(LIB_SRCS) $(MODEL_SRCS) $(filter-out %/main.c,$(SERVER_SRCS)) \
@@ -322,4 +327,4 @@ ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig mutations check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
