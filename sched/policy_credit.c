@@ -16,6 +16,11 @@
  * in debt, they get credit by weight until one of them owes nothing, and it runs. So a turn
  * leads into a debt of that turn at most.
  *
+ * The bound on waiting, with T as in docs/sched.md. Tenant i began its turn without debt, so it
+ * owes at most T less its own part. Its part of all time is at least w_i / W, so it owes nothing
+ * after (W / w_i - 1) T. No change adds to its debt. Then only tenants go before it that have
+ * waited longer, one turn each.
+ *
  * Caps. A bucket fills at cap_pct of real time, from empty, and the tenant's use is taken out.
  * A turn begins only when the bucket has all that the turn may use. It ends on time, even if
  * no other tenant wants the device. So no turn has to end early. Since its first work a tenant

@@ -10,6 +10,11 @@
  * The minimum may count time that a late report refunds. So a refund may lead below it, by
  * as much as such a report can cover. With more, a tenant alone on the device would gain
  * a lead over tenants to come.
+ *
+ * The bound on waiting, with T as in docs/sched.md. At the end of its turn, tenant i is at most
+ * 100 T / w_i above the minimum m, as it was the least when that turn began. Tenant j is at m
+ * or above, then or when it enters. It gets the device only at or below i. So it runs for at
+ * most w_j T / w_i, and one turn more.
  */
 #include "sched/internal.h"
 

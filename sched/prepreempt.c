@@ -9,6 +9,11 @@
  * included. (2) The length of a switch: only one that is longer than estimated
  * is a miss. A shorter one (the device was idle) is nothing that a margin could
  * correct.
+ *
+ * The switch is the longer of two estimates. The first rises by half of the excess of a longer
+ * switch, and falls by 1/128 at a shorter one. The second is the second longest of the last 128.
+ * The margin grows by half at a miss. A hit takes away an eighth of what is above its minimum,
+ * 32 switches without a miss half of it.
  */
 #include "sched/internal.h"
 
