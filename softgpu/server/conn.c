@@ -69,6 +69,18 @@ void soft_server_destroy(struct soft_server *s)
 	free(s);
 }
 
+/*
+ * Another process may have a duplicate of @fd, as gpreemptd's search for control files has for
+ * a moment. A plain close would then leave @fd among the awaited files.
+ */
+static void forget(struct soft_server *s, int fd)
+{
+	if (fd < 0)
+		return;
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
 /* ---- processes ----------------------------------------------------------- */
 
 static struct soft_proc *proc_create(struct soft_server *s, pid_t pid, uid_t uid)
@@ -110,10 +122,9 @@ void soft_proc_end(struct soft_server *s, struct soft_proc *p)
 			c->closing = true;
 }
 
-static void proc_free(struct soft_proc *p)
+static void proc_free(struct soft_server *s, struct soft_proc *p)
 {
-	if (p->pidfd >= 0)
-		close(p->pidfd);
+	forget(s, p->pidfd);
 	free(p);
 }
 
@@ -178,8 +189,7 @@ void soft_conn_destroy(struct soft_server *s, struct soft_conn *c)
 	*link = c->next;
 	s->conn_count--;
 	c->proc->conns--;
-	if (c->fd >= 0)
-		close(c->fd);
+	forget(s, c->fd);
 	if (c->event_fd >= 0)
 		close(c->event_fd);
 	if (c->status_fd >= 0)
@@ -205,7 +215,7 @@ void soft_reap(struct soft_server *s)
 			soft_proc_end(s, p);
 		if (!p->conns) {
 			*link = p->next;
-			proc_free(p);
+			proc_free(s, p);
 		} else {
 			link = &p->next;
 		}

@@ -31,6 +31,16 @@ def start(*args, sock=None, **more):
                             stdin=subprocess.PIPE, text=True, env=env, **more)
 
 
+def server_pid():
+    """The software GPU of this file's socket; it is no child of this process."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
+            words = f.read().split(b"\0")
+            if os.environ["GPREEMPT_SOFTGPU"].encode() in words[1:] and b"softgpud" in words[0]:
+                return int(pid)
+    raise LookupError("no software GPU")
+
+
 def finish(proc):
     out = proc.communicate(timeout=300)[0]
     return out.strip().splitlines()[-1] if out.strip() else ""
@@ -240,6 +250,26 @@ class Messages(unittest.TestCase):
                 sock.send(rng.randbytes(rng.randrange(1, 500)))
             sock.close()
             self.assertGreater(gpu.now(), 0)
+
+
+    def test_a_connection_with_a_duplicate_ends(self):
+        """Its events after its end would be those of a connection that is gone."""
+        gpu = worker.Gpu()
+        libc = C.CDLL(None, use_errno=True)
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sock.connect(os.environ["GPREEMPT_SOFTGPU"])
+        self.assertGreater(gpu.now(), 0)  # it has accepted the connection
+        pid = server_pid()
+        pidfd = os.pidfd_open(pid)
+        copies = [libc.syscall(438, pidfd, int(fd), 0) for fd in os.listdir(f"/proc/{pid}/fd")
+                  if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:")]
+        self.assertGreater(len(copies), 1)
+        self.assertGreater(min(copies), 0)
+        sock.close()
+        for _ in range(100):
+            self.assertGreater(gpu.now(), 0)
+        for fd in (pidfd, *copies):
+            os.close(fd)
 
 
 class ResourceManager(unittest.TestCase):
