@@ -274,7 +274,8 @@ bare-check: need-python
 # Of two cores the rig's guest uses one.
 .PHONY: kfd-and-bare
 kfd-and-bare:
-	+$(Q)$(MAKE) -j2 --no-print-directory --output-sync=target kfd-check bare-check
+	+$(Q)MAKEFLAGS= $(MAKE) -j2 --no-print-directory --output-sync=target \
+		O=$(O) TALLY=$(TALLY) kfd-check bare-check
 
 # ---- files that changed since main; on main itself, since the last commit ----
 BASE     ?= $(or $(shell for main in main origin/main; do \
