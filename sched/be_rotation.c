@@ -247,7 +247,7 @@ static void enter(struct gp_sched *s, struct gp_tenant *t)
 /* @is: the tenants that may run from now on. */
 static void change_runnable(struct gp_sched *s, const bool is[GP_SCHED_MAX_TENANTS])
 {
-	bool stays[GP_SCHED_MAX_TENANTS], enters[GP_SCHED_MAX_TENANTS];
+	bool stays[GP_SCHED_MAX_TENANTS], enters[GP_SCHED_MAX_TENANTS] = { false };
 
 	for (size_t i = 0; i < s->tenants; i++) {
 		struct gp_be_entity *be = &s->tenant[i].be;
