@@ -15,8 +15,8 @@ CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views pytorch tenant_soft yield_soft)
 E2E_TSAN := $(call e2e,callbacks_soft client_soft daemon_soft tenant_soft threads_soft yield_soft)
 # Long runs of the pure core, the theory and the model.
-UNITS_ASAN := $(filter-out $(addprefix $(O)/tests/,bench/test_theory sched/test_hour \
-	softgpu/test_sim_sched_share),$(TEST_PROGS))
+UNITS_ASAN := $(filter-out $(addprefix $(O)/tests/,bench/test_theory sched/test_hour sched/test_many \
+	sched/test_waiting sched/test_edf_admission softgpu/test_sim_sched_share),$(TEST_PROGS))
 UNITS_TSAN := $(foreach d,client daemon runtime,$(filter $(O)/tests/$d/%,$(TEST_PROGS)))
 # Programs that only other files run.
 SAN_LEAVES = $(HIP_KERNELS) $(if $(WHOLE),,$(EXAMPLES))
