@@ -17,10 +17,10 @@
 #include "cli/json.h"
 #include "cli/text.h"
 #include "cli/usage.h"
+#include "sched/sched.h"
 #include "wire/wire.h"
 
 #define SCHEMA_VERSION 1
-#define MAX_TENANTS 512
 #define SAMPLE_MS 50
 #define FIRST_SAMPLE_MS 5 /* so that a short CMD has a sample */
 #define QUERY_MS 50
@@ -37,7 +37,7 @@ struct stat_run {
 	struct gp_child child;
 	int status; /* in waitpid()'s form */
 	uint64_t elapsed_ns;
-	struct gp_wire_status tenant[MAX_TENANTS];
+	struct gp_wire_status tenant[GP_SCHED_MAX_TENANTS];
 	size_t tenants;
 };
 
@@ -56,13 +56,13 @@ static struct gp_wire_status *tenant_place(struct stat_run *r, pid_t pid)
 	for (size_t i = 0; i < r->tenants; i++)
 		if (r->tenant[i].pid == pid)
 			return &r->tenant[i];
-	return r->tenants < MAX_TENANTS ? &r->tenant[r->tenants] : NULL;
+	return r->tenants < GP_SCHED_MAX_TENANTS ? &r->tenant[r->tenants] : NULL;
 }
 
 static void sample_tenants(struct stat_run *r)
 {
-	pid_t pid[MAX_TENANTS];
-	ssize_t n = gp_wire_tenants(pid, MAX_TENANTS);
+	pid_t pid[GP_SCHED_MAX_TENANTS];
+	ssize_t n = gp_wire_tenants(pid, GP_SCHED_MAX_TENANTS);
 	struct gp_wire_status status, *place;
 
 	for (ssize_t i = 0; i < n; i++) {
