@@ -228,30 +228,8 @@ static void check_light(const struct machine *m)
 	assert_true(longest_wait_ns(m, 1) <= bound_ns);
 }
 
-/*
- * Each of many tenants has one turn and leaves in debt. A light one in debt waits for its
- * bound, not for the end of them.
- */
-static void test_debts_that_leave_are_not_inherited(void **state)
-{
-	static struct machine m;
-
-	start_light(&m);
-	for (int i = 0; i < 2000; i++) {
-		uint32_t had = machine_resident(&m);
-
-		machine_run(&m, TURN_NS);
-		if (had < 2 || machine_resident(&m) == had)
-			continue;
-		leaves(&m, had);
-		machine_add_be(&m, had, HEAVY, 0);
-	}
-	check_light(&m);
-	machine_end(&m);
-}
-
-/* They leave in the middle of a turn: what they used until then counts. */
-static void test_use_of_a_leaver_counts(void **state)
+/* Each heavy tenant leaves and comes again: after its turn, or (@within) in the middle of it. */
+static void run_leavers(uint64_t step_ns, bool within)
 {
 	static struct machine m;
 
@@ -259,14 +237,29 @@ static void test_use_of_a_leaver_counts(void **state)
 	for (int i = 0; i < 2000; i++) {
 		uint32_t has = machine_resident(&m);
 
-		machine_run(&m, QUANTUM_NS * 3 / 4);
-		if (has < 2 || machine_resident(&m) != has)
+		machine_run(&m, step_ns);
+		if (has < 2 || (machine_resident(&m) == has) != within)
 			continue;
 		leaves(&m, has);
 		machine_add_be(&m, has, HEAVY, 0);
 	}
 	check_light(&m);
 	machine_end(&m);
+}
+
+/*
+ * Each of many tenants has one turn and leaves in debt. A light one in debt waits for its
+ * bound, not for the end of them.
+ */
+static void test_debts_that_leave_are_not_inherited(void **state)
+{
+	run_leavers(TURN_NS, false);
+}
+
+/* They leave in the middle of a turn: what they used until then counts. */
+static void test_use_of_a_leaver_counts(void **state)
+{
+	run_leavers(QUANTUM_NS * 3 / 4, true);
 }
 
 /* They pause after each turn, until their debt is forgiven: the others do not pay for it. */
