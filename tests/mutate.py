@@ -23,8 +23,8 @@ LIBS = ["-lcmocka", "-ldl", "-lm"]
 CAUGHT_MIN = 0.9  # of all mutations that are not argued to be equivalent
 TIMEOUT_S = 120
 # The others take less than a second each.
-SLOW = ["test_property", "test_edf_admission", "test_policy", "test_waiting", "test_many",
-        "test_hour"]
+SLOW = ["test_explore", "test_property", "test_edf_admission", "test_policy", "test_waiting",
+        "test_many", "test_hour"]
 
 
 class TableError(Exception):
