@@ -9,6 +9,10 @@ E2E      := $(filter-out $(call e2e,kill_soft),$(sort $(wildcard tests/e2e/test_
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 
+# spin on the models of the core, and the programs that tie them to it.
+MODELS   := $(if $(SAN)$(findstring coverage,$(CFLAGS)),,$(sort $(wildcard tests/model/test_*.py)))
+MODEL_PROGS := $(O)/tests/model/replay
+
 # With a sanitizer, check-asan runs files that parse or share memory, check-tsan files with
 # threads. Their tests that judge times are skipped: these need a build without a sanitizer.
 # WHOLE=1 runs all files and all tests.
@@ -70,9 +74,9 @@ E2E_TIMEOUT ?= 600
 # limit only ends a test that hangs. With a sanitizer two of them use two cores.
 RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REPORTS))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills check-soft ci-more nightly \
-	fuzz lint format
-check-unit: need-check need-lint $(UNITS) $(REPLAYS)
-	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
+	fuzz lint format model
+check-unit: need-check need-lint $(UNITS) $(REPLAYS) $(MODEL_PROGS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS) $(MODELS)
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
 		$(HSAQ_FAKE) $(DAEMON_FAKE) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
@@ -108,6 +112,11 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \
 		-Wl,--whole-archive $(CORE_A) -Wl,--no-whole-archive -o $@ $(DAEMON_LIBS) -ldl -lm
+
+# WHOLE=1: larger models, and more events.
+model: export GP_WHOLE := $(WHOLE)
+model: need-check $(O)/tests/sched/test_explore $(MODEL_PROGS)
+	$(Q)$(RUN) --timeout 1800 $(O)/tests/sched/test_explore $(MODELS)
 
 # The rig's guest runs these.
 kfd-series kfd-stock kfd-slow kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
@@ -231,7 +240,7 @@ TIDY_ALL  = $(filter-out tests/gfx9/test_valu.c tests/fuzz/%,$(C_FILES))
 TIDY      = $(filter $(TIDY_ALL),$(shell git diff --name-only --diff-filter=d $(SINCE)))
 .PHONY: compile_commands.json tidy tidy-all coverage
 compile_commands.json: need-check
-	$(Q)$(MAKE) --no-print-directory -Bn CI= V=1 all $(TEST_PROGS) $(REPLAYS) 2>/dev/null | \
+	$(Q)$(MAKE) --no-print-directory -Bn CI= V=1 all $(TEST_PROGS) $(REPLAYS) $(MODEL_PROGS) 2>/dev/null | \
 		$(PYTHON) tests/compile_commands.py >$@
 # Findings come each time. A crash of clang-tidy does not, so a second run decides.
 CLANG_TIDY = clang-tidy --quiet -p .
@@ -329,4 +338,4 @@ ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig mutations check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig mutations model check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
