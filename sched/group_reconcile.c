@@ -118,18 +118,23 @@ static uint64_t want_slice_us(const struct gp_sched *s, const struct pass *p,
 	return has_slot(s, p, g) ? s->config.be_slice_us : 0;
 }
 
+static bool runs_without_turn(const struct gp_sched *s, const struct gp_group_state *g)
+{
+	return g->tenant == GP_NONE || !gp_takes_turns(s, &s->tenant[g->tenant]) ||
+	       gp_group_idles(s, g);
+}
+
 /*
- * Does a group have to run although it is suspended and its short slice cannot be changed? The
- * resident then leaves for it.
+ * Does a group have to run although it may be suspended and its short slice cannot be changed?
+ * The resident then leaves for it.
  */
 static bool must_yield(const struct gp_sched *s)
 {
 	for (size_t i = 0; i < s->groups; i++) {
 		const struct gp_group_state *g = &s->group[i];
 
-		if (g->id && g->run == GP_RUN_OFF && is_short(s, g) &&
-		    g->slice_failures >= GP_SLICE_TRIES &&
-		    (g->tenant == GP_NONE || !gp_takes_turns(s, &s->tenant[g->tenant])))
+		if (g->id && g->run != GP_RUN_ON && is_short(s, g) &&
+		    g->slice_failures >= GP_SLICE_TRIES && runs_without_turn(s, g))
 			return true;
 	}
 	return false;
@@ -296,6 +301,7 @@ static void slice_is_set(struct gp_group_state *g)
 {
 	g->slice_us = g->slice_next_us;
 	g->slice_failures = 0;
+	g->slice_refused_us = GP_NEVER;
 }
 
 void gp_group_outcome(struct gp_sched *s, struct gp_group_state *g, int32_t error)

@@ -22,6 +22,8 @@
  *         5: the resident never yields to a group that must run.
  *         6: the host does not retry a failed timer.
  *         7: a group that was left is forgotten with any slice.
+ *         8: a slice that was refused stays so after another is set.
+ *         9: the resident does not yield to a group that idles.
  */
 #ifndef MISTAKE
 #define MISTAKE 0
@@ -76,11 +78,6 @@ bit armed, arm_failed, timer_lost;
 /* The device. */
 bit runs[N], at_short[N], was_short[N];
 bit gave_up; /* a short slice, after the end: invariant 1 allows for that */
-/*
- * A group became short after another slice of it was given up, which the core does not try
- * again: there may be no rest as it should be.
- */
-bit stays_short;
 
 /* Of one step. */
 bit late;	  /* this step reports that the timer failed */
@@ -150,14 +147,15 @@ inline may_run_short()
 	od
 }
 
-/* A group has to run although it is suspended and its short slice cannot be changed. */
+/* A group has to run although it may be suspended and its short slice cannot be changed. */
 inline must_yield()
 {
 	yields = 0;
 	j = 0;
 	do
-	:: j < N -> yields = yields || (known[j] && state[j] == OFF && is_short(j) &&
-			fails[j] >= TRIES && !takes_turns(j) && MISTAKE != 5); j++
+	:: j < N -> yields = yields || (known[j] && state[j] != ON && is_short(j) &&
+			fails[j] >= TRIES && MISTAKE != 5 &&
+			(!takes_turns(j) || (idles(j) && MISTAKE != 9))); j++
 	:: else -> break
 	od
 }
@@ -228,15 +226,11 @@ inline arm()
 
 #define rest (rest_of(0) && rest_of(1) && rest_of(N - 1))
 #define rest_of(g) (!known[g] || (pend[g] == NOTHING && !backoff[g]))
-/* Whose slice cannot be set, and which may not resume beside a short group. */
-#define stuck(g) (state[g] == OFF && is_short(g) && fails[g] >= TRIES)
-/* Likewise, after a failed resume: the resident does not yield to it. */
-#define waits_for_ever(g) (known[g] && state[g] == UNKNOWN && is_short(g) && fails[g] >= TRIES)
 /* Given up as a slice, in favour of any other. */
 #define has_slice(g, s) (slice[g] == s || refused[g] == s)
 #define right(g) (!known[g] || (kind[g] != LEFT && \
 	(kind[g] != LC || (state[g] == ON && has_slice(g, LONG))) && \
-	(!idles(g) || stuck(g) || (state[g] == ON && has_slice(g, MIDDLE))) && \
+	(!idles(g) || (state[g] == ON && has_slice(g, MIDDLE))) && \
 	(!takes_turns(g) || idles(g) || g == resident || state[g] == OFF) && \
 	(g != resident || (state[g] == ON && has_slice(g, SHORT)))))
 #define alone(g, h) (!(runs[g] && at_short[g] && runs[h] && at_short[h]))
@@ -271,8 +265,7 @@ inline finish()
 		SHOW;
 #ifndef FOLLOW
 		assert(gave_up || (alone(0, 1) && (N < 3 || (alone(0, N - 1) && alone(1, N - 1)))));
-		assert(!rest || stays_short || waits_for_ever(0) || waits_for_ever(1) ||
-			waits_for_ever(N - 1) || (right(0) && right(1) && right(N - 1)));
+		assert(!rest || (right(0) && right(1) && right(N - 1)));
 #endif
 		who = 0; ev = 0; at = 0; how = 0
 	}
@@ -307,7 +300,7 @@ inline succeed(g)
 	:: pend[g] == RESUME -> state[g] = ON
 	:: pend[g] == SET ->
 		slice[g] = next[g]; fails[g] = 0; at_short[g] = (next[g] == SHORT);
-		stays_short = stays_short || (next[g] == SHORT && refused[g] != ANY)
+		refused[g] = (MISTAKE == 8 -> refused[g] : ANY)
 	fi;
 	pend[g] = NOTHING; next[g] = 0; backoff[g] = 0; was_short[g] = 0
 }

@@ -79,6 +79,7 @@ class Models(unittest.TestCase):
 
     def test_groups_with_mistakes(self):
         self.mistakes("groups", GROUPS, range(1, 8))
+        self.mistakes("groups", {**GROUPS, "IDLES": 1}, [8, 9])
 
     def test_turns(self):
         for defines in [FAIR, CREDIT] + (TURNS_WHOLE if WHOLE else []):
