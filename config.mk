@@ -17,8 +17,7 @@ lacks_demo = $(call lacks_command,$(compiler),gcc) \
 lacks_all = $(lacks_demo) $(call lacks_header,yaml.h,libyaml-dev) \
 	$(call lacks_header,microhttpd.h,libmicrohttpd-dev) \
 	$(call lacks_header,zlib.h,zlib1g-dev)
-lacks_check = $(lacks_all) $(call lacks_header,cmocka.h,libcmocka-dev) \
-	$(call lacks_command,spin,spin)
+lacks_check = $(lacks_all) $(call lacks_header,cmocka.h,libcmocka-dev)
 lacks_lint = $(call lacks_command,git,git) \
 	$(call lacks_command,clang-format,clang-format) \
 	$(call lacks_command,cppcheck,cppcheck) \
@@ -27,13 +26,14 @@ lacks_lint = $(call lacks_command,git,git) \
 	$(call lacks_command,readelf,binutils) $(call lacks_command,mdl,ruby-mdl)
 lacks_tidy = $(lacks_check) $(call lacks_command,clang-tidy,clang-tidy)
 lacks_coverage = $(lacks_check) $(call lacks_command,gcovr,gcovr)
+lacks_model = $(lacks_check) $(call lacks_command,spin,spin)
 lacks_fuzz = $(call lacks_command,clang,clang libclang-rt-dev)
 
 # need-SET ends a target that lacks packages, and names the command that installs them.
-NEEDS := $(addprefix need-,python demo all check lint fuzz tidy coverage)
+NEEDS := $(addprefix need-,python demo all check lint fuzz tidy coverage model)
 goals := $(or $(MAKECMDGOALS),all)
-goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% quick% lint model,$(goals)),check,all),demo)
+goal_set := $(if $(filter-out demo,$(goals)),$(if $(filter check% quick% lint,$(goals)),check,all),demo)
 say_lacks = $(if $(1),echo 'gpreempt: missing packages: $(1). Run: ./setup $(2)' >&2; exit 1,:)
 .PHONY: $(NEEDS)
 $(NEEDS): need-%:
-	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz tidy coverage,$*),$*,$(goal_set)))
+	@$(call say_lacks,$(strip $(lacks_$*)),$(if $(filter fuzz tidy coverage model,$*),$*,$(goal_set)))

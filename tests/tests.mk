@@ -10,7 +10,7 @@ E2E      := $(filter-out $(call e2e,kill_soft),$(sort $(wildcard tests/e2e/test_
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 
 # spin on the models of the core, and the programs that tie them to it.
-MODELS   := $(if $(SAN)$(findstring coverage,$(CFLAGS)),,$(sort $(wildcard tests/model/test_*.py)))
+MODELS   := $(sort $(wildcard tests/model/test_*.py))
 MODEL_PROGS := $(O)/tests/model/replay
 
 # With a sanitizer, check-asan runs files that parse or share memory, check-tsan files with
@@ -75,8 +75,8 @@ E2E_TIMEOUT ?= 600
 RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REPORTS))
 .PHONY: check check-unit check-e2e check-asan check-tsan check-kills check-soft ci-more nightly \
 	fuzz lint format model
-check-unit: need-check need-lint $(UNITS) $(REPLAYS) $(MODEL_PROGS)
-	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS) $(MODELS)
+check-unit: need-check need-lint $(UNITS) $(REPLAYS)
+	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
 		$(HSAQ_FAKE) $(DAEMON_FAKE) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
@@ -115,7 +115,7 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 
 # WHOLE=1: larger models, and more events.
 model: export GP_WHOLE := $(WHOLE)
-model: need-check $(O)/tests/sched/test_explore $(MODEL_PROGS)
+model: need-model $(O)/tests/sched/test_explore $(MODEL_PROGS)
 	$(Q)$(RUN) --timeout 1800 $(O)/tests/sched/test_explore $(MODELS)
 
 # The rig's guest runs these.
@@ -333,7 +333,7 @@ steps = rm -rf $(TALLY) $(O)/steps; mkdir -p $(O)/steps; \
 	done; $(PYTHON) tests/run.py --total $(TALLY) $(O)/steps
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
-CI_MORE := lint tidy-all recipes check-asan check-tsan fuzz check-kills kfd-and-bare
+CI_MORE := lint tidy-all recipes model check-asan check-tsan fuzz check-kills kfd-and-bare
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.

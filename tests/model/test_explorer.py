@@ -34,14 +34,15 @@ class Explorer(unittest.TestCase):
             text = f.read()
         self.assertEqual(text.count(mutation.old), 1)
         name = os.path.basename(mutation.file)[:-2]
-        others = [o for o in glob.glob(f"{BUILD}/obj/sched/*.o") if not o.endswith(f"/{name}.o")]
+        others = [f"{BUILD}/obj/{c[:-2]}.o" for c in sorted(glob.glob("sched/*.c", root_dir=TOP))
+                  if c != mutation.file]
         with tempfile.TemporaryDirectory() as tree:
             with open(f"{tree}/{name}.c", "w", encoding="utf-8") as f:
                 f.write(text.replace(mutation.old, mutation.new))
             subprocess.run(["cc", "-std=gnu11", "-O1", "-w", "-I.", "-Iinclude", "-D_GNU_SOURCE",
                             "-o", f"{tree}/explore", f"{tree}/{name}.c",
                             f"{BUILD}/obj/tests/sched/test_explore.o", *others,
-                            *glob.glob(f"{BUILD}/obj/tests/common/*.o"), "-lcmocka"],
+                            f"{BUILD}/obj/tests/common/gp_run.o", "-lcmocka"],
                            cwd=TOP, check=True)
             return subprocess.run([f"{tree}/explore", test], stdout=subprocess.PIPE, text=True,
                                   check=False)
