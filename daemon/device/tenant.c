@@ -389,12 +389,15 @@ void gp_dtenant_samples(struct gp_dtenant *t)
 	count_segments(t);
 }
 
+/*
+ * Never read: the tenant has the same open file. If it cleared O_NONBLOCK, and read the count
+ * first, a read here would block. Each write is an edge, whatever the count (fs/eventfd.c,
+ * eventfd_write()). At the greatest count the tenant's own writes fail.
+ */
 static void wake_ready(struct gp_source *source, uint32_t events)
 {
 	struct gp_dtenant *t = gp_holder(source, struct gp_dtenant, wake);
-	uint64_t n;
 
-	(void)!read(source->fd, &n, sizeof(n));
 	if (gp_dtenant_is_be(t))
 		gp_ddev_observe_pages(t->dev);
 	else
@@ -439,7 +442,7 @@ static int page_create(struct gp_dtenant *t)
 		goto err_page;
 	t->wake.ready = wake_ready;
 	t->wake.is_urgent = true;
-	err = gp_loop_add(t->dev->loop, &t->wake, EPOLLIN);
+	err = gp_loop_add(t->dev->loop, &t->wake, EPOLLIN | EPOLLET);
 	if (err)
 		page_destroy(t);
 	return err;
