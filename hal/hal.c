@@ -80,6 +80,11 @@ static int no_hold_stat(struct gp_hold *hold, struct gp_hold_stat *stat)
 	return -EOPNOTSUPP;
 }
 
+static int no_is_control_file(int fd)
+{
+	return -EOPNOTSUPP;
+}
+
 static void no_log_close(struct gp_log *log)
 {
 }
@@ -160,6 +165,11 @@ static int no_suspend(struct gp_group *const *group, size_t n)
 	return -EOPNOTSUPP;
 }
 
+static ssize_t no_take_files(pid_t pid, int pidfd, int *fd, size_t max)
+{
+	return -EOPNOTSUPP;
+}
+
 static int no_timer_arm(struct gp_timer *timer, uint64_t at_ns)
 {
 	return -EOPNOTSUPP;
@@ -219,6 +229,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(hold_destroy);
 	FILL(hold_queued);
 	FILL(hold_stat);
+	FILL(is_control_file);
 	FILL(log_close);
 	FILL(log_now);
 	FILL(log_open);
@@ -235,6 +246,7 @@ void gp_hal_set_ops(struct gp_hal_ops *full, const struct gp_hal_ops *ops)
 	FILL(set_slice);
 	FILL(slot);
 	FILL(suspend);
+	FILL(take_files);
 	FILL(timer_ack);
 	FILL(timer_arm);
 	FILL(timer_create);

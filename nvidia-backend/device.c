@@ -398,11 +398,18 @@ static int softgpu_probe(struct gp_device_list *list);
 	.timer_create = gp_nv_timer_create, .timer_destroy = gp_nv_timer_destroy,                  \
 	.timer_done = gp_nv_timer_done, .usage = gp_nv_usage
 
+static int nvidia_is_control_file(int fd);
+static int softgpu_is_control_file(int fd);
+static ssize_t nvidia_take_files(pid_t pid, int pidfd, int *fd, size_t max);
+static ssize_t softgpu_take_files(pid_t pid, int pidfd, int *fd, size_t max);
+
 static const struct gp_hal_ops nvidia_ops = {
 	.name = "nvidia",
 	.explain = nv_explain,
+	.is_control_file = nvidia_is_control_file,
 	.open = nvidia_open,
 	.probe = nvidia_probe,
+	.take_files = nvidia_take_files,
 	SHARED_OPS,
 };
 GP_HAL_BACKEND(nvidia_ops);
@@ -410,8 +417,10 @@ GP_HAL_BACKEND(nvidia_ops);
 static const struct gp_hal_ops softgpu_ops = {
 	.name = "softgpu",
 	.explain = soft_explain,
+	.is_control_file = softgpu_is_control_file,
 	.open = softgpu_open,
 	.probe = softgpu_probe,
+	.take_files = softgpu_take_files,
 	SHARED_OPS,
 };
 GP_HAL_BACKEND(softgpu_ops);
@@ -436,6 +445,26 @@ static int nvidia_probe(struct gp_device_list *list)
 		return 0;
 	}
 	return r;
+}
+
+static int nvidia_is_control_file(int fd)
+{
+	return gp_nv_is_control_file(gp_nv_transport_real(), fd);
+}
+
+static ssize_t nvidia_take_files(pid_t pid, int pidfd, int *fd, size_t max)
+{
+	return gp_nv_take_files(gp_nv_transport_real(), pid, pidfd, fd, max);
+}
+
+static int softgpu_is_control_file(int fd)
+{
+	return gp_nv_is_control_file(gp_nv_transport_soft_files(), fd);
+}
+
+static ssize_t softgpu_take_files(pid_t pid, int pidfd, int *fd, size_t max)
+{
+	return gp_nv_take_files(gp_nv_transport_soft_files(), pid, pidfd, fd, max);
 }
 
 static int softgpu_open(const struct gp_device_id *id, struct gp_device **dev)

@@ -22,11 +22,12 @@
 /* ---- transport: the path of RM calls; transport.c ------------------------ */
 
 struct gp_nv_cuda;
+struct statx;
 
 /**
  * struct gp_nv_transport - NVIDIA's driver, the software GPU, or a test.
  * @prefix: start of the readlink of /proc/PID/fd/N of a control file
- * @is_ctl: is @fd, from any source, a control file? NULL: use @prefix
+ * @is_ctl: by its statx (type and device), is it a control file? NULL: a memfd with @prefix is
  * @open_ctl: a new control file, O_CLOEXEC; fd or negative errno
  * @open_gpu: a file that keeps GPU @minor awake; fd or negative errno; may be NULL
  * @open_slot: the file with the short slice's lock at byte @minor; NULL: a control file
@@ -40,7 +41,7 @@ struct gp_nv_transport {
 	const char *name;
 	const char *prefix;
 	bool virtual_time;
-	bool (*is_ctl)(int fd);
+	bool (*is_ctl)(const struct statx *st);
 	int (*open_ctl)(void);
 	int (*open_gpu)(uint32_t minor);
 	int (*open_slot)(void);
@@ -58,6 +59,8 @@ struct gp_nv_transport {
 const struct gp_nv_transport *gp_nv_transport_real(void);
 /* The software GPU's, loading its libcuda if @load; NULL: not available. */
 const struct gp_nv_transport *gp_nv_transport_soft(bool load);
+/* The same, only to identify its files: without its libcuda, nothing can be called. */
+const struct gp_nv_transport *gp_nv_transport_soft_files(void);
 /* The transport of the loaded libcuda (tracker). */
 const struct gp_nv_transport *gp_nv_transport_current(void);
 /* The libcuda for @t, loaded if necessary; NULL and errno. */
@@ -213,6 +216,10 @@ int gp_nv_groups(struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
 		      size_t n, struct gp_group_list *list);
 int gp_nv_has_driver_open(struct gp_device *dev, pid_t pid);
+/* Is @fd, from any source, a control file? */
+bool gp_nv_is_control_file(const struct gp_nv_transport *t, int fd);
+ssize_t gp_nv_take_files(const struct gp_nv_transport *t, pid_t pid, int pidfd, int *fd,
+			 size_t max);
 int gp_nv_scan(struct gp_nv_device *dev, pid_t pid, struct gp_group_list *list,
 	       struct gp_nv_scan_stat *stat);
 int gp_nv_subdevice_uuid(const struct gp_nv_transport *t, int fd, uint32_t client,

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ struct scan {
 	const struct gp_nv_transport *t;
 	pid_t pid;
 	bool own;   /* our own process */
-	bool given; /* the process passed its files */
+	bool given; /* the process passed its files, which have groups */
 	int pidfd;  /* of another process; or -1 */
 	struct gp_group_list found;
 	struct gp_nv_scan_stat *stat;
@@ -90,12 +91,30 @@ static int add_file(struct scan *s, int fd, int theirs)
 	return 0;
 }
 
+/*
+ * By its path, before it is duplicated: closing a duplicate of a FUSE's file may wait for its
+ * server. The process can replace the file meanwhile, so a server of other users' processes
+ * duplicates them in a process of its own (take_files of hal.h). A memfd shows nothing here.
+ */
+static bool seems_control_file(const struct gp_nv_transport *t, pid_t pid, int fd)
+{
+	char path[64];
+	struct statx st;
+
+	if (!t->is_ctl)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) && t->is_ctl(&st);
+}
+
 static int take_file(struct scan *s, int fd)
 {
 	int got;
 
 	if (s->own)
 		got = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else if (!seems_control_file(s->t, s->pid, fd))
+		return 0;
 	else
 		got = (int)syscall(SYS_pidfd_getfd, s->pidfd, fd, 0);
 	return got < 0 ? -errno : add_file(s, got, fd);
@@ -130,14 +149,14 @@ static int list_fd(void *arg, int fd)
 	return 0;
 }
 
-/* Descriptors of @pid that are control files, ascending. */
-static int control_fds(const struct scan *s, pid_t pid, struct fd_list *l)
+/* Descriptors of @pid that look like control files, ascending. */
+static int control_fds(const struct gp_nv_transport *t, pid_t pid, struct fd_list *l)
 {
 	int r;
 
 	l->owner = pid;
 	l->n = 0;
-	r = gp_proc_fds(pid, s->t->prefix, list_fd, l);
+	r = gp_proc_fds(pid, t->prefix, list_fd, l);
 	qsort(l->fd, l->n, sizeof(l->fd[0]), compare_fd);
 	return r;
 }
@@ -181,7 +200,7 @@ static void inherited_fds(const struct scan *s, struct fd_list *l)
 	if (!read_image(s->pid, &own) || !read_image(own.parent, &of_parent) ||
 	    own.code != of_parent.code || own.stack != of_parent.stack || !own.stack)
 		return;
-	if (control_fds(s, own.parent, l))
+	if (control_fds(s->t, own.parent, l))
 		l->n = 0;
 }
 
@@ -210,7 +229,7 @@ static int watch_process(struct scan *s)
 static int take_files(struct scan *s)
 {
 	struct fd_list l, theirs;
-	int r = control_fds(s, s->pid, &l);
+	int r = control_fds(s->t, s->pid, &l);
 
 	if (!r && l.n) {
 		r = watch_process(s);
@@ -227,9 +246,40 @@ static int take_files(struct scan *s)
 	return r;
 }
 
-static bool is_control_file(const struct scan *s, int fd)
+bool gp_nv_is_control_file(const struct gp_nv_transport *t, int fd)
 {
-	return s->t->is_ctl ? s->t->is_ctl(fd) : gp_fd_begins(fd, s->t->prefix);
+	const int flags = fcntl(fd, F_GETFL);
+	struct statx st;
+
+	/* With O_PATH even a FUSE's device node can be opened. */
+	if (flags < 0 || flags & O_PATH)
+		return false;
+	/* Only the kernel's memory has seals. */
+	if (!t->is_ctl)
+		return fcntl(fd, F_GET_SEALS) >= 0 && gp_fd_begins(fd, t->prefix);
+	return !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) &&
+	       t->is_ctl(&st);
+}
+
+ssize_t gp_nv_take_files(const struct gp_nv_transport *t, pid_t pid, int pidfd, int *fd, size_t max)
+{
+	struct fd_list l;
+	size_t n = 0;
+	int r = control_fds(t, pid, &l), got;
+
+	for (size_t i = 0; !r && i < l.n && n < max; i++) {
+		if (!seems_control_file(t, pid, l.fd[i]))
+			continue;
+		got = (int)syscall(SYS_pidfd_getfd, pidfd, l.fd[i], 0);
+		if (got >= 0)
+			fd[n++] = got;
+		else if (errno != EBADF) /* closed meanwhile */
+			r = -errno;
+	}
+	if (gp_nv_process_gone(pidfd))
+		r = -ESRCH;
+	/* What was taken stays the caller's, who may close it. */
+	return n ? (ssize_t)n : r;
 }
 
 /*
@@ -243,13 +293,14 @@ static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t
 
 	if (r)
 		return r;
-	seen = control_fds(s, s->pid, &l);
+	seen = control_fds(s->t, s->pid, &l);
 	if (seen && seen != -EPERM)
 		return seen;
 	inherited_fds(s, &theirs);
 	for (size_t i = 0; i < n && !r; i++) {
 		/* If a system call filter forbids to compare, trust the process. */
-		if (!is_control_file(s, fd[i]) || (!seen && !is_among(getpid(), fd[i], &l)) ||
+		if (!gp_nv_is_control_file(s->t, fd[i]) ||
+		    (!seen && !is_among(getpid(), fd[i], &l)) ||
 		    is_among(getpid(), fd[i], &theirs) == 1)
 			continue;
 		copy = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
@@ -743,7 +794,7 @@ int gp_nv_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uin
 	if (n > MAX_FILES)
 		return -E2BIG;
 	scan_start(&s, gp_nv_of(gp_nv_device, dev), pid, &ignored);
-	s.given = true;
+	s.given = key;
 	return scan_end(&s, take_given(&s, fd, key, n), list);
 }
 

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "nvidia-backend/nv_internal.h"
@@ -32,13 +31,11 @@ static int real_open_ctl(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* For a file from another process a path proves nothing, but its device number does. */
-static bool real_is_ctl(int fd)
+/* A path proves nothing, but a device's number does: no user can open a device node of a FUSE's. */
+static bool real_is_ctl(const struct statx *st)
 {
-	struct stat st;
-
-	return !fstat(fd, &st) && S_ISCHR(st.st_mode) &&
-	       st.st_rdev == makedev(CTL_MAJOR, CTL_MINOR);
+	return S_ISCHR(st->stx_mode) && st->stx_rdev_major == CTL_MAJOR &&
+	       st->stx_rdev_minor == CTL_MINOR;
 }
 
 static int real_open_gpu(uint32_t minor)
@@ -225,6 +222,11 @@ static void *soft_find(void)
 			return library;
 	}
 	return soft_try(GP_PKGLIBDIR, "/softgpu");
+}
+
+const struct gp_nv_transport *gp_nv_transport_soft_files(void)
+{
+	return &soft;
 }
 
 const struct gp_nv_transport *gp_nv_transport_soft(bool load)

@@ -737,13 +737,24 @@ static ssize_t sim_control_files(struct gp_device *dev, int *fd, uint32_t *key, 
 	return 1;
 }
 
+static bool read_file(int fd, struct sim_file *file)
+{
+	return fcntl(fd, F_GET_SEALS) >= 0 && pread(fd, file, sizeof(*file), 0) == sizeof(*file) &&
+	       !memcmp(file->name, FILE_NAME, sizeof(FILE_NAME));
+}
+
+static int sim_is_control_file(int fd)
+{
+	struct sim_file file;
+
+	return read_file(fd, &file);
+}
+
 static bool is_file_of(const struct gp_sim *sim, pid_t pid, int fd)
 {
 	struct sim_file file;
 
-	return pread(fd, &file, sizeof(file), 0) == sizeof(file) &&
-	       !memcmp(file.name, FILE_NAME, sizeof(FILE_NAME)) && file.minor == sim->id.minor &&
-	       file.pid == pid;
+	return read_file(fd, &file) && file.minor == sim->id.minor && file.pid == pid;
 }
 
 static int sim_groups_from(struct gp_device *dev, pid_t pid, const int *fd, const uint32_t *key,
@@ -1288,6 +1299,7 @@ const struct gp_hal_ops gp_sim_timeslice_ops = {
 	.groups = sim_groups,
 	.groups_from = sim_groups_from,
 	.has_driver_open = sim_has_driver_open,
+	.is_control_file = sim_is_control_file,
 	.hold = sim_hold,
 	.hold_create = sim_hold_create,
 	.hold_destroy = sim_hold_destroy,

@@ -32,7 +32,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a structure or an op in this file changes. */
-#define GP_HAL_ABI 5u
+#define GP_HAL_ABI 6u
 
 #define GP_HAL_MAX_DEVICES 16
 #define GP_DEVICE_NAME_LEN 64
@@ -372,7 +372,8 @@ struct gp_hal_ops {
 	 * @dev: the device
 	 * @pid: the process
 	 * @fd: its control_files(); borrowed
-	 * @key: their keys, or NULL; a wrong key costs time
+	 * @key: their keys, a wrong one costs time; NULL: from take_files(): searches no
+	 *	longer than groups()
 	 * @n: number of files
 	 * @list: receives the groups, the caller's; may be empty
 	 * A file that is no control file, or belongs to another process's client,
@@ -483,6 +484,17 @@ struct gp_hal_ops {
 	 * Since: 0.1.0
 	 */
 	int (*hold_stat)(struct gp_hold *hold, struct gp_hold_stat *stat);
+
+	/**
+	 * @is_control_file: Report whether a file from any process is a control file.
+	 * @fd: the file; may be any
+	 * A control file can be closed without a wait for its opener.
+	 * Context: Any thread; needs no device and asks no file system.
+	 * Return: 1: it is; 0: it is not; or
+	 * * -EOPNOTSUPP: the backend has none
+	 * Since: 0.1.0
+	 */
+	int (*is_control_file)(int fd);
 
 	/**
 	 * @log_close: Stop a log and free it.
@@ -687,6 +699,23 @@ struct gp_hal_ops {
 	 * Since: 0.1.0
 	 */
 	int (*suspend)(struct gp_group *const *group, size_t n);
+
+	/**
+	 * @take_files: Duplicate the control files of another process, for its groups_from().
+	 * @pid: the process
+	 * @pidfd: of the process; borrowed
+	 * @fd: receives duplicates, close-on-exec, which the caller closes. A file may be
+	 *	of any kind: is_control_file() identifies it
+	 * @max: room in @fd
+	 * Context: Any thread; needs no device. To close a file may wait without end.
+	 * Return: the number of files, or
+	 * * -ESRCH: no such process
+	 * * -EPERM: needs the rights that ptrace needs
+	 * * -EOPNOTSUPP: the backend has none
+	 * * a common errno
+	 * Since: 0.1.0
+	 */
+	ssize_t (*take_files)(pid_t pid, int pidfd, int *fd, size_t max);
 
 	/**
 	 * @timer_arm: Arm or disarm a timer.

@@ -375,6 +375,7 @@ static void need_files(struct world *w)
 	if (rig->be_files)
 		return;
 	assert_int_equal(w->ops->control_files(w->dev, &fd, &key, 1), -EOPNOTSUPP);
+	assert_int_equal(w->ops->is_control_file(0), -EOPNOTSUPP);
 	assert_int_equal(w->ops->groups_from(w->dev, getpid(), &fd, &key, 0, &list), -EOPNOTSUPP);
 	assert_int_equal(list.count, 99);
 	gp_note_skip();
@@ -396,6 +397,8 @@ static void groups_from_files_are_those_of_the_process(void **state)
 	need_files(w);
 	be = be_start(w);
 	f = files_of(&be);
+	for (size_t i = 0; i < f.n; i++)
+		assert_int_equal(w->ops->is_control_file(f.fd[i]), 1);
 	assert_int_equal(from(w, rig->be_pid(be.proc), &f, &list), 0);
 	close_files(&f);
 	assert_int_equal(list.count, be.list.count);
@@ -457,6 +460,9 @@ static void groups_from_other_files_are_none(void **state)
 	odd.fd[1] = ends[1];
 	odd.fd[2] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	odd.fd[3] = memfd_create("odd", MFD_CLOEXEC);
+	for (size_t i = 0; i < odd.n; i++)
+		assert_int_equal(w->ops->is_control_file(odd.fd[i]), 0);
+	assert_int_equal(w->ops->is_control_file(-1), 0);
 	assert_int_equal(from(w, pid, &odd, &list), 0);
 	assert_int_equal(list.count, 0);
 	gp_group_list_put(&list);

@@ -116,6 +116,7 @@ static void test_unusual_handles_are_found_too(void **state)
 /* CUPTI's client is younger than the one with the groups, on the same file. */
 static void test_a_younger_client_hides_no_groups(void **state)
 {
+	const uint32_t no_key = 0;
 	struct gp_group_list list = { 0 };
 	struct gp_nv_device *dev;
 	uint32_t client;
@@ -137,7 +138,7 @@ static void test_a_younger_client_hides_no_groups(void **state)
 	fake.next_client = client + 20000;
 	fake_client(fd);
 	dev = fake_device(0);
-	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, NULL, 1, &list), 0);
+	assert_int_equal(gp_nv_groups_from(&dev->base, 0, &fd, &no_key, 1, &list), 0);
 	assert_int_equal(list.count, 4);
 	gp_group_list_put(&list);
 	dev->base.ops->close(&dev->base);
@@ -280,6 +281,57 @@ static void test_takes_files_of_another_process(void **state)
 	other_end(&o);
 	gp_group_list_put(&list);
 	dev->base.ops->close(&dev->base);
+}
+
+/* The two steps of a server: a process of its own duplicates the files, another scans them. */
+static void test_files_are_taken_apart_from_the_scan(void **state)
+{
+	struct gp_group_list list = { 0 };
+	struct gp_nv_device *dev;
+	struct other o;
+	int fd[4], pidfd;
+	ssize_t n;
+
+	fake_reset();
+	o = other_start();
+	dev = fake_device(0);
+	pidfd = (int)syscall(SYS_pidfd_open, o.pid, 0);
+	n = gp_nv_take_files(&fake_transport, o.pid, pidfd, fd, 4);
+	if (n == -EPERM) {
+		other_end(&o);
+		gp_note_skip();
+		skip();
+	}
+	assert_int_equal(n, 1);
+	assert_int_equal(fake_ino(fd[0]), o.ino);
+	assert_true(gp_nv_is_control_file(&fake_transport, fd[0]));
+	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, NULL, 1, &list), 0);
+	assert_int_equal(list.count, 4);
+	gp_group_list_put(&list);
+	other_end(&o);
+	assert_int_equal(gp_nv_take_files(&fake_transport, o.pid, pidfd, fd + 1, 3), -ESRCH);
+	close(fd[0]);
+	close(pidfd);
+	dev->base.ops->close(&dev->base);
+}
+
+/* What only looks like a control file: a path opened without its device, a file by its name. */
+static void test_files_that_look_like_control_files(void **state)
+{
+	const struct gp_nv_transport *real = gp_nv_transport_real();
+	int path = open("/dev/null", O_PATH | O_CLOEXEC), null = open("/dev/null", O_RDWR);
+	struct statx st = { .stx_mode = S_IFCHR, .stx_rdev_major = 195, .stx_rdev_minor = 255 };
+
+	assert_true(real->is_ctl(&st));
+	st.stx_mode = S_IFREG;
+	assert_false(real->is_ctl(&st));
+	st = (struct statx){ .stx_mode = S_IFCHR, .stx_rdev_major = 195 };
+	assert_false(real->is_ctl(&st));
+	assert_false(gp_nv_is_control_file(real, null));
+	assert_false(gp_nv_is_control_file(real, path));
+	assert_false(gp_nv_is_control_file(&fake_transport, path));
+	close(path);
+	close(null);
 }
 
 static void test_taken_files_are_not_our_own(void **state)
@@ -632,6 +684,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_there_is_success),
 		cmocka_unit_test(test_gone_process),
 		cmocka_unit_test(test_takes_files_of_another_process),
+		cmocka_unit_test(test_files_are_taken_apart_from_the_scan),
+		cmocka_unit_test(test_files_that_look_like_control_files),
 		cmocka_unit_test(test_taken_files_are_not_our_own),
 		cmocka_unit_test(test_groups_of_the_dead_are_gone),
 		cmocka_unit_test(test_handed_over),
