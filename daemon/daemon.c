@@ -57,6 +57,10 @@ static void trace_to(struct gp_daemon *d, struct gp_conn *conn)
 		return;
 	}
 	fd = gp_conn_detach(conn);
+	if (fd < 0) {
+		gp_conn_say(conn, fd, "a trace reader sends nothing more; open another connection");
+		return;
+	}
 	err = gp_trace_reader(d->trace, fd);
 	if (err) {
 		gp_log(GP_LOG_WARN, "cannot start a trace: %s", strerror(-err));
@@ -75,7 +79,7 @@ static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *ms
 	struct gp_daemon *d = arg;
 
 	if (!takes_files(msg->head.type))
-		gp_wire_drop(file, n);
+		gp_files_close(file, n);
 	switch (msg->head.type) {
 	case GP_WIRE_HELLO:
 		gp_enroll_hello(d, conn, &msg->hello, file, n);
@@ -150,6 +154,8 @@ static void device_open(struct gp_daemon *d, const struct gp_hal_ops *ops,
 				     &d->dev[d->devs]);
 		if (err)
 			hal->ops->close(hal);
+		else
+			gp_receivers_backend(d->receivers, ops->name);
 	}
 	if (err)
 		gp_log(GP_LOG_WARN, "%s: not managed: %s", id->name, strerror(-err));
@@ -357,12 +363,16 @@ static int start(struct gp_daemon *d)
 	if (!err)
 		err = gp_trace_create(d->loop, &d->trace);
 	if (!err)
+		err = gp_receivers_create(&d->receivers);
+	if (!err)
 		err = devices_open(d);
 	if (!err)
 		err = gp_loop_worker_create(d->loop, &d->scanner);
 	if (!err)
+		err = gp_receivers_attach(d->receivers, d->loop);
+	if (!err)
 		err = gp_serve_create(d->loop, d->setup->listen_fd, d->config->user_connections,
-				      &serve_ops, d, &d->serve);
+				      d->receivers, &serve_ops, d, &d->serve);
 	if (!err)
 		err = ticks_open(d);
 	if (err)
@@ -396,6 +406,7 @@ static void end(struct gp_daemon *d)
 	gp_discover_destroy(d->find);
 	gp_loop_worker_destroy(&d->scanner);
 	gp_serve_destroy(d->serve);
+	gp_receivers_destroy(d->receivers);
 	for (size_t i = 0; i < d->devs; i++)
 		gp_ddev_destroy(d->dev[i]);
 	gp_trace_destroy(d->trace);

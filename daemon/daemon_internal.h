@@ -5,6 +5,7 @@
 
 #include "daemon/daemon.h"
 #include "daemon/discover/discover.h"
+#include "daemon/receive/receivers.h"
 #include "daemon/serve/metrics.h"
 #include "daemon/serve/serve.h"
 #include "daemon/device/tenant.h"
@@ -15,6 +16,7 @@ struct gp_daemon {
 	struct gp_journal *journal;
 	struct gp_loop *loop;
 	struct gp_trace *trace;
+	struct gp_receivers *receivers;
 	struct gp_serve *serve;
 	struct gp_discovery *find;
 	struct gp_metrics *metrics;

@@ -14,6 +14,10 @@
 #include "daemon/discover/proc.h"
 #include "runtime/log.h"
 
+#define OTHER_IDS                                                                                \
+	"this process's real, effective and saved users and groups must be equal, and those of " \
+	"its connection"
+
 /* A process is looked into. */
 struct scan {
 	struct gp_job job;
@@ -23,7 +27,12 @@ struct scan {
 	int file[GP_WIRE_MAX_FILES]; /* handed over; none: they are taken */
 	uint32_t key[GP_WIRE_MAX_FILES];
 	size_t files;
-	uint64_t conn; /* that asked; 0: nobody waits */
+	uint64_t conn;	 /* that asked; 0: nobody waits */
+	uint32_t tenant; /* that has it; 0: none yet */
+	/* By gpreempt attach: the process that was meant, and by whom. */
+	uint64_t start;
+	uid_t uid;
+	bool admin; /* it may be any user's */
 	struct gp_class_request request;
 	bool asks;
 	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
@@ -41,24 +50,24 @@ static void scan_work(struct gp_job *job)
 	if (s->files)
 		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->key, s->files, &s->list);
 	else
-		s->err = ops->groups(s->dev->hal, s->pid, &s->list);
+		s->err = gp_receivers_groups(s->daemon->receivers, s->dev->hal, s->pid, &s->list);
 }
 
 static void scan_free(struct scan *s)
 {
-	gp_wire_drop(s->file, s->files);
+	gp_files_close(s->file, s->files);
 	gp_group_list_put(&s->list);
 	free(s);
 }
 
-/* @file is the scan's from then on, also if it fails. */
+/* @file is the scan's from then on, also if it fails; @key: of each. */
 static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid, const int *file,
-			     size_t n, void (*done)(struct gp_job *job))
+			     const uint32_t *key, size_t n, void (*done)(struct gp_job *job))
 {
 	struct scan *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		gp_wire_drop(file, n);
+		gp_files_close(file, n);
 		return NULL;
 	}
 	s->job = (struct gp_job){ .work = scan_work, .done = done };
@@ -66,10 +75,13 @@ static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid
 	s->dev = dev;
 	s->pid = pid;
 	s->err = -ECANCELED;
-	if (n)
-		memcpy(s->file, file, n * sizeof(*file));
-	s->files = n;
 	s->place = -1;
+	for (size_t i = 0; i < n; i++) {
+		if (file[i] < 0)
+			continue;
+		s->key[s->files] = key[i];
+		s->file[s->files++] = file[i];
+	}
 	return s;
 }
 
@@ -171,6 +183,15 @@ static bool welcome(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant
 	return gp_conn_send(conn, &msg, file, 2);
 }
 
+/*
+ * A setuid program may have inherited the connection, and another process may send on it. So
+ * the process must have had one user all the time.
+ */
+static bool is_its_own(const struct gp_conn *conn, const struct gp_subject *who)
+{
+	return !who->ids_differ && who->uid == conn->uid;
+}
+
 static void hello_done(struct gp_job *job)
 {
 	struct scan *s = (struct scan *)(void *)job;
@@ -186,6 +207,10 @@ static void hello_done(struct gp_job *job)
 		goto out;
 	if (!err)
 		err = gp_proc_read(conn->pid, &who);
+	if (!err && gp_conn_lives(conn) != 1)
+		err = -ESRCH;
+	if (!err && !is_its_own(conn, &who))
+		err = -EACCES;
 	t = gp_dtenant_of_pid(s->dev, conn->pid);
 	/* Otherwise it is known from discovery, an attach, or a lost connection. */
 	if (!err && t && t->conn)
@@ -207,6 +232,7 @@ static void hello_done(struct gp_job *job)
 			    err == -EEXIST ? "this process has another connection for this device" :
 			    err == -ENOSPC ? "the device has no room for another tenant" :
 			    err == -EPERM  ? "this process is suspended until it ends" :
+			    err == -EACCES ? OTHER_IDS :
 					     strerror(-err));
 		goto out;
 	}
@@ -228,7 +254,7 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 	struct scan *s;
 
 	if (!dev || conn->tenant || conn->pid <= 0) {
-		gp_wire_drop(file, n);
+		gp_files_close(file, n);
 		gp_conn_say(conn, !dev ? -ENODEV : -EINVAL, "%s",
 			    !dev	 ? "this daemon has no such device" :
 			    conn->tenant ? "this connection has a tenant already" :
@@ -236,10 +262,9 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 					   "PID namespace");
 		return;
 	}
-	s = scan_new(d, dev, conn->pid, file, n, hello_done);
+	s = scan_new(d, dev, conn->pid, file, msg->key, n, hello_done);
 	if (!s)
 		return;
-	memcpy(s->key, msg->key, sizeof(s->key));
 	s->conn = conn->id;
 	s->origin = GP_WIRE_BY_RUN;
 	s->asks = msg->flags & GP_WIRE_ASKS;
@@ -251,23 +276,22 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 static void groups_done(struct gp_job *job)
 {
 	struct scan *s = (struct scan *)(void *)job;
-	struct gp_dtenant *t = gp_dtenant_of_pid(s->dev, s->pid);
+	/* By its id: another process may have its PID. */
+	struct gp_dtenant *t = gp_dtenant_of(s->dev, s->tenant);
 
 	if (t && !s->err)
 		gp_dtenant_groups(t, &s->list);
 	scan_free(s);
 }
 
-/* @key: of @file, or NULL. */
 static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *file,
 		       const uint32_t *key, size_t n)
 {
-	struct scan *s = scan_new(d, t->dev, t->who.pid, file, n, groups_done);
+	struct scan *s = scan_new(d, t->dev, t->who.pid, file, key, n, groups_done);
 
 	if (!s)
 		return;
-	if (key)
-		memcpy(s->key, key, sizeof(s->key));
+	s->tenant = t->id;
 	gp_worker_post(d->scanner.worker, &s->job);
 }
 
@@ -277,7 +301,7 @@ void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 	if (conn->tenant)
 		look_again(d, conn->tenant, file, msg->key, n);
 	else
-		gp_wire_drop(file, n);
+		gp_files_close(file, n);
 }
 
 /* Report a class that the tenant did not request on its connection. */
@@ -311,6 +335,17 @@ static void change(struct gp_daemon *d, struct gp_conn *conn, struct gp_dtenant 
 	gp_conn_say(conn, err, "%s", err ? why : "");
 }
 
+/* Its process may have changed its users since its hello. */
+static bool may_raise(const struct gp_conn *conn)
+{
+	struct gp_subject who = { 0 };
+	bool may = !gp_proc_read(conn->pid, &who) && is_its_own(conn, &who) &&
+		   gp_conn_lives(conn) == 1;
+
+	gp_proc_clear(&who);
+	return may;
+}
+
 void gp_enroll_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg)
 {
 	struct gp_class_request asked;
@@ -319,6 +354,8 @@ void gp_enroll_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wi
 		gp_conn_say(conn, -EINVAL, "this connection has no tenant; send a hello first");
 	else if (gp_class_request_from_wire(&msg->request, &asked))
 		gp_conn_say(conn, -EINVAL, "no such class");
+	else if (!gp_class_no_higher(&asked, &conn->tenant->request) && !may_raise(conn))
+		gp_conn_say(conn, -EPERM, OTHER_IDS);
 	else
 		change(d, conn, conn->tenant, &asked);
 }
@@ -338,6 +375,25 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn)
 
 /* ---- attached tenants ------------------------------------------------ */
 
+/* Does it belong to the user that attaches it, whatever it has become? */
+static bool is_users(const struct scan *s, const struct gp_subject *who)
+{
+	return s->admin || (!who->ids_differ && who->uid == s->uid);
+}
+
+/* May @s->uid have process @s->pid? Finds @s->start. 0; -ESRCH; -EPERM. */
+static int may_take(struct scan *s)
+{
+	struct gp_subject who = { 0 };
+	int err = gp_proc_read(s->pid, &who) ? -ESRCH : 0;
+
+	if (!err && !is_users(s, &who))
+		err = -EPERM;
+	s->start = who.start_ticks;
+	gp_proc_clear(&who);
+	return err;
+}
+
 static void take_done(struct gp_job *job)
 {
 	struct scan *s = (struct scan *)(void *)job;
@@ -350,6 +406,8 @@ static void take_done(struct gp_job *job)
 
 	if (!err)
 		err = gp_proc_read(s->pid, &who);
+	if (!err && who.start_ticks != s->start)
+		err = -ESRCH;
 	if (!err && !s->list.count)
 		err = -ENXIO;
 	if (err)
@@ -362,6 +420,10 @@ static void take_done(struct gp_job *job)
 	if (!err && gp_dtenant_of_pid(s->dev, s->pid)) {
 		snprintf(why, sizeof(why), "it became a tenant in the meantime; retry");
 		err = -EAGAIN;
+	}
+	if (!err && !is_users(s, &who)) {
+		snprintf(why, sizeof(why), "it has changed its user");
+		err = -EPERM;
 	}
 	given = s->request;
 	if (!err && !s->banned)
@@ -387,19 +449,27 @@ static void take_done(struct gp_job *job)
 static bool is_admin(const struct gp_conn *conn)
 {
 	struct gp_subject who = { 0 };
-	bool is = conn->uid == 0 && !gp_proc_read(conn->pid, &who) && !who.container[0];
+	bool is = conn->uid == 0 && !gp_proc_read(conn->pid, &who) && !who.container[0] &&
+		  gp_conn_lives(conn) == 1;
 
 	gp_proc_clear(&who);
 	return is;
 }
 
-static bool may_take(const struct gp_conn *conn, pid_t pid)
+static void take_new(struct gp_daemon *d, const struct gp_conn *conn, struct gp_ddev *dev,
+		     const struct scan *meant, const struct gp_class_request *asked)
 {
-	struct gp_subject who = { 0 };
-	bool may = !gp_proc_read(pid, &who) && (who.uid == conn->uid || is_admin(conn));
+	struct scan *s = scan_new(d, dev, meant->pid, NULL, NULL, 0, take_done);
 
-	gp_proc_clear(&who);
-	return may;
+	if (!s)
+		return;
+	s->conn = conn->id;
+	s->origin = GP_WIRE_BY_ATTACH;
+	s->request = *asked;
+	s->start = meant->start;
+	s->uid = meant->uid;
+	s->admin = meant->admin;
+	gp_worker_post(d->scanner.worker, &s->job);
 }
 
 void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
@@ -409,32 +479,25 @@ void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	struct gp_ddev *dev = t					  ? t->dev :
 			      memcmp(msg->uuid, any, sizeof(any)) ? gp_daemon_device(d, msg->uuid) :
 								    d->dev[0];
+	struct scan meant = { .pid = msg->pid, .uid = conn->uid, .admin = is_admin(conn) };
 	struct gp_class_request asked;
-	uint64_t start;
-	struct scan *s;
+	int err = may_take(&meant);
 
-	if (!dev) {
+	if (!dev)
 		gp_conn_say(conn, -ENODEV, "this daemon has no such device");
-	} else if (gp_class_request_from_wire(&msg->request, &asked)) {
+	else if (gp_class_request_from_wire(&msg->request, &asked))
 		gp_conn_say(conn, -EINVAL, "no such class");
-	} else if (gp_proc_start(msg->pid, &start)) {
+	else if (err == -ESRCH)
 		gp_conn_say(conn, -ESRCH, "no process %d", (int)msg->pid);
-	} else if (!may_take(conn, msg->pid)) {
+	else if (err)
 		gp_conn_say(
 			conn, -EPERM,
 			"process %d belongs to another user; only that user or root may change it",
 			(int)msg->pid);
-	} else if (t) {
+	else if (t)
 		change(d, conn, t, &asked);
-	} else {
-		s = scan_new(d, dev, msg->pid, NULL, 0, take_done);
-		if (!s)
-			return;
-		s->conn = conn->id;
-		s->origin = GP_WIRE_BY_ATTACH;
-		s->request = asked;
-		gp_worker_post(d->scanner.worker, &s->job);
-	}
+	else
+		take_new(d, conn, dev, &meant, &asked);
 }
 
 bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int place)
@@ -448,13 +511,15 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	    gp_class_request_from_wire(&r->request, &request) || gp_proc_start(r->pid, &start) ||
 	    start != r->start_ticks)
 		return false;
-	s = scan_new(d, dev, r->pid, NULL, 0, take_done);
+	s = scan_new(d, dev, r->pid, NULL, NULL, 0, take_done);
 	if (!s)
 		return false;
 	s->origin = GP_WIRE_BY_ATTACH;
 	s->request = request;
 	s->banned = r->banned;
 	s->place = place;
+	s->start = start;
+	s->admin = true;
 	gp_worker_post(d->scanner.worker, &s->job);
 	return true;
 }
@@ -471,9 +536,11 @@ static struct gp_ddev *of_hal(struct gp_daemon *d, const struct gp_device *hal)
 
 static bool find_skip(void *arg, struct gp_device *hal, pid_t pid)
 {
+	const struct gp_daemon *d = arg;
 	struct gp_ddev *dev = of_hal(arg, hal);
 
-	return !dev || pid == getpid() || gp_dtenant_of_pid(dev, pid);
+	return !dev || pid == getpid() || gp_dtenant_of_pid(dev, pid) ||
+	       gp_receivers_has(d->receivers, pid);
 }
 
 /* A process without a class is left alone: true, no need to check it again. */
@@ -503,7 +570,19 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 	return true;
 }
 
-const struct gp_discover_ops gp_enroll_discover_ops = { .skip = find_skip, .found = find_found };
+/* In the discovery thread: nothing else of @arg is used there. */
+static int find_groups(void *arg, struct gp_device *hal, pid_t pid, struct gp_group_list *list)
+{
+	const struct gp_daemon *d = arg;
+
+	return gp_receivers_groups(d->receivers, hal, pid, list);
+}
+
+const struct gp_discover_ops gp_enroll_discover_ops = {
+	.skip = find_skip,
+	.found = find_found,
+	.groups = find_groups,
+};
 
 /* ---- changes of rules and groups -------------------------------------- */
 

@@ -21,6 +21,7 @@
 #include "daemon/supervise/journal.h"
 #include "daemon/supervise/supervise.h"
 #include "daemon/loop/log.h"
+#include "daemon/receive/receiver.h"
 #include "daemon/supervise/rundir.h"
 #include "daemon/supervise/spawn.h"
 
@@ -42,6 +43,7 @@ enum option_key {
 	KEY_UPGRADED,
 	KEY_RESTORES,
 	KEY_TAKES_JOURNAL,
+	KEY_RECEIVE,
 };
 
 static const struct argp_option options[] = {
@@ -59,6 +61,7 @@ static const struct argp_option options[] = {
 	{ "upgraded", KEY_UPGRADED, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ "restores", KEY_RESTORES, "N", OPTION_HIDDEN, NULL, 0 },
 	{ "takes-journal", KEY_TAKES_JOURNAL, "N", OPTION_HIDDEN, NULL, 0 },
+	{ "receive", KEY_RECEIVE, NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
@@ -114,6 +117,8 @@ static error_t parse_own(int key, char *arg, struct argp_state *state)
 	case KEY_UPGRADED:
 		o->upgraded = true;
 		return 0;
+	case KEY_RECEIVE:
+		exit(gp_receiver_run(GP_RECEIVER_FD));
 	case KEY_TAKES_JOURNAL:
 		exit(number_of(arg, state) == (int)GP_JOURNAL_VERSION ? 0 : GP_EXIT_FAILED);
 	default:

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -91,20 +92,35 @@ static int add_file(struct scan *s, int fd, int theirs)
 	return 0;
 }
 
+/* All memfds are of one device of the kernel's. */
+static bool is_memfd(const struct statx *st)
+{
+	int fd = memfd_create("gpreempt-look", MFD_CLOEXEC);
+	struct statx own;
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = !statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &own) && S_ISREG(st->stx_mode) &&
+	       st->stx_dev_major == own.stx_dev_major && st->stx_dev_minor == own.stx_dev_minor;
+	close(fd);
+	return same;
+}
+
 /*
- * By its path, before it is duplicated: closing a duplicate of a FUSE's file may wait for its
- * server. The process can replace the file meanwhile, so a server of other users' processes
- * duplicates them in a process of its own (take_files of hal.h). A memfd shows nothing here.
+ * By its path in /proc, before it is duplicated: any user can give a file of a FUSE the path of
+ * a control file, and closing a duplicate then waits for the FUSE's server. The process can
+ * still replace the file, so a server of other users' processes duplicates them in a process
+ * of its own (take_files of hal.h).
  */
 static bool seems_control_file(const struct gp_nv_transport *t, pid_t pid, int fd)
 {
 	char path[64];
 	struct statx st;
 
-	if (!t->is_ctl)
-		return true;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
-	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) && t->is_ctl(&st);
+	return !statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) &&
+	       (t->is_ctl ? t->is_ctl(&st) : is_memfd(&st));
 }
 
 static int take_file(struct scan *s, int fd)

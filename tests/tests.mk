@@ -107,7 +107,7 @@ $(O)/tests/daemon/test_discover: TEST_LIBS += -Wl,--wrap=socket,--wrap=recvfrom
 
 # gpreemptd with a daemon that decides nothing, for tests/e2e.
 KEEP_SRCS := tests/daemon/fake_daemon.c daemon/main.c daemon/discover/proc.c $(YAML_SRCS) \
-	$(wildcard $(addprefix daemon/,config/*.c loop/*.c supervise/*.c))
+	$(wildcard $(addprefix daemon/,config/*.c loop/*.c receive/*.c supervise/*.c))
 $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) \

@@ -11,8 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "wire/guard.h"
-
 /* The kernel's maximum: a burst of clients waits here and is not refused. */
 #define DAEMON_BACKLOG SOMAXCONN
 #define DAEMON_ENV "GPREEMPT_DAEMON"
@@ -54,6 +52,15 @@ int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n
 	return sent < 0 ? -errno : 0;
 }
 
+static void close_files(const int *file, size_t n)
+{
+	const int saved = errno;
+
+	for (size_t i = 0; i < n; i++)
+		close(file[i]);
+	errno = saved;
+}
+
 /*
  * The files of @hdr, which belong to this process now, valid message or not.
  * Return: their number; -EPROTO: other control data, and the files are closed.
@@ -78,7 +85,7 @@ static ssize_t take_files(struct msghdr *hdr, int file[GP_WIRE_MAX_FILES])
 		n += more;
 	}
 	if (err) {
-		gp_wire_drop(file, n);
+		close_files(file, n);
 		return err;
 	}
 	return (ssize_t)n;
@@ -98,17 +105,46 @@ static int check_received(const struct msghdr *hdr, ssize_t len, size_t n)
 	return 0;
 }
 
-static ssize_t receive(int fd, struct msghdr *hdr)
+static ssize_t receive(int fd, struct msghdr *hdr, int flags)
 {
 	ssize_t len;
 
-	gp_guard_up();
 	do {
-		len = recvmsg(fd, hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		len = recvmsg(fd, hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | flags);
 	} while (len < 0 && errno == EINTR);
-	if (len < 0)
-		len = -errno;
-	gp_guard_down();
+	return len < 0 ? -errno : len;
+}
+
+int gp_wire_can_peek(int fd)
+{
+	const int yes = 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) ? -errno : 0;
+}
+
+/*
+ * There is room for the sender's ids, which each message has and the end has not. So there is
+ * none for files, and a cut row of control data shows them. The kernel drops only the extra
+ * references that it took for this look (net/unix/af_unix.c, unix_peek_fds()): the message
+ * still has its own.
+ */
+ssize_t gp_wire_peek(int fd, union gp_wire_msg *msg, bool *any, bool *files)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	struct msghdr hdr = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t len = receive(fd, &hdr, MSG_PEEK);
+
+	*any = len >= 0 && CMSG_FIRSTHDR(&hdr);
+	*files = len >= 0 && hdr.msg_flags & MSG_CTRUNC;
 	return len;
 }
 
@@ -128,7 +164,7 @@ ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
 		hdr.msg_control = &control;
 		hdr.msg_controllen = sizeof(control);
 	}
-	len = receive(fd, &hdr);
+	len = receive(fd, &hdr, 0);
 	if (len < 0)
 		return len;
 	if (!file)
@@ -138,7 +174,7 @@ ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n)
 		return files;
 	err = check_received(&hdr, len, (size_t)files);
 	if (err) {
-		gp_wire_drop(got, (size_t)files);
+		close_files(got, (size_t)files);
 		return err;
 	}
 	memcpy(file, got, (size_t)files * sizeof(int));

@@ -115,8 +115,8 @@ int gp_wire_listen(pid_t pid)
 	if (fd < 0)
 		return -errno;
 	/*
-	 * Messages to a tenant have no files, and closing one may take long, see guard.c. An
-	 * older kernel lacks this option, and drops them late.
+	 * Messages to a tenant have no files, and closing one may take long. An older kernel
+	 * lacks this option, and drops them late.
 	 */
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
 	if (bind(fd, (struct sockaddr *)&addr, len) || listen(fd, BACKLOG)) {

@@ -406,23 +406,16 @@ int gp_wire_send(int fd, const union gp_wire_msg *msg, const int *file, size_t n
  */
 ssize_t gp_wire_recv(int fd, union gp_wire_msg *msg, int *file, size_t *n);
 
+/* For a server of other users, which must not have their files: closing one may wait. */
+/** Needed before gp_wire_peek() of @fd, which else takes files. 0 or negative errno. */
+int gp_wire_can_peek(int fd);
 /**
- * Limit this thread's wait, in gp_wire_recv() and gp_wire_close(), for a peer's file to be
- * closed to @limit_ns. Without the limit, a socket that lingers blocks its receiver, wanted or
- * not, as long as the peer chose. Servers of other users' peers need this. Takes SIGURG. 0 or
- * negative errno.
+ * Look at the next message, never block, and leave it. @any: there is one, perhaps empty;
+ * @files: it has files. Without files gp_wire_recv() may read it.
+ * Return: its length, cut to that of @msg; 0 and not @any: the peer is done; -EAGAIN: none is
+ * there; other negative errno.
  */
-int gp_wire_guard(uint64_t limit_ns);
-/** End the limit before the thread ends. Legal without gp_wire_guard(). */
-void gp_wire_guard_end(void);
-/** Close a connection and drop its unread messages. */
-void gp_wire_close(int fd);
-/**
- * Close files that came with a message. Under the guard this does not wait for a FUSE server
- * either. It aborts the file's mount where this process may do so: root, or the mount's own
- * user; needs /sys/fs/fuse/connections.
- */
-void gp_wire_drop(const int *file, size_t n);
+ssize_t gp_wire_peek(int fd, union gp_wire_msg *msg, bool *any, bool *files);
 
 /** The daemon's folder: /run/gpreempt for root's, else the user's. */
 #define GP_WIRE_RUN_DIR "/run/gpreempt"

@@ -20,7 +20,9 @@
 /**
  * struct gp_subject - a process, as read by proc.h.
  * @start_ticks: since boot: with @pid it identifies the process for ever
- * @uid, @gid: the effective ones, as in SO_PEERCRED
+ * @uid, @gid: the real ones: those of the user that started it
+ * @ids_differ: they are not the effective and the saved ones: it runs, or ran, a setuid or
+ *	setgid program, or has changed its users
  * @groups: supplementary; owned
  * @exe: of its program; owned. NULL: unknown, or the path is not proven: no rule with
  *	exe: fits
@@ -34,6 +36,7 @@ struct gp_subject {
 	uint64_t start_ticks;
 	uid_t uid;
 	gid_t gid;
+	bool ids_differ;
 	gid_t *groups;
 	size_t group_count;
 	char *exe;

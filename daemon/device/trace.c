@@ -67,7 +67,7 @@ static void tell(struct reader *reader, union gp_wire_msg *msg)
 		reader->lost = 0;
 	/* It gets its loss when it reads again, even without further records. */
 	if (behind != !!reader->lost &&
-	    gp_loop_change(&reader->source, EPOLLIN | (reader->lost ? EPOLLOUT : 0u)))
+	    gp_loop_change(&reader->source, reader->lost ? EPOLLOUT : 0u))
 		reader_end(reader);
 }
 
@@ -88,7 +88,7 @@ static void flush_due(struct gp_tick *tick)
 	flush(trace);
 }
 
-/* A reader sends nothing: any input ends it. */
+/* A reader cannot send: its socket is shut down for that, and only its end is reported. */
 static void reader_ready(struct gp_source *source, uint32_t events)
 {
 	struct reader *reader = (struct reader *)(void *)source;
@@ -157,8 +157,9 @@ int gp_trace_reader(struct gp_trace *trace, int fd)
 
 	if (!reader)
 		return -EUSERS;
+	shutdown(fd, SHUT_RD);
 	*reader = (struct reader){ .source = { .fd = fd, .ready = reader_ready } };
-	err = gp_loop_add(trace->loop, &reader->source, EPOLLIN);
+	err = gp_loop_add(trace->loop, &reader->source, 0);
 	if (err)
 		return err;
 	/* A smaller buffer is no failure: more is lost. */

@@ -17,9 +17,9 @@ int gp_trace_create(struct gp_loop *loop, struct gp_trace **trace);
 /** NULL is legal; closes its readers' connections. */
 void gp_trace_destroy(struct gp_trace *trace);
 /**
- * From now on the connection @fd gets GP_WIRE_TRACED. It is closed at the end, or when its
- * peer sends anything. 0; -EUSERS: too many readers; other negative errno: it remains the
- * caller's.
+ * From now on the connection @fd gets GP_WIRE_TRACED. Its peer cannot send any more. It is
+ * closed at the end, or when its peer closes it. Nothing unread may be in it.
+ * 0; -EUSERS: too many readers; other negative errno: it remains the caller's.
  */
 int gp_trace_reader(struct gp_trace *trace, int fd);
 /** Is the maximum of readers reached? */

@@ -402,7 +402,8 @@ static bool any_compute(const struct gp_group_list *list)
 static int scan_device(struct gp_discovery *f, struct seen *s, size_t i)
 {
 	struct gp_group_list list = { 0 };
-	int err = f->dev[i]->ops->groups(f->dev[i], s->pid, &list);
+	int err = f->ops->groups ? f->ops->groups(f->arg, f->dev[i], s->pid, &list) :
+				   f->dev[i]->ops->groups(f->dev[i], s->pid, &list);
 
 	if (err)
 		return err == -ESRCH ? err : 0;

@@ -20,10 +20,12 @@ struct gp_discovery;
  * @skip: is @pid not to be checked (it is a tenant already, or the daemon)?
  * @found: @pid has @list's groups on @dev now, compute ones among them. Returns true: the
  *	list is the callee's; false: check again later
+ * @groups: as struct gp_hal_ops, called in the discovery thread. NULL: @dev's own
  */
 struct gp_discover_ops {
 	bool (*skip)(void *arg, struct gp_device *dev, pid_t pid);
 	bool (*found)(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list);
+	int (*groups)(void *arg, struct gp_device *dev, pid_t pid, struct gp_group_list *list);
 };
 
 /** @dev: @n devices, borrowed. @hurry: 1; n: all periods are an n-th. 0 or negative errno. */

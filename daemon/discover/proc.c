@@ -143,13 +143,16 @@ static bool next_id(const char **at, uint32_t *id)
 	return true;
 }
 
-/* The second of four: real, effective, saved, of the file system. */
-static int parse_effective(const char *text, const char *key, uint32_t *id)
+/* Of four: real, effective, saved, of the file system. @id: the real one. */
+static int parse_ids(const char *text, const char *key, uint32_t *id, bool *differ)
 {
 	const char *at = line_of(text, key);
-	uint32_t real;
+	uint32_t effective, saved;
 
-	return at && next_id(&at, &real) && next_id(&at, id) ? 0 : -EPROTO;
+	if (!at || !next_id(&at, id) || !next_id(&at, &effective) || !next_id(&at, &saved))
+		return -EPROTO;
+	*differ |= effective != *id || saved != *id;
+	return 0;
 }
 
 static int parse_groups(const char *text, struct gp_subject *s)
@@ -197,9 +200,10 @@ static int parse_status(const char *text, struct gp_subject *s)
 	/* The number of a thread opens a folder, too. */
 	if (id != (uint32_t)s->pid)
 		return -ESRCH;
-	err = parse_effective(text, "Uid", &s->uid);
+	s->ids_differ = false;
+	err = parse_ids(text, "Uid", &s->uid, &s->ids_differ);
 	if (!err)
-		err = parse_effective(text, "Gid", &s->gid);
+		err = parse_ids(text, "Gid", &s->gid, &s->ids_differ);
 	if (!err)
 		err = parse_comm(text, s->comm);
 	return err ? err : parse_groups(text, s);
@@ -302,7 +306,7 @@ static int read_link(int dir, char path[PATH_MAX])
 /*
  * Another user's path may lie in a file system with a server, his own, that never answers. The
  * kernel's cache has the names of a running program, so openat2 uses only that. Old kernels,
- * and filters of containers, lack openat2.
+ * and filters of containers, lack it: then only a mount proves a path.
  */
 static int open_cached(const char *path)
 {
@@ -318,8 +322,6 @@ static int open_cached(const char *path)
 		if (fd < 0 && errno != EAGAIN)
 			break;
 	}
-	if (fd < 0 && (errno == ENOSYS || errno == EINVAL || errno == EPERM))
-		fd = open(path, O_PATH | O_CLOEXEC);
 	return fd;
 }
 
@@ -439,8 +441,9 @@ static int check_again(int proc, int dir, const struct gp_subject *s)
 		err = read_status(dir, &now);
 	if (!err)
 		err = read_start(dir, &now.start_ticks);
-	if (!err && (now.uid != s->uid || now.gid != s->gid || !same_groups(&now, s) ||
-		     !same_text(now.exe, s->exe) || now.start_ticks != s->start_ticks))
+	if (!err && (now.uid != s->uid || now.gid != s->gid || now.ids_differ != s->ids_differ ||
+		     !same_groups(&now, s) || !same_text(now.exe, s->exe) ||
+		     now.start_ticks != s->start_ticks))
 		err = -EAGAIN;
 	gp_proc_clear(&now);
 	return err;
@@ -498,6 +501,26 @@ int gp_proc_start(pid_t pid, uint64_t *ticks)
 	if (err)
 		return err;
 	err = parse_start(text, ticks);
+	free(text);
+	return err;
+}
+
+int gp_proc_user(pid_t pid, uid_t *uid)
+{
+	char name[32], *text;
+	const char *at;
+	uint32_t id;
+	int err;
+
+	snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	err = read_file(AT_FDCWD, name, STATUS_BYTES_MAX, &text);
+	if (err)
+		return err;
+	at = line_of(text, "Uid");
+	if (at && next_id(&at, &id))
+		*uid = id;
+	else
+		err = -EPROTO;
 	free(text);
 	return err;
 }

@@ -29,6 +29,9 @@ int gp_proc_read_at(int proc, pid_t pid, struct gp_subject *subject);
  */
 int gp_proc_start(pid_t pid, uint64_t *ticks);
 
+/** The real user of @pid, also of a setuid program. 0; -ESRCH; other negative errno. */
+int gp_proc_user(pid_t pid, uid_t *uid);
+
 /** Frees @subject's contents; it may be read or cleared again. */
 void gp_proc_clear(struct gp_subject *subject);
 

@@ -2,7 +2,9 @@
 /*
  * serve.h - the daemon's socket: connections, and their complete messages. A peer that sends
  * garbage gets an error and remains. One that does not read loses its connection. The daemon
- * waits for neither.
+ * waits for neither. It never has a file of a peer's that is no control file: a receiver
+ * process (receivers.h) takes messages with files, and sockets whose last reference would drop
+ * such messages.
  */
 #ifndef GP_DAEMON_SERVE_H
 #define GP_DAEMON_SERVE_H
@@ -13,16 +15,20 @@
 struct gp_serve;
 struct gp_dtenant;
 struct gp_late;
+struct gp_receivers;
+struct gp_files_job;
 
 /* More than a list of all tenants of some devices needs. */
 #define GP_CONN_LATE_MAX 512u
 
 /**
  * struct gp_conn
- * @pid, @uid: the peer's at the connection, as this process sees them
+ * @pid, @uid: the peer's at the connection, as this process sees them; @uid: the effective one
+ * @start_ticks: of its process, as in struct gp_subject; 0: unknown
  * @id: of this connection, never reused
  * @tenant: the tenant that it speaks for; NULL: none. The callee's to use
  * @late: its unread messages; @lates of them
+ * @job: a receiver works on it, and the loop does not watch it meanwhile; else NULL
  */
 struct gp_conn {
 	struct gp_source source;
@@ -31,15 +37,17 @@ struct gp_conn {
 	uint64_t id;
 	pid_t pid;
 	uid_t uid;
+	uint64_t start_ticks;
 	struct gp_dtenant *tenant;
 	struct gp_late *late, **late_end;
 	uint32_t lates;
+	struct gp_files_job *job;
 };
 
 /**
  * struct gp_serve_ops - called in the loop.
- * @message: passed gp_wire_check() and gp_wire_check_body(). @file: @n files, the
- *	callee's
+ * @message: passed gp_wire_check() and gp_wire_check_body(), and the peer's process lives.
+ *	@file: @n control files, the callee's; -1 in place of another file
  * @closed: the peer is done, or was dropped; @conn is freed afterwards
  */
 struct gp_serve_ops {
@@ -48,10 +56,11 @@ struct gp_serve_ops {
 	void (*closed)(void *arg, struct gp_conn *conn);
 };
 
-/** @listen_fd: borrowed. 0 or negative errno. */
+/** @listen_fd, @receivers: borrowed. 0 or negative errno. */
 int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connections,
-		    const struct gp_serve_ops *ops, void *arg, struct gp_serve **serve);
-/** Closes all connections. NULL is legal. */
+		    struct gp_receivers *receivers, const struct gp_serve_ops *ops, void *arg,
+		    struct gp_serve **serve);
+/** Closes all connections, and stops the receivers. NULL is legal. */
 void gp_serve_destroy(struct gp_serve *serve);
 void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
 /** NULL: it is closed. */
@@ -68,7 +77,17 @@ bool gp_conn_say(struct gp_conn *conn, int result, const char *fmt, ...)
 /** GP_WIRE_RESULT. */
 bool gp_conn_result(struct gp_conn *conn, int result);
 void gp_conn_close(struct gp_conn *conn);
-/** The caller owns it from now on, as a bare file; @conn is freed. */
+/**
+ * Does the process that connected live? Another may have its PID by now. If it lives, facts of
+ * /proc that were read before this call are its. 1; 0: it has ended; negative errno: unknown.
+ */
+int gp_conn_lives(const struct gp_conn *conn);
+/**
+ * The caller owns its file from now on, and @conn is freed. The peer cannot send any more.
+ * fd; -EBUSY: it has sent messages that were not read, and @conn remains.
+ */
 int gp_conn_detach(struct gp_conn *conn);
+/** Close @n files of a message. */
+void gp_files_close(const int *file, size_t n);
 
 #endif

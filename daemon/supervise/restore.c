@@ -8,6 +8,7 @@
 
 #include "daemon/loop/log.h"
 #include "daemon/discover/proc.h"
+#include "daemon/receive/receivers.h"
 #include "gpreempt/hal.h"
 
 #define UUID_TEXT 48
@@ -25,6 +26,7 @@ struct restore {
 	uint32_t count;
 	bool classes;
 	struct gp_restore_stat stat;
+	struct gp_receivers *receivers;
 };
 
 static bool lives(const struct gp_journal_record *r)
@@ -93,15 +95,15 @@ static void say(const struct process *p, const char *what, int err)
 }
 
 /* Without groups there is nothing to restore. */
-static void look_into(struct gp_device *dev, struct process *p, struct gp_restore_stat *stat)
+static void look_into(struct restore *re, struct gp_device *dev, struct process *p)
 {
-	int err = dev->ops->groups(dev, p->record.pid, &p->list);
+	int err = gp_receivers_groups(re->receivers, dev, p->record.pid, &p->list);
 
 	p->found = !err;
 	if (err == -ESRCH) {
-		stat->gone++;
+		re->stat.gone++;
 	} else if (err) {
-		stat->failed++;
+		re->stat.failed++;
 		say(p, "groups", err);
 	}
 }
@@ -164,21 +166,21 @@ static void reset_class(struct gp_device *dev, const struct process *p)
 		say(p, "class", err);
 }
 
-static void restore_on(struct gp_device *dev, struct process *const *p, uint32_t n, bool classes,
-		       struct gp_restore_stat *stat)
+static void restore_on(struct restore *re, struct gp_device *dev, struct process *const *p,
+		       uint32_t n)
 {
 	struct gp_hal_caps caps = { 0 };
 	int slices[GP_JOURNAL_RECORDS];
 
 	dev->ops->caps(dev, &caps);
 	for (uint32_t i = 0; i < n; i++)
-		look_into(dev, p[i], stat);
+		look_into(re, dev, p[i]);
 	for (uint32_t i = 0; i < n; i++)
 		slices[i] = p[i]->found ? reset_slices(dev, p[i], caps.default_slice_us) : 0;
 	for (uint32_t i = 0; i < n; i++)
 		if (p[i]->found)
-			count(stat, p[i], slices[i], resume_each(dev, p[i]));
-	for (uint32_t i = 0; i < n && classes && caps.caps & GP_CAP_CLASS; i++)
+			count(&re->stat, p[i], slices[i], resume_each(dev, p[i]));
+	for (uint32_t i = 0; i < n && re->classes && caps.caps & GP_CAP_CLASS; i++)
 		reset_class(dev, p[i]);
 	for (uint32_t i = 0; i < n; i++)
 		gp_group_list_put(&p[i]->list);
@@ -211,7 +213,7 @@ static uint32_t restore_device(struct restore *re, uint32_t at)
 		re->stat.failed += n;
 		return n;
 	}
-	restore_on(dev, p, n, re->classes, &re->stat);
+	restore_on(re, dev, p, n);
 	gp_device_close(dev);
 	return n;
 }
@@ -220,7 +222,8 @@ void gp_restore_all(const struct gp_journal *journal, bool classes, struct gp_re
 {
 	struct restore *re = calloc(1, sizeof(*re));
 
-	if (!re) {
+	if (!re || gp_receivers_create(&re->receivers)) {
+		free(re);
 		*stat = (struct gp_restore_stat){ .failed = GP_JOURNAL_RECORDS };
 		gp_log(GP_LOG_ERR, "restore: out of memory");
 		return;
@@ -230,5 +233,6 @@ void gp_restore_all(const struct gp_journal *journal, bool classes, struct gp_re
 	for (uint32_t at = 0; at < re->count;)
 		at += restore_device(re, at);
 	*stat = re->stat;
+	gp_receivers_destroy(re->receivers);
 	free(re);
 }

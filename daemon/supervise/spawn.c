@@ -12,14 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SELF "/proc/self/exe"
+#include "daemon/loop/spawn_self.h"
+
 #define ARGS_MAX 10
 #define ARG_LEN 4224 /* an option, and a path of PATH_MAX */
 #define CHECK_MS 5000
-/* A child's file numbers, and the first number beyond them. */
-#define JOURNAL_FD 3
-#define LISTEN_FD 4
-#define HIGH_FD 10
+/* A child's file numbers. */
+#define JOURNAL_FD GP_SPAWN_FIRST_FD
+#define LISTEN_FD (GP_SPAWN_FIRST_FD + 1)
 
 extern char **environ;
 
@@ -67,74 +67,16 @@ static void fill(struct args *args, const struct gp_supervise_setup *setup, cons
 		add(args, "--activated", "");
 }
 
-/* Default signals, and no terminal that may hang up. */
-static int fill_attr(posix_spawnattr_t *attr)
-{
-	sigset_t none, all;
-	int err = posix_spawnattr_init(attr);
-
-	if (err)
-		return -err;
-	sigemptyset(&none);
-	sigfillset(&all);
-	posix_spawnattr_setsigmask(attr, &none);
-	posix_spawnattr_setsigdefault(attr, &all);
-	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-					       POSIX_SPAWN_SETSID);
-	return 0;
-}
-
-static int spawn_with(char *const *argv, int journal_fd, int listen_fd, pid_t *pid)
-{
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attr;
-	int err = fill_attr(&attr);
-
-	if (err)
-		return err;
-	err = posix_spawn_file_actions_init(&files);
-	if (err)
-		goto out;
-	err = posix_spawn_file_actions_adddup2(&files, journal_fd, JOURNAL_FD);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&files, listen_fd, LISTEN_FD);
-	if (!err)
-		err = posix_spawn_file_actions_addclosefrom_np(&files, LISTEN_FD + 1);
-	if (!err)
-		err = posix_spawn(pid, SELF, &files, &attr, argv, environ);
-	posix_spawn_file_actions_destroy(&files);
-out:
-	posix_spawnattr_destroy(&attr);
-	return -err;
-}
-
-/* Moves it beyond the child's file numbers. */
-static int move_up(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-
-	return high < 0 ? -errno : high;
-}
-
 int gp_spawn(const struct gp_supervise_setup *setup, unsigned int role, pid_t *pid)
 {
-	int again = gp_journal_again(setup->journal), journal_fd, listen_fd, err;
+	int file[] = { gp_journal_again(setup->journal), setup->listen_fd }, err;
 	struct args args;
 
-	if (again < 0)
-		return again;
-	journal_fd = move_up(again);
-	close(again);
-	if (journal_fd < 0)
-		return journal_fd;
-	listen_fd = move_up(setup->listen_fd);
-	err = listen_fd < 0 ? listen_fd : 0;
-	if (!err) {
-		fill(&args, setup, gp_spawn_names[role], JOURNAL_FD, LISTEN_FD);
-		err = spawn_with(args.argv, journal_fd, listen_fd, pid);
-		close(listen_fd);
-	}
-	close(journal_fd);
+	if (file[0] < 0)
+		return file[0];
+	fill(&args, setup, gp_spawn_names[role], JOURNAL_FD, LISTEN_FD);
+	err = gp_spawn_self(args.argv, file, 2, pid);
+	close(file[0]);
 	return err;
 }
 
@@ -168,7 +110,7 @@ static int check_program(const char *program)
 	char *const argv[] = { (char *)(uintptr_t)program, option, NULL };
 	posix_spawnattr_t attr;
 	pid_t pid;
-	int err = fill_attr(&attr);
+	int err = gp_spawn_attr(&attr);
 
 	if (err)
 		return err;

@@ -80,7 +80,7 @@ static void put_link(const char *name, const char *to)
 #define STAT(comm, start) \
 	"4711 (" comm ") S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 " start " 23 24\n"
 #define STATUS(uid)                                                         \
-	"Name:\tx\nTgid:\t4711\nUid:\t1\t" uid "\t3\t4\nGid:\t5\t6\t7\t8\n" \
+	"Name:\tx\nTgid:\t4711\nUid:\t" uid "\t1\t3\t4\nGid:\t5\t6\t7\t8\n" \
 	"Groups:\t10 20 \nVmRSS:\t1 kB\n"
 
 static int make(void **state)
@@ -134,6 +134,33 @@ static struct gp_subject reads(void)
 	return s;
 }
 
+/* The real ids count. The others, if they differ, show a setuid or setgid program. */
+static void test_ids(void **state)
+{
+	static const struct {
+		const char *uid, *gid;
+		bool differ;
+	} ids[] = {
+		{ "7\t7\t7\t9", "5\t5\t5\t9", false }, { "7\t0\t7\t7", "5\t5\t5\t5", true },
+		{ "7\t7\t0\t7", "5\t5\t5\t5", true },  { "7\t7\t7\t7", "5\t0\t5\t5", true },
+		{ "7\t7\t7\t7", "5\t5\t0\t5", true },
+	};
+	char text[200];
+	struct gp_subject s;
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		snprintf(text, sizeof(text),
+			 "Name:\tx\nTgid:\t4711\nUid:\t%s\nGid:\t%s\nGroups:\t\n", ids[i].uid,
+			 ids[i].gid);
+		put("status", text);
+		s = reads();
+		assert_int_equal(s.uid, 7);
+		assert_int_equal(s.gid, 5);
+		assert_int_equal(s.ids_differ, ids[i].differ);
+		gp_proc_clear(&s);
+	}
+}
+
 static void test_fields(void **state)
 {
 	struct gp_subject s = reads();
@@ -141,7 +168,8 @@ static void test_fields(void **state)
 	assert_int_equal(s.pid, PID);
 	assert_int_equal(s.start_ticks, 99);
 	assert_int_equal(s.uid, 2);
-	assert_int_equal(s.gid, 6);
+	assert_int_equal(s.gid, 5);
+	assert_true(s.ids_differ);
 	assert_int_equal(s.group_count, 2);
 	assert_int_equal(s.groups[0], 10);
 	assert_int_equal(s.groups[1], 20);
@@ -178,7 +206,7 @@ static void test_hostile_comm(void **state)
 		struct gp_subject s = reads();
 
 		assert_string_equal(s.comm, "x\\nUid:?0?[31m");
-		assert_int_equal(s.uid, 2);
+		assert_int_equal(s.uid, 1);
 		assert_int_equal(s.group_count, 0);
 		gp_proc_clear(&s);
 	}
@@ -244,10 +272,10 @@ static void test_nonsense(void **state)
 		"Name:\tx\nTgid:\t4711\n",
 		"Name:\tx\nTgid:\t4711\nUid:\t1\nGid:\t1\t1\t1\t1\nGroups:\t\n",
 		"Name:\tx\nTgid:\t4711\nUid:\t1\t4294967296\nGid:\t1\t1\t1\t1\nGroups:\t\n",
-		"Name:\tx\nTgid:\t4711\nUid:\t1\t1\nGid:\t1\nGroups:\t\n",
-		"Name:\tx\nTgid:\t4711\nUid:\t1\t1\nGid:\t1\t1\n",
-		"Tgid:\t4711\nUid:\t1\t1\nGid:\t1\t1\nGroups:\t\n",
-		"Name:\tx\nTgid:\nUid:\t1\t1\nGid:\t1\t1\nGroups:\t\n",
+		"Name:\tx\nTgid:\t4711\nUid:\t1\t1\t1\nGid:\t1\nGroups:\t\n",
+		"Name:\tx\nTgid:\t4711\nUid:\t1\t1\t1\nGid:\t1\t1\t1\n",
+		"Tgid:\t4711\nUid:\t1\t1\t1\nGid:\t1\t1\t1\nGroups:\t\n",
+		"Name:\tx\nTgid:\nUid:\t1\t1\t1\nGid:\t1\t1\t1\nGroups:\t\n",
 	};
 
 	for (size_t i = 0; i < sizeof(stats) / sizeof(stats[0]); i++) {
@@ -274,7 +302,7 @@ static void test_long_files(void **state)
 	path_in(path, sizeof(path), "status");
 	f = fopen(path, "we");
 	assert_non_null(f);
-	fputs("Name:\tx\nTgid:\t4711\nUid:\t1\t1\nGid:\t1\t1\nGroups:\t", f);
+	fputs("Name:\tx\nTgid:\t4711\nUid:\t1\t1\t1\nGid:\t1\t1\t1\nGroups:\t", f);
 	for (uint32_t i = 0; i < 65536; i++)
 		fprintf(f, "%u ", UINT32_MAX - i);
 	fputs("\nVmRSS:\t1 kB\n", f);
@@ -730,6 +758,7 @@ int main(void)
 {
 	const struct CMUnitTest in_folder[] = {
 		cmocka_unit_test_setup_teardown(test_fields, make, clean),
+		cmocka_unit_test_setup_teardown(test_ids, make, clean),
 		cmocka_unit_test_setup_teardown(test_hostile_comm, make, clean),
 		cmocka_unit_test_setup_teardown(test_cgroups, make, clean),
 		cmocka_unit_test_setup_teardown(test_nonsense, make, clean),

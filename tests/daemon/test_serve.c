@@ -2,16 +2,21 @@
 /* The daemon's socket under a thousand clients, garbage, and clients that never read. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/receive/receiver.h"
+#include "daemon/receive/receivers.h"
 #include "daemon/serve/serve.h"
 #include "tests/common/gp_test.h"
 
@@ -19,6 +24,7 @@
 #define CLIENTS 1000
 
 static struct gp_loop *loop;
+static struct gp_receivers *receivers;
 static struct gp_serve *serve;
 static char path[64];
 static int listen_fd;
@@ -28,12 +34,18 @@ static struct gp_conn *last;
 /* Number of tenants in each answer to LIST .. */
 static uint32_t rows;
 
+static bool keep_files;
+static int kept[GP_WIRE_MAX_FILES];
+
 static void message(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg, const int *file,
 		    size_t n)
 {
 	messages++;
 	files += (uint32_t)n;
-	gp_wire_drop(file, n);
+	if (keep_files)
+		memcpy(kept, file, n * sizeof(*file));
+	else
+		gp_files_close(file, n);
 	last = conn;
 	for (uint32_t i = 0; i < rows; i++) {
 		union gp_wire_msg row;
@@ -60,13 +72,18 @@ static int start(void **state)
 	listen_fd = gp_wire_daemon_listen(path);
 	assert_true(listen_fd >= 0);
 	assert_int_equal(gp_loop_create(&loop), 0);
-	assert_int_equal(gp_serve_create(loop, listen_fd, USER_MAX, &ops, NULL, &serve), 0);
+	assert_int_equal(gp_receivers_create(&receivers), 0);
+	gp_receivers_backend(receivers, "softgpu");
+	assert_int_equal(gp_receivers_attach(receivers, loop), 0);
+	assert_int_equal(gp_serve_create(loop, listen_fd, USER_MAX, receivers, &ops, NULL, &serve),
+			 0);
 	return 0;
 }
 
 static int end(void **state)
 {
 	gp_serve_destroy(serve);
+	gp_receivers_destroy(receivers);
 	gp_loop_destroy(loop);
 	close(listen_fd);
 	unlink(path);
@@ -98,6 +115,16 @@ static int next(int fd, union gp_wire_msg *msg)
 	ssize_t n = gp_wire_recv(fd, msg, NULL, NULL);
 
 	return n > 0 ? msg->head.type : (int)n;
+}
+
+/* The answer; receivers take their time. */
+static int answer(int fd, union gp_wire_msg *msg)
+{
+	int type;
+
+	for (int i = 0; (type = next(fd, msg)) == -EAGAIN && i < 1000; i++)
+		assert_int_equal(gp_loop_once(loop, 10), 0);
+	return type;
 }
 
 static void ask(int fd, const int *file, size_t n)
@@ -177,27 +204,184 @@ static uint32_t open_files(void)
 	return n;
 }
 
+/* @n times @file, with @len bytes that are no message. */
+static void send_odd(int fd, int file, size_t n, size_t len)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int) * (GP_WIRE_MAX_FILES + 1))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (char[16]){ 0 }, .iov_len = len };
+	struct msghdr hdr = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = CMSG_SPACE(sizeof(int) * n) };
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&hdr);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int) * n);
+	for (size_t i = 0; i < n; i++)
+		memcpy(CMSG_DATA(cmsg) + i * sizeof(int), &file, sizeof(int));
+	assert_int_equal(sendmsg(fd, &hdr, 0), len);
+}
+
 static void test_files_are_not_kept(void **state)
 {
 	int fd = client(), file[3];
-	uint32_t before;
+	uint32_t before = 0;
 
 	for (int i = 0; i < 3; i++)
 		file[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
 	rounds(2);
-	before = open_files();
 	for (int i = 0; i < 100; i++) {
 		union gp_wire_msg msg;
 
 		ask(fd, file, 3);
-		rounds(1);
-		assert_int_equal(next(fd, &msg), GP_WIRE_RESULT);
+		assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
+		/* The receiver's socket is there from the first on. */
+		before = i ? before : open_files();
 	}
 	assert_int_equal(files, 300);
 	assert_int_equal(open_files(), before);
 	for (int i = 0; i < 3; i++)
 		close(file[i]);
 	close(fd);
+}
+
+/* The daemon gets control files only, each in its place. */
+static void test_only_control_files_arrive(void **state)
+{
+	int fd = client(), file[4], control = memfd_create("gpreempt-soft-rm", MFD_CLOEXEC);
+	struct stat st, got;
+	union gp_wire_msg msg;
+
+	assert_int_equal(pipe2(file, O_CLOEXEC), 0);
+	file[2] = control;
+	file[3] = open("/dev/null", O_PATH | O_CLOEXEC);
+	rounds(2);
+	keep_files = true;
+	ask(fd, file, 4);
+	assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
+	keep_files = false;
+	assert_int_equal(files, 4);
+	assert_true(kept[0] < 0 && kept[1] < 0 && kept[3] < 0);
+	assert_int_equal(fstat(control, &st), 0);
+	assert_int_equal(fstat(kept[2], &got), 0);
+	assert_int_equal(got.st_ino, st.st_ino);
+	close(kept[2]);
+	/* Too many files, no message, an empty one: an answer, and it remains. */
+	for (int i = 0; i < 3; i++) {
+		send_odd(fd, control, i == 0 ? GP_WIRE_MAX_FILES + 1 : 1, i == 2 ? 0 : 16);
+		assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
+		assert_int_equal(msg.head.result, -EPROTO);
+	}
+	ask(fd, NULL, 0);
+	assert_int_equal(answer(fd, &msg), GP_WIRE_RESULT);
+	assert_int_equal(msg.head.result, 0);
+	for (int i = 0; i < 4; i++)
+		close(file[i]);
+	close(fd);
+}
+
+/* Is the other end of the pipe @fd open in any process? */
+static bool is_open(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 0;
+}
+
+/*
+ * The daemon closes connections with files in their queues: one too many, and one that never
+ * reads. The last reference to the files is not the daemon's: they stay open until the
+ * receiver ends.
+ */
+static void test_queued_files_go_to_a_receiver(void **state)
+{
+	int fd[USER_MAX + 1], ends[2], before;
+	union gp_wire_msg msg;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	for (uint32_t i = 0; i < USER_MAX; i++)
+		fd[i] = client();
+	rounds(8);
+	fd[USER_MAX] = client();
+	ask(fd[USER_MAX], ends + 1, 1);
+	close(ends[1]);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(gp_loop_once(loop, 10), 0);
+	assert_int_equal(next(fd[USER_MAX], &msg), GP_WIRE_SAID);
+	close(fd[USER_MAX]);
+	assert_true(is_open(ends[0]));
+	/* And no connection is left over. */
+	before = (int)open_files();
+	ask(fd[0], NULL, 0);
+	assert_int_equal(answer(fd[0], &msg), GP_WIRE_RESULT);
+	assert_int_equal(open_files(), before);
+	for (uint32_t i = 0; i < USER_MAX; i++)
+		close(fd[i]);
+	gp_receivers_stop(receivers);
+	gp_serve_destroy(serve);
+	gp_receivers_destroy(receivers);
+	serve = NULL;
+	receivers = NULL;
+	for (int i = 0; i < 1000 && is_open(ends[0]); i++)
+		poll(NULL, 0, 10);
+	assert_false(is_open(ends[0]));
+	close(ends[0]);
+}
+
+/* A connection that the daemon closes while a receiver works on it. */
+static void test_closed_meanwhile(void **state)
+{
+	int file = open("/dev/null", O_RDWR | O_CLOEXEC), fd[2] = { client(), client() };
+	union gp_wire_msg msg;
+
+	rounds(2);
+	for (int i = 0; i < 2; i++)
+		ask(fd[i], &file, 1);
+	rounds(1);
+	/* Both wait for the receiver now. */
+	gp_conn_close(gp_serve_find(serve, 1));
+	assert_int_equal(closes, 1);
+	assert_null(gp_serve_find(serve, 1));
+	assert_int_equal(answer(fd[0], &msg), 0);
+	assert_int_equal(answer(fd[1], &msg), GP_WIRE_RESULT);
+	assert_int_equal(messages, 1);
+	close(file);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+/* Its process has ended, and the connection lives on in a child: it does nothing more. */
+static void test_process_of_a_connection_ended(void **state)
+{
+	union gp_wire_msg msg;
+	int pair[2], fd;
+	pid_t pid;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	pid = fork();
+	if (!pid) {
+		fd = client();
+		gp_wire_init(&msg, GP_WIRE_LIST);
+		_exit(gp_wire_send(pair[1], &msg, &fd, 1) != 0);
+	}
+	/* Not reaped: its PID is not free yet, but it has ended. */
+	siginfo_t info;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	size_t n = 0;
+	assert_true(gp_wire_recv(pair[0], &msg, &fd, &n) > 0);
+	assert_int_equal(n, 1);
+	ask(fd, NULL, 0);
+	assert_int_equal(answer(fd, &msg), 0);
+	assert_int_equal(messages, 0);
+	assert_int_equal(closes, 1);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 /* All of a long list arrives, though no socket takes it at once. */
@@ -299,13 +483,18 @@ static void test_a_thousand_at_once(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_user_has_so_many),	       TEST(test_garbage),
+		TEST(test_only_control_files_arrive),  TEST(test_queued_files_go_to_a_receiver),
+		TEST(test_closed_meanwhile),	       TEST(test_process_of_a_connection_ended),
 		TEST(test_files_are_not_kept),	       TEST(test_a_list_longer_than_a_socket),
 		TEST(test_who_never_reads_is_dropped), TEST(test_a_thousand_at_once),
 	};
 
+	/* A receiver is this program again. */
+	if (argc > 1 && !strcmp(argv[1], "--receive"))
+		return gp_receiver_run(GP_RECEIVER_FD);
 	return gp_run_tests(tests);
 }

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile tenants: gpreemptd serves the others, whatever a tenant does with what it holds.
 
-GP_SECONDS sets how long each attack lasts (default 2)."""
-import array
+GP_SECONDS sets how long each attack lasts (default 2), GP_TIMES how often those with files
+are repeated (default 2)."""
 import contextlib
-import ctypes as c
+import errno
 import fcntl
 import os
+import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -17,84 +19,14 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fake_daemon as wire  # noqa: E402
+from fake_daemon import BE, SAID  # noqa: E402
+from hostile_peer import WELCOME, Peer, wire  # noqa: E402
 from test_daemon_soft import Daemon  # noqa: E402
 
 SECONDS = float(os.environ.get("GP_SECONDS", "2"))
+TIMES = int(os.environ.get("GP_TIMES", "2"))
 # Other users' bound is 50 ms on an idle machine. The tests run on busy ones.
 LIST_S = 1.0
-HELLO, FILES, WELCOME = 16, 17, 80
-FILES_MAX = 16
-
-
-class Hello(c.Structure):
-    _fields_ = [("head", wire.Head), ("uuid", wire.U8x16), ("flags", c.c_uint32),
-                ("pad", c.c_uint32), ("request", wire.Request), ("key", c.c_uint32 * FILES_MAX)]
-
-
-class Files(c.Structure):
-    _fields_ = [("head", wire.Head), ("key", c.c_uint32 * FILES_MAX)]
-
-
-def message(kind, cls=wire.Head):
-    msg = cls()
-    head = msg if cls is wire.Head else msg.head
-    head.magic, head.version, head.type = wire.MAGIC, wire.VERSION, kind
-    head.size = c.sizeof(cls)
-    return msg
-
-
-class Peer:
-    """One connection of this process."""
-
-    def __init__(self, path, timeout=30):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sock.settimeout(timeout)
-        self.sock.connect(path)
-
-    def send(self, msg, files=()):
-        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))]
-        self.sock.sendmsg([bytes(msg)], control if files else [])
-
-    def recv(self):
-        """(type, result, bytes, files)"""
-        data, control, _, _ = self.sock.recvmsg(8192, socket.CMSG_SPACE(4 * FILES_MAX))
-        files = array.array("i")
-        for level, kind, body in control:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                files.frombytes(body[:len(body) // 4 * 4])
-        if not data:
-            return 0, 0, data, list(files)
-        head = wire.Head.from_buffer_copy(data)
-        return head.type, head.result, data, list(files)
-
-    def listed(self):
-        """Rows of the daemon's list."""
-        self.send(message(wire.LIST))
-        rows = []
-        while True:
-            kind, result, data, _ = self.recv()
-            if kind != wire.TENANT:
-                assert (kind, result) == (wire.RESULT, 0), (kind, result)
-                return rows
-            rows.append(wire.Tenant.from_buffer_copy(data))
-
-    def uuid(self):
-        self.send(message(wire.DEVICES))
-        found = None
-        while True:
-            kind, _, data, _ = self.recv()
-            if kind != wire.DEVICE:
-                return found
-            found = found or wire.Device.from_buffer_copy(data).uuid
-
-    def hello(self, uuid, files=()):
-        msg = message(HELLO, Hello)
-        msg.uuid = uuid
-        self.send(msg, files)
-
-    def close(self):
-        self.sock.close()
 
 
 class Watcher(threading.Thread):
@@ -127,8 +59,11 @@ class Hostile(Daemon):
 
     def end_all(self):
         for proc in self.programs_to_end:
-            proc.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(proc.pid, signal.SIGKILL)
             proc.wait()
+            if proc.stdout:
+                proc.stdout.close()
 
     @contextlib.contextmanager
     def others_are_served(self):
@@ -165,7 +100,7 @@ class Wakes(Hostile):
     def attack(self, wake):
         """Writes once a list. When the daemon reads in vain and blocks, no write frees it."""
         readers = subprocess.Popen([sys.executable, "-c", self.READERS, str(wake)],
-                                   pass_fds=[wake])
+                                   pass_fds=[wake], start_new_session=True)
         self.programs_to_end.append(readers)
         peer, writes = Peer(self.socket, timeout=LIST_S), 0
         self.addCleanup(peer.close)
@@ -193,6 +128,230 @@ class Wakes(Hostile):
             os.write(wake, (1).to_bytes(8, "little"))
         with self.others_are_served():
             time.sleep(0.3)
+
+
+FUSE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile_fuse.py")
+USER = 1007
+KINDS = ("hello", "files", "list", "odd", "burst")
+
+
+def states(pid):
+    """Of each thread of a process: "R", "S", "D", .."""
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{tid}/stat") as f:
+            found.append(f.read().rsplit(")", 1)[1].split()[0])
+    return found
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can be attacked by another user")
+class Fuse(Hostile):
+    """Files on FUSE mounts whose server never answers a flush."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.dir, 0o711)
+
+    def attack(self, uid, options, *kinds):
+        proc = subprocess.Popen([sys.executable, FUSE, self.socket, str(uid), options, *kinds],
+                                stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.programs_to_end.append(proc)
+        line = proc.stdout.readline()
+        if "cannot" in line:
+            self.skipTest(line.strip())
+        self.assertEqual(line, "ready\n")
+        return proc
+
+    def hello(self):
+        """How long another user's process waits to become a tenant."""
+        peer = Peer(self.socket)
+        uuid = peer.uuid()
+        since = time.monotonic()
+        peer.hello(uuid)
+        kind = peer.recv()[0]
+        took = time.monotonic() - since
+        self.assertEqual(kind, WELCOME)
+        peer.close()
+        return took
+
+    def attacked(self, uid, options, *kinds):
+        """@kinds, TIMES each, beside others who are served."""
+        self.start_daemon()
+        daemon = self.role("daemon")[0]
+        took = []
+        with self.others_are_served():
+            for _ in range(TIMES):
+                self.attack(uid, options, *kinds)
+                time.sleep(SECONDS / TIMES)
+                took.append(self.hello())
+            until = time.monotonic() + 1
+            stuck = set(states(daemon))
+            while time.monotonic() < until:
+                stuck &= set(states(daemon))
+                time.sleep(0.02)
+        self.assertNotIn("D", stuck)
+        self.assertEqual(self.role("daemon"), [daemon])
+        print(f"longest hello {max(took) * 1e3:.1f} ms")
+        self.assertLess(max(took), LIST_S)
+
+    def test_of_its_own_user(self):
+        self.attacked(0, "-", *KINDS)
+
+    def test_of_its_own_user_for_all(self):
+        self.attacked(0, "allow_other", *KINDS)
+
+    def test_of_another_user(self):
+        self.attacked(USER, "-", *KINDS)
+
+    def test_of_another_user_for_all(self):
+        self.attacked(USER, "allow_other", *KINDS)
+
+    def test_overlay(self):
+        self.attacked(0, "overlay", *KINDS)
+
+    def test_last_reference_in_a_queue(self):
+        self.attacked(0, "-", "lock")
+
+    def test_forged_path(self):
+        """The process looks like one that uses the GPU: the daemon scans it."""
+        self.attacked(0, "-", "path")
+        self.until_taken(self.start("be"))
+
+    def test_attach(self):
+        self.start_daemon()
+        hostile = self.attack(0, "-", "path")
+        with open(f"/proc/{hostile.pid}/task/{hostile.pid}/children") as f:
+            child = int(f.read().split()[0])
+        with self.others_are_served():
+            done = self.gp("attach", "--class=be", str(child))
+            time.sleep(0.2)
+        self.assertIn("no GPU work", done.stderr)
+
+
+# A process that connects as USER, and becomes another program with the same PID. Its sibling has
+# the connection, too, and sends a hello for it; prints the answer.
+BECOMES = """
+import os, sys
+sys.path.insert(0, sys.argv[3])
+import hostile_peer as p
+os.setgroups([])
+os.setresgid(*[int(sys.argv[2])] * 3)
+os.setresuid(*[int(sys.argv[2])] * 3)
+peer = p.Peer(sys.argv[1])
+uuid = peer.uuid()
+peer.sock.set_inheritable(True)
+r, w = os.pipe()
+if os.fork():
+    os.dup2(w, 1)
+    os.execv(sys.argv[4], [sys.argv[4], "1000"])
+os.close(w)
+while b"sleep" not in open(f"/proc/{os.getppid()}/comm", "rb").read()[:5]:
+    pass
+asks = int(sys.argv[5])
+peer.hello(uuid, asks=(p.wire.LC, 0) if asks else None)
+kind, result, data, _ = peer.recv()
+cls = p.Welcome.from_buffer_copy(data).request.cls if kind == p.WELCOME else 0
+print(kind, result, cls, file=sys.stderr, flush=True)
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+class Rights(Hostile):
+    GROUP = 1008
+    RULES = ("default_class: be\nrules:\n"
+             f"  - {{user: 0, class: 'lc:0'}}\n  - {{group: {GROUP}, class: 'lc:0'}}\n")
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.dir, 0o711)
+        for parent in ("/", os.path.dirname(self.dir)):
+            if os.statvfs(parent).f_flag & os.ST_NOSUID:
+                self.skipTest(f"{parent} is mounted nosuid")
+
+    def sleeper(self, gid, mode):
+        path = os.path.join(self.dir, "sleeper")
+        shutil.copy(shutil.which("sleep"), path)
+        os.chown(path, 0, gid)
+        os.chmod(path, mode)
+        return path
+
+    def becomes(self, path, asks):
+        """(type, result, class) of the answer to the sibling's hello."""
+        here = os.path.dirname(os.path.abspath(__file__))
+        proc = subprocess.Popen([sys.executable, "-c", BECOMES, self.socket, str(USER), here,
+                                 path, str(int(asks))], stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.programs_to_end.append(proc)
+        return tuple(map(int, proc.stderr.readline().split()))
+
+    def refused(self, gid, mode):
+        self.start_daemon(self.RULES)
+        path = self.sleeper(gid, mode)
+        for i in range(TIMES):
+            kind, result, cls = self.becomes(path, i % 2)
+            self.assertEqual((kind, result, cls), (SAID, -errno.EACCES, 0))
+        self.assertEqual(self.tenants(), {})
+
+    def test_setuid_program_with_a_connection(self):
+        self.refused(0, 0o4755)
+
+    def test_setgid_program_with_a_connection(self):
+        self.refused(self.GROUP, 0o2755)
+
+    def test_program_without_another_user(self):
+        """It is welcome, under its own user's rules."""
+        self.start_daemon(self.RULES)
+        self.assertEqual(self.becomes(self.sleeper(0, 0o755), False), (WELCOME, 0, BE))
+
+    def reused(self, pid):
+        """A new process with that PID, or None."""
+        try:
+            with open("/proc/sys/kernel/ns_last_pid", "w") as f:
+                f.write(str(pid - 1))
+        except OSError as e:
+            self.skipTest(f"cannot choose a PID: {e}")
+        got = os.fork()
+        if not got:
+            time.sleep(1000)
+        if got == pid:
+            return got
+        os.kill(got, signal.SIGKILL)
+        os.waitpid(got, 0)
+        return None
+
+    def test_pid_reused(self):
+        """A connection's process ends, and another one of root's gets its PID."""
+        self.start_daemon(self.RULES)
+        tried, uuid = 0, Peer(self.socket).uuid()
+        for _ in range(20 * TIMES):
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            pid = os.fork()
+            if not pid:
+                try:
+                    os.setresuid(USER, USER, USER)
+                    own = Peer(self.socket)
+                    socket.send_fds(theirs, [b"."], [own.sock.fileno()])
+                finally:
+                    os._exit(0)
+            fd = socket.recv_fds(ours, 1, 1)[1][0]
+            peer = Peer(None, sock=socket.socket(fileno=fd))
+            os.waitpid(pid, 0)
+            other = self.reused(pid)
+            if other:
+                tried += 1
+                peer.hello(uuid, asks=(wire.LC, 0))
+                try:
+                    kind = peer.recv()[0]
+                except ConnectionResetError:
+                    kind = 0
+                self.assertEqual(kind, 0, "the connection has to be closed")
+                os.kill(other, signal.SIGKILL)
+                os.waitpid(other, 0)
+            for s in (ours, theirs, peer):
+                s.close()
+        if not tried:
+            self.skipTest("no PID was reused")
+        self.assertEqual(self.tenants(), {})
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ enum how {
 	WITH_HEAD = 1, /* the first byte is its type; the head is valid */
 	FILES_UNWANTED = 2,
 	TWO_ROWS = 4, /* of files */
-	GUARDED = 8,  /* like the daemon's loop */
+	PEEKED = 8,   /* like the daemon's loop */
 };
 
 struct message {
@@ -218,22 +218,36 @@ static void send_again(const uint8_t *bytes, size_t len, size_t files)
 		receive(bytes, len, files);
 }
 
+/* A look shows that there are files, and takes none. */
+static void peek(size_t len, size_t files)
+{
+	const int no = 0;
+	union gp_wire_msg msg;
+	bool any, some;
+
+	FUZZ_CHECK(!gp_wire_can_peek(pair[1]));
+	FUZZ_CHECK(gp_wire_peek(pair[1], &msg, &any, &some) ==
+		   (ssize_t)(len < sizeof(msg) ? len : sizeof(msg)));
+	FUZZ_CHECK(any);
+	FUZZ_CHECK(some == (files > 0));
+	FUZZ_CHECK(!setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &no, sizeof(no)));
+}
+
 static void one_message(const struct message *m, const uint8_t *bytes, size_t len)
 {
 	const size_t files = m->files % (FILES_MOST + 1);
 	const int before = next_file();
 	const bool is_one = look(bytes, len);
 
-	if (m->how & GUARDED)
-		FUZZ_CHECK(!gp_wire_guard(200000));
 	send_raw(bytes, len, files, m->how & TWO_ROWS);
+	if (m->how & PEEKED)
+		peek(len, files);
 	if (m->how & FILES_UNWANTED)
 		receive_without(len);
 	else
 		receive(bytes, len, files);
 	if (is_one)
 		send_again(bytes, len, files);
-	gp_wire_guard_end();
 	FUZZ_CHECK(next_file() == before);
 }
 

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tests/common/gp_test.h"
@@ -25,7 +23,6 @@
 #define ROUNDS 20000
 /* A call that waits for a peer would never return: an alarm ends the test. */
 #define PATIENCE_S 60
-#define LINGER_S 10
 
 struct rig {
 	int pair[2]; /* blocking, so that only the calls' own flags prevent a wait */
@@ -378,78 +375,52 @@ static void peer_gone(void **state)
 	assert_int_equal(count_files(), before - 1);
 }
 
-/* They never accept. If one ended, its connection would be reset and no longer linger. */
-static int listeners[8], listening;
-
-/* A connected socket whose close waits LINGER_S, as its peer reads nothing. */
-static int lingering(void)
+/* A look shows whether there are files, and leaves the message with them. */
+static void peek(const struct rig *rig, size_t len, size_t n)
 {
-	static const char bytes[65536];
-	const struct linger linger = { .l_onoff = 1, .l_linger = LINGER_S };
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	socklen_t len = sizeof(addr);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(listener, (struct sockaddr *)&addr, len), 0);
-	assert_int_equal(listen(listener, 1), 0);
-	assert_int_equal(getsockname(listener, (struct sockaddr *)&addr, &len), 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&addr, len), 0);
-	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-		;
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
-	assert_true(listening < 8);
-	listeners[listening++] = listener;
-	return fd;
-}
-
-static void send_lingering(const struct rig *rig, int files)
-{
-	const union gp_wire_msg msg = new_msg(GP_WIRE_FILES);
-	int file[GP_WIRE_MAX_FILES];
-
-	for (int i = 0; i < files; i++)
-		file[i] = lingering();
-	assert_int_equal(gp_wire_send(rig->pair[0], &msg, file, (size_t)files), 0);
-	for (int i = 0; i < files; i++)
-		close(file[i]);
-}
-
-static double now_s(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-/* Without a guard these closes take LINGER_S; the guard's thread does them meanwhile. */
-static void lingering_files(void **state)
-{
-	struct rig *rig = *state;
+	static const char bytes[sizeof(union gp_wire_msg) + 1];
+	const size_t before = count_files();
+	const size_t shown = len < sizeof(union gp_wire_msg) ? len : sizeof(union gp_wire_msg);
+	bool any = false, files = false;
 	int file[GP_WIRE_MAX_FILES];
 	union gp_wire_msg msg;
-	size_t n;
-	double start;
+	size_t got;
 
-	assert_int_equal(gp_wire_guard(0), -EINVAL);
-	assert_int_equal(gp_wire_guard(1000000), 0);
-	start = now_s();
-	send_lingering(rig, 3);
-	assert_true(gp_wire_recv(rig->pair[1], &msg, NULL, NULL) > 0);
-	send_lingering(rig, 2);
-	assert_true(gp_wire_recv(rig->pair[1], &msg, file, &n) > 0);
-	assert_int_equal(n, 2);
-	gp_wire_close(file[0]);
-	gp_wire_close(file[1]);
-	send_lingering(rig, 1);
-	gp_wire_close(rig->pair[1]);
-	rig->pair[1] = -1;
-	assert_true(now_s() - start < LINGER_S / 2);
-	gp_wire_guard_end();
-	while (listening)
-		close(listeners[--listening]);
+	send_raw(rig, bytes, len, n);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(gp_wire_peek(rig->pair[1], &msg, &any, &files), shown);
+		assert_true(any);
+		assert_int_equal(files, n > 0);
+		assert_int_equal(count_files(), before);
+	}
+	if (!n)
+		assert_int_equal(gp_wire_recv(rig->pair[1], &msg, NULL, NULL),
+				 len > sizeof(msg) ? -EPROTO : (ssize_t)len);
+	else
+		gp_wire_recv(rig->pair[1], &msg, file, &got);
+	assert_int_equal(gp_wire_peek(rig->pair[1], &msg, &any, &files), -EAGAIN);
+	assert_false(any);
+}
+
+static void peeks(void **state)
+{
+	static const size_t len[] = {
+		0, 1, 16, 200, sizeof(union gp_wire_msg), sizeof(union gp_wire_msg) + 1
+	};
+	const struct rig *rig = *state;
+	bool any = true, files = true;
+	union gp_wire_msg msg;
+
+	assert_int_equal(gp_wire_can_peek(rig->pair[1]), 0);
+	for (size_t i = 0; i < sizeof(len) / sizeof(len[0]); i++)
+		for (size_t n = 0; n <= 40; n += n < 3 ? 1 : 12)
+			peek(rig, len[i], n);
+	assert_int_equal(shutdown(rig->pair[0], SHUT_WR), 0);
+	assert_int_equal(gp_wire_peek(rig->pair[1], &msg, &any, &files), 0);
+	assert_false(any);
+	assert_false(files);
+	assert_int_equal(gp_wire_peek(-1, &msg, &any, &files), -EBADF);
+	assert_int_equal(gp_wire_can_peek(rig->file[0]), -ENOTSOCK);
 }
 
 static uint32_t next_random(uint32_t *x)
@@ -500,13 +471,20 @@ static void garbage(void **state)
 int main(void)
 {
 	const struct CMUnitTest files[] = {
-		TEST(files_cross),	TEST(not_sent),
-		TEST(too_many_files),	TEST(too_long),
-		TEST(empty_with_files), TEST(files_dropped),
-		TEST(two_rows),		TEST(other_control_data),
-		TEST(tables_full),	TEST(nobody_reads),
-		TEST(nobody_writes),	TEST(peer_gone),
-		TEST(lingering_files),	TEST(garbage),
+		TEST(files_cross),
+		TEST(not_sent),
+		TEST(too_many_files),
+		TEST(too_long),
+		TEST(empty_with_files),
+		TEST(files_dropped),
+		TEST(two_rows),
+		TEST(other_control_data),
+		TEST(tables_full),
+		TEST(nobody_reads),
+		TEST(nobody_writes),
+		TEST(peer_gone),
+		TEST(peeks),
+		TEST(garbage),
 	};
 
 	return gp_run_tests(files);
