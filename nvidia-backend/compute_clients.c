@@ -128,9 +128,9 @@ static int ask(struct gp_nv_compute_clients *c, uint32_t cls, pid_t pid)
 	return 0;
 }
 
-int gp_nv_has_compute_client(struct gp_device *device, pid_t pid)
+/* @fresh: RM is asked now. @others: it lists some process, perhaps not @pid. */
+static int listed(struct gp_nv_device *dev, pid_t pid, bool fresh, bool *others)
 {
-	struct gp_nv_device *dev = gp_nv_of(gp_nv_device, device);
 	uint32_t cls;
 	int r = 0;
 
@@ -138,8 +138,25 @@ int gp_nv_has_compute_client(struct gp_device *device, pid_t pid)
 	if (!dev->compute_clients)
 		r = clients_open(dev, &dev->compute_clients);
 	cls = __atomic_load_n(&dev->compute_class, __ATOMIC_RELAXED);
+	if (!r && fresh)
+		dev->compute_clients->fresh_until_ns = 0;
 	if (!r)
 		r = cls ? ask(dev->compute_clients, cls, pid) : -EAGAIN;
+	*others = !r && dev->compute_clients->list.count;
 	pthread_mutex_unlock(&dev->lock);
 	return r;
+}
+
+int gp_nv_has_compute_client(struct gp_device *device, pid_t pid)
+{
+	bool others;
+
+	return listed(gp_nv_of(gp_nv_device, device), pid, false, &others);
+}
+
+bool gp_nv_made_no_client(struct gp_nv_device *dev, pid_t pid)
+{
+	bool others;
+
+	return !listed(dev, pid, false, &others) && !listed(dev, pid, true, &others) && others;
 }

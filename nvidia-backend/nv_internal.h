@@ -199,6 +199,8 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
  * not. -EAGAIN: the class of compute objects is unknown. Else -errno.
  */
 int gp_nv_has_compute_client(struct gp_device *dev, pid_t pid);
+/* Does RM list processes that made such clients, now, and @pid is none of them? */
+bool gp_nv_made_no_client(struct gp_nv_device *dev, pid_t pid);
 void gp_nv_compute_clients_close(struct gp_nv_device *dev);
 
 /* ---- discovery; scan.c ---------------------------------------------------- */

@@ -23,6 +23,7 @@
 
 #define MAX_FILES 256
 #define MAX_CLIENTS 64
+#define ANCESTORS 4
 #define CLIENT_SPAN 0x100000u /* handles that RM gives to clients */
 #define NEAR 64u	      /* around a likely client */
 #define RECENT 4096u	      /* recently assigned handles */
@@ -92,7 +93,7 @@ static int add_file(struct scan *s, int fd, int theirs)
 	return 0;
 }
 
-/* All memfds are of one device of the kernel's. */
+/* Each memfd is of one device of the kernel's. */
 static bool is_memfd(const struct statx *st)
 {
 	int fd = memfd_create("gpreempt-look", MFD_CLOEXEC);
@@ -108,8 +109,8 @@ static bool is_memfd(const struct statx *st)
 }
 
 /*
- * By its path in /proc, before it is duplicated: any user can give a file of a FUSE the path of
- * a control file, and closing a duplicate then waits for the FUSE's server. The process can
+ * By its path in /proc, before it is duplicated. Any user can give a file of a FUSE the path of
+ * a control file. Closing a duplicate then waits for the FUSE's server. The process can
  * still replace the file, so a server of other users' processes duplicates them in a process
  * of its own (take_files of hal.h).
  */
@@ -207,17 +208,42 @@ static bool read_image(pid_t pid, struct image *i)
 	return at && sscanf(at, " %llu %*u %llu", &i->code, &i->stack) == 2;
 }
 
-/* The parent's files, if the process is a fork of it that has not called execve. */
-static void inherited_fds(const struct scan *s, struct fd_list *l)
+static bool same_image(const struct image *a, const struct image *b)
 {
-	struct image own, of_parent;
+	return a->code == b->code && a->stack == b->stack && a->stack;
+}
 
-	l->n = 0;
-	if (!read_image(s->pid, &own) || !read_image(own.parent, &of_parent) ||
-	    own.code != of_parent.code || own.stack != of_parent.stack || !own.stack)
+static bool computes(const struct scan *s, pid_t pid)
+{
+	return gp_nv_has_compute_client(&s->dev->base, pid) == 1;
+}
+
+/* Files of the process's ancestors. */
+struct ancestors {
+	struct fd_list list[ANCESTORS];
+	size_t n;
+};
+
+/*
+ * A process may have inherited a file, and with it the ancestor's client and groups: these are
+ * not its own. An ancestor counts if the process is its fork that has not called execve, or if
+ * RM lists the ancestor as a creator of clients.
+ */
+static void find_ancestors(const struct scan *s, struct ancestors *a)
+{
+	struct image of, parent;
+	bool forked = true;
+
+	a->n = 0;
+	if (!read_image(s->pid, &of))
 		return;
-	if (control_fds(s->t, own.parent, l))
-		l->n = 0;
+	for (int i = 0; i < ANCESTORS && of.parent > 1 && read_image(of.parent, &parent); i++) {
+		forked = forked && same_image(&of, &parent);
+		if ((forked || (!s->own && computes(s, of.parent))) &&
+		    !control_fds(s->t, of.parent, &a->list[a->n]))
+			a->n++;
+		of = parent;
+	}
 }
 
 /* Is @fd of @pid one of @l's files? Negative: unknown. */
@@ -234,6 +260,14 @@ static int is_among(pid_t pid, int fd, const struct fd_list *l)
 	return 0;
 }
 
+static bool is_inherited(pid_t pid, int fd, const struct ancestors *a)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (is_among(pid, fd, &a->list[i]) == 1)
+			return true;
+	return false;
+}
+
 static int watch_process(struct scan *s)
 {
 	if (s->own)
@@ -244,16 +278,16 @@ static int watch_process(struct scan *s)
 
 static int take_files(struct scan *s)
 {
-	struct fd_list l, theirs;
+	struct ancestors theirs;
+	struct fd_list l;
 	int r = control_fds(s->t, s->pid, &l);
 
 	if (!r && l.n) {
 		r = watch_process(s);
-		inherited_fds(s, &theirs);
+		find_ancestors(s, &theirs);
 	}
 	for (size_t i = 0; i < l.n && !r; i++) {
-		/* A fork's child has its parent's files, but not its groups. */
-		if (is_among(s->pid, l.fd[i], &theirs) == 1)
+		if (is_inherited(s->pid, l.fd[i], &theirs))
 			continue;
 		r = take_file(s, l.fd[i]);
 		if (r == -EBADF)
@@ -294,7 +328,7 @@ ssize_t gp_nv_take_files(const struct gp_nv_transport *t, pid_t pid, int pidfd, 
 	}
 	if (gp_nv_process_gone(pidfd))
 		r = -ESRCH;
-	/* What was taken stays the caller's, who may close it. */
+	/* After a failure, too: the caller closes what was taken. */
 	return n ? (ssize_t)n : r;
 }
 
@@ -304,7 +338,8 @@ ssize_t gp_nv_take_files(const struct gp_nv_transport *t, pid_t pid, int pidfd, 
  */
 static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t n)
 {
-	struct fd_list l, theirs;
+	struct ancestors theirs;
+	struct fd_list l;
 	int r = watch_process(s), seen, copy;
 
 	if (r)
@@ -312,12 +347,12 @@ static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t
 	seen = control_fds(s->t, s->pid, &l);
 	if (seen && seen != -EPERM)
 		return seen;
-	inherited_fds(s, &theirs);
+	find_ancestors(s, &theirs);
 	for (size_t i = 0; i < n && !r; i++) {
 		/* If a system call filter forbids to compare, trust the process. */
 		if (!gp_nv_is_control_file(s->t, fd[i]) ||
 		    (!seen && !is_among(getpid(), fd[i], &l)) ||
-		    is_among(getpid(), fd[i], &theirs) == 1)
+		    is_inherited(getpid(), fd[i], &theirs))
 			continue;
 		copy = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
 		r = copy < 0 ? -errno : add_file(s, copy, -1);
@@ -778,6 +813,9 @@ static int scan_end(struct scan *s, int r, struct gp_group_list *list)
 {
 	if (!r)
 		r = scan_files(s);
+	/* The clients are another's: it made the files, and passed them on. */
+	if (!r && !s->own && s->found.count && gp_nv_made_no_client(s->dev, s->pid))
+		gp_group_list_put(&s->found);
 	if (gp_nv_process_gone(s->pidfd))
 		r = -ESRCH;
 	scan_done(s);

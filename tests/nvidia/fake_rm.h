@@ -41,7 +41,9 @@ static struct {
 	uint32_t dead_calls;
 	uint32_t fail_cmd, fail_after, fail_status;
 	uint32_t fail_times;  /* 0: each call from then on */
-	uint32_t compute_pid; /* the only process with compute objects */
+	uint32_t compute_pid; /* a process with compute objects, .. */
+	uint32_t also;	      /* .. and another; 0: none */
+	bool lists_nobody;    /* else */
 	bool lists;	      /* RM lists its classes */
 	char version[64];
 } fake;
@@ -173,9 +175,13 @@ static inline uint32_t fake_control(int fd, struct gp_rm_control *c)
 
 		if (list->id_type != GP_RM_GET_PIDS_CLASS || list->id != GP_RM_CLASS_HOPPER_COMPUTE)
 			return GP_RM_ERR_INVALID_ARGUMENT;
-		list->count = fake.compute_pid ? 2 : 1;
-		list->pid[0] = 1;
-		list->pid[1] = fake.compute_pid;
+		list->count = 0;
+		if (!fake.lists_nobody)
+			list->pid[list->count++] = 1;
+		if (fake.compute_pid)
+			list->pid[list->count++] = fake.compute_pid;
+		if (fake.also)
+			list->pid[list->count++] = fake.also;
 		return GP_RM_OK;
 	}
 	case GP_RM_CTRL_GET_ID_INFO_V2: {

@@ -228,6 +228,8 @@ static struct other other_start(void)
 	close(runs[1]);
 	assert_int_equal(read(runs[0], &byte, 1), 0);
 	close(runs[0]);
+	fake.also = fake.compute_pid;
+	fake.compute_pid = (uint32_t)o.pid;
 	return o;
 }
 
@@ -406,6 +408,8 @@ static void test_handed_over(void **state)
 	dev = fake_device(0);
 	fd[0] = other_file(&o);
 	fd[1] = other_file(&p);
+	/* The backend's own client, made at the first query. */
+	gp_nv_has_compute_client(&dev->base, o.pid);
 	before = open_fds();
 	assert_int_equal(gp_nv_groups_from(&dev->base, o.pid, fd, NULL, 2, &list), 0);
 	assert_int_equal(list.count, 4);
@@ -523,6 +527,53 @@ static void test_a_fork_has_no_groups(void **state)
 	dev->base.ops->close(&dev->base);
 }
 
+static size_t groups_by(struct gp_nv_device *dev, pid_t pid, const int *fd)
+{
+	struct gp_group_list list = { 0 };
+	size_t count;
+
+	if (fd)
+		assert_int_equal(gp_nv_groups_from(&dev->base, pid, fd, NULL, 1, &list), 0);
+	else
+		assert_int_equal(gp_nv_groups(&dev->base, pid, &list), 0);
+	count = list.count;
+	gp_group_list_put(&list);
+	return count;
+}
+
+/* A program that inherited a file has no right over the groups of the file's creator. */
+static void test_inherited_files_give_no_groups(void **state)
+{
+	struct gp_nv_device *dev;
+	int fd, keep;
+	struct other o;
+
+	fake_reset();
+	fake.lists = true;
+	dev = fake_device(0);
+	o = other_start();
+	fd = other_file(&o);
+	/* RM does not list it, but another. */
+	fake.compute_pid = (uint32_t)getpid();
+	assert_int_equal(groups_by(dev, o.pid, NULL), 0);
+	assert_int_equal(groups_by(dev, o.pid, &fd), 0);
+	/* It has a client of its own, and its parent, this process, has the file, too. */
+	fake.also = (uint32_t)o.pid;
+	poll(NULL, 0, 25); /* the backend caches RM's answer for a while */
+	keep = dup(fd);
+	assert_int_equal(groups_by(dev, o.pid, NULL), 0);
+	close(keep);
+	close(fd);
+	/* The file is its alone, or RM lists nobody: that is unknown. */
+	assert_int_equal(groups_by(dev, o.pid, NULL), 4);
+	fake.lists_nobody = true;
+	fake.compute_pid = fake.also = 0;
+	poll(NULL, 0, 25);
+	assert_int_equal(groups_by(dev, o.pid, NULL), 4);
+	other_end(&o);
+	dev->base.ops->close(&dev->base);
+}
+
 /* Neither the backend's own client nor copied files count as use. */
 static void test_has_driver_open(void **state)
 {
@@ -607,11 +658,13 @@ static void test_only_who_computes_is_looked_for_long(void **state)
 	dev = fake_device(0);
 	other_groups(dev, &o, &list);
 	gp_group_list_put(&list);
+	fake.compute_pid = 0;
+	poll(NULL, 0, 25); /* the backend caches RM's answer for a while */
 	fake.next_client += 3000;
 	assert_int_equal(found(dev, &o, &calls), 0);
 	assert_true(calls < 500);
 	fake.compute_pid = (uint32_t)o.pid;
-	poll(NULL, 0, 25); /* the backend caches RM's answer for a while */
+	poll(NULL, 0, 25);
 	assert_int_equal(found(dev, &o, &calls), 4);
 	assert_true(calls > 2000);
 	/* A driver without this call. */
@@ -685,6 +738,7 @@ int main(void)
 		cmocka_unit_test(test_gone_process),
 		cmocka_unit_test(test_takes_files_of_another_process),
 		cmocka_unit_test(test_files_are_taken_apart_from_the_scan),
+		cmocka_unit_test(test_inherited_files_give_no_groups),
 		cmocka_unit_test(test_files_that_look_like_control_files),
 		cmocka_unit_test(test_taken_files_are_not_our_own),
 		cmocka_unit_test(test_groups_of_the_dead_are_gone),
