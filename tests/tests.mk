@@ -73,8 +73,8 @@ E2E_TIMEOUT ?= 600
 # Each end-to-end test has a software GPU of its own, and its figures are in that GPU's clock. A
 # limit only ends a test that hangs. With a sanitizer two of them use two cores.
 RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REPORTS))
-.PHONY: check check-unit check-e2e check-asan check-tsan check-kills check-soft ci-more nightly \
-	fuzz lint format model
+.PHONY: check check-unit check-e2e check-asan check-tsan check-hostile check-kills check-soft ci-more \
+	nightly fuzz lint format model
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
@@ -337,5 +337,9 @@ CI_MORE := lint tidy-all recipes model check-asan check-tsan fuzz check-kills kf
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
+check-hostile: need-check all
+	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --seeds 5 --match made_blocking --timeout 900 \
+		tests/e2e/test_hostile.py
+	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --timeout 1800 tests/e2e/test_hostile.py
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig mutations model check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig mutations model check-hostile check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

@@ -9,6 +9,7 @@ hostile_fuse.py SOCKET UID OPTIONS ATTACK...: prints "ready" once all is sent, a
 in a mount namespace; another: in a user namespace. OPTIONS: of the mount, "overlay": an overlay
 over it; "-": none. Exits with 77 and one line if it cannot mount. Killing it ends the server,
 and so every wait for it."""
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -138,10 +139,12 @@ def attack(path, kind, fd):
         p.send(b"garbage", [fd] * 200)
         p.send(b"", [fd])
     elif kind == "burst":
-        # The first answer finds nobody; the rest of the queue goes with the connection.
-        for _ in range(20):
-            p.send(peer.message(peer.wire.LIST))
-            p.send(peer.message(peer.wire.LIST), [fd])
+        # The daemon ends the connection when nobody reads the answers, now or after the close.
+        # The rest of the queue goes with it.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(20):
+                p.send(peer.message(peer.wire.LIST))
+                p.send(peer.message(peer.wire.LIST), [fd])
         p.close()
     elif kind == "lock":
         fcntl.flock(fd, fcntl.LOCK_SH)

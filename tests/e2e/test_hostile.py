@@ -59,11 +59,16 @@ class Hostile(Daemon):
 
     def end_all(self):
         for proc in self.programs_to_end:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(proc.pid, signal.SIGKILL)
-            proc.wait()
-            if proc.stdout:
-                proc.stdout.close()
+            self.end(proc)
+
+    @staticmethod
+    def end(proc):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(proc.pid, signal.SIGKILL)
+        proc.wait()
+        for pipe in (proc.stdout, proc.stderr):
+            if pipe:
+                pipe.close()
 
     @contextlib.contextmanager
     def others_are_served(self):
@@ -181,6 +186,9 @@ class Fuse(Hostile):
         took = []
         with self.others_are_served():
             for _ in range(TIMES):
+                # A user has 64 connections, and each attack up to five.
+                if len(self.programs_to_end) > 5:
+                    self.end(self.programs_to_end.pop(0))
                 self.attack(uid, options, *kinds)
                 time.sleep(SECONDS / TIMES)
                 took.append(self.hello())
