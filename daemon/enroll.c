@@ -29,7 +29,7 @@ struct scan {
 	size_t files;
 	uint64_t conn;	 /* that asked; 0: nobody waits */
 	uint32_t tenant; /* that has it; 0: none yet */
-	/* By gpreempt attach: the process that was meant, and by whom. */
+	/* By gpreempt attach: the process that was meant, and the user. */
 	uint64_t start;
 	uid_t uid;
 	bool admin; /* it may be any user's */

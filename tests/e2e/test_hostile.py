@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile tenants: gpreemptd serves the others, whatever a tenant does with what it holds.
+"""Hostile tenants: gpreemptd serves the others in spite of files that a tenant shares or sends.
 
 GP_SECONDS sets how long each attack lasts (default 2), GP_TIMES how often those with files
 are repeated (default 2)."""
@@ -180,7 +180,7 @@ class Fuse(Hostile):
         return took
 
     def attacked(self, uid, options, *kinds):
-        """@kinds, TIMES each, beside others who are served."""
+        """@kinds, TIMES each, beside others, which are served."""
         self.start_daemon()
         daemon = self.role("daemon")[0]
         took = []
