@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * metrics.c - libmicrohttpd without threads: its epoll file is a source of our loop, and its
- * time-out a tick. Each request generates the text again.
+ * metrics.c - the text of the metrics, and where it is served. A text lasts for some
+ * milliseconds, so that a flood of requests costs little.
  */
 #include "daemon/serve/metrics.h"
 
@@ -17,23 +17,25 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/serve/http.h"
 #include "gpreempt/hal.h"
 #include "runtime/class.h"
 
 #define BACKLOG 16
-#define CONNECTIONS 16u
-#define CONNECTION_S 10u /* without a byte */
-#define CONNECTION_BYTES 8192u
+#define TEXT_NS 20000000u
 #define TENANTS_MAX 1024u
 #define UUID_LEN 48
 #define TYPE "text/plain; version=0.0.4; charset=utf-8"
 /* Each is a doubling: 16 buckets of gp_hist, except the first and last ones. */
 #define LE_STEP 16u
 
+/*
+ * @text: the last answer, generated at @text_ns; NULL: none yet
+ */
 struct gp_metrics {
-	struct gp_source source; /* first: see http_ready() */
-	struct gp_tick tick;
-	struct MHD_Daemon *http;
+	struct gp_http *http;
+	struct MHD_Response *text;
+	uint64_t text_ns;
 	const struct gp_view_ops *ops;
 	void *arg;
 	char path[sizeof(((struct gp_config_metrics *)0)->path)]; /* "": none */
@@ -303,19 +305,31 @@ out:
 
 /* ---- HTTP ---------------------------------------------------------------------- */
 
-static enum MHD_Result answer_with(struct MHD_Connection *connection, unsigned int status,
-				   char *text, size_t len, enum MHD_ResponseMemoryMode mode,
-				   const char *type)
+/* NULL: out of memory. @text is the response's, if @mode is so, also on failure. */
+static struct MHD_Response *response_of(char *text, size_t len, enum MHD_ResponseMemoryMode mode,
+					const char *type)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(len, text, mode);
-	enum MHD_Result result;
 
 	if (!response) {
 		if (mode == MHD_RESPMEM_MUST_FREE)
 			free(text);
-		return MHD_NO;
+		return NULL;
 	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	return response;
+}
+
+static enum MHD_Result answer_short(struct MHD_Connection *connection, unsigned int status,
+				    const char *text)
+{
+	struct MHD_Response *response =
+		response_of((char *)text, strlen(text), MHD_RESPMEM_PERSISTENT, "text/plain");
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	result = MHD_queue_response(connection, status, response);
@@ -323,11 +337,27 @@ static enum MHD_Result answer_with(struct MHD_Connection *connection, unsigned i
 	return result;
 }
 
-static enum MHD_Result answer_short(struct MHD_Connection *connection, unsigned int status,
-				    const char *text)
+static void forget_text(struct gp_metrics *m)
 {
-	return answer_with(connection, status, (char *)text, strlen(text), MHD_RESPMEM_PERSISTENT,
-			   "text/plain");
+	if (m->text)
+		MHD_destroy_response(m->text);
+	m->text = NULL;
+}
+
+/* NULL: out of memory. */
+static struct MHD_Response *present_text(struct gp_metrics *m)
+{
+	uint64_t now_ns = gp_loop_now_ns();
+	char *text;
+	size_t len;
+
+	if (m->text && now_ns - m->text_ns < TEXT_NS)
+		return m->text;
+	forget_text(m);
+	if (!make_page(m, &text, &len))
+		m->text = response_of(text, len, MHD_RESPMEM_MUST_FREE, TYPE);
+	m->text_ns = now_ns;
+	return m->text;
 }
 
 static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
@@ -335,8 +365,7 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 			      size_t *upload_len, void **state)
 {
 	static int seen;
-	char *text;
-	size_t len;
+	struct MHD_Response *text;
 
 	/* The first call of a request must not answer yet: its upload comes first. */
 	if (!*state) {
@@ -351,31 +380,10 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 		return answer_short(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET\n");
 	if (strcmp(url, "/metrics"))
 		return answer_short(connection, MHD_HTTP_NOT_FOUND, "see /metrics\n");
-	if (make_page(arg, &text, &len))
+	text = present_text(arg);
+	if (!text)
 		return answer_short(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
-	return answer_with(connection, MHD_HTTP_OK, text, len, MHD_RESPMEM_MUST_FREE, TYPE);
-}
-
-static void run(struct gp_metrics *m)
-{
-	MHD_UNSIGNED_LONG_LONG ms;
-
-	MHD_run(m->http);
-	if (MHD_get_timeout(m->http, &ms) != MHD_YES)
-		gp_tick_at(&m->tick, 0);
-	else
-		gp_tick_in(&m->tick, ms ? (uint64_t)ms * 1000000u : 1u);
-}
-
-static void http_ready(struct gp_source *source, uint32_t events)
-{
-	_Static_assert(offsetof(struct gp_metrics, source) == 0, "cast");
-	run((struct gp_metrics *)(void *)source);
-}
-
-static void http_due(struct gp_tick *tick)
-{
-	run(gp_holder(tick, struct gp_metrics, tick));
+	return MHD_queue_response(connection, MHD_HTTP_OK, text);
 }
 
 /* ---- the listener ------------------------------------------------------------------ */
@@ -469,39 +477,6 @@ static int open_listener(const struct gp_config_metrics *config, char *where, si
 
 /* ---- start and end ----------------------------------------------------------------- */
 
-/* The server owns @fd from here on; closed on failure. */
-static int start(struct gp_metrics *m, struct gp_loop *loop, int fd)
-{
-	const union MHD_DaemonInfo *info;
-	int err;
-
-	m->http = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, answer, m,
-				   MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-				   CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_S,
-				   MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-				   MHD_OPTION_END);
-	if (!m->http) {
-		close(fd);
-		return -EIO;
-	}
-	info = MHD_get_daemon_info(m->http, MHD_DAEMON_INFO_EPOLL_FD);
-	m->source = (struct gp_source){ .fd = info ? info->epoll_fd : -1, .ready = http_ready };
-	m->tick.due = http_due;
-	err = gp_loop_add(loop, &m->source, EPOLLIN);
-	if (err)
-		goto err_stop;
-	err = gp_tick_add(loop, &m->tick);
-	if (err)
-		goto err_remove;
-	return 0;
-
-err_remove:
-	gp_loop_remove(&m->source);
-err_stop:
-	MHD_stop_daemon(m->http);
-	return err;
-}
-
 int gp_metrics_create(struct gp_loop *loop, const struct gp_config_metrics *config,
 		      const struct gp_view_ops *ops, void *arg, struct gp_metrics **metrics,
 		      char *why, size_t len)
@@ -525,7 +500,7 @@ int gp_metrics_create(struct gp_loop *loop, const struct gp_config_metrics *conf
 	if (err >= 0) {
 		if (config->kind == GP_CONFIG_METRICS_UNIX)
 			memcpy(m->path, where, sizeof(m->path));
-		err = start(m, loop, err);
+		err = gp_http_create(loop, err, answer, m, &m->http);
 		if (err && *m->path)
 			unlink(m->path);
 	}
@@ -542,9 +517,8 @@ void gp_metrics_destroy(struct gp_metrics *metrics)
 {
 	if (!metrics)
 		return;
-	gp_tick_remove(&metrics->tick);
-	gp_loop_remove(&metrics->source);
-	MHD_stop_daemon(metrics->http);
+	gp_http_destroy(metrics->http);
+	forget_text(metrics);
 	if (*metrics->path)
 		unlink(metrics->path);
 	free(metrics);

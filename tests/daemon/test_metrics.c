@@ -4,8 +4,10 @@
  * runs a round whenever the client has to wait.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,7 +340,6 @@ static void other_requests(void **state)
 	scrape(rig);
 }
 
-/* As many silent clients as may connect: the next has to wait. */
 static void silent_ones(void **state)
 {
 	struct rig *rig = *state;
@@ -353,6 +354,153 @@ static void silent_ones(void **state)
 	for (size_t i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
 		close(fd[i]);
 	scrape(rig);
+}
+
+/* Rounds of the loop until @ns have passed. */
+static void run_for(struct rig *rig, uint64_t ns)
+{
+	uint64_t until_ns = gp_loop_now_ns() + ns;
+
+	while (gp_loop_now_ns() < until_ns)
+		assert_int_equal(gp_loop_once(rig->loop, 1), 0);
+}
+
+/* Like connect_unix(), with a round of the loop whenever the backlog is full. */
+static int connect_late(struct rig *rig)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int tries = ROUNDS;
+
+	strcpy(addr.sun_path, rig->config.path);
+	while (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) && --tries) {
+		assert_int_equal(errno, EAGAIN);
+		assert_int_equal(gp_loop_once(rig->loop, 10), 0);
+	}
+	assert_true(tries);
+	return fd;
+}
+
+static void assert_serves_within(struct rig *rig, uint64_t ns)
+{
+	uint64_t since_ns = gp_loop_now_ns();
+
+	ask(rig, connect_late(rig), REQUEST("GET", "/metrics"));
+	assert_non_null(strstr(rig->text, "gpreempt_build_info{"));
+	assert_in_range(gp_loop_now_ns() - since_ns, 0, ns);
+}
+
+#define HOSTILE 32
+
+/* Half of them idle, half of them in the middle of a request. */
+static void connect_hostile(struct rig *rig, int fd[HOSTILE])
+{
+	for (size_t i = 0; i < HOSTILE; i++) {
+		fd[i] = connect_late(rig);
+		if (i % 2)
+			assert_int_equal(send(fd[i], "GET /met", 8, MSG_NOSIGNAL), 8);
+	}
+}
+
+static void close_hostile(int fd[HOSTILE])
+{
+	for (size_t i = 0; i < HOSTILE; i++)
+		close(fd[i]);
+}
+
+static void idle_and_slow_ones_come_and_go(void **state)
+{
+	struct rig *rig = *state;
+	int fd[HOSTILE];
+
+	assert_int_equal(start(rig), 0);
+	for (int i = 0; i < 100; i++) {
+		connect_hostile(rig, fd);
+		close_hostile(fd);
+		if (i % 10 == 0)
+			assert_serves_within(rig, 1000000000);
+	}
+	assert_serves_within(rig, 1000000000);
+}
+
+static void idle_and_slow_ones_stay(void **state)
+{
+	struct rig *rig = *state;
+	int fd[HOSTILE], more[HOSTILE];
+
+	assert_int_equal(start(rig), 0);
+	connect_hostile(rig, fd);
+	connect_hostile(rig, more);
+	assert_serves_within(rig, 1000000000);
+	close_hostile(fd);
+	close_hostile(more);
+}
+
+/* Each byte in time does not make a request last. */
+static void a_slow_request_ends(void **state)
+{
+	static const char request[] = "GET /metrics HTTP/1.1\r\nHost: a-very-slow-client\r\n";
+	struct rig *rig = *state;
+	uint64_t since_ns;
+	size_t sent = 0;
+	int fd;
+
+	assert_int_equal(start(rig), 0);
+	since_ns = gp_loop_now_ns();
+	fd = connect_unix(rig);
+	while (sent < sizeof(request) - 1 && send(fd, request + sent, 1, MSG_NOSIGNAL) == 1) {
+		sent++;
+		run_for(rig, 100000000);
+	}
+	assert_in_range(gp_loop_now_ns() - since_ns, 1900000000, 3000000000);
+	assert_true(sent < sizeof(request) - 1);
+	close(fd);
+	scrape(rig);
+}
+
+/* The user with the most connections loses its own. */
+static void another_user_cannot_replace_ours(void **state)
+{
+	struct rig *rig = *state;
+	int ready[2], fd, status;
+	char byte;
+	pid_t pid;
+
+	if (geteuid()) {
+		gp_note_skip();
+		skip();
+	}
+	assert_int_equal(start(rig), 0);
+	assert_int_equal(chmod(rig->dir, 0755), 0);
+	fd = connect_unix(rig);
+	assert_int_equal(send(fd, "GET /met", 8, MSG_NOSIGNAL), 8);
+	run_for(rig, 50000000);
+	assert_int_equal(pipe2(ready, O_NONBLOCK), 0);
+	pid = fork();
+	if (!pid) {
+		struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+		strcpy(addr.sun_path, rig->config.path);
+		if (setresuid(1, 1, 1))
+			_exit(1);
+		for (int i = 0; i < 2 * HOSTILE; i++)
+			if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&addr,
+				    sizeof(addr)))
+				_exit(1);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	for (int i = 0; i < ROUNDS && read(ready[0], &byte, 1) != 1; i++)
+		assert_int_equal(gp_loop_once(rig->loop, 10), 0);
+	run_for(rig, 200000000);
+	ask(rig, fd, "rics HTTP/1.1\r\nHost: here\r\n\r\n");
+	assert_non_null(strstr(rig->text, "gpreempt_build_info{"));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	close(ready[0]);
+	close(ready[1]);
 }
 
 /* A silent connection does not keep the loop turning. */
@@ -455,6 +603,10 @@ int main(void)
 		RIGGED(the_dashboard_shows_what_there_is),
 		RIGGED(other_requests),
 		RIGGED(silent_ones),
+		RIGGED(idle_and_slow_ones_come_and_go),
+		RIGGED(idle_and_slow_ones_stay),
+		RIGGED(a_slow_request_ends),
+		RIGGED(another_user_cannot_replace_ours),
 		RIGGED(silence_costs_nothing),
 		RIGGED(off_unless_configured),
 		RIGGED(a_stale_socket_is_replaced),
