@@ -20,6 +20,7 @@
 #include "runtime/log.h"
 
 #define CHECK_NS 1000000000u
+#define CALL_NS 5000000000u /* a driver call takes less than a second */
 /* A tenant is restored in some milliseconds; one that hangs is not waited for. */
 #define PUT_BACK_NS 5000000000u
 
@@ -312,11 +313,29 @@ static int signals_open(struct gp_daemon *d)
 
 /* ---- from the first to the last ------------------------------------------- */
 
+/* A driver that hangs stops one thread, and the turns of its device. */
+static void report_late_calls(struct gp_daemon *d)
+{
+	for (size_t i = 0; i < d->devs; i++)
+		if (gp_worker_is_late(d->dev[i]->worker.worker, CALL_NS))
+			gp_log(GP_LOG_ERR,
+			       "%s: a driver call has not returned for %u s; no process is "
+			       "suspended "
+			       "or resumed until it does",
+			       d->dev[i]->hal->id.name, (unsigned int)(CALL_NS / 1000000000u));
+	if (gp_worker_is_late(d->scanner.worker, CALL_NS))
+		gp_log(GP_LOG_ERR,
+		       "a scan of a process has not returned for %u s; no process can join until "
+		       "it does",
+		       (unsigned int)(CALL_NS / 1000000000u));
+}
+
 static void check_due(struct gp_tick *tick)
 {
 	struct gp_daemon *d = gp_holder(tick, struct gp_daemon, check);
 
 	gp_enroll_check(d);
+	report_late_calls(d);
 	gp_tick_in(tick, CHECK_NS);
 }
 

@@ -157,8 +157,10 @@ static int join(struct scan *s, struct gp_subject *who, const struct gp_class_re
 		.gone = tenant_gone,
 		.arg = s->daemon,
 	};
-	int err = gp_dtenant_join(s->dev, &how, tenant);
+	int err;
 
+	gp_supervise_begin(s->daemon->setup->keep);
+	err = gp_dtenant_join(s->dev, &how, tenant);
 	*who = how.who;
 	s->list = how.list;
 	if (!err)

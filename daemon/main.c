@@ -174,7 +174,7 @@ static void open_standard(void)
 /* All roles read them from a signalfd. */
 static void block_signals(void)
 {
-	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
+	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD, SIGWINCH };
 	sigset_t set;
 
 	sigemptyset(&set);

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "hal/timer.h"
 #include "runtime/runtime.h"
 
 struct queue {
@@ -24,7 +25,8 @@ struct gp_worker {
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t wake;
 	struct queue todo, done;
-	bool works; /* the thread does something */
+	bool works;	   /* the thread does something */
+	uint64_t since_ns; /* of its present job; 0: none, or it was reported late */
 	bool stop;
 };
 
@@ -69,6 +71,7 @@ static void *thread_main(void *arg)
 	while (!w->stop) {
 		job = pop(&w->todo);
 		w->works = job;
+		w->since_ns = job ? gp_wall_ns() : 0;
 		if (job)
 			do_job(w, job);
 		else
@@ -113,6 +116,18 @@ void gp_worker_post(struct gp_worker *w, struct gp_job *job)
 		pthread_cond_signal(&w->wake);
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+bool gp_worker_is_late(struct gp_worker *w, uint64_t ns)
+{
+	bool late;
+
+	pthread_mutex_lock(&w->lock);
+	late = w->since_ns && gp_wall_ns() - w->since_ns >= ns;
+	if (late)
+		w->since_ns = 0;
+	pthread_mutex_unlock(&w->lock);
+	return late;
 }
 
 /* ---- the executor ------------------------------------------------------------------ */

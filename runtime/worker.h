@@ -7,6 +7,7 @@
 #define GP_RUNTIME_WORKER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct gp_executor;
 struct gp_worker;
@@ -38,6 +39,8 @@ void gp_worker_stop(struct gp_worker *worker);
 int gp_worker_fd(const struct gp_worker *worker);
 /** Call done() of all jobs that are over. */
 void gp_worker_ready(struct gp_worker *worker);
+/** Has the present job of the thread lasted for @ns? True once for each job. */
+bool gp_worker_is_late(struct gp_worker *worker, uint64_t ns);
 /** Does not block, but for a job at once. */
 void gp_worker_post(struct gp_worker *worker, struct gp_job *job);
 

@@ -71,10 +71,11 @@ struct file {
 	_Atomic uint64_t started_ns[GP_ROLES];
 	_Atomic uint32_t soon[GP_ROLES]; /* starts in a row that came too soon */
 	_Atomic uint32_t restorer;	 /* process that has the daemon's role only to restore */
+	_Atomic uint64_t beat_ns[GP_ROLES];
 	struct slot slot[GP_JOURNAL_RECORDS];
 };
 
-_Static_assert(sizeof(struct file) == 128 + GP_JOURNAL_RECORDS * 96, "its size is told in it");
+_Static_assert(sizeof(struct file) == 152 + GP_JOURNAL_RECORDS * 96, "its size is told in it");
 
 struct gp_journal {
 	int fd;
@@ -308,6 +309,14 @@ bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 	return place < GP_JOURNAL_RECORDS && read_slot(&journal->file->slot[place], record, &stamp);
 }
 
+bool gp_journal_has_records(const struct gp_journal *journal)
+{
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		if (!is_free(&journal->file->slot[i]))
+			return true;
+	return false;
+}
+
 static bool same_process(const struct gp_journal_record *a, const struct gp_journal_record *b)
 {
 	return a->pid == b->pid && a->start_ticks == b->start_ticks &&
@@ -346,6 +355,7 @@ static void write_holder(struct gp_journal *journal, enum gp_role role, uint64_t
 		atomic_store(&journal->file->ready, 0);
 		atomic_store(&journal->file->restorer, restores ? (uint32_t)getpid() : 0);
 	}
+	atomic_store(&journal->file->beat_ns[role], 0);
 	atomic_store(&holder->start_ticks, ticks);
 	atomic_store(&holder->pid, (uint64_t)getpid());
 }
@@ -407,6 +417,25 @@ pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role)
 		nanosleep(&pause, NULL);
 	}
 	return 0;
+}
+
+pid_t gp_journal_last(const struct gp_journal *journal, enum gp_role role)
+{
+	uint64_t pid = atomic_load(&journal->file->holder[role].pid);
+
+	return pid <= INT32_MAX ? (pid_t)pid : 0;
+}
+
+void gp_journal_beat(struct gp_journal *journal, enum gp_role role, uint64_t now_ns)
+{
+	atomic_store(&journal->file->beat_ns[role], now_ns);
+}
+
+uint64_t gp_journal_beat_of(const struct gp_journal *journal, enum gp_role role, pid_t pid)
+{
+	uint64_t beat_ns = atomic_load(&journal->file->beat_ns[role]);
+
+	return pid > 0 && gp_journal_last(journal, role) == pid ? beat_ns : 0;
 }
 
 void gp_journal_begin(struct gp_journal *journal)

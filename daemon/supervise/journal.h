@@ -50,7 +50,7 @@ enum gp_role {
 struct gp_journal;
 
 /* Of the file; a program checks it before it replaces another. */
-#define GP_JOURNAL_VERSION 1u
+#define GP_JOURNAL_VERSION 2u
 
 /**
  * gp_journal_open() - open or make @path. -EBADMSG: not a journal, or of another version;
@@ -81,6 +81,8 @@ bool gp_journal_in_use(const char *path);
 int gp_journal_put(struct gp_journal *journal, const struct gp_journal_record *record);
 /** Nothing of the process is changed any more. */
 void gp_journal_drop(struct gp_journal *journal, int place);
+/** Is there any record? */
+bool gp_journal_has_records(const struct gp_journal *journal);
 /** The record at @place (0 .. GP_JOURNAL_RECORDS - 1), if there is one. */
 bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 		    struct gp_journal_record *record);
@@ -92,6 +94,16 @@ bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 int gp_journal_take(struct gp_journal *journal, enum gp_role role);
 /** The process with the role; 0: none. */
 pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role);
+/** The last process that took @role: it may have it no more. 0: none. */
+pid_t gp_journal_last(const struct gp_journal *journal, enum gp_role role);
+
+/**
+ * The holder of @role runs at @now_ns (CLOCK_MONOTONIC). It promises to call this again within
+ * 250 ms; others kill it if it does not for a second. 0: it may sleep from now on.
+ */
+void gp_journal_beat(struct gp_journal *journal, enum gp_role role, uint64_t now_ns);
+/** The last beat, if process @pid took @role last; else 0. 0: it may sleep, too. */
+uint64_t gp_journal_beat_of(const struct gp_journal *journal, enum gp_role role, pid_t pid);
 
 /** The daemon has processed all records, and decides from now on. Counts daemons. */
 void gp_journal_ready(struct gp_journal *journal);

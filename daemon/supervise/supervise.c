@@ -23,6 +23,9 @@
 #define MS 1000000ull
 #define ASK_NS (10 * MS)
 #define SLACK_NS (500 * MS) /* the first starter gets this much time */
+#define BEAT_NS (200 * MS)
+#define STALE_NS (1000 * MS)
+#define LOST_NS (2 * BEAT_NS) /* two checks; tenants wait 1.5 s for the next daemon */
 
 /* By role: its starter, and the starter's substitute. */
 static const enum gp_role starters[GP_ROLES][2] = {
@@ -43,6 +46,14 @@ bool gp_supervise_has(const struct gp_supervision *keep, enum gp_role role)
 	return role == keep->setup.role || keep->other[role].pid;
 }
 
+void gp_supervise_signal(const struct gp_supervision *keep, enum gp_role role, int number)
+{
+	const struct gp_other *other = &keep->other[role];
+
+	if (other->pid)
+		syscall(SYS_pidfd_send_signal, other->source.fd, number, NULL, 0u);
+}
+
 /* ---- watching a process ---------------------------------------------------------- */
 
 static void forget(struct gp_other *other)
@@ -56,12 +67,12 @@ static void forget(struct gp_other *other)
 	other->died_ns = gp_loop_now_ns();
 }
 
-/* Of its status; -1: it is not this process's child. */
+/* Its status; GP_STATUS_UNKNOWN: it is not this process's child. */
 static int reap(pid_t pid)
 {
 	int status;
 
-	return waitpid(pid, &status, WNOHANG) == pid ? status : -1;
+	return waitpid(pid, &status, WNOHANG) == pid ? status : GP_STATUS_UNKNOWN;
 }
 
 static void other_died(struct gp_source *source, uint32_t events)
@@ -92,6 +103,8 @@ static int watch(struct gp_other *other, pid_t pid)
 		return err;
 	}
 	other->pid = pid;
+	other->had_role = false;
+	other->beat_ns = other->stale_ns = 0;
 	return 0;
 }
 
@@ -162,9 +175,111 @@ static void look_for(struct gp_supervision *keep, struct gp_other *other)
 		start(keep, other, now);
 }
 
+/* ---- does each of them run? -------------------------------------------------------- */
+
+/*
+ * A process that the kernel ends closes its files. That can hang, as with another user's file in
+ * the queue of a socket, and its pidfd then reports nothing. Its role is free all the same.
+ */
+static bool has_lost_role(struct gp_other *other)
+{
+	const struct gp_journal *journal = other->keep->setup.journal;
+
+	other->had_role = other->had_role || gp_journal_last(journal, other->role) == other->pid;
+	return other->had_role && gp_journal_who(journal, other->role) != other->pid;
+}
+
+/* It can do nothing any more. */
+static void leave(struct gp_supervision *keep, struct gp_other *other)
+{
+	pid_t pid = other->pid;
+
+	forget(other);
+	if (keep->died)
+		keep->died(keep, other->role, pid, GP_STATUS_HANGS);
+}
+
+/*
+ * Counts the time for which this process saw that another does not run. A pause of this process
+ * itself (SIGSTOP, a suspended or frozen machine) counts little: the other may have paused too.
+ */
+static void check(struct gp_supervision *keep, struct gp_other *other, uint64_t passed_ns)
+{
+	uint64_t beat_ns = gp_journal_beat_of(keep->setup.journal, other->role, other->pid);
+	bool lost = has_lost_role(other);
+	uint64_t limit_ns = lost ? LOST_NS : STALE_NS;
+
+	other->stale_ns =
+		lost || (beat_ns && beat_ns == other->beat_ns) ? other->stale_ns + passed_ns : 0;
+	other->beat_ns = beat_ns;
+	if (other->stale_ns < limit_ns)
+		return;
+	if (lost) {
+		leave(keep, other);
+		return;
+	}
+	other->stale_ns = 0;
+	gp_log(GP_LOG_ERR, "the %s (process %d) has not run for a second; killing it",
+	       gp_spawn_names[other->role], (int)other->pid);
+	gp_supervise_signal(keep, other->role, SIGKILL);
+}
+
+static void check_all(struct gp_supervision *keep, uint64_t now_ns)
+{
+	const uint64_t most_ns = BEAT_NS + BEAT_NS / 2;
+	uint64_t passed_ns = keep->looked_ns ? now_ns - keep->looked_ns : 0;
+
+	keep->looked_ns = now_ns;
+	if (passed_ns > most_ns)
+		passed_ns = most_ns;
+	for (enum gp_role role = 0; role < GP_ROLES; role++)
+		if (role != keep->setup.role && keep->other[role].pid &&
+		    (role == GP_ROLE_DAEMON || !gp_journal_stopping(keep->setup.journal)))
+			check(keep, &keep->other[role], passed_ns);
+}
+
+/* Is there a process to restore if the daemon stands still, or is one about to be? */
+static bool has_work(const struct gp_supervision *keep, uint64_t now_ns)
+{
+	const struct gp_journal *journal = keep->setup.journal;
+
+	return (keep->begun_ns && now_ns < keep->begun_ns + 2 * BEAT_NS) ||
+	       gp_journal_beat_of(journal, GP_ROLE_DAEMON, keep->other[GP_ROLE_DAEMON].pid) ||
+	       gp_journal_has_records(journal);
+}
+
+static void set_beats(struct gp_supervision *keep, bool beats, uint64_t now_ns)
+{
+	if (beats || keep->beats)
+		gp_journal_beat(keep->setup.journal, keep->setup.role, beats ? now_ns : 0);
+	keep->beats = beats;
+}
+
+void gp_supervise_rest(struct gp_supervision *keep)
+{
+	set_beats(keep, false, 0);
+}
+
+/* Keepers that sleep wake up; before they know the signal, it does nothing. */
+void gp_supervise_begin(struct gp_supervision *keep)
+{
+	if (!keep || !keep->loop)
+		return;
+	keep->begun_ns = gp_loop_now_ns();
+	if (keep->beats)
+		return;
+	gp_supervise_check(keep);
+	gp_supervise_signal(keep, GP_ROLE_KEEPER, SIGWINCH);
+	gp_supervise_signal(keep, GP_ROLE_SECOND, SIGWINCH);
+}
+
 void gp_supervise_check(struct gp_supervision *keep)
 {
+	uint64_t now_ns = gp_loop_now_ns();
 	uint64_t in_ns = 0;
+
+	set_beats(keep, has_work(keep, now_ns), now_ns);
+	check_all(keep, now_ns);
 
 	for (enum gp_role role = 0; role < GP_ROLES; role++)
 		if (role != keep->setup.role)
@@ -172,6 +287,8 @@ void gp_supervise_check(struct gp_supervision *keep)
 	for (enum gp_role role = 0; role < GP_ROLES; role++)
 		if (!gp_supervise_has(keep, role))
 			in_ns = ASK_NS;
+	if (keep->beats)
+		in_ns = gp_sooner(BEAT_NS, in_ns);
 	if (keep->looked)
 		in_ns = gp_sooner(keep->looked(keep), in_ns);
 	if (!keep->loop)
@@ -223,6 +340,7 @@ void gp_supervise_unwatch(struct gp_supervision *keep)
 {
 	if (!keep || !keep->loop)
 		return;
+	gp_supervise_rest(keep);
 	for (enum gp_role role = 0; role < GP_ROLES; role++)
 		forget(&keep->other[role]);
 	gp_tick_remove(&keep->tick);

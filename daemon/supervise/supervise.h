@@ -9,6 +9,10 @@
  * everything restored (restore.h). A daemon that is starting gets 250 ms more for each process
  * of the journal.
  *
+ * While the journal has records, each of the three reports in it every 200 ms that it runs. The
+ * others kill one that has not for a second, for example after SIGSTOP or in an endless loop.
+ * Without records all three sleep.
+ *
  * At the end of all three, the journal has a mark, and none is restarted.
  */
 #ifndef GP_DAEMON_SUPERVISE_H
@@ -59,6 +63,11 @@ void gp_supervise_destroy(struct gp_supervision *keep);
 
 /** In the daemon: watch the keepers from now on. 0 or negative errno. */
 int gp_supervise_watch(struct gp_supervision *keep, struct gp_loop *loop);
+/**
+ * In the daemon, before its first record of the journal: from now on each of the three reports
+ * that it runs. Cheap if they do already; NULL is legal.
+ */
+void gp_supervise_begin(struct gp_supervision *keep);
 /** Stop watching: they must end with this process. NULL is legal. */
 void gp_supervise_unwatch(struct gp_supervision *keep);
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "daemon/supervise/restore.h"
 #include "daemon/supervise/rundir.h"
 #include "daemon/supervise/spawn.h"
+#include "daemon/loop/times.h"
 
 #define MS 1000000ull
 #define UNREADY_NS (1200 * MS)	   /* longest time without a daemon */
@@ -43,6 +43,8 @@
  * @restorer: on the restore process's pidfd; fd -1: none runs
  * @kill_daemon_ns: when an ending daemon is killed; 0: none is ending
  * @stop_ns, @second_ns: start of the end of all, of the second's end; 0: none
+ * @watchdog_ns: longest time between two reports to a service manager; 0: none asks
+ * @alive_ns: when the next of these reports is due
  * @replace: @epoch was an older program's: the second follows the next one
  */
 struct gp_supervisor {
@@ -57,6 +59,7 @@ struct gp_supervisor {
 	uint32_t restores;
 	uint64_t kill_daemon_ns;
 	uint64_t stop_ns, second_ns;
+	uint64_t watchdog_ns, alive_ns;
 	bool replace;
 	uint32_t epoch;
 	int status;
@@ -65,15 +68,6 @@ struct gp_supervisor {
 static bool is_first(const struct gp_supervision *keep)
 {
 	return keep->setup.role == GP_ROLE_KEEPER;
-}
-
-/* To the watched process, and to no later one with its number. */
-static void tell(const struct gp_supervision *keep, enum gp_role role, int number)
-{
-	const struct gp_other *other = &keep->other[role];
-
-	if (other->pid)
-		syscall(SYS_pidfd_send_signal, other->source.fd, number, NULL, 0u);
 }
 
 static uint32_t records(const struct gp_journal *journal)
@@ -190,7 +184,7 @@ static uint64_t ready(struct gp_supervisor *k)
 		return ASK_NS;
 	if (k->replace) {
 		k->replace = false;
-		tell(keep, GP_ROLE_SECOND, SIGUSR2);
+		gp_supervise_signal(keep, GP_ROLE_SECOND, SIGUSR2);
 	}
 	k->was_ready = true;
 	k->unready_ns = 0;
@@ -234,7 +228,7 @@ static uint64_t unready(struct gp_supervisor *k, uint64_t now)
 		return ASK_NS;
 	}
 	/* A daemon that hangs must not wake up in the middle of the restore. */
-	tell(keep, GP_ROLE_DAEMON, SIGKILL);
+	gp_supervise_signal(keep, GP_ROLE_DAEMON, SIGKILL);
 	if (!start_restorer(k, now))
 		k->unready_ns = now - UNREADY_NS + AGAIN_NS;
 	return ASK_NS;
@@ -244,7 +238,7 @@ static uint64_t kill_late_daemon(struct gp_supervisor *k, uint64_t now)
 {
 	if (k->kill_daemon_ns && now >= k->kill_daemon_ns) {
 		gp_log(GP_LOG_ERR, "the daemon did not stop in time; killing it");
-		tell(k->keep, GP_ROLE_DAEMON, SIGKILL);
+		gp_supervise_signal(k->keep, GP_ROLE_DAEMON, SIGKILL);
 		k->kill_daemon_ns = now + STOP_NS;
 	}
 	return k->kill_daemon_ns ? ASK_NS : 0;
@@ -256,9 +250,9 @@ static uint64_t end_second(struct gp_supervisor *k, uint64_t now)
 {
 	if (!k->second_ns) {
 		k->second_ns = now;
-		tell(k->keep, GP_ROLE_SECOND, SIGUSR2);
+		gp_supervise_signal(k->keep, GP_ROLE_SECOND, SIGUSR2);
 	} else if (now >= k->second_ns + SECOND_STOP_NS) {
-		tell(k->keep, GP_ROLE_SECOND, SIGKILL);
+		gp_supervise_signal(k->keep, GP_ROLE_SECOND, SIGKILL);
 	}
 	return ASK_NS;
 }
@@ -275,7 +269,7 @@ static uint64_t stopping(struct gp_supervisor *k, uint64_t now)
 	if (gp_supervise_has(keep, GP_ROLE_DAEMON)) {
 		if (!k->kill_daemon_ns) {
 			k->kill_daemon_ns = now + STOP_NS;
-			tell(keep, GP_ROLE_DAEMON, SIGTERM);
+			gp_supervise_signal(keep, GP_ROLE_DAEMON, SIGTERM);
 		}
 		return kill_late_daemon(k, now);
 	}
@@ -292,10 +286,22 @@ static uint64_t stopping(struct gp_supervisor *k, uint64_t now)
 	return 0;
 }
 
-static uint64_t looked(struct gp_supervision *keep)
+/* The service manager restarts the service if all three stand still. 0: it does not ask. */
+static uint64_t report_alive(struct gp_supervisor *k, uint64_t now)
+{
+	if (!k->watchdog_ns || !is_first(k->keep))
+		return 0;
+	if (now >= k->alive_ns) {
+		gp_notify("WATCHDOG=1");
+		k->alive_ns = now + k->watchdog_ns / 2;
+	}
+	return k->alive_ns - now;
+}
+
+static uint64_t look_after(struct gp_supervision *keep, uint64_t now)
 {
 	struct gp_supervisor *k = keep->keeper;
-	uint64_t now = gp_loop_now_ns(), late;
+	uint64_t late;
 
 	if (k->restorer.fd >= 0)
 		return wait_for_restorer(k, now);
@@ -310,14 +316,25 @@ static uint64_t looked(struct gp_supervision *keep)
 	return unready(k, now);
 }
 
+static uint64_t looked(struct gp_supervision *keep)
+{
+	uint64_t now = gp_loop_now_ns();
+
+	return gp_sooner(report_alive(keep->keeper, now), look_after(keep, now));
+}
+
 /* ---- deaths ----------------------------------------------------------------------- */
 
 static void say_death(enum gp_role role, pid_t pid, int status)
 {
 	const char *name = gp_spawn_names[role];
 
-	if (status == -1)
+	if (status == GP_STATUS_UNKNOWN)
 		gp_log(GP_LOG_WARN, "the %s (process %d) has ended", name, (int)pid);
+	else if (status == GP_STATUS_HANGS)
+		gp_log(GP_LOG_ERR,
+		       "the %s (process %d) hangs while it ends, and is left to the kernel", name,
+		       (int)pid);
 	else if (WIFSIGNALED(status))
 		gp_log(GP_LOG_WARN, "the %s (process %d) was killed by signal %d", name, (int)pid,
 		       WTERMSIG(status));
@@ -334,7 +351,7 @@ static void say_death(enum gp_role role, pid_t pid, int status)
 static bool is_hopeless(const struct gp_supervisor *k, enum gp_role role, int status)
 {
 	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
-	       status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
+	       status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
 	       !records(k->keep->setup.journal);
 }
 
@@ -365,7 +382,7 @@ static void stop(struct gp_supervisor *k, int number)
 	gp_log(GP_LOG_INFO, "signal %d: restoring all processes, then stopping", number);
 	gp_journal_stop(keep->setup.journal, true);
 	if (!is_first(keep))
-		tell(keep, GP_ROLE_KEEPER, number);
+		gp_supervise_signal(keep, GP_ROLE_KEEPER, number);
 	gp_supervise_check(keep);
 }
 
@@ -381,7 +398,7 @@ static void reload(struct gp_supervisor *k)
 		gp_rundir_keep_config(setup->run_dir, config);
 		gp_config_free(config);
 	}
-	tell(k->keep, GP_ROLE_DAEMON, SIGHUP);
+	gp_supervise_signal(k->keep, GP_ROLE_DAEMON, SIGHUP);
 }
 
 static void upgrade(struct gp_supervisor *k)
@@ -398,10 +415,13 @@ static void upgrade(struct gp_supervisor *k)
 		return;
 	}
 	gp_log(GP_LOG_INFO, "upgrade to %s", setup->program);
+	/* The new program may take seconds to answer. */
+	gp_supervise_rest(k->keep);
 	err = gp_spawn_successor(setup);
 	gp_log(GP_LOG_ERR, "upgrade refused: %s: %s", setup->program,
 	       err == -EBADMSG ? "it cannot read this journal: stop gpreemptd, then start it" :
 				 strerror(-err));
+	gp_supervise_check(k->keep);
 }
 
 /* Process 1 of a container becomes the parent of orphans. */
@@ -442,6 +462,9 @@ static void signal_ready(struct gp_source *source, uint32_t events)
 	case SIGCHLD:
 		reap_orphans(k);
 		break;
+	case SIGWINCH:
+		gp_supervise_check(k->keep);
+		break;
 	}
 }
 
@@ -456,6 +479,7 @@ static int listen_to_signals(struct gp_supervisor *k, struct gp_loop *loop)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGWINCH);
 	k->signals.ready = signal_ready;
 	k->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (k->signals.fd < 0)
@@ -480,13 +504,21 @@ static void begin(struct gp_supervisor *k)
 	k->replace = true;
 	k->epoch = gp_journal_epoch(keep->setup.journal);
 	k->kill_daemon_ns = gp_loop_now_ns() + REPLACE_NS;
-	tell(keep, GP_ROLE_DAEMON, SIGUSR2);
+	gp_supervise_signal(keep, GP_ROLE_DAEMON, SIGUSR2);
 	gp_supervise_check(keep);
+}
+
+/* The service manager's limit; 0: none. */
+static uint64_t watchdog_ns(void)
+{
+	const char *text = getenv("WATCHDOG_USEC");
+
+	return text ? strtoull(text, NULL, 10) * 1000u : 0;
 }
 
 int gp_supervise_run(struct gp_supervision *keep, enum gp_supervise_start start)
 {
-	struct gp_supervisor k = { .keep = keep, .start = start };
+	struct gp_supervisor k = { .keep = keep, .start = start, .watchdog_ns = watchdog_ns() };
 	struct gp_loop *loop;
 	int err = gp_loop_create(&loop);
 

@@ -2,9 +2,12 @@
 /*
  * A daemon that decides nothing, for tests of its keepers. It suspends the processes in
  * GP_FAKE_TENANTS (PIDs, with commas) at the short slice, after a record in the journal. It
- * undoes that when it is ended. The file GP_FAKE_MODE has its further behaviour: "crash": at
- * once; "fail": it cannot start; "mute": it does nothing and is never ready; "deaf": it does
- * not end.
+ * undoes that when it is ended. The file GP_FAKE_MODE has its further behaviour:
+ * - crash: at once
+ * - fail: it cannot start
+ * - mute: it does nothing and is never ready
+ * - deaf: it does not end
+ * - loop: a signal starts an endless loop
  */
 #include <errno.h>
 #include <signal.h>
@@ -114,6 +117,9 @@ static void signalled(struct gp_source *source, uint32_t events)
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	gp_log(GP_LOG_INFO, "fake: signal %u", info.ssi_signo);
+	if (mode_is("loop"))
+		for (;;)
+			;
 	if (info.ssi_signo == SIGHUP || mode_is("deaf"))
 		return;
 	f->result = info.ssi_signo == SIGUSR2;

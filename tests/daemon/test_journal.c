@@ -375,8 +375,8 @@ static void put_file(const void *bytes, size_t n)
 
 static void test_garbage(void **state)
 {
-	static const size_t lengths[] = { 1, 8, 127, 128, 4096, 98431, 98432, 98433 };
-	static uint8_t bytes[98433];
+	static const size_t lengths[] = { 1, 8, 127, 128, 4096, 98455, 98456, 98457 };
+	static uint8_t bytes[98457];
 	struct gp_journal *journal = NULL;
 
 	for (size_t i = 0; i < sizeof(bytes); i++)

@@ -15,6 +15,7 @@ import errno
 import fcntl
 import os
 import signal
+import socket
 import struct
 import sys
 import time
@@ -26,10 +27,11 @@ LIFE_S = 120
 MOUNT = "/mnt"
 # Detached, its path is that of the software GPU's control files.
 NAME = "memfd:gpreempt-soft-rm"
-LOOKUP, FORGET, GETATTR, OPEN, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 18, 25, 26
+LOOKUP, FORGET, GETATTR, OPEN, WRITE, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 16, 18, 25, 26
 SETLK, SETLKW, INTERRUPT, BATCH_FORGET, GETXATTR, OPENDIR = 32, 33, 36, 42, 22, 27
 NO_ANSWER = (FORGET, INTERRUPT, BATCH_FORGET)
-FLOCK_LOCKS = 1 << 10
+FLOCK_LOCKS, WRITEBACK_CACHE = 1 << 10, 1 << 16
+SO_SNDBUFFORCE = 32
 IN = struct.Struct("=IIQQIIIHH")
 NEWNS, NEWUSER = 0x20000, 0x10000000
 NOSUID, NODEV, REC, PRIVATE, DETACH = 2, 4, 0x4000, 1 << 18, 2
@@ -43,10 +45,11 @@ def attr(node):
 
 class Server:
     """@mute: a flush, and the attributes of an open file, are never answered. Else the flush is,
-    but not the unlock at the last close."""
+    but not the unlock at the last close, nor a write of the cache, which @caches."""
 
-    def __init__(self, dev, mute):
+    def __init__(self, dev, mute, caches):
         self.dev, self.mute, self.locked = dev, mute, False
+        self.flags = WRITEBACK_CACHE if caches else FLOCK_LOCKS
 
     def reply(self, unique, body=b"", error=0):
         os.write(self.dev, struct.pack("=IiQ", 16 + len(body), -error, unique) + body)
@@ -54,7 +57,7 @@ class Server:
     def body(self, op, node, data):
         """The answer: bytes, or an errno; None: none, for ever."""
         if op == INIT:
-            return struct.pack("=4I2H2I2HI", 7, 31, 4096, FLOCK_LOCKS, 16, 12, 4096, 1, 1, 0,
+            return struct.pack("=4I2H2I2HI", 7, 31, 4096, self.flags, 16, 12, 4096, 1, 1, 0,
                                0) + bytes(28)
         if op == LOOKUP:
             return struct.pack("=4Q2I", 2, 1, 0, 0, 0, 0) + attr(2)
@@ -65,6 +68,8 @@ class Server:
         if op in (SETLK, SETLKW) and not self.locked:
             self.locked = True
             return b""
+        if op == WRITE:
+            return None
         if op in (GETATTR, FLUSH, RELEASE, SETLK, SETLKW) and (self.mute or op != FLUSH):
             return None
         return errno.ENOSYS
@@ -107,7 +112,7 @@ def new_namespace(uid):
     mount("none", "/", "", REC | PRIVATE, "")
 
 
-def open_file(options, detached):
+def open_file(options, detached, flags):
     """The file on the mount; @detached: with a path that begins at the mount."""
     where = MOUNT
     if options == "overlay":
@@ -117,10 +122,18 @@ def open_file(options, detached):
         mount("over", "/media/all", "overlay", 0,
               f"lowerdir={MOUNT},upperdir=/media/upper,workdir=/media/work")
         where = "/media/all"
-    fd = os.open(f"{where}/{NAME}", os.O_RDONLY)
+    fd = os.open(f"{where}/{NAME}", flags)
     if detached:
         check(libc.umount2(MOUNT.encode(), DETACH), "detach the mount")
     return fd
+
+
+def fill(p):
+    """Sends until nobody has read a message for a while."""
+    p.sock.settimeout(0.3)
+    with contextlib.suppress(TimeoutError):
+        while True:
+            p.send(peer.message(peer.wire.LIST))
 
 
 def attack(path, kind, fd):
@@ -153,11 +166,20 @@ def attack(path, kind, fd):
         p.send(peer.message(peer.wire.LIST), [fd])
         os.close(fd)
         p.close()
+    elif kind == "unread":
+        # The daemon does not read a connection while its answers are unread. The last release
+        # of any open file waits until the server has the cache.
+        fill(p)
+        p.sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 20)
+        p.send(peer.message(peer.wire.LIST), [fd])
+        os.close(fd)
+        os.write(os.open(f"{MOUNT}/{NAME}", os.O_RDWR), bytes(4096))
     return p
 
 
 def main():
     path, uid, options, *kinds = sys.argv[1:]
+    caches = "unread" in kinds
     new_namespace(int(uid))
     dev = os.open("/dev/fuse", os.O_RDWR)
     more = f",{options}" if options not in ("-", "overlay") else ""
@@ -166,9 +188,9 @@ def main():
     signal.alarm(LIFE_S)
     if os.fork():
         libc.prctl(1, signal.SIGKILL, 0, 0, 0)      # PR_SET_PDEATHSIG
-        Server(dev, "lock" not in kinds).serve()
+        Server(dev, "lock" not in kinds and not caches, caches).serve()
     os.close(dev)
-    fd = open_file(options, "path" in kinds)
+    fd = open_file(options, "path" in kinds, os.O_RDWR if caches else os.O_RDONLY)
     keep = [attack(path, kind, fd) for kind in kinds]
     print("ready", flush=True)
     while keep:

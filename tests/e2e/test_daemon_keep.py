@@ -26,9 +26,16 @@ FAKE = os.path.join(BUILD, "tests/daemon/gpreemptd_fake")
 KILLS = int(os.environ.get("GP_KILLS", "20"))
 SEED = int(os.environ.get("GP_SEED", "5"))
 ROLES = ("keeper", "daemon", "second")
+STOPS = int(os.environ.get("GP_STOPS", "2"))
 BOUND_S = 2.5
 CALM_START_S = 0.2      # three processes run within this time after a start, on an idle machine
 DRIVER_US, SHORT_US = 2048, 1
+
+
+def switches(pid):
+    """How often process @pid went to sleep."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(line for line in f if line.startswith("voluntary_ctxt_switches"))
 
 
 class Keep(Rig):
@@ -272,6 +279,70 @@ class Death(Keep):
         self.assertIn("restored 1 processes", self.log())
         self.ends_well(be)
 
+    def stands_still(self, how, roles=("daemon",)):
+        """Stops these; seconds until the daemon has a ready successor."""
+        before = self.when_three()
+        self.mode(how)
+        begun = time.monotonic()
+        for role in roles:
+            os.kill(before[role], signal.SIGHUP if how == "loop" else signal.SIGSTOP)
+        if how == "loop":
+            time.sleep(0.1)
+            self.mode("")
+        self.eventually("another daemon",
+                        lambda: self.successor("daemon") not in (0, before["daemon"]))
+        took = time.monotonic() - begun
+        for role in roles:
+            self.when_another(role, before)
+        return took
+
+    def test_one_that_stands_still(self):
+        """By SIGSTOP or in an endless loop. The others kill it and start another."""
+        be = self.tenant()
+        self.up()
+        self.when_off(be)
+        for how in ("stop", "loop"):
+            for _ in range(STOPS):
+                self.assertLess(self.stands_still(how), 2.0 * self.slow)
+        for role in ("keeper", "second"):
+            before = self.when_three()
+            os.kill(before[role], signal.SIGSTOP)
+            after = self.when_another(role, before)
+            self.assertEqual([r for r in ROLES if after[r] != before[r]], [role])
+        for keeper in ("keeper", "second"):
+            self.assertLess(self.stands_still("stop", ("daemon", keeper)), 2.5 * self.slow)
+        self.first_or_successor_stops()
+        self.when_runs(be)
+        self.ends_well(be)
+
+    def test_a_pause_of_all_three_kills_none(self):
+        """For example the freezer of a cgroup, or a suspended machine."""
+        be = self.tenant()
+        self.up()
+        self.when_off(be)
+        three = self.when_three()
+        for _ in range(3):
+            for role in ROLES:
+                os.kill(three[role], signal.SIGSTOP)
+            time.sleep(1.5)
+            for role in ROLES:
+                os.kill(three[role], signal.SIGCONT)
+            time.sleep(0.4)
+        self.assertTrue(self.stay(0.5))
+        self.assertEqual(self.three(), three)
+
+    def test_without_tenants_they_sleep(self):
+        """Nobody wakes up, and nobody kills one that stands still."""
+        three = self.up()
+        time.sleep(1)
+        before = {role: switches(pid) for role, pid in three.items()}
+        time.sleep(1)
+        self.assertEqual({role: switches(pid) for role, pid in three.items()}, before)
+        os.kill(three["daemon"], signal.SIGSTOP)
+        time.sleep(2)
+        self.assertEqual(self.three(), three)
+        os.kill(three["daemon"], signal.SIGCONT)
+
     def test_crash_loop(self):
         """At once, then at growing intervals; the socket always exists."""
         self.mode("crash")
@@ -475,6 +546,22 @@ class Told(Keep):
         self.assertEqual(said, f"MAINPID={keeper}".encode())
         os.kill(keeper, signal.SIGTERM)
         self.assertEqual(manager.recv(1000), b"STOPPING=1")
+
+    def test_the_watchdog_of_a_service_manager(self):
+        """The keeper answers it at half of its time, also after a restart."""
+        path = os.path.join(self.dir, "notify")
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.bind(path)
+        manager.settimeout(PATIENCE_S)
+        three = self.up(env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"})
+        for _ in range(2):
+            begun, answers = time.monotonic(), 0
+            while answers < 5:
+                answers += manager.recv(1000) == b"WATCHDOG=1"
+            self.assertGreater(time.monotonic() - begun, 0.7)
+            self.assertLess(time.monotonic() - begun, 2.0 * self.slow)
+            three = self.killed("keeper", three)
 
     def test_reload(self):
         path = os.path.join(self.dir, "gpreempt.yaml")

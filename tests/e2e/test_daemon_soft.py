@@ -15,6 +15,12 @@ from rig import BUILD, CLI, FIGURES, PATIENCE_S, Rig, daemon_roles  # noqa: E402
 DAEMON = os.path.join(BUILD, "bin/gpreemptd")
 STREAMS = os.path.join(BUILD, "bench/streams")
 BE_US, DRIVER_US = 1, 2048
+STOPS = int(os.environ.get("GP_STOPS", "2"))
+
+
+def lines(path):
+    with open(path) as f:
+        return f.read().count("\n")
 
 
 class Daemon(Rig):
@@ -278,6 +284,34 @@ class Ends(Daemon):
         self.assertEqual(self.rows()[procs[2].pid]["weight"], 20)
         self.eventually("turns go on", lambda: all(
             t["turns"] for t in self.tenants().values()))
+
+    def recovery(self, number, out):
+        """Seconds from this signal to the daemon until each tenant has work done again."""
+        self.eventually("one daemon with three tenants", lambda: (
+            len(self.role("daemon")) == 1 and len(self.tenants()) == len(out)))
+        time.sleep(0.5)
+        begun = time.monotonic()
+        os.kill(self.role("daemon")[0], number)
+        # What is on its way to the device may still end.
+        time.sleep(0.2)
+        done = [lines(path) for path in out]
+        self.eventually("work of all three", lambda: all(
+            lines(path) > n + 2 for path, n in zip(out, done)))
+        return time.monotonic() - begun
+
+    def test_a_daemon_that_stands_still_is_followed_by_another(self):
+        """As after a crash, a second later."""
+        self.start_daemon()
+        out = [os.path.join(self.dir, f"done{i}") for i in range(3)]
+        procs = [self.start(cls, args=[f"--out={path}"])
+                 for cls, path in zip(("be", "be", None), out)]
+        self.ok("attach", "--class=be", str(procs[2].pid))
+        self.until_taken(*procs)
+        crash = max(self.recovery(signal.SIGKILL, out) for _ in range(STOPS))
+        took = [self.recovery(signal.SIGSTOP, out) for _ in range(STOPS)]
+        print(f"after a crash {crash:.3f} s, else", *(f"{s:.3f}" for s in took))
+        self.assertLess(max(took), max(2.0, 1.4 + 2 * crash))
+        self.assertIn("has not run for a second", self.said())
 
     def test_all_three_killed(self):
         self.start_daemon()

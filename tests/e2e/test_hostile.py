@@ -27,6 +27,7 @@ SECONDS = float(os.environ.get("GP_SECONDS", "2"))
 TIMES = int(os.environ.get("GP_TIMES", "2"))
 # Other users' bound is 50 ms on an idle machine. The tests run on busy ones.
 LIST_S = 1.0
+BOUND_S = 5
 
 
 class Watcher(threading.Thread):
@@ -219,6 +220,22 @@ class Fuse(Hostile):
 
     def test_last_reference_in_a_queue(self):
         self.attacked(0, "-", "lock")
+
+    def test_killed_with_a_file_in_a_queue(self):
+        """The daemon does not end. Another one takes its place, and serves its tenants."""
+        self.start_daemon()
+        be = [self.start("be") for _ in range(2)]
+        self.until_taken(*be)
+        self.attack(0, "-", "unread")
+        killed, begun = self.role("daemon")[0], time.monotonic()
+        os.kill(killed, signal.SIGKILL)
+        self.eventually("another daemon", lambda: self.role("daemon") not in ([], [killed]))
+        self.until_taken(*be)
+        took = time.monotonic() - begun
+        self.assertIn("D", states(killed))
+        print(f"another daemon after {took:.2f} s")
+        self.assertLess(took, BOUND_S)
+        self.assertIn("hangs while it ends", self.said())
 
     def test_forged_path(self):
         """The process looks like one that uses the GPU: the daemon scans it."""

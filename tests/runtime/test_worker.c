@@ -143,6 +143,35 @@ static void at_once_if_nothing_is_before(void **state)
 	end(&r);
 }
 
+static void a_late_job_is_reported_once(void **state)
+{
+	struct gp_worker *worker;
+	struct rig rig = { 0 };
+	struct job *j = &rig.job[0];
+	bool late = false;
+
+	*j = (struct job){ .job = { .work = work, .done = is_done }, .rig = &rig };
+	assert_int_equal(pipe(rig.gate), 0);
+	assert_int_equal(gp_worker_create(&worker), 0);
+	assert_false(gp_worker_is_late(worker, 0));
+	gp_worker_post(worker, &j->job);
+	for (int i = 0; i < 1000 && !late; i++) {
+		poll(NULL, 0, 1);
+		late = gp_worker_is_late(worker, 10000000);
+	}
+	assert_true(late);
+	assert_false(j->worked);
+	poll(NULL, 0, 20);
+	assert_false(gp_worker_is_late(worker, 10000000));
+	assert_int_equal(write(rig.gate[1], "x", 1), 1);
+	while (!rig.done)
+		gp_worker_ready(worker);
+	assert_false(gp_worker_is_late(worker, 0));
+	gp_worker_destroy(worker);
+	close(rig.gate[0]);
+	close(rig.gate[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +179,7 @@ int main(void)
 		cmocka_unit_test(many_that_can_wait_wake_once),
 		cmocka_unit_test(what_was_not_begun_is_done_too),
 		cmocka_unit_test(at_once_if_nothing_is_before),
+		cmocka_unit_test(a_late_job_is_reported_once),
 	};
 
 	return gp_run_tests(tests);
