@@ -33,20 +33,98 @@ static const char *id_in(const char *name, size_t bytes)
 	return id;
 }
 
+static bool is(const char *name, size_t bytes, const char *text)
+{
+	return bytes == strlen(text) && !memcmp(name, text, bytes);
+}
+
+static bool begins(const char *name, size_t bytes, const char *text)
+{
+	return bytes >= strlen(text) && !memcmp(name, text, strlen(text));
+}
+
+static bool ends(const char *name, size_t bytes, const char *text)
+{
+	const size_t n = strlen(text);
+
+	return bytes >= n && !memcmp(name + bytes - n, text, n);
+}
+
+/* Of a runtime that makes its folders by itself (its "cgroupfs" driver). */
+static bool is_runtimes(const char *name, size_t bytes)
+{
+	static const char *const names[] = { "docker",	"default",  "k8s.io",
+					     "nerdctl", "kubepods", "libpod_parent" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is(name, bytes, names[i]))
+			return true;
+	return false;
+}
+
+/* Only systemd makes slices, and gives none to a user. */
+static bool is_slice(const char *name, size_t bytes)
+{
+	return ends(name, bytes, ".slice") && !is(name, bytes, "user.slice") &&
+	       !begins(name, bytes, "user-");
+}
+
+/* Folders of one pod, or one kind of pods. */
+static bool is_pods(const char *name, size_t bytes, const char *first)
+{
+	if (begins(first, strcspn(first, "/"), "libpod_parent"))
+		return bytes == ID_DIGITS && id_in(name, bytes);
+	return begins(first, strcspn(first, "/"), "kubepods") &&
+	       (begins(name, bytes, "pod") || is(name, bytes, "burstable") ||
+		is(name, bytes, "besteffort") || is(name, bytes, "guaranteed"));
+}
+
+/* The runtime's own service, which some setups put the containers in. */
+static bool is_service(const char *name, size_t bytes)
+{
+	return is(name, bytes, "containerd.service") || is(name, bytes, "docker.service") ||
+	       is(name, bytes, "crio.service");
+}
+
+/* Can a runtime of the machine alone make folders in @name? @first: of the path. */
+static bool is_trusted(const char *name, size_t bytes, const char *first)
+{
+	if (is_slice(name, bytes) || (name == first && is_runtimes(name, bytes)))
+		return true;
+	return is_pods(name, bytes, first) ||
+	       (is_service(name, bytes) && begins(first, strcspn(first, "/"), "system.slice"));
+}
+
 void gp_container_of(const char *cgroup, char id[GP_CONTAINER_LEN])
 {
-	id[0] = '\0';
-	while (*cgroup) {
-		size_t bytes = strcspn(cgroup, "/");
-		const char *found = id_in(cgroup, bytes);
+	const char *first = cgroup + (*cgroup == '/');
+	bool trusted = true;
 
-		if (found) {
-			memcpy(id, found, ID_DIGITS);
+	id[0] = '\0';
+	for (const char *name = first; *name && trusted;) {
+		size_t bytes = strcspn(name, "/");
+
+		trusted = is_trusted(name, bytes, first);
+		if (!trusted && id_in(name, bytes)) {
+			memcpy(id, id_in(name, bytes), ID_DIGITS);
 			id[ID_DIGITS] = '\0';
 		}
+		name += bytes;
+		name += *name == '/';
+	}
+}
+
+bool gp_container_is_named(const char *cgroup)
+{
+	while (*cgroup) {
+		size_t bytes = strcspn(cgroup, "/");
+
+		if (id_in(cgroup, bytes))
+			return true;
 		cgroup += bytes;
 		cgroup += *cgroup == '/';
 	}
+	return false;
 }
 
 /* ---- which rule ------------------------------------- */

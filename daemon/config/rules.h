@@ -27,7 +27,8 @@
  * @exe: of its program; owned. NULL: unknown, or the path is not proven: no rule with
  *	exe: fits
  * @cgroup: in cgroup v2, else in v1; owned. NULL: unknown
- * @container: its id; "": in none
+ * @container: its id, which no user can forge; "": in none, or not proven
+ * @contained: it is, or may be, in a container: root there is not root of the machine
  * @comm: for people only, because a process names itself; control characters are "?"
  * @device: the device in question; borrowed. NULL: none, and no rule with device: fits
  */
@@ -42,6 +43,7 @@ struct gp_subject {
 	char *exe;
 	char *cgroup;
 	char container[GP_CONTAINER_LEN];
+	bool contained;
 	char comm[GP_COMM_LEN];
 	const struct gp_device_id *device;
 };
@@ -88,11 +90,16 @@ int gp_rules_may(const struct gp_config *config, const struct gp_subject *subjec
 bool gp_class_no_higher(const struct gp_class_request *a, const struct gp_class_request *b);
 
 /**
- * gp_container_of() - the container id in @cgroup: from its last name of 64 hexadecimal
- * digits, or with such an end after a dash or colon, without ".scope". These are the names of
- * docker, podman, containerd, CRI-O and kubelet. A conmon is in no container, in spite of its
- * name. "": none.
+ * gp_container_of() - the container id in @cgroup: its first name of 64 hexadecimal digits, or
+ * with such an end after a dash or colon, without ".scope". These are the names of docker,
+ * podman, containerd, CRI-O and kubelet. A conmon is in no container, in spite of its name.
+ *
+ * Only the runtimes of the machine make cgroups where such a name counts: in slices but
+ * user.slice, and in folders with the runtimes' own names. A user may own any other folder, and
+ * a container its own, so names below these count for nothing. "": none.
  */
 void gp_container_of(const char *cgroup, char id[GP_CONTAINER_LEN]);
+/** Has any folder of @cgroup such a name, wherever it is? */
+bool gp_container_is_named(const char *cgroup);
 
 #endif

@@ -259,8 +259,9 @@ static int parse_cgroup(char *text, struct gp_subject *s)
 		for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
 			if (!found[i])
 				found[i] = path_of(line, order[i]);
-		if (!id[0])
-			gp_container_of(line, id);
+		s->contained = s->contained || gp_container_is_named(line);
+		if (!id[0] && strchr(line, '/'))
+			gp_container_of(strchr(line, '/'), id);
 	}
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !path; i++)
 		path = found[i];
@@ -283,6 +284,29 @@ static int read_cgroup(int dir, struct gp_subject *s)
 	err = parse_cgroup(text, s);
 	free(text);
 	return err;
+}
+
+/* ---- PID namespace ------------------------------------- */
+
+#define NAMESPACE_LEN 32
+
+/* False: not readable. */
+static bool read_namespace(int dir, const char *name, char text[NAMESPACE_LEN])
+{
+	ssize_t n = readlinkat(dir, name, text, NAMESPACE_LEN - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* Some containers have cgroups with other names; nearly all have PIDs of their own. */
+static void read_contained(int proc, int dir, struct gp_subject *s)
+{
+	char theirs[NAMESPACE_LEN], ours[NAMESPACE_LEN];
+
+	if (!read_namespace(dir, "ns/pid", theirs) || !read_namespace(proc, "self/ns/pid", ours) ||
+	    strcmp(theirs, ours))
+		s->contained = true;
 }
 
 /* ---- exe ------------------------------------- */
@@ -408,6 +432,35 @@ static int read_exe(int proc, int dir, struct gp_subject *s)
 
 /* ---- all together ------------------------------------ */
 
+static int open_process(int proc, pid_t pid)
+{
+	char name[16];
+	int dir;
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir < 0 ? gone(-errno) : dir;
+}
+
+bool gp_proc_is_root(pid_t pid)
+{
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int dir = proc < 0 ? -1 : open_process(proc, pid);
+	struct gp_subject s = { .pid = pid };
+	bool is = dir >= 0 && !read_status(dir, &s) && s.uid == 0 && !s.ids_differ &&
+		  !read_cgroup(dir, &s);
+
+	if (is)
+		read_contained(proc, dir, &s);
+	is = is && !s.contained;
+	gp_proc_clear(&s);
+	if (dir >= 0)
+		close(dir);
+	if (proc >= 0)
+		close(proc);
+	return is;
+}
+
 void gp_proc_clear(struct gp_subject *s)
 {
 	free(s->groups);
@@ -458,18 +511,10 @@ static int read_once(int proc, int dir, struct gp_subject *s)
 	if (!err)
 		err = read_cgroup(dir, s);
 	if (!err)
+		read_contained(proc, dir, s);
+	if (!err)
 		err = read_exe(proc, dir, s);
 	return err ? err : check_again(proc, dir, s);
-}
-
-static int open_process(int proc, pid_t pid)
-{
-	char name[16];
-	int dir;
-
-	snprintf(name, sizeof(name), "%d", (int)pid);
-	dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 ? gone(-errno) : dir;
 }
 
 int gp_proc_read_at(int proc, pid_t pid, struct gp_subject *subject)

@@ -32,6 +32,9 @@ int gp_proc_start(pid_t pid, uint64_t *ticks);
 /** The real user of @pid, also of a setuid program. 0; -ESRCH; other negative errno. */
 int gp_proc_user(pid_t pid, uid_t *uid);
 
+/** Is @pid root's of this machine, and in no container? Cheaper than gp_proc_read(). */
+bool gp_proc_is_root(pid_t pid);
+
 /** Frees @subject's contents; it may be read or cleared again. */
 void gp_proc_clear(struct gp_subject *subject);
 

@@ -148,10 +148,21 @@ static void test_containers(void **state)
 		{ "/docker/" ID, ID },
 		{ "/docker/" ID "/init.scope", ID },
 		{ "/docker/" ID "/system.slice/a.service", ID },
-		{ "/docker/" ID "/docker/" OTHER, OTHER },
-		{ "/machine.slice/libpod-" ID ".scope/container", ID },
-		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope",
+		{ "/docker/" ID "/docker/" OTHER, ID },
+		{ "/docker.slice/docker-" ID ".scope", ID },
+		{ "/system.slice/nerdctl-" ID ".scope", ID },
+		{ "/system.slice/containerd.service/kubepods-pod3b1f.slice:cri-containerd:" ID,
 		  ID },
+		{ "/kubepods/burstable/pod3b1f/" ID, ID },
+		{ "/kubepods/pod3b1f/" ID, ID },
+		{ "/k8s.io/" ID, ID },
+		{ "/libpod_parent/libpod-" ID, ID },
+		{ "/libpod_parent/" OTHER "/libpod-" ID, ID },
+		{ "/machine.slice/machine-libpod_pod_" OTHER ".slice/libpod-" ID ".scope", ID },
+		{ "/machine.slice/libpod-" ID ".scope/container", ID },
+		/* Rootless podman: in a folder of the user's. */
+		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope",
+		  "" },
 		{ "/machine.slice/libpod-conmon-" ID ".scope", "" },
 		{ "/system.slice/crio-conmon-" ID ".scope", "" },
 		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3b1f.slice/"
@@ -161,7 +172,6 @@ static void test_containers(void **state)
 		{ "/kubepods/besteffort/pod3b1f/" ID, ID },
 		{ "/system.slice/kubepods-pod3b1f.slice:cri-containerd:" ID, ID },
 		{ "/default/" ID, ID },
-		{ "12:memory:/docker/" ID, ID },
 		{ "", "" },
 		{ "/", "" },
 		{ "/user.slice/user-1000.slice/session-3.scope", "" },
@@ -179,6 +189,64 @@ static void test_containers(void **state)
 		gp_container_of(c[i].cgroup, id);
 		if (strcmp(id, c[i].id))
 			fail_msg("%s: '%s'", c[i].cgroup, id);
+	}
+}
+
+#define USER "/user.slice/user-1000.slice/user@1000.service"
+
+/* Where a user, or a container's root, may make any cgroup. */
+static const char *const owned[] = {
+	USER,
+	USER "/app.slice",
+	USER "/session.slice/a.scope",
+	"/user.slice/user-1000.slice/session-3.scope",
+	"/user.slice/user-1000.slice",
+	"/system.slice/batch.service",
+	"/system.slice/slurmstepd.scope/job_7",
+	"/machine.slice/machine-guest.scope/payload",
+	"/lxc.payload.guest",
+	"/users/eve",
+	"/docker/eve",
+	"/system.slice/docker-eve.scope",
+	"/kubepods/eve",
+	"/machine.slice/libpod-conmon-" OTHER ".scope",
+};
+
+static void test_forged_containers(void **state)
+{
+	static const char *const made[] = {
+		"docker-" ID ".scope",
+		"docker/" ID,
+		"system.slice/docker-" ID ".scope",
+		"machine.slice/libpod-" ID ".scope",
+		"libpod_parent/libpod-" ID,
+		"libpod-payload-" ID,
+		"kubepods.slice/kubepods-pod3b1f.slice/cri-containerd-" ID ".scope",
+		"kubepods.slice/kubepods-pod3b1f.slice/crio-" ID ".scope",
+		"kubepods/besteffort/pod3b1f/" ID,
+		"containerd.service/kubepods-pod3b1f.slice:cri-containerd:" ID,
+		"nerdctl-" ID ".scope",
+		"default/" ID,
+		ID,
+	};
+	char path[512], id[GP_CONTAINER_LEN];
+
+	for (size_t i = 0; i < sizeof(owned) / sizeof(owned[0]); i++)
+		for (size_t k = 0; k < sizeof(made) / sizeof(made[0]); k++) {
+			snprintf(path, sizeof(path), "%s/%s", owned[i], made[k]);
+			gp_container_of(path, id);
+			if (id[0])
+				fail_msg("%s: %s", path, id);
+			assert_true(gp_container_is_named(path));
+		}
+	/* A container cannot take another's name. */
+	for (size_t k = 0; k < sizeof(made) / sizeof(made[0]); k++) {
+		snprintf(path, sizeof(path), "/docker/" OTHER "/%s", made[k]);
+		gp_container_of(path, id);
+		assert_string_equal(id, OTHER);
+		snprintf(path, sizeof(path), "/machine.slice/libpod-" OTHER ".scope/%s", made[k]);
+		gp_container_of(path, id);
+		assert_string_equal(id, OTHER);
 	}
 }
 
@@ -424,10 +492,11 @@ static void test_short_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest rules[] = {
-		cmocka_unit_test(test_no_higher),      cmocka_unit_test(test_order),
-		cmocka_unit_test(test_containers),     cmocka_unit_test(test_matching),
-		cmocka_unit_test(test_order_of_rules), cmocka_unit_test(test_may),
-		cmocka_unit_test(test_may_property),   cmocka_unit_test(test_short_why),
+		cmocka_unit_test(test_no_higher),  cmocka_unit_test(test_order),
+		cmocka_unit_test(test_containers), cmocka_unit_test(test_forged_containers),
+		cmocka_unit_test(test_matching),   cmocka_unit_test(test_order_of_rules),
+		cmocka_unit_test(test_may),	   cmocka_unit_test(test_may_property),
+		cmocka_unit_test(test_short_why),
 	};
 
 	return gp_run_tests(rules);
