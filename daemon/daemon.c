@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/daemon_internal.h"
+#include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
 #include "daemon/supervise/notify.h"
 #include "daemon/supervise/restore.h"
@@ -119,7 +120,22 @@ static void closed(void *arg, struct gp_conn *conn)
 	gp_enroll_left(arg, conn);
 }
 
-static const struct gp_serve_ops serve_ops = { .message = message, .closed = closed };
+static bool busy(void *arg, const struct gp_conn *conn)
+{
+	return gp_enroll_busy(arg, conn);
+}
+
+static bool is_root(void *arg, pid_t pid)
+{
+	return gp_proc_is_root(pid);
+}
+
+static const struct gp_serve_ops serve_ops = {
+	.message = message,
+	.busy = busy,
+	.is_root = is_root,
+	.closed = closed,
+};
 
 /* ---- devices ---------------------------------------------------------------------------- */
 
@@ -386,7 +402,7 @@ static int start(struct gp_daemon *d)
 	if (!err)
 		err = devices_open(d);
 	if (!err)
-		err = gp_loop_worker_create(d->loop, &d->scanner);
+		err = gp_loop_worker_create(d->loop, false, &d->scanner);
 	if (!err)
 		err = gp_receivers_attach(d->receivers, d->loop);
 	if (!err)

@@ -21,6 +21,7 @@ struct gp_daemon {
 	struct gp_discovery *find;
 	struct gp_metrics *metrics;
 	struct gp_loop_worker scanner; /* looks into processes */
+	struct gp_scan *scans;	       /* that are not over: see member.c */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
 	size_t left_alone; /* devices that are none of them: see can_share() */
@@ -37,6 +38,8 @@ void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		     const int *file, size_t n);
 void gp_enroll_ask(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_ask_class *msg);
 void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg);
+/** Has @conn a scan under way, or its user too many? */
+bool gp_enroll_busy(const struct gp_daemon *d, const struct gp_conn *conn);
 /** Its connection is closed. */
 void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn);
 extern const struct gp_discover_ops gp_enroll_discover_ops;

@@ -17,10 +17,15 @@
 #define OTHER_IDS                                                                                \
 	"this process's real, effective and saved users and groups must be equal, and those of " \
 	"its connection"
+#define USER_SCANS 8u
 
 /* A process is looked into. */
-struct scan {
+struct gp_scan {
 	struct gp_job job;
+	struct gp_scan *next; /* of all that are not over */
+	uid_t uid;	      /* that asked or was meant, or of the process */
+	void (*done)(struct gp_job *job);
+	uint64_t took_ns; /* of a core */
 	struct gp_daemon *daemon;
 	struct gp_ddev *dev;
 	pid_t pid;
@@ -29,10 +34,8 @@ struct scan {
 	size_t files;
 	uint64_t conn;	 /* that asked; 0: nobody waits */
 	uint32_t tenant; /* that has it; 0: none yet */
-	/* By gpreempt attach: the process that was meant, and the user. */
-	uint64_t start;
-	uid_t uid;
-	bool admin; /* it may be any user's */
+	uint64_t start;	 /* of the process that gpreempt attach meant */
+	bool admin;	 /* it may be any user's */
 	struct gp_class_request request;
 	bool asks;
 	enum gp_wire_origin origin; /* how it is to become a tenant; 0: it is one */
@@ -44,33 +47,85 @@ struct scan {
 
 static void scan_work(struct gp_job *job)
 {
-	struct scan *s = (struct scan *)(void *)job;
+	struct gp_scan *s = (struct gp_scan *)(void *)job;
 	const struct gp_hal_ops *ops = s->dev->hal->ops;
+	uint64_t start_ns = gp_loop_cpu_ns();
 
 	if (s->files)
 		s->err = ops->groups_from(s->dev->hal, s->pid, s->file, s->key, s->files, &s->list);
 	else
 		s->err = gp_receivers_groups(s->daemon->receivers, s->dev->hal, s->pid, &s->list);
+	s->took_ns = gp_loop_cpu_ns() - start_ns;
 }
 
-static void scan_free(struct scan *s)
+/* The user who asked pays. */
+static void scan_done(struct gp_job *job)
 {
+	struct gp_scan *s = (struct gp_scan *)(void *)job;
+	struct gp_serve *serve = s->daemon->serve;
+	uint64_t took_ns = s->took_ns, start_ns = gp_loop_cpu_ns();
+	bool asked = s->conn;
+	uid_t uid = s->uid;
+
+	s->done(job);
+	if (asked)
+		gp_serve_charge(serve, uid, took_ns + gp_loop_cpu_ns() - start_ns);
+}
+
+/*
+ * A user has at most USER_SCANS under way, and a connection one. Its next message waits unread
+ * meanwhile. Users take turns in the scanner.
+ */
+bool gp_enroll_busy(const struct gp_daemon *d, const struct gp_conn *conn)
+{
+	uint32_t n = 0;
+
+	for (const struct gp_scan *s = d->scans; s; s = s->next) {
+		if (s->conn == conn->id)
+			return true;
+		n += s->conn && s->uid == conn->uid;
+	}
+	return n >= USER_SCANS;
+}
+
+/* @conn: the connection that asked; NULL: the daemon itself, for a process of @uid. */
+static void scan_post(struct gp_scan *s, const struct gp_conn *conn, uid_t uid)
+{
+	s->conn = conn ? conn->id : 0;
+	s->uid = uid;
+	s->job.lane = (uint64_t)s->uid + 1;
+	s->next = s->daemon->scans;
+	s->daemon->scans = s;
+	gp_worker_post(s->daemon->scanner.worker, &s->job);
+}
+
+static void scan_free(struct gp_scan *s)
+{
+	struct gp_scan **at = &s->daemon->scans;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	if (s->conn)
+		gp_serve_resume(s->daemon->serve, s->uid);
 	gp_files_close(s->file, s->files);
 	gp_group_list_put(&s->list);
 	free(s);
 }
 
 /* @file is the scan's from then on, also if it fails; @key: of each. */
-static struct scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid, const int *file,
-			     const uint32_t *key, size_t n, void (*done)(struct gp_job *job))
+static struct gp_scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t pid,
+				const int *file, const uint32_t *key, size_t n,
+				void (*done)(struct gp_job *job))
 {
-	struct scan *s = calloc(1, sizeof(*s));
+	struct gp_scan *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		gp_files_close(file, n);
 		return NULL;
 	}
-	s->job = (struct gp_job){ .work = scan_work, .done = done };
+	s->job = (struct gp_job){ .work = scan_work, .done = scan_done };
+	s->done = done;
 	s->daemon = d;
 	s->dev = dev;
 	s->pid = pid;
@@ -136,6 +191,12 @@ static int decide(struct gp_daemon *d, struct gp_ddev *dev, struct gp_subject *w
 	return err;
 }
 
+/* The last ones are for root of the machine. */
+static bool has_files_for(const struct gp_daemon *d, const struct gp_subject *who)
+{
+	return (who->uid == 0 && !who->contained) || gp_serve_has_files(d->serve);
+}
+
 static void tenant_gone(struct gp_dtenant *t, void *arg)
 {
 	if (t->conn)
@@ -143,7 +204,7 @@ static void tenant_gone(struct gp_dtenant *t, void *arg)
 	t->conn = NULL;
 }
 
-static int join(struct scan *s, struct gp_subject *who, const struct gp_class_request *given,
+static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class_request *given,
 		bool asked, const char *why, struct gp_dtenant **tenant)
 {
 	struct gp_join how = {
@@ -196,7 +257,7 @@ static bool is_its_own(const struct gp_conn *conn, const struct gp_subject *who)
 
 static void hello_done(struct gp_job *job)
 {
-	struct scan *s = (struct scan *)(void *)job;
+	struct gp_scan *s = (struct gp_scan *)(void *)job;
 	struct gp_daemon *d = s->daemon;
 	struct gp_conn *conn = gp_serve_find(d->serve, s->conn);
 	struct gp_class_request given;
@@ -223,6 +284,8 @@ static void hello_done(struct gp_job *job)
 		gp_dtenant_leave(t, false);
 	else if (!err && of_user(d, who.uid) >= d->config->user_tenants)
 		err = -EUSERS;
+	else if (!err && !has_files_for(d, &who))
+		err = -EMFILE;
 	if (!err) {
 		refused = decide(d, s->dev, &who, NULL, s->asks ? &s->request : NULL, &given, why);
 		err = join(s, &who, &given, s->asks && !refused, why, &t);
@@ -232,6 +295,8 @@ static void hello_done(struct gp_job *job)
 			    err == -EUSERS ? "this user has too many tenants; raise "
 					     "limits_per_user: tenants: in gpreempt.yaml" :
 			    err == -EEXIST ? "this process has another connection for this device" :
+			    err == -EMFILE ? "gpreemptd has too few file descriptors; raise its "
+					     "limit of open files (LimitNOFILE=)" :
 			    err == -ENOSPC ? "the device has no room for another tenant" :
 			    err == -EPERM  ? "this process is suspended until it ends" :
 			    err == -EACCES ? OTHER_IDS :
@@ -253,7 +318,7 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		     const int *file, size_t n)
 {
 	struct gp_ddev *dev = gp_daemon_device(d, msg->uuid);
-	struct scan *s;
+	struct gp_scan *s;
 
 	if (!dev || conn->tenant || conn->pid <= 0) {
 		gp_files_close(file, n);
@@ -267,17 +332,16 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 	s = scan_new(d, dev, conn->pid, file, msg->key, n, hello_done);
 	if (!s)
 		return;
-	s->conn = conn->id;
 	s->origin = GP_WIRE_BY_RUN;
 	s->asks = msg->flags & GP_WIRE_ASKS;
 	if (gp_class_request_from_wire(&msg->request, &s->request))
 		s->asks = false;
-	gp_worker_post(d->scanner.worker, &s->job);
+	scan_post(s, conn, conn->uid);
 }
 
 static void groups_done(struct gp_job *job)
 {
-	struct scan *s = (struct scan *)(void *)job;
+	struct gp_scan *s = (struct gp_scan *)(void *)job;
 	/* By its id: another process may have its PID. */
 	struct gp_dtenant *t = gp_dtenant_of(s->dev, s->tenant);
 
@@ -286,15 +350,16 @@ static void groups_done(struct gp_job *job)
 	scan_free(s);
 }
 
+/* @file, @key: sent by the tenant; NULL: the daemon looks by itself. */
 static void look_again(struct gp_daemon *d, struct gp_dtenant *t, const int *file,
 		       const uint32_t *key, size_t n)
 {
-	struct scan *s = scan_new(d, t->dev, t->who.pid, file, key, n, groups_done);
+	struct gp_scan *s = scan_new(d, t->dev, t->who.pid, file, key, n, groups_done);
 
 	if (!s)
 		return;
 	s->tenant = t->id;
-	gp_worker_post(d->scanner.worker, &s->job);
+	scan_post(s, key ? t->conn : NULL, t->who.uid);
 }
 
 void gp_enroll_files(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_files *msg,
@@ -378,13 +443,13 @@ void gp_enroll_left(struct gp_daemon *d, struct gp_conn *conn)
 /* ---- attached tenants ------------------------------------------------ */
 
 /* Does it belong to the user that attaches it, whatever it has become? */
-static bool is_users(const struct scan *s, const struct gp_subject *who)
+static bool is_users(const struct gp_scan *s, const struct gp_subject *who)
 {
 	return s->admin || (!who->ids_differ && who->uid == s->uid);
 }
 
 /* May @s->uid have process @s->pid? Finds @s->start. 0; -ESRCH; -EPERM. */
-static int may_take(struct scan *s)
+static int may_take(struct gp_scan *s)
 {
 	struct gp_subject who = { 0 };
 	int err = gp_proc_read(s->pid, &who) ? -ESRCH : 0;
@@ -398,7 +463,7 @@ static int may_take(struct scan *s)
 
 static void take_done(struct gp_job *job)
 {
-	struct scan *s = (struct scan *)(void *)job;
+	struct gp_scan *s = (struct gp_scan *)(void *)job;
 	struct gp_conn *conn = gp_serve_find(s->daemon->serve, s->conn);
 	struct gp_class_request given;
 	struct gp_subject who = { 0 };
@@ -427,6 +492,8 @@ static void take_done(struct gp_job *job)
 		snprintf(why, sizeof(why), "it has changed its user");
 		err = -EPERM;
 	}
+	if (!err && !s->banned && !has_files_for(s->daemon, &who))
+		err = -EMFILE;
 	given = s->request;
 	if (!err && !s->banned)
 		err = decide(s->daemon, s->dev, &who, NULL, &s->request, &given, why);
@@ -447,31 +514,24 @@ static void take_done(struct gp_job *job)
 	scan_free(s);
 }
 
-/* Root's word counts, but not that of a container's. */
+/* A container's root is an ordinary user. */
 static bool is_admin(const struct gp_conn *conn)
 {
-	struct gp_subject who = { 0 };
-	bool is = conn->uid == 0 && !gp_proc_read(conn->pid, &who) && !who.container[0] &&
-		  gp_conn_lives(conn) == 1;
-
-	gp_proc_clear(&who);
-	return is;
+	return conn->uid == 0 && gp_proc_is_root(conn->pid) && gp_conn_lives(conn) == 1;
 }
 
 static void take_new(struct gp_daemon *d, const struct gp_conn *conn, struct gp_ddev *dev,
-		     const struct scan *meant, const struct gp_class_request *asked)
+		     const struct gp_scan *meant, const struct gp_class_request *asked)
 {
-	struct scan *s = scan_new(d, dev, meant->pid, NULL, NULL, 0, take_done);
+	struct gp_scan *s = scan_new(d, dev, meant->pid, NULL, NULL, 0, take_done);
 
 	if (!s)
 		return;
-	s->conn = conn->id;
 	s->origin = GP_WIRE_BY_ATTACH;
 	s->request = *asked;
 	s->start = meant->start;
-	s->uid = meant->uid;
 	s->admin = meant->admin;
-	gp_worker_post(d->scanner.worker, &s->job);
+	scan_post(s, conn, conn->uid);
 }
 
 void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_wire_take *msg)
@@ -481,7 +541,7 @@ void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 	struct gp_ddev *dev = t					  ? t->dev :
 			      memcmp(msg->uuid, any, sizeof(any)) ? gp_daemon_device(d, msg->uuid) :
 								    d->dev[0];
-	struct scan meant = { .pid = msg->pid, .uid = conn->uid, .admin = is_admin(conn) };
+	struct gp_scan meant = { .pid = msg->pid, .uid = conn->uid, .admin = is_admin(conn) };
 	struct gp_class_request asked;
 	int err = may_take(&meant);
 
@@ -507,7 +567,7 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	struct gp_ddev *dev = gp_daemon_device(d, r->uuid);
 	struct gp_class_request request;
 	uint64_t start;
-	struct scan *s;
+	struct gp_scan *s;
 
 	if ((r->origin != GP_WIRE_BY_ATTACH && !r->banned) || !dev ||
 	    gp_class_request_from_wire(&r->request, &request) || gp_proc_start(r->pid, &start) ||
@@ -522,7 +582,7 @@ bool gp_enroll_again(struct gp_daemon *d, const struct gp_journal_record *r, int
 	s->place = place;
 	s->start = start;
 	s->admin = true;
-	gp_worker_post(d->scanner.worker, &s->job);
+	scan_post(s, NULL, 0);
 	return true;
 }
 
@@ -549,11 +609,11 @@ static bool find_skip(void *arg, struct gp_device *hal, pid_t pid)
 static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_group_list *list)
 {
 	struct gp_daemon *d = arg;
-	struct scan s = { .daemon = d,
-			  .dev = of_hal(d, hal),
-			  .pid = pid,
-			  .origin = GP_WIRE_BY_RULE,
-			  .list = *list };
+	struct gp_scan s = { .daemon = d,
+			     .dev = of_hal(d, hal),
+			     .pid = pid,
+			     .origin = GP_WIRE_BY_RULE,
+			     .list = *list };
 	struct gp_class_request given;
 	struct gp_subject who = { 0 };
 	char why[GP_WIRE_TEXT_LEN];
@@ -562,6 +622,8 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 
 	if (!err)
 		decide(d, s.dev, &who, NULL, NULL, &given, why);
+	if (!err && !has_files_for(d, &who))
+		err = -EMFILE;
 	if (!err && given.cls.cls != GP_CLASS_NONE)
 		err = join(&s, &who, &given, false, why, &t);
 	if (err && err != -ESRCH && err != -EEXIST)
@@ -636,12 +698,23 @@ static uint64_t open_files(pid_t pid)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 
+static bool is_scanned(const struct gp_daemon *d, const struct gp_dtenant *t)
+{
+	for (const struct gp_scan *s = d->scans; s; s = s->next)
+		if (s->dev == t->dev && s->pid == t->who.pid)
+			return true;
+	return false;
+}
+
 void gp_enroll_check(struct gp_daemon *d)
 {
 	for (size_t i = 0; i < d->devs; i++) {
 		for (struct gp_dtenant *t = d->dev[i]->tenants; t; t = t->next) {
 			uint64_t files = t->conn ? 0 : open_files(t->who.pid);
 
+			/* A slow scan must not have others behind it. */
+			if (is_scanned(d, t))
+				continue;
 			/* A queue of AMD's takes no file. */
 			if (files != t->files || t->dev->caps.caps & GP_CAP_CLASS)
 				look_again(d, t, NULL, NULL, 0);

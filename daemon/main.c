@@ -283,8 +283,9 @@ static int keep(const struct gp_supervise_setup *setup, enum gp_supervise_start 
 }
 
 /*
- * The kernel enlarges a file table that threads share only after a wait for all CPUs (Linux,
- * fs/file.c: expand_fdtable()). One accept4() of a flood of clients took 5.6 ms for that. The
+ * Raises the limit of open files as far as it may, and the table of files with it. The kernel
+ * enlarges a table that threads share only after a wait for all CPUs (Linux, fs/file.c:
+ * expand_fdtable()). One accept4() of a flood of clients took 5.6 ms for that. The
  * table never shrinks, and there is only one thread yet.
  */
 static void widen_files(void)
@@ -294,6 +295,9 @@ static void widen_files(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		getrlimit(RLIMIT_NOFILE, &limit);
 	fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC,
 		   (int)(limit.rlim_cur < FILES ? limit.rlim_cur : FILES) - 1);
 	if (fd >= 0)

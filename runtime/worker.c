@@ -13,6 +13,8 @@
 #include "hal/timer.h"
 #include "runtime/runtime.h"
 
+#define LANES_ROUND 2u
+
 struct queue {
 	struct gp_job *first, **last;
 };
@@ -25,8 +27,8 @@ struct gp_worker {
 	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t wake;
 	struct queue todo, done;
-	bool works;	   /* the thread does something */
-	uint64_t since_ns; /* of its present job; 0: none, or it was reported late */
+	struct gp_job *present; /* runs in the thread; NULL: none */
+	uint64_t since_ns;	/* of its present job; 0: none, or it was reported late */
 	bool stop;
 };
 
@@ -37,6 +39,26 @@ static void push(struct queue *q, struct gp_job *job)
 		q->last = &q->first;
 	*q->last = job;
 	q->last = &job->next;
+}
+
+/*
+ * Before the jobs of later turns. A lane's jobs have one turn after another, from the present
+ * one on, so each turn has at most one job of each lane.
+ */
+static void push_in_turn(struct queue *q, struct gp_job *job, const struct gp_job *present)
+{
+	struct gp_job **at = &q->first;
+
+	job->turn = present ? present->turn + (present->lane == job->lane) : 0;
+	for (const struct gp_job *j = q->first; j; j = j->next)
+		if (j->lane == job->lane && j->turn >= job->turn)
+			job->turn = j->turn + 1;
+	while (*at && (*at)->turn <= job->turn)
+		at = &(*at)->next;
+	job->next = *at;
+	if (!*at)
+		q->last = &job->next;
+	*at = job;
 }
 
 static struct gp_job *pop(struct queue *q)
@@ -70,7 +92,7 @@ static void *thread_main(void *arg)
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
 		job = pop(&w->todo);
-		w->works = job;
+		w->present = job;
 		w->since_ns = job ? gp_wall_ns() : 0;
 		if (job)
 			do_job(w, job);
@@ -98,21 +120,32 @@ int gp_worker_fd(const struct gp_worker *w)
 
 void gp_worker_ready(struct gp_worker *w)
 {
+	const uint64_t one = 1;
+	uint32_t in_lanes = 0;
 	struct gp_job *job;
 	uint64_t n;
 
 	(void)!read(w->fd, &n, sizeof(n));
-	while ((job = take_done(w)))
+	while ((job = take_done(w))) {
+		in_lanes += job->lane != 0;
 		job->done(job);
+		if (in_lanes == LANES_ROUND) {
+			(void)!write(w->fd, &one, sizeof(one));
+			return;
+		}
+	}
 }
 
 void gp_worker_post(struct gp_worker *w, struct gp_job *job)
 {
 	pthread_mutex_lock(&w->lock);
-	if (job->at_once && !w->works && !w->todo.first) {
+	if (job->at_once && !w->present && !w->todo.first) {
 		do_job(w, job);
 	} else {
-		push(&w->todo, job);
+		if (job->lane)
+			push_in_turn(&w->todo, job, w->present);
+		else
+			push(&w->todo, job);
 		pthread_cond_signal(&w->wake);
 	}
 	pthread_mutex_unlock(&w->lock);

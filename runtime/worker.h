@@ -18,6 +18,9 @@ struct gp_worker;
  * @done: called by gp_worker_ready() afterwards; may free the job
  * @can_wait: the file need not become readable for this job alone: @done comes with
  *	that of a later job, or when no job is left
+ * @lane: jobs of different lanes take turns, and gp_worker_ready() ends a few of them at
+ *	most; 0: no lanes, all in their order. One kind for each worker
+ * @turn: the worker's own
  * @at_once: a short and urgent job: if the thread is idle, gp_worker_post() runs it
  *	itself and so need not wake the thread; @done comes as always
  */
@@ -25,6 +28,7 @@ struct gp_job {
 	void (*work)(struct gp_job *job);
 	void (*done)(struct gp_job *job);
 	bool can_wait, at_once;
+	uint64_t lane, turn;
 	struct gp_job *next;
 };
 
@@ -37,7 +41,7 @@ void gp_worker_stop(struct gp_worker *worker);
 
 /** Readable (POLLIN) when jobs are over; borrowed. */
 int gp_worker_fd(const struct gp_worker *worker);
-/** Call done() of all jobs that are over. */
+/** Call done() of the jobs that are over. */
 void gp_worker_ready(struct gp_worker *worker);
 /** Has the present job of the thread lasted for @ns? True once for each job. */
 bool gp_worker_is_late(struct gp_worker *worker, uint64_t ns);

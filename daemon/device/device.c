@@ -299,7 +299,7 @@ int gp_ddev_create(struct gp_loop *loop, const struct gp_ddev_ops *above, struct
 	if (!err)
 		say_policies(dev);
 	if (!err)
-		err = gp_loop_worker_create(loop, &dev->worker);
+		err = gp_loop_worker_create(loop, true, &dev->worker);
 	if (!err)
 		err = runtime_create(dev);
 	if (!err)

@@ -185,12 +185,22 @@ void gp_loop_stop(struct gp_loop *loop)
 
 /* ---- times ------------------------------------------------------------------ */
 
-uint64_t gp_loop_now_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t gp_loop_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t gp_loop_cpu_ns(void)
+{
+	return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void tick_ready(struct gp_source *source, uint32_t events)

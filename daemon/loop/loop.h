@@ -55,6 +55,8 @@ void gp_tick_in(struct gp_tick *tick, uint64_t in_ns);
 void gp_tick_remove(struct gp_tick *tick);
 
 uint64_t gp_loop_now_ns(void);
+/** Time of a core that this thread has used. */
+uint64_t gp_loop_cpu_ns(void);
 
 /** Runs until gp_loop_stop(). 0 or negative errno. */
 int gp_loop_run(struct gp_loop *loop);

@@ -8,7 +8,7 @@ static void ready(struct gp_source *source, uint32_t events)
 	gp_worker_ready(gp_holder(source, struct gp_loop_worker, source)->worker);
 }
 
-int gp_loop_worker_create(struct gp_loop *loop, struct gp_loop_worker *w)
+int gp_loop_worker_create(struct gp_loop *loop, bool is_urgent, struct gp_loop_worker *w)
 {
 	int err = gp_worker_create(&w->worker);
 
@@ -17,7 +17,7 @@ int gp_loop_worker_create(struct gp_loop *loop, struct gp_loop_worker *w)
 	w->source = (struct gp_source){
 		.fd = gp_worker_fd(w->worker),
 		.ready = ready,
-		.is_urgent = true,
+		.is_urgent = is_urgent,
 	};
 	err = gp_loop_add(loop, &w->source, EPOLLIN);
 	if (err)

@@ -534,7 +534,7 @@ int gp_receivers_post(struct gp_receivers *all, uid_t uid, struct gp_receivers_j
 		r = get(all, uid);
 	if (!r)
 		return -EAGAIN;
-	if (!r->worker.worker && gp_loop_worker_create(all->loop, &r->worker)) {
+	if (!r->worker.worker && gp_loop_worker_create(all->loop, false, &r->worker)) {
 		put(r);
 		return -EAGAIN;
 	}

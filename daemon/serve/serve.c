@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * serve.c - connections. A round of the loop takes at most one message of each, so a peer that
- * sends much gets no more of it than others.
+ * sends much gets no more of it than others. Users share the places for connections: when all
+ * are taken, a user with fewer connections replaces one of the user that has the most.
  *
  * Files in a socket's queue: when the last reference to a socket goes, so do its messages,
  * their files, and perhaps the last references to these. That calls no flush, but release: on
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,25 +32,72 @@
 #define DROP_MOST 64   /* messages: a receiver takes a longer queue */
 #define PARKED_MOST 256u
 #define AGAIN_NS 1000000000u /* the next attempt to give parked ones away */
+#define JOIN_FILES 32u	     /* of one tenant */
 /* Since Linux 6.5, include/uapi/asm-generic/socket.h. */
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
 #endif
 
+/*
+ * Time that messages of one user may take, and of all users together: 5 and 8 % of a core, and
+ * a burst at first. A user without time left is read a little in each window.
+ */
+#define WINDOW_NS 20000000
+#define USER_NS 1000000
+#define ALL_NS 1600000
+#define USER_BURST_NS 200000000
+#define ALL_BURST_NS 400000000
+#define WINDOW_CONNS 2u /* per user */
+
+/**
+ * struct gp_user - the peers of one user.
+ * @root: root of the machine, which gets the reserve. Connections of root count for it only
+ *	if there is no place for root as for any other user: a container's root may have them
+ * @conns: also those that are being closed
+ * @receives: a receiver takes one of its messages; the next one with files waits
+ * @left_ns: time left for its messages; @spent_ns: of the present window
+ * @resumed: its connections that were resumed in this window
+ */
+struct gp_user {
+	struct gp_user *next;
+	uid_t uid;
+	bool root, receives;
+	uint32_t conns, resumed;
+	size_t late_bytes;
+	int64_t left_ns, spent_ns;
+};
+
+/**
+ * struct gp_serve
+ * @closing: of no use any more, but not closed; @parked of these have no job
+ * @paused: too many are parked: accepts none
+ * @conn_count, @conns_max: of all users but root
+ * @files_max: numbers of file descriptors from here on are root's
+ * @left_ns: of all users together
+ * @throttled: the first of the connections that wait for time
+ * @spare_fd: to accept a connection when files run out
+ */
 struct gp_serve {
 	struct gp_source source;
 	struct gp_loop *loop;
 	struct gp_receivers *receivers;
 	const struct gp_serve_ops *ops;
 	void *arg;
-	struct gp_conn *conns;
-	struct gp_conn *closing; /* of no use any more, but not closed */
-	uint32_t parked;	 /* of these, without a job */
+	struct gp_conn *conns, *closing;
+	uint32_t parked;
 	struct gp_tick again;
-	bool paused; /* too many are parked: accepts none */
+	bool paused;
+	struct gp_user *users;
+	uint32_t conn_count, conns_max;
+	uint32_t files_max;
+	size_t late_bytes;
+	struct gp_tick window;
+	bool window_armed;
+	int64_t left_ns;
+	struct gp_conn *throttled, **throttled_end;
 	uint32_t user_max;
 	uint64_t last_id;
-	int spare_fd; /* to accept a connection when files run out */
+	int spare_fd;
 };
 
 /* What a receiver does with a connection. */
@@ -63,19 +112,110 @@ struct gp_files_job {
 	struct gp_received received;
 };
 
-static uint32_t count(const struct gp_conn *c, uid_t uid)
-{
-	uint32_t n = 0;
+/* ---- users ------------------------------------------------------------------------ */
 
-	for (; c; c = c->next)
-		n += c->uid == uid;
-	return n;
+/* NULL: out of memory. */
+static struct gp_user *user_of(struct gp_serve *s, uid_t uid, bool root)
+{
+	struct gp_user *u = s->users;
+
+	while (u && (u->uid != uid || u->root != root))
+		u = u->next;
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	*u = (struct gp_user){
+		.next = s->users,
+		.uid = uid,
+		.root = root,
+		.left_ns = USER_BURST_NS,
+	};
+	s->users = u;
+	return u;
 }
 
-static uint32_t of_user(const struct gp_serve *s, uid_t uid)
+static void free_if_unused(struct gp_serve *s, struct gp_user *user)
 {
-	return count(s->conns, uid) + count(s->closing, uid);
+	struct gp_user **at = &s->users;
+
+	/* A user that has used up its time does not get it back by a new connection. */
+	if (user->conns || user->left_ns < USER_BURST_NS)
+		return;
+	while (*at != user)
+		at = &(*at)->next;
+	*at = user->next;
+	free(user);
 }
+
+/* ---- time ------------------------------------------------------------------------ */
+
+static void charge(struct gp_serve *s, struct gp_user *user, uint64_t ns)
+{
+	const int64_t spent = ns < USER_BURST_NS ? (int64_t)ns : USER_BURST_NS;
+
+	user->left_ns -= spent;
+	user->spent_ns += spent;
+	s->left_ns -= spent;
+	if (user->left_ns < -USER_BURST_NS)
+		user->left_ns = -USER_BURST_NS;
+	if (s->left_ns < -ALL_BURST_NS)
+		s->left_ns = -ALL_BURST_NS;
+	if (!s->window_armed)
+		gp_tick_in(&s->window, WINDOW_NS);
+	s->window_armed = true;
+}
+
+void gp_serve_charge(struct gp_serve *s, uid_t uid, uint64_t ns)
+{
+	for (struct gp_user *u = s->users; u; u = u->next)
+		if (u->uid == uid) {
+			charge(s, u, ns);
+			return;
+		}
+}
+
+/* Has it used up its own time, or, when all have, its part of this window? */
+static bool has_no_time(const struct gp_serve *s, const struct gp_user *user)
+{
+	uint32_t users = 0;
+
+	if (user->root || user->left_ns <= 0)
+		return !user->root;
+	if (s->left_ns > 0)
+		return false;
+	for (const struct gp_user *u = s->users; u; u = u->next)
+		users += u->spent_ns > 0;
+	return user->spent_ns >= ALL_NS / (int64_t)(users ? users : 1);
+}
+
+/* False: @user is freed. */
+static bool refill(struct gp_serve *s, struct gp_user *user)
+{
+	user->left_ns += USER_NS;
+	if (user->left_ns > USER_BURST_NS)
+		user->left_ns = USER_BURST_NS;
+	user->spent_ns = 0;
+	user->resumed = 0;
+	return user->conns || user->left_ns < USER_BURST_NS;
+}
+
+/* The user's fair part of the memory for waiting messages is used up. */
+static bool has_too_much_late(const struct gp_serve *s, const struct gp_user *user)
+{
+	uint32_t users = 0;
+
+	if (user->late_bytes > GP_USER_LATE_BYTES)
+		return true;
+	if (s->late_bytes <= GP_ALL_LATE_BYTES)
+		return false;
+	for (const struct gp_user *u = s->users; u; u = u->next)
+		users += u->late_bytes > 0;
+	return user->late_bytes > GP_ALL_LATE_BYTES / users;
+}
+
+/* ---- connections ------------------------------------------------------------------- */
 
 void gp_files_close(const int *file, size_t n)
 {
@@ -99,6 +239,96 @@ struct gp_late {
 	union gp_wire_msg msg; /* allocated up to head.size bytes */
 };
 
+static void count_late(struct gp_conn *conn, const struct gp_late *late, int sign)
+{
+	const size_t bytes = late->msg.head.size;
+
+	conn->lates += (uint32_t)sign;
+	conn->user->late_bytes += sign > 0 ? bytes : -bytes;
+	conn->serve->late_bytes += sign > 0 ? bytes : -bytes;
+}
+
+static void free_first_late(struct gp_conn *conn)
+{
+	struct gp_late *late = conn->late;
+
+	count_late(conn, late, -1);
+	conn->late = late->next;
+	free(late);
+}
+
+static uint32_t events_of(const struct gp_conn *conn)
+{
+	return (conn->late ? (uint32_t)EPOLLOUT : 0) |
+	       (conn->late || conn->waits || conn->throttled ? 0 : EPOLLIN);
+}
+
+/* A receiver works on it: it is watched again afterwards. */
+static int watch(struct gp_conn *conn)
+{
+	return conn->job ? 0 : gp_loop_change(&conn->source, events_of(conn));
+}
+
+static void throttle(struct gp_conn *conn)
+{
+	struct gp_serve *s = conn->serve;
+
+	conn->throttled = true;
+	conn->next_throttled = NULL;
+	if (!s->throttled)
+		s->throttled_end = &s->throttled;
+	*s->throttled_end = conn;
+	s->throttled_end = &conn->next_throttled;
+}
+
+/* @at: where the list has it. */
+static void unthrottle(struct gp_serve *s, struct gp_conn **at)
+{
+	struct gp_conn *conn = *at;
+
+	*at = conn->next_throttled;
+	if (!*at)
+		s->throttled_end = at;
+	conn->throttled = false;
+}
+
+/* The longest waiting ones of each user are read again. */
+static void window_due(struct gp_tick *tick)
+{
+	struct gp_serve *s = gp_holder(tick, struct gp_serve, window);
+	struct gp_user **user = &s->users;
+	struct gp_conn **at = &s->throttled;
+
+	s->left_ns = s->left_ns + ALL_NS < ALL_BURST_NS ? s->left_ns + ALL_NS : ALL_BURST_NS;
+	while (*user) {
+		struct gp_user *u = *user;
+
+		if (refill(s, u)) {
+			user = &u->next;
+		} else {
+			*user = u->next;
+			free(u);
+		}
+	}
+	while (*at) {
+		struct gp_conn *conn = *at;
+
+		if (conn->user->left_ns <= 0 || conn->user->resumed == WINDOW_CONNS) {
+			at = &conn->next_throttled;
+			continue;
+		}
+		conn->user->resumed++;
+		unthrottle(s, at);
+		/* A failure leaves it unread, and its peer's end still closes it. */
+		(void)watch(conn);
+	}
+	s->window_armed = s->throttled || s->left_ns < ALL_BURST_NS;
+	for (const struct gp_user *u = s->users; u; u = u->next)
+		s->window_armed = s->window_armed || u->left_ns < USER_BURST_NS;
+	if (s->window_armed)
+		gp_tick_in(&s->window, WINDOW_NS);
+}
+
 static void unlink_from(struct gp_conn **at, struct gp_conn *conn)
 {
 	while (*at != conn)
@@ -108,14 +338,34 @@ static void unlink_from(struct gp_conn **at, struct gp_conn *conn)
 
 static void forget(struct gp_conn *conn)
 {
-	struct gp_late *late;
+	struct gp_conn **at = &conn->serve->throttled;
 
-	while ((late = conn->late)) {
-		conn->late = late->next;
-		free(late);
-	}
+	while (conn->throttled && *at != conn)
+		at = &(*at)->next_throttled;
+	if (conn->throttled)
+		unthrottle(conn->serve, at);
+	while (conn->late)
+		free_first_late(conn);
 	unlink_from(&conn->serve->conns, conn);
 	gp_loop_remove(&conn->source);
+}
+
+static void enter_user(struct gp_conn *conn, struct gp_user *user)
+{
+	conn->user = user;
+	user->conns++;
+	conn->serve->conn_count += !user->root;
+}
+
+static void leave_user(struct gp_conn *conn)
+{
+	struct gp_user *user = conn->user;
+
+	if (!user)
+		return;
+	user->conns--;
+	conn->serve->conn_count -= !user->root;
+	free_if_unused(conn->serve, user);
 }
 
 /* ---- the end of a connection -------------------------------------------------- */
@@ -140,6 +390,7 @@ static bool is_quiet(int fd, int how)
 static void close_now(struct gp_conn *conn)
 {
 	unlink_from(&conn->serve->closing, conn);
+	leave_user(conn);
 	close(conn->source.fd);
 	free(conn);
 }
@@ -252,17 +503,12 @@ int gp_conn_detach(struct gp_conn *conn)
 	if (!is_quiet(fd, SHUT_RD))
 		return -EBUSY;
 	forget(conn);
+	leave_user(conn);
 	free(conn);
 	return fd;
 }
 
 /* ---- sending ------------------------------------------------------------------- */
-
-/* A receiver works on it: it is watched again afterwards. */
-static int watch(struct gp_conn *conn, uint32_t events)
-{
-	return conn->job ? 0 : gp_loop_change(&conn->source, events);
-}
 
 static int send_later(struct gp_conn *conn, const union gp_wire_msg *msg)
 {
@@ -275,29 +521,26 @@ static int send_later(struct gp_conn *conn, const union gp_wire_msg *msg)
 		return -ENOMEM;
 	late->next = NULL;
 	memcpy(&late->msg, msg, msg->head.size);
-	if (!conn->lates++)
+	if (!conn->late)
 		conn->late_end = &conn->late;
 	*conn->late_end = late;
 	conn->late_end = &late->next;
-	return watch(conn, EPOLLIN | EPOLLOUT);
+	count_late(conn, late, 1);
+	return has_too_much_late(conn->serve, conn->user) ? -EAGAIN : watch(conn);
 }
 
 /* 0: all waiting messages are sent, or must wait on. */
 static int send_late(struct gp_conn *conn)
 {
-	struct gp_late *late;
 	int err = 0;
 
-	while (!err && (late = conn->late)) {
-		err = gp_wire_send(conn->source.fd, &late->msg, NULL, 0);
-		if (err)
-			break;
-		conn->late = late->next;
-		conn->lates--;
-		free(late);
+	while (!err && conn->late) {
+		err = gp_wire_send(conn->source.fd, &conn->late->msg, NULL, 0);
+		if (!err)
+			free_first_late(conn);
 	}
 	if (!conn->late)
-		return watch(conn, EPOLLIN);
+		return watch(conn);
 	return err == -EAGAIN ? 0 : err;
 }
 
@@ -415,19 +658,37 @@ static void refuse_files(struct gp_conn *conn, int err)
 		gp_conn_close(conn);
 }
 
+/* Keeps @user, if its connection ends meanwhile. Returns the time for message_end(). */
+static uint64_t message_begin(struct gp_user *user)
+{
+	user->conns++;
+	return gp_loop_cpu_ns();
+}
+
+static void message_end(struct gp_serve *s, struct gp_user *user, uint64_t start_ns)
+{
+	user->conns--;
+	charge(s, user, gp_loop_cpu_ns() - start_ns);
+	free_if_unused(s, user);
+}
+
 static void files_done(struct gp_receivers_job *job)
 {
 	struct gp_files_job *j = gp_holder(job, struct gp_files_job, job);
 	const struct gp_received *r = &j->received;
 	struct gp_conn *conn = j->conn;
+	struct gp_serve *s = j->serve;
+	struct gp_user *user = conn->user;
+	uint64_t start_ns = message_begin(user);
 
+	user->receives = false;
+	gp_serve_resume(s, user->uid);
 	conn->job = NULL;
 	if (j->closed) {
 		gp_files_close(r->file, j->err ? 0 : r->files);
-		unlink_from(&j->serve->closing, conn);
+		unlink_from(&s->closing, conn);
 		dispose(conn);
-	} else if (gp_loop_add(j->serve->loop, &conn->source,
-			       EPOLLIN | (conn->late ? EPOLLOUT : 0u))) {
+	} else if (gp_loop_add(s->loop, &conn->source, events_of(conn))) {
 		gp_files_close(r->file, j->err ? 0 : r->files);
 		gp_conn_close(conn);
 	} else if (!j->err) {
@@ -438,14 +699,55 @@ static void files_done(struct gp_receivers_job *job)
 		refuse_files(conn, j->err);
 	}
 	free(j);
+	message_end(s, user, start_ns);
+}
+
+static void serve_message(struct gp_conn *conn)
+{
+	const int fd = conn->source.fd;
+	union gp_wire_msg msg;
+	bool any, files;
+	ssize_t len = gp_wire_peek(fd, &msg, &any, &files);
+
+	if (len == -EAGAIN)
+		return;
+	if (!files) {
+		if (any)
+			len = gp_wire_recv(fd, &msg, NULL, NULL);
+		take_message(conn, len, &msg, NULL, 0);
+		return;
+	}
+	if (conn->user->receives) {
+		conn->waits = true;
+		if (watch(conn))
+			gp_conn_close(conn);
+		return;
+	}
+	conn->job = post(conn, files_work, files_done);
+	if (!conn->job) {
+		refuse_files(conn, -EAGAIN);
+		return;
+	}
+	conn->user->receives = true;
+	gp_loop_remove(&conn->source);
+}
+
+static bool must_wait(struct gp_conn *conn)
+{
+	struct gp_serve *s = conn->serve;
+
+	if (!conn->throttled && has_no_time(s, conn->user))
+		throttle(conn);
+	conn->waits = conn->waits || (s->ops->busy && s->ops->busy(s->arg, conn));
+	return conn->throttled || conn->waits;
 }
 
 static void conn_ready(struct gp_source *source, uint32_t events)
 {
 	struct gp_conn *conn = (struct gp_conn *)(void *)source;
-	union gp_wire_msg msg;
-	bool any, files;
-	ssize_t len;
+	struct gp_serve *s = conn->serve;
+	struct gp_user *user = conn->user;
+	uint64_t start_ns;
 
 	if (events & EPOLLOUT && send_late(conn)) {
 		gp_conn_close(conn);
@@ -453,31 +755,47 @@ static void conn_ready(struct gp_source *source, uint32_t events)
 	}
 	if (!(events & ~(uint32_t)EPOLLOUT))
 		return;
-	len = gp_wire_peek(source->fd, &msg, &any, &files);
-	if (len == -EAGAIN)
-		return;
-	if (!files) {
-		if (any)
-			len = gp_wire_recv(source->fd, &msg, NULL, NULL);
-		take_message(conn, len, &msg, NULL, 0);
+	if (must_wait(conn)) {
+		if (events & (EPOLLHUP | EPOLLERR) || watch(conn))
+			gp_conn_close(conn);
 		return;
 	}
-	conn->job = post(conn, files_work, files_done);
-	if (conn->job)
-		gp_loop_remove(&conn->source);
-	else
-		refuse_files(conn, -EAGAIN);
+	start_ns = message_begin(user);
+	serve_message(conn);
+	message_end(s, user, start_ns);
+}
+
+void gp_serve_resume(struct gp_serve *s, uid_t uid)
+{
+	for (struct gp_conn *c = s->conns; c; c = c->next) {
+		if (!c->waits || c->uid != uid)
+			continue;
+		c->waits = false;
+		/* A failure leaves it unread, and its peer's end still closes it. */
+		(void)watch(c);
+	}
+}
+
+bool gp_serve_has_files(const struct gp_serve *s)
+{
+	/* The lowest free number tells how many are in use. */
+	int fd = fcntl(s->source.fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return (uint32_t)fd + JOIN_FILES < s->files_max;
 }
 
 /* ---- new connections ------------------------------------------------------------- */
 
 /* Sends the reason as one text. */
-static void refuse(int fd, const char *text)
+static void refuse(int fd, int err, const char *text)
 {
 	union gp_wire_msg msg;
 
 	gp_wire_init(&msg, GP_WIRE_SAID);
-	msg.head.result = -EUSERS;
+	msg.head.result = err;
 	snprintf(msg.said.text, sizeof(msg.said.text), "%s", text);
 	gp_wire_send(fd, &msg, NULL, 0);
 }
@@ -491,6 +809,65 @@ static bool identify(struct gp_conn *conn)
 	if (conn->pid > 0)
 		gp_proc_start(conn->pid, &conn->start_ticks);
 	return true;
+}
+
+/* The oldest connection without a tenant, of the user with the most; NULL: none. */
+static struct gp_conn *to_replace(const struct gp_serve *s)
+{
+	struct gp_conn *found = NULL;
+
+	/* The newest comes first. */
+	for (struct gp_conn *c = s->conns; c; c = c->next)
+		if (!c->tenant && !c->user->root &&
+		    (!found || c->user->conns >= found->user->conns))
+			found = c;
+	return found;
+}
+
+/* 0; -EUSERS: @user has as many as it may have; -ENFILE: all places are taken. */
+static int make_room(struct gp_serve *s, const struct gp_user *user, int fd)
+{
+	struct gp_conn *other;
+
+	if (user->conns >= s->user_max)
+		return -EUSERS;
+	if (user->root || (s->conn_count < s->conns_max && (uint32_t)fd < s->files_max))
+		return 0;
+	other = to_replace(s);
+	if (!other || other->user->conns <= user->conns + 1)
+		return -ENFILE;
+	gp_conn_close(other);
+	return 0;
+}
+
+/*
+ * False: refused, and the peer has the reason. It counts for its user all the same, until it is
+ * closed.
+ */
+static bool admit(struct gp_conn *conn)
+{
+	struct gp_serve *s = conn->serve;
+	const int fd = conn->source.fd;
+	struct gp_user *user = user_of(s, conn->uid, false);
+	int err = user ? make_room(s, user, fd) : -ENOMEM;
+
+	if (err && conn->uid == 0 && s->ops->is_root(s->arg, conn->pid) &&
+	    gp_conn_lives(conn) == 1) {
+		if (user)
+			free_if_unused(s, user);
+		user = user_of(s, conn->uid, true);
+		err = user ? make_room(s, user, fd) : -ENOMEM;
+	}
+	if (user)
+		enter_user(conn, user);
+	if (!err)
+		return true;
+	refuse(fd, err,
+	       err == -EUSERS ? "this user has too many connections; raise limits_per_user: "
+				"connections: in gpreempt.yaml" :
+				"gpreemptd has no place for another connection; raise its limit of "
+				"open files (LimitNOFILE=)");
+	return false;
 }
 
 /* @keep false: only to be closed. */
@@ -513,12 +890,7 @@ static void conn_new(struct gp_serve *s, int fd, bool keep)
 		dispose(conn);
 		return;
 	}
-	if (keep && of_user(s, conn->uid) >= s->user_max) {
-		refuse(fd, "this user has too many connections; raise limits_per_user: "
-			   "connections: in gpreempt.yaml");
-		keep = false;
-	}
-	if (!keep || gp_loop_add(s->loop, &conn->source, EPOLLIN)) {
+	if (!keep || !admit(conn) || gp_loop_add(s->loop, &conn->source, EPOLLIN)) {
 		dispose(conn);
 		return;
 	}
@@ -566,6 +938,18 @@ static void accept_ready(struct gp_source *source, uint32_t events)
 	}
 }
 
+/* Half of the files are for connections, the others for tenants; a few are root's. */
+static void share_files(struct gp_serve *s)
+{
+	struct rlimit limit;
+	uint32_t files = 1024;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit))
+		files = limit.rlim_cur < (1u << 20) ? (uint32_t)limit.rlim_cur : 1u << 20;
+	s->files_max = files > 2 * GP_ROOT_FILES ? files - GP_ROOT_FILES : files / 2;
+	s->conns_max = s->files_max / 2;
+}
+
 int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connections,
 		    struct gp_receivers *receivers, const struct gp_serve_ops *ops, void *arg,
 		    struct gp_serve **serve)
@@ -585,11 +969,17 @@ int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connectio
 		.again = { .due = again_due },
 		.spare_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0),
 	};
+	share_files(s);
+	s->left_ns = ALL_BURST_NS;
+	s->window.due = window_due;
 	err = gp_tick_add(loop, &s->again);
+	if (!err)
+		err = gp_tick_add(loop, &s->window);
 	if (!err)
 		err = gp_loop_add(loop, &s->source, EPOLLIN);
 	if (err) {
 		gp_tick_remove(&s->again);
+		gp_tick_remove(&s->window);
 		close(s->spare_fd);
 		free(s);
 		return err;
@@ -606,6 +996,7 @@ void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections)
 void gp_serve_destroy(struct gp_serve *serve)
 {
 	struct gp_conn *conn;
+	struct gp_user *user;
 
 	if (!serve)
 		return;
@@ -618,8 +1009,13 @@ void gp_serve_destroy(struct gp_serve *serve)
 		gp_receivers_keep(serve->receivers, conn->uid, conn->source.fd);
 		close_now(conn);
 	}
+	while ((user = serve->users)) {
+		serve->users = user->next;
+		free(user);
+	}
 	gp_loop_remove(&serve->source);
 	gp_tick_remove(&serve->again);
+	gp_tick_remove(&serve->window);
 	if (serve->spare_fd >= 0)
 		close(serve->spare_fd);
 	free(serve);

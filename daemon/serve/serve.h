@@ -17,9 +17,15 @@ struct gp_dtenant;
 struct gp_late;
 struct gp_receivers;
 struct gp_files_job;
+struct gp_user;
 
-/* More than a list of all tenants of some devices needs. */
+/* Waiting messages of a connection: more than a list of all tenants of some devices needs. */
 #define GP_CONN_LATE_MAX 512u
+/* Their bytes, of all connections of a user, and of all users. */
+#define GP_USER_LATE_BYTES (512u << 10)
+#define GP_ALL_LATE_BYTES (2u << 20)
+/* File descriptors that only root gets, if root is in no container. */
+#define GP_ROOT_FILES 64u
 
 /**
  * struct gp_conn
@@ -27,7 +33,9 @@ struct gp_files_job;
  * @start_ticks: of its process, as in struct gp_subject; 0: unknown
  * @id: of this connection, never reused
  * @tenant: the tenant that it speaks for; NULL: none. The callee's to use
- * @late: its unread messages; @lates of them
+ * @waits: it is not read until gp_serve_resume()
+ * @throttled: it is not read until its user has time again; @next_throttled waits behind it
+ * @late: its unread messages; @lates of them. It is not read while there are any
  * @job: a receiver works on it, and the loop does not watch it meanwhile; else NULL
  */
 struct gp_conn {
@@ -38,7 +46,10 @@ struct gp_conn {
 	pid_t pid;
 	uid_t uid;
 	uint64_t start_ticks;
+	struct gp_user *user;
 	struct gp_dtenant *tenant;
+	bool waits, throttled;
+	struct gp_conn *next_throttled;
 	struct gp_late *late, **late_end;
 	uint32_t lates;
 	struct gp_files_job *job;
@@ -48,11 +59,15 @@ struct gp_conn {
  * struct gp_serve_ops - called in the loop.
  * @message: passed gp_wire_check() and gp_wire_check_body(), and the peer's process lives.
  *	@file: @n control files, the callee's; -1 in place of another file
+ * @busy: must @conn's next message wait until gp_serve_resume()? May be NULL: never
+ * @is_root: is @pid, which runs as root, root's of this machine, and in no container?
  * @closed: the peer is done, or was dropped; @conn is freed afterwards
  */
 struct gp_serve_ops {
 	void (*message)(void *arg, struct gp_conn *conn, const union gp_wire_msg *msg,
 			const int *file, size_t n);
+	bool (*busy)(void *arg, const struct gp_conn *conn);
+	bool (*is_root)(void *arg, pid_t pid);
 	void (*closed)(void *arg, struct gp_conn *conn);
 };
 
@@ -63,12 +78,18 @@ int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connectio
 /** Closes all connections, and stops the receivers. NULL is legal. */
 void gp_serve_destroy(struct gp_serve *serve);
 void gp_serve_limit(struct gp_serve *serve, uint32_t user_connections);
+/** Connections of user @uid that wait are read again. */
+void gp_serve_resume(struct gp_serve *serve, uid_t uid);
+/** User @uid caused work of @ns. A user who causes much is read less often. */
+void gp_serve_charge(struct gp_serve *serve, uid_t uid, uint64_t ns);
+/** Are there file descriptors for something of an ordinary user's? */
+bool gp_serve_has_files(const struct gp_serve *serve);
 /** NULL: it is closed. */
 struct gp_conn *gp_serve_find(struct gp_serve *serve, uint64_t id);
 
 /**
- * Send. Unread messages wait, without files; a peer with GP_CONN_LATE_MAX waiting messages is
- * dropped. False: @conn is gone.
+ * Send. Unread messages wait, without files; a peer is dropped if it or its user has too
+ * many. False: @conn is gone.
  */
 bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int *file, size_t n);
 /** GP_WIRE_SAID with a text. False: likewise. */

@@ -172,6 +172,68 @@ static void a_late_job_is_reported_once(void **state)
 	close(rig.gate[1]);
 }
 
+#define OF_A 100
+
+static struct lane_job {
+	struct gp_job job;
+	int number;
+} lane_job[OF_A + 2];
+static int order[OF_A + 2], worked, ended;
+static int lanes_gate[2];
+
+static void lane_work(struct gp_job *job)
+{
+	struct lane_job *j = (struct lane_job *)(void *)job;
+	char c;
+
+	if (j->number == 0)
+		assert_int_equal(read(lanes_gate[0], &c, 1), 1);
+	order[worked++] = j->number;
+}
+
+static void lane_done(struct gp_job *job)
+{
+	ended++;
+}
+
+/* A flood of one lane does not delay others, and does not fill a round of the loop. */
+static void lanes_take_turns(void **state)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct gp_worker *worker;
+	int before;
+
+	worked = ended = 0;
+	assert_int_equal(pipe(lanes_gate), 0);
+	assert_int_equal(gp_worker_create(&worker), 0);
+	pfd.fd = gp_worker_fd(worker);
+	for (int i = 0; i < OF_A + 2; i++) {
+		lane_job[i] = (struct lane_job){
+			.job = { .work = lane_work, .done = lane_done, .lane = i < OF_A ? 1 : 2 },
+			.number = i,
+		};
+		gp_worker_post(worker, &lane_job[i].job);
+		/* The thread waits in the first one. */
+		poll(NULL, 0, i ? 0 : 20);
+	}
+	assert_int_equal(write(lanes_gate[1], "x", 1), 1);
+	while (ended < OF_A + 2) {
+		assert_int_equal(poll(&pfd, 1, 10000), 1);
+		before = ended;
+		gp_worker_ready(worker);
+		assert_in_range(ended - before, 0, 2);
+	}
+	/* One of the other lane after each of this one's. */
+	assert_int_equal(order[1], OF_A);
+	assert_int_equal(order[2], 1);
+	assert_int_equal(order[3], OF_A + 1);
+	for (int i = 4; i < OF_A + 2; i++)
+		assert_int_equal(order[i], i - 2);
+	gp_worker_destroy(worker);
+	close(lanes_gate[0]);
+	close(lanes_gate[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +242,7 @@ int main(void)
 		cmocka_unit_test(what_was_not_begun_is_done_too),
 		cmocka_unit_test(at_once_if_nothing_is_before),
 		cmocka_unit_test(a_late_job_is_reported_once),
+		cmocka_unit_test(lanes_take_turns),
 	};
 
 	return gp_run_tests(tests);
