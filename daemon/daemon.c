@@ -16,6 +16,7 @@
 #include "daemon/daemon_internal.h"
 #include "daemon/discover/proc.h"
 #include "daemon/loop/log.h"
+#include "daemon/loop/log_user.h"
 #include "daemon/supervise/notify.h"
 #include "daemon/supervise/restore.h"
 #include "runtime/log.h"
@@ -48,13 +49,14 @@ struct gp_dtenant *gp_daemon_tenant(struct gp_daemon *d, pid_t pid, const uint8_
 
 static void trace_to(struct gp_daemon *d, struct gp_conn *conn)
 {
+	const uid_t uid = conn->uid;
 	int fd, err;
 
 	if (conn->tenant) {
 		gp_conn_say(conn, -EINVAL, "this connection belongs to a tenant; open another");
 		return;
 	}
-	if (gp_trace_full(d->trace)) {
+	if (gp_trace_full(d->trace, conn->uid)) {
 		gp_conn_say(conn, -EUSERS, "too many trace readers; retry when one has ended");
 		return;
 	}
@@ -63,7 +65,7 @@ static void trace_to(struct gp_daemon *d, struct gp_conn *conn)
 		gp_conn_say(conn, fd, "a trace reader sends nothing more; open another connection");
 		return;
 	}
-	err = gp_trace_reader(d->trace, fd);
+	err = gp_trace_reader(d->trace, fd, uid);
 	if (err) {
 		gp_log(GP_LOG_WARN, "cannot start a trace: %s", strerror(-err));
 		close(fd);
@@ -352,6 +354,7 @@ static void check_due(struct gp_tick *tick)
 
 	gp_enroll_check(d);
 	report_late_calls(d);
+	gp_log_user_flush(gp_loop_now_ns());
 	gp_tick_in(tick, CHECK_NS);
 }
 

@@ -21,7 +21,7 @@ struct gp_daemon {
 	struct gp_discovery *find;
 	struct gp_metrics *metrics;
 	struct gp_loop_worker scanner; /* looks into processes */
-	struct gp_scan *scans;	       /* that are not over: see member.c */
+	struct gp_scan *scans;	       /* that are not over: see enroll.c */
 	struct gp_ddev *dev[GP_HAL_MAX_DEVICES];
 	size_t devs;
 	size_t left_alone; /* devices that are none of them: see can_share() */

@@ -12,6 +12,7 @@
 
 #include "daemon/daemon_internal.h"
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log_user.h"
 #include "runtime/log.h"
 
 #define OTHER_IDS                                                                                \
@@ -225,8 +226,9 @@ static int join(struct gp_scan *s, struct gp_subject *who, const struct gp_class
 	*who = how.who;
 	s->list = how.list;
 	if (!err)
-		gp_log(GP_LOG_INFO, "%s: process %d (%s) is a tenant: %s", s->dev->hal->id.name,
-		       (int)(*tenant)->who.pid, (*tenant)->who.comm, why);
+		gp_log_user((*tenant)->who.uid, GP_LOG_JOINS, GP_LOG_INFO,
+			    "%s: process %d (%s) is a tenant: %s", s->dev->hal->id.name,
+			    (int)(*tenant)->who.pid, (*tenant)->who.comm, why);
 	return err;
 }
 
@@ -306,8 +308,9 @@ static void hello_done(struct gp_job *job)
 	t->conn = conn;
 	conn->tenant = t;
 	if (refused)
-		gp_log(GP_LOG_WARN, "%s: process %d (%s) class refused: %s", s->dev->hal->id.name,
-		       (int)t->who.pid, t->who.comm, why);
+		gp_log_user(t->who.uid, GP_LOG_REFUSALS, GP_LOG_WARN,
+			    "%s: process %d (%s) class refused: %s", s->dev->hal->id.name,
+			    (int)t->who.pid, t->who.comm, why);
 	welcome(d, conn, t, refused, why);
 out:
 	gp_proc_clear(&who);
@@ -627,8 +630,9 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 	if (!err && given.cls.cls != GP_CLASS_NONE)
 		err = join(&s, &who, &given, false, why, &t);
 	if (err && err != -ESRCH && err != -EEXIST)
-		gp_log(GP_LOG_WARN, "%s: cannot manage process %d: %s", hal->id.name, (int)pid,
-		       strerror(-err));
+		gp_log_user(who.uid, GP_LOG_REFUSALS, GP_LOG_WARN,
+			    "%s: cannot manage process %d: %s", hal->id.name, (int)pid,
+			    strerror(-err));
 	gp_group_list_put(&s.list);
 	gp_proc_clear(&who);
 	return true;

@@ -21,6 +21,8 @@ struct reader {
 	struct gp_source source; /* first: see reader_ready() */
 	struct gp_trace *trace;	 /* NULL: free */
 	uint32_t lost;
+	uid_t uid;
+	uint64_t number; /* the older one has the smaller */
 };
 
 struct gp_trace {
@@ -28,6 +30,7 @@ struct gp_trace {
 	struct gp_tick flush;
 	bool armed;
 	size_t readers;
+	uint64_t last_number;
 	struct reader reader[READERS_MAX];
 	union gp_wire_msg msg; /* gathered records */
 };
@@ -144,21 +147,57 @@ static struct reader *free_place(const struct gp_trace *trace)
 	return reader < trace->reader + READERS_MAX ? (struct reader *)reader : NULL;
 }
 
-bool gp_trace_full(const struct gp_trace *trace)
+static uint32_t readers_of(const struct gp_trace *trace, uid_t uid)
 {
-	return !free_place(trace);
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < READERS_MAX; i++)
+		n += trace->reader[i].trace && trace->reader[i].uid == uid;
+	return n;
 }
 
-int gp_trace_reader(struct gp_trace *trace, int fd)
+/* When no place is free: the reader that a new one of @uid replaces; NULL: none. */
+static const struct reader *to_replace(const struct gp_trace *trace, uid_t uid)
+{
+	/* Root comes before any other user. */
+	uint32_t most = readers_of(trace, uid) + (uid != 0);
+	const struct reader *found = NULL;
+
+	for (size_t i = 0; i < READERS_MAX; i++) {
+		const struct reader *r = &trace->reader[i];
+		uint32_t n = readers_of(trace, r->uid);
+
+		if (n > most || (found && n == most && r->number < found->number)) {
+			most = n;
+			found = r;
+		}
+	}
+	return found;
+}
+
+bool gp_trace_full(const struct gp_trace *trace, uid_t uid)
+{
+	return !free_place(trace) && !to_replace(trace, uid);
+}
+
+int gp_trace_reader(struct gp_trace *trace, int fd, uid_t uid)
 {
 	const int bytes = BUFFER_BYTES;
 	struct reader *reader = free_place(trace);
 	int err;
 
-	if (!reader)
-		return -EUSERS;
+	if (!reader) {
+		reader = (struct reader *)to_replace(trace, uid);
+		if (!reader)
+			return -EUSERS;
+		reader_end(reader);
+	}
 	shutdown(fd, SHUT_RD);
-	*reader = (struct reader){ .source = { .fd = fd, .ready = reader_ready } };
+	*reader = (struct reader){
+		.source = { .fd = fd, .ready = reader_ready },
+		.uid = uid,
+		.number = ++trace->last_number,
+	};
 	err = gp_loop_add(trace->loop, &reader->source, 0);
 	if (err)
 		return err;

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log_user.h"
 #include "daemon/receive/receivers.h"
 #include "runtime/log.h"
 
@@ -553,8 +554,8 @@ bool gp_conn_send(struct gp_conn *conn, const union gp_wire_msg *msg, const int 
 	if (!err)
 		return true;
 	if (err == -EAGAIN)
-		gp_log(GP_LOG_INFO, "process %d does not read its answers; disconnected",
-		       (int)conn->pid);
+		gp_log_user(conn->uid, GP_LOG_REFUSALS, GP_LOG_INFO,
+			    "process %d does not read its answers; disconnected", (int)conn->pid);
 	gp_conn_close(conn);
 	return false;
 }

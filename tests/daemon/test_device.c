@@ -854,7 +854,7 @@ static void test_a_trace_has_one_clock(void **state)
 	int fd[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fd), 0);
-	assert_int_equal(gp_trace_reader(trace, fd[1]), 0);
+	assert_int_equal(gp_trace_reader(trace, fd[1], 0), 0);
 	be(&device[1], 100);
 	be(&device[1], 100);
 	run(200 * MS);

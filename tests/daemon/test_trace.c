@@ -38,7 +38,7 @@ static int connect_reader(struct rig *rig)
 	int fd[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fd), 0);
-	assert_int_equal(gp_trace_reader(rig->trace, fd[1]), 0);
+	assert_int_equal(gp_trace_reader(rig->trace, fd[1], 0), 0);
 	return fd[0];
 }
 
@@ -199,7 +199,7 @@ static void no_more_than_there_is_room(void **state)
 
 	while (!err && n < 64) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-		err = gp_trace_reader(rig->trace, pair[1]);
+		err = gp_trace_reader(rig->trace, pair[1], 1);
 		fd[n++] = pair[0];
 	}
 	assert_int_equal(err, -EUSERS);
@@ -207,6 +207,58 @@ static void no_more_than_there_is_room(void **state)
 	assert_int_equal(close(pair[1]), 0);
 	while (n--)
 		close(fd[n]);
+}
+
+static bool has_ended(int fd)
+{
+	union gp_wire_msg msg;
+
+	return receive(fd, &msg) == 0;
+}
+
+/* The peer's end; -1: refused. */
+static int reader_of(struct rig *rig, uid_t uid)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
+	if (gp_trace_full(rig->trace, uid)) {
+		assert_int_equal(gp_trace_reader(rig->trace, pair[1], uid), -EUSERS);
+		close(pair[0]);
+		close(pair[1]);
+		return -1;
+	}
+	assert_int_equal(gp_trace_reader(rig->trace, pair[1], uid), 0);
+	return pair[0];
+}
+
+/* One user cannot keep others out; and root always finds a place. */
+static void users_share_the_places(void **state)
+{
+	struct rig *rig = *state;
+	int fd[16], n = 0, other, root;
+
+	while ((fd[n] = reader_of(rig, 7)) >= 0)
+		n++;
+	assert_true(n > 4);
+	other = reader_of(rig, 8);
+	assert_true(other >= 0);
+	assert_true(has_ended(fd[0]));
+	assert_false(has_ended(fd[1]));
+	/* Each of the others takes one, until all users have one. */
+	for (uid_t uid = 9; uid < 7 + (uid_t)n; uid++)
+		close(reader_of(rig, uid));
+	assert_false(has_ended(other));
+	assert_false(has_ended(fd[n - 1]));
+	for (int i = 0; i < n - 1; i++)
+		assert_true(has_ended(fd[i]));
+	assert_int_equal(reader_of(rig, 100), -1);
+	root = reader_of(rig, 0);
+	assert_true(root >= 0);
+	for (int i = 0; i < n; i++)
+		close(fd[i]);
+	close(other);
+	close(root);
 }
 
 static void what_is_left_is_sent(void **state)
@@ -232,13 +284,10 @@ static void what_is_left_is_sent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RIGGED(few_come_soon),
-		RIGGED(many_come_at_once),
-		RIGGED(nothing_from_before),
-		RIGGED(wanted_as_long_as_read),
-		RIGGED(a_slow_reader_is_told),
-		RIGGED(no_more_than_there_is_room),
-		cmocka_unit_test(what_is_left_is_sent),
+		RIGGED(few_come_soon),		RIGGED(many_come_at_once),
+		RIGGED(nothing_from_before),	RIGGED(wanted_as_long_as_read),
+		RIGGED(a_slow_reader_is_told),	RIGGED(no_more_than_there_is_room),
+		RIGGED(users_share_the_places), cmocka_unit_test(what_is_left_is_sent),
 	};
 
 	return gp_run_tests(tests);
