@@ -108,6 +108,8 @@ struct gp_client_device {
 	/* Written under gp_runtime_lock(). */
 	atomic_uint groups; /* number of groups; read without a lock */
 	bool yielded;	    /* groups are suspended for others (yield.h) */
+	int64_t yield_ns;   /* time left for other users' requests, at yield_at_ns */
+	uint64_t yield_at_ns;
 
 	pthread_mutex_t queue_lock;
 	struct gp_event queue[GP_CLIENT_DEVICE_QUEUE];

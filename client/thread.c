@@ -19,12 +19,17 @@
 #include "client/predict.h"
 #include "client/status_page.h"
 #include "client/yield.h"
+#include "hal/timer.h"
 #include "runtime/log.h"
 
 #define CONNECTIONS 16
+/* Connections and messages of other users: a burst, then one in so many ns. */
+#define OTHERS_BURST 32
+#define OTHERS_NS 50000000
 
 struct conn {
 	int fd;
+	bool others; /* another user's */
 	struct gp_tenant_socket_wait wait;
 };
 
@@ -36,6 +41,8 @@ static struct {
 	/* The thread's own. */
 	struct conn conn[CONNECTIONS]; /* oldest first */
 	size_t conns;
+	int others; /* connections and messages that other users may send now */
+	uint64_t others_ns;
 } thread = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.wake_fd = -1,
@@ -50,6 +57,33 @@ static void conn_drop(size_t i)
 		(--thread.conns - i) * sizeof(thread.conn[0]));
 }
 
+static bool peer_may_change(int fd)
+{
+	pid_t pid;
+	uid_t uid;
+
+	if (gp_wire_peer(fd, &pid, &uid))
+		return false;
+	return uid == 0 || uid == geteuid();
+}
+
+/* Other users must not keep this thread busy. */
+static bool others_may_send(void)
+{
+	const uint64_t now_ns = gp_wall_ns(), n = (now_ns - thread.others_ns) / OTHERS_NS;
+
+	if (n >= OTHERS_BURST) {
+		thread.others = OTHERS_BURST;
+		thread.others_ns = now_ns;
+	} else if (n) {
+		thread.others += (int)n;
+		thread.others_ns += n * OTHERS_NS;
+	}
+	if (thread.others > OTHERS_BURST)
+		thread.others = OTHERS_BURST;
+	return thread.others > 0;
+}
+
 static void conn_accept(void)
 {
 	int fd = accept4(atomic_load(&thread.listen_fd), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -59,17 +93,8 @@ static void conn_accept(void)
 	/* A peer that keeps connections open must not block others. */
 	if (thread.conns == CONNECTIONS)
 		conn_drop(0);
-	thread.conn[thread.conns++] = (struct conn){ .fd = fd };
-}
-
-static bool peer_may_change(int fd)
-{
-	pid_t pid;
-	uid_t uid;
-
-	if (gp_wire_peer(fd, &pid, &uid))
-		return false;
-	return uid == 0 || uid == geteuid();
+	thread.conn[thread.conns++] = (struct conn){ .fd = fd, .others = !peer_may_change(fd) };
+	thread.others -= thread.conn[thread.conns - 1].others;
 }
 
 /* A request that lasts as long as its connection; false: another kind. */
@@ -106,6 +131,7 @@ static int conn_serve(struct conn *conn)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	if (n == 0)
 		return -1;
+	thread.others -= conn->others;
 	if (!serve_yield(conn->fd, bytes, (size_t)n, &reply))
 		gp_tenant_socket_handle(bytes, (size_t)n, peer_may_change(conn->fd), &reply,
 					&conn->wait);
@@ -122,10 +148,17 @@ static int conn_wait(struct conn *conn, short revents)
 	return gp_tenant_socket_answered(&conn->wait, &reply) ? conn_reply(conn, &reply) : 0;
 }
 
-static int conn_step(struct conn *conn, short revents)
+static bool is_read(const struct conn *conn, bool others)
+{
+	return !conn->wait.count && (others || !conn->others);
+}
+
+static int conn_step(struct conn *conn, short revents, bool others)
 {
 	if (conn->wait.count)
 		return conn_wait(conn, revents);
+	if (!is_read(conn, others))
+		return revents ? -1 : 0;
 	return revents ? conn_serve(conn) : 0;
 }
 
@@ -169,7 +202,8 @@ static void serve_once(void)
 	size_t devs = gp_engine_devices(dev, GP_HAL_MAX_DEVICES), n = 0;
 	size_t wake, first_conn, conns = thread.conns;
 	struct timespec ts;
-	int wait_ms = -1;
+	bool others = others_may_send();
+	int wait_ms = others ? -1 : OTHERS_NS / 1000000;
 
 	for (size_t i = 0; i < devs; i++)
 		pfd[n++] = (struct pollfd){ atomic_load(&dev[i]->timer_fd), POLLIN, 0 };
@@ -177,8 +211,7 @@ static void serve_once(void)
 		int ms = gp_predict_wait_ms(dev[i]);
 
 		pfd[n++] = (struct pollfd){ gp_predict_fd(dev[i]), POLLIN, 0 };
-		if (ms >= 0)
-			wait_ms = ms;
+		wait_ms = sooner(wait_ms, ms);
 	}
 	for (size_t i = 0; i < devs; i++) {
 		pfd[n++] = (struct pollfd){ gp_daemon_link_fd(dev[i]), POLLIN, 0 };
@@ -189,11 +222,11 @@ static void serve_once(void)
 	wait_ms = sooner(wait_ms, gp_yield_wait_ms());
 	wake = n;
 	pfd[n++] = (struct pollfd){ atomic_load(&thread.wake_fd), POLLIN, 0 };
-	pfd[n++] = (struct pollfd){ atomic_load(&thread.listen_fd), POLLIN, 0 };
+	pfd[n++] = (struct pollfd){ others ? atomic_load(&thread.listen_fd) : -1, POLLIN, 0 };
 	first_conn = n;
 	for (size_t i = 0; i < conns; i++)
 		pfd[n++] = (struct pollfd){ thread.conn[i].fd,
-					    thread.conn[i].wait.count ? 0 : POLLIN, 0 };
+					    is_read(&thread.conn[i], others) ? POLLIN : 0, 0 };
 	if (ppoll(pfd, n, wait_time(dev, devs, wait_ms, &ts), NULL) < 0)
 		return;
 	/* Notice work before its hint may lapse. */
@@ -215,7 +248,7 @@ static void serve_once(void)
 	for (size_t i = 0; i < devs; i++)
 		gp_status_page_serve(dev[i]);
 	for (size_t i = conns; i-- > 0;)
-		if (conn_step(&thread.conn[i], pfd[first_conn + i].revents))
+		if (conn_step(&thread.conn[i], pfd[first_conn + i].revents, others))
 			conn_drop(i);
 	if (pfd[wake + 1].revents)
 		conn_accept();

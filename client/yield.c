@@ -15,6 +15,15 @@
 #define SCAN_NS 50000000u   /* delay until new tenants are discovered */
 #define ANSWER_NS 20000000u /* longest wait for a stopped tenant */
 #define LIMIT_MAX_NS 1000000000u
+#define BUSY_REST_NS 1000000000u /* after another user's tenant had no time left .. */
+#define MUTE_REST_NS 100000000u	 /* .. or did not answer */
+/*
+ * Other users' time: a burst, and a part of all time. In any 10 s that is 0.8 s at most. A
+ * request that ends at once takes time, too.
+ */
+#define OTHERS_BURST_NS 400000000
+#define OTHERS_PART 25
+#define OTHERS_LEAST_NS 5000000
 
 bool gp_yields(const struct gp_client_device *dev)
 {
@@ -33,8 +42,18 @@ static bool can_yield(const struct gp_client_device *dev)
 struct peer {
 	pid_t pid;
 	int fd;
-	bool asked; /* an answer is due */
+	bool asked;	  /* an answer is due */
+	bool others;	  /* it belongs to another user */
+	uint64_t rest_ns; /* until then it is not asked */
 };
+
+static bool is_others(int fd)
+{
+	pid_t pid;
+	uid_t uid;
+
+	return gp_wire_peer(fd, &pid, &uid) || uid != geteuid();
+}
 
 static struct {
 	pthread_mutex_t lock; /* leaf, below gp_client_device.lock */
@@ -72,7 +91,11 @@ static void scan(void)
 			continue;
 		fd = gp_wire_connect(pid[i]);
 		if (fd >= 0)
-			asking.peer[asking.count++] = (struct peer){ pid[i], fd, false };
+			asking.peer[asking.count++] = (struct peer){
+				.pid = pid[i],
+				.fd = fd,
+				.others = is_others(fd),
+			};
 	}
 	asking.scanned_ns = gp_wall_ns();
 }
@@ -85,6 +108,9 @@ static void tell(const union gp_wire_msg *msg)
 	for (size_t i = asking.count; i-- > 0;) {
 		struct peer *p = &asking.peer[i];
 
+		p->asked = false;
+		if (msg->yield.on && p->rest_ns > gp_wall_ns())
+			continue;
 		while (recv(p->fd, &late, sizeof(late), MSG_DONTWAIT) > 0)
 			;
 		p->asked = send(p->fd, msg, msg->head.size, MSG_DONTWAIT | MSG_NOSIGNAL) > 0;
@@ -108,10 +134,14 @@ static int take_answer(size_t i)
 		drop(i);
 		return 1;
 	}
+	if (!gp_wire_check(&reply, (size_t)n) && reply.head.result == -EBUSY)
+		p->rest_ns = gp_wall_ns() + BUSY_REST_NS;
 	if (gp_wire_check(&reply, (size_t)n) || reply.head.result)
 		gp_log_once(&said, GP_LOG_WARN, "cannot unload the queues of process %d: %s",
 			    (int)p->pid,
 			    reply.head.result == -EPERM ? "it belongs to another user" :
+			    reply.head.result == -EBUSY ? "it yields to other users for 10 % of "
+							  "the time at most" :
 							  "its driver refused");
 	return 1;
 }
@@ -128,6 +158,14 @@ static size_t due(struct pollfd *pfd)
 	return n;
 }
 
+/* Another user's tenant reads few of our messages: do not wait for it each time. */
+static void let_rest(void)
+{
+	for (size_t i = 0; i < asking.count; i++)
+		if (asking.peer[i].asked && asking.peer[i].others)
+			asking.peer[i].rest_ns = gp_wall_ns() + MUTE_REST_NS;
+}
+
 static void wait_for_answers(void)
 {
 	uint64_t end_ns = gp_wall_ns() + ANSWER_NS;
@@ -137,8 +175,10 @@ static void wait_for_answers(void)
 		uint64_t now_ns = gp_wall_ns();
 		int ms = now_ns < end_ns ? (int)((end_ns - now_ns) / 1000000) + 1 : 0;
 
-		if (poll(pfd, asking.count, ms) <= 0 && now_ns >= end_ns)
+		if (poll(pfd, asking.count, ms) <= 0 && now_ns >= end_ns) {
+			let_rest();
 			return;
+		}
 		for (size_t i = asking.count; i-- > 0;)
 			if (asking.peer[i].asked)
 				take_answer(i);
@@ -201,6 +241,7 @@ struct wanted {
 	int fd;
 	struct gp_client_device *dev; /* NULL: free */
 	uint64_t until_ns;
+	bool others; /* of another user */
 };
 
 static struct wanted wanted[WISHES];
@@ -211,6 +252,44 @@ static bool is_wanted(const struct gp_client_device *dev)
 		if (wanted[i].dev == dev)
 			return true;
 	return false;
+}
+
+static bool is_wanted_by_others(const struct gp_client_device *dev)
+{
+	for (size_t i = 0; i < WISHES; i++)
+		if (wanted[i].dev == dev && wanted[i].others)
+			return true;
+	return false;
+}
+
+/* Before other users' requests for @dev change. */
+static void account(struct gp_client_device *dev)
+{
+	const uint64_t now_ns = gp_wall_ns();
+	const int64_t passed_ns = (int64_t)(now_ns - dev->yield_at_ns);
+
+	if (!dev->yield_at_ns || passed_ns / OTHERS_PART > OTHERS_BURST_NS - dev->yield_ns)
+		dev->yield_ns = OTHERS_BURST_NS;
+	else
+		dev->yield_ns += passed_ns / OTHERS_PART;
+	if (dev->yield_at_ns && is_wanted_by_others(dev))
+		dev->yield_ns -= passed_ns;
+	dev->yield_at_ns = now_ns;
+}
+
+/* The time that another user's new request may last; 0: none is left. */
+static uint64_t time_for_others(struct gp_client_device *dev, bool is_new)
+{
+	account(dev);
+	if (is_new)
+		dev->yield_ns -= OTHERS_LEAST_NS;
+	return dev->yield_ns > 0 ? (uint64_t)dev->yield_ns : 0;
+}
+
+static void end_wish(struct wanted *w)
+{
+	account(w->dev);
+	w->dev = NULL;
 }
 
 /* Suspends or resumes all our groups; later groups follow. */
@@ -273,6 +352,7 @@ static struct wanted *place(int fd, const struct gp_client_device *dev)
 int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own)
 {
 	struct gp_client_device *dev = device_of(msg->uuid);
+	uint64_t limit_ns = msg->limit_ns, most_ns;
 	struct wanted *w;
 	int err;
 
@@ -287,15 +367,19 @@ int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own)
 	if (msg->on && gives_way(dev, msg->level)) {
 		if (!w)
 			return -ENOSPC;
-		if (msg->limit_ns > LIMIT_MAX_NS)
+		if (limit_ns > LIMIT_MAX_NS)
 			return -ERANGE;
-		*w = (struct wanted){ fd, dev, gp_wall_ns() + msg->limit_ns };
-	} else if (w) {
-		w->dev = NULL;
+		most_ns = own ? limit_ns : time_for_others(dev, !w->dev);
+		if (!most_ns && limit_ns)
+			return -EBUSY;
+		limit_ns = limit_ns < most_ns ? limit_ns : most_ns;
+		*w = (struct wanted){ fd, dev, gp_wall_ns() + limit_ns, !own };
+	} else if (w && w->dev) {
+		end_wish(w);
 	}
 	err = follow(dev);
-	if (err && w)
-		w->dev = NULL;
+	if (err && w && w->dev)
+		end_wish(w);
 	return err;
 }
 
@@ -306,7 +390,7 @@ void gp_yield_gone(int fd)
 
 		if (!dev || wanted[i].fd != fd)
 			continue;
-		wanted[i].dev = NULL;
+		end_wish(&wanted[i]);
 		(void)follow(dev);
 	}
 }
@@ -315,7 +399,7 @@ void gp_yield_drop(struct gp_client_device *dev)
 {
 	for (size_t i = 0; i < WISHES; i++)
 		if (wanted[i].dev == dev)
-			wanted[i].dev = NULL;
+			end_wish(&wanted[i]);
 	(void)follow(dev);
 }
 
@@ -339,7 +423,7 @@ void gp_yield_expire(void)
 
 		if (!dev || wanted[i].until_ns > gp_wall_ns())
 			continue;
-		wanted[i].dev = NULL;
+		end_wish(&wanted[i]);
 		(void)follow(dev);
 	}
 }

@@ -10,9 +10,9 @@
  * for a switch.
  *
  * A process without gpreempt in it yields nothing. Nor does one with turns by the daemon, if
- * the daemon can suspend its groups: it would resume them. A process of another user yields
- * where it could also be held (GP_CAP_HOLD): a request gives no right there that a kernel does
- * not have.
+ * the daemon can suspend its groups: it would resume them. A process yields to other users where
+ * they could also hold it (GP_CAP_HOLD). All of them together get at most 10 % of any 10 s: a
+ * daemon could refuse them, and here is none.
  */
 #ifndef GP_CLIENT_YIELD_H
 #define GP_CLIENT_YIELD_H
@@ -35,7 +35,10 @@ void gp_yield_release(struct gp_client_device *dev);
 /** In a fork's child: close the parent's connections. */
 void gp_yield_forget(void);
 
-/* Requests from our own user (or root) or another one; the thread's own. */
+/*
+ * Requests from our own user (or root) or another one; the thread's own. -EBUSY: other users
+ * have used up their time.
+ */
 int gp_yield_serve(int fd, const struct gp_wire_yield *msg, bool own);
 /** The connection @fd is closed. */
 void gp_yield_gone(int fd);
