@@ -24,8 +24,8 @@ UNITS_ASAN := $(filter-out $(addprefix $(O)/tests/,bench/test_theory sched/test_
 UNITS_TSAN := $(foreach d,client daemon runtime,$(filter $(O)/tests/$d/%,$(TEST_PROGS)))
 # Programs that only other files run.
 SAN_LEAVES = $(HIP_KERNELS) $(if $(WHOLE),,$(EXAMPLES))
-# Tens of other projects' plans, which need no sanitizer.
-E2E_PLAIN := $(call e2e,bench_suites)
+# Tens of other projects' plans, and programs that end early: neither needs a sanitizer.
+E2E_PLAIN := $(call e2e,bench_suites failing_calls)
 # Single-threaded; its clients' tests run with test_bench_peers.py.
 E2E_NO_THREADS := $(call e2e,bench_cli)
 
@@ -39,6 +39,7 @@ THREADS  := $(O)/tests/softface/threads
 TOOL     := $(O)/tests/softface/tool
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
+FAIL_CALLS   := $(O)/tests/e2e/fail_calls.so
 $(THREADS) $(TOOL): $(call obj,$(APP_SRCS))
 
 # Under a sanitizer reports go to files, as the software GPU has no stderr. Python is not built
@@ -78,7 +79,7 @@ RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REP
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
-		$(HSAQ_FAKE) $(DAEMON_FAKE) $(O)/tests/conformance/test_conformance_nvidia
+		$(HSAQ_FAKE) $(DAEMON_FAKE) $(FAIL_CALLS) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(E2E)
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
@@ -117,6 +118,10 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 model: export GP_WHOLE := $(WHOLE)
 model: need-model $(O)/tests/sched/test_explore $(MODEL_PROGS)
 	$(Q)$(RUN) --timeout 1800 $(O)/tests/sched/test_explore $(MODELS)
+# Lets one call of a program fail.
+$(FAIL_CALLS): tests/e2e/fail_calls.c
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -O2 -g -Wall -Wextra -fPIC -shared $< -o $@ -ldl
 
 # The rig's guest runs these.
 kfd-series kfd-stock kfd-slow kfd-check-long kfd-shell: all $(O)/tests/conformance/test_conformance_kfd
