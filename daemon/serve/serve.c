@@ -72,6 +72,7 @@ struct gp_user {
  * struct gp_serve
  * @closing: of no use any more, but not closed; @parked of these have no job
  * @paused: too many are parked: accepts none
+ * @ends: takes no message any more
  * @conn_count, @conns_max: of all users but root
  * @files_max: numbers of file descriptors from here on are root's
  * @left_ns: of all users together
@@ -87,7 +88,7 @@ struct gp_serve {
 	struct gp_conn *conns, *closing;
 	uint32_t parked;
 	struct gp_tick again;
-	bool paused;
+	bool paused, ends;
 	struct gp_user *users;
 	uint32_t conn_count, conns_max;
 	uint32_t files_max;
@@ -689,7 +690,7 @@ static void files_done(struct gp_receivers_job *job)
 		gp_files_close(r->file, j->err ? 0 : r->files);
 		unlink_from(&s->closing, conn);
 		dispose(conn);
-	} else if (gp_loop_add(s->loop, &conn->source, events_of(conn))) {
+	} else if (s->ends || gp_loop_add(s->loop, &conn->source, events_of(conn))) {
 		gp_files_close(r->file, j->err ? 0 : r->files);
 		gp_conn_close(conn);
 	} else if (!j->err) {
@@ -1001,6 +1002,7 @@ void gp_serve_destroy(struct gp_serve *serve)
 
 	if (!serve)
 		return;
+	serve->ends = true;
 	/* Its last jobs' done() is called. From then on all are parked. */
 	gp_receivers_stop(serve->receivers);
 	while (serve->conns)

@@ -461,6 +461,23 @@ static void test_closed_meanwhile(void **state)
 	close(fd[1]);
 }
 
+/* A receiver has a message when the daemon ends: nobody gets it. */
+static void test_no_message_at_the_end(void **state)
+{
+	int file = open("/dev/null", O_RDWR | O_CLOEXEC), fd = client();
+
+	rounds(2);
+	ask(fd, &file, 1);
+	rounds(1);
+	poll(NULL, 0, 200);
+	gp_serve_destroy(serve);
+	serve = NULL;
+	assert_int_equal(messages, 0);
+	assert_int_equal(closes, 1);
+	close(file);
+	close(fd);
+}
+
 /* Its process has ended, and the connection lives on in a child: it does nothing more. */
 static void test_process_of_a_connection_ended(void **state)
 {
@@ -623,7 +640,8 @@ int main(int argc, char **argv)
 		TEST(test_closed_meanwhile),	      TEST(test_process_of_a_connection_ended),
 		TEST(test_files_are_not_kept),	      TEST(test_a_list_longer_than_a_socket),
 		TEST(test_who_never_reads),	      TEST(test_a_busy_one_waits),
-		TEST(test_users_share_the_files),     TEST(test_a_thousand_at_once),
+		TEST(test_users_share_the_files),     TEST(test_no_message_at_the_end),
+		TEST(test_a_thousand_at_once),
 	};
 
 	/* A receiver is this program again. */
