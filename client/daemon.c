@@ -305,6 +305,7 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 {
 	const bool had = gp_client_device_class(dev).cls != GP_CLASS_NONE;
 	struct gp_daemon_link *d = &dev->link;
+	static atomic_int said;
 	struct gp_class_request request;
 	int err;
 
@@ -317,7 +318,14 @@ static void welcome(struct gp_client_device *dev, union gp_wire_msg *msg, int fi
 	close(file[0]);
 	if (err) {
 		close(file[1]);
-		distrust(dev, "a welcome");
+		if (err == -ENOMEM) {
+			gp_log_once(&said, GP_LOG_WARN,
+				    "%s: cannot map gpreemptd's page: %s; disconnecting",
+				    dev->hal->id.name, strerror(ENOMEM));
+			gone(dev);
+		} else {
+			distrust(dev, "a welcome");
+		}
 		return;
 	}
 	d->state = GP_DAEMON_LINK_WELCOME;

@@ -86,8 +86,17 @@ static bool others_may_send(void)
 
 static void conn_accept(void)
 {
+	static atomic_int said;
 	int fd = accept4(atomic_load(&thread.listen_fd), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot accept a connection: %s; gpreempt ls and set may have to wait",
+			    strerror(errno));
+		/* It still waits: the next attempt comes a little later. */
+		thread.others = 0;
+		thread.others_ns = gp_wall_ns();
+	}
 	if (fd < 0)
 		return;
 	/* A peer that keeps connections open must not block others. */

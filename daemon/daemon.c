@@ -479,8 +479,10 @@ int gp_daemon_run(const struct gp_daemon_setup *setup)
 	struct gp_daemon *d = calloc(1, sizeof(*d));
 	int err;
 
-	if (!d)
+	if (!d) {
+		gp_log(GP_LOG_ERR, "startup failed: %s", strerror(ENOMEM));
 		return -ENOMEM;
+	}
 	d->setup = setup;
 	d->config = setup->config;
 	d->journal = setup->journal;

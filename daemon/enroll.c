@@ -12,6 +12,7 @@
 
 #include "daemon/daemon_internal.h"
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
 #include "runtime/log.h"
 
@@ -68,6 +69,7 @@ static void scan_done(struct gp_job *job)
 	bool asked = s->conn;
 	uid_t uid = s->uid;
 
+	gp_log_shortage(s->err, "cannot look for a process's work on a device");
 	s->done(job);
 	if (asked)
 		gp_serve_charge(serve, uid, took_ns + gp_loop_cpu_ns() - start_ns);
@@ -122,6 +124,7 @@ static struct gp_scan *scan_new(struct gp_daemon *d, struct gp_ddev *dev, pid_t 
 	struct gp_scan *s = calloc(1, sizeof(*s));
 
 	if (!s) {
+		gp_log_shortage(-ENOMEM, "cannot look into a process");
 		gp_files_close(file, n);
 		return NULL;
 	}
@@ -333,8 +336,10 @@ void gp_enroll_hello(struct gp_daemon *d, struct gp_conn *conn, const struct gp_
 		return;
 	}
 	s = scan_new(d, dev, conn->pid, file, msg->key, n, hello_done);
-	if (!s)
+	if (!s) {
+		gp_conn_say(conn, -ENOMEM, "%s", strerror(ENOMEM));
 		return;
+	}
 	s->origin = GP_WIRE_BY_RUN;
 	s->asks = msg->flags & GP_WIRE_ASKS;
 	if (gp_class_request_from_wire(&msg->request, &s->request))
@@ -455,7 +460,7 @@ static bool is_users(const struct gp_scan *s, const struct gp_subject *who)
 static int may_take(struct gp_scan *s)
 {
 	struct gp_subject who = { 0 };
-	int err = gp_proc_read(s->pid, &who) ? -ESRCH : 0;
+	int err = gp_proc_read(s->pid, &who);
 
 	if (!err && !is_users(s, &who))
 		err = -EPERM;
@@ -523,13 +528,15 @@ static bool is_admin(const struct gp_conn *conn)
 	return conn->uid == 0 && gp_proc_is_root(conn->pid) && gp_conn_lives(conn) == 1;
 }
 
-static void take_new(struct gp_daemon *d, const struct gp_conn *conn, struct gp_ddev *dev,
+static void take_new(struct gp_daemon *d, struct gp_conn *conn, struct gp_ddev *dev,
 		     const struct gp_scan *meant, const struct gp_class_request *asked)
 {
 	struct gp_scan *s = scan_new(d, dev, meant->pid, NULL, NULL, 0, take_done);
 
-	if (!s)
+	if (!s) {
+		gp_conn_say(conn, -ENOMEM, "%s", strerror(ENOMEM));
 		return;
+	}
 	s->origin = GP_WIRE_BY_ATTACH;
 	s->request = *asked;
 	s->start = meant->start;
@@ -554,6 +561,8 @@ void gp_enroll_take(struct gp_daemon *d, struct gp_conn *conn, const struct gp_w
 		gp_conn_say(conn, -EINVAL, "no such class");
 	else if (err == -ESRCH)
 		gp_conn_say(conn, -ESRCH, "no process %d", (int)msg->pid);
+	else if (err && err != -EPERM)
+		gp_conn_say(conn, err, "cannot read /proc/%d: %s", (int)msg->pid, strerror(-err));
 	else if (err)
 		gp_conn_say(
 			conn, -EPERM,

@@ -169,6 +169,8 @@ static void open_standard(void)
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+	else
+		gp_log_shortage(-errno, "cannot open /dev/null");
 }
 
 /* All roles read them from a signalfd. */
@@ -255,9 +257,13 @@ static int level_in_use(const char *run_dir)
 {
 	char why[GP_CONFIG_WHY_LEN];
 	struct gp_config *config;
-	int level;
+	int level, err;
 
-	if (gp_rundir_load_config(run_dir, &config, why, sizeof(why)))
+	err = gp_rundir_load_config(run_dir, &config, why, sizeof(why));
+	/* It goes at the end of all. */
+	if (err && err != -ENOENT)
+		gp_log(GP_LOG_WARN, "%s; log_level: info is in use", why);
+	if (err)
 		return GP_LOG_INFO;
 	level = config->log_level;
 	gp_config_free(config);
@@ -410,7 +416,6 @@ static int run_first(const struct options *o)
 	struct gp_config *config;
 	int err;
 
-	gp_daemon_log("", GP_LOG_INFO);
 	if (load_config(setup.config_path, &config))
 		return GP_EXIT_CONFIG;
 	err = open_run_dir(o, &setup, dir);
@@ -426,6 +431,7 @@ int main(int argc, char **argv)
 {
 	struct options o = { .role = NO_ROLE, .journal_fd = -1, .listen_fd = -1 };
 
+	gp_daemon_log("", GP_LOG_INFO);
 	open_standard();
 	argp_program_version = "gpreemptd " GP_VERSION;
 	argp_err_exit_status = GP_EXIT_USAGE;

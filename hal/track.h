@@ -12,6 +12,7 @@
  * struct gp_track_ops - Callbacks of a tracker.
  * @group_ready: NVIDIA: libcuda has set the slice of a compute group, its last step; AMD:
  *	a compute queue was created
+ * @missed: a group may never be ready, for example as memory ran out. May be NULL
  * @group_gone: the group is being freed; last use of the pointer
  *
  * Context: the application's thread, right after the driver call, without a lock of the
@@ -20,6 +21,7 @@
 struct gp_track_ops {
 	void (*group_ready)(void *arg, struct gp_group *group);
 	void (*group_gone)(void *arg, struct gp_group *group);
+	void (*missed)(void *arg, int err);
 };
 
 #endif

@@ -154,9 +154,14 @@ int gp_nv_has_compute_client(struct gp_device *device, pid_t pid)
 	return listed(gp_nv_of(gp_nv_device, device), pid, false, &others);
 }
 
-bool gp_nv_made_no_client(struct gp_nv_device *dev, pid_t pid)
+int gp_nv_made_no_client(struct gp_nv_device *dev, pid_t pid)
 {
 	bool others;
+	int r = listed(dev, pid, false, &others);
 
-	return !listed(dev, pid, false, &others) && !listed(dev, pid, true, &others) && others;
+	if (!r)
+		r = listed(dev, pid, true, &others);
+	if (gp_nv_is_shortage(r))
+		return r;
+	return !r && others;
 }

@@ -8,6 +8,7 @@
 #ifndef GP_NV_INTERNAL_H
 #define GP_NV_INTERNAL_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -199,8 +200,16 @@ int gp_nv_usage(struct gp_group *group, uint64_t *busy_ns);
  * not. -EAGAIN: the class of compute objects is unknown. Else -errno.
  */
 int gp_nv_has_compute_client(struct gp_device *dev, pid_t pid);
-/* Does RM list processes that made such clients, now, and @pid is none of them? */
-bool gp_nv_made_no_client(struct gp_nv_device *dev, pid_t pid);
+/*
+ * Does RM list processes that made such clients, now, and @pid is none of them? 1; 0: it may be
+ * one; -ENOMEM, -EMFILE, -ENFILE: RM could not be asked.
+ */
+int gp_nv_made_no_client(struct gp_nv_device *dev, pid_t pid);
+/* Did memory or files run out? */
+static inline bool gp_nv_is_shortage(int err)
+{
+	return err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
 void gp_nv_compute_clients_close(struct gp_nv_device *dev);
 
 /* ---- discovery; scan.c ---------------------------------------------------- */

@@ -185,37 +185,32 @@ struct image {
 };
 
 /* PID (COMM) STATE PPID ..., 26: start of the code, 28: of the stack (proc(5)). */
-static bool read_image(pid_t pid, struct image *i)
+static int read_image(pid_t pid, struct image *i)
 {
 	char path[32], text[1024], *at;
-	ssize_t n = -1;
+	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, text, sizeof(text) - 1);
-		close(fd);
-	}
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
 	if (n <= 0)
-		return false;
+		return -ESRCH;
 	text[n] = '\0';
 	at = strrchr(text, ')');
 	if (!at || sscanf(at, ") %*c %d", &i->parent) != 1)
-		return false;
+		return -EPROTO;
 	for (int field = 2; at && field < 26; field++)
 		at = strchr(at + 1, ' ');
-	return at && sscanf(at, " %llu %*u %llu", &i->code, &i->stack) == 2;
+	return at && sscanf(at, " %llu %*u %llu", &i->code, &i->stack) == 2 ? 0 : -EPROTO;
 }
 
 static bool same_image(const struct image *a, const struct image *b)
 {
 	return a->code == b->code && a->stack == b->stack && a->stack;
-}
-
-static bool computes(const struct scan *s, pid_t pid)
-{
-	return gp_nv_has_compute_client(&s->dev->base, pid) == 1;
 }
 
 /* Files of the process's ancestors. */
@@ -227,23 +222,34 @@ struct ancestors {
 /*
  * A process may have inherited a file, and with it the ancestor's client and groups: these are
  * not its own. An ancestor counts if the process is its fork that has not called execve, or if
- * RM lists the ancestor as a creator of clients.
+ * RM lists the ancestor as a creator of clients. What cannot be read has none; but if files or
+ * memory run out, the scan fails.
  */
-static void find_ancestors(const struct scan *s, struct ancestors *a)
+static int find_ancestors(const struct scan *s, struct ancestors *a)
 {
 	struct image of, parent;
 	bool forked = true;
+	int r = read_image(s->pid, &of);
 
 	a->n = 0;
-	if (!read_image(s->pid, &of))
-		return;
-	for (int i = 0; i < ANCESTORS && of.parent > 1 && read_image(of.parent, &parent); i++) {
+	for (int i = 0; !r && i < ANCESTORS && of.parent > 1; i++) {
+		int seen = -ENOENT, has = 0;
+
+		r = read_image(of.parent, &parent);
+		if (r)
+			break;
 		forked = forked && same_image(&of, &parent);
-		if ((forked || (!s->own && computes(s, of.parent))) &&
-		    !control_fds(s->t, of.parent, &a->list[a->n]))
+		if (!forked && !s->own)
+			has = gp_nv_has_compute_client(&s->dev->base, of.parent);
+		if (forked || has == 1)
+			seen = control_fds(s->t, of.parent, &a->list[a->n]);
+		if (!seen)
 			a->n++;
+		if (gp_nv_is_shortage(has) || gp_nv_is_shortage(seen))
+			r = has < 0 ? has : seen;
 		of = parent;
 	}
+	return gp_nv_is_shortage(r) ? r : 0;
 }
 
 /* Is @fd of @pid one of @l's files? Negative: unknown. */
@@ -284,7 +290,8 @@ static int take_files(struct scan *s)
 
 	if (!r && l.n) {
 		r = watch_process(s);
-		find_ancestors(s, &theirs);
+		if (!r)
+			r = find_ancestors(s, &theirs);
 	}
 	for (size_t i = 0; i < l.n && !r; i++) {
 		if (is_inherited(s->pid, l.fd[i], &theirs))
@@ -347,7 +354,7 @@ static int take_given(struct scan *s, const int *fd, const uint32_t *key, size_t
 	seen = control_fds(s->t, s->pid, &l);
 	if (seen && seen != -EPERM)
 		return seen;
-	find_ancestors(s, &theirs);
+	r = find_ancestors(s, &theirs);
 	for (size_t i = 0; i < n && !r; i++) {
 		/* If a system call filter forbids to compare, trust the process. */
 		if (!gp_nv_is_control_file(s->t, fd[i]) ||
@@ -811,11 +818,17 @@ out:
  */
 static int scan_end(struct scan *s, int r, struct gp_group_list *list)
 {
+	int none = 0;
+
 	if (!r)
 		r = scan_files(s);
+	if (!r && !s->own && s->found.count)
+		none = gp_nv_made_no_client(s->dev, s->pid);
 	/* The clients are another's: it made the files, and passed them on. */
-	if (!r && !s->own && s->found.count && gp_nv_made_no_client(s->dev, s->pid))
+	if (none > 0)
 		gp_group_list_put(&s->found);
+	else if (none < 0)
+		r = none;
 	if (gp_nv_process_gone(s->pidfd))
 		r = -ESRCH;
 	scan_done(s);

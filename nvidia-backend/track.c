@@ -132,6 +132,15 @@ static uint32_t engine_of(const struct allocation *a)
 	return p->engine;
 }
 
+/* Other errors are of groups that gpreempt does not manage. */
+static void missed(int err)
+{
+	const struct gp_track_ops *ops = track_ops;
+
+	if (gp_nv_is_shortage(err) && ops->missed)
+		ops->missed(track_arg, err);
+}
+
 static void saw_alloc(int fd, const struct allocation *a)
 {
 	struct object *o;
@@ -139,8 +148,10 @@ static void saw_alloc(int fd, const struct allocation *a)
 	if (a->status || !class_matters(a->cls))
 		return;
 	o = calloc(1, sizeof(*o));
-	if (!o)
-		return; /* a scan will find that group */
+	if (!o) {
+		missed(-ENOMEM); /* a daemon's scan will find that group */
+		return;
+	}
 	o->client = a->client;
 	o->handle = a->handle;
 	o->parent = a->parent;
@@ -205,23 +216,27 @@ static void saw_free(const struct gp_rm_free *f)
 /* ---- ready groups -------------------------------------------------------------------- */
 
 /* The device of @uuid, opened once; the first call costs a probe. */
-static struct gp_nv_device *device_of(const struct gp_nv_transport *t, const uint8_t uuid[16])
+static int device_of(const struct gp_nv_transport *t, const uint8_t uuid[16],
+		     struct gp_nv_device **out)
 {
 	struct gp_device_id id = { 0 };
 	struct gp_device *made;
 	struct gp_nv_device *d = NULL;
 	size_t i;
+	int r = 0;
 
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i]; i++)
 		if (!memcmp(devices[i]->base.id.uuid, uuid, 16))
 			d = devices[i];
 	pthread_mutex_unlock(&lock);
+	*out = d;
 	if (d)
-		return d;
+		return 0;
 	memcpy(id.uuid, uuid, 16);
-	if (gp_nv_device_open(t, gp_nv_ops(t), &id, &made))
-		return NULL;
+	r = gp_nv_device_open(t, gp_nv_ops(t), &id, &made);
+	if (r)
+		return r;
 	d = gp_nv_of(gp_nv_device, made);
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < GP_HAL_MAX_DEVICES && devices[i]; i++)
@@ -229,7 +244,8 @@ static struct gp_nv_device *device_of(const struct gp_nv_transport *t, const uin
 	if (i < GP_HAL_MAX_DEVICES)
 		devices[i] = d;
 	pthread_mutex_unlock(&lock);
-	return d;
+	*out = d;
+	return 0;
 }
 
 /* Describes group @o, without its device. Lock held. */
@@ -274,9 +290,9 @@ static int complete(struct gp_nv_group *g, const struct gp_nv_transport *t, int 
 	r = gp_nv_subdevice_uuid(t, fd, g->client, g->subdevice, uuid);
 	if (r)
 		return r;
-	d = device_of(t, uuid);
-	if (!d)
-		return -ENODEV;
+	r = device_of(t, uuid, &d);
+	if (r)
+		return r;
 	g->base.dev = &d->base;
 	return 0;
 }
@@ -287,6 +303,7 @@ static void saw_slice(int fd, const struct gp_rm_control *c)
 	const struct gp_nv_transport *t = track_transport;
 	struct gp_nv_group *g = NULL;
 	struct object *o;
+	int err = 0;
 
 	pthread_mutex_lock(&lock);
 	o = find(c->client, c->object);
@@ -294,11 +311,16 @@ static void saw_slice(int fd, const struct gp_rm_control *c)
 	    gp_nv_engine_kind(o->engine) != GP_GROUP_COPY) {
 		g = describe(o);
 		o->telling = g != NULL;
+		err = g ? 0 : -ENOMEM;
 	}
 	pthread_mutex_unlock(&lock);
+	if (g)
+		err = complete(g, t ? t : gp_nv_transport_current(), fd);
+	if (err)
+		missed(err);
 	if (!g)
 		return;
-	if (complete(g, t ? t : gp_nv_transport_current(), fd)) {
+	if (err) {
 		gp_nv_group_put(&g->base);
 		g = NULL;
 	}

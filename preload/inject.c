@@ -65,6 +65,17 @@ static void group_ready(void *arg, struct gp_group *group)
 		gp_thread_start(true);
 }
 
+/* Of another device, perhaps. */
+static void missed(void *arg, int err)
+{
+	static atomic_int said;
+
+	if (!gp_engine_state())
+		gp_log_once(&said, GP_LOG_WARN,
+			    "cannot follow a driver call: %s; a timeslice may stay the driver's",
+			    strerror(-err));
+}
+
 static void group_gone(void *arg, struct gp_group *group)
 {
 	if (!gp_engine_state())
@@ -78,6 +89,7 @@ static void start(void)
 	static const struct gp_track_ops ops = {
 		.group_ready = group_ready,
 		.group_gone = group_gone,
+		.missed = missed,
 	};
 	struct gp_engine_hooks hooks = {
 		.watch_sync = gp_callbacks_watch,

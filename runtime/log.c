@@ -49,11 +49,14 @@ void gp_log_to_stderr(void)
 
 void gp_set_log(gp_log_fn fn, void *arg)
 {
+	/* The first one takes no memory: a program that has none left still reports it. */
+	static struct sink first;
+	static atomic_int first_used;
 	int saved = errno;
 	struct sink *sink = NULL;
 
 	if (fn) {
-		sink = malloc(sizeof(*sink));
+		sink = atomic_exchange(&first_used, 1) ? malloc(sizeof(*sink)) : &first;
 		if (sink)
 			*sink = (struct sink){ fn, arg };
 	}

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/device/device_internal.h"
+#include "daemon/loop/log.h"
 #include "runtime/log.h"
 
 #define SLOT_NS 100000000u
@@ -314,8 +315,12 @@ int gp_ddev_create(struct gp_loop *loop, const struct gp_ddev_ops *above, struct
 	}
 	dev->since_ns = gp_ddev_now(dev);
 	/* Where it may not be read, usage has no source, and is shown as none. */
-	if (dev->caps.caps & GP_CAP_SWITCH_LOG && hal->ops->log_open(hal, &dev->log))
-		dev->log = NULL;
+	if (dev->caps.caps & GP_CAP_SWITCH_LOG) {
+		err = hal->ops->log_open(hal, &dev->log);
+		if (err)
+			dev->log = NULL;
+		gp_log_shortage(err, "cannot read the device's log; usage is unknown");
+	}
 	if (dev->slot.source.loop)
 		slot_due(&dev->slot);
 	*out = dev;

@@ -46,6 +46,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/loop/log.h"
 #include "daemon/loop/times.h"
 
 #define MS 1000000ull
@@ -57,6 +58,8 @@
 #define GATHER_NS (50 * MS) /* close events are handled together */
 #define REGARDLESS 64u	    /* a driver is asked once in this many sweeps without a change */
 #define NEW_MAX 128	    /* PIDs that are tried one by one */
+#define NO_GROUPS "cannot look for a process's work on a device"
+#define NEXT_SWEEP "a process is looked at again in the next sweep"
 #define BUCKETS 1024u
 #define EVENTS_BYTES (4 << 20)
 #define NEVER UINT64_MAX
@@ -198,8 +201,10 @@ static bool say(struct gp_discovery *f, const struct seen *s, enum say say, uint
 {
 	struct word *word = calloc(1, sizeof(*word));
 
-	if (!word)
+	if (!word) {
+		gp_log_shortage(-ENOMEM, NEXT_SWEEP);
 		return false;
+	}
 	word->say = say;
 	word->pid = s->pid;
 	word->serial = s->serial;
@@ -253,8 +258,10 @@ static struct seen *seen_get(struct gp_discovery *f, pid_t pid, uint64_t young_n
 	if (s)
 		return s;
 	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL; /* the next sweep tries again */
+	if (!s) {
+		gp_log_shortage(-ENOMEM, NEXT_SWEEP);
+		return NULL;
+	}
 	s->pid = pid;
 	s->sweep = f->sweep;
 	seen_anew(f, s, young_ns);
@@ -314,9 +321,14 @@ static uint64_t due_ns(const struct gp_discovery *f, const struct seen *s, uint6
 static uint32_t compute_clients_on(const struct gp_discovery *f, const struct seen *s,
 				   uint32_t mask)
 {
-	for (size_t i = 0; i < f->n; i++)
-		if (mask & 1u << i && !f->dev[i]->ops->has_compute_client(f->dev[i], s->pid))
+	for (size_t i = 0; i < f->n; i++) {
+		int has = mask & 1u << i ? f->dev[i]->ops->has_compute_client(f->dev[i], s->pid) :
+					   0;
+
+		gp_log_shortage(has, "cannot ask the driver who computes");
+		if (!has)
 			mask &= ~(1u << i);
+	}
 	return mask;
 }
 
@@ -405,6 +417,7 @@ static int scan_device(struct gp_discovery *f, struct seen *s, size_t i)
 	int err = f->ops->groups ? f->ops->groups(f->arg, f->dev[i], s->pid, &list) :
 				   f->dev[i]->ops->groups(f->dev[i], s->pid, &list);
 
+	gp_log_shortage(err, NO_GROUPS);
 	if (err)
 		return err == -ESRCH ? err : 0;
 	if (any_compute(&list) && say(f, s, SAY_FOUND, 1u << i, &list)) {
@@ -687,6 +700,8 @@ static int open_events(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
 
+	if (fd < 0)
+		gp_log_shortage(-errno, "the kernel does not report new processes");
 	if (fd < 0 || listen_to(fd))
 		return fd;
 	close(fd);

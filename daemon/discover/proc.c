@@ -6,6 +6,7 @@
  * between.
  */
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,15 +74,21 @@ static int gone(int err)
 	return err == -ENOENT ? -ESRCH : err;
 }
 
+static int noted(int err)
+{
+	gp_log_shortage(err, "cannot read a process's files in /proc");
+	return err;
+}
+
 static int read_file(int dir, const char *name, size_t max, char **text)
 {
 	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC), err;
 
 	if (fd < 0)
-		return gone(-errno);
+		return noted(gone(-errno));
 	err = read_fd(fd, max, text);
 	close(fd);
-	return err;
+	return noted(err);
 }
 
 /* ---- stat, status ------------------------------------- */
@@ -439,7 +446,7 @@ static int open_process(int proc, pid_t pid)
 
 	snprintf(name, sizeof(name), "%d", (int)pid);
 	dir = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return dir < 0 ? gone(-errno) : dir;
+	return dir < 0 ? noted(gone(-errno)) : dir;
 }
 
 bool gp_proc_is_root(pid_t pid)
@@ -575,7 +582,7 @@ int gp_proc_read(pid_t pid, struct gp_subject *subject)
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), err;
 
 	if (proc < 0)
-		return -errno;
+		return noted(-errno);
 	err = gp_proc_read_at(proc, pid, subject);
 	close(proc);
 	return err;

@@ -6,13 +6,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "daemon/loop/loop.h"
+
 #define LINE_LEN 1024
+#define SHORTAGE_NS 60000000000u
 
 static atomic_int limit = GP_LOG_INFO;
 static const char *prefix = ""; /* constant once threads run */
 static bool levels;		/* likewise */
+static bool is_set;		/* gp_set_log() takes memory each time */
 
 /* The numbers are syslog's. */
 static int priority(enum gp_log_level level)
@@ -54,10 +59,30 @@ void gp_daemon_log(const char *role, int level)
 	/* Set by systemd if stderr goes to its journal. */
 	levels = getenv("JOURNAL_STREAM") || !isatty(STDERR_FILENO);
 	gp_daemon_log_level(level);
-	gp_set_log(write_line, NULL);
+	if (!is_set)
+		gp_set_log(write_line, NULL);
+	is_set = true;
 }
 
 void gp_daemon_log_level(int level)
 {
 	atomic_store(&limit, level);
+}
+
+static bool is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOSPC || err == -EIO;
+}
+
+void gp_log_shortage_at(_Atomic uint64_t *last_ns, int err, const char *text)
+{
+	uint64_t now_ns, before_ns = atomic_load(last_ns);
+
+	if (!is_shortage(err))
+		return;
+	now_ns = gp_loop_now_ns();
+	if (before_ns && now_ns < before_ns + SHORTAGE_NS)
+		return;
+	if (atomic_compare_exchange_strong(last_ns, &before_ns, now_ns))
+		gp_log(GP_LOG_WARN, "%s: %s", text, strerror(-err));
 }

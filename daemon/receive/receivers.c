@@ -19,10 +19,12 @@
 #include <unistd.h>
 
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log.h"
 #include "daemon/loop/spawn_self.h"
 #include "daemon/receive/receiver_internal.h"
 #include "runtime/log.h"
 
+#define NONE_NOW "cannot start a receiver process"
 #define ANSWER_MS 1000
 #define LOOK_NS 1000000000u
 #define IDLE_NS 30000000000u
@@ -159,8 +161,11 @@ static int start_process(struct gp_receiver *r)
 		r->refused = true;
 		return -EAGAIN;
 	}
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		err = -errno;
+		gp_log_shortage(err, NONE_NOW);
+		return err;
+	}
 	err = gp_spawn_self(argv, &pair[1], 1, &r->pid);
 	close(pair[1]);
 	if (err) {
@@ -185,8 +190,10 @@ static struct gp_receiver *new_receiver(struct gp_receivers *all, uid_t uid)
 {
 	struct gp_receiver *r = calloc(1, sizeof(*r));
 
-	if (!r)
+	if (!r) {
+		gp_log_shortage(-ENOMEM, NONE_NOW);
 		return NULL;
+	}
 	r->all = all;
 	r->uid = uid;
 	pthread_mutex_init(&r->lock, NULL);
@@ -526,6 +533,7 @@ static void job_done(struct gp_job *job)
 int gp_receivers_post(struct gp_receivers *all, uid_t uid, struct gp_receivers_job *job)
 {
 	struct gp_receiver *r;
+	int err = 0;
 
 	if (all->stopped || !all->loop)
 		return -EAGAIN;
@@ -534,7 +542,10 @@ int gp_receivers_post(struct gp_receivers *all, uid_t uid, struct gp_receivers_j
 		r = get(all, uid);
 	if (!r)
 		return -EAGAIN;
-	if (!r->worker.worker && gp_loop_worker_create(all->loop, false, &r->worker)) {
+	if (!r->worker.worker)
+		err = gp_loop_worker_create(all->loop, false, &r->worker);
+	if (err) {
+		gp_log_shortage(err, NONE_NOW);
 		put(r);
 		return -EAGAIN;
 	}

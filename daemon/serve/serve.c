@@ -25,10 +25,13 @@
 #include <unistd.h>
 
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
 #include "daemon/receive/receivers.h"
 #include "runtime/log.h"
 
+#define CANNOT_WATCH "cannot watch a connection; closing it"
+#define NO_RECEIVER "cannot give a message with files to a receiver process"
 #define ACCEPT_ROUND 4 /* so that a thousand at once delay no other source */
 #define DROP_MOST 64   /* messages: a receiver takes a longer queue */
 #define PARKED_MOST 256u
@@ -77,6 +80,7 @@ struct gp_user {
  * @files_max: numbers of file descriptors from here on are root's
  * @left_ns: of all users together
  * @throttled: the first of the connections that wait for time
+ * @spare: for the next connection, so that memory cannot run out after its acceptance
  * @spare_fd: to accept a connection when files run out
  */
 struct gp_serve {
@@ -99,6 +103,7 @@ struct gp_serve {
 	struct gp_conn *throttled, **throttled_end;
 	uint32_t user_max;
 	uint64_t last_id;
+	struct gp_conn *spare;
 	int spare_fd;
 };
 
@@ -126,8 +131,10 @@ static struct gp_user *user_of(struct gp_serve *s, uid_t uid, bool root)
 	if (u)
 		return u;
 	u = calloc(1, sizeof(*u));
-	if (!u)
+	if (!u) {
+		gp_log_shortage(-ENOMEM, "cannot count the connections of a user");
 		return NULL;
+	}
 	*u = (struct gp_user){
 		.next = s->users,
 		.uid = uid,
@@ -428,8 +435,10 @@ static struct gp_files_job *post(struct gp_conn *conn, void (*work)(struct gp_re
 {
 	struct gp_files_job *j = calloc(1, sizeof(*j));
 
-	if (!j)
+	if (!j) {
+		gp_log_shortage(-ENOMEM, NO_RECEIVER);
 		return NULL;
+	}
 	j->job.work = work;
 	j->job.done = done;
 	j->serve = conn->serve;
@@ -519,8 +528,10 @@ static int send_later(struct gp_conn *conn, const union gp_wire_msg *msg)
 	if (conn->lates == GP_CONN_LATE_MAX)
 		return -EAGAIN;
 	late = malloc(offsetof(struct gp_late, msg) + msg->head.size);
-	if (!late)
+	if (!late) {
+		gp_log_shortage(-ENOMEM, "an answer cannot wait; disconnecting its reader");
 		return -ENOMEM;
+	}
 	late->next = NULL;
 	memcpy(&late->msg, msg, msg->head.size);
 	if (!conn->late)
@@ -604,6 +615,8 @@ int gp_conn_lives(const struct gp_conn *conn)
 	int lives = peer_lives(conn->source.fd);
 	uint64_t ticks;
 
+	if (lives < 0 && lives != -ENOPROTOOPT)
+		gp_log_shortage(lives, "cannot find out whether the process of a connection lives");
 	if (lives != -ENOPROTOOPT)
 		return lives;
 	/* Of another PID namespace: it can ask, and become no tenant. */
@@ -682,15 +695,19 @@ static void files_done(struct gp_receivers_job *job)
 	struct gp_serve *s = j->serve;
 	struct gp_user *user = conn->user;
 	uint64_t start_ns = message_begin(user);
+	int err = 0;
 
 	user->receives = false;
 	gp_serve_resume(s, user->uid);
 	conn->job = NULL;
+	if (!j->closed && !s->ends)
+		err = gp_loop_add(s->loop, &conn->source, events_of(conn));
+	gp_log_shortage(err, CANNOT_WATCH);
 	if (j->closed) {
 		gp_files_close(r->file, j->err ? 0 : r->files);
 		unlink_from(&s->closing, conn);
 		dispose(conn);
-	} else if (s->ends || gp_loop_add(s->loop, &conn->source, events_of(conn))) {
+	} else if (s->ends || err) {
 		gp_files_close(r->file, j->err ? 0 : r->files);
 		gp_conn_close(conn);
 	} else if (!j->err) {
@@ -875,13 +892,10 @@ static bool admit(struct gp_conn *conn)
 /* @keep false: only to be closed. */
 static void conn_new(struct gp_serve *s, int fd, bool keep)
 {
-	struct gp_conn *conn = calloc(1, sizeof(*conn));
+	struct gp_conn *conn = s->spare;
+	int err;
 
-	/* It stays open: its messages may have files. */
-	if (!conn) {
-		gp_log(GP_LOG_ERR, "out of memory; a connection is lost");
-		return;
-	}
+	s->spare = NULL;
 	*conn = (struct gp_conn){
 		.source = { .fd = fd, .ready = conn_ready },
 		.serve = s,
@@ -892,7 +906,13 @@ static void conn_new(struct gp_serve *s, int fd, bool keep)
 		dispose(conn);
 		return;
 	}
-	if (!keep || !admit(conn) || gp_loop_add(s->loop, &conn->source, EPOLLIN)) {
+	if (!keep || !admit(conn)) {
+		dispose(conn);
+		return;
+	}
+	err = gp_loop_add(s->loop, &conn->source, EPOLLIN);
+	if (err) {
+		gp_log_shortage(err, CANNOT_WATCH);
 		dispose(conn);
 		return;
 	}
@@ -900,11 +920,22 @@ static void conn_new(struct gp_serve *s, int fd, bool keep)
 	s->conns = conn;
 }
 
+/* A connection cannot be closed at once if messages with files wait in it. */
+static bool has_spare(struct gp_serve *s)
+{
+	if (!s->spare)
+		s->spare = calloc(1, sizeof(*s->spare));
+	if (!s->spare)
+		gp_log_shortage(-ENOMEM, "accepting no connections for a second");
+	return s->spare;
+}
+
 /* Files ran out: accept the next one, and close it. */
-static void shed(struct gp_serve *s)
+static void shed(struct gp_serve *s, int err)
 {
 	int fd;
 
+	gp_log_shortage(err, "cannot accept a connection; closing it");
 	if (s->spare_fd >= 0)
 		close(s->spare_fd);
 	fd = accept4(s->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -931,9 +962,13 @@ static void accept_ready(struct gp_source *source, uint32_t events)
 			pause_accepting(s);
 			return;
 		}
+		if (!has_spare(s)) {
+			pause_accepting(s);
+			return;
+		}
 		fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-			shed(s);
+			shed(s, -errno);
 		if (fd < 0)
 			return;
 		conn_new(s, fd, true);
@@ -1021,5 +1056,6 @@ void gp_serve_destroy(struct gp_serve *serve)
 	gp_tick_remove(&serve->window);
 	if (serve->spare_fd >= 0)
 		close(serve->spare_fd);
+	free(serve->spare);
 	free(serve);
 }

@@ -317,6 +317,15 @@ bool gp_journal_has_records(const struct gp_journal *journal)
 	return false;
 }
 
+uint32_t gp_journal_count(const struct gp_journal *journal)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
+		n += !is_free(&journal->file->slot[i]);
+	return n;
+}
+
 static bool same_process(const struct gp_journal_record *a, const struct gp_journal_record *b)
 {
 	return a->pid == b->pid && a->start_ticks == b->start_ticks &&

@@ -83,6 +83,7 @@ int gp_journal_put(struct gp_journal *journal, const struct gp_journal_record *r
 void gp_journal_drop(struct gp_journal *journal, int place);
 /** Is there any record? */
 bool gp_journal_has_records(const struct gp_journal *journal);
+uint32_t gp_journal_count(const struct gp_journal *journal);
 /** The record at @place (0 .. GP_JOURNAL_RECORDS - 1), if there is one. */
 bool gp_journal_get(const struct gp_journal *journal, uint32_t place,
 		    struct gp_journal_record *record);

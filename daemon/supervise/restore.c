@@ -224,7 +224,7 @@ void gp_restore_all(const struct gp_journal *journal, bool classes, struct gp_re
 
 	if (!re || gp_receivers_create(&re->receivers)) {
 		free(re);
-		*stat = (struct gp_restore_stat){ .failed = GP_JOURNAL_RECORDS };
+		*stat = (struct gp_restore_stat){ .failed = gp_journal_count(journal) };
 		gp_log(GP_LOG_ERR, "restore: out of memory");
 		return;
 	}

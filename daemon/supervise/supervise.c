@@ -113,10 +113,15 @@ static void find(struct gp_other *other)
 {
 	const struct gp_journal *journal = other->keep->setup.journal;
 	pid_t pid = gp_journal_who(journal, other->role);
+	int err;
 
 	if (other->role == GP_ROLE_DAEMON && gp_journal_restorer(journal))
 		return;
-	if (pid > 0 && !watch(other, pid) && gp_journal_who(journal, other->role) != pid)
+	if (pid <= 0)
+		return;
+	err = watch(other, pid);
+	gp_log_shortage(err, "cannot watch the other roles; retrying");
+	if (!err && gp_journal_who(journal, other->role) != pid)
 		forget(other);
 }
 

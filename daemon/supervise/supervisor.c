@@ -70,16 +70,6 @@ static bool is_first(const struct gp_supervision *keep)
 	return keep->setup.role == GP_ROLE_KEEPER;
 }
 
-static uint32_t records(const struct gp_journal *journal)
-{
-	struct gp_journal_record record;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < GP_JOURNAL_RECORDS; i++)
-		n += gp_journal_get(journal, i, &record);
-	return n;
-}
-
 /* ---- restore ------------------------------------------------------------------ */
 
 static void restorer_ended(struct gp_source *source, uint32_t events)
@@ -125,7 +115,8 @@ static bool start_restorer(struct gp_supervisor *k, uint64_t now)
 
 static uint64_t wait_for_restorer(struct gp_supervisor *k, uint64_t now)
 {
-	if (now >= k->restorer_ns + RESTORE_NS + records(k->keep->setup.journal) * PROCESS_NS) {
+	if (now >=
+	    k->restorer_ns + RESTORE_NS + gp_journal_count(k->keep->setup.journal) * PROCESS_NS) {
 		gp_log(GP_LOG_ERR, "restore process %d timed out; killing it",
 		       (int)k->restorer_pid);
 		kill(k->restorer_pid, SIGKILL);
@@ -215,15 +206,15 @@ static uint64_t unready(struct gp_supervisor *k, uint64_t now)
 		limit += SECOND_LATER_NS;
 	/* A daemon inspects all records, too, before it is ready. */
 	if (gp_supervise_has(keep, GP_ROLE_DAEMON))
-		limit += records(keep->setup.journal) * PROCESS_NS;
+		limit += gp_journal_count(keep->setup.journal) * PROCESS_NS;
 	if (now < limit)
 		return limit - now < ASK_NS ? limit - now : ASK_NS;
 	restorer = gp_journal_restorer(keep->setup.journal);
 	if (restorer)
-		return wait_for_anothers(restorer,
-					 limit + records(keep->setup.journal) * PROCESS_NS, now);
+		return wait_for_anothers(
+			restorer, limit + gp_journal_count(keep->setup.journal) * PROCESS_NS, now);
 	if (k->restores != gp_journal_restores(keep->setup.journal) ||
-	    !records(keep->setup.journal)) {
+	    !gp_journal_count(keep->setup.journal)) {
 		k->put_back = true;
 		return ASK_NS;
 	}
@@ -275,7 +266,7 @@ static uint64_t stopping(struct gp_supervisor *k, uint64_t now)
 	}
 	if (!is_first(keep) && gp_supervise_has(keep, GP_ROLE_KEEPER))
 		return ASK_NS;
-	if (!k->put_back && records(keep->setup.journal)) {
+	if (!k->put_back && gp_journal_count(keep->setup.journal)) {
 		k->put_back = !start_restorer(k, now);
 		return ASK_NS;
 	}
@@ -352,7 +343,7 @@ static bool is_hopeless(const struct gp_supervisor *k, enum gp_role role, int st
 {
 	return role == GP_ROLE_DAEMON && k->start == GP_KEEP_FIRST && !k->was_ready &&
 	       status >= 0 && WIFEXITED(status) && WEXITSTATUS(status) == GP_EXIT_NOT_STARTED &&
-	       !records(k->keep->setup.journal);
+	       !gp_journal_count(k->keep->setup.journal);
 }
 
 static void died(struct gp_supervision *keep, enum gp_role role, pid_t pid, int status)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Messages that users cause: each gets a few lines, and the rest is counted. */
+/* Messages that users cause, and shortages: each gets a few lines. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/loop/log.h"
 #include "daemon/loop/log_user.h"
 #include "daemon/loop/loop.h"
 #include "tests/common/gp_test.h"
@@ -64,12 +66,29 @@ static void many_users(void **state)
 	assert_in_range(lines, 1000, 2000);
 }
 
+/* One line for each place in the code, and none for errors of another kind. */
+static void shortages(void **state)
+{
+	const int none[] = { 0, -ESRCH, -ENOENT, -EPERM };
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		gp_log_shortage(none[i], "not reached");
+	assert_int_equal(lines, 0);
+	for (int i = 0; i < 10; i++)
+		gp_log_shortage(-EMFILE, "one");
+	assert_int_equal(lines, 1);
+	assert_string_equal(last, "one: Too many open files");
+	gp_log_shortage(-ENOMEM, "another");
+	assert_int_equal(lines, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_flood_of_one_user, setup),
 		cmocka_unit_test_setup(the_rest_is_counted, setup),
 		cmocka_unit_test_setup(many_users, setup),
+		cmocka_unit_test_setup(shortages, setup),
 	};
 
 	return gp_run_tests(tests);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A library for LD_PRELOAD: call number GP_FAIL_AT of those below fails, as it does when files
- * or memory run out. Only calls from code in a file whose name has GP_FAIL_IN count. The first
+ * or memory run out. Only calls from code in a file whose name has GP_FAIL_IN count, and only
+ * the first SITE_CALLS from each place in it: loops over all processes make many. The first
  * process that counts to it makes the file GP_FAIL_MARK and writes the call's name to it. No other
  * process fails then.
  */
@@ -22,8 +23,14 @@
 #include <unistd.h>
 
 #define LINE_LEN 256
+#define SITES 1024
+#define SITE_CALLS 16
 
 static atomic_int count;
+static struct {
+	_Atomic(const void *) caller;
+	atomic_int calls;
+} site[SITES];
 static _Thread_local bool inside;
 
 /* Is it of a role that GP_FAIL_ROLE names? Every process is without it. */
@@ -46,6 +53,19 @@ static bool has_role(void)
 	return has;
 }
 
+static bool counts(const void *caller)
+{
+	for (size_t i = 0; i < SITES; i++) {
+		const void *none = NULL;
+
+		if (site[i].caller == caller ||
+		    atomic_compare_exchange_strong(&site[i].caller, &none, caller) ||
+		    none == caller)
+			return atomic_fetch_add(&site[i].calls, 1) < SITE_CALLS;
+	}
+	return false;
+}
+
 static bool fails_in(const char *name, const void *caller)
 {
 	static atomic_int role; /* 1: it counts; 2: it does not */
@@ -60,7 +80,7 @@ static bool fails_in(const char *name, const void *caller)
 	if (!role)
 		role = has_role() ? 1 : 2;
 	if (role != 1 || !dladdr(caller, &info) || !info.dli_fname || !strstr(info.dli_fname, in) ||
-	    atomic_fetch_add(&count, 1) != atoi(at))
+	    !counts(caller) || atomic_fetch_add(&count, 1) != atoi(at))
 		return false;
 	fd = (int)syscall(SYS_openat, AT_FDCWD, mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			  0600);

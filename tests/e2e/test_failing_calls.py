@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One call after another fails (files or memory run out), in the daemon and in a tenant: nobody
-stays suspended. GP_FAIL_STEP: every so many calls (40); GP_FAIL_STEP=1 is all of them."""
+stays suspended. GP_FAIL_STEP: every so many calls (10); GP_FAIL_STEP=1 is all of them."""
+import errno
 import os
 import signal
 import subprocess
@@ -14,9 +15,11 @@ from rig import BUILD, CLI, PATIENCE_S  # noqa: E402
 from test_daemon_soft import DAEMON, Daemon, lines  # noqa: E402
 
 FAIL_CALLS = os.path.join(BUILD, "tests/e2e/fail_calls.so")
-STEP = int(os.environ.get("GP_FAIL_STEP", "40"))
+STEP = int(os.environ.get("GP_FAIL_STEP", "10"))
 FIRST = int(os.environ.get("GP_FAIL_FIRST", "0"))
 LINES_MAX = 8
+REASONS = tuple(os.strerror(number) for number in (
+    errno.EMFILE, errno.ENOMEM, errno.ENOSPC, errno.EIO)) + ("out of memory",)
 
 
 class FailingCalls(Daemon):
@@ -55,6 +58,18 @@ class FailingCalls(Daemon):
                                 + self.said()[-3000:])
                 time.sleep(0.01)
 
+    def each_works(self, what, procs):
+        """While the other is stopped: a process with the short slice gets nearly nothing beside
+        one that no daemon manages."""
+        for name, other in (("a", procs[1]), ("b", procs[0])):
+            other.send_signal(signal.SIGSTOP)
+            self.work_goes_on(what, name)
+            other.send_signal(signal.SIGCONT)
+
+    @staticmethod
+    def names_reason(said):
+        return any(reason in line for line in said for reason in REASONS)
+
     def messages(self):
         return [line for line in self.said().splitlines() if line[:3] in ("<3>", "<4>")]
 
@@ -67,8 +82,7 @@ class FailingCalls(Daemon):
                 env=self.failing(number, "gpreemptd", "--role=daemon"))
 
     def test_in_the_daemon(self):
-        for name, cls in (("a", "be"), ("b", "be")):
-            self.start(cls, args=[f"--out={self.out(name)}"])
+        procs = [self.start("be", args=[f"--out={self.out(name)}"]) for name in "ab"]
         number = FIRST
         while True:
             self.daemon_with(number)
@@ -78,16 +92,17 @@ class FailingCalls(Daemon):
             failed = self.failed()
             if not failed and number:
                 break
-            self.work_goes_on(f"call {number}, {failed}", "a", "b")
-            said = self.messages()
             if self.daemon.poll() is None:
+                self.work_goes_on(f"call {number}, {failed}", "a", "b")
                 self.daemon.send_signal(signal.SIGTERM)
                 self.daemon.wait(PATIENCE_S)
-            self.work_goes_on(f"after call {number}, {failed}", "a", "b")
+            said = self.messages()
+            self.each_works(f"after call {number}, {failed}", procs)
             self.assertLess(len(said), LINES_MAX, said)
+            self.assertTrue(self.names_reason(said), f"call {number}, {failed}: {said}")
             for number_of in ("6", "11"):
                 self.assertNotIn(f"killed by signal {number_of}\n", self.said())
-            print(number, failed, "|", said[:1] or "silent")
+            print(number, failed, "|", said or "silent", flush=True)
             number += STEP
 
     def rows_or_none(self):
@@ -98,7 +113,7 @@ class FailingCalls(Daemon):
 
     def test_in_a_tenant(self):
         self.start_daemon()
-        self.start("be", args=[f"--out={self.out('a')}"])
+        first = self.start("be", args=[f"--out={self.out('a')}"])
         number = FIRST
         while True:
             proc = subprocess.Popen(
@@ -109,16 +124,17 @@ class FailingCalls(Daemon):
                 stderr=subprocess.PIPE)
             self.programs.append(proc)
             self.assertIn("ready", proc.stdout.readline())
-            self.work_goes_on(f"call {number}", "a", "b")
             time.sleep(0.3)
             failed = self.failed()
+            self.each_works(f"call {number}, {failed}", (first, proc))
             proc.send_signal(signal.SIGTERM)
             said = proc.communicate(timeout=PATIENCE_S)[1].splitlines()
             if not failed and number:
                 break
             self.work_goes_on(f"after call {number}, {failed}", "a")
             self.assertLess(len(said), LINES_MAX, said)
-            print(number, failed, "|", said[:1] or "silent")
+            self.assertTrue(self.names_reason(said), f"call {number}, {failed}: {said}")
+            print(number, failed, "|", said or "silent", flush=True)
             number += STEP
 
 

@@ -64,7 +64,8 @@ static void group_gone(void *arg, struct gp_group *group)
 
 static int setup(void **state)
 {
-	static const struct gp_track_ops ops = { group_ready, group_gone };
+	static const struct gp_track_ops ops = { .group_ready = group_ready,
+						 .group_gone = group_gone };
 	static const struct gp_engine_hooks hooks = {
 		.request.cls = { GP_CLASS_LC, 1 },
 		.tracks = true,
