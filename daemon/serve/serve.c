@@ -52,6 +52,7 @@
 #define USER_BURST_NS 200000000
 #define ALL_BURST_NS 400000000
 #define WINDOW_CONNS 2u /* per user */
+#define WINDOW_TEXTS 4u /* per user: a flood's other connections are closed without a reason */
 
 /**
  * struct gp_user - the peers of one user.
@@ -61,12 +62,13 @@
  * @receives: a receiver takes one of its messages; the next one with files waits
  * @left_ns: time left for its messages; @spent_ns: of the present window
  * @resumed: its connections that were resumed in this window
+ * @refused: its new connections that got no place in this window
  */
 struct gp_user {
 	struct gp_user *next;
 	uid_t uid;
 	bool root, receives;
-	uint32_t conns, resumed;
+	uint32_t conns, resumed, refused;
 	size_t late_bytes;
 	int64_t left_ns, spent_ns;
 };
@@ -80,6 +82,7 @@ struct gp_user {
  * @files_max: numbers of file descriptors from here on are root's
  * @left_ns: of all users together
  * @throttled: the first of the connections that wait for time
+ * @no_pidfds: the kernel has no SO_PEERPIDFD: start times identify processes
  * @spare: for the next connection, so that memory cannot run out after its acceptance
  * @spare_fd: to accept a connection when files run out
  */
@@ -105,6 +108,7 @@ struct gp_serve {
 	uint64_t last_id;
 	struct gp_conn *spare;
 	int spare_fd;
+	bool no_pidfds;
 };
 
 /* What a receiver does with a connection. */
@@ -160,6 +164,13 @@ static void free_if_unused(struct gp_serve *s, struct gp_user *user)
 
 /* ---- time ------------------------------------------------------------------------ */
 
+static void arm_window(struct gp_serve *s)
+{
+	if (!s->window_armed)
+		gp_tick_in(&s->window, WINDOW_NS);
+	s->window_armed = true;
+}
+
 static void charge(struct gp_serve *s, struct gp_user *user, uint64_t ns)
 {
 	const int64_t spent = ns < USER_BURST_NS ? (int64_t)ns : USER_BURST_NS;
@@ -171,9 +182,7 @@ static void charge(struct gp_serve *s, struct gp_user *user, uint64_t ns)
 		user->left_ns = -USER_BURST_NS;
 	if (s->left_ns < -ALL_BURST_NS)
 		s->left_ns = -ALL_BURST_NS;
-	if (!s->window_armed)
-		gp_tick_in(&s->window, WINDOW_NS);
-	s->window_armed = true;
+	arm_window(s);
 }
 
 void gp_serve_charge(struct gp_serve *s, uid_t uid, uint64_t ns)
@@ -207,6 +216,7 @@ static bool refill(struct gp_serve *s, struct gp_user *user)
 		user->left_ns = USER_BURST_NS;
 	user->spent_ns = 0;
 	user->resumed = 0;
+	user->refused = 0;
 	return user->conns || user->left_ns < USER_BURST_NS;
 }
 
@@ -610,6 +620,18 @@ static int peer_lives(int fd)
 	return lives;
 }
 
+static bool has_pidfds(void)
+{
+	int pair[2], lives;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return false;
+	lives = peer_lives(pair[0]);
+	close(pair[0]);
+	close(pair[1]);
+	return lives != -ENOPROTOOPT;
+}
+
 int gp_conn_lives(const struct gp_conn *conn)
 {
 	int lives = peer_lives(conn->source.fd);
@@ -809,13 +831,18 @@ bool gp_serve_has_files(const struct gp_serve *s)
 /* ---- new connections ------------------------------------------------------------- */
 
 /* Sends the reason as one text. */
-static void refuse(int fd, int err, const char *text)
+static void refuse(int fd, int err)
 {
 	union gp_wire_msg msg;
 
 	gp_wire_init(&msg, GP_WIRE_SAID);
 	msg.head.result = err;
-	snprintf(msg.said.text, sizeof(msg.said.text), "%s", text);
+	snprintf(msg.said.text, sizeof(msg.said.text), "%s",
+		 err == -ENOMEM ? "gpreemptd is out of memory; retry later" :
+		 err == -EUSERS ? "this user has too many connections; raise limits_per_user: "
+				  "connections: in gpreempt.yaml" :
+				  "gpreemptd has no place for another connection; raise its limit "
+				  "of open files (LimitNOFILE=)");
 	gp_wire_send(fd, &msg, NULL, 0);
 }
 
@@ -825,7 +852,8 @@ static bool identify(struct gp_conn *conn)
 	/* From a PID namespace that this one cannot see: pid 0. */
 	if (gp_wire_peer(conn->source.fd, &conn->pid, &conn->uid))
 		return false;
-	if (conn->pid > 0)
+	/* The start would cost half as much as all else of a connection. */
+	if (conn->pid > 0 && conn->serve->no_pidfds)
 		gp_proc_start(conn->pid, &conn->start_ticks);
 	return true;
 }
@@ -843,6 +871,17 @@ static struct gp_conn *to_replace(const struct gp_serve *s)
 	return found;
 }
 
+/* There are fewer users than connections: in a flood most searches end here. */
+static uint32_t has_most(const struct gp_serve *s)
+{
+	uint32_t most = 0;
+
+	for (const struct gp_user *u = s->users; u; u = u->next)
+		if (!u->root && u->conns > most)
+			most = u->conns;
+	return most;
+}
+
 /* 0; -EUSERS: @user has as many as it may have; -ENFILE: all places are taken. */
 static int make_room(struct gp_serve *s, const struct gp_user *user, int fd)
 {
@@ -852,7 +891,7 @@ static int make_room(struct gp_serve *s, const struct gp_user *user, int fd)
 		return -EUSERS;
 	if (user->root || (s->conn_count < s->conns_max && (uint32_t)fd < s->files_max))
 		return 0;
-	other = to_replace(s);
+	other = has_most(s) > user->conns + 1 ? to_replace(s) : NULL;
 	if (!other || other->user->conns <= user->conns + 1)
 		return -ENFILE;
 	gp_conn_close(other);
@@ -881,11 +920,13 @@ static bool admit(struct gp_conn *conn)
 		enter_user(conn, user);
 	if (!err)
 		return true;
-	refuse(fd, err,
-	       err == -EUSERS ? "this user has too many connections; raise limits_per_user: "
-				"connections: in gpreempt.yaml" :
-				"gpreemptd has no place for another connection; raise its limit of "
-				"open files (LimitNOFILE=)");
+	if (err == -ENFILE)
+		gp_log_shortage(err, "no place for another connection; raise the limit of open "
+				     "files (LimitNOFILE=)");
+	if (!user || user->refused++ < WINDOW_TEXTS)
+		refuse(fd, err);
+	if (user)
+		arm_window(s);
 	return false;
 }
 
@@ -1007,6 +1048,7 @@ int gp_serve_create(struct gp_loop *loop, int listen_fd, uint32_t user_connectio
 		.spare_fd = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0),
 	};
 	share_files(s);
+	s->no_pidfds = !has_pidfds();
 	s->left_ns = ALL_BURST_NS;
 	s->window.due = window_due;
 	err = gp_tick_add(loop, &s->again);
