@@ -118,6 +118,7 @@ $(DAEMON_FAKE): $(call obj,$(KEEP_SRCS)) $(CORE_A)
 model: export GP_WHOLE := $(WHOLE)
 model: need-model $(O)/tests/sched/test_explore $(MODEL_PROGS)
 	$(Q)$(RUN) --timeout 1800 $(O)/tests/sched/test_explore $(MODELS)
+
 # Lets one call of a program fail.
 $(FAIL_CALLS): tests/e2e/fail_calls.c
 	$(call msg,LD,$@)mkdir -p $(@D)
@@ -342,9 +343,11 @@ CI_MORE := lint tidy-all recipes model check-asan check-tsan fuzz check-kills kf
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
-check-hostile: need-check all
+check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --seeds 5 --match made_blocking --timeout 900 \
 		tests/e2e/test_hostile.py
 	$(Q)GP_SECONDS=60 GP_TIMES=20 $(RUN) --jobs 1 --timeout 1800 tests/e2e/test_hostile.py
+	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(RUN) --jobs 1 --timeout 7200 \
+		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)
 nightly: need-check
 	+$(Q)$(call steps,kfd-slow bench-rig mutations model check-hostile check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

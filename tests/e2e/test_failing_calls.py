@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One call after another fails (files or memory run out), in the daemon and in a tenant: nobody
-stays suspended. GP_FAIL_STEP: every so many calls (10); GP_FAIL_STEP=1 is all of them."""
+stays suspended. GP_FAIL_STEP: every so many calls (40); GP_FAIL_STEP=1 is all of them."""
 import errno
 import os
 import signal
@@ -15,7 +15,7 @@ from rig import BUILD, CLI, PATIENCE_S  # noqa: E402
 from test_daemon_soft import DAEMON, Daemon, lines  # noqa: E402
 
 FAIL_CALLS = os.path.join(BUILD, "tests/e2e/fail_calls.so")
-STEP = int(os.environ.get("GP_FAIL_STEP", "10"))
+STEP = int(os.environ.get("GP_FAIL_STEP", "40"))
 FIRST = int(os.environ.get("GP_FAIL_FIRST", "0"))
 LINES_MAX = 8
 REASONS = tuple(os.strerror(number) for number in (
