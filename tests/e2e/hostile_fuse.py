@@ -27,7 +27,7 @@ LIFE_S = 120
 MOUNT = "/mnt"
 # Detached, its path is that of the software GPU's control files.
 NAME = "memfd:gpreempt-soft-rm"
-LOOKUP, FORGET, GETATTR, OPEN, WRITE, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 16, 18, 25, 26
+LOOKUP, FORGET, GETATTR, OPEN, WRITE, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 16, 17, 18, 25, 26
 SETLK, SETLKW, INTERRUPT, BATCH_FORGET, GETXATTR, OPENDIR = 32, 33, 36, 42, 22, 27
 NO_ANSWER = (FORGET, INTERRUPT, BATCH_FORGET)
 FLOCK_LOCKS, WRITEBACK_CACHE = 1 << 10, 1 << 16
@@ -63,6 +63,8 @@ class Server:
             return struct.pack("=4Q2I", 2, 1, 0, 0, 0, 0) + attr(2)
         if op == GETATTR and (node == 1 or not self.mute):
             return struct.pack("=QII", 0, 0, 0) + attr(node)
+        if op == STATFS:                # an overlay needs it
+            return struct.pack("=5Q4I6I", 1, 1, 1, 1, 1, 4096, 255, 4096, *[0] * 7)
         if op in (OPEN, OPENDIR):
             return struct.pack("=QII", 1, 0, 0)
         if op in (SETLK, SETLKW) and not self.locked:

@@ -24,7 +24,10 @@ def lines(path):
 
 
 class Daemon(Rig):
-    """Each test has a daemon of its own, in a folder of its own."""
+    """Each test has a daemon of its own, in a folder of its own.
+
+    wrapper: words before the daemon's command"""
+    wrapper = ()
 
     def setUp(self):
         super().setUp()
@@ -38,7 +41,7 @@ class Daemon(Rig):
     # ---- the daemon
 
     def start_daemon(self, config=None):
-        args = [DAEMON, f"--run-dir={self.run_dir}"]
+        args = [*self.wrapper, DAEMON, f"--run-dir={self.run_dir}"]
         if config is not None:
             args.append(f"--config={self.write_config(config)}")
         # A process of its own holds the software GPU: its clock must not stop.

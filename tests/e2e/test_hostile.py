@@ -137,6 +137,7 @@ class Wakes(Hostile):
 
 
 FUSE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile_fuse.py")
+FUSECTL = "/sys/fs/fuse/connections"
 USER = 1007
 KINDS = ("hello", "files", "list", "odd", "burst")
 
@@ -200,6 +201,8 @@ class Fuse(Hostile):
                 time.sleep(0.02)
         self.assertNotIn("D", stuck)
         self.assertEqual(self.role("daemon"), [daemon])
+        # A server ends when its mount is aborted.
+        self.assertEqual({proc.poll() for proc in self.programs_to_end}, {None})
         print(f"longest hello {max(took) * 1e3:.1f} ms")
         self.assertLess(max(took), LIST_S)
 
@@ -217,6 +220,31 @@ class Fuse(Hostile):
 
     def test_overlay(self):
         self.attacked(0, "overlay", *KINDS)
+
+    def test_overlay_of_another_user(self):
+        self.attacked(USER, "overlay", *KINDS)
+
+    def with_fusectl(self, options):
+        """The daemon sees the folder in which root can abort any FUSE mount, and does not."""
+        self.wrapper = ("unshare", "-m", "sh", "-c", f"mount -t fusectl -o {options} none {FUSECTL} "
+                        "&& exec \"$@\"", "sh")
+        if subprocess.run([*self.wrapper, "true"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("cannot mount fusectl")
+        self.attacked(USER, "-", *KINDS)
+        pid = self.role("daemon")[0]
+        with open(f"/proc/{pid}/mountinfo") as f:
+            mount = next(line.split() for line in f if FUSECTL in line)
+        self.assertEqual(mount[5].split(",")[0], options)
+
+    def test_fusectl(self):
+        self.with_fusectl("rw")
+
+    def test_fusectl_read_only(self):
+        self.with_fusectl("ro")
+
+    def test_no_fusectl(self):
+        self.wrapper = ("unshare", "-m", "sh", "-c", f"umount -q {FUSECTL}; exec \"$@\"", "sh")
+        self.attacked(USER, "-", *KINDS)
 
     def test_last_reference_in_a_queue(self):
         self.attacked(0, "-", "lock")
