@@ -281,8 +281,7 @@ static void stop(struct gp_daemon *d)
 		return;
 	d->stopping = true;
 	gp_notify("STOPPING=1");
-	gp_discover_destroy(d->find);
-	d->find = NULL;
+	gp_discover_stop(d->find);
 	for (size_t i = 0; i < d->devs; i++) {
 		while (d->dev[i]->tenants)
 			gp_dtenant_leave(d->dev[i]->tenants, false);

@@ -939,16 +939,23 @@ static void free_words(struct word *word)
 	}
 }
 
-void gp_discover_destroy(struct gp_discovery *find)
+void gp_discover_stop(struct gp_discovery *find)
 {
 	if (!find)
 		return;
+	gp_loop_remove(&find->source);
 	pthread_mutex_lock(&find->lock);
 	find->stop = true;
 	pthread_mutex_unlock(&find->lock);
 	ring(find->wake_fd);
+}
+
+void gp_discover_destroy(struct gp_discovery *find)
+{
+	if (!find)
+		return;
+	gp_discover_stop(find);
 	pthread_join(find->thread, NULL);
-	gp_loop_remove(&find->source);
 	free_words(find->to_loop.first);
 	free_words(find->to_thread.first);
 	find_free(find);

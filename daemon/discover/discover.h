@@ -34,6 +34,8 @@ int gp_discover_create(struct gp_loop *loop, struct gp_device *const *dev, size_
 		       struct gp_discovery **find);
 /** NULL is legal. */
 void gp_discover_destroy(struct gp_discovery *find);
+/** It ends soon, and calls found() no more. Does not wait for a driver. */
+void gp_discover_stop(struct gp_discovery *find);
 /** Check all processes now (the rules changed). */
 void gp_discover_all(struct gp_discovery *find);
 /** "events and scan", "scan": the method; static. */

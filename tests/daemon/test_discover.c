@@ -648,6 +648,30 @@ static void a_long_scan_keeps_nobody_waiting(void **state)
 	child_end(&c);
 }
 
+static void its_stop_waits_for_no_scan(void **state)
+{
+	struct child c = child_start(1, 1);
+	struct proc p = { 0 };
+	struct fix *f;
+
+	pthread_mutex_lock(&world.lock);
+	proc_of(c.pid)->groups_ms = 500;
+	pthread_mutex_unlock(&world.lock);
+	f = start();
+	for (int i = 0; i < PATIENCE_MS / 2 && !p.groups_calls; i++) {
+		run(f, 1, 2);
+		p = child_get(&c);
+	}
+	assert_int_equal(p.groups_calls, 1);
+	gp_discover_stop(f->find);
+	assert_int_equal(child_get(&c).groups_done, 0);
+	/* What the scan finds is for nobody any more. */
+	run(f, 1, 700);
+	assert_int_equal(f->found, 0);
+	stop(f);
+	child_end(&c);
+}
+
 static void what_was_lost_is_looked_for(void **state)
 {
 	struct child there = child_start(0, 0), c;
@@ -792,6 +816,7 @@ int main(void)
 		BOTH(where_none_computes_nothing_is_looked_for),
 		BOTH(copies_alone_are_nothing),
 		BOTH(a_long_scan_keeps_nobody_waiting),
+		BOTH(its_stop_waits_for_no_scan),
 		cmocka_unit_test_setup_teardown(what_was_lost_is_looked_for, with_events, clean),
 		BOTH(it_ends_at_any_time),
 		BOTH(threads_are_no_processes),
