@@ -64,6 +64,7 @@ static void forget(struct gp_other *other)
 	close(other->source.fd);
 	other->source.fd = -1;
 	other->pid = 0;
+	other->beats = false;
 	other->died_ns = gp_loop_now_ns();
 }
 
@@ -103,7 +104,7 @@ static int watch(struct gp_other *other, pid_t pid)
 		return err;
 	}
 	other->pid = pid;
-	other->had_role = false;
+	other->had_role = other->beats = false;
 	other->beat_ns = other->stale_ns = 0;
 	return 0;
 }
@@ -184,14 +185,16 @@ static void look_for(struct gp_supervision *keep, struct gp_other *other)
 
 /*
  * A process that the kernel ends closes its files. That can hang, as with another user's file in
- * the queue of a socket, and its pidfd then reports nothing. Its role is free all the same.
+ * the queue of a socket, and its pidfd then reports nothing. Its role is free all the same. A
+ * process that beats has not come to that: no system call asks for its lock.
  */
 static bool has_lost_role(struct gp_other *other)
 {
 	const struct gp_journal *journal = other->keep->setup.journal;
 
 	other->had_role = other->had_role || gp_journal_last(journal, other->role) == other->pid;
-	return other->had_role && gp_journal_who(journal, other->role) != other->pid;
+	return other->had_role && !other->beats &&
+	       gp_journal_who(journal, other->role) != other->pid;
 }
 
 /* It can do nothing any more. */
@@ -211,11 +214,13 @@ static void leave(struct gp_supervision *keep, struct gp_other *other)
 static void check(struct gp_supervision *keep, struct gp_other *other, uint64_t passed_ns)
 {
 	uint64_t beat_ns = gp_journal_beat_of(keep->setup.journal, other->role, other->pid);
-	bool lost = has_lost_role(other);
-	uint64_t limit_ns = lost ? LOST_NS : STALE_NS;
+	bool lost;
+	uint64_t limit_ns;
 
-	other->stale_ns =
-		lost || (beat_ns && beat_ns == other->beat_ns) ? other->stale_ns + passed_ns : 0;
+	other->beats = beat_ns && beat_ns != other->beat_ns;
+	lost = has_lost_role(other);
+	limit_ns = lost ? LOST_NS : STALE_NS;
+	other->stale_ns = lost || (beat_ns && !other->beats) ? other->stale_ns + passed_ns : 0;
 	other->beat_ns = beat_ns;
 	if (other->stale_ns < limit_ns)
 		return;

@@ -11,6 +11,7 @@
  * @pid: that process, or our child that is about to take the role; else 0
  * @died_ns: since when there is none
  * @beat_ns: its last known beat; 0: it may sleep
+ * @beats: it has beaten since the check before
  * @had_role: @pid has taken the role, perhaps lost it
  * @stale_ns: for how long this process has seen that beat and no later one, or the role lost
  */
@@ -20,7 +21,7 @@ struct gp_other {
 	enum gp_role role;
 	pid_t pid;
 	uint64_t died_ns;
-	bool had_role;
+	bool had_role, beats;
 	uint64_t beat_ns;
 	uint64_t stale_ns;
 };

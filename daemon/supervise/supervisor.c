@@ -167,6 +167,15 @@ static void begin_unready(struct gp_supervisor *k, uint64_t now)
 	k->restores = gp_journal_restores(k->keep->setup.journal);
 }
 
+/* A daemon that was ready, and beats, still is: most checks need no system call. */
+static bool is_ready(const struct gp_supervisor *k)
+{
+	const struct gp_supervision *keep = k->keep;
+
+	return (k->was_ready && !k->unready_ns && keep->other[GP_ROLE_DAEMON].beats) ||
+	       gp_journal_is_ready(keep->setup.journal);
+}
+
 static uint64_t ready(struct gp_supervisor *k)
 {
 	struct gp_supervision *keep = k->keep;
@@ -299,7 +308,7 @@ static uint64_t look_after(struct gp_supervision *keep, uint64_t now)
 	if (gp_journal_stopping(keep->setup.journal))
 		return stopping(k, now);
 	late = kill_late_daemon(k, now);
-	if (gp_journal_is_ready(keep->setup.journal)) {
+	if (is_ready(k)) {
 		uint64_t in_ns = ready(k);
 
 		return in_ns ? in_ns : late;
