@@ -626,7 +626,7 @@ static bool find_found(void *arg, struct gp_device *hal, pid_t pid, struct gp_gr
 			     .pid = pid,
 			     .origin = GP_WIRE_BY_RULE,
 			     .list = *list };
-	struct gp_class_request given;
+	struct gp_class_request given = { 0 };
 	struct gp_subject who = { 0 };
 	char why[GP_WIRE_TEXT_LEN];
 	struct gp_dtenant *t;
