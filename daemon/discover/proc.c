@@ -414,6 +414,8 @@ static bool is_proven(int proc, int dir, char *path)
 	struct statx theirs;
 	bool proven = false;
 
+	if (fd < 0)
+		noted(-errno);
 	if (identify(fd, &theirs)) {
 		proven = is_our_mount(proc, &theirs);
 		if (proven && !theirs.stx_nlink)

@@ -99,8 +99,8 @@ pid_t gp_journal_who(const struct gp_journal *journal, enum gp_role role);
 pid_t gp_journal_last(const struct gp_journal *journal, enum gp_role role);
 
 /**
- * The holder of @role runs at @now_ns (CLOCK_MONOTONIC). It promises to call this again within
- * 250 ms; others kill it if it does not for a second. 0: it may sleep from now on.
+ * The holder of @role runs at @now_ns (CLOCK_MONOTONIC). Others kill it unless it calls this
+ * again and again (supervise.h). 0: it may sleep from now on.
  */
 void gp_journal_beat(struct gp_journal *journal, enum gp_role role, uint64_t now_ns);
 /** The last beat, if process @pid took @role last; else 0. 0: it may sleep, too. */

@@ -23,9 +23,9 @@
 #define MS 1000000ull
 #define ASK_NS (10 * MS)
 #define SLACK_NS (500 * MS) /* the first starter gets this much time */
-#define BEAT_NS (200 * MS)
-#define STALE_NS (1000 * MS)
-#define LOST_NS (2 * BEAT_NS) /* two checks; tenants wait 1.5 s for the next daemon */
+#define LOOK_NS (200 * MS)  /* from one check to the next while another seems to stand still */
+#define STALE_BEATS 5
+#define LOST_NS (3 * LOOK_NS)
 
 /* By role: its starter, and the starter's substitute. */
 static const enum gp_role starters[GP_ROLES][2] = {
@@ -207,21 +207,42 @@ static void leave(struct gp_supervision *keep, struct gp_other *other)
 		keep->died(keep, other->role, pid, GP_STATUS_HANGS);
 }
 
+/* From one beat to the next. One wake-up of a keeper, which else sleeps, costs 100 us of CPU. */
+static uint64_t period_ns(enum gp_role role)
+{
+	return role == GP_ROLE_DAEMON ? LOOK_NS : 5 * LOOK_NS;
+}
+
+/* How long has it not beaten? 0: it runs, or may sleep. */
+static uint64_t stale_ns(const struct gp_other *other, uint64_t beat_ns, uint64_t now_ns)
+{
+	uint64_t age_ns = beat_ns && now_ns > beat_ns ? now_ns - beat_ns : 0;
+
+	return age_ns > 2 * period_ns(other->role) ? age_ns : 0;
+}
+
 /*
- * Counts the time for which this process saw that another does not run. A pause of this process
- * itself (SIGSTOP, a suspended or frozen machine) counts little: the other may have paused too.
+ * Counts the time for which another does not run. A pause of this process itself (SIGSTOP, a
+ * suspended or frozen machine) counts little: the other may have paused too. So two more checks
+ * have to follow the first that finds it so.
  */
-static void check(struct gp_supervision *keep, struct gp_other *other, uint64_t passed_ns)
+static void check(struct gp_supervision *keep, struct gp_other *other, uint64_t passed_ns,
+		  uint64_t now_ns)
 {
 	uint64_t beat_ns = gp_journal_beat_of(keep->setup.journal, other->role, other->pid);
-	bool lost;
+	bool ran = !other->stale_ns, lost;
 	uint64_t limit_ns;
 
 	other->beats = beat_ns && beat_ns != other->beat_ns;
 	lost = has_lost_role(other);
-	limit_ns = lost ? LOST_NS : STALE_NS;
-	other->stale_ns = lost || (beat_ns && !other->beats) ? other->stale_ns + passed_ns : 0;
+	limit_ns = lost ? LOST_NS : STALE_BEATS * period_ns(other->role);
+	if (lost || (beat_ns && !other->beats))
+		other->stale_ns += passed_ns;
+	else
+		other->stale_ns = stale_ns(other, beat_ns, now_ns);
 	other->beat_ns = beat_ns;
+	if (ran && other->stale_ns > limit_ns - 2 * LOOK_NS)
+		other->stale_ns = limit_ns - 2 * LOOK_NS;
 	if (other->stale_ns < limit_ns)
 		return;
 	if (lost) {
@@ -234,9 +255,18 @@ static void check(struct gp_supervision *keep, struct gp_other *other, uint64_t 
 	gp_supervise_signal(keep, other->role, SIGKILL);
 }
 
+/* Until the next check of the others. */
+static uint64_t look_in_ns(const struct gp_supervision *keep)
+{
+	for (enum gp_role role = 0; role < GP_ROLES; role++)
+		if (role != keep->setup.role && keep->other[role].pid && keep->other[role].stale_ns)
+			return LOOK_NS;
+	return period_ns(keep->setup.role);
+}
+
 static void check_all(struct gp_supervision *keep, uint64_t now_ns)
 {
-	const uint64_t most_ns = BEAT_NS + BEAT_NS / 2;
+	const uint64_t most_ns = look_in_ns(keep) * 3 / 2;
 	uint64_t passed_ns = keep->looked_ns ? now_ns - keep->looked_ns : 0;
 
 	keep->looked_ns = now_ns;
@@ -245,7 +275,7 @@ static void check_all(struct gp_supervision *keep, uint64_t now_ns)
 	for (enum gp_role role = 0; role < GP_ROLES; role++)
 		if (role != keep->setup.role && keep->other[role].pid &&
 		    (role == GP_ROLE_DAEMON || !gp_journal_stopping(keep->setup.journal)))
-			check(keep, &keep->other[role], passed_ns);
+			check(keep, &keep->other[role], passed_ns, now_ns);
 }
 
 /* Is there a process to restore if the daemon stands still, or is one about to be? */
@@ -253,7 +283,7 @@ static bool has_work(const struct gp_supervision *keep, uint64_t now_ns)
 {
 	const struct gp_journal *journal = keep->setup.journal;
 
-	return (keep->begun_ns && now_ns < keep->begun_ns + 2 * BEAT_NS) ||
+	return (keep->begun_ns && now_ns < keep->begun_ns + 2 * period_ns(keep->setup.role)) ||
 	       gp_journal_beat_of(journal, GP_ROLE_DAEMON, keep->other[GP_ROLE_DAEMON].pid) ||
 	       gp_journal_has_records(journal);
 }
@@ -298,7 +328,7 @@ void gp_supervise_check(struct gp_supervision *keep)
 		if (!gp_supervise_has(keep, role))
 			in_ns = ASK_NS;
 	if (keep->beats)
-		in_ns = gp_sooner(BEAT_NS, in_ns);
+		in_ns = gp_sooner(look_in_ns(keep), in_ns);
 	if (keep->looked)
 		in_ns = gp_sooner(keep->looked(keep), in_ns);
 	if (!keep->loop)

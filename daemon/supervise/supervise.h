@@ -9,8 +9,9 @@
  * everything restored (restore.h). A daemon that is starting gets 250 ms more for each process
  * of the journal.
  *
- * While the journal has records, each of the three reports in it every 200 ms that it runs. The
- * others kill one that has not for a second, for example after SIGSTOP or in an endless loop.
+ * While the journal has records, each of the three reports in it that it runs: the daemon every
+ * 200 ms, a keeper every second. The others kill one that misses five reports, for
+ * example after SIGSTOP or in an endless loop.
  * Without records all three sleep.
  *
  * At the end of all three, the journal has a mark, and none is restarted.
