@@ -4,8 +4,9 @@
 e2e       = $(addprefix tests/e2e/test_,$(addsuffix .py,$(1)))
 UNITS    := $(TEST_PROGS)
 SOFTFACE := $(sort $(wildcard tests/softface/test_*.py))
-# check-kills has more kills.
-E2E      := $(filter-out $(call e2e,kill_soft),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
+# check-kills has more kills, and check-long the longest files.
+E2E_LONG := $(call e2e,bench_peers failing_calls flood hostile)
+E2E      := $(filter-out $(call e2e,kill_soft) $(E2E_LONG),$(sort $(wildcard tests/e2e/test_*.py tests/bench/test_*.py)))
 # Tests of the checks themselves: they run no program of ours.
 CHECKS   := $(if $(SAN),,$(sort $(wildcard tests/checks/test_*.py)))
 
@@ -55,7 +56,7 @@ san_first = LD_PRELOAD=$(shell $(CC) -print-file-name=lib$(san_name).so)
 E2E_TIMEOUT ?= 900
 ifneq ($(WHOLE),)
 E2E      := $(filter-out $(E2E_PLAIN) $(if $(filter tsan,$(san_name)),$(E2E_NO_THREADS)),$(E2E)) \
-	$(call e2e,kill_soft)
+	$(call e2e,kill_soft) $(E2E_LONG)
 else
 export GP_NO_TIMES := 1
 E2E      := $(if $(filter tsan,$(san_name)),$(E2E_TSAN),$(E2E_ASAN))
@@ -74,12 +75,12 @@ E2E_TIMEOUT ?= 600
 # Each end-to-end test has a software GPU of its own, and its figures are in that GPU's clock. A
 # limit only ends a test that hangs. With a sanitizer two of them use two cores.
 RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REPORTS))
-.PHONY: check check-unit check-e2e check-asan check-tsan check-hostile check-kills check-soft ci-more \
+.PHONY: check check-unit check-e2e check-asan check-tsan check-hostile check-kills check-long check-soft ci-more \
 	nightly fuzz lint format model
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
 check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
-		$(HSAQ_FAKE) $(DAEMON_FAKE) $(FAIL_CALLS) $(O)/tests/conformance/test_conformance_nvidia
+		$(HSAQ_FAKE) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
 	$(Q)$(san_env) $(RUN_E2E) $(E2E)
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
@@ -175,6 +176,8 @@ SEEDS := $(if $(WHOLE),5,2)
 check-kills: need-check all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=$(KILLS) $(RUN) --jobs $(SEEDS) --seeds $(SEEDS) --match at_random_moments \
 		--timeout 900 tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
+check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
+	$(Q)$(RUN) --timeout 600 $(E2E_LONG)
 # The suites of check-gpu on the software GPU, against their bars.
 check-soft: need-check all
 	$(Q)$(RUN) --jobs 1 --timeout 900 tests/gpu/test_soft.py
@@ -339,7 +342,7 @@ steps = rm -rf $(TALLY) $(O)/steps; mkdir -p $(O)/steps; \
 	done; $(PYTHON) tests/run.py --total $(TALLY) $(O)/steps
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
-CI_MORE := lint tidy-all recipes model check-asan check-tsan fuzz check-kills kfd-and-bare
+CI_MORE := lint tidy-all recipes model check-long check-asan check-tsan fuzz check-kills kfd-and-bare
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
