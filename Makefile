@@ -63,7 +63,8 @@ endif
 HSAQ_SRCS    := $(filter-out libhsaq/hal.c libhsaq/track.c,$(wildcard libhsaq/*.c))
 LIB_SRCS     := $(wildcard sched/*.c hal/*.c wire/*.c nvidia-backend/*.c libhsaq/*.c \
 	runtime/*.c client/*.c)
-PRELOAD_SRCS := $(wildcard preload/*.c)
+LAYER_SRCS   := $(wildcard preload/*.c)
+STUB_SRCS    := $(wildcard preload/stub/*.c)
 MODEL_SRCS   := $(wildcard softgpu/*.c)
 SERVER_SRCS  := $(wildcard softgpu/server/*.c) bench/gpu/reference.c
 FACE_SRCS    := $(filter-out softgpu/cuda/cupti.c,$(wildcard softgpu/cuda/*.c))
@@ -90,6 +91,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 
 LIB      := $(O)/lib/libgpreempt.so.$(SOVERSION)
 PRELOAD  := $(O)/lib/libgpreempt-preload.so
+LAYER    := $(O)/lib/libgpreempt-layer.so
 FACE     := $(O)/lib/gpreempt/softgpu/libcuda.so.1
 CUPTI    := $(O)/lib/gpreempt/softgpu/libcupti.so.13
 SERVER   := $(O)/lib/gpreempt/gpreempt-softgpud
@@ -110,7 +112,7 @@ BENCH_A  := $(O)/lib/libgpreempt-bench.a
 YAML_LIBS := -lyaml
 DAEMON_LIBS := $(YAML_LIBS) -lmicrohttpd
 
-PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
+PRODUCTS := $(LIB) $(O)/lib/libgpreempt.so $(PRELOAD) $(LAYER) $(FACE) $(CUPTI) $(SERVER) $(CLI) $(DAEMON) \
 	$(HSAQ) $(O)/lib/libhsaq.so $(HSAQ_CMD) \
 	$(BENCH) $(REPORT) $(BENCH_DATA) $(BENCH_PROGS) $(HIP_KERNELS) $(EXAMPLES)
 
@@ -160,10 +162,23 @@ $(HSAQ_CMD): $(call obj,$(wildcard libhsaq/cmd/*.c) cli/parse.c runtime/duration
 	$(Q)$(CC) $(gp_LDFLAGS) $(LDFLAGS) $(filter %.o,$^) -L$(O)/lib -lhsaq \
 		-Wl,-rpath,'$$ORIGIN/../lib' -o $@ -ldl
 
-$(PRELOAD): $(call obj,$(PRELOAD_SRCS)) $(LIB) preload/preload.map
+# The stub comes into every program, with any C library: it has no libraries, and so no symbol
+# versions. It has no sanitizer either, because its program may have none.
+stub_flags = $(filter-out --coverage -fprofile% -fsanitize%,$(1))
+$(call obj,$(STUB_SRCS)): gp_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden $(WARN) -ffreestanding \
+	-fno-builtin -fno-stack-protector $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mgeneral-regs-only)
+$(call obj,$(STUB_SRCS)): gp_CPPFLAGS := -I. -Iinclude -D_GNU_SOURCE -U_FORTIFY_SOURCE
+$(call obj,$(STUB_SRCS)): private override CFLAGS := $(call stub_flags,$(CFLAGS)) -O2
+$(PRELOAD): $(call obj,$(STUB_SRCS)) preload/stub/stub.map
+	$(call msg,LD,$@)mkdir -p $(@D)
+	$(Q)$(CC) -shared -nostdlib -Wl,-z,defs,-z,relro,-z,now,-Bsymbolic,--hash-style=both \
+		$(call stub_flags,$(LDFLAGS)) -Wl,-soname,$(@F) -Wl,--version-script=preload/stub/stub.map \
+		$(filter %.o,$^) -o $@
+
+$(LAYER): $(call obj,$(LAYER_SRCS)) $(LIB) preload/layer.map
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) -shared $(gp_LDFLAGS) $(LDFLAGS) -Wl,-soname,$(@F) \
-		-Wl,--version-script=preload/preload.map -Wl,-rpath,'$$ORIGIN' \
+		-Wl,--version-script=preload/layer.map -Wl,-rpath,'$$ORIGIN' \
 		$(filter %.o,$^) $(LIB) -o $@ -ldl
 
 $(FACE): $(call obj,$(FACE_SRCS)) softgpu/cuda/libcuda.map

@@ -44,7 +44,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 	$(INSTALL) -m 644 $(O)/gpreemptd.service systemd/gpreemptd.socket $(DESTDIR)$(unitdir)/
 	$(INSTALL) -m 644 daemon/gpreempt.yaml $(DESTDIR)$(docdir)/
 	$(INSTALL) -m 755 $(CLI) $(HSAQ_CMD) $(BENCH) $(DESTDIR)$(bindir)/
-	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(HSAQ) $(DESTDIR)$(libdir)/
+	$(INSTALL) -m 755 $(LIB) $(PRELOAD) $(LAYER) $(HSAQ) $(DESTDIR)$(libdir)/
 	ln -sf libgpreempt.so.$(SOVERSION) $(DESTDIR)$(libdir)/libgpreempt.so
 	ln -sf libhsaq.so.$(SOVERSION) $(DESTDIR)$(libdir)/libhsaq.so
 	$(INSTALL) -m 755 $(SERVER) $(DESTDIR)$(pkglibdir)/
@@ -62,7 +62,7 @@ install: all man $(O)/gpreempt.pc $(O)/hsaq.pc $(O)/gpreemptd.service
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/gpreempt $(DESTDIR)$(bindir)/gpreempt-bench $(DESTDIR)$(libdir)/libgpreempt.so* \
-		$(DESTDIR)$(libdir)/libgpreempt-preload.so \
+		$(DESTDIR)$(libdir)/libgpreempt-preload.so $(DESTDIR)$(libdir)/libgpreempt-layer.so \
 		$(DESTDIR)$(bindir)/hsaq $(DESTDIR)$(libdir)/libhsaq.so* \
 		$(DESTDIR)$(sbindir)/gpreemptd $(DESTDIR)$(unitdir)/gpreemptd.service \
 		$(DESTDIR)$(unitdir)/gpreemptd.socket $(DESTDIR)$(docdir)/gpreempt.yaml \

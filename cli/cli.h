@@ -129,10 +129,12 @@ ssize_t gp_tenant_devices(pid_t pid, struct gp_wire_status *status, size_t max, 
  * gp_launch_prepare() - set this process's environment for CMD.
  * @class_text: NULL: set only the variables for @device, no class.
  * @device: NULL: only check whether there is a GPU.
+ * @cmd: the program, as execvp() takes it
  *
  * Returns 0, or GP_EXIT_OWN after a message.
  */
-int gp_launch_prepare(const char *verb, const char *class_text, const char *device);
+int gp_launch_prepare(const char *verb, const char *class_text, const char *device,
+		      const char *cmd);
 /** Exit status for execvp() that failed with @err, after a message. */
 int gp_launch_failed(const char *verb, const char *file, int err);
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/way.h"
 #include "hsaq.h"
 
 enum verdict {
@@ -306,6 +307,20 @@ static void check_mps(void)
 
 /* ---- libraries in an application --------------------------------------------------- */
 
+/* The stub opens it in programs that use a GPU. */
+static bool check_layer(const char *dir)
+{
+	GP_FREE char *path = NULL;
+	bool works;
+
+	if (asprintf(&path, "%s/libgpreempt-layer.so", dir) < 0)
+		return false;
+	works = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!works)
+		report(MISSING, "cannot load %s: %s; run make install again", path, dlerror());
+	return works;
+}
+
 static void check_preload(void)
 {
 	char dir[PATH_MAX];
@@ -322,11 +337,23 @@ static void check_preload(void)
 	if (asprintf(&path, "%s/libgpreempt-preload.so", dir) < 0)
 		return;
 	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	if (lib && dlsym(lib, "InitializeInjection"))
-		report(OK, "%s", path);
-	else
+	if (!lib || !dlsym(lib, "InitializeInjection"))
 		report(MISSING, "cannot load %s: %s; run make install again", path,
 		       lib ? "it has no InitializeInjection" : dlerror());
+	else if (check_layer(dir))
+		report(OK, "%s", path);
+}
+
+/* The ways into the program @cmd. */
+static void check_way(const char *cmd)
+{
+	struct gp_way way;
+
+	gp_way_find(cmd, &way);
+	report(way.preload ? OK : WARN, "%s: LD_PRELOAD %s (%s)", cmd,
+	       way.preload ? "works: gpreempt sees all driver calls" : "is not used", way.why);
+	report(way.injection ? OK : WARN, "%s: CUDA_INJECTION64_PATH %s", cmd,
+	       way.injection ? "works" : "does not work");
 }
 
 static void check_injection(void)
@@ -339,10 +366,7 @@ static void check_injection(void)
 		report(OK, "CUDA_INJECTION64_PATH is gpreempt's: this is "
 			   "inside gpreempt run");
 	else
-		report(WARN,
-		       "CUDA_INJECTION64_PATH=%s: a profiler is set; gpreempt run loads it too, "
-		       "and holds come in pieces of 500 us. A profiler started inside gpreempt run "
-		       "replaces gpreempt: start gpreempt run inside the profiler",
+		report(OK, "CUDA_INJECTION64_PATH=%s: a profiler is set; gpreempt run loads it too",
 		       value);
 }
 
@@ -358,45 +382,7 @@ static void check_connections(void)
 		       name, value);
 }
 
-static bool try_cupti(const char *dir, const char *name)
-{
-	char path[PATH_MAX];
-	void *lib;
-
-	if (snprintf(path, sizeof(path), "%s%s", dir, name) >= (int)sizeof(path))
-		return false;
-	lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	if (!lib)
-		return false;
-	dlclose(lib);
-	report(OK, "%s: device-wide synchronisation ends segments and holds in time", path);
-	return true;
-}
-
-/* The preload's search path, except an application's own libraries. */
-static void check_cupti(void)
-{
-	static const char *const name[] = { "libcupti.so.13", "libcupti.so.12" };
-	static const char *const sub[] = { "/lib64/", "/lib/", "/extras/CUPTI/lib64/" };
-	const char *home = getenv("CUDA_HOME");
-	const char *root[] = { home && *home ? home : "/usr/local/cuda", "/usr/local/cuda" };
-	char dir[PATH_MAX];
-
-	for (size_t n = 0; n < 2; n++) {
-		if (try_cupti("", name[n]))
-			return;
-		for (size_t r = 0; r < 2; r++)
-			for (size_t s = 0; s < 3; s++) {
-				snprintf(dir, sizeof(dir), "%s%s", root[r], sub[s]);
-				if (try_cupti(dir, name[n]))
-					return;
-			}
-	}
-	report(WARN, "libcupti not found: holds come in pieces of 500 us, unless the application "
-		     "has it (as PyTorch's wheels do); install the CUDA toolkit, or set CUDA_HOME");
-}
-
-/* A process has one libcuda, and CUPTI may load NVIDIA's: keep it out of this one. */
+/* What it loads stays out of this process. */
 static void in_child(void (*check)(void))
 {
 	pid_t pid;
@@ -449,10 +435,16 @@ static const struct argp_option options[] = { { 0 } };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	const char **program = state->input;
+
 	if (key != ARGP_KEY_ARG)
 		return ARGP_ERR_UNKNOWN;
-	gp_fail("doctor: %s: unexpected argument", arg);
-	return GP_ARGS_SAID;
+	if (*program) {
+		gp_fail("doctor: %s: unexpected argument; write one PROGRAM at most", arg);
+		return GP_ARGS_SAID;
+	}
+	*program = arg;
+	return 0;
 }
 
 int gp_verb_doctor(int argc, char **argv)
@@ -460,15 +452,17 @@ int gp_verb_doctor(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "",
-		.doc = "Check this machine: what works, what is missing, and how to get it.\vExit "
+		.args_doc = "[PROGRAM]",
+		.doc = "Check this machine: what works, what is missing, and how to get it. With "
+		       "PROGRAM: how gpreempt comes into it.\vExit "
 		       "status: 0 if gpreempt run works here, on a GPU or on the software GPU; "
 		       "else 1.",
 	};
 	GP_DEVICES struct gp_devices real = { 0 }, soft = { 0 }, amd = { 0 };
+	const char *program = NULL;
 	char dir[PATH_MAX];
 	bool works;
-	int err = gp_args(&argp, argc, argv, NULL);
+	int err = gp_args(&argp, argc, argv, &program);
 
 	if (err)
 		return err;
@@ -478,7 +472,6 @@ int gp_verb_doctor(int argc, char **argv)
 		check_node("/dev/nvidiactl");
 		check_profiling_param();
 		check_mps();
-		in_child(check_cupti);
 	}
 	works |= check_amd(&amd);
 	works |= check_softgpu(&soft);
@@ -493,6 +486,8 @@ int gp_verb_doctor(int argc, char **argv)
 	check_attach();
 	in_child(check_preload);
 	check_injection();
+	if (program)
+		check_way(program);
 	check_connections();
 	check_namespaces();
 	if (!check_backend() || gp_path_libdir(dir, sizeof(dir)))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * launch.c - the environment in which CMD runs under gpreempt. NVIDIA: the driver's own
- * injection loads the preload at cuInit, so processes that never use CUDA are not touched.
- * AMD: LD_PRELOAD, because a tool that ROCr loads does not see ROCr's internal queues.
+ * launch.c - the environment in which CMD runs under gpreempt. LD_PRELOAD brings the stub, by
+ * which gpreempt sees driver calls, into CMD and the processes it starts. On NVIDIA the driver's
+ * own injection loads the stub as well, at cuInit, if LD_PRELOAD cannot. AMD: LD_PRELOAD alone,
+ * because a tool that ROCr loads does not see ROCr's internal queues.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/way.h"
 
 #define PRELOAD "libgpreempt-preload.so"
 #define INJECTION "CUDA_INJECTION64_PATH"
@@ -36,21 +38,29 @@ static int set_injection(const char *libdir)
 	return setenv(INJECTION, path, 1) ? -errno : 0;
 }
 
-/* The loader ends names at blanks and colons. */
-static int set_preload(const char *verb, const char *libdir)
+/* The loader ends names at blanks and colons. @needed: there is no other way. */
+static int set_preload(const char *verb, const char *libdir, bool needed)
 {
 	const char *before = getenv("LD_PRELOAD");
+	const bool behind = gp_way_asan_first();
 	GP_FREE char *value = NULL;
+	int n;
 
+	if (strpbrk(libdir, " :") && !needed)
+		return 0;
 	if (strpbrk(libdir, " :"))
 		return gp_fail("%s: %s: LD_PRELOAD accepts no path with a blank or a colon; "
 			       "install gpreempt elsewhere",
 			       verb, libdir);
 	if (before && strstr(before, "/" PRELOAD))
 		return 0;
-	if (asprintf(&value, "%s/" PRELOAD "%s%s", libdir, before && *before ? ":" : "",
-		     before ? before : "") < 0 ||
-	    setenv("LD_PRELOAD", value, 1))
+	if (!before || !*before)
+		n = asprintf(&value, "%s/" PRELOAD, libdir);
+	else if (behind)
+		n = asprintf(&value, "%s:%s/" PRELOAD, before, libdir);
+	else
+		n = asprintf(&value, "%s/" PRELOAD ":%s", libdir, before);
+	if (n < 0 || setenv("LD_PRELOAD", value, 1))
 		return gp_fail("%s: cannot set the environment: %s", verb, strerror(ENOMEM));
 	return 0;
 }
@@ -120,9 +130,11 @@ static int check_hold(const char *verb, struct gp_device *dev)
 }
 
 static int set_environment(const char *verb, const char *class_text, const char *device,
-			   const struct gp_device *dev)
+			   const struct gp_device *dev, const char *cmd)
 {
+	const bool amd = may_use_amd(dev, device);
 	char libdir[PATH_MAX];
+	struct gp_way way;
 	int err;
 
 	if (class_text && gp_path_libdir(libdir, sizeof(libdir)))
@@ -132,9 +144,12 @@ static int set_environment(const char *verb, const char *class_text, const char 
 	err = gp_device_is_soft(dev) ? set_softgpu(verb) : 0;
 	if (!err && device)
 		err = set_device(verb, dev);
-	if (!err && class_text && may_use_amd(dev, device))
-		err = set_preload(verb, libdir);
 	if (err || !class_text)
+		return err;
+	gp_way_find(cmd, &way);
+	if (way.preload || amd)
+		err = set_preload(verb, libdir, amd);
+	if (err)
 		return err;
 	if (!is_amd(dev))
 		err = set_injection(libdir);
@@ -143,7 +158,7 @@ static int set_environment(const char *verb, const char *class_text, const char 
 	return err ? gp_fail("%s: cannot set the environment: %s", verb, strerror(-err)) : 0;
 }
 
-int gp_launch_prepare(const char *verb, const char *class_text, const char *device)
+int gp_launch_prepare(const char *verb, const char *class_text, const char *device, const char *cmd)
 {
 	struct gp_device *dev;
 	char why[GP_WHY_LEN] = "";
@@ -159,7 +174,7 @@ int gp_launch_prepare(const char *verb, const char *class_text, const char *devi
 		return gp_fail("%s: %s", verb, why[0] ? why : strerror(-err));
 	err = check_hold(verb, dev);
 	if (!err)
-		err = set_environment(verb, class_text, device, dev);
+		err = set_environment(verb, class_text, device, dev, cmd);
 	gp_device_close(dev);
 	return err;
 }

@@ -14,6 +14,7 @@ struct run {
 	struct gp_cmd_args cmd;
 	bool auto_hold;
 	bool no_predict;
+	bool no_preload;
 };
 
 static const struct argp_option options[] = {
@@ -25,11 +26,13 @@ static const struct argp_option options[] = {
 	  "before",
 	  0 },
 	{ "auto-hold", 'H', NULL, 0,
-	  "lc: hold the GPU from the first work after idleness until CMD waits for it; takes "
-	  "CUPTI, so no profiler works in CMD",
-	  0 },
+	  "lc: hold the GPU from the first work after idleness until CMD waits for it", 0 },
 	{ "no-predict", 'P', NULL, 0,
 	  "lc: do not predict the next request of a CMD that gives no hints", 0 },
+	{ "no-preload", 'L', NULL, 0,
+	  "do not set LD_PRELOAD, for a CMD that starts programs which it breaks; holds come in "
+	  "pieces of 500 us",
+	  0 },
 	{ 0 },
 };
 
@@ -43,6 +46,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'P':
 		r->no_predict = true;
+		return 0;
+	case 'L':
+		r->no_preload = true;
 		return 0;
 	default:
 		return gp_args_cmd("run", &r->cmd, key, arg, state);
@@ -72,9 +78,10 @@ int gp_verb_run(int argc, char **argv)
 	if (r.auto_hold && strncmp(r.cmd.class_text, "lc", 2))
 		return gp_fail("run: --auto-hold needs --class=lc; best-effort never holds");
 	if ((r.auto_hold && setenv("GPREEMPT_AUTO_HOLD", "1", 1)) ||
+	    (r.no_preload && setenv("GPREEMPT_PRELOAD", "0", 1)) ||
 	    (r.no_predict && setenv("GPREEMPT_PREDICT", "0", 1)))
 		return gp_fail("run: cannot set the environment: %s", strerror(errno));
-	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device);
+	err = gp_launch_prepare("run", r.cmd.class_text, r.cmd.device, r.cmd.argv[0]);
 	if (err)
 		return err;
 	execvp(r.cmd.argv[0], r.cmd.argv);

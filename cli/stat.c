@@ -337,7 +337,7 @@ static int prepare(struct stat_run *r)
 	int err = 0;
 
 	if (r->cmd.class_text || r->cmd.device)
-		err = gp_launch_prepare("stat", r->cmd.class_text, r->cmd.device);
+		err = gp_launch_prepare("stat", r->cmd.class_text, r->cmd.device, r->cmd.argv[0]);
 	if (!err)
 		err = open_devices(r);
 	if (err)

@@ -133,7 +133,6 @@ static void say_unseen(const char *why)
 		       why);
 }
 
-/* Loads a library and subscribes: some milliseconds, once. */
 int gp_engine_watch_sync(void)
 {
 	const char *why;

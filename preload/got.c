@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "preload/stub/elf.h"
+
 #if defined(__x86_64__)
 #define IS_SLOT(type) ((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT)
 #elif defined(__aarch64__)
@@ -23,6 +25,8 @@
 #else
 #error "no slot relocations known for this machine"
 #endif
+
+void *(*gp_got_dlsym)(void *object, const char *symbol) = dlsym;
 
 struct tables {
 	void *object;
@@ -51,12 +55,6 @@ static int find_relro(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* glibc has relocated these entries; musl and the vDSO have not. */
-static uintptr_t entry_address(const struct tables *t, const ElfW(Dyn) * dyn)
-{
-	return dyn->d_un.d_ptr < t->base ? t->base + dyn->d_un.d_ptr : dyn->d_un.d_ptr;
-}
-
 static int tables_read(void *object, struct tables *t)
 {
 	struct link_map *map;
@@ -68,19 +66,19 @@ static int tables_read(void *object, struct tables *t)
 	for (const ElfW(Dyn) *dyn = map->l_ld; dyn->d_tag != DT_NULL; dyn++) {
 		switch (dyn->d_tag) {
 		case DT_SYMTAB:
-			t->sym = (const void *)entry_address(t, dyn);
+			t->sym = (const void *)gp_elf_address(t->base, dyn);
 			break;
 		case DT_STRTAB:
-			t->str = (const void *)entry_address(t, dyn);
+			t->str = (const void *)gp_elf_address(t->base, dyn);
 			break;
 		case DT_JMPREL:
-			t->rela[0] = (const void *)entry_address(t, dyn);
+			t->rela[0] = (const void *)gp_elf_address(t->base, dyn);
 			break;
 		case DT_PLTRELSZ:
 			t->rela_bytes[0] = dyn->d_un.d_val;
 			break;
 		case DT_RELA:
-			t->rela[1] = (const void *)entry_address(t, dyn);
+			t->rela[1] = (const void *)gp_elf_address(t->base, dyn);
 			break;
 		case DT_RELASZ:
 			t->rela_bytes[1] = dyn->d_un.d_val;
@@ -103,7 +101,7 @@ static int tables_read(void *object, struct tables *t)
  */
 static void *slot_target(const struct tables *t, const char *symbol, void *value)
 {
-	void *defined = dlsym(t->object, symbol);
+	void *defined = gp_got_dlsym(t->object, symbol);
 	Dl_info in;
 
 	if (value == defined || !defined)
@@ -126,6 +124,37 @@ static int slot_write(const struct tables *t, void *_Atomic *slot, void *hook)
 	if (sealed)
 		(void)mprotect((void *)start, page, PROT_READ);
 	return 0;
+}
+
+int gp_got_patch_each(void *object, gp_got_hook_fn hook_for)
+{
+	struct tables t;
+	int err, patched = 0;
+
+	err = tables_read(object, &t);
+	if (err)
+		return err;
+	for (int k = 0; k < 2; k++) {
+		for (size_t i = 0; t.rela[k] && i < t.rela_bytes[k] / sizeof(ElfW(Rela)); i++) {
+			const ElfW(Rela) *r = &t.rela[k][i];
+			void *_Atomic *slot = (void *)(t.base + r->r_offset);
+			const char *symbol;
+			void *hook;
+
+			if (!IS_SLOT(ELF64_R_TYPE(r->r_info)))
+				continue;
+			symbol = t.str + t.sym[ELF64_R_SYM(r->r_info)].st_name;
+			hook = hook_for(symbol, NULL) ?
+				       hook_for(symbol,
+						slot_target(&t, symbol, atomic_load(slot))) :
+				       NULL;
+			err = hook ? slot_write(&t, slot, hook) : 0;
+			if (err)
+				return err;
+			patched += hook != NULL;
+		}
+	}
+	return patched;
 }
 
 int gp_got_patch(void *object, const char *symbol, void *hook, void *_Atomic *orig)

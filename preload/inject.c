@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inject.c - the entry: the driver's own injection, which calls InitializeInjection() inside
- * cuInit, or LD_PRELOAD, which puts our ioctl() before libc's. With both, a tracker sees
- * libcuda's calls of the RM. AMD's runtime has no injection that sees its internal queues. So
- * only LD_PRELOAD works there, and the calls are those on /dev/kfd.
+ * inject.c - libgpreempt-layer.so, which the stub opens in a program that turns to a GPU. Its
+ * entries: answers to lookups of driver calls (calls.c); ioctl(), by LD_PRELOAD; and the
+ * driver's own injection, which calls InitializeInjection() inside cuInit. By the last two a
+ * tracker sees libcuda's calls of the RM. AMD's runtime has no injection that sees its internal
+ * queues. So only LD_PRELOAD works there, and the calls are those on /dev/kfd.
  *
  * Nothing here ever fails an app: a failure logs one line.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "client/cuda.h"
 #include "client/engine.h"
 #include "libhsaq/track.h"
 #include "nvidia-backend/track.h"
+#include "preload/calls.h"
 #include "preload/got.h"
+#include "preload/layer.h"
 #include "preload/preload.h"
 #include "runtime/class.h"
 #include "runtime/log.h"
@@ -31,14 +31,13 @@
 /* Type of the RM's ioctls (nv-ioctl-numbers.h: NV_IOCTL_MAGIC). */
 #define NV_IOCTL_TYPE 'F'
 
-typedef int (*ioctl_fn)(int fd, unsigned long request, ...);
+typedef int (*ioctl_fn)(int fd, unsigned long request, void *arg);
 typedef int (*injection_fn)(void);
 
-int InitializeInjection(void) __attribute__((visibility("default")));
-int ioctl(int fd, unsigned long request, ...) __attribute__((visibility("default")));
+const struct gp_layer *gp_layer_open(const struct gp_stub *stub)
+	__attribute__((visibility("default")));
 
-static void *_Atomic hooked;	 /* target of the patched slot before */
-static void *_Atomic next_ioctl; /* the next ioctl() after ours */
+static void *_Atomic hooked; /* target of the patched slot before */
 static pthread_once_t start_once = PTHREAD_ONCE_INIT;
 static atomic_int tracking;
 static bool auto_hold; /* set by start() */
@@ -63,6 +62,7 @@ static void group_ready(void *arg, struct gp_group *group)
 			    group->dev->id.name, strerror(-err));
 	if (!err)
 		gp_thread_start(true);
+	gp_watch_check_auto_hold();
 }
 
 /* Of another device, perhaps. */
@@ -92,9 +92,9 @@ static void start(void)
 		.missed = missed,
 	};
 	struct gp_engine_hooks hooks = {
-		.watch_sync = gp_callbacks_watch,
-		.watch_launches = gp_callbacks_watch_launches,
-		.find_context = gp_callbacks_context,
+		.watch_sync = gp_watch_sync,
+		.watch_launches = gp_watch_launches,
+		.find_context = gp_watch_context,
 		.device = secure_getenv("GPREEMPT_DEVICE"),
 		.tracks = true,
 	};
@@ -128,7 +128,7 @@ static void start(void)
 	auto_hold = !err && hooks.auto_hold;
 }
 
-bool gp_preload_start(void)
+static bool start_once_only(void)
 {
 	pthread_once(&start_once, start);
 	return atomic_load(&tracking);
@@ -137,24 +137,17 @@ bool gp_preload_start(void)
 static void start_auto_hold(void)
 {
 	if (auto_hold)
-		gp_callbacks_auto_hold();
+		gp_watch_auto_hold();
 }
 
 /* Starts in a program that uses CUDA. */
 static bool start_cuda(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	bool started = gp_preload_start();
+	bool started = start_once_only();
 
 	pthread_once(&once, start_auto_hold);
 	return started;
-}
-
-bool gp_preload_has_tool(void)
-{
-	const char *text = secure_getenv("GPREEMPT_CHAIN_INJECTION");
-
-	return text && *text;
 }
 
 static void seen(int fd, unsigned long request, void *arg, int result)
@@ -175,45 +168,21 @@ static int hook(int fd, unsigned long request, void *arg)
 
 /* ---- LD_PRELOAD --------------------------------------------------------- */
 
-static int call_next(int fd, unsigned long request, void *arg)
-{
-	void *fn = atomic_load_explicit(&next_ioctl, memory_order_acquire);
-
-	if (!fn) {
-		fn = dlsym(RTLD_NEXT, "ioctl");
-		atomic_store_explicit(&next_ioctl, fn, memory_order_release);
-	}
-	if (!fn)
-		return (int)syscall(SYS_ioctl, fd, request, arg);
-	return ((ioctl_fn)fn)(fd, request, arg);
-}
-
 static void seen_amd(int fd, unsigned long request, void *arg, int result)
 {
-	if (gp_preload_start() && !gp_engine_state())
+	if (start_once_only() && !gp_engine_state())
 		gp_amd_track_ioctl(fd, request, arg, result);
 }
 
-int ioctl(int fd, unsigned long request, ...)
+static void after_ioctl(int fd, unsigned long request, void *arg, int result)
 {
-	va_list ap;
-	void *arg;
-	int result, saved;
-
-	va_start(ap, request);
-	arg = va_arg(ap, void *);
-	va_end(ap);
-	result = call_next(fd, request, arg);
-	saved = errno;
 	if (gp_amd_track_wants(request)) {
 		seen_amd(fd, request, arg, result);
-		/* The slot leads to hook(), which calls us and then tracks by itself. */
+		/* The slot leads to hook(), which calls the stub's ioctl() and then tracks. */
 	} else if (_IOC_TYPE(request) == NV_IOCTL_TYPE && !atomic_load(&hooked)) {
 		start_cuda();
 		seen(fd, request, arg, result);
 	}
-	errno = saved;
-	return result;
 }
 
 /* ---- CUDA_INJECTION64_PATH ---------------------------------------------- */
@@ -247,24 +216,41 @@ static void chain(void)
 	lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (lib)
 		*(void **)&fn = dlsym(lib, "InitializeInjection");
-	if (fn && fn != InitializeInjection)
+	if (fn)
 		fn();
-	else if (!fn)
+	else
 		gp_log(GP_LOG_WARN, "cannot load the injection library %s: %s", path,
 		       lib ? "it has no InitializeInjection" : dlerror());
 }
 
-static void inject(void)
+static void inject_once(void)
 {
 	if (start_cuda())
 		patch_libcuda();
+	gp_calls_patch_imports();
 	chain();
 }
 
-int InitializeInjection(void)
+static int inject(void)
 {
-	static pthread_once_t injected = PTHREAD_ONCE_INIT;
+	static atomic_int injected;
 
-	pthread_once(&injected, inject);
+	/* Not by pthread_once(): the chained tool may be the stub again. */
+	if (!atomic_exchange(&injected, 1))
+		inject_once();
 	return 1;
+}
+
+const struct gp_layer *gp_layer_open(const struct gp_stub *stub)
+{
+	static const struct gp_layer layer = {
+		.after_ioctl = after_ioctl,
+		.answer = gp_calls_answer,
+		.inject = inject,
+	};
+
+	if (stub->abi != GP_LAYER_ABI || stub->calls != GP_CALL_IDS)
+		return NULL;
+	gp_calls_start(stub);
+	return &layer;
 }

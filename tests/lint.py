@@ -25,6 +25,7 @@ ARROWS = {
     "runtime": {"hal", "sched"},
     "client": {"wire", "hal", "sched", "runtime"},
     "preload": {"client"},
+    "preload/stub": {"preload"},
     "libhsaq": {"hal"},
     "libhsaq/cmd": set(),
     "cli": {"wire", "hal", "sched", "runtime"},
@@ -56,8 +57,6 @@ SHARED = {
     "libhsaq/track.h": {"preload"},
     # the UAPI of the kernel series, which both sides include
     "kfd-patch/uapi/linux/kfd_sched.h": {"libhsaq"},
-    # arguments of CUPTI's callbacks: the software GPU has a libcupti
-    "preload/cupti_abi.h": {"softgpu/cuda"},
     # the hold's parameters and stamp: its kernels run on the software GPU
     "nvidia-backend/hold_abi.h": {"softgpu/server"},
     # the measured kernels' computations, in one place: reference.c
@@ -67,6 +66,8 @@ SHARED = {
     # the preload speaks for its client
     "runtime/class.h": {"preload"},
     "runtime/log.h": {"preload"},
+    # how ELF tables are read: with a C library and without
+    "preload/stub/elf.h": {"preload"},
     "bench/gpu/opts.h": {"bench/cmd"},
     "runtime/duration.h": {"bench/plan"},
     "runtime/clocks.h": {"bench/apps"},

@@ -17,7 +17,8 @@ MODEL_PROGS := $(O)/tests/model/replay
 # With a sanitizer, check-asan runs files that parse or share memory, check-tsan files with
 # threads. Their tests that judge times are skipped: these need a build without a sanitizer.
 # WHOLE=1 runs all files and all tests.
-E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views pytorch tenant_soft yield_soft)
+E2E_ASAN := $(call e2e,cli_attach cli_hsaq cli_run conformance_soft daemon_views layer_soft pytorch \
+	tenant_soft yield_soft)
 E2E_TSAN := $(call e2e,callbacks_soft client_soft daemon_soft tenant_soft threads_soft yield_soft)
 # Long runs of the pure core, the theory and the model.
 UNITS_ASAN := $(filter-out $(addprefix $(O)/tests/,bench/test_theory sched/test_hour sched/test_many \
@@ -38,14 +39,16 @@ RUN       = $(PYTHON) tests/run.py --build $(O) --tally $(TALLY)
 # Programs that end-to-end tests run.
 THREADS  := $(O)/tests/softface/threads
 TOOL     := $(O)/tests/softface/tool
+CALLS    := $(O)/tests/softface/calls
 HSAQ_FAKE := $(O)/tests/hsaq/hsaq_fake
 DAEMON_FAKE := $(O)/tests/daemon/gpreemptd_fake
 FAIL_CALLS   := $(O)/tests/e2e/fail_calls.so
 $(THREADS) $(TOOL): $(call obj,$(APP_SRCS))
 
 # Under a sanitizer reports go to files, as the software GPU has no stderr. Python is not built
-# with it, so the runtime goes first if Python loads our libraries. ThreadSanitizer's cannot,
-# so threads.c plays Python's part. Only unit tests check for leaks: programs end with threads.
+# with it, so the runtime goes first if Python loads our libraries, and before the stub.
+# ThreadSanitizer's cannot, so threads.c plays Python's part. Only unit tests check for leaks:
+# programs end with threads.
 ifneq ($(SAN),)
 REPORTS  := $(abspath $(O))/reports
 san_name := $(if $(findstring address,$(SAN)),asan,tsan)
@@ -79,10 +82,10 @@ RUN_E2E   = $(RUN) --timeout $(E2E_TIMEOUT) $(if $(SAN),--jobs 2 --reports $(REP
 	nightly fuzz lint format model
 check-unit: need-check need-lint $(UNITS) $(REPLAYS)
 	$(Q)$(RUN) --timeout 400 --floor $(UNIT_FLOOR) $(UNITS) $(REPLAYS) $(CHECKS)
-check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) \
+check-e2e: need-check $(filter-out $(if $(SAN),$(SAN_LEAVES)),$(PRODUCTS)) $(THREADS) $(TOOL) $(CALLS) \
 		$(HSAQ_FAKE) $(DAEMON_FAKE) $(if $(WHOLE),$(FAIL_CALLS)) $(O)/tests/conformance/test_conformance_nvidia
 	$(if $(SAN),$(Q)rm -rf $(REPORTS))
-	$(Q)$(san_env) $(RUN_E2E) $(E2E)
+	$(Q)$(san_env) $(if $(filter asan,$(san_name)),$(san_first)) $(RUN_E2E) $(E2E)
 	$(if $(filter tsan,$(san_name)),,$(Q)$(san_env) $(san_first) $(RUN_E2E) $(SOFTFACE))
 
 # One suite for every backend.
@@ -178,6 +181,16 @@ check-kills: need-check all $(DAEMON_FAKE)
 		--timeout 900 tests/e2e/test_kill_soft.py tests/e2e/test_daemon_keep.py
 check-long: need-check all $(THREADS) $(TOOL) $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)$(RUN) --timeout 600 $(E2E_LONG)
+# Random sequences of driver calls, with the layer and without: 10^5, or 10^6 with WHOLE=1. And
+# programs of an older C library, if this machine can fetch one.
+OLD_LIBC := $(abspath $(O))/old-libc
+.PHONY: check-calls
+check-calls: need-check all $(CALLS)
+	$(Q)GP_CALL_SEQUENCES=$(if $(WHOLE),500000,50000) $(RUN) --jobs 2 --seeds 2 --timeout 3000 \
+		--match same_results tests/e2e/test_layer_soft.py
+	$(Q)[ -d $(OLD_LIBC) ] || mmdebstrap --quiet --variant=extract --include=libc6 bullseye \
+		$(OLD_LIBC) || rm -rf $(OLD_LIBC)
+	$(Q)GP_OLD_LIBC=$(OLD_LIBC) $(RUN) --match Stub tests/e2e/test_layer_soft.py
 # The suites of check-gpu on the software GPU, against their bars.
 check-soft: need-check all
 	$(Q)$(RUN) --jobs 1 --timeout 900 tests/gpu/test_soft.py
@@ -316,7 +329,7 @@ E2E_QUICK := $(call e2e,cli_attach cli_hsaq cli_run daemon_views demo tenant_sof
 # $(call each,FILES,COMMAND): unless there are none
 each      = $(if $(strip $(1)),$(Q)$(2) $(1))
 .PHONY: check-quick quick-tests quick-lint
-quick-tests: need-check $(UNITS_NOW) $(PRODUCTS) $(THREADS) $(TOOL) $(HSAQ_FAKE) $(DAEMON_FAKE)
+quick-tests: need-check $(UNITS_NOW) $(PRODUCTS) $(THREADS) $(TOOL) $(CALLS) $(HSAQ_FAKE) $(DAEMON_FAKE)
 	$(Q)$(RUN) --timeout 120 $(UNITS_NOW) $(E2E_QUICK)
 quick-lint: need-lint
 	$(Q)$(PYTHON) tests/lint.py
@@ -342,7 +355,7 @@ steps = rm -rf $(TALLY) $(O)/steps; mkdir -p $(O)/steps; \
 	done; $(PYTHON) tests/run.py --total $(TALLY) $(O)/steps
 check: need-check
 	+$(Q)$(call steps,check-unit check-e2e)
-CI_MORE := lint tidy-all recipes model check-long check-asan check-tsan fuzz check-kills kfd-and-bare
+CI_MORE := lint tidy-all recipes model check-long check-asan check-tsan check-calls fuzz check-kills kfd-and-bare
 ci-more: need-check
 	+$(Q)$(call steps,$(CI_MORE),FUZZ_SECONDS=10)
 # Nobody waits for these.
@@ -353,4 +366,4 @@ check-hostile: need-check all $(DAEMON_FAKE) $(FAIL_CALLS)
 	$(Q)GP_SECONDS=60 GP_STOPS=20 GP_FAIL_STEP=1 $(RUN) --jobs 1 --timeout 7200 \
 		$(call e2e,failing_calls flood yield_soft daemon_keep daemon_soft)
 nightly: need-check
-	+$(Q)$(call steps,kfd-slow bench-rig mutations model check-hostile check-kills check-soft check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)
+	+$(Q)$(call steps,kfd-slow bench-rig mutations model check-hostile check-kills check-soft check-calls check-asan check-tsan fuzz,WHOLE=1 FUZZ_SECONDS=300)

@@ -227,7 +227,7 @@ GP_API int gp_queued(struct gp_handle *handle, void *stream);
  * nest.
  *
  * Context: Any thread; not signal-safe. NVIDIA: 5 us, none of it if a hint holds
- *	already; plus 3 ms (CUPTI) for the first segment or hold of the process.
+ *	already.
  *	AMD: blocks until the BE queues are saved (up to milliseconds); with the
  *	stock driver until the BE processes answer, at most 20 ms.
  * Return: 0, also where the device cannot be held, which is logged once, or

@@ -194,10 +194,14 @@ typedef struct {
 #define FACE_DECLARE_NONE void
 #define FACE_PARAMETERS(n, ...) FACE_EACH_##n(FACE_DECLARE, FACE_COMMA, __VA_ARGS__)
 
-/* calls.c exports each of them so that CUPTI can observe it; do_cuNAME() does the work. */
+/*
+ * calls.c exports each of them so that CUPTI can observe it; do_cuNAME() does the work. own_cuNAME
+ * is the exported function, also in a program that has another one of that name in front.
+ */
 #define X(n, name, ...)                                             \
 	FACE_EXPORT CUresult name(FACE_PARAMETERS(n, __VA_ARGS__)); \
-	CUresult do_##name(FACE_PARAMETERS(n, __VA_ARGS__));
+	CUresult do_##name(FACE_PARAMETERS(n, __VA_ARGS__));        \
+	__attribute__((visibility("hidden"))) extern __typeof__(name) own_##name;
 FACE_API(X)
 #undef X
 

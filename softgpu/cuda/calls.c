@@ -104,6 +104,10 @@ static bool is_wanted(uint32_t id)
 FACE_API(X)
 #undef X
 
+#define X(n, name, ...) extern __typeof__(name) own_##name __attribute__((alias(#name)));
+FACE_API(X)
+#undef X
+
 /* ---- the watcher ------------------------------------------------------------- */
 
 int gp_soft_calls_watch(cupti_callback_fn fn, void *user)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "preload/cupti_abi.h"
+#include "softgpu/cuda/cupti_abi.h"
 
 #pragma GCC visibility push(default)
 

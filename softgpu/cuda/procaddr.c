@@ -13,7 +13,7 @@ static const struct {
 	const char *name;
 	void *fn;
 } symbols[] = {
-#define X(n, name, ...) { #name, (void *)(uintptr_t)name },
+#define X(n, name, ...) { #name, (void *)(uintptr_t)own_##name },
 	FACE_API(X)
 #undef X
 };

@@ -159,7 +159,7 @@ class BadInput(Rig):
                 (["hint", mine, "--in=300"], "300us"),
                 (["hint", mine, "--in=11s"], "10s"),
                 (["hint", mine, "--in=300us"], "gpreempt run"),
-                (["ls", "all"], "all"), (["doctor", "who"], "who"),
+                (["ls", "all"], "all"), (["doctor", "a", "who"], "who"),
                 (["frobnicate"], "--help"), ([], "--help")):
             with self.subTest(args=args):
                 self.refused(args, says)

@@ -206,7 +206,7 @@ class Tenant(Rig):
 
     def test_pieces(self):
         """If waits for the device cannot be observed."""
-        self.env["GPREEMPT_CUPTI"] = "0"
+        self.env["GPREEMPT_INTERCEPT"] = "0"
         self.assertGreaterEqual(self.holds_made(50), 149)
 
 

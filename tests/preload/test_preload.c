@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The GOT patch on real objects that are loaded here anyway, and the kinds of
- * driver calls.
+ * The GOT patch on real objects that are loaded here anyway, and the table of driver calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Tests link the library, not the preload: its sources are part of this one. */
+#include "preload/driver_calls.h"
 #include "preload/got.c"
-#include "preload/call_kinds.c"
 #include "tests/common/gp_test.h"
 
 static void *_Atomic orig;
@@ -20,6 +20,21 @@ static void *counted(size_t n, size_t size)
 {
 	count++;
 	return ((void *(*)(size_t, size_t))atomic_load(&orig))(n, size);
+}
+
+static void *none_for(const char *symbol, const void *target)
+{
+	return NULL;
+}
+
+static void *zeroed(size_t n, size_t size)
+{
+	return calloc(n, size);
+}
+
+static void *calloc_for(const char *symbol, const void *target)
+{
+	return !strcmp(symbol, "calloc") && target != (void *)zeroed ? (void *)zeroed : NULL;
 }
 
 static void patches_one_object(void **state)
@@ -51,44 +66,45 @@ static void patches_one_object(void **state)
 	dlclose(lib);
 }
 
-static void knows_calls(void **state)
+static void patches_by_predicate(void **state)
+{
+	void *lib = dlopen("libcmocka.so.0", RTLD_NOW | RTLD_NOLOAD);
+
+	assert_int_equal(gp_got_patch_each(lib, none_for), 0);
+	assert_true(gp_got_patch_each(lib, calloc_for) > 0);
+	assert_int_equal(gp_got_patch_each(lib, calloc_for), 0);
+	dlclose(lib);
+}
+
+/* Rows of a name are in order, and each symbol is there once. */
+static void table_is_in_order(void **state)
 {
 	static const struct {
-		const char *name;
-		enum gp_call_kind kind;
-	} want[] = {
-		{ "cuLaunchKernel", GP_CALL_LAUNCH },
-		{ "cuLaunchKernel_ptsz", GP_CALL_LAUNCH },
-		{ "cuLaunchKernelEx", GP_CALL_LAUNCH_EX },
-		{ "cuCtxSynchronize", GP_CALL_SYNC_IDLE },
-		{ "cuCtxSynchronize_v2", GP_CALL_SYNC_IDLE },
-		{ "cuCtxCreate_v4", GP_CALL_CONTEXT },
-		{ "cuMemFree_v2", GP_CALL_SYNC },
-		{ "cuMemFreeAsync_ptsz", GP_CALL_COPY },
-		{ "cuMemAllocPitch_v2", GP_CALL_SYNC },
-		{ "cuModuleLoadDataEx", GP_CALL_SYNC },
-		{ "cuModuleUnload", GP_CALL_UNLOAD },
-		{ "cuStreamSynchronize_ptsz", GP_CALL_WAIT },
-		{ "cuMemcpyDtoH_v2_ptds", GP_CALL_WAIT },
-		{ "cuMemcpyDtoHAsync_v2_ptsz", GP_CALL_COPY },
-		{ "cuGraphLaunch", GP_CALL_SUBMIT },
-		{ "cuEventQuery", GP_CALL_OTHER },
-		{ "cuEventSynchronize", GP_CALL_WAIT_EVENT },
-		{ "cuEventRecord_ptsz", GP_CALL_RECORD },
-		{ "cuCtxDestroy_v2", GP_CALL_DESTROY },
-		{ "cuCtxGetCurrent", GP_CALL_OTHER },
-		{ "", GP_CALL_OTHER },
+		const char *name, *symbol;
+		int since;
+	} rows[] = {
+#define GP_CALL(kind, name, symbol, since, ...) { #name, #symbol, since },
+#include "preload/driver_calls.def"
 	};
+	const size_t rows_count = sizeof(rows) / sizeof(rows[0]);
 
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
-		assert_int_equal(gp_call_kind(want[i].name), want[i].kind);
+	assert_true(rows_count > 120 && GP_CALL_IDS > 100 && GP_CALL_IDS < rows_count);
+	for (size_t i = 0; i < rows_count; i++) {
+		assert_memory_equal(rows[i].symbol, rows[i].name, strlen(rows[i].name));
+		for (size_t k = 0; k < i; k++) {
+			assert_string_not_equal(rows[i].symbol, rows[k].symbol);
+			if (!strcmp(rows[i].name, rows[k].name))
+				assert_true(rows[i].since >= rows[k].since);
+		}
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest preload[] = {
 		cmocka_unit_test(patches_one_object),
-		cmocka_unit_test(knows_calls),
+		cmocka_unit_test(patches_by_predicate),
+		cmocka_unit_test(table_is_in_order),
 	};
 
 	return gp_run_tests(preload);

@@ -12,7 +12,7 @@
 #include "bench/gpu/cuda.h"
 #include "bench/gpu/gpreempt_dl.h"
 #include "bench/gpu/work.h"
-#include "preload/cupti_abi.h"
+#include "softgpu/cuda/cupti_abi.h"
 
 #define SEGMENTS 20u
 #define LAUNCHES 4u

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cupti_abi.h - the ABI of CUPTI's callbacks that we use (cupti_callbacks.h, cupti_result.h):
- * numbers, and the arguments of a callback on the driver API.
- *
- * libc only: the software GPU's libcupti.so.13 shares this file.
+ * cupti_abi.h - the ABI of CUPTI's callbacks that the software GPU has (cupti_callbacks.h,
+ * cupti_result.h): numbers, and the arguments of a callback on the driver API.
  */
 #ifndef GP_CUPTI_ABI_H
 #define GP_CUPTI_ABI_H
