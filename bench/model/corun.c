@@ -18,13 +18,6 @@
  * in its turn is idle, and looks again half a ms later: together this on average.
  */
 #define BE_IDLE_SEEN_NS 1000000u
-/*
- * CPU time that watching launches adds to a graph's launch for each of its kernels. For
- * 1000 kernels the launch takes 173 us, and 2.1 us if nothing watches (CUPTI on an H200,
- * driver 580.159.04; docs/nvidia.md).
- */
-#define WATCHED_KERNEL_NS 171u
-
 /* One kernel for the device. @at_ns counts from the request's start, or the last token. */
 struct part {
 	uint64_t at_ns, length_ns;
@@ -480,23 +473,11 @@ static uint64_t fitted(uint64_t ns, double by)
 	return (uint64_t)((double)ns * by + 0.5);
 }
 
-/* CPU time that watching adds to the launch of the kernels queued from @i on. */
-static uint64_t launch_ns(const struct client *c, const struct gp_workload *workload, size_t i)
-{
-	uint64_t kernels = 1;
-
-	if (!c->watched || !c->plan->graph)
-		return 0;
-	while (!workload->kernel[i].token && ++i < workload->kernels)
-		kernels++;
-	return kernels * WATCHED_KERNEL_NS;
-}
-
 static int make_parts(struct client *c, const struct gp_workload *workload,
 		      const struct gp_model_config *device)
 {
 	const double by = fit(workload, device);
-	uint64_t at_ns = launch_ns(c, workload, 0);
+	uint64_t at_ns = 0;
 
 	c->part = calloc(workload->kernels, sizeof(*c->part));
 	if (!c->part)
@@ -509,7 +490,7 @@ static int make_parts(struct client *c, const struct gp_workload *workload,
 				    (c->plan->graph || gp_workload_is_queued(workload, i));
 
 		if (after_token)
-			at_ns = launch_ns(c, workload, i);
+			at_ns = 0;
 		/* The gap before the first kernel is the launch, which the model adds. */
 		if (i)
 			at_ns += gap_ns;

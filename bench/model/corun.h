@@ -6,9 +6,9 @@
  *
  * A client does one request after the other: it prepares on the CPU, then launches its
  * kernels. The time from launch to launch is that of the request alone, however late the
- * GPU is. A decoder counts it from when it sees the token before. Launching a graph takes
- * longer if gpreempt watches launches. An open loop drops no request. LC clients report
- * at once that they are idle; BE clients are seen idle later, as by gpreemptd.
+ * GPU is. A decoder counts it from when it sees the token before. An open loop drops no
+ * request. LC clients report at once that they are idle; BE clients are seen idle later, as by
+ * gpreemptd.
  */
 #ifndef GP_BENCH_MODEL_CORUN_H
 #define GP_BENCH_MODEL_CORUN_H
