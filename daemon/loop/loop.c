@@ -26,6 +26,8 @@ struct gp_loop {
 	struct gp_source urgent;	 /* an epoll in the epoll */
 	struct epoll_event event[ROUND]; /* of the present round */
 	int events, at;
+	void (*after)(void *arg);
+	void *after_arg;
 };
 
 static void stop_ready(struct gp_source *source, uint32_t events)
@@ -157,7 +159,15 @@ int gp_loop_once(struct gp_loop *loop, int wait_ms)
 			source->ready(source, ev->events);
 	}
 	loop->events = 0;
+	if (loop->after)
+		loop->after(loop->after_arg);
 	return 0;
+}
+
+void gp_loop_after(struct gp_loop *loop, void (*after)(void *arg), void *arg)
+{
+	loop->after = after;
+	loop->after_arg = arg;
 }
 
 int gp_loop_run(struct gp_loop *loop)

@@ -60,6 +60,8 @@ uint64_t gp_loop_cpu_ns(void);
 
 /** Runs until gp_loop_stop(). 0 or negative errno. */
 int gp_loop_run(struct gp_loop *loop);
+/** Calls @after at the end of each round that had an event. NULL: nothing. */
+void gp_loop_after(struct gp_loop *loop, void (*after)(void *arg), void *arg);
 /** One round, waiting at most @wait_ms (-1: for ever). For tests. */
 int gp_loop_once(struct gp_loop *loop, int wait_ms);
 bool gp_loop_stopped(const struct gp_loop *loop);

@@ -105,7 +105,7 @@ static int watch(struct gp_other *other, pid_t pid)
 	}
 	other->pid = pid;
 	other->had_role = other->beats = false;
-	other->beat_ns = other->stale_ns = 0;
+	other->stale_ns = 0;
 	return 0;
 }
 
@@ -210,15 +210,7 @@ static void leave(struct gp_supervision *keep, struct gp_other *other)
 /* From one beat to the next. One wake-up of a keeper, which else sleeps, costs 100 us of CPU. */
 static uint64_t period_ns(enum gp_role role)
 {
-	return role == GP_ROLE_DAEMON ? LOOK_NS : 5 * LOOK_NS;
-}
-
-/* How long has it not beaten? 0: it runs, or may sleep. */
-static uint64_t stale_ns(const struct gp_other *other, uint64_t beat_ns, uint64_t now_ns)
-{
-	uint64_t age_ns = beat_ns && now_ns > beat_ns ? now_ns - beat_ns : 0;
-
-	return age_ns > 2 * period_ns(other->role) ? age_ns : 0;
+	return role == GP_ROLE_DAEMON ? LOOK_NS : 4 * LOOK_NS;
 }
 
 /*
@@ -230,19 +222,19 @@ static void check(struct gp_supervision *keep, struct gp_other *other, uint64_t 
 		  uint64_t now_ns)
 {
 	uint64_t beat_ns = gp_journal_beat_of(keep->setup.journal, other->role, other->pid);
-	bool ran = !other->stale_ns, lost;
+	uint64_t age_ns = beat_ns && now_ns > beat_ns ? now_ns - beat_ns : 0;
+	bool late = age_ns > period_ns(other->role) * 3 / 2, lost;
 	uint64_t limit_ns;
 
-	other->beats = beat_ns && beat_ns != other->beat_ns;
+	other->beats = beat_ns && !late;
 	lost = has_lost_role(other);
 	limit_ns = lost ? LOST_NS : STALE_BEATS * period_ns(other->role);
-	if (lost || (beat_ns && !other->beats))
+	if (!late && !lost)
+		other->stale_ns = 0;
+	else if (other->stale_ns)
 		other->stale_ns += passed_ns;
 	else
-		other->stale_ns = stale_ns(other, beat_ns, now_ns);
-	other->beat_ns = beat_ns;
-	if (ran && other->stale_ns > limit_ns - 2 * LOOK_NS)
-		other->stale_ns = limit_ns - 2 * LOOK_NS;
+		other->stale_ns = gp_sooner(age_ns + passed_ns, limit_ns - 2 * LOOK_NS);
 	if (other->stale_ns < limit_ns)
 		return;
 	if (lost) {
@@ -344,6 +336,15 @@ static void tick_due(struct gp_tick *tick)
 	gp_supervise_check(gp_holder(tick, struct gp_supervision, tick));
 }
 
+/* Whatever woke the process up: it has run, so its next wake-up only for that is later. */
+static void ran(void *arg)
+{
+	struct gp_supervision *keep = arg;
+
+	if (keep->beats && gp_loop_now_ns() >= keep->looked_ns + LOOK_NS / 2)
+		gp_supervise_check(keep);
+}
+
 /* ---- all together ---------------------------------------------------------------- */
 
 int gp_supervise_create(const struct gp_supervise_setup *setup, struct gp_supervision **keep)
@@ -372,6 +373,7 @@ int gp_supervise_watch(struct gp_supervision *keep, struct gp_loop *loop)
 	if (err)
 		return err;
 	keep->loop = loop;
+	gp_loop_after(loop, ran, keep);
 	gp_supervise_check(keep);
 	return 0;
 }
@@ -384,6 +386,7 @@ void gp_supervise_unwatch(struct gp_supervision *keep)
 	for (enum gp_role role = 0; role < GP_ROLES; role++)
 		forget(&keep->other[role]);
 	gp_tick_remove(&keep->tick);
+	gp_loop_after(keep->loop, NULL, NULL);
 	keep->loop = NULL;
 }
 

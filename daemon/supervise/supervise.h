@@ -10,7 +10,7 @@
  * of the journal.
  *
  * While the journal has records, each of the three reports in it that it runs: the daemon every
- * 200 ms, a keeper every second. The others kill one that misses five reports, for
+ * 200 ms, a keeper every 800 ms. The others kill one that misses five reports, for
  * example after SIGSTOP or in an endless loop.
  * Without records all three sleep.
  *

@@ -10,10 +10,9 @@
  * @source: on the pidfd of @pid; fd -1: no known process has its role
  * @pid: that process, or our child that is about to take the role; else 0
  * @died_ns: since when there is none
- * @beat_ns: its last known beat; 0: it may sleep
- * @beats: it has beaten since the check before
+ * @beats: it has just reported that it runs
  * @had_role: @pid has taken the role, perhaps lost it
- * @stale_ns: for how long this process has seen that beat and no later one, or the role lost
+ * @stale_ns: for how long it has not run, or has had no role; 0: it runs, or may sleep
  */
 struct gp_other {
 	struct gp_source source;
@@ -22,7 +21,6 @@ struct gp_other {
 	pid_t pid;
 	uint64_t died_ns;
 	bool had_role, beats;
-	uint64_t beat_ns;
 	uint64_t stale_ns;
 };
 
