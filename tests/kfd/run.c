@@ -125,6 +125,7 @@ void run_find_libraries(void)
 	static const char *const lib[] = {
 		"libgpreempt.so.0",
 		"libgpreempt-preload.so",
+		"libgpreempt-layer.so",
 		"libhsaq.so.0",
 	};
 	char from[128], to[128];
