@@ -25,7 +25,9 @@ import time
 
 GROUP = re.compile(r"^\S+: (\d+) run, (\d+) failed, (\d+) skipped$", re.M)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
-END_LINES = 20  # of a failed step
+# cmocka's lines of a test that passed.
+PASSED = re.compile(r"^\[ RUN +\] (\S+)\n\[ +OK \] \1\n", re.M)
+END_LINES = 60  # of a failed step
 WHAT = "passed", "failed", "skipped"
 PARTS = re.compile(r"(failures|errors|skipped)=(\d+)")
 
@@ -356,7 +358,7 @@ def main():
         print(f"{word:4} {name} ({done.passed} passed, {done.skipped} skipped, "
               f"{done.wall_s:.1f} s)", flush=True)
         if done.failed:
-            print(done.output.rstrip()[-8000:] + f"\n     {name}: {done.why}", flush=True)
+            print(PASSED.sub("", done.output).rstrip()[-8000:] + f"\n     {name}: {done.why}", flush=True)
         elif not args.match and not args.seeds:
             times.last[name] = done.wall_s, done.cpu_s
         if args.tally:

@@ -60,14 +60,14 @@ class Run(unittest.TestCase):
             f.write("# step 7 0\n# lint 5 1\n")
         for step in "step", "lint":
             with open(os.path.join(self.folder, f"{step}.log"), "w") as f:
-                f.write(f"first of {step}\n" + 19 * "more\n" + f"last of {step}\n")
+                f.write(f"first of {step}\n" + 59 * "more\n" + f"last of {step}\n")
         done = subprocess.run([sys.executable, RUN, "--total", tally, self.folder], text=True,
                               capture_output=True)
         # A step may fail without a test that does.
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, r"\Aok   step: 6 passed, 0 failed, 2 skipped, 7 s\n"
                          r"FAIL lint: 5 s\n( +\d+\.\d s step: [ab]\n){2}"
-                         rf"---- the end of {self.folder}/lint.log\n(more\n){{19}}last of lint\n"
+                         rf"---- the end of {self.folder}/lint.log\n(more\n){{59}}last of lint\n"
                          r"6 passed, 0 failed, 2 skipped\n\Z")
 
     def test_what_fails(self):
@@ -79,6 +79,14 @@ class Run(unittest.TestCase):
                 done = self.run_py("--timeout", "1", self.script("a", text))
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(f"a: {why}", done.stdout)
+
+    def test_what_passed_is_left_out(self):
+        """cmocka's lines, so that the record of a long run has the failure."""
+        done = self.run_py(self.script("a", r"""printf '[ RUN      ] good\n[       OK ] good\n'
+            printf '[ RUN      ] bad\nt.c:7: error\n[  FAILED  ] bad\n'
+            echo a: 2 run, 1 failed, 0 skipped; exit 1"""))
+        self.assertIn("] bad\nt.c:7: error\n[  FAILED  ] bad\n", done.stdout)
+        self.assertNotIn("good", done.stdout)
 
     def test_nothing_is_left(self):
         """Daemons of a test end with it, also those that start each other again."""
