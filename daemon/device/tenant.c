@@ -16,6 +16,7 @@
 
 #include "daemon/device/device_internal.h"
 #include "daemon/discover/proc.h"
+#include "daemon/loop/log.h"
 
 /* An announcement that is late by more than this was wrong. */
 #define NEXT_LATE_NS 1000000u
@@ -424,7 +425,7 @@ static int page_create(struct gp_dtenant *t)
 
 	t->page_fd = memfd_create("gpreempt-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (t->page_fd < 0)
-		return -errno;
+		goto err_page;
 	if (ftruncate(t->page_fd, GP_PAGE_BYTES) ||
 	    fcntl(t->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		goto err_page;
@@ -444,11 +445,13 @@ static int page_create(struct gp_dtenant *t)
 	t->wake.is_urgent = true;
 	err = gp_loop_add(t->dev->loop, &t->wake, EPOLLIN | EPOLLET);
 	if (err)
-		page_destroy(t);
-	return err;
+		goto err_add;
+	return 0;
 
 err_page:
 	err = -errno;
+err_add:
+	gp_log_shortage(err, "cannot make a tenant's page");
 	page_destroy(t);
 	return err;
 }
