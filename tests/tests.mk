@@ -174,7 +174,7 @@ check-asan: need-check
 check-tsan: need-check
 	$(Q)$(MAKE) -k --no-print-directory O=$(O)-tsan TALLY=$(TALLY) \
 		SAN=thread CFLAGS='-O1 -g' check-unit check-e2e
-KILLS := $(if $(WHOLE),100,40)
+KILLS := $(if $(WHOLE),100,20)
 SEEDS := $(if $(WHOLE),5,2)
 check-kills: need-check all $(DAEMON_FAKE)
 	$(Q)GP_KILLS=$(KILLS) $(RUN) --jobs $(SEEDS) --seeds $(SEEDS) --match at_random_moments \

@@ -15,7 +15,7 @@ from rig import BUILD, CLI, PATIENCE_S  # noqa: E402
 from test_daemon_soft import DAEMON, Daemon, lines  # noqa: E402
 
 FAIL_CALLS = os.path.join(BUILD, "tests/e2e/fail_calls.so")
-STEP = int(os.environ.get("GP_FAIL_STEP", "40"))
+STEP = int(os.environ.get("GP_FAIL_STEP", "80"))
 FIRST = int(os.environ.get("GP_FAIL_FIRST", "0"))
 LINES_MAX = 8
 REASONS = tuple(os.strerror(number) for number in (
