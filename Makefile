@@ -169,7 +169,8 @@ $(call obj,$(STUB_SRCS)): gp_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden $(WA
 	-fno-builtin -fno-stack-protector $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mgeneral-regs-only)
 $(call obj,$(STUB_SRCS)): gp_CPPFLAGS := -I. -Iinclude -D_GNU_SOURCE -U_FORTIFY_SOURCE
 $(call obj,$(STUB_SRCS)): private override CFLAGS := $(call stub_flags,$(CFLAGS)) -O2
-$(PRELOAD): $(call obj,$(STUB_SRCS)) preload/stub/stub.map
+# Without the layer beside it, the stub has no effect.
+$(PRELOAD): $(call obj,$(STUB_SRCS)) preload/stub/stub.map | $(LAYER)
 	$(call msg,LD,$@)mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -Wl,-z,defs,-z,relro,-z,now,-Bsymbolic,--hash-style=both \
 		$(call stub_flags,$(LDFLAGS)) -Wl,-soname,$(@F) -Wl,--version-script=preload/stub/stub.map \
