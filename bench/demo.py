@@ -130,6 +130,17 @@ class Demo:
         self.print_head()
         self.print_table(all_phases)
         self.print_pictures(all_phases, self.stop_log())
+        self.check_effect(all_phases)
+
+    @staticmethod
+    def check_effect(all_phases):
+        """Without its layer a program runs on, and only its figures tell."""
+        _, shared, *managed = (phase.p50 for phase in all_phases)
+        if min(managed) >= shared:
+            raise BenchError(
+                "gpreempt had no effect: LC's p50 is "
+                f"{min(managed) / 1000:.0f} us with it and {shared / 1000:.0f} us "
+                "without it; \"gpreempt doctor\" checks what it needs")
 
     # ---- the output ---------------------------------------------------------
 

@@ -3,8 +3,10 @@
 """`make demo` on the software GPU: what it shows, and how soon."""
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -66,6 +68,22 @@ class Demo(unittest.TestCase):
         for (_, lc), (_, be) in zip(rows[::2], rows[1::2]):
             both = sum(a == b == "@" for a, b in zip(lc, be))
             self.assertEqual(both, 0, "two had the device at once")
+
+
+class WithoutLayer(unittest.TestCase):
+    def test_a_demo_without_effect_fails(self):
+        with tempfile.TemporaryDirectory() as build:
+            for name in ("bin", "bench", "lib"):
+                shutil.copytree(os.path.join(BUILD, name), os.path.join(build, name),
+                                symlinks=True)
+            os.unlink(os.path.join(build, "lib/libgpreempt-layer.so"))
+            done = subprocess.run(
+                [sys.executable, os.path.join(TOP, "bench/demo.py"), "--soft",
+                 "--build", build, "--out", os.path.join(build, "out"),
+                 "--requests=20"], text=True, capture_output=True, timeout=300,
+                env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
+        self.assertEqual(done.returncode, 1, done.stderr + done.stdout)
+        self.assertRegex(done.stderr, r"demo: gpreempt had no effect: LC's p50 is \d+ us")
 
 
 class Drawing(unittest.TestCase):
