@@ -358,7 +358,8 @@ def main():
         print(f"{word:4} {name} ({done.passed} passed, {done.skipped} skipped, "
               f"{done.wall_s:.1f} s)", flush=True)
         if done.failed:
-            print(PASSED.sub("", done.output).rstrip()[-8000:] + f"\n     {name}: {done.why}", flush=True)
+            print(PASSED.sub("", done.output).rstrip()[-8000:],
+                  f"     {name}: {done.why}", sep="\n", flush=True)
         elif not args.match and not args.seeds:
             times.last[name] = done.wall_s, done.cpu_s
         if args.tally:
