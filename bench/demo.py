@@ -135,11 +135,11 @@ class Demo:
     @staticmethod
     def check_effect(all_phases):
         """Without its layer a program runs on, and only its figures tell."""
-        _, shared, *managed = (phase.p50 for phase in all_phases)
-        if min(managed) >= shared:
+        _, shared, managed, _ = (phase.p50 for phase in all_phases)
+        if managed > 0.95 * shared:
             raise BenchError(
                 "gpreempt had no effect: LC's p50 is "
-                f"{min(managed) / 1000:.0f} us with it and {shared / 1000:.0f} us "
+                f"{managed / 1000:.0f} us with it and {shared / 1000:.0f} us "
                 "without it; \"gpreempt doctor\" checks what it needs")
 
     # ---- the output ---------------------------------------------------------
